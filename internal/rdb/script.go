@@ -1,0 +1,25 @@
+package rdb
+
+import (
+	"crypto/sha1" //nolint:gosec // EVALSHA names scripts by SHA-1; it protects nothing
+	"encoding/hex"
+
+	"github.com/265d0351/work/lua"
+)
+
+// Script is a Lua script, sent by its hash and in full only when Redis does not know it.
+type Script struct {
+	Name   string // "enqueue", for lua/enqueue.lua
+	Source string
+	SHA    string
+}
+
+// load reads lua/<name>.lua, which is embedded in the binary: a missing one is a mistake in this package.
+func load(name string) *Script {
+	source, err := lua.Source(name)
+	if err != nil {
+		panic(err)
+	}
+	sum := sha1.Sum([]byte(source)) //nolint:gosec // see above
+	return &Script{Name: name, Source: source, SHA: hex.EncodeToString(sum[:])}
+}

@@ -1,0 +1,25 @@
+package work
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Job is one run of one job, as its handler and middleware see it. It belongs to that run: do not keep it after the
+// handler returned. Its fields are read-only; Checkin may be called from any goroutine of the handler.
+type Job struct {
+	ID       string
+	Name     string
+	SourceID int64             // the source given to SourcedEnqueue; 0 when there was none
+	Args     json.RawMessage   // the JSON array of arguments, byte for byte as it was enqueued
+	Meta     map[string]string // what Meta gave at the enqueue; nil when nothing
+
+	Attempt     int       // 1 for the first run; a run that ended by Snooze, Release or a crash is not counted
+	RetriesLeft int       // how many more attempts follow if this one fails
+	EnqueuedAt  time.Time // Redis' clock, as the enqueuer knew it
+	RunAt       time.Time // when this attempt was due; EnqueuedAt for a job that was due at once
+}
+
+// NextFunc runs the rest of the chain: the next middleware or, at its end, the handler.
+type NextFunc func(ctx context.Context) error

@@ -1,0 +1,22 @@
+// Package lua holds the scripts that change what is in Redis, one file per transition.
+//
+// Each file starts with a header that names its KEYS and ARGV in order, what it returns, and its first write, which
+// must be a command that Redis never refuses for lack of memory (except in enqueue.lua, which is meant to be refused).
+package lua
+
+import (
+	"embed"
+	"fmt"
+)
+
+//go:embed *.lua
+var files embed.FS
+
+// Source returns the text of the script called name.
+func Source(name string) (string, error) {
+	text, err := files.ReadFile(name + ".lua")
+	if err != nil {
+		return "", fmt.Errorf("no script lua/%s.lua: %w", name, err)
+	}
+	return string(text), nil
+}
