@@ -1,0 +1,4 @@
+// Command work runs and watches background jobs.
+package main
+
+func main() {}
