@@ -1,0 +1,120 @@
+package embedded
+
+import (
+	"fmt"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// Server is one Redis inside this process, listening on a free port of 127.0.0.1. Its methods may be called
+// concurrently.
+type Server struct {
+	mini *miniredis.Miniredis
+	addr string
+
+	mu   sync.Mutex
+	held time.Time // zero while the clock is the real one
+}
+
+// Start starts an empty server. Its clock, for TIME and for TTLs, is the real one until SetTime or Advance. The caller
+// closes it.
+func Start() (*Server, error) {
+	mini := miniredis.NewMiniRedis()
+	if err := mini.StartAddr("127.0.0.1:0"); err != nil {
+		return nil, fmt.Errorf("embedded Redis cannot listen on a free port of 127.0.0.1: %w", err)
+	}
+	mini.ClockTTL(true)
+	return &Server{mini: mini, addr: mini.Addr()}, nil
+}
+
+// Addr is the host and port it listens on, also after Close.
+func (s *Server) Addr() string { return s.addr }
+
+// DSN is what NewEnqueuer and WorkerOptions take.
+func (s *Server) DSN() string { return "redis://" + s.addr + "/0" }
+
+// Close disconnects every client and forgets everything. It returns when all goroutines of the server have ended. A
+// second Close does nothing.
+func (s *Server) Close() { s.mini.Close() }
+
+// SetTime holds the clock at t, for TIME and for TTLs: keys whose TTL has passed by then are gone. A t before the
+// present time of the server gives keys their remaining TTL from t on. How long BLPOP waits follows the real clock.
+func (s *Server) SetTime(t time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.setTime(t)
+}
+
+// Advance moves the clock by d and holds it there.
+func (s *Server) Advance(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.held
+	if now.IsZero() {
+		now = time.Now()
+	}
+	s.setTime(now.Add(d))
+}
+
+func (s *Server) setTime(t time.Time) {
+	s.held = t
+	s.mini.SetTime(t)
+}
+
+// FastForward takes d from every TTL and leaves TIME as it is.
+func (s *Server) FastForward(d time.Duration) { s.mini.FastForward(d) }
+
+// Hook calls see with every command before it runs, those inside scripts included, until another Hook or Hook(nil).
+// The name is in upper case. see must not call the server and must not change args; it may run in several goroutines
+// at once.
+func (s *Server) Hook(see func(command string, args []string)) {
+	if see == nil {
+		s.mini.Server().SetPreHook(nil)
+		return
+	}
+	s.mini.Server().SetPreHook(func(_ *server.Peer, command string, args ...string) bool {
+		see(command, args)
+		return false
+	})
+}
+
+func init() { rdb.RegisterScheme("memory", openMemory) }
+
+// shared are the servers behind memory://NAME.
+var shared = struct {
+	sync.Mutex
+	servers map[string]*Server
+}{servers: map[string]*Server{}}
+
+// openMemory turns memory://NAME/DB?options into the DSN of the server of that name.
+func openMemory(u *url.URL) (rdb.Driver, error) {
+	if u.User != nil {
+		return nil, fmt.Errorf("memory://%s has a user or password: the embedded Redis has none, leave them out", u.Host)
+	}
+	target, err := sharedServer(u.Host)
+	if err != nil {
+		return nil, err
+	}
+	dsn := url.URL{Scheme: "redis", Host: target.addr, Path: u.Path, RawQuery: u.RawQuery}
+	return rdb.Open(dsn.String())
+}
+
+func sharedServer(name string) (*Server, error) {
+	shared.Lock()
+	defer shared.Unlock()
+	if s := shared.servers[name]; s != nil {
+		return s, nil
+	}
+	s, err := Start()
+	if err != nil {
+		return nil, err
+	}
+	shared.servers[name] = s
+	return s, nil
+}
