@@ -12,11 +12,15 @@ import (
 //go:embed *.lua
 var files embed.FS
 
-// Source returns the text of the script called name.
+// Source returns the text of the script called name, as Redis gets it: behind the functions of prelude.lua.
 func Source(name string) (string, error) {
+	prelude, err := files.ReadFile("prelude.lua")
+	if err != nil {
+		return "", fmt.Errorf("no lua/prelude.lua: %w", err)
+	}
 	text, err := files.ReadFile(name + ".lua")
 	if err != nil {
 		return "", fmt.Errorf("no script lua/%s.lua: %w", name, err)
 	}
-	return string(text), nil
+	return string(prelude) + string(text), nil
 }

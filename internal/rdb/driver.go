@@ -63,5 +63,7 @@ type DialError struct {
 	Err  error
 }
 
-func (e *DialError) Error() string { return "cannot connect to Redis at " + e.Addr + ": " + e.Err.Error() }
+func (e *DialError) Error() string {
+	return "cannot connect to Redis at " + e.Addr + ": " + e.Err.Error()
+}
 func (e *DialError) Unwrap() error { return e.Err }

@@ -1,0 +1,59 @@
+package rdb
+
+import "sync"
+
+// keys makes the names of all keys of one namespace. The namespace stands in braces, so that on a cluster all its keys
+// are in one slot and a script may touch any of them.
+type keys struct {
+	prefix string
+
+	jobs, trail, queues, ready, scheduled, retry, names, morgue string
+	outcomes, outcomesUntil, workers, dead, claimed, crashes    string
+	lanes, lease, epoch, control                                string
+
+	byQueue sync.Map // name -> *queueKeys: made once, since every fetch and every enqueue needs them
+}
+
+type queueKeys struct{ queue, wake string }
+
+func newKeys(namespace string) *keys {
+	p := "{" + namespace + "}:"
+	return &keys{
+		prefix: p,
+		jobs:   p + "jobs", trail: p + "trail", queues: p + "queues", ready: p + "ready",
+		scheduled: p + "scheduled", retry: p + "retry", names: p + "names", morgue: p + "morgue",
+		outcomes: p + "outcomes", outcomesUntil: p + "outcomes:until",
+		workers: p + "workers", dead: p + "dead", claimed: p + "claimed", crashes: p + "crashes",
+		lanes: p + "lanes", lease: p + "lease", epoch: p + "epoch", control: p + "control",
+	}
+}
+
+func (k *keys) queue(name string) *queueKeys {
+	if known, ok := k.byQueue.Load(name); ok {
+		return known.(*queueKeys)
+	}
+	made, _ := k.byQueue.LoadOrStore(name, &queueKeys{queue: k.prefix + "queue:" + name, wake: k.prefix + "wake:" + name})
+	return made.(*queueKeys)
+}
+
+// workerKeys are the keys of one worker.
+type workerKeys struct {
+	heart, queues, info, running string
+	inprocessPrefix              string
+	byQueue                      sync.Map // name -> string
+}
+
+func (k *keys) worker(id string) *workerKeys {
+	p := k.prefix + "worker:" + id
+	return &workerKeys{
+		heart: p, queues: p + ":queues", info: p + ":info", running: p + ":running", inprocessPrefix: p + ":inprocess:",
+	}
+}
+
+func (w *workerKeys) inprocess(queue string) string {
+	if known, ok := w.byQueue.Load(queue); ok {
+		return known.(string)
+	}
+	made, _ := w.byQueue.LoadOrStore(queue, w.inprocessPrefix+queue)
+	return made.(string)
+}

@@ -1,0 +1,108 @@
+package rdb
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var (
+	orphanScript = load("orphan")
+	sweepScript  = load("sweep")
+	interScript  = load("inter")
+)
+
+// Holding is one entry of the index of claims.
+type Holding struct {
+	ID     string
+	Worker string
+	Queue  string
+	Since  time.Time
+	Number string
+	raw    string
+}
+
+// Element is the holding's element in its worker's in-process list.
+func (h Holding) Element() string { return h.Number + ":" + h.ID }
+
+// Holdings reads a part of the index of claims. Begin with cursor "0"; it is "0" again after the last part.
+func (s *Store) Holdings(ctx context.Context, cursor string) (next string, page []Holding, err error) {
+	value, err := do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{s.keys.claimed, cursor, "COUNT", MaxBatch}})
+	if err != nil {
+		return "", nil, err
+	}
+	r := read("HSCAN", value)
+	next = r.text()
+	fields := r.texts()
+	for i := 0; i+1 < len(fields); i += 2 {
+		page = append(page, parseHolding(fields[i], fields[i+1]))
+	}
+	return next, page, r.err
+}
+
+// parseHolding reads "worker n ms queue"; what cannot be read has no worker, so that it counts as an orphan.
+func parseHolding(id, raw string) Holding {
+	h := Holding{ID: id, raw: raw}
+	parts := strings.SplitN(raw, " ", 4)
+	if len(parts) == 4 {
+		ms, _ := strconv.ParseInt(parts[2], 10, 64)
+		h.Worker, h.Number, h.Since, h.Queue = parts[0], parts[1], fromMillis(ms), parts[3]
+	}
+	return h
+}
+
+// Orphan gives the job back if its claim still reads as it did and nobody holds it: its worker is neither registered
+// nor being taken apart, or has no such element. It returns true if the claim was removed.
+func (s *Store) Orphan(ctx context.Context, h Holding) (bool, error) {
+	k := s.keys
+	of, worker := k.queue(h.Queue), k.worker(h.Worker)
+	value, err := do(ctx, s.driver, Call{
+		Script: orphanScript,
+		Keys: []string{
+			k.claimed, k.workers, k.dead, k.jobs, k.ready, worker.inprocess(h.Queue), of.queue, of.wake,
+		},
+		Args: []any{h.ID, h.raw, h.Worker, h.Element(), h.Queue},
+	})
+	if err != nil {
+		return false, err
+	}
+	n, _ := value.(int64)
+	return n > 0, nil
+}
+
+// Sweep removes outcomes whose retention has passed, and returns how many; call again while it is [MaxBatch].
+func (s *Store) Sweep(ctx context.Context) (int, error) {
+	k := s.keys
+	value, err := do(ctx, s.driver, Call{
+		Script: sweepScript, Keys: []string{k.outcomes, k.outcomesUntil}, Args: []any{MaxBatch},
+	})
+	if err != nil {
+		return 0, err
+	}
+	n, _ := value.(int64)
+	return int(n), nil
+}
+
+// Interred is a job that was removed from the morgue.
+type Interred struct{ ID, Queue string }
+
+// Inter removes the oldest jobs of the morgue that are over the limit or older than the retention, at most [MaxBatch];
+// call again while it returns that many.
+func (s *Store) Inter(ctx context.Context, limit int, retention time.Duration) ([]Interred, error) {
+	k := s.keys
+	value, err := do(ctx, s.driver, Call{
+		Script: interScript,
+		Keys:   []string{k.morgue, k.names, k.jobs, k.trail},
+		Args:   []any{limit, millis(retention), MaxBatch},
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := read("inter", value)
+	var removed []Interred
+	for r.more() {
+		removed = append(removed, Interred{ID: r.text(), Queue: r.text()})
+	}
+	return removed, r.err
+}

@@ -1,0 +1,45 @@
+-- beat: keeps a worker alive for a few seconds, notes check-ins, and brings back what the worker should know.
+--
+-- A worker whose key has lapsed but that nobody took out of workers is alive: Redis or the network was away. It goes on
+-- with a new "since". Only a reaper's script ends it.
+--
+-- KEYS[1] worker:<id>, KEYS[2] workers, KEYS[3] epoch, KEYS[4] lease, KEYS[5] scheduled, KEYS[6] retry,
+-- KEYS[7] worker:<id>:running, KEYS[8] claimed
+-- ARGV[1] worker
+-- ARGV[2] ms that its heartbeat lasts
+-- ARGV[3] epoch that it knows
+-- ARGV[4] ms that the lease on maintenance lasts; 0 does not want it
+-- ARGV[5] how many check-ins
+-- ARGV[6..] id, number of the fetch and message of each, then ids of jobs that ended
+-- RETURNS {state (ok, fenced, lost), ms, 1 if it has the lease, due ms of the next scheduled id or false, of the next retry or false}
+-- FIRST WRITE PEXPIRE
+local heart, workers, epoch, lease, scheduled, retry, running, claimed = unpack(KEYS)
+local worker, life, known, leased, count = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+
+local alive = redis.call('PEXPIRE', heart, life) == 1
+if redis.call('GET', epoch) ~= known then return { 'lost' } end
+if redis.call('SISMEMBER', workers, worker) == 0 then return { 'fenced' } end
+local time = ms(now())
+if not alive then redis.call('SET', heart, 'RUN ' .. time, 'PX', life) end
+
+if not bad('HLEN', running) then
+  local from = 6 + 3 * count
+  for i = 6, from - 1, 3 do
+    local claim = redis.call('HGET', claimed, ARGV[i]) or ''
+    if claim:find(worker .. ' ' .. ARGV[i + 1] .. ' ', 1, true) == 1 then
+      redis.call('HSET', running, ARGV[i], time .. ' ' .. ARGV[i + 2])
+    end
+  end
+  for i = from, #ARGV do redis.call('HDEL', running, ARGV[i]) end
+end
+
+local holder = redis.call('GET', lease)
+if leased > 0 and not holder then
+  redis.call('SET', lease, worker, 'PX', leased)
+  holder = worker
+elseif leased > 0 and holder == worker then
+  redis.call('PEXPIRE', lease, leased)
+end
+if holder ~= worker then return { 'ok', time, 0, false, false } end
+local function next(shelf) return not bad('ZCARD', shelf) and redis.call('ZRANGE', shelf, 0, 0, 'WITHSCORES')[2] or false end
+return { 'ok', time, 1, next(scheduled), next(retry) }

@@ -1,0 +1,41 @@
+-- complete: ends jobs that are done or discarded, each only if the very claim that is named still stands.
+--
+-- KEYS[1] claimed, KEYS[2] jobs, KEYS[3] trail, KEYS[4] crashes, KEYS[5] outcomes, KEYS[6] outcomes:until
+-- KEYS[7..] worker:<id>:inprocess:<name> of each queue
+-- ARGV[1] how many claims follow
+-- ARGV[2..] queue (1 is the first) and element of each; then id, ms to keep it and outcome of each that is to be kept
+-- RETURNS the elements whose claim is gone
+-- FIRST WRITE LREM
+local claimed, jobs, trail, crashes, outcomes, expiry = unpack(KEYS, 1, 6)
+local count = tonumber(ARGV[1])
+
+local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or bad('HLEN', trail) or bad('HLEN', crashes)
+  or bad('HLEN', outcomes) or bad('ZCARD', expiry)
+for i = 7, #KEYS do refusal = refusal or bad('LLEN', KEYS[i]) end
+if refusal then return refusal end
+
+local ids, ended, gone = {}, {}, {}
+for i = 2, 2 * count, 2 do
+  local element = ARGV[i + 1]
+  if redis.call('LREM', KEYS[6 + tonumber(ARGV[i])], -1, element) == 1 then
+    local id = element:sub(element:find(':', 1, true) + 1)
+    ids[#ids + 1], ended[id] = id, true
+  else
+    gone[#gone + 1] = element
+  end
+end
+if #ids == 0 then return gone end
+
+local from = 2 * count + 2
+local time = ARGV[from] and now()
+for i = from, #ARGV, 3 do
+  if ended[ARGV[i]] then
+    redis.call('HSET', outcomes, ARGV[i], ARGV[i + 2])
+    redis.call('ZADD', expiry, ms(time + tonumber(ARGV[i + 1])), ARGV[i])
+  end
+end
+redis.call('HDEL', claimed, unpack(ids))
+redis.call('HDEL', jobs, unpack(ids))
+if redis.call('HLEN', trail) > 0 then redis.call('HDEL', trail, unpack(ids)) end
+if redis.call('HLEN', crashes) > 0 then redis.call('HDEL', crashes, unpack(ids)) end
+return gone

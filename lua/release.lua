@@ -1,0 +1,39 @@
+-- release: gives claims of one queue back to the front of it, in their old order, oldest at the very front.
+--
+-- KEYS[1] claimed, KEYS[2] crashes, KEYS[3] ready, KEYS[4] worker:<id>:inprocess:<name>, KEYS[5] queue:<name>,
+-- KEYS[6] wake:<name>
+-- ARGV[1] queue
+-- ARGV[2] worker that died with them, which is noted in crashes; empty where none died
+-- ARGV[3] 1: their attempts ended in good order, so earlier crashes are forgotten
+-- ARGV[4..] elements, oldest first
+-- RETURNS the elements whose claim is gone
+-- FIRST WRITE LREM
+local claimed, crashes, ready, inprocess, queue, tokens = unpack(KEYS)
+local name, died, ended = ARGV[1], ARGV[2], ARGV[3] == '1'
+
+local refusal = bad('HLEN', claimed) or bad('HLEN', crashes) or bad('SCARD', ready)
+  or bad('LLEN', inprocess) or bad('LLEN', queue)
+if refusal then return refusal end
+
+local ids, gone = {}, {}
+for i = 4, #ARGV do
+  if redis.call('LREM', inprocess, -1, ARGV[i]) == 1 then
+    ids[#ids + 1] = ARGV[i]:sub(ARGV[i]:find(':', 1, true) + 1)
+  else
+    gone[#gone + 1] = ARGV[i]
+  end
+end
+if #ids == 0 then return gone end
+
+redis.call('HDEL', claimed, unpack(ids))
+for i = #ids, 1, -1 do
+  redis.call('RPUSH', queue, ids[i])
+  if died ~= '' then
+    local before = redis.call('HGET', crashes, ids[i])
+    redis.call('HSET', crashes, ids[i], before and before .. ' ' .. died or died)
+  end
+end
+if ended then redis.call('HDEL', crashes, unpack(ids)) end
+redis.call('SADD', ready, name)
+wake(tokens, 1)
+return gone
