@@ -1,0 +1,59 @@
+package house
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+)
+
+// layer forbids an import to a package, or to a package and those below it.
+type layer struct {
+	of        string // the package; a trailing slash includes the packages below it
+	forbidden string // the import; a trailing slash includes the packages below it
+	except    string // the one file that may, if any
+	why       string
+}
+
+var layers = []layer{
+	{Root, "reflect", "handler.go", "signatures are compiled in handler.go, running a job inspects no types"},
+	{Root, "github.com/gomodule/redigo/", "connection.go", "the driver is named in connection.go only, so that another fits beside it"},
+	{Root, Root + "/embedded", "", "programs choose the in-process Redis by a blank import"},
+	{Root + "/cmd/", Root + "/internal/", "", "commands use the public API only"},
+	{Root + "/examples/", Root + "/internal/", "", "examples use the public API only"},
+	{Root + "/metrics/", Root + "/internal/", "", "metrics use the public API only"},
+	{Root + "/webui/", Root + "/internal/", "", "the web pages use the public API only"},
+}
+
+// Layers reports imports that cross the layers drawn in docs/architecture.md. Tests may cross them.
+var Layers = &analysis.Analyzer{
+	Name: "layers",
+	Doc:  "reports imports that cross the project's layers, outside tests",
+	Run:  runLayers,
+}
+
+func runLayers(pass *analysis.Pass) (any, error) {
+	for _, file := range productFiles(pass) {
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				continue // the compiler says so
+			}
+			broken := slices.IndexFunc(layers, func(l layer) bool {
+				return within(packagePath(pass), l.of) && within(imported, l.forbidden) && fileName(pass, file) != l.except
+			})
+			if broken >= 0 {
+				pass.Reportf(spec.Pos(), "%s must not import %q: %s", packagePath(pass), imported, layers[broken].why)
+			}
+		}
+	}
+	return nil, nil
+}
+
+func within(path, area string) bool {
+	if below, ok := strings.CutSuffix(area, "/"); ok {
+		return path == below || strings.HasPrefix(path, area)
+	}
+	return path == area
+}

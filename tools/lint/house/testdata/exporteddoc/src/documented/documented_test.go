@@ -1,0 +1,3 @@
+package documented
+
+func InTest() {}

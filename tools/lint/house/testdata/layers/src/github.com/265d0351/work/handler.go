@@ -1,0 +1,3 @@
+package work
+
+import _ "reflect"

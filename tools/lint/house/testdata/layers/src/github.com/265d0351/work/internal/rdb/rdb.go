@@ -1,0 +1,7 @@
+package rdb
+
+import (
+	_ "reflect"
+
+	_ "github.com/gomodule/redigo/redis"
+)

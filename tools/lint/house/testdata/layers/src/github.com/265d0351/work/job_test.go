@@ -1,0 +1,8 @@
+package work
+
+import (
+	_ "reflect"
+
+	_ "github.com/265d0351/work/embedded"
+	_ "github.com/gomodule/redigo/redis"
+)

@@ -1,0 +1,3 @@
+package redis
+
+type Pool struct{}

@@ -1,0 +1,3 @@
+package main
+
+func main() { panic("elsewhere it is a matter of taste") }

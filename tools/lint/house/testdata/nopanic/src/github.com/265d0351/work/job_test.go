@@ -1,0 +1,3 @@
+package work
+
+func inTest() { panic("a test may") }

@@ -1,0 +1,3 @@
+package signatures
+
+func inTest(a, b, c, d, e int) {}

@@ -1,0 +1,5 @@
+package sleeping
+
+import "time"
+
+func pause() { time.Sleep(time.Second) }

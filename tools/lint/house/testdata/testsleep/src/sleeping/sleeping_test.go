@@ -1,0 +1,18 @@
+package sleeping
+
+import (
+	"time"
+	other "time"
+)
+
+type clock struct{}
+
+func (clock) Sleep(time.Duration) {}
+
+func wait() {
+	time.Sleep(time.Second) // want `a test must not sleep`
+	nap := other.Sleep      // want `a test must not sleep`
+	nap(time.Second)
+	clock{}.Sleep(time.Second)
+	<-time.After(time.Second)
+}

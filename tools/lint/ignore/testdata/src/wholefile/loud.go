@@ -1,0 +1,3 @@
+package wholefile
+
+func bad3() {} // want `bad3 is bad`
