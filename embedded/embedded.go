@@ -16,6 +16,7 @@ import (
 // concurrently.
 type Server struct {
 	mini *miniredis.Miniredis
+	srv  *server.Server
 	addr string
 
 	mu   sync.Mutex
@@ -30,7 +31,7 @@ func Start() (*Server, error) {
 		return nil, fmt.Errorf("embedded Redis cannot listen on a free port of 127.0.0.1: %w", err)
 	}
 	mini.ClockTTL(true)
-	return &Server{mini: mini, addr: mini.Addr()}, nil
+	return &Server{mini: mini, srv: mini.Server(), addr: mini.Addr()}, nil
 }
 
 // Addr is the host and port it listens on, also after Close.
@@ -75,10 +76,10 @@ func (s *Server) FastForward(d time.Duration) { s.mini.FastForward(d) }
 // at once.
 func (s *Server) Hook(see func(command string, args []string)) {
 	if see == nil {
-		s.mini.Server().SetPreHook(nil)
+		s.srv.SetPreHook(nil)
 		return
 	}
-	s.mini.Server().SetPreHook(func(_ *server.Peer, command string, args ...string) bool {
+	s.srv.SetPreHook(func(_ *server.Peer, command string, args ...string) bool {
 		see(command, args)
 		return false
 	})
