@@ -119,3 +119,14 @@ func sharedServer(name string) (*Server, error) {
 	shared.servers[name] = s
 	return s, nil
 }
+
+// CloseShared closes the servers behind memory://NAME, with all that is in them. It is for tests that look for
+// goroutines left behind; the next use of a name starts an empty server.
+func CloseShared() {
+	shared.Lock()
+	defer shared.Unlock()
+	for _, s := range shared.servers {
+		s.Close()
+	}
+	clear(shared.servers)
+}

@@ -1,0 +1,176 @@
+package redistest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// Process is a redis-server of a test's own, which it may configure, kill and pause.
+type Process struct {
+	dir  string
+	port int
+	args []string
+
+	mu     sync.Mutex
+	cmd    *exec.Cmd
+	exited chan struct{}
+}
+
+// Dedicated starts a redis-server for this test, with more arguments such as "--maxmemory", "10mb". It ends with the
+// test. Without a redis-server on PATH the test is skipped, or fails if Redis is required.
+func Dedicated(t testing.TB, args ...string) *Process {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		missing(t, fmt.Errorf("a server that the test may kill needs redis-server on PATH: %w", err))
+	}
+	p, err := startProcess(t.TempDir(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// startProcess tries a few free ports, since another process may take one in between.
+func startProcess(dir string, args ...string) (*Process, error) {
+	var last error
+	for range 5 {
+		port, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		p := &Process{dir: dir, port: port, args: args}
+		if last = p.start(); last == nil {
+			return p, nil
+		}
+	}
+	return nil, last
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close() //nolint:errcheck // nothing was sent
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// Addr is the address of the process, the same after Restart.
+func (p *Process) Addr() string { return "127.0.0.1:" + strconv.Itoa(p.port) }
+
+// DSN is its database 0.
+func (p *Process) DSN() string { return "redis://" + p.Addr() + "/0" }
+
+// Dir is its working directory, for sockets and append-only files.
+func (p *Process) Dir() string { return p.dir }
+
+// start returns when the server accepts connections.
+func (p *Process) start() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	args := append([]string{
+		"--port", strconv.Itoa(p.port), "--bind", "127.0.0.1", "--save", "", "--dir", p.dir, "--daemonize", "no",
+	}, p.args...)
+	cmd := exec.Command("redis-server", args...)
+	dieWithUs(cmd)
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	cmd.Stderr = cmd.Stdout
+
+	started, exited := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(exited)
+		// The kernel ends the child when the thread that started it ends, so that thread stays here.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		if err != nil {
+			started <- err
+			return
+		}
+		ready := &readiness{started: started}
+		io.Copy(ready, output) //nolint:errcheck // ends with the process
+		cmd.Wait()             //nolint:errcheck // it is killed
+		started <- fmt.Errorf("redis-server %s ended: %s", strings.Join(args, " "), ready.log.String())
+	}()
+	if err := <-started; err != nil {
+		<-exited
+		return err
+	}
+	p.cmd, p.exited = cmd, exited
+	return nil
+}
+
+// readiness reads the log of a starting server, and drops it afterwards.
+type readiness struct {
+	started chan<- error
+	log     bytes.Buffer
+	ready   bool
+}
+
+func (r *readiness) Write(b []byte) (int, error) {
+	if r.ready {
+		return len(b), nil
+	}
+	r.log.Write(b)
+	lines := bufio.NewScanner(bytes.NewReader(r.log.Bytes()))
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "eady to accept connections") {
+			r.ready = true
+			r.log.Reset()
+			r.started <- nil
+			break
+		}
+	}
+	return len(b), nil
+}
+
+// Kill ends it with SIGKILL: what was not on disk is lost.
+func (p *Process) Kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil {
+		return
+	}
+	p.cmd.Process.Kill() //nolint:errcheck // it may have ended already
+	<-p.exited
+	p.cmd = nil
+}
+
+// Restart kills it, if need be, and starts it again on the same port and directory.
+func (p *Process) Restart() error {
+	p.Kill()
+	return p.start()
+}
+
+// Pause stops it in its tracks: connections stay open and nothing answers.
+func (p *Process) Pause() error { return p.signal(syscall.SIGSTOP) }
+
+// Resume ends a Pause.
+func (p *Process) Resume() error { return p.signal(syscall.SIGCONT) }
+
+func (p *Process) signal(s syscall.Signal) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil {
+		return errors.New("redis-server is not running: call Restart first")
+	}
+	return p.cmd.Process.Signal(s)
+}
+
+// Close ends it.
+func (p *Process) Close() { p.Kill() }

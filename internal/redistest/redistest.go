@@ -1,0 +1,131 @@
+// Package redistest runs a test on the embedded Redis and on a real one.
+//
+// A package's TestMain is redistest.Main(m): it stops what was started and fails when a goroutine is left. A test is
+//
+//	func TestSomething(t *testing.T) {
+//		t.Parallel()
+//		redistest.Each(t, func(t *testing.T, s redistest.Server) {
+//			use(s.DSN(), redistest.Namespace(t))
+//		})
+//	}
+//
+// The real Redis is the one of WORK_REDIS_ADDR (on loopback); else a redis-server on PATH; else a container. It is one
+// per test process and shared by its tests. WORK_TEST_REDIS=server, docker or embedded forces a way. Where there is
+// none the tests are skipped with the reason, or fail with WORK_REQUIRE_REDIS=1.
+package redistest
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/265d0351/work/embedded"
+)
+
+// Server is the Redis that a test runs on.
+type Server struct {
+	addr  string
+	clock *embedded.Server
+}
+
+// DSN is the server's database 0.
+func (s Server) DSN() string { return "redis://" + s.addr + "/0" }
+
+// Addr is host and port, for a Proxy or a plain connection.
+func (s Server) Addr() string { return s.addr }
+
+// Embedded is the embedded server, the test's own, or nil on a real Redis.
+func (s Server) Embedded() *embedded.Server { return s.clock }
+
+// Main is the TestMain of a package: Run, then exit.
+func Main(m *testing.M) { os.Exit(Run(m)) }
+
+// Run runs the tests, stops the servers that they started, and fails if a goroutine is left.
+func Run(m *testing.M) int {
+	code := m.Run()
+	stopShared()
+	embedded.CloseShared()
+	if code != 0 {
+		return code // a failed test leaves things behind: the leak would hide the reason
+	}
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, "redistest: goroutines are left after all tests:", err)
+		return 1
+	}
+	return 0
+}
+
+// Each runs test as the parallel subtests "embedded", on a server of its own, and "redis", on the shared one. They
+// run after the calling test function has returned.
+func Each(t *testing.T, test func(t *testing.T, s Server)) {
+	t.Helper()
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		test(t, Embedded(t))
+	})
+	t.Run("redis", func(t *testing.T) {
+		t.Parallel()
+		test(t, Real(t))
+	})
+}
+
+// Embedded starts an embedded Redis for the test.
+func Embedded(t testing.TB) Server {
+	t.Helper()
+	s, err := embedded.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return Server{addr: s.Addr(), clock: s}
+}
+
+// Real is the shared real Redis. Without one the test is skipped, or fails if it is required.
+func Real(t testing.TB) Server {
+	t.Helper()
+	shared.once.Do(func() { shared.addr, shared.stop, shared.err = startShared() })
+	if shared.err != nil {
+		missing(t, shared.err)
+	}
+	return Server{addr: shared.addr}
+}
+
+// missing ends the test: there is no real Redis for it.
+func missing(t testing.TB, reason error) {
+	t.Helper()
+	if os.Getenv("WORK_REQUIRE_REDIS") == "1" {
+		t.Fatalf("WORK_REQUIRE_REDIS=1, but no real Redis: %v", reason)
+	}
+	t.Skipf("no real Redis: %v", reason)
+}
+
+var shared struct {
+	once sync.Once
+	addr string
+	stop func()
+	err  error
+}
+
+func stopShared() {
+	if shared.stop != nil {
+		shared.stop()
+	}
+}
+
+var namespaces atomic.Int64
+
+// Namespace is one that no other test has, in this process or another, readable in a dump of the keys.
+func Namespace(t testing.TB) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, t.Name())
+	return fmt.Sprintf("%.60s-%d-%d", name, os.Getpid(), namespaces.Add(1))
+}
