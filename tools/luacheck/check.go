@@ -1,0 +1,66 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/yuin/gopher-lua/parse"
+)
+
+// maxCodeLines is about 60, and some room for one more guard.
+const maxCodeLines = 70
+
+// preludeName is the file that is put in front of every script: it has no KEYS, returns nothing and writes nothing.
+const preludeName = "prelude"
+
+type finding struct {
+	line    int
+	message string
+}
+
+// findings gathers what is wrong with one script.
+type findings []finding
+
+func (f *findings) add(line int, format string, args ...any) {
+	*f = append(*f, finding{line, fmt.Sprintf(format, args...)})
+}
+
+// check returns what is wrong with the script in the file, in the order of its lines.
+func check(file, source string) findings {
+	var found findings
+	name := strings.TrimSuffix(file, ".lua")
+	if strings.HasPrefix(source, "#!") {
+		found.add(1, "a shebang makes Redis refuse the script at full memory before its first line")
+		return found
+	}
+	chunk, err := parse.Parse(strings.NewReader(source), file)
+	if err != nil {
+		found.add(1, "not Lua 5.1: %s", strings.Join(strings.Fields(err.Error()), " "))
+		return found
+	}
+	header := parseHeader(source)
+	uses := inspect(chunk, &found)
+	checkTitle(header, name, &found)
+	if name != preludeName {
+		checkParameters(header, uses, &found)
+		checkReturns(header, &found)
+		checkFirstWrite(header, name, uses, &found)
+	}
+	checkLength(source, &found)
+	slices.SortStableFunc(found, func(a, b finding) int { return cmp.Compare(a.line, b.line) })
+	return found
+}
+
+func checkLength(source string, found *findings) {
+	code := 0
+	for line := range strings.Lines(source) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "--") {
+			code++
+		}
+	}
+	if code > maxCodeLines {
+		found.add(1, "%d lines of code, more than %d: split the transition, or move a decision to its caller", code, maxCodeLines)
+	}
+}
