@@ -1,0 +1,51 @@
+# "make" alone lists the targets: those with a comment behind two hashes.
+
+FUZZTIME ?= 30s
+BENCH ?= .
+DIR ?= .
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test race lint fmt tidy fuzz bench cover image ci clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## run the main job on the files below DIR, on an embedded Redis
+	go run ./cmd/work demo $(DIR)
+
+test: ## test every module of the workspace, on the embedded Redis and on a real one if there is one
+	go test work
+
+race: ## the same under the race detector
+	go test -race work
+
+lint: ## gofmt, go vet, the lint list and the rules for Lua
+	@test -z "$$(gofmt -l .)" || { echo "not as gofmt writes it:"; gofmt -l .; exit 1; }
+	go vet work
+	go run ./tools/lint
+	go run ./tools/luacheck lua
+
+fmt: ## rewrite every Go file as gofmt does
+	gofmt -w .
+
+tidy: ## go mod tidy in every module
+	@for dir in $$(go list -m -f '{{.Dir}}'); do echo "$$dir" && (cd "$$dir" && go mod tidy) || exit 1; done
+
+fuzz: ## run every fuzz target for FUZZTIME
+	.ci/fuzz $(FUZZTIME)
+
+bench: ## run the benchmarks that match BENCH
+	go test -run '^$$' -bench '$(BENCH)' -benchmem work
+
+cover: ## write the coverage of all packages by all tests to cover.out
+	go test -coverprofile=cover.out -coverpkg=github.com/265d0351/work/... work
+	go tool cover -func=cover.out | tail -1
+
+image: ## make sure that Docker has the Redis image for the tests
+	scripts/redis-image
+
+ci: ## everything that CI runs
+	.ci/run
+
+clean: ## remove what the targets above wrote
+	rm -rf bin .cache cover.out *.prof *.test
