@@ -80,7 +80,7 @@ func parseDSN(dsn string) (*url.URL, error) {
 	if !found {
 		return nil, errors.New("has no scheme: write for instance redis://localhost:6379/0")
 	}
-	if err := checkScheme(scheme); err != nil {
+	if err := checkScheme(scheme, knownSchemes()); err != nil {
 		return nil, err
 	}
 	u, err := url.Parse(dsn)
@@ -125,12 +125,16 @@ func cutScheme(dsn string) (scheme, rest string, found bool) {
 	return scheme, rest, true
 }
 
-func checkScheme(scheme string) error {
+// knownSchemes are those that Open takes now, sorted.
+func knownSchemes() []string {
 	schemes.Lock()
-	known := slices.Collect(maps.Keys(schemes.open))
-	schemes.Unlock()
-	known = append(known, "redis", "rediss", "unix")
+	defer schemes.Unlock()
+	known := append(slices.Collect(maps.Keys(schemes.open)), "redis", "rediss", "unix")
 	slices.Sort(known)
+	return known
+}
+
+func checkScheme(scheme string, known []string) error {
 	if slices.Contains(known, scheme) {
 		return nil
 	}

@@ -32,6 +32,8 @@ type redigoDriver struct {
 	addr        string // without user and password
 	secret      string // the password, to keep it out of errors
 	readTimeout time.Duration
+	probeEvery  time.Duration // of a subscription
+	silence     time.Duration // after which a subscription is given up
 
 	staleBefore atomic.Int64       // Unix ns: connections idle since before are not used again (own pool only)
 	life        context.Context    //nolint:containedctx // ends with Close
@@ -52,6 +54,7 @@ func FromPool(pool *redis.Pool) (Driver, error) {
 }
 
 func newRedigoDriver(d *redigoDriver) *redigoDriver {
+	d.probeEvery, d.silence = defaultProbeEvery, defaultSilence
 	d.life, d.end = context.WithCancel(context.Background())
 	return d
 }

@@ -9,10 +9,10 @@ import (
 )
 
 // A silent subscription is probed this often and given up after this silence, so a peer that died without closing the
-// connection is noticed within their sum.
+// connection is noticed within their sum, 10 s.
 const (
-	probeEvery = 3 * time.Second
-	silence    = 7 * time.Second
+	defaultProbeEvery = 3 * time.Second
+	defaultSilence    = 7 * time.Second
 )
 
 func (d *redigoDriver) Subscribe(ctx context.Context, channel string, ready func(), receive func([]byte)) error {
@@ -46,7 +46,7 @@ func (d *redigoDriver) subscribe(ctx context.Context, channel string, ready func
 	over := make(chan struct{})
 	go func() {
 		defer close(probing)
-		probe(conn, over)
+		probe(conn, d.probeEvery, over)
 	}()
 	defer func() {
 		shut() // first: a probe may be stuck in a write
@@ -59,7 +59,7 @@ func (d *redigoDriver) subscribe(ctx context.Context, channel string, ready func
 // listen reads until the connection fails.
 func (d *redigoDriver) listen(conn redis.Conn, channel string, ready func(), receive func([]byte)) error {
 	for {
-		value, err := redis.ReceiveWithTimeout(conn, silence)
+		value, err := redis.ReceiveWithTimeout(conn, d.silence)
 		if err != nil {
 			return d.subscriptionLost(channel, err)
 		}
@@ -80,8 +80,8 @@ func (d *redigoDriver) listen(conn redis.Conn, channel string, ready func(), rec
 }
 
 // probe makes the server answer now and then, until over. A failed write shows in the reading.
-func probe(conn redis.Conn, over <-chan struct{}) {
-	ticker := time.NewTicker(probeEvery)
+func probe(conn redis.Conn, every time.Duration, over <-chan struct{}) {
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
 		select {

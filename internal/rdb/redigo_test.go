@@ -1,0 +1,304 @@
+package rdb_test
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // the name of a script
+	"encoding/hex"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redistest"
+)
+
+// open opens a DSN for the length of the test.
+func open(t *testing.T, dsn string) rdb.Driver {
+	t.Helper()
+	d, err := rdb.Open(dsn)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, d.Close()) })
+	return d
+}
+
+// do runs one call and returns its value.
+func do(t *testing.T, d interface {
+	Pipeline(context.Context, ...rdb.Call) ([]rdb.Reply, error)
+}, command, key string, args ...any,
+) any {
+	t.Helper()
+	call := rdb.Call{Command: command, Args: args}
+	if key != "" {
+		call.Keys = []string{key}
+	}
+	replies, err := d.Pipeline(t.Context(), call)
+	require.NoError(t, err)
+	require.NoError(t, replies[0].Err)
+	return replies[0].Value
+}
+
+// script is one that no server has seen: its text has the name of the test.
+func script(t *testing.T, source string) *rdb.Script {
+	source = "-- " + redistest.Namespace(t) + "\n" + source
+	sum := sha1.Sum([]byte(source)) //nolint:gosec // as above
+	return &rdb.Script{Name: "probe", Source: source, SHA: hex.EncodeToString(sum[:])}
+}
+
+func TestRepliesKeepTheirTypes(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		d, key := open(t, s.DSN()), redistest.Namespace(t)
+		nested := script(t, `return {1, 'two', {3, false}, redis.error_reply('MINE of own'), redis.status_reply('FINE')}`)
+		replies, err := d.Pipeline(t.Context(),
+			rdb.Call{Command: "SET", Keys: []string{key}, Args: []any{[]byte("\x00\r\n")}},
+			rdb.Call{Command: "GET", Keys: []string{key}},
+			rdb.Call{Command: "GET", Keys: []string{key + "-none"}},
+			rdb.Call{Command: "STRLEN", Keys: []string{key}},
+			rdb.Call{Command: "LPUSH", Keys: []string{key}, Args: []any{"x"}},
+			rdb.Call{Script: nested},
+		)
+		require.NoError(t, err)
+		require.Len(t, replies, 6)
+		assert.Equal(t, "OK", replies[0].Value)
+		assert.Equal(t, []byte("\x00\r\n"), replies[1].Value)
+		assert.Nil(t, replies[2].Value)
+		assert.Equal(t, int64(3), replies[3].Value)
+
+		var refused *rdb.ServerError
+		require.ErrorAs(t, replies[4].Err, &refused)
+		assert.Equal(t, "WRONGTYPE", refused.Code)
+		assert.Nil(t, replies[4].Value)
+		assert.Equal(t, []any{
+			int64(1), []byte("two"), []any{int64(3), nil}, &rdb.ServerError{Code: "MINE", Message: "MINE of own"}, "FINE",
+		}, replies[5].Value)
+	})
+}
+
+func TestArgumentsOfEveryType(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		d, key := open(t, s.DSN()), redistest.Namespace(t)
+		do(t, d, "RPUSH", key, "a", []byte("b"), 3, int64(1234567890123456789), true, false)
+		assert.Equal(t, []any{[]byte("a"), []byte("b"), []byte("3"), []byte("1234567890123456789"), []byte("1"), []byte("0")},
+			do(t, d, "LRANGE", key, 0, -1))
+
+		for name, call := range map[string]rdb.Call{
+			"argument 1 of SET is a float64": {Command: "SET", Args: []any{"a", 1.5}},
+			"argument 0 of SET is a <nil>":   {Command: "SET", Args: []any{nil}},
+			"call 0 has neither":             {Keys: []string{"a"}},
+		} {
+			_, err := d.Pipeline(t.Context(), call)
+			assert.ErrorContains(t, err, name)
+		}
+		replies, err := d.Pipeline(t.Context())
+		require.NoError(t, err)
+		assert.Empty(t, replies)
+	})
+}
+
+// A script that Redis does not know, between commands that it has run: only the script is sent again.
+func TestUnknownScriptAmidAPipeline(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		d, key := open(t, s.DSN()), redistest.Namespace(t)
+		add := script(t, `return redis.call('INCRBY', KEYS[1], ARGV[1])`)
+		fails := script(t, `return redis.error_reply('MINE of own')`)
+		calls := []rdb.Call{
+			{Command: "INCR", Keys: []string{key}},
+			{Script: add, Keys: []string{key}, Args: []any{10}},
+			{Command: "INCR", Keys: []string{key}},
+			{Script: fails},
+			{Script: add, Keys: []string{key}, Args: []any{100}},
+		}
+		replies, err := d.Pipeline(t.Context(), calls...)
+		require.NoError(t, err)
+		var got []any
+		for _, r := range replies {
+			got = append(got, r.Value)
+		}
+		assert.Equal(t, []any{int64(1), int64(12), int64(2), nil, int64(112)}, got)
+		require.ErrorContains(t, replies[3].Err, "MINE of own")
+
+		replies, err = d.Pipeline(t.Context(), calls...)
+		require.NoError(t, err)
+		assert.Equal(t, int64(123), replies[1].Value, "known now, so in its place")
+	})
+}
+
+// A reply that got lost is an error which does not claim that nothing was sent, and nothing is sent again.
+func TestLostReply(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		proxy := redistest.NewProxy(t, s.Addr())
+		d, key := open(t, proxy.DSN()), redistest.Namespace(t)
+		do(t, d, "PING", "")
+		swallowed := proxy.SwallowReply("INCR")
+		_, err := d.Pipeline(t.Context(), rdb.Call{Command: "INCR", Keys: []string{key}})
+		require.ErrorContains(t, err, "lost while waiting for the reply to INCR")
+		<-swallowed
+		var unsent *rdb.DialError
+		assert.NotErrorAs(t, err, &unsent)
+		assert.Equal(t, []byte("1"), do(t, d, "GET", key), "run once")
+	})
+}
+
+// The second half of a NOSCRIPT round trip can get lost as well.
+func TestLostReplyOfAScriptSentInFull(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		proxy := redistest.NewProxy(t, s.Addr())
+		d, key := open(t, proxy.DSN()), redistest.Namespace(t)
+		swallowed := proxy.SwallowReply("\r\nEVAL\r\n")
+		_, err := d.Pipeline(t.Context(), rdb.Call{Script: script(t, `return redis.call('INCR', KEYS[1])`), Keys: []string{key}})
+		require.ErrorContains(t, err, "reply to script probe")
+		<-swallowed
+		assert.Equal(t, []byte("1"), do(t, d, "GET", key))
+	})
+}
+
+// After a read timeout the connection is not used again: the next call would read the late reply of this one.
+func TestReadTimeout(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		proxy := redistest.NewProxy(t, s.Addr())
+		d, key := open(t, proxy.DSN()+"?read_timeout=60ms"), redistest.Namespace(t)
+		do(t, d, "PING", "")
+		proxy.Pause()
+		_, err := d.Pipeline(context.Background(), rdb.Call{Command: "SET", Keys: []string{key}, Args: []any{"late"}})
+		var timeout interface{ Timeout() bool }
+		require.ErrorAs(t, err, &timeout)
+		assert.True(t, timeout.Timeout())
+		assert.Zero(t, rdb.IdleConnections(d))
+		proxy.Resume()
+		require.Eventually(t, func() bool {
+			replies, err := d.Pipeline(t.Context(), rdb.Call{Command: "PING"})
+			return err == nil && assert.Equal(t, "PONG", replies[0].Value)
+		}, 10*time.Second, time.Millisecond)
+	})
+}
+
+// Redis may hold an answer back for as long as the call says, on top of the read timeout.
+func TestBlockingCallOutlastsTheReadTimeout(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		d, key := open(t, s.DSN()+"?read_timeout=100ms"), redistest.Namespace(t)
+		replies, err := d.Pipeline(t.Context(),
+			rdb.Call{Command: "BLPOP", Keys: []string{key}, Args: []any{"0.3"}, Block: 300 * time.Millisecond})
+		require.NoError(t, err)
+		assert.Equal(t, []rdb.Reply{{}}, replies)
+	})
+}
+
+func TestContextEndsAWait(t *testing.T) {
+	t.Parallel()
+	blpop := func(key string) rdb.Call {
+		return rdb.Call{Command: "BLPOP", Keys: []string{key}, Args: []any{"30"}, Block: 30 * time.Second}
+	}
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		d, key := open(t, s.DSN()), redistest.Namespace(t)
+		conn, err := d.Dial(t.Context())
+		require.NoError(t, err)
+		defer conn.Close() //nolint:errcheck // broken below
+
+		for name, pipeline := range map[string]func(context.Context, ...rdb.Call) ([]rdb.Reply, error){
+			"pooled": d.Pipeline, "own": conn.Pipeline,
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			begin := time.Now()
+			_, err := pipeline(ctx, rdb.Call{Command: "INCR", Keys: []string{key}}, blpop(key+"-none"))
+			cancel()
+			require.ErrorIs(t, err, context.DeadlineExceeded, name)
+			require.ErrorContains(t, err, "reply to BLPOP", name)
+			assert.Less(t, time.Since(begin), 5*time.Second, name)
+			assert.Zero(t, rdb.IdleConnections(d), name)
+
+			_, err = pipeline(ctx, rdb.Call{Command: "INCR", Keys: []string{key}})
+			var unsent *rdb.DialError
+			require.ErrorAs(t, err, &unsent, name)
+			require.ErrorIs(t, err, context.DeadlineExceeded, name)
+		}
+		assert.Equal(t, []byte("2"), do(t, d, "GET", key))
+		_, err = conn.Pipeline(t.Context(), rdb.Call{Command: "PING"})
+		var unsent *rdb.DialError
+		require.ErrorAs(t, err, &unsent, "a broken connection of one's own stays broken")
+	})
+}
+
+func TestCloseEndsWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		d, key := open(t, s.DSN()), redistest.Namespace(t)
+		conn, err := d.Dial(t.Context())
+		require.NoError(t, err)
+		ended := make(chan error, 2)
+		go func() {
+			_, err := conn.Pipeline(context.Background(),
+				rdb.Call{Command: "LPUSH", Keys: []string{key}, Args: []any{"begun"}},
+				rdb.Call{Command: "BLPOP", Keys: []string{key + "-none"}, Args: []any{"30"}, Block: 30 * time.Second})
+			ended <- err
+		}()
+		ready := make(chan struct{})
+		go func() { ended <- d.Subscribe(t.Context(), key, func() { close(ready) }, func([]byte) {}) }()
+		<-ready
+		do(t, d, "BLPOP", key, "5")
+
+		require.NoError(t, conn.Close())
+		require.ErrorIs(t, <-ended, rdb.ErrClosed)
+		require.NoError(t, d.Close())
+		require.ErrorIs(t, <-ended, rdb.ErrClosed)
+
+		require.NoError(t, conn.Close())
+		require.NoError(t, d.Close())
+		var unsent *rdb.DialError
+		_, err = conn.Pipeline(t.Context(), rdb.Call{Command: "PING"})
+		require.ErrorAs(t, err, &unsent)
+		require.ErrorIs(t, err, rdb.ErrClosed)
+		_, err = d.Pipeline(t.Context(), rdb.Call{Command: "PING"})
+		require.ErrorAs(t, err, &unsent)
+		_, err = d.Dial(t.Context())
+		require.ErrorIs(t, err, rdb.ErrClosed)
+		require.ErrorIs(t, d.Subscribe(t.Context(), key, nil, nil), rdb.ErrClosed)
+	})
+}
+
+func TestSubscription(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		proxy := redistest.NewProxy(t, s.Addr())
+		d, channel := open(t, proxy.DSN()), redistest.Namespace(t)
+		rdb.SetProbe(d, 10*time.Millisecond, 300*time.Millisecond)
+		listen := func(ctx context.Context) (messages chan string, ended chan error) {
+			messages, ended = make(chan string), make(chan error, 1)
+			ready := make(chan struct{})
+			go func() {
+				ended <- d.Subscribe(ctx, channel, func() { close(ready) }, func(m []byte) { messages <- string(m) })
+			}()
+			<-ready
+			return messages, ended
+		}
+
+		ctx, cancel := context.WithCancel(t.Context())
+		messages, ended := listen(ctx)
+		do(t, d, "PUBLISH", channel, "one")
+		assert.Equal(t, "one", <-messages)
+		do(t, d, "BLPOP", channel+"-none", "0.5") // longer than the silence allowed: the probes are answered
+		do(t, d, "PUBLISH", channel, "two")
+		assert.Equal(t, "two", <-messages)
+		cancel()
+		require.NoError(t, <-ended)
+		require.NoError(t, d.Subscribe(ctx, channel, nil, nil), "a ctx that has ended")
+
+		_, ended = listen(t.Context())
+		proxy.Cut()
+		require.ErrorContains(t, <-ended, "lost")
+
+		_, ended = listen(t.Context())
+		proxy.Pause()
+		err := <-ended
+		var timeout interface{ Timeout() bool }
+		require.True(t, errors.As(err, &timeout) && timeout.Timeout(), "a peer that is silent: %v", err)
+	})
+}
