@@ -15,13 +15,13 @@
 -- RETURNS time in ms, then for each job that was not stored its number in this call and why: " 3=duplicate 5=badkey"
 -- FIRST WRITE LPUSH, RPUSH or ZADD: the one script that a full Redis is meant to refuse
 local lanes, jobs, queues, ready, scheduled, names, control = unpack(KEYS, 1, 7)
-local lane, number = ARGV[1], tonumber(ARGV[2])
+local lane, number = ARGV[1], ARGV[2]
 
 local last = redis.call('HGET', lanes, lane)
 if last then
   local n, reply = last:match('^(%d+) (.*)$')
-  if tonumber(n) == number then return reply end
-  if tonumber(n) > number then return redis.error_reply('STALE lane ' .. lane .. ' is at call ' .. n) end
+  if tonumber(n) == tonumber(number) then return reply end
+  if tonumber(n) > tonumber(number) then return redis.error_reply('STALE lane ' .. lane .. ' is at call ' .. n) end
 end
 local refusal = bad('HLEN', jobs) or bad('ZCARD', queues) or bad('SCARD', ready)
   or bad('ZCARD', scheduled) or bad('HLEN', names)

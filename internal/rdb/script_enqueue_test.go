@@ -1,0 +1,136 @@
+package rdb_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+func TestEnqueuePutsEachJobInItsPlace(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		now := s.now(t)
+		later, past := now.Add(time.Hour).UnixMilli(), now.Add(-time.Hour).UnixMilli()
+		place := func(queue, id string, place rdb.Place, when int64) rdb.NewJob {
+			j := job(queue, id)
+			j.Place, j.When = place, when
+			return j
+		}
+		answer, err := s.store.Enqueue(t.Context(), "lane", 1, []rdb.NewJob{
+			job("a", "a1"), job("b", "b1"), job("a", "a2"),
+			place("a", "f1", rdb.Front, 0), place("a", "f2", rdb.Front, 0),
+			place("c", "in", rdb.In, 60_000), place("c", "at", rdb.At, later),
+			place("b", "past", rdb.At, past), place("b", "at-once", rdb.In, 0),
+		})
+		require.NoError(t, err)
+		assert.Empty(t, answer.Problems)
+		assert.WithinDuration(t, now, answer.Time, 5*time.Second)
+
+		assert.Equal(t, []string{"f2", "f1", "a1", "a2"}, s.list(t, "queue:a"))
+		assert.Equal(t, []string{"b1", "past", "at-once"}, s.list(t, "queue:b"))
+		scheduled := s.scores(t, "scheduled")
+		assert.Len(t, scheduled, 2)
+		assert.Equal(t, text(later), scheduled["at"])
+		assert.Equal(t, text(answer.Time.UnixMilli()+60_000), scheduled["in"])
+		assert.Equal(t, map[string]string{"in": "c", "at": "c"}, s.hash(t, "names"))
+		assert.Equal(t, []string{"a", "b"}, s.set(t, "ready"))
+		assert.Len(t, s.scores(t, "queues"), 3)
+		assert.Len(t, s.hash(t, "jobs"), 9)
+		for _, queue := range []string{"a", "b"} {
+			assert.Equal(t, []string{"1"}, s.list(t, "wake:"+queue), "one token, however many were pushed")
+		}
+		assert.False(t, s.exists(t, "wake:c"))
+	})
+}
+
+func TestEnqueueSentAgainAnswersTheSameAndStoresNothing(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		chosen := job("a", "mine")
+		chosen.Chosen = true
+		jobs := []rdb.NewJob{chosen, job("a", "a1"), chosen}
+		const number = 1_234_567_890_123_456_789 / 1000 // as large as a clock in microseconds
+		first, err := s.store.Enqueue(t.Context(), "lane", number, jobs)
+		require.NoError(t, err)
+		assert.Equal(t, map[int]rdb.Problem{2: rdb.Duplicate}, first.Problems)
+
+		w := s.worker(t, "w1", "a")
+		require.Empty(t, settle(t, w, w.Complete(ended(s.take(t, w, 1, 10, "a")...))))
+		s.pass(t, 5*time.Millisecond)
+		again, err := s.store.Enqueue(t.Context(), "lane", number, jobs)
+		require.NoError(t, err)
+		assert.Equal(t, first, again)
+		assert.Empty(t, s.list(t, "queue:a"))
+		assert.Empty(t, s.hash(t, "jobs"))
+	})
+}
+
+func TestEnqueueThatCameAfterANewerIsRefused(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		_, err := s.store.Enqueue(t.Context(), "lane", 9, []rdb.NewJob{job("a", "a9")})
+		require.NoError(t, err)
+		_, err = s.store.Enqueue(t.Context(), "lane", 8, []rdb.NewJob{job("a", "a8")})
+		var refused *rdb.ServerError
+		require.ErrorAs(t, err, &refused)
+		assert.Equal(t, "STALE", refused.Code)
+		_, err = s.store.Enqueue(t.Context(), "another", 1, []rdb.NewJob{job("a", "a1")})
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a9", "a1"}, s.list(t, "queue:a"))
+	})
+}
+
+func TestEnqueueRefusesAChosenIDThatLives(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.enqueue(t, "a", "x")
+		again, fresh, later := job("b", "x"), job("b", "y"), job("b", "z")
+		again.Chosen, fresh.Chosen, later.Chosen = true, true, true
+		later.Place, later.When = rdb.In, 1000
+		answer, err := s.store.Enqueue(t.Context(), "lane", 1, []rdb.NewJob{job("b", "b1"), again, fresh, later, later})
+		require.NoError(t, err)
+		assert.Equal(t, map[int]rdb.Problem{1: rdb.Duplicate, 4: rdb.Duplicate}, answer.Problems)
+		assert.Equal(t, []string{"x"}, s.list(t, "queue:a"))
+		assert.Equal(t, []string{"b1", "y"}, s.list(t, "queue:b"))
+	})
+}
+
+func TestEnqueueNamesAQueueKeyOfAnotherType(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.cmd(t, "SET", "queue:bad", "something else")
+		s.cmd(t, "SET", "wake:a", "something else")
+		answer, err := s.store.Enqueue(t.Context(), "lane", 1, []rdb.NewJob{
+			job("a", "a1"), job("bad", "b1"), job("c", "c1"), job("bad", "b2"),
+		})
+		require.NoError(t, err)
+		assert.Equal(t, map[int]rdb.Problem{1: rdb.BadKey, 3: rdb.BadKey}, answer.Problems)
+		assert.Equal(t, []string{"a1"}, s.list(t, "queue:a"), "a broken list of tokens costs time, never a job")
+		assert.Equal(t, []string{"c1"}, s.list(t, "queue:c"))
+		assert.Equal(t, []string{"a", "c"}, s.set(t, "ready"))
+		assert.Len(t, s.hash(t, "jobs"), 2, "what has no place has no record")
+	})
+}
+
+func TestEnqueueRefusesAKeyOfAnotherTypeBeforeItWrites(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"jobs", "queues", "ready", "scheduled", "names", "lanes"} {
+		t.Run(key, func(t *testing.T) {
+			t.Parallel()
+			onEach(t, func(t *testing.T, s *site) {
+				s.cmd(t, "SET", key, "something else")
+				later := job("a", "a2")
+				later.Place, later.When = rdb.In, 1000
+				_, err := s.store.Enqueue(t.Context(), "lane", 1, []rdb.NewJob{job("a", "a1"), later})
+				var refused *rdb.ServerError
+				require.ErrorAs(t, err, &refused)
+				assert.Contains(t, refused.Message, "wrong")
+				assert.False(t, s.exists(t, "queue:a"))
+			})
+		})
+	}
+}
