@@ -9,7 +9,7 @@
 -- KEYS[9..] queue:<name>, worker:<id>:inprocess:<name>, wake:<name> of each queue
 -- ARGV[1] worker
 -- ARGV[2] number of the fetch
--- ARGV[3] how many jobs in all
+-- ARGV[3] how many jobs in all, at most 500
 -- ARGV[4] 1: say which queues are ready, in any case
 -- ARGV[5] about how many bytes of records at the most
 -- ARGV[6..] name, share of each queue
@@ -17,11 +17,12 @@
 --   then for each queue {id, record, trail or false, workers that crashed with it or false, ...}}
 -- FIRST WRITE RPOP
 local info, workers, claimed, jobs, trail, crashes, ready, mine = unpack(KEYS, 1, 8)
-local worker, number, wanted, ask, room = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1', tonumber(ARGV[5])
+local worker, number, wanted, ask, room = ARGV[1], ARGV[2], math.min(tonumber(ARGV[3]), 500), ARGV[4] == '1', tonumber(ARGV[5])
 
 if redis.call('SISMEMBER', workers, worker) == 0 then return { 'fenced' } end
 if tonumber(number) <= tonumber(redis.call('HGET', info, 'n') or 0) then return { 'stale' } end
-local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or bad('HLEN', trail) or bad('HLEN', crashes) or bad('SCARD', ready)
+local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or bad('HLEN', trail) or bad('HLEN', crashes)
+  or bad('SCARD', ready) or bad('SCARD', mine)
 if refusal then return refusal end
 
 local time = ms(now())
@@ -53,10 +54,12 @@ local function claim(queue, name, ids)
   return #elements
 end
 
--- take reads in lots that grow, since the size of the records is known only once a few were seen.
+-- take reads in lots that grow, since the size of the records is known only once a few were seen. A queue full of ids
+-- to drop is left for the next fetch after a while: a script must not hold Redis for as long as the queue is.
 local function take(queue, share)
   local lot = 8
-  while share > 0 and bytes < room and not emptied[queue] do
+  share = math.min(share, wanted - got)
+  while share > 0 and bytes < room and dropped < 500 and not emptied[queue] do
     if got > 0 then lot = math.min(lot, math.max(1, math.floor((room - bytes) * got / (bytes + 1)))) end
     lot = math.min(lot, share)
     local ids = redis.pcall('RPOP', KEYS[6 + 3 * queue], lot)

@@ -22,6 +22,7 @@ type site struct {
 	store     *rdb.Store
 	namespace string
 	clock     *embedded.Server // nil on a real Redis
+	calls     int64            // numbers of what enqueue sends
 }
 
 // onEach runs the test on the embedded Redis and on a real one.
@@ -150,7 +151,8 @@ func (s *site) enqueue(t require.TestingT, queue string, ids ...string) {
 	for i, id := range ids {
 		jobs[i] = job(queue, id)
 	}
-	answer, err := s.store.Enqueue(context.Background(), "lane-of-"+queue, s.now(t).UnixNano(), jobs)
+	s.calls++
+	answer, err := s.store.Enqueue(context.Background(), "lane of the test", s.calls, jobs)
 	require.NoError(t, err)
 	require.Empty(t, answer.Problems)
 }
