@@ -164,7 +164,7 @@ func TestReadTimeout(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		proxy := redistest.NewProxy(t, s.Addr())
-		d, key := open(t, proxy.DSN()+"?read_timeout=60ms"), redistest.Namespace(t)
+		d, key := open(t, proxy.DSN()+"?read_timeout=400ms"), redistest.Namespace(t)
 		do(t, d, "PING", "")
 		proxy.Pause()
 		_, err := d.Pipeline(context.Background(), rdb.Call{Command: "SET", Keys: []string{key}, Args: []any{"late"}})
@@ -184,9 +184,9 @@ func TestReadTimeout(t *testing.T) {
 func TestBlockingCallOutlastsTheReadTimeout(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
-		d, key := open(t, s.DSN()+"?read_timeout=100ms"), redistest.Namespace(t)
+		d, key := open(t, s.DSN()+"?read_timeout=1s"), redistest.Namespace(t)
 		replies, err := d.Pipeline(t.Context(),
-			rdb.Call{Command: "BLPOP", Keys: []string{key}, Args: []any{"0.3"}, Block: 300 * time.Millisecond})
+			rdb.Call{Command: "BLPOP", Keys: []string{key}, Args: []any{"1.2"}, Block: 1200 * time.Millisecond})
 		require.NoError(t, err)
 		assert.Equal(t, []rdb.Reply{{}}, replies)
 	})
@@ -269,7 +269,7 @@ func TestSubscription(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		proxy := redistest.NewProxy(t, s.Addr())
 		d, channel := open(t, proxy.DSN()), redistest.Namespace(t)
-		rdb.SetProbe(d, 10*time.Millisecond, 300*time.Millisecond)
+		rdb.SetProbe(d, 10*time.Millisecond, time.Second)
 		listen := func(ctx context.Context) (messages chan string, ended chan error) {
 			messages, ended = make(chan string), make(chan error, 1)
 			ready := make(chan struct{})
@@ -284,7 +284,7 @@ func TestSubscription(t *testing.T) {
 		messages, ended := listen(ctx)
 		do(t, d, "PUBLISH", channel, "one")
 		assert.Equal(t, "one", <-messages)
-		do(t, d, "BLPOP", channel+"-none", "0.5") // longer than the silence allowed: the probes are answered
+		do(t, d, "BLPOP", channel+"-none", "1.2") // longer than the silence allowed: the probes are answered
 		do(t, d, "PUBLISH", channel, "two")
 		assert.Equal(t, "two", <-messages)
 		cancel()
