@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"go/token"
 	"strings"
 
@@ -22,10 +23,7 @@ func runUncheckedErrors(pass *analysis.Pass) (any, error) {
 		if mayBeDropped(dropped) {
 			continue
 		}
-		name := dropped.SelectorName
-		if name == "" {
-			name = dropped.FuncName
-		}
+		name := cmp.Or(dropped.SelectorName, dropped.FuncName, strings.TrimSpace(dropped.Line))
 		pass.Reportf(at(pass, dropped.Pos), "the error of %s is dropped: handle it, or assign it to _ and say why", name)
 	}
 	return nil, nil

@@ -41,7 +41,7 @@ func runExportedDoc(pass *analysis.Pass) (any, error) {
 }
 
 func checkFuncDoc(pass *analysis.Pass, fn *ast.FuncDecl) {
-	if fn.Doc != nil || !fn.Name.IsExported() {
+	if told(fn.Doc) || !fn.Name.IsExported() {
 		return
 	}
 	if fn.Recv != nil && (!exportedReceiver(fn.Recv) || slices.Contains(selfEvident, fn.Name.Name)) {
@@ -73,12 +73,12 @@ func checkGroupDoc(pass *analysis.Pass, decl *ast.GenDecl) {
 	for _, spec := range decl.Specs {
 		switch spec := spec.(type) {
 		case *ast.TypeSpec:
-			single := decl.Doc != nil && decl.Lparen == token.NoPos
-			if spec.Name.IsExported() && spec.Doc == nil && !single {
+			single := told(decl.Doc) && decl.Lparen == token.NoPos
+			if spec.Name.IsExported() && !told(spec.Doc) && !single {
 				reportUndocumented(pass, spec.Name)
 			}
 		case *ast.ValueSpec:
-			if decl.Doc != nil || spec.Doc != nil || spec.Comment != nil {
+			if told(decl.Doc) || told(spec.Doc) || told(spec.Comment) {
 				continue
 			}
 			if i := slices.IndexFunc(spec.Names, (*ast.Ident).IsExported); i >= 0 {
@@ -87,6 +87,9 @@ func checkGroupDoc(pass *analysis.Pass, decl *ast.GenDecl) {
 		}
 	}
 }
+
+// told tells whether the comment has words: a directive such as //lint:ignore has none.
+func told(comment *ast.CommentGroup) bool { return comment.Text() != "" }
 
 func reportUndocumented(pass *analysis.Pass, name *ast.Ident) {
 	pass.Reportf(name.Pos(), "exported %s has no comment: say what it promises, its units, its errors, who may call it", name.Name)

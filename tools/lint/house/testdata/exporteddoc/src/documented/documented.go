@@ -40,3 +40,6 @@ type (
 	Left  struct{}
 	Right struct{} // want `exported Right has no comment`
 )
+
+//lint:ignore U1000 a directive is no comment
+func Directed() {} // want `exported Directed has no comment`
