@@ -14,8 +14,8 @@ local target, reaper, workers, dead = unpack(KEYS)
 local since = redis.call('GET', reaper)
 since = since and since:match('^RUN (%d+)$')
 if not since or now() - tonumber(since) < tonumber(ARGV[2]) then return 'unsteady' end
-if redis.call('EXISTS', target) == 1 then return 'alive' end
 if redis.call('SISMEMBER', dead, ARGV[1]) == 1 then return 'dead' end
+if redis.call('EXISTS', target) == 1 then return 'alive' end
 local refusal = bad('SCARD', workers) or bad('SCARD', dead)
 if refusal then return refusal end
 if redis.call('SREM', workers, ARGV[1]) == 0 then return 'alive' end

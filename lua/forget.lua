@@ -15,8 +15,9 @@ for i = 8, #KEYS do
   if type(length) == 'number' and length > 0 then held[#held + 1] = ARGV[i - 6] end
 end
 if #held > 0 then return { 'holding', held } end
-if redis.call('SCARD', mine) ~= #ARGV - 1 then return { 'changed', {} } end
-for i = 2, #ARGV do
+local known = redis.call('SCARD', mine) -- 0 when this was sent before
+if known > 0 and known ~= #ARGV - 1 then return { 'changed', {} } end
+for i = 2, known > 0 and #ARGV or 0 do
   if redis.call('SISMEMBER', mine, ARGV[i]) == 0 then return { 'changed', {} } end
 end
 

@@ -2,6 +2,7 @@ package rdb
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -41,7 +42,7 @@ func (s *Store) Holdings(ctx context.Context, cursor string) (next string, page 
 	return next, page, r.err
 }
 
-// parseHolding reads "worker n ms queue"; what cannot be read has no worker, so that it counts as an orphan.
+// parseHolding reads "worker n ms queue"; what cannot be read has no worker, so that it counts as an orphan, and no queue.
 func parseHolding(id, raw string) Holding {
 	h := Holding{ID: id, raw: raw}
 	parts := strings.SplitN(raw, " ", 4)
@@ -53,8 +54,12 @@ func parseHolding(id, raw string) Holding {
 }
 
 // Orphan gives the job back if its claim still reads as it did and nobody holds it: its worker is neither registered
-// nor being taken apart, or has no such element. It returns true if the claim was removed.
+// nor being taken apart, or has no such element. It returns true if the claim was removed. A holding without Queue is
+// refused: the caller finds the name in the job's record.
 func (s *Store) Orphan(ctx context.Context, h Holding) (bool, error) {
+	if h.Queue == "" {
+		return false, fmt.Errorf("the claim of job %q reads %q, which names no queue: set Queue to the name in its record", h.ID, h.raw)
+	}
 	k := s.keys
 	of, worker := k.queue(h.Queue), k.worker(h.Worker)
 	value, err := do(ctx, s.driver, Call{

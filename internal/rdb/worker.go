@@ -38,7 +38,7 @@ type Registration struct {
 	Queues []string
 }
 
-// Registered worker: Register makes the worker known, in steps of [MaxBatch] queues, and returns Redis' clock and
+// Register makes the worker known, in steps of [MaxBatch] queues, and returns Redis' clock and
 // epoch. It may be repeated.
 func (w *Worker) Register(ctx context.Context, reg Registration) (time.Time, string, error) {
 	k := w.store.keys
@@ -141,32 +141,25 @@ func (s *Store) Workers(ctx context.Context) (registered, dead []string, err err
 	return texts(r, replies[0].Value), texts(r, replies[1].Value), r.err
 }
 
-// Alive tells which of the workers have a heartbeat. It asks for all at once, and one by one only when some have none.
+// Alive tells which of the workers have a heartbeat, all in one look.
 func (s *Store) Alive(ctx context.Context, ids []string) (map[string]bool, error) {
-	all := Call{Command: "EXISTS", Args: make([]any, 0, len(ids))}
-	for _, id := range ids {
-		all.Args = append(all.Args, s.keys.prefix+"worker:"+id)
+	alive := make(map[string]bool, len(ids))
+	if len(ids) == 0 {
+		return alive, nil
 	}
-	value, err := do(ctx, s.driver, all)
+	hearts := Call{Command: "MGET", Args: make([]any, 0, len(ids))}
+	for _, id := range ids {
+		hearts.Args = append(hearts.Args, s.keys.prefix+"worker:"+id)
+	}
+	value, err := do(ctx, s.driver, hearts)
 	if err != nil {
 		return nil, err
 	}
-	alive := make(map[string]bool, len(ids))
-	if n, _ := value.(int64); n == int64(len(ids)) {
-		for _, id := range ids {
-			alive[id] = true
-		}
-		return alive, nil
+	r := read("MGET", value)
+	for _, id := range ids {
+		alive[id] = r.next() != nil
 	}
-	for i, id := range ids {
-		value, err := do(ctx, s.driver, Call{Command: "EXISTS", Args: all.Args[i : i+1]})
-		if err != nil {
-			return nil, err
-		}
-		n, _ := value.(int64)
-		alive[id] = n == 1
-	}
-	return alive, nil
+	return alive, r.err
 }
 
 // Condemn takes a worker without heartbeat out of the registered ones, if this worker was steady for that long itself.

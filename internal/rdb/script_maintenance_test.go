@@ -1,0 +1,230 @@
+package rdb_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// plan schedules a job after so many ms.
+func (s *site) plan(t *testing.T, queue, id string, ms int64) {
+	t.Helper()
+	s.calls++
+	j := job(queue, id)
+	j.Place, j.When = rdb.In, ms
+	_, err := s.store.Enqueue(t.Context(), "lane of the test", s.calls, []rdb.NewJob{j})
+	require.NoError(t, err)
+}
+
+func waitingIDs(page []rdb.Waiting) []string {
+	ids := []string{}
+	for _, w := range page {
+		ids = append(ids, w.Queue+"/"+w.ID)
+	}
+	return ids
+}
+
+func TestDueMovesWhatIsDueAndSaysWhatIsNext(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.plan(t, "a", "a1", 20)
+		s.plan(t, "b", "b1", 40)
+		s.plan(t, "a", "a2", 60)
+		s.plan(t, "a", "a3", 3_600_000)
+		due := func(call rdb.DueCall) rdb.Due {
+			d, err := s.store.Due(t.Context(), rdb.ShelfScheduled, call)
+			require.NoError(t, err)
+			return d
+		}
+		first := due(rdb.DueCall{Ahead: time.Minute})
+		assert.Zero(t, first.Moved)
+		assert.Equal(t, []string{"a/a1", "b/b1", "a/a2"}, waitingIDs(first.Page))
+		assert.Equal(t, first.Page[0].Due, first.Next)
+
+		s.pass(t, 100*time.Millisecond)
+		move := append(first.Page, rdb.Waiting{ID: "a3", Queue: "a"}, rdb.Waiting{ID: "gone", Queue: "a"}, first.Page[0])
+		second := due(rdb.DueCall{Move: move, Ahead: time.Minute})
+		assert.Equal(t, 3, second.Moved)
+		assert.Empty(t, second.Page)
+		assert.Equal(t, asInt(t, s.scores(t, "scheduled")["a3"]), second.Next.UnixMilli())
+		assert.Equal(t, []string{"a1", "a2"}, s.list(t, "queue:a"))
+		assert.Equal(t, []string{"b1"}, s.list(t, "queue:b"))
+		assert.Equal(t, map[string]string{"a3": "a"}, s.hash(t, "names"))
+		assert.Equal(t, []string{"a", "b"}, s.set(t, "ready"))
+		assert.Equal(t, []string{"1"}, s.list(t, "wake:a"))
+		assert.Zero(t, due(rdb.DueCall{Move: first.Page}).Moved, "sent twice")
+		assert.Equal(t, []string{"a1", "a2"}, s.list(t, "queue:a"))
+	})
+}
+
+func TestDueSkipsWhatCannotMoveAndRemovesWhatHasNoRecord(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.enqueue(t, "x", "nameless")
+		s.plan(t, "bad", "bad1", 1)
+		s.plan(t, "a", "a1", 2)
+		s.cmd(t, "ZADD", "retry", 3, "ghost", 4, "nameless")
+		s.cmd(t, "SET", "queue:bad", "something else")
+		s.pass(t, 10*time.Millisecond)
+
+		scheduled, err := s.store.Due(t.Context(), rdb.ShelfScheduled, rdb.DueCall{Move: []rdb.Waiting{{ID: "bad1", Queue: "bad"}}})
+		require.NoError(t, err)
+		assert.Equal(t, []string{"bad1"}, scheduled.Stuck)
+		assert.Equal(t, []string{"bad/bad1", "a/a1"}, waitingIDs(scheduled.Page))
+		scheduled, err = s.store.Due(t.Context(), rdb.ShelfScheduled, rdb.DueCall{Skip: 1})
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a/a1"}, waitingIDs(scheduled.Page))
+		assert.Equal(t, scheduled.Page[0].Due, scheduled.Next)
+
+		retry, err := s.store.Due(t.Context(), rdb.ShelfRetry, rdb.DueCall{})
+		require.NoError(t, err)
+		assert.Equal(t, []string{"/ghost", "/nameless"}, waitingIDs(retry.Page))
+		retry, err = s.store.Due(t.Context(), rdb.ShelfRetry, rdb.DueCall{Move: retry.Page})
+		require.NoError(t, err)
+		assert.Equal(t, 1, retry.Removed)
+		assert.Equal(t, []string{"/nameless"}, waitingIDs(retry.Page))
+		kept, err := s.store.Record(t.Context(), "nameless")
+		require.NoError(t, err)
+		assert.Equal(t, record("nameless"), kept, "the caller finds the name in it")
+		none, err := s.store.Record(t.Context(), "ghost")
+		require.NoError(t, err)
+		assert.Nil(t, none)
+	})
+}
+
+func TestDueReadsTheNextPageInTheSameCall(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		const many = 2*rdb.MaxBatch + 7
+		for i := range many {
+			s.cmd(t, "ZADD", "retry", i+1, fmt.Sprintf("%04d", i))
+			s.cmd(t, "HSET", "names", fmt.Sprintf("%04d", i), "a")
+		}
+		call, moved, calls := rdb.DueCall{}, 0, 0
+		for {
+			due, err := s.store.Due(t.Context(), rdb.ShelfRetry, call)
+			require.NoError(t, err)
+			moved, calls = moved+due.Moved, calls+1
+			if len(due.Page) == 0 {
+				assert.True(t, due.Next.IsZero())
+				break
+			}
+			call.Move = due.Page
+		}
+		assert.Equal(t, many, moved)
+		assert.Equal(t, 4, calls)
+		assert.Equal(t, "0000", s.list(t, "queue:a")[0])
+	})
+}
+
+func TestOrphanGivesBackWhatNobodyHolds(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		damage func(t *testing.T, s *site)
+		given  bool
+		queue  []string
+	}{
+		"held":                   {func(*testing.T, *site) {}, false, []string{"a2"}},
+		"dead and to be reaped":  {func(t *testing.T, s *site) { s.cmd(t, "SMOVE", "workers", s.key("dead"), "w1") }, false, []string{"a2"}},
+		"unknown worker":         {func(t *testing.T, s *site) { s.cmd(t, "SREM", "workers", "w1") }, true, []string{"a1", "a2"}},
+		"no element":             {func(t *testing.T, s *site) { s.cmd(t, "UNLINK", "worker:w1:inprocess:a") }, true, []string{"a1", "a2"}},
+		"no element, no record":  {func(t *testing.T, s *site) { s.cmd(t, "UNLINK", "worker:w1:inprocess:a", s.key("jobs")) }, true, []string{"a2"}},
+		"claimed again meantime": {func(t *testing.T, s *site) { s.cmd(t, "HSET", "claimed", "a1", "w1 2 3 a") }, false, []string{"a2"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onEach(t, func(t *testing.T, s *site) {
+				s.enqueue(t, "a", "a1", "a2")
+				s.take(t, s.worker(t, "w1", "a"), 1, 1, "a")
+				next, page, err := s.store.Holdings(t.Context(), "0")
+				require.NoError(t, err)
+				require.Equal(t, "0", next)
+				require.Len(t, page, 1)
+				assert.Equal(t, "1:a1", page[0].Element())
+				assert.Equal(t, "w1", page[0].Worker)
+				tt.damage(t, s)
+				for _, want := range []bool{tt.given, false} {
+					given, err := s.store.Orphan(t.Context(), page[0])
+					require.NoError(t, err)
+					assert.Equal(t, want, given)
+					assert.Equal(t, tt.queue, s.list(t, "queue:a"))
+				}
+			})
+		})
+	}
+}
+
+func TestOrphanOfAClaimThatCannotBeReadNeedsItsQueue(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.enqueue(t, "a", "a1")
+		s.take(t, s.worker(t, "w1", "a"), 1, 1, "a")
+		s.cmd(t, "HSET", "claimed", "a1", "nonsense")
+		s.cmd(t, "UNLINK", "worker:w1:inprocess:a")
+		_, page, err := s.store.Holdings(t.Context(), "0")
+		require.NoError(t, err)
+		_, err = s.store.Orphan(t.Context(), page[0])
+		require.ErrorContains(t, err, "nonsense")
+		assert.False(t, s.exists(t, "queue:"), "a queue without a name is served by nobody")
+		page[0].Queue = "a"
+		given, err := s.store.Orphan(t.Context(), page[0])
+		require.NoError(t, err)
+		assert.True(t, given)
+		assert.Equal(t, []string{"a1"}, s.list(t, "queue:a"))
+	})
+}
+
+func TestSweepRemovesOutcomesThatAreOver(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		w := s.worker(t, "w1", "a")
+		s.enqueue(t, "a", "a1", "a2")
+		done := ended(s.take(t, w, 1, 2, "a")...)
+		done[0].Keep, done[0].Outcome = time.Millisecond, []byte("1")
+		done[1].Keep, done[1].Outcome = time.Hour, []byte("2")
+		settle(t, w, w.Complete(done))
+		s.pass(t, 10*time.Millisecond)
+		for _, want := range []int{1, 0} {
+			swept, err := s.store.Sweep(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, want, swept)
+		}
+		outcome, err := s.store.Outcome(t.Context(), "a2")
+		require.NoError(t, err)
+		assert.Equal(t, "2", string(outcome))
+		assert.Len(t, s.scores(t, "outcomes:until"), 1)
+	})
+}
+
+func TestInterRemovesTheOldestOfTheMorgue(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		now := s.now(t).UnixMilli()
+		for i, id := range []string{"old", "older", "oldest", "new"} {
+			s.enqueue(t, "a", id)
+			s.cmd(t, "ZADD", "morgue", now-int64(i)*3_600_000*int64(min(1, 3-i)), id)
+			s.cmd(t, "HSET", "names", id, "a")
+			s.cmd(t, "HSET", "trail", id, "x")
+		}
+		s.cmd(t, "HDEL", "names", "oldest")
+		s.cmd(t, "ZADD", "morgue", now-10_800_000, "oldest")
+		inter := func(limit int, retention time.Duration) []rdb.Interred {
+			removed, err := s.store.Inter(t.Context(), limit, retention)
+			require.NoError(t, err)
+			return removed
+		}
+		assert.Empty(t, inter(4, 24*time.Hour))
+		assert.Equal(t, []rdb.Interred{{ID: "oldest"}}, inter(3, 24*time.Hour))
+		assert.Equal(t, []rdb.Interred{{ID: "older", Queue: "a"}}, inter(3, 30*time.Minute))
+		assert.Len(t, s.scores(t, "morgue"), 2)
+		for _, key := range []string{"names", "trail", "jobs"} {
+			assert.Len(t, s.hash(t, key), 2, key)
+		}
+	})
+}
