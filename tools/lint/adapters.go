@@ -10,7 +10,7 @@ import (
 	"honnef.co/go/tools/unused"
 )
 
-// uncheckedErrors reports what errcheck found, except the two cases in which nobody could do anything with the error.
+// uncheckedErrors reports what errcheck found, except where nobody could do anything with the error.
 var uncheckedErrors = &analysis.Analyzer{
 	Name:     "errcheck",
 	Doc:      "reports errors that are dropped without being assigned to the blank identifier",
@@ -29,10 +29,13 @@ func runUncheckedErrors(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-// mayBeDropped tells a deferred Close, which comes after the error that counts, and a line printed for a person.
+// mayBeDropped tells a deferred Close, which comes after the error that counts, any Close in a test, and a line printed
+// for a person.
 func mayBeDropped(dropped errcheck.UncheckedError) bool {
-	deferredClose := strings.HasPrefix(strings.TrimSpace(dropped.Line), "defer ") && strings.HasSuffix(dropped.SelectorName, ".Close")
-	return deferredClose || strings.HasPrefix(dropped.FuncName, "fmt.Fprint")
+	closes := strings.HasSuffix(dropped.SelectorName, ".Close")
+	deferred := strings.Contains(dropped.Line, "defer "+dropped.SelectorName)
+	inTest := strings.HasSuffix(dropped.Pos.Filename, "_test.go")
+	return closes && (deferred || inTest) || strings.HasPrefix(dropped.FuncName, "fmt.Fprint")
 }
 
 // unusedCode reports what staticcheck knows as U1000. That analyzer reports nothing by itself, because its command
