@@ -320,8 +320,8 @@ func describeFunction(role string, p prototype, fn any) (*signature, reflect.Val
 		}
 		s.in = append(s.in, describeParameter(p, in, f.Name()))
 	}
-	for i := range t.NumOut() {
-		s.out = append(s.out, describeResult(t.Out(i)))
+	for out := range t.Outs() {
+		s.out = append(s.out, describeResult(out))
 	}
 	return s, v, nil
 }
@@ -429,8 +429,7 @@ func (w *jsonWalk) isKey(t reflect.Type) bool {
 
 // faultInFields looks at the fields that encoding/json looks at.
 func (w *jsonWalk) faultInFields(t reflect.Type, path string, addressable bool) *jsonFault {
-	for i := range t.NumField() {
-		field := t.Field(i)
+	for field := range t.Fields() {
 		inner := field.Type
 		if field.Anonymous && inner.Kind() == reflect.Pointer {
 			inner = inner.Elem()

@@ -119,6 +119,7 @@ func nearMissesOfReturns() []nearMiss {
 		{"only a result", func() int { return 0 }},
 		{"only a concrete error", func() *shopError { return nil }},
 		{"result and concrete error", func() (int, *shopError) { return 0, nil }},
+		//lint:ignore ST1008 the mistake under test
 		{"error first", func() (error, int) { return nil, 0 }},
 		{"two errors", func() (error, error) { return nil, nil }},
 		{"two results", func() (int, string) { return 0, "" }},

@@ -20,10 +20,7 @@ import (
 
 func (*shopContext) Create(job *Job, userID, suggestionID int64) error { return nil }
 
-type shopPromoting struct {
-	*shopContext
-	calls *int
-}
+type shopPromoting struct{ *shopContext }
 
 func (*shopPromoting) Own() error { return nil }
 
@@ -127,7 +124,7 @@ func TestContextIsCopiedForEachJob(t *testing.T) {
 
 func TestPromotedMethodIsCalledOnTheEmbeddedContext(t *testing.T) {
 	t.Parallel()
-	h, p := compiled(t, shopPromoting{shopContext: &shopContext{Tenant: "acme"}}, (*shopPromoting).Rename)
+	h, p := compiled(t, shopPromoting{&shopContext{Tenant: "acme"}}, (*shopPromoting).Rename)
 	result, _, err := h.run(t.Context(), p.instance(), &Job{Args: []byte(`["x"]`)})
 	require.NoError(t, err)
 	assert.Equal(t, "acme/x", result)
@@ -308,6 +305,18 @@ func TestJobsDoNotShareValues(t *testing.T) {
 		_, err := fmt.Sscanf(id, "%d-%d", &g, &i)
 		require.NoError(t, err)
 		assert.Equal(t, []any{map[string]int{id: 1}, []int{i}, &shapeOrder{ID: int64(i)}, []string{id}}, values)
+	}
+}
+
+func TestShortListAfterALongOne(t *testing.T) {
+	t.Parallel()
+	h, p := compiled(t, nil, func(list ...int64) (int, error) { return len(list), nil })
+	for _, n := range []int{3, 1000, 1, 0} {
+		args, err := json.Marshal(make([]int64, n))
+		require.NoError(t, err)
+		got, _, err := h.run(t.Context(), p.instance(), &Job{Args: args})
+		require.NoError(t, err)
+		assert.Equal(t, n, got)
 	}
 }
 

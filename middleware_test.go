@@ -198,7 +198,8 @@ func TestNextStillRunning(t *testing.T) {
 func TestNextNeedsAContext(t *testing.T) {
 	t.Parallel()
 	_, _, err := runTraced(t, func(int) error { panic("called") }, func(_ context.Context, _ *Job, next NextFunc) error {
-		_ = next(nil) //nolint:staticcheck // the mistake under test
+		//lint:ignore SA1012 the mistake under test
+		_ = next(nil)
 		return nil
 	})
 	assert.ErrorIs(t, err, ErrNextNilContext)
