@@ -89,6 +89,9 @@ func Embedded(t testing.TB) Server {
 func Real(t testing.TB) Server {
 	t.Helper()
 	shared.once.Do(func() { shared.addr, shared.stop, shared.err = startShared() })
+	if asked := os.Getenv("WORK_TEST_REDIS"); shared.err != nil && asked != "" && asked != "embedded" {
+		t.Fatalf("WORK_TEST_REDIS=%s: %v", asked, shared.err)
+	}
 	if shared.err != nil {
 		missing(t, shared.err)
 	}
