@@ -1,0 +1,96 @@
+package work
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"sync"
+)
+
+// argsEncoder encodes the arguments of jobs. It is kept between jobs, with its buffer.
+type argsEncoder struct {
+	buffer bytes.Buffer
+	json   *json.Encoder
+}
+
+// maxKeptBuffer is how large a buffer may be that is kept, so that one large job does not hold its memory for ever.
+const maxKeptBuffer = 64 << 10
+
+var argsEncoders = sync.Pool{New: func() any {
+	e := &argsEncoder{}
+	e.json = json.NewEncoder(&e.buffer)
+	e.json.SetEscapeHTML(false)
+	return e
+}}
+
+// encodeArgs appends the JSON array of the arguments to dst.
+func encodeArgs(dst []byte, job string, args []any, most int) ([]byte, error) {
+	e := argsEncoders.Get().(*argsEncoder)
+	defer e.release()
+	e.buffer.Reset()
+	e.buffer.WriteByte('[')
+	for i, arg := range args {
+		if i > 0 {
+			e.buffer.WriteByte(',')
+		}
+		if err := e.add(arg); err != nil {
+			return dst, &InvalidError{
+				What:   fmt.Sprintf("argument %d of job %s", i+1, quoted(job)),
+				Value:  fmt.Sprintf("a %T that does not encode as JSON (%v)", arg, err),
+				Remedy: "pass a value that encoding/json can encode", Err: err,
+			}
+		}
+	}
+	e.buffer.WriteByte(']')
+	if size := e.buffer.Len(); size > most {
+		return dst, &InvalidError{
+			What: "args of job " + quoted(job), Value: fmt.Sprintf("%d bytes of JSON", size),
+			Remedy: fmt.Sprintf("at most %d are allowed (MaxArgsSize): pass a reference to what is large", most),
+		}
+	}
+	return append(dst, e.buffer.Bytes()...), nil
+}
+
+func (e *argsEncoder) release() {
+	if e.buffer.Cap() <= maxKeptBuffer {
+		argsEncoders.Put(e)
+	}
+}
+
+// add encodes one argument. The usual types are written as encoding/json writes them, without its detour.
+func (e *argsEncoder) add(arg any) error {
+	space := e.buffer.AvailableBuffer()
+	switch v := arg.(type) {
+	case string:
+		if !isPlain(v) {
+			return e.addAny(arg)
+		}
+		space = append(append(append(space, '"'), v...), '"')
+	case int:
+		space = strconv.AppendInt(space, int64(v), 10)
+	case int64:
+		space = strconv.AppendInt(space, v, 10)
+	case bool:
+		space = strconv.AppendBool(space, v)
+	default:
+		return e.addAny(arg)
+	}
+	e.buffer.Write(space)
+	return nil
+}
+
+// addAny leaves an argument to encoding/json. A MarshalJSON of the program's that panics is an argument that does not
+// encode.
+func (e *argsEncoder) addAny(arg any) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("its encoding panicked: %v", value)
+		}
+	}()
+	if err := e.json.Encode(arg); err != nil {
+		return err
+	}
+	e.buffer.Truncate(e.buffer.Len() - 1) // the line feed that Encode adds
+	return nil
+}

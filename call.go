@@ -1,0 +1,237 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// fate is what became of the jobs of a call.
+type fate int
+
+const (
+	unknown fate = iota // an attempt was not answered, and may be executed, or may have been
+	stored              // except those with problems
+	notStored
+)
+
+// answer is what a caller is told.
+type answer struct {
+	fate     fate
+	at       time.Time           // by the clock of Redis, when stored
+	problems map[int]rdb.Problem // by index, when stored
+	err      error               // otherwise
+}
+
+// call is one numbered call of a lane, with the parcels that go with it. It is sent until it is answered, or refused,
+// or nobody waits for it any longer; always with the same number, so it counts once.
+type call struct {
+	lanes *lanes
+	lane  *lane
+
+	// Guarded by the mu of lanes.
+	parcels []*parcel
+	waiting int  // callers
+	doubt   bool // an attempt is under way or was not answered
+	trouble error
+	cancel  context.CancelFunc
+}
+
+// run makes the call and answers its parcels. ctx ends when nobody waits any longer.
+func (c *call) run(ctx context.Context) {
+	defer func() {
+		if value := recover(); value != nil {
+			c.finish(answer{err: &PanicError{Value: value, Stack: string(debug.Stack())}})
+		}
+	}()
+	for pause := (pacer{}); ; {
+		jobs, first := c.begin()
+		if len(jobs) == 0 {
+			return // everybody left before anything was sent
+		}
+		sent := time.Now()
+		reply, err := c.lanes.store.Enqueue(ctx, c.lane.id, c.lane.number, jobs)
+		if err == nil {
+			if first {
+				c.lanes.clock.saw(reply.Time, sent, time.Now())
+			}
+			c.finish(answer{fate: stored, at: reply.Time, problems: reply.Problems})
+			return
+		}
+		v := judge(err)
+		c.failed(v, first, ctx.Err() != nil)
+		if !v.again || !pause.wait(ctx) {
+			c.giveUp(ctx, v)
+			return
+		}
+	}
+}
+
+// begin returns the jobs of the next attempt, and whether no attempt before may have counted. Then, and only then, those
+// whose callers have left need not go with it.
+func (c *call) begin() (jobs []rdb.NewJob, first bool) {
+	c.lanes.mu.Lock()
+	defer c.lanes.mu.Unlock()
+	first = !c.doubt
+	c.doubt = true
+	if first {
+		c.dropLeft()
+	}
+	if len(c.parcels) == 1 {
+		return c.parcels[0].jobs, first
+	}
+	jobs = c.lane.jobs[:0]
+	for _, p := range c.parcels {
+		jobs = append(jobs, p.jobs...)
+	}
+	c.lane.jobs = jobs
+	return jobs, first
+}
+
+func (c *call) dropLeft() {
+	kept := c.parcels[:0]
+	for _, p := range c.parcels {
+		if !p.left {
+			kept = append(kept, p)
+		}
+	}
+	clear(c.parcels[len(kept):])
+	c.parcels = kept
+}
+
+// failed notes what came of an attempt. What an attempt says that was cut short by the end of ctx is worth less than
+// what the one before said.
+func (c *call) failed(v verdict, first, cutShort bool) {
+	c.lanes.mu.Lock()
+	defer c.lanes.mu.Unlock()
+	if first && !v.mayCount {
+		c.doubt = false
+	}
+	if c.trouble == nil || !cutShort {
+		c.trouble = v.err
+	}
+}
+
+// leave is called, with mu held, when a caller waits no longer.
+func (c *call) leave(p *parcel, cause error) answer {
+	p.left = true
+	c.waiting--
+	if c.waiting == 0 && c.cancel != nil {
+		c.cancel()
+	}
+	a := answer{fate: notStored, err: blame(cause, c.trouble)}
+	if c.doubt {
+		a.fate = unknown
+	}
+	if c.trouble == nil {
+		a.err = fmt.Errorf("no reply from Redis yet: %w", cause)
+	}
+	return a
+}
+
+func (c *call) setCancel(cancel context.CancelFunc) {
+	c.lanes.mu.Lock()
+	defer c.lanes.mu.Unlock()
+	c.cancel = cancel
+	if c.waiting == 0 {
+		cancel()
+	}
+}
+
+// giveUp answers a call that is not made again.
+func (c *call) giveUp(ctx context.Context, v verdict) {
+	c.lanes.mu.Lock()
+	a := answer{fate: notStored, err: v.err}
+	if c.doubt {
+		a.fate = unknown
+	}
+	trouble := c.trouble
+	c.lanes.mu.Unlock()
+	switch {
+	case c.lanes.life.Err() != nil:
+		a.err = blame(ErrClosed, trouble)
+	case v.again:
+		a.err = blame(context.Cause(ctx), trouble)
+	}
+	c.finish(a)
+}
+
+// blame names why the waiting ended and what was wrong with Redis until then.
+func blame(cause, trouble error) error {
+	switch {
+	case trouble == nil:
+		return cause
+	case errors.Is(trouble, cause):
+		return trouble
+	}
+	return fmt.Errorf("%w: %w", cause, trouble)
+}
+
+// finish gives each parcel its part of the answer.
+func (c *call) finish(whole answer) {
+	c.lanes.mu.Lock()
+	defer c.lanes.mu.Unlock()
+	from := 0
+	for _, p := range c.parcels {
+		p.answer = whole
+		p.answer.problems = part(whole.problems, from, len(p.jobs))
+		p.answered = true
+		from += len(p.jobs)
+		if p.inLine {
+			p.arrived <- struct{}{}
+		}
+	}
+}
+
+// part is what concerns the jobs from..from+n, counted from the first of these.
+func part(problems map[int]rdb.Problem, from, n int) map[int]rdb.Problem {
+	var own map[int]rdb.Problem
+	for i, problem := range problems {
+		if i >= from && i < from+n {
+			if own == nil {
+				own = map[int]rdb.Problem{}
+			}
+			own[i-from] = problem
+		}
+	}
+	return own
+}
+
+// verdict is what an error of an attempt means.
+type verdict struct {
+	err      error
+	mayCount bool // it may have been executed, or still be
+	again    bool // another attempt may go well
+}
+
+// judge says what an error of an attempt means.
+func judge(err error) verdict {
+	var refused *rdb.ServerError
+	var notSent *rdb.DialError
+	var strange *rdb.UnexpectedReplyError
+	switch {
+	case errors.As(err, &refused) && refused.Code == "OOM":
+		return verdict{err: fmt.Errorf("%w: %w", ErrRedisFull, err)}
+	case errors.As(err, &refused):
+		return verdict{err: err, again: passes(refused)}
+	case errors.As(err, &notSent):
+		return verdict{err: err, again: !errors.Is(err, rdb.ErrClosed)}
+	case errors.As(err, &strange):
+		return verdict{err: err, mayCount: true}
+	}
+	return verdict{err: err, mayCount: true, again: true}
+}
+
+// passes tells whether a refusal is one of those that end by themselves.
+func passes(refused *rdb.ServerError) bool {
+	switch refused.Code {
+	case "LOADING", "READONLY", "BUSY", "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN", "NOREPLICAS":
+		return true
+	}
+	return strings.Contains(refused.Message, "max number of clients")
+}

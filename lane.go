@@ -1,0 +1,185 @@
+package work
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+const (
+	// laneCount is how many calls an enqueuer has under way at a time. The callers that come meanwhile gather, and go
+	// together: fewer lanes make larger calls, more of them keep Redis and the network busy at the same time.
+	laneCount = 4
+	// maxCallBytes is how large a call may be, unless a single job is larger.
+	maxCallBytes = 1 << 20
+)
+
+// lane numbers its calls, of which one is under way at a time: so Redis knows a call that is sent again, and one that
+// lands late, after the lane went on.
+type lane struct {
+	id     string
+	number int64
+	jobs   []rdb.NewJob // of its last call: the room is used again
+}
+
+// lanes sends parcels: at once where a lane is free, else together with others once one is. While nobody calls it has
+// no goroutines.
+type lanes struct {
+	store   *rdb.Store
+	clock   *redisClock
+	timeout time.Duration
+	life    context.Context //nolint:containedctx // ends what is under way when Close waits no longer
+	end     context.CancelCauseFunc
+	parcels sync.Pool
+
+	mu      sync.Mutex
+	free    []*lane
+	line    []*parcel // oldest first; empty while a lane is free
+	callers int
+	closed  bool
+	vacated chan struct{} // closed when closed and without callers
+	serving sync.WaitGroup
+}
+
+func newLanes(store *rdb.Store, clock *redisClock, timeout time.Duration) *lanes {
+	l := &lanes{store: store, clock: clock, timeout: timeout, vacated: make(chan struct{})}
+	l.life, l.end = context.WithCancelCause(context.Background())
+	for range laneCount {
+		l.free = append(l.free, &lane{id: newID()})
+	}
+	return l
+}
+
+// enter announces a caller; leave must follow, unless there is an error.
+func (l *lanes) enter() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return ErrClosed
+	}
+	l.callers++
+	return nil
+}
+
+func (l *lanes) leave() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.callers--
+	if l.closed && l.callers == 0 {
+		close(l.vacated)
+	}
+}
+
+// send sends the jobs and waits for the answer, or until ctx ends or the timeout has passed.
+func (l *lanes) send(ctx context.Context, jobs []rdb.NewJob, bytes int) answer {
+	if ctx.Err() != nil {
+		return answer{fate: notStored, err: context.Cause(ctx)}
+	}
+	p := l.newParcel(jobs, bytes)
+	l.mu.Lock()
+	if n := len(l.free) - 1; n >= 0 {
+		own := l.free[n]
+		l.free = l.free[:n]
+		l.mu.Unlock()
+		return l.sendAlone(ctx, own, p)
+	}
+	p.inLine = true
+	l.line = append(l.line, p)
+	l.mu.Unlock()
+	return l.await(ctx, p)
+}
+
+// sendAlone makes the call in the goroutine of its only caller, whose ctx is then that of the call. Whoever comes in the
+// meantime is served by a goroutine.
+func (l *lanes) sendAlone(ctx context.Context, own *lane, p *parcel) answer {
+	ctx, cancel := context.WithTimeoutCause(ctx, l.timeout, l.timedOut())
+	defer cancel()
+	defer context.AfterFunc(l.life, cancel)()
+	own.number++
+	c := &call{lanes: l, lane: own, parcels: []*parcel{p}, waiting: 1, cancel: cancel}
+	c.run(ctx)
+	if next := l.next(own); next != nil {
+		go l.serve(next)
+	}
+	a := p.answer
+	l.putBack(p)
+	return a
+}
+
+// next makes the next call of a lane out of what stands in line. Without any the lane is free, and there is no call.
+func (l *lanes) next(own *lane) *call {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.line) == 0 {
+		l.free = append(l.free, own)
+		return nil
+	}
+	own.number++
+	c := &call{lanes: l, lane: own}
+	jobs, bytes := 0, 0
+	for _, p := range l.line {
+		jobs, bytes = jobs+len(p.jobs), bytes+p.bytes
+		if len(c.parcels) > 0 && (jobs > rdb.MaxBatch || bytes > maxCallBytes) {
+			break
+		}
+		p.call = c
+		c.parcels = append(c.parcels, p)
+	}
+	c.waiting = len(c.parcels)
+	rest := copy(l.line, l.line[len(c.parcels):])
+	clear(l.line[rest:])
+	l.line = l.line[:rest]
+	l.serving.Add(1)
+	return c
+}
+
+// serve makes calls of one lane until nobody stands in line.
+func (l *lanes) serve(c *call) {
+	for c != nil {
+		ctx, cancel := context.WithCancel(l.life)
+		c.setCancel(cancel)
+		c.run(ctx)
+		cancel()
+		c = l.next(c.lane)
+		l.serving.Done()
+	}
+}
+
+// close refuses new callers, waits for the present ones as long as a call may take, then ends what is under way.
+func (l *lanes) close() error {
+	l.mu.Lock()
+	l.closed = true
+	left := l.callers
+	if left == 0 {
+		close(l.vacated)
+	}
+	l.mu.Unlock()
+
+	timer := time.NewTimer(l.timeout)
+	defer timer.Stop()
+	var err error
+	select {
+	case <-l.vacated:
+	case <-timer.C:
+		err = fmt.Errorf("calls of the enqueuer were still under way %s after Close began: they were given up", l.timeout)
+	}
+	l.end(ErrClosed)
+	<-l.vacated
+	l.serving.Wait()
+	return err
+}
+
+func (l *lanes) timedOut() error { return &enqueueTimeoutError{after: l.timeout} }
+
+// enqueueTimeoutError says that EnqueueTimeout has passed.
+type enqueueTimeoutError struct{ after time.Duration }
+
+func (e *enqueueTimeoutError) Error() string {
+	return fmt.Sprintf("no answer within %s (EnqueueTimeout)", e.after)
+}
+
+// Is makes it a missed deadline for errors.Is.
+func (*enqueueTimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }

@@ -1,0 +1,73 @@
+package work
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// record is a job as it is stored in Redis, written once at the enqueue. Fields that are absent mean the default. Other
+// versions and other languages may write fields that this one does not know: they are left alone.
+type record struct {
+	ID         string            `json:"jid"`
+	Name       string            `json:"name"`
+	Args       json.RawMessage   `json:"args"` // an array; nil is written as an empty one
+	EnqueuedAt int64             `json:"t"`    // ms, Redis' clock as the enqueuer knew it
+	Source     int64             `json:"source,omitempty"`
+	Retries    *int              `json:"retries,omitempty"` // nil is the job's own
+	Timeout    int64             `json:"timeout,omitempty"` // ms
+	Retention  int64             `json:"retention,omitempty"`
+	RunAt      int64             `json:"at,omitempty"` // ms, where it was not due at once
+	Meta       map[string]string `json:"meta,omitempty"`
+}
+
+// encode appends the JSON of the record to dst: what encoding/json would write, with the args byte for byte.
+func (r *record) encode(dst []byte) []byte {
+	dst = appendString(append(dst, `{"jid":`...), r.ID)
+	dst = appendString(append(dst, `,"name":`...), r.Name)
+	dst = append(dst, `,"args":`...)
+	if r.Args == nil {
+		dst = append(dst, `[]`...)
+	}
+	dst = append(dst, r.Args...)
+	dst = strconv.AppendInt(append(dst, `,"t":`...), r.EnqueuedAt, 10)
+	dst = appendField(dst, `,"source":`, r.Source)
+	if r.Retries != nil {
+		dst = strconv.AppendInt(append(dst, `,"retries":`...), int64(*r.Retries), 10)
+	}
+	dst = appendField(dst, `,"timeout":`, r.Timeout)
+	dst = appendField(dst, `,"retention":`, r.Retention)
+	dst = appendField(dst, `,"at":`, r.RunAt)
+	if len(r.Meta) > 0 {
+		dst = append(dst, `,"meta":`...)
+		for i, key := range slices.Sorted(maps.Keys(r.Meta)) {
+			dst = append(dst, "{,"[min(i, 1)])
+			dst = append(appendString(dst, key), ':')
+			dst = appendString(dst, r.Meta[key])
+		}
+		dst = append(dst, '}')
+	}
+	return append(dst, '}')
+}
+
+// appendField writes a number that may be left out when it is 0.
+func appendField(dst []byte, key string, n int64) []byte {
+	if n == 0 {
+		return dst
+	}
+	return strconv.AppendInt(append(dst, key...), n, 10)
+}
+
+// appendString writes a JSON string.
+func appendString(dst []byte, s string) []byte {
+	if isPlain(s) {
+		return append(append(append(dst, '"'), s...), '"')
+	}
+	var quoted bytes.Buffer
+	encoder := json.NewEncoder(&quoted)
+	encoder.SetEscapeHTML(false)
+	encoder.Encode(s) //nolint:errcheck // a string into memory
+	return append(dst, bytes.TrimSuffix(quoted.Bytes(), []byte("\n"))...)
+}
