@@ -19,7 +19,32 @@ type Job struct {
 	RetriesLeft int       // how many more attempts follow if this one fails
 	EnqueuedAt  time.Time // Redis' clock, as the enqueuer knew it
 	RunAt       time.Time // when this attempt was due; EnqueuedAt for a job that was due at once
+
+	run *run // nil for a job that no pool runs
+}
+
+// Checkin tells how far a long job is; the message can be read in Redis within a second. It returns true once the pool
+// is stopping: the handler should then come to an end, or return Release(nil). It costs no round trip, so call it as
+// often as is convenient.
+func (j *Job) Checkin(message string) bool {
+	if j.run == nil {
+		return false
+	}
+	bounded := bound(message, maxErrorBytes)
+	j.run.checkin.Store(&bounded)
+	if !j.run.checked.Swap(true) {
+		j.run.claimant.watch(j.run)
+	}
+	return j.run.worker.stopping()
 }
 
 // NextFunc runs the rest of the chain: the next middleware or, at its end, the handler.
 type NextFunc func(ctx context.Context) error
+
+type jobKey struct{}
+
+// JobFromContext returns the job that runs with this ctx, or nil when there is none.
+func JobFromContext(ctx context.Context) *Job {
+	job, _ := ctx.Value(jobKey{}).(*Job)
+	return job
+}

@@ -12,6 +12,7 @@ var (
 	orphanScript = load("orphan")
 	sweepScript  = load("sweep")
 	interScript  = load("inter")
+	retireScript = load("retire")
 )
 
 // Holding is one entry of the index of claims.
@@ -110,4 +111,80 @@ func (s *Store) Inter(ctx context.Context, limit int, retention time.Duration) (
 		removed = append(removed, Interred{ID: r.text(), Queue: r.text()})
 	}
 	return removed, r.err
+}
+
+// RetireLanes removes the lanes of enqueuers that were not used for that long, reading all lanes in parts.
+func (s *Store) RetireLanes(ctx context.Context, silent time.Duration) error {
+	for cursor := "0"; ; {
+		value, err := do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{s.keys.lanes, cursor, "COUNT", MaxBatch}})
+		if err != nil {
+			return err
+		}
+		r := read("HSCAN", value)
+		cursor = r.text()
+		args := []any{millis(silent)}
+		for _, text := range r.texts() {
+			args = append(args, text)
+		}
+		if r.err != nil {
+			return r.err
+		}
+		if len(args) > 1 {
+			if _, err := do(ctx, s.driver, Call{Script: retireScript, Keys: []string{s.keys.lanes}, Args: args}); err != nil {
+				return err
+			}
+		}
+		if cursor == "0" {
+			return nil
+		}
+	}
+}
+
+// Load returns how many jobs wait in the queues or are claimed from them by any worker.
+func (s *Store) Load(ctx context.Context, queues []string) (int, error) {
+	waiting := make([]string, len(queues))
+	for i, queue := range queues {
+		waiting[i] = s.keys.queue(queue).queue
+	}
+	total, err := s.lengths(ctx, waiting)
+	if err != nil || total > 0 {
+		return total, err
+	}
+	registered, dead, err := s.Workers(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var lists []string
+	for _, id := range append(registered, dead...) {
+		worker := s.keys.worker(id)
+		for _, queue := range queues {
+			lists = append(lists, worker.inprocess(queue))
+		}
+	}
+	return s.lengths(ctx, lists)
+}
+
+// lengths adds the lengths of lists up, 64 to a pipeline.
+func (s *Store) lengths(ctx context.Context, lists []string) (int, error) {
+	total := 0
+	for len(lists) > 0 {
+		n := min(len(lists), 64)
+		calls := make([]Call, n)
+		for i, key := range lists[:n] {
+			calls[i] = Call{Command: "LLEN", Args: []any{key}}
+		}
+		replies, err := s.driver.Pipeline(ctx, calls...)
+		if err != nil {
+			return 0, err
+		}
+		for _, reply := range replies {
+			if reply.Err != nil {
+				return 0, reply.Err
+			}
+			length, _ := reply.Value.(int64)
+			total += int(length)
+		}
+		lists = lists[n:]
+	}
+	return total, nil
 }

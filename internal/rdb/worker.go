@@ -189,10 +189,11 @@ func (w *Worker) Queues(ctx context.Context) ([]string, error) {
 	return names, r.err
 }
 
-// InProcess returns up to [MaxBatch] elements of the worker's list of one queue, oldest first.
+// InProcess returns the newest [MaxBatch] elements of the worker's list of one queue, oldest of them first. Lists are
+// emptied from their newest part, so that the oldest jobs come to stand at the very front of the queue.
 func (w *Worker) InProcess(ctx context.Context, queue string) ([]string, error) {
 	value, err := do(ctx, w.store.driver, Call{
-		Command: "LRANGE", Args: []any{w.keys.inprocess(queue), -MaxBatch, -1},
+		Command: "LRANGE", Args: []any{w.keys.inprocess(queue), 0, MaxBatch - 1},
 	})
 	if err != nil {
 		return nil, err

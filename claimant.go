@@ -1,0 +1,144 @@
+package work
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// claimant is the identity under which a worker claims jobs. A worker that was declared dead goes on under a new one;
+// what it still runs belongs to the old one, whose outcomes count only where nobody took the job yet.
+type claimant struct {
+	rdb    *rdb.Worker
+	ctx    context.Context // parent of the ctx of its jobs
+	cancel context.CancelCauseFunc
+
+	number int64 // of the last fetch or survey; the fetcher's
+
+	mu      sync.Mutex
+	epoch   string
+	held    map[string]*run // by element: fetched and not yet acknowledged
+	watched map[*run]bool   // runs that have checked in
+	left    []string        // ids of watched runs that have ended, for the next heartbeat to remove
+}
+
+func newClaimant(store *rdb.Store, parent context.Context) *claimant {
+	ctx, cancel := context.WithCancelCause(parent)
+	return &claimant{
+		rdb: store.Worker(newWorkerID()), ctx: ctx, cancel: cancel,
+		held: map[string]*run{}, watched: map[*run]bool{},
+	}
+}
+
+// newWorkerID makes an id that is long enough for the hash of claims: see rdb.MinWorkerID.
+func newWorkerID() string {
+	id := strings.ReplaceAll(uuid.NewString(), "-", "")
+	return id + randomHex((rdb.MinWorkerID-len(id)+1)/2)
+}
+
+func randomHex(bytes int) string {
+	b := make([]byte, bytes)
+	_, _ = rand.Read(b) // it never fails: see crypto/rand
+	return hex.EncodeToString(b)
+}
+
+func (c *claimant) nextNumber() int64 {
+	c.number++
+	return c.number
+}
+
+func (c *claimant) hold(r *run) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held[r.claim.Element] = r
+}
+
+// drop forgets a run whose outcome was acknowledged.
+func (c *claimant) drop(r *run) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.held, r.claim.Element)
+	if c.watched[r] {
+		delete(c.watched, r)
+		c.left = append(c.left, r.job.ID)
+	}
+}
+
+func (c *claimant) holds(element string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.held[element] != nil
+}
+
+// runs returns what is held, in no order.
+func (c *claimant) runs() []*run {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make([]*run, 0, len(c.held))
+	for _, r := range c.held {
+		all = append(all, r)
+	}
+	return all
+}
+
+// queues returns the names of the queues of which something is held.
+func (c *claimant) queues() map[string]bool {
+	names := map[string]bool{}
+	for _, r := range c.runs() {
+		names[r.claim.Queue] = true
+	}
+	return names
+}
+
+// watch begins to pass the check-ins of a run on.
+func (c *claimant) watch(r *run) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held[r.claim.Element] == r {
+		c.watched[r] = true
+	}
+}
+
+// news returns what the next heartbeat tells: the check-ins since the last one, and who has ended.
+func (c *claimant) news() (checkins []rdb.CheckIn, left []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for r := range c.watched {
+		if message := r.checkin.Swap(nil); message != nil {
+			number, _, _ := strings.Cut(r.claim.Element, ":")
+			checkins = append(checkins, rdb.CheckIn{ID: r.job.ID, Number: number, Message: *message})
+		}
+	}
+	left, c.left = c.left, nil
+	return checkins, left
+}
+
+// unsent puts news back whose heartbeat failed, unless there are newer ones.
+func (c *claimant) unsent(checkins []rdb.CheckIn, left []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left = append(left, c.left...)
+	for _, checkin := range checkins {
+		if r := c.held[checkin.Number+":"+checkin.ID]; r != nil {
+			r.checkin.CompareAndSwap(nil, &checkin.Message)
+		}
+	}
+}
+
+func (c *claimant) knownEpoch() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.epoch
+}
+
+func (c *claimant) setEpoch(epoch string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.epoch = epoch
+}

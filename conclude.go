@@ -1,0 +1,54 @@
+package work
+
+import (
+	"slices"
+	"time"
+)
+
+// conclude decides the fate of a run that was not begun or did not return, and hands it to the settler. It returns
+// false if its fate was decided before.
+func (w *worker) conclude(r *run, d decision) bool { return w.concludeAfter(r, d, 0) }
+
+// concludeAfter is conclude for a run whose handler took that long.
+func (w *worker) concludeAfter(r *run, d decision, elapsed time.Duration) bool {
+	if !r.settled.CompareAndSwap(false, true) {
+		return false
+	}
+	r.decision = d
+	if d.cutShort {
+		w.noteCutShort(r)
+	}
+	w.tell(r, d, elapsed)
+	w.outcomes <- r // has room for all claims that a worker may hold
+	return true
+}
+
+func (w *worker) noteCutShort(r *run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cutShort = append(w.cutShort, r.ref())
+}
+
+func (w *worker) tell(r *run, d decision, elapsed time.Duration) {
+	switch d.verb {
+	case verbDone:
+		if w.events.perJob {
+			w.events.emit(JobDone{JobRef: r.ref(), Elapsed: elapsed})
+		}
+	case verbRetry:
+		w.events.emit(JobFailed{JobRef: r.ref(), Elapsed: elapsed, Err: d.err, RetryIn: d.delay})
+	case verbBury:
+		w.events.emit(JobBuried{JobRef: r.ref(), Reason: d.reason, Err: d.err})
+	case verbDiscard:
+		w.events.emit(JobDiscarded{JobRef: r.ref(), Err: d.err})
+	case verbSnooze:
+		w.events.emit(JobSnoozed{JobRef: r.ref(), For: d.delay, Err: d.err})
+	case verbRelease:
+		w.events.emit(JobReleased{JobRef: r.ref(), Err: d.err})
+	}
+}
+
+// inOrder sorts runs by when they were fetched, oldest first.
+func inOrder(runs []*run) {
+	slices.SortFunc(runs, func(a, b *run) int { return int(a.order - b.order) })
+}

@@ -1,0 +1,87 @@
+package work
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/265d0351/work/internal/lifecycle"
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// daemons are the background work that a pool does for the whole namespace: moving what is due, reaping dead workers,
+// cleaning up. Every pool runs them; those that only one should do ask whether its heartbeat has brought the lease.
+type daemons struct {
+	worker    *worker
+	scheduler *dueMover
+	retrier   *dueMover
+	leased    atomic.Bool
+	loops     []*lifecycle.Loop
+}
+
+func newDaemons(w *worker) *daemons {
+	d := &daemons{
+		worker:    w,
+		scheduler: newDueMover("scheduler", rdb.ShelfScheduled, w),
+		retrier:   newDueMover("retrier", rdb.ShelfRetry, w),
+	}
+	reaper := &deadPoolReaper{worker: w, health: health{component: "reaper", events: w.events}}
+	janitor := &janitor{worker: w, health: health{component: "janitor", events: w.events}, leased: d.leased.Load}
+	d.loops = []*lifecycle.Loop{
+		w.loop("scheduler", d.scheduler.run),
+		w.loop("retrier", d.retrier.run),
+		w.loop("subscriber", d.listen),
+		w.loop("reaper", reaper.run),
+		w.loop("janitor", janitor.run),
+	}
+	return d
+}
+
+func (d *daemons) start(ctx context.Context) {
+	for _, loop := range d.loops {
+		loop.Start(ctx)
+	}
+}
+
+func (d *daemons) stop() {
+	for _, loop := range d.loops {
+		loop.Stop()
+	}
+	for _, loop := range d.loops {
+		<-loop.Done()
+	}
+}
+
+// pulse passes on what a heartbeat brought back. It may be called on a worker without daemons.
+func (d *daemons) pulse(p rdb.Pulse) {
+	if d == nil {
+		return
+	}
+	d.leased.Store(p.Leased)
+	if !p.NextScheduled.IsZero() {
+		d.scheduler.told(p.NextScheduled.Sub(p.Time))
+	}
+	if !p.NextRetry.IsZero() {
+		d.retrier.told(p.NextRetry.Sub(p.Time))
+	}
+}
+
+// listen waits for hints that something earlier than all else was scheduled. A lost hint costs at most a second: the
+// heartbeat says the same.
+func (d *daemons) listen(ctx context.Context) {
+	health := health{component: "subscriber", events: d.worker.events}
+	look := func() {
+		if d.leased.Load() {
+			d.scheduler.told(0)
+			d.retrier.told(0)
+		}
+	}
+	for failures := 1; ; failures++ {
+		ready := func() { failures = 0; health.report(nil); look() }
+		err := d.worker.driver.Subscribe(ctx, d.worker.store.Control(), ready, func([]byte) { look() })
+		if ctx.Err() != nil {
+			return
+		}
+		health.report(err)
+		pause(ctx, backoffFor(max(1, failures)))
+	}
+}

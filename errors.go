@@ -1,0 +1,124 @@
+package work
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Errors that a program may test for with errors.Is.
+var (
+	// ErrFenced is the cause with which a job's ctx ends when its worker was declared dead: the job runs elsewhere.
+	ErrFenced = errors.New("this worker was declared dead, its jobs were given to others")
+	// ErrShutdown is the cause with which a job's ctx ends when the pool stopped and ShutdownTimeout has passed.
+	ErrShutdown = errors.New("the worker pool is shutting down")
+	// ErrTimeout is the cause with which a job's ctx ends when its Timeout has passed.
+	ErrTimeout = errors.New("the job's timeout has passed")
+	// ErrNotStarted is returned by what needs a running pool.
+	ErrNotStarted = errors.New("the worker pool is not started: call Start or Run first")
+	// ErrStopped is returned by Start when the pool was stopped: make a new one.
+	ErrStopped = errors.New("the worker pool was stopped: a stopped pool cannot be started again")
+	// ErrStarted is returned by the second Start.
+	ErrStarted = errors.New("the worker pool is started already")
+)
+
+// PanicError is the error of a job whose handler or middleware panicked.
+type PanicError struct {
+	Value any    // what was given to panic
+	Stack string // of the panicking goroutine
+}
+
+func (e *PanicError) Error() string { return "panic: " + describe(e.Value) }
+
+// Unwrap returns the panic's value where it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// GoexitError is the error of a job whose handler or middleware called runtime.Goexit, as t.FailNow does.
+type GoexitError struct{}
+
+func (*GoexitError) Error() string { return "the handler ended its goroutine with runtime.Goexit" }
+
+// SetupError holds every mistake that was made while a pool was set up. errors.Is and errors.As look into each.
+type SetupError struct{ Mistakes []error }
+
+func (e *SetupError) Error() string {
+	if len(e.Mistakes) == 1 {
+		return "the worker pool cannot start: " + e.Mistakes[0].Error()
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "the worker pool cannot start, there are %d mistakes:", len(e.Mistakes))
+	for i, mistake := range e.Mistakes {
+		fmt.Fprintf(&b, "\n%3d. %s", i+1, mistake)
+	}
+	return b.String()
+}
+
+// Unwrap returns the mistakes.
+func (e *SetupError) Unwrap() []error { return e.Mistakes }
+
+// JobRef names one attempt of a job, in events and errors.
+type JobRef struct {
+	ID       string
+	Name     string
+	SourceID int64
+	Attempt  int
+	Worker   string    // id of the worker that ran it
+	Begun    time.Time // when the handler was called; zero when it was not
+}
+
+func (r JobRef) String() string { return r.Name + " " + r.ID }
+
+// StopError says what a stop could not end in good order. Nothing of it is lost: every job named here is, or will be
+// within seconds, back in its queue.
+type StopError struct {
+	Released []JobRef // given back to the front of their queues: they were cut short
+	Stuck    []JobRef // their handlers have not returned although their ctx ended; they run on beside their successors
+	Err      error    // what else went wrong: Redis could not be reached, the ctx of Stop ended, ...; may be nil
+}
+
+func (e *StopError) Error() string {
+	var parts []string
+	if n := len(e.Stuck); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d handlers did not return: %s", n, list(e.Stuck)))
+	}
+	if n := len(e.Released); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d jobs were given back: %s", n, list(e.Released)))
+	}
+	if e.Err != nil {
+		parts = append(parts, e.Err.Error())
+	}
+	return "the worker pool did not stop in good order: " + strings.Join(parts, "; ")
+}
+
+// Unwrap returns Err.
+func (e *StopError) Unwrap() error { return e.Err }
+
+// list names the first few jobs.
+func list(refs []JobRef) string {
+	const most = 5
+	names := make([]string, 0, most+1)
+	for _, ref := range refs[:min(len(refs), most)] {
+		names = append(names, ref.String())
+	}
+	if more := len(refs) - most; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// describe turns a panic's value into text, whatever its methods do.
+func describe(value any) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = fmt.Sprintf("a %T whose text could not be had, since its own method panicked", value)
+		}
+	}()
+	if err, ok := value.(error); ok {
+		return err.Error()
+	}
+	return fmt.Sprint(value)
+}

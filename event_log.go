@@ -1,0 +1,91 @@
+package work
+
+import "log/slog"
+
+// describeEvent says how an event is logged. The attributes come as a function, since most events are below the level.
+func describeEvent(e Event) (slog.Level, string, func() []slog.Attr) {
+	if level, message, ref, more := describeJobEvent(e); message != "" {
+		return level, message, func() []slog.Attr { return append(ref.attrs(), more...) }
+	}
+	level, message, attrs := describeWorkerEvent(e)
+	return level, message, func() []slog.Attr { return attrs }
+}
+
+func describeJobEvent(e Event) (level slog.Level, message string, ref JobRef, more []slog.Attr) {
+	switch e := e.(type) {
+	case JobStarted:
+		return slog.LevelDebug, "job started", e.JobRef, nil
+	case JobDone:
+		return slog.LevelDebug, "job done", e.JobRef, nil
+	case JobFailed:
+		return slog.LevelWarn, "job failed, will be retried", e.JobRef,
+			[]slog.Attr{errorAttr(e.Err), slog.Duration("retry_in", e.RetryIn)}
+	case JobBuried:
+		return slog.LevelError, "job buried", e.JobRef, []slog.Attr{slog.String("reason", e.Reason), errorAttr(e.Err)}
+	case JobDiscarded:
+		return slog.LevelInfo, "job discarded", e.JobRef, []slog.Attr{errorAttr(e.Err)}
+	case JobSnoozed:
+		return slog.LevelDebug, "job snoozed", e.JobRef, []slog.Attr{slog.Duration("for", e.For), errorAttr(e.Err)}
+	case JobReleased:
+		return slog.LevelInfo, "job given back", e.JobRef, []slog.Attr{errorAttr(e.Err)}
+	case JobStuck:
+		return slog.LevelError, "handler has not returned although its ctx ended", e.JobRef, []slog.Attr{errorAttr(e.Cause)}
+	case ClaimGone:
+		return slog.LevelWarn, "outcome did not count, the job had been given to another worker", e.JobRef, nil
+	}
+	return 0, "", JobRef{}, nil
+}
+
+func describeWorkerEvent(e Event) (slog.Level, string, []slog.Attr) {
+	switch e := e.(type) {
+	case WorkerStarted:
+		return slog.LevelInfo, "worker started", []slog.Attr{
+			slog.String("worker", e.Worker), slog.Int("concurrency", e.Concurrency), slog.Int("queues", len(e.Queues))}
+	case WorkerStopped:
+		if e.Err != nil {
+			return slog.LevelWarn, "worker stopped", []slog.Attr{slog.String("worker", e.Worker), errorAttr(e.Err)}
+		}
+		return slog.LevelInfo, "worker stopped", []slog.Attr{slog.String("worker", e.Worker)}
+	case WorkerFenced:
+		return slog.LevelError, "worker was declared dead and goes on under a new id", []slog.Attr{
+			slog.String("worker", e.Worker), slog.String("next", e.Next), slog.Int("jobs", e.Jobs)}
+	case DataLost:
+		return slog.LevelError, "Redis lost data", []slog.Attr{slog.String("worker", e.Worker), slog.Int("held", e.Held)}
+	case JobsDropped:
+		return slog.LevelWarn, "ids without a record were dropped from a queue", []slog.Attr{slog.Int("count", e.Count)}
+	case KeyBroken:
+		return slog.LevelError, "a key in Redis has a wrong type", []slog.Attr{slog.String("key", e.Key)}
+	case WorkerReaped:
+		return slog.LevelWarn, "jobs of a dead worker were put back", []slog.Attr{
+			slog.String("worker", e.Worker), slog.Int("jobs", e.Jobs)}
+	case JobsReturned:
+		return slog.LevelWarn, "claims that nobody held were given back", []slog.Attr{
+			slog.String("worker", e.Worker), slog.Int("jobs", e.Jobs)}
+	case JobTrimmed:
+		return slog.LevelInfo, "job was removed from the morgue", []slog.Attr{slog.String("job", e.Name), slog.String("id", e.ID)}
+	case Trouble:
+		return slog.LevelWarn, "background work fails", []slog.Attr{slog.String("component", e.Component), errorAttr(e.Err)}
+	case TroubleOver:
+		return slog.LevelInfo, "background work succeeds again", []slog.Attr{
+			slog.String("component", e.Component), slog.Duration("after", e.After), slog.Int("failures", e.Failures)}
+	case LoopPanicked:
+		return slog.LevelError, "background work panicked", []slog.Attr{
+			slog.String("component", e.Component), slog.String("panic", describe(e.Value)), slog.String("stack", e.Stack)}
+	}
+	return slog.LevelInfo, "event", []slog.Attr{slog.Any("event", e)}
+}
+
+func (r JobRef) attrs() []slog.Attr {
+	attrs := []slog.Attr{slog.String("job", r.Name), slog.String("id", r.ID), slog.Int("attempt", r.Attempt)}
+	if r.SourceID != 0 {
+		attrs = append(attrs, slog.Int64("source", r.SourceID))
+	}
+	return attrs
+}
+
+func errorAttr(err error) slog.Attr {
+	if err == nil {
+		return slog.Attr{}
+	}
+	return slog.String("error", errorText(err))
+}

@@ -1,0 +1,151 @@
+package work
+
+import "time"
+
+// Event is something that happened. The set of events is closed: each is one of the structs of this file, by value.
+type Event interface{ event() }
+
+// WorkerStarted is sent when a worker is registered and begins to fetch.
+type WorkerStarted struct {
+	Worker      string
+	Concurrency int
+	Queues      []string
+}
+
+// WorkerStopped is sent when a worker has stopped.
+type WorkerStopped struct {
+	Worker string
+	Err    error // *StopError when it could not stop in good order
+}
+
+// WorkerFenced is sent when a worker learns that it was declared dead. It goes on under a new id.
+type WorkerFenced struct {
+	Worker string
+	Next   string // the new id
+	Jobs   int    // how many running jobs got ErrFenced
+}
+
+// DataLost is sent when Redis has forgotten what it knew (it was flushed, or restarted without its data).
+type DataLost struct {
+	Worker string
+	Held   int // jobs that this worker holds and Redis may not know any more
+}
+
+// JobStarted is sent before the handler of an attempt is called.
+type JobStarted struct {
+	JobRef
+	Waited time.Duration // since it was due
+}
+
+// JobDone is sent when a handler returned without error.
+type JobDone struct {
+	JobRef
+	Elapsed time.Duration
+}
+
+// JobFailed is sent when an attempt failed and will be retried.
+type JobFailed struct {
+	JobRef
+	Elapsed time.Duration
+	Err     error         // *PanicError with its stack after a panic
+	RetryIn time.Duration // until the next attempt is due
+}
+
+// JobBuried is sent when a job went to the morgue.
+type JobBuried struct {
+	JobRef
+	Reason string
+	Err    error // nil when there was no attempt: a record that cannot be read, too many crashes
+}
+
+// JobDiscarded is sent when a job was dropped: by Discard, or out of retries with SkipMorgue.
+type JobDiscarded struct {
+	JobRef
+	Err error
+}
+
+// JobSnoozed is sent when a handler returned Snooze, or Release outside a stop.
+type JobSnoozed struct {
+	JobRef
+	For time.Duration
+	Err error
+}
+
+// JobReleased is sent when a job was given back to the front of its queue without having used an attempt.
+type JobReleased struct {
+	JobRef
+	Err error // what its handler returned, if it was called
+}
+
+// JobStuck is sent when a handler has not returned some seconds after its ctx ended. Its processor stays taken.
+type JobStuck struct {
+	JobRef
+	Cause error // ErrTimeout, ErrShutdown or ErrFenced
+}
+
+// ClaimGone is sent when the outcome of an attempt did not count, because the job had been given to another worker.
+type ClaimGone struct{ JobRef }
+
+// JobsDropped is sent when ids were found in a queue that have no record, or that are claimed already.
+type JobsDropped struct{ Count int }
+
+// KeyBroken is sent when a key in Redis has a type that it should not have. What needs it waits, all else goes on.
+type KeyBroken struct{ Key string }
+
+// WorkerReaped is sent when the jobs of a dead worker were put back.
+type WorkerReaped struct {
+	Worker string // the dead one
+	Jobs   int    // that this worker put back; others may have helped
+}
+
+// JobsReturned is sent when claims were found that nobody holds, and were given back.
+type JobsReturned struct {
+	Worker string // that had claimed them
+	Jobs   int
+}
+
+// JobTrimmed is sent when a job was removed from the morgue, because of its age or of the morgue's size.
+type JobTrimmed struct{ ID, Name string }
+
+// Trouble is sent when background work begins to fail, once until it succeeds again.
+type Trouble struct {
+	Component string // "fetcher", "settler", "heartbeater", ...
+	Err       error
+}
+
+// TroubleOver is sent when background work succeeds again.
+type TroubleOver struct {
+	Component string
+	After     time.Duration
+	Failures  int
+}
+
+// LoopPanicked is sent when background work of this package panicked: a bug of ours, or of an Observer. It is started
+// again.
+type LoopPanicked struct {
+	Component string
+	Value     any
+	Stack     string
+}
+
+func (WorkerStarted) event() {}
+func (WorkerStopped) event() {}
+func (WorkerFenced) event()  {}
+func (DataLost) event()      {}
+func (JobStarted) event()    {}
+func (JobDone) event()       {}
+func (JobFailed) event()     {}
+func (JobBuried) event()     {}
+func (JobDiscarded) event()  {}
+func (JobSnoozed) event()    {}
+func (JobReleased) event()   {}
+func (JobStuck) event()      {}
+func (ClaimGone) event()     {}
+func (JobsDropped) event()   {}
+func (KeyBroken) event()     {}
+func (WorkerReaped) event()  {}
+func (JobsReturned) event()  {}
+func (JobTrimmed) event()    {}
+func (Trouble) event()       {}
+func (TroubleOver) event()   {}
+func (LoopPanicked) event()  {}

@@ -1,0 +1,270 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// fetcher takes jobs from Redis for all free processors of a worker in one round trip. It knows which queues have work
+// from what the fetches answer; when none has, it waits for a token instead of asking.
+type fetcher struct {
+	worker  *worker
+	sampler *prioritySampler
+	health  health
+	blocker blocker
+
+	limit    int       // how many jobs the next fetch may ask for: halved by a failure, doubled by a success
+	lap      int       // failures in a row
+	lost     bool      // the last fetch was not answered: what it did must be found out before the next one
+	asked    time.Time // when the ready queues were last asked for
+	surveyed time.Time
+	touched  map[string]bool // queues fetched from since the last survey
+	broken   map[string]bool // keys that were reported
+	order    int64
+}
+
+// The times of a fetcher.
+const (
+	fetchTimeout   = 5 * time.Second
+	surveyInterval = 5 * time.Second
+	askInterval    = 5 * time.Millisecond // for the ready queues, while busy
+	askPerQueue    = 20 * time.Microsecond
+	minFetchLimit  = 1
+)
+
+func newFetcher(w *worker, priorities map[string]int) *fetcher {
+	return &fetcher{
+		worker: w, sampler: newPrioritySampler(priorities),
+		health:  health{component: "fetcher", events: w.events},
+		blocker: blocker{store: w.store, driver: w.driver, queues: slices.Clone(w.names)},
+		limit:   w.concurrency, touched: map[string]bool{}, broken: map[string]bool{}, lost: true,
+	}
+}
+
+// run fetches until ctx ends. A fetch under way is not cut: its jobs would be claimed and not run.
+func (f *fetcher) run(ctx context.Context) {
+	defer f.blocker.close()
+	for {
+		free := f.worker.slots.wait(ctx)
+		if free == 0 {
+			return
+		}
+		if err := f.step(ctx, free); err != nil && ctx.Err() == nil {
+			f.health.report(err)
+			f.lap++
+			pause(ctx, backoffFor(f.lap))
+		}
+	}
+}
+
+// step does one thing: find out what a lost fetch did, wait for work, or fetch.
+func (f *fetcher) step(ctx context.Context, free int) error {
+	if f.lost || time.Since(f.surveyed) > surveyInterval && len(f.touched) > 0 {
+		if err := f.survey(); err != nil {
+			return err
+		}
+	}
+	if f.sampler.idle() {
+		name, err := f.blocker.wait(ctx)
+		if err != nil {
+			f.asked = time.Time{}
+			return errors.Join(err, f.fetch(free, nil)) // without tokens there is still the ready set
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if name == "" {
+			return f.fetch(free, nil) // nobody called: look whether a call was lost
+		}
+		f.sampler.add(name)
+	}
+	return f.fetch(free, f.sampler.draw(min(free, f.limit)))
+}
+
+// fetch asks for jobs, or with no shares only which queues are ready.
+func (f *fetcher) fetch(free int, shares []rdb.Share) error {
+	wanted := 0
+	for _, share := range shares {
+		wanted += share.Jobs
+		f.touched[share.Queue] = true
+	}
+	c := f.worker.claimant()
+	interval := max(askInterval, askPerQueue*time.Duration(len(f.sampler.active)))
+	ask := len(shares) == 0 || time.Since(f.asked) > interval
+	ctx, cancel := context.WithTimeout(f.worker.life, fetchTimeout)
+	defer cancel()
+	sent := time.Now()
+	fetched, err := c.rdb.Fetch(ctx, c.nextNumber(), wanted, ask, shares)
+	if err != nil {
+		f.failed(err, wanted)
+		return err
+	}
+	switch fetched.State {
+	case rdb.Fenced:
+		return f.worker.rejoin(c)
+	case rdb.Stale: // somebody used our id, or a backup was restored: jump over what was used
+		c.number += 1 << 32
+		f.lost = true
+		return errors.New("the number of a fetch was not new to Redis")
+	}
+	f.health.report(nil)
+	f.lap = 0
+	f.limit = min(f.limit*2, f.worker.concurrency)
+	f.learn(shares, fetched)
+	f.worker.clock.saw(fetched.Time, sent, time.Now())
+	f.deliver(c, fetched.Jobs)
+	return nil
+}
+
+// failed notes that a fetch was not answered, or refused. The next one asks for half: a reply that is too big for the
+// link must not come back for ever.
+func (f *fetcher) failed(err error, wanted int) {
+	var dial *rdb.DialError
+	if !errors.As(err, &dial) {
+		f.lost = true
+	}
+	if wanted > 0 {
+		f.limit = max(minFetchLimit, min(f.limit, wanted)/2)
+	}
+}
+
+// learn updates which queues have work.
+func (f *fetcher) learn(shares []rdb.Share, fetched rdb.Fetched) {
+	gave := map[string]int{}
+	for _, job := range fetched.Jobs {
+		gave[job.Queue]++
+	}
+	for _, share := range shares {
+		f.sampler.charge(share.Queue, gave[share.Queue])
+		if gave[share.Queue] < share.Jobs {
+			f.sampler.remove(share.Queue)
+		}
+	}
+	if fetched.Asked {
+		f.asked = time.Now()
+		f.sampler.setReady(fetched.Ready)
+	}
+	// A queue that was named, gave nothing and is still called ready has a broken key: not to be asked again at once.
+	if len(fetched.Jobs) == 0 {
+		for _, share := range shares {
+			f.sampler.remove(share.Queue)
+		}
+	}
+	for _, key := range fetched.Broken {
+		if !f.broken[key] {
+			f.broken[key] = true
+			f.worker.events.emit(KeyBroken{Key: key})
+		}
+	}
+	if fetched.Dropped > 0 {
+		f.worker.events.emit(JobsDropped{Count: fetched.Dropped})
+	}
+}
+
+// deliver hands claimed jobs to the processors; what cannot be run is buried here.
+func (f *fetcher) deliver(c *claimant, jobs []rdb.FetchedJob) {
+	w := f.worker
+	for _, fetched := range jobs {
+		r, err := newRun(w, c, w.registrations[fetched.Queue], fetched)
+		f.order++
+		r.order = f.order
+		c.hold(r)
+		w.slots.hold()
+		if err == nil {
+			err = w.tooManyCrashes(fetched.Crashes)
+		}
+		if err != nil {
+			w.conclude(r, r.burial(errorText(err), nil, w.clock.now()))
+			continue
+		}
+		w.slots.occupy()
+		w.jobs <- r // has room for all that processors may be given
+	}
+}
+
+// survey finds out what Redis thinks this worker holds, and gives back what it does not hold: the jobs of a fetch
+// whose reply was lost. No fetch sent before can land after it.
+func (f *fetcher) survey() error {
+	c := f.worker.claimant()
+	names := c.queues()
+	for name := range f.touched {
+		names[name] = true
+	}
+	list := make([]string, 0, len(names))
+	for name := range names {
+		list = append(list, name)
+	}
+	for at := 0; at == 0 || at < len(list); at += rdb.MaxQueues {
+		if err := f.surveySome(c, list[at:min(len(list), at+rdb.MaxQueues)]); err != nil {
+			return err
+		}
+	}
+	f.lost, f.surveyed = false, time.Now()
+	clear(f.touched)
+	return nil
+}
+
+func (f *fetcher) surveySome(c *claimant, queues []string) error {
+	ctx, cancel := context.WithTimeout(f.worker.life, fetchTimeout)
+	defer cancel()
+	state, claims, err := c.rdb.Survey(ctx, c.nextNumber(), queues)
+	if err != nil {
+		return err
+	}
+	switch state {
+	case rdb.Fenced:
+		return f.worker.rejoin(c)
+	case rdb.Stale:
+		c.number += 1 << 32
+		return errors.New("the number of a survey was not new to Redis")
+	}
+	unheld := map[string][]string{}
+	for _, claim := range claims {
+		if !c.holds(claim.Element) {
+			unheld[claim.Queue] = append(unheld[claim.Queue], claim.Element)
+		}
+	}
+	return f.worker.giveBack(ctx, c, unheld, "")
+}
+
+// blocker waits for tokens on a connection of its own.
+type blocker struct {
+	store  *rdb.Store
+	driver rdb.Driver
+	queues []string
+	conn   rdb.Conn
+}
+
+// wait returns the name of a queue that called, or "" after about a second or when ctx ended.
+func (b *blocker) wait(ctx context.Context) (string, error) {
+	if b.conn == nil {
+		conn, err := b.driver.Dial(ctx)
+		if err != nil {
+			return "", err
+		}
+		b.conn = conn
+	}
+	// BLPOP serves the first key that has data: in a fixed order the last ones would starve.
+	rand.Shuffle(len(b.queues), func(i, j int) { b.queues[i], b.queues[j] = b.queues[j], b.queues[i] })
+	timeout := 800*time.Millisecond + rand.N(400*time.Millisecond)
+	name, err := b.store.Wait(ctx, b.conn, b.queues, timeout)
+	if err != nil {
+		b.close()
+		if ctx.Err() != nil {
+			return "", nil
+		}
+	}
+	return name, err
+}
+
+func (b *blocker) close() {
+	if b.conn != nil {
+		_ = b.conn.Close() // it is not used again
+		b.conn = nil
+	}
+}

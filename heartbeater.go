@@ -1,0 +1,85 @@
+package work
+
+import (
+	"context"
+	"time"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// heartbeater keeps a worker alive in Redis over a connection of its own. It also carries check-ins there and brings
+// back what the daemons should know. Its retries do not slow down: after an outage the first worker that beats again
+// would otherwise find the others dead.
+type heartbeater struct {
+	worker *worker
+	health health
+	conn   rdb.Conn
+}
+
+// The times of a heartbeat.
+const (
+	beatInterval = time.Second
+	beatLife     = 3 * time.Second // how long a worker counts as alive after its last heartbeat
+	beatTimeout  = time.Second
+	beatRetry    = 300 * time.Millisecond
+	leaseLife    = 3 * time.Second
+)
+
+func (h *heartbeater) run(ctx context.Context) {
+	defer h.disconnect()
+	for ctx.Err() == nil {
+		err := h.beat(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		h.health.report(err)
+		if err != nil {
+			h.disconnect()
+			pause(ctx, beatRetry)
+			continue
+		}
+		pause(ctx, beatInterval)
+	}
+}
+
+func (h *heartbeater) beat(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
+	defer cancel()
+	if h.conn == nil {
+		conn, err := h.worker.driver.Dial(ctx)
+		if err != nil {
+			return err
+		}
+		h.conn = conn
+	}
+	c := h.worker.claimant()
+	checkins, left := c.news()
+	lease := leaseLife
+	if !h.worker.first {
+		lease = 0
+	}
+	sent := time.Now()
+	pulse, err := c.rdb.Beat(ctx, h.conn, rdb.Beat{
+		Life: beatLife, Epoch: c.knownEpoch(), Lease: lease, CheckIns: checkins, Ended: left,
+	})
+	if err != nil {
+		c.unsent(checkins, left)
+		return err
+	}
+	switch pulse.State {
+	case rdb.Fenced:
+		return h.worker.rejoin(c)
+	case rdb.Lost:
+		return h.worker.reregister(ctx, c)
+	}
+	h.worker.clock.saw(pulse.Time, sent, time.Now())
+	h.worker.daemons.pulse(pulse)
+	return nil
+}
+
+func (h *heartbeater) disconnect() {
+	if h.conn != nil {
+		_ = h.conn.Close() // it is not used again
+		h.conn = nil
+	}
+}

@@ -1,0 +1,213 @@
+package rdb_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// Times are far apart, so that the few seconds that a run lasts on a real Redis change no comparison: delays are odd
+// multiples of 5 s, and time passes in multiples of 10 s.
+const (
+	modelLife   = 25 * time.Second
+	modelSteady = 15 * time.Second
+	modelLeased = 15 * time.Second
+)
+
+var modelQueues = []string{"a", "b", "c"}
+
+var background = context.Background()
+
+// machine drives Redis and the model with the same random requests.
+type machine struct {
+	*model
+	site  *site
+	wire  *wire
+	late  []lateStep
+	calm  bool // every request is answered
+	epoch string
+
+	before, after int64 // Redis' clock around the request under way
+
+	actors    []*actor
+	enqueuers []*enqueuer
+	pages     map[rdb.Shelf][]rdb.Waiting // what the scheduler and the retrier know
+	born      int                         // how many workers and jobs there were
+}
+
+func newMachine(on *site, namespace string) *machine {
+	w := &wire{Driver: on.driver}
+	return &machine{
+		model: newModel(), wire: w, epoch: "epoch-1", pages: map[rdb.Shelf][]rdb.Waiting{},
+		site:      &site{driver: on.driver, store: rdb.NewStore(w, namespace), namespace: namespace, clock: on.clock},
+		enqueuers: []*enqueuer{{lane: "l1"}, {lane: "l2"}},
+	}
+}
+
+func (m *machine) name(kind string) string {
+	m.born++
+	return kind + strconv.Itoa(m.born)
+}
+
+// actions are what may happen; "" is checked after each of them.
+func (m *machine) actions() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"":               m.check,
+		"enqueue":        m.enqueue,
+		"enqueue more":   m.enqueue,
+		"register":       m.register,
+		"fetch":          m.fetchSome,
+		"fetch more":     m.fetchSome,
+		"survey":         m.survey,
+		"give back lost": m.giveBackLost,
+		"settle":         m.settle,
+		"settle more":    m.settle,
+		"beat":           m.beat,
+		"wait":           m.wait,
+		"wake":           m.wakeSome,
+		"crash":          m.crash,
+		"stop":           m.stop,
+		"time passes":    m.timePasses,
+		"a late request": m.arrive,
+		"due":            m.dueSome,
+		"condemn":        m.condemn,
+		"take apart":     m.takeApart,
+		"forget dead":    m.forgetDead,
+		"walk claims":    m.walkClaims,
+		"sweep":          m.sweep,
+		"inter":          m.inter,
+		"damage":         m.damage,
+	}
+}
+
+// timePasses moves the embedded clock; on a real Redis it moves what is stored into the past.
+func (m *machine) timePasses(t *rapid.T) {
+	m.elapse(t, time.Duration(rapid.SampledFrom([]int{10, 20, 30}).Draw(t, "seconds"))*time.Second)
+}
+
+func (m *machine) elapse(t *rapid.T, d time.Duration) {
+	t.Logf("%s pass", d)
+	if m.site.clock != nil {
+		m.site.clock.Advance(d)
+		return
+	}
+	for key := range map[string]bool{"scheduled": true, "retry": true, "morgue": true, "outcomes:until": true} {
+		for member, score := range m.site.scores(t, key) {
+			m.site.cmd(t, "ZADD", key, asInt(t, score)-d.Milliseconds(), member)
+		}
+	}
+	m.model.shift(d.Milliseconds())
+	age := func(key string) {
+		if left := m.site.cmd(t, "PTTL", key).(int64) - d.Milliseconds(); left > 0 {
+			m.site.cmd(t, "PEXPIRE", key, left)
+		} else {
+			m.site.cmd(t, "UNLINK", key)
+		}
+	}
+	age("lease")
+	for worker := range m.hearts {
+		age("worker:" + worker)
+		if m.site.exists(t, "worker:"+worker) {
+			m.site.cmd(t, "SET", "worker:"+worker, fmt.Sprintf("RUN %d", m.hearts[worker].since), "KEEPTTL")
+		}
+	}
+}
+
+// damage takes away what no script would: an element, a worker, or it adds an id that is no job.
+func (m *machine) damage(t *rapid.T) {
+	switch rapid.SampledFrom([]string{"none", "none", "junk", "element", "worker"}).Draw(t, "what") {
+	case "none":
+		t.Skip("no damage")
+	case "junk":
+		queue := rapid.SampledFrom(modelQueues).Draw(t, "queue")
+		id := m.name("junk")
+		if len(m.queues[queue]) > 0 { // else ready would not know it
+			t.Logf("damage: %s in queue %s has no record", id, queue)
+			m.site.cmd(t, "LPUSH", "queue:"+queue, id)
+			m.queues[queue] = append(m.queues[queue], id)
+		}
+	case "element":
+		if len(m.claimed) == 0 {
+			t.Skip("nothing is claimed")
+		}
+		id := rapid.SampledFrom(slices.Sorted(maps.Keys(m.claimed))).Draw(t, "id")
+		c := m.claimed[id]
+		t.Logf("damage: element %s of %s is lost", c.element, c.worker)
+		m.site.cmd(t, "LREM", "worker:"+c.worker+":inprocess:"+c.queue, 0, c.element)
+		list := m.inProcess[c.worker]
+		list[c.queue] = slices.DeleteFunc(list[c.queue], func(e string) bool { return e == c.element })
+		m.limbo[id] = true
+	case "worker":
+		ids := slices.Sorted(maps.Keys(m.workers))
+		if len(ids) == 0 {
+			t.Skip("no worker")
+		}
+		m.loseWorker(t, rapid.SampledFrom(ids).Draw(t, "worker"))
+	}
+}
+
+func (m *machine) loseWorker(t *rapid.T, id string) {
+	t.Logf("damage: all of %s but its lists is lost", id)
+	m.site.cmd(t, "SREM", "workers", id)
+	m.site.cmd(t, "UNLINK", "worker:"+id, m.site.key("worker:"+id+":queues"), m.site.key("worker:"+id+":info"), m.site.key("worker:"+id+":running"))
+	m.erase(id)
+}
+
+// recover ends every run: all workers crash, and one that is new brings every job to its end.
+func (m *machine) recover(t *rapid.T) {
+	t.Logf("all crash, and one new worker must finish what is left")
+	m.actors, m.late, m.calm = nil, nil, true
+	for range 3 { // one look for each shelf that a job may be on, behind one another
+		m.elapse(t, 60*time.Second)
+		m.born++
+		hand := m.newActor(t, modelQueues)
+		m.elapse(t, 20*time.Second)
+		m.reapAll(t, hand)
+		m.orphanAll(t)
+		for range 2 {
+			for _, shelf := range []rdb.Shelf{rdb.ShelfScheduled, rdb.ShelfRetry} {
+				m.dueOn(t, shelf)
+			}
+		}
+		for {
+			m.fetchOn(t, hand, 100, true, []rdb.Share{{Queue: "a"}, {Queue: "b"}, {Queue: "c"}})
+			if len(hand.held) == 0 {
+				break
+			}
+			m.settleOn(t, hand, hand.endAll())
+			m.check(t)
+		}
+		m.stopOn(t, hand)
+		m.check(t)
+	}
+	for id := range m.acknowledged {
+		_, buried := m.shelves[rdb.ShelfMorgue][id]
+		require.True(t, m.ended[id] || buried, "job %s was acknowledged and never ended", id)
+	}
+	require.Empty(t, m.claimed)
+}
+
+func TestModelOnTheEmbeddedRedis(t *testing.T) {
+	t.Parallel()
+	runModel(t, newSite(t, embeddedServer(t).DSN(), embeddedServer(t)))
+}
+
+func runModel(t *testing.T, on *site) {
+	t.Helper()
+	run := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		run++
+		m := newMachine(on, fmt.Sprintf("%s-%d", on.namespace, run))
+		defer m.erasesAll(rt)
+		rt.Repeat(m.actions())
+		m.recover(rt)
+	})
+}

@@ -1,0 +1,253 @@
+package rdb_test
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// model is what should be in Redis, kept in plain Go. It changes only when Redis executes a call.
+type model struct {
+	jobs      map[string]*modelJob
+	queues    map[string][]string            // front first
+	inProcess map[string]map[string][]string // worker, queue -> elements, oldest first
+	claimed   map[string]modelClaim          // id ->
+	shelves   map[rdb.Shelf]map[string]int64 // id -> due ms
+	outcomes  map[string]modelOutcome
+	lanes     map[string]modelLane
+
+	workers, dead map[string]bool
+	serves        map[string][]string
+	last          map[string]int64 // worker -> number of its last fetch or survey
+	hearts        map[string]modelHeart
+	running       map[string]map[string]string // worker, id -> check-in
+	lease         modelLease
+
+	acknowledged, ended map[string]bool
+	owed                map[string]bool // queues whose token was popped and not paid yet
+	limbo               map[string]bool // claimed ids whose element or worker was taken away by damage
+}
+
+type modelJob struct {
+	queue, record, trail string
+	crashes              []string
+}
+
+type (
+	modelClaim struct {
+		worker, element, queue string
+	}
+	modelOutcome struct {
+		text  string
+		until int64
+	}
+	modelLane struct {
+		number   int64
+		problems map[int]rdb.Problem
+	}
+	modelHeart struct{ since, until int64 }
+	modelLease struct {
+		holder string
+		until  int64
+	}
+)
+
+func newModel() *model {
+	return &model{
+		jobs: map[string]*modelJob{}, queues: map[string][]string{}, inProcess: map[string]map[string][]string{},
+		claimed: map[string]modelClaim{}, outcomes: map[string]modelOutcome{}, lanes: map[string]modelLane{},
+		shelves: map[rdb.Shelf]map[string]int64{rdb.ShelfRetry: {}, rdb.ShelfScheduled: {}, rdb.ShelfMorgue: {}},
+		workers: map[string]bool{}, dead: map[string]bool{}, serves: map[string][]string{}, last: map[string]int64{},
+		hearts: map[string]modelHeart{}, running: map[string]map[string]string{},
+		acknowledged: map[string]bool{}, ended: map[string]bool{}, owed: map[string]bool{}, limbo: map[string]bool{},
+	}
+}
+
+// shift moves all times that are stored into the past, which is what letting time pass means on a real Redis.
+func (m *model) shift(ms int64) {
+	for _, shelf := range m.shelves {
+		for id := range shelf {
+			shelf[id] -= ms
+		}
+	}
+	for worker, heart := range m.hearts {
+		m.hearts[worker] = modelHeart{heart.since - ms, heart.until - ms}
+	}
+	for id, outcome := range m.outcomes {
+		outcome.until -= ms
+		m.outcomes[id] = outcome
+	}
+	m.lease.until -= ms
+}
+
+// alive tells whether the worker has a heartbeat.
+func (m *model) alive(worker string, now int64) bool { return m.hearts[worker].until > now }
+
+// unclaim removes the exact element, and tells whether it was there.
+func (m *model) unclaim(worker, queue, element string) bool {
+	at := slices.Index(m.inProcess[worker][queue], element)
+	if at < 0 {
+		return false
+	}
+	m.inProcess[worker][queue] = slices.Delete(m.inProcess[worker][queue], at, at+1)
+	id := idOf(element)
+	delete(m.claimed, id)
+	delete(m.limbo, id)
+	return true
+}
+
+// fetch claims like lua/fetch.lua and returns the jobs and how many ids were dropped.
+func (m *model) fetch(worker string, number int64, wanted int, shares []rdb.Share, at string) ([]rdb.FetchedJob, int) {
+	dropped, got := 0, 0
+	byQueue := make([][]rdb.FetchedJob, len(shares))
+	take := func(i, share int) {
+		queue := shares[i].Queue
+		for share = min(share, wanted-got); share > 0 && len(m.queues[queue]) > 0; {
+			id := m.queues[queue][0]
+			m.queues[queue] = m.queues[queue][1:]
+			job := m.jobs[id]
+			if _, held := m.claimed[id]; held || job == nil {
+				dropped++
+				continue
+			}
+			element := at + ":" + id
+			m.claimed[id] = modelClaim{worker, element, queue}
+			if m.inProcess[worker] == nil {
+				m.inProcess[worker] = map[string][]string{}
+			}
+			m.inProcess[worker][queue] = append(m.inProcess[worker][queue], element)
+			byQueue[i] = append(byQueue[i], rdb.FetchedJob{
+				Claim: rdb.Claim{Queue: queue, Element: element}, ID: id, Record: []byte(job.record),
+				Trail: bytesOrNil(job.trail), Crashes: strings.Join(job.crashes, " "),
+			})
+			share, got = share-1, got+1
+		}
+	}
+	for i, share := range shares {
+		take(i, share.Jobs)
+	}
+	for i := range shares {
+		take(i, wanted-got)
+		delete(m.owed, shares[i].Queue)
+	}
+	m.last[worker] = number
+	return slices.Concat(byQueue...), dropped
+}
+
+// ready are the queues of the worker with jobs waiting.
+func (m *model) ready(worker string) []string {
+	names := []string{}
+	for _, queue := range m.serves[worker] {
+		if len(m.queues[queue]) > 0 {
+			names = append(names, queue)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// complete ends the job if its claim stands.
+func (m *model) complete(worker string, e rdb.Ended, now int64) bool {
+	if !m.unclaim(worker, e.Queue, e.Element) {
+		return false
+	}
+	delete(m.jobs, e.ID)
+	m.ended[e.ID] = true
+	if e.Keep > 0 {
+		m.outcomes[e.ID] = modelOutcome{string(e.Outcome), now + e.Keep.Milliseconds()}
+	}
+	return true
+}
+
+// release puts claims back to the front of their queue and returns the elements that were gone.
+func (m *model) release(worker string, r rdb.Released) []string {
+	gone, ids := []string{}, []string{}
+	for _, element := range r.Elements {
+		if !m.unclaim(worker, r.Queue, element) {
+			gone = append(gone, element)
+			continue
+		}
+		id := idOf(element)
+		ids = append(ids, id)
+		if job := m.jobs[id]; r.Died != "" {
+			job.crashes = append(job.crashes, r.Died)
+		}
+		if r.Ended {
+			m.jobs[id].crashes = nil
+		}
+	}
+	m.queues[r.Queue] = slices.Concat(ids, m.queues[r.Queue])
+	return gone
+}
+
+// due moves what the call names, and returns the answer.
+func (m *model) due(shelf rdb.Shelf, call rdb.DueCall, now int64) rdb.Due {
+	answer := rdb.Due{Stuck: []string{}}
+	waiting := m.shelves[shelf]
+	for _, w := range call.Move {
+		if due, there := waiting[w.ID]; there && due <= now {
+			delete(waiting, w.ID)
+			m.queues[w.Queue] = append(m.queues[w.Queue], w.ID)
+			answer.Moved++
+		}
+	}
+	for _, id := range m.order(shelf) {
+		w := rdb.Waiting{ID: id, Queue: m.jobs[id].queue, Due: millisTime(waiting[id])}
+		if answer.Next.IsZero() {
+			answer.Next = w.Due
+		}
+		if waiting[id] <= now+call.Ahead.Milliseconds() {
+			answer.Page = append(answer.Page, w)
+		}
+	}
+	return answer
+}
+
+// order are the ids of a shelf as Redis sorts them.
+func (m *model) order(shelf rdb.Shelf) []string {
+	waiting := m.shelves[shelf]
+	return slices.SortedFunc(maps.Keys(waiting), func(a, b string) int {
+		return cmp.Or(cmp.Compare(waiting[a], waiting[b]), cmp.Compare(a, b))
+	})
+}
+
+// forget removes a worker that holds nothing.
+func (m *model) forget(worker string, queues []string) ([]string, bool) {
+	holding := []string{}
+	for _, queue := range queues {
+		if len(m.inProcess[worker][queue]) > 0 {
+			holding = append(holding, queue)
+		}
+	}
+	if len(holding) > 0 {
+		return holding, false
+	}
+	if known := m.serves[worker]; len(known) > 0 && !slices.Equal(slices.Sorted(slices.Values(queues)), slices.Sorted(slices.Values(known))) {
+		return holding, false
+	}
+	m.erase(worker)
+	if m.lease.holder == worker {
+		m.lease = modelLease{}
+	}
+	return holding, true
+}
+
+// erase removes what is stored of a worker, its lists excepted.
+func (m *model) erase(worker string) {
+	delete(m.workers, worker)
+	delete(m.dead, worker)
+	delete(m.hearts, worker)
+	delete(m.serves, worker)
+	delete(m.last, worker)
+	delete(m.running, worker)
+}
+
+func bytesOrNil(text string) []byte {
+	if text == "" {
+		return nil
+	}
+	return []byte(text)
+}

@@ -1,0 +1,46 @@
+package work
+
+import (
+	"context"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// Enqueuer returns an Enqueuer that shares the pool's connection; it also refuses args that the registered handler
+// could not take. It works before Start, and until Stop has ended. If the pool's Redis options are wrong, each of its
+// calls returns that error.
+func (p *WorkerPool) Enqueuer() *Enqueuer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.enqueuer == nil {
+		check := p.checkArgs
+		err := p.open()
+		store := p.store
+		if err != nil {
+			store = rdb.NewStore(unopened{err}, p.options.Namespace)
+			check = func(string, []byte) error { return err }
+		}
+		p.enqueuer = newEnqueuer(store, 0, p.options.MaxArgsSize, check)
+	}
+	return p.enqueuer
+}
+
+// checkArgs tells whether the handler registered for that name could take the args. Names that are not registered here
+// are somebody else's.
+func (p *WorkerPool) checkArgs(name string, args []byte) error {
+	registration := p.registered[name]
+	if registration == nil || registration.handler == nil {
+		return nil
+	}
+	return registration.handler.checkArgs(args)
+}
+
+// unopened is the driver of a pool whose Redis options are wrong.
+type unopened struct{ err error }
+
+func (u unopened) Pipeline(context.Context, ...rdb.Call) ([]rdb.Reply, error) { return nil, u.err }
+func (u unopened) Dial(context.Context) (rdb.Conn, error)                     { return nil, u.err }
+func (u unopened) Close() error                                               { return nil }
+func (u unopened) Subscribe(context.Context, string, func(), func([]byte)) error {
+	return u.err
+}

@@ -1,0 +1,129 @@
+package work
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// prioritySampler decides how many jobs to ask from which queue. Among the queues that have work, each gets a share of
+// the jobs in proportion to its priority: equal ones take turns, and none that has work starves.
+//
+// It is stride scheduling (Waldspurger and Weihl, 1995): each queue has a pass that grows by jobs/priority as it is
+// served, and the one with the smallest pass is next. A draw takes small lots instead of single jobs, since ten jobs
+// from one queue cost Redis less than one from each of ten; the passes even that out over the next draws.
+type prioritySampler struct {
+	active []*stride // queues that are known to have work
+	byName map[string]*stride
+	floor  float64 // the smallest pass that was served last: where a queue joins that has just got work
+}
+
+type stride struct {
+	name   string
+	weight float64
+	pass   float64
+	share  int // within the draw under way
+	active bool
+}
+
+// spareQueues is how many queues a fetch names beyond those that it wants something from, to fill up from when those
+// have less than was thought.
+const spareQueues = 4
+
+func newPrioritySampler(priorities map[string]int) *prioritySampler {
+	s := &prioritySampler{byName: make(map[string]*stride, len(priorities))}
+	for name, priority := range priorities {
+		s.byName[name] = &stride{name: name, weight: float64(priority)}
+	}
+	return s
+}
+
+// setReady replaces the set of queues that have work.
+func (s *prioritySampler) setReady(names []string) {
+	for _, q := range s.active {
+		q.active = false
+	}
+	s.active = s.active[:0]
+	for _, name := range names {
+		s.add(name)
+	}
+}
+
+// add notes that a queue has work. One that had none joins where the others are, so that it cannot catch up on turns
+// that it did not need.
+func (s *prioritySampler) add(name string) {
+	q := s.byName[name]
+	if q == nil || q.active {
+		return
+	}
+	q.active = true
+	q.pass = max(q.pass, s.floor)
+	s.active = append(s.active, q)
+}
+
+// remove notes that a queue is empty.
+func (s *prioritySampler) remove(name string) {
+	q := s.byName[name]
+	if q == nil || !q.active {
+		return
+	}
+	q.active = false
+	s.active = slices.DeleteFunc(s.active, func(other *stride) bool { return other == q })
+}
+
+// idle tells whether no queue is known to have work.
+func (s *prioritySampler) idle() bool { return len(s.active) == 0 }
+
+// draw splits so many jobs over the queues that have work, and names a few more with a share of 0 to fill up from.
+// Call charge with what came of it.
+func (s *prioritySampler) draw(jobs int) []rdb.Share {
+	slices.SortFunc(s.active, func(a, b *stride) int { return cmp.Compare(a.pass, b.pass) })
+	candidates := s.active[:min(len(s.active), rdb.MaxQueues)]
+	if len(candidates) == 0 {
+		return nil
+	}
+	lot := max(1, jobs/8)
+	tentative := make([]float64, len(candidates))
+	for i, q := range candidates {
+		tentative[i], q.share = q.pass, 0
+	}
+	for left := jobs; left > 0; {
+		least := 0
+		for i := range tentative {
+			if tentative[i] < tentative[least] {
+				least = i
+			}
+		}
+		n := min(lot, left)
+		candidates[least].share += n
+		tentative[least] += float64(n) / candidates[least].weight
+		left -= n
+	}
+	return s.shares(candidates)
+}
+
+func (s *prioritySampler) shares(candidates []*stride) []rdb.Share {
+	shares := make([]rdb.Share, 0, len(candidates))
+	spares := 0
+	for _, q := range candidates {
+		if q.share == 0 {
+			spares++
+			if spares > spareQueues {
+				continue
+			}
+		}
+		shares = append(shares, rdb.Share{Queue: q.name, Jobs: q.share})
+	}
+	return shares
+}
+
+// charge books what a queue gave.
+func (s *prioritySampler) charge(name string, jobs int) {
+	q := s.byName[name]
+	if q == nil || jobs == 0 {
+		return
+	}
+	s.floor = max(s.floor, q.pass)
+	q.pass += float64(jobs) / q.weight
+}

@@ -1,0 +1,183 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// minDelay is the floor of RetryIn and Snooze: a job that comes back at once would spin.
+const minDelay = 100 * time.Millisecond
+
+// DefaultBackoff is how long a job waits after its n-th failure: (n-1)^4 seconds, 15 seconds, and up to 10 n seconds at
+// random, so that jobs that failed together do not come back together. The formula is Sidekiq's; 25 retries take about
+// three weeks.
+func DefaultBackoff(job *Job, _ error) time.Duration {
+	n := job.Attempt - 1
+	jitter := time.Duration(rand.Int64N(int64(10 * time.Second)))
+	return time.Duration(n*n*n*n+15)*time.Second + jitter*time.Duration(n+1)
+}
+
+// verb is what becomes of a job after an attempt.
+type verb int
+
+const (
+	verbDone verb = iota
+	verbRetry
+	verbSnooze  // later, no attempt used
+	verbRelease // to the front of the queue, no attempt used
+	verbBury
+	verbDiscard
+)
+
+// disposition is the error with which a handler says what should become of its job.
+type disposition struct {
+	verb  verb
+	delay time.Duration
+	err   error
+}
+
+func (v *disposition) Error() string {
+	word := map[verb]string{
+		verbRetry: "retry in " + v.delay.String(), verbSnooze: "snooze for " + v.delay.String(),
+		verbRelease: "release", verbBury: "bury", verbDiscard: "discard",
+	}[v.verb]
+	if v.err == nil {
+		return word
+	}
+	return word + ": " + errorText(v.err)
+}
+
+func (v *disposition) Unwrap() error { return v.err }
+
+// RetryIn fails the attempt with err and asks for the next one after d (at least 100 ms) instead of the backoff. Out
+// of retries it goes to the morgue as after any error.
+func RetryIn(d time.Duration, err error) error {
+	return &disposition{verb: verbRetry, delay: max(d, minDelay), err: err}
+}
+
+// Snooze puts the job off for d (at least 100 ms) without using an attempt.
+func Snooze(d time.Duration) error { return &disposition{verb: verbSnooze, delay: max(d, minDelay)} }
+
+// Release hands the job back without using an attempt. While the pool is stopping it goes to the front of its queue,
+// for another worker to take; otherwise it waits 1 s, 2 s, 4 s up to 60 s. err may be nil.
+func Release(err error) error { return &disposition{verb: verbRelease, err: err} }
+
+// Bury sends the job to the morgue at once, whatever retries are left.
+func Bury(err error) error { return &disposition{verb: verbBury, err: err} }
+
+// Discard drops the job: it is counted and seen in events, and not retried. err may be nil.
+func Discard(err error) error { return &disposition{verb: verbDiscard, err: err} }
+
+// judge decides what becomes of a run whose handler returned err.
+func (r *run) judge(err error, now time.Time) decision {
+	if err == nil {
+		return decision{verb: verbDone}
+	}
+	var v *disposition
+	if !errors.As(err, &v) {
+		v = &disposition{verb: verbRetry, delay: -1, err: err}
+		if r.cutShort(err) {
+			return decision{verb: verbRelease, err: err, cutShort: true}
+		}
+	}
+	switch v.verb {
+	case verbSnooze:
+		return decision{verb: verbSnooze, delay: v.delay, trail: r.postponed(v.delay, 0, now), err: err}
+	case verbRelease:
+		return r.judgeRelease(v, now)
+	case verbDiscard:
+		return decision{verb: verbDiscard, err: err}
+	case verbBury:
+		return r.burial("its handler asked for it", err, now)
+	default:
+		return r.judgeFailure(v, err, now)
+	}
+}
+
+// cutShort tells whether the handler gave up because its ctx ended with the worker and not for a reason of its own:
+// that is not the job's failure.
+func (r *run) cutShort(err error) bool {
+	cause := context.Cause(r.ctx)
+	return (errors.Is(cause, ErrShutdown) || errors.Is(cause, ErrFenced)) &&
+		(errors.Is(err, context.Canceled) || errors.Is(err, cause))
+}
+
+func (r *run) judgeRelease(v *disposition, now time.Time) decision {
+	if r.worker.stopping() {
+		return decision{verb: verbRelease, err: v.err}
+	}
+	releases := r.trail.Releases + 1
+	delay := min(time.Second<<min(releases-1, 6), time.Minute)
+	return decision{verb: verbSnooze, delay: delay, trail: r.postponed(delay, releases, now), err: v}
+}
+
+func (r *run) judgeFailure(v *disposition, err error, now time.Time) decision {
+	if bad := asArgumentError(err); bad != nil && bad.uncalled {
+		return r.burial(errorText(bad), err, now)
+	}
+	if r.job.RetriesLeft <= 0 {
+		if r.registration.options.SkipMorgue {
+			return decision{verb: verbDiscard, err: err}
+		}
+		return r.burial("out of retries", err, now)
+	}
+	delay := v.delay
+	if delay < 0 {
+		delay, err = r.backoff(err)
+	}
+	t := r.trail.failed(now, r.job.Attempt, r.claimant.rdb.ID, err)
+	t.RunAt = now.Add(delay).UnixMilli()
+	return decision{verb: verbRetry, delay: delay, trail: t.encode(), err: err}
+}
+
+// backoff asks the job's backoff function; one that panics is reported in the error and replaced by the default.
+func (r *run) backoff(cause error) (delay time.Duration, err error) {
+	err = cause
+	defer func() {
+		if value := recover(); value != nil {
+			delay = DefaultBackoff(r.job, cause)
+			err = fmt.Errorf("%w (and the backoff function panicked: %s)", cause, describe(value))
+		}
+	}()
+	return max(r.registration.options.Backoff(r.job, cause), minDelay), err
+}
+
+// burial is the decision to send the run's job to the morgue.
+func (r *run) burial(reason string, err error, now time.Time) decision {
+	t := r.trail
+	if err != nil {
+		t = t.failed(now, r.job.Attempt, r.claimant.rdb.ID, err)
+	}
+	t.Reason, t.RunAt = bound(reason, maxErrorBytes), 0
+	return decision{verb: verbBury, trail: t.encode(), err: err, reason: t.Reason}
+}
+
+func (r *run) postponed(delay time.Duration, releases int, now time.Time) []byte {
+	t := r.trail
+	t.Releases, t.RunAt = releases, now.Add(delay).UnixMilli()
+	return t.encode()
+}
+
+// errorText is err.Error(), whatever that method does.
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return describe(err)
+}
+
+// asPanic finds the panic behind an error. An Unwrap method that panics has none.
+func asPanic(err error) (found *PanicError) {
+	defer func() { _ = recover() }()
+	errors.As(err, &found)
+	return found
+}
+
+func asArgumentError(err error) (found *ArgumentError) {
+	defer func() { _ = recover() }()
+	errors.As(err, &found)
+	return found
+}

@@ -1,0 +1,154 @@
+package work
+
+import (
+	"context"
+	"encoding/json"
+	"sync/atomic"
+	"time"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// run is one claimed job on its way through a worker: fetched, perhaps run, settled.
+type run struct {
+	claim        rdb.Claim
+	claimant     *claimant // the identity under which it was claimed
+	worker       *worker
+	registration *registration
+
+	job    *Job
+	record record
+	trail  trail
+
+	order    int64                  // in which it was fetched, among all of its worker
+	ctx      context.Context        // of the handler; its claimant's until it begins
+	begun    atomic.Int64           // ns, when the handler was called; 0 before
+	checkin  atomic.Pointer[string] // the last message, until a heartbeat has taken it
+	checked  atomic.Bool            // it checked in at least once
+	settled  atomic.Bool            // its fate is decided: what the handler returns later does not count
+	decision decision
+	lot      int  // how many outcomes may share its call when it is settled
+	sent     bool // an earlier send of its outcome was not answered
+	parked   bool // a refusal of its outcome was reported
+}
+
+// decision is what becomes of a run, in the form that the settler writes.
+type decision struct {
+	verb   verb
+	delay  time.Duration
+	trail  []byte // nil leaves it as it is
+	keep   time.Duration
+	result []byte // JSON of the outcome that is kept
+	err    error
+	reason string // of a burial
+
+	cutShort bool // the handler gave up because its ctx ended with the worker
+}
+
+// newRun makes a run of what a fetch returned. The error says what is wrong with the record; the run can then still be
+// buried.
+func newRun(w *worker, c *claimant, reg *registration, fetched rdb.FetchedJob) (*run, error) {
+	r := &run{claim: fetched.Claim, claimant: c, worker: w, registration: reg, trail: decodeTrail(fetched.Trail)}
+	r.ctx = c.ctx
+	r.job = &Job{ID: fetched.ID, Name: fetched.Queue, Attempt: r.trail.Fails + 1, run: r}
+	rec, err := decodeRecord(fetched.Record)
+	if err != nil {
+		return r, err
+	}
+	if rec.Name != fetched.Queue {
+		return r, &InvalidError{
+			What: "the name in its record", Value: rec.Name, Remedy: "it stood in the queue of " + fetched.Queue,
+		}
+	}
+	r.record = rec
+	retries := reg.options.Retries
+	if rec.Retries != nil {
+		retries = max(0, *rec.Retries)
+	}
+	j := r.job
+	j.SourceID, j.Args, j.Meta = rec.Source, rec.Args, rec.Meta
+	j.RetriesLeft = max(0, retries-r.trail.Fails)
+	j.EnqueuedAt, j.RunAt = time.UnixMilli(rec.EnqueuedAt), time.UnixMilli(rec.EnqueuedAt)
+	if at := max(rec.RunAt, r.trail.RunAt); at > 0 {
+		j.RunAt = time.UnixMilli(at)
+	}
+	return r, nil
+}
+
+// timeout is how long the handler may take; 0 is no limit.
+func (r *run) timeout() time.Duration {
+	if r.record.Timeout > 0 {
+		return time.Duration(r.record.Timeout) * time.Millisecond
+	}
+	return r.registration.options.Timeout
+}
+
+// retention is how long the outcome is kept.
+func (r *run) retention() time.Duration {
+	if r.record.Retention > 0 {
+		return time.Duration(r.record.Retention) * time.Millisecond
+	}
+	return r.registration.options.Retention
+}
+
+// begunAt is when the handler was called; zero before.
+func (r *run) begunAt() time.Time {
+	if ns := r.begun.Load(); ns != 0 {
+		return time.Unix(0, ns)
+	}
+	return time.Time{}
+}
+
+func (r *run) ref() JobRef {
+	return JobRef{
+		ID: r.job.ID, Name: r.job.Name, SourceID: r.job.SourceID, Attempt: r.job.Attempt,
+		Worker: r.claimant.rdb.ID, Begun: r.begunAt(),
+	}
+}
+
+// discardRetention is how long it is remembered that a job was discarded.
+const discardRetention = time.Minute
+
+// decide is judge with the outcome that is to be kept.
+func (r *run) decide(result any, hasResult bool, err error, now time.Time) decision {
+	keep := r.retention()
+	var encoded []byte
+	if err == nil && hasResult && keep > 0 {
+		encoded, err = encodeResult(r.registration.handler, result)
+	}
+	d := r.judge(err, now)
+	switch {
+	case d.verb == verbDone && keep > 0:
+		d.keep, d.result = keep, outcome{State: stateSucceeded, EndedAt: now.UnixMilli(), Result: encoded}.encode()
+	case d.verb == verbDiscard:
+		d.keep, d.result = max(keep, discardRetention), outcome{State: stateDiscarded, EndedAt: now.UnixMilli()}.encode()
+	}
+	return d
+}
+
+// encodeResult encodes what a handler returned. A value that does not encode fails the attempt.
+func encodeResult(h *handler, result any) (encoded []byte, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &ResultError{Handler: h.String(), Err: &PanicError{Value: value}}
+		}
+	}()
+	encoded, err = json.Marshal(result)
+	if err != nil {
+		return nil, &ResultError{Handler: h.String(), Err: err}
+	}
+	return encoded, nil
+}
+
+// ResultError is the error of a job whose result could not be encoded as JSON.
+type ResultError struct {
+	Handler string
+	Err     error
+}
+
+func (e *ResultError) Error() string {
+	return "the result of " + e.Handler + " does not encode as JSON: " + errorText(e.Err)
+}
+
+// Unwrap returns the encoder's error.
+func (e *ResultError) Unwrap() error { return e.Err }

@@ -1,0 +1,114 @@
+package work
+
+import (
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// batch is one call of a settlement with the runs that it settles.
+type batch struct {
+	claimant *claimant
+	call     rdb.Call
+	runs     []*run
+}
+
+func (b *batch) markSent() {
+	for _, r := range b.runs {
+		r.sent = true
+	}
+}
+
+// batchKey is what runs must have in common to share a call.
+type batchKey struct {
+	claimant *claimant
+	kind     verb   // verbDone for all that end
+	queue    string // of what is released
+	begun    bool
+	lot      int
+}
+
+// batches makes the calls that settle what is pending, up to the size of a pipeline: those that end many to a call,
+// those that are given back one call per queue, the others each a call of its own.
+func (s *settler) batches() []*batch {
+	runs := s.pending
+	inOrder(runs)
+	var batches []*batch
+	open := map[batchKey]*batch{}
+	bytes := 0
+	for _, r := range runs {
+		key := keyOf(r)
+		b := open[key]
+		if b == nil || len(b.runs) >= r.limit() {
+			if len(batches) == maxSettleCalls {
+				break
+			}
+			b = &batch{claimant: r.claimant}
+			batches = append(batches, b)
+			open[key] = b
+		}
+		b.runs = append(b.runs, r)
+		bytes += len(r.decision.trail) + len(r.decision.result) + 2*len(r.claim.Element)
+		if bytes > maxSettleBytes {
+			break
+		}
+	}
+	for _, b := range batches {
+		b.call = b.makeCall()
+	}
+	return newestReleaseFirst(batches)
+}
+
+func keyOf(r *run) batchKey {
+	key := batchKey{claimant: r.claimant, kind: r.decision.verb, lot: r.limit()}
+	switch key.kind {
+	case verbDiscard:
+		key.kind = verbDone
+	case verbRelease:
+		key.queue, key.begun = r.claim.Queue, r.begun.Load() != 0
+	}
+	return key
+}
+
+// limit is how many runs may share a call with this one.
+func (r *run) limit() int {
+	switch r.decision.verb {
+	case verbDone, verbDiscard, verbRelease:
+		if r.lot > 0 {
+			return r.lot
+		}
+		return rdb.MaxBatch
+	}
+	return 1
+}
+
+func (b *batch) makeCall() rdb.Call {
+	first := b.runs[0]
+	w := b.claimant.rdb
+	switch first.decision.verb {
+	case verbDone, verbDiscard:
+		ended := make([]rdb.Ended, len(b.runs))
+		for i, r := range b.runs {
+			ended[i] = rdb.Ended{Claim: r.claim, ID: r.job.ID, Keep: r.decision.keep, Outcome: r.decision.result}
+		}
+		return w.Complete(ended)
+	case verbRelease:
+		elements := make([]string, len(b.runs))
+		for i, r := range b.runs {
+			elements[i] = r.claim.Element
+		}
+		return w.Release(rdb.Released{Queue: first.claim.Queue, Elements: elements, Ended: first.begun.Load() != 0})
+	}
+	shelf := map[verb]rdb.Shelf{verbRetry: rdb.ShelfRetry, verbSnooze: rdb.ShelfScheduled, verbBury: rdb.ShelfMorgue}
+	return w.Shelve(rdb.Shelved{
+		Claim: first.claim, Shelf: shelf[first.decision.verb], Delay: first.decision.delay, Trail: first.decision.trail,
+	})
+}
+
+// newestReleaseFirst reverses the order of calls that give back: each puts its jobs before those already there, so the
+// oldest must come last.
+func newestReleaseFirst(batches []*batch) []*batch {
+	ordered := make([]*batch, 0, len(batches))
+	for i := len(batches) - 1; i >= 0; i-- {
+		ordered = append(ordered, batches[i])
+	}
+	return ordered
+}

@@ -1,0 +1,185 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// settler gives outcomes back to Redis in batches. An outcome stays in memory until Redis acknowledged it or said that
+// its claim is gone, and is sent again until then, with a fresh ctx each time: what a handler has done is not lost
+// because a connection was.
+type settler struct {
+	worker  *worker
+	health  health
+	pending []*run
+	parked  []*run // refused for a reason of their own; tried again slowly
+	lap     int    // failures in a row
+}
+
+// The bounds of a settlement.
+const (
+	maxSettleCalls = 64
+	maxSettleBytes = 1 << 20
+	settleTimeout  = 10 * time.Second
+	parkTime       = 5 * time.Second
+)
+
+func (s *settler) run(ctx context.Context) {
+	parking := time.NewTicker(parkTime)
+	defer parking.Stop()
+	for {
+		if !s.gather(ctx, parking.C) {
+			return
+		}
+		if err := s.send(ctx); err != nil {
+			s.health.report(err)
+			s.lap++
+			pause(ctx, backoffFor(s.lap))
+			continue
+		}
+		s.health.report(nil)
+		s.lap = 0
+	}
+}
+
+// gather waits until there is something to send, then takes all there is: while one batch is under way the next one
+// gathers by itself. It returns false when ctx has ended.
+func (s *settler) gather(ctx context.Context, parking <-chan time.Time) bool {
+	if len(s.pending) == 0 {
+		select {
+		case <-ctx.Done():
+			return false
+		case r := <-s.worker.outcomes:
+			s.pending = append(s.pending, r)
+		case <-parking:
+			s.pending, s.parked = append(s.pending, s.parked...), nil
+		}
+	}
+	for {
+		select {
+		case r := <-s.worker.outcomes:
+			s.pending = append(s.pending, r)
+		default:
+			return ctx.Err() == nil
+		}
+	}
+}
+
+// send settles what is pending, as much as fits into one pipeline. An error means that it was not answered.
+func (s *settler) send(ctx context.Context) error {
+	batches := s.batches()
+	if len(batches) == 0 {
+		return nil
+	}
+	calls := make([]rdb.Call, len(batches))
+	for i, b := range batches {
+		calls[i] = b.call
+	}
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	// All calls of a pipeline go through one claimant's handle: the keys in each name their own worker.
+	settled, err := batches[0].claimant.rdb.Settle(ctx, calls)
+	if err != nil {
+		var dial *rdb.DialError
+		if !errors.As(err, &dial) {
+			for _, b := range batches {
+				b.markSent()
+			}
+		}
+		return err
+	}
+	done := make(map[*run]bool, len(s.pending))
+	var transient error
+	for i, answer := range settled {
+		if err := s.acknowledge(batches[i], answer, done); err != nil {
+			transient = err
+		}
+	}
+	s.forget(done)
+	return transient
+}
+
+// acknowledge books the answer to one call. Refusals that have to do with the server and not with the job are
+// returned; after any other the batch is halved until the job that causes it is alone, and parked.
+func (s *settler) acknowledge(b *batch, answer rdb.Settled, done map[*run]bool) error {
+	if answer.Err != nil {
+		if isTransient(answer.Err) {
+			return answer.Err
+		}
+		for _, r := range b.runs {
+			if len(b.runs) == 1 {
+				s.park(r, answer.Err)
+				done[r] = true
+			}
+			r.lot = max(1, len(b.runs)/2)
+		}
+		return nil
+	}
+	gone := map[string]bool{}
+	for _, element := range answer.Gone {
+		gone[element] = true
+	}
+	for _, r := range b.runs {
+		done[r] = true
+		if gone[r.claim.Element] && !r.sent {
+			s.worker.events.emit(ClaimGone{JobRef: r.ref()})
+		}
+		r.claimant.drop(r)
+		s.worker.slots.settled()
+	}
+	return nil
+}
+
+func (s *settler) park(r *run, err error) {
+	s.parked = append(s.parked, r)
+	if !r.parked {
+		r.parked = true
+		s.worker.events.emit(Trouble{Component: "settler, " + r.ref().String(), Err: err})
+	}
+}
+
+// forget removes what is done from the pending ones.
+func (s *settler) forget(done map[*run]bool) {
+	rest := s.pending[:0]
+	for _, r := range s.pending {
+		if !done[r] {
+			rest = append(rest, r)
+		}
+	}
+	clear(s.pending[len(rest):])
+	s.pending = rest
+}
+
+// isTransient tells whether a refusal passes by itself: the server is loading, a replica, busy, or full.
+func isTransient(err error) bool {
+	var refused *rdb.ServerError
+	if !errors.As(err, &refused) {
+		return false
+	}
+	switch refused.Code {
+	case "LOADING", "READONLY", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "OOM", "MISCONF", "NOREPLICAS",
+		"UNKILLABLE", "NOAUTH", "NOPERM", "WRONGPASS":
+		return true
+	}
+	return false
+}
+
+// backoffFor grows from 50 ms to 2 s, with jitter, so that the workers of a fleet do not come back all at once.
+func backoffFor(failures int) time.Duration {
+	ceiling := min(50*time.Millisecond<<min(failures-1, 10), 2*time.Second)
+	return ceiling/2 + rand.N(ceiling/2)
+}
+
+// pause waits, unless ctx ends before.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

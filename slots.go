@@ -1,0 +1,59 @@
+package work
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// slots counts what a worker may still fetch: a job for each free processor, as long as not too many outcomes wait to
+// be acknowledged. So memory stays bounded while Redis is away.
+type slots struct {
+	concurrency int
+	most        int // claims held at once, running or not yet acknowledged
+
+	busy  atomic.Int64 // runs given to processors and not returned
+	held  atomic.Int64 // claims not yet acknowledged
+	freed chan struct{}
+}
+
+func newSlots(concurrency, most int) *slots {
+	return &slots{concurrency: concurrency, most: most, freed: make(chan struct{}, 1)}
+}
+
+func (s *slots) free() int {
+	return int(min(int64(s.concurrency)-s.busy.Load(), int64(s.most)-s.held.Load()))
+}
+
+func (s *slots) hold()    { s.held.Add(1) }
+func (s *slots) occupy()  { s.busy.Add(1) }
+func (s *slots) vacate()  { s.busy.Add(-1); s.signal() }
+func (s *slots) settled() { s.held.Add(-1); s.signal() }
+
+// signal wakes the one that waits; a second signal before it looked is the same news.
+func (s *slots) signal() {
+	select {
+	case s.freed <- struct{}{}:
+	default:
+	}
+}
+
+// wait returns how many jobs may be fetched, at least one, or 0 when ctx ended.
+func (s *slots) wait(ctx context.Context) int {
+	s.until(ctx, func() bool { return s.free() > 0 })
+	if ctx.Err() != nil {
+		return 0
+	}
+	return s.free()
+}
+
+// until waits for a condition that changes only with these counts; one goroutine at a time may wait.
+func (s *slots) until(ctx context.Context, condition func() bool) bool {
+	for !condition() {
+		select {
+		case <-ctx.Done():
+			return condition()
+		case <-s.freed:
+		}
+	}
+	return true
+}

@@ -1,0 +1,79 @@
+package work
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// trail is what happened to a job since it was enqueued: written by the worker that holds it, beside the record, which
+// is never changed.
+type trail struct {
+	Fails    int       `json:"fails,omitempty"`
+	Releases int       `json:"releases,omitempty"` // in a row; how long the next one waits depends on it
+	Errors   []failure `json:"errors,omitempty"`   // the last maxErrors
+	Reason   string    `json:"reason,omitempty"`   // why it is in the morgue
+	RunAt    int64     `json:"run_at,omitempty"`   // ms, when the next attempt is due
+}
+
+// failure is one failed attempt.
+type failure struct {
+	At      int64  `json:"at"` // ms
+	Attempt int    `json:"attempt"`
+	Worker  string `json:"worker"`
+	Error   string `json:"error"`
+	Stack   string `json:"stack,omitempty"`
+}
+
+// The bounds of a trail, so that a job that fails for weeks does not grow.
+const (
+	maxErrors     = 10
+	maxErrorBytes = 1 << 10
+	maxStackBytes = 4 << 10
+)
+
+// decodeTrail reads a trail; one that cannot be read says so in the first error that is added, and starts anew.
+func decodeTrail(b []byte) trail {
+	if len(b) == 0 {
+		return trail{}
+	}
+	var t trail
+	if err := json.Unmarshal(b, &t); err != nil {
+		return trail{Reason: "its earlier trail could not be read: " + err.Error()}
+	}
+	return t
+}
+
+func (t trail) encode() []byte {
+	b, err := json.Marshal(t)
+	if err != nil { // strings and numbers only: cannot happen
+		return nil
+	}
+	return b
+}
+
+// failed returns the trail with one more failure.
+func (t trail) failed(at time.Time, attempt int, worker string, err error) trail {
+	f := failure{At: at.UnixMilli(), Attempt: attempt, Worker: worker, Error: bound(errorText(err), maxErrorBytes)}
+	if p := asPanic(err); p != nil {
+		f.Stack = bound(p.Stack, maxStackBytes)
+	}
+	errors := append(append([]failure{}, t.Errors...), f)
+	t.Errors = errors[max(0, len(errors)-maxErrors):]
+	t.Fails, t.Releases = t.Fails+1, 0
+	return t
+}
+
+// bound makes text valid UTF-8 of at most so many bytes.
+func bound(text string, most int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= most {
+		return text
+	}
+	cut := most - len("…")
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
+}

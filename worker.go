@@ -1,0 +1,223 @@
+package work
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/265d0351/work/internal/lifecycle"
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// worker is what Redis knows as one worker: an identity, a heartbeat, a fetcher, a settler and processors. A pool has
+// one, or several when its concurrency is larger than one should hold.
+type worker struct {
+	pool   *WorkerPool
+	driver rdb.Driver
+	store  *rdb.Store
+	events *stream
+	clock  *redisClock
+	first  bool // of its pool: it has the daemons
+
+	concurrency   int
+	names         []string // of the queues that it serves
+	registrations map[string]*registration
+	stuckAfter    time.Duration
+
+	life context.Context // of everything; ends when a stop gives up
+	kill context.CancelFunc
+
+	current    atomic.Pointer[claimant]
+	rejoining  sync.Mutex
+	mu         sync.Mutex
+	former     []*claimant // identities that were taken away, while something of theirs is held
+	cutShort   []JobRef    // runs that a stop gave back although their handlers returned
+	halting    atomic.Bool
+	slots      *slots
+	jobs       chan *run // to the processors
+	outcomes   chan *run // to the settler
+	processors sync.WaitGroup
+
+	fetching, settling, beating *lifecycle.Loop
+	daemons                     *daemons
+}
+
+// maxPerWorker is how many processors one worker has at the most, and maxHeld how many claims: taking one out of a list
+// costs Redis the more the longer the list is.
+const (
+	maxPerWorker = 256
+	maxHeld      = 512
+)
+
+func newWorker(p *WorkerPool, concurrency int, first bool) *worker {
+	held := min(maxHeld, concurrency+max(concurrency, 64))
+	life, kill := context.WithCancel(context.Background())
+	w := &worker{
+		pool: p, driver: p.driver, store: p.store, events: p.events, clock: p.clock, first: first,
+		concurrency: concurrency, names: slices.Sorted(maps.Keys(p.served)), registrations: p.served,
+		stuckAfter: p.stuckAfter, life: life, kill: kill,
+		slots: newSlots(concurrency, held),
+		jobs:  make(chan *run, concurrency), outcomes: make(chan *run, held),
+	}
+	priorities := make(map[string]int, len(w.names))
+	for name, registration := range p.served {
+		priorities[name] = registration.options.Priority
+	}
+	w.fetching = w.loop("fetcher", newFetcher(w, priorities).run)
+	w.settling = w.loop("settler", (&settler{worker: w, health: health{component: "settler", events: w.events}}).run)
+	w.beating = w.loop("heartbeater", (&heartbeater{worker: w, health: health{component: "heartbeater", events: w.events}}).run)
+	if first {
+		w.daemons = newDaemons(w)
+	}
+	return w
+}
+
+// loop makes a background loop that is reported and started again when it panics.
+func (w *worker) loop(component string, run func(context.Context)) *lifecycle.Loop {
+	return &lifecycle.Loop{
+		Run: run,
+		Panic: func(value any, stack []byte) {
+			w.events.emit(LoopPanicked{Component: component, Value: value, Stack: string(stack)})
+		},
+		Restart: backoffFor,
+	}
+}
+
+func (w *worker) claimant() *claimant { return w.current.Load() }
+
+// claimants returns the identity of the worker and those that it had before, as long as something of theirs is held.
+func (w *worker) claimants() []*claimant {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.former = slices.DeleteFunc(w.former, func(c *claimant) bool { return len(c.runs()) == 0 })
+	return append([]*claimant{w.claimant()}, w.former...)
+}
+
+func (w *worker) stopping() bool { return w.halting.Load() }
+
+// start registers the worker and starts its goroutines, or leaves nothing behind.
+func (w *worker) start(ctx context.Context) error {
+	c := newClaimant(w.store, w.life)
+	if err := w.register(ctx, c, ""); err != nil {
+		w.kill()
+		return err
+	}
+	w.current.Store(c)
+	w.processors.Add(w.concurrency)
+	for range w.concurrency {
+		go (&processor{worker: w}).loop()
+	}
+	w.beating.Start(w.life)
+	w.settling.Start(w.life)
+	w.fetching.Start(w.life)
+	if w.daemons != nil {
+		w.daemons.start(w.life)
+	}
+	w.events.emit(WorkerStarted{Worker: c.rdb.ID, Concurrency: w.concurrency, Queues: slices.Clone(w.names)})
+	return nil
+}
+
+func (w *worker) register(ctx context.Context, c *claimant, former string) error {
+	sent := time.Now()
+	at, epoch, err := c.rdb.Register(ctx, rdb.Registration{
+		Life: beatLife, Epoch: randomHex(16), Former: former, Info: w.info(), Queues: w.names,
+	})
+	if err != nil {
+		return err
+	}
+	w.clock.saw(at, sent, time.Now())
+	c.setEpoch(epoch)
+	return nil
+}
+
+// info is what an operator wants to know of a worker.
+func (w *worker) info() map[string]string {
+	host, _ := os.Hostname() // unknown is shown as empty
+	version := "unknown"
+	if build, ok := debug.ReadBuildInfo(); ok {
+		version = build.Main.Version
+	}
+	return map[string]string{
+		"host": host, "pid": strconv.Itoa(os.Getpid()), "go": runtime.Version(), "version": version,
+		"started": strconv.FormatInt(w.clock.now().UnixMilli(), 10), "concurrency": strconv.Itoa(w.concurrency),
+	}
+}
+
+// rejoin goes on under a new identity after a reaper took this one away. Running jobs are told: they run elsewhere.
+func (w *worker) rejoin(old *claimant) error {
+	w.rejoining.Lock()
+	defer w.rejoining.Unlock()
+	if w.claimant() != old {
+		return nil // another goroutine did it
+	}
+	if w.stopping() {
+		old.cancel(ErrFenced)
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(w.life, fetchTimeout)
+	defer cancel()
+	next := newClaimant(w.store, w.life)
+	if err := w.register(ctx, next, old.rdb.ID); err != nil {
+		return fmt.Errorf("this worker was declared dead and cannot register again: %w", err)
+	}
+	w.mu.Lock()
+	w.former = append(w.former, old)
+	w.mu.Unlock()
+	w.current.Store(next)
+	jobs := len(old.runs())
+	old.cancel(ErrFenced)
+	w.events.emit(WorkerFenced{Worker: old.rdb.ID, Next: next.rdb.ID, Jobs: jobs})
+	return nil
+}
+
+// reregister makes the worker known again to a Redis that has lost its data. Its jobs run on.
+func (w *worker) reregister(ctx context.Context, c *claimant) error {
+	before := c.knownEpoch()
+	if err := w.register(ctx, c, ""); err != nil {
+		return err
+	}
+	if c.knownEpoch() != before {
+		w.events.emit(DataLost{Worker: c.rdb.ID, Held: len(c.runs())})
+	}
+	return nil
+}
+
+// tooManyCrashes tells whether enough workers died with a job to bury it.
+func (w *worker) tooManyCrashes(crashes string) error {
+	workers := strings.Fields(crashes)
+	if len(workers) < w.pool.options.MaxCrashes {
+		return nil
+	}
+	return fmt.Errorf("%d workers died while they held it: %s", len(workers), strings.Join(workers, ", "))
+}
+
+// giveBack releases claims that nobody holds to the front of their queues.
+func (w *worker) giveBack(ctx context.Context, c *claimant, byQueue map[string][]string, died string) error {
+	jobs := 0
+	for queue, elements := range byQueue {
+		for end := len(elements); end > 0; end -= rdb.MaxBatch { // newest lot first: the oldest must end up in front
+			lot := elements[max(0, end-rdb.MaxBatch):end]
+			settled, err := c.rdb.Settle(ctx, []rdb.Call{c.rdb.Release(rdb.Released{Queue: queue, Elements: lot, Died: died})})
+			if err != nil {
+				return err
+			}
+			if settled[0].Err != nil {
+				return settled[0].Err
+			}
+			jobs += len(lot) - len(settled[0].Gone)
+		}
+	}
+	if jobs > 0 {
+		w.events.emit(JobsReturned{Worker: c.rdb.ID, Jobs: jobs})
+	}
+	return nil
+}
