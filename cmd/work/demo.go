@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/embedded"
+)
+
+// demo runs the files of a directory through background jobs and judges what came out.
+type demo struct {
+	dir         string // absolute, without links
+	redis       string // DSN; "" for an embedded one
+	namespace   string // of this run alone
+	concurrency int    // per pool
+	workers     int    // child processes; 0 runs the jobs in this one
+	kill        bool   // one of them midway
+	slow        time.Duration
+	flaky       int // how many jobs that fail at times
+	scheduled   int // how many jobs for later
+	console     *console
+	logger      *slog.Logger
+	hurry       context.Context // ends when the user does not want to wait for a stop in good order
+
+	// What tests hook into; nil otherwise.
+	onProgress func(done int)
+	tamper     func(*results) // changes the results before they are judged
+}
+
+// outcome is everything that a demo found out.
+type outcome struct {
+	list        listing
+	rows        []row
+	differences []difference
+	summary     summary
+}
+
+// run does it all. An error means that no judgement was reached.
+func (d *demo) run(ctx context.Context) (*outcome, error) {
+	list, err := walk(ctx, d.dir, d.isOwnOutput)
+	if err != nil {
+		return nil, err
+	}
+	dsn, closeRedis, err := d.openRedis()
+	if err != nil {
+		return nil, err
+	}
+	defer closeRedis()
+	enq, err := work.NewEnqueuer(dsn, work.Namespace(d.namespace))
+	if err != nil {
+		return nil, usagef("%w", err)
+	}
+	defer enq.Close()
+	judged := &comparison{list: list, orders: plan(len(list.files), d.flaky, d.scheduled), book: newLedger()}
+	began := time.Now()
+	killed, err := d.runJobs(ctx, dsn, enq, judged)
+	if err != nil {
+		return nil, err
+	}
+	return d.judge(ctx, judged, killed, began)
+}
+
+// openRedis returns the DSN of the Redis to use, which is one of our own unless the user named one.
+func (d *demo) openRedis() (dsn string, closeRedis func(), err error) {
+	if d.redis != "" {
+		return d.redis, func() {}, nil
+	}
+	server, err := embedded.Start()
+	if err != nil {
+		return "", nil, err
+	}
+	return server.DSN(), server.Close, nil
+}
+
+// runJobs starts who runs the jobs, enqueues them, reads back the results and stops all again.
+func (d *demo) runJobs(ctx context.Context, dsn string, enq *work.Enqueuer, judged *comparison) (k *killer, err error) {
+	crew, err := d.muster(ctx, dsn, judged.book)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, crew.stop(d.hurry)) }()
+	if err := place(ctx, enq, d.dir, judged.list.files, judged.orders); err != nil {
+		return nil, err
+	}
+	if d.kill {
+		k = &killer{fleet: crew.fleet, book: judged.book, after: (len(judged.orders) + 2) / 3}
+	}
+	shown := newProgress(d.console, len(judged.orders))
+	defer shown.clear()
+	gathering := &collector{enq: enq, book: judged.book, orders: judged.orders, dead: crew.dead,
+		look: func(done int) error {
+			shown.set(done)
+			if d.onProgress != nil {
+				d.onProgress(done)
+			}
+			if k != nil {
+				k.look(done)
+			}
+			return crew.check()
+		}}
+	judged.got, err = gathering.run(ctx)
+	if errors.Is(err, errInterrupted) {
+		err = fmt.Errorf("%w after %s of %s", err, grouped(int64(len(judged.orders)-len(gathering.names))),
+			counted(len(judged.orders), "job"))
+	}
+	return k, err
+}
+
+// judge compares the results with a plain walk that is done now.
+func (d *demo) judge(ctx context.Context, judged *comparison, k *killer, began time.Time) (*outcome, error) {
+	if d.tamper != nil {
+		d.tamper(&judged.got)
+	}
+	judged.plain = newPlainWalk(d.dir, d.isOwnOutput)
+	if err := judged.plain.run(ctx); err != nil {
+		return nil, err
+	}
+	out := &outcome{list: judged.list, differences: judged.differences(), summary: judged.summarize(began)}
+	out.rows = rowsOf(judged)
+	var stranded []string
+	out.summary.Kill, stranded = k.outcome(judged.orders)
+	if d.kill && out.summary.Kill == nil {
+		out.differences = append(out.differences, difference{Subject: "the kill",
+			What: "all jobs were done before a process that was running one could be killed: give it more files or a longer --slow"})
+	}
+	for _, id := range stranded {
+		out.differences = append(out.differences, difference{Subject: "job " + id, What: "was not begun again after its process was killed"})
+	}
+	return out, nil
+}
+
+// isOwnOutput recognizes the files that this program is writing to, as in `work demo > out.txt`.
+func (d *demo) isOwnOutput(info fs.FileInfo) bool {
+	for _, stream := range []any{d.console.out, d.console.err} {
+		if f, ok := stream.(*os.File); ok {
+			if own, err := f.Stat(); err == nil && os.SameFile(own, info) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// freshNamespace keeps a run apart from whatever else is in Redis, and from other runs.
+func freshNamespace(prefix string) string { return prefix + "-demo-" + rand.Text()[:10] }
+
+// redacted is a DSN without its password.
+func redacted(dsn string) string {
+	parsed, err := url.Parse(dsn)
+	if err != nil {
+		return "the given DSN"
+	}
+	parsed.RawQuery = ""
+	return parsed.Redacted()
+}

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// newDemo is a demo of dir as the command would make it, silent.
+func newDemo(dir string) *demo {
+	return &demo{
+		dir: dir, namespace: freshNamespace("test"), concurrency: 10, flaky: 4, scheduled: 2,
+		console: &console{out: io.Discard, err: io.Discard, quiet: true},
+		logger:  slog.New(slog.DiscardHandler), hurry: context.Background(),
+	}
+}
+
+// printed is the JSON of a demo.
+type printed struct {
+	OK          bool
+	Files       []row
+	Differences []difference
+	Summary     struct {
+		Files, Jobs, Runs, Retries int
+		Links                      int `json:"links_not_followed"`
+	}
+}
+
+func TestDemoOfAnOddTree(t *testing.T) {
+	t.Parallel()
+	got := call("demo", "--json", oddTree(t))
+	require.Equal(t, exitOK, got.status, got.err)
+	assert.Empty(t, got.err)
+	var said printed
+	require.NoError(t, json.Unmarshal([]byte(got.out), &said))
+	assert.True(t, said.OK)
+	assert.Empty(t, said.Differences)
+	found := map[string]measurement{}
+	for _, r := range said.Files {
+		path := r.Path
+		if r.Bytes != nil {
+			path = string(r.Bytes)
+		}
+		found[path] = r.measurement
+	}
+	assert.Len(t, found, len(oddFiles))
+	for name, text := range oddFiles {
+		sum := newTally()
+		_, _ = sum.Write([]byte(text))
+		assert.Equal(t, sum.result(), found[name], "%q", name)
+	}
+	assert.Equal(t, len(oddFiles)+20, said.Summary.Jobs)
+	assert.Equal(t, said.Summary.Jobs+15, said.Summary.Runs, "half of ten flaky jobs fail once, half twice")
+	assert.Equal(t, 15, said.Summary.Retries)
+	assert.Equal(t, oddLinks, said.Summary.Links)
+}
+
+func TestDemoPrintsATable(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "a.txt", "one two\nthree\n")
+	write(t, dir, "b\n.txt", strings.Repeat("x\n", 1000))
+	got := call("demo", dir)
+	require.Equal(t, exitOK, got.status, got.err)
+	table, rest, found := strings.Cut(got.out, "\n\n")
+	require.True(t, found)
+	assert.Equal(t, strings.Join([]string{
+		`FILE        BYTES  LINES  WORDS  SHA-256`,
+		`a.txt          14      2      3  7e0afac80a99`,
+		`"b\n.txt"   2,000  1,000  1,000  ` + sha(strings.Repeat("x\n", 1000)),
+		`2 files     2,014  1,002  1,003`,
+	}, "\n"), strings.ReplaceAll(table, "7e0afac80a99", sha("one two\nthree\n")))
+	assert.Contains(t, rest, "runs      37, of which 15 failed and were retried\n")
+	assert.True(t, strings.HasSuffix(rest, "\nEvery result agrees with a plain walk of the directory.\n"), rest)
+}
+
+func sha(text string) string {
+	sum := newTally()
+	_, _ = sum.Write([]byte(text))
+	return prefix(sum.result().SHA256)
+}
+
+func TestDemoShortensALongList(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for i := range 25 {
+		write(t, dir, string(rune('a'+i)), strings.Repeat("x", i))
+	}
+	short := call("demo", dir)
+	require.Equal(t, exitOK, short.status, short.err)
+	assert.Contains(t, short.out, "THE 20 LARGEST FILES  BYTES")
+	assert.Contains(t, short.out, "\n25 files, 5 not shown ")
+	assert.NotContains(t, short.out, "\na ")
+	full := call("demo", "--all", dir)
+	require.Equal(t, exitOK, full.status, full.err)
+	assert.Contains(t, full.out, "\na ")
+	assert.Contains(t, full.out, "\n25 files ")
+}
+
+func TestDemoOfAnEmptyDirectory(t *testing.T) {
+	t.Parallel()
+	got := call("demo", t.TempDir())
+	require.Equal(t, exitOK, got.status, got.err)
+	assert.Contains(t, got.out, "0 files")
+}
+
+func TestDemoQuietlySaysNothing(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, said{}, call("demo", "--quiet", oddTree(t)))
+}
+
+func TestDemoOfAnUnreadableFile(t *testing.T) {
+	t.Parallel()
+	skipAsRoot(t)
+	dir := t.TempDir()
+	write(t, dir, "secret", "x")
+	require.NoError(t, os.Chmod(filepath.Join(dir, "secret"), 0))
+	got := call("demo", dir)
+	assert.Equal(t, exitOK, got.status, got.err)
+	assert.Contains(t, got.out, "permission denied")
+}
+
+// What happens between the jobs and the plain walk is found, named and an error.
+func TestDemoFindsWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	spoil := func(change func(*measurement)) func(*testing.T, string, *results) {
+		return func(_ *testing.T, _ string, got *results) {
+			for id, m := range got.measured {
+				change(&m)
+				got.measured[id] = m
+			}
+		}
+	}
+	for _, row := range []struct {
+		name   string
+		tamper func(*testing.T, string, *results)
+		want   difference
+	}{
+		{"a wrong result", spoil(func(m *measurement) { m.Words++ }),
+			difference{Subject: "f", What: "the job and the plain walk disagree: words 3 and 2"}},
+		{"a missing result", func(_ *testing.T, _ string, got *results) { clear(got.measured) },
+			difference{Subject: "f", What: noResult}},
+		{"a file that changed", func(t *testing.T, dir string, _ *results) { write(t, dir, "f", "one two\nthree\n") },
+			difference{Subject: "f", Changed: true, What: "it changed while the demo ran: size 8 and 14, lines 1 and 2, words 2 and 3, SHA-256 " +
+				sha("one two\n") + " and " + sha("one two\nthree\n")}},
+		{"a file that vanished", func(t *testing.T, dir string, _ *results) { require.NoError(t, os.Remove(filepath.Join(dir, "f"))) },
+			difference{Subject: "f", Changed: true, What: "it vanished while the demo ran"}},
+		{"a file that appeared", func(t *testing.T, dir string, _ *results) { write(t, dir, "new", "") },
+			difference{Subject: "new", Changed: true, What: "appeared while the demo ran, so it has no job"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			write(t, dir, "f", "one two\n")
+			d := newDemo(dir)
+			d.tamper = func(got *results) { row.tamper(t, dir, got) }
+			out, err := d.run(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, []difference{row.want}, out.differences)
+		})
+	}
+}
+
+func TestADifferenceIsPrintedAndAFailure(t *testing.T) {
+	t.Parallel()
+	d := newDemo(t.TempDir())
+	d.flaky, d.tamper = 1, func(got *results) { clear(got.attempts) }
+	out, err := d.run(t.Context())
+	require.NoError(t, err)
+	require.Len(t, out.differences, 1)
+	var text bytes.Buffer
+	d.console.out = &text
+	assert.EqualError(t, out.show(d, false, false), "the demo failed: 1 difference")
+	assert.Contains(t, text.String(), "Not as it should be: 1 thing.\n  job flaky ")
+}
+
+func TestAFileThatBecomesAPipeDoesNotHang(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	makePipe(t, filepath.Join(dir, "f"))
+	_, err := openRegular(filepath.Join(dir, "f"))
+	assert.ErrorIs(t, err, errNotRegular)
+	got := call("demo", dir)
+	assert.Equal(t, exitOK, got.status, got.err)
+	assert.Contains(t, got.out, "pipe, socket or device file: 1")
+}
+
+func TestDemoLeavesOutItsOwnOutput(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	own, err := os.Create(filepath.Join(dir, "out.txt"))
+	require.NoError(t, err)
+	defer own.Close()
+	var errOut bytes.Buffer
+	require.Equal(t, exitOK, execute([]string{"demo", dir}, strings.NewReader(""), own, &errOut), errOut.String())
+	text, err := os.ReadFile(own.Name())
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "file that this program writes to: 1")
+}
+
+func TestDemoStopsWhenInterrupted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for i := range 20 {
+		write(t, dir, string(rune('a'+i)), "x")
+	}
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	d := newDemo(dir)
+	d.slow, d.concurrency = 20*time.Millisecond, 2
+	d.onProgress = func(done int) {
+		if done >= 3 {
+			interrupt(errInterrupted)
+		}
+	}
+	_, err := d.run(ctx)
+	require.ErrorIs(t, err, errInterrupted)
+	assert.Regexp(t, `^interrupted after \d+ of 26 jobs$`, err.Error())
+}
+
+func TestDemoLeavesOtherNamespacesAlone(t *testing.T) {
+	t.Parallel()
+	dsn := startRedis(t)
+	require.Equal(t, said{out: "mine\n"}, call("enqueue", "--redis", dsn, "--id", "mine", jobMeasure, "1"))
+	got := call("demo", "--redis", dsn, oddTree(t))
+	require.Equal(t, exitOK, got.status, got.err)
+	assert.Regexp(t, `redis     redis://127.0.0.1:\d+/0, where the namespace work-demo-\w{10} is left\n`, got.out)
+	again := call("enqueue", "--redis", dsn, "--id", "mine", jobMeasure, "1", "--json")
+	assert.Contains(t, again.out, `"duplicate":true`, "the job of before still waits")
+}
+
+func TestPathsTravelAsBytes(t *testing.T) {
+	t.Parallel()
+	o := order{name: jobMeasure}
+	encoded, err := json.Marshal(o.entry("/d\xff", []file{{path: "bad\xfe"}}).Args)
+	require.NoError(t, err)
+	b64 := base64.StdEncoding.EncodeToString
+	assert.Equal(t, `["`+b64([]byte("/d\xff"))+`","`+b64([]byte("bad\xfe"))+`"]`, string(encoded))
+}

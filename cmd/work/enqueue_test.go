@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/embedded"
+)
+
+// startRedis starts an embedded Redis that ends with the test.
+func startRedis(t *testing.T) string {
+	t.Helper()
+	server, err := embedded.Start()
+	require.NoError(t, err)
+	t.Cleanup(server.Close)
+	return server.DSN()
+}
+
+// runOne runs a pool for one job name until a job has come, and returns it as its handler saw it.
+func runOne(t *testing.T, dsn, name string) work.Job {
+	t.Helper()
+	seen := make(chan work.Job, 1)
+	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: dsn, Logger: slog.New(slog.DiscardHandler)}).
+		Job(name, func(job *work.Job, _ ...json.RawMessage) error {
+			seen <- *job
+			return nil
+		})
+	require.NoError(t, pool.Start(t.Context()))
+	defer func() { assert.NoError(t, pool.Stop(context.Background())) }()
+	select {
+	case job := <-seen:
+		return job
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "the job did not run")
+		return work.Job{}
+	}
+}
+
+func TestEnqueuedArgumentsReachTheHandler(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"none", nil, `[]`},
+		{"values of every kind", []string{`"text"`, "null", "true", `{"a":[1,2]}`, "[]"}, `["text",null,true,{"a":[1,2]},[]]`},
+		{"large numbers stay exact", []string{"12345678901234567890", "1e400", "0.1000"}, `[12345678901234567890,1e400,0.1000]`},
+		{"negative ones after --", []string{"--", "-5"}, `[-5]`},
+		{"strings", []string{"--string", "Ann", "5", ""}, `["Ann","5",""]`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			dsn := startRedis(t)
+			got := call(append([]string{"enqueue", "--redis", dsn, "greet"}, row.args...)...)
+			require.Equal(t, said{out: got.out}, got)
+			job := runOne(t, dsn, "greet")
+			assert.Equal(t, row.want, string(job.Args))
+			assert.Equal(t, job.ID+"\n", got.out)
+		})
+	}
+}
+
+func TestEnqueueFlagsReachTheHandler(t *testing.T) {
+	t.Parallel()
+	dsn := startRedis(t)
+	got := call("enqueue", "--redis", dsn, "greet", "--id", "one", "--retries", "3", "--source", "77", "--front",
+		"--meta", "trace=a=b", "--meta", "user=", "--timeout", "1m", "--in", "10ms", "--json")
+	require.Zero(t, got.status, got.err)
+	var printed receipt
+	require.NoError(t, json.Unmarshal([]byte(got.out), &printed))
+	assert.Equal(t, "one", printed.ID)
+	assert.Equal(t, "greet", printed.Name)
+	assert.False(t, printed.Duplicate)
+	job := runOne(t, dsn, "greet")
+	assert.Equal(t, "one", job.ID)
+	assert.Equal(t, 3, job.RetriesLeft)
+	assert.Equal(t, int64(77), job.SourceID)
+	assert.Equal(t, map[string]string{"trace": "a=b", "user": ""}, job.Meta)
+}
+
+func TestEnqueueTwiceUnderOneID(t *testing.T) {
+	t.Parallel()
+	dsn := startRedis(t)
+	require.Equal(t, said{out: "one\n"}, call("enqueue", "--redis", dsn, "greet", "--id", "one"))
+	assert.Equal(t, said{out: "one\n", err: "work: a job with the id one was there already, nothing was stored\n"},
+		call("enqueue", "--redis", dsn, "greet", "--id", "one"))
+	assert.Equal(t, said{out: "one\n"}, call("enqueue", "--redis", dsn, "greet", "--id", "one", "--quiet"))
+	got := call("enqueue", "--redis", dsn, "greet", "--id", "one", "--json")
+	assert.Contains(t, got.out, `"duplicate":true`)
+}
+
+func TestEnqueueAtKeepsTheTime(t *testing.T) {
+	t.Parallel()
+	got := call("enqueue", "--redis", startRedis(t), "greet", "--at", "2099-01-31T10:00:00+01:00", "--json")
+	require.Zero(t, got.status, got.err)
+	var printed receipt
+	require.NoError(t, json.Unmarshal([]byte(got.out), &printed))
+	assert.Equal(t, time.Date(2099, 1, 31, 9, 0, 0, 0, time.UTC), printed.RunAt.UTC())
+}
+
+func TestEnqueueRefuses(t *testing.T) {
+	t.Parallel()
+	dsn := startRedis(t)
+	for _, row := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"no name", nil, "the name of the job is missing: work enqueue NAME ARG"},
+		{"text without quotes", []string{"greet", "Ann"}, `argument 1, Ann, is not JSON: wrap strings in quotes, '"Ann"', or give --string`},
+		{"the second argument", []string{"greet", "1", `{"a":`}, `argument 2, {"a":, is not JSON: wrap strings in quotes, '"{\"a\":"', or give --string`},
+		{"two values in one", []string{"greet", "1 2"}, `argument 1, 1 2, is not JSON: wrap strings in quotes, '"1 2"', or give --string`},
+		{"an empty argument", []string{"greet", ""}, `argument 1, , is not JSON: wrap strings in quotes, '""', or give --string`},
+		{"not UTF-8", []string{"greet", "\"\xff\""}, `argument 1, "\"\xff\"", is not UTF-8, which JSON cannot hold: encode it, for example as base64`},
+		{"not UTF-8 as a string", []string{"--string", "greet", "\xff"}, `argument 1, "\xff", is not UTF-8, which JSON cannot hold: encode it, for example as base64`},
+		{"a flag after --", []string{"greet", "--", "--front"}, `argument 1, --front, is not JSON: flags come before --`},
+		{"a negative number", []string{"greet", "-5"}, "unknown shorthand flag: '5' in -5: put -- before arguments that begin with a minus"},
+		{"in and at", []string{"greet", "--in", "1s", "--at", "2030-01-31T09:00:00Z"}, "--in 1s and --at 2030-01-31T09:00:00Z exclude each other: give one"},
+		{"into the past", []string{"greet", "--in", "-1s"}, "--in is -1s: give a positive duration, as 90s"},
+		{"a time that is none", []string{"greet", "--at", "tomorrow"}, `--at is "tomorrow": give a time as 2030-01-31T09:00:00Z or 2030-01-31T10:00:00+01:00`},
+		{"meta without a value", []string{"greet", "--meta", "user"}, `--meta is "user": give key=value`},
+		{"a Redis that ends with the program", []string{"greet", "--redis", "memory://x"}, "memory://x ends with this program, and the job with it: name a Redis that stays"},
+		{"no Redis", []string{"greet", "--redis", ""}, "no Redis is named: give --redis redis://localhost:6379/0 or set WORK_REDIS"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			got := call(append([]string{"enqueue", "--redis", dsn}, row.args...)...)
+			assert.Equal(t, said{status: exitUsage, err: "work: " + row.want + "\n"}, got)
+		})
+	}
+}
+
+func TestEnqueueWithoutARedisFailsInTime(t *testing.T) {
+	t.Parallel()
+	server, err := embedded.Start()
+	require.NoError(t, err)
+	server.Close()
+	began := time.Now()
+	got := call("enqueue", "--redis", server.DSN(), "--within", "300ms", "greet")
+	assert.Equal(t, exitFailure, got.status)
+	assert.Contains(t, got.err, `work: job "greet" was not enqueued: `)
+	assert.Less(t, time.Since(began), 10*time.Second)
+}

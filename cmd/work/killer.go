@@ -1,0 +1,64 @@
+package main
+
+import (
+	"slices"
+	"time"
+)
+
+// killer kills one process of a fleet in the middle of its work.
+type killer struct {
+	fleet *fleet
+	book  *ledger
+	after int // how many jobs have to be done before
+
+	victim *member // nil until it was done
+	killed time.Time
+}
+
+// look kills the process that is running the most jobs, once enough are done. While none runs any it waits for the
+// next look, since nothing would be shown by killing an idle one.
+func (k *killer) look(done int) {
+	if k.victim != nil || done < k.after {
+		return
+	}
+	victim := slices.MaxFunc(k.fleet.members, func(a, b *member) int {
+		return len(k.book.held(a.number)) - len(k.book.held(b.number))
+	})
+	if len(k.book.held(victim.number)) == 0 {
+		return
+	}
+	k.victim, k.killed = victim, time.Now()
+	victim.kill()
+	<-victim.ended // by now the ledger has all that it said
+}
+
+// kill is what became of the jobs of the process that was killed.
+type kill struct {
+	Process  int     `json:"process"`
+	PID      int     `json:"pid"`
+	Held     int     `json:"held"`     // jobs that it was running
+	Repeated int     `json:"repeated"` // jobs that it had run but whose end it could not tell any more
+	Restart  seconds `json:"restart_seconds"`
+}
+
+// outcome says what was killed; nil if nothing was. The second answer is the ids of jobs that nobody began again.
+func (k *killer) outcome(orders []order) (*kill, []string) {
+	if k == nil || k.victim == nil {
+		return nil, nil
+	}
+	after, notYet := k.book.restarts(k.victim.number, k.killed)
+	held := &kill{Process: k.victim.number, PID: k.victim.pid(), Held: len(after) + len(notYet)}
+	for _, d := range after {
+		held.Restart = max(held.Restart, seconds(d))
+	}
+	for _, o := range orders {
+		runs := k.book.of(o.id)
+		for i, r := range runs {
+			later := i < len(runs)-1
+			if r.member == k.victim.number && !r.ended.IsZero() && r.err == "" && later {
+				held.Repeated++
+			}
+		}
+	}
+	return held, notYet
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"sync"
+	"time"
+)
+
+// What a mark tells.
+const (
+	begun  = "begun"  // a run of a job began
+	ended  = "ended"  // it returned; Err is its error
+	lost   = "lost"   // the job will give no result; Err is the reason
+	reaped = "reaped" // a dead worker's jobs were put back; Count is how many
+)
+
+// mark is one entry of the ledger. Child processes send theirs as lines of JSON.
+type mark struct {
+	What    string    `json:"what"`
+	ID      string    `json:"id,omitempty"`
+	Name    string    `json:"name,omitempty"`
+	Attempt int       `json:"attempt,omitempty"`
+	At      time.Time `json:"at"`
+	Err     string    `json:"err,omitempty"`
+	Count   int       `json:"count,omitempty"`
+	Member  int       `json:"-"` // number of the process, known to who reads its lines; 0 is this one
+}
+
+// run is one time that a handler was called.
+type run struct {
+	member int
+	begun  time.Time
+	ended  time.Time // zero while it goes on, and for ever where its process died
+	err    string
+}
+
+// ledger keeps every run of every job by id. All methods may be called concurrently.
+type ledger struct {
+	mu      sync.Mutex
+	runs    map[string][]run
+	fresh   []string          // ids with a run that succeeded, not yet taken
+	lost    map[string]string // id -> why it will give no result
+	running map[int]map[string]bool
+	last    time.Time
+	changed chan struct{} // holds one element when there is news
+}
+
+func newLedger() *ledger {
+	return &ledger{
+		runs:    map[string][]run{},
+		lost:    map[string]string{},
+		running: map[int]map[string]bool{},
+		last:    time.Now(),
+		changed: make(chan struct{}, 1),
+	}
+}
+
+// add writes m down.
+func (l *ledger) add(m mark) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = time.Now()
+	switch m.What {
+	case begun:
+		l.runs[m.ID] = append(l.runs[m.ID], run{member: m.Member, begun: m.At})
+		if l.running[m.Member] == nil {
+			l.running[m.Member] = map[string]bool{}
+		}
+		l.running[m.Member][m.ID] = true
+	case ended:
+		l.end(m)
+	case lost:
+		l.lost[m.ID] = m.Err
+	}
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (l *ledger) end(m mark) {
+	delete(l.running[m.Member], m.ID)
+	runs := l.runs[m.ID]
+	for i := len(runs) - 1; i >= 0; i-- {
+		if runs[i].member == m.Member && runs[i].ended.IsZero() {
+			runs[i].ended, runs[i].err = m.At, m.Err
+			break
+		}
+	}
+	if m.Err == "" {
+		l.fresh = append(l.fresh, m.ID)
+	}
+}
+
+// takeFresh returns the ids of runs that succeeded since it was last called. Their results are in Redis now or soon.
+func (l *ledger) takeFresh() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ids := l.fresh
+	l.fresh = nil
+	return ids
+}
+
+// takeLost returns why which jobs will give no result, each once.
+func (l *ledger) takeLost() map[string]string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lost := l.lost
+	l.lost = map[string]string{}
+	return lost
+}
+
+// held returns the ids that a process is running, or was running when it died.
+func (l *ledger) held(member int) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ids := make([]string, 0, len(l.running[member]))
+	for id := range l.running[member] {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// idleSince is when something was last written down; false while a process other than dead runs a job.
+func (l *ledger) idleSince(dead func(member int) bool) (time.Time, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for member, ids := range l.running {
+		if len(ids) > 0 && !dead(member) {
+			return time.Time{}, false
+		}
+	}
+	return l.last, true
+}
+
+// of returns the runs of a job, the first first.
+func (l *ledger) of(id string) []run {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]run(nil), l.runs[id]...)
+}
+
+// restarts returns for each job that member was running when it died at killed, how long afterwards another process
+// began it.
+func (l *ledger) restarts(member int, killed time.Time) (after map[string]time.Duration, notYet []string) {
+	after = map[string]time.Duration{}
+	for _, id := range l.held(member) {
+		again := time.Time{}
+		for _, r := range l.of(id) {
+			if r.member != member && r.begun.After(killed) && (again.IsZero() || r.begun.Before(again)) {
+				again = r.begun
+			}
+		}
+		if again.IsZero() {
+			notYet = append(notYet, id)
+			continue
+		}
+		after[id] = again.Sub(killed)
+	}
+	return after, notYet
+}

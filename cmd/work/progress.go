@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// progress shows how many of the jobs are done.
+type progress interface {
+	set(done int)
+	clear() // leaves the terminal's line empty
+}
+
+// newProgress is a bar on a terminal, and a line now and then elsewhere.
+func newProgress(c *console, total int) progress {
+	switch {
+	case c.quiet:
+		return silence{}
+	case c.errWidth > 0:
+		return newBar(c, total)
+	}
+	return &lines{out: c.err, total: total, every: 2 * time.Second, last: time.Now()}
+}
+
+type silence struct{}
+
+func (silence) set(int) {}
+func (silence) clear()  {}
+
+// bar is drawn on one line, and fits it also where that is short.
+type bar struct{ drawn *progressbar.ProgressBar }
+
+func newBar(c *console, total int) bar {
+	const percent = 12 // columns of the number and the frame
+	options := []progressbar.Option{
+		progressbar.OptionSetWriter(c.err),
+		progressbar.OptionThrottle(50 * time.Millisecond),
+		progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetPredictTime(false),
+		progressbar.OptionSetElapsedTime(false),
+	}
+	room := c.errWidth - percent
+	if label := "jobs"; room >= 40 {
+		count := 2*len(fmt.Sprint(total)) + len("(/) ")
+		room -= len(label) + count
+		options = append(options, progressbar.OptionSetDescription(label), progressbar.OptionShowCount())
+	}
+	return bar{drawn: progressbar.NewOptions(total, append(options, progressbar.OptionSetWidth(max(room, 1)))...)}
+}
+
+func (b bar) set(done int) { _ = b.drawn.Set(done) }
+func (b bar) clear()       { _ = b.drawn.Clear() }
+
+// lines is for logs.
+type lines struct {
+	out   io.Writer
+	total int
+	every time.Duration
+	last  time.Time
+}
+
+func (l *lines) set(done int) {
+	if time.Since(l.last) < l.every {
+		return
+	}
+	l.last = time.Now()
+	fmt.Fprintf(l.out, "work demo: %s of %s jobs done\n", grouped(int64(done)), grouped(int64(l.total)))
+}
+
+func (l *lines) clear() {}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit statuses of the program.
+const (
+	exitOK          = 0
+	exitFailure     = 1
+	exitUsage       = 2   // what was typed cannot be done as it stands
+	exitInterrupted = 130 // Ctrl-C, as shells count it
+)
+
+// app is one call of the program: its streams and global flags.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+
+	redis     string
+	namespace string
+	json      bool
+	noColor   bool
+	quiet     bool
+
+	hurry   context.Context // ends at the second signal
+	running bool            // a command has begun, so errors are no longer about flags and arguments
+}
+
+// execute runs the command line and returns the exit status.
+func execute(args []string, in io.Reader, out, errOut io.Writer) int {
+	ctx, hurry, stop := listen()
+	defer stop()
+	a := &app{in: in, out: out, err: errOut, hurry: hurry}
+	root := a.command()
+	root.SetArgs(args)
+	return a.status(root.ExecuteContext(ctx))
+}
+
+// command makes the tree of commands.
+func (a *app) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "work",
+		Short: "Background jobs on Redis",
+		Long: `work enqueues background jobs into Redis, and shows on a directory of files how they are run.
+
+Exit status: 0 success, 1 failure, 2 a mistake in flags or arguments, 130 interrupted.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          a.knownCommand,
+		RunE:          a.runs(func(_ context.Context, cmd *cobra.Command, _ []string) error { return cmd.Help() }),
+	}
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.SetFlagErrorFunc(explainFlag)
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.redis, "redis", os.Getenv("WORK_REDIS"), "`DSN` of Redis, redis://localhost:6379/0 (env WORK_REDIS)")
+	flags.StringVar(&a.namespace, "namespace", fallback(os.Getenv("WORK_NAMESPACE"), "work"), "first part of all keys, a `name` (env WORK_NAMESPACE)")
+	flags.BoolVar(&a.json, "json", false, "print JSON")
+	flags.BoolVar(&a.noColor, "no-color", false, "print without colours (env NO_COLOR)")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print nothing but what is wrong")
+	flags.Lookup("redis").DefValue = "" // it may hold a password, and help prints defaults
+	root.AddCommand(newDemoCommand(a), newEnqueueCommand(a), newVersionCommand(a), newWorkerCommand(a))
+	return root
+}
+
+// atMost refuses more than n arguments, saying what they are.
+func atMost(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) <= n {
+			return nil
+		}
+		return fmt.Errorf("%s takes %s, but here are %d arguments, from %q to %q", cmd.CommandPath(), what, len(args), args[0], args[len(args)-1])
+	}
+}
+
+// runs wraps what a command does, to tell its errors from those of reading the command line.
+func (a *app) runs(do func(context.Context, *cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		a.running = true
+		return do(cmd.Context(), cmd, args)
+	}
+}
+
+// knownCommand refuses arguments of the root command, which can only be misspelt commands.
+func (a *app) knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return fmt.Errorf("there is no command %q: did you mean %q?", args[0], strings.Join(near, `" or "`))
+	}
+	return fmt.Errorf("there is no command %q: `work --help` lists them", args[0])
+}
+
+// explainFlag adds a remedy to what cobra says of a flag it does not know.
+func explainFlag(cmd *cobra.Command, err error) error {
+	text := err.Error()
+	if at := strings.Index(text, "unknown shorthand flag: '"); at >= 0 {
+		if c := text[at+len("unknown shorthand flag: '")]; c >= '0' && c <= '9' {
+			return fmt.Errorf("%w: put -- before arguments that begin with a minus", err)
+		}
+	}
+	return fmt.Errorf("%w: `%s --help` lists the flags", err, cmd.CommandPath())
+}
+
+// status reports err and turns it into an exit status.
+func (a *app) status(err error) int {
+	var usage *usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errInterrupted):
+		fmt.Fprintln(a.err, "work:", err)
+		return exitInterrupted
+	case !a.running || errors.As(err, &usage):
+		fmt.Fprintln(a.err, "work:", err)
+		return exitUsage
+	case errors.Is(err, syscall.EPIPE):
+		return exitFailure // who read the output has left, and knows
+	}
+	fmt.Fprintln(a.err, "work:", err)
+	return exitFailure
+}
+
+// usageError is a mistake in what was typed.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error { return &usageError{err: fmt.Errorf(format, args...)} }
+
+// fallback is value, or other where there is none.
+func fallback(value, other string) string {
+	if value == "" {
+		return other
+	}
+	return value
+}

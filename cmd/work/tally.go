@@ -1,0 +1,78 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"os"
+	"unicode"
+	"unicode/utf8"
+)
+
+// tally measures what is written to it, in pieces of any size and in memory that does not grow with them.
+type tally struct {
+	sum    hash.Hash
+	size   int64
+	lines  int64
+	words  int64
+	inWord bool
+	cut    []byte // the beginning of a character whose end was not in the piece
+}
+
+func newTally() *tally { return &tally{sum: sha256.New()} }
+
+// Write never fails.
+func (t *tally) Write(piece []byte) (int, error) {
+	t.sum.Write(piece)
+	t.size += int64(len(piece))
+	rest := piece
+	if len(t.cut) > 0 {
+		rest = append(t.cut, piece...)
+	}
+	for len(rest) > 0 {
+		char, width := rune(rest[0]), 1
+		if char >= utf8.RuneSelf {
+			if !utf8.FullRune(rest) {
+				break
+			}
+			char, width = utf8.DecodeRune(rest)
+		}
+		t.count(char)
+		rest = rest[width:]
+	}
+	t.cut = append([]byte(nil), rest...)
+	return len(piece), nil
+}
+
+func (t *tally) count(char rune) {
+	if char == '\n' {
+		t.lines++
+	}
+	space := unicode.IsSpace(char)
+	if !space && !t.inWord {
+		t.words++
+	}
+	t.inWord = !space
+}
+
+// result ends the tally. A character that was cut off by the end is not a space, so it belongs to a word.
+func (t *tally) result() measurement {
+	words := t.words
+	if len(t.cut) > 0 && !t.inWord {
+		words++
+	}
+	return measurement{Size: t.size, Lines: t.lines, Words: words, SHA256: hex.EncodeToString(t.sum.Sum(nil))}
+}
+
+// regularOnly closes what is not a regular file.
+func regularOnly(f *os.File) (*os.File, error) {
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errNotRegular
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}

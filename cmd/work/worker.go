@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+
+	"github.com/spf13/cobra"
+)
+
+// newWorkerCommand is the command of a demo's child process. It is hidden: its input and output are made for the parent.
+func newWorkerCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:    workerCommand,
+		Short:  "Run the jobs of a demo, as its child process",
+		Hidden: true,
+		Args:   atMost(0, "no argument"),
+		RunE: a.runs(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
+			return runWorker(ctx, a.in, a.out, a.err)
+		}),
+	}
+}
+
+// runWorker reads its options from the first line of in, runs jobs until in ends, and writes marks to out.
+func runWorker(ctx context.Context, in io.Reader, out, log io.Writer) error {
+	lines := bufio.NewReader(in)
+	line, err := lines.ReadBytes('\n')
+	if err != nil {
+		return usagef("%s is started by work demo only: its options are read from standard input, which ended: %w", workerCommand, err)
+	}
+	var opts crewOptions
+	if err := json.Unmarshal(line, &opts); err != nil {
+		return usagef("%s is started by work demo only: its options are not JSON: %w", workerCommand, err)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		_, _ = io.Copy(io.Discard, lines)
+		cancel(errParentLeft)
+	}()
+	marks := &markWriter{out: json.NewEncoder(out)}
+	pool := newPool(opts, marks.write, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	if err := pool.Start(ctx); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	if err := pool.Stop(context.Background()); err != nil {
+		return fmt.Errorf("worker process did not stop in good order: %w", err)
+	}
+	return nil
+}
+
+var errParentLeft = errors.New("the parent process ended or asked for a stop")
+
+// markWriter writes each mark as one line in one write, so that a kill never leaves one half within the stream.
+type markWriter struct {
+	mu  sync.Mutex
+	out *json.Encoder
+}
+
+// write drops what cannot be written: then the parent is gone, and the end of the input says so.
+func (w *markWriter) write(m mark) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = w.out.Encode(m)
+}
