@@ -249,7 +249,7 @@ func (p *WorkerPool) startWorkers(ctx context.Context) error {
 // undo stops the workers of a start that failed, so that it can be tried again.
 func (p *WorkerPool) undo() {
 	for _, w := range p.workers {
-		w.stop(p.hurried, 0)
+		_ = w.stop(p.hurried, 0) // it ran nothing yet, and the start has an error of its own
 	}
 	p.workers = nil
 }

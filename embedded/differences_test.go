@@ -1,7 +1,7 @@
 package embedded_test
 
 import (
-	"crypto/sha1" //nolint:gosec // the name of a script
+	"crypto/sha1" // the name of a script
 	"encoding/hex"
 	"fmt"
 	"strconv"
@@ -165,7 +165,7 @@ func blpop(key string, wait time.Duration) rdb.Call {
 }
 
 func lua(source string, keys ...string) rdb.Call {
-	sum := sha1.Sum([]byte(source)) //nolint:gosec // as above
+	sum := sha1.Sum([]byte(source)) // as above
 	return rdb.Call{Script: &rdb.Script{Name: "probe", Source: source, SHA: hex.EncodeToString(sum[:])}, Keys: keys}
 }
 
@@ -184,10 +184,10 @@ func last(t *testing.T, s redistest.Server, calls []rdb.Call) string {
 	t.Helper()
 	d, err := rdb.Open(s.DSN())
 	require.NoError(t, err)
-	defer d.Close() //nolint:errcheck // the end of the test
+	defer d.Close() //lint:ignore errcheck the end of the test
 	conn, err := d.Dial(t.Context())
 	require.NoError(t, err)
-	defer conn.Close() //nolint:errcheck // the end of the test
+	defer conn.Close() //lint:ignore errcheck the end of the test
 	namespace := redistest.Namespace(t)
 	spaced := func(name string) string {
 		if name == "K" || name == "L" {

@@ -99,7 +99,7 @@ func (e *endpoint) setTLS(u *url.URL, query url.Values) error {
 		if err != nil {
 			return fmt.Errorf("has tls_insecure_skip_verify=%q: use true or false", query.Get("tls_insecure_skip_verify"))
 		}
-		e.tls.InsecureSkipVerify = skip //nolint:gosec // asked for by name
+		e.tls.InsecureSkipVerify = skip // asked for by name
 	}
 	if query.Has("tls_ca") {
 		if err := e.setCA(query.Get("tls_ca")); err != nil {

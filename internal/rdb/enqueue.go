@@ -2,6 +2,7 @@ package rdb
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -96,21 +97,28 @@ func (s *Store) enqueueCall(lane string, number int64, jobs []NewJob) (Call, []i
 		groups = append(groups, g)
 		open[job.Queue] = g
 	}
-	return s.enqueueArgs(lane, number, names, groups, jobs)
+	keys, args := s.enqueueHead(lane, number, names)
+	args, order := appendGroups(args, groups, jobs)
+	return Call{Script: enqueueScript, Keys: keys, Args: args}, order
 }
 
-func (s *Store) enqueueArgs(lane string, number int64, names []string, groups []*group, jobs []NewJob) (Call, []int) {
+func (s *Store) enqueueHead(lane string, number int64, names []string) ([]string, []any) {
 	k := s.keys
 	keys := make([]string, 0, 7+2*len(names))
 	keys = append(keys, k.lanes, k.jobs, k.queues, k.ready, k.scheduled, k.names, k.control)
-	args := make([]any, 0, 3+len(names)+5*len(groups)+2*len(jobs))
-	args = append(args, lane, number, len(names))
+	args := []any{lane, number, len(names)}
 	for _, name := range names {
 		of := k.queue(name)
 		keys = append(keys, of.queue, of.wake)
 		args = append(args, name)
 	}
-	order := make([]int, 0, len(jobs))
+	return keys, args
+}
+
+// appendGroups writes the groups, and returns which job is the n-th that the script sees.
+func appendGroups(head []any, groups []*group, jobs []NewJob) (args []any, order []int) {
+	args = slices.Grow(head, 5*len(groups)+2*len(jobs))
+	order = make([]int, 0, len(jobs))
 	for _, g := range groups {
 		args = append(args, g.queue, string(g.place), g.when, jobs[g.jobs[0]].Chosen, len(g.jobs))
 		for _, i := range g.jobs {
@@ -118,7 +126,7 @@ func (s *Store) enqueueArgs(lane string, number int64, names []string, groups []
 			order = append(order, i)
 		}
 	}
-	return Call{Script: enqueueScript, Keys: keys, Args: args}, order
+	return args, order
 }
 
 // parseEnqueued reads "1732100000000 3=duplicate".

@@ -36,7 +36,7 @@ type redigoDriver struct {
 	silence     time.Duration // after which a subscription is given up
 
 	staleBefore atomic.Int64       // Unix ns: connections idle since before are not used again (own pool only)
-	life        context.Context    //nolint:containedctx // ends with Close
+	life        context.Context    // ends with Close
 	end         context.CancelFunc // idempotent
 }
 
@@ -67,7 +67,7 @@ func (d *redigoDriver) Pipeline(ctx context.Context, calls ...Call) ([]Reply, er
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close() //nolint:errcheck // what is wrong with it was reported by the calls
+	defer conn.Close() //lint:ignore errcheck what is wrong with it was reported by the calls
 
 	l := &link{conn: conn, addr: d.addr, readTimeout: d.readTimeout, kill: func() { killPooled(conn) }}
 	replies, err := l.run(ctx, calls)
@@ -127,7 +127,7 @@ func dialWithin(ctx context.Context, dial func() (redis.Conn, error)) (redis.Con
 		case arrived <- result{conn, err}:
 		case <-ctx.Done():
 			if err == nil {
-				conn.Close() //nolint:errcheck // nobody waits for it any more
+				conn.Close() //lint:ignore errcheck nobody waits for it any more
 			}
 		}
 	}()
@@ -239,5 +239,5 @@ var expired = sync.OnceValue(func() context.Context {
 // is not safe while another goroutine uses it; but receiving with a passed deadline closes the socket at once and
 // leaves an error that keeps the connection out of the pool.
 func killPooled(conn redis.Conn) {
-	redis.ReceiveContext(conn, expired()) //nolint:errcheck,staticcheck // called for what it does to the connection
+	redis.ReceiveContext(conn, expired()) //lint:ignore errcheck called for what it does to the connection
 }

@@ -259,7 +259,7 @@ func (c *redigoConn) Pipeline(ctx context.Context, calls ...Call) ([]Reply, erro
 	if err := c.usable(ctx); err != nil {
 		return nil, &DialError{Addr: c.addr, Err: err}
 	}
-	l := &link{conn: c.conn, addr: c.addr, readTimeout: c.readTimeout, kill: func() { c.conn.Close() }} //nolint:errcheck
+	l := &link{conn: c.conn, addr: c.addr, readTimeout: c.readTimeout, kill: func() { _ = c.conn.Close() }}
 	replies, err := l.run(ctx, calls)
 	if err != nil && c.closed.Load() && ctx.Err() == nil {
 		return nil, fmt.Errorf("call to Redis at %s ended: %w", c.addr, ErrClosed)

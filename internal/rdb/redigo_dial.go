@@ -39,7 +39,7 @@ func (e *endpoint) dial(ctx context.Context) (redis.Conn, error) {
 	)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		// Not wrapped: the caller's ctx has not ended.
-		return nil, fmt.Errorf("not ready within dial_timeout=%s: %v", e.dialTimeout, err) //nolint:errorlint // see above
+		return nil, fmt.Errorf("not ready within dial_timeout=%s: %v", e.dialTimeout, err) // see above
 	}
 	return conn, err
 }
@@ -53,7 +53,7 @@ func (e *endpoint) dialNet(ctx context.Context, network, addr string) (net.Conn,
 	if e.tls != nil {
 		secured := tls.Client(conn, e.tls)
 		if err := secured.HandshakeContext(ctx); err != nil {
-			conn.Close() //nolint:errcheck // the handshake's error tells more
+			conn.Close() //lint:ignore errcheck the handshake's error tells more
 			return nil, err
 		}
 		conn = secured

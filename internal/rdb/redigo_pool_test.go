@@ -33,8 +33,8 @@ func givenPool(t *testing.T, s redistest.Server, change func(*redis.Pool)) rdb.D
 		conn := pool.Get() // Close of the driver leaves the pool to its owner
 		_, err := conn.Do("PING")
 		assert.NoError(t, err)
-		conn.Close() //nolint:errcheck // back to the pool
-		pool.Close() //nolint:errcheck // the end of the test
+		conn.Close() //lint:ignore errcheck back to the pool
+		pool.Close() //lint:ignore errcheck the end of the test
 	})
 	return d
 }
@@ -90,7 +90,7 @@ func TestExhaustedGivenPoolUntilContextOrCloseEndsTheWait(t *testing.T) {
 		}()
 		conn, err := d.Dial(t.Context()) // outside the limit
 		require.NoError(t, err)
-		defer conn.Close() //nolint:errcheck // the end of the test
+		defer conn.Close() //lint:ignore errcheck the end of the test
 		_, err = conn.Pipeline(t.Context(), rdb.Call{Command: "BLPOP", Keys: []string{key}, Args: []any{"5"}, Block: 5 * time.Second})
 		require.NoError(t, err)
 
@@ -147,7 +147,7 @@ func liar(t *testing.T, answer string) (addr string) {
 	require.NoError(t, err)
 	served := make(chan struct{})
 	t.Cleanup(func() {
-		l.Close() //nolint:errcheck // ends the loop below
+		l.Close() //lint:ignore errcheck ends the loop below
 		<-served
 	})
 	go func() {
@@ -158,10 +158,10 @@ func liar(t *testing.T, answer string) (addr string) {
 				return
 			}
 			if _, err := conn.Read(make([]byte, 1024)); err == nil && answer != "" {
-				conn.Write([]byte(answer + "\r\n")) //nolint:errcheck // the client reports it
+				conn.Write([]byte(answer + "\r\n")) //lint:ignore errcheck the client reports it
 			}
-			conn.Read(make([]byte, 1)) //nolint:errcheck // until the client has gone
-			conn.Close()               //nolint:errcheck // it has gone
+			conn.Read(make([]byte, 1)) //lint:ignore errcheck until the client has gone
+			conn.Close()               //lint:ignore errcheck it has gone
 		}
 	}()
 	return l.Addr().String()

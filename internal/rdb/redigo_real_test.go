@@ -72,7 +72,7 @@ func TestReplicaLosesItsConnections(t *testing.T) {
 	fill(t, d, 4)
 	conn, err := d.Dial(t.Context())
 	require.NoError(t, err)
-	defer conn.Close() //nolint:errcheck // broken below
+	defer conn.Close() //lint:ignore errcheck broken below
 
 	do(t, d, "REPLICAOF", "", "127.0.0.1", "1")
 	write := rdb.Call{Command: "SET", Keys: []string{"k"}, Args: []any{"v"}}
@@ -149,7 +149,7 @@ func tlsFront(t *testing.T, target string) (addr, caFile string) {
 	require.NoError(t, err)
 	var serving sync.WaitGroup
 	t.Cleanup(func() {
-		l.Close() //nolint:errcheck // ends accepting
+		l.Close() //lint:ignore errcheck ends accepting
 		serving.Wait()
 	})
 	serving.Go(func() {
@@ -160,13 +160,13 @@ func tlsFront(t *testing.T, target string) (addr, caFile string) {
 			}
 			redis, err := net.Dial("tcp", target)
 			if err != nil {
-				client.Close() //nolint:errcheck // the client reports it
+				client.Close() //lint:ignore errcheck the client reports it
 				continue
 			}
 			pipe := func(to, from net.Conn) func() {
 				return func() {
-					io.Copy(to, from) //nolint:errcheck // ends with either side
-					to.Close()        //nolint:errcheck // as above
+					io.Copy(to, from) //lint:ignore errcheck ends with either side
+					to.Close()        //lint:ignore errcheck as above
 				}
 			}
 			serving.Go(pipe(client, redis))

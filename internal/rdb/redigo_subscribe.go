@@ -31,7 +31,7 @@ func (d *redigoDriver) subscribe(ctx context.Context, channel string, ready func
 	if err != nil {
 		return err
 	}
-	shut := func() { conn.Close() } //nolint:errcheck // closed to end the reading below
+	shut := func() { conn.Close() } //lint:ignore errcheck closed to end the reading below
 	defer shut()
 	defer context.AfterFunc(ctx, shut)()
 	defer context.AfterFunc(d.life, shut)()
@@ -96,7 +96,7 @@ func probe(conn redis.Conn, every time.Duration, over <-chan struct{}) {
 }
 
 func (d *redigoDriver) subscriptionLost(channel string, err error) error {
-	if refused, ok := err.(redis.Error); ok { //nolint:errorlint // redigo returns it bare
+	if refused, ok := err.(redis.Error); ok { // redigo returns it bare
 		err = newServerError(string(refused))
 	}
 	return fmt.Errorf("subscription to %q at %s lost: %w", channel, d.addr, err)

@@ -2,7 +2,7 @@ package rdb_test
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // the name of a script
+	"crypto/sha1" // the name of a script
 	"encoding/hex"
 	"errors"
 	"testing"
@@ -43,7 +43,7 @@ func do(t *testing.T, d interface {
 // script is one that no server has seen: its text has the name of the test.
 func script(t *testing.T, source string) *rdb.Script {
 	source = "-- " + redistest.Namespace(t) + "\n" + source
-	sum := sha1.Sum([]byte(source)) //nolint:gosec // as above
+	sum := sha1.Sum([]byte(source)) // as above
 	return &rdb.Script{Name: "probe", Source: source, SHA: hex.EncodeToString(sum[:])}
 }
 
@@ -201,7 +201,7 @@ func TestContextEndsAWait(t *testing.T) {
 		d, key := open(t, s.DSN()), redistest.Namespace(t)
 		conn, err := d.Dial(t.Context())
 		require.NoError(t, err)
-		defer conn.Close() //nolint:errcheck // broken below
+		defer conn.Close() //lint:ignore errcheck broken below
 
 		for name, pipeline := range map[string]func(context.Context, ...rdb.Call) ([]rdb.Reply, error){
 			"pooled": d.Pipeline, "own": conn.Pipeline,

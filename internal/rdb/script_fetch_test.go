@@ -288,7 +288,7 @@ func TestTokensWakeAndAreGivenBack(t *testing.T) {
 		s.enqueue(t, "a", "a1")
 		conn, err := s.driver.Dial(t.Context())
 		require.NoError(t, err)
-		defer conn.Close() //nolint:errcheck // the test is over
+		defer conn.Close() //lint:ignore errcheck the test is over
 
 		queue, err := s.store.Wait(t.Context(), conn, []string{"b", "a"}, 1e9)
 		require.NoError(t, err)

@@ -24,7 +24,7 @@ func (s *site) beat(t *testing.T, w *rdb.Worker, beat rdb.Beat) rdb.Pulse {
 	t.Helper()
 	conn, err := s.driver.Dial(t.Context())
 	require.NoError(t, err)
-	defer conn.Close() //nolint:errcheck // the beat was answered
+	defer conn.Close() //lint:ignore errcheck the beat was answered
 	pulse, err := w.Beat(t.Context(), conn, beat)
 	require.NoError(t, err)
 	return pulse

@@ -49,7 +49,7 @@ func startContainer() (addr string, stop func(), err error) {
 		return "", nil, fmt.Errorf("docker cannot run %s:%s: %w", imageName, imageTag, err)
 	}
 	stop = func() {
-		pool.Purge(container)                         //nolint:errcheck // the next run removes what is left
+		pool.Purge(container)                         //lint:ignore errcheck the next run removes what is left
 		pool.Client.HTTPClient.CloseIdleConnections() // their goroutines would count as leaks
 	}
 	addr = net.JoinHostPort("127.0.0.1", container.GetPort(redisPort))
@@ -87,7 +87,7 @@ func removeOrphans(pool *dockertest.Pool) {
 		if err != nil || syscall.Kill(pid, 0) == nil {
 			continue
 		}
-		pool.Client.RemoveContainer(docker.RemoveContainerOptions{ID: c.ID, Force: true}) //nolint:errcheck // best effort
+		pool.Client.RemoveContainer(docker.RemoveContainerOptions{ID: c.ID, Force: true}) //lint:ignore errcheck best effort
 	}
 }
 
@@ -96,7 +96,7 @@ func ping(addr string) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // nothing is lost
+	defer conn.Close() //lint:ignore errcheck nothing is lost
 	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
 		return err
 	}

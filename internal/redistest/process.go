@@ -63,7 +63,7 @@ func freePort() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer l.Close() //nolint:errcheck // nothing was sent
+	defer l.Close() //lint:ignore errcheck nothing was sent
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
@@ -103,8 +103,8 @@ func (p *Process) start() error {
 			return
 		}
 		ready := &readiness{started: started}
-		io.Copy(ready, output) //nolint:errcheck // ends with the process
-		cmd.Wait()             //nolint:errcheck // it is killed
+		io.Copy(ready, output) //lint:ignore errcheck ends with the process
+		cmd.Wait()             //lint:ignore errcheck it is killed
 		started <- fmt.Errorf("redis-server %s ended: %s", strings.Join(args, " "), ready.log.String())
 	}()
 	if err := <-started; err != nil {
@@ -146,7 +146,7 @@ func (p *Process) Kill() {
 	if p.cmd == nil {
 		return
 	}
-	p.cmd.Process.Kill() //nolint:errcheck // it may have ended already
+	p.cmd.Process.Kill() //lint:ignore errcheck it may have ended already
 	<-p.exited
 	p.cmd = nil
 }

@@ -88,7 +88,7 @@ func (p *Proxy) Resume() {
 }
 
 func (p *Proxy) close() {
-	p.listener.Close() //nolint:errcheck // ends accept
+	p.listener.Close() //lint:ignore errcheck ends accept
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
@@ -106,7 +106,7 @@ func (p *Proxy) accept() {
 		}
 		redis, err := net.Dial("tcp", p.target)
 		if err != nil {
-			client.Close() //nolint:errcheck // as if Redis had refused it
+			client.Close() //lint:ignore errcheck as if Redis had refused it
 			continue
 		}
 		p.serve(&proxied{client: client, redis: redis})
@@ -168,13 +168,13 @@ func (p *Proxy) reply(l *proxied, _ []byte) bool {
 	if l.swallow == nil {
 		return true
 	}
-	l.client.Close() //nolint:errcheck // before the signal: the client must not see the answer
+	l.client.Close() //lint:ignore errcheck before the signal: the client must not see the answer
 	close(l.swallow)
 	l.swallow = nil
 	return false
 }
 
 func (l *proxied) close() {
-	l.client.Close() //nolint:errcheck // closing is all that is wanted
-	l.redis.Close()  //nolint:errcheck // as above
+	l.client.Close() //lint:ignore errcheck closing is all that is wanted
+	l.redis.Close()  //lint:ignore errcheck as above
 }

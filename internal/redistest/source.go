@@ -54,11 +54,11 @@ func startServer() (addr string, stop func(), err error) {
 	}
 	p, err := startProcess(dir)
 	if err != nil {
-		os.RemoveAll(dir) //nolint:errcheck // the other error says more
+		os.RemoveAll(dir) //lint:ignore errcheck the other error says more
 		return "", nil, err
 	}
 	return p.Addr(), func() {
 		p.Close()
-		os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+		os.RemoveAll(dir) //lint:ignore errcheck a temporary directory
 	}, nil
 }
