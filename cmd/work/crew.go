@@ -21,10 +21,13 @@ const (
 // retention is how long the demo's results stay in Redis: it reads them within seconds.
 const retention = time.Hour
 
+// crewPatience is how long a stop lets running jobs go on.
+const crewPatience = 5 * time.Second
+
 // crew is the context of the demo's handlers.
 type crew struct {
 	note func(mark)    // is told when a run begins and ends, by many goroutines at a time
-	slow time.Duration // how much longer a measure job takes than it has to
+	slow time.Duration // how much longer each run takes than it has to
 }
 
 // crewOptions are what a pool of the demo is made of, here or in a child process. They are sent there as JSON.
@@ -40,7 +43,7 @@ func newPool(opts crewOptions, note func(mark), logger *slog.Logger) *work.Worke
 	return work.NewWorkerPool(crew{note: note, slow: opts.Slow}, opts.Concurrency, work.WorkerOptions{
 		Redis:           opts.Redis,
 		Namespace:       opts.Namespace,
-		ShutdownTimeout: 5 * time.Second,
+		ShutdownTimeout: crewPatience,
 		Logger:          logger,
 		Observers:       []work.Observer{witness{note: note}},
 	}).
@@ -53,7 +56,10 @@ func newPool(opts crewOptions, note func(mark), logger *slog.Logger) *work.Worke
 // Note writes into the ledger when each run began and how it ended.
 func (c *crew) Note(ctx context.Context, job *work.Job, next work.NextFunc) error {
 	c.note(mark{What: begun, ID: job.ID, Name: job.Name, Attempt: job.Attempt, At: time.Now()})
-	err := next(ctx)
+	err := dawdle(ctx, c.slow)
+	if err == nil {
+		err = next(ctx)
+	}
 	end := mark{What: ended, ID: job.ID, Name: job.Name, Attempt: job.Attempt, At: time.Now()}
 	if err != nil {
 		end.Err = err.Error()
@@ -65,9 +71,6 @@ func (c *crew) Note(ctx context.Context, job *work.Job, next work.NextFunc) erro
 // Measure reads one file. The parts of its path are bytes, which JSON carries as base64, since a JSON string could not
 // hold a name that is not UTF-8.
 func (c *crew) Measure(ctx context.Context, job *work.Job, dir, path []byte) (measurement, error) {
-	if err := dawdle(ctx, c.slow); err != nil {
-		return measurement{}, err
-	}
 	m, err := measure(ctx, job, filepath.Join(string(dir), string(path)))
 	if err == nil || ctx.Err() != nil {
 		return m, err

@@ -87,14 +87,15 @@ func (d *demo) runJobs(ctx context.Context, dsn string, enq *work.Enqueuer, judg
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, crew.stop(d.hurry)) }()
+	defer func() { err = interruption(ctx, err) }()
 	if err := place(ctx, enq, d.dir, judged.list.files, judged.orders); err != nil {
 		return nil, err
 	}
-	if d.kill {
-		k = &killer{fleet: crew.fleet, book: judged.book, after: (len(judged.orders) + 2) / 3}
-	}
 	shown := newProgress(d.console, len(judged.orders))
 	defer shown.clear()
+	if d.kill {
+		k = &killer{fleet: crew.fleet, book: judged.book, after: (len(judged.orders) + 2) / 3, tell: shown.say}
+	}
 	gathering := &collector{enq: enq, book: judged.book, orders: judged.orders, dead: crew.dead,
 		look: func(done int) error {
 			shown.set(done)
@@ -107,11 +108,15 @@ func (d *demo) runJobs(ctx context.Context, dsn string, enq *work.Enqueuer, judg
 			return crew.check()
 		}}
 	judged.got, err = gathering.run(ctx)
-	if errors.Is(err, errInterrupted) {
-		err = fmt.Errorf("%w after %s of %s", err, grouped(int64(len(judged.orders)-len(gathering.names))),
-			counted(len(judged.orders), "job"))
-	}
 	return k, err
+}
+
+// interruption replaces the errors that follow from an interruption: the user knows why.
+func interruption(ctx context.Context, err error) error {
+	if err != nil && errors.Is(context.Cause(ctx), errInterrupted) {
+		return fmt.Errorf("%w: the jobs that were not done are left undone", errInterrupted)
+	}
+	return err
 }
 
 // judge compares the results with a plain walk that is done now.

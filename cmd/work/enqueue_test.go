@@ -72,7 +72,7 @@ func TestEnqueueFlagsReachTheHandler(t *testing.T) {
 	t.Parallel()
 	dsn := startRedis(t)
 	got := call("enqueue", "--redis", dsn, "greet", "--id", "one", "--retries", "3", "--source", "77", "--front",
-		"--meta", "trace=a=b", "--meta", "user=", "--timeout", "1m", "--in", "10ms", "--json")
+		"--meta", "trace=a=b", "--meta", "user=", "--timeout", "1m", "--json")
 	require.Zero(t, got.status, got.err)
 	var printed receipt
 	require.NoError(t, json.Unmarshal([]byte(got.out), &printed))
@@ -104,6 +104,37 @@ func TestEnqueueAtKeepsTheTime(t *testing.T) {
 	var printed receipt
 	require.NoError(t, json.Unmarshal([]byte(got.out), &printed))
 	assert.Equal(t, time.Date(2099, 1, 31, 9, 0, 0, 0, time.UTC), printed.RunAt.UTC())
+}
+
+func TestEnqueueInRunsLater(t *testing.T) {
+	t.Parallel()
+	dsn := startRedis(t)
+	before := time.Now()
+	require.Equal(t, said{out: "later\n"}, call("enqueue", "--redis", dsn, "greet", "--id", "later", "--in", "150ms"))
+	assert.Equal(t, "later", runOne(t, dsn, "greet").ID)
+	assert.GreaterOrEqual(t, time.Since(before), 149*time.Millisecond)
+}
+
+func TestEnqueuePassesOnWhatTheLibraryRefuses(t *testing.T) {
+	t.Parallel()
+	dsn := startRedis(t)
+	for _, row := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"front and later", []string{"greet", "--front", "--in", "1s"}, "leave Front out"},
+		{"a name with a control character", []string{"a\nb"}, "control character"},
+		{"a namespace with a brace", []string{"greet", "--namespace", "a{b"}, "namespace"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			got := call(append([]string{"enqueue", "--redis", dsn}, row.args...)...)
+			assert.NotZero(t, got.status)
+			assert.Empty(t, got.out)
+			assert.Contains(t, got.err, row.want)
+		})
+	}
 }
 
 func TestEnqueueRefuses(t *testing.T) {

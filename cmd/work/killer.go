@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -10,6 +11,7 @@ type killer struct {
 	fleet *fleet
 	book  *ledger
 	after int // how many jobs have to be done before
+	tell  func(text string)
 
 	victim *member // nil until it was done
 	killed time.Time
@@ -30,6 +32,8 @@ func (k *killer) look(done int) {
 	k.victim, k.killed = victim, time.Now()
 	victim.kill()
 	<-victim.ended // by now the ledger has all that it said
+	k.tell(fmt.Sprintf("killed process %d (pid %d), which was running %s; the others take over once it is known to be dead",
+		victim.number, victim.pid(), counted(len(k.book.held(victim.number)), "job")))
 }
 
 // kill is what became of the jobs of the process that was killed.

@@ -11,6 +11,7 @@ import (
 // progress shows how many of the jobs are done.
 type progress interface {
 	set(done int)
+	say(text string)
 	clear() // leaves the terminal's line empty
 }
 
@@ -27,11 +28,15 @@ func newProgress(c *console, total int) progress {
 
 type silence struct{}
 
-func (silence) set(int) {}
-func (silence) clear()  {}
+func (silence) set(int)    {}
+func (silence) say(string) {}
+func (silence) clear()     {}
 
 // bar is drawn on one line, and fits it also where that is short.
-type bar struct{ drawn *progressbar.ProgressBar }
+type bar struct {
+	drawn   *progressbar.ProgressBar
+	console *console
+}
 
 func newBar(c *console, total int) bar {
 	const percent = 12 // columns of the number and the frame
@@ -48,11 +53,20 @@ func newBar(c *console, total int) bar {
 		room -= len(label) + count
 		options = append(options, progressbar.OptionSetDescription(label), progressbar.OptionShowCount())
 	}
-	return bar{drawn: progressbar.NewOptions(total, append(options, progressbar.OptionSetWidth(max(room, 1)))...)}
+	return bar{console: c, drawn: progressbar.NewOptions(total, append(options, progressbar.OptionSetWidth(max(room, 1)))...)}
 }
 
 func (b bar) set(done int) { _ = b.drawn.Set(done) }
 func (b bar) clear()       { _ = b.drawn.Clear() }
+
+// say prints above the bar, which is drawn again at the next change.
+func (b bar) say(text string) {
+	b.clear()
+	for _, line := range fold("work demo: "+text, b.console.errWidth) {
+		fmt.Fprintln(b.console.err, line)
+	}
+	_ = b.drawn.RenderBlank()
+}
 
 // lines is for logs.
 type lines struct {
@@ -69,5 +83,7 @@ func (l *lines) set(done int) {
 	l.last = time.Now()
 	fmt.Fprintf(l.out, "work demo: %s of %s jobs done\n", grouped(int64(done)), grouped(int64(l.total)))
 }
+
+func (l *lines) say(text string) { fmt.Fprintln(l.out, "work demo:", text) }
 
 func (l *lines) clear() {}
