@@ -1,0 +1,53 @@
+package work
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/redistest"
+)
+
+// TestEnqueueFromTheShell runs the last line of docs/redis-contract.md, twice, and the job that it enqueues.
+func TestEnqueueFromTheShell(t *testing.T) {
+	t.Parallel()
+	t.Run("redis", func(t *testing.T) {
+		t.Parallel()
+		if _, err := exec.LookPath("redis-cli"); err != nil && os.Getenv("WORK_REQUIRE_REDIS") != "1" {
+			t.Skip("no redis-cli on PATH")
+		}
+		text, err := os.ReadFile("docs/redis-contract.md")
+		require.NoError(t, err)
+		line := regexp.MustCompile(`(?m)^redis-cli .*$`).FindString(string(text))
+		require.NotEmpty(t, line)
+
+		k := newKit(t, redistest.Real(t))
+		greeted := make(chan string, 2)
+		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("greet", func(whom string, times int) error {
+			greeted <- strings.Repeat(whom, times)
+			return nil
+		}))
+		host, port, err := net.SplitHostPort(k.server.Addr())
+		require.NoError(t, err)
+		line = strings.ReplaceAll(line, "{work}", "{"+k.namespace+"}")
+		line = strings.Replace(line, "redis-cli ", "redis-cli -h "+host+" -p "+port+" ", 1)
+		var answers []string
+		for range 2 {
+			out, err := exec.CommandContext(k.ctx(), "bash", "-c", line).CombinedOutput()
+			require.NoError(t, err, string(out))
+			answers = append(answers, string(out))
+		}
+		assert.Regexp(t, `^\d{13}\n$`, answers[0])
+		assert.Equal(t, answers[0], answers[1], "the second run stores nothing and says what the first one said")
+		assert.Equal(t, strings.Repeat("world", 7), receive(t, greeted))
+		require.NoError(t, pool.Drain(k.ctx()))
+		assert.Empty(t, greeted)
+		k.empty("greet")
+	})
+}
