@@ -91,7 +91,7 @@ func (d *demo) runJobs(ctx context.Context, dsn string, enq *work.Enqueuer, judg
 	if err := place(ctx, enq, d.dir, judged.list.files, judged.orders); err != nil {
 		return nil, err
 	}
-	shown := newProgress(d.console, len(judged.orders))
+	shown := newProgress(d.console, "jobs", len(judged.orders))
 	defer shown.clear()
 	if d.kill {
 		k = &killer{fleet: crew.fleet, book: judged.book, after: (len(judged.orders) + 2) / 3, tell: shown.say}
@@ -124,8 +124,12 @@ func (d *demo) judge(ctx context.Context, judged *comparison, k *killer, began t
 	if d.tamper != nil {
 		d.tamper(&judged.got)
 	}
+	shown := newProgress(d.console, "plain walk", len(judged.list.files))
 	judged.plain = newPlainWalk(d.dir, d.isOwnOutput)
-	if err := judged.plain.run(ctx); err != nil {
+	judged.plain.visited = func() { shown.set(len(judged.plain.found)) }
+	err := judged.plain.run(ctx)
+	shown.clear()
+	if err != nil {
 		return nil, err
 	}
 	out := &outcome{list: judged.list, differences: judged.differences(), summary: judged.summarize(began)}

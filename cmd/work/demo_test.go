@@ -234,7 +234,7 @@ func TestDemoLeavesOtherNamespacesAlone(t *testing.T) {
 	require.Equal(t, said{out: "mine\n"}, call("enqueue", "--redis", dsn, "--id", "mine", jobMeasure, "1"))
 	got := call("demo", "--redis", dsn, oddTree(t))
 	require.Equal(t, exitOK, got.status, got.err)
-	assert.Regexp(t, `redis     redis://127.0.0.1:\d+/0, where the namespace work-demo-\w{10} is left\n`, got.out)
+	assert.Regexp(t, `redis     redis://127.0.0.1:\d+/0, where the results of this run are left in namespace work-demo-\w{10}\n`, got.out)
 	again := call("enqueue", "--redis", dsn, "--id", "mine", jobMeasure, "1", "--json")
 	assert.Contains(t, again.out, `"duplicate":true`, "the job of before still waits")
 }

@@ -36,61 +36,64 @@ func agreed(t *testing.T) *comparison {
 	return c
 }
 
+// spoiled are the ways in which what was agreed can go wrong, and what is then said.
+var spoiled = []struct {
+	name  string
+	spoil func(*testing.T, *comparison)
+	want  []difference
+}{
+	{"none", func(*testing.T, *comparison) {}, nil},
+	{"a wrong count", func(_ *testing.T, c *comparison) {
+		c.got.measured["m"] = measurement{Size: 3, Lines: 2, Words: 1, SHA256: "0123456789abcdef"}
+	}, []difference{{Subject: "f", What: "the job and the plain walk disagree: lines 2 and 1"}}},
+	{"a wrong hash", func(_ *testing.T, c *comparison) {
+		c.got.measured["m"] = measurement{Size: 3, Lines: 1, Words: 1, SHA256: "fedcba9876543210"}
+	}, []difference{{Subject: "f", What: "the job and the plain walk disagree: SHA-256 fedcba987654 and 0123456789ab"}}},
+	{"changed meanwhile", func(t *testing.T, c *comparison) {
+		c.plain.found["f"] = measurement{Size: 5, Lines: 1, Words: 2, SHA256: "fedcba9876543210"}
+		c.plain.listed["f"] = stat(t, 5)
+	}, []difference{{Subject: "f", Changed: true,
+		What: "it changed while the demo ran: size 3 and 5, words 1 and 2, SHA-256 0123456789ab and fedcba987654"}}},
+	{"changed before the job ran, which saw the change", func(t *testing.T, c *comparison) {
+		m := measurement{Size: 5}
+		c.got.measured["m"], c.plain.found["f"], c.plain.listed["f"] = m, m, stat(t, 5)
+	}, nil},
+	{"unreadable to both", func(_ *testing.T, c *comparison) {
+		c.got.measured["m"] = measurement{Problem: "permission denied"}
+		c.plain.found["f"] = measurement{Problem: "permission denied"}
+	}, nil},
+	{"unreadable to one", func(_ *testing.T, c *comparison) {
+		c.got.measured["m"] = measurement{Problem: "permission denied"}
+	}, []difference{{Subject: "f", What: "the job and the plain walk disagree: permission denied to the job, readable to the plain walk"}}},
+	{"vanished", func(_ *testing.T, c *comparison) {
+		delete(c.plain.found, "f")
+	}, []difference{{Subject: "f", What: "it vanished while the demo ran", Changed: true}}},
+	{"appeared", func(_ *testing.T, c *comparison) {
+		c.plain.found["new\n"] = measurement{}
+	}, []difference{{Subject: `"new\n"`, What: "appeared while the demo ran, so it has no job", Changed: true}}},
+	{"no result", func(_ *testing.T, c *comparison) {
+		delete(c.got.measured, "m")
+	}, []difference{{Subject: "f", What: noResult}}},
+	{"buried", func(_ *testing.T, c *comparison) {
+		c.got.lost["m"] = "too many crashes"
+	}, []difference{{Subject: "f", What: "its job gave no result: too many crashes"}}},
+	{"never run", func(_ *testing.T, c *comparison) {
+		delete(c.book.runs, "m")
+	}, []difference{{Subject: "f", What: "its job was never run"}}},
+	{"too few attempts", func(_ *testing.T, c *comparison) {
+		c.got.attempts["x"] = attempts{Taken: 1}
+	}, []difference{{Subject: "job flaky x", What: "it took 1 attempts, it should have taken 3"}}},
+	{"too early", func(_ *testing.T, c *comparison) {
+		c.got.punctual["s"] = punctual{Ran: at(900)}
+	}, []difference{{Subject: "job scheduled s", What: "it ran 100ms before it was due"}}},
+	{"scheduled without result", func(_ *testing.T, c *comparison) {
+		delete(c.got.punctual, "s")
+	}, []difference{{Subject: "job scheduled s", What: noResult}}},
+}
+
 func TestDifferences(t *testing.T) {
 	t.Parallel()
-	for _, row := range []struct {
-		name  string
-		spoil func(*testing.T, *comparison)
-		want  []difference
-	}{
-		{"none", func(*testing.T, *comparison) {}, nil},
-		{"a wrong count", func(_ *testing.T, c *comparison) {
-			c.got.measured["m"] = measurement{Size: 3, Lines: 2, Words: 1, SHA256: "0123456789abcdef"}
-		}, []difference{{Subject: "f", What: "the job and the plain walk disagree: lines 2 and 1"}}},
-		{"a wrong hash", func(_ *testing.T, c *comparison) {
-			c.got.measured["m"] = measurement{Size: 3, Lines: 1, Words: 1, SHA256: "fedcba9876543210"}
-		}, []difference{{Subject: "f", What: "the job and the plain walk disagree: SHA-256 fedcba987654 and 0123456789ab"}}},
-		{"changed meanwhile", func(t *testing.T, c *comparison) {
-			c.plain.found["f"] = measurement{Size: 5, Lines: 1, Words: 2, SHA256: "fedcba9876543210"}
-			c.plain.listed["f"] = stat(t, 5)
-		}, []difference{{Subject: "f", Changed: true,
-			What: "it changed while the demo ran: size 3 and 5, words 1 and 2, SHA-256 0123456789ab and fedcba987654"}}},
-		{"changed before the job ran, which saw the change", func(t *testing.T, c *comparison) {
-			m := measurement{Size: 5}
-			c.got.measured["m"], c.plain.found["f"], c.plain.listed["f"] = m, m, stat(t, 5)
-		}, nil},
-		{"unreadable to both", func(_ *testing.T, c *comparison) {
-			c.got.measured["m"] = measurement{Problem: "permission denied"}
-			c.plain.found["f"] = measurement{Problem: "permission denied"}
-		}, nil},
-		{"unreadable to one", func(_ *testing.T, c *comparison) {
-			c.got.measured["m"] = measurement{Problem: "permission denied"}
-		}, []difference{{Subject: "f", What: "the job and the plain walk disagree: permission denied to the job, readable to the plain walk"}}},
-		{"vanished", func(_ *testing.T, c *comparison) {
-			delete(c.plain.found, "f")
-		}, []difference{{Subject: "f", What: "it vanished while the demo ran", Changed: true}}},
-		{"appeared", func(_ *testing.T, c *comparison) {
-			c.plain.found["new\n"] = measurement{}
-		}, []difference{{Subject: `"new\n"`, What: "appeared while the demo ran, so it has no job", Changed: true}}},
-		{"no result", func(_ *testing.T, c *comparison) {
-			delete(c.got.measured, "m")
-		}, []difference{{Subject: "f", What: noResult}}},
-		{"buried", func(_ *testing.T, c *comparison) {
-			c.got.lost["m"] = "too many crashes"
-		}, []difference{{Subject: "f", What: "its job gave no result: too many crashes"}}},
-		{"never run", func(_ *testing.T, c *comparison) {
-			delete(c.book.runs, "m")
-		}, []difference{{Subject: "f", What: "its job was never run"}}},
-		{"too few attempts", func(_ *testing.T, c *comparison) {
-			c.got.attempts["x"] = attempts{Taken: 1}
-		}, []difference{{Subject: "job flaky x", What: "it took 1 attempts, it should have taken 3"}}},
-		{"too early", func(_ *testing.T, c *comparison) {
-			c.got.punctual["s"] = punctual{Ran: at(900)}
-		}, []difference{{Subject: "job scheduled s", What: "it ran 100ms before it was due"}}},
-		{"scheduled without result", func(_ *testing.T, c *comparison) {
-			delete(c.got.punctual, "s")
-		}, []difference{{Subject: "job scheduled s", What: noResult}}},
-	} {
+	for _, row := range spoiled {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			c := agreed(t)

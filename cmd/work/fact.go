@@ -85,10 +85,14 @@ func (k *kill) String() string {
 	return text
 }
 
-// where says which Redis was used, and what is left there.
-func (d *demo) where() string {
+// where says which Redis was used, and what is left there: no worker is, that would remove the results when their
+// retention is over.
+func (d *demo) where() []fact {
 	if d.redis == "" {
-		return "embedded in this process, gone now"
+		return []fact{{"redis", "embedded in this process, gone now"}}
 	}
-	return fmt.Sprintf("%s, where the namespace %s is left", redacted(d.redis), d.namespace)
+	return []fact{
+		{"redis", fmt.Sprintf("%s, where the results of this run are left in namespace %s", redacted(d.redis), d.namespace)},
+		{"remove", fmt.Sprintf("redis-cli -u DSN --scan --pattern '{%s}:*' | xargs redis-cli -u DSN unlink", d.namespace)},
+	}
 }

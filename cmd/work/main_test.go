@@ -18,10 +18,16 @@ func TestMain(m *testing.M) {
 		os.Exit(execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	for _, name := range []string{"WORK_REDIS", "WORK_NAMESPACE", "NO_COLOR"} {
-		os.Unsetenv(name)
+		must(os.Unsetenv(name))
 	}
-	os.Setenv(asProgram, "1")
+	must(os.Setenv(asProgram, "1"))
 	goleak.VerifyTestMain(m)
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }
 
 // said is what a call of the program printed.

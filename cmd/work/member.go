@@ -95,14 +95,14 @@ func (m *member) pid() int { return m.cmd.Process.Pid }
 // stop asks it to stop in good order.
 func (m *member) stop() {
 	m.told.Store(true)
-	m.stdin.Close()
+	_ = m.stdin.Close() // it may be closed already
 }
 
 // kill ends it at once: on Unix that is SIGKILL.
 func (m *member) kill() {
 	m.told.Store(true)
 	_ = m.cmd.Process.Kill() // it may have ended already
-	m.stdin.Close()
+	_ = m.stdin.Close()      // and this be closed
 }
 
 // failure says how it ended and what it said last.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/265d0351/work"
 )
@@ -23,7 +22,7 @@ func (d *demo) muster(ctx context.Context, dsn string, book *ledger) (*workforce
 	}
 	pool := newPool(opts, book.add, d.logger)
 	if err := pool.Start(context.WithoutCancel(ctx)); err != nil {
-		return nil, fmt.Errorf("the worker pool cannot be started: %w", err)
+		return nil, err
 	}
 	return &workforce{pool: pool}, nil
 }

@@ -19,10 +19,12 @@ type plainWalk struct {
 	skip   func(fs.FileInfo) bool
 	found  map[string]measurement // by path relative to dir
 	listed map[string]fs.FileInfo
+
+	visited func() // is called after each file
 }
 
 func newPlainWalk(dir string, skip func(fs.FileInfo) bool) *plainWalk {
-	return &plainWalk{dir: dir, skip: skip, found: map[string]measurement{}, listed: map[string]fs.FileInfo{}}
+	return &plainWalk{dir: dir, skip: skip, found: map[string]measurement{}, listed: map[string]fs.FileInfo{}, visited: func() {}}
 }
 
 // run fills found and listed.
@@ -60,6 +62,7 @@ func (p *plainWalk) visit(ctx context.Context, path string, entry fs.DirEntry) e
 	}
 	p.listed[path] = info
 	p.found[path], err = plainRead(ctx, p.dir+string(os.PathSeparator)+path)
+	p.visited()
 	return err
 }
 

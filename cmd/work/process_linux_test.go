@@ -48,7 +48,10 @@ func startProgram(t *testing.T, children int, args ...string) (cmd *exec.Cmd, pi
 	cmd = exec.Command(os.Args[0], args...)
 	cmd.Stderr = errOut
 	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it has ended, unless the test failed,
+		_ = cmd.Wait()         // and was waited for
+	})
 	require.Eventually(t, func() bool {
 		pids = childrenOf(t, cmd.Process.Pid)
 		return len(pids) == children

@@ -3,12 +3,13 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 )
 
-// progress shows how many of the jobs are done.
+// progress shows how many things of one kind are done.
 type progress interface {
 	set(done int)
 	say(text string)
@@ -16,14 +17,14 @@ type progress interface {
 }
 
 // newProgress is a bar on a terminal, and a line now and then elsewhere.
-func newProgress(c *console, total int) progress {
+func newProgress(c *console, kind string, total int) progress {
 	switch {
 	case c.quiet:
 		return silence{}
 	case c.errWidth > 0:
-		return newBar(c, total)
+		return newBar(c, kind, total)
 	}
-	return &lines{out: c.err, total: total, every: 2 * time.Second, last: time.Now()}
+	return &lines{out: c.err, kind: kind, total: total, every: 2 * time.Second, last: time.Now()}
 }
 
 type silence struct{}
@@ -38,7 +39,7 @@ type bar struct {
 	console *console
 }
 
-func newBar(c *console, total int) bar {
+func newBar(c *console, kind string, total int) bar {
 	const percent = 12 // columns of the number and the frame
 	options := []progressbar.Option{
 		progressbar.OptionSetWriter(c.err),
@@ -46,12 +47,13 @@ func newBar(c *console, total int) bar {
 		progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetPredictTime(false),
 		progressbar.OptionSetElapsedTime(false),
+		progressbar.OptionUseANSICodes(os.Getenv("TERM") != "dumb"),
 	}
 	room := c.errWidth - percent
-	if label := "jobs"; room >= 40 {
+	if room >= 40 {
 		count := 2*len(fmt.Sprint(total)) + len("(/) ")
-		room -= len(label) + count
-		options = append(options, progressbar.OptionSetDescription(label), progressbar.OptionShowCount())
+		room -= len(kind) + count
+		options = append(options, progressbar.OptionSetDescription(kind), progressbar.OptionShowCount())
 	}
 	return bar{console: c, drawn: progressbar.NewOptions(total, append(options, progressbar.OptionSetWidth(max(room, 1)))...)}
 }
@@ -71,6 +73,7 @@ func (b bar) say(text string) {
 // lines is for logs.
 type lines struct {
 	out   io.Writer
+	kind  string
 	total int
 	every time.Duration
 	last  time.Time
@@ -81,7 +84,7 @@ func (l *lines) set(done int) {
 		return
 	}
 	l.last = time.Now()
-	fmt.Fprintf(l.out, "work demo: %s of %s jobs done\n", grouped(int64(done)), grouped(int64(l.total)))
+	fmt.Fprintf(l.out, "work demo: %s, %s of %s\n", l.kind, grouped(int64(done)), grouped(int64(l.total)))
 }
 
 func (l *lines) say(text string) { fmt.Fprintln(l.out, "work demo:", text) }

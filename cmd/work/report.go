@@ -58,7 +58,7 @@ func (o *outcome) printJSON(d *demo) error {
 		Files       []row        `json:"files"`
 		Differences []difference `json:"differences"`
 		Summary     summary      `json:"summary"`
-	}{strings.ToValidUTF8(d.dir, "\uFFFD"), d.namespace, len(o.differences) == 0, o.rows, o.differences, o.summary})
+	}{strings.ToValidUTF8(d.dir, "\uFFFD"), d.namespace, len(o.differences) == 0, o.rows, append([]difference{}, o.differences...), o.summary})
 }
 
 // print writes the table, the summary and the verdict.
@@ -124,10 +124,10 @@ func (o *outcome) facts(c *console, d *demo) []string {
 		{"time", fmt.Sprintf("%.2f s, %s jobs per second", time.Duration(s.Took).Seconds(), grouped(int64(s.JobsPerSecond)))},
 	}
 	if s.Files > 0 {
-		facts = append(facts, fact{"waited", fmt.Sprintf("half of the files' jobs up to %s, 99%% up to %s", s.Waited.P50, s.Waited.P99)})
+		facts = append(facts, fact{"waited", fmt.Sprintf("p50 %s, p99 %s from the enqueue of a file's job to its start", s.Waited.P50, s.Waited.P99)})
 	}
 	if s.Scheduled > 0 {
-		facts = append(facts, fact{"late", fmt.Sprintf("half of the scheduled jobs up to %s, 99%% up to %s", s.Late.P50, s.Late.P99)})
+		facts = append(facts, fact{"late", fmt.Sprintf("p50 %s, p99 %s from when a scheduled job was due to its start", s.Late.P50, s.Late.P99)})
 	}
 	if left := o.leftOut(); left != "" {
 		facts = append(facts, fact{"left out", left})
@@ -138,7 +138,7 @@ func (o *outcome) facts(c *console, d *demo) []string {
 	if s.Kill != nil {
 		facts = append(facts, fact{"killed", s.Kill.String()})
 	}
-	facts = append(facts, fact{"redis", d.where()})
+	facts = append(facts, d.where()...)
 	var lines []string
 	for _, f := range facts {
 		lines = append(lines, f.render(c)...)

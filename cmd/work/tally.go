@@ -71,7 +71,7 @@ func regularOnly(f *os.File) (*os.File, error) {
 		err = errNotRegular
 	}
 	if err != nil {
-		f.Close()
+		_ = f.Close() // nothing was written, and err says more
 		return nil, err
 	}
 	return f, nil

@@ -49,7 +49,7 @@ func openDir(name string) (string, error) {
 	if err != nil {
 		return "", usagef("directory %q cannot be read: %s", name, reason(err))
 	}
-	opened.Close()
+	_ = opened.Close() // nothing was read
 	abs, err := filepath.Abs(name)
 	if err != nil {
 		return "", fmt.Errorf("the absolute path of %q cannot be found: %w", name, err)

@@ -65,7 +65,7 @@ func TestWalkNotesADirectoryThatItMayNotRead(t *testing.T) {
 	write(t, dir, "closed/secret", "")
 	closed := filepath.Join(dir, "closed")
 	require.NoError(t, os.Chmod(closed, 0))
-	t.Cleanup(func() { os.Chmod(closed, 0o755) })
+	t.Cleanup(func() { assert.NoError(t, os.Chmod(closed, 0o755)) })
 	found, err := walk(context.Background(), dir, keepAll)
 	require.NoError(t, err)
 	assert.Equal(t, []closedDir{{path: "closed", why: "permission denied"}}, found.closed)

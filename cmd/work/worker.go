@@ -46,6 +46,9 @@ func runWorker(ctx context.Context, in io.Reader, out, log io.Writer) error {
 	marks := &markWriter{out: json.NewEncoder(out)}
 	pool := newPool(opts, marks.write, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err := pool.Start(ctx); err != nil {
+		if errors.Is(context.Cause(ctx), errParentLeft) {
+			return nil // all was done before this process had begun
+		}
 		return err
 	}
 	<-ctx.Done()
