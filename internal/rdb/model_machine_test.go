@@ -6,12 +6,11 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"testing"
 	"time"
 
-	"github.com/265d0351/work/internal/rdb"
-	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/265d0351/work/internal/rdb"
 )
 
 // Times are far apart, so that the few seconds that a run lasts on a real Redis change no comparison: delays are odd
@@ -40,6 +39,7 @@ type machine struct {
 	actors    []*actor
 	enqueuers []*enqueuer
 	pages     map[rdb.Shelf][]rdb.Waiting // what the scheduler and the retrier know
+	script    []string                    // what happened, to be read by people
 	born      int                         // how many workers and jobs there were
 }
 
@@ -50,6 +50,11 @@ func newMachine(on *site, namespace string) *machine {
 		site:      &site{driver: on.driver, store: rdb.NewStore(w, namespace), namespace: namespace, clock: on.clock},
 		enqueuers: []*enqueuer{{lane: "l1"}, {lane: "l2"}},
 	}
+}
+
+// logf notes what happens, for the script that a failed run prints.
+func (m *machine) logf(t *rapid.T, format string, args ...any) {
+	m.script = append(m.script, fmt.Sprintf(format, args...))
 }
 
 func (m *machine) name(kind string) string {
@@ -63,13 +68,14 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		"":               m.check,
 		"enqueue":        m.enqueue,
 		"enqueue more":   m.enqueue,
-		"register":       m.register,
 		"fetch":          m.fetchSome,
 		"fetch more":     m.fetchSome,
+		"fetch still":    m.fetchSome,
 		"survey":         m.survey,
 		"give back lost": m.giveBackLost,
 		"settle":         m.settle,
 		"settle more":    m.settle,
+		"settle still":   m.settle,
 		"beat":           m.beat,
 		"wait":           m.wait,
 		"wake":           m.wakeSome,
@@ -94,7 +100,7 @@ func (m *machine) timePasses(t *rapid.T) {
 }
 
 func (m *machine) elapse(t *rapid.T, d time.Duration) {
-	t.Logf("%s pass", d)
+	m.logf(t, "%s pass", d)
 	if m.site.clock != nil {
 		m.site.clock.Advance(d)
 		return
@@ -123,14 +129,14 @@ func (m *machine) elapse(t *rapid.T, d time.Duration) {
 
 // damage takes away what no script would: an element, a worker, or it adds an id that is no job.
 func (m *machine) damage(t *rapid.T) {
-	switch rapid.SampledFrom([]string{"none", "none", "junk", "element", "worker"}).Draw(t, "what") {
+	switch rapid.SampledFrom([]string{"none", "none", "none", "none", "none", "none", "junk", "element", "element", "worker"}).Draw(t, "what") {
 	case "none":
 		t.Skip("no damage")
 	case "junk":
 		queue := rapid.SampledFrom(modelQueues).Draw(t, "queue")
 		id := m.name("junk")
 		if len(m.queues[queue]) > 0 { // else ready would not know it
-			t.Logf("damage: %s in queue %s has no record", id, queue)
+			m.logf(t, "damage: %s in queue %s has no record", id, queue)
 			m.site.cmd(t, "LPUSH", "queue:"+queue, id)
 			m.queues[queue] = append(m.queues[queue], id)
 		}
@@ -140,7 +146,7 @@ func (m *machine) damage(t *rapid.T) {
 		}
 		id := rapid.SampledFrom(slices.Sorted(maps.Keys(m.claimed))).Draw(t, "id")
 		c := m.claimed[id]
-		t.Logf("damage: element %s of %s is lost", c.element, c.worker)
+		m.logf(t, "damage: element %s of %s is lost", c.element, c.worker)
 		m.site.cmd(t, "LREM", "worker:"+c.worker+":inprocess:"+c.queue, 0, c.element)
 		list := m.inProcess[c.worker]
 		list[c.queue] = slices.DeleteFunc(list[c.queue], func(e string) bool { return e == c.element })
@@ -155,59 +161,8 @@ func (m *machine) damage(t *rapid.T) {
 }
 
 func (m *machine) loseWorker(t *rapid.T, id string) {
-	t.Logf("damage: all of %s but its lists is lost", id)
+	m.logf(t, "damage: all of %s but its lists is lost", id)
 	m.site.cmd(t, "SREM", "workers", id)
 	m.site.cmd(t, "UNLINK", "worker:"+id, m.site.key("worker:"+id+":queues"), m.site.key("worker:"+id+":info"), m.site.key("worker:"+id+":running"))
 	m.erase(id)
-}
-
-// recover ends every run: all workers crash, and one that is new brings every job to its end.
-func (m *machine) recover(t *rapid.T) {
-	t.Logf("all crash, and one new worker must finish what is left")
-	m.actors, m.late, m.calm = nil, nil, true
-	for range 3 { // one look for each shelf that a job may be on, behind one another
-		m.elapse(t, 60*time.Second)
-		m.born++
-		hand := m.newActor(t, modelQueues)
-		m.elapse(t, 20*time.Second)
-		m.reapAll(t, hand)
-		m.orphanAll(t)
-		for range 2 {
-			for _, shelf := range []rdb.Shelf{rdb.ShelfScheduled, rdb.ShelfRetry} {
-				m.dueOn(t, shelf)
-			}
-		}
-		for {
-			m.fetchOn(t, hand, 100, true, []rdb.Share{{Queue: "a"}, {Queue: "b"}, {Queue: "c"}})
-			if len(hand.held) == 0 {
-				break
-			}
-			m.settleOn(t, hand, hand.endAll())
-			m.check(t)
-		}
-		m.stopOn(t, hand)
-		m.check(t)
-	}
-	for id := range m.acknowledged {
-		_, buried := m.shelves[rdb.ShelfMorgue][id]
-		require.True(t, m.ended[id] || buried, "job %s was acknowledged and never ended", id)
-	}
-	require.Empty(t, m.claimed)
-}
-
-func TestModelOnTheEmbeddedRedis(t *testing.T) {
-	t.Parallel()
-	runModel(t, newSite(t, embeddedServer(t).DSN(), embeddedServer(t)))
-}
-
-func runModel(t *testing.T, on *site) {
-	t.Helper()
-	run := 0
-	rapid.Check(t, func(rt *rapid.T) {
-		run++
-		m := newMachine(on, fmt.Sprintf("%s-%d", on.namespace, run))
-		defer m.erasesAll(rt)
-		rt.Repeat(m.actions())
-		m.recover(rt)
-	})
 }

@@ -188,7 +188,7 @@ func (m *model) due(shelf rdb.Shelf, call rdb.DueCall, now int64) rdb.Due {
 	answer := rdb.Due{Stuck: []string{}}
 	waiting := m.shelves[shelf]
 	for _, w := range call.Move {
-		if due, there := waiting[w.ID]; there && due <= now {
+		if due, there := waiting[w.ID]; there && due <= now && m.jobs[w.ID].queue == w.Queue {
 			delete(waiting, w.ID)
 			m.queues[w.Queue] = append(m.queues[w.Queue], w.ID)
 			answer.Moved++

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/265d0351/work/internal/rdb"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/265d0351/work/internal/rdb"
 )
 
 var errNoReply = errors.New("the connection broke before a reply came")
@@ -62,7 +63,7 @@ func (m *machine) request(t *rapid.T, s step) (any, bool) {
 	if m.calm {
 		fate = "answered"
 	}
-	t.Logf("%s: %s", s.title, fate)
+	m.logf(t, "%s: %s", s.title, fate)
 	switch fate {
 	case "answered":
 		return m.deliver(t, s, m.site.store), true
@@ -98,7 +99,7 @@ func (m *machine) arrive(t *rapid.T) {
 	}
 	i := rapid.IntRange(0, len(m.late)-1).Draw(t, "which")
 	late := m.late[i]
-	t.Logf("late: %s", late.title)
+	m.logf(t, "late: %s", late.title)
 	if !rapid.Bool().Draw(t, "again") {
 		m.late = slices.Delete(m.late, i, i+1)
 	}

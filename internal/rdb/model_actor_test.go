@@ -1,0 +1,285 @@
+package rdb_test
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// actor is a worker as its own process sees it. What Redis thinks of it may differ, and is in the model.
+type actor struct {
+	id, former string
+	queues     []string
+	known      bool // its registration was answered
+	fenced     bool
+	unsure     bool // a fetch was not answered: it surveys before the next
+	number     int64
+	held       map[string]rdb.Claim // by element: fetched, and the outcome not acknowledged
+	lost       []rdb.Claim          // found by a survey and not held
+	unsettled  []intent
+	spoke      []string // ids that checked in
+	debts      []string // queues whose token it took
+}
+
+// choose draws an actor for which the condition holds.
+func (m *machine) choose(t *rapid.T, what string, holds func(a *actor) bool) *actor {
+	var fit []*actor
+	for _, a := range m.actors {
+		if holds(a) {
+			fit = append(fit, a)
+		}
+	}
+	if len(fit) == 0 {
+		t.Skip("no worker for this")
+	}
+	return fit[rapid.IntRange(0, len(fit)-1).Draw(t, what)]
+}
+
+func serving(a *actor) bool { return a.known && !a.fenced }
+
+func (m *machine) register(t *rapid.T) {
+	if len(m.actors) < 2 || len(m.actors) < 4 && rapid.Bool().Draw(t, "new worker") {
+		m.newActor(t, modelQueues[rapid.IntRange(0, 1).Draw(t, "first queue"):])
+		return
+	}
+	a := m.choose(t, "worker", func(a *actor) bool { return a.fenced || !a.known })
+	if a.fenced {
+		*a = actor{id: m.name("w"), former: a.id, queues: a.queues, held: map[string]rdb.Claim{}}
+	}
+	m.registerOn(t, a)
+}
+
+func (m *machine) newActor(t *rapid.T, queues []string) *actor {
+	a := &actor{id: m.name("w"), queues: queues, held: map[string]rdb.Claim{}}
+	m.actors = append(m.actors, a)
+	m.registerOn(t, a)
+	return a
+}
+
+func (m *machine) registerOn(t *rapid.T, a *actor) {
+	id, former, queues := a.id, a.former, a.queues
+	_, a.known = m.request(t, step{
+		title: a.id + " registers for " + strings.Join(queues, ",") + ", before " + former,
+		send: func(store *rdb.Store) (any, error) {
+			_, epoch, err := store.Worker(id).Register(background, rdb.Registration{
+				Life: modelLife, Epoch: m.epoch, Former: former, Queues: queues, Info: map[string]string{"host": "h"},
+			})
+			return epoch, err
+		},
+		execute: func() any {
+			heart := m.hearts[id]
+			if !m.alive(id, m.before) {
+				heart.since = m.before
+			}
+			m.hearts[id] = modelHeart{heart.since, m.before + modelLife.Milliseconds()}
+			if !m.dead[id] {
+				m.workers[id] = true
+			}
+			if former != "" {
+				delete(m.workers, former)
+				m.dead[former] = true
+			}
+			m.serves[id] = queues
+			return m.epoch
+		},
+	})
+}
+
+func (m *machine) fetchSome(t *rapid.T) {
+	a := m.choose(t, "worker", func(a *actor) bool { return serving(a) && !a.unsure })
+	var shares []rdb.Share
+	for _, queue := range rapid.Permutation(a.queues).Draw(t, "queues") {
+		shares = append(shares, rdb.Share{Queue: queue, Jobs: rapid.IntRange(0, 2).Draw(t, "share")})
+	}
+	shares = shares[:rapid.IntRange(1, len(shares)).Draw(t, "named")]
+	m.fetchOn(t, a, rapid.IntRange(1, 5).Draw(t, "wanted"), rapid.Bool().Draw(t, "ask"), shares)
+}
+
+func (m *machine) fetchOn(t *rapid.T, a *actor, wanted int, ask bool, shares []rdb.Share) {
+	a.number++
+	id, number := a.id, a.number
+	var text strings.Builder
+	for _, share := range shares {
+		text.WriteString(" " + share.Queue + ":" + strconv.Itoa(share.Jobs))
+	}
+	answer, ok := m.request(t, step{
+		title: a.id + " fetches " + strconv.Itoa(wanted) + " of" + text.String() + ", number " + strconv.FormatInt(number, 10),
+		send: func(store *rdb.Store) (any, error) {
+			fetched, err := store.Worker(id).Fetch(background, number, wanted, ask, shares)
+			fetched.Time = time.Time{}
+			slices.Sort(fetched.Ready)
+			return fetched, err
+		},
+		execute: func() any { return m.fetchExecuted(id, number, wanted, ask, shares) },
+	})
+	if !ok {
+		a.unsure = true
+		return
+	}
+	fetched := answer.(rdb.Fetched)
+	require.NotEqual(t, rdb.Stale, fetched.State, "its own newest number")
+	a.fenced = fetched.State == rdb.Fenced
+	for i := range fetched.Jobs {
+		a.held[fetched.Jobs[i].Element] = fetched.Jobs[i].Claim
+	}
+	a.debts = slices.DeleteFunc(a.debts, func(queue string) bool {
+		return !a.fenced && slices.ContainsFunc(shares, func(s rdb.Share) bool { return s.Queue == queue })
+	})
+}
+
+func (m *machine) fetchExecuted(id string, number int64, wanted int, ask bool, shares []rdb.Share) rdb.Fetched {
+	if !m.workers[id] {
+		return rdb.Fetched{State: rdb.Fenced}
+	}
+	if number <= m.last[id] {
+		return rdb.Fetched{State: rdb.Stale}
+	}
+	answer := rdb.Fetched{State: rdb.Registered, Broken: []string{}}
+	answer.Jobs, answer.Dropped = m.model.fetch(id, number, wanted, shares, strconv.FormatInt(number, 10))
+	if answer.Asked = ask || len(answer.Jobs) < wanted; answer.Asked {
+		answer.Ready = m.model.ready(id)
+	}
+	return answer
+}
+
+type surveyed struct {
+	state  rdb.State
+	claims []rdb.Claim
+}
+
+func (m *machine) survey(t *rapid.T) {
+	a := m.choose(t, "worker", serving)
+	a.number++
+	id, number, queues := a.id, a.number, a.queues
+	answer, ok := m.request(t, step{
+		title: a.id + " surveys, number " + strconv.FormatInt(number, 10),
+		send: func(store *rdb.Store) (any, error) {
+			state, claims, err := store.Worker(id).Survey(background, number, queues)
+			return surveyed{state, claims}, err
+		},
+		execute: func() any {
+			if !m.workers[id] {
+				return surveyed{state: rdb.Fenced}
+			}
+			if number < m.last[id] {
+				return surveyed{state: rdb.Stale}
+			}
+			m.last[id] = number
+			answer := surveyed{state: rdb.Registered}
+			for _, queue := range queues {
+				for _, element := range m.inProcess[id][queue] {
+					answer.claims = append(answer.claims, rdb.Claim{Queue: queue, Element: element})
+				}
+			}
+			return answer
+		},
+	})
+	if !ok {
+		return
+	}
+	found := answer.(surveyed)
+	a.fenced, a.unsure, a.lost = found.state == rdb.Fenced, false, nil
+	for _, claim := range found.claims {
+		if _, held := a.held[claim.Element]; !held {
+			a.lost = append(a.lost, claim)
+		}
+	}
+}
+
+// wait takes a token, which it then owes.
+func (m *machine) wait(t *rapid.T) {
+	a := m.choose(t, "worker", serving)
+	queue := rapid.SampledFrom(a.queues).Draw(t, "queue")
+	_, ok := m.request(t, step{
+		title: a.id + " waits for a token of " + queue,
+		send: func(store *rdb.Store) (any, error) {
+			got, err := store.Wait(background, conn{store.Driver()}, []string{queue}, 2*time.Millisecond)
+			if got != "" {
+				m.owed[queue] = true
+			}
+			return nil, err
+		},
+		execute: func() any { return nil },
+	})
+	if ok {
+		a.debts = append(a.debts, queue)
+	}
+}
+
+func (m *machine) wakeSome(t *rapid.T) {
+	a := m.choose(t, "worker", func(a *actor) bool { return len(a.debts) > 0 })
+	debts := slices.Clone(a.debts)
+	_, ok := m.request(t, step{
+		title: a.id + " gives its tokens of " + strings.Join(debts, ",") + " back",
+		send:  func(store *rdb.Store) (any, error) { return nil, store.Wake(background, debts) },
+		execute: func() any {
+			for _, queue := range debts {
+				delete(m.owed, queue)
+			}
+			return nil
+		},
+	})
+	if ok {
+		a.debts = nil
+	}
+}
+
+// crash ends the process of a worker: nobody knows any more what it held.
+func (m *machine) crash(t *rapid.T) {
+	if rapid.IntRange(0, 3).Draw(t, "crash") > 0 {
+		t.Skip("no crash")
+	}
+	a := m.choose(t, "worker", func(*actor) bool { return true })
+	m.logf(t, "%s crashes", a.id)
+	m.actors = slices.DeleteFunc(m.actors, func(other *actor) bool { return other == a })
+}
+
+func (m *machine) stop(t *rapid.T) {
+	m.stopOn(t, m.choose(t, "worker", func(a *actor) bool {
+		return serving(a) && !a.unsure && len(a.held)+len(a.lost)+len(a.unsettled) == 0
+	}))
+}
+
+func (m *machine) stopOn(t *rapid.T, a *actor) {
+	answer, ok := m.request(t, m.forgetting(a.id, a.queues))
+	if ok && answer.(forgotten).gone {
+		m.actors = slices.DeleteFunc(m.actors, func(other *actor) bool { return other == a })
+	} else {
+		a.unsure = true
+	}
+}
+
+type forgotten struct {
+	holding []string
+	gone    bool
+}
+
+func (m *machine) forgetting(id string, queues []string) step {
+	return step{
+		title: id + " is forgotten",
+		send: func(store *rdb.Store) (any, error) {
+			holding, gone, err := store.Worker(id).Forget(background, queues)
+			return forgotten{holding, gone}, err
+		},
+		execute: func() any {
+			holding, gone := m.model.forget(id, queues)
+			return forgotten{holding, gone}
+		},
+	}
+}
+
+// sortedHeld are the claims that an actor holds, in an order that does not depend on a map.
+func (a *actor) sortedHeld() []rdb.Claim {
+	claims := []rdb.Claim{}
+	for _, element := range slices.Sorted(maps.Keys(a.held)) {
+		claims = append(claims, a.held[element])
+	}
+	return claims
+}

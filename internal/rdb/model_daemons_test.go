@@ -1,0 +1,278 @@
+package rdb_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+func (m *machine) beat(t *rapid.T) {
+	a := m.choose(t, "worker", serving)
+	beat := rdb.Beat{Life: modelLife, Epoch: m.epoch}
+	if rapid.Bool().Draw(t, "wants the lease") {
+		beat.Lease = modelLeased
+	}
+	for _, claim := range a.sortedHeld() {
+		if rapid.Bool().Draw(t, "checks in") {
+			number := claim.Element[:len(claim.Element)-len(idOf(claim.Element))-1]
+			beat.CheckIns = append(beat.CheckIns, rdb.CheckIn{ID: idOf(claim.Element), Number: number, Message: "at " + claim.Element})
+		}
+	}
+	for _, id := range a.spoke {
+		if !slices.ContainsFunc(a.sortedHeld(), func(c rdb.Claim) bool { return idOf(c.Element) == id }) {
+			beat.Ended = append(beat.Ended, id)
+		}
+	}
+	id := a.id
+	answer, ok := m.request(t, step{
+		title: fmt.Sprintf("%s beats, %d check-ins, lease %s", id, len(beat.CheckIns), beat.Lease),
+		send: func(store *rdb.Store) (any, error) {
+			pulse, err := store.Worker(id).Beat(background, conn{store.Driver()}, beat)
+			pulse.Time = time.Time{}
+			return pulse, err
+		},
+		execute: func() any { return m.beaten(id, beat) },
+	})
+	for _, c := range beat.CheckIns {
+		a.spoke = append(a.spoke, c.ID)
+	}
+	if ok {
+		a.spoke = slices.DeleteFunc(a.spoke, func(id string) bool { return slices.Contains(beat.Ended, id) })
+		a.fenced = answer.(rdb.Pulse).State == rdb.Fenced
+	}
+}
+
+func (m *machine) beaten(id string, beat rdb.Beat) rdb.Pulse {
+	heart, alive := m.hearts[id], m.alive(id, m.before)
+	if alive {
+		m.hearts[id] = modelHeart{heart.since, m.before + beat.Life.Milliseconds()}
+	}
+	if !m.workers[id] {
+		return rdb.Pulse{State: rdb.Fenced}
+	}
+	if !alive {
+		m.hearts[id] = modelHeart{m.before, m.before + beat.Life.Milliseconds()}
+	}
+	if m.running[id] == nil {
+		m.running[id] = map[string]string{}
+	}
+	for _, c := range beat.CheckIns {
+		if claim := m.claimed[c.ID]; claim.worker == id && claim.element == c.Number+":"+c.ID {
+			m.running[id][c.ID] = c.Message
+		}
+	}
+	for _, ended := range beat.Ended {
+		delete(m.running[id], ended)
+	}
+	free := m.lease.until <= m.before
+	if beat.Lease > 0 && (free || m.lease.holder == id) {
+		m.lease = modelLease{id, m.before + beat.Lease.Milliseconds()}
+	} else if free || m.lease.holder != id {
+		return rdb.Pulse{State: rdb.Registered}
+	}
+	pulse := rdb.Pulse{State: rdb.Registered, Leased: true}
+	for shelf, next := range map[rdb.Shelf]*time.Time{rdb.ShelfScheduled: &pulse.NextScheduled, rdb.ShelfRetry: &pulse.NextRetry} {
+		if order := m.order(shelf); len(order) > 0 {
+			*next = millisTime(m.shelves[shelf][order[0]])
+		}
+	}
+	return pulse
+}
+
+func millisTime(ms int64) time.Time { return time.UnixMilli(ms) }
+
+func (m *machine) dueSome(t *rapid.T) {
+	m.dueOn(t, rapid.SampledFrom([]rdb.Shelf{rdb.ShelfScheduled, rdb.ShelfRetry}).Draw(t, "shelf"))
+}
+
+func (m *machine) dueOn(t *rapid.T, shelf rdb.Shelf) {
+	call := rdb.DueCall{Move: m.pages[shelf], Ahead: 10 * time.Second}
+	answer, ok := m.request(t, step{
+		title: "what is due of " + string(shelf) + " moves, " + strconv.Itoa(len(call.Move)) + " known",
+		send: func(store *rdb.Store) (any, error) {
+			due, err := store.Due(background, shelf, call)
+			due.Time = time.Time{}
+			return due, err
+		},
+		execute: func() any { return m.model.due(shelf, call, m.before) },
+	})
+	if ok {
+		m.pages[shelf] = answer.(rdb.Due).Page
+	}
+}
+
+func (m *machine) condemn(t *rapid.T) {
+	reaper := m.choose(t, "reaper", serving)
+	known := slices.Sorted(maps.Keys(m.workers))
+	known = append(known, slices.Sorted(maps.Keys(m.dead))...)
+	if len(known) == 0 {
+		t.Skip("no worker")
+	}
+	m.condemnOn(t, reaper.id, rapid.SampledFrom(known).Draw(t, "target"))
+}
+
+func (m *machine) condemnOn(t *rapid.T, reaper, target string) {
+	m.request(t, step{
+		title: reaper + " condemns " + target,
+		send: func(store *rdb.Store) (any, error) {
+			return store.Worker(reaper).Condemn(background, target, modelSteady)
+		},
+		execute: func() any {
+			if !m.alive(reaper, m.before) || m.before-m.hearts[reaper].since < modelSteady.Milliseconds() {
+				return false
+			}
+			if m.dead[target] {
+				return true
+			}
+			if m.alive(target, m.before) || !m.workers[target] {
+				return false
+			}
+			delete(m.workers, target)
+			m.dead[target] = true
+			return true
+		},
+	})
+}
+
+// takeApart puts some of what a dead worker holds of one queue back. Anyone may do a step of it.
+func (m *machine) takeApart(t *rapid.T) {
+	target := m.someDead(t)
+	queue := rapid.SampledFrom(modelQueues).Draw(t, "queue")
+	m.takeApartOn(t, target, queue, rapid.IntRange(1, 3).Draw(t, "at a time"))
+}
+
+func (m *machine) takeApartOn(t *rapid.T, target, queue string, most int) {
+	held, err := m.site.store.Worker(target).InProcess(background, queue)
+	require.NoError(t, err)
+	require.Equal(t, append([]string{}, m.inProcess[target][queue]...), held)
+	if len(held) == 0 {
+		return
+	}
+	newest := held[max(0, len(held)-most):] // so that what is older comes before it
+	m.request(t, m.settlement(target, []intent{m.releasing(target, rdb.Released{Queue: queue, Elements: newest, Died: target})}))
+}
+
+func (m *machine) someDead(t *rapid.T) string {
+	if len(m.dead) == 0 {
+		t.Skip("nobody is dead")
+	}
+	return rapid.SampledFrom(slices.Sorted(maps.Keys(m.dead))).Draw(t, "dead worker")
+}
+
+func (m *machine) forgetDead(t *rapid.T) { m.forgetDeadOn(t, m.someDead(t)) }
+
+func (m *machine) forgetDeadOn(t *rapid.T, target string) {
+	queues, err := m.site.store.Worker(target).Queues(background)
+	require.NoError(t, err)
+	require.ElementsMatch(t, m.serves[target], queues)
+	slices.Sort(queues)
+	m.request(t, m.forgetting(target, queues))
+}
+
+// reapAll is what a steady worker does in the end to all that have no heartbeat.
+func (m *machine) reapAll(t *rapid.T, reaper *actor) {
+	for _, target := range slices.Sorted(maps.Keys(m.workers)) {
+		m.condemnOn(t, reaper.id, target)
+	}
+	registered, dead, err := m.site.store.Workers(background)
+	require.NoError(t, err)
+	require.Equal(t, []string{reaper.id}, registered)
+	slices.Sort(dead)
+	for _, target := range dead {
+		for _, queue := range modelQueues {
+			m.takeApartOn(t, target, queue, rdb.MaxBatch)
+		}
+		m.forgetDeadOn(t, target)
+		m.check(t)
+	}
+}
+
+func (m *machine) walkClaims(t *rapid.T) {
+	page := m.holdings(t)
+	if len(page) == 0 {
+		t.Skip("nothing is claimed")
+	}
+	m.orphanOn(t, page[rapid.IntRange(0, len(page)-1).Draw(t, "claim")])
+}
+
+func (m *machine) holdings(t *rapid.T) []rdb.Holding {
+	next, page, err := m.site.store.Holdings(background, "0")
+	require.NoError(t, err)
+	require.Equal(t, "0", next)
+	slices.SortFunc(page, func(a, b rdb.Holding) int { return cmp.Compare(a.ID, b.ID) })
+	return page
+}
+
+func (m *machine) orphanAll(t *rapid.T) {
+	for _, h := range m.holdings(t) {
+		m.orphanOn(t, h)
+	}
+	m.check(t)
+}
+
+func (m *machine) orphanOn(t *rapid.T, h rdb.Holding) {
+	m.request(t, step{
+		title: "the claim " + h.Element() + " of " + h.Worker + " is looked at",
+		send:  func(store *rdb.Store) (any, error) { return store.Orphan(background, h) },
+		execute: func() any {
+			list := m.inProcess[h.Worker][h.Queue]
+			held := slices.Contains(list, h.Element())
+			stands := m.claimed[h.ID] == modelClaim{h.Worker, h.Element(), h.Queue}
+			if !stands || m.dead[h.Worker] || m.workers[h.Worker] && held {
+				return false
+			}
+			if held {
+				m.unclaim(h.Worker, h.Queue, h.Element())
+			}
+			delete(m.claimed, h.ID)
+			delete(m.limbo, h.ID)
+			m.queues[h.Queue] = append([]string{h.ID}, m.queues[h.Queue]...)
+			return true
+		},
+	})
+}
+
+func (m *machine) sweep(t *rapid.T) {
+	m.request(t, step{
+		title: "outcomes are swept",
+		send:  func(store *rdb.Store) (any, error) { return store.Sweep(background) },
+		execute: func() any {
+			before := len(m.outcomes)
+			maps.DeleteFunc(m.outcomes, func(_ string, o modelOutcome) bool { return o.until <= m.before })
+			return before - len(m.outcomes)
+		},
+	})
+}
+
+func (m *machine) inter(t *rapid.T) {
+	limit := rapid.IntRange(0, 3).Draw(t, "limit")
+	const retention = 25 * time.Second
+	m.request(t, step{
+		title: "the morgue is cut to " + strconv.Itoa(limit),
+		send:  func(store *rdb.Store) (any, error) { return store.Inter(background, limit, retention) },
+		execute: func() any {
+			var removed []rdb.Interred
+			order := m.order(rdb.ShelfMorgue)
+			for i, id := range order {
+				old := m.shelves[rdb.ShelfMorgue][id] <= m.before-retention.Milliseconds()
+				if i < len(order)-limit || len(order) <= limit && old {
+					removed = append(removed, rdb.Interred{ID: id, Queue: m.jobs[id].queue})
+				}
+			}
+			for _, r := range removed {
+				delete(m.shelves[rdb.ShelfMorgue], r.ID)
+				delete(m.jobs, r.ID)
+				m.ended[r.ID] = true
+			}
+			return removed
+		},
+	})
+}

@@ -1,0 +1,129 @@
+package rdb_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// enqueuer is one lane: it has one call outstanding, and sends that again until it is answered or given up.
+type enqueuer struct {
+	lane   string
+	number int64
+	jobs   []rdb.NewJob // of the call that is outstanding
+}
+
+// enqueued is an answer without its time.
+type enqueued struct {
+	stale    bool
+	problems map[int]rdb.Problem
+}
+
+func (m *machine) enqueue(t *rapid.T) {
+	e := m.enqueuers[rapid.IntRange(0, len(m.enqueuers)-1).Draw(t, "lane")]
+	if len(e.jobs) > 0 && rapid.Bool().Draw(t, "give up") {
+		m.logf(t, "%s gives call %d up", e.lane, e.number)
+		e.jobs = nil
+	}
+	if len(e.jobs) == 0 {
+		e.number++
+		for range rapid.IntRange(1, 4).Draw(t, "jobs") {
+			e.jobs = append(e.jobs, m.newJob(t))
+		}
+	}
+	jobs := e.jobs
+	answer, ok := m.request(t, m.enqueuing(t, e.lane, e.number, jobs))
+	if !ok {
+		return
+	}
+	e.jobs = nil
+	got := answer.(enqueued)
+	require.False(t, got.stale, "the newest call of its lane")
+	for i := range jobs {
+		if got.problems[i] == "" {
+			m.acknowledged[jobs[i].ID] = true
+		}
+	}
+}
+
+func (m *machine) newJob(t *rapid.T) rdb.NewJob {
+	j := rdb.NewJob{
+		Queue: rapid.SampledFrom(modelQueues).Draw(t, "queue"),
+		Place: rapid.SampledFrom([]rdb.Place{rdb.Back, rdb.Back, rdb.Back, rdb.Front, rdb.In, rdb.At}).Draw(t, "place"),
+	}
+	if j.Chosen = rapid.IntRange(0, 3).Draw(t, "chosen") == 0; j.Chosen {
+		j.ID = rapid.SampledFrom([]string{"mine", "yours"}).Draw(t, "id")
+		j.Place = rapid.SampledFrom([]rdb.Place{j.Place, rdb.In}).Draw(t, "place of a chosen one")
+	} else {
+		j.ID = m.name("j")
+	}
+	switch j.Place {
+	case rdb.In:
+		j.When = delay(t).Milliseconds()
+	case rdb.At:
+		j.When = m.site.now(t).Add(delay(t) - 10*time.Second).UnixMilli() // some are past
+	}
+	j.Record = fmt.Appendf(nil, `{"jid":%q,"name":%q}`, j.ID, j.Queue)
+	return j
+}
+
+func (m *machine) enqueuing(t *rapid.T, lane string, number int64, jobs []rdb.NewJob) step {
+	var titles []string
+	for _, j := range jobs {
+		titles = append(titles, fmt.Sprintf("%s %s %s %d", j.Queue, j.ID, j.Place, j.When))
+	}
+	return step{
+		title: fmt.Sprintf("%s enqueues %d: %s", lane, number, strings.Join(titles, ", ")),
+		send: func(store *rdb.Store) (any, error) {
+			answer, err := store.Enqueue(background, lane, number, jobs)
+			var refused *rdb.ServerError
+			if errors.As(err, &refused) && refused.Code == "STALE" {
+				return enqueued{stale: true}, nil
+			}
+			return enqueued{problems: answer.Problems}, err
+		},
+		execute: func() any {
+			last := m.lanes[lane]
+			if number < last.number {
+				return enqueued{stale: true}
+			}
+			if number > last.number {
+				m.lanes[lane] = modelLane{number, m.store(t, jobs)}
+			}
+			return enqueued{problems: m.lanes[lane].problems}
+		},
+	}
+}
+
+// store puts new jobs in their places.
+func (m *machine) store(t *rapid.T, jobs []rdb.NewJob) map[int]rdb.Problem {
+	var problems map[int]rdb.Problem
+	for i, j := range jobs {
+		if j.Chosen && m.jobs[j.ID] != nil {
+			if problems == nil {
+				problems = map[int]rdb.Problem{}
+			}
+			problems[i] = rdb.Duplicate
+			continue
+		}
+		m.jobs[j.ID] = &modelJob{queue: j.Queue, record: string(j.Record)}
+		delete(m.ended, j.ID)
+		switch {
+		case j.Place == rdb.Front:
+			m.queues[j.Queue] = append([]string{j.ID}, m.queues[j.Queue]...)
+		case j.Place == rdb.In:
+			m.shelves[rdb.ShelfScheduled][j.ID] = m.learn(t, "scheduled", j.ID, time.Duration(j.When)*time.Millisecond)
+		case j.Place == rdb.At && j.When > m.before:
+			m.shelves[rdb.ShelfScheduled][j.ID] = j.When
+		default:
+			m.queues[j.Queue] = append(m.queues[j.Queue], j.ID)
+		}
+	}
+	return problems
+}

@@ -1,0 +1,127 @@
+package rdb_test
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// expected is the state that the model says Redis has, but for what plain removes.
+func (m *machine) expected() redisState {
+	state := redisState{lists: map[string][]string{}, maps: map[string]map[string]string{}}
+	put := func(key string, content map[string]string) {
+		if len(content) > 0 {
+			state.maps[key] = content
+		}
+	}
+	ready, names := map[string]string{}, map[string]string{}
+	for queue, ids := range m.queues {
+		if len(ids) > 0 {
+			state.lists["queue:"+queue] = slices.Clone(ids)
+			ready[queue] = ""
+		}
+	}
+	for shelf, waiting := range m.shelves {
+		scores := map[string]string{}
+		for id, due := range waiting {
+			scores[id] = strconv.FormatInt(due, 10)
+			names[id] = m.jobs[id].queue
+		}
+		put(string(shelf), scores)
+	}
+	put("ready", ready)
+	put("names", names)
+	m.expectJobs(put)
+	m.expectWorkers(put)
+	for worker, lists := range m.inProcess {
+		for queue, elements := range lists {
+			if len(elements) > 0 {
+				state.lists["worker:"+worker+":inprocess:"+queue] = slices.Clone(elements)
+			}
+		}
+	}
+	return state
+}
+
+func (m *machine) expectJobs(put func(string, map[string]string)) {
+	jobs, trail, crashes, claimed := map[string]string{}, map[string]string{}, map[string]string{}, map[string]string{}
+	for id, job := range m.jobs {
+		jobs[id] = job.record
+		if job.trail != "" {
+			trail[id] = job.trail
+		}
+		if len(job.crashes) > 0 {
+			crashes[id] = strings.Join(job.crashes, " ")
+		}
+	}
+	for id, c := range m.claimed {
+		claimed[id] = c.worker + " " + c.element + " " + c.queue
+	}
+	outcomes, until := map[string]string{}, map[string]string{}
+	for id, o := range m.outcomes {
+		outcomes[id], until[id] = o.text, strconv.FormatInt(o.until, 10)
+	}
+	lanes := map[string]string{}
+	for lane, last := range m.lanes {
+		lanes[lane] = strconv.FormatInt(last.number, 10)
+	}
+	put("jobs", jobs)
+	put("trail", trail)
+	put("crashes", crashes)
+	put("claimed", claimed)
+	put("outcomes", outcomes)
+	put("outcomes:until", until)
+	put("lanes", lanes)
+}
+
+func (m *machine) expectWorkers(put func(string, map[string]string)) {
+	now := m.after
+	put("workers", members(slices.Collect(maps.Keys(m.workers))...))
+	put("dead", members(slices.Collect(maps.Keys(m.dead))...))
+	for worker, queues := range m.serves {
+		put("worker:"+worker+":queues", members(queues...))
+		info := map[string]string{"host": "h"}
+		if m.last[worker] > 0 {
+			info["n"] = strconv.FormatInt(m.last[worker], 10)
+		}
+		put("worker:"+worker+":info", info)
+	}
+	for worker := range m.hearts {
+		if m.alive(worker, now) {
+			put("worker:"+worker, members(""))
+		}
+	}
+	for worker, running := range m.running {
+		put("worker:"+worker+":running", maps.Clone(running))
+	}
+	if m.lease.until > now {
+		put("lease", members(m.lease.holder))
+	}
+}
+
+// plain takes out of the state what the model does not say: times that stand beside other things, and tokens.
+func plain(state redisState) redisState {
+	rewrite := func(key string, to func(id, value string) string) {
+		for id, value := range state.maps[key] {
+			state.maps[key][id] = to(id, value)
+		}
+	}
+	word := func(text string, n int) string { return strings.SplitN(text+"   ", " ", 4)[n] }
+	rewrite("claimed", func(id, value string) string {
+		return word(value, 0) + " " + word(value, 1) + ":" + id + " " + strings.TrimSpace(word(value, 3))
+	})
+	rewrite("lanes", func(_, value string) string { return word(value, 0) })
+	for key := range state.maps {
+		switch {
+		case key == "queues" || key == "epoch":
+			delete(state.maps, key)
+		case strings.HasSuffix(key, ":running"):
+			rewrite(key, func(_, value string) string { _, message, _ := strings.Cut(value, " "); return message })
+		case strings.HasPrefix(key, "worker:") && strings.Count(key, ":") == 1:
+			state.maps[key] = members("")
+		}
+	}
+	maps.DeleteFunc(state.lists, func(key string, _ []string) bool { return strings.HasPrefix(key, "wake:") })
+	return state
+}

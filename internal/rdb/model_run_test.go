@@ -1,0 +1,104 @@
+package rdb_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redistest"
+)
+
+// The model test drives Redis and a model in memory with the same random requests, of which some lose their reply, some
+// land late or twice, and some never land. After each of them all keys are compared with the model. A run that fails is
+// made as short as it can be and printed as the list of its requests; the flag -rapid.seed repeats it.
+
+func TestModelOnTheEmbeddedRedis(t *testing.T) {
+	t.Parallel()
+	server := redistest.Embedded(t)
+	runModel(t, newSite(t, server.DSN(), server.Embedded()), math.MaxInt)
+}
+
+// runModel makes random runs. Only the first ones, of which there are so many, do anything until one fails.
+func runModel(t *testing.T, on *site, runs int) {
+	t.Helper()
+	run, failed := 0, false
+	rapid.Check(t, func(rt *rapid.T) {
+		if run++; run > runs && !failed {
+			return
+		}
+		m := newMachine(on, fmt.Sprintf("%s-%d", on.namespace, run))
+		defer func() {
+			if failed = failed || rt.Failed(); rt.Failed() {
+				rt.Logf("what happened:\n%s", strings.Join(m.script, "\n"))
+			}
+			m.site.eraseAll(rt)
+		}()
+		m.begin(rt)
+		rt.Repeat(m.actions())
+		m.recover(rt)
+	})
+}
+
+// begin makes some workers and jobs, so that most runs have something to do from the start.
+func (m *machine) begin(t *rapid.T) {
+	for range 2 {
+		m.newActor(t, modelQueues)
+		m.enqueue(t)
+	}
+}
+
+// eraseAll removes the namespace, so that the next run is fast as well.
+func (s *site) eraseAll(t require.TestingT) {
+	state := s.dump(t)
+	erase := func(key string) { s.cmd(t, "UNLINK", key) }
+	for key := range state.lists {
+		erase(key)
+	}
+	for key := range state.maps {
+		erase(key)
+	}
+}
+
+// recover ends every run: all workers crash, and new ones must bring every job to its end. Nothing may be wedged.
+func (m *machine) recover(t *rapid.T) {
+	m.logf(t, "all crash; new workers must finish what is left")
+	m.actors, m.late, m.calm = nil, nil, true
+	for range 2 { // what waits for its time is done in the second round
+		m.elapse(t, 60*time.Second)
+		hand := m.newActor(t, modelQueues)
+		m.elapse(t, 20*time.Second)
+		m.reapAll(t, hand)
+		m.orphanAll(t)
+		for _, shelf := range []rdb.Shelf{rdb.ShelfScheduled, rdb.ShelfRetry, rdb.ShelfScheduled, rdb.ShelfRetry} {
+			m.dueOn(t, shelf)
+		}
+		m.finishOn(t, hand)
+		m.stopOn(t, hand)
+		m.check(t)
+	}
+	for id := range m.acknowledged {
+		_, buried := m.shelves[rdb.ShelfMorgue][id]
+		require.True(t, m.ended[id] || buried, "job %s was acknowledged and never ended", id)
+	}
+	require.Empty(t, m.claimed)
+	require.Empty(t, m.workers)
+	require.Empty(t, m.dead)
+}
+
+// finishOn has one worker end all jobs that wait in queues.
+func (m *machine) finishOn(t *rapid.T, hand *actor) {
+	for {
+		m.fetchOn(t, hand, 100, true, []rdb.Share{{Queue: "a"}, {Queue: "b"}, {Queue: "c"}})
+		if len(hand.held) == 0 {
+			return
+		}
+		m.settleOn(t, hand, []intent{m.ending(t, hand.id, ended(hand.sortedHeld()...))})
+		m.check(t)
+	}
+}
