@@ -1,7 +1,8 @@
 -- due: moves ids that are due from scheduled or retry to the back of their queues, and says what is due next.
 --
 -- The caller read the queue names beforehand (the page of the last call); only ids that are still there and due by
--- Redis' clock are moved. Ids without a record are removed.
+-- Redis' clock are moved, and only if their queue is still the one that the caller read: an id that the caller of
+-- enqueue chose may have ended since, and be back for another queue. Ids without a record are removed.
 --
 -- KEYS[1] scheduled or retry, KEYS[2] names, KEYS[3] ready, KEYS[4] jobs
 -- KEYS[5..] queue:<name>, wake:<name> of each queue
@@ -23,8 +24,8 @@ local time = now()
 local batches, removed, stuck = {}, 0, {}
 for i = 5 + count, #ARGV, 2 do
   local queue, id = tonumber(ARGV[i]), ARGV[i + 1]
-  local due = redis.call('ZSCORE', shelf, id)
-  if due and tonumber(due) <= time then
+  local due, name = redis.call('ZSCORE', shelf, id), redis.call('HGET', names, id)
+  if due and tonumber(due) <= time and (queue == 0 or not name or name == ARGV[4 + queue]) then
     if queue == 0 then
       if redis.call('HEXISTS', jobs, id) == 0 and redis.call('ZREM', shelf, id) == 1 then
         redis.call('HDEL', names, id)

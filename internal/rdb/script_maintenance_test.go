@@ -97,6 +97,31 @@ func TestDueSkipsWhatCannotMoveAndRemovesWhatHasNoRecord(t *testing.T) {
 	})
 }
 
+func TestDueThatComesLateDoesNotMoveAJobToTheQueueOfItsPredecessor(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.plan(t, "a", "mine", 1)
+		s.pass(t, 5*time.Millisecond)
+		old := rdb.DueCall{Move: []rdb.Waiting{{ID: "mine", Queue: "a"}}}
+		due, err := s.store.Due(t.Context(), rdb.ShelfScheduled, old)
+		require.NoError(t, err)
+		require.Equal(t, 1, due.Moved)
+		w := s.worker(t, "w1", "a")
+		settle(t, w, w.Complete(ended(s.take(t, w, 1, 1, "a")...)))
+
+		s.plan(t, "b", "mine", 1)
+		s.pass(t, 5*time.Millisecond)
+		due, err = s.store.Due(t.Context(), rdb.ShelfScheduled, old)
+		require.NoError(t, err)
+		assert.Zero(t, due.Moved)
+		assert.Equal(t, []string{"b/mine"}, waitingIDs(due.Page))
+		due, err = s.store.Due(t.Context(), rdb.ShelfScheduled, rdb.DueCall{Move: due.Page})
+		require.NoError(t, err)
+		assert.Equal(t, 1, due.Moved)
+		assert.Equal(t, []string{"mine"}, s.list(t, "queue:b"))
+	})
+}
+
 func TestDueReadsTheNextPageInTheSameCall(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
