@@ -14,6 +14,10 @@ var (
 // MaxQueues is how many queues one fetch names at the most.
 const MaxQueues = 64
 
+// maxSurvey is how many elements of one queue a survey tells. A worker holds no more than 512 jobs of one queue, and a
+// fetch whose reply was lost added at most [MaxBatch]: were fewer told, those held could hide those lost for ever.
+const maxSurvey = 4 * MaxBatch
+
 // maxFetchBytes bounds the reply to a fetch.
 const maxFetchBytes = 4 << 20
 
@@ -121,7 +125,7 @@ func (w *Worker) Survey(ctx context.Context, number int64, queues []string) (Sta
 	for _, queue := range queues {
 		keys = append(keys, w.keys.inprocess(queue))
 	}
-	value, err := do(ctx, w.store.driver, Call{Script: surveyScript, Keys: keys, Args: []any{w.ID, number, MaxBatch}})
+	value, err := do(ctx, w.store.driver, Call{Script: surveyScript, Keys: keys, Args: []any{w.ID, number, maxSurvey}})
 	if err != nil {
 		return "", nil, err
 	}
@@ -169,4 +173,32 @@ func (s *Store) Wake(ctx context.Context, queues []string) error {
 		queues = queues[n:]
 	}
 	return nil
+}
+
+// DropBrokenTokens removes the tokens of queues whose key is no list, and returns those keys.
+func (s *Store) DropBrokenTokens(ctx context.Context, queues []string) ([]string, error) {
+	var broken []string
+	for len(queues) > 0 {
+		n := min(len(queues), MaxQueues)
+		calls := make([]Call, n)
+		for i, queue := range queues[:n] {
+			calls[i] = Call{Command: "LLEN", Args: []any{s.keys.queue(queue).wake}}
+		}
+		replies, err := s.driver.Pipeline(ctx, calls...)
+		if err != nil {
+			return broken, err
+		}
+		for i, reply := range replies {
+			if reply.Err != nil {
+				broken = append(broken, s.keys.queue(queues[i]).wake)
+			}
+		}
+		queues = queues[n:]
+	}
+	for _, key := range broken {
+		if _, err := do(ctx, s.driver, Call{Command: "UNLINK", Args: []any{key}}); err != nil {
+			return broken, err
+		}
+	}
+	return broken, nil
 }

@@ -1,6 +1,7 @@
 package rdb_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -88,6 +89,32 @@ func TestReleaseGivesBackInTheOldOrder(t *testing.T) {
 		assert.Equal(t, []string{"a1", "a3", "a4"}, s.list(t, "queue:a"))
 		assert.Equal(t, []string{"1"}, s.list(t, "wake:a"))
 		assert.Equal(t, []string{"a"}, s.set(t, "ready"))
+	})
+}
+
+func TestReleaseOfMoreThanABatchKeepsTheOrder(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		var ids []string
+		for i := range 2*rdb.MaxBatch + 7 {
+			ids = append(ids, fmt.Sprintf("%04d", i))
+		}
+		w := s.worker(t, "w1", "a")
+		for from := 0; from < len(ids); from += rdb.MaxBatch {
+			s.enqueue(t, "a", ids[from:min(from+rdb.MaxBatch, len(ids))]...)
+			s.take(t, w, int64(from+1), rdb.MaxBatch, "a")
+		}
+		s.enqueue(t, "a", "last")
+		for {
+			held, err := w.InProcess(t.Context(), "a")
+			require.NoError(t, err)
+			if len(held) == 0 {
+				break
+			}
+			require.LessOrEqual(t, len(held), rdb.MaxBatch)
+			settle(t, w, w.Release(rdb.Released{Queue: "a", Elements: held, Died: "w1"}))
+		}
+		assert.Equal(t, append(ids, "last"), s.list(t, "queue:a"))
 	})
 }
 
