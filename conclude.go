@@ -18,8 +18,8 @@ func (w *worker) concludeAfter(r *run, d decision, elapsed time.Duration) bool {
 	if d.cutShort {
 		w.noteCutShort(r)
 	}
+	defer func() { w.outcomes <- r }() // whatever an observer does; it has room for all claims that a worker may hold
 	w.tell(r, d, elapsed)
-	w.outcomes <- r // has room for all claims that a worker may hold
 	return true
 }
 

@@ -186,3 +186,6 @@ func (e *Enqueuer) Close() error {
 	})
 	return c.closed
 }
+
+// giveUp ends what is under way, also in a Close that waits.
+func (e *Enqueuer) giveUp() { e.core.lanes.end(ErrClosed) }

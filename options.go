@@ -3,6 +3,7 @@ package work
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -37,6 +38,7 @@ const (
 
 // withDefaults returns a copy in which every zero value is replaced.
 func (o WorkerOptions) withDefaults() WorkerOptions {
+	o.Observers, o.Only = slices.Clone(o.Observers), slices.Clone(o.Only) // the caller's may change
 	if o.Namespace == "" {
 		o.Namespace = defaultNamespace
 	}
@@ -64,7 +66,7 @@ func (o WorkerOptions) validate() []error {
 		mistakes = append(mistakes, &InvalidError{What: "WorkerOptions." + field, Value: fmt.Sprint(value), Remedy: remedy})
 	}
 	if err := validateNamespace(o.Namespace); err != nil {
-		mistakes = append(mistakes, err)
+		mistakes = append(mistakes, fmt.Errorf("WorkerOptions.Namespace: %w", err))
 	}
 	if o.MaxCrashes < defaultMaxCrashes {
 		refuse("MaxCrashes", o.MaxCrashes, "give 3 or more: with fewer, innocent jobs that shared a worker with a deadly one are buried with it")
@@ -79,7 +81,8 @@ func (o WorkerOptions) validate() []error {
 		refuse("MaxArgsSize", o.MaxArgsSize, "give a positive number of bytes, or 0 for 1 MiB")
 	}
 	for i, observer := range o.Observers {
-		if observer == nil {
+		function, isFunction := observer.(ObserverFunc)
+		if observer == nil || isFunction && function == nil {
 			refuse("Observers", fmt.Sprintf("nil at index %d", i), "leave it out")
 		}
 	}
@@ -113,12 +116,10 @@ func (o JobOptions) withDefaults() JobOptions {
 	return o
 }
 
-func (o JobOptions) validate(name string) []error {
+func (o JobOptions) validate() []error {
 	var mistakes []error
 	refuse := func(field string, value any, remedy string) {
-		mistakes = append(mistakes, &InvalidError{
-			What: fmt.Sprintf("JobOptions.%s of job %q", field, name), Value: fmt.Sprint(value), Remedy: remedy,
-		})
+		mistakes = append(mistakes, &InvalidError{What: "JobOptions." + field, Value: fmt.Sprint(value), Remedy: remedy})
 	}
 	if o.Priority < 0 || o.Priority > maxPriority {
 		refuse("Priority", o.Priority, "give 1 to 100,000, or 0 for 1")

@@ -8,19 +8,21 @@ import (
 
 // Enqueuer returns an Enqueuer that shares the pool's connection; it also refuses args that the registered handler
 // could not take. It works before Start, and until Stop has ended. If the pool's Redis options are wrong, each of its
-// calls returns that error.
+// calls returns that error. Its Close is the pool's matter: the program need not call it.
 func (p *WorkerPool) Enqueuer() *Enqueuer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.enqueuer == nil {
-		check := p.checkArgs
-		err := p.open()
-		store := p.store
-		if err != nil {
-			store = rdb.NewStore(unopened{err}, p.options.Namespace)
-			check = func(string, []byte) error { return err }
-		}
-		p.enqueuer = newEnqueuer(store, 0, p.options.MaxArgsSize, check)
+	if p.enqueuer != nil {
+		return p.enqueuer
+	}
+	err, store := p.open(), p.store
+	if err != nil {
+		store = rdb.NewStore(unopened{err}, p.options.Namespace)
+	}
+	p.enqueuer = newEnqueuer(store, 0, p.options.MaxArgsSize, p.checkArgs)
+	p.enqueuer.settings.err = err
+	if p.closed {
+		_ = p.enqueuer.Close() // it has nothing to lose
 	}
 	return p.enqueuer
 }

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"sync"
@@ -18,32 +19,41 @@ const hurryBefore = 250 * time.Millisecond
 // in good order, else a *StopError. It returns within ctx whatever Redis or a handler does, then with everything cut
 // short. Further calls wait for the same stop; a pool that was never started is stopped at once.
 func (p *WorkerPool) Stop(ctx context.Context) error {
-	p.mu.Lock()
-	switch p.state {
-	case poolNew:
-		p.state = poolStopping
-		p.closeConnection()
-		close(p.stopped)
-	case poolStarted:
-		p.state = poolStopping
-		p.detach()
-		go p.shutDown()
-	}
-	p.mu.Unlock()
-
 	patience, cancel := withEarlierDeadline(ctx, hurryBefore)
 	defer cancel()
+	p.beginStop(patience)
 	select {
 	case <-p.stopped:
-		return p.stopErr
 	case <-patience.Done():
 		p.hurry()
+		select {
+		case <-p.stopped:
+		case <-ctx.Done():
+		}
 	}
 	select {
 	case <-p.stopped:
 		return p.stopErr
-	case <-ctx.Done():
-		return &StopError{Err: context.Cause(ctx)}
+	default:
+		return &StopError{Err: fmt.Errorf("the stop goes on, but nobody waits for it: %w", context.Cause(ctx))}
+	}
+}
+
+// beginStop makes sure that the pool is stopped, or is being stopped.
+func (p *WorkerPool) beginStop(patience context.Context) {
+	p.mu.Lock()
+	before := p.state
+	p.state = poolStopping
+	p.mu.Unlock()
+	switch before {
+	case poolNew:
+		defer context.AfterFunc(patience, p.hurry)()
+		p.shutDown()
+	case poolStarting:
+		p.abort() // the start does the rest
+	case poolStarted:
+		p.detach()
+		go p.shutDown()
 	}
 }
 
@@ -75,37 +85,55 @@ func (p *WorkerPool) shutDown() {
 }
 
 func (p *WorkerPool) closeConnection() {
-	if p.enqueuer != nil {
-		_ = p.enqueuer.Close() // it is told by whoever still calls it
+	p.mu.Lock()
+	p.closed = true
+	enqueuer, driver := p.enqueuer, p.driver
+	p.mu.Unlock()
+	if enqueuer != nil {
+		defer context.AfterFunc(p.hurried, enqueuer.giveUp)()
+		_ = enqueuer.Close() // it is told by whoever still calls it
 	}
-	if p.owned && p.driver != nil {
-		_ = p.driver.Close() // nothing uses it any more
+	if p.owned && driver != nil {
+		_ = driver.Close() // nothing uses it any more
 	}
 }
 
 // Run starts the pool, waits for ctx to end or for SIGINT or SIGTERM, and stops it. A second signal makes the stop
-// hurry. It returns the error of Start or of Stop.
+// hurry: handlers are not waited for any longer. It returns the error of Start or of Stop.
 func (p *WorkerPool) Run(ctx context.Context) error {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
+	ctx, cancel := context.WithCancel(ctx)
+	defer onSignal(cancel, p.hurry)()
+	defer cancel()
 	if err := p.Start(ctx); err != nil {
 		return err
 	}
 	select {
 	case <-ctx.Done():
-	case <-signals:
 	case <-p.stopped:
-		return p.stopErr
 	}
-	hurried := make(chan struct{})
-	defer close(hurried)
-	go func() {
-		select {
-		case <-signals:
-			p.hurry()
-		case <-hurried:
-		}
-	}()
 	return p.Stop(context.Background())
+}
+
+// onSignal calls the first function at the first signal and the second one at the next, until the function that it
+// returns is called.
+func onSignal(first, next func()) (end func()) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	ended := make(chan struct{})
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		for react := first; ; react = next {
+			select {
+			case <-signals:
+				react()
+			case <-ended:
+				return
+			}
+		}
+	})
+	return func() {
+		signal.Stop(signals)
+		close(ended)
+		listening.Wait()
+	}
 }

@@ -32,8 +32,9 @@ func (p *processor) loop() {
 }
 
 func (p *processor) process(r *run) {
-	if p.worker.stopping() { // it was fetched but did not begin
-		p.worker.conclude(r, decision{verb: verbRelease})
+	if p.worker.stopping() {
+		p.worker.putAside(r)
+		p.worker.slots.takeUp()
 		p.worker.slots.vacate()
 		return
 	}
@@ -47,6 +48,7 @@ func (p *processor) process(r *run) {
 // begin gives the run its ctx, which ends with the job, with its timeout, or with the worker.
 func (p *processor) begin(r *run) (cancel func()) {
 	r.begun.Store(time.Now().UnixNano())
+	p.worker.takeUp()
 	ctx, stop := context.WithCancel(context.WithValue(r.claimant.ctx, jobKey{}, r.job))
 	if limit := r.timeout(); limit > 0 {
 		var stopTimer context.CancelFunc
@@ -78,8 +80,11 @@ func (p *processor) call(r *run) (result any, hasResult bool, err error) {
 
 func (p *processor) end(result any, hasResult bool, err error) {
 	r := p.current
+	if r == nil {
+		return // an observer ended this goroutine while the job was being concluded
+	}
 	p.current = nil
+	defer p.worker.slots.vacate()
 	elapsed := time.Since(r.begunAt())
 	p.worker.concludeAfter(r, r.decide(result, hasResult, err, p.worker.clock.now()), elapsed)
-	p.worker.slots.vacate()
 }

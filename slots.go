@@ -11,9 +11,10 @@ type slots struct {
 	concurrency int
 	most        int // claims held at once, running or not yet acknowledged
 
-	busy  atomic.Int64 // runs given to processors and not returned
-	held  atomic.Int64 // claims not yet acknowledged
-	freed chan struct{}
+	queued atomic.Int64 // runs given to processors and not taken up
+	busy   atomic.Int64 // runs given to processors and not returned
+	held   atomic.Int64 // claims not yet acknowledged
+	freed  chan struct{}
 }
 
 func newSlots(concurrency, most int) *slots {
@@ -25,7 +26,8 @@ func (s *slots) free() int {
 }
 
 func (s *slots) hold()    { s.held.Add(1) }
-func (s *slots) occupy()  { s.busy.Add(1) }
+func (s *slots) occupy()  { s.queued.Add(1); s.busy.Add(1) }
+func (s *slots) takeUp()  { s.queued.Add(-1) }
 func (s *slots) vacate()  { s.busy.Add(-1); s.signal() }
 func (s *slots) settled() { s.held.Add(-1); s.signal() }
 

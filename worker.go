@@ -33,18 +33,20 @@ type worker struct {
 	registrations map[string]*registration
 	stuckAfter    time.Duration
 
-	life context.Context // of everything; ends when a stop gives up
-	kill context.CancelFunc
+	life context.Context // of everything; ends with ErrShutdown when a stop is over, or gives up
+	kill func()
 
 	current    atomic.Pointer[claimant]
 	rejoining  sync.Mutex
 	mu         sync.Mutex
 	former     []*claimant // identities that were taken away, while something of theirs is held
+	unbegun    []*run      // fetched before a stop and not begun when it came
 	cutShort   []JobRef    // runs that a stop gave back although their handlers returned
 	halting    atomic.Bool
 	slots      *slots
-	jobs       chan *run // to the processors
-	outcomes   chan *run // to the settler
+	jobs       chan *run            // to the processors
+	outcomes   chan *run            // to the settler
+	doubts     chan chan<- struct{} // to the heartbeater: see doubt
 	processors sync.WaitGroup
 
 	fetching, settling, beating *lifecycle.Loop
@@ -60,20 +62,21 @@ const (
 
 func newWorker(p *WorkerPool, concurrency int, first bool) *worker {
 	held := min(maxHeld, concurrency+max(concurrency, 64))
-	life, kill := context.WithCancel(context.Background())
+	life, end := context.WithCancelCause(context.Background())
 	w := &worker{
 		pool: p, driver: p.driver, store: p.store, events: p.events, clock: p.clock, first: first,
 		concurrency: concurrency, names: slices.Sorted(maps.Keys(p.served)), registrations: p.served,
-		stuckAfter: p.stuckAfter, life: life, kill: kill,
+		stuckAfter: p.stuckAfter, life: life, kill: func() { end(ErrShutdown) },
 		slots: newSlots(concurrency, held),
 		jobs:  make(chan *run, concurrency), outcomes: make(chan *run, held),
+		doubts: make(chan chan<- struct{}),
 	}
 	priorities := make(map[string]int, len(w.names))
 	for name, registration := range p.served {
 		priorities[name] = registration.options.Priority
 	}
 	w.fetching = w.loop("fetcher", newFetcher(w, priorities).run)
-	w.settling = w.loop("settler", (&settler{worker: w, health: health{component: "settler", events: w.events}}).run)
+	w.settling = w.loop("settler", newSettler(w).run)
 	w.beating = w.loop("heartbeater", (&heartbeater{worker: w, health: health{component: "heartbeater", events: w.events}}).run)
 	if first {
 		w.daemons = newDaemons(w)
@@ -104,14 +107,15 @@ func (w *worker) claimants() []*claimant {
 
 func (w *worker) stopping() bool { return w.halting.Load() }
 
-// start registers the worker and starts its goroutines, or leaves nothing behind.
-func (w *worker) start(ctx context.Context) error {
+// join makes the worker known to Redis.
+func (w *worker) join(ctx context.Context) error {
 	c := newClaimant(w.store, w.life)
-	if err := w.register(ctx, c, ""); err != nil {
-		w.kill()
-		return err
-	}
 	w.current.Store(c)
+	return w.register(ctx, c, "")
+}
+
+// begin starts the goroutines of a worker that has joined.
+func (w *worker) begin() {
 	w.processors.Add(w.concurrency)
 	for range w.concurrency {
 		go (&processor{worker: w}).loop()
@@ -122,8 +126,13 @@ func (w *worker) start(ctx context.Context) error {
 	if w.daemons != nil {
 		w.daemons.start(w.life)
 	}
-	w.events.emit(WorkerStarted{Worker: c.rdb.ID, Concurrency: w.concurrency, Queues: slices.Clone(w.names)})
-	return nil
+}
+
+// announce tells that the worker has begun.
+func (w *worker) announce() {
+	w.events.emit(WorkerStarted{
+		Worker: w.claimant().rdb.ID, Concurrency: w.concurrency, Queues: slices.Clone(w.names),
+	})
 }
 
 func (w *worker) register(ctx context.Context, c *claimant, former string) error {

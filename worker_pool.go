@@ -3,9 +3,8 @@ package work
 import (
 	"context"
 	"fmt"
-	"maps"
+	"path/filepath"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -35,18 +34,22 @@ type WorkerPool struct {
 	served   map[string]*registration
 	workers  []*worker
 
-	hurry      context.CancelFunc // makes the stop under way skip what it waits for
+	abort      context.CancelFunc // ends the start under way
+	detach     func() bool        // from the ctx of Start
+	hurry      context.CancelFunc // makes the stop wait for next to nothing
 	hurried    context.Context
+	closed     bool          // the connection, or about to be
 	stopped    chan struct{} // closed when the stop has ended
 	stopErr    error
-	detach     func() bool // from the ctx of Start
 	stuckAfter time.Duration
+	tidying    time.Duration // how often the janitor works
 }
 
 type poolState int
 
 const (
-	poolNew poolState = iota
+	poolNew      poolState = iota
+	poolStarting           // the set-up is right, its workers are being registered
 	poolStarted
 	poolStopping
 )
@@ -66,6 +69,7 @@ func NewWorkerPool(prototype any, concurrency int, opts WorkerOptions) *WorkerPo
 	p := &WorkerPool{
 		concurrency: concurrency, options: opts.withDefaults(),
 		registered: map[string]*registration{}, stopped: make(chan struct{}), stuckAfter: 5 * time.Second,
+		tidying: janitorInterval,
 	}
 	p.hurried, p.hurry = context.WithCancel(context.Background())
 	p.events = newStream(p.options.Logger, p.options.Observers)
@@ -92,12 +96,15 @@ func (p *WorkerPool) note(err error) {
 // one given is the outermost. The ctx given to next is what the rest of the chain sees; not calling next decides the
 // outcome by the error that is returned.
 func (p *WorkerPool) Middleware(fn any) *WorkerPool {
+	if p.tooLate("Middleware", caller()) {
+		return p
+	}
 	compiled, err := compileMiddleware(p.prototype, fn)
 	p.note(err)
 	if err == nil {
 		p.middlewares = append(p.middlewares, compiled)
 	}
-	return p.notStarted("Middleware")
+	return p
 }
 
 // Job registers a handler for jobs of that name, with default options.
@@ -111,33 +118,40 @@ func (p *WorkerPool) JobWithOptions(name string, opts JobOptions, handler any) *
 }
 
 func (p *WorkerPool) register(name string, opts JobOptions, fn any, site string) *WorkerPool {
-	if err := validateName(name); err != nil {
-		p.note(fmt.Errorf("%w (registered at %s)", err, site))
+	if p.tooLate("the registration of job "+quoted(name), site) {
+		return p
 	}
-	p.mistakes = append(p.mistakes, opts.validate(name)...)
+	job := fmt.Sprintf("job %s (registered at %s)", quoted(name), site)
 	if before := p.registered[name]; before != nil {
 		p.note(&InvalidError{
-			What: "the job registered at " + site, Value: name,
-			Remedy: "it was registered before, at " + before.site + "; give each handler a name of its own",
+			What: job, Value: "registered before, at " + before.site, Remedy: "give each handler a name of its own",
 		})
 		return p
 	}
+	if err := validateName(name); err != nil {
+		p.note(fmt.Errorf("%s: %w", job, err))
+	}
+	for _, err := range opts.validate() {
+		p.note(fmt.Errorf("%s: %w", job, err))
+	}
 	compiled, err := compileHandler(p.prototype, fn)
 	if err != nil {
-		p.note(fmt.Errorf("job %q (registered at %s): %w", name, site, err))
+		p.note(fmt.Errorf("%s: %w", job, err))
 	}
 	p.registered[name] = &registration{name: name, site: site, handler: compiled, options: opts.withDefaults()}
-	return p.notStarted("Job")
+	return p
 }
 
-// notStarted notes a mistake that nobody would see if the pool runs already: it is told to the log.
-func (p *WorkerPool) notStarted(method string) *WorkerPool {
+// tooLate tells whether the pool is started, so that the call of a set-up method has no effect. No Start would return
+// that mistake: it goes to the log.
+func (p *WorkerPool) tooLate(what, site string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.state != poolNew {
-		p.options.Logger.Error("work: " + method + " was called on a worker pool that is started: it has no effect")
+	if p.state == poolNew {
+		return false
 	}
-	return p
+	p.options.Logger.Error("work: "+what+" came after the worker pool was started or stopped: it has no effect", "at", site)
+	return true
 }
 
 // caller returns the file and line of the code that called into this package.
@@ -146,110 +160,5 @@ func caller() string {
 	if !ok {
 		return "an unknown place"
 	}
-	return fmt.Sprintf("%s:%d", file, line)
-}
-
-// Start registers the pool in Redis and starts to run jobs. It returns a *SetupError with every mistake of the set-up,
-// or why Redis could not be used; then nothing is left running. When ctx ends later, a graceful stop begins.
-func (p *WorkerPool) Start(ctx context.Context) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.state == poolStopping:
-		return ErrStopped
-	case p.state == poolStarted:
-		return ErrStarted
-	}
-	if err := p.prepare(); err != nil {
-		return err
-	}
-	if err := p.startWorkers(ctx); err != nil {
-		return err
-	}
-	p.state = poolStarted
-	p.detach = context.AfterFunc(ctx, func() { _ = p.Stop(context.Background()) }) // whoever waits in Stop gets the error
-	return nil
-}
-
-// prepare checks the set-up, chooses the served names and wraps their handlers.
-func (p *WorkerPool) prepare() error {
-	mistakes := slices.Clone(p.mistakes)
-	if err := p.open(); err != nil {
-		mistakes = append(mistakes, err)
-	}
-	served, err := p.choose()
-	if err != nil {
-		mistakes = append(mistakes, err...)
-	}
-	if len(mistakes) > 0 {
-		return &SetupError{Mistakes: mistakes}
-	}
-	for _, registration := range served {
-		registration.invoke = chain(p.middlewares, registration.handler.run)
-	}
-	p.served = served
-	return nil
-}
-
-// choose returns the registrations that are served: all, or those of Only.
-func (p *WorkerPool) choose() (map[string]*registration, []error) {
-	if len(p.options.Only) == 0 {
-		if len(p.registered) == 0 {
-			return nil, []error{&InvalidError{
-				What: "the number of registered jobs", Value: "0", Remedy: "register at least one with Job",
-			}}
-		}
-		return p.registered, nil
-	}
-	served := map[string]*registration{}
-	var mistakes []error
-	for _, name := range p.options.Only {
-		registration := p.registered[name]
-		if registration == nil {
-			mistakes = append(mistakes, &InvalidError{
-				What: "WorkerOptions.Only", Value: name,
-				Remedy: fmt.Sprintf("no such job is registered; there are %q", slices.Sorted(maps.Keys(p.registered))),
-			})
-			continue
-		}
-		served[name] = registration
-	}
-	return served, mistakes
-}
-
-// open opens Redis once, for the workers and for Enqueuer. It dials nothing.
-func (p *WorkerPool) open() error {
-	if p.opened {
-		return p.openErr
-	}
-	p.opened = true
-	p.driver, p.owned, p.openErr = openConnection(p.options.Redis, p.options.Connection)
-	if p.openErr == nil {
-		p.store = rdb.NewStore(p.driver, p.options.Namespace)
-	}
-	return p.openErr
-}
-
-func (p *WorkerPool) startWorkers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*fetchTimeout)
-	defer cancel()
-	for left := p.concurrency; left > 0; {
-		n := min(left, maxPerWorker)
-		w := newWorker(p, n, len(p.workers) == 0)
-		if err := w.start(ctx); err != nil {
-			p.undo()
-			return fmt.Errorf("the worker pool cannot start: %w", err)
-		}
-		p.workers = append(p.workers, w)
-		left -= n
-	}
-	return nil
-}
-
-// undo stops the workers of a start that failed, so that it can be tried again.
-func (p *WorkerPool) undo() {
-	for _, w := range p.workers {
-		_ = w.stop(p.hurried, 0) // it ran nothing yet, and the start has an error of its own
-	}
-	p.workers = nil
+	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -11,37 +12,52 @@ import (
 const (
 	returnGrace = time.Second      // for handlers to return once their ctx has ended
 	settleGrace = 10 * time.Second // for the outcomes to be acknowledged
+
+	hurriedReturn = 75 * time.Millisecond  // the same, counted from the moment when a stop has to hurry
+	hurriedCut    = 200 * time.Millisecond // after that nothing is waited for
 )
 
-// stop ends the worker in good order as far as ctx allows: no more fetches; running jobs may go on for so long, then
-// their ctx ends; what has not returned is given back; outcomes are settled; the worker is removed from Redis.
-func (w *worker) stop(ctx context.Context, shutdown time.Duration) *StopError {
+// stop ends the worker: no more fetches; running jobs may go on for so long, then their ctx ends; what has not
+// returned is given back; outcomes are settled; the worker is removed from Redis. Once hurried has ended, all that gets
+// very little time.
+func (w *worker) stop(hurried context.Context, shutdown time.Duration) *StopError {
+	patience, cancel := context.WithTimeout(hurried, max(0, shutdown))
+	defer cancel()
+	defer context.AfterFunc(patience, func() { w.cancelHandlers(ErrShutdown) })()
+	cut, cancel := endAfter(hurried, hurriedCut)
+	defer cancel()
+
 	result := &StopError{}
 	w.halting.Store(true)
 	w.fetching.Stop()
-	w.waitFor(ctx, w.fetching.Done())
+	w.waitFor(cut, w.fetching.Done())
 	close(w.jobs) // the fetcher was the only one to send
-
-	w.awaitHandlers(ctx, shutdown, ErrShutdown)
-	w.awaitHandlers(ctx, returnGrace, nil)
-	result.Stuck, result.Released = w.abandon()
-	if err := w.awaitSettled(ctx); err != nil {
-		result.Err = errors.Join(result.Err, err)
-	}
+	w.returnUnbegun(cut)
+	w.awaitHandlers(patience, hurried)
+	result.Stuck = w.abandon()
+	result.note(w.awaitSettled(cut))
+	result.Released = w.released()
 	if w.daemons != nil {
 		w.daemons.stop()
 	}
 	w.beating.Stop()
-	w.waitFor(ctx, w.beating.Done())
-	if err := w.leave(ctx); err != nil {
-		result.Err = errors.Join(result.Err, err)
-	}
+	w.waitFor(cut, w.beating.Done())
+	result.note(w.leave(cut))
 	w.settling.Stop()
 	w.kill()
 	<-w.settling.Done()
-	<-w.beating.Done()
+	if w.slots.busy.Load() == 0 {
+		w.processors.Wait()
+	}
 	w.events.emit(WorkerStopped{Worker: w.claimant().rdb.ID, Err: result.orNil()})
 	return result
+}
+
+// endAfter returns a ctx that ends so long after the other one.
+func endAfter(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	later, cancel := context.WithCancel(context.Background())
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(d, cancel) })
+	return later, func() { stop(); cancel() }
 }
 
 // waitFor waits for a loop to end; when ctx ends, everything that waits for Redis is cut off first.
@@ -54,33 +70,86 @@ func (w *worker) waitFor(ctx context.Context, done <-chan struct{}) {
 	}
 }
 
-// awaitHandlers waits until all handlers have returned, at most so long; then it ends their ctx with the cause.
-func (w *worker) awaitHandlers(ctx context.Context, most time.Duration, cause error) {
-	ctx, cancel := context.WithTimeout(ctx, max(0, most))
-	defer cancel()
-	returned := w.slots.until(ctx, func() bool { return w.slots.busy.Load() == 0 })
-	if !returned && cause != nil {
-		for _, c := range w.claimants() {
-			c.cancel(cause)
-		}
+// returnUnbegun gives back what was fetched and has not begun. A processor takes up what it was given at once, either
+// to run it or to put it aside.
+func (w *worker) returnUnbegun(ctx context.Context) {
+	w.slots.until(ctx, func() bool { return w.slots.queued.Load() == 0 })
+	w.mu.Lock()
+	runs := w.unbegun
+	w.unbegun = nil
+	w.mu.Unlock()
+	w.release(runs)
+}
+
+// putAside keeps a run that a processor was given but will not begin.
+func (w *worker) putAside(r *run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unbegun = append(w.unbegun, r)
+}
+
+// takeUp notes that a processor has begun what it was given.
+func (w *worker) takeUp() {
+	w.slots.takeUp()
+	if w.stopping() { // only a stop waits for this
+		w.slots.signal()
 	}
 }
 
-// abandon gives back what has not returned, and says which handlers are stuck and which jobs were cut short.
-func (w *worker) abandon() (stuck, released []JobRef) {
-	for _, c := range w.claimants() {
-		runs := c.runs()
-		inOrder(runs)
-		for _, r := range runs {
-			if w.conclude(r, decision{verb: verbRelease}) {
-				stuck = append(stuck, r.ref())
-				w.events.emit(JobStuck{JobRef: r.ref(), Cause: ErrShutdown})
-			}
+// release gives runs back to the front of their queues and returns those whose fate was still open. The newest go
+// first: whatever the settler has sent when an older one comes, that one then comes to stand before it.
+func (w *worker) release(runs []*run) (open []*run) {
+	inOrder(runs)
+	for _, r := range slices.Backward(runs) {
+		if w.conclude(r, decision{verb: verbRelease}) {
+			open = append(open, r)
 		}
 	}
+	slices.Reverse(open)
+	return open
+}
+
+// awaitHandlers waits for the handlers to return: as long as patience lasts, and for a short while after it.
+func (w *worker) awaitHandlers(patience, hurried context.Context) {
+	returned := func() bool { return w.slots.busy.Load() == 0 }
+	if w.slots.until(patience, returned) {
+		return
+	}
+	w.cancelHandlers(ErrShutdown)
+	ctx, cancel := endAfter(hurried, hurriedReturn)
+	defer cancel()
+	ctx, cancel = context.WithTimeout(ctx, returnGrace)
+	defer cancel()
+	w.slots.until(ctx, returned)
+}
+
+func (w *worker) cancelHandlers(cause error) {
+	for _, c := range w.claimants() {
+		c.cancel(cause)
+	}
+}
+
+// abandon gives back what has not returned, and says which handlers are stuck.
+func (w *worker) abandon() (stuck []JobRef) {
+	var runs []*run
+	for _, c := range w.claimants() {
+		runs = append(runs, c.runs()...)
+	}
+	for _, r := range w.release(runs) {
+		if r.begun.Load() == 0 {
+			continue
+		}
+		stuck = append(stuck, r.ref())
+		w.events.emit(JobStuck{JobRef: r.ref(), Cause: ErrShutdown})
+	}
+	return stuck
+}
+
+// released returns the jobs that were cut short by the stop, though their handlers returned.
+func (w *worker) released() []JobRef {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return stuck, w.cutShort
+	return w.cutShort
 }
 
 // awaitSettled waits until Redis has acknowledged every outcome.
@@ -115,6 +184,8 @@ func (w *worker) leave(ctx context.Context) error {
 	}
 	return errors.New("the worker could not be removed from Redis, others will reap it")
 }
+
+func (e *StopError) note(err error) { e.Err = errors.Join(e.Err, err) }
 
 // orNil returns the error only if there is something to say.
 func (e *StopError) orNil() error {

@@ -1,0 +1,177 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// The times of a start.
+const (
+	startTimeout = 2 * fetchTimeout
+	undoTimeout  = time.Second // to remove from Redis what a start that failed has left there
+)
+
+// Start registers the pool in Redis and starts to run jobs. It returns a *SetupError with every mistake of the set-up,
+// or why Redis could not be used; then nothing is left running, and Start may be called again. When ctx ends later, a
+// graceful stop begins. A Stop during the start ends it: it then returns ErrStopped.
+func (p *WorkerPool) Start(ctx context.Context) error {
+	joining, err := p.beginStart(ctx)
+	if err != nil {
+		return err
+	}
+	workers, err := p.join(joining)
+	if err == nil && p.begin(ctx, workers) {
+		for _, w := range workers {
+			w.announce()
+		}
+		return nil
+	}
+	undo(workers)
+	if p.endFailedStart() {
+		return ErrStopped
+	}
+	return err
+}
+
+// beginStart checks the set-up. The ctx that it returns ends when a stop comes in between.
+func (p *WorkerPool) beginStart(ctx context.Context) (context.Context, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch p.state {
+	case poolNew:
+	case poolStopping:
+		return nil, ErrStopped
+	default:
+		return nil, ErrStarted
+	}
+	if err := p.prepare(); err != nil {
+		return nil, err
+	}
+	p.state = poolStarting
+	ctx, p.abort = context.WithTimeout(ctx, startTimeout)
+	return ctx, nil
+}
+
+// prepare checks the set-up, chooses the served names and wraps their handlers.
+func (p *WorkerPool) prepare() error {
+	mistakes := slices.Clone(p.mistakes)
+	if err := p.open(); err != nil {
+		mistakes = append(mistakes, fmt.Errorf("WorkerOptions.Redis or Connection: %w", err))
+	}
+	served, err := p.choose()
+	mistakes = append(mistakes, err...)
+	if len(mistakes) > 0 {
+		return &SetupError{Mistakes: mistakes}
+	}
+	for _, registration := range served {
+		registration.invoke = chain(p.middlewares, registration.handler.run)
+	}
+	p.served = served
+	return nil
+}
+
+// choose returns the registrations that are served: all, or those of Only.
+func (p *WorkerPool) choose() (map[string]*registration, []error) {
+	if len(p.registered) == 0 {
+		return nil, []error{&InvalidError{
+			What: "the number of registered jobs", Value: "0", Remedy: "register at least one with Job",
+		}}
+	}
+	if len(p.options.Only) == 0 {
+		return maps.Clone(p.registered), nil
+	}
+	served := map[string]*registration{}
+	var mistakes []error
+	for _, name := range p.options.Only {
+		registration := p.registered[name]
+		if registration == nil {
+			mistakes = append(mistakes, &InvalidError{
+				What: "a name in WorkerOptions.Only", Value: quoted(name),
+				Remedy: fmt.Sprintf("no such job is registered; there are %q", slices.Sorted(maps.Keys(p.registered))),
+			})
+			continue
+		}
+		served[name] = registration
+	}
+	return served, mistakes
+}
+
+// open opens Redis once, for the workers and for Enqueuer. It dials nothing.
+func (p *WorkerPool) open() error {
+	if p.opened {
+		return p.openErr
+	}
+	p.opened = true
+	p.driver, p.owned, p.openErr = openConnection(p.options.Redis, p.options.Connection)
+	if p.openErr == nil {
+		p.store = rdb.NewStore(p.driver, p.options.Namespace)
+	}
+	return p.openErr
+}
+
+// join makes the workers of the pool known to Redis. Not one of them begins before all are: a start that fails has run
+// nothing. With an error it returns those that Redis may know.
+func (p *WorkerPool) join(ctx context.Context) ([]*worker, error) {
+	defer p.abort()
+	var joined []*worker
+	for left := p.concurrency; left > 0; left -= maxPerWorker {
+		w := newWorker(p, min(left, maxPerWorker), len(joined) == 0)
+		err := w.join(ctx)
+		var unsent *rdb.DialError
+		if !errors.As(err, &unsent) {
+			joined = append(joined, w)
+		}
+		if err != nil {
+			return joined, fmt.Errorf("the worker pool cannot start: %w", err)
+		}
+	}
+	return joined, nil
+}
+
+// begin starts the workers, unless a stop came in between.
+func (p *WorkerPool) begin(ctx context.Context, workers []*worker) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state != poolStarting {
+		return false
+	}
+	p.workers = workers
+	for _, w := range workers {
+		w.begin()
+	}
+	p.state = poolStarted
+	p.detach = context.AfterFunc(ctx, func() { _ = p.Stop(context.Background()) }) // whoever waits in Stop gets the error
+	return true
+}
+
+// undo removes workers from Redis that have run nothing. What fails here a reaper does in a few seconds.
+func undo(workers []*worker) {
+	ctx, cancel := context.WithTimeout(context.Background(), undoTimeout)
+	defer cancel()
+	for _, w := range workers {
+		_ = w.leave(ctx) // the start has an error of its own
+		w.kill()
+	}
+}
+
+// endFailedStart makes the pool ready for another start. It returns true when it was stopped meanwhile: then that stop
+// is over.
+func (p *WorkerPool) endFailedStart() bool {
+	p.mu.Lock()
+	stopped := p.state == poolStopping
+	if !stopped {
+		p.state = poolNew
+	}
+	p.mu.Unlock()
+	if stopped {
+		p.closeConnection()
+		close(p.stopped)
+	}
+	return stopped
+}
