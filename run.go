@@ -29,7 +29,8 @@ type run struct {
 	decision decision
 	lot      int  // how many outcomes may share its call when it is settled
 	sent     bool // an earlier send of its outcome was not answered
-	parked   bool // a refusal of its outcome was reported
+
+	parkedFor string // why its outcome is refused; empty while it is not
 }
 
 // decision is what becomes of a run, in the form that the settler writes.

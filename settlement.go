@@ -37,9 +37,13 @@ func (s *settler) batches() []*batch {
 	for _, r := range runs {
 		key := keyOf(r)
 		b := open[key]
+		// What is given back goes in one call as long as it fits: the next one would put newer jobs before older ones.
+		if bytes > maxSettleBytes && (b == nil || key.kind != verbRelease) {
+			continue
+		}
 		if b == nil || len(b.runs) >= r.limit() {
 			if len(batches) == maxSettleCalls {
-				break
+				continue
 			}
 			b = &batch{claimant: r.claimant}
 			batches = append(batches, b)
@@ -47,9 +51,6 @@ func (s *settler) batches() []*batch {
 		}
 		b.runs = append(b.runs, r)
 		bytes += len(r.decision.trail) + len(r.decision.result) + 2*len(r.claim.Element)
-		if bytes > maxSettleBytes {
-			break
-		}
 	}
 	for _, b := range batches {
 		b.call = b.makeCall()

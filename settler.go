@@ -17,7 +17,17 @@ type settler struct {
 	health  health
 	pending []*run
 	parked  []*run // refused for a reason of their own; tried again slowly
-	lap     int    // failures in a row
+	refused map[string]*refusal
+	lap     int // failures in a row
+
+	parkTime time.Duration
+}
+
+// refusal is a reason for which outcomes are parked. Many may share one (a key of the whole namespace that is broken),
+// so it is reported once, and once more when the last of them is settled.
+type refusal struct {
+	health health
+	runs   int
 }
 
 // The bounds of a settlement.
@@ -28,8 +38,14 @@ const (
 	parkTime       = 5 * time.Second
 )
 
+func newSettler(w *worker) *settler {
+	return &settler{
+		worker: w, health: health{component: "settler", events: w.events}, refused: map[string]*refusal{}, parkTime: parkTime,
+	}
+}
+
 func (s *settler) run(ctx context.Context) {
-	parking := time.NewTicker(parkTime)
+	parking := time.NewTicker(s.parkTime)
 	defer parking.Stop()
 	for {
 		if !s.gather(ctx, parking.C) {
@@ -128,18 +144,43 @@ func (s *settler) acknowledge(b *batch, answer rdb.Settled, done map[*run]bool) 
 		if gone[r.claim.Element] && !r.sent {
 			s.worker.events.emit(ClaimGone{JobRef: r.ref()})
 		}
+		s.unpark(r)
 		r.claimant.drop(r)
 		s.worker.slots.settled()
 	}
 	return nil
 }
 
+// park puts a run aside whose outcome is refused for a reason that is not the server's.
 func (s *settler) park(r *run, err error) {
 	s.parked = append(s.parked, r)
-	if !r.parked {
-		r.parked = true
-		s.worker.events.emit(Trouble{Component: "settler, " + r.ref().String(), Err: err})
+	reason := err.Error()
+	if r.parkedFor == reason {
+		return
 	}
+	s.unpark(r)
+	r.parkedFor = reason
+	why := s.refused[reason]
+	if why == nil {
+		why = &refusal{health: health{component: "settler, " + r.ref().String(), events: s.worker.events}}
+		s.refused[reason] = why
+	}
+	why.runs++
+	why.health.report(err)
+}
+
+// unpark notes that a run is not refused any more, at least not for the reason of before.
+func (s *settler) unpark(r *run) {
+	why := s.refused[r.parkedFor]
+	if why == nil {
+		return
+	}
+	why.runs--
+	if why.runs == 0 {
+		why.health.report(nil)
+		delete(s.refused, r.parkedFor)
+	}
+	r.parkedFor = ""
 }
 
 // forget removes what is done from the pending ones.
