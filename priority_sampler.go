@@ -16,7 +16,7 @@ import (
 type prioritySampler struct {
 	active []*stride // queues that are known to have work
 	byName map[string]*stride
-	floor  float64 // the smallest pass that was served last: where a queue joins that has just got work
+	floor  float64 // the smallest pass at the last draw: where a queue joins that has just got work
 }
 
 type stride struct {
@@ -83,7 +83,12 @@ func (s *prioritySampler) draw(jobs int) []rdb.Share {
 	if len(candidates) == 0 {
 		return nil
 	}
-	lot := max(1, jobs/8)
+	s.floor = max(s.floor, candidates[0].pass)
+	heaviest := 0.0
+	for _, q := range candidates {
+		heaviest = max(heaviest, q.weight)
+	}
+	lot := float64(jobs) / 8 // of the heaviest queue; a light one must not get ahead by far more than its share
 	tentative := make([]float64, len(candidates))
 	for i, q := range candidates {
 		tentative[i], q.share = q.pass, 0
@@ -95,7 +100,7 @@ func (s *prioritySampler) draw(jobs int) []rdb.Share {
 				least = i
 			}
 		}
-		n := min(lot, left)
+		n := min(max(1, int(lot*candidates[least].weight/heaviest)), left)
 		candidates[least].share += n
 		tentative[least] += float64(n) / candidates[least].weight
 		left -= n
@@ -124,6 +129,5 @@ func (s *prioritySampler) charge(name string, jobs int) {
 	if q == nil || jobs == 0 {
 		return
 	}
-	s.floor = max(s.floor, q.pass)
 	q.pass += float64(jobs) / q.weight
 }
