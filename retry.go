@@ -8,14 +8,20 @@ import (
 	"time"
 )
 
-// minDelay is the floor of RetryIn and Snooze: a job that comes back at once would spin.
+// minDelay is the floor of every wait that a program asks for: a job that comes back at once would spin.
 const minDelay = 100 * time.Millisecond
+
+// bearable is the wait that is used for one that was asked for.
+func bearable(d time.Duration) time.Duration { return min(max(d, minDelay), maxAhead) }
+
+// maxBackoffs is after how many failures DefaultBackoff grows no more. Its n^4 would leave time.Duration after 310.
+const maxBackoffs = 200
 
 // DefaultBackoff is how long a job waits after its n-th failure: (n-1)^4 seconds, 15 seconds, and up to 10 n seconds at
 // random, so that jobs that failed together do not come back together. The formula is Sidekiq's; 25 retries take about
-// three weeks.
+// three weeks. It grows no more after 200 failures: by then it is 50 years.
 func DefaultBackoff(job *Job, _ error) time.Duration {
-	n := job.Attempt - 1
+	n := min(max(job.Attempt-1, 0), maxBackoffs)
 	jitter := time.Duration(rand.Int64N(int64(10 * time.Second)))
 	return time.Duration(n*n*n*n+15)*time.Second + jitter*time.Duration(n+1)
 }
@@ -52,14 +58,14 @@ func (v *disposition) Error() string {
 
 func (v *disposition) Unwrap() error { return v.err }
 
-// RetryIn fails the attempt with err and asks for the next one after d (at least 100 ms) instead of the backoff. Out
+// RetryIn fails the attempt with err and asks for the next one after d (100 ms to 100 years) instead of the backoff. Out
 // of retries it goes to the morgue as after any error.
 func RetryIn(d time.Duration, err error) error {
-	return &disposition{verb: verbRetry, delay: max(d, minDelay), err: err}
+	return &disposition{verb: verbRetry, delay: bearable(d), err: err}
 }
 
-// Snooze puts the job off for d (at least 100 ms) without using an attempt.
-func Snooze(d time.Duration) error { return &disposition{verb: verbSnooze, delay: max(d, minDelay)} }
+// Snooze puts the job off for d (100 ms to 100 years) without using an attempt.
+func Snooze(d time.Duration) error { return &disposition{verb: verbSnooze, delay: bearable(d)} }
 
 // Release hands the job back without using an attempt. While the pool is stopping it goes to the front of its queue,
 // for another worker to take; otherwise it waits 1 s, 2 s, 4 s up to 60 s. err may be nil.
@@ -76,8 +82,8 @@ func (r *run) judge(err error, now time.Time) decision {
 	if err == nil {
 		return decision{verb: verbDone}
 	}
-	var v *disposition
-	if !errors.As(err, &v) {
+	v := find[*disposition](err)
+	if v == nil {
 		v = &disposition{verb: verbRetry, delay: -1, err: err}
 		if r.cutShort(err) {
 			return decision{verb: verbRelease, err: err, cutShort: true}
@@ -87,7 +93,7 @@ func (r *run) judge(err error, now time.Time) decision {
 	case verbSnooze:
 		return decision{verb: verbSnooze, delay: v.delay, trail: r.postponed(v.delay, 0, now), err: err}
 	case verbRelease:
-		return r.judgeRelease(v, now)
+		return r.judgeRelease(err, now)
 	case verbDiscard:
 		return decision{verb: verbDiscard, err: err}
 	case verbBury:
@@ -101,21 +107,20 @@ func (r *run) judge(err error, now time.Time) decision {
 // that is not the job's failure.
 func (r *run) cutShort(err error) bool {
 	cause := context.Cause(r.ctx)
-	return (errors.Is(cause, ErrShutdown) || errors.Is(cause, ErrFenced)) &&
-		(errors.Is(err, context.Canceled) || errors.Is(err, cause))
+	return (errors.Is(cause, ErrShutdown) || errors.Is(cause, ErrFenced)) && (is(err, context.Canceled) || is(err, cause))
 }
 
-func (r *run) judgeRelease(v *disposition, now time.Time) decision {
+func (r *run) judgeRelease(err error, now time.Time) decision {
 	if r.worker.stopping() {
-		return decision{verb: verbRelease, err: v.err}
+		return decision{verb: verbRelease, err: err}
 	}
 	releases := r.trail.Releases + 1
 	delay := min(time.Second<<min(releases-1, 6), time.Minute)
-	return decision{verb: verbSnooze, delay: delay, trail: r.postponed(delay, releases, now), err: v}
+	return decision{verb: verbSnooze, delay: delay, trail: r.postponed(delay, releases, now), err: err}
 }
 
 func (r *run) judgeFailure(v *disposition, err error, now time.Time) decision {
-	if bad := asArgumentError(err); bad != nil && bad.uncalled {
+	if bad := find[*ArgumentError](err); bad != nil && bad.uncalled {
 		return r.burial(errorText(bad), err, now)
 	}
 	if r.job.RetriesLeft <= 0 {
@@ -133,8 +138,13 @@ func (r *run) judgeFailure(v *disposition, err error, now time.Time) decision {
 	return decision{verb: verbRetry, delay: delay, trail: t.encode(), err: err}
 }
 
-// backoff asks the job's backoff function; one that panics is reported in the error and replaced by the default.
+// backoff asks the job's backoff function; one that panics is reported in the error and replaced by the default. So is
+// one that ended its goroutine when it was asked before.
 func (r *run) backoff(cause error) (delay time.Duration, err error) {
+	if r.asked {
+		return DefaultBackoff(r.job, cause), cause
+	}
+	r.asked = true
 	err = cause
 	defer func() {
 		if value := recover(); value != nil {
@@ -142,7 +152,7 @@ func (r *run) backoff(cause error) (delay time.Duration, err error) {
 			err = fmt.Errorf("%w (and the backoff function panicked: %s)", cause, describe(value))
 		}
 	}()
-	return max(r.registration.options.Backoff(r.job, cause), minDelay), err
+	return bearable(r.registration.options.Backoff(r.job, cause)), err
 }
 
 // burial is the decision to send the run's job to the morgue.
@@ -169,15 +179,15 @@ func errorText(err error) string {
 	return describe(err)
 }
 
-// asPanic finds the panic behind an error. An Unwrap method that panics has none.
-func asPanic(err error) (found *PanicError) {
-	defer func() { _ = recover() }()
+// find is errors.As for errors that come from a program: one whose Unwrap or As method panics is not found in.
+func find[E error](err error) (found E) {
+	defer func() { _ = recover() }() // the error is judged by what could be seen of it
 	errors.As(err, &found)
 	return found
 }
 
-func asArgumentError(err error) (found *ArgumentError) {
-	defer func() { _ = recover() }()
-	errors.As(err, &found)
-	return found
+// is is errors.Is for errors that come from a program.
+func is(err, target error) bool {
+	defer func() { _ = recover() }() // as in find
+	return errors.Is(err, target)
 }

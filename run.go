@@ -3,6 +3,8 @@ package work
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +29,7 @@ type run struct {
 	checked  atomic.Bool            // it checked in at least once
 	settled  atomic.Bool            // its fate is decided: what the handler returns later does not count
 	decision decision
+	asked    bool // its Backoff was called
 	lot      int  // how many outcomes may share its call when it is settled
 	sent     bool // an earlier send of its outcome was not answered
 
@@ -79,17 +82,22 @@ func newRun(w *worker, c *claimant, reg *registration, fetched rdb.FetchedJob) (
 // timeout is how long the handler may take; 0 is no limit.
 func (r *run) timeout() time.Duration {
 	if r.record.Timeout > 0 {
-		return time.Duration(r.record.Timeout) * time.Millisecond
+		return fromMillis(r.record.Timeout)
 	}
-	return r.registration.options.Timeout
+	return min(r.registration.options.Timeout, maxAhead)
 }
 
 // retention is how long the outcome is kept.
 func (r *run) retention() time.Duration {
 	if r.record.Retention > 0 {
-		return time.Duration(r.record.Retention) * time.Millisecond
+		return fromMillis(r.record.Retention)
 	}
-	return r.registration.options.Retention
+	return min(r.registration.options.Retention, maxAhead)
+}
+
+// fromMillis is a duration of a record, which anybody may have written: one that is too long for Go is a long one.
+func fromMillis(ms int64) time.Duration {
+	return time.Duration(min(ms, maxAhead.Milliseconds())) * time.Millisecond
 }
 
 // begunAt is when the handler was called; zero before.
@@ -104,6 +112,13 @@ func (r *run) ref() JobRef {
 	return JobRef{
 		ID: r.job.ID, Name: r.job.Name, SourceID: r.job.SourceID, Attempt: r.job.Attempt,
 		Worker: r.claimant.rdb.ID, Begun: r.begunAt(),
+	}
+}
+
+// reportStuck tells of a handler that has not returned although its ctx ended.
+func (r *run) reportStuck(cause error) {
+	if r.begun.Load() != 0 && !r.settled.Load() {
+		r.worker.events.emit(JobStuck{JobRef: r.ref(), Cause: cause})
 	}
 }
 
@@ -127,29 +142,38 @@ func (r *run) decide(result any, hasResult bool, err error, now time.Time) decis
 	return d
 }
 
-// encodeResult encodes what a handler returned. A value that does not encode fails the attempt.
+// maxResultBytes is how large the JSON of a result may be. Redis would refuse far larger ones for ever, and one that is
+// larger than a pipeline holds up the outcomes of other jobs.
+const maxResultBytes = 1 << 20
+
+// encodeResult encodes what a handler returned. A value that does not encode, or is too large, fails the attempt.
 func encodeResult(h *handler, result any) (encoded []byte, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &ResultError{Handler: h.String(), Err: &PanicError{Value: value}}
+			err = &ResultError{Handler: h.String(), Err: &PanicError{Value: value, Stack: string(debug.Stack())}}
 		}
 	}()
 	encoded, err = json.Marshal(result)
 	if err != nil {
 		return nil, &ResultError{Handler: h.String(), Err: err}
 	}
+	if len(encoded) > maxResultBytes {
+		return nil, &ResultError{Handler: h.String(), Err: fmt.Errorf(
+			"its JSON has %d bytes: return at most %d, and where to find what is larger", len(encoded), maxResultBytes)}
+	}
 	return encoded, nil
 }
 
-// ResultError is the error of a job whose result could not be encoded as JSON.
+// ResultError is the error of an attempt whose result was to be kept (see Retention) and cannot be: it does not encode
+// as JSON, or has more than 1 MiB. The attempt counts as failed.
 type ResultError struct {
-	Handler string
-	Err     error
+	Handler string // readable name, file and line of the handler
+	Err     error  // why: the encoder's error, or a *PanicError of a MarshalJSON
 }
 
 func (e *ResultError) Error() string {
-	return "the result of " + e.Handler + " does not encode as JSON: " + errorText(e.Err)
+	return "the result of " + e.Handler + " cannot be kept: " + errorText(e.Err)
 }
 
-// Unwrap returns the encoder's error.
+// Unwrap returns why.
 func (e *ResultError) Unwrap() error { return e.Err }

@@ -31,17 +31,19 @@ const (
 	maxErrors     = 10
 	maxErrorBytes = 1 << 10
 	maxStackBytes = 4 << 10
+	maxCount      = 1 << 30 // of what is counted: a trail that was written by hand must not overflow
 )
 
-// decodeTrail reads a trail; one that cannot be read says so in the first error that is added, and starts anew.
+// decodeTrail reads a trail. One that cannot be read starts anew and says so in its first error: the job goes on.
 func decodeTrail(b []byte) trail {
 	if len(b) == 0 {
 		return trail{}
 	}
 	var t trail
 	if err := json.Unmarshal(b, &t); err != nil {
-		return trail{Reason: "its earlier trail could not be read: " + err.Error()}
+		return trail{Errors: []failure{{Error: bound("its earlier trail could not be read: "+err.Error(), maxErrorBytes)}}}
 	}
+	t.Fails, t.Releases = min(max(t.Fails, 0), maxCount), min(max(t.Releases, 0), maxCount)
 	return t
 }
 
@@ -56,7 +58,7 @@ func (t trail) encode() []byte {
 // failed returns the trail with one more failure.
 func (t trail) failed(at time.Time, attempt int, worker string, err error) trail {
 	f := failure{At: at.UnixMilli(), Attempt: attempt, Worker: worker, Error: bound(errorText(err), maxErrorBytes)}
-	if p := asPanic(err); p != nil {
+	if p := find[*PanicError](err); p != nil {
 		f.Stack = bound(p.Stack, maxStackBytes)
 	}
 	errors := append(append([]failure{}, t.Errors...), f)
