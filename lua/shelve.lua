@@ -6,10 +6,11 @@
 -- ARGV[2] queue
 -- ARGV[3] ms until it is due; 0 for the morgue
 -- ARGV[4] new trail; empty leaves the one that is there
+-- ARGV[5] 1: it was put off without an attempt, so its crashes are not forgotten
 -- RETURNS 1, or 0 if the claim is gone
 -- FIRST WRITE LREM
 local claimed, crashes, names, trail, control, inprocess, shelf = unpack(KEYS)
-local element, queue, delay, news = unpack(ARGV)
+local element, queue, delay, news, keep = unpack(ARGV)
 
 local refusal = bad('HLEN', claimed) or bad('HLEN', crashes) or bad('HLEN', names) or bad('HLEN', trail)
   or bad('LLEN', inprocess) or bad('ZCARD', shelf)
@@ -18,7 +19,7 @@ if redis.call('LREM', inprocess, -1, element) == 0 then return 0 end
 
 local id = element:sub(element:find(':', 1, true) + 1)
 redis.call('HDEL', claimed, id)
-redis.call('HDEL', crashes, id)
+if keep ~= '1' then redis.call('HDEL', crashes, id) end
 redis.call('ZADD', shelf, ms(now() + tonumber(delay)), id)
 redis.call('HSET', names, id, queue)
 if news ~= '' then redis.call('HSET', trail, id, news) end

@@ -85,6 +85,9 @@ func (m *machine) expectWorkers(put func(string, map[string]string)) {
 		if m.last[worker] > 0 {
 			info["n"] = strconv.FormatInt(m.last[worker], 10)
 		}
+		if m.suspects[worker] != "" {
+			info["suspect"] = m.suspects[worker]
+		}
 		put("worker:"+worker+":info", info)
 	}
 	for worker := range m.hearts {

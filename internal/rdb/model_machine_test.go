@@ -72,6 +72,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		"fetch more":     m.fetchSome,
 		"fetch still":    m.fetchSome,
 		"survey":         m.survey,
+		"suspect":        m.suspect,
 		"give back lost": m.giveBackLost,
 		"settle":         m.settle,
 		"settle more":    m.settle,

@@ -43,7 +43,7 @@ func (m *machine) decide(t *rapid.T, a *actor) []intent {
 			}
 			done = append(done, end)
 		case "retry", "scheduled", "morgue":
-			job := rdb.Shelved{Claim: claim, Shelf: rdb.Shelf(outcome), Delay: delay(t)}
+			job := rdb.Shelved{Claim: claim, Shelf: rdb.Shelf(outcome), Delay: delay(t), KeepCrashes: rapid.Bool().Draw(t, "keep crashes")}
 			if rapid.Bool().Draw(t, "trail") {
 				job.Trail = []byte("trail of " + claim.Element)
 			}
@@ -153,7 +153,9 @@ func (m *machine) shelving(t *rapid.T, worker string, job rdb.Shelved) intent {
 				after = 0
 			}
 			m.shelves[job.Shelf][id] = m.learn(t, string(job.Shelf), id, after)
-			m.jobs[id].crashes = nil
+			if !job.KeepCrashes {
+				m.jobs[id].crashes = nil
+			}
 			if job.Trail != nil {
 				m.jobs[id].trail = string(job.Trail)
 			}

@@ -24,6 +24,7 @@ type model struct {
 	last          map[string]int64 // worker -> number of its last fetch or survey
 	hearts        map[string]modelHeart
 	running       map[string]map[string]string // worker, id -> check-in
+	suspects      map[string]string            // worker -> element of the job that it named before it began it
 	lease         modelLease
 
 	acknowledged, ended map[string]bool
@@ -61,7 +62,7 @@ func newModel() *model {
 		claimed: map[string]modelClaim{}, outcomes: map[string]modelOutcome{}, lanes: map[string]modelLane{},
 		shelves: map[rdb.Shelf]map[string]int64{rdb.ShelfRetry: {}, rdb.ShelfScheduled: {}, rdb.ShelfMorgue: {}},
 		workers: map[string]bool{}, dead: map[string]bool{}, serves: map[string][]string{}, last: map[string]int64{},
-		hearts: map[string]modelHeart{}, running: map[string]map[string]string{},
+		hearts: map[string]modelHeart{}, running: map[string]map[string]string{}, suspects: map[string]string{},
 		acknowledged: map[string]bool{}, ended: map[string]bool{}, owed: map[string]bool{}, limbo: map[string]bool{},
 	}
 }
@@ -172,7 +173,7 @@ func (m *model) release(worker string, r rdb.Released) []string {
 		}
 		id := idOf(element)
 		ids = append(ids, id)
-		if job := m.jobs[id]; r.Died != "" {
+		if job := m.jobs[id]; r.Died != "" && (len(job.crashes) < 2 || m.suspects[worker] == element) {
 			job.crashes = append(job.crashes, r.Died)
 		}
 		if r.Ended {
@@ -243,6 +244,7 @@ func (m *model) erase(worker string) {
 	delete(m.serves, worker)
 	delete(m.last, worker)
 	delete(m.running, worker)
+	delete(m.suspects, worker)
 }
 
 func bytesOrNil(text string) []byte {

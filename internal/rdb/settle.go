@@ -10,6 +10,7 @@ var (
 	completeScript = load("complete")
 	shelveScript   = load("shelve")
 	releaseScript  = load("release")
+	suspectScript  = load("suspect")
 )
 
 // Ended is a claim whose job is over: done or discarded.
@@ -36,6 +37,8 @@ type Shelved struct {
 	Shelf Shelf
 	Delay time.Duration // until it is due; at least 1 ms for retry and scheduled
 	Trail []byte        // nil leaves the one that is there
+
+	KeepCrashes bool // it was put off without an attempt
 }
 
 // Released is what is given back to the front of one queue.
@@ -80,7 +83,7 @@ func (w *Worker) Shelve(job Shelved) Call {
 	return Call{
 		Script: shelveScript,
 		Keys:   []string{k.claimed, k.crashes, k.names, k.trail, k.control, w.keys.inprocess(job.Queue), shelf},
-		Args:   []any{job.Element, job.Queue, delay, job.Trail},
+		Args:   []any{job.Element, job.Queue, delay, job.Trail, job.KeepCrashes},
 	}
 }
 
@@ -94,9 +97,22 @@ func (w *Worker) Release(released Released) Call {
 	}
 	return Call{
 		Script: releaseScript,
-		Keys:   []string{k.claimed, k.crashes, k.ready, w.keys.inprocess(released.Queue), of.queue, of.wake},
+		Keys:   []string{k.claimed, k.crashes, k.ready, w.keys.inprocess(released.Queue), of.queue, of.wake, w.keys.info},
 		Args:   args,
 	}
+}
+
+// Suspect notes which of the jobs that workers have died with this one is about to begin. It returns false when the
+// claim is gone, so that the job must not begin.
+func (w *Worker) Suspect(ctx context.Context, claim Claim) (bool, error) {
+	value, err := do(ctx, w.store.driver, Call{
+		Script: suspectScript, Keys: []string{w.keys.info, w.keys.inprocess(claim.Queue)}, Args: []any{claim.Element},
+	})
+	if err != nil {
+		return false, err
+	}
+	n, _ := value.(int64)
+	return n == 1, nil
 }
 
 // Settle sends calls made by Complete, Shelve and Release in one pipeline and returns for each the elements whose
