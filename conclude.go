@@ -32,7 +32,7 @@ func (w *worker) noteCutShort(r *run) {
 func (w *worker) tell(r *run, d decision, elapsed time.Duration) {
 	switch d.verb {
 	case verbDone:
-		if w.events.perJob {
+		if w.events.perJob() {
 			w.events.emit(JobDone{JobRef: r.ref(), Elapsed: elapsed})
 		}
 	case verbRetry:

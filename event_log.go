@@ -5,33 +5,45 @@ import "log/slog"
 // describeEvent says how an event is logged. The attributes come as a function, since most events are below the level.
 func describeEvent(e Event) (slog.Level, string, func() []slog.Attr) {
 	if level, message, ref, more := describeJobEvent(e); message != "" {
-		return level, message, func() []slog.Attr { return append(ref.attrs(), more...) }
+		return level, message, func() []slog.Attr { return append(ref.attrs(), more()...) }
 	}
 	level, message, attrs := describeWorkerEvent(e)
 	return level, message, func() []slog.Attr { return attrs }
 }
 
-func describeJobEvent(e Event) (level slog.Level, message string, ref JobRef, more []slog.Attr) {
+func describeJobEvent(e Event) (level slog.Level, message string, ref JobRef, more func() []slog.Attr) {
+	none := func() []slog.Attr { return nil }
 	switch e := e.(type) {
 	case JobStarted:
-		return slog.LevelDebug, "job started", e.JobRef, nil
+		return slog.LevelDebug, "job started", e.JobRef, func() []slog.Attr {
+			return []slog.Attr{slog.Duration("waited", e.Waited)}
+		}
 	case JobDone:
-		return slog.LevelDebug, "job done", e.JobRef, nil
+		return slog.LevelDebug, "job done", e.JobRef, func() []slog.Attr {
+			return []slog.Attr{slog.Duration("elapsed", e.Elapsed)}
+		}
 	case JobFailed:
-		return slog.LevelWarn, "job failed, will be retried", e.JobRef,
-			[]slog.Attr{errorAttr(e.Err), slog.Duration("retry_in", e.RetryIn)}
+		return slog.LevelWarn, "job failed, will be retried", e.JobRef, func() []slog.Attr {
+			return append([]slog.Attr{slog.Duration("retry_in", e.RetryIn)}, failureAttrs(e.Err)...)
+		}
 	case JobBuried:
-		return slog.LevelError, "job buried", e.JobRef, []slog.Attr{slog.String("reason", e.Reason), errorAttr(e.Err)}
+		return slog.LevelError, "job buried", e.JobRef, func() []slog.Attr {
+			return append([]slog.Attr{slog.String("reason", e.Reason)}, failureAttrs(e.Err)...)
+		}
 	case JobDiscarded:
-		return slog.LevelInfo, "job discarded", e.JobRef, []slog.Attr{errorAttr(e.Err)}
+		return slog.LevelInfo, "job discarded", e.JobRef, func() []slog.Attr { return failureAttrs(e.Err) }
 	case JobSnoozed:
-		return slog.LevelDebug, "job snoozed", e.JobRef, []slog.Attr{slog.Duration("for", e.For), errorAttr(e.Err)}
+		return slog.LevelDebug, "job snoozed", e.JobRef, func() []slog.Attr {
+			return append([]slog.Attr{slog.Duration("for", e.For)}, failureAttrs(e.Err)...)
+		}
 	case JobReleased:
-		return slog.LevelInfo, "job given back", e.JobRef, []slog.Attr{errorAttr(e.Err)}
+		return slog.LevelInfo, "job given back", e.JobRef, func() []slog.Attr { return failureAttrs(e.Err) }
 	case JobStuck:
-		return slog.LevelError, "handler has not returned although its ctx ended", e.JobRef, []slog.Attr{errorAttr(e.Cause)}
+		return slog.LevelError, "handler has not returned although its ctx ended", e.JobRef, func() []slog.Attr {
+			return failureAttrs(e.Cause)
+		}
 	case ClaimGone:
-		return slog.LevelWarn, "outcome did not count, the job had been given to another worker", e.JobRef, nil
+		return slog.LevelWarn, "outcome did not count, the job had been given to another worker", e.JobRef, none
 	}
 	return 0, "", JobRef{}, nil
 }
@@ -79,6 +91,15 @@ func (r JobRef) attrs() []slog.Attr {
 	attrs := []slog.Attr{slog.String("job", r.Name), slog.String("id", r.ID), slog.Int("attempt", r.Attempt)}
 	if r.SourceID != 0 {
 		attrs = append(attrs, slog.Int64("source", r.SourceID))
+	}
+	return attrs
+}
+
+// failureAttrs are the error of an attempt and, after a panic, where it was.
+func failureAttrs(err error) []slog.Attr {
+	attrs := []slog.Attr{errorAttr(err)}
+	if p := find[*PanicError](err); p != nil {
+		attrs = append(attrs, slog.String("stack", p.Stack))
 	}
 	return attrs
 }

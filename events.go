@@ -37,10 +37,11 @@ type JobStarted struct {
 	Waited time.Duration // since it was due
 }
 
-// JobDone is sent when a handler returned without error.
+// JobDone is sent when handler and middleware returned without error, before Redis knows of it: like every outcome it is
+// sent to Redis right after its event, and a [ClaimGone] follows if it did not count.
 type JobDone struct {
 	JobRef
-	Elapsed time.Duration
+	Elapsed time.Duration // in middleware and handler
 }
 
 // JobFailed is sent when an attempt failed and will be retried.
@@ -51,33 +52,37 @@ type JobFailed struct {
 	RetryIn time.Duration // until the next attempt is due
 }
 
-// JobBuried is sent when a job went to the morgue.
+// JobBuried is sent when a job goes to the morgue: by Bury, out of retries, with args that do not fit its handler, with a
+// record that cannot be read, or after too many crashes.
 type JobBuried struct {
 	JobRef
-	Reason string
-	Err    error // nil when there was no attempt: a record that cannot be read, too many crashes
+	Reason string // one sentence, at most 1 KiB, as it stands in the morgue
+	Err    error  // nil when there was no attempt: a record that cannot be read, too many crashes
 }
 
-// JobDiscarded is sent when a job was dropped: by Discard, or out of retries with SkipMorgue.
+// JobDiscarded is sent when a job is dropped: by Discard, or out of retries with SkipMorgue.
 type JobDiscarded struct {
 	JobRef
-	Err error
+	Err error // what its handler returned
 }
 
 // JobSnoozed is sent when a handler returned Snooze, or Release outside a stop.
 type JobSnoozed struct {
 	JobRef
-	For time.Duration
-	Err error
+	For time.Duration // until it is due again; the job has used no attempt
+	Err error         // what its handler returned
 }
 
-// JobReleased is sent when a job was given back to the front of its queue without having used an attempt.
+// JobReleased is sent when a job is given back to the front of its queue without having used an attempt: the pool stops
+// and it was not begun, returned Release, gave up because its ctx ended, or did not return; or its worker was declared
+// dead and it gave up.
 type JobReleased struct {
 	JobRef
-	Err error // what its handler returned, if it was called
+	Err error // what its handler returned; nil if it was not called or has not returned
 }
 
-// JobStuck is sent when a handler has not returned some seconds after its ctx ended. Its processor stays taken.
+// JobStuck is sent when a handler has not returned although its ctx ended: 5 seconds before with ErrTimeout or ErrFenced,
+// one second before with ErrShutdown, when its job is given back. Its processor stays taken until it returns.
 type JobStuck struct {
 	JobRef
 	Cause error // ErrTimeout, ErrShutdown or ErrFenced
@@ -120,8 +125,8 @@ type TroubleOver struct {
 	Failures  int
 }
 
-// LoopPanicked is sent when background work of this package panicked: a bug of ours, or of an Observer. It is started
-// again.
+// LoopPanicked is sent when background work of this package panicked, which is a bug of ours. It is started again. (The
+// panic of a handler is a [JobFailed], that of an Observer is in the log.)
 type LoopPanicked struct {
 	Component string
 	Value     any

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 )
 
 // Observer receives every event of a pool. Observe is called by the goroutine in which the event happens, by many at
-// once, so it must be quick and safe for concurrent use; a panic in it is reported and does not reach the job.
+// once, so it must be quick and safe for concurrent use. A panic in it does not reach the job; the log tells of the first
+// one, and then at most once a minute.
 type Observer interface{ Observe(Event) }
 
 // ObserverFunc makes an Observer of a function.
@@ -21,32 +23,64 @@ func (f ObserverFunc) Observe(e Event) { f(e) }
 // stream passes events to all observers, the log first.
 type stream struct {
 	log       *slog.Logger
-	observers []Observer
-	perJob    bool // somebody wants the events that every job has, so they are worth making
+	observers []*observed
 }
 
 func newStream(log *slog.Logger, observers []Observer) *stream {
-	return &stream{
-		log: log, observers: observers,
-		perJob: len(observers) > 0 || log.Enabled(context.Background(), slog.LevelDebug),
+	s := &stream{log: log}
+	for _, observer := range observers {
+		s.observers = append(s.observers, &observed{observer: observer})
 	}
+	return s
+}
+
+// perJob tells whether somebody wants the events that every job has, so that they are worth making.
+func (s *stream) perJob() bool {
+	return len(s.observers) > 0 || s.log.Enabled(context.Background(), slog.LevelDebug)
 }
 
 func (s *stream) emit(e Event) {
 	logEvent(s.log, e)
-	for _, observer := range s.observers {
-		s.tell(observer, e)
+	for _, o := range s.observers {
+		o.tell(s.log, e)
 	}
 }
 
-func (s *stream) tell(observer Observer, e Event) {
+// complaintInterval is how often the log tells that an observer panics.
+const complaintInterval = time.Minute
+
+// observed is an Observer with what it did wrong.
+type observed struct {
+	observer Observer
+
+	mu     sync.Mutex
+	told   time.Time // when the log told of a panic
+	panics int       // since then
+}
+
+func (o *observed) tell(log *slog.Logger, e Event) {
 	defer func() {
 		if value := recover(); value != nil {
-			s.log.Error("work: an observer panicked", "observer", fmt.Sprintf("%T", observer),
-				"event", fmt.Sprintf("%T", e), "panic", describe(value))
+			o.complain(log, e, value, string(debug.Stack()))
 		}
 	}()
-	observer.Observe(e)
+	o.observer.Observe(e)
+}
+
+func (o *observed) complain(log *slog.Logger, e Event, value any, stack string) {
+	o.mu.Lock()
+	o.panics++
+	panics := o.panics
+	due := o.told.IsZero() || time.Since(o.told) >= complaintInterval
+	if due {
+		o.told, o.panics = time.Now(), 0
+	}
+	o.mu.Unlock()
+	if due {
+		write(log, slog.LevelError, "an observer panicked", []slog.Attr{
+			slog.String("observer", fmt.Sprintf("%T", o.observer)), slog.String("event", fmt.Sprintf("%T", e)),
+			slog.String("panic", describe(value)), slog.Int("panics", panics), slog.String("stack", stack)})
+	}
 }
 
 // health turns the results of one piece of background work into events: one when it begins to fail, one when it is
@@ -84,8 +118,13 @@ func (h *health) report(err error) {
 // should look into at Warn or Error.
 func logEvent(log *slog.Logger, e Event) {
 	level, message, attrs := describeEvent(e)
-	if !log.Enabled(context.Background(), level) {
-		return
+	if log.Enabled(context.Background(), level) {
+		write(log, level, message, attrs())
 	}
-	log.LogAttrs(context.Background(), level, "work: "+message, attrs()...)
+}
+
+// write writes to the log. A slog.Handler is code of the program too: where it panics nobody is left to be told.
+func write(log *slog.Logger, level slog.Level, message string, attrs []slog.Attr) {
+	defer func() { _ = recover() }()
+	log.LogAttrs(context.Background(), level, "work: "+message, attrs...)
 }

@@ -18,17 +18,31 @@ type processor struct {
 func (p *processor) loop() {
 	returned := false
 	defer func() {
-		if !returned {
-			p.end(nil, false, &GoexitError{})
-			go (&processor{worker: p.worker}).loop()
+		if returned {
+			p.worker.processors.Done()
 			return
 		}
-		p.worker.processors.Done()
+		var err error = &GoexitError{}
+		if value := recover(); value != nil { // not of the job's code, which call guards: a bug of ours
+			stack := string(debug.Stack())
+			err = &PanicError{Value: value, Stack: stack}
+			defer p.worker.events.emit(LoopPanicked{Component: "processor", Value: value, Stack: stack})
+		}
+		p.replace(err)
 	}()
 	for r := range p.worker.jobs {
 		p.process(r)
 	}
 	returned = true
+}
+
+// replace starts another goroutine in place of this one, which is ending, and ends its job. The start is deferred: the
+// job's end calls code of the program once more (Backoff, observers), and that may call Goexit again.
+func (p *processor) replace(err error) {
+	defer func() { go (&processor{worker: p.worker}).loop() }()
+	if p.current != nil {
+		p.end(nil, false, err)
+	}
 }
 
 func (p *processor) process(r *run) {
@@ -54,14 +68,14 @@ func (p *processor) begin(r *run) (cancel func()) {
 		var stopTimer context.CancelFunc
 		ctx, stopTimer = context.WithTimeoutCause(ctx, limit, ErrTimeout)
 		stuck := time.AfterFunc(limit+p.worker.stuckAfter, func() {
-			p.worker.events.emit(JobStuck{JobRef: r.ref(), Cause: ErrTimeout})
+			r.reportStuck(ErrTimeout)
 		})
 		inner := stop
 		stop = func() { stuck.Stop(); stopTimer(); inner() }
 	}
 	r.ctx = pprof.WithLabels(ctx, pprof.Labels("job", r.job.Name, "id", r.job.ID))
-	if p.worker.events.perJob {
-		p.worker.events.emit(JobStarted{JobRef: r.ref(), Waited: p.worker.clock.now().Sub(r.job.RunAt)})
+	if p.worker.events.perJob() {
+		p.worker.events.emit(JobStarted{JobRef: r.ref(), Waited: max(0, p.worker.clock.now().Sub(r.job.RunAt))})
 	}
 	return stop
 }
@@ -80,11 +94,9 @@ func (p *processor) call(r *run) (result any, hasResult bool, err error) {
 
 func (p *processor) end(result any, hasResult bool, err error) {
 	r := p.current
-	if r == nil {
-		return // an observer ended this goroutine while the job was being concluded
-	}
+	elapsed := time.Since(r.begunAt())
+	d := r.decide(result, hasResult, err, p.worker.clock.now()) // calls code of the program: if that ends this goroutine, replace ends the job
 	p.current = nil
 	defer p.worker.slots.vacate()
-	elapsed := time.Since(r.begunAt())
-	p.worker.concludeAfter(r, r.decide(result, hasResult, err, p.worker.clock.now()), elapsed)
+	p.worker.concludeAfter(r, d, elapsed)
 }

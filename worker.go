@@ -184,6 +184,11 @@ func (w *worker) rejoin(old *claimant) error {
 	w.current.Store(next)
 	jobs := len(old.runs())
 	old.cancel(ErrFenced)
+	time.AfterFunc(w.stuckAfter, func() {
+		for _, r := range old.runs() {
+			r.reportStuck(ErrFenced)
+		}
+	})
 	w.events.emit(WorkerFenced{Worker: old.rdb.ID, Next: next.rdb.ID, Jobs: jobs})
 	return nil
 }
