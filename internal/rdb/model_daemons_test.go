@@ -14,8 +14,9 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-func (m *machine) beat(t *rapid.T) {
-	a := m.choose(t, "worker", serving)
+func (m *machine) beat(t *rapid.T) { m.beatOn(t, m.choose(t, "worker", serving)) }
+
+func (m *machine) beatOn(t *rapid.T, a *actor) {
 	beat := rdb.Beat{Life: modelLife, Epoch: m.epoch}
 	if rapid.Bool().Draw(t, "wants the lease") {
 		beat.Lease = modelLeased
@@ -140,6 +141,26 @@ func (m *machine) condemnOn(t *rapid.T, reaper, target string) {
 			return true
 		},
 	})
+}
+
+// die lets a worker crash and the others see it, which single steps seldom bring about.
+func (m *machine) die(t *rapid.T) {
+	corpse := m.choose(t, "worker", func(a *actor) bool { return serving(a) && len(a.held) > 0 })
+	m.logf(t, "%s dies", corpse.id)
+	m.actors = slices.DeleteFunc(m.actors, func(a *actor) bool { return a == corpse })
+	m.calm = true
+	defer func() { m.calm = false }()
+	for range 2 {
+		m.elapse(t, 20*time.Second)
+		for _, a := range m.actors {
+			if serving(a) {
+				m.beatOn(t, a)
+			}
+		}
+	}
+	if reaper := slices.IndexFunc(m.actors, serving); reaper >= 0 {
+		m.condemnOn(t, m.actors[reaper].id, corpse.id)
+	}
 }
 
 // takeApart puts some of what a dead worker holds of one queue back. Anyone may do a step of it.

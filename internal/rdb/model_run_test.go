@@ -1,6 +1,7 @@
 package rdb_test
 
 import (
+	"flag"
 	"fmt"
 	"math"
 	"strings"
@@ -18,10 +19,22 @@ import (
 // land late or twice, and some never land. After each of them all keys are compared with the model. A run that fails is
 // made as short as it can be and printed as the list of its requests; the flag -rapid.seed repeats it.
 
+func init() {
+	// The default is 30, in which few workers live to die. An init of a test file is before the flags are read.
+	if err := flag.Set("rapid.steps", "60"); err != nil {
+		panic(err)
+	}
+}
+
 func TestModelOnTheEmbeddedRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Embedded(t)
 	runModel(t, newSite(t, server.DSN(), server.Embedded()), math.MaxInt)
+}
+
+func TestModelOnARealRedis(t *testing.T) {
+	t.Parallel()
+	runModel(t, newSite(t, redistest.Real(t).DSN(), nil), 25)
 }
 
 // runModel makes random runs. Only the first ones, of which there are so many, do anything until one fails.

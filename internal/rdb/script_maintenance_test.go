@@ -227,6 +227,46 @@ func TestSweepRemovesOutcomesThatAreOver(t *testing.T) {
 	})
 }
 
+func TestRetireLanesRemovesThoseThatAreSilent(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.enqueue(t, "a", "a1")
+		for i := range 3 * rdb.MaxBatch {
+			s.cmd(t, "HSET", "lanes", fmt.Sprintf("old-%d", i), "7 1000 3=duplicate")
+		}
+		recent := fmt.Sprintf("7 %d", s.now(t).UnixMilli()-1000)
+		s.cmd(t, "HSET", "lanes", "recent", recent)
+		require.NoError(t, s.store.RetireLanes(t.Context(), time.Minute))
+		lanes := s.hash(t, "lanes")
+		assert.Len(t, lanes, 2)
+		assert.Equal(t, recent, lanes["recent"])
+		assert.Contains(t, lanes, "lane of the test")
+	})
+}
+
+func TestSuspectIsNotedWhileTheClaimStands(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.enqueue(t, "a", "a1", "a2")
+		w := s.worker(t, "w1", "a")
+		claims := s.take(t, w, 1, 2, "a")
+		note := func(claim rdb.Claim) bool {
+			noted, err := w.Suspect(t.Context(), claim)
+			require.NoError(t, err)
+			return noted
+		}
+		assert.True(t, note(claims[0]))
+		assert.True(t, note(claims[1]))
+		assert.False(t, note(rdb.Claim{Queue: "a", Element: "2:a1"}))
+		assert.Equal(t, claims[1].Element, s.hash(t, "worker:w1:info")["suspect"])
+
+		s.cmd(t, "HSET", "crashes", "a1", "v1 v2", "a2", "v1 v2")
+		settle(t, w, w.Release(rdb.Released{Queue: "a", Elements: elements(claims), Died: "w1"}))
+		assert.Equal(t, map[string]string{"a1": "v1 v2", "a2": "v1 v2 w1"}, s.hash(t, "crashes"), "only the suspect is to blame")
+		assert.False(t, note(claims[1]))
+	})
+}
+
 func TestInterRemovesTheOldestOfTheMorgue(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {

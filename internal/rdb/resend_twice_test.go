@@ -1,0 +1,31 @@
+package rdb_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Every transition but fetch may be sent again when its reply was lost, and a fetch that is sent again does nothing.
+func TestTransitionsSentTwiceLeaveTheSameState(t *testing.T) {
+	t.Parallel()
+	onEachTransition(t, func(t *testing.T, s *site, tr transition) {
+		before := s.dump(t)
+		first, err := tr.send(s, s.store)
+		require.NoError(t, err)
+		once := s.dump(t)
+		require.NotEqual(t, before, once, "it does something")
+
+		second, err := tr.send(s, s.store)
+		require.NoError(t, err)
+		twice := s.dump(t)
+		if tr.timed {
+			once, twice = plain(once), plain(twice)
+		}
+		assert.Equal(t, once, twice)
+		if tr.script == "enqueue" {
+			assert.Equal(t, first, second)
+		}
+	})
+}

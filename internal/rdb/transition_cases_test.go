@@ -1,0 +1,216 @@
+package rdb_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// transition is one way to use a script: what must be there before, and what is sent. Several tests send all of them.
+type transition struct {
+	name, script string
+	prepare      func(t *testing.T, s *site)
+	send         func(s *site, store *rdb.Store) (any, error)
+	timed        bool // what it stores says when it was sent, so that two sends differ in this
+}
+
+// transitions are all scripts, with all branches that write.
+func transitions() []transition {
+	settling := func(name, script string, call func(w *rdb.Worker) rdb.Call) transition {
+		return transition{
+			name: name, script: script, prepare: holding,
+			send: func(_ *site, store *rdb.Store) (any, error) {
+				w := store.Worker("w1")
+				settled, err := w.Settle(background, []rdb.Call{call(w)})
+				if err != nil {
+					return nil, err
+				}
+				return settled[0], settled[0].Err
+			},
+		}
+	}
+	claims := []rdb.Claim{{Queue: "a", Element: "1:a1"}, {Queue: "a", Element: "1:a2"}, {Queue: "b", Element: "1:b1"}}
+	all := []transition{
+		settling("complete", "complete", func(w *rdb.Worker) rdb.Call { return w.Complete(ended(claims...)) }),
+		settling("complete, outcomes kept", "complete", func(w *rdb.Worker) rdb.Call {
+			done := ended(claims...)
+			for i := range done {
+				done[i].Keep, done[i].Outcome = time.Hour, []byte("result")
+			}
+			return w.Complete(done)
+		}),
+		settling("release, dead worker", "release", func(w *rdb.Worker) rdb.Call {
+			return w.Release(rdb.Released{Queue: "a", Elements: elements(claims[:2]), Died: "w1"})
+		}),
+		settling("release, good order", "release", func(w *rdb.Worker) rdb.Call {
+			return w.Release(rdb.Released{Queue: "a", Elements: elements(claims[:2]), Ended: true})
+		}),
+	}
+	for _, shelf := range []rdb.Shelf{rdb.ShelfRetry, rdb.ShelfScheduled, rdb.ShelfMorgue} {
+		all = append(all, settling("shelve, "+string(shelf), "shelve", func(w *rdb.Worker) rdb.Call {
+			return w.Shelve(rdb.Shelved{Claim: claims[1], Shelf: shelf, Delay: time.Hour, Trail: []byte("news")})
+		}))
+	}
+	all = append(all, storing()...)
+	all = append(all, living()...)
+	return append(all, maintaining()...)
+}
+
+// holding lets worker w1 hold a1, a2 and b1, of which a2 has a past; a3 waits.
+func holding(t *testing.T, s *site) {
+	t.Helper()
+	waiting(t, s)
+	s.cmd(t, "HSET", "trail", "a2", "old")
+	s.cmd(t, "HSET", "crashes", "a2", "w0")
+	w := s.worker(t, "w1", "a", "b")
+	fetched, err := w.Fetch(background, 1, 3, false, []rdb.Share{{Queue: "a", Jobs: 2}, {Queue: "b", Jobs: 1}})
+	require.NoError(t, err)
+	require.Len(t, fetched.Jobs, 3)
+}
+
+func waiting(t *testing.T, s *site) {
+	t.Helper()
+	s.enqueue(t, "a", "a1", "a2", "a3")
+	s.enqueue(t, "b", "b1")
+}
+
+// lapsed lets w1, which holds jobs, be without heartbeat, and w2 be there to see it.
+func lapsed(t *testing.T, s *site) {
+	t.Helper()
+	holding(t, s)
+	s.worker(t, "w2", "a")
+	s.cmd(t, "UNLINK", "worker:w1")
+}
+
+func storing() []transition {
+	nothing := func(*testing.T, *site) {}
+	enqueue := func(jobs ...rdb.NewJob) func(*site, *rdb.Store) (any, error) {
+		return func(_ *site, store *rdb.Store) (any, error) { return store.Enqueue(background, "lane", 7, jobs) }
+	}
+	front, later, chosen := job("a", "front"), job("b", "later"), job("c", "chosen")
+	front.Place, later.Place, later.When, chosen.Chosen = rdb.Front, rdb.In, 60_000, true
+	return []transition{
+		{name: "enqueue", script: "enqueue", prepare: nothing, send: enqueue(job("a", "a1"), front, later, chosen, chosen)},
+		{name: "enqueue, scheduled first", script: "enqueue", prepare: nothing, send: enqueue(later)},
+		{name: "fetch", script: "fetch", prepare: func(t *testing.T, s *site) {
+			waiting(t, s)
+			s.worker(t, "w1", "a", "b")
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			fetched, err := store.Worker("w1").Fetch(background, 2, 3, true, []rdb.Share{{Queue: "a", Jobs: 1}, {Queue: "b", Jobs: 2}})
+			return fetched.State, err
+		}},
+		{name: "survey", script: "survey", prepare: holding, send: func(_ *site, store *rdb.Store) (any, error) {
+			_, claims, err := store.Worker("w1").Survey(background, 3, []string{"a", "b"})
+			return claims, err
+		}},
+		{name: "suspect", script: "suspect", prepare: holding, send: func(_ *site, store *rdb.Store) (any, error) {
+			return store.Worker("w1").Suspect(background, rdb.Claim{Queue: "a", Element: "1:a2"})
+		}},
+		{name: "wake", script: "wake", prepare: func(t *testing.T, s *site) {
+			waiting(t, s)
+			s.cmd(t, "UNLINK", "wake:a")
+			s.cmd(t, "LPUSH", "wake:b", "1", "1", "1")
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			return nil, store.Wake(background, []string{"a", "b", "c"})
+		}},
+	}
+}
+
+func living() []transition {
+	return []transition{
+		{name: "register", script: "register", timed: true, prepare: holding, send: func(_ *site, store *rdb.Store) (any, error) {
+			_, epoch, err := store.Worker("w3").Register(background, rdb.Registration{
+				Life: time.Minute, Epoch: "epoch-3", Former: "w1", Info: map[string]string{"host": "h"}, Queues: []string{"a", "c"},
+			})
+			return epoch, err
+		}},
+		{name: "beat", script: "beat", timed: true, prepare: func(t *testing.T, s *site) {
+			holding(t, s)
+			s.cmd(t, "UNLINK", "worker:w1")
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			pulse, err := store.Worker("w1").Beat(context.Background(), conn{store.Driver()}, rdb.Beat{
+				Life: time.Minute, Epoch: "epoch-1", Lease: time.Minute,
+				CheckIns: []rdb.CheckIn{{ID: "a1", Number: "1", Message: "half"}}, Ended: []string{"a0"},
+			})
+			return pulse.State, err
+		}},
+		{name: "condemn", script: "condemn", prepare: lapsed, send: func(_ *site, store *rdb.Store) (any, error) {
+			return store.Worker("w2").Condemn(background, "w1", 0)
+		}},
+		{name: "forget", script: "forget", prepare: func(t *testing.T, s *site) {
+			w := s.worker(t, "w1", "a", "b")
+			s.beat(t, w, rdb.Beat{Life: time.Minute, Epoch: "epoch-1", Lease: time.Minute})
+			s.cmd(t, "SMOVE", "workers", s.key("dead"), "w1")
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			_, gone, err := store.Worker("w1").Forget(background, []string{"a", "b"})
+			return gone, err
+		}},
+	}
+}
+
+func maintaining() []transition {
+	return []transition{
+		{name: "due", script: "due", prepare: func(t *testing.T, s *site) {
+			s.plan(t, "a", "a1", 1)
+			s.plan(t, "b", "b1", 2)
+			s.cmd(t, "ZADD", "scheduled", 3, "ghost")
+			s.cmd(t, "HSET", "names", "ghost", "gone")
+			s.pass(t, 10*time.Millisecond)
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			due, err := store.Due(background, rdb.ShelfScheduled, rdb.DueCall{Move: []rdb.Waiting{
+				{ID: "a1", Queue: "a"}, {ID: "b1", Queue: "b"}, {ID: "ghost"},
+			}})
+			return due.Page, err
+		}},
+		{name: "orphan", script: "orphan", prepare: func(t *testing.T, s *site) {
+			holding(t, s)
+			s.cmd(t, "SREM", "workers", "w1")
+		}, send: func(s *site, store *rdb.Store) (any, error) {
+			_, page, err := s.store.Holdings(background, "0")
+			for _, h := range page {
+				if _, err := store.Orphan(background, h); err != nil {
+					return nil, err
+				}
+			}
+			return nil, err
+		}},
+		{name: "retire", script: "retire", prepare: func(t *testing.T, s *site) {
+			waiting(t, s)
+			s.cmd(t, "HSET", "lanes", "old", "7 5 3=duplicate")
+		}, send: func(_ *site, store *rdb.Store) (any, error) { return nil, store.RetireLanes(background, time.Hour) }},
+		{name: "sweep", script: "sweep", prepare: func(t *testing.T, s *site) {
+			s.cmd(t, "HSET", "outcomes", "a1", "result", "a2", "result")
+			s.cmd(t, "ZADD", "outcomes:until", 5, "a1", "1e15", "a2")
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			_, err := store.Sweep(background)
+			return nil, err
+		}},
+		{name: "inter", script: "inter", prepare: func(t *testing.T, s *site) {
+			waiting(t, s)
+			s.cmd(t, "ZADD", "morgue", 5, "a1", 6, "a2", "1e15", "a3")
+			s.cmd(t, "HSET", "names", "a1", "a", "a2", "a", "a3", "a")
+			s.cmd(t, "HSET", "trail", "a1", "old")
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			_, err := store.Inter(background, 1, time.Hour)
+			return nil, err
+		}},
+	}
+}
+
+// onEachTransition runs the test for every transition, on both kinds of Redis.
+func onEachTransition(t *testing.T, test func(t *testing.T, s *site, tr transition)) {
+	t.Helper()
+	for _, tr := range transitions() {
+		t.Run(tr.name, func(t *testing.T) {
+			t.Parallel()
+			onEach(t, func(t *testing.T, s *site) {
+				tr.prepare(t, s)
+				test(t, s, tr)
+			})
+		})
+	}
+}

@@ -1,0 +1,167 @@
+package rdb_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/lua"
+)
+
+// recorder is a Driver that keeps the calls and answers none.
+type recorder struct {
+	rdb.Driver
+	calls []rdb.Call
+}
+
+func (r *recorder) Pipeline(_ context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+	r.calls = append(r.calls, calls...)
+	return nil, errNoReply
+}
+
+// oneLane answers the first call with a hash of one lane, so that the script is called for it.
+type oneLane struct {
+	*recorder
+	answered bool
+}
+
+func (o *oneLane) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+	if o.answered {
+		return o.recorder.Pipeline(ctx, calls...)
+	}
+	o.answered = true
+	return []rdb.Reply{{Value: []any{[]byte("0"), []any{[]byte("lane"), []byte("1 2")}}}}, nil
+}
+
+// callsOfScripts has every method of Store and Worker that sends a script make its call, of two queues where it can.
+func callsOfScripts() []rdb.Call {
+	r := &recorder{}
+	store := rdb.NewStore(r, "ns")
+	w := store.Worker("W")
+	claims := []rdb.Claim{{Queue: "a", Element: "1:x"}, {Queue: "b", Element: "1:y"}}
+	ignore := func(...any) {}
+	ignore(store.Enqueue(background, "lane", 1, []rdb.NewJob{job("a", "x"), job("b", "y")}))
+	ignore(w.Fetch(background, 1, 2, true, []rdb.Share{{Queue: "a", Jobs: 1}, {Queue: "b", Jobs: 1}}))
+	ignore(w.Survey(background, 1, []string{"a", "b"}))
+	ignore(store.Wake(background, []string{"a", "b"}))
+	ignore(store.Due(background, rdb.ShelfRetry, rdb.DueCall{Move: []rdb.Waiting{{ID: "x", Queue: "a"}, {ID: "y", Queue: "b"}}}))
+	ignore(store.Due(background, rdb.ShelfScheduled, rdb.DueCall{}))
+	ignore(w.Register(background, rdb.Registration{Queues: []string{"a"}}))
+	ignore(w.Beat(background, conn{r}, rdb.Beat{}))
+	ignore(w.Condemn(background, "T", time.Second))
+	ignore(w.Forget(background, []string{"a", "b"}))
+	ignore(store.Orphan(background, rdb.Holding{ID: "x", Worker: "W", Queue: "a", Number: "1"}))
+	ignore(store.Sweep(background))
+	ignore(store.Inter(background, 1, time.Second))
+	ignore(w.Suspect(background, claims[0]))
+	ignore(rdb.NewStore(&oneLane{recorder: r}, "ns").RetireLanes(background, time.Second))
+	calls := append(r.calls, w.Complete(ended(claims...)), w.Release(rdb.Released{Queue: "a", Elements: elements(claims)}))
+	for _, shelf := range []rdb.Shelf{rdb.ShelfRetry, rdb.ShelfScheduled, rdb.ShelfMorgue} {
+		calls = append(calls, w.Shelve(rdb.Shelved{Claim: claims[0], Shelf: shelf}))
+	}
+	return calls
+}
+
+func TestCallersPassTheKeysThatTheHeadersName(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for i, call := range callsOfScripts() {
+		require.NotNil(t, call.Script, "%+v", call)
+		seen[call.Script.Name] = true
+		t.Run(fmt.Sprintf("%d %s", i, call.Script.Name), func(t *testing.T) {
+			t.Parallel()
+			header := parseHeader(t, call.Script.Name)
+			wanted := header.patterns(len(call.Keys))
+			require.Len(t, call.Keys, len(wanted))
+			for i, key := range call.Keys {
+				require.True(t, strings.HasPrefix(key, "{ns}:"), key)
+				assert.Regexp(t, wanted[i], strings.TrimPrefix(key, "{ns}:"), "KEYS[%d]", i+1)
+			}
+			assert.GreaterOrEqual(t, len(call.Args), header.args, "ARGV")
+		})
+	}
+	assert.Len(t, seen, len(scriptNames(t)), "every script has a caller here: %v", seen)
+}
+
+func scriptNames(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../../lua/*.lua")
+	require.NoError(t, err)
+	return slices.DeleteFunc(files, func(file string) bool { return filepath.Base(file) == "prelude.lua" })
+}
+
+// header is what the head of a script says of its KEYS and ARGV.
+type header struct {
+	fixed    []string // a pattern for each key
+	repeated []string // patterns of the group that follows for each queue
+	args     int      // how many ARGV there are at the least
+}
+
+var keyName = regexp.MustCompile(`<[a-z]+>`)
+
+// parseHeader reads "KEYS[1] claimed, KEYS[2] retry or scheduled" and "KEYS[7..] queue:<name>, wake:<name> of each queue".
+func parseHeader(t *testing.T, script string) header {
+	t.Helper()
+	source, err := lua.Source(script)
+	require.NoError(t, err)
+	_, source, _ = strings.Cut(source, "\n-- "+script+":")
+	var keys, args strings.Builder
+	in := &keys
+	for _, line := range strings.Split(source, "\n")[1:] {
+		line, comment := strings.CutPrefix(line, "--")
+		if !comment || strings.HasPrefix(line, " RETURNS") {
+			break
+		}
+		if strings.HasPrefix(line, " ARGV") {
+			in = &args
+		}
+		in.WriteString(line)
+	}
+	var h header
+	for _, entry := range strings.Split(keys.String(), "KEYS[")[1:] {
+		number, names, found := strings.Cut(entry, "] ")
+		require.True(t, found, entry)
+		if strings.HasSuffix(number, "..") {
+			names, _, _ = strings.Cut(names, " of each")
+			for _, name := range strings.Split(names, ", ") {
+				h.repeated = append(h.repeated, pattern(name))
+			}
+			number = strings.TrimSuffix(number, "..")
+			require.Equal(t, strconv.Itoa(len(h.fixed)+1), number)
+			break
+		}
+		require.Equal(t, strconv.Itoa(len(h.fixed)+1), number)
+		h.fixed = append(h.fixed, pattern(strings.TrimRight(names, ", ")))
+	}
+	h.args = strings.Count(args.String(), "ARGV[") - strings.Count(args.String(), "..]")
+	return h
+}
+
+// pattern makes one of "retry, scheduled or morgue" or "worker:<id>:info".
+func pattern(names string) string {
+	names = strings.ReplaceAll(names, ", ", " or ")
+	alternatives := strings.Split(names, " or ")
+	for i, name := range alternatives {
+		alternatives[i] = keyName.ReplaceAllString(name, "[a-zA-Z]+")
+	}
+	return "^(" + strings.Join(alternatives, "|") + ")$"
+}
+
+// patterns are those for so many keys.
+func (h header) patterns(keys int) []string {
+	all := append([]string{}, h.fixed...)
+	for len(h.repeated) > 0 && len(all) < keys {
+		all = append(all, h.repeated...)
+	}
+	return all
+}
