@@ -17,15 +17,15 @@ type settler struct {
 	health  health
 	pending []*run
 	parked  []*run // refused for a reason of their own; tried again slowly
-	refused map[string]*refusal
+	refused map[string]*complaint
 	lap     int // failures in a row
 
 	parkTime time.Duration
 }
 
-// refusal is a reason for which outcomes are parked. Many may share one (a key of the whole namespace that is broken),
+// complaint is a reason for which outcomes are parked. Many may share one (a key of the whole namespace that is broken),
 // so it is reported once, and once more when the last of them is settled.
-type refusal struct {
+type complaint struct {
 	health health
 	runs   int
 }
@@ -40,7 +40,7 @@ const (
 
 func newSettler(w *worker) *settler {
 	return &settler{
-		worker: w, health: health{component: "settler", events: w.events}, refused: map[string]*refusal{}, parkTime: parkTime,
+		worker: w, health: health{component: "settler", events: w.events}, refused: map[string]*complaint{}, parkTime: parkTime,
 	}
 }
 
@@ -162,7 +162,7 @@ func (s *settler) park(r *run, err error) {
 	r.parkedFor = reason
 	why := s.refused[reason]
 	if why == nil {
-		why = &refusal{health: health{component: "settler, " + r.ref().String(), events: s.worker.events}}
+		why = &complaint{health: health{component: "settler, " + r.ref().String(), events: s.worker.events}}
 		s.refused[reason] = why
 	}
 	why.runs++

@@ -96,14 +96,16 @@ func (p *WorkerPool) note(err error) {
 // one given is the outermost. The ctx given to next is what the rest of the chain sees; not calling next decides the
 // outcome by the error that is returned.
 func (p *WorkerPool) Middleware(fn any) *WorkerPool {
-	if p.tooLate("Middleware", caller()) {
+	site := caller()
+	if p.tooLate("Middleware", site) {
 		return p
 	}
 	compiled, err := compileMiddleware(p.prototype, fn)
-	p.note(err)
-	if err == nil {
-		p.middlewares = append(p.middlewares, compiled)
+	if err != nil {
+		p.note(fmt.Errorf("middleware added at %s: %w", site, err))
+		return p
 	}
+	p.middlewares = append(p.middlewares, compiled)
 	return p
 }
 
@@ -124,7 +126,7 @@ func (p *WorkerPool) register(name string, opts JobOptions, fn any, site string)
 	job := fmt.Sprintf("job %s (registered at %s)", quoted(name), site)
 	if before := p.registered[name]; before != nil {
 		p.note(&InvalidError{
-			What: job, Value: "registered before, at " + before.site, Remedy: "give each handler a name of its own",
+			What: job, Value: "registered already, at " + before.site, Remedy: "give each handler a name of its own",
 		})
 		return p
 	}
