@@ -15,7 +15,11 @@ func (p *WorkerPool) Enqueuer() *Enqueuer {
 	if p.enqueuer != nil {
 		return p.enqueuer
 	}
-	err, store := p.open(), p.store
+	err := ErrClosed
+	if !p.closed {
+		err = p.open()
+	}
+	store := p.store
 	if err != nil {
 		store = rdb.NewStore(unopened{err}, p.options.Namespace)
 	}

@@ -87,13 +87,13 @@ func (p *WorkerPool) shutDown() {
 func (p *WorkerPool) closeConnection() {
 	p.mu.Lock()
 	p.closed = true
-	enqueuer, driver := p.enqueuer, p.driver
+	enqueuer, driver, owned := p.enqueuer, p.driver, p.owned
 	p.mu.Unlock()
 	if enqueuer != nil {
-		defer context.AfterFunc(p.hurried, enqueuer.giveUp)()
+		defer context.AfterFunc(p.hurried, func() { enqueuer.core.lanes.end(ErrClosed) })()
 		_ = enqueuer.Close() // it is told by whoever still calls it
 	}
-	if p.owned && driver != nil {
+	if owned {
 		_ = driver.Close() // nothing uses it any more
 	}
 }
