@@ -45,7 +45,7 @@ func encodeArgs(dst []byte, job string, args []any, most int) ([]byte, error) {
 	e.buffer.WriteByte(']')
 	if size := e.buffer.Len(); size > most {
 		return dst, &InvalidError{
-			What: "args of job " + quoted(job), Value: fmt.Sprintf("%d bytes of JSON", size),
+			What: "the JSON of the args of job " + quoted(job), Value: fmt.Sprintf("%d bytes long", size),
 			Remedy: fmt.Sprintf("at most %d are allowed (MaxArgsSize): pass a reference to what is large", most),
 		}
 	}

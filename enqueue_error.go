@@ -42,19 +42,22 @@ type EnqueueError struct {
 }
 
 func (e *EnqueueError) Error() string {
-	if e.job != "" && len(e.Unknown) == 1 {
-		return fmt.Sprintf("it is not known whether job %s is stored (a reply was lost): %s", quoted(e.job), e.Err)
-	}
+	job := "the job"
 	if e.job != "" {
-		return fmt.Sprintf("job %s is not stored: %s", quoted(e.job), e.Err)
+		job = "job " + quoted(e.job)
 	}
-	return e.counts() + ": " + e.Err.Error()
+	switch total := len(e.Stored) + len(e.NotStored) + len(e.Unknown); {
+	case total > 1:
+		return fmt.Sprintf("%s: %v", e.counts(total), e.Err)
+	case len(e.Unknown) == 1:
+		return fmt.Sprintf("it is not known whether %s is stored (a reply was lost): %v", job, e.Err)
+	}
+	return fmt.Sprintf("%s is not stored: %v", job, e.Err)
 }
 
 // counts is "2 of 3 jobs are stored, 1 is unknown (a reply was lost)".
-func (e *EnqueueError) counts() string {
-	total := len(e.Stored) + len(e.NotStored) + len(e.Unknown)
-	if len(e.Stored)+len(e.Unknown) == 0 {
+func (e *EnqueueError) counts(total int) string {
+	if len(e.NotStored) == total {
 		return fmt.Sprintf("none of %d jobs is stored", total)
 	}
 	parts := []string{fmt.Sprintf("%d of %d jobs %s stored", len(e.Stored), total, isOrAre(len(e.Stored)))}

@@ -386,14 +386,14 @@ func TestEnqueueThroughAGivenPool(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		pool := &redis.Pool{MaxActive: 1, Dial: func() (redis.Conn, error) { return redis.Dial("tcp", s.Addr()) }}
-		defer pool.Close() //nolint:errcheck // a test's
+		defer pool.Close()
 		enq, err := NewEnqueuer("", Namespace(redistest.Namespace(t)), WithConnection(Redigo(pool)))
 		require.NoError(t, err)
 		_, err = enq.Enqueue(t.Context(), "a")
 		require.NoError(t, err)
 		require.NoError(t, enq.Close())
 		conn := pool.Get()
-		defer conn.Close() //nolint:errcheck // a test's
+		defer conn.Close()
 		_, err = conn.Do("PING")
 		assert.NoError(t, err, "the pool is its owner's: Close must leave it open")
 	})
@@ -409,7 +409,7 @@ func TestEnqueueWithACheckRefusesWhatItRefuses(t *testing.T) {
 			}
 			return nil
 		})
-		defer picky.Close() //nolint:errcheck // nothing is under way
+		defer picky.Close()
 		_, err := picky.Enqueue(t.Context(), "a", 2)
 		assert.EqualError(t, err, `job "a" is not stored: args of job "a" do not fit its handler: argument 1 is [2]: it must be 1`)
 		_, err = picky.EnqueueMany(t.Context(), []Entry{{Name: "a", Args: []any{1}}, {Name: "a", Args: []any{2}}})

@@ -79,21 +79,21 @@ func (e *Enqueuer) prepare(entry *Entry) (prepared, error) {
 
 // place decides where the job goes.
 func (p *prepared) place(entry *Entry, front bool, now time.Time) error {
-	job := quoted(entry.Name)
+	job := func(what string) string { return what + quoted(entry.Name) } // called for errors only
 	later := !entry.At.IsZero() || entry.In > 0
 	switch {
 	case entry.In < 0:
-		return &InvalidError{What: "delay of job " + job, Value: entry.In.String(), Remedy: "use zero or more"}
+		return &InvalidError{What: job("delay of job "), Value: entry.In.String(), Remedy: "use zero or more"}
 	case entry.In > 0 && !entry.At.IsZero():
-		return &InvalidError{What: "job " + job, Value: "given both At and In", Remedy: "use one of them"}
+		return &InvalidError{What: job("job "), Value: "given both At and In", Remedy: "use one of them"}
 	case later && front:
-		return &InvalidError{What: "job " + job, Value: "due later but has the option Front",
+		return &InvalidError{What: job("job "), Value: "due later but has the option Front",
 			Remedy: "leave Front out: a job goes to the back of its queue when it falls due"}
 	case !entry.At.IsZero() && (entry.At.UnixMilli() <= 0 || entry.At.Sub(now) > maxAhead):
-		return &InvalidError{What: "time of job " + job, Value: entry.At.Format(time.RFC3339),
+		return &InvalidError{What: job("time of job "), Value: entry.At.Format(time.RFC3339),
 			Remedy: "use one after 1970 and at most 100 years ahead"}
 	case entry.In > maxAhead:
-		return &InvalidError{What: "delay of job " + job, Value: entry.In.String(), Remedy: "use at most 100 years"}
+		return &InvalidError{What: job("delay of job "), Value: entry.In.String(), Remedy: "use at most 100 years"}
 	case !entry.At.IsZero():
 		p.job.Place, p.job.When = rdb.At, entry.At.Add(time.Millisecond-1).UnixMilli() // never before the time given
 	case entry.In > 0:

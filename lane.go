@@ -11,8 +11,9 @@ import (
 
 const (
 	// laneCount is how many calls an enqueuer has under way at a time. The callers that come meanwhile gather, and go
-	// together: fewer lanes make larger calls, more of them keep Redis and the network busy at the same time.
-	laneCount = 4
+	// together. Fewer lanes make larger calls: 128 callers on two cores shared with Redis got 170,000 jobs/s through one
+	// lane, 160,000 through two, 135,000 through four. Two keep a call on its way while the other is answered.
+	laneCount = 2
 	// maxCallBytes is how large a call may be, unless a single job is larger.
 	maxCallBytes = 1 << 20
 )
@@ -31,7 +32,7 @@ type lanes struct {
 	store   *rdb.Store
 	clock   *redisClock
 	timeout time.Duration
-	life    context.Context //nolint:containedctx // ends what is under way when Close waits no longer
+	life    context.Context // ends what is under way when Close waits no longer
 	end     context.CancelCauseFunc
 	parcels sync.Pool
 

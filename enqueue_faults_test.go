@@ -1,0 +1,247 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redistest"
+)
+
+// meddler is a driver whose enqueues a test may tamper with.
+type meddler struct {
+	rdb.Driver
+	meddle func(ctx context.Context, pass func() ([]rdb.Reply, error)) ([]rdb.Reply, error)
+	sends  atomic.Int64
+}
+
+func (m *meddler) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+	if calls[0].Script == nil || calls[0].Script.Name != "enqueue" {
+		return m.Driver.Pipeline(ctx, calls...)
+	}
+	m.sends.Add(1)
+	return m.meddle(ctx, func() ([]rdb.Reply, error) { return m.Driver.Pipeline(context.WithoutCancel(ctx), calls...) })
+}
+
+// onEachMeddled is onEachRedis with an Enqueuer whose calls go through a meddler.
+func onEachMeddled(t *testing.T, test func(t *testing.T, b *enqueueBench, m *meddler)) {
+	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
+		m := &meddler{Driver: b.driver}
+		b.Enqueuer = newEnqueuer(rdb.NewStore(m, b.namespace), 0, 0, nil)
+		t.Cleanup(func() { assert.NoError(t, b.Enqueuer.Close()) })
+		test(t, b, m)
+	})
+}
+
+func TestLostReplyStoresNothingTwice(t *testing.T) {
+	t.Parallel()
+	onEachMeddled(t, func(t *testing.T, b *enqueueBench, m *meddler) {
+		m.meddle = func(_ context.Context, pass func() ([]rdb.Reply, error)) ([]rdb.Reply, error) {
+			replies, err := pass()
+			if m.sends.Load() <= 2 {
+				return nil, io.ErrUnexpectedEOF
+			}
+			return replies, err
+		}
+		receipt, err := b.Enqueue(t.Context(), "a", 1)
+		require.NoError(t, err)
+		assert.EqualValues(t, 3, m.sends.Load())
+		got := b.waiting(t, "a")
+		require.Len(t, got, 1)
+		assert.Equal(t, receipt.ID, got[0].ID)
+	})
+}
+
+func TestLostReplyStoresNothingTwiceWhenTheJobHasRunAndGone(t *testing.T) {
+	t.Parallel()
+	onEachMeddled(t, func(t *testing.T, b *enqueueBench, m *meddler) {
+		var ran []rdb.FetchedJob
+		m.meddle = func(_ context.Context, pass func() ([]rdb.Reply, error)) ([]rdb.Reply, error) {
+			replies, err := pass()
+			if m.sends.Load() > 1 {
+				return replies, err
+			}
+			ran = b.fetch(t, "a")
+			b.complete(t, ran)
+			return nil, io.ErrUnexpectedEOF
+		}
+		receipts, err := b.EnqueueMany(t.Context(), []Entry{{Name: "a"}, {Name: "a", Options: []EnqueueOption{ID("mine")}}, {Name: "a"}})
+		require.NoError(t, err)
+		assert.EqualValues(t, 2, m.sends.Load())
+		require.Len(t, ran, 3, "all had run before the call was sent again")
+		for i, receipt := range receipts {
+			assert.Equal(t, ran[i].ID, receipt.ID)
+			assert.False(t, receipt.Duplicate)
+		}
+		assert.Empty(t, b.fetch(t, "a"))
+		assert.EqualValues(t, 0, b.command(t, "HLEN", b.key("jobs")))
+	})
+}
+
+func TestAbandonedCallThatLandsLateIsRefused(t *testing.T) {
+	t.Parallel()
+	onEachMeddled(t, func(t *testing.T, b *enqueueBench, m *meddler) {
+		var late func() ([]rdb.Reply, error)
+		m.meddle = func(ctx context.Context, pass func() ([]rdb.Reply, error)) ([]rdb.Reply, error) {
+			if m.sends.Load() > 1 {
+				return pass()
+			}
+			late = pass // it is on its way, while
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		_, err := b.Enqueue(ctx, "a", "abandoned")
+		var failed *EnqueueError
+		require.ErrorAs(t, err, &failed)
+		assert.Equal(t, []int{0}, failed.Unknown)
+		_, err = b.Enqueue(t.Context(), "a", "next")
+		require.NoError(t, err)
+
+		replies, err := late()
+		require.NoError(t, err)
+		var refused *rdb.ServerError
+		require.ErrorAs(t, replies[0].Err, &refused)
+		assert.Equal(t, "STALE", refused.Code)
+		got := b.waiting(t, "a")
+		require.Len(t, got, 1)
+		assert.Equal(t, `["next"]`, string(got[0].Args))
+	})
+}
+
+func TestReplyLostOnTheWireStoresNothingTwice(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		proxy := redistest.NewProxy(t, s.Addr())
+		b := newEnqueueBench(t, s, proxy.DSN())
+		_, err := b.Enqueue(t.Context(), "warm") // so that Redis knows the script
+		require.NoError(t, err)
+		swallowed := proxy.SwallowReply("the one and only")
+		_, err = b.Enqueue(t.Context(), "a", "the one and only")
+		require.NoError(t, err)
+		select {
+		case <-swallowed:
+		default:
+			t.Fatal("no reply was swallowed")
+		}
+		assert.Len(t, b.waiting(t, "a"), 1)
+	})
+}
+
+func TestEnqueueSurvivesCutConnections(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		proxy := redistest.NewProxy(t, s.Addr())
+		b := newEnqueueBench(t, s, proxy.DSN())
+		for i := range 20 {
+			proxy.Cut()
+			_, err := b.Enqueue(t.Context(), "a", i)
+			require.NoError(t, err)
+		}
+		assert.Len(t, b.waiting(t, "a"), 20)
+	})
+}
+
+func TestRedisThatHangsIsAnErrorWithinTheCtx(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		proxy := redistest.NewProxy(t, s.Addr())
+		b := newEnqueueBench(t, s, proxy.DSN())
+		_, err := b.Enqueue(t.Context(), "a")
+		require.NoError(t, err)
+		proxy.Pause()
+		defer proxy.Resume()
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		begun := time.Now()
+		_, err = b.Enqueue(ctx, "a")
+		assert.Less(t, time.Since(begun), 2*time.Second)
+		var failed *EnqueueError
+		require.ErrorAs(t, err, &failed)
+		assert.Equal(t, []int{0}, failed.Unknown, "it was sent")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.ErrorContains(t, err, `it is not known whether job "a" is stored (a reply was lost)`)
+		assert.ErrorContains(t, err, "while waiting for the reply to script enqueue: context deadline exceeded")
+	})
+}
+
+func TestRedisThatIsDownIsAnErrorWithinTheCtx(t *testing.T) {
+	t.Parallel()
+	addr := closedPort(t)
+	enq, err := NewEnqueuer("redis://:geheim@" + addr)
+	require.NoError(t, err, "it dials on first use")
+	defer enq.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	begun := time.Now()
+	receipts, err := enq.EnqueueMany(ctx, []Entry{{Name: "a"}, {Name: "b"}})
+	assert.Less(t, time.Since(begun), 2*time.Second)
+	assert.Equal(t, make([]Receipt, 2), receipts)
+	var failed *EnqueueError
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, []int{0, 1}, failed.NotStored)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.ErrorContains(t, err, "none of 2 jobs is stored: context deadline exceeded: cannot connect to Redis at "+addr)
+	assert.ErrorContains(t, err, "connection refused")
+	assert.NotContains(t, err.Error(), "geheim")
+}
+
+func closedPort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	return listener.Addr().String()
+}
+
+func TestRedisThatComesBackGetsTheJob(t *testing.T) {
+	t.Parallel()
+	onEachMeddled(t, func(t *testing.T, b *enqueueBench, m *meddler) {
+		m.meddle = func(_ context.Context, pass func() ([]rdb.Reply, error)) ([]rdb.Reply, error) {
+			if m.sends.Load() < 3 {
+				return nil, &rdb.DialError{Addr: "somewhere", Err: errors.New("connection refused")}
+			}
+			return pass()
+		}
+		_, err := b.Enqueue(t.Context(), "a")
+		require.NoError(t, err)
+		assert.Len(t, b.waiting(t, "a"), 1)
+	})
+}
+
+func TestRedisThatIsFullRealRedis(t *testing.T) {
+	t.Parallel()
+	p := redistest.Dedicated(t, "--maxmemory", "4mb", "--maxmemory-policy", "noeviction")
+	enq, err := NewEnqueuer(p.DSN())
+	require.NoError(t, err)
+	defer enq.Close()
+	stored := 0
+	for i := range 1000 {
+		if _, err = enq.Enqueue(t.Context(), "a", i, strings.Repeat("x", 64<<10)); err != nil {
+			break
+		}
+		stored++
+	}
+	require.ErrorIs(t, err, ErrRedisFull)
+	var failed *EnqueueError
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, []int{0}, failed.NotStored)
+	driver, err := rdb.Open(p.DSN())
+	require.NoError(t, err)
+	defer driver.Close()
+	replies, err := driver.Pipeline(t.Context(),
+		rdb.Call{Command: "HLEN", Args: []any{"{work}:jobs"}}, rdb.Call{Command: "LLEN", Args: []any{"{work}:queue:a"}})
+	require.NoError(t, err)
+	assert.EqualValues(t, stored, replies[0].Value)
+	assert.EqualValues(t, stored, replies[1].Value)
+}
