@@ -55,6 +55,7 @@ func TestLostReplyStoresNothingTwice(t *testing.T) {
 		receipt, err := b.Enqueue(t.Context(), "a", 1)
 		require.NoError(t, err)
 		assert.EqualValues(t, 3, m.sends.Load())
+		assert.EqualValues(t, 1, b.command(t, "LLEN", b.key("queue:a")), "a fetch would drop a second id, and hide it")
 		got := b.waiting(t, "a")
 		require.Len(t, got, 1)
 		assert.Equal(t, receipt.ID, got[0].ID)

@@ -363,6 +363,50 @@ func TestCallDropsThoseWhoLeftWhileNothingWasSent(t *testing.T) {
 	})
 }
 
+func TestCallKeepsThoseWhoLeftOnceItMayCount(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		enq, driver := newStubEnqueuer(t, func(_ context.Context, call sentCall) (string, error) {
+			switch call.nth {
+			case laneCount:
+				return "", errLost
+			case laneCount + 1:
+				return stubReply + " 2=duplicate", nil
+			}
+			<-gate
+			return stubReply, nil
+		})
+		wait := occupy(t, enq)
+		ctx, leave := context.WithCancel(context.Background())
+		var callers sync.WaitGroup
+		callers.Go(func() {
+			_, err := enq.Enqueue(ctx, "leaves")
+			var failed *EnqueueError
+			if assert.ErrorAs(t, err, &failed) {
+				assert.Equal(t, []int{0}, failed.Unknown)
+			}
+			assert.ErrorIs(t, err, errLost)
+		})
+		synctest.Wait() // it stands in line first
+		callers.Go(func() {
+			receipt, err := enq.With(ID("stays")).Enqueue(context.Background(), "stays")
+			assert.NoError(t, err)
+			assert.True(t, receipt.Duplicate, "the reply counts the jobs of the first attempt")
+		})
+		synctest.Wait()
+		close(gate)
+		wait()
+		synctest.Wait()
+		leave() // it is paused between two attempts
+		callers.Wait()
+		sent := driver.sent()
+		require.Len(t, sent, laneCount+2)
+		assert.Len(t, sent[laneCount].ids, 2)
+		assert.Equal(t, sent[laneCount].ids, sent[laneCount+1].ids)
+	})
+}
+
 func TestPanicOfADriverIsAnError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
