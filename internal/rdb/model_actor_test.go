@@ -44,12 +44,38 @@ func (m *machine) choose(t *rapid.T, what string, holds func(a *actor) bool) *ac
 
 func serving(a *actor) bool { return a.known && !a.fenced }
 
+// work is what the process of a worker does next by itself.
+func (m *machine) work(t *rapid.T) {
+	a := m.choose(t, "worker", func(*actor) bool { return true })
+	switch idle := len(a.held) == 0; {
+	case a.fenced:
+		m.reborn(t, a)
+	case !a.known:
+		m.registerOn(t, a)
+	case a.unsure:
+		m.surveyOn(t, a)
+	case len(a.lost) > 0:
+		m.giveBackOn(t, a)
+	case idle || len(a.held) < 4 && rapid.Bool().Draw(t, "fetch"):
+		m.fetchOf(t, a)
+	case rapid.IntRange(0, 2).Draw(t, "suspect") == 0:
+		m.suspectOn(t, a)
+	default:
+		m.settleOn(t, a, m.decide(t, a))
+	}
+}
+
 func (m *machine) register(t *rapid.T) {
 	if len(m.actors) < 2 || len(m.actors) < 4 && rapid.Bool().Draw(t, "new worker") {
 		m.newActor(t, modelQueues[rapid.IntRange(0, 1).Draw(t, "first queue"):])
 		return
 	}
 	a := m.choose(t, "worker", func(a *actor) bool { return a.fenced || !a.known })
+	m.reborn(t, a)
+}
+
+// reborn registers a worker, under a new id if it was fenced.
+func (m *machine) reborn(t *rapid.T, a *actor) {
 	if a.fenced {
 		*a = actor{id: m.name("w"), former: a.id, queues: a.queues, held: map[string]rdb.Claim{}}
 	}
@@ -93,7 +119,10 @@ func (m *machine) registerOn(t *rapid.T, a *actor) {
 }
 
 func (m *machine) fetchSome(t *rapid.T) {
-	a := m.choose(t, "worker", func(a *actor) bool { return serving(a) && !a.unsure })
+	m.fetchOf(t, m.choose(t, "worker", func(a *actor) bool { return serving(a) && !a.unsure }))
+}
+
+func (m *machine) fetchOf(t *rapid.T, a *actor) {
 	var shares []rdb.Share
 	for _, queue := range rapid.Permutation(a.queues).Draw(t, "queues") {
 		shares = append(shares, rdb.Share{Queue: queue, Jobs: rapid.IntRange(0, 2).Draw(t, "share")})
@@ -154,8 +183,9 @@ type surveyed struct {
 	claims []rdb.Claim
 }
 
-func (m *machine) survey(t *rapid.T) {
-	a := m.choose(t, "worker", serving)
+func (m *machine) survey(t *rapid.T) { m.surveyOn(t, m.choose(t, "worker", serving)) }
+
+func (m *machine) surveyOn(t *rapid.T, a *actor) {
 	a.number++
 	id, number, queues := a.id, a.number, a.queues
 	answer, ok := m.request(t, step{

@@ -62,39 +62,31 @@ func (m *machine) name(kind string) string {
 	return kind + strconv.Itoa(m.born)
 }
 
-// actions are what may happen; "" is checked after each of them.
+// actions are what may happen, each as often as the others; "" is checked after each of them.
 func (m *machine) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"":               m.check,
 		"enqueue":        m.enqueue,
-		"enqueue more":   m.enqueue,
+		"work":           m.work,
+		"work more":      m.work,
+		"work still":     m.work,
+		"work on":        m.work,
 		"fetch":          m.fetchSome,
-		"fetch more":     m.fetchSome,
-		"fetch still":    m.fetchSome,
-		"survey":         m.survey,
-		"suspect":        m.suspect,
-		"give back lost": m.giveBackLost,
 		"settle":         m.settle,
-		"settle more":    m.settle,
-		"settle still":   m.settle,
 		"beat":           m.beat,
-		"wait":           m.wait,
-		"wake":           m.wakeSome,
-		"crash":          m.crash,
-		"stop":           m.stop,
-		"time passes":    m.timePasses,
 		"a late request": m.arrive,
-		"due":            m.dueSome,
-		"condemn":        m.condemn,
 		"die":            m.die,
 		"take apart":     m.takeApart,
-		"take more":      m.takeApart,
-		"forget dead":    m.forgetDead,
-		"walk claims":    m.walkClaims,
-		"sweep":          m.sweep,
-		"inter":          m.inter,
+		"time passes":    m.timePasses,
 		"damage":         m.damage,
+		"daemons":        oneOf(m.dueSome, m.dueSome, m.dueSome, m.condemn, m.forgetDead, m.walkClaims, m.sweep, m.inter),
+		"now and then":   oneOf(m.register, m.survey, m.giveBackLost, m.suspect, m.wait, m.wait, m.wakeSome, m.crash, m.stop),
 	}
+}
+
+// oneOf is an action that is seldomer than the others.
+func oneOf(actions ...func(*rapid.T)) func(*rapid.T) {
+	return func(t *rapid.T) { actions[rapid.IntRange(0, len(actions)-1).Draw(t, "which of these")](t) }
 }
 
 // timePasses moves the embedded clock; on a real Redis it moves what is stored into the past.

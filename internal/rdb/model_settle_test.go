@@ -35,7 +35,7 @@ func (m *machine) decide(t *rapid.T, a *actor) []intent {
 		if slices.ContainsFunc(a.unsettled, func(i intent) bool { return slices.Contains(i.elements, claim.Element) }) {
 			continue
 		}
-		switch outcome := rapid.SampledFrom([]string{"runs on", "done", "kept", "retry", "scheduled", "morgue", "back"}).Draw(t, claim.Element); outcome {
+		switch outcome := rapid.SampledFrom([]string{"runs on", "runs on", "done", "kept", "retry", "scheduled", "morgue", "back", "back"}).Draw(t, claim.Element); outcome {
 		case "done", "kept":
 			end := rdb.Ended{Claim: claim, ID: idOf(claim.Element)}
 			if outcome == "kept" {
@@ -183,7 +183,10 @@ func (m *machine) learn(t *rapid.T, key, id string, after time.Duration) int64 {
 
 // giveBackLost gives back what a survey found and the worker does not hold, in one queue at a time.
 func (m *machine) giveBackLost(t *rapid.T) {
-	a := m.choose(t, "worker", func(a *actor) bool { return len(a.lost) > 0 })
+	m.giveBackOn(t, m.choose(t, "worker", func(a *actor) bool { return len(a.lost) > 0 }))
+}
+
+func (m *machine) giveBackOn(t *rapid.T, a *actor) {
 	queue := a.lost[0].Queue
 	ofQueue := func(claim rdb.Claim) bool { return claim.Queue == queue }
 	released := rdb.Released{Queue: queue}

@@ -11,7 +11,10 @@ import (
 
 // suspect has a worker name a job that it is about to begin, perhaps one that is no longer its own.
 func (m *machine) suspect(t *rapid.T) {
-	a := m.choose(t, "worker", func(a *actor) bool { return len(a.held) > 0 })
+	m.suspectOn(t, m.choose(t, "worker", func(a *actor) bool { return len(a.held) > 0 }))
+}
+
+func (m *machine) suspectOn(t *rapid.T, a *actor) {
 	element := rapid.SampledFrom(slices.Sorted(maps.Keys(a.held))).Draw(t, "job")
 	id, claim := a.id, a.held[element]
 	m.request(t, step{

@@ -1,0 +1,67 @@
+package rdb_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redistest"
+)
+
+// A Redis that is full refuses what is enqueued and nothing else: all that drains it goes on.
+func TestAFullRedisRefusesEnqueueAndNothingElse(t *testing.T) {
+	t.Parallel()
+	server := redistest.Dedicated(t, "--maxmemory-policy", "noeviction")
+	s := newSite(t, server.DSN(), nil)
+	for i, tr := range transitions() {
+		t.Run(tr.name, func(t *testing.T) { // one after the other: the memory is that of the whole server
+			roomy, full := s.fresh(fmt.Sprintf("roomy-%d", i)), s.fresh(fmt.Sprintf("full-%d", i))
+			tr.prepare(t, roomy)
+			tr.prepare(t, full)
+			want, err := tr.send(roomy, roomy.store)
+			require.NoError(t, err)
+
+			server1 := func(command string, args ...any) {
+				replies, err := s.driver.Pipeline(t.Context(), rdb.Call{Command: command, Args: args})
+				require.NoError(t, err)
+				require.NoError(t, replies[0].Err)
+			}
+			before := full.dump(t)
+			server1("SCRIPT", "FLUSH") // a server that was restarted knows no script
+			server1("CONFIG", "SET", "maxmemory", "1mb")
+			defer server1("CONFIG", "SET", "maxmemory", "0")
+			replies, err := s.driver.Pipeline(t.Context(), rdb.Call{Command: "SET", Args: []any{"x", "y"}})
+			require.NoError(t, err)
+			require.ErrorContains(t, replies[0].Err, "OOM", "it is full")
+
+			got, err := tr.send(full, full.store)
+			if tr.script == "enqueue" {
+				var refused *rdb.ServerError
+				require.ErrorAs(t, err, &refused)
+				assert.Equal(t, "OOM", refused.Code)
+				assert.Equal(t, before, full.dump(t), "nothing was stored")
+				return
+			}
+			require.NoError(t, err)
+			if !tr.timed && tr.script != "due" {
+				assert.Equal(t, want, got)
+			}
+			assert.Equal(t, keysIn(roomy.dump(t)), keysIn(full.dump(t)))
+		})
+	}
+}
+
+// keysIn says how many entries each key has.
+func keysIn(state redisState) map[string]int {
+	sizes := map[string]int{}
+	for key, list := range state.lists {
+		sizes[key] = len(list)
+	}
+	for key, content := range state.maps {
+		sizes[key] = len(content)
+	}
+	return sizes
+}
