@@ -1,0 +1,145 @@
+package work
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"runtime/pprof"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/redistest"
+)
+
+func TestATimeoutEndsTheCtxWithItsCause(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		wait := func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }
+		pool := k.start(NewWorkerPool(nil, 4, k.options()).
+			JobWithOptions("option", JobOptions{Timeout: 20 * time.Millisecond, Backoff: hourly}, wait).
+			JobWithOptions("enqueue", JobOptions{Timeout: time.Hour, Backoff: hourly}, wait))
+		byOption := k.enqueue("option")
+		byEnqueue, err := k.enq.With(Timeout(20*time.Millisecond)).Enqueue(k.ctx(), "enqueue")
+		require.NoError(t, err)
+		for _, id := range []string{byOption.ID, byEnqueue.ID} {
+			failed := await(t, k.spy, ofJob[JobFailed](id))
+			require.ErrorIs(t, failed.Err, ErrTimeout)
+			assert.GreaterOrEqual(t, failed.Elapsed, 20*time.Millisecond)
+		}
+		k.drained(pool)
+		assert.Zero(t, count[JobStuck](k.spy), "they returned")
+	})
+}
+
+func TestATimeoutTooLongForGoIsNone(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		handler := func(ctx context.Context) error { return context.Cause(ctx) }
+		k.store("byRecord", "r", `{"jid":"r","name":"byRecord","args":[],"t":1,"timeout":9223372036854775807,"retention":9223372036854775807}`)
+		k.start(NewWorkerPool(nil, 4, k.options()).
+			JobWithOptions("byOption", JobOptions{Timeout: 1<<63 - 1, Retention: 1<<63 - 1}, handler).
+			Job("byRecord", handler))
+		await(t, k.spy, ofJob[JobDone](k.enqueue("byOption").ID))
+		await(t, k.spy, ofJob[JobDone]("r"))
+		assert.Zero(t, count[JobStuck](k.spy))
+	})
+}
+
+func TestAHandlerThatIgnoresItsTimeoutIsStuckAndKeepsItsSlot(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		release := make(chan struct{})
+		pool := NewWorkerPool(nil, 1, k.options()).
+			JobWithOptions("deaf", JobOptions{Timeout: time.Millisecond, Backoff: hourly}, func() error { <-release; return errors.New("late") }).
+			Job("next", func() error { return nil })
+		pool.stuckAfter = 5 * time.Millisecond
+		k.start(pool)
+		deaf := k.enqueue("deaf")
+		stuck := await(t, k.spy, ofJob[JobStuck](deaf.ID))
+		require.ErrorIs(t, stuck.Cause, ErrTimeout)
+		assert.False(t, stuck.Begun.IsZero())
+		next := k.enqueue("next")
+		assert.Equal(t, 1, k.number("LLEN", "queue:next"), "nothing is fetched for a slot that is taken")
+		close(release)
+		started := await(t, k.spy, ofJob[JobStarted](next.ID))
+		failed := await(t, k.spy, ofJob[JobFailed](deaf.ID))
+		assert.False(t, started.Begun.Before(failed.Begun.Add(failed.Elapsed)), "the next began after the deaf one returned")
+		k.drained(pool)
+		assert.Equal(t, 1, count[JobStuck](k.spy))
+	})
+}
+
+func TestTheCtxEndsWithTheJob(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		ctxs := make(chan context.Context, 1)
+		jobs := make(chan *Job, 1)
+		k.start(NewWorkerPool(nil, 1, k.options()).Job("a", func(ctx context.Context, job *Job) error {
+			ctxs <- ctx
+			jobs <- job
+			return ctx.Err()
+		}))
+		id := k.enqueue("a").ID
+		ctx := receive(t, ctxs)
+		receive(t, ctx.Done())
+		require.ErrorIs(t, context.Cause(ctx), context.Canceled)
+		assert.Same(t, receive(t, jobs), JobFromContext(ctx))
+		assert.Nil(t, JobFromContext(k.ctx()))
+		await(t, k.spy, ofJob[JobDone](id))
+	})
+}
+
+func TestNameAndIDAreLabelsOfTheProfile(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		profile := func() string {
+			var b bytes.Buffer
+			_ = pprof.Lookup("goroutine").WriteTo(&b, 1) // into memory
+			return b.String()
+		}
+		inside, labels := make(chan string, 1), make(chan [2]string, 1)
+		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("labelled", func(ctx context.Context) error {
+			name, _ := pprof.Label(ctx, "job")
+			id, _ := pprof.Label(ctx, "id")
+			labels <- [2]string{name, id}
+			child := make(chan struct{})
+			go func() { inside <- profile(); close(child) }()
+			<-child
+			return nil
+		}))
+		id := k.enqueue("labelled").ID
+		assert.Equal(t, [2]string{"labelled", id}, receive(t, labels))
+		assert.Contains(t, receive(t, inside), `{"id":"`+id+`", "job":"labelled"}`)
+		k.drained(pool)
+		assert.NotContains(t, profile(), id)
+	})
+}
+
+type counted struct{ seen int }
+
+func (c *counted) Count(ctx context.Context, _ *Job, next NextFunc) error { c.seen++; return next(ctx) }
+
+func TestEachJobHasACopyOfThePrototype(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		seen := make(chan int, 3)
+		prototype := &counted{seen: 40}
+		k.start(NewWorkerPool(prototype, 1, k.options()).
+			Middleware((*counted).Count).Middleware((*counted).Count).
+			Job("a", func(c *counted) error { seen <- c.seen; return nil }))
+		for range 3 {
+			k.enqueue("a")
+			assert.Equal(t, 42, receive(t, seen))
+		}
+		assert.Equal(t, 40, prototype.seen)
+	})
+}
