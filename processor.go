@@ -52,6 +52,11 @@ func (p *processor) process(r *run) {
 		p.worker.slots.vacate()
 		return
 	}
+	if !p.worker.accuse(r) {
+		p.worker.slots.takeUp()
+		p.worker.slots.vacate()
+		return
+	}
 	p.current = r
 	cancel := p.begin(r)
 	defer cancel()

@@ -31,6 +31,7 @@ type run struct {
 	decision decision
 	asked    bool // its Backoff was called
 	lot      int  // how many outcomes may share its call when it is settled
+	suspected bool // workers have died with it: see suspect.go
 	sent     bool // an earlier send of its outcome was not answered
 
 	parkedFor string // why its outcome is refused; empty while it is not
@@ -45,6 +46,8 @@ type decision struct {
 	result []byte // JSON of the outcome that is kept
 	err    error
 	reason string // of a burial
+
+	keepCrashes bool // it was put off, so its crashes are not forgotten
 
 	cutShort bool // the handler gave up because its ctx ended with the worker
 }

@@ -101,6 +101,7 @@ func (b *batch) makeCall() rdb.Call {
 	shelf := map[verb]rdb.Shelf{verbRetry: rdb.ShelfRetry, verbSnooze: rdb.ShelfScheduled, verbBury: rdb.ShelfMorgue}
 	return w.Shelve(rdb.Shelved{
 		Claim: first.claim, Shelf: shelf[first.decision.verb], Delay: first.decision.delay, Trail: first.decision.trail,
+		KeepCrashes: first.decision.keepCrashes,
 	})
 }
 

@@ -146,6 +146,7 @@ func (s *settler) acknowledge(b *batch, answer rdb.Settled, done map[*run]bool) 
 		}
 		s.unpark(r)
 		r.claimant.drop(r)
+		s.worker.acquit(r)
 		s.worker.slots.settled()
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
@@ -42,7 +43,8 @@ type WorkerPool struct {
 	stopped    chan struct{} // closed when the stop has ended
 	stopErr    error
 	stuckAfter time.Duration
-	tidying    time.Duration // how often the janitor works
+	suspect    atomic.Pointer[run] // the one that this program runs, of those that workers have died with
+	tidying    time.Duration       // how often the janitor works
 }
 
 type poolState int

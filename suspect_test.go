@@ -1,0 +1,64 @@
+package work
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/redistest"
+)
+
+func TestOneSuspectAtATimeIsNamedBeforeItBegins(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		var together, most atomic.Int32
+		begun, release := make(chan string, 10), make(chan struct{})
+		for i := range 3 {
+			id := fmt.Sprint("innocent-", i)
+			_, err := k.enq.With(ID(id)).Enqueue(k.ctx(), "quiet")
+			require.NoError(t, err)
+			k.do("HSET", "crashes", id, "w1 w2")
+		}
+		pool := NewWorkerPool(nil, 3, k.options()).Job("quiet", func(job *Job) error {
+			if n := together.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			defer together.Add(-1)
+			begun <- job.ID
+			<-release
+			return nil
+		})
+		k.start(pool)
+		first := receive(t, begun)
+		await(t, k.spy, func(e JobSnoozed) bool { return e.For >= time.Second && e.ID != first })
+		worker := pool.workers[0].claimant()
+		named, ok := k.do("HGET", "worker:"+worker.rdb.ID+":info", "suspect").([]byte)
+		require.True(t, ok)
+		assert.Contains(t, string(named), ":"+first)
+		assert.Eventually(t, func() bool { return k.number("ZCARD", "scheduled") == 2 }, patience, 10*time.Millisecond)
+		assert.Equal(t, 3, k.number("HLEN", "crashes"), "what was put off is not acquitted")
+		close(release)
+		for range 2 {
+			k.dueNow("scheduled")
+			receive(t, begun)
+		}
+		assert.Eventually(t, func() bool { return k.number("HLEN", "jobs") == 0 }, patience, 10*time.Millisecond)
+		assert.EqualValues(t, 1, most.Load())
+		k.empty("quiet")
+	})
+}
+
+// dueNow makes everything on a shelf due, as if its time had come.
+func (k *kit) dueNow(shelf string) {
+	k.t.Helper()
+	ids, _ := k.do("ZRANGE", shelf, 0, -1).([]any)
+	for _, id := range ids {
+		k.do("ZADD", shelf, 1, id)
+	}
+	k.do("PUBLISH", "control", "due")
+}
