@@ -1,13 +1,14 @@
 -- inter: removes the oldest jobs of the morgue: those over its limit, and those that are too old.
 --
--- KEYS[1] morgue, KEYS[2] names, KEYS[3] jobs, KEYS[4] trail
+-- KEYS[1] morgue, KEYS[2] names, KEYS[3] jobs, KEYS[4] trail, KEYS[5] crashes
 -- ARGV[1] how many the morgue may hold
 -- ARGV[2] ms that a job may stay
 -- ARGV[3] how many to remove at the most
 -- RETURNS {id, queue name or false, ...} of those removed
 -- FIRST WRITE ZREM
-local morgue, names, jobs, trail = unpack(KEYS)
+local morgue, names, jobs, trail, crashes = unpack(KEYS)
 local refusal = bad('ZCARD', morgue) or bad('HLEN', names) or bad('HLEN', jobs) or bad('HLEN', trail)
+  or bad('HLEN', crashes)
 if refusal then return refusal end
 
 local most = tonumber(ARGV[3])
@@ -26,4 +27,5 @@ redis.call('ZREM', morgue, unpack(ids))
 redis.call('HDEL', names, unpack(ids))
 redis.call('HDEL', jobs, unpack(ids))
 redis.call('HDEL', trail, unpack(ids))
+redis.call('HDEL', crashes, unpack(ids))
 return answer

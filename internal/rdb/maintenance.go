@@ -99,7 +99,7 @@ func (s *Store) Inter(ctx context.Context, limit int, retention time.Duration) (
 	k := s.keys
 	value, err := do(ctx, s.driver, Call{
 		Script: interScript,
-		Keys:   []string{k.morgue, k.names, k.jobs, k.trail},
+		Keys:   []string{k.morgue, k.names, k.jobs, k.trail, k.crashes},
 		Args:   []any{limit, millis(retention), MaxBatch},
 	})
 	if err != nil {

@@ -276,6 +276,7 @@ func TestInterRemovesTheOldestOfTheMorgue(t *testing.T) {
 			s.cmd(t, "ZADD", "morgue", now-int64(i)*3_600_000*int64(min(1, 3-i)), id)
 			s.cmd(t, "HSET", "names", id, "a")
 			s.cmd(t, "HSET", "trail", id, "x")
+			s.cmd(t, "HSET", "crashes", id, "w0")
 		}
 		s.cmd(t, "HDEL", "names", "oldest")
 		s.cmd(t, "ZADD", "morgue", now-10_800_000, "oldest")
@@ -288,7 +289,7 @@ func TestInterRemovesTheOldestOfTheMorgue(t *testing.T) {
 		assert.Equal(t, []rdb.Interred{{ID: "oldest"}}, inter(3, 24*time.Hour))
 		assert.Equal(t, []rdb.Interred{{ID: "older", Queue: "a"}}, inter(3, 30*time.Minute))
 		assert.Len(t, s.scores(t, "morgue"), 2)
-		for _, key := range []string{"names", "trail", "jobs"} {
+		for _, key := range []string{"names", "trail", "crashes", "jobs"} {
 			assert.Len(t, s.hash(t, key), 2, key)
 		}
 	})
