@@ -41,9 +41,8 @@ local function claim(queue, name, ids)
       seen[id] = true
       bytes = bytes + #records[i]
       elements[#elements + 1] = number .. ':' .. id
-      claims[#claims + 1] = id
-      claims[#claims + 1] = worker .. ' ' .. number .. ' ' .. time .. ' ' .. name
-      local n = #out
+      local n, c = #out, #claims
+      claims[c + 1], claims[c + 2] = id, worker .. ' ' .. number .. ' ' .. time .. ' ' .. name
       out[n + 1], out[n + 2], out[n + 3], out[n + 4] = id, records[i], fails[i] or false, deaths[i] or false
     end
   end
@@ -60,6 +59,11 @@ local function take(queue, share)
   local lot = 8
   share = math.min(share, wanted - got)
   while share > 0 and bytes < room and dropped < 500 and not emptied[queue] do
+    if not taken[queue] and bad('LLEN', KEYS[7 + 3 * queue]) then
+      broken[#broken + 1], emptied[queue] = KEYS[7 + 3 * queue], 'broken'
+      return
+    end
+    taken[queue] = taken[queue] or {}
     if got > 0 then lot = math.min(lot, math.max(1, math.floor((room - bytes) * got / (bytes + 1)))) end
     lot = math.min(lot, share)
     local ids = redis.pcall('RPOP', KEYS[6 + 3 * queue], lot)
@@ -73,22 +77,18 @@ local function take(queue, share)
 end
 
 local count = (#KEYS - 8) / 3
-for queue = 1, count do
-  taken[queue] = {}
-  local refusal = bad('LLEN', KEYS[7 + 3 * queue])
-  if refusal then
-    broken[#broken + 1], emptied[queue] = KEYS[7 + 3 * queue], 'broken'
-  end
-  take(queue, tonumber(ARGV[5 + 2 * queue]))
-end
+for queue = 1, count do take(queue, tonumber(ARGV[5 + 2 * queue])) end
 for queue = 1, count do take(queue, wanted - got) end
 
 for queue = 1, count do
+  taken[queue] = taken[queue] or {}
   local left = emptied[queue] and 0 or redis.pcall('LLEN', KEYS[6 + 3 * queue])
-  if emptied[queue] ~= 'broken' and left == 0 then
+  if type(left) ~= 'number' then
+    broken[#broken + 1] = KEYS[6 + 3 * queue]
+  elseif left == 0 and emptied[queue] ~= 'broken' then
     redis.call('SREM', ready, ARGV[4 + 2 * queue])
     redis.call('UNLINK', KEYS[8 + 3 * queue])
-  elseif emptied[queue] ~= 'broken' then
+  elseif left > 0 then
     wake(KEYS[8 + 3 * queue], math.min(left, 2))
   end
 end

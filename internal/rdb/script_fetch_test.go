@@ -221,6 +221,19 @@ func TestFetchServesTheOthersWhenOneKeyIsBroken(t *testing.T) {
 	}
 }
 
+func TestFetchThatNeedsNothingOfABrokenQueueLeavesIt(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.enqueue(t, "a", "a1")
+		s.cmd(t, "SET", "queue:bad", "something else")
+		w := s.worker(t, "w1", "a", "bad")
+		fetched, err := w.Fetch(t.Context(), 1, 1, false, []rdb.Share{{Queue: "a", Jobs: 1}, {Queue: "bad"}})
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a/a1"}, fetchedIDs(fetched))
+		assert.Equal(t, []string{s.key("queue:bad")}, fetched.Broken)
+	})
+}
+
 func TestFetchRefusesAKeyOfAnotherTypeBeforeItWrites(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"claimed", "jobs", "trail", "crashes", "ready", "worker:w1:queues", "worker:w1:info", "workers"} {
