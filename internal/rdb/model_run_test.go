@@ -19,10 +19,15 @@ import (
 // land late or twice, and some never land. After each of them all keys are compared with the model. A run that fails is
 // made as short as it can be and printed as the list of its requests; the flag -rapid.seed repeats it.
 
+// An init of a test file is before the flags are read, so a flag that is given counts.
 func init() {
-	// The default is 30, in which few workers live to die. An init of a test file is before the flags are read.
-	if err := flag.Set("rapid.steps", "60"); err != nil {
-		panic(err)
+	for name, value := range map[string]string{
+		"rapid.steps":      "60",   // in the 30 of the default few workers live to die
+		"rapid.nofailfile": "true", // the seed repeats a run as well, and leaves no files in the tree
+	} {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
 	}
 }
 
