@@ -1,0 +1,128 @@
+package rdb_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redistest"
+)
+
+// Each benchmark has a server of its own and reports the time of its processor per job, from INFO: that is what limits a
+// fleet, whatever the machines of the workers do. Run them with -benchtime=2s; the first rounds only warm Redis up.
+
+// benchmarkRecord is a record of 99 bytes, as in the budgets.
+var benchmarkRecord = []byte(fmt.Sprintf("%-99s", `{"jid":"0123456789abcdef","name":"q0","args":[12345,67890],"t":1732100000000}`))
+
+func BenchmarkRedisEnqueue(b *testing.B) {
+	for _, batch := range []int{1, 20, 200} {
+		b.Run(fmt.Sprint("batch", batch), func(b *testing.B) {
+			s := newSite(b, redistest.Dedicated(b).DSN(), nil)
+			fill := newFiller(s, 10)
+			fill.enqueue(b, batch)
+			b.ResetTimer()
+			before, jobs := s.redisCPU(b), 0
+			for b.Loop() {
+				fill.enqueue(b, batch)
+				jobs += batch
+			}
+			b.ReportMetric((s.redisCPU(b)-before)/float64(jobs), "redis-us/job")
+		})
+	}
+}
+
+func BenchmarkRedisFetchAndComplete(b *testing.B) {
+	for _, queues := range []int{1, 10} {
+		for _, batch := range []int{1, 20, 200} {
+			b.Run(fmt.Sprintf("queues%d/batch%d", queues, batch), func(b *testing.B) {
+				benchmarkFetchAndComplete(b, queues, batch)
+			})
+		}
+	}
+}
+
+func benchmarkFetchAndComplete(b *testing.B, queues, batch int) {
+	s := newSite(b, redistest.Dedicated(b).DSN(), nil)
+	fill := newFiller(s, queues)
+	shares := make([]rdb.Share, queues)
+	for i, name := range fill.names {
+		shares[i] = rdb.Share{Queue: name, Jobs: batch / queues}
+	}
+	w := s.worker(b, strings.Repeat("w", rdb.MinWorkerID), fill.names...)
+	waiting, jobs, spent := 0, 0, 0.0
+	number, before := int64(0), s.redisCPU(b)
+	for b.Loop() {
+		if waiting < 2*batch*queues { // what filling costs does not count
+			b.StopTimer()
+			spent += s.redisCPU(b) - before
+			for range 200 {
+				fill.enqueue(b, rdb.MaxBatch)
+				waiting += rdb.MaxBatch
+			}
+			before = s.redisCPU(b)
+			b.StartTimer()
+		}
+		number++
+		fetched, err := w.Fetch(b.Context(), number, batch, false, shares)
+		require.NoError(b, err)
+		done := make([]rdb.Ended, len(fetched.Jobs))
+		for i := range done {
+			done[i] = rdb.Ended{Claim: fetched.Jobs[i].Claim, ID: fetched.Jobs[i].ID}
+		}
+		settled, err := w.Settle(b.Context(), []rdb.Call{w.Complete(done)})
+		require.NoError(b, err)
+		require.NoError(b, settled[0].Err)
+		waiting, jobs = waiting-len(done), jobs+len(done)
+	}
+	spent += s.redisCPU(b) - before
+	b.ReportMetric(spent/float64(jobs), "redis-us/job")
+}
+
+// filler enqueues jobs over some queues in turn.
+type filler struct {
+	s     *site
+	names []string
+	jobs  []rdb.NewJob
+	calls int64
+	made  int
+}
+
+func newFiller(s *site, queues int) *filler {
+	f := &filler{s: s, jobs: make([]rdb.NewJob, rdb.MaxBatch)}
+	for q := range queues {
+		f.names = append(f.names, fmt.Sprint("q", q))
+	}
+	return f
+}
+
+func (f *filler) enqueue(b *testing.B, batch int) {
+	f.calls++
+	for i := range f.jobs[:batch] {
+		f.made++
+		f.jobs[i] = rdb.NewJob{
+			Queue: f.names[f.made%len(f.names)], ID: fmt.Sprintf("%016x", f.made), Place: rdb.Back, Record: benchmarkRecord,
+		}
+	}
+	_, err := f.s.store.Enqueue(b.Context(), "lane", f.calls, f.jobs[:batch])
+	require.NoError(b, err)
+}
+
+// redisCPU is the time that the server's processor has worked, in microseconds.
+func (s *site) redisCPU(b *testing.B) float64 {
+	replies, err := s.driver.Pipeline(b.Context(), rdb.Call{Command: "INFO", Args: []any{"cpu"}})
+	require.NoError(b, err)
+	spent := 0.0
+	for _, line := range strings.Split(text(replies[0].Value), "\r\n") {
+		name, value, _ := strings.Cut(line, ":")
+		if name == "used_cpu_user" || name == "used_cpu_sys" {
+			seconds, err := strconv.ParseFloat(value, 64)
+			require.NoError(b, err)
+			spent += seconds * 1e6
+		}
+	}
+	return spent
+}
