@@ -16,7 +16,7 @@ import (
 type prioritySampler struct {
 	active []*stride // queues that are known to have work
 	byName map[string]*stride
-	floor  float64 // the smallest pass at the last draw: where a queue joins that has just got work
+	floor  float64 // the smallest pass of those that have work: where a queue joins that has just got some
 }
 
 type stride struct {
@@ -41,18 +41,24 @@ func newPrioritySampler(priorities map[string]int) *prioritySampler {
 
 // setReady replaces the set of queues that have work.
 func (s *prioritySampler) setReady(names []string) {
+	s.raiseFloor()
 	for _, q := range s.active {
 		q.active = false
 	}
 	s.active = s.active[:0]
 	for _, name := range names {
-		s.add(name)
+		s.join(name)
 	}
 }
 
-// add notes that a queue has work. One that had none joins where the others are, so that it cannot catch up on turns
-// that it did not need.
+// add notes that a queue has work.
 func (s *prioritySampler) add(name string) {
+	s.raiseFloor()
+	s.join(name)
+}
+
+// join lets a queue in where the others are, so that it cannot catch up on turns that it did not need.
+func (s *prioritySampler) join(name string) {
 	q := s.byName[name]
 	if q == nil || q.active {
 		return
@@ -68,8 +74,16 @@ func (s *prioritySampler) remove(name string) {
 	if q == nil || !q.active {
 		return
 	}
+	s.raiseFloor()
 	q.active = false
 	s.active = slices.DeleteFunc(s.active, func(other *stride) bool { return other == q })
+}
+
+func (s *prioritySampler) raiseFloor() {
+	if len(s.active) > 0 {
+		least := slices.MinFunc(s.active, func(a, b *stride) int { return cmp.Compare(a.pass, b.pass) })
+		s.floor = max(s.floor, least.pass)
+	}
 }
 
 // idle tells whether no queue is known to have work.
@@ -83,7 +97,6 @@ func (s *prioritySampler) draw(jobs int) []rdb.Share {
 	if len(candidates) == 0 {
 		return nil
 	}
-	s.floor = max(s.floor, candidates[0].pass)
 	heaviest := 0.0
 	for _, q := range candidates {
 		heaviest = max(heaviest, q.weight)
