@@ -1,0 +1,125 @@
+package peer
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/gomodule/redigo/redis"
+
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/lua"
+)
+
+// Work is this library, with the defaults of everything: one Enqueuer, a WorkerPool of so many processors, a handler
+// that takes the job's one argument decoded, a logger that drops.
+type Work struct{}
+
+// WorkNamespace is where Work keeps its keys.
+const WorkNamespace = "bench"
+
+// Name is "work".
+func (Work) Name() string { return "work" }
+
+// Module is this library's.
+func (Work) Module() string { return "github.com/265d0351/work" }
+
+// Store is Redis.
+func (Work) Store() StoreKind { return Redis }
+
+// Config says how it is configured.
+func (Work) Config() []string {
+	return []string{
+		"defaults of every option; the log is dropped, as that of the others",
+		"a name is a queue; one Enqueuer is shared by all callers; bulk is EnqueueMany",
+	}
+}
+
+// Open makes an Enqueuer.
+func (Work) Open(_ context.Context, place Place, names []string) (Session, error) {
+	dsn := "redis://" + place.Redis + "/0"
+	enq, err := work.NewEnqueuer(dsn, work.Namespace(WorkNamespace))
+	if err != nil {
+		return nil, err
+	}
+	prefix := "{" + WorkNamespace + "}:"
+	counts := []keyCount{
+		{"HLEN", prefix + "claimed"}, {"ZCARD", prefix + "scheduled"}, {"ZCARD", prefix + "retry"},
+		{"ZCARD", prefix + "morgue"},
+	}
+	for _, name := range names {
+		counts = append(counts, keyCount{"LLEN", prefix + "queue:" + name})
+	}
+	return &workSession{dsn: dsn, enq: enq, left: newCounter(place.Redis, counts)}, nil
+}
+
+// Fetched knows the fetch by its script, which the first time is sent in full.
+func (Work) Fetched(request []string, reply any) (bool, int) {
+	if len(request) < 2 || !strings.HasPrefix(strings.ToUpper(request[0]), "EVAL") {
+		return false, 0
+	}
+	if request[1] != fetchSHA && request[1] != fetchSource {
+		return false, 0
+	}
+	jobs := 0
+	answer, _ := reply.([]any)
+	for _, queue := range answer[min(len(answer), 5):] {
+		taken, _ := queue.([]any)
+		jobs += len(taken) / 4 // id, record, trail, crashes of each
+	}
+	return true, jobs
+}
+
+type workSession struct {
+	dsn  string
+	enq  *work.Enqueuer
+	left *counter
+}
+
+func (s *workSession) Insert(ctx context.Context, job Job) error {
+	if job.Due.IsZero() {
+		_, err := s.enq.Enqueue(ctx, job.Name, job.Args)
+		return err
+	}
+	_, err := s.enq.EnqueueAt(ctx, job.Name, job.Due, job.Args)
+	return err
+}
+
+func (s *workSession) InsertMany(ctx context.Context, jobs []Job) error {
+	entries := make([]work.Entry, len(jobs))
+	for i, job := range jobs {
+		entries[i] = work.Entry{Name: job.Name, Args: []any{job.Args}, At: job.Due}
+	}
+	_, err := s.enq.EnqueueMany(ctx, entries)
+	return err
+}
+
+func (s *workSession) Start(ctx context.Context, load Workload) (Worker, error) {
+	pool := work.NewWorkerPool(nil, load.Concurrency, work.WorkerOptions{
+		Redis: s.dsn, Namespace: WorkNamespace, Logger: slog.New(slog.DiscardHandler),
+	})
+	for _, name := range slices.Concat(load.Names, load.Idle) {
+		pool.Job(name, func(args Args) error {
+			load.Handle(args)
+			return nil
+		})
+	}
+	return pool, pool.Start(ctx)
+}
+
+func (s *workSession) Left(context.Context) (int, error) { return s.left.sum() }
+
+func (s *workSession) Close() error {
+	s.left.close()
+	return s.enq.Close()
+}
+
+// fetchSHA and fetchSource are how requests name the script of a fetch.
+var fetchSHA, fetchSource = func() (sha, source string) {
+	source, err := lua.Source("fetch")
+	if err != nil {
+		return "no such script", "no such script"
+	}
+	return redis.NewScript(-1, source).Hash(), source
+}()
