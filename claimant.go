@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"sync"
 
@@ -24,8 +25,8 @@ type claimant struct {
 	mu      sync.Mutex
 	epoch   string
 	held    map[string]*run // by element: fetched and not yet acknowledged
-	watched map[*run]bool   // runs that have checked in
-	left    []string        // ids of watched runs that have ended, for the next heartbeat to remove
+	watched map[*run]bool   // runs that have checked in; true if a heartbeat told so
+	left    []string        // ids of those told that have ended, for the next heartbeat to remove
 }
 
 func newClaimant(store *rdb.Store, parent context.Context) *claimant {
@@ -65,9 +66,9 @@ func (c *claimant) drop(r *run) {
 	defer c.mu.Unlock()
 	delete(c.held, r.claim.Element)
 	if c.watched[r] {
-		delete(c.watched, r)
 		c.left = append(c.left, r.job.ID)
 	}
+	delete(c.watched, r)
 }
 
 func (c *claimant) holds(element string) bool {
@@ -101,7 +102,7 @@ func (c *claimant) watch(r *run) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.held[r.claim.Element] == r {
-		c.watched[r] = true
+		c.watched[r] = false
 	}
 }
 
@@ -109,13 +110,16 @@ func (c *claimant) watch(r *run) {
 func (c *claimant) news() (checkins []rdb.CheckIn, left []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	again := map[string]bool{} // jobs that came back since: their new check-ins stand under the same ids
 	for r := range c.watched {
+		again[r.job.ID] = true
 		if message := r.checkin.Swap(nil); message != nil {
+			c.watched[r] = true
 			number, _, _ := strings.Cut(r.claim.Element, ":")
 			checkins = append(checkins, rdb.CheckIn{ID: r.job.ID, Number: number, Message: *message})
 		}
 	}
-	left, c.left = c.left, nil
+	left, c.left = slices.DeleteFunc(c.left, func(id string) bool { return again[id] }), nil
 	return checkins, left
 }
 
