@@ -41,12 +41,15 @@ func (p *WorkerPool) checkArgs(name string, args []byte) error {
 	return registration.handler.checkArgs(args)
 }
 
-// unopened is the driver of a pool whose Redis options are wrong.
+// unopened is the driver of a pool whose Redis options are wrong. It refuses as a server does that will not change its
+// mind: nobody tries again.
 type unopened struct{ err error }
 
-func (u unopened) Pipeline(context.Context, ...rdb.Call) ([]rdb.Reply, error) { return nil, u.err }
-func (u unopened) Dial(context.Context) (rdb.Conn, error)                     { return nil, u.err }
+func (u unopened) refusal() error { return &rdb.ServerError{Message: u.err.Error()} }
+
+func (u unopened) Pipeline(context.Context, ...rdb.Call) ([]rdb.Reply, error) { return nil, u.refusal() }
+func (u unopened) Dial(context.Context) (rdb.Conn, error)                     { return nil, u.refusal() }
 func (u unopened) Close() error                                               { return nil }
 func (u unopened) Subscribe(context.Context, string, func(), func([]byte)) error {
-	return u.err
+	return u.refusal()
 }

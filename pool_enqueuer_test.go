@@ -1,0 +1,118 @@
+package work
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/redistest"
+)
+
+func TestAHandlerEnqueuesThroughItsPool(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		var pool *WorkerPool
+		pool = NewWorkerPool(nil, 3, k.options())
+		pool.Job("parent", func(ctx context.Context, children int) error {
+			for i := range children {
+				if _, err := pool.Enqueuer().Enqueue(ctx, "child", i); err != nil {
+					return err
+				}
+			}
+			return nil
+		}).Job("child", func(int) error { return nil })
+		_, err := pool.Enqueuer().Enqueue(k.ctx(), "parent", 5)
+		require.NoError(t, err, "it works before Start")
+		k.start(pool)
+		require.NoError(t, pool.Drain(k.ctx()))
+		assert.Equal(t, 6, count[JobDone](k.spy))
+		assert.Same(t, pool.Enqueuer(), pool.Enqueuer())
+		k.empty("parent", "child")
+	})
+}
+
+func TestAPoolsEnqueuerRefusesWhatItsHandlerCannotTake(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		pool := NewWorkerPool(nil, 1, k.options()).
+			Job("resize", func(id int64, width uint8) error { return nil }).
+			Job("broken", "not a function")
+		t.Cleanup(func() { assert.NoError(t, pool.Stop(context.Background())) })
+		enq := pool.Enqueuer()
+		for name, row := range map[string]struct {
+			args []any
+			want string
+		}{
+			"too few":         {[]any{1}, "a JSON array of 2 (int64, uint8)"},
+			"too many":        {[]any{1, 2, 3}, "a JSON array of 2 (int64, uint8)"},
+			"of another type": {[]any{"one", 2}, `argument 1 of`},
+			"out of range":    {[]any{1, 256}, `argument 2 of`},
+		} {
+			t.Run(name, func(t *testing.T) {
+				_, err := enq.Enqueue(k.ctx(), "resize", row.args...)
+				var refused *EnqueueError
+				require.ErrorAs(t, err, &refused)
+				assert.Equal(t, []int{0}, refused.NotStored)
+				assert.ErrorContains(t, err, `args of job "resize" do not fit its handler`)
+				assert.ErrorContains(t, err, row.want)
+				assert.ErrorContains(t, err, "pool_enqueuer_test.go:", "it names the handler")
+				_, err = enq.EnqueueMany(k.ctx(), []Entry{{Name: "resize", Args: []any{1, 2}}, {Name: "resize", Args: row.args}})
+				assert.ErrorContains(t, err, row.want)
+				assert.Zero(t, k.number("HLEN", "jobs"), "nothing is stored")
+			})
+		}
+		for _, name := range []string{"somebody else's", "broken"} {
+			_, err := enq.Enqueue(k.ctx(), name, "anything")
+			require.NoError(t, err)
+		}
+		_, err := enq.Enqueue(k.ctx(), "resize", 1, 255)
+		require.NoError(t, err)
+	})
+}
+
+func TestEachCallOfAPoolWithWrongRedisOptionsSaysSo(t *testing.T) {
+	t.Parallel()
+	pool := NewWorkerPool(nil, 1, WorkerOptions{Redis: "rediss:/localhost", Logger: silent()}).Job("a", func(int) error { return nil })
+	enq := pool.Enqueuer()
+	ctx := context.Background()
+	start := pool.Start(ctx)
+	var setup *SetupError
+	require.ErrorAs(t, start, &setup)
+	reason := pool.openErr.Error()
+	for name, call := range map[string]func() error{
+		"Enqueue":                   func() error { _, err := enq.Enqueue(ctx, "a", 1); return err },
+		"a name of somebody else's": func() error { _, err := enq.Enqueue(ctx, "b"); return err },
+		"EnqueueIn":                 func() error { _, err := enq.EnqueueIn(ctx, "a", 1, 1); return err },
+		"EnqueueMany":               func() error { _, err := enq.EnqueueMany(ctx, []Entry{{Name: "b"}}); return err },
+		"With":                      func() error { _, err := enq.With(ID("x")).Enqueue(ctx, "a", 1); return err },
+		"Result":                    func() error { _, err := Result[int](ctx, enq, "x"); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.ErrorContains(t, call(), reason)
+		})
+	}
+}
+
+func TestAPoolsEnqueuerEndsWithThePool(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		pool := NewWorkerPool(nil, 1, k.options()).Job("a", nothing)
+		enq := pool.Enqueuer()
+		require.NoError(t, pool.Start(k.ctx()))
+		require.NoError(t, pool.Stop(k.ctx()))
+		_, err := enq.Enqueue(k.ctx(), "a")
+		require.ErrorIs(t, err, ErrClosed)
+
+		pool = NewWorkerPool(nil, 1, k.options()).Job("a", nothing)
+		require.NoError(t, pool.Start(k.ctx()))
+		require.NoError(t, pool.Stop(k.ctx()))
+		_, err = pool.Enqueuer().Enqueue(k.ctx(), "a")
+		require.ErrorIs(t, err, ErrClosed, "also one that nobody asked for before")
+	})
+}
