@@ -47,9 +47,11 @@ type unopened struct{ err error }
 
 func (u unopened) refusal() error { return &rdb.ServerError{Message: u.err.Error()} }
 
-func (u unopened) Pipeline(context.Context, ...rdb.Call) ([]rdb.Reply, error) { return nil, u.refusal() }
-func (u unopened) Dial(context.Context) (rdb.Conn, error)                     { return nil, u.refusal() }
-func (u unopened) Close() error                                               { return nil }
+func (u unopened) Pipeline(context.Context, ...rdb.Call) ([]rdb.Reply, error) {
+	return nil, u.refusal()
+}
+func (u unopened) Dial(context.Context) (rdb.Conn, error) { return nil, u.refusal() }
+func (u unopened) Close() error                           { return nil }
 func (u unopened) Subscribe(context.Context, string, func(), func([]byte)) error {
 	return u.refusal()
 }
