@@ -3,7 +3,8 @@
 -- KEYS[1] claimed, KEYS[2] jobs, KEYS[3] trail, KEYS[4] crashes, KEYS[5] outcomes, KEYS[6] outcomes:until
 -- KEYS[7..] worker:<id>:inprocess:<name> of each queue
 -- ARGV[1] how many claims follow
--- ARGV[2..] queue (1 is the first) and element of each; then id, ms to keep it and outcome of each that is to be kept
+-- ARGV[2..] queue (1 is the first) and element of each; then, of each whose outcome is kept, which claim it is (1 is the
+--   first), ms to keep it and outcome. Not its id: the same job may be named by a claim that is gone and one that stands
 -- RETURNS the elements whose claim is gone
 -- FIRST WRITE LREM
 local claimed, jobs, trail, crashes, outcomes, expiry = unpack(KEYS, 1, 6)
@@ -19,7 +20,7 @@ for i = 2, 2 * count, 2 do
   local element = ARGV[i + 1]
   if redis.call('LREM', KEYS[6 + tonumber(ARGV[i])], -1, element) == 1 then
     local id = element:sub(element:find(':', 1, true) + 1)
-    ids[#ids + 1], ended[id] = id, true
+    ids[#ids + 1], ended[i / 2] = id, id
   else
     gone[#gone + 1] = element
   end
@@ -29,9 +30,10 @@ if #ids == 0 then return gone end
 local from = 2 * count + 2
 local time = ARGV[from] and now()
 for i = from, #ARGV, 3 do
-  if ended[ARGV[i]] then
-    redis.call('HSET', outcomes, ARGV[i], ARGV[i + 2])
-    redis.call('ZADD', expiry, ms(time + tonumber(ARGV[i + 1])), ARGV[i])
+  local id = ended[tonumber(ARGV[i])]
+  if id then
+    redis.call('HSET', outcomes, id, ARGV[i + 2])
+    redis.call('ZADD', expiry, ms(time + tonumber(ARGV[i + 1])), id)
   end
 end
 redis.call('HDEL', claimed, unpack(ids))

@@ -37,6 +37,20 @@ func TestCompleteEndsWhatIsHeldAndNothingElse(t *testing.T) {
 	})
 }
 
+func TestCompleteKeepsNoOutcomeOfAClaimThatIsGone(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.enqueue(t, "a", "a1")
+		w := s.worker(t, "w1", "a")
+		old := s.take(t, w, 1, 1, "a")
+		settle(t, w, w.Release(rdb.Released{Queue: "a", Elements: elements(old)}))
+		done := ended(append(old, s.take(t, w, 2, 1, "a")...)...)
+		done[0].Keep, done[0].Outcome = time.Minute, []byte("of the run whose claim is gone")
+		assert.Equal(t, []string{"1:a1"}, settle(t, w, w.Complete(done)))
+		assert.False(t, s.exists(t, "outcomes") || s.exists(t, "jobs"))
+	})
+}
+
 func TestShelvePutsAJobOnAShelf(t *testing.T) {
 	t.Parallel()
 	tests := map[rdb.Shelf]struct {

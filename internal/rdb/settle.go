@@ -66,7 +66,7 @@ func (w *Worker) Complete(ended []Ended) Call {
 	}
 	for i := range ended {
 		if ended[i].Keep > 0 {
-			args = append(args, ended[i].ID, millis(ended[i].Keep), ended[i].Outcome)
+			args = append(args, i+1, millis(ended[i].Keep), ended[i].Outcome)
 		}
 	}
 	return Call{Script: completeScript, Keys: keys, Args: args}
