@@ -42,7 +42,7 @@ func TestScriptsTouchOnlyTheKeysThatTheyAreGiven(t *testing.T) {
 		assert.NotEmpty(t, touched, "%s: MONITOR showed no command inside the script", tr.name)
 		scripts[tr.script] = true
 	}
-	assert.Len(t, scripts, len(scriptNames(t)), "every script was seen")
+	assert.Empty(t, scriptsBut(t, scripts), "add these scripts to transitions: then they are also sent twice and at full memory")
 }
 
 // fresh is another namespace on the same Redis.
