@@ -22,19 +22,21 @@ import (
 // orders are what the command line asked for.
 type orders struct {
 	quick, tiny, json, config, list, own bool
-	only, libraries, redis, write        string
-	cpuProfile                           string
+	redis, write, note, cpuProfile       string
 	rounds                               int
+	scenarios                            []scenario.Scenario
+	libraries                            []peer.Library
+	args                                 []string
 }
 
-func parse(args []string, stderr io.Writer) (orders, error) {
-	var o orders
+func parse(args []string, stderr io.Writer) (o orders, err error) {
+	o.args = args
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.BoolVar(&o.quick, "quick", false, "fewer jobs and rounds: under ten minutes for everything")
 	flags.BoolVar(&o.tiny, "tiny", false, "a few jobs only: proves that everything works, measures nothing")
-	flags.StringVar(&o.only, "only", "", "run the scenarios whose name matches this regular expression")
-	flags.StringVar(&o.libraries, "lib", "", "run these libraries only, comma-separated: work,asynq,river")
+	only := flags.String("only", "", "run the scenarios whose name matches this regular expression")
+	libraries := flags.String("lib", "", "run these libraries only, comma-separated: work,asynq,river")
 	flags.IntVar(&o.rounds, "rounds", 0, "how often each is run (default 3 with --quick, else 5)")
 	flags.BoolVar(&o.json, "json", false, "print JSON with every sample instead of the table")
 	flags.BoolVar(&o.config, "config", false, "print how each library and server is configured, and run nothing")
@@ -42,6 +44,7 @@ func parse(args []string, stderr io.Writer) (orders, error) {
 	flags.BoolVar(&o.own, "own", false, "run asynq's own benchmark beside our adapter for asynq in the same shape")
 	flags.StringVar(&o.redis, "redis", "", "host:port of an EMPTY Redis to use; it is flushed between runs (default: one is started)")
 	flags.StringVar(&o.write, "write", "", "also write the tables between the markers of this page")
+	flags.StringVar(&o.note, "note", "", "a sentence about this run, to stand above the table")
 	flags.StringVar(&o.cpuProfile, "cpuprofile", "", "write a CPU profile of this program to this file")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -52,7 +55,11 @@ func parse(args []string, stderr io.Writer) (orders, error) {
 	if o.rounds < 0 {
 		return o, fmt.Errorf("--rounds is %d: use 1 or more", o.rounds)
 	}
-	return o, nil
+	if o.scenarios, err = chosenScenarios(*only); err != nil {
+		return o, err
+	}
+	o.libraries, err = chosenLibraries(*libraries)
+	return o, err
 }
 
 func (o orders) size() scenario.Size {
@@ -85,22 +92,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	scenarios, err := chosenScenarios(o.only)
-	if err != nil {
-		return err
-	}
-	libraries, err := chosenLibraries(o.libraries)
-	if err != nil {
-		return err
-	}
 	switch {
 	case o.list:
-		for _, s := range scenarios {
+		for _, s := range o.scenarios {
 			fmt.Fprintln(stdout, s.Name) //lint:ignore errcheck the terminal is gone
 		}
 		return nil
 	case o.config:
-		printConfig(stdout, libraries)
+		printConfig(stdout, o.libraries)
 		return nil
 	case o.own:
 		return compareOwn(ctx, stdout, stderr)
@@ -112,7 +111,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		defer stop()
 	}
-	return o.measure(ctx, scenarios, libraries, args, stdout, stderr)
+	return o.measure(ctx, stdout, stderr)
 }
 
 func profile(path string) (stop func(), err error) {
@@ -129,19 +128,18 @@ func profile(path string) (stop func(), err error) {
 	}, nil
 }
 
-func (o orders) measure(ctx context.Context, scenarios []scenario.Scenario, libraries []peer.Library, args []string,
-	stdout, stderr io.Writer) error {
-	stage, err := openStage(ctx, o.redis, libraries)
+func (o orders) measure(ctx context.Context, stdout, stderr io.Writer) error {
+	stage, err := openStage(ctx, o.redis, o.libraries)
 	if err != nil {
 		return err
 	}
 	defer stage.Close()
 	result := &report.Report{
-		Date: time.Now(), Command: strings.TrimSpace("go run . " + strings.Join(args, " ")), Machine: report.ThisMachine(),
+		Date: time.Now(), Command: o.command(), Note: o.note, Machine: report.ThisMachine(),
 		Rounds: o.roundCount(), Servers: serverNames(stage),
 	}
-	game := &contest.Contest{Stage: stage, Scenarios: scenarios, Size: o.size(), Rounds: result.Rounds, Progress: stderr}
-	for _, lib := range libraries {
+	game := &contest.Contest{Stage: stage, Scenarios: o.scenarios, Size: o.size(), Rounds: result.Rounds, Progress: stderr}
+	for _, lib := range o.libraries {
 		if err := stage.Lacks(lib); err != nil {
 			result.LeftOut = append(result.LeftOut, err.Error())
 			continue
@@ -162,6 +160,20 @@ func (o orders) measure(ctx context.Context, scenarios []scenario.Scenario, libr
 		err = errors.Join(err, fmt.Errorf("%d of the runs failed, see above", n))
 	}
 	return err
+}
+
+// command is what was asked for, as it would be typed, without what does not change the figures.
+func (o orders) command() string {
+	words := []string{"go run ."}
+	for i := 0; i < len(o.args); i++ {
+		switch name := strings.TrimLeft(o.args[i], "-"); name {
+		case "note", "write", "cpuprofile":
+			i++
+		default:
+			words = append(words, o.args[i])
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // released is the version of a library where it has one: this one is built from the tree around it.
@@ -237,7 +249,7 @@ func chosenLibraries(list string) ([]peer.Library, error) {
 
 func printConfig(w io.Writer, libraries []peer.Library) {
 	for _, lib := range libraries {
-		fmt.Fprintf(w, "%s %s, on %s\n", lib.Name(), released(lib), lib.Store()) //lint:ignore errcheck the terminal is gone
+		fmt.Fprintf(w, "%s, on %s\n", strings.TrimSpace(lib.Name()+" "+released(lib)), lib.Store()) //lint:ignore errcheck the terminal is gone
 		for _, line := range lib.Config() {
 			fmt.Fprintf(w, "  - %s\n", line) //lint:ignore errcheck as above
 		}

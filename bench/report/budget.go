@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/265d0351/work/bench/contest"
@@ -60,11 +61,11 @@ func (r *Report) budgets() *table {
 		if b.most && value <= b.bound || !b.most && value >= b.bound {
 			holds = "yes"
 		}
-		against := b.against
-		if b.baseline != "" {
-			against = b.baseline
+		wanted, against := number(b.bound), cmp.Or(b.against, b.baseline)
+		if against != "" {
+			wanted += " x"
 		}
-		t.rows = append(t.rows, []string{b.scenario, b.metric, against, sign + number(b.bound), number(value), holds})
+		t.rows = append(t.rows, []string{b.scenario, b.metric, against, sign + wanted, number(value), holds})
 	}
 	return t
 }

@@ -18,6 +18,7 @@ import (
 type Report struct {
 	Date      time.Time         `json:"date"`
 	Command   string            `json:"command"`
+	Note      string            `json:"note,omitempty"`
 	Machine   Machine           `json:"machine"`
 	Servers   []string          `json:"servers"`
 	Libraries []Library         `json:"libraries"` // the first one is compared with each of the others
@@ -55,6 +56,9 @@ func (r *Report) Markdown(w io.Writer) error {
 	fmt.Fprintf(&b, "Measured %s by `%s`, medians of %d rounds (fewer where one takes long), on %d cores of %s, %s, %s; %s.\n\n",
 		r.Date.UTC().Format("2006-01-02 15:04 UTC"), r.Command, r.Rounds, r.Machine.Cores, r.Machine.CPU, r.Machine.OS,
 		r.Machine.Go, strings.Join(r.Servers, ", "))
+	if r.Note != "" {
+		b.WriteString(r.Note + "\n\n")
+	}
 	b.WriteString(r.table().String())
 	if budgets := r.budgets(); len(budgets.rows) > 1 {
 		b.WriteString("\n" + budgets.String())
