@@ -25,6 +25,7 @@ type answer struct {
 	fate     fate
 	at       time.Time           // by the clock of Redis, when stored
 	problems map[int]rdb.Problem // by index, when stored
+	replicas int                 // that have it, where a job wanted some
 	err      error               // otherwise
 }
 
@@ -60,7 +61,7 @@ func (c *call) run(ctx context.Context) {
 			if first {
 				c.lanes.clock.saw(reply.Time, sent, time.Now())
 			}
-			c.finish(answer{fate: stored, at: reply.Time, problems: reply.Problems})
+			c.finish(answer{fate: stored, at: reply.Time, problems: reply.Problems, replicas: reply.Confirmed})
 			return
 		}
 		v := judge(err)

@@ -49,6 +49,8 @@ func (e *EnqueueError) Error() string {
 	switch total := len(e.Stored) + len(e.NotStored) + len(e.Unknown); {
 	case total > 1:
 		return fmt.Sprintf("%s: %v", e.counts(total), e.Err)
+	case len(e.Stored) == 1:
+		return fmt.Sprintf("%s is stored, but: %v", job, e.Err)
 	case len(e.Unknown) == 1:
 		return fmt.Sprintf("it is not known whether %s is stored (a reply was lost): %v", job, e.Err)
 	}

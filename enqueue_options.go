@@ -26,7 +26,11 @@ type jobSettings struct {
 	retention time.Duration
 	meta      map[string]string
 	front     bool
-	err       error // of the first option that cannot be
+
+	replicas    int
+	replicaWait time.Duration
+
+	err error // of the first option that cannot be
 }
 
 // ID is the job's id, instead of a random one: 1 to 200 bytes of UTF-8 without control characters. While a job of that

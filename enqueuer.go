@@ -126,6 +126,9 @@ func (e *Enqueuer) enqueue(ctx context.Context, entry Entry) (Receipt, error) {
 	case notStored:
 		return receipt, &EnqueueError{NotStored: []int{0}, Err: err, job: entry.Name}
 	}
+	if err != nil {
+		return receipt, &EnqueueError{Stored: []int{0}, Err: err, job: entry.Name}
+	}
 	return receipt, nil
 }
 

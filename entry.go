@@ -50,6 +50,7 @@ func (e *Enqueuer) prepare(entry *Entry) (prepared, error) {
 	if err := p.place(entry, settings.front, now); err != nil {
 		return prepared{}, err
 	}
+	p.job.Replicas, p.job.Wait = settings.replicas, settings.replicaWait
 	p.job.Queue, p.job.ID, p.job.Chosen = entry.Name, settings.id, settings.chosen
 	if !settings.chosen {
 		p.job.ID = newID()

@@ -75,6 +75,9 @@ func describeWorkerEvent(e Event) (slog.Level, string, []slog.Attr) {
 			slog.String("worker", e.Worker), slog.Int("jobs", e.Jobs)}
 	case JobTrimmed:
 		return slog.LevelInfo, "job was removed from the morgue", []slog.Attr{slog.String("job", e.Name), slog.String("id", e.ID)}
+	case ServerUnfit:
+		return slog.LevelError, "Redis is set up so that jobs may be lost", []slog.Attr{
+			slog.String("problem", e.Problem), slog.String("remedy", e.Remedy)}
 	case Trouble:
 		return slog.LevelWarn, "background work fails", []slog.Attr{slog.String("component", e.Component), errorAttr(e.Err)}
 	case TroubleOver:

@@ -112,6 +112,9 @@ type JobsReturned struct {
 // JobTrimmed is sent when a job was removed from the morgue, because of its age or of the morgue's size.
 type JobTrimmed struct{ ID, Name string }
 
+// ServerUnfit is sent when a pool starts on a Redis whose settings put jobs at risk.
+type ServerUnfit struct{ Problem, Remedy string }
+
 // Trouble is sent when background work begins to fail, once until it succeeds again.
 type Trouble struct {
 	Component string // "fetcher", "settler", "heartbeater", ...
@@ -151,6 +154,7 @@ func (KeyBroken) event()     {}
 func (WorkerReaped) event()  {}
 func (JobsReturned) event()  {}
 func (JobTrimmed) event()    {}
+func (ServerUnfit) event()   {}
 func (Trouble) event()       {}
 func (TroubleOver) event()   {}
 func (LoopPanicked) event()  {}

@@ -17,7 +17,7 @@ func (p *prepared) outcome(a answer, i int) (Receipt, fate, error) {
 	}
 	switch problem := a.problems[i]; problem {
 	case "":
-		return p.receipt(a.at), stored, nil
+		return p.receipt(a.at), stored, p.unconfirmed(a)
 	case rdb.Duplicate:
 		return Receipt{ID: p.job.ID, Name: p.job.Queue, Duplicate: true}, stored, nil
 	case rdb.BadKey:

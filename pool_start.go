@@ -119,6 +119,9 @@ func (p *WorkerPool) open() error {
 // nothing. With an error it returns those that Redis may know.
 func (p *WorkerPool) join(ctx context.Context) ([]*worker, error) {
 	defer p.abort()
+	if err := p.checkServer(ctx); err != nil {
+		return nil, fmt.Errorf("the worker pool cannot start: %w", err)
+	}
 	var joined []*worker
 	for left := p.concurrency; left > 0; left -= maxPerWorker {
 		w := newWorker(p, min(left, maxPerWorker), len(joined) == 0)

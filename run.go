@@ -22,17 +22,17 @@ type run struct {
 	record record
 	trail  trail
 
-	order    int64                  // in which it was fetched, among all of its worker
-	ctx      context.Context        // of the handler; its claimant's until it begins
-	begun    atomic.Int64           // ns, when the handler was called; 0 before
-	checkin  atomic.Pointer[string] // the last message, until a heartbeat has taken it
-	checked  atomic.Bool            // it checked in at least once
-	settled  atomic.Bool            // its fate is decided: what the handler returns later does not count
-	decision decision
-	asked    bool // its Backoff was called
-	lot      int  // how many outcomes may share its call when it is settled
+	order     int64                  // in which it was fetched, among all of its worker
+	ctx       context.Context        // of the handler; its claimant's until it begins
+	begun     atomic.Int64           // ns, when the handler was called; 0 before
+	checkin   atomic.Pointer[string] // the last message, until a heartbeat has taken it
+	checked   atomic.Bool            // it checked in at least once
+	settled   atomic.Bool            // its fate is decided: what the handler returns later does not count
+	decision  decision
+	asked     bool // its Backoff was called
+	lot       int  // how many outcomes may share its call when it is settled
 	suspected bool // workers have died with it: see suspect.go
-	sent     bool // an earlier send of its outcome was not answered
+	sent      bool // an earlier send of its outcome was not answered
 
 	parkedFor string // why its outcome is refused; empty while it is not
 }

@@ -29,6 +29,9 @@ type NewJob struct {
 	Place  Place
 	When   int64 // ms, with In and At
 	Record []byte
+
+	Replicas int           // how many replicas should have it before Enqueue returns; 0 waits for none
+	Wait     time.Duration // how long that may take
 }
 
 // Problem says why one job of an enqueue was not stored.
@@ -44,16 +47,23 @@ const (
 type Enqueued struct {
 	Time     time.Time       // Redis' clock when the call was executed first
 	Problems map[int]Problem // by index; those not named were stored
+
+	Confirmed int // how many replicas have it, where a job wanted some
 }
 
 // Enqueue stores up to [MaxBatch] jobs in one call. A call is (lane, number): numbers of a lane grow, one call of a
 // lane is outstanding at a time, and a call sent again with its number gets the answer of the first time.
 func (s *Store) Enqueue(ctx context.Context, lane string, number int64, jobs []NewJob) (Enqueued, error) {
 	call, order := s.enqueueCall(lane, number, jobs)
-	value, err := do(ctx, s.driver, call)
+	calls := appendWait([]Call{call}, jobs)
+	replies, err := s.driver.Pipeline(ctx, calls...)
+	if err == nil {
+		err = replies[0].Err
+	}
 	if err != nil {
 		return Enqueued{}, err
 	}
+	value := replies[0].Value
 	var line string
 	switch v := value.(type) {
 	case []byte:
@@ -61,7 +71,25 @@ func (s *Store) Enqueue(ctx context.Context, lane string, number int64, jobs []N
 	case string:
 		line = v
 	}
-	return parseEnqueued(line, value, order)
+	answer, err := parseEnqueued(line, value, order)
+	if len(replies) > 1 && err == nil {
+		confirmed, _ := replies[1].Value.(int64) // a server without WAIT confirms nothing
+		answer.Confirmed = int(confirmed)
+	}
+	return answer, err
+}
+
+// appendWait adds a WAIT on the same connection, for as many replicas as any of the jobs wants. After a repeated call it
+// waits for at least what the first one wrote, since Redis takes the offset of the last command of the connection.
+func appendWait(calls []Call, jobs []NewJob) []Call {
+	replicas, wait := 0, time.Duration(0)
+	for i := range jobs {
+		replicas, wait = max(replicas, jobs[i].Replicas), max(wait, jobs[i].Wait)
+	}
+	if replicas == 0 {
+		return calls
+	}
+	return append(calls, Call{Command: "WAIT", Args: []any{replicas, millis(wait)}, Block: wait})
 }
 
 // group is a run of jobs of one queue that one LPUSH stores.
