@@ -11,7 +11,8 @@ import (
 
 // Observer receives every event of a pool. Observe is called by the goroutine in which the event happens, by many at
 // once, so it must be quick and safe for concurrent use. A panic in it does not reach the job; the log tells of the first
-// one, and then at most once a minute.
+// one, and then at most once a minute. A runtime.Goexit in it (t.FailNow, require) is survived in the same way, but the
+// observers behind it miss that event.
 type Observer interface{ Observe(Event) }
 
 // ObserverFunc makes an Observer of a function.
@@ -59,12 +60,19 @@ type observed struct {
 }
 
 func (o *observed) tell(log *slog.Logger, e Event) {
+	returned := false
 	defer func() {
-		if value := recover(); value != nil {
-			o.complain(log, e, value, string(debug.Stack()))
+		if returned {
+			return
 		}
+		value := recover()
+		if value == nil {
+			value = "runtime.Goexit"
+		}
+		o.complain(log, e, value, string(debug.Stack()))
 	}()
 	o.observer.Observe(e)
+	returned = true
 }
 
 func (o *observed) complain(log *slog.Logger, e Event, value any, stack string) {

@@ -71,6 +71,7 @@ func (p *WorkerPool) shutDown() {
 	results := make([]*StopError, len(p.workers))
 	var stops sync.WaitGroup
 	for i, w := range p.workers {
+		results[i] = &StopError{Err: errors.New("an observer ended the goroutine of the stop (runtime.Goexit)")} // unless it returns
 		stops.Go(func() { results[i] = w.stop(p.hurried, p.options.ShutdownTimeout) })
 	}
 	stops.Wait()

@@ -13,7 +13,7 @@ import (
 type Loop struct {
 	Run     func(ctx context.Context)              // returns soon after ctx ends
 	Panic   func(value any, stack []byte)          // is told what a panic was; nil drops it
-	Restart func(panics int) (after time.Duration) // how long to wait before Run is called again after a panic; nil ends the loop
+	Restart func(panics int) (after time.Duration) // how long to wait before Run is called again after a panic or Goexit; nil ends the loop
 
 	mu      sync.Mutex
 	stop    context.CancelFunc
@@ -30,10 +30,24 @@ func (l *Loop) Start(ctx context.Context) {
 	}
 	ctx, l.stop = context.WithCancel(ctx)
 	done := l.doneLocked()
-	go func() {
-		defer close(done)
-		l.keepRunning(ctx)
+	go l.live(ctx, done, 0)
+}
+
+// live runs the loop after that time until it has ended. What Run calls may be code of a program, and end the goroutine
+// (runtime.Goexit): then another one goes on.
+func (l *Loop) live(ctx context.Context, done chan struct{}, after time.Duration) {
+	ended := false
+	defer func() {
+		if ended || l.Restart == nil || ctx.Err() != nil {
+			close(done)
+			return
+		}
+		go l.live(ctx, done, l.Restart(1))
 	}()
+	if after == 0 || pause(ctx, after) {
+		l.keepRunning(ctx)
+	}
+	ended = true
 }
 
 // Stop asks the loop to end. It does not wait: see Done.
@@ -65,13 +79,21 @@ func (l *Loop) doneLocked() chan struct{} {
 
 func (l *Loop) keepRunning(ctx context.Context) {
 	for panics := 1; l.panics(ctx) && l.Restart != nil; panics++ {
-		timer := time.NewTimer(l.Restart(panics))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !pause(ctx, l.Restart(panics)) {
 			return
-		case <-timer.C:
 		}
+	}
+}
+
+// pause waits, and returns false when ctx ended before.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
 	}
 }
 

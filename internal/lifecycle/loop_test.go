@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -100,4 +101,45 @@ func TestAnyOrderOfCalls(t *testing.T) {
 		calls.Wait()
 		<-l.Done()
 	}
+}
+
+func TestGoexitIsSurvived(t *testing.T) {
+	t.Parallel()
+	var runs atomic.Int32
+	again := make(chan struct{})
+	l := &Loop{
+		Run: func(ctx context.Context) {
+			if runs.Add(1) < 3 {
+				runtime.Goexit()
+			}
+			close(again)
+			<-ctx.Done()
+		},
+		Panic:   func(value any, _ []byte) { t.Errorf("it is no panic: %v", value) },
+		Restart: func(int) time.Duration { return time.Millisecond },
+	}
+	l.Start(t.Context())
+	<-again
+	l.Stop()
+	<-l.Done()
+}
+
+func TestGoexitEndsTheLoop(t *testing.T) {
+	t.Parallel()
+	t.Run("without restart", func(t *testing.T) {
+		t.Parallel()
+		l := &Loop{Run: func(context.Context) { runtime.Goexit() }}
+		l.Start(t.Context())
+		<-l.Done()
+	})
+	t.Run("when it is stopped", func(t *testing.T) {
+		t.Parallel()
+		l := &Loop{
+			Run:     func(ctx context.Context) { <-ctx.Done(); runtime.Goexit() },
+			Restart: func(int) time.Duration { t.Error("it was restarted"); return 0 },
+		}
+		l.Start(t.Context())
+		l.Stop()
+		<-l.Done()
+	})
 }

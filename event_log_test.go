@@ -1,0 +1,151 @@
+package work
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/redistest"
+)
+
+var update = flag.Bool("update", false, "write testdata/events.golden anew")
+
+func exampleEvents() []Event {
+	ref := JobRef{ID: "id1", Name: "export", SourceID: 7, Attempt: 2, Worker: "w1", Begun: time.Unix(1, 0)}
+	plain := JobRef{ID: "id2", Name: "mail", Attempt: 1, Worker: "w1"}
+	panicked := fmt.Errorf("audited: %w", &PanicError{Value: "boom", Stack: "goroutine 1 [running]:\nmain.go:1"})
+	return []Event{
+		WorkerStarted{Worker: "w1", Concurrency: 5, Queues: []string{"export", "mail"}},
+		WorkerStopped{Worker: "w1"},
+		WorkerStopped{Worker: "w1", Err: &StopError{Stuck: []JobRef{plain}}},
+		WorkerFenced{Worker: "w1", Next: "w2", Jobs: 3},
+		DataLost{Worker: "w1", Held: 4},
+		JobStarted{JobRef: ref, Waited: time.Second},
+		JobDone{JobRef: plain, Elapsed: time.Minute},
+		JobFailed{JobRef: ref, Elapsed: time.Second, Err: errLuck, RetryIn: time.Hour},
+		JobFailed{JobRef: plain, Err: panicked, RetryIn: time.Hour},
+		JobFailed{JobRef: plain, Err: &hostile{text: boom[string]}, RetryIn: time.Hour},
+		JobBuried{JobRef: ref, Reason: "out of retries", Err: errLuck},
+		JobBuried{JobRef: plain, Reason: "the record is not JSON"},
+		JobDiscarded{JobRef: plain, Err: Discard(nil)},
+		JobSnoozed{JobRef: plain, For: time.Minute, Err: Snooze(time.Minute)},
+		JobReleased{JobRef: plain},
+		JobReleased{JobRef: plain, Err: Release(errLuck)},
+		JobStuck{JobRef: ref, Cause: ErrTimeout},
+		ClaimGone{JobRef: ref},
+		JobsDropped{Count: 2},
+		KeyBroken{Key: "{work}:queue:mail"},
+		WorkerReaped{Worker: "w0", Jobs: 9},
+		JobsReturned{Worker: "w1", Jobs: 1},
+		JobTrimmed{ID: "id1", Name: "mail"},
+		Trouble{Component: "fetcher", Err: errLuck},
+		TroubleOver{Component: "fetcher", After: time.Minute, Failures: 12},
+		LoopPanicked{Component: "settler", Value: errLuck, Stack: "goroutine 1 [running]:"},
+	}
+}
+
+func TestHowEachEventIsLogged(t *testing.T) {
+	t.Parallel()
+	log := &journal{}
+	log.level.Set(slog.LevelDebug)
+	logger := log.logger()
+	missing := eventNames(t)
+	for _, e := range exampleEvents() {
+		logEvent(logger, e)
+		delete(missing, strings.TrimPrefix(fmt.Sprintf("%T", e), "work."))
+	}
+	assert.Empty(t, missing, "events without an example here")
+	got := strings.Join(log.lines(), "\n") + "\n"
+	const golden = "testdata/events.golden"
+	if *update {
+		require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got, "go test -run TestHowEachEventIsLogged -update writes it anew")
+}
+
+// eventNames reads the names of all events from the source.
+func eventNames(t *testing.T) map[string]bool {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "events.go", nil, 0)
+	require.NoError(t, err)
+	names := map[string]bool{}
+	for _, decl := range file.Decls {
+		if method, ok := decl.(*ast.FuncDecl); ok && method.Name.Name == "event" {
+			names[method.Recv.List[0].Type.(*ast.Ident).Name] = true
+		}
+	}
+	require.Greater(t, len(names), 15)
+	return names
+}
+
+func TestIDsWithoutARecordAreDroppedWithAnEvent(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		k.do("LPUSH", "queue:a", "ghost 1", "ghost 2")
+		k.do("SADD", "ready", "a")
+		id := k.enqueue("a").ID
+		pool := k.start(NewWorkerPool(nil, 5, k.options()).Job("a", func() error { return nil }))
+		await(t, k.spy, ofJob[JobDone](id))
+		k.drained(pool)
+		assert.Equal(t, 2, await[JobsDropped](t, k.spy, nil).Count)
+		k.empty("a")
+	})
+}
+
+func TestABrokenKeyIsReportedOnceByItsName(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		k.do("SET", "queue:broken", "by hand")
+		k.do("SADD", "ready", "broken")
+		k.start(NewWorkerPool(nil, 5, k.options()).
+			Job("broken", func() error { return nil }).
+			Job("sound", func() error { return nil }))
+		assert.Equal(t, "{"+k.namespace+"}:queue:broken", await[KeyBroken](t, k.spy, nil).Key)
+		for range 20 {
+			await(t, k.spy, ofJob[JobDone](k.enqueue("sound").ID))
+		}
+		assert.Equal(t, 1, count[KeyBroken](k.spy))
+	})
+}
+
+// A worker that is taken out of workers by hand is what a reaper leaves of one that was silent for too long.
+func TestAFencedHandlerThatDoesNotReturnIsStuck(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		release, begun := make(chan struct{}), make(chan struct{}, 2)
+		pool := NewWorkerPool(nil, 1, k.options()).Job("deaf", func(job *Job) error {
+			begun <- struct{}{}
+			<-release
+			return nil
+		})
+		pool.stuckAfter = 5 * time.Millisecond
+		k.start(pool)
+		id := k.enqueue("deaf").ID
+		receive(t, begun)
+		worker := await[WorkerStarted](t, k.spy, nil).Worker
+		k.do("SREM", "workers", worker)
+		fenced := await[WorkerFenced](t, k.spy, nil)
+		assert.Equal(t, WorkerFenced{Worker: worker, Next: fenced.Next, Jobs: 1}, fenced)
+		stuck := await(t, k.spy, ofJob[JobStuck](id))
+		require.ErrorIs(t, stuck.Cause, ErrFenced)
+		assert.Equal(t, worker, stuck.Worker)
+		close(release)
+		k.drained(pool)
+		assert.Equal(t, 1, count[JobStuck](k.spy))
+	})
+}
