@@ -57,6 +57,7 @@ func transitions() []transition {
 	}
 	all = append(all, storing()...)
 	all = append(all, living()...)
+	all = append(all, mending()...)
 	return append(all, maintaining()...)
 }
 

@@ -64,6 +64,7 @@ func callsOfScripts() []rdb.Call {
 	ignore(store.Sweep(background))
 	ignore(store.Inter(background, 1, time.Second))
 	ignore(w.Suspect(background, claims[0]))
+	callsOfMending(r)
 	ignore(rdb.NewStore(&oneLane{recorder: r}, "ns").RetireLanes(background, time.Second))
 	calls := append(r.calls, w.Complete(ended(claims...)), w.Release(rdb.Released{Queue: "a", Elements: elements(claims)}))
 	for _, shelf := range []rdb.Shelf{rdb.ShelfRetry, rdb.ShelfScheduled, rdb.ShelfMorgue} {
@@ -157,7 +158,7 @@ func pattern(names string) string {
 	names = strings.ReplaceAll(names, ", ", " or ")
 	alternatives := strings.Split(names, " or ")
 	for i, name := range alternatives {
-		alternatives[i] = keyName.ReplaceAllString(name, "[a-zA-Z]+")
+		alternatives[i] = keyName.ReplaceAllString(strings.ReplaceAll(name, "<ms>", "[0-9]+"), "[a-zA-Z]+")
 	}
 	return "^(" + strings.Join(alternatives, "|") + ")$"
 }

@@ -1,0 +1,242 @@
+package rdb
+
+import (
+	"context"
+	"strings"
+)
+
+// What is here reads a whole namespace in parts, for those who check it. Workers and enqueuers never do.
+
+// Key is a key of the namespace.
+type Key struct {
+	Name string // without the prefix of the namespace: "queue:a"
+	Type string // as Redis calls it: "list"
+}
+
+// FullName is the name of a key with the prefix of the namespace.
+func (s *Store) FullName(name string) string { return s.keys.prefix + name }
+
+// ScanKeys reads a part of the keys of the namespace. Begin with cursor "0"; it is "0" again after the last part. A key
+// may come twice. It walks over all keys of the database, so only the doctor calls it.
+func (s *Store) ScanKeys(ctx context.Context, cursor string) (next string, keys []Key, err error) {
+	pattern := globEscaper.Replace(s.keys.prefix) + "*"
+	value, err := do(ctx, s.driver, Call{Command: "SCAN", Args: []any{cursor, "MATCH", pattern, "COUNT", MaxBatch}})
+	if err != nil {
+		return "", nil, err
+	}
+	r := read("SCAN", value)
+	next = r.text()
+	names := r.texts()
+	if r.err != nil {
+		return "", nil, r.err
+	}
+	types := make([]Call, len(names))
+	for i, name := range names {
+		types[i] = Call{Command: "TYPE", Args: []any{name}}
+	}
+	replies, err := s.many(ctx, types)
+	if err != nil {
+		return "", nil, err
+	}
+	for i, name := range names {
+		is, _ := replies[i].(string)
+		if is != "none" && strings.HasPrefix(name, s.keys.prefix) {
+			keys = append(keys, Key{Name: strings.TrimPrefix(name, s.keys.prefix), Type: is})
+		}
+	}
+	return next, keys, nil
+}
+
+var globEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)
+
+// many makes calls in pipelines of 64 and returns their answers; the first refusal is an error.
+func (s *Store) many(ctx context.Context, calls []Call) ([]any, error) {
+	const most = 64
+	values := make([]any, 0, len(calls))
+	for len(calls) > 0 {
+		n := min(len(calls), most)
+		replies, err := s.driver.Pipeline(ctx, calls[:n]...)
+		if err != nil {
+			return nil, err
+		}
+		for _, reply := range replies {
+			if reply.Err != nil {
+				return nil, reply.Err
+			}
+			values = append(values, reply.Value)
+		}
+		calls = calls[n:]
+	}
+	return values, nil
+}
+
+// Field is an entry of a hash, or a member of a zset with its score.
+type Field struct {
+	Name  string
+	Value []byte
+}
+
+// Walk reads a hash or a zset in parts, for as long as visit returns no error. Entries that are there all the time are
+// visited at least once. The parts grow and shrink with the bytes in them.
+func (s *Store) Walk(ctx context.Context, key Key, visit func(page []Field) error) error {
+	command := map[string]string{"hash": "HSCAN", "zset": "ZSCAN"}[key.Type]
+	count := 16
+	for cursor := "0"; ; {
+		value, err := do(ctx, s.driver, Call{Command: command, Args: []any{s.FullName(key.Name), cursor, "COUNT", count}})
+		if err != nil {
+			return err
+		}
+		next, page, bytes, err := parseFields(command, value)
+		if err != nil {
+			return err
+		}
+		for len(page) > 0 {
+			n := min(len(page), maxExamined)
+			if err := visit(page[:n]); err != nil {
+				return err
+			}
+			page = page[n:]
+		}
+		switch {
+		case bytes > 1<<20:
+			count = max(1, count/4)
+		case bytes < 1<<18:
+			count = min(maxExamined, 2*count)
+		}
+		if cursor = next; cursor == "0" {
+			return nil
+		}
+	}
+}
+
+// maxExamined is how many ids a script is given that asks several keys about each.
+const maxExamined = 200
+
+func parseFields(command string, value any) (next string, page []Field, bytes int, err error) {
+	r := read(command, value)
+	next = r.text()
+	list, _ := r.next().([]any)
+	fields := &reader{script: command, whole: value, rest: list}
+	for fields.more() {
+		field := Field{Name: fields.text(), Value: fields.bytes()}
+		bytes += len(field.Name) + len(field.Value)
+		page = append(page, field)
+	}
+	if r.err != nil {
+		return "", nil, 0, r.err
+	}
+	return next, page, bytes, fields.err
+}
+
+// Members reads a set in parts.
+func (s *Store) Members(ctx context.Context, name string) ([]string, error) {
+	var all []string
+	for cursor := "0"; ; {
+		value, err := do(ctx, s.driver, Call{Command: "SSCAN", Args: []any{s.FullName(name), cursor, "COUNT", MaxBatch}})
+		if err != nil {
+			return nil, err
+		}
+		r := read("SSCAN", value)
+		next, members := r.text(), r.texts()
+		if r.err != nil {
+			return nil, r.err
+		}
+		all = append(all, members...)
+		if cursor = next; cursor == "0" {
+			return all, nil
+		}
+	}
+}
+
+// lengthOf are the commands that ask for the size of a key, by its type.
+var lengthOf = map[string]string{"hash": "HLEN", "zset": "ZCARD", "list": "LLEN", "set": "SCARD"}
+
+// Sizes returns how many entries each of the keys has.
+func (s *Store) Sizes(ctx context.Context, keys []Key) ([]int, error) {
+	calls := make([]Call, len(keys))
+	for i, key := range keys {
+		calls[i] = Call{Command: lengthOf[key.Type], Args: []any{s.FullName(key.Name)}}
+	}
+	values, err := s.many(ctx, calls)
+	sizes := make([]int, len(values))
+	for i, value := range values {
+		n, _ := value.(int64)
+		sizes[i] = int(n)
+	}
+	return sizes, err
+}
+
+// Elements reads a part of an in-process list, from its newest element, with the claim of each element's job.
+func (s *Store) Elements(ctx context.Context, worker, queue string, from int) ([]Element, error) {
+	list := s.keys.worker(worker).inprocess(queue)
+	value, err := do(ctx, s.driver, Call{Command: "LRANGE", Args: []any{list, from, from + MaxBatch - 1}})
+	if err != nil || value == nil {
+		return nil, err
+	}
+	r := &reader{script: "LRANGE", whole: value}
+	names := texts(r, value)
+	if r.err != nil || len(names) == 0 {
+		return nil, r.err
+	}
+	call := Call{Command: "HMGET", Args: []any{s.keys.claimed}}
+	for _, name := range names {
+		_, id, _ := strings.Cut(name, ":")
+		call.Args = append(call.Args, id)
+	}
+	claims, err := do(ctx, s.driver, call)
+	if err != nil {
+		return nil, err
+	}
+	r = read("HMGET", claims)
+	elements := make([]Element, len(names))
+	for i, name := range names {
+		number, id, _ := strings.Cut(name, ":")
+		elements[i] = Element{Worker: worker, Queue: queue, Number: number, ID: id, text: name, Claim: parseHolding(id, r.text())}
+	}
+	return elements, r.err
+}
+
+// Element is one of an in-process list, with the claim of its job, whoever's that is.
+type Element struct {
+	Worker, Queue, Number, ID string
+
+	Claim Holding
+	text  string
+}
+
+// Claimed tells whether the claim is that of this very element.
+func (e Element) Claimed() bool { return e.Claim.Worker == e.Worker && e.Claim.Number == e.Number }
+
+// Text is the element as it stands in the list.
+func (e Element) Text() string { return e.text }
+
+// Unsupported returns those of the claims whose worker is neither registered nor being taken apart, or has no element of
+// that claim, and that stand all the same. A claim is written once: if it reads the same at the end, it stood all the time.
+func (s *Store) Unsupported(ctx context.Context, claims []Holding) ([]Holding, error) {
+	const questions = 4
+	calls := make([]Call, 0, questions*len(claims))
+	for _, h := range claims {
+		calls = append(calls,
+			Call{Command: "SISMEMBER", Args: []any{s.keys.workers, h.Worker}},
+			Call{Command: "SISMEMBER", Args: []any{s.keys.dead, h.Worker}},
+			Call{Command: "LPOS", Args: []any{s.keys.worker(h.Worker).inprocess(h.Queue), h.Element()}},
+			Call{Command: "HGET", Args: []any{s.keys.claimed, h.ID}})
+	}
+	answers, err := s.many(ctx, calls)
+	if err != nil {
+		return nil, err
+	}
+	var unsupported []Holding
+	for i, h := range claims {
+		a := answers[questions*i : questions*(i+1)]
+		registered, dead := a[0] == int64(1), a[1] == int64(1)
+		now, _ := a[3].([]byte)
+		if string(now) == h.raw && !dead && (!registered || a[2] == nil) {
+			unsupported = append(unsupported, h)
+		}
+	}
+	return unsupported, nil
+}
+
+// ParseHolding reads an entry of the index of claims; one that cannot be read has no Worker and no Queue.
+func ParseHolding(id string, value []byte) Holding { return parseHolding(id, string(value)) }

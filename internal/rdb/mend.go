@@ -1,0 +1,258 @@
+package rdb
+
+import (
+	"context"
+	"crypto/sha1" // to tell whether a record is still the same; it protects nothing
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var (
+	asideScript   = load("aside")
+	placeScript   = load("place")
+	strikeScript  = load("strike")
+	singleScript  = load("single")
+	recallScript  = load("recall")
+	reclaimScript = load("reclaim")
+	disownScript  = load("disown")
+	renewScript   = load("renew")
+	shedScript    = load("shed")
+	dateScript    = load("date")
+	lapseScript   = load("lapse")
+)
+
+// Reach is how far from the ends of a queue an id is looked for: all of it in one script would hold Redis for too long.
+const Reach = 10_000
+
+// Mender finds and mends what contradicts itself in a namespace, each time by one script that decides by what is there at
+// that moment. Where Mend is false, the same scripts only look.
+type Mender struct {
+	Store *Store
+	Mend  bool
+	Reach int // 0 is [Reach]
+}
+
+func (m Mender) reach() int {
+	if m.Reach == 0 {
+		return Reach
+	}
+	return m.Reach
+}
+
+// Aside renames a key that has a wrong type to one that says so. It answers whether the type was wrong (and the key is
+// renamed, where it mends).
+func (m Mender) Aside(ctx context.Context, key Key, want string, at time.Time) (to string, done bool, err error) {
+	to = key.Name + brokenMark + strconv.FormatInt(at.UnixMilli(), 10)
+	if !m.Mend {
+		return to, false, nil
+	}
+	value, err := do(ctx, m.Store.driver, Call{
+		Script: asideScript, Keys: []string{m.Store.FullName(key.Name), m.Store.FullName(to)}, Args: []any{want},
+	})
+	return to, value == int64(1), err
+}
+
+const brokenMark = ":broken:"
+
+// SetAside tells whether a key is one that Aside made.
+func SetAside(name string) bool {
+	at := strings.LastIndex(name, brokenMark)
+	if at < 0 {
+		return false
+	}
+	stamp := name[at+len(brokenMark):]
+	_, err := strconv.ParseInt(stamp, 10, 64)
+	return err == nil && len(stamp) >= 13
+}
+
+// Fault is one thing that a script has to say about a job or a queue. The words are explained in the header of the script.
+type Fault struct{ ID, What, Where string }
+
+// Named is a job with the queue that its record names, empty where that is not known.
+type Named struct{ ID, Queue string }
+
+// Place tells where up to maxExamined jobs stand, apart from queues, and mends what contradicts itself.
+func (m Mender) Place(ctx context.Context, jobs []Named) ([]Fault, error) {
+	k := m.Store.keys
+	args := append(make([]any, 0, 1+2*len(jobs)), m.Mend)
+	for _, job := range jobs {
+		args = append(args, job.ID, job.Queue)
+	}
+	value, err := do(ctx, m.Store.driver, Call{
+		Script: placeScript,
+		Keys:   []string{k.jobs, k.claimed, k.names, k.trail, k.crashes, k.scheduled, k.retry, k.morgue},
+		Args:   args,
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := read("place", value)
+	var faults []Fault
+	for r.more() {
+		faults = append(faults, Fault{ID: r.text(), What: r.text(), Where: r.text()})
+	}
+	return faults, r.err
+}
+
+// Struck is a part of a queue.
+type Struck struct {
+	Length int
+	IDs    []string
+	Faults []Fault // Where is "1" for those that were removed
+}
+
+// Strike reads a part of a queue, from its back, and removes what no fetch would take.
+func (m Mender) Strike(ctx context.Context, queue string, from int) (Struck, error) {
+	k := m.Store.keys
+	value, err := do(ctx, m.Store.driver, Call{
+		Script: strikeScript, Keys: []string{k.queue(queue).queue, k.jobs, k.claimed},
+		Args: []any{m.Mend, from, maxExamined, m.reach()},
+	})
+	if err != nil {
+		return Struck{}, err
+	}
+	r := read("strike", value)
+	part := Struck{Length: int(r.number()), IDs: r.texts()}
+	list, _ := r.next().([]any)
+	inner := &reader{script: "strike", whole: value, rest: list}
+	for inner.more() {
+		part.Faults = append(part.Faults, Fault{ID: inner.text(), What: inner.text(), Where: strconv.FormatInt(inner.number(), 10)})
+	}
+	if r.err == nil {
+		r.err = inner.err
+	}
+	return part, r.err
+}
+
+// Single removes an id from the first queue if it stands in both, or twice in one. It answers whether it did so.
+func (m Mender) Single(ctx context.Context, id, from, other string) (bool, error) {
+	k := m.Store.keys
+	value, err := do(ctx, m.Store.driver, Call{
+		Script: singleScript, Keys: []string{k.queue(from).queue, k.queue(other).queue}, Args: []any{m.Mend, id, m.reach()},
+	})
+	return value == int64(1), err
+}
+
+// Nowhere is a job that seems to be in no place, with its record as it was read.
+type Nowhere struct {
+	Named
+	Record []byte
+	Sure   bool // the middle of a long queue was looked through as well, time and again
+}
+
+// Recall gives jobs that are in no place to the front of their queues. It answers lost, placed or unsure for each.
+func (m Mender) Recall(ctx context.Context, jobs []Nowhere) ([]string, error) {
+	k := m.Store.keys
+	calls := make([]Call, len(jobs))
+	for i, job := range jobs {
+		of, sum := k.queue(job.Queue), sha1.Sum(job.Record)
+		calls[i] = Call{
+			Script: recallScript,
+			Keys: []string{
+				k.jobs, k.claimed, k.names, k.scheduled, k.retry, k.morgue, k.ready, k.queues, of.queue, of.wake,
+			},
+			Args: []any{m.Mend, job.ID, job.Queue, hex.EncodeToString(sum[:]), m.reach(), job.Sure},
+		}
+	}
+	return m.verdicts(ctx, calls)
+}
+
+// Reclaim makes elements of in-process lists and the index of claims agree. It answers ok, unclaimed, elsewhere, ghost
+// or stray for each.
+func (m Mender) Reclaim(ctx context.Context, elements []Element) ([]string, error) {
+	k := m.Store.keys
+	calls := make([]Call, len(elements))
+	for i, e := range elements {
+		worker, of := k.worker(e.Worker), k.queue(e.Queue)
+		list, other, otherElement := worker.inprocess(e.Queue), worker.inprocess(e.Queue), ""
+		if e.Claim.Queue != "" {
+			other, otherElement = k.worker(e.Claim.Worker).inprocess(e.Claim.Queue), e.Claim.Element()
+		}
+		calls[i] = Call{
+			Script: reclaimScript,
+			Keys: []string{
+				list, k.claimed, k.jobs, k.workers, k.dead, worker.heart, k.scheduled, k.retry, k.morgue, k.ready,
+				of.queue, of.wake, other,
+			},
+			Args: []any{m.Mend, e.Worker, e.Queue, e.text, e.Claim.raw, otherElement, m.reach()},
+		}
+	}
+	return m.verdicts(ctx, calls)
+}
+
+func (m Mender) verdicts(ctx context.Context, calls []Call) ([]string, error) {
+	values, err := m.Store.many(ctx, calls)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{script: "verdicts", whole: values, rest: values}
+	verdicts := make([]string, len(values))
+	for i := range verdicts {
+		verdicts[i] = r.text()
+	}
+	return verdicts, r.err
+}
+
+// Disown removes the keys of a worker that nobody knows and that has no heartbeat, and answers how many there were.
+func (m Mender) Disown(ctx context.Context, worker string) (int, error) {
+	k, own := m.Store.keys, m.Store.keys.worker(worker)
+	value, err := do(ctx, m.Store.driver, Call{
+		Script: disownScript, Keys: []string{k.workers, k.dead, own.heart, own.queues, own.info, own.running},
+		Args: []any{m.Mend, worker},
+	})
+	n, _ := value.(int64)
+	return int(n), err
+}
+
+// Renew makes the indexes of queues agree with up to [MaxBatch]/2 queues, of which it is told whether a worker serves
+// them, and forgets names that were neither seen with jobs nor served for that long (0: never).
+func (m Mender) Renew(ctx context.Context, queues []string, served func(string) bool, unseen time.Duration) ([]Fault, error) {
+	k := m.Store.keys
+	keys := append(make([]string, 0, 2+2*len(queues)), k.ready, k.queues)
+	args := append(make([]any, 0, 2+2*len(queues)), m.Mend, millis(unseen))
+	for _, name := range queues {
+		of := k.queue(name)
+		keys = append(keys, of.queue, of.wake)
+		args = append(args, name, served(name))
+	}
+	value, err := do(ctx, m.Store.driver, Call{Script: renewScript, Keys: keys, Args: args})
+	if err != nil {
+		return nil, err
+	}
+	return faultPairs("renew", value)
+}
+
+// Date makes outcomes and the times until which they are kept agree; an outcome without one is kept for that long.
+func (m Mender) Date(ctx context.Context, ids []string, keep time.Duration) ([]Fault, error) {
+	k := m.Store.keys
+	args := append(make([]any, 0, 2+len(ids)), m.Mend, millis(keep))
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	value, err := do(ctx, m.Store.driver, Call{Script: dateScript, Keys: []string{k.outcomes, k.outcomesUntil}, Args: args})
+	if err != nil {
+		return nil, err
+	}
+	return faultPairs("date", value)
+}
+
+func faultPairs(script string, value any) ([]Fault, error) {
+	r := read(script, value)
+	var faults []Fault
+	for r.more() {
+		faults = append(faults, Fault{ID: r.text(), What: r.text()})
+	}
+	return faults, r.err
+}
+
+// Lapse gives a heartbeat, or the lease where worker is empty, that would stay for ever the time that it should have.
+func (m Mender) Lapse(ctx context.Context, worker string, life time.Duration) (bool, error) {
+	key := m.Store.keys.lease
+	if worker != "" {
+		key = m.Store.keys.worker(worker).heart
+	}
+	value, err := do(ctx, m.Store.driver, Call{Script: lapseScript, Keys: []string{key}, Args: []any{m.Mend, millis(life)}})
+	return value == int64(1), err
+}

@@ -1,0 +1,165 @@
+package rdb_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// mending are the transitions of the doctor and of the janitor's repairs, each with damage that it mends.
+func mending() []transition {
+	return append(mendingJobs(), mendingIndexes()...)
+}
+
+func mendingJobs() []transition {
+	mender := func(store *rdb.Store) rdb.Mender { return rdb.Mender{Store: store, Mend: true} }
+	damaged := func(command, key string, args ...any) func(t *testing.T, s *site) {
+		return func(t *testing.T, s *site) {
+			holding(t, s)
+			s.cmd(t, command, key, args...)
+		}
+	}
+	reclaim := func(_ *site, store *rdb.Store) (any, error) {
+		elements, err := store.Elements(background, "w1", "a", 0)
+		if err == nil {
+			_, err = mender(store).Reclaim(background, elements)
+		}
+		return nil, err
+	}
+	place := func(_ *site, store *rdb.Store) (any, error) {
+		_, err := mender(store).Place(background, []rdb.Named{{ID: "a1", Queue: "a"}, {ID: "a2", Queue: "a"}, {ID: "a3", Queue: "a"}})
+		return nil, err
+	}
+	return []transition{
+		{name: "place, on a shelf too", script: "place", prepare: damaged("ZADD", "retry", 5, "a1"), send: place},
+		{name: "place, no name", script: "place", prepare: damaged("ZADD", "morgue", 5, "a3"), send: place},
+		{name: "place, no record", script: "place", prepare: damaged("HDEL", "jobs", "a2"), send: place},
+		{name: "strike", script: "strike", prepare: damaged("RPUSH", "queue:a", "a1", "ghost"), send: func(_ *site, store *rdb.Store) (any, error) {
+			_, err := mender(store).Strike(background, "a", 0)
+			return nil, err
+		}},
+		{name: "single", script: "single", prepare: damaged("RPUSH", "queue:b", "a3"), send: func(_ *site, store *rdb.Store) (any, error) {
+			_, err := mender(store).Single(background, "a3", "b", "a")
+			return nil, err
+		}},
+		{name: "recall", script: "recall", prepare: damaged("UNLINK", "queue:a"), send: func(_ *site, store *rdb.Store) (any, error) {
+			_, err := mender(store).Recall(background, []rdb.Nowhere{{Named: rdb.Named{ID: "a3", Queue: "a"}, Record: record("a3")}})
+			return nil, err
+		}},
+		{name: "reclaim, no claim", script: "reclaim", timed: true, prepare: damaged("HDEL", "claimed", "a1"), send: reclaim},
+		{name: "reclaim, no record", script: "reclaim", prepare: damaged("LPUSH", "worker:w1:inprocess:a", "1:ghost"), send: reclaim},
+		{name: "reclaim, unknown worker", script: "reclaim", prepare: func(t *testing.T, s *site) {
+			holding(t, s)
+			s.cmd(t, "SREM", "workers", "w1")
+			s.cmd(t, "UNLINK", "worker:w1")
+		}, send: reclaim},
+		{name: "disown", script: "disown", prepare: func(t *testing.T, s *site) {
+			holding(t, s)
+			s.cmd(t, "SREM", "workers", "w1")
+			s.cmd(t, "UNLINK", "worker:w1")
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			_, err := mender(store).Disown(background, "w1")
+			return nil, err
+		}},
+	}
+}
+
+func mendingIndexes() []transition {
+	mender := func(store *rdb.Store) rdb.Mender { return rdb.Mender{Store: store, Mend: true} }
+	return []transition{
+		{name: "aside", script: "aside", prepare: func(t *testing.T, s *site) {
+			waiting(t, s)
+			s.cmd(t, "SET", "queue:c", "text")
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			_, _, err := mender(store).Aside(background, rdb.Key{Name: "queue:c", Type: "string"}, "list", time.UnixMilli(1_800_000_000_000))
+			return nil, err
+		}},
+		{name: "renew", script: "renew", timed: true, prepare: func(t *testing.T, s *site) {
+			waiting(t, s)
+			s.cmd(t, "SREM", "ready", "a")
+			s.cmd(t, "SADD", "ready", "gone")
+			s.cmd(t, "ZADD", "queues", 5, "gone", 6, "served")
+			s.cmd(t, "UNLINK", "wake:b")
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			served := func(name string) bool { return name == "served" }
+			_, err := mender(store).Renew(background, []string{"a", "b", "gone", "served"}, served, time.Hour)
+			return nil, err
+		}},
+		{name: "shed, of records", script: "shed", prepare: func(t *testing.T, s *site) {
+			holding(t, s)
+			s.cmd(t, "HSET", "trail", "ghost", "old")
+			s.cmd(t, "HSET", "crashes", "ghost", "w0")
+			s.cmd(t, "HSET", "names", "ghost", "a")
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			_, err := store.ShedRecordless(background, map[string]string{})
+			return nil, err
+		}},
+		{name: "shed, of claims", script: "shed", prepare: func(t *testing.T, s *site) {
+			holding(t, s)
+			s.cmd(t, "HSET", "worker:w1:running", "a1", "5 half", "a3", "5 half")
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			_, err := store.ShedCheckIns(background, "w1", map[string]string{})
+			return nil, err
+		}},
+		{name: "date", script: "date", timed: true, prepare: func(t *testing.T, s *site) {
+			s.cmd(t, "HSET", "outcomes", "a1", "result")
+			s.cmd(t, "ZADD", "outcomes:until", "1e15", "a2")
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			_, err := mender(store).Date(background, []string{"a1", "a2"}, time.Hour)
+			return nil, err
+		}},
+		{name: "lapse", script: "lapse", prepare: func(t *testing.T, s *site) {
+			s.worker(t, "w1", "a")
+			s.cmd(t, "SET", "lease", "w1")
+		}, send: func(s *site, store *rdb.Store) (any, error) {
+			_, err := mender(store).Lapse(background, "", time.Millisecond)
+			if err == nil {
+				err = s.await(10 * time.Millisecond)
+			}
+			return nil, err
+		}},
+	}
+}
+
+// await lets time pass, outside of a test.
+func (s *site) await(d time.Duration) error {
+	if s.clock != nil {
+		s.clock.Advance(d)
+		return nil
+	}
+	_, err := s.driver.Pipeline(background, rdb.Call{Command: "BLPOP", Args: []any{s.key("nothing"), fmt.Sprint(d.Seconds())}, Block: d})
+	return err
+}
+
+// oneEntry answers HSCAN with one entry, so that the script is called for it.
+type oneEntry struct{ *recorder }
+
+func (o oneEntry) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+	if calls[0].Command == "HSCAN" {
+		return []rdb.Reply{{Value: []any{[]byte("0"), []any{[]byte("x"), []byte("1")}}}}, nil
+	}
+	return o.recorder.Pipeline(ctx, calls...)
+}
+
+// callsOfMending has every method of Mender make its call.
+func callsOfMending(r *recorder) {
+	store := rdb.NewStore(oneEntry{r}, "ns")
+	m := rdb.Mender{Store: store, Mend: true}
+	ignore := func(...any) {}
+	ignore(m.Aside(background, rdb.Key{Name: "queue:a"}, "list", time.UnixMilli(1)))
+	ignore(m.Place(background, []rdb.Named{{ID: "x", Queue: "a"}}))
+	ignore(m.Strike(background, "a", 0))
+	ignore(m.Single(background, "x", "a", "b"))
+	ignore(m.Recall(background, []rdb.Nowhere{{Named: rdb.Named{ID: "x", Queue: "a"}}}))
+	ignore(m.Reclaim(background, []rdb.Element{{Worker: "W", Queue: "a", ID: "x", Claim: rdb.Holding{Worker: "V", Queue: "b"}}}))
+	ignore(m.Disown(background, "W"))
+	ignore(m.Renew(background, []string{"a", "b"}, func(string) bool { return true }, time.Hour))
+	ignore(m.Date(background, []string{"x"}, time.Hour))
+	ignore(m.Lapse(background, "", time.Hour))
+	ignore(m.Lapse(background, "W", time.Hour))
+	ignore(store.ShedCheckIns(background, "W", map[string]string{}))
+	ignore(store.ShedRecordless(background, map[string]string{}))
+}
