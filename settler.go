@@ -19,8 +19,6 @@ type settler struct {
 	parked  []*run // refused for a reason of their own; tried again slowly
 	refused map[string]*complaint
 	lap     int // failures in a row
-
-	parkTime time.Duration
 }
 
 // complaint is a reason for which outcomes are parked. Many may share one (a key of the whole namespace that is broken),
@@ -35,17 +33,16 @@ const (
 	maxSettleCalls = 64
 	maxSettleBytes = 1 << 20
 	settleTimeout  = 10 * time.Second
-	parkTime       = 5 * time.Second
 )
 
 func newSettler(w *worker) *settler {
 	return &settler{
-		worker: w, health: health{component: "settler", events: w.events}, refused: map[string]*complaint{}, parkTime: parkTime,
+		worker: w, health: health{component: "settler", events: w.events}, refused: map[string]*complaint{},
 	}
 }
 
 func (s *settler) run(ctx context.Context) {
-	parking := time.NewTicker(s.parkTime)
+	parking := time.NewTicker(s.worker.pool.parkTime)
 	defer parking.Stop()
 	for {
 		if !s.gather(ctx, parking.C) {

@@ -43,6 +43,7 @@ type WorkerPool struct {
 	stopped    chan struct{} // closed when the stop has ended
 	stopErr    error
 	stuckAfter time.Duration
+	parkTime   time.Duration
 	suspect    atomic.Pointer[run] // the one that this program runs, of those that workers have died with
 	tidying    time.Duration       // how often the janitor works
 }
@@ -70,7 +71,7 @@ type registration struct {
 func NewWorkerPool(prototype any, concurrency int, opts WorkerOptions) *WorkerPool {
 	p := &WorkerPool{
 		concurrency: concurrency, options: opts.withDefaults(),
-		registered: map[string]*registration{}, stopped: make(chan struct{}), stuckAfter: 5 * time.Second,
+		registered: map[string]*registration{}, stopped: make(chan struct{}), stuckAfter: 5 * time.Second, parkTime: 5 * time.Second,
 		tidying: janitorInterval,
 	}
 	p.hurried, p.hurry = context.WithCancel(context.Background())
