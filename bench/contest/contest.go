@@ -53,7 +53,7 @@ type Failure struct {
 }
 
 // times is how long a run with a fitted number of jobs is to take, and how many jobs it has before that is known.
-var times = [3]time.Duration{0, 700 * time.Millisecond, 4 * time.Second}
+var times = [3]time.Duration{0, 600 * time.Millisecond, 4 * time.Second}
 
 const firstGuess = 4000
 
@@ -101,18 +101,23 @@ func (c *Contest) rounds(ctx context.Context, s scenario.Scenario, rows *[]Row) 
 	return failures
 }
 
-// one is one run of one library. The number of jobs is fitted to what the run before has shown; the first run finds out
-// about how fast the library is, warms it up, and is not counted.
+// one is one run of one library. The number of jobs is fitted to what the run before has shown. Two runs before the first
+// one find out about how fast the library is and warm it up, and are not counted: one of few jobs is mostly beginning.
 func (c *Contest) one(ctx context.Context, s scenario.Scenario, lib peer.Library, jobs map[string]int, rows *[]Row) error {
 	run := &scenario.Run{Stage: c.Stage, Library: lib, Size: c.Size, Jobs: s.Jobs[c.Size]}
 	fitted := s.Fitted && c.Size != scenario.Tiny
 	if fitted && jobs[lib.Name()] == 0 {
-		run.Jobs = min(firstGuess, run.Jobs)
-		metrics, err := s.Run(ctx, run)
-		if err != nil {
-			return err
+		jobs[lib.Name()] = min(firstGuess, run.Jobs)
+		for range 2 {
+			run.Jobs = jobs[lib.Name()]
+			metrics, err := s.Run(ctx, run)
+			if err != nil {
+				return err
+			}
+			if jobs[lib.Name()] = c.fit(s, metrics); jobs[lib.Name()] <= 2*run.Jobs {
+				break
+			}
 		}
-		jobs[lib.Name()] = c.fit(s, metrics)
 	}
 	if fitted {
 		run.Jobs = jobs[lib.Name()]
