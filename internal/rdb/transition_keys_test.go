@@ -90,7 +90,7 @@ func monitor(t *testing.T, addr string, during func()) []monitored {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
 	require.NoError(t, err)
-	defer conn.Close() //nolint:errcheck // it was read to the end that is wanted
+	defer conn.Close() // it was read to the end that is wanted
 	in := bufio.NewReader(conn)
 	say := func(command string) {
 		_, err := conn.Write([]byte(command + "\r\n"))
