@@ -3,8 +3,6 @@ package work
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
@@ -16,7 +14,7 @@ type fetcher struct {
 	worker  *worker
 	sampler *prioritySampler
 	health  health
-	blocker blocker
+	blocker *blocker
 
 	limit    int       // how many jobs the next fetch may ask for: halved by a failure, doubled by a success
 	lap      int       // failures in a row
@@ -41,7 +39,7 @@ func newFetcher(w *worker, priorities map[string]int) *fetcher {
 	return &fetcher{
 		worker: w, sampler: newPrioritySampler(priorities),
 		health:  health{component: "fetcher", events: w.events},
-		blocker: blocker{store: w.store, driver: w.driver, queues: slices.Clone(w.names)},
+		blocker: newBlocker(w),
 		limit:   w.concurrency, touched: map[string]bool{}, broken: map[string]bool{}, lost: true,
 	}
 }
@@ -54,7 +52,12 @@ func (f *fetcher) run(ctx context.Context) {
 		if free == 0 {
 			return
 		}
-		if err := f.step(ctx, free); err != nil && ctx.Err() == nil {
+		err := f.step(ctx, free)
+		switch {
+		case err == nil || ctx.Err() != nil:
+		case errors.Is(err, errNotRegistered):
+			f.worker.doubt(ctx)
+		default:
 			f.health.report(err)
 			f.lap++
 			pause(ctx, backoffFor(f.lap))
@@ -69,21 +72,24 @@ func (f *fetcher) step(ctx context.Context, free int) error {
 			return err
 		}
 	}
-	if f.sampler.idle() {
-		name, err := f.blocker.wait(ctx)
-		if err != nil {
-			f.asked = time.Time{}
-			return errors.Join(err, f.fetch(free, nil)) // without tokens there is still the ready set
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		if name == "" {
-			return f.fetch(free, nil) // nobody called: look whether a call was lost
-		}
-		f.sampler.add(name)
+	if !f.sampler.idle() {
+		return f.fetch(free, f.sampler.draw(min(free, f.limit)))
 	}
-	return f.fetch(free, f.sampler.draw(min(free, f.limit)))
+	name, waited := f.blocker.wait(ctx)
+	if ctx.Err() != nil {
+		return nil // a token that came now is passed on when the worker leaves
+	}
+	free = f.worker.slots.free() // more than before, if anything
+	if name != "" {
+		f.sampler.add(name)
+		return f.fetch(free, f.sampler.draw(min(free, f.limit)))
+	}
+	// Nobody called: look whether a call was lost.
+	err := f.fetch(free, nil)
+	if err == nil && !waited && f.sampler.idle() {
+		pause(ctx, f.blocker.backoff())
+	}
+	return err
 }
 
 // fetch asks for jobs, or with no shares only which queues are ready.
@@ -106,7 +112,7 @@ func (f *fetcher) fetch(free int, shares []rdb.Share) error {
 	}
 	switch fetched.State {
 	case rdb.Fenced:
-		return f.worker.rejoin(c)
+		return errNotRegistered
 	case rdb.Stale: // somebody used our id, or a backup was restored: jump over what was used
 		c.number += 1 << 32
 		f.lost = true
@@ -182,6 +188,9 @@ func (f *fetcher) deliver(c *claimant, jobs []rdb.FetchedJob) {
 			w.conclude(r, r.burial(errorText(err), nil, w.clock.now()))
 			continue
 		}
+		if w.putOff(r, fetched.Crashes) {
+			continue
+		}
 		w.slots.occupy()
 		w.jobs <- r // has room for all that processors may be given
 	}
@@ -218,7 +227,7 @@ func (f *fetcher) surveySome(c *claimant, queues []string) error {
 	}
 	switch state {
 	case rdb.Fenced:
-		return f.worker.rejoin(c)
+		return errNotRegistered
 	case rdb.Stale:
 		c.number += 1 << 32
 		return errors.New("the number of a survey was not new to Redis")
@@ -230,41 +239,4 @@ func (f *fetcher) surveySome(c *claimant, queues []string) error {
 		}
 	}
 	return f.worker.giveBack(ctx, c, unheld, "")
-}
-
-// blocker waits for tokens on a connection of its own.
-type blocker struct {
-	store  *rdb.Store
-	driver rdb.Driver
-	queues []string
-	conn   rdb.Conn
-}
-
-// wait returns the name of a queue that called, or "" after about a second or when ctx ended.
-func (b *blocker) wait(ctx context.Context) (string, error) {
-	if b.conn == nil {
-		conn, err := b.driver.Dial(ctx)
-		if err != nil {
-			return "", err
-		}
-		b.conn = conn
-	}
-	// BLPOP serves the first key that has data: in a fixed order the last ones would starve.
-	rand.Shuffle(len(b.queues), func(i, j int) { b.queues[i], b.queues[j] = b.queues[j], b.queues[i] })
-	timeout := 800*time.Millisecond + rand.N(400*time.Millisecond)
-	name, err := b.store.Wait(ctx, b.conn, b.queues, timeout)
-	if err != nil {
-		b.close()
-		if ctx.Err() != nil {
-			return "", nil
-		}
-	}
-	return name, err
-}
-
-func (b *blocker) close() {
-	if b.conn != nil {
-		_ = b.conn.Close() // it is not used again
-		b.conn = nil
-	}
 }

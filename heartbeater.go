@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
@@ -27,10 +28,15 @@ const (
 
 func (h *heartbeater) run(ctx context.Context) {
 	defer h.disconnect()
+	var doubted chan<- struct{} // closed after the beat that somebody waits for
 	for ctx.Err() == nil {
 		err := h.beat(ctx)
 		if ctx.Err() != nil {
 			return
+		}
+		if doubted != nil {
+			close(doubted)
+			doubted = nil
 		}
 		h.health.report(err)
 		if err != nil {
@@ -38,7 +44,38 @@ func (h *heartbeater) run(ctx context.Context) {
 			pause(ctx, beatRetry)
 			continue
 		}
-		pause(ctx, beatInterval)
+		doubted = h.rest(ctx)
+	}
+}
+
+// rest waits until the next beat is due, or until somebody doubts that the worker is registered.
+func (h *heartbeater) rest(ctx context.Context) chan<- struct{} {
+	timer := time.NewTimer(beatInterval)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case doubted := <-h.worker.doubts:
+		return doubted
+	}
+	return nil
+}
+
+// errNotRegistered is what a fetch or a survey of a worker meets that Redis does not know: it was declared dead, or
+// Redis has lost its data. Only a heartbeat can tell the two apart, and jobs that run must end in the first case only.
+var errNotRegistered = errors.New("this worker is not registered in Redis")
+
+// doubt has a heartbeat sent at once, and waits until it was answered or has failed.
+func (w *worker) doubt(ctx context.Context) {
+	answered := make(chan struct{})
+	select {
+	case <-ctx.Done():
+		return
+	case w.doubts <- answered:
+	}
+	select {
+	case <-ctx.Done():
+	case <-answered:
 	}
 }
 
