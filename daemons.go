@@ -25,7 +25,10 @@ func newDaemons(w *worker) *daemons {
 		retrier:   newDueMover("retrier", rdb.ShelfRetry, w),
 	}
 	reaper := &deadPoolReaper{worker: w, health: health{component: "reaper", events: w.events}}
-	janitor := &janitor{worker: w, health: health{component: "janitor", events: w.events}, leased: d.leased.Load}
+	janitor := &janitor{
+		worker: w, health: health{component: "janitor", events: w.events}, leased: d.leased.Load,
+		interval: w.pool.tidying,
+	}
 	d.loops = []*lifecycle.Loop{
 		w.loop("scheduler", d.scheduler.run),
 		w.loop("retrier", d.retrier.run),

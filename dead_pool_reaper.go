@@ -2,6 +2,8 @@ package work
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 type deadPoolReaper struct {
 	worker  *worker
 	health  health
+	self    string   // the id of this worker at the last look
 	known   []string // registered workers, as last read
 	dead    []string
 	looks   int
@@ -21,9 +24,10 @@ type deadPoolReaper struct {
 }
 
 const (
-	lookInterval   = time.Second
-	steadyFor      = beatLife
-	lookForgetting = 2 // every so many looks the list of workers is read again
+	lookInterval = time.Second
+	steadyFor    = beatLife
+	knownEvery   = 3 // so many looks, registered workers are read
+	deadEvery    = 9 // and dead ones, if none is missing
 )
 
 func (d *deadPoolReaper) run(ctx context.Context) {
@@ -45,24 +49,38 @@ func (d *deadPoolReaper) run(ctx context.Context) {
 func (d *deadPoolReaper) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	if d.looks%lookForgetting == 0 || len(d.missing) > 0 {
-		known, dead, err := d.worker.store.Workers(ctx)
-		if err != nil {
-			return err
-		}
-		d.known, d.dead = known, dead
+	if err := d.read(ctx); err != nil {
+		return err
 	}
 	d.looks++
 	if err := d.condemn(ctx); err != nil {
 		return err
 	}
+	var left []string
+	var failed error
 	for _, id := range d.dead {
 		if err := d.salvage(ctx, id); err != nil {
-			return err
+			left, failed = append(left, id), errors.Join(failed, fmt.Errorf("dead worker %s: %w", id, err))
 		}
 	}
-	d.dead = nil
-	return nil
+	d.dead = left
+	return failed
+}
+
+// read reads who is registered and who is dead, as seldom as will do: a new worker is known before its first heartbeat
+// can have lapsed, and a death is seen with all that it left half done. Requests of idle workers add up.
+func (d *deadPoolReaper) read(ctx context.Context) (err error) {
+	self := d.worker.claimant().rdb.ID
+	switch {
+	case len(d.missing) > 0 || d.looks%deadEvery == 0 || self != d.self: // whoever goes on under a new id left a dead one
+		d.known, d.dead, err = d.worker.store.Workers(ctx)
+	case d.looks%knownEvery == 0:
+		d.known, err = d.worker.store.Registered(ctx)
+	}
+	if err == nil {
+		d.self = self
+	}
+	return err
 }
 
 // condemn asks about those whose heartbeat was missing for a second.
@@ -100,7 +118,8 @@ func (d *deadPoolReaper) condemn(ctx context.Context) error {
 	return nil
 }
 
-// salvage puts the jobs of a dead worker back in steps, and removes what is left of it.
+// salvage puts the jobs of a dead worker back in steps, and removes what is left of it. A queue whose key is broken keeps
+// its jobs here, and the others do not wait for it.
 func (d *deadPoolReaper) salvage(ctx context.Context, id string) error {
 	corpse := d.worker.store.Worker(id)
 	for {
@@ -110,14 +129,14 @@ func (d *deadPoolReaper) salvage(ctx context.Context, id string) error {
 		}
 		jobs := 0
 		for _, queue := range queues {
-			n, err := emptyInProcess(ctx, corpse, queue, id)
-			if err != nil {
-				return err
-			}
-			jobs += n
+			n, failed := emptyInProcess(ctx, corpse, queue, id)
+			jobs, err = jobs+n, errors.Join(err, failed)
 		}
 		if jobs > 0 {
 			d.worker.events.emit(WorkerReaped{Worker: id, Jobs: jobs})
+		}
+		if err != nil {
+			return err
 		}
 		_, gone, err := corpse.Forget(ctx, queues)
 		if err != nil || gone {

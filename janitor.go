@@ -1,7 +1,10 @@
 package work
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
@@ -13,44 +16,50 @@ type janitor struct {
 	worker *worker
 	health health
 	leased func() bool
-	cursor string // of the walk over the claims
+
+	interval time.Duration
+	cursor   string   // of the walk over the claims
+	failed   [4]error // of each chore, and of the walk, when it was last done
 }
 
 const (
 	janitorInterval = 5 * time.Second
+	tidyEvery       = 2                // so many rounds: trimming can wait, claims that nobody holds should not
 	settledClaim    = 10 * time.Second // a claim of a living worker is not looked into before that age
 )
 
 func (j *janitor) run(ctx context.Context) {
 	j.cursor = "0"
-	for {
-		pause(ctx, janitorInterval)
+	chores := []func(context.Context) error{j.sweepOutcomes, j.trimMorgue, j.retireLanes} // they take turns
+	for round := 0; ; {
+		pause(ctx, j.interval)
 		if ctx.Err() != nil {
 			return
 		}
 		if !j.leased() {
 			continue
 		}
-		err := j.clean(ctx)
+		j.do(ctx, len(chores), j.returnOrphans)
+		if turn := round / tidyEvery % len(chores); round%tidyEvery == 0 {
+			j.do(ctx, turn, chores[turn])
+		}
+		round++
 		if ctx.Err() == nil {
-			j.health.report(err)
+			j.health.report(errors.Join(j.failed[:]...))
 		}
 	}
 }
 
-func (j *janitor) clean(ctx context.Context) error {
+// do does one chore, and keeps what came of it until its next turn: one that fails is no news each time that another
+// one has succeeded.
+func (j *janitor) do(ctx context.Context, which int, chore func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	if err := j.sweepOutcomes(ctx); err != nil {
-		return err
-	}
-	if err := j.trimMorgue(ctx); err != nil {
-		return err
-	}
-	if err := j.worker.store.RetireLanes(ctx, 24*time.Hour); err != nil {
-		return err
-	}
-	return j.returnOrphans(ctx)
+	j.failed[which] = chore(ctx)
+}
+
+func (j *janitor) retireLanes(ctx context.Context) error {
+	return j.worker.store.RetireLanes(ctx, 24*time.Hour)
 }
 
 func (j *janitor) sweepOutcomes(ctx context.Context) error {
@@ -80,8 +89,15 @@ func (j *janitor) trimMorgue(ctx context.Context) error {
 
 // returnOrphans walks a part of the claims and gives back those whose worker is unknown or lacks their element.
 func (j *janitor) returnOrphans(ctx context.Context) error {
-	store := j.worker.store
-	registered, dead, err := store.Workers(ctx)
+	next, page, err := j.worker.store.Holdings(ctx, j.cursor)
+	if err != nil {
+		return err
+	}
+	j.cursor = next
+	if len(page) == 0 {
+		return nil
+	}
+	registered, dead, err := j.worker.store.Workers(ctx)
 	if err != nil {
 		return err
 	}
@@ -89,20 +105,15 @@ func (j *janitor) returnOrphans(ctx context.Context) error {
 	for _, id := range append(registered, dead...) {
 		known[id] = true
 	}
-	next, page, err := store.Holdings(ctx, j.cursor)
-	if err != nil {
-		return err
-	}
 	returned := map[string]int{}
 	now := j.worker.clock.now()
+	var failed error
 	for _, holding := range page {
 		if known[holding.Worker] && now.Sub(holding.Since) < settledClaim {
 			continue
 		}
-		orphan, err := store.Orphan(ctx, holding)
-		if err != nil {
-			return err
-		}
+		orphan, err := j.returnOrphan(ctx, holding)
+		failed = errors.Join(failed, err)
 		if orphan {
 			returned[holding.Worker]++
 		}
@@ -110,6 +121,21 @@ func (j *janitor) returnOrphans(ctx context.Context) error {
 	for id, jobs := range returned {
 		j.worker.events.emit(JobsReturned{Worker: id, Jobs: jobs})
 	}
-	j.cursor = next
-	return nil
+	return failed
+}
+
+// returnOrphan gives one job back if nobody holds it. The queue of a claim that cannot be read is in the job's record;
+// without a record only the claim is removed, so any name will do.
+func (j *janitor) returnOrphan(ctx context.Context, holding rdb.Holding) (bool, error) {
+	if holding.Queue == "" {
+		name, readable, err := recordedName(ctx, j.worker.store, holding.ID)
+		if err != nil {
+			return false, err
+		}
+		if !readable {
+			return false, fmt.Errorf("neither the claim nor the record of job %q can be read: repair its record", holding.ID)
+		}
+		holding.Queue = cmp.Or(name, "unknown")
+	}
+	return j.worker.store.Orphan(ctx, holding)
 }

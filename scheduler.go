@@ -20,14 +20,20 @@ type dueMover struct {
 	events *stream
 	health health
 	nudge  chan time.Duration // look again in so long
-	stuck  map[string]bool    // ids that were reported
+	stuck  map[string]bool    // ids that were reported, at most maxReported
 	look   time.Duration      // how far a page looks ahead
 }
+
+// The bounds of a dueMover.
+const (
+	lookAhead   = 2 * beatInterval // so that one heartbeat may be late
+	maxReported = 1000
+)
 
 func newDueMover(name string, shelf rdb.Shelf, w *worker) *dueMover {
 	return &dueMover{
 		shelf: shelf, store: w.store, events: w.events, health: health{component: name, events: w.events},
-		nudge: make(chan time.Duration, 1), stuck: map[string]bool{}, look: beatInterval,
+		nudge: make(chan time.Duration, 1), stuck: map[string]bool{}, look: lookAhead,
 	}
 }
 
@@ -77,47 +83,67 @@ func (d *dueMover) run(ctx context.Context) {
 	}
 }
 
-// move moves all that is due, page by page, and returns when to come back with what the last page holds.
+// move moves all that is due, page by page, and returns when to come back with what the last page holds. What cannot be
+// moved is passed by: the pages after it are read from behind it.
 func (d *dueMover) move(ctx context.Context, page []rdb.Waiting) (time.Duration, []rdb.Waiting, error) {
-	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
-	defer cancel()
-	skip := 0
+	passed := map[string]bool{}
 	for {
-		due, err := d.store.Due(ctx, d.shelf, rdb.DueCall{Move: page, Skip: skip, Ahead: d.look})
+		skip := len(passed)
+		due, err := d.turn(ctx, rdb.DueCall{Move: page, Skip: skip, Ahead: d.look})
 		if err != nil {
 			return 0, nil, err
 		}
-		skip += len(due.Stuck)
-		d.reportStuck(due.Stuck)
-		page = nil
-		for _, waiting := range due.Page {
-			readable := true
-			if waiting.Queue == "" {
-				waiting.Queue, readable, err = d.nameOf(ctx, waiting.ID)
-				if err != nil {
-					return 0, nil, err
-				}
-			}
-			if !readable {
-				skip++
-				d.reportStuck([]string{waiting.ID})
-				continue
-			}
-			page = append(page, waiting)
+		for _, id := range due.Stuck {
+			d.pass(id, passed)
 		}
-		if len(page) == 0 {
+		page, err = d.movable(ctx, due, passed)
+		if err != nil {
+			return 0, nil, err
+		}
+		if len(page) > 0 && page[0].Due.After(due.Time) {
+			return page[0].Due.Sub(due.Time), page, nil
+		}
+		if len(page) == 0 && len(passed) == skip {
 			return time.Hour, nil, nil // until told
-		}
-		if in := page[0].Due.Sub(due.Time); in > 0 {
-			return in, page, nil
 		}
 	}
 }
 
-// nameOf reads the queue of a job from its record: "" where there is no record, and false where it cannot be read. Such
-// a job stays where it is, the others pass it.
-func (d *dueMover) nameOf(ctx context.Context, id string) (name string, readable bool, err error) {
-	encoded, err := d.store.Record(ctx, id)
+func (d *dueMover) turn(ctx context.Context, call rdb.DueCall) (rdb.Due, error) {
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	return d.store.Due(ctx, d.shelf, call)
+}
+
+// movable returns what of a page can be moved now or as it becomes due, with the names of the queues.
+func (d *dueMover) movable(ctx context.Context, due rdb.Due, passed map[string]bool) ([]rdb.Waiting, error) {
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	page := due.Page[:0]
+	for _, waiting := range due.Page {
+		if passed[waiting.ID] {
+			continue
+		}
+		readable := true
+		if waiting.Queue == "" {
+			var err error
+			if waiting.Queue, readable, err = recordedName(ctx, d.store, waiting.ID); err != nil {
+				return nil, err
+			}
+		}
+		switch {
+		case readable:
+			page = append(page, waiting)
+		case !waiting.Due.After(due.Time):
+			d.pass(waiting.ID, passed)
+		}
+	}
+	return page, nil
+}
+
+// recordedName reads the queue of a job from its record: "" where there is no record, and false where it cannot be read.
+func recordedName(ctx context.Context, store *rdb.Store, id string) (name string, readable bool, err error) {
+	encoded, err := store.Record(ctx, id)
 	if err != nil || encoded == nil {
 		return "", true, err
 	}
@@ -130,11 +156,15 @@ func (d *dueMover) nameOf(ctx context.Context, id string) (name string, readable
 	return named.Name, true, nil
 }
 
-func (d *dueMover) reportStuck(ids []string) {
-	for _, id := range ids {
-		if !d.stuck[id] {
-			d.stuck[id] = true
-			d.events.emit(KeyBroken{Key: "the queue or the record of job " + id + ", which is due"})
-		}
+// pass notes that a job cannot be moved, and reports it the first time.
+func (d *dueMover) pass(id string, passed map[string]bool) {
+	passed[id] = true
+	if d.stuck[id] {
+		return
 	}
+	if len(d.stuck) >= maxReported {
+		clear(d.stuck)
+	}
+	d.stuck[id] = true
+	d.events.emit(KeyBroken{Key: "the queue or the record of job " + id + ", which is due"})
 }

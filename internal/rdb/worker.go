@@ -141,6 +141,17 @@ func (s *Store) Workers(ctx context.Context) (registered, dead []string, err err
 	return texts(r, replies[0].Value), texts(r, replies[1].Value), r.err
 }
 
+// Registered returns the ids that are registered.
+func (s *Store) Registered(ctx context.Context) ([]string, error) {
+	value, err := do(ctx, s.driver, Call{Command: "SMEMBERS", Args: []any{s.keys.workers}})
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{script: "SMEMBERS", whole: value}
+	ids := texts(r, value)
+	return ids, r.err
+}
+
 // Alive tells which of the workers have a heartbeat, all in one look.
 func (s *Store) Alive(ctx context.Context, ids []string) (map[string]bool, error) {
 	alive := make(map[string]bool, len(ids))
