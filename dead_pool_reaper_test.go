@@ -1,0 +1,220 @@
+package work
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redistest"
+)
+
+// reapedWithin is how soon after its death the jobs of a worker have started elsewhere: what DESIGN.md promises.
+const reapedWithin = 6 * time.Second
+
+func TestJobsOfADeadWorkerStartElsewhereInOrder(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		receipts := k.enqueueNumbers("n", 0, 20)
+		victim := k.holding(t, "n", 20)
+
+		gate, began := make(chan struct{}), make(chan int, 30)
+		var last time.Time
+		survivor := NewWorkerPool(nil, 1, k.options()).Job("n", func(n int) error {
+			began <- n
+			if n == 20 {
+				<-gate
+			}
+			return nil
+		})
+		k.enqueueNumbers("n", 20, 25)
+		k.start(survivor)
+		require.Equal(t, 20, receive(t, began), "the survivor is busy, four more wait")
+
+		dead := victim.id()
+		victim.crash()
+		killed := time.Now()
+		reaped := await(t, k.spy, func(e WorkerReaped) bool { return e.Worker == dead })
+		assert.Equal(t, 20, reaped.Jobs)
+		assert.Equal(t, 20, k.number("HLEN", "crashes"))
+		for _, receipt := range receipts {
+			assert.Equal(t, []byte(dead), k.do("HGET", "crashes", receipt.ID))
+		}
+
+		close(gate)
+		var order []int
+		for range 24 {
+			order = append(order, receive(t, began))
+			if len(order) == 20 {
+				last = time.Now()
+			}
+		}
+		assert.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 21, 22, 23, 24}, order)
+		assert.Less(t, last.Sub(killed), reapedWithin)
+		require.NoError(t, survivor.Drain(k.ctx()))
+		k.until("nothing of the dead worker is left", func() bool { return len(k.remains(dead)) == 0 })
+		assert.Zero(t, k.number("SISMEMBER", "dead", dead))
+		k.empty("n")
+	})
+}
+
+// bury makes a worker dead as a reaper would, without putting anything back.
+func (k *kit) bury(id string) {
+	require.Equal(k.t, 1, k.number("SREM", "workers", id))
+	require.Equal(k.t, 1, k.number("SADD", "dead", id))
+}
+
+// queued are the ids of a queue in the order in which they will be fetched.
+func (k *kit) queued(queue string) []string {
+	ids := k.strings("LRANGE", "queue:"+queue, 0, -1)
+	slices.Reverse(ids)
+	return ids
+}
+
+func idsOf(receipts []Receipt) []string {
+	ids := make([]string, len(receipts))
+	for i, receipt := range receipts {
+		ids[i] = receipt.ID
+	}
+	return ids
+}
+
+func TestManyReapersAtOncePutEachJobBackOnce(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		ids := idsOf(k.enqueueNumbers("n", 0, 100))
+		victim := k.holding(t, "n", 100)
+		other := k.start(NewWorkerPool(nil, 1, k.options()).Job("other", func() error { return nil }))
+		dead := victim.id()
+		victim.crash()
+		k.bury(dead)
+
+		var reapers sync.WaitGroup
+		for range 4 {
+			reapers.Go(func() {
+				reaper := &deadPoolReaper{worker: other.workers[0]}
+				assert.NoError(t, reaper.salvage(k.ctx(), dead))
+			})
+		}
+		reapers.Wait()
+		assert.Equal(t, ids, k.queued("n"))
+		jobs := 0
+		events, _ := k.spy.all()
+		for _, e := range events {
+			if reaped, ok := e.(WorkerReaped); ok {
+				jobs += reaped.Jobs
+			}
+		}
+		assert.Equal(t, 100, jobs)
+		for _, id := range ids {
+			assert.Equal(t, []byte(dead), k.do("HGET", "crashes", id), "counted once")
+		}
+		assert.Empty(t, k.remains(dead))
+		assert.Zero(t, k.number("HLEN", "claimed"))
+	})
+}
+
+func TestAReaperGoesOnWhereAnotherStopped(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		ids := idsOf(k.enqueueNumbers("n", 0, 10))
+		victim := k.holding(t, "n", 10)
+		dead := victim.id()
+		victim.crash()
+		k.bury(dead)
+		elements := k.strings("LRANGE", "worker:"+dead+":inprocess:n", 0, 3)
+		slices.Reverse(elements)
+		driver, err := rdb.Open(s.DSN())
+		require.NoError(t, err)
+		defer driver.Close()
+		corpse := rdb.NewStore(driver, k.namespace).Worker(dead)
+		_, err = corpse.Settle(k.ctx(), []rdb.Call{
+			corpse.Release(rdb.Released{Queue: "n", Elements: elements, Died: dead}),
+		})
+		require.NoError(t, err)
+		require.Equal(t, ids[6:], k.queued("n"), "the first reaper died here")
+
+		k.start(NewWorkerPool(nil, 1, k.options()).Job("other", func() error { return nil }))
+		reaped := await(t, k.spy, func(e WorkerReaped) bool { return e.Worker == dead })
+		assert.Equal(t, 6, reaped.Jobs)
+		k.until("nothing of the dead worker is left", func() bool { return len(k.remains(dead)) == 0 })
+		assert.Equal(t, ids, k.queued("n"))
+	})
+}
+
+func TestAReaperThatWasAwayItselfIsNoJudge(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("n", func() error { return nil }))
+		k.do("SADD", "workers", "silent")
+		reaper := &deadPoolReaper{
+			worker: pool.workers[0], missing: map[string]time.Time{"silent": time.Now().Add(-time.Hour)},
+		}
+		require.NoError(t, reaper.look(k.ctx()))
+		assert.Equal(t, 1, k.number("SISMEMBER", "workers", "silent"), "this worker is younger than a heartbeat lasts")
+		assert.Contains(t, reaper.missing, "silent", "it is not forgotten")
+
+		k.do("DEL", "worker:"+pool.id())
+		require.NoError(t, reaper.look(k.ctx()))
+		assert.Equal(t, 1, k.number("SISMEMBER", "workers", "silent"), "this worker has no heartbeat itself")
+
+		k.do("SET", "worker:"+pool.id(), "RUN 1", "PX", 3000) // it has been steady since 1970
+		require.NoError(t, reaper.look(k.ctx()))
+		assert.Zero(t, k.number("SISMEMBER", "workers", "silent"))
+		assert.Zero(t, count[WorkerFenced](k.spy))
+	})
+}
+
+func TestAWorkerIsNotCondemnedAfterOneLook(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("n", func() error { return nil }))
+		k.do("SET", "worker:"+pool.id(), "RUN 1", "PX", 3000) // it has been steady since 1970
+		k.do("SADD", "workers", "silent")
+		reaper := &deadPoolReaper{worker: pool.workers[0], missing: map[string]time.Time{}}
+		require.NoError(t, reaper.look(k.ctx()))
+		require.NoError(t, reaper.look(k.ctx()))
+		assert.Equal(t, 1, k.number("SISMEMBER", "workers", "silent"))
+	})
+}
+
+func TestADeadWorkerWithABrokenQueueDoesNotKeepOthersFromBeingReaped(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		var victims []*WorkerPool
+		for range 4 { // so that some come after the broken one, in whatever order the set is read
+			k.enqueueNumbers("fine", 0, 1)
+			victims = append(victims, k.holding(t, "fine", 1))
+		}
+		k.enqueueNumbers("broken", 0, 1)
+		stuck := k.holding(t, "broken", 1)
+		k.do("DEL", "queue:broken")
+		k.do("SET", "queue:broken", "no list")
+		other := k.start(NewWorkerPool(nil, 1, k.options()).Job("other", func() error { return nil }))
+		for _, victim := range append(victims, stuck) {
+			victim.crash()
+			k.bury(victim.id())
+		}
+
+		reaper := &deadPoolReaper{worker: other.workers[0], missing: map[string]time.Time{}}
+		err := reaper.look(k.ctx())
+		require.ErrorContains(t, err, "queue:broken")
+		assert.Equal(t, 4, k.number("LLEN", "queue:fine"))
+		assert.Equal(t, []string{stuck.id()}, k.strings("SMEMBERS", "dead"))
+
+		k.do("DEL", "queue:broken")
+		require.NoError(t, reaper.look(k.ctx()))
+		await(t, k.spy, func(e WorkerReaped) bool { return e.Worker == stuck.id() })
+		assert.Equal(t, 1, k.number("LLEN", "queue:broken"))
+	})
+}

@@ -1,0 +1,178 @@
+package work
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redistest"
+)
+
+func TestEachJobWakesAnIdlePool(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		const jobs = 100
+		started := make(chan time.Time, 1)
+		pool := NewWorkerPool(nil, 5, k.options()).Job("n", func() error { started <- time.Now(); return nil })
+		d := k.tamper(pool, &tampered{})
+		k.start(pool)
+		d.untilSent(t, "BLPOP", 1)
+		fetches, _ := d.sent("fetch")
+		begun := time.Now()
+		var waits []time.Duration
+		for range jobs {
+			before := time.Now()
+			k.enqueue("n")
+			waits = append(waits, receive(t, started).Sub(before))
+		}
+		elapsed := time.Since(begun)
+		after, _ := d.sent("fetch")
+		slices.Sort(waits)
+		assert.Less(t, waits[jobs/2], beatInterval/20, "nothing waits for the next look")
+		assert.LessOrEqual(t, after-fetches, jobs+2+2*int(elapsed/beatInterval), "one fetch takes a job and sees that none is left")
+	})
+}
+
+func TestAnIdleWorkerSendsFewRequests(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		var drivers []*tampered
+		for range 3 {
+			pool := NewWorkerPool(nil, 5, k.another(newSpy()))
+			for i := range 20 {
+				pool.Job(fmt.Sprint("n", i), func() error { return nil })
+			}
+			drivers = append(drivers, k.tamper(pool, &tampered{}))
+			k.start(pool)
+		}
+		for _, d := range drivers {
+			d.untilSent(t, "beat", 1)
+		}
+		begun, before := time.Now(), make([]int, len(drivers))
+		for i, d := range drivers {
+			_, before[i] = d.sent("")
+		}
+		drivers[0].untilSent(t, "beat", 4)
+		for i, d := range drivers {
+			_, after := d.sent("")
+			most := int(5*time.Since(begun).Seconds()) + 1 // where the count begins and ends is a matter of chance
+			assert.LessOrEqual(t, after-before[i], most, "%v", d.counts)
+		}
+	})
+}
+
+func TestATokenThatComesDuringAStopIsPassedOn(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		popped := make(chan struct{})
+		var once atomic.Bool
+		pool := NewWorkerPool(nil, 1, k.options()).Job("n", func() error { return nil })
+		k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+			replies, err := pass(ctx, calls...)
+			if nameOf(calls[0]) == "BLPOP" && err == nil && replies[0].Value != nil && once.CompareAndSwap(false, true) {
+				close(popped)
+				<-ctx.Done() // the stop comes before the token is used
+			}
+			return replies, err
+		}})
+		k.start(pool)
+		receipt := k.enqueue("n")
+		receive(t, popped)
+		require.NoError(t, pool.Stop(k.ctx()))
+		assert.Equal(t, []string{receipt.ID}, k.strings("LRANGE", "queue:n", 0, -1))
+		assert.Equal(t, 1, k.number("LLEN", "wake:n"), "somebody else is called")
+	})
+}
+
+func TestAQueueOfAWrongTypeNeitherStarvesOthersNorSpins(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		k.do("SET", "queue:bad", "no list")
+		k.do("SADD", "ready", "bad")
+		k.do("LPUSH", "wake:bad", "1")
+		ran := make(chan int, 50)
+		pool := NewWorkerPool(nil, 1, k.options()).
+			JobWithOptions("bad", JobOptions{Priority: 100}, func() error { return nil }).
+			Job("good", func(n int) error { ran <- n; return nil })
+		d := k.tamper(pool, &tampered{})
+		k.enqueueNumbers("good", 0, 20)
+		k.start(pool)
+		for n := range 20 {
+			require.Equal(t, n, receive(t, ran))
+		}
+		begun := time.Now()
+		before, _ := d.sent("fetch")
+		d.untilSent(t, "beat", 2)
+		after, _ := d.sent("fetch")
+		assert.LessOrEqual(t, float64(after-before), 4*(1+time.Since(begun).Seconds()))
+		k.enqueueNumbers("good", 20, 21)
+		require.Equal(t, 20, receive(t, ran))
+		assert.Equal(t, 1, count[KeyBroken](k.spy))
+		assert.Zero(t, count[Trouble](k.spy))
+	})
+}
+
+func TestTokensOfAWrongTypeAreRemoved(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		k.do("SET", "wake:bad", "no list")
+		ran := make(chan int, 5)
+		handler := func(n int) error { ran <- n; return nil }
+		k.enqueueNumbers("bad", 1, 2)
+		pool := NewWorkerPool(nil, 1, k.options()).Job("bad", handler).Job("good", handler)
+		d := k.tamper(pool, &tampered{})
+		k.start(pool)
+		require.Equal(t, 1, receive(t, ran))
+		k.until("a fetch that empties the queue removes them", func() bool { return k.number("EXISTS", "wake:bad") == 0 })
+
+		d.untilSent(t, "BLPOP", 1)
+		before := count[KeyBroken](k.spy) // whether a wait met them before the fetch is a matter of chance
+		k.do("SET", "wake:bad", "no list")
+		k.until("a wait that is refused removes them", func() bool { return k.number("EXISTS", "wake:bad") == 0 })
+		await(t, k.spy, func(e KeyBroken) bool { return e.Key == "{"+k.namespace+"}:wake:bad" })
+		k.enqueueNumbers("good", 2, 3)
+		require.Equal(t, 2, receive(t, ran))
+		k.enqueueNumbers("bad", 3, 4)
+		require.Equal(t, 3, receive(t, ran))
+		assert.Equal(t, before+1, count[KeyBroken](k.spy))
+		assert.Zero(t, count[Trouble](k.spy))
+	})
+}
+
+func TestABlockerThatCannotWaitLooksAtTheReadySetAndDoesNotSpin(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		ran := make(chan int, 5)
+		pool := NewWorkerPool(nil, 1, k.options()).Job("n", func(n int) error { ran <- n; return nil })
+		d := k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+			if nameOf(calls[0]) == "BLPOP" {
+				return []rdb.Reply{{Err: &rdb.ServerError{Code: "NOPERM", Message: "NOPERM no BLPOP for you"}}}, nil
+			}
+			return pass(ctx, calls...)
+		}})
+		k.start(pool)
+		for n := range 3 {
+			k.enqueueNumbers("n", n, n+1)
+			require.Equal(t, n, receive(t, ran))
+		}
+		d.untilSent(t, "beat", 1)
+		before, _ := d.sent("fetch")
+		d.untilSent(t, "beat", 2)
+		after, _ := d.sent("fetch")
+		assert.LessOrEqual(t, after-before, 10)
+		assert.Equal(t, 1, count[Trouble](k.spy), "it is told once")
+	})
+}
