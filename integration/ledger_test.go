@@ -1,0 +1,105 @@
+package integration
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// patience is how long a test waits for something that should come soon.
+const patience = 30 * time.Second
+
+// What worker processes report.
+const (
+	begun = "begun" // a handler, with the id of its job
+	ended = "ended" // in good order
+	cut   = "cut"   // its ctx ended first
+
+	ready     = "ready" // a worker
+	reaped    = "reaped"
+	fenced    = "fenced"
+	returned  = "returned"
+	dataLost  = "data lost"
+	claimGone = "claim gone" // of a job
+	buried    = "buried"
+)
+
+// entry is one line of a ledger.
+type entry struct {
+	At     time.Time
+	What   string
+	Of     string // id of the job or worker
+	Member int    // pid of the process
+}
+
+// ledger is what all processes of a fleet have reported, in the order in which it came.
+type ledger struct {
+	mu      sync.Mutex
+	entries []entry
+	changed chan struct{}
+}
+
+func newLedger() *ledger { return &ledger{changed: make(chan struct{})} }
+
+func (l *ledger) add(e entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entries = append(l.entries, e)
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// of returns the entries of that kind, of one process or with 0 of all.
+func (l *ledger) of(what string, member int) []entry {
+	found, _ := l.look(what, member)
+	return found
+}
+
+func (l *ledger) look(what string, member int) ([]entry, <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found []entry
+	for _, e := range l.entries {
+		if e.What == what && (member == 0 || e.Member == member) {
+			found = append(found, e)
+		}
+	}
+	return found, l.changed
+}
+
+// await waits for that many entries of a kind, of one process or with 0 of all.
+func (l *ledger) await(t *testing.T, what string, member, many int) []entry {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		found, changed := l.look(what, member)
+		if len(found) >= many {
+			return found
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			require.FailNowf(t, "the ledger does not get there", "%d of %d %s by process %d", len(found), many, what, member)
+		}
+	}
+}
+
+// times is how often that happened to each id.
+func (l *ledger) times(what string) map[string]int {
+	count := map[string]int{}
+	for _, e := range l.of(what, 0) {
+		count[e.Of]++
+	}
+	return count
+}
+
+// ids are those of the entries, each once.
+func ids(entries []entry) map[string]bool {
+	set := map[string]bool{}
+	for _, e := range entries {
+		set[e.Of] = true
+	}
+	return set
+}

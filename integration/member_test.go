@@ -1,0 +1,122 @@
+package integration
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/265d0351/work"
+)
+
+// dutyVariable is set in the environment of a worker process: it says what it has to do.
+const dutyVariable = "WORK_INTEGRATION_DUTY"
+
+// duty is what a worker process is told.
+type duty struct {
+	Redis       string
+	Namespace   string
+	Concurrency int
+}
+
+// member is what runs in a worker process. It reports on its standard output and obeys its standard input: the line
+// "open" opens the gate at which some handlers wait, and its end ends the process, so that none outlives the test.
+type member struct {
+	gate chan struct{}
+}
+
+// serve runs a worker process until it is told to stop, and returns its exit status.
+func serve(encoded string) int {
+	var d duty
+	if err := json.Unmarshal([]byte(encoded), &d); err != nil {
+		fmt.Fprintf(os.Stderr, "%s=%s: %v\n", dutyVariable, encoded, err)
+		return 2
+	}
+	m := &member{gate: make(chan struct{})}
+	go m.obey()
+	pool := work.NewWorkerPool(nil, d.Concurrency, work.WorkerOptions{
+		Redis: d.Redis, Namespace: d.Namespace, Observers: []work.Observer{work.ObserverFunc(m.observe)},
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
+	pool.Job("hold", m.hold).Job("stubborn", m.stubborn).Job("brief", m.brief)
+	if err := pool.Run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func (m *member) obey() {
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		if lines.Text() == "open" {
+			close(m.gate)
+		}
+	}
+	os.Exit(3)
+}
+
+// hold waits at the gate, and gives up when its ctx ends.
+func (m *member) hold(ctx context.Context, job *work.Job) error {
+	report(begun, job.ID)
+	select {
+	case <-m.gate:
+	case <-ctx.Done():
+		report(cut, job.ID)
+		return context.Cause(ctx)
+	}
+	report(ended, job.ID)
+	return nil
+}
+
+// stubborn waits at the gate whatever happens to its ctx.
+func (m *member) stubborn(job *work.Job) error {
+	report(begun, job.ID)
+	<-m.gate
+	report(ended, job.ID)
+	return nil
+}
+
+// brief takes so many milliseconds.
+func (m *member) brief(ctx context.Context, job *work.Job, ms int) error {
+	report(begun, job.ID)
+	select {
+	case <-time.After(time.Duration(ms) * time.Millisecond):
+	case <-ctx.Done():
+		report(cut, job.ID)
+		return context.Cause(ctx)
+	}
+	report(ended, job.ID)
+	return nil
+}
+
+func (m *member) observe(e work.Event) {
+	switch e := e.(type) {
+	case work.WorkerStarted:
+		report(ready, e.Worker)
+	case work.WorkerReaped:
+		report(reaped, e.Worker)
+	case work.WorkerFenced:
+		report(fenced, e.Worker)
+	case work.ClaimGone:
+		report(claimGone, e.ID)
+	case work.JobsReturned:
+		report(returned, e.Worker)
+	case work.DataLost:
+		report(dataLost, e.Worker)
+	case work.JobBuried:
+		report(buried, e.ID)
+	}
+}
+
+// report writes one line at once: what was written before a kill is read after it.
+func report(what, of string) {
+	line, err := json.Marshal(entry{At: time.Now(), What: what, Of: of})
+	if err != nil {
+		panic(err) // strings and a time
+	}
+	_, _ = os.Stdout.Write(append(line, '\n')) // the test is gone: so is this process, soon
+}
