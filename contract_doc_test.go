@@ -51,3 +51,14 @@ func TestEnqueueFromTheShell(t *testing.T) {
 		k.empty("greet")
 	})
 }
+
+// TestTheContractSaysWhatAJobCosts compares the table of the page with the one that is counted.
+func TestTheContractSaysWhatAJobCosts(t *testing.T) {
+	t.Parallel()
+	counted, err := os.ReadFile("internal/rdb/testdata/operations.golden")
+	require.NoError(t, err)
+	page, err := os.ReadFile("docs/redis-contract.md")
+	require.NoError(t, err)
+	table, _, _ := strings.Cut(string(counted), "\n\nbatch 1, queues 1\n")
+	assert.Contains(t, string(page), "\n```\n"+strings.TrimSpace(table)+"\n```\n")
+}

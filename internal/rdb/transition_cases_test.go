@@ -111,6 +111,15 @@ func storing() []transition {
 		{name: "suspect", script: "suspect", prepare: holding, send: func(_ *site, store *rdb.Store) (any, error) {
 			return store.Worker("w1").Suspect(background, rdb.Claim{Queue: "a", Element: "1:a2"})
 		}},
+		{name: "restore", script: "restore", timed: true, prepare: func(t *testing.T, s *site) {
+			s.worker(t, "w1", "a", "b")
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			_, err := store.Worker("w1").Restore(background, 4, []rdb.Held{
+				{Claim: rdb.Claim{Queue: "a", Element: "1:a1"}, ID: "a1", Record: []byte("{}"), Trail: []byte("{}")},
+				{Claim: rdb.Claim{Queue: "b", Element: "4:b1"}, ID: "b1", Record: []byte("{}")},
+			})
+			return nil, err
+		}},
 		{name: "wake", script: "wake", prepare: func(t *testing.T, s *site) {
 			waiting(t, s)
 			s.cmd(t, "UNLINK", "wake:a")

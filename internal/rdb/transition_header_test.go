@@ -64,6 +64,7 @@ func callsOfScripts() []rdb.Call {
 	ignore(store.Sweep(background))
 	ignore(store.Inter(background, 1, time.Second))
 	ignore(w.Suspect(background, claims[0]))
+	ignore(w.Restore(background, 1, []rdb.Held{{Claim: claims[0], ID: "x"}, {Claim: claims[1], ID: "y"}}))
 	callsOfMending(r)
 	ignore(rdb.NewStore(&oneLane{recorder: r}, "ns").RetireLanes(background, time.Second))
 	calls := append(r.calls, w.Complete(ended(claims...)), w.Release(rdb.Released{Queue: "a", Elements: elements(claims)}))
