@@ -71,6 +71,9 @@ func (d *dueMover) run(ctx context.Context) {
 			wait.rang()
 		}
 		next, rest, err := d.move(ctx, page)
+		if ctx.Err() != nil {
+			return // a stop cut it off: no trouble
+		}
 		d.health.report(err)
 		if err != nil {
 			failures++

@@ -48,7 +48,11 @@ func (s *settler) run(ctx context.Context) {
 		if !s.gather(ctx, parking.C) {
 			return
 		}
-		if err := s.send(ctx); err != nil {
+		err := s.send(ctx)
+		if ctx.Err() != nil {
+			return // a stop cut it off, and says so
+		}
+		if err != nil {
 			s.health.report(err)
 			s.lap++
 			pause(ctx, backoffFor(s.lap))
