@@ -3,6 +3,7 @@ package rdb
 import (
 	"context"
 	"strings"
+	"time"
 )
 
 // What is here reads a whole namespace in parts, for those who check it. Workers and enqueuers never do.
@@ -49,12 +50,14 @@ func (s *Store) ScanKeys(ctx context.Context, cursor string) (next string, keys 
 
 var globEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)
 
-// many makes calls in pipelines of 64 and returns their answers; the first refusal is an error.
+// maxPipeline is how many calls are sent together.
+const maxPipeline = 64
+
+// many makes calls in pipelines and returns their answers; the first refusal is an error.
 func (s *Store) many(ctx context.Context, calls []Call) ([]any, error) {
-	const most = 64
 	values := make([]any, 0, len(calls))
 	for len(calls) > 0 {
-		n := min(len(calls), most)
+		n := min(len(calls), maxPipeline)
 		replies, err := s.driver.Pipeline(ctx, calls[:n]...)
 		if err != nil {
 			return nil, err
@@ -236,6 +239,63 @@ func (s *Store) Unsupported(ctx context.Context, claims []Holding) ([]Holding, e
 		}
 	}
 	return unsupported, nil
+}
+
+// Stands tells whether an id is in a queue, no further from its ends than [Reach].
+func (s *Store) Stands(ctx context.Context, id, queue string) (bool, error) {
+	key := s.keys.queue(queue).queue
+	answers, err := s.many(ctx, []Call{
+		{Command: "LPOS", Args: []any{key, id, "RANK", -1, "MAXLEN", Reach}}, {Command: "LPOS", Args: []any{key, id, "RANK", 1, "MAXLEN", Reach}},
+	})
+	return err == nil && (answers[0] != nil || answers[1] != nil), err
+}
+
+// QueueFront is what a worker that comes to a queue would find.
+type QueueFront struct {
+	Length, Tokens int
+	First          string // id
+}
+
+// Fronts returns the present state of queues.
+func (s *Store) Fronts(ctx context.Context, queues []string) ([]QueueFront, error) {
+	var calls []Call
+	for _, name := range queues {
+		of := s.keys.queue(name)
+		calls = append(calls, Call{Command: "LLEN", Args: []any{of.queue}}, Call{Command: "LINDEX", Args: []any{of.queue, -1}},
+			Call{Command: "LLEN", Args: []any{of.wake}})
+	}
+	answers, err := s.many(ctx, calls)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{script: "LINDEX", whole: answers, rest: answers}
+	fronts := make([]QueueFront, len(queues))
+	for i := range fronts {
+		fronts[i].Length, fronts[i].First, fronts[i].Tokens = int(r.number()), r.text(), int(r.number())
+	}
+	return fronts, r.err
+}
+
+// QueuePart reads a part of a queue, from its back.
+func (s *Store) QueuePart(ctx context.Context, queue string, from int) ([]string, error) {
+	value, err := do(ctx, s.driver, Call{Command: "LRANGE", Args: []any{s.keys.queue(queue).queue, from, from + MaxBatch - 1}})
+	if err != nil || value == nil {
+		return nil, err
+	}
+	r := &reader{script: "LRANGE", whole: value}
+	ids := texts(r, value)
+	return ids, r.err
+}
+
+// Time is Redis' clock.
+func (s *Store) Time(ctx context.Context) (time.Time, error) {
+	value, err := do(ctx, s.driver, Call{Command: "TIME"})
+	if err != nil {
+		return time.Time{}, err
+	}
+	r := read("TIME", value)
+	seconds, micros := r.number(), r.number()
+	return time.UnixMicro(seconds*1_000_000 + micros), r.err
 }
 
 // ParseHolding reads an entry of the index of claims; one that cannot be read has no Worker and no Queue.

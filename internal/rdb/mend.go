@@ -1,9 +1,11 @@
 package rdb
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1" // to tell whether a record is still the same; it protects nothing
 	"encoding/hex"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +23,7 @@ var (
 	shedScript    = load("shed")
 	dateScript    = load("date")
 	lapseScript   = load("lapse")
+	unclaimScript = load("unclaim")
 )
 
 // Reach is how far from the ends of a queue an id is looked for: all of it in one script would hold Redis for too long.
@@ -100,15 +103,16 @@ func (m Mender) Place(ctx context.Context, jobs []Named) ([]Fault, error) {
 type Struck struct {
 	Length int
 	IDs    []string
-	Faults []Fault // Where is "1" for those that were removed
+	Faults []Fault // Where is "1" for what was removed from the queue, "2" for what was removed from the shelf
 }
 
 // Strike reads a part of a queue, from its back, and removes what no fetch would take.
 func (m Mender) Strike(ctx context.Context, queue string, from int) (Struck, error) {
 	k := m.Store.keys
 	value, err := do(ctx, m.Store.driver, Call{
-		Script: strikeScript, Keys: []string{k.queue(queue).queue, k.jobs, k.claimed},
-		Args: []any{m.Mend, from, maxExamined, m.reach()},
+		Script: strikeScript,
+		Keys:   []string{k.queue(queue).queue, k.jobs, k.claimed, k.names, k.scheduled, k.retry, k.morgue},
+		Args:   []any{m.Mend, from, maxExamined, m.reach()},
 	})
 	if err != nil {
 		return Struck{}, err
@@ -135,11 +139,17 @@ func (m Mender) Single(ctx context.Context, id, from, other string) (bool, error
 	return value == int64(1), err
 }
 
-// Nowhere is a job that seems to be in no place, with its record as it was read.
+// Nowhere is a job that seems to be in no place.
 type Nowhere struct {
 	Named
-	Record []byte
-	Sure   bool // the middle of a long queue was looked through as well, time and again
+	Digest string // of its record as it was read
+	Sure   bool   // the middle of a long queue was looked through as well, time and again
+}
+
+// Digest tells records apart.
+func Digest(record []byte) string {
+	sum := sha1.Sum(record)
+	return hex.EncodeToString(sum[:])
 }
 
 // Recall gives jobs that are in no place to the front of their queues. It answers lost, placed or unsure for each.
@@ -147,13 +157,13 @@ func (m Mender) Recall(ctx context.Context, jobs []Nowhere) ([]string, error) {
 	k := m.Store.keys
 	calls := make([]Call, len(jobs))
 	for i, job := range jobs {
-		of, sum := k.queue(job.Queue), sha1.Sum(job.Record)
+		of := k.queue(job.Queue)
 		calls[i] = Call{
 			Script: recallScript,
 			Keys: []string{
 				k.jobs, k.claimed, k.names, k.scheduled, k.retry, k.morgue, k.ready, k.queues, of.queue, of.wake,
 			},
-			Args: []any{m.Mend, job.ID, job.Queue, hex.EncodeToString(sum[:]), m.reach(), job.Sure},
+			Args: []any{m.Mend, job.ID, job.Queue, job.Digest, m.reach(), job.Sure},
 		}
 	}
 	return m.verdicts(ctx, calls)
@@ -182,17 +192,52 @@ func (m Mender) Reclaim(ctx context.Context, elements []Element) ([]string, erro
 	return m.verdicts(ctx, calls)
 }
 
+// Unclaim removes claims that nobody holds, and gives their jobs back. It answers ok, back, elsewhere or ghost for each. It
+// mends in any case: [Store.Unsupported] looks.
+func (m Mender) Unclaim(ctx context.Context, claims []Holding) ([]string, error) {
+	k := m.Store.keys
+	calls := make([]Call, len(claims))
+	for i, h := range claims {
+		of := k.queue(h.Queue)
+		calls[i] = Call{
+			Script: unclaimScript,
+			Keys: []string{
+				k.claimed, k.workers, k.dead, k.jobs, k.ready, k.scheduled, k.retry, k.morgue,
+				k.worker(h.Worker).inprocess(h.Queue), of.queue, of.wake,
+			},
+			Args: []any{h.ID, h.raw, h.Worker, h.Element(), h.Queue, m.reach()},
+		}
+	}
+	return m.verdicts(ctx, calls)
+}
+
+// Blocked is the verdict of a script that met a key of a wrong type, and did nothing.
+const Blocked = "blocked"
+
+// verdicts makes calls that answer with one word each.
 func (m Mender) verdicts(ctx context.Context, calls []Call) ([]string, error) {
-	values, err := m.Store.many(ctx, calls)
-	if err != nil {
-		return nil, err
+	verdicts := make([]string, 0, len(calls))
+	for len(calls) > 0 {
+		n := min(len(calls), maxPipeline)
+		replies, err := m.Store.driver.Pipeline(ctx, calls[:n]...)
+		if err != nil {
+			return nil, err
+		}
+		for _, reply := range replies {
+			var refused *ServerError
+			switch word := reply.Value.(type) {
+			case []byte:
+				verdicts = append(verdicts, string(word))
+			default:
+				if !errors.As(reply.Err, &refused) || refused.Code != "BADKEY" && refused.Code != "WRONGTYPE" {
+					return nil, cmp.Or[error](reply.Err, &UnexpectedReplyError{Script: calls[0].Script.Name, Reply: reply.Value})
+				}
+				verdicts = append(verdicts, Blocked)
+			}
+		}
+		calls = calls[n:]
 	}
-	r := &reader{script: "verdicts", whole: values, rest: values}
-	verdicts := make([]string, len(values))
-	for i := range verdicts {
-		verdicts[i] = r.text()
-	}
-	return verdicts, r.err
+	return verdicts, nil
 }
 
 // Disown removes the keys of a worker that nobody knows and that has no heartbeat, and answers how many there were.

@@ -41,12 +41,16 @@ func mendingJobs() []transition {
 			_, err := mender(store).Strike(background, "a", 0)
 			return nil, err
 		}},
+		{name: "strike, on a shelf", script: "strike", prepare: damaged("ZADD", "retry", 5, "a3"), send: func(_ *site, store *rdb.Store) (any, error) {
+			_, err := mender(store).Strike(background, "a", 0)
+			return nil, err
+		}},
 		{name: "single", script: "single", prepare: damaged("RPUSH", "queue:b", "a3"), send: func(_ *site, store *rdb.Store) (any, error) {
 			_, err := mender(store).Single(background, "a3", "b", "a")
 			return nil, err
 		}},
 		{name: "recall", script: "recall", prepare: damaged("UNLINK", "queue:a"), send: func(_ *site, store *rdb.Store) (any, error) {
-			_, err := mender(store).Recall(background, []rdb.Nowhere{{Named: rdb.Named{ID: "a3", Queue: "a"}, Record: record("a3")}})
+			_, err := mender(store).Recall(background, []rdb.Nowhere{{Named: rdb.Named{ID: "a3", Queue: "a"}, Digest: rdb.Digest(record("a3"))}})
 			return nil, err
 		}},
 		{name: "reclaim, no claim", script: "reclaim", timed: true, prepare: damaged("HDEL", "claimed", "a1"), send: reclaim},
@@ -56,6 +60,13 @@ func mendingJobs() []transition {
 			s.cmd(t, "SREM", "workers", "w1")
 			s.cmd(t, "UNLINK", "worker:w1")
 		}, send: reclaim},
+		{name: "unclaim", script: "unclaim", prepare: damaged("LREM", "worker:w1:inprocess:a", 0, "1:a2"), send: func(s *site, store *rdb.Store) (any, error) {
+			_, page, err := s.store.Holdings(background, "0")
+			if err == nil {
+				_, err = mender(store).Unclaim(background, page)
+			}
+			return nil, err
+		}},
 		{name: "disown", script: "disown", prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "SREM", "workers", "w1")
@@ -155,6 +166,7 @@ func callsOfMending(r *recorder) {
 	ignore(m.Single(background, "x", "a", "b"))
 	ignore(m.Recall(background, []rdb.Nowhere{{Named: rdb.Named{ID: "x", Queue: "a"}}}))
 	ignore(m.Reclaim(background, []rdb.Element{{Worker: "W", Queue: "a", ID: "x", Claim: rdb.Holding{Worker: "V", Queue: "b"}}}))
+	ignore(m.Unclaim(background, []rdb.Holding{{ID: "x", Worker: "W", Queue: "a", Number: "1"}}))
 	ignore(m.Disown(background, "W"))
 	ignore(m.Renew(background, []string{"a", "b"}, func(string) bool { return true }, time.Hour))
 	ignore(m.Date(background, []string{"x"}, time.Hour))

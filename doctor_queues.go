@@ -1,0 +1,152 @@
+package work
+
+import (
+	"context"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// checkQueues walks over all queues, from the back to the front: jobs move that way, so that none is passed by.
+func (d *doctor) checkQueues(ctx context.Context) error {
+	names := slices.Sorted(maps.Keys(d.keys.queues))
+	for number, name := range names {
+		for from := 0; ; {
+			part, err := d.mend.Strike(ctx, name, from)
+			if err != nil {
+				return err
+			}
+			if len(part.IDs) == 0 {
+				break
+			}
+			d.advance(len(part.IDs))
+			from += len(part.IDs)
+			struck := map[string]bool{}
+			for _, fault := range part.Faults {
+				struck[fault.ID] = fault.What == "ghost" || fault.What == "held"
+				if d.findStruck(name, fault) {
+					from--
+				}
+			}
+			for _, id := range part.IDs {
+				if struck[id] {
+					continue
+				}
+				if err := d.seeWaiting(ctx, id, number, names); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// findStruck reports an id that no fetch would take or that is on a shelf too, and returns true when it was removed from the queue.
+func (d *doctor) findStruck(queue string, fault rdb.Fault) bool {
+	removed := fault.Where == "1"
+	if fault.What != "ghost" && fault.What != "held" {
+		d.find(Finding{Check: CheckTwoPlaces, Key: d.store.FullName(fault.What), ID: fault.ID, Queue: queue, Repaired: fault.Where == "2",
+			Detail: "it is here, and waits in its queue"})
+		return false
+	}
+	f := Finding{Check: CheckGhost, Key: d.store.FullName("queue:" + queue), ID: fault.ID, Queue: queue, Repaired: removed,
+		Detail: "it waits, and has no record"}
+	if fault.What == "held" {
+		f.Check, f.Detail = CheckTwoPlaces, "it waits, and a worker holds it"
+	}
+	if d.repair && !removed {
+		f.Severity, f.Remedy = SeverityWarning, "nothing: it is too far from the ends of the queue to be removed, and the worker that comes to it drops it"
+	}
+	d.find(f)
+	return removed
+}
+
+// seeWaiting notes that an id waits in a queue. One that was seen before may have been pushed on by others, or have come
+// back; or it waits twice.
+func (d *doctor) seeWaiting(ctx context.Context, id string, number int, names []string) error {
+	key := maphash.String(d.seed, id)
+	before, seen := d.waiting[key]
+	d.waiting[key] = int32(number)
+	if !seen {
+		return nil
+	}
+	one, other := names[before], names[number]
+	twice, err := d.look.Single(ctx, id, one, other)
+	if err != nil || !twice {
+		return err
+	}
+	if name, _, err := recordedName(ctx, d.store, id); err != nil {
+		return err
+	} else if name == one {
+		one, other = other, one
+		d.waiting[key] = before
+	}
+	if d.repair {
+		if twice, err = d.mend.Single(ctx, id, one, other); err != nil || !twice {
+			return err
+		}
+	}
+	f := Finding{Check: CheckTwice, Key: d.store.FullName("queue:" + one), ID: id, Queue: other, Repaired: d.repair, Detail: "it waits twice in this queue"}
+	if one != other {
+		f.Detail = "it waits in this queue, and in that of " + other
+	}
+	d.find(f)
+	return nil
+}
+
+// nowhere are jobs that seem to be in no place, by their ids.
+type nowhere map[string]rdb.Nowhere
+
+// recall confirms that jobs are in no place and gives them back. What it cannot see, since it may stand in the middle of
+// a long queue, it looks for by walking over the whole queue, until several walks in a row have not met it: each time a
+// job would have to leave the queue and come back just then.
+func (d *doctor) recall(ctx context.Context, lost nowhere) error {
+	const walks = 3
+	for walk := 0; len(lost) > 0; walk++ {
+		jobs := make([]rdb.Nowhere, 0, len(lost))
+		for _, job := range lost {
+			job.Sure = walk == walks
+			jobs = append(jobs, job)
+		}
+		slices.SortFunc(jobs, func(a, b rdb.Nowhere) int { return strings.Compare(a.ID, b.ID) })
+		verdicts, err := d.mend.Recall(ctx, jobs)
+		if err != nil {
+			return err
+		}
+		unsure := map[string]bool{} // queues
+		for i, verdict := range verdicts {
+			switch verdict {
+			case "lost":
+				d.find(Finding{Check: CheckLostJob, Key: d.store.FullName("jobs"), ID: jobs[i].ID, Queue: jobs[i].Queue, Repaired: d.repair,
+					Detail: "it has a record, and is in no queue, on no shelf and with no worker"})
+				delete(lost, jobs[i].ID)
+			case "unsure":
+				unsure[jobs[i].Queue] = true
+			default:
+				delete(lost, jobs[i].ID)
+			}
+		}
+		for name := range unsure {
+			if err := d.lookFor(ctx, name, lost); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lookFor walks over a queue and takes what it meets off the list.
+func (d *doctor) lookFor(ctx context.Context, queue string, lost nowhere) error {
+	for from := 0; ; from += rdb.MaxBatch {
+		ids, err := d.store.QueuePart(ctx, queue, from)
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		for _, id := range ids {
+			delete(lost, id)
+		}
+	}
+}
