@@ -62,7 +62,7 @@ func describeWorkerEvent(e Event) (slog.Level, string, []slog.Attr) {
 		return slog.LevelError, "worker was declared dead and goes on under a new id", []slog.Attr{
 			slog.String("worker", e.Worker), slog.String("next", e.Next), slog.Int("jobs", e.Jobs)}
 	case DataLost:
-		return slog.LevelError, "Redis lost data", []slog.Attr{slog.String("worker", e.Worker), slog.Int("held", e.Held)}
+		return slog.LevelError, "Redis lost data", []slog.Attr{slog.String("worker", e.Worker), slog.Int("held", e.Held), slog.Int("restored", e.Restored), errorAttr(e.Err)}
 	case JobsDropped:
 		return slog.LevelWarn, "ids without a record were dropped from a queue", []slog.Attr{slog.Int("count", e.Count)}
 	case KeyBroken:

@@ -29,6 +29,9 @@ type WorkerFenced struct {
 type DataLost struct {
 	Worker string
 	Held   int // jobs that this worker holds and Redis may not know any more
+
+	Restored int   // how many of them were stored again: see WorkerOptions.RestoreRunning
+	Err      error // why not all of them could be
 }
 
 // JobStarted is sent before the handler of an attempt is called.
@@ -89,7 +92,10 @@ type JobStuck struct {
 }
 
 // ClaimGone is sent when the outcome of an attempt did not count, because the job had been given to another worker.
-type ClaimGone struct{ JobRef }
+type ClaimGone struct {
+	JobRef
+	Unaccounted bool // because Redis has lost its data, so that nobody knows whether the job runs again
+}
 
 // JobsDropped is sent when ids were found in a queue that have no record, or that are claimed already.
 type JobsDropped struct{ Count int }

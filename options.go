@@ -19,6 +19,8 @@ type WorkerOptions struct {
 	Only            []string      // serve only these of the registered names; default all
 	MaxCrashes      int           // a job that this many workers died with is buried; default 3, less is refused
 
+	RestoreRunning bool // store the jobs that are running again when Redis has lost its data; default false
+
 	MorgueRetention time.Duration // how long a job stays in the morgue; default 180 days
 	MorgueLimit     int           // how many jobs the morgue of the namespace holds; default 1,000,000
 	MaxArgsSize     int           // how large the args that this pool's Enqueuer accepts may be, in bytes; default 1 MiB

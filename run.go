@@ -18,21 +18,24 @@ type run struct {
 	worker       *worker
 	registration *registration
 
-	job    *Job
-	record record
-	trail  trail
+	job      *Job
+	record   record
+	raw      []byte // the record as it is stored
+	rawTrail []byte
+	trail    trail
 
-	order     int64                  // in which it was fetched, among all of its worker
-	ctx       context.Context        // of the handler; its claimant's until it begins
-	begun     atomic.Int64           // ns, when the handler was called; 0 before
-	checkin   atomic.Pointer[string] // the last message, until a heartbeat has taken it
-	checked   atomic.Bool            // it checked in at least once
-	settled   atomic.Bool            // its fate is decided: what the handler returns later does not count
-	decision  decision
-	asked     bool // its Backoff was called
-	lot       int  // how many outcomes may share its call when it is settled
-	suspected bool // workers have died with it: see suspect.go
-	sent      bool // an earlier send of its outcome was not answered
+	order       int64                  // in which it was fetched, among all of its worker
+	ctx         context.Context        // of the handler; its claimant's until it begins
+	begun       atomic.Int64           // ns, when the handler was called; 0 before
+	checkin     atomic.Pointer[string] // the last message, until a heartbeat has taken it
+	checked     atomic.Bool            // it checked in at least once
+	unaccounted atomic.Bool            // Redis has lost its data while it was held
+	settled     atomic.Bool            // its fate is decided: what the handler returns later does not count
+	decision    decision
+	asked       bool // its Backoff was called
+	lot         int  // how many outcomes may share its call when it is settled
+	suspected   bool // workers have died with it: see suspect.go
+	sent        bool // an earlier send of its outcome was not answered
 
 	parkedFor string // why its outcome is refused; empty while it is not
 }
@@ -55,7 +58,10 @@ type decision struct {
 // newRun makes a run of what a fetch returned. The error says what is wrong with the record; the run can then still be
 // buried.
 func newRun(w *worker, c *claimant, reg *registration, fetched rdb.FetchedJob) (*run, error) {
-	r := &run{claim: fetched.Claim, claimant: c, worker: w, registration: reg, trail: decodeTrail(fetched.Trail)}
+	r := &run{
+		claim: fetched.Claim, claimant: c, worker: w, registration: reg,
+		trail: decodeTrail(fetched.Trail), raw: fetched.Record, rawTrail: fetched.Trail,
+	}
 	r.ctx = c.ctx
 	r.job = &Job{ID: fetched.ID, Name: fetched.Queue, Attempt: r.trail.Fails + 1, run: r}
 	rec, err := decodeRecord(fetched.Record)

@@ -200,7 +200,7 @@ func (w *worker) reregister(ctx context.Context, c *claimant) error {
 		return err
 	}
 	if c.knownEpoch() != before {
-		w.events.emit(DataLost{Worker: c.rdb.ID, Held: len(c.runs())})
+		w.mourn(c)
 	}
 	return nil
 }

@@ -1,0 +1,71 @@
+package work
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/redistest"
+)
+
+// forget empties the namespace, as a Redis that restarts without its data.
+func (k *kit) forget() {
+	k.t.Helper()
+	for _, key := range []string{
+		"jobs", "trail", "queues", "claimed", "workers", "epoch", "crashes", "lease", "lanes", "names", "scheduled", "retry",
+	} {
+		k.do("UNLINK", key)
+	}
+}
+
+func TestRunningJobsAreRestoredAfterALossOfData(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		begun, release := make(chan string, 2), make(chan struct{})
+		options := k.options()
+		options.RestoreRunning = true
+		pool := k.start(NewWorkerPool(nil, 2, options).Job("long", func(job *Job) error {
+			begun <- job.ID
+			<-release
+			return nil
+		}))
+		id := k.enqueue("long").ID
+		receive(t, begun)
+		record := k.do("HGET", "jobs", id)
+		worker := pool.workers[0].claimant().rdb.ID
+		k.forget()
+		k.do("UNLINK", "worker:"+worker+":info", "{"+k.namespace+"}:worker:"+worker+":inprocess:long")
+
+		lost := await[DataLost](t, k.spy, nil)
+		assert.Equal(t, DataLost{Worker: worker, Held: 1, Restored: 1}, lost)
+		assert.Equal(t, record, k.do("HGET", "jobs", id), "byte for byte")
+		assert.Equal(t, 1, k.number("LLEN", "worker:"+worker+":inprocess:long"))
+		close(release)
+		require.NoError(t, pool.Drain(k.ctx()))
+		assert.Zero(t, count[ClaimGone](k.spy), "its outcome counts")
+		k.empty("long")
+	})
+}
+
+func TestWithoutRestoreAnOutcomeAfterALossOfDataIsUnaccounted(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		begun, release := make(chan string, 2), make(chan struct{})
+		pool := k.start(NewWorkerPool(nil, 2, k.options()).Job("long", func(job *Job) error {
+			begun <- job.ID
+			<-release
+			return nil
+		}))
+		k.enqueue("long")
+		receive(t, begun)
+		worker := pool.workers[0].claimant().rdb.ID
+		k.forget()
+		k.do("UNLINK", "worker:"+worker+":info", "{"+k.namespace+"}:worker:"+worker+":inprocess:long")
+		await[DataLost](t, k.spy, nil)
+		close(release)
+		assert.True(t, await[ClaimGone](t, k.spy, nil).Unaccounted)
+	})
+}
