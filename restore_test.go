@@ -9,14 +9,17 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// forget empties the namespace, as a Redis that restarts without its data.
-func (k *kit) forget() {
+// forget empties what Redis knows of the namespace and of a worker, at once, as if it had restarted without its data.
+func (k *kit) forget(worker, queue string) {
 	k.t.Helper()
+	var keys []any
 	for _, key := range []string{
-		"jobs", "trail", "queues", "claimed", "workers", "epoch", "crashes", "lease", "lanes", "names", "scheduled", "retry",
+		"trail", "queues", "claimed", "workers", "epoch", "crashes", "lease", "lanes", "names", "scheduled", "retry",
+		"worker:" + worker + ":info", "worker:" + worker + ":inprocess:" + queue,
 	} {
-		k.do("UNLINK", key)
+		keys = append(keys, "{"+k.namespace+"}:"+key)
 	}
+	k.do("UNLINK", "jobs", keys...)
 }
 
 func TestRunningJobsAreRestoredAfterALossOfData(t *testing.T) {
@@ -35,8 +38,7 @@ func TestRunningJobsAreRestoredAfterALossOfData(t *testing.T) {
 		receive(t, begun)
 		record := k.do("HGET", "jobs", id)
 		worker := pool.workers[0].claimant().rdb.ID
-		k.forget()
-		k.do("UNLINK", "worker:"+worker+":info", "{"+k.namespace+"}:worker:"+worker+":inprocess:long")
+		k.forget(worker, "long")
 
 		lost := await[DataLost](t, k.spy, nil)
 		assert.Equal(t, DataLost{Worker: worker, Held: 1, Restored: 1}, lost)
@@ -62,8 +64,7 @@ func TestWithoutRestoreAnOutcomeAfterALossOfDataIsUnaccounted(t *testing.T) {
 		k.enqueue("long")
 		receive(t, begun)
 		worker := pool.workers[0].claimant().rdb.ID
-		k.forget()
-		k.do("UNLINK", "worker:"+worker+":info", "{"+k.namespace+"}:worker:"+worker+":inprocess:long")
+		k.forget(worker, "long")
 		await[DataLost](t, k.spy, nil)
 		close(release)
 		assert.True(t, await[ClaimGone](t, k.spy, nil).Unaccounted)
