@@ -143,7 +143,7 @@ func (s *settler) acknowledge(b *batch, answer rdb.Settled, done map[*run]bool) 
 	for _, r := range b.runs {
 		done[r] = true
 		if gone[r.claim.Element] && !r.sent {
-			s.worker.events.emit(ClaimGone{JobRef: r.ref()})
+			s.worker.events.emit(ClaimGone{JobRef: r.ref(), Unaccounted: r.unaccounted.Load()})
 		}
 		s.unpark(r)
 		r.claimant.drop(r)
