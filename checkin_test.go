@@ -44,7 +44,7 @@ func TestACheckinIsVisibleWithinASecondAndGoneAfterTheJob(t *testing.T) {
 			return nil
 		}))
 		id := k.enqueue("long").ID
-		for _, message := range []string{"row 1 of 3", "row 2 of 3", "日本 \x00 \n"} {
+		for _, message := range []string{"row 1 of 3", "日本 \x00 \n"} {
 			began := time.Now()
 			say <- message
 			assert.False(t, receive(t, stopping))

@@ -43,6 +43,9 @@ func describeJobEvent(e Event) (level slog.Level, message string, ref JobRef, mo
 			return failureAttrs(e.Cause)
 		}
 	case ClaimGone:
+		if e.Unaccounted {
+			return slog.LevelWarn, "outcome did not count, Redis has lost its data", e.JobRef, none
+		}
 		return slog.LevelWarn, "outcome did not count, the job had been given to another worker", e.JobRef, none
 	}
 	return 0, "", JobRef{}, nil

@@ -91,7 +91,8 @@ type JobStuck struct {
 	Cause error // ErrTimeout, ErrShutdown or ErrFenced
 }
 
-// ClaimGone is sent when the outcome of an attempt did not count, because the job had been given to another worker.
+// ClaimGone is sent when the outcome of an attempt did not count, because the job had been given to another worker, or
+// Redis has forgotten it. The attempt's own event, such as [JobDone], came before.
 type ClaimGone struct {
 	JobRef
 	Unaccounted bool // because Redis has lost its data, so that nobody knows whether the job runs again
