@@ -189,6 +189,3 @@ func (e *Enqueuer) Close() error {
 	})
 	return c.closed
 }
-
-// giveUp ends what is under way, also in a Close that waits.
-func (e *Enqueuer) giveUp() { e.core.lanes.end(ErrClosed) }

@@ -62,7 +62,7 @@ func ExampleRetryIn() {
 	pool := work.NewWorkerPool(nil, 1, quiet("retryin")).Job("call", func(job *work.Job) error {
 		return work.RetryIn(30*time.Second, errBusy)
 	})
-	defer pool.Stop(ctx)
+	defer stop(ctx, pool)
 	runOne(ctx, pool, "call")
 	// Output: failed: retry in 30s: the service is busy - again in 30s
 }
@@ -73,7 +73,7 @@ func ExampleSnooze() {
 	pool := work.NewWorkerPool(nil, 1, quiet("snooze")).Job("remind", func(job *work.Job) error {
 		return work.Snooze(time.Hour)
 	})
-	defer pool.Stop(ctx)
+	defer stop(ctx, pool)
 	runOne(ctx, pool, "remind")
 	// Output: put off for 1h0m0s
 }
@@ -84,7 +84,7 @@ func ExampleRelease() {
 	pool := work.NewWorkerPool(nil, 1, quiet("release")).Job("print", func(job *work.Job) error {
 		return work.Release(errors.New("another one holds the printer"))
 	})
-	defer pool.Stop(ctx)
+	defer stop(ctx, pool)
 	runOne(ctx, pool, "print")
 	// Output: put off for 1s
 }
@@ -95,7 +95,7 @@ func ExampleBury() {
 	pool := work.NewWorkerPool(nil, 1, quiet("bury")).Job("charge", func(job *work.Job, account int64) error {
 		return work.Bury(errUnknown)
 	})
-	defer pool.Stop(ctx)
+	defer stop(ctx, pool)
 	runOne(ctx, pool, "charge", 42)
 	// Output: buried: its handler asked for it
 }
@@ -106,7 +106,7 @@ func ExampleDiscard() {
 	pool := work.NewWorkerPool(nil, 1, quiet("discard")).Job("greet", func(job *work.Job, account int64) error {
 		return work.Discard(fmt.Errorf("account %d: %w", account, errUnknown))
 	})
-	defer pool.Stop(ctx)
+	defer stop(ctx, pool)
 	runOne(ctx, pool, "greet", 42)
 	// Output: dropped: discard: account 42: no such account
 }
@@ -144,7 +144,7 @@ func ExampleResult_ofAHandler() {
 		JobWithOptions("measure", work.JobOptions{Retention: time.Hour}, func(name string) (size, error) {
 			return size{Width: len(name), Height: 1}, nil
 		})
-	defer pool.Stop(ctx)
+	defer stop(ctx, pool)
 	receipt := runOne(ctx, pool, "measure", "gopher")
 	got, err := work.Result[size](ctx, pool.Enqueuer(), receipt.ID)
 	fmt.Println(got.Width, got.Height, err)
@@ -171,7 +171,7 @@ func ExampleObserver() {
 		Redis: "memory://examples", Namespace: "observer",
 		Logger: slog.New(slog.DiscardHandler), Observers: []work.Observer{count},
 	}).Job("call", func() error { return errBusy })
-	defer pool.Stop(ctx)
+	defer stop(ctx, pool)
 	runOne(ctx, pool, "call")
 	mu.Lock()
 	defer mu.Unlock()
@@ -184,8 +184,15 @@ func ExampleJobFailed() {
 	ctx := context.Background()
 	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: "memory://examples", Namespace: "failed"}).
 		Job("call", func() error { panic("a stack for the log") })
-	defer pool.Stop(ctx)
+	defer stop(ctx, pool)
 	runOne(ctx, pool, "call")
 	fmt.Println("nothing else is printed")
 	// Output: nothing else is printed
+}
+
+// stop ends the pool of an example.
+func stop(ctx context.Context, pool *work.WorkerPool) {
+	if err := pool.Stop(ctx); err != nil {
+		fmt.Println(err)
+	}
 }

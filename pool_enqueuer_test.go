@@ -14,8 +14,7 @@ func TestAHandlerEnqueuesThroughItsPool(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		var pool *WorkerPool
-		pool = NewWorkerPool(nil, 3, k.options())
+		pool := NewWorkerPool(nil, 3, k.options())
 		pool.Job("parent", func(ctx context.Context, children int) error {
 			for i := range children {
 				if _, err := pool.Enqueuer().Enqueue(ctx, "child", i); err != nil {

@@ -71,10 +71,12 @@ func panics() []misdeed {
 			text: "panic: out of beer", stack: "work.panics", matches: has[*PanicError]},
 		{name: "panic with an error", handler: func(*Job) (any, error) { panic(fmt.Errorf("wrapped: %w", cause)) },
 			text: "panic: wrapped: a cause", stack: "work.panics", matches: wraps(cause)},
+		//lint:ignore nilness a panic with nil is what this row is about
 		{name: "panic with nil", handler: func(*Job) (any, error) { panic(nil) },
 			text: "panic: panic called with nil argument", stack: "work.panics", matches: has[*PanicError]},
 		{name: "panic with an error whose Error panics", handler: func(*Job) (any, error) { panic(&hostile{text: boom[string]}) },
 			text: "panic: a *work.hostile whose text could not be had", stack: "work.panics", matches: has[*PanicError]},
+		//lint:ignore nilness a nil dereference is what this row is about
 		{name: "nil dereference", handler: func(*Job) (any, error) { return (*hostile)(nil).name, nil },
 			text: "panic: runtime error: invalid memory address", stack: "work.panics", matches: has[*PanicError]},
 		{name: "panic in middleware", around: func(context.Context, *Job, NextFunc) error { panic("at the door") },
