@@ -83,10 +83,10 @@ type StopError struct {
 func (e *StopError) Error() string {
 	var parts []string
 	if n := len(e.Stuck); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d handlers did not return: %s", n, list(e.Stuck)))
+		parts = append(parts, fmt.Sprintf("handlers that did not return (%d): %s", n, list(e.Stuck)))
 	}
 	if n := len(e.Released); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d jobs were given back: %s", n, list(e.Released)))
+		parts = append(parts, fmt.Sprintf("jobs given back (%d): %s", n, list(e.Released)))
 	}
 	if e.Err != nil {
 		parts = append(parts, e.Err.Error())
