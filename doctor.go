@@ -57,17 +57,24 @@ const maxFindings = 1000
 // It reads every record once and keeps about 40 bytes for each waiting job. It walks over all keys of the database with
 // SCAN, so a database that is shared with much else takes longer.
 func (i *Inspector) Doctor(ctx context.Context, opts DoctorOptions) (*Diagnosis, error) {
-	d := &doctor{
-		Inspector: i, repair: opts.Repair, progress: opts.Progress,
-		look: rdb.Mender{Store: i.store}, mend: rdb.Mender{Store: i.store, Mend: opts.Repair},
-		diagnosis: &Diagnosis{More: map[Check]int{}}, told: map[fact]bool{}, counts: map[Check]int{}, broken: map[string]bool{},
-		seed: maphash.MakeSeed(), waiting: map[uint64]int32{},
+	d := i.examination(opts)
+	err := i.unusable
+	if err == nil {
+		err = d.examine(ctx)
 	}
-	err := d.examine(ctx)
 	if err != nil {
 		err = fmt.Errorf("the doctor could not look at everything: %w", err)
 	}
 	return d.diagnosis, err
+}
+
+func (i *Inspector) examination(opts DoctorOptions) *doctor {
+	return &doctor{
+		Inspector: i, repair: opts.Repair, progress: opts.Progress,
+		look: rdb.Mender{Store: i.store}, mend: rdb.Mender{Store: i.store, Mend: opts.Repair},
+		diagnosis: &Diagnosis{More: map[Check]int{}}, told: map[fact]bool{}, counts: map[Check]int{}, broken: map[string]bool{}, aside: map[string]bool{},
+		explained: map[string]bool{}, seed: maphash.MakeSeed(), waiting: map[uint64]int32{},
+	}
 }
 
 // doctor is one examination.
@@ -85,9 +92,11 @@ type doctor struct {
 
 	keys       inventory
 	broken     map[string]bool // keys of a wrong type
+	aside      map[string]bool // new names of those that were set aside now
 	registered map[string]bool // workers
 	dead       map[string]bool
 	served     map[string]bool  // names
+	explained  map[string]bool  // ids of jobs whose claim or element is a finding already
 	seed       maphash.Seed     // ids are kept as hashes, since there may be millions
 	waiting    map[uint64]int32 // id -> number of the queue in which it was seen
 }

@@ -59,6 +59,7 @@ func (d *doctor) findElement(e rdb.Element, verdict string) (removed bool) {
 	default:
 		return false // all is well, or a broken key is in the way, which is a finding of its own
 	}
+	d.explained[e.ID] = true
 	d.find(f)
 	return d.repair && verdict != "unclaimed"
 }
@@ -78,6 +79,10 @@ func (d *doctor) checkClaims(ctx context.Context) error {
 			return err
 		}
 		for _, h := range unsupported {
+			if d.explained[h.ID] && !d.repair {
+				continue
+			}
+			d.explained[h.ID] = true
 			if err := d.unclaim(ctx, h); err != nil {
 				return err
 			}

@@ -27,16 +27,33 @@ func (d *doctor) checkIndexes(ctx context.Context) error {
 	}
 	names := slices.Sorted(maps.Keys(all))
 	for page := range slices.Chunk(names, rdb.MaxBatch/2) {
-		faults, err := d.mend.Renew(ctx, page, func(name string) bool { return d.served[name] }, 0)
-		if err != nil {
+		if err := d.renew(ctx, page); err != nil {
 			return err
-		}
-		for _, fault := range faults {
-			d.findIndex(fault)
 		}
 	}
 	return d.checkServed(ctx)
 }
+
+// renew looks at some queues, and mends only those that need it: what is right keeps its time.
+func (d *doctor) renew(ctx context.Context, names []string) error {
+	served := func(name string) bool { return d.served[name] }
+	faults, err := d.look.Renew(ctx, names, served, 0)
+	wrong := map[string]bool{}
+	for _, fault := range faults {
+		wrong[fault.ID] = wrong[fault.ID] || fault.What != silentQueue
+	}
+	if d.repair && err == nil {
+		maps.DeleteFunc(wrong, func(_ string, is bool) bool { return !is })
+		faults, err = d.mend.Renew(ctx, slices.Sorted(maps.Keys(wrong)), served, 0)
+	}
+	for _, fault := range faults {
+		d.findIndex(fault)
+	}
+	return err
+}
+
+// silentQueue is what is said of a queue without a token. It may be about to be fetched from: that is watched.
+const silentQueue = "silent"
 
 func (d *doctor) findIndex(fault rdb.Fault) {
 	f := Finding{Check: CheckReady, Key: d.store.FullName("ready"), Queue: fault.ID, Repaired: d.repair}
@@ -48,8 +65,8 @@ func (d *doctor) findIndex(fault rdb.Fault) {
 		f.Remedy = "a repair removes it, as the next fetch does"
 	case "unlisted":
 		f.Check, f.Key, f.Detail = CheckQueueName, d.store.FullName("queues"), "jobs wait in it, and it is not in the list of queues"
-	default:
-		return // without a token it may be about to be fetched: that is watched
+	case silentQueue:
+		return
 	}
 	d.find(f)
 }

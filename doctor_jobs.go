@@ -58,6 +58,9 @@ func (d *doctor) checkRecords(ctx context.Context) error {
 			return err
 		}
 		for _, job := range waiting {
+			if d.explained[job.ID] && !d.repair {
+				continue
+			}
 			number, seen := d.waiting[maphash.String(d.seed, job.ID)]
 			switch {
 			case !seen && job.Queue != "" && !d.broken["queue:"+job.Queue]:
@@ -121,6 +124,9 @@ func (d *doctor) place(ctx context.Context, jobs []rdb.Named) ([]rdb.Named, erro
 }
 
 func (d *doctor) findFault(job rdb.Named, fault rdb.Fault) {
+	if d.explained[job.ID] && !d.repair {
+		return // it was mended before, had it been a repair
+	}
 	f := Finding{Key: d.store.FullName(fault.Where), ID: job.ID, Queue: job.Queue, Repaired: d.repair}
 	switch fault.What {
 	case "twice":

@@ -100,6 +100,7 @@ func (d *doctor) checkKeys(ctx context.Context) error {
 func (d *doctor) checkKey(ctx context.Context, key rdb.Key, now time.Time, lists map[heldList]bool) error {
 	name, want := d.store.FullName(key.Name), wantedType(key.Name)
 	switch {
+	case d.aside[key.Name]:
 	case rdb.SetAside(key.Name):
 		d.find(Finding{Check: CheckSetAside, Key: name, Detail: "a repair set this " + key.Type + " aside"})
 	case want == "":
@@ -120,6 +121,7 @@ func (d *doctor) setAside(ctx context.Context, key rdb.Key, want string, now tim
 	f := Finding{Check: CheckKeyType, Key: d.store.FullName(key.Name), Repaired: done, Detail: fmt.Sprintf("it is a %s and should be a %s", key.Type, want)}
 	switch {
 	case done:
+		d.aside[to] = true
 		f.Detail += ": it is now " + d.store.FullName(to)
 	case d.repair:
 		return nil // it has come right meanwhile, and is in the next examination

@@ -47,6 +47,9 @@ func (d *doctor) checkQueues(ctx context.Context) error {
 // findStruck reports an id that no fetch would take or that is on a shelf too, and returns true when it was removed from the queue.
 func (d *doctor) findStruck(queue string, fault rdb.Fault) bool {
 	removed := fault.Where == "1"
+	if d.explained[fault.ID] && !d.repair {
+		return false
+	}
 	if fault.What != "ghost" && fault.What != "held" {
 		d.find(Finding{Check: CheckTwoPlaces, Key: d.store.FullName(fault.What), ID: fault.ID, Queue: queue, Repaired: fault.Where == "2",
 			Detail: "it is here, and waits in its queue"})

@@ -10,6 +10,7 @@ import (
 // Inspector looks into a namespace and puts it in order. All methods may be called concurrently.
 type Inspector struct {
 	store       *rdb.Store
+	unusable    error // why there is no Redis, which each call returns
 	morgueLimit int
 	patience    time.Duration // how long the doctor watches what may still be put in order by itself
 
@@ -48,15 +49,13 @@ func newInspector(store *rdb.Store, morgueLimit int) *Inspector {
 func (p *WorkerPool) Inspector() *Inspector {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	err := ErrClosed
-	if !p.closed {
-		err = p.open()
+	i := newInspector(nil, p.options.MorgueLimit)
+	if p.closed {
+		i.unusable = ErrClosed
+	} else if i.unusable = p.open(); i.unusable == nil {
+		i.store = p.store
 	}
-	store := p.store
-	if err != nil {
-		store = rdb.NewStore(unopened{err}, p.options.Namespace)
-	}
-	return newInspector(store, p.options.MorgueLimit)
+	return i
 }
 
 // Close closes the connection, unless it came from WithConnection or a pool. Closing again does nothing and returns the
