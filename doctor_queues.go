@@ -3,7 +3,6 @@ package work
 import (
 	"context"
 	"hash/maphash"
-	"maps"
 	"slices"
 	"strings"
 
@@ -12,36 +11,36 @@ import (
 
 // checkQueues walks over all queues, from the back to the front: jobs move that way, so that none is passed by.
 func (d *doctor) checkQueues(ctx context.Context) error {
-	names := slices.Sorted(maps.Keys(d.keys.queues))
-	for number, name := range names {
-		for from := 0; ; {
-			part, err := d.mend.Strike(ctx, name, from)
-			if err != nil {
-				return err
-			}
-			if len(part.IDs) == 0 {
-				break
-			}
-			d.advance(len(part.IDs))
-			from += len(part.IDs)
-			struck := map[string]bool{}
-			for _, fault := range part.Faults {
-				struck[fault.ID] = fault.What == "ghost" || fault.What == "held"
-				if d.findStruck(name, fault) {
-					from--
-				}
-			}
-			for _, id := range part.IDs {
-				if struck[id] {
-					continue
-				}
-				if err := d.seeWaiting(ctx, id, number, names); err != nil {
-					return err
-				}
-			}
+	names := d.queueNames()
+	for number := range names {
+		if err := d.checkQueue(ctx, names, int32(number)); err != nil { //nolint:gosec // nobody has so many queues
+			return err
 		}
 	}
 	return nil
+}
+
+func (d *doctor) checkQueue(ctx context.Context, names []string, number int32) error {
+	name := names[number]
+	for from := 0; ; {
+		part, err := d.mend.Strike(ctx, name, from)
+		if err != nil || len(part.IDs) == 0 {
+			return err
+		}
+		d.advance(len(part.IDs))
+		from += len(part.IDs)
+		struck := map[string]bool{}
+		for _, fault := range part.Faults {
+			struck[fault.ID] = fault.What == "ghost" || fault.What == "held"
+			if d.findStruck(name, fault) {
+				from--
+			}
+		}
+		waiting := slices.DeleteFunc(part.IDs, func(id string) bool { return struck[id] })
+		if err := d.noteWaiting(ctx, waiting, names, number); err != nil {
+			return err
+		}
+	}
 }
 
 // findStruck reports an id that no fetch would take or that is on a shelf too, and returns true when it was removed from the queue.
@@ -67,26 +66,46 @@ func (d *doctor) findStruck(queue string, fault rdb.Fault) bool {
 	return removed
 }
 
-// seeWaiting notes that an id waits in a queue. One that was seen before may have been pushed on by others, or have come
+// noteWaiting notes which ids wait in a queue. One that was seen before may have been pushed on by others, or have come
 // back; or it waits twice.
-func (d *doctor) seeWaiting(ctx context.Context, id string, number int, names []string) error {
-	key := maphash.String(d.seed, id)
-	before, seen := d.waiting[key]
-	d.waiting[key] = int32(number)
-	if !seen {
-		return nil
+func (d *doctor) noteWaiting(ctx context.Context, ids []string, names []string, number int32) error {
+	var again []string
+	for _, id := range ids {
+		key := maphash.String(d.seed, id)
+		before, seen := d.waiting[key]
+		d.waiting[key] = number
+		switch {
+		case seen && before == number:
+			again = append(again, id)
+		case seen:
+			if err := d.checkTwice(ctx, id, names[before], names[number]); err != nil {
+				return err
+			}
+		}
 	}
-	one, other := names[before], names[number]
+	doubles, err := d.store.Doubles(ctx, names[number], again)
+	for _, id := range doubles {
+		if err == nil {
+			err = d.checkTwice(ctx, id, names[number], names[number])
+		}
+	}
+	return err
+}
+
+// checkTwice confirms that an id waits twice, and leaves it in the queue that its record names.
+func (d *doctor) checkTwice(ctx context.Context, id, one, other string) error {
 	twice, err := d.look.Single(ctx, id, one, other)
 	if err != nil || !twice {
 		return err
 	}
-	if name, _, err := recordedName(ctx, d.store, id); err != nil {
+	name, _, err := recordedName(ctx, d.store, id)
+	if err != nil {
 		return err
-	} else if name == one {
-		one, other = other, one
-		d.waiting[key] = before
 	}
+	if name == one {
+		one, other = other, one
+	}
+	d.waiting[maphash.String(d.seed, id)] = int32(slices.Index(d.queueNames(), other)) //nolint:gosec // nobody has so many queues
 	if d.repair {
 		if twice, err = d.mend.Single(ctx, id, one, other); err != nil || !twice {
 			return err

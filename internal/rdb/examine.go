@@ -250,6 +250,27 @@ func (s *Store) Stands(ctx context.Context, id, queue string) (bool, error) {
 	return err == nil && (answers[0] != nil || answers[1] != nil), err
 }
 
+// Doubles returns those ids that seem to stand in a queue twice, as far as can be seen from its ends.
+func (s *Store) Doubles(ctx context.Context, queue string, ids []string) ([]string, error) {
+	key := s.keys.queue(queue).queue
+	var calls []Call
+	for _, id := range ids {
+		calls = append(calls, Call{Command: "LPOS", Args: []any{key, id, "RANK", 1, "MAXLEN", Reach}},
+			Call{Command: "LPOS", Args: []any{key, id, "RANK", -1, "MAXLEN", Reach}})
+	}
+	answers, err := s.many(ctx, calls)
+	if err != nil {
+		return nil, err
+	}
+	var doubles []string
+	for i, id := range ids {
+		if first, last := answers[2*i], answers[2*i+1]; first != nil && last != nil && first != last {
+			doubles = append(doubles, id)
+		}
+	}
+	return doubles, nil
+}
+
 // QueueFront is what a worker that comes to a queue would find.
 type QueueFront struct {
 	Length, Tokens int
