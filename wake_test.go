@@ -36,7 +36,7 @@ func TestEachJobWakesAnIdlePool(t *testing.T) {
 		elapsed := time.Since(begun)
 		after, _ := d.sent("fetch")
 		slices.Sort(waits)
-		assert.Less(t, waits[jobs/2], beatInterval/20, "nothing waits for the next look")
+		assert.Less(t, waits[jobs/2], beatInterval/4, "nothing waits for the next look")
 		assert.LessOrEqual(t, after-fetches, jobs+2+2*int(elapsed/beatInterval), "one fetch takes a job and sees that none is left")
 	})
 }
@@ -57,16 +57,21 @@ func TestAnIdleWorkerSendsFewRequests(t *testing.T) {
 		for _, d := range drivers {
 			d.untilSent(t, "beat", 1)
 		}
-		begun, before := time.Now(), make([]int, len(drivers))
-		for i, d := range drivers {
-			_, before[i] = d.sent("")
+		sent := func() (all int) {
+			for _, d := range drivers {
+				_, total := d.sent("")
+				all += total
+			}
+			return all
 		}
-		drivers[0].untilSent(t, "beat", 4)
-		for i, d := range drivers {
-			_, after := d.sent("")
-			most := int(5*time.Since(begun).Seconds()) + 1 // where the count begins and ends is a matter of chance
-			assert.LessOrEqual(t, after-before[i], most, "%v", d.counts)
-		}
+		begun, before := time.Now(), sent()
+		drivers[0].untilSent(t, "beat", 6)
+		after, elapsed := sent(), time.Since(begun)
+		perSecond := float64(after-before) / elapsed.Seconds() / float64(len(drivers))
+		// Where the count begins and ends is a matter of chance for each of the things that a worker does each second.
+		chance := 4 / elapsed.Seconds() / float64(len(drivers))
+		assert.LessOrEqual(t, perSecond, 5+chance, "requests per second and worker")
+		t.Logf("%.2f requests per second and worker", perSecond)
 	})
 }
 
