@@ -72,11 +72,15 @@ func (f *fleet) start(concurrency int) *process {
 // read passes the reports on until the process has ended.
 func (p *process) read(reports io.Reader) {
 	defer close(p.exited)
-	lines := bufio.NewScanner(reports)
-	for lines.Scan() {
+	lines := bufio.NewReader(reports)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			break // it has ended; a kill may have left half a line
+		}
 		var e entry
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			continue // half a line of a process that was killed
+		if err := json.Unmarshal(line, &e); err != nil {
+			e = entry{At: time.Now(), What: "unreadable", Of: string(line)}
 		}
 		e.Member = p.pid
 		p.fleet.ledger.add(e)
@@ -169,6 +173,7 @@ func (f *fleet) settled() {
 	}
 	assert.Zero(f.t, lost, "jobs that never ended, of %d", len(f.accepted))
 	assert.Empty(f.t, f.ledger.of(buried, 0))
+	assert.Empty(f.t, f.ledger.of("unreadable", 0))
 }
 
 // once checks that each of these jobs was begun exactly once.

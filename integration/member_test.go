@@ -50,13 +50,15 @@ func serve(encoded string) int {
 }
 
 func (m *member) obey() {
-	lines := bufio.NewScanner(os.Stdin)
-	for lines.Scan() {
-		if lines.Text() == "open" {
+	lines := bufio.NewReader(os.Stdin)
+	for {
+		switch line, err := lines.ReadString('\n'); {
+		case err != nil:
+			os.Exit(3)
+		case line == "open\n":
 			close(m.gate)
 		}
 	}
-	os.Exit(3)
 }
 
 // hold waits at the gate, and gives up when its ctx ends.
