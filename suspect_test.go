@@ -1,6 +1,8 @@
 package work
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -61,4 +64,41 @@ func (k *kit) dueNow(shelf string) {
 		k.do("ZADD", shelf, 1, id)
 	}
 	k.do("PUBLISH", "control", "due")
+}
+
+// TestASuspectThatCannotBeNamedDoesNotBegin: were it to kill this worker too, nobody would know whom to blame.
+func TestASuspectThatCannotBeNamedDoesNotBegin(t *testing.T) {
+	t.Parallel()
+	for name, gone := range map[string]bool{"its claim is gone": true, "Redis does not answer": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s redistest.Server) {
+				k := newKit(t, s)
+				var began atomic.Int32
+				pool := NewWorkerPool(nil, 1, k.options()).Job("quiet", func() error { began.Add(1); return nil })
+				k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+					if nameOf(calls[0]) != "suspect" {
+						return pass(ctx, calls...)
+					}
+					if !gone {
+						return nil, errors.New("Redis is away")
+					}
+					if _, err := pass(ctx, rdb.Call{Command: "DEL", Args: []any{calls[0].Keys[1]}}); err != nil {
+						return nil, err
+					}
+					return pass(ctx, calls...)
+				}})
+				k.enqueueAs("poison", "quiet")
+				k.do("HSET", "crashes", "poison", "w1 w2")
+				k.start(pool)
+				await[JobSnoozed](t, k.spy, nil)
+				if gone {
+					await[ClaimGone](t, k.spy, nil)
+				}
+				require.NoError(t, pool.Drain(k.ctx()))
+				assert.Zero(t, began.Load())
+				assert.Equal(t, 1, k.number("HLEN", "crashes"))
+			})
+		})
+	}
 }
