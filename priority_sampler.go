@@ -31,6 +31,10 @@ type stride struct {
 // have less than was thought.
 const spareQueues = 4
 
+// lotsPerDraw is over how many queues a draw spreads at the least, when all are of equal weight. More make each draw
+// fairer, fewer make it cheaper for Redis; over many draws the shares are the same.
+const lotsPerDraw = 2
+
 func newPrioritySampler(priorities map[string]int) *prioritySampler {
 	s := &prioritySampler{byName: make(map[string]*stride, len(priorities))}
 	for name, priority := range priorities {
@@ -101,7 +105,7 @@ func (s *prioritySampler) draw(jobs int) []rdb.Share {
 	for _, q := range candidates {
 		heaviest = max(heaviest, q.weight)
 	}
-	lot := float64(jobs) / 8 // of the heaviest queue; a light one must not get ahead by far more than its share
+	lot := float64(jobs) / lotsPerDraw // of the heaviest queue; a light one must not get ahead by far more than its share
 	tentative := make([]float64, len(candidates))
 	for i, q := range candidates {
 		tentative[i], q.share = q.pass, 0

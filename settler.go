@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
@@ -76,12 +77,16 @@ func (s *settler) gather(ctx context.Context, parking <-chan time.Time) bool {
 			s.pending, s.parked = append(s.pending, s.parked...), nil
 		}
 	}
-	for {
+	for yields := 0; ; {
 		select {
 		case r := <-s.worker.outcomes:
 			s.pending = append(s.pending, r)
 		default:
-			return ctx.Err() == nil
+			if yields == gatherYields || len(s.pending) >= s.worker.concurrency/2 {
+				return ctx.Err() == nil
+			}
+			yields++
+			runtime.Gosched()
 		}
 	}
 }

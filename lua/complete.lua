@@ -10,15 +10,22 @@
 local claimed, jobs, trail, crashes, outcomes, expiry = unpack(KEYS, 1, 6)
 local count = tonumber(ARGV[1])
 
-local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or bad('HLEN', trail) or bad('HLEN', crashes)
-  or bad('HLEN', outcomes) or bad('ZCARD', expiry)
-for i = 7, #KEYS do refusal = refusal or bad('LLEN', KEYS[i]) end
+local from = 2 * count + 2
+local refusal = bad('HLEN', claimed) or bad('HLEN', jobs)
+local notrail, tried = bad('HLEN', trail)
+local nocrashes, crashed = bad('HLEN', crashes)
+refusal = refusal or notrail or nocrashes or ARGV[from] and (bad('HLEN', outcomes) or bad('ZCARD', expiry)) or nil
+local lists = {}
+for i = 7, #KEYS do
+  refusal = refusal or bad('LLEN', KEYS[i])
+  lists[tostring(i - 6)] = KEYS[i]
+end
 if refusal then return refusal end
 
 local ids, ended, gone = {}, {}, {}
 for i = 2, 2 * count, 2 do
   local element = ARGV[i + 1]
-  if redis.call('LREM', KEYS[6 + tonumber(ARGV[i])], -1, element) == 1 then
+  if redis.call('LREM', lists[ARGV[i]], -1, element) == 1 then
     local id = element:sub(element:find(':', 1, true) + 1)
     ids[#ids + 1], ended[i / 2] = id, id
   else
@@ -27,7 +34,6 @@ for i = 2, 2 * count, 2 do
 end
 if #ids == 0 then return gone end
 
-local from = 2 * count + 2
 local time = ARGV[from] and now()
 for i = from, #ARGV, 3 do
   local id = ended[tonumber(ARGV[i])]
@@ -38,6 +44,6 @@ for i = from, #ARGV, 3 do
 end
 redis.call('HDEL', claimed, unpack(ids))
 redis.call('HDEL', jobs, unpack(ids))
-if redis.call('HLEN', trail) > 0 then redis.call('HDEL', trail, unpack(ids)) end
-if redis.call('HLEN', crashes) > 0 then redis.call('HDEL', crashes, unpack(ids)) end
+if tried > 0 then redis.call('HDEL', trail, unpack(ids)) end
+if crashed > 0 then redis.call('HDEL', crashes, unpack(ids)) end
 return gone

@@ -10,13 +10,13 @@ local function ms(time)
   return string.format('%.0f', time)
 end
 
--- bad reads the key's length with the command of the type it should have, and returns a named error if it has another.
--- Lua does not roll back, so each script asks this of all keys it will write, before its first write.
+-- bad reads the key's length with the command of the type it should have. It returns a named error if the key has
+-- another type, else nil and the length. Lua does not roll back, so each script asks this of all keys it will write,
+-- before its first write.
 local function bad(length, key)
   local answer = redis.pcall(length, key)
-  if type(answer) ~= 'number' then
-    return redis.error_reply('BADKEY ' .. key .. ' has the wrong type for ' .. length)
-  end
+  if type(answer) == 'number' then return nil, answer end
+  return redis.error_reply('BADKEY ' .. key .. ' has the wrong type for ' .. length)
 end
 
 -- wake leaves at least that many tokens for workers that wait. A broken list of tokens costs time, never a job.

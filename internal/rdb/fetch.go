@@ -70,18 +70,43 @@ func (w *Worker) Fetch(ctx context.Context, number int64, wanted int, ask bool, 
 	k := w.store.keys
 	keys := make([]string, 0, 8+3*len(shares))
 	keys = append(keys, w.keys.info, k.workers, k.claimed, k.jobs, k.trail, k.crashes, k.ready, w.keys.queues)
-	args := make([]any, 0, 5+2*len(shares))
+	args := make([]any, 0, 5+3*len(shares))
 	args = append(args, w.ID, number, wanted, ask, maxFetchBytes)
 	for _, share := range shares {
 		of := k.queue(share.Queue)
 		keys = append(keys, of.queue, w.keys.inprocess(share.Queue), of.wake)
-		args = append(args, share.Queue, share.Jobs)
+		args = append(args, share.Queue, share.Jobs, w.firstLot(share.Queue))
 	}
 	value, err := do(ctx, w.store.driver, Call{Script: fetchScript, Keys: keys, Args: args})
 	if err != nil {
 		return Fetched{}, err
 	}
-	return parseFetched(value, number, shares)
+	fetched, err := parseFetched(value, number, shares)
+	w.weigh(fetched.Jobs)
+	return fetched, err
+}
+
+// firstLot is how many records of a queue the script may read before it knows their size: as many as filled a quarter
+// of the reply if they were as large as the last ones, and a few where none was seen.
+func (w *Worker) firstLot(queue string) int {
+	size := w.sizes[queue]
+	if size == 0 {
+		return 8
+	}
+	return min(MaxBatch, max(1, maxFetchBytes/4/size))
+}
+
+// weigh notes how large the records of each queue were.
+func (w *Worker) weigh(jobs []FetchedJob) {
+	for from := 0; from < len(jobs); {
+		to, bytes := from, 0
+		for to < len(jobs) && jobs[to].Queue == jobs[from].Queue {
+			bytes += len(jobs[to].Record)
+			to++
+		}
+		w.sizes[jobs[from].Queue] = max(1, bytes/(to-from))
+		from = to
+	}
 }
 
 func parseFetched(value any, number int64, shares []Share) (Fetched, error) {
@@ -104,17 +129,35 @@ func parseFetched(value any, number int64, shares []Share) (Fetched, error) {
 			r.fail()
 			break
 		}
-		jobs := &reader{script: r.script, whole: value, rest: list}
-		for jobs.more() {
-			job := FetchedJob{ID: jobs.text(), Record: jobs.bytes(), Trail: jobs.bytes(), Crashes: jobs.text()}
-			job.Claim = Claim{Queue: share.Queue, Element: prefix + job.ID}
-			answer.Jobs = append(answer.Jobs, job)
+		lots := &reader{script: r.script, whole: value, rest: list}
+		for lots.more() {
+			answer.Jobs = appendLot(answer.Jobs, lots, share.Queue, prefix)
 		}
-		if jobs.err != nil {
+		if lots.err != nil {
 			r.fail()
 		}
 	}
 	return answer, r.err
+}
+
+// appendLot reads four lists of the same length: ids, records, and trails and crashes where any job has some.
+func appendLot(jobs []FetchedJob, lots *reader, queue, prefix string) []FetchedJob {
+	ids, records, trails, crashes := lots.list(), lots.list(), lots.list(), lots.list()
+	for ids.more() {
+		job := FetchedJob{ID: ids.text(), Record: records.bytes()}
+		if len(trails.rest) > 0 {
+			job.Trail = trails.bytes()
+		}
+		if len(crashes.rest) > 0 {
+			job.Crashes = crashes.text()
+		}
+		job.Claim = Claim{Queue: queue, Element: prefix + job.ID}
+		jobs = append(jobs, job)
+	}
+	if ids.err != nil || records.err != nil || trails.err != nil || crashes.err != nil {
+		lots.fail()
+	}
+	return jobs
 }
 
 // Survey returns what Redis thinks the worker holds of these queues, oldest first, and makes sure that no fetch with a

@@ -86,6 +86,19 @@ func (r *reader) number() int64 {
 	}
 }
 
+// list reads an array; nil is an empty one.
+func (r *reader) list() *reader {
+	inner := &reader{script: r.script, whole: r.whole}
+	switch v := r.next().(type) {
+	case []any:
+		inner.rest = v
+	case nil:
+	default:
+		r.fail()
+	}
+	return inner
+}
+
 func (r *reader) texts() []string {
 	v := r.next()
 	if v == nil {

@@ -154,7 +154,11 @@ func TestReleaseCountsCrashesAndForgetsThem(t *testing.T) {
 func TestSettlementsNameTheKeyOfAnotherTypeAndDoNothing(t *testing.T) {
 	t.Parallel()
 	calls := map[string]func(w *rdb.Worker, claim rdb.Claim) rdb.Call{
-		"complete": func(w *rdb.Worker, claim rdb.Claim) rdb.Call { return w.Complete(ended(claim)) },
+		"complete": func(w *rdb.Worker, claim rdb.Claim) rdb.Call {
+			kept := ended(claim)
+			kept[0].Keep, kept[0].Outcome = time.Hour, []byte("x") // else those keys are not written
+			return w.Complete(kept)
+		},
 		"shelve": func(w *rdb.Worker, claim rdb.Claim) rdb.Call {
 			return w.Shelve(rdb.Shelved{Claim: claim, Shelf: rdb.ShelfRetry, Trail: []byte("x")})
 		},

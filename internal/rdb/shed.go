@@ -3,7 +3,7 @@ package rdb
 import "context"
 
 // ShedRecordless removes what is kept of jobs that have no record: their entries in trail, crashes and names. It reads a
-// part of each, beginning at cursors and leaving there where the next call begins; an empty cursor is the beginning.
+// part of each, beginning at cursors and leaving there where the next call begins; a walk that has ended leaves none.
 func (s *Store) ShedRecordless(ctx context.Context, cursors map[string]string) (removed int, err error) {
 	for _, name := range []string{"trail", "crashes", "names"} {
 		n, err := s.shedPart(ctx, s.FullName(name), s.keys.jobs, "", cursors)
@@ -35,6 +35,9 @@ func (s *Store) shedPart(ctx context.Context, hash, of, worker string, cursors m
 		return 0, err
 	}
 	cursors[hash] = next
+	if next == "0" {
+		delete(cursors, hash)
+	}
 	removed := 0
 	for len(page) > 0 {
 		n := min(len(page), MaxBatch)

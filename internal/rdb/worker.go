@@ -22,11 +22,12 @@ type Worker struct {
 	ID    string
 	store *Store
 	keys  *workerKeys
+	sizes map[string]int // of the records of each queue, as last fetched; the fetching goroutine's
 }
 
 // Worker returns the worker of that id. It is known to Redis once it registers.
 func (s *Store) Worker(id string) *Worker {
-	return &Worker{ID: id, store: s, keys: s.keys.worker(id)}
+	return &Worker{ID: id, store: s, keys: s.keys.worker(id), sizes: map[string]int{}}
 }
 
 // Registration is what a worker tells of itself.

@@ -10,7 +10,7 @@ import (
 )
 
 // maxCodeLines is about 60, and some room for one more guard.
-const maxCodeLines = 70
+const maxCodeLines = 85
 
 // preludeName is the file that is put in front of every script: it has no KEYS, returns nothing and writes nothing.
 const preludeName = "prelude"

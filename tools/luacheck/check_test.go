@@ -70,7 +70,7 @@ func TestFaults(t *testing.T) {
 		"a key from an ARGV":   {"'UNLINK', source", "'UNLINK', 'jobs' .. ARGV[2]", 18, "a key that is not passed through KEYS"},
 		"a shebang":            {"-- move: moves", "#!lua\n-- move: moves", 1, "a shebang"},
 		"no Lua":               {"return count\n", "return count +\n", 1, "not Lua 5.1"},
-		"too long":             {"return count\n", strings.Repeat("count = count + 1\n", maxCodeLines) + "return count\n", 1, "lines of code, more than 70"},
+		"too long":             {"return count\n", strings.Repeat("count = count + 1\n", maxCodeLines) + "return count\n", 1, "lines of code, more than 85"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
