@@ -18,19 +18,21 @@ type janitor struct {
 	leased func() bool
 
 	interval time.Duration
-	cursor   string   // of the walk over the claims
-	failed   [4]error // of each chore, and of the walk, when it was last done
+	cursor   string            // of the walk over the claims
+	cursors  map[string]string // of the walks over what is kept of jobs
+	failed   [7]error          // of each chore, and of the walk, when it was last done
 }
 
 const (
 	janitorInterval = 5 * time.Second
-	tidyEvery       = 2                // so many rounds: trimming can wait, claims that nobody holds should not
 	settledClaim    = 10 * time.Second // a claim of a living worker is not looked into before that age
 )
 
 func (j *janitor) run(ctx context.Context) {
-	j.cursor = "0"
-	chores := []func(context.Context) error{j.sweepOutcomes, j.trimMorgue, j.retireLanes} // they take turns
+	j.cursor, j.cursors = "0", map[string]string{}
+	chores := []func(context.Context) error{ // they take turns: trimming can wait, claims that nobody holds should not
+		j.sweepOutcomes, j.trimMorgue, j.retireLanes, j.renewQueues, j.shedRecordless, j.shedCheckIns,
+	}
 	for round := 0; ; {
 		pause(ctx, j.interval)
 		if ctx.Err() != nil {
@@ -40,9 +42,8 @@ func (j *janitor) run(ctx context.Context) {
 			continue
 		}
 		j.do(ctx, len(chores), j.returnOrphans)
-		if turn := round / tidyEvery % len(chores); round%tidyEvery == 0 {
-			j.do(ctx, turn, chores[turn])
-		}
+		turn := round % len(chores)
+		j.do(ctx, turn, chores[turn])
 		round++
 		if ctx.Err() == nil {
 			j.health.report(errors.Join(j.failed[:]...))
