@@ -52,8 +52,9 @@ type Failure struct {
 	Error    string `json:"error"`
 }
 
-// times is how long a run with a fitted number of jobs is to take, and how many jobs it has before that is known.
-var times = [3]time.Duration{0, 600 * time.Millisecond, 4 * time.Second}
+// times is how long a run with a fitted number of jobs is to take at each size, and firstGuess how many jobs it has before
+// that number is known. Much shorter ones would be unfair to libraries that settle outcomes at intervals.
+var times = [3]time.Duration{0, 1200 * time.Millisecond, 4 * time.Second}
 
 const firstGuess = 4000
 

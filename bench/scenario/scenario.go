@@ -81,6 +81,9 @@ func (r *Run) fill(ctx context.Context, session peer.Session, names []string, n 
 			return fmt.Errorf("store jobs %d to %d: %w", from, from+len(jobs)-1, err)
 		}
 	}
+	if err := r.Stage.of(r.Library).Ready(ctx); err != nil {
+		return err
+	}
 	return r.expectWaiting(ctx, session, n)
 }
 

@@ -19,6 +19,7 @@ type Stage struct {
 // store is what the harness asks of a server.
 type store interface {
 	Clear(ctx context.Context) error
+	Ready(ctx context.Context) error
 	CPU() (time.Duration, error)
 	Stored(ctx context.Context) (int64, error)
 }

@@ -145,6 +145,13 @@ func (p *Postgres) Clear(ctx context.Context) error {
 	return err
 }
 
+// Ready brings the statistics of the tables up to date after jobs were stored, as autovacuum does within a minute: plans
+// made for an empty table are not what River has in use.
+func (p *Postgres) Ready(ctx context.Context) error {
+	_, err := p.pool.Exec(ctx, "VACUUM (ANALYZE) river_job")
+	return err
+}
+
 // CPU is the processor time that it has used so far, with all its processes.
 func (p *Postgres) CPU() (time.Duration, error) { return familyCPU(p.own.cmd.Process.Pid) }
 

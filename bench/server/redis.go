@@ -82,6 +82,9 @@ func (r *Redis) Clear(context.Context) error {
 	return err
 }
 
+// Ready does nothing: Redis keeps no statistics that a plan depends on.
+func (r *Redis) Ready(context.Context) error { return nil }
+
 // CPU is the processor time that it has used so far.
 func (r *Redis) CPU() (time.Duration, error) {
 	user, err := r.info("cpu", "used_cpu_user")
