@@ -150,18 +150,24 @@ func TestAnObserverThatEndsGoroutinesIsSurvived(t *testing.T) {
 		log := &journal{}
 		options := k.options()
 		options.Logger = log.logger()
+		var starts atomic.Int64
 		options.Observers = []Observer{k.spy, ObserverFunc(func(e Event) {
-			if _, ofJob := e.(interface{ ref() JobRef }); ofJob {
+			_, isStart := e.(JobStarted)
+			_, ofJob := e.(interface{ ref() JobRef })
+			if ofJob && (!isStart || starts.Add(1) == 1) {
 				runtime.Goexit() // as require.NoError does
 			}
 		})}
-		pool := k.start(NewWorkerPool(nil, 1, options).
-			JobWithOptions("a", JobOptions{Backoff: hourly}, func() error { return errLuck }))
+		pool := NewWorkerPool(nil, 1, options).
+			JobWithOptions("a", JobOptions{Backoff: hourly}, func() error { return errLuck })
+		require.NoError(t, pool.Start(k.ctx()))
 		for range 3 {
 			k.store("a", k.newID(), "no record") // buried by the fetcher
 			k.enqueue("a")
 		}
 		k.drained(pool)
+		require.NoError(t, k.stop(pool))
+		assert.Zero(t, pool.workers[0].slots.busy.Load(), "each slot was given back once")
 		assert.Equal(t, 3, k.number("ZCARD", "morgue"))
 		assert.Equal(t, 3, k.number("ZCARD", "retry"))
 		require.Len(t, log.with("an observer panicked"), 1)

@@ -50,6 +50,17 @@ func TestATimeoutTooLongForGoIsNone(t *testing.T) {
 	})
 }
 
+func TestTimesAreAtMostACentury(t *testing.T) {
+	t.Parallel()
+	const century, far = 100 * 365 * 24 * time.Hour, 1<<63 - 1
+	byOption := &run{registration: &registration{options: JobOptions{Timeout: far, Retention: far}}}
+	byRecord := &run{registration: &registration{}, record: record{Timeout: far, Retention: far}}
+	for _, r := range []*run{byOption, byRecord} {
+		assert.Equal(t, century, r.timeout())
+		assert.Equal(t, century, r.retention())
+	}
+}
+
 func TestAHandlerThatIgnoresItsTimeoutIsStuckAndKeepsItsSlot(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
