@@ -29,7 +29,7 @@ type stride struct {
 
 // spareQueues is how many queues a fetch names beyond those that it wants something from, to fill up from when those
 // have less than was thought.
-const spareQueues = 4
+const spareQueues = 2
 
 // lotsPerDraw is over how many queues a draw spreads at the least, when all are of equal weight. More make each draw
 // fairer, fewer make it cheaper for Redis; over many draws the shares are the same.
