@@ -107,7 +107,7 @@ func TestAHandlerCutShortByAStopIsGivenBackUnlessItSaysOtherwise(t *testing.T) {
 		k := newKit(t, s)
 		options := k.options()
 		options.ShutdownTimeout = -1
-		begun := make(chan struct{}, 4)
+		begun := make(chan struct{}, 5)
 		handler := func(answer func(error) error) func(job *Job) error {
 			return func(job *Job) error {
 				begun <- struct{}{}
@@ -115,13 +115,14 @@ func TestAHandlerCutShortByAStopIsGivenBackUnlessItSaysOtherwise(t *testing.T) {
 				return answer(job.run.ctx.Err())
 			}
 		}
-		pool := NewWorkerPool(nil, 4, options).
+		pool := NewWorkerPool(nil, 5, options).
 			Job("gives up", handler(wrapped)).
 			Job("has an error of its own", handler(func(error) error { return errLuck })).
 			Job("asks to be buried", handler(Bury)).
+			Job("cannot be asked", handler(func(error) error { return &hostile{is: boom[bool]} })).
 			Job("panics", handler(func(err error) error { panic(errLuck) }))
 		require.NoError(t, pool.Start(k.ctx()))
-		for _, name := range []string{"gives up", "has an error of its own", "asks to be buried", "panics"} {
+		for _, name := range []string{"gives up", "has an error of its own", "asks to be buried", "cannot be asked", "panics"} {
 			k.enqueueAs(name, name)
 			receive(t, begun)
 		}
@@ -133,6 +134,7 @@ func TestAHandlerCutShortByAStopIsGivenBackUnlessItSaysOtherwise(t *testing.T) {
 		assert.Equal(t, 1, k.number("LLEN", "queue:gives up"))
 		k.due("retry", "has an error of its own")
 		k.due("retry", "panics")
+		k.due("retry", "cannot be asked")
 		k.due("morgue", "asks to be buried")
 	})
 }
