@@ -138,7 +138,8 @@ func (d *doctor) examine(ctx context.Context) error {
 	return nil
 }
 
-// find notes a finding, once. Its severity and remedy are those of its check where it has none.
+// find notes a finding, once. Its severity and remedy are those of its check where it has none; what is repaired needs none,
+// unless something is left to do.
 func (d *doctor) find(f Finding) {
 	known := fact{f.Check, f.Key, f.ID, f.Queue}
 	if d.told[known] {
@@ -148,9 +149,10 @@ func (d *doctor) find(f Finding) {
 	if f.Severity == "" {
 		f.Severity = checks[f.Check].severity
 	}
-	if f.Repaired {
-		f.Remedy = ""
-	} else if f.Remedy == "" {
+	if f.Repaired && f.Check == CheckGhost {
+		f.Remedy = "its record is lost: if the job is still wanted enqueue it again"
+	}
+	if f.Remedy == "" && !f.Repaired {
 		f.Remedy = checks[f.Check].remedy
 	}
 	if d.counts[f.Check]++; d.counts[f.Check] > maxFindings {

@@ -52,7 +52,7 @@ var checks = map[Check]struct {
 	CheckSetAside:      {SeverityInfo, "look what is in it, then remove it"},
 	CheckUnknownKey:    {SeverityInfo, "find out what wrote it; a newer version of the library may have"},
 	CheckLostJob:       {SeverityError, "a repair gives it to the front of its queue"},
-	CheckGhost:         {SeverityError, "its record is lost: enqueue the job again; a repair removes the id"},
+	CheckGhost:         {SeverityError, "its record is lost: if the job is still wanted enqueue it again; a repair removes the id"},
 	CheckTwoPlaces:     {SeverityError, "a repair leaves the place where it runs first"},
 	CheckTwice:         {SeverityError, "a repair leaves the one that is taken first"},
 	CheckLeftover:      {SeverityWarning, "a repair removes it, as the janitor of a worker pool does"},

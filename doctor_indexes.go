@@ -62,7 +62,9 @@ func (d *doctor) findIndex(fault rdb.Fault) {
 		f.Detail = "jobs wait in it, and it is not said to be ready"
 	case "idle":
 		f.Detail, f.Severity = "it is said to be ready, and no job waits in it", SeverityWarning
-		f.Remedy = "a repair removes it, as the next fetch does"
+		if !d.repair {
+			f.Remedy = "a repair removes it, as the next fetch does"
+		}
 	case "unlisted":
 		f.Check, f.Key, f.Detail = CheckQueueName, d.store.FullName("queues"), "jobs wait in it, and it is not in the list of queues"
 	case silentQueue:

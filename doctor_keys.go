@@ -122,6 +122,7 @@ func (d *doctor) setAside(ctx context.Context, key rdb.Key, want string, now tim
 	switch {
 	case done:
 		d.aside[to] = true
+		f.Remedy = checks[CheckSetAside].remedy
 		f.Detail += ": it is now " + d.store.FullName(to)
 	case d.repair:
 		return nil // it has come right meanwhile, and is in the next examination

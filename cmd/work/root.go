@@ -69,7 +69,7 @@ Exit status: 0 success, 1 failure, 2 a mistake in flags or arguments, 130 interr
 	flags.BoolVar(&a.noColor, "no-color", false, "print without colours (env NO_COLOR)")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print nothing but what is wrong")
 	flags.Lookup("redis").DefValue = "" // it may hold a password, and help prints defaults
-	root.AddCommand(newDemoCommand(a), newEnqueueCommand(a), newVersionCommand(a), newWorkerCommand(a))
+	root.AddCommand(newDemoCommand(a), newDoctorCommand(a), newEnqueueCommand(a), newVersionCommand(a), newWorkerCommand(a))
 	return root
 }
 

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work"
+)
+
+var updateGolden = flag.Bool("update", false, "write testdata/*.golden anew")
+
+// golden compares with a file in testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *updateGolden {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err, "run the test with -update")
+	assert.Equal(t, string(want), got, "run the test with -update if this is meant")
+}
+
+// command sends one command to a Redis.
+func command(t *testing.T, dsn string, words ...string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(dsn, "redis://"), "/0"))
+	require.NoError(t, err)
+	defer conn.Close() //nolint:errcheck // its answer was read
+	text := fmt.Sprintf("*%d\r\n", len(words))
+	for _, word := range words {
+		text += fmt.Sprintf("$%d\r\n%s\r\n", len(word), word)
+	}
+	_, err = conn.Write([]byte(text))
+	require.NoError(t, err)
+	answer := make([]byte, 1)
+	_, err = conn.Read(answer)
+	require.NoError(t, err)
+	require.NotEqual(t, "-", string(answer), words)
+}
+
+// ill is a Redis with a lost job, a ghost, an outcome for ever, and what nobody serves.
+func ill(t *testing.T) string {
+	t.Helper()
+	dsn := startRedis(t)
+	for _, id := range []string{"one", "two", "three"} {
+		require.Zero(t, call("enqueue", "--redis", dsn, "greet", "--id", id).status)
+	}
+	command(t, dsn, "LREM", "{work}:queue:greet", "0", "two")
+	command(t, dsn, "HDEL", "{work}:jobs", "three")
+	command(t, dsn, "HSET", "{work}:outcomes", "old", "{}")
+	return dsn
+}
+
+func TestDoctorPrintsWhatIsWrongAndMendsIt(t *testing.T) {
+	t.Parallel()
+	dsn := ill(t)
+	for _, row := range []struct {
+		name   string
+		args   []string
+		status int
+	}{
+		{"doctor-look", nil, exitFailure},
+		{"doctor-repair", []string{"--repair", "--yes"}, exitOK},
+		{"doctor-after", nil, exitOK},
+	} {
+		got := call(append([]string{"doctor", "--redis", dsn}, row.args...)...)
+		assert.Equal(t, row.status, got.status, "%s: %s", row.name, got.err)
+		golden(t, row.name, got.out)
+		assert.Equal(t, map[bool]string{true: "work: the namespace has errors\n"}[row.status == exitFailure], got.err)
+	}
+	assert.Equal(t, "two", runOne(t, dsn, "greet").ID, "what was lost is in front")
+}
+
+func TestDoctorInJSON(t *testing.T) {
+	t.Parallel()
+	got := call("doctor", "--redis", ill(t), "--json")
+	assert.Equal(t, exitFailure, got.status)
+	var said reported
+	require.NoError(t, json.Unmarshal([]byte(got.out), &said))
+	assert.False(t, said.Healthy)
+	found := map[work.Check]string{}
+	for _, f := range said.Findings {
+		found[f.Check] = f.ID
+	}
+	assert.Equal(t, map[work.Check]string{
+		work.CheckLostJob: "two", work.CheckGhost: "three", work.CheckOutcome: "old", work.CheckUnserved: "",
+	}, found)
+}
+
+func TestDoctorOfNothing(t *testing.T) {
+	t.Parallel()
+	dsn := startRedis(t)
+	assert.Equal(t, said{out: "healthy: 0 errors, 0 warnings (0 jobs, 0 queues with jobs, 0 workers)\n"}, call("doctor", "--redis", dsn))
+	assert.Equal(t, said{}, call("doctor", "--redis", dsn, "--quiet"))
+}
+
+func TestDoctorAsksBeforeItMends(t *testing.T) {
+	t.Parallel()
+	const question = "work doctor: mend what is wrong in namespace work? It is best to look first, without --repair. [yes/no] "
+	for _, row := range []struct {
+		name, answer string
+		status       int
+		err          string
+	}{
+		{"yes", "yes\n", exitOK, question},
+		{"no", "no\n", exitUsage, question + "work: the answer was \"no\", so nothing was changed\n"},
+		{"nobody there", "", exitUsage, question + "\nwork: nothing was answered, and nothing was changed: give --yes where nobody can be asked\n"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			dsn := ill(t)
+			var out, errOut bytes.Buffer
+			status := execute([]string{"doctor", "--redis", dsn, "--repair"}, strings.NewReader(row.answer), &out, &errOut)
+			assert.Equal(t, row.status, status)
+			assert.Equal(t, row.err, errOut.String())
+			healthy := call("doctor", "--redis", dsn).status == exitOK
+			assert.Equal(t, row.status == exitOK, healthy)
+		})
+	}
+}
+
+func TestDoctorMistakes(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"no Redis", nil, "no Redis is named"},
+		{"yes without repair", []string{"--redis", "redis://localhost", "--yes"}, "--yes is given without --repair"},
+		{"an argument", []string{"all"}, "takes no argument"},
+		{"a wrong DSN", []string{"--redis", "nonsense"}, "nonsense"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			got := call(append([]string{"doctor"}, row.args...)...)
+			assert.Equal(t, exitUsage, got.status)
+			assert.Contains(t, got.err, row.want)
+			assert.Empty(t, got.out)
+		})
+	}
+}
+
+func TestDoctorWithoutRedis(t *testing.T) {
+	t.Parallel()
+	got := call("doctor", "--redis", "redis://127.0.0.1:1")
+	assert.Equal(t, exitFailure, got.status)
+	assert.Empty(t, got.out)
+	assert.Contains(t, got.err, "cannot connect to Redis at 127.0.0.1:1")
+}
+
+// Many findings are cut, long lines folded, and what Redis holds cannot write to the terminal.
+func TestFindingsOnATerminal(t *testing.T) {
+	t.Parallel()
+	d := &work.Diagnosis{Jobs: 25, Queues: 1, More: map[work.Check]int{work.CheckLostJob: 4000}}
+	for i := range 25 {
+		d.Findings = append(d.Findings, work.Finding{Check: work.CheckLostJob, Severity: work.SeverityError, ID: fmt.Sprint("job", i),
+			Queue: "greet", Key: "{work}:jobs", Detail: "it is in no queue, on no shelf and with no worker", Remedy: "a repair gives it back"})
+	}
+	d.Findings = append(d.Findings, work.Finding{Check: work.CheckUnknownKey, Severity: work.SeverityInfo, Key: "{work}:\x1b[2J", Detail: "not known"})
+	c := &console{width: 60, coloured: true}
+	lines := append(findingLines(c, d), verdict(c, d, false)...)
+	golden(t, "doctor-terminal", strings.ReplaceAll(strings.Join(lines, "\n")+"\n", "\x1b", "ESC"))
+	escapes := regexp.MustCompile("\x1b\\[[0-9]*m")
+	for _, line := range lines {
+		assert.LessOrEqual(t, len(escapes.ReplaceAllString(line, "")), 60, line)
+		assert.NotContains(t, line, "\x1b[2J")
+	}
+}
