@@ -176,7 +176,7 @@ func (d *doctor) unchanged(ctx context.Context, job rdb.Named, record []byte, co
 		return err
 	}
 	if decoded, err := decodeRecord(before); err != nil || decoded.Name != job.Queue {
-		return nil //nolint:nilerr // it is another job now
+		return nil // it is another job now
 	}
 	wrong, err := confirm()
 	if err != nil || !wrong {

@@ -13,7 +13,7 @@ import (
 func (d *doctor) checkQueues(ctx context.Context) error {
 	names := d.queueNames()
 	for number := range names {
-		if err := d.checkQueue(ctx, names, int32(number)); err != nil { //nolint:gosec // nobody has so many queues
+		if err := d.checkQueue(ctx, names, int32(number)); err != nil {
 			return err
 		}
 	}
@@ -105,7 +105,7 @@ func (d *doctor) checkTwice(ctx context.Context, id, one, other string) error {
 	if name == one {
 		one, other = other, one
 	}
-	d.waiting[maphash.String(d.seed, id)] = int32(slices.Index(d.queueNames(), other)) //nolint:gosec // nobody has so many queues
+	d.waiting[maphash.String(d.seed, id)] = int32(slices.Index(d.queueNames(), other))
 	if d.repair {
 		if twice, err = d.mend.Single(ctx, id, one, other); err != nil || !twice {
 			return err

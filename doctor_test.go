@@ -97,7 +97,7 @@ func (w *ward) snapshot() map[string]string {
 	w.t.Helper()
 	conn, err := redis.Dial("tcp", w.server.Addr())
 	require.NoError(w.t, err)
-	defer conn.Close() //nolint:errcheck // it was only read
+	defer conn.Close() // it was only read
 	prefix := "{" + w.namespace + "}:"
 	keys, err := redis.Strings(conn.Do("KEYS", prefix+"*"))
 	require.NoError(w.t, err)
@@ -303,7 +303,7 @@ func TestDoctorOfARedisThatRemovesKeys(t *testing.T) {
 		server := redistest.Dedicated(t, "--maxmemory-policy", "allkeys-lru")
 		doctor, err := NewInspector(server.DSN())
 		require.NoError(t, err)
-		defer doctor.Close() //nolint:errcheck // it only looked
+		defer doctor.Close() // it only looked
 		d, err := doctor.Doctor(t.Context(), DoctorOptions{})
 		require.NoError(t, err)
 		assert.False(t, d.Healthy())

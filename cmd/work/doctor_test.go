@@ -38,7 +38,7 @@ func command(t *testing.T, dsn string, words ...string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(dsn, "redis://"), "/0"))
 	require.NoError(t, err)
-	defer conn.Close() //nolint:errcheck // its answer was read
+	defer conn.Close() // its answer was read
 	text := fmt.Sprintf("*%d\r\n", len(words))
 	for _, word := range words {
 		text += fmt.Sprintf("$%d\r\n%s\r\n", len(word), word)
