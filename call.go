@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
@@ -50,7 +49,7 @@ func (c *call) run(ctx context.Context) {
 			c.finish(answer{err: &PanicError{Value: value, Stack: string(debug.Stack())}})
 		}
 	}()
-	for pause := (pacer{}); ; {
+	for attempt := 1; ; attempt++ {
 		jobs, first := c.begin()
 		if len(jobs) == 0 {
 			return // everybody left before anything was sent
@@ -66,7 +65,7 @@ func (c *call) run(ctx context.Context) {
 		}
 		v := judge(err)
 		c.failed(v, first, ctx.Err() != nil)
-		if !v.again || !pause.wait(ctx) {
+		if !v.again || !pause(ctx, backoffFor(attempt)) {
 			c.giveUp(ctx, v)
 			return
 		}
@@ -219,20 +218,11 @@ func judge(err error) verdict {
 	case errors.As(err, &refused) && refused.Code == "OOM":
 		return verdict{err: fmt.Errorf("%w: %w", ErrRedisFull, err)}
 	case errors.As(err, &refused):
-		return verdict{err: err, again: passes(refused)}
+		return verdict{err: err, again: passes(err)}
 	case errors.As(err, &notSent):
 		return verdict{err: err, again: !errors.Is(err, rdb.ErrClosed)}
 	case errors.As(err, &strange):
 		return verdict{err: err, mayCount: true}
 	}
 	return verdict{err: err, mayCount: true, again: true}
-}
-
-// passes tells whether a refusal is one of those that end by themselves.
-func passes(refused *rdb.ServerError) bool {
-	switch refused.Code {
-	case "LOADING", "READONLY", "BUSY", "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN", "NOREPLICAS":
-		return true
-	}
-	return strings.Contains(refused.Message, "max number of clients")
 }

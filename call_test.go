@@ -125,7 +125,7 @@ func TestCallTriesAsLongAsThereIsTime(t *testing.T) {
 				assert.EqualError(t, err, c.want)
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.ErrorIs(t, err, c.cause)
-				assert.InDelta(t, wait.Seconds()/0.75+4, len(driver.sent()), 6, "attempts with pauses up to a second")
+				assert.InDelta(t, wait.Seconds()/1.5+5, len(driver.sent()), 6, "attempts with pauses of 1 to 2 s at the end")
 			})
 		})
 	}
@@ -179,21 +179,26 @@ func TestEnqueueManyEndsWithThePartThatFails(t *testing.T) {
 	})
 }
 
-func TestPacerWaitsLongerUpToASecond(t *testing.T) {
+func TestBackoffGrowsWithJitterUpToTwoSeconds(t *testing.T) {
+	t.Parallel()
+	longest := 50 * time.Millisecond
+	for failures := 1; failures < 100; failures++ {
+		wait := backoffFor(failures)
+		assert.GreaterOrEqual(t, wait, longest/2)
+		assert.LessOrEqual(t, wait, longest)
+		longest = min(2*longest, 2*time.Second)
+	}
+}
+
+func TestPauseEndsWithItsCtx(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var pause pacer
-		longest := 50 * time.Millisecond
-		for range 8 {
-			begun := time.Now()
-			require.True(t, pause.wait(context.Background()))
-			assert.GreaterOrEqual(t, time.Since(begun), longest/2)
-			assert.LessOrEqual(t, time.Since(begun), longest)
-			longest = min(2*longest, time.Second)
-		}
+		begun := time.Now()
+		require.True(t, pause(context.Background(), time.Second))
+		assert.Equal(t, time.Second, time.Since(begun))
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 		defer cancel()
-		assert.False(t, pause.wait(ctx))
+		assert.False(t, pause(ctx, time.Hour))
 	})
 }
 

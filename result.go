@@ -98,7 +98,7 @@ func (l *lanes) read(ctx context.Context, ask func(ctx context.Context) error) e
 	defer cancel()
 	defer context.AfterFunc(l.life, cancel)()
 	var trouble error
-	for pause := (pacer{}); ; {
+	for attempt := 1; ; attempt++ {
 		err := ask(ctx)
 		if err == nil {
 			return nil
@@ -110,7 +110,7 @@ func (l *lanes) read(ctx context.Context, ask func(ctx context.Context) error) e
 		if !v.again {
 			return v.err
 		}
-		if !pause.wait(ctx) {
+		if !pause(ctx, backoffFor(attempt)) {
 			return blame(context.Cause(ctx), trouble)
 		}
 	}

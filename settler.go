@@ -3,7 +3,6 @@ package work
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"runtime"
 	"time"
 
@@ -129,7 +128,7 @@ func (s *settler) send(ctx context.Context) error {
 // returned; after any other the batch is halved until the job that causes it is alone, and parked.
 func (s *settler) acknowledge(b *batch, answer rdb.Settled, done map[*run]bool) error {
 	if answer.Err != nil {
-		if isTransient(answer.Err) {
+		if concernsServer(answer.Err) {
 			return answer.Err
 		}
 		for _, r := range b.runs {
@@ -200,34 +199,4 @@ func (s *settler) forget(done map[*run]bool) {
 	}
 	clear(s.pending[len(rest):])
 	s.pending = rest
-}
-
-// isTransient tells whether a refusal passes by itself: the server is loading, a replica, busy, or full.
-func isTransient(err error) bool {
-	var refused *rdb.ServerError
-	if !errors.As(err, &refused) {
-		return false
-	}
-	switch refused.Code {
-	case "LOADING", "READONLY", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "OOM", "MISCONF", "NOREPLICAS",
-		"UNKILLABLE", "NOAUTH", "NOPERM", "WRONGPASS":
-		return true
-	}
-	return false
-}
-
-// backoffFor grows from 50 ms to 2 s, with jitter, so that the workers of a fleet do not come back all at once.
-func backoffFor(failures int) time.Duration {
-	ceiling := min(50*time.Millisecond<<min(failures-1, 10), 2*time.Second)
-	return ceiling/2 + rand.N(ceiling/2)
-}
-
-// pause waits, unless ctx ends before.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }
