@@ -27,7 +27,7 @@ func exampleEvents() []Event {
 	return []Event{
 		WorkerStarted{Worker: "w1", Concurrency: 5, Queues: []string{"export", "mail"}},
 		WorkerStopped{Worker: "w1"},
-		WorkerStopped{Worker: "w1", Err: &StopError{Stuck: []JobRef{plain}}},
+		WorkerStopped{Worker: "w1", Err: &StopError{Err: errLuck}},
 		WorkerFenced{Worker: "w1", Next: "w2", Jobs: 3},
 		DataLost{Worker: "w1", Held: 4},
 		DataLost{Worker: "w1", Held: 4, Restored: 3, Err: errLuck},
