@@ -70,3 +70,30 @@ func TestWithoutRestoreAnOutcomeAfterALossOfDataIsUnaccounted(t *testing.T) {
 		assert.True(t, await[ClaimGone](t, k.spy, nil).Unaccounted)
 	})
 }
+
+// TestWhatRedisStillKnowsIsNotRestored: it seems to have lost its data, and has lost only the sign of it.
+func TestWhatRedisStillKnowsIsNotRestored(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		begun, release := make(chan string, 2), make(chan struct{})
+		options := k.options()
+		options.RestoreRunning = true
+		pool := k.start(NewWorkerPool(nil, 2, options).Job("long", func(job *Job) error {
+			begun <- job.ID
+			<-release
+			return nil
+		}))
+		k.enqueue("long")
+		receive(t, begun)
+		worker := pool.workers[0].claimant().rdb.ID
+		k.do("SET", "epoch", "another")
+		assert.Equal(t, DataLost{Worker: worker, Held: 1}, await[DataLost](t, k.spy, nil))
+		assert.Equal(t, 1, k.number("LLEN", "worker:"+worker+":inprocess:long"))
+		close(release)
+		require.NoError(t, pool.Drain(k.ctx()))
+		assert.Zero(t, count[ClaimGone](k.spy))
+		assert.Empty(t, begun, "it ran once")
+		k.empty("long")
+	})
+}
