@@ -25,15 +25,16 @@ if not alive then redis.call('SET', heart, 'RUN ' .. time, 'PX', life) end
 if not bad('HLEN', running) then
   local from = 6 + 3 * count
   for i = 6, from - 1, 3 do
-    local claim = redis.call('HGET', claimed, ARGV[i]) or ''
-    if claim:find(worker .. ' ' .. ARGV[i + 1] .. ' ', 1, true) == 1 then
+    local claim = redis.pcall('HGET', claimed, ARGV[i])
+    if type(claim) == 'string' and claim:find(worker .. ' ' .. ARGV[i + 1] .. ' ', 1, true) == 1 then
       redis.call('HSET', running, ARGV[i], time .. ' ' .. ARGV[i + 2])
     end
   end
   for i = from, #ARGV do redis.call('HDEL', running, ARGV[i]) end
 end
 
-local holder = redis.call('GET', lease)
+local holder = redis.pcall('GET', lease)
+if type(holder) == 'table' then holder = false end -- of another type: it is overwritten
 if leased > 0 and not holder then
   redis.call('SET', lease, worker, 'PX', leased)
   holder = worker

@@ -138,6 +138,21 @@ func TestBeatNotesCheckInsOnlyWhileTheClaimStands(t *testing.T) {
 	})
 }
 
+func TestBeatPassesBrokenKeys(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		w := s.worker(t, "w1", "a")
+		s.cmd(t, "LPUSH", "lease", "something else")
+		s.cmd(t, "UNLINK", "claimed")
+		s.cmd(t, "SET", "claimed", "something else")
+		pulse := s.beat(t, w, rdb.Beat{
+			Life: time.Minute, Epoch: "epoch-1", Lease: time.Minute, CheckIns: []rdb.CheckIn{{ID: "a1", Number: "1"}},
+		})
+		assert.Equal(t, rdb.Registered, pulse.State)
+		assert.True(t, pulse.Leased, "a lease of another type is overwritten: somebody must do the maintenance")
+	})
+}
+
 func TestBeatGivesTheLeaseToOneWorker(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
