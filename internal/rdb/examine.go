@@ -214,15 +214,17 @@ func (e Element) Claimed() bool { return e.Claim.Worker == e.Worker && e.Claim.N
 func (e Element) Text() string { return e.text }
 
 // Unsupported returns those of the claims whose worker is neither registered nor being taken apart, or has no element of
-// that claim, and that stand all the same. A claim is written once: if it reads the same at the end, it stood all the time.
+// that claim, and that stand all the same. One who has a heartbeat and is not registered was fenced, and notices by itself. A
+// claim is written once: if it reads the same at the end, it stood all the time.
 func (s *Store) Unsupported(ctx context.Context, claims []Holding) ([]Holding, error) {
-	const questions = 4
+	const questions = 5
 	calls := make([]Call, 0, questions*len(claims))
 	for _, h := range claims {
 		calls = append(calls,
 			Call{Command: "SISMEMBER", Args: []any{s.keys.workers, h.Worker}},
 			Call{Command: "SISMEMBER", Args: []any{s.keys.dead, h.Worker}},
 			Call{Command: "LPOS", Args: []any{s.keys.worker(h.Worker).inprocess(h.Queue), h.Element()}},
+			Call{Command: "PTTL", Args: []any{s.keys.worker(h.Worker).heart}},
 			Call{Command: "HGET", Args: []any{s.keys.claimed, h.ID}})
 	}
 	answers, err := s.many(ctx, calls)
@@ -233,8 +235,10 @@ func (s *Store) Unsupported(ctx context.Context, claims []Holding) ([]Holding, e
 	for i, h := range claims {
 		a := answers[questions*i : questions*(i+1)]
 		registered, dead := a[0] == int64(1), a[1] == int64(1)
-		now, _ := a[3].([]byte)
-		if string(now) == h.raw && !dead && (!registered || a[2] == nil) {
+		life, _ := a[3].(int64)
+		now, _ := a[4].([]byte)
+		fenced := !registered && life >= 0 // it is about to notice
+		if string(now) == h.raw && !dead && !fenced && (!registered || a[2] == nil) {
 			unsupported = append(unsupported, h)
 		}
 	}

@@ -203,7 +203,7 @@ func (m Mender) Unclaim(ctx context.Context, claims []Holding) ([]string, error)
 			Script: unclaimScript,
 			Keys: []string{
 				k.claimed, k.workers, k.dead, k.jobs, k.ready, k.scheduled, k.retry, k.morgue,
-				k.worker(h.Worker).inprocess(h.Queue), of.queue, of.wake,
+				k.worker(h.Worker).inprocess(h.Queue), of.queue, of.wake, k.worker(h.Worker).heart,
 			},
 			Args: []any{h.ID, h.raw, h.Worker, h.Element(), h.Queue, m.reach()},
 		}
