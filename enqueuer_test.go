@@ -197,14 +197,15 @@ func TestEnqueueMethodsPlaceTheJob(t *testing.T) {
 				assert.Equal(t, "a", scheduled[0].Queue)
 				assert.Equal(t, receipt.ID, scheduled[0].ID)
 				assert.Equal(t, receipt.RunAt.UnixMilli(), scheduled[0].Due.UnixMilli())
-				assert.WithinDuration(t, soon, receipt.RunAt, time.Minute)
 				stored, err := b.store.Record(t.Context(), receipt.ID)
 				require.NoError(t, err)
 				r, err := decodeRecord(stored)
 				require.NoError(t, err)
 				assert.Equal(t, c.source, r.Source)
 				assert.WithinDuration(t, receipt.RunAt, time.UnixMilli(r.RunAt), time.Minute)
-				if c.in == 0 {
+				if c.in > 0 {
+					assert.WithinDuration(t, time.Now().Add(c.in), receipt.RunAt, time.Minute)
+				} else {
 					assert.Equal(t, soon.UnixMilli(), receipt.RunAt.UnixMilli())
 					assert.Equal(t, soon.UnixMilli(), r.RunAt)
 				}

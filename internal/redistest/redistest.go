@@ -15,8 +15,11 @@
 package redistest
 
 import (
+	"flag"
 	"fmt"
 	"os"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -47,6 +50,7 @@ func Main(m *testing.M) { os.Exit(Run(m)) }
 
 // Run runs the tests, stops the servers that they started, and fails if a goroutine is left.
 func Run(m *testing.M) int {
+	waitTogether()
 	code := m.Run()
 	stopShared()
 	embedded.CloseShared()
@@ -58,6 +62,17 @@ func Run(m *testing.M) int {
 		return 1
 	}
 	return 0
+}
+
+// waitTogether lets more tests run side by side than there are processors: most of what they do is wait for Redis. The
+// flag -parallel still has the last word.
+func waitTogether() {
+	flag.Parse()
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
+	if !chosen {
+		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))) // a number is always taken
+	}
 }
 
 // Each runs test as the parallel subtests "embedded", on a server of its own, and "redis", on the shared one. They
