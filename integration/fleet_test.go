@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gomodule/redigo/redis"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
@@ -23,19 +21,28 @@ import (
 // fleet is the worker processes of one test, their ledger, and an enqueuer.
 type fleet struct {
 	t         *testing.T
-	dsn       string
+	dsn       string // of the workers and the enqueuer
+	direct    string // past any proxy: what the test itself looks with
 	namespace string
 	ledger    *ledger
 	enq       *work.Enqueuer
-	accepted  []string // ids of the jobs that Enqueue acknowledged
+	accepted  []string          // ids of the jobs that Enqueue acknowledged
+	doomed    []string          // those of them that are to be buried
+	killed    map[int]time.Time // when each process ended that did not end in good order
 }
 
-func newFleet(t *testing.T, dsn string) *fleet {
-	f := &fleet{t: t, dsn: dsn, namespace: redistest.Namespace(t), ledger: newLedger()}
+func newFleet(t *testing.T, dsn string) *fleet { return newFleetBehind(t, dsn, dsn) }
+
+// newFleetBehind makes a fleet that reaches Redis by dsn, and looks at it by direct.
+func newFleetBehind(t *testing.T, dsn, direct string) *fleet {
+	f := &fleet{
+		t: t, dsn: dsn, direct: direct, namespace: redistest.Namespace(t), ledger: newLedger(), killed: map[int]time.Time{},
+	}
 	var err error
 	f.enq, err = work.NewEnqueuer(dsn, work.Namespace(f.namespace))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = f.enq.Close() })
+	f.watch()
 	return f
 }
 
@@ -107,7 +114,19 @@ func (p *process) kill() time.Time {
 	p.signal(syscall.SIGKILL)
 	at := time.Now()
 	<-p.exited
+	p.fleet.killed[p.pid] = at
 	return at
+}
+
+// dies waits until the process has been killed by one of its jobs.
+func (p *process) dies() {
+	p.fleet.t.Helper()
+	select {
+	case <-p.exited:
+	case <-time.After(patience):
+		require.FailNow(p.fleet.t, "the process lives on")
+	}
+	p.fleet.killed[p.pid] = time.Now()
 }
 
 // open opens the gate of the process: handlers that wait there go on, later ones pass.
@@ -132,9 +151,15 @@ func (p *process) terminate() int {
 // enqueue enqueues so many jobs in one call and returns their ids.
 func (f *fleet) enqueue(many int, name string, args ...any) []string {
 	f.t.Helper()
+	return f.enqueueIn(0, many, name, args...)
+}
+
+// enqueueIn is enqueue after that delay.
+func (f *fleet) enqueueIn(delay time.Duration, many int, name string, args ...any) []string {
+	f.t.Helper()
 	entries := make([]work.Entry, many)
 	for i := range entries {
-		entries[i] = work.Entry{Name: name, Args: args}
+		entries[i] = work.Entry{Name: name, Args: args, In: delay}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -148,41 +173,24 @@ func (f *fleet) enqueue(many int, name string, args ...any) []string {
 	return accepted
 }
 
-// settled waits until no job is left in Redis, and checks that each that was accepted ran to its end and none was
-// buried.
-func (f *fleet) settled() {
-	f.t.Helper()
-	conn, err := redis.DialURL(f.dsn)
-	require.NoError(f.t, err)
-	defer func() { _ = conn.Close() }()
-	key := "{" + f.namespace + "}:jobs"
-	require.Eventually(f.t, func() bool {
-		left, err := redis.Int(conn.Do("HLEN", key))
-		return err == nil && left == 0
-	}, patience, 20*time.Millisecond, "jobs are left")
-	for _, of := range []string{"claimed", "trail", "crashes", "names", "scheduled", "retry", "morgue"} {
-		left, err := redis.Int(conn.Do("EXISTS", "{"+f.namespace+"}:"+of))
-		assert.NoError(f.t, err)
-		assert.Zero(f.t, left, of)
-	}
-	ends, lost := f.ledger.times(ended), 0
-	for _, id := range f.accepted {
-		if ends[id] == 0 {
-			lost++
+// enqueueUntil enqueues one job after the other until it is told to stop, and keeps the ids of those acknowledged.
+func (f *fleet) enqueueUntil(stop <-chan struct{}) (stopped <-chan struct{}) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			receipt, err := f.enq.Enqueue(ctx, "brief", 1)
+			cancel()
+			if err == nil {
+				f.accepted = append(f.accepted, receipt.ID)
+			}
 		}
-	}
-	assert.Zero(f.t, lost, "jobs that never ended, of %d", len(f.accepted))
-	assert.Empty(f.t, f.ledger.of(buried, 0))
-	assert.Empty(f.t, f.ledger.of("unreadable", 0))
-}
-
-// once checks that each of these jobs was begun exactly once.
-func (f *fleet) once(of []string) {
-	f.t.Helper()
-	begins := f.ledger.times(begun)
-	for _, id := range of {
-		if begins[id] != 1 {
-			assert.Fail(f.t, "not begun once", "%s: %d times", id, begins[id])
-		}
-	}
+	}()
+	return done
 }

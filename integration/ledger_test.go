@@ -8,14 +8,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience is how long a test waits for something that should come soon.
-const patience = 30 * time.Second
+// patience is how long a test waits for something that should come soon, on a machine that may be busy.
+var patience = pick(60*time.Second, 5*time.Minute)
 
 // What worker processes report.
 const (
 	begun = "begun" // a handler, with the id of its job
 	ended = "ended" // in good order
 	cut   = "cut"   // its ctx ended first
+	erred = "erred" // it asked for another attempt
+
+	gone = "gone" // seen by the test: the outcome of a job has counted, Redis knows the job no more
 
 	ready     = "ready" // a worker
 	reaped    = "reaped"
@@ -34,19 +37,32 @@ type entry struct {
 	Member int    // pid of the process
 }
 
+// kind is what entries are looked up by; of all processes together where Member is 0.
+type kind struct {
+	What   string
+	Member int
+}
+
 // ledger is what all processes of a fleet have reported, in the order in which it came.
 type ledger struct {
 	mu      sync.Mutex
-	entries []entry
+	entries map[kind][]entry
 	changed chan struct{}
 }
 
-func newLedger() *ledger { return &ledger{changed: make(chan struct{})} }
+func newLedger() *ledger {
+	return &ledger{entries: map[kind][]entry{}, changed: make(chan struct{})}
+}
 
 func (l *ledger) add(e entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.entries = append(l.entries, e)
+	for _, k := range []kind{{e.What, e.Member}, {e.What, 0}} {
+		l.entries[k] = append(l.entries[k], e)
+		if e.Member == 0 {
+			break // both are the same
+		}
+	}
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
@@ -60,13 +76,8 @@ func (l *ledger) of(what string, member int) []entry {
 func (l *ledger) look(what string, member int) ([]entry, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var found []entry
-	for _, e := range l.entries {
-		if e.What == what && (member == 0 || e.Member == member) {
-			found = append(found, e)
-		}
-	}
-	return found, l.changed
+	found := l.entries[kind{what, member}] // only ever appended to
+	return found[:len(found):len(found)], l.changed
 }
 
 // await waits for that many entries of a kind, of one process or with 0 of all.

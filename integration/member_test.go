@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/265d0351/work"
@@ -41,7 +43,8 @@ func serve(encoded string) int {
 		Redis: d.Redis, Namespace: d.Namespace, Observers: []work.Observer{work.ObserverFunc(m.observe)},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
-	pool.Job("hold", m.hold).Job("stubborn", m.stubborn).Job("brief", m.brief)
+	pool.Job("hold", m.hold).Job("stubborn", m.stubborn).Job("brief", m.brief).
+		Job("laden", m.laden).Job("flaky", m.flaky).Job("deadly", m.deadly)
 	if err := pool.Run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -93,6 +96,28 @@ func (m *member) brief(ctx context.Context, job *work.Job, ms int) error {
 	}
 	report(ended, job.ID)
 	return nil
+}
+
+// laden is brief with something to carry.
+func (m *member) laden(ctx context.Context, job *work.Job, ms int, _ string) error {
+	return m.brief(ctx, job, ms)
+}
+
+// flaky fails at its first attempt.
+func (m *member) flaky(ctx context.Context, job *work.Job, ms int) error {
+	if job.Attempt > 1 {
+		return m.brief(ctx, job, ms)
+	}
+	report(begun, job.ID)
+	report(erred, job.ID)
+	return work.RetryIn(200*time.Millisecond, errors.New("the first attempt always fails"))
+}
+
+// deadly ends the process that runs it, as one does that takes all memory.
+func (m *member) deadly(job *work.Job) error {
+	report(begun, job.ID)
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // it cannot fail
+	select {}
 }
 
 func (m *member) observe(e work.Event) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
@@ -21,6 +22,7 @@ type Process struct {
 	dir  string
 	port int
 	args []string
+	env  []string // beside that of the test
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd
@@ -31,10 +33,16 @@ type Process struct {
 // test. Without a redis-server on PATH the test is skipped, or fails if Redis is required.
 func Dedicated(t testing.TB, args ...string) *Process {
 	t.Helper()
+	return DedicatedIn(t, nil, args...)
+}
+
+// DedicatedIn is Dedicated with more environment, such as "LD_PRELOAD=/tmp/clock.so".
+func DedicatedIn(t testing.TB, env []string, args ...string) *Process {
+	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		missing(t, fmt.Errorf("a server that the test may kill needs redis-server on PATH: %w", err))
 	}
-	p, err := startProcess(t.TempDir(), args...)
+	p, err := startProcess(t.TempDir(), env, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,14 +51,14 @@ func Dedicated(t testing.TB, args ...string) *Process {
 }
 
 // startProcess tries a few free ports, since another process may take one in between.
-func startProcess(dir string, args ...string) (*Process, error) {
+func startProcess(dir string, env []string, args ...string) (*Process, error) {
 	var last error
 	for range 5 {
 		port, err := freePort()
 		if err != nil {
 			return nil, err
 		}
-		p := &Process{dir: dir, port: port, args: args}
+		p := &Process{dir: dir, port: port, args: args, env: env}
 		if last = p.start(); last == nil {
 			return p, nil
 		}
@@ -84,6 +92,7 @@ func (p *Process) start() error {
 		"--port", strconv.Itoa(p.port), "--bind", "127.0.0.1", "--save", "", "--dir", p.dir, "--daemonize", "no",
 	}, p.args...)
 	cmd := exec.Command("redis-server", args...)
+	cmd.Env = append(os.Environ(), p.env...)
 	dieWithUs(cmd)
 	output, err := cmd.StdoutPipe()
 	if err != nil {

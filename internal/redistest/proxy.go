@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Proxy stands between a client and a Redis and fails on demand.
@@ -21,12 +22,15 @@ type Proxy struct {
 	match     string
 	swallowed chan struct{} // not nil: the reply to the next matching request is swallowed
 	closed    bool
+	latency   time.Duration // see Slow
+	piece     int
 }
 
 // proxied is one connection through the proxy.
 type proxied struct {
 	client, redis net.Conn
 	swallow       chan struct{} // guarded by the proxy's mu
+	deserted      bool          // as above: Redis has gone, the client does not know; see HalfOpen
 }
 
 // NewProxy starts a proxy to the Redis at addr. It ends with the test.
@@ -130,6 +134,9 @@ func (p *Proxy) serve(l *proxied) {
 func (p *Proxy) copy(l *proxied, from, to net.Conn, look func(l *proxied, chunk []byte) bool) {
 	defer p.done.Done()
 	defer func() {
+		if from == l.redis && p.isDeserted(l) {
+			return // the client must not learn of it
+		}
 		l.close()
 		p.mu.Lock()
 		delete(p.links, l)
@@ -141,12 +148,18 @@ func (p *Proxy) copy(l *proxied, from, to net.Conn, look func(l *proxied, chunk 
 		if err != nil {
 			return
 		}
+		if p.isDeserted(l) {
+			continue // nobody is there to get it
+		}
 		p.gate.RLock()
 		passes := look(l, buffer[:n])
 		if passes {
-			_, err = to.Write(buffer[:n])
+			err = p.deliver(to, buffer[:n])
 		}
 		p.gate.RUnlock()
+		if p.isDeserted(l) && to == l.redis {
+			continue
+		}
 		if !passes || err != nil {
 			return
 		}

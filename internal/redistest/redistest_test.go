@@ -80,7 +80,7 @@ func TestDedicatedIsPaused(t *testing.T) {
 func TestDedicatedReportsWhatTheServerSays(t *testing.T) {
 	t.Parallel()
 	Dedicated(t) // skips where there is none
-	_, err := startProcess(t.TempDir(), "--no-such-option", "1")
+	_, err := startProcess(t.TempDir(), nil, "--no-such-option", "1")
 	require.ErrorContains(t, err, "no-such-option")
 }
 
@@ -129,6 +129,36 @@ func TestProxyCutsAndPauses(t *testing.T) {
 		p.Resume()
 		require.NoError(t, ping1(t, d))
 		p.Pause() // the end of the test ends it
+	})
+}
+
+func TestProxyDeserts(t *testing.T) {
+	t.Parallel()
+	Each(t, func(t *testing.T, s Server) {
+		p := NewProxy(t, s.Addr())
+		d := open(t, p.DSN())
+		require.NoError(t, ping1(t, d))
+		require.Positive(t, p.HalfOpen())
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		_, err := d.Pipeline(ctx, rdb.Call{Command: "PING"})
+		require.ErrorIs(t, err, context.DeadlineExceeded, "nobody told the client")
+		require.NoError(t, ping1(t, d), "on a new connection")
+	})
+}
+
+func TestProxySlows(t *testing.T) {
+	t.Parallel()
+	Each(t, func(t *testing.T, s Server) {
+		p := NewProxy(t, s.Addr())
+		d := open(t, p.DSN())
+		require.NoError(t, ping1(t, d))
+		p.Slow(5*time.Millisecond, 3)
+		begin := time.Now()
+		require.NoError(t, ping1(t, d), "whatever pieces it comes in")
+		require.GreaterOrEqual(t, time.Since(begin), 10*time.Millisecond, "once each way at least")
+		p.Slow(0, 0)
+		require.NoError(t, ping1(t, d))
 	})
 }
 

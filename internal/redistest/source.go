@@ -52,7 +52,7 @@ func startServer() (addr string, stop func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	p, err := startProcess(dir)
+	p, err := startProcess(dir, nil)
 	if err != nil {
 		os.RemoveAll(dir) //lint:ignore errcheck the other error says more
 		return "", nil, err

@@ -1,0 +1,176 @@
+package integration
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work"
+)
+
+// do asks Redis, past any proxy, over a connection of its own.
+func (f *fleet) do(command string, args ...any) (any, error) {
+	conn, err := redis.DialURL(f.direct, redis.DialConnectTimeout(time.Second), redis.DialReadTimeout(time.Second))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }()
+	return conn.Do(command, args...)
+}
+
+func (f *fleet) key(name string) string { return "{" + f.namespace + "}:" + name }
+
+// watch notes in the ledger when the outcome of each job that ended has counted: from then on Redis knows it no more, and
+// nobody may begin it again. It ends with the test.
+func (f *fleet) watch() {
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		var open []string
+		for seen := 0; ; {
+			select {
+			case <-stop:
+				return
+			case <-time.After(50 * time.Millisecond): // how closely it looks
+			}
+			ends := f.ledger.of(ended, 0)
+			for _, e := range ends[seen:] {
+				open = append(open, e.Of)
+			}
+			seen = len(ends)
+			open = f.stillOpen(open)
+		}
+	}()
+	f.t.Cleanup(func() {
+		close(stop)
+		<-stopped
+	})
+}
+
+// stillOpen returns those of the ids that Redis knows, and notes the others as gone.
+func (f *fleet) stillOpen(open []string) []string {
+	var still []string
+	for lot := range slices.Chunk(open, 500) {
+		present, err := redis.Values(f.do("HMGET", redis.Args{f.key("jobs")}.AddFlat(lot)...))
+		at := time.Now()
+		if err != nil {
+			still = append(still, lot...) // Redis is away
+			continue
+		}
+		for i, record := range present {
+			if record != nil {
+				still = append(still, lot[i])
+				continue
+			}
+			f.ledger.add(entry{At: at, What: gone, Of: lot[i]})
+		}
+	}
+	return still
+}
+
+// settled waits until no job is left in Redis but the doomed, and checks that each that was accepted ran to its end and
+// none was buried that should not be.
+func (f *fleet) settled() {
+	f.t.Helper()
+	require.Eventually(f.t, func() bool {
+		left, err := redis.Int(f.do("HLEN", f.key("jobs")))
+		buried, failed := redis.Int(f.do("ZCARD", f.key("morgue")))
+		return err == nil && failed == nil && left == len(f.doomed) && buried == len(f.doomed)
+	}, patience, 50*time.Millisecond, "jobs are left")
+	empty := []string{"claimed", "scheduled", "retry"}
+	if len(f.doomed) == 0 {
+		empty = append(empty, "crashes", "trail", "names", "morgue")
+	}
+	for _, of := range empty {
+		left, err := redis.Int(f.do("EXISTS", f.key(of)))
+		assert.NoError(f.t, err)
+		assert.Zero(f.t, left, of)
+	}
+	morgue, err := redis.Strings(f.do("ZRANGE", f.key("morgue"), 0, -1))
+	assert.NoError(f.t, err)
+	assert.ElementsMatch(f.t, f.doomed, morgue)
+
+	ends, lost := f.ledger.times(ended), 0
+	for _, id := range f.accepted {
+		if ends[id] == 0 && !slices.Contains(f.doomed, id) {
+			lost++
+		}
+	}
+	assert.Zero(f.t, lost, "jobs that never ended, of %d", len(f.accepted))
+	assert.Len(f.t, ids(f.ledger.of(buried, 0)), len(f.doomed))
+	assert.Empty(f.t, f.ledger.of("unreadable", 0))
+}
+
+// once checks that each of these jobs was begun exactly once.
+func (f *fleet) once(of []string) {
+	f.t.Helper()
+	begins := f.ledger.times(begun)
+	for _, id := range of {
+		if begins[id] != 1 {
+			assert.Fail(f.t, "not begun once", "%s: %d times", id, begins[id])
+		}
+	}
+}
+
+// undisturbed checks that no worker was taken for dead and no job was interrupted.
+func (f *fleet) undisturbed() {
+	f.t.Helper()
+	for _, what := range []string{reaped, fenced, cut, claimGone, dataLost} {
+		assert.Empty(f.t, f.ledger.of(what, 0), what)
+	}
+}
+
+// explained checks that every begin that another one followed was either of a process that was killed in between, or
+// asked for another attempt; and that none came after the job's outcome had counted. It returns how many were repeated
+// because of a kill.
+func (f *fleet) explained() (repeated int) {
+	f.t.Helper()
+	asked := map[string]bool{}
+	for _, e := range f.ledger.of(erred, 0) {
+		asked[e.Of] = true
+	}
+	counted := map[string]time.Time{}
+	for _, e := range f.ledger.of(gone, 0) {
+		counted[e.Of] = e.At
+	}
+	before := map[string]entry{}
+	begins := slices.Clone(f.ledger.of(begun, 0))
+	slices.SortFunc(begins, func(a, b entry) int { return a.At.Compare(b.At) })
+	for _, e := range begins {
+		if at, ok := counted[e.Of]; ok && e.At.After(at) {
+			assert.Fail(f.t, "begun after its outcome had counted", "%s, %v later", e.Of, e.At.Sub(at))
+		}
+		last, again := before[e.Of]
+		before[e.Of] = e
+		if !again {
+			continue
+		}
+		killed, died := f.killed[last.Member]
+		switch {
+		case died && killed.After(last.At) && e.At.After(killed):
+			repeated++
+		case asked[e.Of]:
+			delete(asked, e.Of) // it explains one
+		default:
+			assert.Fail(f.t, "begun twice without a reason", "%s by %d and %d", e.Of, last.Member, e.Member)
+		}
+	}
+	return repeated
+}
+
+// healthy checks that the doctor finds nothing wrong.
+func (f *fleet) healthy() {
+	f.t.Helper()
+	inspector, err := work.NewInspector(f.direct, work.Namespace(f.namespace))
+	require.NoError(f.t, err)
+	defer func() { _ = inspector.Close() }()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	diagnosis, err := inspector.Doctor(ctx, work.DoctorOptions{})
+	require.NoError(f.t, err)
+	assert.True(f.t, diagnosis.Healthy(), "%+v", diagnosis.Findings)
+}
