@@ -81,6 +81,26 @@ func idsOf(receipts []Receipt) []string {
 	return ids
 }
 
+// TestTheLookThatFindsAWorkerDeadPutsItsJobsBack: the next one that reads who is dead may come nine seconds later.
+func TestTheLookThatFindsAWorkerDeadPutsItsJobsBack(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		ids := idsOf(k.enqueueNumbers("n", 0, 5))
+		victim := k.holding(t, "n", 5)
+		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("other", func() error { return nil }))
+		victim.crash()
+		k.do("DEL", "worker:"+victim.id())
+		k.do("SET", "worker:"+pool.id(), "RUN 1", "PX", 3000) // it has been steady since 1970
+		reaper := &deadPoolReaper{
+			worker: pool.workers[0], missing: map[string]time.Time{victim.id(): time.Now().Add(-time.Hour)},
+		}
+		require.NoError(t, reaper.look(k.ctx()))
+		assert.Equal(t, ids, k.queued("n"))
+		assert.Empty(t, k.remains(victim.id()))
+	})
+}
+
 func TestManyReapersAtOncePutEachJobBackOnce(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
