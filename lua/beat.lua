@@ -1,7 +1,8 @@
 -- beat: keeps a worker alive for a few seconds, notes check-ins, and brings back what the worker should know.
 --
 -- A worker whose key has lapsed but that nobody took out of workers is alive: Redis or the network was away. It goes on
--- with a new "since". Only a reaper's script ends it.
+-- with a new "since". Only a reaper's script ends it. So does one whose "since" is to come: Redis' clock was set back, and
+-- with it this worker would be no judge of others until that time.
 --
 -- KEYS[1] worker:<id>, KEYS[2] workers, KEYS[3] epoch, KEYS[4] lease, KEYS[5] scheduled, KEYS[6] retry,
 -- KEYS[7] worker:<id>:running, KEYS[8] claimed
@@ -20,7 +21,9 @@ local alive = redis.call('PEXPIRE', heart, life) == 1
 if redis.call('GET', epoch) ~= known then return { 'lost' } end
 if redis.call('SISMEMBER', workers, worker) == 0 then return { 'fenced' } end
 local time = ms(now())
-if not alive then redis.call('SET', heart, 'RUN ' .. time, 'PX', life) end
+local since = alive and redis.pcall('GET', heart)
+since = type(since) == 'string' and tonumber(since:match('^RUN (%d+)$'))
+if not since or since > tonumber(time) then redis.call('SET', heart, 'RUN ' .. time, 'PX', life) end
 
 if not bad('HLEN', running) then
   local from = 6 + 3 * count

@@ -153,6 +153,26 @@ func TestBeatPassesBrokenKeys(t *testing.T) {
 	})
 }
 
+// A reaper must have been steady for a while. What it was since a time that is to come it would not be for long.
+func TestBeatMendsAHeartbeatSinceATimeToCome(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		reaper := s.worker(t, "w1", "a")
+		s.worker(t, "w2", "a")
+		s.cmd(t, "UNLINK", "worker:w2")
+		for _, heart := range []string{"RUN 99999999999999", "something else"} {
+			s.cmd(t, "SET", "worker:w1", heart)
+			dead, err := reaper.Condemn(t.Context(), "w2", 0)
+			require.NoError(t, err)
+			assert.False(t, dead, heart)
+			s.beat(t, reaper, rdb.Beat{Life: time.Minute, Epoch: "epoch-1"})
+		}
+		dead, err := reaper.Condemn(t.Context(), "w2", 0)
+		require.NoError(t, err)
+		assert.True(t, dead)
+	})
+}
+
 func TestBeatGivesTheLeaseToOneWorker(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
