@@ -129,9 +129,13 @@ func (f *fleet) undisturbed() {
 // because of a kill.
 func (f *fleet) explained() (repeated int) {
 	f.t.Helper()
-	asked := map[string]bool{}
+	type attempt struct {
+		id     string
+		member int
+	}
+	asked := map[attempt]int{}
 	for _, e := range f.ledger.of(erred, 0) {
-		asked[e.Of] = true
+		asked[attempt{e.Of, e.Member}]++
 	}
 	counted := map[string]time.Time{}
 	for _, e := range f.ledger.of(gone, 0) {
@@ -150,11 +154,11 @@ func (f *fleet) explained() (repeated int) {
 			continue
 		}
 		killed, died := f.killed[last.Member]
-		switch {
+		switch by := (attempt{e.Of, last.Member}); {
+		case asked[by] > 0:
+			asked[by]-- // it explains one
 		case died && killed.After(last.At) && e.At.After(killed):
 			repeated++
-		case asked[e.Of]:
-			delete(asked, e.Of) // it explains one
 		default:
 			assert.Fail(f.t, "begun twice without a reason", "%s by %d and %d", e.Of, last.Member, e.Member)
 		}

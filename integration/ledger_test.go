@@ -9,7 +9,7 @@ import (
 )
 
 // patience is how long a test waits for something that should come soon, on a machine that may be busy.
-var patience = pick(60*time.Second, 5*time.Minute)
+var patience = pick(90*time.Second, 5*time.Minute)
 
 // What worker processes report.
 const (
