@@ -22,7 +22,7 @@ if redis.call('GET', epoch) ~= known then return { 'lost' } end
 if redis.call('SISMEMBER', workers, worker) == 0 then return { 'fenced' } end
 local time = ms(now())
 local since = alive and redis.pcall('GET', heart)
-since = type(since) == 'string' and tonumber(since:match('^RUN (%d+)$'))
+since = type(since) == 'string' and tonumber(since:match('^RUN (%d+)$') or '')
 if not since or since > tonumber(time) then redis.call('SET', heart, 'RUN ' .. time, 'PX', life) end
 
 if not bad('HLEN', running) then
