@@ -5,10 +5,10 @@ BENCH ?= .
 DIR ?= .
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race lint fmt tidy fuzz bench cover image ci clean
+.PHONY: help demo test race lint fmt tidy fuzz bench cover fault-long image ci clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## run the main job on the files below DIR, on an embedded Redis
 	go run ./cmd/work demo $(DIR)
@@ -40,6 +40,11 @@ bench: ## run the benchmarks that match BENCH
 cover: ## write the coverage of all packages by all tests to cover.out
 	go test -coverprofile=cover.out -coverpkg=github.com/265d0351/work/... work
 	go tool cover -func=cover.out | tail -1
+
+fault-long: ## kill, stop, cut and fill for as long as docs/reliability.md says, and write its figures (about four minutes)
+	@mkdir -p .cache && rm -f .cache/faults.jsonl
+	WORK_REQUIRE_REDIS=1 WORK_FAULT_LONG=1 WORK_FAULT_FIGURES=$(CURDIR)/.cache/faults.jsonl go test -count=1 -timeout 30m ./integration -run Fault
+	go run ./tools/faulttable .cache/faults.jsonl docs/reliability.md
 
 image: ## make sure that Docker has the Redis image for the tests
 	scripts/redis-image
