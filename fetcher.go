@@ -175,6 +175,9 @@ func (f *fetcher) learn(shares []rdb.Share, fetched rdb.Fetched) {
 // deliver hands claimed jobs to the processors; what cannot be run is buried here.
 func (f *fetcher) deliver(c *claimant, jobs []rdb.FetchedJob) {
 	w := f.worker
+	if len(jobs) > 0 && w.claimant() != c {
+		w.remember(c) // it was fenced while the fetch was under way
+	}
 	for _, fetched := range jobs {
 		r, err := newRun(w, c, w.registrations[fetched.Queue], fetched)
 		f.order++

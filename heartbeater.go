@@ -15,6 +15,8 @@ type heartbeater struct {
 	worker *worker
 	health health
 	conn   rdb.Conn
+
+	doubted chan<- struct{} // closed after the beat that somebody waits for
 }
 
 // The times of a heartbeat.
@@ -28,23 +30,28 @@ const (
 
 func (h *heartbeater) run(ctx context.Context) {
 	defer h.disconnect()
-	var doubted chan<- struct{} // closed after the beat that somebody waits for
+	defer h.answerDoubt() // also when an observer has ended this goroutine
 	for ctx.Err() == nil {
 		err := h.beat(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if doubted != nil {
-			close(doubted)
-			doubted = nil
-		}
+		h.answerDoubt()
 		h.health.report(err)
 		if err != nil {
 			h.disconnect()
 			pause(ctx, beatRetry)
 			continue
 		}
-		doubted = h.rest(ctx)
+		h.doubted = h.rest(ctx)
+	}
+}
+
+// answerDoubt tells whoever waits for a beat that it was made, or will not be.
+func (h *heartbeater) answerDoubt() {
+	if h.doubted != nil {
+		close(h.doubted)
+		h.doubted = nil
 	}
 }
 

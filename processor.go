@@ -80,9 +80,17 @@ func (p *processor) begin(r *run) (cancel func()) {
 	}
 	r.ctx = pprof.WithLabels(ctx, pprof.Labels("job", r.job.Name, "id", r.job.ID))
 	if p.worker.events.perJob() {
-		p.worker.events.emit(JobStarted{JobRef: r.ref(), Waited: max(0, p.worker.clock.now().Sub(r.job.RunAt))})
+		p.worker.events.emit(JobStarted{JobRef: r.ref(), Waited: p.waited(r)})
 	}
 	return stop
+}
+
+// waited is how long ago the run was due, as far as its record says.
+func (p *processor) waited(r *run) time.Duration {
+	if r.job.RunAt.IsZero() {
+		return 0
+	}
+	return max(0, p.worker.clock.now().Sub(r.job.RunAt))
 }
 
 // call runs middleware and handler, and turns a panic into an error.

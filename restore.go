@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,18 +13,36 @@ import (
 // its outcomes will find no claim. With RestoreRunning the jobs are stored again instead, as held by this worker.
 func (w *worker) mourn(c *claimant) {
 	runs := c.runs()
-	event := DataLost{Worker: c.rdb.ID, Held: len(runs)}
-	if w.pool.options.RestoreRunning {
+	for _, r := range runs {
+		r.unaccounted.Store(true)
+	}
+	if !w.pool.options.RestoreRunning {
+		w.events.emit(DataLost{Worker: c.rdb.ID, Held: len(runs)})
+		return
+	}
+	w.restoring.Go(func() { w.restoreUntilDone(c, runs) })
+}
+
+// restoreUntilDone stores the runs again, however often it must be tried, as long as they are held. It does so beside
+// the heartbeat, which must not wait for it.
+func (w *worker) restoreUntilDone(c *claimant, runs []*run) {
+	health := health{component: "restorer", events: w.events}
+	held := len(runs)
+	for attempt := 1; ; attempt++ {
 		ctx, cancel := context.WithTimeout(w.life, settleTimeout)
-		defer cancel()
-		event.Restored, event.Err = restore(ctx, c, runs)
-	}
-	if event.Restored < len(runs) {
-		for _, r := range runs {
-			r.unaccounted.Store(true)
+		restored, err := restore(ctx, c, runs)
+		cancel()
+		if attempt == 1 {
+			w.events.emit(DataLost{Worker: c.rdb.ID, Held: held, Restored: restored, Err: err})
 		}
+		health.report(err)
+		if err == nil || !pause(w.life, backoffFor(attempt)) {
+			return
+		}
+		runs = slices.DeleteFunc(runs, func(r *run) bool {
+			return !r.unaccounted.Load() || !c.holds(r.claim.Element)
+		})
 	}
-	w.events.emit(event)
 }
 
 // restore stores held jobs again, in lots that one script may take.
@@ -45,6 +64,9 @@ func restore(ctx context.Context, c *claimant, runs []*run) (restored int, err e
 		restored += n
 		if err != nil {
 			return restored, err
+		}
+		for _, r := range runs[:len(lot)] {
+			r.unaccounted.Store(false)
 		}
 		runs = runs[len(lot):]
 	}

@@ -97,3 +97,29 @@ func TestWhatRedisStillKnowsIsNotRestored(t *testing.T) {
 		k.empty("long")
 	})
 }
+
+func TestARestoreThatIsRefusedIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		begun, release := make(chan string, 2), make(chan struct{})
+		options := k.options()
+		options.RestoreRunning = true
+		pool := k.start(NewWorkerPool(nil, 2, options).Job("long", func(job *Job) error {
+			begun <- job.ID
+			<-release
+			return nil
+		}))
+		k.enqueue("long")
+		receive(t, begun)
+		k.forget(pool.workers[0].claimant().rdb.ID, "long")
+		k.do("SET", "trail", "something else")
+		assert.Error(t, await[DataLost](t, k.spy, nil).Err)
+		k.do("UNLINK", "trail")
+		await(t, k.spy, func(e TroubleOver) bool { return e.Component == "restorer" })
+		close(release)
+		require.NoError(t, pool.Drain(k.ctx()))
+		assert.Zero(t, count[ClaimGone](k.spy))
+		k.empty("long")
+	})
+}

@@ -81,7 +81,9 @@ func newRun(w *worker, c *claimant, reg *registration, fetched rdb.FetchedJob) (
 	j := r.job
 	j.SourceID, j.Args, j.Meta = rec.Source, rec.Args, rec.Meta
 	j.RetriesLeft = max(0, retries-r.trail.Fails)
-	j.EnqueuedAt, j.RunAt = time.UnixMilli(rec.EnqueuedAt), time.UnixMilli(rec.EnqueuedAt)
+	if rec.EnqueuedAt > 0 {
+		j.EnqueuedAt, j.RunAt = time.UnixMilli(rec.EnqueuedAt), time.UnixMilli(rec.EnqueuedAt)
+	}
 	if at := max(rec.RunAt, r.trail.RunAt); at > 0 {
 		j.RunAt = time.UnixMilli(at)
 	}

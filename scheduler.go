@@ -37,7 +37,7 @@ func newDueMover(name string, shelf rdb.Shelf, w *worker) *dueMover {
 	}
 }
 
-// told notes when something is due; the newest word counts.
+// told notes when something is due; the earliest counts.
 func (d *dueMover) told(in time.Duration) {
 	for {
 		select {
@@ -99,6 +99,9 @@ func (d *dueMover) move(ctx context.Context, page []rdb.Waiting) (time.Duration,
 		for _, id := range due.Stuck {
 			d.pass(id, passed)
 		}
+		if due.Moved+due.Removed == 0 {
+			d.passRefused(page, due, passed)
+		}
 		page, err = d.movable(ctx, due, passed)
 		if err != nil {
 			return 0, nil, err
@@ -108,6 +111,19 @@ func (d *dueMover) move(ctx context.Context, page []rdb.Waiting) (time.Duration,
 		}
 		if len(page) == 0 && len(passed) == skip {
 			return time.Hour, nil, nil // until told
+		}
+	}
+}
+
+// passRefused passes what was sent, is still there and is due: Redis will not move it, for whatever reason.
+func (d *dueMover) passRefused(sent []rdb.Waiting, due rdb.Due, passed map[string]bool) {
+	again := make(map[string]bool, len(sent))
+	for _, waiting := range sent {
+		again[waiting.ID] = true
+	}
+	for _, waiting := range due.Page {
+		if again[waiting.ID] && !waiting.Due.After(due.Time) && !passed[waiting.ID] {
+			d.pass(waiting.ID, passed)
 		}
 	}
 }

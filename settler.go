@@ -16,7 +16,8 @@ type settler struct {
 	worker  *worker
 	health  health
 	pending []*run
-	parked  []*run // refused for a reason of their own; tried again slowly
+	parked  []*run   // refused for a reason of their own; tried again slowly
+	news    []func() // events that are told once a settlement is booked
 	refused map[string]*complaint
 	lap     int // failures in a row
 }
@@ -73,6 +74,7 @@ func (s *settler) gather(ctx context.Context, parking <-chan time.Time) bool {
 		case r := <-s.worker.outcomes:
 			s.pending = append(s.pending, r)
 		case <-parking:
+			s.worker.slots.parked.Add(-int64(len(s.parked)))
 			s.pending, s.parked = append(s.pending, s.parked...), nil
 		}
 	}
@@ -121,7 +123,18 @@ func (s *settler) send(ctx context.Context) error {
 		}
 	}
 	s.forget(done)
+	s.tell()
 	return transient
+}
+
+// tell sends the events of a settlement, once all of it is booked: an observer may end this goroutine in the middle, and
+// what was acknowledged must not be booked again.
+func (s *settler) tell() {
+	for len(s.news) > 0 {
+		next := s.news[0]
+		s.news = s.news[1:]
+		next()
+	}
 }
 
 // acknowledge books the answer to one call. Refusals that have to do with the server and not with the job are
@@ -147,7 +160,8 @@ func (s *settler) acknowledge(b *batch, answer rdb.Settled, done map[*run]bool) 
 	for _, r := range b.runs {
 		done[r] = true
 		if gone[r.claim.Element] && !r.sent {
-			s.worker.events.emit(ClaimGone{JobRef: r.ref(), Unaccounted: r.unaccounted.Load()})
+			gone := ClaimGone{JobRef: r.ref(), Unaccounted: r.unaccounted.Load()}
+			s.news = append(s.news, func() { s.worker.events.emit(gone) })
 		}
 		s.unpark(r)
 		r.claimant.drop(r)
@@ -160,6 +174,7 @@ func (s *settler) acknowledge(b *batch, answer rdb.Settled, done map[*run]bool) 
 // park puts a run aside whose outcome is refused for a reason that is not the server's.
 func (s *settler) park(r *run, err error) {
 	s.parked = append(s.parked, r)
+	s.worker.slots.parked.Add(1)
 	reason := err.Error()
 	if r.parkedFor == reason {
 		return
@@ -172,7 +187,7 @@ func (s *settler) park(r *run, err error) {
 		s.refused[reason] = why
 	}
 	why.runs++
-	why.health.report(err)
+	s.news = append(s.news, func() { why.health.report(err) })
 }
 
 // unpark notes that a run is not refused any more, at least not for the reason of before.
@@ -183,7 +198,7 @@ func (s *settler) unpark(r *run) {
 	}
 	why.runs--
 	if why.runs == 0 {
-		why.health.report(nil)
+		s.news = append(s.news, func() { why.health.report(nil) })
 		delete(s.refused, r.parkedFor)
 	}
 	r.parkedFor = ""

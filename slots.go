@@ -15,6 +15,7 @@ type slots struct {
 	queued atomic.Int64 // runs given to processors and not taken up
 	busy   atomic.Int64 // runs given to processors and not returned
 	held   atomic.Int64 // claims not yet acknowledged
+	parked atomic.Int64 // of those, the ones whose outcome is refused for a reason of its own
 	freed  chan struct{}
 }
 
@@ -22,8 +23,13 @@ func newSlots(concurrency, most int) *slots {
 	return &slots{concurrency: concurrency, most: most, freed: make(chan struct{}, 1)}
 }
 
+// maxParked is how many outcomes may be parked before they count against what is fetched. Until then one broken key
+// keeps no other queue from being served; after that memory comes first.
+const maxParked = 1000
+
 func (s *slots) free() int {
-	return int(min(int64(s.concurrency)-s.busy.Load(), int64(s.most)-s.held.Load()))
+	waiting := s.held.Load() - min(s.parked.Load(), maxParked)
+	return int(min(int64(s.concurrency)-s.busy.Load(), int64(s.most)-waiting))
 }
 
 func (s *slots) hold()    { s.held.Add(1) }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A job that two workers have died with is a suspect. A program runs one suspect at a time and tells Redis which before
+// A job that two workers have died with is a suspect. A pool runs one suspect at a time and tells Redis which before
 // it begins; the others wait in scheduled. So if the program dies now, that one is to blame, and its innocent
 // neighbours are not buried with it.
 const (
@@ -16,7 +16,7 @@ const (
 	suspectMaxWait = 30 * time.Second
 )
 
-// putOff puts a suspect off when another one is under way in this program. Otherwise it becomes the one.
+// putOff puts a suspect off when another one is under way in this pool. Otherwise it becomes the one.
 func (w *worker) putOff(r *run, crashes string) bool {
 	if len(strings.Fields(crashes)) < suspectAfter {
 		return false

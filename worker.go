@@ -48,6 +48,7 @@ type worker struct {
 	outcomes   chan *run            // to the settler
 	doubts     chan chan<- struct{} // to the heartbeater: see doubt
 	processors sync.WaitGroup
+	restoring  sync.WaitGroup // of what runs, after a loss of data
 
 	fetching, settling, beating *lifecycle.Loop
 	daemons                     *daemons
@@ -103,6 +104,15 @@ func (w *worker) claimants() []*claimant {
 	defer w.mu.Unlock()
 	w.former = slices.DeleteFunc(w.former, func(c *claimant) bool { return len(c.runs()) == 0 })
 	return append([]*claimant{w.claimant()}, w.former...)
+}
+
+// remember keeps a former identity of which something is held.
+func (w *worker) remember(c *claimant) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.Contains(w.former, c) {
+		w.former = append(w.former, c)
+	}
 }
 
 func (w *worker) stopping() bool { return w.halting.Load() }

@@ -44,7 +44,7 @@ type WorkerPool struct {
 	stopErr    error
 	stuckAfter time.Duration
 	parkTime   time.Duration
-	suspect    atomic.Pointer[run] // the one that this program runs, of those that workers have died with
+	suspect    atomic.Pointer[run] // the one that this pool runs, of those that workers have died with
 	tidying    time.Duration       // how often the janitor works
 }
 

@@ -45,6 +45,7 @@ func (w *worker) stop(hurried context.Context, shutdown time.Duration) *StopErro
 	result.note(w.leave(cut))
 	w.settling.Stop()
 	w.kill()
+	w.restoring.Wait()
 	<-w.settling.Done()
 	if w.slots.busy.Load() == 0 {
 		w.processors.Wait()

@@ -25,7 +25,7 @@ local batches, removed, stuck = {}, 0, {}
 for i = 5 + count, #ARGV, 2 do
   local queue, id = tonumber(ARGV[i]), ARGV[i + 1]
   local due, name = redis.call('ZSCORE', shelf, id), redis.call('HGET', names, id)
-  if due and tonumber(due) <= time and (queue == 0 or not name or name == ARGV[4 + queue]) then
+  if due and tonumber(due) <= time and (queue == 0 or not name or name == '' or name == ARGV[4 + queue]) then
     if queue == 0 then
       if redis.call('HEXISTS', jobs, id) == 0 and redis.call('ZREM', shelf, id) == 1 then
         redis.call('HDEL', names, id)

@@ -20,7 +20,8 @@ local suspect = died ~= '' and redis.call('HGET', info, 'suspect')
 local ids, gone, accused = {}, {}, nil
 for i = 4, #ARGV do
   if redis.call('LREM', inprocess, -1, ARGV[i]) == 1 then
-    ids[#ids + 1] = ARGV[i]:sub(ARGV[i]:find(':', 1, true) + 1)
+    local colon = ARGV[i]:find(':', 1, true)
+    if colon then ids[#ids + 1] = ARGV[i]:sub(colon + 1) end -- one without is no claim of ours, and is gone now
     if ARGV[i] == suspect then accused = ids[#ids] end
   else
     gone[#gone + 1] = ARGV[i]

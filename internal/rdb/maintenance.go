@@ -67,6 +67,7 @@ func (s *Store) Orphan(ctx context.Context, h Holding) (bool, error) {
 		Script: orphanScript,
 		Keys: []string{
 			k.claimed, k.workers, k.dead, k.jobs, k.ready, worker.inprocess(h.Queue), of.queue, of.wake,
+			k.scheduled, k.retry, k.morgue,
 		},
 		Args: []any{h.ID, h.raw, h.Worker, h.Element(), h.Queue},
 	})
