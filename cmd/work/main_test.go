@@ -3,9 +3,13 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -13,8 +17,12 @@ import (
 // it, and a demo within a test can start its children.
 const asProgram = "WORK_TEST_AS_PROGRAM"
 
+// fuzzWorker is the flag with which the test binary starts itself while it fuzzes: that child inherits the environment,
+// but is no program.
+const fuzzWorker = "-test.fuzzworker"
+
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
+	if os.Getenv(asProgram) != "" && !slices.Contains(os.Args, fuzzWorker) {
 		os.Exit(execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	for _, name := range []string{"WORK_REDIS", "WORK_NAMESPACE", "NO_COLOR"} {
@@ -41,4 +49,12 @@ func call(args ...string) said {
 	var out, errOut bytes.Buffer
 	status := execute(args, strings.NewReader(""), &out, &errOut)
 	return said{status: status, out: out.String(), err: errOut.String()}
+}
+
+func TestAFuzzWorkerIsNotTheProgram(t *testing.T) {
+	t.Parallel()
+	require.NotEmpty(t, os.Getenv(asProgram), "what the worker inherits")
+	out, err := exec.Command(os.Args[0], fuzzWorker, "-test.list=^FuzzTally$").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Contains(t, string(out), "FuzzTally\n")
 }
