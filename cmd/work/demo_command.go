@@ -34,7 +34,8 @@ Lines are newline characters, as wc -l counts; words are separated by Unicode wh
 links are not followed. A file that changes meanwhile is reported as changed, and is a difference if
 the job and the walk saw different contents.
 
-Redis is embedded in the program unless --redis is given; then the demo uses a namespace of its own.`,
+Redis is embedded in the program unless --redis names one that is not memory://; then the demo uses
+a namespace of its own.`,
 		Example: `  work demo
   work demo --all ~/src
   work demo --workers 3 --kill
@@ -101,7 +102,7 @@ func (a *app) demo(ctx context.Context, f demoFlags, dir string) error {
 		return err
 	}
 	d := &demo{
-		dir: path, redis: a.redis, namespace: freshNamespace(a.namespace), concurrency: f.concurrency,
+		dir: path, redis: lasting(a.redis), namespace: freshNamespace(a.namespace), concurrency: f.concurrency,
 		workers: f.workers, kill: f.kill, slow: f.slow, flaky: f.flaky, scheduled: f.scheduled,
 		console: newConsole(a), logger: a.logger(f.verbose), hurry: a.hurry,
 	}
@@ -110,6 +111,15 @@ func (a *app) demo(ctx context.Context, f demoFlags, dir string) error {
 		return err
 	}
 	return out.show(d, a.json, f.all)
+}
+
+// lasting is the DSN, or "" if that of a Redis within one process: child processes would each get their own, and what
+// is in it is gone with the program. The demo's embedded one serves the same purpose, and them as well.
+func lasting(dsn string) string {
+	if inMemory(dsn) {
+		return ""
+	}
+	return dsn
 }
 
 // logger writes to standard error, or nowhere: what went wrong the demo says itself.

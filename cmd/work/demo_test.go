@@ -239,6 +239,34 @@ func TestDemoLeavesOtherNamespacesAlone(t *testing.T) {
 	assert.Contains(t, again.out, `"duplicate":true`, "the job of before still waits")
 }
 
+// A Redis in memory is one per process, so the demo takes its own, which its children reach as well.
+func TestDemoOfARedisInMemory(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name string
+		args []string
+	}{
+		{"in one process", nil},
+		{"in children", []string{"--workers", "2"}},
+		{"in capitals", []string{"--redis", "MEMORY://x"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			got := call(append([]string{"demo", "--redis", "memory://", t.TempDir()}, row.args...)...)
+			require.Equal(t, exitOK, got.status, got.err)
+			assert.Contains(t, got.out, "redis     embedded in this process, gone now\n")
+			assert.NotContains(t, got.out, "are left in namespace")
+		})
+	}
+}
+
+func TestDemoOfARedisInMemoryByTheEnvironment(t *testing.T) {
+	t.Setenv("WORK_REDIS", "memory://")
+	got := call("demo", "--workers", "2", t.TempDir())
+	require.Equal(t, exitOK, got.status, got.err)
+	assert.NotContains(t, got.out, "are left in namespace")
+}
+
 func TestPathsTravelAsBytes(t *testing.T) {
 	t.Parallel()
 	o := order{name: jobMeasure}

@@ -94,7 +94,7 @@ func (a *app) enqueuer() (*work.Enqueuer, error) {
 	switch {
 	case a.redis == "":
 		return nil, usagef("no Redis is named: give --redis redis://localhost:6379/0 or set WORK_REDIS")
-	case strings.HasPrefix(a.redis, "memory:"):
+	case inMemory(a.redis):
 		return nil, usagef("%s ends with this program, and the job with it: name a Redis that stays", a.redis)
 	}
 	enq, err := work.NewEnqueuer(a.redis, work.Namespace(a.namespace))

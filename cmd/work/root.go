@@ -142,6 +142,12 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func usagef(format string, args ...any) error { return &usageError{err: fmt.Errorf(format, args...)} }
 
+// inMemory recognizes the DSN of a Redis that lives in one process and ends with it.
+func inMemory(dsn string) bool {
+	scheme, _, found := strings.Cut(dsn, ":")
+	return found && strings.EqualFold(scheme, "memory")
+}
+
 // fallback is value, or other where there is none.
 func fallback(value, other string) string {
 	if value == "" {
