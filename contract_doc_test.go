@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -61,4 +62,20 @@ func TestTheContractSaysWhatAJobCosts(t *testing.T) {
 	require.NoError(t, err)
 	table, _, _ := strings.Cut(string(counted), "\n\nbatch 1, queues 1\n")
 	assert.Contains(t, string(page), "\n```\n"+strings.TrimSpace(table)+"\n```\n")
+}
+
+// TestTheContractNamesEveryScript compares the page with lua/.
+func TestTheContractNamesEveryScript(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("docs/redis-contract.md")
+	require.NoError(t, err)
+	scripts, err := filepath.Glob("lua/*.lua")
+	require.NoError(t, err)
+	require.NotEmpty(t, scripts)
+	for _, script := range scripts {
+		name := strings.TrimSuffix(filepath.Base(script), ".lua")
+		if name != "prelude" {
+			assert.Contains(t, string(page), "`"+name+"`")
+		}
+	}
 }
