@@ -173,6 +173,8 @@ func TestRefusalsReadWell(t *testing.T) {
 	for _, bad := range badEntries() {
 		_, err := enq.enqueue(t.Context(), bad.entry)
 		fmt.Fprintf(&text, "%s\n\t%v\n", bad.title, err)
+		_, asMany := enq.EnqueueMany(t.Context(), []Entry{bad.entry})
+		assert.Equal(t, err, asMany, "one entry needs no number, and no other sentence")
 	}
 	for _, bad := range badEnqueuers() {
 		_, err := NewEnqueuer(bad.dsn, bad.opts...)

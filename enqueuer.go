@@ -138,11 +138,17 @@ func (e *Enqueuer) enqueue(ctx context.Context, entry Entry) (Receipt, error) {
 // not stored are zero.
 func (e *Enqueuer) EnqueueMany(ctx context.Context, entries []Entry) ([]Receipt, error) {
 	many := &manyJobs{receipts: make([]Receipt, len(entries))}
+	if len(entries) == 1 {
+		many.failed.job = entries[0].Name
+	}
 	all := make([]prepared, len(entries))
 	for i := range entries {
 		var err error
 		if all[i], err = e.prepare(&entries[i]); err != nil {
-			return many.refused(fmt.Errorf("entry %d: %w", i, err))
+			if len(entries) > 1 {
+				err = fmt.Errorf("entry %d: %w", i, err)
+			}
+			return many.refused(err)
 		}
 	}
 	if err := e.core.lanes.enter(); err != nil {
