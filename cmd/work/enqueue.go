@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -67,8 +69,12 @@ func requireName(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// enqueue runs the command.
+// enqueue runs the command. The id is always chosen here, so that it is known also when it is not known whether the job
+// is stored.
 func (a *app) enqueue(ctx context.Context, f enqueueFlags, name string, args []string) error {
+	if !f.given("id") {
+		f.id = strings.ToLower(rand.Text())
+	}
 	entry, err := f.entry(name, args)
 	if err != nil {
 		return err
@@ -77,16 +83,41 @@ func (a *app) enqueue(ctx context.Context, f enqueueFlags, name string, args []s
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, f.within)
+	ctx, cancel := context.WithTimeoutCause(ctx, f.within, &lateError{within: f.within})
 	defer cancel()
 	receipts, err := enq.EnqueueMany(ctx, []work.Entry{entry})
-	if closeErr := enq.Close(); err == nil {
-		err = closeErr
+	return a.conclude(f, receipts[0], err, enq.Close())
+}
+
+// lateError says that --within has passed.
+type lateError struct{ within time.Duration }
+
+func (e *lateError) Error() string { return fmt.Sprintf("no answer within %s (--within)", e.within) }
+
+// Is makes it a missed deadline for errors.Is.
+func (*lateError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// conclude tells what became of the job. What is known to be stored is printed first, whatever else went wrong.
+func (a *app) conclude(f enqueueFlags, got work.Receipt, err, closeErr error) error {
+	var printErr error
+	if got.ID != "" {
+		printErr = a.printReceipt(a.out, got)
 	}
-	if err != nil {
-		return fmt.Errorf("job %q was not enqueued: %w", name, err)
+	var invalid *work.InvalidError
+	var failed *work.EnqueueError
+	switch {
+	case errors.As(err, &invalid):
+		return &usageError{err: err}
+	case errors.As(err, &failed) && len(failed.Unknown) > 0:
+		return fmt.Errorf("%w: run it again with --id %s to be sure that it is stored once (if it has ended by then, it would run again)", err, f.id)
+	case err != nil:
+		return err
+	case printErr != nil:
+		return printErr
+	case closeErr != nil:
+		return fmt.Errorf("the job is stored, but the connection did not close in good order: %w", closeErr)
 	}
-	return a.printReceipt(a.out, receipts[0])
+	return nil
 }
 
 // enqueuer needs a Redis that outlives this program.
@@ -119,10 +150,15 @@ func (f enqueueFlags) entry(name string, texts []string) (work.Entry, error) {
 		return e, usagef("--in %s and --at %s exclude each other: give one", f.in, f.at)
 	case f.in < 0:
 		return e, usagef("--in is %s: give a positive duration, as 90s", f.in)
+	case f.within <= 0:
+		return e, usagef("--within is %s: give a duration above zero, as 10s", f.within)
 	case f.given("at"):
 		at, err := time.Parse(time.RFC3339, f.at)
 		if err != nil {
 			return e, usagef("--at is %q: give a time as 2030-01-31T09:00:00Z or 2030-01-31T10:00:00+01:00", f.at)
+		}
+		if at.IsZero() { // which would be taken for none given
+			return e, usagef("--at is %s: give a time after 1970", f.at)
 		}
 		e.At = at
 	}
@@ -152,10 +188,7 @@ func (f enqueueFlags) argument(place int, text string) (any, error) {
 }
 
 func (f enqueueFlags) options() ([]work.EnqueueOption, error) {
-	var options []work.EnqueueOption
-	if f.given("id") {
-		options = append(options, work.ID(f.id))
-	}
+	options := []work.EnqueueOption{work.ID(f.id)}
 	if f.given("retries") {
 		options = append(options, work.Retries(f.retries))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,21 +119,32 @@ func TestEnqueueInRunsLater(t *testing.T) {
 func TestEnqueuePassesOnWhatTheLibraryRefuses(t *testing.T) {
 	t.Parallel()
 	dsn := startRedis(t)
+	long, start := strings.Repeat("a", 201), strings.Repeat("a", 60)
 	for _, row := range []struct {
 		name string
 		args []string
 		want string
 	}{
-		{"front and later", []string{"greet", "--front", "--in", "1s"}, "leave Front out"},
-		{"a name with a control character", []string{"a\nb"}, "control character"},
-		{"a namespace with a brace", []string{"greet", "--namespace", "a{b"}, "namespace"},
+		{"no name", []string{""}, "the job is not stored: job name is empty: use 1 to 200 bytes of UTF-8"},
+		{"a long name", []string{long},
+			`job "` + start + `"... is not stored: job name is "` + start + `"..., which has 201 bytes: use at most 200`},
+		{"a name with a control character", []string{"a\nb"},
+			`job "a\nb" is not stored: job name is "a\nb": use one without control characters`},
+		{"front and later", []string{"greet", "--front", "--in", "1s"},
+			`job "greet" is not stored: job "greet" is due later but has the option Front: leave Front out: a job goes to the back of its queue when it falls due`},
+		{"no id", []string{"greet", "--id", ""}, `job "greet" is not stored: job "greet": job id is empty: use 1 to 200 bytes of UTF-8`},
+		{"too many retries", []string{"greet", "--retries", "100001"},
+			`job "greet" is not stored: job "greet": option Retries is 100001: use at most 100000`},
+		{"no timeout", []string{"greet", "--timeout", "0s"},
+			`job "greet" is not stored: job "greet": option Timeout is 0s: use a duration above zero, or leave the option out`},
+		{"before 1970", []string{"greet", "--at", "1969-01-01T00:00:00Z"},
+			`job "greet" is not stored: time of job "greet" is 1969-01-01T00:00:00Z: use one after 1970 and at most 100 years ahead`},
+		{"a namespace with a brace", []string{"greet", "--namespace", "a{b"}, `namespace is "a{b": use one without { and }`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			got := call(append([]string{"enqueue", "--redis", dsn}, row.args...)...)
-			assert.NotZero(t, got.status)
-			assert.Empty(t, got.out)
-			assert.Contains(t, got.err, row.want)
+			assert.Equal(t, said{status: exitUsage, err: "work: " + row.want + "\n"}, got)
 		})
 	}
 }
@@ -157,6 +169,14 @@ func TestEnqueueRefuses(t *testing.T) {
 		{"in and at", []string{"greet", "--in", "1s", "--at", "2030-01-31T09:00:00Z"}, "--in 1s and --at 2030-01-31T09:00:00Z exclude each other: give one"},
 		{"into the past", []string{"greet", "--in", "-1s"}, "--in is -1s: give a positive duration, as 90s"},
 		{"a time that is none", []string{"greet", "--at", "tomorrow"}, `--at is "tomorrow": give a time as 2030-01-31T09:00:00Z or 2030-01-31T10:00:00+01:00`},
+		{"the zero time", []string{"greet", "--at", "0001-01-01T00:00:00Z"}, "--at is 0001-01-01T00:00:00Z: give a time after 1970"},
+		{"the zero time elsewhere", []string{"greet", "--at", "0001-01-01T01:00:00+01:00"}, "--at is 0001-01-01T01:00:00+01:00: give a time after 1970"},
+		{"no time to wait", []string{"greet", "--within", "0"}, "--within is 0s: give a duration above zero, as 10s"},
+		{"a source in another form", []string{"greet", "--source", "1e3"}, `--source is "1e3": give a whole number, as 42, of at most 64 bits`},
+		{"a source that is too large", []string{"greet", "--source", "9223372036854775808"}, `--source is "9223372036854775808": give a whole number, as 42, of at most 64 bits`},
+		{"retries that are no number", []string{"greet", "--retries", "two"}, `--retries is "two": give a whole number, as 42, of at most 64 bits`},
+		{"a duration without a unit", []string{"greet", "--in", "5"}, `--in is "5": give a duration, as 90s or 2h`},
+		{"neither true nor false", []string{"greet", "--front=maybe"}, `--front is "maybe": give true or false`},
 		{"meta without a value", []string{"greet", "--meta", "user"}, `--meta is "user": give key=value`},
 		{"a Redis that ends with the program", []string{"greet", "--redis", "memory://x"}, "memory://x ends with this program, and the job with it: name a Redis that stays"},
 		{"no Redis", []string{"greet", "--redis", ""}, "no Redis is named: give --redis redis://localhost:6379/0 or set WORK_REDIS"},
@@ -177,6 +197,6 @@ func TestEnqueueWithoutARedisFailsInTime(t *testing.T) {
 	began := time.Now()
 	got := call("enqueue", "--redis", server.DSN(), "--within", "300ms", "greet")
 	assert.Equal(t, exitFailure, got.status)
-	assert.Contains(t, got.err, `work: job "greet" was not enqueued: `)
+	assert.Contains(t, got.err, `work: job "greet" is not stored: no answer within 300ms (--within): `)
 	assert.Less(t, time.Since(began), 10*time.Second)
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // The exit statuses of the program.
@@ -103,8 +104,14 @@ func (a *app) knownCommand(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("there is no command %q: `work --help` lists them", args[0])
 }
 
-// explainFlag adds a remedy to what cobra says of a flag it does not know.
+// explainFlag adds a remedy to what cobra says of a flag it does not know, or of its value.
 func explainFlag(cmd *cobra.Command, err error) error {
+	var wrong *pflag.InvalidValueError
+	if errors.As(err, &wrong) {
+		if want, ok := wanted[wrong.GetFlag().Value.Type()]; ok {
+			return fmt.Errorf("--%s is %q: give %s", wrong.GetFlag().Name, wrong.GetValue(), want)
+		}
+	}
 	text := err.Error()
 	if at := strings.Index(text, "unknown shorthand flag: '"); at >= 0 {
 		if c := text[at+len("unknown shorthand flag: '")]; c >= '0' && c <= '9' {
@@ -112,6 +119,14 @@ func explainFlag(cmd *cobra.Command, err error) error {
 		}
 	}
 	return fmt.Errorf("%w: `%s --help` lists the flags", err, cmd.CommandPath())
+}
+
+// wanted is what to give for a flag of each type.
+var wanted = map[string]string{
+	"int":      "a whole number, as 42, of at most 64 bits",
+	"int64":    "a whole number, as 42, of at most 64 bits",
+	"duration": "a duration, as 90s or 2h",
+	"bool":     "true or false",
 }
 
 // status reports err and turns it into an exit status.
