@@ -79,6 +79,7 @@ func (m *machine) enqueuing(t *rapid.T, lane string, number int64, jobs []rdb.Ne
 		titles = append(titles, fmt.Sprintf("%s %s %s %d", j.Queue, j.ID, j.Place, j.When))
 	}
 	return step{
+		lane: lane, number: number,
 		title: fmt.Sprintf("%s enqueues %d: %s", lane, number, strings.Join(titles, ", ")),
 		send: func(store *rdb.Store) (any, error) {
 			answer, err := store.Enqueue(background, lane, number, jobs)
@@ -94,7 +95,7 @@ func (m *machine) enqueuing(t *rapid.T, lane string, number int64, jobs []rdb.Ne
 				return enqueued{stale: true}
 			}
 			if number > last.number {
-				m.lanes[lane] = modelLane{number, m.store(t, jobs)}
+				m.lanes[lane] = modelLane{number, m.learnLane(t, lane), m.store(t, jobs)}
 			}
 			return enqueued{problems: m.lanes[lane].problems}
 		},

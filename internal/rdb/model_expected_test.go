@@ -1,6 +1,7 @@
 package rdb_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -64,7 +65,7 @@ func (m *machine) expectJobs(put func(string, map[string]string)) {
 	}
 	lanes := map[string]string{}
 	for lane, last := range m.lanes {
-		lanes[lane] = strconv.FormatInt(last.number, 10)
+		lanes[lane] = fmt.Sprintf("%d %d", last.number, last.used)
 	}
 	put("jobs", jobs)
 	put("trail", trail)
@@ -114,7 +115,7 @@ func plain(state redisState) redisState {
 	rewrite("claimed", func(id, value string) string {
 		return word(value, 0) + " " + word(value, 1) + ":" + id + " " + strings.TrimSpace(word(value, 3))
 	})
-	rewrite("lanes", func(_, value string) string { return word(value, 0) })
+	rewrite("lanes", func(_, value string) string { return word(value, 0) + " " + word(value, 1) })
 	for key := range state.maps {
 		switch {
 		case key == "queues" || key == "epoch":

@@ -79,7 +79,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		"take apart":     m.takeApart,
 		"time passes":    m.timePasses,
 		"damage":         m.damage,
-		"daemons":        oneOf(m.dueSome, m.dueSome, m.dueSome, m.condemn, m.forgetDead, m.walkClaims, m.sweep, m.inter),
+		"daemons":        oneOf(m.dueSome, m.dueSome, m.dueSome, m.condemn, m.forgetDead, m.walkClaims, m.sweep, m.inter, m.retireLanes),
 		"now and then":   oneOf(m.register, m.survey, m.giveBackLost, m.suspect, m.wait, m.wait, m.wakeSome, m.crash, m.stop),
 	}
 }
@@ -105,6 +105,7 @@ func (m *machine) elapse(t *rapid.T, d time.Duration) {
 			m.site.cmd(t, "ZADD", key, asInt(t, score)-d.Milliseconds(), member)
 		}
 	}
+	m.ageLanes(t, d.Milliseconds())
 	m.model.shift(d.Milliseconds())
 	age := func(key string) {
 		if left := m.site.cmd(t, "PTTL", key).(int64) - d.Milliseconds(); left > 0 {

@@ -47,6 +47,7 @@ type (
 	}
 	modelLane struct {
 		number   int64
+		used     int64 // when Redis took its last call, ms
 		problems map[int]rdb.Problem
 	}
 	modelHeart struct{ since, until int64 }
@@ -80,6 +81,10 @@ func (m *model) shift(ms int64) {
 	for id, outcome := range m.outcomes {
 		outcome.until -= ms
 		m.outcomes[id] = outcome
+	}
+	for name, lane := range m.lanes {
+		lane.used -= ms
+		m.lanes[name] = lane
 	}
 	m.lease.until -= ms
 }

@@ -49,6 +49,9 @@ type step struct {
 	title   string
 	send    func(store *rdb.Store) (any, error)
 	execute func() any // returns the answer that it must have
+
+	lane   string // of a call that enqueues, and its number there
+	number int64
 }
 
 // lateStep is a request that is still on its way.
