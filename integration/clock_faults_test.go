@@ -1,8 +1,8 @@
 package integration
 
 import (
-	"encoding/binary"
 	_ "embed"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
