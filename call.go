@@ -54,11 +54,11 @@ func (c *call) run(ctx context.Context) {
 		if len(jobs) == 0 {
 			return // everybody left before anything was sent
 		}
-		sent := time.Now()
+		sent := c.lanes.clock.ours()
 		reply, err := c.lanes.store.Enqueue(ctx, c.lane.id, c.lane.number, jobs)
 		if err == nil {
 			if first {
-				c.lanes.clock.saw(reply.Time, sent, time.Now())
+				c.lanes.clock.saw(reply.Time, sent, c.lanes.clock.ours())
 			}
 			c.finish(answer{fate: stored, at: reply.Time, problems: reply.Problems, replicas: reply.Confirmed})
 			return

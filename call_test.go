@@ -221,3 +221,22 @@ func TestRedisClockFollowsTheMostExactReply(t *testing.T) {
 		assert.Equal(t, 3*time.Hour, ahead(), "but more than an old one")
 	})
 }
+
+func TestRedisClockUnderAWrongClockOfOurs(t *testing.T) {
+	t.Parallel()
+	for _, off := range []time.Duration{-3 * time.Hour, 0, 26 * time.Hour} {
+		t.Run(off.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				clock := redisClock{wall: func() time.Time { return time.Now().Add(off) }}
+				assert.Equal(t, time.Now().Add(off), clock.now(), "ours, until the first reply")
+				sent := clock.ours()
+				elapse(10 * time.Millisecond)
+				clock.saw(time.Now().Add(-5*time.Millisecond), sent, clock.ours())
+				assert.WithinDuration(t, time.Now(), clock.now(), time.Millisecond, "then that of Redis")
+				elapse(time.Hour)
+				assert.WithinDuration(t, time.Now(), clock.now(), time.Millisecond, "and it goes on")
+			})
+		})
+	}
+}

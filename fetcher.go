@@ -104,7 +104,7 @@ func (f *fetcher) fetch(free int, shares []rdb.Share) error {
 	ask := len(shares) == 0 || time.Since(f.asked) > interval
 	ctx, cancel := context.WithTimeout(f.worker.life, fetchTimeout)
 	defer cancel()
-	sent := time.Now()
+	sent := f.worker.clock.ours()
 	fetched, err := c.rdb.Fetch(ctx, c.nextNumber(), wanted, ask, shares)
 	if err != nil {
 		f.failed(err, wanted)
@@ -122,7 +122,7 @@ func (f *fetcher) fetch(free int, shares []rdb.Share) error {
 	f.lap = 0
 	f.limit = min(f.limit*2, f.worker.concurrency)
 	f.learn(shares, fetched)
-	f.worker.clock.saw(fetched.Time, sent, time.Now())
+	f.worker.clock.saw(fetched.Time, sent, f.worker.clock.ours())
 	f.deliver(c, fetched.Jobs)
 	return nil
 }

@@ -102,7 +102,7 @@ func (h *heartbeater) beat(ctx context.Context) error {
 	if !h.worker.first {
 		lease = 0
 	}
-	sent := time.Now()
+	sent := h.worker.clock.ours()
 	pulse, err := c.rdb.Beat(ctx, h.conn, rdb.Beat{
 		Life: beatLife, Epoch: c.knownEpoch(), Lease: lease, CheckIns: checkins, Ended: left,
 	})
@@ -116,7 +116,7 @@ func (h *heartbeater) beat(ctx context.Context) error {
 	case rdb.Lost:
 		return h.worker.reregister(ctx, c)
 	}
-	h.worker.clock.saw(pulse.Time, sent, time.Now())
+	h.worker.clock.saw(pulse.Time, sent, h.worker.clock.ours())
 	h.worker.daemons.pulse(pulse)
 	return nil
 }

@@ -146,14 +146,14 @@ func (w *worker) announce() {
 }
 
 func (w *worker) register(ctx context.Context, c *claimant, former string) error {
-	sent := time.Now()
+	sent := w.clock.ours()
 	at, epoch, err := c.rdb.Register(ctx, rdb.Registration{
 		Life: beatLife, Epoch: randomHex(16), Former: former, Info: w.info(), Queues: w.names,
 	})
 	if err != nil {
 		return err
 	}
-	w.clock.saw(at, sent, time.Now())
+	w.clock.saw(at, sent, w.clock.ours())
 	c.setEpoch(epoch)
 	return nil
 }

@@ -57,9 +57,12 @@ type process struct {
 }
 
 // start starts a worker process and waits until it is registered. It ends with the test.
-func (f *fleet) start(concurrency int) *process {
+func (f *fleet) start(concurrency int) *process { return f.startUnder(0, concurrency) }
+
+// startUnder is start of a process whose own clock is that much ahead.
+func (f *fleet) startUnder(clock time.Duration, concurrency int) *process {
 	f.t.Helper()
-	encoded, err := json.Marshal(duty{Redis: f.dsn, Namespace: f.namespace, Concurrency: concurrency})
+	encoded, err := json.Marshal(duty{Redis: f.dsn, Namespace: f.namespace, Concurrency: concurrency, Clock: clock})
 	require.NoError(f.t, err)
 	p := &process{fleet: f, cmd: exec.Command(os.Args[0]), exited: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), dutyVariable+"="+string(encoded))

@@ -20,6 +20,9 @@ const (
 
 	gone = "gone" // seen by the test: the outcome of a job has counted, Redis knows the job no more
 
+	believed = "believed" // the time of the entry, by a clock that may be wrong
+	refused  = "refused"  // an enqueue, with its error
+
 	ready     = "ready" // a worker
 	reaped    = "reaped"
 	fenced    = "fenced"

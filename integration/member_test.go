@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/wall"
 )
 
 // dutyVariable is set in the environment of a worker process: it says what it has to do.
@@ -22,12 +23,24 @@ type duty struct {
 	Redis       string
 	Namespace   string
 	Concurrency int
+	Clock       time.Duration // how far its own clock is ahead of the true one
+}
+
+// batch is an order to enqueue so many jobs alike, of that many milliseconds each.
+type batch struct {
+	Label string // what the process reports of each that was acknowledged
+	Name  string
+	Ms    int
+	Many  int
+	In    time.Duration
+	At    time.Time // by Redis' clock; zero means In
 }
 
 // member is what runs in a worker process. It reports on its standard output and obeys its standard input: the line
-// "open" opens the gate at which some handlers wait, and its end ends the process, so that none outlives the test.
+// "open" opens the gate at which some handlers wait, a batch of jobs in JSON is enqueued, and its end ends the process, so that none outlives the test.
 type member struct {
 	gate chan struct{}
+	enq  *work.Enqueuer
 }
 
 // serve runs a worker process until it is told to stop, and returns its exit status.
@@ -37,7 +50,13 @@ func serve(encoded string) int {
 		fmt.Fprintf(os.Stderr, "%s=%s: %v\n", dutyVariable, encoded, err)
 		return 2
 	}
-	m := &member{gate: make(chan struct{})}
+	wall.Shift(d.Clock)
+	enq, err := work.NewEnqueuer(d.Redis, work.Namespace(d.Namespace))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	m := &member{gate: make(chan struct{}), enq: enq}
 	go m.obey()
 	pool := work.NewWorkerPool(nil, d.Concurrency, work.WorkerOptions{
 		Redis: d.Redis, Namespace: d.Namespace, Observers: []work.Observer{work.ObserverFunc(m.observe)},
@@ -60,8 +79,37 @@ func (m *member) obey() {
 			os.Exit(3)
 		case line == "open\n":
 			close(m.gate)
+		default:
+			m.enqueue(line)
 		}
 	}
+}
+
+// enqueue enqueues a batch one job after the other, and reports when it believes that it is, and the ids.
+func (m *member) enqueue(encoded string) {
+	var b batch
+	if err := json.Unmarshal([]byte(encoded), &b); err != nil {
+		fmt.Fprintf(os.Stderr, "order %s: %v\n", encoded, err)
+		os.Exit(2)
+	}
+	write(entry{At: wall.Now(), What: believed})
+	for range b.Many {
+		receipt, err := m.enqueueOne(b)
+		if err != nil {
+			report(refused, err.Error())
+			continue
+		}
+		report(b.Label, receipt.ID)
+	}
+}
+
+func (m *member) enqueueOne(b batch) (work.Receipt, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if !b.At.IsZero() {
+		return m.enq.EnqueueAt(ctx, b.Name, b.At, b.Ms)
+	}
+	return m.enq.EnqueueIn(ctx, b.Name, b.In, b.Ms)
 }
 
 // hold waits at the gate, and gives up when its ctx ends.
@@ -140,8 +188,10 @@ func (m *member) observe(e work.Event) {
 }
 
 // report writes one line at once: what was written before a kill is read after it.
-func report(what, of string) {
-	line, err := json.Marshal(entry{At: time.Now(), What: what, Of: of})
+func report(what, of string) { write(entry{At: time.Now(), What: what, Of: of}) }
+
+func write(e entry) {
+	line, err := json.Marshal(e)
 	if err != nil {
 		panic(err) // strings and a time
 	}
