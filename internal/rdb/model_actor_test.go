@@ -1,6 +1,7 @@
 package rdb_test
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -19,10 +20,14 @@ type actor struct {
 	queues     []string
 	known      bool // its registration was answered
 	fenced     bool
-	unsure     bool // a fetch was not answered: it surveys before the next
+	doubts     bool   // Redis does not know it, and a heartbeat will say why
+	epoch      string // of the Redis that it registered with
+	bereft     bool   // that Redis has lost its data
+	restoring  bool   // it stores what it holds again, until that is answered
+	unsure     bool   // a fetch was not answered: it surveys before the next
 	number     int64
-	held       map[string]rdb.Claim // by element: fetched, and the outcome not acknowledged
-	lost       []rdb.Claim          // found by a survey and not held
+	held       map[string]rdb.Held // by element: fetched, and the outcome not acknowledged
+	lost       []rdb.Claim         // found by a survey and not held
 	unsettled  []intent
 	spoke      []string // ids that checked in
 	debts      []string // queues whose token it took
@@ -52,6 +57,10 @@ func (m *machine) work(t *rapid.T) {
 		m.reborn(t, a)
 	case !a.known:
 		m.registerOn(t, a)
+	case a.doubts:
+		m.beatOn(t, a)
+	case a.restoring:
+		m.restoreOn(t, a)
 	case a.unsure:
 		m.surveyOn(t, a)
 	case len(a.lost) > 0:
@@ -77,25 +86,25 @@ func (m *machine) register(t *rapid.T) {
 // reborn registers a worker, under a new id if it was fenced.
 func (m *machine) reborn(t *rapid.T, a *actor) {
 	if a.fenced {
-		*a = actor{id: m.name("w"), former: a.id, queues: a.queues, held: map[string]rdb.Claim{}}
+		*a = actor{id: m.name("w"), former: a.id, queues: a.queues, held: map[string]rdb.Held{}}
 	}
 	m.registerOn(t, a)
 }
 
 func (m *machine) newActor(t *rapid.T, queues []string) *actor {
-	a := &actor{id: m.name("w"), queues: queues, held: map[string]rdb.Claim{}}
+	a := &actor{id: m.name("w"), queues: queues, held: map[string]rdb.Held{}}
 	m.actors = append(m.actors, a)
 	m.registerOn(t, a)
 	return a
 }
 
 func (m *machine) registerOn(t *rapid.T, a *actor) {
-	id, former, queues := a.id, a.former, a.queues
-	_, a.known = m.request(t, step{
+	id, former, queues, fresh := a.id, a.former, a.queues, m.name("epoch")
+	answer, ok := m.request(t, step{
 		title: a.id + " registers for " + strings.Join(queues, ",") + ", before " + former,
 		send: func(store *rdb.Store) (any, error) {
 			_, epoch, err := store.Worker(id).Register(background, rdb.Registration{
-				Life: modelLife, Epoch: m.epoch, Former: former, Queues: queues, Info: map[string]string{"host": "h"},
+				Life: modelLife, Epoch: fresh, Former: former, Queues: queues, Info: map[string]string{"host": "h"},
 			})
 			return epoch, err
 		},
@@ -113,9 +122,13 @@ func (m *machine) registerOn(t *rapid.T, a *actor) {
 				m.dead[former] = true
 			}
 			m.serves[id] = queues
+			m.epoch = cmp.Or(m.epoch, fresh)
 			return m.epoch
 		},
 	})
+	if a.known = ok; ok {
+		a.registered(t, answer.(string))
+	}
 }
 
 func (m *machine) fetchSome(t *rapid.T) {
@@ -154,12 +167,13 @@ func (m *machine) fetchOn(t *rapid.T, a *actor, wanted int, ask bool, shares []r
 	}
 	fetched := answer.(rdb.Fetched)
 	require.NotEqual(t, rdb.Stale, fetched.State, "its own newest number")
-	a.fenced = fetched.State == rdb.Fenced
+	a.doubts = fetched.State == rdb.Fenced
 	for i := range fetched.Jobs {
-		a.held[fetched.Jobs[i].Element] = fetched.Jobs[i].Claim
+		job := &fetched.Jobs[i]
+		a.held[job.Element] = rdb.Held{Claim: job.Claim, ID: job.ID, Record: job.Record, Trail: job.Trail}
 	}
 	a.debts = slices.DeleteFunc(a.debts, func(queue string) bool {
-		return !a.fenced && slices.ContainsFunc(shares, func(s rdb.Share) bool { return s.Queue == queue })
+		return !a.doubts && slices.ContainsFunc(shares, func(s rdb.Share) bool { return s.Queue == queue })
 	})
 }
 
@@ -215,7 +229,7 @@ func (m *machine) surveyOn(t *rapid.T, a *actor) {
 		return
 	}
 	found := answer.(surveyed)
-	a.fenced, a.unsure, a.lost = found.state == rdb.Fenced, false, nil
+	a.doubts, a.unsure, a.lost = found.state == rdb.Fenced, false, nil
 	for _, claim := range found.claims {
 		if _, held := a.held[claim.Element]; !held {
 			a.lost = append(a.lost, claim)
@@ -309,7 +323,7 @@ func (m *machine) forgetting(id string, queues []string) step {
 func (a *actor) sortedHeld() []rdb.Claim {
 	claims := []rdb.Claim{}
 	for _, element := range slices.Sorted(maps.Keys(a.held)) {
-		claims = append(claims, a.held[element])
+		claims = append(claims, a.held[element].Claim)
 	}
 	return claims
 }

@@ -17,7 +17,7 @@ import (
 func (m *machine) beat(t *rapid.T) { m.beatOn(t, m.choose(t, "worker", serving)) }
 
 func (m *machine) beatOn(t *rapid.T, a *actor) {
-	beat := rdb.Beat{Life: modelLife, Epoch: m.epoch}
+	beat := rdb.Beat{Life: modelLife, Epoch: a.epoch}
 	if rapid.Bool().Draw(t, "wants the lease") {
 		beat.Lease = modelLeased
 	}
@@ -47,7 +47,7 @@ func (m *machine) beatOn(t *rapid.T, a *actor) {
 	}
 	if ok {
 		a.spoke = slices.DeleteFunc(a.spoke, func(id string) bool { return slices.Contains(beat.Ended, id) })
-		a.fenced = answer.(rdb.Pulse).State == rdb.Fenced
+		a.felt(answer.(rdb.Pulse).State)
 	}
 }
 
@@ -55,6 +55,9 @@ func (m *machine) beaten(id string, beat rdb.Beat) rdb.Pulse {
 	heart, alive := m.hearts[id], m.alive(id, m.before)
 	if alive {
 		m.hearts[id] = modelHeart{heart.since, m.before + beat.Life.Milliseconds()}
+	}
+	if m.epoch != beat.Epoch {
+		return rdb.Pulse{State: rdb.Lost}
 	}
 	if !m.workers[id] {
 		return rdb.Pulse{State: rdb.Fenced}

@@ -33,6 +33,9 @@ func (m *machine) expected() redisState {
 	}
 	put("ready", ready)
 	put("names", names)
+	if m.epoch != "" {
+		put("epoch", members(m.epoch))
+	}
 	m.expectJobs(put)
 	m.expectWorkers(put)
 	for worker, lists := range m.inProcess {
@@ -118,7 +121,7 @@ func plain(state redisState) redisState {
 	rewrite("lanes", func(_, value string) string { return word(value, 0) + " " + word(value, 1) })
 	for key := range state.maps {
 		switch {
-		case key == "queues" || key == "epoch":
+		case key == "queues":
 			delete(state.maps, key)
 		case strings.HasSuffix(key, ":running"):
 			rewrite(key, func(_, value string) string { _, message, _ := strings.Cut(value, " "); return message })

@@ -28,11 +28,10 @@ var background = context.Background()
 // machine drives Redis and the model with the same random requests.
 type machine struct {
 	*model
-	site  *site
-	wire  *wire
-	late  []lateStep
-	calm  bool // every request is answered
-	epoch string
+	site *site
+	wire *wire
+	late []lateStep
+	calm bool // every request is answered
 
 	before, after int64 // Redis' clock around the request under way
 
@@ -46,7 +45,7 @@ type machine struct {
 func newMachine(on *site, namespace string) *machine {
 	w := &wire{Driver: on.driver}
 	return &machine{
-		model: newModel(), wire: w, epoch: "epoch-1", pages: map[rdb.Shelf][]rdb.Waiting{},
+		model: newModel(), wire: w, pages: map[rdb.Shelf][]rdb.Waiting{},
 		site:      &site{driver: on.driver, store: rdb.NewStore(w, namespace), namespace: namespace, clock: on.clock},
 		enqueuers: []*enqueuer{{lane: "l1"}, {lane: "l2"}},
 	}
@@ -80,7 +79,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		"time passes":    m.timePasses,
 		"damage":         m.damage,
 		"daemons":        oneOf(m.dueSome, m.dueSome, m.dueSome, m.condemn, m.forgetDead, m.walkClaims, m.sweep, m.inter, m.retireLanes),
-		"now and then":   oneOf(m.register, m.survey, m.giveBackLost, m.suspect, m.wait, m.wait, m.wakeSome, m.crash, m.stop),
+		"now and then":   oneOf(m.register, m.survey, m.giveBackLost, m.suspect, m.wait, m.wait, m.wakeSome, m.crash, m.stop, m.lose),
 	}
 }
 

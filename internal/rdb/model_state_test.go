@@ -26,6 +26,7 @@ type model struct {
 	running       map[string]map[string]string // worker, id -> check-in
 	suspects      map[string]string            // worker -> element of the job that it named before it began it
 	lease         modelLease
+	epoch         string
 
 	acknowledged, ended map[string]bool
 	owed                map[string]bool // queues whose token was popped and not paid yet
@@ -92,6 +93,15 @@ func (m *model) shift(ms int64) {
 // alive tells whether the worker has a heartbeat.
 func (m *model) alive(worker string, now int64) bool { return m.hearts[worker].until > now }
 
+// claim gives the job of the element to the worker.
+func (m *model) claim(worker string, claim rdb.Claim) {
+	m.claimed[idOf(claim.Element)] = modelClaim{worker, claim.Element, claim.Queue}
+	if m.inProcess[worker] == nil {
+		m.inProcess[worker] = map[string][]string{}
+	}
+	m.inProcess[worker][claim.Queue] = append(m.inProcess[worker][claim.Queue], claim.Element)
+}
+
 // unclaim removes the exact element, and tells whether it was there.
 func (m *model) unclaim(worker, queue, element string) bool {
 	at := slices.Index(m.inProcess[worker][queue], element)
@@ -120,11 +130,7 @@ func (m *model) fetch(worker string, number int64, wanted int, shares []rdb.Shar
 				continue
 			}
 			element := at + ":" + id
-			m.claimed[id] = modelClaim{worker, element, queue}
-			if m.inProcess[worker] == nil {
-				m.inProcess[worker] = map[string][]string{}
-			}
-			m.inProcess[worker][queue] = append(m.inProcess[worker][queue], element)
+			m.claim(worker, rdb.Claim{Queue: queue, Element: element})
 			byQueue[i] = append(byQueue[i], rdb.FetchedJob{
 				Claim: rdb.Claim{Queue: queue, Element: element}, ID: id, Record: []byte(job.record),
 				Trail: bytesOrNil(job.trail), Crashes: strings.Join(job.crashes, " "),

@@ -16,7 +16,7 @@ func (m *machine) suspect(t *rapid.T) {
 
 func (m *machine) suspectOn(t *rapid.T, a *actor) {
 	element := rapid.SampledFrom(slices.Sorted(maps.Keys(a.held))).Draw(t, "job")
-	id, claim := a.id, a.held[element]
+	id, claim := a.id, a.held[element].Claim
 	m.request(t, step{
 		title: id + " suspects " + element,
 		send: func(store *rdb.Store) (any, error) {
