@@ -14,9 +14,7 @@ import (
 // lose makes Redis forget everything at once. What was acknowledged before is not expected to end any more, and a call
 // that landed before is not sent again: Redis cannot know that it did.
 func (m *machine) lose(t *rapid.T) {
-	if rapid.IntRange(0, 1).Draw(t, "lose") == 0 {
-		t.Skip("nothing is lost")
-	}
+	m.choose(t, "holds jobs", func(a *actor) bool { return serving(a) && len(a.held) > 0 }) // else there is little to lose
 	m.logf(t, "Redis loses its data")
 	for _, lane := range slices.Sorted(maps.Keys(m.lanes)) {
 		m.giveUpLanded(t, lane)
@@ -26,6 +24,12 @@ func (m *machine) lose(t *rapid.T) {
 	for _, a := range m.actors {
 		if serving(a) && rapid.Bool().Draw(t, "beats") {
 			m.beatOn(t, a)
+		}
+		if a.bereft {
+			m.registerOn(t, a)
+		}
+		if a.restoring {
+			m.restoreOn(t, a)
 		}
 	}
 }
