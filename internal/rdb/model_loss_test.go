@@ -31,6 +31,10 @@ func (m *machine) lose(t *rapid.T) {
 		if a.restoring {
 			m.restoreOn(t, a)
 		}
+		if a.restoring && len(a.held) > 0 && rapid.Bool().Draw(t, "settles before it restores again") {
+			m.settleOn(t, a, m.decide(t, a))
+			m.restoreOn(t, a)
+		}
 	}
 }
 
