@@ -29,7 +29,7 @@ func TestWaitReplicasRealRedis(t *testing.T) {
 		_, err = enq.With(WaitReplicas(1, patience)).Enqueue(t.Context(), "safe")
 		require.NoError(t, err)
 
-		receipt, err := enq.With(WaitReplicas(2, 50*time.Millisecond)).Enqueue(t.Context(), "safe")
+		receipt, err := enq.With(WaitReplicas(2, 3*time.Second)).Enqueue(t.Context(), "safe") // time for the one there is
 		var few *ReplicasError
 		require.ErrorAs(t, err, &few)
 		assert.Equal(t, ReplicasError{Wanted: 2, Confirmed: 1}, *few)
