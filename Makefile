@@ -5,7 +5,7 @@ BENCH ?= .
 DIR ?= .
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race lint fmt tidy fuzz bench cover fault-long image ci clean
+.PHONY: help demo test race lint fmt tidy fuzz bench cover mutants fault-long image ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ bench: ## run the benchmarks that match BENCH
 cover: ## write the coverage of all packages by all tests to cover.out
 	go test -coverprofile=cover.out -coverpkg=github.com/265d0351/work/... work
 	go tool cover -func=cover.out | tail -1
+
+mutants: ## break the scripts and transitions one line at a time: which test sees it? (10 to 15 minutes)
+	go run ./tools/mutants -write docs/mutants.md
 
 fault-long: ## kill, stop, cut and fill for as long as docs/reliability.md says, and write its figures (about four minutes)
 	@mkdir -p .cache && rm -f .cache/faults.jsonl

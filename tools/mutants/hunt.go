@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// result is what became of a mutant.
+type result struct {
+	mutant
+	caught []string // the test functions that saw it; none if it survived
+	took   time.Duration
+}
+
+// impatience lets tests wait half as long for what will not come.
+var impatience = mutant{
+	Name: "impatience", File: "pool_kit_test.go", Before: "patience = 20 * time.Second", After: "patience = 10 * time.Second",
+}
+
+// hunt plants one mutant after the other in a copy of the tree and runs its tests. They must pass without any mutant:
+// otherwise a red one says nothing.
+func hunt(ctx context.Context, out io.Writer, root string, mutants []mutant) ([]result, error) {
+	tree, err := copyTree(root)
+	defer func() { _ = os.RemoveAll(tree) }() // it is below the directory for temporary files
+	if err != nil {
+		return nil, err
+	}
+	if _, err := impatience.plant(tree); err != nil {
+		return nil, err
+	}
+	fmt.Fprintln(out, "without a mutant ...")
+	for _, t := range together(mutants) {
+		seen, err := t.run(ctx, tree)
+		if err != nil {
+			return nil, err
+		}
+		if len(seen.failed) > 0 {
+			return nil, fmt.Errorf("%s fails in %s without any mutant:\n%s", strings.Join(seen.failed, ", "), t.Package, seen.output)
+		}
+	}
+	var results []result
+	for i, m := range mutants {
+		r, err := m.face(ctx, tree)
+		if err != nil {
+			return nil, err
+		}
+		what := strings.Join(r.caught, ", ")
+		if what == "" {
+			what = "SURVIVED"
+		}
+		fmt.Fprintf(out, "%3d/%d %-28s %4.0f s  %s\n", i+1, len(mutants), m.Name, r.took.Seconds(), what)
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// face runs the tests of a mutant until some see it.
+func (m mutant) face(ctx context.Context, tree string) (r result, err error) {
+	r.mutant = m
+	revert, err := m.plant(tree)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, revert()) }()
+	begun := time.Now()
+	for _, t := range m.Tests {
+		seen, err := t.run(ctx, tree)
+		if err != nil {
+			return r, fmt.Errorf("mutant %s: %w", m.Name, err)
+		}
+		if len(seen.failed) > 0 {
+			r.caught = seen.failed
+			slices.Sort(r.caught) // in which order they failed is a matter of chance
+			break
+		}
+	}
+	r.took = time.Since(begun)
+	return r, nil
+}
+
+// together makes one entry for each package of all tests that the mutants need.
+func together(mutants []mutant) []tests {
+	var union []tests
+	for _, m := range mutants {
+		for _, t := range m.Tests {
+			at := slices.IndexFunc(union, func(u tests) bool { return u.Package == t.Package })
+			if at < 0 {
+				at = len(union)
+				union = append(union, tests{Package: t.Package})
+			}
+			union[at].Names = append(union[at].Names, t.Names...)
+		}
+	}
+	for _, u := range union {
+		slices.Sort(u.Names)
+	}
+	for i := range union {
+		union[i].Names = slices.Compact(union[i].Names)
+	}
+	return union
+}
+
+// survivors is an error that names those that no test saw.
+func survivors(results []result) error {
+	var names []string
+	for _, r := range results {
+		if len(r.caught) == 0 {
+			names = append(names, r.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("no test saw %s: write the test that is missing", strings.Join(names, ", "))
+}

@@ -1,0 +1,167 @@
+package main
+
+var enqueuers = []mutant{
+	{
+		Name: "resend-as-new", File: "call.go",
+		Before: "reply, err := c.lanes.store.Enqueue(ctx, c.lane.id, c.lane.number, jobs)",
+		After:  "c.lane.number++; reply, err := c.lanes.store.Enqueue(ctx, c.lane.id, c.lane.number, jobs)",
+		Breaks: "a call that is sent again has the number of the first time, and stores its jobs once",
+		Tests:  pool("TestLostReplyStoresNothingTwice", "TestLostReplyStoresNothingTwiceWhenTheJobHasRunAndGone"), Quick: true,
+	},
+	{
+		Name: "lane-number-again", File: "lane.go",
+		Before: "own.number++\n\tc := &call{lanes: l, lane: own, parcels", After: "own.number += 0\n\tc := &call{lanes: l, lane: own, parcels",
+		Breaks: "each call of a lane has a number of its own: otherwise a job is acknowledged and not stored",
+		Tests:  pool("TestLanesHaveOneCallUnderWayWithGrowingNumbers"),
+	},
+	{
+		Name: "lane-number-again-in-line", File: "lane.go",
+		Before: "own.number++\n\tc := &call{lanes: l, lane: own}", After: "own.number += 0\n\tc := &call{lanes: l, lane: own}",
+		Breaks: "the same for callers that wait in line",
+		Tests:  pool("TestLanesHaveOneCallUnderWayWithGrowingNumbers"),
+	},
+	{
+		Name: "resend-fewer", File: "call.go",
+		Before: "if first {\n\t\tc.dropLeft()", After: "if true {\n\t\tc.dropLeft()",
+		Breaks: "a call that may have counted is sent again with the same jobs: the kept reply names them by number",
+		Tests:  pool("TestCallKeepsThoseWhoLeftOnceItMayCount"),
+	},
+	{
+		Name: "doubt-denied", File: "call.go",
+		Before: "c.doubt = true", After: "c.doubt = false",
+		Breaks: "who is told that a job is not stored can rely on it",
+		Tests:  pool("TestCallerInLineLeavesWithoutATrace", "TestCallIsAbandonedWhenEverybodyLeft", "TestAbandonedCallThatLandsLateIsRefused"),
+	},
+}
+
+var fetchers = []mutant{
+	{
+		Name: "survey-skipped", File: "fetcher.go",
+		Before: "if f.lost || time.Since(", After: "if time.Since(",
+		Breaks: "what a lost fetch did is found out before the next one",
+		Tests:  pool("TestAFetchThatComesLateClaimsNothing", "TestJobsOfAFetchWhoseReplyIsLostRunOnce", "TestALostFetchIsLookedIntoBeforeTheNext"),
+	},
+	{
+		Name: "survey-of-the-held", File: "fetcher.go",
+		Before: "if !c.holds(claim.Element) {", After: "if true {",
+		Breaks: "a job that the worker runs is not given to another",
+		Tests:  pool("TestALostFetchIsLookedIntoBeforeTheNext"),
+	},
+	{
+		Name: "fetch-all-again", File: "fetcher.go",
+		Before: "f.limit = max(minFetchLimit, min(f.limit, wanted)/2)", After: "f.limit = f.worker.concurrency",
+		Breaks: "a batch that is too big for the link does not come back for ever",
+		Tests:  pool("TestALostFetchIsLookedIntoBeforeTheNext"),
+	},
+	{
+		Name: "stale-for-ever", File: "fetcher.go",
+		Before: "c.number += 1 << 32\n\t\treturn errors.New(\"the number of a survey", After: "return errors.New(\"the number of a survey",
+		Breaks: "a worker whose numbers are behind those in Redis jumps over them",
+		Tests:  pool("TestAWorkerWhoseNumbersAreBehindGoesOn"),
+	},
+	{
+		Name: "fetch-unheld", File: "fetcher.go",
+		Before: "c.hold(r)", After: "_ = c.hold",
+		Breaks: "the worker knows what it holds, and gives none of it back while it runs",
+		Tests:  pool("TestALostFetchIsLookedIntoBeforeTheNext", "TestWhatDidNotBeginGoesBackInOrder"),
+	},
+	{
+		Name: "fetch-without-end", File: "fetcher.go",
+		Before: "w.slots.hold()",
+		Breaks: "outcomes that Redis does not acknowledge are bounded in memory: fetching stops",
+		Tests:  pool("TestFetchingStopsWhileRedisAcknowledgesNothing"),
+	},
+	{
+		Name: "poison-for-ever", File: "worker.go",
+		Before: "if len(workers) < w.pool.options.MaxCrashes {", After: "if true {",
+		Breaks: "a job that MaxCrashes workers died with is buried",
+		Tests:  pool("TestAJobThatWorkersDieWithIsBuried"),
+	},
+	{
+		Name: "suspects-at-once", File: "suspect.go",
+		Before: "if w.pool.suspect.CompareAndSwap(nil, r) {", After: "if true {",
+		Breaks: "a program runs one suspect at a time",
+		Tests:  pool("TestOneSuspectAtATimeIsNamedBeforeItBegins"),
+	},
+	{
+		Name: "suspect-unnamed", File: "suspect.go",
+		Before: "if err == nil && named {", After: "if _ = named; err == nil {",
+		Breaks: "a suspect that could not be named in Redis does not begin",
+		Tests:  pool("TestASuspectThatCannotBeNamedDoesNotBegin"),
+	},
+}
+
+var settlers = []mutant{
+	{
+		Name: "outcome-dropped", File: "settler.go",
+		Before: "s.lap++", After: "s.lap++; s.pending = nil",
+		Breaks: "an outcome is sent until it is acknowledged",
+		Tests:  pool("TestAnOutcomeWhoseReplyWasLostCountsOnce", "TestAnOutcomeThatIsTurnedAwayIsSentAgain"),
+	},
+	{
+		Name: "outcome-for-ever", File: "settler.go",
+		Before: "s.forget(done)", After: "_ = done",
+		Breaks: "an outcome that was acknowledged is not sent again",
+		Tests:  pool("TestAnOutcomeWhoseReplyWasLostCountsOnce"),
+	},
+	{
+		Name: "gone-after-no-answer", File: "settler.go",
+		Before: "if gone[r.claim.Element] && !r.sent {", After: "if gone[r.claim.Element] {",
+		Breaks: "a claim that is gone after an unanswered settlement counts as settled",
+		Tests:  pool("TestAnOutcomeWhoseReplyWasLostCountsOnce"),
+	},
+	{
+		Name: "gone-untold", File: "settler.go",
+		Before: "if gone[r.claim.Element] && !r.sent {", After: "if false {",
+		Breaks: "an outcome that did not count is told",
+		Tests:  pool("TestAnOutcomeWhoseClaimIsGoneDoesNotCount"),
+	},
+	{
+		Name: "batch-whole", File: "settler.go",
+		Before: "r.lot = max(1, len(b.runs)/2)", After: "r.lot = len(b.runs)",
+		Breaks: "an outcome that is refused holds up no other one",
+		Tests:  pool("TestABrokenKeyParksOnlyWhatNeedsIt"),
+	},
+	{
+		Name: "parked-and-lost", File: "settler.go",
+		Before: "s.parked = append(s.parked, r)",
+		Breaks: "an outcome that is refused is tried again",
+		Tests:  pool("TestABrokenKeyParksOnlyWhatNeedsIt"),
+	},
+	{
+		Name: "slot-kept", File: "settler.go",
+		Before: "s.worker.slots.settled()",
+		Breaks: "a worker goes on fetching as outcomes are acknowledged",
+		Tests:  pool("TestFetchingStopsWhileRedisAcknowledgesNothing"),
+	},
+	{
+		Name: "held-for-ever", File: "settler.go",
+		Before: "r.claimant.drop(r)",
+		Breaks: "a worker forgets what was acknowledged",
+		Tests:  pool("TestACheckinIsVisibleWithinASecondAndGoneAfterTheJob"),
+	},
+	{
+		Name: "suspect-for-ever", File: "settler.go",
+		Before: "s.worker.acquit(r)",
+		Breaks: "the next suspect has its turn when the one before has ended",
+		Tests:  pool("TestOneSuspectAtATimeIsNamedBeforeItBegins"),
+	},
+	{
+		Name: "release-oldest-first", File: "settlement.go",
+		Before: "return newestReleaseFirst(batches)", After: "return batches",
+		Breaks: "what is given back in several calls keeps its order",
+		Tests:  pool("TestReleasesOfManyCallsKeepTheirOrder"),
+	},
+	{
+		Name: "release-all-as-begun", File: "settlement.go",
+		Before: "key.queue, key.begun = r.claim.Queue, r.begun.Load() != 0", After: "key.queue = r.claim.Queue",
+		Breaks: "a job that did not begin is not cleared of its crashes by one that did",
+		Tests:  pool("TestReleasesOfManyCallsKeepTheirOrder"),
+	},
+	{
+		Name: "put-off-and-cleared", File: "settlement.go",
+		Before: "KeepCrashes: first.decision.keepCrashes,",
+		Breaks: "a suspect that is put off stays one",
+		Tests:  pool("TestOneSuspectAtATimeIsNamedBeforeItBegins"),
+	},
+}

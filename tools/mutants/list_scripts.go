@@ -1,0 +1,145 @@
+package main
+
+var enqueueScripts = []mutant{
+	{
+		Name: "enqueue-again", File: "lua/enqueue.lua",
+		Before: "if tonumber(n) == tonumber(number) then return reply end", After: "",
+		Breaks: "a call that is sent twice stores its jobs once",
+		Tests:  scripts("TestEnqueueSentAgainAnswersTheSameAndStoresNothing"), Quick: true,
+	},
+	{
+		Name: "enqueue-stale", File: "lua/enqueue.lua",
+		Before: "if tonumber(n) > tonumber(number) then return redis.error_reply('STALE lane ' .. lane .. ' is at call ' .. n) end",
+		Breaks: "a call that was given up cannot land after a newer one",
+		Tests:  scripts("TestEnqueueThatCameAfterANewerIsRefused"),
+	},
+	{
+		Name: "enqueue-reply-lost", File: "lua/enqueue.lua",
+		Before: "number .. ' ' .. reply)", After: "number .. ' ' .. ms(time))",
+		Breaks: "a call that is sent twice answers the same both times",
+		Tests:  scripts("TestEnqueueSentAgainAnswersTheSameAndStoresNothing"),
+	},
+	{
+		Name: "enqueue-duplicate", File: "lua/enqueue.lua",
+		Before: "if chosen and redis.call('HEXISTS', jobs, ARGV[first]) == 1 then", After: "if false then",
+		Breaks: "an id that the caller chose stands for one job as long as that lives",
+		Tests:  scripts("TestEnqueueRefusesAChosenIDThatLives"),
+	},
+	{
+		Name: "enqueue-no-token", File: "lua/enqueue.lua",
+		Before: "wake(KEYS[7 + 2 * queue], 1)",
+		Breaks: "a worker that waits is woken by a new job",
+		Tests:  scripts("TestEnqueuePutsEachJobInItsPlace"),
+	},
+	{
+		Name: "enqueue-not-ready", File: "lua/enqueue.lua",
+		Before: "redis.call('SADD', ready, name)",
+		Breaks: "every queue with jobs is among the ready ones",
+		Tests:  scripts("TestEnqueuePutsEachJobInItsPlace"),
+	},
+	{
+		Name: "enqueue-half", File: "lua/enqueue.lua",
+		Before: "  or bad('ZCARD', scheduled) or bad('HLEN', names)",
+		Breaks: "a call that meets a broken key stores nothing, so that it can be sent again",
+		Tests:  unmodelled("TestEnqueueRefusesAKeyOfAnotherTypeBeforeItWrites"),
+	},
+}
+
+var fetchScripts = []mutant{
+	{
+		Name: "fetch-unregistered", File: "lua/fetch.lua",
+		Before: "if redis.call('SISMEMBER', workers, worker) == 0 then return { 'fenced' } end",
+		Breaks: "a worker that was declared dead claims nothing",
+		Tests:  scripts("TestFetchRefusesWhatIsNotNewOrNotRegistered"), Quick: true,
+	},
+	{
+		Name: "fetch-number-ignored", File: "lua/fetch.lua",
+		Before: "if tonumber(number) <= tonumber(redis.call('HGET', info, 'n') or 0) then return { 'stale' } end",
+		Breaks: "a fetch that was given up cannot land after a newer one",
+		Tests:  scripts("TestFetchRefusesWhatIsNotNewOrNotRegistered"),
+	},
+	{
+		Name: "fetch-number-again", File: "lua/fetch.lua",
+		Before: "tonumber(number) <= tonumber(", After: "tonumber(number) < tonumber(",
+		Breaks: "a fetch that arrives twice claims once",
+		Tests:  scripts("TestFetchRefusesWhatIsNotNewOrNotRegistered"),
+	},
+	{
+		Name: "fetch-number-forgotten", File: "lua/fetch.lua",
+		Before: "if count > 0 then redis.call('HSET', info, 'n', number) end",
+		Breaks: "a worker's claims have numbers that grow",
+		Tests:  scripts("TestFetchAnswersWhatIsStored"),
+	},
+	{
+		Name: "fetch-claimed", File: "lua/fetch.lua",
+		Before: "if records[i] and not holders[i] and not seen[id] then", After: "if records[i] and not seen[id] then",
+		Breaks: "a job has one claim at the most",
+		Tests:  unmodelled("TestFetchDropsWhatIsNoJobToRun"), Quick: true,
+	},
+	{
+		Name: "fetch-unsifted-held", File: "lua/fetch.lua",
+		Before: "if not records[i] or holders[i] then", After: "if not records[i] then",
+		Breaks: "a job has one claim at the most, also where nothing else is wrong with the queue",
+		Tests:  unmodelled("TestFetchDropsWhatIsNoJobToRun"),
+	},
+	{
+		Name: "fetch-unsifted-twice", File: "lua/fetch.lua",
+		Before: "< #ids then ids, records = sift(ids, records, {}) end -- one stood twice", After: "< 0 then return 0 end",
+		Breaks: "an id that stands in a queue twice runs once, also where nothing else is wrong",
+		Tests:  unmodelled("TestFetchTakesAnIDOnceThatStandsTwiceInOneLot"),
+	},
+	{
+		Name: "fetch-twice-in-line", File: "lua/fetch.lua",
+		Before: "not holders[i] and not seen[id] then", After: "not holders[i] then",
+		Breaks: "an id that stands in a queue twice runs once",
+		Tests:  unmodelled("TestFetchTakesAnIDOnceThatStandsTwiceInOneLot"),
+	},
+	{
+		Name: "fetch-no-record", File: "lua/fetch.lua",
+		Before: "if records[i] and not holders[i]", After: "if not holders[i]",
+		Breaks: "an id without a record is dropped, and the rest of its queue is served",
+		Tests:  scripts("TestFetchDropsWhatIsNoJobToRun"),
+	},
+	{
+		Name: "fetch-unclaimed", File: "lua/fetch.lua",
+		Before: "if redis.call('HSET', claimed, unpack(claims)) < #ids then ids, records = sift(ids, records, {}) end -- one stood twice",
+		Breaks: "the index of claims knows every claim",
+		Tests:  scripts("TestFetchAnswersWhatIsStored"),
+	},
+	{
+		Name: "fetch-order", File: "lua/fetch.lua",
+		Before: "redis.call('LPUSH', KEYS[7 + 3 * queue], unpack(elements))", After: "redis.call('RPUSH', KEYS[7 + 3 * queue], unpack(elements))",
+		Breaks: "what a dead worker held goes back in its old order",
+		Tests:  scripts("TestFetchAnswersWhatIsStored"),
+	},
+	{
+		Name: "fetch-no-token", File: "lua/fetch.lua",
+		Before: "wake(KEYS[8 + 3 * queue], math.min(left, 2))",
+		Breaks: "a fetch that leaves jobs wakes those who can take them",
+		Tests:  scripts("TestFetchGivesSharesFirstAndThenFillsUp"),
+	},
+	{
+		Name: "fetch-ready-stays", File: "lua/fetch.lua",
+		Before: "redis.call('SREM', ready, ARGV[3 + 3 * queue])",
+		Breaks: "an empty queue is not among the ready ones, so nobody asks it again and again",
+		Tests:  scripts("TestFetchAnswersWhatIsStored"),
+	},
+	{
+		Name: "fetch-unbounded", File: "lua/fetch.lua",
+		Before: "math.min(tonumber(ARGV[3]), 500)", After: "tonumber(ARGV[3])",
+		Breaks: "no script handles more than 500 jobs at a time",
+		Tests:  unmodelled("TestFetchNeverTakesMoreThanABatch"),
+	},
+	{
+		Name: "survey-number-forgotten", File: "lua/survey.lua",
+		Before: "redis.call('HSET', info, 'n', ARGV[2])",
+		Breaks: "no fetch that was sent before a survey lands after it",
+		Tests:  scripts("TestSurveyTellsWhatIsHeldAndKeepsOlderFetchesOut"),
+	},
+	{
+		Name: "survey-unregistered", File: "lua/survey.lua",
+		Before: "if redis.call('SISMEMBER', workers, ARGV[1]) == 0 then return { 'fenced' } end",
+		Breaks: "a worker that was declared dead learns so, and gives nothing back that others hold",
+		Tests:  scripts("TestSurveyTellsWhatIsHeldAndKeepsOlderFetchesOut"),
+	},
+}

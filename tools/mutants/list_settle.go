@@ -1,0 +1,88 @@
+package main
+
+var settleScripts = []mutant{
+	{
+		Name: "complete-any", File: "lua/complete.lua",
+		Before: "-1, element) == 1 then", After: "-1, element) >= 0 then",
+		Breaks: "an outcome counts only while its very claim stands",
+		Tests:  scripts("TestCompleteEndsWhatIsHeldAndNothingElse"), Quick: true,
+	},
+	{
+		Name: "complete-claim-stays", File: "lua/complete.lua",
+		Before: "redis.call('HDEL', claimed, unpack(ids))",
+		Breaks: "the index of claims forgets a claim with it",
+		Tests:  scripts("TestCompleteEndsWhatIsHeldAndNothingElse"),
+	},
+	{
+		Name: "complete-outcome-of-another", File: "lua/complete.lua",
+		Before: "local id = ended[tonumber(ARGV[i])]", After: "local id = ids[tonumber(ARGV[i])]",
+		Breaks: "the outcome that is kept is that of the claim that stood",
+		Tests:  scripts("TestCompleteKeepsNoOutcomeOfAClaimThatIsGone"),
+	},
+	{
+		Name: "complete-half", File: "lua/complete.lua",
+		Before: " or ARGV[from] and (bad('HLEN', outcomes) or bad('ZCARD', expiry)) or nil",
+		Breaks: "a settlement that meets a broken key does nothing, and can be sent again",
+		Tests:  unmodelled("TestSettlementsNameTheKeyOfAnotherTypeAndDoNothing"),
+	},
+	{
+		Name: "shelve-any", File: "lua/shelve.lua",
+		Before: "if redis.call('LREM', inprocess, -1, element) == 0 then return 0 end", After: "redis.call('LREM', inprocess, -1, element)",
+		Breaks: "a retry, a snooze and a burial count only while their very claim stands",
+		Tests:  scripts("TestShelvePutsAJobOnAShelf"),
+	},
+	{
+		Name: "shelve-crashes-stay", File: "lua/shelve.lua",
+		Before: "if keep ~= '1' then redis.call('HDEL', crashes, id) end",
+		Breaks: "an attempt that ended in good order clears a job of earlier crashes",
+		Tests:  scripts("TestShelvePutsAJobOnAShelf"),
+	},
+	{
+		Name: "shelve-nameless", File: "lua/shelve.lua",
+		Before: "redis.call('HSET', names, id, queue)",
+		Breaks: "the queue of every job on a shelf is known",
+		Tests:  scripts("TestShelvePutsAJobOnAShelf"),
+	},
+	{
+		Name: "release-any", File: "lua/release.lua",
+		Before: "if redis.call('LREM', inprocess, -1, ARGV[i]) == 1 then", After: "if redis.call('LREM', inprocess, -1, ARGV[i]) >= 0 then",
+		Breaks: "only who holds a job can give it back: otherwise it stands in its queue twice",
+		Tests:  scripts("TestReleaseGivesBackInTheOldOrder"),
+	},
+	{
+		Name: "release-to-the-back", File: "lua/release.lua",
+		Before: "redis.call('RPUSH', queue, ids[i])", After: "redis.call('LPUSH', queue, ids[i])",
+		Breaks: "what is given back goes before what came later",
+		Tests:  scripts("TestReleaseGivesBackInTheOldOrder"), Quick: true,
+	},
+	{
+		Name: "release-reversed", File: "lua/release.lua",
+		Before: "for i = #ids, 1, -1 do", After: "for i = 1, #ids do",
+		Breaks: "what is given back keeps its order",
+		Tests:  scripts("TestReleaseGivesBackInTheOldOrder"),
+	},
+	{
+		Name: "release-crashes-of-all", File: "lua/release.lua",
+		Before: "if times < 2 or ids[i] == accused then", After: "if true then",
+		Breaks: "a job that kills its workers does not have its innocent neighbours buried",
+		Tests:  scripts("TestSuspectIsNotedWhileTheClaimStands"),
+	},
+	{
+		Name: "release-crash-forgotten", File: "lua/release.lua",
+		Before: "before and before .. ' ' .. died or died", After: "died",
+		Breaks: "the crashes of a job add up, until it is buried",
+		Tests:  scripts("TestReleaseCountsCrashesAndForgetsThem"),
+	},
+	{
+		Name: "release-not-ready", File: "lua/release.lua",
+		Before: "redis.call('SADD', ready, name)",
+		Breaks: "a queue that something was given back to is among the ready ones",
+		Tests:  scripts("TestReleaseGivesBackInTheOldOrder"),
+	},
+	{
+		Name: "release-no-token", File: "lua/release.lua",
+		Before: "wake(tokens, 1)",
+		Breaks: "what is given back wakes those who can take it",
+		Tests:  scripts("TestReleaseGivesBackInTheOldOrder"),
+	},
+}
