@@ -206,13 +206,13 @@ func TestContextEndsAWait(t *testing.T) {
 		for name, pipeline := range map[string]func(context.Context, ...rdb.Call) ([]rdb.Reply, error){
 			"pooled": d.Pipeline, "own": conn.Pipeline,
 		} {
-			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second) // long enough for the first reply on a busy machine
 			begin := time.Now()
 			_, err := pipeline(ctx, rdb.Call{Command: "INCR", Keys: []string{key}}, blpop(key+"-none"))
 			cancel()
 			require.ErrorIs(t, err, context.DeadlineExceeded, name)
 			require.ErrorContains(t, err, "reply to BLPOP", name)
-			assert.Less(t, time.Since(begin), 5*time.Second, name)
+			assert.Less(t, time.Since(begin), 20*time.Second, name)
 			assert.Zero(t, rdb.IdleConnections(d), name)
 
 			_, err = pipeline(ctx, rdb.Call{Command: "INCR", Keys: []string{key}})
