@@ -23,6 +23,14 @@ type Driver interface {
 	// each message, both in the calling goroutine.
 	Subscribe(ctx context.Context, channel string, ready func(), receive func(message []byte)) error
 
+	// SubscribeAll is Subscribe for several channels on one connection: ready is called once all subscriptions stand, and
+	// receive is told the channel of each message.
+	SubscribeAll(ctx context.Context, channels []string, ready func(), receive func(channel string, message []byte)) error
+
+	// SubscribePatterns is SubscribeAll for all channels that match one of the patterns, in Redis' glob style. A message
+	// comes once for each pattern that its channel matches.
+	SubscribePatterns(ctx context.Context, patterns []string, ready func(), receive func(channel string, message []byte)) error
+
 	// Close frees the pooled connections, where they are ours. A given pool is left to its owner.
 	Close() error
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-var dueScript = load("due")
+var dueScript = Load("due")
 
 // Waiting is one id on a shelf.
 type Waiting struct {
@@ -34,7 +34,7 @@ type Due struct {
 // Due moves ids that are due from a shelf to the back of their queues, and reads the next page, in one round trip.
 func (s *Store) Due(ctx context.Context, shelf Shelf, call DueCall) (Due, error) {
 	k := s.keys
-	keys := []string{k.retry, k.names, k.ready, k.jobs}
+	keys := []string{k.retry, k.names, k.ready, k.jobs, k.limits}
 	if shelf == ShelfScheduled {
 		keys[0] = k.scheduled
 	}
@@ -43,8 +43,7 @@ func (s *Store) Due(ctx context.Context, shelf Shelf, call DueCall) (Due, error)
 	for _, waiting := range call.Move {
 		queue, known := indices[waiting.Queue]
 		if !known {
-			of := k.queue(waiting.Queue)
-			keys = append(keys, of.queue, of.wake)
+			keys = k.queue(waiting.Queue).appendTo(keys)
 			names = append(names, waiting.Queue)
 			queue = len(names)
 			indices[waiting.Queue] = queue
@@ -52,19 +51,19 @@ func (s *Store) Due(ctx context.Context, shelf Shelf, call DueCall) (Due, error)
 		pairs = append(pairs, queue, waiting.ID)
 	}
 	args := append([]any{call.Skip, MaxBatch, millis(call.Ahead), len(names)}, names...)
-	value, err := do(ctx, s.driver, Call{Script: dueScript, Keys: keys, Args: append(args, pairs...)})
+	value, err := Do(ctx, s.driver, Call{Script: dueScript, Keys: keys, Args: append(args, pairs...)})
 	if err != nil {
 		return Due{}, err
 	}
-	r := read("due", value)
-	due := Due{Time: fromMillis(r.number()), Moved: int(r.number()), Stuck: r.texts(), Removed: int(r.number())}
-	list, _ := r.next().([]any)
-	page := &reader{script: "due", whole: value, rest: list}
-	for page.more() {
-		id, at, queue := page.text(), page.number(), page.text()
+	r := Read("due", value)
+	due := Due{Time: fromMillis(r.Number()), Moved: int(r.Number()), Stuck: r.Texts(), Removed: int(r.Number())}
+	list, _ := r.Next().([]any)
+	page := &Reader{script: "due", whole: value, rest: list}
+	for page.More() {
+		id, at, queue := page.Text(), page.Number(), page.Text()
 		due.Page = append(due.Page, Waiting{ID: id, Queue: queue, Due: fromMillis(at)})
 	}
-	due.Next = fromMillis(r.number())
+	due.Next = fromMillis(r.Number())
 	if page.err != nil {
 		return Due{}, page.err
 	}
@@ -82,7 +81,7 @@ func (s *Store) Outcome(ctx context.Context, id string) ([]byte, error) {
 }
 
 func (s *Store) field(ctx context.Context, key, id string) ([]byte, error) {
-	value, err := do(ctx, s.driver, Call{Command: "HGET", Args: []any{key, id}})
+	value, err := Do(ctx, s.driver, Call{Command: "HGET", Args: []any{key, id}})
 	if err != nil {
 		return nil, err
 	}

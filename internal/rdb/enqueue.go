@@ -2,13 +2,14 @@ package rdb
 
 import (
 	"context"
+	"encoding/hex"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-var enqueueScript = load("enqueue")
+var enqueueScript = Load("enqueue")
 
 // Place is where a new job goes.
 type Place string
@@ -30,9 +31,36 @@ type NewJob struct {
 	When   int64 // ms, with In and At
 	Record []byte
 
+	Lock    Lock     // that the job should have; the zero value is none
+	Objects []string // SHA-256 in hex of the objects that its record refers to
+
 	Replicas int           // how many replicas should have it before Enqueue returns; 0 waits for none
 	Wait     time.Duration // how long that may take
 }
+
+// Lock makes a job unique: while it is held no other job with the same digest is stored.
+type Lock struct {
+	Digest string
+	Kind   LockKind
+	Life   time.Duration // after which it is void in any case; 0 is never
+}
+
+// LockKind says when a lock is freed.
+type LockKind string
+
+// The kinds of locks.
+const (
+	UntilEnded LockKind = "f" // when its job has ended, or is buried
+	UntilGone  LockKind = "m" // when its job has ended, and is not in the morgue
+	UntilBegun LockKind = "s" // before its job's handler begins
+	ForATime   LockKind = "t" // when its time is over, or its job was cancelled or deleted
+)
+
+// extended tells whether the script must know more of the job than its record.
+func (j *NewJob) extended() bool { return j.Chosen || j.Lock.Digest != "" || len(j.Objects) > 0 }
+
+// alone tells whether the job is a group by itself.
+func (j *NewJob) alone() bool { return j.extended() || j.Place == In || j.Place == At }
 
 // Problem says why one job of an enqueue was not stored.
 type Problem string
@@ -41,12 +69,16 @@ type Problem string
 const (
 	Duplicate Problem = "duplicate" // a job of that id lives
 	BadKey    Problem = "badkey"    // the key of its queue holds something that is no list
+	Unique    Problem = "unique"    // another job has its lock
+	NoObject  Problem = "noobject"  // an object that it refers to is not there
 )
 
 // Enqueued is the answer to an enqueue.
 type Enqueued struct {
 	Time     time.Time       // Redis' clock when the call was executed first
 	Problems map[int]Problem // by index; those not named were stored
+	Owners   map[int]string  // by index: the id of the job that has the lock
+	Missing  map[int]string  // by index: the object that is not there
 
 	Confirmed int // how many replicas have it, where a job wanted some
 }
@@ -101,13 +133,28 @@ type group struct {
 	alone bool
 }
 
-// enqueueCall groups the jobs, so that plain ones of a queue cost one push together. It also returns which job is the
-// n-th that the script sees.
+// enqueueCall makes the call of some jobs, and returns which of them is the n-th that the script sees.
 func (s *Store) enqueueCall(lane string, number int64, jobs []NewJob) (Call, []int) {
-	indices := map[string]int{}
-	var names []string
-	var groups []*group
-	open := map[string]*group{} // the last group of each queue, while plain jobs may join it
+	names, groups := grouped(jobs)
+	w := s.groupWriter(names, len(groups), len(jobs))
+	w.special = slices.ContainsFunc(groups, func(g group) bool { return g.alone })
+	if w.special {
+		w.addSpecialKeys()
+	}
+	for i := range groups {
+		w.write(&groups[i], jobs)
+	}
+	w.args[0], w.args[1], w.args[2], w.args[3] = lane, number, len(names), w.special
+	return Call{Script: enqueueScript, Keys: w.keys, Args: w.args}, w.order
+}
+
+// grouped groups the jobs, so that plain ones of a queue cost one push together, and names their queues.
+func grouped(jobs []NewJob) (names []string, groups []group) {
+	if len(jobs) == 1 { // most calls, and they need no maps
+		return []string{jobs[0].Queue}, []group{newGroup(jobs, 0, 1)}
+	}
+	indices := map[string]int{} // from 1 on
+	open := map[string]int{}    // index + 1 of the last group of each queue, while plain jobs may join it
 	for i := range jobs {
 		job := &jobs[i]
 		queue, known := indices[job.Queue]
@@ -116,48 +163,81 @@ func (s *Store) enqueueCall(lane string, number int64, jobs []NewJob) (Call, []i
 			queue = len(names)
 			indices[job.Queue] = queue
 		}
-		alone := job.Chosen || job.Place == In || job.Place == At
-		if last := open[job.Queue]; last != nil && !alone && !last.alone && last.place == job.Place {
-			last.jobs = append(last.jobs, i)
+		if at := open[job.Queue]; at > 0 && !job.alone() && !groups[at-1].alone && groups[at-1].place == job.Place {
+			groups[at-1].jobs = append(groups[at-1].jobs, i)
 			continue
 		}
-		g := &group{queue: queue, place: job.Place, when: job.When, jobs: []int{i}, alone: alone}
-		groups = append(groups, g)
-		open[job.Queue] = g
+		groups = append(groups, newGroup(jobs, i, queue))
+		open[job.Queue] = len(groups)
 	}
-	keys, args := s.enqueueHead(lane, number, names)
-	args, order := appendGroups(args, groups, jobs)
-	return Call{Script: enqueueScript, Keys: keys, Args: args}, order
+	return names, groups
 }
 
-func (s *Store) enqueueHead(lane string, number int64, names []string) ([]string, []any) {
+func newGroup(jobs []NewJob, i, queue int) group {
+	job := &jobs[i]
+	return group{queue: queue, place: job.Place, when: job.When, jobs: []int{i}, alone: job.alone()}
+}
+
+func (s *Store) groupWriter(names []string, groups, jobs int) *groupWriter {
 	k := s.keys
-	keys := make([]string, 0, 7+2*len(names))
-	keys = append(keys, k.lanes, k.jobs, k.queues, k.ready, k.scheduled, k.names, k.control)
-	args := []any{lane, number, len(names)}
+	keys := make([]string, 0, 5+4*len(names))
+	keys = append(keys, k.lanes, k.jobs, k.queues, k.ready, k.limits)
+	args := make([]any, 4, 4+len(names)+4*groups+2*jobs)
 	for _, name := range names {
-		of := k.queue(name)
-		keys = append(keys, of.queue, of.wake)
+		keys = k.queue(name).appendTo(keys)
 		args = append(args, name)
 	}
-	return keys, args
+	return &groupWriter{store: s, keys: keys, args: args, order: make([]int, 0, jobs)}
 }
 
-// appendGroups writes the groups, and returns which job is the n-th that the script sees.
-func appendGroups(head []any, groups []*group, jobs []NewJob) (args []any, order []int) {
-	args = slices.Grow(head, 5*len(groups)+2*len(jobs))
-	order = make([]int, 0, len(jobs))
-	for _, g := range groups {
-		args = append(args, g.queue, string(g.place), g.when, jobs[g.jobs[0]].Chosen, len(g.jobs))
-		for _, i := range g.jobs {
-			args = append(args, jobs[i].ID, jobs[i].Record)
-			order = append(order, i)
-		}
+func (w *groupWriter) addSpecialKeys() {
+	k := w.store.keys
+	w.keys = append(w.keys, k.scheduled, k.names, k.control, k.unique, k.objects)
+	w.before = len(w.keys)
+}
+
+// groupWriter writes groups as the script reads them.
+type groupWriter struct {
+	store   *Store
+	keys    []string
+	before  int // how many keys there are before those of objects
+	args    []any
+	order   []int // which job is the n-th that the script sees
+	special bool  // some have more than a record
+}
+
+func (w *groupWriter) write(g *group, jobs []NewJob) {
+	first := &jobs[g.jobs[0]]
+	place := string(g.place)
+	if first.extended() {
+		place += "+"
 	}
-	return args, order
+	w.args = append(w.args, g.queue, place, g.when, len(g.jobs))
+	for _, i := range g.jobs {
+		w.args = append(w.args, jobs[i].ID, jobs[i].Record)
+		w.order = append(w.order, i)
+	}
+	if !first.extended() {
+		return
+	}
+	w.args = append(w.args, first.Chosen, first.Lock.Digest, string(first.Lock.Kind), millis(first.Lock.Life), len(first.Objects))
+	for _, sha := range first.Objects {
+		w.args = append(w.args, w.object(sha), sha)
+	}
 }
 
-// parseEnqueued reads "1732100000000 3=duplicate".
+// object returns which of the keys of objects belongs to that one.
+func (w *groupWriter) object(sha string) int {
+	key := w.store.keys.object(sha).jobs
+	at := slices.Index(w.keys[w.before:], key)
+	if at < 0 {
+		at = len(w.keys) - w.before
+		w.keys = append(w.keys, key)
+	}
+	return at + 1
+}
+
+// parseEnqueued reads "1732100000000 3=duplicate 5=unique:6a31".
 func parseEnqueued(line string, whole any, order []int) (Enqueued, error) {
 	stamp, rest, _ := strings.Cut(line, " ")
 	ms, err := strconv.ParseInt(stamp, 10, 64)
@@ -171,10 +251,23 @@ func parseEnqueued(line string, whole any, order []int) (Enqueued, error) {
 		if err != nil || n < 1 || n > len(order) {
 			return Enqueued{}, &UnexpectedReplyError{Script: "enqueue", Reply: whole}
 		}
-		if answer.Problems == nil {
-			answer.Problems = map[int]Problem{}
-		}
-		answer.Problems[order[n-1]] = Problem(why)
+		answer.note(order[n-1], why)
 	}
 	return answer, nil
+}
+
+// note books why a job was not stored: "unique:6a31", "duplicate".
+func (e *Enqueued) note(job int, why string) {
+	problem, what, _ := strings.Cut(why, ":")
+	if e.Problems == nil {
+		e.Problems, e.Owners, e.Missing = map[int]Problem{}, map[int]string{}, map[int]string{}
+	}
+	e.Problems[job] = Problem(problem)
+	switch Problem(problem) {
+	case Unique:
+		owner, _ := hex.DecodeString(what) // written by the script
+		e.Owners[job] = string(owner)
+	case NoObject:
+		e.Missing[job] = what
+	}
 }

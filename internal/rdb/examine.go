@@ -21,13 +21,13 @@ func (s *Store) FullName(name string) string { return s.keys.prefix + name }
 // may come twice. It walks over all keys of the database, so only the doctor calls it.
 func (s *Store) ScanKeys(ctx context.Context, cursor string) (next string, keys []Key, err error) {
 	pattern := globEscaper.Replace(s.keys.prefix) + "*"
-	value, err := do(ctx, s.driver, Call{Command: "SCAN", Args: []any{cursor, "MATCH", pattern, "COUNT", MaxBatch}})
+	value, err := Do(ctx, s.driver, Call{Command: "SCAN", Args: []any{cursor, "MATCH", pattern, "COUNT", MaxBatch}})
 	if err != nil {
 		return "", nil, err
 	}
-	r := read("SCAN", value)
-	next = r.text()
-	names := r.texts()
+	r := Read("SCAN", value)
+	next = r.Text()
+	names := r.Texts()
 	if r.err != nil {
 		return "", nil, r.err
 	}
@@ -85,7 +85,7 @@ func (s *Store) Walk(ctx context.Context, key Key, visit func(page []Field) erro
 	command := map[string]string{"hash": "HSCAN", "zset": "ZSCAN"}[key.Type]
 	count := 16
 	for cursor := "0"; ; {
-		value, err := do(ctx, s.driver, Call{Command: command, Args: []any{s.FullName(key.Name), cursor, "COUNT", count}})
+		value, err := Do(ctx, s.driver, Call{Command: command, Args: []any{s.FullName(key.Name), cursor, "COUNT", count}})
 		if err != nil {
 			return err
 		}
@@ -116,12 +116,12 @@ func (s *Store) Walk(ctx context.Context, key Key, visit func(page []Field) erro
 const maxExamined = 200
 
 func parseFields(command string, value any) (next string, page []Field, bytes int, err error) {
-	r := read(command, value)
-	next = r.text()
-	list, _ := r.next().([]any)
-	fields := &reader{script: command, whole: value, rest: list}
-	for fields.more() {
-		field := Field{Name: fields.text(), Value: fields.bytes()}
+	r := Read(command, value)
+	next = r.Text()
+	list, _ := r.Next().([]any)
+	fields := &Reader{script: command, whole: value, rest: list}
+	for fields.More() {
+		field := Field{Name: fields.Text(), Value: fields.Bytes()}
 		bytes += len(field.Name) + len(field.Value)
 		page = append(page, field)
 	}
@@ -135,12 +135,12 @@ func parseFields(command string, value any) (next string, page []Field, bytes in
 func (s *Store) Members(ctx context.Context, name string) ([]string, error) {
 	var all []string
 	for cursor := "0"; ; {
-		value, err := do(ctx, s.driver, Call{Command: "SSCAN", Args: []any{s.FullName(name), cursor, "COUNT", MaxBatch}})
+		value, err := Do(ctx, s.driver, Call{Command: "SSCAN", Args: []any{s.FullName(name), cursor, "COUNT", MaxBatch}})
 		if err != nil {
 			return nil, err
 		}
-		r := read("SSCAN", value)
-		next, members := r.text(), r.texts()
+		r := Read("SSCAN", value)
+		next, members := r.Text(), r.Texts()
 		if r.err != nil {
 			return nil, r.err
 		}
@@ -172,11 +172,11 @@ func (s *Store) Sizes(ctx context.Context, keys []Key) ([]int, error) {
 // Elements reads a part of an in-process list, from its newest element, with the claim of each element's job.
 func (s *Store) Elements(ctx context.Context, worker, queue string, from int) ([]Element, error) {
 	list := s.keys.worker(worker).inprocess(queue)
-	value, err := do(ctx, s.driver, Call{Command: "LRANGE", Args: []any{list, from, from + MaxBatch - 1}})
+	value, err := Do(ctx, s.driver, Call{Command: "LRANGE", Args: []any{list, from, from + MaxBatch - 1}})
 	if err != nil || value == nil {
 		return nil, err
 	}
-	r := &reader{script: "LRANGE", whole: value}
+	r := &Reader{script: "LRANGE", whole: value}
 	names := texts(r, value)
 	if r.err != nil || len(names) == 0 {
 		return nil, r.err
@@ -186,15 +186,15 @@ func (s *Store) Elements(ctx context.Context, worker, queue string, from int) ([
 		_, id, _ := strings.Cut(name, ":")
 		call.Args = append(call.Args, id)
 	}
-	claims, err := do(ctx, s.driver, call)
+	claims, err := Do(ctx, s.driver, call)
 	if err != nil {
 		return nil, err
 	}
-	r = read("HMGET", claims)
+	r = Read("HMGET", claims)
 	elements := make([]Element, len(names))
 	for i, name := range names {
 		number, id, _ := strings.Cut(name, ":")
-		elements[i] = Element{Worker: worker, Queue: queue, Number: number, ID: id, text: name, Claim: parseHolding(id, r.text())}
+		elements[i] = Element{Worker: worker, Queue: queue, Number: number, ID: id, text: name, Claim: parseHolding(id, r.Text())}
 	}
 	return elements, r.err
 }
@@ -293,33 +293,33 @@ func (s *Store) Fronts(ctx context.Context, queues []string) ([]QueueFront, erro
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{script: "LINDEX", whole: answers, rest: answers}
+	r := &Reader{script: "LINDEX", whole: answers, rest: answers}
 	fronts := make([]QueueFront, len(queues))
 	for i := range fronts {
-		fronts[i].Length, fronts[i].First, fronts[i].Tokens = int(r.number()), r.text(), int(r.number())
+		fronts[i].Length, fronts[i].First, fronts[i].Tokens = int(r.Number()), r.Text(), int(r.Number())
 	}
 	return fronts, r.err
 }
 
 // QueuePart reads a part of a queue, from its back.
 func (s *Store) QueuePart(ctx context.Context, queue string, from int) ([]string, error) {
-	value, err := do(ctx, s.driver, Call{Command: "LRANGE", Args: []any{s.keys.queue(queue).queue, from, from + MaxBatch - 1}})
+	value, err := Do(ctx, s.driver, Call{Command: "LRANGE", Args: []any{s.keys.queue(queue).queue, from, from + MaxBatch - 1}})
 	if err != nil || value == nil {
 		return nil, err
 	}
-	r := &reader{script: "LRANGE", whole: value}
+	r := &Reader{script: "LRANGE", whole: value}
 	ids := texts(r, value)
 	return ids, r.err
 }
 
 // Time is Redis' clock.
 func (s *Store) Time(ctx context.Context) (time.Time, error) {
-	value, err := do(ctx, s.driver, Call{Command: "TIME"})
+	value, err := Do(ctx, s.driver, Call{Command: "TIME"})
 	if err != nil {
 		return time.Time{}, err
 	}
-	r := read("TIME", value)
-	seconds, micros := r.number(), r.number()
+	r := Read("TIME", value)
+	seconds, micros := r.Number(), r.Number()
 	return time.UnixMicro(seconds*1_000_000 + micros), r.err
 }
 

@@ -1,14 +1,16 @@
 package rdb
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 )
 
 var (
-	fetchScript  = load("fetch")
-	surveyScript = load("survey")
-	wakeScript   = load("wake")
+	fetchScript  = Load("fetch")
+	surveyScript = Load("survey")
+	wakeScript   = Load("wake")
 )
 
 // MaxQueues is how many queues one fetch names at the most.
@@ -36,6 +38,7 @@ const (
 type Share struct {
 	Queue string
 	Jobs  int // 0: only to fill up what the others could not give
+	Most  int // how many in all, those that fill up included; 0 is no limit
 }
 
 // Claim is a job that a worker holds: fetch number, queue and id name it among all claims there ever were.
@@ -51,6 +54,8 @@ type FetchedJob struct {
 	Record  []byte
 	Trail   []byte // nil when nothing happened to it yet
 	Crashes string // ids of the workers that died holding it, with spaces between
+
+	Cancelled bool // it is to end as cancelled, without being run
 }
 
 // Fetched is the answer to a fetch.
@@ -62,36 +67,44 @@ type Fetched struct {
 	Ready   []string // queues of this worker with jobs waiting
 	Broken  []string // keys that have a wrong type; the other queues were served
 	Dropped int      // ids that had no record, or were claimed already
+
+	Held map[string]time.Duration // queues whose jobs may not begin now: in how long there is room, negative where that is not known
 }
 
 // Fetch claims up to wanted jobs, first from each queue its share, then from any of them. number must be larger than
 // that of every fetch and survey of this worker before. A fetch is never resent: after an error the worker surveys.
 func (w *Worker) Fetch(ctx context.Context, number int64, wanted int, ask bool, shares []Share) (Fetched, error) {
 	k := w.store.keys
-	keys := make([]string, 0, 8+3*len(shares))
-	keys = append(keys, w.keys.info, k.workers, k.claimed, k.jobs, k.trail, k.crashes, k.ready, w.keys.queues)
-	args := make([]any, 0, 5+3*len(shares))
+	keys := make([]string, 0, 10+5*len(shares))
+	keys = append(keys, w.keys.info, k.workers, k.claimed, k.jobs, k.trail, k.crashes, k.ready, w.keys.queues, k.limits, k.cancelled)
+	args := make([]any, 0, 5+4*len(shares))
 	args = append(args, w.ID, number, wanted, ask, maxFetchBytes)
 	for _, share := range shares {
-		of := k.queue(share.Queue)
-		keys = append(keys, of.queue, w.keys.inprocess(share.Queue), of.wake)
-		args = append(args, share.Queue, share.Jobs, w.firstLot(share.Queue))
+		keys = append(k.queue(share.Queue).appendTo(keys), w.keys.inprocess(share.Queue))
+		args = append(args, share.Queue, share.Jobs, w.firstLot(share.Queue), cmp.Or(share.Most, MaxBatch))
 	}
-	value, err := do(ctx, w.store.driver, Call{Script: fetchScript, Keys: keys, Args: args})
+	value, err := Do(ctx, w.store.driver, Call{Script: fetchScript, Keys: keys, Args: args})
 	if err != nil {
 		return Fetched{}, err
 	}
-	fetched, err := parseFetched(value, number, shares)
+	fetched, err := parseFetched(value, number, shares, w.spare)
+	w.spare = nil
 	w.weigh(fetched.Jobs)
 	return fetched, err
 }
 
+// Recycle takes the jobs of a fetch back, once the caller has no use for the slice, to read the next ones into it.
+func (w *Worker) Recycle(jobs []FetchedJob) {
+	clear(jobs)
+	w.spare = jobs[:0]
+}
+
 // firstLot is how many records of a queue the script may read before it knows their size: as many as filled a quarter
-// of the reply if they were as large as the last ones, and a few where none was seen.
+// of the reply if they were as large as the last ones, and two where none was seen.
 func (w *Worker) firstLot(queue string) int {
 	size := w.sizes[queue]
 	if size == 0 {
-		return 8
+		return 2
 	}
 	return min(MaxBatch, max(1, maxFetchBytes/4/size))
 }
@@ -109,53 +122,66 @@ func (w *Worker) weigh(jobs []FetchedJob) {
 	}
 }
 
-func parseFetched(value any, number int64, shares []Share) (Fetched, error) {
-	r := read("fetch", value)
-	answer := Fetched{State: State(r.text())}
+// parseFetched reads the answer, the jobs into spare if that is large enough.
+func parseFetched(value any, number int64, shares []Share, spare []FetchedJob) (Fetched, error) {
+	r := Read("fetch", value)
+	answer := Fetched{State: State(r.Text())}
 	if answer.State != Registered {
 		return answer, r.err
 	}
-	answer.Time = fromMillis(r.number())
-	if ready := r.next(); ready != nil {
+	answer.Time = fromMillis(r.Number())
+	if ready := r.Next(); ready != nil {
 		answer.Asked = true
 		answer.Ready = texts(r, ready)
 	}
-	answer.Broken = r.texts()
-	answer.Dropped = int(r.number())
+	answer.Broken = r.Texts()
+	answer.Dropped = int(r.Number())
+	if held := r.List(); held.More() {
+		answer.Held = map[string]time.Duration{}
+		for held.More() {
+			name := held.Text()
+			answer.Held[name] = time.Duration(held.Number()) * time.Millisecond
+		}
+	}
 	prefix := elementPrefix(number)
-	for _, share := range shares {
-		list, ok := r.next().([]any)
-		if !ok {
-			r.fail()
-			break
-		}
-		lots := &reader{script: r.script, whole: value, rest: list}
-		for lots.more() {
-			answer.Jobs = appendLot(answer.Jobs, lots, share.Queue, prefix)
-		}
-		if lots.err != nil {
-			r.fail()
-		}
+	answer.Jobs = spare
+	for r.More() {
+		answer.Jobs = appendRound(answer.Jobs, r.List(), shares, prefix)
 	}
 	return answer, r.err
 }
 
-// appendLot reads four lists of the same length: ids, records, and trails and crashes where any job has some.
-func appendLot(jobs []FetchedJob, lots *reader, queue, prefix string) []FetchedJob {
-	ids, records, trails, crashes := lots.list(), lots.list(), lots.list(), lots.list()
-	for ids.more() {
-		job := FetchedJob{ID: ids.text(), Record: records.bytes()}
-		if len(trails.rest) > 0 {
-			job.Trail = trails.bytes()
+// appendRound reads how many jobs of which queues there are, and lists of what belongs to each.
+func appendRound(jobs []FetchedJob, round *Reader, shares []Share, prefix string) []FetchedJob {
+	parts, ids, records := round.List(), round.List(), round.List()
+	trails, crashes, cancelled := round.List(), round.List(), round.List()
+	jobs = slices.Grow(jobs, len(ids.rest))
+	for parts.More() {
+		queue, count := int(parts.Number())-1, int(parts.Number())
+		if queue < 0 || queue >= len(shares) {
+			round.Fail()
+			break
 		}
-		if len(crashes.rest) > 0 {
-			job.Crashes = crashes.text()
+		for range count {
+			element := ids.after(prefix)
+			job := FetchedJob{ID: element[len(prefix):], Record: records.Bytes()}
+			if len(trails.rest) > 0 {
+				job.Trail = trails.Bytes()
+			}
+			if len(crashes.rest) > 0 {
+				job.Crashes = crashes.Text()
+			}
+			if len(cancelled.rest) > 0 {
+				job.Cancelled = cancelled.Number() == 1
+			}
+			job.Claim = Claim{Queue: shares[queue].Queue, Element: element}
+			jobs = append(jobs, job)
 		}
-		job.Claim = Claim{Queue: queue, Element: prefix + job.ID}
-		jobs = append(jobs, job)
 	}
-	if ids.err != nil || records.err != nil || trails.err != nil || crashes.err != nil {
-		lots.fail()
+	for _, list := range []*Reader{ids, records, trails, crashes, cancelled} {
+		if list.err != nil || len(list.rest) > 0 {
+			round.Fail()
+		}
 	}
 	return jobs
 }
@@ -168,15 +194,15 @@ func (w *Worker) Survey(ctx context.Context, number int64, queues []string) (Sta
 	for _, queue := range queues {
 		keys = append(keys, w.keys.inprocess(queue))
 	}
-	value, err := do(ctx, w.store.driver, Call{Script: surveyScript, Keys: keys, Args: []any{w.ID, number, maxSurvey}})
+	value, err := Do(ctx, w.store.driver, Call{Script: surveyScript, Keys: keys, Args: []any{w.ID, number, maxSurvey}})
 	if err != nil {
 		return "", nil, err
 	}
-	r := read("survey", value)
-	state := State(r.text())
+	r := Read("survey", value)
+	state := State(r.Text())
 	var claims []Claim
-	for i := 0; r.more() && i < len(queues); i++ {
-		for _, element := range r.texts() {
+	for i := 0; r.More() && i < len(queues); i++ {
+		for _, element := range r.Texts() {
 			claims = append(claims, Claim{Queue: queues[i], Element: element})
 		}
 	}
@@ -191,12 +217,12 @@ func (s *Store) Wait(ctx context.Context, conn Conn, queues []string, timeout ti
 		call.Args = append(call.Args, s.keys.queue(queue).wake)
 	}
 	call.Args = append(call.Args, formatSeconds(timeout))
-	value, err := do(ctx, conn, call)
+	value, err := Do(ctx, conn, call)
 	if err != nil || value == nil {
 		return "", err
 	}
-	r := read("BLPOP", value)
-	key := r.text()
+	r := Read("BLPOP", value)
+	key := r.Text()
 	return key[min(len(key), len(s.keys.prefix)+len("wake:")):], r.err
 }
 
@@ -205,12 +231,12 @@ func (s *Store) Wait(ctx context.Context, conn Conn, queues []string, timeout ti
 func (s *Store) Wake(ctx context.Context, queues []string) error {
 	for len(queues) > 0 {
 		n := min(len(queues), MaxBatch)
-		keys := make([]string, 0, 2*n)
-		for _, queue := range queues[:n] {
-			of := s.keys.queue(queue)
-			keys = append(keys, of.queue, of.wake)
+		keys := append(make([]string, 0, 1+4*n), s.keys.limits)
+		args := make([]any, n)
+		for i, queue := range queues[:n] {
+			keys, args[i] = s.keys.queue(queue).appendTo(keys), queue
 		}
-		if _, err := do(ctx, s.driver, Call{Script: wakeScript, Keys: keys}); err != nil {
+		if _, err := Do(ctx, s.driver, Call{Script: wakeScript, Keys: keys, Args: args}); err != nil {
 			return err
 		}
 		queues = queues[n:]
@@ -239,7 +265,7 @@ func (s *Store) DropBrokenTokens(ctx context.Context, queues []string) ([]string
 		queues = queues[n:]
 	}
 	for _, key := range broken {
-		if _, err := do(ctx, s.driver, Call{Command: "UNLINK", Args: []any{key}}); err != nil {
+		if _, err := Do(ctx, s.driver, Call{Command: "UNLINK", Args: []any{key}}); err != nil {
 			return broken, err
 		}
 	}

@@ -7,14 +7,22 @@ import "sync"
 type keys struct {
 	prefix string
 
-	jobs, trail, queues, ready, scheduled, retry, names, morgue string
-	outcomes, outcomesUntil, workers, dead, claimed, crashes    string
-	lanes, lease, epoch, control                                string
+	jobs, trail, queues, ready, scheduled, retry, names, morgue       string
+	outcomes, outcomesUntil, workers, dead, claimed, crashes          string
+	lanes, lease, epoch, control                                      string
+	schedules, ticks, revision                                        string
+	limits, cancelled, waited, done, stalled, unique, errors, objects string
 
 	byQueue sync.Map // name -> *queueKeys: made once, since every fetch and every enqueue needs them
 }
 
-type queueKeys struct{ queue, wake string }
+// queueKeys are the keys of one queue.
+type queueKeys struct{ queue, wake, running, rate string }
+
+// appendTo adds the keys that a script needs to know whether jobs of the queue may begin, and to say that some wait.
+func (q *queueKeys) appendTo(keys []string) []string {
+	return append(keys, q.queue, q.wake, q.running, q.rate)
+}
 
 func newKeys(namespace string) *keys {
 	p := "{" + namespace + "}:"
@@ -25,6 +33,9 @@ func newKeys(namespace string) *keys {
 		outcomes: p + "outcomes", outcomesUntil: p + "outcomes:until",
 		workers: p + "workers", dead: p + "dead", claimed: p + "claimed", crashes: p + "crashes",
 		lanes: p + "lanes", lease: p + "lease", epoch: p + "epoch", control: p + "control",
+		schedules: p + "schedules", ticks: p + "ticks", revision: p + "schedules:revision",
+		limits: p + "limits", cancelled: p + "cancelled", waited: p + "waited", done: p + "done", stalled: p + "stalled",
+		unique: p + "unique", errors: p + "errors", objects: p + "objects",
 	}
 }
 
@@ -32,9 +43,17 @@ func (k *keys) queue(name string) *queueKeys {
 	if known, ok := k.byQueue.Load(name); ok {
 		return known.(*queueKeys)
 	}
-	made, _ := k.byQueue.LoadOrStore(name, &queueKeys{queue: k.prefix + "queue:" + name, wake: k.prefix + "wake:" + name})
+	made, _ := k.byQueue.LoadOrStore(name, &queueKeys{
+		queue: k.prefix + "queue:" + name, wake: k.prefix + "wake:" + name,
+		running: k.prefix + "running:" + name, rate: k.prefix + "rate:" + name,
+	})
 	return made.(*queueKeys)
 }
+
+func (k *keys) shelf(shelf Shelf) string      { return k.prefix + string(shelf) }
+func (k *keys) log(id string) string          { return k.prefix + "log:" + id }
+func (k *keys) state(id string) string        { return k.prefix + "state:" + id }
+func (k *keys) completion(name string) string { return k.prefix + "completion:" + name }
 
 // workerKeys are the keys of one worker.
 type workerKeys struct {

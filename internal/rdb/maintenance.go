@@ -9,10 +9,9 @@ import (
 )
 
 var (
-	orphanScript = load("orphan")
-	sweepScript  = load("sweep")
-	interScript  = load("inter")
-	retireScript = load("retire")
+	orphanScript = Load("orphan")
+	sweepScript  = Load("sweep")
+	retireScript = Load("retire")
 )
 
 // Holding is one entry of the index of claims.
@@ -30,13 +29,13 @@ func (h Holding) Element() string { return h.Number + ":" + h.ID }
 
 // Holdings reads a part of the index of claims. Begin with cursor "0"; it is "0" again after the last part.
 func (s *Store) Holdings(ctx context.Context, cursor string) (next string, page []Holding, err error) {
-	value, err := do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{s.keys.claimed, cursor, "COUNT", MaxBatch}})
+	value, err := Do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{s.keys.claimed, cursor, "COUNT", MaxBatch}})
 	if err != nil {
 		return "", nil, err
 	}
-	r := read("HSCAN", value)
-	next = r.text()
-	fields := r.texts()
+	r := Read("HSCAN", value)
+	next = r.Text()
+	fields := r.Texts()
 	for i := 0; i+1 < len(fields); i += 2 {
 		page = append(page, parseHolding(fields[i], fields[i+1]))
 	}
@@ -63,11 +62,11 @@ func (s *Store) Orphan(ctx context.Context, h Holding) (bool, error) {
 	}
 	k := s.keys
 	of, worker := k.queue(h.Queue), k.worker(h.Worker)
-	value, err := do(ctx, s.driver, Call{
+	value, err := Do(ctx, s.driver, Call{
 		Script: orphanScript,
 		Keys: []string{
 			k.claimed, k.workers, k.dead, k.jobs, k.ready, worker.inprocess(h.Queue), of.queue, of.wake,
-			k.scheduled, k.retry, k.morgue,
+			k.scheduled, k.retry, k.morgue, k.stalled, of.running,
 		},
 		Args: []any{h.ID, h.raw, h.Worker, h.Element(), h.Queue},
 	})
@@ -81,7 +80,7 @@ func (s *Store) Orphan(ctx context.Context, h Holding) (bool, error) {
 // Sweep removes outcomes whose retention has passed, and returns how many; call again while it is [MaxBatch].
 func (s *Store) Sweep(ctx context.Context) (int, error) {
 	k := s.keys
-	value, err := do(ctx, s.driver, Call{
+	value, err := Do(ctx, s.driver, Call{
 		Script: sweepScript, Keys: []string{k.outcomes, k.outcomesUntil}, Args: []any{MaxBatch},
 	})
 	if err != nil {
@@ -91,47 +90,24 @@ func (s *Store) Sweep(ctx context.Context) (int, error) {
 	return int(n), nil
 }
 
-// Interred is a job that was removed from the morgue.
-type Interred struct{ ID, Queue string }
-
-// Inter removes the oldest jobs of the morgue that are over the limit or older than the retention, at most [MaxBatch];
-// call again while it returns that many.
-func (s *Store) Inter(ctx context.Context, limit int, retention time.Duration) ([]Interred, error) {
-	k := s.keys
-	value, err := do(ctx, s.driver, Call{
-		Script: interScript,
-		Keys:   []string{k.morgue, k.names, k.jobs, k.trail, k.crashes},
-		Args:   []any{limit, millis(retention), MaxBatch},
-	})
-	if err != nil {
-		return nil, err
-	}
-	r := read("inter", value)
-	var removed []Interred
-	for r.more() {
-		removed = append(removed, Interred{ID: r.text(), Queue: r.text()})
-	}
-	return removed, r.err
-}
-
 // RetireLanes removes the lanes of enqueuers that were not used for that long, reading all lanes in parts.
 func (s *Store) RetireLanes(ctx context.Context, silent time.Duration) error {
 	for cursor := "0"; ; {
-		value, err := do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{s.keys.lanes, cursor, "COUNT", MaxBatch}})
+		value, err := Do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{s.keys.lanes, cursor, "COUNT", MaxBatch}})
 		if err != nil {
 			return err
 		}
-		r := read("HSCAN", value)
-		cursor = r.text()
+		r := Read("HSCAN", value)
+		cursor = r.Text()
 		args := []any{millis(silent)}
-		for _, text := range r.texts() {
+		for _, text := range r.Texts() {
 			args = append(args, text)
 		}
 		if r.err != nil {
 			return r.err
 		}
 		if len(args) > 1 {
-			if _, err := do(ctx, s.driver, Call{Script: retireScript, Keys: []string{s.keys.lanes}, Args: args}); err != nil {
+			if _, err := Do(ctx, s.driver, Call{Script: retireScript, Keys: []string{s.keys.lanes}, Args: args}); err != nil {
 				return err
 			}
 		}

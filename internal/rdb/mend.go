@@ -12,18 +12,18 @@ import (
 )
 
 var (
-	asideScript   = load("aside")
-	placeScript   = load("place")
-	strikeScript  = load("strike")
-	singleScript  = load("single")
-	recallScript  = load("recall")
-	reclaimScript = load("reclaim")
-	disownScript  = load("disown")
-	renewScript   = load("renew")
-	shedScript    = load("shed")
-	dateScript    = load("date")
-	lapseScript   = load("lapse")
-	unclaimScript = load("unclaim")
+	asideScript   = Load("aside")
+	placeScript   = Load("place")
+	strikeScript  = Load("strike")
+	singleScript  = Load("single")
+	recallScript  = Load("recall")
+	reclaimScript = Load("reclaim")
+	disownScript  = Load("disown")
+	renewScript   = Load("renew")
+	shedScript    = Load("shed")
+	dateScript    = Load("date")
+	lapseScript   = Load("lapse")
+	unclaimScript = Load("unclaim")
 )
 
 // Reach is how far from the ends of a queue an id is looked for: all of it in one script would hold Redis for too long.
@@ -51,7 +51,7 @@ func (m Mender) Aside(ctx context.Context, key Key, want string, at time.Time) (
 	if !m.Mend {
 		return to, false, nil
 	}
-	value, err := do(ctx, m.Store.driver, Call{
+	value, err := Do(ctx, m.Store.driver, Call{
 		Script: asideScript, Keys: []string{m.Store.FullName(key.Name), m.Store.FullName(to)}, Args: []any{want},
 	})
 	return to, value == int64(1), err
@@ -83,18 +83,18 @@ func (m Mender) Place(ctx context.Context, jobs []Named) ([]Fault, error) {
 	for _, job := range jobs {
 		args = append(args, job.ID, job.Queue)
 	}
-	value, err := do(ctx, m.Store.driver, Call{
+	value, err := Do(ctx, m.Store.driver, Call{
 		Script: placeScript,
-		Keys:   []string{k.jobs, k.claimed, k.names, k.trail, k.crashes, k.scheduled, k.retry, k.morgue},
+		Keys:   []string{k.jobs, k.claimed, k.names, k.trail, k.crashes, k.scheduled, k.retry, k.morgue, k.stalled},
 		Args:   args,
 	})
 	if err != nil {
 		return nil, err
 	}
-	r := read("place", value)
+	r := Read("place", value)
 	var faults []Fault
-	for r.more() {
-		faults = append(faults, Fault{ID: r.text(), What: r.text(), Where: r.text()})
+	for r.More() {
+		faults = append(faults, Fault{ID: r.Text(), What: r.Text(), Where: r.Text()})
 	}
 	return faults, r.err
 }
@@ -109,20 +109,20 @@ type Struck struct {
 // Strike reads a part of a queue, from its back, and removes what no fetch would take.
 func (m Mender) Strike(ctx context.Context, queue string, from int) (Struck, error) {
 	k := m.Store.keys
-	value, err := do(ctx, m.Store.driver, Call{
+	value, err := Do(ctx, m.Store.driver, Call{
 		Script: strikeScript,
-		Keys:   []string{k.queue(queue).queue, k.jobs, k.claimed, k.names, k.scheduled, k.retry, k.morgue},
+		Keys:   []string{k.queue(queue).queue, k.jobs, k.claimed, k.names, k.scheduled, k.retry, k.morgue, k.stalled},
 		Args:   []any{m.Mend, from, maxExamined, m.reach()},
 	})
 	if err != nil {
 		return Struck{}, err
 	}
-	r := read("strike", value)
-	part := Struck{Length: int(r.number()), IDs: r.texts()}
-	list, _ := r.next().([]any)
-	inner := &reader{script: "strike", whole: value, rest: list}
-	for inner.more() {
-		part.Faults = append(part.Faults, Fault{ID: inner.text(), What: inner.text(), Where: strconv.FormatInt(inner.number(), 10)})
+	r := Read("strike", value)
+	part := Struck{Length: int(r.Number()), IDs: r.Texts()}
+	list, _ := r.Next().([]any)
+	inner := &Reader{script: "strike", whole: value, rest: list}
+	for inner.More() {
+		part.Faults = append(part.Faults, Fault{ID: inner.Text(), What: inner.Text(), Where: strconv.FormatInt(inner.Number(), 10)})
 	}
 	if r.err == nil {
 		r.err = inner.err
@@ -133,7 +133,7 @@ func (m Mender) Strike(ctx context.Context, queue string, from int) (Struck, err
 // Single removes an id from the first queue if it stands in both, or twice in one. It answers whether it did so.
 func (m Mender) Single(ctx context.Context, id, from, other string) (bool, error) {
 	k := m.Store.keys
-	value, err := do(ctx, m.Store.driver, Call{
+	value, err := Do(ctx, m.Store.driver, Call{
 		Script: singleScript, Keys: []string{k.queue(from).queue, k.queue(other).queue}, Args: []any{m.Mend, id, m.reach()},
 	})
 	return value == int64(1), err
@@ -161,7 +161,7 @@ func (m Mender) Recall(ctx context.Context, jobs []Nowhere) ([]string, error) {
 		calls[i] = Call{
 			Script: recallScript,
 			Keys: []string{
-				k.jobs, k.claimed, k.names, k.scheduled, k.retry, k.morgue, k.ready, k.queues, of.queue, of.wake,
+				k.jobs, k.claimed, k.names, k.scheduled, k.retry, k.morgue, k.ready, k.queues, of.queue, of.wake, k.stalled,
 			},
 			Args: []any{m.Mend, job.ID, job.Queue, job.Digest, m.reach(), job.Sure},
 		}
@@ -184,7 +184,7 @@ func (m Mender) Reclaim(ctx context.Context, elements []Element) ([]string, erro
 			Script: reclaimScript,
 			Keys: []string{
 				list, k.claimed, k.jobs, k.workers, k.dead, worker.heart, k.scheduled, k.retry, k.morgue, k.ready,
-				of.queue, of.wake, other,
+				of.queue, of.wake, other, k.stalled,
 			},
 			Args: []any{m.Mend, e.Worker, e.Queue, e.text, e.Claim.raw, otherElement, m.reach()},
 		}
@@ -203,7 +203,7 @@ func (m Mender) Unclaim(ctx context.Context, claims []Holding) ([]string, error)
 			Script: unclaimScript,
 			Keys: []string{
 				k.claimed, k.workers, k.dead, k.jobs, k.ready, k.scheduled, k.retry, k.morgue,
-				k.worker(h.Worker).inprocess(h.Queue), of.queue, of.wake, k.worker(h.Worker).heart,
+				k.worker(h.Worker).inprocess(h.Queue), of.queue, of.wake, k.worker(h.Worker).heart, k.stalled, of.running,
 			},
 			Args: []any{h.ID, h.raw, h.Worker, h.Element(), h.Queue, m.reach()},
 		}
@@ -243,7 +243,7 @@ func (m Mender) verdicts(ctx context.Context, calls []Call) ([]string, error) {
 // Disown removes the keys of a worker that nobody knows and that has no heartbeat, and answers how many there were.
 func (m Mender) Disown(ctx context.Context, worker string) (int, error) {
 	k, own := m.Store.keys, m.Store.keys.worker(worker)
-	value, err := do(ctx, m.Store.driver, Call{
+	value, err := Do(ctx, m.Store.driver, Call{
 		Script: disownScript, Keys: []string{k.workers, k.dead, own.heart, own.queues, own.info, own.running},
 		Args: []any{m.Mend, worker},
 	})
@@ -262,7 +262,7 @@ func (m Mender) Renew(ctx context.Context, queues []string, served func(string) 
 		keys = append(keys, of.queue, of.wake)
 		args = append(args, name, served(name))
 	}
-	value, err := do(ctx, m.Store.driver, Call{Script: renewScript, Keys: keys, Args: args})
+	value, err := Do(ctx, m.Store.driver, Call{Script: renewScript, Keys: keys, Args: args})
 	if err != nil {
 		return nil, err
 	}
@@ -276,7 +276,7 @@ func (m Mender) Date(ctx context.Context, ids []string, keep time.Duration) ([]F
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	value, err := do(ctx, m.Store.driver, Call{Script: dateScript, Keys: []string{k.outcomes, k.outcomesUntil}, Args: args})
+	value, err := Do(ctx, m.Store.driver, Call{Script: dateScript, Keys: []string{k.outcomes, k.outcomesUntil}, Args: args})
 	if err != nil {
 		return nil, err
 	}
@@ -284,10 +284,10 @@ func (m Mender) Date(ctx context.Context, ids []string, keep time.Duration) ([]F
 }
 
 func faultPairs(script string, value any) ([]Fault, error) {
-	r := read(script, value)
+	r := Read(script, value)
 	var faults []Fault
-	for r.more() {
-		faults = append(faults, Fault{ID: r.text(), What: r.text()})
+	for r.More() {
+		faults = append(faults, Fault{ID: r.Text(), What: r.Text()})
 	}
 	return faults, r.err
 }
@@ -298,6 +298,6 @@ func (m Mender) Lapse(ctx context.Context, worker string, life time.Duration) (b
 	if worker != "" {
 		key = m.Store.keys.worker(worker).heart
 	}
-	value, err := do(ctx, m.Store.driver, Call{Script: lapseScript, Keys: []string{key}, Args: []any{m.Mend, millis(life)}})
+	value, err := Do(ctx, m.Store.driver, Call{Script: lapseScript, Keys: []string{key}, Args: []any{m.Mend, millis(life)}})
 	return value == int64(1), err
 }

@@ -67,6 +67,8 @@ func (m *machine) work(t *rapid.T) {
 		m.giveBackOn(t, a)
 	case idle || len(a.held) < 4 && rapid.Bool().Draw(t, "fetch"):
 		m.fetchOf(t, a)
+	case len(a.unbegun()) > 0 && rapid.Bool().Draw(t, "begin"):
+		m.beginOn(t, a)
 	case rapid.IntRange(0, 2).Draw(t, "suspect") == 0:
 		m.suspectOn(t, a)
 	default:
@@ -151,15 +153,18 @@ func (m *machine) fetchOn(t *rapid.T, a *actor, wanted int, ask bool, shares []r
 	for _, share := range shares {
 		text.WriteString(" " + share.Queue + ":" + strconv.Itoa(share.Jobs))
 	}
+	var held map[string]time.Duration
 	answer, ok := m.request(t, step{
 		title: a.id + " fetches " + strconv.Itoa(wanted) + " of" + text.String() + ", number " + strconv.FormatInt(number, 10),
 		send: func(store *rdb.Store) (any, error) {
 			fetched, err := store.Worker(id).Fetch(background, number, wanted, ask, shares)
+			held, fetched.Held = fetched.Held, nil
 			fetched.Time = time.Time{}
 			slices.Sort(fetched.Ready)
+			sortByQueue(fetched.Jobs)
 			return fetched, err
 		},
-		execute: func() any { return m.fetchExecuted(id, number, wanted, ask, shares) },
+		execute: func() any { return m.fetchExecuted(t, id, fetching{number, wanted, ask, shares}, held) },
 	})
 	if !ok {
 		a.unsure = true
@@ -170,23 +175,53 @@ func (m *machine) fetchOn(t *rapid.T, a *actor, wanted int, ask bool, shares []r
 	a.doubts = fetched.State == rdb.Fenced
 	for i := range fetched.Jobs {
 		job := &fetched.Jobs[i]
-		a.held[job.Element] = rdb.Held{Claim: job.Claim, ID: job.ID, Record: job.Record, Trail: job.Trail}
+		held := rdb.Held{Claim: job.Claim, ID: job.ID, Record: job.Record, Trail: job.Trail}
+		if lock := lockOf(string(job.Record)); lock.Kind == rdb.UntilEnded || lock.Kind == rdb.UntilBegun {
+			held.Lock, held.Kind = lock.Digest, lock.Kind
+		}
+		a.held[job.Element] = held
 	}
 	a.debts = slices.DeleteFunc(a.debts, func(queue string) bool {
-		return !a.doubts && slices.ContainsFunc(shares, func(s rdb.Share) bool { return s.Queue == queue })
+		return !a.doubts && slices.ContainsFunc(shares, func(s rdb.Share) bool { return s.Queue == queue && s.Jobs > 0 })
 	})
 }
 
-func (m *machine) fetchExecuted(id string, number int64, wanted int, ask bool, shares []rdb.Share) rdb.Fetched {
+// sortByQueue leaves the order within each queue as it is: that among queues does not matter.
+func sortByQueue(jobs []rdb.FetchedJob) {
+	slices.SortStableFunc(jobs, func(a, b rdb.FetchedJob) int { return strings.Compare(a.Queue, b.Queue) })
+}
+
+// fetching is what a fetch asks for.
+type fetching struct {
+	number int64
+	wanted int
+	ask    bool
+	shares []rdb.Share
+}
+
+func (m *machine) fetchExecuted(t *rapid.T, id string, asked fetching, held map[string]time.Duration) rdb.Fetched {
 	if !m.workers[id] {
 		return rdb.Fetched{State: rdb.Fenced}
 	}
-	if number <= m.last[id] {
+	if asked.number <= m.last[id] {
 		return rdb.Fetched{State: rdb.Stale}
 	}
 	answer := rdb.Fetched{State: rdb.Registered, Broken: []string{}}
-	answer.Jobs, answer.Dropped = m.model.fetch(id, number, wanted, shares, strconv.FormatInt(number, 10))
-	if answer.Asked = ask || len(answer.Jobs) < wanted; answer.Asked {
+	f := m.model.fetch(id, asked.number, asked.wanted, asked.shares, m.before)
+	answer.Jobs, answer.Dropped = f.Jobs, f.Dropped
+	for _, share := range asked.shares {
+		taken := 0
+		for _, job := range f.Jobs {
+			if job.Queue == share.Queue {
+				taken++
+			}
+		}
+		m.spend(t, share.Queue, taken)
+	}
+	m.requireHeld(t, f.held, held)
+	m.requireWithin(t, f.Jobs)
+	sortByQueue(answer.Jobs)
+	if answer.Asked = asked.ask || len(answer.Jobs) < asked.wanted; answer.Asked {
 		answer.Ready = m.model.ready(id)
 	}
 	return answer
@@ -257,19 +292,20 @@ func (m *machine) wait(t *rapid.T) {
 	}
 }
 
+// requireHeld compares what a fetch says of queues whose jobs may not begin now.
+func (m *machine) requireHeld(t *rapid.T, want map[string]float64, got map[string]time.Duration) {
+	require.ElementsMatch(t, slices.Collect(maps.Keys(want)), slices.Collect(maps.Keys(got)), "queues that are held back")
+	for queue, wait := range want {
+		told := float64(got[queue].Milliseconds())
+		require.LessOrEqual(t, told, wait, "the wait for %s", queue)
+		require.GreaterOrEqual(t, told, wait-float64(m.after-m.before), "the wait for %s", queue)
+		require.Equal(t, wait < 0, told < 0, "whether the wait for %s is known", queue)
+	}
+}
+
 func (m *machine) wakeSome(t *rapid.T) {
 	a := m.choose(t, "worker", func(a *actor) bool { return len(a.debts) > 0 })
-	debts := slices.Clone(a.debts)
-	_, ok := m.request(t, step{
-		title: a.id + " gives its tokens of " + strings.Join(debts, ",") + " back",
-		send:  func(store *rdb.Store) (any, error) { return nil, store.Wake(background, debts) },
-		execute: func() any {
-			for _, queue := range debts {
-				delete(m.owed, queue)
-			}
-			return nil
-		},
-	})
+	ok := m.wakeAll(t, slices.Clone(a.debts))
 	if ok {
 		a.debts = nil
 	}

@@ -14,8 +14,9 @@ import (
 )
 
 // known are all keys that there may be.
-var known = regexp.MustCompile(`^(jobs|trail|queues|queue:.+|ready|wake:.+|scheduled|retry|names|morgue|outcomes|outcomes:until|workers|dead|` +
-	`worker:[^:]+|worker:[^:]+:(queues|info|running)|worker:[^:]+:inprocess:.+|claimed|lease|crashes|lanes|epoch)$`)
+var known = regexp.MustCompile(`^(jobs|trail|queues|queue:.+|ready|wake:.+|scheduled|retry|names|morgue|stalled|outcomes|outcomes:until|workers|dead|` +
+	`worker:[^:]+|worker:[^:]+:(queues|info|running)|worker:[^:]+:inprocess:.+|claimed|lease|crashes|lanes|epoch|waited|` +
+	`cancelled|unique|limits|running:.+|rate:.+)$`)
 
 // redisState is everything that is in Redis, keys without their prefix: lists front first, scores and hash values as
 // texts, sets with empty values.
@@ -89,6 +90,9 @@ func (m *machine) check(t *rapid.T) {
 	state := m.site.dump(t)
 	m.checkTokens(t, state)
 	m.checkPlaces(t, state)
+	m.checkLimits(t, state)
+	m.checkLocks(t, state)
+	m.requireFlagged(t, state)
 	for name := range state.lists {
 		require.Regexp(t, known, name, "a key that the contract does not list")
 	}
@@ -101,17 +105,22 @@ func (m *machine) check(t *rapid.T) {
 	}
 	m.after = m.site.now(t).UnixMilli()
 	want, got := m.expected(), plain(state)
+	dropLapsed(t, got, m.after)
 	require.Equal(t, want.lists, got.lists)
 	require.Equal(t, want.maps, got.maps)
 }
 
-// checkTokens: a queue with jobs has a token, or somebody owes one.
+// checkTokens: a queue with jobs that may begin has a token, or somebody owes one.
 func (m *machine) checkTokens(t *rapid.T, state redisState) {
 	for _, queue := range modelQueues {
 		tokens, jobs := state.lists["wake:"+queue], state.lists["queue:"+queue]
 		require.LessOrEqual(t, len(tokens), 2, "tokens of %s", queue)
 		if len(tokens) > 0 || len(jobs) == 0 {
 			delete(m.owed, queue)
+			continue
+		}
+		if room, _, _ := m.room(queue, m.after); room == 0 {
+			m.owed[queue] = true // by whoever makes room
 			continue
 		}
 		require.True(t, m.owed[queue], "queue %s has %d jobs, no token, and nobody owes one", queue, len(jobs))
@@ -138,7 +147,7 @@ func (m *machine) checkPlaces(t *rapid.T, state redisState) {
 			ready[queue] = ""
 		}
 	}
-	for _, shelf := range []string{"scheduled", "retry", "morgue"} {
+	for _, shelf := range []string{"scheduled", "retry", "morgue", "stalled"} {
 		for id := range state.maps[shelf] {
 			places[id] = append(places[id], shelf)
 			waiting[id] = ""

@@ -80,9 +80,9 @@ func (m *machine) beaten(id string, beat rdb.Beat) rdb.Pulse {
 	if beat.Lease > 0 && (free || m.lease.holder == id) {
 		m.lease = modelLease{id, m.before + beat.Lease.Milliseconds()}
 	} else if free || m.lease.holder != id {
-		return rdb.Pulse{State: rdb.Registered}
+		return rdb.Pulse{State: rdb.Registered, Flags: len(m.cancelled)}
 	}
-	pulse := rdb.Pulse{State: rdb.Registered, Leased: true}
+	pulse := rdb.Pulse{State: rdb.Registered, Leased: true, Flags: len(m.cancelled)}
 	for shelf, next := range map[rdb.Shelf]*time.Time{rdb.ShelfScheduled: &pulse.NextScheduled, rdb.ShelfRetry: &pulse.NextRetry} {
 		if order := m.order(shelf); len(order) > 0 {
 			*next = millisTime(m.shelves[shelf][order[0]])
@@ -257,6 +257,7 @@ func (m *machine) orphanOn(t *rapid.T, h rdb.Holding) {
 				m.unclaim(h.Worker, h.Queue, h.Element())
 			}
 			delete(m.claimed, h.ID)
+			m.count(h.Queue, h.ID, false)
 			delete(m.limbo, h.ID)
 			m.queues[h.Queue] = append([]string{h.ID}, m.queues[h.Queue]...)
 			return true
@@ -272,31 +273,6 @@ func (m *machine) sweep(t *rapid.T) {
 			before := len(m.outcomes)
 			maps.DeleteFunc(m.outcomes, func(_ string, o modelOutcome) bool { return o.until <= m.before })
 			return before - len(m.outcomes)
-		},
-	})
-}
-
-func (m *machine) inter(t *rapid.T) {
-	limit := rapid.IntRange(0, 3).Draw(t, "limit")
-	const retention = 25 * time.Second
-	m.request(t, step{
-		title: "the morgue is cut to " + strconv.Itoa(limit),
-		send:  func(store *rdb.Store) (any, error) { return store.Inter(background, limit, retention) },
-		execute: func() any {
-			var removed []rdb.Interred
-			order := m.order(rdb.ShelfMorgue)
-			for i, id := range order {
-				old := m.shelves[rdb.ShelfMorgue][id] <= m.before-retention.Milliseconds()
-				if i < len(order)-limit || len(order) <= limit && old {
-					removed = append(removed, rdb.Interred{ID: id, Queue: m.jobs[id].queue})
-				}
-			}
-			for _, r := range removed {
-				delete(m.shelves[rdb.ShelfMorgue], r.ID)
-				delete(m.jobs, r.ID)
-				m.ended[r.ID] = true
-			}
-			return removed
 		},
 	})
 }

@@ -23,6 +23,7 @@ type enqueuer struct {
 type enqueued struct {
 	stale    bool
 	problems map[int]rdb.Problem
+	owners   map[int]string // of the locks that kept jobs out
 }
 
 func (m *machine) enqueue(t *rapid.T) {
@@ -69,14 +70,17 @@ func (m *machine) newJob(t *rapid.T) rdb.NewJob {
 	case rdb.At:
 		j.When = m.site.now(t).Add(delay(t) - 10*time.Second).UnixMilli() // some are past
 	}
-	j.Record = fmt.Appendf(nil, `{"jid":%q,"name":%q}`, j.ID, j.Queue)
+	if rapid.IntRange(0, 2).Draw(t, "unique") == 0 {
+		j.Lock = drawLock(t)
+	}
+	j.Record = newRecord(j, "")
 	return j
 }
 
 func (m *machine) enqueuing(t *rapid.T, lane string, number int64, jobs []rdb.NewJob) step {
 	var titles []string
 	for _, j := range jobs {
-		titles = append(titles, fmt.Sprintf("%s %s %s %d", j.Queue, j.ID, j.Place, j.When))
+		titles = append(titles, fmt.Sprintf("%s %s %s %d %s", j.Queue, j.ID, j.Place, j.When, j.Lock.Digest+string(j.Lock.Kind)))
 	}
 	return step{
 		lane: lane, number: number,
@@ -87,7 +91,7 @@ func (m *machine) enqueuing(t *rapid.T, lane string, number int64, jobs []rdb.Ne
 			if errors.As(err, &refused) && refused.Code == "STALE" {
 				return enqueued{stale: true}, nil
 			}
-			return enqueued{problems: answer.Problems}, err
+			return enqueued{problems: answer.Problems, owners: answer.Owners}, err
 		},
 		execute: func() any {
 			last := m.lanes[lane]
@@ -95,24 +99,34 @@ func (m *machine) enqueuing(t *rapid.T, lane string, number int64, jobs []rdb.Ne
 				return enqueued{stale: true}
 			}
 			if number > last.number {
-				m.lanes[lane] = modelLane{number, m.learnLane(t, lane), m.store(t, jobs)}
+				used := m.learnLane(t, lane)
+				problems, owners := m.store(t, jobs)
+				m.lanes[lane] = modelLane{number, used, problems, owners}
 			}
-			return enqueued{problems: m.lanes[lane].problems}
+			return enqueued{problems: m.lanes[lane].problems, owners: m.lanes[lane].owners}
 		},
 	}
 }
 
 // store puts new jobs in their places.
-func (m *machine) store(t *rapid.T, jobs []rdb.NewJob) map[int]rdb.Problem {
-	var problems map[int]rdb.Problem
+func (m *machine) store(t *rapid.T, jobs []rdb.NewJob) (problems map[int]rdb.Problem, owners map[int]string) {
+	refuse := func(i int, why rdb.Problem) {
+		if problems == nil {
+			problems, owners = map[int]rdb.Problem{}, map[int]string{}
+		}
+		problems[i] = why
+	}
 	for i, j := range jobs {
 		if j.Chosen && m.jobs[j.ID] != nil {
-			if problems == nil {
-				problems = map[int]rdb.Problem{}
-			}
-			problems[i] = rdb.Duplicate
+			refuse(i, rdb.Duplicate)
 			continue
 		}
+		if owner, refused := m.admit(j, m.before); refused {
+			refuse(i, rdb.Unique)
+			owners[i] = owner
+			continue
+		}
+		m.lock(t, j)
 		m.jobs[j.ID] = &modelJob{queue: j.Queue, record: string(j.Record)}
 		delete(m.ended, j.ID)
 		switch {
@@ -126,5 +140,5 @@ func (m *machine) store(t *rapid.T, jobs []rdb.NewJob) map[int]rdb.Problem {
 			m.queues[j.Queue] = append(m.queues[j.Queue], j.ID)
 		}
 	}
-	return problems
+	return problems, owners
 }

@@ -37,6 +37,7 @@ func (m *machine) expected() redisState {
 		put("epoch", members(m.epoch))
 	}
 	m.expectJobs(put)
+	m.expectRules(put)
 	m.expectWorkers(put)
 	for worker, lists := range m.inProcess {
 		for queue, elements := range lists {
@@ -70,6 +71,7 @@ func (m *machine) expectJobs(put func(string, map[string]string)) {
 	for lane, last := range m.lanes {
 		lanes[lane] = fmt.Sprintf("%d %d", last.number, last.used)
 	}
+	put("waited", members(slices.Collect(maps.Keys(m.waited))...))
 	put("jobs", jobs)
 	put("trail", trail)
 	put("crashes", crashes)
@@ -77,6 +79,27 @@ func (m *machine) expectJobs(put func(string, map[string]string)) {
 	put("outcomes", outcomes)
 	put("outcomes:until", until)
 	put("lanes", lanes)
+}
+
+func (m *machine) expectRules(put func(string, map[string]string)) {
+	rules, locks := map[string]string{}, map[string]string{}
+	for queue, rule := range m.rules {
+		rules[queue] = rule.Text()
+	}
+	for digest, lock := range m.locks {
+		locks[digest] = lock.text()
+	}
+	put("limits", rules)
+	put("unique", locks)
+	put("cancelled", members(slices.Collect(maps.Keys(m.cancelled))...))
+	for queue, ids := range m.counted {
+		put("running:"+queue, members(slices.Collect(maps.Keys(ids))...))
+	}
+	for queue, until := range m.owing {
+		if until > float64(m.after) {
+			put("rate:"+queue, members(strconv.FormatFloat(until, 'f', 3, 64)))
+		}
+	}
 }
 
 func (m *machine) expectWorkers(put func(string, map[string]string)) {
@@ -119,9 +142,10 @@ func plain(state redisState) redisState {
 		return word(value, 0) + " " + word(value, 1) + ":" + id + " " + strings.TrimSpace(word(value, 3))
 	})
 	rewrite("lanes", func(_, value string) string { return word(value, 0) + " " + word(value, 1) })
+	rewrite("waited", func(string, string) string { return "" })
 	for key := range state.maps {
 		switch {
-		case key == "queues":
+		case key == "queues", key == "objects": // times
 			delete(state.maps, key)
 		case strings.HasSuffix(key, ":running"):
 			rewrite(key, func(_, value string) string { _, message, _ := strings.Cut(value, " "); return message })

@@ -93,6 +93,14 @@ func (m *model) restore(worker string, number int64, jobs []rdb.Held) int {
 		m.jobs[job.ID] = &modelJob{queue: job.Queue, record: string(job.Record), trail: string(job.Trail)}
 		m.claim(worker, job.Claim)
 		m.acknowledged[job.ID] = true
+		m.freed[job.ID] = true
+		if _, taken := m.locks[job.Lock]; job.Lock != "" && !taken {
+			m.locks[job.Lock] = modelLock{owner: job.ID, kind: job.Kind}
+			delete(m.freed, job.ID)
+		}
+		if m.rules[job.Queue].Concurrent > 0 {
+			m.count(job.Queue, job.ID, true)
+		}
 		delete(m.ended, job.ID)
 		restored++
 	}

@@ -61,31 +61,35 @@ func (m *machine) name(kind string) string {
 	return kind + strconv.Itoa(m.born)
 }
 
-// actions are what may happen, each as often as the others; "" is checked after each of them.
+// actions are what may happen; "" is checked after each of them.
 func (m *machine) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
-		"":               m.check,
-		"enqueue":        m.enqueue,
-		"work":           m.work,
-		"work more":      m.work,
-		"work still":     m.work,
-		"work on":        m.work,
-		"fetch":          m.fetchSome,
-		"settle":         m.settle,
-		"beat":           m.beat,
-		"a late request": m.arrive,
-		"die":            m.die,
-		"take apart":     m.takeApart,
-		"time passes":    m.timePasses,
-		"damage":         m.damage,
-		"daemons":        oneOf(m.dueSome, m.dueSome, m.dueSome, m.condemn, m.forgetDead, m.walkClaims, m.sweep, m.inter, m.retireLanes),
-		"now and then":   oneOf(m.register, m.survey, m.giveBackLost, m.suspect, m.wait, m.wait, m.wakeSome, m.crash, m.stop, m.lose),
+		"": m.check,
+		"something happens": oneOf(
+			m.work, m.work, m.work, m.work, m.work, m.work, m.enqueue, m.enqueue, m.enqueue, m.fetchSome, m.fetchSome, m.settle,
+			m.beat, m.arrive, m.arrive, m.die, m.takeApart, m.timePasses, m.damage, m.lookUp, m.awaitSome,
+			oneOf(m.limitSome, m.limitSome, m.limitSome, m.fillSome, m.recountSome, m.holdAll), m.limitSome,
+			oneOf(m.beginSome, m.amendSome, m.voidSome),
+			oneOf(m.cancelSome, m.purgeSome),
+			oneOf(m.dueSome, m.dueSome, m.dueSome, m.condemn, m.forgetDead, m.walkClaims, m.sweep, m.trim, m.retireLanes),
+			oneOf(m.stallSome, m.moveToQueue, m.reschedule, m.removeSome),
+			oneOf(m.register, m.survey, m.giveBackLost, m.suspect, m.wait, m.wait, m.wakeSome, m.crash, m.stop, m.lose),
+		),
 	}
 }
 
-// oneOf is an action that is seldomer than the others.
+// oneOf is one of the actions, each as often as the others. (rapid itself draws the first of a list far more often than the last.)
 func oneOf(actions ...func(*rapid.T)) func(*rapid.T) {
-	return func(t *rapid.T) { actions[rapid.IntRange(0, len(actions)-1).Draw(t, "which of these")](t) }
+	return func(t *rapid.T) {
+		which := 0
+		for range 8 {
+			which *= 2
+			if rapid.Bool().Draw(t, "bit") {
+				which++
+			}
+		}
+		actions[which%len(actions)](t)
+	}
 }
 
 // timePasses moves the embedded clock; on a real Redis it moves what is stored into the past.
@@ -99,12 +103,14 @@ func (m *machine) elapse(t *rapid.T, d time.Duration) {
 		m.site.clock.Advance(d)
 		return
 	}
-	for key := range map[string]bool{"scheduled": true, "retry": true, "morgue": true, "outcomes:until": true} {
+	for key := range map[string]bool{"scheduled": true, "retry": true, "morgue": true, "stalled": true, "outcomes:until": true} {
 		for member, score := range m.site.scores(t, key) {
 			m.site.cmd(t, "ZADD", key, asInt(t, score)-d.Milliseconds(), member)
 		}
 	}
 	m.ageLanes(t, d.Milliseconds())
+	m.ageLocks(t, d.Milliseconds())
+	m.ageRates(t, d.Milliseconds())
 	m.model.shift(d.Milliseconds())
 	age := func(key string) {
 		if left := m.site.cmd(t, "PTTL", key).(int64) - d.Milliseconds(); left > 0 {
@@ -124,7 +130,7 @@ func (m *machine) elapse(t *rapid.T, d time.Duration) {
 
 // damage takes away what no script would: an element, a worker, or it adds an id that is no job.
 func (m *machine) damage(t *rapid.T) {
-	switch rapid.SampledFrom([]string{"none", "none", "none", "none", "none", "none", "junk", "element", "element", "worker"}).Draw(t, "what") {
+	switch rapid.SampledFrom([]string{"none", "none", "none", "none", "none", "none", "junk", "element", "element", "worker", "owner"}).Draw(t, "what") {
 	case "none":
 		t.Skip("no damage")
 	case "junk":
@@ -146,6 +152,8 @@ func (m *machine) damage(t *rapid.T) {
 		list := m.inProcess[c.worker]
 		list[c.queue] = slices.DeleteFunc(list[c.queue], func(e string) bool { return e == c.element })
 		m.limbo[id] = true
+	case "owner":
+		m.loseOwner(t)
 	case "worker":
 		ids := slices.Sorted(maps.Keys(m.workers))
 		if len(ids) == 0 {

@@ -22,7 +22,7 @@ import (
 // An init of a test file is before the flags are read, so a flag that is given counts.
 func init() {
 	for name, value := range map[string]string{
-		"rapid.steps":      "60",   // in the 30 of the default few workers live to die
+		"rapid.steps":      "150",  // in the 30 of the default few workers live to die, and few jobs to be limited
 		"rapid.nofailfile": "true", // the seed repeats a run as well, and leaves no files in the tree
 	} {
 		if err := flag.Set(name, value); err != nil {
@@ -33,6 +33,7 @@ func init() {
 
 func TestModelOnTheEmbeddedRedis(t *testing.T) {
 	t.Parallel()
+	redistest.SkipUnderRace(t, "its Lua is slow, and the same runs are made on a real one")
 	server := redistest.Embedded(t)
 	runModel(t, newSite(t, server.DSN(), server.Embedded()), math.MaxInt)
 }
@@ -87,16 +88,22 @@ func (s *site) eraseAll(t require.TestingT) {
 func (m *machine) recover(t *rapid.T) {
 	m.logf(t, "all crash; new workers must finish what is left")
 	m.actors, m.late, m.calm = nil, nil, true
-	for range 2 { // what waits for its time is done in the second round
+	for round := range 2 { // what waits for its time is done in the second round
 		m.elapse(t, 60*time.Second)
 		hand := m.newActor(t, modelQueues)
 		m.elapse(t, 20*time.Second)
 		m.reapAll(t, hand)
 		m.orphanAll(t)
+		m.free(t)
+		m.cancelFlagged(t)
+		m.resumeAll(t)
 		for _, shelf := range []rdb.Shelf{rdb.ShelfScheduled, rdb.ShelfRetry, rdb.ShelfScheduled, rdb.ShelfRetry} {
 			m.dueOn(t, shelf)
 		}
 		m.finishOn(t, hand)
+		if round == 1 {
+			m.fillUp(t, hand)
+		}
 		m.stopOn(t, hand)
 		m.check(t)
 	}
@@ -104,6 +111,7 @@ func (m *machine) recover(t *rapid.T) {
 		_, buried := m.shelves[rdb.ShelfMorgue][id]
 		require.True(t, m.ended[id] || buried, "job %s was acknowledged and never ended", id)
 	}
+	m.requireNoLockLeft(t)
 	require.Empty(t, m.claimed)
 	require.Empty(t, m.workers)
 	require.Empty(t, m.dead)
@@ -116,7 +124,10 @@ func (m *machine) finishOn(t *rapid.T, hand *actor) {
 		if len(hand.held) == 0 {
 			return
 		}
-		m.settleOn(t, hand, []intent{m.ending(t, hand.id, ended(hand.sortedHeld()...))})
+		m.settleOn(t, hand, m.endAll(t, hand))
+		if len(hand.unsettled) > 0 { // somebody waits for them, or they are to end as cancelled
+			m.settleOn(t, hand, nil)
+		}
 		m.check(t)
 	}
 }

@@ -35,8 +35,15 @@ func (m *machine) decide(t *rapid.T, a *actor) []intent {
 		if slices.ContainsFunc(a.unsettled, func(i intent) bool { return slices.Contains(i.elements, claim.Element) }) {
 			continue
 		}
-		switch outcome := rapid.SampledFrom([]string{"runs on", "runs on", "done", "kept", "retry", "scheduled", "morgue", "back", "back"}).Draw(t, claim.Element); outcome {
+		lock := lockOf(string(a.held[claim.Element].Record))
+		switch outcome := rapid.SampledFrom([]string{"runs on", "runs on", "done", "kept", "retry", "scheduled", "morgue", "back", "back", "expired"}).Draw(t, claim.Element); outcome {
+		case "expired":
+			intents = append(intents, m.endingOne(t, a.id, a.held[claim.Element], "expired", delay(t)))
 		case "done", "kept":
+			if lock.Digest != "" {
+				intents = append(intents, m.endingOne(t, a.id, a.held[claim.Element], "done", map[string]time.Duration{"kept": delay(t)}[outcome]))
+				continue
+			}
 			end := rdb.Ended{Claim: claim, ID: idOf(claim.Element)}
 			if outcome == "kept" {
 				end.Keep, end.Outcome = delay(t), []byte("result of "+end.ID)
@@ -46,6 +53,9 @@ func (m *machine) decide(t *rapid.T, a *actor) []intent {
 			job := rdb.Shelved{Claim: claim, Shelf: rdb.Shelf(outcome), Delay: delay(t), KeepCrashes: rapid.Bool().Draw(t, "keep crashes")}
 			if rapid.Bool().Draw(t, "trail") {
 				job.Trail = []byte("trail of " + claim.Element)
+			}
+			if job.Shelf == rdb.ShelfMorgue && (lock.Kind == rdb.UntilEnded || lock.Kind == rdb.UntilBegun) {
+				job.Lock = lock.Digest
 			}
 			intents = append(intents, m.shelving(t, a.id, job))
 		case "back":
@@ -79,15 +89,26 @@ func (m *machine) settleOn(t *rapid.T, a *actor, intents []intent) {
 		m.deliver(t, m.settlement(a.id, a.unsettled[:executed]), m.site.store)
 		return
 	}
-	if _, ok := m.request(t, m.settlement(a.id, a.unsettled)); !ok {
+	answers, ok := m.request(t, m.settlement(a.id, a.unsettled))
+	if !ok {
 		return
+	}
+	again := m.withOutcomes(t, a, answers.([]rdb.Settled))
+	for i, answer := range answers.([]rdb.Settled) {
+		for _, element := range a.unsettled[i].elements {
+			if answer.Roomy {
+				a.debts = append(a.debts, a.held[element].Queue)
+			}
+		}
 	}
 	for _, i := range a.unsettled {
 		for _, element := range i.elements {
-			delete(a.held, element)
+			if !slices.ContainsFunc(again, func(i intent) bool { return i.elements[0] == element }) {
+				delete(a.held, element)
+			}
 		}
 	}
-	a.unsettled = nil
+	a.unsettled = again
 }
 
 func (m *machine) settlement(worker string, intents []intent) step {
@@ -104,16 +125,27 @@ func (m *machine) settlement(worker string, intents []intent) step {
 			for i := range intents {
 				calls[i] = intents[i].call(w)
 			}
-			return w.Settle(background, calls)
+			settled, err := w.Settle(background, calls)
+			return inOrder(settled), err
 		},
 		execute: func() any {
 			settled := make([]rdb.Settled, len(intents))
 			for i := range intents {
 				settled[i] = intents[i].execute()
 			}
-			return settled
+			return inOrder(settled)
 		},
 	}
+}
+
+// inOrder sorts the elements of each answer: their order does not matter.
+func inOrder(settled []rdb.Settled) []rdb.Settled {
+	for i := range settled {
+		slices.Sort(settled[i].Gone)
+		slices.Sort(settled[i].Cancelled)
+		slices.Sort(settled[i].Waited)
+	}
+	return settled
 }
 
 func (m *machine) ending(t *rapid.T, worker string, done []rdb.Ended) intent {
@@ -126,15 +158,21 @@ func (m *machine) ending(t *rapid.T, worker string, done []rdb.Ended) intent {
 		elements: made,
 		call:     func(w *rdb.Worker) rdb.Call { return w.Complete(done) },
 		execute: func() rdb.Settled {
-			gone := []string{}
+			gone, waited, cancelled, roomy := []string{}, []string(nil), []string(nil), false
 			for _, e := range done {
-				if !m.model.complete(worker, e, m.before) {
+				counted := m.counted[e.Queue][e.ID]
+				if m.cancelled[e.ID] {
+					cancelled = append(cancelled, e.Element)
+				} else if m.waited[e.ID] && e.Keep == 0 {
+					waited = append(waited, e.Element)
+				} else if !m.model.complete(worker, e, m.before) {
 					gone = append(gone, e.Element)
-				} else if e.Keep > 0 {
+				} else if roomy = roomy || counted && len(m.rules) > 0; e.Keep > 0 {
 					m.outcomes[e.ID] = modelOutcome{string(e.Outcome), m.learn(t, "outcomes:until", e.ID, e.Keep)}
+					delete(m.waited, e.ID)
 				}
 			}
-			return rdb.Settled{Gone: gone}
+			return rdb.Settled{Gone: gone, Waited: waited, Cancelled: cancelled, Roomy: roomy}
 		},
 	}
 }
@@ -145,12 +183,18 @@ func (m *machine) shelving(t *rapid.T, worker string, job rdb.Shelved) intent {
 		elements: []string{job.Element},
 		call:     func(w *rdb.Worker) rdb.Call { return w.Shelve(job) },
 		execute: func() rdb.Settled {
+			id, after := idOf(job.Element), job.Delay
+			if m.cancelled[id] && slices.Contains(m.inProcess[worker][job.Queue], job.Element) {
+				return rdb.Settled{Cancelled: []string{job.Element}}
+			}
+			counted := m.counted[job.Queue][id]
 			if !m.unclaim(worker, job.Queue, job.Element) {
 				return rdb.Settled{Gone: []string{job.Element}}
 			}
-			id, after := idOf(job.Element), job.Delay
+			m.unlock(id, job.Lock)
 			if job.Shelf == rdb.ShelfMorgue {
 				after = 0
+				delete(m.waited, id)
 			}
 			m.shelves[job.Shelf][id] = m.learn(t, string(job.Shelf), id, after)
 			if !job.KeepCrashes {
@@ -159,7 +203,7 @@ func (m *machine) shelving(t *rapid.T, worker string, job rdb.Shelved) intent {
 			if job.Trail != nil {
 				m.jobs[id].trail = string(job.Trail)
 			}
-			return rdb.Settled{}
+			return rdb.Settled{Roomy: counted}
 		},
 	}
 }

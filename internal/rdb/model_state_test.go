@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/265d0351/work/internal/rdb"
@@ -29,8 +30,17 @@ type model struct {
 	epoch         string
 
 	acknowledged, ended map[string]bool
+	waited              map[string]bool // ids that somebody waits for
 	owed                map[string]bool // queues whose token was popped and not paid yet
 	limbo               map[string]bool // claimed ids whose element or worker was taken away by damage
+
+	locks     map[string]modelLock       // by digest
+	freed     map[string]bool            // jobs that have lost their lock as they should, and live on
+	cancelled map[string]bool            // flags
+	rules     map[string]rdb.Rule        // by queue, "" is all
+	counted   map[string]map[string]bool // queue, id that counts towards its limit
+	owing     map[string]float64         // by queue: until when its rate owes, ms
+	begun     map[string]modelBegun
 }
 
 type modelJob struct {
@@ -50,6 +60,7 @@ type (
 		number   int64
 		used     int64 // when Redis took its last call, ms
 		problems map[int]rdb.Problem
+		owners   map[int]string
 	}
 	modelHeart struct{ since, until int64 }
 	modelLease struct {
@@ -62,10 +73,12 @@ func newModel() *model {
 	return &model{
 		jobs: map[string]*modelJob{}, queues: map[string][]string{}, inProcess: map[string]map[string][]string{},
 		claimed: map[string]modelClaim{}, outcomes: map[string]modelOutcome{}, lanes: map[string]modelLane{},
-		shelves: map[rdb.Shelf]map[string]int64{rdb.ShelfRetry: {}, rdb.ShelfScheduled: {}, rdb.ShelfMorgue: {}},
+		shelves: map[rdb.Shelf]map[string]int64{rdb.ShelfRetry: {}, rdb.ShelfScheduled: {}, rdb.ShelfMorgue: {}, rdb.ShelfStalled: {}},
 		workers: map[string]bool{}, dead: map[string]bool{}, serves: map[string][]string{}, last: map[string]int64{},
 		hearts: map[string]modelHeart{}, running: map[string]map[string]string{}, suspects: map[string]string{},
-		acknowledged: map[string]bool{}, ended: map[string]bool{}, owed: map[string]bool{}, limbo: map[string]bool{},
+		acknowledged: map[string]bool{}, ended: map[string]bool{}, waited: map[string]bool{}, owed: map[string]bool{}, limbo: map[string]bool{},
+		locks: map[string]modelLock{}, freed: map[string]bool{}, cancelled: map[string]bool{}, rules: map[string]rdb.Rule{},
+		counted: map[string]map[string]bool{}, owing: map[string]float64{}, begun: map[string]modelBegun{},
 	}
 }
 
@@ -87,6 +100,20 @@ func (m *model) shift(ms int64) {
 		lane.used -= ms
 		m.lanes[name] = lane
 	}
+	for digest, lock := range m.locks {
+		if lock.until != 0 {
+			lock.until -= ms
+			m.locks[digest] = lock
+		}
+	}
+	for queue := range m.owing {
+		m.owing[queue] -= float64(ms)
+	}
+	for _, begun := range m.begun {
+		for i := range begun {
+			begun[i] -= ms
+		}
+	}
 	m.lease.until -= ms
 }
 
@@ -102,7 +129,7 @@ func (m *model) claim(worker string, claim rdb.Claim) {
 	m.inProcess[worker][claim.Queue] = append(m.inProcess[worker][claim.Queue], claim.Element)
 }
 
-// unclaim removes the exact element, and tells whether it was there.
+// unclaim removes the exact element, and tells whether it was there. What ends a claim makes room in the limit of its queue.
 func (m *model) unclaim(worker, queue, element string) bool {
 	at := slices.Index(m.inProcess[worker][queue], element)
 	if at < 0 {
@@ -112,16 +139,34 @@ func (m *model) unclaim(worker, queue, element string) bool {
 	id := idOf(element)
 	delete(m.claimed, id)
 	delete(m.limbo, id)
+	m.count(queue, id, false)
 	return true
 }
 
-// fetch claims like lua/fetch.lua and returns the jobs and how many ids were dropped.
-func (m *model) fetch(worker string, number int64, wanted int, shares []rdb.Share, at string) ([]rdb.FetchedJob, int) {
+// modelFetch is one fetch under way.
+type modelFetch struct {
+	rdb.Fetched
+	room map[string]int     // of the queues that it looks at
+	held map[string]float64 // queues whose jobs may not begin now: ms until they may, or -1
+}
+
+// fetch claims like lua/fetch.lua and returns the jobs, how many ids were dropped, and what is held back by rules.
+func (m *model) fetch(worker string, number int64, wanted int, shares []rdb.Share, now int64) modelFetch {
+	f := modelFetch{room: map[string]int{}, held: map[string]float64{}}
 	dropped, got := 0, 0
 	byQueue := make([][]rdb.FetchedJob, len(shares))
+	waits, ruled := map[string]float64{}, map[string]bool{}
+	touch := func(queue string) {
+		if _, touched := f.room[queue]; !touched {
+			f.room[queue], waits[queue], ruled[queue] = m.room(queue, now)
+		}
+	}
 	take := func(i, share int) {
 		queue := shares[i].Queue
-		for share = min(share, wanted-got); share > 0 && len(m.queues[queue]) > 0; {
+		if share = min(share, wanted-got); share > 0 {
+			touch(queue)
+		}
+		for share > 0 && f.room[queue] > 0 && len(m.queues[queue]) > 0 {
 			id := m.queues[queue][0]
 			m.queues[queue] = m.queues[queue][1:]
 			job := m.jobs[id]
@@ -129,13 +174,16 @@ func (m *model) fetch(worker string, number int64, wanted int, shares []rdb.Shar
 				dropped++
 				continue
 			}
-			element := at + ":" + id
+			element := strconv.FormatInt(number, 10) + ":" + id
 			m.claim(worker, rdb.Claim{Queue: queue, Element: element})
 			byQueue[i] = append(byQueue[i], rdb.FetchedJob{
 				Claim: rdb.Claim{Queue: queue, Element: element}, ID: id, Record: []byte(job.record),
-				Trail: bytesOrNil(job.trail), Crashes: strings.Join(job.crashes, " "),
+				Trail: bytesOrNil(job.trail), Crashes: strings.Join(job.crashes, " "), Cancelled: m.cancelled[id],
 			})
 			share, got = share-1, got+1
+			if f.room[queue]--; ruled[queue] {
+				m.count(queue, id, true)
+			}
 		}
 	}
 	for i, share := range shares {
@@ -143,10 +191,21 @@ func (m *model) fetch(worker string, number int64, wanted int, shares []rdb.Shar
 	}
 	for i := range shares {
 		take(i, wanted-got)
-		delete(m.owed, shares[i].Queue)
+		if shares[i].Jobs > 0 || len(byQueue[i]) > 0 {
+			delete(m.owed, shares[i].Queue)
+		}
+	}
+	for _, share := range shares {
+		if share.Jobs > 0 {
+			touch(share.Queue)
+		}
+		if room, touched := f.room[share.Queue]; touched && room < 1 && len(m.queues[share.Queue]) > 0 {
+			f.held[share.Queue] = waits[share.Queue]
+		}
 	}
 	m.last[worker] = number
-	return slices.Concat(byQueue...), dropped
+	f.Jobs, f.Dropped = slices.Concat(byQueue...), dropped
+	return f
 }
 
 // ready are the queues of the worker with jobs waiting.
@@ -161,11 +220,13 @@ func (m *model) ready(worker string) []string {
 	return names
 }
 
-// complete ends the job if its claim stands.
+// complete ends the job if its claim stands. Where there is no rule at all, nobody looks what counts.
 func (m *model) complete(worker string, e rdb.Ended, now int64) bool {
+	counted := m.counted[e.Queue][e.ID]
 	if !m.unclaim(worker, e.Queue, e.Element) {
 		return false
 	}
+	m.count(e.Queue, e.ID, counted && len(m.rules) == 0)
 	delete(m.jobs, e.ID)
 	m.ended[e.ID] = true
 	if e.Keep > 0 {

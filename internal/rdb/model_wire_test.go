@@ -52,6 +52,7 @@ type step struct {
 
 	lane   string // of a call that enqueues, and its number there
 	number int64
+	once   bool // nobody sends it again, so it lands once
 }
 
 // lateStep is a request that is still on its way.
@@ -92,6 +93,11 @@ func (m *machine) deliver(t *rapid.T, s step, store *rdb.Store) any {
 	require.NoError(t, err, s.title)
 	m.after = m.site.now(t).UnixMilli()
 	require.Equal(t, s.execute(), got, s.title)
+	for _, queue := range modelQueues {
+		if room, _, _ := m.room(queue, m.after); room == 0 {
+			m.owed[queue] = true // by whoever makes room
+		}
+	}
 	return got
 }
 
@@ -103,7 +109,7 @@ func (m *machine) arrive(t *rapid.T) {
 	i := rapid.IntRange(0, len(m.late)-1).Draw(t, "which")
 	late := m.late[i]
 	m.logf(t, "late: %s", late.title)
-	if !rapid.Bool().Draw(t, "again") {
+	if late.once || !rapid.Bool().Draw(t, "again") {
 		m.late = slices.Delete(m.late, i, i+1)
 	}
 	m.deliver(t, late.step, rdb.NewStore(&land{m.wire.Driver, t, late.calls}, m.site.namespace))

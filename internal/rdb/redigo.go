@@ -83,14 +83,19 @@ func (d *redigoDriver) get(ctx context.Context) (redis.Conn, error) {
 		return nil, err
 	}
 	pause := exhaustedPauseMin
+	var exhausted error
 	for {
 		conn, err := d.borrow(ctx)
 		if err == nil {
 			return conn, nil
 		}
+		if exhausted != nil && ctx.Err() != nil {
+			err = exhausted // that is what ctx was spent on
+		}
 		if !errors.Is(err, redis.ErrPoolExhausted) {
 			return nil, d.dialError(ctx, err)
 		}
+		exhausted = err
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:

@@ -23,6 +23,9 @@ type link struct {
 	readTimeout time.Duration
 	kill        func() // breaks the connection, from any goroutine
 	peerLost    bool   // the server closed it, or is not one that can be written to
+
+	mu       sync.Mutex
+	released bool // the connection may be somebody else's by now
 }
 
 // run sends the calls, and those scripts once more in full that Redis did not know. The connection is broken unless
@@ -58,15 +61,20 @@ func (l *link) run(ctx context.Context, calls []Call) ([]Reply, error) {
 // endWith breaks the connection when ctx ends, without a goroutine before that. The function it returns must be called
 // before the connection is given back: afterwards nothing touches it.
 func (l *link) endWith(ctx context.Context) (release func()) {
-	killed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		defer close(killed)
-		l.kill()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if !l.released {
+			l.kill()
+		}
 	})
 	return func() {
-		if !stop() {
-			<-killed
+		if stop() {
+			return
 		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.released = true
 	}
 }
 

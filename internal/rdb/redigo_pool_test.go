@@ -85,16 +85,16 @@ func TestExhaustedGivenPoolUntilContextOrCloseEndsTheWait(t *testing.T) {
 		go func() { // holds the only connection, for longer than the pool's own read timeout
 			_, err := d.Pipeline(t.Context(),
 				rdb.Call{Command: "LPUSH", Keys: []string{key}, Args: []any{"begun"}},
-				rdb.Call{Command: "BLPOP", Keys: []string{key + "-end"}, Args: []any{"30"}, Block: 30 * time.Second})
+				rdb.Call{Command: "BLPOP", Keys: []string{key + "-end"}, Args: []any{"120"}, Block: 2 * time.Minute})
 			busy <- err
 		}()
 		conn, err := d.Dial(t.Context()) // outside the limit
 		require.NoError(t, err)
 		defer conn.Close() //lint:ignore errcheck the end of the test
-		_, err = conn.Pipeline(t.Context(), rdb.Call{Command: "BLPOP", Keys: []string{key}, Args: []any{"5"}, Block: 5 * time.Second})
+		_, err = conn.Pipeline(t.Context(), rdb.Call{Command: "BLPOP", Keys: []string{key}, Args: []any{"60"}, Block: time.Minute})
 		require.NoError(t, err)
 
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // long enough for one try on a busy machine
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // long enough for one try on a busy machine
 		defer cancel()
 		_, err = d.Pipeline(ctx, rdb.Call{Command: "PING"})
 		var unsent *rdb.DialError

@@ -3,6 +3,7 @@ package rdb
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -16,17 +17,43 @@ const (
 )
 
 func (d *redigoDriver) Subscribe(ctx context.Context, channel string, ready func(), receive func([]byte)) error {
-	err := d.subscribe(ctx, channel, ready, receive)
+	return d.SubscribeAll(ctx, []string{channel}, ready, func(_ string, message []byte) { receive(message) })
+}
+
+func (d *redigoDriver) SubscribeAll(ctx context.Context, channels []string, ready func(), receive func(string, []byte)) error {
+	return (&subscription{driver: d, command: "SUBSCRIBE", channels: channels, ready: ready, receive: receive}).live(ctx)
+}
+
+func (d *redigoDriver) SubscribePatterns(ctx context.Context, patterns []string, ready func(), receive func(string, []byte)) error {
+	return (&subscription{driver: d, command: "PSUBSCRIBE", channels: patterns, ready: ready, receive: receive}).live(ctx)
+}
+
+// subscription is one call of SubscribeAll or SubscribePatterns.
+type subscription struct {
+	driver   *redigoDriver
+	command  string
+	channels []string // or patterns
+	standing int      // channels that Redis has confirmed
+	ready    func()
+	receive  func(channel string, message []byte)
+}
+
+// name stands for the channels in errors.
+func (s *subscription) name() string { return strings.Join(s.channels, " ") }
+
+func (s *subscription) live(ctx context.Context) error {
+	err := s.run(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return nil
-	case d.life.Err() != nil:
-		return fmt.Errorf("subscription to %q at %s ended: %w", channel, d.addr, ErrClosed)
+	case s.driver.life.Err() != nil:
+		return fmt.Errorf("subscription to %q at %s ended: %w", s.name(), s.driver.addr, ErrClosed)
 	}
 	return err
 }
 
-func (d *redigoDriver) subscribe(ctx context.Context, channel string, ready func(), receive func([]byte)) error {
+func (s *subscription) run(ctx context.Context) error {
+	d := s.driver
 	conn, err := d.dial(ctx)
 	if err != nil {
 		return err
@@ -36,11 +63,15 @@ func (d *redigoDriver) subscribe(ctx context.Context, channel string, ready func
 	defer context.AfterFunc(ctx, shut)()
 	defer context.AfterFunc(d.life, shut)()
 
-	if err := conn.Send("SUBSCRIBE", channel); err != nil {
-		return d.subscriptionLost(channel, err)
+	names := make([]any, len(s.channels))
+	for i, channel := range s.channels {
+		names[i] = channel
+	}
+	if err := conn.Send(s.command, names...); err != nil {
+		return s.lost(err)
 	}
 	if err := conn.Flush(); err != nil {
-		return d.subscriptionLost(channel, err)
+		return s.lost(err)
 	}
 	probing := make(chan struct{})
 	over := make(chan struct{})
@@ -53,15 +84,15 @@ func (d *redigoDriver) subscribe(ctx context.Context, channel string, ready func
 		close(over)
 		<-probing
 	}()
-	return d.listen(conn, channel, ready, receive)
+	return s.listen(conn)
 }
 
 // listen reads until the connection fails.
-func (d *redigoDriver) listen(conn redis.Conn, channel string, ready func(), receive func([]byte)) error {
+func (s *subscription) listen(conn redis.Conn) error {
 	for {
-		value, err := redis.ReceiveWithTimeout(conn, d.silence)
+		value, err := redis.ReceiveWithTimeout(conn, s.driver.silence)
 		if err != nil {
-			return d.subscriptionLost(channel, err)
+			return s.lost(err)
 		}
 		push, _ := value.([]any)
 		if len(push) < 2 {
@@ -69,11 +100,14 @@ func (d *redigoDriver) listen(conn redis.Conn, channel string, ready func(), rec
 		}
 		kind, _ := push[0].([]byte)
 		switch string(kind) {
-		case "subscribe":
-			ready()
-		case "message":
-			if message, ok := push[len(push)-1].([]byte); ok {
-				receive(message)
+		case "subscribe", "psubscribe":
+			if s.standing++; s.standing == len(s.channels) {
+				s.ready()
+			}
+		case "message", "pmessage":
+			channel, named := push[len(push)-2].([]byte)
+			if message, ok := push[len(push)-1].([]byte); ok && named {
+				s.receive(string(channel), message)
 			}
 		}
 	}
@@ -95,9 +129,9 @@ func probe(conn redis.Conn, every time.Duration, over <-chan struct{}) {
 	}
 }
 
-func (d *redigoDriver) subscriptionLost(channel string, err error) error {
+func (s *subscription) lost(err error) error {
 	if refused, ok := err.(redis.Error); ok { // redigo returns it bare
 		err = newServerError(string(refused))
 	}
-	return fmt.Errorf("subscription to %q at %s lost: %w", channel, d.addr, err)
+	return fmt.Errorf("subscription to %q at %s lost: %w", s.name(), s.driver.addr, err)
 }

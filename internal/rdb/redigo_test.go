@@ -184,7 +184,7 @@ func TestReadTimeout(t *testing.T) {
 func TestBlockingCallOutlastsTheReadTimeout(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
-		d, key := open(t, s.DSN()+"?read_timeout=1s"), redistest.Namespace(t)
+		d, key := open(t, s.DSNWith("read_timeout=1s")), redistest.Namespace(t)
 		replies, err := d.Pipeline(t.Context(),
 			rdb.Call{Command: "BLPOP", Keys: []string{key}, Args: []any{"1.2"}, Block: 1200 * time.Millisecond})
 		require.NoError(t, err)

@@ -2,35 +2,46 @@ package rdb
 
 import "strconv"
 
-// reader takes an array reply apart, one value after the other, and remembers the first that was not as expected.
-type reader struct {
+// Reader takes an array reply apart, one value after the other, and remembers the first that was not as expected. One
+// goroutine uses it.
+type Reader struct {
 	script string
 	whole  any
 	rest   []any
 	err    error
+	outer  *Reader // of a list within a list: what is wrong in here is wrong there
 }
 
-func read(script string, reply any) *reader {
-	r := &reader{script: script, whole: reply}
+// Read begins to take the reply of a script apart.
+func Read(script string, reply any) *Reader {
+	r := &Reader{script: script, whole: reply}
 	list, ok := reply.([]any)
 	if !ok {
-		r.fail()
+		r.Fail()
 	}
 	r.rest = list
 	return r
 }
 
-func (r *reader) fail() {
-	if r.err == nil {
-		r.err = &UnexpectedReplyError{Script: r.script, Reply: r.whole}
+// Fail notes that the reply is not what was expected.
+func (r *Reader) Fail() {
+	for ; r != nil; r = r.outer {
+		if r.err == nil {
+			r.err = &UnexpectedReplyError{Script: r.script, Reply: r.whole}
+		}
 	}
 }
 
-func (r *reader) more() bool { return r.err == nil && len(r.rest) > 0 }
+// Err returns *[UnexpectedReplyError] when something was not as expected.
+func (r *Reader) Err() error { return r.err }
 
-func (r *reader) next() any {
+// More tells whether there is another value, and all were as expected.
+func (r *Reader) More() bool { return r.err == nil && len(r.rest) > 0 }
+
+// Next returns the next value as it came.
+func (r *Reader) Next() any {
 	if len(r.rest) == 0 {
-		r.fail()
+		r.Fail()
 		return nil
 	}
 	v := r.rest[0]
@@ -38,8 +49,9 @@ func (r *reader) next() any {
 	return v
 }
 
-func (r *reader) text() string {
-	switch v := r.next().(type) {
+// Text reads a string; nil is an empty one.
+func (r *Reader) Text() string {
+	switch v := r.Next().(type) {
 	case []byte:
 		return string(v)
 	case string:
@@ -47,26 +59,40 @@ func (r *reader) text() string {
 	case nil:
 		return ""
 	default:
-		r.fail()
+		r.Fail()
 		return ""
 	}
 }
 
-func (r *reader) bytes() []byte {
-	switch v := r.next().(type) {
+// after reads a string and puts it behind the prefix.
+func (r *Reader) after(prefix string) string {
+	switch v := r.Next().(type) {
+	case []byte:
+		return prefix + string(v)
+	case string:
+		return prefix + v
+	default:
+		r.Fail()
+		return prefix
+	}
+}
+
+// Bytes reads a string; nil stays nil.
+func (r *Reader) Bytes() []byte {
+	switch v := r.Next().(type) {
 	case []byte:
 		return v
 	case nil:
 		return nil
 	default:
-		r.fail()
+		r.Fail()
 		return nil
 	}
 }
 
-// number reads an integer, or the digits of one; nil is 0. Scores come as text, and may have an exponent.
-func (r *reader) number() int64 {
-	switch v := r.next().(type) {
+// Number reads an integer, or the digits of one; nil is 0. Scores come as text, and may have an exponent.
+func (r *Reader) Number() int64 {
+	switch v := r.Next().(type) {
 	case int64:
 		return v
 	case []byte:
@@ -75,32 +101,33 @@ func (r *reader) number() int64 {
 		}
 		f, err := strconv.ParseFloat(string(v), 64)
 		if err != nil {
-			r.fail()
+			r.Fail()
 		}
 		return int64(f)
 	case nil:
 		return 0
 	default:
-		r.fail()
+		r.Fail()
 		return 0
 	}
 }
 
-// list reads an array; nil is an empty one.
-func (r *reader) list() *reader {
-	inner := &reader{script: r.script, whole: r.whole}
-	switch v := r.next().(type) {
+// List reads an array; nil is an empty one.
+func (r *Reader) List() *Reader {
+	inner := &Reader{script: r.script, whole: r.whole, outer: r}
+	switch v := r.Next().(type) {
 	case []any:
 		inner.rest = v
 	case nil:
 	default:
-		r.fail()
+		r.Fail()
 	}
 	return inner
 }
 
-func (r *reader) texts() []string {
-	v := r.next()
+// Texts reads an array of strings; nil is an empty one.
+func (r *Reader) Texts() []string {
+	v := r.Next()
 	if v == nil {
 		return nil
 	}
@@ -108,19 +135,16 @@ func (r *reader) texts() []string {
 }
 
 // texts turns an array of bulk strings into Go's.
-func texts(r *reader, reply any) []string {
+func texts(r *Reader, reply any) []string {
 	list, ok := reply.([]any)
 	if !ok {
-		r.fail()
+		r.Fail()
 		return nil
 	}
 	out := make([]string, 0, len(list))
-	inner := &reader{script: r.script, whole: r.whole, rest: list}
-	for inner.more() {
-		out = append(out, inner.text())
-	}
-	if inner.err != nil {
-		r.fail()
+	inner := &Reader{script: r.script, whole: r.whole, rest: list, outer: r}
+	for inner.More() {
+		out = append(out, inner.Text())
 	}
 	return out
 }

@@ -15,8 +15,11 @@ func TestTransitionsSentTwiceLeaveTheSameState(t *testing.T) {
 		first, err := tr.send(s, s.store)
 		require.NoError(t, err)
 		once := s.dump(t)
-		require.NotEqual(t, before, once, "it does something")
+		require.Equal(t, tr.reads, assert.ObjectsAreEqual(before, once), "it does something, or only reads")
 
+		if tr.once {
+			return
+		}
 		second, err := tr.send(s, s.store)
 		require.NoError(t, err)
 		twice := s.dump(t)

@@ -14,9 +14,9 @@ type Script struct {
 	SHA    string
 }
 
-// load reads lua/<name>.lua, which is embedded in the binary: a missing one is a mistake in this package, and the
+// Load reads lua/<name>.lua, which is embedded in the binary: a missing one is a mistake in this package, and the
 // variables that are filled from here make it known before any program starts.
-func load(name string) *Script {
+func Load(name string) *Script {
 	source, err := lua.Source(name)
 	if err != nil {
 		panic(err)

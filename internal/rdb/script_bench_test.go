@@ -24,6 +24,7 @@ func BenchmarkRedisEnqueue(b *testing.B) {
 			s := newSite(b, redistest.Dedicated(b).DSN(), nil)
 			fill := newFiller(s, 10)
 			fill.enqueue(b, batch)
+			b.ReportAllocs()
 			b.ResetTimer()
 			before, jobs := s.redisCPU(b), 0
 			for b.Loop() {
@@ -55,6 +56,7 @@ func benchmarkFetchAndComplete(b *testing.B, queues, batch int) {
 	w := s.worker(b, strings.Repeat("w", rdb.MinWorkerID), fill.names...)
 	waiting, jobs, spent := 0, 0, 0.0
 	number, before := int64(0), s.redisCPU(b)
+	b.ReportAllocs()
 	for b.Loop() {
 		if waiting < 2*batch*queues { // what filling costs does not count
 			b.StopTimer()

@@ -27,14 +27,15 @@ func TestFetchGivesSharesFirstAndThenFillsUp(t *testing.T) {
 		shares []rdb.Share
 		want   []string
 	}{
-		"each its share":    {4, []rdb.Share{{"a", 1}, {"b", 3}}, []string{"a/a1", "b/b1", "b/b2", "b/b3"}},
-		"no share at all":   {3, []rdb.Share{{"a", 0}, {"b", 0}}, []string{"a/a1", "a/a2", "b/b1"}},
-		"filled up":         {6, []rdb.Share{{"a", 5}, {"b", 1}}, []string{"a/a1", "a/a2", "b/b1", "b/b2", "b/b3", "b/b4"}},
-		"all there is":      {50, []rdb.Share{{"a", 25}, {"b", 25}}, []string{"a/a1", "a/a2", "b/b1", "b/b2", "b/b3", "b/b4"}},
-		"an unknown queue":  {2, []rdb.Share{{"none", 2}, {"a", 0}}, []string{"a/a1", "a/a2"}},
-		"the same one only": {2, []rdb.Share{{"b", 2}}, []string{"b/b1", "b/b2"}},
-		"shares over all":   {3, []rdb.Share{{"a", 2}, {"b", 4}}, []string{"a/a1", "a/a2", "b/b1"}},
-		"nothing wanted":    {0, []rdb.Share{{"a", 1}, {"b", 1}}, []string{}},
+		"each its share":    {4, []rdb.Share{{Queue: "a", Jobs: 1}, {Queue: "b", Jobs: 3}}, []string{"a/a1", "b/b1", "b/b2", "b/b3"}},
+		"no share at all":   {3, []rdb.Share{{Queue: "a", Jobs: 0}, {Queue: "b", Jobs: 0}}, []string{"a/a1", "a/a2", "b/b1"}},
+		"filled up":         {6, []rdb.Share{{Queue: "a", Jobs: 5}, {Queue: "b", Jobs: 1}}, []string{"a/a1", "a/a2", "b/b1", "b/b2", "b/b3", "b/b4"}},
+		"all there is":      {50, []rdb.Share{{Queue: "a", Jobs: 25}, {Queue: "b", Jobs: 25}}, []string{"a/a1", "a/a2", "b/b1", "b/b2", "b/b3", "b/b4"}},
+		"an unknown queue":  {2, []rdb.Share{{Queue: "none", Jobs: 2}, {Queue: "a", Jobs: 0}}, []string{"a/a1", "a/a2"}},
+		"the same one only": {2, []rdb.Share{{Queue: "b", Jobs: 2}}, []string{"b/b1", "b/b2"}},
+		"shares over all":   {3, []rdb.Share{{Queue: "a", Jobs: 2}, {Queue: "b", Jobs: 4}}, []string{"a/a1", "a/a2", "b/b1"}},
+		"as many as it may": {6, []rdb.Share{{Queue: "a", Jobs: 5, Most: 1}, {Queue: "b", Jobs: 0, Most: 3}}, []string{"a/a1", "b/b1", "b/b2", "b/b3"}},
+		"nothing wanted":    {0, []rdb.Share{{Queue: "a", Jobs: 1}, {Queue: "b", Jobs: 1}}, []string{}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +49,11 @@ func TestFetchGivesSharesFirstAndThenFillsUp(t *testing.T) {
 				assert.Equal(t, tt.want, fetchedIDs(fetched))
 				for _, share := range tt.shares {
 					left := len(s.list(t, "queue:"+share.Queue))
-					assert.Len(t, s.list(t, "wake:"+share.Queue), min(left, 2), "waking doubles while jobs are left")
+					most := 1 // a queue from which nothing was taken is as it was
+					if share.Jobs > 0 || strings.Contains(fmt.Sprint(tt.want), share.Queue+"/") {
+						most = 2
+					}
+					assert.Len(t, s.list(t, "wake:"+share.Queue), min(left, most), "waking doubles while jobs are left")
 				}
 			})
 		})
@@ -153,6 +158,7 @@ func TestFetchPopsABoundedNumberOfWhatItDrops(t *testing.T) {
 			}
 			s.cmd(t, "LPUSH", "queue:a", junk...)
 		}
+		s.cmd(t, "SADD", "ready", "a")
 		s.enqueue(t, "a", "a1")
 		fetched, err := s.worker(t, "w1", "a").Fetch(t.Context(), 1, 400, false, []rdb.Share{{Queue: "a", Jobs: 400}})
 		require.NoError(t, err)
@@ -210,7 +216,7 @@ func TestFetchServesTheOthersWhenOneKeyIsBroken(t *testing.T) {
 				s.enqueue(t, "c", "c1", "c2")
 				s.cmd(t, "SET", key, "something else")
 				w := s.worker(t, "w1", "a", "bad", "c")
-				fetched, err := w.Fetch(t.Context(), 1, 6, false, []rdb.Share{{"a", 2}, {"bad", 2}, {"c", 2}})
+				fetched, err := w.Fetch(t.Context(), 1, 6, false, []rdb.Share{{Queue: "a", Jobs: 2}, {Queue: "bad", Jobs: 2}, {Queue: "c", Jobs: 2}})
 				require.NoError(t, err)
 				assert.Equal(t, []string{"a/a1", "c/c1", "c/c2"}, fetchedIDs(fetched))
 				if !strings.HasPrefix(key, "wake:") {
@@ -230,13 +236,28 @@ func TestFetchThatNeedsNothingOfABrokenQueueLeavesIt(t *testing.T) {
 		fetched, err := w.Fetch(t.Context(), 1, 1, false, []rdb.Share{{Queue: "a", Jobs: 1}, {Queue: "bad"}})
 		require.NoError(t, err)
 		assert.Equal(t, []string{"a/a1"}, fetchedIDs(fetched))
-		assert.Equal(t, []string{s.key("queue:bad")}, fetched.Broken)
+		assert.Empty(t, fetched.Broken)
+	})
+}
+
+func TestFetchGoesOnWithoutTheReadyQueuesOfAWorkerWhoseSetIsBroken(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.enqueue(t, "a", "a1")
+		w := s.worker(t, "w1", "a")
+		s.cmd(t, "UNLINK", "worker:w1:queues")
+		s.cmd(t, "SET", "worker:w1:queues", "something else")
+		fetched, err := w.Fetch(t.Context(), 1, 5, true, []rdb.Share{{Queue: "a", Jobs: 2}})
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a/a1"}, fetchedIDs(fetched))
+		assert.False(t, fetched.Asked)
+		assert.Equal(t, []string{s.key("worker:w1:queues")}, fetched.Broken)
 	})
 }
 
 func TestFetchRefusesAKeyOfAnotherTypeBeforeItWrites(t *testing.T) {
 	t.Parallel()
-	for _, key := range []string{"claimed", "jobs", "trail", "crashes", "ready", "worker:w1:queues", "worker:w1:info", "workers"} {
+	for _, key := range []string{"claimed", "jobs", "trail", "crashes", "ready", "limits", "cancelled", "worker:w1:info", "workers"} {
 		t.Run(key, func(t *testing.T) {
 			t.Parallel()
 			onEach(t, func(t *testing.T, s *site) {

@@ -266,31 +266,3 @@ func TestSuspectIsNotedWhileTheClaimStands(t *testing.T) {
 		assert.False(t, note(claims[1]))
 	})
 }
-
-func TestInterRemovesTheOldestOfTheMorgue(t *testing.T) {
-	t.Parallel()
-	onEach(t, func(t *testing.T, s *site) {
-		now := s.now(t).UnixMilli()
-		for i, id := range []string{"old", "older", "oldest", "new"} {
-			s.enqueue(t, "a", id)
-			s.cmd(t, "ZADD", "morgue", now-int64(i)*3_600_000*int64(min(1, 3-i)), id)
-			s.cmd(t, "HSET", "names", id, "a")
-			s.cmd(t, "HSET", "trail", id, "x")
-			s.cmd(t, "HSET", "crashes", id, "w0")
-		}
-		s.cmd(t, "HDEL", "names", "oldest")
-		s.cmd(t, "ZADD", "morgue", now-10_800_000, "oldest")
-		inter := func(limit int, retention time.Duration) []rdb.Interred {
-			removed, err := s.store.Inter(t.Context(), limit, retention)
-			require.NoError(t, err)
-			return removed
-		}
-		assert.Empty(t, inter(4, 24*time.Hour))
-		assert.Equal(t, []rdb.Interred{{ID: "oldest"}}, inter(3, 24*time.Hour))
-		assert.Equal(t, []rdb.Interred{{ID: "older", Queue: "a"}}, inter(3, 30*time.Minute))
-		assert.Len(t, s.scores(t, "morgue"), 2)
-		for _, key := range []string{"names", "trail", "crashes", "jobs"} {
-			assert.Len(t, s.hash(t, key), 2, key)
-		}
-	})
-}

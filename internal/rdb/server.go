@@ -12,16 +12,35 @@ type ServerFacts struct {
 	Version        string // "7.0.15"
 	EvictionPolicy string // "noeviction"
 	Role           string // "master", "slave"
+
+	Uptime     int64 // seconds
+	Clients    int
+	MemoryUsed int64 // bytes
+	MemoryMax  int64 // bytes; 0 is no limit
+	Operations int   // in the last second
+	Evicted    int64 // keys, since it started
+
+	AppendOnly  bool   // it writes an append-only file
+	WriteStatus string // of that file: "ok", "err"
+	SaveStatus  string // of its last snapshot: "ok", "err"
+	LastSave    int64  // Unix seconds of the last snapshot
+	Unsaved     int64  // changes since
 }
+
+// serverSections are those of INFO that hold them.
+var serverSections = []string{"server", "memory", "replication", "clients", "stats", "persistence"}
 
 // Server asks Redis what it is. A refusal of a question is no error.
 func (s *Store) Server(ctx context.Context) (ServerFacts, error) {
-	replies, err := s.driver.Pipeline(ctx, Call{Command: "INFO", Args: []any{"server"}},
-		Call{Command: "INFO", Args: []any{"memory"}}, Call{Command: "INFO", Args: []any{"replication"}})
+	calls := make([]Call, len(serverSections))
+	for i, section := range serverSections {
+		calls[i] = Call{Command: "INFO", Args: []any{section}}
+	}
+	replies, err := s.driver.Pipeline(ctx, calls...)
 	if err != nil {
 		return ServerFacts{}, err
 	}
-	said := map[string]string{}
+	said := info{}
 	for _, reply := range replies {
 		text, _ := reply.Value.([]byte)
 		for line := range strings.Lines(string(text)) {
@@ -30,7 +49,23 @@ func (s *Store) Server(ctx context.Context) (ServerFacts, error) {
 			}
 		}
 	}
-	return ServerFacts{Version: said["redis_version"], EvictionPolicy: said["maxmemory_policy"], Role: said["role"]}, nil
+	return ServerFacts{
+		Version: said["redis_version"], EvictionPolicy: said["maxmemory_policy"], Role: said["role"],
+		Uptime: said.number("uptime_in_seconds"), Clients: int(said.number("connected_clients")),
+		MemoryUsed: said.number("used_memory"), MemoryMax: said.number("maxmemory"),
+		Operations: int(said.number("instantaneous_ops_per_sec")), Evicted: said.number("evicted_keys"),
+		AppendOnly: said["aof_enabled"] == "1", WriteStatus: said["aof_last_write_status"],
+		SaveStatus: said["rdb_last_bgsave_status"], LastSave: said.number("rdb_last_save_time"), Unsaved: said.number("rdb_changes_since_last_save"),
+	}, nil
+}
+
+// info is the answer to INFO, by field.
+type info map[string]string
+
+// number is 0 where Redis does not say it.
+func (i info) number(field string) int64 {
+	n, _ := strconv.ParseInt(i[field], 10, 64)
+	return n
 }
 
 // MinVersion is the oldest Redis whose commands the scripts need (RPOP with a count, LPOS).

@@ -2,15 +2,18 @@ package rdb
 
 import (
 	"context"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
 var (
-	completeScript = load("complete")
-	shelveScript   = load("shelve")
-	releaseScript  = load("release")
-	suspectScript  = load("suspect")
+	completeScript = Load("complete")
+	endScript      = Load("end")
+	shelveScript   = Load("shelve")
+	releaseScript  = Load("release")
+	suspectScript  = Load("suspect")
 )
 
 // Ended is a claim whose job is over: done or discarded.
@@ -29,6 +32,7 @@ const (
 	ShelfRetry     Shelf = "retry"
 	ShelfScheduled Shelf = "scheduled"
 	ShelfMorgue    Shelf = "morgue"
+	ShelfStalled   Shelf = "stalled"
 )
 
 // Shelved is a claim whose job is put on a shelf.
@@ -38,7 +42,9 @@ type Shelved struct {
 	Delay time.Duration // until it is due; at least 1 ms for retry and scheduled
 	Trail []byte        // nil leaves the one that is there
 
-	KeepCrashes bool // it was put off without an attempt
+	KeepCrashes bool   // it was put off without an attempt
+	Completion  string // the completion queue that learns of a burial; may be empty
+	Lock        string // digest of the lock that the job loses, if it has it; may be empty
 }
 
 // Released is what is given back to the front of one queue.
@@ -49,42 +55,140 @@ type Released struct {
 	Ended    bool     // their attempts ended in good order, so their crashes are forgotten
 }
 
-// Complete makes the call that ends up to [MaxBatch] jobs, each only if its claim stands.
+// Complete makes the call that ends up to [MaxBatch] jobs, each only if its claim stands. Those that have more than a record
+// and a trail end by [Worker.End].
 func (w *Worker) Complete(ended []Ended) Call {
 	k := w.store.keys
-	keys := append(make([]string, 0, 6+8), k.claimed, k.jobs, k.trail, k.crashes, k.outcomes, k.outcomesUntil)
-	args := append(make([]any, 0, 1+2*len(ended)), len(ended))
-	indices := make(map[string]int, 8)
-	for i := range ended {
-		queue, known := indices[ended[i].Queue]
-		if !known {
-			keys = append(keys, w.keys.inprocess(ended[i].Queue))
-			queue = len(keys) - 6
-			indices[ended[i].Queue] = queue
+	keys := append(make([]string, 0, 10+16), k.claimed, k.jobs, k.trail, k.crashes, k.outcomes, k.outcomesUntil, k.limits,
+		k.cancelled, k.waited, k.done)
+	groups := groupEnded(ended)
+	args := append(make([]any, 0, 1+3*len(groups)+len(ended)), len(groups))
+	place := make([]int, len(ended)) // of each job in the call, the first is 1
+	last, n := "", 0
+	for _, g := range groups {
+		if queue := ended[g.jobs[0]].Queue; queue != last || n == 0 {
+			keys = append(keys, w.keys.inprocess(queue), k.queue(queue).running)
+			last = queue
 		}
-		args = append(args, queue, ended[i].Element)
+		args = append(args, (len(keys)-10)/2, g.number, len(g.jobs))
+		for _, i := range g.jobs {
+			args = append(args, ended[i].ID)
+			n++
+			place[i] = n
+		}
 	}
 	for i := range ended {
 		if ended[i].Keep > 0 {
-			args = append(args, i+1, millis(ended[i].Keep), ended[i].Outcome)
+			args = append(args, place[i], millis(ended[i].Keep), ended[i].Outcome)
 		}
 	}
 	return Call{Script: completeScript, Keys: keys, Args: args}
 }
 
+// endedGroup is what has queue and number of the fetch in common.
+type endedGroup struct {
+	number string
+	jobs   []int // indices
+}
+
+// groupEnded groups what ended, the groups of one queue one after the other.
+func groupEnded(ended []Ended) []*endedGroup {
+	type key struct{ queue, number string }
+	known := make(map[key]*endedGroup, 8)
+	var groups []*endedGroup
+	var last key
+	var open *endedGroup
+	for i := range ended {
+		number, _, _ := strings.Cut(ended[i].Element, ":")
+		of := key{ended[i].Queue, number}
+		if open == nil || of != last {
+			if open = known[of]; open == nil {
+				open = &endedGroup{number: number}
+				known[of] = open
+				groups = append(groups, open)
+			}
+			last = of
+		}
+		open.jobs = append(open.jobs, i)
+	}
+	slices.SortStableFunc(groups, func(a, b *endedGroup) int {
+		return strings.Compare(ended[a.jobs[0]].Queue, ended[b.jobs[0]].Queue)
+	})
+	return groups
+}
+
+// Ending is how one job ends, with all that belongs to it.
+type Ending struct {
+	ID      string
+	Queue   string
+	State   string        // done, discarded, cancelled, deleted or expired
+	Keep    time.Duration // for how long the outcome is kept; 0 keeps none
+	Outcome []byte
+	Belongings
+}
+
+// Belongings are what a job may have in Redis beside its record and trail.
+type Belongings struct {
+	Lock       string   // digest
+	Log, State bool     // it has written a log, saved a state
+	Completion string   // the completion queue that gets its id
+	Objects    []string // SHA-256 in hex of what its record refers to
+}
+
+// None tells that it has nothing.
+func (b *Belongings) None() bool {
+	return b.Lock == "" && !b.Log && !b.State && b.Completion == "" && len(b.Objects) == 0
+}
+
+// End makes the call that ends one job of this worker, if its claim stands.
+func (w *Worker) End(claim Claim, ending Ending) Call {
+	return w.store.end(endPlace{"claim", w.keys.inprocess(claim.Queue), claim.Element}, ending)
+}
+
+// endPlace is where a job stands that is to end.
+type endPlace struct{ kind, key, member string }
+
+// positionReach is how far from the ends of a queue a script looks for a job.
+const positionReach = 10_000
+
+func (s *Store) end(from endPlace, e Ending) Call {
+	k := s.keys
+	keys := append(make([]string, 0, 18), k.claimed, k.jobs, k.trail, k.crashes, k.outcomes, k.outcomesUntil, k.limits, k.cancelled,
+		k.waited, k.done, k.names, k.unique, from.key, k.queue(e.Queue).running)
+	args := append(make([]any, 0, 12), e.ID, from.kind, from.member, e.State, millis(e.Keep), e.Outcome, e.Lock, positionReach)
+	add := func(key, kind string) { keys, args = append(keys, key), append(args, kind) }
+	if from.kind == "queue" {
+		add(k.ready, "ready "+e.Queue)
+	}
+	if e.Log {
+		add(k.log(e.ID), "own")
+	}
+	if e.Belongings.State {
+		add(k.state(e.ID), "own")
+	}
+	if e.Completion != "" {
+		add(k.completion(e.Completion), "completion")
+	}
+	for _, sha := range e.Objects {
+		add(k.object(sha).jobs, "object")
+	}
+	return Call{Script: endScript, Keys: keys, Args: args}
+}
+
 // Shelve makes the call that puts one job on a shelf, if its claim stands.
 func (w *Worker) Shelve(job Shelved) Call {
 	k := w.store.keys
-	shelf := map[Shelf]string{ShelfRetry: k.retry, ShelfScheduled: k.scheduled, ShelfMorgue: k.morgue}[job.Shelf]
 	delay := int64(0)
-	if job.Shelf != ShelfMorgue {
+	if job.Shelf != ShelfMorgue && job.Shelf != ShelfStalled {
 		delay = max(1, millis(job.Delay))
 	}
-	return Call{
-		Script: shelveScript,
-		Keys:   []string{k.claimed, k.crashes, k.names, k.trail, k.control, w.keys.inprocess(job.Queue), shelf},
-		Args:   []any{job.Element, job.Queue, delay, job.Trail, job.KeepCrashes},
+	keys := append(make([]string, 0, 13), k.claimed, k.crashes, k.names, k.trail, k.control, w.keys.inprocess(job.Queue),
+		k.shelf(job.Shelf), k.cancelled, k.queue(job.Queue).running, k.waited, k.done, k.unique)
+	over := job.Shelf == ShelfMorgue
+	if over && job.Completion != "" {
+		keys = append(keys, k.completion(job.Completion))
 	}
+	return Call{Script: shelveScript, Keys: keys, Args: []any{job.Element, job.Queue, delay, job.Trail, job.KeepCrashes, over, job.Lock}}
 }
 
 // Release makes the call that gives claims of one queue back to the front of it.
@@ -97,7 +201,7 @@ func (w *Worker) Release(released Released) Call {
 	}
 	return Call{
 		Script: releaseScript,
-		Keys:   []string{k.claimed, k.crashes, k.ready, w.keys.inprocess(released.Queue), of.queue, of.wake, w.keys.info},
+		Keys:   []string{k.claimed, k.crashes, k.ready, w.keys.inprocess(released.Queue), of.queue, of.wake, w.keys.info, of.running},
 		Args:   args,
 	}
 }
@@ -105,7 +209,7 @@ func (w *Worker) Release(released Released) Call {
 // Suspect notes which of the jobs that workers have died with this one is about to begin. It returns false when the
 // claim is gone, so that the job must not begin.
 func (w *Worker) Suspect(ctx context.Context, claim Claim) (bool, error) {
-	value, err := do(ctx, w.store.driver, Call{
+	value, err := Do(ctx, w.store.driver, Call{
 		Script: suspectScript, Keys: []string{w.keys.info, w.keys.inprocess(claim.Queue)}, Args: []any{claim.Element},
 	})
 	if err != nil {
@@ -115,7 +219,7 @@ func (w *Worker) Suspect(ctx context.Context, claim Claim) (bool, error) {
 	return n == 1, nil
 }
 
-// Settle sends calls made by Complete, Shelve and Release in one pipeline and returns for each the elements whose
+// Settle sends calls made by Complete, End, Shelve and Release in one pipeline and returns for each the elements whose
 // claim was gone, or the error with which Redis refused it. An error of its own means that some were not answered:
 // all are sent again, and a claim that is then gone was settled by the send before.
 func (w *Worker) Settle(ctx context.Context, calls []Call) ([]Settled, error) {
@@ -132,23 +236,68 @@ func (w *Worker) Settle(ctx context.Context, calls []Call) ([]Settled, error) {
 
 // Settled is the answer to one call of a settlement.
 type Settled struct {
-	Gone []string // elements whose claim was gone
-	Err  error    // nothing of the call was done
+	Gone      []string // elements whose claim was gone
+	Cancelled []string // elements of jobs that are to end as cancelled: nothing was done
+	Waited    []string // elements of jobs whose outcome somebody waits for, and was not sent along: nothing was done
+	Roomy     bool     // a queue may have room now that it had not before
+	Err       error    // nothing of the call was done
 }
 
 func parseSettled(call Call, reply Reply) Settled {
 	if reply.Err != nil {
 		return Settled{Err: reply.Err}
 	}
-	if n, ok := reply.Value.(int64); ok { // shelve
-		if n == 0 {
-			return Settled{Gone: []string{call.Args[0].(string)}}
-		}
-		return Settled{}
+	switch call.Script {
+	case completeScript:
+		r := Read(call.Script.Name, reply.Value)
+		settled := Settled{Gone: r.Texts(), Cancelled: someTexts(r), Waited: someTexts(r), Roomy: r.More()}
+		settled.Err = r.err
+		return settled
+	case releaseScript:
+		r := &Reader{script: call.Script.Name, whole: reply.Value}
+		return Settled{Gone: texts(r, reply.Value), Err: r.err}
+	case endScript:
+		return parseOne(call, reply.Value, call.Args[2])
 	}
-	r := &reader{script: call.Script.Name, whole: reply.Value}
-	gone := texts(r, reply.Value)
-	return Settled{Gone: gone, Err: r.err}
+	return parseOne(call, reply.Value, call.Args[0])
+}
+
+// someTexts are nil when there are none.
+func someTexts(r *Reader) []string {
+	if list := r.Texts(); len(list) > 0 {
+		return list
+	}
+	return nil
+}
+
+// parseOne reads the word with which a call for a single claim is answered.
+func parseOne(call Call, value, element any) Settled {
+	named := []string{element.(string)}
+	switch answer := word(value); answer {
+	case "gone":
+		return Settled{Gone: named}
+	case "cancelled":
+		return Settled{Cancelled: named}
+	case "waited":
+		return Settled{Waited: named}
+	case "shelved", "ended":
+		return Settled{}
+	case "roomy":
+		return Settled{Roomy: true}
+	default:
+		return Settled{Err: &UnexpectedReplyError{Script: call.Script.Name, Reply: value}}
+	}
+}
+
+// word is a reply of one string.
+func word(value any) string {
+	switch v := value.(type) {
+	case []byte:
+		return string(v)
+	case string:
+		return v
+	}
+	return ""
 }
 
 func millis(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }

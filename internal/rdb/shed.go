@@ -26,7 +26,7 @@ func (s *Store) shedPart(ctx context.Context, hash, of, worker string, cursors m
 		cursor = "0"
 	}
 	const part = 100 // entries may be large, and only their names are wanted
-	value, err := do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{hash, cursor, "COUNT", part}})
+	value, err := Do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{hash, cursor, "COUNT", part}})
 	if err != nil {
 		return 0, err
 	}
@@ -46,7 +46,7 @@ func (s *Store) shedPart(ctx context.Context, hash, of, worker string, cursors m
 			args = append(args, field.Name)
 		}
 		page = page[n:]
-		value, err := do(ctx, s.driver, Call{Script: shedScript, Keys: []string{hash, of}, Args: args})
+		value, err := Do(ctx, s.driver, Call{Script: shedScript, Keys: []string{hash, of}, Args: args})
 		if err != nil {
 			return removed, err
 		}

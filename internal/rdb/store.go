@@ -34,8 +34,8 @@ type pipeliner interface {
 	Pipeline(ctx context.Context, calls ...Call) ([]Reply, error)
 }
 
-// do makes one call and returns its answer; a refusal by Redis is an error as well.
-func do(ctx context.Context, on pipeliner, call Call) (any, error) {
+// Do makes one call and returns its answer; a refusal by Redis is an error as well.
+func Do(ctx context.Context, on pipeliner, call Call) (any, error) {
 	replies, err := on.Pipeline(ctx, call)
 	if err != nil {
 		return nil, err

@@ -119,9 +119,9 @@ func TestShelvesMoveAWholeBatch(t *testing.T) {
 				moved, err := s.store.Due(t.Context(), rdb.ShelfRetry, rdb.DueCall{Move: page.Page})
 				require.NoError(t, err)
 				assert.Equal(t, rdb.MaxBatch, moved.Moved)
-				interred, err := s.store.Inter(t.Context(), 0, time.Hour)
+				overdue, err := s.store.Overdue(t.Context(), 0, time.Hour, rdb.MaxBatch)
 				require.NoError(t, err)
-				assert.Len(t, interred, rdb.MaxBatch)
+				assert.Len(t, overdue, rdb.MaxBatch)
 			})
 		})
 	}

@@ -16,6 +16,9 @@ type transition struct {
 	prepare      func(t *testing.T, s *site)
 	send         func(s *site, store *rdb.Store) (any, error)
 	timed        bool // what it stores says when it was sent, so that two sends differ in this
+	once         bool // it is never sent twice
+	reads        bool // it changes nothing
+	storing      bool // a full Redis refuses it, as it does enqueue
 }
 
 // transitions are all scripts, with all branches that write.
@@ -43,6 +46,10 @@ func transitions() []transition {
 			}
 			return w.Complete(done)
 		}),
+		settling("end", "end", func(w *rdb.Worker) rdb.Call {
+			return w.End(claims[1], rdb.Ending{ID: "a2", Queue: "a", State: "done", Keep: time.Hour, Outcome: []byte("result"),
+				Belongings: rdb.Belongings{Lock: "digest", Log: true, State: true, Completion: "ends", Objects: []string{"sha"}}})
+		}),
 		settling("release, dead worker", "release", func(w *rdb.Worker) rdb.Call {
 			return w.Release(rdb.Released{Queue: "a", Elements: elements(claims[:2]), Died: "w1"})
 		}),
@@ -55,9 +62,25 @@ func transitions() []transition {
 			return w.Shelve(rdb.Shelved{Claim: claims[1], Shelf: shelf, Delay: time.Hour, Trail: []byte("news")})
 		}))
 	}
+	buried := settling("shelve, with a completion queue", "shelve", func(w *rdb.Worker) rdb.Call {
+		return w.Shelve(rdb.Shelved{Claim: claims[1], Shelf: rdb.ShelfMorgue, Completion: "ends"})
+	})
+	all = append(all, buried)
 	all = append(all, storing()...)
 	all = append(all, living()...)
 	all = append(all, mending()...)
+	all = append(all, cancelling()...)
+	all = append(all, limiting()...)
+	all = append(all, looking()...)
+	all = append(all, feeding()...)
+	all = append(all, scheduling()...)
+	all = append(all, sharing()...)
+	all = append(all, controlling()...)
+	all = append(all, awaiting()...)
+	all = append(all, locking()...)
+	all = append(all, lasting()...)
+	all = append(all, tallying()...)
+	all = append(all, staffing()...)
 	return append(all, maintaining()...)
 }
 
@@ -113,9 +136,10 @@ func storing() []transition {
 		}},
 		{name: "restore", script: "restore", timed: true, prepare: func(t *testing.T, s *site) {
 			s.worker(t, "w1", "a", "b")
+			s.cmd(t, "HSET", "limits", "a", "0 2 - - -")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
 			_, err := store.Worker("w1").Restore(background, 4, []rdb.Held{
-				{Claim: rdb.Claim{Queue: "a", Element: "1:a1"}, ID: "a1", Record: []byte("{}"), Trail: []byte("{}")},
+				{Claim: rdb.Claim{Queue: "a", Element: "1:a1"}, ID: "a1", Record: []byte("{}"), Trail: []byte("{}"), Lock: "d1", Kind: rdb.UntilEnded},
 				{Claim: rdb.Claim{Queue: "b", Element: "4:b1"}, ID: "b1", Record: []byte("{}")},
 			})
 			return nil, err
@@ -197,15 +221,6 @@ func maintaining() []transition {
 			s.cmd(t, "ZADD", "outcomes:until", 5, "a1", "1e15", "a2")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
 			_, err := store.Sweep(background)
-			return nil, err
-		}},
-		{name: "inter", script: "inter", prepare: func(t *testing.T, s *site) {
-			waiting(t, s)
-			s.cmd(t, "ZADD", "morgue", 5, "a1", 6, "a2", "1e15", "a3")
-			s.cmd(t, "HSET", "names", "a1", "a", "a2", "a", "a3", "a")
-			s.cmd(t, "HSET", "trail", "a1", "old")
-		}, send: func(_ *site, store *rdb.Store) (any, error) {
-			_, err := store.Inter(background, 1, time.Hour)
 			return nil, err
 		}},
 	}

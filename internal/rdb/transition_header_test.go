@@ -49,6 +49,7 @@ func callsOfScripts() []rdb.Call {
 	store := rdb.NewStore(r, "ns")
 	w := store.Worker("W")
 	claims := []rdb.Claim{{Queue: "a", Element: "1:x"}, {Queue: "b", Element: "1:y"}}
+	belongings := rdb.Belongings{Log: true, State: true, Completion: "c", Objects: []string{"sha"}}
 	ignore := func(...any) {}
 	ignore(store.Enqueue(background, "lane", 1, []rdb.NewJob{job("a", "x"), job("b", "y")}))
 	ignore(w.Fetch(background, 1, 2, true, []rdb.Share{{Queue: "a", Jobs: 1}, {Queue: "b", Jobs: 1}}))
@@ -62,14 +63,27 @@ func callsOfScripts() []rdb.Call {
 	ignore(w.Forget(background, []string{"a", "b"}))
 	ignore(store.Orphan(background, rdb.Holding{ID: "x", Worker: "W", Queue: "a", Number: "1"}))
 	ignore(store.Sweep(background))
-	ignore(store.Inter(background, 1, time.Second))
+	callsOfControls(store)
 	ignore(w.Suspect(background, claims[0]))
+	ignore(w.Begin(background, claims[0], "digest"))
+	ignore(store.Amend(background, rdb.Amendment{ID: "x"}))
 	ignore(w.Restore(background, 1, []rdb.Held{{Claim: claims[0], ID: "x"}, {Claim: claims[1], ID: "y"}}))
 	callsOfMending(r)
+	callsOfLimits(r)
+	callsOfCancelling(r)
+	callsOfLooking(r)
+	callsOfFeeds(r)
+	callsOfScheduling(store)
+	callsOfObjects(r)
+	callsOfAwaiting(r)
+	callsOfLongJobs(r)
+	callsOfTallies(r)
+	callsOfServing(w)
 	ignore(rdb.NewStore(&oneLane{recorder: r}, "ns").RetireLanes(background, time.Second))
-	calls := append(r.calls, w.Complete(ended(claims...)), w.Release(rdb.Released{Queue: "a", Elements: elements(claims)}))
+	ignore(rdb.NewStore(&oneLane{recorder: r}, "ns").VoidLocks(background, ""))
+	calls := append(r.calls, w.Complete(ended(claims...)), w.End(claims[0], rdb.Ending{ID: "x", Queue: "a", Belongings: belongings}), w.Release(rdb.Released{Queue: "a", Elements: elements(claims)}))
 	for _, shelf := range []rdb.Shelf{rdb.ShelfRetry, rdb.ShelfScheduled, rdb.ShelfMorgue} {
-		calls = append(calls, w.Shelve(rdb.Shelved{Claim: claims[0], Shelf: shelf}))
+		calls = append(calls, w.Shelve(rdb.Shelved{Claim: claims[0], Shelf: shelf, Completion: "c"}))
 	}
 	return calls
 }
@@ -114,7 +128,10 @@ type header struct {
 	args     int      // how many ARGV there are at the least
 }
 
-var keyName = regexp.MustCompile(`<[a-z]+>`)
+var (
+	keyName    = regexp.MustCompile(`<[a-z]+>`)
+	timeInName = strings.NewReplacer("<ms>", "[0-9]+", "<day>", "[0-9-]{10}", "<minute>", "[0-9-]{10}T[0-9:]{5}")
+)
 
 // parseHeader reads "KEYS[1] claimed, KEYS[2] retry or scheduled" and "KEYS[7..] queue:<name>, wake:<name> of each queue".
 func parseHeader(t *testing.T, script string) header {
@@ -159,7 +176,7 @@ func pattern(names string) string {
 	names = strings.ReplaceAll(names, ", ", " or ")
 	alternatives := strings.Split(names, " or ")
 	for i, name := range alternatives {
-		alternatives[i] = keyName.ReplaceAllString(strings.ReplaceAll(name, "<ms>", "[0-9]+"), "[a-zA-Z]+")
+		alternatives[i] = keyName.ReplaceAllString(timeInName.Replace(name), "[a-zA-Z]+")
 	}
 	return "^(" + strings.Join(alternatives, "|") + ")$"
 }

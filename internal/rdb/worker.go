@@ -6,10 +6,10 @@ import (
 )
 
 var (
-	registerScript = load("register")
-	beatScript     = load("beat")
-	condemnScript  = load("condemn")
-	forgetScript   = load("forget")
+	registerScript = Load("register")
+	beatScript     = Load("beat")
+	condemnScript  = Load("condemn")
+	forgetScript   = Load("forget")
 )
 
 // MinWorkerID is how long the id of a worker is at the least: it makes each value of the hash of claims larger than
@@ -23,6 +23,7 @@ type Worker struct {
 	store *Store
 	keys  *workerKeys
 	sizes map[string]int // of the records of each queue, as last fetched; the fetching goroutine's
+	spare []FetchedJob   // to read into; the fetching goroutine's
 }
 
 // Worker returns the worker of that id. It is known to Redis once it registers.
@@ -54,7 +55,7 @@ func (w *Worker) Register(ctx context.Context, reg Registration) (time.Time, str
 			args = append(args, queue)
 		}
 		queues = queues[n:]
-		value, err := do(ctx, w.store.driver, Call{
+		value, err := Do(ctx, w.store.driver, Call{
 			Script: registerScript,
 			Keys:   []string{w.keys.heart, k.workers, w.keys.queues, w.keys.info, k.queues, k.epoch, k.dead},
 			Args:   args,
@@ -63,8 +64,8 @@ func (w *Worker) Register(ctx context.Context, reg Registration) (time.Time, str
 			return time.Time{}, "", err
 		}
 		if len(queues) == 0 {
-			r := read("register", value)
-			at, epoch := fromMillis(r.number()), r.text()
+			r := Read("register", value)
+			at, epoch := fromMillis(r.Number()), r.Text()
 			return at, epoch, r.err
 		}
 	}
@@ -84,6 +85,7 @@ type Beat struct {
 	Lease    time.Duration // how long the lease on maintenance lasts, if it gets it; 0 does not want it
 	CheckIns []CheckIn
 	Ended    []string // ids that checked in before and have ended
+	Along    []Call   // sent in the same pipeline
 }
 
 // Pulse is the answer to a heartbeat.
@@ -93,6 +95,10 @@ type Pulse struct {
 	Leased        bool      // this worker does the maintenance
 	NextScheduled time.Time // zero when nothing is scheduled; told only to the one with the lease
 	NextRetry     time.Time
+	Revision      string  // of the schedules: it is another one after each change; told only to the one with the lease
+	Flags         int     // how many jobs of the namespace are to be cancelled: see Store.Flagged
+	Wanted        string  // what somebody wants it to do: pause, quiet or stop, else empty
+	Along         []Reply // to the calls that were sent along
 }
 
 // Beat keeps the worker alive. It goes over a connection of its own, since it must not queue behind work.
@@ -105,24 +111,34 @@ func (w *Worker) Beat(ctx context.Context, conn Conn, beat Beat) (Pulse, error) 
 	for _, id := range beat.Ended {
 		args = append(args, id)
 	}
-	value, err := do(ctx, conn, Call{
+	replies, err := conn.Pipeline(ctx, append([]Call{{
 		Script: beatScript,
 		Keys: []string{
 			w.keys.heart, k.workers, k.epoch, k.lease, k.scheduled, k.retry, w.keys.running, k.claimed,
+			k.revision, w.keys.info, k.cancelled,
 		},
 		Args: args,
-	})
+	}}, beat.Along...)...)
 	if err != nil {
 		return Pulse{}, err
 	}
-	r := read("beat", value)
-	pulse := Pulse{State: State(r.text())}
+	if replies[0].Err != nil {
+		return Pulse{}, replies[0].Err
+	}
+	r := Read("beat", replies[0].Value)
+	pulse := Pulse{State: State(r.Text())}
+	if len(beat.Along) > 0 {
+		pulse.Along = replies[1:]
+	}
 	if pulse.State != Registered {
 		return pulse, r.err
 	}
-	pulse.Time = fromMillis(r.number())
-	pulse.Leased = r.number() == 1
-	pulse.NextScheduled, pulse.NextRetry = fromMillis(r.number()), fromMillis(r.number())
+	pulse.Time = fromMillis(r.Number())
+	pulse.Leased = r.Number() == 1
+	pulse.NextScheduled, pulse.NextRetry = fromMillis(r.Number()), fromMillis(r.Number())
+	pulse.Revision = r.Text()
+	pulse.Wanted = r.Text()
+	pulse.Flags = int(r.Number())
 	return pulse, r.err
 }
 
@@ -138,17 +154,17 @@ func (s *Store) Workers(ctx context.Context) (registered, dead []string, err err
 			return nil, nil, reply.Err
 		}
 	}
-	r := &reader{script: "SMEMBERS"}
+	r := &Reader{script: "SMEMBERS"}
 	return texts(r, replies[0].Value), texts(r, replies[1].Value), r.err
 }
 
 // Registered returns the ids that are registered.
 func (s *Store) Registered(ctx context.Context) ([]string, error) {
-	value, err := do(ctx, s.driver, Call{Command: "SMEMBERS", Args: []any{s.keys.workers}})
+	value, err := Do(ctx, s.driver, Call{Command: "SMEMBERS", Args: []any{s.keys.workers}})
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{script: "SMEMBERS", whole: value}
+	r := &Reader{script: "SMEMBERS", whole: value}
 	ids := texts(r, value)
 	return ids, r.err
 }
@@ -163,13 +179,13 @@ func (s *Store) Alive(ctx context.Context, ids []string) (map[string]bool, error
 	for _, id := range ids {
 		hearts.Args = append(hearts.Args, s.keys.prefix+"worker:"+id)
 	}
-	value, err := do(ctx, s.driver, hearts)
+	value, err := Do(ctx, s.driver, hearts)
 	if err != nil {
 		return nil, err
 	}
-	r := read("MGET", value)
+	r := Read("MGET", value)
 	for _, id := range ids {
-		alive[id] = r.next() != nil
+		alive[id] = r.Next() != nil
 	}
 	return alive, r.err
 }
@@ -178,7 +194,7 @@ func (s *Store) Alive(ctx context.Context, ids []string) (map[string]bool, error
 // It returns true when the target is dead, now or before.
 func (w *Worker) Condemn(ctx context.Context, target string, steady time.Duration) (bool, error) {
 	k := w.store.keys
-	value, err := do(ctx, w.store.driver, Call{
+	value, err := Do(ctx, w.store.driver, Call{
 		Script: condemnScript,
 		Keys:   []string{k.prefix + "worker:" + target, w.keys.heart, k.workers, k.dead},
 		Args:   []any{target, millis(steady)},
@@ -192,11 +208,11 @@ func (w *Worker) Condemn(ctx context.Context, target string, steady time.Duratio
 
 // Queues returns the names that the worker serves, as Redis knows them.
 func (w *Worker) Queues(ctx context.Context) ([]string, error) {
-	value, err := do(ctx, w.store.driver, Call{Command: "SMEMBERS", Args: []any{w.keys.queues}})
+	value, err := Do(ctx, w.store.driver, Call{Command: "SMEMBERS", Args: []any{w.keys.queues}})
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{script: "SMEMBERS", whole: value}
+	r := &Reader{script: "SMEMBERS", whole: value}
 	names := texts(r, value)
 	return names, r.err
 }
@@ -204,13 +220,13 @@ func (w *Worker) Queues(ctx context.Context) ([]string, error) {
 // InProcess returns the newest [MaxBatch] elements of the worker's list of one queue, oldest of them first. Lists are
 // emptied from their newest part, so that the oldest jobs come to stand at the very front of the queue.
 func (w *Worker) InProcess(ctx context.Context, queue string) ([]string, error) {
-	value, err := do(ctx, w.store.driver, Call{
+	value, err := Do(ctx, w.store.driver, Call{
 		Command: "LRANGE", Args: []any{w.keys.inprocess(queue), 0, MaxBatch - 1},
 	})
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{script: "LRANGE", whole: value}
+	r := &Reader{script: "LRANGE", whole: value}
 	elements := texts(r, value)
 	for i, j := 0, len(elements)-1; i < j; i, j = i+1, j-1 {
 		elements[i], elements[j] = elements[j], elements[i]
@@ -228,11 +244,11 @@ func (w *Worker) Forget(ctx context.Context, queues []string) (holding []string,
 		keys = append(keys, w.keys.inprocess(queue))
 		args = append(args, queue)
 	}
-	value, err := do(ctx, w.store.driver, Call{Script: forgetScript, Keys: keys, Args: args})
+	value, err := Do(ctx, w.store.driver, Call{Script: forgetScript, Keys: keys, Args: args})
 	if err != nil {
 		return nil, false, err
 	}
-	r := read("forget", value)
-	state := r.text()
-	return r.texts(), state == "gone", r.err
+	r := Read("forget", value)
+	state := r.Text()
+	return r.Texts(), state == "gone", r.err
 }

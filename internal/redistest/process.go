@@ -81,6 +81,9 @@ func (p *Process) Addr() string { return "127.0.0.1:" + strconv.Itoa(p.port) }
 // DSN is its database 0.
 func (p *Process) DSN() string { return "redis://" + p.Addr() + "/0" }
 
+// Server is it for what takes one of those that tests share.
+func (p *Process) Server() Server { return Server{addr: p.Addr()} }
+
 // Dir is its working directory, for sockets and append-only files.
 func (p *Process) Dir() string { return p.dir }
 

@@ -36,8 +36,16 @@ type Server struct {
 	clock *embedded.Server
 }
 
-// DSN is the server's database 0.
-func (s Server) DSN() string { return "redis://" + s.addr + "/0" }
+// DSN is the server's database 0. The embedded one is given time: its Lua is slow where many tests share a processor.
+func (s Server) DSN() string {
+	if s.clock != nil {
+		return s.DSNWith("read_timeout=30s")
+	}
+	return "redis://" + s.addr + "/0"
+}
+
+// DSNWith is the server's database 0 with parameters, as "read_timeout=1s".
+func (s Server) DSNWith(query string) string { return "redis://" + s.addr + "/0?" + query }
 
 // Addr is host and port, for a Proxy or a plain connection.
 func (s Server) Addr() string { return s.addr }
@@ -75,11 +83,18 @@ func waitTogether() {
 	}
 }
 
+// LeftByRace is the reason that a test on the embedded Redis was skipped by the race detector's run: the Lua of that
+// Redis is some ten times slower under it, so that tests run out of patience, and the code that races is the same on both.
+const LeftByRace = "left to the run without the race detector"
+
 // Each runs test as the parallel subtests "embedded", on a server of its own, and "redis", on the shared one. They
-// run after the calling test function has returned.
+// run after the calling test function has returned. Under the race detector only "redis" runs, where there is one.
 func Each(t *testing.T, test func(t *testing.T, s Server)) {
 	t.Helper()
 	t.Run("embedded", func(t *testing.T) {
+		if RaceDetector && sharedRuns() {
+			t.Skip(LeftByRace)
+		}
 		t.Parallel()
 		test(t, Embedded(t))
 	})
@@ -87,6 +102,14 @@ func Each(t *testing.T, test func(t *testing.T, s Server)) {
 		t.Parallel()
 		test(t, Real(t))
 	})
+}
+
+// SkipUnderRace leaves a test to the run without the race detector, and says why.
+func SkipUnderRace(t testing.TB, reason string) {
+	t.Helper()
+	if RaceDetector {
+		t.Skip(LeftByRace + ": " + reason)
+	}
 }
 
 // Embedded starts an embedded Redis for the test.
@@ -103,7 +126,7 @@ func Embedded(t testing.TB) Server {
 // Real is the shared real Redis. Without one the test is skipped, or fails if it is required.
 func Real(t testing.TB) Server {
 	t.Helper()
-	shared.once.Do(func() { shared.addr, shared.stop, shared.err = startShared() })
+	sharedRuns()
 	if asked := os.Getenv("WORK_TEST_REDIS"); shared.err != nil && asked != "" && asked != "embedded" {
 		t.Fatalf("WORK_TEST_REDIS=%s: %v", asked, shared.err)
 	}
@@ -111,6 +134,12 @@ func Real(t testing.TB) Server {
 		missing(t, shared.err)
 	}
 	return Server{addr: shared.addr}
+}
+
+// sharedRuns starts the shared real Redis at the first call, and tells whether there is one.
+func sharedRuns() bool {
+	shared.once.Do(func() { shared.addr, shared.stop, shared.err = startShared() })
+	return shared.err == nil
 }
 
 // missing ends the test: there is no real Redis for it.

@@ -1,0 +1,146 @@
+package rdb
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+)
+
+var moveScript = Load("move")
+
+// Stand is where a job that no worker holds was seen.
+type Stand struct {
+	ID    string
+	Queue string // its own, also where it is on a shelf
+	Shelf Shelf  // "" in its queue
+	Score string // on its shelf, as Redis writes it
+}
+
+// Aim is where a job goes.
+type Aim struct {
+	Shelf Shelf // "" for its queue
+	Front bool  // of its queue, instead of the back
+	At    int64 // ms, on its shelf; 0 is now
+	Trail []byte
+	Lock  string // digest of a lock until it has ended, which it takes; "" for none
+}
+
+// Answer is what came of an order to move or end a job.
+type Answer string
+
+// The answers to an order.
+const (
+	AnswerDone      Answer = "done"
+	AnswerFlagged   Answer = "flagged"   // so is this, but it stands where it stood until its turn comes
+	AnswerGone      Answer = "gone"      // it does not stand there any more
+	AnswerHeld      Answer = "held"      // a worker has it
+	AnswerCancelled Answer = "cancelled" // it is to end as cancelled
+	AnswerFar       Answer = "far"       // it stands too deep in its queue, or is not there any more
+	AnswerOwned     Answer = "owned"     // another job has the lock that it is to take
+	AnswerWaited    Answer = "waited"    // somebody waits for its outcome, and none was sent along
+)
+
+// Order is an order to move or end a job; [Store.Obey] carries it out.
+type Order struct{ call Call }
+
+// Move is the order to take a job from where it stands to another place. A nil Trail leaves the one that is there.
+func (s *Store) Move(from Stand, to Aim) Order {
+	place := "back"
+	switch {
+	case to.Shelf != "" && to.At == 0:
+		place = "now"
+	case to.Shelf != "":
+		place = strconv.FormatInt(to.At, 10)
+	case to.Front:
+		place = "front"
+	}
+	return s.move(from, s.placeKey(from.Queue, to.Shelf), place, to)
+}
+
+// Flag is the order to flag a job that waits in its queue, too deep to be taken out, as to end cancelled.
+func (s *Store) Flag(from Stand) Order {
+	return s.move(from, s.placeKey(from.Queue, ""), "flag", Aim{})
+}
+
+func (s *Store) move(from Stand, key, place string, to Aim) Order {
+	k := s.keys
+	keys := k.queue(from.Queue).appendTo([]string{k.claimed, k.jobs, k.names, k.trail, k.ready, k.control, k.limits, k.cancelled})
+	return Order{Call{
+		Script: moveScript,
+		Keys:   append(keys, s.placeKey(from.Queue, from.Shelf), key, k.unique),
+		Args:   []any{from.ID, from.Queue, from.Score, place, to.Trail, positionReach, to.Lock},
+	}}
+}
+
+// Remove is the order to end a job where it stands. Without a Score it ends on its shelf however it came there.
+func (s *Store) Remove(from Stand, ending Ending) Order {
+	place := endPlace{kind: "queue", key: s.placeKey(from.Queue, from.Shelf)}
+	if from.Shelf != "" {
+		place.kind, place.member = "shelf", from.Score
+	}
+	ending.ID, ending.Queue = from.ID, from.Queue
+	return Order{s.end(place, ending)}
+}
+
+func (s *Store) placeKey(queue string, shelf Shelf) string {
+	if shelf == "" {
+		return s.keys.queue(queue).queue
+	}
+	return s.keys.shelf(shelf)
+}
+
+// Obeyed is what came of one order.
+type Obeyed struct {
+	Answer Answer
+	Owner  string // the other job, where the answer is [AnswerOwned]
+	Err    error  // with which Redis refused it; nothing was done
+}
+
+// Obey carries out orders, in pipelines, and answers each. An error of its own means that some were not answered; they may
+// be given again.
+func (s *Store) Obey(ctx context.Context, orders []Order) ([]Obeyed, error) {
+	all := make([]Obeyed, 0, len(orders))
+	for len(orders) > 0 {
+		n := min(len(orders), maxPipeline)
+		calls := make([]Call, n)
+		for i, order := range orders[:n] {
+			calls[i] = order.call
+		}
+		replies, err := s.driver.Pipeline(ctx, calls...)
+		if err != nil {
+			return all, err
+		}
+		for i, reply := range replies {
+			all = append(all, parseObeyed(calls[i].Script.Name, reply))
+		}
+		orders = orders[n:]
+	}
+	return all, nil
+}
+
+func parseObeyed(script string, reply Reply) Obeyed {
+	if reply.Err != nil {
+		return Obeyed{Err: reply.Err}
+	}
+	if owner, owned := strings.CutPrefix(word(reply.Value), "unique:"); owned {
+		return Obeyed{Answer: AnswerOwned, Owner: owner}
+	}
+	switch answer := word(reply.Value); answer {
+	case "moved", "ended", "roomy":
+		return Obeyed{Answer: AnswerDone}
+	case "flagged", "gone", "held", "cancelled", "far", "waited":
+		return Obeyed{Answer: Answer(answer)}
+	}
+	return Obeyed{Err: &UnexpectedReplyError{Script: script, Reply: reply.Value}}
+}
+
+// DropOutcome removes the outcome that is kept of a job, and tells whether there was one.
+func (s *Store) DropOutcome(ctx context.Context, id string) (bool, error) {
+	replies, err := s.driver.Pipeline(ctx, Call{Command: "HDEL", Args: []any{s.keys.outcomes, id}},
+		Call{Command: "ZREM", Args: []any{s.keys.outcomesUntil, id}})
+	if err != nil {
+		return false, err
+	}
+	return replies[0].Value == int64(1), errors.Join(replies[0].Err, replies[1].Err)
+}

@@ -1,0 +1,194 @@
+package rdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var (
+	tickScript     = Load("tick")
+	defineScript   = Load("define")
+	withdrawScript = Load("withdraw")
+)
+
+// ScheduleHint is the message on the control channel that says that schedules have changed.
+const ScheduleHint = "schedules"
+
+// Schedule is one schedule as it is stored.
+type Schedule struct {
+	ID         string
+	Definition []byte // opaque here
+	Entry      string // its last tick; "" where there is none yet
+}
+
+// LastTick takes an entry apart. The zero time and "" are of a schedule without one.
+func LastTick(entry string) (at time.Time, job string) {
+	stamp, job, _ := strings.Cut(entry, " ")
+	ms, _ := strconv.ParseInt(stamp, 10, 64) // what cannot be read is refused by the script
+	return fromMillis(ms), job
+}
+
+// Schedules reads all schedules, in parts, and what it says of their revision before.
+func (s *Store) Schedules(ctx context.Context) (all []Schedule, revision string, err error) {
+	value, err := s.text(ctx, s.keys.revision)
+	if err != nil {
+		return nil, "", err
+	}
+	for cursor, seen := "0", map[string]bool{}; ; {
+		reply, err := Do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{s.keys.schedules, cursor, "COUNT", 100}})
+		if err != nil {
+			return nil, "", err
+		}
+		r := Read("HSCAN", reply)
+		cursor = r.Text()
+		fields := r.List()
+		var page []Schedule
+		for fields.More() {
+			schedule := Schedule{ID: fields.Text(), Definition: fields.Bytes()}
+			if !seen[schedule.ID] { // HSCAN may tell of a field twice
+				seen[schedule.ID] = true
+				page = append(page, schedule)
+			}
+		}
+		if err := errors.Join(r.err, fields.err); err != nil {
+			return nil, "", err
+		}
+		if err := s.readEntries(ctx, page); err != nil {
+			return nil, "", err
+		}
+		all = append(all, page...)
+		if cursor == "0" {
+			return all, string(value), nil
+		}
+	}
+}
+
+// readEntries fills in the last ticks.
+func (s *Store) readEntries(ctx context.Context, page []Schedule) error {
+	if len(page) == 0 {
+		return nil
+	}
+	call := Call{Command: "HMGET", Args: []any{s.keys.ticks}}
+	for i := range page {
+		call.Args = append(call.Args, page[i].ID)
+	}
+	value, err := Do(ctx, s.driver, call)
+	if err != nil {
+		return err
+	}
+	r := Read("HMGET", value)
+	for i := range page {
+		page[i].Entry = r.Text()
+	}
+	return r.err
+}
+
+// ScheduleOf reads one schedule; without a definition it is not there.
+func (s *Store) ScheduleOf(ctx context.Context, id string) (Schedule, error) {
+	definition, err := s.field(ctx, s.keys.schedules, id)
+	if err != nil || definition == nil {
+		return Schedule{ID: id}, err
+	}
+	page := []Schedule{{ID: id, Definition: definition}}
+	err = s.readEntries(ctx, page)
+	return page[0], err
+}
+
+func (s *Store) text(ctx context.Context, key string) ([]byte, error) {
+	value, err := Do(ctx, s.driver, Call{Command: "GET", Args: []any{key}})
+	if err != nil {
+		return nil, err
+	}
+	text, _ := value.([]byte)
+	return text, nil
+}
+
+// Define replaces the definition of a schedule that still reads as it did: before is nil where there should be none, and
+// a nil definition removes it. With anew its ticks begin now, as those of a new one do. It answers false when the schedule
+// reads otherwise, and true also if it reads as wanted already.
+func (s *Store) Define(ctx context.Context, id string, before, definition []byte, anew bool) (bool, error) {
+	k := s.keys
+	digest := ""
+	if before != nil {
+		digest = Digest(before)
+	}
+	value, err := Do(ctx, s.driver, Call{
+		Script: defineScript, Keys: []string{k.schedules, k.ticks, k.revision, k.control},
+		Args: []any{id, digest, definition, anew},
+	})
+	if err != nil {
+		return false, err
+	}
+	r := Read("define", value)
+	return r.Number() == 1, r.err
+}
+
+// Withdrawal is what came of a [Store.Withdraw].
+type Withdrawal string
+
+// What may come of it.
+const (
+	Withdrawn      Withdrawal = "gone"     // the schedule is not there, now or before
+	StillDeclared  Withdrawal = "declared" // a worker declares it
+	OtherwiseReads Withdrawal = "changed"  // the definition or the workers are others: read them again
+)
+
+// Withdraw removes a schedule if none of the workers, who must be all that are registered and at most [MaxBatch], declares it.
+func (s *Store) Withdraw(ctx context.Context, schedule Schedule, workers []string) (Withdrawal, error) {
+	if len(workers) > MaxBatch {
+		return "", fmt.Errorf("%d workers are registered, more than the %d of which one script can tell that none declares schedule %q: remove it by hand", len(workers), MaxBatch, schedule.ID)
+	}
+	k := s.keys
+	keys := []string{k.schedules, k.ticks, k.revision, k.control, k.workers}
+	args := []any{schedule.ID, Digest(schedule.Definition)}
+	for _, id := range workers {
+		keys = append(keys, k.worker(id).info)
+		args = append(args, id)
+	}
+	value, err := Do(ctx, s.driver, Call{Script: withdrawScript, Keys: keys, Args: args})
+	state, _ := value.([]byte)
+	return Withdrawal(state), err
+}
+
+// Declarations returns what the registered workers say of themselves: by id, their service and the ids of the schedules
+// that they declare.
+func (s *Store) Declarations(ctx context.Context) (map[string]Declaration, error) {
+	ids, err := s.Registered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]Declaration, len(ids))
+	for len(ids) > 0 {
+		n := min(len(ids), 64)
+		calls := make([]Call, n)
+		for i, id := range ids[:n] {
+			calls[i] = Call{Command: "HMGET", Args: []any{s.keys.worker(id).info, "service", "schedules"}}
+		}
+		replies, err := s.driver.Pipeline(ctx, calls...)
+		if err != nil {
+			return nil, err
+		}
+		for i, reply := range replies {
+			if reply.Err != nil {
+				continue // a key of another type: that worker declares nothing that could be read
+			}
+			r := Read("HMGET", reply.Value)
+			all[ids[i]] = Declaration{Service: r.Text(), Schedules: strings.FieldsFunc(r.Text(), func(c rune) bool { return c == '\n' })}
+			if r.err != nil {
+				return nil, r.err
+			}
+		}
+		ids = ids[n:]
+	}
+	return all, nil
+}
+
+// Declaration is what one worker says of itself.
+type Declaration struct {
+	Service   string
+	Schedules []string
+}

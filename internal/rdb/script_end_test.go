@@ -1,0 +1,221 @@
+package rdb_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+func TestAnEndFreesTheLockOfItsOwnJobOnly(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		lock  string // what stands in unique when a1 ends
+		state string
+		stays bool
+	}{
+		"until it has ended":             {lock: "a1 0 f", state: "done"},
+		"until it is out of the morgue":  {lock: "a1 0 m", state: "done"},
+		"for a time":                     {lock: "a1 9000000000000 t", state: "done", stays: true},
+		"for a time, and it was deleted": {lock: "a1 9000000000000 t", state: "deleted"},
+		"of another job":                 {lock: "a2 0 f", state: "done", stays: true},
+		"of one with its id at the end":  {lock: "b a1 0 f", state: "done", stays: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onEach(t, func(t *testing.T, s *site) {
+				s.enqueue(t, "a", "a1", "a2", "b a1")
+				w := s.worker(t, "w1", "a")
+				claim := s.take(t, w, 1, 1, "a")[0]
+				s.cmd(t, "HSET", "unique", "digest", tt.lock)
+				ending := rdb.Ending{ID: "a1", Queue: "a", State: tt.state, Belongings: rdb.Belongings{Lock: "digest"}}
+				assert.Empty(t, settle(t, w, w.End(claim, ending)))
+				assert.Equal(t, tt.stays, s.exists(t, "unique"))
+			})
+		})
+	}
+}
+
+func TestAnEndTakesWhatBelongsToTheJob(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.enqueue(t, "a", "a1")
+		w := s.worker(t, "w1", "a")
+		claim := s.take(t, w, 1, 1, "a")[0]
+		s.cmd(t, "RPUSH", "log:a1", "# 1 0 0 ")
+		s.cmd(t, "SET", "state:a1", "{}")
+		s.cmd(t, "SADD", "object:ab:jobs", "a1", "other")
+		call := w.End(claim, rdb.Ending{ID: "a1", Queue: "a", State: "done", Belongings: rdb.Belongings{
+			Log: true, State: true, Completion: "c", Objects: []string{"ab"},
+		}})
+		assert.Empty(t, settle(t, w, call))
+		assert.Equal(t, []string{claim.Element}, settle(t, w, call), "sent again: it has ended")
+		assert.False(t, s.exists(t, "log:a1") || s.exists(t, "state:a1"))
+		assert.Equal(t, []string{"done a1"}, s.list(t, "completion:c"))
+		assert.Equal(t, []string{"other"}, s.set(t, "object:ab:jobs"))
+	})
+}
+
+func TestACancellationIsAnnouncedToWhoHoldsTheJob(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.enqueue(t, "a", "held", "waits")
+		s.take(t, s.worker(t, "w1", "a"), 1, 1, "a")
+		told := s.published(t, s.store.Control(), func() {
+			for _, id := range []string{"waits", "held", "gone"} {
+				_, err := s.store.Cancel(t.Context(), []string{id})
+				require.NoError(t, err)
+			}
+		})
+		assert.Equal(t, []string{rdb.CancelHint}, told, "for the one that is held: nobody needs to know of the others")
+		assert.Equal(t, []string{"held", "waits"}, s.set(t, "cancelled"))
+	})
+}
+
+func TestForetellKeepsTheOutcomeOfWhatIsToBeCancelled(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.enqueue(t, "a", "held", "flagged", "unflagged")
+		s.take(t, s.worker(t, "w1", "a"), 1, 1, "a")
+		s.cmd(t, "SADD", "cancelled", "held", "flagged", "gone")
+		s.awaited(t, "flagged")
+		endings := make([]rdb.Ending, 0, 4)
+		for _, id := range []string{"held", "flagged", "unflagged", "gone"} {
+			endings = append(endings, rdb.Ending{ID: id, Keep: time.Minute, Outcome: []byte("cancelled")})
+		}
+		told := s.published(t, s.store.Done(), func() {
+			for range 2 {
+				require.NoError(t, s.store.Foretell(t.Context(), endings))
+			}
+		})
+		assert.Equal(t, []string{"flagged"}, told)
+		assert.Equal(t, map[string]string{"flagged": "cancelled"}, s.hash(t, "outcomes"))
+		assert.Len(t, s.scores(t, "outcomes:until"), 1)
+		assert.False(t, s.exists(t, "waited"))
+	})
+}
+
+func TestFlagsOfJobsThatAreGoneAreRemoved(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.enqueue(t, "a", "lives")
+		s.cmd(t, "SADD", "cancelled", "lives", "gone")
+		for _, mend := range []bool{false, true} {
+			_, stray, living, err := rdb.Mender{Store: s.store, Mend: mend}.Flags(t.Context(), "")
+			require.NoError(t, err)
+			assert.Equal(t, []string{"gone"}, stray)
+			assert.Equal(t, []string{"lives"}, living)
+			assert.Equal(t, mend, len(s.set(t, "cancelled")) == 1)
+		}
+		assert.Equal(t, []string{"lives"}, s.set(t, "cancelled"))
+	})
+}
+
+func TestAFillCountsWhatIsHeldOfItsQueueOnly(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.enqueue(t, "a", "a1")
+		s.enqueue(t, "b", "b1")
+		s.take(t, s.worker(t, "w1", "a", "b"), 1, 2, "a", "b")
+		s.cmd(t, "SADD", "running:a", "b1", "gone")
+		removed, err := s.store.Recount(t.Context(), "a")
+		require.NoError(t, err)
+		assert.Equal(t, 2, removed)
+		require.NoError(t, s.store.Fill(t.Context(), "a"))
+		assert.Equal(t, []string{"a1"}, s.set(t, "running:a"))
+	})
+}
+
+func TestNobodyIsCalledToAQueueWithoutRoom(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.enqueue(t, "a", "a1")
+		s.cmd(t, "UNLINK", "wake:a")
+		for _, rule := range []rdb.Rule{{Paused: true}, {}} {
+			before, err := s.store.RuleOf(t.Context(), "a")
+			require.NoError(t, err)
+			if rule.Paused {
+				s.cmd(t, "HSET", "limits", "a", rule.Text())
+			} else {
+				require.NotEmpty(t, before)
+				s.cmd(t, "HDEL", "limits", "a")
+			}
+			require.NoError(t, s.store.Wake(t.Context(), []string{"a"}))
+			assert.Equal(t, !rule.Paused, s.exists(t, "wake:a"))
+		}
+	})
+}
+
+func TestARestoredJobCountsAndTakesNoLockFromAnother(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		w := s.worker(t, "w1", "a")
+		s.cmd(t, "HSET", "unique", "taken", "other 0 f")
+		s.cmd(t, "HSET", "limits", "a", rdb.Rule{Limit: rdb.Limit{Concurrent: 2}}.Text())
+		held := func(id, lock string) rdb.Held {
+			return rdb.Held{Claim: rdb.Claim{Queue: "a", Element: "1:" + id}, ID: id, Record: record(id), Lock: lock, Kind: rdb.UntilEnded}
+		}
+		restored, err := w.Restore(t.Context(), 1, []rdb.Held{held("a1", "taken"), held("a2", "free"), held("a3", "")})
+		require.NoError(t, err)
+		assert.Equal(t, 3, restored)
+		assert.Equal(t, map[string]string{"taken": "other 0 f", "free": "a2 0 f"}, s.hash(t, "unique"))
+		assert.Equal(t, []string{"a1", "a2", "a3"}, s.set(t, "running:a"), "they count towards the limit that was declared again")
+	})
+}
+
+func TestAJobThatIsHeldDoesNotEndWhereItStoodBefore(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.enqueue(t, "a", "a1")
+		s.take(t, s.worker(t, "w1", "a"), 1, 1, "a")
+		s.cmd(t, "RPUSH", "queue:a", "a1") // once more: the fetch will drop it
+		before := s.dump(t)
+		assert.Equal(t, rdb.AnswerHeld, s.obey(t, s.store.Remove(rdb.Stand{ID: "a1", Queue: "a"}, rdb.Ending{State: "deleted"})))
+		assert.Equal(t, before, s.dump(t))
+	})
+}
+
+// A cancellation that comes late finds another job of its id, which nobody has cancelled.
+func TestACancellationEndsNoSuccessor(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.enqueue(t, "a", "a1")
+		before := s.dump(t)
+		resting := rdb.Resting{Spot: rdb.SpotQueue, Ending: rdb.Ending{ID: "a1", Queue: "a", State: "cancelled", Keep: time.Minute}}
+		rested, err := s.store.EndResting(t.Context(), []rdb.Resting{resting})
+		require.NoError(t, err)
+		assert.Equal(t, []rdb.Rested{rdb.RestedGone}, rested)
+		assert.Equal(t, before, s.dump(t))
+	})
+}
+
+func TestAnUploadThatIsNotThereInFullIsNoObject(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		upload := rdb.Upload{SHA: "ab", Token: "t", Content: []byte("content")}
+		for stored, want := range map[string]rdb.ObjectState{"cont": rdb.ObjectLost, "content": rdb.ObjectKept} {
+			s.cmd(t, "UNLINK", "object:ab")
+			s.cmd(t, "SET", "object:ab:upload:t", stored)
+			state, err := rdb.Objects{Store: s.store}.Keep(t.Context(), upload)
+			require.NoError(t, err)
+			assert.Equal(t, want, state, stored)
+			assert.Equal(t, want == rdb.ObjectKept, s.exists(t, "object:ab"))
+		}
+	})
+}
+
+func TestAMarkIsTakenAwayByItsOwnCollector(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		objects := rdb.Objects{Store: s.store, Elsewhere: true}
+		s.cmd(t, "SET", "object:ab:leaving", "newer")
+		require.NoError(t, objects.Gone(t.Context(), "ab", "older"))
+		assert.True(t, s.exists(t, "object:ab:leaving"))
+		require.NoError(t, objects.Gone(t.Context(), "ab", "newer"))
+		assert.False(t, s.exists(t, "object:ab:leaving"))
+	})
+}

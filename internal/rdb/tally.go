@@ -1,0 +1,192 @@
+package rdb
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var tallyScript = Load("tally")
+
+// How long history is kept, after the last that was added to a minute or a day.
+const (
+	MinutesKept = 24 * time.Hour
+	DaysKept    = 90 * 24 * time.Hour
+)
+
+// MaxErrorGroups is how many groups of errors a namespace has before new ones are refused. The janitor makes room.
+const MaxErrorGroups = 10_000
+
+// Tally is what a worker has counted and not told yet.
+type Tally struct {
+	Lane   string    // of the worker: random, never used by another one
+	Number int64     // of the call; it grows by one, and a call that was not answered is sent again under the same
+	At     time.Time // about Redis' clock: which minute and which day it is
+	Sums   []Sums
+	Errors []ErrorCount
+}
+
+// Sums is what was counted of jobs of one name: "<letter>:<n> ...", see docs/redis-contract.md.
+type Sums struct{ Name, Counts string }
+
+// ErrorCount is how often errors of one group came.
+type ErrorCount struct {
+	Digest, Name, Message string
+	Count                 int64
+	Sample                string // id of the last job
+	Must                  bool   // stored however many groups there are
+}
+
+// Tally makes the call that adds what was counted.
+func (s *Store) Tally(t Tally) Call {
+	minute, day := minuteOf(t.At), dayOf(t.At)
+	args := append(make([]any, 0, 8+2*len(t.Sums)+6*len(t.Errors)), t.Lane, t.Number, minute.UnixMilli(), millis(MinutesKept),
+		day.UnixMilli(), millis(DaysKept), MaxErrorGroups, len(t.Sums))
+	for _, sums := range t.Sums {
+		args = append(args, sums.Name, sums.Counts)
+	}
+	for _, e := range t.Errors {
+		args = append(args, e.Digest, e.Count, e.Must, plainText(e.Sample), plainText(e.Name), plainText(e.Message))
+	}
+	return Call{
+		Script: tallyScript, Keys: []string{s.keys.lanes, s.keys.minute(minute), s.keys.day(day), s.keys.errors}, Args: args,
+	}
+}
+
+// plainText has no NUL, which stands between the parts of a group.
+func plainText(text string) string { return strings.ReplaceAll(text, "\x00", "") }
+
+func minuteOf(at time.Time) time.Time { return at.UTC().Truncate(time.Minute) }
+func dayOf(at time.Time) time.Time    { return at.UTC().Truncate(24 * time.Hour) }
+
+func (k *keys) minute(at time.Time) string {
+	return k.prefix + "stats:" + at.UTC().Format("2006-01-02T15:04")
+}
+func (k *keys) day(at time.Time) string { return k.prefix + "stats:" + at.UTC().Format(time.DateOnly) }
+
+// Told is the answer to a tally.
+type Told struct {
+	Time      time.Time // Redis' clock
+	Elsewhere bool      // it is another minute: nothing was added
+	Refused   []int     // indices of errors that were not stored: there are too many groups
+}
+
+// ParseTold reads the reply to a call of [Store.Tally].
+func ParseTold(reply Reply) (Told, error) {
+	if reply.Err != nil {
+		return Told{}, reply.Err
+	}
+	unexpected := &UnexpectedReplyError{Script: tallyScript.Name, Reply: reply.Value}
+	words := strings.Fields(word(reply.Value))
+	if len(words) == 0 {
+		return Told{}, unexpected
+	}
+	at, err := strconv.ParseInt(words[0], 10, 64)
+	if err != nil {
+		return Told{}, unexpected
+	}
+	told := Told{Time: fromMillis(at)}
+	for _, text := range words[1:] {
+		if text == "elsewhere" {
+			told.Elsewhere = true
+			continue
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return Told{}, unexpected
+		}
+		told.Refused = append(told.Refused, n-1)
+	}
+	return told, nil
+}
+
+// Minutes and Days read the sums that were added at these minutes or days, in UTC: of these names, or of all where there are
+// none. It visits what there is, by time.
+func (s *Store) Minutes(ctx context.Context, at []time.Time, names []string, visit func(at time.Time, sums Sums)) error {
+	return s.stats(ctx, s.keys.minute, at, names, visit)
+}
+
+// Days is Minutes for days.
+func (s *Store) Days(ctx context.Context, at []time.Time, names []string, visit func(at time.Time, sums Sums)) error {
+	return s.stats(ctx, s.keys.day, at, names, visit)
+}
+
+func (s *Store) stats(
+	ctx context.Context, key func(time.Time) string, at []time.Time, names []string, visit func(time.Time, Sums),
+) error {
+	if len(names) == 0 {
+		return s.allStats(ctx, key, at, visit)
+	}
+	for part := range slices.Chunk(names, MaxBatch) {
+		if err := s.someStats(ctx, key, at, part, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// someStats asks for few names: a reply has at most about 10,000 sums, 4 MiB.
+func (s *Store) someStats(
+	ctx context.Context, key func(time.Time) string, at []time.Time, names []string, visit func(time.Time, Sums),
+) error {
+	for lot := range slices.Chunk(at, min(maxPipeline, max(1, 10_000/len(names)))) {
+		calls := make([]Call, len(lot))
+		for i, t := range lot {
+			args := append(make([]any, 0, 1+len(names)), key(t))
+			for _, name := range names {
+				args = append(args, name)
+			}
+			calls[i] = Call{Command: "HMGET", Args: args}
+		}
+		values, err := s.many(ctx, calls)
+		if err != nil {
+			return err
+		}
+		for i, value := range values {
+			r := Read("HMGET", value)
+			for _, name := range names {
+				if counts := r.Text(); counts != "" {
+					visit(lot[i], Sums{Name: name, Counts: counts})
+				}
+			}
+			if r.err != nil {
+				return r.err
+			}
+		}
+	}
+	return nil
+}
+
+// allStats asks first which of the keys are there, and walks over those.
+func (s *Store) allStats(ctx context.Context, key func(time.Time) string, at []time.Time, visit func(time.Time, Sums)) error {
+	calls := make([]Call, len(at))
+	for i, t := range at {
+		calls[i] = Call{Command: "EXISTS", Args: []any{key(t)}}
+	}
+	there, err := s.many(ctx, calls)
+	if err != nil {
+		return err
+	}
+	for i, t := range at {
+		if there[i] != int64(1) {
+			continue
+		}
+		seen := map[string]bool{} // a walk may show a field twice
+		name := strings.TrimPrefix(key(t), s.keys.prefix)
+		err := s.Walk(ctx, Key{Name: name, Type: "hash"}, func(page []Field) error {
+			for _, field := range page {
+				if !seen[field.Name] {
+					seen[field.Name] = true
+					visit(t, Sums{Name: field.Name, Counts: string(field.Value)})
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package thoonkdb
+
+import (
+	"context"
+	"errors"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// Feed is one feed, of any kind. Its methods may be called concurrently. Most of them take the config that the caller
+// knows, and fail with [ErrStale] where another one is stored and with [ErrNoFeed] where there is no feed: so what the
+// caller derived from the config (the kind, the limit) still holds when the script runs.
+type Feed struct {
+	store *Store
+	name  string
+
+	config, ids, items, running, claimed, cancelled, stalled, results, counter string
+	published, edited, retracted, positioned, finished                         string // channels
+}
+
+func newFeed(s *Store, name string) *Feed {
+	f := &Feed{store: s, name: name}
+	f.config, f.ids, f.items = f.key("feed.config"), f.key("feed.ids"), f.key("feed.items")
+	f.running, f.claimed, f.cancelled = f.key("feed.running"), f.key("feed.claimed"), f.key("feed.cancelled")
+	f.stalled, f.results, f.counter = f.key("feed.stalled"), f.key("feed.jobresults"), f.key("feed.idincr")
+	f.published, f.edited, f.retracted = f.key("feed.publish"), f.key("feed.edit"), f.key("feed.retract")
+	f.positioned, f.finished = f.key("feed.position"), f.key("job.finish")
+	return f
+}
+
+// Name is the name of the feed.
+func (f *Feed) Name() string { return f.name }
+
+func (f *Feed) key(kind string) string { return f.store.prefix + kind + ":" + f.name }
+
+// result is the list that holds the result of a job.
+func (f *Feed) result(id string) string { return f.key("feed.jobfinished") + ":" + id }
+
+// call runs a script of this package.
+func (f *Feed) call(ctx context.Context, call rdb.Call) (any, error) {
+	value, err := rdb.Do(ctx, f.store.driver, call)
+	var refused *rdb.ServerError
+	if errors.As(err, &refused) {
+		switch refused.Code {
+		case "NOFEED":
+			return nil, ErrNoFeed
+		case "STALE":
+			return nil, ErrStale
+		}
+	}
+	return value, err
+}
+
+// flag makes a call that answers 1 for yes.
+func (f *Feed) flag(ctx context.Context, call rdb.Call) (bool, error) {
+	value, err := f.call(ctx, call)
+	return value == int64(1), err
+}
+
+// look reads, and fails with [ErrNoFeed] where there is no feed.
+func (f *Feed) look(ctx context.Context, calls ...rdb.Call) ([]any, error) {
+	exists := rdb.Call{Command: "SISMEMBER", Keys: []string{f.store.feeds()}, Args: []any{f.name}}
+	replies, err := f.store.driver.Pipeline(ctx, append([]rdb.Call{exists}, calls...)...)
+	if err != nil {
+		return nil, err
+	}
+	values := make([]any, len(replies))
+	for i, reply := range replies {
+		if reply.Err != nil {
+			return nil, reply.Err
+		}
+		values[i] = reply.Value
+	}
+	if values[0] != int64(1) {
+		return nil, ErrNoFeed
+	}
+	return values[1:], nil
+}
+
+// IDs returns the ids in the order of their list: of what waits, in a queue or a job feed.
+func (f *Feed) IDs(ctx context.Context) ([]string, error) { return f.list(ctx, f.ids) }
+
+func (f *Feed) list(ctx context.Context, key string) ([]string, error) {
+	values, err := f.look(ctx, rdb.Call{Command: "LRANGE", Keys: []string{key}, Args: []any{0, -1}})
+	if err != nil {
+		return nil, err
+	}
+	return texts("LRANGE", values[0])
+}
+
+// Length tells how many ids the list has.
+func (f *Feed) Length(ctx context.Context) (int, error) {
+	values, err := f.look(ctx, rdb.Call{Command: "LLEN", Keys: []string{f.ids}})
+	if err != nil {
+		return 0, err
+	}
+	n, _ := values[0].(int64)
+	return int(n), nil
+}
+
+// Items returns the items of at most [rdb.MaxBatch] ids; nil stands for one that is not there.
+func (f *Feed) Items(ctx context.Context, ids []string) ([][]byte, error) {
+	args := make([]any, len(ids))
+	for i, id := range ids {
+		args[i] = id
+	}
+	values, err := f.look(ctx, rdb.Call{Command: "HMGET", Keys: []string{f.items}, Args: args})
+	if err != nil {
+		return nil, err
+	}
+	r := rdb.Read("HMGET", values[0])
+	items := make([][]byte, 0, len(ids))
+	for r.More() {
+		items = append(items, r.Bytes())
+	}
+	return items, r.Err()
+}
+
+// texts turns an array reply into strings.
+func texts(command string, reply any) ([]string, error) {
+	r := rdb.Read(command, reply)
+	var list []string
+	for r.More() {
+		list = append(list, r.Text())
+	}
+	return list, r.Err()
+}

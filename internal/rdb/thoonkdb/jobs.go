@@ -1,0 +1,155 @@
+package thoonkdb
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+var (
+	putScript      = rdb.Load("thoonk/put")
+	takeScript     = rdb.Load("thoonk/take")
+	claimScript    = rdb.Load("thoonk/claim")
+	finishScript   = rdb.Load("thoonk/finish")
+	cancelScript   = rdb.Load("thoonk/cancel")
+	stallScript    = rdb.Load("thoonk/stall")
+	retryScript    = rdb.Load("thoonk/retry")
+	withdrawScript = rdb.Load("thoonk/withdraw")
+)
+
+// Put stores an entry in a queue or a job feed, at the back or at the front. It returns false if there is one of that id.
+func (f *Feed) Put(ctx context.Context, known string, entry Entry, front bool) (bool, error) {
+	return f.flag(ctx, rdb.Call{
+		Script: putScript, Keys: []string{f.store.feeds(), f.config, f.ids, f.items, f.published},
+		Args: []any{f.name, known, entry.ID, entry.Item, front},
+	})
+}
+
+// Take takes the entry at the front of a queue. One without an id means that nothing waits.
+func (f *Feed) Take(ctx context.Context, known string) (Entry, error) {
+	call := rdb.Call{
+		Script: takeScript, Keys: []string{f.store.feeds(), f.config, f.ids, f.items}, Args: []any{f.name, known},
+	}
+	for {
+		value, err := f.call(ctx, call)
+		if err != nil {
+			return Entry{}, err
+		}
+		r := rdb.Read(takeScript.Name, value)
+		if !r.More() {
+			return Entry{}, r.Err()
+		}
+		if id := r.Text(); id != "" {
+			return Entry{ID: id, Item: r.Bytes()}, r.Err()
+		}
+	}
+}
+
+// Claimed is a job and who has claimed it when.
+type Claimed struct {
+	Entry
+	Time      string // as it is stored: ms of Redis' clock, a point, the token of the claim
+	Cancelled int    // how often it was cancelled before
+}
+
+// Claim claims the job at the front. One without a time means that nothing waits: an id of another program may be empty. The token is of digits, and unique.
+func (f *Feed) Claim(ctx context.Context, known, token string) (Claimed, error) {
+	call := rdb.Call{
+		Script: claimScript,
+		Keys:   []string{f.store.feeds(), f.config, f.ids, f.items, f.running, f.claimed, f.cancelled},
+		Args:   []any{f.name, known, token},
+	}
+	for {
+		value, err := f.call(ctx, call)
+		if err != nil {
+			return Claimed{}, err
+		}
+		r := rdb.Read(claimScript.Name, value)
+		if !r.More() {
+			return Claimed{}, r.Err()
+		}
+		if id := r.Text(); r.More() {
+			return Claimed{Entry{id, r.Bytes()}, r.Text(), int(r.Number())}, r.Err()
+		}
+	}
+}
+
+// Claim names a claim on a job; without a time, any that there is.
+type Claim struct{ ID, Time string }
+
+// Finish ends a claimed job and, if keep is not 0, keeps its result for so long. It returns false if the claim is gone.
+func (f *Feed) Finish(ctx context.Context, known string, claim Claim, result []byte, keep time.Duration) (bool, error) {
+	ms := int64((keep + time.Millisecond - 1) / time.Millisecond)
+	return f.flag(ctx, rdb.Call{
+		Script: finishScript,
+		Keys: []string{
+			f.store.feeds(), f.config, f.items, f.running, f.claimed, f.cancelled, f.results, f.finished, f.result(claim.ID),
+		},
+		Args: []any{f.name, known, claim.ID, claim.Time, ms, result},
+	})
+}
+
+// Cancel puts a claimed job back to the end of the queue, and counts it. It returns false if the claim is gone.
+func (f *Feed) Cancel(ctx context.Context, known string, claim Claim) (bool, error) {
+	return f.flag(ctx, rdb.Call{
+		Script: cancelScript,
+		Keys:   []string{f.store.feeds(), f.config, f.ids, f.items, f.running, f.claimed, f.cancelled},
+		Args:   []any{f.name, known, claim.ID, claim.Time},
+	})
+}
+
+// Stall parks a claimed job. It returns false if the claim is gone.
+func (f *Feed) Stall(ctx context.Context, known string, claim Claim) (bool, error) {
+	return f.flag(ctx, rdb.Call{
+		Script: stallScript, Keys: []string{f.store.feeds(), f.config, f.items, f.running, f.claimed, f.stalled},
+		Args: []any{f.name, known, claim.ID, claim.Time},
+	})
+}
+
+// Retry puts a stalled job back to the end of the queue. It returns false if it is not stalled.
+func (f *Feed) Retry(ctx context.Context, known, id string) (bool, error) {
+	return f.flag(ctx, rdb.Call{
+		Script: retryScript, Keys: []string{f.store.feeds(), f.config, f.ids, f.items, f.stalled, f.cancelled},
+		Args: []any{f.name, known, id},
+	})
+}
+
+// Withdraw removes a job from wherever it is. It returns false if there is none.
+func (f *Feed) Withdraw(ctx context.Context, known, id string) (bool, error) {
+	return f.flag(ctx, rdb.Call{
+		Script: withdrawScript,
+		Keys: []string{
+			f.store.feeds(), f.config, f.ids, f.items, f.running, f.stalled, f.claimed, f.cancelled, f.retracted,
+		},
+		Args: []any{f.name, known, id},
+	})
+}
+
+// Stalled returns the ids of parked jobs, in the order in which they were.
+func (f *Feed) Stalled(ctx context.Context) ([]string, error) { return f.list(ctx, f.stalled) }
+
+// Result is what a job was and what came of it.
+type Result struct{ Item, Result []byte }
+
+// Result reads what [Feed.Finish] has kept; false if there is nothing.
+func (f *Feed) Result(ctx context.Context, id string) (Result, bool, error) {
+	values, err := f.look(ctx, rdb.Call{Command: "LRANGE", Keys: []string{f.result(id)}, Args: []any{0, 1}})
+	if err != nil {
+		return Result{}, false, err
+	}
+	r := rdb.Read("LRANGE", values[0])
+	if !r.More() {
+		return Result{}, false, r.Err()
+	}
+	both := r.Bytes()
+	length := bytes.IndexByte(both, 0)
+	if r.More() {
+		length = int(r.Number())
+	}
+	if length < 0 || length >= len(both) {
+		return Result{Item: both}, true, r.Err() // of another program
+	}
+	return Result{both[:length], both[length+1:]}, true, r.Err()
+}

@@ -1,0 +1,147 @@
+package thoonkdb
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+var (
+	lapseScript  = rdb.Load("thoonk/lapse")
+	expireScript = rdb.Load("thoonk/expire")
+)
+
+// Running returns the claimed jobs without their items, the latest first.
+func (f *Feed) Running(ctx context.Context) ([]Claimed, error) {
+	ids, err := f.list(ctx, f.running)
+	if err != nil {
+		return nil, err
+	}
+	jobs := make([]Claimed, 0, len(ids))
+	for page := range slices.Chunk(ids, rdb.MaxBatch) {
+		args := make([]any, len(page))
+		for i, id := range page {
+			args[i] = id
+		}
+		values, err := f.look(ctx, rdb.Call{Command: "HMGET", Keys: []string{f.claimed}, Args: args},
+			rdb.Call{Command: "HMGET", Keys: []string{f.cancelled}, Args: args})
+		if err != nil {
+			return nil, err
+		}
+		times, counts := rdb.Read("HMGET", values[0]), rdb.Read("HMGET", values[1])
+		for _, id := range page {
+			jobs = append(jobs, Claimed{Entry{ID: id}, times.Text(), int(counts.Number())})
+		}
+		if err := firstOf(times.Err(), counts.Err()); err != nil {
+			return nil, err
+		}
+	}
+	return jobs, nil
+}
+
+func firstOf(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// FindClaim returns the job whose claim ends with the token: for a caller that never got the answer to its claim. One
+// without a time means that there is none.
+func (f *Feed) FindClaim(ctx context.Context, token string) (Claimed, error) {
+	jobs, err := f.Running(ctx)
+	if err != nil {
+		return Claimed{}, err
+	}
+	at := slices.IndexFunc(jobs, func(c Claimed) bool { return strings.HasSuffix(c.Time, "."+token) })
+	if at < 0 {
+		return Claimed{}, nil
+	}
+	items, err := f.Items(ctx, []string{jobs[at].ID})
+	if err != nil || len(items) != 1 || items[0] == nil {
+		return Claimed{}, err
+	}
+	jobs[at].Item = items[0]
+	return jobs[at], nil
+}
+
+// Age says when a claim is too old.
+type Age struct {
+	Max   time.Duration
+	Times int // how often a job may be cancelled before it is stalled; negative: any number
+}
+
+// Lapse cancels or stalls claims that are too old, and returns the ids that wait again and those that are stalled.
+func (f *Feed) Lapse(ctx context.Context, known string, age Age) (waiting, stalled []string, err error) {
+	candidates, err := f.list(ctx, f.running)
+	if err != nil {
+		return nil, nil, err
+	}
+	claimed, err := rdb.Do(ctx, f.store.driver, rdb.Call{Command: "HKEYS", Keys: []string{f.claimed}})
+	if err != nil {
+		return nil, nil, err
+	}
+	more, err := texts("HKEYS", claimed)
+	if err != nil {
+		return nil, nil, err
+	}
+	candidates = append(candidates, more...)
+	slices.Sort(candidates)
+	for page := range slices.Chunk(slices.Compact(candidates), rdb.MaxBatch) {
+		one, two, err := f.lapsePage(ctx, known, age, page)
+		waiting, stalled = append(waiting, one...), append(stalled, two...)
+		if err != nil {
+			return waiting, stalled, err
+		}
+	}
+	return waiting, stalled, nil
+}
+
+func (f *Feed) lapsePage(ctx context.Context, known string, age Age, ids []string) (waiting, stalled []string, err error) {
+	args := []any{f.name, known, age.Max.Milliseconds(), ""}
+	if age.Times >= 0 {
+		args[3] = age.Times
+	}
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	value, err := f.call(ctx, rdb.Call{
+		Script: lapseScript,
+		Keys:   []string{f.store.feeds(), f.config, f.ids, f.items, f.running, f.claimed, f.cancelled, f.stalled},
+		Args:   args,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	r := rdb.Read(lapseScript.Name, value)
+	return r.Texts(), r.Texts(), r.Err()
+}
+
+// Expire strikes ids off the set of those with results whose results have expired, and returns how many.
+func (f *Feed) Expire(ctx context.Context) (int, error) {
+	value, err := rdb.Do(ctx, f.store.driver, rdb.Call{Command: "SMEMBERS", Keys: []string{f.results}})
+	if err != nil {
+		return 0, err
+	}
+	ids, err := texts("SMEMBERS", value)
+	if err != nil {
+		return 0, err
+	}
+	struck := 0
+	for page := range slices.Chunk(ids, rdb.MaxBatch) {
+		keys, args := []string{f.results}, []any{}
+		for _, id := range page {
+			keys, args = append(keys, f.result(id)), append(args, id)
+		}
+		value, err := f.call(ctx, rdb.Call{Script: expireScript, Keys: keys, Args: args})
+		if err != nil {
+			return struck, err
+		}
+		n, _ := value.(int64)
+		struck += int(n)
+	}
+	return struck, nil
+}

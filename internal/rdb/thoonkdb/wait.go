@@ -1,0 +1,31 @@
+package thoonkdb
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// WaitForItem waits until something waits in a queue or job feed, and takes nothing: the element at the front is moved to
+// where it is. It returns false when the time is over. The connection is used for nothing else meanwhile.
+//
+// Other programs, which push ids and know no tokens, wake it too; and a caller that dies or gives up in the moment of its
+// waking has lost nothing.
+func (f *Feed) WaitForItem(ctx context.Context, on rdb.Conn, timeout time.Duration) (bool, error) {
+	return waitFor(ctx, on, f.ids, "RIGHT", timeout)
+}
+
+// WaitForResult waits until a job has a result, and leaves it there for others.
+func (f *Feed) WaitForResult(ctx context.Context, on rdb.Conn, id string, timeout time.Duration) (bool, error) {
+	return waitFor(ctx, on, f.result(id), "LEFT", timeout)
+}
+
+func waitFor(ctx context.Context, on rdb.Conn, list, end string, timeout time.Duration) (bool, error) {
+	seconds := strconv.FormatFloat(max(timeout, time.Millisecond).Seconds(), 'f', 3, 64) // 0 would be for ever
+	value, err := rdb.Do(ctx, on, rdb.Call{
+		Command: "BLMOVE", Keys: []string{list, list}, Args: []any{end, end, seconds}, Block: timeout,
+	})
+	return value != nil, err
+}

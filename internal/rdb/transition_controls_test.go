@@ -1,0 +1,69 @@
+package rdb_test
+
+import (
+	"testing"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// controlling are the orders by hand, from and to all kinds of places.
+func controlling() []transition {
+	stands := func(t *testing.T, s *site) {
+		t.Helper()
+		holding(t, s)
+		s.enqueue(t, "a", "a4", "a5")
+		for at, shelf := range []string{"scheduled", "retry", "morgue", "stalled"} {
+			id := "on-" + shelf
+			s.enqueue(t, "b", id)
+			s.cmd(t, "LREM", "queue:b", 0, id)
+			s.cmd(t, "ZADD", shelf, at+10, id)
+			s.cmd(t, "HSET", "names", id, "b")
+			s.cmd(t, "HSET", "trail", id, "past")
+		}
+	}
+	obey := func(order func(store *rdb.Store) rdb.Order) func(*site, *rdb.Store) (any, error) {
+		return func(_ *site, store *rdb.Store) (any, error) {
+			obeyed, err := store.Obey(background, []rdb.Order{order(store)})
+			if err != nil {
+				return nil, err
+			}
+			return nil, obeyed[0].Err
+		}
+	}
+	move := func(name string, from rdb.Stand, to rdb.Aim, timed bool) transition {
+		return transition{name: "move, " + name, script: "move", prepare: stands, timed: timed,
+			send: obey(func(store *rdb.Store) rdb.Order { return store.Move(from, to) })}
+	}
+	queued := rdb.Stand{ID: "a3", Queue: "a"}
+	on := func(shelf rdb.Shelf, score string) rdb.Stand {
+		return rdb.Stand{ID: "on-" + string(shelf), Queue: "b", Shelf: shelf, Score: score}
+	}
+	return []transition{
+		move("stalled", queued, rdb.Aim{Shelf: rdb.ShelfStalled}, true),
+		move("to the front", rdb.Stand{ID: "a5", Queue: "a"}, rdb.Aim{Front: true}, false),
+		move("resumed", on(rdb.ShelfStalled, "13"), rdb.Aim{}, false),
+		move("run now", on(rdb.ShelfScheduled, "10"), rdb.Aim{Trail: []byte("news")}, false),
+		move("retried, with its lock", on(rdb.ShelfMorgue, "12"), rdb.Aim{Lock: "digest"}, false),
+		move("another time", on(rdb.ShelfRetry, "11"), rdb.Aim{Shelf: rdb.ShelfRetry, At: 5, Trail: []byte("news")}, false),
+		{name: "move, flagged", script: "move", prepare: stands,
+			send: obey(func(store *rdb.Store) rdb.Order { return store.Flag(queued) })},
+		{name: "end, in its queue", script: "end", prepare: stands, send: obey(func(store *rdb.Store) rdb.Order {
+			return store.Remove(queued, rdb.Ending{State: "deleted", Belongings: rdb.Belongings{Log: true, Completion: "ends"}})
+		})},
+		{name: "end, on its shelf", script: "end", prepare: stands, send: obey(func(store *rdb.Store) rdb.Order {
+			return store.Remove(on(rdb.ShelfMorgue, "12"), rdb.Ending{State: "deleted"})
+		})},
+	}
+}
+
+// callsOfControls has the methods that move and end jobs by hand make their calls.
+func callsOfControls(store *rdb.Store) {
+	queued, shelved := rdb.Stand{ID: "x", Queue: "a"}, rdb.Stand{ID: "x", Queue: "a", Shelf: rdb.ShelfMorgue, Score: "1"}
+	for _, order := range []rdb.Order{
+		store.Move(queued, rdb.Aim{Shelf: rdb.ShelfStalled}), store.Move(shelved, rdb.Aim{}), store.Flag(queued),
+		store.Move(shelved, rdb.Aim{Shelf: rdb.ShelfMorgue, At: 1}), store.Remove(shelved, rdb.Ending{}),
+		store.Remove(queued, rdb.Ending{Belongings: rdb.Belongings{Log: true, State: true, Completion: "c", Objects: []string{"sha"}}}),
+	} {
+		_, _ = store.Obey(background, []rdb.Order{order}) // only the call counts
+	}
+}

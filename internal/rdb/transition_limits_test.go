@@ -1,0 +1,120 @@
+package rdb_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// limiting are the transitions of rules, of wishes to workers and of a purge.
+func limiting() []transition {
+	atMost := func(n int) string { return rdb.Rule{Limit: rdb.Limit{Concurrent: n}}.Text() }
+	rated := func(jobs int) string {
+		return rdb.Rule{Limit: rdb.Limit{Jobs: jobs, Per: time.Hour, Burst: 5}}.Text()
+	}
+	rule := func(name, before, after string, anew bool) func(*site, *rdb.Store) (any, error) {
+		return func(_ *site, store *rdb.Store) (any, error) {
+			return store.SetRule(background, name, before, after, anew)
+		}
+	}
+	ruled := func(text string) func(t *testing.T, s *site) {
+		return func(t *testing.T, s *site) {
+			holding(t, s)
+			s.cmd(t, "HSET", "limits", "a", text)
+			s.cmd(t, "SADD", "running:a", "a1", "ghost")
+			s.cmd(t, "UNLINK", "wake:a")
+		}
+	}
+	filling := rdb.Rule{Limit: rdb.Limit{Concurrent: 3}, Filling: "token"}.Text()
+	want := func(wish rdb.Wish) func(*site, *rdb.Store) (any, error) {
+		return func(_ *site, store *rdb.Store) (any, error) { return store.Want(background, "w1", wish) }
+	}
+	return []transition{
+		{name: "rule, the first", script: "rule", prepare: ruled(atMost(1)), send: rule("a", atMost(1), atMost(5), false)},
+		{name: "rule, counted anew", script: "rule", prepare: ruled(""), send: rule("a", "", filling, true)},
+		{name: "rule, none", script: "rule", prepare: ruled(atMost(1)), send: rule("a", atMost(1), "", false)},
+		{name: "rule, all queues", script: "rule", prepare: holding, send: rule("", "", rdb.Rule{Paused: true}.Text(), false)},
+		{name: "rule, another rate", script: "rule", timed: true, prepare: func(t *testing.T, s *site) {
+			ruled(rated(10))(t, s)
+			s.cmd(t, "SET", "rate:a", s.now(t).Add(time.Hour).UnixMilli(), "PX", 3_600_000)
+		}, send: rule("a", rated(10), rated(20), false)},
+		{name: "fill", script: "fill", prepare: ruled(filling), send: func(_ *site, store *rdb.Store) (any, error) {
+			return nil, store.Fill(background, "a")
+		}},
+		{name: "fill, counted and gone", script: "fill", prepare: ruled(atMost(2)), send: func(_ *site, store *rdb.Store) (any, error) {
+			_, err := store.Recount(background, "a")
+			return nil, err
+		}},
+		{name: "want", script: "want", prepare: holding, send: want(rdb.WishQuiet)},
+		{name: "want, resume", script: "want", prepare: func(t *testing.T, s *site) {
+			holding(t, s)
+			s.cmd(t, "HSET", "worker:w1:info", "wanted", "pause")
+		}, send: want(rdb.WishResume)},
+		{name: "want, ping", script: "want", prepare: holding, send: want(rdb.WishPing)},
+		{name: "beat, which answers", script: "beat", timed: true, prepare: func(t *testing.T, s *site) {
+			holding(t, s)
+			s.cmd(t, "HSET", "worker:w1:info", "ping", "5")
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			pulse, err := store.Worker("w1").Beat(background, conn{store.Driver()}, rdb.Beat{Life: time.Minute, Epoch: "epoch-1"})
+			return pulse.State, err
+		}},
+		{name: "purge", script: "purge", prepare: crowded, send: func(_ *site, store *rdb.Store) (any, error) {
+			_, _, err := store.Purge(background, "a", 4, []string{"a4", "a5", "a1"})
+			return nil, err
+		}},
+		{name: "purge, all there is", script: "purge", prepare: crowded, send: func(_ *site, store *rdb.Store) (any, error) {
+			_, _, err := store.Purge(background, "a", 9, []string{"a1", "a3", "a4", "a5", "a6"})
+			return nil, err
+		}},
+	}
+}
+
+// crowded lets a3 to a6 wait, where a4 has a past and a1, which is held, stands once more.
+func crowded(t *testing.T, s *site) {
+	t.Helper()
+	holding(t, s)
+	s.enqueue(t, "a", "a4", "a5", "a6")
+	s.cmd(t, "RPUSH", "queue:a", "a1")
+	s.cmd(t, "HSET", "trail", "a4", "old")
+	s.cmd(t, "HSET", "crashes", "a4", "w0")
+	s.cmd(t, "SADD", "cancelled", "a4")
+}
+
+// oneClaim answers a walk over the claims with one of queue a, so that the script is called for it.
+type oneClaim struct{ *recorder }
+
+func (o oneClaim) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+	if calls[0].Command == "HSCAN" {
+		return []rdb.Reply{{Value: []any{[]byte("0"), []any{[]byte("x"), []byte("W 1 5 a")}}}}, nil
+	}
+	return o.recorder.Pipeline(ctx, calls...)
+}
+
+// callsOfLimits has every method of rules, wishes and purges make its call.
+func callsOfLimits(r *recorder) {
+	store := rdb.NewStore(r, "ns")
+	ignore := func(...any) {}
+	ignore(store.SetRule(background, "a", "", "0", true))
+	ignore(rdb.NewStore(oneClaim{r}, "ns").Fill(background, "a"))
+	ignore(store.Want(background, "W", rdb.WishPause))
+	ignore(store.Purge(background, "a", 1, []string{"x"}))
+}
+
+// limit sets a limit as a caller does: with a count of what runs.
+func (s *site) limit(t require.TestingT, name string, rule rdb.Rule) {
+	before, err := s.store.RuleOf(background, name)
+	require.NoError(t, err)
+	for _, filling := range []string{"token", ""} {
+		rule.Filling = filling
+		set, err := s.store.SetRule(background, name, before, rule.Text(), filling != "")
+		require.NoError(t, err)
+		require.True(t, set)
+		if before = rule.Text(); filling != "" {
+			require.NoError(t, s.store.Fill(background, name))
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package rdb
+
+import (
+	"context"
+	"crypto/sha1" // it names a record that was read, and protects nothing
+	"encoding/hex"
+)
+
+var (
+	amendScript = Load("amend")
+	beginScript = Load("begin")
+	voidScript  = Load("void")
+)
+
+// Amendment changes a job that nobody holds. Read is its record as it was read, New the one that it gets. With Place [In] or
+// [At] it is put off for or until When, which is in ms as in [NewJob]; with "" it is due when it was.
+type Amendment struct {
+	ID        string
+	Read, New []byte
+	Place     Place
+	When      int64
+}
+
+// Amended says what became of an amendment.
+type Amended string
+
+// The answers to an amendment.
+const (
+	AmendDone  Amended = "amended" // the record reads so, and the job is not due earlier than asked
+	AmendGone  Amended = "gone"    // there is no such job
+	AmendHeld  Amended = "held"    // a worker has it
+	AmendOther Amended = "other"   // its record is another one
+	AmendDue   Amended = "due"     // it was to be put off, and does not wait in scheduled: nothing was done
+)
+
+// Amend changes a job that nobody holds, if its record still is the one that was read. Sent again it answers the same.
+func (s *Store) Amend(ctx context.Context, a Amendment) (Amended, error) {
+	k := s.keys
+	sum := sha1.Sum(a.Read)
+	place := a.Place
+	if place != In && place != At {
+		place = "stay"
+	}
+	value, err := Do(ctx, s.driver, Call{
+		Script: amendScript, Keys: []string{k.jobs, k.claimed, k.scheduled},
+		Args: []any{a.ID, hex.EncodeToString(sum[:]), a.New, string(place), a.When},
+	})
+	if err != nil {
+		return "", err
+	}
+	switch answer := Amended(word(value)); answer {
+	case AmendDone, AmendGone, AmendHeld, AmendOther, AmendDue:
+		return answer, nil
+	}
+	return "", &UnexpectedReplyError{Script: amendScript.Name, Reply: value}
+}
+
+// Begin frees the lock of a job that is unique until it begins, if it has it. It returns false when the claim is gone, so that
+// the job must not begin.
+func (w *Worker) Begin(ctx context.Context, claim Claim, digest string) (bool, error) {
+	value, err := Do(ctx, w.store.driver, Call{
+		Script: beginScript, Keys: []string{w.store.keys.unique, w.keys.inprocess(claim.Queue)}, Args: []any{claim.Element, digest},
+	})
+	if err != nil {
+		return false, err
+	}
+	n, _ := value.(int64)
+	return n == 1, nil
+}
+
+// VoidLocks removes locks that hold nothing any more. It reads a part of them, beginning at cursor ("" is the beginning), and
+// returns where the next call begins: "" at the end of the walk.
+func (s *Store) VoidLocks(ctx context.Context, cursor string) (next string, removed int, err error) {
+	if cursor == "" {
+		cursor = "0"
+	}
+	value, err := Do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{s.keys.unique, cursor, "COUNT", MaxBatch}})
+	if err != nil {
+		return cursor, 0, err
+	}
+	next, page, _, err := parseFields("HSCAN", value)
+	if err != nil {
+		return cursor, 0, err
+	}
+	if next == "0" {
+		next = ""
+	}
+	for len(page) > 0 {
+		n := min(len(page), MaxBatch)
+		gone, err := s.voidLocks(ctx, page[:n])
+		if err != nil {
+			return cursor, removed, err
+		}
+		removed += gone
+		page = page[n:]
+	}
+	return next, removed, nil
+}
+
+func (s *Store) voidLocks(ctx context.Context, page []Field) (int, error) {
+	digests := make([]any, len(page))
+	for i, field := range page {
+		digests[i] = field.Name
+	}
+	value, err := Do(ctx, s.driver, Call{Script: voidScript, Keys: []string{s.keys.unique, s.keys.jobs}, Args: digests})
+	if err != nil {
+		return 0, err
+	}
+	n, _ := value.(int64)
+	return int(n), nil
+}

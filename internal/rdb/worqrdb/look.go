@@ -1,0 +1,175 @@
+package worqrdb
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// Seen is what is known of a worker.
+type Seen struct {
+	ID        string
+	Ours      bool // registered by this package, and not by the released program
+	Permanent bool // without a timer
+	Alive     bool // its timer stands, or it has none
+}
+
+// Workers are all that are registered, the released program's too, sorted by id.
+func (s *Store) Workers(ctx context.Context) ([]Seen, error) {
+	replies, err := s.driver.Pipeline(ctx,
+		rdb.Call{Command: "SMEMBERS", Args: []any{s.workers()}},
+		rdb.Call{Command: "HKEYS", Args: []any{s.registrations()}},
+		rdb.Call{Command: "SMEMBERS", Args: []any{s.leasedWorkers()}},
+		rdb.Call{Command: "SMEMBERS", Args: []any{s.permanentWorkers()}})
+	if err != nil {
+		return nil, err
+	}
+	lists := make([][]string, len(replies))
+	for i := range replies {
+		if lists[i], err = names(replies[i]); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(lists[0])
+	running, err := s.Running(ctx, lists[0])
+	if err != nil {
+		return nil, err
+	}
+	seen := make([]Seen, len(lists[0]))
+	for i, id := range lists[0] {
+		ours := slices.Contains(lists[1], id)
+		permanent := slices.Contains(lists[3], id)
+		if ours {
+			permanent = !slices.Contains(lists[2], id)
+		}
+		seen[i] = Seen{ID: id, Ours: ours, Permanent: permanent, Alive: permanent || running[i]}
+	}
+	return seen, nil
+}
+
+// Leased are the workers of ours that have a timer, or had one.
+func (s *Store) Leased(ctx context.Context) ([]string, error) {
+	return s.members(ctx, s.leasedWorkers())
+}
+
+// Running tells of each worker whether its timer stands.
+func (s *Store) Running(ctx context.Context, workers []string) ([]bool, error) {
+	running := make([]bool, 0, len(workers))
+	for some := range slices.Chunk(workers, maxPipeline) {
+		calls := make([]rdb.Call, len(some))
+		for i, id := range some {
+			calls[i] = rdb.Call{Command: "EXISTS", Args: []any{s.timer(id)}}
+		}
+		replies, err := s.driver.Pipeline(ctx, calls...)
+		if err != nil {
+			return nil, err
+		}
+		for i := range replies {
+			if replies[i].Err != nil {
+				return nil, replies[i].Err
+			}
+			running = append(running, replies[i].Value == int64(1))
+		}
+	}
+	return running, nil
+}
+
+// maxTasks is how many tasks one pipeline reads: they may be large.
+const maxTasks = 16
+
+// maxPipeline is how many calls one pipeline has at the most.
+const maxPipeline = 64
+
+// Serves are the queues that a worker serves.
+func (s *Store) Serves(ctx context.Context, worker string) ([]string, error) {
+	return s.members(ctx, s.workingQueues(worker))
+}
+
+// Holding is a process of a worker.
+type Holding struct {
+	Process
+	Sequence int64 // grows with each task that anybody starts
+	Task     []byte
+}
+
+// Holdings are the processes of a worker on a queue, newest first, without their tasks.
+func (s *Store) Holdings(ctx context.Context, worker, queue string) ([]Holding, error) {
+	replies, err := s.driver.Pipeline(ctx,
+		rdb.Call{Command: "SMEMBERS", Args: []any{s.workingProcesses(worker, queue)}},
+		rdb.Call{Command: "HGETALL", Args: []any{s.startedProcesses(worker, queue)}})
+	if err != nil {
+		return nil, err
+	}
+	ids, err := names(replies[0])
+	if err != nil {
+		return nil, err
+	}
+	pairs, err := names(replies[1])
+	if err != nil {
+		return nil, err
+	}
+	numbers := map[string]int64{}
+	for _, id := range ids {
+		numbers[id] = 0 // so that one is found whose number is lost
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		first, _, _ := strings.Cut(pairs[i+1], " ")
+		numbers[pairs[i]], _ = strconv.ParseInt(first, 10, 64) // as above
+	}
+	held := make([]Holding, 0, len(numbers))
+	for id, number := range numbers {
+		held = append(held, Holding{Process: Process{Worker: worker, Queue: queue, ID: id}, Sequence: number})
+	}
+	slices.SortFunc(held, func(a, b Holding) int {
+		return cmp.Or(cmp.Compare(b.Sequence, a.Sequence), cmp.Compare(b.ID, a.ID))
+	})
+	return held, nil
+}
+
+// Others are processes of the released program on a queue, whose workers it does not note.
+func (s *Store) Others(ctx context.Context, queue string) ([]Holding, error) {
+	ids, err := s.members(ctx, s.prefix+":workingProcesses:"+queue)
+	held := make([]Holding, len(ids))
+	for i, id := range ids {
+		held[i].Process = Process{Queue: queue, ID: id}
+	}
+	return held, err
+}
+
+// WithTasks fills in the tasks of processes, and leaves out those that have ended meanwhile.
+func (s *Store) WithTasks(ctx context.Context, held []Holding) ([]Holding, error) {
+	var filled []Holding
+	for some := range slices.Chunk(held, maxTasks) {
+		calls := make([]rdb.Call, len(some))
+		for i := range some {
+			calls[i] = rdb.Call{Command: "LINDEX", Args: []any{s.process(some[i].ID), 0}}
+		}
+		replies, err := s.driver.Pipeline(ctx, calls...)
+		if err != nil {
+			return nil, err
+		}
+		for i, h := range some {
+			if replies[i].Err != nil {
+				return nil, replies[i].Err
+			}
+			if task, there := replies[i].Value.([]byte); there {
+				h.Task = task
+				filled = append(filled, h)
+			}
+		}
+	}
+	return filled, nil
+}
+
+func names(reply rdb.Reply) ([]string, error) {
+	if reply.Err != nil {
+		return nil, reply.Err
+	}
+	r := rdb.Read("SMEMBERS", []any{reply.Value})
+	list := r.Texts()
+	return list, r.Err()
+}
