@@ -5,16 +5,19 @@
 -- with it this worker would be no judge of others until that time.
 --
 -- KEYS[1] worker:<id>, KEYS[2] workers, KEYS[3] epoch, KEYS[4] lease, KEYS[5] scheduled, KEYS[6] retry,
--- KEYS[7] worker:<id>:running, KEYS[8] claimed
+-- KEYS[7] worker:<id>:running, KEYS[8] claimed, KEYS[9] schedules:revision, KEYS[10] worker:<id>:info,
+-- KEYS[11] cancelled
 -- ARGV[1] worker
 -- ARGV[2] ms that its heartbeat lasts
 -- ARGV[3] epoch that it knows
 -- ARGV[4] ms that the lease on maintenance lasts; 0 does not want it
 -- ARGV[5] how many check-ins
 -- ARGV[6..] id, number of the fetch and message of each, then ids of jobs that ended
--- RETURNS {state (ok, fenced, lost), ms, 1 if it has the lease, due ms of the next scheduled id or false, of the next retry or false}
+-- RETURNS {state (ok, fenced, lost), ms, 1 if it has the lease, due ms of the next scheduled id or false, of the next retry or
+--   false, revision of the schedules or false: these three only to the one with the lease; what is wanted of it (pause, quiet,
+--   stop) or false; how many jobs are to be cancelled}
 -- FIRST WRITE PEXPIRE
-local heart, workers, epoch, lease, scheduled, retry, running, claimed = unpack(KEYS)
+local heart, workers, epoch, lease, scheduled, retry, running, claimed, revision, info, cancelled = unpack(KEYS)
 local worker, life, known, leased, count = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 
 local alive = redis.call('PEXPIRE', heart, life) == 1
@@ -44,6 +47,13 @@ if leased > 0 and not holder then
 elseif leased > 0 and holder == worker then
   redis.call('PEXPIRE', lease, leased)
 end
-if holder ~= worker then return { 'ok', time, 0, false, false } end
+local asked = redis.pcall('HMGET', info, 'wanted', 'ping')
+if asked.err then asked = {} end
+if asked[2] then redis.call('HDEL', info, 'ping') end -- only the worker itself beats: this is its answer
+local wanted = asked[1] or false
+local _, flags = bad('SCARD', cancelled)
+flags = flags or 0
+if holder ~= worker then return { 'ok', time, 0, false, false, false, wanted, flags } end
 local function next(shelf) return not bad('ZCARD', shelf) and redis.call('ZRANGE', shelf, 0, 0, 'WITHSCORES')[2] or false end
-return { 'ok', time, 1, next(scheduled), next(retry) }
+local revised = redis.pcall('GET', revision)
+return { 'ok', time, 1, next(scheduled), next(retry), type(revised) == 'string' and revised or false, wanted, flags }

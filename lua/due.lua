@@ -4,8 +4,8 @@
 -- Redis' clock are moved, and only if their queue is still the one that the caller read: an id that the caller of
 -- enqueue chose may have ended since, and be back for another queue. Ids without a record are removed.
 --
--- KEYS[1] scheduled or retry, KEYS[2] names, KEYS[3] ready, KEYS[4] jobs
--- KEYS[5..] queue:<name>, wake:<name> of each queue
+-- KEYS[1] scheduled or retry, KEYS[2] names, KEYS[3] ready, KEYS[4] jobs, KEYS[5] limits
+-- KEYS[6..] queue:<name>, wake:<name>, running:<name>, rate:<name> of each queue
 -- ARGV[1] how many to skip in the page (those that could not be moved)
 -- ARGV[2] how many ids the page has at the most
 -- ARGV[3] how many ms the page looks ahead
@@ -14,10 +14,10 @@
 -- RETURNS {ms, how many moved, ids not moved because their queue's key is broken, how many removed without a record,
 --   page {id, due ms, queue name or false, ...}, ms of the next due id at all or false}
 -- FIRST WRITE ZREM
-local shelf, names, ready, jobs = unpack(KEYS, 1, 4)
+local shelf, names, ready, jobs, limits = unpack(KEYS, 1, 5)
 local skip, limit, ahead, count = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 
-local refusal = bad('ZCARD', shelf) or bad('HLEN', names) or bad('SCARD', ready) or bad('HLEN', jobs)
+local refusal = bad('ZCARD', shelf) or bad('HLEN', names) or bad('SCARD', ready) or bad('HLEN', jobs) or bad('HLEN', limits)
 if refusal then return refusal end
 
 local time = now()
@@ -31,7 +31,7 @@ for i = 5 + count, #ARGV, 2 do
         redis.call('HDEL', names, id)
         removed = removed + 1
       end
-    elseif bad('LLEN', KEYS[3 + 2 * queue]) then
+    elseif bad('LLEN', KEYS[2 + 4 * queue]) then
       stuck[#stuck + 1] = id
     elseif redis.call('ZREM', shelf, id) == 1 then
       batches[queue] = batches[queue] or {}
@@ -44,10 +44,11 @@ local moved = 0
 for queue = 1, count do
   local ids = batches[queue]
   if ids then
-    redis.call('LPUSH', KEYS[3 + 2 * queue], unpack(ids))
+    local name, at = ARGV[4 + queue], 2 + 4 * queue
+    redis.call('LPUSH', KEYS[at], unpack(ids))
     redis.call('HDEL', names, unpack(ids))
-    redis.call('SADD', ready, ARGV[4 + queue])
-    wake(KEYS[4 + 2 * queue], 1)
+    redis.call('SADD', ready, name)
+    if room(limits, name, KEYS[at + 2], KEYS[at + 3]) > 0 then wake(KEYS[at + 1], 1) end
     moved = moved + #ids
   end
 end

@@ -1,4 +1,5 @@
-// Package lua holds the scripts that change what is in Redis, one file per transition.
+// Package lua holds the scripts that change what is in Redis, one file per transition; those of packages beside the framework
+// are in directories of their own.
 //
 // Each file starts with a header that names its KEYS and ARGV in order, what it returns, and its first write, which
 // must be a command that Redis never refuses for lack of memory (except in enqueue.lua, which is meant to be refused).
@@ -9,7 +10,7 @@ import (
 	"fmt"
 )
 
-//go:embed *.lua
+//go:embed *.lua */*.lua
 var files embed.FS
 
 // Source returns the text of the script called name, as Redis gets it: behind the functions of prelude.lua.

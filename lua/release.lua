@@ -1,7 +1,7 @@
 -- release: gives claims of one queue back to the front of it, in their old order, oldest at the very front.
 --
 -- KEYS[1] claimed, KEYS[2] crashes, KEYS[3] ready, KEYS[4] worker:<id>:inprocess:<name>, KEYS[5] queue:<name>,
--- KEYS[6] wake:<name>, KEYS[7] worker:<id>:info
+-- KEYS[6] wake:<name>, KEYS[7] worker:<id>:info, KEYS[8] running:<name>
 -- ARGV[1] queue
 -- ARGV[2] worker that died with them, which is noted in crashes; empty where none died. From the third crash on it is
 --   noted only for the suspect that the worker had named before it began it, since the others died with that one
@@ -9,11 +9,11 @@
 -- ARGV[4..] elements, oldest first
 -- RETURNS the elements whose claim is gone
 -- FIRST WRITE LREM
-local claimed, crashes, ready, inprocess, queue, tokens, info = unpack(KEYS)
+local claimed, crashes, ready, inprocess, queue, tokens, info, running = unpack(KEYS)
 local name, died, ended = ARGV[1], ARGV[2], ARGV[3] == '1'
 
 local refusal = bad('HLEN', claimed) or bad('HLEN', crashes) or bad('SCARD', ready)
-  or bad('LLEN', inprocess) or bad('LLEN', queue)
+  or bad('LLEN', inprocess) or bad('LLEN', queue) or bad('SCARD', running)
 if refusal then return refusal end
 
 local suspect = died ~= '' and redis.call('HGET', info, 'suspect')
@@ -30,6 +30,7 @@ end
 if #ids == 0 then return gone end
 
 redis.call('HDEL', claimed, unpack(ids))
+redis.call('SREM', running, unpack(ids))
 for i = #ids, 1, -1 do
   redis.call('RPUSH', queue, ids[i])
   if died ~= '' then

@@ -1,8 +1,8 @@
--- retire: removes lanes of enqueuers that have not been used for long.
+-- retire: removes lanes that have not been used for long, or groups of errors that have not grown, if they still are as they were read.
 --
--- KEYS[1] lanes
--- ARGV[1] ms for which a lane must have been silent
--- ARGV[2..] lane and its value as it was read: "number time ..."
+-- KEYS[1] lanes or errors
+-- ARGV[1] ms for which one must have been silent
+-- ARGV[2..] lane or digest, and its value as it was read: "number time ..."
 -- RETURNS how many were removed
 -- FIRST WRITE HDEL
 local refusal = bad('HLEN', KEYS[1])

@@ -2,19 +2,20 @@
 -- worker. Those far from both ends of a long queue stay: to remove them would take long, and the fetch will drop them.
 -- What waits is taken off the shelves.
 --
--- KEYS[1] queue:<name>, KEYS[2] jobs, KEYS[3] claimed, KEYS[4] names, KEYS[5] scheduled, KEYS[6] retry, KEYS[7] morgue
+-- KEYS[1] queue:<name>, KEYS[2] jobs, KEYS[3] claimed, KEYS[4] names, KEYS[5] scheduled, KEYS[6] retry, KEYS[7] morgue,
+-- KEYS[8] stalled
 -- ARGV[1] 1: mend, 0: only look
 -- ARGV[2] where to begin, from the back of the queue
 -- ARGV[3] how many ids
 -- ARGV[4] how far from the ends an id may be to be removed
 -- RETURNS {length, ids, {id, what, 1 if it was removed from the queue, 2 if from the shelf, ...}}. ghost: it has no record;
---   held: a worker has it; scheduled, retry, morgue: it is on that shelf too
+--   held: a worker has it; scheduled, retry, morgue, stalled: it is on that shelf too
 -- FIRST WRITE LREM or ZREM
-local queue, jobs, claimed, names, scheduled, retry, morgue = unpack(KEYS)
+local queue, jobs, claimed, names, scheduled, retry, morgue, stalled = unpack(KEYS)
 local mend, from, reach = ARGV[1] == '1', tonumber(ARGV[2]), tonumber(ARGV[4])
 
 local refusal = bad('LLEN', queue) or bad('HLEN', jobs) or bad('HLEN', claimed) or bad('HLEN', names)
-  or bad('ZCARD', scheduled) or bad('ZCARD', retry) or bad('ZCARD', morgue)
+  or bad('ZCARD', scheduled) or bad('ZCARD', retry) or bad('ZCARD', morgue) or bad('ZCARD', stalled)
 if refusal then return refusal end
 
 local length = redis.call('LLEN', queue)
@@ -52,4 +53,5 @@ end
 unshelve(scheduled, 'scheduled')
 unshelve(retry, 'retry')
 unshelve(morgue, 'morgue')
+unshelve(stalled, 'stalled')
 return { length, ids, told }

@@ -1,12 +1,15 @@
 -- wake: gives back tokens that a worker took and will not use, where jobs still wait.
 --
--- KEYS[1..] queue:<name>, wake:<name> of each queue
--- RETURNS how many queues have jobs waiting
+-- KEYS[1] limits
+-- KEYS[2..] queue:<name>, wake:<name>, running:<name>, rate:<name> of each queue
+-- ARGV[1..] their names
+-- RETURNS how many queues have jobs that may begin
 -- FIRST WRITE LTRIM (of the tokens, to the two that are ever needed)
 local waiting = 0
-for i = 1, #KEYS, 2 do
+for i = 2, #KEYS, 4 do
   local length = redis.pcall('LLEN', KEYS[i])
-  if type(length) == 'number' and length > 0 and not bad('LLEN', KEYS[i + 1]) then
+  if type(length) == 'number' and length > 0 and not bad('LLEN', KEYS[i + 1])
+    and room(KEYS[1], ARGV[(i + 2) / 4], KEYS[i + 2], KEYS[i + 3]) > 0 then
     redis.call('LTRIM', KEYS[i + 1], 0, 1)
     wake(KEYS[i + 1], 1)
     waiting = waiting + 1

@@ -1,0 +1,45 @@
+-- thoonk/finish: ends a job that is claimed, and keeps its result if there is one.
+--
+-- A result that was kept under the same id before gives way, also to none. Only below an id with a colon, which other programs
+-- may choose, nothing is removed: the list of that name may be that of another feed, and we keep no result there. Item and
+-- result stand in one element with a NUL between them; only where the item itself has a NUL a second element says how long it
+-- is.
+--
+-- KEYS[1] feeds, KEYS[2] feed.config:<feed>, KEYS[3] feed.items:<feed>, KEYS[4] feed.running:<feed>,
+-- KEYS[5] feed.claimed:<feed>, KEYS[6] feed.cancelled:<feed>, KEYS[7] feed.jobresults:<feed>, KEYS[8] job.finish:<feed>,
+-- KEYS[9] feed.jobfinished:<feed>:<id>
+-- ARGV[1] name
+-- ARGV[2] config that the caller knows
+-- ARGV[3] id
+-- ARGV[4] time of the claim; empty ends any claim
+-- ARGV[5] ms for which the result is kept; 0 if there is none
+-- ARGV[6] result
+-- RETURNS 1 if it ended, 0 if the claim is gone
+-- FIRST WRITE LREM
+local feeds, config, items, running, claimed, cancelled, results, finished, list = unpack(KEYS)
+local name, known, id, time, keep, result = unpack(ARGV)
+local refusal = bad('SCARD', feeds) or bad('STRLEN', config) or bad('HLEN', items) or bad('LLEN', running)
+  or bad('HLEN', claimed) or bad('HLEN', cancelled) or bad('SCARD', results) or bad('LLEN', list)
+if refusal then return refusal end
+if redis.call('SISMEMBER', feeds, name) == 0 then return redis.error_reply('NOFEED there is no such feed') end
+if (redis.call('GET', config) or '') ~= known then return redis.error_reply('STALE the config of the feed is another one') end
+if time ~= '' and redis.call('HGET', claimed, id) ~= time then return 0 end
+if redis.call('LREM', running, 1, id) == 0 then return 0 end
+redis.call('HDEL', claimed, id)
+redis.call('HDEL', cancelled, id)
+local item = redis.call('HGET', items, id) or ''
+redis.call('HDEL', items, id)
+if not id:find(':', 1, true) then
+  redis.call('UNLINK', list)
+  redis.call('SREM', results, id)
+end
+if keep == '0' then
+  redis.call('PUBLISH', finished, id)
+  return 1
+end
+redis.call('RPUSH', list, item .. '\0' .. result)
+if item:find('\0', 1, true) then redis.call('RPUSH', list, #item) end
+redis.call('PEXPIRE', list, keep)
+redis.call('SADD', results, id)
+redis.call('PUBLISH', finished, id .. '\0' .. result)
+return 1

@@ -1,0 +1,29 @@
+-- thoonk/insert: puts an item into a sorted feed, under an id that was reserved for it.
+--
+-- KEYS[1] feeds, KEYS[2] feed.config:<feed>, KEYS[3] feed.ids:<feed>, KEYS[4] feed.items:<feed>,
+-- KEYS[5] feed.publish:<feed>, KEYS[6] feed.position:<feed>
+-- ARGV[1] name
+-- ARGV[2] config that the caller knows
+-- ARGV[3] id
+-- ARGV[4] item
+-- ARGV[5] position, as its event says it: "begin:", ":end", ":<id>" before an item, "<id>:" after one
+-- RETURNS 1 if it is in the feed, 0 if the item of the position is not
+-- FIRST WRITE HSET, refused at full memory
+local feeds, config, ids, items, published, positioned = unpack(KEYS)
+local name, known, id, item, position = unpack(ARGV)
+local refusal = bad('SCARD', feeds) or bad('STRLEN', config) or bad('LLEN', ids) or bad('HLEN', items)
+if refusal then return refusal end
+if redis.call('SISMEMBER', feeds, name) == 0 then return redis.error_reply('NOFEED there is no such feed') end
+if (redis.call('GET', config) or '') ~= known then return redis.error_reply('STALE the config of the feed is another one') end
+if redis.call('HEXISTS', items, id) == 1 then return 1 end
+local before, after = position:match('^:(%d+)$'), position:match('^(%d+):$')
+if (before or after) and not redis.call('LPOS', ids, before or after) then return 0 end
+redis.call('HSET', items, id, item)
+if before or after then
+  redis.call('LINSERT', ids, before and 'BEFORE' or 'AFTER', before or after, id)
+else
+  redis.call(position == 'begin:' and 'LPUSH' or 'RPUSH', ids, id)
+end
+redis.call('PUBLISH', published, id .. '\0' .. item)
+redis.call('PUBLISH', positioned, id .. '\0' .. position)
+return 1

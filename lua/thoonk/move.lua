@@ -1,0 +1,27 @@
+-- thoonk/move: gives an item of a sorted feed another position.
+--
+-- KEYS[1] feeds, KEYS[2] feed.config:<feed>, KEYS[3] feed.ids:<feed>, KEYS[4] feed.items:<feed>, KEYS[5] feed.position:<feed>
+-- ARGV[1] name
+-- ARGV[2] config that the caller knows
+-- ARGV[3] id
+-- ARGV[4] position: "begin:", ":end", ":<id>" before another item, "<id>:" after another one
+-- RETURNS 1 if it was moved, 0 if there is no such item, -1 if the item of the position is missing
+-- FIRST WRITE LREM
+local feeds, config, ids, items, positioned = unpack(KEYS)
+local name, known, id, position = unpack(ARGV)
+local refusal = bad('SCARD', feeds) or bad('STRLEN', config) or bad('LLEN', ids) or bad('HLEN', items)
+if refusal then return refusal end
+if redis.call('SISMEMBER', feeds, name) == 0 then return redis.error_reply('NOFEED there is no such feed') end
+if (redis.call('GET', config) or '') ~= known then return redis.error_reply('STALE the config of the feed is another one') end
+if redis.call('HEXISTS', items, id) == 0 then return 0 end
+local before, after = position:match('^:(%d+)$'), position:match('^(%d+):$')
+local beside = before or after
+if beside and (beside == id or not redis.call('LPOS', ids, beside)) then return -1 end
+redis.call('LREM', ids, 1, id)
+if beside then
+  redis.call('LINSERT', ids, before and 'BEFORE' or 'AFTER', beside, id)
+else
+  redis.call(position == 'begin:' and 'LPUSH' or 'RPUSH', ids, id)
+end
+redis.call('PUBLISH', positioned, id .. '\0' .. position)
+return 1

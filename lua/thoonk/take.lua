@@ -1,0 +1,25 @@
+-- thoonk/take: takes the item at the front out of a queue.
+--
+-- It is never sent twice: the second one would take another item. An id without an item is dropped.
+--
+-- KEYS[1] feeds, KEYS[2] feed.config:<feed>, KEYS[3] feed.ids:<feed>, KEYS[4] feed.items:<feed>
+-- ARGV[1] name
+-- ARGV[2] config that the caller knows
+-- RETURNS {id, item}, or {} if nothing waits, or {''} if 500 ids without an item were dropped
+-- FIRST WRITE RPOP
+local feeds, config, ids, items = unpack(KEYS)
+local name, known = unpack(ARGV)
+local refusal = bad('SCARD', feeds) or bad('STRLEN', config) or bad('LLEN', ids) or bad('HLEN', items)
+if refusal then return refusal end
+if redis.call('SISMEMBER', feeds, name) == 0 then return redis.error_reply('NOFEED there is no such feed') end
+if (redis.call('GET', config) or '') ~= known then return redis.error_reply('STALE the config of the feed is another one') end
+for _ = 1, 500 do
+  local id = redis.call('RPOP', ids)
+  if not id then return {} end
+  local item = redis.call('HGET', items, id)
+  if item then
+    redis.call('HDEL', items, id)
+    return { id, item }
+  end
+end
+return { '' }
