@@ -1,0 +1,135 @@
+package worqr
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/rdb/worqrdb"
+)
+
+// voidFor is how long a process that was given up cannot start: longer than a request can be on its way.
+const voidFor = 10 * time.Minute
+
+// heart is what the loop of the heartbeat knows.
+type heart struct {
+	client  *Client
+	conn    rdb.Conn  // of its own: a beat must not queue behind work
+	good    time.Time // when the last beat was sent that was answered: the timer stands for one life from then on at least
+	lapsed  bool      // the worker has to be registered anew
+	failing bool      // an error was reported, and nothing has gone well since
+}
+
+// beatAlways keeps the worker alive, and starts it anew when it was not. After a failure it is quick: the timer runs.
+func (c *Client) beatAlways(ctx context.Context) {
+	h := &heart{client: c, good: time.Now()}
+	defer h.disconnect()
+	for {
+		err := h.beat(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		next := c.options.HeartbeatEvery
+		if err != nil {
+			h.disconnect()
+			next = min(next, 300*time.Millisecond)
+			if !h.failing {
+				c.told.tell(Failed{Err: err})
+			}
+		}
+		h.failing = err != nil
+		if !pause(ctx, next) {
+			return
+		}
+	}
+}
+
+func (h *heart) beat(ctx context.Context) error {
+	c := h.client
+	ctx, cancel := context.WithTimeout(ctx, c.options.CallTimeout)
+	defer cancel()
+	if !h.lapsed {
+		alive, err := h.renew(ctx)
+		switch {
+		case err != nil:
+			return err
+		case alive:
+			return c.recall(ctx)
+		}
+		h.lapse()
+	}
+	if err := c.restart(ctx); err != nil {
+		return err
+	}
+	h.lapsed, h.good = false, time.Now()
+	return nil
+}
+
+// renew sends a beat. Without an answer by the time at which the timer may have run out, it has: others may have the tasks, and
+// who cannot reach Redis has to stop working on them.
+func (h *heart) renew(ctx context.Context) (alive bool, err error) {
+	c := h.client
+	w, sent := c.registered(), time.Now()
+	if w.Life > 0 {
+		end := h.good.Add(w.Life)
+		bounded, cancel := context.WithDeadline(ctx, end)
+		defer cancel()
+		defer func() {
+			if err != nil && !errors.Is(ctx.Err(), context.Canceled) && !time.Now().Before(end) {
+				h.lapse()
+			}
+		}()
+		return h.send(bounded, w, sent)
+	}
+	return h.send(ctx, w, sent)
+}
+
+func (h *heart) send(ctx context.Context, w worqrdb.Worker, sent time.Time) (alive bool, err error) {
+	if h.conn == nil {
+		if h.conn, err = h.client.driver.Dial(ctx); err != nil {
+			h.conn = nil
+			return false, err
+		}
+	}
+	alive, err = h.client.store.Beat(ctx, h.conn, w)
+	if alive {
+		h.good = sent
+	}
+	return alive, err
+}
+
+// lapse has the worker start anew.
+func (h *heart) lapse() {
+	h.lapsed = true
+	h.client.dismiss(ErrLapsed)
+	h.client.told.tell(Lapsed{Worker: h.client.Worker()})
+}
+
+func (h *heart) disconnect() {
+	if h.conn != nil {
+		_ = h.conn.Close() // what was wrong with it is reported
+		h.conn = nil
+	}
+}
+
+// recall puts back what was perhaps started and has nobody who waits for it, and makes it void where it was not.
+func (c *Client) recall(ctx context.Context) error {
+	c.mu.Lock()
+	doubtful := c.doubtful
+	c.mu.Unlock()
+	for _, p := range doubtful {
+		_, err := c.store.Giveback(ctx, worqrdb.Giveback{
+			Worker: p.Worker, Queue: p.Queue, Processes: []string{p.ID}, Void: voidFor,
+		})
+		if err != nil {
+			return err
+		}
+		c.mu.Lock()
+		if len(c.doubtful) > 0 { // it may have lapsed
+			c.doubtful = c.doubtful[1:]
+		}
+		c.mu.Unlock()
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package worqr_test
+
+import (
+	"crypto/md5" // the released program names its locks by it; it protects nothing
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/gomodule/redigo/redis"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// released sends what the released program (1.2.3) sends, command by command, over a connection of its own, because MULTI and
+// WATCH belong to a connection.
+type released struct {
+	*site
+	conn redis.Conn
+}
+
+func newReleased(s *site) released {
+	s.t.Helper()
+	conn, err := redis.Dial("tcp", s.server.Addr())
+	require.NoError(s.t, err)
+	s.t.Cleanup(func() { assert.NoError(s.t, conn.Close()) })
+	return released{site: s, conn: conn}
+}
+
+// command is a command with its arguments.
+type command []any
+
+func (r released) do(c command) any {
+	r.t.Helper()
+	reply, err := r.conn.Do(c[0].(string), c[1:]...)
+	require.NoError(r.t, err, "%v", c)
+	return reply
+}
+
+// multi runs the commands in one transaction. It answers with nothing if a watched key has changed.
+func (r released) multi(commands ...command) []any {
+	r.t.Helper()
+	r.do(command{"MULTI"})
+	for _, c := range commands {
+		require.Equal(r.t, "QUEUED", r.do(c), "%v", c)
+	}
+	replies, _ := r.do(command{"EXEC"}).([]any)
+	return replies
+}
+
+func (r released) channel(queue, event string) string { return r.prefix + "_" + queue + "_" + event }
+
+func (r released) lock(task string) string {
+	sum := md5.Sum([]byte(task)) // see above
+	return r.key("uniqueTasks:%s", hex.EncodeToString(sum[:]))
+}
+
+func (r released) enqueue(queue string, tasks ...string) {
+	push := command{"LPUSH", r.key("queues:%s", queue)}
+	for _, task := range tasks {
+		push = append(push, task)
+	}
+	r.multi(push, command{"PUBLISH", r.channel(queue, "work"), len(tasks)})
+}
+
+// enqueueUnique answers whether the task was put in. Meanwhile is run between the look at the lock and the transaction.
+func (r released) enqueueUnique(queue, task string, meanwhile func()) bool {
+	r.do(command{"WATCH", r.lock(task)})
+	if r.do(command{"GET", r.lock(task)}) != nil {
+		r.do(command{"UNWATCH"}) // the program leaves it open, and loses its next enqueue by that
+		return false
+	}
+	if meanwhile != nil {
+		meanwhile()
+	}
+	return r.multi(
+		command{"SET", r.lock(task), " "},
+		command{"LPUSH", r.key("queues:%s", queue), task},
+		command{"PUBLISH", r.channel(queue, "work"), 1},
+	) != nil
+}
+
+func (r released) startWorker(w string, queues ...string) {
+	r.multi(
+		command{"SADD", r.key("workers"), w},
+		command{"SADD", r.key("expiringWorkers"), w},
+		command{"SET", r.key("workerTimers:%s", w), "RUN", "EX", 3},
+	)
+	for _, queue := range queues {
+		r.do(command{"SADD", r.key("workingQueues:%s", w), queue})
+	}
+}
+
+func (r released) keepAlive(w string) bool {
+	return r.do(command{"SET", r.key("workerTimers:%s", w), "RUN", "EX", 3, "XX"}) != nil
+}
+
+// dequeue returns what it took, or "" if there was nothing or the worker does not work on the queue.
+func (r released) dequeue(w, queue, uuid string) (process, task string) {
+	if r.do(command{"SISMEMBER", r.key("workingQueues:%s", w), queue}) != int64(1) {
+		return "", ""
+	}
+	process = queue + "_" + uuid
+	replies := r.multi(
+		command{"RPOPLPUSH", r.key("queues:%s", queue), r.key("processes:%s", process)},
+		command{"SADD", r.key("workingProcesses:%s", queue), process},
+	)
+	if replies[0] == nil {
+		r.stop(queue, process)
+		return "", ""
+	}
+	return process, text(replies[0])
+}
+
+func (r released) stop(queue, process string) {
+	r.multi(
+		command{"RPOPLPUSH", r.key("processes:%s", process), r.key("queues:%s", queue)},
+		command{"SREM", r.key("workingProcesses:%s", queue), process},
+	)
+}
+
+func (r released) finish(w, queue, process string) {
+	task := texts(r.do(command{"LRANGE", r.key("processes:%s", process), 0, -1}))[0]
+	r.multi(
+		command{"DEL", r.lock(task)},
+		command{"DEL", r.key("processes:%s", process)},
+		command{"SREM", r.key("workingProcesses:%s", queue), process},
+	)
+	done, err := json.Marshal(map[string]string{"workerId": w, "task": task, "result": "theirs"})
+	require.NoError(r.t, err)
+	r.do(command{"PUBLISH", r.channel(queue, "done"), done})
+}
+
+func (r released) cancel(queue, task string) {
+	r.multi(command{"LREM", r.key("queues:%s", queue), 0, task}, command{"PUBLISH", r.channel(queue, "cancel"), task})
+}
+
+func (r released) deleteQueue(queue string) {
+	r.multi(command{"DEL", r.key("queues:%s", queue)}, command{"PUBLISH", r.channel(queue, "delete"), ""})
+}
+
+// cleanup is what every instance does every ten seconds.
+func (r released) cleanup() {
+	for _, w := range texts(r.do(command{"SMEMBERS", r.key("expiringWorkers")})) {
+		if len(texts(r.do(command{"KEYS", r.key("workerTimers:%s", w)}))) > 0 {
+			continue
+		}
+		queues := r.set("workingQueues:" + w)
+		for _, set := range []string{"workers", "expiringWorkers", "permanentWorkers"} {
+			r.do(command{"SREM", r.key("%s", set), w})
+		}
+		r.do(command{"DEL", r.key("workerTimers:%s", w), r.key("workingQueues:%s", w)})
+		for _, queue := range queues {
+			for _, process := range r.set("workingProcesses:" + queue) { // whoever holds it
+				r.stop(queue, process)
+			}
+		}
+	}
+}

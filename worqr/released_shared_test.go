@@ -1,0 +1,168 @@
+package worqr_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/worqr"
+)
+
+// shared is a queue q on which a released worker r and one of ours, w, work.
+type shared struct {
+	*site
+	r released
+	w *worqr.Client
+}
+
+// onShared runs each row on both Redis.
+func onShared(t *testing.T, rows map[string]func(t *testing.T, s shared)) {
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onEach(t, func(t *testing.T, s *site) {
+				r := newReleased(s)
+				r.startWorker("r", "q")
+				row(t, shared{site: s, r: r, w: s.worker("q")})
+			})
+		})
+	}
+}
+
+// unique answers whether ours may enqueue the unique task u.
+func (s shared) unique() bool {
+	s.t.Helper()
+	put, err := s.w.EnqueueUnique(s.t.Context(), "q", []byte("u"))
+	require.NoError(s.t, err)
+	return put[0]
+}
+
+func TestOursFollowTheCommandsOfTheReleasedProgram(t *testing.T) {
+	t.Parallel()
+	onShared(t, map[string]func(t *testing.T, s shared){
+		"enqueue unique": func(t *testing.T, s shared) {
+			assert.True(t, s.r.enqueueUnique("q", "u", nil))
+			assert.False(t, s.r.enqueueUnique("q", "u", nil), "it waits")
+			require.NoError(t, s.start(s.w, "q").Finish(t.Context(), nil))
+			assert.False(t, s.r.enqueueUnique("q", "u", nil), "their lock is not ours to free")
+		},
+		"enqueue unique, the lock taken meanwhile": func(t *testing.T, s shared) {
+			other := newReleased(s.site)
+			assert.False(t, s.r.enqueueUnique("q", "u", func() { assert.True(t, other.enqueueUnique("q", "u", nil)) }))
+			assert.Equal(t, []string{"u"}, s.waiting("q"))
+		},
+		"dequeue of nothing": func(t *testing.T, s shared) {
+			_, task := s.r.dequeue("r", "q", "0")
+			assert.Empty(t, task)
+			assert.Empty(t, s.keys("processes:*"))
+			_, err := s.w.StartTask(t.Context(), "q")
+			assert.ErrorIs(t, err, worqr.ErrEmpty)
+		},
+		"stop": func(t *testing.T, s shared) {
+			s.enqueue("q", "a", "b")
+			process, _ := s.r.dequeue("r", "q", "0")
+			s.r.stop("q", process)
+			assert.Equal(t, "b", string(s.start(s.w, "q").Task))
+			assert.Equal(t, "a", string(s.start(s.w, "q").Task), "they put it at the back")
+		},
+		"cancel": func(t *testing.T, s shared) {
+			s.enqueue("q", "a", "b", "a")
+			p := s.start(s.w, "q")
+			s.r.cancel("q", "a")
+			<-p.Context().Done()
+			assert.ErrorIs(t, p.Finish(t.Context(), nil), worqr.ErrProcessGone)
+			assert.Equal(t, []string{"b"}, s.waiting("q"))
+		},
+		"delete": func(t *testing.T, s shared) {
+			s.enqueue("q", "a", "b")
+			p := s.start(s.w, "q")
+			s.r.deleteQueue("q")
+			assert.Empty(t, s.waiting("q"))
+			require.NoError(t, p.Finish(t.Context(), nil), "what is worked on stays with its worker")
+		},
+	})
+}
+
+func TestTheReleasedProgramFollowsOurCommands(t *testing.T) {
+	t.Parallel()
+	onShared(t, map[string]func(t *testing.T, s shared){
+		"start and stop": func(t *testing.T, s shared) {
+			s.r.enqueue("q", "a", "b")
+			require.NoError(t, s.start(s.w, "q").Stop(t.Context()))
+			_, task := s.r.dequeue("r", "q", "0")
+			assert.Equal(t, "a", task, "ours put it at the front")
+		},
+		"finish": func(t *testing.T, s shared) {
+			s.r.enqueue("q", "a")
+			require.NoError(t, s.start(s.w, "q").Finish(t.Context(), nil))
+			_, task := s.r.dequeue("r", "q", "0")
+			assert.Empty(t, task)
+		},
+		"cancel": func(t *testing.T, s shared) {
+			s.r.enqueue("q", "a", "b", "a")
+			removed, err := s.w.CancelTasks(t.Context(), "q", []byte("a"))
+			require.NoError(t, err)
+			assert.Equal(t, 2, removed)
+			_, task := s.r.dequeue("r", "q", "0")
+			assert.Equal(t, "b", task)
+		},
+		"delete": func(t *testing.T, s shared) {
+			s.r.enqueue("q", "a", "b")
+			count, err := s.w.DeleteQueue(t.Context(), "q")
+			require.NoError(t, err)
+			assert.Equal(t, 2, count)
+			_, task := s.r.dequeue("r", "q", "0")
+			assert.Empty(t, task)
+		},
+		"workers": func(t *testing.T, s shared) {
+			assert.ElementsMatch(t, []string{"r", s.w.Worker()}, s.set("workers"))
+			assert.Equal(t, []string{"r"}, s.set("expiringWorkers"), "ours never expire to them")
+			assert.Equal(t, []string{s.w.Worker()}, s.set("permanentWorkers"))
+			assert.True(t, s.r.keepAlive("r"))
+			s.lapse("r")
+			assert.False(t, s.r.keepAlive("r"))
+		},
+	})
+}
+
+// TestReleasedProgramsLeakOurLocks, in each way that the documentation of the package names, and cancelling the task frees it.
+func TestReleasedProgramsLeakOurLocks(t *testing.T) {
+	t.Parallel()
+	leaks := map[string]func(t *testing.T, s shared){
+		"finish": func(t *testing.T, s shared) {
+			require.True(t, s.unique())
+			process, task := s.r.dequeue("r", "q", "0")
+			require.Equal(t, "u", task)
+			s.r.finish("r", "q", process)
+		},
+		"cancel": func(t *testing.T, s shared) {
+			require.True(t, s.unique())
+			s.r.cancel("q", "u")
+		},
+		"delete": func(t *testing.T, s shared) {
+			require.True(t, s.unique())
+			s.r.deleteQueue("q")
+		},
+		"a plain twin in front is taken": func(t *testing.T, s shared) {
+			s.enqueue("q", "u")
+			require.True(t, s.unique())
+			process, _ := s.r.dequeue("r", "q", "0")
+			s.r.finish("r", "q", process)
+			require.NoError(t, s.start(s.w, "q").Finish(t.Context(), nil), "this one was the unique task")
+		},
+	}
+	rows := map[string]func(t *testing.T, s shared){}
+	for name, leak := range leaks {
+		rows[name] = func(t *testing.T, s shared) {
+			leak(t, s)
+			assert.Empty(t, s.waiting("q"))
+			assert.Empty(t, s.keys("processes:*"))
+			assert.False(t, s.unique(), "the lock is left")
+			_, err := s.w.CancelTasks(t.Context(), "q", []byte("u"))
+			require.NoError(t, err)
+			assert.True(t, s.unique())
+		}
+	}
+	onShared(t, rows)
+}
