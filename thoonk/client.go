@@ -1,0 +1,124 @@
+package thoonk
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/rdb/thoonkdb"
+)
+
+// Client is one instance of Thoonk: a program's view of all feeds below one key prefix. Its methods may be called
+// concurrently.
+type Client struct {
+	store    *thoonkdb.Store
+	prefix   string
+	instance string
+	idle     chan rdb.Conn // connections for waiting that nobody uses
+	waits    func()        // is told that a wait begins; tests listen
+
+	life context.Context    // ends with Close
+	end  context.CancelFunc // idempotent
+	once sync.Once
+	err  error // of Close
+}
+
+// Option changes how a [Client] is opened.
+type Option func(*Client) error
+
+// Prefix puts a text before the names of all keys and channels. The default is none. "{shop}:" puts all keys into one slot of
+// a cluster.
+func Prefix(prefix string) Option {
+	return func(c *Client) error {
+		c.prefix = prefix
+		return nil
+	}
+}
+
+// Instance is the name that this client gives itself in events about feeds. The default is a random one.
+func Instance(id string) Option {
+	return func(c *Client) error {
+		if id == "" || strings.ContainsRune(id, 0) {
+			return &NameError{What: "instance", Name: id, Reason: "must not be empty nor hold a NUL, which ends it in events"}
+		}
+		c.instance = id
+		return nil
+	}
+}
+
+// idleConnections is how many connections for waiting are kept for the next one who waits.
+const idleConnections = 4
+
+// Open makes a client of the Redis that the DSN names: redis://, rediss:// and unix:// with their options, or memory:// where
+// the package embedded is imported. It dials nothing.
+func Open(dsn string, options ...Option) (*Client, error) {
+	c := &Client{instance: uuid.NewString(), idle: make(chan rdb.Conn, idleConnections), waits: func() {}}
+	for _, option := range options {
+		if err := option(c); err != nil {
+			return nil, err
+		}
+	}
+	driver, err := rdb.Open(dsn)
+	if err != nil {
+		return nil, err
+	}
+	c.store = thoonkdb.NewStore(driver, c.prefix)
+	c.life, c.end = context.WithCancel(context.Background())
+	return c, nil
+}
+
+// Instance is the name of this client in events about feeds.
+func (c *Client) Instance() string { return c.instance }
+
+// Close ends all calls that wait and all subscriptions, with [ErrClosed]; later calls fail with it. What has been claimed
+// stays claimed. A second Close does nothing more.
+func (c *Client) Close() error {
+	c.once.Do(func() {
+		c.end()
+		c.dropIdle()
+		c.err = c.store.Driver().Close()
+	})
+	return c.err
+}
+
+func (c *Client) dropIdle() {
+	for {
+		select {
+		case conn := <-c.idle:
+			conn.Close() //lint:ignore errcheck nobody uses it
+		default:
+			return
+		}
+	}
+}
+
+// within returns a ctx that ends with the caller's and with the client.
+func (c *Client) within(ctx context.Context) (joined context.Context, end func()) {
+	if ctx.Value(spared{}) != nil {
+		return ctx, func() {}
+	}
+	joined, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(c.life, cancel)
+	return joined, func() {
+		stop()
+		cancel()
+	}
+}
+
+// explained says which feed an error is about, and what it means.
+func (c *Client) explained(feed string, err error) error {
+	var told *FeedError
+	switch {
+	case err == nil || errors.As(err, &told):
+		return err
+	case errors.Is(err, thoonkdb.ErrNoFeed):
+		err = ErrNoFeed
+	case c.life.Err() != nil && (errors.Is(err, rdb.ErrClosed) || errors.Is(err, context.Canceled)):
+		err = ErrClosed
+	}
+	return &FeedError{Feed: feed, Err: err}
+}

@@ -1,0 +1,92 @@
+package thoonk
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+)
+
+// Kind is what a feed is, as its config says it.
+type Kind string
+
+// The kinds.
+const (
+	KindLeaf   Kind = "feed"
+	KindSorted Kind = "sorted_feed"
+	KindQueue  Kind = "queue"
+	KindJob    Kind = "job"
+)
+
+// Config is the stored config of a feed. The zero value is that of a leaf without a limit.
+type Config struct {
+	Kind      Kind                       // empty: a leaf
+	MaxLength int                        // items that a leaf keeps, the latest; 0: all. The next publish removes what is over
+	Other     map[string]json.RawMessage // what else there is, as it is: options of other programs
+}
+
+var errConfig = errors.New("its config cannot be read")
+
+// parseConfig reads the JSON of a config. "leaf" and "list" are other words of other programs.
+func parseConfig(stored string) (Config, error) {
+	config := Config{Kind: KindLeaf}
+	if stored == "" {
+		return config, nil
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(stored), &all); err != nil {
+		return config, fmt.Errorf("%w: it is not a JSON object: %w", errConfig, err)
+	}
+	if kind, ok := all["type"]; ok {
+		if err := json.Unmarshal(kind, &config.Kind); err != nil {
+			return config, fmt.Errorf("%w: its type is not a text: %w", errConfig, err)
+		}
+	}
+	if limit, ok := all["max_length"]; ok {
+		// Other programs write null and texts; what is no number is no limit, and stays as it is.
+		if json.Unmarshal(limit, &config.MaxLength) == nil {
+			delete(all, "max_length")
+		}
+	}
+	switch config.Kind {
+	case "leaf", "":
+		config.Kind = KindLeaf
+	case "list":
+		config.Kind = KindSorted
+	}
+	delete(all, "type")
+	if len(all) > 0 {
+		config.Other = all
+	}
+	return config, nil
+}
+
+// stored is the JSON of a checked config, the same for the same config.
+func (c Config) stored() (string, error) {
+	all := map[string]any{"type": c.Kind}
+	for option, value := range maps.All(c.Other) {
+		all[option] = value
+	}
+	all["type"] = c.Kind
+	if c.MaxLength != 0 {
+		all["max_length"] = c.MaxLength
+	}
+	text, err := json.Marshal(all)
+	return string(text), err
+}
+
+// checked is the config with its default, or says what is wrong with it.
+func (c Config) checked() (Config, error) {
+	if c.Kind == "" {
+		c.Kind = KindLeaf
+	}
+	switch {
+	case c.Kind != KindLeaf && c.Kind != KindSorted && c.Kind != KindQueue && c.Kind != KindJob:
+		return c, fmt.Errorf("kind %q is unknown: use %q, %q, %q or %q", c.Kind, KindLeaf, KindSorted, KindQueue, KindJob)
+	case c.MaxLength < 0:
+		return c, fmt.Errorf("max_length %d is negative: use 0 for no limit", c.MaxLength)
+	case c.MaxLength > 0 && c.Kind != KindLeaf:
+		return c, fmt.Errorf("max_length %d of a %s has no meaning: only a leaf has a limit", c.MaxLength, c.Kind)
+	}
+	return c, nil
+}

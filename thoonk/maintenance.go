@@ -1,0 +1,53 @@
+package thoonk
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/265d0351/work/internal/rdb/thoonkdb"
+)
+
+// Patience says when a claim is too old.
+type Patience struct {
+	MaxAge     time.Duration // of a claim, by Redis' clock; must be at least 1 ms, and longer than any job takes
+	MaxCancels int           // a job that was cancelled so often is stalled; 0: never, negative: at its first lapse
+}
+
+// Maintained says what maintenance did.
+type Maintained struct {
+	Cancelled []string // jobs that wait again
+	Stalled   []string
+	Expired   int // results whose time was over, and whose ids were struck off
+}
+
+// Maintain takes claims away that are too old: their jobs wait again, or are stalled. Any program may call it at any time, and
+// several at once: a job comes back once. A job of another program that runs without a time of its claim gets the present
+// one, and comes back one MaxAge later.
+//
+// Call it now and then, each MaxAge for instance: without it a job whose worker died stays claimed.
+func (j *JobFeed[T, R]) Maintain(ctx context.Context, p Patience) (done Maintained, err error) {
+	if p.MaxAge < time.Millisecond {
+		return done, &FeedError{Feed: j.Name(), Err: fmt.Errorf("MaxAge %s is too short: use more than a job takes, at least 1ms", p.MaxAge)}
+	}
+	age := thoonkdb.Age{Max: p.MaxAge, Times: p.MaxCancels}
+	switch {
+	case p.MaxCancels == 0:
+		age.Times = -1
+	case p.MaxCancels < 0:
+		age.Times = 0
+	}
+	err = j.change(ctx, func(ctx context.Context, known string, _ Config) error {
+		waiting, stalled, err := j.db.Lapse(ctx, known, age)
+		done.Cancelled, done.Stalled = append(done.Cancelled, waiting...), append(done.Stalled, stalled...)
+		return err
+	})
+	if err != nil {
+		return done, err
+	}
+	err = j.read(ctx, func(ctx context.Context) error {
+		done.Expired, err = j.db.Expire(ctx)
+		return err
+	})
+	return done, err
+}
