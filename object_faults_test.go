@@ -1,0 +1,194 @@
+package work
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redistest"
+	"github.com/265d0351/work/objects"
+)
+
+// An object that was collected between its upload and the script that stores the job is stored again, and so is the job.
+func TestAnObjectThatVanishesBeforeItsJobIsStoredAgain(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		var vanish atomic.Int64
+		driver := &scriptCounter{Driver: k.enq.core.store.Driver()}
+		driver.before = func(script string) {
+			if script == "enqueue" && vanish.Add(-1) >= 0 {
+				hashes := k.strings("ZRANGE", "objects", 0, -1)
+				k.do("UNLINK", "objects", fmt.Sprintf("{%s}:object:%s", k.namespace, hashes[0]))
+			}
+		}
+		enq := newEnqueuer(rdb.NewStore(driver, k.namespace), 0, 0, nil)
+		defer enq.Close()
+		vanish.Store(2)
+		receipt, err := enq.Enqueue(k.ctx(), "a", long(10_000))
+		require.NoError(t, err)
+		assert.Equal(t, 3, driver.count("object_keep"))
+		sha := k.stored(receipt.ID).Objects[0]
+		assert.Equal(t, []string{receipt.ID}, k.strings("SMEMBERS", "object:"+sha+":jobs"))
+		assert.Equal(t, 10_000, k.number("STRLEN", "object:"+sha))
+
+		vanish.Store(1)
+		receipts, err := enq.EnqueueMany(k.ctx(), []Entry{{Name: "b", Args: []any{1}}, {Name: "b", Args: []any{long(10_000)}}, {Name: "b", Args: []any{3}}})
+		require.NoError(t, err)
+		assert.Equal(t, 3, k.number("LLEN", "queue:b"))
+		assert.Equal(t, []string{receipts[1].ID, receipts[2].ID, receipts[0].ID}, k.strings("LRANGE", "queue:b", 0, -1), "behind the others")
+
+		vanish.Store(100)
+		_, err = enq.Enqueue(k.ctx(), "c", long(10_000))
+		var vanished *objects.VanishedError
+		require.ErrorAs(t, err, &vanished)
+		var failed *EnqueueError
+		require.ErrorAs(t, err, &failed)
+		assert.Equal(t, []int{0}, failed.NotStored)
+		assert.Equal(t, resends+1, int(100-vanish.Load()))
+		assert.Zero(t, k.number("LLEN", "queue:c"))
+	})
+}
+
+// Whatever reply is lost, the job is stored once and refers once.
+func TestALostReplyCountsNoReferenceTwice(t *testing.T) {
+	t.Parallel()
+	for _, script := range []string{"object_touch", "object_keep", "enqueue"} {
+		t.Run(script, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s redistest.Server) {
+				k := newKit(t, s)
+				k.enqueue("warm", long(9_000)) // Redis knows the scripts
+				proxy := redistest.NewProxy(t, s.Addr())
+				enq, err := NewEnqueuer(proxy.DSN(), Namespace(k.namespace))
+				require.NoError(t, err)
+				defer enq.Close()
+				swallowed := proxy.SwallowReply(rdb.Load(script).SHA)
+				receipt, err := enq.Enqueue(k.ctx(), "a", long(10_000))
+				require.NoError(t, err)
+				receive(t, swallowed)
+				assert.Equal(t, []string{receipt.ID}, k.strings("LRANGE", "queue:a", 0, -1))
+				sha := k.stored(receipt.ID).Objects[0]
+				assert.Equal(t, []string{receipt.ID}, k.strings("SMEMBERS", "object:"+sha+":jobs"))
+			})
+		})
+	}
+}
+
+// A duplicate of a chosen id leaves no reference behind, and an enqueuer that dies before its job leaves an object that goes.
+func TestWhatIsNotStoredRefersToNothing(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		first, err := k.enq.With(ID("chosen")).Enqueue(k.ctx(), "a", long(10_000))
+		require.NoError(t, err)
+		second, err := k.enq.With(ID("chosen")).Enqueue(k.ctx(), "a", long(11_000))
+		require.NoError(t, err)
+		assert.True(t, second.Duplicate)
+		sha := k.stored(first.ID).Objects[0]
+		assert.Equal(t, 1, k.number("SCARD", "object:"+sha+":jobs"))
+		other := string(objects.Of(plainJSON(t, long(11_000))))
+		assert.Zero(t, k.number("EXISTS", "object:"+other+":jobs"))
+
+		orphan := plainJSON(t, long(12_000))
+		require.NoError(t, k.enq.core.uploads.ensure(k.ctx(), string(objects.Of(orphan)), orphan))
+		assert.Equal(t, 3, k.number("ZCARD", "objects"))
+		done := make(chan int, 1)
+		options := k.options()
+		options.ObjectGrace = time.Millisecond
+		pool := NewWorkerPool(nil, 1, options).Job("a", func(text string) error { done <- len(text); return nil })
+		pool.tidying = 5 * time.Millisecond
+		k.start(pool)
+		assert.Equal(t, 10_000-2, receive(t, done))
+		k.until("nothing is left", func() bool { return len(k.remains("object")) == 0 })
+	})
+}
+
+// The jobs of a worker that died run elsewhere, with the arguments that they had.
+func TestObjectsOutliveAWorkerThatIsKilled(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		begun, options := make(chan string, 3), k.another(newSpy())
+		options.ObjectGrace = time.Millisecond
+		victim := NewWorkerPool(nil, 3, options).Job("a", func(ctx context.Context, job *Job, _ string) error {
+			begun <- job.ID
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		victim.tidying = 5 * time.Millisecond
+		require.NoError(t, victim.Start(context.Background()))
+		for range 3 {
+			k.enqueue("a", long(10_000))
+		}
+		for range 3 {
+			receive(t, begun)
+		}
+		victim.crash()
+		survivor, lengths := k.options(), make(chan int, 3)
+		survivor.ObjectGrace = time.Millisecond
+		pool := NewWorkerPool(nil, 3, survivor).Job("a", func(text string) error { lengths <- len(text); return nil })
+		pool.tidying = 5 * time.Millisecond
+		k.start(pool)
+		for range 3 {
+			assert.Equal(t, 10_000-2, receive(t, lengths))
+		}
+		k.drained(pool)
+		assert.Equal(t, int64(1), pool.objects.cache.Statistics().Downloads)
+		k.until("nothing is left", func() bool { return len(k.remains("object")) == 0 })
+		k.empty("a")
+	})
+}
+
+// A thousand jobs that share 1 MiB: one copy, one download for each worker, and in the end nothing.
+func TestAThousandJobsShareOneCopy(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		shared, err := objects.Share(k.ctx(), k.objects(), long(1<<20))
+		require.NoError(t, err)
+		receipt := k.enqueue("first", long(1<<20))
+		entries := make([]Entry, 999)
+		for i := range entries {
+			entries[i] = Entry{Name: "a", Args: []any{shared}}
+		}
+		_, err = k.enq.EnqueueMany(k.ctx(), entries)
+		require.NoError(t, err)
+		sha := k.stored(receipt.ID).Objects[0]
+		assert.Equal(t, string(shared.Hash()), sha, "an argument that is shared and one that was given are one object")
+		assert.Equal(t, 1000, k.number("SCARD", "object:"+sha+":jobs"))
+		assert.Len(t, k.remains(":object:"), 2, "one copy and those that refer to it")
+
+		var lengths atomic.Int64
+		var pools []*WorkerPool
+		for range 2 {
+			options := k.options()
+			options.ObjectGrace = time.Millisecond
+			pool := NewWorkerPool(nil, 20, options).
+				Job("first", func(text string) error { lengths.Add(int64(len(text))); return nil }).
+				Job("a", func(ctx context.Context, job *Job, ref objects.Ref[string]) error {
+					content, err := job.run.worker.pool.objects.cache.Get(ctx, ref.Hash()) // as Value does, which then decodes it
+					lengths.Add(int64(len(content) - len(`""`)))
+					return err
+				})
+			pool.tidying = 5 * time.Millisecond
+			pools = append(pools, pool)
+		}
+		for _, pool := range pools {
+			k.start(pool)
+		}
+		for _, pool := range pools {
+			require.NoError(t, pool.Drain(k.ctx()))
+			assert.LessOrEqual(t, pool.objects.cache.Statistics().Downloads, int64(1))
+		}
+		assert.Equal(t, int64(1000*(1<<20-2)), lengths.Load())
+		k.until("the keys are gone", func() bool { return len(k.remains("object")) == 0 })
+		k.empty("first", "a")
+	})
+}
