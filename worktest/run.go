@@ -1,0 +1,134 @@
+package worktest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/265d0351/work"
+)
+
+// EndingExpired is the Ending of an Outcome whose job was not begun, because of its option ExpireAt.
+const EndingExpired work.Ending = "expired"
+
+// Outcome is what came of one attempt of a job.
+type Outcome struct {
+	ID     string
+	Ending work.Ending     // what became of the job: done, to be retried, buried, ...
+	Err    error           // what its handler or a middleware returned, the very value; *work.PanicError after a panic
+	Reason string          // of a burial: why, as it stands in the morgue
+	In     time.Duration   // until the next attempt, of one that is to be retried or is put off
+	Result json.RawMessage // what the handler returned beside its error, as JSON; nil if it returns nothing, or failed
+
+	Checkins []string          // what it said by Checkin
+	Progress []json.RawMessage // what it said by Progress
+	Log      []work.LogLine    // what it wrote to Job.Logger
+	Elapsed  time.Duration     // in middleware and handler, where they were called and returned without a verdict of their own
+}
+
+// Run runs one job with these args, through the middleware and the handler that are registered with pool, and returns what
+// came of it. It fails the test if the job cannot be run: a name that is not registered, args that the handler cannot
+// take, a mistake in the set-up, or no end after 20 seconds. A handler that fails does not fail the test.
+//
+// The pool itself, its Redis and its observers have no part in it, and it need not be started: a [work.WorkerPool.Twin] on a
+// Redis of its own runs the job, all as in production, and is stopped when Run returns. The clock of that Redis stands, so
+// there is one attempt. What the handler enqueues goes to where its Enqueuer goes. Tests may call Run at the same time.
+func Run(t testing.TB, pool *work.WorkerPool, name string, args ...any) *Outcome {
+	t.Helper()
+	return RunEntry(t, pool, work.Entry{Name: name, Args: args})
+}
+
+// RunEntry is [Run] of an entry with options, a source, or a time: the clock is moved to it first.
+func RunEntry(t testing.TB, pool *work.WorkerPool, entry work.Entry) *Outcome {
+	t.Helper()
+	r := New(t)
+	r.Hold(t)
+	lines := &jobLines{}
+	options := r.Options()
+	options.Only, options.MirrorJobLogs = []string{entry.Name}, true
+	options.ShutdownTimeout = -1 // it is stopped when the attempt is over, or not worth waiting for
+	options.Logger = slog.New(newRunLog(options.Logger.Handler(), lines))
+	twin := pool.Twin(options)
+
+	ctx, cancel := within(t)
+	defer cancel()
+	entry.Options = append([]work.EnqueueOption{work.Retention(time.Hour)}, entry.Options...) // so that there is a result to read
+	receipts, err := twin.Enqueuer().EnqueueMany(ctx, []work.Entry{entry})
+	if err != nil {
+		_ = twin.Stop(ctx) // it has only a connection to close
+		t.Fatalf("worktest: job %q cannot be run: %v", entry.Name, err)
+	}
+	if due := receipts[0].RunAt; due.After(r.Now()) {
+		r.moveTo(ctx, func(time.Time) time.Time { return due })
+	}
+	r.Start(t, twin)
+	outcome := awaitOutcome(t, r.spy, receipts[0])
+	if err := twin.Stop(ctx); err != nil { // after it the outcome is in Redis
+		t.Errorf("worktest: the pool that ran job %q did not stop in good order: %v", entry.Name, err)
+	}
+	outcome.Log = lines.all()
+	outcome.Result, err = work.Result[json.RawMessage](ctx, r.Enqueuer(t), outcome.ID)
+	var none *work.NoResultError
+	if err != nil && !errors.As(err, &none) && !errors.Is(err, work.ErrGone) {
+		t.Errorf("worktest: the result of job %q cannot be read: %v", entry.Name, err)
+	}
+	return outcome
+}
+
+// ResultOf decodes the result of an outcome. It fails the test if there is none, or if it does not fit T.
+func ResultOf[T any](t testing.TB, outcome *Outcome) T {
+	t.Helper()
+	var result T
+	if outcome.Result == nil {
+		t.Fatalf("worktest: the job has no result: it ended as %s, error: %v", outcome.Ending, outcome.Err)
+	} else if err := json.Unmarshal(outcome.Result, &result); err != nil {
+		t.Fatalf("worktest: the result %s does not fit a %T: %v", outcome.Result, result, err)
+	}
+	return result
+}
+
+// awaitOutcome waits until the first attempt of a job is over.
+func awaitOutcome(t testing.TB, s *Spy, job work.Receipt) *Outcome {
+	t.Helper()
+	outcome := outcomeOf(await(t, s, fmt.Sprintf("job %q has not ended", job.Name), func(e work.Event) bool {
+		outcome := outcomeOf(e)
+		return outcome != nil && outcome.ID == job.ID
+	}))
+	for _, e := range s.Events() {
+		said, ok := e.(work.JobCheckedIn)
+		switch {
+		case !ok || said.ID != job.ID:
+		case said.Progress != nil:
+			outcome.Progress = append(outcome.Progress, said.Progress)
+		default:
+			outcome.Checkins = append(outcome.Checkins, said.Message)
+		}
+	}
+	return outcome
+}
+
+// outcomeOf is what an event tells of the end of an attempt; nil for all others.
+func outcomeOf(e work.Event) *Outcome {
+	switch e := e.(type) {
+	case work.JobDone:
+		return &Outcome{ID: e.ID, Ending: work.EndingDone, Elapsed: e.Elapsed}
+	case work.JobFailed:
+		return &Outcome{ID: e.ID, Ending: work.EndingRetry, Err: e.Err, In: e.RetryIn, Elapsed: e.Elapsed}
+	case work.JobBuried:
+		return &Outcome{ID: e.ID, Ending: work.EndingBury, Err: e.Err, Reason: e.Reason}
+	case work.JobDiscarded:
+		return &Outcome{ID: e.ID, Ending: work.EndingDiscard, Err: e.Err}
+	case work.JobSnoozed:
+		return &Outcome{ID: e.ID, Ending: work.EndingSnooze, Err: e.Err, In: e.For}
+	case work.JobReleased:
+		return &Outcome{ID: e.ID, Ending: work.EndingRelease, Err: e.Err}
+	case work.JobCancelled:
+		return &Outcome{ID: e.ID, Ending: work.EndingCancel, Err: work.ErrCancelled}
+	case work.JobExpired:
+		return &Outcome{ID: e.ID, Ending: EndingExpired}
+	}
+	return nil
+}
