@@ -1,0 +1,45 @@
+package metrics
+
+import (
+	"context"
+
+	"github.com/265d0351/work"
+)
+
+// fakeFleet is a source with what a test wants to be there.
+type fakeFleet struct {
+	counts  work.Counts
+	queues  []work.QueueInfo
+	workers []work.WorkerInfo
+	history map[string][]work.HistoryPoint
+	failure error // of the history
+
+	hang, panics bool
+	asked        chan struct{} // not nil: it is told of each reading
+	release      chan struct{} // not nil: a reading waits for it
+	asks         []string      // of which history was last asked for
+}
+
+func (f *fakeFleet) Counts(ctx context.Context) (work.Counts, error) {
+	if f.asked != nil {
+		f.asked <- struct{}{}
+	}
+	if f.release != nil {
+		<-f.release
+	}
+	if f.panics {
+		panic("boom")
+	}
+	if f.hang {
+		<-ctx.Done()
+	}
+	return f.counts, ctx.Err()
+}
+
+func (f *fakeFleet) Queues(context.Context) ([]work.QueueInfo, error)   { return f.queues, nil }
+func (f *fakeFleet) Workers(context.Context) ([]work.WorkerInfo, error) { return f.workers, nil }
+
+func (f *fakeFleet) History(_ context.Context, opts work.HistoryOptions) (map[string][]work.HistoryPoint, error) {
+	f.asks = opts.Names
+	return f.history, f.failure
+}

@@ -1,0 +1,199 @@
+package metrics
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work"
+)
+
+func byName(families []*dto.MetricFamily) map[string]*dto.MetricFamily {
+	all := map[string]*dto.MetricFamily{}
+	for _, f := range families {
+		all[f.GetName()] = f
+	}
+	return all
+}
+
+// counted are events that, together, make every family appear.
+func counted() []work.Event {
+	ref := work.JobRef{Name: "a"}
+	return []work.Event{
+		work.WorkerStarted{Queues: []string{"a"}}, work.WorkerStopped{}, work.WorkerStopped{Err: errLuck}, work.WorkerFenced{}, work.DataLost{},
+		work.JobStarted{JobRef: ref}, work.JobDone{JobRef: ref}, work.JobFailed{JobRef: ref, Err: &work.PanicError{}}, work.JobBuried{JobRef: ref},
+		work.JobDiscarded{JobRef: ref}, work.JobCancelled{JobRef: ref}, work.JobSnoozed{JobRef: ref}, work.JobReleased{JobRef: ref},
+		work.JobExpired{JobRef: ref}, work.JobStuck{JobRef: ref, Cause: work.ErrShutdown}, work.ClaimGone{JobRef: ref}, work.DeathHookFailed{JobRef: ref},
+		work.JobTrimmed{Name: "a"}, work.JobsFetched{Jobs: 1, Asked: 2}, work.JobsSettled{Jobs: 1}, work.JobsDropped{Count: 1}, work.KeyBroken{},
+		work.WorkerReaped{Jobs: 1}, work.JobsReturned{Jobs: 1}, work.PeriodicEnqueued{Name: "a"}, work.PeriodicMissed{Name: "a", Ticks: 2},
+		work.PeriodicSkipped{Name: "a"}, work.PeriodicBroken{}, work.ServerUnfit{}, work.Trouble{Component: "fetcher"},
+		work.TroubleOver{Component: "fetcher"}, work.LoopPanicked{Component: "fetcher"},
+	}
+}
+
+// uncounted are the events that no metric tells of.
+func uncounted() []work.Event {
+	return []work.Event{work.WorkerTold{}, work.LimitChanged{}, work.JobCheckedIn{}, work.PeriodicChanged{}, work.PeriodicRemoved{}}
+}
+
+// gatherAll is one scrape of all there is, with every family in it.
+var gatherAll = sync.OnceValues(func() ([]*dto.MetricFamily, error) {
+	recorder := New(Options{})
+	for _, e := range counted() {
+		recorder.Observe(e)
+	}
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(recorder, newFleet(&fakeFleet{queues: []work.QueueInfo{{Name: "a"}}}, FleetOptions{Logger: quiet}))
+	return registry.Gather()
+})
+
+func everyFamily(t *testing.T) map[string]*dto.MetricFamily {
+	t.Helper()
+	families, err := gatherAll()
+	require.NoError(t, err)
+	return byName(families)
+}
+
+func TestEveryDescribedFamilyIsThereToBeChecked(t *testing.T) {
+	t.Parallel()
+	described := make(chan *prometheus.Desc, 1000)
+	New(Options{}).Describe(described)
+	newFleet(&fakeFleet{}, FleetOptions{}).Describe(described)
+	assert.Len(t, described, len(everyFamily(t)), "an event is missing in counted")
+}
+
+func TestPromlintHasNoComplaint(t *testing.T) {
+	t.Parallel()
+	families, err := gatherAll()
+	require.NoError(t, err)
+	problems, err := promlint.NewWithMetricFamilies(families).Lint()
+	require.NoError(t, err)
+	assert.Empty(t, problems)
+}
+
+// total is the sum of all that a Recorder has counted.
+func total(t *testing.T, r *Recorder) (sum float64) {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(r)
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			sum += m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return sum
+}
+
+func TestEveryEventIsCountedOrLeftOutOnPurpose(t *testing.T) {
+	t.Parallel()
+	missing := eventNames(t)
+	for _, e := range counted() {
+		recorder := New(Options{})
+		recorder.Observe(e)
+		assert.Positive(t, total(t, recorder), "%T", e)
+		delete(missing, fmt.Sprintf("%T", e))
+	}
+	for _, e := range uncounted() {
+		recorder := New(Options{})
+		recorder.Observe(e)
+		assert.Zero(t, total(t, recorder), "%T", e)
+		delete(missing, fmt.Sprintf("%T", e))
+	}
+	assert.Empty(t, missing, "neither in counted nor in uncounted")
+}
+
+// eventNames reads the names of all events from the source.
+func eventNames(t *testing.T) map[string]bool {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "../events.go", nil, 0)
+	require.NoError(t, err)
+	names := map[string]bool{}
+	for _, decl := range file.Decls {
+		if method, ok := decl.(*ast.FuncDecl); ok && method.Name.Name == "event" {
+			names["work."+method.Recv.List[0].Type.(*ast.Ident).Name] = true
+		}
+	}
+	require.Greater(t, len(names), 30)
+	return names
+}
+
+func TestWhatTheRarerEventsCount(t *testing.T) {
+	t.Parallel()
+	recorder := New(Options{})
+	ref := work.JobRef{Name: "a", Begun: time.Now()}
+	for _, e := range []work.Event{
+		work.JobStuck{JobRef: ref, Cause: work.ErrTimeout}, work.JobStuck{JobRef: ref, Cause: work.ErrCancelled}, work.JobStuck{JobRef: ref, Cause: errLuck},
+		work.ClaimGone{JobRef: ref}, work.ClaimGone{JobRef: ref, Unaccounted: true}, work.ClaimGone{JobRef: ref, Unaccounted: true},
+		work.WorkerReaped{Jobs: 3}, work.WorkerReaped{Jobs: 4}, work.JobsReturned{Jobs: 5}, work.JobsDropped{Count: 6},
+		work.PeriodicEnqueued{Name: "a"}, work.PeriodicMissed{Name: "a", Ticks: 7}, work.PeriodicSkipped{Name: "a"},
+		work.Trouble{Component: "settler"}, work.Trouble{Component: "settler, a id1"}, work.Trouble{Component: "settler, a id2"},
+		work.TroubleOver{Component: "settler, a id2"},
+		work.WorkerStopped{}, work.WorkerStopped{Err: errLuck}, work.JobReleased{JobRef: ref}, work.JobCancelled{JobRef: ref}, work.JobExpired{JobRef: ref},
+	} {
+		recorder.Observe(e)
+	}
+	page := newSite(t, recorder).scrape()
+	for cause, want := range map[string]float64{"timeout": 1, "cancelled": 1, Other: 1} {
+		page.is(want, "work_job_stuck_total", "name", "a", "cause", cause)
+	}
+	page.is(1, "work_job_claims_gone_total", "name", "a", "reason", "taken")
+	page.is(2, "work_job_claims_gone_total", "name", "a", "reason", "data_lost")
+	page.is(2, "work_workers_reaped_total")
+	page.is(7, "work_jobs_reaped_total")
+	page.is(5, "work_jobs_returned_total")
+	page.is(6, "work_ids_dropped_total")
+	for result, want := range map[string]float64{"enqueued": 1, "missed": 7, "skipped": 1} {
+		page.is(want, "work_periodic_ticks_total", "name", "a", "result", result)
+	}
+	page.is(1, "work_troubles_total", "component", "settler")
+	page.is(0, "work_troubles_over_total", "component", "settler")
+	page.is(2, "work_troubles_total", "component", "settler, one job")
+	page.is(1, "work_troubles_over_total", "component", "settler, one job")
+	page.is(1, "work_workers_stopped_total", "result", "clean")
+	page.is(1, "work_workers_stopped_total", "result", "error")
+	assert.Equal(t, map[string]float64{"released": 1, "cancelled": 1, "expired": 1}, page.outcomes("a"))
+	ended, _ := page.histogram("work_job_run_seconds", "name", "a")
+	assert.Zero(t, ended, "these do not tell how long a handler took")
+}
+
+func TestHowManySeriesANameHas(t *testing.T) {
+	t.Parallel()
+	recorder := New(Options{})
+	recorder.Observe(work.WorkerStarted{Queues: []string{"a"}})
+	source := &fakeFleet{queues: []work.QueueInfo{{Name: "a"}}}
+	page := newSite(t, recorder, newFleet(source, FleetOptions{Logger: quiet})).scrape()
+	series := map[bool]int{} // of a fleet?
+	for name, f := range page.families {
+		for _, m := range f.GetMetric() {
+			for _, pair := range m.GetLabel() {
+				if pair.GetName() != "name" || pair.GetValue() != "a" {
+					continue
+				}
+				n := 1
+				if h := m.GetHistogram(); h != nil {
+					n = len(h.GetBucket()) + 2 // count and sum
+				}
+				series[strings.HasPrefix(name, "work_queue_")] += n
+			}
+		}
+	}
+	assert.Equal(t, map[bool]int{false: 45, true: 7}, series, "docs/metrics.md and doc.go say so")
+}
+
+func TestTheDefaultBuckets(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, []float64{0.001, 0.004, 0.016, 0.064, 0.256, 1.024, 4.096, 16.384, 65.536, 262.144, 1048.576, 4194.304}, DefaultBuckets())
+}

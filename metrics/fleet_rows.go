@@ -1,0 +1,147 @@
+package metrics
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/265d0351/work"
+)
+
+// The families of a fleet.
+var (
+	fleetDescs []*prometheus.Desc
+
+	descUp          = describe("work_fleet_up", "Whether the last reading of Redis succeeded (1) or not (0).")
+	descReadSeconds = describe("work_fleet_read_seconds", "How long this reading of Redis took, in seconds.")
+	descReadErrors  = describe("work_fleet_read_errors_total", "Readings of Redis that failed.")
+
+	descJobs       = describe("work_fleet_jobs", "Jobs that there are, by state.", "state")
+	descWorkers    = describe("work_fleet_workers", "Workers that are registered, alive or silent (without a heartbeat).", "state")
+	descProcessors = describe("work_fleet_processors", "Processors of the workers that are alive.")
+	descBusy       = describe("work_fleet_processors_busy", "Those of them that hold a job.")
+
+	descWaiting = describe("work_queue_waiting_jobs", "Jobs that wait for a worker.", "name")
+	descOldest  = describe("work_queue_oldest_waiting_seconds", "For how long the job that is next could have run, in seconds.", "name")
+	descRunning = describe("work_queue_running_jobs", "Jobs that are claimed by workers.", "name")
+	descServing = describe("work_queue_workers", "Workers with a heartbeat that serve the queue.", "name")
+	descPaused  = describe("work_queue_paused", "Whether the queue is paused (1) or not (0).", "name")
+	descBroken  = describe("work_queue_broken", "Whether the key of the queue is broken (1) or not (0).", "name")
+	descWanted  = describe("work_queue_processors_wanted", "Processors that would run what runs and begin what waits within the target.", "name")
+)
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	desc := prometheus.NewDesc(name, help, labels, nil)
+	fleetDescs = append(fleetDescs, desc)
+	return desc
+}
+
+func gauge(desc *prometheus.Desc, value float64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+}
+
+// census is what there is of the namespace as a whole.
+func census(counts *work.Counts, workers []work.WorkerInfo) []prometheus.Metric {
+	alive, silent, processors, busy := 0, 0, 0, 0
+	for n := range workers {
+		if !workers[n].Alive {
+			silent++
+			continue
+		}
+		alive++
+		processors += workers[n].Concurrency
+		busy += min(len(workers[n].Running), workers[n].Concurrency) // it may hold more, that it has not begun
+	}
+	rows := []prometheus.Metric{
+		gauge(descWorkers, float64(alive), "alive"), gauge(descWorkers, float64(silent), "silent"),
+		gauge(descProcessors, float64(processors)), gauge(descBusy, float64(busy)),
+	}
+	for _, c := range []struct {
+		state work.State
+		jobs  int
+	}{
+		{work.StateQueued, counts.Queued}, {work.StateRunning, counts.Running}, {work.StateScheduled, counts.Scheduled},
+		{work.StateRetrying, counts.Retrying}, {work.StateStalled, counts.Stalled}, {work.StateDead, counts.Dead},
+	} {
+		rows = append(rows, gauge(descJobs, float64(c.jobs), string(c.state)))
+	}
+	return rows
+}
+
+// table has a row for each label: one queue, or all that have no label of their own.
+type table struct {
+	names *names
+	rows  map[string]*row
+}
+
+type row struct {
+	waiting, running, workers int
+	oldest                    time.Duration
+	paused, broken            int // queues
+	wanted                    float64
+}
+
+// tabulate gives queues their labels, and adds up those that share one. How many workers serve any of those is not known: it is
+// the number of the one that most do.
+func (f *fleet) tabulate(queues []work.QueueInfo, now time.Time) *table {
+	f.allot(queues)
+	t := &table{names: &f.names, rows: map[string]*row{}}
+	for n := range queues {
+		q, r := &queues[n], t.of(queues[n].Name)
+		r.waiting += q.Waiting
+		r.running += q.Running
+		r.workers = max(r.workers, q.Workers)
+		if !q.Oldest.IsZero() {
+			r.oldest = max(r.oldest, now.Sub(q.Oldest))
+		}
+		if q.Paused {
+			r.paused++
+		}
+		if q.Problem != "" {
+			r.broken++
+		}
+	}
+	return t
+}
+
+// allot gives labels of their own to queues as long as there are any left. Only one reading runs at a time.
+func (f *fleet) allot(queues []work.QueueInfo) {
+	exists := make(map[string]bool, len(queues))
+	first := make([]*work.QueueInfo, len(queues))
+	for n := range queues {
+		exists[queues[n].Name] = true
+		first[n] = &queues[n]
+	}
+	f.names.keep(exists)
+	slices.SortFunc(first, func(a, b *work.QueueInfo) int {
+		return cmp.Or(cmp.Compare(min(b.Workers, 1), min(a.Workers, 1)), cmp.Compare(b.Waiting, a.Waiting), strings.Compare(a.Name, b.Name))
+	})
+	for _, q := range first {
+		f.names.admit(q.Name)
+	}
+}
+
+func (t *table) of(name string) *row {
+	key := Other
+	if t.names.known[name] {
+		key = label(name)
+	}
+	if t.rows[key] == nil {
+		t.rows[key] = &row{}
+	}
+	return t.rows[key]
+}
+
+func (t *table) metrics() []prometheus.Metric {
+	var all []prometheus.Metric
+	for name, r := range t.rows {
+		all = append(all,
+			gauge(descWaiting, float64(r.waiting), name), gauge(descOldest, r.oldest.Seconds(), name),
+			gauge(descRunning, float64(r.running), name), gauge(descServing, float64(r.workers), name),
+			gauge(descPaused, float64(r.paused), name), gauge(descBroken, float64(r.broken), name), gauge(descWanted, r.wanted, name))
+	}
+	return all
+}
