@@ -1,0 +1,119 @@
+package webui
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// openapi describes the API in OpenAPI 3.1. A test in a module of its own compares the two.
+//
+//go:embed openapi.json
+var openapi []byte
+
+func apiDescription(v *visit) error {
+	v.w.Header().Set("Content-Type", "application/json")
+	v.w.Write(openapi) //lint:ignore errcheck who asked has gone
+	return nil
+}
+
+// isAPI tells whether a program asks, which gets its errors as JSON.
+func (v *visit) isAPI() bool { return strings.HasPrefix(v.path, "/api/") }
+
+func (v *visit) wantJSON() error {
+	kind, _, err := mime.ParseMediaType(v.r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" {
+		return &statusError{http.StatusUnsupportedMediaType, "send the header Content-Type: application/json, also without a body"}
+	}
+	return nil
+}
+
+// decode reads the body. A field that is not known is refused: one that is misspelt must not be dropped without a word.
+func (v *visit) decode(into any) error {
+	decoder := json.NewDecoder(v.r.Body)
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(into)
+	if err == nil {
+		_, err = decoder.Token()
+		if err == nil {
+			return badRequest("something follows the JSON of the body: send one object")
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+	}
+	var tooLong *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLong):
+		return fmt.Errorf("the body has more than %d bytes: %w", tooLong.Limit, tooLong)
+	case errors.Is(err, io.EOF):
+		return badRequest("the body is empty: send a JSON object")
+	}
+	return badRequest("the body is not as it should be: " + err.Error())
+}
+
+// answer sends JSON. It is made before the first byte of it is sent, so that what cannot be written is an error.
+func (v *visit) answer(status int, body any) error {
+	text, err := asJSON(body)
+	if err != nil {
+		return fmt.Errorf("what is in Redis cannot be written as JSON: %w", err)
+	}
+	v.w.Header().Set("Content-Type", "application/json")
+	v.w.WriteHeader(status)
+	v.w.Write(text) //lint:ignore errcheck who asked has gone
+	return nil
+}
+
+// asJSON writes a line. Browsers do not show it as a page, so that HTML in it needs no escapes.
+func asJSON(body any) ([]byte, error) {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(body)
+	return []byte(b.String()), err
+}
+
+// listed is the same, and an empty list instead of none: programs loop over it.
+func listed[T any](all []T) []T {
+	if all == nil {
+		return []T{}
+	}
+	return all
+}
+
+// duration is one as Go writes it: "30s", "1h30m".
+type duration time.Duration
+
+// UnmarshalJSON takes a string only: a number would have no unit.
+func (d *duration) UnmarshalJSON(raw []byte) error {
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return fmt.Errorf("%s is no duration: write \"30s\", \"15m\" or \"24h\"", shorten(string(raw), 60))
+	}
+	parsed, err := time.ParseDuration(text)
+	if err != nil {
+		return fmt.Errorf("%q is no duration: write \"30s\", \"15m\" or \"24h\"", shorten(text, 60))
+	}
+	*d = duration(parsed)
+	return nil
+}
+
+// number reads a number from the query that is from 1 to most, or the other one where there is none.
+func (v *visit) number(key string, other, most int) (int, error) {
+	text := v.query.Get(key)
+	if text == "" {
+		return other, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		return 0, badRequest(fmt.Sprintf("?%s=%s is out of range: use 1 to %d", key, shorten(text, 60), most))
+	}
+	return n, nil
+}

@@ -1,0 +1,71 @@
+package webui
+
+import (
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/265d0351/work"
+)
+
+// Options says who sees what of a dashboard. The zero value shows everything to this machine alone, see [Loopback].
+type Options struct {
+	Title     string     // stands on every page; default "work"
+	Authorize Authorizer // default Loopback
+	ReadOnly  bool       // nobody may act
+
+	// Redact returns the args of a job as people may see them; nil shows them as they are. Where it is set nobody can search by
+	// args, since what is found would tell them. It is called concurrently; if it panics nothing is shown. What handlers write into
+	// logs, errors and results is not args.
+	Redact func(name string, args json.RawMessage) json.RawMessage
+
+	// Audit gets every attempt to act when it has ended, and those on many jobs also when they begin, beside Logger. It is called
+	// concurrently, before the answer.
+	Audit func(AuditEntry)
+
+	// Enqueuer stores what POST /api/jobs sends, with its middleware and options. It is of the inspector's namespace, and stays the
+	// caller's, who closes it after the last request. Under an idempotency key the id of a job is ours: middleware must leave it. nil
+	// answers 501.
+	Enqueuer *work.Enqueuer
+
+	Logger     *slog.Logger  // for actions and for what went wrong; default slog.Default()
+	StuckAfter time.Duration // a job that has run for so long without a word counts as stuck; default an hour
+	MaxStreams int           // how many pages may be live at a time, others are not; default 64, negative is none
+}
+
+const (
+	defaultStuckAfter = time.Hour
+	defaultMaxStreams = 64
+)
+
+func (o Options) withDefaults() Options {
+	if o.Title == "" {
+		o.Title = "work"
+	}
+	if o.Authorize == nil {
+		o.Authorize = Loopback
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.StuckAfter <= 0 {
+		o.StuckAfter = defaultStuckAfter
+	}
+	if o.MaxStreams == 0 {
+		o.MaxStreams = defaultMaxStreams
+	}
+	return o
+}
+
+// redact returns args as they may be shown.
+func (o *Options) redact(name string, args json.RawMessage) (shown json.RawMessage) {
+	if o.Redact == nil {
+		return args
+	}
+	defer func() {
+		if recover() != nil {
+			shown = json.RawMessage(`"not shown: Options.Redact panicked"`)
+		}
+	}()
+	return o.Redact(name, append(json.RawMessage(nil), args...))
+}

@@ -1,0 +1,83 @@
+package webui
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// Role is what somebody may do. Each includes those before it.
+type Role int
+
+// The roles. The zero value may do nothing.
+const (
+	RoleNone Role = iota
+	RoleViewer
+	RoleOperator
+)
+
+// String is the role in lower case.
+func (r Role) String() string {
+	switch r {
+	case RoleViewer:
+		return "viewer"
+	case RoleOperator:
+		return "operator"
+	}
+	return "none"
+}
+
+// Authorizer tells who sent a request, before anything else is done for it. Actor is a name for the audit, and may be empty.
+// RoleNone is refused with 403. An error refuses as well: with 401 and its challenge when it is a *[LoginError], else with
+// 500, since it is not known who that is. It is called concurrently, also by streams when they begin.
+type Authorizer func(r *http.Request) (role Role, actor string, err error)
+
+// LoginError asks for credentials.
+type LoginError struct {
+	Challenge string // the WWW-Authenticate header; "" sends none
+}
+
+func (e *LoginError) Error() string { return "a login is needed" }
+
+// Loopback makes an operator of whoever connects from this machine and asks for it by a name of this machine, and refuses all
+// others. A request that a proxy has passed on is refused too: where it came from is hearsay. It is what a handler without
+// an Authorizer does.
+//
+// Every user and program of the machine can connect, so where there are others use something else.
+func Loopback(r *http.Request) (Role, string, error) {
+	if !fromLoopback(r.RemoteAddr) || !asksLoopback(r.Host) || passedOn(r.Header) {
+		return RoleNone, "", errNotLoopback
+	}
+	return RoleOperator, "loopback", nil
+}
+
+var errNotLoopback = errors.New("without webui.Options.Authorize only this machine is let in, directly and by the name localhost or its address")
+
+func fromLoopback(remote string) bool {
+	peer, err := netip.ParseAddrPort(remote)
+	return err == nil && peer.Addr().Unmap().IsLoopback()
+}
+
+// asksLoopback keeps out a site whose name was made to point to this machine: a browser sends that name.
+func asksLoopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}
+
+func passedOn(header http.Header) bool {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"} {
+		if len(header.Values(name)) > 0 {
+			return true
+		}
+	}
+	return false
+}
