@@ -1,0 +1,124 @@
+package browsertest
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/webui"
+)
+
+// visits are the pages of each route that are looked at, by the name of their pictures. The stream and the assets are asked for by
+// the pages.
+var visits = map[string]map[string]string{
+	"/":          {"overview": ""},
+	"/queues":    {"queues": ""},
+	"/queue":     {"queue": "name=import", "queue-unserved": "name=archive"},
+	"/jobs":      {"jobs-queued": "state=queued&name=archive", "jobs-running": "state=running", "jobs-scheduled": "state=scheduled", "jobs-retrying": "state=retrying", "jobs-stalled": "state=stalled", "jobs-dead": "state=dead&newest=1", "jobs-search": "id=archive-a", "jobs-none": "tag=nothing"},
+	"/job":       {"job-dead": "id=charge-7", "job-retrying": "id=import-b", "job-running": "id=crawl-1", "job-done": "id=mail-kept", "job-queued": "id=archive-c0", "job-scheduled": "id=newsletter"},
+	"/errors":    {"errors": "", "errors-of-one": "name=import"},
+	"/workers":   {"workers": ""},
+	"/schedules": {"schedules": ""},
+	"/history":   {"history": "", "history-of-one": "name=mail", "history-days": "span=quarter"},
+	"/redis":     {"redis": ""},
+}
+
+func TestEveryPageIsSoundInEveryLook(t *testing.T) {
+	t.Parallel()
+	b, s := newBrowser(t), newSite(t, siteOptions{})
+	s.shop()
+	p := b.open(t, s)
+	for _, route := range webui.Routes() {
+		for name, query := range visits[route.Path] {
+			t.Run(name, func(t *testing.T) {
+				p.on(t).visit(route.Path + "?" + query)
+				assert.EqualValues(t, http.StatusOK, p.status)
+				assert.Empty(t, p.examine(name))
+			})
+		}
+	}
+	t.Run("args", func(t *testing.T) {
+		p.on(t).visit("/args?id=archive-c0")
+		assert.Equal(t, `[{"keep":"7 years","order":88002}]`, ask[string](p, `() => document.body.innerText`))
+		assert.Empty(t, p.take())
+	})
+	assert.Empty(t, s.unvisited(http.MethodGet), "every page needs a visit")
+}
+
+func TestAFailureIsAPageToo(t *testing.T) {
+	t.Parallel()
+	b, s := newBrowser(t), newSite(t, siteOptions{})
+	p := b.open(t, s)
+	for name, target := range map[string]string{"failure-no-page": "/nothing", "failure-bad-query": "/jobs?state=" + url.QueryEscape(hostile), "failure-no-job": "/job?id=none"} {
+		t.Run(name, func(t *testing.T) {
+			p.on(t).visit(target)
+			assert.GreaterOrEqual(t, p.status, int64(http.StatusBadRequest))
+			problems := p.examine(name)
+			require.Len(t, problems, 1, "the browser says of itself that it was no success: %v", problems)
+			assert.Contains(t, problems[0], "the server responded with a status of")
+		})
+	}
+}
+
+// TestTheMenuAndItsKeysLeadThroughThePages goes by hand: by links, by keys, and by the forms that look for jobs.
+func TestTheMenuAndItsKeysLeadThroughThePages(t *testing.T) {
+	t.Parallel()
+	b, s := newBrowser(t), newSite(t, siteOptions{})
+	s.enqueue("a", "mail", "ann")
+	p := b.open(t, s)
+	p.visit("/")
+	for _, route := range webui.Routes() {
+		if route.Menu == "" {
+			continue
+		}
+		t.Run(route.Menu, func(t *testing.T) {
+			p.on(t).press(`nav a[data-key="` + route.Key + `"]`)
+			assert.Equal(t, prefix+route.Path, p.path())
+			p.visit("/job?id=a")
+			p.leads(chromedp.KeyEvent(route.Key))
+			assert.Equal(t, prefix+route.Path, p.path())
+			assert.Empty(t, p.take())
+		})
+	}
+	t.Run("find a job", func(t *testing.T) {
+		p.on(t).visit("/")
+		p.run(chromedp.SendKeys(`.find input`, "a"))
+		p.press(`.find button`)
+		assert.Equal(t, prefix+"/jobs", p.path())
+		assert.Equal(t, "job?id=a", ask[string](p, `() => document.querySelector("td.id a").getAttribute("href")`))
+	})
+	t.Run("search", func(t *testing.T) {
+		p.on(t).visit("/jobs")
+		p.run(chromedp.SendKeys(`.search input[name=args]`, "ann"))
+		p.press(`.search button`)
+		assert.Contains(t, ask[string](p, `() => document.querySelector(".summary").innerText`), "1 found on this page")
+	})
+	t.Run("themes", func(t *testing.T) {
+		p.on(t).visit("/")
+		for _, want := range []string{"light", "dark", "auto"} {
+			p.run(chromedp.Click(`#theme`))
+			assert.Equal(t, want, ask[string](p, `() => document.documentElement.dataset.theme`))
+		}
+		assert.Empty(t, p.take())
+	})
+}
+
+// TestAnOpenOverviewFollows sees a job come without any reload.
+func TestAnOpenOverviewFollows(t *testing.T) {
+	t.Parallel()
+	b, s := newBrowser(t), newSite(t, siteOptions{})
+	p := b.open(t, s)
+	p.visit("/")
+	s.enqueue("a", "mail", "ann")
+	s.enqueue("b", "mail", "bob")
+	queued := func() bool { return ask[string](p, `() => document.querySelector(".figures b").innerText`) == "2" }
+	s.until("the figure follows", queued)
+	p.visit("/queue?name=mail")
+	s.enqueue("c", "mail", "cyd")
+	s.until("a page that asks for itself follows", func() bool { return ask[string](p, `() => document.querySelector(".figures b").innerText`) == "3" })
+	assert.Empty(t, p.take())
+}
