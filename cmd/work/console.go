@@ -14,11 +14,16 @@ type console struct {
 	errWidth int  // the same of err
 	coloured bool // out is a terminal that may be given colours
 	quiet    bool
+	command  string // that prints, "work demo"
 }
 
 func newConsole(a *app) *console {
-	c := &console{out: a.out, err: a.err, quiet: a.quiet}
-	c.width, c.errWidth = columns(a.out), columns(a.err)
+	c := &console{out: a.out, err: a.err, quiet: a.quiet, command: a.path}
+	ask := columns
+	if a.columns != nil {
+		ask = a.columns
+	}
+	c.width, c.errWidth = ask(a.out), ask(a.err)
 	c.coloured = c.width > 0 && !a.noColor && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	return c
 }

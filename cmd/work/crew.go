@@ -26,9 +26,12 @@ const crewPatience = 5 * time.Second
 
 // crew is the context of the demo's handlers.
 type crew struct {
-	note func(mark)    // is told when a run begins and ends, by many goroutines at a time
+	note noteFunc
 	slow time.Duration // how much longer each run takes than it has to
 }
+
+// noteFunc is told when a run begins and ends, by many goroutines at a time. It returns false for an end that must not come.
+type noteFunc func(mark) bool
 
 // crewOptions are what a pool of the demo is made of, here or in a child process. They are sent there as JSON.
 type crewOptions struct {
@@ -39,7 +42,7 @@ type crewOptions struct {
 }
 
 // newPool makes the pool that runs the demo's jobs. Everything that happens is told to note.
-func newPool(opts crewOptions, note func(mark), logger *slog.Logger) *work.WorkerPool {
+func newPool(opts crewOptions, note noteFunc, logger *slog.Logger) *work.WorkerPool {
 	return work.NewWorkerPool(crew{note: note, slow: opts.Slow}, opts.Concurrency, work.WorkerOptions{
 		Redis:           opts.Redis,
 		Namespace:       opts.Namespace,
@@ -64,7 +67,9 @@ func (c *crew) Note(ctx context.Context, job *work.Job, next work.NextFunc) erro
 	if err != nil {
 		end.Err = err.Error()
 	}
-	c.note(end)
+	if !c.note(end) {
+		<-ctx.Done() // until this process is killed
+	}
 	return err
 }
 
@@ -146,7 +151,7 @@ func dawdle(ctx context.Context, d time.Duration) error {
 }
 
 // witness is the observer that notes what no handler sees.
-type witness struct{ note func(mark) }
+type witness struct{ note noteFunc }
 
 // Observe takes the events of jobs that will give no result, and of dead workers.
 func (w witness) Observe(event work.Event) {

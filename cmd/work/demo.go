@@ -29,6 +29,10 @@ type demo struct {
 	console     *console
 	logger      *slog.Logger
 	hurry       context.Context // ends when the user does not want to wait for a stop in good order
+	page        bool            // serve the dashboard meanwhile
+	stay        bool            // and after it, until ctx ends
+
+	present func(*outcome) error // shows what came out while everything is still there; nil shows nothing
 
 	// What tests hook into; nil otherwise.
 	onProgress func(done int)
@@ -43,8 +47,8 @@ type outcome struct {
 	summary     summary
 }
 
-// run does it all. An error means that no judgement was reached.
-func (d *demo) run(ctx context.Context) (*outcome, error) {
+// run does it all. Without an outcome no judgement was reached.
+func (d *demo) run(ctx context.Context) (out *outcome, err error) {
 	list, err := walk(ctx, d.dir, d.isOwnOutput)
 	if err != nil {
 		return nil, err
@@ -59,13 +63,25 @@ func (d *demo) run(ctx context.Context) (*outcome, error) {
 		return nil, usagef("%w", err)
 	}
 	defer enq.Close()
+	page, err := d.openPage(ctx, dsn)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, page.close(d.hurry)) }()
 	judged := &comparison{list: list, orders: plan(len(list.files), d.flaky, d.scheduled), book: newLedger()}
 	began := time.Now()
 	killed, err := d.runJobs(ctx, dsn, enq, judged)
 	if err != nil {
 		return nil, err
 	}
-	return d.judge(ctx, judged, killed, began)
+	out, err = d.judge(ctx, judged, killed, began)
+	if err == nil && d.present != nil {
+		err = d.present(out)
+	}
+	if d.stay && out != nil {
+		err = errors.Join(err, page.wait(ctx))
+	}
+	return out, err
 }
 
 // openRedis returns the DSN of the Redis to use, which is one of our own unless the user named one.

@@ -13,6 +13,7 @@ type demoFlags struct {
 	all         bool
 	kill        bool
 	verbose     bool
+	stay        bool
 	concurrency int
 	workers     int
 	flaky       int
@@ -34,10 +35,14 @@ Lines are newline characters, as wc -l counts; words are separated by Unicode wh
 links are not followed. A file that changes meanwhile is reported as changed, and is a difference if
 the job and the walk saw different contents.
 
+The dashboard is served meanwhile, on a free port of this machine; its address goes to standard error.
+With --stay it is there until Ctrl-C, to look at what was done.
+
 Redis is embedded in the program unless --redis names one that is not memory://; then the demo uses
 a namespace of its own.`,
 		Example: `  work demo
   work demo --all ~/src
+  work demo --stay --slow 20ms
   work demo --workers 3 --kill
   work demo --redis redis://localhost:6379/0 --json /etc`,
 		Args: atMost(1, "one directory"),
@@ -57,6 +62,7 @@ a namespace of its own.`,
 	flags.DurationVar(&f.slow, "slow", 0, "make each job last this much longer (with --kill: 25ms)")
 	flags.IntVar(&f.flaky, "flaky", 10, "`jobs` that fail once or twice")
 	flags.IntVar(&f.scheduled, "scheduled", 10, "`jobs` for 0.2 to 0.65 seconds later")
+	flags.BoolVar(&f.stay, "stay", false, "serve the dashboard until Ctrl-C, not only while the jobs run")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "show the log of the worker pool")
 	return cmd
 }
@@ -97,6 +103,10 @@ func (a *app) demo(ctx context.Context, f demoFlags, dir string) error {
 	if err := f.validate(); err != nil {
 		return err
 	}
+	page := !a.json && !a.quiet
+	if f.stay && !page {
+		return usagef("--stay is for looking at a page whose address --json and --quiet do not print: leave them out")
+	}
 	path, err := openDir(dir)
 	if err != nil {
 		return err
@@ -104,13 +114,11 @@ func (a *app) demo(ctx context.Context, f demoFlags, dir string) error {
 	d := &demo{
 		dir: path, redis: lasting(a.redis), namespace: freshNamespace(a.namespace), concurrency: f.concurrency,
 		workers: f.workers, kill: f.kill, slow: f.slow, flaky: f.flaky, scheduled: f.scheduled,
-		console: newConsole(a), logger: a.logger(f.verbose), hurry: a.hurry,
+		console: newConsole(a), logger: a.logger(f.verbose), hurry: a.hurry, page: page, stay: f.stay,
 	}
-	out, err := d.run(ctx)
-	if err != nil {
-		return err
-	}
-	return out.show(d, a.json, f.all)
+	d.present = func(out *outcome) error { return out.show(d, a.json, f.all) }
+	_, err = d.run(ctx)
+	return err
 }
 
 // lasting is the DSN, or "" if that of a Redis within one process: child processes would each get their own, and what

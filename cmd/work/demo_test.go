@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,6 +116,49 @@ func TestDemoOfAnEmptyDirectory(t *testing.T) {
 	got := call("demo", t.TempDir())
 	require.Equal(t, exitOK, got.status, got.err)
 	assert.Contains(t, got.out, "0 files")
+}
+
+// The page is there while the jobs run, and with --stay after what came out was printed.
+func TestDemoServesItsDashboard(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "a.txt", "one two\n")
+	ctx, stop := context.WithCancelCause(t.Context())
+	read, notes := io.Pipe()
+	printed, out := io.Pipe()
+	a := &app{in: strings.NewReader(""), out: out, err: notes, hurry: context.Background()}
+	status := make(chan int, 1)
+	go func() {
+		defer notes.Close() //lint:ignore errcheck the end of a pipe within the program
+		defer out.Close()   //lint:ignore errcheck the same
+		status <- a.execute(ctx, []string{"demo", "--stay", dir})
+	}()
+	lines := bufio.NewReader(read)
+	line, err := lines.ReadString('\n')
+	require.NoError(t, err)
+	var address string
+	_, err = fmt.Sscanf(line, "work demo: the dashboard is at %s until Ctrl-C", &address)
+	require.NoError(t, err, line)
+	go io.Copy(io.Discard, lines) //lint:ignore errcheck progress, until the pipe ends
+	results := bufio.NewReader(printed)
+	for !strings.HasPrefix(line, "Every result agrees") {
+		line, err = results.ReadString('\n')
+		require.NoError(t, err)
+	}
+	code, text := (&served{t: t, address: address}).ask(http.MethodGet, "history", "", "")
+	assert.Equal(t, http.StatusOK, code)
+	assert.Contains(t, text, jobMeasure)
+	stop(errInterrupted)
+	assert.Equal(t, exitOK, <-status)
+}
+
+func TestDemoStaysForNobodyWhoIsNotTold(t *testing.T) {
+	t.Parallel()
+	for _, flag := range []string{"--json", "--quiet"} {
+		got := call("demo", "--stay", flag, t.TempDir())
+		assert.Equal(t, exitUsage, got.status)
+		assert.Contains(t, got.err, "--stay")
+	}
 }
 
 func TestDemoQuietlySaysNothing(t *testing.T) {
@@ -254,7 +300,7 @@ func TestDemoOfARedisInMemory(t *testing.T) {
 			t.Parallel()
 			got := call(append([]string{"demo", "--redis", "memory://", t.TempDir()}, row.args...)...)
 			require.Equal(t, exitOK, got.status, got.err)
-			assert.Contains(t, got.out, "redis     embedded in this process, gone now\n")
+			assert.Contains(t, got.out, "redis     embedded in this process, gone with it\n")
 			assert.NotContains(t, got.out, "are left in namespace")
 		})
 	}

@@ -46,10 +46,10 @@ var errUnhealthy = errors.New("the namespace has errors")
 
 // doctor runs the command.
 func (a *app) doctor(ctx context.Context, f doctorFlags) error {
-	switch {
-	case a.redis == "":
-		return usagef("no Redis is named: give --redis redis://localhost:6379/0 or set WORK_REDIS")
-	case f.yes && !f.repair:
+	if err := a.needRedis(); err != nil {
+		return err
+	}
+	if f.yes && !f.repair {
 		return usagef("--yes is given without --repair: nothing would be asked")
 	}
 	if f.repair && !f.yes {
@@ -75,20 +75,6 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 		return errUnhealthy
 	}
 	return err
-}
-
-// confirm asks a question on standard error, and takes nothing but yes for an answer.
-func (a *app) confirm(question string) error {
-	fmt.Fprintf(a.err, "work doctor: %s [yes/no] ", question)
-	var answer string
-	if _, err := fmt.Fscanln(a.in, &answer); err != nil || answer == "" {
-		fmt.Fprintln(a.err)
-		return usagef("nothing was answered, and nothing was changed: give --yes where nobody can be asked")
-	}
-	if answer = strings.ToLower(answer); answer != "yes" && answer != "y" {
-		return usagef("the answer was %q, so nothing was changed", answer)
-	}
-	return nil
 }
 
 // diagnose shows how far it is where somebody watches.

@@ -122,11 +122,8 @@ func (a *app) conclude(f enqueueFlags, got work.Receipt, err, closeErr error) er
 
 // enqueuer needs a Redis that outlives this program.
 func (a *app) enqueuer() (*work.Enqueuer, error) {
-	switch {
-	case a.redis == "":
-		return nil, usagef("no Redis is named: give --redis redis://localhost:6379/0 or set WORK_REDIS")
-	case inMemory(a.redis):
-		return nil, usagef("%s ends with this program, and the job with it: name a Redis that stays", a.redis)
+	if err := a.needRedis(); err != nil {
+		return nil, err
 	}
 	enq, err := work.NewEnqueuer(a.redis, work.Namespace(a.namespace))
 	if err != nil {

@@ -89,7 +89,7 @@ func (k *kill) String() string {
 // retention is over.
 func (d *demo) where() []fact {
 	if d.redis == "" {
-		return []fact{{"redis", "embedded in this process, gone now"}}
+		return []fact{{"redis", "embedded in this process, gone with it"}}
 	}
 	return []fact{
 		{"redis", fmt.Sprintf("%s, where the results of this run are left in namespace %s", redacted(d.redis), d.namespace)},

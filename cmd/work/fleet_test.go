@@ -73,7 +73,7 @@ func startTestFleet(t *testing.T, n int, slow time.Duration, jobs int) (*fleet, 
 // await waits until the ledger is as it should be.
 func await(t *testing.T, book *ledger, want func() bool) {
 	t.Helper()
-	timeout := time.After(20 * time.Second)
+	timeout := time.After(time.Minute)
 	for !want() {
 		select {
 		case <-book.changed:

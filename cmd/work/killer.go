@@ -13,23 +13,35 @@ type killer struct {
 	after int // how many jobs have to be done before
 	tell  func(text string)
 
-	victim *member // nil until it was done
+	victim *member // nil until it was chosen
 	killed time.Time
 }
 
-// look kills the process that is running the most jobs, once enough are done. While none runs any it waits for the
-// next look, since nothing would be shown by killing an idle one.
+// look chooses the process that is running the most jobs, once enough are done, and kills it. Nothing would be shown by killing an
+// idle one, and the ledger lags behind: so the victim is told to end no more jobs first, and killed once it has said so and
+// holds some.
 func (k *killer) look(done int) {
-	if k.victim != nil || done < k.after {
+	if k.victim == nil && done >= k.after {
+		k.choose()
+	}
+	if k.victim == nil || !k.killed.IsZero() || !k.book.holding(k.victim.number) || len(k.book.held(k.victim.number)) == 0 {
 		return
 	}
-	victim := slices.MaxFunc(k.fleet.members, func(a, b *member) int {
+	k.kill(k.victim)
+}
+
+func (k *killer) choose() {
+	busiest := slices.MaxFunc(k.fleet.members, func(a, b *member) int {
 		return len(k.book.held(a.number)) - len(k.book.held(b.number))
 	})
-	if len(k.book.held(victim.number)) == 0 {
-		return
+	if len(k.book.held(busiest.number)) > 0 {
+		k.victim = busiest
+		busiest.hold()
 	}
-	k.victim, k.killed = victim, time.Now()
+}
+
+func (k *killer) kill(victim *member) {
+	k.killed = time.Now()
 	victim.kill()
 	<-victim.ended // by now the ledger has all that it said
 	k.tell(fmt.Sprintf("killed process %d (pid %d), which was running %s; the others take over once it is known to be dead",
@@ -47,7 +59,7 @@ type kill struct {
 
 // outcome says what was killed; nil if nothing was. The second answer is the ids of jobs that nobody began again.
 func (k *killer) outcome(orders []order) (*kill, []string) {
-	if k == nil || k.victim == nil {
+	if k == nil || k.killed.IsZero() {
 		return nil, nil
 	}
 	after, notYet := k.book.restarts(k.victim.number, k.killed)

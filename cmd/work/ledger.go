@@ -10,6 +10,7 @@ const (
 	begun  = "begun"  // a run of a job began
 	ended  = "ended"  // it returned; Err is its error
 	lost   = "lost"   // the job will give no result; Err is the reason
+	holds  = "holds"  // no run of this process ends from now on
 	reaped = "reaped" // a dead worker's jobs were put back; Count is how many
 )
 
@@ -40,6 +41,7 @@ type ledger struct {
 	fresh   []string          // ids with a run that succeeded, not yet taken
 	lost    map[string]string // id -> why it will give no result
 	running map[int]map[string]bool
+	holders map[int]bool // members whose runs do not end any more
 	last    time.Time
 	changed chan struct{} // holds one element when there is news
 }
@@ -49,6 +51,7 @@ func newLedger() *ledger {
 		runs:    map[string][]run{},
 		lost:    map[string]string{},
 		running: map[int]map[string]bool{},
+		holders: map[int]bool{},
 		last:    time.Now(),
 		changed: make(chan struct{}, 1),
 	}
@@ -68,6 +71,8 @@ func (l *ledger) add(m mark) {
 		l.running[m.Member][m.ID] = true
 	case ended:
 		l.end(m)
+	case holds:
+		l.holders[m.Member] = true
 	case lost:
 		l.lost[m.ID] = m.Err
 	}
@@ -118,6 +123,13 @@ func (l *ledger) held(member int) []string {
 		ids = append(ids, id)
 	}
 	return ids
+}
+
+// holding tells whether a process has said that no run of it ends any more.
+func (l *ledger) holding(member int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.holders[member]
 }
 
 // idleSince is when something was last written down; false while a process other than dead runs a job.

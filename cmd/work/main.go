@@ -1,4 +1,4 @@
-// Command work enqueues background jobs, and shows on a directory of files how they are run.
+// Command work looks at background jobs and changes them, enqueues some, and shows on a directory of files how they are run.
 package main
 
 import "os"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"flag"
 	"os"
 	"os/exec"
 	"slices"
@@ -10,7 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
+
+	"github.com/265d0351/work/internal/redistest"
 )
 
 // asProgram in the environment makes the test binary behave as the program, so that tests can start real processes of
@@ -29,7 +31,10 @@ func TestMain(m *testing.M) {
 		must(os.Unsetenv(name))
 	}
 	must(os.Setenv(asProgram, "1"))
-	goleak.VerifyTestMain(m)
+	flag.Parse()
+	parallel := flag.Lookup("test.parallel").Value.String()
+	must(flag.Set("test.parallel", parallel)) // as chosen, not more: some tests here measure
+	redistest.Main(m)
 }
 
 func must(err error) {

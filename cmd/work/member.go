@@ -15,6 +15,9 @@ import (
 // workerCommand is the hidden command that a child process runs.
 const workerCommand = "demo-worker"
 
+// orderToHold is the one line that a child process may get behind its options.
+const orderToHold = "hold\n"
+
 // member is one child process. Its standard input carries its options and stays open until it shall stop, its standard
 // output carries marks, so that it ends when this process does, however that ends.
 type member struct {
@@ -96,6 +99,11 @@ func (m *member) pid() int { return m.cmd.Process.Pid }
 func (m *member) stop() {
 	m.told.Store(true)
 	_ = m.stdin.Close() // it may be closed already
+}
+
+// hold asks it to end no more runs. It says so with a mark.
+func (m *member) hold() {
+	_, _ = io.WriteString(m.stdin, orderToHold) // one that is gone says nothing
 }
 
 // kill ends it at once: on Unix that is SIGKILL.

@@ -20,7 +20,7 @@ func (d *demo) muster(ctx context.Context, dsn string, book *ledger) (*workforce
 		f, err := startFleet(d.workers, opts, book)
 		return &workforce{fleet: f}, err
 	}
-	pool := newPool(opts, book.add, d.logger)
+	pool := newPool(opts, func(m mark) bool { book.add(m); return true }, d.logger)
 	if err := pool.Start(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func newProgress(c *console, kind string, total int) progress {
 	case c.errWidth > 0:
 		return newBar(c, kind, total)
 	}
-	return &lines{out: c.err, kind: kind, total: total, every: 2 * time.Second, last: time.Now()}
+	return &lines{out: c.err, command: c.command, kind: kind, total: total, every: 2 * time.Second, last: time.Now()}
 }
 
 type silence struct{}
@@ -64,7 +64,7 @@ func (b bar) clear()       { _ = b.drawn.Clear() }
 // say prints above the bar, which is drawn again at the next change.
 func (b bar) say(text string) {
 	b.clear()
-	for _, line := range fold("work demo: "+text, b.console.errWidth) {
+	for _, line := range fold(b.console.command+": "+text, b.console.errWidth) {
 		fmt.Fprintln(b.console.err, line)
 	}
 	_ = b.drawn.RenderBlank()
@@ -72,11 +72,12 @@ func (b bar) say(text string) {
 
 // lines is for logs.
 type lines struct {
-	out   io.Writer
-	kind  string
-	total int
-	every time.Duration
-	last  time.Time
+	out     io.Writer
+	command string
+	kind    string
+	total   int
+	every   time.Duration
+	last    time.Time
 }
 
 func (l *lines) set(done int) {
@@ -84,9 +85,9 @@ func (l *lines) set(done int) {
 		return
 	}
 	l.last = time.Now()
-	fmt.Fprintf(l.out, "work demo: %s, %s of %s\n", l.kind, grouped(int64(done)), grouped(int64(l.total)))
+	fmt.Fprintf(l.out, "%s: %s, %s of %s\n", l.command, l.kind, grouped(int64(done)), grouped(int64(l.total)))
 }
 
-func (l *lines) say(text string) { fmt.Fprintln(l.out, "work demo:", text) }
+func (l *lines) say(text string) { fmt.Fprintln(l.out, l.command+":", text) }
 
 func (l *lines) clear() {}

@@ -37,7 +37,7 @@ func TestBarFitsTheTerminal(t *testing.T) {
 func TestWithoutATerminalProgressIsALineNowAndThen(t *testing.T) {
 	t.Parallel()
 	var said bytes.Buffer
-	shown := newProgress(&console{err: &said}, "jobs", 2000).(*lines)
+	shown := newProgress(&console{err: &said, command: "work demo"}, "jobs", 2000).(*lines)
 	shown.set(1)
 	assert.Empty(t, said.String(), "a short run needs none")
 	shown.last = time.Now().Add(-shown.every)

@@ -9,17 +9,19 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// column is one of a table: its title, and whether it holds numbers, which stand at the right.
+// column is one of a table.
 type column struct {
 	title string
-	right bool
+	right bool // it holds numbers, which stand at the right
+	prose bool // it holds sentences: where there is little room it gives way first, and loses its end
 }
 
-// table is text in columns. The first one gives way where there is little room, then whole columns from the right do.
+// table is text in columns. Where there is little room the last one gives way, if it is prose, then the first one, then
+// whole columns from the right do.
 type table struct {
 	columns []column
 	rows    [][]string
-	footer  []string
+	footer  []string // nil for none
 }
 
 const gap = "  "
@@ -39,13 +41,19 @@ func (t *table) render(c *console) []string {
 	for _, row := range t.rows {
 		lines = append(lines, t.line(row, widths[:shown]))
 	}
+	if t.footer == nil {
+		return lines
+	}
 	return append(lines, c.paint(bold, t.line(t.footer, widths[:shown])))
 }
 
 func (t *table) widths() []int {
 	widths := make([]int, len(t.columns))
 	for i, col := range t.columns {
-		widths[i] = max(uniseg.StringWidth(col.title), uniseg.StringWidth(t.footer[i]))
+		widths[i] = uniseg.StringWidth(col.title)
+		if t.footer != nil {
+			widths[i] = max(widths[i], uniseg.StringWidth(t.footer[i]))
+		}
 		for _, row := range t.rows {
 			widths[i] = max(widths[i], uniseg.StringWidth(row[i]))
 		}
@@ -58,6 +66,7 @@ func (t *table) widths() []int {
 func (t *table) fit(widths []int, width int) (shown int) {
 	const readable = 24
 	for shown = len(widths); shown > 1; shown-- {
+		t.squeeze(widths[:shown], width)
 		rest := 0
 		for _, w := range widths[1:shown] {
 			rest += w + len(gap)
@@ -71,13 +80,34 @@ func (t *table) fit(widths []int, width int) (shown int) {
 	return 1
 }
 
+// squeeze narrows a last column of prose as far as the others need it.
+func (t *table) squeeze(widths []int, width int) {
+	const least = 12
+	last := len(widths) - 1
+	if !t.columns[last].prose {
+		return
+	}
+	over := len(gap)*last - width
+	for _, w := range widths {
+		over += w
+	}
+	if over > 0 && widths[last] > least {
+		widths[last] = max(least, widths[last]-over)
+	}
+}
+
 func (t *table) line(cells []string, widths []int) string {
 	var b strings.Builder
 	for i, width := range widths {
 		if i > 0 {
 			b.WriteString(gap)
 		}
-		cell := shorten(cells[i], width)
+		cell := cells[i]
+		if t.columns[i].prose {
+			cell = curtail(cell, width)
+		} else {
+			cell = shorten(cell, width)
+		}
 		padding := strings.Repeat(" ", width-uniseg.StringWidth(cell))
 		if t.columns[i].right {
 			b.WriteString(padding + cell)
@@ -106,6 +136,22 @@ func shorten(text string, width int) string {
 		kept = clusters[i] + kept
 	}
 	return "…" + kept
+}
+
+// curtail leaves out the end of text, since the beginning of a sentence says more.
+func curtail(text string, width int) string {
+	if uniseg.StringWidth(text) <= width {
+		return text
+	}
+	kept, room := "", width-1
+	for g := uniseg.NewGraphemes(text); g.Next(); {
+		room -= g.Width()
+		if room < 0 {
+			break
+		}
+		kept += g.Str()
+	}
+	return strings.TrimRight(kept, " ") + "…"
 }
 
 // printable returns a path as it may be shown: in quotes, with escapes, if it holds what a terminal would not print or

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -39,11 +40,19 @@ func runWorker(ctx context.Context, in io.Reader, out, log io.Writer) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go func() {
-		_, _ = io.Copy(io.Discard, lines)
-		cancel(errParentLeft)
-	}()
 	marks := &markWriter{out: json.NewEncoder(out)}
+	go func() {
+		defer cancel(errParentLeft)
+		for {
+			order, err := lines.ReadString('\n')
+			if err != nil {
+				return
+			}
+			if order == orderToHold {
+				marks.hold()
+			}
+		}
+	}()
 	pool := newPool(opts, marks.write, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err := pool.Start(ctx); err != nil {
 		if errors.Is(context.Cause(ctx), errParentLeft) {
@@ -62,13 +71,27 @@ var errParentLeft = errors.New("the parent process ended or asked for a stop")
 
 // markWriter writes each mark as one line in one write, so that a kill never leaves one half within the stream.
 type markWriter struct {
-	mu  sync.Mutex
-	out *json.Encoder
+	mu      sync.Mutex
+	out     *json.Encoder
+	holding bool
 }
 
-// write drops what cannot be written: then the parent is gone, and the end of the input says so.
-func (w *markWriter) write(m mark) {
+// write drops what cannot be written: then the parent is gone, and the end of the input says so. It returns false for the end of a
+// run after hold, and does not write it.
+func (w *markWriter) write(m mark) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.holding && m.What == ended {
+		return false
+	}
 	_ = w.out.Encode(m)
+	return true
+}
+
+// hold writes that no run ends from now on: who reads that knows which are under way.
+func (w *markWriter) hold() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.holding = true
+	_ = w.out.Encode(mark{What: holds, At: time.Now()})
 }

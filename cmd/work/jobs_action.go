@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/265d0351/work"
+)
+
+// jobAction is something that can be done to jobs: to those whose ids are given, or to all that are selected.
+type jobAction struct {
+	name, past  string // "retry", "retried"
+	short, more string
+	needs       string       // flags without which it cannot be, in examples
+	states      []work.State // that a selection may be of
+	destroys    bool         // so it asks first
+	flags       func(*pflag.FlagSet, *actionFlags)
+	one         func(context.Context, *work.Inspector, actionFlags, string) error
+	bulk        func(actionFlags) work.Action
+}
+
+// actionFlags are those of all these commands.
+type actionFlags struct {
+	dryRun bool
+	yes    bool
+	limit  int
+	fresh  bool
+	when   timeFlags
+	due    time.Time // when, by the clock of Redis
+}
+
+// cancellable are the states of jobs that are not done.
+var cancellable = []work.State{work.StateQueued, work.StateRunning, work.StateScheduled, work.StateRetrying, work.StateStalled}
+
+// jobActions are the commands. cancel alone has no bulk: what it reaches runs, too.
+func jobActions() []jobAction {
+	return []jobAction{
+		{name: "retry", past: "retried", short: "Retry jobs that are dead, or wait for their next attempt", states: []work.State{work.StateDead, work.StateRetrying},
+			more: "A dead job has one more attempt, or with --fresh as many as a new one.",
+			flags: func(flags *pflag.FlagSet, f *actionFlags) {
+				flags.BoolVar(&f.fresh, "fresh", false, "give them as many attempts as new ones")
+			},
+			one: func(ctx context.Context, i *work.Inspector, f actionFlags, id string) error {
+				return i.RetryNow(ctx, id, f.retry()...)
+			},
+			bulk: func(f actionFlags) work.Action { return work.ActionRetryNow(f.retry()...) }},
+		{name: "cancel", past: "cancelled", short: "End jobs before they are done", states: cancellable,
+			more: "Those that wait end at once. Those that run end when their handlers return, whose contexts end within\na second."},
+		{name: "delete", past: "deleted", short: "Remove jobs, with all that is kept of them", states: restingStates, destroys: true,
+			more: "It asks first, unless --yes is given.", needs: " --yes",
+			one:  func(ctx context.Context, i *work.Inspector, _ actionFlags, id string) error { return i.Delete(ctx, id) },
+			bulk: func(actionFlags) work.Action { return work.ActionDelete }},
+		{name: "reschedule", past: "rescheduled", short: "Change when jobs are due", states: []work.State{work.StateScheduled, work.StateRetrying},
+			more: "Give --in or --at.", needs: " --in 1h",
+			flags: func(flags *pflag.FlagSet, f *actionFlags) { f.when.register(flags) },
+			one: func(ctx context.Context, i *work.Inspector, f actionFlags, id string) error {
+				return i.Reschedule(ctx, id, f.due)
+			},
+			bulk: func(f actionFlags) work.Action { return work.ActionReschedule(f.due) }},
+		{name: "run", past: "put into a queue", short: "Put scheduled jobs into their queues at once", states: []work.State{work.StateScheduled},
+			one:  func(ctx context.Context, i *work.Inspector, _ actionFlags, id string) error { return i.RunNow(ctx, id) },
+			bulk: func(actionFlags) work.Action { return work.ActionRunNow }},
+		{name: "front", past: "moved to the front", short: "Put queued jobs before the others of their queue", states: []work.State{work.StateQueued},
+			one: func(ctx context.Context, i *work.Inspector, _ actionFlags, id string) error {
+				return i.MoveToFront(ctx, id)
+			},
+			bulk: func(actionFlags) work.Action { return work.ActionMoveToFront }},
+		{name: "stall", past: "stalled", short: "Put jobs aside, until they are resumed", states: []work.State{work.StateQueued, work.StateScheduled, work.StateRetrying},
+			one:  func(ctx context.Context, i *work.Inspector, _ actionFlags, id string) error { return i.Stall(ctx, id) },
+			bulk: func(actionFlags) work.Action { return work.ActionStall }},
+		{name: "resume", past: "resumed", short: "Put stalled jobs back into their queues", states: []work.State{work.StateStalled},
+			one:  func(ctx context.Context, i *work.Inspector, _ actionFlags, id string) error { return i.Resume(ctx, id) },
+			bulk: func(actionFlags) work.Action { return work.ActionResume }},
+	}
+}
+
+func (f actionFlags) retry() []work.RetryOption {
+	if f.fresh {
+		return []work.RetryOption{work.FreshAttempts()}
+	}
+	return nil
+}
+
+func newJobActionCommand(a *app, action jobAction) *cobra.Command {
+	var f actionFlags
+	var s selectionFlags
+	cmd := &cobra.Command{
+		Use:   action.name + " [ID...]",
+		Short: action.short,
+		Long: strings.TrimSpace(fmt.Sprintf(`%s takes the ids of jobs, or - to read them from the lines of standard input, or flags that select
+jobs of one state: %s. %s
+
+What is selected is gone through in pages while workers go on; a job that has moved on meanwhile is
+left alone. At Ctrl-C it says how far it got, and what was done stays done: the same command goes on.
+
+Exit status: 3 if none of the named jobs is there, 5 if some were left as they are.`, action.name, alternatives(action.states), action.more)),
+		Example: fmt.Sprintf(`  work jobs %[1]s mail-77%[3]s
+  work jobs %[1]s --state %[2]s --name export --dry-run%[3]s
+  work jobs search --state %[2]s --tag eu --ids --limit 0 | work jobs %[1]s -%[3]s`, action.name, action.states[0], action.needs),
+		RunE: a.runs(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			return a.act(ctx, jobOrder{action: action, flags: f, selection: s, selected: s.given(cmd), args: args})
+		}),
+	}
+	s.register(a, cmd, action.states)
+	flags := cmd.Flags()
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would be done")
+	flags.IntVar(&f.limit, "limit", 0, "of those that are selected at most so many `jobs`; 0 is all")
+	if action.destroys {
+		flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	}
+	if action.flags != nil {
+		action.flags(flags, &f)
+	}
+	return cmd
+}
+
+// jobOrder is a call of one of these commands.
+type jobOrder struct {
+	action    jobAction
+	flags     actionFlags
+	selection selectionFlags
+	selected  bool // flags of the selection were given
+	args      []string
+}
+
+var errNothingSelected = errors.New("say which jobs: their ids, - for ids from standard input, or a selection, as --state dead --name export")
+
+// act decides between the two ways to name jobs.
+func (a *app) act(ctx context.Context, o jobOrder) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	return a.inspect(ctx, func(ctx context.Context, i *work.Inspector) (err error) {
+		if o.action.name == "reschedule" {
+			if o.flags.due, err = o.flags.when.moment(ctx, i); err != nil {
+				return err
+			}
+		}
+		if o.selected {
+			return a.actOnSelection(ctx, i, o)
+		}
+		return a.actOnIDs(ctx, i, o)
+	})
+}
+
+func (o jobOrder) validate() error {
+	switch {
+	case len(o.args) == 0 && !o.selected:
+		return &usageError{err: errNothingSelected}
+	case len(o.args) > 0 && o.selected:
+		return usagef("ids and a selection exclude each other: give one of them")
+	case o.flags.limit < 0:
+		return usagef("--limit is %d: give 1 or more, or 0 for all", o.flags.limit)
+	case len(o.args) > 0 && o.flags.limit > 0:
+		return usagef("--limit %d is for a selection: with ids, give fewer of them", o.flags.limit)
+	case o.selected && o.selection.state == "":
+		return usagef("--state is missing: a selection is of one state, %s", alternatives(o.action.states))
+	}
+	_, err := o.selection.selection(o.action.states)
+	return err
+}
+
+func (a *app) actOnIDs(ctx context.Context, i *work.Inspector, o jobOrder) error {
+	ids, err := a.idsFrom(o.args)
+	if err != nil {
+		return err
+	}
+	if len(ids) == 0 {
+		a.note("no ids were given, nothing is done")
+		return nil
+	}
+	if o.flags.dryRun {
+		a.note("this is a dry run: nothing is done")
+		return a.showJobs(ctx, i, ids, func(c *console, jobs []*work.JobInfo) []string { return jobTable(jobs).render(c) })
+	}
+	if o.action.destroys && !o.flags.yes {
+		if err := a.confirm(fmt.Sprintf("%s %s in namespace %s?", o.action.name, a.manyIDs(ids), a.namespace)); err != nil {
+			return err
+		}
+	}
+	d := deed{verb: o.action.name, past: o.action.past, noun: "job"}
+	if o.action.one == nil {
+		d.batch, d.do = mostOfPage, func(ctx context.Context, ids []string) ([]upshot, error) { return cancelAll(ctx, i, ids) }
+	} else {
+		d.do = oneByOne(func(ctx context.Context, id string) error { return o.action.one(ctx, i, o.flags, id) })
+	}
+	return a.carryOut(ctx, d, ids)
+}
+
+// manyIDs names the jobs of a question.
+func (a *app) manyIDs(ids []string) string {
+	if len(ids) == 1 {
+		return "job " + visible(ids[0])
+	}
+	return fmt.Sprintf("%s, %s the first", counted(len(ids), "job"), visible(ids[0]))
+}
+
+// cancelAll cancels so many at a time. Those of which nothing is known after an error are not among the upshots.
+func cancelAll(ctx context.Context, i *work.Inspector, ids []string) ([]upshot, error) {
+	results, err := i.Cancel(ctx, ids...)
+	var upshots []upshot
+	for _, r := range results {
+		if r.Effect == "" {
+			continue
+		}
+		o := upshot{ID: r.ID, err: r.Err()}
+		if r.Effect == work.CancelFlagged {
+			o.Effect = "running, to end when the handler returns"
+		}
+		upshots = append(upshots, o)
+	}
+	return upshots, err
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/265d0351/work"
+)
+
+// statsFlags are those of stats alone.
+type statsFlags struct {
+	since span
+	by    string
+}
+
+func newStatsCommand(a *app) *cobra.Command {
+	f := statsFlags{since: span(time.Hour)}
+	cmd := &cobra.Command{
+		Use:   "stats [NAME]",
+		Short: "Show what became of jobs lately, and how long they took",
+		Long: `stats prints for each name of a job how many attempts ended how, how long handlers took and how long jobs
+had waited, and draws how many were done when. Minutes are kept for a day, days (in UTC) for 90.
+p50 and p99 are estimates, right within a factor of two: see docs/history.md.
+
+Exit status: 3 if nothing is known of the name.`,
+		Example: `  work stats
+  work stats export --since 30d
+  work stats export --since 6h --by minute --json | jq '.points[] | [.at, .done]'`,
+		Args: atMost(1, "at most one name"),
+		RunE: a.runs(func(ctx context.Context, _ *cobra.Command, args []string) error {
+			return a.inspect(ctx, func(ctx context.Context, i *work.Inspector) error { return a.stats(ctx, i, f, args) })
+		}),
+	}
+	cmd.Flags().Var(&f.since, "since", "how far back, as 6h or 30d")
+	cmd.Flags().StringVar(&f.by, "by", "", "minute or day; otherwise minutes where they are still kept")
+	a.completeFlag(cmd, "by", func(*cobra.Command) []string { return []string{"minute", "day"} })
+	a.completeArgs(cmd, a.queueNames)
+	return cmd
+}
+
+// nameStats is what became of the jobs of one name.
+type nameStats struct {
+	Name   string       `json:"name"`
+	Since  time.Time    `json:"since"`
+	By     string       `json:"by"`
+	Done   int64        `json:"done"`
+	Failed int64        `json:"failed"`
+	Dead   int64        `json:"dead"`
+	Run    *statsSpread `json:"run,omitempty"`    // nil where no handler was called
+	Waited *statsSpread `json:"waited,omitempty"` // the same
+	Points []statsPoint `json:"points"`
+}
+
+// statsSpread is how long something took.
+type statsSpread struct {
+	Mean seconds `json:"mean"`
+	P50  seconds `json:"p50"`
+	P99  seconds `json:"p99"`
+}
+
+// statsPoint is a minute or a day.
+type statsPoint struct {
+	At     time.Time `json:"at"`
+	Done   int64     `json:"done"`
+	Failed int64     `json:"failed"`
+	Dead   int64     `json:"dead"`
+}
+
+func (a *app) stats(ctx context.Context, i *work.Inspector, f statsFlags, names []string) error {
+	by, known := map[string]time.Duration{"": 0, "minute": time.Minute, "day": 24 * time.Hour}[f.by]
+	if !known {
+		return usagef("--by is %q: give minute or day", f.by)
+	}
+	server, err := i.Server(ctx)
+	if err != nil {
+		return err
+	}
+	history, err := i.History(ctx, work.HistoryOptions{Names: names, Since: server.Now.Add(-durationOf(f.since)), By: by})
+	if err != nil {
+		return err
+	}
+	var all []nameStats
+	for _, name := range slices.Sorted(maps.Keys(history)) {
+		all = append(all, newNameStats(name, history[name]))
+	}
+	if len(names) == 1 && all[0].empty() {
+		if _, err := i.Queue(ctx, names[0]); err != nil {
+			return err // nothing ran lately, or there is no such name
+		}
+	}
+	if len(all) == 0 {
+		a.note("no jobs have run since %s", stamp(server.Now.Add(-durationOf(f.since))))
+		return nil
+	}
+	return showAll(a, all, func(c *console) []string { return statsLines(c, all) })
+}
+
+func newNameStats(name string, points []work.HistoryPoint) nameStats {
+	s := nameStats{Name: name, Points: []statsPoint{}, By: "minute"}
+	var run, waited work.Histogram
+	for _, p := range points {
+		s.Done, s.Failed, s.Dead = s.Done+p.Done, s.Failed+p.Failed, s.Dead+p.Dead
+		run.Merge(p.Run)
+		waited.Merge(p.Waited)
+		s.Points = append(s.Points, statsPoint{At: p.At, Done: p.Done, Failed: p.Failed, Dead: p.Dead})
+	}
+	if len(points) > 0 {
+		s.Since = points[0].At
+	}
+	if len(points) > 1 && points[1].At.Sub(points[0].At) > time.Minute {
+		s.By = "day"
+	}
+	s.Run, s.Waited = newStatsSpread(run), newStatsSpread(waited)
+	return s
+}
+
+func newStatsSpread(h work.Histogram) *statsSpread {
+	if h.Count() == 0 {
+		return nil
+	}
+	return &statsSpread{Mean: seconds(h.Mean()), P50: seconds(h.Quantile(0.5)), P99: seconds(h.Quantile(0.99))}
+}
+
+func (s nameStats) empty() bool { return s.Done+s.Failed+s.Dead == 0 }
+
+// statsLines are the table, and a chart of all together.
+func statsLines(c *console, all []nameStats) []string {
+	t := &table{columns: []column{{title: "NAME"}, {title: "DONE", right: true}, {title: "FAILED", right: true}, {title: "DEAD", right: true},
+		{title: "RUN P50", right: true}, {title: "RUN P99", right: true}, {title: "WAITED P50", right: true}, {title: "WAITED P99", right: true}}}
+	done := make([]int64, len(all[0].Points))
+	for _, s := range all {
+		run, runLate := s.Run.texts()
+		waited, waitedLate := s.Waited.texts()
+		t.rows = append(t.rows, []string{visible(s.Name), grouped(s.Done), grouped(s.Failed), grouped(s.Dead), run, runLate, waited, waitedLate})
+		for n, p := range s.Points {
+			done[n] += p.Done
+		}
+	}
+	return append(t.render(c), doneChart(c, all[0], done)...)
+}
+
+// doneChart draws how many were done when. What is too much for the width is added up, so that a short peak is seen.
+func doneChart(c *console, of nameStats, done []int64) []string {
+	width := plotWidth(c)
+	if width < chartLeast || len(done) == 0 || slices.Max(done) == 0 {
+		return nil
+	}
+	each := (len(done) + width - 1) / width
+	wide := max(1, width/len(done)) // columns of a value
+	var sums []float64
+	for part := range slices.Chunk(done, each) {
+		sum := int64(0)
+		for _, n := range part {
+			sum += n
+		}
+		sums = append(sums, slices.Repeat([]float64{float64(sum)}, wide)...)
+	}
+	per := of.By
+	if each > 1 {
+		per = counted(each, per)
+	}
+	return plot(c, fmt.Sprintf("done per %s since %s UTC", per, stamp(of.Since)), sums, 0)
+}
+
+func (s *statsSpread) texts() (half, most string) {
+	if s == nil {
+		return "-", "-"
+	}
+	return s.P50.String(), s.P99.String()
+}

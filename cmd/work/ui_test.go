@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/redistest"
+)
+
+// served is a `work ui` that runs within the test.
+type served struct {
+	t       *testing.T
+	address string
+	stop    context.CancelCauseFunc
+	status  chan int
+}
+
+func serve(t *testing.T, args ...string) *served {
+	t.Helper()
+	redis := redistest.Embedded(t)
+	ctx, stop := context.WithCancelCause(t.Context())
+	read, write := io.Pipe()
+	s := &served{t: t, stop: stop, status: make(chan int, 1)}
+	a := &app{in: strings.NewReader(""), out: write, err: io.Discard, hurry: context.Background()}
+	go func() {
+		defer write.Close() //lint:ignore errcheck the end of a pipe within the program
+		s.status <- a.execute(ctx, append([]string{"--redis", redis.DSN(), "--json", "ui", "--listen", "127.0.0.1:0"}, args...))
+	}()
+	var said struct{ Address, Namespace string }
+	line, err := bufio.NewReader(read).ReadBytes('\n')
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(line, &said))
+	assert.Equal(t, "work", said.Namespace)
+	s.address = said.Address
+	t.Cleanup(s.end)
+	return s
+}
+
+// end is Ctrl-C.
+func (s *served) end() {
+	s.stop(errInterrupted)
+	select {
+	case status := <-s.status:
+		assert.Equal(s.t, exitOK, status)
+		s.status <- status
+	case <-time.After(20 * time.Second):
+		require.Fail(s.t, "it does not end")
+	}
+}
+
+// ask sends a request and returns its status and text.
+func (s *served) ask(method, path, user, password string) (int, string) {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.address+path, nil)
+	require.NoError(s.t, err)
+	if user != "" {
+		r.SetBasicAuth(user, password)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	require.NoError(s.t, err)
+	defer answer.Body.Close() //lint:ignore errcheck it was read
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(s.t, err)
+	http.DefaultClient.CloseIdleConnections()
+	return answer.StatusCode, string(text)
+}
+
+func TestUIServesThisMachine(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	status, text := s.ask(http.MethodGet, "queues", "", "")
+	assert.Equal(t, http.StatusOK, status)
+	assert.Contains(t, text, "loopback")
+	status, _ = s.ask(http.MethodPost, "queues-pause", "", "")
+	assert.Equal(t, http.StatusOK, status, "the page after it")
+}
+
+func TestUIServesTheAPI(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.address+"api/jobs", strings.NewReader(`{"name": "mail", "args": ["ann"]}`))
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	assert.Equal(t, http.StatusCreated, answer.StatusCode)
+	status, text := s.ask(http.MethodGet, "api/counts", "", "")
+	assert.Equal(t, http.StatusOK, status)
+	assert.Contains(t, text, `"queued":1`)
+}
+
+func TestUIAsksForTheLogin(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "--user", "ann", "--password", "correct horse")
+	status, _ := s.ask(http.MethodGet, "", "", "")
+	assert.Equal(t, http.StatusUnauthorized, status)
+	status, _ = s.ask(http.MethodGet, "", "ann", "wrong")
+	assert.Equal(t, http.StatusUnauthorized, status)
+	status, text := s.ask(http.MethodGet, "", "ann", "correct horse")
+	assert.Equal(t, http.StatusOK, status)
+	assert.Contains(t, text, "operator")
+}
+
+func TestUIReadOnlyChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "--read-only")
+	status, text := s.ask(http.MethodPost, "queues-pause", "", "")
+	assert.Equal(t, http.StatusForbidden, status)
+	assert.Contains(t, text, "for reading only")
+}
+
+// A stream would go on for ten minutes: Ctrl-C ends it with the program.
+func TestUIEndsWithItsStreams(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.address+"live?page=overview", nil)
+	require.NoError(t, err)
+	answer, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer answer.Body.Close() //lint:ignore errcheck it ends with the program
+	stream := bufio.NewReader(answer.Body)
+	line, err := stream.ReadString('\n')
+	require.NoError(t, err)
+	assert.Equal(t, "retry: 5000\n", line)
+	s.end()
+	_, err = io.Copy(io.Discard, stream)
+	assert.NoError(t, err, "the answer has its end")
+}
+
+func TestUIRefusesToStandOpen(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		args []string
+		says string
+	}{
+		"all addresses":      {[]string{"--listen", "0.0.0.0:0"}, "open to other machines: give --user and --password"},
+		"no host":            {[]string{"--listen", ":0"}, "open to other machines"},
+		"a name":             {[]string{"--listen", "example.com:0"}, "open to other machines"},
+		"all of IPv6":        {[]string{"--listen", "[::]:0"}, "open to other machines"},
+		"no port":            {[]string{"--listen", "127.0.0.1"}, "give host and port"},
+		"a user alone":       {[]string{"--user", "ann"}, "go together"},
+		"a password alone":   {[]string{"--password", "x", "--listen", ":0"}, "go together"},
+		"a user with colon":  {[]string{"--user", "a:b", "--password", "x"}, "without a colon"},
+		"an argument":        {[]string{"x"}, "takes no argument"},
+		"a port that is not": {[]string{"--listen", "127.0.0.1:x"}, "cannot be served"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := call(append([]string{"--redis", redistest.Embedded(t).DSN(), "ui"}, row.args...)...)
+			assert.NotEqual(t, exitOK, got.status)
+			assert.Empty(t, got.out)
+			assert.Contains(t, got.err, row.says)
+		})
+	}
+}
+
+func TestUINeedsARedisThatAnswers(t *testing.T) {
+	t.Parallel()
+	got := call("--redis", "redis://127.0.0.1:1/0", "ui", "--listen", "127.0.0.1:0")
+	assert.Equal(t, exitFailure, got.status)
+	assert.Equal(t, exitUsage, call("ui").status)
+}
