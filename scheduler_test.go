@@ -40,7 +40,7 @@ func (k *kit) leased(p *WorkerPool) {
 func silence(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
 	replies, err := pass(ctx, calls...)
 	if err == nil && nameOf(calls[0]) == "beat" {
-		if list, ok := replies[0].Value.([]any); ok && len(list) == 5 {
+		if list, ok := replies[0].Value.([]any); ok && len(list) >= 5 {
 			list[3], list[4] = nil, nil
 		}
 	}

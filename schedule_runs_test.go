@@ -1,0 +1,34 @@
+package work
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestNextRunsAreTheTicksAfterNext(t *testing.T) {
+	t.Parallel()
+	first := time.Date(2026, 3, 28, 1, 30, 0, 0, time.UTC)
+	for name, row := range map[string]struct {
+		info ScheduleInfo
+		want []string
+	}{
+		"every half hour": {ScheduleInfo{Spec: "@every 30m", Next: first}, []string{"28 01:30", "28 02:00", "28 02:30"}},
+		"a day of cron":   {ScheduleInfo{Spec: "30 1 * * *", Next: first}, []string{"28 01:30", "29 01:30", "30 01:30"}},
+		"a zone's hours":  {ScheduleInfo{Spec: "30 2 * * *", Options: PeriodicOptions{TZ: "Europe/Berlin"}, Next: first}, []string{"28 01:30", "29 01:00", "30 00:30"}},
+		"paused":          {ScheduleInfo{Spec: "@every 1h", Paused: true}, nil},
+		"not understood":  {ScheduleInfo{Spec: "now and then", Next: first}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, at := range row.info.NextRuns(3) {
+				got = append(got, at.UTC().Format("02 15:04"))
+			}
+			assert.Equal(t, row.want, got)
+		})
+	}
+	assert.Empty(t, ScheduleInfo{Spec: "@every 1h", Next: first}.NextRuns(0))
+	assert.Len(t, ScheduleInfo{Spec: "@every 1h", Next: first}.NextRuns(1_000_000), maxRuns)
+}
