@@ -1,0 +1,292 @@
+package work
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/redistest"
+)
+
+// only is an Entry of a job that is the only one of its kind.
+func only(o UniqueOptions, args ...any) Entry {
+	return Entry{Name: "report", Args: args, Options: []EnqueueOption{Unique(o)}}
+}
+
+func (k *kit) enqueueEntry(e Entry) (Receipt, error) {
+	k.t.Helper()
+	receipts, err := k.enq.EnqueueMany(k.ctx(), []Entry{e})
+	return receipts[0], err
+}
+
+func TestWhichJobsAreTheSame(t *testing.T) {
+	t.Parallel()
+	type object map[string]any
+	tests := map[string]struct {
+		first, second Entry
+		same          bool
+	}{
+		"same args":                    {first: only(UniqueOptions{}, 7, "a"), second: only(UniqueOptions{}, 7, "a"), same: true},
+		"other args":                   {first: only(UniqueOptions{}, 7, "a"), second: only(UniqueOptions{}, 7, "b")},
+		"args in other places":         {first: only(UniqueOptions{}, "a", "b"), second: only(UniqueOptions{}, "b", "a")},
+		"no args":                      {first: only(UniqueOptions{}), second: only(UniqueOptions{}), same: true},
+		"one more arg":                 {first: only(UniqueOptions{}, 7), second: only(UniqueOptions{}, 7, nil)},
+		"parts that join the same way": {first: only(UniqueOptions{}, "a", "bc"), second: only(UniqueOptions{}, "ab", "c")},
+		"members in another order, other spaces": {first: only(UniqueOptions{}, json.RawMessage(`{"b": 1, "a":2}`)),
+			second: only(UniqueOptions{}, object{"a": 2, "b": 1}), same: true},
+		"large integers one apart": {first: only(UniqueOptions{}, int64(9007199254740993)), second: only(UniqueOptions{}, int64(9007199254740992))},
+		"chosen args the same":     {first: only(UniqueOptions{Args: []int{0}}, 7, "a"), second: only(UniqueOptions{Args: []int{0, 0}}, 7, "b"), same: true},
+		"chosen args others":       {first: only(UniqueOptions{Args: []int{1}}, 7, "a"), second: only(UniqueOptions{Args: []int{1}}, 7, "b")},
+		"other args chosen":        {first: only(UniqueOptions{Args: []int{0}}, 7, 7), second: only(UniqueOptions{Args: []int{1}}, 7, 7)},
+		"same key, other args":     {first: only(UniqueOptions{Key: "k"}, 7), second: only(UniqueOptions{Key: "k"}, 8), same: true},
+		"other key, same args":     {first: only(UniqueOptions{Key: "k"}, 7), second: only(UniqueOptions{Key: "l"}, 7)},
+		"longest key": {first: only(UniqueOptions{Key: strings.Repeat("k", 200)}), second: only(UniqueOptions{Key: strings.Repeat("k", 200)}, 8),
+			same: true},
+		"other name": {first: only(UniqueOptions{Key: "k"}), second: Entry{Name: "mail", Options: []EnqueueOption{Unique(UniqueOptions{Key: "k"})}}},
+		"not unique": {first: only(UniqueOptions{}), second: Entry{Name: "report"}},
+		"large args, in objects or not": {first: only(UniqueOptions{Args: []int{0}}, strings.Repeat("x", 20_000)),
+			second: only(UniqueOptions{Args: []int{0}, OnConflict: ReplaceArgs}, strings.Repeat("x", 20_000)), same: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s redistest.Server) {
+				k := newKit(t, s)
+				first, err := k.enqueueEntry(tt.first)
+				require.NoError(t, err)
+				assert.False(t, first.Duplicate)
+				second, err := k.enqueueEntry(tt.second)
+				if name == "large args, in objects or not" {
+					require.ErrorContains(t, err, "give ReplaceArgs at every enqueue of this kind")
+					return
+				}
+				require.NoError(t, err)
+				assert.Equal(t, tt.same, second.Duplicate)
+				assert.Equal(t, tt.same, first.ID == second.ID)
+				assert.Equal(t, map[bool]int{true: 1, false: 2}[tt.same], k.number("HLEN", "jobs"))
+			})
+		})
+	}
+}
+
+func TestTwoOfAKindInOneCall(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		receipts, err := k.enq.EnqueueMany(k.ctx(), []Entry{
+			only(UniqueOptions{}, 1), only(UniqueOptions{}, 2), only(UniqueOptions{}, 1), only(UniqueOptions{OnConflict: RefuseDuplicate}, 2),
+		})
+		var failure *EnqueueError
+		require.ErrorAs(t, err, &failure)
+		assert.Equal(t, []int{0, 1, 2}, failure.Stored)
+		assert.Equal(t, []int{3}, failure.NotStored)
+		var duplicate *DuplicateError
+		require.ErrorAs(t, err, &duplicate)
+		assert.Equal(t, &DuplicateError{Name: "report", ID: receipts[1].ID}, duplicate)
+		assert.Equal(t, Receipt{ID: receipts[0].ID, Name: "report", Duplicate: true}, receipts[2])
+		assert.Equal(t, 2, k.number("LLEN", "queue:report"))
+	})
+}
+
+func TestOptionsOfUniqueJobsThatCannotBe(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		entry Entry
+		want  string
+	}{
+		"long key":              {only(UniqueOptions{Key: strings.Repeat("k", 201)}), "use at most 200, such as a hash of it"},
+		"key and args":          {only(UniqueOptions{Key: "k", Args: []int{0}}, 1), "use one of them"},
+		"negative position":     {only(UniqueOptions{Args: []int{-1}}, 1), "use positions from 0"},
+		"position past the end": {only(UniqueOptions{Args: []int{0, 1}}, 1), `job "report" has 1 args: use positions below that`},
+		"until when":            {only(UniqueOptions{Until: 2}), "use UntilFinished or UntilStarted"},
+		"negative time":         {only(UniqueOptions{For: -1}), "use a duration above zero and at most 100 years, or 0 for none"},
+		"for ever":              {only(UniqueOptions{For: 101 * 365 * 24 * time.Hour}), "at most 100 years"},
+		"time and start":        {only(UniqueOptions{For: 1, Until: UntilStarted}), "use one of them: the time ends whatever becomes of the job"},
+		"time and morgue":       {only(UniqueOptions{For: 1, KeepInMorgue: true}), "use one of them"},
+		"time and changes":      {only(UniqueOptions{For: 1, OnConflict: ReplaceArgs}), "nothing can be changed"},
+		"start and morgue":      {only(UniqueOptions{Until: UntilStarted, KeepInMorgue: true}), "use one of them"},
+		"unknown conflict":      {only(UniqueOptions{OnConflict: 8}), "use KeepExisting, ReplaceArgs, Postpone, ReplaceArgs|Postpone or RefuseDuplicate"},
+		"refuse and replace":    {only(UniqueOptions{OnConflict: RefuseDuplicate | ReplaceArgs}), "use KeepExisting"},
+		"nothing to postpone":   {only(UniqueOptions{OnConflict: Postpone}), "give a time or a delay, or leave Postpone out"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			enq, err := NewEnqueuer("redis://127.0.0.1:1/0") // nothing is sent
+			require.NoError(t, err)
+			defer enq.Close()
+			_, err = enq.EnqueueMany(t.Context(), []Entry{tt.entry})
+			var invalid *InvalidError
+			require.ErrorAs(t, err, &invalid)
+			assert.ErrorContains(t, err, tt.want)
+		})
+	}
+}
+
+func TestOptionsOfAUniqueJobAreCheckedWithTheOthers(t *testing.T) {
+	t.Parallel()
+	pool := NewWorkerPool(nil, 1, WorkerOptions{Redis: "redis://127.0.0.1:1/0"}).
+		JobWithOptions("a", JobOptions{Unique: &UniqueOptions{Until: 5}}, func() error { return nil })
+	var invalid *InvalidError
+	require.ErrorAs(t, pool.Start(t.Context()), &invalid)
+	assert.Equal(t, "UniqueOptions.Until", invalid.What)
+}
+
+func TestTheOptionsOfAJobHoldForItsPoolsEnqueuer(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		pool := NewWorkerPool(nil, 1, k.options()).
+			JobWithOptions("a", JobOptions{Unique: &UniqueOptions{Key: "one"}}, func(int) error { return nil }).
+			Job("b", func(int) error { return nil })
+		defer func() { _ = k.stop(pool) }()
+		enq := pool.Enqueuer()
+		first, err := enq.Enqueue(k.ctx(), "a", 1)
+		require.NoError(t, err)
+		second, err := enq.Enqueue(k.ctx(), "a", 2)
+		require.NoError(t, err)
+		assert.Equal(t, Receipt{ID: first.ID, Name: "a", Duplicate: true}, second)
+		third, err := enq.With(Unique(UniqueOptions{})).Enqueue(k.ctx(), "a", 2)
+		require.NoError(t, err)
+		assert.False(t, third.Duplicate, "an option of the enqueue beats that of the job")
+		for range 2 {
+			other, err := enq.Enqueue(k.ctx(), "b", 1)
+			require.NoError(t, err)
+			assert.False(t, other.Duplicate)
+		}
+	})
+}
+
+func TestReplaceArgsAndPostpone(t *testing.T) {
+	t.Parallel()
+	waits := func(o Conflict, in time.Duration, args ...any) Entry {
+		e := only(UniqueOptions{Key: "k", OnConflict: o}, args...)
+		e.In = in
+		return e
+	}
+	tests := map[string]struct {
+		first, second Entry
+		args          string
+		due           time.Duration // 0 is at once
+	}{
+		"replaced in its queue":       {waits(0, 0, 1), waits(ReplaceArgs, 0, 2, "b"), `[2,"b"]`, 0},
+		"replaced in scheduled":       {waits(0, time.Hour, 1), waits(ReplaceArgs, 0, 2), `[2]`, time.Hour},
+		"postponed":                   {waits(0, time.Hour, 1), waits(Postpone, 2*time.Hour, 2), `[1]`, 2 * time.Hour},
+		"not made earlier":            {waits(0, 2*time.Hour, 1), waits(Postpone, time.Hour, 2), `[1]`, 2 * time.Hour},
+		"due already":                 {waits(0, 0, 1), waits(Postpone, time.Hour, 2), `[1]`, 0},
+		"both":                        {waits(0, time.Hour, 1), waits(ReplaceArgs|Postpone, 2*time.Hour, 2), `[2]`, 2 * time.Hour},
+		"both, due already":           {waits(0, 0, 1), waits(ReplaceArgs|Postpone, time.Hour, 2), `[2]`, 0},
+		"both, due later anyway":      {waits(0, 2*time.Hour, 1), waits(ReplaceArgs|Postpone, time.Hour, 2), `[2]`, 2 * time.Hour},
+		"kept":                        {waits(0, time.Hour, 1), waits(KeepExisting, 2*time.Hour, 2), `[1]`, time.Hour},
+		"replaced by the same":        {waits(0, 0, 1), waits(ReplaceArgs, 0, 1), `[1]`, 0},
+		"nothing there to be changed": {Entry{Name: "other"}, waits(ReplaceArgs|Postpone, time.Hour, 2), `[2]`, time.Hour},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s redistest.Server) {
+				k := newKit(t, s)
+				first, err := k.enqueueEntry(tt.first)
+				require.NoError(t, err)
+				began := time.Now()
+				second, err := k.enqueueEntry(tt.second)
+				require.NoError(t, err)
+				id := second.ID
+				assert.Equal(t, tt.first.Name == "report", second.Duplicate)
+				assert.Equal(t, tt.first.Name == "report", first.ID == id)
+				r, err := decodeRecord([]byte(k.text("HGET", "jobs", id)))
+				require.NoError(t, err)
+				assert.Equal(t, tt.args, string(r.Args))
+				if tt.due == 0 {
+					assert.Zero(t, r.RunAt)
+					assert.Equal(t, 1, k.number("LLEN", "queue:report"))
+					return
+				}
+				assert.WithinRange(t, k.due("scheduled", id), began.Add(tt.due-time.Minute), began.Add(tt.due+time.Minute))
+				assert.WithinRange(t, time.UnixMilli(r.RunAt), began.Add(tt.due-time.Minute), began.Add(tt.due+time.Minute))
+			})
+		})
+	}
+}
+
+func TestAJobThatRunsCannotBeChanged(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		begun, leave := make(chan int, 2), make(chan struct{})
+		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("report", func(n int) error {
+			begun <- n
+			<-leave
+			return nil
+		}))
+		entry := only(UniqueOptions{Key: "k", OnConflict: ReplaceArgs}, 1)
+		first, err := k.enqueueEntry(entry)
+		require.NoError(t, err)
+		receive(t, begun)
+		entry.Args = []any{2}
+		_, err = k.enqueueEntry(entry)
+		var duplicate *DuplicateError
+		require.ErrorAs(t, err, &duplicate)
+		assert.Equal(t, &DuplicateError{Name: "report", ID: first.ID, Held: true}, duplicate)
+		assert.ErrorContains(t, err, "is with a worker, so it cannot be changed")
+		close(leave)
+		k.drained(pool)
+		second, err := k.enqueueEntry(entry)
+		require.NoError(t, err)
+		assert.False(t, second.Duplicate)
+		assert.Equal(t, 2, receive(t, begun))
+		k.drained(pool)
+		k.empty("report")
+		assert.Zero(t, k.number("HLEN", "unique"))
+	})
+}
+
+func TestWhatCannotBeChangedIsSaid(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		first, err := k.enqueueEntry(only(UniqueOptions{Key: "k"}))
+		require.NoError(t, err)
+		k.do("HSET", "jobs", first.ID, "no JSON")
+		_, err = k.enqueueEntry(only(UniqueOptions{Key: "k", OnConflict: ReplaceArgs}, 2))
+		var failure *EnqueueError
+		require.ErrorAs(t, err, &failure)
+		assert.Equal(t, []int{0}, failure.NotStored)
+		assert.ErrorContains(t, err, fmt.Sprintf("job %q has its lock and cannot be changed: the record is not JSON", first.ID))
+		assert.False(t, errors.As(err, new(*DuplicateError)))
+	})
+}
+
+func TestSetField(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ object, name, want string }{
+		"in the middle":     {`{"a":1,"args":[1, 2],"z":{"args":3}}`, "args", `{"a":1,"args":NEW,"z":{"args":3}}`},
+		"spaces stay":       {"{ \"a\" : 1 ,\n\"args\" : [ ] }", "args", "{ \"a\" : 1 ,\n\"args\" : NEW }"},
+		"absent":            {`{"a":1}`, "at", `{"a":1,"at":NEW}`},
+		"absent of nothing": {`{}`, "at", `{"at":NEW}`},
+		"last of two":       {`{"at":1,"at":2}`, "at", `{"at":1,"at":NEW}`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := setField([]byte(tt.object), tt.name, []byte("NEW"))
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, string(got))
+		})
+	}
+	for _, broken := range []string{"", "{", `{"a"`, `{"a":`, `{"a":1`, `{"a":x}`} {
+		t.Run(broken, func(t *testing.T) {
+			t.Parallel()
+			got, err := setField([]byte(broken), "a", []byte("1"))
+			if err == nil {
+				assert.False(t, json.Valid(got), "what was broken is not mended by chance: %s", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,124 @@
+package work
+
+import (
+	"context"
+	"slices"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// What the fetcher does about queues of which it may not ask for more now, and about a worker that is to rest.
+
+// ration reserves what shares may bring of names that have a quota, and leaves those out that have no room.
+func (f *fetcher) ration(shares []rdb.Share, wanted int) []rdb.Share {
+	kept := shares[:0]
+	for _, share := range shares {
+		if q := f.quotaOf(share.Queue); q != nil {
+			share.Most = q.reserve(wanted)
+			if share.Most == 0 {
+				f.full[share.Queue] = true
+				f.sampler.remove(share.Queue)
+				continue
+			}
+			share.Jobs = min(share.Jobs, share.Most)
+		}
+		kept = append(kept, share)
+	}
+	return kept
+}
+
+// passOn gives a token to others that this pool has no room for: another worker of it was faster.
+func (f *fetcher) passOn(name string) error {
+	f.full[name] = true
+	ctx, cancel := context.WithTimeout(f.worker.life, fetchTimeout)
+	defer cancel()
+	return f.worker.store.Wake(ctx, []string{name})
+}
+
+// unreserve gives back what was reserved and did not come.
+func (f *fetcher) unreserve(shares []rdb.Share, jobs []rdb.FetchedJob) {
+	for _, share := range shares {
+		if share.Most == 0 {
+			continue
+		}
+		for i := range jobs {
+			if jobs[i].Queue == share.Queue {
+				share.Most--
+			}
+		}
+		if f.quotaOf(share.Queue).giveBack(share.Most) {
+			f.worker.pool.nudge()
+		}
+	}
+}
+
+func (f *fetcher) quotaOf(name string) *quota {
+	if registration := f.worker.registrations[name]; registration != nil {
+		return registration.quota
+	}
+	return nil
+}
+
+// reconsider asks again of queues that have room by now.
+func (f *fetcher) reconsider() {
+	for name := range f.worker.roomy.take() {
+		if _, held := f.held[name]; held {
+			delete(f.held, name)
+			f.sampler.add(name)
+		}
+	}
+	for name := range f.full {
+		if f.quotaOf(name).hasRoom() {
+			delete(f.full, name)
+			f.sampler.add(name)
+		}
+	}
+}
+
+// askable leaves out the queues of which nothing may be asked now.
+func (f *fetcher) askable(names []string) []string {
+	names = f.held.without(names)
+	if len(f.full) == 0 {
+		return names
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return f.full[name] })
+}
+
+// await waits for a token of a queue that may be asked. A nudge ends it, with no name.
+func (f *fetcher) await(ctx context.Context) (name string, waited bool) {
+	if f.worker.nudged.take() {
+		return "", true
+	}
+	waiting, end := f.worker.nudged.during(ctx)
+	defer end()
+	atMost := f.held.next()
+	if len(f.rumour) > 0 {
+		atMost = min(atMost, rumourLife)
+	}
+	name, waited = f.blocker.wait(waiting, atMost, f.full)
+	return name, waited || waiting.Err() != nil
+}
+
+// rest waits until a worker that is paused goes on. The tokens that it may have taken go to others, who run what waits.
+func (f *fetcher) rest(ctx context.Context) error {
+	if err := f.callOthers(); err != nil {
+		return err
+	}
+	for f.worker.resting() && !f.worker.duties.news.Load() {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-f.worker.nudged.given:
+		}
+	}
+	if f.worker.resting() {
+		return nil
+	}
+	return f.fetch(f.worker.slots.free(), nil)
+}
+
+func (f *fetcher) callOthers() error {
+	ctx, cancel := context.WithTimeout(f.worker.life, fetchTimeout)
+	defer cancel()
+	return f.worker.store.Wake(ctx, f.worker.duties.listed())
+}

@@ -1,0 +1,159 @@
+package work_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/265d0351/work"
+	_ "github.com/265d0351/work/embedded" // memory://
+)
+
+// No more than two exports run at once, over all processes that serve them, however many processors there are.
+func ExampleLimit() {
+	var running, most atomic.Int64
+	export := func() error {
+		now := running.Add(1)
+		defer running.Add(-1)
+		for before := most.Load(); now > before && !most.CompareAndSwap(before, now); before = most.Load() {
+		}
+		return nil
+	}
+	pool := work.NewWorkerPool(nil, 20, work.WorkerOptions{Redis: "memory://limit", Logger: slog.New(slog.DiscardHandler)}).
+		JobWithOptions("export", work.JobOptions{Limit: work.Limit{Concurrent: 2}}, export)
+	ctx := context.Background()
+	for range 100 {
+		if _, err := pool.Enqueuer().Enqueue(ctx, "export"); err != nil {
+			fmt.Println(err)
+		}
+	}
+	if err := pool.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := pool.Drain(ctx); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println("never more than two:", most.Load() <= 2)
+	fmt.Println(pool.Stop(ctx))
+	// Output:
+	// never more than two: true
+	// <nil>
+}
+
+// An operator sets another limit than the code declares, and takes it back.
+func ExampleInspector_SetLimit() {
+	ctx := context.Background()
+	inspector, err := work.NewInspector("memory://set-limit")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = inspector.Close() }()
+	pool := work.NewWorkerPool(nil, 5, work.WorkerOptions{
+		Redis: "memory://set-limit", Service: "shop", Logger: slog.New(slog.DiscardHandler),
+	}).JobWithOptions("mail", work.JobOptions{Limit: work.Limit{Concurrent: 10}}, func() error { return nil })
+	if err := pool.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	show := func() {
+		limits, err := inspector.Limits(ctx)
+		for _, l := range limits {
+			fmt.Println(l.Name, l.Limit, "by hand:", l.Operator, "declared:", l.Declared.Concurrent, l.Service)
+		}
+		if err != nil {
+			fmt.Println(err)
+		}
+	}
+	show()
+	if err := inspector.SetLimit(ctx, "mail", work.Limit{Rate: 300, Per: time.Minute, Burst: 5}); err != nil {
+		fmt.Println(err)
+	}
+	show()
+	if err := inspector.ResetLimit(ctx, "mail"); err != nil {
+		fmt.Println(err)
+	}
+	show()
+	fmt.Println(pool.Stop(ctx))
+	// Output:
+	// mail {10 0 0s 0} by hand: false declared: 10 shop
+	// mail {0 300 1m0s 5} by hand: true declared: 10 shop
+	// mail {10 0 0s 0} by hand: false declared: 10 shop
+	// <nil>
+}
+
+// A queue is stopped for as long as a migration takes, and emptied of what has waited.
+func ExampleInspector_PauseAndWait() {
+	ctx := context.Background()
+	pool := work.NewWorkerPool(nil, 5, work.WorkerOptions{Redis: "memory://pause", Logger: slog.New(slog.DiscardHandler)}).
+		Job("mail", func(to string) error { fmt.Println("mail to", to); return nil })
+	if err := pool.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	inspector := pool.Inspector()
+	if err := inspector.PauseAndWait(ctx, "mail"); err != nil {
+		fmt.Println(err)
+	}
+	for _, to := range []string{"ann", "bob"} {
+		if _, err := pool.Enqueuer().Enqueue(ctx, "mail", to); err != nil {
+			fmt.Println(err)
+		}
+	}
+	fmt.Println(inspector.Paused(ctx))
+	fmt.Println(inspector.Purge(ctx, "mail", work.PurgeOptions{}))
+	if err := inspector.ResumeQueue(ctx, "mail"); err != nil {
+		fmt.Println(err)
+	}
+	if _, err := pool.Enqueuer().Enqueue(ctx, "mail", "eve"); err != nil {
+		fmt.Println(err)
+	}
+	if err := pool.Drain(ctx); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(pool.Stop(ctx))
+	// Output:
+	// [mail] false <nil>
+	// 2 <nil>
+	// mail to eve
+	// <nil>
+}
+
+// A process is asked to stop from another one; its Run returns once what it runs has ended.
+func ExampleInspector_StopWorker() {
+	ctx := context.Background()
+	inspector, err := work.NewInspector("memory://stop-worker")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = inspector.Close() }()
+	told := make(chan struct{})
+	pool := work.NewWorkerPool(nil, 5, work.WorkerOptions{
+		Redis: "memory://stop-worker", Logger: slog.New(slog.DiscardHandler),
+		Observers: []work.Observer{work.ObserverFunc(func(e work.Event) {
+			if _, started := e.(work.WorkerStarted); started {
+				close(told)
+			}
+		})},
+	}).Job("mail", func() error { return nil })
+	ran := make(chan error)
+	go func() { ran <- pool.Run(ctx) }()
+	<-told
+	workers, err := inspector.Workers(ctx)
+	for _, w := range workers {
+		fmt.Println(w.Concurrency, w.Queues, w.Alive)
+		if _, err := inspector.Ping(ctx, w.ID); err != nil {
+			fmt.Println(err)
+		}
+		fmt.Println(inspector.StopWorker(ctx, w.ID))
+	}
+	fmt.Println(err, <-ran)
+	// Output:
+	// 5 [mail] true
+	// <nil>
+	// <nil> <nil>
+}
