@@ -1,0 +1,82 @@
+package work
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// StateError says that a job is in a state in which what was wanted of it cannot be done. Nothing was done.
+type StateError struct {
+	ID     string
+	State  State   // in which it is
+	What   string  // what was wanted: "stalled", "deleted", "retried", ...
+	Wanted []State // in which it could be
+}
+
+func (e *StateError) Error() string {
+	text := fmt.Sprintf("job %s cannot be %s: it is %s, and only one that is %s can be", quoted(e.ID), e.What, e.State, alternatives(e.Wanted))
+	if remedy := e.remedy(); remedy != "" {
+		text += ": " + remedy
+	}
+	return text
+}
+
+func alternatives(states []State) string {
+	words := make([]string, len(states))
+	for i, state := range states {
+		words[i] = string(state)
+	}
+	if n := len(words); n > 1 {
+		words = append(words[:n-2], words[n-2]+" or "+words[n-1])
+	}
+	return strings.Join(words, ", ")
+}
+
+// remedy is what to do with a job of that state first, or instead.
+func (e *StateError) remedy() string {
+	can := func(state State) bool { return slices.Contains(e.Wanted, state) }
+	switch e.State {
+	case StateRunning:
+		return "cancel it first, or wait until its attempt has ended"
+	case StateQueued:
+		if can(StateStalled) || can(StateScheduled) {
+			return "it goes as soon as its turn comes"
+		}
+	case StateScheduled:
+		if can(StateQueued) || can(StateRetrying) {
+			return "run it now"
+		}
+	case StateRetrying:
+		return "retry it now"
+	case StateStalled:
+		return "resume it first"
+	case StateLost:
+		return "let the doctor mend it"
+	case StateDead:
+		return "retry or delete it"
+	case StateCancelled, StateSucceeded, StateDiscarded, StateExpired, StateDeleted:
+		return "enqueue another one"
+	}
+	return ""
+}
+
+// FarError says that a job stands so deep in a long queue, more than 10,000 jobs from either end, that to look for it there would
+// hold Redis up. Nothing was done. Try again when its turn is nearer, or delete it: that can be done wherever it is.
+type FarError struct {
+	ID   string
+	Name string // of its queue
+	What string // what was wanted
+}
+
+func (e *FarError) Error() string {
+	return fmt.Sprintf("job %s cannot be %s: it stands more than %d jobs from both ends of the queue of %s: try again when it is nearer",
+		quoted(e.ID), e.What, farReach, quoted(e.Name))
+}
+
+// farReach is how far from the ends of its queue a job is looked for.
+const farReach = 10_000
+
+// errRestless is what is wrong when a job is somewhere else each time.
+var errRestless = errors.New("it was somewhere else each time that it was looked for: try again")

@@ -1,0 +1,68 @@
+package work
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/redistest"
+)
+
+// A job that is buried has no lock. When somebody retries it, it is one of a kind again, or stays where it is.
+func TestADeadJobThatIsRetriedIsUniqueAgain(t *testing.T) {
+	t.Parallel()
+	retries := map[string]func(k *kit, id string) error{
+		"one": func(k *kit, id string) error { return k.hands().RetryNow(k.ctx(), id) },
+		"many": func(k *kit, _ string) error {
+			report, err := k.hands().Bulk(k.ctx(), Selection{State: StateDead}, ActionRetryNow(), BulkOptions{})
+			for _, refused := range report.Refused {
+				err = errors.Join(err, refused.Err)
+			}
+			return err
+		},
+	}
+	for name, retry := range retries {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s redistest.Server) {
+				k := newKit(t, s)
+				entry := only(UniqueOptions{Key: "k"})
+				bury := func() string {
+					receipt, err := k.enqueueEntry(entry)
+					require.NoError(t, err)
+					require.False(t, receipt.Duplicate)
+					pool := NewWorkerPool(nil, 1, k.options()).Job(entry.Name, func() error { return Bury(errLuck) })
+					require.NoError(t, pool.Start(k.ctx()))
+					k.drained(pool)
+					require.NoError(t, pool.Stop(k.ctx()))
+					require.Equal(t, StateDead, k.whereabouts(receipt.ID))
+					return receipt.ID
+				}
+				dead := bury()
+				require.NoError(t, retry(k, dead))
+				assert.Equal(t, StateQueued, k.whereabouts(dead))
+				assert.True(t, k.duplicate(entry), "it has its lock again")
+				require.NoError(t, k.hands().Stall(k.ctx(), dead))
+				assert.True(t, k.duplicate(entry), "and keeps it while it is put aside")
+				require.NoError(t, k.hands().Resume(k.ctx(), dead))
+				require.NoError(t, k.hands().Delete(k.ctx(), dead))
+
+				dead = bury()
+				other, err := k.enqueueEntry(entry)
+				require.NoError(t, err)
+				require.False(t, other.Duplicate)
+				var duplicate *DuplicateError
+				require.ErrorAs(t, retry(k, dead), &duplicate)
+				assert.Equal(t, other.ID, duplicate.ID)
+				assert.Contains(t, duplicate.Error(), "wait for its end, or delete one of the two")
+				assert.Equal(t, StateDead, k.whereabouts(dead), "it stays where it is")
+				require.NoError(t, k.hands().Delete(k.ctx(), other.ID))
+				require.NoError(t, retry(k, dead))
+				assert.Equal(t, StateQueued, k.whereabouts(dead))
+				k.healthy(entry.Name)
+			})
+		})
+	}
+}

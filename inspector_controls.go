@@ -1,0 +1,164 @@
+package work
+
+import (
+	"context"
+	"time"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// Stall puts a job aside that is queued, scheduled or retrying: it stays so, without using up an attempt, until it is resumed,
+// deleted or cancelled. To stall it again does nothing.
+//
+// This and all other controls by hand: a job in another state is refused with *[StateError], one of which nothing is there with
+// [ErrNotFound], and one in the middle of a very long queue with *[FarError]. Each may be repeated after an error
+// from the connection, when it may have been done.
+func (i *Inspector) Stall(ctx context.Context, id string) error {
+	return i.control(ctx, id, stalling())
+}
+
+// Resume puts a stalled job at the back of its queue. For one that is queued it does nothing.
+func (i *Inspector) Resume(ctx context.Context, id string) error {
+	return i.control(ctx, id, resuming())
+}
+
+// RunNow puts a scheduled job at the back of its queue. For one that is queued it does nothing.
+func (i *Inspector) RunNow(ctx context.Context, id string) error {
+	return i.control(ctx, id, running())
+}
+
+// RetryOption is an option of [Inspector.RetryNow].
+type RetryOption func(*retrySettings)
+
+type retrySettings struct{ fresh bool }
+
+// FreshAttempts lets a job that is retried have as many attempts as a new one. Its errors stay.
+func FreshAttempts() RetryOption { return func(s *retrySettings) { s.fresh = true } }
+
+// RetryNow puts a job that is retrying or dead at the back of its queue. Its failures count as before, so that a dead one has one more
+// attempt, unless [FreshAttempts] is given; its errors are kept. For one that is queued it does nothing. A dead job that is
+// unique until it has ended takes its lock again; while another one of its kind lives it is not retried, and the error wraps a
+// *[DuplicateError].
+func (i *Inspector) RetryNow(ctx context.Context, id string, opts ...RetryOption) error {
+	return i.control(ctx, id, retrying(opts))
+}
+
+// Reschedule changes when a scheduled or a retrying job is due, to a time in whole milliseconds. One that has passed is at once.
+func (i *Inspector) Reschedule(ctx context.Context, id string, at time.Time) error {
+	c, err := rescheduling(at)
+	if err != nil {
+		return i.failed(id, "rescheduled", err)
+	}
+	return i.control(ctx, id, c)
+}
+
+// MoveToFront puts a queued job before all others of its queue.
+func (i *Inspector) MoveToFront(ctx context.Context, id string) error {
+	return i.control(ctx, id, fronting())
+}
+
+// Delete removes a job that is queued, scheduled, retrying, stalled or dead, with all that belongs to it, or the outcome that is kept of
+// one that has ended. One that runs is refused: cancel it first. In a queue so long that it cannot be found there it is
+// flagged instead: it reads as cancelled from now on, and goes when its turn comes, without being run. Who waits for its
+// outcome learns that it was deleted.
+func (i *Inspector) Delete(ctx context.Context, id string) error {
+	seen, err := i.sight(ctx, id)
+	if err != nil {
+		return i.failed(id, "deleted", err)
+	}
+	if !seen.over {
+		return i.control(ctx, id, deleting())
+	}
+	if _, err := i.store.DropOutcome(ctx, id); err != nil {
+		return i.failed(id, "deleted", err)
+	}
+	return nil
+}
+
+func stalling() control {
+	return control{
+		past: "stalled", from: []State{StateQueued, StateScheduled, StateRetrying}, already: []State{StateStalled},
+		order: func(store *rdb.Store, seen *sight) rdb.Order {
+			return store.Move(seen.Stand, rdb.Aim{Shelf: rdb.ShelfStalled})
+		},
+	}
+}
+
+func resuming() control {
+	return control{
+		past: "resumed", from: []State{StateStalled}, already: []State{StateQueued},
+		order: func(store *rdb.Store, seen *sight) rdb.Order { return store.Move(seen.Stand, rdb.Aim{}) },
+	}
+}
+
+func running() control {
+	return control{
+		past: "run now", from: []State{StateScheduled}, already: []State{StateQueued},
+		order: func(store *rdb.Store, seen *sight) rdb.Order {
+			return store.Move(seen.Stand, rdb.Aim{Trail: seen.retimed(seen.now, nil)})
+		},
+	}
+}
+
+func retrying(opts []RetryOption) control {
+	var settings retrySettings
+	for _, opt := range opts {
+		if opt != nil {
+			opt(&settings)
+		}
+	}
+	return control{
+		past: "retried", from: []State{StateRetrying, StateDead}, already: []State{StateQueued},
+		order: func(store *rdb.Store, seen *sight) rdb.Order {
+			return store.Move(seen.Stand, rdb.Aim{Lock: seen.freedLock(), Trail: seen.retimed(seen.now, func(t *trail) {
+				t.Reason, t.Releases = "", 0
+				t.Begun = true // somebody asked for it: it does not expire any more
+				if settings.fresh {
+					t.Fails, t.First = 0, seen.now // RetryFor counts anew as well
+				}
+			})})
+		},
+	}
+}
+
+func rescheduling(at time.Time) (control, error) {
+	if at.UnixMilli() <= 0 || time.Until(at) > maxAhead {
+		return control{}, &InvalidError{What: "the time", Value: at.Format(time.RFC3339), Remedy: "use one after 1970 and at most 100 years ahead"}
+	}
+	due := at.Add(time.Millisecond - 1).UnixMilli() // never before the time given
+	return control{
+		past: "rescheduled", from: []State{StateScheduled, StateRetrying},
+		order: func(store *rdb.Store, seen *sight) rdb.Order {
+			return store.Move(seen.Stand, rdb.Aim{Shelf: seen.Shelf, At: due, Trail: seen.retimed(due, nil)})
+		},
+	}, nil
+}
+
+func fronting() control {
+	return control{
+		past: "moved to the front", from: []State{StateQueued},
+		order: func(store *rdb.Store, seen *sight) rdb.Order { return store.Move(seen.Stand, rdb.Aim{Front: true}) },
+	}
+}
+
+func deleting() control {
+	end := func(store *rdb.Store, seen *sight, keep time.Duration) rdb.Order {
+		return store.Remove(seen.Stand, rdb.Ending{
+			State: string(StateDeleted), Belongings: seen.belongings(), Keep: keep,
+			Outcome: outcome{State: string(StateDeleted), EndedAt: seen.now}.encode(),
+		})
+	}
+	return control{
+		past: "deleted", from: []State{StateQueued, StateScheduled, StateRetrying, StateStalled, StateDead, StateCancelled},
+		order: func(store *rdb.Store, seen *sight) rdb.Order { return end(store, seen, 0) },
+		second: func(store *rdb.Store, seen *sight, answer rdb.Answer) (rdb.Order, bool) {
+			switch answer {
+			case rdb.AnswerWaited:
+				return end(store, seen, discardRetention), true
+			case rdb.AnswerFar:
+				return store.Flag(seen.Stand), true
+			}
+			return rdb.Order{}, false
+		},
+	}
+}
