@@ -15,7 +15,16 @@ type trail struct {
 	Errors   []failure `json:"errors,omitempty"`   // the last maxErrors
 	Reason   string    `json:"reason,omitempty"`   // why it is in the morgue
 	RunAt    int64     `json:"run_at,omitempty"`   // ms, when the next attempt is due
+	First    int64     `json:"first,omitempty"`    // ms of the first failure, where RetryFor is in force
+	Begun    bool      `json:"begun,omitempty"`    // an attempt was put off by its handler, of a job that may expire
+	Log      bool      `json:"log,omitempty"`      // it has written a log
+	State    bool      `json:"state,omitempty"`    // it has saved a state
+
+	raw []byte // as it is stored
 }
+
+// noTrail is that of a job to which nothing has happened.
+var noTrail trail
 
 // failure is one failed attempt.
 type failure struct {
