@@ -11,13 +11,21 @@ import (
 const (
 	stateSucceeded = "done"
 	stateDiscarded = "discarded"
+	stateCancelled = "cancelled"
+	stateExpired   = "expired"
 )
+
+// endState is how a job has ended, by what became of its last attempt.
+var endState = map[verb]string{verbDone: stateSucceeded, verbDiscard: stateDiscarded, verbCancel: stateCancelled,
+	verbExpire: stateExpired}
 
 // outcome is what is kept of a job that has ended, for its retention.
 type outcome struct {
 	State   string          `json:"state"`
-	EndedAt int64           `json:"ended"`            // ms
-	Result  json.RawMessage `json:"result,omitempty"` // absent where the handler returns none
+	EndedAt int64           `json:"ended"`             // ms
+	Result  json.RawMessage `json:"result,omitempty"`  // absent where the handler returns none
+	Object  string          `json:"object,omitempty"`  // SHA-256 of the result, where it is stored as an object
+	Problem string          `json:"problem,omitempty"` // why a result that was returned is not here
 }
 
 // encode returns the JSON of the outcome, with the result byte for byte.
@@ -28,38 +36,66 @@ func (o outcome) encode() []byte {
 	if len(o.Result) > 0 {
 		dst = append(append(dst, `,"result":`...), o.Result...)
 	}
+	if o.Object != "" {
+		dst = appendString(append(dst, `,"object":`...), o.Object)
+	}
+	if o.Problem != "" {
+		dst = appendString(append(dst, `,"problem":`...), o.Problem)
+	}
 	return append(dst, '}')
 }
 
 // NoResultError says that a job has ended and that there is no result, nor will there be.
 type NoResultError struct {
-	ID    string
-	State string // "done": its handler returns no value; "discarded": it was dropped
+	ID      string
+	State   string // "done": its handler returns no value; "cancelled", "discarded", "expired", "deleted": it did not end well
+	Problem string // why the value that its handler returned is not kept; empty otherwise
 }
 
 func (e *NoResultError) Error() string {
-	if e.State == stateSucceeded {
+	switch {
+	case e.Problem != "":
+		return fmt.Sprintf("job %s is done but its result is not kept: %s", quoted(e.ID), e.Problem)
+	case e.State == stateSucceeded:
 		return fmt.Sprintf("job %s is done but has no result: its handler must return a value beside its error", quoted(e.ID))
 	}
 	return fmt.Sprintf("job %s ended as %s, so it has no result", quoted(e.ID), e.State)
 }
 
+// Is makes that of a cancelled job [ErrCancelled] for errors.Is.
+func (e *NoResultError) Is(target error) bool {
+	return target == ErrCancelled && e.State == stateCancelled
+}
+
 // Result returns what the handler of a job returned beside its error. Results are kept for the Retention that the job's
 // options or its enqueue name; by default none are. The error is [ErrGone] while nothing is kept (not ended yet, or no
 // longer kept), *[NoResultError] when the job ended without a result, or says why the result does not fit T or Redis
-// could not be asked. It does not wait for the job. It may be called concurrently.
+// could not be asked. It does not wait for the job: see [Wait]. It may be called concurrently.
 func Result[T any](ctx context.Context, enq *Enqueuer, id string) (T, error) {
-	var result T
 	kept, err := enq.outcome(ctx, id)
 	if err != nil {
-		return result, err
+		var none T
+		return none, err
+	}
+	return outcomeResult[T](ctx, enq, id, kept)
+}
+
+// outcomeResult is the result in what is kept of a job.
+func outcomeResult[T any](ctx context.Context, enq *Enqueuer, id string, kept outcome) (T, error) {
+	var result, none T
+	if kept.Object != "" {
+		if _, unread := any(&none).(*ignored); unread {
+			return none, nil
+		}
+		if err := enq.fillIn(ctx, id, &kept); err != nil {
+			return none, err
+		}
 	}
 	if kept.State != stateSucceeded || len(kept.Result) == 0 {
-		return result, &NoResultError{ID: id, State: kept.State}
+		return none, &NoResultError{ID: id, State: kept.State, Problem: kept.Problem}
 	}
 	if err := json.Unmarshal(kept.Result, &result); err != nil {
-		var zero T
-		return zero, fmt.Errorf("the result of job %s does not fit a %T: %w", quoted(id), zero, err)
+		return none, fmt.Errorf("the result of job %s does not fit a %T: %w", quoted(id), none, err)
 	}
 	return result, nil
 }
@@ -81,7 +117,10 @@ func (e *Enqueuer) outcome(ctx context.Context, id string) (outcome, error) {
 		return outcome{}, fmt.Errorf("job %s: %w: it has not ended yet, its Retention (by default none) is over, or there was no such job",
 			quoted(id), ErrGone)
 	}
-	var kept outcome
+	return decodeOutcome(id, stored)
+}
+
+func decodeOutcome(id string, stored []byte) (kept outcome, err error) {
 	if err := json.Unmarshal(stored, &kept); err != nil {
 		return outcome{}, fmt.Errorf("the outcome of job %s is not what this version writes: %w", quoted(id), err)
 	}
@@ -97,21 +136,5 @@ func (l *lanes) read(ctx context.Context, ask func(ctx context.Context) error) e
 	ctx, cancel := context.WithTimeoutCause(ctx, l.timeout, l.timedOut())
 	defer cancel()
 	defer context.AfterFunc(l.life, cancel)()
-	var trouble error
-	for attempt := 1; ; attempt++ {
-		err := ask(ctx)
-		if err == nil {
-			return nil
-		}
-		v := judge(err)
-		if trouble == nil || ctx.Err() == nil {
-			trouble = v.err
-		}
-		if !v.again {
-			return v.err
-		}
-		if !pause(ctx, backoffFor(attempt)) {
-			return blame(context.Cause(ctx), trouble)
-		}
-	}
+	return insist(ctx, ask)
 }
