@@ -1,0 +1,107 @@
+package work_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/265d0351/work"
+)
+
+// hall is a namespace with some jobs and nobody who works on them.
+func hall(namespace string) (*work.Enqueuer, *work.Inspector) {
+	enq, _ := work.NewEnqueuer("memory://examples", work.Namespace(namespace))
+	inspector, _ := work.NewInspector("memory://examples", work.Namespace(namespace))
+	ctx := context.Background()
+	for n := range 5 {
+		_, _ = enq.With(work.ID(fmt.Sprint("mail-", n))).Enqueue(ctx, "mail", fmt.Sprintf("user-%d@example.org", n))
+	}
+	_, _ = enq.With(work.ID("report-1"), work.Meta("shop", "north")).EnqueueIn(ctx, "report", time.Hour, 2026)
+	return enq, inspector
+}
+
+// What waits, and who works on it.
+func ExampleInspector_Queues() {
+	enq, inspector := hall("queues")
+	defer enq.Close()
+	defer inspector.Close()
+	ctx := context.Background()
+	_ = inspector.PauseQueue(ctx, "mail")
+	queues, err := inspector.Queues(ctx)
+	if err != nil {
+		fmt.Println(err)
+	}
+	for _, q := range queues {
+		fmt.Println(q.Name, q.Waiting, "wait,", q.Workers, "workers, paused:", q.Paused, "and the first waits:", !q.Oldest.IsZero())
+	}
+	// Output:
+	// mail 5 wait, 0 workers, paused: true and the first waits: true
+	// report 0 wait, 0 workers, paused: false and the first waits: false
+}
+
+func ExampleInspector_Counts() {
+	enq, inspector := hall("counts")
+	defer enq.Close()
+	defer inspector.Close()
+	counts, err := inspector.Counts(context.Background())
+	fmt.Println(counts.Queued, counts.Scheduled, counts.Dead, counts.Workers, err)
+	// Output: 5 1 0 0 <nil>
+}
+
+// All jobs of a queue, page by page, in the order in which they run.
+func ExampleInspector_Page() {
+	enq, inspector := hall("page")
+	defer enq.Close()
+	defer inspector.Close()
+	opts := work.PageOptions{State: work.StateQueued, Name: "mail", Limit: 2}
+	for {
+		page, err := inspector.Page(context.Background(), opts)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		for _, job := range page.Jobs {
+			fmt.Print(job.ID, " ")
+		}
+		fmt.Println("of", page.Total)
+		if opts.Cursor = page.Next; page.Next == "" {
+			return
+		}
+	}
+	// Output:
+	// mail-0 mail-1 of 5
+	// mail-2 mail-3 of 5
+	// mail-4 of 5
+}
+
+// Jobs of any state with a text in their args, and those with a certain meta.
+func ExampleInspector_Search() {
+	enq, inspector := hall("search")
+	defer enq.Close()
+	defer inspector.Close()
+	for _, wanted := range []work.Selection{
+		{ArgsText: "user-3@"},
+		{State: work.StateScheduled, Meta: map[string]string{"shop": "north"}},
+	} {
+		var opts work.SearchOptions
+		for {
+			page, err := inspector.Search(context.Background(), wanted, opts)
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+			for _, job := range page.Jobs {
+				fmt.Println(job.ID, job.State)
+			}
+			if opts.Cursor = page.Next; page.Next == "" {
+				fmt.Println("looked at", page.Through, "of", page.Total)
+				break
+			}
+		}
+	}
+	// Output:
+	// mail-3 queued
+	// looked at 6 of 6
+	// report-1 scheduled
+	// looked at 1 of 1
+}

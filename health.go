@@ -1,0 +1,181 @@
+package work
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// UnhealthyError says what keeps a pool from running jobs. errors.Is and errors.As look into each problem.
+type UnhealthyError struct{ Problems []HealthProblem } // one at least
+
+// HealthProblem is one thing that is wrong with a pool.
+type HealthProblem struct {
+	Worker    string    // the id of the worker; empty for the pool as a whole
+	Component string    // "pool", "heartbeater", "fetcher", ...
+	Since     time.Time // when it was last right; zero for a pool that was never started
+	Err       error     // what is wrong
+}
+
+func (e *UnhealthyError) Error() string {
+	var parts []string
+	for _, problem := range e.Problems {
+		parts = append(parts, problem.String())
+	}
+	return "the worker pool is not healthy: " + strings.Join(parts, "; ")
+}
+
+// Unwrap returns what is wrong.
+func (e *UnhealthyError) Unwrap() []error {
+	var all []error
+	for _, problem := range e.Problems {
+		all = append(all, problem.Err)
+	}
+	return all
+}
+
+func (p HealthProblem) String() string {
+	text := p.Component
+	if p.Worker != "" {
+		text += " of worker " + p.Worker
+	}
+	if !p.Since.IsZero() {
+		text += ", since " + p.Since.Format(time.RFC3339)
+	}
+	return text + ": " + errorText(p.Err)
+}
+
+// askTimeout is how long Healthy waits at the most for a heartbeat that it asked for.
+const askTimeout = time.Second
+
+// Healthy returns nil when the pool is started and not stopping, Redis has said within the last three seconds that every
+// worker of it is registered, and their loops run. Otherwise it returns an *[UnhealthyError]. It looks at what is known;
+// only where the last answer is too old it asks for a heartbeat and waits for it, no longer than a second or until ctx
+// ends. A pool needs no help to become healthy again: it goes on by itself once Redis is back.
+func (p *WorkerPool) Healthy(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	return p.healthyBy(ctx)
+}
+
+// healthyBy is Healthy with all the time that ctx has.
+func (p *WorkerPool) healthyBy(ctx context.Context) error {
+	problems := p.problems(healthyLimits)
+	if len(problems) == 0 {
+		return nil
+	}
+	if p.askAgain(ctx, problems) {
+		problems = p.problems(healthyLimits)
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return &UnhealthyError{Problems: problems}
+}
+
+// problems are those of the pool as a whole, or of its workers.
+func (p *WorkerPool) problems(limits vitalLimits) []HealthProblem {
+	p.mu.Lock()
+	state, since, workers := p.state, p.stopsSince, p.workers
+	p.mu.Unlock()
+	switch state {
+	case poolNew, poolStarting:
+		return []HealthProblem{{Component: "pool", Err: ErrNotStarted}}
+	case poolStopping:
+		select {
+		case <-p.stopped:
+			return []HealthProblem{{Component: "pool", Since: since, Err: ErrStopped}}
+		default:
+			return []HealthProblem{{Component: "pool", Since: since, Err: ErrStopping}}
+		}
+	}
+	var found []HealthProblem
+	for _, w := range workers {
+		found = append(found, w.vitals.problems(time.Now(), w.claimant().rdb.ID, limits)...)
+	}
+	return found
+}
+
+// askAgain has heartbeats sent where they are the problem. It returns false when there is no such worker.
+func (p *WorkerPool) askAgain(ctx context.Context, problems []HealthProblem) bool {
+	late := map[string]bool{}
+	for _, problem := range problems {
+		if problem.Component == "heartbeater" {
+			late[problem.Worker] = true
+		}
+	}
+	p.mu.Lock()
+	workers := p.workers
+	p.mu.Unlock()
+	var asking sync.WaitGroup
+	asked := false
+	for _, w := range workers {
+		if late[w.claimant().rdb.ID] {
+			asked = true
+			asking.Go(func() { w.doubt(ctx) })
+		}
+	}
+	asking.Wait()
+	return asked
+}
+
+// HealthHandler serves what the probes of an orchestrator ask for, with status 200 or 503 and a JSON body that says why:
+//
+//	GET /live   fails when the process should be replaced: a loop of a started pool has not run for 10 seconds, or
+//	            its heartbeater has not come round for 30. That Redis is away is no reason.
+//	GET /ready  is Healthy.
+//
+// The body is {"status":"ok"} or {"status":"failed","problems":[{"component","worker","since","error"}]}. Its errors name hosts
+// and workers, so it belongs on a port for the inside. Below a prefix use http.StripPrefix.
+func (p *WorkerPool) HealthHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /live", func(w http.ResponseWriter, _ *http.Request) { writeHealth(w, p.deadly()) })
+	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, r *http.Request) {
+		unhealthy := find[*UnhealthyError](p.Healthy(r.Context()))
+		if unhealthy == nil {
+			unhealthy = &UnhealthyError{}
+		}
+		writeHealth(w, unhealthy.Problems)
+	})
+	return mux
+}
+
+// deadly are the problems that do not mend themselves. A pool that is not started yet, or is being stopped, has none.
+func (p *WorkerPool) deadly() []HealthProblem {
+	var found []HealthProblem
+	for _, problem := range p.problems(liveLimits) {
+		if problem.Component != "pool" {
+			found = append(found, problem)
+		}
+	}
+	return found
+}
+
+func writeHealth(w http.ResponseWriter, problems []HealthProblem) {
+	type shown struct {
+		Component string     `json:"component"`
+		Worker    string     `json:"worker,omitempty"`
+		Since     *time.Time `json:"since,omitempty"`
+		Error     string     `json:"error"`
+	}
+	body := struct {
+		Status   string  `json:"status"`
+		Problems []shown `json:"problems,omitempty"`
+	}{Status: "ok"}
+	status := http.StatusOK
+	for _, problem := range problems {
+		body.Status, status = "failed", http.StatusServiceUnavailable
+		one := shown{Component: problem.Component, Worker: problem.Worker, Error: errorText(problem.Err)}
+		if !problem.Since.IsZero() {
+			one.Since = &problem.Since
+		}
+		body.Problems = append(body.Problems, one)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // the one who asks has gone
+}
