@@ -1,0 +1,241 @@
+package work
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redistest"
+)
+
+func TestAChangeOfWhatIsServedSurvivesLostCalls(t *testing.T) {
+	t.Parallel()
+	for title, executed := range map[string]bool{"the reply is lost": true, "the call is lost": false} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s redistest.Server) {
+				k := newKit(t, s)
+				ran := newTally()
+				pool := NewWorkerPool(nil, 3, k.options()).Job("a", ran.handle).Job("b", ran.handle)
+				var sent atomic.Int64
+				d := k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+					if nameOf(calls[0]) != "serve" || sent.Add(1)%2 == 0 {
+						return pass(ctx, calls...)
+					}
+					if executed {
+						_, _ = pass(ctx, calls...) // its reply is what is lost
+					}
+					return nil, errLuck
+				}})
+				k.start(pool)
+				require.NoError(t, pool.Withdraw(k.ctx(), "a"))
+				assert.Equal(t, []string{"b"}, k.serves())
+				receipts := append(k.enqueueNumbers("a", 0, 5), k.enqueueNumbers("b", 0, 5)...)
+				require.NoError(t, pool.Serve(k.ctx(), "a"))
+				assert.Equal(t, []string{"a", "b"}, k.serves())
+				k.drained(pool)
+				ran.once(t, receipts)
+				named, _ := d.sent("serve")
+				assert.Equal(t, 4, named, "each was sent once more")
+				k.healthy()
+			})
+		})
+	}
+}
+
+// A call that was given up may land long after; it must not undo what came later.
+func TestALateChangeOfWhatIsServedIsRefused(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		ran := newTally()
+		pool := NewWorkerPool(nil, 3, k.options()).Job("a", ran.handle).Job("b", ran.handle)
+		var sent atomic.Int64
+		late := make(chan func(), 1)
+		k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+			if nameOf(calls[0]) != "serve" || sent.Add(1) > 1 {
+				return pass(ctx, calls...)
+			}
+			late <- func() { _, _ = pass(context.Background(), calls...) } // what it answers reaches nobody
+			return nil, errLuck
+		}})
+		k.start(pool)
+		require.NoError(t, pool.Withdraw(k.ctx(), "a"))
+		require.NoError(t, pool.Serve(k.ctx(), "a"))
+		receive(t, late)()
+		assert.Equal(t, []string{"a", "b"}, k.serves())
+		receipts := k.enqueueNumbers("a", 0, 5)
+		k.drained(pool)
+		ran.once(t, receipts)
+		k.healthy()
+	})
+}
+
+// What a fetch under way brings of a name that is withdrawn meanwhile goes back as well, unjudged.
+func TestAFetchUnderWayBringsAWithdrawnNameForNothing(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		pool := NewWorkerPool(nil, 5, k.options()).Job("a", func(int) error { return nil }).Job("b", func(int) error { return nil })
+		var withdrawn atomic.Bool
+		k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+			replies, err := pass(ctx, calls...)
+			if nameOf(calls[0]) == "fetch" && k.number("HLEN", "claimed") > 0 && !withdrawn.Swap(true) {
+				assert.ErrorIs(t, pool.Withdraw(briefly(), "a"), context.Canceled)
+			}
+			return replies, err
+		}})
+		ids := idsOf(k.enqueueNumbers("a", 0, 4))
+		k.store("a", "broken", "no record")
+		k.start(pool)
+		require.NoError(t, pool.Withdraw(k.ctx(), "a"))
+		assert.Equal(t, append(ids, "broken"), k.inLine("a"))
+		assert.Zero(t, k.number("ZCARD", "morgue"), "others judge what this pool does not serve")
+		assert.Zero(t, count[JobDone](k.spy)+count[JobStarted](k.spy))
+		assert.Equal(t, []string{"b"}, k.serves())
+	})
+}
+
+func TestAWorkerThatDiesWhileANameGoesIsTakenApart(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		p, ran := newPatient(), newTally()
+		options := k.options()
+		options.Prefetch = 5
+		receipts := k.enqueueNumbers("a", 0, 10)
+		pool := NewWorkerPool(nil, 1, options).
+			Job("a", func(ctx context.Context, job *Job, _ int) error { return p.handle(ctx, job) }).Job("b", ran.handle)
+		require.NoError(t, pool.Start(k.ctx()))
+		receive(t, p.began)
+		require.ErrorIs(t, pool.Withdraw(briefly(), "a"), context.Canceled)
+		k.until("what had not begun is back", func() bool { return len(k.inLine("a")) == 9 })
+		pool.crash()
+		close(p.goOn)
+		other := k.start(NewWorkerPool(nil, 3, k.another(newSpy())).Job("a", ran.handle))
+		k.until("it was reaped", func() bool { return k.number("SCARD", "workers") == 1 && k.number("SCARD", "dead") == 0 })
+		require.NoError(t, other.Drain(k.longCtx()))
+		ran.once(t, receipts)
+		assert.Equal(t, []string{"a"}, k.serves())
+		k.healthy()
+	})
+}
+
+func TestAFencedWorkerRegistersWithWhatItServesNow(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		p, ran := newPatient(), newTally()
+		pool := k.start(NewWorkerPool(nil, 3, k.options()).Job("a", p.handle).Job("b", ran.handle).Job("c", ran.handle))
+		k.enqueue("a")
+		receive(t, p.began)
+		require.ErrorIs(t, pool.Withdraw(briefly(), "a"), context.Canceled)
+		require.NoError(t, pool.Withdraw(k.ctx(), "b"))
+		k.bury(pool.id())
+		await[WorkerFenced](t, k.spy, nil)
+		assert.Equal(t, []string{"c"}, k.serves(), "nothing is held by the new one")
+		withdrawn := make(chan error, 1)
+		go func() { withdrawn <- pool.Withdraw(k.ctx(), "a") }()
+		close(p.goOn)
+		require.NoError(t, receive(t, withdrawn))
+		receipts := k.enqueueNumbers("b", 0, 3)
+		k.until("the old one is gone", func() bool { return k.number("SCARD", "dead") == 0 })
+		require.NoError(t, pool.Serve(k.ctx(), "a", "b")) // what was fenced may have been put back before it ended
+		k.drained(pool)
+		ran.once(t, receipts)
+		k.healthy()
+	})
+}
+
+func TestALossOfDataKeepsWhatIsServed(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		p, ran := newPatient(), newTally()
+		options := k.options()
+		options.RestoreRunning = true
+		pool := k.start(NewWorkerPool(nil, 3, options).Job("a", p.handle).Job("b", ran.handle).Job("c", ran.handle))
+		k.enqueue("a")
+		receive(t, p.began)
+		require.ErrorIs(t, pool.Withdraw(briefly(), "a"), context.Canceled)
+		require.NoError(t, pool.Withdraw(k.ctx(), "b"))
+		k.wipe()
+		await(t, k.spy, func(e DataLost) bool { return e.Restored == 1 })
+		assert.Equal(t, []string{"a", "c"}, k.serves(), "what is held must be found")
+		receipts := k.enqueueNumbers("b", 0, 3)
+		close(p.goOn)
+		require.NoError(t, pool.Withdraw(k.ctx(), "a"))
+		assert.Equal(t, []string{"c"}, k.serves())
+		require.NoError(t, pool.Serve(k.ctx(), "b"))
+		k.drained(pool)
+		ran.once(t, receipts)
+		k.empty("a", "b")
+		k.healthy()
+	})
+}
+
+// The pools change all the time what they serve, one is stopped and one is killed, while jobs come. Each must be done once and nothing be left.
+func TestNothingIsLostWhileNamesComeAndGo(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		names := []string{"a", "b", "c"}
+		ran, killed := newTally(), newTally()
+		options := k.options()
+		options.Prefetch = 20
+		team := func(count func(*Job, int) error) *WorkerPool {
+			pool := NewWorkerPool(nil, 4, options)
+			for _, name := range names {
+				pool.Job(name, count)
+			}
+			require.NoError(t, pool.Start(k.ctx()))
+			return pool
+		}
+		stays, stops, dies := team(ran.handle), team(ran.handle), team(killed.handle)
+		ends, ended := context.WithCancel(context.Background())
+		defer ended()
+		var changes sync.WaitGroup
+		for i, pool := range []*WorkerPool{stays, stops, dies} {
+			for n, name := range names {
+				changes.Go(func() {
+					for round := i + n; ends.Err() == nil; round++ {
+						ctx, cancel := context.WithTimeout(ends, time.Duration(round%7)*time.Millisecond)
+						_ = pool.Withdraw(ctx, name) // also what was not waited for holds
+						cancel()
+						_ = pool.Serve(ends, name) // its pool may have stopped
+					}
+				})
+			}
+		}
+		var receipts []Receipt
+		for from := 0; from < 600; from += 20 {
+			receipts = append(receipts, k.enqueueNumbers(names[from/20%3], from, from+20)...)
+			switch from {
+			case 200:
+				dies.crash()
+			case 400:
+				require.NoError(t, stops.Stop(k.longCtx()))
+			}
+		}
+		k.until("the killed one was reaped", func() bool { return k.number("SCARD", "workers") == 1 && k.number("SCARD", "dead") == 0 })
+		ended()
+		changes.Wait()
+		require.NoError(t, stays.Serve(k.ctx(), names...))
+		require.NoError(t, stays.Drain(k.longCtx()))
+		assert.Equal(t, names, k.serves())
+		for _, receipt := range receipts { // one of the killed pool may have run there and again
+			require.Equal(t, 1, max(ran.runs[receipt.ID], killed.runs[receipt.ID]), receipt.ID)
+		}
+		k.healthy()
+		k.empty(names...)
+		require.NoError(t, stays.Stop(k.longCtx()))
+		k.noWorker()
+		k.unconfused()
+	})
+}
