@@ -24,32 +24,10 @@ var argsEncoders = sync.Pool{New: func() any {
 	return e
 }}
 
-// encodeArgs appends the JSON array of the arguments to dst.
+// encodeArgs appends the JSON array of the arguments to dst, all of them.
 func encodeArgs(dst []byte, job string, args []any, most int) ([]byte, error) {
-	e := argsEncoders.Get().(*argsEncoder)
-	defer e.release()
-	e.buffer.Reset()
-	e.buffer.WriteByte('[')
-	for i, arg := range args {
-		if i > 0 {
-			e.buffer.WriteByte(',')
-		}
-		if err := e.add(arg); err != nil {
-			return dst, &InvalidError{
-				What:   fmt.Sprintf("argument %d of job %s", i+1, quoted(job)),
-				Value:  fmt.Sprintf("a %T that does not encode as JSON (%v)", arg, err),
-				Remedy: "pass a value that encoding/json can encode", Err: err,
-			}
-		}
-	}
-	e.buffer.WriteByte(']')
-	if size := e.buffer.Len(); size > most {
-		return dst, &InvalidError{
-			What: "the JSON of the args of job " + quoted(job), Value: fmt.Sprintf("%d bytes long", size),
-			Remedy: fmt.Sprintf("at most %d are allowed (MaxArgsSize): pass a reference to what is large", most),
-		}
-	}
-	return append(dst, e.buffer.Bytes()...), nil
+	encoded, _, err := newArgsLimits(most, -1).encode(dst, job, args)
+	return encoded, err
 }
 
 func (e *argsEncoder) release() {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func badEntries() []badEntry {
 		{"args: a circle", args(circle)},
 		{"args: MarshalJSON fails", args(1, 2, failingJSON{})},
 		{"args: MarshalJSON panics", args(panickingJSON{})},
-		{"args: too large", args(strings.Repeat("x", 1<<20))},
+		{"args: too large", args(slices.Repeat([]any{strings.Repeat("x", 8000)}, 132)...)},
 		{"delay: negative", Entry{Name: "export", In: -5 * time.Second}},
 		{"delay: beyond all bounds", Entry{Name: "export", In: math.MaxInt64}},
 		{"time: before 1970", Entry{Name: "export", At: time.Unix(-5, 0).UTC()}},

@@ -26,6 +26,11 @@ type jobSettings struct {
 	retention time.Duration
 	meta      map[string]string
 	front     bool
+	unique    *UniqueOptions // nil leaves it to the job's own
+	times     jobTimes
+	tags      []string
+
+	completion string // queue
 
 	replicas    int
 	replicaWait time.Duration

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +25,8 @@ import (
 type Enqueuer struct {
 	core     *enqueuerCore
 	settings jobSettings
+	options  []EnqueueOption // what settings were made of
+	around   EnqueueFunc     // the middleware around the storing of entries; nil when there is none
 }
 
 // enqueuerCore is what an Enqueuer and those derived from it share.
@@ -31,8 +34,14 @@ type enqueuerCore struct {
 	store   *rdb.Store
 	lanes   *lanes
 	clock   *redisClock
-	maxArgs int
+	limits  argsLimits
+	uploads *uploader
 	check   func(name string, args []byte) error // may be nil
+	unique  func(name string) *UniqueOptions     // of the job's own options; may be nil
+	waiters *waiters
+	readers readers
+
+	middlewares []EnqueueMiddleware // outermost first
 
 	closing sync.Once
 	closed  error
@@ -51,6 +60,8 @@ func NewEnqueuer(dsn string, opts ...EnqueuerOption) (*Enqueuer, error) {
 		return nil, err
 	}
 	enq := newEnqueuer(rdb.NewStore(driver, settings.namespace), settings.timeout, settings.maxArgs, nil)
+	enq.useObjects(settings.home, settings.largeArgs)
+	enq.wrapIn(settings.middlewares)
 	if owned {
 		enq.core.toClose = driver
 	}
@@ -63,13 +74,13 @@ func newEnqueuer(store *rdb.Store, timeout time.Duration, maxArgs int, check fun
 	if timeout == 0 {
 		timeout = defaultEnqueueTimeout
 	}
-	if maxArgs == 0 {
-		maxArgs = defaultMaxArgsSize
-	}
 	clock := &redisClock{}
-	return &Enqueuer{core: &enqueuerCore{
-		store: store, clock: clock, lanes: newLanes(store, clock, timeout), maxArgs: maxArgs, check: check,
+	enq := &Enqueuer{core: &enqueuerCore{
+		store: store, clock: clock, lanes: newLanes(store, clock, timeout), limits: newArgsLimits(maxArgs, 0), check: check,
+		waiters: newWaiters(store),
 	}}
+	enq.useObjects(nil, 0)
+	return enq
 }
 
 // Enqueue stores a job that is due at once, at the back of the queue of its name.
@@ -108,8 +119,17 @@ func (e *Enqueuer) SourcedEnqueueAt(ctx context.Context, name string, source int
 	return e.enqueue(ctx, Entry{Name: name, Source: source, At: t, Args: args})
 }
 
-// enqueue stores one job.
+// enqueue stores one job, through the middleware where there is some.
 func (e *Enqueuer) enqueue(ctx context.Context, entry Entry) (Receipt, error) {
+	if e.around == nil {
+		return e.store(ctx, entry)
+	}
+	receipts, err := e.pass(ctx, []Entry{entry})
+	return receipts[0], err
+}
+
+// store stores one job.
+func (e *Enqueuer) store(ctx context.Context, entry Entry) (Receipt, error) {
 	p, err := e.prepare(&entry)
 	if err == nil {
 		err = e.core.lanes.enter()
@@ -118,8 +138,8 @@ func (e *Enqueuer) enqueue(ctx context.Context, entry Entry) (Receipt, error) {
 		return Receipt{}, &EnqueueError{NotStored: []int{0}, Err: err, job: entry.Name}
 	}
 	defer e.core.lanes.leave()
-	a := e.core.lanes.send(ctx, []rdb.NewJob{p.job}, p.bytes())
-	receipt, fate, err := p.outcome(a, 0)
+	a := e.core.deliverOne(ctx, &p)
+	receipt, fate, err := e.core.settle(ctx, &p, a, 0)
 	switch fate {
 	case unknown:
 		return receipt, &EnqueueError{Unknown: []int{0}, Err: err, job: entry.Name}
@@ -137,11 +157,19 @@ func (e *Enqueuer) enqueue(ctx context.Context, entry Entry) (Receipt, error) {
 // Redis does not take, it ends. There is one Receipt per entry, also with an error: then those of the entries that are
 // not stored are zero.
 func (e *Enqueuer) EnqueueMany(ctx context.Context, entries []Entry) ([]Receipt, error) {
-	many := &manyJobs{receipts: make([]Receipt, len(entries))}
+	if e.around == nil || len(entries) == 0 {
+		return e.storeMany(ctx, entries)
+	}
+	return e.pass(ctx, entries)
+}
+
+// storeMany stores many jobs.
+func (e *Enqueuer) storeMany(ctx context.Context, entries []Entry) ([]Receipt, error) {
+	many := &manyJobs{core: e.core, receipts: make([]Receipt, len(entries))}
 	if len(entries) == 1 {
 		many.failed.job = entries[0].Name
 	}
-	all := make([]prepared, len(entries))
+	all, known := make([]prepared, len(entries)), map[string][]byte{}
 	for i := range entries {
 		var err error
 		if all[i], err = e.prepare(&entries[i]); err != nil {
@@ -149,6 +177,9 @@ func (e *Enqueuer) EnqueueMany(ctx context.Context, entries []Entry) ([]Receipt,
 				err = fmt.Errorf("entry %d: %w", i, err)
 			}
 			return many.refused(err)
+		}
+		if all[i].apart != nil {
+			all[i].apart.share(known)
 		}
 	}
 	if err := e.core.lanes.enter(); err != nil {
@@ -165,8 +196,8 @@ func (e *Enqueuer) EnqueueMany(ctx context.Context, entries []Entry) ([]Receipt,
 			bytes += all[to].bytes()
 			to++
 		}
-		a := e.core.lanes.send(ctx, jobs[from:to], bytes)
-		many.add(from, all[from:to], a)
+		a := e.core.deliver(ctx, all[from:to], jobs[from:to], bytes)
+		many.add(ctx, from, all[from:to], a)
 		from = to
 		if a.fate != stored {
 			many.stop(from)
@@ -179,15 +210,21 @@ func (e *Enqueuer) EnqueueMany(ctx context.Context, entries []Entry) ([]Receipt,
 // With returns an Enqueuer whose jobs have these options, beside those of e, which stays as it is. The two share the
 // connection, and one Close is for both. An option that cannot be is told by the enqueue.
 func (e *Enqueuer) With(opts ...EnqueueOption) *Enqueuer {
-	return &Enqueuer{core: e.core, settings: e.settings.with(opts)}
+	with := &Enqueuer{core: e.core, settings: e.settings.with(opts)}
+	if e.around != nil {
+		with.options = slices.Concat(e.options, opts)
+		with.compose()
+	}
+	return with
 }
 
-// Close refuses new calls with [ErrClosed], waits for those under way, at most as long as EnqueueTimeout, and closes the
+// Close refuses new calls with [ErrClosed], ends those that wait for jobs with it, waits for the others under way, at most as long as EnqueueTimeout, and closes the
 // connection unless it came from WithConnection or a pool. Closing again does nothing and returns the same error. It
 // closes the enqueuers that With made, and the one that they were made of, as well.
 func (e *Enqueuer) Close() error {
 	c := e.core
 	c.closing.Do(func() {
+		c.waiters.close()
 		c.closed = c.lanes.close()
 		if c.toClose != nil {
 			c.closed = errors.Join(c.closed, c.toClose.Close())

@@ -3,6 +3,8 @@ package work
 import (
 	"fmt"
 	"time"
+
+	"github.com/265d0351/work/objects"
 )
 
 // The defaults and limits of an Enqueuer.
@@ -20,6 +22,11 @@ type enqueuerSettings struct {
 	connection Connection
 	timeout    time.Duration
 	maxArgs    int
+	bounded    bool // maxArgs was given
+	largeArgs  int  // 0 is the default
+	home       objects.Home
+
+	middlewares []EnqueueMiddleware
 }
 
 // Namespace is what all keys in Redis begin with: enqueuers and pools of one namespace belong together. The default is
@@ -39,13 +46,32 @@ func EnqueueTimeout(d time.Duration) EnqueuerOption {
 	return func(s *enqueuerSettings) { s.timeout = d }
 }
 
-// MaxArgsSize is how many bytes the JSON of a job's arguments may have, at most 64 MiB. The default is 1 MiB.
+// MaxArgsSize is how many bytes the JSON of a job's arguments may have, at most 64 MiB, with those that are stored as objects
+// (see [LargeArgs]). The default is 64 MiB, of which 1 MiB in the record.
 func MaxArgsSize(bytes int) EnqueuerOption {
-	return func(s *enqueuerSettings) { s.maxArgs = bytes }
+	return func(s *enqueuerSettings) { s.maxArgs, s.bounded = bytes, true }
+}
+
+// LargeArgs is above how many bytes of JSON an argument is stored as an object: once for all jobs that have the same, and
+// not in their records. The default, 0, is 8 KiB; a negative number is never. Handlers see no difference.
+func LargeArgs(bytes int) EnqueuerOption {
+	return func(s *enqueuerSettings) { s.largeArgs = bytes }
+}
+
+// ObjectHome is where the contents of objects are kept, instead of Redis. All enqueuers and pools of a namespace must have the
+// same one.
+func ObjectHome(home objects.Home) EnqueuerOption {
+	return func(s *enqueuerSettings) { s.home = home }
+}
+
+// WithEnqueueMiddleware puts middleware around every enqueue, the first one outermost. What is given again comes behind
+// what was given before. [NewInspector] has no use for it.
+func WithEnqueueMiddleware(middlewares ...EnqueueMiddleware) EnqueuerOption {
+	return func(s *enqueuerSettings) { s.middlewares = append(s.middlewares, middlewares...) }
 }
 
 func newEnqueuerSettings(opts []EnqueuerOption) (enqueuerSettings, error) {
-	s := enqueuerSettings{namespace: defaultNamespace, timeout: defaultEnqueueTimeout, maxArgs: defaultMaxArgsSize}
+	s := enqueuerSettings{namespace: defaultNamespace, timeout: defaultEnqueueTimeout}
 	for i, opt := range opts {
 		if opt == nil {
 			return s, &InvalidError{What: fmt.Sprintf("option %d of the enqueuer", i+1), Value: "nil", Remedy: "leave it out"}
@@ -62,8 +88,13 @@ func (s *enqueuerSettings) validate() error {
 	if s.timeout <= 0 {
 		return &InvalidError{What: "EnqueueTimeout", Value: s.timeout.String(), Remedy: "use a duration above zero, such as 10s"}
 	}
-	if s.maxArgs < 1 || s.maxArgs > maxMaxArgsSize {
+	if s.bounded && (s.maxArgs < 1 || s.maxArgs > maxMaxArgsSize) {
 		return &InvalidError{What: "MaxArgsSize", Value: fmt.Sprint(s.maxArgs), Remedy: "use 1 to 67108864 bytes (64 MiB)"}
+	}
+	for i, m := range s.middlewares {
+		if m == nil {
+			return &InvalidError{What: fmt.Sprintf("enqueue middleware %d", i+1), Value: "nil", Remedy: "leave it out"}
+		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package work
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -18,19 +19,26 @@ type Entry struct {
 	Options []EnqueueOption // beat those of With
 }
 
+// Meta is what the options give as [Job].Meta; nil when nothing. The map is the caller's own.
+func (e Entry) Meta() map[string]string {
+	return maps.Clone(jobSettings{}.with(e.Options).meta)
+}
+
 // Receipt says what was stored for one entry. The zero value says that nothing is known to be.
 type Receipt struct {
 	ID        string
 	Name      string
 	RunAt     time.Time // when it is due: by the clock of Redis, or as it was given to EnqueueAt
-	Duplicate bool      // a job of the id given with ID lives already; nothing was stored, RunAt is zero
+	Duplicate bool      // a job of the id given with ID, or of the same kind (Unique), lives already: ID is its id, RunAt is zero
 }
 
 // prepared is an entry that was found good.
 type prepared struct {
-	job   rdb.NewJob
-	runAt time.Time     // as given
-	in    time.Duration // as given
+	job    rdb.NewJob
+	runAt  time.Time     // as given
+	in     time.Duration // as given
+	apart  *objectArgs   // nil for nearly all
+	unique *uniqueness   // nil for nearly all
 }
 
 // prepare checks an entry and encodes its record. Nothing is sent.
@@ -55,12 +63,13 @@ func (e *Enqueuer) prepare(entry *Entry) (prepared, error) {
 	if !settings.chosen {
 		p.job.ID = newID()
 	}
-	args, err := encodeArgs(nil, entry.Name, entry.Args, e.core.maxArgs)
+	unique := e.uniqueOf(entry.Name, settings.unique)
+	args, apart, err := unique.limits(e.core.limits).encode(nil, entry.Name, entry.Args)
 	if err != nil {
 		return prepared{}, err
 	}
 	if e.core.check != nil {
-		if err := e.core.check(entry.Name, args); err != nil {
+		if err := e.core.check(entry.Name, apart.whole(args)); err != nil {
 			return prepared{}, fmt.Errorf("args of job %s do not fit its handler: %w", quoted(entry.Name), err)
 		}
 	}
@@ -68,14 +77,34 @@ func (e *Enqueuer) prepare(entry *Entry) (prepared, error) {
 		ID: p.job.ID, Name: entry.Name, Args: args, EnqueuedAt: now.UnixMilli(), Source: entry.Source,
 		Retries: settings.retries, Timeout: millis(settings.timeout), Retention: millis(settings.retention), Meta: settings.meta,
 	}
+	r.Completion = settings.completion
+	if apart != nil {
+		p.apart, p.job.Objects, r.Objects = apart, apart.hashes, apart.at
+	}
 	switch p.job.Place {
 	case rdb.At:
 		r.RunAt = p.job.When
 	case rdb.In:
 		r.RunAt = r.EnqueuedAt + p.job.When
 	}
+	if err := settings.extend(&r); err != nil {
+		return prepared{}, err
+	}
+	if unique != nil {
+		if err := p.makeUnique(unique, &r); err != nil {
+			return prepared{}, err
+		}
+	}
 	p.job.Record = r.encode(make([]byte, 0, len(r.ID)+len(r.Name)+len(args)+64))
 	return p, nil
+}
+
+// uniqueOf are the options given at the enqueue, or the job's own; nil where it has none.
+func (e *Enqueuer) uniqueOf(name string, given *UniqueOptions) *UniqueOptions {
+	if given == nil && e.core.unique != nil {
+		return e.core.unique(name)
+	}
+	return given
 }
 
 // place decides where the job goes.
@@ -111,7 +140,9 @@ func (p *prepared) place(entry *Entry, front bool, now time.Time) error {
 const maxAhead = 100 * 365 * 24 * time.Hour
 
 // bytes is about how much of a call the job takes.
-func (p *prepared) bytes() int { return len(p.job.Record) + len(p.job.ID) + len(p.job.Queue) }
+func (p *prepared) bytes() int {
+	return len(p.job.Record) + len(p.job.ID) + len(p.job.Queue) + objectBytes*len(p.job.Objects)
+}
 
 // receipt is what to tell of an entry that Redis answered for at that time.
 func (p *prepared) receipt(at time.Time) Receipt {

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +25,8 @@ type lane struct {
 	id     string
 	number int64
 	jobs   []rdb.NewJob // of its last call: the room is used again
+
+	call *call // under way, and nil while it is free; guarded by the mu of lanes
 }
 
 // lanes sends parcels: at once where a lane is free, else together with others once one is. While nobody calls it has
@@ -37,6 +40,7 @@ type lanes struct {
 	parcels sync.Pool
 
 	mu      sync.Mutex
+	all     []*lane
 	free    []*lane
 	line    []*parcel // oldest first; empty while a lane is free
 	callers int
@@ -49,8 +53,9 @@ func newLanes(store *rdb.Store, clock *redisClock, timeout time.Duration) *lanes
 	l := &lanes{store: store, clock: clock, timeout: timeout, vacated: make(chan struct{})}
 	l.life, l.end = context.WithCancelCause(context.Background())
 	for range laneCount {
-		l.free = append(l.free, &lane{id: newID()})
+		l.all = append(l.all, &lane{id: newID()})
 	}
+	l.free = slices.Clone(l.all)
 	return l
 }
 
@@ -98,7 +103,6 @@ func (l *lanes) send(ctx context.Context, jobs []rdb.NewJob, bytes int) answer {
 func (l *lanes) sendAlone(ctx context.Context, own *lane, p *parcel) answer {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.timeout, l.timedOut())
 	defer cancel()
-	defer context.AfterFunc(l.life, cancel)()
 	own.number++
 	c := &call{lanes: l, lane: own, parcels: []*parcel{p}, waiting: 1, cancel: cancel}
 	c.run(ctx)
@@ -114,7 +118,7 @@ func (l *lanes) sendAlone(ctx context.Context, own *lane, p *parcel) answer {
 func (l *lanes) next(own *lane) *call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.line) == 0 {
+	if own.call = nil; len(l.line) == 0 {
 		l.free = append(l.free, own)
 		return nil
 	}
@@ -167,10 +171,22 @@ func (l *lanes) close() error {
 	case <-timer.C:
 		err = fmt.Errorf("calls of the enqueuer were still under way %s after Close began: they were given up", l.timeout)
 	}
-	l.end(ErrClosed)
+	l.cutOff()
 	<-l.vacated
 	l.serving.Wait()
 	return err
+}
+
+// cutOff ends what is under way.
+func (l *lanes) cutOff() {
+	l.end(ErrClosed)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, each := range l.all {
+		if c := each.call; c != nil && c.cancel != nil {
+			c.cancel()
+		}
+	}
 }
 
 func (l *lanes) timedOut() error { return &enqueueTimeoutError{after: l.timeout} }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -54,12 +55,15 @@ func (d *stubDriver) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Rep
 // readCall takes the arguments of enqueue.lua apart.
 func readCall(call rdb.Call) sentCall {
 	sent := sentCall{lane: call.Args[0].(string), number: call.Args[1].(int64)}
-	for at := 3 + call.Args[2].(int); at < len(call.Args); {
-		size := call.Args[at+4].(int)
-		at += 5
+	for at := 4 + call.Args[2].(int); at < len(call.Args); {
+		place, size := call.Args[at+1].(string), call.Args[at+3].(int)
+		at += 4
 		for range size {
 			sent.ids = append(sent.ids, call.Args[at].(string))
 			at += 2
+		}
+		if strings.HasSuffix(place, "+") {
+			at += 5 + 2*call.Args[at+4].(int)
 		}
 	}
 	return sent
@@ -81,6 +85,7 @@ func newStubEnqueuer(t *testing.T, play func(ctx context.Context, call sentCall)
 	t.Helper()
 	driver := &stubDriver{play: play}
 	enq := newEnqueuer(rdb.NewStore(driver, "test"), 0, 0, nil)
+	enq.useObjects(nil, -1)
 	t.Cleanup(func() { assert.NoError(t, enq.Close()) })
 	return enq, driver
 }

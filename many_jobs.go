@@ -1,10 +1,12 @@
 package work
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/objects"
 )
 
 // errQueueKey is the problem of a job whose queue cannot take any.
@@ -12,6 +14,9 @@ var errQueueKey = errors.New("the key of its queue holds something that is no li
 
 // outcome reads what was answered for the i-th job of a parcel.
 func (p *prepared) outcome(a answer, i int) (Receipt, fate, error) {
+	if later, ok := a.later[i]; ok {
+		return p.outcome(later, 0)
+	}
 	if a.fate != stored {
 		return Receipt{}, a.fate, a.err
 	}
@@ -20,8 +25,15 @@ func (p *prepared) outcome(a answer, i int) (Receipt, fate, error) {
 		return p.receipt(a.at), stored, p.unconfirmed(a)
 	case rdb.Duplicate:
 		return Receipt{ID: p.job.ID, Name: p.job.Queue, Duplicate: true}, stored, nil
+	case rdb.Unique:
+		if p.unique.onConflict == RefuseDuplicate {
+			return Receipt{}, notStored, &DuplicateError{Name: p.job.Queue, ID: a.owners[i]}
+		}
+		return p.duplicate(a.owners[i]), stored, nil
 	case rdb.BadKey:
 		return Receipt{}, notStored, fmt.Errorf("queue %s: %w", quoted(p.job.Queue), errQueueKey)
+	case rdb.NoObject:
+		return Receipt{}, notStored, &objects.VanishedError{Hash: objects.Hash(a.missing[i])}
 	default:
 		return Receipt{}, notStored, fmt.Errorf("redis refused it with %q", problem)
 	}
@@ -29,6 +41,7 @@ func (p *prepared) outcome(a answer, i int) (Receipt, fate, error) {
 
 // manyJobs gathers what became of the entries of an EnqueueMany.
 type manyJobs struct {
+	core     *enqueuerCore
 	receipts []Receipt
 	failed   EnqueueError
 }
@@ -41,9 +54,9 @@ func (m *manyJobs) refused(err error) ([]Receipt, error) {
 }
 
 // add notes the answer for the entries from there on.
-func (m *manyJobs) add(from int, jobs []prepared, a answer) {
+func (m *manyJobs) add(ctx context.Context, from int, jobs []prepared, a answer) {
 	for i := range jobs {
-		receipt, fate, err := jobs[i].outcome(a, i)
+		receipt, fate, err := m.core.settle(ctx, &jobs[i], a, i)
 		m.receipts[from+i] = receipt
 		switch fate {
 		case stored:

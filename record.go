@@ -21,6 +21,46 @@ type record struct {
 	Retention  int64             `json:"retention,omitempty"`
 	RunAt      int64             `json:"at,omitempty"` // ms, where it was not due at once
 	Meta       map[string]string `json:"meta,omitempty"`
+
+	recordExtras
+}
+
+// recordExtras are the fields that few jobs have.
+type recordExtras struct {
+	Lock       string         `json:"lock,omitempty"`       // digest of the job's lock, see rdb.Lock
+	LockKind   string         `json:"lock_kind,omitempty"`  // "f", "s" or "t"
+	Completion string         `json:"completion,omitempty"` // the completion queue that gets its id when it has ended
+	Objects    map[int]string `json:"objects,omitempty"`    // position of an argument -> SHA-256 in hex of the object that stands for it
+	Expires    int64          `json:"expires,omitempty"`    // ms: a job that has not begun by then does not begin
+	Deadline   int64          `json:"deadline,omitempty"`   // ms: its attempts end then
+	RetryFor   int64          `json:"retry_for,omitempty"`  // ms after the first failure in which it is tried again
+	Tags       []string       `json:"tags,omitempty"`
+}
+
+// plainRecord stands for the record of a job that was enqueued without any option.
+var plainRecord record
+
+// plain tells that there is nothing in the record but what every job has.
+func (r *record) plain() bool {
+	return r.Retries == nil && r.Timeout == 0 && r.Retention == 0 && r.recordExtras.empty()
+}
+
+// empty tells that there are none, so that nothing need be written.
+func (e *recordExtras) empty() bool {
+	return e.Lock == "" && e.LockKind == "" && e.Completion == "" && len(e.Objects) == 0 && e.Expires == 0 && e.Deadline == 0 &&
+		e.RetryFor == 0 && len(e.Tags) == 0
+}
+
+// appendTo writes the extras behind the other fields.
+func (e *recordExtras) appendTo(dst []byte) []byte {
+	if e.empty() {
+		return dst
+	}
+	extras, err := json.Marshal(e)
+	if err != nil { // strings and numbers only: cannot happen
+		return dst
+	}
+	return append(append(dst, ','), bytes.TrimSuffix(bytes.TrimPrefix(extras, []byte("{")), []byte("}"))...)
 }
 
 // encode appends the JSON of the record to dst: what encoding/json would write, with the args byte for byte.
@@ -49,7 +89,7 @@ func (r *record) encode(dst []byte) []byte {
 		}
 		dst = append(dst, '}')
 	}
-	return append(dst, '}')
+	return append(r.appendTo(dst), '}')
 }
 
 // appendField writes a number that may be left out when it is 0.

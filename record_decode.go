@@ -10,8 +10,12 @@ import (
 
 // decodeRecord reads a stored record. Its args are a part of b, byte for byte; b must not change as long as they live.
 // The error says what is wrong with the record.
-func decodeRecord(b []byte) (record, error) {
-	if r, ok := decodePlainRecord(b); ok {
+func decodeRecord(b []byte) (record, error) { return decodeKnownRecord(b, "", "") }
+
+// decodeKnownRecord is decodeRecord for who knows which id and name the record should have: these strings are used for it
+// where they are right.
+func decodeKnownRecord(b []byte, id, name string) (record, error) {
+	if r, ok := decodePlainRecord(b, id, name); ok {
 		return r, nil
 	}
 	var r record
@@ -49,11 +53,11 @@ func shownArgs(args []byte) string {
 
 // decodePlainRecord reads what encode writes for nearly all jobs: the fields in their order, without spaces and escapes.
 // It says false for everything else, right or wrong, which is then left to encoding/json.
-func decodePlainRecord(b []byte) (record, bool) {
+func decodePlainRecord(b []byte, id, name string) (record, bool) {
 	s := jsonScan{rest: b}
 	r := record{}
-	r.ID = s.text(`{"jid":"`)
-	r.Name = s.text(`,"name":"`)
+	r.ID = s.known(`{"jid":"`, id)
+	r.Name = s.known(`,"name":"`, name)
 	r.Args = s.array(`,"args":`)
 	r.EnqueuedAt = s.number(`,"t":`)
 	r.Source = s.optional(`,"source":`)
@@ -108,6 +112,16 @@ func (s *jsonScan) text(prefix string) string {
 	text := string(s.rest[:end])
 	s.rest = s.rest[end+1:]
 	return text
+}
+
+// known is text for a string that is most probably that one, which need not be made again then.
+func (s *jsonScan) known(prefix, text string) string {
+	if whole := len(prefix) + len(text); len(s.rest) > whole && s.rest[whole] == '"' && isPlain(text) &&
+		string(s.rest[:len(prefix)]) == prefix && string(s.rest[len(prefix):whole]) == text {
+		s.rest = s.rest[whole+1:]
+		return text
+	}
+	return s.text(prefix)
 }
 
 // texts reads the members of an object of strings, and its closing brace.

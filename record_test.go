@@ -128,7 +128,7 @@ func FuzzDecodeRecord(f *testing.F) {
 		f.Add([]byte(`{"jid":"1","name":"a","args":` + args + `,"t":5,"retries":-1}`))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		fast, ok := decodePlainRecord(b)
+		fast, ok := decodePlainRecord(b, "", "")
 		if !ok {
 			return
 		}

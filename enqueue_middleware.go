@@ -1,0 +1,176 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+)
+
+// What an [EnqueueMiddleware] may do wrong, beside [ErrNextCalledTwice], [ErrNextUnfinished], [ErrNextTooLate] and
+// [ErrNextNilContext]. The *[EnqueueError] of its call wraps one of these and says which middleware it was.
+var (
+	// ErrNextUncalled: it returned nil and had not called next. Nothing is stored.
+	ErrNextUncalled = errors.New("it returned nil without calling next: call it, or return an error that says why nothing is stored")
+	// ErrNextEntries: next was given more or fewer entries than the middleware got. Nothing is stored.
+	ErrNextEntries = errors.New("next was given another number of entries: give it as many as the middleware got, in the same order")
+)
+
+// EnqueueFunc stores entries: the next middleware or, at the end, the Enqueuer. There is one Receipt per entry, also with
+// an error, which is an *[EnqueueError].
+type EnqueueFunc func(ctx context.Context, entries []Entry) ([]Receipt, error)
+
+// EnqueueMiddleware is a function around the storing of entries: those of one EnqueueMany, or the one of any other
+// enqueue. What it was composed of, by [WithEnqueueMiddleware] or [WorkerOptions], is
+//
+//	[a, b] = a(b(store))
+//
+// The entries are its own to change, all but what Args holds. Their Options begin with those of [Enqueuer.With], so that
+// Entry.Meta is what the job will have; what it appends to them beats them. They are checked at the end, by the store. Where
+// it returns an error without calling next nothing is stored, and that error is the caller's. Otherwise what became of the
+// jobs is what next said, whatever is returned: an error of its own comes to the caller as the cause of an *[EnqueueError]
+// that lists the jobs as Stored, and nil does not hide an error of next. Only so is a job stored whose enqueue returned no
+// error. next may be called once. A panic is the caller's.
+//
+// It runs in the goroutine of the caller, in many at once, and not for an EnqueueMany without entries.
+type EnqueueMiddleware func(ctx context.Context, entries []Entry, next EnqueueFunc) error
+
+// wrapIn puts middleware around e, which nobody uses yet, and around those that With makes of it.
+func (e *Enqueuer) wrapIn(middlewares []EnqueueMiddleware) {
+	e.core.middlewares = middlewares
+	e.compose()
+}
+
+// compose wraps e once for all of its calls. Without middleware there is nothing to pass through, and nothing to pay.
+func (e *Enqueuer) compose() {
+	if len(e.core.middlewares) == 0 {
+		return
+	}
+	e.around = func(ctx context.Context, entries []Entry) ([]Receipt, error) {
+		if len(entries) > 1 {
+			return e.storeMany(ctx, entries)
+		}
+		receipt, err := e.store(ctx, entries[0])
+		return []Receipt{receipt}, err
+	}
+	for i, m := range slices.Backward(e.core.middlewares) {
+		e.around = passing(m, fmt.Sprintf("enqueue middleware %d of %d", i+1, len(e.core.middlewares)), e.around)
+	}
+}
+
+// pass sends entries through the middleware, which gets copies to change.
+func (e *Enqueuer) pass(ctx context.Context, entries []Entry) ([]Receipt, error) {
+	own := slices.Clone(entries)
+	for i := range own {
+		own[i].Options = slices.Concat(e.options, own[i].Options)
+	}
+	return e.around(ctx, own)
+}
+
+// passing is one middleware in front of the rest.
+func passing(m EnqueueMiddleware, name string, rest EnqueueFunc) EnqueueFunc {
+	return func(ctx context.Context, entries []Entry) ([]Receipt, error) {
+		p := &enqueuePassage{middleware: name, entries: len(entries), rest: rest}
+		if len(entries) == 1 {
+			p.job = entries[0].Name
+		}
+		return p.end(m(ctx, entries, p.next))
+	}
+}
+
+// enqueuePassage is one call on its way through one middleware. Its phases are those of a nextGuard.
+type enqueuePassage struct {
+	middleware string
+	entries    int
+	job        string // its name, where there is one only
+	rest       EnqueueFunc
+
+	phase  atomic.Int32
+	misuse atomic.Pointer[error]
+
+	receipts []Receipt // written before the phase is nextReturned
+	err      error
+}
+
+// next is what the middleware calls.
+func (p *enqueuePassage) next(ctx context.Context, entries []Entry) ([]Receipt, error) {
+	switch {
+	case ctx == nil:
+		return p.refuse(ErrNextNilContext)
+	case len(entries) != p.entries:
+		return p.refuse(ErrNextEntries)
+	case !p.phase.CompareAndSwap(nextUncalled, nextRunning):
+		if p.phase.Load() == nextClosed {
+			return p.refuse(ErrNextTooLate)
+		}
+		return p.refuse(ErrNextCalledTwice)
+	}
+	p.receipts, p.err = p.rest(ctx, entries) // after a panic it is running for ever: what is stored is not known
+	p.phase.Store(nextReturned)
+	return slices.Clone(p.receipts), p.err
+}
+
+// refuse is what a wrong call of next gets: it has stored nothing.
+func (p *enqueuePassage) refuse(misuse error) ([]Receipt, error) {
+	err := fmt.Errorf("%s: %w", p.middleware, misuse)
+	p.misuse.CompareAndSwap(nil, &err)
+	return make([]Receipt, p.entries), p.failure(err)
+}
+
+// failure is the error of entries of which nothing is stored.
+func (p *enqueuePassage) failure(err error) *EnqueueError {
+	return &EnqueueError{NotStored: p.indices(), Err: err, job: p.job}
+}
+
+func (p *enqueuePassage) indices() []int {
+	all := make([]int, p.entries)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// end makes the outcome out of what the middleware returned and what next did.
+func (p *enqueuePassage) end(returned error) ([]Receipt, error) {
+	p.phase.CompareAndSwap(nextUncalled, nextClosed)
+	if misuse := p.misuse.Load(); misuse != nil && !errors.Is(returned, *misuse) {
+		returned = *misuse
+	}
+	switch p.phase.Load() {
+	case nextClosed:
+		return make([]Receipt, p.entries), p.unstored(returned)
+	case nextRunning:
+		if returned == nil {
+			returned = fmt.Errorf("%s: %w", p.middleware, ErrNextUnfinished)
+		}
+		return make([]Receipt, p.entries), &EnqueueError{Unknown: p.indices(), Err: returned, job: p.job}
+	}
+	return p.receipts, p.judged(returned)
+}
+
+// unstored is the error of a call whose middleware has not got as far as next.
+func (p *enqueuePassage) unstored(returned error) error {
+	if returned == nil {
+		returned = fmt.Errorf("%s: %w", p.middleware, ErrNextUncalled)
+	}
+	if failure, ok := returned.(*EnqueueError); ok && len(failure.NotStored) == p.entries { // not errors.As: that very one, from a refused next
+		return failure
+	}
+	return p.failure(returned)
+}
+
+// judged is the error of a call whose entries next has dealt with. It says of them what next said.
+func (p *enqueuePassage) judged(returned error) error {
+	var failure *EnqueueError
+	if p.err != nil && !errors.As(p.err, &failure) {
+		return p.err // no rest of ours returns such
+	}
+	switch {
+	case returned == nil, returned == p.err: // not errors.Is: the same error and no other
+		return p.err
+	case failure == nil:
+		return &EnqueueError{Stored: p.indices(), Err: returned, job: p.job}
+	}
+	return &EnqueueError{Stored: failure.Stored, NotStored: failure.NotStored, Unknown: failure.Unknown, Err: returned, job: p.job}
+}
