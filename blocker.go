@@ -23,16 +23,17 @@ type blocker struct {
 }
 
 func newBlocker(w *worker) *blocker {
+	names, _ := w.pool.roster.now()
 	return &blocker{
 		store: w.store, driver: w.driver, events: w.events, health: health{component: "blocker", events: w.events},
-		queues: slices.Clone(w.names),
+		queues: slices.Clone(names),
 	}
 }
 
-// wait returns the name of a queue that called, or "" after about a second or when ctx ended. It is false when it could
-// not wait.
-func (b *blocker) wait(ctx context.Context) (name string, waited bool) {
-	name, err := b.pop(ctx)
+// wait returns the name of a queue that called, but for some, or "" after about a second (or atMost, if that is less) or when
+// ctx ended. It is false when it could not wait.
+func (b *blocker) wait(ctx context.Context, atMost time.Duration, but map[string]bool) (name string, waited bool) {
+	name, err := b.pop(ctx, atMost, but)
 	if err == nil {
 		b.lap = 0
 		b.health.report(nil)
@@ -49,7 +50,7 @@ func (b *blocker) wait(ctx context.Context) (name string, waited bool) {
 	return "", false
 }
 
-func (b *blocker) pop(ctx context.Context) (string, error) {
+func (b *blocker) pop(ctx context.Context, atMost time.Duration, but map[string]bool) (string, error) {
 	if b.conn == nil {
 		conn, err := b.driver.Dial(ctx)
 		if err != nil {
@@ -60,7 +61,16 @@ func (b *blocker) pop(ctx context.Context) (string, error) {
 	// BLPOP serves the first key that has data: in a fixed order the last ones would starve.
 	rand.Shuffle(len(b.queues), func(i, j int) { b.queues[i], b.queues[j] = b.queues[j], b.queues[i] })
 	timeout := 800*time.Millisecond + rand.N(400*time.Millisecond)
-	return b.store.Wait(ctx, b.conn, b.queues, timeout)
+	timeout = max(time.Millisecond, min(timeout, atMost)) // Redis waits for ever at 0
+	queues := b.queues
+	if len(but) > 0 {
+		queues = slices.DeleteFunc(slices.Clone(queues), func(name string) bool { return but[name] })
+	}
+	if len(queues) == 0 {
+		pause(ctx, timeout)
+		return "", nil
+	}
+	return b.store.Wait(ctx, b.conn, queues, timeout)
 }
 
 // repair removes tokens that are no list, after Redis has refused to wait because of some: one of them would keep all

@@ -24,6 +24,9 @@ type answer struct {
 	fate     fate
 	at       time.Time           // by the clock of Redis, when stored
 	problems map[int]rdb.Problem // by index, when stored
+	missing  map[int]string      // by index: the object that was not there
+	owners   map[int]string      // by index: the job that has the lock
+	later    map[int]answer      // by index: what came of sending that job alone again
 	replicas int                 // that have it, where a job wanted some
 	err      error               // otherwise
 }
@@ -60,16 +63,22 @@ func (c *call) run(ctx context.Context) {
 			if first {
 				c.lanes.clock.saw(reply.Time, sent, c.lanes.clock.ours())
 			}
-			c.finish(answer{fate: stored, at: reply.Time, problems: reply.Problems, replicas: reply.Confirmed})
+			c.finish(answer{fate: stored, at: reply.Time, problems: reply.Problems, missing: reply.Missing, owners: reply.Owners, replicas: reply.Confirmed})
 			return
 		}
 		v := judge(err)
-		c.failed(v, first, ctx.Err() != nil)
+		c.failed(v, first, over(ctx))
 		if !v.again || !pause(ctx, backoffFor(attempt)) {
 			c.giveUp(ctx, v)
 			return
 		}
 	}
+}
+
+// over tells whether ctx has ended, or is about to: sockets watch its deadline as well, and may come first.
+func over(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
 }
 
 // begin returns the jobs of the next attempt, and whether no attempt before may have counted. Then, and only then, those
@@ -79,6 +88,10 @@ func (c *call) begin() (jobs []rdb.NewJob, first bool) {
 	defer c.lanes.mu.Unlock()
 	first = !c.doubt
 	c.doubt = true
+	c.lane.call = c
+	if c.cancel != nil && c.lanes.life.Err() != nil {
+		c.cancel() // it began after what was under way had been cut off
+	}
 	if first {
 		c.dropLeft()
 	}
@@ -180,6 +193,8 @@ func (c *call) finish(whole answer) {
 	for _, p := range c.parcels {
 		p.answer = whole
 		p.answer.problems = part(whole.problems, from, len(p.jobs))
+		p.answer.missing = part(whole.missing, from, len(p.jobs))
+		p.answer.owners = part(whole.owners, from, len(p.jobs))
 		p.answered = true
 		from += len(p.jobs)
 		if p.inLine {
@@ -189,14 +204,14 @@ func (c *call) finish(whole answer) {
 }
 
 // part is what concerns the jobs from..from+n, counted from the first of these.
-func part(problems map[int]rdb.Problem, from, n int) map[int]rdb.Problem {
-	var own map[int]rdb.Problem
-	for i, problem := range problems {
+func part[V any](whole map[int]V, from, n int) map[int]V {
+	var own map[int]V
+	for i, value := range whole {
 		if i >= from && i < from+n {
 			if own == nil {
-				own = map[int]rdb.Problem{}
+				own = map[int]V{}
 			}
-			own[i-from] = problem
+			own[i-from] = value
 		}
 	}
 	return own

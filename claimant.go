@@ -54,21 +54,28 @@ func (c *claimant) nextNumber() int64 {
 	return c.number
 }
 
-func (c *claimant) hold(r *run) {
+func (c *claimant) hold(runs []*run) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.held[r.claim.Element] = r
+	for _, r := range runs {
+		c.held[r.claim.Element] = r
+	}
 }
 
-// drop forgets a run whose outcome was acknowledged.
-func (c *claimant) drop(r *run) {
+// drop forgets runs whose outcome was acknowledged.
+func (c *claimant) drop(runs []*run) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.held, r.claim.Element)
-	if c.watched[r] {
-		c.left = append(c.left, r.job.ID)
+	for _, r := range runs {
+		delete(c.held, r.claim.Element)
+		told, watched := c.watched[r]
+		if told {
+			c.left = append(c.left, r.job.ID)
+		}
+		if watched {
+			delete(c.watched, r)
+		}
 	}
-	delete(c.watched, r)
 }
 
 func (c *claimant) holds(element string) bool {

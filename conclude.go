@@ -14,11 +14,12 @@ func (w *worker) concludeAfter(r *run, d decision, elapsed time.Duration) bool {
 	if !r.settled.CompareAndSwap(false, true) {
 		return false
 	}
-	r.decision = d
+	r.endAttempt()
+	r.decision, r.elapsed = d, elapsed
 	if d.cutShort {
 		w.noteCutShort(r)
 	}
-	defer func() { w.outcomes <- r }() // whatever an observer does; it has room for all claims that a worker may hold
+	defer w.scribe.handOver(r) // whatever an observer does
 	w.tell(r, d, elapsed)
 	return true
 }
@@ -41,6 +42,10 @@ func (w *worker) tell(r *run, d decision, elapsed time.Duration) {
 		w.events.emit(JobBuried{JobRef: r.ref(), Reason: d.reason, Err: d.err})
 	case verbDiscard:
 		w.events.emit(JobDiscarded{JobRef: r.ref(), Err: d.err})
+	case verbExpire:
+		w.events.emit(JobExpired{JobRef: r.ref(), At: r.expiry()})
+	case verbCancel:
+		w.events.emit(JobCancelled{JobRef: r.ref()})
 	case verbSnooze:
 		w.events.emit(JobSnoozed{JobRef: r.ref(), For: d.delay, Err: d.err})
 	case verbRelease:

@@ -11,7 +11,8 @@ import (
 // Connection is a client for Redis that the program made itself, for [WithConnection] and [WorkerOptions]. It comes from
 // [Redigo]. It may be given to several enqueuers and pools, and is not closed by them.
 type Connection interface {
-	driver() (rdb.Driver, error)
+	// Driver is for this package and those beside it, which take a Connection too.
+	Driver() (rdb.Driver, error)
 }
 
 // Redigo makes a Connection of a pool. Its limits are respected; connections that must not wait for others (the
@@ -20,7 +21,7 @@ func Redigo(pool *redis.Pool) Connection { return redigoConnection{pool} }
 
 type redigoConnection struct{ pool *redis.Pool }
 
-func (c redigoConnection) driver() (rdb.Driver, error) { return rdb.FromPool(c.pool) }
+func (c redigoConnection) Driver() (rdb.Driver, error) { return rdb.FromPool(c.pool) }
 
 // openConnection returns the driver of a DSN or of a Connection, of which exactly one must be given. It dials nothing.
 // The driver is the caller's to close where it is owned.
@@ -31,7 +32,7 @@ func openConnection(dsn string, c Connection) (driver rdb.Driver, owned bool, er
 	case dsn != "" && c != nil:
 		return nil, false, errors.New("both a DSN and a Connection are given: leave one out")
 	case c != nil:
-		driver, err = c.driver()
+		driver, err = c.Driver()
 		return driver, false, err
 	}
 	driver, err = rdb.Open(dsn)

@@ -72,8 +72,11 @@ func TestTheContractNamesEveryScript(t *testing.T) {
 	scripts, err := filepath.Glob("lua/*.lua")
 	require.NoError(t, err)
 	require.NotEmpty(t, scripts)
-	for _, script := range scripts {
-		name := strings.TrimSuffix(filepath.Base(script), ".lua")
+	below, err := filepath.Glob("lua/*/*.lua")
+	require.NoError(t, err)
+	require.NotEmpty(t, below)
+	for _, script := range append(scripts, below...) {
+		name := strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(script), "lua/"), ".lua")
 		if name != "prelude" {
 			assert.Contains(t, string(page), "`"+name+"`")
 		}

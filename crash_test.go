@@ -16,6 +16,8 @@ func (p *WorkerPool) crash() {
 	p.state = poolStopping
 	p.mu.Unlock()
 	p.detach()
+	p.recruiting.Stop()
+	<-p.recruiting.Done()
 	for _, w := range p.workers {
 		w.halting.Store(true) // what is fetched does not begin
 		w.settling.Stop()     // before the handlers learn of it
@@ -28,7 +30,7 @@ func (p *WorkerPool) crash() {
 		if w.daemons != nil {
 			w.daemons.stop()
 		}
-		close(w.jobs)
+		w.crew.close()
 	}
 	close(p.stopped)
 	p.closeConnection()
@@ -51,7 +53,7 @@ func (k *kit) enqueueNumbers(name string, from, to int) []Receipt {
 	for i := from; i < to; i++ {
 		entries = append(entries, Entry{Name: name, Args: []any{i}})
 	}
-	receipts, err := k.enq.EnqueueMany(k.ctx(), entries)
+	receipts, err := k.enq.EnqueueMany(k.longCtx(), entries)
 	require.NoError(k.t, err)
 	return receipts
 }

@@ -14,6 +14,7 @@ type daemons struct {
 	worker    *worker
 	scheduler *dueMover
 	retrier   *dueMover
+	periodic  *periodicEnqueuer
 	leased    atomic.Bool
 	loops     []*lifecycle.Loop
 }
@@ -23,6 +24,7 @@ func newDaemons(w *worker) *daemons {
 		worker:    w,
 		scheduler: newDueMover("scheduler", rdb.ShelfScheduled, w),
 		retrier:   newDueMover("retrier", rdb.ShelfRetry, w),
+		periodic:  newPeriodicEnqueuer(w),
 	}
 	reaper := &deadPoolReaper{worker: w, health: health{component: "reaper", events: w.events}}
 	janitor := &janitor{
@@ -32,6 +34,7 @@ func newDaemons(w *worker) *daemons {
 	d.loops = []*lifecycle.Loop{
 		w.loop("scheduler", d.scheduler.run),
 		w.loop("retrier", d.retrier.run),
+		w.loop("periodic enqueuer", d.periodic.run),
 		w.loop("subscriber", d.listen),
 		w.loop("reaper", reaper.run),
 		w.loop("janitor", janitor.run),
@@ -60,11 +63,19 @@ func (d *daemons) pulse(p rdb.Pulse) {
 		return
 	}
 	d.leased.Store(p.Leased)
+	d.periodic.told(p)
 	if !p.NextScheduled.IsZero() {
 		d.scheduler.told(p.NextScheduled.Sub(p.Time))
 	}
 	if !p.NextRetry.IsZero() {
 		d.retrier.told(p.NextRetry.Sub(p.Time))
+	}
+}
+
+// forgotten is called when Redis may no longer know what the pool has told it. It may be called on a worker without daemons.
+func (d *daemons) forgotten() {
+	if d != nil {
+		d.periodic.forgotten()
 	}
 }
 
@@ -79,8 +90,21 @@ func (d *daemons) listen(ctx context.Context) {
 		}
 	}
 	for failures := 1; ; failures++ {
-		ready := func() { failures = 0; health.report(nil); look() }
-		err := d.worker.driver.Subscribe(ctx, d.worker.store.Control(), ready, func([]byte) { look() })
+		ready := func() { failures = 0; health.report(nil); look(); d.periodic.hint(); d.worker.pool.hint() }
+		err := d.worker.driver.Subscribe(ctx, d.worker.store.Control(), ready, func(message []byte) {
+			if id, is := rdb.Hinted(message); is {
+				d.worker.pool.wished(id)
+				return
+			}
+			switch string(message) {
+			case rdb.ScheduleHint:
+				d.periodic.hint()
+			case rdb.CancelHint:
+				d.worker.pool.hint()
+			default:
+				look()
+			}
+		})
 		if ctx.Err() != nil {
 			return
 		}

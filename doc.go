@@ -44,6 +44,13 @@
 // An option given with the job beats the one of [JobOptions], which beats the default. The value that a handler returns
 // is kept as JSON for the job's Retention, by default not at all, and read by [Result].
 //
+// # Periodic jobs
+//
+// [WorkerPool.Periodic] enqueues a job at each tick of a cron spec, in a time zone if it names one, or @every so often. Each
+// tick is enqueued once, however many workers run, by the clock of Redis. [PeriodicOptions] say what becomes of ticks that
+// were missed and of those that come while the last job still runs. An [Inspector] lists, adds, changes, pauses, runs and
+// removes schedules while workers run.
+//
 // # Guarantees
 //
 // A job whose Enqueue returned no error is stored, and runs at least once. Nearly always it runs exactly once; it may
@@ -65,8 +72,8 @@
 //
 // A pool is set up by one goroutine: Middleware, Job and JobWithOptions return the pool, so that they chain, and keep every
 // mistake. [WorkerPool.Start] returns all of them at once, as a *[SetupError]: which function, in which file and line,
-// what was found and what was wanted. A start that fails leaves nothing behind, neither goroutines nor keys, and may be
-// tried again. Start dials Redis; nothing before it does.
+// what was found and what was wanted. A start that fails leaves nothing behind, neither goroutines nor keys (but for
+// schedules that it has declared), and may be tried again. Start dials Redis; nothing before it does.
 //
 // [WorkerPool.Stop] ends the pool in good order:
 //
@@ -79,9 +86,9 @@
 //  5. Every outcome is acknowledged by Redis, and the worker is removed from it.
 //
 // Stop returns nil, or a *[StopError] that names the jobs of 3 and 4 and whatever else went wrong. It returns within its
-// ctx whatever Redis or a handler does: shortly before the deadline everything is hurried, and what is left over is taken
-// up by other workers a few seconds later. Start and Stop may be called in any order, twice and at the same time;
-// a stopped pool does not start again.
+// ctx whatever Redis or a handler does: in the last quarter of the time, and at most for five seconds, everything is
+// hurried, and what is left over is taken up by other workers a few seconds later. Start and Stop may be called in any
+// order, twice and at the same time; a stopped pool does not start again.
 //
 // [WorkerPool.Run] is Start, waiting for the end of its ctx, SIGINT or SIGTERM, and Stop; a second signal hurries it.
 // [WorkerPool.Drain] waits until there is nothing to do, which is what a test or a batch wants.

@@ -122,6 +122,7 @@ func (d *doctor) examine(ctx context.Context) error {
 		{d.checkQueues, []string{"jobs", "claimed", "names", "scheduled", "retry", "morgue"}},
 		{d.checkPlaces, []string{"jobs", "claimed", "names", "trail", "crashes", "scheduled", "retry", "morgue"}},
 		{d.checkIndexes, []string{"ready", "queues"}},
+		{d.checkFlags, []string{"jobs", "cancelled"}},
 		{d.checkOutcomes, []string{"outcomes", "outcomes:until"}},
 		{d.checkLanes, []string{"lanes"}},
 		{d.checkMorgue, []string{"morgue"}},

@@ -69,6 +69,7 @@ func damagedPlaces() []damage {
 		{name: "twice in its queue", check: CheckTwice, damage: do("LPUSH", "queue:a", "wait2"), spare: func(w *ward) { w.add("a", "wait22") }},
 		{name: "in two queues", check: CheckTwice, damage: func(w *ward) { w.add("b", "b1"); w.do("LPUSH", "queue:b", "wait2") },
 			more: []string{"b1"}, spare: func(w *ward) { w.add("b", "b1") }},
+		{name: "flag of nobody", check: CheckLeftover, damage: do("SADD", "cancelled", "nobody"), spare: do("SADD", "cancelled", "wait2")},
 		{name: "trail of nobody", check: CheckLeftover, damage: do("HSET", "trail", "nobody", "x"), spare: do("HSET", "trail", "wait2", "x")},
 		{name: "crashes of nobody", check: CheckLeftover, damage: do("HSET", "crashes", "nobody", "v"), spare: do("HSET", "crashes", "wait2", "v")},
 		{name: "name of nobody", check: CheckName, damage: do("HSET", "names", "wait1", "a"), spare: do("HSET", "names", "buried", "a")},

@@ -27,7 +27,15 @@ type heldList struct{ worker, queue string }
 var typeOf = map[string]string{
 	"jobs": "hash", "trail": "hash", "queues": "zset", "ready": "set", "scheduled": "zset", "retry": "zset", "names": "hash",
 	"morgue": "zset", "outcomes": "hash", "outcomes:until": "zset", "workers": "set", "dead": "set", "claimed": "hash",
-	"crashes": "hash", "lanes": "hash", "lease": "string", "epoch": "string",
+	"crashes": "hash", "lanes": "hash", "lease": "string", "epoch": "string", "objects": "zset", "limits": "hash",
+	"waited": "hash", "cancelled": "set", "unique": "hash", "errors": "hash", "schedules": "hash", "ticks": "hash",
+	"schedules:revision": "string",
+}
+
+// typeOfEach is the type of keys of which there is one for each queue, job, or hour, by what stands before the first colon.
+var typeOfEach = map[string]string{
+	"queue": "list", "wake": "list", "completion": "list", "running": "set", "rate": "string",
+	"log": "list", "state": "string", "stats": "hash",
 }
 
 // wantedType returns the type that a key should have, "" for one that is not known.
@@ -35,11 +43,11 @@ func wantedType(name string) string {
 	if want := typeOf[name]; want != "" {
 		return want
 	}
-	if queue, is := strings.CutPrefix(name, "queue:"); is && queue != "" {
-		return "list"
+	if prefix, rest, cut := strings.Cut(name, ":"); cut && rest != "" && typeOfEach[prefix] != "" {
+		return typeOfEach[prefix]
 	}
-	if queue, is := strings.CutPrefix(name, "wake:"); is && queue != "" {
-		return "list"
+	if object, is := strings.CutPrefix(name, "object:"); is {
+		return wantedOfObject(object)
 	}
 	id, part := workerKey(name)
 	switch {
@@ -53,6 +61,21 @@ func wantedType(name string) string {
 		return "hash"
 	case strings.HasPrefix(part, inProcess) && part != inProcess:
 		return "list"
+	}
+	return ""
+}
+
+// wantedOfObject is the type of <sha>, <sha>:jobs, <sha>:leaving or <sha>:upload:<token>.
+func wantedOfObject(name string) string {
+	sha, part, _ := strings.Cut(name, ":")
+	token, upload := strings.CutPrefix(part, "upload:")
+	switch {
+	case sha == "":
+		return ""
+	case part == "jobs":
+		return "set"
+	case part == "", part == "leaving", upload && token != "":
+		return "string"
 	}
 	return ""
 }

@@ -51,10 +51,14 @@ func setOf(list []string) map[string]bool {
 }
 
 // checkDeaf reports a worker of which Redis does not know what it serves: no fetch tells it of ready queues. One that has
-// left since has no names either.
+// left since has no names either, nor has one from which all were withdrawn, which says so.
 func (d *doctor) checkDeaf(ctx context.Context, id string) error {
 	registered, _, err := d.store.Workers(ctx)
-	if err == nil && slices.Contains(registered, id) {
+	if err != nil || !slices.Contains(registered, id) {
+		return err
+	}
+	profiles, err := d.store.ProfileOf(ctx, []string{id})
+	if err == nil && profiles[0].Info["serves"] != "0" && len(profiles[0].Queues) == 0 {
 		d.find(Finding{Check: CheckDeafWorker, Key: d.store.FullName("worker:" + id + ":queues"), ID: id, Detail: "this worker is registered without the names that it serves"})
 	}
 	return err

@@ -3,14 +3,12 @@ package work
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// drainInterval is how often Drain looks while other workers still run jobs.
+// drainInterval is how often Drain looks in the long run. It begins with less: short jobs are over soon.
 const drainInterval = 50 * time.Millisecond
 
 // Drain waits until nothing is due, waits or runs in the queues that this pool serves, here or in another worker. Jobs
@@ -23,7 +21,7 @@ func (p *WorkerPool) Drain(ctx context.Context) error {
 	if !started && !p.hasStopped() {
 		return ErrNotStarted
 	}
-	for {
+	for interval := time.Millisecond; ; interval = min(2*interval, drainInterval) {
 		busy, err := p.looksBusy(ctx)
 		switch {
 		case p.hasStopped():
@@ -40,7 +38,7 @@ func (p *WorkerPool) Drain(ctx context.Context) error {
 			return fmt.Errorf("jobs are left: %w", context.Cause(ctx))
 		case <-p.stopped:
 			return fmt.Errorf("jobs are left: %w", ErrStopped)
-		case <-time.After(drainInterval):
+		case <-time.After(interval):
 		}
 	}
 }
@@ -75,7 +73,8 @@ func (p *WorkerPool) hasWork(ctx context.Context) (bool, error) {
 			return due, err
 		}
 	}
-	n, err := p.store.Load(ctx, slices.Collect(maps.Keys(p.served)))
+	served, _ := p.roster.now()
+	n, err := p.store.Load(ctx, served)
 	return n > 0, err
 }
 
@@ -87,7 +86,7 @@ func (p *WorkerPool) hasDue(ctx context.Context, shelf rdb.Shelf) (bool, error) 
 			return false, err
 		}
 		for _, waiting := range due.Page {
-			if p.served[waiting.Queue] != nil {
+			if r := p.registered[waiting.Queue]; r != nil && !r.away.Load() {
 				return true, nil
 			}
 		}

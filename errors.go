@@ -15,10 +15,16 @@ var (
 	ErrShutdown = errors.New("the worker pool is shutting down")
 	// ErrTimeout is the cause with which a job's ctx ends when its Timeout has passed.
 	ErrTimeout = errors.New("the job's timeout has passed")
+	// ErrCancelled is the cause with which a job's ctx ends when somebody has cancelled the job.
+	ErrCancelled = errors.New("the job was cancelled")
+	// ErrDeadline is the cause with which a job's ctx ends when its Deadline has come.
+	ErrDeadline = errors.New("the job's deadline has come")
 	// ErrNotStarted is returned by what needs a running pool.
 	ErrNotStarted = errors.New("the worker pool is not started: call Start or Run first")
 	// ErrStopped is returned by Start when the pool was stopped: make a new one.
 	ErrStopped = errors.New("the worker pool was stopped: a stopped pool cannot be started again")
+	// ErrStopping is what is wrong with a pool that is about to end: see Healthy.
+	ErrStopping = errors.New("the worker pool is stopping")
 	// ErrStarted is returned by the second Start.
 	ErrStarted = errors.New("the worker pool is started already")
 )
@@ -65,6 +71,7 @@ type JobRef struct {
 	ID       string
 	Name     string
 	SourceID int64
+	Tags     []string // read-only
 	Attempt  int
 	Worker   string    // id of the worker that ran it
 	Begun    time.Time // when the handler was called; zero when it was not

@@ -1,11 +1,18 @@
 package work
 
-import "log/slog"
+import (
+	"cmp"
+	"log/slog"
+	"strings"
+)
 
 // describeEvent says how an event is logged. The attributes come as a function, since most events are below the level.
 func describeEvent(e Event) (slog.Level, string, func() []slog.Attr) {
 	if level, message, ref, more := describeJobEvent(e); message != "" {
 		return level, message, func() []slog.Attr { return append(ref.attrs(), more()...) }
+	}
+	if level, message, attrs := describePeriodicEvent(e); message != "" {
+		return level, message, func() []slog.Attr { return attrs }
 	}
 	level, message, attrs := describeWorkerEvent(e)
 	return level, message, func() []slog.Attr { return attrs }
@@ -17,6 +24,10 @@ func describeJobEvent(e Event) (level slog.Level, message string, ref JobRef, mo
 	case JobStarted:
 		return slog.LevelDebug, "job started", e.JobRef, func() []slog.Attr {
 			return []slog.Attr{slog.Duration("waited", e.Waited)}
+		}
+	case JobCheckedIn:
+		return slog.LevelDebug, "job checked in", e.JobRef, func() []slog.Attr {
+			return []slog.Attr{slog.String("message", e.Message), slog.String("progress", string(e.Progress))}
 		}
 	case JobDone:
 		return slog.LevelDebug, "job done", e.JobRef, func() []slog.Attr {
@@ -30,6 +41,12 @@ func describeJobEvent(e Event) (level slog.Level, message string, ref JobRef, mo
 		return slog.LevelError, "job buried", e.JobRef, func() []slog.Attr {
 			return append([]slog.Attr{slog.String("reason", e.Reason)}, failureAttrs(e.Err)...)
 		}
+	case JobCancelled:
+		return slog.LevelInfo, "job cancelled", e.JobRef, none
+	case JobExpired:
+		return slog.LevelInfo, "job expired", e.JobRef, func() []slog.Attr { return []slog.Attr{slog.Time("at", e.At)} }
+	case DeathHookFailed:
+		return slog.LevelError, "the function OnDeath failed", e.JobRef, func() []slog.Attr { return failureAttrs(e.Err) }
 	case JobDiscarded:
 		return slog.LevelInfo, "job discarded", e.JobRef, func() []slog.Attr { return failureAttrs(e.Err) }
 	case JobSnoozed:
@@ -61,11 +78,23 @@ func describeWorkerEvent(e Event) (slog.Level, string, []slog.Attr) {
 			return slog.LevelWarn, "worker stopped", []slog.Attr{slog.String("worker", e.Worker), errorAttr(e.Err)}
 		}
 		return slog.LevelInfo, "worker stopped", []slog.Attr{slog.String("worker", e.Worker)}
+	case WorkerTold:
+		return slog.LevelInfo, "worker was told what is wanted of it", []slog.Attr{
+			slog.String("worker", e.Worker), slog.String("wanted", cmp.Or(e.Wanted, "go on"))}
+	case LimitChanged:
+		return slog.LevelInfo, "limit was declared otherwise than before", []slog.Attr{
+			slog.String("job", e.Name), slog.Any("limit", e.Limit), slog.String("service", e.Service), slog.Any("former", e.Former),
+			slog.String("former_service", e.FormerService)}
 	case WorkerFenced:
 		return slog.LevelError, "worker was declared dead and goes on under a new id", []slog.Attr{
 			slog.String("worker", e.Worker), slog.String("next", e.Next), slog.Int("jobs", e.Jobs)}
 	case DataLost:
 		return slog.LevelError, "Redis lost data", []slog.Attr{slog.String("worker", e.Worker), slog.Int("held", e.Held), slog.Int("restored", e.Restored), errorAttr(e.Err)}
+	case JobsFetched:
+		return slog.LevelDebug, "jobs fetched", []slog.Attr{
+			slog.String("worker", e.Worker), slog.Int("jobs", e.Jobs), slog.Int("asked", e.Asked)}
+	case JobsSettled:
+		return slog.LevelDebug, "outcomes settled", []slog.Attr{slog.String("worker", e.Worker), slog.Int("jobs", e.Jobs)}
 	case JobsDropped:
 		return slog.LevelWarn, "ids without a record were dropped from a queue", []slog.Attr{slog.Int("count", e.Count)}
 	case KeyBroken:
@@ -93,10 +122,38 @@ func describeWorkerEvent(e Event) (slog.Level, string, []slog.Attr) {
 	return slog.LevelInfo, "event", []slog.Attr{slog.Any("event", e)}
 }
 
+func describePeriodicEvent(e Event) (slog.Level, string, []slog.Attr) {
+	of := func(schedule string, more ...slog.Attr) []slog.Attr {
+		return append([]slog.Attr{slog.String("schedule", schedule)}, more...)
+	}
+	switch e := e.(type) {
+	case PeriodicEnqueued:
+		return slog.LevelDebug, "periodic job enqueued", of(e.Schedule, slog.String("job", e.Name), slog.String("id", e.ID),
+			slog.Time("tick", e.Tick), slog.Time("run_at", e.RunAt))
+	case PeriodicMissed:
+		return slog.LevelWarn, "ticks of a schedule were missed", of(e.Schedule, slog.String("job", e.Name), slog.Int("ticks", e.Ticks),
+			slog.Time("since", e.Since), slog.Time("until", e.Until))
+	case PeriodicSkipped:
+		return slog.LevelInfo, "tick left out, the job of the last one has not ended", of(e.Schedule, slog.String("job", e.Name),
+			slog.Time("tick", e.Tick), slog.String("id", e.Job))
+	case PeriodicChanged:
+		return slog.LevelInfo, "schedule was declared otherwise than before", of(e.Schedule, slog.String("spec", e.Spec),
+			slog.String("service", e.Service), slog.String("former_spec", e.FormerSpec), slog.String("former_service", e.FormerService))
+	case PeriodicRemoved:
+		return slog.LevelInfo, "schedule removed, nobody declares it any more", of(e.Schedule, slog.String("service", e.Service))
+	case PeriodicBroken:
+		return slog.LevelError, "schedule cannot be understood", of(e.Schedule, errorAttr(e.Err))
+	}
+	return 0, "", nil
+}
+
 func (r JobRef) attrs() []slog.Attr {
 	attrs := []slog.Attr{slog.String("job", r.Name), slog.String("id", r.ID), slog.Int("attempt", r.Attempt)}
 	if r.SourceID != 0 {
 		attrs = append(attrs, slog.Int64("source", r.SourceID))
+	}
+	if len(r.Tags) > 0 {
+		attrs = append(attrs, slog.String("tags", strings.Join(r.Tags, ",")))
 	}
 	return attrs
 }

@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"log/slog"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -23,15 +24,21 @@ var update = flag.Bool("update", false, "write testdata/events.golden anew")
 func exampleEvents() []Event {
 	ref := JobRef{ID: "id1", Name: "export", SourceID: 7, Attempt: 2, Worker: "w1", Begun: time.Unix(1, 0)}
 	plain := JobRef{ID: "id2", Name: "mail", Attempt: 1, Worker: "w1"}
+	tagged := JobRef{ID: "id3", Name: "mail", SourceID: 7, Tags: []string{"eu", "big customer"}, Attempt: 1, Worker: "w1"}
 	panicked := fmt.Errorf("audited: %w", &PanicError{Value: "boom", Stack: "goroutine 1 [running]:\nmain.go:1"})
 	return []Event{
 		WorkerStarted{Worker: "w1", Concurrency: 5, Queues: []string{"export", "mail"}},
 		WorkerStopped{Worker: "w1"},
 		WorkerStopped{Worker: "w1", Err: &StopError{Err: errLuck}},
+		WorkerTold{Worker: "w1", Wanted: "pause"},
+		WorkerTold{Worker: "w1"},
+		LimitChanged{Name: "mail", Limit: Limit{Concurrent: 5}, Service: "shop", Former: Limit{Rate: 7, Per: time.Minute, Burst: 1}, FormerService: "post"},
 		WorkerFenced{Worker: "w1", Next: "w2", Jobs: 3},
 		DataLost{Worker: "w1", Held: 4},
 		DataLost{Worker: "w1", Held: 4, Restored: 3, Err: errLuck},
 		JobStarted{JobRef: ref, Waited: time.Second},
+		JobCheckedIn{JobRef: ref, Message: "row 1 of 3"},
+		JobCheckedIn{JobRef: plain, Progress: []byte(`{"done":1}`)},
 		JobDone{JobRef: plain, Elapsed: time.Minute},
 		JobFailed{JobRef: ref, Elapsed: time.Second, Err: errLuck, RetryIn: time.Hour},
 		JobFailed{JobRef: plain, Err: panicked, RetryIn: time.Hour},
@@ -39,17 +46,28 @@ func exampleEvents() []Event {
 		JobBuried{JobRef: ref, Reason: "out of retries", Err: errLuck},
 		JobBuried{JobRef: plain, Reason: "the record is not JSON"},
 		JobDiscarded{JobRef: plain, Err: Discard(nil)},
+		JobCancelled{JobRef: plain},
+		JobExpired{JobRef: tagged, At: time.Unix(60, 0).UTC()},
+		DeathHookFailed{JobRef: plain, Err: panicked},
 		JobSnoozed{JobRef: plain, For: time.Minute, Err: Snooze(time.Minute)},
 		JobReleased{JobRef: plain},
 		JobReleased{JobRef: plain, Err: Release(errLuck)},
 		JobStuck{JobRef: ref, Cause: ErrTimeout},
 		ClaimGone{JobRef: ref},
 		ClaimGone{JobRef: ref, Unaccounted: true},
+		JobsFetched{Worker: "w1", Jobs: 3, Asked: 5},
+		JobsSettled{Worker: "w1", Jobs: 3},
 		JobsDropped{Count: 2},
 		KeyBroken{Key: "{work}:queue:mail"},
 		WorkerReaped{Worker: "w0", Jobs: 9},
 		JobsReturned{Worker: "w1", Jobs: 1},
 		JobTrimmed{ID: "id1", Name: "mail"},
+		PeriodicEnqueued{Schedule: "nightly", Name: "export", Tick: time.Unix(60, 0).UTC(), ID: "id1", RunAt: time.Unix(75, 0).UTC()},
+		PeriodicMissed{Schedule: "nightly", Name: "export", Ticks: 3, Since: time.Unix(60, 0).UTC(), Until: time.Unix(180, 0).UTC()},
+		PeriodicSkipped{Schedule: "nightly", Name: "export", Tick: time.Unix(60, 0).UTC(), Job: "id1"},
+		PeriodicChanged{Schedule: "nightly", Spec: "@daily", Service: "shop", FormerSpec: "@hourly", FormerService: "shop"},
+		PeriodicRemoved{Schedule: "nightly", Service: "shop"},
+		PeriodicBroken{Schedule: "nightly", Err: errLuck},
 		ServerUnfit{Problem: "it may evict jobs", Remedy: "set maxmemory-policy to noeviction"},
 		Trouble{Component: "fetcher", Err: errLuck},
 		TroubleOver{Component: "fetcher", After: time.Minute, Failures: 12},
@@ -150,5 +168,47 @@ func TestAFencedHandlerThatDoesNotReturnIsStuck(t *testing.T) {
 		close(release)
 		k.drained(pool)
 		assert.Equal(t, 1, count[JobStuck](k.spy))
+	})
+}
+
+func TestAFetchAndASettlementOfManyJobsAreOneEventEach(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		const jobs = 7
+		for range jobs {
+			k.enqueue("a")
+		}
+		together := make(chan struct{}, jobs)
+		pool := NewWorkerPool(nil, 10, k.options()).Job("a", func() error {
+			together <- struct{}{}
+			for len(together) < jobs { // so that there is one fetch, as its processors come free afterwards only
+				runtime.Gosched()
+			}
+			return nil
+		})
+		require.NoError(t, pool.Start(k.ctx()))
+		k.drained(pool)
+		require.NoError(t, k.stop(pool)) // the event follows what it tells of
+		worker := await[WorkerStarted](t, k.spy, nil).Worker
+		fetched, settled := JobsFetched{}, 0
+		events, _ := k.spy.all()
+		for _, e := range events {
+			switch e := e.(type) {
+			case JobsFetched:
+				assert.Positive(t, e.Asked, "a look for work is no fetch")
+				assert.Equal(t, worker, e.Worker)
+				if e.Jobs > 0 {
+					assert.Zero(t, fetched, "one fetch brings all")
+					fetched = e
+				}
+			case JobsSettled:
+				assert.Positive(t, e.Jobs)
+				assert.Equal(t, worker, e.Worker)
+				settled += e.Jobs
+			}
+		}
+		assert.Equal(t, JobsFetched{Worker: worker, Jobs: jobs, Asked: 10}, fetched)
+		assert.Equal(t, jobs, settled)
 	})
 }

@@ -1,6 +1,9 @@
 package work
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Event is something that happened. The set of events is closed: each is one of the structs of this file, by value.
 type Event interface{ event() }
@@ -16,6 +19,20 @@ type WorkerStarted struct {
 type WorkerStopped struct {
 	Worker string
 	Err    error // *StopError when it could not stop in good order
+}
+
+// WorkerTold is sent when a worker learns what somebody wants of it: see [Inspector.PauseWorker].
+type WorkerTold struct {
+	Worker string
+	Wanted string // "pause", "quiet", "stop", or "" to go on
+}
+
+// LimitChanged is sent when a pool starts whose limit for a name is another one than was declared before. The later one
+// wins: where two programs declare different limits for one name, each start of one sends this.
+type LimitChanged struct {
+	Name                   string
+	Limit, Former          Limit // as declared now, and before
+	Service, FormerService string
 }
 
 // WorkerFenced is sent when a worker learns that it was declared dead. It goes on under a new id.
@@ -38,6 +55,14 @@ type DataLost struct {
 type JobStarted struct {
 	JobRef
 	Waited time.Duration // since it was due
+}
+
+// JobCheckedIn is sent when a job calls Checkin or Progress, by the goroutine that does and before the call returns. Most
+// of what is said so never reaches Redis, which is told the last of it within a second.
+type JobCheckedIn struct {
+	JobRef
+	Message  string          // of Checkin, as Redis would get it; empty for a Progress
+	Progress json.RawMessage // of Progress; nil for a Checkin
 }
 
 // JobDone is sent when handler and middleware returned without error, before Redis knows of it: like every outcome it is
@@ -69,6 +94,22 @@ type JobDiscarded struct {
 	Err error // what its handler returned
 }
 
+// JobExpired is sent when a job is dropped because it has not begun in time: see [ExpireIn].
+type JobExpired struct {
+	JobRef
+	At time.Time // when it should have begun
+}
+
+// DeathHookFailed is sent when JobOptions.OnDeath panicked, ended its goroutine, or did not return within 5 seconds.
+type DeathHookFailed struct {
+	JobRef
+	Err error // *PanicError, *GoexitError, or why it is not waited for any longer
+}
+
+// JobCancelled is sent when a job ends because somebody has cancelled it: when it is fetched, or when its attempt is over,
+// whatever its handler returned. An event that told of that attempt before (JobDone, JobFailed, ...) did not count then.
+type JobCancelled struct{ JobRef }
+
 // JobSnoozed is sent when a handler returned Snooze, or Release outside a stop.
 type JobSnoozed struct {
 	JobRef
@@ -84,11 +125,11 @@ type JobReleased struct {
 	Err error // what its handler returned; nil if it was not called or has not returned
 }
 
-// JobStuck is sent when a handler has not returned although its ctx ended: 5 seconds before with ErrTimeout or ErrFenced,
-// one second before with ErrShutdown, when its job is given back. Its processor stays taken until it returns.
+// JobStuck is sent when a handler has not returned although its ctx ended: 5 seconds before with ErrTimeout, ErrFenced or
+// ErrCancelled, one second before with ErrShutdown, when its job is given back. Its processor stays taken until it returns.
 type JobStuck struct {
 	JobRef
-	Cause error // ErrTimeout, ErrShutdown or ErrFenced
+	Cause error // ErrTimeout, ErrShutdown, ErrFenced or ErrCancelled
 }
 
 // ClaimGone is sent when the outcome of an attempt did not count, because the job had been given to another worker, or
@@ -96,6 +137,21 @@ type JobStuck struct {
 type ClaimGone struct {
 	JobRef
 	Unaccounted bool // because Redis has lost its data, so that nobody knows whether the job runs again
+}
+
+// JobsFetched is sent when a fetch was answered, after its jobs were given to the processors: one event for all of them, and none
+// for a look that asked for no job.
+type JobsFetched struct {
+	Worker string
+	Jobs   int // that Redis gave
+	Asked  int // for how many it was asked
+}
+
+// JobsSettled is sent when Redis has acknowledged outcomes: one event for all that went in one round trip, and none when it
+// acknowledged nothing. Those that did not count, see [ClaimGone], are among them.
+type JobsSettled struct {
+	Worker string
+	Jobs   int
 }
 
 // JobsDropped is sent when ids were found in a queue that have no record, or that are claimed already.
@@ -118,6 +174,49 @@ type JobsReturned struct {
 
 // JobTrimmed is sent when a job was removed from the morgue, because of its age or of the morgue's size.
 type JobTrimmed struct{ ID, Name string }
+
+// PeriodicEnqueued is sent when the job of a tick was enqueued, by the worker that did.
+type PeriodicEnqueued struct {
+	Schedule string    // its id
+	Name     string    // of the job
+	Tick     time.Time // at which it was due
+	ID       string    // of the job
+	RunAt    time.Time // the tick, and its jitter
+}
+
+// PeriodicMissed is sent when ticks were missed: no worker was there, or Redis was away. For those that are made up for, a
+// [PeriodicEnqueued] comes as well.
+type PeriodicMissed struct {
+	Schedule, Name string
+	Ticks          int       // how many; 1000 is that many or more
+	Since          time.Time // the first of them
+	Until          time.Time // up to which the schedule has moved on
+}
+
+// PeriodicSkipped is sent when a tick is left out because the job of the last one has not ended: see OverlapSkip.
+type PeriodicSkipped struct {
+	Schedule, Name string
+	Tick           time.Time
+	Job            string // the one that has not ended
+}
+
+// PeriodicChanged is sent when a pool starts whose declaration of a schedule is another one than that in Redis. The later
+// one wins: where two programs declare one id in different ways, each start of one sends this.
+type PeriodicChanged struct {
+	Schedule                  string
+	Spec, Service             string // as declared now
+	FormerSpec, FormerService string // as it was
+}
+
+// PeriodicRemoved is sent when a schedule was removed that no worker of its service declares any more.
+type PeriodicRemoved struct{ Schedule, Service string }
+
+// PeriodicBroken is sent when a schedule in Redis cannot be understood, by each worker that comes to do the maintenance.
+// The others go on.
+type PeriodicBroken struct {
+	Schedule string
+	Err      error
+}
 
 // ServerUnfit is sent when a pool starts on a Redis whose settings put jobs at risk.
 type ServerUnfit struct{ Problem, Remedy string }
@@ -143,25 +242,39 @@ type LoopPanicked struct {
 	Stack     string
 }
 
-func (WorkerStarted) event() {}
-func (WorkerStopped) event() {}
-func (WorkerFenced) event()  {}
-func (DataLost) event()      {}
-func (JobStarted) event()    {}
-func (JobDone) event()       {}
-func (JobFailed) event()     {}
-func (JobBuried) event()     {}
-func (JobDiscarded) event()  {}
-func (JobSnoozed) event()    {}
-func (JobReleased) event()   {}
-func (JobStuck) event()      {}
-func (ClaimGone) event()     {}
-func (JobsDropped) event()   {}
-func (KeyBroken) event()     {}
-func (WorkerReaped) event()  {}
-func (JobsReturned) event()  {}
-func (JobTrimmed) event()    {}
-func (ServerUnfit) event()   {}
-func (Trouble) event()       {}
-func (TroubleOver) event()   {}
-func (LoopPanicked) event()  {}
+func (WorkerStarted) event()    {}
+func (WorkerStopped) event()    {}
+func (WorkerTold) event()       {}
+func (LimitChanged) event()     {}
+func (WorkerFenced) event()     {}
+func (DataLost) event()         {}
+func (JobStarted) event()       {}
+func (JobCheckedIn) event()     {}
+func (JobDone) event()          {}
+func (JobFailed) event()        {}
+func (JobBuried) event()        {}
+func (JobDiscarded) event()     {}
+func (JobSnoozed) event()       {}
+func (JobReleased) event()      {}
+func (JobStuck) event()         {}
+func (ClaimGone) event()        {}
+func (JobsFetched) event()      {}
+func (JobsSettled) event()      {}
+func (JobsDropped) event()      {}
+func (KeyBroken) event()        {}
+func (WorkerReaped) event()     {}
+func (JobsReturned) event()     {}
+func (JobTrimmed) event()       {}
+func (PeriodicEnqueued) event() {}
+func (PeriodicMissed) event()   {}
+func (PeriodicSkipped) event()  {}
+func (PeriodicChanged) event()  {}
+func (PeriodicRemoved) event()  {}
+func (PeriodicBroken) event()   {}
+func (ServerUnfit) event()      {}
+func (Trouble) event()          {}
+func (TroubleOver) event()      {}
+func (LoopPanicked) event()     {}
+func (JobCancelled) event()     {}
+func (JobExpired) event()       {}
+func (DeathHookFailed) event()  {}

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
@@ -21,8 +22,11 @@ type fetcher struct {
 	lost     bool      // the last fetch was not answered: what it did must be found out before the next one
 	asked    time.Time // when the ready queues were last asked for
 	surveyed time.Time
+	held     heldQueues
+	full     map[string]bool // queues whose quota in this pool is used up
 	touched  map[string]bool // queues fetched from since the last survey
 	broken   map[string]bool // keys that were reported
+	rumour   []string        // queues with work that other workers may have been called for: it is to be confirmed
 	order    int64
 }
 
@@ -33,6 +37,10 @@ const (
 	askInterval    = 5 * time.Millisecond // for the ready queues, while busy
 	askPerQueue    = 20 * time.Microsecond
 	minFetchLimit  = 1
+
+	// rumourLife is how long a worker that was called has to fetch before others do it, who happened to look at that moment.
+	// Among many idle workers one of them looks every few milliseconds, and would be there first or in vain.
+	rumourLife = 25 * time.Millisecond
 )
 
 func newFetcher(w *worker, priorities map[string]int) *fetcher {
@@ -40,7 +48,7 @@ func newFetcher(w *worker, priorities map[string]int) *fetcher {
 		worker: w, sampler: newPrioritySampler(priorities),
 		health:  health{component: "fetcher", events: w.events},
 		blocker: newBlocker(w),
-		limit:   w.concurrency, touched: map[string]bool{}, broken: map[string]bool{}, lost: true,
+		limit:   w.slots.room, held: heldQueues{}, full: map[string]bool{}, touched: map[string]bool{}, broken: map[string]bool{}, lost: true,
 	}
 }
 
@@ -48,8 +56,8 @@ func newFetcher(w *worker, priorities map[string]int) *fetcher {
 func (f *fetcher) run(ctx context.Context) {
 	defer f.blocker.close()
 	for {
-		free := f.worker.slots.wait(ctx)
-		if free == 0 {
+		free := f.worker.slots.wait(ctx, &f.worker.duties.news)
+		if ctx.Err() != nil {
 			return
 		}
 		err := f.step(ctx, free)
@@ -72,24 +80,59 @@ func (f *fetcher) step(ctx context.Context, free int) error {
 			return err
 		}
 	}
+	if err := f.heed(); err != nil {
+		return err
+	}
+	if f.worker.resting() {
+		return f.rest(ctx)
+	}
+	if free <= 0 {
+		return nil // there was only something to heed
+	}
+	f.reconsider()
 	if !f.sampler.idle() {
 		return f.fetch(free, f.sampler.draw(min(free, f.limit)))
 	}
-	name, waited := f.blocker.wait(ctx)
+	name, waited := f.await(ctx)
+	rumour := f.rumour
+	f.rumour = nil
 	if ctx.Err() != nil {
 		return nil // a token that came now is passed on when the worker leaves
 	}
 	free = f.worker.slots.free() // more than before, if anything
-	if name != "" {
+	if name != "" {              // its token is a debt: whatever else is fetched, something must be asked of this queue
+		if q := f.quotaOf(name); q != nil && !q.hasRoom() {
+			return f.passOn(name)
+		}
 		f.sampler.add(name)
-		return f.fetch(free, f.sampler.draw(min(free, f.limit)))
+		return f.fetch(free, f.sampler.drawWith(min(free, f.limit), name))
 	}
+	f.sampler.addAll(f.held.over())
+	if !f.sampler.idle() || f.worker.nudged.take() {
+		f.rumour = rumour
+		return nil
+	}
+	f.worker.crew.shrink()
 	// Nobody called: look whether a call was lost.
 	err := f.fetch(free, nil)
-	if err == nil && !waited && f.sampler.idle() {
+	switch {
+	case err != nil || waited && f.sampler.idle():
+	case f.sampler.idle():
 		pause(ctx, f.blocker.backoff())
+	case waited:
+		f.confirm(rumour)
 	}
 	return err
+}
+
+// confirm forgets the queues that were seen to have work just now and were not before: others may have been called for them. What
+// is still there at the next look, a moment later, is fetched.
+func (f *fetcher) confirm(before []string) {
+	ready := f.sampler.ready()
+	f.sampler.setReady(slices.DeleteFunc(slices.Clone(ready), func(name string) bool { return !slices.Contains(before, name) }))
+	if f.sampler.idle() {
+		f.rumour = ready
+	}
 }
 
 // fetch asks for jobs, or with no shares only which queues are ready.
@@ -97,6 +140,13 @@ func (f *fetcher) fetch(free int, shares []rdb.Share) error {
 	wanted := 0
 	for _, share := range shares {
 		wanted += share.Jobs
+	}
+	drawn := len(shares)
+	shares = f.ration(shares, wanted)
+	if drawn > 0 && len(shares) == 0 {
+		return nil
+	}
+	for _, share := range shares {
 		f.touched[share.Queue] = true
 	}
 	c := f.worker.claimant()
@@ -106,6 +156,7 @@ func (f *fetcher) fetch(free int, shares []rdb.Share) error {
 	defer cancel()
 	sent := f.worker.clock.ours()
 	fetched, err := c.rdb.Fetch(ctx, c.nextNumber(), wanted, ask, shares)
+	f.unreserve(shares, fetched.Jobs)
 	if err != nil {
 		f.failed(err, wanted)
 		return err
@@ -120,10 +171,18 @@ func (f *fetcher) fetch(free int, shares []rdb.Share) error {
 	}
 	f.health.report(nil)
 	f.lap = 0
-	f.limit = min(f.limit*2, f.worker.concurrency)
+	f.limit = min(f.limit*2, f.worker.slots.room)
 	f.learn(shares, fetched)
 	f.worker.clock.saw(fetched.Time, sent, f.worker.clock.ours())
+	got := len(fetched.Jobs)
 	f.deliver(c, fetched.Jobs)
+	c.rdb.Recycle(fetched.Jobs)
+	if !f.sampler.idle() && f.worker.slots.free() <= 0 {
+		f.worker.pool.recruiter.call()
+	}
+	if wanted > 0 && f.worker.events.perJob() { // last: an observer may end this goroutine, and nothing must be left to do then
+		f.worker.events.emit(JobsFetched{Worker: c.rdb.ID, Jobs: got, Asked: wanted})
+	}
 	return nil
 }
 
@@ -141,9 +200,13 @@ func (f *fetcher) failed(err error, wanted int) {
 
 // learn updates which queues have work.
 func (f *fetcher) learn(shares []rdb.Share, fetched rdb.Fetched) {
-	gave := map[string]int{}
-	for _, job := range fetched.Jobs {
-		gave[job.Queue]++
+	gave := make(map[string]int, len(shares))
+	for i := range fetched.Jobs {
+		gave[fetched.Jobs[i].Queue]++
+	}
+	for name, wait := range fetched.Held {
+		f.sampler.remove(name)
+		f.held.note(name, wait)
 	}
 	for _, share := range shares {
 		f.sampler.charge(share.Queue, gave[share.Queue])
@@ -153,7 +216,7 @@ func (f *fetcher) learn(shares []rdb.Share, fetched rdb.Fetched) {
 	}
 	if fetched.Asked {
 		f.asked = time.Now()
-		f.sampler.setReady(fetched.Ready)
+		f.worker.duties.expect(f.sampler.setReady(f.askable(fetched.Ready)))
 	}
 	// A queue that was named, gave nothing and is still called ready has a broken key: not to be asked again at once.
 	if len(fetched.Jobs) == 0 {
@@ -172,31 +235,61 @@ func (f *fetcher) learn(shares []rdb.Share, fetched rdb.Fetched) {
 	}
 }
 
-// deliver hands claimed jobs to the processors; what cannot be run is buried here.
+// deliver hands claimed jobs to the processors; what cannot be run is ended here.
 func (f *fetcher) deliver(c *claimant, jobs []rdb.FetchedJob) {
+	if len(jobs) == 0 {
+		return
+	}
 	w := f.worker
-	if len(jobs) > 0 && w.claimant() != c {
+	if w.claimant() != c {
 		w.remember(c) // it was fenced while the fetch was under way
 	}
-	for _, fetched := range jobs {
-		r, err := newRun(w, c, w.registrations[fetched.Queue], fetched)
+	runs, now := newRuns(len(jobs)), w.clock.now()
+	fit, away, withdrawn := runs[:0], []*run(nil), []*run(nil)
+	for i, r := range runs {
 		f.order++
 		r.order = f.order
-		c.hold(r)
-		w.slots.hold()
-		if err == nil {
-			err = w.tooManyCrashes(fetched.Crashes)
+		r.fill(w, c, w.registrations[jobs[i].Queue], &jobs[i])
+		if r.registration.away.Load() { // it is not judged here either
+			withdrawn = append(withdrawn, r)
+		} else if w.turnAway(r, &jobs[i], now) {
+			away = append(away, r)
+		} else {
+			fit = append(fit, r)
 		}
-		if err != nil {
-			w.conclude(r, r.burial(errorText(err), nil, w.clock.now()))
-			continue
-		}
-		if w.putOff(r, fetched.Crashes) {
-			continue
-		}
-		w.slots.occupy()
-		w.jobs <- r // has room for all that processors may be given
 	}
+	w.setAside(c, withdrawn)
+	c.hold(fit)
+	w.slots.hold(len(fit))
+	w.slots.occupy(len(fit))
+	w.crew.add(fit)
+	for _, r := range away { // one by one: if an observer ends this goroutine, a survey gives back what is not held
+		c.hold([]*run{r})
+		w.slots.hold(1)
+		r.leave()
+		w.conclude(r, r.decision)
+	}
+}
+
+// turnAway decides about a job that is not to be run, as its holder: cancelled, broken, too late, or one that workers died with. It
+// returns false for all others.
+func (w *worker) turnAway(r *run, fetched *rdb.FetchedJob, now time.Time) bool {
+	err := r.unfit
+	if err == nil {
+		err = w.tooManyCrashes(fetched.Crashes)
+	}
+	switch {
+	case fetched.Cancelled:
+		r.decision = r.cancellation(now)
+	case err != nil:
+		r.decision = r.burial(errorText(err), nil, now)
+	case r.isLate(now, &r.decision):
+	case w.putOff(r, fetched.Crashes):
+		r.decision = postponement()
+	default:
+		return false
+	}
+	return true
 }
 
 // survey finds out what Redis thinks this worker holds, and gives back what it does not hold: the jobs of a fetch

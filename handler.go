@@ -119,6 +119,7 @@ func (h *handler) run(ctx context.Context, uc userContext, job *Job) (result any
 		f.putBack(h.frames)
 		return nil, false, ofRun(err)
 	}
+	f.bindObjects(job)
 	out := h.call(f.in)
 	f.putBack(h.frames)
 	if failure := out[len(out)-1]; !failure.IsNil() {

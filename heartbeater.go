@@ -17,6 +17,7 @@ type heartbeater struct {
 	conn   rdb.Conn
 
 	doubted chan<- struct{} // closed after the beat that somebody waits for
+	hinted  time.Time       // when a hint was followed last
 }
 
 // The times of a heartbeat.
@@ -26,6 +27,7 @@ const (
 	beatTimeout  = time.Second
 	beatRetry    = 300 * time.Millisecond
 	leaseLife    = 3 * time.Second
+	hintInterval = 20 * time.Millisecond // hints closer together than this are not followed one by one
 )
 
 func (h *heartbeater) run(ctx context.Context) {
@@ -36,6 +38,7 @@ func (h *heartbeater) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		h.worker.vitals.beat(err)
 		h.answerDoubt()
 		h.health.report(err)
 		if err != nil {
@@ -59,13 +62,25 @@ func (h *heartbeater) answerDoubt() {
 func (h *heartbeater) rest(ctx context.Context) chan<- struct{} {
 	timer := time.NewTimer(beatInterval)
 	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	case doubted := <-h.worker.doubts:
-		return doubted
+	for hints := h.worker.hints; ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+			return nil
+		case doubted := <-h.worker.doubts:
+			return doubted
+		case <-hints:
+			if err := h.callOff(ctx); err != nil {
+				h.disconnect()
+				return nil // the next beat comes at once, and tells if there is still trouble
+			}
+			if time.Since(h.hinted) < hintInterval {
+				hints = nil // many jobs are cancelled one by one: what is left comes with the next beat
+			}
+			h.hinted = time.Now()
+		}
 	}
-	return nil
 }
 
 // errNotRegistered is what a fetch or a survey of a worker meets that Redis does not know: it was declared dead, or
@@ -105,11 +120,13 @@ func (h *heartbeater) beat(ctx context.Context) error {
 	sent := h.worker.clock.ours()
 	pulse, err := c.rdb.Beat(ctx, h.conn, rdb.Beat{
 		Life: beatLife, Epoch: c.knownEpoch(), Lease: lease, CheckIns: checkins, Ended: left,
+		Along: h.worker.ledger.news(h.worker.store),
 	})
 	if err != nil {
 		c.unsent(checkins, left)
 		return err
 	}
+	h.worker.tellTrouble(h.worker.ledger.answered(pulse.Along))
 	switch pulse.State {
 	case rdb.Fenced:
 		return h.worker.rejoin(c)
@@ -118,6 +135,15 @@ func (h *heartbeater) beat(ctx context.Context) error {
 	}
 	h.worker.clock.saw(pulse.Time, sent, h.worker.clock.ours())
 	h.worker.daemons.pulse(pulse)
+	h.worker.obey(rdb.Wish(pulse.Wanted))
+	if h.worker.first {
+		if err := h.worker.pool.declareAgain(ctx); err != nil {
+			return err
+		}
+	}
+	if pulse.Flags > 0 {
+		return h.callOff(ctx)
+	}
 	return nil
 }
 

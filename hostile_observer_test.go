@@ -100,3 +100,29 @@ func TestAJobWhoseNameIsEmptyOnItsShelfIsMoved(t *testing.T) {
 		assert.Zero(t, await[JobStarted](t, k.spy, nil).Waited)
 	})
 }
+
+func TestEachJobRunsOnceThoughAnObserverEndsFetcherAndSettler(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		options := k.options()
+		options.Observers = append(options.Observers, endsOn[JobsFetched](), endsOn[JobsSettled]())
+		ran := make(chan string, 100)
+		pool := k.start(NewWorkerPool(nil, 5, options).Job("any", func(job *Job) error { ran <- job.ID; return nil }))
+		const jobs = 40
+		for range jobs {
+			k.enqueue("any")
+		}
+		seen := map[string]bool{}
+		for range jobs {
+			id := receive(t, ran)
+			assert.False(t, seen[id], "job %s ran twice", id)
+			seen[id] = true
+		}
+		k.drained(pool)
+		assert.Equal(t, jobs, count[JobDone](k.spy))
+		assert.Empty(t, ran)
+		assert.Positive(t, count[JobsFetched](k.spy))
+		assert.Positive(t, count[JobsSettled](k.spy))
+	})
+}

@@ -20,7 +20,13 @@ type janitor struct {
 	interval time.Duration
 	cursor   string            // of the walk over the claims
 	cursors  map[string]string // of the walks over what is kept of jobs
-	failed   [7]error          // of each chore, and of the walk, when it was last done
+	flags    string            // cursor of the walk over those that are to be cancelled
+	locks    string            // cursor of the walk over the locks of unique jobs
+	rules    ruleKeeper
+
+	errorsTrimmed time.Time
+
+	failed []error // of each chore, and of the walk, when it was last done
 }
 
 const (
@@ -32,7 +38,10 @@ func (j *janitor) run(ctx context.Context) {
 	j.cursor, j.cursors = "0", map[string]string{}
 	chores := []func(context.Context) error{ // they take turns: trimming can wait, claims that nobody holds should not
 		j.sweepOutcomes, j.trimMorgue, j.retireLanes, j.renewQueues, j.shedRecordless, j.shedCheckIns,
+		j.worker.store.ForgetWaiters, j.tidyFlags, j.collectObjects, j.voidLocks,
+		j.trimErrors,
 	}
+	j.failed = make([]error, len(chores)+1)
 	for round := 0; ; {
 		pause(ctx, j.interval)
 		if ctx.Err() != nil {
@@ -41,14 +50,19 @@ func (j *janitor) run(ctx context.Context) {
 		if !j.leased() {
 			continue
 		}
-		j.do(ctx, len(chores), j.returnOrphans)
+		j.do(ctx, len(chores), j.everyRound)
 		turn := round % len(chores)
 		j.do(ctx, turn, chores[turn])
 		round++
 		if ctx.Err() == nil {
-			j.health.report(errors.Join(j.failed[:]...))
+			j.health.report(errors.Join(j.failed...))
 		}
 	}
+}
+
+// everyRound is what should not wait for its turn: jobs that nobody holds, and queues that stand still.
+func (j *janitor) everyRound(ctx context.Context) error {
+	return errors.Join(j.returnOrphans(ctx), j.rules.keep(ctx, j.worker.store))
 }
 
 // do does one chore, and keeps what came of it until its next turn: one that fails is no news each time that another
@@ -57,6 +71,20 @@ func (j *janitor) do(ctx context.Context, which int, chore func(context.Context)
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
 	j.failed[which] = chore(ctx)
+}
+
+// voidLocks goes on with the walk over the locks of unique jobs, and removes those that hold nothing.
+func (j *janitor) voidLocks(ctx context.Context) error {
+	for range shedParts {
+		next, _, err := j.worker.store.VoidLocks(ctx, j.locks)
+		if err != nil {
+			return err
+		}
+		if j.locks = next; next == "" {
+			return nil
+		}
+	}
+	return nil
 }
 
 func (j *janitor) retireLanes(ctx context.Context) error {
@@ -68,22 +96,6 @@ func (j *janitor) sweepOutcomes(ctx context.Context) error {
 		n, err := j.worker.store.Sweep(ctx)
 		if err != nil || n < rdb.MaxBatch {
 			return err
-		}
-	}
-}
-
-func (j *janitor) trimMorgue(ctx context.Context) error {
-	options := j.worker.pool.options
-	for {
-		removed, err := j.worker.store.Inter(ctx, options.MorgueLimit, options.MorgueRetention)
-		if err != nil {
-			return err
-		}
-		for _, job := range removed {
-			j.worker.events.emit(JobTrimmed{ID: job.ID, Name: job.Queue})
-		}
-		if len(removed) < rdb.MaxBatch {
-			return nil
 		}
 	}
 }

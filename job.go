@@ -15,6 +15,8 @@ type Job struct {
 	Args     json.RawMessage   // the JSON array of arguments, byte for byte as it was enqueued
 	Meta     map[string]string // what Meta gave at the enqueue; nil when nothing
 
+	Tags []string // what Tags gave at the enqueue; nil when nothing
+
 	Attempt     int       // 1 for the first run; a run that ended by Snooze, Release or a crash is not counted
 	RetriesLeft int       // how many more attempts follow if this one fails
 	EnqueuedAt  time.Time // Redis' clock, as the enqueuer knew it
@@ -24,18 +26,15 @@ type Job struct {
 }
 
 // Checkin tells how far a long job is; the message can be read in Redis within a second. It returns true once the pool
-// is stopping: the handler should then come to an end, or return Release(nil). It costs no round trip, so call it as
-// often as is convenient.
+// is stopping, or the job was cancelled: the handler should then come to an end, or return Release(nil). It costs no round
+// trip, so call it as often as is convenient.
 func (j *Job) Checkin(message string) bool {
 	if j.run == nil {
 		return false
 	}
 	bounded := bound(message, maxErrorBytes)
-	j.run.checkin.Store(&bounded)
-	if !j.run.checked.Swap(true) {
-		j.run.claimant.watch(j.run)
-	}
-	return j.run.worker.stopping()
+	j.run.tell(JobCheckedIn{Message: bounded}, func(l *longRun) { l.message = bounded })
+	return j.run.worker.stopping() || j.run.calledOff.Load()
 }
 
 // NextFunc runs the rest of the chain: the next middleware or, at its end, the handler.

@@ -1,10 +1,13 @@
 package work
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"slices"
 	"time"
+
+	"github.com/265d0351/work/objects"
 )
 
 // WorkerOptions says how a pool reaches Redis and how it behaves. The zero value of each field is its default.
@@ -17,13 +20,23 @@ type WorkerOptions struct {
 	Logger          *slog.Logger  // default slog.Default()
 	Observers       []Observer    // receive every event, after the log
 	Only            []string      // serve only these of the registered names; default all
+	Service         string        // whose schedules the pool's are: see Periodic; default one that is made of the served names
 	MaxCrashes      int           // a job that this many workers died with is buried; default 3, less is refused
 
+	Prefetch       int  // how many jobs each worker fetches beyond those that its processors run; default 0, at most 256
 	RestoreRunning bool // store the jobs that are running again when Redis has lost its data; default false
 
 	MorgueRetention time.Duration // how long a job stays in the morgue; default 180 days
 	MorgueLimit     int           // how many jobs the morgue of the namespace holds; default 1,000,000
-	MaxArgsSize     int           // how large the args that this pool's Enqueuer accepts may be, in bytes; default 1 MiB
+	MirrorJobLogs   bool          // what jobs write to their own logs goes to Logger as well: see Job.Logger
+	MaxArgsSize     int           // how large the args that this pool's Enqueuer accepts may be, in bytes; default as for its option
+
+	LargeArgs   int           // above how many bytes an argument or a kept result is stored as an object; default 8 KiB, negative: never
+	ObjectCache int64         // how many bytes of objects the pool keeps; default 64 MiB, negative: none
+	ObjectGrace time.Duration // how long an object stays that no job refers to; default an hour, at least a millisecond
+	ObjectHome  objects.Home  // where their contents are kept; default Redis; all of a namespace must have the same one
+
+	EnqueueMiddleware []EnqueueMiddleware // around every enqueue of this pool's Enqueuer, the first one outermost
 }
 
 // The defaults of WorkerOptions and JobOptions.
@@ -36,11 +49,13 @@ const (
 	defaultRetries         = 25
 	maxPriority            = 100_000
 	maxConcurrency         = 100_000
+	maxPrefetch            = 256
 )
 
 // withDefaults returns a copy in which every zero value is replaced.
 func (o WorkerOptions) withDefaults() WorkerOptions {
 	o.Observers, o.Only = slices.Clone(o.Observers), slices.Clone(o.Only) // the caller's may change
+	o.EnqueueMiddleware = slices.Clone(o.EnqueueMiddleware)
 	if o.Namespace == "" {
 		o.Namespace = defaultNamespace
 	}
@@ -52,6 +67,9 @@ func (o WorkerOptions) withDefaults() WorkerOptions {
 	}
 	if o.MaxCrashes == 0 {
 		o.MaxCrashes = defaultMaxCrashes
+	}
+	if o.ObjectCache == 0 {
+		o.ObjectCache = defaultObjectCache
 	}
 	if o.MorgueRetention == 0 {
 		o.MorgueRetention = defaultMorgueRetention
@@ -70,6 +88,9 @@ func (o WorkerOptions) validate() []error {
 	if err := validateNamespace(o.Namespace); err != nil {
 		mistakes = append(mistakes, fmt.Errorf("WorkerOptions.Namespace: %w", err))
 	}
+	if err := validateService(o.Service); err != nil {
+		mistakes = append(mistakes, err)
+	}
 	if o.MaxCrashes < defaultMaxCrashes {
 		refuse("MaxCrashes", o.MaxCrashes, "give 3 or more: with fewer, innocent jobs that shared a worker with a deadly one are buried with it")
 	}
@@ -80,12 +101,23 @@ func (o WorkerOptions) validate() []error {
 		refuse("MorgueLimit", o.MorgueLimit, "give a positive number, or 0 for 1,000,000")
 	}
 	if o.MaxArgsSize < 0 {
-		refuse("MaxArgsSize", o.MaxArgsSize, "give a positive number of bytes, or 0 for 1 MiB")
+		refuse("MaxArgsSize", o.MaxArgsSize, "give a positive number of bytes, or 0 for the default")
+	}
+	if o.ObjectGrace < 0 || o.ObjectGrace > 0 && o.ObjectGrace < time.Millisecond {
+		refuse("ObjectGrace", o.ObjectGrace, "give a millisecond or more, or 0 for an hour")
+	}
+	if o.Prefetch < 0 || o.Prefetch > maxPrefetch {
+		refuse("Prefetch", o.Prefetch, fmt.Sprintf("give 0 to %d", maxPrefetch))
 	}
 	for i, observer := range o.Observers {
 		function, isFunction := observer.(ObserverFunc)
 		if observer == nil || isFunction && function == nil {
 			refuse("Observers", fmt.Sprintf("nil at index %d", i), "leave it out")
+		}
+	}
+	for i, m := range o.EnqueueMiddleware {
+		if m == nil {
+			refuse("EnqueueMiddleware", fmt.Sprintf("nil at index %d", i), "leave it out")
 		}
 	}
 	return mistakes
@@ -100,6 +132,18 @@ type JobOptions struct {
 	Timeout    time.Duration                   // after which the ctx of an attempt ends; 0 is never
 	SkipMorgue bool                            // drop jobs that are out of retries instead of burying them
 	Retention  time.Duration                   // how long results are kept; 0 keeps none
+	Limit      Limit                           // over all workers; the zero value is no limit
+	MaxRunning int                             // how many this pool runs at once; 0 is not limited
+
+	RetryFor  time.Duration    // no attempt is due later than that after the first failure; 0 is no limit
+	Permanent func(error) bool // tells that an error will not go away, so the job dies at once; nil is never. Many ask at a time
+	Unique    *UniqueOptions   // of the jobs that this pool's Enqueuer stores, unless they have their own; nil is none
+
+	// OnDeath is told of each job that dies, by the worker that had it and after Redis took note of it: one that is out of retries or
+	// time (in the morgue, or dropped by SkipMorgue), was buried by Bury, has a permanent error, a record or args that cannot be used, or too
+	// many crashes. The error is that of its last attempt, or says why there was none. It is called in a goroutine of its own, many
+	// at a time, and has 5 seconds until its ctx ends. It is called once: not again if it panics, or if the worker dies just then.
+	OnDeath func(ctx context.Context, job *Job, err error)
 }
 
 func (o JobOptions) withDefaults() JobOptions {
@@ -131,6 +175,17 @@ func (o JobOptions) validate() []error {
 	}
 	if o.Retention < 0 {
 		refuse("Retention", o.Retention, "give a positive duration, or 0 to keep no result")
+	}
+	if o.MaxRunning < 0 {
+		refuse("MaxRunning", o.MaxRunning, "give a positive number, or 0 for no limit")
+	}
+	if o.RetryFor < 0 {
+		refuse("RetryFor", o.RetryFor, "give a positive duration, or 0 for no limit")
+	}
+	if o.Unique != nil {
+		if err := o.Unique.validate(); err != nil {
+			mistakes = append(mistakes, fmt.Errorf("JobOptions.Unique: %w", err))
+		}
 	}
 	return mistakes
 }

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"errors"
+	"iter"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -53,5 +54,23 @@ func pause(ctx context.Context, d time.Duration) bool {
 		return false
 	case <-timer.C:
 		return ctx.Err() == nil
+	}
+}
+
+// maxRereads is how often something is read again that others change at the same time.
+const maxRereads = 50
+
+// rereads counts the tries of one who changes what others change too. All give way, each for longer the more often it was
+// too late, so that each gets its turn.
+func rereads(ctx context.Context) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for n := range maxRereads {
+			if n > 2 {
+				pause(ctx, rand.N(time.Duration(n)*time.Millisecond)) // what follows sees whether ctx has ended
+			}
+			if !yield(n) {
+				return
+			}
+		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // patience is how long a test waits for a signal before it gives up; nothing depends on it while all is well.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // spy is an Observer that keeps all events and lets a test wait for one.
 type spy struct {
@@ -84,7 +84,7 @@ type kit struct {
 func newKit(t *testing.T, s redistest.Server) *kit {
 	k := &kit{t: t, server: s, namespace: redistest.Namespace(t), spy: newSpy()}
 	var err error
-	k.enq, err = NewEnqueuer(s.DSN(), Namespace(k.namespace))
+	k.enq, err = NewEnqueuer(s.DSN(), Namespace(k.namespace), EnqueueTimeout(patience))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = k.enq.Close() })
 	return k
@@ -113,6 +113,13 @@ func (k *kit) start(p *WorkerPool) *WorkerPool {
 
 func (k *kit) ctx() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	k.t.Cleanup(cancel)
+	return ctx
+}
+
+// longCtx is for what the embedded Redis is slow at under the race detector.
+func (k *kit) longCtx() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 6*patience)
 	k.t.Cleanup(cancel)
 	return ctx
 }

@@ -98,8 +98,8 @@ type gate struct {
 	open    chan struct{}
 }
 
-func (g gate) driver() (rdb.Driver, error) {
-	driver, err := g.Connection.driver()
+func (g gate) Driver() (rdb.Driver, error) {
+	driver, err := g.Connection.Driver()
 	return gatedDriver{driver, g}, err
 }
 
@@ -180,8 +180,8 @@ type deaf struct {
 	reached, open chan struct{}
 }
 
-func (d deaf) driver() (rdb.Driver, error) {
-	driver, err := d.Connection.driver()
+func (d deaf) Driver() (rdb.Driver, error) {
+	driver, err := d.Connection.Driver()
 	return &deafDriver{Driver: driver, deaf: d}, err
 }
 

@@ -66,13 +66,16 @@ func (p *WorkerPool) prepare() error {
 	}
 	served, err := p.choose()
 	mistakes = append(mistakes, err...)
+	mistakes = append(mistakes, p.checkPeriodics()...)
 	if len(mistakes) > 0 {
 		return &SetupError{Mistakes: mistakes}
 	}
-	for _, registration := range served {
+	for _, registration := range p.registered { // any of them may be served later
+		registration.quota = newQuota(registration.options.MaxRunning)
 		registration.invoke = chain(p.middlewares, registration.handler.run)
 	}
 	p.served = served
+	p.roster.open(p.registered, served)
 	return nil
 }
 
@@ -111,28 +114,33 @@ func (p *WorkerPool) open() error {
 	p.driver, p.owned, p.openErr = openConnection(p.options.Redis, p.options.Connection)
 	if p.openErr == nil {
 		p.store = rdb.NewStore(p.driver, p.options.Namespace)
+		p.objects, p.openErr = newPoolObjects(p.store, p.options)
 	}
 	return p.openErr
 }
 
-// join makes the workers of the pool known to Redis. Not one of them begins before all are: a start that fails has run
-// nothing. With an error it returns those that Redis may know.
+// join makes the first worker of the pool known to Redis: a start that fails has run nothing. With an error it returns
+// the worker if Redis may know it.
 func (p *WorkerPool) join(ctx context.Context) ([]*worker, error) {
 	defer p.abort()
 	if err := p.checkServer(ctx); err != nil {
 		return nil, fmt.Errorf("the worker pool cannot start: %w", err)
 	}
-	var joined []*worker
-	for left := p.concurrency; left > 0; left -= maxPerWorker {
-		w := newWorker(p, min(left, maxPerWorker), len(joined) == 0)
-		err := w.join(ctx)
+	p.recruiter = newRecruiter(p)
+	w := newWorker(p, min(p.concurrency, maxPerWorker), true)
+	joined := []*worker{w}
+	if err := w.join(ctx); err != nil {
 		var unsent *rdb.DialError
-		if !errors.As(err, &unsent) {
-			joined = append(joined, w)
+		if errors.As(err, &unsent) {
+			joined = nil
 		}
-		if err != nil {
-			return joined, fmt.Errorf("the worker pool cannot start: %w", err)
-		}
+		return joined, fmt.Errorf("the worker pool cannot start: %w", err)
+	}
+	if err := p.declareLimits(ctx); err != nil {
+		return joined, fmt.Errorf("the worker pool cannot start: %w", err)
+	}
+	if err := p.schedule(ctx, joined[0]); err != nil {
+		return joined, fmt.Errorf("the worker pool cannot start: %w", err)
 	}
 	return joined, nil
 }
@@ -148,7 +156,10 @@ func (p *WorkerPool) begin(ctx context.Context, workers []*worker) bool {
 	for _, w := range workers {
 		w.begin()
 	}
+	p.recruiting = p.recruiter.loop()
+	p.recruiting.Start(context.Background()) // until the stop
 	p.state = poolStarted
+	p.roster.tell()
 	p.detach = context.AfterFunc(ctx, func() { _ = p.Stop(context.Background()) }) // whoever waits in Stop gets the error
 	return true
 }
@@ -172,6 +183,7 @@ func (p *WorkerPool) endFailedStart() bool {
 		p.state = poolNew
 	}
 	p.mu.Unlock()
+	p.roster.tell()
 	if stopped {
 		p.closeConnection()
 		close(p.stopped)

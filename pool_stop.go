@@ -11,21 +11,18 @@ import (
 	"time"
 )
 
-// hurryBefore is how long before the deadline of its ctx a stop stops waiting, so that it returns in time.
-const hurryBefore = 250 * time.Millisecond
-
 // Stop ends the pool: no more jobs are fetched, Checkin answers true, running jobs may go on for ShutdownTimeout, then
 // their ctx ends with ErrShutdown, and what has not returned a second later is given back. It returns nil when all ended
 // in good order, else a *StopError. It returns within ctx whatever Redis or a handler does, then with everything cut
 // short. Further calls wait for the same stop; a pool that was never started is stopped at once.
 func (p *WorkerPool) Stop(ctx context.Context) error {
-	patience, cancel := withEarlierDeadline(ctx, hurryBefore)
+	room, patience, cancel := roomBefore(ctx)
 	defer cancel()
-	p.beginStop(patience)
+	p.beginStop(patience, room)
 	select {
 	case <-p.stopped:
 	case <-patience.Done():
-		p.hurry()
+		p.hurried.hurry(room)
 		select {
 		case <-p.stopped:
 		case <-ctx.Done():
@@ -40,14 +37,16 @@ func (p *WorkerPool) Stop(ctx context.Context) error {
 }
 
 // beginStop makes sure that the pool is stopped, or is being stopped.
-func (p *WorkerPool) beginStop(patience context.Context) {
+func (p *WorkerPool) beginStop(patience context.Context, room time.Duration) {
 	p.mu.Lock()
 	before := p.state
-	p.state = poolStopping
+	if before != poolStopping {
+		p.state, p.stopsSince = poolStopping, time.Now()
+	}
 	p.mu.Unlock()
 	switch before {
 	case poolNew:
-		defer context.AfterFunc(patience, p.hurry)()
+		defer context.AfterFunc(patience, func() { p.hurried.hurry(room) })()
 		p.shutDown()
 	case poolStarting:
 		p.abort() // the start does the rest
@@ -57,17 +56,12 @@ func (p *WorkerPool) beginStop(patience context.Context) {
 	}
 }
 
-// withEarlierDeadline ends some time before ctx does, where that is known; at least half of the time is left.
-func withEarlierDeadline(ctx context.Context, earlier time.Duration) (context.Context, context.CancelFunc) {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return context.WithCancel(ctx)
-	}
-	return context.WithDeadline(ctx, deadline.Add(-min(earlier, time.Until(deadline)/2)))
-}
-
 func (p *WorkerPool) shutDown() {
 	defer close(p.stopped)
+	if p.recruiting != nil {
+		p.recruiting.Stop()
+		<-p.recruiting.Done()
+	}
 	results := make([]*StopError, len(p.workers))
 	var stops sync.WaitGroup
 	for i, w := range p.workers {
@@ -88,14 +82,17 @@ func (p *WorkerPool) shutDown() {
 func (p *WorkerPool) closeConnection() {
 	p.mu.Lock()
 	p.closed = true
-	enqueuer, driver, owned := p.enqueuer, p.driver, p.owned
+	enqueuer, driver, owned, objects := p.enqueuer, p.driver, p.owned, p.objects
 	p.mu.Unlock()
 	if enqueuer != nil {
-		defer context.AfterFunc(p.hurried, func() { enqueuer.core.lanes.end(ErrClosed) })()
+		defer context.AfterFunc(p.hurried, enqueuer.core.lanes.cutOff)()
 		_ = enqueuer.Close() // it is told by whoever still calls it
 	}
 	if owned {
 		_ = driver.Close() // nothing uses it any more
+	}
+	if objects != nil {
+		objects.cache.Close()
 	}
 }
 
@@ -103,7 +100,7 @@ func (p *WorkerPool) closeConnection() {
 // hurry: handlers are not waited for any longer. It returns the error of Start or of Stop.
 func (p *WorkerPool) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer onSignal(cancel, p.hurry)()
+	defer onSignal(cancel, func() { p.hurried.hurry(hurriedBySignal) })()
 	defer cancel()
 	if err := p.Start(ctx); err != nil {
 		return err

@@ -38,27 +38,50 @@ const lotsPerDraw = 2
 func newPrioritySampler(priorities map[string]int) *prioritySampler {
 	s := &prioritySampler{byName: make(map[string]*stride, len(priorities))}
 	for name, priority := range priorities {
-		s.byName[name] = &stride{name: name, weight: float64(priority)}
+		s.meet(name, priority)
 	}
 	return s
 }
 
-// setReady replaces the set of queues that have work.
-func (s *prioritySampler) setReady(names []string) {
+// meet adds a queue to those that are known, if it is new.
+func (s *prioritySampler) meet(name string, priority int) {
+	if s.byName[name] == nil {
+		s.byName[name] = &stride{name: name, weight: float64(priority)}
+	}
+}
+
+// forget removes a queue from those that are known.
+func (s *prioritySampler) forget(name string) {
+	s.remove(name)
+	delete(s.byName, name)
+}
+
+// setReady replaces the set of queues that have work. It returns the names that it does not know.
+func (s *prioritySampler) setReady(names []string) (strangers []string) {
 	s.raiseFloor()
 	for _, q := range s.active {
 		q.active = false
 	}
 	s.active = s.active[:0]
 	for _, name := range names {
+		if s.byName[name] == nil {
+			strangers = append(strangers, name)
+		}
 		s.join(name)
 	}
+	return strangers
 }
 
 // add notes that a queue has work.
 func (s *prioritySampler) add(name string) {
 	s.raiseFloor()
 	s.join(name)
+}
+
+func (s *prioritySampler) addAll(names []string) {
+	for _, name := range names {
+		s.add(name)
+	}
 }
 
 // join lets a queue in where the others are, so that it cannot catch up on turns that it did not need.
@@ -88,6 +111,15 @@ func (s *prioritySampler) raiseFloor() {
 		least := slices.MinFunc(s.active, func(a, b *stride) int { return cmp.Compare(a.pass, b.pass) })
 		s.floor = max(s.floor, least.pass)
 	}
+}
+
+// ready returns the queues that are known to have work.
+func (s *prioritySampler) ready() []string {
+	names := make([]string, len(s.active))
+	for i, q := range s.active {
+		names[i] = q.name
+	}
+	return names
 }
 
 // idle tells whether no queue is known to have work.
@@ -123,6 +155,30 @@ func (s *prioritySampler) draw(jobs int) []rdb.Share {
 		left -= n
 	}
 	return s.shares(candidates)
+}
+
+// drawWith is draw with at least one job from that queue.
+func (s *prioritySampler) drawWith(jobs int, name string) []rdb.Share {
+	shares := s.draw(jobs)
+	most, at := 0, -1
+	for i := range shares {
+		if shares[i].Queue == name {
+			at = i
+		}
+		if shares[i].Jobs > shares[most].Jobs {
+			most = i
+		}
+	}
+	switch {
+	case at >= 0 && shares[at].Jobs > 0, len(shares) == 0:
+		return shares
+	case at >= 0:
+		shares[at].Jobs = 1
+	default:
+		shares = append(shares, rdb.Share{Queue: name, Jobs: 1})
+	}
+	shares[most].Jobs--
+	return shares
 }
 
 func (s *prioritySampler) shares(candidates []*stride) []rdb.Share {

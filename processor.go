@@ -13,8 +13,8 @@ type processor struct {
 	current *run // nil between jobs
 }
 
-// loop runs jobs until the channel is closed. A handler may end this very goroutine (runtime.Goexit): then its job
-// ends with an error and another goroutine takes over.
+// loop runs jobs until it is told to leave. A handler may end this very goroutine (runtime.Goexit): then its job ends with
+// an error and another goroutine takes over.
 func (p *processor) loop() {
 	returned := false
 	defer func() {
@@ -30,7 +30,7 @@ func (p *processor) loop() {
 		}
 		p.replace(err)
 	}()
-	for r := range p.worker.jobs {
+	for r := p.worker.crew.take(true); r != nil; r = p.worker.crew.take(false) {
 		p.process(r)
 	}
 	returned = true
@@ -46,43 +46,43 @@ func (p *processor) replace(err error) {
 }
 
 func (p *processor) process(r *run) {
-	if p.worker.stopping() {
-		p.worker.putAside(r)
+	if !r.assign() { // its name was withdrawn, and it was given back
 		p.worker.slots.takeUp()
 		p.worker.slots.vacate()
 		return
 	}
-	if !p.worker.accuse(r) {
+	if p.worker.stopping() || r.registration.away.Load() {
+		p.worker.turnOut(r)
 		p.worker.slots.takeUp()
+		r.leave()
+		p.worker.slots.vacate()
+		return
+	}
+	if p.worker.turnBack(r) || p.worker.turnAwayLate(r) || !p.worker.accuse(r) || !p.worker.unlock(r) {
+		p.worker.slots.takeUp()
+		r.leave()
 		p.worker.slots.vacate()
 		return
 	}
 	p.current = r
-	cancel := p.begin(r)
-	defer cancel()
+	p.begin(r)
 	result, hasResult, err := p.call(r)
 	p.end(result, hasResult, err)
 }
 
 // begin gives the run its ctx, which ends with the job, with its timeout, or with the worker.
-func (p *processor) begin(r *run) (cancel func()) {
+func (p *processor) begin(r *run) {
 	r.begun.Store(time.Now().UnixNano())
 	p.worker.takeUp()
-	ctx, stop := context.WithCancel(context.WithValue(r.claimant.ctx, jobKey{}, r.job))
-	if limit := r.timeout(); limit > 0 {
-		var stopTimer context.CancelFunc
-		ctx, stopTimer = context.WithTimeoutCause(ctx, limit, ErrTimeout)
-		stuck := time.AfterFunc(limit+p.worker.stuckAfter, func() {
-			r.reportStuck(ErrTimeout)
-		})
-		inner := stop
-		stop = func() { stuck.Stop(); stopTimer(); inner() }
+	r.ctx = &r.attempt
+	if limit, cause := r.allowance(p.worker.clock); limit > 0 {
+		ctx, stopTimer := context.WithTimeoutCause(r.ctx, limit, cause)
+		stuck := time.AfterFunc(limit+p.worker.stuckAfter, func() { r.reportStuck(cause) })
+		r.ctx, r.stopTimers = ctx, func() { stuck.Stop(); stopTimer() }
 	}
-	r.ctx = pprof.WithLabels(ctx, pprof.Labels("job", r.job.Name, "id", r.job.ID))
 	if p.worker.events.perJob() {
 		p.worker.events.emit(JobStarted{JobRef: r.ref(), Waited: p.waited(r)})
 	}
-	return stop
 }
 
 // waited is how long ago the run was due, as far as its record says.
@@ -100,8 +100,13 @@ func (p *processor) call(r *run) (result any, hasResult bool, err error) {
 			err = &PanicError{Value: value, Stack: string(debug.Stack())}
 		}
 	}()
-	pprof.SetGoroutineLabels(r.ctx)
+	pprof.SetGoroutineLabels(r.registration.labels)
 	defer pprof.SetGoroutineLabels(context.Background())
+	if len(r.record.Objects) > 0 {
+		if err := r.gatherObjects(); err != nil {
+			return nil, false, err
+		}
+	}
 	return r.registration.invoke(r.ctx, p.worker.pool.prototype.instance(), r.job)
 }
 
@@ -111,5 +116,15 @@ func (p *processor) end(result any, hasResult bool, err error) {
 	d := r.decide(result, hasResult, err, p.worker.clock.now()) // calls code of the program: if that ends this goroutine, replace ends the job
 	p.current = nil
 	defer p.worker.slots.vacate()
+	defer r.leave()
+	defer r.endContext()
 	p.worker.concludeAfter(r, d, elapsed)
+}
+
+// endContext ends the ctx of the attempt, and its timers.
+func (r *run) endContext() {
+	if r.stopTimers != nil {
+		r.stopTimers()
+	}
+	r.attempt.end(nil)
 }

@@ -2,6 +2,7 @@ package work
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,19 +26,31 @@ func TestReleasesInARowWaitLonger(t *testing.T) {
 			k.enqueueAs(fmt.Sprint(before), "a")
 			k.do("HSET", "trail", fmt.Sprint(before), fmt.Sprintf(`{"fails":2,"releases":%d}`, before))
 		}
-		pool := k.start(NewWorkerPool(nil, 3, k.options()).Job("a", func(job *Job) error {
+		var begun sync.WaitGroup
+		begun.Add(len(waits))
+		goes := make(chan struct{})
+		pool := k.start(NewWorkerPool(nil, len(waits), k.options()).Job("a", func(job *Job) error {
 			assert.Equal(t, 3, job.Attempt)
+			begun.Done()
+			<-goes
 			return Release(errLuck)
 		}))
-		k.drained(pool)
+		begun.Wait()
+		require.NoError(t, k.inspector().PauseQueue(k.ctx(), "a")) // those that wait for a second only must not begin again
+		close(goes)
+		require.Eventually(t, func() bool { return k.number("HLEN", "claimed") == 0 }, patience, time.Millisecond)
+		ended := time.Now()
+		require.NoError(t, k.stop(pool))
 		for before, wait := range waits {
 			t.Run(fmt.Sprintf("after %d", before), func(t *testing.T) {
 				id := fmt.Sprint(before)
-				k.duration(began, "scheduled", id, wait)
 				kept := k.trail(id)
+				assert.WithinRange(t, time.UnixMilli(kept.RunAt), began.Add(wait-2*time.Millisecond), ended.Add(wait+2*time.Millisecond))
+				if wait > 4*time.Second { // others may be due by now
+					assert.WithinDuration(t, k.due("scheduled", id), time.UnixMilli(kept.RunAt), patience)
+				}
 				assert.Equal(t, min(max(before, 0), maxCount)+1, kept.Releases)
 				assert.Equal(t, 2, kept.Fails, "it is no failure")
-				assert.WithinDuration(t, k.due("scheduled", id), time.UnixMilli(kept.RunAt), time.Second)
 			})
 		}
 	})

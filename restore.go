@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +36,7 @@ func (w *worker) restoreUntilDone(c *claimant, runs []*run) {
 		if attempt == 1 {
 			w.events.emit(DataLost{Worker: c.rdb.ID, Held: held, Restored: restored, Err: err})
 		}
+		err = errors.Join(err, w.returnEnded(c, runs))
 		health.report(err)
 		if err == nil || !pause(w.life, backoffFor(attempt)) {
 			return
@@ -45,20 +47,40 @@ func (w *worker) restoreUntilDone(c *claimant, runs []*run) {
 	}
 }
 
+// returnEnded gives those back that were stored again although they had ended meanwhile: Redis did not know them when their
+// outcome came, so it counted for nothing. They run once more; nobody would see them otherwise.
+func (w *worker) returnEnded(c *claimant, runs []*run) error {
+	ended := map[string][]string{}
+	for _, r := range runs {
+		if !c.holds(r.claim.Element) {
+			ended[r.claim.Queue] = append(ended[r.claim.Queue], r.claim.Element)
+		}
+	}
+	if len(ended) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(w.life, settleTimeout)
+	defer cancel()
+	return w.giveBack(ctx, c, ended, "")
+}
+
 // restore stores held jobs again, in lots that one script may take.
 func restore(ctx context.Context, c *claimant, runs []*run) (restored int, err error) {
 	inOrder(runs)
 	for len(runs) > 0 {
 		lot, bytes, number := []rdb.Held{}, 0, int64(0)
 		for _, r := range runs {
-			bytes += len(r.raw) + len(r.rawTrail)
+			trail := r.presentTrail()
+			bytes += len(r.raw) + len(trail)
 			if len(lot) == rdb.MaxBatch || len(lot) > 0 && bytes > maxSettleBytes {
 				break
 			}
 			n, _, _ := strings.Cut(r.claim.Element, ":")
 			of, _ := strconv.ParseInt(n, 10, 64) // a claim's element always begins with a number
 			number = max(number, of)
-			lot = append(lot, rdb.Held{Claim: r.claim, ID: r.job.ID, Record: r.raw, Trail: r.rawTrail})
+			held := rdb.Held{Claim: r.claim, ID: r.job.ID, Record: r.raw, Trail: trail}
+			held.Lock, held.Kind = r.heldLock()
+			lot = append(lot, held)
 		}
 		n, err := c.rdb.Restore(ctx, number, lot)
 		restored += n

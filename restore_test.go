@@ -2,6 +2,7 @@ package work
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -48,6 +49,39 @@ func TestRunningJobsAreRestoredAfterALossOfData(t *testing.T) {
 		require.NoError(t, pool.Drain(k.ctx()))
 		assert.Zero(t, count[ClaimGone](k.spy), "its outcome counts")
 		k.empty("long")
+	})
+}
+
+// A job that is stored again owns its lock again, and takes its place under the limit of its name.
+func TestWhatIsRestoredIsStillUniqueAndLimited(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		g := newGauge()
+		options := k.options()
+		options.RestoreRunning = true
+		pool := k.start(NewWorkerPool(nil, 4, options).
+			JobWithOptions("export", JobOptions{Limit: Limit{Concurrent: 1}}, func() error { return g.handle() }))
+		t.Cleanup(g.release)
+		unique := Entry{Name: "export", Options: []EnqueueOption{Unique(UniqueOptions{Key: "k"})}}
+		require.False(t, k.duplicate(unique))
+		g.began(t, 1)
+		worker := pool.workers[0].claimant().rdb.ID
+		k.do("UNLINK", "limits", "{"+k.namespace+"}:unique", "{"+k.namespace+"}:running:export")
+		k.forget(worker, "export")
+		assert.Equal(t, 1, await[DataLost](t, k.spy, nil).Restored)
+
+		assert.True(t, k.duplicate(unique), "its lock is back")
+		require.Eventually(t, func() bool { return k.number("HLEN", "limits") == 1 && k.number("SCARD", "running:export") == 1 },
+			patience, time.Millisecond, "its limit is declared again, and counts it")
+		k.enqueue("export")
+		g.pass(t, 1)
+		g.began(t, 1)
+		g.pass(t, 1)
+		require.NoError(t, pool.Drain(k.ctx()))
+		assert.EqualValues(t, 1, g.most.Load())
+		assert.False(t, k.duplicate(unique))
+		g.began(t, 1)
 	})
 }
 

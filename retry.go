@@ -36,6 +36,8 @@ const (
 	verbRelease // to the front of the queue, no attempt used
 	verbBury
 	verbDiscard
+	verbCancel
+	verbExpire
 )
 
 // disposition is the error with which a handler says what should become of its job.
@@ -123,19 +125,28 @@ func (r *run) judgeFailure(v *disposition, err error, now time.Time) decision {
 	if bad := find[*ArgumentError](err); bad != nil && bad.uncalled {
 		return r.burial(errorText(bad), err, now)
 	}
+	if object := find[*ObjectError](err); object != nil && object.final {
+		return r.burial(errorText(object), err, now)
+	}
 	if r.job.RetriesLeft <= 0 {
-		if r.registration.options.SkipMorgue {
-			return decision{verb: verbDiscard, err: err}
-		}
-		return r.burial("out of retries", err, now)
+		return r.death("out of retries", err, now)
 	}
 	delay := v.delay
 	if delay < 0 {
+		var permanent bool
+		if permanent, err = r.permanent(err); permanent {
+			return r.death("its error is permanent", err, now)
+		}
 		delay, err = r.backoff(err)
 	}
+	if reason := r.noTimeFor(now.Add(delay), now); reason != "" {
+		return r.death(reason, err, now)
+	}
 	t := r.trail.failed(now, r.job.Attempt, r.claimant.rdb.ID, err)
-	t.RunAt = now.Add(delay).UnixMilli()
-	return decision{verb: verbRetry, delay: delay, trail: t.encode(), err: err}
+	if t.RunAt = now.Add(delay).UnixMilli(); r.retryFor() > 0 {
+		t.First = r.firstFailed(now).UnixMilli()
+	}
+	return decision{verb: verbRetry, delay: delay, trail: t.encode(), err: err, failure: t.lastError()}
 }
 
 // backoff asks the job's backoff function; one that panics is reported in the error and replaced by the default. So is
@@ -157,17 +168,22 @@ func (r *run) backoff(cause error) (delay time.Duration, err error) {
 
 // burial is the decision to send the run's job to the morgue.
 func (r *run) burial(reason string, err error, now time.Time) decision {
-	t := r.trail
+	t := *r.trail
+	t.Reason, t.RunAt = bound(reason, maxErrorBytes), 0
+	failure := t.Reason
 	if err != nil {
 		t = t.failed(now, r.job.Attempt, r.claimant.rdb.ID, err)
+		failure = t.lastError()
 	}
-	t.Reason, t.RunAt = bound(reason, maxErrorBytes), 0
-	return decision{verb: verbBury, trail: t.encode(), err: err, reason: t.Reason}
+	return decision{
+		verb: verbBury, trail: t.encode(), err: err, reason: t.Reason, death: causeOfDeath(t.Reason, err), failure: failure,
+	}
 }
 
 func (r *run) postponed(delay time.Duration, releases int, now time.Time) []byte {
-	t := r.trail
+	t := *r.trail
 	t.Releases, t.RunAt = releases, now.Add(delay).UnixMilli()
+	t.Begun = r.record.Expires > 0 && r.begun.Load() != 0 // nobody else asks
 	return t.encode()
 }
 

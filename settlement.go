@@ -33,27 +33,30 @@ func (s *settler) batches() []*batch {
 	inOrder(runs)
 	var batches []*batch
 	open := map[batchKey]*batch{}
+	var last batchKey
+	var b *batch // the open one of last
 	bytes := 0
 	for _, r := range runs {
-		key := keyOf(r)
-		b := open[key]
+		if key := keyOf(r); b == nil || key != last {
+			b, last = open[key], key
+		}
 		// What is given back goes in one call as long as it fits: the next one would put newer jobs before older ones.
-		if bytes > maxSettleBytes && (b == nil || key.kind != verbRelease) {
+		if bytes > maxSettleBytes && (b == nil || last.kind != verbRelease) {
 			continue
 		}
-		if b == nil || len(b.runs) >= r.limit() {
+		if b == nil || len(b.runs) >= last.lot {
 			if len(batches) == maxSettleCalls {
 				continue
 			}
-			b = &batch{claimant: r.claimant}
+			b = &batch{claimant: r.claimant, runs: make([]*run, 0, min(len(runs), last.lot))}
 			batches = append(batches, b)
-			open[key] = b
+			open[last] = b
 		}
 		b.runs = append(b.runs, r)
 		bytes += len(r.decision.trail) + len(r.decision.result) + 2*len(r.claim.Element)
 	}
 	for _, b := range batches {
-		b.call = b.makeCall()
+		b.call = s.makeCall(b)
 	}
 	return newestReleaseFirst(batches)
 }
@@ -61,7 +64,7 @@ func (s *settler) batches() []*batch {
 func keyOf(r *run) batchKey {
 	key := batchKey{claimant: r.claimant, kind: r.decision.verb, lot: r.limit()}
 	switch key.kind {
-	case verbDiscard:
+	case verbDiscard, verbExpire:
 		key.kind = verbDone
 	case verbRelease:
 		key.queue, key.begun = r.claim.Queue, r.begun.Load() != 0
@@ -72,7 +75,10 @@ func keyOf(r *run) batchKey {
 // limit is how many runs may share a call with this one.
 func (r *run) limit() int {
 	switch r.decision.verb {
-	case verbDone, verbDiscard, verbRelease:
+	case verbDone, verbDiscard, verbExpire, verbRelease:
+		if belongings := r.belongings(); r.decision.verb != verbRelease && !belongings.None() {
+			return 1
+		}
 		if r.lot > 0 {
 			return r.lot
 		}
@@ -81,16 +87,24 @@ func (r *run) limit() int {
 	return 1
 }
 
-func (b *batch) makeCall() rdb.Call {
+func (s *settler) makeCall(b *batch) rdb.Call {
 	first := b.runs[0]
 	w := b.claimant.rdb
+	belongings := first.belongings()
+	if state, ends := endState[first.decision.verb]; ends && (first.decision.verb == verbCancel || !belongings.None()) {
+		return w.End(first.claim, rdb.Ending{
+			ID: first.job.ID, Queue: first.claim.Queue, State: state, Keep: first.decision.keep, Outcome: first.decision.result,
+			Belongings: belongings,
+		})
+	}
 	switch first.decision.verb {
-	case verbDone, verbDiscard:
-		ended := make([]rdb.Ended, len(b.runs))
-		for i, r := range b.runs {
-			ended[i] = rdb.Ended{Claim: r.claim, ID: r.job.ID, Keep: r.decision.keep, Outcome: r.decision.result}
+	case verbDone, verbDiscard, verbExpire:
+		s.ended = s.ended[:0]
+		for _, r := range b.runs {
+			s.ended = append(s.ended, rdb.Ended{Claim: r.claim, ID: r.job.ID, Keep: r.decision.keep, Outcome: r.decision.result})
 		}
-		return w.Complete(ended)
+		defer clear(s.ended)
+		return w.Complete(s.ended)
 	case verbRelease:
 		elements := make([]string, len(b.runs))
 		for i, r := range b.runs {
@@ -101,7 +115,7 @@ func (b *batch) makeCall() rdb.Call {
 	shelf := map[verb]rdb.Shelf{verbRetry: rdb.ShelfRetry, verbSnooze: rdb.ShelfScheduled, verbBury: rdb.ShelfMorgue}
 	return w.Shelve(rdb.Shelved{
 		Claim: first.claim, Shelf: shelf[first.decision.verb], Delay: first.decision.delay, Trail: first.decision.trail,
-		KeepCrashes: first.decision.keepCrashes,
+		KeepCrashes: first.decision.keepCrashes, Completion: belongings.Completion, Lock: first.lostLock(),
 	})
 }
 

@@ -3,7 +3,9 @@ package work
 import (
 	"context"
 	"errors"
+	"maps"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
@@ -16,9 +18,11 @@ type settler struct {
 	worker  *worker
 	health  health
 	pending []*run
-	parked  []*run   // refused for a reason of their own; tried again slowly
-	news    []func() // events that are told once a settlement is booked
+	ended   []rdb.Ended // to make a call of; between calls of no meaning
+	parked  []*run      // refused for a reason of their own; tried again slowly
+	news    []func()    // events that are told once a settlement is booked
 	refused map[string]*complaint
+	booked  int // outcomes that the present settlement has acknowledged
 	lap     int // failures in a row
 }
 
@@ -71,24 +75,21 @@ func (s *settler) gather(ctx context.Context, parking <-chan time.Time) bool {
 		select {
 		case <-ctx.Done():
 			return false
-		case r := <-s.worker.outcomes:
-			s.pending = append(s.pending, r)
+		case <-s.worker.outcomes.filled:
 		case <-parking:
 			s.worker.slots.parked.Add(-int64(len(s.parked)))
+			for _, r := range s.parked {
+				r.done = false
+			}
 			s.pending, s.parked = append(s.pending, s.parked...), nil
 		}
 	}
-	for yields := 0; ; {
-		select {
-		case r := <-s.worker.outcomes:
-			s.pending = append(s.pending, r)
-		default:
-			if yields == gatherYields || len(s.pending) >= s.worker.concurrency/2 {
-				return ctx.Err() == nil
-			}
-			yields++
-			runtime.Gosched()
+	for yields := 0; ; yields++ {
+		s.pending = s.worker.outcomes.takeAll(s.pending)
+		if yields == gatherYields || len(s.pending) >= s.worker.concurrency/2 {
+			return ctx.Err() == nil
 		}
+		runtime.Gosched()
 	}
 }
 
@@ -115,16 +116,35 @@ func (s *settler) send(ctx context.Context) error {
 		}
 		return err
 	}
-	done := make(map[*run]bool, len(s.pending))
 	var transient error
+	s.booked = 0
+	roomy := map[string]bool{}
 	for i, answer := range settled {
-		if err := s.acknowledge(batches[i], answer, done); err != nil {
+		if err := s.acknowledge(batches[i], answer); err != nil {
 			transient = err
 		}
+		if answer.Roomy {
+			for _, r := range batches[i].runs {
+				roomy[r.claim.Queue] = true
+			}
+		}
 	}
-	s.forget(done)
+	s.forget()
 	s.tell()
-	return transient
+	err = errors.Join(transient, s.makeRoomKnown(ctx, roomy))
+	if s.booked > 0 && s.worker.events.perJob() { // last: an observer may end this goroutine, and nothing must be left to do then
+		s.worker.events.emit(JobsSettled{Worker: batches[0].claimant.rdb.ID, Jobs: s.booked})
+	}
+	return err
+}
+
+// makeRoomKnown leaves tokens for queues whose limits have room again.
+func (s *settler) makeRoomKnown(ctx context.Context, queues map[string]bool) error {
+	if len(queues) == 0 {
+		return nil
+	}
+	s.worker.roomy.add(queues)
+	return s.worker.store.Wake(ctx, slices.Collect(maps.Keys(queues)))
 }
 
 // tell sends the events of a settlement, once all of it is booked: an observer may end this goroutine in the middle, and
@@ -139,7 +159,7 @@ func (s *settler) tell() {
 
 // acknowledge books the answer to one call. Refusals that have to do with the server and not with the job are
 // returned; after any other the batch is halved until the job that causes it is alone, and parked.
-func (s *settler) acknowledge(b *batch, answer rdb.Settled, done map[*run]bool) error {
+func (s *settler) acknowledge(b *batch, answer rdb.Settled) error {
 	if answer.Err != nil {
 		if concernsServer(answer.Err) {
 			return answer.Err
@@ -147,34 +167,61 @@ func (s *settler) acknowledge(b *batch, answer rdb.Settled, done map[*run]bool) 
 		for _, r := range b.runs {
 			if len(b.runs) == 1 {
 				s.park(r, answer.Err)
-				done[r] = true
+				r.done = true
 			}
 			r.lot = max(1, len(b.runs)/2)
 		}
 		return nil
 	}
-	gone := map[string]bool{}
-	for _, element := range answer.Gone {
-		gone[element] = true
+	acknowledged := b.runs
+	if len(answer.Gone)+len(answer.Cancelled)+len(answer.Waited) > 0 {
+		acknowledged = s.sort(b, answer)
 	}
+	dying := 0
+	for _, r := range acknowledged {
+		r.done = true
+		s.unpark(r)
+		s.worker.acquit(r)
+		if r.dies(answer) {
+			dying++
+			s.worker.tellOfDeath(r)
+		}
+	}
+	s.booked += len(acknowledged)
+	s.worker.ledger.book(acknowledged)
+	b.claimant.drop(acknowledged)
+	s.worker.parted()
+	s.worker.slots.settled(len(acknowledged) - dying)
+	return nil
+}
+
+// sort returns the runs that are over, and changes the decisions about those that are not: they are sent once more.
+func (s *settler) sort(b *batch, answer rdb.Settled) (over []*run) {
+	now := s.worker.clock.now()
 	for _, r := range b.runs {
-		done[r] = true
-		if gone[r.claim.Element] && !r.sent {
+		switch {
+		case slices.Contains(answer.Cancelled, r.claim.Element):
+			r.decision = r.cancellation(now)
+			cancelled := JobCancelled{JobRef: r.ref()}
+			s.news = append(s.news, func() { s.worker.events.emit(cancelled) })
+			continue
+		case slices.Contains(answer.Waited, r.claim.Element):
+			r.keepForWaiters(now)
+			continue
+		case slices.Contains(answer.Gone, r.claim.Element) && !r.sent:
+			r.lostClaim = true
 			gone := ClaimGone{JobRef: r.ref(), Unaccounted: r.unaccounted.Load()}
 			s.news = append(s.news, func() { s.worker.events.emit(gone) })
 		}
-		s.unpark(r)
-		r.claimant.drop(r)
-		s.worker.acquit(r)
-		s.worker.slots.settled()
+		over = append(over, r)
 	}
-	return nil
+	return over
 }
 
 // park puts a run aside whose outcome is refused for a reason that is not the server's.
 func (s *settler) park(r *run, err error) {
 	s.parked = append(s.parked, r)
-	s.worker.slots.parked.Add(1)
+	s.worker.slots.park()
 	reason := err.Error()
 	if r.parkedFor == reason {
 		return
@@ -192,10 +239,10 @@ func (s *settler) park(r *run, err error) {
 
 // unpark notes that a run is not refused any more, at least not for the reason of before.
 func (s *settler) unpark(r *run) {
-	why := s.refused[r.parkedFor]
-	if why == nil {
+	if r.parkedFor == "" {
 		return
 	}
+	why := s.refused[r.parkedFor]
 	why.runs--
 	if why.runs == 0 {
 		s.news = append(s.news, func() { why.health.report(nil) })
@@ -205,10 +252,10 @@ func (s *settler) unpark(r *run) {
 }
 
 // forget removes what is done from the pending ones.
-func (s *settler) forget(done map[*run]bool) {
+func (s *settler) forget() {
 	rest := s.pending[:0]
 	for _, r := range s.pending {
-		if !done[r] {
+		if !r.done {
 			rest = append(rest, r)
 		}
 	}

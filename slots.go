@@ -9,8 +9,8 @@ import (
 // slots counts what a worker may still fetch: a job for each free processor, as long as not too many outcomes wait to
 // be acknowledged. So memory stays bounded while Redis is away.
 type slots struct {
-	concurrency int
-	most        int // claims held at once, running or not yet acknowledged
+	room int // runs given to processors at once: one for each, and those that are prefetched
+	most int // claims held at once, running or not yet acknowledged
 
 	queued atomic.Int64 // runs given to processors and not taken up
 	busy   atomic.Int64 // runs given to processors and not returned
@@ -19,8 +19,8 @@ type slots struct {
 	freed  chan struct{}
 }
 
-func newSlots(concurrency, most int) *slots {
-	return &slots{concurrency: concurrency, most: most, freed: make(chan struct{}, 1)}
+func newSlots(room, most int) *slots {
+	return &slots{room: room, most: most, freed: make(chan struct{}, 1)}
 }
 
 // maxParked is how many outcomes may be parked before they count against what is fetched. Until then one broken key
@@ -29,14 +29,27 @@ const maxParked = 1000
 
 func (s *slots) free() int {
 	waiting := s.held.Load() - min(s.parked.Load(), maxParked)
-	return int(min(int64(s.concurrency)-s.busy.Load(), int64(s.most)-waiting))
+	return int(min(int64(s.room)-s.busy.Load(), int64(s.most)-waiting))
 }
 
-func (s *slots) hold()    { s.held.Add(1) }
-func (s *slots) occupy()  { s.queued.Add(1); s.busy.Add(1) }
-func (s *slots) takeUp()  { s.queued.Add(-1) }
-func (s *slots) vacate()  { s.busy.Add(-1); s.signal() }
-func (s *slots) settled() { s.held.Add(-1); s.signal() }
+func (s *slots) hold(n int)    { s.held.Add(int64(n)) }
+func (s *slots) occupy(n int)  { s.queued.Add(int64(n)); s.busy.Add(int64(n)) }
+func (s *slots) takeUp()       { s.queued.Add(-1) }
+func (s *slots) park()         { s.parked.Add(1); s.signal() } // it may be all that the fetcher waited for
+func (s *slots) settled(n int) { s.held.Add(int64(-n)); s.signal() }
+
+// overlapFrom is how much room a worker must have for it to be worth while to fetch with the half of it.
+const overlapFrom = 64
+
+// vacate gives a place back. Where half of them are free the fetcher and the settler get a turn: processors of short jobs
+// would otherwise go on until none is left, and then wait for Redis, which had nothing to do until then.
+func (s *slots) vacate() {
+	busy := s.busy.Add(-1)
+	s.signal()
+	if s.room >= overlapFrom && busy == int64(s.room/2) {
+		runtime.Gosched()
+	}
+}
 
 // signal wakes the one that waits; a second signal before it looked is the same news.
 func (s *slots) signal() {
@@ -50,14 +63,14 @@ func (s *slots) signal() {
 // finish goes with it: a round trip costs as much as dozens of short jobs. It costs nothing where jobs are long.
 const gatherYields = 4
 
-// wait returns how many jobs may be fetched, at least one, or 0 when ctx ended.
-func (s *slots) wait(ctx context.Context) int {
-	s.until(ctx, func() bool { return s.free() > 0 })
+// wait returns how many jobs may be fetched: at least one, unless ctx ended or there is news.
+func (s *slots) wait(ctx context.Context, news *atomic.Bool) int {
+	s.until(ctx, func() bool { return s.free() > 0 || news.Load() })
 	if ctx.Err() != nil {
 		return 0
 	}
 	for range gatherYields { // jobs that are about to end make the fetch larger
-		if s.free() >= s.concurrency/2 {
+		if s.free() >= s.room/2 {
 			break
 		}
 		runtime.Gosched()

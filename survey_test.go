@@ -52,7 +52,7 @@ func TestJobsOfAFetchWhoseReplyIsLostRunOnce(t *testing.T) {
 		await[JobDone](t, k.spy, nil)
 		// Only a fetch that names the queue has these keys in this order.
 		worker := fmt.Sprintf("{%s}:worker:%s:inprocess:n", k.namespace, pool.id())
-		swallowed := proxy.SwallowReply(fmt.Sprintf("queue:n\r\n$%d\r\n%s", len(worker), worker))
+		swallowed := proxy.SwallowReply(fmt.Sprintf("rate:n\r\n$%d\r\n%s", len(worker), worker))
 		receipts := append(warm, k.enqueueNumbers("n", 1, 6)...)
 		receive(t, swallowed)
 		returned := await[JobsReturned](t, k.spy, nil)

@@ -22,11 +22,7 @@ func (w *worker) putOff(r *run, crashes string) bool {
 		return false
 	}
 	r.suspected = true
-	if w.pool.suspect.CompareAndSwap(nil, r) {
-		return false
-	}
-	w.postpone(r)
-	return true
+	return !w.pool.suspect.CompareAndSwap(nil, r)
 }
 
 // accuse names the run in Redis if it is a suspect. It returns false when the run must not begin: its claim is gone, or
@@ -41,14 +37,14 @@ func (w *worker) accuse(r *run) bool {
 	if err == nil && named {
 		return true
 	}
-	w.postpone(r)
+	w.conclude(r, postponement())
 	return false
 }
 
-// postpone shelves a suspect for a while; no attempt is used and its crashes are not forgotten.
-func (w *worker) postpone(r *run) {
+// postponement shelves a suspect for a while; no attempt is used and its crashes are not forgotten.
+func postponement() decision {
 	delay := suspectMinWait + rand.N(suspectMaxWait-suspectMinWait)
-	w.conclude(r, decision{verb: verbSnooze, delay: delay, keepCrashes: true})
+	return decision{verb: verbSnooze, delay: delay, keepCrashes: true}
 }
 
 // acquit ends the time of a suspect.

@@ -53,8 +53,8 @@ func TestATimeoutTooLongForGoIsNone(t *testing.T) {
 func TestTimesAreAtMostACentury(t *testing.T) {
 	t.Parallel()
 	const century, far = 100 * 365 * 24 * time.Hour, 1<<63 - 1
-	byOption := &run{registration: &registration{options: JobOptions{Timeout: far, Retention: far}}}
-	byRecord := &run{registration: &registration{}, record: record{Timeout: far, Retention: far}}
+	byOption := &run{record: &plainRecord, registration: &registration{options: JobOptions{Timeout: far, Retention: far}}}
+	byRecord := &run{registration: &registration{}, record: &record{Timeout: far, Retention: far}}
 	for _, r := range []*run{byOption, byRecord} {
 		assert.Equal(t, century, r.timeout())
 		assert.Equal(t, century, r.retention())
@@ -107,7 +107,7 @@ func TestTheCtxEndsWithTheJob(t *testing.T) {
 	})
 }
 
-func TestNameAndIDAreLabelsOfTheProfile(t *testing.T) {
+func TestTheNameIsALabelOfTheProfile(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
@@ -116,21 +116,20 @@ func TestNameAndIDAreLabelsOfTheProfile(t *testing.T) {
 			_ = pprof.Lookup("goroutine").WriteTo(&b, 1) // into memory
 			return b.String()
 		}
-		inside, labels := make(chan string, 1), make(chan [2]string, 1)
+		inside, labels := make(chan string, 1), make(chan string, 1)
 		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("labelled", func(ctx context.Context) error {
 			name, _ := pprof.Label(ctx, "job")
-			id, _ := pprof.Label(ctx, "id")
-			labels <- [2]string{name, id}
+			labels <- name
 			child := make(chan struct{})
 			go func() { inside <- profile(); close(child) }()
 			<-child
 			return nil
 		}))
-		id := k.enqueue("labelled").ID
-		assert.Equal(t, [2]string{"labelled", id}, receive(t, labels))
-		assert.Contains(t, receive(t, inside), `{"id":"`+id+`", "job":"labelled"}`)
+		k.enqueue("labelled")
+		assert.Equal(t, "labelled", receive(t, labels))
+		assert.Contains(t, receive(t, inside), `{"job":"labelled"}`)
 		k.drained(pool)
-		assert.NotContains(t, profile(), id)
+		assert.NotContains(t, profile(), `"labelled"`)
 	})
 }
 

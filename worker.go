@@ -3,7 +3,6 @@ package work
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/objects"
 )
 
 // worker is what Redis knows as one worker: an identity, a heartbeat, a fetcher, a settler and processors. A pool has
@@ -29,9 +29,10 @@ type worker struct {
 	first  bool // of its pool: it has the daemons
 
 	concurrency   int
-	names         []string // of the queues that it serves
-	registrations map[string]*registration
+	duties        duties
+	registrations map[string]*registration // all of the pool, served or not
 	stuckAfter    time.Duration
+	vitals        vitals
 
 	life context.Context // of everything; ends with ErrShutdown when a stop is over, or gives up
 	kill func()
@@ -43,10 +44,17 @@ type worker struct {
 	unbegun    []*run      // fetched before a stop and not begun when it came
 	cutShort   []JobRef    // runs that a stop gave back although their handlers returned
 	halting    atomic.Bool
+	retiring   atomic.Bool // it leaves if it holds nothing at the recruiter's next look
 	slots      *slots
-	jobs       chan *run            // to the processors
-	outcomes   chan *run            // to the settler
+	crew       *crew
+	outcomes   *outbox              // to the settler
+	roomy      roomyQueues          // from the settler to the fetcher
+	nudged     *nudge               // to the fetcher
+	wanted     atomic.Value         // rdb.Wish: what somebody wants of it
+	ledger     *ledger              // history that Redis is not told yet
+	scribe     *scribe              // brings the logs of jobs to Redis
 	doubts     chan chan<- struct{} // to the heartbeater: see doubt
+	hints      chan struct{}        // to the heartbeater: see hint
 	processors sync.WaitGroup
 	restoring  sync.WaitGroup // of what runs, after a loss of data
 
@@ -62,19 +70,24 @@ const (
 )
 
 func newWorker(p *WorkerPool, concurrency int, first bool) *worker {
-	held := min(maxHeld, concurrency+max(concurrency, 64))
-	life, end := context.WithCancelCause(context.Background())
+	prefetch := p.options.Prefetch
+	held := min(maxHeld, concurrency+prefetch+max(concurrency, 64))
+	life, end := context.WithCancelCause(objects.NewContext(context.Background(), p.objects.cache))
 	w := &worker{
 		pool: p, driver: p.driver, store: p.store, events: p.events, clock: p.clock, first: first,
-		concurrency: concurrency, names: slices.Sorted(maps.Keys(p.served)), registrations: p.served,
+		concurrency: concurrency, registrations: p.registered,
 		stuckAfter: p.stuckAfter, life: life, kill: func() { end(ErrShutdown) },
-		slots: newSlots(concurrency, held),
-		jobs:  make(chan *run, concurrency), outcomes: make(chan *run, held),
-		doubts: make(chan chan<- struct{}),
+		slots:    newSlots(concurrency+prefetch, held),
+		nudged:   newNudge(),
+		ledger:   newLedger(p.clock),
+		outcomes: newOutbox(), doubts: make(chan chan<- struct{}), hints: make(chan struct{}, 1),
 	}
-	priorities := make(map[string]int, len(w.names))
-	for name, registration := range p.served {
-		priorities[name] = registration.options.Priority
+	w.crew = newCrew(concurrency, w.startProcessor)
+	w.scribe = newScribe(w)
+	names, _ := p.roster.now()
+	priorities := make(map[string]int, len(names))
+	for _, name := range names {
+		priorities[name] = p.registered[name].options.Priority
 	}
 	w.fetching = w.loop("fetcher", newFetcher(w, priorities).run)
 	w.settling = w.loop("settler", newSettler(w).run)
@@ -88,7 +101,7 @@ func newWorker(p *WorkerPool, concurrency int, first bool) *worker {
 // loop makes a background loop that is reported and started again when it panics.
 func (w *worker) loop(component string, run func(context.Context)) *lifecycle.Loop {
 	return &lifecycle.Loop{
-		Run: run,
+		Run: w.vitals.watched(component, run),
 		Panic: func(value any, stack []byte) {
 			w.events.emit(LoopPanicked{Component: component, Value: value, Stack: string(stack)})
 		},
@@ -126,10 +139,6 @@ func (w *worker) join(ctx context.Context) error {
 
 // begin starts the goroutines of a worker that has joined.
 func (w *worker) begin() {
-	w.processors.Add(w.concurrency)
-	for range w.concurrency {
-		go (&processor{worker: w}).loop()
-	}
 	w.beating.Start(w.life)
 	w.settling.Start(w.life)
 	w.fetching.Start(w.life)
@@ -138,37 +147,52 @@ func (w *worker) begin() {
 	}
 }
 
+func (w *worker) startProcessor() {
+	w.processors.Add(1)
+	go (&processor{worker: w}).loop()
+}
+
 // announce tells that the worker has begun.
 func (w *worker) announce() {
 	w.events.emit(WorkerStarted{
-		Worker: w.claimant().rdb.ID, Concurrency: w.concurrency, Queues: slices.Clone(w.names),
+		Worker: w.claimant().rdb.ID, Concurrency: w.concurrency, Queues: w.duties.listed(),
 	})
 }
 
 func (w *worker) register(ctx context.Context, c *claimant, former string) error {
+	names := w.namesOf(c)
+	w.duties.expect(names)
+	defer w.duties.recheck(names) // whatever came of it: the roster may have changed meanwhile
 	sent := w.clock.ours()
 	at, epoch, err := c.rdb.Register(ctx, rdb.Registration{
-		Life: beatLife, Epoch: randomHex(16), Former: former, Info: w.info(), Queues: w.names,
+		Life: beatLife, Epoch: randomHex(16), Former: former, Info: w.info(len(names)), Queues: names,
 	})
 	if err != nil {
 		return err
 	}
+	w.duties.registered(c, names)
 	w.clock.saw(at, sent, w.clock.ours())
 	c.setEpoch(epoch)
+	w.vitals.registered()
 	return nil
 }
 
-// info is what an operator wants to know of a worker.
-func (w *worker) info() map[string]string {
+// info is what an operator wants to know of a worker, which serves so many names.
+func (w *worker) info(names int) map[string]string {
 	host, _ := os.Hostname() // unknown is shown as empty
 	version := "unknown"
 	if build, ok := debug.ReadBuildInfo(); ok {
 		version = build.Main.Version
 	}
-	return map[string]string{
+	info := map[string]string{
 		"host": host, "pid": strconv.Itoa(os.Getpid()), "go": runtime.Version(), "version": version,
 		"started": strconv.FormatInt(w.clock.now().UnixMilli(), 10), "concurrency": strconv.Itoa(w.concurrency),
+		"service": w.pool.service(), "schedules": w.pool.declaredIDs(), "serves": strconv.Itoa(names),
 	}
+	if wish := w.wish(); wish != "" { // Redis has forgotten it, or knows it of a former identity
+		info["wanted"] = string(wish)
+	}
+	return info
 }
 
 // rejoin goes on under a new identity after a reaper took this one away. Running jobs are told: they run elsewhere.
@@ -199,6 +223,7 @@ func (w *worker) rejoin(old *claimant) error {
 			r.reportStuck(ErrFenced)
 		}
 	})
+	w.daemons.forgotten()
 	w.events.emit(WorkerFenced{Worker: old.rdb.ID, Next: next.rdb.ID, Jobs: jobs})
 	return nil
 }
@@ -210,6 +235,8 @@ func (w *worker) reregister(ctx context.Context, c *claimant) error {
 		return err
 	}
 	if c.knownEpoch() != before {
+		w.pool.undeclared.Store(true)
+		w.daemons.forgotten()
 		w.mourn(c)
 	}
 	return nil

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -29,23 +31,33 @@ type WorkerPool struct {
 	driver   rdb.Driver
 	owned    bool // the driver was opened here, so it is closed here
 	store    *rdb.Store
+	objects  *poolObjects
 	enqueuer *Enqueuer
 	events   *stream
 	clock    *redisClock
-	served   map[string]*registration
+	served   map[string]*registration // at the start; what is served now is in the roster
+	roster   roster
 	workers  []*worker
+
+	recruiter  *recruiter
+	recruiting *lifecycle.Loop
+	staffing   time.Duration // how often the recruiter looks who is idle
+	dismissal  time.Duration // after which an idle worker leaves
 
 	abort      context.CancelFunc // ends the start under way
 	detach     func() bool        // from the ctx of Start
-	hurry      context.CancelFunc // makes the stop wait for next to nothing
-	hurried    context.Context
-	closed     bool          // the connection, or about to be
-	stopped    chan struct{} // closed when the stop has ended
+	hurried    *haste             // makes the stop wait for next to nothing
+	closed     bool               // the connection, or about to be
+	stopped    chan struct{}      // closed when the stop has ended
 	stopErr    error
+	stopsSince time.Time // when the stop began
 	stuckAfter time.Duration
+	hookTime   time.Duration // that OnDeath may take
 	parkTime   time.Duration
 	suspect    atomic.Pointer[run] // the one that this pool runs, of those that workers have died with
 	tidying    time.Duration       // how often the janitor works
+	undeclared atomic.Bool         // Redis may have forgotten the limits
+	periodics  []periodic          // what Periodic was asked for
 }
 
 type poolState int
@@ -63,7 +75,10 @@ type registration struct {
 	site    string // where it was registered
 	handler *handler
 	options JobOptions
-	invoke  runner // the handler inside all middleware
+	invoke  runner          // the handler inside all middleware
+	labels  context.Context // carries the profiler's label of its jobs
+	quota   *quota          // nil where the pool may run any number of them
+	away    *atomic.Bool    // it is not served: nothing of it begins; nil before the start
 }
 
 // NewWorkerPool makes a pool of so many processors. prototype is a struct, a pointer to a struct, or nil: each job gets
@@ -71,10 +86,10 @@ type registration struct {
 func NewWorkerPool(prototype any, concurrency int, opts WorkerOptions) *WorkerPool {
 	p := &WorkerPool{
 		concurrency: concurrency, options: opts.withDefaults(),
-		registered: map[string]*registration{}, stopped: make(chan struct{}), stuckAfter: 5 * time.Second, parkTime: 5 * time.Second,
-		tidying: janitorInterval,
+		registered: map[string]*registration{}, stopped: make(chan struct{}), stuckAfter: 5 * time.Second, hookTime: deathHookTime, parkTime: 5 * time.Second,
+		tidying: janitorInterval, staffing: recruitLook, dismissal: recruitIdle,
 	}
-	p.hurried, p.hurry = context.WithCancel(context.Background())
+	p.hurried = newHaste()
 	p.events = newStream(p.options.Logger, p.options.Observers)
 	p.clock = &redisClock{}
 	var err error
@@ -139,11 +154,15 @@ func (p *WorkerPool) register(name string, opts JobOptions, fn any, site string)
 	for _, err := range opts.validate() {
 		p.note(fmt.Errorf("%s: %w", job, err))
 	}
+	if err := opts.Limit.check(name); err != nil {
+		p.note(fmt.Errorf("%s: %w", job, err))
+	}
 	compiled, err := compileHandler(p.prototype, fn)
 	if err != nil {
 		p.note(fmt.Errorf("%s: %w", job, err))
 	}
-	p.registered[name] = &registration{name: name, site: site, handler: compiled, options: opts.withDefaults()}
+	p.registered[name] = &registration{name: name, site: site, handler: compiled, options: opts.withDefaults(),
+		labels: pprof.WithLabels(context.Background(), pprof.Labels("job", name))}
 	return p
 }
 

@@ -12,53 +12,53 @@ import (
 const (
 	returnGrace = time.Second      // for handlers to return once their ctx has ended
 	settleGrace = 10 * time.Second // for the outcomes to be acknowledged
+)
 
-	hurriedReturn = 75 * time.Millisecond  // the same, counted from the moment when a stop has to hurry
-	hurriedCut    = 200 * time.Millisecond // after that nothing is waited for
+// The shares of the room that a stop has left once it has to hurry.
+const (
+	hurriedReturn = 0.3 // for handlers to return
+	hurriedCut    = 0.8 // after that nothing is waited for
 )
 
 // stop ends the worker: no more fetches; running jobs may go on for so long, then their ctx ends; what has not
 // returned is given back; outcomes are settled; the worker is removed from Redis. Once hurried has ended, all that gets
 // very little time.
-func (w *worker) stop(hurried context.Context, shutdown time.Duration) *StopError {
+func (w *worker) stop(hurried *haste, shutdown time.Duration) *StopError {
 	patience, cancel := context.WithTimeout(hurried, max(0, shutdown))
 	defer cancel()
 	defer context.AfterFunc(patience, func() { w.cancelHandlers(ErrShutdown) })()
-	cut, cancel := endAfter(hurried, hurriedCut)
+	cut, cancel := hurried.after(hurriedCut)
 	defer cancel()
 
 	result := &StopError{}
 	w.halting.Store(true)
 	w.fetching.Stop()
 	w.waitFor(cut, w.fetching.Done())
-	close(w.jobs) // the fetcher was the only one to send
+	w.crew.close() // the fetcher was the only one to add
+	w.putAsideUntaken()
 	w.returnUnbegun(cut)
 	w.awaitHandlers(patience, hurried)
 	result.Stuck = w.abandon()
 	result.note(w.awaitSettled(cut))
+	w.scribe.writing.Stop()
 	result.Released = w.released()
 	if w.daemons != nil {
 		w.daemons.stop()
 	}
 	w.beating.Stop()
 	w.waitFor(cut, w.beating.Done())
+	w.tellAll(cut)
 	result.note(w.leave(cut))
 	w.settling.Stop()
 	w.kill()
 	w.restoring.Wait()
 	<-w.settling.Done()
+	<-w.scribe.writing.Done()
 	if w.slots.busy.Load() == 0 {
 		w.processors.Wait()
 	}
 	w.events.emit(WorkerStopped{Worker: w.claimant().rdb.ID, Err: result.orNil()})
 	return result
-}
-
-// endAfter returns a ctx that ends so long after the other one.
-func endAfter(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	later, cancel := context.WithCancel(context.Background())
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(d, cancel) })
-	return later, func() { stop(); cancel() }
 }
 
 // waitFor waits for a loop to end; when ctx ends, everything that waits for Redis is cut off first.
@@ -80,6 +80,15 @@ func (w *worker) returnUnbegun(ctx context.Context) {
 	w.unbegun = nil
 	w.mu.Unlock()
 	w.release(runs)
+}
+
+// putAsideUntaken takes what was prefetched, and no processor has come to: they may all be busy for long.
+func (w *worker) putAsideUntaken() {
+	for r, _ := w.crew.next(); r != nil; r, _ = w.crew.next() {
+		w.putAside(r)
+		w.slots.takeUp()
+		w.slots.vacate()
+	}
 }
 
 // putAside keeps a run that a processor was given but will not begin.
@@ -111,13 +120,13 @@ func (w *worker) release(runs []*run) (open []*run) {
 }
 
 // awaitHandlers waits for the handlers to return: as long as patience lasts, and for a short while after it.
-func (w *worker) awaitHandlers(patience, hurried context.Context) {
+func (w *worker) awaitHandlers(patience context.Context, hurried *haste) {
 	returned := func() bool { return w.slots.busy.Load() == 0 }
 	if w.slots.until(patience, returned) {
 		return
 	}
 	w.cancelHandlers(ErrShutdown)
-	ctx, cancel := endAfter(hurried, hurriedReturn)
+	ctx, cancel := hurried.after(hurriedReturn)
 	defer cancel()
 	ctx, cancel = context.WithTimeout(ctx, returnGrace)
 	defer cancel()
@@ -168,14 +177,19 @@ func (w *worker) awaitSettled(ctx context.Context) error {
 func (w *worker) leave(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	c := w.claimant()
+	c, names := w.claimant(), w.duties.listed()
 	for range 3 {
-		holding, gone, err := c.rdb.Forget(ctx, w.names)
+		holding, gone, err := c.rdb.Forget(ctx, names)
 		if err != nil {
 			return fmt.Errorf("the worker could not be removed from Redis, others will reap it: %w", err)
 		}
 		if gone {
-			return w.store.Wake(ctx, w.names)
+			return w.store.Wake(ctx, names)
+		}
+		if len(holding) == 0 { // Redis lists others: a change of what is served was not answered
+			if names, err = c.rdb.Queues(ctx); err != nil {
+				return err
+			}
 		}
 		for _, queue := range holding {
 			if _, err := emptyInProcess(ctx, c.rdb, queue, ""); err != nil {
