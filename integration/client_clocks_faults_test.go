@@ -102,13 +102,12 @@ func (f *fleet) onTime(members []*process) (late time.Duration) {
 func (f *fleet) killedAmongRetries(members []*process, which int) time.Duration {
 	f.t.Helper()
 	victim, name := members[which], f.ledger.of(ready, members[which].pid)[0].Of
-	busy := len(f.ledger.of(begun, victim.pid))
 	for _, p := range members {
 		p.order(batch{Label: "failing", Name: "flaky", Ms: 5, Many: 20})
 		p.order(batch{Label: "later", Name: "brief", Ms: 5, Many: 10, In: time.Second})
 	}
-	jobs := f.enqueue(200, "brief", 500) // more than all can hold: the victim holds some
-	f.ledger.await(f.t, begun, victim.pid, busy+30)
+	jobs := f.enqueue(200, "brief", 500)                  // more than all can hold: the victim holds some
+	f.ledger.awaitAmong(f.t, jobs, begun, victim.pid, 20) // of the long ones, which then are still under way
 	killed := victim.kill()
 	f.settled()
 	require.Positive(f.t, f.explained())

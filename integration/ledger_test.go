@@ -86,9 +86,30 @@ func (l *ledger) look(what string, member int) ([]entry, <-chan struct{}) {
 // await waits for that many entries of a kind, of one process or with 0 of all.
 func (l *ledger) await(t *testing.T, what string, member, many int) []entry {
 	t.Helper()
+	return l.awaitWhere(t, what, member, many, func(entry) bool { return true })
+}
+
+// awaitAmong is await for entries of these ids only.
+func (l *ledger) awaitAmong(t *testing.T, ids []string, what string, member, many int) []entry {
+	t.Helper()
+	among := map[string]bool{}
+	for _, id := range ids {
+		among[id] = true
+	}
+	return l.awaitWhere(t, what, member, many, func(e entry) bool { return among[e.Of] })
+}
+
+func (l *ledger) awaitWhere(t *testing.T, what string, member, many int, counts func(entry) bool) []entry {
+	t.Helper()
 	deadline := time.After(patience)
 	for {
-		found, changed := l.look(what, member)
+		all, changed := l.look(what, member)
+		var found []entry
+		for _, e := range all {
+			if counts(e) {
+				found = append(found, e)
+			}
+		}
 		if len(found) >= many {
 			return found
 		}

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gomodule/redigo/redis"
+
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/wall"
 )
@@ -63,7 +65,8 @@ func serve(encoded string) int {
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	pool.Job("hold", m.hold).Job("stubborn", m.stubborn).Job("brief", m.brief).
-		Job("laden", m.laden).Job("flaky", m.flaky).Job("deadly", m.deadly)
+		Job("laden", m.laden).Job("flaky", m.flaky).Job("deadly", m.deadly).Job("climb", m.climb).
+		Job("counted", m.counted)
 	if err := pool.Run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -144,6 +147,28 @@ func (m *member) brief(ctx context.Context, job *work.Job, ms int) error {
 	}
 	report(ended, job.ID)
 	return nil
+}
+
+// counting adds to what a process runs, and keeps the most that all ran at once.
+var counting = redis.NewScript(0, `
+redis.call('HINCRBY', 'running', ARGV[1], ARGV[2])
+local sum = 0
+for _, n in ipairs(redis.call('HVALS', 'running')) do sum = sum + n end
+if sum > tonumber(redis.call('GET', 'most') or 0) then redis.call('SET', 'most', sum) end`)
+
+// counted is brief, and counts itself in another Redis as long as it runs.
+func (m *member) counted(ctx context.Context, job *work.Job, counter string, ms int) error {
+	conn, err := redis.Dial("tcp", counter)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := counting.Do(conn, os.Getpid(), 1); err != nil {
+		return err
+	}
+	err = m.brief(ctx, job, ms)
+	_, uncounted := counting.Do(conn, os.Getpid(), -1)
+	return errors.Join(err, uncounted)
 }
 
 // laden is brief with something to carry.
