@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gomodule/redigo/redis"
@@ -56,17 +57,20 @@ func (Work) Open(_ context.Context, place Place, names []string) (Session, error
 
 // Fetched knows the fetch by its script, which the first time is sent in full.
 func (Work) Fetched(request []string, reply any) (bool, int) {
-	if len(request) < 2 || !strings.HasPrefix(strings.ToUpper(request[0]), "EVAL") {
+	if len(request) < 3 || !strings.HasPrefix(strings.ToUpper(request[0]), "EVAL") || request[1] != fetchSHA && request[1] != fetchSource {
 		return false, 0
 	}
-	if request[1] != fetchSHA && request[1] != fetchSource {
-		return false, 0
+	wanted := 5 // behind the keys: worker, number of the fetch, how many jobs
+	if keys, err := strconv.Atoi(request[2]); err != nil || len(request) <= keys+wanted || request[keys+wanted] == "0" {
+		return false, 0 // it only looks which queues have work, as an idle worker does once a second
 	}
 	jobs := 0
 	answer, _ := reply.([]any)
-	for _, queue := range answer[min(len(answer), 5):] {
-		taken, _ := queue.([]any)
-		jobs += len(taken) / 4 // id, record, trail, crashes of each
+	for _, round := range answer[min(len(answer), 6):] {
+		if lists, _ := round.([]any); len(lists) > 1 { // parts, ids, records, ...
+			ids, _ := lists[1].([]any)
+			jobs += len(ids)
+		}
 	}
 	return true, jobs
 }

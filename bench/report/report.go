@@ -50,7 +50,7 @@ func (r *Report) JSON(w io.Writer) error {
 	return out.Encode(r)
 }
 
-// Markdown writes what ran on what, the table and the budgets.
+// Markdown writes what ran on what, the table, the budgets, and how figures grow.
 func (r *Report) Markdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Measured %s by `%s`, medians of %d rounds (fewer where one takes long), on %d cores of %s, %s, %s; %s.\n\n",
@@ -62,6 +62,9 @@ func (r *Report) Markdown(w io.Writer) error {
 	b.WriteString(r.table().String())
 	if budgets := r.budgets(); len(budgets.rows) > 1 {
 		b.WriteString("\n" + budgets.String())
+	}
+	if growth := r.growth(); len(growth.rows) > 1 {
+		b.WriteString("\n" + growth.String())
 	}
 	for _, why := range r.LeftOut {
 		fmt.Fprintf(&b, "\n%s.\n", why)

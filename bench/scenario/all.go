@@ -27,6 +27,8 @@ func All() []Scenario {
 		backlog(),
 		idle(10),
 		idle(100),
+		elastic(20),
+		elastic(10_000),
 		memory(),
 		startStop(),
 	}
