@@ -10,6 +10,7 @@ const (
 	modulePath = "github.com/265d0351/work"
 	embedded   = "embedded"
 	real       = "redis"
+	leftByRace = "left to the run without the race detector" // as redistest.LeftByRace, which is of another module
 )
 
 // comparison tells which tests ran where.
@@ -18,28 +19,53 @@ type comparison struct {
 	oneSided []string // "<package> <test>", with its "embedded" or "redis"
 }
 
-// compare pairs the tests whose names differ in nothing but "embedded" and "redis". One that was skipped has not run.
+// compare pairs the tests whose names differ in nothing but "embedded" and "redis". One that was skipped has not run,
+// but for one that redistest left to the run without the race detector: it stands for all below it.
 func compare(events []event) comparison {
-	ran := map[string]bool{}
+	ran, left := map[string]bool{}, map[string]bool{}
 	for _, e := range events {
-		if e.Test != "" && (e.Action == "pass" || e.Action == "fail") {
+		switch {
+		case e.Test == "":
+		case e.Action == "pass", e.Action == "fail":
 			ran[label(e)] = true
+		case e.Action == "output" && strings.Contains(e.Output, leftByRace):
+			left[label(e)] = true
 		}
 	}
 	var c comparison
+	for name := range left {
+		if other, sided := counterpart(name); sided && !ran[other] && !left[other] {
+			c.oneSided = append(c.oneSided, name)
+		}
+	}
 	for name := range ran {
 		other, sided := counterpart(name)
 		switch {
 		case !sided:
-		case ran[other]:
+		case ran[other] && strings.Contains(name, "/"+embedded):
+			// counted from its other side
+		case ran[other], below(other, left):
 			c.both++
 		default:
 			c.oneSided = append(c.oneSided, name)
 		}
 	}
-	c.both /= 2 // each pair was met from both sides
 	slices.Sort(c.oneSided)
 	return c
+}
+
+// below tells whether the test is one of those or a subtest of one.
+func below(name string, those map[string]bool) bool {
+	for {
+		if those[name] {
+			return true
+		}
+		end := strings.LastIndex(name, "/")
+		if end < 0 {
+			return false
+		}
+		name = name[:end]
+	}
 }
 
 // label is how a person writes the test: "./integration TestStop/redis", with "." for the root package.

@@ -19,6 +19,10 @@ func passed(tests ...string) []event {
 	return events
 }
 
+func leftOut(test string) event {
+	return event{Action: "output", Package: modulePath + "/internal/rdb", Test: test, Output: "    redistest.go:90: " + leftByRace + "\n"}
+}
+
 func TestReport(t *testing.T) {
 	t.Parallel()
 	both := passed("TestFetch/embedded", "TestFetch/redis")
@@ -49,6 +53,14 @@ func TestReport(t *testing.T) {
 		"skipped on one": {
 			append([]event{{Action: "skip", Package: modulePath, Test: "TestA/redis"}, {Action: "pass", Package: modulePath, Test: "TestA/embedded"}}, both...),
 			"", false, []string{". TestA/embedded ran, but not . TestA/redis"},
+		},
+		"left by the race run": {
+			append([]event{leftOut("TestFull/embedded")}, append(passed("TestFull/redis", "TestFull/redis/deep"), both...)...), "", true,
+			[]string{"3 tests ran on both"},
+		},
+		"left by the race run, but another": {
+			append([]event{leftOut("TestFuller/embedded")}, append(passed("TestFull/redis"), both...)...), "", false,
+			[]string{"TestFull/redis ran, but not"},
 		},
 		"listed": {
 			append(passed("TestFull/redis", "TestFull/redis/deep"), both...),

@@ -9,8 +9,8 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// maxCodeLines is about 60, and some room for one more guard.
-const maxCodeLines = 85
+// maxCodeLines is twice what most need: a fetch, which must decide all of it in one script, needs that much.
+const maxCodeLines = 120
 
 // preludeName is the file that is put in front of every script: it has no KEYS, returns nothing and writes nothing.
 const preludeName = "prelude"

@@ -51,6 +51,7 @@ func TestFaults(t *testing.T) {
 		"no FIRST WRITE":       {"-- FIRST WRITE LREM\n", "", 1, `"-- FIRST WRITE COMMAND"`},
 		"a write at full":      {"FIRST WRITE LREM", "FIRST WRITE LPUSH", 1, "FIRST WRITE names LPUSH, which Redis refuses at full memory"},
 		"a write never called": {"FIRST WRITE LREM", "FIRST WRITE ZREM", 1, "FIRST WRITE names ZREM, which the script never calls"},
+		"a write not said":     {"FIRST WRITE LREM", "FIRST WRITE none", 1, "FIRST WRITE says none, and the script calls UNLINK"},
 		"an undocumented KEYS": {"-- KEYS[3..] queue:<name> of each queue\n", "", 14, "KEYS is indexed by a computed number and the header has no KEYS[n..]"},
 		"an undocumented ARGV": {"-- ARGV[2..] names\n", "", 14, "ARGV is indexed by a computed number and the header has no ARGV[n..]"},
 		"an unlisted KEYS":     {", KEYS[2] target\n-- KEYS[3..] queue:<name> of each queue", "", 10, "KEYS[2] is used and not in the header"},
@@ -70,7 +71,7 @@ func TestFaults(t *testing.T) {
 		"a key from an ARGV":   {"'UNLINK', source", "'UNLINK', 'jobs' .. ARGV[2]", 18, "a key that is not passed through KEYS"},
 		"a shebang":            {"-- move: moves", "#!lua\n-- move: moves", 1, "a shebang"},
 		"no Lua":               {"return count\n", "return count +\n", 1, "not Lua 5.1"},
-		"too long":             {"return count\n", strings.Repeat("count = count + 1\n", maxCodeLines) + "return count\n", 1, "lines of code, more than 85"},
+		"too long":             {"return count\n", strings.Repeat("count = count + 1\n", maxCodeLines) + "return count\n", 1, "lines of code, more than 120"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -105,6 +106,12 @@ func TestEnqueueMayBeRefused(t *testing.T) {
 		check("enqueue.lua", strings.Replace(script, "%s", "", 1)))
 }
 
+func TestAScriptMayOnlyRead(t *testing.T) {
+	t.Parallel()
+	script := "-- look: looks at one.\n-- KEYS[1] list\n-- RETURNS it\n-- FIRST WRITE none\nreturn redis.call('LINDEX', KEYS[1], 0)\n"
+	assert.Empty(t, check("look.lua", script))
+}
+
 func TestPreludeHasNoParameters(t *testing.T) {
 	t.Parallel()
 	assert.Empty(t, check("prelude.lua", "-- prelude: what every script begins with.\nlocal function now() return redis.call('TIME') end\n"))
@@ -118,4 +125,15 @@ func TestRun(t *testing.T) {
 	assert.Equal(t, 0, run(dir))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "other.lua"), []byte(good), 0o600))
 	assert.Equal(t, 1, run(dir), "the title of other.lua names another script")
+}
+
+func TestRunLooksIntoDirectories(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "part"), 0o700))
+	script := filepath.Join(dir, "part", "move.lua")
+	require.NoError(t, os.WriteFile(script, []byte(strings.Replace(good, "-- move:", "-- part/move:", 1)), 0o600))
+	assert.Equal(t, 0, run(dir))
+	require.NoError(t, os.WriteFile(script, []byte(good), 0o600))
+	assert.Equal(t, 1, run(dir), "the title does not name the directory")
 }

@@ -7,6 +7,7 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -20,22 +21,33 @@ func main() {
 }
 
 func run(dir string) int {
-	paths, err := filepath.Glob(filepath.Join(dir, "*.lua"))
-	if err != nil || len(paths) == 0 {
+	files, err := scripts(os.DirFS(dir))
+	if err != nil || len(files) == 0 {
 		fmt.Fprintf(os.Stderr, "luacheck: no *.lua below %q\n", dir)
 		return 1
 	}
 	status := 0
-	for _, path := range paths {
+	for _, file := range files {
+		path := filepath.Join(dir, file)
 		source, err := os.ReadFile(path)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "luacheck:", err)
 			return 1
 		}
-		for _, f := range check(filepath.Base(path), string(source)) {
+		for _, f := range check(file, string(source)) {
 			fmt.Printf("%s:%d: %s\n", path, f.line, f.message)
 			status = 1
 		}
 	}
 	return status
+}
+
+// scripts are the files in the directory and in those directly below it, as the loader embeds them.
+func scripts(dir fs.FS) ([]string, error) {
+	files, err := fs.Glob(dir, "*.lua")
+	if err != nil {
+		return nil, err
+	}
+	below, err := fs.Glob(dir, "*/*.lua")
+	return append(files, below...), err
 }

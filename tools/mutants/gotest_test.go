@@ -77,7 +77,7 @@ func TestRunTellsSeenFromSurvivedFromBroken(t *testing.T) {
 		{"return 1 + 1", nil, ""},
 		{"return two", nil, "mutant m: go test .: p [p.test] does not build"},
 	} {
-		r, err := mutant{Name: "m", File: "p.go", Before: "return 2", After: tt.after, Tests: own}.face(t.Context(), tree)
+		r, err := mutant{Name: "m", File: "p.go", Before: "return 2", After: tt.after, Tests: own}.face(t.Context(), tree, nil)
 		if tt.err != "" {
 			require.ErrorContains(t, err, tt.err)
 		} else {

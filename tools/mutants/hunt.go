@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -18,9 +20,20 @@ type result struct {
 	took   time.Duration
 }
 
-// impatience lets tests wait half as long for what will not come.
+// impatience lets tests wait less long for what will not come.
 var impatience = mutant{
-	Name: "impatience", File: "pool_kit_test.go", Before: "patience = 20 * time.Second", After: "patience = 10 * time.Second",
+	Name: "impatience", File: "pool_kit_test.go", Before: "patience = time.Minute", After: "patience = 20 * time.Second",
+}
+
+// onDisk lets the programs of a tree read the scripts when they start: a change of a script needs no build then.
+func onDisk(tree string) []mutant {
+	const file = "lua/lua.go"
+	read := "func (disk) ReadFile(name string) ([]byte, error) { return os.ReadFile(filepath.Join(" +
+		strconv.Quote(filepath.Join(tree, "lua")) + ", name)) }"
+	return []mutant{
+		{Name: "on disk", File: file, Before: "//go:embed *.lua */*.lua\nvar files embed.FS", After: "var files disk\n\ntype disk struct{}\n\n" + read},
+		{Name: "on disk", File: file, Before: `"embed"`, After: `"os"; "path/filepath"`},
+	}
 }
 
 // hunt plants one mutant after the other in a copy of the tree and runs its tests. They must pass without any mutant:
@@ -31,12 +44,18 @@ func hunt(ctx context.Context, out io.Writer, root string, mutants []mutant) ([]
 	if err != nil {
 		return nil, err
 	}
-	if _, err := impatience.plant(tree); err != nil {
-		return nil, err
+	for _, change := range append(onDisk(tree), impatience) {
+		if _, err := change.plant(tree); err != nil {
+			return nil, err
+		}
 	}
 	fmt.Fprintln(out, "without a mutant ...")
+	programs := map[string]string{} // by package
 	for _, t := range together(mutants) {
-		seen, err := t.run(ctx, tree)
+		if programs[t.Package], err = t.build(ctx, tree); err != nil {
+			return nil, err
+		}
+		seen, err := t.run(ctx, tree, programs[t.Package])
 		if err != nil {
 			return nil, err
 		}
@@ -46,7 +65,7 @@ func hunt(ctx context.Context, out io.Writer, root string, mutants []mutant) ([]
 	}
 	var results []result
 	for i, m := range mutants {
-		r, err := m.face(ctx, tree)
+		r, err := m.face(ctx, tree, programs)
 		if err != nil {
 			return nil, err
 		}
@@ -60,8 +79,8 @@ func hunt(ctx context.Context, out io.Writer, root string, mutants []mutant) ([]
 	return results, nil
 }
 
-// face runs the tests of a mutant until some see it.
-func (m mutant) face(ctx context.Context, tree string) (r result, err error) {
+// face runs the tests of a mutant until some see it, by the programs that are there if it is one of a script.
+func (m mutant) face(ctx context.Context, tree string, programs map[string]string) (r result, err error) {
 	r.mutant = m
 	revert, err := m.plant(tree)
 	if err != nil {
@@ -70,7 +89,11 @@ func (m mutant) face(ctx context.Context, tree string) (r result, err error) {
 	defer func() { err = errors.Join(err, revert()) }()
 	begun := time.Now()
 	for _, t := range m.Tests {
-		seen, err := t.run(ctx, tree)
+		program := programs[t.Package]
+		if !strings.HasSuffix(m.File, ".lua") {
+			program = ""
+		}
+		seen, err := t.run(ctx, tree, program)
 		if err != nil {
 			return r, fmt.Errorf("mutant %s: %w", m.Name, err)
 		}

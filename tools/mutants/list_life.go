@@ -128,7 +128,7 @@ var careScripts = []mutant{
 	},
 	{
 		Name: "due-no-token", File: "lua/due.lua",
-		Before: "wake(KEYS[4 + 2 * queue], 1)",
+		Before: "wake(KEYS[at + 1], 1)", After: "local _ = wake",
 		Breaks: "a job that becomes due wakes those who can take it",
 		Tests:  scripts("TestDueMovesWhatIsDueAndSaysWhatIsNext"),
 	},
@@ -175,10 +175,10 @@ var careScripts = []mutant{
 		Tests:  scripts("TestSweepRemovesOutcomesThatAreOver"),
 	},
 	{
-		Name: "inter-young", File: "lua/inter.lua",
-		Before: "ms(now() - tonumber(ARGV[2]))", After: "ms(now())",
+		Name: "overdue-young", File: "internal/rdb/control_page.go",
+		Before: "now.Add(-retention)", After: "now",
 		Breaks: "a buried job stays for MorgueRetention",
-		Tests:  scripts("TestInterRemovesTheOldestOfTheMorgue"),
+		Tests:  scripts("TestOverdueAreTheOldestOfTheMorgue"),
 	},
 	{
 		Name: "tokens-without-end", File: "lua/prelude.lua",

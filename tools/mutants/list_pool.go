@@ -27,6 +27,12 @@ var enqueuers = []mutant{
 		Tests:  pool("TestCallKeepsThoseWhoLeftOnceItMayCount"),
 	},
 	{
+		Name: "cut-off-nobody", File: "lane.go",
+		Before: "if c := each.call; c != nil && c.cancel != nil {", After: "if c := each.call; c != nil && c.cancel == nil {",
+		Breaks: "a Close that waits no longer ends the calls under way",
+		Tests:  pool("TestCloseGivesUpAfterTheTimeout"),
+	},
+	{
 		Name: "doubt-denied", File: "call.go",
 		Before: "c.doubt = true", After: "c.doubt = false",
 		Breaks: "who is told that a job is not stored can rely on it",
@@ -61,13 +67,13 @@ var fetchers = []mutant{
 	},
 	{
 		Name: "fetch-unheld", File: "fetcher.go",
-		Before: "c.hold(r)", After: "_ = c.hold",
+		Before: "\tc.hold(fit)\n", After: "\t_ = c.hold\n",
 		Breaks: "the worker knows what it holds, and gives none of it back while it runs",
 		Tests:  pool("TestALostFetchIsLookedIntoBeforeTheNext", "TestWhatDidNotBeginGoesBackInOrder"),
 	},
 	{
 		Name: "fetch-without-end", File: "fetcher.go",
-		Before: "w.slots.hold()",
+		Before: "\tw.slots.hold(len(fit))\n", After: "",
 		Breaks: "outcomes that Redis does not acknowledge are bounded in memory: fetching stops",
 		Tests:  pool("TestFetchingStopsWhileRedisAcknowledgesNothing"),
 	},
@@ -79,7 +85,7 @@ var fetchers = []mutant{
 	},
 	{
 		Name: "suspects-at-once", File: "suspect.go",
-		Before: "if w.pool.suspect.CompareAndSwap(nil, r) {", After: "if true {",
+		Before: "return !w.pool.suspect.CompareAndSwap(nil, r)", After: "return false",
 		Breaks: "a program runs one suspect at a time",
 		Tests:  pool("TestOneSuspectAtATimeIsNamedBeforeItBegins"),
 	},
@@ -100,19 +106,19 @@ var settlers = []mutant{
 	},
 	{
 		Name: "outcome-for-ever", File: "settler.go",
-		Before: "s.forget(done)", After: "_ = done",
+		Before: "\ts.forget()\n", After: "",
 		Breaks: "an outcome that was acknowledged is not sent again",
 		Tests:  pool("TestAnOutcomeWhoseReplyWasLostCountsOnce"),
 	},
 	{
 		Name: "gone-after-no-answer", File: "settler.go",
-		Before: "if gone[r.claim.Element] && !r.sent {", After: "if gone[r.claim.Element] {",
+		Before: "case slices.Contains(answer.Gone, r.claim.Element) && !r.sent:", After: "case slices.Contains(answer.Gone, r.claim.Element):",
 		Breaks: "a claim that is gone after an unanswered settlement counts as settled",
 		Tests:  pool("TestAnOutcomeWhoseReplyWasLostCountsOnce"),
 	},
 	{
 		Name: "gone-untold", File: "settler.go",
-		Before: "if gone[r.claim.Element] && !r.sent {", After: "if false {",
+		Before: "case slices.Contains(answer.Gone, r.claim.Element) && !r.sent:", After: "case false:",
 		Breaks: "an outcome that did not count is told",
 		Tests:  pool("TestAnOutcomeWhoseClaimIsGoneDoesNotCount"),
 	},
@@ -130,13 +136,13 @@ var settlers = []mutant{
 	},
 	{
 		Name: "slot-kept", File: "settler.go",
-		Before: "s.worker.slots.settled()",
+		Before: "s.worker.slots.settled(len(acknowledged) - dying)", After: "_ = dying",
 		Breaks: "a worker goes on fetching as outcomes are acknowledged",
 		Tests:  pool("TestFetchingStopsWhileRedisAcknowledgesNothing"),
 	},
 	{
 		Name: "held-for-ever", File: "settler.go",
-		Before: "r.claimant.drop(r)",
+		Before: "b.claimant.drop(acknowledged)",
 		Breaks: "a worker forgets what was acknowledged",
 		Tests:  pool("TestACheckinIsVisibleWithinASecondAndGoneAfterTheJob"),
 	},

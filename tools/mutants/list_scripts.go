@@ -3,7 +3,7 @@ package main
 var enqueueScripts = []mutant{
 	{
 		Name: "enqueue-again", File: "lua/enqueue.lua",
-		Before: "if tonumber(n) == tonumber(number) then return reply end", After: "",
+		Before: "if n == number then return last:sub(#n + 2) end", After: "",
 		Breaks: "a call that is sent twice stores its jobs once",
 		Tests:  scripts("TestEnqueueSentAgainAnswersTheSameAndStoresNothing"), Quick: true,
 	},
@@ -21,13 +21,13 @@ var enqueueScripts = []mutant{
 	},
 	{
 		Name: "enqueue-duplicate", File: "lua/enqueue.lua",
-		Before: "if chosen and redis.call('HEXISTS', jobs, ARGV[first]) == 1 then", After: "if false then",
+		Before: "if chosen == '1' and redis.call('HEXISTS', jobs, id) == 1 then", After: "if false then",
 		Breaks: "an id that the caller chose stands for one job as long as that lives",
 		Tests:  scripts("TestEnqueueRefusesAChosenIDThatLives"),
 	},
 	{
 		Name: "enqueue-no-token", File: "lua/enqueue.lua",
-		Before: "wake(KEYS[7 + 2 * queue], 1)",
+		Before: "then wake(KEYS[at + 1], 1) end", After: "then end",
 		Breaks: "a worker that waits is woken by a new job",
 		Tests:  scripts("TestEnqueuePutsEachJobInItsPlace"),
 	},
@@ -39,9 +39,15 @@ var enqueueScripts = []mutant{
 	},
 	{
 		Name: "enqueue-half", File: "lua/enqueue.lua",
-		Before: "  or bad('ZCARD', scheduled) or bad('HLEN', names)",
+		Before: "or bad('ZCARD', scheduled) or bad('HLEN', names) or bad('HLEN', unique)", After: "or bad('HLEN', unique)",
 		Breaks: "a call that meets a broken key stores nothing, so that it can be sent again",
 		Tests:  unmodelled("TestEnqueueRefusesAKeyOfAnotherTypeBeforeItWrites"),
+	},
+	{
+		Name: "enqueue-listed-unasked", File: "lua/enqueue.lua",
+		Before: "local refusal = unlisted()", After: "local refusal",
+		Breaks: "a call to an empty queue that meets a broken list of queues stores nothing",
+		Tests:  unmodelled("TestAPlainEnqueueRefusesAKeyOfAnotherTypeBeforeItWrites"),
 	},
 }
 
@@ -66,13 +72,13 @@ var fetchScripts = []mutant{
 	},
 	{
 		Name: "fetch-number-forgotten", File: "lua/fetch.lua",
-		Before: "if count > 0 then redis.call('HSET', info, 'n', number) end",
+		Before: "if #queues > 0 then redis.call('HSET', info, 'n', number) end",
 		Breaks: "a worker's claims have numbers that grow",
 		Tests:  scripts("TestFetchAnswersWhatIsStored"),
 	},
 	{
 		Name: "fetch-claimed", File: "lua/fetch.lua",
-		Before: "if records[i] and not holders[i] and not seen[id] then", After: "if records[i] and not seen[id] then",
+		Before: "if records[i] and not holders[i] and not seen[ids[i]] then", After: "if records[i] and not seen[ids[i]] then",
 		Breaks: "a job has one claim at the most",
 		Tests:  unmodelled("TestFetchDropsWhatIsNoJobToRun"), Quick: true,
 	},
@@ -84,13 +90,13 @@ var fetchScripts = []mutant{
 	},
 	{
 		Name: "fetch-unsifted-twice", File: "lua/fetch.lua",
-		Before: "< #ids then ids, records = sift(ids, records, {}) end -- one stood twice", After: "< 0 then return 0 end",
+		Before: "< n then n = sift(ids, owners, records, {}) end -- one stood twice", After: "< 0 then return true end",
 		Breaks: "an id that stands in a queue twice runs once, also where nothing else is wrong",
 		Tests:  unmodelled("TestFetchTakesAnIDOnceThatStandsTwiceInOneLot"),
 	},
 	{
 		Name: "fetch-twice-in-line", File: "lua/fetch.lua",
-		Before: "not holders[i] and not seen[id] then", After: "not holders[i] then",
+		Before: "not holders[i] and not seen[ids[i]] then", After: "not holders[i] then",
 		Breaks: "an id that stands in a queue twice runs once",
 		Tests:  unmodelled("TestFetchTakesAnIDOnceThatStandsTwiceInOneLot"),
 	},
@@ -102,25 +108,25 @@ var fetchScripts = []mutant{
 	},
 	{
 		Name: "fetch-unclaimed", File: "lua/fetch.lua",
-		Before: "if redis.call('HSET', claimed, unpack(claims)) < #ids then ids, records = sift(ids, records, {}) end -- one stood twice",
+		Before: "if redis.call('HSET', claimed, unpack(claims)) < n then n = sift(ids, owners, records, {}) end -- one stood twice",
 		Breaks: "the index of claims knows every claim",
 		Tests:  scripts("TestFetchAnswersWhatIsStored"),
 	},
 	{
 		Name: "fetch-order", File: "lua/fetch.lua",
-		Before: "redis.call('LPUSH', KEYS[7 + 3 * queue], unpack(elements))", After: "redis.call('RPUSH', KEYS[7 + 3 * queue], unpack(elements))",
+		Before: "redis.call('LPUSH', KEYS[queue.at + 4], unpack(elements))", After: "redis.call('RPUSH', KEYS[queue.at + 4], unpack(elements))",
 		Breaks: "what a dead worker held goes back in its old order",
 		Tests:  scripts("TestFetchAnswersWhatIsStored"),
 	},
 	{
 		Name: "fetch-no-token", File: "lua/fetch.lua",
-		Before: "wake(KEYS[8 + 3 * queue], math.min(left, 2))",
+		Before: "wake(KEYS[queue.at + 1], math.min(left, 2, queue.room or 2))",
 		Breaks: "a fetch that leaves jobs wakes those who can take them",
 		Tests:  scripts("TestFetchGivesSharesFirstAndThenFillsUp"),
 	},
 	{
 		Name: "fetch-ready-stays", File: "lua/fetch.lua",
-		Before: "redis.call('SREM', ready, ARGV[3 + 3 * queue])",
+		Before: "redis.call('SREM', ready, queue.name)",
 		Breaks: "an empty queue is not among the ready ones, so nobody asks it again and again",
 		Tests:  scripts("TestFetchAnswersWhatIsStored"),
 	},

@@ -3,31 +3,31 @@ package main
 var settleScripts = []mutant{
 	{
 		Name: "complete-any", File: "lua/complete.lua",
-		Before: "-1, element) == 1 then", After: "-1, element) >= 0 then",
+		Before: "if wanted[element] then there[element] = true else rest[#rest + 1] = element end", After: "for i = from, to do there[elements[i]] = true end",
 		Breaks: "an outcome counts only while its very claim stands",
 		Tests:  scripts("TestCompleteEndsWhatIsHeldAndNothingElse"), Quick: true,
 	},
 	{
 		Name: "complete-claim-stays", File: "lua/complete.lua",
-		Before: "redis.call('HDEL', claimed, unpack(ids))",
+		Before: "redis.call('HDEL', claimed, unpack(ended))",
 		Breaks: "the index of claims forgets a claim with it",
 		Tests:  scripts("TestCompleteEndsWhatIsHeldAndNothingElse"),
 	},
 	{
 		Name: "complete-outcome-of-another", File: "lua/complete.lua",
-		Before: "local id = ended[tonumber(ARGV[i])]", After: "local id = ids[tonumber(ARGV[i])]",
+		Before: "      kept[i] = nil\n", After: "",
 		Breaks: "the outcome that is kept is that of the claim that stood",
 		Tests:  scripts("TestCompleteKeepsNoOutcomeOfAClaimThatIsGone"),
 	},
 	{
 		Name: "complete-half", File: "lua/complete.lua",
-		Before: " or ARGV[from] and (bad('HLEN', outcomes) or bad('ZCARD', expiry)) or nil",
+		Before: "if ARGV[at] then refusal = refusal or bad('HLEN', outcomes) or bad('ZCARD', expiry) end",
 		Breaks: "a settlement that meets a broken key does nothing, and can be sent again",
 		Tests:  unmodelled("TestSettlementsNameTheKeyOfAnotherTypeAndDoNothing"),
 	},
 	{
 		Name: "shelve-any", File: "lua/shelve.lua",
-		Before: "if redis.call('LREM', inprocess, -1, element) == 0 then return 0 end", After: "redis.call('LREM', inprocess, -1, element)",
+		Before: "if redis.call('LREM', inprocess, -1, element) == 0 then return 'gone' end", After: "redis.call('LREM', inprocess, -1, element)",
 		Breaks: "a retry, a snooze and a burial count only while their very claim stands",
 		Tests:  scripts("TestShelvePutsAJobOnAShelf"),
 	},

@@ -102,7 +102,7 @@ var stops = []mutant{
 	},
 	{
 		Name: "stop-token-kept", File: "worker_stop.go",
-		Before: "return w.store.Wake(ctx, w.names)", After: "return nil",
+		Before: "return w.store.Wake(ctx, names)", After: "return nil",
 		Breaks: "a token that comes during a stop is passed on",
 		Tests:  pool("TestATokenThatComesDuringAStopIsPassedOn"),
 	},

@@ -1,7 +1,7 @@
 // Command mutants breaks the scripts and the transitions on purpose, one line at a time, and runs the tests that should
 // see it:
 //
-//	go run ./tools/mutants                          # all of them: 10 to 15 minutes
+//	go run ./tools/mutants                          # all of them: about half an hour
 //	go run ./tools/mutants -list
 //	go run ./tools/mutants -only complete           # those whose name matches
 //	go run ./tools/mutants -quick                   # a few that are seen in seconds

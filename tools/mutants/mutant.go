@@ -40,7 +40,8 @@ func pool(names ...string) []tests { return []tests{{".", names}} }
 func all() []mutant {
 	var list []mutant
 	for _, some := range [][]mutant{
-		enqueueScripts, fetchScripts, settleScripts, lifeScripts, careScripts,
+		enqueueScripts, fetchScripts, settleScripts, limitScripts, lockScripts, endScripts, waitScripts, longScripts,
+		lifeScripts, careScripts, scheduleScripts, objectScripts, doctorScripts,
 		enqueuers, fetchers, settlers, lives, stops,
 	} {
 		list = append(list, some...)

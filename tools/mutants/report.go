@@ -65,21 +65,27 @@ func row(r result) string {
 // unseen stands in the rows of those that survived.
 const unseen = "**nothing**"
 
+// unrun stands in the rows of those that are new, until the command has run them.
+const unrun = "not run by this command yet"
+
 // table has the rows of the mutants in the order of the list.
 func table(rows map[string]string) string {
 	var text strings.Builder
-	count, caught := 0, 0
+	count, caught, waiting := 0, 0, ""
 	for _, m := range all() {
 		line, ran := rows[m.Name]
 		if !ran {
 			continue
 		}
 		count++
-		if !strings.Contains(line, unseen) {
+		if !strings.Contains(line, unseen) && !strings.Contains(line, unrun) {
 			caught++
 		}
 		text.WriteString(line)
 	}
-	return fmt.Sprintf("%d changes, of which %d were seen. The last column is how many seconds it took to build and run the tests.\n\n",
-		count, caught) + columns + text.String()
+	if n := strings.Count(text.String(), unrun); n > 0 {
+		waiting = fmt.Sprintf(" %d are new and not run by the command yet.", n)
+	}
+	return fmt.Sprintf("%d changes, of which %d were seen.%s The last column is how many seconds it took to build and run the tests.\n\n",
+		count, caught, waiting) + columns + text.String()
 }

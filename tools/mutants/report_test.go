@@ -71,7 +71,7 @@ func TestOptions(t *testing.T) {
 	assert.Less(t, len(quick), 12)
 	some, err := parse([]string{"-only", "^complete-"})
 	require.NoError(t, err)
-	assert.Len(t, some.choose(all()), 4)
+	assert.Len(t, some.choose(all()), 8)
 	whole, err := parse(nil)
 	require.NoError(t, err)
 	assert.Len(t, whole.choose(all()), len(all()))

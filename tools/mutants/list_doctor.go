@@ -1,0 +1,160 @@
+package main
+
+// doctored are tests of the doctor and of the janitor.
+func doctored(names ...string) []tests {
+	return pool(append(names, "TestDoctorMendsEachDamageAndSparesWhatOnlyLooksLikeIt")...)
+}
+
+// doctorScripts break what mends a namespace that was damaged.
+var doctorScripts = []mutant{
+	{
+		Name: "date-undated", File: "lua/date.lua",
+		Before: "if mend then redis.call('ZADD', expiry, ms(now() + tonumber(ARGV[2])), ARGV[i]) end",
+		Breaks: "no outcome is kept for ever",
+		Tests:  doctored(),
+	},
+	{
+		Name: "date-the-dated", File: "lua/date.lua",
+		Before: "elseif dated and not kept then", After: "elseif dated then",
+		Breaks: "the time of an outcome that is kept stays",
+		Tests:  doctored("TestDoctorFindsNothingWrongWithAHealthyNamespace"),
+	},
+	{
+		Name: "aside-the-sound", File: "lua/aside.lua",
+		Before: "if is == 'none' or is == ARGV[1] or redis", After: "if is == 'none' or redis",
+		Breaks: "a key that has come right is not set aside",
+		Tests:  unmodelled("TestAKeyOfTheRightTypeIsNotSetAside"),
+	},
+	{
+		Name: "aside-expires", File: "lua/aside.lua",
+		Before: "redis.call('PERSIST', KEYS[1])",
+		Breaks: "what is set aside stays",
+		Tests:  unmodelled("TestAKeyOfTheRightTypeIsNotSetAside"),
+	},
+	{
+		Name: "disown-beating", File: "lua/disown.lua",
+		Before: "if redis.call('PTTL', heart) >= 0 then return 0 end",
+		Breaks: "what belongs to a worker that lives stays",
+		Tests:  doctored(),
+	},
+	{
+		Name: "disown-known", File: "lua/disown.lua",
+		Before: "if redis.call('SISMEMBER', workers, ARGV[2]) == 1 or redis.call('SISMEMBER', dead, ARGV[2]) == 1 then return 0 end",
+		Breaks: "a dead worker is taken apart by its reaper, who needs what is stored of it",
+		Tests:  unmodelled("TestAWorkerThatIsKnownIsNotDisowned"),
+	},
+	{
+		Name: "lapse-shortens", File: "lua/lapse.lua",
+		Before: "if redis.call('PTTL', KEYS[1]) ~= -1 then return 0 end",
+		Breaks: "only a heartbeat that would stay for ever is given a time",
+		Tests:  doctored("TestDoctorFindsNothingWrongWithAHealthyNamespace"),
+	},
+	{
+		Name: "lapse-nothing", File: "lua/lapse.lua",
+		Before: "if ARGV[1] == '1' then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end",
+		Breaks: "a heartbeat that would stay for ever ends",
+		Tests:  doctored(),
+	},
+	{
+		Name: "place-twice", File: "lua/place.lua",
+		Before: "if mend then redis.call('ZREM', keys[s], id) end",
+		Breaks: "a job stands on one shelf at the most",
+		Tests:  doctored(),
+	},
+	{
+		Name: "place-nameless", File: "lua/place.lua",
+		Before: "if mend and recorded ~= '' then redis.call('HSET', names, id, recorded) end",
+		Breaks: "the queue of a job on a shelf is known",
+		Tests:  doctored(),
+	},
+	{
+		Name: "recall-placed", File: "lua/recall.lua",
+		Before: "if not record or redis.sha1hex(record) ~= digest then return 'placed' end",
+		Breaks: "a job that has ended meanwhile is not brought back",
+		Tests:  unmodelled("TestRecallDecidesByWhatIsThereNow"),
+	},
+	{
+		Name: "recall-unsure", File: "lua/recall.lua",
+		Before: "if sure ~= '1' and redis.call('LLEN', queue) > 2 * tonumber(reach) then return 'unsure' end",
+		Breaks: "a job in the middle of a long queue does not stand there twice",
+		Tests:  doctored("TestRecallLooksForWhatItCannotSee", "TestDoctorOfALongQueue"),
+	},
+	{
+		Name: "reclaim-fenced", File: "lua/reclaim.lua",
+		Before: "if not known and redis.call('PTTL', heart) >= 0 then return 'ok' end -- it was fenced, and is about to notice",
+		Breaks: "what a worker holds that is about to notice its end is left to it",
+		Tests:  unmodelled("TestReclaimDecidesByWhatIsThereNow"),
+	},
+	{
+		Name: "reclaim-placed", File: "lua/reclaim.lua",
+		Before: "elseif placed() then", After: "elseif false and placed() then",
+		Breaks: "a job that is in another place too does not become two",
+		Tests:  unmodelled("TestReclaimDecidesByWhatIsThereNow"),
+	},
+	{
+		Name: "renew-unready", File: "lua/renew.lua",
+		Before: "      redis.call('SADD', ready, name)\n",
+		Breaks: "a queue with jobs is found by workers",
+		Tests:  doctored(),
+	},
+	{
+		Name: "renew-forgets-the-served", File: "lua/renew.lua",
+		Before: "if mend and (served or length ~= 0) then", After: "if mend and length ~= 0 then",
+		Breaks: "a queue that a worker serves is not forgotten",
+		Tests:  unmodelled("TestANameIsForgottenOnlyWhenNobodyNeedsIt"),
+	},
+	{
+		Name: "shed-living", File: "lua/shed.lua",
+		Before: "belongs = redis.call('HEXISTS', KEYS[2], ARGV[i]) == 1", After: "belongs = false",
+		Breaks: "what belongs to a job that lives stays",
+		Tests:  unmodelled("TestShedRemovesWhatBelongsToNobody"),
+	},
+	{
+		Name: "shed-of-another", File: "lua/shed.lua",
+		Before: "(redis.call('HGET', KEYS[2], ARGV[i]) or ''):find(ARGV[1] .. ' ', 1, true) == 1", After: "redis.call('HEXISTS', KEYS[2], ARGV[i]) == 1",
+		Breaks: "a check-in of a job that another worker has goes",
+		Tests:  unmodelled("TestShedRemovesWhatBelongsToNobody"),
+	},
+	{
+		Name: "single-both", File: "lua/single.lua",
+		Before: "redis.call('LREM', queue, first and 1 or -1, id)", After: "redis.call('LREM', queue, 0, id)",
+		Breaks: "a job that stands in a queue twice stands there once after that",
+		Tests:  doctored(),
+	},
+	{
+		Name: "single-only-once", File: "lua/single.lua",
+		Before: "if not first or not last or first == last then return 0 end", After: "if not first or not last then return 0 end",
+		Breaks: "a job that stands in a queue once stays",
+		Tests:  unmodelled("TestAnIDThatStandsInAQueueOnceStays"),
+	},
+	{
+		Name: "strike-held", File: "lua/strike.lua",
+		Before: "or redis.call('HEXISTS', claimed, id) == 1 and 'held'", After: "or nil",
+		Breaks: "an id that a worker holds does not stand in its queue",
+		Tests:  doctored(),
+	},
+	{
+		Name: "strike-unshelve", File: "lua/strike.lua",
+		Before: "        redis.call('ZREM', shelf, id)\n",
+		Breaks: "what waits in a queue stands on no shelf",
+		Tests:  doctored(),
+	},
+	{
+		Name: "unclaim-held", File: "lua/unclaim.lua",
+		Before: "if registered and redis.call('LPOS', inprocess, element) then return 'ok' end",
+		Breaks: "a claim that is held stays",
+		Tests:  unmodelled("TestUnclaimDecidesByWhatIsThereNow"),
+	},
+	{
+		Name: "unclaim-no-room", File: "lua/unclaim.lua",
+		Before: "redis.call('SREM', running, id)",
+		Breaks: "a claim that nobody holds makes room in its limit",
+		Tests:  unmodelled("TestUnclaimDecidesByWhatIsThereNow"),
+	},
+	{
+		Name: "unclaim-elsewhere", File: "lua/unclaim.lua",
+		Before: "  return 'elsewhere'\n",
+		Breaks: "a job that is in another place does not become two",
+		Tests:  unmodelled("TestUnclaimDecidesByWhatIsThereNow"),
+	},
+}
