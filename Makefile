@@ -5,7 +5,7 @@ BENCH ?= .
 DIR ?= .
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race lint fmt tidy fuzz bench cover mutants fault-long image ci clean
+.PHONY: help demo test race lint fmt tidy fuzz bench cover mutants fault-long races-long reads-long pages-long pictures image ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,13 +41,25 @@ cover: ## write the coverage of all packages by all tests to cover.out
 	go test -coverprofile=cover.out -coverpkg=github.com/265d0351/work/... work
 	go tool cover -func=cover.out | tail -1
 
-mutants: ## break the scripts and transitions one line at a time: which test sees it? (10 to 15 minutes)
+mutants: ## break the scripts and transitions one line at a time: which test sees it? (about half an hour)
 	go run ./tools/mutants -write docs/mutants.md
 
 fault-long: ## kill, stop, cut and fill for as long as docs/reliability.md says, and write its figures (about four minutes)
 	@mkdir -p .cache && rm -f .cache/faults.jsonl
 	WORK_REQUIRE_REDIS=1 WORK_FAULT_LONG=1 WORK_FAULT_FIGURES=$(CURDIR)/.cache/faults.jsonl go test -count=1 -timeout 30m ./integration -run Fault
 	go run ./tools/faulttable .cache/faults.jsonl docs/reliability.md
+
+races-long: ## 1,000 rounds of each control by hand against fetch, settle, due and reap (a few minutes)
+	WORK_RACES_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 30m -run TestControlsAgainstFetchSettleDueAndReap .
+
+reads-long: ## what Redis spends on each read over 4 x 1,000,000 jobs (2 GB, a few minutes), into docs/performance.md
+	WORK_READS_LONG=1 WORK_READS_FIGURES=$(CURDIR)/docs/performance.md WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 30m -run TestReadsCostThePageAndNotTheJobs .
+
+pages-long: ## the same of each page of the dashboard, into docs/dashboard.md
+	WORK_PAGES_LONG=1 WORK_PAGES_FIGURES=$(CURDIR)/docs/dashboard.md WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 30m -run TestPagesCostNoMoreWhereMoreJobsAre ./webui
+
+pictures: ## the pictures of docs/dashboard.md, by a browser
+	WORK_PICTURES=$(CURDIR)/docs/dashboard WORK_REQUIRE_BROWSER=1 go test -count=1 -run TestPicturesForTheGuide ./browsertest
 
 image: ## make sure that Docker has the Redis image for the tests
 	scripts/redis-image
