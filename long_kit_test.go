@@ -73,6 +73,6 @@ func (k *kit) stateIn(id string) string {
 // noTrouble checks that nothing was reported.
 func (k *kit) noTrouble(t *testing.T) {
 	t.Helper()
-	assert.Zero(t, count[Trouble](k.spy))
-	assert.Zero(t, count[LoopPanicked](k.spy))
+	assert.Empty(t, seen[Trouble](k.spy))
+	assert.Empty(t, seen[LoopPanicked](k.spy))
 }

@@ -61,15 +61,17 @@ func await[E Event](t *testing.T, s *spy, matches func(E) bool) E {
 }
 
 // count is how many events of that type there were.
-func count[E Event](s *spy) int {
+func count[E Event](s *spy) int { return len(seen[E](s)) }
+
+// seen are the events of a type so far.
+func seen[E Event](s *spy) (found []E) {
 	events, _ := s.all()
-	n := 0
 	for _, e := range events {
-		if _, ok := e.(E); ok {
-			n++
+		if e, ok := e.(E); ok {
+			found = append(found, e)
 		}
 	}
-	return n
+	return found
 }
 
 // kit is what a test of a pool needs: a namespace of its own, an enqueuer, a spy, and raw access to Redis.
