@@ -30,8 +30,8 @@ type crew struct {
 	slow time.Duration // how much longer each run takes than it has to
 }
 
-// noteFunc is told when a run begins and ends, by many goroutines at a time. It returns false for an end that must not come.
-type noteFunc func(mark) bool
+// noteFunc is told when a run begins and ends, by many goroutines at a time. It may hold an end up.
+type noteFunc func(mark)
 
 // crewOptions are what a pool of the demo is made of, here or in a child process. They are sent there as JSON.
 type crewOptions struct {
@@ -39,6 +39,7 @@ type crewOptions struct {
 	Namespace   string
 	Concurrency int
 	Slow        time.Duration
+	HoldAt      int // which run of a child process does not end, nor those behind it, until it is told to go on; 0 is none
 }
 
 // newPool makes the pool that runs the demo's jobs. Everything that happens is told to note.
@@ -67,9 +68,7 @@ func (c *crew) Note(ctx context.Context, job *work.Job, next work.NextFunc) erro
 	if err != nil {
 		end.Err = err.Error()
 	}
-	if !c.note(end) {
-		<-ctx.Done() // until this process is killed
-	}
+	c.note(end)
 	return err
 }
 

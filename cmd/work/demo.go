@@ -98,7 +98,11 @@ func (d *demo) openRedis() (dsn string, closeRedis func(), err error) {
 
 // runJobs starts who runs the jobs, enqueues them, reads back the results and stops all again.
 func (d *demo) runJobs(ctx context.Context, dsn string, enq *work.Enqueuer, judged *comparison) (k *killer, err error) {
-	crew, err := d.muster(ctx, dsn, judged.book)
+	hold := 0
+	if d.kill {
+		hold = holdAt(len(judged.orders), d.workers)
+	}
+	crew, err := d.muster(ctx, dsn, judged.book, hold)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +114,7 @@ func (d *demo) runJobs(ctx context.Context, dsn string, enq *work.Enqueuer, judg
 	shown := newProgress(d.console, "jobs", len(judged.orders))
 	defer shown.clear()
 	if d.kill {
-		k = &killer{fleet: crew.fleet, book: judged.book, after: (len(judged.orders) + 2) / 3, tell: shown.say}
+		k = &killer{fleet: crew.fleet, book: judged.book, tell: shown.say}
 	}
 	gathering := &collector{enq: enq, book: judged.book, orders: judged.orders, dead: crew.dead,
 		look: func(done int) error {
@@ -119,7 +123,7 @@ func (d *demo) runJobs(ctx context.Context, dsn string, enq *work.Enqueuer, judg
 				d.onProgress(done)
 			}
 			if k != nil {
-				k.look(done)
+				k.look()
 			}
 			return crew.check()
 		}}
@@ -154,7 +158,7 @@ func (d *demo) judge(ctx context.Context, judged *comparison, k *killer, began t
 	out.summary.Kill, stranded = k.outcome(judged.orders)
 	if d.kill && out.summary.Kill == nil {
 		out.differences = append(out.differences, difference{Subject: "the kill",
-			What: "all jobs were done before a process that was running one could be killed: give it more files or a longer --slow"})
+			What: "there was no job to kill a process amid: give it files, or --flaky or --scheduled"})
 	}
 	for _, id := range stranded {
 		out.differences = append(out.differences, difference{Subject: "job " + id, What: "was not begun again after its process was killed"})

@@ -2,50 +2,41 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"time"
 )
 
-// killer kills one process of a fleet in the middle of its work.
+// killer kills one process of a fleet in the middle of its work. Nothing would be shown by killing an idle one, and what is known
+// of a process here lags behind what it does: so each ends a share of the runs only, and holds the next ones. The first to do so is
+// killed, the others are told to go on.
 type killer struct {
 	fleet *fleet
 	book  *ledger
-	after int // how many jobs have to be done before
 	tell  func(text string)
 
-	victim *member // nil until it was chosen
+	victim *member // nil until one was killed
 	killed time.Time
 }
 
-// look chooses the process that is running the most jobs, once enough are done, and kills it. Nothing would be shown by killing an
-// idle one, and the ledger lags behind: so the victim is told to end no more jobs first, and killed once it has said so and
-// holds some.
-func (k *killer) look(done int) {
-	if k.victim == nil && done >= k.after {
-		k.choose()
-	}
-	if k.victim == nil || !k.killed.IsZero() || !k.book.holding(k.victim.number) || len(k.book.held(k.victim.number)) == 0 {
+// holdAt is the run at which each of so many processes holds: low enough that one of them gets there, whoever gets the jobs, and
+// high enough to be midway.
+func holdAt(jobs, processes int) int { return max(1, jobs/(3*processes)) }
+
+// look kills the process that holds its runs, once there is one.
+func (k *killer) look() {
+	number := k.book.firstHolder()
+	if k.victim != nil || number == 0 {
 		return
 	}
-	k.kill(k.victim)
-}
-
-func (k *killer) choose() {
-	busiest := slices.MaxFunc(k.fleet.members, func(a, b *member) int {
-		return len(k.book.held(a.number)) - len(k.book.held(b.number))
-	})
-	if len(k.book.held(busiest.number)) > 0 {
-		k.victim = busiest
-		busiest.hold()
+	k.victim, k.killed = k.fleet.member(number), time.Now()
+	k.victim.kill()
+	<-k.victim.ended // by now the ledger has all that it said
+	for _, m := range k.fleet.members {
+		if m != k.victim {
+			m.goOn()
+		}
 	}
-}
-
-func (k *killer) kill(victim *member) {
-	k.killed = time.Now()
-	victim.kill()
-	<-victim.ended // by now the ledger has all that it said
 	k.tell(fmt.Sprintf("killed process %d (pid %d), which was running %s; the others take over once it is known to be dead",
-		victim.number, victim.pid(), counted(len(k.book.held(victim.number)), "job")))
+		number, k.victim.pid(), counted(len(k.book.held(number)), "job")))
 }
 
 // kill is what became of the jobs of the process that was killed.
@@ -59,7 +50,7 @@ type kill struct {
 
 // outcome says what was killed; nil if nothing was. The second answer is the ids of jobs that nobody began again.
 func (k *killer) outcome(orders []order) (*kill, []string) {
-	if k == nil || k.killed.IsZero() {
+	if k == nil || k.victim == nil {
 		return nil, nil
 	}
 	after, notYet := k.book.restarts(k.victim.number, k.killed)

@@ -10,7 +10,7 @@ const (
 	begun  = "begun"  // a run of a job began
 	ended  = "ended"  // it returned; Err is its error
 	lost   = "lost"   // the job will give no result; Err is the reason
-	holds  = "holds"  // no run of this process ends from now on
+	holds  = "holds"  // no run of this process ends until it is told to go on
 	reaped = "reaped" // a dead worker's jobs were put back; Count is how many
 )
 
@@ -41,7 +41,7 @@ type ledger struct {
 	fresh   []string          // ids with a run that succeeded, not yet taken
 	lost    map[string]string // id -> why it will give no result
 	running map[int]map[string]bool
-	holders map[int]bool // members whose runs do not end any more
+	holder  int // the first member that held its runs; 0 while there is none
 	last    time.Time
 	changed chan struct{} // holds one element when there is news
 }
@@ -51,7 +51,6 @@ func newLedger() *ledger {
 		runs:    map[string][]run{},
 		lost:    map[string]string{},
 		running: map[int]map[string]bool{},
-		holders: map[int]bool{},
 		last:    time.Now(),
 		changed: make(chan struct{}, 1),
 	}
@@ -72,7 +71,9 @@ func (l *ledger) add(m mark) {
 	case ended:
 		l.end(m)
 	case holds:
-		l.holders[m.Member] = true
+		if l.holder == 0 {
+			l.holder = m.Member
+		}
 	case lost:
 		l.lost[m.ID] = m.Err
 	}
@@ -125,11 +126,11 @@ func (l *ledger) held(member int) []string {
 	return ids
 }
 
-// holding tells whether a process has said that no run of it ends any more.
-func (l *ledger) holding(member int) bool {
+// firstHolder is the process that was the first to hold its runs, 0 while none has.
+func (l *ledger) firstHolder() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.holders[member]
+	return l.holder
 }
 
 // idleSince is when something was last written down; false while a process other than dead runs a job.

@@ -15,8 +15,8 @@ import (
 // workerCommand is the hidden command that a child process runs.
 const workerCommand = "demo-worker"
 
-// orderToHold is the one line that a child process may get behind its options.
-const orderToHold = "hold\n"
+// orderToGoOn is the one line that a child process may get behind its options.
+const orderToGoOn = "go on\n"
 
 // member is one child process. Its standard input carries its options and stays open until it shall stop, its standard
 // output carries marks, so that it ends when this process does, however that ends.
@@ -101,9 +101,9 @@ func (m *member) stop() {
 	_ = m.stdin.Close() // it may be closed already
 }
 
-// hold asks it to end no more runs. It says so with a mark.
-func (m *member) hold() {
-	_, _ = io.WriteString(m.stdin, orderToHold) // one that is gone says nothing
+// goOn lets the runs end that it holds or would hold.
+func (m *member) goOn() {
+	_, _ = io.WriteString(m.stdin, orderToGoOn) // one that is gone holds nothing
 }
 
 // kill ends it at once: on Unix that is SIGKILL.

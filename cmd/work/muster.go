@@ -13,14 +13,14 @@ type workforce struct {
 	fleet *fleet
 }
 
-// muster starts the workforce. Everything it does is written into book.
-func (d *demo) muster(ctx context.Context, dsn string, book *ledger) (*workforce, error) {
-	opts := crewOptions{Redis: dsn, Namespace: d.namespace, Concurrency: d.concurrency, Slow: d.slow}
+// muster starts the workforce. Everything it does is written into book. holdAt is that of crewOptions.
+func (d *demo) muster(ctx context.Context, dsn string, book *ledger, holdAt int) (*workforce, error) {
+	opts := crewOptions{Redis: dsn, Namespace: d.namespace, Concurrency: d.concurrency, Slow: d.slow, HoldAt: holdAt}
 	if d.workers > 0 {
 		f, err := startFleet(d.workers, opts, book)
 		return &workforce{fleet: f}, err
 	}
-	pool := newPool(opts, func(m mark) bool { book.add(m); return true }, d.logger)
+	pool := newPool(opts, book.add, d.logger)
 	if err := pool.Start(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}

@@ -40,16 +40,17 @@ func runWorker(ctx context.Context, in io.Reader, out, log io.Writer) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	marks := &markWriter{out: json.NewEncoder(out)}
+	marks := &markWriter{out: json.NewEncoder(out), gate: newGate(opts.HoldAt)}
 	go func() {
 		defer cancel(errParentLeft)
+		defer marks.gate.open()
 		for {
 			order, err := lines.ReadString('\n')
 			if err != nil {
 				return
 			}
-			if order == orderToHold {
-				marks.hold()
+			if order == orderToGoOn {
+				marks.gate.open()
 			}
 		}
 	}()
@@ -71,27 +72,22 @@ var errParentLeft = errors.New("the parent process ended or asked for a stop")
 
 // markWriter writes each mark as one line in one write, so that a kill never leaves one half within the stream.
 type markWriter struct {
-	mu      sync.Mutex
-	out     *json.Encoder
-	holding bool
+	mu   sync.Mutex
+	out  *json.Encoder
+	gate *gate
 }
 
-// write drops what cannot be written: then the parent is gone, and the end of the input says so. It returns false for the end of a
-// run after hold, and does not write it.
-func (w *markWriter) write(m mark) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.holding && m.What == ended {
-		return false
+// write drops what cannot be written: then the parent is gone, and the end of the input says so. The end of a run waits until the
+// gate lets it through.
+func (w *markWriter) write(m mark) {
+	if m.What == ended {
+		w.gate.pass(func() { w.line(mark{What: holds, At: time.Now()}) })
 	}
-	_ = w.out.Encode(m)
-	return true
+	w.line(m)
 }
 
-// hold writes that no run ends from now on: who reads that knows which are under way.
-func (w *markWriter) hold() {
+func (w *markWriter) line(m mark) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.holding = true
-	_ = w.out.Encode(mark{What: holds, At: time.Now()})
+	_ = w.out.Encode(m) // see write
 }

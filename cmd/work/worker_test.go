@@ -41,7 +41,7 @@ func TestWorkerRefusesOptionsThatAreNone(t *testing.T) {
 func TestMarksAreLinesOfOneWriteEach(t *testing.T) {
 	t.Parallel()
 	var out writes
-	marks := &markWriter{out: json.NewEncoder(&out)}
+	marks := &markWriter{out: json.NewEncoder(&out), gate: newGate(0)}
 	marks.write(mark{What: begun, ID: "a", At: at(0)})
 	marks.write(mark{What: ended, ID: "a", At: at(1), Err: "line\nbreak"})
 	require.Len(t, out, 2)
