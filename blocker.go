@@ -51,6 +51,9 @@ func (b *blocker) wait(ctx context.Context, atMost time.Duration, but map[string
 }
 
 func (b *blocker) pop(ctx context.Context, atMost time.Duration, but map[string]bool) (string, error) {
+	if b.conn != nil && b.conn.Broken() { // by a ctx that ended just when a token had come
+		b.close()
+	}
 	if b.conn == nil {
 		conn, err := b.driver.Dial(ctx)
 		if err != nil {

@@ -102,6 +102,9 @@ func (c *Client) borrow(ctx context.Context) (rdb.Conn, error) {
 }
 
 func (c *Client) giveBack(conn rdb.Conn) {
+	if conn.Broken() { // by a ctx that ended just when the answer had come
+		return
+	}
 	select {
 	case c.idle <- conn:
 	default:

@@ -39,6 +39,11 @@ type Driver interface {
 // under way with an error.
 type Conn interface {
 	Pipeline(ctx context.Context, calls ...Call) ([]Reply, error)
+
+	// Broken tells whether every further call fails. A ctx that ends breaks the connection, and may do so when the replies have
+	// just been read: then Pipeline returns them, and no error.
+	Broken() bool
+
 	Close() error
 }
 

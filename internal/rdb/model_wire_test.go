@@ -44,6 +44,8 @@ func (l *land) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, er
 // conn makes a Conn of a Driver: calls that go over a connection of one's own can be kept as well.
 type conn struct{ rdb.Driver }
 
+func (conn) Broken() bool { return false }
+
 // step is one request: how it is sent, and what it does to the model when Redis executes it.
 type step struct {
 	title   string

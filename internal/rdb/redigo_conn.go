@@ -286,6 +286,8 @@ func (c *redigoConn) usable(ctx context.Context) error {
 	return c.conn.Err()
 }
 
+func (c *redigoConn) Broken() bool { return c.closed.Load() || c.conn.Err() != nil }
+
 func (c *redigoConn) Close() error {
 	if c.closed.Swap(true) {
 		return nil

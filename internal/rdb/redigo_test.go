@@ -227,6 +227,42 @@ func TestContextEndsAWait(t *testing.T) {
 	})
 }
 
+// A ctx that ends when the replies have just been read breaks the connection without an error.
+func TestAConnectionThatWasBrokenSaysSo(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		d := open(t, s.DSN())
+		ping := rdb.Call{Command: "PING"}
+		var conn rdb.Conn
+		for i := range 2000 {
+			if conn == nil {
+				var err error
+				conn, err = d.Dial(t.Context())
+				require.NoError(t, err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			go cancel()
+			_, err := conn.Pipeline(ctx, ping)
+			cancel()
+			if conn.Broken() {
+				require.NoError(t, conn.Close())
+				conn = nil
+				continue
+			}
+			var unsent *rdb.DialError
+			if err != nil {
+				require.ErrorAs(t, err, &unsent, "round %d: nothing else leaves it whole", i)
+			}
+			_, err = conn.Pipeline(t.Context(), ping)
+			require.NoError(t, err, "round %d", i)
+		}
+		if conn != nil {
+			require.NoError(t, conn.Close())
+			assert.True(t, conn.Broken())
+		}
+	})
+}
+
 func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
