@@ -25,7 +25,7 @@ type meddler struct {
 }
 
 func (m *meddler) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
-	if calls[0].Script == nil || calls[0].Script.Name != "enqueue" {
+	if calls[0].Script == nil || !strings.HasPrefix(calls[0].Script.Name, "enqueue") {
 		return m.Driver.Pipeline(ctx, calls...)
 	}
 	m.sends.Add(1)

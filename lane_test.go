@@ -52,9 +52,15 @@ func (d *stubDriver) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Rep
 	return []rdb.Reply{{Value: []byte(reply)}}, nil
 }
 
-// readCall takes the arguments of enqueue.lua apart.
+// readCall takes the arguments of enqueue.lua or enqueue_mixed.lua apart.
 func readCall(call rdb.Call) sentCall {
 	sent := sentCall{lane: call.Args[0].(string), number: call.Args[1].(int64)}
+	if call.Script.Name == "enqueue" {
+		for at := 4; at < len(call.Args); at += 2 {
+			sent.ids = append(sent.ids, call.Args[at].(string))
+		}
+		return sent
+	}
 	for at := 4 + call.Args[2].(int); at < len(call.Args); {
 		place, size := call.Args[at+1].(string), call.Args[at+3].(int)
 		at += 4

@@ -23,7 +23,7 @@ func TestAnObjectThatVanishesBeforeItsJobIsStoredAgain(t *testing.T) {
 		var vanish atomic.Int64
 		driver := &scriptCounter{Driver: k.enq.core.store.Driver()}
 		driver.before = func(script string) {
-			if script == "enqueue" && vanish.Add(-1) >= 0 {
+			if script == "enqueue_mixed" && vanish.Add(-1) >= 0 {
 				hashes := k.strings("ZRANGE", "objects", 0, -1)
 				k.do("UNLINK", "objects", fmt.Sprintf("{%s}:object:%s", k.namespace, hashes[0]))
 			}
@@ -59,7 +59,7 @@ func TestAnObjectThatVanishesBeforeItsJobIsStoredAgain(t *testing.T) {
 // Whatever reply is lost, the job is stored once and refers once.
 func TestALostReplyCountsNoReferenceTwice(t *testing.T) {
 	t.Parallel()
-	for _, script := range []string{"object_touch", "object_keep", "enqueue"} {
+	for _, script := range []string{"object_touch", "object_keep", "enqueue_mixed"} {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {

@@ -2,26 +2,54 @@
 // are in directories of their own.
 //
 // Each file starts with a header that names its KEYS and ARGV in order, what it returns, and its first write, which
-// must be a command that Redis never refuses for lack of memory (except in enqueue.lua, which is meant to be refused).
+// must be a command that Redis never refuses for lack of memory (except in those scripts that store what is new).
 package lua
 
 import (
 	"embed"
 	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
 )
 
 //go:embed *.lua */*.lua
 var files embed.FS
 
-// Source returns the text of the script called name, as Redis gets it: behind the functions of prelude.lua.
+// shared finds the functions of prelude.lua.
+var shared = regexp.MustCompile(`(?ms)^local function (\w+)\(.*?^end\n`)
+
+// here is the line at which a script has the functions of the prelude that it uses, if that is not its beginning. To make a
+// function costs every call about as much as a command: a branch that few calls take is the better place.
+const here = "-- PRELUDE\n"
+
+// Source returns the text of the script called name, as Redis gets it: with the functions of prelude.lua that it uses.
 func Source(name string) (string, error) {
-	prelude, err := files.ReadFile("prelude.lua")
-	if err != nil {
-		return "", fmt.Errorf("no lua/prelude.lua: %w", err)
-	}
-	text, err := files.ReadFile(name + ".lua")
+	script, err := files.ReadFile(name + ".lua")
 	if err != nil {
 		return "", fmt.Errorf("no script lua/%s.lua: %w", name, err)
 	}
-	return string(prelude) + string(text), nil
+	text, used := string(script), ""
+	for _, function := range slices.Backward(prelude()) { // one may use those before it
+		if calls(used+text, function[1]) {
+			used = function[0] + used
+		}
+	}
+	if strings.Contains(text, here) {
+		return strings.Replace(text, here, used, 1), nil
+	}
+	return used + text, nil
 }
+
+// prelude are the functions of prelude.lua, each with its name behind it.
+var prelude = sync.OnceValue(func() [][]string {
+	text, err := files.ReadFile("prelude.lua")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return shared.FindAllStringSubmatch(string(text), -1)
+})
+
+// calls tells whether a text may call the function. One too many does no harm.
+func calls(text, function string) bool { return strings.Contains(text, function+"(") }

@@ -1,4 +1,4 @@
--- prelude: what every script begins with. The loader puts it in front of each file.
+-- prelude: what scripts share. The loader gives each file those functions that it uses.
 
 -- now is Redis' clock in milliseconds; no decision rests on a client's.
 local function now()

@@ -9,7 +9,10 @@ import (
 	"time"
 )
 
-var enqueueScript = Load("enqueue")
+var (
+	enqueueScript      = Load("enqueue")
+	enqueueMixedScript = Load("enqueue_mixed")
+)
 
 // Place is where a new job goes.
 type Place string
@@ -124,6 +127,38 @@ func appendWait(calls []Call, jobs []NewJob) []Call {
 	return append(calls, Call{Command: "WAIT", Args: []any{replicas, millis(wait)}, Block: wait})
 }
 
+// enqueueCall makes the call of some jobs, and returns which of them is the n-th that the script sees.
+func (s *Store) enqueueCall(lane string, number int64, jobs []NewJob) (Call, []int) {
+	if !plain(jobs) {
+		return s.enqueueMixedCall(lane, number, jobs)
+	}
+	k, first := s.keys, &jobs[0]
+	keys := k.queue(first.Queue).appendTo(append(make([]string, 0, 9), k.lanes, k.jobs, k.queues, k.ready, k.limits))
+	args := append(make([]any, 0, 4+2*len(jobs)), lane, number, first.Queue, string(first.Place))
+	for i := range jobs {
+		args = append(args, jobs[i].ID, jobs[i].Record)
+	}
+	return Call{Script: enqueueScript, Keys: keys, Args: args}, asTheyCome[:len(jobs)]
+}
+
+// plain tells whether the jobs are what enqueue.lua is made for.
+func plain(jobs []NewJob) bool {
+	for i := range jobs {
+		if job := &jobs[i]; job.alone() || job.Queue != jobs[0].Queue || job.Place != jobs[0].Place {
+			return false
+		}
+	}
+	return len(jobs) > 0
+}
+
+// asTheyCome is the order of jobs that are not grouped.
+var asTheyCome = func() (order [MaxBatch]int) {
+	for i := range order {
+		order[i] = i
+	}
+	return order
+}()
+
 // group is a run of jobs of one queue that one LPUSH stores.
 type group struct {
 	queue int
@@ -133,8 +168,8 @@ type group struct {
 	alone bool
 }
 
-// enqueueCall makes the call of some jobs, and returns which of them is the n-th that the script sees.
-func (s *Store) enqueueCall(lane string, number int64, jobs []NewJob) (Call, []int) {
+// enqueueMixedCall makes the call of jobs of all kinds.
+func (s *Store) enqueueMixedCall(lane string, number int64, jobs []NewJob) (Call, []int) {
 	names, groups := grouped(jobs)
 	w := s.groupWriter(names, len(groups), len(jobs))
 	w.special = slices.ContainsFunc(groups, func(g group) bool { return g.alone })
@@ -145,12 +180,12 @@ func (s *Store) enqueueCall(lane string, number int64, jobs []NewJob) (Call, []i
 		w.write(&groups[i], jobs)
 	}
 	w.args[0], w.args[1], w.args[2], w.args[3] = lane, number, len(names), w.special
-	return Call{Script: enqueueScript, Keys: w.keys, Args: w.args}, w.order
+	return Call{Script: enqueueMixedScript, Keys: w.keys, Args: w.args}, w.order
 }
 
 // grouped groups the jobs, so that plain ones of a queue cost one push together, and names their queues.
 func grouped(jobs []NewJob) (names []string, groups []group) {
-	if len(jobs) == 1 { // most calls, and they need no maps
+	if len(jobs) == 1 { // needs no maps
 		return []string{jobs[0].Queue}, []group{newGroup(jobs, 0, 1)}
 	}
 	indices := map[string]int{} // from 1 on

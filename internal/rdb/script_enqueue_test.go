@@ -47,26 +47,80 @@ func TestEnqueuePutsEachJobInItsPlace(t *testing.T) {
 	})
 }
 
-func TestEnqueueSentAgainAnswersTheSameAndStoresNothing(t *testing.T) {
+// What is of one queue goes through a script of its own.
+func TestEnqueueOfOneQueue(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
-		chosen := job("a", "mine")
-		chosen.Chosen = true
-		jobs := []rdb.NewJob{chosen, job("a", "a1"), chosen}
-		const number = 1_234_567_890_123_456_789 / 1000 // as large as a clock in microseconds
-		first, err := s.store.Enqueue(t.Context(), "lane", number, jobs)
-		require.NoError(t, err)
-		assert.Equal(t, map[int]rdb.Problem{2: rdb.Duplicate}, first.Problems)
+		now := s.now(t)
+		front := func(id string) rdb.NewJob {
+			j := job("a", id)
+			j.Place = rdb.Front
+			return j
+		}
+		for i, jobs := range [][]rdb.NewJob{
+			{job("a", "a1"), job("a", "a2"), job("a", "a3")}, {job("a", "a4")}, {front("f1"), front("f2")}, {front("f3")},
+		} {
+			answer, err := s.store.Enqueue(t.Context(), "lane", int64(i), jobs)
+			require.NoError(t, err)
+			assert.Empty(t, answer.Problems)
+			assert.WithinDuration(t, now, answer.Time, 5*time.Second)
+		}
+		assert.Equal(t, []string{"f3", "f2", "f1", "a1", "a2", "a3", "a4"}, s.list(t, "queue:a"))
+		assert.Equal(t, []string{"a"}, s.set(t, "ready"))
+		assert.Len(t, s.scores(t, "queues"), 1)
+		assert.Len(t, s.hash(t, "jobs"), 7)
+		assert.Equal(t, []string{"1"}, s.list(t, "wake:a"), "one token, however many were pushed")
 
-		w := s.worker(t, "w1", "a")
-		require.Empty(t, settle(t, w, w.Complete(ended(s.take(t, w, 1, 10, "a")...))))
-		s.pass(t, 5*time.Millisecond)
-		again, err := s.store.Enqueue(t.Context(), "lane", number, jobs)
+		s.cmd(t, "UNLINK", "queue:a", "ready", "wake:a")
+		_, err := s.store.Enqueue(t.Context(), "lane", 9, []rdb.NewJob{front("f4"), front("f5")})
 		require.NoError(t, err)
-		assert.Equal(t, first, again)
-		assert.Empty(t, s.list(t, "queue:a"))
-		assert.Empty(t, s.hash(t, "jobs"))
+		assert.Equal(t, []string{"f5", "f4"}, s.list(t, "queue:a"), "at the front of none")
+		assert.Equal(t, []string{"a"}, s.set(t, "ready"))
+		assert.Equal(t, []string{"1"}, s.list(t, "wake:a"))
+
+		s.cmd(t, "SET", "queue:bad", "something else")
+		answer, err := s.store.Enqueue(t.Context(), "lane", 10, []rdb.NewJob{job("bad", "b1"), job("bad", "b2")})
+		require.NoError(t, err)
+		assert.Equal(t, map[int]rdb.Problem{0: rdb.BadKey, 1: rdb.BadKey}, answer.Problems)
+		assert.Len(t, s.hash(t, "jobs"), 9, "what has no place has no record")
+		again, err := s.store.Enqueue(t.Context(), "lane", 10, []rdb.NewJob{job("bad", "b1"), job("bad", "b2")})
+		require.NoError(t, err)
+		assert.Equal(t, answer, again)
 	})
+}
+
+func TestEnqueueSentAgainAnswersTheSameAndStoresNothing(t *testing.T) {
+	t.Parallel()
+	chosen := job("a", "mine")
+	chosen.Chosen = true
+	for name, row := range map[string]struct {
+		jobs     []rdb.NewJob
+		problems map[int]rdb.Problem
+	}{
+		"of one queue":  {jobs: []rdb.NewJob{job("a", "a1"), job("a", "a2")}},
+		"of two queues": {jobs: []rdb.NewJob{job("a", "a1"), job("b", "a2")}},
+		"of chosen ids": {jobs: []rdb.NewJob{chosen, job("a", "a1"), chosen}, problems: map[int]rdb.Problem{2: rdb.Duplicate}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onEach(t, func(t *testing.T, s *site) {
+				const number = 1_234_567_890_123_456_789 / 1000 // as large as a clock in microseconds
+				first, err := s.store.Enqueue(t.Context(), "lane", number, row.jobs)
+				require.NoError(t, err)
+				assert.Equal(t, row.problems, first.Problems)
+
+				w := s.worker(t, "w1", "a", "b")
+				require.Empty(t, settle(t, w, w.Complete(ended(s.take(t, w, 1, 10, "a", "b")...))))
+				s.pass(t, 5*time.Millisecond)
+				again, err := s.store.Enqueue(t.Context(), "lane", number, row.jobs)
+				require.NoError(t, err)
+				assert.Equal(t, first, again)
+				assert.Empty(t, s.list(t, "queue:a"))
+				assert.Empty(t, s.list(t, "queue:b"))
+				assert.Empty(t, s.hash(t, "jobs"))
+			})
+		})
+	}
 }
 
 func TestEnqueueThatCameAfterANewerIsRefused(t *testing.T) {
@@ -74,10 +128,12 @@ func TestEnqueueThatCameAfterANewerIsRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		_, err := s.store.Enqueue(t.Context(), "lane", 9, []rdb.NewJob{job("a", "a9")})
 		require.NoError(t, err)
-		_, err = s.store.Enqueue(t.Context(), "lane", 8, []rdb.NewJob{job("a", "a8")})
-		var refused *rdb.ServerError
-		require.ErrorAs(t, err, &refused)
-		assert.Equal(t, "STALE", refused.Code)
+		for _, late := range [][]rdb.NewJob{{job("a", "a8")}, {job("a", "a8"), job("b", "b8")}} {
+			_, err = s.store.Enqueue(t.Context(), "lane", 8, late)
+			var refused *rdb.ServerError
+			require.ErrorAs(t, err, &refused)
+			assert.Equal(t, "STALE", refused.Code)
+		}
 		_, err = s.store.Enqueue(t.Context(), "another", 1, []rdb.NewJob{job("a", "a1")})
 		require.NoError(t, err)
 		assert.Equal(t, []string{"a9", "a1"}, s.list(t, "queue:a"))

@@ -118,8 +118,10 @@ func storing() []transition {
 	front, later, chosen := job("a", "front"), job("b", "later"), job("c", "chosen")
 	front.Place, later.Place, later.When, chosen.Chosen = rdb.Front, rdb.In, 60_000, true
 	return []transition{
-		{name: "enqueue", script: "enqueue", prepare: nothing, send: enqueue(job("a", "a1"), front, later, chosen, chosen)},
-		{name: "enqueue, scheduled first", script: "enqueue", prepare: nothing, send: enqueue(later)},
+		{name: "enqueue", script: "enqueue", prepare: nothing, send: enqueue(job("a", "a1"), job("a", "a2"))},
+		{name: "enqueue, at the front of others", script: "enqueue", prepare: waiting, send: enqueue(front)},
+		{name: "enqueue of all kinds", script: "enqueue_mixed", prepare: nothing, send: enqueue(job("a", "a1"), front, later, chosen, chosen)},
+		{name: "enqueue, scheduled first", script: "enqueue_mixed", prepare: nothing, send: enqueue(later)},
 		{name: "fetch", script: "fetch", prepare: func(t *testing.T, s *site) {
 			waiting(t, s)
 			s.worker(t, "w1", "a", "b")

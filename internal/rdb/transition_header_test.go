@@ -51,6 +51,7 @@ func callsOfScripts() []rdb.Call {
 	claims := []rdb.Claim{{Queue: "a", Element: "1:x"}, {Queue: "b", Element: "1:y"}}
 	belongings := rdb.Belongings{Log: true, State: true, Completion: "c", Objects: []string{"sha"}}
 	ignore := func(...any) {}
+	ignore(store.Enqueue(background, "lane", 1, []rdb.NewJob{job("a", "x"), job("a", "y")}))
 	ignore(store.Enqueue(background, "lane", 1, []rdb.NewJob{job("a", "x"), job("b", "y")}))
 	ignore(w.Fetch(background, 1, 2, true, []rdb.Share{{Queue: "a", Jobs: 1}, {Queue: "b", Jobs: 1}}))
 	ignore(w.Survey(background, 1, []string{"a", "b"}))
@@ -138,7 +139,7 @@ func parseHeader(t *testing.T, script string) header {
 	t.Helper()
 	source, err := lua.Source(script)
 	require.NoError(t, err)
-	_, source, _ = strings.Cut(source, "\n-- "+script+":")
+	_, source, _ = strings.Cut("\n"+source, "\n-- "+script+":")
 	var keys, args strings.Builder
 	in := &keys
 	for _, line := range strings.Split(source, "\n")[1:] {

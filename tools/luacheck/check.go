@@ -12,7 +12,7 @@ import (
 // maxCodeLines is twice what most need: a fetch, which must decide all of it in one script, needs that much.
 const maxCodeLines = 120
 
-// preludeName is the file that is put in front of every script: it has no KEYS, returns nothing and writes nothing.
+// preludeName is the file of what scripts share: it has no KEYS, returns nothing and writes nothing.
 const preludeName = "prelude"
 
 type finding struct {

@@ -157,25 +157,25 @@ var limitScripts = []mutant{
 // lockScripts break what keeps jobs unique.
 var lockScripts = []mutant{
 	{
-		Name: "enqueue-lock-ignored", File: "lua/enqueue.lua",
+		Name: "enqueue-lock-ignored", File: "lua/enqueue_mixed.lua",
 		Before: "if kind ~= 't' and redis.call('HEXISTS', jobs, owner) == 0 then return end", After: "do return end",
 		Breaks: "while a job has its lock no other one of its kind is stored",
 		Tests:  scripts("TestAtMostOneJobOfAKindLives"), Quick: true,
 	},
 	{
-		Name: "enqueue-lock-of-the-gone", File: "lua/enqueue.lua",
+		Name: "enqueue-lock-of-the-gone", File: "lua/enqueue_mixed.lua",
 		Before: "if kind ~= 't' and redis.call('HEXISTS', jobs, owner) == 0 then return end",
 		Breaks: "a lock whose owner is gone keeps nobody out",
 		Tests:  scripts(),
 	},
 	{
-		Name: "enqueue-lock-for-ever", File: "lua/enqueue.lua",
+		Name: "enqueue-lock-for-ever", File: "lua/enqueue_mixed.lua",
 		Before: "or ends ~= '0' and tonumber(ends) <= time then return end", After: "then return end",
 		Breaks: "a lock whose time is over keeps nobody out",
 		Tests:  scripts(),
 	},
 	{
-		Name: "enqueue-unlocked", File: "lua/enqueue.lua",
+		Name: "enqueue-unlocked", File: "lua/enqueue_mixed.lua",
 		Before: "if ARGV[from + 1] ~= '' then redis.call('HSET', unique, ARGV[from + 1], ARGV[first] .. ' ' .. ends .. ' ' .. ARGV[from + 2]) end",
 		Breaks: "a job that is unique has its lock",
 		Tests:  scripts("TestAtMostOneJobOfAKindLives"),

@@ -1,0 +1,54 @@
+package lua
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestAScriptHasTheFunctionsThatItUses(t *testing.T) {
+	t.Parallel()
+	text, err := files.ReadFile("prelude.lua")
+	require.NoError(t, err)
+	functions := prelude()
+	require.Equal(t, strings.Count(string(text), "\nlocal function "), len(functions))
+
+	seen := map[string]int{}
+	require.NoError(t, fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || path == "prelude.lua" {
+			return err
+		}
+		source, err := Source(strings.TrimSuffix(path, ".lua"))
+		require.NoError(t, err)
+		for _, function := range functions {
+			defined := strings.Index(source, "local function "+function[1]+"(")
+			without := strings.Replace(source, "function "+function[1]+"(", "", 1)
+			assert.Equal(t, calls(without, function[1]), defined >= 0, "%s of %s", function[1], path)
+			if defined >= 0 {
+				seen[function[1]]++
+				assert.False(t, calls(source[:defined], function[1]), "%s calls %s before it is there", path, function[1])
+			}
+		}
+		return nil
+	}))
+	assert.Len(t, seen, len(functions), "what nobody uses")
+}
+
+func TestAScriptMayHaveThemWhereFewCallsCome(t *testing.T) {
+	t.Parallel()
+	source, err := Source("enqueue")
+	require.NoError(t, err)
+	assert.True(t, strings.HasPrefix(source, "-- enqueue: "))
+	assert.NotContains(t, source, here)
+	branch := strings.Index(source, "if length == 0 then")
+	assert.Greater(t, strings.Index(source, "local function"), branch)
+}
+
+func TestNoSuchScript(t *testing.T) {
+	t.Parallel()
+	_, err := Source("nothing")
+	assert.ErrorContains(t, err, "lua/nothing.lua")
+}
