@@ -191,29 +191,32 @@ func TestEnqueueRefusesAKeyOfAnotherTypeBeforeItWrites(t *testing.T) {
 	}
 }
 
-// A call with one queue and plain jobs asks about the list of queues only where it writes there.
+// A call with one queue and nothing but records asks about the list of queues only where it writes there.
 func TestAPlainEnqueueRefusesAKeyOfAnotherTypeBeforeItWrites(t *testing.T) {
 	t.Parallel()
 	front := job("a", "a2")
 	front.Place = rdb.Front
-	plain := []rdb.NewJob{job("a", "a1"), front, job("a", "a3")}
-	for _, key := range []string{"jobs", "queues", "ready", "lanes"} {
-		t.Run(key, func(t *testing.T) {
-			t.Parallel()
-			onEach(t, func(t *testing.T, s *site) {
-				s.cmd(t, "SET", key, "something else")
-				_, err := s.store.Enqueue(t.Context(), "lane", 1, plain)
-				var refused *rdb.ServerError
-				require.ErrorAs(t, err, &refused)
-				assert.Contains(t, refused.Message, "wrong")
-				assert.False(t, s.exists(t, "queue:a"))
+	for name, plain := range map[string][]rdb.NewJob{
+		"of one place": {job("a", "a1"), job("a", "a2")}, "of two places": {job("a", "a2"), front, job("a", "a1")},
+	} {
+		for _, key := range []string{"jobs", "queues", "ready", "lanes"} {
+			t.Run(name+", "+key, func(t *testing.T) {
+				t.Parallel()
+				onEach(t, func(t *testing.T, s *site) {
+					s.cmd(t, "SET", key, "something else")
+					_, err := s.store.Enqueue(t.Context(), "lane", 1, plain)
+					var refused *rdb.ServerError
+					require.ErrorAs(t, err, &refused)
+					assert.Contains(t, refused.Message, "wrong")
+					assert.False(t, s.exists(t, "queue:a"))
 
-				s.cmd(t, "DEL", key)
-				_, err = s.store.Enqueue(t.Context(), "lane", 1, plain)
-				require.NoError(t, err)
-				assert.Equal(t, []string{"a2", "a1", "a3"}, s.list(t, "queue:a"))
-				assert.True(t, s.exists(t, "ready"))
+					s.cmd(t, "DEL", key)
+					_, err = s.store.Enqueue(t.Context(), "lane", 1, plain)
+					require.NoError(t, err)
+					assert.Len(t, s.list(t, "queue:a"), len(plain))
+					assert.True(t, s.exists(t, "ready"))
+				})
 			})
-		})
+		}
 	}
 }

@@ -17,7 +17,7 @@ var enqueueScripts = []mutant{
 		Name: "enqueue-reply-lost", File: "lua/enqueue.lua",
 		Before: "number .. ' ' .. reply)", After: "number .. ' ' .. stamp)",
 		Breaks: "a call that is sent twice answers the same both times",
-		Tests:  scripts("TestEnqueueSentAgainAnswersTheSameAndStoresNothing"),
+		Tests:  scripts("TestEnqueueOfOneQueue"),
 	},
 	{
 		Name: "enqueue-duplicate", File: "lua/enqueue_mixed.lua",
@@ -29,13 +29,13 @@ var enqueueScripts = []mutant{
 		Name: "enqueue-no-token", File: "lua/enqueue.lua",
 		Before: "then wake(KEYS[7], 1) end", After: "then end",
 		Breaks: "a worker that waits is woken by a new job",
-		Tests:  scripts("TestEnqueuePutsEachJobInItsPlace"),
+		Tests:  scripts("TestEnqueueOfOneQueue"),
 	},
 	{
 		Name: "enqueue-not-ready", File: "lua/enqueue.lua",
 		Before: "redis.call('SADD', KEYS[4], ARGV[3])",
 		Breaks: "every queue with jobs is among the ready ones",
-		Tests:  scripts("TestEnqueuePutsEachJobInItsPlace"),
+		Tests:  scripts("TestEnqueueOfOneQueue"),
 	},
 	{
 		Name: "enqueue-mixed-again", File: "lua/enqueue_mixed.lua",
