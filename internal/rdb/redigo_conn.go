@@ -28,7 +28,7 @@ type link struct {
 	released bool // the connection may be somebody else's by now
 }
 
-// run sends the calls, and those scripts once more in full that Redis did not know. The connection is broken unless
+// run sends the calls, and those scripts once more in full that Redis did not know, with what waited for them. The connection is broken unless
 // every reply was read.
 func (l *link) run(ctx context.Context, calls []Call) ([]Reply, error) {
 	if ctx.Done() != nil {
@@ -38,7 +38,7 @@ func (l *link) run(ctx context.Context, calls []Call) ([]Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	if unknown := unknownScripts(calls, replies); len(unknown) > 0 {
+	if unknown := notRun(calls, replies); len(unknown) > 0 {
 		again := make([]Call, len(unknown))
 		for i, at := range unknown {
 			again[i] = calls[at]
@@ -189,11 +189,13 @@ func argumentSize(arg any) int {
 	return 8
 }
 
-// unknownScripts are the positions of the scripts that Redis did not run because it does not have their text.
-func unknownScripts(calls []Call, replies []Reply) []int {
+// notRun are the positions of the scripts that Redis did not run because it does not have their text, and of each WAIT behind
+// one of them: that has waited for what was written before.
+func notRun(calls []Call, replies []Reply) []int {
 	var positions []int
 	for i := range replies {
-		if calls[i].Script != nil && replies[i].Err != nil && code(replies[i].Err) == "NOSCRIPT" {
+		if calls[i].Script != nil && replies[i].Err != nil && code(replies[i].Err) == "NOSCRIPT" ||
+			calls[i].Command == "WAIT" && len(positions) > 0 {
 			positions = append(positions, i)
 		}
 	}
