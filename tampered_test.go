@@ -18,6 +18,7 @@ type tampered struct {
 	rdb.Driver
 	deaf   bool                                                                        // hears no hints
 	tamper func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) // nil passes everything on
+	after  func(conn rdb.Conn, calls []rdb.Call)                                       // behind each call on a connection of one's own; may be nil
 
 	mu     sync.Mutex
 	counts map[string]int // by script or command
@@ -93,5 +94,9 @@ type tamperedConn struct {
 }
 
 func (c *tamperedConn) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
-	return c.driver.pass(ctx, c.Conn.Pipeline, calls)
+	replies, err := c.driver.pass(ctx, c.Conn.Pipeline, calls)
+	if c.driver.after != nil {
+		c.driver.after(c.Conn, calls)
+	}
+	return replies, err
 }

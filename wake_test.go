@@ -181,3 +181,25 @@ func TestABlockerThatCannotWaitLooksAtTheReadySetAndDoesNotSpin(t *testing.T) {
 		assert.Equal(t, 1, count[Trouble](k.spy), "it is told once")
 	})
 }
+
+// A ctx may end just when the answer has come: then there is an answer, and no connection any more.
+func TestABlockerLeavesABrokenConnection(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		ran := make(chan int, 5)
+		pool := NewWorkerPool(nil, 1, k.options()).Job("n", func(n int) error { ran <- n; return nil })
+		d := k.tamper(pool, &tampered{after: func(conn rdb.Conn, calls []rdb.Call) {
+			if nameOf(calls[0]) == "BLPOP" {
+				_ = conn.Close()
+			}
+		}})
+		k.start(pool)
+		for n := range 3 {
+			d.untilSent(t, "BLPOP", 1)
+			k.enqueueNumbers("n", n, n+1)
+			require.Equal(t, n, receive(t, ran))
+		}
+		assert.Empty(t, seen[Trouble](k.spy))
+	})
+}

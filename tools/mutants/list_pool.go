@@ -2,6 +2,18 @@ package main
 
 var enqueuers = []mutant{
 	{
+		Name: "wait-for-nothing", File: "internal/rdb/redigo_conn.go",
+		Before: "calls[i].Command == \"WAIT\" && len(positions) > 0", After: "false",
+		Breaks: "replicas that are said to have a job have it, also when its script had to be sent in full",
+		Tests:  pool("TestWaitReplicasRealRedis"),
+	},
+	{
+		Name: "blocker-on-a-broken-connection", File: "blocker.go",
+		Before: "if b.conn != nil && b.conn.Broken() {", After: "if false {",
+		Breaks: "a worker whose wait was ended just when a token came has no trouble to report",
+		Tests:  pool("TestABlockerLeavesABrokenConnection"),
+	},
+	{
 		Name: "resend-as-new", File: "call.go",
 		Before: "reply, err := c.lanes.store.Enqueue(ctx, c.lane.id, c.lane.number, jobs)",
 		After:  "c.lane.number++; reply, err := c.lanes.store.Enqueue(ctx, c.lane.id, c.lane.number, jobs)",
