@@ -167,7 +167,7 @@ func TestRedisThatHangsIsAnErrorWithinTheCtx(t *testing.T) {
 		defer cancel()
 		begun := time.Now()
 		_, err = b.Enqueue(ctx, "a")
-		assert.Less(t, time.Since(begun), 3*time.Second)
+		assert.Less(t, time.Since(begun), 5*time.Second)
 		var failed *EnqueueError
 		require.ErrorAs(t, err, &failed)
 		assert.Equal(t, []int{0}, failed.Unknown, "it was sent")
@@ -187,7 +187,7 @@ func TestRedisThatIsDownIsAnErrorWithinTheCtx(t *testing.T) {
 	defer cancel()
 	begun := time.Now()
 	receipts, err := enq.EnqueueMany(ctx, []Entry{{Name: "a"}, {Name: "b"}})
-	assert.Less(t, time.Since(begun), 2*time.Second)
+	assert.Less(t, time.Since(begun), 5*time.Second)
 	assert.Equal(t, make([]Receipt, 2), receipts)
 	var failed *EnqueueError
 	require.ErrorAs(t, err, &failed)
