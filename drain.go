@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,7 +25,7 @@ func (p *WorkerPool) Drain(ctx context.Context) error {
 	for interval := time.Millisecond; ; interval = min(2*interval, drainInterval) {
 		busy, err := p.looksBusy(ctx)
 		switch {
-		case p.hasStopped():
+		case p.hasStopped(), errors.Is(err, rdb.ErrClosed) && p.stateNow() == poolStopping: // its connections end a little before it
 			return ErrStopped
 		case ctx.Err() != nil:
 			return fmt.Errorf("jobs may be left: %w", context.Cause(ctx))
