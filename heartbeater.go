@@ -104,6 +104,9 @@ func (w *worker) doubt(ctx context.Context) {
 func (h *heartbeater) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
 	defer cancel()
+	if h.conn != nil && h.conn.Broken() { // by a deadline that came just when the answer had come
+		h.disconnect()
+	}
 	if h.conn == nil {
 		conn, err := h.worker.driver.Dial(ctx)
 		if err != nil {

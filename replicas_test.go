@@ -47,11 +47,15 @@ func TestWaitReplicasRealRedis(t *testing.T) {
 		assert.Equal(t, []int{0, 1}, enqueued.Stored)
 		assert.Len(t, receipts, 2)
 
+		require.NoError(t, replica.Resume())
+		_, err = enq.With(WaitReplicas(1, patience)).Enqueue(t.Context(), "safe")
+		require.NoError(t, err)
 		conn, err := redis.Dial("tcp", master.Addr())
 		require.NoError(t, err)
 		defer conn.Close()
 		_, err = conn.Do("SCRIPT", "FLUSH")
 		require.NoError(t, err)
+		require.NoError(t, replica.Pause()) // when it has all that there is
 		_, err = enq.With(WaitReplicas(1, 50*time.Millisecond)).Enqueue(t.Context(), "safe")
 		require.ErrorAs(t, err, &few, "a script that had to be sent in full is waited for as well")
 		assert.Equal(t, ReplicasError{Wanted: 1, Confirmed: 0}, *few)

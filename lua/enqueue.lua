@@ -1,4 +1,5 @@
--- enqueue: stores the jobs of one call of one lane, all in the same queue and with nothing but a record: what nearly every call is.
+-- enqueue: stores the jobs of one call of one lane, all at the same end of one queue and with nothing but a record. Most callers
+-- that come alone want just that.
 --
 -- A call sent twice answers what it answered the first time and stores nothing again, even when its jobs have long run
 -- and gone; a call older than the last one of its lane is refused, so an abandoned one can never land after a newer.
@@ -14,7 +15,7 @@
 -- ARGV[4] place (back, front)
 -- ARGV[5..] id and record of each job
 -- RETURNS time in ms, then for each job that was not stored its number in this call and why: " 1=badkey 2=badkey"
--- FIRST WRITE LPUSHX, RPUSHX, LPUSH or RPUSH: with enqueue_mixed the one script that a full Redis is meant to refuse
+-- FIRST WRITE LPUSHX, RPUSHX, LPUSH or RPUSH, refused at full memory as is all that stores what is new
 local lanes, jobs, queue, lane, number, front = KEYS[1], KEYS[2], KEYS[6], ARGV[1], ARGV[2], ARGV[4] == 'front'
 
 local last = redis.call('HGET', lanes, lane)

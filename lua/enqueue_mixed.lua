@@ -1,5 +1,5 @@
--- enqueue_mixed: stores the jobs of one call of one lane that are of several queues, or due later, or have more than a record. It
--- keeps what enqueue promises, and is asked where that has no words for what a job wants.
+-- enqueue_mixed: stores the jobs of one call of one lane whatever they are: of several queues, at the front and at the back, due
+-- later, with ids that the caller chose, with locks and objects. It promises what enqueue does.
 --
 -- KEYS[1] lanes, KEYS[2] jobs, KEYS[3] queues, KEYS[4] ready, KEYS[5] limits
 -- KEYS[6..] queue:<name>, wake:<name>, running:<name>, rate:<name> of each queue, then, where some have more than a record, scheduled, names,
@@ -14,7 +14,7 @@
 --   end), how many objects, then number of its key (1 is the first) and sha of each
 -- RETURNS time in ms, then for each job that was not stored its number in this call and why: " 3=duplicate 5=badkey", or
 --   " 4=unique:" with the bytes of the id of the job that has the lock in hex, or " 6=noobject:" with its sha
--- FIRST WRITE LPUSHX, RPUSHX, LPUSH, RPUSH or ZADD: with enqueue the one script that a full Redis is meant to refuse
+-- FIRST WRITE LPUSHX, RPUSHX, LPUSH, RPUSH or ZADD, refused at full memory as is all that stores what is new
 local lanes, jobs, queues, ready, limits = unpack(KEYS, 1, 5)
 local lane, number, count, special = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 local before = 10 + 4 * count -- keys, before those of objects

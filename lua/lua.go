@@ -48,7 +48,11 @@ var prelude = sync.OnceValue(func() [][]string {
 	if err != nil {
 		panic(err) // it is embedded
 	}
-	return shared.FindAllStringSubmatch(string(text), -1)
+	functions := shared.FindAllStringSubmatch(string(text), -1)
+	if len(functions) == 0 {
+		panic("no function in lua/prelude.lua: are its lines ended by a line feed alone?")
+	}
+	return functions
 })
 
 // calls tells whether a text may call the function. One too many does no harm.

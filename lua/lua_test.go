@@ -2,12 +2,15 @@ package lua
 
 import (
 	"io/fs"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+var remark = regexp.MustCompile(`--.*`)
 
 func TestAScriptHasTheFunctionsThatItUses(t *testing.T) {
 	t.Parallel()
@@ -25,11 +28,14 @@ func TestAScriptHasTheFunctionsThatItUses(t *testing.T) {
 		require.NoError(t, err)
 		for _, function := range functions {
 			defined := strings.Index(source, "local function "+function[1]+"(")
-			without := strings.Replace(source, "function "+function[1]+"(", "", 1)
-			assert.Equal(t, calls(without, function[1]), defined >= 0, "%s of %s", function[1], path)
+			word := regexp.MustCompile(`\b` + function[1] + `\b *\(`)
+			code := remark.ReplaceAllString(strings.Replace(source, "function "+function[1]+"(", "function (", 1), "")
+			if word.MatchString(code) {
+				assert.GreaterOrEqual(t, defined, 0, "%s of %s", function[1], path)
+			}
 			if defined >= 0 {
 				seen[function[1]]++
-				assert.False(t, calls(source[:defined], function[1]), "%s calls %s before it is there", path, function[1])
+				assert.False(t, word.MatchString(remark.ReplaceAllString(source[:defined], "")), "%s calls %s before it is there", path, function[1])
 			}
 		}
 		return nil

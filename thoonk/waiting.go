@@ -103,6 +103,7 @@ func (c *Client) borrow(ctx context.Context) (rdb.Conn, error) {
 
 func (c *Client) giveBack(conn rdb.Conn) {
 	if conn.Broken() { // by a ctx that ended just when the answer had come
+		conn.Close() //lint:ignore errcheck it is broken
 		return
 	}
 	select {

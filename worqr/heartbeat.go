@@ -86,6 +86,9 @@ func (h *heart) renew(ctx context.Context) (alive bool, err error) {
 }
 
 func (h *heart) send(ctx context.Context, w worqrdb.Worker, sent time.Time) (alive bool, err error) {
+	if h.conn != nil && h.conn.Broken() { // by a deadline that came just when the answer had come
+		h.disconnect()
+	}
 	if h.conn == nil {
 		if h.conn, err = h.client.driver.Dial(ctx); err != nil {
 			h.conn = nil

@@ -8,26 +8,28 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestAGateLetsSoManyPass(t *testing.T) {
+func TestAGateHoldsFromTheNthOn(t *testing.T) {
 	t.Parallel()
 	g := newGate(4)
-	shut, waits := make(chan int32, 10), make(chan struct{})
+	for range 3 {
+		g.pass(func() { t.Error("it held one of those before") })
+	}
 	var passed atomic.Int32
+	shut := make(chan struct{}, 10)
 	var all sync.WaitGroup
 	for range 10 {
 		all.Go(func() {
-			g.pass(func() { shut <- passed.Load(); close(waits) })
+			g.pass(func() { shut <- struct{}{} })
 			passed.Add(1)
 		})
 	}
-	<-waits
+	<-shut
+	assert.Zero(t, passed.Load())
 	g.open()
 	g.open()
 	all.Wait()
-	g.pass(func() { shut <- -1 })
-	assert.Len(t, shut, 1, "only the first that is held says so")
-	assert.LessOrEqual(t, <-shut, int32(3))
-	assert.EqualValues(t, 10, passed.Load())
+	g.pass(func() { t.Error("it is open") })
+	assert.Empty(t, shut, "only the first that is held says so")
 }
 
 func TestAGateWithoutANumberIsOpen(t *testing.T) {
@@ -40,7 +42,9 @@ func TestSomeProcessComesToHold(t *testing.T) {
 	t.Parallel()
 	for jobs := 1; jobs < 200; jobs++ {
 		for processes := 2; processes < 100; processes++ {
-			assert.Less(t, (holdAt(jobs, processes)-1)*processes, jobs, "%d jobs, %d processes", jobs, processes)
+			at := holdAt(jobs, processes)
+			assert.Less(t, (at-1)*processes, jobs, "%d jobs, %d processes", jobs, processes)
+			assert.GreaterOrEqual(t, at*processes, jobs/3-processes, "and midway, not at once")
 		}
 	}
 }

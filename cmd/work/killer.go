@@ -24,7 +24,7 @@ func holdAt(jobs, processes int) int { return max(1, jobs/(3*processes)) }
 // look kills the process that holds its runs, once there is one.
 func (k *killer) look() {
 	number := k.book.firstHolder()
-	if k.victim != nil || number == 0 {
+	if k.victim != nil || number == 0 || k.fleet.dead(number) { // one that died by itself is none of ours
 		return
 	}
 	k.victim, k.killed = k.fleet.member(number), time.Now()

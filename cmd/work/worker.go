@@ -41,9 +41,9 @@ func runWorker(ctx context.Context, in io.Reader, out, log io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	marks := &markWriter{out: json.NewEncoder(out), gate: newGate(opts.HoldAt)}
+	defer context.AfterFunc(ctx, marks.gate.open)() // whoever stops waits for what is held
 	go func() {
 		defer cancel(errParentLeft)
-		defer marks.gate.open()
 		for {
 			order, err := lines.ReadString('\n')
 			if err != nil {

@@ -106,7 +106,7 @@ func (s *Store) Enqueue(ctx context.Context, lane string, number int64, jobs []N
 	case string:
 		line = v
 	}
-	answer, err := parseEnqueued(line, value, order)
+	answer, err := parseEnqueued(call.Script.Name, line, value, order)
 	if len(replies) > 1 && err == nil {
 		confirmed, _ := replies[1].Value.(int64) // a server without WAIT confirms nothing
 		answer.Confirmed = int(confirmed)
@@ -138,7 +138,7 @@ func (s *Store) enqueueCall(lane string, number int64, jobs []NewJob) (Call, []i
 	for i := range jobs {
 		args = append(args, jobs[i].ID, jobs[i].Record)
 	}
-	return Call{Script: enqueueScript, Keys: keys, Args: args}, asTheyCome[:len(jobs)]
+	return Call{Script: enqueueScript, Keys: keys, Args: args}, asTheyCome[:len(jobs):len(jobs)]
 }
 
 // plain tells whether the jobs are what enqueue.lua is made for.
@@ -273,18 +273,18 @@ func (w *groupWriter) object(sha string) int {
 }
 
 // parseEnqueued reads "1732100000000 3=duplicate 5=unique:6a31".
-func parseEnqueued(line string, whole any, order []int) (Enqueued, error) {
+func parseEnqueued(script, line string, whole any, order []int) (Enqueued, error) {
 	stamp, rest, _ := strings.Cut(line, " ")
 	ms, err := strconv.ParseInt(stamp, 10, 64)
 	if err != nil {
-		return Enqueued{}, &UnexpectedReplyError{Script: "enqueue", Reply: whole}
+		return Enqueued{}, &UnexpectedReplyError{Script: script, Reply: whole}
 	}
 	answer := Enqueued{Time: fromMillis(ms)}
 	for _, field := range strings.Fields(rest) {
 		at, why, _ := strings.Cut(field, "=")
 		n, err := strconv.Atoi(at)
 		if err != nil || n < 1 || n > len(order) {
-			return Enqueued{}, &UnexpectedReplyError{Script: "enqueue", Reply: whole}
+			return Enqueued{}, &UnexpectedReplyError{Script: script, Reply: whole}
 		}
 		answer.note(order[n-1], why)
 	}

@@ -28,7 +28,8 @@ type link struct {
 	released bool // the connection may be somebody else's by now
 }
 
-// run sends the calls, and those scripts once more in full that Redis did not know, with what waited for them. The connection is broken unless
+// run sends the calls. Scripts that Redis did not know are sent once more in full, with each WAIT behind them, which may then wait
+// for its whole time again: that happens once per script and server. The connection is broken unless
 // every reply was read.
 func (l *link) run(ctx context.Context, calls []Call) ([]Reply, error) {
 	if ctx.Done() != nil {

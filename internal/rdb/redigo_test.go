@@ -239,6 +239,7 @@ func TestAConnectionThatWasBrokenSaysSo(t *testing.T) {
 				var err error
 				conn, err = d.Dial(t.Context())
 				require.NoError(t, err)
+				require.False(t, conn.Broken(), "it is new")
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			go cancel()
@@ -255,6 +256,7 @@ func TestAConnectionThatWasBrokenSaysSo(t *testing.T) {
 			}
 			_, err = conn.Pipeline(t.Context(), ping)
 			require.NoError(t, err, "round %d", i)
+			require.False(t, conn.Broken(), "no ctx has ended")
 		}
 		if conn != nil {
 			require.NoError(t, conn.Close())

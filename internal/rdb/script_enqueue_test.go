@@ -220,3 +220,22 @@ func TestAPlainEnqueueRefusesAKeyOfAnotherTypeBeforeItWrites(t *testing.T) {
 		}
 	}
 }
+
+func TestEnqueueToAPausedQueueWakesNobody(t *testing.T) {
+	t.Parallel()
+	for name, jobs := range map[string][]rdb.NewJob{
+		"of one queue": {job("a", "a1")}, "of two queues": {job("a", "a1"), job("b", "b1")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onEach(t, func(t *testing.T, s *site) {
+				s.cmd(t, "HSET", "limits", "a", "1 - - - -")
+				_, err := s.store.Enqueue(t.Context(), "lane", 1, jobs)
+				require.NoError(t, err)
+				assert.False(t, s.exists(t, "wake:a"))
+				assert.Equal(t, len(jobs) > 1, s.exists(t, "wake:b"))
+				assert.Contains(t, s.set(t, "ready"), "a")
+			})
+		})
+	}
+}

@@ -114,7 +114,7 @@ func TestAScriptMayOnlyRead(t *testing.T) {
 
 func TestPreludeHasNoParameters(t *testing.T) {
 	t.Parallel()
-	assert.Empty(t, check("prelude.lua", "-- prelude: what every script begins with.\nlocal function now() return redis.call('TIME') end\n"))
+	assert.Empty(t, check("prelude.lua", "-- prelude: what scripts share.\nlocal function now() return redis.call('TIME') end\n"))
 }
 
 func TestRun(t *testing.T) {

@@ -62,6 +62,18 @@ var enqueueScripts = []mutant{
 		Tests:  scripts("TestEnqueuePutsEachJobInItsPlace"),
 	},
 	{
+		Name: "enqueue-wakes-for-the-paused", File: "lua/enqueue.lua",
+		Before: "if room(KEYS[5], ARGV[3], KEYS[8], KEYS[9]) > 0 then", After: "if true then",
+		Breaks: "nobody is woken for a queue whose jobs may not begin",
+		Tests:  unmodelled("TestEnqueueToAPausedQueueWakesNobody"),
+	},
+	{
+		Name: "enqueue-mixed-wakes-for-the-paused", File: "lua/enqueue_mixed.lua",
+		Before: "if room(limits, name, KEYS[at + 2], KEYS[at + 3]) > 0 then", After: "if true then",
+		Breaks: "nobody is woken for a queue whose jobs may not begin, of whatever kind they are",
+		Tests:  unmodelled("TestEnqueueToAPausedQueueWakesNobody"),
+	},
+	{
 		Name: "enqueue-bad-queue-fails-all", File: "lua/enqueue.lua",
 		Before: "if not length.err:find('WRONGTYPE', 1, true) then return length end", After: "do return length end",
 		Breaks: "a broken key of a queue refuses the jobs of that queue, and the call is answered",
