@@ -37,19 +37,22 @@ func TestACheckinIsVisibleWithinASecondAndGoneAfterTheJob(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		say, stopping := make(chan string), make(chan bool)
-		k.start(NewWorkerPool(nil, 1, k.options()).Job("long", func(job *Job) error {
+		pool := NewWorkerPool(nil, 1, k.options()).Job("long", func(job *Job) error {
 			for message := range say {
 				stopping <- job.Checkin(message)
 			}
 			return nil
-		}))
+		})
+		d := k.tamper(pool, &tampered{})
+		k.start(pool)
 		id := k.enqueue("long").ID
 		for _, message := range []string{"row 1 of 3", "日本 \x00 \n"} {
-			began := time.Now()
 			say <- message
 			assert.False(t, receive(t, stopping))
-			at := k.visible(id, message)
-			assert.WithinRange(t, at, began.Add(-2*time.Millisecond), began.Add(1500*time.Millisecond))
+			before, _ := d.sent("beat")
+			k.until("the next heartbeat but one", func() bool { now, _ := d.sent("beat"); return now >= before+3 })
+			_, said, _ := strings.Cut(k.text("HGET", "worker:"+pool.id()+":running", id), " ")
+			assert.Equal(t, message, said, "the heartbeat in between has told it")
 		}
 		close(say)
 		k.visible(id, "")

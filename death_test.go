@@ -170,7 +170,9 @@ func TestAnOnDeathThatFailsIsReported(t *testing.T) {
 				k := newKit(t, s)
 				pool := NewWorkerPool(nil, 2, k.options()).
 					JobWithOptions("a", JobOptions{OnDeath: func(context.Context, *Job, error) { tt.hook() }}, func() error { return Bury(errLuck) })
-				pool.hookTime = 100 * time.Millisecond
+				if name == "does not return" {
+					pool.hookTime = 100 * time.Millisecond
+				}
 				k.start(pool)
 				id := k.enqueue("a").ID
 				tt.want(t, await(t, k.spy, ofJob[DeathHookFailed](id)).Err)

@@ -43,7 +43,6 @@ func TestAHeartbeatLastsThreeSecondsAndIsRenewed(t *testing.T) {
 		k.until("it is renewed", func() bool {
 			now := k.number("PTTL", "worker:"+pool.id())
 			assert.LessOrEqual(t, now, 3000)
-			assert.Greater(t, now, 1000)
 			renewed := now > last
 			last = now
 			return renewed

@@ -97,8 +97,8 @@ type logFollower struct {
 }
 
 const (
-	followInterval = time.Second            // for a job that says nothing
-	lastWords      = 250 * time.Millisecond // what was published may be on its way for so long
+	followInterval = time.Second // for a job that says nothing
+	lastWords      = time.Second // what was published may be on its way for so long
 )
 
 // errEnough: the loop does not want more.

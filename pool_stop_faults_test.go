@@ -19,13 +19,13 @@ func stopWithin(t *testing.T, pool *WorkerPool, d time.Duration) error {
 	defer cancel()
 	begun := time.Now()
 	err := pool.Stop(ctx)
-	assert.Less(t, time.Since(begun), d+2*time.Second)
+	assert.Less(t, time.Since(begun), d+8*time.Second)
 	return err
 }
 
 func TestAStopReturnsInTimeWhileRedisIsSilent(t *testing.T) {
 	t.Parallel()
-	for name, within := range map[string]time.Duration{"no time at all": 0, "very little": 20 * time.Millisecond, "some": 4 * time.Second} {
+	for name, within := range map[string]time.Duration{"no time at all": 0, "very little": 20 * time.Millisecond, "some": 16 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
@@ -50,7 +50,7 @@ func TestAStopReturnsInTimeWhileRedisIsSilent(t *testing.T) {
 				var stop *StopError
 				require.ErrorAs(t, err, &stop)
 				require.Error(t, stop.Err, "the jobs could not be given back")
-				if within == 4*time.Second {
+				if within == 16*time.Second {
 					assert.Len(t, stop.Released, 2)
 					assert.ErrorContains(t, err, "2 outcomes were not acknowledged by Redis")
 				}

@@ -45,7 +45,7 @@ func TestALargePoolHasAsManyWorkersAsItNeeds(t *testing.T) {
 		k.enqueueNumbers("n", 1000, 3000)
 		k.drained(pool)
 		assert.Zero(t, count[ClaimGone](k.spy))
-		assert.Empty(t, seen[Trouble](k.spy))
+		assert.Empty(t, troubles(k.spy))
 	})
 }
 

@@ -124,7 +124,7 @@ func TestAQueueOfAWrongTypeNeitherStarvesOthersNorSpins(t *testing.T) {
 		k.enqueueNumbers("good", 20, 21)
 		require.Equal(t, 20, receive(t, ran))
 		assert.Equal(t, 1, count[KeyBroken](k.spy))
-		assert.Empty(t, seen[Trouble](k.spy))
+		assert.Empty(t, troubles(k.spy))
 	})
 }
 
@@ -152,7 +152,7 @@ func TestTokensOfAWrongTypeAreRemoved(t *testing.T) {
 		k.enqueueNumbers("bad", 3, 4)
 		require.Equal(t, 3, receive(t, ran))
 		assert.Equal(t, before+1, count[KeyBroken](k.spy))
-		assert.Empty(t, seen[Trouble](k.spy))
+		assert.Empty(t, troubles(k.spy))
 	})
 }
 
@@ -178,7 +178,7 @@ func TestABlockerThatCannotWaitLooksAtTheReadySetAndDoesNotSpin(t *testing.T) {
 		d.untilSent(t, "beat", 2)
 		after, _ := d.sent("fetch")
 		assert.LessOrEqual(t, after-before, 10)
-		assert.Equal(t, 1, count[Trouble](k.spy), "it is told once")
+		assert.Len(t, troubles(k.spy), 1, "it is told once")
 	})
 }
 
@@ -200,6 +200,6 @@ func TestABlockerLeavesABrokenConnection(t *testing.T) {
 			k.enqueueNumbers("n", n, n+1)
 			require.Equal(t, n, receive(t, ran))
 		}
-		assert.Empty(t, seen[Trouble](k.spy))
+		assert.Empty(t, troubles(k.spy))
 	})
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // patience is how long a test waits for a browser or a worker; nothing depends on it while all is well.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // programs are the names under which distributions have the browser.
 var programs = []string{"chromium", "chromium-browser", "google-chrome"}

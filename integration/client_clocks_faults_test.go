@@ -93,7 +93,7 @@ func (f *fleet) onTime(members []*process) (late time.Duration) {
 		assert.GreaterOrEqual(f.t, first[id].Sub(d.from), -2*time.Millisecond, "not before it is due: Redis cuts off a millisecond")
 		late = max(late, first[id].Sub(d.to))
 	}
-	assert.Less(f.t, late, 2*time.Second, "on a busy machine")
+	assert.Less(f.t, late, 10*time.Second, "on a busy machine")
 	return late
 }
 

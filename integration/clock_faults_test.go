@@ -77,7 +77,7 @@ func TestFaultClockWrong(t *testing.T) {
 				assert.GreaterOrEqual(t, waited, delay-10*time.Millisecond)
 				late = max(late, waited-delay)
 			}
-			assert.Less(t, late, 5*time.Second, "on a busy machine")
+			assert.Less(t, late, 10*time.Second, "on a busy machine")
 			f.undisturbed()
 			last := f.reapedAfterKill(victim, survivor)
 			f.healthy()

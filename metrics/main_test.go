@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) { redistest.Main(m) }
 
 // patience is how long a test waits for a signal; nothing depends on it while all is well.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 var quiet = slog.New(slog.DiscardHandler)
 

@@ -31,7 +31,7 @@ func TestSlowJobIsReportedOnceWithItsStack(t *testing.T) {
 		reports, goOn := make(chan Slow, 2), make(chan struct{})
 		var id string
 		receipt := runOne(t, s, func(pool *work.WorkerPool) {
-			pool.Middleware(SlowJob(50*time.Millisecond, func(_ context.Context, slow Slow) {
+			pool.Middleware(SlowJob(2*time.Second, func(_ context.Context, slow Slow) {
 				id = slow.Job.ID
 				reports <- slow
 				close(goOn) // only now the job may end
@@ -40,7 +40,7 @@ func TestSlowJobIsReportedOnceWithItsStack(t *testing.T) {
 		require.Len(t, reports, 1)
 		slow := <-reports
 		assert.Equal(t, receipt.ID, id)
-		assert.GreaterOrEqual(t, slow.Running, 50*time.Millisecond)
+		assert.GreaterOrEqual(t, slow.Running, 2*time.Second)
 		assert.Contains(t, slow.Stack, "middleware.lingering")
 		assert.Contains(t, slow.Stack, "slow_job_test.go:")
 		assert.Contains(t, slow.Stack, "middleware.waitBeside", "what it started as well")

@@ -68,7 +68,7 @@ func newTestCache(t testing.TB, source Source, bytes int64) *Cache {
 // joined waits until so many readers have joined a download.
 func joined(t *testing.T, c *Cache, readers int64) {
 	t.Helper()
-	require.Eventually(t, func() bool { return c.Statistics().Shared == readers }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return c.Statistics().Shared == readers }, time.Minute, time.Millisecond)
 }
 
 func TestAThousandReadersOfOneObjectCauseOneDownload(t *testing.T) {

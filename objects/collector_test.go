@@ -13,13 +13,13 @@ import (
 func TestAnUploadThatNoSubmitFollowsExpires(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, k *kit) {
-		s := k.open(k.server.DSN(), Options{Grace: time.Second})
+		s := k.open(k.server.DSN(), Options{Grace: time.Minute})
 		hash, err := s.Put(t.Context(), []byte("prices"))
 		require.NoError(t, err)
 		did, err := s.Collect(t.Context())
 		require.NoError(t, err)
 		assert.Zero(t, did, "it has the grace period")
-		k.pass(1100 * time.Millisecond)
+		k.age(hash)
 		did, err = s.Collect(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, Collected{Objects: 1, Bytes: 6}, did)

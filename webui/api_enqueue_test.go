@@ -227,7 +227,7 @@ func TestARequestOfWhichNobodyKnowsIsSentAgain(t *testing.T) {
 		k, proxy := behindProxy(t, s)
 		body := `{"name":"mail","args":["the one and only"]}`
 		handler := k.handler
-		ctx, cancel := context.WithTimeout(k.ctx(), time.Second)
+		ctx, cancel := context.WithTimeout(k.ctx(), 2500*time.Millisecond) // enough to send it on a busy machine
 		defer cancel()
 		k.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r.WithContext(ctx)) })
 		proxy.Pause()

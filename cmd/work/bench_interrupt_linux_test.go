@@ -23,7 +23,7 @@ func TestCtrlCEndsABenchAndRemovesItsNamespace(t *testing.T) {
 		_ = cmd.Process.Kill() // it has ended, unless the test failed,
 		_ = cmd.Wait()         // and was waited for
 	})
-	require.Eventually(t, func() bool { return len(keysIn(t, dsn)) > len(before)+10 }, 20*time.Second, 10*time.Millisecond,
+	require.Eventually(t, func() bool { return len(keysIn(t, dsn)) > len(before)+10 }, time.Minute, 10*time.Millisecond,
 		"it has begun to store jobs")
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	var exit *exec.ExitError

@@ -55,14 +55,14 @@ func startProgram(t *testing.T, children int, args ...string) (cmd *exec.Cmd, pi
 	require.Eventually(t, func() bool {
 		pids = childrenOf(t, cmd.Process.Pid)
 		return len(pids) == children
-	}, 20*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	return cmd, pids, errOut
 }
 
 func requireDead(t *testing.T, pids []int) {
 	t.Helper()
 	for _, pid := range pids {
-		require.Eventually(t, func() bool { return !alive(pid) }, 20*time.Second, 10*time.Millisecond, "process %d lives on", pid)
+		require.Eventually(t, func() bool { return !alive(pid) }, time.Minute, 10*time.Millisecond, "process %d lives on", pid)
 	}
 }
 

@@ -52,7 +52,7 @@ func (s *served) end() {
 	case status := <-s.status:
 		assert.Equal(s.t, exitOK, status)
 		s.status <- status
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		require.Fail(s.t, "it does not end")
 	}
 }

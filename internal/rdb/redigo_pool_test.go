@@ -31,7 +31,7 @@ func givenPool(t *testing.T, s redistest.Server, change func(*redis.Pool)) rdb.D
 	t.Cleanup(func() {
 		assert.NoError(t, d.Close())
 		conn := pool.Get() // Close of the driver leaves the pool to its owner
-		_, err := conn.Do("PING")
+		_, err := redis.DoWithTimeout(conn, time.Minute, "PING")
 		assert.NoError(t, err)
 		conn.Close() //lint:ignore errcheck back to the pool
 		pool.Close() //lint:ignore errcheck the end of the test

@@ -5,6 +5,7 @@ import (
 	"crypto/sha1" // the name of a script
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -164,7 +165,7 @@ func TestReadTimeout(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		proxy := redistest.NewProxy(t, s.Addr())
-		d, key := open(t, proxy.DSN()+"?read_timeout=400ms"), redistest.Namespace(t)
+		d, key := open(t, proxy.DSN()+"?read_timeout=3s"), redistest.Namespace(t)
 		do(t, d, "PING", "")
 		proxy.Pause()
 		_, err := d.Pipeline(context.Background(), rdb.Call{Command: "SET", Keys: []string{key}, Args: []any{"late"}})
@@ -176,7 +177,7 @@ func TestReadTimeout(t *testing.T) {
 		require.Eventually(t, func() bool {
 			replies, err := d.Pipeline(t.Context(), rdb.Call{Command: "PING"})
 			return err == nil && assert.Equal(t, "PONG", replies[0].Value)
-		}, 10*time.Second, time.Millisecond)
+		}, time.Minute, time.Millisecond)
 	})
 }
 
@@ -184,9 +185,9 @@ func TestReadTimeout(t *testing.T) {
 func TestBlockingCallOutlastsTheReadTimeout(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
-		d, key := open(t, s.DSNWith("read_timeout=1s")), redistest.Namespace(t)
+		d, key := open(t, s.DSNWith("read_timeout=5s")), redistest.Namespace(t)
 		replies, err := d.Pipeline(t.Context(),
-			rdb.Call{Command: "BLPOP", Keys: []string{key}, Args: []any{"1.2"}, Block: 1200 * time.Millisecond})
+			rdb.Call{Command: "BLPOP", Keys: []string{key}, Args: []any{"5.5"}, Block: 5500 * time.Millisecond})
 		require.NoError(t, err)
 		assert.Equal(t, []rdb.Reply{{}}, replies)
 	})
@@ -206,7 +207,7 @@ func TestContextEndsAWait(t *testing.T) {
 		for name, pipeline := range map[string]func(context.Context, ...rdb.Call) ([]rdb.Reply, error){
 			"pooled": d.Pipeline, "own": conn.Pipeline,
 		} {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second) // long enough for the first reply on a busy machine
+			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // long enough for the first reply on a busy machine
 			begin := time.Now()
 			_, err := pipeline(ctx, rdb.Call{Command: "INCR", Keys: []string{key}}, blpop(key+"-none"))
 			cancel()
@@ -307,7 +308,8 @@ func TestSubscription(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		proxy := redistest.NewProxy(t, s.Addr())
 		d, channel := open(t, proxy.DSN()), redistest.Namespace(t)
-		rdb.SetProbe(d, 10*time.Millisecond, time.Second)
+		const silence = 5 * time.Second // longer than a busy machine stalls
+		rdb.SetProbe(d, 10*time.Millisecond, silence)
 		listen := func(ctx context.Context) (messages chan string, ended chan error) {
 			messages, ended = make(chan string), make(chan error, 1)
 			ready := make(chan struct{})
@@ -322,9 +324,16 @@ func TestSubscription(t *testing.T) {
 		messages, ended := listen(ctx)
 		do(t, d, "PUBLISH", channel, "one")
 		assert.Equal(t, "one", <-messages)
-		do(t, d, "BLPOP", channel+"-none", "1.2") // longer than the silence allowed: the probes are answered
+		pause := silence + time.Second/2 // longer than the silence allowed: the probes are answered
+		_, err := d.Pipeline(t.Context(), rdb.Call{Command: "BLPOP", Keys: []string{channel + "-none"}, Args: []any{fmt.Sprint(pause.Seconds())}, Block: pause})
+		require.NoError(t, err)
 		do(t, d, "PUBLISH", channel, "two")
-		assert.Equal(t, "two", <-messages)
+		select {
+		case got := <-messages:
+			assert.Equal(t, "two", got)
+		case err := <-ended:
+			require.NoError(t, err, "it ended although it was answered")
+		}
 		cancel()
 		require.NoError(t, <-ended)
 		require.NoError(t, d.Subscribe(ctx, channel, nil, nil), "a ctx that has ended")
@@ -335,7 +344,7 @@ func TestSubscription(t *testing.T) {
 
 		_, ended = listen(t.Context())
 		proxy.Pause()
-		err := <-ended
+		err = <-ended
 		var timeout interface{ Timeout() bool }
 		require.True(t, errors.As(err, &timeout) && timeout.Timeout(), "a peer that is silent: %v", err)
 	})

@@ -24,6 +24,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -65,7 +66,10 @@ func Run(m *testing.M) int {
 	if code != 0 {
 		return code // a failed test leaves things behind: the leak would hide the reason
 	}
-	if err := goleak.Find(); err != nil {
+	err := goleak.Find()
+	for deadline := time.Now().Add(30 * time.Second); err != nil && time.Now().Before(deadline); err = goleak.Find() {
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "redistest: goroutines are left after all tests:", err)
 		return 1
 	}
