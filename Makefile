@@ -5,7 +5,7 @@ BENCH ?= .
 DIR ?= .
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race lint fmt tidy fuzz bench cover mutants fault-long races-long reads-long pages-long pictures image ci clean
+.PHONY: help demo test race lint fmt tidy fuzz bench cover mutants long fault-long races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long doctor-long due-long pictures image ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,8 @@ cover: ## write the coverage of all packages by all tests to cover.out
 mutants: ## break the scripts and transitions one line at a time: which test sees it? (about half an hour)
 	go run ./tools/mutants -write docs/mutants.md
 
+long: fault-long races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long doctor-long due-long ## every long form below (two to three hours; run it before a release)
+
 fault-long: ## kill, stop, cut and fill for as long as docs/reliability.md says, and write its figures (about four minutes)
 	@mkdir -p .cache && rm -f .cache/faults.jsonl
 	WORK_REQUIRE_REDIS=1 WORK_FAULT_LONG=1 WORK_FAULT_FIGURES=$(CURDIR)/.cache/faults.jsonl go test -count=1 -timeout 30m ./integration -run Fault
@@ -52,11 +54,33 @@ fault-long: ## kill, stop, cut and fill for as long as docs/reliability.md says,
 races-long: ## 1,000 rounds of each control by hand against fetch, settle, due and reap (a few minutes)
 	WORK_RACES_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 30m -run TestControlsAgainstFetchSettleDueAndReap .
 
+rates-long: ## how much of its rate a worker reaches, over rates, bursts, workers, handlers and neighbours (half an hour)
+	WORK_RATES_LONG=1 WORK_RATES_FIGURES=$(CURDIR)/docs/limits.md WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 60m -run 'TestRatesAreReached|TestARateIsReachedOverASlowLink' .
+	WORK_RATES_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 30m -run TestEveryRateLetsBeginWhatExactArithmeticLets ./internal/rdb
+
+cron-long: ## ticks of 1,000 specs in 200 zones, of both kinds of zone data, against a walk over all minutes up to 2045 (half an hour)
+	WORK_CRON_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 2h -run TestTicksAreThoseOfAWalk .
+
 reads-long: ## what Redis spends on each read over 4 x 1,000,000 jobs (2 GB, a few minutes), into docs/performance.md
 	WORK_READS_LONG=1 WORK_READS_FIGURES=$(CURDIR)/docs/performance.md WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 30m -run TestReadsCostThePageAndNotTheJobs .
 
+names-long: ## start and stop with 10,000 names, round trips of all that is done about them, and what their history costs (two minutes)
+	WORK_NAMES_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -v -timeout 30m -run 'TestAPoolOfTenThousandNames|TestWhatHistoryCosts|TestRoundTripsDoNotGrowWithNames' .
+
 pages-long: ## the same of each page of the dashboard, into docs/dashboard.md
 	WORK_PAGES_LONG=1 WORK_PAGES_FIGURES=$(CURDIR)/docs/dashboard.md WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 30m -run TestPagesCostNoMoreWhereMoreJobsAre ./webui
+
+crashes-long: ## 25 million simulated jobs under kills, 40 seeds: none that is innocent is buried (a few minutes)
+	WORK_CRASHES_LONG=1 go test -v -count=1 -timeout 30m -run 'TestInnocentJobsOutliveKills|TestADeadlyJobIsBuriedSoon' .
+
+doctor-long: ## examine 1,000,000 jobs, with a limit and without, and say how long that takes (a few minutes)
+	WORK_DOCTOR_LONG=1 WORK_REQUIRE_REDIS=1 go test -v -count=1 -timeout 30m -run TestTheDoctorReadsNoMoreThanItsLimit .
+
+fleet-long: ## what 1,000, 2,000 and 10,000 idle workers cost Redis, into docs/performance.md (minutes, on a machine that does little else)
+	WORK_FLEET_LONG=1 WORK_FLEET_FIGURES=$(CURDIR)/docs/performance.md WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 30m -v -run TestAFleetCostsRedisInProportion .
+
+due-long: ## 500,000 jobs that are due within one second: what becomes of the live jobs of other names meanwhile (a minute)
+	WORK_DUE_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -v -timeout 30m -run TestWhatIsDueAtOnceLeavesLiveJobsTheirShare .
 
 pictures: ## the pictures of docs/dashboard.md, by a browser
 	WORK_PICTURES=$(CURDIR)/docs/dashboard WORK_REQUIRE_BROWSER=1 go test -count=1 -run TestPicturesForTheGuide ./browsertest

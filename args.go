@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+
+	"github.com/265d0351/work/internal/unquoted"
 )
 
 // argsEncoder encodes the arguments of jobs. It is kept between jobs, with its buffer.
@@ -63,11 +65,11 @@ func (e *argsEncoder) add(arg any) error {
 func (e *argsEncoder) addAny(arg any) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = fmt.Errorf("its encoding panicked: %v", value)
+			err = fmt.Errorf("its encoding panicked with a %T, whose text may quote it", value)
 		}
 	}()
 	if err := e.json.Encode(arg); err != nil {
-		return err
+		return unquoted.Error(tame(err))
 	}
 	e.buffer.Truncate(e.buffer.Len() - 1) // the line feed that Encode adds
 	return nil

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -10,70 +11,223 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// blocker waits for tokens on a connection of its own. A token is only a hint: where none can be had, the worker looks
-// at the ready queues about as often.
+// blocker waits for tokens on a connection of its own. A token is only a hint: the heartbeats of a worker that waits ask whether one of
+// its queues has jobs.
+//
+// To begin and end a wait costs Redis the more the more names it is for. So one goes on, if nothing comes, for a time that grows with
+// their number, and also while the fetcher looks up for a moment. A worker of many names that is called again and again waits for those
+// that called last in between, and for all of them once in a while.
 type blocker struct {
-	store  *rdb.Store
-	driver rdb.Driver
-	events *stream
-	health health
-	queues []string
-	conn   rdb.Conn
-	lap    int // failures in a row
+	worker  *worker
+	health  health
+	queues  []string
+	version int      // of queues
+	recent  []string // those that called last, the last one at the end
+
+	conn    rdb.Conn
+	waiting *tokenWait // nil while nothing is under way
+	whole   time.Time  // when all names were sent last
+	renewal time.Time  // when the connection is to be made anew; zero if it is not
+	lap     int        // failures in a row
 }
+
+// The bounds of a wait. What it costs to wait for one name is below a microsecond of Redis.
+const (
+	fewNames     = 256                    // so many are always sent
+	wholePerName = 100 * time.Microsecond // so often, for each of more names, all of them are sent while tokens come
+	recentNames  = 32
+	spanPerName  = 250 * time.Millisecond // for so long, for each name, a wait goes on if nothing comes
+	shortestSpan = 40 * time.Second       // and at the least: proxies often take a connection for dead that is silent for a minute
+	longestSpan  = 10 * time.Minute
+	trialSpan    = time.Second     // after a failure: that it is over is told by an answer
+	renewWithin  = 5 * time.Second // all workers of a fleet may have to
+)
+
+// waking is why a wait has ended.
+type waking int
+
+const (
+	wokenByTime waking = iota
+	wokenByToken
+	wokenByNudge
+	wokenByLook    // a heartbeat has seen that a queue has jobs
+	wokenByTrouble // it could not wait
+)
 
 func newBlocker(w *worker) *blocker {
 	names, _ := w.pool.roster.now()
-	return &blocker{
-		store: w.store, driver: w.driver, events: w.events, health: health{component: "blocker", events: w.events},
-		queues: slices.Clone(names),
+	return &blocker{worker: w, health: health{component: "blocker", events: w.events}, queues: slices.Clone(names)}
+}
+
+// serve changes the names to wait for.
+func (b *blocker) serve(names []string) {
+	b.queues = slices.Clone(names)
+	b.version++
+}
+
+// wait returns the name of a queue that called, but for some, or "" and why it has looked up.
+func (b *blocker) wait(ctx context.Context, atMost time.Duration, but map[string]bool) (name string, why waking) {
+	timer := time.NewTimer(atMost)
+	defer timer.Stop()
+	for {
+		name, err := b.begin(ctx, but)
+		if err != nil {
+			return "", b.failed(ctx, err)
+		}
+		var over chan struct{}
+		if w := b.waiting; name == "" && w != nil {
+			name, over = w.attend(true), w.over
+		}
+		why = wokenByTime
+		if name == "" {
+			select {
+			case <-over:
+				why = wokenByToken
+			case <-b.worker.nudged.given:
+				why = wokenByNudge
+			case <-b.worker.looks.given:
+				why = wokenByLook
+			case <-timer.C:
+			case <-ctx.Done():
+			}
+		}
+		if b.waiting != nil {
+			name += b.waiting.attend(false)
+		}
+		switch {
+		case name != "":
+			b.note(name)
+			return name, wokenByToken
+		case why != wokenByToken:
+			return "", why
+		}
+		if err := b.waiting.err; err != nil { // it is over, so nobody writes it
+			return "", b.failed(ctx, err)
+		}
+		b.lap = 0 // for so long nobody called
+		b.health.report(nil)
 	}
 }
 
-// wait returns the name of a queue that called, but for some, or "" after about a second (or atMost, if that is less) or when
-// ctx ended. It is false when it could not wait.
-func (b *blocker) wait(ctx context.Context, atMost time.Duration, but map[string]bool) (name string, waited bool) {
-	name, err := b.pop(ctx, atMost, but)
-	if err == nil {
-		b.lap = 0
-		b.health.report(nil)
-		return name, true
+// begin makes sure that a wait is under way which misses no queue. It returns a token that the wait before has brought.
+func (b *blocker) begin(ctx context.Context, but map[string]bool) (name string, err error) {
+	if b.worker.disturbed.Swap(false) && b.renewal.IsZero() {
+		b.renewal = time.Now().Add(rand.N(renewWithin))
 	}
-	b.close()
+	if w := b.waiting; w != nil {
+		select {
+		case <-w.over:
+			b.waiting, name = nil, w.attend(true)
+			if name == "" && w.err != nil {
+				return "", w.err
+			}
+		default:
+			if !b.outdated(but) {
+				return "", nil
+			}
+			b.waiting, name = nil, w.end()
+			b.disconnect()
+		}
+	}
+	if name != "" {
+		return name, nil
+	}
+	queues, span := b.choose(but)
+	if len(queues) == 0 {
+		return "", nil
+	}
+	if err := b.connect(ctx); err != nil {
+		return "", err
+	}
+	// BLPOP serves the first key that has data: in a fixed order the last ones would starve.
+	rand.Shuffle(len(queues), func(i, j int) { queues[i], queues[j] = queues[j], queues[i] })
+	b.waiting = &tokenWait{version: b.version, but: maps.Clone(but), store: b.worker.store, passOn: b.passOn}
+	b.waiting.begin(b.conn, queues, span)
+	return "", nil
+}
+
+// outdated tells whether the wait under way misses a queue, or its connection may be dead.
+func (b *blocker) outdated(but map[string]bool) bool {
+	w := b.waiting
+	if w.version != b.version || b.conn.Broken() || !b.renewal.IsZero() && time.Now().After(b.renewal) {
+		return true
+	}
+	for name := range w.but {
+		if !but[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// choose says for which queues to wait, and for how long if nothing comes.
+func (b *blocker) choose(but map[string]bool) ([]string, time.Duration) {
+	now := time.Now()
+	pauses := time.Duration(len(b.queues))*wholePerName - now.Sub(b.whole)
+	if len(b.queues) > fewNames && pauses > rdb.ShortestBlock {
+		if recent := without(b.recent, but); len(recent) > 0 {
+			return recent, pauses
+		}
+	}
+	b.whole = now
+	span := spanFor(len(b.queues))
+	if b.lap > 0 {
+		span = trialSpan
+	}
+	return without(b.queues, but), span*8/10 + rand.N(span*4/10)
+}
+
+// spanFor is how long a wait for so many names goes on if nothing comes, about.
+func spanFor(names int) time.Duration {
+	return min(longestSpan, max(shortestSpan, time.Duration(names)*spanPerName))
+}
+
+func without(names []string, but map[string]bool) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return but[name] })
+}
+
+// note notes that a queue has called.
+func (b *blocker) note(name string) {
+	if len(b.queues) <= fewNames {
+		return
+	}
+	b.recent = append(slices.DeleteFunc(b.recent, func(other string) bool { return other == name }), name)
+	b.recent = b.recent[max(0, len(b.recent)-recentNames):]
+}
+
+// passOn gives a token to others.
+func (b *blocker) passOn(name string) {
+	ctx, cancel := context.WithTimeout(b.worker.life, fetchTimeout)
+	defer cancel()
+	_ = b.worker.store.Wake(ctx, []string{name}) // what is lost so the heartbeats of those who wait find
+}
+
+func (b *blocker) connect(ctx context.Context) error {
+	if b.conn != nil && b.conn.Broken() { // by a ctx that ended just when a token had come
+		b.disconnect()
+	}
+	if b.conn == nil {
+		conn, err := b.worker.driver.Dial(ctx)
+		if err != nil {
+			return err
+		}
+		b.conn, b.renewal = conn, time.Time{}
+	}
+	return nil
+}
+
+// failed is what comes of a wait that could not be.
+func (b *blocker) failed(ctx context.Context, err error) waking {
+	b.waiting = nil
+	b.disconnect()
 	if ctx.Err() != nil {
-		return "", false
+		return wokenByTime
 	}
 	b.lap++
 	if !b.repair(ctx, err) {
 		b.health.report(err)
 	}
-	return "", false
-}
-
-func (b *blocker) pop(ctx context.Context, atMost time.Duration, but map[string]bool) (string, error) {
-	if b.conn != nil && b.conn.Broken() { // by a ctx that ended just when a token had come
-		b.close()
-	}
-	if b.conn == nil {
-		conn, err := b.driver.Dial(ctx)
-		if err != nil {
-			return "", err
-		}
-		b.conn = conn
-	}
-	// BLPOP serves the first key that has data: in a fixed order the last ones would starve.
-	rand.Shuffle(len(b.queues), func(i, j int) { b.queues[i], b.queues[j] = b.queues[j], b.queues[i] })
-	timeout := 800*time.Millisecond + rand.N(400*time.Millisecond)
-	timeout = max(time.Millisecond, min(timeout, atMost)) // Redis waits for ever at 0
-	queues := b.queues
-	if len(but) > 0 {
-		queues = slices.DeleteFunc(slices.Clone(queues), func(name string) bool { return but[name] })
-	}
-	if len(queues) == 0 {
-		pause(ctx, timeout)
-		return "", nil
-	}
-	return b.store.Wait(ctx, b.conn, queues, timeout)
+	return wokenByTrouble
 }
 
 // repair removes tokens that are no list, after Redis has refused to wait because of some: one of them would keep all
@@ -85,9 +239,9 @@ func (b *blocker) repair(ctx context.Context, cause error) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	broken, err := b.store.DropBrokenTokens(ctx, b.queues)
+	broken, err := b.worker.store.DropBrokenTokens(ctx, b.queues)
 	for _, key := range broken {
-		b.events.emit(KeyBroken{Key: key})
+		b.worker.events.emit(KeyBroken{Key: key})
 	}
 	return err == nil
 }
@@ -95,7 +249,16 @@ func (b *blocker) repair(ctx context.Context, cause error) bool {
 // backoff is how long to wait after a failure instead of waiting for a token.
 func (b *blocker) backoff() time.Duration { return backoffFor(b.lap) }
 
+// close ends the wait that is under way. A token that came now is passed on when the worker leaves.
 func (b *blocker) close() {
+	if b.waiting != nil {
+		b.waiting.end()
+		b.waiting = nil
+	}
+	b.disconnect()
+}
+
+func (b *blocker) disconnect() {
 	if b.conn != nil {
 		_ = b.conn.Close() // it is not used again
 		b.conn = nil

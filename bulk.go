@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -133,7 +134,7 @@ func (b *bulk) walk(ctx context.Context, from *source) error {
 	size := 16 // of a page, which grows and shrinks with the bytes in it
 	for read, ended := 0, false; !ended && !b.full(); {
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return excerpt.Error(context.Cause(ctx))
 		}
 		page, err := from.next(ctx, size)
 		if err != nil || len(page) == 0 {

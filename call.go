@@ -49,7 +49,7 @@ type call struct {
 func (c *call) run(ctx context.Context) {
 	defer func() {
 		if value := recover(); value != nil {
-			c.finish(answer{err: &PanicError{Value: value, Stack: string(debug.Stack())}})
+			c.finish(answer{err: &PanicError{Value: value, Stack: cutStack(string(debug.Stack()))}})
 		}
 	}()
 	for attempt := 1; ; attempt++ {
@@ -226,6 +226,7 @@ type verdict struct {
 
 // judge says what an error of an attempt means.
 func judge(err error) verdict {
+	err = tame(err) // a connection may be the program's
 	var refused *rdb.ServerError
 	var notSent *rdb.DialError
 	var strange *rdb.UnexpectedReplyError

@@ -32,7 +32,7 @@ func (h *heartbeater) callOff(ctx context.Context) error {
 			ids = append(ids, r.job.ID)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
+	ctx, cancel := context.WithTimeout(ctx, h.worker.beats.timeout)
 	defer cancel()
 	flagged, err := h.worker.store.Flagged(ctx, h.conn, ids)
 	for _, id := range flagged {

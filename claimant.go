@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -16,23 +18,27 @@ import (
 // claimant is the identity under which a worker claims jobs. A worker that was declared dead goes on under a new one;
 // what it still runs belongs to the old one, whose outcomes count only where nobody took the job yet.
 type claimant struct {
-	rdb    *rdb.Worker
-	ctx    context.Context // parent of the ctx of its jobs
-	cancel context.CancelCauseFunc
+	forgotten atomic.Int64 // number of the last fetch that Redis may have lost again, in a failover
+	rdb       *rdb.Worker
+	parent    context.Context // of ctx
 
-	number int64 // of the last fetch or survey; the fetcher's
+	number int64         // of the last fetch or survey; the fetcher's
+	shared *atomic.Int64 // numbers of all workers of the pool, so that they tell which fetch was earlier; may be nil
 
 	mu      sync.Mutex
+	ctx     context.Context // parent of the ctx of its jobs
+	cancel  context.CancelCauseFunc
 	epoch   string
 	held    map[string]*run // by element: fetched and not yet acknowledged
 	watched map[*run]bool   // runs that have checked in; true if a heartbeat told so
+	lost    []string        // ids of jobs that were taken from it; told when it learns that it was fenced
 	left    []string        // ids of those told that have ended, for the next heartbeat to remove
 }
 
 func newClaimant(store *rdb.Store, parent context.Context) *claimant {
 	ctx, cancel := context.WithCancelCause(parent)
 	return &claimant{
-		rdb: store.Worker(newWorkerID()), ctx: ctx, cancel: cancel,
+		rdb: store.Worker(newWorkerID()), parent: parent, ctx: ctx, cancel: cancel,
 		held: map[string]*run{}, watched: map[*run]bool{},
 	}
 }
@@ -49,8 +55,35 @@ func randomHex(bytes int) string {
 	return hex.EncodeToString(b)
 }
 
+// context is the parent of the ctx of jobs that are fetched now.
+func (c *claimant) context() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ctx
+}
+
+// end ends the ctx of all jobs, those included that are fetched later.
+func (c *claimant) end(cause error) {
+	c.mu.Lock()
+	cancel := c.cancel
+	c.mu.Unlock()
+	cancel(cause)
+}
+
+// renew ends the ctx of the jobs that were fetched so far.
+func (c *claimant) renew(cause error) {
+	c.mu.Lock()
+	cancel := c.cancel
+	c.ctx, c.cancel = context.WithCancelCause(c.parent)
+	c.mu.Unlock()
+	cancel(cause)
+}
+
 func (c *claimant) nextNumber() int64 {
 	c.number++
+	if c.shared != nil {
+		c.number = max(c.number, c.shared.Add(1))
+	}
 	return c.number
 }
 
@@ -68,6 +101,9 @@ func (c *claimant) drop(runs []*run) {
 	defer c.mu.Unlock()
 	for _, r := range runs {
 		delete(c.held, r.claim.Element)
+		if r.lostClaim && len(c.lost) < maxLost {
+			c.lost = append(c.lost, r.job.ID)
+		}
 		told, watched := c.watched[r]
 		if told {
 			c.left = append(c.left, r.job.ID)
@@ -76,6 +112,21 @@ func (c *claimant) drop(runs []*run) {
 			delete(c.watched, r)
 		}
 	}
+}
+
+// maxLost bounds what is kept of jobs that were taken from a worker that does not know yet that it was fenced: it holds no more.
+const maxLost = 2 * maxHeld
+
+// ever returns the ids of what it holds, and of what was taken from it.
+func (c *claimant) ever() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ids := c.lost
+	c.lost = nil
+	for _, r := range c.held {
+		ids = append(ids, r.job.ID)
+	}
+	return ids
 }
 
 func (c *claimant) holds(element string) bool {
@@ -93,6 +144,13 @@ func (c *claimant) runs() []*run {
 		all = append(all, r)
 	}
 	return all
+}
+
+// elements returns what is held as Redis knows it, in no order.
+func (c *claimant) elements() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Keys(c.held))
 }
 
 // queues returns the names of the queues of which something is held.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -65,7 +66,7 @@ func (e *Enqueuer) Completions(name string) *Completions {
 		r.known = map[string]*Completions{}
 	}
 	c := &Completions{
-		core: e.core, name: name, err: validateName(name), taking: make(chan struct{}, 1), lane: newID(), number: 1,
+		core: e.core, name: name, err: validateName(name), taking: make(chan struct{}, 1), lane: newID(time.Now()), number: 1,
 	}
 	r.known[name] = c
 	return c
@@ -95,7 +96,7 @@ func (c *Completions) Next(ctx context.Context) (Ended, error) {
 		}
 		switch {
 		case life.Err() != nil:
-			return Ended{}, fmt.Errorf("completion queue %s: %w", quoted(c.name), context.Cause(life))
+			return Ended{}, fmt.Errorf("completion queue %s: %w", quoted(c.name), excerpt.Error(context.Cause(life)))
 		case within.Err() != nil:
 			return Ended{}, fmt.Errorf("completion queue %s: %w", quoted(c.name), blame(context.Cause(within), trouble))
 		case err == nil:
@@ -147,7 +148,7 @@ func (c *Completions) wait(ctx context.Context) error {
 		return err
 	}
 	err = c.core.store.WaitForCompletion(ctx, conn, c.name, completionWait)
-	return errors.Join(err, conn.Close())
+	return excerpt.Join(err, conn.Close())
 }
 
 // endedState is the state that a word in a completion queue stands for.

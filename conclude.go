@@ -16,7 +16,7 @@ func (w *worker) concludeAfter(r *run, d decision, elapsed time.Duration) bool {
 	}
 	r.endAttempt()
 	r.decision, r.elapsed = d, elapsed
-	if d.cutShort {
+	if d.cutShort && w.stopping() { // else its worker was fenced, which is no matter of a stop
 		w.noteCutShort(r)
 	}
 	defer w.scribe.handOver(r) // whatever an observer does

@@ -60,9 +60,7 @@ func (c *control) refusal(seen *sight) error {
 	if !seen.over && slices.Contains(c.from, seen.state) {
 		return nil
 	}
-	return &StateError{ID: seen.ID, State: seen.state, What: c.past, Wanted: slices.DeleteFunc(slices.Clone(c.from), func(s State) bool {
-		return s == StateCancelled
-	})}
+	return &StateError{ID: seen.ID, State: seen.state, What: c.past, Wanted: slices.Clone(c.from)}
 }
 
 // obey has the order carried out. It is false when the job was not where it was seen.
@@ -152,7 +150,7 @@ func sightOf(found *rdb.Found) sight {
 		}
 	}
 	if seen.Flagged {
-		seen.state = StateCancelled
+		seen.state = doomedAs(found.Outcome)
 	}
 	return seen
 }
@@ -176,6 +174,14 @@ func endedAs(stored []byte) State {
 		return StateSucceeded
 	}
 	return State(kept.State)
+}
+
+// doomedAs is the state of a job that waits, and is to end as cancelled or deleted without being run.
+func doomedAs(told []byte) State {
+	if endedAs(told) == StateDeleted {
+		return StateDeleted
+	}
+	return StateCancelled
 }
 
 // belongings is what the job has in Redis beside record and trail, as far as they can be read.

@@ -15,7 +15,9 @@ type StateError struct {
 	Wanted []State // in which it could be
 }
 
-func (e *StateError) Error() string {
+func (e *StateError) Error() string { return cut(e.text()) }
+
+func (e *StateError) text() string {
 	text := fmt.Sprintf("job %s cannot be %s: it is %s, and only one that is %s can be", quoted(e.ID), e.What, e.State, alternatives(e.Wanted))
 	if remedy := e.remedy(); remedy != "" {
 		text += ": " + remedy
@@ -70,7 +72,9 @@ type FarError struct {
 	What string // what was wanted
 }
 
-func (e *FarError) Error() string {
+func (e *FarError) Error() string { return cut(e.text()) }
+
+func (e *FarError) text() string {
 	return fmt.Sprintf("job %s cannot be %s: it stands more than %d jobs from both ends of the queue of %s: try again when it is nearer",
 		quoted(e.ID), e.What, farReach, quoted(e.Name))
 }

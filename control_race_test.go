@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -67,7 +68,7 @@ func (b *brawl) fight(control handled, rounds int) {
 			if err == nil {
 				done++
 			} else {
-				refused := find[*StateError](err) != nil || errors.Is(err, ErrNotFound) || errors.Is(err, errRestless)
+				refused := errchain.Find[*StateError](err) != nil || errors.Is(err, ErrNotFound) || errors.Is(err, errRestless)
 				assert.True(b.t, refused, "%v", err)
 			}
 		}}

@@ -301,17 +301,38 @@ func TestControlsRefuseWhatCannotBe(t *testing.T) {
 	assert.Error(t, pool.Inspector().Delete(k.ctx(), id))
 }
 
-func TestAJobToBeCancelledCanOnlyBeDeleted(t *testing.T) {
+// Who cancelled it was told so, and may have gone away since.
+func TestAJobToBeCancelledEndsSoWhenItIsDeletedOrPurged(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		id := k.standing(StateQueued, "n")
-		k.do("SADD", "cancelled", id)
-		var refused *StateError
-		require.ErrorAs(t, k.hands().Stall(k.ctx(), id), &refused)
-		assert.Equal(t, StateCancelled, refused.State)
-		require.NoError(t, k.hands().Delete(k.ctx(), id))
-		assert.Zero(t, k.number("EXISTS", "cancelled"))
+		refuses := func(err error) {
+			t.Helper()
+			var refused *StateError
+			require.ErrorAs(t, err, &refused)
+			assert.Equal(t, StateCancelled, refused.State)
+		}
+		for _, state := range []State{StateQueued, StateScheduled, StateRetrying, StateStalled} {
+			id := k.standing(state, "n")
+			k.do("SADD", "cancelled", id)
+			refuses(k.hands().Stall(k.ctx(), id))
+			for range 2 {
+				refuses(k.hands().Delete(k.ctx(), id))
+				assert.Equal(t, stateCancelled, k.outcomeOf(id).State)
+				k.unflagged()
+				k.empty("n")
+			}
+		}
+		plain, locked := k.standing(StateQueued, "n"), k.standing(StateQueued, "n", Unique(UniqueOptions{}))
+		k.do("SADD", "cancelled", plain, locked)
+		k.enqueueNumbers("n", 0, 40)
+		purged, err := k.hands().Purge(k.ctx(), "n", PurgeOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, 40, purged)
+		for _, id := range []string{plain, locked} {
+			assert.Equal(t, stateCancelled, k.outcomeOf(id).State)
+		}
+		k.unflagged()
 		k.empty("n")
 	})
 }
@@ -329,7 +350,15 @@ func TestAJobDeepInALongQueueIsFarAndCanBeDeleted(t *testing.T) {
 		}
 		require.NoError(t, i.ChangeArgs(k.ctx(), id, 7))
 		require.NoError(t, i.Delete(k.ctx(), id))
-		assert.Equal(t, StateCancelled, k.whereabouts(id))
+		assert.Equal(t, StateDeleted, k.whereabouts(id))
 		require.NoError(t, i.Delete(k.ctx(), id), "again")
+		assert.Equal(t, CancelResult{ID: id, Effect: CancelTooLate, State: StateDeleted}, k.cancel(id))
+
+		other := fmt.Sprint("j", farReach+51)
+		assert.Equal(t, CancelResult{ID: other, Effect: CancelEnded, State: StateCancelled}, k.cancel(other))
+		var refused *StateError
+		require.ErrorAs(t, i.Delete(k.ctx(), other), &refused)
+		assert.Equal(t, StateCancelled, refused.State)
+		require.NoError(t, k.cancel(other).Err(), "again")
 	})
 }

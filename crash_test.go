@@ -66,7 +66,7 @@ func (k *kit) strings(command, key string, args ...any) []string {
 	return list
 }
 
-// remains are the keys of the namespace with that in their name.
+// remains are the keys of the namespace with that in their name, but for the note of what was taken from a dead worker.
 func (k *kit) remains(part string) []string {
 	k.t.Helper()
 	conn, err := redis.Dial("tcp", k.server.Addr())
@@ -76,7 +76,7 @@ func (k *kit) remains(part string) []string {
 	require.NoError(k.t, err)
 	var found []string
 	for _, key := range all {
-		if strings.HasPrefix(key, "{"+k.namespace+"}:") && strings.Contains(key, part) {
+		if strings.HasPrefix(key, "{"+k.namespace+"}:") && strings.Contains(key, part) && (part == "" || !strings.Contains(key, "}:taken:")) {
 			found = append(found, key)
 		}
 	}

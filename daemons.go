@@ -2,31 +2,38 @@ package work
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/rdb"
 )
 
 // daemons are the background work that a pool does for the whole namespace: moving what is due, reaping dead workers,
-// cleaning up. Every pool runs them; those that only one should do ask whether its heartbeat has brought the lease.
+// cleaning up. Every pool has them; those that only one should do ask whether its heartbeat has brought the lease, and the
+// reaper whether it has brought that or the place of the deputy.
 type daemons struct {
 	worker    *worker
+	reaper    *deadPoolReaper
 	scheduler *dueMover
 	retrier   *dueMover
 	periodic  *periodicEnqueuer
 	leased    atomic.Bool
 	loops     []*lifecycle.Loop
+	answers   sync.WaitGroup
+	answering atomic.Bool
 }
 
 func newDaemons(w *worker) *daemons {
+	p := &pace{most: w.pool.dueRest}
 	d := &daemons{
 		worker:    w,
-		scheduler: newDueMover("scheduler", rdb.ShelfScheduled, w),
-		retrier:   newDueMover("retrier", rdb.ShelfRetry, w),
+		scheduler: newDueMover("scheduler", rdb.ShelfScheduled, w, p),
+		retrier:   newDueMover("retrier", rdb.ShelfRetry, w, p),
 		periodic:  newPeriodicEnqueuer(w),
+		reaper:    newDeadPoolReaper(w),
 	}
-	reaper := &deadPoolReaper{worker: w, health: health{component: "reaper", events: w.events}}
 	janitor := &janitor{
 		worker: w, health: health{component: "janitor", events: w.events}, leased: d.leased.Load,
 		interval: w.pool.tidying,
@@ -36,7 +43,7 @@ func newDaemons(w *worker) *daemons {
 		w.loop("retrier", d.retrier.run),
 		w.loop("periodic enqueuer", d.periodic.run),
 		w.loop("subscriber", d.listen),
-		w.loop("reaper", reaper.run),
+		w.loop("reaper", d.reaper.run),
 		w.loop("janitor", janitor.run),
 	}
 	return d
@@ -55,6 +62,17 @@ func (d *daemons) stop() {
 	for _, loop := range d.loops {
 		<-loop.Done()
 	}
+	d.answers.Wait()
+}
+
+// answer says what the workers of the pool hold, beside the loop that heard the question. One that comes meanwhile comes again.
+func (d *daemons) answer(ctx context.Context, token string) {
+	if d.answering.CompareAndSwap(false, true) {
+		d.answers.Go(func() {
+			defer d.answering.Store(false)
+			d.worker.pool.answerHeld(ctx, token)
+		})
+	}
 }
 
 // pulse passes on what a heartbeat brought back. It may be called on a worker without daemons.
@@ -63,6 +81,7 @@ func (d *daemons) pulse(p rdb.Pulse) {
 		return
 	}
 	d.leased.Store(p.Leased)
+	d.reaper.told(p.Leased || p.Deputy)
 	d.periodic.told(p)
 	if !p.NextScheduled.IsZero() {
 		d.scheduler.told(p.NextScheduled.Sub(p.Time))
@@ -70,6 +89,31 @@ func (d *daemons) pulse(p rdb.Pulse) {
 	if !p.NextRetry.IsZero() {
 		d.retrier.told(p.NextRetry.Sub(p.Time))
 	}
+}
+
+// lease is for how long the next heartbeat wants the lease, or the place of the deputy; 0 wants neither. It may be called on a worker
+// without daemons.
+func (d *daemons) lease(now time.Time) time.Duration {
+	if d == nil || !d.reaper.fit(now) {
+		return 0
+	}
+	return leaseLife
+}
+
+// clockSetBack takes back what Redis' clock gave to the dead when it was set back: the lease, the place of the deputy and heartbeats
+// last until it shows the old time again. It may be called on a worker without daemons.
+func (d *daemons) clockSetBack(ctx context.Context) error {
+	if d == nil {
+		return nil
+	}
+	d.reaper.doubt()
+	mender := rdb.Mender{Store: d.worker.store, Mend: true}
+	for _, place := range []string{"lease", "deputy"} {
+		if _, err := mender.Lapse(ctx, place, leaseLife, leaseLife); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // forgotten is called when Redis may no longer know what the pool has told it. It may be called on a worker without daemons.
@@ -94,6 +138,10 @@ func (d *daemons) listen(ctx context.Context) {
 		err := d.worker.driver.Subscribe(ctx, d.worker.store.Control(), ready, func(message []byte) {
 			if id, is := rdb.Hinted(message); is {
 				d.worker.pool.wished(id)
+				return
+			}
+			if token, is := rdb.AskedForHeld(message); is {
+				d.answer(ctx, token)
 				return
 			}
 			switch string(message) {

@@ -2,37 +2,93 @@ package work
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math/rand/v2"
+	"slices"
+	"sync/atomic"
 	"time"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/excerpt"
 )
 
-// deadPoolReaper finds workers that died and puts their jobs back. A worker is dead when its heartbeat was missing in
-// two looks a second apart and a script, which checks that the reaper itself was there all the time, took it out of
-// the registered ones. Every worker reaps: whoever comes first, and anyone can go on where another one stopped.
+// deadPoolReaper finds workers that died and puts their jobs back. A worker is dead when it was overdue in two looks a second apart and
+// a script, which checks that it has no heartbeat and that the reaper itself was there all the time, took it out of the registered ones.
+//
+// Were every worker to look after all others, a fleet would cost Redis the square of its size. So two look: the one that has the lease on
+// maintenance, and its deputy, since the first may be the one that died. When both die their places lapse with their heartbeats, and the
+// next heartbeats of others take them. A worker that has a place and does not get to look gives it back. What a reaper left half done
+// anyone can go on with.
 type deadPoolReaper struct {
 	worker  *worker
 	health  health
-	self    string   // the id of this worker at the last look
-	known   []string // registered workers, as last read
-	dead    []string
-	looks   int
-	missing map[string]time.Time // since when a worker has no heartbeat, as far as this one has seen
+	missing map[string]time.Time // since when a worker is overdue, as far as this one has seen
+
+	doubted atomic.Int64         // when it was last in doubt about deadlines; Unix nanoseconds
+	watches atomic.Bool          // it has one of the places
+	given   map[string][]bequest // what was given back just now, of each queue: more of the same process may be found dead in the next look
+	gave    time.Time            // when that was
+
+	called chan struct{} // has room for one: it has got a place
+	looked atomic.Int64  // when it last saw who is overdue, or got its place; Unix nanoseconds
 }
 
 const (
 	lookInterval = time.Second
-	steadyFor    = beatLife
-	knownEvery   = 3 // so many looks, registered workers are read
-	deadEvery    = 9 // and dead ones, if none is missing
+	doubtFor     = 10 * time.Second // after Redis' clock was set back, deadlines that are far away are not believed
+	lookOverdue  = 5 * time.Second  // a reaper that did not get to look for so long gives its place to another worker
+	maxOverdue   = 10_000           // workers, in one look
+
+	corpsesAtOnce = 50 // dead workers that are taken apart together
 )
 
+func newDeadPoolReaper(w *worker) *deadPoolReaper {
+	return &deadPoolReaper{worker: w, health: health{component: "reaper", events: w.events}, called: make(chan struct{}, 1)}
+}
+
+// told notes whether this worker looks after the others.
+func (d *deadPoolReaper) told(watches bool) {
+	if !watches {
+		d.watches.Store(false)
+		return
+	}
+	if d.watches.Load() {
+		return
+	}
+	d.looked.Store(time.Now().UnixNano())
+	d.doubt() // who knows what was before
+	d.watches.Store(true)
+	select {
+	case d.called <- struct{}{}:
+	default:
+	}
+}
+
+// doubt is called when Redis' clock was set back: whoever beat before that and died has a deadline that is too far away.
+func (d *deadPoolReaper) doubt() { d.doubted.Store(time.Now().UnixNano()) }
+
+// farthest is how far away a deadline may be. It is not known here how long each worker's heartbeat lasts, only by condemn: to ask about
+// all that last longer than usual is too much for each look.
+func (d *deadPoolReaper) farthest(now time.Time) time.Duration {
+	if now.Sub(time.Unix(0, d.doubted.Load())) < doubtFor {
+		return beatLife
+	}
+	return maxBeatLife
+}
+
+// fit tells whether this worker should have one of the places, or keep it.
+func (d *deadPoolReaper) fit(now time.Time) bool {
+	return !d.watches.Load() || now.Sub(time.Unix(0, d.looked.Load())) < lookOverdue
+}
+
 func (d *deadPoolReaper) run(ctx context.Context) {
-	d.missing = map[string]time.Time{}
 	for ctx.Err() == nil {
+		if !d.watches.Load() {
+			d.missing = nil
+			select {
+			case <-ctx.Done():
+			case <-d.called:
+			}
+			continue
+		}
 		err := d.look(ctx)
 		if ctx.Err() == nil {
 			d.health.report(err)
@@ -46,120 +102,71 @@ func (d *deadPoolReaper) run(ctx context.Context) {
 }
 
 // look looks once, and reaps what it finds dead.
-func (d *deadPoolReaper) look(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+func (d *deadPoolReaper) look(life context.Context) error {
+	ctx, cancel := context.WithTimeout(life, settleTimeout)
 	defer cancel()
-	if err := d.read(ctx); err != nil {
-		return err
-	}
-	d.looks++
-	if err := d.condemn(ctx); err != nil {
-		return err
-	}
-	var left []string
-	var failed error
-	for _, id := range d.dead {
-		if err := d.salvage(ctx, id); err != nil {
-			left, failed = append(left, id), errors.Join(failed, fmt.Errorf("dead worker %s: %w", id, err))
-		}
-	}
-	d.dead = left
-	return failed
-}
-
-// read reads who is registered and who is dead, as seldom as will do: a new worker is known before its first heartbeat
-// can have lapsed, and a death is seen with all that it left half done. Requests of idle workers add up.
-func (d *deadPoolReaper) read(ctx context.Context) (err error) {
-	self := d.worker.claimant().rdb.ID
-	switch {
-	case len(d.missing) > 0 || d.looks%deadEvery == 0 || self != d.self: // whoever goes on under a new id left a dead one
-		d.known, d.dead, err = d.worker.store.Workers(ctx)
-	case d.looks%knownEvery == 0:
-		d.known, err = d.worker.store.Registered(ctx)
-	}
-	if err == nil {
-		d.self = self
-	}
-	return err
-}
-
-// condemn asks about those whose heartbeat was missing for a second.
-func (d *deadPoolReaper) condemn(ctx context.Context) error {
-	if len(d.known) == 0 {
-		return nil
-	}
-	alive, err := d.worker.store.Alive(ctx, d.known)
+	late, err := d.worker.store.Late(ctx, d.farthest(time.Now()), maxOverdue)
 	if err != nil {
 		return err
 	}
-	missing := map[string]time.Time{}
-	for id, beats := range alive {
-		if beats {
-			continue
-		}
-		since, seen := d.missing[id]
-		if !seen {
-			since = time.Now()
-		}
-		missing[id] = since
-		if time.Since(since) < lookInterval {
-			continue
-		}
-		dead, err := d.worker.claimant().rdb.Condemn(ctx, id, steadyFor)
+	suspects := late.Overdue
+	if late.Listed != late.Registered { // workers of another version, or Redis has lost something
+		unlisted, err := d.worker.store.Unlisted(ctx)
 		if err != nil {
 			return err
 		}
-		if dead {
-			delete(missing, id)
-			d.dead = append(d.dead, id)
+		suspects = append(suspects, unlisted...)
+	}
+	found, err := d.condemn(ctx, suspects)
+	if err != nil {
+		return err
+	}
+	d.looked.Store(time.Now().UnixNano())
+	if found == 0 && late.Dead == 0 {
+		return nil
+	}
+	_, dead, err := d.worker.store.Workers(ctx)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for lot := range slices.Chunk(dead, corpsesAtOnce) {
+		failed = excerpt.Join(failed, d.salvageSome(life, lot))
+	}
+	return failed
+}
+
+// salvageSome has a time of its own: were it one for all that died, a fleet of thousands that dies at once would never be taken apart.
+// The order among them is kept, since what was given back just before is remembered.
+func (d *deadPoolReaper) salvageSome(life context.Context, dead []string) error {
+	ctx, cancel := context.WithTimeout(life, settleTimeout)
+	defer cancel()
+	defer func() { d.looked.Store(time.Now().UnixNano()) }()
+	_, err := d.salvage(ctx, dead...)
+	return err
+}
+
+// condemn asks about those that were overdue for a second, and tells how many are dead.
+func (d *deadPoolReaper) condemn(ctx context.Context, suspects []string) (int, error) {
+	missing, now := make(map[string]time.Time, len(suspects)), time.Now()
+	var due []string
+	for _, id := range suspects {
+		since, seen := d.missing[id]
+		if !seen {
+			since = now
+		}
+		missing[id] = since
+		if now.Sub(since) >= lookInterval {
+			due = append(due, id)
 		}
 	}
 	d.missing = missing
-	return nil
-}
-
-// salvage puts the jobs of a dead worker back in steps, and removes what is left of it. A queue whose key is broken keeps
-// its jobs here, and the others do not wait for it.
-func (d *deadPoolReaper) salvage(ctx context.Context, id string) error {
-	corpse := d.worker.store.Worker(id)
-	for {
-		queues, err := corpse.Queues(ctx)
-		if err != nil {
-			return err
-		}
-		jobs := 0
-		for _, queue := range queues {
-			n, failed := emptyInProcess(ctx, corpse, queue, id)
-			jobs, err = jobs+n, errors.Join(err, failed)
-		}
-		if jobs > 0 {
-			d.worker.events.emit(WorkerReaped{Worker: id, Jobs: jobs})
-		}
-		if err != nil {
-			return err
-		}
-		_, gone, err := corpse.Forget(ctx, queues)
-		if err != nil || gone {
-			return err
-		}
+	if len(due) == 0 {
+		return 0, nil
 	}
-}
-
-// emptyInProcess gives all claims of a worker on one queue back, newest lot first, so that the oldest is in front.
-func emptyInProcess(ctx context.Context, of *rdb.Worker, queue, died string) (int, error) {
-	jobs := 0
-	for {
-		elements, err := of.InProcess(ctx, queue)
-		if err != nil || len(elements) == 0 {
-			return jobs, err
-		}
-		settled, err := of.Settle(ctx, []rdb.Call{of.Release(rdb.Released{Queue: queue, Elements: elements, Died: died})})
-		if err != nil {
-			return jobs, err
-		}
-		if settled[0].Err != nil {
-			return jobs, settled[0].Err
-		}
-		jobs += len(elements) - len(settled[0].Gone)
+	dead, err := d.worker.claimant().rdb.Condemn(ctx, beatLife, due...)
+	for _, id := range dead {
+		delete(d.missing, id)
 	}
+	return len(dead), err
 }

@@ -40,7 +40,7 @@ func TestJobsOfADeadWorkerStartElsewhereInOrder(t *testing.T) {
 		assert.Equal(t, 20, reaped.Jobs)
 		assert.Equal(t, 20, k.number("HLEN", "crashes"))
 		for _, receipt := range receipts {
-			assert.Equal(t, []byte(dead), k.do("HGET", "crashes", receipt.ID))
+			assert.Equal(t, []string{dead}, k.diedWith(receipt.ID))
 		}
 
 		close(gate)
@@ -81,7 +81,7 @@ func idsOf(receipts []Receipt) []string {
 	return ids
 }
 
-// TestTheLookThatFindsAWorkerDeadPutsItsJobsBack: the next one that reads who is dead may come nine seconds later.
+// TestTheLookThatFindsAWorkerDeadPutsItsJobsBack: the next one comes a second later.
 func TestTheLookThatFindsAWorkerDeadPutsItsJobsBack(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
@@ -91,6 +91,7 @@ func TestTheLookThatFindsAWorkerDeadPutsItsJobsBack(t *testing.T) {
 		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("other", func() error { return nil }))
 		victim.crash()
 		k.do("DEL", "worker:"+victim.id())
+		k.do("ZADD", "deadlines", 1, victim.id())
 		k.do("SET", "worker:"+pool.id(), "RUN 1", "PX", 3000) // it has been steady since 1970
 		reaper := &deadPoolReaper{
 			worker: pool.workers[0], missing: map[string]time.Time{victim.id(): time.Now().Add(-time.Hour)},
@@ -116,7 +117,8 @@ func TestManyReapersAtOncePutEachJobBackOnce(t *testing.T) {
 		for range 4 {
 			reapers.Go(func() {
 				reaper := &deadPoolReaper{worker: other.workers[0]}
-				assert.NoError(t, reaper.salvage(k.ctx(), dead))
+				_, err := reaper.salvage(k.ctx(), dead)
+				assert.NoError(t, err)
 			})
 		}
 		reapers.Wait()
@@ -130,7 +132,7 @@ func TestManyReapersAtOncePutEachJobBackOnce(t *testing.T) {
 		}
 		assert.Equal(t, 100, jobs)
 		for _, id := range ids {
-			assert.Equal(t, []byte(dead), k.do("HGET", "crashes", id), "counted once")
+			assert.Equal(t, []string{dead}, k.diedWith(id), "counted once")
 		}
 		assert.Empty(t, k.remains(dead))
 		assert.Zero(t, k.number("HLEN", "claimed"))
@@ -223,9 +225,7 @@ func TestADeadWorkerWithABrokenQueueDoesNotKeepOthersFromBeingReaped(t *testing.
 		defer driver.Close()
 		w := &worker{store: rdb.NewStore(driver, k.namespace), events: other.events}
 		w.current.Store(newClaimant(w.store, k.ctx()))
-		reaper := &deadPoolReaper{
-			worker: w, self: w.claimant().rdb.ID, looks: 1, dead: []string{stuck.id(), victim.id()},
-		}
+		reaper := &deadPoolReaper{worker: w}
 		require.ErrorContains(t, reaper.look(k.ctx()), "queue:broken")
 		assert.Equal(t, 1, k.number("LLEN", "queue:fine"))
 		assert.Equal(t, []string{stuck.id()}, k.strings("SMEMBERS", "dead"))
@@ -234,5 +234,89 @@ func TestADeadWorkerWithABrokenQueueDoesNotKeepOthersFromBeingReaped(t *testing.
 		require.NoError(t, reaper.look(k.ctx()))
 		await(t, k.spy, func(e WorkerReaped) bool { return e.Worker == stuck.id() })
 		assert.Equal(t, 1, k.number("LLEN", "queue:broken"))
+	})
+}
+
+func TestTwoWorkersLookAfterTheOthers(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		var pools []*WorkerPool
+		var drivers []*tampered
+		for range 4 {
+			pool := NewWorkerPool(nil, 1, k.options()).Job("n", func() error { return nil })
+			drivers = append(drivers, k.tamper(pool, &tampered{}))
+			pools = append(pools, k.start(pool))
+		}
+		for _, d := range drivers {
+			d.untilSent(t, "beat", 2)
+		}
+		looking := func() (n int) {
+			for _, d := range drivers {
+				if looks, _ := d.sent("overdue"); looks > 0 {
+					n++
+				}
+			}
+			return n
+		}
+		assert.Equal(t, 2, looking())
+		holder, deputy := k.text("GET", "lease"), k.text("GET", "deputy")
+		for _, pool := range pools { // both go: two others take their places
+			if pool.id() == holder || pool.id() == deputy {
+				require.NoError(t, pool.Stop(k.ctx()))
+			}
+		}
+		k.until("two others look", func() bool { return looking() == 4 })
+		assert.NotContains(t, []string{holder, deputy}, k.text("GET", "lease"))
+	})
+}
+
+// A worker may beat and yet not get to look: its other connections are used up, or its program is stuck in taking somebody apart.
+func TestAReaperThatDoesNotGetToLookGivesItsPlaceBack(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("n", func() error { return nil }))
+		reaper := newDeadPoolReaper(pool.workers[0])
+		daemons := &daemons{reaper: reaper}
+		now := time.Now()
+		assert.Equal(t, leaseLife, daemons.lease(now.Add(time.Hour)), "it has no place yet")
+		reaper.told(true)
+		assert.Equal(t, leaseLife, daemons.lease(now.Add(lookOverdue/2)))
+		reaper.told(true)
+		assert.Zero(t, daemons.lease(now.Add(lookOverdue+time.Minute)), "that it has a place is no look")
+		require.NoError(t, reaper.look(k.ctx()))
+		assert.Equal(t, leaseLife, daemons.lease(time.Now().Add(lookOverdue/2)))
+		assert.Zero(t, daemons.lease(time.Now().Add(lookOverdue+time.Minute)))
+		reaper.told(false)
+		assert.Equal(t, leaseLife, daemons.lease(time.Now().Add(time.Hour)), "it may have one again")
+	})
+}
+
+// During an upgrade workers of the version before are there: they write no deadline, and take one away with no worker.
+func TestWorkersThatWriteNoDeadlineAreReaped(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		ids := idsOf(k.enqueueNumbers("n", 0, 5))
+		victim := k.holding(t, "n", 5)
+		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("other", func() error { return nil }))
+		victim.crash()
+		k.do("ZREM", "deadlines", victim.id())
+		k.do("ZADD", "deadlines", 1, "nobody")
+		k.do("SADD", "workers", "old") // and one that lives
+		k.do("SET", "worker:old", "RUN 1")
+		reaped := await(t, k.spy, func(e WorkerReaped) bool { return e.Worker == victim.id() })
+		assert.Equal(t, 5, reaped.Jobs)
+		assert.Equal(t, ids, k.queued("n"))
+		k.until("the deadlines are those of the workers", func() bool {
+			listed := k.strings("ZRANGE", "deadlines", 0, -1)
+			slices.Sort(listed)
+			wanted := []string{"old", pool.id()}
+			slices.Sort(wanted)
+			return slices.Equal(wanted, listed)
+		})
+		assert.Equal(t, 1, k.number("SISMEMBER", "workers", "old"), "it has a heartbeat")
+		k.do("SREM", "workers", "old")
 	})
 }

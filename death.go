@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/errchain"
 )
 
 // death is the decision about a job that is out of retries, time or hope: it goes to the morgue, unless its options skip that. err is
@@ -33,28 +32,16 @@ func causeOfDeath(reason string, err error) error {
 	return errors.New(reason)
 }
 
-// permanent asks the job's Permanent function about an error. One that panics is reported in the error and counts as no; so does
-// one that ended its goroutine when it was asked before.
+// permanent asks the job's Permanent function about an error. One that does not return is reported in the error and counts as no.
 func (r *run) permanent(cause error) (permanent bool, err error) {
-	if r.weighed {
-		return false, cause
-	}
-	r.weighed = true
-	return r.askPermanent(cause)
-}
-
-func (r *run) askPermanent(cause error) (permanent bool, err error) {
 	ask := r.registration.options.Permanent
 	if ask == nil {
 		return false, cause
 	}
-	err = cause
-	defer func() {
-		if value := recover(); value != nil {
-			err = fmt.Errorf("%w (and the function Permanent panicked: %s)", cause, describe(value))
-		}
-	}()
-	return ask(cause), err
+	if fate := apart(func() { permanent = ask(cause) }); fate != "" {
+		return false, fmt.Errorf("%w (and the function Permanent %s)", cause, fate)
+	}
+	return permanent, cause
 }
 
 // hopeless tells whether a failure is the end of a job that has retries left, as far as is known before its backoff.
@@ -67,8 +54,8 @@ func (r *run) hopeless(err error) bool {
 		return true
 	}
 	permanent := false
-	if find[*disposition](err) == nil {
-		permanent, _ = r.askPermanent(err)
+	if errchain.Find[*disposition](err) == nil {
+		permanent, _ = r.permanent(err)
 	}
 	return permanent
 }
@@ -79,12 +66,9 @@ const deathHookTime = 5 * time.Second
 // errHookLate is the cause with which the ctx of OnDeath ends.
 var errHookLate = errors.New("OnDeath has not returned within 5s: its ctx has ended, and it is not waited for any longer")
 
-// dies tells whether the run's job has just died, by the answer to its outcome, and somebody wants to know.
-func (r *run) dies(answer rdb.Settled) bool {
-	if r.decision.death == nil || r.registration.options.OnDeath == nil {
-		return false
-	}
-	return r.sent || !slices.Contains(answer.Gone, r.claim.Element) // what was taken from us has not died here
+// dies tells whether the run's job has just died here, and somebody wants to know.
+func (r *run) dies() bool {
+	return r.decision.death != nil && r.registration.options.OnDeath != nil && !r.lostClaim
 }
 
 // tellOfDeath calls OnDeath in a goroutine of its own. Until it returns, or its time is over, its job counts against what may be
@@ -99,7 +83,7 @@ func (w *worker) tellOfDeath(r *run) {
 	})
 	go func() {
 		defer cancel()
-		var err error = &GoexitError{}
+		var err error = fmt.Errorf("the function OnDeath has not returned: %w", &GoexitError{})
 		defer func() {
 			if stopWaiting() {
 				defer end()
@@ -116,7 +100,7 @@ func (w *worker) tellOfDeath(r *run) {
 func callOnDeath(ctx context.Context, r *run, cause error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &PanicError{Value: value, Stack: string(debug.Stack())}
+			err = &PanicError{Value: value, Stack: cutStack(string(debug.Stack()))}
 		}
 	}()
 	r.registration.options.OnDeath(ctx, r.job, cause)

@@ -30,7 +30,7 @@ func TestWhatAPermanentErrorDoes(t *testing.T) {
 		"permanent":          {permanent, fmt.Errorf("wrapped: %w", errLuck), verbBury, "wrapped: no luck"},
 		"another error":      {permanent, errors.New("else"), verbRetry, "else"},
 		"nobody to ask":      {nil, errLuck, verbRetry, "no luck"},
-		"asked for a retry":  {permanent, RetryIn(time.Hour, errLuck), verbRetry, "retry in 1h0m0s: no luck"},
+		"asked for a retry":  {permanent, RetryIn(time.Hour, errLuck), verbRetry, "no luck"},
 		"Permanent panicked": {func(error) bool { panic("boom") }, errLuck, verbRetry, "no luck (and the function Permanent panicked: boom)"},
 	}
 	for name, tt := range tests {
@@ -103,8 +103,8 @@ func TestOnDeathIsToldOncePerDeath(t *testing.T) {
 	}{
 		"out of retries":            {handler: errLuck, job: JobOptions{Retries: -1}, want: "no luck"},
 		"out of retries, no morgue": {handler: errLuck, job: JobOptions{Retries: -1, SkipMorgue: true}, want: "no luck"},
-		"buried by its handler":     {handler: Bury(errLuck), want: "bury: no luck"},
-		"a record that is none":     {record: "no JSON", want: "the record is not JSON"},
+		"buried by its handler":     {handler: Bury(errLuck), want: "no luck"},
+		"a record that is none":     {record: "no JSON", want: "the record cannot be read"},
 		"done":                      {},
 		"discarded":                 {handler: Discard(errLuck)},
 		"will be retried":           {handler: errLuck},
@@ -189,9 +189,7 @@ func TestAJobThatWasTakenAwayHasNotDiedHere(t *testing.T) {
 	r := judged(JobOptions{OnDeath: func(context.Context, *Job, error) {}})
 	r.claim.Element = "1:a"
 	r.decision = r.burial("reason", nil, time.Now())
-	assert.True(t, r.dies(rdb.Settled{}))
-	assert.False(t, r.dies(rdb.Settled{Gone: []string{"1:a"}}))
-	assert.True(t, r.dies(rdb.Settled{Gone: []string{"1:b"}}))
-	r.sent = true
-	assert.True(t, r.dies(rdb.Settled{Gone: []string{"1:a"}}), "the send before has buried it")
+	assert.True(t, r.dies())
+	r.lostClaim = true
+	assert.False(t, r.dies())
 }

@@ -29,6 +29,10 @@
 // is looked at once, when the pool is set up; a job pays for none of it. Each job gets a shallow copy of the context
 // given to [NewWorkerPool]: what is set there is shared, what a job changes in its copy is its own.
 //
+// In an any, a JSON number is a float64, as encoding/json has it, unless it is an integer that this would round: that is an
+// int64, and one beyond that a [encoding/json.Number]. So it is for [Job.LoadState], [Result] and Value of an [objects.Ref].
+// A type switch needs all three; a field that is an int64 needs none.
+//
 // Middleware wraps all jobs of a pool. The first one given is the outermost:
 //
 //	Middleware(a).Middleware(b).Job("j", h)   runs   a(b(h))
@@ -59,13 +63,14 @@
 //
 //   - A lost reply to an enqueue stores nothing twice: the call is made again under its number. What is not known in the
 //     end is reported as [EnqueueError.Unknown].
-//   - The jobs of a worker that is killed are begun elsewhere within 6 seconds. They go to the front of their queues.
-//     A job with which three workers have died (MaxCrashes) is buried.
+//   - The jobs of a worker that is killed are begun elsewhere within 6 seconds (HeartbeatLife and 3 more). They go to the
+//     front of their queues. A job with which three workers have died (MaxCrashes) is buried, unless chance explains it.
 //   - Only one worker at a time holds a job, and only the outcome of the one that holds it counts. A worker that was taken
 //     for dead, after a pause for instance, goes on under a new id: its handlers' contexts end with [ErrFenced].
 //   - Queues are first in, first out, as far as several processors allow. Shares between queues follow
 //     [JobOptions].Priority; no queue that has work starves.
-//   - A job that is scheduled for later never runs early by the clock of Redis.
+//   - A job that is scheduled for later never runs early by the clock of Redis. Jobs that are due in the same millisecond are
+//     queued in the order in which they were given that time.
 //   - What one broken job, record or key does, it does to itself: the others go on.
 //
 // # Lifecycle
@@ -95,7 +100,7 @@
 //
 // # Redis
 //
-// One Redis, 6.2 or newer, holds everything; all keys begin with the namespace in braces. It is named by a DSN:
+// One Redis, 7.0 or newer, holds everything; all keys begin with the namespace in braces. It is named by a DSN:
 //
 //	redis://user:password@host:6379/0?pool_size=20&read_timeout=5s
 //	rediss://host:6379/0?tls_ca=/etc/ca.pem

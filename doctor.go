@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
@@ -12,7 +13,12 @@ import (
 
 // DoctorOptions says how a namespace is examined. The zero value looks and changes nothing.
 type DoctorOptions struct {
-	Repair   bool                  // mend what is found and can be mended
+	Repair bool // mend what is found and can be mended
+
+	// Limit bounds how many entries of each key are examined, of a queue those at its back; 0 is all. Whether a job is lost is then known
+	// of queues only that are no longer than that. Diagnosis.Unread says how much was left out.
+	Limit int
+
 	Progress func(done, total int) // called now and then with how many entries were looked at; may be nil
 }
 
@@ -30,11 +36,12 @@ type Finding struct {
 
 // Diagnosis is what the doctor found.
 type Diagnosis struct {
-	Findings []Finding     `json:"findings"` // in the order in which they were found, at most 1,000 of each check
-	More     map[Check]int `json:"more"`     // how many findings of a check are left out
-	Jobs     int           `json:"jobs"`     // how many records there were at the beginning
-	Queues   int           `json:"queues"`   // how many queues with jobs
-	Workers  int           `json:"workers"`  // how many workers were registered
+	Findings []Finding     `json:"findings"`         // in the order in which they were found, at most 1,000 of each check
+	More     map[Check]int `json:"more"`             // how many findings of a check are left out
+	Jobs     int           `json:"jobs"`             // how many records there were at the beginning
+	Queues   int           `json:"queues"`           // how many queues with jobs
+	Workers  int           `json:"workers"`          // how many workers were registered
+	Unread   int           `json:"unread,omitempty"` // about how many entries were left out, by DoctorOptions.Limit
 
 	unmended bool // an error was left out that was not repaired
 }
@@ -54,11 +61,15 @@ const maxFindings = 1000
 // or watched for some seconds where it may come right by itself. With Repair each fault is mended by the script that
 // confirms it. It is an error when Redis cannot be asked; what was found until then is in the Diagnosis as well.
 //
-// It reads every record once and keeps about 40 bytes for each waiting job. It walks over all keys of the database with
-// SCAN, so a database that is shared with much else takes longer.
+// It reads every record once and keeps about 40 bytes for each waiting job: see [Inspector.DoctorSize] for how many entries that is,
+// and DoctorOptions.Limit for less. It walks over all keys of the database with SCAN, so a database that is shared with much else takes
+// longer.
 func (i *Inspector) Doctor(ctx context.Context, opts DoctorOptions) (*Diagnosis, error) {
 	d := i.examination(opts)
 	err := i.unusable
+	if err == nil && opts.Limit < 0 {
+		err = &InvalidError{What: "DoctorOptions.Limit", Value: strconv.Itoa(opts.Limit), Remedy: "use 0 for all"}
+	}
 	if err == nil {
 		err = d.examine(ctx)
 	}
@@ -68,12 +79,41 @@ func (i *Inspector) Doctor(ctx context.Context, opts DoctorOptions) (*Diagnosis,
 	return d.diagnosis, err
 }
 
+// DoctorSize is about how many entries [Inspector.Doctor] would look at now, with that Limit for each key: a record and an element of a
+// queue are one each. It costs what [Inspector.Counts] does. 100,000 take Redis about a second.
+func (i *Inspector) DoctorSize(ctx context.Context, limit int) (int, error) {
+	if i.unusable != nil {
+		return 0, i.unusable
+	}
+	keys := make([]rdb.Key, len(walked))
+	for n, name := range walked {
+		keys[n] = rdb.Key{Name: name, Type: typeOf[name]}
+	}
+	sizes, err := i.store.Sizes(ctx, keys)
+	if err == nil {
+		var waiting []int
+		waiting, err = i.store.Waiting(ctx)
+		sizes = append(sizes, waiting...)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("the size of the namespace cannot be read: %w", err)
+	}
+	total := 0
+	for _, size := range sizes {
+		if limit > 0 {
+			size = min(size, limit)
+		}
+		total += size
+	}
+	return total, nil
+}
+
 func (i *Inspector) examination(opts DoctorOptions) *doctor {
 	return &doctor{
-		Inspector: i, repair: opts.Repair, progress: opts.Progress,
+		Inspector: i, repair: opts.Repair, progress: opts.Progress, limit: opts.Limit, partly: map[string]bool{},
 		look: rdb.Mender{Store: i.store}, mend: rdb.Mender{Store: i.store, Mend: opts.Repair},
 		diagnosis: &Diagnosis{More: map[Check]int{}}, told: map[fact]bool{}, counts: map[Check]int{}, broken: map[string]bool{}, aside: map[string]bool{},
-		explained: map[string]bool{}, seed: maphash.MakeSeed(), waiting: map[uint64]int32{},
+		explained: map[string]bool{}, claims: map[string][]rdb.Holding{}, seed: maphash.MakeSeed(), waiting: map[uint64]int32{},
 	}
 }
 
@@ -81,6 +121,7 @@ func (i *Inspector) examination(opts DoctorOptions) *doctor {
 type doctor struct {
 	*Inspector
 	repair   bool
+	limit    int
 	progress func(done, total int)
 
 	look, mend rdb.Mender // the second one mends only if it should
@@ -95,10 +136,13 @@ type doctor struct {
 	aside      map[string]bool // new names of those that were set aside now
 	registered map[string]bool // workers
 	dead       map[string]bool
-	served     map[string]bool  // names
-	explained  map[string]bool  // ids of jobs whose claim or element is a finding already
-	seed       maphash.Seed     // ids are kept as hashes, since there may be millions
-	waiting    map[uint64]int32 // id -> number of the queue in which it was seen
+	served     map[string]bool          // names
+	claims     map[string][]rdb.Holding // by worker: those that are not young, and that its list has
+	explained  map[string]bool          // ids of jobs whose claim or element is a finding already
+	seed       maphash.Seed             // ids are kept as hashes, since there may be millions
+	waiting    map[uint64]int32         // id -> number of the queue in which it was seen
+	doubted    doubted
+	partly     map[string]bool // queues that were not read to their ends
 }
 
 // fact is what makes two findings the same.
@@ -118,6 +162,7 @@ func (d *doctor) examine(ctx context.Context) error {
 		{d.readWorkers, []string{"workers", "dead"}},
 		{d.checkElements, []string{"workers", "dead", "claimed", "jobs", "scheduled", "retry", "morgue", "ready"}},
 		{d.checkClaims, []string{"workers", "dead", "claimed", "jobs", "scheduled", "retry", "morgue", "ready"}},
+		{d.checkHeld, []string{"workers", "dead", "claimed", "jobs", "ready"}},
 		{d.checkStrangers, []string{"workers", "dead"}},
 		{d.checkQueues, []string{"jobs", "claimed", "names", "scheduled", "retry", "morgue"}},
 		{d.checkPlaces, []string{"jobs", "claimed", "names", "trail", "crashes", "scheduled", "retry", "morgue"}},

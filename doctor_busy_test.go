@@ -169,5 +169,6 @@ func (w *ward) examineWithin(reach int, repair bool) *Diagnosis {
 	d := w.doctor.examination(DoctorOptions{Repair: repair})
 	d.look.Reach, d.mend.Reach = reach, reach
 	require.NoError(w.t, d.examine(w.ctx()))
+	w.answered(d.diagnosis)
 	return d.diagnosis
 }

@@ -3,6 +3,8 @@ package work
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -66,6 +68,10 @@ func (d *doctor) findElement(e rdb.Element, verdict string) (removed bool) {
 
 // checkClaims looks for claims that nobody holds.
 func (d *doctor) checkClaims(ctx context.Context) error {
+	now, err := d.store.Time(ctx)
+	if err != nil {
+		return err
+	}
 	return d.walk(ctx, "claimed", func(page []rdb.Field) error {
 		claims := make([]rdb.Holding, 0, len(page))
 		for _, field := range page {
@@ -78,6 +84,7 @@ func (d *doctor) checkClaims(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		d.noteClaims(claims, unsupported, now)
 		for _, h := range unsupported {
 			if d.explained[h.ID] && !d.repair {
 				continue
@@ -89,6 +96,15 @@ func (d *doctor) checkClaims(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// noteClaims keeps the claims that their workers are to be asked about.
+func (d *doctor) noteClaims(claims, unsupported []rdb.Holding, now time.Time) {
+	for _, h := range claims {
+		if d.registered[h.Worker] && now.Sub(h.Since) > settledClaim && !slices.Contains(unsupported, h) {
+			d.claims[h.Worker] = append(d.claims[h.Worker], h)
+		}
+	}
 }
 
 // unclaim removes one claim. The queue of one that cannot be read is in the job's record.

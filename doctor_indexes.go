@@ -160,8 +160,10 @@ func (d *doctor) checkLanes(ctx context.Context) error {
 		return err
 	}
 	if d.repair {
-		if err := d.store.RetireLanes(ctx, laneLife); err != nil {
-			return err
+		for cursor := ""; cursor != "0"; {
+			if cursor, err = d.store.RetireLanes(ctx, cursor, laneLife); err != nil {
+				return err
+			}
 		}
 	}
 	d.find(Finding{Check: CheckLane, Key: d.store.FullName("lanes"), Detail: countOf(len(old), "lane") + " not used for more than a day", Repaired: d.repair})

@@ -19,7 +19,7 @@ func (d *doctor) checkPlaces(ctx context.Context) error {
 		case "jobs", "outcomes", "outcomes:until", "lanes":
 			continue
 		}
-		err := d.walk(ctx, name, func(page []rdb.Field) error {
+		err := d.walkInLots(ctx, name, func(page []rdb.Field) error {
 			jobs := make([]rdb.Named, len(page))
 			for i, field := range page {
 				jobs[i].ID = field.Name
@@ -47,7 +47,7 @@ func (d *doctor) checkRecords(ctx context.Context) error {
 		return err
 	}
 	names := d.queueNames()
-	err := d.walk(ctx, "jobs", func(page []rdb.Field) error {
+	err := d.walkInLots(ctx, "jobs", func(page []rdb.Field) error {
 		jobs, records := make([]rdb.Named, len(page)), make(map[string][]byte, len(page))
 		for i, field := range page {
 			jobs[i] = rdb.Named{ID: field.Name, Queue: d.readRecord(field)}
@@ -63,7 +63,7 @@ func (d *doctor) checkRecords(ctx context.Context) error {
 			}
 			number, seen := d.waiting[maphash.String(d.seed, job.ID)]
 			switch {
-			case !seen && job.Queue != "" && !d.broken["queue:"+job.Queue]:
+			case !seen && job.Queue != "" && !d.broken["queue:"+job.Queue] && !d.partly[job.Queue]:
 				lost[job.ID] = rdb.Nowhere{Named: job, Digest: rdb.Digest(records[job.ID])}
 			case seen && job.Queue != "" && names[number] != job.Queue:
 				if err := d.checkQueueOf(ctx, job, names[number], records[job.ID]); err != nil {

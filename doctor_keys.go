@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,7 +28,8 @@ type heldList struct{ worker, queue string }
 var typeOf = map[string]string{
 	"jobs": "hash", "trail": "hash", "queues": "zset", "ready": "set", "scheduled": "zset", "retry": "zset", "names": "hash",
 	"morgue": "zset", "outcomes": "hash", "outcomes:until": "zset", "workers": "set", "dead": "set", "claimed": "hash",
-	"crashes": "hash", "lanes": "hash", "lease": "string", "epoch": "string", "objects": "zset", "limits": "hash",
+	"crashes": "hash", "deaths": "zset", "lanes": "hash", "lease": "string", "deputy": "string", "deadlines": "zset",
+	"epoch": "string", "objects": "zset", "limits": "hash", "home": "string",
 	"waited": "hash", "cancelled": "set", "unique": "hash", "errors": "hash", "schedules": "hash", "ticks": "hash",
 	"schedules:revision": "string",
 }
@@ -35,7 +37,7 @@ var typeOf = map[string]string{
 // typeOfEach is the type of keys of which there is one for each queue, job, or hour, by what stands before the first colon.
 var typeOfEach = map[string]string{
 	"queue": "list", "wake": "list", "completion": "list", "running": "set", "rate": "string",
-	"log": "list", "state": "string", "stats": "hash",
+	"log": "list", "state": "string", "stats": "hash", "taken": "hash",
 }
 
 // wantedType returns the type that a key should have, "" for one that is not known.
@@ -200,6 +202,10 @@ func (d *doctor) measure(ctx context.Context) error {
 	}
 	for i, key := range keys {
 		d.total += sizes[i]
+		if d.limit > 0 && sizes[i] > d.limit {
+			d.total -= sizes[i] - d.limit
+			d.diagnosis.Unread += sizes[i] - d.limit
+		}
 		if key.Name == "jobs" {
 			d.diagnosis.Jobs = sizes[i]
 		}
@@ -209,13 +215,61 @@ func (d *doctor) measure(ctx context.Context) error {
 	return nil
 }
 
-// walk reads a hash or a zset, and counts its entries as done.
+// walk reads a hash or a zset, and counts its entries as done. It ends where the limit is.
 func (d *doctor) walk(ctx context.Context, name string, visit func(page []rdb.Field) error) error {
 	if !d.keys.fixed[name] {
 		return nil
 	}
-	return d.store.Walk(ctx, rdb.Key{Name: name, Type: typeOf[name]}, func(page []rdb.Field) error {
+	read := 0
+	err := d.store.Walk(ctx, rdb.Key{Name: name, Type: typeOf[name]}, func(page []rdb.Field) error {
+		if d.limit > 0 && read >= d.limit {
+			return errLimited
+		}
+		read += len(page)
 		d.advance(len(page))
 		return visit(page)
 	})
+	if errors.Is(err, errLimited) {
+		return nil
+	}
+	return err
 }
+
+// errLimited ends a walk.
+var errLimited = errors.New("as much was read as was wanted")
+
+// walkInLots gathers pages, so that what is asked about each of their entries needs fewer round trips.
+func (d *doctor) walkInLots(ctx context.Context, name string, visit func(lot []rdb.Field) error) error {
+	var lot []rdb.Field
+	bytes := 0
+	flush := func() error {
+		gathered := lot
+		lot, bytes = nil, 0
+		if len(gathered) == 0 {
+			return nil
+		}
+		return visit(gathered)
+	}
+	err := d.walk(ctx, name, func(page []rdb.Field) error {
+		if len(lot)+len(page) > rdb.AtOnce {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		lot = append(lot, page...)
+		for _, field := range page {
+			bytes += len(field.Value)
+		}
+		if bytes < lotBytes {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil {
+		return err
+	}
+	return flush()
+}
+
+// lotBytes bounds the memory that gathered records take.
+const lotBytes = 4 << 20

@@ -17,7 +17,7 @@ func (d *doctor) checkQueues(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return d.checkDoubted(ctx, names)
 }
 
 func (d *doctor) checkQueue(ctx context.Context, names []string, number int32) error {
@@ -29,6 +29,9 @@ func (d *doctor) checkQueue(ctx context.Context, names []string, number int32) e
 		}
 		d.advance(len(part.IDs))
 		from += len(part.IDs)
+		if d.limit > 0 && from >= d.limit && part.Length > from {
+			d.partly[name] = true
+		}
 		struck := map[string]bool{}
 		for _, fault := range part.Faults {
 			struck[fault.ID] = fault.What == "ghost" || fault.What == "held"
@@ -37,8 +40,9 @@ func (d *doctor) checkQueue(ctx context.Context, names []string, number int32) e
 			}
 		}
 		waiting := slices.DeleteFunc(part.IDs, func(id string) bool { return struck[id] })
-		if err := d.noteWaiting(ctx, waiting, names, number); err != nil {
-			return err
+		d.noteWaiting(waiting, number)
+		if d.partly[name] {
+			return nil
 		}
 	}
 }
@@ -46,6 +50,9 @@ func (d *doctor) checkQueue(ctx context.Context, names []string, number int32) e
 // findStruck reports an id that no fetch would take or that is on a shelf too, and returns true when it was removed from the queue.
 func (d *doctor) findStruck(queue string, fault rdb.Fault) bool {
 	removed := fault.Where == "1"
+	if fault.ID == rdb.Removed {
+		return removed // of a repair; the worker that comes to it drops it
+	}
 	if d.explained[fault.ID] && !d.repair {
 		return false
 	}
@@ -67,56 +74,16 @@ func (d *doctor) findStruck(queue string, fault rdb.Fault) bool {
 }
 
 // noteWaiting notes which ids wait in a queue. One that was seen before may have been pushed on by others, or have come
-// back; or it waits twice.
-func (d *doctor) noteWaiting(ctx context.Context, ids []string, names []string, number int32) error {
-	var again []string
+// back; or it waits twice: that is found out when all queues were seen.
+func (d *doctor) noteWaiting(ids []string, number int32) {
 	for _, id := range ids {
 		key := maphash.String(d.seed, id)
 		before, seen := d.waiting[key]
 		d.waiting[key] = number
-		switch {
-		case seen && before == number:
-			again = append(again, id)
-		case seen:
-			if err := d.checkTwice(ctx, id, names[before], names[number]); err != nil {
-				return err
-			}
+		if seen {
+			d.doubted.add(key, before, number)
 		}
 	}
-	doubles, err := d.store.Doubles(ctx, names[number], again)
-	for _, id := range doubles {
-		if err == nil {
-			err = d.checkTwice(ctx, id, names[number], names[number])
-		}
-	}
-	return err
-}
-
-// checkTwice confirms that an id waits twice, and leaves it in the queue that its record names.
-func (d *doctor) checkTwice(ctx context.Context, id, one, other string) error {
-	twice, err := d.look.Single(ctx, id, one, other)
-	if err != nil || !twice {
-		return err
-	}
-	name, _, err := recordedName(ctx, d.store, id)
-	if err != nil {
-		return err
-	}
-	if name == one {
-		one, other = other, one
-	}
-	d.waiting[maphash.String(d.seed, id)] = int32(slices.Index(d.queueNames(), other))
-	if d.repair {
-		if twice, err = d.mend.Single(ctx, id, one, other); err != nil || !twice {
-			return err
-		}
-	}
-	f := Finding{Check: CheckTwice, Key: d.store.FullName("queue:" + one), ID: id, Queue: other, Repaired: d.repair, Detail: "it waits twice in this queue"}
-	if one != other {
-		f.Detail = "it waits in this queue, and in that of " + other
-	}
-	d.find(f)
-	return nil
 }
 
 // nowhere are jobs that seem to be in no place, by their ids.

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -35,11 +37,11 @@ func (d *doctor) readWorkers(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := d.checkEndless(ctx, id); err != nil {
+		if err := d.checkEndless(ctx, "worker:"+id, id); err != nil {
 			return err
 		}
 	}
-	return d.checkEndless(ctx, "")
+	return excerpt.Join(d.checkEndless(ctx, "lease", ""), d.checkEndless(ctx, "deputy", ""))
 }
 
 func setOf(list []string) map[string]bool {
@@ -64,20 +66,39 @@ func (d *doctor) checkDeaf(ctx context.Context, id string) error {
 	return err
 }
 
-// checkEndless looks at the heartbeat of a worker, or at the lease: without a time to live, a death is never noticed.
-func (d *doctor) checkEndless(ctx context.Context, id string) error {
-	name := "lease"
-	if id != "" {
-		name = "worker:" + id
-	}
+// checkEndless looks at the heartbeat of a worker, at the lease or at the place of its deputy: without a time to live, a death is never
+// noticed.
+func (d *doctor) checkEndless(ctx context.Context, name, id string) error {
 	if d.broken[name] {
 		return nil
 	}
-	endless, err := d.mend.Lapse(ctx, id, beatLife)
-	if err == nil && endless {
-		d.find(Finding{Check: CheckEndless, Key: d.store.FullName(name), ID: id, Detail: "it has no time to live", Repaired: d.repair})
+	life, most := leaseLife, maxAhead // workers see themselves to one that is too long
+	if id != "" {
+		profiles, err := d.store.ProfileOf(ctx, []string{id})
+		if err != nil {
+			return err
+		}
+		if life, most = beatLife, maxAhead; profiles[0].Info["life"] != "" {
+			life, most = lifeOf(profiles[0].Info), lifeOf(profiles[0].Info)
+		}
+	}
+	lapses, err := d.mend.Lapse(ctx, name, life, most)
+	if err == nil && lapses != rdb.LapsesInTime {
+		what := map[int]string{
+			rdb.LapsesNever: "it has no time to live", rdb.LapsesLate: "it stays for longer than it should: Redis' clock was set back",
+		}
+		d.find(Finding{Check: CheckEndless, Key: d.store.FullName(name), ID: id, Detail: what[lapses], Repaired: d.repair})
 	}
 	return err
+}
+
+// lifeOf is how long a heartbeat of a worker lasts that says this of itself.
+func lifeOf(info map[string]string) time.Duration {
+	ms, err := strconv.ParseInt(info["life"], 10, 64)
+	if err != nil || ms < minBeatLife.Milliseconds() || ms > maxBeatLife.Milliseconds() {
+		return beatLife // an earlier version says nothing
+	}
+	return time.Duration(ms) * time.Millisecond
 }
 
 // checkStrangers removes what is left of workers that nobody knows. Their jobs were given back before.
@@ -119,7 +140,7 @@ func (d *doctor) watch(ctx context.Context) error {
 		}
 		pause(ctx, d.patience/looks)
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return excerpt.Error(context.Cause(ctx))
 		}
 		if err := w.again(ctx); err != nil {
 			return err
@@ -202,7 +223,7 @@ func (w *watched) report(ctx context.Context) error {
 		f := Finding{Check: CheckDeadWorker, Key: w.store.FullName("dead"), ID: id,
 			Detail: "it is dead, and nobody took it apart for " + age(time.Since(w.since))}
 		if w.repair {
-			jobs, err := takeApart(ctx, w.store, id)
+			jobs, err := w.takeApart(ctx, id)
 			if err != nil {
 				return err
 			}
@@ -224,19 +245,11 @@ func (w *watched) report(ctx context.Context) error {
 }
 
 // takeApart does what a reaper does with a dead worker. Whoever does the same now does no harm.
-func takeApart(ctx context.Context, store *rdb.Store, id string) (jobs int, err error) {
-	corpse := store.Worker(id)
-	queues, err := corpse.Queues(ctx)
-	if err != nil {
-		return 0, err
+func (w *watched) takeApart(ctx context.Context, id string) (jobs int, err error) {
+	c := &corpse{Worker: w.store.Worker(id)}
+	takeApart(ctx, []*corpse{c}, map[string][]bequest{})
+	if c.err == nil {
+		_, _, c.err = c.Forget(ctx, c.queues)
 	}
-	for _, queue := range queues {
-		n, err := emptyInProcess(ctx, corpse, queue, id)
-		jobs += n
-		if err != nil {
-			return jobs, err
-		}
-	}
-	_, _, err = corpse.Forget(ctx, queues)
-	return jobs, err
+	return c.jobs, c.err
 }

@@ -135,3 +135,45 @@ func TestDrainWaitsForOtherWorkers(t *testing.T) {
 		require.NoError(t, receive(t, drained))
 	})
 }
+
+func TestADrainThatIsOverNamesWhatIsServedNow(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		entered, leave := make(chan struct{}), make(chan struct{})
+		opts := k.options()
+		opts.Only = []string{"early"}
+		pool := k.start(NewWorkerPool(nil, 4, opts).Job("early", nothing).
+			JobWithOptions("late", JobOptions{MaxRunning: 1}, func() error { entered <- struct{}{}; <-leave; return nil }))
+		t.Cleanup(func() { close(leave) })
+		require.NoError(t, pool.Serve(k.ctx(), "late"))
+		require.NoError(t, pool.Withdraw(k.ctx(), "early"))
+		for _, name := range []string{"early", "late", "late"} {
+			k.enqueue(name)
+		}
+		receive(t, entered)
+		err := pool.Drain(briefly())
+		assert.ErrorContains(t, err, `queue "late" has 1 waiting and 1 running: this pool runs at most 1 at once`)
+		assert.NotContains(t, err.Error(), "early", "it was withdrawn")
+	})
+}
+
+// A pool that has not moved what is due: it is named although nothing of it waits in its queue.
+func TestADrainThatIsOverNamesWhatIsDue(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		for _, name := range []string{"a", "other"} {
+			_, err := k.enq.EnqueueIn(k.ctx(), name, time.Hour)
+			require.NoError(t, err)
+		}
+		pool := NewWorkerPool(nil, 1, k.options()).Job("a", nothing)
+		pool.store = k.enq.core.store
+		pool.registered["a"].away = &atomic.Bool{}
+		assert.Empty(t, pool.whatIsLeft(), "it is not due yet")
+		for _, id := range k.strings("ZRANGE", "scheduled", 0, -1) {
+			k.do("ZADD", "scheduled", "XX", 1, id)
+		}
+		assert.Equal(t, ` (queue "a" has 0 waiting and 0 running, and more that is due)`, pool.whatIsLeft())
+	})
+}

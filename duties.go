@@ -72,6 +72,23 @@ func (d *duties) listed() []string {
 	return slices.Sorted(maps.Keys(d.known))
 }
 
+// correct notes which names Redis does list with an identity, where that may not be what it was told.
+func (d *duties) correct(c *claimant, listed []string) {
+	d.expect(listed)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.of != c {
+		return
+	}
+	there := setOf(listed)
+	for name := range d.sure {
+		if !there[name] {
+			delete(d.sure, name)
+			d.news.Store(true)
+		}
+	}
+}
+
 // change is what Redis is to be told, so that it lists these names with an identity, and those of which jobs are held.
 func (d *duties) change(c *claimant, names []string, held map[string]bool) (change rdb.Serving, parting bool) {
 	d.mu.Lock()
@@ -184,7 +201,7 @@ func (f *fetcher) heed() error {
 	if err != nil {
 		return err
 	}
-	f.blocker.queues = slices.Clone(names)
+	f.blocker.serve(names)
 	for _, name := range names {
 		f.sampler.meet(name, w.registrations[name].options.Priority)
 	}
@@ -206,7 +223,7 @@ func (f *fetcher) forsake(names []string) (withdrawn []string) {
 	}
 	for _, name := range withdrawn {
 		f.sampler.forget(name)
-		delete(f.held, name)
+		f.held.forget(name)
 		delete(f.full, name)
 	}
 	return withdrawn
@@ -261,13 +278,13 @@ func (f *fetcher) tellServed(c *claimant, change rdb.Serving) error {
 		return errNotRegistered
 	case state == rdb.Stale:
 		c.number += 1 << 32
-		f.lost = true
+		f.surveys.lost = true
 		return errors.New("the number of a change of what is served was not new to Redis")
 	case len(stay) > 0:
 		for _, name := range stay {
-			f.touched[name] = true
+			f.surveys.touched[name] = true
 		}
-		f.lost = true
+		f.surveys.lost = true
 		return errListed
 	}
 	return nil

@@ -1,5 +1,7 @@
 package work
 
+import "github.com/265d0351/work/internal/errchain"
+
 // Ending is what becomes of a job after an attempt.
 type Ending string
 
@@ -19,7 +21,7 @@ const (
 // holds now; a stop that begins, a result that cannot be kept, or a backoff that ends after the deadline may still change it. Of a job that no pool runs it
 // knows the fields only. It may be called by any goroutine of the handler.
 func (j *Job) Ending(err error) (ending Ending, failed bool) {
-	v := find[*disposition](err)
+	v := errchain.Find[*disposition](err)
 	switch {
 	case j.run != nil && j.run.calledOff.Load():
 		return EndingCancel, false
@@ -40,7 +42,7 @@ func (j *Job) Ending(err error) (ending Ending, failed bool) {
 }
 
 func (j *Job) endingOfFailure(err error) Ending {
-	bad := find[*ArgumentError](err)
+	bad := errchain.Find[*ArgumentError](err)
 	switch {
 	case bad != nil && bad.uncalled:
 		return EndingBury

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/265d0351/work/internal/excerpt"
 )
 
 // Errors of an Enqueuer that a program may test for with errors.Is.
@@ -24,7 +26,9 @@ type InvalidError struct {
 	Err    error  // the cause, where there is one
 }
 
-func (e *InvalidError) Error() string { return e.What + " is " + e.Value + ": " + e.Remedy }
+func (e *InvalidError) Error() string {
+	return excerpt.Text(e.What, excerpt.Name) + " is " + excerpt.Text(e.Value, 2*excerpt.Name) + ": " + excerpt.Text(e.Remedy, excerpt.Whole)
+}
 
 // Unwrap returns the cause.
 func (e *InvalidError) Unwrap() error { return e.Err }
@@ -41,7 +45,9 @@ type EnqueueError struct {
 	job string // its name, where there is one only
 }
 
-func (e *EnqueueError) Error() string {
+func (e *EnqueueError) Error() string { return cut(e.text()) }
+
+func (e *EnqueueError) text() string {
 	job := "the job"
 	if e.job != "" {
 		job = "job " + quoted(e.job)

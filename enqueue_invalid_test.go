@@ -73,7 +73,7 @@ func badEntries() []badEntry {
 		{"option Meta: no UTF-8 in the value", with(Meta("a", "\xff"))},
 		{"option Meta: too large", with(Meta("a", strings.Repeat("x", 10<<10)), Meta("b", strings.Repeat("x", 10<<10)))},
 		{"option Front: with a delay", Entry{Name: "export", In: time.Hour, Options: []EnqueueOption{Front()}}},
-		{"option Front: with a time", Entry{Name: "export", At: time.Unix(1732100000, 0), Options: []EnqueueOption{Front()}}},
+		{"option Front: with a time", Entry{Name: "export", At: time.Now().Add(time.Hour), Options: []EnqueueOption{Front()}}},
 		{"options: the first mistake is told", with(Timeout(-1), ID(""))},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync/atomic"
 )
@@ -31,7 +32,7 @@ type EnqueueFunc func(ctx context.Context, entries []Entry) ([]Receipt, error)
 // it returns an error without calling next nothing is stored, and that error is the caller's. Otherwise what became of the
 // jobs is what next said, whatever is returned: an error of its own comes to the caller as the cause of an *[EnqueueError]
 // that lists the jobs as Stored, and nil does not hide an error of next. Only so is a job stored whose enqueue returned no
-// error. next may be called once. A panic is the caller's.
+// error. next may be called once. A panic is an error of its own too, a *[PanicError]: where next was under way, the jobs are Unknown.
 //
 // It runs in the goroutine of the caller, in many at once, and not for an EnqueueMany without entries.
 type EnqueueMiddleware func(ctx context.Context, entries []Entry, next EnqueueFunc) error
@@ -75,8 +76,18 @@ func passing(m EnqueueMiddleware, name string, rest EnqueueFunc) EnqueueFunc {
 		if len(entries) == 1 {
 			p.job = entries[0].Name
 		}
-		return p.end(m(ctx, entries, p.next))
+		return p.end(p.call(ctx, m, entries))
 	}
+}
+
+// call turns a panic of the middleware into its error: who enqueues did not ask for it.
+func (p *enqueuePassage) call(ctx context.Context, m EnqueueMiddleware, entries []Entry) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("%s: %w", p.middleware, &PanicError{Value: value, Stack: string(debug.Stack())})
+		}
+	}()
+	return tame(m(ctx, entries, p.next))
 }
 
 // enqueuePassage is one call on its way through one middleware. Its phases are those of a nextGuard.

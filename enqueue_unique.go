@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"time"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -114,7 +114,7 @@ func (c *enqueuerCore) amend(ctx context.Context, p *prepared, owner string) (an
 		}
 		return err
 	})
-	if err = errors.Join(err, broken); err != nil {
+	if err = excerpt.Join(err, broken); err != nil {
 		err = fmt.Errorf("job %s has its lock and cannot be changed: %w", quoted(owner), err)
 	}
 	return answer, f, err

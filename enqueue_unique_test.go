@@ -258,7 +258,7 @@ func TestWhatCannotBeChangedIsSaid(t *testing.T) {
 		var failure *EnqueueError
 		require.ErrorAs(t, err, &failure)
 		assert.Equal(t, []int{0}, failure.NotStored)
-		assert.ErrorContains(t, err, fmt.Sprintf("job %q has its lock and cannot be changed: the record is not JSON", first.ID))
+		assert.ErrorContains(t, err, fmt.Sprintf("job %q has its lock and cannot be changed: the record cannot be read", first.ID))
 		assert.False(t, errors.As(err, new(*DuplicateError)))
 	})
 }

@@ -2,12 +2,12 @@ package work
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -227,7 +227,7 @@ func (e *Enqueuer) Close() error {
 		c.waiters.close()
 		c.closed = c.lanes.close()
 		if c.toClose != nil {
-			c.closed = errors.Join(c.closed, c.toClose.Close())
+			c.closed = excerpt.Join(c.closed, c.toClose.Close())
 		}
 	})
 	return c.closed

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
+	"github.com/265d0351/work/internal/errchain"
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/objects"
 )
@@ -109,7 +112,7 @@ func (c *enqueuerCore) upload(ctx context.Context, all []prepared) error {
 // EnqueueTimeout and a second for each MB. The caller has entered.
 func (l *lanes) insist(ctx context.Context, bytes int, step func(ctx context.Context) error) error {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return excerpt.Error(context.Cause(ctx))
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, l.timeout+time.Duration(bytes)*time.Microsecond, l.timedOut())
 	defer cancel()
@@ -125,7 +128,7 @@ func (l *lanes) insist(ctx context.Context, bytes int, step func(ctx context.Con
 func insist(ctx context.Context, step func(ctx context.Context) error) error {
 	var trouble error
 	for attempt := 1; ; attempt++ {
-		err := step(ctx)
+		err := unpanicked(ctx, step)
 		if err == nil || isFinal(err) {
 			return err
 		}
@@ -142,12 +145,22 @@ func insist(ctx context.Context, step func(ctx context.Context) error) error {
 	}
 }
 
-// isFinal tells whether an object is not there, or not what it should be, so that asking again is of no use.
+// unpanicked turns a panic of a step into an error: a home of objects may be the program's.
+func unpanicked(ctx context.Context, step func(ctx context.Context) error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &PanicError{Value: value, Stack: string(debug.Stack())}
+		}
+	}()
+	return tame(step(ctx))
+}
+
+// isFinal tells whether an object is not there, or not what it should be, or its home panics, so that asking again is of no use.
 func isFinal(err error) bool {
 	var vanished *objects.VanishedError
 	var mismatch *objects.MismatchError
 	var noHash *objects.HashError
-	return errors.As(err, &vanished) || errors.As(err, &mismatch) || errors.As(err, &noHash)
+	return errchain.Find[*PanicError](err) != nil || errors.As(err, &vanished) || errors.As(err, &mismatch) || errors.As(err, &noHash)
 }
 
 // share lets jobs that bring the same contents along hold each once: known are those of the jobs before.

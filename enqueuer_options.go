@@ -43,7 +43,7 @@ func WithConnection(c Connection) EnqueuerOption {
 // EnqueueTimeout is how long a call tries to reach Redis when its ctx does not end earlier; EnqueueMany does so for each
 // of the parts in which it sends its entries. The default is 10 s.
 func EnqueueTimeout(d time.Duration) EnqueuerOption {
-	return func(s *enqueuerSettings) { s.timeout = d }
+	return func(s *enqueuerSettings) { s.timeout = capped(d) }
 }
 
 // MaxArgsSize is how many bytes the JSON of a job's arguments may have, at most 64 MiB, with those that are stored as objects

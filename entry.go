@@ -3,7 +3,6 @@ package work
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
@@ -61,7 +60,7 @@ func (e *Enqueuer) prepare(entry *Entry) (prepared, error) {
 	p.job.Replicas, p.job.Wait = settings.replicas, settings.replicaWait
 	p.job.Queue, p.job.ID, p.job.Chosen = entry.Name, settings.id, settings.chosen
 	if !settings.chosen {
-		p.job.ID = newID()
+		p.job.ID = newID(now)
 	}
 	unique := e.uniqueOf(entry.Name, settings.unique)
 	args, apart, err := unique.limits(e.core.limits).encode(nil, entry.Name, entry.Args)
@@ -110,7 +109,7 @@ func (e *Enqueuer) uniqueOf(name string, given *UniqueOptions) *UniqueOptions {
 // place decides where the job goes.
 func (p *prepared) place(entry *Entry, front bool, now time.Time) error {
 	job := func(what string) string { return what + quoted(entry.Name) } // called for errors only
-	later := !entry.At.IsZero() || entry.In > 0
+	later := entry.At.After(now) || entry.In > 0                         // one that has passed is at once
 	switch {
 	case entry.In < 0:
 		return &InvalidError{What: job("delay of job "), Value: entry.In.String(), Remedy: "use zero or more"}
@@ -124,20 +123,24 @@ func (p *prepared) place(entry *Entry, front bool, now time.Time) error {
 			Remedy: "use one after 1970 and at most 100 years ahead"}
 	case entry.In > maxAhead:
 		return &InvalidError{What: job("delay of job "), Value: entry.In.String(), Remedy: "use at most 100 years"}
+	case front:
+		p.job.Place = rdb.Front
 	case !entry.At.IsZero():
 		p.job.Place, p.job.When = rdb.At, entry.At.Add(time.Millisecond-1).UnixMilli() // never before the time given
 	case entry.In > 0:
 		p.job.Place, p.job.When = rdb.In, millis(entry.In)
-	case front:
-		p.job.Place = rdb.Front
 	default:
 		p.job.Place = rdb.Back
 	}
 	return nil
 }
 
-// maxAhead is how far ahead a job may be scheduled: what is further is a mistake in a unit.
+// maxAhead is how far ahead a job may be scheduled: what is further is a mistake in a unit. It is the longest duration as well.
 const maxAhead = 100 * 365 * 24 * time.Hour
+
+// capped is the duration that is used for one that a program gave: a longer one means for ever, and reckoning with it would leave
+// time.Duration.
+func capped(d time.Duration) time.Duration { return min(max(d, -maxAhead), maxAhead) }
 
 // bytes is about how much of a call the job takes.
 func (p *prepared) bytes() int {
@@ -154,20 +157,6 @@ func (p *prepared) receipt(at time.Time) Receipt {
 }
 
 // millis is a duration as Redis gets it; a part of a millisecond counts as one.
-func millis(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
-
-// newID makes the id of a job: 22 letters with 110 random bits. (In Redis' allocator 22 bytes cost a third less than a
-// UUID's 36, and each id stands there three times.)
-func newID() string {
-	const letters = "0123456789abcdefghjkmnpqrstvwxyz"
-	var id [22]byte
-	a, b := rand.Uint64(), rand.Uint64()
-	for i := range id {
-		if i == 11 {
-			a = b
-		}
-		id[i] = letters[a&31]
-		a >>= 5
-	}
-	return string(id[:])
+func millis(d time.Duration) int64 {
+	return int64((capped(d) + time.Millisecond - 1) / time.Millisecond)
 }

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/265d0351/work/internal/excerpt"
 )
 
 // Errors that a program may test for with errors.Is.
 var (
-	// ErrFenced is the cause with which a job's ctx ends when its worker was declared dead: the job runs elsewhere.
-	ErrFenced = errors.New("this worker was declared dead, its jobs were given to others")
+	// ErrFenced is the cause with which a job's ctx ends when its worker was declared dead, so that the job runs elsewhere; or
+	// when that may be so and nobody can tell: see WorkerOptions.FenceAfter.
+	ErrFenced = errors.New("this worker was declared dead, or may have been: its jobs are given to others")
 	// ErrShutdown is the cause with which a job's ctx ends when the pool stopped and ShutdownTimeout has passed.
 	ErrShutdown = errors.New("the worker pool is shutting down")
 	// ErrTimeout is the cause with which a job's ctx ends when its Timeout has passed.
@@ -40,27 +43,27 @@ func (e *PanicError) Error() string { return "panic: " + describe(e.Value) }
 // Unwrap returns the panic's value where it is an error.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
-	return err
+	return tame(err)
 }
 
 // GoexitError is the error of a job whose handler or middleware called runtime.Goexit, as t.FailNow does.
 type GoexitError struct{}
 
-func (*GoexitError) Error() string { return "the handler ended its goroutine with runtime.Goexit" }
+func (*GoexitError) Error() string { return "the goroutine was ended with runtime.Goexit" }
 
 // SetupError holds every mistake that was made while a pool was set up. errors.Is and errors.As look into each.
 type SetupError struct{ Mistakes []error }
 
-func (e *SetupError) Error() string {
+func (e *SetupError) Error() string { return cut(e.text()) }
+
+func (e *SetupError) text() string {
 	if len(e.Mistakes) == 1 {
 		return "the worker pool cannot start: " + e.Mistakes[0].Error()
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "the worker pool cannot start, there are %d mistakes:", len(e.Mistakes))
-	for i, mistake := range e.Mistakes {
-		fmt.Fprintf(&b, "\n%3d. %s", i+1, mistake)
-	}
-	return b.String()
+	return fmt.Sprintf("the worker pool cannot start, there are %s mistakes:\n", excerpt.Count(len(e.Mistakes))) +
+		excerpt.Lines(len(e.Mistakes), 2*excerpt.Whole-4*excerpt.Name, func(i int) string {
+			return fmt.Sprintf("%3d. %s", i+1, errorText(e.Mistakes[i]))
+		})
 }
 
 // Unwrap returns the mistakes.
@@ -87,7 +90,9 @@ type StopError struct {
 	Err      error    // what else went wrong: Redis could not be reached, the ctx of Stop ended, ...; may be nil
 }
 
-func (e *StopError) Error() string {
+func (e *StopError) Error() string { return cut(e.text()) }
+
+func (e *StopError) text() string {
 	var parts []string
 	if n := len(e.Stuck); n > 0 {
 		parts = append(parts, fmt.Sprintf("handlers that did not return (%d): %s", n, list(e.Stuck)))
@@ -109,15 +114,18 @@ func list(refs []JobRef) string {
 	const most = 5
 	names := make([]string, 0, most+1)
 	for _, ref := range refs[:min(len(refs), most)] {
-		names = append(names, ref.String())
+		names = append(names, excerpt.Text(ref.String(), 2*excerpt.Name))
 	}
 	if more := len(refs) - most; more > 0 {
-		names = append(names, fmt.Sprintf("and %d more", more))
+		names = append(names, fmt.Sprintf("and %s more", excerpt.Count(more)))
 	}
 	return strings.Join(names, ", ")
 }
 
-// describe turns a panic's value into text, whatever its methods do.
+// cut bounds the text of an error that quotes others: a handler's, that of Redis, or what somebody has written into a record.
+func cut(text string) string { return excerpt.Text(text, excerpt.Whole) }
+
+// describe turns a panic's value into a text of bounded length, whatever its methods do.
 func describe(value any) (text string) {
 	defer func() {
 		if recover() != nil {
@@ -125,7 +133,7 @@ func describe(value any) (text string) {
 		}
 	}()
 	if err, ok := value.(error); ok {
-		return err.Error()
+		return cut(err.Error())
 	}
-	return fmt.Sprint(value)
+	return cut(fmt.Sprint(value))
 }

@@ -3,7 +3,9 @@ package work
 import (
 	"cmp"
 	"log/slog"
-	"strings"
+
+	"github.com/265d0351/work/internal/errchain"
+	"github.com/265d0351/work/internal/excerpt"
 )
 
 // describeEvent says how an event is logged. The attributes come as a function, since most events are below the level.
@@ -59,6 +61,8 @@ func describeJobEvent(e Event) (level slog.Level, message string, ref JobRef, mo
 		return slog.LevelError, "handler has not returned although its ctx ended", e.JobRef, func() []slog.Attr {
 			return failureAttrs(e.Cause)
 		}
+	case OutcomeUnknown:
+		return slog.LevelWarn, "nobody can tell whether the outcome counted", e.JobRef, none
 	case ClaimGone:
 		if e.Unaccounted {
 			return slog.LevelWarn, "outcome did not count, Redis has lost its data", e.JobRef, none
@@ -88,6 +92,9 @@ func describeWorkerEvent(e Event) (slog.Level, string, []slog.Attr) {
 	case WorkerFenced:
 		return slog.LevelError, "worker was declared dead and goes on under a new id", []slog.Attr{
 			slog.String("worker", e.Worker), slog.String("next", e.Next), slog.Int("jobs", e.Jobs)}
+	case WorkerCutOff:
+		return slog.LevelError, "no heartbeat was answered: what ran may run elsewhere, and was ended", []slog.Attr{
+			slog.String("worker", e.Worker), slog.Duration("silence", e.Silence), slog.Int("jobs", e.Jobs)}
 	case DataLost:
 		return slog.LevelError, "Redis lost data", []slog.Attr{slog.String("worker", e.Worker), slog.Int("held", e.Held), slog.Int("restored", e.Restored), errorAttr(e.Err)}
 	case JobsFetched:
@@ -95,6 +102,9 @@ func describeWorkerEvent(e Event) (slog.Level, string, []slog.Attr) {
 			slog.String("worker", e.Worker), slog.Int("jobs", e.Jobs), slog.Int("asked", e.Asked)}
 	case JobsSettled:
 		return slog.LevelDebug, "outcomes settled", []slog.Attr{slog.String("worker", e.Worker), slog.Int("jobs", e.Jobs)}
+	case HistoryTold:
+		return slog.LevelDebug, "history told", []slog.Attr{slog.String("worker", e.Worker), slog.Int("names", e.Names),
+			slog.Int("errors", e.Errors), slog.Int("waiting", e.Waiting), slog.Duration("every", e.Every)}
 	case JobsDropped:
 		return slog.LevelWarn, "ids without a record were dropped from a queue", []slog.Attr{slog.Int("count", e.Count)}
 	case KeyBroken:
@@ -153,7 +163,7 @@ func (r JobRef) attrs() []slog.Attr {
 		attrs = append(attrs, slog.Int64("source", r.SourceID))
 	}
 	if len(r.Tags) > 0 {
-		attrs = append(attrs, slog.String("tags", strings.Join(r.Tags, ",")))
+		attrs = append(attrs, slog.String("tags", excerpt.List(r.Tags, ",")))
 	}
 	return attrs
 }
@@ -161,7 +171,7 @@ func (r JobRef) attrs() []slog.Attr {
 // failureAttrs are the error of an attempt and, after a panic, where it was.
 func failureAttrs(err error) []slog.Attr {
 	attrs := []slog.Attr{errorAttr(err)}
-	if p := find[*PanicError](err); p != nil {
+	if p := errchain.Find[*PanicError](err); p != nil {
 		attrs = append(attrs, slog.String("stack", p.Stack))
 	}
 	return attrs

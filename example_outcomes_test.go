@@ -64,7 +64,7 @@ func ExampleRetryIn() {
 	})
 	defer stop(ctx, pool)
 	runOne(ctx, pool, "call")
-	// Output: failed: retry in 30s: the service is busy - again in 30s
+	// Output: failed: the service is busy - again in 30s
 }
 
 // A job that finds that it is too early looks again later. That is no failure: no attempt is used.
@@ -108,7 +108,7 @@ func ExampleDiscard() {
 	})
 	defer stop(ctx, pool)
 	runOne(ctx, pool, "greet", 42)
-	// Output: dropped: discard: account 42: no such account
+	// Output: dropped: account 42: no such account
 }
 
 // A long job says how far it is, and hands itself back when the program is to end. The next worker begins with it.

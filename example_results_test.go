@@ -102,7 +102,7 @@ func ExampleEnqueuer_Completions() {
 		}
 	}
 	// Unordered output:
-	// dropped: discard: no file
+	// dropped: no file
 	// succeeded imported a.csv false
 	// discarded  true
 	// succeeded imported b.csv false

@@ -98,7 +98,7 @@ func ExampleWorkerPool_Enqueuer() {
 	_, err = enq.Enqueue(ctx, "add", 1, "two")
 	var misfit *work.ArgumentError
 	if errors.As(err, &misfit) {
-		fmt.Printf("argument %d is %s, wanted %s\n", misfit.Index, misfit.JSON, misfit.Want)
+		fmt.Printf("argument %d is %s, wanted %s\n", misfit.Index, misfit.Excerpt(), misfit.Want)
 	}
 	runOnce(pool, "add", 5, 6)
 	// Output:

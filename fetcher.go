@@ -17,29 +17,28 @@ type fetcher struct {
 	health  health
 	blocker *blocker
 
-	limit    int       // how many jobs the next fetch may ask for: halved by a failure, doubled by a success
-	lap      int       // failures in a row
-	lost     bool      // the last fetch was not answered: what it did must be found out before the next one
-	asked    time.Time // when the ready queues were last asked for
-	surveyed time.Time
-	held     heldQueues
-	full     map[string]bool // queues whose quota in this pool is used up
-	touched  map[string]bool // queues fetched from since the last survey
-	broken   map[string]bool // keys that were reported
-	rumour   []string        // queues with work that other workers may have been called for: it is to be confirmed
-	order    int64
+	limit   int       // how many jobs the next fetch may ask for: halved by a failure, doubled by a success
+	lap     int       // failures in a row
+	asked   time.Time // when the ready queues were last asked for
+	held    *heldQueues
+	full    map[string]bool // queues whose quota in this pool is used up
+	surveys surveys
+	broken  map[string]bool // keys that were reported
+	rumour  []string        // queues with work that other workers may have been called for: it is to be confirmed
+	trip    time.Duration   // that a fetch takes, about
+	order   int64
 }
 
 // The times of a fetcher.
 const (
-	fetchTimeout   = 5 * time.Second
-	surveyInterval = 5 * time.Second
-	askInterval    = 5 * time.Millisecond // for the ready queues, while busy
-	askPerQueue    = 20 * time.Microsecond
-	minFetchLimit  = 1
+	fetchTimeout  = 5 * time.Second
+	askInterval   = 5 * time.Millisecond // for the ready queues, while busy
+	askPerQueue   = 20 * time.Microsecond
+	minFetchLimit = 1
+	lookUp        = time.Second // so often an idle fetcher looks after itself. It asks Redis nothing for that
 
 	// rumourLife is how long a worker that was called has to fetch before others do it, who happened to look at that moment.
-	// Among many idle workers one of them looks every few milliseconds, and would be there first or in vain.
+	// Among many idle workers the heartbeat of one asks every few milliseconds, and it would be there first or in vain.
 	rumourLife = 25 * time.Millisecond
 )
 
@@ -48,7 +47,8 @@ func newFetcher(w *worker, priorities map[string]int) *fetcher {
 		worker: w, sampler: newPrioritySampler(priorities),
 		health:  health{component: "fetcher", events: w.events},
 		blocker: newBlocker(w),
-		limit:   w.slots.room, held: heldQueues{}, full: map[string]bool{}, touched: map[string]bool{}, broken: map[string]bool{}, lost: true,
+		limit:   w.slots.room, held: newHeldQueues(), full: map[string]bool{}, broken: map[string]bool{},
+		surveys: newSurveys(w.pool.surveyRound),
 	}
 }
 
@@ -56,7 +56,7 @@ func newFetcher(w *worker, priorities map[string]int) *fetcher {
 func (f *fetcher) run(ctx context.Context) {
 	defer f.blocker.close()
 	for {
-		free := f.worker.slots.wait(ctx, &f.worker.duties.news)
+		free := f.worker.slots.wait(ctx, f.worker.newsForFetcher)
 		if ctx.Err() != nil {
 			return
 		}
@@ -75,10 +75,8 @@ func (f *fetcher) run(ctx context.Context) {
 
 // step does one thing: find out what a lost fetch did, wait for work, or fetch.
 func (f *fetcher) step(ctx context.Context, free int) error {
-	if f.lost || time.Since(f.surveyed) > surveyInterval && len(f.touched) > 0 {
-		if err := f.survey(); err != nil {
-			return err
-		}
+	if err := f.compare(); err != nil {
+		return err
 	}
 	if err := f.heed(); err != nil {
 		return err
@@ -87,40 +85,51 @@ func (f *fetcher) step(ctx context.Context, free int) error {
 		return f.rest(ctx)
 	}
 	if free <= 0 {
-		return nil // there was only something to heed
+		return nil // there was only something to heed, or to compare
 	}
 	f.reconsider()
 	if !f.sampler.idle() {
 		return f.fetch(free, f.sampler.draw(min(free, f.limit)))
 	}
-	name, waited := f.await(ctx)
+	name, why := f.await(ctx)
 	rumour := f.rumour
 	f.rumour = nil
 	if ctx.Err() != nil {
 		return nil // a token that came now is passed on when the worker leaves
 	}
+	if why == wokenByTrouble {
+		f.worker.mistrust()
+	}
 	free = f.worker.slots.free() // more than before, if anything
 	if name != "" {              // its token is a debt: whatever else is fetched, something must be asked of this queue
-		if q := f.quotaOf(name); q != nil && !q.hasRoom() {
+		if q := f.quotaOf(name); q != nil && !q.wanted() {
 			return f.passOn(name)
 		}
+		f.held.called(name)
 		f.sampler.add(name)
 		return f.fetch(free, f.sampler.drawWith(min(free, f.limit), name))
 	}
-	f.sampler.addAll(f.held.over())
-	if !f.sampler.idle() || f.worker.nudged.take() {
+	f.reconsider()
+	if !f.sampler.idle() || why == wokenByNudge {
 		f.rumour = rumour
 		return nil
 	}
 	f.worker.crew.shrink()
-	// Nobody called: look whether a call was lost.
+	if why == wokenByTime && len(rumour) == 0 {
+		return nil // a heartbeat would have told that a call was lost
+	}
+	return f.look(ctx, free, why, rumour)
+}
+
+// look looks whether a call was lost.
+func (f *fetcher) look(ctx context.Context, free int, why waking, rumour []string) error {
 	err := f.fetch(free, nil)
 	switch {
-	case err != nil || waited && f.sampler.idle():
-	case f.sampler.idle():
-		pause(ctx, f.blocker.backoff())
-	case waited:
+	case err != nil:
+	case !f.sampler.idle() && why != wokenByTrouble:
 		f.confirm(rumour)
+	case f.sampler.idle() && why == wokenByTrouble:
+		pause(ctx, f.blocker.backoff())
 	}
 	return err
 }
@@ -147,35 +156,38 @@ func (f *fetcher) fetch(free int, shares []rdb.Share) error {
 		return nil
 	}
 	for _, share := range shares {
-		f.touched[share.Queue] = true
+		f.surveys.touched[share.Queue] = true
 	}
 	c := f.worker.claimant()
 	interval := max(askInterval, askPerQueue*time.Duration(len(f.sampler.active)))
 	ask := len(shares) == 0 || time.Since(f.asked) > interval
 	ctx, cancel := context.WithTimeout(f.worker.life, fetchTimeout)
 	defer cancel()
-	sent := f.worker.clock.ours()
+	sent, began := f.worker.clock.ours(), time.Now()
+	c.rdb.Ahead = f.ahead()
 	fetched, err := c.rdb.Fetch(ctx, c.nextNumber(), wanted, ask, shares)
-	f.unreserve(shares, fetched.Jobs)
 	if err != nil {
+		f.unreserve(shares, nil) // what it has claimed nevertheless a survey gives back
 		f.failed(err, wanted)
 		return err
 	}
+	f.unreserve(shares, fetched.Jobs)
 	switch fetched.State {
 	case rdb.Fenced:
 		return errNotRegistered
 	case rdb.Stale: // somebody used our id, or a backup was restored: jump over what was used
 		c.number += 1 << 32
-		f.lost = true
+		f.surveys.lost = true
 		return errors.New("the number of a fetch was not new to Redis")
 	}
 	f.health.report(nil)
 	f.lap = 0
 	f.limit = min(f.limit*2, f.worker.slots.room)
+	f.travelled(time.Since(began))
 	f.learn(shares, fetched)
 	f.worker.clock.saw(fetched.Time, sent, f.worker.clock.ours())
 	got := len(fetched.Jobs)
-	f.deliver(c, fetched.Jobs)
+	f.deliver(c, &fetched)
 	c.rdb.Recycle(fetched.Jobs)
 	if !f.sampler.idle() && f.worker.slots.free() <= 0 {
 		f.worker.pool.recruiter.call()
@@ -189,9 +201,10 @@ func (f *fetcher) fetch(free int, shares []rdb.Share) error {
 // failed notes that a fetch was not answered, or refused. The next one asks for half: a reply that is too big for the
 // link must not come back for ever.
 func (f *fetcher) failed(err error, wanted int) {
+	f.worker.mistrust()
 	var dial *rdb.DialError
 	if !errors.As(err, &dial) {
-		f.lost = true
+		f.surveys.lost = true
 	}
 	if wanted > 0 {
 		f.limit = max(minFetchLimit, min(f.limit, wanted)/2)
@@ -206,7 +219,7 @@ func (f *fetcher) learn(shares []rdb.Share, fetched rdb.Fetched) {
 	}
 	for name, wait := range fetched.Held {
 		f.sampler.remove(name)
-		f.held.note(name, wait)
+		f.held.note(name, wait, f.lead(), gave[name])
 	}
 	for _, share := range shares {
 		f.sampler.charge(share.Queue, gave[share.Queue])
@@ -236,7 +249,8 @@ func (f *fetcher) learn(shares []rdb.Share, fetched rdb.Fetched) {
 }
 
 // deliver hands claimed jobs to the processors; what cannot be run is ended here.
-func (f *fetcher) deliver(c *claimant, jobs []rdb.FetchedJob) {
+func (f *fetcher) deliver(c *claimant, fetched *rdb.Fetched) {
+	jobs := fetched.Jobs
 	if len(jobs) == 0 {
 		return
 	}
@@ -244,12 +258,16 @@ func (f *fetcher) deliver(c *claimant, jobs []rdb.FetchedJob) {
 	if w.claimant() != c {
 		w.remember(c) // it was fenced while the fetch was under way
 	}
-	runs, now := newRuns(len(jobs)), w.clock.now()
+	runs, now, received, early := newRuns(len(jobs)), w.clock.now(), time.Now(), false
 	fit, away, withdrawn := runs[:0], []*run(nil), []*run(nil)
 	for i, r := range runs {
 		f.order++
-		r.order = f.order
+		r.order, r.fetched = f.order, fetched.Time
 		r.fill(w, c, w.registrations[jobs[i].Queue], &jobs[i])
+		if in := min(jobs[i].In, c.rdb.Ahead); in > 0 {
+			r.notBefore, early = received.Add(in), true
+		}
+		r.token = r.crashes.tokenOf(fetched.Time.UnixMilli())
 		if r.registration.away.Load() { // it is not judged here either
 			withdrawn = append(withdrawn, r)
 		} else if w.turnAway(r, &jobs[i], now) {
@@ -259,6 +277,9 @@ func (f *fetcher) deliver(c *claimant, jobs []rdb.FetchedJob) {
 		}
 	}
 	w.setAside(c, withdrawn)
+	if early { // a processor that waits for the moment takes no other
+		slices.SortStableFunc(fit, func(a, b *run) int { return a.notBefore.Compare(b.notBefore) })
+	}
 	c.hold(fit)
 	w.slots.hold(len(fit))
 	w.slots.occupy(len(fit))
@@ -276,7 +297,7 @@ func (f *fetcher) deliver(c *claimant, jobs []rdb.FetchedJob) {
 func (w *worker) turnAway(r *run, fetched *rdb.FetchedJob, now time.Time) bool {
 	err := r.unfit
 	if err == nil {
-		err = w.tooManyCrashes(fetched.Crashes)
+		err = w.tooManyCrashes(&r.crashes)
 	}
 	switch {
 	case fetched.Cancelled:
@@ -284,55 +305,10 @@ func (w *worker) turnAway(r *run, fetched *rdb.FetchedJob, now time.Time) bool {
 	case err != nil:
 		r.decision = r.burial(errorText(err), nil, now)
 	case r.isLate(now, &r.decision):
-	case w.putOff(r, fetched.Crashes):
+	case w.putOff(r):
 		r.decision = postponement()
 	default:
 		return false
 	}
 	return true
-}
-
-// survey finds out what Redis thinks this worker holds, and gives back what it does not hold: the jobs of a fetch
-// whose reply was lost. No fetch sent before can land after it.
-func (f *fetcher) survey() error {
-	c := f.worker.claimant()
-	names := c.queues()
-	for name := range f.touched {
-		names[name] = true
-	}
-	list := make([]string, 0, len(names))
-	for name := range names {
-		list = append(list, name)
-	}
-	for at := 0; at == 0 || at < len(list); at += rdb.MaxQueues {
-		if err := f.surveySome(c, list[at:min(len(list), at+rdb.MaxQueues)]); err != nil {
-			return err
-		}
-	}
-	f.lost, f.surveyed = false, time.Now()
-	clear(f.touched)
-	return nil
-}
-
-func (f *fetcher) surveySome(c *claimant, queues []string) error {
-	ctx, cancel := context.WithTimeout(f.worker.life, fetchTimeout)
-	defer cancel()
-	state, claims, err := c.rdb.Survey(ctx, c.nextNumber(), queues)
-	if err != nil {
-		return err
-	}
-	switch state {
-	case rdb.Fenced:
-		return errNotRegistered
-	case rdb.Stale:
-		c.number += 1 << 32
-		return errors.New("the number of a survey was not new to Redis")
-	}
-	unheld := map[string][]string{}
-	for _, claim := range claims {
-		if !c.holds(claim.Element) {
-			unheld[claim.Queue] = append(unheld[claim.Queue], claim.Element)
-		}
-	}
-	return f.worker.giveBack(ctx, c, unheld, "")
 }

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -62,17 +63,17 @@ func (f *fetcher) quotaOf(name string) *quota {
 // reconsider asks again of queues that have room by now.
 func (f *fetcher) reconsider() {
 	for name := range f.worker.roomy.take() {
-		if _, held := f.held[name]; held {
-			delete(f.held, name)
+		if f.held.freed(name) {
 			f.sampler.add(name)
 		}
 	}
 	for name := range f.full {
-		if f.quotaOf(name).hasRoom() {
+		if f.quotaOf(name).wanted() {
 			delete(f.full, name)
 			f.sampler.add(name)
 		}
 	}
+	f.sampler.addAll(f.held.over())
 }
 
 // askable leaves out the queues of which nothing may be asked now.
@@ -84,19 +85,15 @@ func (f *fetcher) askable(names []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return f.full[name] })
 }
 
-// await waits for a token of a queue that may be asked. A nudge ends it, with no name.
-func (f *fetcher) await(ctx context.Context) (name string, waited bool) {
-	if f.worker.nudged.take() {
-		return "", true
-	}
-	waiting, end := f.worker.nudged.during(ctx)
-	defer end()
-	atMost := f.held.next()
+// await waits for a token of a queue that may be asked, or until the fetcher has to look up for another reason.
+func (f *fetcher) await(ctx context.Context) (name string, why waking) {
+	atMost := min(f.held.next(), lookUp)
 	if len(f.rumour) > 0 {
 		atMost = min(atMost, rumourLife)
 	}
-	name, waited = f.blocker.wait(waiting, atMost, f.full)
-	return name, waited || waiting.Err() != nil
+	f.worker.waits.Store(true)
+	defer f.worker.waits.Store(false)
+	return f.blocker.wait(ctx, atMost, f.full)
 }
 
 // rest waits until a worker that is paused goes on. The tokens that it may have taken go to others, who run what waits.
@@ -104,7 +101,7 @@ func (f *fetcher) rest(ctx context.Context) error {
 	if err := f.callOthers(); err != nil {
 		return err
 	}
-	for f.worker.resting() && !f.worker.duties.news.Load() {
+	for f.worker.resting() && !f.worker.newsForFetcher() {
 		select {
 		case <-ctx.Done():
 			return nil
@@ -121,4 +118,25 @@ func (f *fetcher) callOthers() error {
 	ctx, cancel := context.WithTimeout(f.worker.life, fetchTimeout)
 	defer cancel()
 	return f.worker.store.Wake(ctx, f.worker.duties.listed())
+}
+
+// The bounds of how long before a rate lets it begin a job is taken.
+const (
+	slackAhead = 2 * time.Millisecond // for timers, and for the fetch to get its turn
+	mostAhead  = 100 * time.Millisecond
+)
+
+// lead is how long before a rate leaves room the fetcher asks. Whoever asks at that moment is late by a round trip each time, and what
+// a rate gave meanwhile is lost where its burst is small.
+func (f *fetcher) lead() time.Duration { return min(f.trip+f.held.late+slackAhead, mostAhead/2) }
+
+// ahead is how long before a rate lets it begin a job is taken: until its time a processor holds it.
+func (f *fetcher) ahead() time.Duration { return 2 * f.lead() }
+
+// travelled learns from a fetch how long they take.
+func (f *fetcher) travelled(trip time.Duration) {
+	if f.trip == 0 {
+		f.trip = trip
+	}
+	f.trip += (trip - f.trip) / 8
 }

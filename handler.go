@@ -7,11 +7,15 @@ import (
 	"math/big"
 	"reflect"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/265d0351/work/internal/exactjson"
 )
 
-// This file holds all that the package does with reflect. A function is looked at once, when it is registered: described
+// Here and in json_walk.go is all that the package does with reflect to call functions. A function is looked at once, when it is
+// registered: described
 // without reflect (signature.go judges that) and compiled. Running a job fills a list of values and calls it.
 
 var (
@@ -67,6 +71,7 @@ type frame struct {
 	in     []reflect.Value
 	ctx    context.Context // in refers to it, which spares a conversion to an interface at each call
 	pieces [][]byte
+	inTail int // which one of the tail is being decoded
 }
 
 // newFrames makes frames with room for n values.
@@ -123,7 +128,7 @@ func (h *handler) run(ctx context.Context, uc userContext, job *Job) (result any
 	out := h.call(f.in)
 	f.putBack(h.frames)
 	if failure := out[len(out)-1]; !failure.IsNil() {
-		return nil, false, failure.Interface().(error)
+		return nil, false, tame(failure.Interface().(error))
 	}
 	if !h.hasResult {
 		return nil, false, nil
@@ -131,10 +136,23 @@ func (h *handler) run(ctx context.Context, uc userContext, job *Job) (result any
 	return out[0].Interface(), true, nil
 }
 
-// checkArgs tells whether the handler could take this JSON array; the errors are those of run.
-func (h *handler) checkArgs(args []byte) error {
+// checkArgs tells whether the handler could take this JSON array; the errors are those of run. An UnmarshalJSON that panics does so in
+// the goroutine of a caller who enqueues, and has nothing to do with it: that is an error here.
+func (h *handler) checkArgs(args []byte) (err error) {
 	f := h.frames.Get().(*frame)
-	err := h.decode(f, args)
+	defer func() {
+		if value := recover(); value != nil {
+			at := len(f.in) // what was decoded is there
+			a := h.tail
+			if at < len(h.args) {
+				a = &h.args[at]
+			} else {
+				at += f.inTail
+			}
+			err = h.refuseArgument(at, f.pieces[at], a, &PanicError{Value: value, Stack: string(debug.Stack())})
+		}
+	}()
+	err = h.decode(f, args)
 	f.putBack(h.frames)
 	return err
 }
@@ -165,6 +183,7 @@ func (h *handler) decodeTail(f *frame, pieces [][]byte) error {
 		list = reflect.MakeSlice(h.tailList, n, n)
 	}
 	for i, piece := range pieces {
+		f.inTail = i
 		if err := h.tail.decode(list.Index(i), piece); err != nil {
 			return h.refuseArgument(len(h.args)+i, piece, h.tail, err)
 		}
@@ -179,10 +198,12 @@ type argument struct {
 	want  string       // of, as errors show it
 	plain reflect.Kind // Int64, Uint64, Float64, String, Bool: what need not go through encoding/json; Invalid for the rest
 	null  bool         // null has a meaning
+
+	holdsAny bool // there may be an any somewhere in it
 }
 
 func newArgument(t reflect.Type) argument {
-	a := argument{of: t, want: t.String()}
+	a := argument{of: t, want: t.String(), holdsAny: exactjson.MayHoldAny(t)}
 	ownJSON := reflect.PointerTo(t).Implements(unmarshalerType)
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Interface:
@@ -214,6 +235,9 @@ func (a *argument) decode(slot reflect.Value, piece []byte) error {
 	}
 	if !a.null && string(piece) == "null" {
 		return errNullArgument
+	}
+	if a.holdsAny {
+		return exactjson.Unmarshal(piece, slot.Addr().Interface())
 	}
 	return json.Unmarshal(piece, slot.Addr().Interface())
 }
@@ -365,86 +389,4 @@ func describeResult(t reflect.Type) typeLooks {
 		looks.is = concreteError
 	}
 	return looks
-}
-
-// jsonWalk looks for what encoding/json would refuse whatever the value is.
-type jsonWalk struct {
-	decoding bool
-	seen     map[reflect.Type]bool
-}
-
-// fault is nil when JSON can carry t. Where encoding/json can take the address of a value, the methods of the pointer count.
-func (w *jsonWalk) fault(t reflect.Type, path string, addressable bool) *jsonFault {
-	if w.seen[t] || w.hasOwnJSON(t, addressable) {
-		return nil
-	}
-	switch t.Kind() {
-	case reflect.Chan, reflect.Func, reflect.UnsafePointer:
-		return &jsonFault{path, t.String(), "use plain data, or an id to find it by; JSON has no channels, functions or addresses"}
-	case reflect.Complex64, reflect.Complex128:
-		return &jsonFault{path, t.String(), "use two floats; JSON has no complex numbers"}
-	case reflect.Interface:
-		if w.decoding && t.NumMethod() > 0 {
-			return &jsonFault{path, t.String(), "use a concrete type or json.RawMessage; nothing says which type to make for an interface"}
-		}
-		return nil
-	}
-	if w.seen == nil {
-		w.seen = map[reflect.Type]bool{}
-	}
-	w.seen[t] = true // a type may contain itself
-	switch t.Kind() {
-	case reflect.Pointer:
-		return w.fault(t.Elem(), path, true)
-	case reflect.Slice:
-		return w.fault(t.Elem(), path+"[]", true)
-	case reflect.Array:
-		return w.fault(t.Elem(), path+"[]", addressable)
-	case reflect.Map:
-		if !w.isKey(t.Key()) {
-			return &jsonFault{path, t.String(), "use a key that is a string, an integer or has text methods; JSON has only strings for keys"}
-		}
-		return w.fault(t.Elem(), path+"[]", false)
-	case reflect.Struct:
-		return w.faultInFields(t, path, addressable)
-	}
-	return nil
-}
-
-func (w *jsonWalk) hasOwnJSON(t reflect.Type, addressable bool) bool {
-	if w.decoding {
-		t = reflect.PointerTo(t)
-		return t.Implements(unmarshalerType) || t.Implements(textUnmarshalerType)
-	}
-	if t.Implements(marshalerType) || t.Implements(textMarshalerType) {
-		return true
-	}
-	return addressable && (reflect.PointerTo(t).Implements(marshalerType) || reflect.PointerTo(t).Implements(textMarshalerType))
-}
-
-func (w *jsonWalk) isKey(t reflect.Type) bool {
-	zero := reflect.Zero(t)
-	return t.Kind() == reflect.String || zero.CanInt() || zero.CanUint() ||
-		w.decoding && reflect.PointerTo(t).Implements(textUnmarshalerType) || !w.decoding && t.Implements(textMarshalerType)
-}
-
-// faultInFields looks at the fields that encoding/json looks at.
-func (w *jsonWalk) faultInFields(t reflect.Type, path string, addressable bool) *jsonFault {
-	for field := range t.Fields() {
-		inner := field.Type
-		if field.Anonymous && inner.Kind() == reflect.Pointer {
-			inner = inner.Elem()
-		}
-		promotes := field.Anonymous && inner.Kind() == reflect.Struct
-		if field.Tag.Get("json") == "-" || !field.IsExported() && !promotes {
-			continue
-		}
-		if w.decoding && !field.IsExported() && inner != field.Type {
-			return &jsonFault{path + "." + field.Name, field.Type.String(), "embed the struct itself; JSON cannot set a pointer to an unexported one"}
-		}
-		if fault := w.fault(field.Type, path+"."+field.Name, addressable); fault != nil {
-			return fault
-		}
-	}
-	return nil
 }

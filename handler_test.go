@@ -187,7 +187,7 @@ func TestNullNeedsAParameterThatKnowsIt(t *testing.T) {
 			t.Parallel()
 			var wrong *ArgumentError
 			require.ErrorAs(t, runArgs(t, fn, ` [ null ] `), &wrong)
-			assert.Equal(t, "null", wrong.JSON)
+			assert.Equal(t, "null", wrong.Excerpt())
 			assert.ErrorIs(t, wrong, errNullArgument)
 		})
 	}
@@ -209,19 +209,19 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 		fn                              any
 		index                           int
 	}{
-		{"string for a number", `["a","b"]`, `"b"`, "int8", "cannot unmarshal string into Go value of type int8", two, 1},
-		{"overflow", `["a",128]`, `128`, "int8", "cannot unmarshal number 128 into Go value of type int8", two, 1},
-		{"fraction", `["a",1.5]`, `1.5`, "int8", "cannot unmarshal number 1.5", two, 1},
+		{"string for a number", `["a","b"]`, `"b"`, "int8", "a JSON string does not fit the type int8", two, 1},
+		{"overflow", `["a",128]`, `128`, "int8", "a JSON number does not fit the type int8", two, 1},
+		{"fraction", `["a",1.5]`, `1.5`, "int8", "a JSON number does not fit", two, 1},
 		{"too few", `["a"]`, `["a"]`, "a JSON array of 2 (string, int8)", "found 1", two, -1},
 		{"too many", `["a",1,2]`, `["a",1,2]`, "a JSON array of 2 (string, int8)", "found 3", two, -1},
 		{"nothing", ``, ``, "a JSON array of 2 (string, int8)", "missing, wanted", two, -1},
-		{"an object", `{"a":1}`, `{"a":1}`, "a JSON array of 2 (string, int8)", "cannot unmarshal object", two, -1},
-		{"rest behind it", `["a",1] x`, `["a",1] x`, "a JSON array of 2 (string, int8)", "invalid character 'x' after top-level value", two, -1},
-		{"cut off", `["a",1`, `["a",1`, "a JSON array of 2 (string, int8)", "unexpected end of JSON input", two, -1},
-		{"broken element", `["a",{"b"}]`, `{"b"}`, "int8", "invalid character '}' after object key", two, 1},
-		{"broken nesting", `["a",{]}]`, `["a",{]}]`, "a JSON array of 2 (string, int8)", "invalid character ']'", two, -1},
+		{"an object", `{"a":1}`, `{"a":1}`, "a JSON array of 2 (string, int8)", "a JSON object does not fit", two, -1},
+		{"rest behind it", `["a",1] x`, `["a",1] x`, "a JSON array of 2 (string, int8)", "it is not JSON from byte 9 on", two, -1},
+		{"cut off", `["a",1`, `["a",1`, "a JSON array of 2 (string, int8)", "it is not JSON from byte", two, -1},
+		{"broken element", `["a",{"b"}]`, `{"b"}`, "int8", "it is not JSON from byte", two, 1},
+		{"broken nesting", `["a",{]}]`, `["a",{]}]`, "a JSON array of 2 (string, int8)", "it is not JSON from byte", two, -1},
 		{"too few for a tail", `[]`, `[]`, "a JSON array of 1 or more (string, ...time.Time)", "found 0", tail, -1},
-		{"in the tail", `["a","2024-01-01T00:00:00Z","soon"]`, `"soon"`, "time.Time", `parsing time "soon"`, tail, 2},
+		{"in the tail", `["a","2024-01-01T00:00:00Z","soon"]`, `"soon"`, "time.Time", "refused with a *time.ParseError", tail, 2},
 		{"for no arguments", `[1]`, `[1]`, "a JSON array of 0", "found 1", func() error { panic("called") }, -1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -229,7 +229,7 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 			err := runArgs(t, c.fn, c.args)
 			var wrong *ArgumentError
 			require.ErrorAs(t, err, &wrong)
-			assert.Equal(t, []any{c.index, c.json, c.want}, []any{wrong.Index, wrong.JSON, wrong.Want})
+			assert.Equal(t, []any{c.index, c.json, c.want}, []any{wrong.Index, wrong.Excerpt(), wrong.Want})
 			assert.Contains(t, wrong.Handler, "work.TestArgumentsThatDoNotFit.func")
 			assert.ErrorContains(t, err, c.message)
 			assert.NotNil(t, wrong.Unwrap())
@@ -252,10 +252,10 @@ func TestArgumentErrorQuotesLittleAndValidText(t *testing.T) {
 			t.Parallel()
 			var wrong *ArgumentError
 			require.ErrorAs(t, runArgs(t, func(int) error { return nil }, "["+arg+"]"), &wrong)
-			assert.True(t, utf8.ValidString(wrong.JSON))
-			assert.LessOrEqual(t, len(wrong.JSON), 200)
-			assert.Equal(t, len(strings.ToValidUTF8(arg, "\uFFFD")) > 200, strings.HasSuffix(wrong.JSON, "…"), wrong.JSON)
-			assert.True(t, strings.HasPrefix(arg, wrong.JSON[:1]))
+			assert.True(t, utf8.ValidString(wrong.Excerpt()))
+			assert.LessOrEqual(t, len(wrong.Excerpt()), 200)
+			assert.Equal(t, len(strings.ToValidUTF8(arg, "\uFFFD")) > 200, strings.HasSuffix(wrong.Excerpt(), "…"), wrong.Excerpt())
+			assert.True(t, strings.HasPrefix(arg, wrong.Excerpt()[:1]))
 		})
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/265d0351/work/internal/errchain"
+	"github.com/265d0351/work/internal/excerpt"
 )
 
 // UnhealthyError says what keeps a pool from running jobs. errors.Is and errors.As look into each problem.
@@ -20,12 +22,10 @@ type HealthProblem struct {
 	Err       error     // what is wrong
 }
 
-func (e *UnhealthyError) Error() string {
-	var parts []string
-	for _, problem := range e.Problems {
-		parts = append(parts, problem.String())
-	}
-	return "the worker pool is not healthy: " + strings.Join(parts, "; ")
+func (e *UnhealthyError) Error() string { return cut(e.text()) }
+
+func (e *UnhealthyError) text() string {
+	return "the worker pool is not healthy: " + excerpt.Some(len(e.Problems), excerpt.Whole-excerpt.Name, "; ", func(i int) string { return e.Problems[i].String() })
 }
 
 // Unwrap returns what is wrong.
@@ -51,7 +51,7 @@ func (p HealthProblem) String() string {
 // askTimeout is how long Healthy waits at the most for a heartbeat that it asked for.
 const askTimeout = time.Second
 
-// Healthy returns nil when the pool is started and not stopping, Redis has said within the last three seconds that every
+// Healthy returns nil when the pool is started and not stopping, Redis has said within the last three seconds (HeartbeatLife) that every
 // worker of it is registered, and their loops run. Otherwise it returns an *[UnhealthyError]. It looks at what is known;
 // only where the last answer is too old it asks for a heartbeat and waits for it, no longer than a second or until ctx
 // ends. A pool needs no help to become healthy again: it goes on by itself once Redis is back.
@@ -63,12 +63,12 @@ func (p *WorkerPool) Healthy(ctx context.Context) error {
 
 // healthyBy is Healthy with all the time that ctx has.
 func (p *WorkerPool) healthyBy(ctx context.Context) error {
-	problems := p.problems(healthyLimits)
+	problems := p.problems(healthyLimits(p.options.HeartbeatLife))
 	if len(problems) == 0 {
 		return nil
 	}
 	if p.askAgain(ctx, problems) {
-		problems = p.problems(healthyLimits)
+		problems = p.problems(healthyLimits(p.options.HeartbeatLife))
 	}
 	if len(problems) == 0 {
 		return nil
@@ -134,7 +134,7 @@ func (p *WorkerPool) HealthHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /live", func(w http.ResponseWriter, _ *http.Request) { writeHealth(w, p.deadly()) })
 	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, r *http.Request) {
-		unhealthy := find[*UnhealthyError](p.Healthy(r.Context()))
+		unhealthy := errchain.Find[*UnhealthyError](p.Healthy(r.Context()))
 		if unhealthy == nil {
 			unhealthy = &UnhealthyError{}
 		}

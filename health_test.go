@@ -214,7 +214,7 @@ func TestVitals(t *testing.T) {
 			for _, judged := range []struct {
 				limits vitalLimits
 				want   error
-			}{{healthyLimits, c.healthy}, {liveLimits, c.lives}} {
+			}{{healthyLimits(beatLife), c.healthy}, {liveLimits, c.lives}} {
 				found := c.vitals.problems(now, "w", judged.limits)
 				if judged.want == nil {
 					assert.Empty(t, found)

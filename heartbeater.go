@@ -16,8 +16,10 @@ type heartbeater struct {
 	health health
 	conn   rdb.Conn
 
+	dialled bool            // not for the first time
 	doubted chan<- struct{} // closed after the beat that somebody waits for
 	hinted  time.Time       // when a hint was followed last
+	clock   jumps
 }
 
 // The times of a heartbeat.
@@ -28,7 +30,20 @@ const (
 	beatRetry    = 300 * time.Millisecond
 	leaseLife    = 3 * time.Second
 	hintInterval = 20 * time.Millisecond // hints closer together than this are not followed one by one
+
+	minBeatLife = time.Second
+	maxBeatLife = rdb.MaxBeatLife
 )
+
+// beats are the times of a worker's heartbeat. A short life needs more of them, and has less patience with each; with a
+// long one they still come each second, because of what else they bring.
+type beats struct{ life, interval, timeout, retry time.Duration }
+
+func beatsOf(life time.Duration) beats {
+	return beats{
+		life: life, interval: min(beatInterval, life/3), timeout: min(beatTimeout, life/3), retry: min(beatRetry, life/10),
+	}
+}
 
 func (h *heartbeater) run(ctx context.Context) {
 	defer h.disconnect()
@@ -41,13 +56,29 @@ func (h *heartbeater) run(ctx context.Context) {
 		h.worker.vitals.beat(err)
 		h.answerDoubt()
 		h.health.report(err)
+		h.worker.remind()
+		h.worker.announceHistory()
 		if err != nil {
+			h.worker.disturbed.Store(true)
+			h.worker.mistrust()
 			h.disconnect()
-			pause(ctx, beatRetry)
+			pause(ctx, h.worker.beats.retry)
 			continue
 		}
 		h.doubted = h.rest(ctx)
 	}
+}
+
+// untilBeat is how long it is until the next beat. The workers of a pool beat together, so that when their process dies they are found
+// dead together, and what they held goes back in its order.
+func (p *WorkerPool) untilBeat(now time.Time, interval time.Duration) time.Duration {
+	p.firstBeat.CompareAndSwap(0, now.UnixNano())
+	since := now.Sub(time.Unix(0, p.firstBeat.Load()))
+	wait := interval - since%interval
+	if wait < interval/10 { // there was a beat just now
+		wait += interval
+	}
+	return wait
 }
 
 // answerDoubt tells whoever waits for a beat that it was made, or will not be.
@@ -60,7 +91,7 @@ func (h *heartbeater) answerDoubt() {
 
 // rest waits until the next beat is due, or until somebody doubts that the worker is registered.
 func (h *heartbeater) rest(ctx context.Context) chan<- struct{} {
-	timer := time.NewTimer(beatInterval)
+	timer := time.NewTimer(h.worker.pool.untilBeat(time.Now(), h.worker.beats.interval))
 	defer timer.Stop()
 	for hints := h.worker.hints; ; {
 		select {
@@ -72,6 +103,7 @@ func (h *heartbeater) rest(ctx context.Context) chan<- struct{} {
 			return doubted
 		case <-hints:
 			if err := h.callOff(ctx); err != nil {
+				h.worker.mistrust()
 				h.disconnect()
 				return nil // the next beat comes at once, and tells if there is still trouble
 			}
@@ -102,7 +134,7 @@ func (w *worker) doubt(ctx context.Context) {
 }
 
 func (h *heartbeater) beat(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
+	ctx, cancel := context.WithTimeout(ctx, h.worker.beats.timeout)
 	defer cancel()
 	if h.conn != nil && h.conn.Broken() { // by a deadline that came just when the answer had come
 		h.disconnect()
@@ -112,18 +144,17 @@ func (h *heartbeater) beat(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		h.conn = conn
+		if h.dialled {
+			h.worker.mistrust() // it may be another Redis
+		}
+		h.conn, h.dialled = conn, true
 	}
 	c := h.worker.claimant()
 	checkins, left := c.news()
-	lease := leaseLife
-	if !h.worker.first {
-		lease = 0
-	}
-	sent := h.worker.clock.ours()
+	sent, begun := h.worker.clock.ours(), time.Now()
 	pulse, err := c.rdb.Beat(ctx, h.conn, rdb.Beat{
-		Life: beatLife, Epoch: c.knownEpoch(), Lease: lease, CheckIns: checkins, Ended: left,
-		Along: h.worker.ledger.news(h.worker.store),
+		Life: h.worker.beats.life, Epoch: c.knownEpoch(), Lease: h.worker.daemons.lease(time.Now()), Waits: h.worker.waits.Load(),
+		CheckIns: checkins, Ended: left, Along: h.worker.ledger.news(h.worker.store, false),
 	})
 	if err != nil {
 		c.unsent(checkins, left)
@@ -136,9 +167,17 @@ func (h *heartbeater) beat(ctx context.Context) error {
 	case rdb.Lost:
 		return h.worker.reregister(ctx, c)
 	}
+	h.worker.heard(begun)
+	h.worker.absolveOwed(ctx)
+	if h.clock.setBack(pulse.Time, begun) {
+		h.clock.told = h.worker.daemons.clockSetBack(ctx) == nil
+	}
 	h.worker.clock.saw(pulse.Time, sent, h.worker.clock.ours())
 	h.worker.daemons.pulse(pulse)
 	h.worker.obey(rdb.Wish(pulse.Wanted))
+	if pulse.Called {
+		h.worker.looks.give()
+	}
 	if h.worker.first {
 		if err := h.worker.pool.declareAgain(ctx); err != nil {
 			return err

@@ -42,7 +42,9 @@ func (r CancelResult) Err() error {
 // CancelError says why a job was not cancelled. It is [ErrNotFound] for one of which nothing is there.
 type CancelError struct{ CancelResult }
 
-func (e *CancelError) Error() string {
+func (e *CancelError) Error() string { return cut(e.text()) }
+
+func (e *CancelError) text() string {
 	switch job := quoted(e.ID); e.Effect {
 	case CancelTooLate:
 		return fmt.Sprintf("job %s cannot be cancelled: it has ended as %s", job, e.State)

@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
@@ -59,20 +60,45 @@ func (i *Inspector) MoveToFront(ctx context.Context, id string) error {
 
 // Delete removes a job that is queued, scheduled, retrying, stalled or dead, with all that belongs to it, or the outcome that is kept of
 // one that has ended. One that runs is refused: cancel it first. In a queue so long that it cannot be found there it is
-// flagged instead: it reads as cancelled from now on, and goes when its turn comes, without being run. Who waits for its
+// flagged instead: it reads as deleted from now on, and goes when its turn comes, without being run. Who waits for its
 // outcome learns that it was deleted.
+//
+// One that somebody has cancelled ends as cancelled, and is refused: of a Delete, a Purge and a Cancel of one job, at the same time or
+// one after the other, a single one is told that it has done it. What is kept of a job that was cancelled or deleted goes by itself.
 func (i *Inspector) Delete(ctx context.Context, id string) error {
 	seen, err := i.sight(ctx, id)
 	if err != nil {
 		return i.failed(id, "deleted", err)
 	}
-	if !seen.over {
-		return i.control(ctx, id, deleting())
+	c := deleting()
+	switch {
+	case !seen.over:
+		err := i.control(ctx, id, c)
+		if refused := (*StateError)(nil); errors.As(err, &refused) && refused.State == StateCancelled {
+			i.endCancelled(ctx, id)
+		}
+		return err
+	case seen.state == StateCancelled || seen.state == StateDeleted:
+		return c.refusal(&seen)
 	}
 	if _, err := i.store.DropOutcome(ctx, id); err != nil {
 		return i.failed(id, "deleted", err)
 	}
 	return nil
+}
+
+// endCancelled ends a job that is to be cancelled, where it stands: whoever cancelled it may have gone away before it could. What
+// comes in the way of it does not matter: then it ends when a worker or the janitor comes by it.
+func (i *Inspector) endCancelled(ctx context.Context, id string) {
+	seen, err := i.sight(ctx, id)
+	if err != nil || seen.over || seen.state != StateCancelled {
+		return
+	}
+	rec, _ := decodeRecord(seen.Record) // of one that cannot be read nothing is known
+	d := restingRun(rec, seen.Trail).cancellation(time.UnixMilli(seen.now))
+	_, _ = i.store.Obey(ctx, []rdb.Order{i.store.Remove(seen.Stand, rdb.Ending{
+		State: stateCancelled, Keep: d.keep, Outcome: d.result, Belongings: seen.belongings(),
+	})})
 }
 
 func stalling() control {
@@ -142,21 +168,21 @@ func fronting() control {
 }
 
 func deleting() control {
-	end := func(store *rdb.Store, seen *sight, keep time.Duration) rdb.Order {
-		return store.Remove(seen.Stand, rdb.Ending{
+	ending := func(seen *sight, keep time.Duration) rdb.Ending {
+		return rdb.Ending{
 			State: string(StateDeleted), Belongings: seen.belongings(), Keep: keep,
 			Outcome: outcome{State: string(StateDeleted), EndedAt: seen.now}.encode(),
-		})
+		}
 	}
 	return control{
-		past: "deleted", from: []State{StateQueued, StateScheduled, StateRetrying, StateStalled, StateDead, StateCancelled},
-		order: func(store *rdb.Store, seen *sight) rdb.Order { return end(store, seen, 0) },
+		past: "deleted", from: []State{StateQueued, StateScheduled, StateRetrying, StateStalled, StateDead}, already: []State{StateDeleted},
+		order: func(store *rdb.Store, seen *sight) rdb.Order { return store.Remove(seen.Stand, ending(seen, 0)) },
 		second: func(store *rdb.Store, seen *sight, answer rdb.Answer) (rdb.Order, bool) {
 			switch answer {
 			case rdb.AnswerWaited:
-				return end(store, seen, discardRetention), true
+				return store.Remove(seen.Stand, ending(seen, discardRetention)), true
 			case rdb.AnswerFar:
-				return store.Flag(seen.Stand), true
+				return store.Flag(seen.Stand, ending(seen, discardRetention)), true
 			}
 			return rdb.Order{}, false
 		},

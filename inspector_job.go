@@ -3,12 +3,12 @@ package work
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -48,9 +48,9 @@ func (i *Inspector) Jobs(ctx context.Context, ids ...string) ([]*JobInfo, error)
 		infos[n] = info
 	})
 	if err != nil {
-		return infos, fmt.Errorf("jobs cannot be looked up: %w", errors.Join(append(refusals, err)...))
+		return infos, fmt.Errorf("jobs cannot be looked up: %w", excerpt.Join(append(refusals, err)...))
 	}
-	return infos, errors.Join(refusals...)
+	return infos, excerpt.Join(refusals...)
 }
 
 // lookUp looks for jobs, a few at a time.
@@ -105,7 +105,8 @@ func newJobInfo(f *rdb.Found) (*JobInfo, error) {
 	if f.Err != nil || f.Where == rdb.WhereGone {
 		return nil, f.Err
 	}
-	info := &JobInfo{ID: f.ID, AsOf: f.Time, Cancelling: f.Flagged, Crashes: strings.Fields(f.Crashes)}
+	crashes := readCrashes(f.Crashes)
+	info := &JobInfo{ID: f.ID, AsOf: f.Time, Cancelling: f.Flagged, Crashes: crashes.workers()}
 	if f.Where == rdb.WhereEnded {
 		return info, info.readOutcome(f.Outcome)
 	}
@@ -184,15 +185,15 @@ func (j *JobInfo) stand(f *rdb.Found) {
 	}
 }
 
-// queued is for a job in its queue. One there that is to be cancelled was too deep in it to be taken out: it has ended for
+// queued is for a job in its queue. One there that was cancelled or deleted was too deep in it to be taken out: it has ended for
 // everybody but the worker that will come by it.
 func (j *JobInfo) queued(f *rdb.Found) {
 	if f.Flagged {
 		var kept outcome
-		if json.Unmarshal(f.Outcome, &kept) == nil && kept.State == stateCancelled {
+		j.State = doomedAs(f.Outcome)
+		if json.Unmarshal(f.Outcome, &kept) == nil && kept.State == string(j.State) {
 			j.EndedAt = timeOf(kept.EndedAt)
 		}
-		j.State = StateCancelled
 		return
 	}
 	j.State, j.Ahead, j.Why = StateQueued, f.Waits.Before, whyQueued(f.Waits, f.Time)

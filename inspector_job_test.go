@@ -147,7 +147,7 @@ func TestJobTellsTheStateOfAJob(t *testing.T) {
 			k.do("HSET", "jobs", id, `{"jid":"`+id+`","name":"a","args":7,"t":"yesterday"}`)
 			return k.job(id)
 		}, StateQueued, func(t *testing.T, j *JobInfo) {
-			assert.Contains(t, j.Problem, "must be a")
+			assert.Contains(t, j.Problem, "does not fit the type")
 			assert.Equal(t, "a", j.Name)
 		}},
 		"suspect": {func(k *kit) *JobInfo {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -83,7 +84,7 @@ func (i *Inspector) SetLimit(ctx context.Context, name string, limit Limit) erro
 	if err := limit.check(name); err != nil {
 		return err
 	}
-	return i.changeRule(ctx, name, "the limit of job %s was not set: %w", func(rule *rdb.Rule) {
+	return i.changeRules(ctx, []string{name}, "the limit of job %s was not set: %w", func(rule *rdb.Rule) {
 		rule.Operator, rule.Limit = true, limit.stored()
 	})
 }
@@ -91,22 +92,23 @@ func (i *Inspector) SetLimit(ctx context.Context, name string, limit Limit) erro
 // ResetLimit takes back what SetLimit has set: what the code declares is in force again, or nothing. Without a limit that
 // was set by hand it does nothing.
 func (i *Inspector) ResetLimit(ctx context.Context, name string) error {
-	return i.changeRule(ctx, name, "the limit of job %s was not reset: %w", func(rule *rdb.Rule) {
+	return i.changeRules(ctx, []string{name}, "the limit of job %s was not reset: %w", func(rule *rdb.Rule) {
 		rule.Operator, rule.Limit = false, rule.Code
 	})
 }
 
-func (i *Inspector) changeRule(ctx context.Context, name, failure string, change func(*rdb.Rule)) error {
+func (i *Inspector) changeRules(ctx context.Context, names []string, failure string, change func(*rdb.Rule)) error {
 	if i.unusable != nil {
 		return i.unusable
 	}
-	if err := validateName(name); err != nil {
-		return fmt.Errorf(failure, quoted(name), err)
+	fail := func(name string, err error) error { return fmt.Errorf(failure, quoted(name), err) }
+	for _, name := range names {
+		if err := validateName(name); err != nil {
+			return fail(name, err)
+		}
 	}
-	if _, err := changeRule(ctx, i.store, name, change); err != nil {
-		return fmt.Errorf(failure, quoted(name), err)
-	}
-	return nil
+	c := ruleChanger{store: i.store, change: func(_ string, rule *rdb.Rule) { change(rule) }, failure: fail}
+	return c.run(ctx, names)
 }
 
 // PauseQueue keeps the jobs of these names from beginning, in all workers, until [Inspector.ResumeQueue]; what runs goes on, and
@@ -121,12 +123,7 @@ func (i *Inspector) ResumeQueue(ctx context.Context, names ...string) error {
 }
 
 func (i *Inspector) setPaused(ctx context.Context, names []string, failure string, paused bool) error {
-	for _, name := range names {
-		if err := i.changeRule(ctx, name, failure, func(rule *rdb.Rule) { rule.Paused = paused }); err != nil {
-			return err
-		}
-	}
-	return nil
+	return i.changeRules(ctx, names, failure, func(rule *rdb.Rule) { rule.Paused = paused })
 }
 
 // PauseAll keeps all jobs of the namespace from beginning, until [Inspector.ResumeAll]. Queues that are paused one by one
@@ -135,7 +132,7 @@ func (i *Inspector) PauseAll(ctx context.Context) error {
 	if i.unusable != nil {
 		return i.unusable
 	}
-	if _, err := changeRule(ctx, i.store, rdb.Everything, func(rule *rdb.Rule) { rule.Paused = true }); err != nil {
+	if err := changeRule(ctx, i.store, rdb.Everything, func(rule *rdb.Rule) { rule.Paused = true }); err != nil {
 		return fmt.Errorf("the queues were not paused: %w", err)
 	}
 	return nil
@@ -146,7 +143,7 @@ func (i *Inspector) ResumeAll(ctx context.Context) error {
 	if i.unusable != nil {
 		return i.unusable
 	}
-	_, err := changeRule(ctx, i.store, rdb.Everything, func(rule *rdb.Rule) { *rule = rdb.Rule{} })
+	err := changeRule(ctx, i.store, rdb.Everything, func(rule *rdb.Rule) { *rule = rdb.Rule{} })
 	if err != nil {
 		return fmt.Errorf("the queues were not resumed: %w", err)
 	}
@@ -203,7 +200,7 @@ func (i *Inspector) PauseAndWait(ctx context.Context, names ...string) error {
 		}
 		pause(ctx, wait)
 		if ctx.Err() != nil {
-			return fmt.Errorf("the queues are paused, and jobs of them still run: %w", context.Cause(ctx))
+			return fmt.Errorf("the queues are paused, and jobs of them still run: %w", excerpt.Error(context.Cause(ctx)))
 		}
 	}
 }

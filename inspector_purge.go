@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
@@ -15,8 +16,8 @@ type PurgeOptions struct {
 
 // Purge removes the jobs that wait in the queue of a name, those at the front first, and returns how many that were. It
 // looks at as many as wait when it begins, in steps of at most 500, so that it ends although others enqueue meanwhile. What
-// runs, is scheduled, or waits for a retry stays. Who waits for the outcome of such a job learns that it was deleted. When
-// ctx ends or Redis fails, what was removed so far is gone.
+// runs, is scheduled, or waits for a retry stays. Who waits for the outcome of such a job learns that it was deleted. One that
+// somebody has cancelled ends as cancelled, and is not counted. When ctx ends or Redis fails, what was removed so far is gone.
 func (i *Inspector) Purge(ctx context.Context, name string, opts PurgeOptions) (removed int, err error) {
 	if i.unusable != nil {
 		return 0, i.unusable
@@ -53,50 +54,71 @@ func (i *Inspector) purgePart(ctx context.Context, name string, part []rdb.Waite
 	if err != nil {
 		return 0, err
 	}
-	byID := make(map[string]rdb.Waiter, len(part))
-	var plain []string
-	var ends []rdb.Resting
+	p := &purging{store: i.store, name: name, now: now, waiters: make(map[string]rdb.Waiter, len(part))}
+	var plain, others []string
 	for _, waiter := range part {
-		byID[waiter.ID] = waiter
-		if resting := deletion(name, waiter, now); resting.Belongings.None() {
+		p.waiters[waiter.ID] = waiter
+		if has := p.run(waiter.ID).belongings(); has.None() {
 			plain = append(plain, waiter.ID)
 		} else {
-			ends = append(ends, resting)
+			others = append(others, waiter.ID)
 		}
 	}
-	removed, err = i.endWaiting(ctx, ends)
+	removed, err = p.end(ctx, others)
 	for err == nil {
-		n, asked, failed := i.store.Purge(ctx, name, len(part), plain)
-		removed += n
-		if failed != nil || len(asked) == 0 {
+		purged, failed := i.store.Purge(ctx, name, len(part), plain)
+		removed += purged.Removed
+		left := slices.Concat(purged.Waited, purged.Cancelled)
+		if failed != nil || len(left) == 0 {
 			return removed, failed
 		}
-		ends, plain = ends[:0], nil // once more without ids: the queue may be empty after these
-		for _, id := range asked {
-			ends = append(ends, deletion(name, byID[id], now))
-		}
-		n, err = i.endWaiting(ctx, ends)
-		removed += n
+		plain = nil // once more without ids: the queue may be empty after these
+		n, failed := p.end(ctx, left)
+		removed, err = removed+n, failed
 	}
 	return removed, err
 }
 
-func (i *Inspector) endWaiting(ctx context.Context, jobs []rdb.Resting) (ended int, err error) {
-	rested, err := i.store.EndResting(ctx, jobs)
-	for _, answer := range rested {
-		if answer == rdb.RestedEnded {
-			ended++
-		}
-	}
-	return ended, err
+// purging is what is known of jobs of one queue that are purged.
+type purging struct {
+	store   *rdb.Store
+	name    string
+	now     time.Time
+	waiters map[string]rdb.Waiter
 }
 
-// deletion is the end of a job that waits. A record that cannot be read has no belongings that anybody could know of.
-func deletion(name string, waiter rdb.Waiter, now time.Time) rdb.Resting {
+// end deletes jobs each with all that belongs to it, and returns how many it did delete. Those that somebody has cancelled end so.
+func (p *purging) end(ctx context.Context, ids []string) (deleted int, err error) {
+	deletions := make([]rdb.Resting, len(ids))
+	for n, id := range ids {
+		kept := outcome{State: string(StateDeleted), EndedAt: p.now.UnixMilli()}.encode()
+		deletions[n] = p.resting(id, rdb.Ending{State: string(StateDeleted), Keep: discardRetention, Outcome: kept})
+	}
+	rested, err := p.store.EndResting(ctx, deletions)
+	var cancellations []rdb.Resting
+	for n, answer := range rested {
+		switch answer {
+		case rdb.RestedEnded:
+			deleted++
+		case rdb.RestedCancelled:
+			d := p.run(ids[n]).cancellation(p.now)
+			cancellations = append(cancellations, p.resting(ids[n], rdb.Ending{State: stateCancelled, Keep: d.keep, Outcome: d.result}))
+		}
+	}
+	if err == nil && len(cancellations) > 0 {
+		_, err = p.store.EndResting(ctx, cancellations)
+	}
+	return deleted, err
+}
+
+func (p *purging) resting(id string, ending rdb.Ending) rdb.Resting {
+	ending.ID, ending.Queue, ending.Belongings = id, p.name, p.run(id).belongings()
+	return rdb.Resting{Spot: rdb.SpotQueue, Ending: ending}
+}
+
+// run is a job that waits. One whose record cannot be read has nothing that anybody could know of.
+func (p *purging) run(id string) *run {
+	waiter := p.waiters[id]
 	rec, _ := decodeRecord(waiter.Record)
-	return rdb.Resting{Spot: rdb.SpotQueue, Ending: rdb.Ending{
-		ID: waiter.ID, Queue: name, State: string(StateDeleted), Keep: discardRetention,
-		Outcome:    outcome{State: string(StateDeleted), EndedAt: now.UnixMilli()}.encode(),
-		Belongings: restingRun(rec, waiter.Trail).belongings(),
-	}}
+	return restingRun(rec, waiter.Trail)
 }

@@ -3,13 +3,14 @@ package work
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/unquoted"
 )
 
 // ScheduleInfo is a schedule as it is in Redis.
@@ -55,7 +56,7 @@ func scheduleInfo(stored rdb.Schedule, now time.Time) ScheduleInfo {
 	info := ScheduleInfo{
 		ID: stored.ID, Spec: d.Spec, Name: d.Name, Args: d.Args, Service: d.Service, Paused: d.Paused, Problem: err,
 		Options: PeriodicOptions{
-			ID: stored.ID, TZ: d.TZ, Jitter: time.Duration(d.Jitter) * time.Millisecond, Missed: d.Missed, Overlap: d.Overlap,
+			ID: stored.ID, TZ: d.TZ, Jitter: fromMillis(d.Jitter), Missed: d.Missed, Overlap: d.Overlap,
 		},
 	}
 	info.Last, info.LastJob = rdb.LastTick(stored.Entry)
@@ -107,7 +108,7 @@ func (i *Inspector) ChangeSchedule(ctx context.Context, spec, name string, opts 
 func wantedSchedule(w wish) (*schedule, error) {
 	made, mistakes := newSchedule(w, defaultMaxArgsSize)
 	if len(mistakes) > 0 {
-		return nil, fmt.Errorf("schedule %s: %w", quoted(made.id), errors.Join(mistakes...))
+		return nil, fmt.Errorf("schedule %s: %w", quoted(made.id), excerpt.Join(mistakes...))
 	}
 	return made, nil
 }
@@ -141,7 +142,7 @@ func (i *Inspector) edit(ctx context.Context, what, id string, apply func(*defin
 		}
 		var d definition
 		if err := json.Unmarshal(stored.Definition, &d); err != nil {
-			return change{}, err
+			return change{}, unquoted.Error(err)
 		}
 		before := string(d.text())
 		anew := apply(&d)
@@ -176,7 +177,7 @@ func (i *Inspector) RunScheduleNow(ctx context.Context, id string) (Receipt, err
 }
 
 func (i *Inspector) runNow(ctx context.Context, id string) (Receipt, error) {
-	job := newID()
+	job := newID(time.Now())
 	for range rereads(ctx) {
 		stored, err := i.store.ScheduleOf(ctx, id)
 		if err != nil {

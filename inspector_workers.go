@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -28,7 +29,7 @@ type WorkerInfo struct {
 	Started     time.Time    `json:"started,omitzero"` // by the clock of its machine, as Uptime is
 	Concurrency int          `json:"concurrency"`
 	Queues      []string     `json:"queues"`          // names that it serves, in order
-	Alive       bool         `json:"alive"`           // it has sent a heartbeat within 3 s
+	Alive       bool         `json:"alive"`           // its last heartbeat has not lapsed: see WorkerOptions.HeartbeatLife
 	Wanted      string       `json:"wanted,omitzero"` // "pause", "quiet" or "stop", as somebody has asked for; else ""
 	Running     []RunningJob `json:"running"`         // oldest first
 	AsOf        time.Time    `json:"as_of"`           // Redis' clock, as all times here
@@ -204,7 +205,7 @@ func (i *Inspector) Ping(ctx context.Context, id string) (time.Duration, error) 
 		waits, err := i.store.Pinged(ctx, id)
 		switch {
 		case ctx.Err() != nil:
-			return 0, fmt.Errorf("worker %s has not answered within %s: %w", quoted(id), time.Since(begun).Round(time.Millisecond), context.Cause(ctx))
+			return 0, fmt.Errorf("worker %s has not answered within %s: %w", quoted(id), time.Since(begun).Round(time.Millisecond), excerpt.Error(context.Cause(ctx)))
 		case err != nil:
 			return 0, fmt.Errorf("worker %s was pinged, but the answer cannot be read: %w", quoted(id), err)
 		case !waits:

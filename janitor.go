@@ -3,10 +3,10 @@ package work
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -17,12 +17,16 @@ type janitor struct {
 	health health
 	leased func() bool
 
-	interval time.Duration
-	cursor   string            // of the walk over the claims
-	cursors  map[string]string // of the walks over what is kept of jobs
-	flags    string            // cursor of the walk over those that are to be cancelled
-	locks    string            // cursor of the walk over the locks of unique jobs
-	rules    ruleKeeper
+	interval  time.Duration
+	cursor    string            // of the walk over the claims
+	cursors   map[string]string // of the walks over what is kept of jobs
+	checkIns  map[string]string // of the walks over check-ins, each of one worker
+	checkedIn string            // the last worker whose check-ins were looked at
+	flags     string            // cursor of the walk over those that are to be cancelled
+	locks     string            // cursor of the walk over the locks of unique jobs
+	lanes     string            // cursor of the walk over the lanes
+	waiters   string            // cursor of the walk over the notes of those who wait
+	rules     ruleKeeper
 
 	errorsTrimmed time.Time
 
@@ -35,10 +39,11 @@ const (
 )
 
 func (j *janitor) run(ctx context.Context) {
-	j.cursor, j.cursors = "0", map[string]string{}
+	j.cursor, j.cursors, j.checkIns = "0", map[string]string{}, map[string]string{}
+	defer j.worker.pool.objects.collector.Close()
 	chores := []func(context.Context) error{ // they take turns: trimming can wait, claims that nobody holds should not
 		j.sweepOutcomes, j.trimMorgue, j.retireLanes, j.renewQueues, j.shedRecordless, j.shedCheckIns,
-		j.worker.store.ForgetWaiters, j.tidyFlags, j.collectObjects, j.voidLocks,
+		j.forgetWaiters, j.tidyFlags, j.collectObjects, j.voidLocks,
 		j.trimErrors,
 	}
 	j.failed = make([]error, len(chores)+1)
@@ -55,14 +60,14 @@ func (j *janitor) run(ctx context.Context) {
 		j.do(ctx, turn, chores[turn])
 		round++
 		if ctx.Err() == nil {
-			j.health.report(errors.Join(j.failed...))
+			j.health.report(excerpt.Join(j.failed...))
 		}
 	}
 }
 
 // everyRound is what should not wait for its turn: jobs that nobody holds, and queues that stand still.
 func (j *janitor) everyRound(ctx context.Context) error {
-	return errors.Join(j.returnOrphans(ctx), j.rules.keep(ctx, j.worker.store))
+	return excerpt.Join(j.returnOrphans(ctx), j.rules.keep(ctx, j.worker.store))
 }
 
 // do does one chore, and keeps what came of it until its next turn: one that fails is no news each time that another
@@ -87,8 +92,32 @@ func (j *janitor) voidLocks(ctx context.Context) error {
 	return nil
 }
 
+// walk goes on with a walk from where the last turn has left it, at most so many parts of it: one that began anew each turn would
+// never come to what is behind the first parts. A part that failed is read again.
+func walk(ctx context.Context, cursor *string, parts int, part func(ctx context.Context, cursor string) (next string, err error)) error {
+	for range parts {
+		next, err := part(ctx, *cursor)
+		if err != nil {
+			return err
+		}
+		if *cursor = next; next == "0" {
+			return nil
+		}
+	}
+	return nil
+}
+
+// walkParts is how many parts of 500 one turn of the janitor reads of what grows with the number of clients.
+const walkParts = 100
+
 func (j *janitor) retireLanes(ctx context.Context) error {
-	return j.worker.store.RetireLanes(ctx, 24*time.Hour)
+	return walk(ctx, &j.lanes, walkParts, func(ctx context.Context, cursor string) (string, error) {
+		return j.worker.store.RetireLanes(ctx, cursor, 24*time.Hour)
+	})
+}
+
+func (j *janitor) forgetWaiters(ctx context.Context) error {
+	return walk(ctx, &j.waiters, walkParts, j.worker.store.ForgetWaiters)
 }
 
 func (j *janitor) sweepOutcomes(ctx context.Context) error {
@@ -126,7 +155,7 @@ func (j *janitor) returnOrphans(ctx context.Context) error {
 			continue
 		}
 		orphan, err := j.returnOrphan(ctx, holding)
-		failed = errors.Join(failed, err)
+		failed = excerpt.Join(failed, err)
 		if orphan {
 			returned[holding.Worker]++
 		}
@@ -146,7 +175,7 @@ func (j *janitor) returnOrphan(ctx context.Context, holding rdb.Holding) (bool, 
 			return false, err
 		}
 		if !readable {
-			return false, fmt.Errorf("neither the claim nor the record of job %q can be read: repair its record", holding.ID)
+			return false, fmt.Errorf("neither the claim nor the record of job %s can be read: repair its record", quoted(holding.ID))
 		}
 		holding.Queue = cmp.Or(name, "unknown")
 	}

@@ -12,15 +12,20 @@ import (
 // What the janitor does about indexes and leftovers. In good order there is nothing to do: it is for what a foreign
 // cleanup, a restored backup or an older version has left.
 const (
-	unseenName = 30 * 24 * time.Hour // after which the name of a queue is forgotten
-	shedParts  = 20                  // of 100 entries, in one turn
+	unseenName  = 30 * 24 * time.Hour // after which the name of a queue is forgotten
+	shedParts   = 20                  // of 100 entries, in one turn
+	shedWorkers = 64                  // whose check-ins are looked at together
 )
 
 // renewQueues makes the set of ready queues agree with the queues, renews the names that have jobs or workers, and
 // forgets those that had neither for long.
 func (j *janitor) renewQueues(ctx context.Context) error {
 	store := j.worker.store
-	served, err := servedNames(ctx, store)
+	registered, _, err := store.Workers(ctx)
+	if err != nil {
+		return err
+	}
+	served, err := store.ServedBy(ctx, registered)
 	if err != nil {
 		return err
 	}
@@ -40,30 +45,11 @@ func (j *janitor) renewQueues(ctx context.Context) error {
 	}
 	mender := rdb.Mender{Store: store, Mend: true}
 	for page := range slices.Chunk(slices.Sorted(maps.Keys(names)), rdb.MaxBatch/2) {
-		if _, err := mender.Renew(ctx, page, func(name string) bool { return served[name] }, unseenName); err != nil {
+		if _, err := mender.Renew(ctx, page, func(name string) bool { return served[name] > 0 }, unseenName); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// servedNames are the names that any registered worker serves.
-func servedNames(ctx context.Context, store *rdb.Store) (map[string]bool, error) {
-	registered, _, err := store.Workers(ctx)
-	if err != nil {
-		return nil, err
-	}
-	served := map[string]bool{}
-	for _, id := range registered {
-		names, err := store.Worker(id).Queues(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range names {
-			served[name] = true
-		}
-	}
-	return served, nil
 }
 
 // shedRecordless goes on with the walk over what is kept of jobs, and removes what belongs to none.
@@ -79,20 +65,44 @@ func (j *janitor) shedRecordless(ctx context.Context) error {
 	return nil
 }
 
-// shedCheckIns removes check-ins of jobs that their worker does not hold any more: the beat that was to do it was lost.
+// shedCheckIns removes check-ins of jobs that their worker does not hold any more: the beat that was to do it was lost. It
+// goes on behind the last worker that it came to, so that it gets to all of them where one turn is not enough, or fails.
 func (j *janitor) shedCheckIns(ctx context.Context) error {
 	registered, _, err := j.worker.store.Workers(ctx)
 	if err != nil {
 		return err
 	}
-	cursors := map[string]string{}
-	for _, id := range registered {
-		for part := 0; part == 0 || part < shedParts && len(cursors) > 0; part++ {
-			if _, err := j.worker.store.ShedCheckIns(ctx, id, cursors); err != nil {
-				return err
-			}
+	slices.Sort(registered)
+	at, found := slices.BinarySearch(registered, j.checkedIn)
+	if found {
+		at++
+	}
+	for lot := range slices.Chunk(registered[at:], shedWorkers) {
+		j.checkedIn = lot[len(lot)-1]
+		if err := j.shedCheckInsOf(ctx, lot); err != nil {
+			return err
 		}
-		clear(cursors)
+	}
+	j.checkedIn = ""
+	there := map[string]bool{}
+	for _, id := range registered {
+		there[j.worker.store.CheckIns(id)] = true
+	}
+	maps.DeleteFunc(j.checkIns, func(key, _ string) bool { return !there[key] })
+	return nil
+}
+
+func (j *janitor) shedCheckInsOf(ctx context.Context, workers []string) error {
+	store := j.worker.store
+	workers = slices.Clone(workers)
+	for range shedParts {
+		if _, err := store.ShedCheckIns(ctx, workers, j.checkIns); err != nil {
+			return err
+		}
+		workers = slices.DeleteFunc(workers, func(id string) bool { return j.checkIns[store.CheckIns(id)] == "" })
+		if len(workers) == 0 {
+			return nil
+		}
 	}
 	return nil
 }

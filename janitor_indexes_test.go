@@ -1,12 +1,15 @@
 package work
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -67,5 +70,61 @@ func TestNameThatWasNotSeenForLongIsForgotten(t *testing.T) {
 		k.tidy(NewWorkerPool(nil, 1, k.options()).Job("n", func() error { return nil }))
 		k.came()
 		assert.ElementsMatch(t, []string{"n", "almost"}, k.strings("ZRANGE", "queues", 0, -1))
+	})
+}
+
+// tiring makes so many round trips, and then no more.
+type tiring struct {
+	rdb.Driver
+	left, made int
+}
+
+func (d *tiring) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+	if d.made == d.left {
+		return nil, context.DeadlineExceeded
+	}
+	d.made++
+	return d.Driver.Pipeline(ctx, calls...)
+}
+
+// What the janitor does about each registered worker takes few round trips for very many of them, and where a turn is too
+// short for all, the next one goes on.
+func TestJanitorGetsToAllOfVeryManyWorkers(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		const workers = 3_000
+		ids := []any{}
+		for i := range workers {
+			ids = append(ids, fmt.Sprintf("w%04d", i))
+		}
+		k.do("SADD", "workers", ids...)
+		last := fmt.Sprint("worker:", ids[workers-1])
+		k.do("SADD", last+":queues", "served")
+		k.do("HSET", last+":running", "ghost", "1 half")
+
+		driver := k.enq.core.store.Driver()
+		turn := func(j *janitor, most int, chore func(context.Context) error) (int, error) {
+			trips := &tiring{Driver: driver, left: most}
+			j.worker = &worker{store: rdb.NewStore(trips, k.namespace)}
+			err := chore(k.ctx())
+			return trips.made, err
+		}
+		j := &janitor{checkIns: map[string]string{}}
+		made, err := turn(j, workers, j.renewQueues)
+		require.NoError(t, err)
+		assert.Less(t, made, workers/20)
+
+		for turns := 0; k.number("HEXISTS", last+":running", "ghost") == 1; turns++ {
+			require.Less(t, turns, 5, "each turn goes on where the last one stopped")
+			if _, err := turn(j, 20, j.shedCheckIns); err != nil {
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+			}
+		}
+		j.checkedIn = ""
+		made, err = turn(j, workers, j.shedCheckIns)
+		require.NoError(t, err)
+		assert.Less(t, made, workers/20)
+		assert.Empty(t, j.checkIns)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -96,7 +97,7 @@ func (h *logHandler) Handle(ctx context.Context, record slog.Record) error {
 		short.AddAttrs(slog.Group("attrs", slog.Int("left_out", long.bytes)))
 		err = h.plain.Handle(ctx, short)
 	}
-	return errors.Join(mirrored, err)
+	return excerpt.Join(mirrored, err)
 }
 
 func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {

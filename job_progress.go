@@ -13,7 +13,7 @@ const maxProgressBytes = 4 << 10
 // Progress tells how far a long job is, as any value that encodes to at most 4 KiB of JSON. Like the message of [Job.Checkin],
 // beside which it stands, it can be read in Redis within a second, and is forgotten when the attempt ends; only the last
 // value is sent. It costs no round trip. It returns an *[InvalidError] for a value that is too large, and an error for one
-// that does not encode; the value before then stands. Any goroutine of the handler may call it.
+// that does not encode; the value before then stands. Once the attempt is over it returns [ErrAttemptOver]. Any goroutine of the handler may call it.
 func (j *Job) Progress(value any) error {
 	encoded, err := encodeValue(value)
 	if err != nil {
@@ -23,14 +23,20 @@ func (j *Job) Progress(value any) error {
 		return &InvalidError{What: "the progress of job " + quoted(j.ID), Value: fmt.Sprintf("a value whose JSON has %d bytes", len(encoded)),
 			Remedy: fmt.Sprintf("tell at most %d; what is larger belongs into the state or the log", maxProgressBytes)}
 	}
-	if j.run != nil {
-		j.run.tell(JobCheckedIn{Progress: encoded}, func(l *longRun) { l.progress = string(encoded) })
+	if j.run != nil && !j.run.tell(JobCheckedIn{Progress: encoded}, func(l *longRun) { l.progress = string(encoded) }) {
+		return fmt.Errorf("the progress of job %s cannot be told: %w", quoted(j.ID), ErrAttemptOver)
 	}
 	return nil
 }
 
-// tell changes what the next heartbeat says of the run, and tells the observers at once.
-func (r *run) tell(said JobCheckedIn, change func(*longRun)) {
+// tell changes what the next heartbeat says of the run, and tells the observers at once; false where the attempt is over.
+func (r *run) tell(said JobCheckedIn, change func(*longRun)) bool {
+	r.long.mu.Lock()
+	over := r.long.over
+	r.long.mu.Unlock()
+	if over {
+		return false
+	}
 	if r.worker.events.perJob() {
 		said.JobRef = r.ref()
 		r.worker.events.emit(said)
@@ -43,6 +49,7 @@ func (r *run) tell(said JobCheckedIn, change func(*longRun)) {
 	if !r.checked.Swap(true) {
 		r.claimant.watch(r)
 	}
+	return true
 }
 
 // encodeCheckin makes one text of a message and a progress: the message alone, as long as there is no progress, else
@@ -71,8 +78,9 @@ func decodeCheckin(text string) (message string, progress json.RawMessage) {
 func encodeValue(value any) (encoded []byte, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &PanicError{Value: value, Stack: string(debug.Stack())}
+			err = &PanicError{Value: value, Stack: cutStack(string(debug.Stack()))}
 		}
 	}()
-	return json.Marshal(value)
+	encoded, err = json.Marshal(value)
+	return encoded, tame(err)
 }

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 
+	"github.com/265d0351/work/internal/errchain"
+	"github.com/265d0351/work/internal/exactjson"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -19,7 +22,9 @@ var ErrNoPool = errors.New("no worker pool runs this job")
 // should come to an end: whatever it returns does not count any more. Nothing was written.
 type ClaimGoneError struct{ JobRef }
 
-func (e *ClaimGoneError) Error() string {
+func (e *ClaimGoneError) Error() string { return cut(e.text()) }
+
+func (e *ClaimGoneError) text() string {
 	return "job " + e.String() + " was taken from worker " + e.Worker + ": it runs elsewhere, or Redis has lost it"
 }
 
@@ -119,7 +124,7 @@ func (r *run) loadState(ctx context.Context) (encoded json.RawMessage, err error
 func (r *run) untilAnswered(ctx context.Context, ask func(context.Context) error) error {
 	for attempt := 1; ; attempt++ {
 		err := r.askOnce(ctx, ask)
-		if err == nil || find[*ClaimGoneError](err) != nil {
+		if err == nil || errchain.Find[*ClaimGoneError](err) != nil {
 			return err
 		}
 		v := judge(err)
@@ -143,8 +148,8 @@ func (r *run) askOnce(ctx context.Context, ask func(context.Context) error) erro
 func decodeValue(encoded []byte, v any) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &PanicError{Value: value}
+			err = &PanicError{Value: value, Stack: string(debug.Stack())}
 		}
 	}()
-	return json.Unmarshal(encoded, v)
+	return tame(exactjson.Unmarshal(encoded, v))
 }

@@ -53,7 +53,7 @@ func newLanes(store *rdb.Store, clock *redisClock, timeout time.Duration) *lanes
 	l := &lanes{store: store, clock: clock, timeout: timeout, vacated: make(chan struct{})}
 	l.life, l.end = context.WithCancelCause(context.Background())
 	for range laneCount {
-		l.all = append(l.all, &lane{id: newID()})
+		l.all = append(l.all, &lane{id: newID(clock.now())})
 	}
 	l.free = slices.Clone(l.all)
 	return l

@@ -68,8 +68,8 @@ func (l argsLimits) encode(dst []byte, job string, args []any) ([]byte, *objectA
 		if err := e.add(arg); err != nil {
 			return dst, nil, &InvalidError{
 				What:   fmt.Sprintf("argument %d of job %s", i+1, quoted(job)),
-				Value:  fmt.Sprintf("a %T that does not encode as JSON (%v)", arg, err),
-				Remedy: "pass a value that encoding/json can encode", Err: err,
+				Value:  fmt.Sprintf("a %T that does not encode as JSON (%s)", arg, errorText(err)),
+				Remedy: "pass a value that encoding/json can encode", Err: err, // of which add has taken what it quotes
 			}
 		}
 		if e.buffer.Len()-begin < minShared {

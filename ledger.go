@@ -1,7 +1,6 @@
 package work
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +14,8 @@ import (
 // its worker serves.
 type ledger struct {
 	clock *redisClock
+	off   bool // nothing is counted
+	pace  historyPace
 
 	mu     sync.Mutex
 	sums   map[*registration]*sums
@@ -28,17 +29,22 @@ type ledger struct {
 
 // sums are the counts of one name.
 type sums struct {
-	name  string
-	point HistoryPoint
-	dirty bool
+	name   string
+	moment uint32
+	point  HistoryPoint
+	dirty  bool
+	due    bool // its moment has come
 }
 
-func newLedger(clock *redisClock) *ledger {
-	return &ledger{clock: clock, sums: map[*registration]*sums{}, errors: errorCounts{}, teller: teller{lane: randomHex(16)}}
+func newLedger(clock *redisClock, off bool) *ledger {
+	return &ledger{clock: clock, off: off, sums: map[*registration]*sums{}, errors: errorCounts{}, teller: teller{lane: randomHex(16)}}
 }
 
 // book counts runs whose outcomes were acknowledged just now.
 func (l *ledger) book(runs []*run) {
+	if l.off {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.looked {
@@ -68,7 +74,7 @@ func (l *ledger) lookAtClock() {
 func (l *ledger) sumsOf(r *run) *sums {
 	s := l.sums[r.registration]
 	if s == nil {
-		s = &sums{name: r.job.Name}
+		s = &sums{name: r.job.Name, moment: momentOf(r.job.Name)}
 		l.sums[r.registration] = s
 	}
 	if !s.dirty {
@@ -121,27 +127,39 @@ func (r *run) booking() booking {
 	return bookedNot
 }
 
-// The bounds of what is told at once: a call then costs Redis less than a millisecond.
+// The bounds of what is told at once: a call of a heartbeat then costs Redis less than a millisecond, one of a stop a few.
 const (
-	maxToldCounts = 250 // each is written to a minute and to a day
-	maxToldErrors = 100
+	maxToldCounts  = 250 // each is written to a minute and to a day
+	maxFinalCounts = 1_000
+	maxToldErrors  = 100
 )
 
-// take takes out what was counted, as much as fits into one call: at least one name, those that wait for the longest time first.
-// What is cut off a sum, since it is stored in whole microseconds, stays.
-func (l *ledger) take() (counted []rdb.Sums, errors []rdb.ErrorCount) {
+// take takes out what was counted, as much as fits into one call: at least one name, those that wait for the longest time first, and
+// only those whose moment has come, unless the worker is about to leave. What is cut off a sum, since it is stored in whole
+// microseconds, stays.
+func (l *ledger) take(last bool) (counted []rdb.Sums, errors []rdb.ErrorCount) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lookAtClock()
-	n := 0
-	for counts := 0; n < len(l.dirty) && counts < maxToldCounts; n++ {
-		s := l.dirty[n]
+	most, due := maxToldCounts, l.pace.due(l.clock.now(), len(l.dirty))
+	if last {
+		most = maxFinalCounts
+	}
+	waiting := l.dirty[:0]
+	counts := 0
+	for _, s := range l.dirty {
+		s.due = s.due || last || due(s.moment)
+		if !s.due || counts >= most {
+			waiting = append(waiting, s)
+			continue
+		}
 		stored := s.point.takeStored()
 		counts += strings.Count(stored, ":")
 		counted = append(counted, rdb.Sums{Name: s.name, Counts: stored})
-		s.dirty = false
+		s.dirty, s.due = false, false
 	}
-	l.dirty = slices.Delete(l.dirty, 0, n)
+	clear(l.dirty[len(waiting):])
+	l.dirty = waiting
 	return counted, l.errors.take(maxToldErrors)
 }
 

@@ -258,6 +258,72 @@ func TestAPoolRunsNoMoreThanMaxRunning(t *testing.T) {
 	}
 }
 
+// A full quota and a full limit have room at the same moment: whoever comes too early for one of them must hear of it.
+func TestMaxRunningBesideALimitIsAsFastAsTheLimit(t *testing.T) {
+	t.Parallel()
+	for _, pools := range []int{1, 2} {
+		t.Run(countOf(pools, "pool"), func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s redistest.Server) {
+				elapsed := func(options JobOptions) time.Duration {
+					k := newKit(t, s)
+					k.enqueueNumbers("n", 0, 40)
+					ran := make(chan int, 40)
+					begun := time.Now()
+					for range pools {
+						k.start(NewWorkerPool(nil, 10, k.another(newSpy())).JobWithOptions("n", options, func(n int) error {
+							pause(t.Context(), 20*time.Millisecond)
+							ran <- n
+							return nil
+						}))
+					}
+					for range 40 {
+						receive(t, ran)
+					}
+					return time.Since(begun)
+				}
+				limit := Limit{Concurrent: 2 * pools}
+				alone := elapsed(JobOptions{Limit: limit})
+				assert.Less(t, elapsed(JobOptions{Limit: limit, MaxRunning: 2}), 4*alone)
+			})
+		})
+	}
+}
+
+func TestAJobThatWaitsForItsPoolsSaysSo(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		g, i := newGauge(), k.inspector()
+		why := func(id string) []WaitReason {
+			job, err := i.Job(k.ctx(), id)
+			require.NoError(t, err)
+			return job.Why
+		}
+		serve := func(most int) *WorkerPool {
+			return k.start(NewWorkerPool(nil, 5, k.another(newSpy())).
+				JobWithOptions("n", JobOptions{MaxRunning: most}, func(int) error { return g.handle() }))
+		}
+		serve(1)
+		serve(2)
+		t.Cleanup(g.release)
+		receipts := k.enqueueNumbers("n", 0, 3)
+		g.began(t, 3)
+		last := k.enqueueNumbers("n", 3, 4)[0]
+		assert.Equal(t, []WaitReason{{Kind: WaitPool, Limit: 3, Running: 3}}, why(last.ID))
+		assert.Equal(t, "3 of its queue run in the pools that serve it, and 3 may", why(last.ID)[0].String())
+		assert.Empty(t, why(receipts[0].ID), "it runs")
+		third := serve(0)
+		t.Cleanup(g.release) // before its stop
+		g.began(t, 1)
+		more := k.enqueueNumbers("n", 4, 9)[4]
+		g.began(t, 4)
+		assert.Empty(t, why(more.ID), "one of the pools has no quota")
+		require.NoError(t, i.PauseWorker(k.ctx(), third.id()))
+		assert.Equal(t, []WaitReason{{Kind: WaitPool, Limit: 3, Running: 3}}, why(more.ID), "and takes none")
+	})
+}
+
 // What one pool may not take is for another.
 func TestMaxRunningHoldsUpNoOtherPool(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/objects"
 )
@@ -35,7 +36,7 @@ func (p *prepared) outcome(a answer, i int) (Receipt, fate, error) {
 	case rdb.NoObject:
 		return Receipt{}, notStored, &objects.VanishedError{Hash: objects.Hash(a.missing[i])}
 	default:
-		return Receipt{}, notStored, fmt.Errorf("redis refused it with %q", problem)
+		return Receipt{}, notStored, fmt.Errorf("redis refused it with %s", excerpt.Quoted(fmt.Sprint(problem)))
 	}
 }
 

@@ -129,6 +129,7 @@ func (g *nextGuard) blame(misuse error) error {
 // what was returned carries it: then the middleware had its say.
 func (g *nextGuard) end(returned error) error {
 	g.phase.CompareAndSwap(nextUncalled, nextClosed)
+	returned = tame(returned)
 	if misuse := g.misuse.Load(); misuse != nil {
 		if errors.Is(returned, *misuse) {
 			return returned

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/265d0351/work/internal/excerpt"
 )
 
 // Observer receives every event of a pool. Observe is called by the goroutine in which the event happens, by many at
@@ -41,6 +43,7 @@ func (s *stream) perJob() bool {
 }
 
 func (s *stream) emit(e Event) {
+	e = bounded(e)
 	logEvent(s.log, e)
 	for _, o := range s.observers {
 		o.tell(s.log, e)
@@ -69,7 +72,7 @@ func (o *observed) tell(log *slog.Logger, e Event) {
 		if value == nil {
 			value = "runtime.Goexit"
 		}
-		o.complain(log, e, value, string(debug.Stack()))
+		o.complain(log, e, value, cutStack(string(debug.Stack())))
 	}()
 	o.observer.Observe(e)
 	returned = true
@@ -134,5 +137,14 @@ func logEvent(log *slog.Logger, e Event) {
 // write writes to the log. A slog.Handler is code of the program too: where it panics nobody is left to be told.
 func write(log *slog.Logger, level slog.Level, message string, attrs []slog.Attr) {
 	defer func() { _ = recover() }()
+	for i, attr := range attrs {
+		if attr.Value.Kind() == slog.KindString {
+			most := excerpt.Whole
+			if attr.Key == "stack" {
+				most = maxStack
+			}
+			attrs[i].Value = slog.StringValue(excerpt.Text(attr.Value.String(), most))
+		}
+	}
 	log.LogAttrs(context.Background(), level, "work: "+message, attrs...)
 }

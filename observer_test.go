@@ -175,7 +175,7 @@ func TestAnObserverThatEndsGoroutinesIsSurvived(t *testing.T) {
 	})
 }
 
-func (k *kit) newID() string { return newID() }
+func (k *kit) newID() string { return newID(time.Now()) }
 
 // rude is a slog.Handler that panics.
 type rude struct{ slog.Handler }

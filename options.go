@@ -10,7 +10,8 @@ import (
 	"github.com/265d0351/work/objects"
 )
 
-// WorkerOptions says how a pool reaches Redis and how it behaves. The zero value of each field is its default.
+// WorkerOptions says how a pool reaches Redis and how it behaves. The zero value of each field is its default. A
+// duration of more than 100 years is one of 100 years.
 type WorkerOptions struct {
 	Redis      string     // DSN, "redis://localhost:6379/0"; this or Connection must be given
 	Connection Connection // instead of a DSN
@@ -21,13 +22,25 @@ type WorkerOptions struct {
 	Observers       []Observer    // receive every event, after the log
 	Only            []string      // serve only these of the registered names; default all
 	Service         string        // whose schedules the pool's are: see Periodic; default one that is made of the served names
-	MaxCrashes      int           // a job that this many workers died with is buried; default 3, less is refused
+	MaxCrashes      int           // a job that this many workers died with, more than chance explains, is buried; default 3, less is refused
 
+	// HeartbeatLife is how long this pool's workers count as alive after their last heartbeat, 1 s to 10 minutes; default 3 s.
+	// The jobs of one that is killed start elsewhere within that time and 3 s more. A pause that is shorter disturbs nobody.
+	// Pools of one namespace may differ: the life of each decides about itself.
+	HeartbeatLife time.Duration
+	// FenceAfter ends the ctx of everything that a worker runs, with the cause ErrFenced, once no heartbeat of it was answered
+	// for so long, counted from when the last one that was answered had been sent: others may have its jobs by then, and it
+	// cannot know. It begins nothing more until one is answered. Default: never; at least two heartbeats, 2 s unless
+	// HeartbeatLife is below 3 s. Up to HeartbeatLife it ends them before anybody else can begin their jobs: as long as the
+	// process runs (one that was paused sees it when it wakes), clocks run equally fast, Redis' is not set forward, and
+	// handlers heed their ctx. What must not happen twice in any case needs a check where it happens: see Job.FencingToken.
+	FenceAfter     time.Duration
 	Prefetch       int  // how many jobs each worker fetches beyond those that its processors run; default 0, at most 256
 	RestoreRunning bool // store the jobs that are running again when Redis has lost its data; default false
 
 	MorgueRetention time.Duration // how long a job stays in the morgue; default 180 days
 	MorgueLimit     int           // how many jobs the morgue of the namespace holds; default 1,000,000
+	NoHistory       bool          // count nothing for Inspector.History and Inspector.Errors, which costs Redis nothing then; default false
 	MirrorJobLogs   bool          // what jobs write to their own logs goes to Logger as well: see Job.Logger
 	MaxArgsSize     int           // how large the args that this pool's Enqueuer accepts may be, in bytes; default as for its option
 
@@ -68,6 +81,9 @@ func (o WorkerOptions) withDefaults() WorkerOptions {
 	if o.MaxCrashes == 0 {
 		o.MaxCrashes = defaultMaxCrashes
 	}
+	if o.HeartbeatLife == 0 {
+		o.HeartbeatLife = beatLife
+	}
 	if o.ObjectCache == 0 {
 		o.ObjectCache = defaultObjectCache
 	}
@@ -76,6 +92,9 @@ func (o WorkerOptions) withDefaults() WorkerOptions {
 	}
 	if o.MorgueLimit == 0 {
 		o.MorgueLimit = defaultMorgueLimit
+	}
+	for _, d := range []*time.Duration{&o.ShutdownTimeout, &o.MorgueRetention, &o.ObjectGrace, &o.HeartbeatLife, &o.FenceAfter} {
+		*d = capped(*d)
 	}
 	return o
 }
@@ -93,6 +112,12 @@ func (o WorkerOptions) validate() []error {
 	}
 	if o.MaxCrashes < defaultMaxCrashes {
 		refuse("MaxCrashes", o.MaxCrashes, "give 3 or more: with fewer, innocent jobs that shared a worker with a deadly one are buried with it")
+	}
+	if o.HeartbeatLife < minBeatLife || o.HeartbeatLife > maxBeatLife {
+		refuse("HeartbeatLife", o.HeartbeatLife, fmt.Sprintf("give %s to %s, or 0 for %s", minBeatLife, maxBeatLife, beatLife))
+	} else if least := 2 * beatsOf(o.HeartbeatLife).interval; o.FenceAfter < 0 || o.FenceAfter > 0 && o.FenceAfter < least {
+		refuse("FenceAfter", o.FenceAfter, fmt.Sprintf("give %s or more, which is two heartbeats, up to %s, the HeartbeatLife, if handlers are to"+
+			" end before others begin their jobs; or 0 for never", least, o.HeartbeatLife))
 	}
 	if o.MorgueRetention < 0 {
 		refuse("MorgueRetention", o.MorgueRetention, "give a positive duration, or 0 for 180 days")
@@ -124,7 +149,7 @@ func (o WorkerOptions) validate() []error {
 }
 
 // JobOptions says how the jobs of one name are run. The zero value of each field is its default; options given at the
-// enqueue beat these.
+// enqueue beat these. A duration of more than 100 years is one of 100 years.
 type JobOptions struct {
 	Priority   int                             // weight of the queue, 1 to 100,000; 0 is 1. Twice the weight, twice the share
 	Retries    int                             // attempts after the first; 0 is 25, negative is none
@@ -158,6 +183,9 @@ func (o JobOptions) withDefaults() JobOptions {
 	}
 	if o.Backoff == nil {
 		o.Backoff = DefaultBackoff
+	}
+	for _, d := range []*time.Duration{&o.Timeout, &o.Retention, &o.RetryFor} {
+		*d = capped(*d)
 	}
 	return o
 }

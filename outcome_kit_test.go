@@ -33,9 +33,9 @@ func (k *kit) trail(id string) trail {
 // due is when a job on a shelf is due; its absence fails the test.
 func (k *kit) due(shelf, id string) time.Time {
 	k.t.Helper()
-	score, err := redis.Int64(k.do("ZSCORE", shelf, id), nil)
+	score, err := redis.Float64(k.do("ZSCORE", shelf, id), nil)
 	require.NoError(k.t, err, "%s is not in %s", id, shelf)
-	return time.UnixMilli(score)
+	return time.UnixMilli(int64(score)) // the fraction is for the order
 }
 
 // duration is a wait that began within the test.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // periodic is what one call of Periodic asked for.
@@ -36,7 +37,7 @@ func (p *WorkerPool) addPeriodic(w wish, site string) *WorkerPool {
 		return p
 	}
 	maxArgs := p.options.MaxArgsSize
-	if maxArgs == 0 {
+	if maxArgs <= 0 { // what is negative is reported as that
 		maxArgs = defaultMaxArgsSize
 	}
 	made, mistakes := newSchedule(w, maxArgs)
@@ -72,13 +73,17 @@ func (p periodic) conflict(other periodic) error {
 
 // checkPeriodics looks at what can be known once all handlers are registered.
 func (p *WorkerPool) checkPeriodics() []error {
+	known := sync.OnceValue(p.registeredNames)
 	var mistakes []error
 	for _, one := range p.periodics {
 		name := one.definition.Name
+		if validateName(name) != nil {
+			continue // that was found before
+		}
 		if p.registered[name] == nil {
 			mistakes = append(mistakes, &InvalidError{
 				What: one.called(), Value: "of job " + quoted(name),
-				Remedy: fmt.Sprintf("no such job is registered: add the schedule to the pool that runs it; there are %q", slices.Sorted(maps.Keys(p.registered))),
+				Remedy: "no such job is registered: add the schedule to the pool that runs it; there are " + known(),
 			})
 			continue
 		}
@@ -96,11 +101,11 @@ func (p *WorkerPool) checkPeriodics() []error {
 const defaultService = "default:"
 
 // service is the one that this pool belongs to: the one it was given, or one that is made of the names that it serves.
-func (p *WorkerPool) service() string {
-	if p.options.Service != "" {
-		return p.options.Service
-	}
-	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(maps.Keys(p.served)), "\x00")))
+func (p *WorkerPool) service() string { return p.belongs }
+
+// serviceOf is the name of a service that has none, which is made of the names that it serves at its start.
+func serviceOf(served map[string]*registration) string {
+	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(maps.Keys(served)), "\x00")))
 	return defaultService + hex.EncodeToString(sum[:8])
 }
 

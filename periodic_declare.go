@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -23,20 +24,11 @@ func (p *WorkerPool) schedule(ctx context.Context, first *worker) error {
 }
 
 // declare stores the schedules of the pool. Its workers are registered by then, and tell in Redis what they declare, so
-// that nobody takes the schedules for abandoned.
-func (p *WorkerPool) declare(ctx context.Context) error {
-	for _, one := range p.periodics {
-		if err := p.declareOne(ctx, one); err != nil {
-			return fmt.Errorf("%s: %w", one.called(), err)
-		}
-	}
-	return nil
-}
-
-// declareOne stores one schedule. Where another process has declared the same id otherwise, the later one wins, and an
+// that nobody takes the schedules for abandoned. Where another process has declared the same id otherwise, the later one wins, and an
 // event tells so. A pause stays.
-func (p *WorkerPool) declareOne(ctx context.Context, one periodic) error {
-	return redefine(ctx, p.store, one.id, func(stored rdb.Schedule) (change, error) {
+func (p *WorkerPool) declare(ctx context.Context) error {
+	owners := sync.OnceValues(func() (map[string]rdb.Declaration, error) { return p.store.Declarations(ctx) })
+	return p.redefine(ctx, func(one periodic, stored rdb.Schedule) (change, error) {
 		wanted := one.definition
 		wanted.Service = p.service()
 		var before definition
@@ -47,7 +39,7 @@ func (p *WorkerPool) declareOne(ctx context.Context, one periodic) error {
 		if bytes.Equal(wanted.text(), stored.Definition) {
 			return change{definition: stored.Definition}, nil
 		}
-		if err := p.mayTake(ctx, one.id, before.Service); err != nil {
+		if err := p.mayTake(one.id, before.Service, owners); err != nil {
 			return change{}, err
 		}
 		return change{definition: wanted.text(), anew: !before.sameTicks(wanted), done: func() {
@@ -58,48 +50,26 @@ func (p *WorkerPool) declareOne(ctx context.Context, one periodic) error {
 	})
 }
 
-// change is what becomes of a schedule.
-type change struct {
-	definition []byte // nil removes it
-	anew       bool   // its ticks begin now
-	done       func() // may be nil
-}
-
-// redefine reads a schedule and changes it, again if it was changed meanwhile.
-func redefine(ctx context.Context, store *rdb.Store, id string, decide func(rdb.Schedule) (change, error)) error {
-	for range rereads(ctx) {
-		stored, err := store.ScheduleOf(ctx, id)
-		if err != nil {
-			return err
-		}
-		wanted, err := decide(stored)
-		if err != nil {
-			return err
-		}
-		if bytes.Equal(wanted.definition, stored.Definition) {
-			return nil
-		}
-		changed, err := store.Define(ctx, id, stored.Definition, wanted.definition, wanted.anew)
-		if err != nil {
-			return err
-		}
-		if changed {
-			if wanted.done != nil {
-				wanted.done()
-			}
-			return nil
-		}
+// redefine changes the schedules of the pool.
+func (p *WorkerPool) redefine(ctx context.Context, decide func(periodic, rdb.Schedule) (change, error)) error {
+	ids, byID := make([]string, len(p.periodics)), make(map[string]periodic, len(p.periodics))
+	for i, one := range p.periodics {
+		ids[i], byID[one.id] = one.id, one
 	}
-	return fmt.Errorf("it was changed by others %d times in a row: try again", maxRereads)
+	r := redefinition{store: p.store,
+		decide:  func(stored rdb.Schedule) (change, error) { return decide(byID[stored.ID], stored) },
+		failure: func(id string, err error) error { return fmt.Errorf("%s: %w", byID[id].called(), err) },
+	}
+	return r.run(ctx, ids)
 }
 
 // mayTake refuses a schedule that belongs to another service, while one of its workers declares it. Services that were not
 // given a name may take from each other: theirs changes with the names that they serve.
-func (p *WorkerPool) mayTake(ctx context.Context, id, owner string) error {
+func (p *WorkerPool) mayTake(id, owner string, owners func() (map[string]rdb.Declaration, error)) error {
 	if owner == "" || owner == p.service() || strings.HasPrefix(owner, defaultService) {
 		return nil
 	}
-	declared, err := p.store.Declarations(ctx)
+	declared, err := owners()
 	if err != nil {
 		return err
 	}
@@ -121,7 +91,11 @@ func (p *WorkerPool) withdraw(ctx context.Context) (pending bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	all = slices.DeleteFunc(all, p.keeps)
+	own := make(map[string]bool, len(p.periodics))
+	for _, one := range p.periodics {
+		own[one.id] = true
+	}
+	all = slices.DeleteFunc(all, func(stored rdb.Schedule) bool { return own[stored.ID] || !p.owns(stored) })
 	if len(all) == 0 {
 		return false, nil
 	}
@@ -137,17 +111,15 @@ func (p *WorkerPool) withdraw(ctx context.Context) (pending bool, err error) {
 			held[schedule] = true
 		}
 	}
-	for _, stored := range all {
-		if held[stored.ID] {
-			pending = true
-			continue
-		}
-		state, err := p.store.Withdraw(ctx, stored, workers)
-		if err != nil {
-			return true, err
-		}
+	left := slices.DeleteFunc(slices.Clone(all), func(stored rdb.Schedule) bool { return held[stored.ID] })
+	pending = len(left) < len(all)
+	states, err := p.store.WithdrawAll(ctx, left, workers)
+	if err != nil {
+		return true, err
+	}
+	for i, state := range states {
 		if state == rdb.Withdrawn {
-			p.events.emit(PeriodicRemoved{Schedule: stored.ID, Service: p.service()})
+			p.events.emit(PeriodicRemoved{Schedule: left[i].ID, Service: p.service()})
 		} else {
 			pending = true
 		}
@@ -155,32 +127,23 @@ func (p *WorkerPool) withdraw(ctx context.Context) (pending bool, err error) {
 	return pending, nil
 }
 
-// keeps tells whether a schedule is no matter of this pool, or declared by it.
-func (p *WorkerPool) keeps(stored rdb.Schedule) bool {
+// owns tells whether a schedule was declared by the service of this pool.
+func (p *WorkerPool) owns(stored rdb.Schedule) bool {
 	var d definition
-	if json.Unmarshal(stored.Definition, &d) != nil || d.Service != p.service() {
-		return true
-	}
-	return slices.ContainsFunc(p.periodics, func(one periodic) bool { return one.id == stored.ID })
+	return json.Unmarshal(stored.Definition, &d) == nil && d.Service == p.service()
 }
 
 // restoreSchedules stores those again that Redis has lost. Those that are there are left alone: a newer version of the
 // program may have declared them.
 func (p *WorkerPool) restoreSchedules(ctx context.Context) error {
-	for _, one := range p.periodics {
-		err := redefine(ctx, p.store, one.id, func(stored rdb.Schedule) (change, error) {
-			if stored.Definition != nil {
-				return change{definition: stored.Definition}, nil
-			}
-			wanted := one.definition
-			wanted.Service = p.service()
-			return change{definition: wanted.text(), anew: true}, nil
-		})
-		if err != nil {
-			return err
+	return p.redefine(ctx, func(one periodic, stored rdb.Schedule) (change, error) {
+		if stored.Definition != nil {
+			return change{definition: stored.Definition}, nil
 		}
-	}
-	return nil
+		wanted := one.definition
+		wanted.Service = p.service()
+		return change{definition: wanted.text(), anew: true}, nil
+	})
 }
 
 // declaredIDs is how a worker tells Redis what its pool declares: one id per line. Ids have no control characters.

@@ -2,10 +2,10 @@ package work
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -254,5 +254,5 @@ func (e *periodicEnqueuer) refused() error {
 			all = append(all, s.failed)
 		}
 	}
-	return errors.Join(all...)
+	return excerpt.Join(all...)
 }

@@ -2,6 +2,7 @@ package work
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 )
@@ -28,8 +29,8 @@ const (
 
 // MissedAll has the last n of the ticks that were missed run, each as a job of its own. n is 1 to 100.
 func MissedAll(n int) Missed {
-	if n < 1 || n > maxMissed {
-		return invalidMissed
+	if n < 1 {
+		return Missed(max(n, math.MinInt+2) - 2) // beside the two that have a name; refused where it is used
 	}
 	return Missed(n)
 }
@@ -42,13 +43,18 @@ func (m Missed) String() string {
 	case MissedSkip:
 		return "skip"
 	}
-	return strconv.Itoa(int(m))
+	return strconv.Itoa(m.ticks())
 }
 
-const (
-	maxMissed            = 100
-	invalidMissed Missed = -2
-)
+// ticks is the n of MissedAll.
+func (m Missed) ticks() int {
+	if m < MissedSkip {
+		return int(m) + 2
+	}
+	return int(m)
+}
+
+const maxMissed = 100
 
 // Overlap says what is done about a tick while the job of the last one has not ended: it waits, is scheduled, runs, will be
 // retried, or is stalled. A job in the morgue is in nobody's way.
@@ -77,7 +83,7 @@ func (o PeriodicOptions) validate() []error {
 		refuse("Jitter", o.Jitter, "give a positive duration, or 0 for none")
 	}
 	if o.Missed < MissedSkip || o.Missed > maxMissed {
-		refuse("Missed", int(o.Missed), "give MissedOnce, MissedSkip, or MissedAll(n) with n from 1 to 100")
+		refuse("Missed", fmt.Sprintf("MissedAll(%d)", o.Missed.ticks()), "give MissedOnce, MissedSkip, or MissedAll(n) with n from 1 to 100")
 	}
 	if o.Overlap != OverlapAllow && o.Overlap != OverlapSkip {
 		refuse("Overlap", int(o.Overlap), "give OverlapAllow or OverlapSkip")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
@@ -74,7 +75,10 @@ func (p *WorkerPool) prepare() error {
 		registration.quota = newQuota(registration.options.MaxRunning)
 		registration.invoke = chain(p.middlewares, registration.handler.run)
 	}
-	p.served = served
+	p.served, p.belongs = served, p.options.Service
+	if p.belongs == "" {
+		p.belongs = serviceOf(served)
+	}
 	p.roster.open(p.registered, served)
 	return nil
 }
@@ -90,13 +94,14 @@ func (p *WorkerPool) choose() (map[string]*registration, []error) {
 		return maps.Clone(p.registered), nil
 	}
 	served := map[string]*registration{}
+	known := sync.OnceValue(p.registeredNames)
 	var mistakes []error
-	for _, name := range p.options.Only {
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(p.options.Only))) {
 		registration := p.registered[name]
 		if registration == nil {
 			mistakes = append(mistakes, &InvalidError{
 				What: "a name in WorkerOptions.Only", Value: quoted(name),
-				Remedy: fmt.Sprintf("no such job is registered; there are %q", slices.Sorted(maps.Keys(p.registered))),
+				Remedy: "no such job is registered; there are " + known(),
 			})
 			continue
 		}
@@ -114,7 +119,9 @@ func (p *WorkerPool) open() error {
 	p.driver, p.owned, p.openErr = openConnection(p.options.Redis, p.options.Connection)
 	if p.openErr == nil {
 		p.store = rdb.NewStore(p.driver, p.options.Namespace)
-		p.objects, p.openErr = newPoolObjects(p.store, p.options)
+		options := p.options
+		options.ObjectGrace = max(options.ObjectGrace, 0) // what is negative is reported as that
+		p.objects, p.openErr = newPoolObjects(p.store, options)
 	}
 	return p.openErr
 }

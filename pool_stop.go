@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/265d0351/work/internal/excerpt"
 )
 
 // Stop ends the pool: no more jobs are fetched, Checkin answers true, running jobs may go on for ShutdownTimeout, then
@@ -32,7 +34,7 @@ func (p *WorkerPool) Stop(ctx context.Context) error {
 	case <-p.stopped:
 		return p.stopErr
 	default:
-		return &StopError{Err: fmt.Errorf("the stop goes on, but nobody waits for it: %w", context.Cause(ctx))}
+		return &StopError{Err: fmt.Errorf("the stop goes on, but nobody waits for it: %w", excerpt.Error(context.Cause(ctx)))}
 	}
 }
 
@@ -73,7 +75,7 @@ func (p *WorkerPool) shutDown() {
 	for _, one := range results {
 		all.Stuck = append(all.Stuck, one.Stuck...)
 		all.Released = append(all.Released, one.Released...)
-		all.Err = errors.Join(all.Err, one.Err)
+		all.Err = excerpt.Join(all.Err, one.Err)
 	}
 	p.stopErr = all.orNil()
 	p.closeConnection()

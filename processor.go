@@ -24,7 +24,7 @@ func (p *processor) loop() {
 		}
 		var err error = &GoexitError{}
 		if value := recover(); value != nil { // not of the job's code, which call guards: a bug of ours
-			stack := string(debug.Stack())
+			stack := cutStack(string(debug.Stack()))
 			err = &PanicError{Value: value, Stack: stack}
 			defer p.worker.events.emit(LoopPanicked{Component: "processor", Value: value, Stack: stack})
 		}
@@ -46,6 +46,9 @@ func (p *processor) replace(err error) {
 }
 
 func (p *processor) process(r *run) {
+	if !r.notBefore.IsZero() { // a rate lets it begin then; a stop gives it back then
+		pause(p.worker.life, time.Until(r.notBefore))
+	}
 	if !r.assign() { // its name was withdrawn, and it was given back
 		p.worker.slots.takeUp()
 		p.worker.slots.vacate()
@@ -58,7 +61,7 @@ func (p *processor) process(r *run) {
 		p.worker.slots.vacate()
 		return
 	}
-	if p.worker.turnBack(r) || p.worker.turnAwayLate(r) || !p.worker.accuse(r) || !p.worker.unlock(r) {
+	if p.worker.turnBack(r) || p.worker.turnAwayFenced(r) || p.worker.turnAwayLate(r) || !p.worker.accuse(r) || !p.worker.unlock(r) {
 		p.worker.slots.takeUp()
 		r.leave()
 		p.worker.slots.vacate()
@@ -97,7 +100,7 @@ func (p *processor) waited(r *run) time.Duration {
 func (p *processor) call(r *run) (result any, hasResult bool, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &PanicError{Value: value, Stack: string(debug.Stack())}
+			err = &PanicError{Value: value, Stack: cutStack(string(debug.Stack()))}
 		}
 	}()
 	pprof.SetGoroutineLabels(r.registration.labels)

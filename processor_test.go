@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -106,6 +107,10 @@ func goexits() []misdeed {
 	}
 	for i := range cases {
 		cases[i].text, cases[i].matches = "runtime.Goexit", has[*GoexitError]
+		if cases[i].backoff != nil { // the handler's own error stays
+			cases[i].text = "no luck (and the backoff function ended its goroutine)"
+			cases[i].matches = func(err error) bool { return !has[*GoexitError](err) }
+		}
 	}
 	return cases
 }
@@ -133,7 +138,7 @@ func has[E interface {
 	comparable
 }](err error) bool {
 	var none E
-	return find[E](err) != none
+	return errchain.Find[E](err) != none
 }
 
 func wraps(target error) func(error) bool {

@@ -1,6 +1,9 @@
 package work
 
-import "sync/atomic"
+import (
+	"encoding/json"
+	"sync/atomic"
+)
 
 // quota is how many jobs of one name a pool runs at once: see JobOptions.MaxRunning. What a fetch may bring is reserved before
 // it is sent, so that several workers of a pool together ask for no more than there is room.
@@ -37,6 +40,15 @@ func (q *quota) reserve(wanted int) int {
 
 func (q *quota) hasRoom() bool { return q.taken.Load() < q.most }
 
+// wanted tells whether there is room. If there is none, the fetcher hears of it when there is.
+func (q *quota) wanted() bool {
+	if q.hasRoom() {
+		return true
+	}
+	q.short.Store(true)
+	return q.hasRoom() // it was given back before anybody could see that it is wanted
+}
+
 // giveBack returns true when somebody waits for what it gives back.
 func (q *quota) giveBack(n int) bool {
 	q.taken.Add(int64(-n))
@@ -62,4 +74,26 @@ func (p *WorkerPool) current() []*worker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.workers
+}
+
+// maxQuotas is of how many names others are told what quota they have in a pool.
+const maxQuotas = 500
+
+// quotas is what others are told of them, who want to know why a job does not run; empty where there are none.
+func (p *WorkerPool) quotas() string {
+	most := map[string]int64{}
+	for name, registration := range p.registered {
+		if registration.quota != nil && len(most) < maxQuotas {
+			most[name] = registration.quota.most
+		}
+	}
+	if len(most) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(most)
+	if err != nil {
+		//lint:ignore nopanic texts and numbers can always be written
+		panic(err)
+	}
+	return string(text)
 }

@@ -35,7 +35,7 @@ func readmeBlocks(t *testing.T, language string) []string {
 
 // howRun says how each command of the README is run by a test.
 var howRun = map[string]string{
-	"go run ./cmd/work demo":               "TestReadmeDemo",
+	"git clone https://github.com/265d0351/work && cd work\ngo run ./cmd/work demo": "TestReadmeDemo",
 	"go test work":                         "the test run that this test is a part of",
 	"go get github.com/265d0351/work":      "not before it is published; TestReadmeProgram builds against this tree instead",
 	"curl -X POST localhost:8080/watch/42": "TestReadmeProgram",

@@ -38,7 +38,7 @@ func TestReadsCostThePageAndNotTheJobs(t *testing.T) {
 		}
 		t.Log("\n" + figures)
 		if file := os.Getenv("WORK_READS_FIGURES"); file != "" {
-			writeFigures(t, file, figures)
+			writeFigures(t, file, "reads", figures)
 		}
 	})
 }
@@ -153,9 +153,9 @@ func (c *crowded) cost(r costlyRead) time.Duration {
 }
 
 // writeFigures puts them between the two marks of a page.
-func writeFigures(t *testing.T, file, figures string) {
+func writeFigures(t *testing.T, file, of, figures string) {
 	t.Helper()
-	const begin, end = "<!-- reads -->\n", "<!-- end of reads -->"
+	begin, end := "<!-- "+of+" -->\n", "<!-- end of "+of+" -->"
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	before, rest, found := strings.Cut(string(text), begin)

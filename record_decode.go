@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/265d0351/work/internal/unquoted"
 )
 
 // decodeRecord reads a stored record. Its args are a part of b, byte for byte; b must not change as long as they live.
@@ -23,32 +25,18 @@ func decodeKnownRecord(b []byte, id, name string) (record, error) {
 		return record{}, describeRecordError(err)
 	}
 	if args := bytes.TrimLeft(r.Args, " \t\r\n"); len(args) == 0 || args[0] != '[' {
-		return record{}, fmt.Errorf("the record's args are %s: they must be a JSON array, for instance [1,\"a\"]", shownArgs(args))
+		return record{}, fmt.Errorf("the record's args are %s: they must be a JSON array, for instance [1,\"a\"]", kindOf(args))
 	}
 	return r, nil
 }
 
+// describeRecordError quotes nothing of the record: its args are in there.
 func describeRecordError(err error) error {
 	var wrongType *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &wrongType) && wrongType.Field == "":
-		return fmt.Errorf("the record is a JSON %s: it must be an object such as {\"jid\":\"1\",\"name\":\"a\",\"args\":[],\"t\":0}: %w",
-			wrongType.Value, err)
-	case errors.As(err, &wrongType):
-		return fmt.Errorf("the record's field %s is a JSON %s: it must be a %s: %w", wrongType.Field, wrongType.Value, wrongType.Type, err)
+	if errors.As(err, &wrongType) && wrongType.Field == "" {
+		return fmt.Errorf("the record is not a JSON object such as {\"jid\":\"1\",\"name\":\"a\",\"args\":[],\"t\":0}: %w", unquoted.Error(err))
 	}
-	return fmt.Errorf("the record is not JSON: %w", err)
-}
-
-func shownArgs(args []byte) string {
-	const most = 60
-	switch {
-	case len(args) == 0:
-		return "absent"
-	case len(args) > most:
-		return string(bytes.ToValidUTF8(args[:most], nil)) + "..."
-	}
-	return string(args)
+	return fmt.Errorf("the record cannot be read: %w", unquoted.Error(err))
 }
 
 // decodePlainRecord reads what encode writes for nearly all jobs: the fields in their order, without spaces and escapes.

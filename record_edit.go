@@ -3,7 +3,7 @@ package work
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"strings"
 )
 
@@ -21,7 +21,7 @@ func withArgs(raw, args []byte) ([]byte, error) {
 		}
 	}
 	if at < 0 {
-		return nil, fmt.Errorf("the record has no args: %s", shownArgs(raw))
+		return nil, errors.New("the record has no args")
 	}
 	edited := make([]byte, 0, len(raw)+len(args))
 	from := 0
@@ -32,12 +32,12 @@ func withArgs(raw, args []byte) ([]byte, error) {
 		case strings.EqualFold(m.name, "objects") && i > 0:
 			edited, from = append(edited, raw[from:members[i-1].end]...), m.end
 		case strings.EqualFold(m.name, "objects"):
-			return nil, fmt.Errorf("the record begins with its objects: %s", shownArgs(raw))
+			return nil, errors.New("the record begins with its objects, which this version never writes")
 		}
 	}
 	edited = append(edited, raw[from:]...)
 	if rec, err := decodeRecord(edited); err != nil || !bytes.Equal(rec.Args, args) || len(rec.Objects) > 0 {
-		return nil, fmt.Errorf("the record cannot be edited: %s", shownArgs(raw))
+		return nil, errors.New("the record is not as this version writes it, and cannot be edited")
 	}
 	return edited, nil
 }

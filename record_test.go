@@ -92,20 +92,20 @@ func TestRecordOfOtherWritersIsRead(t *testing.T) {
 func TestRecordThatIsBadSaysWhy(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ stored, want string }{
-		"empty":        {``, "the record is not JSON: unexpected end of JSON input"},
-		"cut":          {`{"jid":"1","na`, "the record is not JSON: unexpected end of JSON input"},
-		"something":    {`hello`, "the record is not JSON: invalid character 'h' looking for beginning of value"},
-		"more behind":  {`{"jid":"1","name":"a","args":[],"t":5}}`, "the record is not JSON: invalid character '}' after top-level value"},
-		"bad args":     {`{"jid":"1","name":"a","args":[01],"t":5}`, "the record is not JSON: invalid character '1' after array element"},
-		"an array":     {`[1]`, `the record is a JSON array: it must be an object such as {"jid":"1","name":"a","args":[],"t":0}`},
-		"no args":      {`{"jid":"1","name":"a","t":5}`, `the record's args are absent: they must be a JSON array, for instance [1,"a"]`},
+		"empty":        {``, "the record cannot be read: it is not JSON from byte"},
+		"cut":          {`{"jid":"1","na`, "the record cannot be read: it is not JSON from byte"},
+		"something":    {`hello`, "the record cannot be read: it is not JSON from byte 1 on"},
+		"more behind":  {`{"jid":"1","name":"a","args":[],"t":5}}`, "the record cannot be read: it is not JSON from byte"},
+		"bad args":     {`{"jid":"1","name":"a","args":[01],"t":5}`, "the record cannot be read: it is not JSON from byte"},
+		"an array":     {`[1]`, `the record is not a JSON object such as {"jid":"1","name":"a","args":[],"t":0}: a JSON array does not fit`},
+		"no args":      {`{"jid":"1","name":"a","t":5}`, `the record's args are missing: they must be a JSON array, for instance [1,"a"]`},
 		"null args":    {`{"jid":"1","name":"a","args":null,"t":5}`, `the record's args are null: they must be a JSON array, for instance [1,"a"]`},
-		"null":         {`null`, `the record's args are absent: they must be a JSON array, for instance [1,"a"]`},
-		"object args":  {`{"jid":"1","name":"a","args":{"a":1},"t":5}`, `the record's args are {"a":1}: they must be a JSON array, for instance [1,"a"]`},
-		"name":         {`{"jid":"1","name":5,"args":[],"t":5}`, "the record's field name is a JSON number: it must be a string"},
-		"time":         {`{"jid":"1","name":"a","args":[],"t":"now"}`, "the record's field t is a JSON string: it must be a int64"},
-		"large number": {`{"jid":"1","name":"a","args":[],"t":99999999999999999999}`, "the record's field t is a JSON number 99999999999999999999: it must be a int64"},
-		"long args":    {`{"args":"` + strings.Repeat("x", 100) + `"}`, `the record's args are "` + strings.Repeat("x", 59) + `...: they must be`},
+		"null":         {`null`, `the record's args are missing: they must be a JSON array, for instance [1,"a"]`},
+		"object args":  {`{"jid":"1","name":"a","args":{"a":1},"t":5}`, `the record's args are a JSON object: they must be a JSON array, for instance [1,"a"]`},
+		"name":         {`{"jid":"1","name":5,"args":[],"t":5}`, "a JSON number does not fit the type string of its field name"},
+		"time":         {`{"jid":"1","name":"a","args":[],"t":"now"}`, "a JSON string does not fit the type int64 of its field t"},
+		"large number": {`{"jid":"1","name":"a","args":[],"t":99999999999999999999}`, "a JSON number does not fit the type int64 of its field t"},
+		"long args":    {`{"args":"` + strings.Repeat("x", 100) + `"}`, "the record's args are a JSON string: they must be"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

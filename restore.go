@@ -2,11 +2,11 @@ package work
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -36,7 +36,7 @@ func (w *worker) restoreUntilDone(c *claimant, runs []*run) {
 		if attempt == 1 {
 			w.events.emit(DataLost{Worker: c.rdb.ID, Held: held, Restored: restored, Err: err})
 		}
-		err = errors.Join(err, w.returnEnded(c, runs))
+		err = excerpt.Join(err, w.returnEnded(c, runs))
 		health.report(err)
 		if err == nil || !pause(w.life, backoffFor(attempt)) {
 			return

@@ -52,7 +52,9 @@ type NoResultError struct {
 	Problem string // why the value that its handler returned is not kept; empty otherwise
 }
 
-func (e *NoResultError) Error() string {
+func (e *NoResultError) Error() string { return cut(e.text()) }
+
+func (e *NoResultError) text() string {
 	switch {
 	case e.Problem != "":
 		return fmt.Sprintf("job %s is done but its result is not kept: %s", quoted(e.ID), e.Problem)
@@ -94,7 +96,7 @@ func outcomeResult[T any](ctx context.Context, enq *Enqueuer, id string, kept ou
 	if kept.State != stateSucceeded || len(kept.Result) == 0 {
 		return none, &NoResultError{ID: id, State: kept.State, Problem: kept.Problem}
 	}
-	if err := json.Unmarshal(kept.Result, &result); err != nil {
+	if err := decodeValue(kept.Result, &result); err != nil {
 		return none, fmt.Errorf("the result of job %s does not fit a %T: %w", quoted(id), none, err)
 	}
 	return result, nil

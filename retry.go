@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/265d0351/work/internal/errchain"
 )
 
 // minDelay is the floor of every wait that a program asks for: a job that comes back at once would spin.
 const minDelay = 100 * time.Millisecond
 
 // bearable is the wait that is used for one that was asked for.
-func bearable(d time.Duration) time.Duration { return min(max(d, minDelay), maxAhead) }
+func bearable(d time.Duration) time.Duration { return max(capped(d), minDelay) }
 
 // maxBackoffs is after how many failures DefaultBackoff grows no more. Its n^4 would leave time.Duration after 310.
 const maxBackoffs = 200
@@ -47,15 +49,15 @@ type disposition struct {
 	err   error
 }
 
+// Error is the program's own text, where there is one: so it is of one group with the same error without a disposition.
 func (v *disposition) Error() string {
-	word := map[verb]string{
+	if v.err != nil {
+		return cut(errorText(v.err))
+	}
+	return map[verb]string{
 		verbRetry: "retry in " + v.delay.String(), verbSnooze: "snooze for " + v.delay.String(),
 		verbRelease: "release", verbBury: "bury", verbDiscard: "discard",
 	}[v.verb]
-	if v.err == nil {
-		return word
-	}
-	return word + ": " + errorText(v.err)
 }
 
 func (v *disposition) Unwrap() error { return v.err }
@@ -84,7 +86,7 @@ func (r *run) judge(err error, now time.Time) decision {
 	if err == nil {
 		return decision{verb: verbDone}
 	}
-	v := find[*disposition](err)
+	v := errchain.Find[*disposition](err)
 	if v == nil {
 		v = &disposition{verb: verbRetry, delay: -1, err: err}
 		if r.cutShort(err) {
@@ -122,10 +124,10 @@ func (r *run) judgeRelease(err error, now time.Time) decision {
 }
 
 func (r *run) judgeFailure(v *disposition, err error, now time.Time) decision {
-	if bad := find[*ArgumentError](err); bad != nil && bad.uncalled {
+	if bad := errchain.Find[*ArgumentError](err); bad != nil && bad.uncalled {
 		return r.burial(errorText(bad), err, now)
 	}
-	if object := find[*ObjectError](err); object != nil && object.final {
+	if object := errchain.Find[*ObjectError](err); object != nil && object.final {
 		return r.burial(errorText(object), err, now)
 	}
 	if r.job.RetriesLeft <= 0 {
@@ -149,21 +151,31 @@ func (r *run) judgeFailure(v *disposition, err error, now time.Time) decision {
 	return decision{verb: verbRetry, delay: delay, trail: t.encode(), err: err, failure: t.lastError()}
 }
 
-// backoff asks the job's backoff function; one that panics is reported in the error and replaced by the default. So is
-// one that ended its goroutine when it was asked before.
+// backoff asks the job's backoff function; one that does not return is reported in the error and replaced by the default.
 func (r *run) backoff(cause error) (delay time.Duration, err error) {
-	if r.asked {
-		return DefaultBackoff(r.job, cause), cause
+	fate := apart(func() { delay = bearable(r.registration.options.Backoff(r.job, cause)) })
+	if fate != "" {
+		return DefaultBackoff(r.job, cause), fmt.Errorf("%w (and the backoff function %s)", cause, fate)
 	}
-	r.asked = true
-	err = cause
-	defer func() {
-		if value := recover(); value != nil {
-			delay = DefaultBackoff(r.job, cause)
-			err = fmt.Errorf("%w (and the backoff function panicked: %s)", cause, describe(value))
-		}
+	return delay, cause
+}
+
+// apart calls a function of the program in a goroutine of its own, which it may end, as t.FailNow does: the error that it is asked
+// about must not be lost with ours. It returns what has become of it, where it has not returned.
+func apart(function func()) (fate string) {
+	ended := make(chan string, 1)
+	go func() {
+		fate := "ended its goroutine"
+		defer func() {
+			if value := recover(); value != nil {
+				fate = "panicked: " + describe(value)
+			}
+			ended <- fate
+		}()
+		function()
+		fate = ""
 	}()
-	return bearable(r.registration.options.Backoff(r.job, cause)), err
+	return <-ended
 }
 
 // burial is the decision to send the run's job to the morgue.
@@ -193,17 +205,4 @@ func errorText(err error) string {
 		return ""
 	}
 	return describe(err)
-}
-
-// find is errors.As for errors that come from a program: one whose Unwrap or As method panics is not found in.
-func find[E error](err error) (found E) {
-	defer func() { _ = recover() }() // the error is judged by what could be seen of it
-	errors.As(err, &found)
-	return found
-}
-
-// is is errors.Is for errors that come from a program.
-func is(err, target error) bool {
-	defer func() { _ = recover() }() // as in find
-	return errors.Is(err, target)
 }

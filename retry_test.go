@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/errchain"
 )
 
 func TestDefaultBackoffIsSidekiqs(t *testing.T) {
@@ -52,8 +54,8 @@ func TestWaitsHaveAFloorAndACeiling(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(int64(given)), func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, used, find[*disposition](RetryIn(given, nil)).delay)
-			assert.Equal(t, used, find[*disposition](Snooze(given)).delay)
+			assert.Equal(t, used, errchain.Find[*disposition](RetryIn(given, nil)).delay)
+			assert.Equal(t, used, errchain.Find[*disposition](Snooze(given)).delay)
 			r := &run{job: &Job{}, registration: &registration{options: JobOptions{
 				Backoff: func(*Job, error) time.Duration { return given },
 			}}}

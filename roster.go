@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/265d0351/work/internal/excerpt"
 )
 
 // roster is which of its registered names a pool serves now. Serve and Withdraw write it; the fetcher of each worker brings what it
@@ -80,16 +82,22 @@ func (p *WorkerPool) appoint(ctx context.Context, names []string, serve bool) er
 
 // mustKnow refuses names for which no handler is registered.
 func (p *WorkerPool) mustKnow(names []string, serve bool) error {
+	known := sync.OnceValue(p.registeredNames)
 	var unknown []error
 	for _, name := range names {
 		if p.registered[name] == nil {
 			unknown = append(unknown, &InvalidError{
 				What: "a name given to " + methodOf(serve), Value: quoted(name),
-				Remedy: fmt.Sprintf("no such job is registered: register it with Job before Start; there are %q", slices.Sorted(maps.Keys(p.registered))),
+				Remedy: "no such job is registered: register it with Job before Start; there are " + known(),
 			})
 		}
 	}
-	return errors.Join(unknown...)
+	return excerpt.Join(unknown...)
+}
+
+// registeredNames are the names of all jobs that are registered, the first few of them.
+func (p *WorkerPool) registeredNames() string {
+	return excerpt.Names(slices.Sorted(maps.Keys(p.registered)))
 }
 
 func methodOf(serve bool) string {
@@ -117,20 +125,21 @@ func (p *WorkerPool) tooLateTo(ctx context.Context, serve bool) error {
 	case <-p.stopped:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("the worker pool has not stopped yet: %w", context.Cause(ctx))
+		return fmt.Errorf("the worker pool has not stopped yet: %w", excerpt.Error(context.Cause(ctx)))
 	}
 }
 
 // declareFor puts the limits of names into force that are about to be served. They are those of this service, as if Only had named them.
 func (p *WorkerPool) declareFor(ctx context.Context, names []string, serve bool) error {
-	for _, name := range names {
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		registration := p.registered[name]
-		if !serve || !registration.away.Load() || registration.options.Limit == (Limit{}) {
-			continue
-		}
-		if err := p.declareLimit(ctx, name, registration.options.Limit); err != nil {
-			return fmt.Errorf("job %s is not served, since its limit cannot be declared: %w", quoted(name), err)
-		}
+		return !serve || !registration.away.Load() || registration.options.Limit == (Limit{})
+	})
+	if len(names) == 0 {
+		return nil
+	}
+	if err := p.declareLimitsOf(ctx, names); err != nil {
+		return fmt.Errorf("nothing more is served: %w", err)
 	}
 	return nil
 }
@@ -251,7 +260,7 @@ func (p *WorkerPool) awaitMove(ctx context.Context, moved <-chan struct{}) error
 	case <-moved:
 	case <-p.stopped:
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return excerpt.Error(context.Cause(ctx))
 	}
 	return nil
 }
@@ -259,7 +268,7 @@ func (p *WorkerPool) awaitMove(ctx context.Context, moved <-chan struct{}) error
 // unfinished says what a wish still waits for when its ctx ends.
 func unfinished(names []string, serve bool, cause error) error {
 	if serve {
-		return fmt.Errorf("not every worker of the pool serves %q yet: %w", names, cause)
+		return fmt.Errorf("not every worker of the pool serves %s yet: %w", excerpt.Names(names), cause)
 	}
-	return fmt.Errorf("nothing of %q begins in this pool any more, but not all that it holds of them has ended: %w", names, cause)
+	return fmt.Errorf("nothing of %s begins in this pool any more, but not all that it holds of them has ended: %w", excerpt.Names(names), cause)
 }

@@ -2,10 +2,10 @@ package work
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -23,16 +23,18 @@ func (k *ruleKeeper) keep(ctx context.Context, store *rdb.Store) error {
 	if err != nil {
 		return err
 	}
-	var failed error
+	fillings := map[string]string{}
 	for name, text := range rules {
-		if rule, err := rdb.ParseRule(text); err == nil { // one that cannot be read is shown by Inspector.Limits
-			failed = errors.Join(failed, fillRule(ctx, store, name, rule.Filling))
+		if rule, err := rdb.ParseRule(text); err == nil && rule.Filling != "" { // one that cannot be read is shown by Inspector.Limits
+			fillings[name] = rule.Filling
 		}
 	}
+	refused, err := fillRules(ctx, store, fillings)
+	failed := append(slices.Collect(maps.Values(refused)), err)
 	if k.rounds%recountRounds == 0 {
-		failed = errors.Join(failed, recount(ctx, store, rules))
+		failed = append(failed, recount(ctx, store, rules))
 	}
-	return failed
+	return excerpt.Join(failed...)
 }
 
 // recount compares what counts with what is held, for all names that are known.
@@ -47,23 +49,17 @@ func recount(ctx context.Context, store *rdb.Store, rules map[string]string) err
 	if err != nil {
 		return err
 	}
-	for page := range slices.Chunk(slices.Sorted(maps.Keys(names)), rdb.MaxBatch) {
-		counted, err := store.Counted(ctx, page)
-		if err != nil {
-			return err
-		}
-		for i, name := range page {
-			if counted[i] == 0 {
-				continue
-			}
-			removed, err := store.Recount(ctx, name)
-			if err == nil && removed > 0 {
-				err = store.Wake(ctx, []string{name})
-			}
-			if err != nil {
-				return err
-			}
+	all := slices.Sorted(maps.Keys(names))
+	counted, err := store.Counted(ctx, all)
+	if err != nil {
+		return err
+	}
+	counting := all[:0]
+	for i, name := range all {
+		if counted[i] > 0 {
+			counting = append(counting, name)
 		}
 	}
-	return nil
+	removed, err := store.Recount(ctx, counting...)
+	return excerpt.Join(err, store.Wake(ctx, slices.Sorted(maps.Keys(removed))))
 }

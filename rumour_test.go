@@ -46,11 +46,11 @@ func TestWhatOthersWereCalledForIsLeftToThem(t *testing.T) {
 					return replies, err
 				}})
 				require.NoError(t, pool.Start(k.ctx()))
-				driver.untilSent(t, "fetch", 2) // it rests
+				driver.untilSentInAll(t, "BLPOP", 1) // it rests
 				before := fetches.Load()
 				k.store("n", "lost", `{"jid":"lost","name":"n","args":[],"t":1}`) // and no token: that was taken
 				if others {
-					require.Eventually(t, func() bool { return looks.Load() >= 3 }, patience, time.Millisecond)
+					require.Eventually(t, func() bool { return looks.Load() >= 2 }, patience, time.Millisecond)
 					assert.Equal(t, before, fetches.Load(), "nothing was asked in vain")
 				} else {
 					assert.Equal(t, "lost", receive(t, ran))

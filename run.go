@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -25,7 +26,11 @@ type run struct {
 	trail  *trail  // what happened to it before; noTrail for nothing
 	raw    []byte  // the record as it is stored
 
+	crashes     crashRecord            // of workers that died with it
+	token       int64                  // see Job.FencingToken
 	order       int64                  // in which it was fetched, among all of its worker
+	fetched     time.Time              // by Redis' clock
+	notBefore   time.Time              // that its rate lets it begin; zero where it may at once
 	ctx         context.Context        // of the handler; its claimant's until it begins
 	attempt     runContext             // what ctx is, or wraps; it may end before the handler begins
 	stopTimers  func()                 // nil without a timeout
@@ -44,13 +49,13 @@ type run struct {
 	hasValue    bool
 	unfit       error // what is wrong with its record
 	done        bool  // Redis has acknowledged its outcome; the settler's
-	asked       bool  // its Backoff was called
-	weighed     bool  // its Permanent was called
 	crashed     bool  // a worker died with it
 	lot         int   // how many outcomes may share its call when it is settled
 	suspected   bool  // workers have died with it: see suspect.go
 	sent        bool  // an earlier send of its outcome was not answered
-	lostClaim   bool  // it was taken from this worker, so its outcome did not count
+	lostClaim   bool  // it was taken from this worker, so its outcome did not count, as far as is known
+
+	verdict rdb.Verdict // on its claim, once that is gone
 
 	elapsed time.Duration // of its handler
 
@@ -93,6 +98,9 @@ func newRuns(n int) []*run {
 
 // fill makes the run of what a fetch returned. One that is unfit can still be buried.
 func (r *run) fill(w *worker, c *claimant, reg *registration, fetched *rdb.FetchedJob) {
+	if fetched.Crashes != "" {
+		r.crashes = readCrashes(fetched.Crashes)
+	}
 	r.claim, r.claimant, r.worker, r.registration = fetched.Claim, c, w, reg
 	r.record, r.trail, r.raw, r.crashed = &plainRecord, &noTrail, fetched.Record, fetched.Crashes != ""
 	if len(fetched.Trail) > 0 {
@@ -100,12 +108,13 @@ func (r *run) fill(w *worker, c *claimant, reg *registration, fetched *rdb.Fetch
 		t.raw = fetched.Trail
 		r.trail = &t
 	}
-	r.ctx = c.ctx
+	r.ctx = c.context()
 	r.long.hasLog, r.long.logNoted = r.trail.Log, r.trail.Log
 	r.long.hasState, r.long.stateNoted = r.trail.State, r.trail.State
 	r.given = Job{ID: fetched.ID, Name: fetched.Queue, Attempt: r.trail.Fails + 1, run: r}
 	r.job = &r.given
-	r.attempt.parent, r.attempt.labels, r.attempt.job = c.ctx, reg.labels, r.job
+	r.attempt.parent, r.attempt.labels, r.attempt.job = r.ctx, reg.labels, r.job
+	r.attempt.fence = &w.fence
 	rec, err := decodeKnownRecord(fetched.Record, fetched.ID, fetched.Queue)
 	if err == nil && rec.Name != fetched.Queue {
 		err = &InvalidError{
@@ -157,7 +166,7 @@ func (r *run) timeout() time.Duration {
 	if r.record.Timeout > 0 {
 		return fromMillis(r.record.Timeout)
 	}
-	return min(r.registration.options.Timeout, maxAhead)
+	return capped(r.registration.options.Timeout)
 }
 
 // retention is how long the outcome is kept.
@@ -165,12 +174,13 @@ func (r *run) retention() time.Duration {
 	if r.record.Retention > 0 {
 		return fromMillis(r.record.Retention)
 	}
-	return min(r.registration.options.Retention, maxAhead)
+	return capped(r.registration.options.Retention)
 }
 
 // fromMillis is a duration of a record, which anybody may have written: one that is too long for Go is a long one.
 func fromMillis(ms int64) time.Duration {
-	return time.Duration(min(ms, maxAhead.Milliseconds())) * time.Millisecond
+	const most = int64(maxAhead / time.Millisecond)
+	return time.Duration(min(max(ms, -most), most)) * time.Millisecond
 }
 
 // begunAt is when the handler was called; zero before.
@@ -187,6 +197,9 @@ func (r *run) ref() JobRef {
 		Worker: r.claimant.rdb.ID, Begun: r.begunAt(),
 	}
 }
+
+// cutOff tells whether its ctx ended because others may have its job.
+func (r *run) cutOff() bool { return errors.Is(context.Cause(r.attempt.parent), ErrFenced) }
 
 // reportStuck tells of a handler that has not returned although its ctx ended.
 func (r *run) reportStuck(cause error) {
@@ -250,12 +263,12 @@ const maxResultBytes = 1 << 20
 func encodeResult(h *handler, result any, most int) (encoded []byte, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &ResultError{Handler: h.String(), Err: &PanicError{Value: value, Stack: string(debug.Stack())}}
+			err = &ResultError{Handler: h.String(), Err: &PanicError{Value: value, Stack: cutStack(string(debug.Stack()))}}
 		}
 	}()
 	encoded, err = json.Marshal(result)
 	if err != nil {
-		return nil, &ResultError{Handler: h.String(), Err: err}
+		return nil, &ResultError{Handler: h.String(), Err: tame(err)}
 	}
 	if len(encoded) > most {
 		return nil, &ResultError{Handler: h.String(), Err: fmt.Errorf(
@@ -272,7 +285,7 @@ type ResultError struct {
 }
 
 func (e *ResultError) Error() string {
-	return "the result of " + e.Handler + " cannot be kept: " + errorText(e.Err)
+	return cut("the result of " + e.Handler + " cannot be kept: " + errorText(e.Err))
 }
 
 // Unwrap returns why.

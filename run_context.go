@@ -13,6 +13,7 @@ type runContext struct {
 	parent context.Context // of the claimant
 	labels context.Context // carries the profiler's labels of the job's name
 	job    *Job
+	fence  *fence // of the worker
 
 	mu     sync.Mutex
 	inner  context.Context // nil until somebody asks
@@ -32,6 +33,7 @@ func (c *runContext) Done() <-chan struct{} {
 
 // Err returns nil until the ctx has ended.
 func (c *runContext) Err() error {
+	c.fence.isDown() // then its parent has ended by now, although the process may have been paused until now
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

@@ -44,7 +44,9 @@ type ObjectError struct {
 	final    bool
 }
 
-func (e *ObjectError) Error() string {
+func (e *ObjectError) Error() string { return cut(e.text()) }
+
+func (e *ObjectError) text() string {
 	return fmt.Sprintf("argument %d, the object %.64q, cannot be had: %s", e.Argument, string(e.Hash), errorText(e.Err))
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/265d0351/work/internal/unquoted"
 )
 
 // definition is a schedule as it is stored. Equal ones are equal byte for byte: what is compared is the text.
@@ -79,6 +81,8 @@ func readSchedule(id string, stored []byte) (*schedule, error) {
 	err := json.Unmarshal(stored, &s.definition)
 	if err == nil {
 		err = validateName(s.definition.Name)
+	} else {
+		err = unquoted.Error(err) // its args are in there
 	}
 	if err == nil {
 		s.table, err = parseTimetable(s.definition.Spec, s.definition.TZ)

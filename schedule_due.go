@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"math"
 	"strconv"
 	"time"
 
@@ -97,7 +98,7 @@ func (s *schedule) tickJob(tick, now time.Time) rdb.TickJob {
 	job := rdb.TickJob{ID: hex.EncodeToString(sum[:16]), Due: tick}
 	if s.definition.Jitter > 0 {
 		late := binary.BigEndian.Uint64(sum[16:24]) % uint64(s.definition.Jitter)
-		job.Due = tick.Add(time.Duration(late) * time.Millisecond)
+		job.Due = tick.Add(fromMillis(int64(min(late, math.MaxInt64))))
 	}
 	job.Record = s.record(job.ID, tick, job.Due, now)
 	return job

@@ -3,10 +3,14 @@ package work
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/robfig/cron/v3"
+
+	"github.com/265d0351/work/internal/excerpt"
 )
 
 // timetable says when a schedule is due. It has no state: all workers find the same ticks.
@@ -33,7 +37,7 @@ func parseTimetable(spec, tz string) (*timetable, error) {
 	}
 	zone, rest := splitZone(spec)
 	if zone != "" && tz != "" && zone != tz {
-		return nil, refuse(fmt.Sprintf("it names a time zone, and %q is given beside it: leave one out", tz), nil)
+		return nil, refuse(fmt.Sprintf("it names a time zone, and %s is given beside it: leave one out", quoted(tz)), nil)
 	}
 	if zone == "" {
 		zone = tz
@@ -45,15 +49,13 @@ func parseTimetable(spec, tz string) (*timetable, error) {
 	if text, is := strings.CutPrefix(rest, "@every"); is {
 		return parseEvery(strings.TrimSpace(text), refuse)
 	}
-	parsed, err := cronParser.Parse("CRON_TZ=UTC " + rest)
+	if hasEmptyPart(rest) {
+		return nil, refuse("something is missing before or behind a comma: write the value, or leave the comma out", nil)
+	}
+	parsed, err := cronParser.Parse("CRON_TZ=UTC " + sundayAsZero(rest))
 	fields, is := parsed.(*cron.SpecSchedule)
 	if rest == "" || err != nil || !is {
-		return nil, refuse(fmt.Sprintf("write five fields (minute, hour, day, month, weekday), six with seconds in front, a descriptor such as @daily, or @every 1h30m; %v", orEmpty(err)), err)
-	}
-	for _, bits := range []uint64{fields.Second, fields.Minute, fields.Hour, fields.Dom, fields.Month, fields.Dow} {
-		if bits<<1 == 0 { // the top bit only says that there was a star
-			return nil, refuse("one of its fields names nothing: write a value or *", nil)
-		}
+		return nil, refuse(fmt.Sprintf("write five fields (minute, hour, day, month, weekday), six with seconds in front, a descriptor such as @daily, or @every 1h30m; %v", orEmpty(excerpt.Error(err))), err)
 	}
 	t := &timetable{fields: fields, zone: location, fixed: hasFixedHours(rest)}
 	if t.next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
@@ -108,6 +110,54 @@ func parseEvery(text string, refuse func(string, error) error) (*timetable, erro
 		return nil, refuse("use whole milliseconds, at least 1s and at most a year", nil)
 	}
 	return &timetable{every: every, zone: time.UTC}, nil
+}
+
+// hasEmptyPart tells whether a list has a comma that parts nothing, as in "1,2,,3": the parser would pass over it.
+func hasEmptyPart(spec string) bool {
+	return slices.ContainsFunc(strings.Fields(spec), func(field string) bool {
+		return slices.Contains(strings.Split(field, ","), "")
+	})
+}
+
+// sundayAsZero writes 7 in the day of the week, which is Sunday as 0 is, as the parser knows it: "5-7" is "5,6,0".
+func sundayAsZero(spec string) string {
+	fields := strings.Fields(spec)
+	if strings.HasPrefix(spec, "@") || len(fields) == 0 {
+		return spec
+	}
+	week := &fields[len(fields)-1]
+	parts := strings.Split(*week, ",")
+	for i, part := range parts {
+		days, step, _ := strings.Cut(part, "/")
+		first, last, isRange := strings.Cut(days, "-")
+		if !isRange {
+			last = first
+		}
+		from, every := dayOfWeek(first), 1
+		if n, err := strconv.Atoi(step); err == nil {
+			every = n
+		} else if step != "" {
+			continue // the parser refuses it
+		}
+		if last != "7" || from < 0 || from > 7 || every < 1 {
+			continue
+		}
+		named := []string{}
+		for day := from; day <= 7; day += every {
+			named = append(named, strconv.Itoa(day%7))
+		}
+		parts[i] = strings.Join(named, ",")
+	}
+	*week = strings.Join(parts, ",")
+	return strings.Join(fields, " ")
+}
+
+// dayOfWeek is the number of a day by its number or its name; -1 if it is neither.
+func dayOfWeek(text string) int {
+	if n, err := strconv.Atoi(text); err == nil {
+		return n
+	}
+	return slices.Index([]string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}, strings.ToLower(text))
 }
 
 // hasFixedHours tells whether the hour of a spec that has been parsed is neither a star nor a step.

@@ -16,7 +16,13 @@ func TestASpecThatCannotBe(t *testing.T) {
 		"seven fields":               {"* * * * * * *", "", `"* * * * * * *"`, "expected 5 to 6 fields, found 7"},
 		"a word that is no day":      {"0 0 * * mno", "", `"0 0 * * mno"`, "mno"},
 		"a minute too large":         {"60 * * * *", "", `"60 * * * *"`, "above maximum (59)"},
-		"a field that names nothing": {", * * * *", "", `", * * * *"`, "one of its fields names nothing"},
+		"a field that names nothing": {", * * * *", "", `", * * * *"`, "before or behind a comma"},
+		"a comma too many":           {"1,2,,3 * * * *", "", `"1,2,,3 * * * *"`, "before or behind a comma"},
+		"a comma in front":           {"0 ,3 * * *", "", `"0 ,3 * * *"`, "before or behind a comma"},
+		"a comma behind":             {"0 0 * * mon,", "", `"0 0 * * mon,"`, "before or behind a comma"},
+		"an eighth day of the week":  {"0 0 * * 8", "", `"0 0 * * 8"`, "above maximum"},
+		"a range of days beyond 7":   {"0 0 * * 1-8", "", `"0 0 * * 1-8"`, "above maximum"},
+		"a range from 7":             {"0 0 * * 7-1", "", `"0 0 * * 7-1"`, "beginning of range (7)"},
 		"a step of nothing":          {"*/0 * * * *", "", `"*/0 * * * *"`, "positive"},
 		"a descriptor with a typo":   {"@dayly", "", `"@dayly"`, "unrecognized descriptor"},
 		"a day that never comes":     {"0 0 31 2 *", "", `"0 0 31 2 *"`, "no such day ever comes"},
@@ -122,4 +128,31 @@ func FuzzASpec(f *testing.F) {
 			at = next
 		}
 	})
+}
+
+func TestDay7IsSunday(t *testing.T) {
+	t.Parallel()
+	for spec, same := range map[string]string{
+		"0 0 * * 7":          "0 0 * * sun",
+		"0 0 * * 5-7":        "0 0 * * fri,sat,sun",
+		"0 0 * * sat-7":      "0 0 * * 6,0",
+		"0 0 * * 1-7":        "0 0 * * 0-6",
+		"0 0 * * 0-7":        "0 0 * * 0-6",
+		"0 0 * * 1-7/2":      "0 0 * * 1,3,5,0",
+		"0 0 * * 1-7/4":      "0 0 * * 1,5",
+		"0 0 * * 7/2":        "0 0 * * 0",
+		"0 0 * * 2,7":        "0 0 * * 0,2",
+		"0 0 1 * 7":          "0 0 1 * 0",
+		"30 0 0 1 * tue,6-7": "30 0 0 1 * 2,6,0",
+	} {
+		t.Run(spec, func(t *testing.T) {
+			t.Parallel()
+			seven, err := parseTimetable(spec, "")
+			require.NoError(t, err)
+			zero, err := parseTimetable(same, "")
+			require.NoError(t, err)
+			assert.Equal(t, zero.fields, seven.fields)
+			assert.Equal(t, zero.fixed, seven.fixed)
+		})
+	}
 }

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"encoding/json"
+	"sync"
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
@@ -22,6 +23,29 @@ type dueMover struct {
 	nudge  chan time.Duration // look again in so long
 	stuck  map[string]bool    // ids that were reported, at most maxReported
 	look   time.Duration      // how far a page looks ahead
+	pace   *pace
+}
+
+// pace is what the due movers of a pool share, so that together they leave half of Redis to the others, however much is due: after
+// each page they rest for as long as it took.
+type pace struct {
+	turns sync.Mutex // of who moves, or rests
+	most  time.Duration
+}
+
+// longestRest bounds how late what is due may be where Redis is slow: a page of 500 jobs moves at least so often.
+const longestRest = 50 * time.Millisecond
+
+// hold does something, and rests afterwards if that moved a page.
+func (p *pace) hold(ctx context.Context, do func() (moved bool, err error)) error {
+	p.turns.Lock()
+	defer p.turns.Unlock()
+	began := time.Now()
+	moved, err := do()
+	if moved && err == nil {
+		pause(ctx, min(time.Since(began), p.most))
+	}
+	return err
 }
 
 // The bounds of a dueMover.
@@ -30,8 +54,9 @@ const (
 	maxReported = 1000
 )
 
-func newDueMover(name string, shelf rdb.Shelf, w *worker) *dueMover {
+func newDueMover(name string, shelf rdb.Shelf, w *worker, p *pace) *dueMover {
 	return &dueMover{
+		pace:  p,
 		shelf: shelf, store: w.store, events: w.events, health: health{component: name, events: w.events},
 		nudge: make(chan time.Duration, 1), stuck: map[string]bool{}, look: lookAhead,
 	}
@@ -92,7 +117,7 @@ func (d *dueMover) move(ctx context.Context, page []rdb.Waiting) (time.Duration,
 	passed := map[string]bool{}
 	for {
 		skip := len(passed)
-		due, err := d.turn(ctx, rdb.DueCall{Move: page, Skip: skip, Ahead: d.look})
+		due, err := d.turn(ctx, rdb.DueCall{Move: page, Skip: skip, Ahead: d.look, Brief: true})
 		if err != nil {
 			return 0, nil, err
 		}
@@ -129,9 +154,14 @@ func (d *dueMover) passRefused(sent []rdb.Waiting, due rdb.Due, passed map[strin
 }
 
 func (d *dueMover) turn(ctx context.Context, call rdb.DueCall) (rdb.Due, error) {
-	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
-	defer cancel()
-	return d.store.Due(ctx, d.shelf, call)
+	var due rdb.Due
+	err := d.pace.hold(ctx, func() (moved bool, err error) {
+		ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+		defer cancel()
+		due, err = d.store.Due(ctx, d.shelf, call)
+		return due.Moved > 0 && len(due.Page) > 0 && !due.Page[0].Due.After(due.Time), err
+	})
+	return due, err
 }
 
 // movable returns what of a page can be moved now or as it becomes due, with the names of the queues.

@@ -2,12 +2,12 @@ package work
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -188,7 +188,7 @@ func (s *scribe) send(ctx context.Context, batches []logBatch) error {
 		if lost {
 			defer s.worker.events.emit(Trouble{Component: "scribe, log of " + batches[i].run.ref().String(), Err: answer.Err})
 		}
-		again = errors.Join(again, err)
+		again = excerpt.Join(again, err)
 	}
 	return again
 }

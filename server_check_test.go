@@ -35,7 +35,7 @@ func TestAServerThatMayEvictIsReportedAtStartRealRedis(t *testing.T) {
 func TestTooOld(t *testing.T) {
 	t.Parallel()
 	for version, old := range map[string]bool{
-		"6.0.16": true, "5.0.0": true, "6.2.0": false, "7.0.15": false, "10.1": false, "": false, "unknown": false,
+		"5.0.0": true, "6.2.14": true, "6.99.9": true, "7.0.0": false, "7.0.15": false, "10.1": false, "": false, "unknown": false,
 	} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()

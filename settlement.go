@@ -1,6 +1,8 @@
 package work
 
 import (
+	"slices"
+
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -9,6 +11,16 @@ type batch struct {
 	claimant *claimant
 	call     rdb.Call
 	runs     []*run
+}
+
+// gone are the runs whose claim is gone.
+func (b *batch) gone(answer rdb.Settled) (gone []*run) {
+	for _, r := range b.runs {
+		if len(answer.Gone) > 0 && slices.Contains(answer.Gone, r.claim.Element) {
+			gone = append(gone, r)
+		}
+	}
+	return gone
 }
 
 func (b *batch) markSent() {
@@ -55,10 +67,11 @@ func (s *settler) batches() []*batch {
 		b.runs = append(b.runs, r)
 		bytes += len(r.decision.trail) + len(r.decision.result) + 2*len(r.claim.Element)
 	}
+	batches = newestReleaseFirst(batches)
 	for _, b := range batches {
 		b.call = s.makeCall(b)
 	}
-	return newestReleaseFirst(batches)
+	return batches
 }
 
 func keyOf(r *run) batchKey {
@@ -106,11 +119,13 @@ func (s *settler) makeCall(b *batch) rdb.Call {
 		defer clear(s.ended)
 		return w.Complete(s.ended)
 	case verbRelease:
-		elements := make([]string, len(b.runs))
+		elements, turns := make([]string, len(b.runs)), make([]turn, len(b.runs))
 		for i, r := range b.runs {
-			elements[i] = r.claim.Element
+			elements[i], turns[i] = r.claim.Element, r.turn()
 		}
-		return w.Release(rdb.Released{Queue: first.claim.Queue, Elements: elements, Ended: first.begun.Load() != 0})
+		queue := first.claim.Queue
+		older := s.worker.pool.returns.note(queue, turns)
+		return w.Release(rdb.Released{Queue: queue, Elements: elements, Ended: first.begun.Load() != 0, Older: older})
 	}
 	shelf := map[verb]rdb.Shelf{verbRetry: rdb.ShelfRetry, verbSnooze: rdb.ShelfScheduled, verbBury: rdb.ShelfMorgue}
 	return w.Shelve(rdb.Shelved{

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -58,6 +59,7 @@ func (s *settler) run(ctx context.Context) {
 			return // a stop cut it off, and says so
 		}
 		if err != nil {
+			s.worker.mistrust()
 			s.health.report(err)
 			s.lap++
 			pause(ctx, backoffFor(s.lap))
@@ -95,6 +97,9 @@ func (s *settler) gather(ctx context.Context, parking <-chan time.Time) bool {
 
 // send settles what is pending, as much as fits into one pipeline. An error means that it was not answered.
 func (s *settler) send(ctx context.Context) error {
+	if slices.ContainsFunc(s.pending, func(r *run) bool { return r.decision.verb == verbRelease }) {
+		defer s.worker.pool.returns.inTurn()()
+	}
 	batches := s.batches()
 	if len(batches) == 0 {
 		return nil
@@ -116,6 +121,12 @@ func (s *settler) send(ctx context.Context) error {
 		}
 		return err
 	}
+	if err := s.inquire(ctx, batches, settled); err != nil {
+		for _, b := range batches {
+			b.markSent() // all were answered, and none is booked
+		}
+		return err
+	}
 	var transient error
 	s.booked = 0
 	roomy := map[string]bool{}
@@ -131,7 +142,7 @@ func (s *settler) send(ctx context.Context) error {
 	}
 	s.forget()
 	s.tell()
-	err = errors.Join(transient, s.makeRoomKnown(ctx, roomy))
+	err = excerpt.Join(transient, s.makeRoomKnown(ctx, roomy))
 	if s.booked > 0 && s.worker.events.perJob() { // last: an observer may end this goroutine, and nothing must be left to do then
 		s.worker.events.emit(JobsSettled{Worker: batches[0].claimant.rdb.ID, Jobs: s.booked})
 	}
@@ -144,7 +155,7 @@ func (s *settler) makeRoomKnown(ctx context.Context, queues map[string]bool) err
 		return nil
 	}
 	s.worker.roomy.add(queues)
-	return s.worker.store.Wake(ctx, slices.Collect(maps.Keys(queues)))
+	return s.worker.store.WakeAfterEnd(ctx, slices.Collect(maps.Keys(queues)))
 }
 
 // tell sends the events of a settlement, once all of it is booked: an observer may end this goroutine in the middle, and
@@ -182,7 +193,7 @@ func (s *settler) acknowledge(b *batch, answer rdb.Settled) error {
 		r.done = true
 		s.unpark(r)
 		s.worker.acquit(r)
-		if r.dies(answer) {
+		if r.dies() {
 			dying++
 			s.worker.tellOfDeath(r)
 		}
@@ -208,10 +219,8 @@ func (s *settler) sort(b *batch, answer rdb.Settled) (over []*run) {
 		case slices.Contains(answer.Waited, r.claim.Element):
 			r.keepForWaiters(now)
 			continue
-		case slices.Contains(answer.Gone, r.claim.Element) && !r.sent:
-			r.lostClaim = true
-			gone := ClaimGone{JobRef: r.ref(), Unaccounted: r.unaccounted.Load()}
-			s.news = append(s.news, func() { s.worker.events.emit(gone) })
+		case slices.Contains(answer.Gone, r.claim.Element):
+			s.noteGone(r)
 		}
 		over = append(over, r)
 	}

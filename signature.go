@@ -10,8 +10,8 @@ import (
 
 // Arguments follow encoding/json with two exceptions: the list must be as long as the parameters, and null needs a
 // parameter that knows it (pointer, map, slice, interface, a type with an UnmarshalJSON of its own but not time.Time and
-// big.Int). So unknown fields of a struct are ignored, which a rolling deploy needs, and an any holds a number as float64:
-// to keep a large integer exact take an int64, a json.Number or a json.RawMessage.
+// big.Int). So unknown fields of a struct are ignored, which a rolling deploy needs. An any, wherever it is in a parameter, holds a
+// number as float64, but no integer is rounded: one that a float64 cannot hold is an int64, beyond that a json.Number.
 
 // signature is a function as it looks: what the checks below judge. They read top-down, one guard and one sentence per
 // mistake, the most telling first.

@@ -64,8 +64,8 @@ func (s *slots) signal() {
 const gatherYields = 4
 
 // wait returns how many jobs may be fetched: at least one, unless ctx ended or there is news.
-func (s *slots) wait(ctx context.Context, news *atomic.Bool) int {
-	s.until(ctx, func() bool { return s.free() > 0 || news.Load() })
+func (s *slots) wait(ctx context.Context, news func() bool) int {
+	s.until(ctx, func() bool { return s.free() > 0 || news() })
 	if ctx.Err() != nil {
 		return 0
 	}

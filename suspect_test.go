@@ -40,9 +40,7 @@ func TestOneSuspectAtATimeIsNamedBeforeItBegins(t *testing.T) {
 		first := receive(t, begun)
 		await(t, k.spy, func(e JobSnoozed) bool { return e.For >= time.Second && e.ID != first })
 		worker := pool.workers[0].claimant()
-		named, ok := k.do("HGET", "worker:"+worker.rdb.ID+":info", "suspect").([]byte)
-		require.True(t, ok)
-		assert.Contains(t, string(named), ":"+first)
+		assert.Contains(t, k.text("HGET", "crashes", first), " +"+worker.rdb.ID+":")
 		assert.Eventually(t, func() bool { return k.number("ZCARD", "scheduled") == 2 }, patience, 10*time.Millisecond)
 		assert.Equal(t, 3, k.number("HLEN", "crashes"), "what was put off is not acquitted")
 		close(release)
@@ -55,6 +53,12 @@ func TestOneSuspectAtATimeIsNamedBeforeItBegins(t *testing.T) {
 		assert.EqualValues(t, 1, most.Load())
 		k.empty("quiet")
 	})
+}
+
+// diedWith are the workers whose deaths count against a job.
+func (k *kit) diedWith(id string) []string {
+	record := readCrashes(k.text("HGET", "crashes", id))
+	return record.workers()
 }
 
 // dueNow makes everything on a shelf due, as if its time had come.

@@ -81,6 +81,12 @@ func (d *tampered) untilSent(t *testing.T, name string, more int) {
 	require.Eventually(t, func() bool { now, _ := d.sent(name); return now >= before+more }, patience, beatInterval/100)
 }
 
+// untilSentInAll waits until so many calls of that name were sent since the pool began.
+func (d *tampered) untilSentInAll(t *testing.T, name string, all int) {
+	t.Helper()
+	require.Eventually(t, func() bool { now, _ := d.sent(name); return now >= all }, patience, beatInterval/100)
+}
+
 func nameOf(call rdb.Call) string {
 	if call.Script != nil {
 		return call.Script.Name

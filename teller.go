@@ -18,12 +18,14 @@ type teller struct {
 	trouble *health
 	skew    time.Duration // how far Redis' clock was ahead at the last answer
 	known   bool          // there was one
+	fresh   *HistoryTold  // what was answered and is not in an event yet
 }
 
-// news makes the call that tells what was counted; there is none when nothing was.
-func (l *ledger) news(store *rdb.Store) []rdb.Call {
+// news makes the call that tells what was counted; there is none when nothing was, or it is not time to tell it. The last ones of a
+// worker tell all.
+func (l *ledger) news(store *rdb.Store, last bool) []rdb.Call {
 	if l.open == nil {
-		sums, errors := l.take()
+		sums, errors := l.take(last)
 		if len(sums)+len(errors) == 0 {
 			return nil
 		}
@@ -50,6 +52,10 @@ func (l *ledger) answered(replies []rdb.Reply) error {
 		return nil
 	}
 	l.returnRefused(told.Refused)
+	if l.fresh == nil {
+		l.fresh = &HistoryTold{}
+	}
+	l.fresh.Names, l.fresh.Errors = l.fresh.Names+len(l.open.Sums), l.fresh.Errors+len(l.open.Errors)
 	l.told, l.open = l.open.Number, nil
 	return nil
 }
@@ -71,10 +77,10 @@ const lastTries = 3
 
 // tellAll brings all that is left to Redis before the worker leaves. What then is not told is lost.
 func (w *worker) tellAll(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	for tries := 0; tries < lastTries && ctx.Err() == nil; {
-		calls := w.ledger.news(w.store)
+		calls := w.ledger.news(w.store, true)
 		if len(calls) == 0 {
 			w.tellTrouble(nil)
 			return
@@ -97,4 +103,18 @@ func (w *worker) tellTrouble(err error) {
 		w.ledger.trouble = &health{component: "history", events: w.events}
 	}
 	w.ledger.trouble.report(err)
+}
+
+// announceHistory tells what was told. An observer may end the goroutine: it comes after all else that a heartbeat, or a stop, does.
+func (w *worker) announceHistory() {
+	told := w.ledger.fresh
+	if told == nil {
+		return
+	}
+	w.ledger.fresh = nil
+	w.ledger.mu.Lock()
+	told.Waiting = len(w.ledger.dirty)
+	w.ledger.mu.Unlock()
+	told.Worker, told.Every = w.claimant().rdb.ID, time.Duration(pacePeriod(told.Names+told.Waiting))*time.Second
+	w.events.emit(*told)
 }

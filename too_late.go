@@ -63,7 +63,7 @@ func (r *run) retryFor() time.Duration {
 	if r.record.RetryFor > 0 {
 		return fromMillis(r.record.RetryFor)
 	}
-	return min(r.registration.options.RetryFor, maxAhead)
+	return capped(r.registration.options.RetryFor)
 }
 
 // firstFailed is when the job failed first: now, if that is what it does.

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/265d0351/work/internal/errchain"
 )
 
 // trail is what happened to a job since it was enqueued: written by the worker that holds it, beside the record, which
@@ -67,7 +69,7 @@ func (t trail) encode() []byte {
 // failed returns the trail with one more failure.
 func (t trail) failed(at time.Time, attempt int, worker string, err error) trail {
 	f := failure{At: at.UnixMilli(), Attempt: attempt, Worker: worker, Error: bound(errorText(err), maxErrorBytes)}
-	if p := find[*PanicError](err); p != nil {
+	if p := errchain.Find[*PanicError](err); p != nil {
 		f.Stack = bound(p.Stack, maxStackBytes)
 	}
 	errors := append(append([]failure{}, t.Errors...), f)

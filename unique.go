@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/unquoted"
 )
 
 // UniqueOptions says which jobs of one name count as the same, until when, and what happens to one that comes while another
@@ -95,10 +96,10 @@ func (o *UniqueOptions) validate() error {
 	}
 	changes := o.OnConflict&(ReplaceArgs|Postpone) != 0
 	switch {
-	case len(o.Key) > maxKeyBytes:
-		return refuse("Key", fmt.Sprintf("%s, which has %d bytes", quoted(o.Key), len(o.Key)), "use at most 200, such as a hash of it")
+	case len(o.Key) > maxKeyBytes: // a key may be made of args, and is shown as little
+		return refuse("Key", fmt.Sprintf("%d bytes long", len(o.Key)), "use at most 200, such as a hash of it")
 	case o.Key != "" && len(o.Args) > 0:
-		return refuse("Key", quoted(o.Key)+" beside Args", "use one of them")
+		return refuse("Key", "given beside Args", "use one of them")
 	case len(o.Args) > 0 && slices.Min(o.Args) < 0:
 		return refuse("Args", o.Args, "use positions from 0")
 	case o.Until != UntilFinished && o.Until != UntilStarted:
@@ -162,8 +163,7 @@ func (o *UniqueOptions) digest(name string, args []byte) (string, error) {
 			add(canonical(arg))
 		}
 		if n := len(positions); n > 0 && positions[n-1] >= len(list) {
-			return "", &InvalidError{What: "UniqueOptions.Args", Value: fmt.Sprint(o.Args),
-				Remedy: fmt.Sprintf("job %s has %d args: use positions below that", quoted(name), len(list))}
+			return "", o.beyond(name, len(list))
 		}
 	}
 	sum := sha256.Sum256(text)
@@ -174,7 +174,7 @@ func decodeList(args []byte) (list []any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(args))
 	decoder.UseNumber() // large integers stay what they are
 	if err := decoder.Decode(&list); err != nil {
-		return nil, fmt.Errorf("the args cannot be compared: %w", err)
+		return nil, fmt.Errorf("the args cannot be compared: %w", unquoted.Error(err))
 	}
 	return list, nil
 }
@@ -186,4 +186,17 @@ func canonical(value any) []byte {
 		return nil
 	}
 	return encoded
+}
+
+// checkUnique refuses positions of args that the handler never has: every enqueue would be refused.
+func (h *handler) checkUnique(name string, o *UniqueOptions) error {
+	if h.tail != nil || len(o.Args) == 0 || slices.Max(o.Args) < len(h.args) {
+		return nil
+	}
+	return o.beyond(name, len(h.args))
+}
+
+func (o *UniqueOptions) beyond(name string, args int) error {
+	return &InvalidError{What: "UniqueOptions.Args", Value: fmt.Sprint(o.Args),
+		Remedy: fmt.Sprintf("job %s has %d args: use positions below that", quoted(name), args)}
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/objects"
 )
 
@@ -49,7 +50,7 @@ func (u *uploader) ensure(ctx context.Context, hash string, content []byte) erro
 		select {
 		case <-flight:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return excerpt.Error(context.Cause(ctx))
 		}
 	}
 }

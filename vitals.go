@@ -62,13 +62,12 @@ func (v *vitals) watched(component string, run func(context.Context)) func(conte
 // vitalLimits are how old signs may be.
 type vitalLimits struct{ answer, round, down time.Duration }
 
-var (
-	// healthyLimits: a worker whose heartbeat was not answered for so long counts as dead for others.
-	healthyLimits = vitalLimits{answer: beatLife, round: beatLife}
-	// liveLimits: a loop that panicked is started again within two seconds, and a heartbeater gives up an attempt after
-	// some seconds, so what lasts longer does not mend itself. How long Redis is away is no matter.
-	liveLimits = vitalLimits{answer: maxAhead, round: 30 * time.Second, down: 10 * time.Second}
-)
+// liveLimits: a loop that panicked is started again within two seconds, and a heartbeater gives up an attempt after some
+// seconds, so what lasts longer does not mend itself. How long Redis is away is no matter.
+var liveLimits = vitalLimits{answer: maxAhead, round: 30 * time.Second, down: 10 * time.Second}
+
+// healthyLimits: a worker whose heartbeat was not answered for as long as one lasts counts as dead for others.
+func healthyLimits(life time.Duration) vitalLimits { return vitalLimits{answer: life, round: life} }
 
 // problems are the signs that are worse than the limits allow.
 func (v *vitals) problems(now time.Time, worker string, limits vitalLimits) []HealthProblem {

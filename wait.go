@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -44,7 +45,7 @@ func WaitAll[T any](ctx context.Context, enq *Enqueuer, ids ...string) ([]T, err
 		failed[places[end.id][0]] = err
 		return false
 	})
-	return results, errors.Join(append(failed, unended)...)
+	return results, excerpt.Join(append(failed, unended)...)
 }
 
 // WaitAny waits until one of the jobs has ended, as [Wait] does, and returns its id with its result or error: also a job that failed
@@ -188,7 +189,9 @@ func newJobFailedError(id string, t trail) *JobFailedError {
 	return e
 }
 
-func (e *JobFailedError) Error() string {
+func (e *JobFailedError) Error() string { return cut(e.text()) }
+
+func (e *JobFailedError) text() string {
 	text := "job " + quoted(e.ID) + " is dead"
 	if e.Reason != "" {
 		text += ": " + e.Reason

@@ -19,6 +19,7 @@ const (
 	WaitPaused    WaitKind = "paused"     // somebody who resumes its queue
 	WaitAllPaused WaitKind = "all paused" // somebody who resumes all queues
 	WaitLimit     WaitKind = "limit"      // the end of one of the Running jobs of its queue, of which Limit may run at a time
+	WaitPool      WaitKind = "pool"       // the same in all pools that serve its queue: each runs as many as its MaxRunning says, Limit together
 	WaitRate      WaitKind = "rate"       // its queue, of which so many jobs have begun that the next may not before Until
 	WaitUnserved  WaitKind = "unserved"   // a worker that serves its queue: none is registered
 	WaitBehind    WaitKind = "behind"     // those before it: Ahead
@@ -47,6 +48,8 @@ func (w WaitReason) String() string {
 		return "all queues are paused"
 	case WaitLimit:
 		return fmt.Sprintf("%d of its queue run, and %d may", w.Running, w.Limit)
+	case WaitPool:
+		return fmt.Sprintf("%d of its queue run in the pools that serve it, and %d may", w.Running, w.Limit)
 	case WaitRate:
 		return "the rate of its queue leaves room at " + stamp(w.Until)
 	case WaitUnserved:
@@ -82,6 +85,7 @@ func whyQueued(w rdb.Waits, now time.Time) []WaitReason {
 	add(w.All, WaitReason{Kind: WaitAllPaused})
 	add(paused, WaitReason{Kind: WaitPaused})
 	add(limited && w.Running >= most, WaitReason{Kind: WaitLimit, Limit: most, Running: w.Running})
+	add(w.Quotas.Most > 0, WaitReason{Kind: WaitPool, Limit: w.Quotas.Most, Running: w.Quotas.Held})
 	add(w.Rate > 0, WaitReason{Kind: WaitRate, Until: now.Add(w.Rate)})
 	add(!w.Served, WaitReason{Kind: WaitUnserved})
 	add(w.Before != 0, WaitReason{Kind: WaitBehind, Ahead: w.Before})

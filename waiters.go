@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -71,7 +72,7 @@ func (w *waiters) join(ids []string) (*wait, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.life.Err() != nil {
-		return nil, context.Cause(w.life)
+		return nil, excerpt.Error(context.Cause(w.life))
 	}
 	own := &wait{ids: ids, ended: make(chan jobEnd, len(ids))}
 	for _, id := range ids {
@@ -134,7 +135,7 @@ func (w *waiters) serve() {
 	defer cancel()
 	defer func() {
 		if value := recover(); value != nil {
-			w.giveUp(&PanicError{Value: value, Stack: string(debug.Stack())})
+			w.giveUp(&PanicError{Value: value, Stack: cutStack(string(debug.Stack()))})
 		}
 	}()
 	listening.Go(func() { w.listen(ctx) })

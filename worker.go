@@ -8,11 +8,11 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/objects"
@@ -33,6 +33,9 @@ type worker struct {
 	registrations map[string]*registration // all of the pool, served or not
 	stuckAfter    time.Duration
 	vitals        vitals
+	fence         fence
+	owed          []absolution // the heartbeater's
+	beats         beats
 
 	life context.Context // of everything; ends with ErrShutdown when a stop is over, or gives up
 	kill func()
@@ -47,9 +50,13 @@ type worker struct {
 	retiring   atomic.Bool // it leaves if it holds nothing at the recruiter's next look
 	slots      *slots
 	crew       *crew
-	outcomes   *outbox              // to the settler
-	roomy      roomyQueues          // from the settler to the fetcher
-	nudged     *nudge               // to the fetcher
+	outcomes   *outbox     // to the settler
+	roomy      roomyQueues // from the settler to the fetcher
+	nudged     *nudge      // to the fetcher
+	looks      *nudge      // from the heartbeater to the fetcher: a queue has jobs
+	waits      atomic.Bool // the fetcher waits, and wants to know of that
+	disturbed  atomic.Bool // a heartbeat failed: the fetcher's connection may be dead too
+	trust      trust
 	wanted     atomic.Value         // rdb.Wish: what somebody wants of it
 	ledger     *ledger              // history that Redis is not told yet
 	scribe     *scribe              // brings the logs of jobs to Redis
@@ -77,11 +84,13 @@ func newWorker(p *WorkerPool, concurrency int, first bool) *worker {
 		pool: p, driver: p.driver, store: p.store, events: p.events, clock: p.clock, first: first,
 		concurrency: concurrency, registrations: p.registered,
 		stuckAfter: p.stuckAfter, life: life, kill: func() { end(ErrShutdown) },
-		slots:    newSlots(concurrency+prefetch, held),
-		nudged:   newNudge(),
-		ledger:   newLedger(p.clock),
+		slots:  newSlots(concurrency+prefetch, held),
+		nudged: newNudge(), looks: newNudge(),
+		ledger:   newLedger(p.clock, p.options.NoHistory),
+		beats:    beatsOf(p.options.HeartbeatLife),
 		outcomes: newOutbox(), doubts: make(chan chan<- struct{}), hints: make(chan struct{}, 1),
 	}
+	w.fence.after, w.fence.fall, w.fence.tell = p.options.FenceAfter, w.cutOff, w.tellCutOff
 	w.crew = newCrew(concurrency, w.startProcessor)
 	w.scribe = newScribe(w)
 	names, _ := p.roster.now()
@@ -133,6 +142,7 @@ func (w *worker) stopping() bool { return w.halting.Load() }
 // join makes the worker known to Redis.
 func (w *worker) join(ctx context.Context) error {
 	c := newClaimant(w.store, w.life)
+	c.shared = &w.pool.numbers
 	w.current.Store(c)
 	return w.register(ctx, c, "")
 }
@@ -163,9 +173,9 @@ func (w *worker) register(ctx context.Context, c *claimant, former string) error
 	names := w.namesOf(c)
 	w.duties.expect(names)
 	defer w.duties.recheck(names) // whatever came of it: the roster may have changed meanwhile
-	sent := w.clock.ours()
+	sent, begun := w.clock.ours(), time.Now()
 	at, epoch, err := c.rdb.Register(ctx, rdb.Registration{
-		Life: beatLife, Epoch: randomHex(16), Former: former, Info: w.info(len(names)), Queues: names,
+		Life: w.beats.life, Epoch: randomHex(16), Former: former, Info: w.info(len(names)), Queues: names,
 	})
 	if err != nil {
 		return err
@@ -173,6 +183,7 @@ func (w *worker) register(ctx context.Context, c *claimant, former string) error
 	w.duties.registered(c, names)
 	w.clock.saw(at, sent, w.clock.ours())
 	c.setEpoch(epoch)
+	w.heard(begun)
 	w.vitals.registered()
 	return nil
 }
@@ -188,6 +199,10 @@ func (w *worker) info(names int) map[string]string {
 		"host": host, "pid": strconv.Itoa(os.Getpid()), "go": runtime.Version(), "version": version,
 		"started": strconv.FormatInt(w.clock.now().UnixMilli(), 10), "concurrency": strconv.Itoa(w.concurrency),
 		"service": w.pool.service(), "schedules": w.pool.declaredIDs(), "serves": strconv.Itoa(names),
+		"prefetch": strconv.Itoa(w.pool.options.Prefetch), "life": strconv.FormatInt(w.beats.life.Milliseconds(), 10),
+	}
+	if quotas := w.pool.quotas(); quotas != "" {
+		info[rdb.InfoQuotas], info[rdb.InfoPool] = quotas, w.pool.incarnation
 	}
 	if wish := w.wish(); wish != "" { // Redis has forgotten it, or knows it of a former identity
 		info["wanted"] = string(wish)
@@ -202,13 +217,17 @@ func (w *worker) rejoin(old *claimant) error {
 	if w.claimant() != old {
 		return nil // another goroutine did it
 	}
-	if w.stopping() {
-		old.cancel(ErrFenced)
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(w.life, fetchTimeout)
 	defer cancel()
+	if w.stopping() {
+		if old.context().Err() == nil {
+			w.absolve(ctx, old)
+		}
+		old.end(ErrFenced)
+		return nil
+	}
 	next := newClaimant(w.store, w.life)
+	next.shared = old.shared
 	if err := w.register(ctx, next, old.rdb.ID); err != nil {
 		return fmt.Errorf("this worker was declared dead and cannot register again: %w", err)
 	}
@@ -217,7 +236,8 @@ func (w *worker) rejoin(old *claimant) error {
 	w.mu.Unlock()
 	w.current.Store(next)
 	jobs := len(old.runs())
-	old.cancel(ErrFenced)
+	old.end(ErrFenced)
+	w.absolve(ctx, old)
 	time.AfterFunc(w.stuckAfter, func() {
 		for _, r := range old.runs() {
 			r.reportStuck(ErrFenced)
@@ -236,6 +256,7 @@ func (w *worker) reregister(ctx context.Context, c *claimant) error {
 	}
 	if c.knownEpoch() != before {
 		w.pool.undeclared.Store(true)
+		w.mistrust()
 		w.daemons.forgotten()
 		w.mourn(c)
 	}
@@ -243,12 +264,12 @@ func (w *worker) reregister(ctx context.Context, c *claimant) error {
 }
 
 // tooManyCrashes tells whether enough workers died with a job to bury it.
-func (w *worker) tooManyCrashes(crashes string) error {
-	workers := strings.Fields(crashes)
-	if len(workers) < w.pool.options.MaxCrashes {
+func (w *worker) tooManyCrashes(crashes *crashRecord) error {
+	if !crashes.damning(w.pool.options.MaxCrashes) {
 		return nil
 	}
-	return fmt.Errorf("%d workers died while they held it: %s", len(workers), strings.Join(workers, ", "))
+	workers := crashes.workers()
+	return fmt.Errorf("%d workers died while they held it: %s", len(workers), excerpt.List(workers, ", "))
 }
 
 // giveBack releases claims that nobody holds to the front of their queues.

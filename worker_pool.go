@@ -23,6 +23,7 @@ type WorkerPool struct {
 	middlewares []middleware
 	registered  map[string]*registration
 	mistakes    []error
+	incarnation string // by which others see which workers are of one pool
 
 	mu       sync.Mutex
 	state    poolState
@@ -35,6 +36,7 @@ type WorkerPool struct {
 	enqueuer *Enqueuer
 	events   *stream
 	clock    *redisClock
+	belongs  string                   // the service, from the start on
 	served   map[string]*registration // at the start; what is served now is in the roster
 	roster   roster
 	workers  []*worker
@@ -56,8 +58,14 @@ type WorkerPool struct {
 	parkTime   time.Duration
 	suspect    atomic.Pointer[run] // the one that this pool runs, of those that workers have died with
 	tidying    time.Duration       // how often the janitor works
+	dueRest    time.Duration       // how long those who move what is due rest at the most
 	undeclared atomic.Bool         // Redis may have forgotten the limits
 	periodics  []periodic          // what Periodic was asked for
+
+	firstBeat   atomic.Int64  // ns
+	numbers     atomic.Int64  // of fetches
+	returns     returns       // what was given back
+	surveyRound time.Duration // in which each worker asks about all names that it serves
 }
 
 type poolState int
@@ -87,9 +95,10 @@ func NewWorkerPool(prototype any, concurrency int, opts WorkerOptions) *WorkerPo
 	p := &WorkerPool{
 		concurrency: concurrency, options: opts.withDefaults(),
 		registered: map[string]*registration{}, stopped: make(chan struct{}), stuckAfter: 5 * time.Second, hookTime: deathHookTime, parkTime: 5 * time.Second,
-		tidying: janitorInterval, staffing: recruitLook, dismissal: recruitIdle,
+		tidying: janitorInterval, dueRest: longestRest, staffing: recruitLook, dismissal: recruitIdle, surveyRound: surveyRound, incarnation: randomHex(8),
 	}
 	p.hurried = newHaste()
+	p.returns.life = returnsLife + max(0, p.options.ShutdownTimeout)
 	p.events = newStream(p.options.Logger, p.options.Observers)
 	p.clock = &redisClock{}
 	var err error
@@ -160,6 +169,11 @@ func (p *WorkerPool) register(name string, opts JobOptions, fn any, site string)
 	compiled, err := compileHandler(p.prototype, fn)
 	if err != nil {
 		p.note(fmt.Errorf("%s: %w", job, err))
+	}
+	if err == nil && opts.Unique != nil {
+		if err := compiled.checkUnique(name, opts.Unique); err != nil {
+			p.note(fmt.Errorf("%s: JobOptions.Unique: %w", job, err))
+		}
 	}
 	p.registered[name] = &registration{name: name, site: site, handler: compiled, options: opts.withDefaults(),
 		labels: pprof.WithLabels(context.Background(), pprof.Labels("job", name))}

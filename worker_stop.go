@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/rdb"
 )
 
 // The times of a stop.
@@ -47,6 +50,7 @@ func (w *worker) stop(hurried *haste, shutdown time.Duration) *StopError {
 	}
 	w.beating.Stop()
 	w.waitFor(cut, w.beating.Done())
+	w.fence.stop()
 	w.tellAll(cut)
 	result.note(w.leave(cut))
 	w.settling.Stop()
@@ -57,6 +61,7 @@ func (w *worker) stop(hurried *haste, shutdown time.Duration) *StopError {
 	if w.slots.busy.Load() == 0 {
 		w.processors.Wait()
 	}
+	w.announceHistory()
 	w.events.emit(WorkerStopped{Worker: w.claimant().rdb.ID, Err: result.orNil()})
 	return result
 }
@@ -135,7 +140,7 @@ func (w *worker) awaitHandlers(patience context.Context, hurried *haste) {
 
 func (w *worker) cancelHandlers(cause error) {
 	for _, c := range w.claimants() {
-		c.cancel(cause)
+		c.end(cause)
 	}
 }
 
@@ -179,20 +184,25 @@ func (w *worker) leave(ctx context.Context) error {
 	defer cancel()
 	c, names := w.claimant(), w.duties.listed()
 	for range 3 {
-		holding, gone, err := c.rdb.Forget(ctx, names)
+		left, err := c.withdrawAll(ctx, names)
+		if err != nil {
+			return fmt.Errorf("the worker could not be removed from Redis, others will reap it: %w", err)
+		}
+		holding, gone, err := c.rdb.Forget(ctx, left)
 		if err != nil {
 			return fmt.Errorf("the worker could not be removed from Redis, others will reap it: %w", err)
 		}
 		if gone {
-			return w.store.Wake(ctx, names)
+			return w.store.Wake(ctx, w.duties.listed())
 		}
 		if len(holding) == 0 { // Redis lists others: a change of what is served was not answered
 			if names, err = c.rdb.Queues(ctx); err != nil {
 				return err
 			}
+			continue
 		}
 		for _, queue := range holding {
-			if _, err := emptyInProcess(ctx, c.rdb, queue, ""); err != nil {
+			if err := w.returnLost(ctx, c, queue); err != nil {
 				return err
 			}
 		}
@@ -200,7 +210,28 @@ func (w *worker) leave(ctx context.Context) error {
 	return errors.New("the worker could not be removed from Redis, others will reap it")
 }
 
-func (e *StopError) note(err error) { e.Err = errors.Join(e.Err, err) }
+// withdrawAll takes out the names of a worker that has more than one script can look at, and returns those that stay, since it holds
+// jobs of them. The fetcher has ended: the numbers are the caller's.
+func (c *claimant) withdrawAll(ctx context.Context, names []string) ([]string, error) {
+	if len(names) <= rdb.MaxBatch {
+		return names, nil
+	}
+	for range 2 {
+		state, stay, err := c.rdb.Serve(ctx, c.nextNumber, rdb.Serving{Leave: names})
+		switch {
+		case err != nil:
+			return nil, err
+		case state == rdb.Registered:
+			return stay, nil
+		case state == rdb.Fenced: // it is being taken apart, or Redis has forgotten it
+			return names, nil
+		}
+		c.number += 1 << 32 // stale: somebody used our id, or a backup was restored
+	}
+	return nil, errors.New("the number of a change of what is served was not new to Redis")
+}
+
+func (e *StopError) note(err error) { e.Err = excerpt.Join(e.Err, err) }
 
 // orNil returns the error only if there is something to say.
 func (e *StopError) orNil() error {

@@ -27,8 +27,9 @@ func (w *worker) wish() rdb.Wish {
 	return wanted
 }
 
-// resting tells whether the worker fetches nothing because it is to, or because it is about to leave.
-func (w *worker) resting() bool { return w.wish() != "" || w.retiring.Load() }
+// resting tells whether the worker fetches nothing because it is to, because it is about to leave, or because nothing may
+// run until a heartbeat is answered.
+func (w *worker) resting() bool { return w.wish() != "" || w.retiring.Load() || w.fence.isDown() }
 
 // wished has the workers of the pool that a hint is about beat at once.
 func (p *WorkerPool) wished(id string) {

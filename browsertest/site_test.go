@@ -30,7 +30,7 @@ type site struct {
 	inspector *work.Inspector
 	enq       *work.Enqueuer
 	url       string
-	login     string // the Authorization header that lets one in; "" where none is needed
+	login     string // the Authorization header that lets one in; "" where a token does
 
 	mu    sync.Mutex
 	asked map[string]bool // routes that were asked for
@@ -39,10 +39,13 @@ type site struct {
 // prefix is where the dashboard is.
 const prefix = "/ops/jobs"
 
+// token lets one in.
+const token = "a-token-of-tests-only"
+
 // siteOptions change a site.
 type siteOptions struct {
 	server    redistest.Server // default the real one
-	authorize webui.Authorizer
+	authorize webui.Authorizer // default by token
 	login     string
 	harm      func(http.Handler) http.Handler // breaks what protects it
 }
@@ -51,6 +54,11 @@ func newSite(t *testing.T, opts siteOptions) *site {
 	t.Helper()
 	if opts.server == (redistest.Server{}) {
 		opts.server = redistest.Real(t)
+	}
+	if opts.authorize == nil {
+		var err error
+		opts.authorize, err = webui.TokenAuth(token, webui.RoleOperator)
+		require.NoError(t, err)
 	}
 	s := &site{t: t, server: opts.server, dsn: opts.server.DSN(), namespace: redistest.Namespace(t), login: opts.login, asked: map[string]bool{}}
 	var err error

@@ -44,6 +44,7 @@ func TestDifferencesFromRedis(t *testing.T) {
 		"a fraction as an argument is short": {
 			[]rdb.Call{lua(`redis.call('SET', KEYS[1], 0.1) return redis.call('GET', KEYS[1])`, "K")},
 			`"0.10000000000000001"`, `"0.1"`},
+		"leading zeros make an octal number": {[]rdb.Call{lua(`return '010' + 0`)}, "10", "8"},
 		"cjson keeps 16 digits": {[]rdb.Call{lua(`return cjson.encode({1234567890123456})`)},
 			`"[1.2345678901235e+15]"`, `"[1234567890123456]"`},
 		"cjson keeps an empty list": {[]rdb.Call{lua(`return cjson.encode(cjson.decode('[]'))`)}, `"{}"`, `"[]"`},

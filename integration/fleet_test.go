@@ -132,6 +132,24 @@ func (p *process) dies() {
 	p.fleet.killed[p.pid] = time.Now()
 }
 
+// diesBefore waits until something is so, and tells whether a job has killed the process before.
+func (p *process) diesBefore(so func() bool) bool {
+	p.fleet.t.Helper()
+	require.Eventually(p.fleet.t, func() bool {
+		select {
+		case <-p.exited:
+			return true
+		default:
+			return so()
+		}
+	}, patience, 50*time.Millisecond, "neither came")
+	if so() {
+		return false
+	}
+	p.dies()
+	return true
+}
+
 // open opens the gate of the process: handlers that wait there go on, later ones pass.
 func (p *process) open() {
 	p.fleet.t.Helper()

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -76,7 +77,8 @@ func TestFaultKilledWhileBusy(t *testing.T) {
 	f.healthy()
 }
 
-// TestFaultDeadlyJob has one job that kills its process, among innocent ones that share it.
+// TestFaultDeadlyJob has one job that kills its process, among innocent ones that share it. Where nothing else kills workers it is buried
+// after 3 to 4 crashes: a busy machine makes it run for longer, and so more likely to have met them by chance.
 func TestFaultDeadlyJob(t *testing.T) {
 	t.Parallel()
 	innocents := pick(9, 199)
@@ -87,13 +89,20 @@ func TestFaultDeadlyJob(t *testing.T) {
 		f.start(innocents + 1).dies()
 	}
 	survivor := f.start(innocents + 1)
+	if survivor.diesBefore(func() bool {
+		buried, err := redis.Int(f.do("ZCARD", f.key("morgue")))
+		return err == nil && buried == len(f.doomed)
+	}) {
+		survivor = f.start(innocents + 1)
+	}
 	f.settled()
 	f.explained()
-	assert.Equal(t, 3, f.ledger.times(begun)[f.doomed[0]])
+	crashes := f.ledger.times(begun)[f.doomed[0]]
+	assert.Contains(t, []int{3, 4}, crashes)
 	assert.Zero(t, survivor.terminate())
 	f.healthy()
 	measured(t, fmt.Sprintf("a job that kills its worker beside %d innocent ones", innocents),
-		"buried after 3 crashes; the others all ended well")
+		"buried after %d crashes; the others all ended well", crashes)
 }
 
 func TestFaultTerminated(t *testing.T) {
@@ -146,4 +155,50 @@ func TestFaultPaused(t *testing.T) {
 	counted := len(held) - len(ids(f.ledger.of(claimGone, sleeper.pid)))
 	measured(t, fmt.Sprintf("a worker with %d jobs paused for %v", len(held), resumed.Sub(paused).Round(time.Second)),
 		"%d of its late outcomes counted", counted)
+}
+
+// TestFaultKilledWithBothThatWatch kills the two workers that look after all others, at the same moment: what they held begins as soon as
+// what a third one held would.
+func TestFaultKilledWithBothThatWatch(t *testing.T) {
+	const held = 50
+	f := newFleet(t, redistest.Real(t).DSN())
+	first := f.start(held)
+	f.awaitPlace("lease", first)
+	second := f.start(held)
+	f.awaitPlace("deputy", second)
+	victims := f.enqueue(2*held, "hold")
+	f.ledger.await(t, begun, first.pid, held)
+	f.ledger.await(t, begun, second.pid, held)
+	survivor := f.start(2 * held)
+	survivor.open()
+	f.enqueue(1, "brief", 5)
+	f.ledger.await(t, ended, survivor.pid, 1)
+
+	first.signal(syscall.SIGKILL)
+	killed := second.kill()
+	<-first.exited
+	f.killed[first.pid] = killed
+	f.settled()
+	assert.Equal(t, 2*held, f.explained())
+	again := ids(f.ledger.of(begun, survivor.pid))
+	for _, id := range victims {
+		assert.True(t, again[id], "begun by the survivor: %s", id)
+	}
+	last := f.lastAgain(victims).Sub(killed)
+	assert.Less(t, last, restartedWithin)
+	f.healthy()
+	measured(t, "SIGKILL of the two of three workers that watch the others", "the last of their 100 jobs began elsewhere %v later", last.Round(10*time.Millisecond))
+}
+
+// awaitPlace waits until a process has the lease or the place of the deputy.
+func (f *fleet) awaitPlace(place string, p *process) {
+	f.t.Helper()
+	require.Eventually(f.t, func() bool {
+		id, err := redis.String(f.do("GET", f.key(place)))
+		if err != nil {
+			return false
+		}
+		pid, err := redis.Int(f.do("HGET", f.key("worker:"+id+":info"), "pid"))
+		return err == nil && pid == p.pid
+	}, patience, 10*time.Millisecond, "nobody has the place %s", place)
 }

@@ -29,5 +29,5 @@ if place ~= 'stay' and not due then return 'due' end
 redis.call('HDEL', jobs, '')
 redis.call('HSET', jobs, id, record)
 local later = tonumber(time) + (place == 'in' and now() or 0)
-if place ~= 'stay' and later > tonumber(due) then redis.call('ZADD', scheduled, ms(later), id) end
+if place ~= 'stay' and later > tonumber(due) then redis.call('ZADD', scheduled, turn(scheduled, later, id, {}), id) end
 return 'amended'

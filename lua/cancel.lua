@@ -1,7 +1,8 @@
 -- cancel: flags living jobs as to be cancelled, and tells where each stands, so that the caller can end those that rest (end.lua).
 --
 -- The flag comes first: wherever a job goes before the caller has ended it, whoever fetches or settles it sees the flag and
--- ends it. A worker that holds one learns of it by the hint, or by its next heartbeat. What is dead is not flagged.
+-- ends it, and nobody else can end it otherwise: who deletes or purges is refused. A worker that holds one learns of it by the hint, or
+-- by its next heartbeat. What is dead is not flagged, and what was deleted deep in a queue (foretell.lua) is over.
 --
 -- KEYS[1] jobs, KEYS[2] cancelled, KEYS[3] claimed, KEYS[4] trail, KEYS[5] outcomes, KEYS[6] scheduled, KEYS[7] retry,
 -- KEYS[8] stalled, KEYS[9] morgue, KEYS[10] control
@@ -26,23 +27,28 @@ local function place(id)
   return redis.call('ZSCORE', morgue, id) and 'morgue' or 'queue'
 end
 
+-- past is what is kept of a job that is over, though it may wait for its turn: it has no record, or was deleted.
+local function past(id)
+  local kept = redis.call('HGET', outcomes, id)
+  if redis.call('HEXISTS', jobs, id) == 0 then return true, kept end
+  return kept and kept:find('^{"state":"deleted"') and redis.call('SISMEMBER', cancelled, id) == 1, kept
+end
+
 local answer, bytes, held = { ms(now()) }, 0, false
 for i = 2, #ARGV do
   local id, n = ARGV[i], #answer
-  local where, record, past = 'gone', false, false
-  if redis.call('HEXISTS', jobs, id) == 0 then
-    record = redis.call('HGET', outcomes, id)
-  else
-    where = place(id)
-    if where ~= 'morgue' then redis.call('SADD', cancelled, id) end
+  local where, history, over, record = 'gone', false, past(id)
+  if not over then
+    where, record = place(id), false
+    redis.call(where == 'morgue' and 'SREM' or 'SADD', cancelled, id)
     if where == 'held' then
       held = true
     elseif where ~= 'morgue' then
-      record, past = redis.call('HGET', jobs, id), redis.call('HGET', trail, id)
+      record, history = redis.call('HGET', jobs, id), redis.call('HGET', trail, id)
     end
   end
-  answer[n + 1], answer[n + 2], answer[n + 3] = where, record, past
-  bytes = bytes + #(record or '') + #(past or '')
+  answer[n + 1], answer[n + 2], answer[n + 3] = where, record, history
+  bytes = bytes + #(record or '') + #(history or '')
   if bytes > most then break end
 end
 if held then redis.call('PUBLISH', control, 'cancel') end

@@ -1,6 +1,9 @@
 -- end: ends one job, wherever it stands: held by a worker, waiting in a queue, or on a shelf. All that belongs to it goes with it:
 -- what lies in Redis for it alone, its lock, its part in objects. How it ended and its id go to its completion queue.
 --
+-- One that is to be cancelled ends so whoever ends it: who deletes it came too late. Where it was said before how it has ended
+-- (foretell.lua), that stays.
+--
 -- KEYS[1] claimed, KEYS[2] jobs, KEYS[3] trail, KEYS[4] crashes, KEYS[5] outcomes, KEYS[6] outcomes:until, KEYS[7] limits,
 -- KEYS[8] cancelled, KEYS[9] waited, KEYS[10] done, KEYS[11] names, KEYS[12] unique
 -- KEYS[13] worker:<id>:inprocess:<name>, queue:<name>, scheduled, retry, morgue or stalled
@@ -32,17 +35,21 @@ end
 if refusal then return refusal end
 
 local flagged = redis.call('SISMEMBER', cancelled, id) == 1
-if flagged and state ~= 'cancelled' and state ~= 'deleted' then return 'cancelled' end
+if flagged and state ~= 'cancelled' then return 'cancelled' end
 if state == 'cancelled' and kind ~= 'claim' and not flagged then return 'gone' end -- it has ended; another has its id
 local waiter = redis.call('HEXISTS', waited, id) == 1
 if waiter and keep == '0' then return 'waited' end
+local told = flagged and redis.call('HGET', outcomes, id)
+local said = told and told:match('^{"state":"(%a+)"')
+if said == 'cancelled' or said == 'deleted' then state, outcome = said, told end
 
 -- leave takes the job out of its place.
 local function leave()
   if kind == 'claim' then return redis.call('LREM', place, -1, element) == 1 and 'ended' or 'gone' end
   if redis.call('HEXISTS', claimed, id) == 1 then return 'held' end
   if kind == 'shelf' then
-    if element ~= '' and tonumber(redis.call('ZSCORE', place, id) or -1) ~= tonumber(element) then return 'gone' end
+    local stands = tonumber(redis.call('ZSCORE', place, id) or -1)
+    if element ~= '' and math.floor(stands) ~= math.floor(tonumber(element)) then return 'gone' end
     return redis.call('ZREM', place, id) == 1 and 'ended' or 'gone'
   end
   local newest = redis.call('LPOS', place, id, 'MAXLEN', reach)

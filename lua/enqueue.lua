@@ -45,7 +45,7 @@ else
     redis.call(front and 'RPUSH' or 'LPUSH', queue, unpack(ids))
     redis.call('ZADD', KEYS[3], 'NX', stamp, ARGV[3])
     redis.call('SADD', KEYS[4], ARGV[3])
-    if room(KEYS[5], ARGV[3], KEYS[8], KEYS[9]) > 0 then wake(KEYS[7], 1) end
+    summon(KEYS[5], ARGV[3], KEYS[7], KEYS[8], KEYS[9], 1)
   end
   redis.call('HSET', jobs, unpack(ARGV, 5))
 end

@@ -14,14 +14,15 @@
 -- ARGV[3] how many jobs in all, at most 500
 -- ARGV[4] 1: say which queues are ready, in any case
 -- ARGV[5] about how many bytes of records at the most
--- ARGV[6..] name, share, how many records may fill a quarter of those bytes, and how many jobs at the most, of each queue
--- RETURNS {state (ok, fenced, stale), ms, ready names or false, broken keys, how many ids were dropped, {name and ms until
---   there is room (-1: not known) of each queue that has jobs which may not begin now}, then for each round {queue (1 is
---   the first) and how many jobs of each, ids, records, trails, workers that crashed with each, whether they are cancelled;
---   the last three false where there is none}}
+-- ARGV[6] how many ns before a rate lets them begin jobs may be taken
+-- ARGV[7..] name, share, how many records may fill a quarter of those bytes, and how many jobs at the most, of each queue
+-- RETURNS {state (ok, fenced, stale), ms, ready names or false, broken keys, how many ids were dropped, {name and us until
+--   one may begin (-1: not known) of each queue that has jobs which may not be taken now}, then for each round {queue (1 is the
+--   first), how many jobs, in how many us the first of them may begin (0 or less: now) and how many lie between two, of each,
+--   ids, records, trails, workers that crashed with each, whether they are cancelled; the last three false where there is none}}
 -- FIRST WRITE RPOP
 local info, workers, claimed, jobs, trail, crashes, ready, mine, limits, cancelled = unpack(KEYS, 1, 10)
-local worker, number, wanted, most = ARGV[1], ARGV[2], math.min(tonumber(ARGV[3]), 500), tonumber(ARGV[5])
+local worker, number, wanted, most, ahead = ARGV[1], ARGV[2], math.min(tonumber(ARGV[3]), 500), tonumber(ARGV[5]), tonumber(ARGV[6])
 
 if redis.call('SISMEMBER', workers, worker) == 0 then return { 'fenced' } end
 if tonumber(number) <= tonumber(redis.call('HGET', info, 'n') or 0) then return { 'stale' } end
@@ -37,7 +38,7 @@ local got, dropped, bytes, prefix = 0, 0, 0, number .. ':'
 local queues = {}
 for at = 11, #KEYS, 5 do
   local n = #queues + 1
-  local name, share, lot, limit = unpack(ARGV, 2 + 4 * n, 5 + 4 * n)
+  local name, share, lot, limit = unpack(ARGV, 3 + 4 * n, 6 + 4 * n)
   queues[n] = { at = at, name = name, share = tonumber(share), limit = tonumber(limit), asked = share ~= '0', lot = tonumber(lot), claim = worker .. ' ' .. number .. ' ' .. time .. ' ' .. name }
 end
 
@@ -53,8 +54,8 @@ local function touch(queue)
   if ruled == 0 then return end
   if bad('SCARD', KEYS[at + 2]) then return fail(queue, KEYS[at + 2]) end
   if bad('STRLEN', KEYS[at + 3]) then return fail(queue, KEYS[at + 3]) end
-  local left, wait, free = room(limits, queue.name, KEYS[at + 2], KEYS[at + 3])
-  if not free then queue.room, queue.wait = left, wait end
+  local left, _, free = room(limits, queue.name, KEYS[at + 2], KEYS[at + 3], ahead)
+  if not free then queue.room = left end
 end
 
 -- pop takes up to that many ids from a queue.
@@ -82,24 +83,24 @@ local function sift(ids, owners, records, holders)
   return n
 end
 
--- file puts n jobs that are claimed into the lists of their queues, and says how many went to each.
+-- file puts n jobs that are claimed into the lists of their queues, and says how many went to each and when they may begin.
 local function file(ids, owners, records, n)
   local parts, from = {}, 1
   while from <= n do
-    local queue, elements, size, to = owners[from], {}, 0, from
+    local queue, elements, size, to, first, each = owners[from], {}, 0, from, 0, 0
     while to <= n and owners[to] == queue do
       elements[to - from + 1], size, to = prefix .. ids[to], size + #records[to], to + 1
     end
     redis.call('LPUSH', KEYS[queue.at + 4], unpack(elements))
     if queue.room then
       redis.call('SADD', KEYS[queue.at + 2], unpack(ids, from, to - 1))
-      spend(limits, queue.name, KEYS[queue.at + 3], to - from)
+      first, each = spend(limits, queue.name, KEYS[queue.at + 3], to - from)
       queue.room = queue.room - (to - from)
     end
     queue.share, queue.limit = queue.share - (to - from), queue.limit - (to - from)
     queue.lot, bytes = math.max(1, math.floor(most / 4 * (to - from) / (size + 1))), bytes + size
-    parts[#parts + 1] = (queue.at - 6) / 5
-    parts[#parts + 1], from = to - from, to
+    for _, part in ipairs({ (queue.at - 6) / 5, to - from, first, each }) do parts[#parts + 1] = part end
+    from = to
   end
   return parts
 end
@@ -140,7 +141,9 @@ for _, queue in ipairs(queues) do -- those of which nothing was asked stay as th
     redis.call('SREM', ready, queue.name)
     redis.call('UNLINK', KEYS[queue.at + 1])
   elseif queue.room and queue.room < 1 then
-    held[#held + 1], held[#held + 2] = queue.name, queue.wait or -1
+    local _, wait = room(limits, queue.name, KEYS[queue.at + 2], KEYS[queue.at + 3])
+    held[#held + 1], held[#held + 2] = queue.name, wait or -1
+    if wait and got >= wanted then wake(KEYS[queue.at + 1], 1) end -- another one may wait for it: the caller may be full
   else
     wake(KEYS[queue.at + 1], math.min(left, 2, queue.room or 2))
   end

@@ -59,4 +59,4 @@ end
 local everything, rule = unpack(redis.call('HMGET', limits, '', name))
 local _, wait = room(limits, name, running, rate)
 return answer('queue', false, at and length - 1 - at or -1, everything and 1 or 0, rule, redis.call('SCARD', running),
-  wait or false, served and 1 or 0)
+  wait and math.ceil(wait / 1000) or false, served and 1 or 0)

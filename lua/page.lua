@@ -15,15 +15,6 @@ local shelf, many, newest, score, id = KEYS[1], tonumber(ARGV[1]), ARGV[2] == '1
 local refusal, size = bad('ZCARD', shelf)
 if refusal then return refusal end
 
--- Lua compares strings by the rules of a language where the server has one set; Redis orders members by their bytes.
-local function before(a, b)
-  for i = 1, math.min(#a, #b) do
-    local x, y = a:byte(i), b:byte(i)
-    if x ~= y then return x < y end
-  end
-  return #a < #b
-end
-
 local from = 0 -- how many are not behind the cursor
 if score ~= '' then
   local low, high = redis.call('ZCOUNT', shelf, '-inf', '(' .. score), redis.call('ZCOUNT', shelf, '-inf', score)

@@ -17,6 +17,10 @@ local refusal = bad('HLEN', jobs) or bad('HLEN', claimed) or bad('HLEN', names) 
 if refusal then return refusal end
 if mend then redis.call('HDEL', names, '') end
 
+-- What is empty need not be asked about each job: of most that is all but two of the questions.
+local named, held, full = redis.call('HLEN', names) > 0, redis.call('HLEN', claimed) > 0, {}
+for s in ipairs(shelves) do full[s] = redis.call('ZCARD', keys[s]) > 0 end
+
 local answer = {}
 local function tell(id, what, where)
   local n = #answer
@@ -27,7 +31,7 @@ end
 local function shelve(id, record, held)
   local stays, on = false, 0
   for s, shelf in ipairs(shelves) do
-    if redis.call('ZSCORE', keys[s], id) then
+    if full[s] and redis.call('ZSCORE', keys[s], id) then
       on = on + 1
       if record and not held and not stays then
         stays = shelf
@@ -41,7 +45,7 @@ local function shelve(id, record, held)
 end
 
 local function name(id, stays, on, recorded)
-  local queue = redis.call('HGET', names, id)
+  local queue = named and redis.call('HGET', names, id)
   if queue and not stays then
     if on == 0 then tell(id, 'idle', 'names') end
     if mend then redis.call('HDEL', names, id) end
@@ -55,7 +59,7 @@ end
 
 for i = 2, #ARGV, 2 do
   local id, recorded = ARGV[i], ARGV[i + 1]
-  local record, claim = redis.call('HEXISTS', jobs, id) == 1, redis.call('HGET', claimed, id)
+  local record, claim = redis.call('HEXISTS', jobs, id) == 1, held and redis.call('HGET', claimed, id)
   local stays, on = shelve(id, record, claim)
   name(id, stays, on, recorded)
   if record then

@@ -29,7 +29,7 @@ if redis.call('LREM', inprocess, -1, element) == 0 then return 'gone' end
 
 redis.call('HDEL', claimed, id)
 if keep ~= '1' then redis.call('HDEL', crashes, id) end
-redis.call('ZADD', shelf, ms(now() + tonumber(delay)), id)
+redis.call('ZADD', shelf, turn(shelf, now() + tonumber(delay), id, {}), id)
 redis.call('HSET', names, id, queue)
 if news ~= '' then redis.call('HSET', trail, id, news) end
 if tonumber(delay) > 0 and redis.call('ZRANGE', shelf, 0, 0)[1] == id then redis.call('PUBLISH', control, 'due') end

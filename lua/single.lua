@@ -1,25 +1,52 @@
--- single: removes an id from the first queue if it stands in the second one too, or from the back of a queue that is given
--- as both if it stands in it twice.
+-- single: removes an id from the first queue if it stands in the second one too, or twice in a queue that is given as both:
+-- there the one nearest to the front stays. It looks about where each was seen, since to search a long queue would hold Redis up.
+--
+-- Far from the ends an element cannot be taken out of a list in a short time: the empty text takes its place, which is the
+-- id of no job, and is dropped by the worker that comes to it. LTRIM changes nothing; after a write that needs no memory
+-- Redis executes LSET also when its memory is full.
 --
 -- KEYS[1] queue:<name>, KEYS[2] queue:<name>
 -- ARGV[1] 1: mend, 0: only look
 -- ARGV[2] id
--- ARGV[3] how far from the ends is looked
--- RETURNS 1 if it stands there twice, 0 if it does not or that could not be seen
--- FIRST WRITE LREM
+-- ARGV[3] how many ids are before it in the first queue, about
+-- ARGV[4] how many in the second one
+-- ARGV[5] how far from there is looked
+-- ARGV[6] how far from the ends an element may be to be taken out
+-- RETURNS 1 if it stands there twice, 2 if it did and the empty text is in its place, 0 if it does not or that could not be seen
+-- FIRST WRITE LTRIM
 local queue, other = unpack(KEYS)
-local id, reach = ARGV[2], ARGV[3]
+local mend, id, near, reach = ARGV[1] == '1', ARGV[2], tonumber(ARGV[5]), tonumber(ARGV[6])
 local refusal = bad('LLEN', queue) or bad('LLEN', other)
 if refusal then return refusal end
 
-local first = redis.call('LPOS', queue, id, 'RANK', 1, 'MAXLEN', reach)
-local last = redis.call('LPOS', queue, id, 'RANK', -1, 'MAXLEN', reach)
-if not first and not last then return 0 end
-if queue == other then
-  if not first or not last or first == last then return 0 end
-elseif not redis.call('LPOS', other, id, 'RANK', 1, 'MAXLEN', reach)
-  and not redis.call('LPOS', other, id, 'RANK', -1, 'MAXLEN', reach) then
-  return 0
+-- seek returns where it stands furthest from the front, and nearest to it, counted from the back.
+local function seek(list, ahead)
+  local front = redis.call('LLEN', list) - 1
+  local first, far, close = math.max(0, front - ahead - near)
+  if front < ahead - near then return end
+  for i, each in ipairs(redis.call('LRANGE', list, first, front - math.max(0, ahead - near))) do
+    if each == id then far, close = far or first + i - 1, first + i - 1 end
+  end
+  return far, close
 end
-if ARGV[1] == '1' then redis.call('LREM', queue, first and 1 or -1, id) end
+
+local far, close = seek(queue, tonumber(ARGV[3]))
+local far2, close2 = seek(other, tonumber(ARGV[4]))
+if not far or not far2 then return 0 end
+if queue == other then
+  far, close = math.min(far, far2), math.max(close, close2)
+  if far == close then return 0 end
+end
+if mend then
+  redis.call('LTRIM', queue, 0, -1)
+  redis.call('LSET', queue, far, '')
+  if far < reach then
+    redis.call('LREM', queue, 1, '')
+    return 1
+  elseif redis.call('LLEN', queue) - far <= reach then
+    redis.call('LREM', queue, -1, '')
+    return 1
+  end
+  return 2
+end
 return 1

@@ -18,7 +18,7 @@ local refusal = bad('LLEN', queue) or bad('HLEN', jobs) or bad('HLEN', claimed) 
   or bad('ZCARD', scheduled) or bad('ZCARD', retry) or bad('ZCARD', morgue) or bad('ZCARD', stalled)
 if refusal then return refusal end
 
-local length = redis.call('LLEN', queue)
+local length, claims = redis.call('LLEN', queue), redis.call('HLEN', claimed)
 local ids, told = redis.call('LRANGE', queue, from, from + tonumber(ARGV[3]) - 1), {}
 local function tell(id, what, done)
   local n = #told
@@ -39,7 +39,7 @@ local function unshelve(shelf, what)
 end
 
 for i, id in ipairs(ids) do
-  local what = redis.call('HEXISTS', jobs, id) == 0 and 'ghost' or redis.call('HEXISTS', claimed, id) == 1 and 'held'
+  local what = redis.call('HEXISTS', jobs, id) == 0 and 'ghost' or claims > 0 and redis.call('HEXISTS', claimed, id) == 1 and 'held'
   if what then
     local at, gone = from + i - 1, 0
     if mend and at < reach then

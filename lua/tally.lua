@@ -7,6 +7,9 @@
 -- Sums are "<letter>:<n> ..." under the name of the job; what has not been counted is not there. A group is "<count> <ms of the
 -- last> <ms of the first>", id of the last job, name and message, with NUL between them.
 --
+-- A minute and a day have so many names at the most. What is counted of others goes to one that stands for all of them, so that the sums
+-- over all names are always right.
+--
 -- KEYS[1] lanes, KEYS[2] stats:<minute>, KEYS[3] stats:<day>, KEYS[4] errors
 -- ARGV[1] lane
 -- ARGV[2] number of the call
@@ -15,16 +18,21 @@
 -- ARGV[5] ms at which that day begins
 -- ARGV[6] ms for which days are kept
 -- ARGV[7] how many groups there may be
--- ARGV[8] how many names follow
--- ARGV[9..] name and sums of each; then of each group digest, count, 1 if it is to be stored however many there are, and its id, name
+-- ARGV[8] how many names a minute may have
+-- ARGV[9] how many names a day may have
+-- ARGV[10] the name that stands for all others
+-- ARGV[11] how many names follow
+-- ARGV[12..] name and sums of each; then of each group digest, count, 1 if it is to be stored however many there are, and its id, name
 --   and message
 -- RETURNS ms, then "elsewhere", or the number (1 is the first) of each group that was not stored: there are too many
 -- FIRST WRITE PEXPIRE (of a key that may not be there yet)
 local lanes, minute, day, errors = unpack(KEYS)
-local lane, number, begin, kept, dawn, keptdays, most, names = unpack(ARGV, 1, 8)
+local lane, number, begin, kept, dawn, keptdays, most, mostminute, mostday, others, names = unpack(ARGV, 1, 11)
 
 local noerrors, groups = bad('HLEN', errors)
-local refusal = bad('HLEN', lanes) or bad('HLEN', minute) or bad('HLEN', day) or noerrors
+local nominute, inminute = bad('HLEN', minute)
+local noday, inday = bad('HLEN', day)
+local refusal = bad('HLEN', lanes) or nominute or noday or noerrors
 if refusal then return refusal end
 local n, reply = (redis.call('HGET', lanes, lane) or ''):match('^(%d+) (.*)$')
 if n == number then return reply end
@@ -34,10 +42,30 @@ if time < tonumber(begin) or time >= begin + 60000 or time < tonumber(dawn) or t
   return ms(time) .. ' elsewhere'
 end
 
--- add adds sums to those that a hash has of a name. What is not added to is left as it stands: most buckets, most of the time.
-local function add(hash, name, sums, order)
+-- parsed are the sums of a text, and the letters in their order.
+local function parsed(text)
+  local sums, order = {}, {}
+  for letter, count in text:gmatch('(%a%d*):(%d+)') do
+    sums[letter], order[#order + 1] = count, letter
+  end
+  return { sums, order }
+end
+
+-- add adds sums to those that a hash has of a name, and returns how many names it has then. What is not added to is left as it stands:
+-- most buckets, most of the time.
+local function add(hash, length, limit, name, text)
+  local before = redis.call('HGET', hash, name)
+  if not before and length >= tonumber(limit) then
+    name = others
+    before = redis.call('HGET', hash, name)
+  end
+  if not before then
+    redis.call('HSET', hash, name, text)
+    return length + 1
+  end
+  local sums, order = unpack(parsed(text))
   local had = {}
-  local stored = (redis.call('HGET', hash, name) or ''):gsub('(%a%d*):(%d+)', function(letter, count)
+  local stored = before:gsub('(%a%d*):(%d+)', function(letter, count)
     if had[letter] or not sums[letter] then return end
     had[letter] = true
     return letter .. ':' .. ms(count + sums[letter])
@@ -46,17 +74,14 @@ local function add(hash, name, sums, order)
     if not had[letter] then stored = stored .. (stored == '' and '' or ' ') .. letter .. ':' .. sums[letter] end
   end
   redis.call('HSET', hash, name, stored)
+  return length
 end
 
 redis.call('PEXPIRE', minute, kept)
-local from = 9 + 2 * tonumber(names)
-for i = 9, from - 1, 2 do
-  local sums, order = {}, {}
-  for letter, count in ARGV[i + 1]:gmatch('(%a%d*):(%d+)') do
-    sums[letter], order[#order + 1] = count, letter
-  end
-  add(minute, ARGV[i], sums, order)
-  add(day, ARGV[i], sums, order)
+local from = 12 + 2 * tonumber(names)
+for i = 12, from - 1, 2 do
+  inminute = add(minute, inminute, mostminute, ARGV[i], ARGV[i + 1])
+  inday = add(day, inday, mostday, ARGV[i], ARGV[i + 1])
 end
 redis.call('PEXPIRE', minute, kept)
 redis.call('PEXPIRE', day, keptdays)

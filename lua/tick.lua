@@ -45,8 +45,9 @@ local function note(state, id)
   return { state, ms(time), entry }
 end
 
+local seen = {}
 local function schedule_later(id, due)
-  redis.call('ZADD', scheduled, due, id)
+  redis.call('ZADD', scheduled, turn(scheduled, tonumber(due), id, seen), id)
   redis.call('HSET', names, id, name)
   if redis.call('ZRANGE', scheduled, 0, 0)[1] == id then redis.call('PUBLISH', control, 'due') end
 end

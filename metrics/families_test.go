@@ -35,7 +35,7 @@ func counted() []work.Event {
 		work.JobStarted{JobRef: ref}, work.JobDone{JobRef: ref}, work.JobFailed{JobRef: ref, Err: &work.PanicError{}}, work.JobBuried{JobRef: ref},
 		work.JobDiscarded{JobRef: ref}, work.JobCancelled{JobRef: ref}, work.JobSnoozed{JobRef: ref}, work.JobReleased{JobRef: ref},
 		work.JobExpired{JobRef: ref}, work.JobStuck{JobRef: ref, Cause: work.ErrShutdown}, work.ClaimGone{JobRef: ref}, work.DeathHookFailed{JobRef: ref},
-		work.JobTrimmed{Name: "a"}, work.JobsFetched{Jobs: 1, Asked: 2}, work.JobsSettled{Jobs: 1}, work.JobsDropped{Count: 1}, work.KeyBroken{},
+		work.OutcomeUnknown{JobRef: ref}, work.WorkerCutOff{}, work.JobTrimmed{Name: "a"}, work.JobsFetched{Jobs: 1, Asked: 2}, work.JobsSettled{Jobs: 1}, work.HistoryTold{Names: 1, Errors: 1}, work.JobsDropped{Count: 1}, work.KeyBroken{},
 		work.WorkerReaped{Jobs: 1}, work.JobsReturned{Jobs: 1}, work.PeriodicEnqueued{Name: "a"}, work.PeriodicMissed{Name: "a", Ticks: 2},
 		work.PeriodicSkipped{Name: "a"}, work.PeriodicBroken{}, work.ServerUnfit{}, work.Trouble{Component: "fetcher"},
 		work.TroubleOver{Component: "fetcher"}, work.LoopPanicked{Component: "fetcher"},
@@ -190,7 +190,7 @@ func TestHowManySeriesANameHas(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, map[bool]int{false: 45, true: 7}, series, "docs/metrics.md and doc.go say so")
+	assert.Equal(t, map[bool]int{false: 46, true: 7}, series, "docs/metrics.md and doc.go say so")
 }
 
 func TestTheDefaultBuckets(t *testing.T) {

@@ -35,7 +35,7 @@ func newJobVectors(opts Options) jobVectors {
 		outcomes: counters("work_job_outcomes_total", "Outcomes of jobs and their attempts.", "name", "outcome"),
 		panics:   counters("work_job_panics_total", "Attempts that failed with a panic.", "name"),
 		stuck:    counters("work_job_stuck_total", "Handlers that had not returned some time after their ctx ended.", "name", "cause"),
-		gone:     counters("work_job_claims_gone_total", "Outcomes that did not count, because the claim was gone.", "name", "reason"),
+		gone:     counters("work_job_claims_gone_total", "Outcomes that did not count, because the claim was gone, or of which that is not known.", "name", "reason"),
 		trimmed:  counters("work_jobs_trimmed_total", "Jobs removed from the morgue because of its limits.", "name"),
 		hooks:    counters("work_job_death_hook_failures_total", "Calls of OnDeath that failed.", "name"),
 		ticks:    counters("work_periodic_ticks_total", "Ticks of schedules, by what became of them.", "name", "result"),
@@ -67,7 +67,7 @@ func (v *jobVectors) series(label string) *jobSeries {
 	for _, cause := range causes {
 		v.stuck.WithLabelValues(label, cause.name)
 	}
-	for _, reason := range []string{goneTaken, goneDataLost} {
+	for _, reason := range []string{goneTaken, goneDataLost, goneUnknown} {
 		v.gone.WithLabelValues(label, reason)
 	}
 	return s
@@ -146,6 +146,8 @@ func (r *Recorder) observeRareOfJob(e work.Event) bool {
 			reason = goneDataLost
 		}
 		r.jobs.gone.WithLabelValues(r.of(e.Name).label, reason).Inc()
+	case work.OutcomeUnknown:
+		r.jobs.gone.WithLabelValues(r.of(e.Name).label, goneUnknown).Inc()
 	case work.JobTrimmed:
 		r.jobs.trimmed.WithLabelValues(r.of(e.Name).label).Inc()
 	case work.DeathHookFailed:
@@ -160,6 +162,7 @@ func (r *Recorder) observeRareOfJob(e work.Event) bool {
 const (
 	goneTaken    = "taken" // another worker has the job
 	goneDataLost = "data_lost"
+	goneUnknown  = "unknown" // it was sent, and may have counted
 )
 
 // causes are why the ctx of a handler ends.

@@ -10,44 +10,49 @@ import (
 
 // processVectors are the families of what is not of one job.
 type processVectors struct {
-	fetched, settled  prometheus.Histogram
-	asked             prometheus.Counter
-	started           prometheus.Counter
-	stopped           *prometheus.CounterVec
-	fenced, reaped    prometheus.Counter
-	reapedJobs        prometheus.Counter
-	returned, dropped prometheus.Counter
-	losses, broken    prometheus.Counter
-	badSchedules      prometheus.Counter
-	unfit             prometheus.Counter
+	fetched, settled       prometheus.Histogram
+	asked                  prometheus.Counter
+	historyNames           prometheus.Counter
+	historyErrors          prometheus.Counter
+	started                prometheus.Counter
+	stopped                *prometheus.CounterVec
+	fenced, reaped, cutOff prometheus.Counter
+	reapedJobs             prometheus.Counter
+	returned, dropped      prometheus.Counter
+	losses, broken         prometheus.Counter
+	badSchedules           prometheus.Counter
+	unfit                  prometheus.Counter
 
 	troubles, over, panics *prometheus.CounterVec
 }
 
 func newProcessVectors() processVectors {
 	return processVectors{
-		fetched:      batches("work_fetch_jobs", "Jobs that one fetch brought.", 0),
-		asked:        counter("work_fetch_asked_jobs_total", "Jobs that fetches asked for."),
-		settled:      batches("work_settle_jobs", "Outcomes that one settlement told Redis."),
-		started:      counter("work_workers_started_total", "Workers that have started."),
-		stopped:      counters("work_workers_stopped_total", "Workers that have stopped, clean or with an error.", "result"),
-		fenced:       counter("work_workers_fenced_total", "Times a worker of this process was declared dead and went on."),
-		reaped:       counter("work_workers_reaped_total", "Dead workers whose jobs this process has put back."),
-		reapedJobs:   counter("work_jobs_reaped_total", "Jobs of dead workers that this process has put back."),
-		returned:     counter("work_jobs_returned_total", "Jobs given back whose claims nobody held."),
-		dropped:      counter("work_ids_dropped_total", "Ids dropped from queues that had no record or were claimed already."),
-		losses:       counter("work_data_losses_total", "Times Redis was found to have forgotten what it knew."),
-		broken:       counter("work_broken_keys_total", "Keys found in Redis with a wrong type."),
-		badSchedules: counter("work_broken_schedules_total", "Schedules found in Redis that cannot be understood."),
-		unfit:        counter("work_redis_problems_total", "Settings of Redis, found at a start, that put jobs at risk."),
-		troubles:     counters("work_troubles_total", "Times background work began to fail.", "component"),
-		over:         counters("work_troubles_over_total", "Times background work that failed succeeded again.", "component"),
-		panics:       counters("work_loop_panics_total", "Panics of background work of the library.", "component"),
+		fetched:       batches("work_fetch_jobs", "Jobs that one fetch brought.", 0),
+		asked:         counter("work_fetch_asked_jobs_total", "Jobs that fetches asked for."),
+		settled:       batches("work_settle_jobs", "Outcomes that one settlement told Redis."),
+		historyNames:  counter("work_history_names_told_total", "Names of whose counts Redis was told for the history, 30 to 50 us of its time each."),
+		historyErrors: counter("work_history_errors_told_total", "Groups of errors of which Redis was told for the history."),
+		started:       counter("work_workers_started_total", "Workers that have started."),
+		stopped:       counters("work_workers_stopped_total", "Workers that have stopped, clean or with an error.", "result"),
+		cutOff:        counter("work_workers_cut_off_total", "Times that what a worker of this process ran was ended, since Redis had not answered it for too long."),
+		fenced:        counter("work_workers_fenced_total", "Times a worker of this process was declared dead and went on."),
+		reaped:        counter("work_workers_reaped_total", "Dead workers whose jobs this process has put back."),
+		reapedJobs:    counter("work_jobs_reaped_total", "Jobs of dead workers that this process has put back."),
+		returned:      counter("work_jobs_returned_total", "Jobs given back whose claims nobody held."),
+		dropped:       counter("work_ids_dropped_total", "Ids dropped from queues that had no record or were claimed already."),
+		losses:        counter("work_data_losses_total", "Times Redis was found to have forgotten what it knew."),
+		broken:        counter("work_broken_keys_total", "Keys found in Redis with a wrong type."),
+		badSchedules:  counter("work_broken_schedules_total", "Schedules found in Redis that cannot be understood."),
+		unfit:         counter("work_redis_problems_total", "Settings of Redis, found at a start, that put jobs at risk."),
+		troubles:      counters("work_troubles_total", "Times background work began to fail.", "component"),
+		over:          counters("work_troubles_over_total", "Times background work that failed succeeded again.", "component"),
+		panics:        counters("work_loop_panics_total", "Panics of background work of the library.", "component"),
 	}
 }
 
 func (v *processVectors) all() []prometheus.Collector {
-	return []prometheus.Collector{v.fetched, v.asked, v.settled, v.started, v.stopped, v.fenced, v.reaped, v.reapedJobs, v.returned,
+	return []prometheus.Collector{v.fetched, v.asked, v.settled, v.historyNames, v.historyErrors, v.started, v.stopped, v.fenced, v.cutOff, v.reaped, v.reapedJobs, v.returned,
 		v.dropped, v.losses, v.broken, v.badSchedules, v.unfit, v.troubles, v.over, v.panics}
 }
 
@@ -61,6 +66,9 @@ func (r *Recorder) observeProcess(e work.Event) {
 		v.asked.Add(float64(e.Asked))
 	case work.JobsSettled:
 		v.settled.Observe(float64(e.Jobs))
+	case work.HistoryTold:
+		v.historyNames.Add(float64(e.Names))
+		v.historyErrors.Add(float64(e.Errors))
 	case work.WorkerStarted:
 		v.started.Inc()
 		for _, queue := range e.Queues {
@@ -70,6 +78,8 @@ func (r *Recorder) observeProcess(e work.Event) {
 		v.stopped.WithLabelValues(resultOf(e.Err)).Inc()
 	case work.WorkerFenced:
 		v.fenced.Inc()
+	case work.WorkerCutOff:
+		v.cutOff.Inc()
 	case work.WorkerReaped:
 		v.reaped.Inc()
 		v.reapedJobs.Add(float64(e.Jobs))

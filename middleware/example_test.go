@@ -33,7 +33,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	// Unordered output:
-	// import: bury: no such file - another attempt follows: false
+	// import: no such file - another attempt follows: false
 	// resize: panic: too many pixels - another attempt follows: true
 }
 

@@ -28,7 +28,7 @@ func TestLog(t *testing.T) {
 		"an error":           {fault, 1, slog.LevelWarn, "retry", "fault"},
 		"an error, the last": {fault, 0, slog.LevelError, "bury", "fault"},
 		"Snooze":             {work.Snooze(time.Hour), 1, slog.LevelInfo, "snooze", "snooze for 1h0m0s"},
-		"Discard":            {work.Discard(fault), 1, slog.LevelInfo, "discard", "discard: fault"},
+		"Discard":            {work.Discard(fault), 1, slog.LevelInfo, "discard", "fault"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,6 +2,8 @@ package objects
 
 import (
 	"context"
+	"fmt"
+	"iter"
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
@@ -38,6 +40,9 @@ func (c *Collected) add(more Collected) {
 // object that is put or referred to at that moment stays. One goroutine uses a Collector at a time.
 type Collector struct {
 	store   *Store
+	listed  func() (Hash, error, bool) // the next content of another home, while these are adopted
+	unlist  func()
+	adopted bool
 	begun   bool
 	now     time.Time // Redis' clock, when the walk began
 	cursor  string
@@ -52,17 +57,27 @@ func (s *Store) Collector() *Collector { return &Collector{store: s} }
 
 // Step does a bounded piece of work, of a few requests: it reads the next objects, or about 500 references of one, or
 // removes up to 100 objects and 64 MiB. It answers done after the last object; the next step begins anew. After an error,
-// too, the walk begins anew. Where contents have another home, the first step lists that.
+// too, the walk begins anew. Where contents have another home, the first steps list that, 500 contents each: Close ends such a listing.
 func (c *Collector) Step(ctx context.Context) (Collected, bool, error) {
 	did, done, err := c.step(ctx)
 	if err != nil || done {
-		*c = Collector{store: c.store}
+		c.Close()
 	}
 	return did, done, err
 }
 
+// Close ends a walk that is given up. The next step begins anew.
+func (c *Collector) Close() {
+	if c.unlist != nil {
+		c.unlist()
+	}
+	*c = Collector{store: c.store}
+}
+
 func (c *Collector) step(ctx context.Context) (Collected, bool, error) {
 	switch {
+	case !c.adopted:
+		return Collected{}, false, c.adopt(ctx)
 	case !c.begun:
 		return Collected{}, false, c.begin(ctx)
 	case len(c.page) > 0:
@@ -78,10 +93,35 @@ func (c *Collector) step(ctx context.Context) (Collected, bool, error) {
 	}
 }
 
-func (c *Collector) begin(ctx context.Context) error {
-	if err := c.store.contents.adopt(ctx); err != nil {
-		return err
+// adoptLot is how many contents of another home one step looks at.
+const adoptLot = 500
+
+// adopt goes on with the listing of another home, and notes in Redis what is not known there.
+func (c *Collector) adopt(ctx context.Context) error {
+	if c.listed == nil {
+		life, end := context.WithCancel(context.WithoutCancel(ctx)) // it goes on in the next steps
+		next, stop := iter.Pull2(c.store.contents.list(life))
+		c.listed, c.unlist = next, func() { end(); stop() }
 	}
+	var lot []string
+	for more := true; more && len(lot) < adoptLot; {
+		var hash Hash
+		var err error
+		if hash, err, more = c.listed(); err != nil {
+			return fmt.Errorf("the objects in their home cannot be listed: %w", err)
+		}
+		if more {
+			lot = append(lot, string(hash))
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		c.adopted = !more
+	}
+	return c.store.contents.adopt(ctx, lot)
+}
+
+func (c *Collector) begin(ctx context.Context) error {
 	now, err := c.store.redis.Store.Time(ctx)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
@@ -23,6 +24,7 @@ type atHome struct {
 	redis rdb.Objects
 	home  Home
 	grace time.Duration
+	owner ownership
 }
 
 func (c *atHome) put(ctx context.Context, hash Hash, content []byte) error {
@@ -48,6 +50,9 @@ func (c *atHome) put(ctx context.Context, hash Hash, content []byte) error {
 
 // reserve notes the use; while a collector takes the same content away it waits.
 func (c *atHome) reserve(ctx context.Context, hash Hash) error {
+	if err := c.owner.claim(ctx, c.home); err != nil {
+		return err
+	}
 	for {
 		state, err := repeated(ctx, func() (rdb.ObjectState, error) { return c.redis.Reserve(ctx, string(hash)) })
 		if err != nil || state != rdb.ObjectLeaving {
@@ -71,6 +76,9 @@ func (c *atHome) size(ctx context.Context, hash Hash, _ int64) (int64, error) {
 // drop marks objects as leaving, takes their contents out and removes the marks. What it does not come to, since the home
 // fails or its time is over, is adopted later.
 func (c *atHome) drop(ctx context.Context, hashes []string) ([]string, error) {
+	if err := c.owner.claim(ctx, c.home); err != nil {
+		return nil, err
+	}
 	mark := rand.Text()
 	ctx, cancel := context.WithTimeout(ctx, lease/2) // from before the marks are made
 	defer cancel()
@@ -92,18 +100,19 @@ func (c *atHome) drop(ctx context.Context, hashes []string) ([]string, error) {
 	return dropped, nil
 }
 
+func (c *atHome) list(ctx context.Context) iter.Seq2[Hash, error] { return c.home.List(ctx) }
+
 // adopt notes a use of every content that Redis does not know, of which a collector died or Redis lost its data.
-func (c *atHome) adopt(ctx context.Context) error {
-	for hash, err := range c.home.List(ctx) {
-		if err != nil {
-			return fmt.Errorf("the objects in their home cannot be listed: %w", err)
-		}
-		if known, err := c.redis.Known(ctx, string(hash)); err != nil {
-			return err
-		} else if known {
-			continue
-		}
-		if _, err := c.redis.Reserve(ctx, string(hash)); err != nil {
+func (c *atHome) adopt(ctx context.Context, hashes []string) error {
+	if err := c.owner.claim(ctx, c.home); err != nil { // else the objects of another namespace would be ours
+		return err
+	}
+	unknown, err := c.redis.Unknown(ctx, hashes)
+	if err != nil {
+		return err
+	}
+	for _, hash := range unknown {
+		if _, err := c.redis.Reserve(ctx, hash); err != nil {
 			return err
 		}
 	}

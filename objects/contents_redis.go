@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
@@ -81,7 +82,11 @@ func (c *inRedis) drop(ctx context.Context, hashes []string) ([]string, error) {
 	})
 }
 
-func (c *inRedis) adopt(context.Context) error { return nil }
+func (c *inRedis) list(context.Context) iter.Seq2[Hash, error] {
+	return func(func(Hash, error) bool) {}
+}
+
+func (c *inRedis) adopt(context.Context, []string) error { return nil }
 
 // repeated takes a step that may be repeated until there is an answer, for as long as ctx lasts and a few times at the most:
 // a lost connection should not cost an upload of 64 MiB.

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/265d0351/work/internal/excerpt"
 )
 
 const (
@@ -32,10 +34,10 @@ func Directory(path string) (Home, error) {
 	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
-		return nil, fmt.Errorf("the directory %q for objects cannot be found: %w", path, err)
+		return nil, fmt.Errorf("the directory %s for objects cannot be found: %w", excerpt.Quoted(path), excerpt.Error(err))
 	}
 	if err := os.MkdirAll(absolute, 0o700); err != nil {
-		return nil, fmt.Errorf("the directory %q for objects cannot be made: %w", path, err)
+		return nil, fmt.Errorf("the directory %s for objects cannot be made: %w", excerpt.Quoted(path), excerpt.Error(err))
 	}
 	return &directory{path: absolute}, nil
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+
+	"github.com/265d0351/work/internal/excerpt"
 )
 
 // flight is one download that any number of readers wait for.
@@ -41,7 +43,7 @@ func (c *Cache) begin(ctx context.Context, hash Hash) *flight {
 func download(ctx context.Context, source Source, hash Hash) (content []byte, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			content, err = nil, fmt.Errorf("reading object %s panicked: %v\n%s", hash, value, debug.Stack())
+			content, err = nil, fmt.Errorf("reading object %s panicked: %s\n%s", hash, excerpt.Text(fmt.Sprint(value), excerpt.Name), excerpt.Text(string(debug.Stack()), excerpt.Whole/2))
 		}
 	}()
 	return source.Get(ctx, hash)

@@ -6,7 +6,7 @@ import (
 )
 
 // Home is another place for contents than Redis, such as a directory or a bucket, with a name for each: its hash. When an
-// object was used last and which jobs refer to it stays in Redis, so all who use a home share one namespace. Its methods
+// object was used last and which jobs refer to it stays in Redis, so all who use a home share one namespace: see [Owned]. Its methods
 // are called concurrently, from several processes. [Directory] is one.
 type Home interface {
 	// Put stores a content. What is there under that hash with as many bytes may be taken for it. When it returns nil, the

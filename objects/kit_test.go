@@ -69,14 +69,16 @@ func (k *kit) do(command, key string, args ...any) any {
 
 func (k *kit) key(name string) string { return "{" + k.namespace + "}:" + name }
 
-// keys are those of the namespace, without its prefix.
+// keys are those of the namespace, without its prefix, and without the id that a home needs.
 func (k *kit) keys() []string {
 	k.t.Helper()
 	value, err := rdb.Do(context.Background(), k.driver, rdb.Call{Command: "KEYS", Args: []any{k.key("*")}})
 	require.NoError(k.t, err)
 	var names []string
 	for r := rdb.Read("KEYS", value); r.More(); {
-		names = append(names, strings.TrimPrefix(r.Text(), k.key("")))
+		if name := strings.TrimPrefix(r.Text(), k.key("")); name != "home" {
+			names = append(names, name)
+		}
 	}
 	return names
 }

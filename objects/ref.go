@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"github.com/265d0351/work/internal/exactjson"
 )
 
 // Ref is an argument that many jobs share: its value is stored once, and each job holds 100 bytes that refer to it. [Share]
@@ -20,7 +22,7 @@ type Ref[T any] struct {
 // Share stores the JSON of a value, unless it is there already, and returns a reference that is bound to the store. It has
 // the store's grace period to be enqueued. A value of more than [MaxSize] bytes is a *[TooLargeError].
 func Share[T any](ctx context.Context, store *Store, value T) (Ref[T], error) {
-	content, err := json.Marshal(value)
+	content, err := exactjson.Encode(value)
 	if err != nil {
 		return Ref[T]{}, fmt.Errorf("a %T cannot be shared: %w", value, err)
 	}
@@ -57,7 +59,8 @@ func (r Ref[T]) Size() int64 { return r.size }
 func (r *Ref[T]) Bind(source Source) { r.source = source }
 
 // Value reads the object from the source that the Ref is bound to, else from that of [NewContext], and decodes it; each
-// call decodes anew, so the value is the caller's. It fails with an *[UnboundError], or with what the source says:
+// call decodes anew, so the value is the caller's. In an any, an integer that a float64 would round is an int64, and one
+// beyond that a json.Number. It fails with an *[UnboundError], or with what the source says:
 // *[VanishedError], *[MismatchError], or trouble on the way that a later attempt may not have.
 func (r Ref[T]) Value(ctx context.Context) (T, error) {
 	var value T
@@ -72,7 +75,7 @@ func (r Ref[T]) Value(ctx context.Context) (T, error) {
 	if err != nil {
 		return value, err
 	}
-	if err := json.Unmarshal(content, &value); err != nil {
+	if err := exactjson.Decode(content, &value); err != nil {
 		var zero T
 		return zero, fmt.Errorf("object %s cannot be decoded as a %T: %w", r.hash, value, err)
 	}

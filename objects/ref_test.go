@@ -150,3 +150,35 @@ func FuzzRef(f *testing.F) {
 		require.ErrorAs(t, err, &unbound)
 	})
 }
+
+// numbing panics with what is in its JSON, both ways.
+type numbing struct{}
+
+func (numbing) MarshalJSON() ([]byte, error) { panic("secret") }
+func (*numbing) UnmarshalJSON([]byte) error  { panic("secret") }
+
+func TestAValueWhoseMethodsPanic(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, k *kit) {
+		_, err := Share(t.Context(), k.Store, numbing{})
+		require.ErrorContains(t, err, "its encoding panicked with a string")
+		assert.NotContains(t, err.Error(), "secret")
+
+		shared, err := Share(t.Context(), k.Store, 7)
+		require.NoError(t, err)
+		_, err = Ref[numbing]{hash: shared.hash, source: k.Store}.Value(t.Context())
+		require.ErrorContains(t, err, "its decoding panicked with a string")
+		assert.NotContains(t, err.Error(), "secret")
+	})
+}
+
+func TestAnAnyThatIsSharedKeepsItsIntegers(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, k *kit) {
+		shared, err := Share(t.Context(), k.Store, map[string]any{"id": int64(9007199254740993), "n": 7})
+		require.NoError(t, err)
+		got, err := shared.Value(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, map[string]any{"id": int64(9007199254740993), "n": float64(7)}, got)
+	})
+}

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"context"
+	"iter"
 	"sync"
 
 	"github.com/265d0351/work/internal/rdb"
@@ -30,8 +31,10 @@ type contents interface {
 	size(ctx context.Context, hash Hash, known int64) (int64, error)
 	// drop removes those that may go at this moment, and returns them.
 	drop(ctx context.Context, hashes []string) ([]string, error)
-	// adopt has contents that Redis does not know noted there, so that they are found when they have become old.
-	adopt(ctx context.Context) error
+	// list yields the contents that are there without Redis' knowing, perhaps.
+	list(ctx context.Context) iter.Seq2[Hash, error]
+	// adopt has those contents noted that Redis does not know, so that they are found when they have become old.
+	adopt(ctx context.Context, hashes []string) error
 }
 
 // Open makes the store of a namespace in the Redis that dsn names; see NewEnqueuer for the forms of a DSN. It does not
@@ -66,7 +69,10 @@ func newStore(redis *rdb.Store, options Options) *Store {
 	if options.Home == nil {
 		s.contents = &inRedis{redis: s.redis, grace: options.Grace}
 	} else {
-		s.contents = &atHome{redis: s.redis, home: options.Home, grace: options.Grace}
+		s.contents = &atHome{
+			redis: s.redis, home: options.Home, grace: options.Grace,
+			owner: ownership{redis: s.redis},
+		}
 	}
 	return s
 }

@@ -1,6 +1,10 @@
 package thoonk
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/265d0351/work/internal/unquoted"
+)
 
 // Codec turns values into the bytes of an item and back. Its methods may be called concurrently.
 type Codec[T any] interface {
@@ -14,11 +18,11 @@ type JSON[T any] struct{}
 // Encode returns the JSON of the value.
 func (JSON[T]) Encode(value T) ([]byte, error) { return json.Marshal(value) }
 
-// Decode reads JSON.
+// Decode reads JSON. Its error quotes nothing of it: the item is in the [DecodeError], and the text gets into logs.
 func (JSON[T]) Decode(item []byte) (T, error) {
 	var value T
 	err := json.Unmarshal(item, &value)
-	return value, err
+	return value, unquoted.Error(err)
 }
 
 // Raw leaves bytes as they are, any bytes.

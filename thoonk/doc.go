@@ -57,7 +57,7 @@
 // The keys and channels are those of docs/redis-contract.md. Their names begin with [Prefix], which is empty by default.
 // Programs that do not use this package may put, publish and take in the same feeds; claims of theirs have a time without token.
 // Their ids are taken as they are; only a result has no place under one that [JobFeed.Put] refuses.
-// Redis 6.2 or newer.
+// Redis 7.0 or newer.
 //
 // # Concurrency
 //

@@ -2,6 +2,7 @@ package thoonk_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -246,4 +247,14 @@ func TestCallsEndWithTheirCtx(t *testing.T) {
 			require.ErrorIs(t, err, context.Canceled)
 		}
 	})
+}
+
+func TestTheErrorOfAnItemThatCannotBeDecodedQuotesNothingOfIt(t *testing.T) {
+	t.Parallel()
+	_, err := thoonk.JSON[int8]{}.Decode([]byte("4111111111111111"))
+	require.EqualError(t, err, "a JSON number does not fit the type int8")
+	var mismatch *json.UnmarshalTypeError
+	require.ErrorAs(t, err, &mismatch)
+	_, err = thoonk.JSON[int]{}.Decode([]byte("7"))
+	require.NoError(t, err)
 }

@@ -1,6 +1,7 @@
 package webui
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -56,7 +57,25 @@ func (v *visit) decode(into any) error {
 	case errors.Is(err, io.EOF):
 		return badRequest("the body is empty: send a JSON object")
 	}
-	return badRequest("the body is not as it should be: " + err.Error())
+	return badBody(err)
+}
+
+// badBody quotes nothing that may be of the args, since what is refused is logged. Other errors are about other fields: args are taken
+// as they are.
+func badBody(err error) error {
+	var mismatch *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	why := ""
+	switch {
+	case errors.As(err, &mismatch):
+		found, _, _ := strings.Cut(mismatch.Value, " ") // a number itself may follow
+		why = fmt.Sprintf("a JSON %s does not fit %s, which takes a %s", found, cmp.Or(mismatch.Field, "it"), mismatch.Type)
+	case errors.As(err, &syntax):
+		why = fmt.Sprintf("it is no JSON, as byte %d shows", syntax.Offset)
+	default:
+		why = err.Error()
+	}
+	return badRequest("the body is not as it should be: " + why)
 }
 
 // answer sends JSON. It is made before the first byte of it is sent, so that what cannot be written is an error.

@@ -151,11 +151,11 @@ func digestOf(body []byte) (string, error) {
 	decoder.UseNumber() // large integers stay what they are
 	var value any
 	if err := decoder.Decode(&value); err != nil {
-		return "", badRequest("the body is not as it should be: " + err.Error())
+		return "", badBody(err)
 	}
 	canonical, err := json.Marshal(value)
 	if err != nil {
-		return "", badRequest("the body is not as it should be: " + err.Error())
+		return "", badBody(err)
 	}
 	sum := sha256.Sum256(canonical)
 	return base64.RawURLEncoding.EncodeToString(sum[:15]), nil

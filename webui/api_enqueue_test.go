@@ -83,7 +83,7 @@ func TestAnOrderThatCannotBe(t *testing.T) {
 	for name, row := range map[string]struct{ body, says string }{
 		"no name":              {`{}`, "job name"},
 		"a field that is not":  {`{"name":"mail","arg":[1]}`, `unknown field "arg"`},
-		"args of no array":     {`{"name":"mail","args":{"a":1}}`, "cannot unmarshal"},
+		"args of no array":     {`{"name":"mail","args":{"a":1}}`, "does not fit"},
 		"a delay of numbers":   {`{"name":"mail","in":60}`, "60 is no duration"},
 		"a negative delay":     {`{"name":"mail","in":"-1s"}`, "use zero or more"},
 		"a time and a delay":   {`{"name":"mail","in":"1s","at":"2041-02-03T04:05:06Z"}`, "use one of them"},
@@ -94,7 +94,7 @@ func TestAnOrderThatCannotBe(t *testing.T) {
 		"half a body":          {`{"name":"mail"`, "not as it should be"},
 		"two bodies":           {`{"name":"mail"}{"name":"mail"}`, "something follows"},
 		"nothing":              {``, "is empty"},
-		"metadata of no words": {`{"name":"mail","meta":{"a":1}}`, "cannot unmarshal"},
+		"metadata of no words": {`{"name":"mail","meta":{"a":1}}`, "does not fit"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, key := range []string{"", "k"} {

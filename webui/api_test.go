@@ -203,7 +203,7 @@ func TestWhatTheAPIRefusesItExplains(t *testing.T) {
 		"a time of letters":         {"POST", "job-reschedule?id=later", `{"at":"noon"}`, 400, "noon"},
 		"a field that is not":       {"POST", "job-args?id=later", `{"arg":[]}`, 400, `unknown field "arg"`},
 		"no args":                   {"POST", "job-args?id=later", `{}`, 400, `lacks "args"`},
-		"args of no array":          {"POST", "job-args?id=later", `{"args":7}`, 400, "cannot unmarshal"},
+		"args of no array":          {"POST", "job-args?id=later", `{"args":7}`, 400, "a JSON number does not fit"},
 		"more than one body":        {"POST", "job-args?id=later", `{"args":[]} {}`, 400, "something follows"},
 		"an action too late":        {"POST", "job-retry?id=later", "", 409, "only one that is retrying or dead"},
 		"an action that is not":     {"POST", "jobs-act", `{"action":"x","ids":["a"]}`, 400, "no action"},

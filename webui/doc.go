@@ -12,9 +12,9 @@
 //
 // # Who may what
 //
-// Options.Authorize decides for each request: [RoleViewer] reads, [RoleOperator] acts too. Without it only programs and browsers
-// on the same machine get in, as operators, see [Loopback]. [BasicAuth] is one way to do it. Options.ReadOnly takes all actions
-// away, whoever asks.
+// Options.Authorize decides for each request: [RoleViewer] reads, [RoleOperator] acts too. Without it
+// nobody gets in. [TokenAuth] and [BasicAuth] are ways to do it; where a request comes from is none, since behind a proxy that may be
+// this machine for everybody. Options.ReadOnly takes all actions away, whoever asks.
 //
 // Actions are POST requests and nothing else is; those that another site made a browser send are refused. Each attempt is
 // logged and told to Options.Audit, the refused ones too. Pages load nothing from elsewhere, run no script but the one that

@@ -18,6 +18,10 @@ func (e *statusError) Error() string { return e.text }
 
 var errNoPage = &statusError{http.StatusNotFound, "there is no such page"}
 
+// errNoToken comes with a form that asks for it.
+var errNoToken = &statusError{http.StatusUnauthorized, "log in to see this: type the token here, or open the address with ?token= in it that was " +
+	"printed when the dashboard started. Programs send it as Authorization: Bearer"}
+
 // badRequest says what is wrong with what was asked.
 func badRequest(text string) error { return &statusError{http.StatusBadRequest, text} }
 
@@ -34,7 +38,8 @@ func (v *visit) fail(err error) {
 	v.render(status, "failure", page{Title: http.StatusText(status), Body: struct {
 		Status int
 		Text   string
-	}{status, err.Error()}})
+		Token  bool // it is asked for
+	}{status, err.Error(), errors.Is(err, errNoToken)}})
 }
 
 // statusOf is the status that fits an error.

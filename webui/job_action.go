@@ -50,7 +50,7 @@ var jobActions = []jobAction{
 		one:    cancelOne},
 	{Name: "delete", Path: "job-delete", Label: "Delete", Past: "deleted", Grave: true,
 		states: []work.State{work.StateQueued, work.StateScheduled, work.StateRetrying, work.StateStalled, work.StateDead, work.StateSucceeded,
-			work.StateCancelled, work.StateDiscarded, work.StateExpired}, bulk: &work.ActionDelete,
+			work.StateDiscarded, work.StateExpired}, bulk: &work.ActionDelete,
 		one: func(ctx context.Context, i *work.Inspector, id string) error { return i.Delete(ctx, id) }},
 }
 

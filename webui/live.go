@@ -99,7 +99,7 @@ func (f *feed) overview(ctx context.Context) (event []byte) {
 			event = sse("trouble", []byte("the overview cannot be made"))
 		}
 	}()
-	o, err := f.site.readOverview(ctx)
+	o, err := f.site.watch.overview(ctx)
 	if err != nil {
 		return sse("trouble", []byte("Redis does not answer: what is shown is old"))
 	}

@@ -8,15 +8,15 @@ import (
 	"github.com/265d0351/work"
 )
 
-// Options says who sees what of a dashboard. The zero value shows everything to this machine alone, see [Loopback].
+// Options says who sees what of a dashboard. The zero value lets nobody in.
 type Options struct {
 	Title     string     // stands on every page; default "work"
-	Authorize Authorizer // default Loopback
+	Authorize Authorizer // who may come in, such as TokenAuth or BasicAuth; nil refuses everything
 	ReadOnly  bool       // nobody may act
 
 	// Redact returns the args of a job as people may see them; nil shows them as they are. Where it is set nobody can search by
-	// args, since what is found would tell them. It is called concurrently; if it panics nothing is shown. What handlers write into
-	// logs, errors and results is not args.
+	// args, since what is found would tell them. It is called concurrently; if it panics nothing is shown. Errors about args
+	// have nothing of them in their text. What handlers write into logs, errors and results is not args.
 	Redact func(name string, args json.RawMessage) json.RawMessage
 
 	// Audit gets every attempt to act when it has ended, and those on many jobs also when they begin, beside Logger. It is called
@@ -42,11 +42,12 @@ func (o Options) withDefaults() Options {
 	if o.Title == "" {
 		o.Title = "work"
 	}
-	if o.Authorize == nil {
-		o.Authorize = Loopback
-	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
+	}
+	if o.Authorize == nil {
+		o.Authorize = nobody
+		o.Logger.Warn("dashboard: " + errNoAuthorizer.Error())
 	}
 	if o.StuckAfter <= 0 {
 		o.StuckAfter = defaultStuckAfter

@@ -1,8 +1,6 @@
 package webui
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,7 +20,13 @@ type overview struct {
 	Backlog time.Duration // until what waits is gone at this rate if nothing more comes; 0 when nothing waits or nothing is done
 	Charts  []chart
 	Now     time.Time
+
+	StateAsOf  time.Time     // queues and alerts are as of then
+	StateEvery time.Duration // and read again after so long
 }
+
+// Old tells whether queues and alerts are older than the rest by more than the page's own pace.
+func (o *overview) Old() bool { return o.StateEvery > liveEvery }
 
 const (
 	overviewQueues = 12
@@ -30,41 +34,11 @@ const (
 )
 
 func showOverview(v *visit) error {
-	o, err := v.readOverview(v.ctx())
+	o, err := v.watch.overview(v.ctx())
 	if err != nil {
 		return err
 	}
 	return v.show("overview", page{Title: "Overview", Nav: "/", Body: o, Now: o.Now})
-}
-
-// readOverview costs some ten requests, and grows with queues, workers and what runs.
-func (s *site) readOverview(ctx context.Context) (*overview, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	o := &overview{}
-	var err error
-	if o.Counts, err = s.inspector.Counts(ctx); err != nil {
-		return nil, err
-	}
-	queues, err := s.inspector.Queues(ctx)
-	if err != nil {
-		return nil, err
-	}
-	history, err := s.lastHour(ctx)
-	if err != nil {
-		return nil, err
-	}
-	o.Now = o.Counts.AsOf
-	o.count(queues, history)
-	o.Charts = []chart{
-		outcomeChart(history, time.Minute),
-		durationChart("Waiting time of jobs that began", history, time.Minute, waited),
-	}
-	if o.Alerts, err = s.alerts(ctx, queues, o.Now); err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(o.Alerts, func(a, b alert) int { return cmp.Compare(a.order(), b.order()) })
-	return o, nil
 }
 
 // count takes the rates from the last five minutes that are full: the one under way has the last point.
@@ -100,12 +74,6 @@ func goneIn(waiting int, done int64) time.Duration {
 
 func waited(p *work.HistoryPoint) work.Histogram { return p.Waited }
 func ran(p *work.HistoryPoint) work.Histogram    { return p.Run }
-
-// lastHour is the last hour of all names together, minute by minute.
-func (s *site) lastHour(ctx context.Context) ([]work.HistoryPoint, error) {
-	sum, err := s.inspector.History(ctx, work.HistoryOptions{By: time.Minute, Together: true})
-	return sum[""], err
-}
 
 // together adds up what all names did at the same times.
 func together(by map[string][]work.HistoryPoint) []work.HistoryPoint {

@@ -11,10 +11,17 @@ func showRedis(v *visit) error {
 	if err != nil {
 		return err
 	}
+	size := 0
+	if v.canAct() {
+		if size, err = v.inspector.DoctorSize(v.ctx(), 0); err != nil {
+			return err
+		}
+	}
 	return v.show("redis", page{Title: "Redis", Nav: "/redis", Now: server.Now, Body: struct {
 		Server work.ServerInfo
 		Counts work.Counts
 		Used   int // percent of the memory
 		Alerts []alert
-	}{server, counts, percent(int(server.MemoryUsed/1024), int(server.MemoryMax/1024)), serverAlerts(server)}})
+		Size   int // entries that the doctor would look at
+	}{server, counts, percent(int(server.MemoryUsed/1024), int(server.MemoryMax/1024)), serverAlerts(server), size}})
 }

@@ -37,23 +37,31 @@ type Authorizer func(r *http.Request) (role Role, actor string, err error)
 // LoginError asks for credentials.
 type LoginError struct {
 	Challenge string // the WWW-Authenticate header; "" sends none
+
+	byToken bool         // a form asks for it
+	cookie  *http.Cookie // the token was right: this comes in its place
 }
 
 func (e *LoginError) Error() string { return "a login is needed" }
 
-// Loopback makes an operator of whoever connects from this machine and asks for it by a name of this machine, and refuses all
-// others. A request that a proxy has passed on is refused too: where it came from is hearsay. It is what a handler without
-// an Authorizer does.
-//
-// Every user and program of the machine can connect, so where there are others use something else.
-func Loopback(r *http.Request) (Role, string, error) {
+// InsecureLoopback makes an operator of everybody who connects from this machine and asks for it by a name of this machine, without a
+// login, and refuses all others. It must be asked for: every user and program of the machine can connect, and behind a proxy that
+// says nothing of whom it serves, as a bare proxy_pass of nginx does, everybody comes from this machine. It does refuse what a
+// proxy says to have passed on.
+func InsecureLoopback(r *http.Request) (Role, string, error) {
 	if !fromLoopback(r.RemoteAddr) || !asksLoopback(r.Host) || passedOn(r.Header) {
 		return RoleNone, "", errNotLoopback
 	}
 	return RoleOperator, "loopback", nil
 }
 
-var errNotLoopback = errors.New("without webui.Options.Authorize only this machine is let in, directly and by the name localhost or its address")
+var errNotLoopback = errors.New("only this machine is let in here, directly and by the name localhost or its address")
+
+// nobody is the authorizer of a handler that was given none: where a request comes from does not tell who sent it.
+func nobody(*http.Request) (Role, string, error) { return RoleNone, "", errNoAuthorizer }
+
+var errNoAuthorizer = errors.New("nobody can be let in, since this dashboard was not told who may come: " +
+	"its program should set webui.Options.Authorize, for instance to webui.TokenAuth or webui.BasicAuth")
 
 func fromLoopback(remote string) bool {
 	peer, err := netip.ParseAddrPort(remote)

@@ -12,7 +12,7 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-func TestLoopbackLetsInThisMachineAlone(t *testing.T) {
+func TestInsecureLoopbackLetsInThisMachineAlone(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		remote, host, header string
@@ -37,16 +37,16 @@ func TestLoopbackLetsInThisMachineAlone(t *testing.T) {
 			if row.header != "" {
 				r.Header.Set(row.header, "for=127.0.0.1")
 			}
-			role, _, err := Loopback(r)
+			role, _, err := InsecureLoopback(r)
 			assert.Equal(t, row.want, role)
 			assert.Equal(t, row.want == RoleNone, err != nil)
 		})
 	}
 }
 
-func TestWithoutAnAuthorizerOthersAreRefused(t *testing.T) {
+func TestInsecureLoopbackRefusesOthers(t *testing.T) {
 	t.Parallel()
-	k := newKit(t, redistest.Embedded(t), func(o *Options) { o.Authorize = nil })
+	k := newKit(t, redistest.Embedded(t), func(o *Options) { o.Authorize = InsecureLoopback })
 	got := k.get("") // from 192.0.2.1, as httptest has it
 	assert.Equal(t, http.StatusForbidden, got.StatusCode)
 	assert.Contains(t, got.Text, "only this machine")

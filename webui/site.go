@@ -20,7 +20,7 @@ import (
 // the package's doc, and holds no goroutine while no stream is open. The inspector stays the caller's, who closes it last.
 func Handler(inspector *work.Inspector, opts Options) http.Handler {
 	s := &site{inspector: inspector, options: opts.withDefaults(), mux: http.NewServeMux(), signKey: rand.Text()}
-	s.feed = newFeed(s)
+	s.feed, s.watch = newFeed(s), &watch{site: s, now: time.Now}
 	for _, route := range routes {
 		s.mux.HandleFunc(route.Method+" "+muxPath(route.Path), func(w http.ResponseWriter, r *http.Request) {
 			visitOf(r).enter(route)
@@ -37,6 +37,7 @@ type site struct {
 	origins   http.CrossOriginProtection
 	signKey   string // of notices: those of before a restart are not shown
 	feed      *feed
+	watch     *watch
 }
 
 // visit is one request under way.
@@ -66,11 +67,16 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v.r = r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
 	v.r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	defer v.rescue()
-	if err := v.admit(); err != nil {
+	err := v.admit()
+	var login *LoginError
+	switch {
+	case err == nil:
+		v.dispatch()
+	case errors.As(err, &login):
+		v.letIn(login.cookie)
+	default:
 		v.fail(err)
-		return
 	}
-	v.dispatch()
 }
 
 // dispatch finds the route. The mux would send a path that is not clean to its clean form, without the prefix that it does not know.
@@ -116,12 +122,19 @@ func (v *visit) admit() error {
 	role, actor, err := v.options.Authorize(v.r)
 	var login *LoginError
 	switch {
+	case errors.As(err, &login) && login.cookie != nil:
+		return login
+	case errors.As(err, &login) && login.byToken && readsOnly(v.r.Method) && strings.HasPrefix(v.path, "/assets/"):
+		return nil // the page that asks for the token has its style
 	case errors.As(err, &login):
 		if login.Challenge != "" {
 			v.w.Header().Set("WWW-Authenticate", login.Challenge)
 		}
+		if login.byToken {
+			return errNoToken
+		}
 		return &statusError{http.StatusUnauthorized, "log in to see this"}
-	case errors.Is(err, errNotLoopback):
+	case errors.Is(err, errNotLoopback), errors.Is(err, errNoAuthorizer):
 		return &statusError{http.StatusForbidden, err.Error()}
 	case err != nil:
 		v.options.Logger.Error("dashboard: it cannot be told who sent a request", "error", err, "remote", v.r.RemoteAddr)
@@ -139,6 +152,9 @@ func (v *visit) enter(route Route) {
 		v.audit(OutcomeRefused, err.Error())
 		v.fail(err)
 		return
+	}
+	if route.Acts() {
+		defer v.watch.forget()
 	}
 	err := route.handle(v)
 	if err != nil && route.Acts() && !v.audited {

@@ -35,7 +35,8 @@ Lines are newline characters, as wc -l counts; words are separated by Unicode wh
 links are not followed. A file that changes meanwhile is reported as changed, and is a difference if
 the job and the walk saw different contents.
 
-The dashboard is served meanwhile, on a free port of this machine; its address goes to standard error.
+The dashboard is served meanwhile, on a free port of this machine; its address, with the token that lets a
+browser in, goes to standard error.
 With --stay it is there until Ctrl-C, to look at what was done.
 
 Redis is embedded in the program unless --redis names one that is not memory://; then the demo uses

@@ -29,12 +29,16 @@ func (d *demo) openPage(ctx context.Context, dsn string) (*demoPage, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the dashboard cannot be served: %w", err), inspector.Close())
 	}
-	p := &demoPage{inspector, serveDashboard(listener, inspector, webui.Options{Title: "demo", Logger: d.logger})}
+	authorize, token, err := freshToken()
+	if err != nil {
+		return nil, errors.Join(err, listener.Close(), inspector.Close())
+	}
+	p := &demoPage{inspector, serveDashboard(listener, inspector, webui.Options{Title: "demo", Authorize: authorize, Logger: d.logger})}
 	until := "while this runs"
 	if d.stay {
 		until = "until Ctrl-C"
 	}
-	fmt.Fprintf(d.console.err, "%s: the dashboard is at %s %s\n", d.console.command, p.served.address, until)
+	fmt.Fprintf(d.console.err, "%s: the dashboard is at %s %s\n", d.console.command, withToken(p.served.address, token), until)
 	return p, nil
 }
 

@@ -145,7 +145,11 @@ func TestDemoServesItsDashboard(t *testing.T) {
 		line, err = results.ReadString('\n')
 		require.NoError(t, err)
 	}
-	code, text := (&served{t: t, address: address}).ask(http.MethodGet, "history", "", "")
+	address, token, found := strings.Cut(address, "?token=")
+	require.True(t, found)
+	code, _ := (&served{t: t, address: address}).ask(http.MethodGet, "history", "", "")
+	assert.Equal(t, http.StatusUnauthorized, code)
+	code, text := (&served{t: t, address: address, token: token}).ask(http.MethodGet, "history", "", "")
 	assert.Equal(t, http.StatusOK, code)
 	assert.Contains(t, text, jobMeasure)
 	stop(errInterrupted)

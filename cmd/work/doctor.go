@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +17,18 @@ import (
 type doctorFlags struct {
 	repair bool
 	yes    bool
+	full   bool
+}
+
+// someEntries is how many entries of each key are examined without --full.
+const someEntries = 200_000
+
+// limit is that of the examination; 0 is none.
+func (f doctorFlags) limit() int {
+	if f.full {
+		return 0
+	}
+	return someEntries
 }
 
 func newDoctorCommand(a *app) *cobra.Command {
@@ -24,12 +37,14 @@ func newDoctorCommand(a *app) *cobra.Command {
 		Use:   "doctor",
 		Short: "Find what is wrong in Redis, and mend it",
 		Long: `doctor examines the whole namespace, also while workers are at it, in steps that do not hold Redis
-up, and prints what is wrong with what to do about it. With --repair it mends what it can: each fault
+up, and prints what is wrong with what to do about it. It says first how much it will read: of a key with
+more than 200,000 entries, jobs or ids, that many, and with --full all of them. With --repair it mends what it can: each fault
 by one script that looks again first. docs/doctor.md explains each finding.
 
 Exit status: 0 no errors (there may be warnings), 1 errors that are not repaired, 2 a mistake in
 flags or arguments.`,
 		Example: `  work doctor --redis redis://localhost:6379/0 --namespace shop
+  work doctor --full
   work doctor --repair --yes
   work doctor --json | jq '.findings[].check'`,
 		Args: atMost(0, "no argument"),
@@ -37,6 +52,7 @@ flags or arguments.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.repair, "repair", false, "mend what can be mended; asks first")
+	flags.BoolVar(&f.full, "full", false, "examine all, however much that is")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "with --repair: do not ask")
 	return cmd
 }
@@ -61,7 +77,7 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 	if err != nil {
 		return &usageError{err: err}
 	}
-	diagnosis, err := a.diagnose(ctx, inspector, f.repair)
+	diagnosis, err := a.diagnose(ctx, inspector, f)
 	if closeErr := inspector.Close(); err == nil {
 		err = closeErr
 	}
@@ -78,9 +94,12 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 }
 
 // diagnose shows how far it is where somebody watches.
-func (a *app) diagnose(ctx context.Context, inspector *work.Inspector, repair bool) (*work.Diagnosis, error) {
+func (a *app) diagnose(ctx context.Context, inspector *work.Inspector, f doctorFlags) (*work.Diagnosis, error) {
 	c := newConsole(a)
-	options := work.DoctorOptions{Repair: repair}
+	options := work.DoctorOptions{Repair: f.repair, Limit: f.limit()}
+	if err := a.sayHowMuch(ctx, inspector, options.Limit); err != nil {
+		return &work.Diagnosis{}, err
+	}
 	if c.errWidth > 0 && !c.quiet {
 		shown := newBar(c, "examined", 0)
 		options.Progress = func(done, total int) {
@@ -90,6 +109,27 @@ func (a *app) diagnose(ctx context.Context, inspector *work.Inspector, repair bo
 		defer shown.clear()
 	}
 	return inspector.Doctor(ctx, options)
+}
+
+// examinePace is about how many entries are examined in a second.
+const examinePace = 50_000
+
+// sayHowMuch tells beforehand what an examination will read, where that takes more than a moment.
+func (a *app) sayHowMuch(ctx context.Context, inspector *work.Inspector, limit int) error {
+	all, err := inspector.DoctorSize(ctx, 0)
+	if err != nil {
+		return err
+	}
+	some, err := inspector.DoctorSize(ctx, limit)
+	if err != nil || some < examinePace {
+		return err
+	}
+	text := fmt.Sprintf("%s entries are to be examined, which takes about %s", number(some), (time.Duration(1+some/examinePace) * time.Second).String())
+	if some < all {
+		text = fmt.Sprintf("%s of %s; --full examines all, in about %s", text, number(all), (time.Duration(1+all/examinePace) * time.Second).String())
+	}
+	a.note("%s", text)
+	return nil
 }
 
 // showDiagnosis prints what was found. One that was cut short is shown as far as it went.
@@ -230,6 +270,9 @@ func verdict(c *console, d *work.Diagnosis, repair bool) []string {
 		text += fmt.Sprintf(", %s repaired", grouped(int64(repaired)))
 	}
 	text += fmt.Sprintf(" (%s, %s with jobs, %s)", counted(d.Jobs, "job"), counted(d.Queues, "queue"), counted(d.Workers, "worker"))
+	if d.Unread > 0 {
+		text += fmt.Sprintf("; %s entries were not examined: give --full", grouped(int64(d.Unread)))
+	}
 	lines := fold(text, c.width)
 	if rest, whole := strings.CutPrefix(lines[0], word); whole {
 		lines[0] = c.paint(colour, word) + rest

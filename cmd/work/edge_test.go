@@ -129,7 +129,7 @@ func TestMistakesInWhatIsAskedFor(t *testing.T) {
 		{"no spec", []string{"schedules", "add", "@daily"}, "the spec or the name of the job is missing: work schedules add '@daily' NAME ARG"},
 		{"bad overlap", []string{"schedules", "add", "@daily", "x", "--overlap", "x"}, `--overlap is "x": give allow or skip`},
 		{"bad missed", []string{"schedules", "add", "@daily", "x", "--missed", "101"}, `--missed is "101": give once, skip, or 1 to 100`},
-		{"bad argument", []string{"schedules", "add", "@daily", "x", "y"}, `argument 1, y, is not JSON`},
+		{"bad argument", []string{"schedules", "add", "@daily", "x", "y"}, `argument 1 is not JSON`},
 		{"bad by", []string{"stats", "--by", "hour"}, `--by is "hour": give minute or day`},
 		{"rate without time", []string{"limits", "set", "x", "--rate", "1", "--per", "0s"}, `the limit of job "x" cannot be`},
 		{"two to purge", []string{"purge", "a", "b"}, "work purge takes the name of one queue, but here are 2 arguments"},

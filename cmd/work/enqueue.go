@@ -165,23 +165,19 @@ func (f enqueueFlags) entry(name string, texts []string) (work.Entry, error) {
 }
 
 // argument checks the ARG at the given place, counted from 1. JSON goes on byte for byte, so that large numbers stay
-// exact.
+// exact. An error does not repeat it: terminals and logs keep what is printed, and it may be secret.
 func (f enqueueFlags) argument(place int, text string) (any, error) {
 	switch {
 	case !utf8.ValidString(text):
-		return nil, usagef("argument %d, %q, is not UTF-8, which JSON cannot hold: encode it, for example as base64", place, text)
+		return nil, usagef("argument %d is not UTF-8, which JSON cannot hold: encode it, for example as base64", place)
 	case f.text:
 		return text, nil
 	case json.Valid([]byte(text)):
 		return json.RawMessage(text), nil
 	case strings.HasPrefix(text, "-"):
-		return nil, usagef("argument %d, %s, is not JSON: flags come before --", place, text)
+		return nil, usagef("argument %d begins with - and is not JSON: flags come before --", place)
 	}
-	quoted, err := json.Marshal(text)
-	if err != nil {
-		return nil, err
-	}
-	return nil, usagef("argument %d, %s, is not JSON: wrap strings in quotes, '%s', or give --string", place, text, quoted)
+	return nil, usagef("argument %d is not JSON: wrap strings in quotes, as '\"ann\"', or give --string", place)
 }
 
 func (f enqueueFlags) options() ([]work.EnqueueOption, error) {

@@ -54,7 +54,11 @@ func (a *app) actOnSelection(ctx context.Context, i *work.Inspector, o jobOrder)
 		return newBulkResult(report, dryRun), err
 	}
 	if o.action.destroys && !o.flags.yes && !o.flags.dryRun {
-		if err := a.confirmBulk(ctx, o.action, selection, bulk); err != nil {
+		first, err := i.Search(ctx, selection, work.SearchOptions{Limit: 1})
+		if err != nil {
+			return err
+		}
+		if err := a.confirmBulk(ctx, o.action, selection, first.Total, bulk); err != nil {
 			return err
 		}
 	}
@@ -71,10 +75,16 @@ func (a *app) actOnSelection(ctx context.Context, i *work.Inspector, o jobOrder)
 	return result.verdict()
 }
 
-// confirmBulk counts what is at stake, and asks.
-func (a *app) confirmBulk(ctx context.Context, action jobAction, selection work.Selection, bulk func(context.Context, bool) (bulkResult, error)) error {
+// confirmBulk counts what is at stake, and asks. It asks before it counts, too, where that is to look at very many records.
+func (a *app) confirmBulk(ctx context.Context, action jobAction, selection work.Selection, records int,
+	bulk func(context.Context, bool) (bulkResult, error)) error {
 	if !canAnswer(a.in) {
 		return a.confirm(fmt.Sprintf("%s %s?", action.name, describe(selection))) // which says so
+	}
+	if records > mostUnasked {
+		if err := a.confirm(walkQuestion(records)); err != nil {
+			return err
+		}
 	}
 	would, err := bulk(ctx, true)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +17,7 @@ type listFlags struct {
 	newest bool
 	cursor string
 	ids    bool
+	yes    bool
 }
 
 func (f *listFlags) register(cmd *cobra.Command) {
@@ -23,6 +25,7 @@ func (f *listFlags) register(cmd *cobra.Command) {
 	flags.IntVar(&f.limit, "limit", 50, "at most so many `jobs`; 0 is all")
 	flags.BoolVar(&f.newest, "newest", false, "the newest, or due last, first")
 	flags.StringVar(&f.cursor, "cursor", "", "go on where a list has ended: the `cursor` that it named")
+	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask before very many records are looked at")
 	flags.BoolVar(&f.ids, "ids", false, "print the ids only, for the - of other commands")
 }
 
@@ -34,7 +37,8 @@ func newJobsListCommand(a *app) *cobra.Command {
 		Short: "List jobs, of one state or of all",
 		Long: `list prints jobs: of a queue those first that run next, of others those first that are due first or
 came first. With a state (and, for queued jobs, a name) it costs what the page costs, however many
-jobs there are.`,
+jobs there are. A name of jobs that are neither queued nor running is looked for in all of that state:
+it asks first where these are more than 100,000.`,
 		Example: `  work jobs list --state dead
   work jobs list --state queued --name export --limit 10 --json
   work jobs list --state dead --limit 0 --ids | work jobs retry -`,
@@ -63,7 +67,8 @@ func newJobsSearchCommand(a *app) *cobra.Command {
 		Use:   "search",
 		Short: "Find jobs by what they are and what became of them",
 		Long: `search looks through the jobs, 2,000 records at a time, and prints those that fit all flags. It reads
-every record on its way: in a namespace with many jobs, name a state and a name.`,
+every record on its way, which takes about a second for 30,000, and asks first where there are more than
+100,000: in a namespace with many jobs, name a state and a name.`,
 		Example: `  work jobs search --id mail-77
   work jobs search --state dead --error timeout --older-than 7d
   work jobs search --name export --args '"customer":42' --json`,
@@ -148,10 +153,38 @@ func (a *app) listJobs(ctx context.Context, f listFlags, read jobPages) error {
 			return nil
 		case ctx.Err() != nil:
 			return fmt.Errorf("%w: go on with --cursor %s", context.Cause(ctx), cursor)
+		case !f.yes && page.total-page.through > mostUnasked:
+			if err := a.confirmWalk(page, cursor, p); err != nil {
+				return err
+			}
+			f.yes = true
 		case page.total > 0 && !a.json:
 			steps.set(page.through, page.total)
 		}
 	}
+}
+
+// mostUnasked is how many records are looked at without a question, and walkPace how many take about a second.
+const (
+	mostUnasked = 100_000
+	walkPace    = 30_000
+)
+
+// confirmWalk asks before all records are read for what may be few jobs. What was found so far is printed.
+func (a *app) confirmWalk(page jobPage, cursor string, p *jobPrinter) error {
+	question := walkQuestion(page.total - page.through)
+	if !canAnswer(a.in) {
+		return usagef("%s nobody can be asked without a terminal: give --yes, or go on with --cursor %s", question, cursor)
+	}
+	if err := a.confirm(question); err != nil {
+		return fmt.Errorf("%w; %s found, go on with --cursor %s", err, counted(p.printed, "job"), cursor)
+	}
+	return nil
+}
+
+func walkQuestion(records int) string {
+	return fmt.Sprintf("look at %s more records, about %s of work for Redis and this program?", number(records),
+		(time.Duration(records/walkPace) * time.Second).String())
 }
 
 func pageSize(limit, printed int) int {

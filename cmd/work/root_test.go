@@ -60,7 +60,7 @@ func (b broken) Write([]byte) (int, error) { return 0, b.err }
 
 // withoutAddress leaves out the line that tells where the dashboard of a demo is: on another port each time.
 func withoutAddress(text string) string {
-	return regexp.MustCompile(`work demo: the dashboard is at http://127\.0\.0\.1:\d+/ while this runs\n`).ReplaceAllString(text, "")
+	return regexp.MustCompile(`work demo: the dashboard is at http://127\.0\.0\.1:\d+/\?token=\w+ while this runs\n`).ReplaceAllString(text, "")
 }
 
 func TestOutputThatCannotBeWritten(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,8 @@ type uiFlags struct {
 	listen   string
 	user     string
 	password string
+	token    string
+	trusting bool
 	readOnly bool
 }
 
@@ -31,9 +34,10 @@ func newUICommand(a *app) *cobra.Command {
 		Long: `ui serves the dashboard of a namespace, prints its address, and ends in good order at Ctrl-C. What people do
 there is logged to standard error.
 
-Without a user it is for this machine alone: it refuses to listen on any other address. With --user and --password
-browsers ask for them; over a network put a server before it that speaks HTTPS, since the password goes with each request.
-Others can see the flags of a program: the environment is the better place for a password.`,
+Who comes in needs a token: the address that is printed has a new one in it, which a browser keeps as a cookie. Or give one
+with --token, for programs too ("Authorization: Bearer ..."), or a login with --user and --password, which browsers ask for.
+One of these it wants on an address that other machines can reach; put a server before it there that speaks HTTPS. Others can
+see the flags of a program: the environment is the better place for a token or a password.`,
 		Example: `  work ui
   work ui --read-only --listen 127.0.0.1:8080
   WORK_UI_USER=ann WORK_UI_PASSWORD=secret work ui --listen 0.0.0.0:7788`,
@@ -44,35 +48,57 @@ Others can see the flags of a program: the environment is the better place for a
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:7788", "`address` to listen on; port 0 is a free one")
 	flags.StringVar(&f.user, "user", os.Getenv("WORK_UI_USER"), "`name` to log in with (env WORK_UI_USER)")
 	flags.StringVar(&f.password, "password", os.Getenv("WORK_UI_PASSWORD"), "`password` to log in with (env WORK_UI_PASSWORD)")
+	flags.StringVar(&f.token, "token", os.Getenv("WORK_UI_TOKEN"), "`secret` to come in with instead of a new one, of 16 bytes or more (env WORK_UI_TOKEN)")
+	flags.BoolVar(&f.trusting, "insecure-loopback", false, "let in whoever connects from this machine, with no token: behind a proxy that can be everybody")
 	flags.BoolVar(&f.readOnly, "read-only", false, "show all, and let nobody change anything")
-	flags.Lookup("user").DefValue, flags.Lookup("password").DefValue = "", "" // help prints defaults
+	for _, secret := range []string{"user", "password", "token"} {
+		flags.Lookup(secret).DefValue = "" // help prints defaults
+	}
 	return cmd
 }
 
-// authorizer is who may come in: this machine, or who knows the password.
-func (f uiFlags) authorizer() (webui.Authorizer, error) {
+// authorizer is who may come in: who knows the password, or the token. One that is made for this start is returned as well.
+func (f uiFlags) authorizer() (authorize webui.Authorizer, fresh string, err error) {
 	near, err := isLoopback(f.listen)
+	login := f.user != "" || f.password != ""
 	switch {
 	case err != nil:
-		return nil, err
-	case f.user == "" && f.password == "" && near:
-		return webui.Loopback, nil
-	case f.user == "" && f.password == "":
-		return nil, usagef("--listen %s is open to other machines: give --user and --password, or listen on 127.0.0.1", f.listen)
-	case f.user == "" || f.password == "":
-		return nil, usagef("--user and --password go together: give both, or set WORK_UI_USER and WORK_UI_PASSWORD")
+		return nil, "", err
+	case login && (f.user == "" || f.password == ""):
+		return nil, "", usagef("--user and --password go together: give both, or set WORK_UI_USER and WORK_UI_PASSWORD")
+	case login && f.token != "", f.trusting && (login || f.token != ""):
+		return nil, "", usagef("there is more than one way to come in: give --token, or --user and --password, or --insecure-loopback")
+	case !login && f.token == "" && !near:
+		return nil, "", usagef("--listen %s is open to other machines: give --token, or --user and --password, or listen on 127.0.0.1", f.listen)
+	case f.trusting:
+		return webui.InsecureLoopback, "", nil
+	case login:
+		authorize, err = webui.BasicAuth(webui.Login{User: f.user, Password: f.password, Role: webui.RoleOperator})
+	case f.token != "":
+		authorize, err = webui.TokenAuth(f.token, webui.RoleOperator)
+	default:
+		return freshToken()
 	}
-	authorize, err := webui.BasicAuth(webui.Login{User: f.user, Password: f.password, Role: webui.RoleOperator})
 	if err != nil {
-		return nil, &usageError{err: err}
+		err = &usageError{err: err}
 	}
-	return authorize, nil
+	return authorize, "", err
+}
+
+// freshToken is a secret that nobody has had before, and an authorizer for it.
+func freshToken() (webui.Authorizer, string, error) {
+	token := rand.Text()
+	authorize, err := webui.TokenAuth(token, webui.RoleOperator)
+	return authorize, token, err
 }
 
 func (a *app) ui(ctx context.Context, f uiFlags) error {
-	authorize, err := f.authorizer()
+	authorize, token, err := f.authorizer()
 	if err != nil {
 		return err
+	}
+	if token != "" && a.quiet && !a.json {
+		return usagef("--quiet does not print the token that one needs to come in: give one with --token or WORK_UI_TOKEN")
 	}
 	return a.inspect(ctx, func(ctx context.Context, inspector *work.Inspector) (err error) {
 		if _, err := inspector.Counts(ctx); err != nil {
@@ -90,7 +116,7 @@ func (a *app) ui(ctx context.Context, f uiFlags) error {
 		page := serveDashboard(listener, inspector, webui.Options{
 			Title: a.namespace, Authorize: authorize, ReadOnly: f.readOnly, Enqueuer: enqueuer, Logger: slog.New(slog.NewTextHandler(a.err, nil)),
 		})
-		err = a.sayAddress(page.address)
+		err = a.sayAddress(page.address, token)
 		if err == nil {
 			err = page.wait(ctx)
 		}
@@ -101,17 +127,26 @@ func (a *app) ui(ctx context.Context, f uiFlags) error {
 	})
 }
 
-// sayAddress prints it for a person or a program.
-func (a *app) sayAddress(address string) error {
+// sayAddress prints it for a person or a program, with the token if nobody knows it yet.
+func (a *app) sayAddress(address, token string) error {
 	var err error
 	switch {
 	case a.json:
 		err = json.NewEncoder(a.out).Encode(struct {
 			Address   string `json:"address"`
 			Namespace string `json:"namespace"`
-		}{address, a.namespace})
+			Token     string `json:"token,omitempty"`
+		}{address, a.namespace, token})
 	case !a.quiet:
-		_, err = fmt.Fprintf(a.out, "The dashboard of namespace %s is at %s until Ctrl-C.\n", visible(a.namespace), address)
+		_, err = fmt.Fprintf(a.out, "The dashboard of namespace %s is at %s until Ctrl-C.\n", visible(a.namespace), withToken(address, token))
 	}
 	return err
+}
+
+// withToken is the address to open, which lets its browser in.
+func withToken(address, token string) string {
+	if token == "" {
+		return address
+	}
+	return address + "?token=" + token // of letters and digits
 }

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +22,7 @@ import (
 type served struct {
 	t       *testing.T
 	address string
+	token   string // that was printed
 	stop    context.CancelCauseFunc
 	status  chan int
 }
@@ -35,12 +38,12 @@ func serve(t *testing.T, args ...string) *served {
 		defer write.Close() //lint:ignore errcheck the end of a pipe within the program
 		s.status <- a.execute(ctx, append([]string{"--redis", redis.DSN(), "--json", "ui", "--listen", "127.0.0.1:0"}, args...))
 	}()
-	var said struct{ Address, Namespace string }
+	var said struct{ Address, Namespace, Token string }
 	line, err := bufio.NewReader(read).ReadBytes('\n')
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(line, &said))
 	assert.Equal(t, "work", said.Namespace)
-	s.address = said.Address
+	s.address, s.token = said.Address, said.Token
 	t.Cleanup(s.end)
 	return s
 }
@@ -62,8 +65,11 @@ func (s *served) ask(method, path, user, password string) (int, string) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), method, s.address+path, nil)
 	require.NoError(s.t, err)
-	if user != "" {
+	switch {
+	case user != "":
 		r.SetBasicAuth(user, password)
+	case s.token != "":
+		r.Header.Set("Authorization", "Bearer "+s.token)
 	}
 	answer, err := http.DefaultClient.Do(r)
 	require.NoError(s.t, err)
@@ -74,14 +80,60 @@ func (s *served) ask(method, path, user, password string) (int, string) {
 	return answer.StatusCode, string(text)
 }
 
-func TestUIServesThisMachine(t *testing.T) {
+// What comes from this machine may be what a proxy passes on, for anybody: only the token lets in.
+func TestUILetsInWhoHasTheToken(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	const given = "WORK_UI_TOKEN of a test"
+	for name, args := range map[string][]string{
+		"a new one": nil,
+		"given":     {"--token", given},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, args...)
+			if token := s.token; args == nil {
+				assert.GreaterOrEqual(t, len(token), 26)
+				assert.NotEqual(t, serve(t).token, token, "each start has its own")
+			} else {
+				assert.Empty(t, token, "who gave it knows it")
+				s.token = given
+			}
+			for token, want := range map[string]int{s.token: http.StatusOK, "": http.StatusUnauthorized, s.token + "x": http.StatusUnauthorized} {
+				who := &served{t: t, address: s.address, token: token}
+				for method, path := range map[string]string{http.MethodGet: "queues", http.MethodPost: "queues-pause"} {
+					status, _ := who.ask(method, path, "", "")
+					assert.Equal(t, want, status, method+" with "+token)
+				}
+			}
+		})
+	}
+}
+
+func TestUITrustsThisMachineOnlyWhenToldTo(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "--insecure-loopback")
+	require.Empty(t, s.token)
 	status, text := s.ask(http.MethodGet, "queues", "", "")
 	assert.Equal(t, http.StatusOK, status)
 	assert.Contains(t, text, "loopback")
-	status, _ = s.ask(http.MethodPost, "queues-pause", "", "")
-	assert.Equal(t, http.StatusOK, status, "the page after it")
+}
+
+// The address that a person opens has the token in it, and leads to a page whose address does not.
+func TestUIPrintsTheAddressThatLetsIn(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	require.NoError(t, (&app{out: &out, namespace: "shop"}).sayAddress("http://127.0.0.1:7788/", "ABC"))
+	assert.Equal(t, "The dashboard of namespace shop is at http://127.0.0.1:7788/?token=ABC until Ctrl-C.\n", out.String())
+	s := serve(t)
+	jar, err := cookiejar.New(nil)
+	require.NoError(t, err)
+	client := &http.Client{Jar: jar}
+	defer client.CloseIdleConnections()
+	answer, err := client.Get(withToken(s.address, s.token))
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	assert.Equal(t, http.StatusOK, answer.StatusCode)
+	assert.Equal(t, s.address, answer.Request.URL.String())
 }
 
 func TestUIServesTheAPI(t *testing.T) {
@@ -90,6 +142,7 @@ func TestUIServesTheAPI(t *testing.T) {
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.address+"api/jobs", strings.NewReader(`{"name": "mail", "args": ["ann"]}`))
 	require.NoError(t, err)
 	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+s.token)
 	answer, err := http.DefaultClient.Do(r)
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
@@ -125,6 +178,7 @@ func TestUIEndsWithItsStreams(t *testing.T) {
 	s := serve(t)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.address+"live?page=overview", nil)
 	require.NoError(t, err)
+	r.Header.Set("Authorization", "Bearer "+s.token)
 	answer, err := http.DefaultClient.Do(r)
 	require.NoError(t, err)
 	defer answer.Body.Close() //lint:ignore errcheck it ends with the program
@@ -143,7 +197,7 @@ func TestUIRefusesToStandOpen(t *testing.T) {
 		args []string
 		says string
 	}{
-		"all addresses":      {[]string{"--listen", "0.0.0.0:0"}, "open to other machines: give --user and --password"},
+		"all addresses":      {[]string{"--listen", "0.0.0.0:0"}, "open to other machines: give --token, or --user and --password"},
 		"no host":            {[]string{"--listen", ":0"}, "open to other machines"},
 		"a name":             {[]string{"--listen", "example.com:0"}, "open to other machines"},
 		"all of IPv6":        {[]string{"--listen", "[::]:0"}, "open to other machines"},
@@ -151,6 +205,11 @@ func TestUIRefusesToStandOpen(t *testing.T) {
 		"a user alone":       {[]string{"--user", "ann"}, "go together"},
 		"a password alone":   {[]string{"--password", "x", "--listen", ":0"}, "go together"},
 		"a user with colon":  {[]string{"--user", "a:b", "--password", "x"}, "without a colon"},
+		"trust in others":    {[]string{"--insecure-loopback", "--listen", ":0"}, "open to other machines"},
+		"a short token":      {[]string{"--token", "letmein"}, "can be guessed"},
+		"two ways in":        {[]string{"--token", "a token of tests only", "--user", "ann", "--password", "x"}, "more than one way"},
+		"trust and a token":  {[]string{"--token", "a token of tests only", "--insecure-loopback"}, "more than one way"},
+		"nobody is told":     {[]string{"--quiet"}, "--token"},
 		"an argument":        {[]string{"x"}, "takes no argument"},
 		"a port that is not": {[]string{"--listen", "127.0.0.1:x"}, "cannot be served"},
 	} {

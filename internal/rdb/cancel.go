@@ -85,6 +85,8 @@ const (
 	RestedGone  Rested = "gone" // it is not there any more
 	RestedHeld  Rested = "held" // a worker has it
 	RestedFar   Rested = "far"  // it stands too deep in its queue, or is not there any more
+
+	RestedCancelled Rested = "cancelled" // it was not to end so, but is to be cancelled
 )
 
 // EndResting ends jobs where they rest, each by one script that looks whether it is still there. An error means that some
@@ -102,7 +104,7 @@ func (s *Store) EndResting(ctx context.Context, jobs []Resting) ([]Rested, error
 	rested := make([]Rested, len(values))
 	for i, value := range values {
 		switch answer := Rested(word(value)); answer {
-		case RestedEnded, RestedGone, RestedHeld, RestedFar:
+		case RestedEnded, RestedGone, RestedHeld, RestedFar, RestedCancelled:
 			rested[i] = answer
 		case "roomy":
 			rested[i] = RestedEnded
@@ -115,17 +117,22 @@ func (s *Store) EndResting(ctx context.Context, jobs []Resting) ([]Rested, error
 
 // Foretell keeps the outcomes of jobs that wait deep in their queues and are flagged, before their end.
 func (s *Store) Foretell(ctx context.Context, endings []Ending) error {
-	k := s.keys
 	calls := make([]Call, len(endings))
 	for i, e := range endings {
-		calls[i] = Call{
-			Script: foretellScript,
-			Keys:   []string{k.jobs, k.cancelled, k.claimed, k.outcomes, k.outcomesUntil, k.waited, k.done},
-			Args:   []any{e.ID, millis(e.Keep), e.Outcome},
-		}
+		calls[i] = s.foretell(e, false)
 	}
 	_, err := s.many(ctx, calls)
 	return err
+}
+
+// foretell makes the call that keeps the outcome of a job before its end. A fresh one is not flagged yet.
+func (s *Store) foretell(e Ending, fresh bool) Call {
+	k := s.keys
+	return Call{
+		Script: foretellScript,
+		Keys:   []string{k.jobs, k.cancelled, k.claimed, k.outcomes, k.outcomesUntil, k.waited, k.done, k.names},
+		Args:   []any{e.ID, millis(e.Keep), e.Outcome, fresh},
+	}
 }
 
 // Flagged returns those of the ids that are to be cancelled. It goes over a connection of its own, as heartbeats do.

@@ -36,7 +36,7 @@ func (s *Store) Census(ctx context.Context) (Census, error) {
 	for _, name := range ready {
 		calls = append(calls, Call{Command: "LLEN", Args: []any{k.queue(name).queue}})
 	}
-	replies, err := s.replies(ctx, calls)
+	replies, err := s.pipelines(ctx, maxBrief, calls)
 	if err != nil {
 		return Census{}, err
 	}
@@ -57,24 +57,25 @@ func (s *Store) Census(ctx context.Context) (Census, error) {
 	return c, clock.err
 }
 
+// Waiting is how many jobs wait in each queue that has some.
+func (s *Store) Waiting(ctx context.Context) ([]int, error) {
+	ready, err := s.Members(ctx, "ready")
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(ready)
+	tips, err := s.Tips(ctx, slices.Compact(ready))
+	lengths := make([]int, len(tips))
+	for i, tip := range tips {
+		lengths[i] = tip.Length
+	}
+	return lengths, err
+}
+
 // Clock reads what TIME answers.
 func (r *Reader) Clock() time.Time {
 	seconds, micros := r.Number(), r.Number()
 	return time.UnixMicro(seconds*1_000_000 + micros)
-}
-
-// replies makes calls in pipelines, and returns all answers, refusals as well.
-func (s *Store) replies(ctx context.Context, calls []Call) ([]Reply, error) {
-	all := make([]Reply, 0, len(calls))
-	for len(calls) > 0 {
-		n := min(len(calls), maxPipeline)
-		replies, err := s.driver.Pipeline(ctx, calls[:n]...)
-		if err != nil {
-			return nil, err
-		}
-		all, calls = append(all, replies...), calls[n:]
-	}
-	return all, nil
 }
 
 // QueueNames returns the names of all queues, with when each was last seen with jobs or a worker.
@@ -113,7 +114,7 @@ func (s *Store) Tips(ctx context.Context, names []string) ([]Tip, error) {
 		key := s.keys.queue(name).queue
 		calls = append(calls, Call{Command: "LLEN", Args: []any{key}}, Call{Command: "LINDEX", Args: []any{key, -1}})
 	}
-	replies, err := s.replies(ctx, calls)
+	replies, err := s.pipelines(ctx, maxBrief, calls)
 	if err != nil {
 		return nil, err
 	}
@@ -137,11 +138,14 @@ func (s *Store) Serving(ctx context.Context) (map[string]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	var calls []Call
-	for _, id := range ids {
-		if alive[id] {
-			calls = append(calls, Call{Command: "SMEMBERS", Args: []any{s.keys.worker(id).queues}})
-		}
+	return s.ServedBy(ctx, slices.DeleteFunc(ids, func(id string) bool { return !alive[id] }))
+}
+
+// ServedBy returns how many of the workers serve each queue.
+func (s *Store) ServedBy(ctx context.Context, ids []string) (map[string]int, error) {
+	calls := make([]Call, len(ids))
+	for i, id := range ids {
+		calls[i] = Call{Command: "SMEMBERS", Args: []any{s.keys.worker(id).queues}}
 	}
 	values, err := s.many(ctx, calls)
 	if err != nil {

@@ -29,11 +29,11 @@ func (s *Store) Collect(ctx context.Context, completion, lane string, number int
 }
 
 // WaitForCompletion waits until a completion queue has an entry, and takes none: it moves the oldest one from where it is to the
-// same place. on is the caller's own connection. It returns without one after the timeout, of at least a millisecond.
+// same place. on is the caller's own connection. It returns without one after the timeout, of at least [ShortestBlock].
 func (s *Store) WaitForCompletion(ctx context.Context, on Conn, completion string, timeout time.Duration) error {
 	list := s.keys.completion(completion)
 	_, err := Do(ctx, on, Call{
-		Command: "BLMOVE", Keys: []string{list, list}, Args: []any{"RIGHT", "RIGHT", formatSeconds(max(timeout, time.Millisecond))},
+		Command: "BLMOVE", Keys: []string{list, list}, Args: []any{"RIGHT", "RIGHT", BlockFor(timeout)},
 		Block: timeout,
 	})
 	return err

@@ -2,9 +2,10 @@ package rdb
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"strings"
+
+	"github.com/265d0351/work/internal/excerpt"
 )
 
 var moveScript = Load("move")
@@ -58,9 +59,11 @@ func (s *Store) Move(from Stand, to Aim) Order {
 	return s.move(from, s.placeKey(from.Queue, to.Shelf), place, to)
 }
 
-// Flag is the order to flag a job that waits in its queue, too deep to be taken out, as to end cancelled.
-func (s *Store) Flag(from Stand) Order {
-	return s.move(from, s.placeKey(from.Queue, ""), "flag", Aim{})
+// Flag is the order to end a job that waits in its queue, too deep to be taken out: it reads as ended so from now on, and whoever
+// fetches it ends it.
+func (s *Store) Flag(from Stand, ending Ending) Order {
+	ending.ID = from.ID
+	return Order{s.foretell(ending, true)}
 }
 
 func (s *Store) move(from Stand, key, place string, to Aim) Order {
@@ -142,5 +145,5 @@ func (s *Store) DropOutcome(ctx context.Context, id string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return replies[0].Value == int64(1), errors.Join(replies[0].Err, replies[1].Err)
+	return replies[0].Value == int64(1), excerpt.Join(replies[0].Err, replies[1].Err)
 }

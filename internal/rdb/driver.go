@@ -3,6 +3,8 @@ package rdb
 import (
 	"context"
 	"time"
+
+	"github.com/265d0351/work/internal/excerpt"
 )
 
 // Driver is a Redis as this package sees it: pipelines on pooled connections, and connections of one's own.
@@ -68,7 +70,7 @@ type ServerError struct {
 	Message string // the whole line
 }
 
-func (e *ServerError) Error() string { return e.Message }
+func (e *ServerError) Error() string { return excerpt.Text(e.Message, excerpt.Whole) }
 
 // DialError says that no connection could be had, so nothing was sent.
 type DialError struct {
@@ -77,6 +79,6 @@ type DialError struct {
 }
 
 func (e *DialError) Error() string {
-	return "cannot connect to Redis at " + e.Addr + ": " + e.Err.Error()
+	return excerpt.Text("cannot connect to Redis at "+excerpt.Text(e.Addr, excerpt.Name)+": "+e.Err.Error(), excerpt.Whole)
 }
 func (e *DialError) Unwrap() error { return e.Err }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/265d0351/work/internal/excerpt"
 )
 
 const (
@@ -57,7 +59,7 @@ func RegisterScheme(scheme string, open func(u *url.URL) (Driver, error)) {
 func Open(dsn string) (Driver, error) {
 	u, err := parseDSN(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("redis DSN %q %w", redactDSN(dsn), err)
+		return nil, refusedDSN(dsn, err)
 	}
 	schemes.Lock()
 	open := schemes.open[u.Scheme]
@@ -67,9 +69,13 @@ func Open(dsn string) (Driver, error) {
 	}
 	e, err := newEndpoint(u)
 	if err != nil {
-		return nil, fmt.Errorf("redis DSN %q %w", redactDSN(dsn), err)
+		return nil, refusedDSN(dsn, err)
 	}
 	return newRedigoDriver(e.driver()), nil
+}
+
+func refusedDSN(dsn string, err error) error {
+	return fmt.Errorf("redis DSN %s %w", excerpt.Quoted(redactDSN(dsn)), excerpt.Error(err))
 }
 
 const encodeRemedy = "write the characters / ? # @ % of a user, password or path as %2F %3F %23 %40 %25"

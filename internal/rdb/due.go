@@ -1,6 +1,7 @@
 package rdb
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -19,6 +20,7 @@ type DueCall struct {
 	Move  []Waiting     // from the last page; those without Queue are removed if they have no record
 	Skip  int           // ids at the head of the shelf that could not be moved
 	Ahead time.Duration // how far the page looks ahead
+	Brief bool          // what is due already has the time of the answer as Due: Redis then need not write all the times
 }
 
 // Due is the answer: what was done, and the next page.
@@ -38,34 +40,42 @@ func (s *Store) Due(ctx context.Context, shelf Shelf, call DueCall) (Due, error)
 	if shelf == ShelfScheduled {
 		keys[0] = k.scheduled
 	}
-	indices := map[string]int{"": 0}
-	var names, pairs []any
+	ids := map[string][]any{} // by queue
+	var names []string
 	for _, waiting := range call.Move {
-		queue, known := indices[waiting.Queue]
-		if !known {
+		if ids[waiting.Queue] == nil && waiting.Queue != "" {
 			keys = k.queue(waiting.Queue).appendTo(keys)
 			names = append(names, waiting.Queue)
-			queue = len(names)
-			indices[waiting.Queue] = queue
 		}
-		pairs = append(pairs, queue, waiting.ID)
+		ids[waiting.Queue] = append(ids[waiting.Queue], waiting.ID)
 	}
-	args := append([]any{call.Skip, MaxBatch, millis(call.Ahead), len(names)}, names...)
-	value, err := Do(ctx, s.driver, Call{Script: dueScript, Keys: keys, Args: append(args, pairs...)})
+	args := appendTexts([]any{call.Skip, MaxBatch, millis(call.Ahead), call.Brief, len(names)}, names)
+	for queue, name := range append([]string{""}, names...) {
+		if len(ids[name]) > 0 {
+			args = append(append(args, queue, len(ids[name])), ids[name]...)
+		}
+	}
+	value, err := Do(ctx, s.driver, Call{Script: dueScript, Keys: keys, Args: args})
 	if err != nil {
 		return Due{}, err
 	}
 	r := Read("due", value)
 	due := Due{Time: fromMillis(r.Number()), Moved: int(r.Number()), Stuck: r.Texts(), Removed: int(r.Number())}
-	list, _ := r.Next().([]any)
-	page := &Reader{script: "due", whole: value, rest: list}
-	for page.More() {
-		id, at, queue := page.Text(), page.Number(), page.Text()
-		due.Page = append(due.Page, Waiting{ID: id, Queue: queue, Due: fromMillis(at)})
+	part := func() *Reader {
+		list, _ := r.Next().([]any)
+		return &Reader{script: "due", whole: value, rest: list}
+	}
+	page, queues, dues := part(), part(), part()
+	for known := len(page.rest) - len(dues.rest); page.More(); known-- {
+		waiting := Waiting{ID: page.Text(), Queue: queues.Text(), Due: due.Time}
+		if known <= 0 {
+			waiting.Due = fromMillis(dues.Number())
+		}
+		due.Page = append(due.Page, waiting)
 	}
 	due.Next = fromMillis(r.Number())
-	if page.err != nil {
-		return Due{}, page.err
+	if err := cmp.Or(page.err, queues.err, dues.err); err != nil {
+		return Due{}, err
 	}
 	return due, r.err
 }
@@ -75,9 +85,19 @@ func (s *Store) Record(ctx context.Context, id string) ([]byte, error) {
 	return s.field(ctx, s.keys.jobs, id)
 }
 
-// Outcome returns what was kept of a job that ended, nil when nothing was.
+// Outcome returns what was kept of a job that ended, nil when nothing was. A job that lives has none, whatever is left of a former one of
+// its id, unless it is to be cancelled and its end was foretold.
 func (s *Store) Outcome(ctx context.Context, id string) ([]byte, error) {
-	return s.field(ctx, s.keys.outcomes, id)
+	values, err := s.many(ctx, []Call{
+		{Command: "HEXISTS", Args: []any{s.keys.jobs, id}}, // first: what is enqueued after it forgets the outcome
+		{Command: "SISMEMBER", Args: []any{s.keys.cancelled, id}},
+		{Command: "HGET", Args: []any{s.keys.outcomes, id}},
+	})
+	if err != nil || values[0] == int64(1) && values[1] != int64(1) {
+		return nil, err
+	}
+	kept, _ := values[2].([]byte)
+	return kept, nil
 }
 
 func (s *Store) field(ctx context.Context, key, id string) ([]byte, error) {

@@ -62,8 +62,31 @@ const (
 // extended tells whether the script must know more of the job than its record.
 func (j *NewJob) extended() bool { return j.Chosen || j.Lock.Digest != "" || len(j.Objects) > 0 }
 
-// alone tells whether the job is a group by itself.
-func (j *NewJob) alone() bool { return j.extended() || j.Place == In || j.Place == At }
+// special tells whether the job needs more than a push into its queue.
+func (j *NewJob) special() bool { return j.extended() || j.timed() }
+
+// timed tells whether the job may be due later.
+func (j *NewJob) timed() bool { return j.Place == In || j.Place == At }
+
+// joins tells whether the job can be in one group behind another one of its queue. Those that are due later stand in the order of
+// their ids there, as Redis sorts those of one time: the script looks at the first only.
+func (j *NewJob) joins(other *NewJob) bool {
+	return j.Place == other.Place && !j.extended() && !other.extended() && (!j.timed() || other.ID < j.ID)
+}
+
+// ascend tells whether the ids of those jobs that may be due later ascend.
+func ascend(jobs []NewJob) bool {
+	last := ""
+	for i := range jobs {
+		if job := &jobs[i]; job.timed() {
+			if job.ID <= last {
+				return false
+			}
+			last = job.ID
+		}
+	}
+	return true
+}
 
 // Problem says why one job of an enqueue was not stored.
 type Problem string
@@ -144,7 +167,7 @@ func (s *Store) enqueueCall(lane string, number int64, jobs []NewJob) (Call, []i
 // plain tells whether the jobs are what enqueue.lua is made for.
 func plain(jobs []NewJob) bool {
 	for i := range jobs {
-		if job := &jobs[i]; job.alone() || job.Queue != jobs[0].Queue || job.Place != jobs[0].Place {
+		if job := &jobs[i]; job.special() || job.Queue != jobs[0].Queue || job.Place != jobs[0].Place {
 			return false
 		}
 	}
@@ -159,37 +182,45 @@ var asTheyCome = func() (order [MaxBatch]int) {
 	return order
 }()
 
-// group is a run of jobs of one queue that one LPUSH stores.
+// group are jobs of one queue that go to one place.
 type group struct {
 	queue int
-	place Place
-	when  int64
 	jobs  []int // indices
-	alone bool
 }
 
 // enqueueMixedCall makes the call of jobs of all kinds.
 func (s *Store) enqueueMixedCall(lane string, number int64, jobs []NewJob) (Call, []int) {
 	names, groups := grouped(jobs)
 	w := s.groupWriter(names, len(groups), len(jobs))
-	w.special = slices.ContainsFunc(groups, func(g group) bool { return g.alone })
+	w.special = slices.ContainsFunc(groups, func(g group) bool { return jobs[g.jobs[0]].special() })
 	if w.special {
 		w.addSpecialKeys()
 	}
 	for i := range groups {
 		w.write(&groups[i], jobs)
 	}
-	w.args[0], w.args[1], w.args[2], w.args[3] = lane, number, len(names), w.special
+	w.args[0], w.args[1], w.args[2], w.args[3] = lane, number, len(names), kinds(w.special, jobs)
 	return Call{Script: enqueueMixedScript, Keys: w.keys, Args: w.args}, w.order
 }
 
-// grouped groups the jobs, so that plain ones of a queue cost one push together, and names their queues.
+// kinds tells the script what there is among the jobs of a call: 0 for nothing but records, 2 where it need not sort, else 1.
+func kinds(special bool, jobs []NewJob) int {
+	switch {
+	case !special:
+		return 0
+	case ascend(jobs):
+		return 2
+	}
+	return 1
+}
+
+// grouped groups the jobs, so that those of a queue which go to one place are described together, and names their queues.
 func grouped(jobs []NewJob) (names []string, groups []group) {
 	if len(jobs) == 1 { // needs no maps
-		return []string{jobs[0].Queue}, []group{newGroup(jobs, 0, 1)}
+		return []string{jobs[0].Queue}, []group{{queue: 1, jobs: []int{0}}}
 	}
 	indices := map[string]int{} // from 1 on
-	open := map[string]int{}    // index + 1 of the last group of each queue, while plain jobs may join it
+	open := map[string]int{}    // index + 1 of the last group of each queue
 	for i := range jobs {
 		job := &jobs[i]
 		queue, known := indices[job.Queue]
@@ -198,19 +229,16 @@ func grouped(jobs []NewJob) (names []string, groups []group) {
 			queue = len(names)
 			indices[job.Queue] = queue
 		}
-		if at := open[job.Queue]; at > 0 && !job.alone() && !groups[at-1].alone && groups[at-1].place == job.Place {
-			groups[at-1].jobs = append(groups[at-1].jobs, i)
-			continue
+		if at := open[job.Queue]; at > 0 {
+			if g := &groups[at-1]; job.joins(&jobs[g.jobs[len(g.jobs)-1]]) {
+				g.jobs = append(g.jobs, i)
+				continue
+			}
 		}
-		groups = append(groups, newGroup(jobs, i, queue))
+		groups = append(groups, group{queue: queue, jobs: []int{i}})
 		open[job.Queue] = len(groups)
 	}
 	return names, groups
-}
-
-func newGroup(jobs []NewJob, i, queue int) group {
-	job := &jobs[i]
-	return group{queue: queue, place: job.Place, when: job.When, jobs: []int{i}, alone: job.alone()}
 }
 
 func (s *Store) groupWriter(names []string, groups, jobs int) *groupWriter {
@@ -227,7 +255,7 @@ func (s *Store) groupWriter(names []string, groups, jobs int) *groupWriter {
 
 func (w *groupWriter) addSpecialKeys() {
 	k := w.store.keys
-	w.keys = append(w.keys, k.scheduled, k.names, k.control, k.unique, k.objects)
+	w.keys = append(w.keys, k.scheduled, k.names, k.control, k.unique, k.objects, k.outcomes, k.outcomesUntil)
 	w.before = len(w.keys)
 }
 
@@ -243,14 +271,23 @@ type groupWriter struct {
 
 func (w *groupWriter) write(g *group, jobs []NewJob) {
 	first := &jobs[g.jobs[0]]
-	place := string(g.place)
+	place := string(first.Place)
 	if first.extended() {
 		place += "+"
 	}
-	w.args = append(w.args, g.queue, place, g.when, len(g.jobs))
+	at := len(w.args) + 2
+	w.args = append(w.args, g.queue, place, first.When, len(g.jobs))
+	same := true
 	for _, i := range g.jobs {
 		w.args = append(w.args, jobs[i].ID, jobs[i].Record)
 		w.order = append(w.order, i)
+		same = same && jobs[i].When == first.When
+	}
+	if first.timed() && !same {
+		w.args[at] = ""
+		for _, i := range g.jobs {
+			w.args = append(w.args, jobs[i].When)
+		}
 	}
 	if !first.extended() {
 		return

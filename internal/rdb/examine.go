@@ -2,6 +2,7 @@ package rdb
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 )
@@ -35,7 +36,7 @@ func (s *Store) ScanKeys(ctx context.Context, cursor string) (next string, keys 
 	for i, name := range names {
 		types[i] = Call{Command: "TYPE", Args: []any{name}}
 	}
-	replies, err := s.many(ctx, types)
+	replies, err := s.brief(ctx, types)
 	if err != nil {
 		return "", nil, err
 	}
@@ -50,25 +51,27 @@ func (s *Store) ScanKeys(ctx context.Context, cursor string) (next string, keys 
 
 var globEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)
 
-// maxPipeline is how many calls are sent together.
-const maxPipeline = 64
-
 // many makes calls in pipelines and returns their answers; the first refusal is an error.
 func (s *Store) many(ctx context.Context, calls []Call) ([]any, error) {
-	values := make([]any, 0, len(calls))
-	for len(calls) > 0 {
-		n := min(len(calls), maxPipeline)
-		replies, err := s.driver.Pipeline(ctx, calls[:n]...)
-		if err != nil {
-			return nil, err
+	return s.values(ctx, maxPipeline, calls)
+}
+
+// brief is many for calls with short answers: those about thousands of names take a few round trips.
+func (s *Store) brief(ctx context.Context, calls []Call) ([]any, error) {
+	return s.values(ctx, maxBrief, calls)
+}
+
+func (s *Store) values(ctx context.Context, most int, calls []Call) ([]any, error) {
+	replies, err := s.pipelines(ctx, most, calls)
+	if err != nil {
+		return nil, err
+	}
+	values := make([]any, len(replies))
+	for i, reply := range replies {
+		if reply.Err != nil {
+			return nil, reply.Err
 		}
-		for _, reply := range replies {
-			if reply.Err != nil {
-				return nil, reply.Err
-			}
-			values = append(values, reply.Value)
-		}
-		calls = calls[n:]
+		values[i] = reply.Value
 	}
 	return values, nil
 }
@@ -160,10 +163,10 @@ func (s *Store) Sizes(ctx context.Context, keys []Key) ([]int, error) {
 	for i, key := range keys {
 		calls[i] = Call{Command: lengthOf[key.Type], Args: []any{s.FullName(key.Name)}}
 	}
-	values, err := s.many(ctx, calls)
-	sizes := make([]int, len(values))
-	for i, value := range values {
-		n, _ := value.(int64)
+	replies, err := s.pipelines(ctx, maxBrief, calls)
+	sizes := make([]int, len(replies))
+	for i, reply := range replies {
+		n, _ := reply.Value.(int64) // one of a wrong type has none
 		sizes[i] = int(n)
 	}
 	return sizes, err
@@ -227,7 +230,7 @@ func (s *Store) Unsupported(ctx context.Context, claims []Holding) ([]Holding, e
 			Call{Command: "PTTL", Args: []any{s.keys.worker(h.Worker).heart}},
 			Call{Command: "HGET", Args: []any{s.keys.claimed, h.ID}})
 	}
-	answers, err := s.many(ctx, calls)
+	answers, err := s.brief(ctx, calls)
 	if err != nil {
 		return nil, err
 	}
@@ -254,27 +257,6 @@ func (s *Store) Stands(ctx context.Context, id, queue string) (bool, error) {
 	return err == nil && (answers[0] != nil || answers[1] != nil), err
 }
 
-// Doubles returns those ids that seem to stand in a queue twice, as far as can be seen from its ends.
-func (s *Store) Doubles(ctx context.Context, queue string, ids []string) ([]string, error) {
-	key := s.keys.queue(queue).queue
-	var calls []Call
-	for _, id := range ids {
-		calls = append(calls, Call{Command: "LPOS", Args: []any{key, id, "RANK", 1, "MAXLEN", Reach}},
-			Call{Command: "LPOS", Args: []any{key, id, "RANK", -1, "MAXLEN", Reach}})
-	}
-	answers, err := s.many(ctx, calls)
-	if err != nil {
-		return nil, err
-	}
-	var doubles []string
-	for i, id := range ids {
-		if first, last := answers[2*i], answers[2*i+1]; first != nil && last != nil && first != last {
-			doubles = append(doubles, id)
-		}
-	}
-	return doubles, nil
-}
-
 // QueueFront is what a worker that comes to a queue would find.
 type QueueFront struct {
 	Length, Tokens int
@@ -289,7 +271,7 @@ func (s *Store) Fronts(ctx context.Context, queues []string) ([]QueueFront, erro
 		calls = append(calls, Call{Command: "LLEN", Args: []any{of.queue}}, Call{Command: "LINDEX", Args: []any{of.queue, -1}},
 			Call{Command: "LLEN", Args: []any{of.wake}})
 	}
-	answers, err := s.many(ctx, calls)
+	answers, err := s.brief(ctx, calls)
 	if err != nil {
 		return nil, err
 	}
@@ -309,6 +291,18 @@ func (s *Store) QueuePart(ctx context.Context, queue string, from int) ([]string
 	}
 	r := &Reader{script: "LRANGE", whole: value}
 	ids := texts(r, value)
+	return ids, r.err
+}
+
+// QueueAhead reads a part of a queue from its front: those that have so many ids before them, in the order in which they would be taken.
+func (s *Store) QueueAhead(ctx context.Context, queue string, ahead int) ([]string, error) {
+	value, err := Do(ctx, s.driver, Call{Command: "LRANGE", Args: []any{s.keys.queue(queue).queue, -ahead - MaxBatch, -ahead - 1}})
+	if err != nil || value == nil {
+		return nil, err
+	}
+	r := &Reader{script: "LRANGE", whole: value}
+	ids := texts(r, value)
+	slices.Reverse(ids)
 	return ids, r.err
 }
 

@@ -32,6 +32,10 @@ const (
 	Fenced     State = "fenced" // a reaper took it out of workers: its jobs run elsewhere
 	Stale      State = "stale"  // the number of the call is not new: it was given up and came late
 	Lost       State = "lost"   // Redis lost data (another epoch): the worker should register again
+
+	// Rewound is the answer to a survey that met an older number than Redis had acknowledged: it has lost some of what it knew, as
+	// a replica that takes over may. All else is as with Registered.
+	Rewound State = "rewound"
 )
 
 // Share is how many jobs a fetch wants from one queue.
@@ -53,9 +57,10 @@ type FetchedJob struct {
 	ID      string
 	Record  []byte
 	Trail   []byte // nil when nothing happened to it yet
-	Crashes string // ids of the workers that died holding it, with spaces between
+	Crashes string // words about the workers that died holding it, with spaces between: see release.lua
 
-	Cancelled bool // it is to end as cancelled, without being run
+	Cancelled bool          // it is to end as cancelled, without being run
+	In        time.Duration // after which it may begin, from the moment of the fetch: see Worker.Ahead
 }
 
 // Fetched is the answer to a fetch.
@@ -68,7 +73,7 @@ type Fetched struct {
 	Broken  []string // keys that have a wrong type; the other queues were served
 	Dropped int      // ids that had no record, or were claimed already
 
-	Held map[string]time.Duration // queues whose jobs may not begin now: in how long there is room, negative where that is not known
+	Held map[string]time.Duration // queues whose jobs may not begin now: in how long one may, negative where that is not known
 }
 
 // Fetch claims up to wanted jobs, first from each queue its share, then from any of them. number must be larger than
@@ -77,8 +82,8 @@ func (w *Worker) Fetch(ctx context.Context, number int64, wanted int, ask bool, 
 	k := w.store.keys
 	keys := make([]string, 0, 10+5*len(shares))
 	keys = append(keys, w.keys.info, k.workers, k.claimed, k.jobs, k.trail, k.crashes, k.ready, w.keys.queues, k.limits, k.cancelled)
-	args := make([]any, 0, 5+4*len(shares))
-	args = append(args, w.ID, number, wanted, ask, maxFetchBytes)
+	args := make([]any, 0, 6+4*len(shares))
+	args = append(args, w.ID, number, wanted, ask, maxFetchBytes, w.Ahead.Nanoseconds())
 	for _, share := range shares {
 		keys = append(k.queue(share.Queue).appendTo(keys), w.keys.inprocess(share.Queue))
 		args = append(args, share.Queue, share.Jobs, w.firstLot(share.Queue), cmp.Or(share.Most, MaxBatch))
@@ -88,6 +93,9 @@ func (w *Worker) Fetch(ctx context.Context, number int64, wanted int, ask bool, 
 		return Fetched{}, err
 	}
 	fetched, err := parseFetched(value, number, shares, w.spare)
+	if fetched.State == Registered && len(shares) > 0 {
+		w.reached = number
+	}
 	w.spare = nil
 	w.weigh(fetched.Jobs)
 	return fetched, err
@@ -140,7 +148,7 @@ func parseFetched(value any, number int64, shares []Share, spare []FetchedJob) (
 		answer.Held = map[string]time.Duration{}
 		for held.More() {
 			name := held.Text()
-			answer.Held[name] = time.Duration(held.Number()) * time.Millisecond
+			answer.Held[name] = time.Duration(held.Number()) * time.Microsecond
 		}
 	}
 	prefix := elementPrefix(number)
@@ -151,20 +159,22 @@ func parseFetched(value any, number int64, shares []Share, spare []FetchedJob) (
 	return answer, r.err
 }
 
-// appendRound reads how many jobs of which queues there are, and lists of what belongs to each.
+// appendRound reads how many jobs of which queues there are and when they may begin, and lists of what belongs to each.
 func appendRound(jobs []FetchedJob, round *Reader, shares []Share, prefix string) []FetchedJob {
 	parts, ids, records := round.List(), round.List(), round.List()
 	trails, crashes, cancelled := round.List(), round.List(), round.List()
 	jobs = slices.Grow(jobs, len(ids.rest))
 	for parts.More() {
 		queue, count := int(parts.Number())-1, int(parts.Number())
+		micros, between := parts.Number(), parts.Number()
 		if queue < 0 || queue >= len(shares) {
 			round.Fail()
 			break
 		}
 		for range count {
 			element := ids.after(prefix)
-			job := FetchedJob{ID: element[len(prefix):], Record: records.Bytes()}
+			job := FetchedJob{ID: element[len(prefix):], Record: records.Bytes(), In: time.Duration(max(0, micros)) * time.Microsecond}
+			micros += between
 			if len(trails.rest) > 0 {
 				job.Trail = trails.Bytes()
 			}
@@ -186,8 +196,8 @@ func appendRound(jobs []FetchedJob, round *Reader, shares []Share, prefix string
 	return jobs
 }
 
-// Survey returns what Redis thinks the worker holds of these queues, oldest first, and makes sure that no fetch with a
-// smaller number can still land. The caller releases what it does not hold.
+// Survey returns what Redis thinks the worker holds of these queues, at most [MaxBatch] of them, oldest first, and makes sure
+// that no fetch with a smaller number can still land. The caller releases what it does not hold.
 func (w *Worker) Survey(ctx context.Context, number int64, queues []string) (State, []Claim, error) {
 	keys := make([]string, 0, 2+len(queues))
 	keys = append(keys, w.keys.info, w.store.keys.workers)
@@ -200,6 +210,13 @@ func (w *Worker) Survey(ctx context.Context, number int64, queues []string) (Sta
 	}
 	r := Read("survey", value)
 	state := State(r.Text())
+	if state != Registered {
+		return state, nil, r.err
+	}
+	if r.Number() < w.reached {
+		state = Rewound
+	}
+	w.reached = number
 	var claims []Claim
 	for i := 0; r.More() && i < len(queues); i++ {
 		for _, element := range r.Texts() {
@@ -216,7 +233,7 @@ func (s *Store) Wait(ctx context.Context, conn Conn, queues []string, timeout ti
 	for _, queue := range queues {
 		call.Args = append(call.Args, s.keys.queue(queue).wake)
 	}
-	call.Args = append(call.Args, formatSeconds(timeout))
+	call.Args = append(call.Args, BlockFor(timeout))
 	value, err := Do(ctx, conn, call)
 	if err != nil || value == nil {
 		return "", err
@@ -227,47 +244,45 @@ func (s *Store) Wait(ctx context.Context, conn Conn, queues []string, timeout ti
 }
 
 // Wake leaves a token for each of these queues that has jobs waiting and no token: for those that a worker took and
-// will not use.
-func (s *Store) Wake(ctx context.Context, queues []string) error {
-	for len(queues) > 0 {
-		n := min(len(queues), MaxBatch)
-		keys := append(make([]string, 0, 1+4*n), s.keys.limits)
-		args := make([]any, n)
-		for i, queue := range queues[:n] {
-			keys, args[i] = s.keys.queue(queue).appendTo(keys), queue
+// will not use. Where a rate is in the way somebody is called to wait for it.
+func (s *Store) Wake(ctx context.Context, queues []string) error { return s.wake(ctx, queues, false) }
+
+// WakeAfterEnd does so for queues of which jobs have ended. That makes no room in a rate, for which somebody waits already.
+func (s *Store) WakeAfterEnd(ctx context.Context, queues []string) error {
+	return s.wake(ctx, queues, true)
+}
+
+func (s *Store) wake(ctx context.Context, queues []string, ended bool) error {
+	var calls []Call
+	for lot := range slices.Chunk(queues, MaxBatch) {
+		keys := append(make([]string, 0, 1+4*len(lot)), s.keys.limits)
+		for _, queue := range lot {
+			keys = s.keys.queue(queue).appendTo(keys)
 		}
-		if _, err := Do(ctx, s.driver, Call{Script: wakeScript, Keys: keys, Args: args}); err != nil {
-			return err
-		}
-		queues = queues[n:]
+		calls = append(calls, Call{Script: wakeScript, Keys: keys, Args: appendTexts([]any{ended}, lot)})
 	}
-	return nil
+	_, err := s.many(ctx, calls)
+	return err
 }
 
 // DropBrokenTokens removes the tokens of queues whose key is no list, and returns those keys.
 func (s *Store) DropBrokenTokens(ctx context.Context, queues []string) ([]string, error) {
+	calls := make([]Call, len(queues))
+	for i, queue := range queues {
+		calls[i] = Call{Command: "LLEN", Args: []any{s.keys.queue(queue).wake}}
+	}
+	replies, err := s.pipelines(ctx, maxBrief, calls)
+	if err != nil {
+		return nil, err
+	}
 	var broken []string
-	for len(queues) > 0 {
-		n := min(len(queues), MaxQueues)
-		calls := make([]Call, n)
-		for i, queue := range queues[:n] {
-			calls[i] = Call{Command: "LLEN", Args: []any{s.keys.queue(queue).wake}}
-		}
-		replies, err := s.driver.Pipeline(ctx, calls...)
-		if err != nil {
-			return broken, err
-		}
-		for i, reply := range replies {
-			if reply.Err != nil {
-				broken = append(broken, s.keys.queue(queues[i]).wake)
-			}
-		}
-		queues = queues[n:]
-	}
-	for _, key := range broken {
-		if _, err := Do(ctx, s.driver, Call{Command: "UNLINK", Args: []any{key}}); err != nil {
-			return broken, err
+	var drops []Call
+	for i, reply := range replies {
+		if reply.Err != nil {
+			key := s.keys.queue(queues[i]).wake
+			broken, drops = append(broken, key), append(drops, Call{Command: "UNLINK", Args: []any{key}})
 		}
 	}
-	return broken, nil
+	_, err = s.brief(ctx, drops)
+	return broken, err
 }

@@ -7,11 +7,11 @@ import "sync"
 type keys struct {
 	prefix string
 
-	jobs, trail, queues, ready, scheduled, retry, names, morgue       string
-	outcomes, outcomesUntil, workers, dead, claimed, crashes          string
-	lanes, lease, epoch, control                                      string
-	schedules, ticks, revision                                        string
-	limits, cancelled, waited, done, stalled, unique, errors, objects string
+	jobs, trail, queues, ready, scheduled, retry, names, morgue             string
+	outcomes, outcomesUntil, workers, dead, claimed, crashes, deaths        string
+	lanes, lease, deputy, deadlines, epoch, control                         string
+	schedules, ticks, revision                                              string
+	limits, cancelled, waited, done, stalled, unique, errors, objects, home string
 
 	byQueue sync.Map // name -> *queueKeys: made once, since every fetch and every enqueue needs them
 }
@@ -31,11 +31,12 @@ func newKeys(namespace string) *keys {
 		jobs:   p + "jobs", trail: p + "trail", queues: p + "queues", ready: p + "ready",
 		scheduled: p + "scheduled", retry: p + "retry", names: p + "names", morgue: p + "morgue",
 		outcomes: p + "outcomes", outcomesUntil: p + "outcomes:until",
-		workers: p + "workers", dead: p + "dead", claimed: p + "claimed", crashes: p + "crashes",
-		lanes: p + "lanes", lease: p + "lease", epoch: p + "epoch", control: p + "control",
+		workers: p + "workers", dead: p + "dead", claimed: p + "claimed", crashes: p + "crashes", deaths: p + "deaths",
+		lanes: p + "lanes", lease: p + "lease", deputy: p + "deputy", deadlines: p + "deadlines",
+		epoch: p + "epoch", control: p + "control",
 		schedules: p + "schedules", ticks: p + "ticks", revision: p + "schedules:revision",
 		limits: p + "limits", cancelled: p + "cancelled", waited: p + "waited", done: p + "done", stalled: p + "stalled",
-		unique: p + "unique", errors: p + "errors", objects: p + "objects",
+		unique: p + "unique", errors: p + "errors", objects: p + "objects", home: p + "home",
 	}
 }
 
@@ -57,15 +58,16 @@ func (k *keys) completion(name string) string { return k.prefix + "completion:" 
 
 // workerKeys are the keys of one worker.
 type workerKeys struct {
-	heart, queues, info, running string
-	inprocessPrefix              string
-	byQueue                      sync.Map // name -> string
+	heart, queues, info, running, taken string
+	inprocessPrefix                     string
+	byQueue                             sync.Map // name -> string
 }
 
 func (k *keys) worker(id string) *workerKeys {
 	p := k.prefix + "worker:" + id
 	return &workerKeys{
 		heart: p, queues: p + ":queues", info: p + ":info", running: p + ":running", inprocessPrefix: p + ":inprocess:",
+		taken: k.prefix + "taken:" + id,
 	}
 }
 

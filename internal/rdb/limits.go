@@ -1,6 +1,10 @@
 package rdb
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"slices"
+)
 
 var (
 	ruleScript = Load("rule")
@@ -28,34 +32,112 @@ func (s *Store) RuleOf(ctx context.Context, name string) (string, error) {
 	return string(text), err
 }
 
-// SetRule replaces the rule of a queue, if it still reads as it did before; "" is none. With anew what was counted of its
-// running jobs is forgotten: the rule then has a Filling, and the caller goes on with [Store.Fill]. It answers false when the
-// rule reads otherwise, and true also if it reads as wanted already.
-func (s *Store) SetRule(ctx context.Context, name, before, after string, anew bool) (bool, error) {
-	of := s.keys.queue(name)
-	value, err := Do(ctx, s.driver, Call{
-		Script: ruleScript, Keys: []string{s.keys.limits, of.queue, of.wake, of.running, of.rate},
-		Args: []any{name, before, after, anew},
-	})
-	n, _ := value.(int64)
-	return n == 1, err
+// RulesOf is RuleOf for several queues.
+func (s *Store) RulesOf(ctx context.Context, names []string) ([]string, error) {
+	var calls []Call
+	for lot := range slices.Chunk(names, MaxBatch) {
+		calls = append(calls, Call{Command: "HMGET", Args: appendTexts([]any{s.keys.limits}, lot)})
+	}
+	values, err := s.many(ctx, calls)
+	if err != nil {
+		return nil, err
+	}
+	rules := make([]string, 0, len(names))
+	for _, value := range values {
+		r := Read("HMGET", value)
+		for r.More() {
+			rules = append(rules, r.Text())
+		}
+		if r.err != nil {
+			return nil, r.err
+		}
+	}
+	return rules, nil
 }
 
-// Fill counts all jobs of the queue that are claimed, in steps of [MaxBatch]. What is claimed or ended meanwhile is right by
-// itself, since there is a rule by then.
-func (s *Store) Fill(ctx context.Context, name string) error {
+// RuleChange replaces the rule of a queue, if it still reads as it did before; "" is none. With Anew what was counted of its running
+// jobs is forgotten: the rule then has a Filling, and the caller goes on with [Store.Fill].
+type RuleChange struct {
+	Name, Before, After string
+	Anew                bool
+}
+
+// Changed is what came of a RuleChange.
+type Changed struct {
+	Done bool  // the rule reads as wanted, now or before; else it reads otherwise than before
+	Err  error // with which Redis refused it
+}
+
+// SetRule changes the rule of one queue. It answers false when the rule reads otherwise, and true also if it reads as wanted already.
+func (s *Store) SetRule(ctx context.Context, name, before, after string, anew bool) (bool, error) {
+	changed, err := s.SetRules(ctx, []RuleChange{{name, before, after, anew}})
+	if err != nil {
+		return false, err
+	}
+	return changed[0].Done, changed[0].Err
+}
+
+// SetRules changes the rules of several queues. Each change is one by itself: one that is refused keeps none of the others from being
+// done, and after an error of the connection any may be.
+func (s *Store) SetRules(ctx context.Context, changes []RuleChange) ([]Changed, error) {
+	var calls []Call
+	for lot := range slices.Chunk(changes, maxExamined) {
+		keys := append(make([]string, 0, 1+4*len(lot)), s.keys.limits)
+		args := make([]any, 0, 4*len(lot))
+		for _, c := range lot {
+			keys = s.keys.queue(c.Name).appendTo(keys)
+			args = append(args, c.Name, c.Before, c.After, c.Anew)
+		}
+		calls = append(calls, Call{Script: ruleScript, Keys: keys, Args: args})
+	}
+	replies, err := s.pipelines(ctx, maxPipeline, calls)
+	if err != nil {
+		return nil, err
+	}
+	changed := make([]Changed, 0, len(changes))
+	for i, reply := range replies {
+		lot := len(calls[i].Args) / 4
+		answers, _ := reply.Value.([]any)
+		if reply.Err == nil && len(answers) != lot {
+			return nil, &UnexpectedReplyError{Script: ruleScript.Name, Reply: reply.Value}
+		}
+		for j := range lot {
+			one := Changed{Err: reply.Err}
+			if reply.Err == nil {
+				one = changedAs(answers[j])
+			}
+			changed = append(changed, one)
+		}
+	}
+	return changed, nil
+}
+
+func changedAs(answer any) Changed {
+	if refusal := word(answer); refusal != "" {
+		return Changed{Err: newServerError(refusal)}
+	}
+	return Changed{Done: answer == int64(1)}
+}
+
+// Fill counts all jobs of these queues that are claimed, in steps of [MaxBatch], with one walk for all of them. What is claimed or ended
+// meanwhile is right by itself, since there is a rule by then.
+func (s *Store) Fill(ctx context.Context, names ...string) error {
+	wanted := make(map[string]bool, len(names))
+	for _, name := range names {
+		wanted[name] = true
+	}
 	for cursor := "0"; ; {
 		next, page, err := s.Holdings(ctx, cursor)
 		if err != nil {
 			return err
 		}
-		var ids []string
+		ids := map[string][]string{}
 		for _, holding := range page {
-			if holding.Queue == name {
-				ids = append(ids, holding.ID)
+			if wanted[holding.Queue] {
+				ids[holding.Queue] = append(ids[holding.Queue], holding.ID)
 			}
 		}
-		if _, err := s.count(ctx, name, ids); err != nil {
+		if _, err := s.count(ctx, ids); err != nil {
 			return err
 		}
 		if cursor = next; cursor == "0" {
@@ -64,45 +146,63 @@ func (s *Store) Fill(ctx context.Context, name string) error {
 	}
 }
 
-// Recount takes out of what counts towards the limit of a queue what nobody holds, and returns how many that were.
-func (s *Store) Recount(ctx context.Context, name string) (removed int, err error) {
-	for cursor := "0"; ; {
-		value, err := Do(ctx, s.driver, Call{Command: "SSCAN", Args: []any{s.keys.queue(name).running, cursor, "COUNT", MaxBatch}})
+// Recount takes out of what counts towards the limits of queues what nobody holds, and returns how many that were, by name.
+func (s *Store) Recount(ctx context.Context, names ...string) (map[string]int, error) {
+	removed := map[string]int{}
+	cursors := make([]string, len(names))
+	for len(names) > 0 {
+		calls := make([]Call, len(names))
+		for i, name := range names {
+			calls[i] = Call{Command: "SSCAN", Args: []any{s.keys.queue(name).running, cmp.Or(cursors[i], "0"), "COUNT", MaxBatch}}
+		}
+		values, err := s.many(ctx, calls)
 		if err != nil {
 			return removed, err
 		}
-		r := Read("SSCAN", value)
-		next, ids := r.Text(), r.Texts()
-		if r.err != nil {
-			return removed, r.err
+		ids, more, next := map[string][]string{}, []string(nil), []string(nil)
+		for i, name := range names {
+			r := Read("SSCAN", values[i])
+			cursor := r.Text()
+			ids[name] = r.Texts()
+			if r.err != nil {
+				return removed, r.err
+			}
+			if cursor != "0" {
+				more, next = append(more, name), append(next, cursor)
+			}
 		}
-		n, err := s.count(ctx, name, ids)
-		removed += n
+		gone, err := s.count(ctx, ids)
+		for name, n := range gone {
+			removed[name] += n
+		}
 		if err != nil {
 			return removed, err
 		}
-		if cursor = next; cursor == "0" {
-			return removed, nil
-		}
+		names, cursors = more, next
 	}
+	return removed, nil
 }
 
 // count makes what counts agree with the claims, as far as these ids go, and returns how many were held by nobody.
-func (s *Store) count(ctx context.Context, name string, ids []string) (removed int, err error) {
-	for len(ids) > 0 {
-		n := min(len(ids), MaxBatch)
-		value, err := Do(ctx, s.driver, Call{
-			Script: fillScript, Keys: []string{s.keys.queue(name).running, s.keys.claimed},
-			Args: appendTexts([]any{name}, ids[:n]),
-		})
-		if err != nil {
-			return removed, err
+func (s *Store) count(ctx context.Context, ids map[string][]string) (map[string]int, error) {
+	var calls []Call
+	var of []string
+	for name, all := range ids {
+		for lot := range slices.Chunk(all, MaxBatch) {
+			calls = append(calls, Call{
+				Script: fillScript, Keys: []string{s.keys.queue(name).running, s.keys.claimed}, Args: appendTexts([]any{name}, lot),
+			})
+			of = append(of, name)
 		}
-		gone, _ := value.(int64)
-		removed += int(gone)
-		ids = ids[n:]
 	}
-	return removed, nil
+	numbers, err := s.numbers(ctx, calls)
+	removed := map[string]int{}
+	for i, n := range numbers {
+		if n > 0 {
+			removed[of[i]] += n
+		}
+	}
+	return removed, err
 }
 
 // Counted returns for each queue how many jobs count towards its limit.
@@ -120,23 +220,11 @@ func (s *Store) InHand(ctx context.Context, queues []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	var calls []Call
-	for _, id := range append(registered, dead...) {
-		worker := s.keys.worker(id)
-		for _, queue := range queues {
-			calls = append(calls, Call{Command: "LLEN", Args: []any{worker.inprocess(queue)}})
-		}
-	}
-	lengths, err := s.numbers(ctx, calls)
-	total := 0
-	for _, n := range lengths {
-		total += n
-	}
-	return total, err
+	return s.lengths(ctx, s.inProcess(append(registered, dead...), queues))
 }
 
 func (s *Store) numbers(ctx context.Context, calls []Call) ([]int, error) {
-	values, err := s.many(ctx, calls)
+	values, err := s.brief(ctx, calls)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ type Found struct {
 	Where                  Where
 	Time                   time.Time // that moment, by Redis' clock
 	Record, Trail, Outcome []byte
-	Crashes                string // workers that died with it
+	Crashes                string // words about workers that died with it: see release.lua
 	Flagged                bool   // its cancellation is wanted
 	Queue                  string // by its claim or its shelf; the record knows otherwise
 
@@ -60,10 +60,11 @@ type Waits struct {
 	Running int           // jobs that count towards the limit of the queue
 	Rate    time.Duration // until the rate leaves room; 0 where it is not in the way
 	Served  bool          // by a worker, or that could not be seen
+	Quotas  Quotas        // of the pools that serve it, where they are used up
 }
 
 // Lookup finds up to [MaxLookup] jobs, each as of one moment, in two round trips: one reads which queues and workers are
-// concerned, one sends a script for each job. nameOf reads the name in a record, and is "" where it cannot. The answers are in
+// concerned, one sends a script for each job. Of jobs in queues it asks in one or two more what pools have told of quotas. nameOf reads the name in a record, and is "" where it cannot. The answers are in
 // the order of the ids.
 func (s *Store) Lookup(ctx context.Context, ids []string, nameOf func(record []byte) string) ([]Found, error) {
 	return s.lookup(ctx, ids, nameOf, positionReach)
@@ -94,7 +95,7 @@ func (s *Store) lookup(ctx context.Context, ids []string, nameOf func(record []b
 	for _, i := range l.open {
 		l.found[i] = Found{ID: ids[i], Err: errElsewhere}
 	}
-	return l.found, nil
+	return l.found, l.quotas(ctx)
 }
 
 var errElsewhere = errors.New("each time that it was looked for, a job of this id was stored in another queue: ask again")
@@ -109,6 +110,7 @@ type lookup struct {
 	open    []int // indices of the ids that are not found yet
 	hints   []hint
 	workers []string // that are registered
+	crowd   bool     // there are more
 	found   []Found
 }
 
@@ -140,8 +142,9 @@ func (l *lookup) hint(ctx context.Context) error {
 	}
 	records, outcomes, claims, names := Read("HMGET", values[0]), Read("HMGET", values[1]), Read("HMGET", values[2]), Read("HMGET", values[3])
 	scanned, clock := Read("SSCAN", values[4]), Read("TIME", values[5])
-	scanned.Text() // the cursor: the script counts how many there are
+	cursor := scanned.Text() // the script counts how many there are
 	l.workers = scanned.Texts()
+	l.crowd = cursor != "0" || len(l.workers) > maxAskedWorkers
 	l.workers = l.workers[:min(len(l.workers), maxAskedWorkers)]
 	seconds, micros := clock.Number(), clock.Number()
 	for _, i := range l.open {

@@ -1,11 +1,15 @@
 package rdb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/265d0351/work/internal/excerpt"
 )
 
 var (
@@ -58,7 +62,7 @@ func parseHolding(id, raw string) Holding {
 // refused: the caller finds the name in the job's record.
 func (s *Store) Orphan(ctx context.Context, h Holding) (bool, error) {
 	if h.Queue == "" {
-		return false, fmt.Errorf("the claim of job %q reads %q, which names no queue: set Queue to the name in its record", h.ID, h.raw)
+		return false, fmt.Errorf("the claim of job %s reads %s, which names no queue: set Queue to the name in its record", excerpt.Quoted(h.ID), excerpt.Quoted(h.raw))
 	}
 	k := s.keys
 	of, worker := k.queue(h.Queue), k.worker(h.Worker)
@@ -90,31 +94,26 @@ func (s *Store) Sweep(ctx context.Context) (int, error) {
 	return int(n), nil
 }
 
-// RetireLanes removes the lanes of enqueuers that were not used for that long, reading all lanes in parts.
-func (s *Store) RetireLanes(ctx context.Context, silent time.Duration) error {
-	for cursor := "0"; ; {
-		value, err := Do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{s.keys.lanes, cursor, "COUNT", MaxBatch}})
-		if err != nil {
-			return err
-		}
-		r := Read("HSCAN", value)
-		cursor = r.Text()
-		args := []any{millis(silent)}
-		for _, text := range r.Texts() {
-			args = append(args, text)
-		}
-		if r.err != nil {
-			return r.err
-		}
-		if len(args) > 1 {
-			if _, err := Do(ctx, s.driver, Call{Script: retireScript, Keys: []string{s.keys.lanes}, Args: args}); err != nil {
-				return err
-			}
-		}
-		if cursor == "0" {
-			return nil
+// RetireLanes reads a part of the lanes, beginning at that cursor ("" or "0" the first time), and removes those that were not used
+// for that long. It returns where the next call begins: "0" after the last part, and the same cursor with an error.
+func (s *Store) RetireLanes(ctx context.Context, cursor string, silent time.Duration) (next string, err error) {
+	value, err := Do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{s.keys.lanes, cmp.Or(cursor, "0"), "COUNT", MaxBatch}})
+	if err != nil {
+		return cursor, err
+	}
+	r := Read("HSCAN", value)
+	next = r.Text()
+	lanes := r.Texts()
+	if r.err != nil {
+		return cursor, r.err
+	}
+	for page := range slices.Chunk(lanes, 2*MaxBatch) { // a hash in its small encoding comes all at once
+		args := appendTexts([]any{millis(silent)}, page)
+		if _, err := Do(ctx, s.driver, Call{Script: retireScript, Keys: []string{s.keys.lanes}, Args: args}); err != nil {
+			return cursor, err
 		}
 	}
+	return next, nil
 }
 
 // Load returns how many jobs wait in the queues or are claimed from them by any worker.
@@ -131,37 +130,30 @@ func (s *Store) Load(ctx context.Context, queues []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	var lists []string
-	for _, id := range append(registered, dead...) {
+	return s.lengths(ctx, s.inProcess(append(registered, dead...), queues))
+}
+
+// inProcess are the in-process lists that workers may have of queues.
+func (s *Store) inProcess(workers, queues []string) (lists []string) {
+	for _, id := range workers {
 		worker := s.keys.worker(id)
 		for _, queue := range queues {
 			lists = append(lists, worker.inprocess(queue))
 		}
 	}
-	return s.lengths(ctx, lists)
+	return lists
 }
 
-// lengths adds the lengths of lists up, 64 to a pipeline.
+// lengths adds the lengths of lists up.
 func (s *Store) lengths(ctx context.Context, lists []string) (int, error) {
-	total := 0
-	for len(lists) > 0 {
-		n := min(len(lists), 64)
-		calls := make([]Call, n)
-		for i, key := range lists[:n] {
-			calls[i] = Call{Command: "LLEN", Args: []any{key}}
-		}
-		replies, err := s.driver.Pipeline(ctx, calls...)
-		if err != nil {
-			return 0, err
-		}
-		for _, reply := range replies {
-			if reply.Err != nil {
-				return 0, reply.Err
-			}
-			length, _ := reply.Value.(int64)
-			total += int(length)
-		}
-		lists = lists[n:]
+	calls := make([]Call, len(lists))
+	for i, key := range lists {
+		calls[i] = Call{Command: "LLEN", Args: []any{key}}
 	}
-	return total, nil
+	numbers, err := s.numbers(ctx, calls)
+	total := 0
+	for _, n := range numbers {
+		total += n
+	}
+	return total, err
 }

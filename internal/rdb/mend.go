@@ -6,6 +6,7 @@ import (
 	"crypto/sha1" // to tell whether a record is still the same; it protects nothing
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -76,27 +77,40 @@ type Fault struct{ ID, What, Where string }
 // Named is a job with the queue that its record names, empty where that is not known.
 type Named struct{ ID, Queue string }
 
-// Place tells where up to maxExamined jobs stand, apart from queues, and mends what contradicts itself.
+// AtOnce is how many jobs are examined with one round trip: it is several calls of a script, and Redis serves nobody else between
+// those, so it is few.
+const AtOnce = 4 * maxExamined
+
+// Place tells where up to [AtOnce] jobs stand, apart from queues, and mends what contradicts itself.
 func (m Mender) Place(ctx context.Context, jobs []Named) ([]Fault, error) {
 	k := m.Store.keys
-	args := append(make([]any, 0, 1+2*len(jobs)), m.Mend)
-	for _, job := range jobs {
-		args = append(args, job.ID, job.Queue)
+	var calls []Call
+	for part := range slices.Chunk(jobs, maxExamined) {
+		args := append(make([]any, 0, 1+2*len(part)), m.Mend)
+		for _, job := range part {
+			args = append(args, job.ID, job.Queue)
+		}
+		calls = append(calls, Call{
+			Script: placeScript,
+			Keys:   []string{k.jobs, k.claimed, k.names, k.trail, k.crashes, k.scheduled, k.retry, k.morgue, k.stalled},
+			Args:   args,
+		})
 	}
-	value, err := Do(ctx, m.Store.driver, Call{
-		Script: placeScript,
-		Keys:   []string{k.jobs, k.claimed, k.names, k.trail, k.crashes, k.scheduled, k.retry, k.morgue, k.stalled},
-		Args:   args,
-	})
+	values, err := m.Store.many(ctx, calls)
 	if err != nil {
 		return nil, err
 	}
-	r := Read("place", value)
 	var faults []Fault
-	for r.More() {
-		faults = append(faults, Fault{ID: r.Text(), What: r.Text(), Where: r.Text()})
+	for _, value := range values {
+		r := Read("place", value)
+		for r.More() {
+			faults = append(faults, Fault{ID: r.Text(), What: r.Text(), Where: r.Text()})
+		}
+		if r.err != nil {
+			return nil, r.err
+		}
 	}
-	return faults, r.err
+	return faults, nil
 }
 
 // Struck is a part of a queue.
@@ -106,17 +120,37 @@ type Struck struct {
 	Faults []Fault // Where is "1" for what was removed from the queue, "2" for what was removed from the shelf
 }
 
-// Strike reads a part of a queue, from its back, and removes what no fetch would take.
+// Strike reads up to [AtOnce] ids of a queue, from its back, and removes what no fetch would take. Where it mends it reads less: what
+// it removes moves what is behind it.
 func (m Mender) Strike(ctx context.Context, queue string, from int) (Struck, error) {
-	k := m.Store.keys
-	value, err := Do(ctx, m.Store.driver, Call{
-		Script: strikeScript,
-		Keys:   []string{k.queue(queue).queue, k.jobs, k.claimed, k.names, k.scheduled, k.retry, k.morgue, k.stalled},
-		Args:   []any{m.Mend, from, maxExamined, m.reach()},
-	})
+	k, parts := m.Store.keys, AtOnce/maxExamined
+	if m.Mend {
+		parts = 1
+	}
+	calls := make([]Call, parts)
+	for i := range calls {
+		calls[i] = Call{
+			Script: strikeScript,
+			Keys:   []string{k.queue(queue).queue, k.jobs, k.claimed, k.names, k.scheduled, k.retry, k.morgue, k.stalled},
+			Args:   []any{m.Mend, from + i*maxExamined, maxExamined, m.reach()},
+		}
+	}
+	values, err := m.Store.many(ctx, calls)
 	if err != nil {
 		return Struck{}, err
 	}
+	var whole Struck
+	for _, value := range values {
+		part, err := readStruck(value)
+		if err != nil {
+			return Struck{}, err
+		}
+		whole.Length, whole.IDs, whole.Faults = part.Length, append(whole.IDs, part.IDs...), append(whole.Faults, part.Faults...)
+	}
+	return whole, nil
+}
+
+func readStruck(value any) (Struck, error) {
 	r := Read("strike", value)
 	part := Struck{Length: int(r.Number()), IDs: r.Texts()}
 	list, _ := r.Next().([]any)
@@ -130,14 +164,27 @@ func (m Mender) Strike(ctx context.Context, queue string, from int) (Struck, err
 	return part, r.err
 }
 
-// Single removes an id from the first queue if it stands in both, or twice in one. It answers whether it did so.
-func (m Mender) Single(ctx context.Context, id, from, other string) (bool, error) {
+// Twice is an id that seems to stand in two places of queues: how many ids were before it in each.
+type Twice struct {
+	ID    string
+	From  string // the queue from which it goes
+	At    int
+	Other string // where it stays; the same as From if it stands twice in that one, and then the one nearest to the front stays
+	Stays int
+}
+
+// Single removes an id that stands twice. It answers whether it did so, or would have, and whether [Removed] stands in its place.
+func (m Mender) Single(ctx context.Context, twice Twice) (was, replaced bool, err error) {
 	k := m.Store.keys
 	value, err := Do(ctx, m.Store.driver, Call{
-		Script: singleScript, Keys: []string{k.queue(from).queue, k.queue(other).queue}, Args: []any{m.Mend, id, m.reach()},
+		Script: singleScript, Keys: []string{k.queue(twice.From).queue, k.queue(twice.Other).queue},
+		Args: []any{m.Mend, twice.ID, twice.At, twice.Stays, MaxBatch, m.reach()},
 	})
-	return value == int64(1), err
+	return value == int64(1) || value == int64(2), value == int64(2), err
 }
+
+// Removed is what stands in a queue instead of an id that was removed far from its ends.
+const Removed = ""
 
 // Nowhere is a job that seems to be in no place.
 type Nowhere struct {
@@ -292,12 +339,18 @@ func faultPairs(script string, value any) ([]Fault, error) {
 	return faults, r.err
 }
 
-// Lapse gives a heartbeat, or the lease where worker is empty, that would stay for ever the time that it should have.
-func (m Mender) Lapse(ctx context.Context, worker string, life time.Duration) (bool, error) {
-	key := m.Store.keys.lease
-	if worker != "" {
-		key = m.Store.keys.worker(worker).heart
-	}
-	value, err := Do(ctx, m.Store.driver, Call{Script: lapseScript, Keys: []string{key}, Args: []any{m.Mend, millis(life)}})
-	return value == int64(1), err
+// The answers of Lapse.
+const (
+	LapsesInTime = iota
+	LapsesNever  // it had no time to live
+	LapsesLate   // it had a longer one: Redis' clock was set back
+)
+
+// Lapse gives a key that would stay for ever, or for longer than most, the time that it should have: a heartbeat ("worker:<id>"), the
+// lease or the deputy's place.
+func (m Mender) Lapse(ctx context.Context, name string, life, most time.Duration) (int, error) {
+	key := m.Store.keys.prefix + name
+	value, err := Do(ctx, m.Store.driver, Call{Script: lapseScript, Keys: []string{key}, Args: []any{m.Mend, millis(life), millis(most)}})
+	n, _ := value.(int64)
+	return int(n), err
 }

@@ -24,7 +24,7 @@ type modelPlace struct {
 // end ends a job like lua/end.lua, with all that belongs to it.
 func (m *machine) end(t *rapid.T, from modelPlace, e rdb.Ending) string {
 	flagged := m.cancelled[e.ID]
-	if flagged && e.State != "cancelled" && e.State != "deleted" {
+	if flagged && e.State != "cancelled" {
 		return "cancelled"
 	}
 	if !flagged && e.State == "cancelled" && from.worker == "" {
@@ -240,9 +240,10 @@ func (m *machine) purgeSome(t *rapid.T) {
 	answer, ok := m.request(t, step{
 		title: fmt.Sprintf("%v are purged from the front %d of %s", plain, len(front), queue),
 		send: func(store *rdb.Store) (any, error) {
-			removed, asked, err := store.Purge(background, queue, len(front), plain)
-			slices.Sort(asked)
-			return purged{removed, asked}, err
+			purged, err := store.Purge(background, queue, len(front), plain)
+			slices.Sort(purged.Waited)
+			slices.Sort(purged.Cancelled)
+			return purged, err
 		},
 		execute: func() any { return m.model.purge(queue, len(front), plain) },
 	})
@@ -250,40 +251,38 @@ func (m *machine) purgeSome(t *rapid.T) {
 		return
 	}
 	ends = nil
-	for _, id := range answer.(purged).asked {
+	for _, id := range answer.(rdb.Purged).Waited {
 		ends = append(ends, m.rest(id, rdb.SpotQueue, queue, "deleted", m.jobs[id].record))
 	}
 	m.endResting(t, ends)
 }
 
-type purged struct {
-	removed int
-	asked   []string
-}
-
-// purge removes like lua/purge.lua: what somebody waits for stays, and what is held only leaves the queue.
-func (m *model) purge(queue string, size int, ids []string) purged {
-	answer := purged{asked: []string{}}
+// purge removes like lua/purge.lua: what somebody waits for stays, what is to be cancelled too, and what is held only leaves the queue.
+func (m *model) purge(queue string, size int, ids []string) rdb.Purged {
+	answer := rdb.Purged{Waited: []string{}, Cancelled: []string{}}
 	var rest []string
 	for i, id := range m.queues[queue] {
 		_, held := m.claimed[id]
 		switch {
 		case i >= size || !slices.Contains(ids, id):
 			rest = append(rest, id)
+		case m.cancelled[id] && !held:
+			rest = append(rest, id)
+			answer.Cancelled = append(answer.Cancelled, id)
 		case m.waited[id] && !held:
 			rest = append(rest, id)
-			answer.asked = append(answer.asked, id)
+			answer.Waited = append(answer.Waited, id)
 		case !held:
 			if m.jobs[id] != nil {
-				answer.removed++
+				answer.Removed++
 				m.ended[id] = true
 			}
 			delete(m.jobs, id)
-			delete(m.cancelled, id)
 		}
 	}
 	m.queues[queue] = rest
-	slices.Sort(answer.asked)
+	slices.Sort(answer.Waited)
+	slices.Sort(answer.Cancelled)
 	return answer
 }
 

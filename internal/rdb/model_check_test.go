@@ -15,8 +15,8 @@ import (
 
 // known are all keys that there may be.
 var known = regexp.MustCompile(`^(jobs|trail|queues|queue:.+|ready|wake:.+|scheduled|retry|names|morgue|stalled|outcomes|outcomes:until|workers|dead|` +
-	`worker:[^:]+|worker:[^:]+:(queues|info|running)|worker:[^:]+:inprocess:.+|claimed|lease|crashes|lanes|epoch|waited|` +
-	`cancelled|unique|limits|running:.+|rate:.+)$`)
+	`worker:[^:]+|worker:[^:]+:(queues|info|running)|worker:[^:]+:inprocess:.+|claimed|lease|deputy|deadlines|crashes|deaths|lanes|epoch|waited|` +
+	`cancelled|unique|limits|running:.+|taken:.+|rate:.+)$`)
 
 // redisState is everything that is in Redis, keys without their prefix: lists front first, scores and hash values as
 // texts, sets with empty values.
@@ -106,6 +106,11 @@ func (m *machine) check(t *rapid.T) {
 	m.after = m.site.now(t).UnixMilli()
 	want, got := m.expected(), plain(state)
 	dropLapsed(t, got, m.after)
+	for worker, noted := range m.taken {
+		if _, there := got.maps["taken:"+worker]; there { // it is kept for an hour
+			want.maps["taken:"+worker] = noted
+		}
+	}
 	require.Equal(t, want.lists, got.lists)
 	require.Equal(t, want.maps, got.maps)
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -110,7 +111,8 @@ func (m *model) leave(from rdb.Stand, moving, owned bool) rdb.Answer {
 		return rdb.AnswerDone
 	}
 	score, there := m.shelves[from.Shelf][from.ID]
-	if !there || from.Score != "" && strconv.FormatInt(score, 10) != from.Score {
+	whole, _, _ := strings.Cut(from.Score, ".") // its fraction is for the order only
+	if !there || whole != "" && strconv.FormatInt(score, 10) != whole {
 		return rdb.AnswerGone
 	}
 	delete(m.shelves[from.Shelf], from.ID)
@@ -127,9 +129,9 @@ func (m *machine) arriveAt(t *rapid.T, from rdb.Stand, to rdb.Aim) {
 	}
 	switch {
 	case to.Shelf != "" && to.At == 0:
-		m.shelves[to.Shelf][from.ID] = m.learn(t, string(to.Shelf), from.ID, 0)
+		m.shelve(to.Shelf, from.ID, m.learn(t, string(to.Shelf), from.ID, 0))
 	case to.Shelf != "":
-		m.shelves[to.Shelf][from.ID] = to.At
+		m.shelve(to.Shelf, from.ID, to.At)
 	case to.Front:
 		m.queues[from.Queue] = slices.Insert(m.queues[from.Queue], 0, from.ID)
 	default:

@@ -17,7 +17,7 @@ import (
 func (m *machine) beat(t *rapid.T) { m.beatOn(t, m.choose(t, "worker", serving)) }
 
 func (m *machine) beatOn(t *rapid.T, a *actor) {
-	beat := rdb.Beat{Life: modelLife, Epoch: a.epoch}
+	beat := rdb.Beat{Life: modelLife, Epoch: a.epoch, Waits: rapid.Bool().Draw(t, "waits")}
 	if rapid.Bool().Draw(t, "wants the lease") {
 		beat.Lease = modelLeased
 	}
@@ -65,6 +65,7 @@ func (m *machine) beaten(id string, beat rdb.Beat) rdb.Pulse {
 	if !alive {
 		m.hearts[id] = modelHeart{m.before, m.before + beat.Life.Milliseconds()}
 	}
+	m.timed[id] = true
 	if m.running[id] == nil {
 		m.running[id] = map[string]string{}
 	}
@@ -76,19 +77,38 @@ func (m *machine) beaten(id string, beat rdb.Beat) rdb.Pulse {
 	for _, ended := range beat.Ended {
 		delete(m.running[id], ended)
 	}
-	free := m.lease.until <= m.before
-	if beat.Lease > 0 && (free || m.lease.holder == id) {
-		m.lease = modelLease{id, m.before + beat.Lease.Milliseconds()}
-	} else if free || m.lease.holder != id {
-		return rdb.Pulse{State: rdb.Registered, Flags: len(m.cancelled)}
+	pulse := rdb.Pulse{State: rdb.Registered, Flags: len(m.cancelled), Called: beat.Waits && len(m.ready(id)) > 0}
+	pulse.Leased, pulse.Deputy = m.placed(id, beat.Lease)
+	if !pulse.Leased {
+		return pulse
 	}
-	pulse := rdb.Pulse{State: rdb.Registered, Leased: true, Flags: len(m.cancelled)}
 	for shelf, next := range map[rdb.Shelf]*time.Time{rdb.ShelfScheduled: &pulse.NextScheduled, rdb.ShelfRetry: &pulse.NextRetry} {
 		if order := m.order(shelf); len(order) > 0 {
 			*next = millisTime(m.shelves[shelf][order[0]])
 		}
 	}
 	return pulse
+}
+
+// placed gives a worker that wants one of the two places what is free, and takes what it does not want.
+func (m *machine) placed(id string, lease time.Duration) (leased, deputy bool) {
+	for _, place := range []*modelLease{&m.lease, &m.deputy} {
+		if place.until <= m.before || lease == 0 && place.holder == id {
+			*place = modelLease{}
+		}
+	}
+	mine := modelLease{id, m.before + lease.Milliseconds()}
+	switch {
+	case lease == 0:
+	case m.lease.holder == "" || m.lease.holder == id:
+		m.lease, leased = mine, true
+		if m.deputy.holder == id {
+			m.deputy = modelLease{}
+		}
+	case m.deputy.holder == "" || m.deputy.holder == id:
+		m.deputy, deputy = mine, true
+	}
+	return leased, deputy
 }
 
 func millisTime(ms int64) time.Time { return time.UnixMilli(ms) }
@@ -127,14 +147,19 @@ func (m *machine) condemnOn(t *rapid.T, reaper, target string) {
 	m.request(t, step{
 		title: reaper + " condemns " + target,
 		send: func(store *rdb.Store) (any, error) {
-			return store.Worker(reaper).Condemn(background, target, modelSteady)
+			dead, err := store.Worker(reaper).Condemn(background, modelSteady, target)
+			return len(dead) == 1, err
 		},
 		execute: func() any {
 			if !m.alive(reaper, m.before) || m.before-m.hearts[reaper].since < modelSteady.Milliseconds() {
 				return false
 			}
+			delete(m.timed, target)
 			if m.dead[target] {
 				return true
+			}
+			if m.alive(target, m.before) && m.workers[target] {
+				m.timed[target] = true
 			}
 			if m.alive(target, m.before) || !m.workers[target] {
 				return false
@@ -174,7 +199,7 @@ func (m *machine) takeApart(t *rapid.T) {
 }
 
 func (m *machine) takeApartOn(t *rapid.T, target, queue string, most int) {
-	held, err := m.site.store.Worker(target).InProcess(background, queue)
+	held, err := inProcess(background, m.site.store.Worker(target), queue)
 	require.NoError(t, err)
 	require.Equal(t, append([]string{}, m.inProcess[target][queue]...), held)
 	if len(held) == 0 {

@@ -3,6 +3,7 @@ package rdb_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -108,6 +109,26 @@ func (m *machine) enqueuing(t *rapid.T, lane string, number int64, jobs []rdb.Ne
 	}
 }
 
+// asSent is the order in which a call describes its jobs: those of a queue that go to one place together. Among queues it decides which of
+// those come first that are due in the same ms; within each the order is that of the jobs.
+func asSent(jobs []rdb.NewJob) (order []int) {
+	var groups [][]int
+	open := map[string]int{}
+	special := func(j rdb.NewJob) bool { return j.Chosen || j.Lock.Digest != "" || len(j.Objects) > 0 }
+	for i, j := range jobs {
+		if at, known := open[j.Queue]; known {
+			last := jobs[groups[at][len(groups[at])-1]]
+			timed := j.Place == rdb.In || j.Place == rdb.At
+			if j.Place == last.Place && !special(j) && !special(last) && (!timed || last.ID < j.ID) {
+				groups[at] = append(groups[at], i)
+				continue
+			}
+		}
+		groups, open[j.Queue] = append(groups, []int{i}), len(groups)
+	}
+	return slices.Concat(groups...)
+}
+
 // store puts new jobs in their places.
 func (m *machine) store(t *rapid.T, jobs []rdb.NewJob) (problems map[int]rdb.Problem, owners map[int]string) {
 	refuse := func(i int, why rdb.Problem) {
@@ -116,7 +137,8 @@ func (m *machine) store(t *rapid.T, jobs []rdb.NewJob) (problems map[int]rdb.Pro
 		}
 		problems[i] = why
 	}
-	for i, j := range jobs {
+	for _, i := range asSent(jobs) {
+		j := jobs[i]
 		if j.Chosen && m.jobs[j.ID] != nil {
 			refuse(i, rdb.Duplicate)
 			continue
@@ -129,13 +151,16 @@ func (m *machine) store(t *rapid.T, jobs []rdb.NewJob) (problems map[int]rdb.Pro
 		m.lock(t, j)
 		m.jobs[j.ID] = &modelJob{queue: j.Queue, record: string(j.Record)}
 		delete(m.ended, j.ID)
+		if j.Chosen {
+			delete(m.outcomes, j.ID)
+		}
 		switch {
 		case j.Place == rdb.Front:
 			m.queues[j.Queue] = append([]string{j.ID}, m.queues[j.Queue]...)
 		case j.Place == rdb.In:
-			m.shelves[rdb.ShelfScheduled][j.ID] = m.learn(t, "scheduled", j.ID, time.Duration(j.When)*time.Millisecond)
+			m.shelve(rdb.ShelfScheduled, j.ID, m.learn(t, "scheduled", j.ID, time.Duration(j.When)*time.Millisecond))
 		case j.Place == rdb.At && j.When > m.before:
-			m.shelves[rdb.ShelfScheduled][j.ID] = j.When
+			m.shelve(rdb.ShelfScheduled, j.ID, j.When)
 		default:
 			m.queues[j.Queue] = append(m.queues[j.Queue], j.ID)
 		}

@@ -108,12 +108,12 @@ func (m *machine) expectWorkers(put func(string, map[string]string)) {
 	put("dead", members(slices.Collect(maps.Keys(m.dead))...))
 	for worker, queues := range m.serves {
 		put("worker:"+worker+":queues", members(queues...))
-		info := map[string]string{"host": "h"}
+		info := map[string]string{"host": "h", "prefetch": prefetchOf(worker)}
 		if m.last[worker] > 0 {
 			info["n"] = strconv.FormatInt(m.last[worker], 10)
 		}
-		if m.suspects[worker] != "" {
-			info["suspect"] = m.suspects[worker]
+		if m.absolved[worker] {
+			info["alive"] = "1"
 		}
 		put("worker:"+worker+":info", info)
 	}
@@ -128,6 +128,10 @@ func (m *machine) expectWorkers(put func(string, map[string]string)) {
 	if m.lease.until > now {
 		put("lease", members(m.lease.holder))
 	}
+	if m.deputy.until > now {
+		put("deputy", members(m.deputy.holder))
+	}
+	put("deadlines", members(slices.Collect(maps.Keys(m.timed))...))
 }
 
 // plain takes out of the state what the model does not say: times that stand beside other things, and tokens.
@@ -141,12 +145,15 @@ func plain(state redisState) redisState {
 	rewrite("claimed", func(id, value string) string {
 		return word(value, 0) + " " + word(value, 1) + ":" + id + " " + strings.TrimSpace(word(value, 3))
 	})
+	rewrite("crashes", func(_, value string) string { return withoutTimes(value) })
 	rewrite("lanes", func(_, value string) string { return word(value, 0) + " " + word(value, 1) })
 	rewrite("waited", func(string, string) string { return "" })
 	for key := range state.maps {
 		switch {
-		case key == "queues", key == "objects": // times
+		case key == "queues", key == "objects", key == "deaths": // times
 			delete(state.maps, key)
+		case key == "deadlines":
+			rewrite(key, func(string, string) string { return "" })
 		case strings.HasSuffix(key, ":running"):
 			rewrite(key, func(_, value string) string { _, message, _ := strings.Cut(value, " "); return message })
 		case strings.HasPrefix(key, "worker:") && strings.Count(key, ":") == 1:

@@ -44,7 +44,8 @@ func (m *model) room(queue string, now int64) (room int, wait float64, ruled boo
 	}
 	each := pace(rule)
 	free := float64(rule.Burst)*each - max(0, m.owing[queue]-float64(now)) // of the bucket, in ms
-	if more := math.Floor(free/each + 1e-6); more > 0 {
+	// Redis reckons in ns: of a job of 10 s that is due within the ms of the request, this clock cannot tell.
+	if more := math.Floor(free/each + 1e-3); more > 0 {
 		return min(left, int(more)), -1, true
 	}
 	return 0, math.Ceil(each - free), true
@@ -102,7 +103,7 @@ func (m *machine) learnRate(t *rapid.T, queue string, full func(now int64) float
 	}
 	least, most := full(m.before), full(m.after)
 	require.GreaterOrEqual(t, at, min(least, most)-0.002, "rate:%s", queue)
-	require.LessOrEqual(t, at, max(least, most)+0.002, "rate:%s", queue)
+	require.LessOrEqual(t, at, max(least, most)+1, "rate:%s", queue) // both moments are cut to ms
 	return at
 }
 
@@ -135,7 +136,7 @@ func (m *machine) ruleChanged(t *rapid.T, queue string, before, after rdb.Rule, 
 	if anew {
 		delete(m.counted, queue)
 	}
-	if before.Jobs == after.Jobs && before.Per == after.Per {
+	if before.Jobs == after.Jobs && before.Per == after.Per && before.Burst == after.Burst {
 		return
 	}
 	owed := m.owing[queue]
@@ -238,8 +239,11 @@ func (m *machine) recountSome(t *rapid.T) {
 	}
 	page := m.site.cmd(t, "SSCAN", "running:"+queue, "0", "COUNT", rdb.MaxBatch)
 	m.request(t, step{
-		title:   "what counts of " + queue + " is compared: " + strings.Join(ids, " "),
-		send:    func(store *rdb.Store) (any, error) { return m.seen(store, page).Recount(background, queue) },
+		title: "what counts of " + queue + " is compared: " + strings.Join(ids, " "),
+		send: func(store *rdb.Store) (any, error) {
+			removed, err := m.seen(store, page).Recount(background, queue)
+			return removed[queue], err
+		},
 		execute: func() any { return m.model.fill(queue, ids) },
 	})
 }
@@ -375,12 +379,14 @@ func asFloat(t require.TestingT, number string) float64 {
 	return f
 }
 
-// dropLapsed takes out of the state the rates that owe nothing any more, which may stand there for some ms.
+// dropLapsed takes out of the state the rates that owe nothing any more, which may stand there for some ms. Of the others it leaves as
+// much as the numbers of the model can have.
 func dropLapsed(t *rapid.T, state redisState, now int64) {
 	for _, queue := range modelQueues {
-		for until := range state.maps["rate:"+queue] {
-			if asFloat(t, until) <= float64(now) {
-				delete(state.maps, "rate:"+queue)
+		for stored := range state.maps["rate:"+queue] {
+			delete(state.maps, "rate:"+queue)
+			if until := asFloat(t, stored); until > float64(now) {
+				state.maps["rate:"+queue] = map[string]string{strconv.FormatFloat(until, 'f', 3, 64): ""}
 			}
 		}
 	}

@@ -202,7 +202,9 @@ func (m *machine) amend(t *rapid.T, a rdb.Amendment) rdb.Amended {
 		at := asInt(t, text(m.site.cmd(t, "ZSCORE", "scheduled", a.ID)))
 		require.GreaterOrEqual(t, at, max(due, m.before+a.When), "%s is put off, and never to an earlier time", a.ID)
 		require.LessOrEqual(t, at, max(due, m.after+a.When), a.ID)
-		m.shelves[rdb.ShelfScheduled][a.ID] = at
+		if at != due {
+			m.shelve(rdb.ShelfScheduled, a.ID, at)
+		}
 	}
 	return rdb.AmendDone
 }

@@ -73,7 +73,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			oneOf(m.cancelSome, m.purgeSome),
 			oneOf(m.dueSome, m.dueSome, m.dueSome, m.condemn, m.forgetDead, m.walkClaims, m.sweep, m.trim, m.retireLanes),
 			oneOf(m.stallSome, m.moveToQueue, m.reschedule, m.removeSome),
-			oneOf(m.register, m.survey, m.giveBackLost, m.suspect, m.wait, m.wait, m.wakeSome, m.crash, m.stop, m.lose),
+			oneOf(m.register, m.survey, m.giveBackLost, m.suspect, m.suspect, m.absolveSome, m.wait, m.wait, m.wakeSome, m.crash, m.stop, m.lose),
 		),
 	}
 }
@@ -105,7 +105,8 @@ func (m *machine) elapse(t *rapid.T, d time.Duration) {
 	}
 	for key := range map[string]bool{"scheduled": true, "retry": true, "morgue": true, "stalled": true, "outcomes:until": true} {
 		for member, score := range m.site.scores(t, key) {
-			m.site.cmd(t, "ZADD", key, asInt(t, score)-d.Milliseconds(), member)
+			at := asFloat(t, score) - float64(d.Milliseconds()) // with the fraction, which is the order within a ms
+			m.site.cmd(t, "ZADD", key, strconv.FormatFloat(at, 'f', -1, 64), member)
 		}
 	}
 	m.ageLanes(t, d.Milliseconds())
@@ -120,6 +121,7 @@ func (m *machine) elapse(t *rapid.T, d time.Duration) {
 		}
 	}
 	age("lease")
+	age("deputy")
 	for worker := range m.hearts {
 		age("worker:" + worker)
 		if m.site.exists(t, "worker:"+worker) {
@@ -166,6 +168,7 @@ func (m *machine) damage(t *rapid.T) {
 func (m *machine) loseWorker(t *rapid.T, id string) {
 	m.logf(t, "damage: all of %s but its lists is lost", id)
 	m.site.cmd(t, "SREM", "workers", id)
+	m.site.cmd(t, "ZREM", "deadlines", id)
 	m.site.cmd(t, "UNLINK", "worker:"+id, m.site.key("worker:"+id+":queues"), m.site.key("worker:"+id+":info"), m.site.key("worker:"+id+":running"))
 	m.erase(id)
 }

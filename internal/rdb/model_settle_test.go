@@ -196,7 +196,7 @@ func (m *machine) shelving(t *rapid.T, worker string, job rdb.Shelved) intent {
 				after = 0
 				delete(m.waited, id)
 			}
-			m.shelves[job.Shelf][id] = m.learn(t, string(job.Shelf), id, after)
+			m.shelve(job.Shelf, id, m.learn(t, string(job.Shelf), id, after))
 			if !job.KeepCrashes {
 				m.jobs[id].crashes = nil
 			}

@@ -17,6 +17,8 @@ type model struct {
 	inProcess map[string]map[string][]string // worker, queue -> elements, oldest first
 	claimed   map[string]modelClaim          // id ->
 	shelves   map[rdb.Shelf]map[string]int64 // id -> due ms
+	turns     map[string]int                 // id -> when it came to its shelf: the order of those that are due in the same ms
+	shelved   int                            // how many came to shelves
 	outcomes  map[string]modelOutcome
 	lanes     map[string]modelLane
 
@@ -25,8 +27,10 @@ type model struct {
 	last          map[string]int64 // worker -> number of its last fetch or survey
 	hearts        map[string]modelHeart
 	running       map[string]map[string]string // worker, id -> check-in
-	suspects      map[string]string            // worker -> element of the job that it named before it began it
-	lease         modelLease
+	absolved      map[string]bool              // workers that were taken for dead and turned out to be alive
+	lease, deputy modelLease
+	timed         map[string]bool              // workers that have a deadline
+	taken         map[string]map[string]string // dead worker -> what was taken from it, and its last number as n
 	epoch         string
 
 	acknowledged, ended map[string]bool
@@ -72,10 +76,11 @@ type (
 func newModel() *model {
 	return &model{
 		jobs: map[string]*modelJob{}, queues: map[string][]string{}, inProcess: map[string]map[string][]string{},
-		claimed: map[string]modelClaim{}, outcomes: map[string]modelOutcome{}, lanes: map[string]modelLane{},
+		claimed: map[string]modelClaim{}, turns: map[string]int{}, outcomes: map[string]modelOutcome{}, lanes: map[string]modelLane{},
 		shelves: map[rdb.Shelf]map[string]int64{rdb.ShelfRetry: {}, rdb.ShelfScheduled: {}, rdb.ShelfMorgue: {}, rdb.ShelfStalled: {}},
 		workers: map[string]bool{}, dead: map[string]bool{}, serves: map[string][]string{}, last: map[string]int64{},
-		hearts: map[string]modelHeart{}, running: map[string]map[string]string{}, suspects: map[string]string{},
+		hearts: map[string]modelHeart{}, timed: map[string]bool{}, running: map[string]map[string]string{}, absolved: map[string]bool{},
+		taken:        map[string]map[string]string{},
 		acknowledged: map[string]bool{}, ended: map[string]bool{}, waited: map[string]bool{}, owed: map[string]bool{}, limbo: map[string]bool{},
 		locks: map[string]modelLock{}, freed: map[string]bool{}, cancelled: map[string]bool{}, rules: map[string]rdb.Rule{},
 		counted: map[string]map[string]bool{}, owing: map[string]float64{}, begun: map[string]modelBegun{},
@@ -115,6 +120,7 @@ func (m *model) shift(ms int64) {
 		}
 	}
 	m.lease.until -= ms
+	m.deputy.until -= ms
 }
 
 // alive tells whether the worker has a heartbeat.
@@ -245,8 +251,9 @@ func (m *model) release(worker string, r rdb.Released) []string {
 		}
 		id := idOf(element)
 		ids = append(ids, id)
-		if job := m.jobs[id]; r.Died != "" && (len(job.crashes) < 2 || m.suspects[worker] == element) {
-			job.crashes = append(job.crashes, r.Died)
+		if r.Died != "" {
+			m.blame(r.Died, element)
+			m.noteTaken(worker)[element] = "1"
 		}
 		if r.Ended {
 			m.jobs[id].crashes = nil
@@ -254,6 +261,17 @@ func (m *model) release(worker string, r rdb.Released) []string {
 	}
 	m.queues[r.Queue] = slices.Concat(ids, m.queues[r.Queue])
 	return gone
+}
+
+// noteTaken is what is known of what was taken from a worker, as of now.
+func (m *model) noteTaken(worker string) map[string]string {
+	if m.taken[worker] == nil {
+		m.taken[worker] = map[string]string{}
+	}
+	if m.last[worker] > 0 || m.taken[worker]["n"] == "" {
+		m.taken[worker]["n"] = strconv.FormatInt(m.last[worker], 10)
+	}
+	return m.taken[worker]
 }
 
 // due moves what the call names, and returns the answer.
@@ -279,11 +297,18 @@ func (m *model) due(shelf rdb.Shelf, call rdb.DueCall, now int64) rdb.Due {
 	return answer
 }
 
+// shelve puts a job on a shelf, behind those that are due in the same ms.
+func (m *model) shelve(shelf rdb.Shelf, id string, due int64) {
+	m.shelves[shelf][id] = due
+	m.shelved++
+	m.turns[id] = m.shelved
+}
+
 // order are the ids of a shelf as Redis sorts them.
 func (m *model) order(shelf rdb.Shelf) []string {
 	waiting := m.shelves[shelf]
 	return slices.SortedFunc(maps.Keys(waiting), func(a, b string) int {
-		return cmp.Or(cmp.Compare(waiting[a], waiting[b]), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(waiting[a], waiting[b]), cmp.Compare(m.turns[a], m.turns[b]))
 	})
 }
 
@@ -301,9 +326,15 @@ func (m *model) forget(worker string, queues []string) ([]string, bool) {
 	if known := m.serves[worker]; len(known) > 0 && !slices.Equal(slices.Sorted(slices.Values(queues)), slices.Sorted(slices.Values(known))) {
 		return holding, false
 	}
+	if m.dead[worker] && m.last[worker] > 0 {
+		m.noteTaken(worker)
+	}
 	m.erase(worker)
 	if m.lease.holder == worker {
 		m.lease = modelLease{}
+	}
+	if m.deputy.holder == worker {
+		m.deputy = modelLease{}
 	}
 	return holding, true
 }
@@ -313,10 +344,11 @@ func (m *model) erase(worker string) {
 	delete(m.workers, worker)
 	delete(m.dead, worker)
 	delete(m.hearts, worker)
+	delete(m.timed, worker)
 	delete(m.serves, worker)
 	delete(m.last, worker)
 	delete(m.running, worker)
-	delete(m.suspects, worker)
+	delete(m.absolved, worker)
 }
 
 func bytesOrNil(text string) []byte {

@@ -1,6 +1,9 @@
 package rdb
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 var (
 	objectTouchScript   = Load("object_touch")
@@ -38,6 +41,28 @@ func (k *keys) object(sha string) objectKeys {
 }
 
 func (k *keys) upload(sha, token string) string { return k.object(sha).content + ":upload:" + token }
+
+// HomeID returns what tells this namespace from one of the same name in another Redis: fresh, if it has no id yet. It stays
+// for as long as Redis keeps its data.
+func (o Objects) HomeID(ctx context.Context, fresh string) (string, error) {
+	key := o.Store.keys.home
+	replies, err := o.Store.driver.Pipeline(ctx,
+		Call{Command: "SET", Args: []any{key, fresh, "NX"}}, Call{Command: "GET", Args: []any{key}})
+	if err != nil {
+		return "", err
+	}
+	set, got := replies[0], replies[1]
+	id, _ := got.Value.([]byte)
+	switch {
+	case got.Err != nil:
+		return "", got.Err
+	case len(id) > 0: // a Redis that is full refuses to set what is there
+		return string(id), nil
+	case set.Err != nil:
+		return "", set.Err
+	}
+	return "", &UnexpectedReplyError{Script: "GET " + key, Reply: got.Value}
+}
 
 // Touch notes that the object is used now. It is [ObjectPresent] or [ObjectAbsent]; one that does not have as many bytes
 // is damaged and counts as absent.
@@ -115,8 +140,22 @@ func withIDs(args []any, ids []string) []any {
 	return args
 }
 
-// Known tells whether there is a note of when the object was used last.
-func (o Objects) Known(ctx context.Context, sha string) (bool, error) {
-	value, err := Do(ctx, o.Store.driver, Call{Command: "ZSCORE", Args: []any{o.Store.keys.objects, sha}})
-	return value != nil, err
+// Unknown returns those of the objects of which there is no note of when they were used last.
+func (o Objects) Unknown(ctx context.Context, shas []string) (unknown []string, err error) {
+	for part := range slices.Chunk(shas, MaxBatch) {
+		value, err := Do(ctx, o.Store.driver, Call{Command: "ZMSCORE", Args: appendTexts([]any{o.Store.keys.objects}, part)})
+		if err != nil {
+			return nil, err
+		}
+		r := Read("ZMSCORE", value)
+		for _, sha := range part {
+			if r.Next() == nil {
+				unknown = append(unknown, sha)
+			}
+		}
+		if r.err != nil {
+			return nil, r.err
+		}
+	}
+	return unknown, nil
 }

@@ -53,9 +53,8 @@ func (f *FrontReader) Next(ctx context.Context, s *Store, queue string, most int
 }
 
 // Purge removes jobs, at most [MaxBatch], from the front of a queue that have nothing beside record, trail and crashes.
-// It looks at so many ids there, and returns how many jobs were removed, and those that somebody waits for: they are
-// removed by [Store.EndResting].
-func (s *Store) Purge(ctx context.Context, queue string, reach int, ids []string) (removed int, asked []string, err error) {
+// It looks at so many ids there.
+func (s *Store) Purge(ctx context.Context, queue string, reach int, ids []string) (Purged, error) {
 	k, of := s.keys, s.keys.queue(queue)
 	value, err := Do(ctx, s.driver, Call{
 		Script: purgeScript,
@@ -63,9 +62,15 @@ func (s *Store) Purge(ctx context.Context, queue string, reach int, ids []string
 		Args:   appendTexts([]any{queue, reach}, ids),
 	})
 	if err != nil {
-		return 0, nil, err
+		return Purged{}, err
 	}
 	r := Read("purge", value)
-	removed = int(r.Number())
-	return removed, r.Texts(), r.err
+	return Purged{Removed: int(r.Number()), Waited: r.Texts(), Cancelled: r.Texts()}, r.err
+}
+
+// Purged is what a purge has done. Those that it has left in their queue are ended by [Store.EndResting].
+type Purged struct {
+	Removed   int
+	Waited    []string // somebody waits for them
+	Cancelled []string // they are to end as cancelled
 }

@@ -79,11 +79,18 @@ func (l *link) endWith(ctx context.Context) (release func()) {
 	}
 }
 
-// round is one round trip. full sends scripts by their text instead of their hash.
+// round is one round trip. full sends scripts by their text instead of their hash, each once: behind it Redis knows the hash.
 func (l *link) round(ctx context.Context, calls []Call, full bool) ([]Reply, error) {
 	size, block := 0, time.Duration(0)
+	var known map[*Script]bool
+	if full {
+		known = map[*Script]bool{}
+	}
 	for i := range calls {
-		n, err := send(l.conn, &calls[i], full)
+		n, err := send(l.conn, &calls[i], full && !known[calls[i].Script])
+		if full {
+			known[calls[i].Script] = true
+		}
 		if err != nil {
 			return nil, l.lost(ctx, "sending", &calls[i], err)
 		}

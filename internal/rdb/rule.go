@@ -1,12 +1,14 @@
 package rdb
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/265d0351/work/internal/excerpt"
 )
 
 // Limit is how many jobs of one queue may run; the zero value is no limit.
@@ -63,6 +65,19 @@ func (l Limit) fields() []string {
 	return fields
 }
 
+// RuleError says why a rule cannot be read.
+type RuleError struct {
+	Text string // of the rule
+	Err  error
+}
+
+func (e *RuleError) Error() string {
+	return fmt.Sprintf("the rule %s cannot be read: %s", excerpt.Quoted(e.Text), excerpt.Text(e.Err.Error(), excerpt.Name))
+}
+
+// Unwrap returns the cause.
+func (e *RuleError) Unwrap() error { return e.Err }
+
 // ParseRule reads what Text has written; "" is the zero value.
 func ParseRule(text string) (Rule, error) {
 	if text == "" {
@@ -70,7 +85,7 @@ func ParseRule(text string) (Rule, error) {
 	}
 	fields := strings.Split(text, " ")
 	if len(fields) != 9 {
-		return Rule{}, fmt.Errorf("the rule %q has %d fields and should have 9", text, len(fields))
+		return Rule{}, &RuleError{Text: text, Err: fmt.Errorf("it has %d fields and should have 9", len(fields))}
 	}
 	wanted, token, _ := strings.Cut(fields[6], ":")
 	limit, err := parseLimit([]string{wanted, fields[2], fields[3], fields[4]})
@@ -81,7 +96,7 @@ func ParseRule(text string) (Rule, error) {
 		}
 	}
 	if err != nil {
-		return Rule{}, fmt.Errorf("the rule %q cannot be read: %w", text, err)
+		return Rule{}, &RuleError{Text: text, Err: err}
 	}
 	return r, nil
 }
@@ -93,7 +108,7 @@ func parseLimit(fields []string) (Limit, error) {
 			return 0
 		}
 		n, err := strconv.Atoi(fields[i])
-		failed = errors.Join(failed, err)
+		failed = cmp.Or(failed, err)
 		return n
 	}
 	l := Limit{Concurrent: number(0), Jobs: number(1), Per: time.Duration(number(2)) * time.Millisecond, Burst: number(3)}

@@ -1,12 +1,15 @@
 package rdb
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/265d0351/work/internal/excerpt"
 )
 
 var (
@@ -39,7 +42,7 @@ func (s *Store) Schedules(ctx context.Context) (all []Schedule, revision string,
 		return nil, "", err
 	}
 	for cursor, seen := "0", map[string]bool{}; ; {
-		reply, err := Do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{s.keys.schedules, cursor, "COUNT", 100}})
+		reply, err := Do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{s.keys.schedules, cursor, "COUNT", MaxBatch}})
 		if err != nil {
 			return nil, "", err
 		}
@@ -54,7 +57,7 @@ func (s *Store) Schedules(ctx context.Context) (all []Schedule, revision string,
 				page = append(page, schedule)
 			}
 		}
-		if err := errors.Join(r.err, fields.err); err != nil {
+		if err := excerpt.Join(r.err, fields.err); err != nil {
 			return nil, "", err
 		}
 		if err := s.readEntries(ctx, page); err != nil {
@@ -89,13 +92,42 @@ func (s *Store) readEntries(ctx context.Context, page []Schedule) error {
 
 // ScheduleOf reads one schedule; without a definition it is not there.
 func (s *Store) ScheduleOf(ctx context.Context, id string) (Schedule, error) {
-	definition, err := s.field(ctx, s.keys.schedules, id)
-	if err != nil || definition == nil {
+	page, err := s.SchedulesOf(ctx, []string{id})
+	if err != nil {
 		return Schedule{ID: id}, err
 	}
-	page := []Schedule{{ID: id, Definition: definition}}
-	err = s.readEntries(ctx, page)
-	return page[0], err
+	return page[0], nil
+}
+
+// SchedulesOf reads some schedules. Those without a definition are not there.
+func (s *Store) SchedulesOf(ctx context.Context, ids []string) ([]Schedule, error) {
+	page := make([]Schedule, 0, len(ids))
+	var calls []Call
+	for lot := range slices.Chunk(ids, MaxBatch) {
+		calls = append(calls,
+			Call{Command: "HMGET", Args: appendTexts([]any{s.keys.schedules}, lot)}, Call{Command: "HMGET", Args: appendTexts([]any{s.keys.ticks}, lot)})
+	}
+	replies, err := s.pipelines(ctx, maxPipeline, calls)
+	if err != nil {
+		return nil, err
+	}
+	for i := 0; i < len(replies); i += 2 {
+		if err := cmp.Or(replies[i].Err, replies[i+1].Err); err != nil {
+			return nil, err
+		}
+		definitions, entries := Read("HMGET", replies[i].Value), Read("HMGET", replies[i+1].Value)
+		for range len(calls[i].Args) - 1 {
+			one := Schedule{ID: ids[len(page)], Definition: definitions.Bytes()}
+			if entry := entries.Text(); one.Definition != nil {
+				one.Entry = entry
+			}
+			page = append(page, one)
+		}
+		if err := excerpt.Join(definitions.err, entries.err); err != nil {
+			return nil, err
+		}
+	}
+	return page, nil
 }
 
 func (s *Store) text(ctx context.Context, key string) ([]byte, error) {
@@ -107,24 +139,50 @@ func (s *Store) text(ctx context.Context, key string) ([]byte, error) {
 	return text, nil
 }
 
-// Define replaces the definition of a schedule that still reads as it did: before is nil where there should be none, and
-// a nil definition removes it. With anew its ticks begin now, as those of a new one do. It answers false when the schedule
-// reads otherwise, and true also if it reads as wanted already.
+// Redefinition is a change of one schedule.
+type Redefinition struct {
+	ID         string
+	Before     []byte // as it reads; nil where there should be none
+	Definition []byte // as it should read; nil removes it
+	Anew       bool   // its ticks begin now, as those of a new one do
+}
+
+// Define replaces the definition of a schedule that still reads as it did. It answers false when the schedule reads otherwise, and true
+// also if it reads as wanted already.
 func (s *Store) Define(ctx context.Context, id string, before, definition []byte, anew bool) (bool, error) {
-	k := s.keys
-	digest := ""
-	if before != nil {
-		digest = Digest(before)
-	}
-	value, err := Do(ctx, s.driver, Call{
-		Script: defineScript, Keys: []string{k.schedules, k.ticks, k.revision, k.control},
-		Args: []any{id, digest, definition, anew},
-	})
+	changed, err := s.DefineAll(ctx, []Redefinition{{id, before, definition, anew}})
 	if err != nil {
 		return false, err
 	}
-	r := Read("define", value)
-	return r.Number() == 1, r.err
+	return changed[0].Done, changed[0].Err
+}
+
+// DefineAll is Define for several schedules. Each change is one by itself, as those of [Store.SetRules] are.
+func (s *Store) DefineAll(ctx context.Context, changes []Redefinition) ([]Changed, error) {
+	k := s.keys
+	calls := make([]Call, len(changes))
+	for i, c := range changes {
+		digest := ""
+		if c.Before != nil {
+			digest = Digest(c.Before)
+		}
+		calls[i] = Call{
+			Script: defineScript, Keys: []string{k.schedules, k.ticks, k.revision, k.control},
+			Args: []any{c.ID, digest, c.Definition, c.Anew},
+		}
+	}
+	replies, err := s.pipelines(ctx, maxBrief, calls)
+	if err != nil {
+		return nil, err
+	}
+	changed := make([]Changed, len(replies))
+	for i, reply := range replies {
+		if changed[i].Err = reply.Err; reply.Err == nil {
+			r := Read("define", reply.Value)
+			changed[i] = Changed{Done: r.Number() == 1, Err: r.err}
+		}
+	}
+	return changed, nil
 }
 
 // Withdrawal is what came of a [Store.Withdraw].
@@ -139,19 +197,40 @@ const (
 
 // Withdraw removes a schedule if none of the workers, who must be all that are registered and at most [MaxBatch], declares it.
 func (s *Store) Withdraw(ctx context.Context, schedule Schedule, workers []string) (Withdrawal, error) {
-	if len(workers) > MaxBatch {
-		return "", fmt.Errorf("%d workers are registered, more than the %d of which one script can tell that none declares schedule %q: remove it by hand", len(workers), MaxBatch, schedule.ID)
+	states, err := s.WithdrawAll(ctx, []Schedule{schedule}, workers)
+	if err != nil {
+		return "", err
+	}
+	return states[0], nil
+}
+
+// WithdrawAll is Withdraw for several schedules. After an error any of them may be withdrawn.
+func (s *Store) WithdrawAll(ctx context.Context, schedules []Schedule, workers []string) ([]Withdrawal, error) {
+	if len(schedules) > 0 && len(workers) > MaxBatch {
+		return nil, fmt.Errorf("%d workers are registered, more than the %d of which one script can tell that none declares schedule %s: remove it by hand", len(workers), MaxBatch, excerpt.Quoted(schedules[0].ID))
 	}
 	k := s.keys
 	keys := []string{k.schedules, k.ticks, k.revision, k.control, k.workers}
-	args := []any{schedule.ID, Digest(schedule.Definition)}
 	for _, id := range workers {
 		keys = append(keys, k.worker(id).info)
-		args = append(args, id)
 	}
-	value, err := Do(ctx, s.driver, Call{Script: withdrawScript, Keys: keys, Args: args})
-	state, _ := value.([]byte)
-	return Withdrawal(state), err
+	calls := make([]Call, len(schedules))
+	for i, schedule := range schedules {
+		calls[i] = Call{Script: withdrawScript, Keys: keys, Args: appendTexts([]any{schedule.ID, Digest(schedule.Definition)}, workers)}
+	}
+	replies, err := s.pipelines(ctx, maxPipeline, calls)
+	if err != nil {
+		return nil, err
+	}
+	states := make([]Withdrawal, len(replies))
+	for i, reply := range replies {
+		if reply.Err != nil {
+			return nil, reply.Err
+		}
+		state, _ := reply.Value.([]byte)
+		states[i] = Withdrawal(state)
+	}
+	return states, nil
 }
 
 // Declarations returns what the registered workers say of themselves: by id, their service and the ids of the schedules

@@ -110,9 +110,14 @@ func TestJobsInTheMiddleOfALongQueueAreFar(t *testing.T) {
 		assert.Equal(t, rdb.AnswerDone, stall(many-reach))
 		assert.Equal(t, rdb.AnswerDone, stall(reach-1))
 		assert.Equal(t, rdb.AnswerFar, s.obey(t, s.store.Remove(at(reach+50), rdb.Ending{State: "deleted"})))
-		assert.Equal(t, rdb.AnswerFlagged, s.obey(t, s.store.Flag(at(reach+50))))
-		assert.Equal(t, rdb.AnswerFlagged, s.obey(t, s.store.Flag(at(reach+50))), "sent twice")
+		flag := s.store.Flag(at(reach+50), rdb.Ending{Keep: time.Minute, Outcome: []byte(`{"state":"deleted"}`)})
+		assert.Equal(t, rdb.AnswerFlagged, s.obey(t, flag))
+		assert.Equal(t, rdb.AnswerFlagged, s.obey(t, flag), "sent twice")
 		assert.Equal(t, []string{at(reach + 50).ID}, s.set(t, "cancelled"))
+		standings, err := s.store.Cancel(t.Context(), []string{at(reach + 50).ID})
+		require.NoError(t, err)
+		assert.Equal(t, rdb.SpotGone, standings[0].Spot, "it is over")
+		assert.Equal(t, `{"state":"deleted"}`, string(standings[0].Outcome))
 	})
 }
 

@@ -1,6 +1,7 @@
 package rdb_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -99,6 +100,44 @@ func TestForetellKeepsTheOutcomeOfWhatIsToBeCancelled(t *testing.T) {
 	})
 }
 
+// A job that stands deep in its queue is cancelled or deleted by the one who comes first, and ends so when its turn has come.
+func TestWhatWasForetoldFirstIsHowAJobEnds(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.enqueue(t, "a", "deleted", "cancelled")
+		told := func(state string, at int) rdb.Ending {
+			return rdb.Ending{State: state, Keep: time.Minute, Outcome: fmt.Appendf(nil, `{"state":%q,"ended":%d}`, state, at)}
+		}
+		flag := func(id string, at int) rdb.Answer {
+			return s.obey(t, s.store.Flag(rdb.Stand{ID: id, Queue: "a"}, told("deleted", at)))
+		}
+		cancel := func(id string, at int) rdb.Spot {
+			standings, err := s.store.Cancel(t.Context(), []string{id})
+			require.NoError(t, err)
+			ending := told("cancelled", at)
+			ending.ID = id
+			require.NoError(t, s.store.Foretell(t.Context(), []rdb.Ending{ending}))
+			return standings[0].Spot
+		}
+		assert.Equal(t, rdb.SpotQueue, cancel("cancelled", 1))
+		assert.Equal(t, rdb.AnswerCancelled, flag("cancelled", 2))
+		assert.Equal(t, rdb.AnswerFlagged, flag("deleted", 3))
+		assert.Equal(t, rdb.SpotGone, cancel("deleted", 4))
+
+		w := s.worker(t, "w1", "a")
+		for n, claim := range s.take(t, w, 1, 2, "a") {
+			ending := told("cancelled", 5)
+			ending.ID, ending.Queue, ending.Completion = []string{"deleted", "cancelled"}[n], "a", "c"
+			assert.Empty(t, settle(t, w, w.End(claim, ending)))
+		}
+		assert.Equal(t, map[string]string{
+			"cancelled": `{"state":"cancelled","ended":1}`, "deleted": `{"state":"deleted","ended":3}`,
+		}, s.hash(t, "outcomes"))
+		assert.Equal(t, []string{"deleted deleted", "cancelled cancelled"}, s.list(t, "completion:c"))
+		assert.Equal(t, rdb.AnswerGone, flag("deleted", 6), "it has ended")
+	})
+}
+
 func TestFlagsOfJobsThatAreGoneAreRemoved(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
@@ -124,7 +163,7 @@ func TestAFillCountsWhatIsHeldOfItsQueueOnly(t *testing.T) {
 		s.cmd(t, "SADD", "running:a", "b1", "gone")
 		removed, err := s.store.Recount(t.Context(), "a")
 		require.NoError(t, err)
-		assert.Equal(t, 2, removed)
+		assert.Equal(t, map[string]int{"a": 2}, removed)
 		require.NoError(t, s.store.Fill(t.Context(), "a"))
 		assert.Equal(t, []string{"a1"}, s.set(t, "running:a"))
 	})

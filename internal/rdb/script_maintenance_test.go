@@ -236,7 +236,7 @@ func TestRetireLanesRemovesThoseThatAreSilent(t *testing.T) {
 		}
 		recent := fmt.Sprintf("7 %d", s.now(t).UnixMilli()-1000)
 		s.cmd(t, "HSET", "lanes", "recent", recent)
-		require.NoError(t, s.store.RetireLanes(t.Context(), time.Minute))
+		require.NoError(t, everyPart(func(cursor string) (string, error) { return s.store.RetireLanes(t.Context(), cursor, time.Minute) }))
 		lanes := s.hash(t, "lanes")
 		assert.Len(t, lanes, 2)
 		assert.Equal(t, recent, lanes["recent"])
@@ -244,25 +244,54 @@ func TestRetireLanesRemovesThoseThatAreSilent(t *testing.T) {
 	})
 }
 
-func TestSuspectIsNotedWhileTheClaimStands(t *testing.T) {
+// A ms has places for 4095 ids that each sort before the one that came before: the order of more is that of the ids, and none is late.
+func TestDueKeepsTheOrderOfTheEnqueueWithinAMillisecond(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
-		s.enqueue(t, "a", "a1", "a2")
-		w := s.worker(t, "w1", "a")
-		claims := s.take(t, w, 1, 2, "a")
-		note := func(claim rdb.Claim) bool {
-			noted, err := w.Suspect(t.Context(), claim)
+		const jobs, places = 4140, 4095
+		at := s.now(t).Add(time.Hour).Truncate(time.Millisecond)
+		var wanted []string
+		for call := int64(1); len(wanted) < jobs; call++ {
+			var batch []rdb.NewJob
+			for range 460 {
+				j := job("a", fmt.Sprintf("%05d", 99999-len(wanted)))
+				j.Place, j.When = rdb.At, at.UnixMilli()
+				batch, wanted = append(batch, j), append(wanted, j.ID)
+			}
+			_, err := s.store.Enqueue(t.Context(), "lane", call, batch)
 			require.NoError(t, err)
-			return noted
 		}
-		assert.True(t, note(claims[0]))
-		assert.True(t, note(claims[1]))
-		assert.False(t, note(rdb.Claim{Queue: "a", Element: "2:a1"}))
-		assert.Equal(t, claims[1].Element, s.hash(t, "worker:w1:info")["suspect"])
+		due, err := s.store.Due(t.Context(), rdb.ShelfScheduled, rdb.DueCall{Ahead: time.Hour - 20*time.Minute})
+		require.NoError(t, err)
+		require.Empty(t, due.Page)
+		require.Equal(t, at, due.Next, "whole milliseconds")
+		for skip := 0; skip < places; skip += len(due.Page) {
+			due, err = s.store.Due(t.Context(), rdb.ShelfScheduled, rdb.DueCall{Skip: skip, Ahead: 2 * time.Hour})
+			require.NoError(t, err)
+			for i, waiting := range due.Page[:min(len(due.Page), places-skip)] {
+				require.Equal(t, wanted[skip+i], waiting.ID)
+				require.Equal(t, at, waiting.Due)
+			}
+		}
+		within := s.cmd(t, "ZCOUNT", "scheduled", at.UnixMilli(), fmt.Sprint("(", at.UnixMilli()+1))
+		assert.EqualValues(t, jobs, within, "none is due in another ms")
+	})
+}
 
-		s.cmd(t, "HSET", "crashes", "a1", "v1 v2", "a2", "v1 v2")
-		settle(t, w, w.Release(rdb.Released{Queue: "a", Elements: elements(claims), Died: "w1"}))
-		assert.Equal(t, map[string]string{"a1": "v1 v2", "a2": "v1 v2 w1"}, s.hash(t, "crashes"), "only the suspect is to blame")
-		assert.False(t, note(claims[1]))
+// The fraction of a score puts nothing off.
+func TestDueMovesAllOfAMillisecondAtItsBeginning(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		for _, id := range []string{"c", "b", "a"} {
+			s.plan(t, "q", id, 50)
+		}
+		page, err := s.store.Due(t.Context(), rdb.ShelfScheduled, rdb.DueCall{Ahead: time.Minute})
+		require.NoError(t, err)
+		require.Equal(t, []string{"q/c", "q/b", "q/a"}, waitingIDs(page.Page))
+		s.pass(t, 50*time.Millisecond) // on the embedded Redis, no more than that
+		due, err := s.store.Due(t.Context(), rdb.ShelfScheduled, rdb.DueCall{Move: page.Page})
+		require.NoError(t, err)
+		assert.Equal(t, 3, due.Moved)
+		assert.Equal(t, []string{"c", "b", "a"}, s.list(t, "queue:q"))
 	})
 }

@@ -165,7 +165,7 @@ func TestShedRemovesWhatBelongsToNobody(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, 2, removed)
 		assert.Equal(t, map[string]string{"a1": "past"}, s.hash(t, "trail"))
-		removed, err = s.store.ShedCheckIns(t.Context(), "w1", map[string]string{})
+		removed, err = s.store.ShedCheckIns(t.Context(), []string{"w1"}, map[string]string{})
 		require.NoError(t, err)
 		assert.Equal(t, 2, removed)
 		assert.Equal(t, map[string]string{"a1": "5 mine"}, s.hash(t, "worker:w1:running"))
@@ -178,10 +178,14 @@ func TestAnIDThatStandsInAQueueOnceStays(t *testing.T) {
 		s.cmd(t, "RPUSH", "queue:a", "x", "once", "twice", "y", "twice")
 		mender := rdb.Mender{Store: s.store, Mend: true}
 		for id, want := range map[string]bool{"once": false, "twice": true, "never": false} {
-			mended, err := mender.Single(t.Context(), id, "a", "a")
+			mended, _, err := mender.Single(t.Context(), rdb.Twice{ID: id, From: "a", Other: "a"})
 			require.NoError(t, err)
 			assert.Equal(t, want, mended, id)
 		}
-		assert.ElementsMatch(t, []string{"x", "once", "twice", "y"}, s.list(t, "queue:a"))
+		assert.Equal(t, []string{"twice", "y", "once", "x"}, s.list(t, "queue:a"), "the one that is nearer to the front stays")
+		mended, _, err := mender.Single(t.Context(), rdb.Twice{ID: "once", From: "a", Other: "b"})
+		require.NoError(t, err)
+		assert.False(t, mended, "it is not in the other one")
+		assert.Equal(t, []string{"twice", "y", "once", "x"}, s.list(t, "queue:a"))
 	})
 }

@@ -1,6 +1,7 @@
 package rdb_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -121,7 +122,7 @@ func TestReleaseOfMoreThanABatchKeepsTheOrder(t *testing.T) {
 		}
 		s.enqueue(t, "a", "last")
 		for {
-			held, err := w.InProcess(t.Context(), "a")
+			held, err := inProcess(t.Context(), w, "a")
 			require.NoError(t, err)
 			if len(held) == 0 {
 				break
@@ -130,25 +131,6 @@ func TestReleaseOfMoreThanABatchKeepsTheOrder(t *testing.T) {
 			settle(t, w, w.Release(rdb.Released{Queue: "a", Elements: held, Died: "w1"}))
 		}
 		assert.Equal(t, append(ids, "last"), s.list(t, "queue:a"))
-	})
-}
-
-func TestReleaseCountsCrashesAndForgetsThem(t *testing.T) {
-	t.Parallel()
-	onEach(t, func(t *testing.T, s *site) {
-		s.enqueue(t, "a", "a1", "a2")
-		first, second, third := s.worker(t, "w1", "a"), s.worker(t, "w2", "a"), s.worker(t, "w3", "a")
-		give := func(w *rdb.Worker, claims []rdb.Claim, died string, ended bool) {
-			settle(t, w, w.Release(rdb.Released{Queue: "a", Elements: elements(claims), Died: died, Ended: ended}))
-		}
-		give(first, s.take(t, first, 1, 1, "a"), "w1", false)
-		give(second, s.take(t, second, 1, 2, "a"), "w2", false)
-		assert.Equal(t, map[string]string{"a1": "w1 w2", "a2": "w2"}, s.hash(t, "crashes"))
-		give(third, s.take(t, third, 1, 2, "a"), "", false)
-		assert.Equal(t, map[string]string{"a1": "w1 w2", "a2": "w2"}, s.hash(t, "crashes"), "a lost reply is no attempt that ended")
-		give(third, s.take(t, third, 2, 1, "a"), "", true)
-		assert.Equal(t, map[string]string{"a2": "w2"}, s.hash(t, "crashes"))
-		assert.Equal(t, []string{"a1", "a2"}, s.list(t, "queue:a"))
 	})
 }
 
@@ -216,4 +198,13 @@ func TestSettleAnswersForEachCall(t *testing.T) {
 		assert.Equal(t, rdb.Settled{Gone: []string{}}, settled[3])
 		assert.Equal(t, []string{"1:a2"}, s.list(t, "worker:w1:inprocess:a"))
 	})
+}
+
+// inProcess is what a worker has of one queue.
+func inProcess(ctx context.Context, w *rdb.Worker, queue string) ([]string, error) {
+	lists, err := w.InProcess(ctx, []string{queue}, rdb.MaxBatch)
+	if err != nil {
+		return nil, err
+	}
+	return lists[0].Elements, lists[0].Err
 }

@@ -214,3 +214,14 @@ func idOf(element string) string {
 	}
 	return ""
 }
+
+// everyPart reads all parts of a walk.
+func everyPart(part func(cursor string) (next string, err error)) error {
+	for cursor := ""; ; {
+		next, err := part(cursor)
+		if err != nil || next == "0" {
+			return err
+		}
+		cursor = next
+	}
+}

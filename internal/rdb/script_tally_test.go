@@ -252,3 +252,34 @@ func TestRepliesToATallyThatAreNotUnderstood(t *testing.T) {
 		})
 	}
 }
+
+// TestAMinuteAndADayHaveSoManyNames: what is counted of others goes to one row, so that all sums stay right. A name that has a row keeps it.
+func TestAMinuteAndADayHaveSoManyNames(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.leaveEdge(t)
+		at := s.now(t)
+		minute := "stats:" + at.UTC().Format("2006-01-02T15:04")
+		rows := []any{}
+		for n := range rdb.MinuteNames - 1 {
+			rows = append(rows, fmt.Sprint("n", n), "d:1")
+		}
+		s.cmd(t, "HSET", minute, rows...)
+		names := []string{"first", "second", "third", "n7"}
+		for round := range 2 {
+			tally := rdb.Tally{Lane: "x", Number: int64(round + 1)}
+			for _, name := range names {
+				tally.Sums = append(tally.Sums, rdb.Sums{Name: name, Counts: "d:2 r:5 r0:2"})
+			}
+			s.tell(t, tally)
+		}
+		inMinute, inDay := s.stats(t, at)
+		assert.Equal(t, "d:4 r:10 r0:4", inMinute["first"])
+		assert.Equal(t, "d:5 r:10 r0:4", inMinute["n7"])
+		assert.Equal(t, "d:8 r:20 r0:8", inMinute[rdb.OtherNames], "of the second and the third")
+		assert.Len(t, inMinute, rdb.MinuteNames+1)
+		for _, name := range names {
+			assert.Equal(t, "d:4 r:10 r0:4", inDay[name], "a day has room for more")
+		}
+	})
+}

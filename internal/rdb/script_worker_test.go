@@ -162,13 +162,13 @@ func TestBeatMendsAHeartbeatSinceATimeToCome(t *testing.T) {
 		s.cmd(t, "UNLINK", "worker:w2")
 		for _, heart := range []string{"RUN 99999999999999", "something else"} {
 			s.cmd(t, "SET", "worker:w1", heart)
-			dead, err := reaper.Condemn(t.Context(), "w2", 0)
+			dead, err := reaper.Condemn(t.Context(), 0, "w2")
 			require.NoError(t, err)
-			assert.False(t, dead, heart)
+			assert.Empty(t, dead, heart)
 			s.beat(t, reaper, rdb.Beat{Life: time.Minute, Epoch: "epoch-1"})
-			dead, err = reaper.Condemn(t.Context(), "w2", 0)
+			dead, err = reaper.Condemn(t.Context(), 0, "w2")
 			require.NoError(t, err)
-			assert.True(t, dead, heart)
+			assert.Equal(t, []string{"w2"}, dead, heart)
 		}
 	})
 }
@@ -197,15 +197,66 @@ func TestBeatGivesTheLeaseToOneWorker(t *testing.T) {
 	})
 }
 
+func TestBeatMakesOneWorkerTheDeputy(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		first, second, third := s.worker(t, "w1", "a"), s.worker(t, "w2", "a"), s.worker(t, "w3", "a")
+		beat := rdb.Beat{Life: time.Hour, Epoch: "epoch-1", Lease: time.Minute}
+		for range 2 {
+			assert.True(t, s.beat(t, first, beat).Leased)
+			assert.True(t, s.beat(t, second, beat).Deputy)
+			pulse := s.beat(t, third, beat)
+			assert.False(t, pulse.Leased || pulse.Deputy)
+		}
+		s.cmd(t, "UNLINK", "lease") // the holder died
+		assert.True(t, s.beat(t, second, beat).Leased)
+		assert.False(t, s.exists(t, "deputy"), "nobody has both places")
+		assert.True(t, s.beat(t, third, beat).Deputy)
+
+		away := beat
+		away.Lease = 0
+		assert.False(t, s.beat(t, second, away).Leased, "it gives the lease back")
+		assert.False(t, s.exists(t, "lease"))
+		s.beat(t, third, away)
+		assert.False(t, s.exists(t, "deputy"))
+		s.cmd(t, "LPUSH", "deputy", "something else")
+		assert.True(t, s.beat(t, first, beat).Leased)
+		assert.True(t, s.beat(t, second, beat).Deputy, "a place of another type is overwritten")
+		_, gone, err := second.Forget(t.Context(), []string{"a"})
+		require.NoError(t, err)
+		assert.True(t, gone)
+		assert.False(t, s.exists(t, "deputy"))
+	})
+}
+
+func TestBeatSaysWhetherAQueueCalls(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		w := s.worker(t, "w1", "a", "b")
+		beat := rdb.Beat{Life: time.Hour, Epoch: "epoch-1", Waits: true}
+		assert.False(t, s.beat(t, w, beat).Called)
+		s.enqueue(t, "other", "x")
+		assert.False(t, s.beat(t, w, beat).Called, "a queue of others")
+		s.enqueue(t, "b", "y", "z")
+		assert.True(t, s.beat(t, w, beat).Called)
+		beat.Waits = false
+		assert.False(t, s.beat(t, w, beat).Called, "it has not asked")
+		s.cmd(t, "UNLINK", "ready")
+		s.cmd(t, "SET", "ready", "something else")
+		beat.Waits = true
+		assert.Equal(t, rdb.Registered, s.beat(t, w, beat).State)
+	})
+}
+
 func TestCondemnNeedsASteadyReaperAndALapsedTarget(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
 		reaper := s.worker(t, "w1", "a")
 		s.worker(t, "w2", "a")
 		condemn := func(target string, steady time.Duration) bool {
-			dead, err := reaper.Condemn(t.Context(), target, steady)
+			dead, err := reaper.Condemn(t.Context(), steady, target)
 			require.NoError(t, err)
-			return dead
+			return len(dead) == 1
 		}
 		assert.False(t, condemn("w2", 0), "it is alive")
 		s.cmd(t, "UNLINK", "worker:w2")
@@ -257,7 +308,7 @@ func TestForgetRemovesOnlyWhoHoldsNothing(t *testing.T) {
 		assert.False(t, gone)
 		assert.Equal(t, []string{"a"}, holding)
 
-		inProcess, err := w.InProcess(t.Context(), "a")
+		inProcess, err := inProcess(t.Context(), w, "a")
 		require.NoError(t, err)
 		assert.Equal(t, []string{"1:a1", "1:a2"}, inProcess)
 		settle(t, w, w.Release(rdb.Released{Queue: "a", Elements: inProcess, Died: "w1"}))

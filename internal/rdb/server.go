@@ -68,14 +68,12 @@ func (i info) number(field string) int64 {
 	return n
 }
 
-// MinVersion is the oldest Redis whose commands the scripts need (RPOP with a count, LPOS).
-const MinVersion = "6.2"
+// MinVersion is the oldest Redis that is supported: the scripts need SINTERCARD, and its own tests run on no older one.
+const MinVersion = "7.0"
 
 // TooOld tells whether the server says that it is older than [MinVersion].
 func (f ServerFacts) TooOld() bool {
-	major, rest, _ := strings.Cut(f.Version, ".")
-	minor, _, _ := strings.Cut(rest, ".")
-	a, errA := strconv.Atoi(major)
-	b, errB := strconv.Atoi(minor)
-	return errA == nil && errB == nil && (a < 6 || a == 6 && b < 2)
+	major, _, _ := strings.Cut(f.Version, ".")
+	n, err := strconv.Atoi(major)
+	return err == nil && n < 7
 }

@@ -2,6 +2,7 @@ package rdb
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ var (
 	shelveScript   = Load("shelve")
 	releaseScript  = Load("release")
 	suspectScript  = Load("suspect")
+	absolveScript  = Load("absolve")
 )
 
 // Ended is a claim whose job is over: done or discarded.
@@ -53,6 +55,13 @@ type Released struct {
 	Elements []string // oldest first, at most MaxBatch
 	Died     string   // the worker that died with them, if one did
 	Ended    bool     // their attempts ended in good order, so their crashes are forgotten
+	Older    []Older  // what was given back before, oldest first, at most MaxBatch
+}
+
+// Older is a job that was given back before others which are newer.
+type Older struct {
+	ID     string
+	Before int // which of the elements it belongs before, the first is 1
 }
 
 // Complete makes the call that ends up to [MaxBatch] jobs, each only if its claim stands. Those that have more than a record
@@ -195,22 +204,26 @@ func (w *Worker) Shelve(job Shelved) Call {
 func (w *Worker) Release(released Released) Call {
 	k := w.store.keys
 	of := k.queue(released.Queue)
-	args := append(make([]any, 0, 3+len(released.Elements)), released.Queue, released.Died, released.Ended)
+	args := append(make([]any, 0, 4+2*len(released.Older)+len(released.Elements)), released.Queue, released.Died, released.Ended, len(released.Older))
+	for _, older := range released.Older {
+		args = append(args, older.Before, older.ID)
+	}
 	for _, element := range released.Elements {
 		args = append(args, element)
 	}
 	return Call{
 		Script: releaseScript,
-		Keys:   []string{k.claimed, k.crashes, k.ready, w.keys.inprocess(released.Queue), of.queue, of.wake, w.keys.info, of.running},
-		Args:   args,
+		Keys: []string{k.claimed, k.crashes, k.ready, w.keys.inprocess(released.Queue), of.queue, of.wake, w.keys.info, of.running,
+			k.deaths, k.workers, w.keys.taken},
+		Args: args,
 	}
 }
 
-// Suspect notes which of the jobs that workers have died with this one is about to begin. It returns false when the
-// claim is gone, so that the job must not begin.
+// Suspect notes that this worker is about to begin a job with which workers have died. It returns false when the claim is
+// gone, so that the job must not begin.
 func (w *Worker) Suspect(ctx context.Context, claim Claim) (bool, error) {
 	value, err := Do(ctx, w.store.driver, Call{
-		Script: suspectScript, Keys: []string{w.keys.info, w.keys.inprocess(claim.Queue)}, Args: []any{claim.Element},
+		Script: suspectScript, Keys: []string{w.store.keys.crashes, w.keys.inprocess(claim.Queue)}, Args: []any{w.ID, claim.Element},
 	})
 	if err != nil {
 		return false, err
@@ -219,9 +232,31 @@ func (w *Worker) Suspect(ctx context.Context, claim Claim) (bool, error) {
 	return n == 1, nil
 }
 
+// Absolve takes back that this worker died, of the jobs of those ids: it was only away. It returns how many crashes it took
+// back. It may be repeated.
+func (w *Worker) Absolve(ctx context.Context, ids []string) (int, error) {
+	k := w.store.keys
+	for taken := 0; ; {
+		n := min(len(ids), MaxBatch)
+		args := append(make([]any, 0, 1+n), w.ID)
+		for _, id := range ids[:n] {
+			args = append(args, id)
+		}
+		value, err := Do(ctx, w.store.driver, Call{Script: absolveScript, Keys: []string{k.deaths, k.crashes, w.keys.info}, Args: args})
+		if err != nil {
+			return taken, err
+		}
+		some, _ := value.(int64)
+		taken += int(some)
+		if ids = ids[n:]; len(ids) == 0 {
+			return taken, nil
+		}
+	}
+}
+
 // Settle sends calls made by Complete, End, Shelve and Release in one pipeline and returns for each the elements whose
 // claim was gone, or the error with which Redis refused it. An error of its own means that some were not answered:
-// all are sent again, and a claim that is then gone was settled by the send before.
+// all are sent again, and of a claim that is then gone [Worker.Verdicts] tells whether the send before has counted.
 func (w *Worker) Settle(ctx context.Context, calls []Call) ([]Settled, error) {
 	replies, err := w.store.driver.Pipeline(ctx, calls...)
 	if err != nil {
@@ -300,9 +335,8 @@ func word(value any) string {
 	return ""
 }
 
-func millis(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
+func millis(d time.Duration) int64 {
+	return int64((min(d, math.MaxInt64-time.Millisecond) + time.Millisecond - 1) / time.Millisecond)
+}
 
 func elementPrefix(number int64) string { return strconv.FormatInt(number, 10) + ":" }
-
-// formatSeconds writes a timeout as Redis reads it.
-func formatSeconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }

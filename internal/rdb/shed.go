@@ -1,12 +1,17 @@
 package rdb
 
-import "context"
+import (
+	"context"
+	"slices"
+
+	"github.com/265d0351/work/internal/excerpt"
+)
 
 // ShedRecordless removes what is kept of jobs that have no record: their entries in trail, crashes and names. It reads a
 // part of each, beginning at cursors and leaving there where the next call begins; a walk that has ended leaves none.
 func (s *Store) ShedRecordless(ctx context.Context, cursors map[string]string) (removed int, err error) {
 	for _, name := range []string{"trail", "crashes", "names"} {
-		n, err := s.shedPart(ctx, s.FullName(name), s.keys.jobs, "", cursors)
+		n, err := s.shed(ctx, []shedPart{{hash: s.FullName(name), of: s.keys.jobs}}, cursors)
 		removed += n
 		if err != nil {
 			return removed, err
@@ -15,43 +20,70 @@ func (s *Store) ShedRecordless(ctx context.Context, cursors map[string]string) (
 	return removed, nil
 }
 
-// ShedCheckIns removes check-ins of jobs that the worker does not hold any more, a part at a time as ShedRecordless does.
-func (s *Store) ShedCheckIns(ctx context.Context, worker string, cursors map[string]string) (removed int, err error) {
-	return s.shedPart(ctx, s.keys.worker(worker).running, s.keys.claimed, worker, cursors)
+// ShedCheckIns removes check-ins of jobs that their workers do not hold any more, a part of each worker's at a time as
+// ShedRecordless does. A key that is broken is told when the others were looked at.
+func (s *Store) ShedCheckIns(ctx context.Context, workers []string, cursors map[string]string) (removed int, err error) {
+	parts := make([]shedPart, len(workers))
+	for i, id := range workers {
+		parts[i] = shedPart{hash: s.CheckIns(id), of: s.keys.claimed, worker: id}
+	}
+	return s.shed(ctx, parts, cursors)
 }
 
-func (s *Store) shedPart(ctx context.Context, hash, of, worker string, cursors map[string]string) (int, error) {
-	cursor := cursors[hash]
-	if cursor == "" {
-		cursor = "0"
-	}
+// CheckIns is the key of the check-ins of a worker, under which ShedCheckIns keeps its cursor.
+func (s *Store) CheckIns(worker string) string { return s.keys.worker(worker).running }
+
+// shedPart is a hash whose entries belong to those of another one, all or those of a worker.
+type shedPart struct{ hash, of, worker string }
+
+func (s *Store) shed(ctx context.Context, parts []shedPart, cursors map[string]string) (removed int, err error) {
 	const part = 100 // entries may be large, and only their names are wanted
-	value, err := Do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{hash, cursor, "COUNT", part}})
+	scans := make([]Call, len(parts))
+	for i, p := range parts {
+		cursor := cursors[p.hash]
+		if cursor == "" {
+			cursor = "0"
+		}
+		scans[i] = Call{Command: "HSCAN", Args: []any{p.hash, cursor, "COUNT", part}}
+	}
+	replies, err := s.pipelines(ctx, maxPipeline, scans)
 	if err != nil {
 		return 0, err
 	}
-	next, page, _, err := parseFields("HSCAN", value)
-	if err != nil {
-		return 0, err
+	var problems []error
+	var sheds []Call
+	for i, p := range parts {
+		delete(cursors, p.hash)
+		if replies[i].Err != nil {
+			problems = append(problems, replies[i].Err)
+			continue
+		}
+		next, page, _, err := parseFields("HSCAN", replies[i].Value)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		if next != "0" {
+			cursors[p.hash] = next
+		}
+		sheds = append(sheds, p.calls(page)...)
 	}
-	cursors[hash] = next
-	if next == "0" {
-		delete(cursors, hash)
+	replies, err = s.pipelines(ctx, maxPipeline, sheds)
+	for _, reply := range replies {
+		gone, _ := reply.Value.(int64)
+		removed += int(gone)
+		problems = append(problems, reply.Err)
 	}
-	removed := 0
-	for len(page) > 0 {
-		n := min(len(page), MaxBatch)
-		args := append(make([]any, 0, 1+n), worker)
-		for _, field := range page[:n] {
+	return removed, excerpt.Join(append(problems, err)...)
+}
+
+func (p shedPart) calls(page []Field) (calls []Call) {
+	for fields := range slices.Chunk(page, MaxBatch) {
+		args := append(make([]any, 0, 1+len(fields)), p.worker)
+		for _, field := range fields {
 			args = append(args, field.Name)
 		}
-		page = page[n:]
-		value, err := Do(ctx, s.driver, Call{Script: shedScript, Keys: []string{hash, of}, Args: args})
-		if err != nil {
-			return removed, err
-		}
-		gone, _ := value.(int64)
-		removed += int(gone)
+		calls = append(calls, Call{Script: shedScript, Keys: []string{p.hash, p.of}, Args: args})
 	}
-	return removed, nil
+	return calls
 }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/265d0351/work/internal/excerpt"
 )
 
 // MaxBatch is how many ids one script handles at the most, so that none holds Redis for more than a few milliseconds.
@@ -50,7 +52,7 @@ type UnexpectedReplyError struct {
 }
 
 func (e *UnexpectedReplyError) Error() string {
-	return fmt.Sprintf("Redis answered %s with something else than expected: %.200v", e.Script, e.Reply)
+	return fmt.Sprintf("Redis answered %s with something else than expected: %s", excerpt.Text(e.Script, excerpt.Name), excerpt.Value(e.Reply))
 }
 
 // fromMillis turns what Redis calls a time into ours; 0 is no time at all.

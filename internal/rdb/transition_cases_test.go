@@ -133,8 +133,22 @@ func storing() []transition {
 			_, claims, err := store.Worker("w1").Survey(background, 3, []string{"a", "b"})
 			return claims, err
 		}},
-		{name: "suspect", script: "suspect", prepare: holding, send: func(_ *site, store *rdb.Store) (any, error) {
+		{name: "suspect", script: "suspect", timed: true, prepare: func(t *testing.T, s *site) {
+			holding(t, s)
+			s.cmd(t, "HSET", "crashes", "a2", "v@1:2:3:4:5:6:7 +v:1:2")
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
 			return store.Worker("w1").Suspect(background, rdb.Claim{Queue: "a", Element: "1:a2"})
+		}},
+		{name: "absolve", script: "absolve", prepare: func(t *testing.T, s *site) {
+			s.worker(t, "w1", "a")
+			s.cmd(t, "HSET", "worker:w1:info", "host", "h")
+			s.cmd(t, "ZADD", "deaths", 1, "w1")
+			s.cmd(t, "HSET", "crashes", "a1", "w1@1:2:3:4:5:6:7", "a2", "v@1:2:3:4:5:6:7 w1@1:2:3:4:5:6:8 ?u:9 +x:1:2")
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			if _, err := store.Worker("w1").Absolve(background, []string{"a1", "a2", "a3"}); err != nil {
+				return nil, err
+			}
+			return nil, nil
 		}},
 		{name: "restore", script: "restore", timed: true, prepare: func(t *testing.T, s *site) {
 			s.worker(t, "w1", "a", "b")
@@ -175,7 +189,10 @@ func living() []transition {
 			return pulse.State, err
 		}},
 		{name: "condemn", script: "condemn", prepare: lapsed, send: func(_ *site, store *rdb.Store) (any, error) {
-			return store.Worker("w2").Condemn(background, "w1", 0)
+			return store.Worker("w2").Condemn(background, 0, "w1")
+		}},
+		{name: "overdue", script: "overdue", reads: true, prepare: lapsed, send: func(_ *site, store *rdb.Store) (any, error) {
+			return store.Late(background, time.Minute, 10)
 		}},
 		{name: "forget", script: "forget", prepare: func(t *testing.T, s *site) {
 			w := s.worker(t, "w1", "a", "b")
@@ -217,7 +234,7 @@ func maintaining() []transition {
 		{name: "retire", script: "retire", prepare: func(t *testing.T, s *site) {
 			waiting(t, s)
 			s.cmd(t, "HSET", "lanes", "old", "7 5 3=duplicate")
-		}, send: func(_ *site, store *rdb.Store) (any, error) { return nil, store.RetireLanes(background, time.Hour) }},
+		}, send: func(_ *site, store *rdb.Store) (any, error) { return store.RetireLanes(background, "", time.Hour) }},
 		{name: "sweep", script: "sweep", prepare: func(t *testing.T, s *site) {
 			s.cmd(t, "HSET", "outcomes", "a1", "result", "a2", "result")
 			s.cmd(t, "ZADD", "outcomes:until", 5, "a1", "1e15", "a2")

@@ -2,6 +2,7 @@ package rdb_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -45,8 +46,9 @@ func controlling() []transition {
 		move("run now", on(rdb.ShelfScheduled, "10"), rdb.Aim{Trail: []byte("news")}, false),
 		move("retried, with its lock", on(rdb.ShelfMorgue, "12"), rdb.Aim{Lock: "digest"}, false),
 		move("another time", on(rdb.ShelfRetry, "11"), rdb.Aim{Shelf: rdb.ShelfRetry, At: 5, Trail: []byte("news")}, false),
-		{name: "move, flagged", script: "move", prepare: stands,
-			send: obey(func(store *rdb.Store) rdb.Order { return store.Flag(queued) })},
+		{name: "foretell, deleted", script: "foretell", prepare: stands, send: obey(func(store *rdb.Store) rdb.Order {
+			return store.Flag(queued, rdb.Ending{Keep: time.Minute, Outcome: []byte("deleted")})
+		})},
 		{name: "end, in its queue", script: "end", prepare: stands, send: obey(func(store *rdb.Store) rdb.Order {
 			return store.Remove(queued, rdb.Ending{State: "deleted", Belongings: rdb.Belongings{Log: true, Completion: "ends"}})
 		})},
@@ -60,7 +62,7 @@ func controlling() []transition {
 func callsOfControls(store *rdb.Store) {
 	queued, shelved := rdb.Stand{ID: "x", Queue: "a"}, rdb.Stand{ID: "x", Queue: "a", Shelf: rdb.ShelfMorgue, Score: "1"}
 	for _, order := range []rdb.Order{
-		store.Move(queued, rdb.Aim{Shelf: rdb.ShelfStalled}), store.Move(shelved, rdb.Aim{}), store.Flag(queued),
+		store.Move(queued, rdb.Aim{Shelf: rdb.ShelfStalled}), store.Move(shelved, rdb.Aim{}), store.Flag(queued, rdb.Ending{}),
 		store.Move(shelved, rdb.Aim{Shelf: rdb.ShelfMorgue, At: 1}), store.Remove(shelved, rdb.Ending{}),
 		store.Remove(queued, rdb.Ending{Belongings: rdb.Belongings{Log: true, State: true, Completion: "c", Objects: []string{"sha"}}}),
 	} {

@@ -46,7 +46,7 @@ func mendingJobs() []transition {
 			return nil, err
 		}},
 		{name: "single", script: "single", prepare: damaged("RPUSH", "queue:b", "a3"), send: func(_ *site, store *rdb.Store) (any, error) {
-			_, err := mender(store).Single(background, "a3", "b", "a")
+			_, _, err := mender(store).Single(background, rdb.Twice{ID: "a3", From: "b", Other: "a"})
 			return nil, err
 		}},
 		{name: "recall", script: "recall", prepare: damaged("UNLINK", "queue:a"), send: func(_ *site, store *rdb.Store) (any, error) {
@@ -112,7 +112,7 @@ func mendingIndexes() []transition {
 			holding(t, s)
 			s.cmd(t, "HSET", "worker:w1:running", "a1", "5 half", "a3", "5 half")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
-			_, err := store.ShedCheckIns(background, "w1", map[string]string{})
+			_, err := store.ShedCheckIns(background, []string{"w1"}, map[string]string{})
 			return nil, err
 		}},
 		{name: "date", script: "date", timed: true, prepare: func(t *testing.T, s *site) {
@@ -126,7 +126,7 @@ func mendingIndexes() []transition {
 			s.worker(t, "w1", "a")
 			s.cmd(t, "SET", "lease", "w1")
 		}, send: func(s *site, store *rdb.Store) (any, error) {
-			_, err := mender(store).Lapse(background, "", time.Millisecond)
+			_, err := mender(store).Lapse(background, "lease", time.Millisecond, time.Hour)
 			if err == nil {
 				err = s.await(10 * time.Millisecond)
 			}
@@ -163,15 +163,15 @@ func callsOfMending(r *recorder) {
 	ignore(m.Aside(background, rdb.Key{Name: "queue:a"}, "list", time.UnixMilli(1)))
 	ignore(m.Place(background, []rdb.Named{{ID: "x", Queue: "a"}}))
 	ignore(m.Strike(background, "a", 0))
-	ignore(m.Single(background, "x", "a", "b"))
+	ignore(m.Single(background, rdb.Twice{ID: "x", From: "a", Other: "b"}))
 	ignore(m.Recall(background, []rdb.Nowhere{{Named: rdb.Named{ID: "x", Queue: "a"}}}))
 	ignore(m.Reclaim(background, []rdb.Element{{Worker: "W", Queue: "a", ID: "x", Claim: rdb.Holding{Worker: "V", Queue: "b"}}}))
 	ignore(m.Unclaim(background, []rdb.Holding{{ID: "x", Worker: "W", Queue: "a", Number: "1"}}))
 	ignore(m.Disown(background, "W"))
 	ignore(m.Renew(background, []string{"a", "b"}, func(string) bool { return true }, time.Hour))
 	ignore(m.Date(background, []string{"x"}, time.Hour))
-	ignore(m.Lapse(background, "", time.Hour))
-	ignore(m.Lapse(background, "W", time.Hour))
-	ignore(store.ShedCheckIns(background, "W", map[string]string{}))
+	ignore(m.Lapse(background, "lease", time.Hour, time.Hour))
+	ignore(m.Lapse(background, "worker:W", time.Hour, time.Hour))
+	ignore(store.ShedCheckIns(background, []string{"W"}, map[string]string{}))
 	ignore(store.ShedRecordless(background, map[string]string{}))
 }

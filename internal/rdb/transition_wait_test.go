@@ -22,7 +22,9 @@ func awaiting() []transition {
 		}},
 		{name: "unwait", script: "unwait", prepare: func(t *testing.T, s *site) {
 			s.cmd(t, "HSET", "waited", "a1", 1, "a2", "99999999999999", "a3", "odd")
-		}, send: func(_ *site, store *rdb.Store) (any, error) { return nil, store.ForgetWaiters(background) }},
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			return store.ForgetWaiters(background, "")
+		}},
 		{name: "collect", script: "collect", timed: true, prepare: func(t *testing.T, s *site) {
 			s.cmd(t, "LPUSH", "completion:c", "done a1", "dead a2")
 			s.cmd(t, "HSET", "lanes", "reader", "6 1 done a0")
@@ -36,5 +38,5 @@ func callsOfAwaiting(r *recorder) {
 	ignore := func(...any) {}
 	ignore(store.Await(background, []string{"x", "y"}, time.Minute))
 	ignore(store.Collect(background, "c", "lane", 1))
-	ignore(rdb.NewStore(&oneLane{recorder: r}, "ns").ForgetWaiters(background))
+	ignore(rdb.NewStore(&oneLane{recorder: r}, "ns").ForgetWaiters(background, ""))
 }

@@ -1,7 +1,9 @@
 package rdb
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 )
 
@@ -77,30 +79,25 @@ func appendAwaited(all []Awaited, reply Reply, wanted int) ([]Awaited, error) {
 	return all, r.err
 }
 
-// ForgetWaiters removes the notes of those who have ceased to wait, reading all notes in parts.
-func (s *Store) ForgetWaiters(ctx context.Context) error {
-	for cursor := "0"; ; {
-		value, err := Do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{s.keys.waited, cursor, "COUNT", MaxBatch}})
-		if err != nil {
-			return err
+// ForgetWaiters reads a part of the notes of those who wait, beginning at that cursor ("" or "0" the first time), and removes those
+// of who has ceased to. It returns where the next call begins: "0" after the last part, and the same cursor with an error.
+func (s *Store) ForgetWaiters(ctx context.Context, cursor string) (next string, err error) {
+	value, err := Do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{s.keys.waited, cmp.Or(cursor, "0"), "COUNT", MaxBatch}})
+	if err != nil {
+		return cursor, err
+	}
+	next, page, _, err := parseFields("HSCAN", value)
+	if err != nil {
+		return cursor, err
+	}
+	for part := range slices.Chunk(page, MaxBatch) { // a hash in its small encoding comes all at once
+		args := make([]any, len(part))
+		for i, field := range part {
+			args[i] = field.Name
 		}
-		next, page, _, err := parseFields("HSCAN", value)
-		if err != nil {
-			return err
-		}
-		for len(page) > 0 {
-			n := min(len(page), MaxBatch) // a hash in its small encoding comes all at once
-			args := make([]any, n)
-			for i, field := range page[:n] {
-				args[i] = field.Name
-			}
-			page = page[n:]
-			if _, err := Do(ctx, s.driver, Call{Script: unwaitScript, Keys: []string{s.keys.waited}, Args: args}); err != nil {
-				return err
-			}
-		}
-		if cursor = next; cursor == "0" {
-			return nil
+		if _, err := Do(ctx, s.driver, Call{Script: unwaitScript, Keys: []string{s.keys.waited}, Args: args}); err != nil {
+			return cursor, err
 		}
 	}
+	return next, nil
 }

@@ -91,7 +91,7 @@ func (s *Store) HeldBy(ctx context.Context, worker string, queues []string) ([]H
 	for i, queue := range queues {
 		calls[i] = Call{Command: "LRANGE", Args: []any{s.keys.worker(worker).inprocess(queue), 0, maxInHand - 1}}
 	}
-	values, err := s.many(ctx, calls)
+	values, err := s.brief(ctx, calls)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,8 @@ package rdb
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -16,14 +18,20 @@ var (
 // Redis packs into a list, in which every write would scan.
 const MinWorkerID = 48
 
+// MaxBeatLife is how long a heartbeat may last.
+const MaxBeatLife = 10 * time.Minute
+
 // Worker is one worker as Redis sees it. Its methods may be called concurrently, except that one goroutine at a time
 // fetches and surveys.
 type Worker struct {
 	ID    string
+	Ahead time.Duration // how long before a rate lets it begin a fetch may take a job, less than a second; the fetching goroutine's
 	store *Store
 	keys  *workerKeys
 	sizes map[string]int // of the records of each queue, as last fetched; the fetching goroutine's
 	spare []FetchedJob   // to read into; the fetching goroutine's
+
+	reached int64 // the number that Redis has acknowledged last; the fetching goroutine's
 }
 
 // Worker returns the worker of that id. It is known to Redis once it registers.
@@ -40,35 +48,28 @@ type Registration struct {
 	Queues []string
 }
 
-// Register makes the worker known, in steps of [MaxBatch] queues, and returns Redis' clock and
-// epoch. It may be repeated.
+// Register makes the worker known and returns Redis' clock and epoch. It may be repeated: one that was cut off has made it known with
+// some of its queues, of which it then holds nothing.
 func (w *Worker) Register(ctx context.Context, reg Registration) (time.Time, string, error) {
 	k := w.store.keys
-	queues := reg.Queues
-	for {
-		n := min(len(queues), MaxBatch)
-		args := []any{w.ID, millis(reg.Life), reg.Epoch, reg.Former, len(reg.Info)}
-		for field, value := range reg.Info {
-			args = append(args, field, value)
-		}
-		for _, queue := range queues[:n] {
-			args = append(args, queue)
-		}
-		queues = queues[n:]
-		value, err := Do(ctx, w.store.driver, Call{
-			Script: registerScript,
-			Keys:   []string{w.keys.heart, k.workers, w.keys.queues, w.keys.info, k.queues, k.epoch, k.dead},
-			Args:   args,
-		})
-		if err != nil {
-			return time.Time{}, "", err
-		}
-		if len(queues) == 0 {
-			r := Read("register", value)
-			at, epoch := fromMillis(r.Number()), r.Text()
-			return at, epoch, r.err
-		}
+	keys := []string{w.keys.heart, k.workers, w.keys.queues, w.keys.info, k.queues, k.epoch, k.dead, k.deadlines}
+	args := []any{w.ID, millis(reg.Life), reg.Epoch, reg.Former, len(reg.Info)}
+	for _, field := range slices.Sorted(maps.Keys(reg.Info)) {
+		args = append(args, field, reg.Info[field])
 	}
+	n := min(len(reg.Queues), MaxBatch)
+	calls := []Call{{Script: registerScript, Keys: keys, Args: appendTexts(args, reg.Queues[:n])}}
+	for lot := range slices.Chunk(reg.Queues[n:], MaxBatch) {
+		args := []any{w.ID, millis(reg.Life), reg.Epoch, reg.Former, 0}
+		calls = append(calls, Call{Script: registerScript, Keys: keys, Args: appendTexts(args, lot)})
+	}
+	values, err := w.store.many(ctx, calls)
+	if err != nil {
+		return time.Time{}, "", err
+	}
+	r := Read("register", values[len(values)-1])
+	at, epoch := fromMillis(r.Number()), r.Text()
+	return at, epoch, r.err
 }
 
 // CheckIn is the last message of a running job.
@@ -82,7 +83,8 @@ type CheckIn struct {
 type Beat struct {
 	Life     time.Duration
 	Epoch    string
-	Lease    time.Duration // how long the lease on maintenance lasts, if it gets it; 0 does not want it
+	Lease    time.Duration // how long the lease on maintenance lasts, or the place of its deputy, if it gets one; 0 wants neither
+	Waits    bool          // it has nothing to do, and asks whether one of its queues has jobs
 	CheckIns []CheckIn
 	Ended    []string // ids that checked in before and have ended
 	Along    []Call   // sent in the same pipeline
@@ -93,6 +95,8 @@ type Pulse struct {
 	State         State
 	Time          time.Time
 	Leased        bool      // this worker does the maintenance
+	Deputy        bool      // this worker looks after the others too, since the one that does the maintenance may die
+	Called        bool      // it waits, and one of its queues has jobs
 	NextScheduled time.Time // zero when nothing is scheduled; told only to the one with the lease
 	NextRetry     time.Time
 	Revision      string  // of the schedules: it is another one after each change; told only to the one with the lease
@@ -101,10 +105,16 @@ type Pulse struct {
 	Along         []Reply // to the calls that were sent along
 }
 
+// The places in which a worker looks after the others.
+const (
+	placeLease  = 1
+	placeDeputy = 2
+)
+
 // Beat keeps the worker alive. It goes over a connection of its own, since it must not queue behind work.
 func (w *Worker) Beat(ctx context.Context, conn Conn, beat Beat) (Pulse, error) {
 	k := w.store.keys
-	args := []any{w.ID, millis(beat.Life), beat.Epoch, millis(beat.Lease), len(beat.CheckIns)}
+	args := []any{w.ID, millis(beat.Life), beat.Epoch, millis(beat.Lease), beat.Waits, len(beat.CheckIns)}
 	for _, c := range beat.CheckIns {
 		args = append(args, c.ID, c.Number, c.Message)
 	}
@@ -115,7 +125,7 @@ func (w *Worker) Beat(ctx context.Context, conn Conn, beat Beat) (Pulse, error) 
 		Script: beatScript,
 		Keys: []string{
 			w.keys.heart, k.workers, k.epoch, k.lease, k.scheduled, k.retry, w.keys.running, k.claimed,
-			k.revision, w.keys.info, k.cancelled,
+			k.revision, w.keys.info, k.cancelled, k.deadlines, k.deputy, k.ready, w.keys.queues,
 		},
 		Args: args,
 	}}, beat.Along...)...)
@@ -134,11 +144,13 @@ func (w *Worker) Beat(ctx context.Context, conn Conn, beat Beat) (Pulse, error) 
 		return pulse, r.err
 	}
 	pulse.Time = fromMillis(r.Number())
-	pulse.Leased = r.Number() == 1
+	place := r.Number()
+	pulse.Leased, pulse.Deputy = place == placeLease, place == placeDeputy
 	pulse.NextScheduled, pulse.NextRetry = fromMillis(r.Number()), fromMillis(r.Number())
 	pulse.Revision = r.Text()
 	pulse.Wanted = r.Text()
 	pulse.Flags = int(r.Number())
+	pulse.Called = r.Number() == 1
 	return pulse, r.err
 }
 
@@ -190,20 +202,27 @@ func (s *Store) Alive(ctx context.Context, ids []string) (map[string]bool, error
 	return alive, r.err
 }
 
-// Condemn takes a worker without heartbeat out of the registered ones, if this worker was steady for that long itself.
-// It returns true when the target is dead, now or before.
-func (w *Worker) Condemn(ctx context.Context, target string, steady time.Duration) (bool, error) {
+// Condemn takes those workers that have no heartbeat out of the registered ones, if this worker was steady itself for as long as a
+// heartbeat of each lasts: that long, for one that did not tell. It returns those that are dead, now or before.
+func (w *Worker) Condemn(ctx context.Context, life time.Duration, targets ...string) (dead []string, err error) {
 	k := w.store.keys
-	value, err := Do(ctx, w.store.driver, Call{
-		Script: condemnScript,
-		Keys:   []string{k.prefix + "worker:" + target, w.keys.heart, k.workers, k.dead},
-		Args:   []any{target, millis(steady)},
-	})
-	if err != nil {
-		return false, err
+	for len(targets) > 0 {
+		n := min(len(targets), MaxBatch)
+		keys, args := []string{w.keys.heart, k.workers, k.dead, k.deadlines, k.deaths}, []any{millis(life), millis(MaxBeatLife)}
+		for _, target := range targets[:n] {
+			keys, args = append(keys, k.prefix+"worker:"+target, k.worker(target).info), append(args, target)
+		}
+		value, err := Do(ctx, w.store.driver, Call{Script: condemnScript, Keys: keys, Args: args})
+		if err != nil {
+			return dead, err
+		}
+		r := &Reader{script: condemnScript.Name, whole: value}
+		if dead = append(dead, texts(r, value)...); r.err != nil {
+			return dead, r.err
+		}
+		targets = targets[n:]
 	}
-	verdict, _ := value.([]byte)
-	return string(verdict) == "dead", nil
+	return dead, nil
 }
 
 // Queues returns the names that the worker serves, as Redis knows them.
@@ -217,38 +236,78 @@ func (w *Worker) Queues(ctx context.Context) ([]string, error) {
 	return names, r.err
 }
 
-// InProcess returns the newest [MaxBatch] elements of the worker's list of one queue, oldest of them first. Lists are
-// emptied from their newest part, so that the oldest jobs come to stand at the very front of the queue.
-func (w *Worker) InProcess(ctx context.Context, queue string) ([]string, error) {
-	value, err := Do(ctx, w.store.driver, Call{
-		Command: "LRANGE", Args: []any{w.keys.inprocess(queue), 0, MaxBatch - 1},
-	})
+// Holding returns those of the queues of which the worker has jobs in process, or may have: what is wrong with its key is told by
+// [Worker.InProcess].
+func (w *Worker) Holding(ctx context.Context, queues []string) (holding []string, err error) {
+	calls := make([]Call, len(queues))
+	for i, queue := range queues {
+		calls[i] = Call{Command: "LLEN", Args: []any{w.keys.inprocess(queue)}}
+	}
+	replies, err := w.store.pipelines(ctx, maxBrief, calls)
+	for i, reply := range replies {
+		if reply.Value != int64(0) {
+			holding = append(holding, queues[i])
+		}
+	}
+	return holding, err
+}
+
+// InProcess is what a worker has of one queue.
+type InProcess struct {
+	Elements []string // the newest, oldest of them first
+	Err      error    // with which Redis refused to tell
+}
+
+// InProcess reads so many elements of each of the worker's lists of queues. Lists are emptied from their newest part, so that the oldest jobs come to stand at the
+// very front of the queue.
+func (w *Worker) InProcess(ctx context.Context, queues []string, most int) ([]InProcess, error) {
+	calls := make([]Call, len(queues))
+	for i, queue := range queues {
+		calls[i] = Call{Command: "LRANGE", Args: []any{w.keys.inprocess(queue), 0, most - 1}}
+	}
+	replies, err := w.store.pipelines(ctx, maxPipeline, calls)
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{script: "LRANGE", whole: value}
-	elements := texts(r, value)
-	for i, j := 0, len(elements)-1; i < j; i, j = i+1, j-1 {
-		elements[i], elements[j] = elements[j], elements[i]
+	lists := make([]InProcess, len(replies))
+	for i, reply := range replies {
+		if lists[i].Err = reply.Err; reply.Err == nil {
+			r := &Reader{script: "LRANGE", whole: reply.Value}
+			lists[i].Elements = texts(r, reply.Value)
+			lists[i].Err = r.err
+		}
+		slices.Reverse(lists[i].Elements)
 	}
-	return elements, r.err
+	return lists, nil
 }
 
-// Forget removes the worker if it holds nothing. It answers the queues that it still holds jobs of, and true once it
-// is gone; false without queues means that the names given are not those that Redis knows.
+// Forget removes the worker if it holds nothing. It answers the queues that it still holds jobs of, and true once it is gone; false
+// without queues means that the names given are not those that Redis knows. More than [MaxBatch] names only a worker may have that is
+// dead, or not known: one that is registered leaves them first, see [Worker.Serve].
 func (w *Worker) Forget(ctx context.Context, queues []string) (holding []string, gone bool, err error) {
 	k := w.store.keys
-	keys := []string{k.workers, k.dead, w.keys.heart, w.keys.queues, w.keys.info, w.keys.running, k.lease}
-	args := []any{w.ID}
-	for _, queue := range queues {
-		keys = append(keys, w.keys.inprocess(queue))
-		args = append(args, queue)
+	var calls []Call
+	for {
+		lot := queues[:min(len(queues), MaxBatch)]
+		keys := []string{
+			k.workers, k.dead, w.keys.heart, w.keys.queues, w.keys.info, w.keys.running, k.lease, k.deputy, k.deadlines, w.keys.taken,
+		}
+		for _, queue := range lot {
+			keys = append(keys, w.keys.inprocess(queue))
+		}
+		calls = append(calls, Call{Script: forgetScript, Keys: keys, Args: appendTexts([]any{w.ID}, lot)})
+		if queues = queues[len(lot):]; len(queues) == 0 {
+			break
+		}
 	}
-	value, err := Do(ctx, w.store.driver, Call{Script: forgetScript, Keys: keys, Args: args})
-	if err != nil {
-		return nil, false, err
+	values, err := w.store.many(ctx, calls)
+	holding = []string{}
+	for _, value := range values {
+		r := Read("forget", value)
+		gone = r.Text() == "gone"
+		if holding = append(holding, r.Texts()...); r.err != nil {
+			return nil, false, r.err
+		}
 	}
-	r := Read("forget", value)
-	state := r.Text()
-	return r.Texts(), state == "gone", r.err
+	return holding, gone && len(holding) == 0, err
 }

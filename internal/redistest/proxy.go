@@ -10,7 +10,6 @@ import (
 
 // Proxy stands between a client and a Redis and fails on demand.
 type Proxy struct {
-	target   string
 	listener net.Listener
 	done     sync.WaitGroup
 	gate     sync.RWMutex // held for writing while paused
@@ -18,6 +17,7 @@ type Proxy struct {
 	paused   bool
 
 	mu        sync.Mutex
+	target    string
 	links     map[*proxied]struct{}
 	match     string
 	swallowed chan struct{} // not nil: the reply to the next matching request is swallowed
@@ -60,6 +60,13 @@ func (p *Proxy) SwallowReply(match string) <-chan struct{} {
 	defer p.mu.Unlock()
 	p.match, p.swallowed = match, make(chan struct{})
 	return p.swallowed
+}
+
+// Redirect has new connections go to another Redis, as after a failover. Present ones stay as they are.
+func (p *Proxy) Redirect(addr string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = addr
 }
 
 // Cut closes all present connections. New ones are accepted.
@@ -108,7 +115,10 @@ func (p *Proxy) accept() {
 		if err != nil {
 			return
 		}
-		redis, err := net.Dial("tcp", p.target)
+		p.mu.Lock()
+		target := p.target
+		p.mu.Unlock()
+		redis, err := net.Dial("tcp", target)
 		if err != nil {
 			client.Close() //lint:ignore errcheck as if Redis had refused it
 			continue

@@ -58,13 +58,13 @@ var endScripts = []mutant{
 	},
 	{
 		Name: "cancel-unflagged", File: "lua/cancel.lua",
-		Before: "if where ~= 'morgue' then redis.call('SADD', cancelled, id) end",
+		Before: "redis.call(where == 'morgue' and 'SREM' or 'SADD', cancelled, id)",
 		Breaks: "a job that is cancelled does not run, wherever it goes",
 		Tests:  scripts(),
 	},
 	{
 		Name: "cancel-the-dead", File: "lua/cancel.lua",
-		Before: "if where ~= 'morgue' then redis.call('SADD', cancelled, id) end", After: "redis.call('SADD', cancelled, id)",
+		Before: "redis.call(where == 'morgue' and 'SREM' or 'SADD', cancelled, id)", After: "redis.call('SADD', cancelled, id)",
 		Breaks: "what is dead is not cancelled",
 		Tests:  scripts(),
 	},
@@ -76,15 +76,40 @@ var endScripts = []mutant{
 	},
 	{
 		Name: "foretell-unflagged", File: "lua/foretell.lua",
-		Before: " or redis.call('SISMEMBER', cancelled, id) == 0 then return 0 end", After: " then return 0 end",
+		Before: "if not flagged and fresh == '0' then return 'gone' end",
 		Breaks: "only a job that is to be cancelled reads as ended before its end",
 		Tests:  unmodelled("TestForetellKeepsTheOutcomeOfWhatIsToBeCancelled"),
 	},
 	{
 		Name: "foretell-held", File: "lua/foretell.lua",
-		Before: "if redis.call('HEXISTS', claimed, id) == 1 then return 0 end",
+		Before: "if redis.call('HEXISTS', claimed, id) == 1 then return 'held' end",
 		Breaks: "the outcome of a job that runs is that of its end",
 		Tests:  unmodelled("TestForetellKeepsTheOutcomeOfWhatIsToBeCancelled"),
+	},
+	{
+		Name: "foretell-over-another", File: "lua/foretell.lua",
+		Before: "if flagged and (fresh == '1' or told and told:find('^{\"state\":\"deleted\"')) then return 'cancelled' end",
+		Breaks: "who cancels or deletes a job deep in a queue first decides how it ends",
+		Tests:  unmodelled("TestWhatWasForetoldFirstIsHowAJobEnds"),
+	},
+	{
+		Name: "end-otherwise-than-told", File: "lua/end.lua",
+		Before: "if said == 'cancelled' or said == 'deleted' then state, outcome = said, told end",
+		Breaks: "a job ends as was told before its end",
+		Tests:  unmodelled("TestWhatWasForetoldFirstIsHowAJobEnds"),
+	},
+	{
+		Name: "end-deletes-the-cancelled", File: "lua/end.lua",
+		Before: "if flagged and state ~= 'cancelled' then return 'cancelled' end",
+		After:  "if flagged and state ~= 'cancelled' and state ~= 'deleted' then return 'cancelled' end",
+		Breaks: "a job that somebody has cancelled is not deleted",
+		Tests:  scripts(),
+	},
+	{
+		Name: "purge-flagged", File: "lua/purge.lua",
+		Before: "flags[i] == 1 and doomed or waiters[i] and asked", After: "waiters[i] and asked",
+		Breaks: "a job that somebody has cancelled is not purged",
+		Tests:  scripts("TestAPurgeRemovesWhatItNamesAndNothingElse"),
 	},
 	{
 		Name: "foretell-untold", File: "lua/foretell.lua",
@@ -118,7 +143,7 @@ var endScripts = []mutant{
 	},
 	{
 		Name: "move-another-score", File: "lua/move.lua",
-		Before: "if not stands or tonumber(stands) ~= tonumber(score) then return 'gone' end", After: "if not stands then return 'gone' end",
+		Before: "if not stands or math.floor(tonumber(stands)) ~= math.floor(tonumber(score)) then return 'gone' end", After: "if not stands then return 'gone' end",
 		Breaks: "a job that has come back to a shelf since it was seen stays",
 		Tests:  scripts("TestMoveTakesAJobFromOnePlaceToAnother"),
 	},
@@ -136,7 +161,7 @@ var endScripts = []mutant{
 	},
 	{
 		Name: "purge-waited", File: "lua/purge.lua",
-		Before: "if not named[id] or waiters[i] and not holders[i] then", After: "if not named[id] then",
+		Before: "flags[i] == 1 and doomed or waiters[i] and asked", After: "flags[i] == 1 and doomed",
 		Breaks: "whoever waits for a job that is purged learns so",
 		Tests:  scripts("TestAPurgeRemovesWhatItNamesAndNothingElse"),
 	},

@@ -54,13 +54,19 @@ var enqueuers = []mutant{
 
 var fetchers = []mutant{
 	{
-		Name: "survey-skipped", File: "fetcher.go",
-		Before: "if f.lost || time.Since(", After: "if time.Since(",
+		Name: "begin-ahead", File: "processor.go",
+		Before: "		pause(p.worker.life, time.Until(r.notBefore))\n", After: "		_ = pause\n",
+		Breaks: "a job that was taken ahead of its time begins at it",
+		Tests:  pool("TestAJobThatIsTakenAheadBeginsAtItsTime"),
+	},
+	{
+		Name: "survey-skipped", File: "survey.go",
+		Before: "case s.lost || time.Since(", After: "case time.Since(",
 		Breaks: "what a lost fetch did is found out before the next one",
 		Tests:  pool("TestAFetchThatComesLateClaimsNothing", "TestJobsOfAFetchWhoseReplyIsLostRunOnce", "TestALostFetchIsLookedIntoBeforeTheNext"),
 	},
 	{
-		Name: "survey-of-the-held", File: "fetcher.go",
+		Name: "survey-of-the-held", File: "survey.go",
 		Before: "if !c.holds(claim.Element) {", After: "if true {",
 		Breaks: "a job that the worker runs is not given to another",
 		Tests:  pool("TestALostFetchIsLookedIntoBeforeTheNext"),
@@ -72,7 +78,7 @@ var fetchers = []mutant{
 		Tests:  pool("TestALostFetchIsLookedIntoBeforeTheNext"),
 	},
 	{
-		Name: "stale-for-ever", File: "fetcher.go",
+		Name: "stale-for-ever", File: "survey.go",
 		Before: "c.number += 1 << 32\n\t\treturn errors.New(\"the number of a survey", After: "return errors.New(\"the number of a survey",
 		Breaks: "a worker whose numbers are behind those in Redis jumps over them",
 		Tests:  pool("TestAWorkerWhoseNumbersAreBehindGoesOn"),
@@ -91,9 +97,21 @@ var fetchers = []mutant{
 	},
 	{
 		Name: "poison-for-ever", File: "worker.go",
-		Before: "if len(workers) < w.pool.options.MaxCrashes {", After: "if true {",
+		Before: "if !crashes.damning(w.pool.options.MaxCrashes) {", After: "if true {",
 		Breaks: "a job that MaxCrashes workers died with is buried",
 		Tests:  pool("TestAJobThatWorkersDieWithIsBuried"),
+	},
+	{
+		Name: "luck-ignored", File: "crash_record.go",
+		Before: "chanceOf(n, r.expected()) < badLuck", After: "true",
+		Breaks: "a job that meets deaths by chance is not buried for them",
+		Tests:  pool("TestInnocentJobsOutliveKills", "TestWhatIsReadOfCrashes"),
+	},
+	{
+		Name: "fence-asleep", File: "run_context.go",
+		Before: "c.fence.isDown() //", After: "//",
+		Breaks: "what runs in a process that was paused sees at once that others may have its job",
+		Tests:  pool("TestAFenceFallsForWhoAsksAfterAPause"),
 	},
 	{
 		Name: "suspects-at-once", File: "suspect.go",
@@ -123,14 +141,32 @@ var settlers = []mutant{
 		Tests:  pool("TestAnOutcomeWhoseReplyWasLostCountsOnce"),
 	},
 	{
-		Name: "gone-after-no-answer", File: "settler.go",
-		Before: "case slices.Contains(answer.Gone, r.claim.Element) && !r.sent:", After: "case slices.Contains(answer.Gone, r.claim.Element):",
+		Name: "gone-after-no-answer", File: "verdict.go",
+		Before: "if r.verdict = rdb.VerdictTaken; r.sent {", After: "if r.verdict = rdb.VerdictTaken; false {",
 		Breaks: "a claim that is gone after an unanswered settlement counts as settled",
 		Tests:  pool("TestAnOutcomeWhoseReplyWasLostCountsOnce"),
 	},
 	{
+		Name: "gone-taken-for-settled", File: "verdict.go",
+		Before: "r.verdict = verdicts[i]", After: "_, _ = verdicts, i; r.verdict = rdb.VerdictCounted",
+		Breaks: "an outcome that was sent into a black hole is not told, counted and hooked as if Redis had taken it",
+		Tests:  pool("TestOutcomesThatRedisNeverGotAreNotToldAsIfTheyCounted", "TestOutcomesOfWhichNobodyKnowsAreToldAsSuch"),
+	},
+	{
+		Name: "trust-for-ever", File: "survey.go",
+		Before: "case t.gone.Swap(false):", After: "case false:",
+		Breaks: "after a lost connection it is asked about all names what Redis thinks the worker holds",
+		Tests:  pool("TestAClaimThatCameBackIsFoundAfterALostConnection", "TestAReplicaThatTakesOverWedgesNothingRealRedis"),
+	},
+	{
+		Name: "survey-without-rounds", File: "survey.go",
+		Before: "case due:", After: "case false:",
+		Breaks: "it is asked about all names in turn, whatever is known of them",
+		Tests:  pool("TestAClaimThatCameBackIsFoundInTurn"),
+	},
+	{
 		Name: "gone-untold", File: "settler.go",
-		Before: "case slices.Contains(answer.Gone, r.claim.Element) && !r.sent:", After: "case false:",
+		Before: "case slices.Contains(answer.Gone, r.claim.Element):", After: "case false:",
 		Breaks: "an outcome that did not count is told",
 		Tests:  pool("TestAnOutcomeWhoseClaimIsGoneDoesNotCount"),
 	},
@@ -165,10 +201,22 @@ var settlers = []mutant{
 		Tests:  pool("TestOneSuspectAtATimeIsNamedBeforeItBegins"),
 	},
 	{
-		Name: "release-oldest-first", File: "settlement.go",
-		Before: "return newestReleaseFirst(batches)", After: "return batches",
+		Name: "release-before-the-older", File: "settlement.go",
+		Before: "Ended: first.begun.Load() != 0, Older: older})", After: "Ended: first.begun.Load() != 0, Older: older[:0]})",
 		Breaks: "what is given back in several calls keeps its order",
-		Tests:  pool("TestReleasesOfManyCallsKeepTheirOrder"),
+		Tests:  pool("TestAStopKeepsTheOrder"),
+	},
+	{
+		Name: "reap-in-any-order", File: "estate.go",
+		Before: "return cmp.Or(b.Fetched.Compare(other.Fetched), cmp.Compare(b.Number, other.Number))", After: "_ = cmp.Compare[int]; return 0",
+		Breaks: "what several dead workers held goes back in the order in which it was fetched",
+		Tests:  pool("TestJobsOfSeveralDeadWorkersComeBackInTheOrderOfTheirFetches"),
+	},
+	{
+		Name: "doctor-believes-lists", File: "doctor_held.go",
+		Before: "return elements[h.Element()] })", After: "return elements[h.Element()] || true })",
+		Breaks: "a claim that its worker does not hold is found",
+		Tests:  pool("TestDoctorAsksWorkersWhatTheyHold"),
 	},
 	{
 		Name: "release-all-as-begun", File: "settlement.go",

@@ -22,15 +22,45 @@ var limitScripts = []mutant{
 	},
 	{
 		Name: "rate-unspent", File: "lua/prelude.lua",
-		Before: "redis.call('SET', rate, string.format('%.3f', full), 'PX', math.ceil(full - time))",
+		Before: "  owe(rate, debt + math.ceil(jobs * per * 1e6 / n))\n",
 		Breaks: "a rate counts what has begun",
 		Tests:  scripts("TestAnotherRateTakesOverWhatIsOwed"),
 	},
 	{
 		Name: "rate-burst-larger", File: "lua/prelude.lua",
-		Before: "math.floor((time + burst * each - full) / each + 1e-6)", After: "math.ceil((time + burst * each - full) / each + 1e-6)",
+		Before: "burst - math.ceil((debt", After: "burst - math.floor((debt",
 		Breaks: "no more begin in a time than the rate and its burst allow",
 		Tests:  scripts("TestAnotherRateTakesOverWhatIsOwed"),
+	},
+	{
+		Name: "rate-in-whole-ms", File: "lua/prelude.lua",
+		Before: "tonumber((part .. '000000'):sub(1, 6), 10)", After: "0",
+		Breaks: "a rate counts the parts of a ms, whatever its pace is",
+		Tests:  unmodelled("TestEveryRateLetsBeginWhatExactArithmeticLets"),
+	},
+	{
+		Name: "rate-of-another-clock", File: "lua/prelude.lua",
+		Before: "ns > burst + 1e9 and 0 or math.max(0, ns)", After: "math.max(0, ns)",
+		Breaks: "a clock that was set back holds no rate up",
+		Tests:  unmodelled("TestAClockThatWasSetBackHoldsNoRateUp"),
+	},
+	{
+		Name: "rate-without-a-caller", File: "lua/prelude.lua",
+		Before: "math.min(most, wait and 1 or left)", After: "math.min(most, left)",
+		Breaks: "a queue that gets a job while its rate is in the way has somebody wait for it",
+		Tests:  unmodelled("TestAWorkerIsCalledToWaitForARate"),
+	},
+	{
+		Name: "rate-unwaited", File: "lua/wake.lua",
+		Before: "wait and (limited or ARGV[1] ~= '1') and 1 or left", After: "left",
+		Breaks: "somebody waits for the room of a rate: nothing but time makes it",
+		Tests:  unmodelled("TestAWorkerIsCalledToWaitForARate"),
+	},
+	{
+		Name: "rate-of-a-full-worker", File: "lua/fetch.lua",
+		Before: "if wait and got >= wanted then", After: "if false then",
+		Breaks: "a worker that has no processor left leaves a rate to another",
+		Tests:  unmodelled("TestAWorkerIsCalledToWaitForARate"),
 	},
 	{
 		Name: "fetch-uncounted", File: "lua/fetch.lua",
@@ -52,7 +82,7 @@ var limitScripts = []mutant{
 	},
 	{
 		Name: "fetch-held-untold", File: "lua/fetch.lua",
-		Before: "held[#held + 1], held[#held + 2] = queue.name, queue.wait or -1",
+		Before: "held[#held + 1], held[#held + 2] = queue.name, wait or -1",
 		Breaks: "a worker learns which queues it may not take from, and for how long",
 		Tests:  scripts(),
 	},
@@ -106,13 +136,13 @@ var limitScripts = []mutant{
 	},
 	{
 		Name: "rule-debt-forgiven", File: "lua/rule.lua",
-		Before: "if owed > 0 then redis.call('SET', rate, string.format('%.3f', time + owed), 'PX', math.ceil(owed)) end",
+		Before: "if debt > 0 then owe(rate, math.ceil(debt)) end",
 		Breaks: "what a rate has used is carried over to the next one",
 		Tests:  scripts("TestAnotherRateTakesOverWhatIsOwed"),
 	},
 	{
 		Name: "rule-no-token", File: "lua/rule.lua",
-		Before: "wake(tokens, math.min(waiting, 2, (room(limits, name, running, rate))))", After: "_ = waiting",
+		Before: "summon(limits, name, tokens, running, rate, math.min(waiting, 2))", After: "_ = waiting",
 		Breaks: "a queue that may go on calls its workers",
 		Tests:  scripts("TestALimitCountsWhatRanBefore"),
 	},
@@ -136,9 +166,15 @@ var limitScripts = []mutant{
 	},
 	{
 		Name: "wake-without-room", File: "lua/wake.lua",
-		Before: "and room(KEYS[1], ARGV[(i + 2) / 4], KEYS[i + 2], KEYS[i + 3]) > 0 then", After: "then",
+		Before: "math.min(1, wait and (limited or ARGV[1] ~= '1') and 1 or left)", After: "1",
 		Breaks: "nobody is called to a queue whose jobs may not begin",
 		Tests:  unmodelled("TestNobodyIsCalledToAQueueWithoutRoom"),
+	},
+	{
+		Name: "quota-unheard", File: "quota.go",
+		Before: "	q.short.Store(true)\n	return q.hasRoom()", After: "	return q.hasRoom()",
+		Breaks: "a worker that met a full quota hears when there is room",
+		Tests:  pool("TestAQuota", "TestMaxRunningBesideALimitIsAsFastAsTheLimit"),
 	},
 	{
 		Name: "want-lesser", File: "lua/want.lua",
@@ -158,25 +194,25 @@ var limitScripts = []mutant{
 var lockScripts = []mutant{
 	{
 		Name: "enqueue-lock-ignored", File: "lua/enqueue_mixed.lua",
-		Before: "if kind ~= 't' and redis.call('HEXISTS', jobs, owner) == 0 then return end", After: "do return end",
+		Before: "if owner and owner ~= id and (ends", After: "if false and (ends",
 		Breaks: "while a job has its lock no other one of its kind is stored",
 		Tests:  scripts("TestAtMostOneJobOfAKindLives"), Quick: true,
 	},
 	{
 		Name: "enqueue-lock-of-the-gone", File: "lua/enqueue_mixed.lua",
-		Before: "if kind ~= 't' and redis.call('HEXISTS', jobs, owner) == 0 then return end",
+		Before: " and (kind == 't' or lives(owner)) then", After: " then",
 		Breaks: "a lock whose owner is gone keeps nobody out",
 		Tests:  scripts(),
 	},
 	{
 		Name: "enqueue-lock-for-ever", File: "lua/enqueue_mixed.lua",
-		Before: "or ends ~= '0' and tonumber(ends) <= time then return end", After: "then return end",
+		Before: "(ends == '0' or tonumber(ends) > time) and ",
 		Breaks: "a lock whose time is over keeps nobody out",
 		Tests:  scripts(),
 	},
 	{
 		Name: "enqueue-unlocked", File: "lua/enqueue_mixed.lua",
-		Before: "if ARGV[from + 1] ~= '' then redis.call('HSET', unique, ARGV[from + 1], ARGV[first] .. ' ' .. ends .. ' ' .. ARGV[from + 2]) end",
+		Before: "if #locks > 0 then redis.call('HSET', unique, unpack(locks)) end",
 		Breaks: "a job that is unique has its lock",
 		Tests:  scripts("TestAtMostOneJobOfAKindLives"),
 	},

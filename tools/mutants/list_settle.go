@@ -63,15 +63,15 @@ var settleScripts = []mutant{
 	},
 	{
 		Name: "release-crashes-of-all", File: "lua/release.lua",
-		Before: "if times < 2 or ids[i] == accused then", After: "if true then",
+		Before: "if of.begun and not alive then", After: "if not alive then",
 		Breaks: "a job that kills its workers does not have its innocent neighbours buried",
-		Tests:  scripts("TestSuspectIsNotedWhileTheClaimStands"),
+		Tests:  scripts("TestACrashCountsAgainstWhatRan"),
 	},
 	{
 		Name: "release-crash-forgotten", File: "lua/release.lua",
-		Before: "before and before .. ' ' .. died or died", After: "died",
+		Before: "before[i] or ''", After: "''",
 		Breaks: "the crashes of a job add up, until it is buried",
-		Tests:  scripts("TestReleaseCountsCrashesAndForgetsThem"),
+		Tests:  scripts("TestACrashCountsAgainstWhatRan"),
 	},
 	{
 		Name: "release-not-ready", File: "lua/release.lua",

@@ -2,7 +2,6 @@ package thoonkdb
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
@@ -23,9 +22,8 @@ func (f *Feed) WaitForResult(ctx context.Context, on rdb.Conn, id string, timeou
 }
 
 func waitFor(ctx context.Context, on rdb.Conn, list, end string, timeout time.Duration) (bool, error) {
-	seconds := strconv.FormatFloat(max(timeout, time.Millisecond).Seconds(), 'f', 3, 64) // 0 would be for ever
 	value, err := rdb.Do(ctx, on, rdb.Call{
-		Command: "BLMOVE", Keys: []string{list, list}, Args: []any{end, end, seconds}, Block: timeout,
+		Command: "BLMOVE", Keys: []string{list, list}, Args: []any{end, end, rdb.BlockFor(timeout)}, Block: timeout,
 	})
 	return value != nil, err
 }

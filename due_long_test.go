@@ -1,0 +1,215 @@
+package work
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redistest"
+)
+
+// Many jobs become due within one second, while others run: a pool moves them with rests, and one without, in one run. The short form
+// looks whether the rests are there, leave more to others, and whether jobs are moved oldest first; the long form, which WORK_DUE_LONG=1
+// switches on (WORK_DUE_JOBS is how many), has half a million.
+func TestWhatIsDueAtOnceLeavesLiveJobsTheirShare(t *testing.T) {
+	redistest.SkipUnderRace(t, "it measures Redis, and other tests move what is due")
+	t.Run("redis", func(t *testing.T) {
+		jobs, window, long := 20_000, 300*time.Millisecond, os.Getenv("WORK_DUE_LONG") == "1"
+		if long {
+			jobs, window = 500_000, 3*time.Second
+			if n, err := strconv.Atoi(os.Getenv("WORK_DUE_JOBS")); err == nil {
+				jobs = n
+			}
+		}
+		figures := "| rests | when | live jobs per second | median wait | p99 | all moved after |\n|---|---|--:|--:|--:|--:|\n"
+		share, took := map[bool]float64{}, map[bool]time.Duration{}
+		for _, rests := range []bool{false, true} {
+			f := newDueFlood(t, jobs, rests)
+			before := f.during(func() { pause(t.Context(), window) })
+			while := f.during(f.fallDue)
+			after := f.during(func() { pause(t.Context(), window) })
+			f.end()
+			f.oldestFirst()
+			share[rests], took[rests] = 2*while.rate/(before.rate+after.rate), while.took
+			for _, row := range []struct {
+				name string
+				livePart
+			}{{"before", before}, {"while", while}, {"after", after}} {
+				moved := ""
+				if row.name == "while" {
+					moved = row.took.Round(time.Millisecond).String()
+				}
+				figures += fmt.Sprintf("| %t | %s | %.0f | %.1f ms | %.1f ms | %s |\n", rests, row.name, row.rate, row.wait(50), row.wait(99), moved)
+			}
+		}
+		t.Logf("%s due at once\n%s", grouped(jobs), figures)
+		t.Logf("share of live jobs: %.2f with rests, %.2f without", share[true], share[false])
+		assert.Greater(t, took[true], took[false]*13/10, "the rests are there")
+		assert.Greater(t, share[true], share[false]*1.2, "who rests leaves more to the others")
+		if long {
+			assert.Greater(t, share[true], 0.35, "about half")
+		}
+	})
+}
+
+// dueFlood is a pool with live jobs, and a shelf that is put in its place all at once.
+type dueFlood struct {
+	t    *testing.T
+	k    *kit
+	jobs int
+
+	ran, sent atomic.Int64
+	mu        sync.Mutex
+	waits     []float64 // ms, of probes
+	stop      context.CancelFunc
+	producers sync.WaitGroup
+}
+
+// livePart is what became of live jobs for some time.
+type livePart struct {
+	took  time.Duration
+	rate  float64
+	waits []float64
+}
+
+func (p livePart) wait(percent int) float64 {
+	if len(p.waits) == 0 {
+		return 0
+	}
+	slices.Sort(p.waits)
+	return p.waits[len(p.waits)*percent/100]
+}
+
+func newDueFlood(t *testing.T, jobs int, rests bool) *dueFlood {
+	k := newKit(t, redistest.Dedicated(t, "--save", "").Server())
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &dueFlood{t: t, k: k, jobs: jobs, stop: cancel}
+	f.fill()
+	options := k.options()
+	options.Observers = nil
+	live := NewWorkerPool(nil, 64, options).Job("live", func() error { f.ran.Add(1); return nil })
+	probe := NewWorkerPool(nil, 4, options).Job("probe", func(sent int64) error {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.waits = append(f.waits, float64(time.Now().UnixNano()-sent)/1e6)
+		return nil
+	})
+	for _, pool := range []*WorkerPool{live, probe} {
+		if !rests {
+			pool.dueRest = 0
+		}
+		k.start(pool)
+	}
+	f.producers.Go(func() { f.produce(ctx) })
+	f.producers.Go(func() {
+		for pause(ctx, 2*time.Millisecond) {
+			_, err := k.enq.Enqueue(ctx, "probe", time.Now().UnixNano())
+			assert.True(t, err == nil || ctx.Err() != nil, err)
+		}
+	})
+	require.Eventually(t, func() bool { return f.ran.Load() > 20_000 }, 10*time.Second, time.Millisecond, "live jobs run")
+	return f
+}
+
+// fill makes a shelf aside, of jobs that nobody serves: they shall be moved, not run.
+func (f *dueFlood) fill() {
+	conn := f.dial()
+	defer conn.Close()
+	first := time.Now().UnixMilli() - 2000
+	const page = 1000
+	for from := 0; from < f.jobs; from += page {
+		_, err := conn.Do("EVAL", `for i = ARGV[1] + 0, ARGV[1] + ARGV[2] - 1 do
+  local id = string.format('%08d', i)
+  redis.call('ZADD', KEYS[1], ARGV[3] + math.floor(i * 1000 / ARGV[4]), id)
+  redis.call('HSET', KEYS[2], id, 'batch')
+  redis.call('HSET', KEYS[3], id, '{"jid":"' .. id .. '","name":"batch","args":[],"t":1}')
+end`, 3, f.key("aside"), f.key("names"), f.key("jobs"), from, min(page, f.jobs-from), first, f.jobs)
+		require.NoError(f.t, err)
+	}
+}
+
+func (f *dueFlood) key(name string) string { return "{" + f.k.namespace + "}:" + name }
+
+func (f *dueFlood) dial() redis.Conn {
+	conn, err := redis.Dial("tcp", f.k.server.Addr())
+	require.NoError(f.t, err)
+	return conn
+}
+
+// produce keeps some thousand live jobs waiting.
+func (f *dueFlood) produce(ctx context.Context) {
+	driver, err := rdb.Open(f.k.server.DSN())
+	if !assert.NoError(f.t, err) {
+		return
+	}
+	defer driver.Close() //lint:ignore errcheck nothing is lost
+	store := rdb.NewStore(driver, f.k.namespace)
+	for call := int64(1); ctx.Err() == nil; {
+		if f.sent.Load()-f.ran.Load() > 10_000 {
+			pause(ctx, time.Millisecond)
+			continue
+		}
+		batch := make([]rdb.NewJob, rdb.MaxBatch)
+		for i := range batch {
+			id := newID(time.Now())
+			batch[i] = rdb.NewJob{Queue: "live", ID: id, Place: rdb.Back, Record: fmt.Appendf(nil, `{"jid":%q,"name":"live","args":[],"t":1}`, id)}
+		}
+		if _, err := store.Enqueue(ctx, "flood", call, batch); ctx.Err() == nil && assert.NoError(f.t, err) {
+			f.sent.Add(rdb.MaxBatch)
+		}
+		call++
+	}
+}
+
+// during measures what becomes of live jobs while something is done.
+func (f *dueFlood) during(do func()) livePart {
+	f.mu.Lock()
+	f.waits = nil
+	f.mu.Unlock()
+	began, ran := time.Now(), f.ran.Load()
+	do()
+	took := time.Since(began)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return livePart{took: took, rate: float64(f.ran.Load()-ran) / took.Seconds(), waits: f.waits}
+}
+
+// fallDue has all of them due, and returns when none is left.
+func (f *dueFlood) fallDue() {
+	conn := f.dial()
+	defer conn.Close()
+	_, err := conn.Do("RENAME", f.key("aside"), f.key("scheduled"))
+	require.NoError(f.t, err)
+	_, err = conn.Do("PUBLISH", f.key("control"), "due")
+	require.NoError(f.t, err)
+	require.Eventually(f.t, func() bool {
+		left, err := redis.Int(conn.Do("ZCARD", f.key("scheduled")))
+		return err == nil && left == 0
+	},
+		10*patience, 5*time.Millisecond)
+}
+
+func (f *dueFlood) end() {
+	f.stop()
+	f.producers.Wait()
+}
+
+// oldestFirst checks that all have come to their queue in the order of their times: it is pushed at the left.
+func (f *dueFlood) oldestFirst() {
+	ids, err := redis.Strings(f.k.do("LRANGE", "queue:batch", 0, -1), nil)
+	require.NoError(f.t, err)
+	require.Len(f.t, ids, f.jobs)
+	slices.Reverse(ids)
+	require.True(f.t, slices.IsSorted(ids))
+}

@@ -1,0 +1,375 @@
+package work
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redistest"
+	"github.com/265d0351/work/objects"
+)
+
+// The bounds of what anybody has to read.
+const (
+	longestError = 8 << 10
+	longestLine  = 40 << 10 // of the log: a stack, an error, and who it was
+)
+
+// huge is what an error may be about at the worst.
+var (
+	huge      = strings.Repeat("a text without an end, ", 256<<10/23)
+	hugeNames = func() []string {
+		names := make([]string, 10_000)
+		for i := range names {
+			names[i] = fmt.Sprintf("%0200d", i)
+		}
+		return names
+	}()
+)
+
+// errorTypes are all errors that this module has types for, but for those of commands. TestEveryErrorTypeIsKnown finds those that are
+// missing.
+func errorTypes() map[string][]any {
+	return map[string][]any{
+		".": {
+			JobFailedError{}, longLineError{}, InvalidError{}, EnqueueError{}, UnhealthyError{}, ResultError{}, DuplicateError{}, LimitError{},
+			CancelError{}, disposition{}, endlessError{}, enqueueTimeoutError{}, SignatureError{}, ArgumentError{}, PanicError{}, GoexitError{}, SetupError{},
+			StopError{}, NoResultError{}, ClaimGoneError{}, StateError{}, FarError{}, ObjectError{}, ReplicasError{},
+		},
+		"internal/rdb":     {rdb.UnexpectedReplyError{}, rdb.RuleError{}, rdb.ServerError{}, rdb.DialError{}},
+		"internal/excerpt": {excerpt.Errors{}},
+		"objects": {
+			objects.VanishedError{}, objects.MismatchError{}, objects.TooLargeError{}, objects.UnboundError{}, objects.OptionError{},
+			objects.HashError{},
+		},
+	}
+}
+
+// exempt are made of what is bounded already.
+var exempt = []string{"long"}
+
+// declared are the types of a package that have a method.
+func declared(t *testing.T, dir, method string) (names []string) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	require.NoError(t, err)
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		require.NoError(t, err)
+		for _, decl := range parsed.Decls {
+			f, is := decl.(*ast.FuncDecl)
+			if !is || f.Recv == nil || f.Name.Name != method {
+				continue
+			}
+			of := f.Recv.List[0].Type
+			if star, is := of.(*ast.StarExpr); is {
+				of = star.X
+			}
+			names = append(names, of.(*ast.Ident).Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestEveryErrorTypeIsKnown(t *testing.T) {
+	t.Parallel()
+	for dir, types := range errorTypes() {
+		var names []string
+		for _, one := range types {
+			names = append(names, reflect.TypeOf(one).Name())
+		}
+		slices.Sort(names)
+		found := slices.DeleteFunc(declared(t, dir, "Error"), func(name string) bool { return slices.Contains(exempt, name) })
+		assert.Equal(t, found, names, "the error types of %s", dir)
+	}
+}
+
+// fill makes all that can be long in a value as long as can be.
+func fill(v reflect.Value, depth int) {
+	if !v.CanSet() || depth > 4 {
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(huge)
+	case reflect.Slice:
+		n := 200
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			v.SetBytes([]byte(huge))
+			return
+		}
+		list := reflect.MakeSlice(v.Type(), n, n)
+		fill(list.Index(0), depth+1)
+		for i := 1; i < n; i++ {
+			list.Index(i).Set(list.Index(0))
+		}
+		v.Set(list)
+	case reflect.Struct:
+		for _, field := range v.Fields() {
+			fill(field, depth+1)
+		}
+	case reflect.Interface:
+		for _, value := range []any{errors.New(huge), []any{[]byte(huge), []any{[]byte(huge)}, huge}} {
+			if reflect.TypeOf(value).AssignableTo(v.Type()) {
+				v.Set(reflect.ValueOf(value))
+				return
+			}
+		}
+	}
+}
+
+func TestTextsOfErrorsAreBoundedWhateverTheyAreAbout(t *testing.T) {
+	t.Parallel()
+	for dir, types := range errorTypes() {
+		for _, one := range types {
+			kind := reflect.TypeOf(one)
+			t.Run(filepath.Join(dir, kind.Name()), func(t *testing.T) {
+				filled := reflect.New(kind)
+				fill(filled.Elem(), 0)
+				err, is := filled.Interface().(error)
+				require.True(t, is)
+				switch kind { // whose fields are their own
+				case reflect.TypeFor[disposition]():
+					err = Bury(fmt.Errorf("%w", errors.New(huge)))
+				case reflect.TypeFor[endlessError]():
+					err = &endlessError{err: errors.New(huge)}
+				}
+				assert.NotEmpty(t, err.Error())
+				assert.LessOrEqual(t, len(err.Error()), longestError)
+			})
+		}
+	}
+}
+
+// allEvents are one of each event. TestEventsAreBounded finds those that are missing.
+func allEvents() []Event {
+	return []Event{
+		WorkerStarted{}, WorkerStopped{}, WorkerTold{}, LimitChanged{}, WorkerFenced{}, DataLost{}, JobStarted{}, JobCheckedIn{}, JobDone{},
+		JobFailed{}, JobBuried{}, JobDiscarded{}, JobSnoozed{}, JobReleased{}, JobStuck{}, ClaimGone{}, JobsFetched{}, JobsSettled{},
+		HistoryTold{}, OutcomeUnknown{}, WorkerCutOff{}, JobsDropped{}, KeyBroken{}, WorkerReaped{}, JobsReturned{}, JobTrimmed{}, PeriodicEnqueued{}, PeriodicMissed{}, PeriodicSkipped{},
+		PeriodicChanged{}, PeriodicRemoved{}, PeriodicBroken{}, ServerUnfit{}, Trouble{}, TroubleOver{}, LoopPanicked{}, JobCancelled{},
+		JobExpired{}, DeathHookFailed{},
+	}
+}
+
+// TestEventsAreBounded fills each event with what is longest, and looks at what observers and the log get.
+func TestEventsAreBounded(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, e := range allEvents() {
+		names = append(names, reflect.TypeOf(e).Name())
+	}
+	slices.Sort(names)
+	assert.Equal(t, declared(t, ".", "event"), names)
+	for _, e := range allEvents() {
+		t.Run(reflect.TypeOf(e).Name(), func(t *testing.T) {
+			filled := reflect.New(reflect.TypeOf(e))
+			fill(filled.Elem(), 0)
+			var log bytes.Buffer
+			observer := newSpy()
+			events := newStream(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), []Observer{observer})
+			events.emit(filled.Elem().Interface().(Event))
+			assert.LessOrEqual(t, log.Len(), longestLine)
+			got, _ := observer.all()
+			seen := reflect.ValueOf(got[0])
+			for i := range seen.NumField() {
+				switch field := seen.Field(i).Interface().(type) {
+				case error:
+					assert.LessOrEqual(t, len(field.Error()), longestError)
+				case string:
+					if name := seen.Type().Field(i).Name; name == "Stack" || name == "Reason" {
+						assert.LessOrEqual(t, len(field), 2*longestError)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestErrorsAreJoinedByOneMeans: a list of errors may have any length, and errors.Join names all of them.
+func TestErrorsAreJoinedByOneMeans(t *testing.T) {
+	t.Parallel()
+	for _, dir := range []string{".", "internal/rdb"} {
+		files, err := fs.Glob(os.DirFS(dir), "*.go")
+		require.NoError(t, err)
+		for _, file := range files {
+			text, err := os.ReadFile(filepath.Join(dir, file))
+			require.NoError(t, err)
+			if !strings.HasSuffix(file, "_test.go") {
+				rest := strings.ReplaceAll(string(text), `"join them with errors.Join"`, "")
+				assert.NotContains(t, rest, "errors.Join", "%s: use excerpt.Join", filepath.Join(dir, file))
+			}
+		}
+	}
+}
+
+// longHome is a home of objects that answers with long errors.
+type longHome struct{ objects.Home }
+
+func (longHome) Put(context.Context, objects.Hash, []byte) error { return errors.New(huge) }
+
+// TestWhatIsAskedForInVainIsToldInShort has everything refused that can be, because of what is far too long.
+func TestWhatIsAskedForInVainIsToldInShort(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		enq, i := k.enq, k.inspector()
+		ended, end := context.WithCancelCause(context.Background())
+		end(errors.New(huge))
+		pool := func(opts WorkerOptions) *WorkerPool {
+			opts.Redis, opts.Namespace, opts.Logger = k.server.DSN(), k.namespace, silent()
+			return NewWorkerPool(nil, 1, opts)
+		}
+		named := func(n int) *WorkerPool {
+			p := pool(WorkerOptions{})
+			for _, name := range hugeNames[:n] {
+				p.Job(name, func() error { return nil })
+			}
+			return p
+		}
+		running := k.start(named(10))
+		only := func(err error, _ ...any) error { return err }
+		last := func(values ...any) error { err, _ := values[len(values)-1].(error); return err }
+		for name, err := range map[string]error{
+			"a DSN":                  last(NewEnqueuer("redis://localhost:6379/" + huge)),
+			"a DSN's option":         last(NewEnqueuer("redis://localhost:6379/?pool_size=" + strings.Repeat("9", 1<<20))),
+			"a namespace":            last(NewEnqueuer(k.server.DSN(), Namespace(huge))),
+			"a name":                 last(enq.Enqueue(k.ctx(), huge)),
+			"an id":                  last(enq.With(ID(huge)).Enqueue(k.ctx(), "a")),
+			"a tag":                  last(enq.With(Tags(huge)).Enqueue(k.ctx(), "a")),
+			"many tags":              last(enq.With(Tags(hugeNames...)).Enqueue(k.ctx(), "a")),
+			"an argument":            last(enq.Enqueue(k.ctx(), "a", func() {}, huge)),
+			"a marshaller":           last(enq.Enqueue(k.ctx(), "a", longMarshaller{})),
+			"a marshaller's panic":   last(enq.Enqueue(k.ctx(), "a", longMarshaller{panics: true})),
+			"an ended ctx":           last(enq.Enqueue(ended, "a")),
+			"names not registered":   only(running.Serve(k.ctx(), hugeNames...)),
+			"names not withdrawn":    only(running.Withdraw(k.ctx(), hugeNames...)),
+			"a wish not fulfilled":   only(running.Serve(ended, hugeNames[:10]...)),
+			"a drain cut off":        only(running.Drain(ended)),
+			"names of Only":          only(func() error { p := named(1_000); p.options.Only = hugeNames[5_000:]; return p.Start(k.ctx()) }()),
+			"jobs registered twice":  only(named(1_000).twice().Start(k.ctx())),
+			"schedules of no job":    only(named(1_000).periodicsOfNoJob().Start(k.ctx())),
+			"a spec":                 only(i.AddSchedule(k.ctx(), huge, "a", PeriodicOptions{})),
+			"a zone":                 only(i.AddSchedule(k.ctx(), "@daily", "a", PeriodicOptions{TZ: huge})),
+			"a schedule":             only(i.PauseSchedule(k.ctx(), huge)),
+			"a job":                  last(i.Job(k.ctx(), huge)),
+			"jobs":                   last(i.Jobs(k.ctx(), append(slices.Clone(hugeNames), huge)...)),
+			"a worker":               last(i.Worker(k.ctx(), huge)),
+			"a queue":                last(i.Queue(k.ctx(), huge)),
+			"queues to pause":        only(i.PauseQueue(k.ctx(), append(slices.Clone(hugeNames[:1_000]), huge)...)),
+			"a wait for queues":      only(i.PauseAndWait(ended, hugeNames...)),
+			"a limit":                only(i.SetLimit(k.ctx(), huge, Limit{Concurrent: -1})),
+			"a start that is late":   only(named(10).Start(ended)),
+			"a home of objects":      last(longHomed(t, k).Enqueue(k.ctx(), "a", strings.Repeat("x", 64<<10))),
+			"a middleware's refusal": last(refusing(t, k).Enqueue(k.ctx(), "a")),
+		} {
+			if assert.Error(t, err, name) {
+				assert.LessOrEqual(t, len(err.Error()), longestError, "%s: %.100s", name, err.Error())
+			}
+		}
+	})
+}
+
+type longMarshaller struct{ panics bool }
+
+func (m longMarshaller) MarshalJSON() ([]byte, error) {
+	if m.panics {
+		panic(huge)
+	}
+	return nil, errors.New(huge)
+}
+
+func (p *WorkerPool) twice() *WorkerPool {
+	for name := range p.registered {
+		p.Job(name, func() error { return nil })
+	}
+	return p
+}
+
+func (p *WorkerPool) periodicsOfNoJob() *WorkerPool {
+	for _, name := range hugeNames[5_000:6_000] {
+		p.Periodic("@daily", name)
+	}
+	return p
+}
+
+func longHomed(t *testing.T, k *kit) *Enqueuer {
+	enq, err := NewEnqueuer(k.server.DSN(), Namespace(k.namespace+"-home"), ObjectHome(longHome{}), LargeArgs(1<<10))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = enq.Close() })
+	return enq
+}
+
+func refusing(t *testing.T, k *kit) *Enqueuer {
+	enq, err := NewEnqueuer(k.server.DSN(), Namespace(k.namespace), WithEnqueueMiddleware(
+		func(context.Context, []Entry, EnqueueFunc) error { return errors.New(huge) }))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = enq.Close() })
+	return enq
+}
+
+// TestLongErrorsOfHandlersAndOfRedisAreToldInShort runs jobs whose errors have megabytes, and a Redis that answers with as much.
+func TestLongErrorsOfHandlersAndOfRedisAreToldInShort(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		var log lockedBuffer
+		opts := k.options()
+		opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		once := JobOptions{Retries: -1}
+		pool := NewWorkerPool(nil, 4, opts).
+			JobWithOptions("fails", once, func() error { return errors.New(huge) }).
+			JobWithOptions("buries", once, func() error { return Bury(errors.New(huge)) }).
+			JobWithOptions("discards", once, func() error { return Discard(errors.New(huge)) }).
+			JobWithOptions("panics", once, func() error { panic(huge) }).
+			JobWithOptions("retries", JobOptions{}, func() error { return RetryIn(time.Hour, errors.New(huge)) }).
+			Middleware(func(ctx context.Context, _ *Job, next NextFunc) error { return next(ctx) })
+		d := k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+			if nameOf(calls[0]) == "overdue" { // the reaper's look
+				return nil, &rdb.ServerError{Code: "ERR", Message: huge}
+			}
+			return pass(ctx, calls...)
+		}})
+		k.start(pool)
+		for _, name := range []string{"fails", "buries", "discards", "panics", "retries"} {
+			k.enqueue(name)
+		}
+		k.drained(pool)
+		await[Trouble](t, k.spy, nil)
+		d.untilSent(t, "beat", 1)
+		events, _ := k.spy.all()
+		for _, e := range events {
+			value := reflect.ValueOf(e)
+			for _, field := range value.Fields() {
+				if err, is := field.Interface().(error); is {
+					assert.LessOrEqual(t, len(err.Error()), longestError, "%T", e)
+				}
+			}
+		}
+		require.NotEmpty(t, seen[JobBuried](k.spy))
+		for line := range strings.Lines(log.String()) {
+			assert.LessOrEqual(t, len(line), longestLine, "%.200s", line)
+		}
+	})
+}

@@ -1,0 +1,62 @@
+package work
+
+import "github.com/265d0351/work/internal/excerpt"
+
+// bounded is an event with texts of bounded length, for those who write them down: what a handler returns, Redis answers or somebody has
+// given to panic may have megabytes. An error that is short stays what it is, and of a long one errors.Is and errors.As still find all.
+func bounded(e Event) Event {
+	switch e := e.(type) {
+	case WorkerStopped:
+		e.Err = excerpt.Error(e.Err)
+		return e
+	case DataLost:
+		e.Err = excerpt.Error(e.Err)
+		return e
+	case JobFailed:
+		e.Err = excerpt.Error(e.Err)
+		return e
+	case JobBuried:
+		e.Err, e.Reason = excerpt.Error(e.Err), cut(e.Reason)
+		return e
+	case JobDiscarded:
+		e.Err = excerpt.Error(e.Err)
+		return e
+	case DeathHookFailed:
+		e.Err = excerpt.Error(e.Err)
+		return e
+	case JobSnoozed:
+		e.Err = excerpt.Error(e.Err)
+		return e
+	case JobReleased:
+		e.Err = excerpt.Error(e.Err)
+		return e
+	case JobStuck:
+		e.Cause = excerpt.Error(e.Cause)
+		return e
+	case PeriodicBroken:
+		e.Err = excerpt.Error(e.Err)
+		return e
+	case Trouble:
+		e.Err = excerpt.Error(e.Err)
+		return e
+	case LoopPanicked:
+		return LoopPanicked{Component: e.Component, Value: shortValue(e.Value), Stack: cutStack(e.Stack)}
+	}
+	return e
+}
+
+// shortValue is what was given to panic, or its text where that is long.
+func shortValue(value any) any {
+	if err, ok := value.(error); ok {
+		return excerpt.Error(err)
+	}
+	if text := describe(value); len(text) >= excerpt.Whole {
+		return text
+	}
+	return value
+}
+
+// maxStack is how many bytes of a stack are kept of a panic: the frames in which it happened come first.
+const maxStack = 16 << 10
+
+func cutStack(stack string) string { return excerpt.Text(stack, maxStack) }

@@ -1,0 +1,224 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redistest"
+)
+
+// TestAFleetCostsRedisInProportion measures what idle workers cost Redis: a few pools, which get the lease and the deputy's place, and
+// workers that this test speaks the protocol for, with the same scripts at the same times, each command in a round trip of its own. It
+// lasts minutes, so WORK_FLEET_LONG=1 switches it on. TestWhatAWorkerSendsDoesNotGrowWithTheFleet and its neighbours are its short form.
+func TestAFleetCostsRedisInProportion(t *testing.T) {
+	t.Run("long", func(t *testing.T) {
+		if os.Getenv("WORK_FLEET_LONG") != "1" {
+			t.Skip("it lasts minutes: make fleet-long")
+		}
+		figures := "| idle workers | Redis' CPU, cores | of one worker, µs per second | heartbeats and waits that were sent per second |\n" +
+			"|--:|--:|--:|--:|\n"
+		var each []float64
+		for _, workers := range []int{1_000, 2_000, 10_000} {
+			cost := costOfCrowd(t, workers)
+			each = append(each, cost.cores/float64(workers)*1e6)
+			figures += fmt.Sprintf("| %s | %.3f | %.0f | %.0f and %.0f |\n",
+				grouped(workers), cost.cores, each[len(each)-1], cost.beats, cost.waits)
+			assert.Less(t, cost.cores, 0.5)
+		}
+		assert.Less(t, each[len(each)-1], 2*each[0], "one of ten thousand costs no more than one of a thousand")
+		t.Log("\n" + figures)
+		if file := os.Getenv("WORK_FLEET_FIGURES"); file != "" {
+			writeFigures(t, file, "fleet", figures)
+		}
+	})
+}
+
+// crowdCost is what a crowd sends in a second, and what Redis spends on it.
+type crowdCost struct{ cores, beats, waits float64 }
+
+func costOfCrowd(t *testing.T, workers int) (cost crowdCost) {
+	t.Run(strconv.Itoa(workers), func(t *testing.T) {
+		cost = newCrowdOfWorkers(t, workers).measure(15 * time.Second)
+	})
+	return cost
+}
+
+// What each worker of a crowd serves, and how long its heartbeats last: this test may come late with them on a busy machine.
+const (
+	crowdNames = 100
+	crowdOf    = 100_000
+	crowdPools = 4
+	crowdLife  = 5 * time.Minute
+)
+
+// crowdOfWorkers are idle workers of one Redis.
+type crowdOfWorkers struct {
+	t       *testing.T
+	k       *kit
+	store   *rdb.Store
+	ctx     context.Context
+	workers int
+	info    map[string]string // what each tells of itself
+	epoch   string
+	life    sync.WaitGroup
+	beats   atomic.Int64
+	waits   atomic.Int64
+}
+
+func newCrowdOfWorkers(t *testing.T, workers int) *crowdOfWorkers {
+	server := redistest.Dedicated(t, "--maxclients", "15000", "--save", "")
+	k := newKit(t, server.Server())
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &crowdOfWorkers{t: t, k: k, ctx: ctx, workers: workers}
+	driver, err := rdb.Open(k.server.DSNWith("read_timeout=60s&dial_timeout=60s"))
+	require.NoError(t, err)
+	c.store = rdb.NewStore(driver, k.namespace)
+	t.Cleanup(func() { cancel(); c.life.Wait(); _ = driver.Close() })
+	began := time.Now()
+	for range crowdPools {
+		pool := NewWorkerPool(nil, 1, k.options())
+		for _, name := range someNames() {
+			pool.Job(name, func() error { return nil })
+		}
+		k.start(pool)
+		c.info = pool.current()[0].info(crowdNames)
+	}
+	c.info["life"] = strconv.FormatInt(crowdLife.Milliseconds(), 10)
+	c.epoch = k.text("GET", "epoch")
+	const lanes = 50
+	var joining sync.WaitGroup
+	for lane := range lanes {
+		joining.Go(func() {
+			var mine []*rdb.Worker
+			for range (workers - crowdPools) / lanes {
+				mine = append(mine, c.join())
+			}
+			c.life.Go(func() { c.beat(mine, time.Duration(lane)*beatInterval/lanes) })
+		})
+	}
+	joining.Wait()
+	t.Logf("%d workers registered within %s", workers, time.Since(began))
+	c.settle(time.Until(began.Add(doubtFor + 2*lookInterval))) // whoever got a place looks at all for so long
+	c.settle(2 * beatInterval)
+	return c
+}
+
+func someNames() []string {
+	names := make([]string, 0, crowdNames)
+	for _, n := range rand.Perm(crowdOf)[:crowdNames] {
+		names = append(names, "name-"+strconv.Itoa(n))
+	}
+	return names
+}
+
+// join registers a worker, and has it wait for tokens on a connection of its own.
+func (c *crowdOfWorkers) join() *rdb.Worker {
+	w, names := c.store.Worker(newWorkerID()), someNames()
+	_, _, err := w.Register(c.ctx, rdb.Registration{Life: crowdLife, Epoch: c.epoch, Info: c.info, Queues: names})
+	assert.NoError(c.t, err)
+	conn, err := c.store.Driver().Dial(c.ctx)
+	if !assert.NoError(c.t, err) {
+		return w
+	}
+	length := spanFor(crowdNames)
+	c.life.Go(func() {
+		defer conn.Close()     //lint:ignore errcheck nothing was sent that counts
+		span := rand.N(length) // the first one is cut short, so that they are spread as those of a fleet are
+		for c.ctx.Err() == nil {
+			if _, err := c.store.Wait(c.ctx, conn, names, span); err != nil {
+				return
+			}
+			c.waits.Add(1)
+			span = length*8/10 + rand.N(length*4/10)
+		}
+	})
+	return w
+}
+
+// beat sends the heartbeats of some workers, evenly over each second. What is late by a second is left out: see measure.
+func (c *crowdOfWorkers) beat(workers []*rdb.Worker, phase time.Duration) {
+	conn, err := c.store.Driver().Dial(c.ctx)
+	if !assert.NoError(c.t, err) {
+		return
+	}
+	defer conn.Close() //lint:ignore errcheck nothing was sent that counts
+	start := time.Now().Add(phase / time.Duration(len(workers)))
+	for turn := 0; ; turn++ {
+		for i, w := range workers {
+			at := start.Add(time.Duration(turn)*beatInterval + time.Duration(i)*beatInterval/time.Duration(len(workers)))
+			if late := time.Since(at); late > beatInterval {
+				start = start.Add(late)
+			}
+			if !pause(c.ctx, time.Until(at)) || !c.beatOnce(conn, w, turn%3 == i%3) {
+				return
+			}
+			c.beats.Add(1)
+		}
+	}
+}
+
+// beatOnce is what a worker sends in a second. The two places are the pools'.
+func (c *crowdOfWorkers) beatOnce(conn rdb.Conn, w *rdb.Worker, probes bool) bool {
+	pulse, err := w.Beat(c.ctx, conn, rdb.Beat{Life: crowdLife, Epoch: c.epoch, Waits: true})
+	if err == nil && probes { // every subscriber probes its connection
+		_, err = rdb.Do(c.ctx, conn, rdb.Call{Command: "PING"})
+	}
+	return c.ctx.Err() == nil && assert.NoError(c.t, err) && assert.Equal(c.t, rdb.Registered, pulse.State)
+}
+
+// measure returns how much of a processor Redis' main thread spends. Where this test did not get to send all heartbeats in time, that is
+// what it would spend on all of them.
+func (c *crowdOfWorkers) measure(span time.Duration) crowdCost {
+	_, err := rdb.Do(c.ctx, c.store.Driver(), rdb.Call{Command: "CONFIG", Args: []any{"RESETSTAT"}})
+	require.NoError(c.t, err)
+	before, begun, beats, waits := c.spent(), time.Now(), c.beats.Load(), c.waits.Load()
+	c.settle(span)
+	spent, elapsed := c.spent()-before, time.Since(begun).Seconds()
+	cost := crowdCost{cores: spent.Seconds() / elapsed, beats: float64(c.beats.Load()-beats) / elapsed, waits: float64(c.waits.Load()-waits) / elapsed}
+	c.t.Logf("%d workers, %.3f cores for %.0f heartbeats and %.0f waits per second, the commands:\n%s",
+		c.workers, cost.cores, cost.beats, cost.waits, c.section("commandstats"))
+	cost.cores *= max(1, float64(c.workers)/cost.beats)
+	assert.Zero(c.t, count[WorkerReaped](c.k.spy)+count[WorkerFenced](c.k.spy), "nobody was taken for dead")
+	return cost
+}
+
+func (c *crowdOfWorkers) settle(span time.Duration) {
+	select {
+	case <-time.After(span):
+	case <-c.ctx.Done():
+		require.NoError(c.t, errors.Join(c.ctx.Err()))
+	}
+}
+
+// spent is what the main thread of Redis has spent so far.
+func (c *crowdOfWorkers) spent() (sum time.Duration) {
+	for line := range strings.Lines(c.section("cpu")) {
+		field, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if strings.HasPrefix(field, "used_cpu_") && strings.HasSuffix(field, "_main_thread") {
+			seconds, err := strconv.ParseFloat(value, 64)
+			require.NoError(c.t, err)
+			sum += time.Duration(seconds * float64(time.Second))
+		}
+	}
+	return sum
+}
+
+func (c *crowdOfWorkers) section(name string) string {
+	reply, err := c.store.Driver().Pipeline(c.ctx, rdb.Call{Command: "INFO", Args: []any{name}})
+	require.NoError(c.t, err)
+	said, _ := reply[0].Value.([]byte)
+	return string(said)
+}

@@ -1,0 +1,155 @@
+package work
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redistest"
+)
+
+// scale weighs what goes to Redis and comes back: keys, arguments, and elements of replies.
+type scale struct{ weight, waitedFor atomic.Int64 }
+
+func (s *scale) tamper(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+	for _, call := range calls {
+		if nameOf(call) == "BLPOP" {
+			s.waitedFor.Add(int64(len(call.Args) - 1))
+		}
+		s.weight.Add(int64(len(call.Keys) + len(call.Args)))
+	}
+	replies, err := pass(ctx, calls...)
+	for _, reply := range replies {
+		s.weight.Add(elementsOf(reply.Value))
+	}
+	return replies, err
+}
+
+func elementsOf(value any) (n int64) {
+	list, is := value.([]any)
+	if !is {
+		return 1
+	}
+	for _, element := range list {
+		n += elementsOf(element)
+	}
+	return n
+}
+
+// TestWhatAWorkerSendsDoesNotGrowWithTheFleet: were each worker to look after all others, the fleet would cost its square.
+func TestWhatAWorkerSendsDoesNotGrowWithTheFleet(t *testing.T) {
+	t.Parallel()
+	redistest.SkipUnderRace(t, "it counts what goes to Redis, which is the same")
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		perBeat := func(others int) float64 {
+			k := newKit(t, s)
+			scales, drivers := make([]scale, 4), []*tampered{}
+			for i := range scales {
+				pool := NewWorkerPool(nil, 1, k.options()).Job(fmt.Sprint("n", i), func() error { return nil })
+				drivers = append(drivers, k.tamper(pool, &tampered{tamper: scales[i].tamper}))
+				k.start(pool)
+			}
+			neighbours(k, others)
+			for _, d := range drivers {
+				d.untilSent(t, "beat", 1)
+			}
+			weight, sent := make([]int64, len(scales)), make([]int, len(scales))
+			for i, d := range drivers {
+				weight[i] = scales[i].weight.Load()
+				sent[i], _ = d.sent("beat")
+			}
+			for _, d := range drivers {
+				d.untilSent(t, "beat", 3)
+			}
+			var each []float64
+			for i, d := range drivers {
+				beats, _ := d.sent("beat")
+				each = append(each, float64(scales[i].weight.Load()-weight[i])/float64(beats-sent[i]))
+			}
+			assert.Zero(t, count[WorkerReaped](k.spy))
+			return slices.Min(each) // two of them watch the others, and ask about those whose heartbeats last longer than usual
+		}
+		few, many := perBeat(20), perBeat(240)
+		t.Logf("%.0f keys, arguments and elements for each heartbeat among 20 others, %.0f among 240", few, many)
+		assert.Less(t, many, 2*few)
+	})
+}
+
+// neighbours registers so many other workers, which are alive for as long as the test lasts.
+func neighbours(k *kit, many int) {
+	driver, err := rdb.Open(k.server.DSN())
+	require.NoError(k.t, err)
+	k.t.Cleanup(func() { _ = driver.Close() })
+	store := rdb.NewStore(driver, k.namespace)
+	for range many {
+		_, _, err := store.Worker(randomHex(rdb.MinWorkerID/2)).Register(k.ctx(), rdb.Registration{Life: time.Minute, Queues: []string{"theirs"}})
+		require.NoError(k.t, err)
+	}
+}
+
+// TestAnIdleWaitDoesNotGrowWithTheNames: to begin and end a wait costs Redis as much as it has names.
+func TestAnIdleWaitDoesNotGrowWithTheNames(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		waitedFor := func(names int) int64 {
+			k := newKit(t, s)
+			pool := NewWorkerPool(nil, 1, k.options())
+			for i := range names {
+				pool.Job(fmt.Sprint("n", i), func() error { return nil })
+			}
+			var weighed scale
+			d := k.tamper(pool, &tampered{tamper: weighed.tamper})
+			k.start(pool)
+			require.Eventually(t, func() bool { return weighed.waitedFor.Load() >= int64(names) }, patience, time.Millisecond)
+			before := weighed.waitedFor.Load()
+			d.untilSent(t, "beat", 4)
+			return weighed.waitedFor.Load() - before
+		}
+		few, many := waitedFor(10), waitedFor(400)
+		assert.LessOrEqual(t, many, few+400/2, "names sent within four heartbeats, of 400 instead of %d of 10", few)
+	})
+}
+
+// TestCallsInAPoolOfManyNamesCostLittle: a wait for all names after each job would cost Redis more than the jobs. A name that has not
+// called for long is heard all the same.
+func TestCallsInAPoolOfManyNamesCostLittle(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		const names, jobs = 1_000, 40
+		k := newKit(t, s)
+		ran := make(chan string, 1)
+		pool := NewWorkerPool(nil, 2, k.options())
+		for i := range names {
+			pool.Job(fmt.Sprint("n", i), func(job *Job) error { ran <- job.Name; return nil })
+		}
+		var weighed scale
+		k.tamper(pool, &tampered{tamper: weighed.tamper})
+		k.start(pool)
+		require.Eventually(t, func() bool { return weighed.waitedFor.Load() >= names }, patience, time.Millisecond)
+		begun, before := time.Now(), weighed.waitedFor.Load()
+		var waits []time.Duration
+		for i := range jobs {
+			enqueued := time.Now()
+			k.enqueue("n1")
+			assert.Equal(t, "n1", receive(t, ran))
+			waits = append(waits, time.Since(enqueued))
+			if i%10 == 9 {
+				k.enqueue(fmt.Sprint("n", 100+i))
+				assert.Equal(t, fmt.Sprint("n", 100+i), receive(t, ran))
+			}
+		}
+		sent, elapsed := weighed.waitedFor.Load()-before, time.Since(begun)
+		slices.Sort(waits)
+		assert.Less(t, waits[jobs/2], beatInterval/4, "what called before is heard at once")
+		perSecond := 10_000.0 // a wait for all names is sent every 100 µs of each
+		assert.Less(t, float64(sent), 2*names+perSecond*elapsed.Seconds()+50*jobs, "names waited for in %s", elapsed)
+		assert.Less(t, sent, int64(names*jobs/2), "less than half of one wait for all per job")
+	})
+}

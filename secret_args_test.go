@@ -1,0 +1,268 @@
+package work
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/errchain"
+	"github.com/265d0351/work/internal/redistest"
+	"github.com/265d0351/work/objects"
+)
+
+// secret stands in args that do not fit. It is of digits, so that it can be a number, a part of a string, and a key.
+const secret = "4111222233334444"
+
+// quoting is a type whose own errors quote what they got.
+type quoting struct{ N int }
+
+func (*quoting) UnmarshalJSON(b []byte) error { return fmt.Errorf("no %s here", b) }
+func (quoting) MarshalJSON() ([]byte, error)  { return nil, errors.New("no " + secret + " here") }
+
+// quotingText is the same for the other kind of methods.
+type quotingText struct{ N int }
+
+func (*quotingText) UnmarshalText(b []byte) error { return fmt.Errorf("no %s here", b) }
+
+type secretOrder struct {
+	Card struct{ Number int8 }
+	N    int `json:",string"`
+	By   map[string]int8
+}
+
+// misfits are args with the secret in them, each of a kind that its handler refuses, whoever finds out and however they say so.
+var misfits = map[string]struct {
+	handler any
+	args    string
+}{
+	"a large number":           {func(int8) error { return nil }, `[` + secret + `]`},
+	"a string for a number":    {func(int) error { return nil }, `["` + secret + `"]`},
+	"for a bool":               {func(bool) error { return nil }, `["` + secret + `"]`},
+	"for a float":              {func(float32) error { return nil }, `[` + secret + `e300]`},
+	"an object for a string":   {func(string) error { return nil }, `[{"` + secret + `":1}]`},
+	"for a time":               {func(time.Time) error { return nil }, `["` + secret + `"]`},
+	"for a duration":           {func(time.Duration) error { return nil }, `["` + secret + `"]`},
+	"for bytes":                {func([]byte) error { return nil }, `["` + secret + `?"]`},
+	"for a json.Number":        {func(json.Number) error { return nil }, `["x` + secret + `"]`},
+	"for a big.Int":            {func(*big.Int) error { return nil }, `["` + secret + `x"]`},
+	"a key of a map":           {func(map[int]int) error { return nil }, `[{"x` + secret + `":1}]`},
+	"a value of a map":         {func(map[string]int8) error { return nil }, `[{"` + secret + `":1000}]`},
+	"a field":                  {func(secretOrder) error { return nil }, `[{"Card":{"Number":` + secret + `}}]`},
+	"a field as a string":      {func(secretOrder) error { return nil }, `[{"N":"x` + secret + `"}]`},
+	"a map in a struct":        {func(*secretOrder) error { return nil }, `[{"By":{"` + secret + `":` + secret + `}}]`},
+	"an UnmarshalJSON":         {func(quoting) error { return nil }, `["` + secret + `"]`},
+	"an UnmarshalJSON within":  {func([]*quoting) error { return nil }, `[["` + secret + `"]]`},
+	"an UnmarshalText":         {func(quotingText) error { return nil }, `["` + secret + `"]`},
+	"an address":               {func(netip.Addr) error { return nil }, `["` + secret + `"]`},
+	"a reference":              {func(objects.Ref[int]) error { return nil }, `[{"object":"` + secret + `","size":1}]`},
+	"an array":                 {func([2]int8) error { return nil }, `[[1,` + secret + `]]`},
+	"in the tail":              {func(string, ...int8) error { return nil }, `["a",1,` + secret + `]`},
+	"too many":                 {func(int) error { return nil }, `[1,` + secret + `]`},
+	"too few":                  {func(int, int) error { return nil }, `[` + secret + `]`},
+	"an object for the list":   {func(int) error { return nil }, `{"` + secret + `":1}`},
+	"a string for the list":    {func(int) error { return nil }, `"` + secret + `"`},
+	"a number for the list":    {func(int) error { return nil }, secret},
+	"a broken list":            {func(int, string) error { return nil }, `[` + secret + `,"` + secret + `]`},
+	"a broken element":         {func(int) error { return nil }, `[{"` + secret + `"}]`},
+	"something behind it":      {func(int) error { return nil }, `[1]` + secret},
+	"something that is a word": {func(int) error { return nil }, `[x` + secret + `]`},
+}
+
+// misfitRecord is one with the args of a misfit, as another program might write it.
+func misfitRecord(id, name, args string) string {
+	return fmt.Sprintf(`{"jid":%q,"name":%q,"args":%s,"t":1}`, id, name, args)
+}
+
+// lines is a log that can be read.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Whatever the args are, and whoever finds that they do not fit: no error has them, in Redis, in events, in the log, in hooks, or where an
+// inspector or the doctor looks. Only the record has.
+func TestNoErrorTellsArgs(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		log, deaths := &lines{}, &lines{}
+		options := k.options()
+		options.Logger = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		pool := NewWorkerPool(nil, 4, options)
+		for name, misfit := range misfits {
+			pool.JobWithOptions(name, JobOptions{OnDeath: func(_ context.Context, _ *Job, err error) { fmt.Fprint(deaths, err) }}, misfit.handler)
+			k.store(name, "of "+name, misfitRecord("of "+name, name, misfit.args))
+		}
+		k.start(pool)
+		for name := range misfits {
+			buried := await(t, k.spy, ofJob[JobBuried]("of "+name))
+			for err := buried.Err; err != nil; err = errors.Unwrap(err) {
+				assert.NotContains(t, err.Error(), secret, name)
+			}
+			if wrong := errchain.Find[*ArgumentError](buried.Err); wrong != nil {
+				assert.Contains(t, wrong.Excerpt(), secret, "who asks for it gets it")
+			}
+		}
+		k.drained(pool)
+		events, _ := k.spy.all()
+		assert.NotContains(t, fmt.Sprintf("%+v", events), secret)
+		assert.NotEmpty(t, log.String())
+		assert.NotContains(t, log.String(), secret)
+		assert.NotEmpty(t, deaths.String())
+		assert.NotContains(t, deaths.String(), secret)
+		for key, text := range k.everything() {
+			if key != "jobs" {
+				assert.NotContains(t, text, secret, key)
+			}
+		}
+		k.inspectMisfits(pool.Inspector())
+	})
+}
+
+// inspectMisfits looks at what there is to be seen of them beside the args.
+func (k *kit) inspectMisfits(i *Inspector) {
+	k.t.Helper()
+	for name := range misfits {
+		info, err := i.Job(k.ctx(), "of "+name)
+		require.NoError(k.t, err)
+		require.Equal(k.t, StateDead, info.State)
+		assert.NotEmpty(k.t, info.Reason)
+		info.Args = nil
+		assert.NotContains(k.t, fmt.Sprintf("%+v", *info), secret, name)
+	}
+	groups, err := i.Errors(k.ctx(), "")
+	require.NoError(k.t, err)
+	assert.NotContains(k.t, fmt.Sprintf("%+v", groups), secret)
+	d, err := i.Doctor(k.ctx(), DoctorOptions{})
+	require.NoError(k.t, err)
+	assert.NotContains(k.t, fmt.Sprintf("%+v", d.Findings), secret)
+}
+
+// Who enqueues may log what went wrong, so that these errors tell nothing either.
+func TestNoErrorOfAnEnqueueTellsArgs(t *testing.T) {
+	t.Parallel()
+	k := newKit(t, redistest.Embedded(t))
+	pool := NewWorkerPool(nil, 1, k.options()).Job("large", func(int8) error { return nil })
+	for name, misfit := range misfits {
+		pool.Job(name, misfit.handler)
+	}
+	enq := pool.Enqueuer()
+	var args []json.RawMessage
+	refused := 0
+	for name, misfit := range misfits {
+		if json.Unmarshal([]byte(misfit.args), &args) != nil {
+			continue
+		}
+		values := make([]any, len(args))
+		for i := range args {
+			values[i] = args[i]
+		}
+		_, err := enq.Enqueue(k.ctx(), name, values...)
+		require.Error(t, err, name)
+		assertSilent(t, err)
+		refused++
+	}
+	assert.Greater(t, refused, 20)
+	for name, arg := range map[string]any{
+		"broken JSON":       json.RawMessage(`{"` + secret + `"`),
+		"a MarshalJSON":     quoting{},
+		"a panic":           panickingCard{},
+		"a value":           map[string]any{secret: func() {}},
+		"broken JSON, deep": map[string]any{"a": []any{json.RawMessage(secret + "x")}},
+	} {
+		_, err := k.enq.Enqueue(k.ctx(), "large", arg)
+		require.Error(t, err, name)
+		assertSilent(t, err)
+		assertSilent(t, NewWorkerPool(nil, 1, k.options()).Periodic("@daily", "large", arg).Start(k.ctx()))
+		inspector := pool.Inspector()
+		assertSilent(t, inspector.AddSchedule(k.ctx(), "@daily", "large", PeriodicOptions{ID: "x"}, arg))
+		assertSilent(t, inspector.ChangeArgs(k.ctx(), "x", arg))
+	}
+	for _, options := range []UniqueOptions{{Key: secret + strings.Repeat("x", 200)}, {Key: secret, Args: []int{1}}} {
+		_, err := k.enq.With(Unique(options)).Enqueue(k.ctx(), "large", 1)
+		assertSilent(t, err)
+	}
+}
+
+type panickingCard struct{}
+
+func (panickingCard) MarshalJSON() ([]byte, error) { panic(secret) }
+
+// assertSilent wants an error that does not have the secret, nor any of those that it is made of.
+func assertSilent(t *testing.T, err error) {
+	t.Helper()
+	require.Error(t, err)
+	for ; err != nil; err = errors.Unwrap(err) {
+		assert.NotContains(t, err.Error(), secret)
+	}
+}
+
+// An argument that is an object is decoded by the handler itself, which returns the error.
+func TestNoErrorOfAnObjectTellsIt(t *testing.T) {
+	t.Parallel()
+	k := newKit(t, redistest.Embedded(t))
+	store, err := objects.New(k.enq.core.store, objects.Options{})
+	require.NoError(t, err)
+	ref, err := objects.Share(k.ctx(), store, map[string]any{"card": json.Number(secret)})
+	require.NoError(t, err)
+	k.enqueueAs("shared", "card", ref)
+	pool := NewWorkerPool(nil, 1, k.options()).JobWithOptions("card", JobOptions{Retries: -1}, func(ctx context.Context, card objects.Ref[map[string]int8]) error {
+		_, err := card.Value(ctx)
+		return err
+	})
+	k.start(pool)
+	assertSilent(t, await(t, k.spy, ofJob[JobBuried]("shared")).Err)
+	_, err = objects.Share(k.ctx(), store, quoting{})
+	assertSilent(t, err)
+}
+
+// everything is all that the namespace has in Redis, by key.
+func (k *kit) everything() map[string]string {
+	k.t.Helper()
+	conn, err := redis.Dial("tcp", k.server.Addr())
+	require.NoError(k.t, err)
+	defer conn.Close()
+	prefix := "{" + k.namespace + "}:"
+	keys, err := redis.Strings(conn.Do("KEYS", prefix+"*"))
+	require.NoError(k.t, err)
+	all := map[string]string{}
+	for _, key := range keys {
+		kind, err := redis.String(conn.Do("TYPE", key))
+		require.NoError(k.t, err)
+		read := map[string][]any{
+			"hash": {"HGETALL", key}, "list": {"LRANGE", key, 0, -1}, "set": {"SMEMBERS", key}, "zset": {"ZRANGE", key, 0, -1}, "string": {"GET", key},
+		}[kind]
+		if read == nil {
+			continue // it has just gone
+		}
+		value, err := conn.Do(read[0].(string), read[1:]...)
+		require.NoError(k.t, err)
+		all[strings.TrimPrefix(key, prefix)] = fmt.Sprintf("%s", value)
+	}
+	return all
+}
