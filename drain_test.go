@@ -140,7 +140,7 @@ func TestADrainThatIsOverNamesWhatIsServedNow(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		entered, leave := make(chan struct{}), make(chan struct{})
+		entered, leave := make(chan struct{}, 2), make(chan struct{}) // the stop may begin the second job, too
 		opts := k.options()
 		opts.Only = []string{"early"}
 		pool := k.start(NewWorkerPool(nil, 4, opts).Job("early", nothing).
