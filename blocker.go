@@ -36,8 +36,8 @@ const (
 	fewNames     = 256                    // so many are always sent
 	wholePerName = 100 * time.Microsecond // so often, for each of more names, all of them are sent while tokens come
 	recentNames  = 32
-	spanPerName  = 250 * time.Millisecond // for so long, for each name, a wait goes on if nothing comes
-	shortestSpan = 40 * time.Second       // and at the least: proxies often take a connection for dead that is silent for a minute
+	spanPerName  = time.Second      // for so long, for each name, a wait goes on if nothing comes
+	shortestSpan = 40 * time.Second // and at the least: proxies often take a connection for dead that is silent for a minute
 	longestSpan  = 10 * time.Minute
 	trialSpan    = time.Second     // after a failure: that it is over is told by an answer
 	renewWithin  = 5 * time.Second // all workers of a fleet may have to

@@ -116,6 +116,9 @@ func (d *daemons) clockSetBack(ctx context.Context) error {
 	return nil
 }
 
+// watches tells whether this worker looks after the others. It may be called on a worker without daemons.
+func (d *daemons) watches() bool { return d != nil && d.reaper.watches.Load() }
+
 // forgotten is called when Redis may no longer know what the pool has told it. It may be called on a worker without daemons.
 func (d *daemons) forgotten() {
 	if d != nil {

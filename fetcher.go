@@ -56,7 +56,7 @@ func newFetcher(w *worker, priorities map[string]int) *fetcher {
 func (f *fetcher) run(ctx context.Context) {
 	defer f.blocker.close()
 	for {
-		free := f.worker.slots.wait(ctx, f.worker.newsForFetcher)
+		free := f.wait(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -85,7 +85,7 @@ func (f *fetcher) step(ctx context.Context, free int) error {
 		return f.rest(ctx)
 	}
 	if free <= 0 {
-		return nil // there was only something to heed, or to compare
+		return f.handOn()
 	}
 	f.reconsider()
 	if !f.sampler.idle() {

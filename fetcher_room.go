@@ -85,6 +85,28 @@ func (f *fetcher) askable(names []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return f.full[name] })
 }
 
+// wait returns for how many jobs there are processors: at least one, unless ctx ended, there is news, or a rate leaves room.
+func (f *fetcher) wait(ctx context.Context) int {
+	slots := f.worker.slots
+	if slots.free() > 0 || f.held.soonest.IsZero() {
+		return slots.wait(ctx, f.worker.newsForFetcher)
+	}
+	moment := time.AfterFunc(f.held.next(), slots.signal)
+	defer moment.Stop()
+	return slots.wait(ctx, func() bool { return f.held.next() == 0 || f.worker.newsForFetcher() })
+}
+
+// handOn calls others to the queues in whose rates there is room now. This worker watched them, maybe alone, and has no processor left.
+func (f *fetcher) handOn() error {
+	names := f.held.over()
+	if len(names) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(f.worker.life, fetchTimeout)
+	defer cancel()
+	return f.worker.store.Wake(ctx, names)
+}
+
 // await waits for a token of a queue that may be asked, or until the fetcher has to look up for another reason.
 func (f *fetcher) await(ctx context.Context) (name string, why waking) {
 	atMost := min(f.held.next(), lookUp)

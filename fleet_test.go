@@ -57,17 +57,13 @@ func TestWhatAWorkerSendsDoesNotGrowWithTheFleet(t *testing.T) {
 				k.start(pool)
 			}
 			neighbours(k, others)
-			for _, d := range drivers {
-				d.untilSent(t, "beat", 1)
-			}
+			untilEachSent(t, drivers, "beat", 1)
 			weight, sent := make([]int64, len(scales)), make([]int, len(scales))
 			for i, d := range drivers {
 				weight[i] = scales[i].weight.Load()
 				sent[i], _ = d.sent("beat")
 			}
-			for _, d := range drivers {
-				d.untilSent(t, "beat", 3)
-			}
+			untilEachSent(t, drivers, "beat", 3)
 			var each []float64
 			for i, d := range drivers {
 				beats, _ := d.sent("beat")
@@ -151,5 +147,43 @@ func TestCallsInAPoolOfManyNamesCostLittle(t *testing.T) {
 		perSecond := 10_000.0 // a wait for all names is sent every 100 µs of each
 		assert.Less(t, float64(sent), 2*names+perSecond*elapsed.Seconds()+50*jobs, "names waited for in %s", elapsed)
 		assert.Less(t, sent, int64(names*jobs/2), "less than half of one wait for all per job")
+	})
+}
+
+// TestIdleWorkersOfAFleetSpareHeartbeats: those that hold jobs, and those that look after the others, send all of them.
+func TestIdleWorkersOfAFleetSpareHeartbeats(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		const beats, fleet = 6, 30
+		while := func(others int) (idle, busy, watching int) {
+			k := newKit(t, s)
+			neighbours(k, others)
+			leave, entered := make(chan struct{}), make(chan struct{})
+			join := func(opts WorkerOptions, name string) *tampered {
+				pool := NewWorkerPool(nil, 1, opts).Job(name, func() error { close(entered); <-leave; return nil })
+				pool.fleet = fleet
+				d := k.tamper(pool, &tampered{})
+				k.start(pool)
+				return d
+			}
+			first, second := join(k.options(), "a"), join(k.options(), "b")
+			untilEachSent(t, []*tampered{first, second}, "beat", 1) // they have their places
+			idler, worker := join(k.options(), "c"), join(k.options(), "d")
+			t.Cleanup(func() { close(leave) })
+			k.enqueue("d")
+			receive(t, entered)
+			since := func(d *tampered) func() int {
+				before, _ := d.sent("beat")
+				return func() int { now, _ := d.sent("beat"); return now - before }
+			}
+			ofIdler, ofFirst, ofWorker := since(idler), since(first), since(worker)
+			worker.untilSent(t, "beat", beats)
+			return ofIdler(), ofWorker(), ofFirst()
+		}
+		idle, busy, watching := while(fleet)
+		assert.Less(t, idle, busy-2, "of %d idle ones were sent", idle)
+		assert.Greater(t, watching, busy-3)
+		idle, busy, _ = while(5)
+		assert.Greater(t, idle, busy-3)
 	})
 }

@@ -20,6 +20,7 @@ type heartbeater struct {
 	doubted chan<- struct{} // closed after the beat that somebody waits for
 	hinted  time.Time       // when a hint was followed last
 	clock   jumps
+	fleet   bool // so many workers are registered that what each idle one costs adds up
 }
 
 // The times of a heartbeat.
@@ -33,6 +34,8 @@ const (
 
 	minBeatLife = time.Second
 	maxBeatLife = rdb.MaxBeatLife
+
+	fleetOf = 1_000 // workers
 )
 
 // beats are the times of a worker's heartbeat. A short life needs more of them, and has less patience with each; with a
@@ -89,16 +92,27 @@ func (h *heartbeater) answerDoubt() {
 	}
 }
 
+// spares tells whether a heartbeat may be left out. In a large fleet idle workers send every second one: their heartbeats last for three
+// intervals, and were one of them taken for dead it would lose nothing. What a heartbeat tells them also comes as a hint, or as a token.
+func (h *heartbeater) spares() bool {
+	w := h.worker
+	return h.fleet && w.slots.held.Load() == 0 && w.pool.options.FenceAfter == 0 && !w.daemons.watches()
+}
+
 // rest waits until the next beat is due, or until somebody doubts that the worker is registered.
 func (h *heartbeater) rest(ctx context.Context) chan<- struct{} {
 	timer := time.NewTimer(h.worker.pool.untilBeat(time.Now(), h.worker.beats.interval))
 	defer timer.Stop()
-	for hints := h.worker.hints; ; {
+	for hints, spared := h.worker.hints, false; ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-timer.C:
-			return nil
+			if spared || !h.spares() {
+				return nil
+			}
+			spared = true
+			timer.Reset(h.worker.pool.untilBeat(time.Now(), h.worker.beats.interval))
 		case doubted := <-h.worker.doubts:
 			return doubted
 		case <-hints:
@@ -173,6 +187,7 @@ func (h *heartbeater) beat(ctx context.Context) error {
 		h.clock.told = h.worker.daemons.clockSetBack(ctx) == nil
 	}
 	h.worker.clock.saw(pulse.Time, sent, h.worker.clock.ours())
+	h.fleet = pulse.Workers > h.worker.pool.fleet
 	h.worker.daemons.pulse(pulse)
 	h.worker.obey(rdb.Wish(pulse.Wanted))
 	if pulse.Called {

@@ -280,3 +280,36 @@ func TestFewOfManyWorkersWaitForARate(t *testing.T) {
 		assert.Less(t, asked-looks, jobs*workers/4, "one or few of them ask for each job")
 	})
 }
+
+// A worker that watches a rate may get busy with other jobs: it calls another to the room that it can not use.
+func TestAFullWorkerHandsItsRatesOn(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		ran, slow, leave := make(chan string, 10), make(chan struct{}, 1), make(chan struct{})
+		const per = 700 * time.Millisecond
+		pool := NewWorkerPool(nil, 1, k.options()).
+			JobWithOptions("rated", JobOptions{Limit: Limit{Rate: 1, Per: per, Burst: 1}}, func() error { ran <- "rated"; return nil }).
+			Job("slow", func() error { slow <- struct{}{}; <-leave; return nil })
+		var handedOn atomic.Int64
+		k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+			if nameOf(calls[0]) == "wake" && slices.Contains(calls[0].Args, any("rated")) {
+				handedOn.Add(1)
+			}
+			return pass(ctx, calls...)
+		}})
+		k.enqueue("rated")
+		k.enqueue("rated")
+		k.start(pool)
+		t.Cleanup(func() { close(leave) })
+		receive(t, ran)
+		k.enqueue("slow")
+		receive(t, slow)
+		before := handedOn.Load()
+		require.Eventually(t, func() bool { return handedOn.Load() > before }, patience, time.Millisecond)
+		assert.Empty(t, ran, "its only processor is busy")
+		k.start(NewWorkerPool(nil, 1, k.another(newSpy())).
+			JobWithOptions("rated", JobOptions{Limit: Limit{Rate: 1, Per: per, Burst: 1}}, func() error { ran <- "rated"; return nil }))
+		receive(t, ran)
+	})
+}

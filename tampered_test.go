@@ -81,6 +81,19 @@ func (d *tampered) untilSent(t *testing.T, name string, more int) {
 	require.Eventually(t, func() bool { now, _ := d.sent(name); return now >= before+more }, patience, beatInterval/100)
 }
 
+// untilEachSent waits until each of them has sent so many more calls of that name.
+func untilEachSent(t *testing.T, drivers []*tampered, name string, more int) {
+	t.Helper()
+	wanted := make([]int, len(drivers))
+	for i, d := range drivers {
+		before, _ := d.sent(name)
+		wanted[i] = before + more
+	}
+	for i, d := range drivers {
+		d.untilSentInAll(t, name, wanted[i])
+	}
+}
+
 // untilSentInAll waits until so many calls of that name were sent since the pool began.
 func (d *tampered) untilSentInAll(t *testing.T, name string, all int) {
 	t.Helper()

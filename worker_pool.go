@@ -65,6 +65,7 @@ type WorkerPool struct {
 	firstBeat   atomic.Int64  // ns
 	numbers     atomic.Int64  // of fetches
 	returns     returns       // what was given back
+	fleet       int           // so many workers are a large fleet: see heartbeater.spares
 	surveyRound time.Duration // in which each worker asks about all names that it serves
 }
 
@@ -95,7 +96,7 @@ func NewWorkerPool(prototype any, concurrency int, opts WorkerOptions) *WorkerPo
 	p := &WorkerPool{
 		concurrency: concurrency, options: opts.withDefaults(),
 		registered: map[string]*registration{}, stopped: make(chan struct{}), stuckAfter: 5 * time.Second, hookTime: deathHookTime, parkTime: 5 * time.Second,
-		tidying: janitorInterval, dueRest: longestRest, staffing: recruitLook, dismissal: recruitIdle, surveyRound: surveyRound, incarnation: randomHex(8),
+		tidying: janitorInterval, dueRest: longestRest, staffing: recruitLook, dismissal: recruitIdle, surveyRound: surveyRound, fleet: fleetOf, incarnation: randomHex(8),
 	}
 	p.hurried = newHaste()
 	p.returns.life = returnsLife + max(0, p.options.ShutdownTimeout)

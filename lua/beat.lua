@@ -4,7 +4,8 @@
 -- with a new "since". Only a reaper's script ends it. So does one whose "since" is to come: Redis' clock was set back, and
 -- with it this worker would be no judge of others until that time.
 --
--- Every worker sends this each second, and most have nothing to say: what that costs is why no function of the prelude is used.
+-- Every worker sends this each second, and most have nothing to say: what that costs is why no function of the prelude is used, and
+-- why numbers, which are whole here, are written as such: Lua takes a microsecond longer for each as a fraction.
 --
 -- KEYS[1] worker:<id>, KEYS[2] workers, KEYS[3] epoch, KEYS[4] lease, KEYS[5] scheduled, KEYS[6] retry,
 -- KEYS[7] worker:<id>:running, KEYS[8] claimed, KEYS[9] schedules:revision, KEYS[10] worker:<id>:info,
@@ -18,7 +19,8 @@
 -- ARGV[7..] id, number of the fetch and message of each, then ids of jobs that ended
 -- RETURNS {state (ok, fenced, lost), ms, 1 if it has the lease and 2 if it is the deputy, due ms of the next scheduled id or
 --   false, of the next retry or false, revision of the schedules or false: these three only to the one with the lease; what
---   is wanted of it (pause, quiet, stop) or false; how many jobs are to be cancelled; 1 if one of its queues has jobs}
+--   is wanted of it (pause, quiet, stop) or false; how many jobs are to be cancelled; 1 if one of its queues has jobs; how many
+--   workers are registered}
 -- FIRST WRITE PEXPIRE
 local heart, workers, epoch, lease, scheduled, retry, running, claimed, revision, info, cancelled, deadlines, deputy, ready, mine =
   unpack(KEYS)
@@ -29,10 +31,10 @@ local kept, since, holder, second = unpack(redis.call('MGET', epoch, heart, leas
 if kept ~= known then return { 'lost' } end
 if redis.call('SISMEMBER', workers, worker) == 0 then return { 'fenced' } end
 local clock = redis.call('TIME')
-local time = string.format('%.0f', clock[1] * 1000 + math.floor(clock[2] / 1000))
+local time = string.format('%d', clock[1] * 1000 + math.floor(clock[2] / 1000))
 since = alive and since and tonumber(since:match('^RUN (%d+)$') or '')
 if not since or since > tonumber(time) then redis.call('SET', heart, 'RUN ' .. time, 'PX', life) end
-local noted = redis.pcall('ZADD', deadlines, string.format('%.0f', time + life), worker)
+local noted = redis.pcall('ZADD', deadlines, string.format('%d', time + life), worker)
 if type(noted) == 'table' and noted.err:find('WRONGTYPE', 1, true) then redis.call('UNLINK', deadlines) end -- written by the next one
 
 if #ARGV > 6 and type(redis.pcall('HLEN', running)) == 'number' then
@@ -69,7 +71,9 @@ if redis.call('EXISTS', cancelled, ready) > 0 then
   if type(flags) ~= 'number' then flags = 0 end
   calls = ARGV[5] == '1' and redis.pcall('SINTERCARD', 2, ready, mine, 'LIMIT', 1) == 1 and 1 or 0
 end
-if role ~= 1 then return { 'ok', time, role, false, false, false, wanted, flags, calls } end
+local fleet = redis.call('SCARD', workers)
+if role ~= 1 then return { 'ok', time, role, false, false, false, wanted, flags, calls, fleet } end
 local function next(shelf) return type(redis.pcall('ZCARD', shelf)) == 'number' and redis.call('ZRANGE', shelf, 0, 0, 'WITHSCORES')[2] or false end
 local revised = redis.pcall('GET', revision)
-return { 'ok', time, role, next(scheduled), next(retry), type(revised) == 'string' and revised or false, wanted, flags, calls }
+return { 'ok', time, role, next(scheduled), next(retry), type(revised) == 'string' and revised or false, wanted, flags, calls,
+  fleet }

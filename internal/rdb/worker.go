@@ -102,6 +102,7 @@ type Pulse struct {
 	Revision      string  // of the schedules: it is another one after each change; told only to the one with the lease
 	Flags         int     // how many jobs of the namespace are to be cancelled: see Store.Flagged
 	Wanted        string  // what somebody wants it to do: pause, quiet or stop, else empty
+	Workers       int     // how many are registered
 	Along         []Reply // to the calls that were sent along
 }
 
@@ -151,6 +152,7 @@ func (w *Worker) Beat(ctx context.Context, conn Conn, beat Beat) (Pulse, error) 
 	pulse.Wanted = r.Text()
 	pulse.Flags = int(r.Number())
 	pulse.Called = r.Number() == 1
+	pulse.Workers = int(r.Number())
 	return pulse, r.err
 }
 
