@@ -91,14 +91,19 @@ func (f *fetcher) wait(ctx context.Context) int {
 	if slots.free() > 0 || f.held.soonest.IsZero() {
 		return slots.wait(ctx, f.worker.newsForFetcher)
 	}
-	moment := time.AfterFunc(f.held.next(), slots.signal)
+	given := time.Now().Add(f.held.next() + heldYield) // a processor may become free in time
+	moment := time.AfterFunc(time.Until(given), slots.signal)
 	defer moment.Stop()
-	return slots.wait(ctx, func() bool { return f.held.next() == 0 || f.worker.newsForFetcher() })
+	return slots.wait(ctx, func() bool { return !time.Now().Before(given) || f.worker.newsForFetcher() })
 }
 
 // handOn calls others to the queues in whose rates there is room now. This worker watched them, maybe alone, and has no processor left.
 func (f *fetcher) handOn() error {
+	if f.held.soonest.IsZero() || time.Since(f.held.soonest) < heldYield {
+		return nil
+	}
 	names := f.held.over()
+	f.sampler.addAll(names)
 	if len(names) == 0 {
 		return nil
 	}
