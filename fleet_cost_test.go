@@ -32,13 +32,16 @@ func TestAFleetCostsRedisInProportion(t *testing.T) {
 			"|--:|--:|--:|--:|\n"
 		var each []float64
 		for _, workers := range []int{1_000, 2_000, 10_000} {
-			cost := costOfCrowd(t, workers)
+			cost := costOfCrowd(t, workers, false)
 			each = append(each, cost.cores/float64(workers)*1e6)
 			figures += fmt.Sprintf("| %s | %.3f | %.0f | %.0f and %.0f |\n",
 				grouped(workers), cost.cores, each[len(each)-1], cost.beats, cost.waits)
 			assert.Less(t, cost.cores, 0.5)
 		}
 		assert.Less(t, each[len(each)-1], 2*each[0], "one of ten thousand costs no more than one of a thousand")
+		before := costOfCrowd(t, 1_000, true)
+		assert.Greater(t, before.cores*1e6/1_000, 2*each[0])
+		figures += fmt.Sprintf("| 1,000, each of which asks for all | %.3f | %.0f | %.0f and %.0f |\n", before.cores, before.cores*1e3, before.beats, before.waits)
 		t.Log("\n" + figures)
 		if file := os.Getenv("WORK_FLEET_FIGURES"); file != "" {
 			writeFigures(t, file, "fleet", figures)
@@ -49,9 +52,9 @@ func TestAFleetCostsRedisInProportion(t *testing.T) {
 // crowdCost is what a crowd sends in a second, and what Redis spends on it.
 type crowdCost struct{ cores, beats, waits float64 }
 
-func costOfCrowd(t *testing.T, workers int) (cost crowdCost) {
+func costOfCrowd(t *testing.T, workers int, asBefore bool) (cost crowdCost) {
 	t.Run(strconv.Itoa(workers), func(t *testing.T) {
-		cost = newCrowdOfWorkers(t, workers).measure(12 * janitorInterval) // each of its chores once
+		cost = newCrowdOfWorkers(t, workers, asBefore).measure(12 * janitorInterval) // each of its chores once
 	})
 	return cost
 }
@@ -72,6 +75,7 @@ type crowdOfWorkers struct {
 	store   *rdb.Store
 	ctx     context.Context
 	workers int
+	all     atomic.Pointer[[]any] // the heartbeats of all, if each of them asks for them
 	info    map[string]string // what each tells of itself
 	epoch   string
 	life    sync.WaitGroup
@@ -79,7 +83,7 @@ type crowdOfWorkers struct {
 	waits   atomic.Int64
 }
 
-func newCrowdOfWorkers(t *testing.T, workers int) *crowdOfWorkers {
+func newCrowdOfWorkers(t *testing.T, workers int, asBefore bool) *crowdOfWorkers {
 	server := redistest.Dedicated(t, "--maxclients", "15000", "--save", "")
 	k := newKit(t, server.Server())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -111,6 +115,13 @@ func newCrowdOfWorkers(t *testing.T, workers int) *crowdOfWorkers {
 		})
 	}
 	joining.Wait()
+	if asBefore {
+		var all []any
+		for _, id := range k.strings("SMEMBERS", "workers") {
+			all = append(all, "{"+k.namespace+"}:worker:"+id)
+		}
+		c.all.Store(&all)
+	}
 	t.Logf("%d workers registered within %s", workers, time.Since(began))
 	c.settle(time.Until(began.Add(doubtFor + 2*lookInterval))) // whoever got a place looks at all for so long
 	c.settle(2 * beatInterval)
@@ -182,6 +193,9 @@ func (c *crowdOfWorkers) beatOnce(conn rdb.Conn, w *rdb.Worker, probes bool) boo
 	pulse, err := w.Beat(c.ctx, conn, rdb.Beat{Life: crowdLife, Epoch: c.epoch, Waits: true})
 	if err == nil && probes { // every subscriber probes its connection
 		_, err = rdb.Do(c.ctx, conn, rdb.Call{Command: "PING"})
+	}
+	if all := c.all.Load(); err == nil && all != nil {
+		_, err = rdb.Do(c.ctx, conn, rdb.Call{Command: "MGET", Args: *all})
 	}
 	return c.ctx.Err() == nil && assert.NoError(c.t, err) && assert.Equal(c.t, rdb.Registered, pulse.State)
 }

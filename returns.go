@@ -16,7 +16,7 @@ import (
 // returns knows what a pool has given back to the fronts of queues. Each call puts its jobs before all that stand there, and what ends
 // first in a stop is given back first: so a call names the older jobs that came before it, and Redis lets them stand in front again.
 type returns struct {
-	sending sync.Mutex // held while something is given back: the next call must find what this one has put there
+	sending chan struct{} // has room for who gives something back: the next call must find what this one has put there
 
 	mu      sync.Mutex
 	life    time.Duration     // for which it is remembered that a job was given back
@@ -52,9 +52,13 @@ func (t turn) compare(other turn) int {
 }
 
 // inTurn waits until nobody else of the pool gives anything back, and returns what ends that.
-func (r *returns) inTurn() func() {
-	r.sending.Lock()
-	return r.sending.Unlock
+func (r *returns) inTurn(ctx context.Context) (end func(), err error) {
+	select {
+	case r.sending <- struct{}{}:
+		return func() { <-r.sending }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // note notes what is given back to a queue now, oldest first, and returns the older jobs that were given back to it before.
@@ -91,7 +95,11 @@ func (r *returns) note(queue string, turns []turn) (older []rdb.Older) {
 // returnLost gives back what Redis lists with a worker that leaves, and that one does not know of: a fetch under way brought it, or one
 // whose reply was lost. It is newer than all else.
 func (w *worker) returnLost(ctx context.Context, c *claimant, queue string) error {
-	defer w.pool.returns.inTurn()()
+	end, err := w.pool.returns.inTurn(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
 	for {
 		lists, err := c.rdb.InProcess(ctx, []string{queue}, rdb.MaxBatch)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"fmt"
 	"io"
+	"math/bits"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -29,15 +30,26 @@ import (
 type madeSpec struct {
 	spec  string
 	fixed bool
-	field [5]map[int]bool // minute, hour, day, month, day of the week
+	field [5]uint64 // minute, hour, day, month, day of the week: a bit for each value
 	star  [5]bool
 }
 
-func (w *madeSpec) matches(wall time.Time) bool {
-	if !w.field[0][wall.Minute()] || !w.field[1][wall.Hour()] || !w.field[3][int(wall.Month())] {
+// face is what a clock on the wall shows.
+type face [5]int
+
+func faceOf(shown time.Time) face {
+	return face{shown.Minute(), shown.Hour(), shown.Day(), int(shown.Month()), int(shown.Weekday())}
+}
+
+// often tells whether there are more than a hundred ticks on some day.
+func (w *madeSpec) often() bool { return bits.OnesCount64(w.field[0])*bits.OnesCount64(w.field[1]) > 100 }
+
+func (w *madeSpec) matches(shown face) bool {
+	has := func(field int) bool { return w.field[field]>>shown[field]&1 == 1 }
+	if !has(0) || !has(1) || !has(3) {
 		return false
 	}
-	day, weekday := w.field[2][wall.Day()], w.field[4][int(wall.Weekday())]
+	day, weekday := has(2), has(4)
 	if w.star[2] || w.star[4] {
 		return day && weekday
 	}
@@ -80,7 +92,6 @@ func madeSpecs(n int) []*madeSpec {
 func readMadeSpec(spec string, bounds [5][2]int) *madeSpec {
 	w := &madeSpec{spec: spec}
 	for i, field := range strings.Fields(spec) {
-		w.field[i] = map[int]bool{}
 		for _, part := range strings.Split(field, ",") {
 			from, to, step := bounds[i][0], bounds[i][1], 1
 			if head, tail, stepped := strings.Cut(part, "/"); stepped {
@@ -100,9 +111,9 @@ func readMadeSpec(spec string, bounds [5][2]int) *madeSpec {
 			}
 			for value := from; value <= to; value += step {
 				if i == 4 {
-					w.field[i][value%7] = true
+					w.field[i] |= 1 << (value % 7)
 				} else {
-					w.field[i][value] = true
+					w.field[i] |= 1 << value
 				}
 			}
 		}
@@ -123,12 +134,14 @@ func walkMinutes(t *testing.T, zone *time.Location, specs []*madeSpec, from, to 
 		tables[i], next[i] = table, table.next(from)
 	}
 	highest := time.Time{} // that the clock has shown
+	var reached []face
 	for at := from.Add(-48 * time.Hour); at.Before(to); at = at.Add(time.Minute) {
 		_, offset := at.In(zone).Zone()
 		shown := at.Add(time.Duration(offset) * time.Second)
-		reached := []time.Time{shown}
+		now := faceOf(shown)
+		reached = append(reached[:0], now)
 		for missing := shown.Add(-time.Minute); !highest.IsZero() && missing.After(highest); missing = missing.Add(-time.Minute) {
-			reached = append(reached, missing) // the clock has left it out
+			reached = append(reached, faceOf(missing)) // the clock has left it out
 		}
 		first := shown.After(highest)
 		if first {
@@ -138,7 +151,7 @@ func walkMinutes(t *testing.T, zone *time.Location, specs []*madeSpec, from, to 
 			continue
 		}
 		for i, w := range specs {
-			is := !w.fixed && w.matches(shown) || w.fixed && first && slices.ContainsFunc(reached, w.matches)
+			is := !w.fixed && w.matches(now) || w.fixed && first && slices.ContainsFunc(reached, w.matches)
 			if is != next[i].Equal(at) {
 				require.Failf(t, "another tick", "%q in %s: %v (a tick: %v), the next was %v", w.spec, zone, at.In(zone), is, next[i].In(zone))
 			}
@@ -211,7 +224,7 @@ func chosenZones(all []string, n int) []string {
 }
 
 // Short, the days around the ends of leap years and the changes of clocks are walked over; WORK_CRON_LONG walks over all minutes up
-// to 2045.
+// to 2045, for those specs that do not have ticks all day long.
 func TestTicksAreThoseOfAWalk(t *testing.T) {
 	t.Parallel()
 	redistest.SkipUnderRace(t, "it reckons, in one goroutine")
@@ -237,8 +250,8 @@ func TestTicksAreThoseOfAWalk(t *testing.T) {
 					own = append(own, specs[((n*len(kinds)+k)*each+i)%len(specs)])
 				}
 				if long {
-					walkMinutes(t, zone, own, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2045, 1, 1, 0, 0, 0, 0, time.UTC))
-					return
+					seldom := slices.DeleteFunc(slices.Clone(own), (*madeSpec).often)
+					walkMinutes(t, zone, seldom, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2045, 1, 1, 0, 0, 0, 0, time.UTC))
 				}
 				for _, day := range oddDays(zone) {
 					walkMinutes(t, zone, own, day.Add(-26*time.Hour), day.Add(26*time.Hour))

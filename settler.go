@@ -98,7 +98,11 @@ func (s *settler) gather(ctx context.Context, parking <-chan time.Time) bool {
 // send settles what is pending, as much as fits into one pipeline. An error means that it was not answered.
 func (s *settler) send(ctx context.Context) error {
 	if slices.ContainsFunc(s.pending, func(r *run) bool { return r.decision.verb == verbRelease }) {
-		defer s.worker.pool.returns.inTurn()()
+		end, err := s.worker.pool.returns.inTurn(ctx)
+		if err != nil {
+			return err
+		}
+		defer end()
 	}
 	batches := s.batches()
 	if len(batches) == 0 {

@@ -99,6 +99,7 @@ func NewWorkerPool(prototype any, concurrency int, opts WorkerOptions) *WorkerPo
 		tidying: janitorInterval, dueRest: longestRest, staffing: recruitLook, dismissal: recruitIdle, surveyRound: surveyRound, fleet: fleetOf, incarnation: randomHex(8),
 	}
 	p.hurried = newHaste()
+	p.returns.sending = make(chan struct{}, 1)
 	p.returns.life = returnsLife + max(0, p.options.ShutdownTimeout)
 	p.events = newStream(p.options.Logger, p.options.Observers)
 	p.clock = &redisClock{}
