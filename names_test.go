@@ -140,13 +140,13 @@ func deeds() []deed {
 	}
 }
 
-// walkedParts are the deeds that read a set or a hash part by part: a part is not asked for before the last one is there.
+// walkedParts are the deeds that read part by part: a part is not asked for before the last one is there.
 var walkedParts = map[string]bool{"keep rules": true, "renew queues": true, "inspect queues": true, "inspect limits": true,
-	"inspect history": true, "doctor": true}
+	"inspect history": true, "doctor": true, "drain": true}
 
-// TestRoundTripsDoNotGrowWithNames counts what is sent, so that it is as true where a round trip takes 10 ms. What walks over a set or a
-// hash may read a part of a hundred names or more in each; all else has a few round trips more at the most. No script is given more
-// names than a batch, with the five keys that a fetch has of each.
+// TestRoundTripsDoNotGrowWithNames counts what is sent, so that it is as true where a round trip takes 10 ms. What walks over a
+// set, a hash or all names may read a part of a hundred names or more in each; all else has a few round trips more at the
+// most. No script is given more names than a batch, with the five keys that a fetch has of each.
 func TestRoundTripsDoNotGrowWithNames(t *testing.T) {
 	t.Parallel()
 	sizes := []int{10, 1_000}
