@@ -76,7 +76,7 @@ type crowdOfWorkers struct {
 	ctx     context.Context
 	workers int
 	all     atomic.Pointer[[]any] // the heartbeats of all, if each of them asks for them
-	info    map[string]string // what each tells of itself
+	info    map[string]string     // what each tells of itself
 	epoch   string
 	life    sync.WaitGroup
 	beats   atomic.Int64

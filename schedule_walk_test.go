@@ -42,7 +42,9 @@ func faceOf(shown time.Time) face {
 }
 
 // often tells whether there is more than a tick an hour on some day.
-func (w *madeSpec) often() bool { return bits.OnesCount64(w.field[0])*bits.OnesCount64(w.field[1]) > 24 }
+func (w *madeSpec) often() bool {
+	return bits.OnesCount64(w.field[0])*bits.OnesCount64(w.field[1]) > 24
+}
 
 func (w *madeSpec) matches(shown face) bool {
 	has := func(field int) bool { return w.field[field]>>shown[field]&1 == 1 }
