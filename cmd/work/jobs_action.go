@@ -111,9 +111,11 @@ Exit status: 3 if none of the named jobs is there, 5 if some were left as they a
 	flags := cmd.Flags()
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would be done")
 	flags.IntVar(&f.limit, "limit", 0, "of those that are selected at most so many `jobs`; 0 is all")
+	asks := "do not ask before very many records are looked at"
 	if action.destroys {
-		flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+		asks = "do not ask"
 	}
+	flags.BoolVarP(&f.yes, "yes", "y", false, asks)
 	if action.flags != nil {
 		action.flags(flags, &f)
 	}

@@ -53,12 +53,12 @@ func (a *app) actOnSelection(ctx context.Context, i *work.Inspector, o jobOrder)
 		report, err := i.Bulk(steady, selection, o.action.bulk(o.flags), options)
 		return newBulkResult(report, dryRun), err
 	}
-	if o.action.destroys && !o.flags.yes && !o.flags.dryRun {
+	if !o.flags.yes {
 		first, err := i.Search(ctx, selection, work.SearchOptions{Limit: 1})
 		if err != nil {
 			return err
 		}
-		if err := a.confirmBulk(ctx, o.action, selection, first.Total, bulk); err != nil {
+		if err := a.confirmBulk(ctx, o, selection, first.Total, bulk); err != nil {
 			return err
 		}
 	}
@@ -75,16 +75,20 @@ func (a *app) actOnSelection(ctx context.Context, i *work.Inspector, o jobOrder)
 	return result.verdict()
 }
 
-// confirmBulk counts what is at stake, and asks. It asks before it counts, too, where that is to look at very many records.
-func (a *app) confirmBulk(ctx context.Context, action jobAction, selection work.Selection, records int,
+// confirmBulk asks before very many records are looked at. Where jobs would be destroyed it counts them then, and asks again.
+func (a *app) confirmBulk(ctx context.Context, o jobOrder, selection work.Selection, records int,
 	bulk func(context.Context, bool) (bulkResult, error)) error {
-	if !canAnswer(a.in) {
+	action, destroys := o.action, o.action.destroys && !o.flags.dryRun
+	if destroys && !canAnswer(a.in) {
 		return a.confirm(fmt.Sprintf("%s %s?", action.name, describe(selection))) // which says so
 	}
 	if records > mostUnasked {
 		if err := a.confirm(walkQuestion(records)); err != nil {
 			return err
 		}
+	}
+	if !destroys {
+		return nil
 	}
 	would, err := bulk(ctx, true)
 	if err != nil {

@@ -62,19 +62,29 @@ func TestALongCountBeforeABulkIsAskedAboutFirst(t *testing.T) {
 		input            string
 		asks             bool
 		err              string
+		flags            actionFlags
+		spares           bool // nothing is destroyed
 	}{
 		"few":          {records: 100_000, input: "yes\n", counted: 1},
 		"many":         {records: 500_000, input: "yes\nyes\n", counted: 1, asks: true},
 		"refused":      {records: 500_000, input: "no\n", asks: true, err: "nothing was changed"},
 		"not answered": {records: 500_000, asks: true, err: "nothing was answered"},
+
+		"few, nothing destroyed":  {records: 100_000, spares: true},
+		"many, nothing destroyed": {records: 500_000, input: "yes\n", asks: true, spares: true},
+		"refused, nothing destroyed": {
+			records: 500_000, input: "no\n", asks: true, spares: true, err: "nothing was changed",
+		},
+		"many, a dry run": {records: 500_000, input: "yes\n", asks: true, flags: actionFlags{dryRun: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var errOut bytes.Buffer
 			a := &app{in: strings.NewReader(row.input), err: &errOut, path: "work jobs delete"}
+			order := jobOrder{action: jobAction{name: "delete", destroys: !row.spares}, flags: row.flags}
 			counted := 0
 			bulk := func(context.Context, bool) (bulkResult, error) { counted++; return bulkResult{Matched: 3}, nil }
-			err := a.confirmBulk(context.Background(), jobAction{name: "delete"}, work.Selection{State: work.StateDead}, row.records, bulk)
+			err := a.confirmBulk(context.Background(), order, work.Selection{State: work.StateDead}, row.records, bulk)
 			assert.Equal(t, row.counted, counted)
 			assert.Equal(t, row.asks, strings.Contains(errOut.String(), "look at 500,000 more records, about 16s"), errOut.String())
 			if row.err == "" {
