@@ -100,8 +100,11 @@ func (f *fetcher) step(ctx context.Context, free int) error {
 	if why == wokenByTrouble {
 		f.worker.mistrust()
 	}
-	free = f.worker.slots.free() // more than before, if anything
-	if name != "" {              // its token is a debt: whatever else is fetched, something must be asked of this queue
+	free = f.worker.slots.free()              // more than before, if anything
+	if name != "" && !f.sampler.knows(name) { // it was withdrawn, and the wait had begun before
+		return f.callFor([]string{name})
+	}
+	if name != "" { // its token is a debt: whatever else is fetched, something must be asked of this queue
 		if q := f.quotaOf(name); q != nil && !q.wanted() {
 			return f.passOn(name)
 		}

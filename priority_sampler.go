@@ -50,6 +50,9 @@ func (s *prioritySampler) meet(name string, priority int) {
 	}
 }
 
+// knows tells whether a queue is one of those that are known.
+func (s *prioritySampler) knows(name string) bool { return s.byName[name] != nil }
+
 // forget removes a queue from those that are known.
 func (s *prioritySampler) forget(name string) {
 	s.remove(name)
