@@ -41,8 +41,9 @@ func (k *kit) backup() (restore func()) {
 	}
 }
 
-// TestARestoredBackupWedgesNothing: Redis goes back to a moment at which a job ran that has ended since. The worker finds
-// that it does not hold what Redis thinks it holds, and gives it back; what ran once before the backup runs again.
+// TestARestoredBackupWedgesNothing: Redis goes back to a moment at which a job ran that has ended since. The worker
+// finds that it does not hold what Redis thinks it holds, and gives it back; what ran once before the backup runs
+// again.
 func TestARestoredBackupWedgesNothing(t *testing.T) {
 	t.Parallel()
 	t.Run("redis", func(t *testing.T) {

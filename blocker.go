@@ -11,12 +11,12 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// blocker waits for tokens on a connection of its own. A token is only a hint: the heartbeats of a worker that waits ask whether one of
-// its queues has jobs.
+// blocker waits for tokens on a connection of its own. A token is only a hint: the heartbeats of a worker that waits
+// ask whether one of its queues has jobs.
 //
-// To begin and end a wait costs Redis the more the more names it is for. So one goes on, if nothing comes, for a time that grows with
-// their number, and also while the fetcher looks up for a moment. A worker of many names that is called again and again waits for those
-// that called last in between, and for all of them once in a while.
+// To begin and end a wait costs Redis the more the more names it is for. So one goes on, if nothing comes, for a time
+// that grows with their number, and also while the fetcher looks up for a moment. A worker of many names that is called
+// again and again waits for those that called last in between, and for all of them once in a while.
 type blocker struct {
 	worker  *worker
 	health  health
@@ -36,8 +36,9 @@ const (
 	fewNames     = 256                    // so many are always sent
 	wholePerName = 100 * time.Microsecond // so often, for each of more names, all of them are sent while tokens come
 	recentNames  = 32
-	spanPerName  = time.Second      // for so long, for each name, a wait goes on if nothing comes
-	shortestSpan = 40 * time.Second // and at the least: proxies often take a connection for dead that is silent for a minute
+	spanPerName  = time.Second // for so long, for each name, a wait goes on if nothing comes
+	// and at the least: proxies often take a connection for dead that is silent for a minute
+	shortestSpan = 40 * time.Second
 	longestSpan  = 10 * time.Minute
 	trialSpan    = time.Second     // after a failure: that it is over is told by an answer
 	renewWithin  = 5 * time.Second // all workers of a fleet may have to

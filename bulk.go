@@ -38,9 +38,10 @@ func ActionReschedule(at time.Time) Action {
 
 // BulkOptions says how [Inspector.Bulk] goes about it. The zero value acts on all jobs that are selected.
 type BulkOptions struct {
-	DryRun   bool                  // count only
-	Limit    int                   // end after so many jobs that were selected; 0 is no limit
-	Progress func(done, total int) // called after each page, with how many jobs were looked at, of about how many; may be nil
+	DryRun bool // count only
+	Limit  int  // end after so many jobs that were selected; 0 is no limit
+	// called after each page, with how many jobs were looked at, of about how many; may be nil
+	Progress func(done, total int)
 }
 
 // BulkReport says how far a Bulk got.
@@ -55,8 +56,8 @@ type BulkReport struct {
 	Complete bool // all of them were looked at, or as many as Limit says were done
 }
 
-// BulkFailure is a job with which something is wrong, so that nothing was done to it. A report has at most 100 of them; Matched counts
-// the others.
+// BulkFailure is a job with which something is wrong, so that nothing was done to it. A report has at most 100 of them;
+// Matched counts the others.
 type BulkFailure struct {
 	ID  string
 	Err error
@@ -64,10 +65,11 @@ type BulkFailure struct {
 
 const maxBulkFailures = 100
 
-// Bulk does one thing to all jobs that are selected. It reads them in pages, while workers go on: each job is changed only if it still
-// is where it was seen, and counted as Changed otherwise. Each is looked at once, however it moves; those that come after it began may be among them or not. When ctx ends it ends
-// before the next page. With an error the report says how far it got; doing it again goes on with what is left. A selection
-// that cannot be, or an action that is not for that state, is an *[InvalidError].
+// Bulk does one thing to all jobs that are selected. It reads them in pages, while workers go on: each job is changed
+// only if it still is where it was seen, and counted as Changed otherwise. Each is looked at once, however it moves;
+// those that come after it began may be among them or not. When ctx ends it ends before the next page. With an error
+// the report says how far it got; doing it again goes on with what is left. A selection that cannot be, or an action
+// that is not for that state, is an *[InvalidError].
 func (i *Inspector) Bulk(ctx context.Context, selection Selection, action Action, opts BulkOptions) (BulkReport, error) {
 	b := bulk{Inspector: i, selection: selection, action: action, opts: opts}
 	err := b.validate()
@@ -129,7 +131,8 @@ func (b *bulk) run(ctx context.Context) error {
 	return nil
 }
 
-// walk goes through all that stands in one place, to its end: what is moved, or comes, may stand before what is still to be read.
+// walk goes through all that stands in one place, to its end: what is moved, or comes, may stand before what is still
+// to be read.
 func (b *bulk) walk(ctx context.Context, from *source) error {
 	size := 16 // of a page, which grows and shrinks with the bytes in it
 	for read, ended := 0, false; !ended && !b.full(); {
@@ -161,10 +164,12 @@ func (b *bulk) walk(ctx context.Context, from *source) error {
 	return nil
 }
 
-// outrunAt is how many jobs are read of a place that had so many when the bulk began, before it gives up: some come again, or anew.
+// outrunAt is how many jobs are read of a place that had so many when the bulk began, before it gives up: some come
+// again, or anew.
 func outrunAt(length int) int { return 4*length + 10_000 }
 
-// unseen leaves out the jobs that this bulk has looked at, which stand elsewhere by now. It knows them by 64 bits of a hash.
+// unseen leaves out the jobs that this bulk has looked at, which stand elsewhere by now. It knows them by 64 bits of a
+// hash.
 func (b *bulk) unseen(page []rdb.Stood) []rdb.Stood {
 	if b.seen == nil {
 		b.seen, b.seed = map[uint64]struct{}{}, maphash.MakeSeed()

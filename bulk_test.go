@@ -230,7 +230,8 @@ func TestBulkRefusesWhatCannotBe(t *testing.T) {
 	}
 }
 
-// TestBulkLooksAtEachJobOnceHoweverItMoves: what is put off stands before what is still to be read, and new jobs come all the time.
+// TestBulkLooksAtEachJobOnceHoweverItMoves: what is put off stands before what is still to be read, and new jobs come
+// all the time.
 func TestBulkLooksAtEachJobOnceHoweverItMoves(t *testing.T) {
 	t.Parallel()
 	const many = 1000

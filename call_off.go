@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// hint has all workers of the pool look whether jobs that they hold are to be cancelled. A hint that is lost costs a second
-// at the most: the heartbeat tells the same.
+// hint has all workers of the pool look whether jobs that they hold are to be cancelled. A hint that is lost costs a
+// second at the most: the heartbeat tells the same.
 func (p *WorkerPool) hint() {
 	p.mu.Lock()
 	workers := p.workers
@@ -41,8 +41,8 @@ func (h *heartbeater) callOff(ctx context.Context) error {
 	return err
 }
 
-// callOff ends the ctx of a run whose job is to be cancelled. Whatever its handler returns, the job then ends as cancelled;
-// one that has not begun does not begin.
+// callOff ends the ctx of a run whose job is to be cancelled. Whatever its handler returns, the job then ends as
+// cancelled; one that has not begun does not begin.
 func (r *run) callOff() {
 	if r.calledOff.Swap(true) {
 		return

@@ -17,8 +17,8 @@ type cancelling struct {
 	shelvesOnly bool // leaves those in queues to whoever fetches them
 }
 
-// Cancelling goes on by itself after a broken connection, so many times; and it looks again, so many times, where a job has
-// moved on before it could be ended: what is flagged by then ends as cancelled wherever it goes.
+// Cancelling goes on by itself after a broken connection, so many times; and it looks again, so many times, where a job
+// has moved on before it could be ended: what is flagged by then ends as cancelled wherever it goes.
 const (
 	cancelTries  = 5
 	cancelRounds = 5
@@ -138,8 +138,8 @@ func (c *cancelling) note(result *CancelResult, s rdb.Standing) {
 	}
 }
 
-// endingOf is how a job that rests is ended. One whose record cannot be read is left to whoever fetches it: nobody knows its
-// queue.
+// endingOf is how a job that rests is ended. One whose record cannot be read is left to whoever fetches it: nobody
+// knows its queue.
 func endingOf(s rdb.Standing) (rdb.Ending, bool) {
 	if len(s.Record) == 0 || s.Spot == rdb.SpotGone {
 		return rdb.Ending{}, false

@@ -135,7 +135,8 @@ func TestCancelNamesAKeyOfAnotherType(t *testing.T) {
 	})
 }
 
-// Whoever cancels goes away between the flag and the end. What rests in a queue ends at its fetch; on a shelf, by the janitor.
+// Whoever cancels goes away between the flag and the end. What rests in a queue ends at its fetch; on a shelf, by the
+// janitor.
 func TestTheJanitorEndsWhatWasOnlyFlagged(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
@@ -159,8 +160,8 @@ func TestTheJanitorEndsWhatWasOnlyFlagged(t *testing.T) {
 	})
 }
 
-// An id that its enqueuer chose is used again, after the job was flagged and before it is ended: the new job is not ended as if
-// it were the old one, but for being asked for itself.
+// An id that its enqueuer chose is used again, after the job was flagged and before it is ended: the new job is not
+// ended as if it were the old one, but for being asked for itself.
 func TestAFlagIsOfOneJobOnly(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

@@ -14,8 +14,8 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// raced is a job that others move while somebody cancels it. Scripts are atomic, so all that can happen are orders of them:
-// what others do comes before one of the scripts of the one who cancels, or after all of them.
+// raced is a job that others move while somebody cancels it. Scripts are atomic, so all that can happen are orders of
+// them: what others do comes before one of the scripts of the one who cancels, or after all of them.
 type raced struct {
 	k       *kit
 	store   *rdb.Store
@@ -82,7 +82,8 @@ func newRaced(t *testing.T, s redistest.Server) *raced {
 	return r
 }
 
-// round lets one job be cancelled while others act on it, lets it come to its end, and says what the one who cancels was told.
+// round lets one job be cancelled while others act on it, lets it come to its end, and says what the one who cancels
+// was told.
 func (r *raced) round(id string, from []string, acts []func(*raced)) CancelEffect {
 	r.id, r.settled = id, ""
 	r.put(from[r.random.IntN(len(from))])

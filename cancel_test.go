@@ -168,7 +168,8 @@ func TestCancelOfThousandsOfJobs(t *testing.T) {
 		for n := range entries {
 			entries[n] = Entry{Name: fmt.Sprint("a", n%3), Args: []any{n}, In: time.Duration(n%2) * time.Hour}
 		}
-		entries[5].Args = []any{strings.Repeat("x", 1<<19), strings.Repeat("y", 1<<19)} // one script cannot answer it with others
+		// one script cannot answer it with others
+		entries[5].Args = []any{strings.Repeat("x", 1<<19), strings.Repeat("y", 1<<19)}
 		receipts, err := k.enq.EnqueueMany(k.ctx(), entries)
 		require.NoError(t, err)
 		var ids []string

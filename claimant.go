@@ -114,7 +114,8 @@ func (c *claimant) drop(runs []*run) {
 	}
 }
 
-// maxLost bounds what is kept of jobs that were taken from a worker that does not know yet that it was fenced: it holds no more.
+// maxLost bounds what is kept of jobs that were taken from a worker that does not know yet that it was fenced: it holds
+// no more.
 const maxLost = 2 * maxHeld
 
 // ever returns the ids of what it holds, and of what was taken from it.

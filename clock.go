@@ -33,7 +33,8 @@ func (c *redisClock) saw(redis, sent, received time.Time) {
 	ahead := redis.Add(time.Millisecond / 2).Sub(sent.Add(within))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	wasSet := (ahead - time.Duration(c.ahead.Load())).Abs() > within+c.within+clockSlack // the two cannot both be right: a clock was set in between
+	// the two cannot both be right: a clock was set in between
+	wasSet := (ahead - time.Duration(c.ahead.Load())).Abs() > within+c.within+clockSlack
 	if !c.seen.IsZero() && !wasSet && within > c.within && received.Sub(c.seen) < clockAge {
 		return
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// Completion names the completion queue that learns of the end of the job: a name as that of a job, which any number of jobs may
-// share. See [Enqueuer.Completions].
+// Completion names the completion queue that learns of the end of the job: a name as that of a job, which any number of
+// jobs may share. See [Enqueuer.Completions].
 func Completion(name string) EnqueueOption {
 	return func(s *jobSettings) {
 		s.completion = name
@@ -29,14 +29,14 @@ type Ended struct {
 	State State // StateSucceeded, StateCancelled, StateDiscarded, StateExpired, StateDeleted, or StateDead
 }
 
-// Completions reads one completion queue: the ids of jobs with the option [Completion], about in the order in which they end. A job
-// that goes to the morgue comes as [StateDead], and once more if it is retried by hand and ends. Results are kept for the jobs'
-// Retention: see [Result].
+// Completions reads one completion queue: the ids of jobs with the option [Completion], about in the order in which
+// they end. A job that goes to the morgue comes as [StateDead], and once more if it is retried by hand and ends.
+// Results are kept for the jobs' Retention: see [Result].
 //
-// Any number of readers may share a queue, in one program or in many: each entry comes to one of them, once. It is taken at
-// the moment in which Next returns it; a lost connection or a ctx that ends loses none, but what a program has been told
-// and not dealt with when it dies is gone. What nobody reads is removed a week after the queue's last entry. All methods may be
-// called concurrently.
+// Any number of readers may share a queue, in one program or in many: each entry comes to one of them, once. It is
+// taken at the moment in which Next returns it; a lost connection or a ctx that ends loses none, but what a program has
+// been told and not dealt with when it dies is gone. What nobody reads is removed a week after the queue's last entry.
+// All methods may be called concurrently.
 type Completions struct {
 	core *enqueuerCore
 	name string
@@ -53,8 +53,8 @@ type readers struct {
 	known map[string]*Completions
 }
 
-// Completions returns the reader of a completion queue: the same one for the same name. It asks for nothing yet. The Enqueuer's Close
-// ends it.
+// Completions returns the reader of a completion queue: the same one for the same name. It asks for nothing yet. The
+// Enqueuer's Close ends it.
 func (e *Enqueuer) Completions(name string) *Completions {
 	r := &e.core.readers
 	r.mu.Lock()
@@ -75,8 +75,8 @@ func (e *Enqueuer) Completions(name string) *Completions {
 // completionWait is how long Redis is asked to wait for an entry at a time.
 const completionWait = 5 * time.Second
 
-// Next waits until a job has ended, and takes it. When ctx ends the error is its cause; [Enqueuer.Close] ends the wait with
-// [ErrClosed]. A Redis that is away is waited for.
+// Next waits until a job has ended, and takes it. When ctx ends the error is its cause; [Enqueuer.Close] ends the wait
+// with [ErrClosed]. A Redis that is away is waited for.
 func (c *Completions) Next(ctx context.Context) (Ended, error) {
 	if c.err != nil {
 		return Ended{}, fmt.Errorf("completion queue: %w", c.err)

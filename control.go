@@ -10,15 +10,16 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// control is one thing that can be done to a job by hand. Each is an order to Redis that is carried out only if the job still
-// stands where it was seen, so that whatever workers and daemons do meanwhile the job ends up in one place.
+// control is one thing that can be done to a job by hand. Each is an order to Redis that is carried out only if the job
+// still stands where it was seen, so that whatever workers and daemons do meanwhile the job ends up in one place.
 type control struct {
 	past    string  // "stalled", for errors
 	from    []State // in which it can be done
 	already []State // in which there is nothing to do
 
-	order  func(store *rdb.Store, seen *sight) rdb.Order
-	second func(store *rdb.Store, seen *sight, answer rdb.Answer) (rdb.Order, bool) // what to do where the order could not be; may be nil
+	order func(store *rdb.Store, seen *sight) rdb.Order
+	// what to do where the order could not be; may be nil
+	second func(store *rdb.Store, seen *sight, answer rdb.Answer) (rdb.Order, bool)
 }
 
 // sight is a job as it was seen.
@@ -29,8 +30,8 @@ type sight struct {
 	now   int64 // ms, Redis' clock
 }
 
-// control does one thing to one job. It looks, decides, and lets a script do it that looks again; where the job has moved
-// meanwhile it begins anew.
+// control does one thing to one job. It looks, decides, and lets a script do it that looks again; where the job has
+// moved meanwhile it begins anew.
 func (i *Inspector) control(ctx context.Context, id string, c control) error {
 	for range rereads(ctx) {
 		seen, err := i.sight(ctx, id)

@@ -64,8 +64,9 @@ func (e *StateError) remedy() string {
 	return ""
 }
 
-// FarError says that a job stands so deep in a long queue, more than 10,000 jobs from either end, that to look for it there would
-// hold Redis up. Nothing was done. Try again when its turn is nearer, or delete it: that can be done wherever it is.
+// FarError says that a job stands so deep in a long queue, more than 10,000 jobs from either end, that to look for it
+// there would hold Redis up. Nothing was done. Try again when its turn is nearer, or delete it: that can be done
+// wherever it is.
 type FarError struct {
 	ID   string
 	Name string // of its queue

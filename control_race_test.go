@@ -18,8 +18,8 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// Whatever workers, daemons and people do to a job at the same time, it is in one place afterwards, and nothing is left of it
-// when it has ended.
+// Whatever workers, daemons and people do to a job at the same time, it is in one place afterwards, and nothing is left
+// of it when it has ended.
 func TestControlsAgainstFetchSettleDueAndReap(t *testing.T) {
 	t.Parallel()
 	for name, control := range handledControls() {
@@ -60,7 +60,8 @@ func (b *brawl) fight(control handled, rounds int) {
 	i := b.hands()
 	done := 0
 	states := []State{StateQueued, StateScheduled, StateRetrying, StateStalled, StateDead}
-	for round := 0; round < rounds || done == 0 && round < 100*rounds; round++ { // few rounds may all be refused by chance
+	// few rounds may all be refused by chance
+	for round := 0; round < rounds || done == 0 && round < 100*rounds; round++ {
 		state := states[round%len(states)]
 		id := b.begin(state, round)
 		deeds := []func(){b.work, b.due, func() {
@@ -128,8 +129,8 @@ func (b *brawl) settle(call rdb.Call) rdb.Settled {
 	return settled[0]
 }
 
-// work fetches what there is and gives it back in one of the ways in which jobs leave workers, twice at once: a reaper may
-// take it as well.
+// work fetches what there is and gives it back in one of the ways in which jobs leave workers, twice at once: a reaper
+// may take it as well.
 func (b *brawl) work() {
 	for range 2 {
 		for _, claim := range b.fetch() {

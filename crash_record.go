@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// crashRecord is what Redis knows of the workers that died with a job since its last attempt ended in good order. release.lua
-// writes it, in words with spaces between.
+// crashRecord is what Redis knows of the workers that died with a job since its last attempt ended in good order.
+// release.lua writes it, in words with spaces between.
 type crashRecord struct {
 	counted []crash // deaths while it ran, the oldest first
 	token   int64   // of the last claim of a worker that died, or was taken for dead
@@ -25,8 +25,8 @@ type crash struct {
 // crashWindows are for how long before a crash the deaths of workers are counted, in ms.
 var crashWindows = [...]float64{60e3, 600e3, 3600e3}
 
-// readCrashes reads what release.lua has written. A word of which it cannot make anything is a crash of which nothing else
-// is known: earlier versions wrote only who had died.
+// readCrashes reads what release.lua has written. A word of which it cannot make anything is a crash of which nothing
+// else is known: earlier versions wrote only who had died.
 func readCrashes(text string) crashRecord {
 	var record crashRecord
 	for word := range strings.FieldsSeq(text) {
@@ -76,23 +76,25 @@ func (r *crashRecord) workers() []string {
 }
 
 const (
-	// badLuck is how unlikely it must be that a job met so many deaths by chance. A namespace may have millions of jobs, and
-	// the few that have met two deaths are those that are looked at.
+	// badLuck is how unlikely it must be that a job met so many deaths by chance. A namespace may have millions of
+	// jobs, and the few that have met two deaths are those that are looked at.
 	badLuck = 1e-8
-	// mostLuck times MaxCrashes is where nothing is put down to chance any more: whether or not the job is to blame, it does
-	// not come to its end.
+	// mostLuck times MaxCrashes is where nothing is put down to chance any more: whether or not the job is to blame, it
+	// does not come to its end.
 	mostLuck = 4
 )
 
-// damning tells whether the job is to be buried: at least so many workers died while it ran, and chance does not explain it.
+// damning tells whether the job is to be buried: at least so many workers died while it ran, and chance does not
+// explain it.
 func (r *crashRecord) damning(most int) bool {
 	n := len(r.counted)
 	return n >= most && (n >= mostLuck*most || chanceOf(n, r.expected()) < badLuck)
 }
 
-// expected is how many deaths the job should have met in the time that it ran, if it has nothing to do with them. Workers
-// die as often as they did lately without it, by the window that shows the most; and in ten minutes one may always die of
-// something that nobody has seen yet. A death in which one of several jobs may have had its hand says as much less of each.
+// expected is how many deaths the job should have met in the time that it ran, if it has nothing to do with them.
+// Workers die as often as they did lately without it, by the window that shows the most; and in ten minutes one may
+// always die of something that nobody has seen yet. A death in which one of several jobs may have had its hand says as
+// much less of each.
 func (r *crashRecord) expected() float64 {
 	sum := 0.0
 	for i, c := range r.counted {
@@ -138,14 +140,15 @@ func chanceOf(n int, expected float64) float64 {
 	return sum
 }
 
-// FencingToken returns a number that is larger for each later claim of the same job: that of the first run is smaller than
-// that of the second. A handler hands it to what it writes to, which refuses a number that is smaller than one it has seen
-// of that job: then nothing comes late from a worker that was paused or cut off, while another one has long begun anew.
+// FencingToken returns a number that is larger for each later claim of the same job: that of the first run is smaller
+// than that of the second. A handler hands it to what it writes to, which refuses a number that is smaller than one it
+// has seen of that job: then nothing comes late from a worker that was paused or cut off, while another one has long
+// begun anew.
 //
-// It is made of Redis' clock at the fetch, in milliseconds. So it grows as long as that clock is not set back; and where a
-// worker died or was taken for dead, even then. What it does not tell apart is a run from the next where the first one ended in
-// good order and the clock was set back in between; nor is it known after Redis has lost its data. It is 0 for a job that
-// no pool runs.
+// It is made of Redis' clock at the fetch, in milliseconds. So it grows as long as that clock is not set back; and
+// where a worker died or was taken for dead, even then. What it does not tell apart is a run from the next where the
+// first one ended in good order and the clock was set back in between; nor is it known after Redis has lost its data.
+// It is 0 for a job that no pool runs.
 func (j *Job) FencingToken() int64 {
 	if j.run == nil {
 		return 0

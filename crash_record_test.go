@@ -37,7 +37,8 @@ func TestWhatIsReadOfCrashes(t *testing.T) {
 	}
 }
 
-// deaths are so many crashes of a job, each after it ran for a time, in a fleet in which as many other workers died in each window.
+// deaths are so many crashes of a job, each after it ran for a time, in a fleet in which as many other workers died in
+// each window.
 func deaths(n int, ran time.Duration, others, workers int) crashRecord {
 	record := crashRecord{}
 	for i := range n {

@@ -15,8 +15,8 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// simulation is a fleet whose workers are killed, in a time of its own: what release.lua notes of that is judged by crashRecord.
-// Times are in ms.
+// simulation is a fleet whose workers are killed, in a time of its own: what release.lua notes of that is judged by
+// crashRecord. Times are in ms.
 type simulation struct {
 	workers, slots int
 	jobs           int
@@ -217,7 +217,8 @@ func (s *simulation) kill(w *simulatedWorker) {
 	})
 }
 
-// TestInnocentJobsOutliveKills: what is buried for its crashes is worse than chance, however many jobs there are to be unlucky.
+// TestInnocentJobsOutliveKills: what is buried for its crashes is worse than chance, however many jobs there are to be
+// unlucky.
 func TestInnocentJobsOutliveKills(t *testing.T) {
 	t.Parallel()
 	redistest.SkipUnderRace(t, "it reckons, in one goroutine")
@@ -244,7 +245,8 @@ func TestInnocentJobsOutliveKills(t *testing.T) {
 	t.Logf("three crashes alone would have buried %d innocent jobs", innocent)
 }
 
-// TestADeadlyJobIsBuriedSoon after three crashes where nothing else kills workers, and after a few more where much does.
+// TestADeadlyJobIsBuriedSoon after three crashes where nothing else kills workers, and after a few more where much
+// does.
 func TestADeadlyJobIsBuriedSoon(t *testing.T) {
 	t.Parallel()
 	redistest.SkipUnderRace(t, "it reckons, in one goroutine")

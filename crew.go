@@ -4,7 +4,8 @@ import "sync/atomic"
 
 // crew hands runs to processors. A processor is started when there is a run that no resting one could take up, up to as
 // many as the worker may have; one that finds nothing rests, and after a while without work most of them leave. Whoever
-// was woken, takes a run and sees another wakes one more: a batch of short jobs is done by the few that are awake already.
+// was woken, takes a run and sees another wakes one more: a batch of short jobs is done by the few that are awake
+// already.
 //
 // Taking a run costs one atomic addition: the fetcher is the only one that adds, a lot at a time.
 type crew struct {
@@ -70,8 +71,8 @@ func (c *crew) call() {
 	}
 }
 
-// take returns the next run, and waits for one. It returns nil when the caller is to leave. One that was just started says
-// so: it was called for help, and calls the next one.
+// take returns the next run, and waits for one. It returns nil when the caller is to leave. One that was just started
+// says so: it was called for help, and calls the next one.
 func (c *crew) take(called bool) *run {
 	for {
 		if r, more := c.next(); r != nil {

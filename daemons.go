@@ -11,8 +11,8 @@ import (
 )
 
 // daemons are the background work that a pool does for the whole namespace: moving what is due, reaping dead workers,
-// cleaning up. Every pool has them; those that only one should do ask whether its heartbeat has brought the lease, and the
-// reaper whether it has brought that or the place of the deputy.
+// cleaning up. Every pool has them; those that only one should do ask whether its heartbeat has brought the lease, and
+// the reaper whether it has brought that or the place of the deputy.
 type daemons struct {
 	worker    *worker
 	reaper    *deadPoolReaper
@@ -65,7 +65,8 @@ func (d *daemons) stop() {
 	d.answers.Wait()
 }
 
-// answer says what the workers of the pool hold, beside the loop that heard the question. One that comes meanwhile comes again.
+// answer says what the workers of the pool hold, beside the loop that heard the question. One that comes meanwhile
+// comes again.
 func (d *daemons) answer(ctx context.Context, token string) {
 	if d.answering.CompareAndSwap(false, true) {
 		d.answers.Go(func() {
@@ -91,8 +92,8 @@ func (d *daemons) pulse(p rdb.Pulse) {
 	}
 }
 
-// lease is for how long the next heartbeat wants the lease, or the place of the deputy; 0 wants neither. It may be called on a worker
-// without daemons.
+// lease is for how long the next heartbeat wants the lease, or the place of the deputy; 0 wants neither. It may be
+// called on a worker without daemons.
 func (d *daemons) lease(now time.Time) time.Duration {
 	if d == nil || !d.reaper.fit(now) {
 		return 0
@@ -100,8 +101,8 @@ func (d *daemons) lease(now time.Time) time.Duration {
 	return leaseLife
 }
 
-// clockSetBack takes back what Redis' clock gave to the dead when it was set back: the lease, the place of the deputy and heartbeats
-// last until it shows the old time again. It may be called on a worker without daemons.
+// clockSetBack takes back what Redis' clock gave to the dead when it was set back: the lease, the place of the deputy
+// and heartbeats last until it shows the old time again. It may be called on a worker without daemons.
 func (d *daemons) clockSetBack(ctx context.Context) error {
 	if d == nil {
 		return nil
@@ -119,7 +120,8 @@ func (d *daemons) clockSetBack(ctx context.Context) error {
 // watches tells whether this worker looks after the others. It may be called on a worker without daemons.
 func (d *daemons) watches() bool { return d != nil && d.reaper.watches.Load() }
 
-// forgotten is called when Redis may no longer know what the pool has told it. It may be called on a worker without daemons.
+// forgotten is called when Redis may no longer know what the pool has told it. It may be called on a worker without
+// daemons.
 func (d *daemons) forgotten() {
 	if d != nil {
 		d.periodic.forgotten()

@@ -10,22 +10,24 @@ import (
 	"github.com/265d0351/work/internal/excerpt"
 )
 
-// deadPoolReaper finds workers that died and puts their jobs back. A worker is dead when it was overdue in two looks a second apart and
-// a script, which checks that it has no heartbeat and that the reaper itself was there all the time, took it out of the registered ones.
+// deadPoolReaper finds workers that died and puts their jobs back. A worker is dead when it was overdue in two looks a
+// second apart and a script, which checks that it has no heartbeat and that the reaper itself was there all the time,
+// took it out of the registered ones.
 //
-// Were every worker to look after all others, a fleet would cost Redis the square of its size. So two look: the one that has the lease on
-// maintenance, and its deputy, since the first may be the one that died. When both die their places lapse with their heartbeats, and the
-// next heartbeats of others take them. A worker that has a place and does not get to look gives it back. What a reaper left half done
-// anyone can go on with.
+// Were every worker to look after all others, a fleet would cost Redis the square of its size. So two look: the one
+// that has the lease on maintenance, and its deputy, since the first may be the one that died. When both die their
+// places lapse with their heartbeats, and the next heartbeats of others take them. A worker that has a place and does
+// not get to look gives it back. What a reaper left half done anyone can go on with.
 type deadPoolReaper struct {
 	worker  *worker
 	health  health
 	missing map[string]time.Time // since when a worker is overdue, as far as this one has seen
 
-	doubted atomic.Int64         // when it was last in doubt about deadlines; Unix nanoseconds
-	watches atomic.Bool          // it has one of the places
-	given   map[string][]bequest // what was given back just now, of each queue: more of the same process may be found dead in the next look
-	gave    time.Time            // when that was
+	doubted atomic.Int64 // when it was last in doubt about deadlines; Unix nanoseconds
+	watches atomic.Bool  // it has one of the places
+	// what was given back just now, of each queue: more of the same process may be found dead in the next look
+	given map[string][]bequest
+	gave  time.Time // when that was
 
 	called chan struct{} // has room for one: it has got a place
 	looked atomic.Int64  // when it last saw who is overdue, or got its place; Unix nanoseconds
@@ -62,11 +64,12 @@ func (d *deadPoolReaper) told(watches bool) {
 	}
 }
 
-// doubt is called when Redis' clock was set back: whoever beat before that and died has a deadline that is too far away.
+// doubt is called when Redis' clock was set back: whoever beat before that and died has a deadline that is too far
+// away.
 func (d *deadPoolReaper) doubt() { d.doubted.Store(time.Now().UnixNano()) }
 
-// farthest is how far away a deadline may be. It is not known here how long each worker's heartbeat lasts, only by condemn: to ask about
-// all that last longer than usual is too much for each look.
+// farthest is how far away a deadline may be. It is not known here how long each worker's heartbeat lasts, only by
+// condemn: to ask about all that last longer than usual is too much for each look.
 func (d *deadPoolReaper) farthest(now time.Time) time.Duration {
 	if now.Sub(time.Unix(0, d.doubted.Load())) < doubtFor {
 		return beatLife
@@ -136,8 +139,8 @@ func (d *deadPoolReaper) look(life context.Context) error {
 	return failed
 }
 
-// salvageSome has a time of its own: were it one for all that died, a fleet of thousands that dies at once would never be taken apart.
-// The order among them is kept, since what was given back just before is remembered.
+// salvageSome has a time of its own: were it one for all that died, a fleet of thousands that dies at once would never
+// be taken apart. The order among them is kept, since what was given back just before is remembered.
 func (d *deadPoolReaper) salvageSome(life context.Context, dead []string) error {
 	ctx, cancel := context.WithTimeout(life, settleTimeout)
 	defer cancel()

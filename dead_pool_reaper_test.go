@@ -271,7 +271,8 @@ func TestTwoWorkersLookAfterTheOthers(t *testing.T) {
 	})
 }
 
-// A worker may beat and yet not get to look: its other connections are used up, or its program is stuck in taking somebody apart.
+// A worker may beat and yet not get to look: its other connections are used up, or its program is stuck in taking
+// somebody apart.
 func TestAReaperThatDoesNotGetToLookGivesItsPlaceBack(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

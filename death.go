@@ -11,8 +11,8 @@ import (
 	"github.com/265d0351/work/internal/errchain"
 )
 
-// death is the decision about a job that is out of retries, time or hope: it goes to the morgue, unless its options skip that. err is
-// nil when no attempt has failed just now.
+// death is the decision about a job that is out of retries, time or hope: it goes to the morgue, unless its options
+// skip that. err is nil when no attempt has failed just now.
 func (r *run) death(reason string, err error, now time.Time) decision {
 	d := r.burial(reason, err, now)
 	if !r.registration.options.SkipMorgue {
@@ -32,7 +32,8 @@ func causeOfDeath(reason string, err error) error {
 	return errors.New(reason)
 }
 
-// permanent asks the job's Permanent function about an error. One that does not return is reported in the error and counts as no.
+// permanent asks the job's Permanent function about an error. One that does not return is reported in the error and
+// counts as no.
 func (r *run) permanent(cause error) (permanent bool, err error) {
 	ask := r.registration.options.Permanent
 	if ask == nil {
@@ -71,8 +72,8 @@ func (r *run) dies() bool {
 	return r.decision.death != nil && r.registration.options.OnDeath != nil && !r.lostClaim
 }
 
-// tellOfDeath calls OnDeath in a goroutine of its own. Until it returns, or its time is over, its job counts against what may be
-// fetched: so there are never more of these goroutines than claims, and a stop waits for them.
+// tellOfDeath calls OnDeath in a goroutine of its own. Until it returns, or its time is over, its job counts against
+// what may be fetched: so there are never more of these goroutines than claims, and a stop waits for them.
 func (w *worker) tellOfDeath(r *run) {
 	ctx, cancel := context.WithTimeoutCause(w.life, w.pool.hookTime, errHookLate)
 	end := sync.OnceFunc(func() { w.slots.settled(1) })

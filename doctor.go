@@ -15,8 +15,8 @@ import (
 type DoctorOptions struct {
 	Repair bool // mend what is found and can be mended
 
-	// Limit bounds how many entries of each key are examined, of a queue those at its back; 0 is all. Whether a job is lost is then known
-	// of queues only that are no longer than that. Diagnosis.Unread says how much was left out.
+	// Limit bounds how many entries of each key are examined, of a queue those at its back; 0 is all. Whether a job is
+	// lost is then known of queues only that are no longer than that. Diagnosis.Unread says how much was left out.
 	Limit int
 
 	Progress func(done, total int) // called now and then with how many entries were looked at; may be nil
@@ -36,7 +36,8 @@ type Finding struct {
 
 // Diagnosis is what the doctor found.
 type Diagnosis struct {
-	Findings []Finding     `json:"findings"`         // in the order in which they were found, at most 1,000 of each check
+	// in the order in which they were found, at most 1,000 of each check
+	Findings []Finding     `json:"findings"`
 	More     map[Check]int `json:"more"`             // how many findings of a check are left out
 	Jobs     int           `json:"jobs"`             // how many records there were at the beginning
 	Queues   int           `json:"queues"`           // how many queues with jobs
@@ -56,14 +57,14 @@ func (d *Diagnosis) Healthy() bool {
 // maxFindings bounds the memory that findings of one check take.
 const maxFindings = 1000
 
-// Doctor examines the whole namespace while it is at work, in small steps that do not hold Redis up, and returns what is
-// wrong. Nothing that merely moves is a finding: what looks wrong is confirmed by one script that sees all of it at once,
-// or watched for some seconds where it may come right by itself. With Repair each fault is mended by the script that
-// confirms it. It is an error when Redis cannot be asked; what was found until then is in the Diagnosis as well.
+// Doctor examines the whole namespace while it is at work, in small steps that do not hold Redis up, and returns what
+// is wrong. Nothing that merely moves is a finding: what looks wrong is confirmed by one script that sees all of it at
+// once, or watched for some seconds where it may come right by itself. With Repair each fault is mended by the script
+// that confirms it. It is an error when Redis cannot be asked; what was found until then is in the Diagnosis as well.
 //
-// It reads every record once and keeps about 40 bytes for each waiting job: see [Inspector.DoctorSize] for how many entries that is,
-// and DoctorOptions.Limit for less. It walks over all keys of the database with SCAN, so a database that is shared with much else takes
-// longer.
+// It reads every record once and keeps about 40 bytes for each waiting job: see [Inspector.DoctorSize] for how many
+// entries that is, and DoctorOptions.Limit for less. It walks over all keys of the database with SCAN, so a database
+// that is shared with much else takes longer.
 func (i *Inspector) Doctor(ctx context.Context, opts DoctorOptions) (*Diagnosis, error) {
 	d := i.examination(opts)
 	err := i.unusable
@@ -79,8 +80,8 @@ func (i *Inspector) Doctor(ctx context.Context, opts DoctorOptions) (*Diagnosis,
 	return d.diagnosis, err
 }
 
-// DoctorSize is about how many entries [Inspector.Doctor] would look at now, with that Limit for each key: a record and an element of a
-// queue are one each. It costs what [Inspector.Counts] does. 100,000 take Redis about a second.
+// DoctorSize is about how many entries [Inspector.Doctor] would look at now, with that Limit for each key: a record and
+// an element of a queue are one each. It costs what [Inspector.Counts] does. 100,000 take Redis about a second.
 func (i *Inspector) DoctorSize(ctx context.Context, limit int) (int, error) {
 	if i.unusable != nil {
 		return 0, i.unusable
@@ -184,8 +185,8 @@ func (d *doctor) examine(ctx context.Context) error {
 	return nil
 }
 
-// find notes a finding, once. Its severity and remedy are those of its check where it has none; what is repaired needs none,
-// unless something is left to do.
+// find notes a finding, once. Its severity and remedy are those of its check where it has none; what is repaired needs
+// none, unless something is left to do.
 func (d *doctor) find(f Finding) {
 	known := fact{f.Check, f.Key, f.ID, f.Queue}
 	if d.told[known] {

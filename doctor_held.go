@@ -9,8 +9,8 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// checkHeld asks living workers whether they hold what Redis says they do: a claim may have come back that its worker has ended, with
-// a replica that took over. A claim that is young may be on its way to its worker.
+// checkHeld asks living workers whether they hold what Redis says they do: a claim may have come back that its worker
+// has ended, with a replica that took over. A claim that is young may be on its way to its worker.
 func (d *doctor) checkHeld(ctx context.Context) error {
 	if len(d.claims) == 0 {
 		return nil
@@ -49,7 +49,8 @@ func (d *doctor) checkHeld(ctx context.Context) error {
 	return nil
 }
 
-// checkUnheld reports claims that their worker does not hold, unless they have ended meanwhile. A repair gives them back.
+// checkUnheld reports claims that their worker does not hold, unless they have ended meanwhile. A repair gives them
+// back.
 func (d *doctor) checkUnheld(ctx context.Context, worker string, claims []rdb.Holding) error {
 	still, err := d.store.StillClaimed(ctx, worker, claims)
 	if err != nil {

@@ -34,8 +34,8 @@ func (d *doctor) checkPlaces(ctx context.Context) error {
 	return nil
 }
 
-// checkRecords looks at every record and where its job is. Jobs that should wait were seen in a queue before, or have come
-// since; where they were not, a script finds out.
+// checkRecords looks at every record and where its job is. Jobs that should wait were seen in a queue before, or have
+// come since; where they were not, a script finds out.
 func (d *doctor) checkRecords(ctx context.Context) error {
 	lost := nowhere{}
 	flush := func(most int) error {

@@ -34,7 +34,8 @@ var typeOf = map[string]string{
 	"schedules:revision": "string",
 }
 
-// typeOfEach is the type of keys of which there is one for each queue, job, or hour, by what stands before the first colon.
+// typeOfEach is the type of keys of which there is one for each queue, job, or hour, by what stands before the first
+// colon.
 var typeOfEach = map[string]string{
 	"queue": "list", "wake": "list", "completion": "list", "running": "set", "rate": "string",
 	"log": "list", "state": "string", "stats": "hash", "taken": "hash",

@@ -25,8 +25,8 @@ func (d *tripCounter) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Re
 	return d.Driver.Pipeline(ctx, calls...)
 }
 
-// What an examination reads grows with the jobs, by some hundred entries with each round trip; with a limit it does not grow, and what
-// is left out is told. WORK_DOCTOR_LONG=1 examines 1,000,000 jobs and says how long it takes.
+// What an examination reads grows with the jobs, by some hundred entries with each round trip; with a limit it does not
+// grow, and what is left out is told. WORK_DOCTOR_LONG=1 examines 1,000,000 jobs and says how long it takes.
 func TestTheDoctorReadsNoMoreThanItsLimit(t *testing.T) {
 	t.Parallel()
 	redistest.SkipUnderRace(t, "it counts what goes to Redis, which is the same")

@@ -47,7 +47,8 @@ func (d *doctor) checkQueue(ctx context.Context, names []string, number int32) e
 	}
 }
 
-// findStruck reports an id that no fetch would take or that is on a shelf too, and returns true when it was removed from the queue.
+// findStruck reports an id that no fetch would take or that is on a shelf too, and returns true when it was removed
+// from the queue.
 func (d *doctor) findStruck(queue string, fault rdb.Fault) bool {
 	removed := fault.Where == "1"
 	if fault.ID == rdb.Removed {
@@ -89,9 +90,9 @@ func (d *doctor) noteWaiting(ids []string, number int32) {
 // nowhere are jobs that seem to be in no place, by their ids.
 type nowhere map[string]rdb.Nowhere
 
-// recall confirms that jobs are in no place and gives them back. What it cannot see, since it may stand in the middle of
-// a long queue, it looks for by walking over the whole queue, until several walks in a row have not met it: each time a
-// job would have to leave the queue and come back just then.
+// recall confirms that jobs are in no place and gives them back. What it cannot see, since it may stand in the middle
+// of a long queue, it looks for by walking over the whole queue, until several walks in a row have not met it: each
+// time a job would have to leave the queue and come back just then.
 func (d *doctor) recall(ctx context.Context, lost nowhere) error {
 	const walks = 3
 	for walk := 0; len(lost) > 0; walk++ {

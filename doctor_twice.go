@@ -9,8 +9,8 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// doubted are ids that were seen twice, as hashes, and the queues in which they were. On a busy queue most have only been pushed on
-// while it was read from its back.
+// doubted are ids that were seen twice, as hashes, and the queues in which they were. On a busy queue most have only
+// been pushed on while it was read from its back.
 type doubted struct {
 	ids    map[uint64]*sighting // nil until the second walk meets it
 	queues map[int32]bool
@@ -32,9 +32,10 @@ func (d *doubted) add(id uint64, queues ...int32) {
 	}
 }
 
-// checkDoubted walks over the queues with ids that were seen twice once more, now from the front: there what waits comes nearer
-// while others are taken, so that this walk passes some by and meets none twice that is there once, unless it was given back meanwhile.
-// What it meets twice is confirmed by a script. It costs a reading of these queues in steps, wherever in them the ids are.
+// checkDoubted walks over the queues with ids that were seen twice once more, now from the front: there what waits
+// comes nearer while others are taken, so that this walk passes some by and meets none twice that is there once, unless
+// it was given back meanwhile. What it meets twice is confirmed by a script. It costs a reading of these queues in
+// steps, wherever in them the ids are.
 func (d *doctor) checkDoubted(ctx context.Context, names []string) error {
 	for _, number := range slices.Sorted(maps.Keys(d.doubted.queues)) {
 		if d.partly[names[number]] {
@@ -65,7 +66,8 @@ func (d *doctor) checkDoubted(ctx context.Context, names []string) error {
 	return nil
 }
 
-// meet notes where the walk has met an id, and confirms that one stands twice. It is true when this one was taken out of the queue.
+// meet notes where the walk has met an id, and confirms that one stands twice. It is true when this one was taken out
+// of the queue.
 func (d *doctor) meet(ctx context.Context, names []string, id string, at sighting) (taken bool, err error) {
 	key := maphash.String(d.seed, id)
 	before, is := d.doubted.ids[key]
@@ -80,8 +82,8 @@ func (d *doctor) meet(ctx context.Context, names []string, id string, at sightin
 	return taken && from == at.queue, err
 }
 
-// checkTwice confirms that an id waits twice, and leaves it in the queue that its record names, or there nearest to the front. The
-// other one may have moved since it was met. It says which queue one was taken out of, if it was.
+// checkTwice confirms that an id waits twice, and leaves it in the queue that its record names, or there nearest to the
+// front. The other one may have moved since it was met. It says which queue one was taken out of, if it was.
 func (d *doctor) checkTwice(ctx context.Context, names []string, id string, stays, goes sighting) (from int32, taken bool, err error) {
 	name, _, err := recordedName(ctx, d.store, id)
 	if err != nil {

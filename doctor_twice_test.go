@@ -34,7 +34,8 @@ func (w *ward) standing(queue string) []string {
 	return slices.DeleteFunc(ids, func(id string) bool { return id == "" })
 }
 
-// Wherever in a queue an id stands twice: both are found, the one nearest to the front stays, and all others keep their order.
+// Wherever in a queue an id stands twice: both are found, the one nearest to the front stays, and all others keep their
+// order.
 func TestDoctorMendsWhatStandsTwiceAnywhere(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

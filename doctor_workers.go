@@ -52,8 +52,8 @@ func setOf(list []string) map[string]bool {
 	return set
 }
 
-// checkDeaf reports a worker of which Redis does not know what it serves: no fetch tells it of ready queues. One that has
-// left since has no names either, nor has one from which all were withdrawn, which says so.
+// checkDeaf reports a worker of which Redis does not know what it serves: no fetch tells it of ready queues. One that
+// has left since has no names either, nor has one from which all were withdrawn, which says so.
 func (d *doctor) checkDeaf(ctx context.Context, id string) error {
 	registered, _, err := d.store.Workers(ctx)
 	if err != nil || !slices.Contains(registered, id) {
@@ -66,8 +66,8 @@ func (d *doctor) checkDeaf(ctx context.Context, id string) error {
 	return err
 }
 
-// checkEndless looks at the heartbeat of a worker, at the lease or at the place of its deputy: without a time to live, a death is never
-// noticed.
+// checkEndless looks at the heartbeat of a worker, at the lease or at the place of its deputy: without a time to live,
+// a death is never noticed.
 func (d *doctor) checkEndless(ctx context.Context, name, id string) error {
 	if d.broken[name] {
 		return nil

@@ -19,9 +19,9 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// Many jobs become due within one second, while others run: a pool moves them with rests, and one without, in one run. The short form
-// looks whether the rests are there, leave more to others, and whether jobs are moved oldest first; the long form, which WORK_DUE_LONG=1
-// switches on (WORK_DUE_JOBS is how many), has half a million.
+// Many jobs become due within one second, while others run: a pool moves them with rests, and one without, in one run.
+// The short form looks whether the rests are there, leave more to others, and whether jobs are moved oldest first; the
+// long form, which WORK_DUE_LONG=1 switches on (WORK_DUE_JOBS is how many), has half a million.
 func TestWhatIsDueAtOnceLeavesLiveJobsTheirShare(t *testing.T) {
 	redistest.SkipUnderRace(t, "it measures Redis, and other tests move what is due")
 	t.Run("redis", func(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// While much is due, those who move it leave at least half of the time to the others: each page is followed by a rest that is as long.
+// While much is due, those who move it leave at least half of the time to the others: each page is followed by a rest
+// that is as long.
 func TestWhatIsDueLeavesHalfOfRedisToOthers(t *testing.T) {
 	t.Parallel()
 	p := &pace{most: time.Second}

@@ -186,7 +186,8 @@ func (k *kit) drains(pool *WorkerPool) error {
 	return nil
 }
 
-// Whatever duration or time a program gives, it is used, as 100 years if it is longer, or refused by an error that says so.
+// Whatever duration or time a program gives, it is used, as 100 years if it is longer, or refused by an error that says
+// so.
 func TestDurationsAndTimesOfAllSizes(t *testing.T) {
 	t.Parallel()
 	judge := func(t *testing.T, err error, value any) {
@@ -276,7 +277,8 @@ func TestNoDurationOfTheOptionsIsUnbounded(t *testing.T) {
 	}
 }
 
-// taken finds the durations and times that a program gives: parameters of exported functions, and fields of what they take.
+// taken finds the durations and times that a program gives: parameters of exported functions, and fields of what they
+// take.
 func taken(t *testing.T, kind string) map[string]bool {
 	t.Helper()
 	paths, err := filepath.Glob("*.go")

@@ -11,8 +11,9 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// duties are the names that one worker serves. Its fetcher alone changes them, between two fetches of which the earlier one is known
-// to be over: a job that comes in under a name that Redis does not list with the worker would be found by no reaper.
+// duties are the names that one worker serves. Its fetcher alone changes them, between two fetches of which the earlier
+// one is known to be over: a job that comes in under a name that Redis does not list with the worker would be found by
+// no reaper.
 type duties struct {
 	news    atomic.Bool // the fetcher has something to look into
 	parting atomic.Bool // withdrawn names are listed because jobs of them are held
@@ -111,7 +112,8 @@ func (d *duties) change(c *claimant, names []string, held map[string]bool) (chan
 	return change, parting
 }
 
-// changed notes what Redis was told. It is false when the identity is not the one of before: all is to be looked into again.
+// changed notes what Redis was told. It is false when the identity is not the one of before: all is to be looked into
+// again.
 func (d *duties) changed(c *claimant, change rdb.Serving) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -141,7 +143,8 @@ func (w *worker) alert() {
 	w.slots.signal()
 }
 
-// parted alerts the fetcher when the last job of a withdrawn name has ended. It costs nothing while no name is withdrawn.
+// parted alerts the fetcher when the last job of a withdrawn name has ended. It costs nothing while no name is
+// withdrawn.
 func (w *worker) parted() {
 	if !w.duties.parting.Load() {
 		return
@@ -165,7 +168,8 @@ func (w *worker) heldNames() map[string]bool {
 	return held
 }
 
-// namesOf are the names with which an identity of the worker registers: what it serves, and what it holds, which must be found if it dies.
+// namesOf are the names with which an identity of the worker registers: what it serves, and what it holds, which must
+// be found if it dies.
 func (w *worker) namesOf(c *claimant) []string {
 	names, _ := w.pool.roster.now()
 	held := c.queues()
@@ -240,14 +244,16 @@ func (f *fetcher) callFor(withdrawn []string) error {
 }
 
 var (
-	// errListed is met when Redis lists jobs of a withdrawn name that the worker does not hold: the survey that follows gives them back.
+	// errListed is met when Redis lists jobs of a withdrawn name that the worker does not hold: the survey that follows
+	// gives them back.
 	errListed = errors.New("jobs of a withdrawn name are listed with this worker that it does not hold")
-	// errFencedMeanwhile is met when the worker goes on under a new identity: what was told of the old one does not count.
+	// errFencedMeanwhile is met when the worker goes on under a new identity: what was told of the old one does not
+	// count.
 	errFencedMeanwhile = errors.New("this worker goes on under a new id: what it serves is told once more")
 )
 
-// report tells Redis what is served from now on, and returns how many names were added. A withdrawn name of which jobs are held stays
-// until they have ended.
+// report tells Redis what is served from now on, and returns how many names were added. A withdrawn name of which jobs
+// are held stays until they have ended.
 func (f *fetcher) report(names []string) (added int, err error) {
 	w := f.worker
 	w.duties.parting.Store(true) // before it is looked what is held: whatever ends from here on is noticed

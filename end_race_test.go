@@ -32,8 +32,8 @@ type bout struct {
 	done      bool
 }
 
-// Whoever ends a job is told so, and nobody else is: of a Cancel, a Delete, a Purge and a worker at the same time. All that tell of
-// its end afterwards tell the same.
+// Whoever ends a job is told so, and nobody else is: of a Cancel, a Delete, a Purge and a worker at the same time. All
+// that tell of its end afterwards tell the same.
 func TestOneOfCancelDeletePurgeAndWorkerEndsAJob(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
@@ -84,8 +84,8 @@ func (b *bout) await() rdb.Awaited {
 	return known[0]
 }
 
-// fight lets two to four begin at the same time. Once a worker has done a job, its outcome may be deleted by whoever wants: where one
-// is kept, no worker and Delete meet.
+// fight lets two to four begin at the same time. Once a worker has done a job, its outcome may be deleted by whoever
+// wants: where one is kept, no worker and Delete meet.
 func (b *bout) fight() {
 	i := b.hands()
 	cancel := func() {
@@ -108,8 +108,8 @@ func (b *bout) fight() {
 	b.meet(meetings[rand.IntN(len(meetings))])
 }
 
-// meet has all begin together, in an order that changes. Now and then one of them goes before the others, so that each wins sometimes
-// whatever the machine does besides.
+// meet has all begin together, in an order that changes. Now and then one of them goes before the others, so that each
+// wins sometimes whatever the machine does besides.
 func (b *bout) meet(deeds []func()) {
 	rand.Shuffle(len(deeds), func(i, j int) { deeds[i], deeds[j] = deeds[j], deeds[i] })
 	if rand.IntN(4) == 0 {

@@ -16,10 +16,11 @@ const (
 	EndingCancel  Ending = "cancel"  // somebody has cancelled it
 )
 
-// Ending tells a middleware what becomes of the job if the outermost one returns err, and whether that is a failure of the
-// attempt: any error but those of [Snooze], [Release] and [Discard], and that of a ctx that ended with the worker. It is what
-// holds now; a stop that begins, a result that cannot be kept, or a backoff that ends after the deadline may still change it. Of a job that no pool runs it
-// knows the fields only. It may be called by any goroutine of the handler.
+// Ending tells a middleware what becomes of the job if the outermost one returns err, and whether that is a failure of
+// the attempt: any error but those of [Snooze], [Release] and [Discard], and that of a ctx that ended with the worker.
+// It is what holds now; a stop that begins, a result that cannot be kept, or a backoff that ends after the deadline may
+// still change it. Of a job that no pool runs it knows the fields only. It may be called by any goroutine of the
+// handler.
 func (j *Job) Ending(err error) (ending Ending, failed bool) {
 	v := errchain.Find[*disposition](err)
 	switch {

@@ -18,8 +18,8 @@ var (
 	ErrNextEntries = errors.New("next was given another number of entries: give it as many as the middleware got, in the same order")
 )
 
-// EnqueueFunc stores entries: the next middleware or, at the end, the Enqueuer. There is one Receipt per entry, also with
-// an error, which is an *[EnqueueError].
+// EnqueueFunc stores entries: the next middleware or, at the end, the Enqueuer. There is one Receipt per entry, also
+// with an error, which is an *[EnqueueError].
 type EnqueueFunc func(ctx context.Context, entries []Entry) ([]Receipt, error)
 
 // EnqueueMiddleware is a function around the storing of entries: those of one EnqueueMany, or the one of any other
@@ -27,12 +27,13 @@ type EnqueueFunc func(ctx context.Context, entries []Entry) ([]Receipt, error)
 //
 //	[a, b] = a(b(store))
 //
-// The entries are its own to change, all but what Args holds. Their Options begin with those of [Enqueuer.With], so that
-// Entry.Meta is what the job will have; what it appends to them beats them. They are checked at the end, by the store. Where
-// it returns an error without calling next nothing is stored, and that error is the caller's. Otherwise what became of the
-// jobs is what next said, whatever is returned: an error of its own comes to the caller as the cause of an *[EnqueueError]
-// that lists the jobs as Stored, and nil does not hide an error of next. Only so is a job stored whose enqueue returned no
-// error. next may be called once. A panic is an error of its own too, a *[PanicError]: where next was under way, the jobs are Unknown.
+// The entries are its own to change, all but what Args holds. Their Options begin with those of [Enqueuer.With], so
+// that Entry.Meta is what the job will have; what it appends to them beats them. They are checked at the end, by the
+// store. Where it returns an error without calling next nothing is stored, and that error is the caller's. Otherwise
+// what became of the jobs is what next said, whatever is returned: an error of its own comes to the caller as the cause
+// of an *[EnqueueError] that lists the jobs as Stored, and nil does not hide an error of next. Only so is a job stored
+// whose enqueue returned no error. next may be called once. A panic is an error of its own too, a *[PanicError]: where
+// next was under way, the jobs are Unknown.
 //
 // It runs in the goroutine of the caller, in many at once, and not for an EnqueueMany without entries.
 type EnqueueMiddleware func(ctx context.Context, entries []Entry, next EnqueueFunc) error
@@ -165,7 +166,8 @@ func (p *enqueuePassage) unstored(returned error) error {
 	if returned == nil {
 		returned = fmt.Errorf("%s: %w", p.middleware, ErrNextUncalled)
 	}
-	if failure, ok := returned.(*EnqueueError); ok && len(failure.NotStored) == p.entries { // not errors.As: that very one, from a refused next
+	// not errors.As: that very one, from a refused next
+	if failure, ok := returned.(*EnqueueError); ok && len(failure.NotStored) == p.entries {
 		return failure
 	}
 	return p.failure(returned)

@@ -58,8 +58,8 @@ func Retries(n int) EnqueueOption {
 	}
 }
 
-// Timeout is after which time the ctx of an attempt ends. It is above zero, and counts in whole milliseconds; more than 100 years are
-// 100 years.
+// Timeout is after which time the ctx of an attempt ends. It is above zero, and counts in whole milliseconds; more than
+// 100 years are 100 years.
 func Timeout(d time.Duration) EnqueueOption {
 	return func(s *jobSettings) {
 		s.timeout = capped(d)
@@ -67,8 +67,8 @@ func Timeout(d time.Duration) EnqueueOption {
 	}
 }
 
-// Retention is how long the outcome of the job is kept for [Result]. It is above zero, and counts in whole milliseconds; more than 100
-// years are 100 years.
+// Retention is how long the outcome of the job is kept for [Result]. It is above zero, and counts in whole
+// milliseconds; more than 100 years are 100 years.
 func Retention(d time.Duration) EnqueueOption {
 	return func(s *jobSettings) {
 		s.retention = capped(d)
@@ -98,8 +98,8 @@ func Meta(key, value string) EnqueueOption {
 	}
 }
 
-// Front puts the job before the jobs that wait already, instead of behind them, also one whose time has passed already. It is
-// refused for a job that is due later: such a one waits in no queue yet.
+// Front puts the job before the jobs that wait already, instead of behind them, also one whose time has passed already.
+// It is refused for a job that is due later: such a one waits in no queue yet.
 func Front() EnqueueOption {
 	return func(s *jobSettings) { s.front = true }
 }

@@ -50,8 +50,8 @@ func (p *prepared) makeUnique(o *UniqueOptions, r *record) error {
 	return nil
 }
 
-// conflictTries is how often the job that lives is tried to be changed, or another one stored when it has just ended. The waits
-// between them, 5 ms and doubling, outlast the moment in which a worker has a job and has not begun it.
+// conflictTries is how often the job that lives is tried to be changed, or another one stored when it has just ended.
+// The waits between them, 5 ms and doubling, outlast the moment in which a worker has a job and has not begun it.
 const (
 	conflictTries = 8
 	conflictWait  = 5 * time.Millisecond
@@ -149,8 +149,8 @@ func (p *prepared) newArgs(read []byte) ([]byte, error) {
 	return setField(read, "args", p.unique.args)
 }
 
-// setField puts a value into a JSON object, in place of the one that the last field of that name has, or behind all others. All
-// else stays byte for byte: other programs may have written fields that this one does not know.
+// setField puts a value into a JSON object, in place of the one that the last field of that name has, or behind all
+// others. All else stays byte for byte: other programs may have written fields that this one does not know.
 func setField(object []byte, name string, value []byte) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	if _, err := decoder.Token(); err != nil {

@@ -15,10 +15,10 @@ import (
 // round trips, so a program needs one Enqueuer only.
 //
 // A job whose Receipt was returned without an error is stored, and will run. Every error of an enqueue is an
-// *[EnqueueError], which says what became of the jobs; its cause may be an *[InvalidError], [ErrRedisFull], [ErrClosed],
-// the error of the ctx, or what went wrong between here and Redis. A lost connection is no error as long as there is
-// time: the call is made again in a way that stores nothing twice. There is time until ctx ends, and no more than
-// [EnqueueTimeout].
+// *[EnqueueError], which says what became of the jobs; its cause may be an *[InvalidError], [ErrRedisFull],
+// [ErrClosed], the error of the ctx, or what went wrong between here and Redis. A lost connection is no error as long
+// as there is time: the call is made again in a way that stores nothing twice. There is time until ctx ends, and no
+// more than [EnqueueTimeout].
 //
 // Arguments are encoded by encoding/json, each by itself, without escaping HTML. (It replaces invalid UTF-8 in strings:
 // pass such as []byte.)
@@ -68,8 +68,8 @@ func NewEnqueuer(dsn string, opts ...EnqueuerOption) (*Enqueuer, error) {
 	return enq, nil
 }
 
-// newEnqueuer makes an Enqueuer on a store that its Close leaves open. Zero is the default of timeout and maxArgs. check,
-// if there is one, may refuse the args of a job; its error need not name the job.
+// newEnqueuer makes an Enqueuer on a store that its Close leaves open. Zero is the default of timeout and maxArgs.
+// check, if there is one, may refuse the args of a job; its error need not name the job.
 func newEnqueuer(store *rdb.Store, timeout time.Duration, maxArgs int, check func(name string, args []byte) error) *Enqueuer {
 	if timeout == 0 {
 		timeout = defaultEnqueueTimeout
@@ -93,8 +93,8 @@ func (e *Enqueuer) EnqueueIn(ctx context.Context, name string, d time.Duration, 
 	return e.enqueue(ctx, Entry{Name: name, In: d, Args: args})
 }
 
-// EnqueueAt stores a job that is due at t, which counts in whole milliseconds, or at once if t has passed. The zero time
-// is refused.
+// EnqueueAt stores a job that is due at t, which counts in whole milliseconds, or at once if t has passed. The zero
+// time is refused.
 func (e *Enqueuer) EnqueueAt(ctx context.Context, name string, t time.Time, args ...any) (Receipt, error) {
 	return e.SourcedEnqueueAt(ctx, name, 0, t, args...)
 }
@@ -218,9 +218,10 @@ func (e *Enqueuer) With(opts ...EnqueueOption) *Enqueuer {
 	return with
 }
 
-// Close refuses new calls with [ErrClosed], ends those that wait for jobs with it, waits for the others under way, at most as long as EnqueueTimeout, and closes the
-// connection unless it came from WithConnection or a pool. Closing again does nothing and returns the same error. It
-// closes the enqueuers that With made, and the one that they were made of, as well.
+// Close refuses new calls with [ErrClosed], ends those that wait for jobs with it, waits for the others under way, at
+// most as long as EnqueueTimeout, and closes the connection unless it came from WithConnection or a pool. Closing again
+// does nothing and returns the same error. It closes the enqueuers that With made, and the one that they were made of,
+// as well.
 func (e *Enqueuer) Close() error {
 	c := e.core
 	c.closing.Do(func() {

@@ -35,8 +35,8 @@ func (c *enqueuerCore) deliverOne(ctx context.Context, p *prepared) answer {
 	return c.deliver(ctx, []prepared{*p}, jobs, p.bytes())
 }
 
-// deliver stores jobs by one call, and what they need of objects before it. Jobs whose object vanished in between are sent
-// again, behind the others.
+// deliver stores jobs by one call, and what they need of objects before it. Jobs whose object vanished in between are
+// sent again, behind the others.
 func (c *enqueuerCore) deliver(ctx context.Context, all []prepared, jobs []rdb.NewJob, bytes int) answer {
 	if err := c.upload(ctx, all); err != nil {
 		return answer{fate: notStored, err: err}
@@ -155,7 +155,8 @@ func unpanicked(ctx context.Context, step func(ctx context.Context) error) (err 
 	return tame(step(ctx))
 }
 
-// isFinal tells whether an object is not there, or not what it should be, or its home panics, so that asking again is of no use.
+// isFinal tells whether an object is not there, or not what it should be, or its home panics, so that asking again is
+// of no use.
 func isFinal(err error) bool {
 	var vanished *objects.VanishedError
 	var mismatch *objects.MismatchError

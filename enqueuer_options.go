@@ -40,26 +40,26 @@ func WithConnection(c Connection) EnqueuerOption {
 	return func(s *enqueuerSettings) { s.connection = c }
 }
 
-// EnqueueTimeout is how long a call tries to reach Redis when its ctx does not end earlier; EnqueueMany does so for each
-// of the parts in which it sends its entries. The default is 10 s.
+// EnqueueTimeout is how long a call tries to reach Redis when its ctx does not end earlier; EnqueueMany does so for
+// each of the parts in which it sends its entries. The default is 10 s.
 func EnqueueTimeout(d time.Duration) EnqueuerOption {
 	return func(s *enqueuerSettings) { s.timeout = capped(d) }
 }
 
-// MaxArgsSize is how many bytes the JSON of a job's arguments may have, at most 64 MiB, with those that are stored as objects
-// (see [LargeArgs]). The default is 64 MiB, of which 1 MiB in the record.
+// MaxArgsSize is how many bytes the JSON of a job's arguments may have, at most 64 MiB, with those that are stored as
+// objects (see [LargeArgs]). The default is 64 MiB, of which 1 MiB in the record.
 func MaxArgsSize(bytes int) EnqueuerOption {
 	return func(s *enqueuerSettings) { s.maxArgs, s.bounded = bytes, true }
 }
 
-// LargeArgs is above how many bytes of JSON an argument is stored as an object: once for all jobs that have the same, and
-// not in their records. The default, 0, is 8 KiB; a negative number is never. Handlers see no difference.
+// LargeArgs is above how many bytes of JSON an argument is stored as an object: once for all jobs that have the same,
+// and not in their records. The default, 0, is 8 KiB; a negative number is never. Handlers see no difference.
 func LargeArgs(bytes int) EnqueuerOption {
 	return func(s *enqueuerSettings) { s.largeArgs = bytes }
 }
 
-// ObjectHome is where the contents of objects are kept, instead of Redis. All enqueuers and pools of a namespace must have the
-// same one.
+// ObjectHome is where the contents of objects are kept, instead of Redis. All enqueuers and pools of a namespace must
+// have the same one.
 func ObjectHome(home objects.Home) EnqueuerOption {
 	return func(s *enqueuerSettings) { s.home = home }
 }

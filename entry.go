@@ -25,10 +25,11 @@ func (e Entry) Meta() map[string]string {
 
 // Receipt says what was stored for one entry. The zero value says that nothing is known to be.
 type Receipt struct {
-	ID        string
-	Name      string
-	RunAt     time.Time // when it is due: by the clock of Redis, or as it was given to EnqueueAt
-	Duplicate bool      // a job of the id given with ID, or of the same kind (Unique), lives already: ID is its id, RunAt is zero
+	ID    string
+	Name  string
+	RunAt time.Time // when it is due: by the clock of Redis, or as it was given to EnqueueAt
+	// a job of the id given with ID, or of the same kind (Unique), lives already: ID is its id, RunAt is zero
+	Duplicate bool
 }
 
 // prepared is an entry that was found good.
@@ -135,11 +136,12 @@ func (p *prepared) place(entry *Entry, front bool, now time.Time) error {
 	return nil
 }
 
-// maxAhead is how far ahead a job may be scheduled: what is further is a mistake in a unit. It is the longest duration as well.
+// maxAhead is how far ahead a job may be scheduled: what is further is a mistake in a unit. It is the longest duration
+// as well.
 const maxAhead = 100 * 365 * 24 * time.Hour
 
-// capped is the duration that is used for one that a program gave: a longer one means for ever, and reckoning with it would leave
-// time.Duration.
+// capped is the duration that is used for one that a program gave: a longer one means for ever, and reckoning with it
+// would leave time.Duration.
 func capped(d time.Duration) time.Duration { return min(max(d, -maxAhead), maxAhead) }
 
 // bytes is about how much of a call the job takes.

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// EntrySettings are the options of one job, as plain values for middleware and tests to look at. What was not given is the
-// zero value, and left to the options with which the job's handler was registered.
+// EntrySettings are the options of one job, as plain values for middleware and tests to look at. What was not given is
+// the zero value, and left to the options with which the job's handler was registered.
 type EntrySettings struct {
 	ID         string
 	Retries    *int // nil was not given

@@ -6,15 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// errorKind is a message without what differs from job to job, so that "user 12 not found" and "user 13 not found" are of one
-// kind. A "#" stands for
+// errorKind is a message without what differs from job to job, so that "user 12 not found" and "user 13 not found" are
+// of one kind. A "#" stands for
 //
 //   - a number: digits, also with points or commas between them, and each such row in a word like "node7",
 //   - a UUID, and what begins with 0x,
 //   - a word of six or more hex digits, or of 16 or more letters and digits, with a digit in it.
 //
-// What is in quotes (", ` or ') is "…", white space is one space. The message is looked at up to 1 KiB, and its kind cut at 256
-// bytes.
+// What is in quotes (", ` or ') is "…", white space is one space. The message is looked at up to 1 KiB, and its kind
+// cut at 256 bytes.
 func errorKind(text string) string {
 	text = bound(text, maxErrorBytes)
 	kind := make([]byte, 0, maxGroupMessage+utf8.UTFMax)
@@ -52,8 +52,8 @@ func nextPiece(text string, inWord bool) (piece string, n int) {
 	return text[:size], size
 }
 
-// quoteLength is how long the quoted part is that the text begins with, 0 where it does not end. An apostrophe within a word ends
-// none.
+// quoteLength is how long the quoted part is that the text begins with, 0 where it does not end. An apostrophe within a
+// word ends none.
 func quoteLength(text string) int {
 	for i := 1; i < len(text); i++ {
 		switch {

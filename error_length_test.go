@@ -45,8 +45,8 @@ var (
 	}()
 )
 
-// errorTypes are all errors that this module has types for, but for those of commands. TestEveryErrorTypeIsKnown finds those that are
-// missing.
+// errorTypes are all errors that this module has types for, but for those of commands. TestEveryErrorTypeIsKnown finds
+// those that are missing.
 func errorTypes() map[string][]any {
 	return map[string][]any{
 		".": {
@@ -329,7 +329,8 @@ func refusing(t *testing.T, k *kit) *Enqueuer {
 	return enq
 }
 
-// TestLongErrorsOfHandlersAndOfRedisAreToldInShort runs jobs whose errors have megabytes, and a Redis that answers with as much.
+// TestLongErrorsOfHandlersAndOfRedisAreToldInShort runs jobs whose errors have megabytes, and a Redis that answers with
+// as much.
 func TestLongErrorsOfHandlersAndOfRedisAreToldInShort(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

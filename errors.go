@@ -11,8 +11,8 @@ import (
 
 // Errors that a program may test for with errors.Is.
 var (
-	// ErrFenced is the cause with which a job's ctx ends when its worker was declared dead, so that the job runs elsewhere; or
-	// when that may be so and nobody can tell: see WorkerOptions.FenceAfter.
+	// ErrFenced is the cause with which a job's ctx ends when its worker was declared dead, so that the job runs
+	// elsewhere; or when that may be so and nobody can tell: see WorkerOptions.FenceAfter.
 	ErrFenced = errors.New("this worker was declared dead, or may have been: its jobs are given to others")
 	// ErrShutdown is the cause with which a job's ctx ends when the pool stopped and ShutdownTimeout has passed.
 	ErrShutdown = errors.New("the worker pool is shutting down")
@@ -122,7 +122,8 @@ func list(refs []JobRef) string {
 	return strings.Join(names, ", ")
 }
 
-// cut bounds the text of an error that quotes others: a handler's, that of Redis, or what somebody has written into a record.
+// cut bounds the text of an error that quotes others: a handler's, that of Redis, or what somebody has written into a
+// record.
 func cut(text string) string { return excerpt.Text(text, excerpt.Whole) }
 
 // describe turns a panic's value into a text of bounded length, whatever its methods do.

@@ -33,9 +33,10 @@ type bequest struct {
 	of *corpse
 }
 
-// salvage puts the jobs of dead workers back in steps, and removes what is left of them. The workers of a process die together, so what
-// they held goes back as if one had held it all: in the order in which it was fetched. A queue whose key is broken keeps its jobs, and
-// the others do not wait for it. It returns the workers of whom something is left, and why.
+// salvage puts the jobs of dead workers back in steps, and removes what is left of them. The workers of a process die
+// together, so what they held goes back as if one had held it all: in the order in which it was fetched. A queue whose
+// key is broken keeps its jobs, and the others do not wait for it. It returns the workers of whom something is left,
+// and why.
 func (d *deadPoolReaper) salvage(ctx context.Context, ids ...string) (left []string, err error) {
 	if time.Since(d.gave) > 2*beatLife {
 		d.given = map[string][]bequest{}
@@ -67,8 +68,8 @@ func (d *deadPoolReaper) salvage(ctx context.Context, ids ...string) (left []str
 	return left, err
 }
 
-// takeApart gives back what workers hold, and notes with each how much that was or what is in the way. given is what was given back to
-// each queue just before, oldest first.
+// takeApart gives back what workers hold, and notes with each how much that was or what is in the way. given is what
+// was given back to each queue just before, oldest first.
 func takeApart(ctx context.Context, corpses []*corpse, given map[string][]bequest) {
 	for _, c := range corpses {
 		c.queues, c.err = c.Queues(ctx)
@@ -77,8 +78,8 @@ func takeApart(ctx context.Context, corpses []*corpse, given map[string][]beques
 	}
 }
 
-// giveBackSome gives the newest claims of each queue back, so that the oldest comes to stand in front in the end. It is false once nothing
-// is left, or what is left cannot be given back now.
+// giveBackSome gives the newest claims of each queue back, so that the oldest comes to stand in front in the end. It is
+// false once nothing is left, or what is left cannot be given back now.
 func giveBackSome(ctx context.Context, corpses []*corpse, given map[string][]bequest) (more bool) {
 	byQueue := map[string][]bequest{}
 	for _, c := range corpses {
@@ -90,7 +91,8 @@ func giveBackSome(ctx context.Context, corpses []*corpse, given map[string][]beq
 		for _, of := range left {
 			c.err = excerpt.Join(c.err, of.Err)
 			for i, claim := range of.Claims {
-				if i > 0 && claim.Fetched.Before(of.Claims[i-1].Fetched) { // whatever the clock says: the list has its order
+				// whatever the clock says: the list has its order
+				if i > 0 && claim.Fetched.Before(of.Claims[i-1].Fetched) {
 					claim.Fetched = of.Claims[i-1].Fetched
 					of.Claims[i] = claim
 				}
@@ -122,8 +124,8 @@ func (b bequest) compare(other bequest) int {
 	return cmp.Or(b.Fetched.Compare(other.Fetched), cmp.Compare(b.Number, other.Number))
 }
 
-// lotsOf are the claims of each worker, as many as one call may give back, the newest first. Those of a worker go together: who is to
-// blame for its death is judged by all that one call names.
+// lotsOf are the claims of each worker, as many as one call may give back, the newest first. Those of a worker go
+// together: who is to blame for its death is judged by all that one call names.
 func lotsOf(claims []bequest) (lots [][]bequest) {
 	for len(claims) > 0 {
 		to, of := 0, claims[0].of
@@ -186,7 +188,8 @@ func settleLots(ctx context.Context, calls []rdb.Call, lots [][]bequest) (some b
 // mostGiven is how many claims of a queue are remembered, the newest: a call names no more than 500 that are older.
 const mostGiven = 4 * rdb.MaxBatch
 
-// besides leaves out what a lot names again: an earlier call of it was refused or not answered, or another worker has died with it since.
+// besides leaves out what a lot names again: an earlier call of it was refused or not answered, or another worker has
+// died with it since.
 func besides(given, lot []bequest) []bequest {
 	again := make(map[string]bool, len(lot))
 	for _, claim := range lot {

@@ -146,7 +146,8 @@ func TestADeadWorkerWhoseInfoIsBrokenIsTakenApart(t *testing.T) {
 	})
 }
 
-// deadWithJobs are workers that died while they ran so many jobs each, and the jobs in the order in which they were fetched.
+// deadWithJobs are workers that died while they ran so many jobs each, and the jobs in the order in which they were
+// fetched.
 func (k *kit) deadWithJobs(workers, each int) (ids, dead []string) {
 	k.t.Helper()
 	began := make(chan string, workers*each)

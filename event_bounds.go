@@ -2,8 +2,9 @@ package work
 
 import "github.com/265d0351/work/internal/excerpt"
 
-// bounded is an event with texts of bounded length, for those who write them down: what a handler returns, Redis answers or somebody has
-// given to panic may have megabytes. An error that is short stays what it is, and of a long one errors.Is and errors.As still find all.
+// bounded is an event with texts of bounded length, for those who write them down: what a handler returns, Redis
+// answers or somebody has given to panic may have megabytes. An error that is short stays what it is, and of a long one
+// errors.Is and errors.As still find all.
 func bounded(e Event) Event {
 	switch e := e.(type) {
 	case WorkerStopped:

@@ -42,12 +42,13 @@ type WorkerFenced struct {
 	Jobs   int    // how many running jobs got ErrFenced
 }
 
-// WorkerCutOff is sent when no heartbeat of a worker was answered for as long as [WorkerOptions].FenceAfter: the ctx of what
-// it ran has ended with ErrFenced. It begins nothing more until a heartbeat is answered.
+// WorkerCutOff is sent when no heartbeat of a worker was answered for as long as [WorkerOptions].FenceAfter: the ctx of
+// what it ran has ended with ErrFenced. It begins nothing more until a heartbeat is answered.
 type WorkerCutOff struct {
-	Worker  string
-	Silence time.Duration // since the last heartbeat that was answered was sent; longer than FenceAfter after a pause of the process
-	Jobs    int           // how many jobs it held
+	Worker string
+	// since the last heartbeat that was answered was sent; longer than FenceAfter after a pause of the process
+	Silence time.Duration
+	Jobs    int // how many jobs it held
 }
 
 // DataLost is sent when Redis has forgotten what it knew (it was flushed, or restarted without its data).
@@ -65,16 +66,16 @@ type JobStarted struct {
 	Waited time.Duration // since it was due
 }
 
-// JobCheckedIn is sent when a job calls Checkin or Progress, by the goroutine that does and before the call returns. Most
-// of what is said so never reaches Redis, which is told the last of it within a second.
+// JobCheckedIn is sent when a job calls Checkin or Progress, by the goroutine that does and before the call returns.
+// Most of what is said so never reaches Redis, which is told the last of it within a second.
 type JobCheckedIn struct {
 	JobRef
 	Message  string          // of Checkin, as Redis would get it; empty for a Progress
 	Progress json.RawMessage // of Progress; nil for a Checkin
 }
 
-// JobDone is sent when handler and middleware returned without error, before Redis knows of it: like every outcome it is
-// sent to Redis right after its event, and a [ClaimGone] follows if it did not count, or an [OutcomeUnknown].
+// JobDone is sent when handler and middleware returned without error, before Redis knows of it: like every outcome it
+// is sent to Redis right after its event, and a [ClaimGone] follows if it did not count, or an [OutcomeUnknown].
 type JobDone struct {
 	JobRef
 	Elapsed time.Duration // in middleware and handler
@@ -88,8 +89,8 @@ type JobFailed struct {
 	RetryIn time.Duration // until the next attempt is due
 }
 
-// JobBuried is sent when a job goes to the morgue: by Bury, out of retries, with args that do not fit its handler, with a
-// record that cannot be read, or after too many crashes. It is sent before Redis knows of it, as [JobDone] is.
+// JobBuried is sent when a job goes to the morgue: by Bury, out of retries, with args that do not fit its handler, with
+// a record that cannot be read, or after too many crashes. It is sent before Redis knows of it, as [JobDone] is.
 type JobBuried struct {
 	JobRef
 	Reason string // one sentence, at most 1 KiB, as it stands in the morgue
@@ -114,8 +115,9 @@ type DeathHookFailed struct {
 	Err error // *PanicError, *GoexitError, or why it is not waited for any longer
 }
 
-// JobCancelled is sent when a job ends because somebody has cancelled it: when it is fetched, or when its attempt is over,
-// whatever its handler returned. An event that told of that attempt before (JobDone, JobFailed, ...) did not count then.
+// JobCancelled is sent when a job ends because somebody has cancelled it: when it is fetched, or when its attempt is
+// over, whatever its handler returned. An event that told of that attempt before (JobDone, JobFailed, ...) did not
+// count then.
 type JobCancelled struct{ JobRef }
 
 // JobSnoozed is sent when a handler returned Snooze, or Release outside a stop.
@@ -133,8 +135,9 @@ type JobReleased struct {
 	Err error // what its handler returned; nil if it was not called or has not returned
 }
 
-// JobStuck is sent when a handler has not returned although its ctx ended: 5 seconds before with ErrTimeout, ErrFenced or
-// ErrCancelled, one second before with ErrShutdown, when its job is given back. Its processor stays taken until it returns.
+// JobStuck is sent when a handler has not returned although its ctx ended: 5 seconds before with ErrTimeout, ErrFenced
+// or ErrCancelled, one second before with ErrShutdown, when its job is given back. Its processor stays taken until it
+// returns.
 type JobStuck struct {
 	JobRef
 	Cause error // ErrTimeout, ErrShutdown, ErrFenced or ErrCancelled
@@ -147,29 +150,28 @@ type ClaimGone struct {
 	Unaccounted bool // because Redis has lost its data, so that nobody knows whether the job runs again
 }
 
-// OutcomeUnknown is sent when nobody can tell whether the outcome of an attempt counted: Redis did not answer, this worker was
-// declared dead, and what was taken from it then is not known any more. It counts nowhere, and OnDeath is not called. The
-// attempt's own event, such as [JobDone], came before.
+// OutcomeUnknown is sent when nobody can tell whether the outcome of an attempt counted: Redis did not answer, this
+// worker was declared dead, and what was taken from it then is not known any more. It counts nowhere, and OnDeath is
+// not called. The attempt's own event, such as [JobDone], came before.
 type OutcomeUnknown struct{ JobRef }
 
-// JobsFetched is sent when a fetch was answered, after its jobs were given to the processors: one event for all of them, and none
-// for a look that asked for no job.
+// JobsFetched is sent when a fetch was answered, after its jobs were given to the processors: one event for all of
+// them, and none for a look that asked for no job.
 type JobsFetched struct {
 	Worker string
 	Jobs   int // that Redis gave
 	Asked  int // for how many it was asked
 }
 
-// JobsSettled is sent when Redis has acknowledged outcomes: one event for all that went in one round trip, and none when it
-// acknowledged nothing. Those that did not count, see [ClaimGone] and [OutcomeUnknown], are
-// among them.
+// JobsSettled is sent when Redis has acknowledged outcomes: one event for all that went in one round trip, and none
+// when it acknowledged nothing. Those that did not count, see [ClaimGone] and [OutcomeUnknown], are among them.
 type JobsSettled struct {
 	Worker string
 	Jobs   int
 }
 
-// HistoryTold is sent when Redis has taken what a worker has counted for [Inspector.History] and [Inspector.Errors]: once a second at
-// the most. Each name costs Redis 30 to 50 microseconds, each group of errors about 10.
+// HistoryTold is sent when Redis has taken what a worker has counted for [Inspector.History] and [Inspector.Errors]:
+// once a second at the most. Each name costs Redis 30 to 50 microseconds, each group of errors about 10.
 type HistoryTold struct {
 	Worker        string
 	Names, Errors int           // of how many names and groups of errors it told
@@ -207,8 +209,8 @@ type PeriodicEnqueued struct {
 	RunAt    time.Time // the tick, and its jitter
 }
 
-// PeriodicMissed is sent when ticks were missed: no worker was there, or Redis was away. For those that are made up for, a
-// [PeriodicEnqueued] comes as well.
+// PeriodicMissed is sent when ticks were missed: no worker was there, or Redis was away. For those that are made up
+// for, a [PeriodicEnqueued] comes as well.
 type PeriodicMissed struct {
 	Schedule, Name string
 	Ticks          int       // how many; 1000 is that many or more
@@ -223,8 +225,8 @@ type PeriodicSkipped struct {
 	Job            string // the one that has not ended
 }
 
-// PeriodicChanged is sent when a pool starts whose declaration of a schedule is another one than that in Redis. The later
-// one wins: where two programs declare one id in different ways, each start of one sends this.
+// PeriodicChanged is sent when a pool starts whose declaration of a schedule is another one than that in Redis. The
+// later one wins: where two programs declare one id in different ways, each start of one sends this.
 type PeriodicChanged struct {
 	Schedule                  string
 	Spec, Service             string // as declared now
@@ -234,8 +236,8 @@ type PeriodicChanged struct {
 // PeriodicRemoved is sent when a schedule was removed that no worker of its service declares any more.
 type PeriodicRemoved struct{ Schedule, Service string }
 
-// PeriodicBroken is sent when a schedule in Redis cannot be understood, by each worker that comes to do the maintenance.
-// The others go on.
+// PeriodicBroken is sent when a schedule in Redis cannot be understood, by each worker that comes to do the
+// maintenance. The others go on.
 type PeriodicBroken struct {
 	Schedule string
 	Err      error

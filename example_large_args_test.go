@@ -13,7 +13,8 @@ import (
 	"github.com/265d0351/work/objects"
 )
 
-// Jobs that share a large argument hold it once: handlers see no difference. A result that is large is kept the same way.
+// Jobs that share a large argument hold it once: handlers see no difference. A result that is large is kept the same
+// way.
 func ExampleLargeArgs() {
 	ctx, book := context.Background(), strings.Repeat("to be or not to be ", 100_000)
 	options := work.WorkerOptions{Redis: "memory://examples", Namespace: "large-args", Logger: slog.New(slog.DiscardHandler)}

@@ -31,8 +31,8 @@ func ExampleUnique() {
 	// report for 7 because of a new address
 }
 
-// The index is built a minute after the last change, with what that one said. Once it is being built, the next change asks for
-// another one.
+// The index is built a minute after the last change, with what that one said. Once it is being built, the next change
+// asks for another one.
 func ExampleConflict() {
 	ctx := context.Background()
 	enq, err := work.NewEnqueuer("memory://examples", work.Namespace("debounce"))
@@ -110,7 +110,8 @@ func ExampleJobOptions_onDeath() {
 	// told of charge [7] - account 7: no such account
 }
 
-// A request that is sent again, since nobody knows whether it was heard, stores nothing: not even when its job was deleted meanwhile.
+// A request that is sent again, since nobody knows whether it was heard, stores nothing: not even when its job was
+// deleted meanwhile.
 func ExampleOnce() {
 	ctx := context.Background()
 	enq, err := work.NewEnqueuer("memory://once")

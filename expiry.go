@@ -14,9 +14,9 @@ type jobTimes struct {
 	retryFor time.Duration
 }
 
-// ExpireIn has the job expire when it has not begun d after it is due: it is dropped then, as a [JobExpired] tells, and its
-// outcome reads expired. d is above zero, at most 100 years, and counts in whole milliseconds. A job that has failed, was put off
-// by its handler, or died with its worker has begun; one that a stop gave back has not.
+// ExpireIn has the job expire when it has not begun d after it is due: it is dropped then, as a [JobExpired] tells, and
+// its outcome reads expired. d is above zero, at most 100 years, and counts in whole milliseconds. A job that has
+// failed, was put off by its handler, or died with its worker has begun; one that a stop gave back has not.
 func ExpireIn(d time.Duration) EnqueueOption {
 	return func(s *jobSettings) {
 		s.times.expireIn, s.times.expireAt = d, time.Time{}
@@ -24,8 +24,8 @@ func ExpireIn(d time.Duration) EnqueueOption {
 	}
 }
 
-// ExpireAt is ExpireIn with a time by the clock of Redis. It must not be before the time for which the job is scheduled; one that has
-// passed is no mistake.
+// ExpireAt is ExpireIn with a time by the clock of Redis. It must not be before the time for which the job is
+// scheduled; one that has passed is no mistake.
 func ExpireAt(t time.Time) EnqueueOption {
 	return func(s *jobSettings) {
 		s.times.expireAt, s.times.expireIn = t, 0
@@ -33,9 +33,9 @@ func ExpireAt(t time.Time) EnqueueOption {
 	}
 }
 
-// Deadline is when the job must have ended, by the clock of Redis: the ctx of an attempt ends then with [ErrDeadline] as its cause,
-// and no attempt begins after it. The job goes to the morgue instead, as one that is out of retries. t must be after the time for
-// which the job is scheduled.
+// Deadline is when the job must have ended, by the clock of Redis: the ctx of an attempt ends then with [ErrDeadline]
+// as its cause, and no attempt begins after it. The job goes to the morgue instead, as one that is out of retries. t
+// must be after the time for which the job is scheduled.
 func Deadline(t time.Time) EnqueueOption {
 	return func(s *jobSettings) {
 		s.times.deadline = t
@@ -43,8 +43,8 @@ func Deadline(t time.Time) EnqueueOption {
 	}
 }
 
-// RetryFor is how long after its first failure the job is tried again: no attempt is due later, whatever retries are left. It is
-// above zero, at most 100 years, and counts in whole milliseconds.
+// RetryFor is how long after its first failure the job is tried again: no attempt is due later, whatever retries are
+// left. It is above zero, at most 100 years, and counts in whole milliseconds.
 func RetryFor(d time.Duration) EnqueueOption {
 	return func(s *jobSettings) {
 		s.times.retryFor = d
@@ -58,8 +58,8 @@ const (
 	maxTagBytes = 100
 )
 
-// Tags are words by which jobs are found in logs and events; the handler sees them in Job.Tags. They replace those of an earlier
-// Tags. There are at most 20, each of 1 to 100 bytes of UTF-8 without control characters.
+// Tags are words by which jobs are found in logs and events; the handler sees them in Job.Tags. They replace those of
+// an earlier Tags. There are at most 20, each of 1 to 100 bytes of UTF-8 without control characters.
 func Tags(tags ...string) EnqueueOption {
 	tags = slices.Clone(tags) // the caller's may change
 	return func(s *jobSettings) {

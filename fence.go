@@ -6,8 +6,8 @@ import (
 )
 
 // fence ends what a worker runs once Redis may have given its jobs to others without its knowing: see
-// WorkerOptions.FenceAfter. It goes by the monotonic clock of this process, and counts from the moment at which the last
-// heartbeat that was answered had been sent: what Redis grants with it ends no earlier than that.
+// WorkerOptions.FenceAfter. It goes by the monotonic clock of this process, and counts from the moment at which the
+// last heartbeat that was answered had been sent: what Redis grants with it ends no earlier than that.
 type fence struct {
 	after time.Duration // 0 is never
 	fall  func() int    // ends what runs, and returns how many runs that are
@@ -40,8 +40,8 @@ func (f *fence) answered(sent time.Time) {
 	f.timer.Reset(left)
 }
 
-// isDown tells whether nothing may run. It looks at the clock itself: after a pause of the process, whoever asks first ends
-// what runs, and the timer need not have rung.
+// isDown tells whether nothing may run. It looks at the clock itself: after a pause of the process, whoever asks first
+// ends what runs, and the timer need not have rung.
 func (f *fence) isDown() bool {
 	if f == nil || f.after == 0 {
 		return false
@@ -55,8 +55,8 @@ func (f *fence) isDown() bool {
 	return f.down
 }
 
-// ring is called when the time is over, unless an answer came in between. Only it tells others: whoever asks isDown may be
-// a handler, which is not to run the observers.
+// ring is called when the time is over, unless an answer came in between. Only it tells others: whoever asks isDown may
+// be a handler, which is not to run the observers.
 func (f *fence) ring() {
 	if !f.isDown() {
 		return
@@ -86,8 +86,8 @@ func (w *worker) heard(sent time.Time) {
 	}
 }
 
-// cutOff ends the ctx of all that the worker runs under its present identity, which it keeps: perhaps nobody has taken it
-// away. What runs later has a ctx of its own.
+// cutOff ends the ctx of all that the worker runs under its present identity, which it keeps: perhaps nobody has taken
+// it away. What runs later has a ctx of its own.
 func (w *worker) cutOff() int {
 	c := w.claimant()
 	c.renew(ErrFenced)

@@ -22,8 +22,9 @@ func (k *kit) shortLived(s *spy) WorkerOptions {
 	return o
 }
 
-// TestWhatMayRunElsewhereIsEndedBefore has a worker cut off from Redis: its handler ends before another one begins the job, the
-// token of the second claim is larger, and that the first worker was there all the time is no crash of its job.
+// TestWhatMayRunElsewhereIsEndedBefore has a worker cut off from Redis: its handler ends before another one begins the
+// job, the token of the second claim is larger, and that the first worker was there all the time is no crash of its
+// job.
 func TestWhatMayRunElsewhereIsEndedBefore(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
@@ -78,7 +79,8 @@ func TestWhatMayRunElsewhereIsEndedBefore(t *testing.T) {
 	})
 }
 
-// TestAWorkerThatIsHeardAgainGoesOnAsBefore: nobody has taken its jobs. What it held and had not begun begins only then.
+// TestAWorkerThatIsHeardAgainGoesOnAsBefore: nobody has taken its jobs. What it held and had not begun begins only
+// then.
 func TestAWorkerThatIsHeardAgainGoesOnAsBefore(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
@@ -214,8 +216,8 @@ func TestOptionsOfHeartbeatsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAClockSetBackKeepsNobodyAlive: a worker dies, and at once Redis' clock is set back: its heartbeat, its deadline and the lease
-// that it had would stand until the clock shows the old time again.
+// TestAClockSetBackKeepsNobodyAlive: a worker dies, and at once Redis' clock is set back: its heartbeat, its deadline
+// and the lease that it had would stand until the clock shows the old time again.
 func TestAClockSetBackKeepsNobodyAlive(t *testing.T) {
 	t.Parallel()
 	for name, survives := range map[string]bool{"another worker sees it": true, "the next worker starts after it": false} {

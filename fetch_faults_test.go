@@ -23,8 +23,8 @@ func fetchesOf(calls []rdb.Call, queue string) bool {
 	})
 }
 
-// TestALostFetchIsLookedIntoBeforeTheNext: what the fetch claimed goes back, what the worker runs does not, and the next
-// fetch asks for less.
+// TestALostFetchIsLookedIntoBeforeTheNext: what the fetch claimed goes back, what the worker runs does not, and the
+// next fetch asks for less.
 func TestALostFetchIsLookedIntoBeforeTheNext(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

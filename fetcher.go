@@ -37,8 +37,9 @@ const (
 	minFetchLimit = 1
 	lookUp        = time.Second // so often an idle fetcher looks after itself. It asks Redis nothing for that
 
-	// rumourLife is how long a worker that was called has to fetch before others do it, who happened to look at that moment.
-	// Among many idle workers the heartbeat of one asks every few milliseconds, and it would be there first or in vain.
+	// rumourLife is how long a worker that was called has to fetch before others do it, who happened to look at that
+	// moment. Among many idle workers the heartbeat of one asks every few milliseconds, and it would be there first or
+	// in vain.
 	rumourLife = 25 * time.Millisecond
 )
 
@@ -137,8 +138,8 @@ func (f *fetcher) look(ctx context.Context, free int, why waking, rumour []strin
 	return err
 }
 
-// confirm forgets the queues that were seen to have work just now and were not before: others may have been called for them. What
-// is still there at the next look, a moment later, is fetched.
+// confirm forgets the queues that were seen to have work just now and were not before: others may have been called for
+// them. What is still there at the next look, a moment later, is fetched.
 func (f *fetcher) confirm(before []string) {
 	ready := f.sampler.ready()
 	f.sampler.setReady(slices.DeleteFunc(slices.Clone(ready), func(name string) bool { return !slices.Contains(before, name) }))
@@ -195,7 +196,8 @@ func (f *fetcher) fetch(free int, shares []rdb.Share) error {
 	if !f.sampler.idle() && f.worker.slots.free() <= 0 {
 		f.worker.pool.recruiter.call()
 	}
-	if wanted > 0 && f.worker.events.perJob() { // last: an observer may end this goroutine, and nothing must be left to do then
+	// last: an observer may end this goroutine, and nothing must be left to do then
+	if wanted > 0 && f.worker.events.perJob() {
 		f.worker.events.emit(JobsFetched{Worker: c.rdb.ID, Jobs: got, Asked: wanted})
 	}
 	return nil
@@ -295,8 +297,8 @@ func (f *fetcher) deliver(c *claimant, fetched *rdb.Fetched) {
 	}
 }
 
-// turnAway decides about a job that is not to be run, as its holder: cancelled, broken, too late, or one that workers died with. It
-// returns false for all others.
+// turnAway decides about a job that is not to be run, as its holder: cancelled, broken, too late, or one that workers
+// died with. It returns false for all others.
 func (w *worker) turnAway(r *run, fetched *rdb.FetchedJob, now time.Time) bool {
 	err := r.unfit
 	if err == nil {

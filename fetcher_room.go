@@ -85,7 +85,8 @@ func (f *fetcher) askable(names []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return f.full[name] })
 }
 
-// wait returns for how many jobs there are processors: at least one, unless ctx ended, there is news, or a rate leaves room.
+// wait returns for how many jobs there are processors: at least one, unless ctx ended, there is news, or a rate leaves
+// room.
 func (f *fetcher) wait(ctx context.Context) int {
 	slots := f.worker.slots
 	if slots.free() > 0 || f.held.soonest.IsZero() {
@@ -97,7 +98,8 @@ func (f *fetcher) wait(ctx context.Context) int {
 	return slots.wait(ctx, func() bool { return !time.Now().Before(given) || f.worker.newsForFetcher() })
 }
 
-// handOn calls others to the queues in whose rates there is room now. This worker watched them, maybe alone, and has no processor left.
+// handOn calls others to the queues in whose rates there is room now. This worker watched them, maybe alone, and has no
+// processor left.
 func (f *fetcher) handOn() error {
 	if f.held.soonest.IsZero() || time.Since(f.held.soonest) < heldYield {
 		return nil
@@ -153,8 +155,8 @@ const (
 	mostAhead  = 100 * time.Millisecond
 )
 
-// lead is how long before a rate leaves room the fetcher asks. Whoever asks at that moment is late by a round trip each time, and what
-// a rate gave meanwhile is lost where its burst is small.
+// lead is how long before a rate leaves room the fetcher asks. Whoever asks at that moment is late by a round trip each
+// time, and what a rate gave meanwhile is lost where its burst is small.
 func (f *fetcher) lead() time.Duration { return min(f.trip+f.held.late+slackAhead, mostAhead/2) }
 
 // ahead is how long before a rate lets it begin a job is taken: until its time a processor holds it.

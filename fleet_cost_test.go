@@ -20,9 +20,10 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// TestAFleetCostsRedisInProportion measures what idle workers cost Redis: a few pools, which get the lease and the deputy's place, and
-// workers that this test speaks the protocol for, with the same scripts at the same times, each command in a round trip of its own. It
-// lasts minutes, so WORK_FLEET_LONG=1 switches it on. TestWhatAWorkerSendsDoesNotGrowWithTheFleet and its neighbours are its short form.
+// TestAFleetCostsRedisInProportion measures what idle workers cost Redis: a few pools, which get the lease and the
+// deputy's place, and workers that this test speaks the protocol for, with the same scripts at the same times, each
+// command in a round trip of its own. It lasts minutes, so WORK_FLEET_LONG=1 switches it on.
+// TestWhatAWorkerSendsDoesNotGrowWithTheFleet and its neighbours are its short form.
 func TestAFleetCostsRedisInProportion(t *testing.T) {
 	t.Run("long", func(t *testing.T) {
 		if os.Getenv("WORK_FLEET_LONG") != "1" {
@@ -59,8 +60,8 @@ func costOfCrowd(t *testing.T, workers int, asBefore bool) (cost crowdCost) {
 	return cost
 }
 
-// What each worker of a crowd serves, and how long its heartbeats last: as long as they may, since this test may come late with them on a
-// busy machine.
+// What each worker of a crowd serves, and how long its heartbeats last: as long as they may, since this test may come
+// late with them on a busy machine.
 const (
 	crowdNames = 100
 	crowdOf    = 100_000
@@ -160,7 +161,8 @@ func (c *crowdOfWorkers) join() *rdb.Worker {
 	return w
 }
 
-// beat sends the heartbeats of some workers, evenly over each second, or each two. What is late by a second is left out: see measure.
+// beat sends the heartbeats of some workers, evenly over each second, or each two. What is late by a second is left
+// out: see measure.
 func (c *crowdOfWorkers) beat(workers []*rdb.Worker, phase time.Duration) {
 	conn, err := c.store.Driver().Dial(c.ctx)
 	if !assert.NoError(c.t, err) {
@@ -200,8 +202,8 @@ func (c *crowdOfWorkers) beatOnce(conn rdb.Conn, w *rdb.Worker, probes bool) boo
 	return c.ctx.Err() == nil && assert.NoError(c.t, err) && assert.Equal(c.t, rdb.Registered, pulse.State)
 }
 
-// measure returns how much of a processor Redis' main thread spends. Where this test did not get to send all heartbeats in time, that is
-// what it would spend on all of them.
+// measure returns how much of a processor Redis' main thread spends. Where this test did not get to send all heartbeats
+// in time, that is what it would spend on all of them.
 func (c *crowdOfWorkers) measure(span time.Duration) crowdCost {
 	_, err := rdb.Do(c.ctx, c.store.Driver(), rdb.Call{Command: "CONFIG", Args: []any{"RESETSTAT"}})
 	require.NoError(c.t, err)

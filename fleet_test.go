@@ -43,7 +43,8 @@ func elementsOf(value any) (n int64) {
 	return n
 }
 
-// TestWhatAWorkerSendsDoesNotGrowWithTheFleet: were each worker to look after all others, the fleet would cost its square.
+// TestWhatAWorkerSendsDoesNotGrowWithTheFleet: were each worker to look after all others, the fleet would cost its
+// square.
 func TestWhatAWorkerSendsDoesNotGrowWithTheFleet(t *testing.T) {
 	t.Parallel()
 	redistest.SkipUnderRace(t, "it counts what goes to Redis, which is the same")
@@ -70,7 +71,8 @@ func TestWhatAWorkerSendsDoesNotGrowWithTheFleet(t *testing.T) {
 				each = append(each, float64(scales[i].weight.Load()-weight[i])/float64(beats-sent[i]))
 			}
 			assert.Zero(t, count[WorkerReaped](k.spy))
-			return slices.Min(each) // two of them watch the others, and ask about those whose heartbeats last longer than usual
+			// two of them watch the others, and ask about those whose heartbeats last longer than usual
+			return slices.Min(each)
 		}
 		few, many := perBeat(20), perBeat(240)
 		t.Logf("%.0f keys, arguments and elements for each heartbeat among 20 others, %.0f among 240", few, many)
@@ -113,8 +115,8 @@ func TestAnIdleWaitDoesNotGrowWithTheNames(t *testing.T) {
 	})
 }
 
-// TestCallsInAPoolOfManyNamesCostLittle: a wait for all names after each job would cost Redis more than the jobs. A name that has not
-// called for long is heard all the same.
+// TestCallsInAPoolOfManyNamesCostLittle: a wait for all names after each job would cost Redis more than the jobs. A
+// name that has not called for long is heard all the same.
 func TestCallsInAPoolOfManyNamesCostLittle(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

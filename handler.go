@@ -14,9 +14,9 @@ import (
 	"github.com/265d0351/work/internal/exactjson"
 )
 
-// Here and in json_walk.go is all that the package does with reflect to call functions. A function is looked at once, when it is
-// registered: described
-// without reflect (signature.go judges that) and compiled. Running a job fills a list of values and calls it.
+// Here and in json_walk.go is all that the package does with reflect to call functions. A function is looked at once,
+// when it is registered: described without reflect (signature.go judges that) and compiled. Running a job fills a list
+// of values and calls it.
 
 var (
 	contextType         = reflect.TypeFor[context.Context]()
@@ -29,7 +29,8 @@ var (
 	textMarshalerType   = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// prototype is the value given to NewWorkerPool, copied when it was given. Its zero value is that of a pool without a context.
+// prototype is the value given to NewWorkerPool, copied when it was given. Its zero value is that of a pool without a
+// context.
 type prototype struct {
 	value   reflect.Value // the struct C
 	pointer reflect.Type  // *C, what handlers and middleware take
@@ -115,8 +116,8 @@ type handler struct {
 	frames    *sync.Pool
 }
 
-// run decodes the job's arguments and calls the function. An *ArgumentError means that it was not called. A panic of the
-// function passes through.
+// run decodes the job's arguments and calls the function. An *ArgumentError means that it was not called. A panic of
+// the function passes through.
 func (h *handler) run(ctx context.Context, uc userContext, job *Job) (result any, hasResult bool, err error) {
 	f := h.frames.Get().(*frame)
 	f.addLead(h.lead, ctx, uc, job)
@@ -136,8 +137,8 @@ func (h *handler) run(ctx context.Context, uc userContext, job *Job) (result any
 	return out[0].Interface(), true, nil
 }
 
-// checkArgs tells whether the handler could take this JSON array; the errors are those of run. An UnmarshalJSON that panics does so in
-// the goroutine of a caller who enqueues, and has nothing to do with it: that is an error here.
+// checkArgs tells whether the handler could take this JSON array; the errors are those of run. An UnmarshalJSON that
+// panics does so in the goroutine of a caller who enqueues, and has nothing to do with it: that is an error here.
 func (h *handler) checkArgs(args []byte) (err error) {
 	f := h.frames.Get().(*frame)
 	defer func() {
@@ -194,10 +195,11 @@ func (h *handler) decodeTail(f *frame, pieces [][]byte) error {
 
 // argument is a parameter that comes from the job's JSON.
 type argument struct {
-	of    reflect.Type
-	want  string       // of, as errors show it
-	plain reflect.Kind // Int64, Uint64, Float64, String, Bool: what need not go through encoding/json; Invalid for the rest
-	null  bool         // null has a meaning
+	of   reflect.Type
+	want string // of, as errors show it
+	// Int64, Uint64, Float64, String, Bool: what need not go through encoding/json; Invalid for the rest
+	plain reflect.Kind
+	null  bool // null has a meaning
 
 	holdsAny bool // there may be an any somewhere in it
 }
@@ -296,8 +298,8 @@ func compileHandler(p prototype, fn any) (*handler, error) {
 	return h, nil
 }
 
-// compileMiddleware checks that fn is func([*C,] context.Context, *Job, NextFunc) error for pools with this prototype, and
-// prepares its calls. Every refusal is a *SignatureError.
+// compileMiddleware checks that fn is func([*C,] context.Context, *Job, NextFunc) error for pools with this prototype,
+// and prepares its calls. Every refusal is a *SignatureError.
 func compileMiddleware(p prototype, fn any) (middleware, error) {
 	s, v, err := describeFunction("middleware", p, fn)
 	if err != nil {

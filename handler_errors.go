@@ -11,8 +11,8 @@ import (
 	"github.com/265d0351/work/internal/unquoted"
 )
 
-// SignatureError says that a function cannot be a handler or a middleware, or a value not the prototype of a pool. It is
-// found once, when the pool starts; nothing was run.
+// SignatureError says that a function cannot be a handler or a middleware, or a value not the prototype of a pool. It
+// is found once, when the pool starts; nothing was run.
 type SignatureError struct {
 	Role     string // "handler", "middleware" or "prototype"
 	Function string // readable name, file and line of the function; for what is no function, its type
@@ -29,8 +29,8 @@ func (e *SignatureError) text() string {
 }
 
 // ArgumentError says that a job's arguments do not fit its handler. Trying again would not help: either the enqueuer or
-// the handler has to change. Its text, and that of the reason, have nothing of the arguments in them, which may be secret while errors
-// go to logs, to the trail of the job and to pages: see Excerpt and Verbatim.
+// the handler has to change. Its text, and that of the reason, have nothing of the arguments in them, which may be
+// secret while errors go to logs, to the trail of the job and to pages: see Excerpt and Verbatim.
 type ArgumentError struct {
 	Handler string // readable name, file and line of the handler
 	Index   int    // which argument, the first is 0 (Error counts from 1); -1 when it is about the list as a whole
@@ -40,8 +40,9 @@ type ArgumentError struct {
 	json     []byte // the beginning of the argument's, or of the list's
 	verbatim error  // Err as it came
 
-	// uncalled: this is about the job that ran, whose handler was therefore not called. A handler that enqueues can itself
-	// get an ArgumentError, about that other job, and return it: then this is false, and its own job may be tried again.
+	// uncalled: this is about the job that ran, whose handler was therefore not called. A handler that enqueues can
+	// itself get an ArgumentError, about that other job, and return it: then this is false, and its own job may be
+	// tried again.
 	uncalled bool
 }
 
@@ -58,14 +59,14 @@ func (e *ArgumentError) text() string {
 // Unwrap returns Err. errors.Is and errors.As find in it the error of encoding/json or of the type's own UnmarshalJSON.
 func (e *ArgumentError) Unwrap() error { return e.Err }
 
-// Excerpt is the beginning of the argument's JSON, or of the list's: valid UTF-8, cut to 200 bytes, empty when there was none. It is for
-// those who may see args.
+// Excerpt is the beginning of the argument's JSON, or of the list's: valid UTF-8, cut to 200 bytes, empty when there
+// was none. It is for those who may see args.
 func (e *ArgumentError) Excerpt() string {
 	return bound(string(e.json), maxArgumentExcerpt)
 }
 
-// Verbatim is the reason as encoding/json, or the type's own UnmarshalJSON, gave it: such errors quote values. It is for those who may
-// see args.
+// Verbatim is the reason as encoding/json, or the type's own UnmarshalJSON, gave it: such errors quote values. It is
+// for those who may see args.
 func (e *ArgumentError) Verbatim() error { return e.verbatim }
 
 // maxArgumentExcerpt bounds what an ArgumentError quotes where it is asked to.

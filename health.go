@@ -51,10 +51,11 @@ func (p HealthProblem) String() string {
 // askTimeout is how long Healthy waits at the most for a heartbeat that it asked for.
 const askTimeout = time.Second
 
-// Healthy returns nil when the pool is started and not stopping, Redis has said within the last three seconds (HeartbeatLife) that every
-// worker of it is registered, and their loops run. Otherwise it returns an *[UnhealthyError]. It looks at what is known;
-// only where the last answer is too old it asks for a heartbeat and waits for it, no longer than a second or until ctx
-// ends. A pool needs no help to become healthy again: it goes on by itself once Redis is back.
+// Healthy returns nil when the pool is started and not stopping, Redis has said within the last three seconds
+// (HeartbeatLife) that every worker of it is registered, and their loops run. Otherwise it returns an
+// *[UnhealthyError]. It looks at what is known; only where the last answer is too old it asks for a heartbeat and waits
+// for it, no longer than a second or until ctx ends. A pool needs no help to become healthy again: it goes on by itself
+// once Redis is back.
 func (p *WorkerPool) Healthy(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -122,14 +123,15 @@ func (p *WorkerPool) askAgain(ctx context.Context, problems []HealthProblem) boo
 	return asked
 }
 
-// HealthHandler serves what the probes of an orchestrator ask for, with status 200 or 503 and a JSON body that says why:
+// HealthHandler serves what the probes of an orchestrator ask for, with status 200 or 503 and a JSON body that says
+// why:
 //
 //	GET /live   fails when the process should be replaced: a loop of a started pool has not run for 10 seconds, or
 //	            its heartbeater has not come round for 30. That Redis is away is no reason.
 //	GET /ready  is Healthy.
 //
-// The body is {"status":"ok"} or {"status":"failed","problems":[{"component","worker","since","error"}]}. Its errors name hosts
-// and workers, so it belongs on a port for the inside. Below a prefix use http.StripPrefix.
+// The body is {"status":"ok"} or {"status":"failed","problems":[{"component","worker","since","error"}]}. Its errors
+// name hosts and workers, so it belongs on a port for the inside. Below a prefix use http.StripPrefix.
 func (p *WorkerPool) HealthHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /live", func(w http.ResponseWriter, _ *http.Request) { writeHealth(w, p.deadly()) })

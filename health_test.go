@@ -133,7 +133,8 @@ func TestHealthyAfterAPause(t *testing.T) {
 			defer w.vitals.mu.Unlock()
 			w.vitals.answered, w.vitals.round = time.Now().Add(-time.Hour), time.Now().Add(-time.Hour)
 		}
-		for range 5 { // a heartbeat that came in between would hide one that does not ask; a busy machine may take over a second
+		// a heartbeat that came in between would hide one that does not ask; a busy machine may take over a second
+		for range 5 {
 			age()
 			require.NoError(t, pool.healthyBy(k.ctx()))
 		}

@@ -72,8 +72,8 @@ func (h *heartbeater) run(ctx context.Context) {
 	}
 }
 
-// untilBeat is how long it is until the next beat. The workers of a pool beat together, so that when their process dies they are found
-// dead together, and what they held goes back in its order.
+// untilBeat is how long it is until the next beat. The workers of a pool beat together, so that when their process dies
+// they are found dead together, and what they held goes back in its order.
 func (p *WorkerPool) untilBeat(now time.Time, interval time.Duration) time.Duration {
 	p.firstBeat.CompareAndSwap(0, now.UnixNano())
 	since := now.Sub(time.Unix(0, p.firstBeat.Load()))
@@ -92,8 +92,9 @@ func (h *heartbeater) answerDoubt() {
 	}
 }
 
-// spares tells whether a heartbeat may be left out. In a large fleet idle workers send every second one: their heartbeats last for three
-// intervals, and were one of them taken for dead it would lose nothing. What a heartbeat tells them also comes as a hint, or as a token.
+// spares tells whether a heartbeat may be left out. In a large fleet idle workers send every second one: their
+// heartbeats last for three intervals, and were one of them taken for dead it would lose nothing. What a heartbeat
+// tells them also comes as a hint, or as a token.
 func (h *heartbeater) spares() bool {
 	w := h.worker
 	return h.fleet && w.slots.held.Load() == 0 && w.pool.options.FenceAfter == 0 && !w.daemons.watches()

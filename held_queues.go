@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// heldQueues are the queues that have jobs which may not begin now: paused, at a limit, or over a rate. They are not asked
-// again for a while, unless a token says that there is room: whoever makes room leaves one. Nobody makes the room of a rate but
-// time, so a worker waits for that.
+// heldQueues are the queues that have jobs which may not begin now: paused, at a limit, or over a rate. They are not
+// asked again for a while, unless a token says that there is room: whoever makes room leaves one. Nobody makes the room
+// of a rate but time, so a worker waits for that.
 //
-// It is enough that one worker of many does. One that has asked in vain a few times in a row waits longer and longer, and
-// one that gets a job is on time again; if that one has no processor left, its fetch leaves a token for the next.
+// It is enough that one worker of many does. One that has asked in vain a few times in a row waits longer and longer,
+// and one that gets a job is on time again; if that one has no processor left, its fetch leaves a token for the next.
 type heldQueues struct {
 	queues  map[string]heldQueue
 	vain    map[string]int // how often in a row a queue was asked which a rate held
@@ -26,20 +26,21 @@ type heldQueue struct {
 
 // The times for which queues are held.
 const (
-	heldFor     = 100 * time.Millisecond // where nobody knows when there is room
-	heldMost    = 5 * time.Second        // whatever is known: a token may have gone to a worker that died
-	heldYield   = 20 * time.Millisecond  // for which a worker waits longer than it must, doubled each time, while others are faster
-	heldYields  = time.Second            // the most of that
-	vainAtFirst = 3                      // so often in vain is chance
-	heldLate    = 10 * time.Millisecond  // as much is made up for: a worker without processors is later
+	heldFor  = 100 * time.Millisecond // where nobody knows when there is room
+	heldMost = 5 * time.Second        // whatever is known: a token may have gone to a worker that died
+	// for which a worker waits longer than it must, doubled each time, while others are faster
+	heldYield   = 20 * time.Millisecond
+	heldYields  = time.Second           // the most of that
+	vainAtFirst = 3                     // so often in vain is chance
+	heldLate    = 10 * time.Millisecond // as much is made up for: a worker without processors is later
 )
 
 func newHeldQueues() *heldQueues {
 	return &heldQueues{queues: map[string]heldQueue{}, vain: map[string]int{}}
 }
 
-// note notes that a queue is held, of which a fetch brought so many jobs; a negative wait is not known. A known one is over by that
-// lead sooner for the worker that is served.
+// note notes that a queue is held, of which a fetch brought so many jobs; a negative wait is not known. A known one is
+// over by that lead sooner for the worker that is served.
 func (h *heldQueues) note(name string, wait, lead time.Duration, jobs int) {
 	now := time.Now()
 	if wait < 0 {
@@ -130,6 +131,6 @@ func (h *heldQueues) over() (names []string) {
 	return names
 }
 
-// wasLate learns how late a queue was asked: a machine that has much to do makes timers late, and so does a fetch under way. What was
-// worst is forgotten slowly.
+// wasLate learns how late a queue was asked: a machine that has much to do makes timers late, and so does a fetch under
+// way. What was worst is forgotten slowly.
 func (h *heldQueues) wasLate(by time.Duration) { h.late = max(min(by, heldLate), h.late-h.late/16) }

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// HistoryPoint is what became of the jobs of one name in one minute or one day, by the time at which Redis was told. Each attempt
-// counts once, as done, failed or dead. What was put off, given back, discarded by its handler, cancelled or has expired does not
-// count.
+// HistoryPoint is what became of the jobs of one name in one minute or one day, by the time at which Redis was told.
+// Each attempt counts once, as done, failed or dead. What was put off, given back, discarded by its handler, cancelled
+// or has expired does not count.
 type HistoryPoint struct {
 	At     time.Time `json:"at"`     // begin of the minute, or of the day in UTC
 	Done   int64     `json:"done"`   // ended without an error
@@ -20,16 +20,19 @@ type HistoryPoint struct {
 	Waited Histogram `json:"waited"` // how long these jobs were due when their handlers began
 }
 
-// Histogram counts durations in fixed buckets. The zero value is empty. It is not safe for concurrent use while it changes.
+// Histogram counts durations in fixed buckets. The zero value is empty. It is not safe for concurrent use while it
+// changes.
 type Histogram struct {
 	Counts [histogramBuckets]int64 `json:"counts"` // one for each of HistogramBounds, and one for all that is longer
-	Sum    time.Duration           `json:"sum"`    // of all durations, exact; it stays at the longest that there is, 292 years
+	// of all durations, exact; it stays at the longest that there is, 292 years
+	Sum time.Duration `json:"sum"`
 }
 
 const histogramBuckets = 25
 
-// HistogramBounds returns the upper bounds of the buckets of a [Histogram]: 1 ms, 2 ms, 4 ms and so on up to 8,388,608 ms, which is
-// 2 h 20 min. A duration is counted in the first bucket whose bound is not shorter; the last bucket has no bound.
+// HistogramBounds returns the upper bounds of the buckets of a [Histogram]: 1 ms, 2 ms, 4 ms and so on up to 8,388,608
+// ms, which is 2 h 20 min. A duration is counted in the first bucket whose bound is not shorter; the last bucket has no
+// bound.
 func HistogramBounds() []time.Duration {
 	bounds := make([]time.Duration, histogramBuckets-1)
 	for i := range bounds {
@@ -41,7 +44,8 @@ func HistogramBounds() []time.Duration {
 // Add counts one duration. A negative one counts as 0.
 func (h *Histogram) Add(d time.Duration) {
 	d = max(d, 0)
-	whole := uint64(d+time.Millisecond-1) / uint64(time.Millisecond) // rounded up, so that a bound belongs to its bucket
+	// rounded up, so that a bound belongs to its bucket
+	whole := uint64(d+time.Millisecond-1) / uint64(time.Millisecond)
 	h.Counts[min(bits.Len64(max(whole, 1)-1), histogramBuckets-1)]++
 	h.Sum = addDurations(h.Sum, d)
 }
@@ -79,10 +83,11 @@ func (h Histogram) Mean() time.Duration {
 	return 0
 }
 
-// Quantile estimates the duration that the given part of all is not longer than: 0.5 is the median, 0.99 what one in a hundred
-// exceeds. The bucket that it is in is exact; within it durations are supposed to be spread evenly. So the error is at most the width
-// of the bucket: 1 ms in the first, and in all others the true value is between half and twice the estimate. In the last bucket the
-// answer is the longest bound, and the true value is longer. It returns 0 of none; q is taken as 0 to 1.
+// Quantile estimates the duration that the given part of all is not longer than: 0.5 is the median, 0.99 what one in a
+// hundred exceeds. The bucket that it is in is exact; within it durations are supposed to be spread evenly. So the
+// error is at most the width of the bucket: 1 ms in the first, and in all others the true value is between half and
+// twice the estimate. In the last bucket the answer is the longest bound, and the true value is longer. It returns 0 of
+// none; q is taken as 0 to 1.
 func (h Histogram) Quantile(q float64) time.Duration {
 	total := h.Count()
 	if total == 0 {
@@ -113,8 +118,8 @@ func bucketOf(i int) (lower, upper time.Duration) {
 	return upper / 2, upper
 }
 
-// The letters of what is counted, as they are stored: "d:12 f:1 r:48211 r0:12 r3:1 w:900 w0:13". A letter alone is a sum in
-// microseconds, one with a number a bucket.
+// The letters of what is counted, as they are stored: "d:12 f:1 r:48211 r0:12 r3:1 w:900 w0:13". A letter alone is a
+// sum in microseconds, one with a number a bucket.
 const (
 	letterDone   = 'd'
 	letterFailed = 'f'

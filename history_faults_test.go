@@ -131,7 +131,8 @@ func TestAStopTellsWhatIsLeftInSpiteOfFaults(t *testing.T) {
 	}
 }
 
-// TestAFencedWorkerTellsNothingTwice: what it told under the old id, without an answer, counted, and its lane knows that.
+// TestAFencedWorkerTellsNothingTwice: what it told under the old id, without an answer, counted, and its lane knows
+// that.
 func TestAFencedWorkerTellsNothingTwice(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
@@ -159,7 +160,8 @@ func TestAFencedWorkerTellsNothingTwice(t *testing.T) {
 	})
 }
 
-// TestHistoryThatCannotBeWrittenHoldsNothingUp: the trouble is reported once, and what was counted comes when the key is mended.
+// TestHistoryThatCannotBeWrittenHoldsNothingUp: the trouble is reported once, and what was counted comes when the key
+// is mended.
 func TestHistoryThatCannotBeWrittenHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

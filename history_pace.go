@@ -5,18 +5,19 @@ import (
 	"time"
 )
 
-// namesPerSecond is how many names a worker tells of in a second at the most, as long as it runs: each costs Redis 30 to 50 us.
+// namesPerSecond is how many names a worker tells of in a second at the most, as long as it runs: each costs Redis 30
+// to 50 us.
 const namesPerSecond = 10
 
-// historyPace says when the sums of a name are told: each second where there are few names, and the less often the more there are. Each
-// name has its moment in that time, which is the same for all workers: so that a minute has about as many names as one worker tells of,
-// and not as many as all of them.
+// historyPace says when the sums of a name are told: each second where there are few names, and the less often the more
+// there are. Each name has its moment in that time, which is the same for all workers: so that a minute has about as
+// many names as one worker tells of, and not as many as all of them.
 type historyPace struct {
 	until int64 // all moments up to this second of Redis' clock were looked at
 }
 
-// pacePeriod is how many seconds lie between two tells of a name, for so many names: a power of two, so that the moments of workers that
-// have not the same number of names meet all the same.
+// pacePeriod is how many seconds lie between two tells of a name, for so many names: a power of two, so that the
+// moments of workers that have not the same number of names meet all the same.
 func pacePeriod(names int) int64 {
 	period := int64(1)
 	for int64(names) > period*namesPerSecond {

@@ -52,8 +52,8 @@ func (p *pacedLedger) tellOnce(t *testing.T, last bool) (names []string) {
 	return names
 }
 
-// TestHistoryCostsTheSameHoweverManyNamesThereAre: few names are told each second, and of many no more in a second. All are told in their
-// turn, and nothing is lost.
+// TestHistoryCostsTheSameHoweverManyNamesThereAre: few names are told each second, and of many no more in a second. All
+// are told in their turn, and nothing is lost.
 func TestHistoryCostsTheSameHoweverManyNamesThereAre(t *testing.T) {
 	t.Parallel()
 	for _, names := range []int{1, 10, 11, 100, 1_000, 10_000} {
@@ -82,7 +82,8 @@ func TestHistoryCostsTheSameHoweverManyNamesThereAre(t *testing.T) {
 	}
 }
 
-// TestWorkersTellOfANameInTheSameMinute: else a minute would have as many rows as there are names, whatever one worker tells.
+// TestWorkersTellOfANameInTheSameMinute: else a minute would have as many rows as there are names, whatever one worker
+// tells.
 func TestWorkersTellOfANameInTheSameMinute(t *testing.T) {
 	t.Parallel()
 	rows, workers := map[string]bool{}, []*pacedLedger{newPacedLedger(1_000), newPacedLedger(1_000), newPacedLedger(1_000)}

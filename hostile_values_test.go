@@ -98,8 +98,8 @@ func TestTheChainOfAnErrorComesToAnEnd(t *testing.T) {
 	assert.Equal(t, verbBury, errchain.Find[*disposition](buried).verb)
 }
 
-// A handler, a middleware, and what a middleware is told: the job fails like any other, and whoever looks into the error comes to an
-// end.
+// A handler, a middleware, and what a middleware is told: the job fails like any other, and whoever looks into the
+// error comes to an end.
 func TestAnEndlessErrorOfAHandlerFailsItsJobOnly(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
@@ -147,7 +147,8 @@ func TestAnEndlessErrorOfAHandlerFailsItsJobOnly(t *testing.T) {
 	})
 }
 
-// What a caller gives that breaks when it is encoded, decoded or passed on is an error of that call, which says whose fault it was.
+// What a caller gives that breaks when it is encoded, decoded or passed on is an error of that call, which says whose
+// fault it was.
 func TestWhatPanicsIsAnErrorOfTheCall(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

@@ -11,7 +11,8 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// An id that is chosen again belongs to the new job: what the former one has returned is not told any more, whatever becomes of the new one.
+// An id that is chosen again belongs to the new job: what the former one has returned is not told any more, whatever
+// becomes of the new one.
 func TestAnIDThatIsUsedAgainHasNoFormerResult(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

@@ -22,8 +22,8 @@ type Inspector struct {
 // doctorPatience is longer than a fleet takes to find and reap a dead worker.
 const doctorPatience = 10 * time.Second
 
-// NewInspector makes an Inspector for the Redis that dsn names, or for the Connection of [WithConnection]; [Namespace] says
-// which namespace. It does not connect: that happens at the first call. The caller closes it.
+// NewInspector makes an Inspector for the Redis that dsn names, or for the Connection of [WithConnection]; [Namespace]
+// says which namespace. It does not connect: that happens at the first call. The caller closes it.
 func NewInspector(dsn string, opts ...EnqueuerOption) (*Inspector, error) {
 	settings, err := newEnqueuerSettings(opts)
 	if err != nil {

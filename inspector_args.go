@@ -8,9 +8,10 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// ChangeArgs gives a job that no worker holds other args, encoded as an enqueue encodes them. It stays where it is, and all else of it
-// stays as it was, also the lock of a unique job. They are not compared with the handler, which only workers know. What
-// is refused is told as by [Inspector.Stall]; one that runs or has ended is. Args that cannot be are an *[InvalidError].
+// ChangeArgs gives a job that no worker holds other args, encoded as an enqueue encodes them. It stays where it is, and
+// all else of it stays as it was, also the lock of a unique job. They are not compared with the handler, which only
+// workers know. What is refused is told as by [Inspector.Stall]; one that runs or has ended is. Args that cannot be are
+// an *[InvalidError].
 func (i *Inspector) ChangeArgs(ctx context.Context, id string, args ...any) error {
 	const past = "given other args"
 	encoded, err := encodeArgs(nil, id, args, defaultMaxArgsSize)

@@ -10,11 +10,11 @@ type CancelEffect string
 
 // The effects of a call of Cancel. The zero value says that nothing is known: the call ended before.
 const (
-	// CancelEnded: it waited, and has ended as cancelled. (One that stands more than 10,000 jobs deep in its queue reads as
-	// cancelled and never runs; what belongs to it, such as a lock, is kept until its turn has come.)
+	// CancelEnded: it waited, and has ended as cancelled. (One that stands more than 10,000 jobs deep in its queue
+	// reads as cancelled and never runs; what belongs to it, such as a lock, is kept until its turn has come.)
 	CancelEnded CancelEffect = "ended"
-	// CancelFlagged: a worker has it. The ctx of its handler ends within a second, with [ErrCancelled] as its cause, and
-	// when the handler has returned the job ends as cancelled, whatever it returned.
+	// CancelFlagged: a worker has it. The ctx of its handler ends within a second, with [ErrCancelled] as its cause,
+	// and when the handler has returned the job ends as cancelled, whatever it returned.
 	CancelFlagged CancelEffect = "flagged"
 	// CancelTooLate: it had ended before, as State says.
 	CancelTooLate CancelEffect = "too late"
@@ -65,13 +65,14 @@ func (e *CancelError) Unwrap() error {
 	return nil
 }
 
-// Cancel ends jobs before they are done. Those that wait, are scheduled, to be retried or stalled end at once; of those that
-// run the ctx ends within a second, wherever they do, and they end when their handlers return, whatever these return: they
-// are not retried. Dead ones are refused. That they were cancelled is kept for their retention, a minute at the least.
+// Cancel ends jobs before they are done. Those that wait, are scheduled, to be retried or stalled end at once; of those
+// that run the ctx ends within a second, wherever they do, and they end when their handlers return, whatever these
+// return: they are not retried. Dead ones are refused. That they were cancelled is kept for their retention, a minute
+// at the least.
 //
-// There is one result for each id, in their order, also with an error: then some Effects are empty. An id that cannot be one
-// is an error before anything is done. It sends up to 500 ids at a time, goes on by itself when a connection breaks, and
-// ends when ctx does. Cancelling again does no harm. It may be called concurrently.
+// There is one result for each id, in their order, also with an error: then some Effects are empty. An id that cannot
+// be one is an error before anything is done. It sends up to 500 ids at a time, goes on by itself when a connection
+// breaks, and ends when ctx does. Cancelling again does no harm. It may be called concurrently.
 func (i *Inspector) Cancel(ctx context.Context, ids ...string) ([]CancelResult, error) {
 	if i.unusable != nil {
 		return nil, i.unusable

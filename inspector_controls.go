@@ -8,12 +8,12 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// Stall puts a job aside that is queued, scheduled or retrying: it stays so, without using up an attempt, until it is resumed,
-// deleted or cancelled. To stall it again does nothing.
+// Stall puts a job aside that is queued, scheduled or retrying: it stays so, without using up an attempt, until it is
+// resumed, deleted or cancelled. To stall it again does nothing.
 //
-// This and all other controls by hand: a job in another state is refused with *[StateError], one of which nothing is there with
-// [ErrNotFound], and one in the middle of a very long queue with *[FarError]. Each may be repeated after an error
-// from the connection, when it may have been done.
+// This and all other controls by hand: a job in another state is refused with *[StateError], one of which nothing is
+// there with [ErrNotFound], and one in the middle of a very long queue with *[FarError]. Each may be repeated after an
+// error from the connection, when it may have been done.
 func (i *Inspector) Stall(ctx context.Context, id string) error {
 	return i.control(ctx, id, stalling())
 }
@@ -36,15 +36,16 @@ type retrySettings struct{ fresh bool }
 // FreshAttempts lets a job that is retried have as many attempts as a new one. Its errors stay.
 func FreshAttempts() RetryOption { return func(s *retrySettings) { s.fresh = true } }
 
-// RetryNow puts a job that is retrying or dead at the back of its queue. Its failures count as before, so that a dead one has one more
-// attempt, unless [FreshAttempts] is given; its errors are kept. For one that is queued it does nothing. A dead job that is
-// unique until it has ended takes its lock again; while another one of its kind lives it is not retried, and the error wraps a
-// *[DuplicateError].
+// RetryNow puts a job that is retrying or dead at the back of its queue. Its failures count as before, so that a dead
+// one has one more attempt, unless [FreshAttempts] is given; its errors are kept. For one that is queued it does
+// nothing. A dead job that is unique until it has ended takes its lock again; while another one of its kind lives it is
+// not retried, and the error wraps a *[DuplicateError].
 func (i *Inspector) RetryNow(ctx context.Context, id string, opts ...RetryOption) error {
 	return i.control(ctx, id, retrying(opts))
 }
 
-// Reschedule changes when a scheduled or a retrying job is due, to a time in whole milliseconds. One that has passed is at once.
+// Reschedule changes when a scheduled or a retrying job is due, to a time in whole milliseconds. One that has passed is
+// at once.
 func (i *Inspector) Reschedule(ctx context.Context, id string, at time.Time) error {
 	c, err := rescheduling(at)
 	if err != nil {
@@ -58,13 +59,14 @@ func (i *Inspector) MoveToFront(ctx context.Context, id string) error {
 	return i.control(ctx, id, fronting())
 }
 
-// Delete removes a job that is queued, scheduled, retrying, stalled or dead, with all that belongs to it, or the outcome that is kept of
-// one that has ended. One that runs is refused: cancel it first. In a queue so long that it cannot be found there it is
-// flagged instead: it reads as deleted from now on, and goes when its turn comes, without being run. Who waits for its
-// outcome learns that it was deleted.
+// Delete removes a job that is queued, scheduled, retrying, stalled or dead, with all that belongs to it, or the
+// outcome that is kept of one that has ended. One that runs is refused: cancel it first. In a queue so long that it
+// cannot be found there it is flagged instead: it reads as deleted from now on, and goes when its turn comes, without
+// being run. Who waits for its outcome learns that it was deleted.
 //
-// One that somebody has cancelled ends as cancelled, and is refused: of a Delete, a Purge and a Cancel of one job, at the same time or
-// one after the other, a single one is told that it has done it. What is kept of a job that was cancelled or deleted goes by itself.
+// One that somebody has cancelled ends as cancelled, and is refused: of a Delete, a Purge and a Cancel of one job, at
+// the same time or one after the other, a single one is told that it has done it. What is kept of a job that was
+// cancelled or deleted goes by itself.
 func (i *Inspector) Delete(ctx context.Context, id string) error {
 	seen, err := i.sight(ctx, id)
 	if err != nil {
@@ -87,8 +89,8 @@ func (i *Inspector) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-// endCancelled ends a job that is to be cancelled, where it stands: whoever cancelled it may have gone away before it could. What
-// comes in the way of it does not matter: then it ends when a worker or the janitor comes by it.
+// endCancelled ends a job that is to be cancelled, where it stands: whoever cancelled it may have gone away before it
+// could. What comes in the way of it does not matter: then it ends when a worker or the janitor comes by it.
 func (i *Inspector) endCancelled(ctx context.Context, id string) {
 	seen, err := i.sight(ctx, id)
 	if err != nil || seen.over || seen.state != StateCancelled {

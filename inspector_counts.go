@@ -21,9 +21,9 @@ type Counts struct {
 	AsOf    time.Time `json:"as_of"`   // Redis' clock
 }
 
-// Counts counts all jobs of the namespace. Each number is right by itself; a job that goes from one place to another meanwhile may be
-// counted in both, or in neither. What it costs grows with how many workers there are and queues that have jobs, and not with how
-// many jobs. A key of a queue that is broken counts as empty, see [Inspector.Queues].
+// Counts counts all jobs of the namespace. Each number is right by itself; a job that goes from one place to another
+// meanwhile may be counted in both, or in neither. What it costs grows with how many workers there are and queues that
+// have jobs, and not with how many jobs. A key of a queue that is broken counts as empty, see [Inspector.Queues].
 func (i *Inspector) Counts(ctx context.Context) (Counts, error) {
 	if i.unusable != nil {
 		return Counts{}, i.unusable

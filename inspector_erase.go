@@ -11,12 +11,12 @@ import (
 // ErrServed is returned by Erase when workers are registered in the namespace.
 var ErrServed = errors.New("workers are registered in it: stop them first, or wait until those that died are reaped")
 
-// Erase removes every key of the namespace, with all jobs and outcomes in them, and returns how many keys there were. It
-// cannot be undone. While workers are registered it removes nothing and returns an error that is [ErrServed]; what others
-// enqueue meanwhile may be left. After an error some keys may be gone; calling it again goes on.
+// Erase removes every key of the namespace, with all jobs and outcomes in them, and returns how many keys there were.
+// It cannot be undone. While workers are registered it removes nothing and returns an error that is [ErrServed]; what
+// others enqueue meanwhile may be left. After an error some keys may be gone; calling it again goes on.
 //
-// Like the doctor it walks over all keys of the database with SCAN, a few hundred at a time, and touches none of another
-// namespace.
+// Like the doctor it walks over all keys of the database with SCAN, a few hundred at a time, and touches none of
+// another namespace.
 func (i *Inspector) Erase(ctx context.Context) (keys int, err error) {
 	if i.unusable != nil {
 		return 0, i.unusable
@@ -45,8 +45,9 @@ func (i *Inspector) Erase(ctx context.Context) (keys int, err error) {
 	}
 }
 
-// ServerCPU is the processor time that Redis has used since it started, with all its threads; 0 where it does not say, as
-// the embedded one. What it grew by, over the jobs done meanwhile, is what a job costs where nothing else uses that Redis.
+// ServerCPU is the processor time that Redis has used since it started, with all its threads; 0 where it does not say,
+// as the embedded one. What it grew by, over the jobs done meanwhile, is what a job costs where nothing else uses that
+// Redis.
 func (i *Inspector) ServerCPU(ctx context.Context) (time.Duration, error) {
 	if i.unusable != nil {
 		return 0, i.unusable

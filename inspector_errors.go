@@ -22,10 +22,10 @@ type ErrorGroup struct {
 	Last    time.Time `json:"last"`
 }
 
-// Errors returns the groups of errors of one name, or of all where the name is empty, the most frequent first. There are at most
-// 1,000 of one name and 10,000 in all: beyond that, the janitor of the workers removes those that came last the longest time
-// ago, and new ones are counted in one group of the name, "(other errors: there are too many kinds)", until it has. Groups that
-// nothing was added to for 90 days go too.
+// Errors returns the groups of errors of one name, or of all where the name is empty, the most frequent first. There
+// are at most 1,000 of one name and 10,000 in all: beyond that, the janitor of the workers removes those that came last
+// the longest time ago, and new ones are counted in one group of the name, "(other errors: there are too many kinds)",
+// until it has. Groups that nothing was added to for 90 days go too.
 func (i *Inspector) Errors(ctx context.Context, name string) ([]ErrorGroup, error) {
 	if i.unusable != nil {
 		return nil, i.unusable
@@ -53,8 +53,8 @@ func (i *Inspector) Errors(ctx context.Context, name string) ([]ErrorGroup, erro
 	return groups, nil
 }
 
-// ClearErrors forgets the groups of errors of one name, or all where the name is empty. Jobs keep their errors, and those that
-// fail later are counted anew.
+// ClearErrors forgets the groups of errors of one name, or all where the name is empty. Jobs keep their errors, and
+// those that fail later are counted anew.
 func (i *Inspector) ClearErrors(ctx context.Context, name string) error {
 	if i.unusable != nil {
 		return i.unusable

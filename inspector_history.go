@@ -24,12 +24,13 @@ const maxHistoryPoints = 200_000
 
 const day = 24 * time.Hour
 
-// History returns what became of the jobs of each name, one point for each minute or day from that of Since to that of Until, in
-// order; where nothing was counted it is a point of zeros. Minutes are kept for 24 hours and days, in UTC, for 90 days: what is
-// asked for beyond that is left out, since nobody knows it. A name that was asked for is always there. More than 200,000 points in
-// all are an *[InvalidError].
+// History returns what became of the jobs of each name, one point for each minute or day from that of Since to that of
+// Until, in order; where nothing was counted it is a point of zeros. Minutes are kept for 24 hours and days, in UTC,
+// for 90 days: what is asked for beyond that is left out, since nobody knows it. A name that was asked for is always
+// there. More than 200,000 points in all are an *[InvalidError].
 //
-// Workers bring their counts with their heartbeats, so the last second may be missing; docs/history.md says what is lost when.
+// Workers bring their counts with their heartbeats, so the last second may be missing; docs/history.md says what is
+// lost when.
 func (i *Inspector) History(ctx context.Context, opts HistoryOptions) (map[string][]HistoryPoint, error) {
 	if i.unusable != nil {
 		return nil, i.unusable
@@ -74,7 +75,8 @@ func (o *HistoryOptions) times(now time.Time) ([]time.Time, error) {
 	}
 	if o.By == 0 {
 		o.By = time.Minute
-		if since.Before(now.Add(-rdb.MinutesKept - time.Minute)) { // who asks for all of them looked at a clock a moment ago
+		// who asks for all of them looked at a clock a moment ago
+		if since.Before(now.Add(-rdb.MinutesKept - time.Minute)) {
 			o.By = day
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// Job tells where the job of that id stands, what happened to it and, if it waits, why. The error is [ErrNotFound] when it
-// has ended and no outcome is kept, or there was no such job. However fast the job moves from place to place, the answer is true
-// of one moment. It takes two requests, whose cost does not grow with the queue.
+// Job tells where the job of that id stands, what happened to it and, if it waits, why. The error is [ErrNotFound] when
+// it has ended and no outcome is kept, or there was no such job. However fast the job moves from place to place, the
+// answer is true of one moment. It takes two requests, whose cost does not grow with the queue.
 func (i *Inspector) Job(ctx context.Context, id string) (*JobInfo, error) {
 	infos, err := i.Jobs(ctx, id)
 	switch {
@@ -26,9 +26,9 @@ func (i *Inspector) Job(ctx context.Context, id string) (*JobInfo, error) {
 	return infos[0], nil
 }
 
-// Jobs is [Inspector.Job] for many ids, in as many requests as it takes for 4 to 64 jobs at a time, fewer where they are large.
-// The answers are in the order of the ids, each as of a moment of its own, and nil where nothing is found. After an error
-// they are nil for those jobs too that could not be looked at.
+// Jobs is [Inspector.Job] for many ids, in as many requests as it takes for 4 to 64 jobs at a time, fewer where they
+// are large. The answers are in the order of the ids, each as of a moment of its own, and nil where nothing is found.
+// After an error they are nil for those jobs too that could not be looked at.
 func (i *Inspector) Jobs(ctx context.Context, ids ...string) ([]*JobInfo, error) {
 	infos := make([]*JobInfo, len(ids))
 	if i.unusable != nil {
@@ -185,8 +185,8 @@ func (j *JobInfo) stand(f *rdb.Found) {
 	}
 }
 
-// queued is for a job in its queue. One there that was cancelled or deleted was too deep in it to be taken out: it has ended for
-// everybody but the worker that will come by it.
+// queued is for a job in its queue. One there that was cancelled or deleted was too deep in it to be taken out: it has
+// ended for everybody but the worker that will come by it.
 func (j *JobInfo) queued(f *rdb.Found) {
 	if f.Flagged {
 		var kept outcome

@@ -14,15 +14,18 @@ import (
 
 // LimitInfo is what restrains the jobs of one name.
 type LimitInfo struct {
-	Name     string `json:"name"`
-	Paused   bool   `json:"paused"`
-	Limit    Limit  `json:"limit"`    // in force; one that was just set, as soon as what runs is counted
-	Operator bool   `json:"operator"` // somebody has set Limit by hand: what the code declares does not count until ResetLimit
+	Name   string `json:"name"`
+	Paused bool   `json:"paused"`
+	Limit  Limit  `json:"limit"` // in force; one that was just set, as soon as what runs is counted
+	// somebody has set Limit by hand: what the code declares does not count until ResetLimit
+	Operator bool `json:"operator"`
 
 	Service  string `json:"service,omitzero"`  // whose code declares a limit; "" where none does
 	Declared Limit  `json:"declared,omitzero"` // by the code
-	Running  int    `json:"running"`           // jobs that count towards the limit: claimed by any worker, whether their handlers run or not
-	Problem  error  `json:"-"`                 // why this version cannot understand the rule; then only Name is sure, and none of its jobs begin
+	// jobs that count towards the limit: claimed by any worker, whether their handlers run or not
+	Running int `json:"running"`
+	// why this version cannot understand the rule; then only Name is sure, and none of its jobs begin
+	Problem error `json:"-"`
 }
 
 // MarshalJSON writes Problem as a text, "problem", where there is one.
@@ -76,10 +79,11 @@ func limitInfo(name, text string) LimitInfo {
 	}
 }
 
-// SetLimit limits the jobs of a name by hand, over all workers, at once and until [Inspector.ResetLimit], whatever the code
-// declares meanwhile; the zero Limit lifts every limit. Jobs that run go on: with fewer allowed than run, none begins until
-// enough have ended. A limit that cannot be is refused with a *[LimitError]. When it returns the limit is in force; after
-// an error it may be, or no job of the name begins until the janitor of a worker has finished it, within about 5 s.
+// SetLimit limits the jobs of a name by hand, over all workers, at once and until [Inspector.ResetLimit], whatever the
+// code declares meanwhile; the zero Limit lifts every limit. Jobs that run go on: with fewer allowed than run, none
+// begins until enough have ended. A limit that cannot be is refused with a *[LimitError]. When it returns the limit is
+// in force; after an error it may be, or no job of the name begins until the janitor of a worker has finished it,
+// within about 5 s.
 func (i *Inspector) SetLimit(ctx context.Context, name string, limit Limit) error {
 	if err := limit.check(name); err != nil {
 		return err
@@ -89,8 +93,8 @@ func (i *Inspector) SetLimit(ctx context.Context, name string, limit Limit) erro
 	})
 }
 
-// ResetLimit takes back what SetLimit has set: what the code declares is in force again, or nothing. Without a limit that
-// was set by hand it does nothing.
+// ResetLimit takes back what SetLimit has set: what the code declares is in force again, or nothing. Without a limit
+// that was set by hand it does nothing.
 func (i *Inspector) ResetLimit(ctx context.Context, name string) error {
 	return i.changeRules(ctx, []string{name}, "the limit of job %s was not reset: %w", func(rule *rdb.Rule) {
 		rule.Operator, rule.Limit = false, rule.Code
@@ -111,8 +115,8 @@ func (i *Inspector) changeRules(ctx context.Context, names []string, failure str
 	return c.run(ctx, names)
 }
 
-// PauseQueue keeps the jobs of these names from beginning, in all workers, until [Inspector.ResumeQueue]; what runs goes on, and
-// enqueueing too. To pause again does nothing. The names need not be known yet.
+// PauseQueue keeps the jobs of these names from beginning, in all workers, until [Inspector.ResumeQueue]; what runs
+// goes on, and enqueueing too. To pause again does nothing. The names need not be known yet.
 func (i *Inspector) PauseQueue(ctx context.Context, names ...string) error {
 	return i.setPaused(ctx, names, "queue %s was not paused: %w", true)
 }
@@ -126,8 +130,8 @@ func (i *Inspector) setPaused(ctx context.Context, names []string, failure strin
 	return i.changeRules(ctx, names, failure, func(rule *rdb.Rule) { rule.Paused = paused })
 }
 
-// PauseAll keeps all jobs of the namespace from beginning, until [Inspector.ResumeAll]. Queues that are paused one by one
-// stay so after that.
+// PauseAll keeps all jobs of the namespace from beginning, until [Inspector.ResumeAll]. Queues that are paused one by
+// one stay so after that.
 func (i *Inspector) PauseAll(ctx context.Context) error {
 	if i.unusable != nil {
 		return i.unusable
@@ -184,8 +188,8 @@ const (
 	slowLook  = 250 * time.Millisecond
 )
 
-// PauseAndWait pauses these names and waits until no worker holds a job of any. When ctx ends first it says so, and they stay
-// paused.
+// PauseAndWait pauses these names and waits until no worker holds a job of any. When ctx ends first it says so, and
+// they stay paused.
 func (i *Inspector) PauseAndWait(ctx context.Context, names ...string) error {
 	if err := i.PauseQueue(ctx, names...); err != nil {
 		return err

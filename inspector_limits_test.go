@@ -74,7 +74,8 @@ func TestPauseAndWaitWaitsForWhatRuns(t *testing.T) {
 		t.Cleanup(g.release)
 		g.began(t, 2)
 		var err error
-		for given := 30 * time.Millisecond; err == nil || strings.Contains(err.Error(), "not paused"); given *= 2 { // a busy machine needs more
+		// a busy machine needs more
+		for given := 30 * time.Millisecond; err == nil || strings.Contains(err.Error(), "not paused"); given *= 2 {
 			ctx, cancel := context.WithTimeout(k.ctx(), given)
 			err = i.PauseAndWait(ctx, "n")
 			cancel()

@@ -25,8 +25,8 @@ type LogLine struct {
 	Attrs   json.RawMessage // an object; nil without any
 }
 
-// Log returns up to so many of the newest lines of the log of a job, oldest first; all that are kept when lines is 0. A job
-// without a log has none; one that is not there gives an error that is [ErrNotFound].
+// Log returns up to so many of the newest lines of the log of a job, oldest first; all that are kept when lines is 0. A
+// job without a log has none; one that is not there gives an error that is [ErrNotFound].
 func (i *Inspector) Log(ctx context.Context, id string, lines int) ([]LogLine, error) {
 	if i.unusable != nil {
 		return nil, i.unusable
@@ -62,10 +62,11 @@ func decodeLogLine(entry rdb.LogEntry) LogLine {
 	return LogLine{Number: entry.Number, Time: line.Time, Level: line.Level, Message: line.Message, Attempt: line.Attempt, Attrs: line.Attrs}
 }
 
-// FollowLog returns the log of a job, from the oldest line that is kept, and goes on with what is written while the loop runs. It
-// ends when the job has ended or was deleted, when ctx ends, or with an error, which is the last it yields: [ErrNotFound] when
-// there is no such job. Of a job in the morgue it goes on, since that may be tried again. Each line comes once and in
-// order; where the loop is slower than the job, or the connection was lost, lines may be missing, as their numbers show.
+// FollowLog returns the log of a job, from the oldest line that is kept, and goes on with what is written while the
+// loop runs. It ends when the job has ended or was deleted, when ctx ends, or with an error, which is the last it
+// yields: [ErrNotFound] when there is no such job. Of a job in the morgue it goes on, since that may be tried again.
+// Each line comes once and in order; where the loop is slower than the job, or the connection was lost, lines may be
+// missing, as their numbers show.
 //
 // It has a connection of its own while it runs.
 func (i *Inspector) FollowLog(ctx context.Context, id string) iter.Seq2[LogLine, error] {

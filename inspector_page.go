@@ -14,24 +14,29 @@ const (
 
 // PageOptions says which jobs, in which order.
 type PageOptions struct {
-	State  State  // queued, running, scheduled, retrying, stalled or dead
-	Name   string // of the queue: needed for queued jobs, may be given for running ones, "" for all others, which Search can tell apart
-	Newest bool   // the newest, or due last, first. Otherwise the oldest, or due first; of a queue the one that runs next
+	State State // queued, running, scheduled, retrying, stalled or dead
+	// of the queue: needed for queued jobs, may be given for running ones, "" for all others, which Search can tell
+	// apart
+	Name string
+	// the newest, or due last, first. Otherwise the oldest, or due first; of a queue the one that runs next
+	Newest bool
 	Cursor string // JobPage.Next of the page before; "" is the beginning
 	Limit  int    // of jobs; 0 is 50, at most 500
 }
 
 // JobPage is a page of jobs.
 type JobPage struct {
-	Jobs  []*JobInfo `json:"jobs"`          // all of that state. Those that moved on while they were looked at are left out, so there may be fewer than Limit
-	Next  string     `json:"next,omitzero"` // the cursor of the next page; "" at the end. It can be stored, sent and used by other processes
-	Total int        `json:"total"`         // how many jobs of that state, and name, there are
+	// all of that state. Those that moved on while they were looked at are left out, so there may be fewer than Limit
+	Jobs []*JobInfo `json:"jobs"`
+	// the cursor of the next page; "" at the end. It can be stored, sent and used by other processes
+	Next  string `json:"next,omitzero"`
+	Total int    `json:"total"` // how many jobs of that state, and name, there are
 }
 
-// Page reads a page of jobs of one state, at a cost that follows from the page and not from how many jobs there are; only of running jobs all
-// are read each time. Jobs may come and leave between two pages: those that stay where they are come exactly once. (If a busy
-// queue has lost, since the page before, all eight jobs around the place where it ended, some may come again.) Options that
-// cannot be, a bad cursor among them, are an *[InvalidError].
+// Page reads a page of jobs of one state, at a cost that follows from the page and not from how many jobs there are;
+// only of running jobs all are read each time. Jobs may come and leave between two pages: those that stay where they
+// are come exactly once. (If a busy queue has lost, since the page before, all eight jobs around the place where it
+// ended, some may come again.) Options that cannot be, a bad cursor among them, are an *[InvalidError].
 func (i *Inspector) Page(ctx context.Context, opts PageOptions) (JobPage, error) {
 	if i.unusable != nil {
 		return JobPage{}, i.unusable

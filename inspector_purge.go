@@ -15,9 +15,10 @@ type PurgeOptions struct {
 }
 
 // Purge removes the jobs that wait in the queue of a name, those at the front first, and returns how many that were. It
-// looks at as many as wait when it begins, in steps of at most 500, so that it ends although others enqueue meanwhile. What
-// runs, is scheduled, or waits for a retry stays. Who waits for the outcome of such a job learns that it was deleted. One that
-// somebody has cancelled ends as cancelled, and is not counted. When ctx ends or Redis fails, what was removed so far is gone.
+// looks at as many as wait when it begins, in steps of at most 500, so that it ends although others enqueue meanwhile.
+// What runs, is scheduled, or waits for a retry stays. Who waits for the outcome of such a job learns that it was
+// deleted. One that somebody has cancelled ends as cancelled, and is not counted. When ctx ends or Redis fails, what
+// was removed so far is gone.
 func (i *Inspector) Purge(ctx context.Context, name string, opts PurgeOptions) (removed int, err error) {
 	if i.unusable != nil {
 		return 0, i.unusable
@@ -48,7 +49,8 @@ func (i *Inspector) Purge(ctx context.Context, name string, opts PurgeOptions) (
 	return removed, nil
 }
 
-// purgePart removes what was seen at the front of a queue: plain jobs together, each other one with all that belongs to it.
+// purgePart removes what was seen at the front of a queue: plain jobs together, each other one with all that belongs to
+// it.
 func (i *Inspector) purgePart(ctx context.Context, name string, part []rdb.Waiter) (removed int, err error) {
 	now, err := i.store.Time(ctx)
 	if err != nil {
@@ -87,7 +89,8 @@ type purging struct {
 	waiters map[string]rdb.Waiter
 }
 
-// end deletes jobs each with all that belongs to it, and returns how many it did delete. Those that somebody has cancelled end so.
+// end deletes jobs each with all that belongs to it, and returns how many it did delete. Those that somebody has
+// cancelled end so.
 func (p *purging) end(ctx context.Context, ids []string) (deleted int, err error) {
 	deletions := make([]rdb.Resting, len(ids))
 	for n, id := range ids {

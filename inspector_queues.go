@@ -16,9 +16,10 @@ var ErrNoQueue = errors.New("there is no such queue: no job of that name was enq
 
 // QueueInfo is a queue: the jobs of one name.
 type QueueInfo struct {
-	Name    string     `json:"name"`
-	Waiting int        `json:"waiting"`         // for a worker; jobs that are due later wait elsewhere
-	Oldest  time.Time  `json:"oldest,omitzero"` // since when the job that runs next could have run: it was enqueued, or due, then; zero when none waits
+	Name    string `json:"name"`
+	Waiting int    `json:"waiting"` // for a worker; jobs that are due later wait elsewhere
+	// since when the job that runs next could have run: it was enqueued, or due, then; zero when none waits
+	Oldest  time.Time  `json:"oldest,omitzero"`
 	Running int        `json:"running"`         // claimed by workers
 	Paused  bool       `json:"paused"`          // the queue is, or all are
 	Limit   *LimitInfo `json:"limit,omitempty"` // nil where there is none
@@ -28,12 +29,15 @@ type QueueInfo struct {
 	Failed int64 `json:"failed"` // attempts in these minutes that failed
 	Dead   int64 `json:"dead"`   // jobs that went to the morgue in these minutes
 
-	LastActive time.Time `json:"last_active,omitzero"` // when it was last seen with jobs or a worker, which is looked at every few minutes
-	Problem    string    `json:"problem,omitzero"`     // what is wrong with its key: then Waiting and Oldest are not known, and Inspector.Doctor mends it
+	// when it was last seen with jobs or a worker, which is looked at every few minutes
+	LastActive time.Time `json:"last_active,omitzero"`
+	// what is wrong with its key: then Waiting and Oldest are not known, and Inspector.Doctor mends it
+	Problem string `json:"problem,omitzero"`
 }
 
-// Queues returns all queues, by name. Each number is right by itself; together they are of moments right after each other. What it
-// costs grows with how many queues and workers there are and with how many jobs run, and not with how many wait.
+// Queues returns all queues, by name. Each number is right by itself; together they are of moments right after each
+// other. What it costs grows with how many queues and workers there are and with how many jobs run, and not with how
+// many wait.
 func (i *Inspector) Queues(ctx context.Context) ([]QueueInfo, error) {
 	if i.unusable != nil {
 		return nil, i.unusable

@@ -70,8 +70,8 @@ func scheduleInfo(stored rdb.Schedule, now time.Time) ScheduleInfo {
 	return info
 }
 
-// AddSchedule adds a schedule as [WorkerPool.PeriodicWithOptions] declares one. It belongs to no service, so it stays until
-// it is removed; its job need not be known here. Its first tick is the next one. If the id is taken the error is
+// AddSchedule adds a schedule as [WorkerPool.PeriodicWithOptions] declares one. It belongs to no service, so it stays
+// until it is removed; its job need not be known here. Its first tick is the next one. If the id is taken the error is
 // [ErrScheduleExists], if something cannot be, an *[InvalidError].
 func (i *Inspector) AddSchedule(ctx context.Context, spec, name string, opts PeriodicOptions, args ...any) error {
 	made, err := wantedSchedule(wish{spec, name, opts, args})
@@ -87,10 +87,10 @@ func (i *Inspector) AddSchedule(ctx context.Context, spec, name string, opts Per
 	})
 }
 
-// ChangeSchedule replaces the spec, the job, the args and the options of the schedule with the id of opts, or that of the
-// job where opts has none. It goes on from its last tick, or with another spec or time zone from now; a pause stays. What
-// a program declares it declares again at its next start, and that wins. Without such a schedule the error is
-// [ErrNoSchedule].
+// ChangeSchedule replaces the spec, the job, the args and the options of the schedule with the id of opts, or that of
+// the job where opts has none. It goes on from its last tick, or with another spec or time zone from now; a pause
+// stays. What a program declares it declares again at its next start, and that wins. Without such a schedule the error
+// is [ErrNoSchedule].
 func (i *Inspector) ChangeSchedule(ctx context.Context, spec, name string, opts PeriodicOptions, args ...any) error {
 	made, err := wantedSchedule(wish{spec, name, opts, args})
 	if err != nil {

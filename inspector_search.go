@@ -35,11 +35,11 @@ type SearchPage struct {
 	Total   int        `json:"total"`         // of about so many
 }
 
-// Search looks through jobs, at most 2,000 records or 16 MiB of them in one call: a page may be empty and not be the last. With State "" it goes
-// through the queues by name, and then through what runs, is scheduled, to be retried, stalled and dead. An ID that is the
-// whole id of a job is answered at once with that one; the next page goes on with those that have it as a part. Jobs that
-// stay where they are come exactly once; one that goes from place to place meanwhile may be missed. A selection or an option that
-// cannot be, a bad cursor among them, is an *[InvalidError].
+// Search looks through jobs, at most 2,000 records or 16 MiB of them in one call: a page may be empty and not be the
+// last. With State "" it goes through the queues by name, and then through what runs, is scheduled, to be retried,
+// stalled and dead. An ID that is the whole id of a job is answered at once with that one; the next page goes on with
+// those that have it as a part. Jobs that stay where they are come exactly once; one that goes from place to place
+// meanwhile may be missed. A selection or an option that cannot be, a bad cursor among them, is an *[InvalidError].
 func (i *Inspector) Search(ctx context.Context, selection Selection, opts SearchOptions) (SearchPage, error) {
 	if i.unusable != nil {
 		return SearchPage{}, i.unusable
@@ -264,8 +264,8 @@ func (s *search) through(ctx context.Context, at *place, m mark) (more bool, err
 	return true, nil
 }
 
-// describe reads what is needed to tell whether jobs match. The names of those on a shelf are in their records; where one cannot be read,
-// it is asked for.
+// describe reads what is needed to tell whether jobs match. The names of those on a shelf are in their records; where
+// one cannot be read, it is asked for.
 func (s *search) describe(ctx context.Context, jobs []rdb.Stood) (now int64, bytes int, err error) {
 	now, bytes, err = s.store.Skim(ctx, jobs, s.selection.ErrorText != "" || s.selection.ErrorGroup != "")
 	if err != nil {

@@ -19,15 +19,18 @@ type ServerInfo struct {
 	Clients    int           `json:"clients,omitzero"`
 	Operations int           `json:"operations,omitzero"` // requests in the last second
 
-	MemoryUsed     int64  `json:"memory_used,omitzero"`     // bytes
-	MemoryMax      int64  `json:"memory_max,omitzero"`      // bytes; 0 is no limit, or not known
-	EvictionPolicy string `json:"eviction_policy,omitzero"` // anything but "noeviction" loses jobs when the memory is full
-	Evicted        int64  `json:"evicted,omitzero"`         // keys that it has dropped since it started, whosever they were
+	MemoryUsed int64 `json:"memory_used,omitzero"` // bytes
+	MemoryMax  int64 `json:"memory_max,omitzero"`  // bytes; 0 is no limit, or not known
+	// anything but "noeviction" loses jobs when the memory is full
+	EvictionPolicy string `json:"eviction_policy,omitzero"`
+	// keys that it has dropped since it started, whosever they were
+	Evicted int64 `json:"evicted,omitzero"`
 
 	AppendOnly bool      `json:"append_only,omitzero"` // it writes an append-only file
 	LastSave   time.Time `json:"last_save,omitzero"`   // its last snapshot
 	Unsaved    int64     `json:"unsaved,omitzero"`     // changes since
-	SaveFailed bool      `json:"save_failed,omitzero"` // its last snapshot, or the last write of its append-only file, has failed
+	// its last snapshot, or the last write of its append-only file, has failed
+	SaveFailed bool `json:"save_failed,omitzero"`
 
 	CPU time.Duration `json:"cpu,omitzero"` // see ServerCPU
 }

@@ -20,19 +20,20 @@ var ErrNoWorker = errors.New("no such worker is registered: it has stopped, or d
 
 // WorkerInfo is a worker as Redis sees it. A pool is one, or several when its concurrency is above 256.
 type WorkerInfo struct {
-	ID          string       `json:"id"`
-	Host        string       `json:"host,omitzero"`
-	PID         int          `json:"pid,omitzero"`
-	Service     string       `json:"service,omitzero"`
-	Version     string       `json:"version,omitzero"` // of the program's main module
-	Go          string       `json:"go,omitzero"`
-	Started     time.Time    `json:"started,omitzero"` // by the clock of its machine, as Uptime is
-	Concurrency int          `json:"concurrency"`
-	Queues      []string     `json:"queues"`          // names that it serves, in order
-	Alive       bool         `json:"alive"`           // its last heartbeat has not lapsed: see WorkerOptions.HeartbeatLife
-	Wanted      string       `json:"wanted,omitzero"` // "pause", "quiet" or "stop", as somebody has asked for; else ""
-	Running     []RunningJob `json:"running"`         // oldest first
-	AsOf        time.Time    `json:"as_of"`           // Redis' clock, as all times here
+	ID          string    `json:"id"`
+	Host        string    `json:"host,omitzero"`
+	PID         int       `json:"pid,omitzero"`
+	Service     string    `json:"service,omitzero"`
+	Version     string    `json:"version,omitzero"` // of the program's main module
+	Go          string    `json:"go,omitzero"`
+	Started     time.Time `json:"started,omitzero"` // by the clock of its machine, as Uptime is
+	Concurrency int       `json:"concurrency"`
+	Queues      []string  `json:"queues"` // names that it serves, in order
+	// its last heartbeat has not lapsed: see WorkerOptions.HeartbeatLife
+	Alive   bool         `json:"alive"`
+	Wanted  string       `json:"wanted,omitzero"` // "pause", "quiet" or "stop", as somebody has asked for; else ""
+	Running []RunningJob `json:"running"`         // oldest first
+	AsOf    time.Time    `json:"as_of"`           // Redis' clock, as all times here
 }
 
 // Uptime is for how long the worker runs; 0 where it did not tell when it began.
@@ -153,8 +154,8 @@ func (i *Inspector) running(ctx context.Context, p rdb.Profile) ([]RunningJob, e
 }
 
 // PauseWorker keeps one worker from fetching until [Inspector.ResumeWorker]; what it has goes on, and what waits is for
-// others. The worker hears of it at once, or if that message is lost within a second, as of all that follows here. Without
-// such a worker the error is [ErrNoWorker].
+// others. The worker hears of it at once, or if that message is lost within a second, as of all that follows here.
+// Without such a worker the error is [ErrNoWorker].
 func (i *Inspector) PauseWorker(ctx context.Context, id string) error {
 	return i.want(ctx, id, rdb.WishPause, "paused")
 }
@@ -164,14 +165,14 @@ func (i *Inspector) ResumeWorker(ctx context.Context, id string) error {
 	return i.want(ctx, id, rdb.WishResume, "resumed")
 }
 
-// QuietWorker keeps one worker from fetching for the rest of its life: the first half of a stop, for a process that is about
-// to be replaced.
+// QuietWorker keeps one worker from fetching for the rest of its life: the first half of a stop, for a process that is
+// about to be replaced.
 func (i *Inspector) QuietWorker(ctx context.Context, id string) error {
 	return i.want(ctx, id, rdb.WishQuiet, "made quiet")
 }
 
-// StopWorker stops the pool that the worker belongs to, as [WorkerPool.Stop] does without a deadline: Run returns. It does not
-// wait for that. It cannot be taken back.
+// StopWorker stops the pool that the worker belongs to, as [WorkerPool.Stop] does without a deadline: Run returns. It
+// does not wait for that. It cannot be taken back.
 func (i *Inspector) StopWorker(ctx context.Context, id string) error {
 	return i.want(ctx, id, rdb.WishStop, "stopped")
 }
@@ -193,9 +194,9 @@ func (i *Inspector) want(ctx context.Context, id string, wish rdb.Wish, what str
 // pongLook is the time between two looks for the answer to a ping.
 const pongLook = 10 * time.Millisecond
 
-// Ping asks a worker for a sign of life and returns how long it took: milliseconds as a rule, up to about a second when the
-// message was lost or a heartbeat was just under way. It waits until ctx ends. The answer comes from the worker's heartbeat,
-// so it says that the process runs and reaches Redis, not that its handlers get on.
+// Ping asks a worker for a sign of life and returns how long it took: milliseconds as a rule, up to about a second when
+// the message was lost or a heartbeat was just under way. It waits until ctx ends. The answer comes from the worker's
+// heartbeat, so it says that the process runs and reaches Redis, not that its handlers get on.
 func (i *Inspector) Ping(ctx context.Context, id string) (time.Duration, error) {
 	begun := time.Now()
 	if err := i.want(ctx, id, rdb.WishPing, "pinged"); err != nil {

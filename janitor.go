@@ -92,8 +92,8 @@ func (j *janitor) voidLocks(ctx context.Context) error {
 	return nil
 }
 
-// walk goes on with a walk from where the last turn has left it, at most so many parts of it: one that began anew each turn would
-// never come to what is behind the first parts. A part that failed is read again.
+// walk goes on with a walk from where the last turn has left it, at most so many parts of it: one that began anew each
+// turn would never come to what is behind the first parts. A part that failed is read again.
 func walk(ctx context.Context, cursor *string, parts int, part func(ctx context.Context, cursor string) (next string, err error)) error {
 	for range parts {
 		next, err := part(ctx, *cursor)

@@ -8,14 +8,15 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// errorGroupLife is how long a group of errors is kept that does not grow, errorsInterval how often it is looked for such ones.
+// errorGroupLife is how long a group of errors is kept that does not grow, errorsInterval how often it is looked for
+// such ones.
 const (
 	errorGroupLife = 90 * day
 	errorsInterval = time.Hour
 )
 
-// trimErrors removes groups of errors: those that have not grown for long, of the names that have too many and of all. It leaves room
-// for new ones.
+// trimErrors removes groups of errors: those that have not grown for long, of the names that have too many and of all.
+// It leaves room for new ones.
 func (j *janitor) trimErrors(ctx context.Context) error {
 	store := j.worker.store
 	n, err := store.CountErrorGroups(ctx)

@@ -6,8 +6,9 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// tidyFlags goes on with the walk over the jobs that are to be cancelled: it removes flags that belong to none, and ends
-// jobs on shelves. Whoever cancelled such a one has gone away before it could do that; nobody else comes by it for long.
+// tidyFlags goes on with the walk over the jobs that are to be cancelled: it removes flags that belong to none, and
+// ends jobs on shelves. Whoever cancelled such a one has gone away before it could do that; nobody else comes by it for
+// long.
 func (j *janitor) tidyFlags(ctx context.Context) error {
 	store := j.worker.store
 	next, _, flagged, err := rdb.Mender{Store: store, Mend: true}.Flags(ctx, j.flags)

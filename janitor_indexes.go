@@ -65,8 +65,9 @@ func (j *janitor) shedRecordless(ctx context.Context) error {
 	return nil
 }
 
-// shedCheckIns removes check-ins of jobs that their worker does not hold any more: the beat that was to do it was lost. It
-// goes on behind the last worker that it came to, so that it gets to all of them where one turn is not enough, or fails.
+// shedCheckIns removes check-ins of jobs that their worker does not hold any more: the beat that was to do it was lost.
+// It goes on behind the last worker that it came to, so that it gets to all of them where one turn is not enough, or
+// fails.
 func (j *janitor) shedCheckIns(ctx context.Context) error {
 	registered, _, err := j.worker.store.Workers(ctx)
 	if err != nil {

@@ -87,8 +87,8 @@ func (d *tiring) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, 
 	return d.Driver.Pipeline(ctx, calls...)
 }
 
-// What the janitor does about each registered worker takes few round trips for very many of them, and where a turn is too
-// short for all, the next one goes on.
+// What the janitor does about each registered worker takes few round trips for very many of them, and where a turn is
+// too short for all, the next one goes on.
 func TestJanitorGetsToAllOfVeryManyWorkers(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

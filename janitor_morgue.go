@@ -7,8 +7,8 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// trimMorgue ends the oldest jobs of the morgue, with all that belongs to them: those over its limit, and those that are too
-// old. Each ends only if it still is there since that time: somebody may have retried it.
+// trimMorgue ends the oldest jobs of the morgue, with all that belongs to them: those over its limit, and those that
+// are too old. Each ends only if it still is there since that time: somebody may have retried it.
 func (j *janitor) trimMorgue(ctx context.Context) error {
 	options, store := j.worker.pool.options, j.worker.store
 	for size := 16; ; {

@@ -2,8 +2,8 @@ package work
 
 import "context"
 
-// collectSteps is how much of the walk over the objects one turn of the janitor does: about so many times 100 objects, or
-// 500 references.
+// collectSteps is how much of the walk over the objects one turn of the janitor does: about so many times 100 objects,
+// or 500 references.
 const collectSteps = 20
 
 // collectObjects goes on with the walk that removes what no job needs any more.

@@ -26,8 +26,8 @@ type Job struct {
 }
 
 // Checkin tells how far a long job is; the message can be read in Redis within a second. It returns true once the pool
-// is stopping, or the job was cancelled: the handler should then come to an end, or return Release(nil). It costs no round
-// trip, so call it as often as is convenient.
+// is stopping, or the job was cancelled: the handler should then come to an end, or return Release(nil). It costs no
+// round trip, so call it as often as is convenient.
 func (j *Job) Checkin(message string) bool {
 	if j.run == nil {
 		return false

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// newID makes the id of a job: 22 letters, of which the first eleven are the time in microseconds and the others 55 random bits.
-// Ids of one process sort in the order in which they were made, those of several as well as their clocks agree: Redis keeps jobs
-// that are due at the same time in the order of their ids. (In Redis' allocator 22 bytes cost a third less than a UUID's 36,
-// and each id stands there three times.)
+// newID makes the id of a job: 22 letters, of which the first eleven are the time in microseconds and the others 55
+// random bits. Ids of one process sort in the order in which they were made, those of several as well as their clocks
+// agree: Redis keeps jobs that are due at the same time in the order of their ids. (In Redis' allocator 22 bytes cost a
+// third less than a UUID's 36, and each id stands there three times.)
 func newID(now time.Time) string {
 	const letters = "0123456789abcdefghjkmnpqrstvwxyz" // as they sort
 	var id [22]byte

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// JobInfo is what is known of a job, all of it as of one moment. What does not apply to its state, and what is not known,
-// is the zero value: of a job that has ended only its outcome is there, if it is kept. It is the caller's own.
+// JobInfo is what is known of a job, all of it as of one moment. What does not apply to its state, and what is not
+// known, is the zero value: of a job that has ended only its outcome is there, if it is kept. It is the caller's own.
 type JobInfo struct {
 	ID    string    `json:"id"`
 	Name  string    `json:"name,omitzero"`
@@ -25,20 +25,23 @@ type JobInfo struct {
 	Since      time.Time `json:"since,omitzero"`       // stalled, dead: when it came there
 	EndedAt    time.Time `json:"ended_at,omitzero"`
 
-	Worker     string      `json:"worker,omitzero"`      // running: who has it
-	WorkerLost bool        `json:"worker_lost,omitzero"` // that worker has no heartbeat: it is about to be declared dead
-	Checkin    *JobCheckin `json:"checkin,omitzero"`     // running: the last one; nil before the first
-	Ahead      int         `json:"ahead,omitzero"`       // queued: how many jobs are before it; -1 when there are over 10,000
-	Cancelling bool        `json:"cancelling,omitzero"`  // its cancellation is wanted
+	Worker string `json:"worker,omitzero"` // running: who has it
+	// that worker has no heartbeat: it is about to be declared dead
+	WorkerLost bool        `json:"worker_lost,omitzero"`
+	Checkin    *JobCheckin `json:"checkin,omitzero"` // running: the last one; nil before the first
+	// queued: how many jobs are before it; -1 when there are over 10,000
+	Ahead      int  `json:"ahead,omitzero"`
+	Cancelling bool `json:"cancelling,omitzero"` // its cancellation is wanted
 
 	Why []WaitReason `json:"why,omitempty"` // queued, scheduled, retrying: why it does not run yet; see there
 
-	Fails    int        `json:"fails,omitzero"`     // attempts that failed
-	Errors   []JobError `json:"errors,omitempty"`   // of the last ten of them, oldest first
-	Reason   string     `json:"reason,omitzero"`    // dead: why
-	Crashes  []string   `json:"crashes,omitempty"`  // workers that died with it since its last attempt ended in good order
-	HasLog   bool       `json:"has_log,omitzero"`   // it has written a log
-	HasState bool       `json:"has_state,omitzero"` // it has saved a state
+	Fails  int        `json:"fails,omitzero"`   // attempts that failed
+	Errors []JobError `json:"errors,omitempty"` // of the last ten of them, oldest first
+	Reason string     `json:"reason,omitzero"`  // dead: why
+	// workers that died with it since its last attempt ended in good order
+	Crashes  []string `json:"crashes,omitempty"`
+	HasLog   bool     `json:"has_log,omitzero"`   // it has written a log
+	HasState bool     `json:"has_state,omitzero"` // it has saved a state
 
 	Result        json.RawMessage `json:"result,omitempty"` // succeeded: what its handler returned, if that is kept
 	ResultProblem string          `json:"result_problem,omitzero"`

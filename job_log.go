@@ -23,14 +23,15 @@ const (
 	maxHeldBytes = rdb.MaxLogBytes / 2
 )
 
-// Logger returns a logger that writes to the job's own log in Redis, which holds the last 1,000 lines or 256 KiB of all attempts
-// and is read by [Inspector.Log] and [Inspector.FollowLog], also while the job runs. It takes levels from Info on, messages of at
-// most 1 KiB and lines of at most 4 KiB: of a longer one the attributes are left out, and it says so. With
-// [WorkerOptions.MirrorJobLogs] what is logged goes to the pool's Logger as well.
+// Logger returns a logger that writes to the job's own log in Redis, which holds the last 1,000 lines or 256 KiB of all
+// attempts and is read by [Inspector.Log] and [Inspector.FollowLog], also while the job runs. It takes levels from Info
+// on, messages of at most 1 KiB and lines of at most 4 KiB: of a longer one the attributes are left out, and it says
+// so. With [WorkerOptions.MirrorJobLogs] what is logged goes to the pool's Logger as well.
 //
 // Logging costs no round trip: lines are sent together, five times a second, and the rest before the attempt's outcome.
 // While Redis takes none they are held, at most 500 or 128 KiB of them; then the oldest are dropped, and the log says
-// how many. What is logged after the handler returned is dropped. The log goes away with the job; it is kept in the morgue.
+// how many. What is logged after the handler returned is dropped. The log goes away with the job; it is kept in the
+// morgue.
 //
 // Any goroutine may use the logger. That of a job that no pool runs is [slog.Default].
 func (j *Job) Logger() *slog.Logger {
@@ -67,8 +68,8 @@ func newJobLog(r *run) *jobLog {
 	return &jobLog{logger: slog.New(&logHandler{run: r, plain: plain, json: plain.WithGroup("attrs"), mirror: mirror})}
 }
 
-// logHandler writes lines of JSON: time, level, msg, attempt, and what the program adds in attrs, where it cannot be taken for
-// the others.
+// logHandler writes lines of JSON: time, level, msg, attempt, and what the program adds in attrs, where it cannot be
+// taken for the others.
 type logHandler struct {
 	run    *run
 	plain  slog.Handler // without what the program has added
@@ -162,7 +163,8 @@ func (l *jobLog) add(line []byte) {
 	l.bytes += len(line)
 }
 
-// next returns the lines to be sent now: those that are under way, as long as there are some. What was dropped is told first.
+// next returns the lines to be sent now: those that are under way, as long as there are some. What was dropped is told
+// first.
 func (l *jobLog) next(now time.Time) [][]byte {
 	if l.flight != nil || l.closed {
 		return l.flight

@@ -76,8 +76,8 @@ type sighted struct {
 	ahead int // how many run before it, where that is known; else -1
 }
 
-// described looks at jobs once more and tells all of each. Those that are not as wanted any more are left out. One that cannot be looked at
-// says why, and hides no other.
+// described looks at jobs once more and tells all of each. Those that are not as wanted any more are left out. One that
+// cannot be looked at says why, and hides no other.
 func (i *Inspector) described(ctx context.Context, seen []sighted, wanted func(*JobInfo) bool) ([]*JobInfo, error) {
 	ids := make([]string, len(seen))
 	for n := range seen {

@@ -10,10 +10,11 @@ import (
 // maxProgressBytes is how large the JSON of a progress may be: it goes with a heartbeat.
 const maxProgressBytes = 4 << 10
 
-// Progress tells how far a long job is, as any value that encodes to at most 4 KiB of JSON. Like the message of [Job.Checkin],
-// beside which it stands, it can be read in Redis within a second, and is forgotten when the attempt ends; only the last
-// value is sent. It costs no round trip. It returns an *[InvalidError] for a value that is too large, and an error for one
-// that does not encode; the value before then stands. Once the attempt is over it returns [ErrAttemptOver]. Any goroutine of the handler may call it.
+// Progress tells how far a long job is, as any value that encodes to at most 4 KiB of JSON. Like the message of
+// [Job.Checkin], beside which it stands, it can be read in Redis within a second, and is forgotten when the attempt
+// ends; only the last value is sent. It costs no round trip. It returns an *[InvalidError] for a value that is too
+// large, and an error for one that does not encode; the value before then stands. Once the attempt is over it returns
+// [ErrAttemptOver]. Any goroutine of the handler may call it.
 func (j *Job) Progress(value any) error {
 	encoded, err := encodeValue(value)
 	if err != nil {
@@ -29,7 +30,8 @@ func (j *Job) Progress(value any) error {
 	return nil
 }
 
-// tell changes what the next heartbeat says of the run, and tells the observers at once; false where the attempt is over.
+// tell changes what the next heartbeat says of the run, and tells the observers at once; false where the attempt is
+// over.
 func (r *run) tell(said JobCheckedIn, change func(*longRun)) bool {
 	r.long.mu.Lock()
 	over := r.long.over

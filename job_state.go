@@ -18,8 +18,8 @@ const maxStateBytes = 1 << 20
 // ErrNoPool is returned by what needs a worker of a pool to run the job: one that a test made itself has none.
 var ErrNoPool = errors.New("no worker pool runs this job")
 
-// ClaimGoneError says that the job was taken from its worker, which was declared dead, or that Redis has lost it. The handler
-// should come to an end: whatever it returns does not count any more. Nothing was written.
+// ClaimGoneError says that the job was taken from its worker, which was declared dead, or that Redis has lost it. The
+// handler should come to an end: whatever it returns does not count any more. Nothing was written.
 type ClaimGoneError struct{ JobRef }
 
 func (e *ClaimGoneError) Error() string { return cut(e.text()) }
@@ -28,14 +28,16 @@ func (e *ClaimGoneError) text() string {
 	return "job " + e.String() + " was taken from worker " + e.Worker + ": it runs elsewhere, or Redis has lost it"
 }
 
-// SaveState stores v as JSON, of at most 1 MiB, for the attempts that follow: it is there for [Job.LoadState] after a failure, a
-// release, a snooze, and after its worker died; also while the job is in the morgue. It goes away with the job, or when
-// nothing was saved for a year. Each call replaces what was saved before. Of calls made at once the one that began last stays.
+// SaveState stores v as JSON, of at most 1 MiB, for the attempts that follow: it is there for [Job.LoadState] after a
+// failure, a release, a snooze, and after its worker died; also while the job is in the morgue. It goes away with the
+// job, or when nothing was saved for a year. Each call replaces what was saved before. Of calls made at once the one
+// that began last stays.
 //
 // When it returns nil the state is in Redis. While Redis cannot be reached it tries again, until ctx ends. It returns
-// *[ClaimGoneError] when the job runs elsewhere by now, so that no worker overwrites what its successor has saved; an error
-// that is [ErrRedisFull] when Redis has no memory left; *[InvalidError] when v is too large; [ErrAttemptOver], or [ErrNoPool].
-// After any other error it is not known whether this state or the one before is there. Any goroutine of the handler may call it.
+// *[ClaimGoneError] when the job runs elsewhere by now, so that no worker overwrites what its successor has saved; an
+// error that is [ErrRedisFull] when Redis has no memory left; *[InvalidError] when v is too large; [ErrAttemptOver], or
+// [ErrNoPool]. After any other error it is not known whether this state or the one before is there. Any goroutine of
+// the handler may call it.
 func (j *Job) SaveState(ctx context.Context, v any) error {
 	encoded, err := encodeValue(v)
 	if err == nil && j.run == nil {
@@ -87,9 +89,9 @@ func (r *run) nextSave() (int64, error) {
 	return r.long.saves, nil
 }
 
-// LoadState decodes into v what [Job.SaveState] stored last, in this attempt or an earlier one, and returns true; false when
-// nothing was saved, and v is as it was. While Redis cannot be reached it tries again, until ctx ends. What does not decode into
-// v is an error. Any goroutine of the handler may call it.
+// LoadState decodes into v what [Job.SaveState] stored last, in this attempt or an earlier one, and returns true; false
+// when nothing was saved, and v is as it was. While Redis cannot be reached it tries again, until ctx ends. What does
+// not decode into v is an error. Any goroutine of the handler may call it.
 func (j *Job) LoadState(ctx context.Context, v any) (found bool, err error) {
 	var encoded json.RawMessage
 	if j.run == nil {

@@ -8,9 +8,9 @@ import (
 )
 
 // splitArray appends the elements of the JSON array b to pieces, each as the bytes it is written with. It knows strings
-// and nesting but does not look into the elements: when each piece is valid JSON by itself, and only then, the whole was.
-// What decodes a piece validates it, so every byte is validated once. No array at all is the empty one: so is null, which
-// is how a nil slice is written.
+// and nesting but does not look into the elements: when each piece is valid JSON by itself, and only then, the whole
+// was. What decodes a piece validates it, so every byte is validated once. No array at all is the empty one: so is
+// null, which is how a nil slice is written.
 func splitArray(pieces [][]byte, b []byte) ([][]byte, bool) {
 	i := skipSpace(b, 0)
 	if len(b) == 0 || string(bytes.TrimRight(b[i:], " \t\r\n")) == "null" {
@@ -143,7 +143,8 @@ func plainFloat(b []byte, bits int) (float64, bool) {
 	return f, err == nil
 }
 
-// isDecimal tells whether b is a number without an exponent: strconv would also take hexadecimal, "inf" and underscores.
+// isDecimal tells whether b is a number without an exponent: strconv would also take hexadecimal, "inf" and
+// underscores.
 func isDecimal(b []byte) bool {
 	b = bytes.TrimPrefix(b, []byte("-"))
 	whole, fraction, pointed := bytes.Cut(b, []byte("."))

@@ -8,7 +8,8 @@ type jsonWalk struct {
 	seen     map[reflect.Type]bool
 }
 
-// fault is nil when JSON can carry t. Where encoding/json can take the address of a value, the methods of the pointer count.
+// fault is nil when JSON can carry t. Where encoding/json can take the address of a value, the methods of the pointer
+// count.
 func (w *jsonWalk) fault(t reflect.Type, path string, addressable bool) *jsonFault {
 	if w.seen[t] || w.hasOwnJSON(t, addressable) {
 		return nil

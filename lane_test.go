@@ -53,8 +53,9 @@ func TestLanesBoundACall(t *testing.T) {
 		callers int
 		want    int // calls at the least
 	}{
-		"in jobs":  {callers: 1200, want: 3},
-		"in bytes": {padding: string(make([]byte, 30<<10)), callers: 40, want: 6}, // each zero byte is written as \u0000
+		"in jobs": {callers: 1200, want: 3},
+		// each zero byte is written as \u0000
+		"in bytes": {padding: string(make([]byte, 30<<10)), callers: 40, want: 6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -10,12 +10,13 @@ import (
 )
 
 const (
-	// defaultLargeArgs is above how many bytes an argument is an object of its own. An upload costs a round trip or two, and a
-	// reference 100 bytes, so what is much smaller is better off in the record.
+	// defaultLargeArgs is above how many bytes an argument is an object of its own. An upload costs a round trip or
+	// two, and a reference 100 bytes, so what is much smaller is better off in the record.
 	defaultLargeArgs = 8 << 10
 	// minShared is how long the JSON of an argument is that may be a reference: it has a hash in it.
 	minShared = 64
-	// maxObjects is how many arguments of one job are objects: more large ones stay in the record, if it has room for them.
+	// maxObjects is how many arguments of one job are objects: more large ones stay in the record, if it has room for
+	// them.
 	maxObjects = 64
 	// objectBytes is what a reference counts for in the size of a call, so that one call checks about 500 at the most.
 	objectBytes = 2 << 10
@@ -28,8 +29,8 @@ type argsLimits struct {
 	large  int // of one argument that stays in the record
 }
 
-// newArgsLimits applies the defaults. most is MaxArgsSize, 0 where it was not given; large is LargeArgs, 0 the default and
-// below that never.
+// newArgsLimits applies the defaults. most is MaxArgsSize, 0 where it was not given; large is LargeArgs, 0 the default
+// and below that never.
 func newArgsLimits(most, large int) argsLimits {
 	l := argsLimits{record: most, total: most, large: large}
 	if most == 0 {

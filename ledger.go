@@ -9,9 +9,9 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// ledger counts in memory what becomes of jobs, until the heartbeat brings the sums to Redis. The settler writes it, once an
-// outcome is acknowledged, under a lock that is taken once per answer and not per job. What it holds is bounded by the names that
-// its worker serves.
+// ledger counts in memory what becomes of jobs, until the heartbeat brings the sums to Redis. The settler writes it,
+// once an outcome is acknowledged, under a lock that is taken once per answer and not per job. What it holds is bounded
+// by the names that its worker serves.
 type ledger struct {
 	clock *redisClock
 	off   bool // nothing is counted
@@ -21,7 +21,9 @@ type ledger struct {
 	sums   map[*registration]*sums
 	dirty  []*sums // those with something to tell, in the order in which they began to
 	errors errorCounts
-	ahead  time.Duration // of Redis' clock, by which jobs are due; as of the last heartbeat, since a look at clocks costs as much as the rest
+	// of Redis' clock, by which jobs are due; as of the last heartbeat, since a look at clocks costs as much as the
+	// rest
+	ahead  time.Duration
 	looked bool
 
 	teller // the heartbeater's
@@ -127,16 +129,17 @@ func (r *run) booking() booking {
 	return bookedNot
 }
 
-// The bounds of what is told at once: a call of a heartbeat then costs Redis less than a millisecond, one of a stop a few.
+// The bounds of what is told at once: a call of a heartbeat then costs Redis less than a millisecond, one of a stop a
+// few.
 const (
 	maxToldCounts  = 250 // each is written to a minute and to a day
 	maxFinalCounts = 1_000
 	maxToldErrors  = 100
 )
 
-// take takes out what was counted, as much as fits into one call: at least one name, those that wait for the longest time first, and
-// only those whose moment has come, unless the worker is about to leave. What is cut off a sum, since it is stored in whole
-// microseconds, stays.
+// take takes out what was counted, as much as fits into one call: at least one name, those that wait for the longest
+// time first, and only those whose moment has come, unless the worker is about to leave. What is cut off a sum, since
+// it is stored in whole microseconds, stays.
 func (l *ledger) take(last bool) (counted []rdb.Sums, errors []rdb.ErrorCount) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// declareLimits makes the limits in Redis those that the code declares, where no operator has set others. Where two services
-// declare one name the later start wins, and an event tells so; a start that declares none takes away only what its own
-// service has declared.
+// declareLimits makes the limits in Redis those that the code declares, where no operator has set others. Where two
+// services declare one name the later start wins, and an event tells so; a start that declares none takes away only
+// what its own service has declared.
 func (p *WorkerPool) declareLimits(ctx context.Context) error {
 	var names []string
 	for name, registration := range p.registered {
@@ -46,7 +46,8 @@ func (p *WorkerPool) declareLimitsOf(ctx context.Context, names []string) error 
 		},
 		failure: func(name string, err error) error {
 			var unreadable *rdb.RuleError
-			if declared(name) == (rdb.Limit{}) && errors.As(err, &unreadable) { // nothing that can be read is of this service
+			// nothing that can be read is of this service
+			if declared(name) == (rdb.Limit{}) && errors.As(err, &unreadable) {
 				return nil
 			}
 			return fmt.Errorf("the limit of job %s cannot be declared: %w", quoted(name), err)

@@ -15,7 +15,8 @@ type Limit struct {
 	Concurrent int           // at once; 0 is not limited
 	Rate       int           // how many may begin in each Per; 0 is not limited
 	Per        time.Duration // at least a millisecond, at most a year; needed with Rate, and only then
-	Burst      int           // how many may begin one right after the other; 0 is what the rate gives in 100 ms, at least 1
+	// how many may begin one right after the other; 0 is what the rate gives in 100 ms, at least 1
+	Burst int
 }
 
 // MarshalJSON writes Per as [time.Duration] prints it, and leaves out what is not limited.

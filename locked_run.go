@@ -7,7 +7,8 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// lostLock is the digest of the lock that the decision takes from the job: a buried one keeps only those that last longer.
+// lostLock is the digest of the lock that the decision takes from the job: a buried one keeps only those that last
+// longer.
 func (r *run) lostLock() string {
 	kind := rdb.LockKind(r.record.LockKind)
 	if r.decision.verb == verbBury && (kind == rdb.UntilEnded || kind == rdb.UntilBegun) {
@@ -16,8 +17,8 @@ func (r *run) lostLock() string {
 	return ""
 }
 
-// heldLock is the lock that the run's job has as long as the run lasts. One for a time is not told by its job: nobody knows how
-// much of the time is left.
+// heldLock is the lock that the run's job has as long as the run lasts. One for a time is not told by its job: nobody
+// knows how much of the time is left.
 func (r *run) heldLock() (digest string, kind rdb.LockKind) {
 	kind = rdb.LockKind(r.record.LockKind)
 	if kind == rdb.UntilEnded || kind == rdb.UntilGone || kind == rdb.UntilBegun && r.begun.Load() == 0 {
@@ -26,9 +27,9 @@ func (r *run) heldLock() (digest string, kind rdb.LockKind) {
 	return "", ""
 }
 
-// unlock frees the lock of a run that is unique until it begins, which it is about to do. It returns false when the run must not
-// begin: its claim is gone, or the worker stops. Redis is asked until it answers: a job that is put off after its lock was
-// freed would wait beside another one of its kind.
+// unlock frees the lock of a run that is unique until it begins, which it is about to do. It returns false when the run
+// must not begin: its claim is gone, or the worker stops. Redis is asked until it answers: a job that is put off after
+// its lock was freed would wait beside another one of its kind.
 func (w *worker) unlock(r *run) bool {
 	if rdb.LockKind(r.record.LockKind) != rdb.UntilBegun || r.record.Lock == "" {
 		return true

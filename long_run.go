@@ -7,8 +7,8 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// longRun is what a run has in Redis beside its claim while it goes on: a log, a state, the last it told. Most runs have
-// nothing of it.
+// longRun is what a run has in Redis beside its claim while it goes on: a log, a state, the last it told. Most runs
+// have nothing of it.
 type longRun struct {
 	mu       sync.Mutex
 	over     bool   // the attempt is: nothing is written any more
@@ -18,14 +18,14 @@ type longRun struct {
 	log   *jobLog // nil until somebody asked for the logger
 	saves int64   // numbers of what was saved
 
-	// What is or will be in Redis, and is in the trail once the attempt is over. It is noted before it is sent: a log that
-	// was noted and is not there harms nobody, one that is there and was not noted is left behind.
+	// What is or will be in Redis, and is in the trail once the attempt is over. It is noted before it is sent: a log
+	// that was noted and is not there harms nobody, one that is there and was not noted is left behind.
 	hasLog, hasState     bool
 	logNoted, stateNoted bool // Redis knows
 }
 
-// ErrAttemptOver is returned by what belongs to one attempt of a job, once that is over: the handler has returned, or the pool
-// has stopped waiting for it.
+// ErrAttemptOver is returned by what belongs to one attempt of a job, once that is over: the handler has returned, or
+// the pool has stopped waiting for it.
 var ErrAttemptOver = errors.New("this attempt of the job is over")
 
 // note returns the trail that notes what the run has in Redis, with what is known to stand there already left out.
@@ -48,8 +48,8 @@ func (r *run) noted(which *bool) {
 	*which = true
 }
 
-// endAttempt lets nothing be written to Redis any more but what is on its way, and puts what there is into the trail, which
-// nobody changes from then on. Whoever decides about the run calls it first; the first call counts.
+// endAttempt lets nothing be written to Redis any more but what is on its way, and puts what there is into the trail,
+// which nobody changes from then on. Whoever decides about the run calls it first; the first call counts.
 func (r *run) endAttempt() {
 	r.long.mu.Lock()
 	defer r.long.mu.Unlock()

@@ -2,10 +2,10 @@ package work
 
 import "context"
 
-// LookNow has the pool ask Redis for the time and for what is due, as it does by itself within a second. It is for tests
-// that move the clock of Redis: once it has returned, the pool goes by that clock, and what is due is on its way. A pool that
-// is not started, or not any more, does nothing. It returns when Redis has answered, or ctx has ended. It may be called
-// concurrently.
+// LookNow has the pool ask Redis for the time and for what is due, as it does by itself within a second. It is for
+// tests that move the clock of Redis: once it has returned, the pool goes by that clock, and what is due is on its way.
+// A pool that is not started, or not any more, does nothing. It returns when Redis has answered, or ctx has ended. It
+// may be called concurrently.
 func (p *WorkerPool) LookNow(ctx context.Context) {
 	p.mu.Lock()
 	workers, enqueuer, closed := p.workers, p.enqueuer, p.closed

@@ -7,21 +7,22 @@ import (
 	"sync/atomic"
 )
 
-// What a middleware may do wrong with its next. A job whose middleware did it ends with an error that wraps one of these
-// and names the middleware, also when the middleware itself returned nil.
+// What a middleware may do wrong with its next. A job whose middleware did it ends with an error that wraps one of
+// these and names the middleware, also when the middleware itself returned nil.
 var (
 	// ErrNextCalledTwice: next was called a second time. The rest of the chain ran once only.
 	ErrNextCalledTwice = errors.New("next was called twice, it runs the job and may be called once")
 	// ErrNextUnfinished: the middleware returned nil while next was still running in another goroutine.
 	ErrNextUnfinished = errors.New("next was still running when the middleware returned nil, wait for it")
-	// ErrNextTooLate: next was called after the middleware had returned. Only the caller of next sees it, the job has ended.
+	// ErrNextTooLate: next was called after the middleware had returned. Only the caller of next sees it, the job has
+	// ended.
 	ErrNextTooLate = errors.New("next was called after the middleware had returned")
 	// ErrNextNilContext: next was given no context.
 	ErrNextNilContext = errors.New("next was called with a nil context, give it the one that the middleware got")
 )
 
-// middleware is a compiled middleware: user code, checked and guarded. It gets the job's context (userContext) and what it
-// stands before.
+// middleware is a compiled middleware: user code, checked and guarded. It gets the job's context (userContext) and what
+// it stands before.
 type middleware func(ctx context.Context, uc userContext, job *Job, next NextFunc) error
 
 // runner runs one job: a handler, alone or with middleware around it. The result counts only without an error.
@@ -31,7 +32,8 @@ type runner func(ctx context.Context, uc userContext, job *Job) (result any, has
 //
 //	chain([a, b, c], h) = a(b(c(h)))
 //
-// It is composed once, when the pool starts. A job that passes it costs one passage and one small closure per middleware.
+// It is composed once, when the pool starts. A job that passes it costs one passage and one small closure per
+// middleware.
 func chain(mws []middleware, h runner) runner {
 	if len(mws) == 0 {
 		return h
@@ -72,7 +74,8 @@ func around(m middleware, rest func(context.Context, *passage) error) func(conte
 	}
 }
 
-// directly calls a function that takes no context of the pool as what it is, in a third of the time, and others otherwise.
+// directly calls a function that takes no context of the pool as what it is, in a third of the time, and others
+// otherwise.
 func directly(fn any, otherwise middleware) middleware {
 	plain, ok := fn.(func(context.Context, *Job, NextFunc) error)
 	if !ok {
@@ -81,8 +84,8 @@ func directly(fn any, otherwise middleware) middleware {
 	return func(ctx context.Context, _ userContext, job *Job, next NextFunc) error { return plain(ctx, job, next) }
 }
 
-// guarded makes a middleware answer for its use of next. The guard, not the chain, does it because only here the name is
-// known.
+// guarded makes a middleware answer for its use of next. The guard, not the chain, does it because only here the name
+// is known.
 func guarded(name string, call middleware) middleware {
 	return func(ctx context.Context, uc userContext, job *Job, next NextFunc) error {
 		g := &nextGuard{middleware: name, next: next}

@@ -169,7 +169,8 @@ func TestNextStillRunning(t *testing.T) {
 			t.Parallel()
 			started, release, ended := make(chan struct{}), make(chan struct{}), make(chan error)
 			_, hasResult, err := runTraced(t, func(int) (int, error) { close(started); <-release; return 1, nil },
-				func(ctx context.Context, _ *Job, next NextFunc) error { // the outer one hides what the inner one returned
+				// the outer one hides what the inner one returned
+				func(ctx context.Context, _ *Job, next NextFunc) error {
 					_ = next(ctx)
 					return returned
 				},

@@ -49,15 +49,16 @@ func halfWay(script string) map[string]func(ctx context.Context, pass send, call
 	}
 }
 
-// TestAWorkerThatIsKnownWithSomeOfItsNamesGoesOn: a worker whose names did not all come to Redis serves what is registered, and the rest once
-// they have; jobs of the first and of the last name run, and a stop leaves nothing.
+// TestAWorkerThatIsKnownWithSomeOfItsNamesGoesOn: a worker whose names did not all come to Redis serves what is
+// registered, and the rest once they have; jobs of the first and of the last name run, and a stop leaves nothing.
 func TestAWorkerThatIsKnownWithSomeOfItsNamesGoesOn(t *testing.T) {
 	t.Parallel()
 	const names = rdb.MaxBatch + 7
 	name := func(n int) string { return fmt.Sprintf("n%04d", n) }
 	for _, step := range []struct {
 		script string
-		before func(k *kit, pool *WorkerPool) // what makes the script come while the pool runs; nil: it comes with the start
+		// what makes the script come while the pool runs; nil: it comes with the start
+		before func(k *kit, pool *WorkerPool)
 	}{
 		{"register", nil},
 		{"rule", nil},

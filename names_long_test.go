@@ -16,7 +16,8 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// TestAPoolOfTenThousandNamesStartsAndStopsSoon prints how long it takes, on a real Redis, plain and with a limit for each name.
+// TestAPoolOfTenThousandNamesStartsAndStopsSoon prints how long it takes, on a real Redis, plain and with a limit for
+// each name.
 func TestAPoolOfTenThousandNamesStartsAndStopsSoon(t *testing.T) {
 	if os.Getenv("WORK_NAMES_LONG") != "1" {
 		t.Skip("make names-long")
@@ -43,8 +44,8 @@ func TestAPoolOfTenThousandNamesStartsAndStopsSoon(t *testing.T) {
 	}
 }
 
-// TestWhatHistoryCosts prints what one of four workers costs Redis in a second in which all its names run, and what a minute of that takes
-// in memory.
+// TestWhatHistoryCosts prints what one of four workers costs Redis in a second in which all its names run, and what a
+// minute of that takes in memory.
 func TestWhatHistoryCosts(t *testing.T) {
 	if os.Getenv("WORK_NAMES_LONG") != "1" {
 		t.Skip("make names-long")

@@ -16,8 +16,8 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// trips counts round trips, but for those that a pool makes all the time, whatever its names: they would count the time that a test
-// takes. (Heartbeats and the wait for a token have connections of their own.)
+// trips counts round trips, but for those that a pool makes all the time, whatever its names: they would count the time
+// that a test takes. (Heartbeats and the wait for a token have connections of their own.)
 type trips struct {
 	rdb.Driver
 	made atomic.Int64
@@ -144,9 +144,9 @@ func deeds() []deed {
 var walkedParts = map[string]bool{"keep rules": true, "renew queues": true, "inspect queues": true, "inspect limits": true,
 	"inspect history": true, "doctor": true, "drain": true}
 
-// TestRoundTripsDoNotGrowWithNames counts what is sent, so that it is as true where a round trip takes 10 ms. What walks over a
-// set, a hash or all names may read a part of a hundred names or more in each; all else has a few round trips more at the
-// most. No script is given more names than a batch, with the five keys that a fetch has of each.
+// TestRoundTripsDoNotGrowWithNames counts what is sent, so that it is as true where a round trip takes 10 ms. What
+// walks over a set, a hash or all names may read a part of a hundred names or more in each; all else has a few round
+// trips more at the most. No script is given more names than a batch, with the five keys that a fetch has of each.
 func TestRoundTripsDoNotGrowWithNames(t *testing.T) {
 	t.Parallel()
 	sizes := []int{10, 1_000}

@@ -8,10 +8,11 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// NextDue is when the first of the jobs is due that are scheduled or to be retried, in the queues that this pool serves:
-// those that [WorkerPool.Drain] does not wait for. It is by the clock of Redis, in the past for one that is due and has not
-// been moved to its queue yet, and the zero time where there is none. It reads in pages of 500 past the jobs of other
-// queues. Before Start it returns ErrNotStarted, once the pool has stopped ErrStopped. It may be called concurrently.
+// NextDue is when the first of the jobs is due that are scheduled or to be retried, in the queues that this pool
+// serves: those that [WorkerPool.Drain] does not wait for. It is by the clock of Redis, in the past for one that is due
+// and has not been moved to its queue yet, and the zero time where there is none. It reads in pages of 500 past the
+// jobs of other queues. Before Start it returns ErrNotStarted, once the pool has stopped ErrStopped. It may be called
+// concurrently.
 func (p *WorkerPool) NextDue(ctx context.Context) (time.Time, error) {
 	p.mu.Lock()
 	started := p.state != poolNew && p.state != poolStarting && p.served != nil

@@ -15,7 +15,8 @@ import (
 	"github.com/265d0351/work/objects"
 )
 
-// An object that was collected between its upload and the script that stores the job is stored again, and so is the job.
+// An object that was collected between its upload and the script that stores the job is stored again, and so is the
+// job.
 func TestAnObjectThatVanishesBeforeItsJobIsStoredAgain(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
@@ -81,7 +82,8 @@ func TestALostReplyCountsNoReferenceTwice(t *testing.T) {
 	}
 }
 
-// A duplicate of a chosen id leaves no reference behind, and an enqueuer that dies before its job leaves an object that goes.
+// A duplicate of a chosen id leaves no reference behind, and an enqueuer that dies before its job leaves an object that
+// goes.
 func TestWhatIsNotStoredRefersToNothing(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
@@ -173,7 +175,8 @@ func TestAThousandJobsShareOneCopy(t *testing.T) {
 			pool := NewWorkerPool(nil, 20, options).
 				Job("first", func(text string) error { lengths.Add(int64(len(text))); return nil }).
 				Job("a", func(ctx context.Context, job *Job, ref objects.Ref[string]) error {
-					content, err := job.run.worker.pool.objects.cache.Get(ctx, ref.Hash()) // as Value does, which then decodes it
+					// as Value does, which then decodes it
+					content, err := job.run.worker.pool.objects.cache.Get(ctx, ref.Hash())
 					lengths.Add(int64(len(content) - len(`""`)))
 					return err
 				})

@@ -44,7 +44,8 @@ func TestALargeResultIsAnObject(t *testing.T) {
 	})
 }
 
-// A result may be the very object that the job had as its argument: the end of the job must not take its reference away.
+// A result may be the very object that the job had as its argument: the end of the job must not take its reference
+// away.
 func TestAResultThatIsTheArgumentStays(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

@@ -12,9 +12,9 @@ import (
 )
 
 // Observer receives every event of a pool. Observe is called by the goroutine in which the event happens, by many at
-// once, so it must be quick and safe for concurrent use. A panic in it does not reach the job; the log tells of the first
-// one, and then at most once a minute. A runtime.Goexit in it (t.FailNow, require) is survived in the same way, but the
-// observers behind it miss that event.
+// once, so it must be quick and safe for concurrent use. A panic in it does not reach the job; the log tells of the
+// first one, and then at most once a minute. A runtime.Goexit in it (t.FailNow, require) is survived in the same way,
+// but the observers behind it miss that event.
 type Observer interface{ Observe(Event) }
 
 // ObserverFunc makes an Observer of a function.

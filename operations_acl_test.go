@@ -110,8 +110,8 @@ func commandsOfPrograms(t *testing.T) (words []string) {
 	return words
 }
 
-// TestTheUserOfWorkersIsEnough runs a pool, an enqueuer and an inspector as the user of the page, on a database that is not 0.
-// Redis notes whatever it refuses them, so that a refusal that nobody reports shows as well.
+// TestTheUserOfWorkersIsEnough runs a pool, an enqueuer and an inspector as the user of the page, on a database that is
+// not 0. Redis notes whatever it refuses them, so that a refusal that nobody reports shows as well.
 func TestTheUserOfWorkersIsEnough(t *testing.T) {
 	t.Parallel()
 	server := redistest.Dedicated(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// TestConnectionsOfAPool counts, on a Redis of its own, what a pool has open: at work, as many as there ever were, and at rest.
-// docs/operations.md says how many there can be.
+// TestConnectionsOfAPool counts, on a Redis of its own, what a pool has open: at work, as many as there ever were, and
+// at rest. docs/operations.md says how many there can be.
 func TestConnectionsOfAPool(t *testing.T) {
 	t.Parallel()
 	for _, concurrency := range []int{20, 1000} {
@@ -78,7 +78,8 @@ func poolSizeOfThePage(t *testing.T) (n int) {
 	return n
 }
 
-// connectionsBeside counts all other connections, and those of them that wait for messages or whose last command waited for a token.
+// connectionsBeside counts all other connections, and those of them that wait for messages or whose last command waited
+// for a token.
 func connectionsBeside(t *testing.T, admin redis.Conn) map[string]int {
 	t.Helper()
 	own, err := redis.Int(admin.Do("CLIENT", "ID"))

@@ -9,8 +9,8 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// TestTwoVersionsShareAQueueOnlyWhereBothHaveTheHandler: a version that lost a handler leaves its jobs alone, and another version
-// beside it or after it runs them.
+// TestTwoVersionsShareAQueueOnlyWhereBothHaveTheHandler: a version that lost a handler leaves its jobs alone, and
+// another version beside it or after it runs them.
 func TestTwoVersionsShareAQueueOnlyWhereBothHaveTheHandler(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
@@ -34,7 +34,8 @@ func TestTwoVersionsShareAQueueOnlyWhereBothHaveTheHandler(t *testing.T) {
 	})
 }
 
-// TestArgsOfAnotherVersionThatDoNotFitGoToTheMorgue, at once, and run when they are retried by a version that takes them.
+// TestArgsOfAnotherVersionThatDoNotFitGoToTheMorgue, at once, and run when they are retried by a version that takes
+// them.
 func TestArgsOfAnotherVersionThatDoNotFitGoToTheMorgue(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

@@ -61,8 +61,9 @@ func namesOf[T any](m map[string]T) []string {
 	return names
 }
 
-// TestEveryOptionIsInTheTable compares the tables with what the packages export: the fields of each struct that is named ...Options,
-// and the functions that return a type that is named ...Option. The heading of a table names the type.
+// TestEveryOptionIsInTheTable compares the tables with what the packages export: the fields of each struct that is
+// named ...Options, and the functions that return a type that is named ...Option. The heading of a table names the
+// type.
 func TestEveryOptionIsInTheTable(t *testing.T) {
 	t.Parallel()
 	page := operationsPage(t)

@@ -17,34 +17,42 @@ type WorkerOptions struct {
 	Connection Connection // instead of a DSN
 	Namespace  string     // prefix of all keys; default "work"
 
-	ShutdownTimeout time.Duration // how long running jobs may go on once a stop began; default 25 s, negative: not at all
-	Logger          *slog.Logger  // default slog.Default()
-	Observers       []Observer    // receive every event, after the log
-	Only            []string      // serve only these of the registered names; default all
-	Service         string        // whose schedules the pool's are: see Periodic; default one that is made of the served names
-	MaxCrashes      int           // a job that this many workers died with, more than chance explains, is buried; default 3, less is refused
+	// how long running jobs may go on once a stop began; default 25 s, negative: not at all
+	ShutdownTimeout time.Duration
+	Logger          *slog.Logger // default slog.Default()
+	Observers       []Observer   // receive every event, after the log
+	Only            []string     // serve only these of the registered names; default all
+	// whose schedules the pool's are: see Periodic; default one that is made of the served names
+	Service string
+	// a job that this many workers died with, more than chance explains, is buried; default 3, less is refused
+	MaxCrashes int
 
-	// HeartbeatLife is how long this pool's workers count as alive after their last heartbeat, 1 s to 10 minutes; default 3 s.
-	// The jobs of one that is killed start elsewhere within that time and 3 s more. A pause that is shorter disturbs nobody.
-	// Pools of one namespace may differ: the life of each decides about itself.
+	// HeartbeatLife is how long this pool's workers count as alive after their last heartbeat, 1 s to 10 minutes;
+	// default 3 s. The jobs of one that is killed start elsewhere within that time and 3 s more. A pause that is
+	// shorter disturbs nobody. Pools of one namespace may differ: the life of each decides about itself.
 	HeartbeatLife time.Duration
-	// FenceAfter ends the ctx of everything that a worker runs, with the cause ErrFenced, once no heartbeat of it was answered
-	// for so long, counted from when the last one that was answered had been sent: others may have its jobs by then, and it
-	// cannot know. It begins nothing more until one is answered. Default: never; at least two heartbeats, 2 s unless
-	// HeartbeatLife is below 3 s. Up to HeartbeatLife it ends them before anybody else can begin their jobs: as long as the
-	// process runs (one that was paused sees it when it wakes), clocks run equally fast, Redis' is not set forward, and
-	// handlers heed their ctx. What must not happen twice in any case needs a check where it happens: see Job.FencingToken.
-	FenceAfter     time.Duration
-	Prefetch       int  // how many jobs each worker fetches beyond those that its processors run; default 0, at most 256
+	// FenceAfter ends the ctx of everything that a worker runs, with the cause ErrFenced, once no heartbeat of it was
+	// answered for so long, counted from when the last one that was answered had been sent: others may have its jobs by
+	// then, and it cannot know. It begins nothing more until one is answered. Default: never; at least two heartbeats,
+	// 2 s unless HeartbeatLife is below 3 s. Up to HeartbeatLife it ends them before anybody else can begin their jobs:
+	// as long as the process runs (one that was paused sees it when it wakes), clocks run equally fast, Redis' is not
+	// set forward, and handlers heed their ctx. What must not happen twice in any case needs a check where it happens:
+	// see Job.FencingToken.
+	FenceAfter time.Duration
+	// how many jobs each worker fetches beyond those that its processors run; default 0, at most 256
+	Prefetch       int
 	RestoreRunning bool // store the jobs that are running again when Redis has lost its data; default false
 
 	MorgueRetention time.Duration // how long a job stays in the morgue; default 180 days
 	MorgueLimit     int           // how many jobs the morgue of the namespace holds; default 1,000,000
-	NoHistory       bool          // count nothing for Inspector.History and Inspector.Errors, which costs Redis nothing then; default false
-	MirrorJobLogs   bool          // what jobs write to their own logs goes to Logger as well: see Job.Logger
-	MaxArgsSize     int           // how large the args that this pool's Enqueuer accepts may be, in bytes; default as for its option
+	// count nothing for Inspector.History and Inspector.Errors, which costs Redis nothing then; default false
+	NoHistory     bool
+	MirrorJobLogs bool // what jobs write to their own logs goes to Logger as well: see Job.Logger
+	// how large the args that this pool's Enqueuer accepts may be, in bytes; default as for its option
+	MaxArgsSize int
 
-	LargeArgs   int           // above how many bytes an argument or a kept result is stored as an object; default 8 KiB, negative: never
+	// above how many bytes an argument or a kept result is stored as an object; default 8 KiB, negative: never
+	LargeArgs   int
 	ObjectCache int64         // how many bytes of objects the pool keeps; default 64 MiB, negative: none
 	ObjectGrace time.Duration // how long an object stays that no job refers to; default an hour, at least a millisecond
 	ObjectHome  objects.Home  // where their contents are kept; default Redis; all of a namespace must have the same one
@@ -151,7 +159,8 @@ func (o WorkerOptions) validate() []error {
 // JobOptions says how the jobs of one name are run. The zero value of each field is its default; options given at the
 // enqueue beat these. A duration of more than 100 years is one of 100 years.
 type JobOptions struct {
-	Priority   int                             // weight of the queue, 1 to 100,000; 0 is 1. Twice the weight, twice the share
+	// weight of the queue, 1 to 100,000; 0 is 1. Twice the weight, twice the share
+	Priority   int
 	Retries    int                             // attempts after the first; 0 is 25, negative is none
 	Backoff    func(*Job, error) time.Duration // how long to wait after a failure; default DefaultBackoff
 	Timeout    time.Duration                   // after which the ctx of an attempt ends; 0 is never
@@ -160,14 +169,16 @@ type JobOptions struct {
 	Limit      Limit                           // over all workers; the zero value is no limit
 	MaxRunning int                             // how many this pool runs at once; 0 is not limited
 
-	RetryFor  time.Duration    // no attempt is due later than that after the first failure; 0 is no limit
-	Permanent func(error) bool // tells that an error will not go away, so the job dies at once; nil is never. Many ask at a time
-	Unique    *UniqueOptions   // of the jobs that this pool's Enqueuer stores, unless they have their own; nil is none
+	RetryFor time.Duration // no attempt is due later than that after the first failure; 0 is no limit
+	// tells that an error will not go away, so the job dies at once; nil is never. Many ask at a time
+	Permanent func(error) bool
+	Unique    *UniqueOptions // of the jobs that this pool's Enqueuer stores, unless they have their own; nil is none
 
-	// OnDeath is told of each job that dies, by the worker that had it and after Redis took note of it: one that is out of retries or
-	// time (in the morgue, or dropped by SkipMorgue), was buried by Bury, has a permanent error, a record or args that cannot be used, or too
-	// many crashes. The error is that of its last attempt, or says why there was none. It is called in a goroutine of its own, many
-	// at a time, and has 5 seconds until its ctx ends. It is called once: not again if it panics, or if the worker dies just then.
+	// OnDeath is told of each job that dies, by the worker that had it and after Redis took note of it: one that is out
+	// of retries or time (in the morgue, or dropped by SkipMorgue), was buried by Bury, has a permanent error, a record
+	// or args that cannot be used, or too many crashes. The error is that of its last attempt, or says why there was
+	// none. It is called in a goroutine of its own, many at a time, and has 5 seconds until its ctx ends. It is called
+	// once: not again if it panics, or if the worker dies just then.
 	OnDeath func(ctx context.Context, job *Job, err error)
 }
 

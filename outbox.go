@@ -2,8 +2,8 @@ package work
 
 import "sync/atomic"
 
-// outbox holds runs whose fate is decided until the settler takes them, all at once. It is a stack without a lock, so that
-// processors never wait for one another.
+// outbox holds runs whose fate is decided until the settler takes them, all at once. It is a stack without a lock, so
+// that processors never wait for one another.
 type outbox struct {
 	newest atomic.Pointer[run]
 	filled chan struct{} // rung when the first run comes

@@ -60,8 +60,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 // maxRereads is how often something is read again that others change at the same time.
 const maxRereads = 50
 
-// rereads counts the tries of one who changes what others change too. All give way, each for longer the more often it was
-// too late, so that each gets its turn.
+// rereads counts the tries of one who changes what others change too. All give way, each for longer the more often it
+// was too late, so that each gets its turn.
 func rereads(ctx context.Context) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for n := range maxRereads {

@@ -17,10 +17,11 @@ type periodic struct {
 	site string // where
 }
 
-// Periodic enqueues a job of that name at each tick of spec: five fields of cron or six with seconds in front, a descriptor
-// such as @daily, either with CRON_TZ=Europe/Berlin in front, or @every and a duration, which counts from Unix 0. Without
-// a time zone it is UTC. Each tick is enqueued once, however many workers run, at the clock of Redis. The schedule stays when
-// all workers stop; it goes when a worker of the same Service starts that does not declare it, and none that runs does.
+// Periodic enqueues a job of that name at each tick of spec: five fields of cron or six with seconds in front, a
+// descriptor such as @daily, either with CRON_TZ=Europe/Berlin in front, or @every and a duration, which counts from
+// Unix 0. Without a time zone it is UTC. Each tick is enqueued once, however many workers run, at the clock of Redis.
+// The schedule stays when all workers stop; it goes when a worker of the same Service starts that does not declare it,
+// and none that runs does.
 //
 // Mistakes are returned by Start: a name that the pool does not register, args that its handler could not take.
 func (p *WorkerPool) Periodic(spec, name string, args ...any) *WorkerPool {

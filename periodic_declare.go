@@ -24,8 +24,8 @@ func (p *WorkerPool) schedule(ctx context.Context, first *worker) error {
 }
 
 // declare stores the schedules of the pool. Its workers are registered by then, and tell in Redis what they declare, so
-// that nobody takes the schedules for abandoned. Where another process has declared the same id otherwise, the later one wins, and an
-// event tells so. A pause stays.
+// that nobody takes the schedules for abandoned. Where another process has declared the same id otherwise, the later
+// one wins, and an event tells so. A pause stays.
 func (p *WorkerPool) declare(ctx context.Context) error {
 	owners := sync.OnceValues(func() (map[string]rdb.Declaration, error) { return p.store.Declarations(ctx) })
 	return p.redefine(ctx, func(one periodic, stored rdb.Schedule) (change, error) {
@@ -63,8 +63,8 @@ func (p *WorkerPool) redefine(ctx context.Context, decide func(periodic, rdb.Sch
 	return r.run(ctx, ids)
 }
 
-// mayTake refuses a schedule that belongs to another service, while one of its workers declares it. Services that were not
-// given a name may take from each other: theirs changes with the names that they serve.
+// mayTake refuses a schedule that belongs to another service, while one of its workers declares it. Services that were
+// not given a name may take from each other: theirs changes with the names that they serve.
 func (p *WorkerPool) mayTake(id, owner string, owners func() (map[string]rdb.Declaration, error)) error {
 	if owner == "" || owner == p.service() || strings.HasPrefix(owner, defaultService) {
 		return nil
@@ -84,8 +84,8 @@ func (p *WorkerPool) mayTake(id, owner string, owners func() (map[string]rdb.Dec
 	return nil
 }
 
-// withdraw removes the schedules of this pool's service that neither it nor another registered worker declares. It answers
-// true if there are some that others still declare: they may be from before a deployment.
+// withdraw removes the schedules of this pool's service that neither it nor another registered worker declares. It
+// answers true if there are some that others still declare: they may be from before a deployment.
 func (p *WorkerPool) withdraw(ctx context.Context) (pending bool, err error) {
 	all, _, err := p.store.Schedules(ctx)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// periodicEnqueuer enqueues the jobs of all schedules of the namespace as their ticks come. Only the worker with the lease
-// does, so that a fleet asks once; two at a time would do no harm, since Redis takes each tick once.
+// periodicEnqueuer enqueues the jobs of all schedules of the namespace as their ticks come. Only the worker with the
+// lease does, so that a fleet asks once; two at a time would do no harm, since Redis takes each tick once.
 //
-// It knows the schedules and the clock of Redis from heartbeats and replies, so it asks nothing while nothing is due. The
-// clock of this machine is only used to tell how long ago that was.
+// It knows the schedules and the clock of Redis from heartbeats and replies, so it asks nothing while nothing is due.
+// The clock of this machine is only used to tell how long ago that was.
 type periodicEnqueuer struct {
 	pool   *WorkerPool
 	store  *rdb.Store

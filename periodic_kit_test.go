@@ -43,8 +43,8 @@ func rdbEntry(at time.Time, job string) string {
 	return string(text) + " " + job
 }
 
-// clockwork are periodic enqueuers without a pool around them, of several workers on one Redis. Time passes when the test
-// says so, which the embedded Redis follows; the heartbeats are those of the test.
+// clockwork are periodic enqueuers without a pool around them, of several workers on one Redis. Time passes when the
+// test says so, which the embedded Redis follows; the heartbeats are those of the test.
 type clockwork struct {
 	*kit
 	store *rdb.Store

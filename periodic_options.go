@@ -9,16 +9,17 @@ import (
 
 // PeriodicOptions says how a periodic job is enqueued. The zero value of each field is its default.
 type PeriodicOptions struct {
-	ID     string        // of the schedule, in the whole namespace; default the name of the job
-	TZ     string        // time zone of the spec, "Europe/Berlin"; default UTC, whatever the machine's is
-	Jitter time.Duration // each tick is late by a time below that, the same for all workers; less than the time between ticks
+	ID string // of the schedule, in the whole namespace; default the name of the job
+	TZ string // time zone of the spec, "Europe/Berlin"; default UTC, whatever the machine's is
+	// each tick is late by a time below that, the same for all workers; less than the time between ticks
+	Jitter time.Duration
 
 	Missed  Missed  // what to do about ticks at which no worker was there; default MissedOnce
 	Overlap Overlap // what to do about a tick while the job of the last one waits or runs; default OverlapAllow
 }
 
-// Missed says what is done about ticks that are more than ten seconds late: no worker was there, or Redis was away. What
-// is less late was not missed, and runs.
+// Missed says what is done about ticks that are more than ten seconds late: no worker was there, or Redis was away.
+// What is less late was not missed, and runs.
 type Missed int
 
 // What may be done about missed ticks. [MissedAll] is another one.
@@ -56,8 +57,8 @@ func (m Missed) ticks() int {
 
 const maxMissed = 100
 
-// Overlap says what is done about a tick while the job of the last one has not ended: it waits, is scheduled, runs, will be
-// retried, or is stalled. A job in the morgue is in nobody's way.
+// Overlap says what is done about a tick while the job of the last one has not ended: it waits, is scheduled, runs,
+// will be retried, or is stalled. A job in the morgue is in nobody's way.
 type Overlap int
 
 // What may be done about it.

@@ -24,8 +24,8 @@ func (k *kit) texts(command, key string, args ...any) []string {
 	return list
 }
 
-// Four workers go through ten thousand ticks: of five schedules, at once, with clocks that are wrong, some restarting all
-// the time. Each tick has its one job.
+// Four workers go through ten thousand ticks: of five schedules, at once, with clocks that are wrong, some restarting
+// all the time. Each tick has its one job.
 func TestTenThousandTicksAreEnqueuedOnceEach(t *testing.T) {
 	t.Parallel()
 	wanted := 10_000

@@ -7,8 +7,9 @@ import (
 )
 
 // Enqueuer returns an Enqueuer that shares the pool's connection; it also refuses args that the registered handler
-// could not take, and has WorkerOptions.EnqueueMiddleware around it. It works before Start, and until Stop has ended. If the pool's Redis options are wrong, each of its
-// calls returns that error. Its Close is the pool's matter: the program need not call it.
+// could not take, and has WorkerOptions.EnqueueMiddleware around it. It works before Start, and until Stop has ended.
+// If the pool's Redis options are wrong, each of its calls returns that error. Its Close is the pool's matter: the
+// program need not call it.
 func (p *WorkerPool) Enqueuer() *Enqueuer {
 	p.mu.Lock()
 	defer p.mu.Unlock()

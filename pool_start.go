@@ -167,7 +167,8 @@ func (p *WorkerPool) begin(ctx context.Context, workers []*worker) bool {
 	p.recruiting.Start(context.Background()) // until the stop
 	p.state = poolStarted
 	p.roster.tell()
-	p.detach = context.AfterFunc(ctx, func() { _ = p.Stop(context.Background()) }) // whoever waits in Stop gets the error
+	// whoever waits in Stop gets the error
+	p.detach = context.AfterFunc(ctx, func() { _ = p.Stop(context.Background()) })
 	return true
 }
 

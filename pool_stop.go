@@ -14,9 +14,9 @@ import (
 )
 
 // Stop ends the pool: no more jobs are fetched, Checkin answers true, running jobs may go on for ShutdownTimeout, then
-// their ctx ends with ErrShutdown, and what has not returned a second later is given back. It returns nil when all ended
-// in good order, else a *StopError. It returns within ctx whatever Redis or a handler does, then with everything cut
-// short. Further calls wait for the same stop; a pool that was never started is stopped at once.
+// their ctx ends with ErrShutdown, and what has not returned a second later is given back. It returns nil when all
+// ended in good order, else a *StopError. It returns within ctx whatever Redis or a handler does, then with everything
+// cut short. Further calls wait for the same stop; a pool that was never started is stopped at once.
 func (p *WorkerPool) Stop(ctx context.Context) error {
 	room, patience, cancel := roomBefore(ctx)
 	defer cancel()
@@ -67,7 +67,8 @@ func (p *WorkerPool) shutDown() {
 	results := make([]*StopError, len(p.workers))
 	var stops sync.WaitGroup
 	for i, w := range p.workers {
-		results[i] = &StopError{Err: errors.New("an observer ended the goroutine of the stop (runtime.Goexit)")} // unless it returns
+		// unless it returns
+		results[i] = &StopError{Err: errors.New("an observer ended the goroutine of the stop (runtime.Goexit)")}
 		stops.Go(func() { results[i] = w.stop(p.hurried, p.options.ShutdownTimeout) })
 	}
 	stops.Wait()

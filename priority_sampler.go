@@ -140,7 +140,8 @@ func (s *prioritySampler) draw(jobs int) []rdb.Share {
 	for _, q := range candidates {
 		heaviest = max(heaviest, q.weight)
 	}
-	lot := float64(jobs) / lotsPerDraw // of the heaviest queue; a light one must not get ahead by far more than its share
+	// of the heaviest queue; a light one must not get ahead by far more than its share
+	lot := float64(jobs) / lotsPerDraw
 	tentative := make([]float64, len(candidates))
 	for i, q := range candidates {
 		tentative[i], q.share = q.pass, 0

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What a fetch pays to decide how many jobs to ask from which queue, and to book what came: with so many queues that have
-// work, for as many jobs as a pool of 20 or 200 wants. Every third queue is three times as heavy.
+// What a fetch pays to decide how many jobs to ask from which queue, and to book what came: with so many queues that
+// have work, for as many jobs as a pool of 20 or 200 wants. Every third queue is three times as heavy.
 func BenchmarkSampler(b *testing.B) {
 	for _, queues := range []int{1, 10, 100, 1000} {
 		for _, jobs := range []int{1, 20, 200} {

@@ -13,8 +13,8 @@ type processor struct {
 	current *run // nil between jobs
 }
 
-// loop runs jobs until it is told to leave. A handler may end this very goroutine (runtime.Goexit): then its job ends with
-// an error and another goroutine takes over.
+// loop runs jobs until it is told to leave. A handler may end this very goroutine (runtime.Goexit): then its job ends
+// with an error and another goroutine takes over.
 func (p *processor) loop() {
 	returned := false
 	defer func() {
@@ -116,7 +116,8 @@ func (p *processor) call(r *run) (result any, hasResult bool, err error) {
 func (p *processor) end(result any, hasResult bool, err error) {
 	r := p.current
 	elapsed := time.Since(r.begunAt())
-	d := r.decide(result, hasResult, err, p.worker.clock.now()) // calls code of the program: if that ends this goroutine, replace ends the job
+	// calls code of the program: if that ends this goroutine, replace ends the job
+	d := r.decide(result, hasResult, err, p.worker.clock.now())
 	p.current = nil
 	defer p.worker.slots.vacate()
 	defer r.leave()

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// quota is how many jobs of one name a pool runs at once: see JobOptions.MaxRunning. What a fetch may bring is reserved before
-// it is sent, so that several workers of a pool together ask for no more than there is room.
+// quota is how many jobs of one name a pool runs at once: see JobOptions.MaxRunning. What a fetch may bring is reserved
+// before it is sent, so that several workers of a pool together ask for no more than there is room.
 type quota struct {
 	most  int64
 	taken atomic.Int64 // reserved, or given to processors and not returned

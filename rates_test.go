@@ -58,8 +58,9 @@ func (c rateCase) row() string {
 
 // rateFigures are what came of it.
 type rateFigures struct {
-	reached float64       // the share of the rate, once the burst was used
-	early   time.Duration // by which the jobs of some time came before the rate allows so many: how unsteady their way is
+	reached float64 // the share of the rate, once the burst was used
+	// by which the jobs of some time came before the rate allows so many: how unsteady their way is
+	early time.Duration
 }
 
 // beginnings are the times at which jobs began.
@@ -78,7 +79,8 @@ func (b *beginnings) add() {
 	}
 }
 
-// measure runs jobs for so long and looks when they began. It fails if more began than the rate allows since the pools started.
+// measure runs jobs for so long and looks when they began. It fails if more began than the rate allows since the pools
+// started.
 func (c rateCase) measure(t *testing.T, k *kit, d time.Duration) rateFigures {
 	t.Helper()
 	per := c.limit.Per.Seconds() / float64(c.limit.Rate)
@@ -124,8 +126,8 @@ func (c rateCase) measure(t *testing.T, k *kit, d time.Duration) rateFigures {
 	return figures
 }
 
-// A rate holds from both sides. How much of it is reached where others need the machine as well says little; a fetcher that does not
-// know when there is room waits for a token, which nobody leaves, before each job.
+// A rate holds from both sides. How much of it is reached where others need the machine as well says little; a fetcher
+// that does not know when there is room waits for a token, which nobody leaves, before each job.
 func TestARateIsWaitedForAndNeverExceeded(t *testing.T) {
 	t.Parallel()
 	for _, c := range []rateCase{
@@ -201,7 +203,8 @@ func TestAJobThatIsTakenAheadBeginsAtItsTime(t *testing.T) {
 		k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
 			replies, err := pass(ctx, calls...)
 			if nameOf(calls[0]) == "fetch" && err == nil {
-				if answer := replies[0].Value.([]any); len(answer) > 6 { // a round: of its first part, when the first job may begin
+				// a round: of its first part, when the first job may begin
+				if answer := replies[0].Value.([]any); len(answer) > 6 {
 					answer[6].([]any)[0].([]any)[2] = int64(time.Hour / time.Microsecond)
 					answered.Store(time.Now().UnixNano())
 				}

@@ -16,9 +16,9 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// TestReadsCostThePageAndNotTheJobs compares what Redis spends on each read where many jobs are in each of a queue, scheduled, retry and the
-// morgue with what it spends where few are. WORK_READS_LONG=1 does so with 1,000,000, and writes the figures into the file that
-// WORK_READS_FIGURES names.
+// TestReadsCostThePageAndNotTheJobs compares what Redis spends on each read where many jobs are in each of a queue,
+// scheduled, retry and the morgue with what it spends where few are. WORK_READS_LONG=1 does so with 1,000,000, and
+// writes the figures into the file that WORK_READS_FIGURES names.
 func TestReadsCostThePageAndNotTheJobs(t *testing.T) {
 	t.Parallel()
 	t.Run("redis", func(t *testing.T) {
@@ -105,7 +105,8 @@ func costlyReads() []costlyRead {
 		page("scheduled, in the middle", PageOptions{State: StateScheduled}, shelf("s", spread)),
 		page("retry, where all are due at the same time, in the middle", PageOptions{State: StateRetrying}, shelf("r", alike)),
 		page("the morgue, in the middle, the newest first", PageOptions{State: StateDead, Newest: true}, shelf("m", spread)),
-		// 2,000 looks into a hash of millions are as many ways through main memory, and into one of thousands they are none.
+		// 2,000 looks into a hash of millions are as many ways through main memory, and into one of thousands they are
+		// none.
 		search("`Search`: 2,000 records of a queue", 3, Selection{State: StateQueued, Tag: "x"}, maxSearched),
 		search("2,000 records of the morgue", 3, Selection{State: StateDead, Tag: "x"}, maxSearched),
 		search("all states, by id", 2, Selection{ID: redistest.CrowdID("r", 77)}, 1),
@@ -129,8 +130,8 @@ func newCrowded(t *testing.T, server *redistest.Process, many int) *crowded {
 	return c
 }
 
-// costs are what the thread of Redis that runs commands spends on one read of either: the least of some rounds, in turns, since
-// other processes get in the way of its caches.
+// costs are what the thread of Redis that runs commands spends on one read of either: the least of some rounds, in
+// turns, since other processes get in the way of its caches.
 func costs(r costlyRead, small, large *crowded) (few, many time.Duration) {
 	const rounds = 15
 	few, many = small.cost(r), large.cost(r)

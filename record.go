@@ -27,14 +27,15 @@ type record struct {
 
 // recordExtras are the fields that few jobs have.
 type recordExtras struct {
-	Lock       string         `json:"lock,omitempty"`       // digest of the job's lock, see rdb.Lock
-	LockKind   string         `json:"lock_kind,omitempty"`  // "f", "s" or "t"
-	Completion string         `json:"completion,omitempty"` // the completion queue that gets its id when it has ended
-	Objects    map[int]string `json:"objects,omitempty"`    // position of an argument -> SHA-256 in hex of the object that stands for it
-	Expires    int64          `json:"expires,omitempty"`    // ms: a job that has not begun by then does not begin
-	Deadline   int64          `json:"deadline,omitempty"`   // ms: its attempts end then
-	RetryFor   int64          `json:"retry_for,omitempty"`  // ms after the first failure in which it is tried again
-	Tags       []string       `json:"tags,omitempty"`
+	Lock       string `json:"lock,omitempty"`       // digest of the job's lock, see rdb.Lock
+	LockKind   string `json:"lock_kind,omitempty"`  // "f", "s" or "t"
+	Completion string `json:"completion,omitempty"` // the completion queue that gets its id when it has ended
+	// position of an argument -> SHA-256 in hex of the object that stands for it
+	Objects  map[int]string `json:"objects,omitempty"`
+	Expires  int64          `json:"expires,omitempty"`   // ms: a job that has not begun by then does not begin
+	Deadline int64          `json:"deadline,omitempty"`  // ms: its attempts end then
+	RetryFor int64          `json:"retry_for,omitempty"` // ms after the first failure in which it is tried again
+	Tags     []string       `json:"tags,omitempty"`
 }
 
 // plainRecord stands for the record of a job that was enqueued without any option.

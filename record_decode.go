@@ -14,8 +14,8 @@ import (
 // The error says what is wrong with the record.
 func decodeRecord(b []byte) (record, error) { return decodeKnownRecord(b, "", "") }
 
-// decodeKnownRecord is decodeRecord for who knows which id and name the record should have: these strings are used for it
-// where they are right.
+// decodeKnownRecord is decodeRecord for who knows which id and name the record should have: these strings are used for
+// it where they are right.
 func decodeKnownRecord(b []byte, id, name string) (record, error) {
 	if r, ok := decodePlainRecord(b, id, name); ok {
 		return r, nil
@@ -39,8 +39,8 @@ func describeRecordError(err error) error {
 	return fmt.Errorf("the record cannot be read: %w", unquoted.Error(err))
 }
 
-// decodePlainRecord reads what encode writes for nearly all jobs: the fields in their order, without spaces and escapes.
-// It says false for everything else, right or wrong, which is then left to encoding/json.
+// decodePlainRecord reads what encode writes for nearly all jobs: the fields in their order, without spaces and
+// escapes. It says false for everything else, right or wrong, which is then left to encoding/json.
 func decodePlainRecord(b []byte, id, name string) (record, bool) {
 	s := jsonScan{rest: b}
 	r := record{}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// withArgs returns the record with other args. All else stays byte for byte, also what this version does not know, but for
-// the references to objects that stood for some of the old args: they go.
+// withArgs returns the record with other args. All else stays byte for byte, also what this version does not know, but
+// for the references to objects that stood for some of the old args: they go.
 func withArgs(raw, args []byte) ([]byte, error) {
 	members, err := membersOf(raw)
 	if err != nil {

@@ -31,7 +31,8 @@ func redefine(ctx context.Context, store *rdb.Store, id string, decide func(rdb.
 	return r.run(ctx, []string{id})
 }
 
-// run changes these schedules, again those that were changed by others meanwhile. What fails for one keeps none of the others.
+// run changes these schedules, again those that were changed by others meanwhile. What fails for one keeps none of the
+// others.
 func (r *redefinition) run(ctx context.Context, ids []string) error {
 	for range rereads(ctx) {
 		if len(ids) == 0 {

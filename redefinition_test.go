@@ -10,8 +10,8 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// TestRoundTripsDoNotGrowWithSchedules counts only what is done itself: the one that enqueues what is periodic reads all schedules again
-// when it hears that some have changed.
+// TestRoundTripsDoNotGrowWithSchedules counts only what is done itself: the one that enqueues what is periodic reads
+// all schedules again when it hears that some have changed.
 func TestRoundTripsDoNotGrowWithSchedules(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

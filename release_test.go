@@ -36,7 +36,8 @@ func TestReleasesInARowWaitLonger(t *testing.T) {
 			return Release(errLuck)
 		}))
 		begun.Wait()
-		require.NoError(t, k.inspector().PauseQueue(k.ctx(), "a")) // those that wait for a second only must not begin again
+		// those that wait for a second only must not begin again
+		require.NoError(t, k.inspector().PauseQueue(k.ctx(), "a"))
 		close(goes)
 		require.Eventually(t, func() bool { return k.number("HLEN", "claimed") == 0 }, patience, time.Millisecond)
 		ended := time.Now()

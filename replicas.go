@@ -9,9 +9,9 @@ import (
 const maxReplicaWait = time.Minute
 
 // WaitReplicas makes an enqueue wait until so many replicas of Redis have the job, at most so long. When fewer have
-// confirmed it by then, the job is stored all the same: the error is an *[EnqueueError] that lists it under Stored, with
-// a *[ReplicasError] inside. Redis replicates asynchronously: this makes it less likely that a failover loses the job,
-// not impossible. Callers that share a call wait for the largest number among them.
+// confirmed it by then, the job is stored all the same: the error is an *[EnqueueError] that lists it under Stored,
+// with a *[ReplicasError] inside. Redis replicates asynchronously: this makes it less likely that a failover loses the
+// job, not impossible. Callers that share a call wait for the largest number among them.
 func WaitReplicas(n int, timeout time.Duration) EnqueueOption {
 	return func(s *jobSettings) {
 		s.replicas, s.replicaWait = n, timeout

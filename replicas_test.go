@@ -29,7 +29,8 @@ func TestWaitReplicasRealRedis(t *testing.T) {
 		_, err = enq.With(WaitReplicas(1, patience)).Enqueue(t.Context(), "safe")
 		require.NoError(t, err)
 
-		receipt, err := enq.With(WaitReplicas(2, 3*time.Second)).Enqueue(t.Context(), "safe") // time for the one there is
+		// time for the one there is
+		receipt, err := enq.With(WaitReplicas(2, 3*time.Second)).Enqueue(t.Context(), "safe")
 		var few *ReplicasError
 		require.ErrorAs(t, err, &few)
 		assert.Equal(t, ReplicasError{Wanted: 2, Confirmed: 1}, *few)

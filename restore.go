@@ -47,8 +47,8 @@ func (w *worker) restoreUntilDone(c *claimant, runs []*run) {
 	}
 }
 
-// returnEnded gives those back that were stored again although they had ended meanwhile: Redis did not know them when their
-// outcome came, so it counted for nothing. They run once more; nobody would see them otherwise.
+// returnEnded gives those back that were stored again although they had ended meanwhile: Redis did not know them when
+// their outcome came, so it counted for nothing. They run once more; nobody would see them otherwise.
 func (w *worker) returnEnded(c *claimant, runs []*run) error {
 	ended := map[string][]string{}
 	for _, r := range runs {

@@ -47,8 +47,9 @@ func (o outcome) encode() []byte {
 
 // NoResultError says that a job has ended and that there is no result, nor will there be.
 type NoResultError struct {
-	ID      string
-	State   string // "done": its handler returns no value; "cancelled", "discarded", "expired", "deleted": it did not end well
+	ID string
+	// "done": its handler returns no value; "cancelled", "discarded", "expired", "deleted": it did not end well
+	State   string
 	Problem string // why the value that its handler returned is not kept; empty otherwise
 }
 

@@ -62,8 +62,8 @@ func (v *disposition) Error() string {
 
 func (v *disposition) Unwrap() error { return v.err }
 
-// RetryIn fails the attempt with err and asks for the next one after d (100 ms to 100 years) instead of the backoff. Out
-// of retries it goes to the morgue as after any error.
+// RetryIn fails the attempt with err and asks for the next one after d (100 ms to 100 years) instead of the backoff.
+// Out of retries it goes to the morgue as after any error.
 func RetryIn(d time.Duration, err error) error {
 	return &disposition{verb: verbRetry, delay: bearable(d), err: err}
 }
@@ -151,7 +151,8 @@ func (r *run) judgeFailure(v *disposition, err error, now time.Time) decision {
 	return decision{verb: verbRetry, delay: delay, trail: t.encode(), err: err, failure: t.lastError()}
 }
 
-// backoff asks the job's backoff function; one that does not return is reported in the error and replaced by the default.
+// backoff asks the job's backoff function; one that does not return is reported in the error and replaced by the
+// default.
 func (r *run) backoff(cause error) (delay time.Duration, err error) {
 	fate := apart(func() { delay = bearable(r.registration.options.Backoff(r.job, cause)) })
 	if fate != "" {
@@ -160,8 +161,8 @@ func (r *run) backoff(cause error) (delay time.Duration, err error) {
 	return delay, cause
 }
 
-// apart calls a function of the program in a goroutine of its own, which it may end, as t.FailNow does: the error that it is asked
-// about must not be lost with ours. It returns what has become of it, where it has not returned.
+// apart calls a function of the program in a goroutine of its own, which it may end, as t.FailNow does: the error that
+// it is asked about must not be lost with ours. It returns what has become of it, where it has not returned.
 func apart(function func()) (fate string) {
 	ended := make(chan string, 1)
 	go func() {

@@ -13,8 +13,9 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// returns knows what a pool has given back to the fronts of queues. Each call puts its jobs before all that stand there, and what ends
-// first in a stop is given back first: so a call names the older jobs that came before it, and Redis lets them stand in front again.
+// returns knows what a pool has given back to the fronts of queues. Each call puts its jobs before all that stand
+// there, and what ends first in a stop is given back first: so a call names the older jobs that came before it, and
+// Redis lets them stand in front again.
 type returns struct {
 	sending chan struct{} // has room for who gives something back: the next call must find what this one has put there
 
@@ -33,7 +34,8 @@ type turn struct {
 	given   time.Time // when it was given back
 }
 
-// returnsLife is for how long, beside the time that handlers have in a stop, it is remembered that a job was given back.
+// returnsLife is for how long, beside the time that handlers have in a stop, it is remembered that a job was given
+// back.
 const returnsLife = time.Minute
 
 func (r *run) turn() turn {
@@ -42,8 +44,8 @@ func (r *run) turn() turn {
 	return turn{id: r.job.ID, worker: r.worker, fetched: r.fetched, number: n, order: r.order}
 }
 
-// compare tells which was fetched earlier. Those of one worker it knows; of others it goes by Redis' clock, and within a millisecond by
-// which fetch was sent first.
+// compare tells which was fetched earlier. Those of one worker it knows; of others it goes by Redis' clock, and within
+// a millisecond by which fetch was sent first.
 func (t turn) compare(other turn) int {
 	if t.worker == other.worker {
 		return cmp.Compare(t.order, other.order)
@@ -61,7 +63,8 @@ func (r *returns) inTurn(ctx context.Context) (end func(), err error) {
 	}
 }
 
-// note notes what is given back to a queue now, oldest first, and returns the older jobs that were given back to it before.
+// note notes what is given back to a queue now, oldest first, and returns the older jobs that were given back to it
+// before.
 func (r *returns) note(queue string, turns []turn) (older []rdb.Older) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,8 +95,8 @@ func (r *returns) note(queue string, turns []turn) (older []rdb.Older) {
 	return older[max(0, len(older)-rdb.MaxBatch):]
 }
 
-// returnLost gives back what Redis lists with a worker that leaves, and that one does not know of: a fetch under way brought it, or one
-// whose reply was lost. It is newer than all else.
+// returnLost gives back what Redis lists with a worker that leaves, and that one does not know of: a fetch under way
+// brought it, or one whose reply was lost. It is newer than all else.
 func (w *worker) returnLost(ctx context.Context, c *claimant, queue string) error {
 	end, err := w.pool.returns.inTurn(ctx)
 	if err != nil {

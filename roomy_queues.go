@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// roomyQueues are those whose limit has room again, as the settler of a worker has learnt. Its fetcher need not wait for a
-// token, which may go to another worker, nor until it would ask a held queue again.
+// roomyQueues are those whose limit has room again, as the settler of a worker has learnt. Its fetcher need not wait
+// for a token, which may go to another worker, nor until it would ask a held queue again.
 type roomyQueues struct {
 	some  atomic.Bool
 	mu    sync.Mutex

@@ -12,8 +12,8 @@ import (
 	"github.com/265d0351/work/internal/excerpt"
 )
 
-// roster is which of its registered names a pool serves now. Serve and Withdraw write it; the fetcher of each worker brings what it
-// fetches, and what Redis knows of it, in line with it: see duties.
+// roster is which of its registered names a pool serves now. Serve and Withdraw write it; the fetcher of each worker
+// brings what it fetches, and what Redis knows of it, in line with it: see duties.
 type roster struct {
 	mu      sync.Mutex
 	version int64
@@ -22,26 +22,28 @@ type roster struct {
 	moved   chan struct{}   // closed at the next change of anything that somebody may wait for
 }
 
-// Serve has the pool serve registered names again that were withdrawn, or names that WorkerOptions.Only leaves out. It returns nil once
-// every worker of the pool is known to Redis with them and asks for their jobs; what waits begins at once. Their limits are declared
-// before. When ctx ends first the pool goes on with it.
+// Serve has the pool serve registered names again that were withdrawn, or names that WorkerOptions.Only leaves out. It
+// returns nil once every worker of the pool is known to Redis with them and asks for their jobs; what waits begins at
+// once. Their limits are declared before. When ctx ends first the pool goes on with it.
 //
-// Names that are served already are fine. One that is not registered is an *[InvalidError], and nothing is changed: handlers are
-// registered with Job, before Start. Before Start it says what Start is to serve; once the pool stops the error is [ErrStopping], then
-// [ErrStopped]. The service that the pool belongs to, and its schedules, stay as they are. It may be called concurrently; where another
-// call has undone it before it was done, the error is [ErrOverruled].
+// Names that are served already are fine. One that is not registered is an *[InvalidError], and nothing is changed:
+// handlers are registered with Job, before Start. Before Start it says what Start is to serve; once the pool stops the
+// error is [ErrStopping], then [ErrStopped]. The service that the pool belongs to, and its schedules, stay as they are.
+// It may be called concurrently; where another call has undone it before it was done, the error is [ErrOverruled].
 func (p *WorkerPool) Serve(ctx context.Context, names ...string) error {
 	return p.appoint(ctx, names, true)
 }
 
-// Withdraw has the pool serve these names no longer: from now on no job of them begins here. What was fetched and has not begun goes back
-// to the front of its queue, in its old order, for other workers; handlers that run go on to their end, and count. It returns nil once
-// the last of them has ended and Redis lists the names with no worker of the pool. When ctx ends first it returns an error that wraps its
-// cause; the withdrawal stands, and is completed when the last job ends.
+// Withdraw has the pool serve these names no longer: from now on no job of them begins here. What was fetched and has
+// not begun goes back to the front of its queue, in its old order, for other workers; handlers that run go on to their
+// end, and count. It returns nil once the last of them has ended and Redis lists the names with no worker of the pool.
+// When ctx ends first it returns an error that wraps its cause; the withdrawal stands, and is completed when the last
+// job ends.
 //
-// Names that are not served are fine, and so are all of them: the pool then runs nothing, and is alive. Jobs of theirs wait
-// until some worker serves them, their schedules go on, and their limits hold. Names that are not registered, calls before Start and
-// concurrent calls are as for [WorkerPool.Serve]; a pool that stops withdraws everything, so it is waited for and there is no error.
+// Names that are not served are fine, and so are all of them: the pool then runs nothing, and is alive. Jobs of theirs
+// wait until some worker serves them, their schedules go on, and their limits hold. Names that are not registered,
+// calls before Start and concurrent calls are as for [WorkerPool.Serve]; a pool that stops withdraws everything, so it
+// is waited for and there is no error.
 func (p *WorkerPool) Withdraw(ctx context.Context, names ...string) error {
 	return p.appoint(ctx, names, false)
 }
@@ -129,7 +131,8 @@ func (p *WorkerPool) tooLateTo(ctx context.Context, serve bool) error {
 	}
 }
 
-// declareFor puts the limits of names into force that are about to be served. They are those of this service, as if Only had named them.
+// declareFor puts the limits of names into force that are about to be served. They are those of this service, as if
+// Only had named them.
 func (p *WorkerPool) declareFor(ctx context.Context, names []string, serve bool) error {
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		registration := p.registered[name]

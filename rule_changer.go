@@ -10,14 +10,15 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// ruleChanger changes the rules of queues, however many there are, in a few round trips: it reads all, changes all, counts what runs
-// of those that need it, and puts these into force. Whoever dies in between leaves each rule as it was, or as it is wanted, or with a
-// filling, which the janitor ends.
+// ruleChanger changes the rules of queues, however many there are, in a few round trips: it reads all, changes all,
+// counts what runs of those that need it, and puts these into force. Whoever dies in between leaves each rule as it
+// was, or as it is wanted, or with a filling, which the janitor ends.
 type ruleChanger struct {
 	store   *rdb.Store
 	change  func(name string, rule *rdb.Rule)
 	changed func(name string, before rdb.Rule) // may be nil
-	failure func(name string, err error) error // what is said of a queue whose rule could not be changed; nil: it does not matter
+	// what is said of a queue whose rule could not be changed; nil: it does not matter
+	failure func(name string, err error) error
 
 	failed   excerpt.Errors
 	fillings map[string]string // by name: those that have to be counted
@@ -29,8 +30,8 @@ func changeRule(ctx context.Context, store *rdb.Store, name string, change func(
 	return c.run(ctx, []string{name})
 }
 
-// run changes the rules of these queues, again those that were changed by others meanwhile. What fails for one queue keeps none of the
-// others.
+// run changes the rules of these queues, again those that were changed by others meanwhile. What fails for one queue
+// keeps none of the others.
 func (c *ruleChanger) run(ctx context.Context, names []string) error {
 	c.fillings = map[string]string{}
 	for range rereads(ctx) {
@@ -135,8 +136,8 @@ func (c *ruleChanger) wanted(name string, before rdb.Rule) rdb.Rule {
 
 var errRuleContended = fmt.Errorf("its rule was changed by others %d times in a row: try again", maxRereads)
 
-// fillRules counts what runs of queues, and puts their limits into force. Several may do so at once: each counts all there is.
-// fillings are by name; it returns what has failed for one queue by its name, and what has failed for all.
+// fillRules counts what runs of queues, and puts their limits into force. Several may do so at once: each counts all
+// there is. fillings are by name; it returns what has failed for one queue by its name, and what has failed for all.
 func fillRules(ctx context.Context, store *rdb.Store, fillings map[string]string) (failed map[string]error, err error) {
 	names := slices.Sorted(maps.Keys(fillings))
 	if len(names) == 0 {
@@ -158,8 +159,8 @@ func fillRules(ctx context.Context, store *rdb.Store, fillings map[string]string
 	return failed, nil
 }
 
-// filled takes the fillings out of rules. It returns the names that are left: those whose rules were changed meanwhile, or all after an
-// error.
+// filled takes the fillings out of rules. It returns the names that are left: those whose rules were changed meanwhile,
+// or all after an error.
 func filled(ctx context.Context, store *rdb.Store, names []string, fillings map[string]string, failed map[string]error) ([]string, error) {
 	texts, err := store.RulesOf(ctx, names)
 	if err != nil {

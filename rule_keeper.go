@@ -9,12 +9,12 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// ruleKeeper puts right what was left of limits: it finishes counts that somebody began and did not finish, and takes out of
-// what counts towards a limit what nobody holds. The janitor calls it in each of its rounds.
+// ruleKeeper puts right what was left of limits: it finishes counts that somebody began and did not finish, and takes
+// out of what counts towards a limit what nobody holds. The janitor calls it in each of its rounds.
 type ruleKeeper struct{ rounds int }
 
-// recountRounds is in how many rounds what counts is compared with what is held. In good order they agree: what is left over
-// comes from workers that ended jobs while there was no rule at all.
+// recountRounds is in how many rounds what counts is compared with what is held. In good order they agree: what is left
+// over comes from workers that ended jobs while there was no rule at all.
 const recountRounds = 6
 
 func (k *ruleKeeper) keep(ctx context.Context, store *rdb.Store) error {
@@ -25,7 +25,8 @@ func (k *ruleKeeper) keep(ctx context.Context, store *rdb.Store) error {
 	}
 	fillings := map[string]string{}
 	for name, text := range rules {
-		if rule, err := rdb.ParseRule(text); err == nil && rule.Filling != "" { // one that cannot be read is shown by Inspector.Limits
+		// one that cannot be read is shown by Inspector.Limits
+		if rule, err := rdb.ParseRule(text); err == nil && rule.Filling != "" {
 			fillings[name] = rule.Filling
 		}
 	}

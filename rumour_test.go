@@ -13,7 +13,8 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// A worker that happens to look while another one was called must not fetch in vain; what is still there a moment later it takes.
+// A worker that happens to look while another one was called must not fetch in vain; what is still there a moment later
+// it takes.
 func TestWhatOthersWereCalledForIsLeftToThem(t *testing.T) {
 	t.Parallel()
 	for name, others := range map[string]bool{"others come": true, "nobody comes": false} {

@@ -255,8 +255,8 @@ func (r *run) decide(result any, hasResult bool, err error, now time.Time) decis
 	return d
 }
 
-// maxResultBytes is how large the JSON of a result may be that is no object. Redis would refuse far larger ones for ever, and one that is
-// larger than a pipeline holds up the outcomes of other jobs.
+// maxResultBytes is how large the JSON of a result may be that is no object. Redis would refuse far larger ones for
+// ever, and one that is larger than a pipeline holds up the outcomes of other jobs.
 const maxResultBytes = 1 << 20
 
 // encodeResult encodes what a handler returned. A value that does not encode, or is too large, fails the attempt.

@@ -34,9 +34,9 @@ func newPoolObjects(store *rdb.Store, options WorkerOptions) (*poolObjects, erro
 	}, nil
 }
 
-// ObjectError says that an argument of a job is stored as an object and that the worker could not have it. Where that can
-// pass, the job waits for a while without using an attempt, as after [Release]. Where it cannot, since the object has
-// vanished or is not what was stored, the job goes to the morgue with this as its reason.
+// ObjectError says that an argument of a job is stored as an object and that the worker could not have it. Where that
+// can pass, the job waits for a while without using an attempt, as after [Release]. Where it cannot, since the object
+// has vanished or is not what was stored, the job goes to the morgue with this as its reason.
 type ObjectError struct {
 	Argument int          // 1 is the first
 	Hash     objects.Hash // as the record has it

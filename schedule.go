@@ -99,5 +99,6 @@ func (d definition) text() []byte {
 	return encoded
 }
 
-// sameTicks tells whether two definitions have the same ticks, so that the last one of the former counts for the latter.
+// sameTicks tells whether two definitions have the same ticks, so that the last one of the former counts for the
+// latter.
 func (d definition) sameTicks(other definition) bool { return d.Spec == other.Spec && d.TZ == other.TZ }

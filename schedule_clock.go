@@ -5,12 +5,13 @@ import (
 	"time"
 )
 
-// How ticks follow clocks that are put forward and back. A spec with fixed hours ("30 2 * * *") means each of them once a
-// day: a time that the clock leaves out is taken at the instant when it goes on, and one that it shows twice is taken the
-// first time. A spec with * or / in its hour ("0 * * * *") means the time that passes: what the clock leaves out does not
-// take place, and what it shows twice takes place twice.
+// How ticks follow clocks that are put forward and back. A spec with fixed hours ("30 2 * * *") means each of them once
+// a day: a time that the clock leaves out is taken at the instant when it goes on, and one that it shows twice is taken
+// the first time. A spec with * or / in its hour ("0 * * * *") means the time that passes: what the clock leaves out
+// does not take place, and what it shows twice takes place twice.
 
-// next returns the first tick after an instant, in UTC; zero when there is none in the next years. @every counts from Unix 0.
+// next returns the first tick after an instant, in UTC; zero when there is none in the next years. @every counts from
+// Unix 0.
 func (t *timetable) next(after time.Time) time.Time {
 	var at time.Time
 	switch {
@@ -43,8 +44,8 @@ func onWall(at time.Time, zone *time.Location) time.Time {
 	return at.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// The bounds of a search. No zone has put its clocks back by more than a day, or changes them more often than every few weeks;
-// a spec that names a day at all has one in the next years.
+// The bounds of a search. No zone has put its clocks back by more than a day, or changes them more often than every few
+// weeks; a spec that names a day at all has one in the next years.
 const (
 	maxWalls = 2 * 24 * 3600 // times on the wall that were shown, or left out, before
 	maxSpans = 1000          // in which the clock goes evenly
@@ -65,8 +66,8 @@ func (t *timetable) nextFixed(after time.Time) time.Time {
 	return time.Time{}
 }
 
-// firstShown is the first instant at which a clock in that zone shows this time or, when it leaves it out, the instant at
-// which it goes on behind it.
+// firstShown is the first instant at which a clock in that zone shows this time or, when it leaves it out, the instant
+// at which it goes on behind it.
 func firstShown(wall time.Time, zone *time.Location) time.Time {
 	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, zone)
 	start, _ := at.ZoneBounds()
@@ -108,7 +109,8 @@ func (t *timetable) nextElapsed(after time.Time) time.Time {
 	return time.Time{}
 }
 
-// evenUntil is an instant after the given one before which the clock of the zone is not changed; zero when it never is again.
+// evenUntil is an instant after the given one before which the clock of the zone is not changed; zero when it never is
+// again.
 func evenUntil(from time.Time, zone *time.Location) time.Time {
 	_, end := from.In(zone).ZoneBounds()
 	if end.IsZero() || end.After(from) {

@@ -63,8 +63,8 @@ func (s *schedule) makeUp(after, border time.Time, inTime bool) []time.Time {
 	return nil
 }
 
-// lastOf returns the last n ticks after one moment and up to another. It looks back from the end, further and further: to
-// go through all the seconds of a year would take minutes.
+// lastOf returns the last n ticks after one moment and up to another. It looks back from the end, further and further:
+// to go through all the seconds of a year would take minutes.
 func (t *timetable) lastOf(after, until time.Time, n int) []time.Time {
 	for span := time.Duration(n+1) * time.Second; ; span *= 8 {
 		from := until.Add(-span)
@@ -91,8 +91,8 @@ func (t *timetable) count(first, until time.Time) int {
 	return n
 }
 
-// tickJob is the job of one tick. Its id and its jitter come from the schedule and the tick, so that all workers find the
-// same.
+// tickJob is the job of one tick. Its id and its jitter come from the schedule and the tick, so that all workers find
+// the same.
 func (s *schedule) tickJob(tick, now time.Time) rdb.TickJob {
 	sum := sha256.Sum256([]byte(s.id + "\x00" + strconv.FormatInt(tick.UnixMilli(), 10)))
 	job := rdb.TickJob{ID: hex.EncodeToString(sum[:16]), Due: tick}

@@ -5,8 +5,8 @@ import "time"
 // maxRuns bounds what NextRuns reckons.
 const maxRuns = 1000
 
-// NextRuns returns the next n ticks of the schedule, at most 1,000, beginning with Next; fewer where no more come, and none while it is
-// paused or has a problem. Like Next they are without jitter.
+// NextRuns returns the next n ticks of the schedule, at most 1,000, beginning with Next; fewer where no more come, and
+// none while it is paused or has a problem. Like Next they are without jitter.
 func (s ScheduleInfo) NextRuns(n int) []time.Time {
 	if s.Next.IsZero() || n <= 0 {
 		return nil

@@ -29,8 +29,8 @@ const (
 
 var cronParser = cron.NewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
-// parseTimetable reads a spec: five fields of cron, or six with seconds in front, or a descriptor, which a time zone may
-// precede (CRON_TZ=Europe/Berlin); or @every and a duration. tz is a time zone that was given beside it, or "".
+// parseTimetable reads a spec: five fields of cron, or six with seconds in front, or a descriptor, which a time zone
+// may precede (CRON_TZ=Europe/Berlin); or @every and a duration. tz is a time zone that was given beside it, or "".
 func parseTimetable(spec, tz string) (*timetable, error) {
 	refuse := func(remedy string, err error) error {
 		return &InvalidError{What: "the cron spec", Value: quoted(spec), Remedy: remedy, Err: err}

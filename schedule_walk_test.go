@@ -20,11 +20,12 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// Ticks are compared with a walk over every minute, which knows nothing but the rule: a spec whose hours are fixed has a tick
-// where a clock on the wall goes beyond a time of the spec for the first time, any other one wherever the clock shows such a time.
+// Ticks are compared with a walk over every minute, which knows nothing but the rule: a spec whose hours are fixed has
+// a tick where a clock on the wall goes beyond a time of the spec for the first time, any other one wherever the clock
+// shows such a time.
 //
-// Zones come in two kinds of data: those of time/tzdata end with a rule for all years to come, those of most systems have every
-// change up to 2037 before it.
+// Zones come in two kinds of data: those of time/tzdata end with a rule for all years to come, those of most systems
+// have every change up to 2037 before it.
 
 // madeSpec is a spec that was made with what it means.
 type madeSpec struct {
@@ -228,8 +229,8 @@ func chosenZones(all []string, n int) []string {
 	return chosen[:n]
 }
 
-// Short, the days around the ends of leap years and the changes of clocks are walked over; WORK_CRON_LONG walks over all minutes up
-// to 2045, for those specs that do not have ticks all day long.
+// Short, the days around the ends of leap years and the changes of clocks are walked over; WORK_CRON_LONG walks over
+// all minutes up to 2045, for those specs that do not have ticks all day long.
 func TestTicksAreThoseOfAWalk(t *testing.T) {
 	t.Parallel()
 	redistest.SkipUnderRace(t, "it reckons, in one goroutine")

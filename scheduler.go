@@ -26,8 +26,8 @@ type dueMover struct {
 	pace   *pace
 }
 
-// pace is what the due movers of a pool share, so that together they leave half of Redis to the others, however much is due: after
-// each page they rest for as long as it took.
+// pace is what the due movers of a pool share, so that together they leave half of Redis to the others, however much is
+// due: after each page they rest for as long as it took.
 type pace struct {
 	turns sync.Mutex // of who moves, or rests
 	most  time.Duration
@@ -190,7 +190,8 @@ func (d *dueMover) movable(ctx context.Context, due rdb.Due, passed map[string]b
 	return page, nil
 }
 
-// recordedName reads the queue of a job from its record: "" where there is no record, and false where it cannot be read.
+// recordedName reads the queue of a job from its record: "" where there is no record, and false where it cannot be
+// read.
 func recordedName(ctx context.Context, store *rdb.Store, id string) (name string, readable bool, err error) {
 	encoded, err := store.Record(ctx, id)
 	if err != nil || encoded == nil {

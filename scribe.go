@@ -12,8 +12,8 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// scribe brings the logs of a worker's jobs to Redis, those of all jobs together. It holds back the outcome of an attempt until
-// its log is there: once the job has ended nobody could write it.
+// scribe brings the logs of a worker's jobs to Redis, those of all jobs together. It holds back the outcome of an
+// attempt until its log is there: once the job has ended nobody could write it.
 type scribe struct {
 	worker  *worker
 	writing *lifecycle.Loop // begins when somebody logs
@@ -193,8 +193,9 @@ func (s *scribe) send(ctx context.Context, batches []logBatch) error {
 	return again
 }
 
-// acknowledge books the answer to a batch. A refusal is returned if it makes sense to try again: not when an outcome waits,
-// which Redis may take although it takes no log, nor when it is the log itself that is wrong. Then the rest is lost.
+// acknowledge books the answer to a batch. A refusal is returned if it makes sense to try again: not when an outcome
+// waits, which Redis may take although it takes no log, nor when it is the log itself that is wrong. Then the rest is
+// lost.
 func (s *scribe) acknowledge(r *run, answer rdb.Logged) (lost bool, err error) {
 	s.mu.Lock()
 	over := s.waiting[r]

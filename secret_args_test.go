@@ -43,7 +43,8 @@ type secretOrder struct {
 	By   map[string]int8
 }
 
-// misfits are args with the secret in them, each of a kind that its handler refuses, whoever finds out and however they say so.
+// misfits are args with the secret in them, each of a kind that its handler refuses, whoever finds out and however they
+// say so.
 var misfits = map[string]struct {
 	handler any
 	args    string
@@ -104,8 +105,8 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// Whatever the args are, and whoever finds that they do not fit: no error has them, in Redis, in events, in the log, in hooks, or where an
-// inspector or the doctor looks. Only the record has.
+// Whatever the args are, and whoever finds that they do not fit: no error has them, in Redis, in events, in the log, in
+// hooks, or where an inspector or the doctor looks. Only the record has.
 func TestNoErrorTellsArgs(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

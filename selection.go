@@ -11,19 +11,24 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// Selection says which jobs [Inspector.Search] and [Inspector.Bulk] are about: all of one state, or those of them that fit all else
-// that is given. Texts are compared byte for byte.
+// Selection says which jobs [Inspector.Search] and [Inspector.Bulk] are about: all of one state, or those of them that
+// fit all else that is given. Texts are compared byte for byte.
 type Selection struct {
-	State      State             // queued, scheduled, retrying, stalled or dead; for Search also running, or "" for all of these
-	Name       string            // of the job; "" is any
-	ID         string            // a part of its id; "" is any
-	Tag        string            // that the job has among others; "" is any
-	ErrorText  string            // a part of its last error, or of the reason for which it died; "" is any
-	ErrorGroup string            // digest of the ErrorGroup that its last error, or the reason for which it died, is of; "" is any
-	ArgsText   string            // a part of its args as they are stored, a JSON array; what is large enough to be an object is not in there; "" is any
-	Meta       map[string]string // all of these; nil is any
-	Source     int64             // what it is about, see SourcedEnqueue; 0 is any
-	OlderThan  time.Duration     // how long it has been stalled or dead at the least; of other jobs how long ago they were enqueued; 0 is any
+	// queued, scheduled, retrying, stalled or dead; for Search also running, or "" for all of these
+	State     State
+	Name      string // of the job; "" is any
+	ID        string // a part of its id; "" is any
+	Tag       string // that the job has among others; "" is any
+	ErrorText string // a part of its last error, or of the reason for which it died; "" is any
+	// digest of the ErrorGroup that its last error, or the reason for which it died, is of; "" is any
+	ErrorGroup string
+	// a part of its args as they are stored, a JSON array; what is large enough to be an object is not in there; "" is
+	// any
+	ArgsText string
+	Meta     map[string]string // all of these; nil is any
+	Source   int64             // what it is about, see SourcedEnqueue; 0 is any
+	// how long it has been stalled or dead at the least; of other jobs how long ago they were enqueued; 0 is any
+	OlderThan time.Duration
 }
 
 // validate is for those who change jobs.
@@ -82,7 +87,8 @@ var selectable = map[State]rdb.Shelf{
 	StateDead: rdb.ShelfMorgue,
 }
 
-// matches tells whether the job is one of them. One without a record is none, and one that is to be cancelled has ended.
+// matches tells whether the job is one of them. One without a record is none, and one that is to be cancelled has
+// ended.
 func (s *Selection) matches(seen *sight) bool {
 	if seen.Record == nil || seen.Flagged && seen.state != StateRunning || !strings.Contains(seen.ID, s.ID) {
 		return false
@@ -94,7 +100,8 @@ func (s *Selection) matches(seen *sight) bool {
 	if seen.Queue == "" || s.Name != "" && s.Name != seen.Queue {
 		return false
 	}
-	if err != nil && (s.Tag != "" || s.ArgsText != "" || len(s.Meta) > 0 || s.Source != 0) { // what cannot be read fits nothing
+	// what cannot be read fits nothing
+	if err != nil && (s.Tag != "" || s.ArgsText != "" || len(s.Meta) > 0 || s.Source != 0) {
 		return false
 	}
 	if s.Tag != "" && !slices.Contains(rec.Tags, s.Tag) || s.Source != 0 && rec.Source != s.Source ||

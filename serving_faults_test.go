@@ -180,7 +180,8 @@ func TestALossOfDataKeepsWhatIsServed(t *testing.T) {
 	})
 }
 
-// The pools change all the time what they serve, one is stopped and one is killed, while jobs come. Each must be done once and nothing be left.
+// The pools change all the time what they serve, one is stopped and one is killed, while jobs come. Each must be done
+// once and nothing be left.
 func TestNothingIsLostWhileNamesComeAndGo(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

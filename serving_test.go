@@ -43,8 +43,8 @@ func (k *kit) healthy(unserved ...string) {
 	assert.ElementsMatch(k.t, unserved, waiting)
 }
 
-// unconfused checks that no worker has met with jobs or identities that it did not expect. A connection may break, or a call take
-// too long on a busy machine.
+// unconfused checks that no worker has met with jobs or identities that it did not expect. A connection may break, or a
+// call take too long on a busy machine.
 func (k *kit) unconfused() {
 	k.t.Helper()
 	for _, trouble := range k.allTroubles() {

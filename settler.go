@@ -27,8 +27,8 @@ type settler struct {
 	lap     int // failures in a row
 }
 
-// complaint is a reason for which outcomes are parked. Many may share one (a key of the whole namespace that is broken),
-// so it is reported once, and once more when the last of them is settled.
+// complaint is a reason for which outcomes are parked. Many may share one (a key of the whole namespace that is
+// broken), so it is reported once, and once more when the last of them is settled.
 type complaint struct {
 	health health
 	runs   int
@@ -147,7 +147,8 @@ func (s *settler) send(ctx context.Context) error {
 	s.forget()
 	s.tell()
 	err = excerpt.Join(transient, s.makeRoomKnown(ctx, roomy))
-	if s.booked > 0 && s.worker.events.perJob() { // last: an observer may end this goroutine, and nothing must be left to do then
+	// last: an observer may end this goroutine, and nothing must be left to do then
+	if s.booked > 0 && s.worker.events.perJob() {
 		s.worker.events.emit(JobsSettled{Worker: batches[0].claimant.rdb.ID, Jobs: s.booked})
 	}
 	return err
@@ -162,8 +163,8 @@ func (s *settler) makeRoomKnown(ctx context.Context, queues map[string]bool) err
 	return s.worker.store.WakeAfterEnd(ctx, slices.Collect(maps.Keys(queues)))
 }
 
-// tell sends the events of a settlement, once all of it is booked: an observer may end this goroutine in the middle, and
-// what was acknowledged must not be booked again.
+// tell sends the events of a settlement, once all of it is booked: an observer may end this goroutine in the middle,
+// and what was acknowledged must not be booked again.
 func (s *settler) tell() {
 	for len(s.news) > 0 {
 		next := s.news[0]

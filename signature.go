@@ -9,9 +9,10 @@ import (
 )
 
 // Arguments follow encoding/json with two exceptions: the list must be as long as the parameters, and null needs a
-// parameter that knows it (pointer, map, slice, interface, a type with an UnmarshalJSON of its own but not time.Time and
-// big.Int). So unknown fields of a struct are ignored, which a rolling deploy needs. An any, wherever it is in a parameter, holds a
-// number as float64, but no integer is rounded: one that a float64 cannot hold is an int64, beyond that a json.Number.
+// parameter that knows it (pointer, map, slice, interface, a type with an UnmarshalJSON of its own but not time.Time
+// and big.Int). So unknown fields of a struct are ignored, which a rolling deploy needs. An any, wherever it is in a
+// parameter, holds a number as float64, but no integer is rounded: one that a float64 cannot hold is an int64, beyond
+// that a json.Number.
 
 // signature is a function as it looks: what the checks below judge. They read top-down, one guard and one sentence per
 // mistake, the most telling first.
@@ -345,8 +346,8 @@ func readableFunction(symbol, file string, line int) string {
 	return fmt.Sprintf("%s (%s:%d)", name, filepath.Base(file), line)
 }
 
-// isMethodOf tells whether symbol is a method expression of the type: with a receiver, so neither bound to a value nor a
-// closure inside a method.
+// isMethodOf tells whether symbol is a method expression of the type: with a receiver, so neither bound to a value nor
+// a closure inside a method.
 func isMethodOf(symbol, typePrefix string) bool {
 	method, ok := strings.CutPrefix(symbol, typePrefix)
 	return ok && !strings.ContainsAny(method, ".-")

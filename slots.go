@@ -41,8 +41,8 @@ func (s *slots) settled(n int) { s.held.Add(int64(-n)); s.signal() }
 // overlapFrom is how much room a worker must have for it to be worth while to fetch with the half of it.
 const overlapFrom = 64
 
-// vacate gives a place back. Where half of them are free the fetcher and the settler get a turn: processors of short jobs
-// would otherwise go on until none is left, and then wait for Redis, which had nothing to do until then.
+// vacate gives a place back. Where half of them are free the fetcher and the settler get a turn: processors of short
+// jobs would otherwise go on until none is left, and then wait for Redis, which had nothing to do until then.
 func (s *slots) vacate() {
 	busy := s.busy.Add(-1)
 	s.signal()

@@ -13,7 +13,8 @@ const (
 	StateRetrying  State = "retrying"  // it has failed and waits for its next attempt
 	StateStalled   State = "stalled"   // it was put aside by hand
 	StateDead      State = "dead"      // it is in the morgue
-	StateLost      State = "lost"      // it has a record and is nowhere: Redis was tampered with, Inspector.Doctor mends it
+	// it has a record and is nowhere: Redis was tampered with, Inspector.Doctor mends it
+	StateLost      State = "lost"
 	StateSucceeded State = "succeeded"
 	StateCancelled State = "cancelled" // or it is to be, as soon as a worker comes by it
 	StateDiscarded State = "discarded"
@@ -21,7 +22,8 @@ const (
 	StateDeleted   State = "deleted"
 )
 
-// Ended tells whether there is nothing of the job but its outcome, or soon will be. A dead one has not ended: it can be retried.
+// Ended tells whether there is nothing of the job but its outcome, or soon will be. A dead one has not ended: it can be
+// retried.
 func (s State) Ended() bool {
 	switch s {
 	case StateSucceeded, StateCancelled, StateDiscarded, StateExpired, StateDeleted:

@@ -33,8 +33,8 @@ func TestAStopKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// stopAmid starts a pool and stops it once all of its processors are busy. A third of the jobs returns when it hears of the stop, the
-// others when their ctx ends.
+// stopAmid starts a pool and stops it once all of its processors are busy. A third of the jobs returns when it hears of
+// the stop, the others when their ctx ends.
 func (k *kit) stopAmid(concurrency, prefetch, round int) {
 	k.t.Helper()
 	options := k.options()

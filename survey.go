@@ -33,8 +33,9 @@ func newSurveys(round time.Duration) surveys {
 	return surveys{lost: true, touched: map[string]bool{}, round: round}
 }
 
-// trust is whether Redis is believed to know what it has acknowledged. After a failover it may not: a replica that lacks the end of
-// a job takes over, so the job has a claim again that nobody knows of, with its lock and its place under a limit.
+// trust is whether Redis is believed to know what it has acknowledged. After a failover it may not: a replica that
+// lacks the end of a job takes over, so the job has a claim again that nobody knows of, with its lock and its place
+// under a limit.
 type trust struct {
 	gone atomic.Bool  // all names are to be asked about
 	look atomic.Int64 // ns, when the next names are to be asked about in any case; 0 before the first survey
@@ -67,7 +68,8 @@ func (w *worker) surveyDue() bool {
 // newsForFetcher tells whether the fetcher has something to look into, even if it may not fetch.
 func (w *worker) newsForFetcher() bool { return w.duties.news.Load() || w.surveyDue() }
 
-// compare finds out what Redis thinks this worker holds, where there is reason to, and gives back what it does not hold.
+// compare finds out what Redis thinks this worker holds, where there is reason to, and gives back what it does not
+// hold.
 func (f *fetcher) compare() error {
 	s, t := &f.surveys, &f.worker.trust
 	due := time.Now().UnixNano() >= t.look.Load()

@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// A job that two workers have died with is a suspect. A pool runs one suspect at a time; the others wait in scheduled. So if
-// the program dies now, that one is to blame, and its innocent neighbours are not buried with it. Of each job that a worker
-// has died with Redis is told before it begins: what was only held when its worker died has not to do with that.
+// A job that two workers have died with is a suspect. A pool runs one suspect at a time; the others wait in scheduled.
+// So if the program dies now, that one is to blame, and its innocent neighbours are not buried with it. Of each job
+// that a worker has died with Redis is told before it begins: what was only held when its worker died has not to do
+// with that.
 const (
 	suspectAfter   = 2 // crashes
 	suspectMinWait = time.Second
@@ -24,8 +25,8 @@ func (w *worker) putOff(r *run) bool {
 	return !w.pool.suspect.CompareAndSwap(nil, r)
 }
 
-// accuse tells Redis that the run begins if workers have died with its job. It returns false when the run must not begin:
-// its claim is gone, or nobody would know whom to blame.
+// accuse tells Redis that the run begins if workers have died with its job. It returns false when the run must not
+// begin: its claim is gone, or nobody would know whom to blame.
 func (w *worker) accuse(r *run) bool {
 	if !r.crashed {
 		return true

@@ -18,7 +18,8 @@ type tampered struct {
 	rdb.Driver
 	deaf   bool                                                                        // hears no hints
 	tamper func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) // nil passes everything on
-	after  func(conn rdb.Conn, calls []rdb.Call)                                       // behind each call on a connection of one's own; may be nil
+	// behind each call on a connection of one's own; may be nil
+	after func(conn rdb.Conn, calls []rdb.Call)
 
 	mu     sync.Mutex
 	counts map[string]int // by script or command

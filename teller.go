@@ -7,10 +7,10 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// teller brings what a ledger holds to Redis, one call after the other. A call that was not answered is sent again just as it was,
-// under the same number, so that it counts once. The number belongs to a lane of its own and not to the id of the worker: a worker
-// that is declared dead goes on with another id, and must not count anything twice. One goroutine at a time uses it: the
-// heartbeater, and after it the stop.
+// teller brings what a ledger holds to Redis, one call after the other. A call that was not answered is sent again just
+// as it was, under the same number, so that it counts once. The number belongs to a lane of its own and not to the id
+// of the worker: a worker that is declared dead goes on with another id, and must not count anything twice. One
+// goroutine at a time uses it: the heartbeater, and after it the stop.
 type teller struct {
 	lane    string
 	told    int64      // number of the last call that was answered
@@ -21,8 +21,8 @@ type teller struct {
 	fresh   *HistoryTold  // what was answered and is not in an event yet
 }
 
-// news makes the call that tells what was counted; there is none when nothing was, or it is not time to tell it. The last ones of a
-// worker tell all.
+// news makes the call that tells what was counted; there is none when nothing was, or it is not time to tell it. The
+// last ones of a worker tell all.
 func (l *ledger) news(store *rdb.Store, last bool) []rdb.Call {
 	if l.open == nil {
 		sums, errors := l.take(last)
@@ -105,7 +105,8 @@ func (w *worker) tellTrouble(err error) {
 	w.ledger.trouble.report(err)
 }
 
-// announceHistory tells what was told. An observer may end the goroutine: it comes after all else that a heartbeat, or a stop, does.
+// announceHistory tells what was told. An observer may end the goroutine: it comes after all else that a heartbeat, or
+// a stop, does.
 func (w *worker) announceHistory() {
 	told := w.ledger.fresh
 	if told == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// tokenWait is one wait for a token in Redis. It goes on while the fetcher is about something else. A token that comes meanwhile is given
-// to other workers at once: they may be idle, and this one may be busy for long.
+// tokenWait is one wait for a token in Redis. It goes on while the fetcher is about something else. A token that comes
+// meanwhile is given to other workers at once: they may be idle, and this one may be busy for long.
 type tokenWait struct {
 	version int             // of the names that are served
 	but     map[string]bool // names that were left out

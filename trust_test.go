@@ -45,7 +45,8 @@ func (k *kit) rewind(h held) {
 	k.do("LPUSH", h.list, h.element)
 }
 
-// quietPool has one processor for jobs named quiet, one of which may run at a time, and for some that block until they are let go.
+// quietPool has one processor for jobs named quiet, one of which may run at a time, and for some that block until they
+// are let go.
 func (k *kit) quietPool(options WorkerOptions, g *door) *WorkerPool {
 	return NewWorkerPool(nil, 1, options).
 		JobWithOptions("quiet", JobOptions{Limit: Limit{Concurrent: 1}}, g.pass).Job("busy", g.pass)

@@ -14,24 +14,25 @@ import (
 	"github.com/265d0351/work/internal/unquoted"
 )
 
-// UniqueOptions says which jobs of one name count as the same, until when, and what happens to one that comes while another
-// lives. The zero value: jobs with the same args are the same, until the first one has finished, and the enqueue of another one
-// answers with the id of the first. Jobs of different names are never the same.
+// UniqueOptions says which jobs of one name count as the same, until when, and what happens to one that comes while
+// another lives. The zero value: jobs with the same args are the same, until the first one has finished, and the
+// enqueue of another one answers with the id of the first. Jobs of different names are never the same.
 type UniqueOptions struct {
 	Key  string // jobs with this key are the same, whatever their args; at most 200 bytes
 	Args []int  // positions of the args that count, the first is 0; none is all of them. Not together with Key
 
-	Until        Until         // when another one may be stored; default UntilFinished
-	For          time.Duration // instead: when this time has passed since the enqueue, even if the job is done; 0 is not used
-	KeepInMorgue bool          // a job in the morgue counts as living; default: its place is free once it is buried
+	Until Until // when another one may be stored; default UntilFinished
+	// instead: when this time has passed since the enqueue, even if the job is done; 0 is not used
+	For          time.Duration
+	KeepInMorgue bool // a job in the morgue counts as living; default: its place is free once it is buried
 
 	OnConflict Conflict // what happens to one that comes while another lives; default KeepExisting
 
 	once bool // the key is that of a request, see Once
 }
 
-// Until says when another job of the same kind may be stored. In any case it may once the job was cancelled, deleted, dropped or
-// has expired.
+// Until says when another job of the same kind may be stored. In any case it may once the job was cancelled, deleted,
+// dropped or has expired.
 type Until int
 
 // When another one may be stored.
@@ -49,8 +50,8 @@ const (
 	KeepExisting Conflict = 0
 	// ReplaceArgs: so it does, and the one that lives gets the new args.
 	ReplaceArgs Conflict = 1
-	// Postpone: so it does, and the one that lives becomes due when the new one would, if that is later. One that is due
-	// already is not held up. The enqueue must give a time or a delay.
+	// Postpone: so it does, and the one that lives becomes due when the new one would, if that is later. One that is
+	// due already is not held up. The enqueue must give a time or a delay.
 	Postpone Conflict = 2
 	// RefuseDuplicate: the enqueue fails with a *[DuplicateError].
 	RefuseDuplicate Conflict = 4
@@ -68,9 +69,10 @@ func Unique(options UniqueOptions) EnqueueOption {
 	}
 }
 
-// DuplicateError says that a job was not stored, because another one of its kind lives: see [UniqueOptions]. With RefuseDuplicate
-// that is all; with ReplaceArgs and Postpone it says that the other one was running all the while, so it could not be changed. Of a dead
-// job that was to be retried it says that it stays dead, since another one of its kind lives by now.
+// DuplicateError says that a job was not stored, because another one of its kind lives: see [UniqueOptions]. With
+// RefuseDuplicate that is all; with ReplaceArgs and Postpone it says that the other one was running all the while, so
+// it could not be changed. Of a dead job that was to be retried it says that it stays dead, since another one of its
+// kind lives by now.
 type DuplicateError struct {
 	Name string
 	ID   string // of the one that lives

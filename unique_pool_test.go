@@ -134,7 +134,8 @@ func TestALockIsVoidWithItsOwnerAndSweptByTheJanitor(t *testing.T) {
 	})
 }
 
-// One that replaced the args of a job that was about to begin must find a job that runs with them, whatever happens in between.
+// One that replaced the args of a job that was about to begin must find a job that runs with them, whatever happens in
+// between.
 func TestTheLatestArgsRun(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// freshFor is how long an enqueuer takes it that an object is there which it has stored or found. Whether it is right
-	// the script that stores a job decides: then the object is stored again.
+	// freshFor is how long an enqueuer takes it that an object is there which it has stored or found. Whether it is
+	// right the script that stores a job decides: then the object is stored again.
 	freshFor = time.Minute
 	// maxFresh is how many objects an enqueuer remembers.
 	maxFresh = 1024
 )
 
-// uploader stores contents in time for the jobs that need them. Callers that bring the same content at the same time share
-// one upload, and for a minute others need none.
+// uploader stores contents in time for the jobs that need them. Callers that bring the same content at the same time
+// share one upload, and for a minute others need none.
 type uploader struct {
 	store *objects.Store
 

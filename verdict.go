@@ -6,8 +6,8 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// inquire finds out what became of claims that are gone although an earlier send of the same outcome was not answered: that one may
-// have counted, or the claim was taken away before it came.
+// inquire finds out what became of claims that are gone although an earlier send of the same outcome was not answered:
+// that one may have counted, or the claim was taken away before it came.
 func (s *settler) inquire(ctx context.Context, batches []*batch, settled []rdb.Settled) error {
 	doubtful := map[*claimant][]*run{}
 	for i, b := range batches {

@@ -62,8 +62,8 @@ func (v *vitals) watched(component string, run func(context.Context)) func(conte
 // vitalLimits are how old signs may be.
 type vitalLimits struct{ answer, round, down time.Duration }
 
-// liveLimits: a loop that panicked is started again within two seconds, and a heartbeater gives up an attempt after some
-// seconds, so what lasts longer does not mend itself. How long Redis is away is no matter.
+// liveLimits: a loop that panicked is started again within two seconds, and a heartbeater gives up an attempt after
+// some seconds, so what lasts longer does not mend itself. How long Redis is away is no matter.
 var liveLimits = vitalLimits{answer: maxAhead, round: 30 * time.Second, down: 10 * time.Second}
 
 // healthyLimits: a worker whose heartbeat was not answered for as long as one lasts counts as dead for others.

@@ -9,15 +9,16 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// Wait waits until a job has ended and returns what its handler returned beside its error. It makes no difference whether the
-// job ends before or after the call, as long as its outcome is kept: for its Retention, and at least a minute where somebody
-// waits. Many callers may wait for one job, and one program for many jobs: they share a connection and their requests, and
-// nobody polls.
+// Wait waits until a job has ended and returns what its handler returned beside its error. It makes no difference
+// whether the job ends before or after the call, as long as its outcome is kept: for its Retention, and at least a
+// minute where somebody waits. Many callers may wait for one job, and one program for many jobs: they share a
+// connection and their requests, and nobody polls.
 //
-// A job that did not end well is an error: *[JobFailedError] when it is dead; *[NoResultError] when it was cancelled (which is
-// also [ErrCancelled]), discarded, deleted, has expired, or when its handler returns no value (see [Enqueuer.WaitEnd]); [ErrGone] when
-// nothing is kept of it, or there was no such job. A failed attempt that is followed by another is no end. When ctx ends the error
-// is its cause; nothing is left behind. [Enqueuer.Close] ends the wait with [ErrClosed].
+// A job that did not end well is an error: *[JobFailedError] when it is dead; *[NoResultError] when it was cancelled
+// (which is also [ErrCancelled]), discarded, deleted, has expired, or when its handler returns no value (see
+// [Enqueuer.WaitEnd]); [ErrGone] when nothing is kept of it, or there was no such job. A failed attempt that is
+// followed by another is no end. When ctx ends the error is its cause; nothing is left behind. [Enqueuer.Close] ends
+// the wait with [ErrClosed].
 func Wait[T any](ctx context.Context, enq *Enqueuer, id string) (result T, err error) {
 	if unended := enq.wait(ctx, []string{id}, func(end jobEnd) bool {
 		result, err = endResult[T](ctx, enq, end)
@@ -28,9 +29,9 @@ func Wait[T any](ctx context.Context, enq *Enqueuer, id string) (result T, err e
 	return result, err
 }
 
-// WaitAll waits until all jobs have ended, as [Wait] does, and returns their results in the order of ids. Those of jobs that gave none
-// are zero, and the error is made of theirs: errors.As and errors.Is find each. When ctx ends, what has come until then is
-// returned.
+// WaitAll waits until all jobs have ended, as [Wait] does, and returns their results in the order of ids. Those of jobs
+// that gave none are zero, and the error is made of theirs: errors.As and errors.Is find each. When ctx ends, what has
+// come until then is returned.
 func WaitAll[T any](ctx context.Context, enq *Enqueuer, ids ...string) ([]T, error) {
 	results, failed := make([]T, len(ids)), make([]error, len(ids))
 	places := map[string][]int{}
@@ -48,8 +49,8 @@ func WaitAll[T any](ctx context.Context, enq *Enqueuer, ids ...string) ([]T, err
 	return results, excerpt.Join(append(failed, unended)...)
 }
 
-// WaitAny waits until one of the jobs has ended, as [Wait] does, and returns its id with its result or error: also a job that failed
-// has ended. Where several have, it is any of them. The id is empty when ctx ended before.
+// WaitAny waits until one of the jobs has ended, as [Wait] does, and returns its id with its result or error: also a
+// job that failed has ended. Where several have, it is any of them. The id is empty when ctx ended before.
 func WaitAny[T any](ctx context.Context, enq *Enqueuer, ids ...string) (id string, result T, err error) {
 	if len(ids) == 0 {
 		return "", result, &InvalidError{What: "ids of WaitAny", Value: "empty", Remedy: "give one or more"}
@@ -172,8 +173,8 @@ func endResult[T any](ctx context.Context, enq *Enqueuer, end jobEnd) (result T,
 	return outcomeResult[T](ctx, enq, end.id, kept)
 }
 
-// JobFailedError is the error of those who wait for a job that is dead: it is in the morgue, and gives no result unless somebody
-// retries it by hand.
+// JobFailedError is the error of those who wait for a job that is dead: it is in the morgue, and gives no result unless
+// somebody retries it by hand.
 type JobFailedError struct {
 	ID       string
 	Reason   string // why it was buried: "out of retries" for instance

@@ -59,7 +59,8 @@ func (d *lateSubscription) Subscribe(ctx context.Context, channel string, ready 
 	}
 }
 
-// What ended before the subscription stood was told to nobody. All is asked again once it stands, without waiting for a look.
+// What ended before the subscription stood was told to nobody. All is asked again once it stands, without waiting for a
+// look.
 func TestWaitAsksAgainOnceTheSubscriptionStands(t *testing.T) {
 	t.Parallel()
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
@@ -210,8 +211,8 @@ func TestWaitOutlivesARestartOfRedisRealRedis(t *testing.T) {
 	})
 }
 
-// Waits begin at the moment in which their jobs end, in whatever order: each gets the result, or learns that nothing was kept when it
-// came too late, and nothing is left of it.
+// Waits begin at the moment in which their jobs end, in whatever order: each gets the result, or learns that nothing
+// was kept when it came too late, and nothing is left of it.
 func TestWaitsAndEndsInAnyOrder(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

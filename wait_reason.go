@@ -14,19 +14,23 @@ type WaitKind string
 
 // The kinds of things that a job waits for.
 const (
-	WaitDue       WaitKind = "due"        // its time: Until
-	WaitSuspect   WaitKind = "suspect"    // its turn, Until: workers died with it, and of such jobs a pool runs one at a time
+	WaitDue WaitKind = "due" // its time: Until
+	// its turn, Until: workers died with it, and of such jobs a pool runs one at a time
+	WaitSuspect   WaitKind = "suspect"
 	WaitPaused    WaitKind = "paused"     // somebody who resumes its queue
 	WaitAllPaused WaitKind = "all paused" // somebody who resumes all queues
-	WaitLimit     WaitKind = "limit"      // the end of one of the Running jobs of its queue, of which Limit may run at a time
-	WaitPool      WaitKind = "pool"       // the same in all pools that serve its queue: each runs as many as its MaxRunning says, Limit together
-	WaitRate      WaitKind = "rate"       // its queue, of which so many jobs have begun that the next may not before Until
-	WaitUnserved  WaitKind = "unserved"   // a worker that serves its queue: none is registered
-	WaitBehind    WaitKind = "behind"     // those before it: Ahead
+	// the end of one of the Running jobs of its queue, of which Limit may run at a time
+	WaitLimit WaitKind = "limit"
+	// the same in all pools that serve its queue: each runs as many as its MaxRunning says, Limit together
+	WaitPool WaitKind = "pool"
+	// its queue, of which so many jobs have begun that the next may not before Until
+	WaitRate     WaitKind = "rate"
+	WaitUnserved WaitKind = "unserved" // a worker that serves its queue: none is registered
+	WaitBehind   WaitKind = "behind"   // those before it: Ahead
 )
 
-// WaitReason is one reason why a job does not run yet. There may be several; a job in a queue for which there is none runs
-// as soon as a worker has a free processor.
+// WaitReason is one reason why a job does not run yet. There may be several; a job in a queue for which there is none
+// runs as soon as a worker has a free processor.
 type WaitReason struct {
 	Kind    WaitKind  `json:"kind"`
 	Until   time.Time `json:"until,omitzero"`
@@ -92,8 +96,8 @@ func whyQueued(w rdb.Waits, now time.Time) []WaitReason {
 	return why
 }
 
-// readRule reads what a queue's rule says of pauses and of the limit of jobs that run at a time; see lua/prelude.lua. To a
-// fetch, a rule that it cannot read is a pause.
+// readRule reads what a queue's rule says of pauses and of the limit of jobs that run at a time; see lua/prelude.lua.
+// To a fetch, a rule that it cannot read is a pause.
 func readRule(rule string) (paused bool, most int, limited bool) {
 	if rule == "" {
 		return false, 0, false

@@ -314,8 +314,8 @@ func (d *countingDriver) count() int {
 	return d.requests
 }
 
-// A thousand callers cost as much as one: a question when the first one comes, one when the subscription stands, one for the
-// hint, and one for each look.
+// A thousand callers cost as much as one: a question when the first one comes, one when the subscription stands, one
+// for the hint, and one for each look.
 func TestAThousandWaitersShareTheirRequests(t *testing.T) {
 	t.Parallel()
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {

@@ -11,12 +11,13 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// waiters are all who wait for jobs in one Enqueuer. They share one subscription, on which the ids of jobs come as they end,
-// and one goroutine that asks what became of them: many ids in one request, and one id once, however many wait for it.
+// waiters are all who wait for jobs in one Enqueuer. They share one subscription, on which the ids of jobs come as they
+// end, and one goroutine that asks what became of them: many ids in one request, and one id once, however many wait for
+// it.
 //
-// Nothing is lost: what a job waits for is noted in Redis by the very script that says that it has not ended, so from then on its
-// end is told; whenever the subscription stands anew, and every recheckEvery, all is asked once more. While nobody waits, and
-// a little longer, there are no goroutines and no subscription.
+// Nothing is lost: what a job waits for is noted in Redis by the very script that says that it has not ended, so from
+// then on its end is told; whenever the subscription stands anew, and every recheckEvery, all is asked once more. While
+// nobody waits, and a little longer, there are no goroutines and no subscription.
 type waiters struct {
 	store *rdb.Store
 	life  context.Context // ends with the enqueuer
@@ -54,8 +55,8 @@ type jobEnd struct {
 const (
 	// recheckEvery is how long the end of a job may go unnoticed at the most if the hint is lost.
 	recheckEvery = 2 * time.Second
-	// noteLife is how long Redis is told that somebody waits. Each look renews it, so it need only outlast an outage: that it
-	// still stands when nobody waits any longer costs one outcome, for a minute.
+	// noteLife is how long Redis is told that somebody waits. Each look renews it, so it need only outlast an outage:
+	// that it still stands when nobody waits any longer costs one outcome, for a minute.
 	noteLife = 2 * time.Minute
 	// questionTimeout is after which a question is asked anew.
 	questionTimeout = 10 * time.Second
@@ -213,8 +214,8 @@ func (w *waiters) askAll() {
 	w.wakeUp()
 }
 
-// ask asks what became of the jobs for which that is wanted, and tells those who wait. It returns false when Redis could not be
-// asked and should be again.
+// ask asks what became of the jobs for which that is wanted, and tells those who wait. It returns false when Redis
+// could not be asked and should be again.
 func (w *waiters) ask(ctx context.Context) bool {
 	ids := w.questions()
 	if len(ids) == 0 {

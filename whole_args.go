@@ -10,9 +10,10 @@ import (
 	"github.com/265d0351/work/objects"
 )
 
-// WholeArgs returns the args of a job that has not ended, with those that are kept as objects in their places, as its handler gets
-// them; JobInfo.Args has null there. It reads each object by itself. One that is kept outside of Redis, by an ObjectHome, the
-// Inspector does not find: then the error is an *[ObjectError]. It is [ErrNotFound] where there is no such job.
+// WholeArgs returns the args of a job that has not ended, with those that are kept as objects in their places, as its
+// handler gets them; JobInfo.Args has null there. It reads each object by itself. One that is kept outside of Redis, by
+// an ObjectHome, the Inspector does not find: then the error is an *[ObjectError]. It is [ErrNotFound] where there is
+// no such job.
 func (i *Inspector) WholeArgs(ctx context.Context, id string) (json.RawMessage, error) {
 	if i.unusable != nil {
 		return nil, i.unusable

@@ -210,8 +210,8 @@ func (w *worker) leave(ctx context.Context) error {
 	return errors.New("the worker could not be removed from Redis, others will reap it")
 }
 
-// withdrawAll takes out the names of a worker that has more than one script can look at, and returns those that stay, since it holds
-// jobs of them. The fetcher has ended: the numbers are the caller's.
+// withdrawAll takes out the names of a worker that has more than one script can look at, and returns those that stay,
+// since it holds jobs of them. The fetcher has ended: the numbers are the caller's.
 func (c *claimant) withdrawAll(ctx context.Context, names []string) ([]string, error) {
 	if len(names) <= rdb.MaxBatch {
 		return names, nil

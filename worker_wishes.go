@@ -6,8 +6,8 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// obey does what somebody wants of this worker, as its heartbeat has brought it. One that is quiet stays so, even if Redis
-// has forgotten that it was to be.
+// obey does what somebody wants of this worker, as its heartbeat has brought it. One that is quiet stays so, even if
+// Redis has forgotten that it was to be.
 func (w *worker) obey(wanted rdb.Wish) {
 	before := w.wish()
 	if wanted == before || before == rdb.WishStop || before == rdb.WishQuiet && wanted != rdb.WishStop {
@@ -27,8 +27,8 @@ func (w *worker) wish() rdb.Wish {
 	return wanted
 }
 
-// resting tells whether the worker fetches nothing because it is to, because it is about to leave, or because nothing may
-// run until a heartbeat is answered.
+// resting tells whether the worker fetches nothing because it is to, because it is about to leave, or because nothing
+// may run until a heartbeat is answered.
 func (w *worker) resting() bool { return w.wish() != "" || w.retiring.Load() || w.fence.isDown() }
 
 // wished has the workers of the pool that a hint is about beat at once.

@@ -24,7 +24,8 @@ var audit string
 //go:embed intruder.js
 var intruder string
 
-// examine looks at the page that the tab shows in every way, takes its pictures where they are kept, and returns what is wrong with it.
+// examine looks at the page that the tab shows in every way, takes its pictures where they are kept, and returns what
+// is wrong with it.
 func (p *tab) examine(name string) []string {
 	p.t.Helper()
 	problems := p.take()
@@ -68,8 +69,8 @@ func words(v *accessibility.Value) (text string) {
 	return text
 }
 
-// picture takes a picture of all that the tab shows for the directory that WORK_SCREENSHOTS names. Nobody looks at one otherwise,
-// and drawing it took longer than all else.
+// picture takes a picture of all that the tab shows for the directory that WORK_SCREENSHOTS names. Nobody looks at one
+// otherwise, and drawing it took longer than all else.
 func (p *tab) picture(name string) {
 	p.t.Helper()
 	dir := os.Getenv("WORK_SCREENSHOTS")

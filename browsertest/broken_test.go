@@ -36,7 +36,8 @@ var breaks = map[string]struct {
 	"everybody let in":  {withoutLogin, "nobody: "},
 }
 
-// TestWhatIsBrokenIsSeen shows that the checks can fail: a dashboard as it is passes all of them, and each break is found.
+// TestWhatIsBrokenIsSeen shows that the checks can fail: a dashboard as it is passes all of them, and each break is
+// found.
 func TestWhatIsBrokenIsSeen(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t)
@@ -49,8 +50,8 @@ func TestWhatIsBrokenIsSeen(t *testing.T) {
 	}
 }
 
-// inspect looks for holes in a dashboard with a job whose name means harm: it looks at its pages, lets another site act, and comes
-// without a login.
+// inspect looks for holes in a dashboard with a job whose name means harm: it looks at its pages, lets another site
+// act, and comes without a login.
 func inspect(t *testing.T, b *browser, harm func(http.Handler) http.Handler) (problems []string) {
 	t.Helper()
 	authorize, err := webui.BasicAuth(webui.Login{User: user, Password: password, Role: webui.RoleOperator})

@@ -20,7 +20,8 @@ const patience = time.Minute
 // programs are the names under which distributions have the browser.
 var programs = []string{"chromium", "chromium-browser", "google-chrome"}
 
-// findChromium is the path of the browser, WORK_BROWSER or one on PATH. Without one the test is skipped, or fails if one is required.
+// findChromium is the path of the browser, WORK_BROWSER or one on PATH. Without one the test is skipped, or fails if
+// one is required.
 func findChromium(t *testing.T) string {
 	t.Helper()
 	path, err := lookForChromium(os.Getenv("WORK_BROWSER"), exec.LookPath)

@@ -12,8 +12,8 @@ import (
 	"github.com/265d0351/work/webui"
 )
 
-// visits are the pages of each route that are looked at, by the name of their pictures. The stream and the assets are asked for by
-// the pages.
+// visits are the pages of each route that are looked at, by the name of their pictures. The stream and the assets are
+// asked for by the pages.
 var visits = map[string]map[string]string{
 	"/":          {"overview": ""},
 	"/queues":    {"queues": ""},

@@ -32,8 +32,8 @@ var pictures = []struct {
 // largest is how many bytes a picture in the repository may have.
 const largest = 150_000
 
-// TestPicturesForTheGuide takes them of a shop that has been open for an hour, into the directory that WORK_PICTURES names, or for
-// nothing but to see that they can be taken.
+// TestPicturesForTheGuide takes them of a shop that has been open for an hour, into the directory that WORK_PICTURES
+// names, or for nothing but to see that they can be taken.
 func TestPicturesForTheGuide(t *testing.T) {
 	dir := os.Getenv("WORK_PICTURES")
 	if dir == "" {

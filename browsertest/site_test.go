@@ -74,7 +74,8 @@ func newSite(t *testing.T, opts siteOptions) *site {
 	}
 	mux := http.NewServeMux()
 	mux.Handle(prefix+"/", http.StripPrefix(prefix, s.noting(dashboard)))
-	mux.HandleFunc("/favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }) // browsers look there for what is plain text
+	// browsers look there for what is plain text
+	mux.HandleFunc("/favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	s.url = server.URL
@@ -107,8 +108,8 @@ func (s *site) visited() []string {
 	return slices.Collect(maps.Keys(s.asked))
 }
 
-// unvisited are the routes of a method that nobody has asked for. Those of the API are no pages: its own tests compare them with
-// its description.
+// unvisited are the routes of a method that nobody has asked for. Those of the API are no pages: its own tests compare
+// them with its description.
 func (s *site) unvisited(method string) (left []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,8 +162,8 @@ func (s *site) until(what string, is func() bool) {
 	require.Eventually(s.t, is, patience, 20*time.Millisecond, what)
 }
 
-// pool starts workers that end with the test: "charge" dies at once, "import" is tried again in an hour, "crawl" goes on until it is
-// stopped, "mail" is done.
+// pool starts workers that end with the test: "charge" dies at once, "import" is tried again in an hour, "crawl" goes
+// on until it is stopped, "mail" is done.
 func (s *site) pool() {
 	s.t.Helper()
 	pool := work.NewWorkerPool(nil, 4, work.WorkerOptions{Redis: s.dsn, Namespace: s.namespace, Service: "shop", Logger: slog.New(slog.DiscardHandler)}).

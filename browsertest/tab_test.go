@@ -114,7 +114,8 @@ func (p *tab) path() string {
 	return ask[string](p, `() => location.pathname`)
 }
 
-// submit presses a button of the form that leads to that address, after opening what hides it and filling in its fields.
+// submit presses a button of the form that leads to that address, after opening what hides it and filling in its
+// fields.
 func (p *tab) submit(action, button string, fields ...string) {
 	p.t.Helper()
 	found := ask[bool](p, markForm, action, button)
@@ -194,7 +195,8 @@ func (p *tab) notice(event any) {
 	}
 }
 
-// isHome tells whether nothing leaves the site: with a data address, as the browser's own icons have, nothing goes anywhere.
+// isHome tells whether nothing leaves the site: with a data address, as the browser's own icons have, nothing goes
+// anywhere.
 func (p *tab) isHome(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && (u.Scheme == "data" || u.Scheme+"://"+u.Host == p.home)

@@ -18,8 +18,8 @@
 //
 // Errors in scripts:
 //   - An error that redis.call raises arrives as "ERR Error compiling script (new function): :1: WRONGTYPE ..." with a
-//     stack: its code is lost. redis.pcall, redis.error_reply and a returned {err=...} keep it, as on Redis, also inside
-//     an array. So scripts return their errors instead of raising them.
+//     stack: its code is lost. redis.pcall, redis.error_reply and a returned {err=...} keep it, as on Redis, also
+//     inside an array. So scripts return their errors instead of raising them.
 //   - error() of a table loses its text altogether; error() of a text has no "user_script:" and mangles percent signs.
 //
 // Lua:
@@ -27,7 +27,8 @@
 //   - tostring and ".." keep 16 digits of a number, Redis 14; as an argument of redis.call a fraction is shortest
 //     ("0.1"), on Redis it has 17 digits, and from 1e17 Redis writes an exponent.
 //   - cjson keeps 16 digits and empty lists, and drops null; there is no cmsgpack, bit, struct and REDIS_VERSION.
-//   - A text with leading zeros is octal where it is reckoned with ('010' + 0 is 8), on Redis decimal; tonumber(text, 10) is the same.
+//   - A text with leading zeros is octal where it is reckoned with ('010' + 0 is 8), on Redis decimal; tonumber(text,
+//     10) is the same.
 //   - print, os and goto exist, which Redis refuses.
 //   - {double = 3.5} is an empty list. BLPOP inside a script blocks, where Redis refuses it.
 //

@@ -24,8 +24,8 @@ func (f *fleet) do(command string, args ...any) (any, error) {
 
 func (f *fleet) key(name string) string { return "{" + f.namespace + "}:" + name }
 
-// watch notes in the ledger when the outcome of each job that ended has counted: from then on Redis knows it no more, and
-// nobody may begin it again. It ends with the test.
+// watch notes in the ledger when the outcome of each job that ended has counted: from then on Redis knows it no more,
+// and nobody may begin it again. It ends with the test.
 func (f *fleet) watch() {
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -14,7 +14,8 @@ import (
 )
 
 // TestFaultCancelledAndKilled cancels jobs of a process that does not hear of it any more, since it is stopped and then
-// killed: they come back from the dead worker and end without being run again. One that another process runs ends there.
+// killed: they come back from the dead worker and end without being run again. One that another process runs ends
+// there.
 func TestFaultCancelledAndKilled(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.Real(t).DSN())

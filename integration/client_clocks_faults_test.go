@@ -39,8 +39,8 @@ func (f *fleet) firstBegun() map[string]time.Time {
 	return first
 }
 
-// TestFaultClientClocks has workers and enqueuers whose own clocks are hours wrong, each by another amount. The clock of
-// Redis is that of the ledger.
+// TestFaultClientClocks has workers and enqueuers whose own clocks are hours wrong, each by another amount. The clock
+// of Redis is that of the ledger.
 func TestFaultClientClocks(t *testing.T) {
 	t.Parallel()
 	clocks := []time.Duration{-3 * time.Hour, 0, 26 * time.Hour}
@@ -97,8 +97,8 @@ func (f *fleet) onTime(members []*process) (late time.Duration) {
 	return late
 }
 
-// killedAmongRetries kills one of the processes among jobs of all kinds, and returns how long it took until the last that
-// it held was begun elsewhere.
+// killedAmongRetries kills one of the processes among jobs of all kinds, and returns how long it took until the last
+// that it held was begun elsewhere.
 func (f *fleet) killedAmongRetries(members []*process, which int) time.Duration {
 	f.t.Helper()
 	victim, name := members[which], f.ledger.of(ready, members[which].pid)[0].Of

@@ -12,8 +12,8 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// TestFaultHistoryOfAKilledWorker kills one of two workers. The other one tells all that it counted; what the victim had not told is
-// lost, and nothing is counted twice.
+// TestFaultHistoryOfAKilledWorker kills one of two workers. The other one tells all that it counted; what the victim
+// had not told is lost, and nothing is counted twice.
 func TestFaultHistoryOfAKilledWorker(t *testing.T) {
 	t.Parallel()
 	const jobs = 3000

@@ -12,9 +12,9 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// TestFaultALimitIsCountedByItsHandlers has the handlers count themselves in a second Redis, while their processes are killed
-// and the limit changes. What a killed process had counted is taken out by hand: its jobs count towards the limit until they
-// are taken back, so none may begin in their place before.
+// TestFaultALimitIsCountedByItsHandlers has the handlers count themselves in a second Redis, while their processes are
+// killed and the limit changes. What a killed process had counted is taken out by hand: its jobs count towards the
+// limit until they are taken back, so none may begin in their place before.
 func TestFaultALimitIsCountedByItsHandlers(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.Real(t).DSN())

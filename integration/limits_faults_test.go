@@ -15,8 +15,8 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// TestFaultKilledUnderALimit kills processes that hold what a limit allows. The room comes back with their jobs, all of it
-// and no more, though the limit is changed meanwhile.
+// TestFaultKilledUnderALimit kills processes that hold what a limit allows. The room comes back with their jobs, all of
+// it and no more, though the limit is changed meanwhile.
 func TestFaultKilledUnderALimit(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.Real(t).DSN())
@@ -56,7 +56,8 @@ func TestFaultKilledUnderALimit(t *testing.T) {
 	f.healthy()
 }
 
-// together is how many handlers ran at once at the most, by what they reported themselves. One that was killed ended then.
+// together is how many handlers ran at once at the most, by what they reported themselves. One that was killed ended
+// then.
 func (f *fleet) together() int {
 	type step struct {
 		at   time.Time

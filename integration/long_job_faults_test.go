@@ -42,8 +42,8 @@ func (m *member) climb(ctx context.Context, job *work.Job) error {
 	return nil
 }
 
-// TestFaultLongJobKilled kills the process of a long job with SIGKILL: the next one goes on from what was saved, and the log
-// of both is one.
+// TestFaultLongJobKilled kills the process of a long job with SIGKILL: the next one goes on from what was saved, and
+// the log of both is one.
 func TestFaultLongJobKilled(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.Real(t).DSN())

@@ -39,7 +39,8 @@ type batch struct {
 }
 
 // member is what runs in a worker process. It reports on its standard output and obeys its standard input: the line
-// "open" opens the gate at which some handlers wait, a batch of jobs in JSON is enqueued, and its end ends the process, so that none outlives the test.
+// "open" opens the gate at which some handlers wait, a batch of jobs in JSON is enqueued, and its end ends the process,
+// so that none outlives the test.
 type member struct {
 	gate chan struct{}
 	enq  *work.Enqueuer

@@ -77,8 +77,9 @@ func TestFaultKilledWhileBusy(t *testing.T) {
 	f.healthy()
 }
 
-// TestFaultDeadlyJob has one job that kills its process, among innocent ones that share it. Where nothing else kills workers it is buried
-// after 3 to 4 crashes: a busy machine makes it run for longer, and so more likely to have met them by chance.
+// TestFaultDeadlyJob has one job that kills its process, among innocent ones that share it. Where nothing else kills
+// workers it is buried after 3 to 4 crashes: a busy machine makes it run for longer, and so more likely to have met
+// them by chance.
 func TestFaultDeadlyJob(t *testing.T) {
 	t.Parallel()
 	innocents := pick(9, 199)
@@ -157,8 +158,8 @@ func TestFaultPaused(t *testing.T) {
 		"%d of its late outcomes counted", counted)
 }
 
-// TestFaultKilledWithBothThatWatch kills the two workers that look after all others, at the same moment: what they held begins as soon as
-// what a third one held would.
+// TestFaultKilledWithBothThatWatch kills the two workers that look after all others, at the same moment: what they held
+// begins as soon as what a third one held would.
 func TestFaultKilledWithBothThatWatch(t *testing.T) {
 	const held = 50
 	f := newFleet(t, redistest.Real(t).DSN())

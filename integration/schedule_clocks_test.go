@@ -33,8 +33,8 @@ func onlySchedule(t *testing.T, i *work.Inspector) work.ScheduleInfo {
 	return all[0]
 }
 
-// TestTicksOfWorkersWithWrongClocks has three processes whose clocks are hours apart serve a schedule of each second, and
-// kills the one that was there first. Each tick has its one job, at the second by the clock of Redis.
+// TestTicksOfWorkersWithWrongClocks has three processes whose clocks are hours apart serve a schedule of each second,
+// and kills the one that was there first. Each tick has its one job, at the second by the clock of Redis.
 func TestTicksOfWorkersWithWrongClocks(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.Real(t).DSN())
@@ -59,8 +59,8 @@ func TestTicksOfWorkersWithWrongClocks(t *testing.T) {
 	}
 }
 
-// TestDaylightSavingByTheClockOfRedis runs a pool while the clock of its Redis goes through the nights in which the clocks
-// of Berlin are put forward and back.
+// TestDaylightSavingByTheClockOfRedis runs a pool while the clock of its Redis goes through the nights in which the
+// clocks of Berlin are put forward and back.
 func TestDaylightSavingByTheClockOfRedis(t *testing.T) {
 	t.Parallel()
 	spring, autumn := time.Date(2027, 3, 28, 1, 0, 0, 0, time.UTC), time.Date(2027, 10, 31, 1, 0, 0, 0, time.UTC)

@@ -1,5 +1,5 @@
-// Package lua holds the scripts that change what is in Redis, one file per transition; those of packages beside the framework
-// are in directories of their own.
+// Package lua holds the scripts that change what is in Redis, one file per transition; those of packages beside the
+// framework are in directories of their own.
 //
 // Each file starts with a header that names its KEYS and ARGV in order, what it returns, and its first write, which
 // must be a command that Redis never refuses for lack of memory (except in those scripts that store what is new).
@@ -20,8 +20,8 @@ var files embed.FS
 // shared finds the functions of prelude.lua.
 var shared = regexp.MustCompile(`(?ms)^local function (\w+)\(.*?^end\n`)
 
-// here is the line at which a script has the functions of the prelude that it uses, if that is not its beginning. To make a
-// function costs every call about as much as a command: a branch that few calls take is the better place.
+// here is the line at which a script has the functions of the prelude that it uses, if that is not its beginning. To
+// make a function costs every call about as much as a command: a branch that few calls take is the better place.
 const here = "-- PRELUDE\n"
 
 // Source returns the text of the script called name, as Redis gets it: with the functions of prelude.lua that it uses.

@@ -30,7 +30,8 @@ func Example() {
 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(recorder, metrics.Fleet(pool.Inspector(), metrics.FleetOptions{}))
-	server := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{})) // a program has http.Handle("/metrics", ...)
+	// a program has http.Handle("/metrics", ...)
+	server := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	defer server.Close()
 
 	for _, name := range []string{"mail", "mail", "export"} {

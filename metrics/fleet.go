@@ -13,12 +13,13 @@ import (
 	"github.com/265d0351/work"
 )
 
-// Fleet returns a collector that reads what there is in the namespace of the Inspector each time it is scraped. It never fails a
-// scrape: while Redis cannot be read, work_fleet_up is 0 and all that would be read is left out, since a stale number is worse than
-// none. Scrapes at the same time share one reading. The Inspector is the caller's, to be closed after the last scrape.
+// Fleet returns a collector that reads what there is in the namespace of the Inspector each time it is scraped. It
+// never fails a scrape: while Redis cannot be read, work_fleet_up is 0 and all that would be read is left out, since a
+// stale number is worse than none. Scrapes at the same time share one reading. The Inspector is the caller's, to be
+// closed after the last scrape.
 //
-// It looks at no more than what [work.Inspector.Counts], Queues, Workers and, for the queues in which jobs wait, ten minutes of
-// History cost.
+// It looks at no more than what [work.Inspector.Counts], Queues, Workers and, for the queues in which jobs wait, ten
+// minutes of History cost.
 func Fleet(inspector *work.Inspector, opts FleetOptions) prometheus.Collector {
 	return newFleet(inspector, opts)
 }
@@ -43,7 +44,8 @@ type fleet struct {
 	down   bool // the last one has
 }
 
-// reading is one look at Redis, which any number of scrapes wait for. Its fields but done may be read once that is closed.
+// reading is one look at Redis, which any number of scrapes wait for. Its fields but done may be read once that is
+// closed.
 type reading struct {
 	done   chan struct{}
 	rows   []prometheus.Metric

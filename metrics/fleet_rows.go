@@ -84,8 +84,8 @@ type row struct {
 	wanted                    float64
 }
 
-// tabulate gives queues their labels, and adds up those that share one. How many workers serve any of those is not known: it is
-// the number of the one that most do.
+// tabulate gives queues their labels, and adds up those that share one. How many workers serve any of those is not
+// known: it is the number of the one that most do.
 func (f *fleet) tabulate(queues []work.QueueInfo, now time.Time) *table {
 	f.allot(queues)
 	t := &table{names: &f.names, rows: map[string]*row{}}

@@ -56,8 +56,8 @@ type jobSeries struct {
 	run, waiting prometheus.Observer
 }
 
-// series makes those of a label. They are there from now on, as zeros: a rate does not see the first increase of one that
-// appears with it.
+// series makes those of a label. They are there from now on, as zeros: a rate does not see the first increase of one
+// that appears with it.
 func (v *jobVectors) series(label string) *jobSeries {
 	s := &jobSeries{label: label, run: v.run.WithLabelValues(label), waiting: v.waiting.WithLabelValues(label)}
 	for outcome, name := range outcomeNames {
@@ -106,7 +106,8 @@ func (r *Recorder) observeJob(e work.Event) bool {
 // notBegun is the elapsed time of a job whose handler was not called.
 const notBegun time.Duration = -1
 
-// elapsed is how long ago the handler was called: the events of the rarer outcomes, sent when it has returned, do not say.
+// elapsed is how long ago the handler was called: the events of the rarer outcomes, sent when it has returned, do not
+// say.
 func elapsed(ref work.JobRef) time.Duration {
 	if ref.Begun.IsZero() {
 		return notBegun

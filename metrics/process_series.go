@@ -56,8 +56,8 @@ func (v *processVectors) all() []prometheus.Collector {
 		v.dropped, v.losses, v.broken, v.badSchedules, v.unfit, v.troubles, v.over, v.panics}
 }
 
-// observeProcess counts what is not of one job. Left out are WorkerTold, LimitChanged, JobCheckedIn, PeriodicChanged and
-// PeriodicRemoved: somebody meant them.
+// observeProcess counts what is not of one job. Left out are WorkerTold, LimitChanged, JobCheckedIn, PeriodicChanged
+// and PeriodicRemoved: somebody meant them.
 func (r *Recorder) observeProcess(e work.Event) {
 	v := &r.process
 	switch e := e.(type) {
@@ -115,7 +115,8 @@ func (r *Recorder) observeTrouble(e work.Event) {
 	}
 }
 
-// component is the label of a component. What stands behind a comma says which job it is about, of which there are any number.
+// component is the label of a component. What stands behind a comma says which job it is about, of which there are any
+// number.
 func (r *Recorder) component(name string) string {
 	if general, _, one := strings.Cut(name, ","); one {
 		name = general + ", one job"
@@ -139,7 +140,8 @@ func counter(name, help string) prometheus.Counter {
 	return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 }
 
-// batches is a histogram of how many jobs went in one round trip: 1, 2, 4 and so on up to 512, and what is said to come before.
+// batches is a histogram of how many jobs went in one round trip: 1, 2, 4 and so on up to 512, and what is said to come
+// before.
 func batches(name, help string, before ...float64) prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help,
 		Buckets: append(before, prometheus.ExponentialBuckets(1, 2, 10)...)})

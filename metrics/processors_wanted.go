@@ -8,13 +8,13 @@ import (
 	"github.com/265d0351/work"
 )
 
-// historyWindow is of which time runs are averaged: long enough that one slow minute does not double a fleet, short enough that
-// a new version of a handler counts soon.
+// historyWindow is of which time runs are averaged: long enough that one slow minute does not double a fleet, short
+// enough that a new version of a handler counts soon.
 const historyWindow = 10 * time.Minute
 
-// meanRuns is how long one attempt takes in each queue in which jobs wait: the mean of those that ended in the last ten minutes. Where
-// none did it is the mean age of those that run, which they will exceed; where none runs either the name is missing. Queues
-// without a label of their own are left out, so that a hostile number of names costs no more.
+// meanRuns is how long one attempt takes in each queue in which jobs wait: the mean of those that ended in the last ten
+// minutes. Where none did it is the mean age of those that run, which they will exceed; where none runs either the name
+// is missing. Queues without a label of their own are left out, so that a hostile number of names costs no more.
 func (f *fleet) meanRuns(ctx context.Context, queues []work.QueueInfo, workers []work.WorkerInfo, now time.Time) (map[string]time.Duration, error) {
 	var waiting []string
 	for n := range queues {
@@ -61,13 +61,14 @@ func agesOf(workers []work.WorkerInfo) map[string]work.Histogram {
 	return ages
 }
 
-// wanted is how many processors a queue could use: those that are busy with it, and as many more as begin all that waits within the
-// target,
+// wanted is how many processors a queue could use: those that are busy with it, and as many more as begin all that
+// waits within the target,
 //
 //	running + waiting * run / target
 //
-// where run is how long one attempt takes. The second part is rounded up; it is at least 1 where anything waits and at most
-// what waits, and it is 1 where run is not known. Nothing is added that a pause or a limit would keep from running.
+// where run is how long one attempt takes. The second part is rounded up; it is at least 1 where anything waits and at
+// most what waits, and it is 1 where run is not known. Nothing is added that a pause or a limit would keep from
+// running.
 func wanted(q *work.QueueInfo, run time.Duration, target time.Duration) float64 {
 	more := math.Ceil(float64(q.Waiting) * run.Seconds() / target.Seconds())
 	more = min(max(more, 1), float64(q.Waiting), allowed(q, run))

@@ -65,5 +65,6 @@ func TestWhereTheTimeOfARunComesFrom(t *testing.T) {
 
 	source.queues = source.queues[:1]
 	source.queues[0].Waiting = 0
-	site.scrape().is(1, "work_fleet_up") // where nothing waits no history is read: without names it would be that of all
+	// where nothing waits no history is read: without names it would be that of all
+	site.scrape().is(1, "work_fleet_up")
 }

@@ -9,14 +9,16 @@ import (
 	"github.com/265d0351/work"
 )
 
-// Recorder counts the events of pools: it is a [work.Observer] for their options, and a [prometheus.Collector] to register. One
-// may serve any number of pools, and all its methods may be called concurrently. Counts begin at 0 with the Recorder.
+// Recorder counts the events of pools: it is a [work.Observer] for their options, and a [prometheus.Collector] to
+// register. One may serve any number of pools, and all its methods may be called concurrently. Counts begin at 0 with
+// the Recorder.
 type Recorder struct {
 	jobs     jobVectors
 	process  processVectors
 	families []prometheus.Collector
 
-	bySight sync.Map    // name of a job -> *jobSeries, of those that have a label of their own: what each job needs, without a lock
+	// name of a job -> *jobSeries, of those that have a label of their own: what each job needs, without a lock
+	bySight sync.Map
 	full    atomic.Bool // no further name gets a label
 	other   *jobSeries
 

@@ -98,7 +98,8 @@ func TestAJobWhoseHandlerWasNotCalledHasNoRunTime(t *testing.T) {
 	recorder := New(Options{})
 	recorder.Observe(work.JobBuried{JobRef: work.JobRef{Name: "a"}, Reason: "the record is not JSON"})
 	recorder.Observe(work.JobBuried{JobRef: work.JobRef{Name: "a", Begun: time.Now().Add(-time.Minute)}})
-	recorder.Observe(work.JobBuried{JobRef: work.JobRef{Name: "a", Begun: time.Now().Add(time.Hour)}}) // the clock was set back
+	// the clock was set back
+	recorder.Observe(work.JobBuried{JobRef: work.JobRef{Name: "a", Begun: time.Now().Add(time.Hour)}})
 	page := newSite(t, recorder).scrape()
 	count, sum := page.histogram("work_job_run_seconds", "name", "a")
 	assert.Equal(t, uint64(2), count)

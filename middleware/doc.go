@@ -1,13 +1,13 @@
-// Package middleware holds stock middleware for the jobs of a work.WorkerPool. All of it works with any context of a pool,
-// and with none:
+// Package middleware holds stock middleware for the jobs of a work.WorkerPool. All of it works with any context of a
+// pool, and with none:
 //
 //	pool.Middleware(middleware.Log(nil)).
 //		Middleware(middleware.ReportErrors(report)).
 //		Middleware(middleware.SlowJob(time.Minute, middleware.LogSlow(nil))).
 //		Middleware(middleware.Timeout(10 * time.Minute))
 //
-// The first one given is the outermost. [ReportErrors] turns a panic into an error, so it belongs inside whatever looks at
-// errors, such as [Log]; [Timeout] belongs inside what takes longer than the job.
+// The first one given is the outermost. [ReportErrors] turns a panic into an error, so it belongs inside whatever looks
+// at errors, such as [Log]; [Timeout] belongs inside what takes longer than the job.
 //
 // Everything here may be used by any number of pools and jobs at a time.
 package middleware

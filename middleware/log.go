@@ -9,8 +9,8 @@ import (
 )
 
 // Log writes a line for each attempt that returns: at Info what ended well or was put off, at Warn what failed and is
-// retried, at Error what failed for good. nil is slog.Default(). A panic or a runtime.Goexit passes by, unless [ReportErrors]
-// stands inside; the pool's own log tells of both.
+// retried, at Error what failed for good. nil is slog.Default(). A panic or a runtime.Goexit passes by, unless
+// [ReportErrors] stands inside; the pool's own log tells of both.
 func Log(logger *slog.Logger) Func {
 	return func(ctx context.Context, job *work.Job, next work.NextFunc) error {
 		begun := time.Now()

@@ -18,12 +18,13 @@ type Slow struct {
 	Stack   string // where its goroutines are; empty when they could not be told from others, or it has just ended
 }
 
-// SlowJob calls report once for an attempt that still runs after the threshold, in a goroutine of its own; the job's own
-// goes on meanwhile, and waits for the report only when it ends before it. A panic in report goes to the log. Zero or
-// less reports nothing. A job that is fast enough pays for one timer.
+// SlowJob calls report once for an attempt that still runs after the threshold, in a goroutine of its own; the job's
+// own goes on meanwhile, and waits for the report only when it ends before it. A panic in report goes to the log. Zero
+// or less reports nothing. A job that is fast enough pays for one timer.
 //
 // The stacks are found by profiler labels, which goroutines that a job starts inherit: the job's name, which each pool
-// sets, and its id, which is set here. They cost a goroutine profile, so a threshold is better well above what is usual.
+// sets, and its id, which is set here. They cost a goroutine profile, so a threshold is better well above what is
+// usual.
 func SlowJob(threshold time.Duration, report func(ctx context.Context, slow Slow)) Func {
 	return func(ctx context.Context, job *work.Job, next work.NextFunc) (err error) {
 		if threshold <= 0 || report == nil {

@@ -9,8 +9,8 @@ import (
 // entryOverhead is about what an entry needs beside its content, so that many small ones count as well.
 const entryOverhead = 256
 
-// Cache keeps the contents that were read last, up to a number of bytes. Readers of one hash that come while it is being
-// read share that one download. Its methods may be called concurrently.
+// Cache keeps the contents that were read last, up to a number of bytes. Readers of one hash that come while it is
+// being read share that one download. Its methods may be called concurrently.
 type Cache struct {
 	source Source
 	bound  int64
@@ -40,16 +40,16 @@ type CacheStatistics struct {
 	Downloads int64 // reads of the source, whatever came of them
 }
 
-// NewCache makes a cache that holds at most so many bytes. A content that does not fit is read and shared, and not held;
-// with 0 or less that is so for all. Downloads under way are not held yet: they come on top, at most [MaxSize] each. The
-// source verifies contents, once for each download. Close ends the cache.
+// NewCache makes a cache that holds at most so many bytes. A content that does not fit is read and shared, and not
+// held; with 0 or less that is so for all. Downloads under way are not held yet: they come on top, at most [MaxSize]
+// each. The source verifies contents, once for each download. Close ends the cache.
 func NewCache(source Source, bytes int64) *Cache {
 	return &Cache{source: source, bound: bytes, entries: map[Hash]*list.Element{}, recent: list.New(), flights: map[Hash]*flight{}}
 }
 
 // Get returns a content from the cache or the source. All readers get the same bytes, which nobody may change. When ctx
-// ends, only this reader gives up: the download ends when no reader is left. Errors are those of the source, and are not
-// kept; after Close it is [ErrClosed].
+// ends, only this reader gives up: the download ends when no reader is left. Errors are those of the source, and are
+// not kept; after Close it is [ErrClosed].
 func (c *Cache) Get(ctx context.Context, hash Hash) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

@@ -35,9 +35,9 @@ func (c *Collected) add(more Collected) {
 	c.References += more.References
 }
 
-// Collector removes what nobody needs, in small steps: references of jobs that have neither a record nor an outcome, and
-// objects without references that were not used for the grace period. Each script looks again at what it removes, so an
-// object that is put or referred to at that moment stays. One goroutine uses a Collector at a time.
+// Collector removes what nobody needs, in small steps: references of jobs that have neither a record nor an outcome,
+// and objects without references that were not used for the grace period. Each script looks again at what it removes,
+// so an object that is put or referred to at that moment stays. One goroutine uses a Collector at a time.
 type Collector struct {
 	store   *Store
 	listed  func() (Hash, error, bool) // the next content of another home, while these are adopted
@@ -56,8 +56,9 @@ type Collector struct {
 func (s *Store) Collector() *Collector { return &Collector{store: s} }
 
 // Step does a bounded piece of work, of a few requests: it reads the next objects, or about 500 references of one, or
-// removes up to 100 objects and 64 MiB. It answers done after the last object; the next step begins anew. After an error,
-// too, the walk begins anew. Where contents have another home, the first steps list that, 500 contents each: Close ends such a listing.
+// removes up to 100 objects and 64 MiB. It answers done after the last object; the next step begins anew. After an
+// error, too, the walk begins anew. Where contents have another home, the first steps list that, 500 contents each:
+// Close ends such a listing.
 func (c *Collector) Step(ctx context.Context) (Collected, bool, error) {
 	did, done, err := c.step(ctx)
 	if err != nil || done {
@@ -135,8 +136,8 @@ func (c *Collector) read(ctx context.Context, cursor string) (err error) {
 	return err
 }
 
-// look goes over the objects of the page, up to the next part of the references of one. Those that nobody refers to any more
-// and that are old are noted; the script decides.
+// look goes over the objects of the page, up to the next part of the references of one. Those that nobody refers to any
+// more and that are old are noted; the script decides.
 func (c *Collector) look(ctx context.Context) (Collected, error) {
 	for ; len(c.page) > 0; c.page = c.page[1:] {
 		o := c.page[0]

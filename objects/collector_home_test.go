@@ -28,8 +28,8 @@ func (h *countingHome) List(ctx context.Context) iter.Seq2[Hash, error] {
 	}
 }
 
-// A home is listed in bounded steps that go on, each with a ctx of its own, so that the time of one step is enough however many
-// contents there are; and all that nobody needs goes in the end.
+// A home is listed in bounded steps that go on, each with a ctx of its own, so that the time of one step is enough
+// however many contents there are; and all that nobody needs goes in the end.
 func TestAHomeOfManyContentsIsCollectedInSteps(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An old object that nobody refers to is collected at the very moment at which two submits of the same content are under
-// way. Whoever comes first, both submits must find it, for as long as they refer to it.
+// An old object that nobody refers to is collected at the very moment at which two submits of the same content are
+// under way. Whoever comes first, both submits must find it, for as long as they refer to it.
 func TestNoObjectIsDroppedWhileASubmitOfItIsUnderWay(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, k *kit) {

@@ -18,8 +18,8 @@ const (
 	leavingLook = 100 * time.Millisecond
 )
 
-// atHome keeps contents in a home. No script sees what is in there, so an object is reserved in Redis before its content is
-// written, and marked as leaving before its content is removed.
+// atHome keeps contents in a home. No script sees what is in there, so an object is reserved in Redis before its
+// content is written, and marked as leaving before its content is removed.
 type atHome struct {
 	redis rdb.Objects
 	home  Home
@@ -73,8 +73,8 @@ func (c *atHome) size(ctx context.Context, hash Hash, _ int64) (int64, error) {
 	return size, err
 }
 
-// drop marks objects as leaving, takes their contents out and removes the marks. What it does not come to, since the home
-// fails or its time is over, is adopted later.
+// drop marks objects as leaving, takes their contents out and removes the marks. What it does not come to, since the
+// home fails or its time is over, is adopted later.
 func (c *atHome) drop(ctx context.Context, hashes []string) ([]string, error) {
 	if err := c.owner.claim(ctx, c.home); err != nil {
 		return nil, err

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// uploadLife is how long the pieces of an uploader that died stay. One piece takes a few seconds on the slowest link that
-	// the driver puts up with.
+	// uploadLife is how long the pieces of an uploader that died stay. One piece takes a few seconds on the slowest
+	// link that the driver puts up with.
 	uploadLife = time.Minute
 	// attempts is how often a step is tried whose reply was lost, and how often an upload that expired is begun anew.
 	attempts = 3
@@ -88,8 +88,8 @@ func (c *inRedis) list(context.Context) iter.Seq2[Hash, error] {
 
 func (c *inRedis) adopt(context.Context, []string) error { return nil }
 
-// repeated takes a step that may be repeated until there is an answer, for as long as ctx lasts and a few times at the most:
-// a lost connection should not cost an upload of 64 MiB.
+// repeated takes a step that may be repeated until there is an answer, for as long as ctx lasts and a few times at the
+// most: a lost connection should not cost an upload of 64 MiB.
 func repeated[T any](ctx context.Context, step func() (T, error)) (T, error) {
 	for attempt := 1; ; attempt++ {
 		answer, err := step()

@@ -24,10 +24,11 @@ const (
 // directory is a Home below one path: <path>/<first two digits>/<hash>.
 type directory struct{ path string }
 
-// Directory makes a home of a directory, which it creates if need be; it may be one that several machines share. A content
-// is one file under its hash. It is written under another name, synced to disk and renamed, and the directory is synced, so
-// that a file under a hash is always whole and survives a crash of the machine once Put has returned. What writers that
-// died have left goes away an hour later, when the store collects. Files have the mode 0600, directories 0700.
+// Directory makes a home of a directory, which it creates if need be; it may be one that several machines share. A
+// content is one file under its hash. It is written under another name, synced to disk and renamed, and the directory
+// is synced, so that a file under a hash is always whole and survives a crash of the machine once Put has returned.
+// What writers that died have left goes away an hour later, when the store collects. Files have the mode 0600,
+// directories 0700.
 func Directory(path string) (Home, error) {
 	if path == "" {
 		return nil, errors.New("the directory for objects has no path: name one")
@@ -137,8 +138,8 @@ func (d *directory) List(ctx context.Context) iter.Seq2[Hash, error] {
 	}
 }
 
-// removeOld goes by the clocks of this machine and of the disk. If they are wrong, a writer that is under way fails and is
-// told so.
+// removeOld goes by the clocks of this machine and of the disk. If they are wrong, a writer that is under way fails and
+// is told so.
 func removeOld(path string, entry fs.DirEntry) error {
 	info, err := entry.Info()
 	if errors.Is(err, fs.ErrNotExist) {

@@ -10,8 +10,8 @@ import (
 // ErrClosed is what a closed [Cache] answers.
 var ErrClosed = errors.New("the cache of objects is closed")
 
-// VanishedError says that an object is not there: no job referred to it and its grace period has passed, or Redis or its
-// home lost it. Putting the same content again brings it back.
+// VanishedError says that an object is not there: no job referred to it and its grace period has passed, or Redis or
+// its home lost it. Putting the same content again brings it back.
 type VanishedError struct{ Hash Hash }
 
 func (e *VanishedError) Error() string {
@@ -40,8 +40,8 @@ func (e *TooLargeError) Error() string {
 		short(e.What), e.Size, e.Limit)
 }
 
-// UnboundError says that a [Ref] does not know where to read from: outside of a handler nobody has bound it, or it is the
-// zero value and refers to nothing.
+// UnboundError says that a [Ref] does not know where to read from: outside of a handler nobody has bound it, or it is
+// the zero value and refers to nothing.
 type UnboundError struct{ Hash Hash }
 
 func (e *UnboundError) Error() string {

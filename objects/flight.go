@@ -22,7 +22,8 @@ type flight struct {
 // errDeserted is why a download ends that nobody waits for any more.
 var errDeserted = errors.New("nobody waits for this object any more")
 
-// begin starts a download that no single reader can end. It has the values of the first reader's ctx. The caller holds mu.
+// begin starts a download that no single reader can end. It has the values of the first reader's ctx. The caller holds
+// mu.
 func (c *Cache) begin(ctx context.Context, hash Hash) *flight {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	f := &flight{hash: hash, cancel: cancel, landed: make(chan struct{})}

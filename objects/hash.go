@@ -18,8 +18,8 @@ func Of(content []byte) Hash {
 	return Hash(hex.EncodeToString(sum[:]))
 }
 
-// ParseHash reads a hash. Anything else than 64 lower case hexadecimal digits is a *[HashError], so that what was parsed is
-// safe in the name of a key or a file.
+// ParseHash reads a hash. Anything else than 64 lower case hexadecimal digits is a *[HashError], so that what was
+// parsed is safe in the name of a key or a file.
 func ParseHash(text string) (Hash, error) {
 	if len(text) != 2*sha256.Size {
 		return "", &HashError{Text: text}

@@ -236,7 +236,8 @@ func TestPutWaitsForACollectorThatTakesItOut(t *testing.T) {
 	})
 }
 
-// An upload that took longer than the grace period may have been collected in the middle: Put sees it and stores it again.
+// An upload that took longer than the grace period may have been collected in the middle: Put sees it and stores it
+// again.
 func TestPutStoresAgainWhatWasCollectedMeanwhile(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, k *kit) {

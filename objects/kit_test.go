@@ -109,8 +109,8 @@ func (k *kit) collect() Collected {
 	return did
 }
 
-// collectAll collects until there is nothing to do. On a real Redis that is one walk; the cursors of the embedded one are
-// offsets, so that a walk misses what moved up when something was removed.
+// collectAll collects until there is nothing to do. On a real Redis that is one walk; the cursors of the embedded one
+// are offsets, so that a walk misses what moved up when something was removed.
 func (k *kit) collectAll() Collected {
 	k.t.Helper()
 	sum := k.collect()

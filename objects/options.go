@@ -17,12 +17,12 @@ const (
 
 // Options are those of [Open] and [New]. The zero value is a store in Redis, in the namespace "work".
 type Options struct {
-	// Namespace is what all keys in Redis begin with, the same as that of the enqueuers and pools. It has at most 100 bytes,
-	// no braces and no control characters. Empty means "work". New ignores it.
+	// Namespace is what all keys in Redis begin with, the same as that of the enqueuers and pools. It has at most 100
+	// bytes, no braces and no control characters. Empty means "work". New ignores it.
 	Namespace string
 
-	// Grace is how long an object stays after its last use when no job refers to it: so long has whoever put it to enqueue
-	// a job with it. It must be longer than an upload takes. 0 means an hour.
+	// Grace is how long an object stays after its last use when no job refers to it: so long has whoever put it to
+	// enqueue a job with it. It must be longer than an upload takes. 0 means an hour.
 	Grace time.Duration
 
 	// Home is where contents are kept. nil means Redis. All stores of a namespace must have the same one.

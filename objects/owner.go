@@ -15,12 +15,13 @@ import (
 )
 
 // Owned is a [Home] that remembers which namespace of which Redis it belongs to. A store of another one refuses it: its
-// collector would take every content that its own jobs do not refer to, which are all of the other. A home without it must
-// be kept to one namespace by whoever deploys.
+// collector would take every content that its own jobs do not refer to, which are all of the other. A home without it
+// must be kept to one namespace by whoever deploys.
 type Owned interface {
 	Home
-	// Own gives the home to a namespace if it belongs to none, at once for all who ask, and returns to which it belongs.
-	// The text has the name of the namespace and an id by which it is told from one of that name in another Redis.
+	// Own gives the home to a namespace if it belongs to none, at once for all who ask, and returns to which it
+	// belongs. The text has the name of the namespace and an id by which it is told from one of that name in another
+	// Redis.
 	Own(ctx context.Context, namespace string) (owner string, err error)
 }
 
@@ -60,7 +61,8 @@ const ownerFile = ".owner"
 // String is its path, for errors.
 func (d *directory) String() string { return d.path }
 
-// Own writes the name of the namespace into a file of its own, which is linked to its place, so that it is whole and one comes first.
+// Own writes the name of the namespace into a file of its own, which is linked to its place, so that it is whole and
+// one comes first.
 func (d *directory) Own(ctx context.Context, namespace string) (owner string, err error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)

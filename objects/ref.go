@@ -8,9 +8,9 @@ import (
 	"github.com/265d0351/work/internal/exactjson"
 )
 
-// Ref is an argument that many jobs share: its value is stored once, and each job holds 100 bytes that refer to it. [Share]
-// makes one; a handler that takes a Ref[T] gets the value with Value. As JSON it is {"object":"<hash>","size":<bytes>}, and
-// null is the zero value, which refers to nothing.
+// Ref is an argument that many jobs share: its value is stored once, and each job holds 100 bytes that refer to it.
+// [Share] makes one; a handler that takes a Ref[T] gets the value with Value. As JSON it is
+// {"object":"<hash>","size":<bytes>}, and null is the zero value, which refers to nothing.
 //
 // A Ref may be copied. Value may be called concurrently, Bind not.
 type Ref[T any] struct {
@@ -19,8 +19,8 @@ type Ref[T any] struct {
 	source Source
 }
 
-// Share stores the JSON of a value, unless it is there already, and returns a reference that is bound to the store. It has
-// the store's grace period to be enqueued. A value of more than [MaxSize] bytes is a *[TooLargeError].
+// Share stores the JSON of a value, unless it is there already, and returns a reference that is bound to the store. It
+// has the store's grace period to be enqueued. A value of more than [MaxSize] bytes is a *[TooLargeError].
 func Share[T any](ctx context.Context, store *Store, value T) (Ref[T], error) {
 	content, err := exactjson.Encode(value)
 	if err != nil {
@@ -36,15 +36,15 @@ func Share[T any](ctx context.Context, store *Store, value T) (Ref[T], error) {
 	return Ref[T]{hash: hash, size: int64(len(content)), source: store}, nil
 }
 
-// Referrer is what every Ref is, whatever its type: an enqueuer asks its arguments which objects their jobs refer to. The
-// Hash of a zero Ref is empty.
+// Referrer is what every Ref is, whatever its type: an enqueuer asks its arguments which objects their jobs refer to.
+// The Hash of a zero Ref is empty.
 type Referrer interface {
 	Hash() Hash
 }
 
-// Binder is what a pointer to any Ref is. The framework binds the cache of the worker into each decoded argument that is one,
-// before the handler is called: if b, ok := arg.(objects.Binder); ok { b.Bind(cache) }. That is all of the hook; a Ref that
-// lies deeper in an argument finds the cache by [NewContext].
+// Binder is what a pointer to any Ref is. The framework binds the cache of the worker into each decoded argument that
+// is one, before the handler is called: if b, ok := arg.(objects.Binder); ok { b.Bind(cache) }. That is all of the
+// hook; a Ref that lies deeper in an argument finds the cache by [NewContext].
 type Binder interface {
 	Bind(source Source)
 }
@@ -59,9 +59,9 @@ func (r Ref[T]) Size() int64 { return r.size }
 func (r *Ref[T]) Bind(source Source) { r.source = source }
 
 // Value reads the object from the source that the Ref is bound to, else from that of [NewContext], and decodes it; each
-// call decodes anew, so the value is the caller's. In an any, an integer that a float64 would round is an int64, and one
-// beyond that a json.Number. It fails with an *[UnboundError], or with what the source says:
-// *[VanishedError], *[MismatchError], or trouble on the way that a later attempt may not have.
+// call decodes anew, so the value is the caller's. In an any, an integer that a float64 would round is an int64, and
+// one beyond that a json.Number. It fails with an *[UnboundError], or with what the source says: *[VanishedError],
+// *[MismatchError], or trouble on the way that a later attempt may not have.
 func (r Ref[T]) Value(ctx context.Context) (T, error) {
 	var value T
 	source := r.source

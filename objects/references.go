@@ -8,9 +8,10 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// Refer notes that jobs refer to an object, so that it stays. Jobs are counted by their ids: one that is named again is not
-// counted again. An object that is not there any more is a *[VanishedError]. The framework does this in the script that
-// enqueues; an id that has neither a record nor an outcome in Redis keeps nothing and is forgotten by the collector.
+// Refer notes that jobs refer to an object, so that it stays. Jobs are counted by their ids: one that is named again is
+// not counted again. An object that is not there any more is a *[VanishedError]. The framework does this in the script
+// that enqueues; an id that has neither a record nor an outcome in Redis keeps nothing and is forgotten by the
+// collector.
 func (s *Store) Refer(ctx context.Context, hash Hash, ids ...string) error {
 	return s.eachLot(hash, ids, func(lot []string) error {
 		found, err := repeated(ctx, func() (bool, error) {

@@ -8,8 +8,8 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// Store is the objects of one namespace. Its methods may be called concurrently, in any number of processes, and each may
-// be called again after an error: what was done already is not done twice.
+// Store is the objects of one namespace. Its methods may be called concurrently, in any number of processes, and each
+// may be called again after an error: what was done already is not done twice.
 type Store struct {
 	redis    rdb.Objects
 	options  Options
@@ -20,8 +20,8 @@ type Store struct {
 	toClose rdb.Driver // nil where it belongs to somebody else
 }
 
-// contents is how a store treats contents: in Redis, where one script can see all there is to know of an object, or in a
-// home of its own.
+// contents is how a store treats contents: in Redis, where one script can see all there is to know of an object, or in
+// a home of its own.
 type contents interface {
 	// put has the content there and its last use noted before it returns.
 	put(ctx context.Context, hash Hash, content []byte) error
@@ -87,9 +87,9 @@ func (s *Store) Close() error {
 	return s.closed
 }
 
-// Put stores a content, unless it is there already, and returns its hash. From then on it stays for the grace period, and
-// for as long as a job refers to it. A content of more than [MaxSize] bytes is a *[TooLargeError]. What an interrupted Put
-// leaves behind goes away by itself.
+// Put stores a content, unless it is there already, and returns its hash. From then on it stays for the grace period,
+// and for as long as a job refers to it. A content of more than [MaxSize] bytes is a *[TooLargeError]. What an
+// interrupted Put leaves behind goes away by itself.
 func (s *Store) Put(ctx context.Context, content []byte) (Hash, error) {
 	if len(content) > MaxSize {
 		return "", &TooLargeError{What: "content", Size: len(content), Limit: MaxSize}
@@ -98,8 +98,8 @@ func (s *Store) Put(ctx context.Context, content []byte) (Hash, error) {
 	return hash, s.contents.put(ctx, hash, content)
 }
 
-// Get returns the content of an object, after comparing it with the hash. One that is not there is a *[VanishedError], one
-// that somebody changed is a *[MismatchError]. The bytes are the caller's. Reading is no use that keeps an object.
+// Get returns the content of an object, after comparing it with the hash. One that is not there is a *[VanishedError],
+// one that somebody changed is a *[MismatchError]. The bytes are the caller's. Reading is no use that keeps an object.
 func (s *Store) Get(ctx context.Context, hash Hash) ([]byte, error) {
 	if err := hash.check(); err != nil {
 		return nil, err

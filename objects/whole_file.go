@@ -8,8 +8,8 @@ import (
 	"runtime"
 )
 
-// writeWhole makes a file with that content appear at once, or not at all. Of several writers of one file the last stays,
-// which is the same as the others.
+// writeWhole makes a file with that content appear at once, or not at all. Of several writers of one file the last
+// stays, which is the same as the others.
 func writeWhole(file string, content []byte) error {
 	dir := filepath.Dir(file)
 	if err := makeSynced(dir); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/265d0351/work"
 )
 
-// Enqueue traces the enqueues of an Enqueuer, for work.WithEnqueueMiddleware or WorkerOptions.EnqueueMiddleware. It may be
-// used by any number of them.
+// Enqueue traces the enqueues of an Enqueuer, for work.WithEnqueueMiddleware or WorkerOptions.EnqueueMiddleware. It may
+// be used by any number of them.
 func Enqueue(opts ...Option) work.EnqueueMiddleware {
 	s := newSettings(opts)
 	return func(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {

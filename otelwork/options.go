@@ -22,9 +22,9 @@ func WithTracerProvider(provider trace.TracerProvider) Option {
 	return func(s *settings) { s.provider = provider }
 }
 
-// WithPropagator is how contexts are written into a job's Meta and read from there; both sides need the same. The default
-// is W3C Trace Context. The global propagator of the otel package is not used, since it does nothing unless set. Add
-// propagation.Baggage{} to pass baggage on.
+// WithPropagator is how contexts are written into a job's Meta and read from there; both sides need the same. The
+// default is W3C Trace Context. The global propagator of the otel package is not used, since it does nothing unless
+// set. Add propagation.Baggage{} to pass baggage on.
 func WithPropagator(propagator propagation.TextMapPropagator) Option {
 	return func(s *settings) { s.propagator = propagator }
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/265d0351/work/middleware"
 )
 
-// Process traces the attempts of jobs, for WorkerPool.Middleware. Put it outermost, so that its span has the time of all
-// others. The ctx of what is inside has the span. A panic comes out of it as a *work.PanicError, as which the pool takes
-// it anyway. It may be used by any number of pools.
+// Process traces the attempts of jobs, for WorkerPool.Middleware. Put it outermost, so that its span has the time of
+// all others. The ctx of what is inside has the span. A panic comes out of it as a *work.PanicError, as which the pool
+// takes it anyway. It may be used by any number of pools.
 func Process(opts ...Option) middleware.Func {
 	s := newSettings(opts)
 	return func(ctx context.Context, job *work.Job, next work.NextFunc) error {

@@ -30,8 +30,8 @@ type Client struct {
 // Option changes how a [Client] is opened.
 type Option func(*Client) error
 
-// Prefix puts a text before the names of all keys and channels. The default is none. "{shop}:" puts all keys into one slot of
-// a cluster.
+// Prefix puts a text before the names of all keys and channels. The default is none. "{shop}:" puts all keys into one
+// slot of a cluster.
 func Prefix(prefix string) Option {
 	return func(c *Client) error {
 		c.prefix = prefix
@@ -53,8 +53,8 @@ func Instance(id string) Option {
 // idleConnections is how many connections for waiting are kept for the next one who waits.
 const idleConnections = 4
 
-// Open makes a client of the Redis that the DSN names: redis://, rediss:// and unix:// with their options, or memory:// where
-// the package embedded is imported. It dials nothing.
+// Open makes a client of the Redis that the DSN names: redis://, rediss:// and unix:// with their options, or memory://
+// where the package embedded is imported. It dials nothing.
 func Open(dsn string, options ...Option) (*Client, error) {
 	c := &Client{instance: uuid.NewString(), idle: make(chan rdb.Conn, idleConnections), waits: func() {}}
 	for _, option := range options {
@@ -74,8 +74,8 @@ func Open(dsn string, options ...Option) (*Client, error) {
 // Instance is the name of this client in events about feeds.
 func (c *Client) Instance() string { return c.instance }
 
-// Close ends all calls that wait and all subscriptions, with [ErrClosed]; later calls fail with it. What has been claimed
-// stays claimed. A second Close does nothing more.
+// Close ends all calls that wait and all subscriptions, with [ErrClosed]; later calls fail with it. What has been
+// claimed stays claimed. A second Close does nothing more.
 func (c *Client) Close() error {
 	c.once.Do(func() {
 		c.end()

@@ -20,8 +20,9 @@ const (
 
 // Config is the stored config of a feed. The zero value is that of a leaf without a limit.
 type Config struct {
-	Kind      Kind                       // empty: a leaf
-	MaxLength int                        // items that a leaf keeps, the latest; 0: all. The next publish removes what is over
+	Kind Kind // empty: a leaf
+	// items that a leaf keeps, the latest; 0: all. The next publish removes what is over
+	MaxLength int
 	Other     map[string]json.RawMessage // what else there is, as it is: options of other programs
 }
 

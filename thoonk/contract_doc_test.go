@@ -13,7 +13,8 @@ import (
 
 var keyOfAHeader = regexp.MustCompile(`KEYS\[[\d.]+\] ([a-z]\S*?)(?:,|\s|$)`)
 
-// TestTheContractNamesEveryKey compares docs/redis-contract.md with what the headers of the scripts say that they touch.
+// TestTheContractNamesEveryKey compares docs/redis-contract.md with what the headers of the scripts say that they
+// touch.
 func TestTheContractNamesEveryKey(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "docs", "redis-contract.md"))

@@ -1,7 +1,7 @@
 // Package thoonk is feeds, queues and jobs with results on Redis, in the layout that the programs named Thoonk share.
 //
-// It stands beside the framework: the package work runs jobs, this one moves items between programs that agree on names, of
-// whatever language they are.
+// It stands beside the framework: the package work runs jobs, this one moves items between programs that agree on
+// names, of whatever language they are.
 //
 //	client, err := thoonk.Open("redis://localhost:6379/0")
 //	err = client.Create(ctx, "thumbnails", thoonk.Config{Kind: thoonk.KindJob})
@@ -20,47 +20,49 @@
 //   - [Queue]: items that are taken out, first in, first out.
 //   - [JobFeed]: items that are claimed, and finished, cancelled or stalled; with results.
 //
-// A feed is created once, with its kind. [Client.Open] opens it as what it is; OpenLeaf and its like open it with values of a
-// type, which a [Codec] turns into bytes: [JSON] where none is given, [Raw] for bytes that are not to be touched.
+// A feed is created once, with its kind. [Client.Open] opens it as what it is; OpenLeaf and its like open it with
+// values of a type, which a [Codec] turns into bytes: [JSON] where none is given, [Raw] for bytes that are not to be
+// touched.
 //
 // # Guarantees
 //
-// Every change is one script, which also publishes its event: there is no half of it, and no event is lost between. A change
-// rests on the config that was read before; the script does nothing where that has changed, and the call is made anew. So a
-// feed that was deleted, or is another kind by now, is an error and never a mixture.
+// Every change is one script, which also publishes its event: there is no half of it, and no event is lost between. A
+// change rests on the config that was read before; the script does nothing where that has changed, and the call is made
+// anew. So a feed that was deleted, or is another kind by now, is an error and never a mixture.
 //
-// A job is claimed by the script that takes it out of the queue, so a worker that dies right after that has claimed it, and
-// [JobFeed.Maintain] gives it back: once, whoever calls it. An outcome counts only for the very claim that it was got with. A job
-// whose worker is slow may run twice, then: MaxAge must be longer than any job takes.
+// A job is claimed by the script that takes it out of the queue, so a worker that dies right after that has claimed it,
+// and [JobFeed.Maintain] gives it back: once, whoever calls it. An outcome counts only for the very claim that it was
+// got with. A job whose worker is slow may run twice, then: MaxAge must be longer than any job takes.
 //
-// A [Queue] hands an item out at most once: what is under way to a program that dies, or over a connection that breaks, is lost
-// ([ErrUncertain] says when that may be so). Use a [JobFeed] where that matters.
+// A [Queue] hands an item out at most once: what is under way to a program that dies, or over a connection that breaks,
+// is lost ([ErrUncertain] says when that may be so). Use a [JobFeed] where that matters.
 //
 // What was put in, published or claimed when the connection broke may have happened: such an error is neither of this
-// package's nor a refusal by Redis. Only outcomes of claims are sent again by themselves, since for them gone means done.
+// package's nor a refusal by Redis. Only outcomes of claims are sent again by themselves, since for them gone means
+// done.
 //
 // # Waiting
 //
-// [Queue.Get], [JobFeed.Get] and [JobFeed.Result] wait in Redis, and wake when something is there, whatever program put it in.
-// They take nothing by waking. They end with their ctx, their timeout, or [Client.Close]; an item that was taken in that
-// moment is still returned. All who wait at one opened queue or job feed share one connection; waiting for a result needs one for
-// each. Every 5 s a wait is begun anew, so an idle one costs a few requests in that time. In a Redis that is full waiting is
-// refused: then they look again each second at the latest.
+// [Queue.Get], [JobFeed.Get] and [JobFeed.Result] wait in Redis, and wake when something is there, whatever program put
+// it in. They take nothing by waking. They end with their ctx, their timeout, or [Client.Close]; an item that was taken
+// in that moment is still returned. All who wait at one opened queue or job feed share one connection; waiting for a
+// result needs one for each. Every 5 s a wait is begun anew, so an idle one costs a few requests in that time. In a
+// Redis that is full waiting is refused: then they look again each second at the latest.
 //
 // # Events
 //
-// [Client.Subscribe] is a loop over [Event]s. It reconnects by itself and says so. Events are hints: what happened while the
-// connection was away was missed, and has to be read from the feeds.
+// [Client.Subscribe] is a loop over [Event]s. It reconnects by itself and says so. Events are hints: what happened
+// while the connection was away was missed, and has to be read from the feeds.
 //
 // # Redis
 //
-// The keys and channels are those of docs/redis-contract.md. Their names begin with [Prefix], which is empty by default.
-// Programs that do not use this package may put, publish and take in the same feeds; claims of theirs have a time without token.
-// Their ids are taken as they are; only a result has no place under one that [JobFeed.Put] refuses.
+// The keys and channels are those of docs/redis-contract.md. Their names begin with [Prefix], which is empty by
+// default. Programs that do not use this package may put, publish and take in the same feeds; claims of theirs have a
+// time without token. Their ids are taken as they are; only a result has no place under one that [JobFeed.Put] refuses.
 // Redis 7.0 or newer.
 //
 // # Concurrency
 //
-// All methods of [Client] and of the feeds may be called concurrently. A Client has a pool of connections, and some for those
-// who wait; one is enough for a program.
+// All methods of [Client] and of the feeds may be called concurrently. A Client has a pool of connections, and some for
+// those who wait; one is enough for a program.
 package thoonk

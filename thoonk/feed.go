@@ -111,8 +111,8 @@ func (f *feed) changed(ctx context.Context, id string, missing error, do func(ct
 	})
 }
 
-// IDs returns all ids: of a leaf the newest first, of a sorted feed in its order, of a queue or a job feed those that wait,
-// the one at the front last.
+// IDs returns all ids: of a leaf the newest first, of a sorted feed in its order, of a queue or a job feed those that
+// wait, the one at the front last.
 func (f *feed) IDs(ctx context.Context) (ids []string, err error) {
 	err = f.read(ctx, func(ctx context.Context) error {
 		ids, err = f.db.IDs(ctx)

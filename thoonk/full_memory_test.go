@@ -12,8 +12,8 @@ import (
 	"github.com/265d0351/work/thoonk"
 )
 
-// A Redis that is full refuses what is put in; what is there can be claimed and ended, and those who wait go on when there is
-// room again.
+// A Redis that is full refuses what is put in; what is there can be claimed and ended, and those who wait go on when
+// there is room again.
 func TestAFullRedisCanBeEmptied(t *testing.T) {
 	t.Parallel()
 	t.Run("redis", func(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"github.com/265d0351/work/internal/rdb/thoonkdb"
 )
 
-// JobFeed is a queue whose items are claimed instead of taken out: a job leaves the feed when its worker finishes it, and one
-// whose worker died comes back by [JobFeed.Maintain]. T is what a job is, R what its result is. Its methods may be called
-// concurrently.
+// JobFeed is a queue whose items are claimed instead of taken out: a job leaves the feed when its worker finishes it,
+// and one whose worker died comes back by [JobFeed.Maintain]. T is what a job is, R what its result is. Its methods may
+// be called concurrently.
 type JobFeed[T, R any] struct {
 	*feed
 	items   Codec[T]
@@ -29,8 +29,8 @@ func OpenJobFeed[T, R any](ctx context.Context, c *Client, name string, items Co
 	return &JobFeed[T, R]{f, orJSON(items), orJSON(results)}, nil
 }
 
-// Put puts a job at the end, or [AtFront], and returns its id, as [Queue.Put] does: [ErrTaken] also where the job of that id is
-// claimed or stalled. An id has no colon.
+// Put puts a job at the end, or [AtFront], and returns its id, as [Queue.Put] does: [ErrTaken] also where the job of
+// that id is claimed or stalled. An id has no colon.
 func (j *JobFeed[T, R]) Put(ctx context.Context, value T, options ...PutOption) (string, error) {
 	chosen, err := newPutting(options, checkJobID)
 	if err != nil {
@@ -39,8 +39,8 @@ func (j *JobFeed[T, R]) Put(ctx context.Context, value T, options ...PutOption) 
 	return put(ctx, j.feed, j.items, value, chosen)
 }
 
-// Held is a claim on a job: what the worker shows when it ends it. With an ID alone it stands for any claim on that job, for
-// those who end the claims of others.
+// Held is a claim on a job: what the worker shows when it ends it. With an ID alone it stands for any claim on that
+// job, for those who end the claims of others.
 type Held struct {
 	ID        string
 	At        time.Time // when it was claimed, by Redis' clock
@@ -54,12 +54,12 @@ type Claim[T any] struct {
 	Item T
 }
 
-// Get claims the job at the front. Where nothing waits it waits up to the timeout, 0 for ever, [NoWait] not at all, and fails
-// with [ErrEmpty]; or until ctx ends. A job that was claimed while ctx ended is returned.
+// Get claims the job at the front. Where nothing waits it waits up to the timeout, 0 for ever, [NoWait] not at all, and
+// fails with [ErrEmpty]; or until ctx ends. A job that was claimed while ctx ended is returned.
 //
-// When the connection is lost just then, its claim is looked for by another one. Where that cannot be done either, Get fails,
-// and [JobFeed.Maintain] gives the job back in its time. A job that cannot be decoded is claimed: Get returns its Held and a
-// [*DecodeError].
+// When the connection is lost just then, its claim is looked for by another one. Where that cannot be done either, Get
+// fails, and [JobFeed.Maintain] gives the job back in its time. A job that cannot be decoded is claimed: Get returns
+// its Held and a [*DecodeError].
 func (j *JobFeed[T, R]) Get(ctx context.Context, timeout time.Duration) (Claim[T], error) {
 	var claimed thoonkdb.Claimed
 	err := j.read(ctx, func(ctx context.Context) error {
@@ -100,7 +100,8 @@ func (j *JobFeed[T, R]) claim(ctx context.Context) (claimed thoonkdb.Claimed, er
 	return claimed, err
 }
 
-// recover looks for a claim whose answer was lost. If it lands even later nobody holds it, and maintenance gives it back.
+// recover looks for a claim whose answer was lost. If it lands even later nobody holds it, and maintenance gives it
+// back.
 func (j *JobFeed[T, R]) recover(ctx context.Context, token string, cause error) (claimed thoonkdb.Claimed, err error) {
 	for pause := pauseMin; pause <= pauseMax; pause *= 2 {
 		err = j.read(ctx, func(ctx context.Context) error {

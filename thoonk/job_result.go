@@ -15,9 +15,9 @@ type Result[T, R any] struct {
 	Result R
 }
 
-// Result waits until a job has ended with a result, up to the timeout: 0 is for ever, [NoWait] looks once. It fails with
-// [ErrNoResult]. Any number may wait for the same one, which stays until its time is over; each wait needs a connection.
-// Whether there is such a job is not looked at, since it may be put in later.
+// Result waits until a job has ended with a result, up to the timeout: 0 is for ever, [NoWait] looks once. It fails
+// with [ErrNoResult]. Any number may wait for the same one, which stays until its time is over; each wait needs a
+// connection. Whether there is such a job is not looked at, since it may be put in later.
 func (j *JobFeed[T, R]) Result(ctx context.Context, id string, timeout time.Duration) (Result[T, R], error) {
 	var found thoonkdb.Result
 	err := checkJobID(id)

@@ -12,7 +12,8 @@ import (
 	"github.com/265d0351/work/thoonk"
 )
 
-// What Redis has handed out while its answer is still on the way is returned, although ctx has ended or the client is closed.
+// What Redis has handed out while its answer is still on the way is returned, although ctx has ended or the client is
+// closed.
 func TestWhatWasTakenIsReturnedWhenTheWaitEnds(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(cancel func(), c *thoonk.Client) error{

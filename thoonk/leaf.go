@@ -7,8 +7,8 @@ import (
 	"github.com/265d0351/work/internal/rdb/thoonkdb"
 )
 
-// Leaf is a plain feed: items under their ids, the newest first, of which the oldest give way where the config has a limit.
-// Its methods may be called concurrently.
+// Leaf is a plain feed: items under their ids, the newest first, of which the oldest give way where the config has a
+// limit. Its methods may be called concurrently.
 type Leaf[T any] struct {
 	*feed
 	codec Codec[T]
@@ -23,8 +23,8 @@ func OpenLeaf[T any](ctx context.Context, c *Client, name string, codec Codec[T]
 	return &Leaf[T]{f, orJSON(codec)}, nil
 }
 
-// Publish puts an item into the feed, under a random id or that of [WithID], and returns the id. An item that has this id
-// already is replaced and keeps its place: then edited is true.
+// Publish puts an item into the feed, under a random id or that of [WithID], and returns the id. An item that has this
+// id already is replaced and keeps its place: then edited is true.
 func (l *Leaf[T]) Publish(ctx context.Context, value T, options ...PutOption) (id string, edited bool, err error) {
 	put, err := newPutting(options, checkID)
 	if err != nil {
@@ -62,8 +62,9 @@ func (l *Leaf[T]) Item(ctx context.Context, id string) (T, error) {
 // Has tells whether there is an item of that id.
 func (l *Leaf[T]) Has(ctx context.Context, id string) (bool, error) { return l.has(ctx, id) }
 
-// All returns the items, the newest first. It reads the ids at once and the items in pages, so what is retracted meanwhile may
-// be missing. An item that cannot be decoded comes with its error, and the next one follows; any other error is the last.
+// All returns the items, the newest first. It reads the ids at once and the items in pages, so what is retracted
+// meanwhile may be missing. An item that cannot be decoded comes with its error, and the next one follows; any other
+// error is the last.
 func (l *Leaf[T]) All(ctx context.Context) iter.Seq2[Item[T], error] {
 	return all(ctx, l.feed, l.codec)
 }

@@ -21,9 +21,9 @@ type Maintained struct {
 	Expired   int // results whose time was over, and whose ids were struck off
 }
 
-// Maintain takes claims away that are too old: their jobs wait again, or are stalled. Any program may call it at any time, and
-// several at once: a job comes back once. A job of another program that runs without a time of its claim gets the present
-// one, and comes back one MaxAge later.
+// Maintain takes claims away that are too old: their jobs wait again, or are stalled. Any program may call it at any
+// time, and several at once: a job comes back once. A job of another program that runs without a time of its claim gets
+// the present one, and comes back one MaxAge later.
 //
 // Call it now and then, each MaxAge for instance: without it a job whose worker died stays claimed.
 func (j *JobFeed[T, R]) Maintain(ctx context.Context, p Patience) (done Maintained, err error) {

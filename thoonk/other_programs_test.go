@@ -121,7 +121,8 @@ func TestOtherProgramsCancelOurClaims(t *testing.T) {
 	})
 }
 
-// The ids that others choose are not ours to refuse: a job that was claimed can be ended, and only its result has no place.
+// The ids that others choose are not ours to refuse: a job that was claimed can be ended, and only its result has no
+// place.
 func TestJobsWithIDsOfOtherProgramsEnd(t *testing.T) {
 	t.Parallel()
 	for name, id := range map[string]string{"colon": "user:7", "NUL": "user\x007", "empty": "", "long": strings.Repeat("x", thoonk.MaxName+1)} {

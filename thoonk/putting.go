@@ -16,7 +16,8 @@ func WithID(id string) PutOption {
 	return func(p *putting) { p.id, p.chosen = id, true }
 }
 
-// AtFront puts the item where it is the next to be taken. In a leaf, where all are new at the same end, it has no effect.
+// AtFront puts the item where it is the next to be taken. In a leaf, where all are new at the same end, it has no
+// effect.
 func AtFront() PutOption {
 	return func(p *putting) { p.front = true }
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/265d0351/work/internal/rdb/thoonkdb"
 )
 
-// Queue is a feed whose items are taken out by the first who comes, in the order in which they were put in. Its methods may be
-// called concurrently.
+// Queue is a feed whose items are taken out by the first who comes, in the order in which they were put in. Its methods
+// may be called concurrently.
 type Queue[T any] struct {
 	*feed
 	codec Codec[T]
@@ -23,8 +23,9 @@ func OpenQueue[T any](ctx context.Context, c *Client, name string, codec Codec[T
 	return &Queue[T]{f, orJSON(codec)}, nil
 }
 
-// Put puts an item at the end, or [AtFront], and returns its id. It fails with [ErrTaken] where [WithID] names one that is in
-// the queue. After an error of the connection the item may be in the queue: with an id of one's own it can be put again.
+// Put puts an item at the end, or [AtFront], and returns its id. It fails with [ErrTaken] where [WithID] names one that
+// is in the queue. After an error of the connection the item may be in the queue: with an id of one's own it can be put
+// again.
 func (q *Queue[T]) Put(ctx context.Context, value T, options ...PutOption) (string, error) {
 	chosen, err := newPutting(options, checkID)
 	if err != nil {
@@ -47,11 +48,11 @@ func put[T any](ctx context.Context, f *feed, codec Codec[T], value T, chosen pu
 	return chosen.id, nil
 }
 
-// Get takes the item at the front. Where nothing waits it waits up to the timeout, 0 for ever, [NoWait] not at all, and fails
-// with [ErrEmpty]; or until ctx ends. An item that was taken while ctx ended is returned.
+// Get takes the item at the front. Where nothing waits it waits up to the timeout, 0 for ever, [NoWait] not at all, and
+// fails with [ErrEmpty]; or until ctx ends. An item that was taken while ctx ended is returned.
 //
-// When the connection is lost just then it fails with [ErrUncertain]. An item that cannot be decoded is out of the queue and
-// in the [*DecodeError].
+// When the connection is lost just then it fails with [ErrUncertain]. An item that cannot be decoded is out of the
+// queue and in the [*DecodeError].
 func (q *Queue[T]) Get(ctx context.Context, timeout time.Duration) (Item[T], error) {
 	var taken thoonkdb.Entry
 	err := q.read(ctx, func(ctx context.Context) error {

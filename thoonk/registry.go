@@ -27,9 +27,9 @@ func (c *Client) Create(ctx context.Context, name string, config Config) error {
 	})
 }
 
-// Delete removes a feed with all that belongs to it, or fails with [ErrNoFeed]. A feed with more than 500 results loses them
-// first, in steps; a Delete that was cut off can be repeated. Results that other programs have left, of which there is no set,
-// are not found.
+// Delete removes a feed with all that belongs to it, or fails with [ErrNoFeed]. A feed with more than 500 results loses
+// them first, in steps; a Delete that was cut off can be repeated. Results that other programs have left, of which
+// there is no set, are not found.
 func (c *Client) Delete(ctx context.Context, name string) error {
 	return c.about(ctx, name, func(ctx context.Context, db *thoonkdb.Feed) error { return db.Delete(ctx, c.instance) })
 }
@@ -98,8 +98,8 @@ func (c *Client) Names(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// Open opens a feed as what its config says: a [*Leaf], [*SortedFeed] or [*Queue] of bytes, or a [*JobFeed] of bytes with
-// results of bytes. [OpenLeaf], [OpenSortedFeed], [OpenQueue] and [OpenJobFeed] open one with values of a type.
+// Open opens a feed as what its config says: a [*Leaf], [*SortedFeed] or [*Queue] of bytes, or a [*JobFeed] of bytes
+// with results of bytes. [OpenLeaf], [OpenSortedFeed], [OpenQueue] and [OpenJobFeed] open one with values of a type.
 func (c *Client) Open(ctx context.Context, name string) (Feed, error) {
 	config, err := c.Config(ctx, name)
 	if err != nil {

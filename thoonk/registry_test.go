@@ -330,7 +330,8 @@ func TestOptionsOfAClient(t *testing.T) {
 	require.NoError(t, errors.Join(one.Close(), two.Close(), two.Close()))
 }
 
-// Two programs with other prefixes on the same Redis do not see each other; without one the keys are those of the layout.
+// Two programs with other prefixes on the same Redis do not see each other; without one the keys are those of the
+// layout.
 func TestPrefix(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, k *kit) {

@@ -100,8 +100,8 @@ func (s *SortedFeed[T]) MoveLast(ctx context.Context, id int64) error {
 	return s.move(ctx, decimal(id), Last, "")
 }
 
-// MoveBefore moves an item just before another one, or fails with [ErrNoItem] where one of them is missing. Beside itself an
-// item cannot be moved.
+// MoveBefore moves an item just before another one, or fails with [ErrNoItem] where one of them is missing. Beside
+// itself an item cannot be moved.
 func (s *SortedFeed[T]) MoveBefore(ctx context.Context, id, beside int64) error {
 	return s.move(ctx, decimal(id), Before(beside), decimal(beside))
 }

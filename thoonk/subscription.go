@@ -19,13 +19,13 @@ type Watch struct {
 
 var errNothing = errors.New("nothing to subscribe to: name feeds or patterns, or set Registry")
 
-// Subscribe returns the events of feeds, whether they exist or not, on a connection of its own. The loop over them is where
-// they are read: it ends by break, with ctx, or when the client is closed. Each loop subscribes anew.
+// Subscribe returns the events of feeds, whether they exist or not, on a connection of its own. The loop over them is
+// where they are read: it ends by break, with ctx, or when the client is closed. Each loop subscribes anew.
 //
-// The first event is Connected, or Disconnected where Redis cannot be reached. A connection that is lost is made again, with
-// growing pauses up to a second; Disconnected and then Connected say so, and what happened in between was missed. A loop that
-// does not read for long is cut off by Redis, which shows in the same way. Who is named by two patterns tells each event
-// twice.
+// The first event is Connected, or Disconnected where Redis cannot be reached. A connection that is lost is made again,
+// with growing pauses up to a second; Disconnected and then Connected say so, and what happened in between was missed.
+// A loop that does not read for long is cut off by Redis, which shows in the same way. Who is named by two patterns
+// tells each event twice.
 func (c *Client) Subscribe(ctx context.Context, w Watch) (iter.Seq[Event], error) {
 	for _, name := range w.Feeds {
 		if err := checkName("feed", name); err != nil {

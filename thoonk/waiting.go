@@ -13,20 +13,20 @@ import (
 const NoWait time.Duration = -1
 
 const (
-	// waitStep is how long one wait in Redis lasts: after it the feed is looked at, which may have been deleted, and a peer that
-	// has died without a word is noticed.
+	// waitStep is how long one wait in Redis lasts: after it the feed is looked at, which may have been deleted, and a
+	// peer that has died without a word is noticed.
 	waitStep = 5 * time.Second
 
-	// lastWords is how long an answer is waited for after the caller's ctx has ended: what is taken by then is still handed
-	// over, and not lost.
+	// lastWords is how long an answer is waited for after the caller's ctx has ended: what is taken by then is still
+	// handed over, and not lost.
 	lastWords = time.Second
 
 	pauseMin = 20 * time.Millisecond
 	pauseMax = time.Second
 )
 
-// await tries until it succeeds, and waits in between, at most for the timeout: 0 is for ever. It returns nil, the error of a
-// try, ErrEmpty, or why ctx ended. Those who share a turn wait one for all.
+// await tries until it succeeds, and waits in between, at most for the timeout: 0 is for ever. It returns nil, the
+// error of a try, ErrEmpty, or why ctx ended. Those who share a turn wait one for all.
 func (c *Client) await(ctx context.Context, timeout time.Duration, turn chan struct{}, w waiting) error {
 	done, err := w.try(ctx)
 	switch {

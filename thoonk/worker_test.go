@@ -26,7 +26,8 @@ type task struct {
 	Finish              bool // whether it finishes what it claims
 }
 
-// serve claims jobs for ever, writes the id of each, and finishes it or holds it. It ends with its standard input, so that none outlives the test.
+// serve claims jobs for ever, writes the id of each, and finishes it or holds it. It ends with its standard input, so
+// that none outlives the test.
 func serve(encoded string) int {
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin) // ends with the test

@@ -17,8 +17,8 @@ type once struct {
 	back   string // the page after it, unless the form names another
 }
 
-// finish answers for an action on one target. What was refused because things have moved on is no failure of the page: the page
-// that it came from says so, as things are now.
+// finish answers for an action on one target. What was refused because things have moved on is no failure of the page:
+// the page that it came from says so, as things are now.
 func (v *visit) finish(o once, err error) error {
 	if err == nil {
 		v.audit(OutcomeDone, o.done, o.target)

@@ -146,8 +146,8 @@ func isStuck(job work.RunningJob, now time.Time, after time.Duration) bool {
 	return !last.IsZero() && now.Sub(last) > after
 }
 
-// suspects are jobs that workers died with. It looks at some of those that run and of those that are due next, where such wait for
-// their turn.
+// suspects are jobs that workers died with. It looks at some of those that run and of those that are due next, where
+// such wait for their turn.
 func (s *site) suspects(ctx context.Context, workers []work.WorkerInfo) ([]alert, error) {
 	due, err := s.inspector.Page(ctx, work.PageOptions{State: work.StateScheduled, Limit: suspectsLooked})
 	if err != nil {

@@ -60,8 +60,8 @@ func (v *visit) decode(into any) error {
 	return badBody(err)
 }
 
-// badBody quotes nothing that may be of the args, since what is refused is logged. Other errors are about other fields: args are taken
-// as they are.
+// badBody quotes nothing that may be of the args, since what is refused is logged. Other errors are about other fields:
+// args are taken as they are.
 func badBody(err error) error {
 	var mismatch *json.UnmarshalTypeError
 	var syntax *json.SyntaxError

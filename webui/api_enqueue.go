@@ -15,7 +15,8 @@ import (
 	"github.com/265d0351/work"
 )
 
-// order is a job that is to be enqueued. What is left out is left to the options of the Enqueuer and of the job's handler.
+// order is a job that is to be enqueued. What is left out is left to the options of the Enqueuer and of the job's
+// handler.
 type order struct {
 	Name       string            `json:"name"`
 	Args       []json.RawMessage `json:"args"`
@@ -47,8 +48,8 @@ type uniqueOrder struct {
 	OnConflict   []string `json:"on_conflict"`
 }
 
-// receipt is the answer. What was enqueued under an idempotency key has neither a time nor Duplicate, since the answer is the same
-// each time.
+// receipt is the answer. What was enqueued under an idempotency key has neither a time nor Duplicate, since the answer
+// is the same each time.
 type receipt struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
@@ -114,8 +115,8 @@ const (
 	maxIdempotency = 200 // bytes of a key
 )
 
-// enqueueOnce stores one job for all requests with a key. The id of the job tells what its request said, so that another request
-// under the same key is known for what it is as long as the key is kept, whatever became of the job.
+// enqueueOnce stores one job for all requests with a key. The id of the job tells what its request said, so that
+// another request under the same key is known for what it is as long as the key is kept, whatever became of the job.
 func (v *visit) enqueueOnce(keys []string, o *order, entry work.Entry, body []byte) error {
 	switch {
 	case len(keys) > 1 || keys[0] == "" || len(keys[0]) > maxIdempotency:

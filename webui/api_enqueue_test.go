@@ -201,7 +201,8 @@ func TestManySendOneRequestAtOnce(t *testing.T) {
 	})
 }
 
-// Redis has stored it, its reply is lost on the way: the enqueuer asks again by itself, and so may who sent the request.
+// Redis has stored it, its reply is lost on the way: the enqueuer asks again by itself, and so may who sent the
+// request.
 func TestARequestWhoseReplyWasLostIsSentAgain(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
@@ -251,7 +252,8 @@ func behindProxy(t *testing.T, s redistest.Server) (*kit, *redistest.Proxy) {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, enq.Close()) })
 	k.handler = Handler(k.inspector, Options{Authorize: byHeader, Logger: slog.New(slog.DiscardHandler), Enqueuer: enq})
-	require.Equal(t, http.StatusCreated, k.order(`{"name":"warm"}`, "warm").StatusCode) // so that Redis knows the script
+	// so that Redis knows the script
+	require.Equal(t, http.StatusCreated, k.order(`{"name":"warm"}`, "warm").StatusCode)
 	return k, proxy
 }
 

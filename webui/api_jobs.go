@@ -25,7 +25,8 @@ type jobList struct {
 // filterKeys are those of the query of a filter.
 var filterKeys = []string{"state", "name", "id", "tag", "error", "args", "group", "source", "older", "meta", "newest"}
 
-// onlyKeys refuses a query in which something would be dropped without a word: what is left of it selects more than was meant.
+// onlyKeys refuses a query in which something would be dropped without a word: what is left of it selects more than was
+// meant.
 func (v *visit) onlyKeys(more ...string) error {
 	if _, err := url.ParseQuery(v.r.URL.RawQuery); err != nil {
 		return badRequest("the query cannot be read: " + err.Error())
@@ -88,8 +89,8 @@ func (v *visit) shownJobs(jobs []*work.JobInfo) []json.RawMessage {
 	return shown
 }
 
-// shownJob is a job with its args as they may be seen. What other programs wrote into Redis and is no JSON must not hide the rest of a
-// page: of such a job there is little more than its id.
+// shownJob is a job with its args as they may be seen. What other programs wrote into Redis and is no JSON must not
+// hide the rest of a page: of such a job there is little more than its id.
 func (v *visit) shownJob(job *work.JobInfo) json.RawMessage {
 	shown := *job
 	shown.Args = v.options.redact(job.Name, job.Args)

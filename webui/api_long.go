@@ -10,8 +10,9 @@ import (
 	"github.com/265d0351/work"
 )
 
-// lengthy is an action whose answer comes when it is done. Who accepts application/x-ndjson gets a line a few times a second that says
-// how far it is, and the outcome on the last one. Like the pages' it ends when who asked for it has gone.
+// lengthy is an action whose answer comes when it is done. Who accepts application/x-ndjson gets a line a few times a
+// second that says how far it is, and the outcome on the last one. Like the pages' it ends when who asked for it has
+// gone.
 type lengthy struct {
 	v       *visit
 	control *http.ResponseController
@@ -108,7 +109,8 @@ type bulkDone struct {
 // maxBulk is the most that ?limit= may say; without it there is none.
 const maxBulk = 1_000_000_000
 
-// apiBulk does one thing to the jobs that the same query lists, or only counts them, unless the query says that it is sure.
+// apiBulk does one thing to the jobs that the same query lists, or only counts them, unless the query says that it is
+// sure.
 func apiBulk(v *visit) error {
 	if err := v.onlyKeys("action", "sure", "limit"); err != nil {
 		return err

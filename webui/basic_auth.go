@@ -16,9 +16,9 @@ type Login struct {
 	Role     Role   // RoleViewer or RoleOperator
 }
 
-// BasicAuth is an [Authorizer] that asks for user and password. Whether a guess is wrong, and where, does not show in the time that
-// the answer takes. It does not count guesses, and the password goes over the wire with each request: serve it by HTTPS.
-// A login that cannot be, two of one user, or none at all is an error.
+// BasicAuth is an [Authorizer] that asks for user and password. Whether a guess is wrong, and where, does not show in
+// the time that the answer takes. It does not count guesses, and the password goes over the wire with each request:
+// serve it by HTTPS. A login that cannot be, two of one user, or none at all is an error.
 func BasicAuth(logins ...Login) (Authorizer, error) {
 	if len(logins) == 0 {
 		return nil, errors.New("basic auth without a login lets nobody in: give one")

@@ -97,7 +97,8 @@ func outcomeChart(points []work.HistoryPoint, step time.Duration) chart {
 // decadeNames are the values of a logarithmic axis, up to the longest duration that there is.
 var decadeNames = []string{"1 ms", "10 ms", "100 ms", "1 s", "10 s", "100 s", "17 min", "2.8 h", "28 h", "12 d", "116 d", "3 y", "32 y", "317 y", "3,169 y"}
 
-// durationChart shows the median and the slow end of durations in each step. Its axis is logarithmic: from a millisecond to hours.
+// durationChart shows the median and the slow end of durations in each step. Its axis is logarithmic: from a
+// millisecond to hours.
 func durationChart(title string, points []work.HistoryPoint, step time.Duration, of func(*work.HistoryPoint) work.Histogram) chart {
 	c := newChart(title, points, step)
 	quantiles := []struct {
@@ -120,7 +121,8 @@ func durationChart(title string, points []work.HistoryPoint, step time.Duration,
 	}
 	c.Empty = n == 0
 	decades := max(2, math.Ceil(math.Log10(max(1, float64(longest)/float64(time.Millisecond))))) // at most 14
-	for d := decades; d >= 0; d-- {                                                              // from the top, as they stand beside the picture
+	// from the top, as they stand beside the picture
+	for d := decades; d >= 0; d-- {
 		c.Grid = append(c.Grid, gridLine{round(100 - d/decades*100), decadeNames[int(d)]})
 	}
 	for k, quantile := range quantiles {

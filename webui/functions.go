@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// functions are what templates may call. None makes markup: all that they return is escaped for the place where it stands.
+// functions are what templates may call. None makes markup: all that they return is escaped for the place where it
+// stands.
 var functions = template.FuncMap{
 	"asset":   assetURL,
 	"button":  newButton,

@@ -97,7 +97,8 @@ func TestLongArgsAreShortenedAndCanBeHad(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		long := slices.Repeat([]any{strings.Repeat("0123456789", 100)}, 98) // none of them so large that it is set apart
+		// none of them so large that it is set apart
+		long := slices.Repeat([]any{strings.Repeat("0123456789", 100)}, 98)
 		k.enqueue("a", "mail", long...)
 		want, err := json.Marshal(long)
 		require.NoError(t, err)

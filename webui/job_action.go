@@ -101,8 +101,8 @@ func cancelOne(ctx context.Context, i *work.Inspector, id string) error {
 // maxTicked is how many jobs a page may have.
 const maxTicked = 500
 
-// actOnTicked does one thing to the jobs that are ticked on a page, one after the other. It tells how many it was done to and why
-// not to the first of the others.
+// actOnTicked does one thing to the jobs that are ticked on a page, one after the other. It tells how many it was done
+// to and why not to the first of the others.
 func actOnTicked(v *visit) error {
 	if err := v.r.ParseForm(); err != nil {
 		return err

@@ -161,7 +161,8 @@ func showLive(v *visit) error {
 	defer end.Stop()
 	news := []byte("retry: 5000\n\n")
 	for {
-		_ = control.SetWriteDeadline(time.Now().Add(livePatience)) // not every ResponseWriter can; then its server's limit counts
+		// not every ResponseWriter can; then its server's limit counts
+		_ = control.SetWriteDeadline(time.Now().Add(livePatience))
 		if _, err := v.w.Write(news); err != nil {
 			return nil // it has gone
 		}

@@ -9,8 +9,9 @@ import (
 	"github.com/265d0351/work"
 )
 
-// long is an answer that goes on while the work does: the page comes with its first lines, then how far it got, then the outcome.
-// The work ends when who asked for it has gone. So nobody needs to keep it, and nothing runs that nobody sees.
+// long is an answer that goes on while the work does: the page comes with its first lines, then how far it got, then
+// the outcome. The work ends when who asked for it has gone. So nobody needs to keep it, and nothing runs that nobody
+// sees.
 type long struct {
 	v       *visit
 	page    page

@@ -15,8 +15,8 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// A history of one name has a point for each minute, of which one call returns 200,000 at the most: pages about all names show their
-// sum where there are more.
+// A history of one name has a point for each minute, of which one call returns 200,000 at the most: pages about all
+// names show their sum where there are more.
 func TestPagesAboutMoreNamesThanAMinuteHolds(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, redistest.Real(t))

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// notice is what became of an action, shown on the page after it. It travels in the URL, so it is signed: nobody can make a link
-// under which this site says what it did not do.
+// notice is what became of an action, shown on the page after it. It travels in the URL, so it is signed: nobody can
+// make a link under which this site says what it did not do.
 type notice struct {
 	Text  string    `json:"t"`
 	Wrong bool      `json:"w,omitzero"`

@@ -14,18 +14,19 @@ type Options struct {
 	Authorize Authorizer // who may come in, such as TokenAuth or BasicAuth; nil refuses everything
 	ReadOnly  bool       // nobody may act
 
-	// Redact returns the args of a job as people may see them; nil shows them as they are. Where it is set nobody can search by
-	// args, since what is found would tell them. It is called concurrently; if it panics nothing is shown. Errors about args
-	// have nothing of them in their text. What handlers write into logs, errors and results is not args.
+	// Redact returns the args of a job as people may see them; nil shows them as they are. Where it is set nobody can
+	// search by args, since what is found would tell them. It is called concurrently; if it panics nothing is shown.
+	// Errors about args have nothing of them in their text. What handlers write into logs, errors and results is not
+	// args.
 	Redact func(name string, args json.RawMessage) json.RawMessage
 
-	// Audit gets every attempt to act when it has ended, and those on many jobs also when they begin, beside Logger. It is called
-	// concurrently, before the answer.
+	// Audit gets every attempt to act when it has ended, and those on many jobs also when they begin, beside Logger. It
+	// is called concurrently, before the answer.
 	Audit func(AuditEntry)
 
-	// Enqueuer stores what POST /api/jobs sends, with its middleware and options. It is of the inspector's namespace, and stays the
-	// caller's, who closes it after the last request. Under an idempotency key the id of a job is ours: middleware must leave it. nil
-	// answers 501.
+	// Enqueuer stores what POST /api/jobs sends, with its middleware and options. It is of the inspector's namespace,
+	// and stays the caller's, who closes it after the last request. Under an idempotency key the id of a job is ours:
+	// middleware must leave it. nil answers 501.
 	Enqueuer *work.Enqueuer
 
 	Logger     *slog.Logger  // for actions and for what went wrong; default slog.Default()

@@ -15,9 +15,10 @@ type overview struct {
 	Queues  []queueRow // those with something in them, fullest first, at most overviewQueues
 	More    int        // how many are left out
 	Alerts  []alert
-	PerSec  float64       // jobs done and dead, over the last five full minutes
-	FailSec float64       // attempts failed
-	Backlog time.Duration // until what waits is gone at this rate if nothing more comes; 0 when nothing waits or nothing is done
+	PerSec  float64 // jobs done and dead, over the last five full minutes
+	FailSec float64 // attempts failed
+	// until what waits is gone at this rate if nothing more comes; 0 when nothing waits or nothing is done
+	Backlog time.Duration
 	Charts  []chart
 	Now     time.Time
 

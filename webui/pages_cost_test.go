@@ -35,9 +35,9 @@ var costlyPages = []struct{ name, target string }{
 	{"redis", "redis"},
 }
 
-// TestPagesCostNoMoreWhereMoreJobsAre compares what Redis spends on each page where many jobs are in each of a queue, scheduled, retry
-// and the morgue with what it spends where few are. WORK_PAGES_LONG=1 does so with 1,000,000, and writes the figures into the file
-// that WORK_PAGES_FIGURES names.
+// TestPagesCostNoMoreWhereMoreJobsAre compares what Redis spends on each page where many jobs are in each of a queue,
+// scheduled, retry and the morgue with what it spends where few are. WORK_PAGES_LONG=1 does so with 1,000,000, and
+// writes the figures into the file that WORK_PAGES_FIGURES names.
 func TestPagesCostNoMoreWhereMoreJobsAre(t *testing.T) {
 	t.Parallel()
 	redistest.SkipUnderRace(t, "it measures Redis, and asks for one page after the other")

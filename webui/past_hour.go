@@ -13,7 +13,8 @@ const (
 	hourAnew     = 10 * time.Minute // all of it is read again, in case one did
 )
 
-// pastHour is the last hour of all names together, minute by minute. Of what was read before only the newest minutes are read again.
+// pastHour is the last hour of all names together, minute by minute. Of what was read before only the newest minutes
+// are read again.
 type pastHour struct {
 	points []work.HistoryPoint
 	whole  time.Time // when all of it was read, by Redis' clock

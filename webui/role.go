@@ -29,9 +29,9 @@ func (r Role) String() string {
 	return "none"
 }
 
-// Authorizer tells who sent a request, before anything else is done for it. Actor is a name for the audit, and may be empty.
-// RoleNone is refused with 403. An error refuses as well: with 401 and its challenge when it is a *[LoginError], else with
-// 500, since it is not known who that is. It is called concurrently, also by streams when they begin.
+// Authorizer tells who sent a request, before anything else is done for it. Actor is a name for the audit, and may be
+// empty. RoleNone is refused with 403. An error refuses as well: with 401 and its challenge when it is a *[LoginError],
+// else with 500, since it is not known who that is. It is called concurrently, also by streams when they begin.
 type Authorizer func(r *http.Request) (role Role, actor string, err error)
 
 // LoginError asks for credentials.
@@ -44,10 +44,10 @@ type LoginError struct {
 
 func (e *LoginError) Error() string { return "a login is needed" }
 
-// InsecureLoopback makes an operator of everybody who connects from this machine and asks for it by a name of this machine, without a
-// login, and refuses all others. It must be asked for: every user and program of the machine can connect, and behind a proxy that
-// says nothing of whom it serves, as a bare proxy_pass of nginx does, everybody comes from this machine. It does refuse what a
-// proxy says to have passed on.
+// InsecureLoopback makes an operator of everybody who connects from this machine and asks for it by a name of this
+// machine, without a login, and refuses all others. It must be asked for: every user and program of the machine can
+// connect, and behind a proxy that says nothing of whom it serves, as a bare proxy_pass of nginx does, everybody comes
+// from this machine. It does refuse what a proxy says to have passed on.
 func InsecureLoopback(r *http.Request) (Role, string, error) {
 	if !fromLoopback(r.RemoteAddr) || !asksLoopback(r.Host) || passedOn(r.Header) {
 		return RoleNone, "", errNotLoopback

@@ -112,7 +112,8 @@ func TestNobodyDoesWhatTheirRoleDoesNotAllow(t *testing.T) {
 			}
 			for who, attempt := range attempts {
 				t.Run(route.Method+" "+strings.TrimPrefix(route.Path, "/")+" by "+who, func(t *testing.T) {
-					got := attempt.kit.do(attempt.request.WithContext(attempt.kit.ctx())) // a stream that is opened by mistake ends
+					// a stream that is opened by mistake ends
+					got := attempt.kit.do(attempt.request.WithContext(attempt.kit.ctx()))
 					assert.Equal(t, http.StatusForbidden, got.StatusCode)
 					assertSecure(t, got)
 					audited := attempt.kit.entries()

@@ -39,7 +39,8 @@ func (l *kept) String() string {
 	return l.text.String()
 }
 
-// Jobs have died of their args, another waits with them. No page and no answer of the API has them, whatever is asked for.
+// Jobs have died of their args, another waits with them. No page and no answer of the API has them, whatever is asked
+// for.
 func TestNoPageTellsArgsThatAreHidden(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

@@ -16,8 +16,8 @@ import (
 	"github.com/265d0351/work"
 )
 
-// Handler returns the dashboard of the inspector's namespace. It serves any prefix that is stripped before it, see
-// the package's doc, and holds no goroutine while no stream is open. The inspector stays the caller's, who closes it last.
+// Handler returns the dashboard of the inspector's namespace. It serves any prefix that is stripped before it, see the
+// package's doc, and holds no goroutine while no stream is open. The inspector stays the caller's, who closes it last.
 func Handler(inspector *work.Inspector, opts Options) http.Handler {
 	s := &site{inspector: inspector, options: opts.withDefaults(), mux: http.NewServeMux(), signKey: rand.Text()}
 	s.feed, s.watch = newFeed(s), &watch{site: s, now: time.Now}
@@ -79,7 +79,8 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// dispatch finds the route. The mux would send a path that is not clean to its clean form, without the prefix that it does not know.
+// dispatch finds the route. The mux would send a path that is not clean to its clean form, without the prefix that it
+// does not know.
 func (v *visit) dispatch() {
 	switch escaped := v.r.URL.EscapedPath(); {
 	case escaped == "":
@@ -199,8 +200,8 @@ func (v *visit) rescue() {
 	v.fail(&statusError{http.StatusInternalServerError, "something is wrong with this page: the log of the program says what"})
 }
 
-// secure makes the browser refuse what no page of ours needs. Pages hold args, so nobody keeps a copy. Without any referrer
-// browsers would hide the origin of our own forms too, and those would be refused.
+// secure makes the browser refuse what no page of ours needs. Pages hold args, so nobody keeps a copy. Without any
+// referrer browsers would hide the origin of our own forms too, and those would be refused.
 func secure(header http.Header) {
 	header.Set("Content-Security-Policy", contentPolicy)
 	header.Set("X-Content-Type-Options", "nosniff")

@@ -14,13 +14,15 @@ import (
 // minToken is how short a token may be. One of crypto/rand.Text, which nobody guesses, has 26 characters.
 const minToken = 16
 
-// TokenAuth is an [Authorizer] that lets in who knows one secret, as notebooks do: browsers bring it once as ?token= in the address of
-// any page, which becomes a cookie that no script can read, and are then sent on to the address without it; or type it where they are
-// asked. Programs send it as "Authorization: Bearer <token>". The cookie does not hold the token, lasts until the browser ends, and
-// is good for every dashboard with the same token, such as replicas or the one after a restart.
+// TokenAuth is an [Authorizer] that lets in who knows one secret, as notebooks do: browsers bring it once as ?token= in
+// the address of any page, which becomes a cookie that no script can read, and are then sent on to the address without
+// it; or type it where they are asked. Programs send it as "Authorization: Bearer <token>". The cookie does not hold
+// the token, lasts until the browser ends, and is good for every dashboard with the same token, such as replicas or the
+// one after a restart.
 //
-// Take a random token, as crypto/rand.Text makes one; whoever sees it can come in. It goes over the wire with the first request, and
-// the cookie with all others: over a network serve it by HTTPS. A token of fewer than 16 bytes, or a role that is none, is an error.
+// Take a random token, as crypto/rand.Text makes one; whoever sees it can come in. It goes over the wire with the first
+// request, and the cookie with all others: over a network serve it by HTTPS. A token of fewer than 16 bytes, or a role
+// that is none, is an error.
 func TokenAuth(token string, role Role) (Authorizer, error) {
 	if len(token) < minToken {
 		return nil, fmt.Errorf("a token of %d bytes can be guessed: give one of %d or more, such as crypto/rand.Text()", len(token), minToken)

@@ -149,7 +149,8 @@ func TestTokensThatCannotBeAreErrors(t *testing.T) {
 	}
 }
 
-// A proxy that rewrites the host and tells nothing of whom it serves, as a bare proxy_pass does: all come from this machine, by its name.
+// A proxy that rewrites the host and tells nothing of whom it serves, as a bare proxy_pass does: all come from this
+// machine, by its name.
 func TestBehindABareProxyALoginIsNeeded(t *testing.T) {
 	t.Parallel()
 	k := tokenKit(t, RoleOperator)

@@ -13,9 +13,10 @@ import (
 
 // The bounds of what an open overview costs Redis, however many look at it.
 const (
-	freshFor    = 1500 * time.Millisecond // how old a reading may be that is shown again; the reader of open pages makes one every two seconds
-	stateShare  = 50                      // what grows with workers and claims is read a fiftieth of the time,
-	stateAtMost = time.Minute             // but once a minute where a reading takes more than 1.2 s
+	// how old a reading may be that is shown again; the reader of open pages makes one every two seconds
+	freshFor    = 1500 * time.Millisecond
+	stateShare  = 50          // what grows with workers and claims is read a fiftieth of the time,
+	stateAtMost = time.Minute // but once a minute where a reading takes more than 1.2 s
 )
 
 // watch makes the overview, once for all who ask at about the same time.
@@ -139,8 +140,8 @@ func (w *watch) read(ctx context.Context) (*overview, error) {
 	return o, nil
 }
 
-// readState reads queues, workers and what is wrong, if it is time to. It is kept where a later reading fails while what costs little
-// could be read: then it says of when it is.
+// readState reads queues, workers and what is wrong, if it is time to. It is kept where a later reading fails while
+// what costs little could be read: then it says of when it is.
 func (w *watch) readState(ctx context.Context, asOf time.Time) error {
 	begun := w.now()
 	if w.state.queues != nil && begun.Before(w.state.next) {

@@ -141,7 +141,8 @@ func TestAnOpenOverviewReadsWhatIsNew(t *testing.T) {
 			watch := k.handler.(*site).watch
 			require.Equal(t, http.StatusOK, k.get("").StatusCode)
 			first := scans(t, server.Addr())
-			watch.state.took, watch.state.next = time.Second, clock.Now().Add(stateShare*time.Second) // as in a large fleet
+			// as in a large fleet
+			watch.state.took, watch.state.next = time.Second, clock.Now().Add(stateShare*time.Second)
 			for range 5 {
 				clock.pass(2 * time.Second)
 				require.Equal(t, http.StatusOK, k.get("").StatusCode)

@@ -11,8 +11,9 @@ import (
 // Recorded is what the assertions look at: a [*Redis] or a [*Recorder].
 type Recorded interface{ Enqueued() []Enqueued }
 
-// AssertEnqueued fails the test unless a job of that name was enqueued, with these args if any are given. It returns the
-// first such job, and the zero value if there is none. A failure does not end the test; it says what was enqueued instead.
+// AssertEnqueued fails the test unless a job of that name was enqueued, with these args if any are given. It returns
+// the first such job, and the zero value if there is none. A failure does not end the test; it says what was enqueued
+// instead.
 func AssertEnqueued(t testing.TB, from Recorded, name string, args ...any) Enqueued {
 	t.Helper()
 	found := AssertWanted(t, from, Want{Name: name, Args: args})
@@ -42,8 +43,8 @@ func AssertNoneEnqueued(t testing.TB, from Recorded) {
 	}
 }
 
-// AssertWanted is [AssertEnqueued] of a job that is described in full: when it is due, its options, how many times. It returns
-// all that are as wanted.
+// AssertWanted is [AssertEnqueued] of a job that is described in full: when it is due, its options, how many times. It
+// returns all that are as wanted.
 func AssertWanted(t testing.TB, from Recorded, want Want) []Enqueued {
 	t.Helper()
 	return compare(t, from, want, func(n int) string {

@@ -1,5 +1,5 @@
-// Package worktest helps to test programs that use package work: what they enqueue, and what their jobs do. It needs nothing but
-// the test: Redis is inside its process, and no time has to pass.
+// Package worktest helps to test programs that use package work: what they enqueue, and what their jobs do. It needs
+// nothing but the test: Redis is inside its process, and no time has to pass.
 //
 //	func TestSignUp(t *testing.T) {
 //		t.Parallel()
@@ -20,20 +20,23 @@
 //
 // # Which to use
 //
-//   - [Run] runs one job through middleware and handler and tells what came of it: its error, result, log, check-ins. The pool
-//     that it gets need not be started, nor reach any Redis.
-//   - [New] is a [Redis] for pools and enqueuers that run on, with a clock that can be held and moved: [Redis.Hold], [Redis.Advance].
-//   - [Drain], [DrainAll] and [DrainFor] run what waits until nothing is left: what is due; all of it; what is due in some time.
-//   - [AssertEnqueued], [AssertNotEnqueued], [AssertNoneEnqueued] and [AssertWanted] look at what was enqueued through a [Redis], or
-//     through any Enqueuer with a [Recorder] around it.
+//   - [Run] runs one job through middleware and handler and tells what came of it: its error, result, log, check-ins.
+//     The pool that it gets need not be started, nor reach any Redis.
+//   - [New] is a [Redis] for pools and enqueuers that run on, with a clock that can be held and moved: [Redis.Hold],
+//     [Redis.Advance].
+//   - [Drain], [DrainAll] and [DrainFor] run what waits until nothing is left: what is due; all of it; what is due in
+//     some time.
+//   - [AssertEnqueued], [AssertNotEnqueued], [AssertNoneEnqueued] and [AssertWanted] look at what was enqueued through
+//     a [Redis], or through any Enqueuer with a [Recorder] around it.
 //   - [WaitFor] waits for an event that a [Spy] has seen or will see, [WaitEnded] for the end of a job.
 //
 // # How near to production
 //
-// Jobs are encoded, stored, fetched, decoded and settled by the same code as in production, on the Redis of package embedded;
-// see there for what it does otherwise than a real one. What depends on such a difference, on how many processes there are, or on
-// a Redis that dies, has to be tried on a real one.
+// Jobs are encoded, stored, fetched, decoded and settled by the same code as in production, on the Redis of package
+// embedded; see there for what it does otherwise than a real one. What depends on such a difference, on how many
+// processes there are, or on a Redis that dies, has to be tried on a real one.
 //
-// Waiting has a bound of 20 seconds, which only a failing test reaches, and the end of the test's Context. Functions with a t
-// belong into the goroutine of the test, since they may end it. They need nothing of package testing but [testing.TB].
+// Waiting has a bound of 20 seconds, which only a failing test reaches, and the end of the test's Context. Functions
+// with a t belong into the goroutine of the test, since they may end it. They need nothing of package testing but
+// [testing.TB].
 package worktest

@@ -10,11 +10,12 @@ import (
 	"github.com/265d0351/work"
 )
 
-// maxMoves is how often DrainAll moves the clock before it gives up: a job that puts itself off again and again never ends.
+// maxMoves is how often DrainAll moves the clock before it gives up: a job that puts itself off again and again never
+// ends.
 const maxMoves = 500
 
-// Drain waits until nothing is due, waits or runs in the queues of a started pool, and fails the test if that takes more than 20
-// seconds. What is scheduled for later, or to be retried later, stays.
+// Drain waits until nothing is due, waits or runs in the queues of a started pool, and fails the test if that takes
+// more than 20 seconds. What is scheduled for later, or to be retried later, stays.
 func Drain(t testing.TB, pool *work.WorkerPool) {
 	t.Helper()
 	ctx, cancel := within(t)
@@ -24,9 +25,10 @@ func Drain(t testing.TB, pool *work.WorkerPool) {
 	}
 }
 
-// DrainAll runs all jobs in the queues of a started pool: also those that are scheduled, and those that are to be retried, until
-// each has ended. It moves the clock of r to the time of each, in turn, and holds it. Schedules do not fire by it. The test
-// fails if that takes more than 20 seconds or 500 moves of the clock: [DrainFor] is for jobs that never end.
+// DrainAll runs all jobs in the queues of a started pool: also those that are scheduled, and those that are to be
+// retried, until each has ended. It moves the clock of r to the time of each, in turn, and holds it. Schedules do not
+// fire by it. The test fails if that takes more than 20 seconds or 500 moves of the clock: [DrainFor] is for jobs that
+// never end.
 func DrainAll(t testing.TB, r *Redis, pool *work.WorkerPool) {
 	t.Helper()
 	ctx, cancel := within(t)
@@ -55,9 +57,9 @@ func drainAll(ctx context.Context, r *Redis, pool *work.WorkerPool, moves int) e
 		moves, due.Format(time.RFC3339))
 }
 
-// DrainFor runs all that is due in the queues of a started pool within the next d, jobs and ticks of schedules, in the order of
-// their times: it moves the clock of r to each, and at last to the end of d, and holds it there. The test fails if that takes more
-// than 20 seconds.
+// DrainFor runs all that is due in the queues of a started pool within the next d, jobs and ticks of schedules, in the
+// order of their times: it moves the clock of r to each, and at last to the end of d, and holds it there. The test
+// fails if that takes more than 20 seconds.
 func DrainFor(t testing.TB, r *Redis, pool *work.WorkerPool, d time.Duration) {
 	t.Helper()
 	if d < 0 {
@@ -124,8 +126,8 @@ func ticksUntil(schedules []work.ScheduleInfo, at time.Time) map[string]time.Tim
 	return due
 }
 
-// awaitTicks waits until each of these ticks was enqueued or passed over. The pool, told of the new time, does it at once;
-// each look here has it look again.
+// awaitTicks waits until each of these ticks was enqueued or passed over. The pool, told of the new time, does it at
+// once; each look here has it look again.
 func awaitTicks(ctx context.Context, pool *work.WorkerPool, due map[string]time.Time) error {
 	for len(due) > 0 {
 		schedules, err := pool.Inspector().Schedules(ctx)

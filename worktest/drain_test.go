@@ -70,7 +70,8 @@ func TestDrainAllOfManyRetriesTakesNoTime(t *testing.T) {
 func TestDrainForRunsTicksAndStopsAtItsEnd(t *testing.T) {
 	t.Parallel()
 	d := newDiary(t)
-	d.r.moveTo(t.Context(), func(now time.Time) time.Time { return now.Truncate(24 * time.Hour).Add(30*time.Hour + 30*time.Minute) }) // half past six
+	// half past six
+	d.r.moveTo(t.Context(), func(now time.Time) time.Time { return now.Truncate(24 * time.Hour).Add(30*time.Hour + 30*time.Minute) })
 	d.began = d.r.Now()
 	pool := d.r.Start(t, work.NewWorkerPool(nil, 3, d.r.Options()).
 		Job("hourly", func() error { d.note("hourly"); return nil }).

@@ -7,9 +7,10 @@ import (
 	"github.com/265d0351/work"
 )
 
-// WaitEnded waits until the job of that id has ended, in a pool with the Options of r, and returns how. It does not matter
-// whether that was before the call. An attempt that is followed by another is no end: what is to be retried at a later time needs
-// [Redis.Advance] or [DrainAll], and a job in the morgue has ended. When it returns, the end is in Redis. After 20 seconds it ends the test.
+// WaitEnded waits until the job of that id has ended, in a pool with the Options of r, and returns how. It does not
+// matter whether that was before the call. An attempt that is followed by another is no end: what is to be retried at a
+// later time needs [Redis.Advance] or [DrainAll], and a job in the morgue has ended. When it returns, the end is in
+// Redis. After 20 seconds it ends the test.
 func WaitEnded(t testing.TB, r *Redis, id string) *Outcome {
 	t.Helper()
 	end := await(t, r.spy, fmt.Sprintf("job %q has not ended", id), func(e work.Event) bool {

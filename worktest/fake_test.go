@@ -22,7 +22,8 @@ type fakeT struct {
 	cleanups []func()
 }
 
-// failing runs test as a test of its own, with its cleanups, and returns the text of its failures; "" when there were none.
+// failing runs test as a test of its own, with its cleanups, and returns the text of its failures; "" when there were
+// none.
 func failing(t *testing.T, test func(t testing.TB)) string {
 	t.Helper()
 	return strings.Join(runFake(t, test).errors, "\n")

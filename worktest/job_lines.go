@@ -11,8 +11,8 @@ import (
 	"github.com/265d0351/work"
 )
 
-// runLog is the slog.Handler of a pool that mirrors the logs of jobs. A job's mirror is derived from it with the attribute
-// "job" first, which tells those lines from the pool's own.
+// runLog is the slog.Handler of a pool that mirrors the logs of jobs. A job's mirror is derived from it with the
+// attribute "job" first, which tells those lines from the pool's own.
 type runLog struct {
 	slog.Handler
 	lines *jobLines

@@ -12,8 +12,8 @@ import (
 	"github.com/265d0351/work"
 )
 
-// Recorder keeps what is enqueued through it, for the assertions of this package. A [Redis] has one; another one goes around
-// any Enqueuer:
+// Recorder keeps what is enqueued through it, for the assertions of this package. A [Redis] has one; another one goes
+// around any Enqueuer:
 //
 //	recorder := worktest.NewRecorder()
 //	enq, err := work.NewEnqueuer(dsn, work.WithEnqueueMiddleware(recorder.Record))
@@ -36,8 +36,8 @@ type Enqueued struct {
 	At       time.Time          // as given to EnqueueAt; zero if none was
 	Source   int64              // as given to SourcedEnqueue; 0 if none was
 	Settings work.EntrySettings // its options
-	// Duplicate: it was not stored, since a job of its id, or of its kind, lives already; ID is that of the other one. The
-	// assertions count it as not enqueued.
+	// Duplicate: it was not stored, since a job of its id, or of its kind, lives already; ID is that of the other one.
+	// The assertions count it as not enqueued.
 	Duplicate bool
 }
 

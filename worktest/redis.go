@@ -12,15 +12,16 @@ import (
 	"github.com/265d0351/work/embedded"
 )
 
-// patience is how long anything here waits for a signal before it fails the test. Nothing depends on it while all is well.
+// patience is how long anything here waits for a signal before it fails the test. Nothing depends on it while all is
+// well.
 const patience = 20 * time.Second
 
 // namespace is that of every Redis here: each has a server of its own, so that one will do.
 const namespace = "test"
 
-// Redis is a Redis of one test, inside the test's process and empty at first. What goes through its Options and its Enqueuer
-// is recorded. All methods may be called concurrently, except where they take a t: those that can fail the test belong into
-// its goroutine.
+// Redis is a Redis of one test, inside the test's process and empty at first. What goes through its Options and its
+// Enqueuer is recorded. All methods may be called concurrently, except where they take a t: those that can fail the
+// test belong into its goroutine.
 type Redis struct {
 	server   *embedded.Server
 	log      *testLog
@@ -63,8 +64,8 @@ func (r *Redis) DSN() string { return r.server.DSN() }
 func (r *Redis) Namespace() string { return namespace }
 
 // Options are those of a pool on this Redis: its events come to Spy, its enqueues to the recorder, and what it logs at
-// [slog.LevelWarn] and above to the log of the test. The caller may change them; an EnqueueMiddleware of its own belongs
-// before the one that is there.
+// [slog.LevelWarn] and above to the log of the test. The caller may change them; an EnqueueMiddleware of its own
+// belongs before the one that is there.
 func (r *Redis) Options() work.WorkerOptions {
 	return work.WorkerOptions{
 		Redis: r.DSN(), Namespace: namespace, Logger: slog.New(r.log.handler()), Observers: []work.Observer{r.spy},
@@ -72,8 +73,8 @@ func (r *Redis) Options() work.WorkerOptions {
 	}
 }
 
-// Enqueuer returns an Enqueuer on this Redis whose jobs are recorded; opts beat what it has otherwise. It is closed at the
-// end of the test.
+// Enqueuer returns an Enqueuer on this Redis whose jobs are recorded; opts beat what it has otherwise. It is closed at
+// the end of the test.
 func (r *Redis) Enqueuer(t testing.TB, opts ...work.EnqueuerOption) *work.Enqueuer {
 	t.Helper()
 	own := []work.EnqueuerOption{work.Namespace(namespace)}
@@ -102,8 +103,9 @@ func (r *Redis) Inspector(t testing.TB) *work.Inspector {
 	return i
 }
 
-// Start starts a pool and stops it at the end of the test, which fails if one of them does. The pool is on this Redis: made
-// with Options, or the pool of the program as p.Twin(r.Options()). It is returned, and is told when Advance moves the clock.
+// Start starts a pool and stops it at the end of the test, which fails if one of them does. The pool is on this Redis:
+// made with Options, or the pool of the program as p.Twin(r.Options()). It is returned, and is told when Advance moves
+// the clock.
 func (r *Redis) Start(t testing.TB, pool *work.WorkerPool) *work.WorkerPool {
 	t.Helper()
 	ctx, cancel := within(t)

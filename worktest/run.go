@@ -26,16 +26,18 @@ type Outcome struct {
 	Checkins []string          // what it said by Checkin
 	Progress []json.RawMessage // what it said by Progress
 	Log      []work.LogLine    // what it wrote to Job.Logger
-	Elapsed  time.Duration     // in middleware and handler, where they were called and returned without a verdict of their own
+	// in middleware and handler, where they were called and returned without a verdict of their own
+	Elapsed time.Duration
 }
 
-// Run runs one job with these args, through the middleware and the handler that are registered with pool, and returns what
-// came of it. It fails the test if the job cannot be run: a name that is not registered, args that the handler cannot
-// take, a mistake in the set-up, or no end after 20 seconds. A handler that fails does not fail the test.
+// Run runs one job with these args, through the middleware and the handler that are registered with pool, and returns
+// what came of it. It fails the test if the job cannot be run: a name that is not registered, args that the handler
+// cannot take, a mistake in the set-up, or no end after 20 seconds. A handler that fails does not fail the test.
 //
-// The pool itself, its Redis and its observers have no part in it, and it need not be started: a [work.WorkerPool.Twin] on a
-// Redis of its own runs the job, all as in production, and is stopped when Run returns. The clock of that Redis stands, so
-// there is one attempt. What the handler enqueues goes to where its Enqueuer goes. Tests may call Run at the same time.
+// The pool itself, its Redis and its observers have no part in it, and it need not be started: a [work.WorkerPool.Twin]
+// on a Redis of its own runs the job, all as in production, and is stopped when Run returns. The clock of that Redis
+// stands, so there is one attempt. What the handler enqueues goes to where its Enqueuer goes. Tests may call Run at the
+// same time.
 func Run(t testing.TB, pool *work.WorkerPool, name string, args ...any) *Outcome {
 	t.Helper()
 	return RunEntry(t, pool, work.Entry{Name: name, Args: args})
@@ -55,7 +57,8 @@ func RunEntry(t testing.TB, pool *work.WorkerPool, entry work.Entry) *Outcome {
 
 	ctx, cancel := within(t)
 	defer cancel()
-	entry.Options = append([]work.EnqueueOption{work.Retention(time.Hour)}, entry.Options...) // so that there is a result to read
+	// so that there is a result to read
+	entry.Options = append([]work.EnqueueOption{work.Retention(time.Hour)}, entry.Options...)
 	receipts, err := twin.Enqueuer().EnqueueMany(ctx, []work.Entry{entry})
 	if err != nil {
 		_ = twin.Stop(ctx) // it has only a connection to close

@@ -44,9 +44,9 @@ func (s *Spy) since(n int) ([]work.Event, <-chan struct{}) {
 	return slices.Clone(s.events[n:]), s.changed
 }
 
-// WaitFor returns the first event of type E for which matches is true, or the first of that type at all if matches is nil. It
-// does not matter whether the event came before the call. When none has come after 20 seconds, or the test is over, it
-// ends the test and names the events that came instead.
+// WaitFor returns the first event of type E for which matches is true, or the first of that type at all if matches is
+// nil. It does not matter whether the event came before the call. When none has come after 20 seconds, or the test is
+// over, it ends the test and names the events that came instead.
 func WaitFor[E work.Event](t testing.TB, s *Spy, matches func(E) bool) E {
 	t.Helper()
 	return await(t, s, fmt.Sprintf("no %s came that matches", reflect.TypeFor[E]().Name()), matches)

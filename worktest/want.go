@@ -13,8 +13,9 @@ import (
 
 // Want says which job should have been enqueued. Name is needed; what is the zero value is not looked at.
 type Want struct {
-	Name    string
-	Args    []any                // all of them, compared as JSON; Any stands for whatever is in its place; nil is any args
+	Name string
+	// all of them, compared as JSON; Any stands for whatever is in its place; nil is any args
+	Args    []any
 	In      time.Duration        // as given to EnqueueIn
 	At      time.Time            // when it is due, however that was said
 	Within  time.Duration        // how far In and At may be off

@@ -13,15 +13,17 @@ import (
 
 var errAlive = errors.New("the worker is alive")
 
-// FailWorker ends a worker of this package, dead or alive: its tasks go back to the front of their queues, in their order, and the
-// others are told how many. It returns how many were put back, or fewer after a lost reply. A worker that is alive notices,
-// drops what it is doing ([ErrLapsed]) and starts anew. Workers of the released program are refused ([ErrWorkerUnknown]).
+// FailWorker ends a worker of this package, dead or alive: its tasks go back to the front of their queues, in their
+// order, and the others are told how many. It returns how many were put back, or fewer after a lost reply. A worker
+// that is alive notices, drops what it is doing ([ErrLapsed]) and starts anew. Workers of the released program are
+// refused ([ErrWorkerUnknown]).
 func (c *Client) FailWorker(ctx context.Context, worker string) (returned int, err error) {
 	return c.failWorker(ctx, worker, true)
 }
 
-// Cleanup fails every worker whose timer has lapsed, and returns their ids. One that Redis refuses to take apart, as for a key of a
-// wrong type, does not keep the others: the errors come joined. The client does it by itself now and then.
+// Cleanup fails every worker whose timer has lapsed, and returns their ids. One that Redis refuses to take apart, as
+// for a key of a wrong type, does not keep the others: the errors come joined. The client does it by itself now and
+// then.
 func (c *Client) Cleanup(ctx context.Context) (failed []string, err error) {
 	var workers []string
 	var running []bool

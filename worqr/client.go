@@ -27,10 +27,11 @@ type Client struct {
 	beating lifecycle.Loop
 	cleans  lifecycle.Loop
 
-	mu       sync.Mutex
-	phase    phase
-	worker   worqrdb.Worker      // while started; another registration after a lapse
-	next     worqrdb.Worker      // while Start or a restart has not ended: perhaps registered, by a call that was not answered
+	mu     sync.Mutex
+	phase  phase
+	worker worqrdb.Worker // while started; another registration after a lapse
+	// while Start or a restart has not ended: perhaps registered, by a call that was not answered
+	next     worqrdb.Worker
 	serving  map[string]*serving // by queue
 	held     map[string]*Process // by id
 	doubtful []worqrdb.Process   // started, perhaps, and nobody waits for the answer
@@ -46,8 +47,8 @@ const (
 	closed
 )
 
-// Dial returns a client for the Redis of a DSN (redis://, rediss://, unix://, and memory:// with a blank import of embedded).
-// It checks the options; connections are made when they are needed.
+// Dial returns a client for the Redis of a DSN (redis://, rediss://, unix://, and memory:// with a blank import of
+// embedded). It checks the options; connections are made when they are needed.
 func Dial(dsn string, opts Options) (*Client, error) {
 	opts = opts.withDefaults()
 	if err := opts.validate(); err != nil {
@@ -86,8 +87,8 @@ func (c *Client) Worker() string {
 	return c.worker.ID
 }
 
-// Events yields what happens from the call on: what is told of the queues that the client works on, and what concerns its
-// worker. It ends with ctx or Close. A reader that is too slow misses the oldest, and is told so.
+// Events yields what happens from the call on: what is told of the queues that the client works on, and what concerns
+// its worker. It ends with ctx or Close. A reader that is too slow misses the oldest, and is told so.
 func (c *Client) Events(ctx context.Context) iter.Seq[Event] {
 	l := c.told.join(c.options.EventBuffer)
 	context.AfterFunc(ctx, func() { c.told.leave(l) })

@@ -13,8 +13,8 @@ import (
 
 func cause(p *worqr.Process) error { return context.Cause(p.Context()) }
 
-// corpse leaves what a worker leaves that was killed: it enqueues the tasks, starts all that wait, and neither listens nor beats.
-// Its timer stands for a day, unless it is removed.
+// corpse leaves what a worker leaves that was killed: it enqueues the tasks, starts all that wait, and neither listens
+// nor beats. Its timer stands for a day, unless it is removed.
 func (s *site) corpse(worker, queue string, tasks ...string) string {
 	s.t.Helper()
 	ctx := context.Background()

@@ -1,14 +1,14 @@
 // Package worqr keeps raw queues of opaque tasks in Redis, from which workers take one task at a time, peer to peer.
 //
-// It is a Go implementation of Worqr, in the key layout of its released program (1.2.3), so that both can share queues. A task is
-// any bytes; there is no envelope and no history. For jobs with retries, schedules and results see the framework in the package
-// above this one.
+// It is a Go implementation of Worqr, in the key layout of its released program (1.2.3), so that both can share queues.
+// A task is any bytes; there is no envelope and no history. For jobs with retries, schedules and results see the
+// framework in the package above this one.
 //
 // # Concepts
 //
-// A task waits in a queue, first in, first out. A worker is a [Client] after [Client.Start]: an id with a timer in Redis, which
-// a heartbeat renews each second and which stands for three. A process is a task that a worker works on; its id is the name of
-// the queue, an underscore and a UUID, chosen by the client.
+// A task waits in a queue, first in, first out. A worker is a [Client] after [Client.Start]: an id with a timer in
+// Redis, which a heartbeat renews each second and which stands for three. A process is a task that a worker works on;
+// its id is the name of the queue, an underscore and a UUID, chosen by the client.
 //
 //	                 StartTask                  FinishTask
 //	Enqueue -> queue ----------> process of a worker ----------> gone, and told
@@ -16,37 +16,38 @@
 //	             +-- StopTask, ------+        +-- CancelTasks --> gone
 //	                 StopWork, a dead worker: to the front
 //
-// [Client.StartWork] subscribes to the channels of a queue. From then on the worker is told of tasks ([Work]) and takes them
-// with [Client.StartTask]; nobody asks again and again. [Client.Serve] does all of it around a handler.
+// [Client.StartWork] subscribes to the channels of a queue. From then on the worker is told of tasks ([Work]) and takes
+// them with [Client.StartTask]; nobody asks again and again. [Client.Serve] does all of it around a handler.
 //
 // # Guarantees
 //
 //   - Every transition is one script: a task is in a queue or in one process, at any time, and goes to one worker.
 //   - Starting a task takes one round trip, finishing it another.
-//   - A task that is given back (stopped, left, of a dead worker) goes to the front of its queue, those of one worker in the order
-//     in which it had taken them, and the workers of the queue are told how many there are.
+//   - A task that is given back (stopped, left, of a dead worker) goes to the front of its queue, those of one worker
+//     in the order in which it had taken them, and the workers of the queue are told how many there are.
 //   - A dead worker takes nobody else's tasks with it: processes are kept by worker and queue.
-//   - A reply that is lost does no harm. Calls are sent again until their ctx ends or Options.CallTimeout has passed: an enqueue has a
-//     number, a start finds the process that it has made, a finish that finds its process gone has done it before. A start
-//     whose caller has gone away is taken back by the next heartbeat, and void if it lands later.
+//   - A reply that is lost does no harm. Calls are sent again until their ctx ends or Options.CallTimeout has passed:
+//     an enqueue has a number, a start finds the process that it has made, a finish that finds its process gone has
+//     done it before. A start whose caller has gone away is taken back by the next heartbeat, and void if it lands
+//     later.
 //   - A process that is no longer the worker's cannot be finished ([ErrProcessGone]).
-//   - A cancelled task that is being worked on ends, and is never put back, even if its worker dies without having heard of it, for
-//     Options.CancelledFor and among the newest 10,000 cancellations of the queue.
-//   - The lock of a unique task belongs to that one task: copies of the same bytes that were enqueued without it do not free it, and
-//     cancelling the task or deleting the queue does. Copies are told apart by their order, and those further than
-//     10,000 tasks from the front are not seen when a unique one is enqueued behind them.
+//   - A cancelled task that is being worked on ends, and is never put back, even if its worker dies without having
+//     heard of it, for Options.CancelledFor and among the newest 10,000 cancellations of the queue.
+//   - The lock of a unique task belongs to that one task: copies of the same bytes that were enqueued without it do not
+//     free it, and cancelling the task or deleting the queue does. Copies are told apart by their order, and those
+//     further than 10,000 tasks from the front are not seen when a unique one is enqueued behind them.
 //   - At full memory Redis refuses to enqueue ([ErrRedisFull]) and nothing else.
 //
-// Delivery is at least once: a worker that dies after its work and before FinishTask has done work that another one does again. A
-// worker whose timer has lapsed, be it because Redis was away, is dead by definition: it is told ([Lapsed]), the
-// contexts of its processes end, and it starts anew.
+// Delivery is at least once: a worker that dies after its work and before FinishTask has done work that another one
+// does again. A worker whose timer has lapsed, be it because Redis was away, is dead by definition: it is told
+// ([Lapsed]), the contexts of its processes end, and it starts anew.
 //
 // # Events
 //
-// [Client.Events] yields what concerns the client: [Work], [Done], [Cancelled], [Deleted] of the queues it works on, and [Lapsed],
-// [Restarted], [WorkerFailed], [Failed]. [Client.Watch] does so for one queue that it does not work on. They are published, so
-// who does not listen does not hear them; what the state of a worker depends on is looked up again after a
-// connection was lost. Each queue takes one connection to listen on.
+// [Client.Events] yields what concerns the client: [Work], [Done], [Cancelled], [Deleted] of the queues it works on,
+// and [Lapsed], [Restarted], [WorkerFailed], [Failed]. [Client.Watch] does so for one queue that it does not work on.
+// They are published, so who does not listen does not hear them; what the state of a worker depends on is looked up
+// again after a connection was lost. Each queue takes one connection to listen on.
 //
 // # Keys and channels
 //
@@ -73,22 +74,26 @@
 //
 // # Sharing queues with the released program
 //
-// Tasks, counts, and the four events go both ways, producers and workers may be of either kind. Released programs fail every worker
-// of expiringWorkers whose timer is gone, with all processes of its queues, whoever holds them. So ours are never in that set: to
-// those programs they are permanent workers. Ours fail only workers of leasedWorkers and their own permanent ones.
+// Tasks, counts, and the four events go both ways, producers and workers may be of either kind. Released programs fail
+// every worker of expiringWorkers whose timer is gone, with all processes of its queues, whoever holds them. So ours
+// are never in that set: to those programs they are permanent workers. Ours fail only workers of leasedWorkers and
+// their own permanent ones.
 //
 // What cannot be shared:
-//   - Unique locks. Theirs are named by the task alone and without an owner; each side sees its own only, and frees its own only. A
-//     released program leaks the lock of a unique task of ours by finishing the task, by cancelling it, by deleting the queue in
-//     which it waits, and by taking a copy that waits in front of it: the copies are counted, and ours is then taken
-//     for a plain one. [Client.CancelTasks] of the task frees the lock. A task of theirs that ours finish, cancel or delete
-//     keeps their lock likewise.
-//   - Processes. A released worker's are not put back by ours, nor ours by them; MatchingProcesses names theirs without a worker.
-//   - A cancellation by the released program ends running copies of those workers that hear it; it leaves no mark, so one
-//     that is put back at that moment is not known to be cancelled. Nor does it end copies of a task that ours have cancelled before
-//     they were started, within Options.CancelledFor: its message cannot be told from that one, come late.
-//   - The registry: a queue that only released programs have used is not in Queues until ours enqueue to it or work on it.
-//   - Bytes that are no text: in the JSON of a done event they are replaced for the released program; ours read them from two more
-//     fields, taskBase64 and resultBase64.
+//   - Unique locks. Theirs are named by the task alone and without an owner; each side sees its own only, and frees its
+//     own only. A released program leaks the lock of a unique task of ours by finishing the task, by cancelling it, by
+//     deleting the queue in which it waits, and by taking a copy that waits in front of it: the copies are counted, and
+//     ours is then taken for a plain one. [Client.CancelTasks] of the task frees the lock. A task of theirs that ours
+//     finish, cancel or delete keeps their lock likewise.
+//   - Processes. A released worker's are not put back by ours, nor ours by them; MatchingProcesses names theirs without
+//     a worker.
+//   - A cancellation by the released program ends running copies of those workers that hear it; it leaves no mark, so
+//     one that is put back at that moment is not known to be cancelled. Nor does it end copies of a task that ours have
+//     cancelled before they were started, within Options.CancelledFor: its message cannot be told from that one, come
+//     late.
+//   - The registry: a queue that only released programs have used is not in Queues until ours enqueue to it or work on
+//     it.
+//   - Bytes that are no text: in the JSON of a done event they are replaced for the released program; ours read them
+//     from two more fields, taskBase64 and resultBase64.
 //   - Redis Cluster: the layout has no hash tags, so all keys must be in one node.
 package worqr

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// doneMessage is what is published when a task was finished. The released program knows the first three fields; bytes that are
-// no text would not survive as a JSON string, so they are in the other two as well.
+// doneMessage is what is published when a task was finished. The released program knows the first three fields; bytes
+// that are no text would not survive as a JSON string, so they are in the other two as well.
 type doneMessage struct {
 	Worker    string  `json:"workerId"`
 	Task      string  `json:"task"`

@@ -15,7 +15,8 @@ import (
 	"github.com/265d0351/work/worqr"
 )
 
-// dutyVariable is set in the environment of a worker process, which is this test binary again: it says what it has to do.
+// dutyVariable is set in the environment of a worker process, which is this test binary again: it says what it has to
+// do.
 const dutyVariable = "WORQR_TEST_DUTY"
 
 // duty is what a worker process does with the queue q: hold so many tasks, or serve if there are none to hold.

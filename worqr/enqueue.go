@@ -14,16 +14,16 @@ const (
 	maxCallBytes  = 1 << 20
 )
 
-// Enqueue puts tasks at the back of a queue, in their order, and tells the workers of it. Up to 500 tasks of 1 MiB together
-// are stored at once or not at all; more go in several such parts, and the error is then an [*EnqueueError] that says how far
-// it came. A reply that is lost stores nothing twice.
+// Enqueue puts tasks at the back of a queue, in their order, and tells the workers of it. Up to 500 tasks of 1 MiB
+// together are stored at once or not at all; more go in several such parts, and the error is then an [*EnqueueError]
+// that says how far it came. A reply that is lost stores nothing twice.
 func (c *Client) Enqueue(ctx context.Context, queue string, tasks ...[]byte) error {
 	_, err := c.enqueue(ctx, queue, tasks, false)
 	return err
 }
 
-// EnqueueUnique does so with those tasks of which none of the same bytes, enqueued by it to this queue, waits or is worked on. It
-// tells for each whether it was put in. Parts have 50 tasks.
+// EnqueueUnique does so with those tasks of which none of the same bytes, enqueued by it to this queue, waits or is
+// worked on. It tells for each whether it was put in. Parts have 50 tasks.
 func (c *Client) EnqueueUnique(ctx context.Context, queue string, tasks ...[]byte) (put []bool, err error) {
 	return c.enqueue(ctx, queue, tasks, true)
 }

@@ -82,7 +82,8 @@ func TestEnqueueUniqueInBatches(t *testing.T) {
 	})
 }
 
-// TestUniqueLocksBelongToOneCopy: copies of the same bytes that are not unique must not free the lock, whatever their order.
+// TestUniqueLocksBelongToOneCopy: copies of the same bytes that are not unique must not free the lock, whatever their
+// order.
 func TestUniqueLocksBelongToOneCopy(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -15,8 +15,8 @@ var (
 	ErrStarted = errors.New("the client has a worker already: Start it once")
 	// ErrClosed is returned by every call after Close.
 	ErrClosed = errors.New("the client was closed")
-	// ErrLapsed says that the worker's timer has lapsed or that it was failed: its tasks go to others. It is also the cause
-	// with which the contexts of its processes end. The client registers again by itself.
+	// ErrLapsed says that the worker's timer has lapsed or that it was failed: its tasks go to others. It is also the
+	// cause with which the contexts of its processes end. The client registers again by itself.
 	ErrLapsed = errors.New("the worker failed to stay alive, its tasks are given to others")
 	// ErrCancelled is the cause with which the context of a process ends whose task was cancelled.
 	ErrCancelled = errors.New("the task was cancelled")

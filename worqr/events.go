@@ -1,6 +1,7 @@
 package worqr
 
-// Event is one thing that happened, as [Client.Events] and [Client.Watch] tell it. The types of this file are all there are.
+// Event is one thing that happened, as [Client.Events] and [Client.Watch] tell it. The types of this file are all there
+// are.
 type Event interface{ event() }
 
 // Work says that tasks wait in a queue: they were enqueued or put back, or waited when the work began.
@@ -27,7 +28,8 @@ type Cancelled struct {
 // Deleted says that a queue was deleted, with the tasks that waited.
 type Deleted struct{ Queue string }
 
-// Lapsed says that this client's worker failed to stay alive or was failed by somebody. Its processes are gone; it starts anew.
+// Lapsed says that this client's worker failed to stay alive or was failed by somebody. Its processes are gone; it
+// starts anew.
 type Lapsed struct{ Worker string }
 
 // Restarted says that a worker that had lapsed is registered again and serves its queues.

@@ -14,11 +14,12 @@ const voidFor = 10 * time.Minute
 
 // heart is what the loop of the heartbeat knows.
 type heart struct {
-	client  *Client
-	conn    rdb.Conn  // of its own: a beat must not queue behind work
-	good    time.Time // when the last beat was sent that was answered: the timer stands for one life from then on at least
-	lapsed  bool      // the worker has to be registered anew
-	failing bool      // an error was reported, and nothing has gone well since
+	client *Client
+	conn   rdb.Conn // of its own: a beat must not queue behind work
+	// when the last beat was sent that was answered: the timer stands for one life from then on at least
+	good    time.Time
+	lapsed  bool // the worker has to be registered anew
+	failing bool // an error was reported, and nothing has gone well since
 }
 
 // beatAlways keeps the worker alive, and starts it anew when it was not. After a failure it is quick: the timer runs.
@@ -66,8 +67,8 @@ func (h *heart) beat(ctx context.Context) error {
 	return nil
 }
 
-// renew sends a beat. Without an answer by the time at which the timer may have run out, it has: others may have the tasks, and
-// who cannot reach Redis has to stop working on them.
+// renew sends a beat. Without an answer by the time at which the timer may have run out, it has: others may have the
+// tasks, and who cannot reach Redis has to stop working on them.
 func (h *heart) renew(ctx context.Context) (alive bool, err error) {
 	c := h.client
 	w, sent := c.registered(), time.Now()

@@ -10,8 +10,8 @@ import (
 	"github.com/265d0351/work/worqr"
 )
 
-// hooks are asked about each pipeline by the name of its first script or command: an error of before keeps it from Redis, an
-// error of after loses the reply to it.
+// hooks are asked about each pipeline by the name of its first script or command: an error of before keeps it from
+// Redis, an error of after loses the reply to it.
 type hooks struct {
 	driver        rdb.Driver
 	before, after func(name string) error

@@ -12,7 +12,8 @@ const (
 	laneLife  = 10 * time.Minute // longer than a request can be on its way
 )
 
-// lane numbers its calls, of which one is under way at a time, so that Redis knows one that is sent again or lands late.
+// lane numbers its calls, of which one is under way at a time, so that Redis knows one that is sent again or lands
+// late.
 type lane struct {
 	id     string
 	number int64

@@ -19,20 +19,21 @@ type Options struct {
 	Connection Connection
 	// Prefix is what all keys and channels begin with; "" is "worqr". Clients of one prefix belong together.
 	Prefix string
-	// WorkerID is the id that [Client.Start] registers; "" is a random one. No two clients may use one at the same time.
-	// It has no colon.
+	// WorkerID is the id that [Client.Start] registers; "" is a random one. No two clients may use one at the same
+	// time. It has no colon.
 	WorkerID string
-	// Permanent makes a worker without a timer: nobody but [Client.FailWorker] and its own Close ends it, so the tasks of
-	// one that crashed stay where they are until then.
+	// Permanent makes a worker without a timer: nobody but [Client.FailWorker] and its own Close ends it, so the tasks
+	// of one that crashed stay where they are until then.
 	Permanent bool
 
 	HeartbeatEvery time.Duration // between two renewals of the timer; 0 is 1 s
-	HeartbeatLife  time.Duration // how long the timer stands; 0 is three times HeartbeatEvery, and it is at least twice that
-	CleanupEvery   time.Duration // between two looks for dead workers; 0 is 10 s
-	CallTimeout    time.Duration // how long a call tries to reach Redis when its ctx lasts longer; 0 is 10 s
-	RetryAfter     time.Duration // how long [Client.Serve] waits after a handler or Redis has failed; 0 is 1 s
-	// CancelledFor is how long a cancelled task that is being worked on is known to be cancelled, so that it ends where it
-	// would be put back; 0 is 24 h. It should be longer than tasks take.
+	// how long the timer stands; 0 is three times HeartbeatEvery, and it is at least twice that
+	HeartbeatLife time.Duration
+	CleanupEvery  time.Duration // between two looks for dead workers; 0 is 10 s
+	CallTimeout   time.Duration // how long a call tries to reach Redis when its ctx lasts longer; 0 is 10 s
+	RetryAfter    time.Duration // how long [Client.Serve] waits after a handler or Redis has failed; 0 is 1 s
+	// CancelledFor is how long a cancelled task that is being worked on is known to be cancelled, so that it ends where
+	// it would be put back; 0 is 24 h. It should be longer than tasks take.
 	CancelledFor time.Duration
 
 	Concurrency int // how many tasks [Client.Serve] runs at a time; 0 is 1

@@ -45,9 +45,9 @@ func (p *Process) Stop(ctx context.Context) error {
 	})
 }
 
-// StartTask takes the task at the front of a queue that the client works on (else [*NotWorkingError]); [ErrEmpty] says that none
-// waits, and then nothing is left behind. It takes one round trip. If ctx ends before the answer, a task that was
-// taken nevertheless goes back within a heartbeat.
+// StartTask takes the task at the front of a queue that the client works on (else [*NotWorkingError]); [ErrEmpty] says
+// that none waits, and then nothing is left behind. It takes one round trip. If ctx ends before the answer, a task that
+// was taken nevertheless goes back within a heartbeat.
 func (c *Client) StartTask(ctx context.Context, queue string) (*Process, error) {
 	if err := validQueue(queue); err != nil {
 		return nil, err
@@ -115,8 +115,8 @@ func (c *Client) hold(ctx context.Context, s *serving, w worqrdb.Worker, p *Proc
 	return p, nil
 }
 
-// FinishTask ends a process for good, and tells whoever listens; a nil result is none. [*ProcessError] says that the process is
-// not this worker's any longer. It takes one round trip.
+// FinishTask ends a process for good, and tells whoever listens; a nil result is none. [*ProcessError] says that the
+// process is not this worker's any longer. It takes one round trip.
 func (c *Client) FinishTask(ctx context.Context, process string, result []byte) error {
 	p, err := c.find(ctx, process)
 	if err != nil {
@@ -193,7 +193,8 @@ func (c *Client) find(ctx context.Context, process string) (*Process, error) {
 	return p, nil
 }
 
-// drop ends a process if its task was cancelled, and tells whether it was. One that was taken away ends as well, for that reason.
+// drop ends a process if its task was cancelled, and tells whether it was. One that was taken away ends as well, for
+// that reason.
 func (c *Client) drop(ctx context.Context, p *Process, unmarked bool) (cancelled bool) {
 	p.dropping.Lock() // a message and a look may come upon one cancellation: who is second finds the process gone
 	defer p.dropping.Unlock()

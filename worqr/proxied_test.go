@@ -63,8 +63,8 @@ func (d lossyDriver) Pipeline(ctx context.Context, calls ...rdb.Call) (replies [
 	return replies, err
 }
 
-// counted is a worker that works on the queue q, and what it sends to Redis but for heartbeats, which have a connection of
-// their own.
+// counted is a worker that works on the queue q, and what it sends to Redis but for heartbeats, which have a connection
+// of their own.
 func (s *site) counted(queues ...string) (*worqr.Client, *roundTrips) {
 	s.t.Helper()
 	trips := &roundTrips{driver: s.driver}

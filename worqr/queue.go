@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Queues are the names of the queues that this package knows: those that it has enqueued to or worked on, until they are
-// deleted. Sorted.
+// Queues are the names of the queues that this package knows: those that it has enqueued to or worked on, until they
+// are deleted. Sorted.
 func (c *Client) Queues(ctx context.Context) (queues []string, err error) {
 	_, err = c.persist(ctx, func(ctx context.Context) (err error) {
 		queues, err = c.store.Queues(ctx)
@@ -44,8 +44,8 @@ func (c *Client) Peek(ctx context.Context, queue string) ([]byte, error) {
 // tasksPage is how many tasks are read at once.
 const tasksPage = 100
 
-// Tasks yields the tasks that wait, from the front; an error ends it. It reads in pages: a task that is taken or put back
-// meanwhile may be left out or come twice.
+// Tasks yields the tasks that wait, from the front; an error ends it. It reads in pages: a task that is taken or put
+// back meanwhile may be left out or come twice.
 func (c *Client) Tasks(ctx context.Context, queue string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for from := 0; ; from += tasksPage {
@@ -77,9 +77,8 @@ func (c *Client) page(ctx context.Context, queue string, from, limit int) (tasks
 	return tasks, err
 }
 
-// DeleteQueue removes a queue with the tasks that wait in it and their locks, and tells whoever listens. Tasks that are worked
-// on are left to their workers. It returns how many waited; after a lost
-// reply, those that have come since.
+// DeleteQueue removes a queue with the tasks that wait in it and their locks, and tells whoever listens. Tasks that are
+// worked on are left to their workers. It returns how many waited; after a lost reply, those that have come since.
 func (c *Client) DeleteQueue(ctx context.Context, queue string) (count int, err error) {
 	if err := validQueue(queue); err != nil {
 		return 0, err
@@ -99,8 +98,8 @@ func (c *Client) DeleteQueue(ctx context.Context, queue string) (count int, err 
 	return count, err
 }
 
-// CancelTasks removes all waiting copies of a task from a queue, and ends those that are worked on: workers of this package drop
-// them when they hear of it, and they are never put back. It returns how many copies waited; after a lost
+// CancelTasks removes all waiting copies of a task from a queue, and ends those that are worked on: workers of this
+// package drop them when they hear of it, and they are never put back. It returns how many copies waited; after a lost
 // reply, those that have come since.
 func (c *Client) CancelTasks(ctx context.Context, queue string, task []byte) (removed int, err error) {
 	if err := validQueue(queue); err != nil {

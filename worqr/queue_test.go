@@ -141,8 +141,8 @@ func TestCancelRunningCopies(t *testing.T) {
 	})
 }
 
-// TestACancelledTaskIsNeverPutBack, not even by others when its worker never heard of it; and one that was enqueued and started
-// after that is.
+// TestACancelledTaskIsNeverPutBack, not even by others when its worker never heard of it; and one that was enqueued and
+// started after that is.
 func TestACancelledTaskIsNeverPutBack(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {

@@ -85,7 +85,8 @@ func TestAStopWorkThatFailedIsCalledAgain(t *testing.T) {
 	}
 }
 
-// TestABrokenWorkerDoesNotKeepTheCleanupFromTheOthers: keys of a wrong type stop neither its other queues nor other workers.
+// TestABrokenWorkerDoesNotKeepTheCleanupFromTheOthers: keys of a wrong type stop neither its other queues nor other
+// workers.
 func TestABrokenWorkerDoesNotKeepTheCleanupFromTheOthers(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {

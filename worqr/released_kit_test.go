@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// released sends what the released program (1.2.3) sends, command by command, over a connection of its own, because MULTI and
-// WATCH belong to a connection.
+// released sends what the released program (1.2.3) sends, command by command, over a connection of its own, because
+// MULTI and WATCH belong to a connection.
 type released struct {
 	*site
 	conn redis.Conn

@@ -126,7 +126,8 @@ func TestTheReleasedProgramFollowsOurCommands(t *testing.T) {
 	})
 }
 
-// TestReleasedProgramsLeakOurLocks, in each way that the documentation of the package names, and cancelling the task frees it.
+// TestReleasedProgramsLeakOurLocks, in each way that the documentation of the package names, and cancelling the task
+// frees it.
 func TestReleasedProgramsLeakOurLocks(t *testing.T) {
 	t.Parallel()
 	leaks := map[string]func(t *testing.T, s shared){

@@ -8,17 +8,18 @@ import (
 	"time"
 )
 
-// Handler works on a task. Its result, unless it is nil, is told with the end of the task; an error puts the task back to the
-// front. ctx ends with that of Serve, and when the process is no longer this worker's or its task was cancelled
+// Handler works on a task. Its result, unless it is nil, is told with the end of the task; an error puts the task back
+// to the front. ctx ends with that of Serve, and when the process is no longer this worker's or its task was cancelled
 // ([context.Cause] says which): what it returns then has no effect.
 type Handler func(ctx context.Context, p *Process) (result []byte, err error)
 
-// Serve works on a queue until ctx ends, with up to Options.Concurrency handlers at a time: StartWork, then StartTask, the handler
-// and FinishTask or StopTask for each task, then StopWork. It waits for tasks without asking for them. It returns nil when ctx
-// has ended and all handlers have returned, and an error when the client was closed or somebody called StopWork.
+// Serve works on a queue until ctx ends, with up to Options.Concurrency handlers at a time: StartWork, then StartTask,
+// the handler and FinishTask or StopTask for each task, then StopWork. It waits for tasks without asking for them. It
+// returns nil when ctx has ended and all handlers have returned, and an error when the client was closed or somebody
+// called StopWork.
 //
-// A handler that fails is reported as an event [Failed]; Serve starts the next task after RetryAfter then, since that may be the
-// same one. A panic counts as an error.
+// A handler that fails is reported as an event [Failed]; Serve starts the next task after RetryAfter then, since that
+// may be the same one. A panic counts as an error.
 func (c *Client) Serve(ctx context.Context, queue string, handler Handler) error {
 	if handler == nil {
 		return &InvalidError{What: "handler", Value: "nil", Remedy: "give a function"}
@@ -131,8 +132,8 @@ func (a *attendant) work(ctx context.Context, p *Process) {
 	result, err = a.handle(both, p)
 }
 
-// settle ends the process, unless that was cancelled or taken away. It tries until that is done, for a task that stays behind
-// would have nobody; once ctx has ended only once, since what is left then is put back by StopWork or Close.
+// settle ends the process, unless that was cancelled or taken away. It tries until that is done, for a task that stays
+// behind would have nobody; once ctx has ended only once, since what is left then is put back by StopWork or Close.
 func (a *attendant) settle(ctx context.Context, p *Process, result []byte, err error) {
 	if p.ctx.Err() != nil {
 		return

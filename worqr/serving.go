@@ -116,7 +116,8 @@ func (s *serving) processes() (own []*Process) {
 	return own
 }
 
-// taking notes that a task is about to be started: until the function it returns is called, cancellations are remembered.
+// taking notes that a task is about to be started: until the function it returns is called, cancellations are
+// remembered.
 func (s *serving) taking() (taken func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/265d0351/work/worqr"
 )
 
-// TestALostSubscriptionIsReportedOnceAndLookedAfter: one loss with several attempts is one Failed, and whoever waits for tasks looks
-// for them although nobody can say how many there are.
+// TestALostSubscriptionIsReportedOnceAndLookedAfter: one loss with several attempts is one Failed, and whoever waits
+// for tasks looks for them although nobody can say how many there are.
 func TestALostSubscriptionIsReportedOnceAndLookedAfter(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {

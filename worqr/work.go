@@ -9,8 +9,8 @@ import (
 	"github.com/265d0351/work/internal/rdb/worqrdb"
 )
 
-// StartWork makes the client's worker work on a queue: it hears of its tasks from now on, and at once if some wait. A second call
-// for the same queue does nothing. It needs Start.
+// StartWork makes the client's worker work on a queue: it hears of its tasks from now on, and at once if some wait. A
+// second call for the same queue does nothing. It needs Start.
 func (c *Client) StartWork(ctx context.Context, queue string) error {
 	if err := validQueue(queue); err != nil {
 		return err
@@ -71,8 +71,9 @@ func (c *Client) announce(ctx context.Context, w worqrdb.Worker, s *serving) err
 	return nil
 }
 
-// StopWork makes the client's worker work on a queue no longer. Tasks of it that it has started go back to the front, in their
-// order; those of other workers stay. For a queue that it does not work on, it does nothing. One that failed may be called again.
+// StopWork makes the client's worker work on a queue no longer. Tasks of it that it has started go back to the front,
+// in their order; those of other workers stay. For a queue that it does not work on, it does nothing. One that failed
+// may be called again.
 func (c *Client) StopWork(ctx context.Context, queue string) error {
 	if err := validQueue(queue); err != nil {
 		return err

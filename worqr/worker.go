@@ -12,8 +12,8 @@ import (
 	"github.com/265d0351/work/internal/rdb/worqrdb"
 )
 
-// Start registers a worker, keeps it alive, and looks for dead ones now and then, until Close. What is left of a dead worker
-// of the same id is put back first. A ctx that ends later changes nothing.
+// Start registers a worker, keeps it alive, and looks for dead ones now and then, until Close. What is left of a dead
+// worker of the same id is put back first. A ctx that ends later changes nothing.
 func (c *Client) Start(ctx context.Context) error {
 	if err := c.enter(dialled, starting); err != nil {
 		return err
@@ -48,8 +48,8 @@ func (c *Client) enter(from, to phase) error {
 	return ErrStarted
 }
 
-// candidate is a new registration of the client's id, the same one until it has come to something: an attempt that was not
-// answered may have made it known, and then another one would find the id taken.
+// candidate is a new registration of the client's id, the same one until it has come to something: an attempt that was
+// not answered may have made it known, and then another one would find the id taken.
 func (c *Client) candidate() worqrdb.Worker {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,8 +109,8 @@ func (c *Client) registered() worqrdb.Worker {
 	return c.worker
 }
 
-// restart is what a lapsed worker does: its tasks go back, it registers anew, and serves the queues that it served. It is
-// called by the heartbeat, until it succeeds.
+// restart is what a lapsed worker does: its tasks go back, it registers anew, and serves the queues that it served. It
+// is called by the heartbeat, until it succeeds.
 func (c *Client) restart(ctx context.Context) error {
 	former, err := c.present()
 	if err != nil {

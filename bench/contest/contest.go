@@ -52,8 +52,8 @@ type Failure struct {
 	Error    string `json:"error"`
 }
 
-// times is how long a run with a fitted number of jobs is to take at each size, and firstGuess how many jobs it has before
-// that number is known. Much shorter ones would be unfair to libraries that settle outcomes at intervals.
+// times is how long a run with a fitted number of jobs is to take at each size, and firstGuess how many jobs it has
+// before that number is known. Much shorter ones would be unfair to libraries that settle outcomes at intervals.
 var times = [3]time.Duration{0, 1200 * time.Millisecond, 4 * time.Second}
 
 const firstGuess = 4000
@@ -102,8 +102,9 @@ func (c *Contest) rounds(ctx context.Context, s scenario.Scenario, rows *[]Row) 
 	return failures
 }
 
-// one is one run of one library. The number of jobs is fitted to what the run before has shown. Two runs before the first
-// one find out about how fast the library is and warm it up, and are not counted: one of few jobs is mostly beginning.
+// one is one run of one library. The number of jobs is fitted to what the run before has shown. Two runs before the
+// first one find out about how fast the library is and warm it up, and are not counted: one of few jobs is mostly
+// beginning.
 func (c *Contest) one(ctx context.Context, s scenario.Scenario, lib peer.Library, jobs map[string]int, rows *[]Row) error {
 	run := &scenario.Run{Stage: c.Stage, Library: lib, Size: c.Size, Jobs: s.Jobs[c.Size]}
 	fitted := s.Fitted && c.Size != scenario.Tiny

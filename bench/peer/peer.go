@@ -17,7 +17,8 @@ type Args struct {
 // Job is one job to be stored.
 type Job struct {
 	Name string
-	Lane string    // jobs of different lanes are for different workers; where names are queues, the name says it already
+	// jobs of different lanes are for different workers; where names are queues, the name says it already
+	Lane string
 	Due  time.Time // zero is at once
 	Args Args
 }

@@ -16,9 +16,9 @@ import (
 // River is github.com/riverqueue/river on PostgreSQL by pgx. FetchCooldown and FetchPollInterval are those of its own
 // benchmark ("river bench"), which says that they matter most: 2 ms and 20 ms instead of 100 ms and 1 s.
 //
-// River's queues are separate pools with their own MaxWorkers, so several of them would make the concurrency of a worker
-// another one than what the others are measured at. Here it has one queue with MaxWorkers as the concurrency, and a kind
-// per name: less work for it than the others do.
+// River's queues are separate pools with their own MaxWorkers, so several of them would make the concurrency of a
+// worker another one than what the others are measured at. Here it has one queue with MaxWorkers as the concurrency,
+// and a kind per name: less work for it than the others do.
 type River struct{}
 
 const (

@@ -8,8 +8,8 @@ import (
 	"github.com/265d0351/work/bench/peer"
 )
 
-// backlog fills the queues with very many jobs, then works them off. How fast it goes must not depend on how much waits:
-// the rates of the first and the last tenth are to be alike, in both directions.
+// backlog fills the queues with very many jobs, then works them off. How fast it goes must not depend on how much
+// waits: the rates of the first and the last tenth are to be alike, in both directions.
 func backlog() Scenario {
 	return Scenario{
 		Name: "backlog", Jobs: [3]int{200, 50_000, 1_000_000}, Rounds: [3]int{1, 1, 1}, Run: runBacklog,

@@ -107,7 +107,8 @@ func (p *replayer) fetch(ctx context.Context, to chan<- []rdb.Ended) error {
 	return nil
 }
 
-// shares split a batch as the pool's sampler does: eight lots or more, the queues in turn, and the rest to fill up from.
+// shares split a batch as the pool's sampler does: eight lots or more, the queues in turn, and the rest to fill up
+// from.
 func (p *replayer) shares() []rdb.Share {
 	shares := make([]rdb.Share, len(p.names))
 	for i := range shares {

@@ -11,8 +11,8 @@ import (
 	"github.com/265d0351/work/bench/server"
 )
 
-// elastic is what one worker costs while it is idle, by how many jobs it could run at the same time: a pool that is large
-// enough for the worst hour should cost little in all others.
+// elastic is what one worker costs while it is idle, by how many jobs it could run at the same time: a pool that is
+// large enough for the worst hour should cost little in all others.
 func elastic(concurrency int) Scenario {
 	return Scenario{
 		Name: fmt.Sprintf("idle pool, concurrency %s", grouped(concurrency)), Jobs: [3]int{20, 100, 100}, Rounds: [3]int{1, 1, 1},
@@ -20,8 +20,8 @@ func elastic(concurrency int) Scenario {
 	}
 }
 
-// runElastic starts the worker twice where requests can be counted: the proxy that counts them has goroutines and buffers
-// of its own.
+// runElastic starts the worker twice where requests can be counted: the proxy that counts them has goroutines and
+// buffers of its own.
 func runElastic(ctx context.Context, r *Run, concurrency int) ([]Metric, error) {
 	if r.Size == Tiny {
 		concurrency = min(concurrency, raceGoroutines)

@@ -17,8 +17,8 @@ import (
 // measured in reasonable time.
 const pickupStreams = 8
 
-// pickup is how long a job waits for an idle worker, from before the enqueue to the handler. Each worker gets one job at
-// a time, at a random moment of the second after it ended the last one.
+// pickup is how long a job waits for an idle worker, from before the enqueue to the handler. Each worker gets one job
+// at a time, at a random moment of the second after it ended the last one.
 func pickup() Scenario {
 	run := func(ctx context.Context, r *Run) (metrics []Metric, err error) {
 		names := names(pickupStreams)

@@ -35,7 +35,8 @@ type Metric struct {
 type Scenario struct {
 	Name string
 	// Jobs is how many jobs a run has at each size. Where the number is Fitted these are the most: each library then
-	// gets as many as it does in the time that a run is to take, so that the fast and the slow are measured equally long.
+	// gets as many as it does in the time that a run is to take, so that the fast and the slow are measured equally
+	// long.
 	Jobs   [3]int
 	Fitted bool
 	Rounds [3]int // at each size at the most; 0 is what was asked for

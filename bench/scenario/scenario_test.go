@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestEachScenarioRunsEveryJobOnce runs all scenarios with all libraries, with a few jobs. A run that loses or doubles a
-// job returns an error; no time is asserted.
+// TestEachScenarioRunsEveryJobOnce runs all scenarios with all libraries, with a few jobs. A run that loses or doubles
+// a job returns an error; no time is asserted.
 func TestEachScenarioRunsEveryJobOnce(t *testing.T) {
 	t.Parallel()
 	for _, lib := range peer.All() {

@@ -97,7 +97,8 @@ func memory() Scenario {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, session.Close()) }()
-		if err := session.InsertMany(ctx, []peer.Job{{Name: names[0]}}); err != nil { // what is there once is not counted
+		// what is there once is not counted
+		if err := session.InsertMany(ctx, []peer.Job{{Name: names[0]}}); err != nil {
 			return nil, err
 		}
 		empty, err := r.Stage.of(r.Library).Stored(ctx)

@@ -145,8 +145,8 @@ func (p *Postgres) Clear(ctx context.Context) error {
 	return err
 }
 
-// Ready brings the statistics of the tables up to date after jobs were stored, as autovacuum does within a minute: plans
-// made for an empty table are not what River has in use.
+// Ready brings the statistics of the tables up to date after jobs were stored, as autovacuum does within a minute:
+// plans made for an empty table are not what River has in use.
 func (p *Postgres) Ready(ctx context.Context) error {
 	_, err := p.pool.Exec(ctx, "VACUUM (ANALYZE) river_job")
 	return err

@@ -19,8 +19,8 @@ import (
 	"github.com/265d0351/work"
 )
 
-// Every command that changes something, one after the other: first as a person reads it, then as a program does. What it
-// has changed shows in the commands that look, between them.
+// Every command that changes something, one after the other: first as a person reads it, then as a program does. What
+// it has changed shows in the commands that look, between them.
 func TestCommandsThatAct(t *testing.T) {
 	t.Parallel()
 	for _, form := range []string{"text", "json"} {

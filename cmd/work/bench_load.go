@@ -76,8 +76,8 @@ func (l *benchLoad) enqueue(ctx context.Context) (benchPhase, error) {
 	return newBenchPhase(int(stored.Load()), took, after-before, went), err
 }
 
-// store lets the callers take one number after the other, until ctx ends. A number that was taken is stored, or it is an
-// error.
+// store lets the callers take one number after the other, until ctx ends. A number that was taken is stored, or it is
+// an error.
 func (l *benchLoad) store(ctx context.Context, stored *atomic.Int64, end time.Time) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -108,8 +108,8 @@ func (l *benchLoad) store(ctx context.Context, stored *atomic.Int64, end time.Ti
 	return errs[first] // the others are of the same kind
 }
 
-// one enqueues the job with that number. Ctrl-C does not cut it: what was sent and not answered could still land when the
-// namespace is removed already.
+// one enqueues the job with that number. Ctrl-C does not cut it: what was sent and not answered could still land when
+// the namespace is removed already.
 func (l *benchLoad) one(id int64, pad string) error {
 	args := []any{id, pad}
 	if pad == "" {

@@ -11,7 +11,8 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// What the commands ask of Redis works on both kinds of it. How it is printed is compared elsewhere, where the clock stands.
+// What the commands ask of Redis works on both kinds of it. How it is printed is compared elsewhere, where the clock
+// stands.
 func TestCommandsOnBothKindsOfRedis(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, server redistest.Server) {

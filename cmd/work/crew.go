@@ -39,7 +39,8 @@ type crewOptions struct {
 	Namespace   string
 	Concurrency int
 	Slow        time.Duration
-	HoldAt      int // which run of a child process does not end, nor those behind it, until it is told to go on; 0 is none
+	// which run of a child process does not end, nor those behind it, until it is told to go on; 0 is none
+	HoldAt int
 }
 
 // newPool makes the pool that runs the demo's jobs. Everything that happens is told to note.

@@ -66,8 +66,8 @@ func (d *dashboard) close(hurry context.Context) error {
 	return err
 }
 
-// isLoopback tells whether only this machine can connect to an address. What a name means may change, so but for localhost
-// names do not count.
+// isLoopback tells whether only this machine can connect to an address. What a name means may change, so but for
+// localhost names do not count.
 func isLoopback(address string) (bool, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -365,7 +365,8 @@ func TestCtrlCWhileItWaits(t *testing.T) {
 		{"jobs", "wait", "greet-1", "greet-2"}, {"jobs", "log", "export-1", "--follow"}, {"pause", "import", "--wait"}, {"pause", "--all", "--wait"},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		timer := time.AfterFunc(100*time.Millisecond, func() { cancel(errInterrupted) }) // whenever it comes, it has the same end
+		// whenever it comes, it has the same end
+		timer := time.AfterFunc(100*time.Millisecond, func() { cancel(errInterrupted) })
 		var out, errOut bytes.Buffer
 		a := &app{in: strings.NewReader(""), out: &out, err: &errOut, hurry: context.Background()}
 		assert.Equal(t, exitInterrupted, a.execute(ctx, append(args, "--redis", s.server.DSN())), "%v: %s", args, errOut.String())

@@ -17,8 +17,8 @@ import (
 	"github.com/265d0351/work"
 )
 
-// startSwallower passes on what goes to the Redis of dsn, and what it answers until a request holds the marker. From then
-// on answers are lost, except that a script is not known, which is asked for once only.
+// startSwallower passes on what goes to the Redis of dsn, and what it answers until a request holds the marker. From
+// then on answers are lost, except that a script is not known, which is asked for once only.
 func startSwallower(t *testing.T, dsn, marker string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -11,7 +11,8 @@ import (
 // digestLength is how many digits the digest of a group of errors has.
 const digestLength = 32
 
-// wholeGroup is the digest of the group that begins so. A whole one stays as it is: its group may be forgotten, and its jobs not.
+// wholeGroup is the digest of the group that begins so. A whole one stays as it is: its group may be forgotten, and its
+// jobs not.
 func wholeGroup(ctx context.Context, i *work.Inspector, begin string) (string, error) {
 	if begin == "" || len(begin) == digestLength {
 		return begin, nil

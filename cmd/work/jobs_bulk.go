@@ -75,7 +75,8 @@ func (a *app) actOnSelection(ctx context.Context, i *work.Inspector, o jobOrder)
 	return result.verdict()
 }
 
-// confirmBulk asks before very many records are looked at. Where jobs would be destroyed it counts them then, and asks again.
+// confirmBulk asks before very many records are looked at. Where jobs would be destroyed it counts them then, and asks
+// again.
 func (a *app) confirmBulk(ctx context.Context, o jobOrder, selection work.Selection, records int,
 	bulk func(context.Context, bool) (bulkResult, error)) error {
 	action, destroys := o.action, o.action.destroys && !o.flags.dryRun

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// killer kills one process of a fleet in the middle of its work. Nothing would be shown by killing an idle one, and what is known
-// of a process here lags behind what it does: so each ends a share of the runs only, and holds the next ones. The first to do so is
-// killed, the others are told to go on.
+// killer kills one process of a fleet in the middle of its work. Nothing would be shown by killing an idle one, and
+// what is known of a process here lags behind what it does: so each ends a share of the runs only, and holds the next
+// ones. The first to do so is killed, the others are told to go on.
 type killer struct {
 	fleet *fleet
 	book  *ledger
@@ -17,8 +17,8 @@ type killer struct {
 	killed time.Time
 }
 
-// holdAt is the run at which each of so many processes holds: low enough that one of them gets there, whoever gets the jobs, and
-// high enough to be midway.
+// holdAt is the run at which each of so many processes holds: low enough that one of them gets there, whoever gets the
+// jobs, and high enough to be midway.
 func holdAt(jobs, processes int) int { return max(1, jobs/(3*processes)) }
 
 // look kills the process that holds its runs, once there is one.

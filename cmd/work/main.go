@@ -1,4 +1,5 @@
-// Command work looks at background jobs and changes them, enqueues some, and shows on a directory of files how they are run.
+// Command work looks at background jobs and changes them, enqueues some, and shows on a directory of files how they are
+// run.
 package main
 
 import "os"

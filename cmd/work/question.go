@@ -9,8 +9,8 @@ import (
 	"golang.org/x/term"
 )
 
-// confirm asks a question on standard error, and takes nothing but yes for an answer. What a pipe or a file has to say is
-// no answer: it was meant for something else.
+// confirm asks a question on standard error, and takes nothing but yes for an answer. What a pipe or a file has to say
+// is no answer: it was meant for something else.
 func (a *app) confirm(question string) error {
 	if !canAnswer(a.in) {
 		return usagef("%s nobody can be asked without a terminal, and nothing was changed: give --yes", question)

@@ -26,15 +26,15 @@ type shop struct {
 	looked *work.Inspector
 }
 
-// The clock of the shop: jobs ran when it opened, and it is looked at 1 h 30 min 30 s later. The half minute is for what
-// tests take: times that their programs estimate are that much late.
+// The clock of the shop: jobs ran when it opened, and it is looked at 1 h 30 min 30 s later. The half minute is for
+// what tests take: times that their programs estimate are that much late.
 var (
 	shopOpened = time.Date(2030, 1, 31, 9, 0, 0, 0, time.UTC)
 	shopNow    = shopOpened.Add(90*time.Minute + 30*time.Second)
 )
 
-// openShop has run one job of each fate. What waits now is greet-1 to greet-3, what is due later mail-9; nobody serves any
-// of it.
+// openShop has run one job of each fate. What waits now is greet-1 to greet-3, what is due later mail-9; nobody serves
+// any of it.
 func openShop(t *testing.T) *shop {
 	t.Helper()
 	server, err := embedded.Start()

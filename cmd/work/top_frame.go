@@ -65,8 +65,8 @@ func (m *topModel) printed(c *console) []string {
 	return drawn
 }
 
-// head is what stands above the tables: the title, what is wrong, the totals and the sparklines. On a low screen it leaves the tables
-// two thirds.
+// head is what stands above the tables: the title, what is wrong, the totals and the sparklines. On a low screen it
+// leaves the tables two thirds.
 func (m *topModel) head() []topLine {
 	lines := []topLine{m.title()}
 	if trouble := m.trouble(); trouble != "" {

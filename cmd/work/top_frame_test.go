@@ -51,7 +51,8 @@ func TestTopFrames(t *testing.T) {
 
 var topEscapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// Whatever the size, a frame fills it and stays within, with colours and without, and what Redis holds cannot write to the terminal.
+// Whatever the size, a frame fills it and stays within, with colours and without, and what Redis holds cannot write to
+// the terminal.
 func TestTopFramesStayWithinTheScreen(t *testing.T) {
 	t.Parallel()
 	for _, coloured := range []bool{false, true} {

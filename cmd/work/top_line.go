@@ -53,7 +53,8 @@ func (l topLine) render(c *console) string {
 	return b.String()
 }
 
-// flow puts pieces side by side, and on further lines what has no room beside the others. A width of 0 is that of a page.
+// flow puts pieces side by side, and on further lines what has no room beside the others. A width of 0 is that of a
+// page.
 func flow(pieces []topLine, width int) []topLine {
 	const between, page = "   ", 100
 	if width == 0 {

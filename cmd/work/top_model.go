@@ -6,8 +6,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// topModel is what is on the screen: the last figures, and what was typed. It changes in Update only, which does nothing but that; what
-// talks to Redis are commands of its desk.
+// topModel is what is on the screen: the last figures, and what was typed. It changes in Update only, which does
+// nothing but that; what talks to Redis are commands of its desk.
 type topModel struct {
 	desk      topDesk
 	console   console // its width is that of the screen, 0 for none
@@ -57,7 +57,8 @@ type (
 	}
 )
 
-// topQuestion is asked before a queue is paused or resumed. What was meant when it was asked is done, whatever is chosen since.
+// topQuestion is asked before a queue is paused or resumed. What was meant when it was asked is done, whatever is
+// chosen since.
 type topQuestion struct {
 	queue string
 	to    bool

@@ -292,7 +292,8 @@ func TestTopPlaceHasNoPassword(t *testing.T) {
 	assert.Empty(t, topPlace("redis://:secret%zz@localhost"))
 }
 
-// A screen of ten thousand queues, of which it shows a few, is to be drawn faster than a key repeats that is held down: about 30 ms.
+// A screen of ten thousand queues, of which it shows a few, is to be drawn faster than a key repeats that is held down:
+// about 30 ms.
 func BenchmarkTopOfManyQueues(b *testing.B) {
 	m, _ := watched(120, 40)
 	f := topSample()

@@ -12,9 +12,9 @@ const (
 	topWindow = 5 * time.Second // of the rates: workers tell once a second, so less would flicker
 )
 
-// topPulse makes rates of the history by the minute: it remembers what each reading has seen, and how much that has grown since. Redis
-// adds to the present minute only, so a reading need not go back further than the one before it. The zero value is ready for use; it
-// is not safe for concurrent use.
+// topPulse makes rates of the history by the minute: it remembers what each reading has seen, and how much that has
+// grown since. Redis adds to the present minute only, so a reading need not go back further than the one before it. The
+// zero value is ready for use; it is not safe for concurrent use.
 type topPulse struct {
 	last  time.Time                     // of the last reading; zero before the first
 	hour  map[int64]topCount            // of all names, by minute
@@ -29,7 +29,8 @@ type topMark struct {
 	total topCount
 }
 
-// since is from when on a reading at asOf has to look. A clock that went back is that of another Redis: all begins anew.
+// since is from when on a reading at asOf has to look. A clock that went back is that of another Redis: all begins
+// anew.
 func (p *topPulse) since(asOf time.Time) time.Time {
 	if asOf.Before(p.last) || p.hour == nil {
 		*p = topPulse{hour: map[int64]topCount{}, names: map[int64]map[string]topCount{}}
@@ -109,7 +110,8 @@ func (p *topPulse) minutes() []topMinute {
 	return minutes
 }
 
-// topSliding is the last sixty seconds, of which a part lies in the minute before: what ended there is supposed to be spread evenly.
+// topSliding is the last sixty seconds, of which a part lies in the minute before: what ended there is supposed to be
+// spread evenly.
 func topSliding(present, before topCount, at time.Time, factor float64) topRates {
 	old := 1 - at.Sub(at.Truncate(time.Minute)).Minutes()
 	now, then := present.times(factor), before.times(factor*old)

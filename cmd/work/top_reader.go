@@ -7,8 +7,8 @@ import (
 	"github.com/265d0351/work"
 )
 
-// topReader reads the figures. What one reading costs grows with the number of queues, workers and jobs that run, and not with how many
-// wait. It is for one caller at a time.
+// topReader reads the figures. What one reading costs grows with the number of queues, workers and jobs that run, and
+// not with how many wait. It is for one caller at a time.
 type topReader struct {
 	inspector *work.Inspector
 	pulse     topPulse
@@ -17,8 +17,8 @@ type topReader struct {
 // topMostPoints bounds what one request for history brings: about 10 MB.
 const topMostPoints = 20_000
 
-// read takes all figures, the errors only where they are shown: there may be 10,000 groups of them. What it found before an error is
-// dropped, so that the figures of one frame belong together.
+// read takes all figures, the errors only where they are shown: there may be 10,000 groups of them. What it found
+// before an error is dropped, so that the figures of one frame belong together.
 func (r *topReader) read(ctx context.Context, withErrors bool) (topFigures, error) {
 	ctx, cancel := context.WithTimeout(ctx, topReadPatience)
 	defer cancel()

@@ -36,7 +36,8 @@ type topKind[T any] struct {
 	text    func(T) string // in which a filter looks
 }
 
-// topSheet is a table that is ready to be drawn. There may be thousands of rows, of which a screen shows some: only those are written.
+// topSheet is a table that is ready to be drawn. There may be thousands of rows, of which a screen shows some: only
+// those are written.
 type topSheet struct {
 	columns []topTitle
 	ids     []string             // of the rows, in order
@@ -64,7 +65,8 @@ func (s topSheetState) row(ids []string) int {
 	return max(0, min(s.last, len(ids)-1))
 }
 
-// sheetOf makes a table of things. Those that are equal in the column that counts are ordered by id, so that rows stay where they are.
+// sheetOf makes a table of things. Those that are equal in the column that counts are ordered by id, so that rows stay
+// where they are.
 func sheetOf[T any](kind topKind[T], things []T, state topSheetState, filter string) topSheet {
 	sheet := topSheet{all: len(things)}
 	for i, c := range kind.columns {

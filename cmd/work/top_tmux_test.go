@@ -25,7 +25,8 @@ type terminal struct {
 	socket string
 }
 
-// openTerminal runs the program in a terminal of that size. Without tmux the test is skipped, or fails with WORK_REQUIRE_TMUX=1.
+// openTerminal runs the program in a terminal of that size. Without tmux the test is skipped, or fails with
+// WORK_REQUIRE_TMUX=1.
 func openTerminal(t *testing.T, width, height int, env []string, args ...string) *terminal {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {

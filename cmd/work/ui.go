@@ -57,7 +57,8 @@ see the flags of a program: the environment is the better place for a token or a
 	return cmd
 }
 
-// authorizer is who may come in: who knows the password, or the token. One that is made for this start is returned as well.
+// authorizer is who may come in: who knows the password, or the token. One that is made for this start is returned as
+// well.
 func (f uiFlags) authorizer() (authorize webui.Authorizer, fresh string, err error) {
 	near, err := isLoopback(f.listen)
 	login := f.user != "" || f.password != ""

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// visible returns text on one line, with escapes in place of what a terminal would not print or would obey. What jobs say
-// comes from anywhere.
+// visible returns text on one line, with escapes in place of what a terminal would not print or would obey. What jobs
+// say comes from anywhere.
 func visible(text string) string {
 	var b strings.Builder
 	for len(text) > 0 {

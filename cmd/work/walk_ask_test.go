@@ -54,7 +54,8 @@ func TestALongWalkIsAskedAboutFirst(t *testing.T) {
 	}
 }
 
-// To say how many jobs would be deleted, all records are looked at: where these are very many, that is asked about first.
+// To say how many jobs would be deleted, all records are looked at: where these are very many, that is asked about
+// first.
 func TestALongCountBeforeABulkIsAskedAboutFirst(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

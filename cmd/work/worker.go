@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newWorkerCommand is the command of a demo's child process. It is hidden: its input and output are made for the parent.
+// newWorkerCommand is the command of a demo's child process. It is hidden: its input and output are made for the
+// parent.
 func newWorkerCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:    workerCommand,
@@ -77,8 +78,8 @@ type markWriter struct {
 	gate *gate
 }
 
-// write drops what cannot be written: then the parent is gone, and the end of the input says so. The end of a run waits until the
-// gate lets it through.
+// write drops what cannot be written: then the parent is gone, and the end of the input says so. The end of a run waits
+// until the gate lets it through.
 func (w *markWriter) write(m mark) {
 	if m.What == ended {
 		w.gate.pass(func() { w.line(mark{What: holds, At: time.Now()}) })

@@ -22,11 +22,13 @@ type exporter struct{ halfway chan struct{} }
 // Export writes rows, of which each takes a while.
 func (e *exporter) Export(ctx context.Context, job *work.Job) (string, error) {
 	next := 1
-	if _, err := job.LoadState(ctx, &next); err != nil { // what an earlier attempt has saved; next stays 1 for the first
+	// what an earlier attempt has saved; next stays 1 for the first
+	if _, err := job.LoadState(ctx, &next); err != nil {
 		return "", err
 	}
 	for ; next <= rows; next++ {
-		if job.Checkin(fmt.Sprintf("row %d of %d", next, rows)) { // anybody can read it in Redis; true: the worker is stopping
+		// anybody can read it in Redis; true: the worker is stopping
+		if job.Checkin(fmt.Sprintf("row %d of %d", next, rows)) {
 			fmt.Println("told to stop before row", next)
 			return "", work.Release(nil) // hand the job back; this is no failure
 		}
@@ -56,7 +58,8 @@ func main() {
 	}
 	enq, err := work.NewEnqueuer(*redis, work.Namespace("example-long"))
 	exitOn(err)
-	receipt, err := enq.With(work.Retention(time.Minute)).Enqueue(ctx, "export") // so that its result is there when we ask
+	// so that its result is there when we ask
+	receipt, err := enq.With(work.Retention(time.Minute)).Enqueue(ctx, "export")
 	exitOn(err)
 
 	first := newPool()

@@ -59,7 +59,8 @@ func client(ctx context.Context, redis string) error {
 		return err
 	}
 	defer enq.Close()
-	kept := enq.With(work.Retention(time.Minute)) // for those who ask after the job has ended; by default no result is kept
+	// for those who ask after the job has ended; by default no result is kept
+	kept := enq.With(work.Retention(time.Minute))
 	for _, text := range []string{"to be or not to be", "that is the question"} {
 		receipt, err := kept.Enqueue(ctx, "count words", text)
 		if err != nil {

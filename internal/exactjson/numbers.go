@@ -1,5 +1,5 @@
-// Package exactjson is encoding/json for the values of programs: it rounds no integer in an any, and where a method of the
-// program panics, that is an error.
+// Package exactjson is encoding/json for the values of programs: it rounds no integer in an any, and where a method of
+// the program panics, that is an error.
 package exactjson
 
 import (
@@ -14,8 +14,8 @@ import (
 )
 
 // Unmarshal is json.Unmarshal that rounds no integer in an any. An any holds a number as float64, as programs expect;
-// one that this would round is an int64, and one beyond that a json.Number. It decodes once: methods of the program may add
-// to what is there.
+// one that this would round is an int64, and one beyond that a json.Number. It decodes once: methods of the program may
+// add to what is there.
 func Unmarshal(text []byte, into any) error {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() || !hasLongNumber(text) || !MayHoldAny(target.Type()) ||
@@ -60,7 +60,8 @@ func MayHoldAny(t reflect.Type) bool {
 	return holds
 }
 
-// holdsAny tells whether decoding into a value of this type may make an any. What has an UnmarshalJSON of its own decodes as it likes.
+// holdsAny tells whether decoding into a value of this type may make an any. What has an UnmarshalJSON of its own
+// decodes as it likes.
 func holdsAny(t reflect.Type, seen map[reflect.Type]bool) bool {
 	if seen[t] || reflect.PointerTo(t).Implements(unmarshalerType) || reflect.PointerTo(t).Implements(textUnmarshalerType) {
 		return false

@@ -28,7 +28,8 @@ func Join(errs ...error) error {
 	return all
 }
 
-// Error is an error with a text of bounded length: the error itself where its text is short. errors.Is and errors.As look into it.
+// Error is an error with a text of bounded length: the error itself where its text is short. errors.Is and errors.As
+// look into it.
 func Error(err error) (short error) {
 	if err == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package excerpt keeps texts of errors short, whatever they are about: ten thousand names, an answer of Redis or an error of a
-// handler of ten megabytes. What is short stays as it is.
+// Package excerpt keeps texts of errors short, whatever they are about: ten thousand names, an answer of Redis or an
+// error of a handler of ten megabytes. What is short stays as it is.
 package excerpt
 
 import (

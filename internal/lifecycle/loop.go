@@ -11,9 +11,10 @@ import (
 // Loop is one goroutine with an owner. Its zero value with Run set is ready. Start, Stop and Done may be called in any
 // order, any number of times, from any goroutine: a loop stopped before its start never starts.
 type Loop struct {
-	Run     func(ctx context.Context)              // returns soon after ctx ends
-	Panic   func(value any, stack []byte)          // is told what a panic was; nil drops it
-	Restart func(panics int) (after time.Duration) // how long to wait before Run is called again after a panic or Goexit; nil ends the loop
+	Run   func(ctx context.Context)     // returns soon after ctx ends
+	Panic func(value any, stack []byte) // is told what a panic was; nil drops it
+	// how long to wait before Run is called again after a panic or Goexit; nil ends the loop
+	Restart func(panics int) (after time.Duration)
 
 	mu      sync.Mutex
 	stop    context.CancelFunc

@@ -26,8 +26,8 @@ const (
 	SpotQueue Spot = "queue"
 )
 
-// Standing is what became of a wish to cancel a job: unless it is gone or in the morgue it will end as cancelled, whatever
-// happens to it.
+// Standing is what became of a wish to cancel a job: unless it is gone or in the morgue it will end as cancelled,
+// whatever happens to it.
 type Standing struct {
 	ID      string
 	Spot    Spot
@@ -40,8 +40,8 @@ type Standing struct {
 // maxCancelBytes bounds the answer to one Cancel, whose records are read only to be dropped.
 const maxCancelBytes = 1 << 20
 
-// Cancel flags living jobs, at most [MaxBatch], as to be cancelled, and returns where they stand: the first ones, as many as
-// fit into the answer and one at the least. Call it again for the others. It may be repeated.
+// Cancel flags living jobs, at most [MaxBatch], as to be cancelled, and returns where they stand: the first ones, as
+// many as fit into the answer and one at the least. Call it again for the others. It may be repeated.
 func (s *Store) Cancel(ctx context.Context, ids []string) ([]Standing, error) {
 	k := s.keys
 	ids = ids[:min(len(ids), MaxBatch)]
@@ -89,8 +89,8 @@ const (
 	RestedCancelled Rested = "cancelled" // it was not to end so, but is to be cancelled
 )
 
-// EndResting ends jobs where they rest, each by one script that looks whether it is still there. An error means that some
-// may have ended; doing it again does no harm.
+// EndResting ends jobs where they rest, each by one script that looks whether it is still there. An error means that
+// some may have ended; doing it again does no harm.
 func (s *Store) EndResting(ctx context.Context, jobs []Resting) ([]Rested, error) {
 	calls := make([]Call, len(jobs))
 	for i, job := range jobs {
@@ -158,9 +158,9 @@ func (s *Store) Flagged(ctx context.Context, conn Conn, ids []string) ([]string,
 	return flagged, nil
 }
 
-// Flags reads a part of the flags of those that are to be cancelled, beginning at that cursor ("" or "0" the first time), and
-// returns where the next call begins ("0" after the last part), the ids without a record, whose flags are removed if it
-// should mend, and all others.
+// Flags reads a part of the flags of those that are to be cancelled, beginning at that cursor ("" or "0" the first
+// time), and returns where the next call begins ("0" after the last part), the ids without a record, whose flags are
+// removed if it should mend, and all others.
 func (m Mender) Flags(ctx context.Context, cursor string) (next string, stray, living []string, err error) {
 	k := m.Store.keys
 	value, err := Do(ctx, m.Store.driver, Call{Command: "SSCAN", Args: []any{k.cancelled, cmp.Or(cursor, "0"), "COUNT", MaxBatch / 2}})

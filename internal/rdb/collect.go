@@ -11,9 +11,9 @@ var collectScript = Load("collect")
 // Collected is one entry of a completion queue. The zero value is none.
 type Collected struct{ State, ID string }
 
-// Collect takes the oldest entry out of a completion queue. lane is the reader's, which makes one call at a time; number is
-// that of the call, and a call that was not answered is made again with the same one: it answers the same. A call that took nothing
-// needs no new number.
+// Collect takes the oldest entry out of a completion queue. lane is the reader's, which makes one call at a time;
+// number is that of the call, and a call that was not answered is made again with the same one: it answers the same. A
+// call that took nothing needs no new number.
 func (s *Store) Collect(ctx context.Context, completion, lane string, number int64) (Collected, error) {
 	value, err := Do(ctx, s.driver, Call{
 		Script: collectScript, Keys: []string{s.keys.lanes, s.keys.completion(completion)}, Args: []any{lane, number},
@@ -28,8 +28,9 @@ func (s *Store) Collect(ctx context.Context, completion, lane string, number int
 	return Collected{State: state, ID: id}, nil
 }
 
-// WaitForCompletion waits until a completion queue has an entry, and takes none: it moves the oldest one from where it is to the
-// same place. on is the caller's own connection. It returns without one after the timeout, of at least [ShortestBlock].
+// WaitForCompletion waits until a completion queue has an entry, and takes none: it moves the oldest one from where it
+// is to the same place. on is the caller's own connection. It returns without one after the timeout, of at least
+// [ShortestBlock].
 func (s *Store) WaitForCompletion(ctx context.Context, on Conn, completion string, timeout time.Duration) error {
 	list := s.keys.completion(completion)
 	_, err := Do(ctx, on, Call{

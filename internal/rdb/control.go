@@ -59,8 +59,8 @@ func (s *Store) Move(from Stand, to Aim) Order {
 	return s.move(from, s.placeKey(from.Queue, to.Shelf), place, to)
 }
 
-// Flag is the order to end a job that waits in its queue, too deep to be taken out: it reads as ended so from now on, and whoever
-// fetches it ends it.
+// Flag is the order to end a job that waits in its queue, too deep to be taken out: it reads as ended so from now on,
+// and whoever fetches it ends it.
 func (s *Store) Flag(from Stand, ending Ending) Order {
 	ending.ID = from.ID
 	return Order{s.foretell(ending, true)}
@@ -100,8 +100,8 @@ type Obeyed struct {
 	Err    error  // with which Redis refused it; nothing was done
 }
 
-// Obey carries out orders, in pipelines, and answers each. An error of its own means that some were not answered; they may
-// be given again.
+// Obey carries out orders, in pipelines, and answers each. An error of its own means that some were not answered; they
+// may be given again.
 func (s *Store) Obey(ctx context.Context, orders []Order) ([]Obeyed, error) {
 	all := make([]Obeyed, 0, len(orders))
 	for len(orders) > 0 {

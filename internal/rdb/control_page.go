@@ -27,13 +27,14 @@ func (s *Store) QueuePage(ctx context.Context, queue string, from, n int) ([]Sto
 	return page, r.err
 }
 
-// Describe reads records, trails, names and flags of a page, and returns Redis' clock and about how many bytes they had.
+// Describe reads records, trails, names and flags of a page, and returns Redis' clock and about how many bytes they
+// had.
 func (s *Store) Describe(ctx context.Context, page []Stood) (now int64, bytes int, err error) {
 	return s.describe(ctx, page, true, true)
 }
 
-// Skim is Describe without the names of jobs on a shelf, and without trails but where they are wanted. In a hash of millions each
-// look is a way through the main memory, so that this is half of the cost.
+// Skim is Describe without the names of jobs on a shelf, and without trails but where they are wanted. In a hash of
+// millions each look is a way through the main memory, so that this is half of the cost.
 func (s *Store) Skim(ctx context.Context, page []Stood, trails bool) (now int64, bytes int, err error) {
 	return s.describe(ctx, page, trails, false)
 }
@@ -92,8 +93,8 @@ func (s *Store) Length(ctx context.Context, queue string, shelf Shelf) (int, err
 	return int(n), err
 }
 
-// Overdue reads the oldest jobs of the morgue, at most n: those that are more than it may hold, or if there are none those
-// that have been there for too long.
+// Overdue reads the oldest jobs of the morgue, at most n: those that are more than it may hold, or if there are none
+// those that have been there for too long.
 func (s *Store) Overdue(ctx context.Context, limit int, retention time.Duration, n int) ([]Stood, error) {
 	held, err := s.Length(ctx, "", ShelfMorgue)
 	if err != nil {

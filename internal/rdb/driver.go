@@ -25,12 +25,12 @@ type Driver interface {
 	// each message, both in the calling goroutine.
 	Subscribe(ctx context.Context, channel string, ready func(), receive func(message []byte)) error
 
-	// SubscribeAll is Subscribe for several channels on one connection: ready is called once all subscriptions stand, and
-	// receive is told the channel of each message.
+	// SubscribeAll is Subscribe for several channels on one connection: ready is called once all subscriptions stand,
+	// and receive is told the channel of each message.
 	SubscribeAll(ctx context.Context, channels []string, ready func(), receive func(channel string, message []byte)) error
 
-	// SubscribePatterns is SubscribeAll for all channels that match one of the patterns, in Redis' glob style. A message
-	// comes once for each pattern that its channel matches.
+	// SubscribePatterns is SubscribeAll for all channels that match one of the patterns, in Redis' glob style. A
+	// message comes once for each pattern that its channel matches.
 	SubscribePatterns(ctx context.Context, patterns []string, ready func(), receive func(channel string, message []byte)) error
 
 	// Close frees the pooled connections, where they are ours. A given pool is left to its owner.
@@ -42,8 +42,8 @@ type Driver interface {
 type Conn interface {
 	Pipeline(ctx context.Context, calls ...Call) ([]Reply, error)
 
-	// Broken tells whether every further call fails. A ctx that ends breaks the connection, and may do so when the replies have
-	// just been read: then Pipeline returns them, and no error.
+	// Broken tells whether every further call fails. A ctx that ends breaks the connection, and may do so when the
+	// replies have just been read: then Pipeline returns them, and no error.
 	Broken() bool
 
 	Close() error

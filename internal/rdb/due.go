@@ -20,7 +20,8 @@ type DueCall struct {
 	Move  []Waiting     // from the last page; those without Queue are removed if they have no record
 	Skip  int           // ids at the head of the shelf that could not be moved
 	Ahead time.Duration // how far the page looks ahead
-	Brief bool          // what is due already has the time of the answer as Due: Redis then need not write all the times
+	// what is due already has the time of the answer as Due: Redis then need not write all the times
+	Brief bool
 }
 
 // Due is the answer: what was done, and the next page.
@@ -85,8 +86,8 @@ func (s *Store) Record(ctx context.Context, id string) ([]byte, error) {
 	return s.field(ctx, s.keys.jobs, id)
 }
 
-// Outcome returns what was kept of a job that ended, nil when nothing was. A job that lives has none, whatever is left of a former one of
-// its id, unless it is to be cancelled and its end was foretold.
+// Outcome returns what was kept of a job that ended, nil when nothing was. A job that lives has none, whatever is left
+// of a former one of its id, unless it is to be cancelled and its end was foretold.
 func (s *Store) Outcome(ctx context.Context, id string) ([]byte, error) {
 	values, err := s.many(ctx, []Call{
 		{Command: "HEXISTS", Args: []any{s.keys.jobs, id}}, // first: what is enqueued after it forgets the outcome

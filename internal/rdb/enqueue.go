@@ -68,8 +68,8 @@ func (j *NewJob) special() bool { return j.extended() || j.timed() }
 // timed tells whether the job may be due later.
 func (j *NewJob) timed() bool { return j.Place == In || j.Place == At }
 
-// joins tells whether the job can be in one group behind another one of its queue. Those that are due later stand in the order of
-// their ids there, as Redis sorts those of one time: the script looks at the first only.
+// joins tells whether the job can be in one group behind another one of its queue. Those that are due later stand in
+// the order of their ids there, as Redis sorts those of one time: the script looks at the first only.
 func (j *NewJob) joins(other *NewJob) bool {
 	return j.Place == other.Place && !j.extended() && !other.extended() && (!j.timed() || other.ID < j.ID)
 }
@@ -137,8 +137,8 @@ func (s *Store) Enqueue(ctx context.Context, lane string, number int64, jobs []N
 	return answer, err
 }
 
-// appendWait adds a WAIT on the same connection, for as many replicas as any of the jobs wants. After a repeated call it
-// waits for at least what the first one wrote, since Redis takes the offset of the last command of the connection.
+// appendWait adds a WAIT on the same connection, for as many replicas as any of the jobs wants. After a repeated call
+// it waits for at least what the first one wrote, since Redis takes the offset of the last command of the connection.
 func appendWait(calls []Call, jobs []NewJob) []Call {
 	replicas, wait := 0, time.Duration(0)
 	for i := range jobs {
@@ -203,7 +203,8 @@ func (s *Store) enqueueMixedCall(lane string, number int64, jobs []NewJob) (Call
 	return Call{Script: enqueueMixedScript, Keys: w.keys, Args: w.args}, w.order
 }
 
-// kinds tells the script what there is among the jobs of a call: 0 for nothing but records, 2 where it need not sort, else 1.
+// kinds tells the script what there is among the jobs of a call: 0 for nothing but records, 2 where it need not sort,
+// else 1.
 func kinds(special bool, jobs []NewJob) int {
 	switch {
 	case !special:
@@ -214,7 +215,8 @@ func kinds(special bool, jobs []NewJob) int {
 	return 1
 }
 
-// grouped groups the jobs, so that those of a queue which go to one place are described together, and names their queues.
+// grouped groups the jobs, so that those of a queue which go to one place are described together, and names their
+// queues.
 func grouped(jobs []NewJob) (names []string, groups []group) {
 	if len(jobs) == 1 { // needs no maps
 		return []string{jobs[0].Queue}, []group{{queue: 1, jobs: []int{0}}}

@@ -28,8 +28,8 @@ func (s *Store) Erase(ctx context.Context, keys []Key) (int, error) {
 	return erased, nil
 }
 
-// CPU is the processor time that Redis says it has used since it started, 0 where it does not say: the embedded one, and
-// managed ones that hide it.
+// CPU is the processor time that Redis says it has used since it started, 0 where it does not say: the embedded one,
+// and managed ones that hide it.
 func (s *Store) CPU(ctx context.Context) (time.Duration, error) {
 	replies, err := s.driver.Pipeline(ctx, Call{Command: "INFO", Args: []any{"cpu"}})
 	if err != nil {

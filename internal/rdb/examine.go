@@ -216,9 +216,9 @@ func (e Element) Claimed() bool { return e.Claim.Worker == e.Worker && e.Claim.N
 // Text is the element as it stands in the list.
 func (e Element) Text() string { return e.text }
 
-// Unsupported returns those of the claims whose worker is neither registered nor being taken apart, or has no element of
-// that claim, and that stand all the same. One who has a heartbeat and is not registered was fenced, and notices by itself. A
-// claim is written once: if it reads the same at the end, it stood all the time.
+// Unsupported returns those of the claims whose worker is neither registered nor being taken apart, or has no element
+// of that claim, and that stand all the same. One who has a heartbeat and is not registered was fenced, and notices by
+// itself. A claim is written once: if it reads the same at the end, it stood all the time.
 func (s *Store) Unsupported(ctx context.Context, claims []Holding) ([]Holding, error) {
 	const questions = 5
 	calls := make([]Call, 0, questions*len(claims))
@@ -294,7 +294,8 @@ func (s *Store) QueuePart(ctx context.Context, queue string, from int) ([]string
 	return ids, r.err
 }
 
-// QueueAhead reads a part of a queue from its front: those that have so many ids before them, in the order in which they would be taken.
+// QueueAhead reads a part of a queue from its front: those that have so many ids before them, in the order in which
+// they would be taken.
 func (s *Store) QueueAhead(ctx context.Context, queue string, ahead int) ([]string, error) {
 	value, err := Do(ctx, s.driver, Call{Command: "LRANGE", Args: []any{s.keys.queue(queue).queue, -ahead - MaxBatch, -ahead - 1}})
 	if err != nil || value == nil {

@@ -33,8 +33,8 @@ const (
 	Stale      State = "stale"  // the number of the call is not new: it was given up and came late
 	Lost       State = "lost"   // Redis lost data (another epoch): the worker should register again
 
-	// Rewound is the answer to a survey that met an older number than Redis had acknowledged: it has lost some of what it knew, as
-	// a replica that takes over may. All else is as with Registered.
+	// Rewound is the answer to a survey that met an older number than Redis had acknowledged: it has lost some of what
+	// it knew, as a replica that takes over may. All else is as with Registered.
 	Rewound State = "rewound"
 )
 
@@ -73,7 +73,8 @@ type Fetched struct {
 	Broken  []string // keys that have a wrong type; the other queues were served
 	Dropped int      // ids that had no record, or were claimed already
 
-	Held map[string]time.Duration // queues whose jobs may not begin now: in how long one may, negative where that is not known
+	// queues whose jobs may not begin now: in how long one may, negative where that is not known
+	Held map[string]time.Duration
 }
 
 // Fetch claims up to wanted jobs, first from each queue its share, then from any of them. number must be larger than
@@ -196,8 +197,8 @@ func appendRound(jobs []FetchedJob, round *Reader, shares []Share, prefix string
 	return jobs
 }
 
-// Survey returns what Redis thinks the worker holds of these queues, at most [MaxBatch] of them, oldest first, and makes sure
-// that no fetch with a smaller number can still land. The caller releases what it does not hold.
+// Survey returns what Redis thinks the worker holds of these queues, at most [MaxBatch] of them, oldest first, and
+// makes sure that no fetch with a smaller number can still land. The caller releases what it does not hold.
 func (w *Worker) Survey(ctx context.Context, number int64, queues []string) (State, []Claim, error) {
 	keys := make([]string, 0, 2+len(queues))
 	keys = append(keys, w.keys.info, w.store.keys.workers)
@@ -247,7 +248,8 @@ func (s *Store) Wait(ctx context.Context, conn Conn, queues []string, timeout ti
 // will not use. Where a rate is in the way somebody is called to wait for it.
 func (s *Store) Wake(ctx context.Context, queues []string) error { return s.wake(ctx, queues, false) }
 
-// WakeAfterEnd does so for queues of which jobs have ended. That makes no room in a rate, for which somebody waits already.
+// WakeAfterEnd does so for queues of which jobs have ended. That makes no room in a rate, for which somebody waits
+// already.
 func (s *Store) WakeAfterEnd(ctx context.Context, queues []string) error {
 	return s.wake(ctx, queues, true)
 }

@@ -14,8 +14,8 @@ var (
 	saveScript = Load("save")
 )
 
-// The bounds of what a long job keeps in Redis. The time to live is renewed by each write; it only sees to it that nothing stays
-// for ever if a job went away past the scripts.
+// The bounds of what a long job keeps in Redis. The time to live is renewed by each write; it only sees to it that
+// nothing stays for ever if a job went away past the scripts.
 const (
 	MaxLogLines   = 1000
 	MaxLogBytes   = 256 << 10
@@ -61,8 +61,8 @@ type Logged struct {
 	Err  error // nor then
 }
 
-// SendLogs sends calls made by Log in one pipeline. An error of its own means that some were not answered: they may be sent
-// again.
+// SendLogs sends calls made by Log in one pipeline. An error of its own means that some were not answered: they may be
+// sent again.
 func (s *Store) SendLogs(ctx context.Context, calls []Call) ([]Logged, error) {
 	replies, err := s.driver.Pipeline(ctx, calls...)
 	if err != nil {
@@ -144,8 +144,8 @@ type LogEntry struct {
 	Line   []byte
 }
 
-// LogTail returns up to so many of the newest lines of the log of a job, oldest first, and whether the job had a record when
-// they were about to be read: if not, there will be no more.
+// LogTail returns up to so many of the newest lines of the log of a job, oldest first, and whether the job had a record
+// when they were about to be read: if not, there will be no more.
 func (s *Store) LogTail(ctx context.Context, id string, lines int) (entries []LogEntry, known bool, err error) {
 	replies, err := s.driver.Pipeline(ctx, Call{Command: "HEXISTS", Args: []any{s.keys.jobs, id}},
 		Call{Command: "LRANGE", Args: []any{s.keys.log(id), -max(1, lines), -1}})
@@ -175,8 +175,8 @@ func parseLogEntry(element []byte) LogEntry {
 	return LogEntry{Number: number, Line: line}
 }
 
-// FollowLog calls receive with what is appended to the log of a job from ready on, in the calling goroutine, until ctx ends or
-// the connection is lost.
+// FollowLog calls receive with what is appended to the log of a job from ready on, in the calling goroutine, until ctx
+// ends or the connection is lost.
 func (s *Store) FollowLog(ctx context.Context, id string, ready func(), receive func([]LogEntry)) error {
 	return s.driver.Subscribe(ctx, s.keys.log(id), ready, func(message []byte) {
 		var entries []LogEntry

@@ -16,8 +16,8 @@ type Lateness struct {
 	Dead       int      // how many are being taken apart
 }
 
-// Late returns which workers should have beaten again by now, at most so many. So does one whose deadline is further ahead than any
-// heartbeat lasts. One that is named is not dead for that: see Condemn.
+// Late returns which workers should have beaten again by now, at most so many. So does one whose deadline is further
+// ahead than any heartbeat lasts. One that is named is not dead for that: see Condemn.
 func (s *Store) Late(ctx context.Context, ahead time.Duration, most int) (Lateness, error) {
 	k := s.keys
 	value, err := Do(ctx, s.driver, Call{

@@ -55,8 +55,8 @@ func (s *Store) RulesOf(ctx context.Context, names []string) ([]string, error) {
 	return rules, nil
 }
 
-// RuleChange replaces the rule of a queue, if it still reads as it did before; "" is none. With Anew what was counted of its running
-// jobs is forgotten: the rule then has a Filling, and the caller goes on with [Store.Fill].
+// RuleChange replaces the rule of a queue, if it still reads as it did before; "" is none. With Anew what was counted
+// of its running jobs is forgotten: the rule then has a Filling, and the caller goes on with [Store.Fill].
 type RuleChange struct {
 	Name, Before, After string
 	Anew                bool
@@ -68,7 +68,8 @@ type Changed struct {
 	Err  error // with which Redis refused it
 }
 
-// SetRule changes the rule of one queue. It answers false when the rule reads otherwise, and true also if it reads as wanted already.
+// SetRule changes the rule of one queue. It answers false when the rule reads otherwise, and true also if it reads as
+// wanted already.
 func (s *Store) SetRule(ctx context.Context, name, before, after string, anew bool) (bool, error) {
 	changed, err := s.SetRules(ctx, []RuleChange{{name, before, after, anew}})
 	if err != nil {
@@ -77,8 +78,8 @@ func (s *Store) SetRule(ctx context.Context, name, before, after string, anew bo
 	return changed[0].Done, changed[0].Err
 }
 
-// SetRules changes the rules of several queues. Each change is one by itself: one that is refused keeps none of the others from being
-// done, and after an error of the connection any may be.
+// SetRules changes the rules of several queues. Each change is one by itself: one that is refused keeps none of the
+// others from being done, and after an error of the connection any may be.
 func (s *Store) SetRules(ctx context.Context, changes []RuleChange) ([]Changed, error) {
 	var calls []Call
 	for lot := range slices.Chunk(changes, maxExamined) {
@@ -119,8 +120,8 @@ func changedAs(answer any) Changed {
 	return Changed{Done: answer == int64(1)}
 }
 
-// Fill counts all jobs of these queues that are claimed, in steps of [MaxBatch], with one walk for all of them. What is claimed or ended
-// meanwhile is right by itself, since there is a rule by then.
+// Fill counts all jobs of these queues that are claimed, in steps of [MaxBatch], with one walk for all of them. What is
+// claimed or ended meanwhile is right by itself, since there is a rule by then.
 func (s *Store) Fill(ctx context.Context, names ...string) error {
 	wanted := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -146,7 +147,8 @@ func (s *Store) Fill(ctx context.Context, names ...string) error {
 	}
 }
 
-// Recount takes out of what counts towards the limits of queues what nobody holds, and returns how many that were, by name.
+// Recount takes out of what counts towards the limits of queues what nobody holds, and returns how many that were, by
+// name.
 func (s *Store) Recount(ctx context.Context, names ...string) (map[string]int, error) {
 	removed := map[string]int{}
 	cursors := make([]string, len(names))

@@ -63,15 +63,15 @@ type Waits struct {
 	Quotas  Quotas        // of the pools that serve it, where they are used up
 }
 
-// Lookup finds up to [MaxLookup] jobs, each as of one moment, in two round trips: one reads which queues and workers are
-// concerned, one sends a script for each job. Of jobs in queues it asks in one or two more what pools have told of quotas. nameOf reads the name in a record, and is "" where it cannot. The answers are in
-// the order of the ids.
+// Lookup finds up to [MaxLookup] jobs, each as of one moment, in two round trips: one reads which queues and workers
+// are concerned, one sends a script for each job. Of jobs in queues it asks in one or two more what pools have told of
+// quotas. nameOf reads the name in a record, and is "" where it cannot. The answers are in the order of the ids.
 func (s *Store) Lookup(ctx context.Context, ids []string, nameOf func(record []byte) string) ([]Found, error) {
 	return s.lookup(ctx, ids, nameOf, positionReach)
 }
 
-// Glance is Lookup of jobs that were just seen where they are: positions in queues are not searched for, which would cost more than
-// all the rest. Waits.Before is -1 then.
+// Glance is Lookup of jobs that were just seen where they are: positions in queues are not searched for, which would
+// cost more than all the rest. Waits.Before is -1 then.
 func (s *Store) Glance(ctx context.Context, ids []string, nameOf func(record []byte) string) ([]Found, error) {
 	return s.lookup(ctx, ids, nameOf, 1)
 }
@@ -120,8 +120,8 @@ type hint struct {
 	waiting       bool // it seemed to be in its queue
 }
 
-// hint reads what the scripts must be told. What has no record is answered at once; outcomes are read after the records, so
-// that a job which ends between the two is seen.
+// hint reads what the scripts must be told. What has no record is answered at once; outcomes are read after the
+// records, so that a job which ends between the two is seen.
 func (l *lookup) hint(ctx context.Context) error {
 	k := l.store.keys
 	ids := make([]any, 1, 1+len(l.open))

@@ -25,8 +25,8 @@ type askedWorker struct {
 	most     map[string]int
 }
 
-// quotas notes, of queues in which jobs were found, whether the pools that serve them have room. It costs a round trip, and a second
-// one where there are quotas.
+// quotas notes, of queues in which jobs were found, whether the pools that serve them have room. It costs a round trip,
+// and a second one where there are quotas.
 func (l *lookup) quotas(ctx context.Context) error {
 	waiting := map[string]Quotas{}
 	for i := range l.found {

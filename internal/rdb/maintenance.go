@@ -46,7 +46,8 @@ func (s *Store) Holdings(ctx context.Context, cursor string) (next string, page 
 	return next, page, r.err
 }
 
-// parseHolding reads "worker n ms queue"; what cannot be read has no worker, so that it counts as an orphan, and no queue.
+// parseHolding reads "worker n ms queue"; what cannot be read has no worker, so that it counts as an orphan, and no
+// queue.
 func parseHolding(id, raw string) Holding {
 	h := Holding{ID: id, raw: raw}
 	parts := strings.SplitN(raw, " ", 4)
@@ -94,8 +95,9 @@ func (s *Store) Sweep(ctx context.Context) (int, error) {
 	return int(n), nil
 }
 
-// RetireLanes reads a part of the lanes, beginning at that cursor ("" or "0" the first time), and removes those that were not used
-// for that long. It returns where the next call begins: "0" after the last part, and the same cursor with an error.
+// RetireLanes reads a part of the lanes, beginning at that cursor ("" or "0" the first time), and removes those that
+// were not used for that long. It returns where the next call begins: "0" after the last part, and the same cursor with
+// an error.
 func (s *Store) RetireLanes(ctx context.Context, cursor string, silent time.Duration) (next string, err error) {
 	value, err := Do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{s.keys.lanes, cmp.Or(cursor, "0"), "COUNT", MaxBatch}})
 	if err != nil {

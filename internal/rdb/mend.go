@@ -30,8 +30,8 @@ var (
 // Reach is how far from the ends of a queue an id is looked for: all of it in one script would hold Redis for too long.
 const Reach = 10_000
 
-// Mender finds and mends what contradicts itself in a namespace, each time by one script that decides by what is there at
-// that moment. Where Mend is false, the same scripts only look.
+// Mender finds and mends what contradicts itself in a namespace, each time by one script that decides by what is there
+// at that moment. Where Mend is false, the same scripts only look.
 type Mender struct {
 	Store *Store
 	Mend  bool
@@ -71,14 +71,15 @@ func SetAside(name string) bool {
 	return err == nil && len(stamp) >= 13
 }
 
-// Fault is one thing that a script has to say about a job or a queue. The words are explained in the header of the script.
+// Fault is one thing that a script has to say about a job or a queue. The words are explained in the header of the
+// script.
 type Fault struct{ ID, What, Where string }
 
 // Named is a job with the queue that its record names, empty where that is not known.
 type Named struct{ ID, Queue string }
 
-// AtOnce is how many jobs are examined with one round trip: it is several calls of a script, and Redis serves nobody else between
-// those, so it is few.
+// AtOnce is how many jobs are examined with one round trip: it is several calls of a script, and Redis serves nobody
+// else between those, so it is few.
 const AtOnce = 4 * maxExamined
 
 // Place tells where up to [AtOnce] jobs stand, apart from queues, and mends what contradicts itself.
@@ -120,8 +121,8 @@ type Struck struct {
 	Faults []Fault // Where is "1" for what was removed from the queue, "2" for what was removed from the shelf
 }
 
-// Strike reads up to [AtOnce] ids of a queue, from its back, and removes what no fetch would take. Where it mends it reads less: what
-// it removes moves what is behind it.
+// Strike reads up to [AtOnce] ids of a queue, from its back, and removes what no fetch would take. Where it mends it
+// reads less: what it removes moves what is behind it.
 func (m Mender) Strike(ctx context.Context, queue string, from int) (Struck, error) {
 	k, parts := m.Store.keys, AtOnce/maxExamined
 	if m.Mend {
@@ -166,14 +167,16 @@ func readStruck(value any) (Struck, error) {
 
 // Twice is an id that seems to stand in two places of queues: how many ids were before it in each.
 type Twice struct {
-	ID    string
-	From  string // the queue from which it goes
-	At    int
-	Other string // where it stays; the same as From if it stands twice in that one, and then the one nearest to the front stays
+	ID   string
+	From string // the queue from which it goes
+	At   int
+	// where it stays; the same as From if it stands twice in that one, and then the one nearest to the front stays
+	Other string
 	Stays int
 }
 
-// Single removes an id that stands twice. It answers whether it did so, or would have, and whether [Removed] stands in its place.
+// Single removes an id that stands twice. It answers whether it did so, or would have, and whether [Removed] stands in
+// its place.
 func (m Mender) Single(ctx context.Context, twice Twice) (was, replaced bool, err error) {
 	k := m.Store.keys
 	value, err := Do(ctx, m.Store.driver, Call{
@@ -239,8 +242,8 @@ func (m Mender) Reclaim(ctx context.Context, elements []Element) ([]string, erro
 	return m.verdicts(ctx, calls)
 }
 
-// Unclaim removes claims that nobody holds, and gives their jobs back. It answers ok, back, elsewhere or ghost for each. It
-// mends in any case: [Store.Unsupported] looks.
+// Unclaim removes claims that nobody holds, and gives their jobs back. It answers ok, back, elsewhere or ghost for
+// each. It mends in any case: [Store.Unsupported] looks.
 func (m Mender) Unclaim(ctx context.Context, claims []Holding) ([]string, error) {
 	k := m.Store.keys
 	calls := make([]Call, len(claims))
@@ -346,8 +349,8 @@ const (
 	LapsesLate   // it had a longer one: Redis' clock was set back
 )
 
-// Lapse gives a key that would stay for ever, or for longer than most, the time that it should have: a heartbeat ("worker:<id>"), the
-// lease or the deputy's place.
+// Lapse gives a key that would stay for ever, or for longer than most, the time that it should have: a heartbeat
+// ("worker:<id>"), the lease or the deputy's place.
 func (m Mender) Lapse(ctx context.Context, name string, life, most time.Duration) (int, error) {
 	key := m.Store.keys.prefix + name
 	value, err := Do(ctx, m.Store.driver, Call{Script: lapseScript, Keys: []string{key}, Args: []any{m.Mend, millis(life), millis(most)}})

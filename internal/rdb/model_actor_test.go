@@ -309,7 +309,8 @@ func (m *machine) requireHeld(t *rapid.T, want map[string]float64, got map[strin
 		}
 		told := got[queue].Seconds() * 1000
 		require.LessOrEqual(t, told, wait, "the wait for %s", queue)
-		require.GreaterOrEqual(t, told, wait-float64(m.after-m.before)-2, "the wait for %s", queue) // both clocks are cut to ms
+		// both clocks are cut to ms
+		require.GreaterOrEqual(t, told, wait-float64(m.after-m.before)-2, "the wait for %s", queue)
 	}
 }
 

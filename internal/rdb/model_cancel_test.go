@@ -257,7 +257,8 @@ func (m *machine) purgeSome(t *rapid.T) {
 	m.endResting(t, ends)
 }
 
-// purge removes like lua/purge.lua: what somebody waits for stays, what is to be cancelled too, and what is held only leaves the queue.
+// purge removes like lua/purge.lua: what somebody waits for stays, what is to be cancelled too, and what is held only
+// leaves the queue.
 func (m *model) purge(queue string, size int, ids []string) rdb.Purged {
 	answer := rdb.Purged{Waited: []string{}, Cancelled: []string{}}
 	var rest []string

@@ -14,7 +14,8 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// Controls by hand: each takes a job from where somebody saw it. It may have gone on since, and may have been seen wrongly.
+// Controls by hand: each takes a job from where somebody saw it. It may have gone on since, and may have been seen
+// wrongly.
 
 // seeSome draws a job that lives, and where it stands; one that is held is said to stand in its queue.
 func (m *machine) seeSome(t *rapid.T) rdb.Stand {
@@ -83,8 +84,8 @@ func (m *machine) moveJob(t *rapid.T, from rdb.Stand, to rdb.Aim) {
 	})
 }
 
-// leave takes a job from where it was seen. To be moved it must be on no other shelf, which names tells, and no other job may have
-// the lock that it takes.
+// leave takes a job from where it was seen. To be moved it must be on no other shelf, which names tells, and no other
+// job may have the lock that it takes.
 func (m *model) leave(from rdb.Stand, moving, owned bool) rdb.Answer {
 	job := m.jobs[from.ID]
 	if moving && job == nil {

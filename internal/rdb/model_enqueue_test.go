@@ -109,8 +109,8 @@ func (m *machine) enqueuing(t *rapid.T, lane string, number int64, jobs []rdb.Ne
 	}
 }
 
-// asSent is the order in which a call describes its jobs: those of a queue that go to one place together. Among queues it decides which of
-// those come first that are due in the same ms; within each the order is that of the jobs.
+// asSent is the order in which a call describes its jobs: those of a queue that go to one place together. Among queues
+// it decides which of those come first that are due in the same ms; within each the order is that of the jobs.
 func asSent(jobs []rdb.NewJob) (order []int) {
 	var groups [][]int
 	open := map[string]int{}

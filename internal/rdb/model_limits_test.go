@@ -17,11 +17,12 @@ import (
 // unruled is the room of a queue without a rule: as much as any fetch may take.
 const unruled = 500
 
-// modelBegun is when jobs began under the rate that is in force, so that the rate is judged by what began and not by how it is kept.
+// modelBegun is when jobs began under the rate that is in force, so that the rate is judged by what began and not by
+// how it is kept.
 type modelBegun []int64
 
-// room says how many jobs of the queue may begin now, in how many ms there is room where only its rate is in the way (else
-// -1), and whether a rule is about it at all.
+// room says how many jobs of the queue may begin now, in how many ms there is room where only its rate is in the way
+// (else -1), and whether a rule is about it at all.
 func (m *model) room(queue string, now int64) (room int, wait float64, ruled bool) {
 	if _, all := m.rules[rdb.Everything]; all {
 		return 0, -1, true
@@ -107,8 +108,8 @@ func (m *machine) learnRate(t *rapid.T, queue string, full func(now int64) float
 	return at
 }
 
-// setRule sends a rule of which the caller has read what there was before. Its token is its own, so it lands once: whoever is not
-// answered begins anew with another token.
+// setRule sends a rule of which the caller has read what there was before. Its token is its own, so it lands once:
+// whoever is not answered begins anew with another token.
 func (m *machine) setRule(t *rapid.T, queue string, before, after rdb.Rule, anew bool) bool {
 	answer, ok := m.request(t, step{
 		title: "the rule of " + queue + " becomes " + after.Text() + " where it was " + before.Text(), once: true,
@@ -318,8 +319,8 @@ func (m *machine) requireWithin(t *rapid.T, jobs []rdb.FetchedJob) {
 	}
 }
 
-// free ends what would keep the last jobs from being run at once: pauses, counts that nobody finished, and rates. Limits on
-// what runs stay: with them, too, everything must come to its end.
+// free ends what would keep the last jobs from being run at once: pauses, counts that nobody finished, and rates.
+// Limits on what runs stay: with them, too, everything must come to its end.
 func (m *machine) free(t *rapid.T) {
 	if m.readRule(t, rdb.Everything).Paused {
 		m.holdAll(t)
@@ -379,8 +380,8 @@ func asFloat(t require.TestingT, number string) float64 {
 	return f
 }
 
-// dropLapsed takes out of the state the rates that owe nothing any more, which may stand there for some ms. Of the others it leaves as
-// much as the numbers of the model can have.
+// dropLapsed takes out of the state the rates that owe nothing any more, which may stand there for some ms. Of the
+// others it leaves as much as the numbers of the model can have.
 func dropLapsed(t *rapid.T, state redisState, now int64) {
 	for _, queue := range modelQueues {
 		for stored := range state.maps["rate:"+queue] {

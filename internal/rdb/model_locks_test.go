@@ -209,8 +209,8 @@ func (m *machine) amend(t *rapid.T, a rdb.Amendment) rdb.Amended {
 	return rdb.AmendDone
 }
 
-// loseOwner takes the record of a job that has a lock and waits in its queue: the id there is no job any more. An id that was
-// chosen might come again, and stand in two places.
+// loseOwner takes the record of a job that has a lock and waits in its queue: the id there is no job any more. An id
+// that was chosen might come again, and stand in two places.
 func (m *machine) loseOwner(t *rapid.T) {
 	var ids []string
 	for _, lock := range m.locks {
@@ -234,8 +234,8 @@ func (m *machine) loseOwner(t *rapid.T) {
 	m.ended[id] = true // so nobody asks for it, though its enqueue may be answered later
 }
 
-// checkLocks: whoever has a lock keeps it until it ends, is buried or begins as the kind of the lock says, so that no two that live
-// have the same one.
+// checkLocks: whoever has a lock keeps it until it ends, is buried or begins as the kind of the lock says, so that no
+// two that live have the same one.
 func (m *machine) checkLocks(t *rapid.T, state redisState) {
 	for id, record := range state.maps["jobs"] {
 		lock := lockOf(record)
@@ -246,8 +246,8 @@ func (m *machine) checkLocks(t *rapid.T, state redisState) {
 	}
 }
 
-// requireNoLockLeft: when all is over, a lock is left only to those who wanted it for a time that is not over, or lie in
-// the morgue.
+// requireNoLockLeft: when all is over, a lock is left only to those who wanted it for a time that is not over, or lie
+// in the morgue.
 func (m *machine) requireNoLockLeft(t *rapid.T) {
 	m.voidSomeIfAny(t)
 	for digest, lock := range m.site.hash(t, "unique") {

@@ -14,7 +14,8 @@ import (
 // lose makes Redis forget everything at once. What was acknowledged before is not expected to end any more, and a call
 // that landed before is not sent again: Redis cannot know that it did.
 func (m *machine) lose(t *rapid.T) {
-	m.choose(t, "holds jobs", func(a *actor) bool { return serving(a) && len(a.held) > 0 }) // else there is little to lose
+	// else there is little to lose
+	m.choose(t, "holds jobs", func(a *actor) bool { return serving(a) && len(a.held) > 0 })
 	m.logf(t, "Redis loses its data")
 	for _, lane := range slices.Sorted(maps.Keys(m.lanes)) {
 		m.giveUpLanded(t, lane)

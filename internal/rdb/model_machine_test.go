@@ -78,7 +78,8 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 	}
 }
 
-// oneOf is one of the actions, each as often as the others. (rapid itself draws the first of a list far more often than the last.)
+// oneOf is one of the actions, each as often as the others. (rapid itself draws the first of a list far more often than
+// the last.)
 func oneOf(actions ...func(*rapid.T)) func(*rapid.T) {
 	return func(t *rapid.T) {
 		which := 0

@@ -17,10 +17,11 @@ type model struct {
 	inProcess map[string]map[string][]string // worker, queue -> elements, oldest first
 	claimed   map[string]modelClaim          // id ->
 	shelves   map[rdb.Shelf]map[string]int64 // id -> due ms
-	turns     map[string]int                 // id -> when it came to its shelf: the order of those that are due in the same ms
-	shelved   int                            // how many came to shelves
-	outcomes  map[string]modelOutcome
-	lanes     map[string]modelLane
+	// id -> when it came to its shelf: the order of those that are due in the same ms
+	turns    map[string]int
+	shelved  int // how many came to shelves
+	outcomes map[string]modelOutcome
+	lanes    map[string]modelLane
 
 	workers, dead map[string]bool
 	serves        map[string][]string
@@ -135,7 +136,8 @@ func (m *model) claim(worker string, claim rdb.Claim) {
 	m.inProcess[worker][claim.Queue] = append(m.inProcess[worker][claim.Queue], claim.Element)
 }
 
-// unclaim removes the exact element, and tells whether it was there. What ends a claim makes room in the limit of its queue.
+// unclaim removes the exact element, and tells whether it was there. What ends a claim makes room in the limit of its
+// queue.
 func (m *model) unclaim(worker, queue, element string) bool {
 	at := slices.Index(m.inProcess[worker][queue], element)
 	if at < 0 {

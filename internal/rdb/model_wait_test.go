@@ -48,8 +48,8 @@ func (m *model) fate(id string) rdb.Awaited {
 	return rdb.Awaited{Fate: rdb.FateWaiting}
 }
 
-// withOutcomes are new intents for the jobs that somebody waits for, whose outcomes were not sent along, and for those that are to
-// end as cancelled.
+// withOutcomes are new intents for the jobs that somebody waits for, whose outcomes were not sent along, and for those
+// that are to end as cancelled.
 func (m *machine) withOutcomes(t *rapid.T, a *actor, answers []rdb.Settled) (again []intent) {
 	for _, answer := range answers {
 		for _, element := range answer.Waited {

@@ -12,9 +12,9 @@ var (
 	objectUnreferScript = Load("object_unrefer")
 )
 
-// Objects are the contents of a namespace that jobs share, each under the SHA-256 of its bytes. When one was used last and
-// which jobs refer to it is always in Redis; contents are here or, where Elsewhere is set, in a home of the caller's. Its
-// methods may be called concurrently, and each may be sent again when its reply was lost.
+// Objects are the contents of a namespace that jobs share, each under the SHA-256 of its bytes. When one was used last
+// and which jobs refer to it is always in Redis; contents are here or, where Elsewhere is set, in a home of the
+// caller's. Its methods may be called concurrently, and each may be sent again when its reply was lost.
 type Objects struct {
 	Store     *Store
 	Elsewhere bool
@@ -42,8 +42,8 @@ func (k *keys) object(sha string) objectKeys {
 
 func (k *keys) upload(sha, token string) string { return k.object(sha).content + ":upload:" + token }
 
-// HomeID returns what tells this namespace from one of the same name in another Redis: fresh, if it has no id yet. It stays
-// for as long as Redis keeps its data.
+// HomeID returns what tells this namespace from one of the same name in another Redis: fresh, if it has no id yet. It
+// stays for as long as Redis keeps its data.
 func (o Objects) HomeID(ctx context.Context, fresh string) (string, error) {
 	key := o.Store.keys.home
 	replies, err := o.Store.driver.Pipeline(ctx,
@@ -64,8 +64,8 @@ func (o Objects) HomeID(ctx context.Context, fresh string) (string, error) {
 	return "", &UnexpectedReplyError{Script: "GET " + key, Reply: got.Value}
 }
 
-// Touch notes that the object is used now. It is [ObjectPresent] or [ObjectAbsent]; one that does not have as many bytes
-// is damaged and counts as absent.
+// Touch notes that the object is used now. It is [ObjectPresent] or [ObjectAbsent]; one that does not have as many
+// bytes is damaged and counts as absent.
 func (o Objects) Touch(ctx context.Context, sha string, size int) (ObjectState, error) {
 	k := o.Store.keys
 	return o.state(ctx, Call{
@@ -94,8 +94,8 @@ func (o Objects) state(ctx context.Context, call Call) (ObjectState, error) {
 	return ObjectState(word), nil
 }
 
-// Refer adds ids of jobs, at most [MaxBatch], to those that refer to the object, and notes that it is used now. Where it
-// has vanished, found is false and nothing is added.
+// Refer adds ids of jobs, at most [MaxBatch], to those that refer to the object, and notes that it is used now. Where
+// it has vanished, found is false and nothing is added.
 func (o Objects) Refer(ctx context.Context, sha string, ids []string) (added int, found bool, err error) {
 	k := o.Store.keys
 	of := k.object(sha)
@@ -109,7 +109,8 @@ func (o Objects) Refer(ctx context.Context, sha string, ids []string) (added int
 	return n, true, nil
 }
 
-// Unrefer removes ids of jobs, at most [MaxBatch], from those that refer to the object, and returns how many were there.
+// Unrefer removes ids of jobs, at most [MaxBatch], from those that refer to the object, and returns how many were
+// there.
 func (o Objects) Unrefer(ctx context.Context, sha string, ids []string) (removed int, err error) {
 	return o.count(ctx, Call{
 		Script: objectUnreferScript, Keys: []string{o.Store.keys.object(sha).jobs}, Args: withIDs(nil, ids),

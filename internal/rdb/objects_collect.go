@@ -21,8 +21,8 @@ type ObjectInfo struct {
 	References int   // -1 where the key has a wrong type
 }
 
-// Page reads a part of the objects. Begin with cursor "0"; it is "0" again after the last part. An object may come twice,
-// and one that is there all the time comes at least once.
+// Page reads a part of the objects. Begin with cursor "0"; it is "0" again after the last part. An object may come
+// twice, and one that is there all the time comes at least once.
 func (o Objects) Page(ctx context.Context, cursor string) (next string, page []ObjectInfo, err error) {
 	const part = 100
 	value, err := Do(ctx, o.Store.driver, Call{Command: "ZSCAN", Args: []any{o.Store.keys.objects, cursor, "COUNT", part}})
@@ -79,8 +79,8 @@ func (i *ObjectInfo) read(size, references Reply) error {
 	return nil
 }
 
-// Prune looks at a part of the jobs that refer to the object and removes those that have neither a record nor an outcome.
-// Begin with cursor "0"; it is "0" again after the last part.
+// Prune looks at a part of the jobs that refer to the object and removes those that have neither a record nor an
+// outcome. Begin with cursor "0"; it is "0" again after the last part.
 func (o Objects) Prune(ctx context.Context, sha, cursor string) (next string, removed int, err error) {
 	k := o.Store.keys
 	set := k.object(sha).jobs
@@ -114,8 +114,8 @@ type Removal struct {
 	Lease time.Duration // how long it may take for that
 }
 
-// Drop removes those of the objects, at most [MaxBatch], that may go at this moment, and returns them. Redis frees contents
-// in the script, so that their bytes count as well: 64 MiB take it a few milliseconds.
+// Drop removes those of the objects, at most [MaxBatch], that may go at this moment, and returns them. Redis frees
+// contents in the script, so that their bytes count as well: 64 MiB take it a few milliseconds.
 func (o Objects) Drop(ctx context.Context, removal Removal, shas []string) ([]string, error) {
 	k := o.Store.keys
 	keys := []string{k.objects}

@@ -20,8 +20,8 @@ type Upload struct {
 	Life       time.Duration // how long what was written outlives its uploader, from the last piece on
 }
 
-// WritePiece writes the piece that begins at offset, at most [ObjectPiece] bytes, and answers where the next one begins.
-// It is [ObjectLost] if what was written before has expired. A full Redis refuses it.
+// WritePiece writes the piece that begins at offset, at most [ObjectPiece] bytes, and answers where the next one
+// begins. It is [ObjectLost] if what was written before has expired. A full Redis refuses it.
 func (o Objects) WritePiece(ctx context.Context, u Upload, offset int) (next int, state ObjectState, err error) {
 	key, life := o.Store.keys.upload(u.SHA, u.Token), millis(u.Life)
 	next = min(len(u.Content), offset+ObjectPiece)
@@ -30,8 +30,8 @@ func (o Objects) WritePiece(ctx context.Context, u Upload, offset int) (next int
 		_, err := Do(ctx, o.Store.driver, Call{Command: "SET", Args: []any{key, piece, "PX", life}})
 		return next, ObjectKept, err
 	}
-	// A transaction and no script: Redis then refuses the piece when its memory is full, and a connection that breaks in
-	// the middle leaves no key without a time to live.
+	// A transaction and no script: Redis then refuses the piece when its memory is full, and a connection that breaks
+	// in the middle leaves no key without a time to live.
 	replies, err := o.Store.driver.Pipeline(ctx,
 		Call{Command: "MULTI"},
 		Call{Command: "STRLEN", Args: []any{key}},

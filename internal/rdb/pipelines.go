@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// How many calls are sent together. What is done for thousands of names takes a few round trips then, and Redis serves others in
-// between: it reads what a client sends in parts of 16 KiB.
+// How many calls are sent together. What is done for thousands of names takes a few round trips then, and Redis serves
+// others in between: it reads what a client sends in parts of 16 KiB.
 const (
 	maxPipeline = 64    // whose answers may be long, or of scripts that work through hundreds of ids
 	maxBrief    = 2_000 // whose answers are a word, a number or an id

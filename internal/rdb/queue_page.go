@@ -15,8 +15,8 @@ const (
 
 // QueueCursor is where the next page of a queue begins. The zero value is its front, where the next to run stands.
 //
-// The places in a list are not its own: they change as workers take from the front, as new jobs come at the back, and as people
-// take out any. So a place is known by the jobs around it.
+// The places in a list are not its own: they change as workers take from the front, as new jobs come at the back, and
+// as people take out any. So a place is known by the jobs around it.
 type QueueCursor struct {
 	Newest bool     `json:"newest,omitzero"` // read from the back
 	At     int      `json:"at,omitzero"`     // how many stood before it, from where reading began
@@ -64,10 +64,10 @@ func (p *QueuePart) Behind(jobs int) (QueueCursor, bool) {
 	}, true
 }
 
-// ReadQueue reads up to n jobs of a queue behind the cursor. Those that stay in the queue come exactly once, whatever workers take
-// and however much comes, up to 10,000 jobs between two pages, and whatever people take out, as long as that is not all of the
-// eight jobs around the cursor. Beyond that some come again. In the middle of a long queue Redis takes longer than at its ends,
-// see docs/performance.md.
+// ReadQueue reads up to n jobs of a queue behind the cursor. Those that stay in the queue come exactly once, whatever
+// workers take and however much comes, up to 10,000 jobs between two pages, and whatever people take out, as long as
+// that is not all of the eight jobs around the cursor. Beyond that some come again. In the middle of a long queue Redis
+// takes longer than at its ends, see docs/performance.md.
 func (s *Store) ReadQueue(ctx context.Context, queue string, cursor QueueCursor, n int) (QueuePart, error) {
 	q := queueReader{store: s, queue: queue, cursor: cursor, n: n}
 	if len(cursor.Before)+len(cursor.Behind) == 0 {
@@ -165,8 +165,8 @@ func (q *queueReader) part(w span, cut int) QueuePart {
 	return part
 }
 
-// cut finds the place among ids: that on whose wrong side the fewest of those that knew it are, since one of them may have been
-// moved by hand, or have come back. It is false where none of them is there.
+// cut finds the place among ids: that on whose wrong side the fewest of those that knew it are, since one of them may
+// have been moved by hand, or have come back. It is false where none of them is there.
 func (c *QueueCursor) cut(ids []string) (at int, found bool) {
 	where := make(map[string]int, 2*anchors)
 	for i, id := range ids {
@@ -202,9 +202,9 @@ func (c *QueueCursor) wrong(where map[string]int, at int) (n int) {
 	return n
 }
 
-// further is where to look next. The place as far from the other end as it was comes first: it is there when only the end where
-// reading began has moved. Then comes what that end has moved by, if both have, and the little by which people and dying
-// workers move jobs into the other direction.
+// further is where to look next. The place as far from the other end as it was comes first: it is there when only the
+// end where reading began has moved. Then comes what that end has moved by, if both have, and the little by which
+// people and dying workers move jobs into the other direction.
 func (c *QueueCursor) further(length, n int) (blocks []block) {
 	add := func(from, many int) {
 		if from+many > 0 && from < length {
@@ -227,9 +227,9 @@ func (c *QueueCursor) further(length, n int) (blocks []block) {
 	return blocks
 }
 
-// fallback is where to go on when nobody who knew the place is left. As a rule workers have taken them: read from the front, all
-// that was read is gone then; read from the back, all that was not. Where the front is what it was it was people: then the place is
-// not nearer to the back than it was, but for what they took out.
+// fallback is where to go on when nobody who knew the place is left. As a rule workers have taken them: read from the
+// front, all that was read is gone then; read from the back, all that was not. Where the front is what it was it was
+// people: then the place is not nearer to the back than it was, but for what they took out.
 func (c *QueueCursor) fallback(w *span) int {
 	switch {
 	case !c.Newest:

@@ -89,7 +89,8 @@ func (l *line) front(at int) {
 	}
 }
 
-// read reads all pages and calls between before each but the first. It returns what was read, and those that stood there all the time.
+// read reads all pages and calls between before each but the first. It returns what was read, and those that stood
+// there all the time.
 func (l *line) read(newest bool, n int, between func(last []string)) (read, stayed []string) {
 	stayed = slices.Clone(l.ids)
 	if !newest {

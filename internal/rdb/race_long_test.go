@@ -92,8 +92,8 @@ func takeAway(t *testing.T, s *site, b *scribbler) {
 	}
 }
 
-// TestLogsAndStatesOfALostClaimDoNotMix: a worker logs and saves while its job is taken away and given to another one, which
-// logs, saves and ends it. Whatever comes when, what counted is there, in order, and nothing is left behind.
+// TestLogsAndStatesOfALostClaimDoNotMix: a worker logs and saves while its job is taken away and given to another one,
+// which logs, saves and ends it. Whatever comes when, what counted is there, in order, and nothing is left behind.
 func TestLogsAndStatesOfALostClaimDoNotMix(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {

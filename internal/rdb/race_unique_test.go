@@ -13,8 +13,8 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// Two enqueuers and a worker that ends, shelves, buries and gives back what it gets, all at once and each call perhaps sent twice, as after
-// a lost reply. Whatever comes first, there is never more than one living job of the kind.
+// Two enqueuers and a worker that ends, shelves, buries and gives back what it gets, all at once and each call perhaps
+// sent twice, as after a lost reply. Whatever comes first, there is never more than one living job of the kind.
 func TestAtMostOneJobOfAKindLives(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []rdb.LockKind{rdb.UntilEnded, rdb.UntilGone} {

@@ -28,8 +28,8 @@ type link struct {
 	released bool // the connection may be somebody else's by now
 }
 
-// run sends the calls. Scripts that Redis did not know are sent once more in full, with each WAIT behind them, which may then wait
-// for its whole time again: that happens once per script and server. The connection is broken unless
+// run sends the calls. Scripts that Redis did not know are sent once more in full, with each WAIT behind them, which
+// may then wait for its whole time again: that happens once per script and server. The connection is broken unless
 // every reply was read.
 func (l *link) run(ctx context.Context, calls []Call) ([]Reply, error) {
 	if ctx.Done() != nil {
@@ -79,7 +79,8 @@ func (l *link) endWith(ctx context.Context) (release func()) {
 	}
 }
 
-// round is one round trip. full sends scripts by their text instead of their hash, each once: behind it Redis knows the hash.
+// round is one round trip. full sends scripts by their text instead of their hash, each once: behind it Redis knows the
+// hash.
 func (l *link) round(ctx context.Context, calls []Call, full bool) ([]Reply, error) {
 	size, block := 0, time.Duration(0)
 	var known map[*Script]bool
@@ -197,8 +198,8 @@ func argumentSize(arg any) int {
 	return 8
 }
 
-// notRun are the positions of the scripts that Redis did not run because it does not have their text, and of each WAIT behind
-// one of them: that has waited for what was written before.
+// notRun are the positions of the scripts that Redis did not run because it does not have their text, and of each WAIT
+// behind one of them: that has waited for what was written before.
 func notRun(calls []Call, replies []Reply) []int {
 	var positions []int
 	for i := range replies {

@@ -207,7 +207,8 @@ func TestContextEndsAWait(t *testing.T) {
 		for name, pipeline := range map[string]func(context.Context, ...rdb.Call) ([]rdb.Reply, error){
 			"pooled": d.Pipeline, "own": conn.Pipeline,
 		} {
-			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // long enough for the first reply on a busy machine
+			// long enough for the first reply on a busy machine
+			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 			begin := time.Now()
 			_, err := pipeline(ctx, rdb.Call{Command: "INCR", Keys: []string{key}}, blpop(key+"-none"))
 			cancel()

@@ -19,7 +19,8 @@ type Limit struct {
 	Burst      int           // that may begin one right after the other
 }
 
-// Rule is what restrains one queue, as it stands in the hash of limits. The zero value restrains nothing, and is not stored.
+// Rule is what restrains one queue, as it stands in the hash of limits. The zero value restrains nothing, and is not
+// stored.
 type Rule struct {
 	Paused   bool
 	Limit           // in force, or as soon as Filling is over

@@ -147,8 +147,8 @@ type Redefinition struct {
 	Anew       bool   // its ticks begin now, as those of a new one do
 }
 
-// Define replaces the definition of a schedule that still reads as it did. It answers false when the schedule reads otherwise, and true
-// also if it reads as wanted already.
+// Define replaces the definition of a schedule that still reads as it did. It answers false when the schedule reads
+// otherwise, and true also if it reads as wanted already.
 func (s *Store) Define(ctx context.Context, id string, before, definition []byte, anew bool) (bool, error) {
 	changed, err := s.DefineAll(ctx, []Redefinition{{id, before, definition, anew}})
 	if err != nil {
@@ -195,7 +195,8 @@ const (
 	OtherwiseReads Withdrawal = "changed"  // the definition or the workers are others: read them again
 )
 
-// Withdraw removes a schedule if none of the workers, who must be all that are registered and at most [MaxBatch], declares it.
+// Withdraw removes a schedule if none of the workers, who must be all that are registered and at most [MaxBatch],
+// declares it.
 func (s *Store) Withdraw(ctx context.Context, schedule Schedule, workers []string) (Withdrawal, error) {
 	states, err := s.WithdrawAll(ctx, []Schedule{schedule}, workers)
 	if err != nil {

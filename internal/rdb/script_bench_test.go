@@ -12,8 +12,8 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// Each benchmark has a server of its own and reports the time of its processor per job, from INFO: that is what limits a
-// fleet, whatever the machines of the workers do. Run them with -benchtime=2s; the first rounds only warm Redis up.
+// Each benchmark has a server of its own and reports the time of its processor per job, from INFO: that is what limits
+// a fleet, whatever the machines of the workers do. Run them with -benchtime=2s; the first rounds only warm Redis up.
 
 // benchmarkRecord is a record of 99 bytes, as in the budgets.
 var benchmarkRecord = []byte(fmt.Sprintf("%-99s", `{"jid":"0123456789abcdef","name":"q0","args":[12345,67890],"t":1732100000000}`))

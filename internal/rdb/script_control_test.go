@@ -94,7 +94,8 @@ func TestJobsInTheMiddleOfALongQueueAreFar(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
 		const many, reach = 20_100, 10_000
-		for from := 0; from < many; from += 1000 { // the last ones first, to the front: the embedded Redis is slow at the back
+		// the last ones first, to the front: the embedded Redis is slow at the back
+		for from := 0; from < many; from += 1000 {
 			var ids, records []any
 			for i := from; i < min(from+1000, many); i++ {
 				id := fmt.Sprint("j", many-1-i)

@@ -35,8 +35,8 @@ func (c *costSite) spent(t *testing.T, call func(n int64)) time.Duration {
 	return longest
 }
 
-// times is how often a call costs what another one does. They take turns, since others use the machine too: what is slower for one is so
-// for the other, and half of the turns are not disturbed.
+// times is how often a call costs what another one does. They take turns, since others use the machine too: what is
+// slower for one is so for the other, and half of the turns are not disturbed.
 func (c *costSite) times(t *testing.T, call, than func(n int64)) float64 {
 	t.Helper()
 	const turns = 31
@@ -70,7 +70,8 @@ func (c *costSite) enqueue(t *testing.T, change func(i int, job *rdb.NewJob)) fu
 	}
 }
 
-// bare is what Redis does in any case for jobs that are due later: their places, their names and their records, in three commands.
+// bare is what Redis does in any case for jobs that are due later: their places, their names and their records, in
+// three commands.
 const bare = `local scores, owners = {}, {}
 for i = 1, #ARGV - 1, 2 do
   scores[i], scores[i + 1], owners[i], owners[i + 1] = ARGV[#ARGV] .. 10000 + i, ARGV[i], ARGV[i], 'a'
@@ -79,10 +80,10 @@ redis.call('ZADD', KEYS[1], unpack(scores))
 redis.call('HSET', KEYS[2], unpack(owners))
 redis.call('HSET', KEYS[3], unpack(ARGV, 1, #ARGV - 1))`
 
-// Many jobs that are due later cost Redis about twice what plain ones do, and so does moving them when they are due: it asks and writes for
-// all at once, not one by one. While a script runs, nothing else does. The bare commands that write jobs to a sorted set, their names and
-// their records are 2.3 times a plain enqueue already; where more jobs stand between the times of a call than it has, each
-// of its times is asked for, and that costs 2 us each.
+// Many jobs that are due later cost Redis about twice what plain ones do, and so does moving them when they are due: it
+// asks and writes for all at once, not one by one. While a script runs, nothing else does. The bare commands that write
+// jobs to a sorted set, their names and their records are 2.3 times a plain enqueue already; where more jobs stand
+// between the times of a call than it has, each of its times is asked for, and that costs 2 us each.
 func TestScheduledJobsCostNotMuchMoreThanPlainOnes(t *testing.T) {
 	redistest.SkipUnderRace(t, "it measures Redis, and calls one after the other")
 	t.Run("redis", scheduledJobsCost)

@@ -194,7 +194,8 @@ func TestWhoWasOnlyAwayHasCrashedWithNothing(t *testing.T) {
 			_, err := away.Suspect(t.Context(), claim)
 			require.NoError(t, err)
 		}
-		settle(t, away, away.Release(rdb.Released{Queue: "a", Elements: elements(held[1:]), Died: "w2"})) // one goes back later
+		// one goes back later
+		settle(t, away, away.Release(rdb.Released{Queue: "a", Elements: elements(held[1:]), Died: "w2"}))
 		next := s.prefetching(t, "w3", "0")
 		running := s.take(t, next, 1, 1, "a")
 		_, err := next.Suspect(t.Context(), running[0])

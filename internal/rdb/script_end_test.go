@@ -100,7 +100,8 @@ func TestForetellKeepsTheOutcomeOfWhatIsToBeCancelled(t *testing.T) {
 	})
 }
 
-// A job that stands deep in its queue is cancelled or deleted by the one who comes first, and ends so when its turn has come.
+// A job that stands deep in its queue is cancelled or deleted by the one who comes first, and ends so when its turn has
+// come.
 func TestWhatWasForetoldFirstIsHowAJobEnds(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {

@@ -72,8 +72,9 @@ func TestWorkersWithoutADeadlineAreFound(t *testing.T) {
 	})
 }
 
-// A heartbeat that stays for longer than its worker said was sent before Redis' clock was set back. A worker of another version, or in
-// another language, may not say; and then only what is longer than any is cut short: to cut what it counts on would be to bury it alive.
+// A heartbeat that stays for longer than its worker said was sent before Redis' clock was set back. A worker of another
+// version, or in another language, may not say; and then only what is longer than any is cut short: to cut what it
+// counts on would be to bury it alive.
 func TestHeartbeatsOfThoseWhoDoNotTellTheirLengthAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {

@@ -45,7 +45,8 @@ func TestALogNumbersItsLinesAndCountsABatchOnce(t *testing.T) {
 		}
 		send(batchOf(1, "one", "# two"))
 		send(batchOf(2, "three"))
-		for _, b := range []rdb.LogBatch{batchOf(2, "three"), batchOf(1, "one", "# two")} { // sent again, and one that comes late
+		// sent again, and one that comes late
+		for _, b := range []rdb.LogBatch{batchOf(2, "three"), batchOf(1, "one", "# two")} {
 			send(b)
 		}
 		want := []string{"1 one", "2 # two", "3 three"}

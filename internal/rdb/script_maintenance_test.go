@@ -244,7 +244,8 @@ func TestRetireLanesRemovesThoseThatAreSilent(t *testing.T) {
 	})
 }
 
-// A ms has places for 4095 ids that each sort before the one that came before: the order of more is that of the ids, and none is late.
+// A ms has places for 4095 ids that each sort before the one that came before: the order of more is that of the ids,
+// and none is late.
 func TestDueKeepsTheOrderOfTheEnqueueWithinAMillisecond(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {

@@ -14,9 +14,9 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// rateWalk is what the prelude of the scripts says of a rate, at times and for rates that the test chooses: it has a clock and
-// a key of its own instead of those of Redis. For each rate it begins with nothing used, has all begin that may, and looks just
-// before and just when the next one may; that several times, each time a little later.
+// rateWalk is what the prelude of the scripts says of a rate, at times and for rates that the test chooses: it has a
+// clock and a key of its own instead of those of Redis. For each rate it begins with nothing used, has all begin that
+// may, and looks just before and just when the next one may; that several times, each time a little later.
 const rateWalk = `
 local clock, kept, rule = 0, false, ''
 local redis = { call = function(command, key, value)
@@ -85,8 +85,8 @@ var moments = []int64{
 	1_800_000_000_123_456, 1_850_123_456_789_012, 1_893_456_000_000_001, 2_000_000_000_000_333, 2_524_608_000_000_999,
 }
 
-// TestEveryRateLetsBeginWhatExactArithmeticLets tries each rate at one of the moments, with WORK_RATES_LONG at all of them. The embedded
-// Redis has the same numbers and is slow: it tries some of the rates.
+// TestEveryRateLetsBeginWhatExactArithmeticLets tries each rate at one of the moments, with WORK_RATES_LONG at all of
+// them. The embedded Redis has the same numbers and is slow: it tries some of the rates.
 func TestEveryRateLetsBeginWhatExactArithmeticLets(t *testing.T) {
 	t.Parallel()
 	prelude, err := os.ReadFile("../../lua/prelude.lua")

@@ -13,8 +13,8 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// Jobs that are due in a ms stand in the order of their enqueue, whatever their ids are, whatever stands there already, and however a call
-// describes them; those that are due already go to their queue.
+// Jobs that are due in a ms stand in the order of their enqueue, whatever their ids are, whatever stands there already,
+// and however a call describes them; those that are due already go to their queue.
 func TestCallsOfJobsAtManyTimesKeepTheOrderOfTheEnqueue(t *testing.T) {
 	t.Parallel()
 	shapes := map[string]func(n int) string{

@@ -123,7 +123,8 @@ func (s *site) now(t require.TestingT) time.Time {
 	return time.Unix(seconds, micros*1000)
 }
 
-// pass lets time pass in Redis: the embedded clock is moved, and a real Redis is waited for, with a command that blocks.
+// pass lets time pass in Redis: the embedded clock is moved, and a real Redis is waited for, with a command that
+// blocks.
 func (s *site) pass(t require.TestingT, d time.Duration) {
 	if s.clock != nil {
 		s.clock.Advance(d)

@@ -253,7 +253,8 @@ func TestRepliesToATallyThatAreNotUnderstood(t *testing.T) {
 	}
 }
 
-// TestAMinuteAndADayHaveSoManyNames: what is counted of others goes to one row, so that all sums stay right. A name that has a row keeps it.
+// TestAMinuteAndADayHaveSoManyNames: what is counted of others goes to one row, so that all sums stay right. A name
+// that has a row keeps it.
 func TestAMinuteAndADayHaveSoManyNames(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {

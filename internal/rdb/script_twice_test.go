@@ -11,7 +11,8 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// TestFetchTakesAnIDOnceThatStandsTwiceInOneLot: the index of claims does not know the first one yet when the second comes.
+// TestFetchTakesAnIDOnceThatStandsTwiceInOneLot: the index of claims does not know the first one yet when the second
+// comes.
 func TestFetchTakesAnIDOnceThatStandsTwiceInOneLot(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string][]any{

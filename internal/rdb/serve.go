@@ -10,9 +10,9 @@ type Serving struct {
 	Leave []string // a queue of which the worker holds jobs is not left
 }
 
-// Serve changes which queues the worker serves, and returns those that it does not leave, since it holds jobs of them. number is of
-// the same series as those of its fetches and at least the last one; each call uses one more. After an error the worker surveys: so
-// no call that was given up lands later. One that was cut off half-way may be repeated.
+// Serve changes which queues the worker serves, and returns those that it does not leave, since it holds jobs of them.
+// number is of the same series as those of its fetches and at least the last one; each call uses one more. After an
+// error the worker surveys: so no call that was given up lands later. One that was cut off half-way may be repeated.
 func (w *Worker) Serve(ctx context.Context, number func() int64, change Serving) (State, []string, error) {
 	var calls []Call
 	for len(change.Add)+len(change.Leave) > 0 {

@@ -64,8 +64,8 @@ type Older struct {
 	Before int // which of the elements it belongs before, the first is 1
 }
 
-// Complete makes the call that ends up to [MaxBatch] jobs, each only if its claim stands. Those that have more than a record
-// and a trail end by [Worker.End].
+// Complete makes the call that ends up to [MaxBatch] jobs, each only if its claim stands. Those that have more than a
+// record and a trail end by [Worker.End].
 func (w *Worker) Complete(ended []Ended) Call {
 	k := w.store.keys
 	keys := append(make([]string, 0, 10+16), k.claimed, k.jobs, k.trail, k.crashes, k.outcomes, k.outcomesUntil, k.limits,
@@ -219,8 +219,8 @@ func (w *Worker) Release(released Released) Call {
 	}
 }
 
-// Suspect notes that this worker is about to begin a job with which workers have died. It returns false when the claim is
-// gone, so that the job must not begin.
+// Suspect notes that this worker is about to begin a job with which workers have died. It returns false when the claim
+// is gone, so that the job must not begin.
 func (w *Worker) Suspect(ctx context.Context, claim Claim) (bool, error) {
 	value, err := Do(ctx, w.store.driver, Call{
 		Script: suspectScript, Keys: []string{w.store.keys.crashes, w.keys.inprocess(claim.Queue)}, Args: []any{w.ID, claim.Element},
@@ -232,8 +232,8 @@ func (w *Worker) Suspect(ctx context.Context, claim Claim) (bool, error) {
 	return n == 1, nil
 }
 
-// Absolve takes back that this worker died, of the jobs of those ids: it was only away. It returns how many crashes it took
-// back. It may be repeated.
+// Absolve takes back that this worker died, of the jobs of those ids: it was only away. It returns how many crashes it
+// took back. It may be repeated.
 func (w *Worker) Absolve(ctx context.Context, ids []string) (int, error) {
 	k := w.store.keys
 	for taken := 0; ; {

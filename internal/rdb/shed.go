@@ -7,8 +7,8 @@ import (
 	"github.com/265d0351/work/internal/excerpt"
 )
 
-// ShedRecordless removes what is kept of jobs that have no record: their entries in trail, crashes and names. It reads a
-// part of each, beginning at cursors and leaving there where the next call begins; a walk that has ended leaves none.
+// ShedRecordless removes what is kept of jobs that have no record: their entries in trail, crashes and names. It reads
+// a part of each, beginning at cursors and leaving there where the next call begins; a walk that has ended leaves none.
 func (s *Store) ShedRecordless(ctx context.Context, cursors map[string]string) (removed int, err error) {
 	for _, name := range []string{"trail", "crashes", "names"} {
 		n, err := s.shed(ctx, []shedPart{{hash: s.FullName(name), of: s.keys.jobs}}, cursors)

@@ -7,17 +7,17 @@ import (
 
 var pageScript = Load("page")
 
-// ShelfCursor is where the next page of a shelf begins: behind that job, or where it would stand if it has left. The zero value
-// is the beginning, oldest or due first.
+// ShelfCursor is where the next page of a shelf begins: behind that job, or where it would stand if it has left. The
+// zero value is the beginning, oldest or due first.
 type ShelfCursor struct {
 	Newest bool   // the highest score first
 	Score  string // as Redis writes it; "" is the beginning
 	ID     string
 }
 
-// ShelfPage reads up to n ids of a shelf behind the cursor, in the order of their scores, and moves the cursor behind them. It
-// is empty at the end. Jobs may leave and come meanwhile: those that stay where they are come exactly once. It costs as much
-// wherever the page is, and however many have the same score.
+// ShelfPage reads up to n ids of a shelf behind the cursor, in the order of their scores, and moves the cursor behind
+// them. It is empty at the end. Jobs may leave and come meanwhile: those that stay where they are come exactly once. It
+// costs as much wherever the page is, and however many have the same score.
 func (s *Store) ShelfPage(ctx context.Context, shelf Shelf, cursor *ShelfCursor, n int) ([]Stood, error) {
 	value, err := Do(ctx, s.driver, Call{
 		Script: pageScript, Keys: []string{s.keys.shelf(shelf)}, Args: []any{n, cursor.Newest, cursor.Score, cursor.ID},

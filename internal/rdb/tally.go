@@ -16,8 +16,8 @@ const (
 	DaysKept    = 90 * 24 * time.Hour
 )
 
-// How many names a minute and a day have at the most, of about 200 bytes each: 290 MB in all minutes, 180 MB in all days. What is counted
-// of others is under [OtherNames].
+// How many names a minute and a day have at the most, of about 200 bytes each: 290 MB in all minutes, 180 MB in all
+// days. What is counted of others is under [OtherNames].
 const (
 	MinuteNames = 1_000
 	DayNames    = 10_000
@@ -111,8 +111,8 @@ func ParseTold(reply Reply) (Told, error) {
 	return told, nil
 }
 
-// Minutes and Days read the sums that were added at these minutes or days, in UTC: of these names, or of all where there are
-// none. It visits what there is, by time.
+// Minutes and Days read the sums that were added at these minutes or days, in UTC: of these names, or of all where
+// there are none. It visits what there is, by time.
 func (s *Store) Minutes(ctx context.Context, at []time.Time, names []string, visit func(at time.Time, sums Sums)) error {
 	return s.stats(ctx, s.keys.minute, at, names, visit)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// BenchmarkRedisTally is what a heartbeat costs Redis more when it tells history: at the most, of 100 names with a dozen buckets and of
-// 100 groups of errors. It also reports what a name takes in memory in a minute or a day.
+// BenchmarkRedisTally is what a heartbeat costs Redis more when it tells history: at the most, of 100 names with a
+// dozen buckets and of 100 groups of errors. It also reports what a name takes in memory in a minute or a day.
 func BenchmarkRedisTally(b *testing.B) {
 	for _, size := range []struct{ names, errors int }{{1, 0}, {10, 0}, {100, 0}, {100, 100}} {
 		b.Run(fmt.Sprintf("names%d/errors%d", size.names, size.errors), func(b *testing.B) {

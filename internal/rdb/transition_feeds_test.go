@@ -206,8 +206,8 @@ func feedingOnce() []transition {
 	}
 }
 
-// aged has claims of every age and form: old ones, of which one was cancelled before, a new one, one without a time, and
-// one whose job is gone.
+// aged has claims of every age and form: old ones, of which one was cancelled before, a new one, one without a time,
+// and one whose job is gone.
 func aged(t *testing.T, s *site) {
 	t.Helper()
 	fed(4)(t, s)

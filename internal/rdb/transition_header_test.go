@@ -136,7 +136,8 @@ var (
 	timeInName = strings.NewReplacer("<ms>", "[0-9]+", "<day>", "[0-9-]{10}", "<minute>", "[0-9-]{10}T[0-9:]{5}")
 )
 
-// parseHeader reads "KEYS[1] claimed, KEYS[2] retry or scheduled" and "KEYS[7..] queue:<name>, wake:<name> of each queue".
+// parseHeader reads "KEYS[1] claimed, KEYS[2] retry or scheduled" and "KEYS[7..] queue:<name>, wake:<name> of each
+// queue".
 func parseHeader(t *testing.T, script string) header {
 	t.Helper()
 	source, err := lua.Source(script)

@@ -25,7 +25,8 @@ var keysOf = map[string]func(args []string) []string{
 	"":       func(args []string) []string { return args[:1] },
 }
 
-// MONITOR shows on a real Redis that a script touches no key that it was not given: on a cluster that would be an error.
+// MONITOR shows on a real Redis that a script touches no key that it was not given: on a cluster that would be an
+// error.
 func TestScriptsTouchOnlyTheKeysThatTheyAreGiven(t *testing.T) {
 	t.Parallel()
 	server := redistest.Dedicated(t)

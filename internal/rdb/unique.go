@@ -12,8 +12,8 @@ var (
 	voidScript  = Load("void")
 )
 
-// Amendment changes a job that nobody holds. Read is its record as it was read, New the one that it gets. With Place [In] or
-// [At] it is put off for or until When, which is in ms as in [NewJob]; with "" it is due when it was.
+// Amendment changes a job that nobody holds. Read is its record as it was read, New the one that it gets. With Place
+// [In] or [At] it is put off for or until When, which is in ms as in [NewJob]; with "" it is due when it was.
 type Amendment struct {
 	ID        string
 	Read, New []byte
@@ -55,8 +55,8 @@ func (s *Store) Amend(ctx context.Context, a Amendment) (Amended, error) {
 	return "", &UnexpectedReplyError{Script: amendScript.Name, Reply: value}
 }
 
-// Begin frees the lock of a job that is unique until it begins, if it has it. It returns false when the claim is gone, so that
-// the job must not begin.
+// Begin frees the lock of a job that is unique until it begins, if it has it. It returns false when the claim is gone,
+// so that the job must not begin.
 func (w *Worker) Begin(ctx context.Context, claim Claim, digest string) (bool, error) {
 	value, err := Do(ctx, w.store.driver, Call{
 		Script: beginScript, Keys: []string{w.store.keys.unique, w.keys.inprocess(claim.Queue)}, Args: []any{claim.Element, digest},
@@ -68,8 +68,8 @@ func (w *Worker) Begin(ctx context.Context, claim Claim, digest string) (bool, e
 	return n == 1, nil
 }
 
-// VoidLocks removes locks that hold nothing any more. It reads a part of them, beginning at cursor ("" is the beginning), and
-// returns where the next call begins: "" at the end of the walk.
+// VoidLocks removes locks that hold nothing any more. It reads a part of them, beginning at cursor ("" is the
+// beginning), and returns where the next call begins: "" at the end of the walk.
 func (s *Store) VoidLocks(ctx context.Context, cursor string) (next string, removed int, err error) {
 	if cursor == "" {
 		cursor = "0"

@@ -16,8 +16,8 @@ const (
 	VerdictTaken           // it was taken from its worker, or Redis has lost it: no outcome of that worker counted
 )
 
-// Verdicts tells what became of claims of this worker that are gone. From a registered one nothing is taken. What was taken from one
-// that was declared dead is noted for an hour.
+// Verdicts tells what became of claims of this worker that are gone. From a registered one nothing is taken. What was
+// taken from one that was declared dead is noted for an hour.
 func (w *Worker) Verdicts(ctx context.Context, elements []string) ([]Verdict, error) {
 	verdicts := make([]Verdict, 0, len(elements))
 	for len(elements) > 0 {

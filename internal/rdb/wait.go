@@ -39,8 +39,8 @@ const (
 	awaitBytes = 512 << 10 // of outcomes in one reply, of which the last may be larger
 )
 
-// Await says what has become of jobs, and notes for that long that somebody waits for those that have not ended: what ends them
-// keeps their outcome and publishes their ids on [Store.Done]. It asks for [MaxBatch] ids in one call.
+// Await says what has become of jobs, and notes for that long that somebody waits for those that have not ended: what
+// ends them keeps their outcome and publishes their ids on [Store.Done]. It asks for [MaxBatch] ids in one call.
 func (s *Store) Await(ctx context.Context, ids []string, life time.Duration) ([]Awaited, error) {
 	k := s.keys
 	keys := []string{k.waited, k.jobs, k.outcomes, k.shelf(ShelfMorgue), k.trail, k.cancelled}
@@ -79,8 +79,9 @@ func appendAwaited(all []Awaited, reply Reply, wanted int) ([]Awaited, error) {
 	return all, r.err
 }
 
-// ForgetWaiters reads a part of the notes of those who wait, beginning at that cursor ("" or "0" the first time), and removes those
-// of who has ceased to. It returns where the next call begins: "0" after the last part, and the same cursor with an error.
+// ForgetWaiters reads a part of the notes of those who wait, beginning at that cursor ("" or "0" the first time), and
+// removes those of who has ceased to. It returns where the next call begins: "0" after the last part, and the same
+// cursor with an error.
 func (s *Store) ForgetWaiters(ctx context.Context, cursor string) (next string, err error) {
 	value, err := Do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{s.keys.waited, cmp.Or(cursor, "0"), "COUNT", MaxBatch}})
 	if err != nil {

@@ -24,8 +24,9 @@ const MaxBeatLife = 10 * time.Minute
 // Worker is one worker as Redis sees it. Its methods may be called concurrently, except that one goroutine at a time
 // fetches and surveys.
 type Worker struct {
-	ID    string
-	Ahead time.Duration // how long before a rate lets it begin a fetch may take a job, less than a second; the fetching goroutine's
+	ID string
+	// how long before a rate lets it begin a fetch may take a job, less than a second; the fetching goroutine's
+	Ahead time.Duration
 	store *Store
 	keys  *workerKeys
 	sizes map[string]int // of the records of each queue, as last fetched; the fetching goroutine's
@@ -48,8 +49,8 @@ type Registration struct {
 	Queues []string
 }
 
-// Register makes the worker known and returns Redis' clock and epoch. It may be repeated: one that was cut off has made it known with
-// some of its queues, of which it then holds nothing.
+// Register makes the worker known and returns Redis' clock and epoch. It may be repeated: one that was cut off has made
+// it known with some of its queues, of which it then holds nothing.
 func (w *Worker) Register(ctx context.Context, reg Registration) (time.Time, string, error) {
 	k := w.store.keys
 	keys := []string{w.keys.heart, k.workers, w.keys.queues, w.keys.info, k.queues, k.epoch, k.dead, k.deadlines}
@@ -81,10 +82,11 @@ type CheckIn struct {
 
 // Beat is one heartbeat.
 type Beat struct {
-	Life     time.Duration
-	Epoch    string
-	Lease    time.Duration // how long the lease on maintenance lasts, or the place of its deputy, if it gets one; 0 wants neither
-	Waits    bool          // it has nothing to do, and asks whether one of its queues has jobs
+	Life  time.Duration
+	Epoch string
+	// how long the lease on maintenance lasts, or the place of its deputy, if it gets one; 0 wants neither
+	Lease    time.Duration
+	Waits    bool // it has nothing to do, and asks whether one of its queues has jobs
 	CheckIns []CheckIn
 	Ended    []string // ids that checked in before and have ended
 	Along    []Call   // sent in the same pipeline
@@ -204,8 +206,9 @@ func (s *Store) Alive(ctx context.Context, ids []string) (map[string]bool, error
 	return alive, r.err
 }
 
-// Condemn takes those workers that have no heartbeat out of the registered ones, if this worker was steady itself for as long as a
-// heartbeat of each lasts: that long, for one that did not tell. It returns those that are dead, now or before.
+// Condemn takes those workers that have no heartbeat out of the registered ones, if this worker was steady itself for
+// as long as a heartbeat of each lasts: that long, for one that did not tell. It returns those that are dead, now or
+// before.
 func (w *Worker) Condemn(ctx context.Context, life time.Duration, targets ...string) (dead []string, err error) {
 	k := w.store.keys
 	for len(targets) > 0 {
@@ -238,8 +241,8 @@ func (w *Worker) Queues(ctx context.Context) ([]string, error) {
 	return names, r.err
 }
 
-// Holding returns those of the queues of which the worker has jobs in process, or may have: what is wrong with its key is told by
-// [Worker.InProcess].
+// Holding returns those of the queues of which the worker has jobs in process, or may have: what is wrong with its key
+// is told by [Worker.InProcess].
 func (w *Worker) Holding(ctx context.Context, queues []string) (holding []string, err error) {
 	calls := make([]Call, len(queues))
 	for i, queue := range queues {
@@ -260,8 +263,8 @@ type InProcess struct {
 	Err      error    // with which Redis refused to tell
 }
 
-// InProcess reads so many elements of each of the worker's lists of queues. Lists are emptied from their newest part, so that the oldest jobs come to stand at the
-// very front of the queue.
+// InProcess reads so many elements of each of the worker's lists of queues. Lists are emptied from their newest part,
+// so that the oldest jobs come to stand at the very front of the queue.
 func (w *Worker) InProcess(ctx context.Context, queues []string, most int) ([]InProcess, error) {
 	calls := make([]Call, len(queues))
 	for i, queue := range queues {
@@ -283,9 +286,9 @@ func (w *Worker) InProcess(ctx context.Context, queues []string, most int) ([]In
 	return lists, nil
 }
 
-// Forget removes the worker if it holds nothing. It answers the queues that it still holds jobs of, and true once it is gone; false
-// without queues means that the names given are not those that Redis knows. More than [MaxBatch] names only a worker may have that is
-// dead, or not known: one that is registered leaves them first, see [Worker.Serve].
+// Forget removes the worker if it holds nothing. It answers the queues that it still holds jobs of, and true once it is
+// gone; false without queues means that the names given are not those that Redis knows. More than [MaxBatch] names only
+// a worker may have that is dead, or not known: one that is registered leaves them first, see [Worker.Serve].
 func (w *Worker) Forget(ctx context.Context, queues []string) (holding []string, gone bool, err error) {
 	k := w.store.keys
 	var calls []Call

@@ -21,8 +21,8 @@ type Crowd struct {
 // CrowdName is the name of all jobs of a crowd.
 const CrowdName = "n"
 
-// CrowdTime is the score of the first job on a shelf, in milliseconds: years to come. All of retry are due then, the others one
-// after the other.
+// CrowdTime is the score of the first job on a shelf, in milliseconds: years to come. All of retry are due then, the
+// others one after the other.
 const CrowdTime = 4_000_000_000_000
 
 // CrowdID is the id of a job of a place: its first letter, and its number.
@@ -43,7 +43,8 @@ for n = tonumber(ARGV[1]), ARGV[2] - 1 do
   redis.call('ZADD', morgue, at, 'm' .. tail)
 end`)
 
-// NewCrowd fills a namespace. It writes the keys itself: a million jobs that were enqueued one by one would take minutes.
+// NewCrowd fills a namespace. It writes the keys itself: a million jobs that were enqueued one by one would take
+// minutes.
 func NewCrowd(t testing.TB, addr, namespace string, many int) *Crowd {
 	t.Helper()
 	conn, err := redis.Dial("tcp", addr)

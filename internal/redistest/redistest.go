@@ -88,7 +88,8 @@ func waitTogether() {
 }
 
 // LeftByRace is the reason that a test on the embedded Redis was skipped by the race detector's run: the Lua of that
-// Redis is some ten times slower under it, so that tests run out of patience, and the code that races is the same on both.
+// Redis is some ten times slower under it, so that tests run out of patience, and the code that races is the same on
+// both.
 const LeftByRace = "left to the run without the race detector"
 
 // Each runs test as the parallel subtests "embedded", on a server of its own, and "redis", on the shared one. They

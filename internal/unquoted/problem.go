@@ -1,5 +1,5 @@
-// Package unquoted takes out of errors of encoding/json, and of the methods that it calls, what they quote of the JSON. The args of a
-// job may hold what logs, trails and pages must not show, and an error gets into all of these.
+// Package unquoted takes out of errors of encoding/json, and of the methods that it calls, what they quote of the JSON.
+// The args of a job may hold what logs, trails and pages must not show, and an error gets into all of these.
 package unquoted
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/265d0351/work/internal/errchain"
 )
 
-// Problem is an error without what it quotes. errors.Is and errors.As see the error that it was made of, and its text stays out of
-// reach of what prints a whole chain.
+// Problem is an error without what it quotes. errors.Is and errors.As see the error that it was made of, and its text
+// stays out of reach of what prints a whole chain.
 type Problem struct {
 	text     string
 	verbatim error
@@ -69,7 +69,8 @@ func textOf(err error) string {
 // kinds are the words that encoding/json has for what it found.
 var kinds = []string{"object", "array", "string", "number", "bool", "null"}
 
-// textOfMismatch leaves out the number, or the key of a map, that follows the word. Fields are those of the program's structs.
+// textOfMismatch leaves out the number, or the key of a map, that follows the word. Fields are those of the program's
+// structs.
 func textOfMismatch(e *json.UnmarshalTypeError) string {
 	found, _, _ := strings.Cut(e.Value, " ")
 	if !slices.Contains(kinds, found) {

@@ -8,8 +8,8 @@ import (
 
 var shift atomic.Int64 // ns
 
-// Now is time.Now, plus what Shift said. Two of its times tell how long something took like those of time.Now do, unless
-// the shift changed in between. It may be called concurrently.
+// Now is time.Now, plus what Shift said. Two of its times tell how long something took like those of time.Now do,
+// unless the shift changed in between. It may be called concurrently.
 func Now() time.Time { return time.Now().Add(time.Duration(shift.Load())) }
 
 // Shift puts Now that far ahead of the clock of the machine; with a negative d behind it, with zero right again. It is

@@ -1,5 +1,5 @@
-// go vet starts this program for each package, those of the standard library too. Under the race detector that takes half a minute,
-// and the program has nothing to race with.
+// go vet starts this program for each package, those of the standard library too. Under the race detector that takes
+// half a minute, and the program has nothing to race with.
 
 //go:build !race
 

@@ -12,8 +12,8 @@ import (
 // maxCodeLines is twice what most need: a fetch, which must decide all of it in one script, needs that much.
 const maxCodeLines = 120
 
-// preludeName is the file of what scripts share: it has no KEYS, returns nothing and writes nothing. It may be as long as it likes, since no
-// script gets more of it than the functions that it uses.
+// preludeName is the file of what scripts share: it has no KEYS, returns nothing and writes nothing. It may be as long
+// as it likes, since no script gets more of it than the functions that it uses.
 const preludeName = "prelude"
 
 type finding struct {

@@ -38,8 +38,8 @@ func inTree(tree string) []string {
 	return append(os.Environ(), "GOWORK="+filepath.Join(tree, "go.work"))
 }
 
-// run runs the tests in a tree: by a program that was built before the change, or with "" for that anew. It is an error if they
-// cannot be built: then nothing is known about the change.
+// run runs the tests in a tree: by a program that was built before the change, or with "" for that anew. It is an error
+// if they cannot be built: then nothing is known about the change.
 func (t tests) run(ctx context.Context, tree, program string) (seen, error) {
 	names := "^(" + strings.Join(t.Names, "|") + ")$"
 	// What waits in vain for a signal should do so together, and not in a row.
@@ -70,7 +70,8 @@ func (t tests) run(ctx context.Context, tree, program string) (seen, error) {
 		return s, fmt.Errorf("go test %s: %w\n%s", t.Package, readErr, complaints.String())
 	}
 	var status *exec.ExitError
-	if errors.As(err, &status) && len(s.failed) == 0 && program != "" { // the converter does not see what TestMain finds
+	// the converter does not see what TestMain finds
+	if errors.As(err, &status) && len(s.failed) == 0 && program != "" {
 		s.failed = timedOut(s.output)
 	}
 	switch {
@@ -118,8 +119,8 @@ func readEvents(input io.Reader) (seen, error) {
 	return s, nil
 }
 
-// timedOut are the test functions that were still running when the time was up. If there are none, the program failed in
-// another way: TestMain looks for goroutines that are left.
+// timedOut are the test functions that were still running when the time was up. If there are none, the program failed
+// in another way: TestMain looks for goroutines that are left.
 func timedOut(output string) []string {
 	_, after, _ := strings.Cut(output, "panic: test timed out")
 	_, list, _ := strings.Cut(after, "running tests:\n")

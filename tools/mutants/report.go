@@ -15,8 +15,8 @@ const (
 // columns are the head of the table.
 const columns = "| change | in | what is no longer true | seen by | s |\n|---|---|---|---|--:|\n"
 
-// writeTable puts the results into the table between the markers of a page. Rows of other mutants stay; those of mutants that
-// the list has no more go.
+// writeTable puts the results into the table between the markers of a page. Rows of other mutants stay; those of
+// mutants that the list has no more go.
 func writeTable(path string, results []result) error {
 	page, err := os.ReadFile(path)
 	if err != nil {

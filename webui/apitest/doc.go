@@ -1,3 +1,3 @@
-// Package apitest compares the API of the dashboard with its description. It has tests only, and is a module of its own so that what
-// they need does not reach the library.
+// Package apitest compares the API of the dashboard with its description. It has tests only, and is a module of its own
+// so that what they need does not reach the library.
 package apitest

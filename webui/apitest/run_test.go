@@ -57,7 +57,8 @@ func newKit(t *testing.T, s redistest.Server) *kit {
 	return k
 }
 
-// call sends a request, compares what it and its answer are with the description, and wants the status. Pairs are headers.
+// call sends a request, compares what it and its answer are with the description, and wants the status. Pairs are
+// headers.
 func (k *kit) call(status int, method, target, body string, pairs ...string) []byte {
 	k.t.Helper()
 	if k.described == nil {

@@ -19,7 +19,8 @@ var (
 	withdrawScript = rdb.Load("thoonk/withdraw")
 )
 
-// Put stores an entry in a queue or a job feed, at the back or at the front. It returns false if there is one of that id.
+// Put stores an entry in a queue or a job feed, at the back or at the front. It returns false if there is one of that
+// id.
 func (f *Feed) Put(ctx context.Context, known string, entry Entry, front bool) (bool, error) {
 	return f.flag(ctx, rdb.Call{
 		Script: putScript, Keys: []string{f.store.feeds(), f.config, f.ids, f.items, f.published},
@@ -54,7 +55,8 @@ type Claimed struct {
 	Cancelled int    // how often it was cancelled before
 }
 
-// Claim claims the job at the front. One without a time means that nothing waits: an id of another program may be empty. The token is of digits, and unique.
+// Claim claims the job at the front. One without a time means that nothing waits: an id of another program may be
+// empty. The token is of digits, and unique.
 func (f *Feed) Claim(ctx context.Context, known, token string) (Claimed, error) {
 	call := rdb.Call{
 		Script: claimScript,

@@ -7,11 +7,11 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// WaitForItem waits until something waits in a queue or job feed, and takes nothing: the element at the front is moved to
-// where it is. It returns false when the time is over. The connection is used for nothing else meanwhile.
+// WaitForItem waits until something waits in a queue or job feed, and takes nothing: the element at the front is moved
+// to where it is. It returns false when the time is over. The connection is used for nothing else meanwhile.
 //
-// Other programs, which push ids and know no tokens, wake it too; and a caller that dies or gives up in the moment of its
-// waking has lost nothing.
+// Other programs, which push ids and know no tokens, wake it too; and a caller that dies or gives up in the moment of
+// its waking has lost nothing.
 func (f *Feed) WaitForItem(ctx context.Context, on rdb.Conn, timeout time.Duration) (bool, error) {
 	return waitFor(ctx, on, f.ids, "RIGHT", timeout)
 }

@@ -23,8 +23,8 @@ type Enqueued struct {
 	Unique bool
 }
 
-// Enqueue stores tasks at the back of a queue. It tells for each whether it was put in; late says that the lane has gone on,
-// so that nothing was done. Sent again with the same number it answers the same.
+// Enqueue stores tasks at the back of a queue. It tells for each whether it was put in; late says that the lane has
+// gone on, so that nothing was done. Sent again with the same number it answers the same.
 func (s *Store) Enqueue(ctx context.Context, e Enqueued) (put []bool, late bool, err error) {
 	keys := []string{
 		s.queue(e.Queue), s.knownQueues(), s.lane(e.Lane), s.uniqueWaiting(e.Queue), s.Channels(e.Queue).Work,

@@ -12,7 +12,8 @@ var (
 	deleteScript = rdb.Load("worqr/delete")
 )
 
-// Cancel removes the waiting copies of a task, and marks those that are worked on, for keep. It answers how many it removed.
+// Cancel removes the waiting copies of a task, and marks those that are worked on, for keep. It answers how many it
+// removed.
 func (s *Store) Cancel(ctx context.Context, queue string, task []byte, keep time.Duration) (int, error) {
 	digest := Digest(task)
 	return number(cancelScript)(s.do(ctx, cancelScript, []string{
@@ -21,8 +22,8 @@ func (s *Store) Cancel(ctx context.Context, queue string, task []byte, keep time
 	}, task, digest, keep.Milliseconds()))
 }
 
-// Delete removes a queue and the locks of the tasks that wait in it, which have these digests. locked says that there are
-// others, and that the queue is still there. It answers how many tasks went with it.
+// Delete removes a queue and the locks of the tasks that wait in it, which have these digests. locked says that there
+// are others, and that the queue is still there. It answers how many tasks went with it.
 func (s *Store) Delete(ctx context.Context, queue string, digests []string) (count int, locked bool, err error) {
 	keys := []string{s.queue(queue), s.uniqueWaiting(queue), s.knownQueues(), s.Channels(queue).Delete}
 	args := []any{queue}

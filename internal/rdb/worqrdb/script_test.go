@@ -145,7 +145,8 @@ func TestTasksOfAWorkerThatIsAliveStayWhereTheyAre(t *testing.T) {
 	})
 }
 
-// TestDropEndsWhatWasCancelledAndNothingElse: without a mark only if somebody says so, and never what was started later.
+// TestDropEndsWhatWasCancelledAndNothingElse: without a mark only if somebody says so, and never what was started
+// later.
 func TestDropEndsWhatWasCancelledAndNothingElse(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -11,7 +11,8 @@ import (
 // MaxBatch is how many tasks, processes or locks one script handles at the most.
 const MaxBatch = rdb.MaxBatch
 
-// Store is the keys behind one prefix in one Redis. Its methods may be called concurrently; none is ever resent by itself.
+// Store is the keys behind one prefix in one Redis. Its methods may be called concurrently; none is ever resent by
+// itself.
 type Store struct {
 	driver rdb.Driver
 	prefix string

@@ -64,8 +64,8 @@ const (
 	Gone    = "gone" // the process is not the worker's: it has ended, or was taken away
 )
 
-// Drop ends a process if its task was cancelled after its start; unmarked: also if that is not known, and only somebody says
-// so. It answers Dropped, Kept or Gone.
+// Drop ends a process if its task was cancelled after its start; unmarked: also if that is not known, and only somebody
+// says so. It answers Dropped, Kept or Gone.
 func (s *Store) Drop(ctx context.Context, p Process, task []byte, unmarked bool) (string, error) {
 	return word(dropScript)(s.do(ctx, dropScript, []string{
 		s.workingProcesses(p.Worker, p.Queue), s.process(p.ID), s.startedProcesses(p.Worker, p.Queue), s.cancelledTasks(p.Queue),

@@ -73,8 +73,8 @@ func (s *Store) Condemn(ctx context.Context, worker string, force bool) (string,
 	}, worker, force))
 }
 
-// Forget removes a dead worker that serves these queues and holds nothing. It answers Forgotten, Alive, or another word if it
-// has to be looked at again.
+// Forget removes a dead worker that serves these queues and holds nothing. It answers Forgotten, Alive, or another word
+// if it has to be looked at again.
 func (s *Store) Forget(ctx context.Context, worker string, queues []string) (string, error) {
 	keys := []string{
 		s.timer(worker), s.leasedWorkers(), s.registrations(), s.workers(), s.permanentWorkers(),

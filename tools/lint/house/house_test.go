@@ -1,5 +1,5 @@
-// The analyzers look at one package after the other. Under the race detector reading those of the standard library takes half a
-// minute.
+// The analyzers look at one package after the other. Under the race detector reading those of the standard library
+// takes half a minute.
 
 //go:build !race
 
