@@ -70,7 +70,8 @@ const maxBulkFailures = 100
 // those that come after it began may be among them or not. When ctx ends it ends before the next page. With an error
 // the report says how far it got; doing it again goes on with what is left. A selection that cannot be, or an action
 // that is not for that state, is an *[InvalidError].
-func (i *Inspector) Bulk(ctx context.Context, selection Selection, action Action, opts BulkOptions) (BulkReport, error) {
+func (i *Inspector) Bulk(ctx context.Context, selection Selection, action Action, opts BulkOptions) (BulkReport,
+	error) {
 	b := bulk{Inspector: i, selection: selection, action: action, opts: opts}
 	err := b.validate()
 	if err == nil {
@@ -106,7 +107,8 @@ func (b *bulk) validate() error {
 	}
 	c := b.action.control
 	if c.order == nil {
-		return &InvalidError{What: "the action", Value: "the zero Action", Remedy: "use ActionDelete or one of the others"}
+		return &InvalidError{What: "the action", Value: "the zero Action",
+			Remedy: "use ActionDelete or one of the others"}
 	}
 	if refused := c.refusal(&sight{state: b.selection.State}); refused != nil {
 		return &InvalidError{What: "the state of the selection", Value: string(b.selection.State),
@@ -145,7 +147,8 @@ func (b *bulk) walk(ctx context.Context, from *source) error {
 		}
 		ended = from.shelf == "" && len(page) < size // the front of the queue: what came meanwhile is at its back
 		if read += len(page); read > outrunAt(from.length) {
-			return fmt.Errorf("jobs come faster than they can be looked at: pause %s, and do it again", cmp.Or(from.queue, "their queues"))
+			return fmt.Errorf("jobs come faster than they can be looked at: pause %s, and do it again",
+				cmp.Or(from.queue, "their queues"))
 		}
 		if page = b.unseen(page); len(page) == 0 {
 			continue

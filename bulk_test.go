@@ -95,9 +95,11 @@ func TestBulkGoesThroughManyPages(t *testing.T) {
 					},
 				})
 				require.NoError(t, err)
-				assert.Equal(t, BulkReport{Total: many, Looked: many, Matched: many, Done: many, Complete: true}, report)
+				assert.Equal(t, BulkReport{Total: many, Looked: many, Matched: many, Done: many, Complete: true},
+					report)
 				assert.Equal(t, many, last)
-				count, err := k.hands().Bulk(k.ctx(), Selection{State: StateQueued}, ActionDelete, BulkOptions{DryRun: true})
+				count, err := k.hands().Bulk(k.ctx(), Selection{State: StateQueued}, ActionDelete,
+					BulkOptions{DryRun: true})
 				require.NoError(t, err)
 				want := 0
 				if c.left == StateQueued {
@@ -121,7 +123,8 @@ func (k *kit) crowd(state State, many int) {
 		var ids, records, scores, names []any
 		for i := from; i < min(many, from+100); i++ {
 			id := fmt.Sprint("j", many-1-i) // the last first, to the front of the queue
-			ids, records = append(ids, id), append(records, id, fmt.Sprintf(`{"jid":%q,"name":"n","args":[],"t":1}`, id))
+			ids, records = append(ids, id),
+				append(records, id, fmt.Sprintf(`{"jid":%q,"name":"n","args":[],"t":1}`, id))
 			scores, names = append(scores, 4_000_000_000_001, id), append(names, id, "n")
 		}
 		k.do("HSET", "jobs", records...)
@@ -210,11 +213,13 @@ func TestBulkRefusesWhatCannotBe(t *testing.T) {
 		opts      BulkOptions
 		want      string
 	}{
-		"no state":               {Selection{}, ActionDelete, BulkOptions{}, "the state of the selection"},
-		"running":                {Selection{State: StateRunning}, ActionDelete, BulkOptions{}, "use StateQueued"},
-		"no action":              {Selection{State: StateDead}, Action{}, BulkOptions{}, "the zero Action"},
-		"an action for others":   {Selection{State: StateDead}, ActionResume, BulkOptions{}, "only jobs that are stalled can be resumed"},
-		"a time that cannot be":  {Selection{State: StateScheduled}, ActionReschedule(time.Time{}), BulkOptions{}, "after 1970"},
+		"no state":  {Selection{}, ActionDelete, BulkOptions{}, "the state of the selection"},
+		"running":   {Selection{State: StateRunning}, ActionDelete, BulkOptions{}, "use StateQueued"},
+		"no action": {Selection{State: StateDead}, Action{}, BulkOptions{}, "the zero Action"},
+		"an action for others": {Selection{State: StateDead}, ActionResume, BulkOptions{},
+			"only jobs that are stalled can be resumed"},
+		"a time that cannot be": {Selection{State: StateScheduled}, ActionReschedule(time.Time{}), BulkOptions{},
+			"after 1970"},
 		"an age below zero":      {Selection{State: StateDead, OlderThan: -1}, ActionDelete, BulkOptions{}, "the age"},
 		"a name that cannot be":  {Selection{State: StateDead, Name: "a\n"}, ActionDelete, BulkOptions{}, "name"},
 		"a limit that cannot be": {Selection{State: StateDead}, ActionDelete, BulkOptions{Limit: -1}, "the limit"},
@@ -246,7 +251,8 @@ func TestBulkLooksAtEachJobOnceHoweverItMoves(t *testing.T) {
 			_, err := k.enq.EnqueueMany(k.longCtx(), entries)
 			require.NoError(t, err)
 			to := begin.Add(many / 2 * time.Minute).Add(time.Second)
-			report, err := k.hands().Bulk(k.longCtx(), Selection{State: StateScheduled}, ActionReschedule(to), BulkOptions{})
+			report, err := k.hands().Bulk(k.longCtx(), Selection{State: StateScheduled}, ActionReschedule(to),
+				BulkOptions{})
 			require.NoError(t, err)
 			assert.Equal(t, BulkReport{Total: many, Looked: many, Matched: many, Done: many, Complete: true}, report)
 			assert.Equal(t, many, k.number("ZCOUNT", "scheduled", to.UnixMilli(), to.UnixMilli()))
@@ -255,13 +261,14 @@ func TestBulkLooksAtEachJobOnceHoweverItMoves(t *testing.T) {
 			t.Parallel()
 			k := newKit(t, s)
 			k.crowd(StateQueued, many)
-			report, err := k.hands().Bulk(k.longCtx(), Selection{State: StateQueued, Name: "n"}, ActionStall, BulkOptions{
-				Progress: func(int, int) {
-					for range 40 {
-						k.enqueue("n")
-					}
-				},
-			})
+			report, err := k.hands().Bulk(k.longCtx(), Selection{State: StateQueued, Name: "n"}, ActionStall,
+				BulkOptions{
+					Progress: func(int, int) {
+						for range 40 {
+							k.enqueue("n")
+						}
+					},
+				})
 			require.NoError(t, err)
 			assert.True(t, report.Complete)
 			for i := range many {
@@ -273,16 +280,17 @@ func TestBulkLooksAtEachJobOnceHoweverItMoves(t *testing.T) {
 			k := newKit(t, s)
 			k.crowd(StateQueued, 100)
 			come := 0
-			_, err := k.hands().Bulk(k.longCtx(), Selection{State: StateQueued, Name: "n", ID: "none"}, ActionDelete, BulkOptions{
-				Progress: func(int, int) {
-					flood := make([]any, 1000)
-					for i := range flood {
-						come++
-						flood[i] = fmt.Sprint("flood", come)
-					}
-					k.do("LPUSH", "queue:n", flood...)
-				},
-			})
+			_, err := k.hands().Bulk(k.longCtx(), Selection{State: StateQueued, Name: "n", ID: "none"}, ActionDelete,
+				BulkOptions{
+					Progress: func(int, int) {
+						flood := make([]any, 1000)
+						for i := range flood {
+							come++
+							flood[i] = fmt.Sprint("flood", come)
+						}
+						k.do("LPUSH", "queue:n", flood...)
+					},
+				})
 			assert.ErrorContains(t, err, "jobs come faster than they can be looked at: pause n, and do it again")
 		})
 	})

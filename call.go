@@ -63,7 +63,8 @@ func (c *call) run(ctx context.Context) {
 			if first {
 				c.lanes.clock.saw(reply.Time, sent, c.lanes.clock.ours())
 			}
-			c.finish(answer{fate: stored, at: reply.Time, problems: reply.Problems, missing: reply.Missing, owners: reply.Owners, replicas: reply.Confirmed})
+			c.finish(answer{fate: stored, at: reply.Time, problems: reply.Problems, missing: reply.Missing,
+				owners: reply.Owners, replicas: reply.Confirmed})
 			return
 		}
 		v := judge(err)

@@ -29,15 +29,17 @@ func TestCallIsMadeAgainOnlyWhereThatMayHelp(t *testing.T) {
 		want     string // error; empty for stored
 		unknown  bool
 	}{
-		"answered":            {attempts: 1},
-		"lost":                {errs: []error{errLost}, attempts: 2},
-		"lost thrice":         {errs: []error{errLost, io.ErrUnexpectedEOF, errLost}, attempts: 4},
-		"not sent":            {errs: []error{errNoRedis, errNoRedis}, attempts: 3},
-		"loading":             {errs: []error{refused("LOADING")}, attempts: 2},
-		"read-only":           {errs: []error{refused("READONLY"), refused("MASTERDOWN")}, attempts: 3},
-		"busy":                {errs: []error{refused("BUSY"), refused("TRYAGAIN"), refused("CLUSTERDOWN")}, attempts: 4},
+		"answered":    {attempts: 1},
+		"lost":        {errs: []error{errLost}, attempts: 2},
+		"lost thrice": {errs: []error{errLost, io.ErrUnexpectedEOF, errLost}, attempts: 4},
+		"not sent":    {errs: []error{errNoRedis, errNoRedis}, attempts: 3},
+		"loading":     {errs: []error{refused("LOADING")}, attempts: 2},
+		"read-only":   {errs: []error{refused("READONLY"), refused("MASTERDOWN")}, attempts: 3},
+		"busy": {errs: []error{refused("BUSY"), refused("TRYAGAIN"), refused("CLUSTERDOWN")},
+			attempts: 4},
 		"loading at the dial": {errs: []error{&rdb.DialError{Addr: "a", Err: refused("LOADING")}}, attempts: 2},
-		"too many clients":    {errs: []error{&rdb.ServerError{Code: "ERR", Message: "ERR max number of clients reached"}}, attempts: 2},
+		"too many clients": {errs: []error{&rdb.ServerError{Code: "ERR",
+			Message: "ERR max number of clients reached"}}, attempts: 2},
 		"full": {errs: []error{refused("OOM")}, attempts: 1,
 			want: `job "a" is not stored: redis is full (maxmemory): it takes no new jobs until some have ended: OOM something`},
 		"lost, then full": {errs: []error{errLost, refused("OOM")}, attempts: 2, unknown: true,
@@ -45,16 +47,24 @@ func TestCallIsMadeAgainOnlyWhereThatMayHelp(t *testing.T) {
 				`it takes no new jobs until some have ended: OOM something`},
 		"not sent, then full": {errs: []error{errNoRedis, refused("OOM")}, attempts: 2,
 			want: `job "a" is not stored: redis is full (maxmemory): it takes no new jobs until some have ended: OOM something`},
-		"lost, loading, then broken": {errs: []error{errLost, refused("LOADING"), refused("BADKEY")}, attempts: 3, unknown: true,
-			want: `it is not known whether job "a" is stored (a reply was lost): BADKEY something`},
-		"broken":         {errs: []error{refused("BADKEY")}, attempts: 1, want: `job "a" is not stored: BADKEY something`},
-		"password":       {errs: []error{refused("NOAUTH")}, attempts: 1, want: `job "a" is not stored: NOAUTH something`},
-		"permission":     {errs: []error{refused("NOPERM")}, attempts: 1, want: `job "a" is not stored: NOPERM something`},
-		"stale":          {errs: []error{refused("STALE")}, attempts: 1, want: `job "a" is not stored: STALE something`},
-		"wrong password": {errs: []error{&rdb.DialError{Addr: "a", Err: refused("WRONGPASS")}}, attempts: 1, want: `job "a" is not stored: cannot connect to Redis at a: WRONGPASS something`},
-		"driver closed":  {errs: []error{&rdb.DialError{Addr: "a", Err: rdb.ErrClosed}}, attempts: 1, want: `job "a" is not stored: cannot connect to Redis at a: the connection was closed by this program`},
-		"strange reply": {errs: []error{&rdb.UnexpectedReplyError{Script: "enqueue", Reply: "hello"}}, attempts: 1, unknown: true,
-			want: `it is not known whether job "a" is stored (a reply was lost): Redis answered enqueue with something else than expected: hello`},
+		"lost, loading, then broken": {errs: []error{errLost, refused("LOADING"), refused("BADKEY")}, attempts: 3,
+			unknown: true,
+			want:    `it is not known whether job "a" is stored (a reply was lost): BADKEY something`},
+		"broken": {errs: []error{refused("BADKEY")}, attempts: 1,
+			want: `job "a" is not stored: BADKEY something`},
+		"password": {errs: []error{refused("NOAUTH")}, attempts: 1,
+			want: `job "a" is not stored: NOAUTH something`},
+		"permission": {errs: []error{refused("NOPERM")}, attempts: 1,
+			want: `job "a" is not stored: NOPERM something`},
+		"stale": {errs: []error{refused("STALE")}, attempts: 1,
+			want: `job "a" is not stored: STALE something`},
+		"wrong password": {errs: []error{&rdb.DialError{Addr: "a", Err: refused("WRONGPASS")}}, attempts: 1,
+			want: `job "a" is not stored: cannot connect to Redis at a: WRONGPASS something`},
+		"driver closed": {errs: []error{&rdb.DialError{Addr: "a", Err: rdb.ErrClosed}}, attempts: 1,
+			want: `job "a" is not stored: cannot connect to Redis at a: the connection was closed by this program`},
+		"strange reply": {errs: []error{&rdb.UnexpectedReplyError{Script: "enqueue", Reply: "hello"}}, attempts: 1,
+			unknown: true,
+			want:    `it is not known whether job "a" is stored (a reply was lost): Redis answered enqueue with something else than expected: hello`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -111,7 +121,10 @@ func TestCallTriesAsLongAsThereIsTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				enq, driver := newStubEnqueuer(t, func(context.Context, sentCall) (string, error) { return "", c.cause })
+				enq, driver := newStubEnqueuer(t, func(context.Context, sentCall) (string, error) {
+					return "",
+						c.cause
+				})
 				ctx, wait := context.Background(), defaultEnqueueTimeout
 				if c.timeout > 0 {
 					var cancel context.CancelFunc
@@ -125,7 +138,8 @@ func TestCallTriesAsLongAsThereIsTime(t *testing.T) {
 				assert.EqualError(t, err, c.want)
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.ErrorIs(t, err, c.cause)
-				assert.InDelta(t, wait.Seconds()/1.5+5, len(driver.sent()), 6, "attempts with pauses of 1 to 2 s at the end")
+				assert.InDelta(t, wait.Seconds()/1.5+5, len(driver.sent()), 6,
+					"attempts with pauses of 1 to 2 s at the end")
 			})
 		})
 	}

@@ -37,7 +37,8 @@ func cancelJobs(ctx context.Context, store *rdb.Store, ids []string) ([]CancelRe
 		done, err := c.some(ctx, c.results[from:])
 		from += done
 		if err != nil {
-			return c.results, fmt.Errorf("not all jobs were cancelled, it is not known of %d of %d: %w", len(ids)-from, len(ids), err)
+			return c.results, fmt.Errorf("not all jobs were cancelled, it is not known of %d of %d: %w", len(ids)-from,
+				len(ids), err)
 		}
 	}
 	return c.results, nil
@@ -87,7 +88,8 @@ func (c *cancelling) flag(ctx context.Context, jobs []CancelResult) (standings [
 }
 
 // end notes what became of the jobs at those indices, and ends those that rest. It returns which have moved on.
-func (c *cancelling) end(ctx context.Context, results []CancelResult, indices []int, standings []rdb.Standing) (moved []int, err error) {
+func (c *cancelling) end(ctx context.Context, results []CancelResult, indices []int,
+	standings []rdb.Standing) (moved []int, err error) {
 	var resting []rdb.Resting
 	var of []int
 	for i, standing := range standings {

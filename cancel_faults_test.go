@@ -15,12 +15,14 @@ import (
 )
 
 // interfering returns an Inspector whose requests may be interfered with.
-func (k *kit) interfering(tamper func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error)) *Inspector {
+func (k *kit) interfering(tamper func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply,
+	error)) *Inspector {
 	k.t.Helper()
 	driver, err := rdb.Open(k.server.DSN())
 	require.NoError(k.t, err)
 	k.t.Cleanup(func() { assert.NoError(k.t, driver.Close()) })
-	return newInspector(rdb.NewStore(&tampered{Driver: driver, counts: map[string]int{}, tamper: tamper}, k.namespace), defaultMorgueLimit)
+	return newInspector(rdb.NewStore(&tampered{Driver: driver, counts: map[string]int{}, tamper: tamper}, k.namespace),
+		defaultMorgueLimit)
 }
 
 func TestALostReplyToACancellationDoesNoHarm(t *testing.T) {

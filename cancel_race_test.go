@@ -44,11 +44,12 @@ func TestCancelInARaceHasOneEnd(t *testing.T) {
 		from []string
 		acts []func(*raced)
 	}{
-		"fetch":      {[]string{"queue"}, []func(*raced){(*raced).fetch}},
-		"settle":     {[]string{"held"}, []func(*raced){(*raced).settle}},
-		"due":        {[]string{"scheduled", "retry"}, []func(*raced){(*raced).due}},
-		"reap":       {[]string{"held"}, []func(*raced){(*raced).reap}},
-		"everything": {[]string{"queue", "held", "scheduled", "retry", "stalled"}, []func(*raced){(*raced).fetch, (*raced).settle, (*raced).due, (*raced).reap, (*raced).resume}},
+		"fetch":  {[]string{"queue"}, []func(*raced){(*raced).fetch}},
+		"settle": {[]string{"held"}, []func(*raced){(*raced).settle}},
+		"due":    {[]string{"scheduled", "retry"}, []func(*raced){(*raced).due}},
+		"reap":   {[]string{"held"}, []func(*raced){(*raced).reap}},
+		"everything": {[]string{"queue", "held", "scheduled", "retry", "stalled"},
+			[]func(*raced){(*raced).fetch, (*raced).settle, (*raced).due, (*raced).reap, (*raced).resume}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -149,7 +150,8 @@ func (r *raced) put(place string) {
 
 func (r *raced) run(command, key string, args ...any) any {
 	r.k.t.Helper()
-	value, err := rdb.Do(r.k.t.Context(), r.store.Driver(), rdb.Call{Command: command, Args: append([]any{r.store.FullName(key)}, args...)})
+	value, err := rdb.Do(r.k.t.Context(), r.store.Driver(),
+		rdb.Call{Command: command, Args: append([]any{r.store.FullName(key)}, args...)})
 	require.NoError(r.k.t, err)
 	return value
 }
@@ -181,7 +183,8 @@ func (r *raced) settle() {
 	var call rdb.Call
 	switch how {
 	case "done":
-		call = w.Complete([]rdb.Ended{{Claim: claim, ID: r.id, Keep: time.Minute, Outcome: outcome{State: stateSucceeded}.encode()}})
+		call = w.Complete([]rdb.Ended{{Claim: claim, ID: r.id, Keep: time.Minute,
+			Outcome: outcome{State: stateSucceeded}.encode()}})
 	case "release":
 		call = w.Release(rdb.Released{Queue: "a", Elements: []string{claim.Element}})
 	default:
@@ -196,7 +199,8 @@ func (r *raced) settle() {
 
 func (r *raced) cancelled() {
 	answer := r.send(r.worker.End(r.claim.Claim, rdb.Ending{
-		ID: r.id, Queue: "a", State: stateCancelled, Keep: time.Minute, Outcome: outcome{State: stateCancelled}.encode(),
+		ID: r.id, Queue: "a", State: stateCancelled, Keep: time.Minute,
+		Outcome: outcome{State: stateCancelled}.encode(),
 	}))
 	require.Empty(r.k.t, answer.Gone)
 	r.claim = nil

@@ -34,12 +34,13 @@ func TestARunningJobIsCancelledWhateverItsHandlerReturns(t *testing.T) {
 				k := newKit(t, s)
 				begun, causes := make(chan string, 2), make(chan error, 2)
 				pool := k.start(NewWorkerPool(nil, 1, k.options()).
-					JobWithOptions("a", JobOptions{Retention: time.Hour}, func(ctx context.Context, job *Job) (int, error) {
-						begun <- job.ID
-						<-ctx.Done()
-						causes <- context.Cause(ctx)
-						return end(ctx)
-					}))
+					JobWithOptions("a", JobOptions{Retention: time.Hour},
+						func(ctx context.Context, job *Job) (int, error) {
+							begun <- job.ID
+							<-ctx.Done()
+							causes <- context.Cause(ctx)
+							return end(ctx)
+						}))
 				id := k.enqueue("a").ID
 				receive(t, begun)
 				assert.Equal(t, CancelResult{ID: id, Effect: CancelFlagged, State: StateCancelled}, k.cancel(id))
@@ -51,7 +52,8 @@ func TestARunningJobIsCancelledWhateverItsHandlerReturns(t *testing.T) {
 				assert.Len(t, seenBy(t, k.spy, id), 2, "it began, and was cancelled: %v", seenBy(t, k.spy, id))
 				assert.Equal(t, stateCancelled, k.outcomeOf(id).State)
 				assert.Empty(t, k.outcomeOf(id).Result)
-				assert.Greater(t, k.due("outcomes:until", id), time.Now().Add(time.Hour-patience), "kept for its retention")
+				assert.Greater(t, k.due("outcomes:until", id), time.Now().Add(time.Hour-patience),
+					"kept for its retention")
 				k.empty("a")
 				k.unflagged()
 			})
@@ -223,7 +225,8 @@ func TestACancellationSurvivesTheDeathOfAWorker(t *testing.T) {
 		receive(t, begun)
 		first.crash()
 		assert.Equal(t, CancelFlagged, k.cancel(id).Effect)
-		next := k.start(NewWorkerPool(nil, 1, k.options()).Job("a", func(job *Job) error { begun <- job.ID; return nil }))
+		next := k.start(NewWorkerPool(nil, 1, k.options()).
+			Job("a", func(job *Job) error { begun <- job.ID; return nil }))
 		assert.Equal(t, id, await[JobCancelled](t, k.spy, nil).ID)
 		k.drained(next)
 		assert.Empty(t, begun, "it did not run again")

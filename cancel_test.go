@@ -114,9 +114,12 @@ func TestCancelSaysWhatCannotBeCancelled(t *testing.T) {
 		}{
 			"dead": {CancelResult{"dead", CancelDead, StateDead},
 				`job "dead" cannot be cancelled: it is dead and will not run by itself; delete it instead`},
-			"done":    {CancelResult{"done", CancelTooLate, StateSucceeded}, `job "done" cannot be cancelled: it has ended as succeeded`},
-			"dropped": {CancelResult{"dropped", CancelTooLate, StateDiscarded}, `job "dropped" cannot be cancelled: it has ended as discarded`},
-			"nobody":  {CancelResult{"nobody", CancelNotFound, ""}, `job "nobody" cannot be cancelled: ` + ErrNotFound.Error()},
+			"done": {CancelResult{"done", CancelTooLate, StateSucceeded},
+				`job "done" cannot be cancelled: it has ended as succeeded`},
+			"dropped": {CancelResult{"dropped", CancelTooLate, StateDiscarded},
+				`job "dropped" cannot be cancelled: it has ended as discarded`},
+			"nobody": {CancelResult{"nobody", CancelNotFound, ""}, `job "nobody" cannot be cancelled: ` +
+				ErrNotFound.Error()},
 		} {
 			result := k.cancel(id)
 			assert.Equal(t, want.result, result, id)
@@ -129,10 +132,12 @@ func TestCancelSaysWhatCannotBeCancelled(t *testing.T) {
 		}
 		k.unflagged()
 		assert.Equal(t, 1, k.number("ZCARD", "morgue"), "it is still there")
-		assert.EqualError(t, CancelResult{ID: "x"}.Err(), `it is not known whether job "x" was cancelled: cancel it again`)
+		assert.EqualError(t, CancelResult{ID: "x"}.Err(),
+			`it is not known whether job "x" was cancelled: cancel it again`)
 		encoded, err := json.Marshal([]CancelResult{k.cancel("dead"), k.cancel("nobody")})
 		require.NoError(t, err)
-		assert.JSONEq(t, `[{"id":"dead","effect":"dead","state":"dead"},{"id":"nobody","effect":"not found"}]`, string(encoded))
+		assert.JSONEq(t, `[{"id":"dead","effect":"dead","state":"dead"},{"id":"nobody","effect":"not found"}]`,
+			string(encoded))
 	})
 }
 

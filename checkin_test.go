@@ -69,7 +69,8 @@ func TestACheckinIsBoundedUTF8(t *testing.T) {
 			<-release
 			return nil
 		}))
-		for said, shown := range map[string]string{"a\xffb": "a\uFFFDb", strings.Repeat("x", 1<<19): strings.Repeat("x", 1021) + "…"} {
+		for said, shown := range map[string]string{"a\xffb": "a\uFFFDb",
+			strings.Repeat("x", 1<<19): strings.Repeat("x", 1021) + "…"} {
 			k.visible(k.enqueue("a", []byte(said)).ID, shown)
 		}
 		close(release)

@@ -66,7 +66,8 @@ func (e *Enqueuer) Completions(name string) *Completions {
 		r.known = map[string]*Completions{}
 	}
 	c := &Completions{
-		core: e.core, name: name, err: validateName(name), taking: make(chan struct{}, 1), lane: newID(time.Now()), number: 1,
+		core: e.core, name: name, err: validateName(name), taking: make(chan struct{}, 1), lane: newID(time.Now()),
+		number: 1,
 	}
 	r.known[name] = c
 	return c

@@ -123,7 +123,8 @@ func (i *Inspector) sight(ctx context.Context, id string) (sight, error) {
 
 // shelfState is the state of a job on a shelf.
 var shelfState = map[rdb.Shelf]State{
-	rdb.ShelfScheduled: StateScheduled, rdb.ShelfRetry: StateRetrying, rdb.ShelfStalled: StateStalled, rdb.ShelfMorgue: StateDead,
+	rdb.ShelfScheduled: StateScheduled, rdb.ShelfRetry: StateRetrying, rdb.ShelfStalled: StateStalled,
+	rdb.ShelfMorgue: StateDead,
 }
 
 func sightOf(found *rdb.Found) sight {

@@ -18,7 +18,8 @@ type StateError struct {
 func (e *StateError) Error() string { return cut(e.text()) }
 
 func (e *StateError) text() string {
-	text := fmt.Sprintf("job %s cannot be %s: it is %s, and only one that is %s can be", quoted(e.ID), e.What, e.State, alternatives(e.Wanted))
+	text := fmt.Sprintf("job %s cannot be %s: it is %s, and only one that is %s can be", quoted(e.ID), e.What, e.State,
+		alternatives(e.Wanted))
 	if remedy := e.remedy(); remedy != "" {
 		text += ": " + remedy
 	}
@@ -76,7 +77,8 @@ type FarError struct {
 func (e *FarError) Error() string { return cut(e.text()) }
 
 func (e *FarError) text() string {
-	return fmt.Sprintf("job %s cannot be %s: it stands more than %d jobs from both ends of the queue of %s: try again when it is nearer",
+	return fmt.Sprintf("job %s cannot be %s: it stands more than %d jobs from both ends of the queue of %s: try again "+
+		"when it is nearer",
 		quoted(e.ID), e.What, farReach, quoted(e.Name))
 }
 

@@ -69,7 +69,8 @@ func (b *brawl) fight(control handled, rounds int) {
 			if err == nil {
 				done++
 			} else {
-				refused := errchain.Find[*StateError](err) != nil || errors.Is(err, ErrNotFound) || errors.Is(err, errRestless)
+				refused := errchain.Find[*StateError](err) != nil || errors.Is(err, ErrNotFound) ||
+					errors.Is(err, errRestless)
 				assert.True(b.t, refused, "%v", err)
 			}
 		}}
@@ -101,10 +102,12 @@ func (b *brawl) begin(state State, round int) string {
 	}
 	_, err := b.store.Enqueue(b.t.Context(), "lane", int64(round+1), []rdb.NewJob{job})
 	require.NoError(b.t, err)
-	shelf := map[State]rdb.Shelf{StateRetrying: rdb.ShelfRetry, StateStalled: rdb.ShelfStalled, StateDead: rdb.ShelfMorgue}[state]
+	shelf := map[State]rdb.Shelf{StateRetrying: rdb.ShelfRetry, StateStalled: rdb.ShelfStalled,
+		StateDead: rdb.ShelfMorgue}[state]
 	if shelf != "" {
 		for _, claim := range b.fetch() {
-			b.settle(b.worker.Shelve(rdb.Shelved{Claim: claim, Shelf: shelf, Delay: time.Millisecond, Trail: []byte(`{"fails":1}`)}))
+			b.settle(b.worker.Shelve(rdb.Shelved{Claim: claim, Shelf: shelf, Delay: time.Millisecond,
+				Trail: []byte(`{"fails":1}`)}))
 		}
 	}
 	return id
@@ -137,8 +140,10 @@ func (b *brawl) work() {
 			id := claim.Element[len(fmt.Sprint(b.number))+1:]
 			ways := []rdb.Call{
 				b.worker.Complete([]rdb.Ended{{Claim: claim, ID: id}}),
-				b.worker.Shelve(rdb.Shelved{Claim: claim, Shelf: rdb.ShelfRetry, Delay: time.Millisecond, Trail: []byte(`{"fails":1}`)}),
-				b.worker.Shelve(rdb.Shelved{Claim: claim, Shelf: rdb.ShelfMorgue, Trail: []byte(`{"fails":2,"reason":"x"}`)}),
+				b.worker.Shelve(rdb.Shelved{Claim: claim, Shelf: rdb.ShelfRetry, Delay: time.Millisecond,
+					Trail: []byte(`{"fails":1}`)}),
+				b.worker.Shelve(rdb.Shelved{Claim: claim, Shelf: rdb.ShelfMorgue,
+					Trail: []byte(`{"fails":2,"reason":"x"}`)}),
 			}
 			reaped := b.worker.Release(rdb.Released{Queue: "n", Elements: []string{claim.Element}, Died: "somebody"})
 			var both sync.WaitGroup
@@ -196,7 +201,8 @@ func (b *brawl) inOnePlace(id, when string) {
 	for n, hash := range hashes {
 		has[hash] = replies[6+n].Value == int64(1)
 	}
-	assert.Equal(b.t, has["jobs"], places == 1, "%s: it has a record: %t, and is in %d places", when, has["jobs"], places)
+	assert.Equal(b.t, has["jobs"], places == 1, "%s: it has a record: %t, and is in %d places", when, has["jobs"],
+		places)
 	assert.Equal(b.t, onShelf, has["names"], "names, %s", when)
 	if !has["jobs"] {
 		assert.Zero(b.t, places, when)

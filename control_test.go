@@ -58,8 +58,9 @@ func (k *kit) hold(name string, ended ...string) {
 	require.NoError(k.t, err)
 	for _, job := range fetched.Jobs {
 		if slices.Contains(ended, job.ID) {
-			_, err := w.Settle(k.ctx(), []rdb.Call{w.Complete([]rdb.Ended{{Claim: job.Claim, ID: job.ID, Keep: time.Hour,
-				Outcome: outcome{State: stateSucceeded, EndedAt: 1}.encode()}})})
+			_, err := w.Settle(k.ctx(),
+				[]rdb.Call{w.Complete([]rdb.Ended{{Claim: job.Claim, ID: job.ID, Keep: time.Hour,
+					Outcome: outcome{State: stateSucceeded, EndedAt: 1}.encode()}})})
 			require.NoError(k.t, err)
 		}
 	}
@@ -92,7 +93,8 @@ type handled struct {
 func handledControls() map[string]handled {
 	return map[string]handled{
 		"Stall": {do: func(i *Inspector, k *kit, id string) error { return i.Stall(k.ctx(), id) },
-			from: []State{StateQueued, StateScheduled, StateRetrying}, already: []State{StateStalled}, becomes: StateStalled},
+			from: []State{StateQueued, StateScheduled, StateRetrying}, already: []State{StateStalled},
+			becomes: StateStalled},
 		"Resume": {do: func(i *Inspector, k *kit, id string) error { return i.Resume(k.ctx(), id) },
 			from: []State{StateStalled}, already: []State{StateQueued}, becomes: StateQueued},
 		"RunNow": {do: func(i *Inspector, k *kit, id string) error { return i.RunNow(k.ctx(), id) },
@@ -105,9 +107,11 @@ func handledControls() map[string]handled {
 			from: []State{StateScheduled, StateRetrying}},
 		"ChangeArgs": {do: func(i *Inspector, k *kit, id string) error { return i.ChangeArgs(k.ctx(), id, 2) },
 			from: []State{StateQueued, StateScheduled, StateRetrying, StateStalled, StateDead}},
-		"MoveToFront": {do: func(i *Inspector, k *kit, id string) error { return i.MoveToFront(k.ctx(), id) }, from: []State{StateQueued}},
+		"MoveToFront": {do: func(i *Inspector, k *kit, id string) error { return i.MoveToFront(k.ctx(), id) },
+			from: []State{StateQueued}},
 		"Delete": {do: func(i *Inspector, k *kit, id string) error { return i.Delete(k.ctx(), id) },
-			from: []State{StateQueued, StateScheduled, StateRetrying, StateStalled, StateDead, StateSucceeded}, gone: true},
+			from: []State{StateQueued, StateScheduled, StateRetrying, StateStalled, StateDead, StateSucceeded},
+			gone: true},
 	}
 }
 
@@ -199,7 +203,8 @@ func TestARescheduledJobRunsWhenItIsDue(t *testing.T) {
 		k := newKit(t, s)
 		ran := make(chan time.Time, 1)
 		id := k.standing(StateScheduled, "n")
-		k.start(NewWorkerPool(nil, 1, k.options()).Job("n", func(job *Job, _ int) error { ran <- job.RunAt; return nil }))
+		k.start(NewWorkerPool(nil, 1, k.options()).
+			Job("n", func(job *Job, _ int) error { ran <- job.RunAt; return nil }))
 		at := time.Now().Add(50 * time.Millisecond)
 		require.NoError(t, k.hands().Reschedule(k.ctx(), id, at))
 		due := receive(t, ran)
@@ -228,7 +233,8 @@ func TestAStalledJobDoesNotRunUntilItIsResumed(t *testing.T) {
 		stalled := k.enqueue("n", 1)
 		require.NoError(t, k.hands().Stall(k.ctx(), stalled.ID))
 		ran := make(chan int, 2)
-		p := k.start(NewWorkerPool(nil, 1, k.options()).Job("n", func(job *Job, n int) error { ran <- 10*n + job.Attempt; return nil }))
+		p := k.start(NewWorkerPool(nil, 1, k.options()).
+			Job("n", func(job *Job, n int) error { ran <- 10*n + job.Attempt; return nil }))
 		k.enqueue("n", 2)
 		assert.Equal(t, 21, receive(t, ran))
 		require.NoError(t, p.Drain(k.ctx()))
@@ -260,7 +266,8 @@ func TestDeleteTakesAllThatBelongsToTheJob(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		id := k.standing(StateDead, "n")
-		k.do("HSET", "jobs", id, fmt.Sprintf(`{"jid":%q,"name":"n","args":[],"t":1,"lock":"digest","objects":{"0":"abc"}}`, id))
+		k.do("HSET", "jobs", id, fmt.Sprintf(
+			`{"jid":%q,"name":"n","args":[],"t":1,"lock":"digest","objects":{"0":"abc"}}`, id))
 		k.do("HSET", "trail", id, `{"log":true,"state":true}`)
 		k.do("HSET", "unique", "digest", id+" 0 f")
 		k.do("SADD", "object:abc:jobs", id)

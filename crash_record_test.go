@@ -15,11 +15,12 @@ func TestWhatIsReadOfCrashes(t *testing.T) {
 		workers []string
 		token   int64
 	}{
-		"nothing":                   {"", nil, 0},
-		"a death that counts":       {"w1@1000:250:1:2:3:4:77", []string{"w1"}, 77},
-		"one that does not":         {"?w1:88", nil, 88},
-		"a begin":                   {"+w1:5:1234", nil, 0},
-		"all of them":               {"w1@1000:250:1:2:3:4:77 w2@2000:1:1:1:1:1:99 ?w3:98 +w4:5:1234", []string{"w1", "w2"}, 99},
+		"nothing":             {"", nil, 0},
+		"a death that counts": {"w1@1000:250:1:2:3:4:77", []string{"w1"}, 77},
+		"one that does not":   {"?w1:88", nil, 88},
+		"a begin":             {"+w1:5:1234", nil, 0},
+		"all of them": {"w1@1000:250:1:2:3:4:77 w2@2000:1:1:1:1:1:99 ?w3:98 +w4:5:1234",
+			[]string{"w1", "w2"}, 99},
 		"of an earlier version":     {"w1 w2", []string{"w1", "w2"}, 0},
 		"an id with a sign in it":   {"a@b@1000:250:1:2:3:4:77", []string{"a@b"}, 77},
 		"of which little is known":  {"w1@1000", []string{"w1"}, 0},
@@ -32,7 +33,8 @@ func TestWhatIsReadOfCrashes(t *testing.T) {
 			assert.Equal(t, tt.workers, record.workers())
 			assert.Equal(t, tt.token, record.token)
 			assert.Equal(t, tt.token+1, record.tokenOf(0), "the next claim has a larger one, whatever the clock says")
-			assert.Equal(t, tt.token+1000, record.tokenOf(tt.token+1000), "it is the time of the fetch where that is later")
+			assert.Equal(t, tt.token+1000, record.tokenOf(tt.token+1000),
+				"it is the time of the fetch where that is later")
 		})
 	}
 }
@@ -74,11 +76,13 @@ func TestTheChanceOfDeathsIsThatOfPoisson(t *testing.T) {
 		expected float64
 		want     float64
 	}{
-		{1, 1, 0.6321205588}, {3, 1, 0.0803013971}, {3, 0.001, 1.665417e-10}, {2, 10, 0.9995006007}, {1, 1e-12, 1e-12}, {1, 0, 0},
+		{1, 1, 0.6321205588}, {3, 1, 0.0803013971}, {3, 0.001, 1.665417e-10}, {2, 10, 0.9995006007}, {1, 1e-12, 1e-12},
+		{1, 0, 0},
 	} {
 		assert.InEpsilon(t, 1+tt.want, 1+chanceOf(tt.n, tt.expected), 1e-9)
 		if tt.want > 0 {
-			assert.InEpsilon(t, tt.want, chanceOf(tt.n, tt.expected), 1e-5, "%d where %v are expected", tt.n, tt.expected)
+			assert.InEpsilon(t, tt.want, chanceOf(tt.n, tt.expected), 1e-5, "%d where %v are expected", tt.n,
+				tt.expected)
 		}
 	}
 	many := readCrashes(strings.Repeat("w ", 1000))

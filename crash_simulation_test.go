@@ -104,7 +104,8 @@ func (s *simulation) run(seed uint64) {
 
 // join starts a worker.
 func (s *simulation) join() {
-	s.fleet = append(s.fleet, &simulatedWorker{id: s.random.IntN(1 << 40), runs: map[*simulatedJob]float64{}, beat: s.random.Float64() * 1000})
+	s.fleet = append(s.fleet, &simulatedWorker{id: s.random.IntN(1 << 40), runs: map[*simulatedJob]float64{},
+		beat: s.random.Float64() * 1000})
 	s.fetch()
 }
 
@@ -209,7 +210,9 @@ func (s *simulation) kill(w *simulatedWorker) {
 					share++
 				}
 			}
-			job.words = append(job.words, fmt.Sprintf("w%d@%.0f:%.0f%s:%d:1", w.id, died, min(share, 5)*max(died-since, 100), report, len(s.fleet)))
+			job.words = append(job.words,
+				fmt.Sprintf("w%d@%.0f:%.0f%s:%d:1", w.id, died, min(share, 5)*max(died-since, 100), report,
+					len(s.fleet)))
 			back = append(back, job)
 		}
 		s.queue = append(back, s.queue...)
@@ -232,14 +235,15 @@ func TestInnocentJobsOutliveKills(t *testing.T) {
 		{workers: 20, slots: 20, jobs: 200_000, long: 1500, kills: 200},
 		{workers: 4, slots: 100, jobs: 20_000, long: 8000, kills: 50},
 	} {
-		t.Run(fmt.Sprintf("%d workers, %d kills, jobs of %.1f s", fleet.workers, fleet.kills, fleet.long/1000), func(t *testing.T) {
-			for seed := range seeds {
-				s := fleet
-				s.run(seed)
-				assert.Empty(t, s.buried, seed)
-				innocent += len(s.before)
-			}
-		})
+		t.Run(fmt.Sprintf("%d workers, %d kills, jobs of %.1f s", fleet.workers, fleet.kills, fleet.long/1000),
+			func(t *testing.T) {
+				for seed := range seeds {
+					s := fleet
+					s.run(seed)
+					assert.Empty(t, s.buried, seed)
+					innocent += len(s.before)
+				}
+			})
 	}
 	assert.Greater(t, innocent, 3, "three crashes alone would have buried some")
 	t.Logf("three crashes alone would have buried %d innocent jobs", innocent)

@@ -76,7 +76,8 @@ func (k *kit) remains(part string) []string {
 	require.NoError(k.t, err)
 	var found []string
 	for _, key := range all {
-		if strings.HasPrefix(key, "{"+k.namespace+"}:") && strings.Contains(key, part) && (part == "" || !strings.Contains(key, "}:taken:")) {
+		if strings.HasPrefix(key, "{"+k.namespace+"}:") && strings.Contains(key, part) &&
+			(part == "" || !strings.Contains(key, "}:taken:")) {
 			found = append(found, key)
 		}
 	}
@@ -93,11 +94,12 @@ func (k *kit) until(what string, condition func() bool) {
 func (k *kit) holding(t *testing.T, name string, jobs int) *WorkerPool {
 	t.Helper()
 	started := make(chan string, jobs)
-	pool := k.start(NewWorkerPool(nil, jobs, k.another(newSpy())).Job(name, func(ctx context.Context, job *Job, _ int) error {
-		started <- job.ID
-		<-ctx.Done()
-		return ctx.Err()
-	}))
+	pool := k.start(NewWorkerPool(nil, jobs, k.another(newSpy())).
+		Job(name, func(ctx context.Context, job *Job, _ int) error {
+			started <- job.ID
+			<-ctx.Done()
+			return ctx.Err()
+		}))
 	for range jobs {
 		receive(t, started)
 	}

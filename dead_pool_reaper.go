@@ -43,7 +43,8 @@ const (
 )
 
 func newDeadPoolReaper(w *worker) *deadPoolReaper {
-	return &deadPoolReaper{worker: w, health: health{component: "reaper", events: w.events}, called: make(chan struct{}, 1)}
+	return &deadPoolReaper{worker: w, health: health{component: "reaper", events: w.events},
+		called: make(chan struct{}, 1)}
 }
 
 // told notes whether this worker looks after the others.

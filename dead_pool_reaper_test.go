@@ -51,7 +51,8 @@ func TestJobsOfADeadWorkerStartElsewhereInOrder(t *testing.T) {
 				last = time.Now()
 			}
 		}
-		assert.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 21, 22, 23, 24}, order)
+		assert.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 21, 22, 23, 24},
+			order)
 		assert.Less(t, last.Sub(killed), 10*time.Second, "the package integration is stricter")
 		require.NoError(t, survivor.Drain(k.ctx()))
 		k.until("nothing of the dead worker is left", func() bool { return len(k.remains(dead)) == 0 })

@@ -65,7 +65,8 @@ func (r *run) hopeless(err error) bool {
 const deathHookTime = 5 * time.Second
 
 // errHookLate is the cause with which the ctx of OnDeath ends.
-var errHookLate = errors.New("OnDeath has not returned within 5s: its ctx has ended, and it is not waited for any longer")
+var errHookLate = errors.New(
+	"OnDeath has not returned within 5s: its ctx has ended, and it is not waited for any longer")
 
 // dies tells whether the run's job has just died here, and somebody wants to know.
 func (r *run) dies() bool {

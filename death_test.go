@@ -27,11 +27,12 @@ func TestWhatAPermanentErrorDoes(t *testing.T) {
 		want verb
 		text string
 	}{
-		"permanent":          {permanent, fmt.Errorf("wrapped: %w", errLuck), verbBury, "wrapped: no luck"},
-		"another error":      {permanent, errors.New("else"), verbRetry, "else"},
-		"nobody to ask":      {nil, errLuck, verbRetry, "no luck"},
-		"asked for a retry":  {permanent, RetryIn(time.Hour, errLuck), verbRetry, "no luck"},
-		"Permanent panicked": {func(error) bool { panic("boom") }, errLuck, verbRetry, "no luck (and the function Permanent panicked: boom)"},
+		"permanent":         {permanent, fmt.Errorf("wrapped: %w", errLuck), verbBury, "wrapped: no luck"},
+		"another error":     {permanent, errors.New("else"), verbRetry, "else"},
+		"nobody to ask":     {nil, errLuck, verbRetry, "no luck"},
+		"asked for a retry": {permanent, RetryIn(time.Hour, errLuck), verbRetry, "no luck"},
+		"Permanent panicked": {func(error) bool { panic("boom") }, errLuck, verbRetry,
+			"no luck (and the function Permanent panicked: boom)"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -73,12 +74,16 @@ func TestAMiddlewareIsToldThatAJobDies(t *testing.T) {
 		err     error
 		want    Ending
 	}{
-		"permanent":           {options: JobOptions{Permanent: func(error) bool { return true }}, err: errLuck, want: EndingBury},
-		"permanent, dropped":  {options: JobOptions{Permanent: func(error) bool { return true }, SkipMorgue: true}, err: errLuck, want: EndingDiscard},
-		"permanent, but asks": {options: JobOptions{Permanent: func(error) bool { return true }}, err: RetryIn(0, errLuck), want: EndingRetry},
-		"Permanent panics":    {options: JobOptions{Permanent: func(error) bool { panic("boom") }}, err: errLuck, want: EndingRetry},
-		"past its deadline":   {extras: recordExtras{Deadline: 1}, err: errLuck, want: EndingBury},
-		"none of these":       {err: errLuck, want: EndingRetry},
+		"permanent": {options: JobOptions{Permanent: func(error) bool { return true }}, err: errLuck,
+			want: EndingBury},
+		"permanent, dropped": {options: JobOptions{Permanent: func(error) bool { return true }, SkipMorgue: true},
+			err: errLuck, want: EndingDiscard},
+		"permanent, but asks": {options: JobOptions{Permanent: func(error) bool { return true }},
+			err: RetryIn(0, errLuck), want: EndingRetry},
+		"Permanent panics": {options: JobOptions{Permanent: func(error) bool { panic("boom") }}, err: errLuck,
+			want: EndingRetry},
+		"past its deadline": {extras: recordExtras{Deadline: 1}, err: errLuck, want: EndingBury},
+		"none of these":     {err: errLuck, want: EndingRetry},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -101,15 +106,17 @@ func TestOnDeathIsToldOncePerDeath(t *testing.T) {
 		record  string // stored as another program would
 		want    string // empty: it does not die
 	}{
-		"out of retries":            {handler: errLuck, job: JobOptions{Retries: -1}, want: "no luck"},
-		"out of retries, no morgue": {handler: errLuck, job: JobOptions{Retries: -1, SkipMorgue: true}, want: "no luck"},
-		"buried by its handler":     {handler: Bury(errLuck), want: "no luck"},
-		"a record that is none":     {record: "no JSON", want: "the record cannot be read"},
-		"done":                      {},
-		"discarded":                 {handler: Discard(errLuck)},
-		"will be retried":           {handler: errLuck},
-		"expired":                   {record: `{"jid":"x","name":"a","args":[],"t":1,"expires":1}`},
-		"after its deadline":        {record: `{"jid":"x","name":"a","args":[],"t":1,"deadline":1}`, want: "its deadline has passed"},
+		"out of retries": {handler: errLuck, job: JobOptions{Retries: -1}, want: "no luck"},
+		"out of retries, no morgue": {handler: errLuck, job: JobOptions{Retries: -1, SkipMorgue: true},
+			want: "no luck"},
+		"buried by its handler": {handler: Bury(errLuck), want: "no luck"},
+		"a record that is none": {record: "no JSON", want: "the record cannot be read"},
+		"done":                  {},
+		"discarded":             {handler: Discard(errLuck)},
+		"will be retried":       {handler: errLuck},
+		"expired":               {record: `{"jid":"x","name":"a","args":[],"t":1,"expires":1}`},
+		"after its deadline": {record: `{"jid":"x","name":"a","args":[],"t":1,"deadline":1}`,
+			want: "its deadline has passed"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +130,8 @@ func TestOnDeathIsToldOncePerDeath(t *testing.T) {
 					assert.True(t, bounded)
 					deaths <- deathTold{job.ID, err}
 				}
-				pool := NewWorkerPool(nil, 2, k.options()).JobWithOptions("a", tt.job, func() error { return tt.handler })
+				pool := NewWorkerPool(nil, 2, k.options()).
+					JobWithOptions("a", tt.job, func() error { return tt.handler })
 				require.NoError(t, pool.Start(context.Background()))
 				id := "x"
 				if tt.record != "" {
@@ -160,8 +168,10 @@ func TestAnOnDeathThatFailsIsReported(t *testing.T) {
 			require.ErrorAs(t, err, &panicked)
 			assert.Equal(t, "boom", panicked.Value)
 		}},
-		"ends its goroutine": {runtime.Goexit, func(t *testing.T, err error) { assert.ErrorAs(t, err, new(*GoexitError)) }},
-		"does not return":    {func() { <-release }, func(t *testing.T, err error) { assert.ErrorIs(t, err, errHookLate) }},
+		"ends its goroutine": {runtime.Goexit,
+			func(t *testing.T, err error) { assert.ErrorAs(t, err, new(*GoexitError)) }},
+		"does not return": {func() { <-release },
+			func(t *testing.T, err error) { assert.ErrorIs(t, err, errHookLate) }},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +179,8 @@ func TestAnOnDeathThatFailsIsReported(t *testing.T) {
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
 				k := newKit(t, s)
 				pool := NewWorkerPool(nil, 2, k.options()).
-					JobWithOptions("a", JobOptions{OnDeath: func(context.Context, *Job, error) { tt.hook() }}, func() error { return Bury(errLuck) })
+					JobWithOptions("a", JobOptions{OnDeath: func(context.Context, *Job, error) { tt.hook() }},
+						func() error { return Bury(errLuck) })
 				if name == "does not return" {
 					pool.hookTime = 100 * time.Millisecond
 				}

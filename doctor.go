@@ -113,8 +113,10 @@ func (i *Inspector) examination(opts DoctorOptions) *doctor {
 	return &doctor{
 		Inspector: i, repair: opts.Repair, progress: opts.Progress, limit: opts.Limit, partly: map[string]bool{},
 		look: rdb.Mender{Store: i.store}, mend: rdb.Mender{Store: i.store, Mend: opts.Repair},
-		diagnosis: &Diagnosis{More: map[Check]int{}}, told: map[fact]bool{}, counts: map[Check]int{}, broken: map[string]bool{}, aside: map[string]bool{},
-		explained: map[string]bool{}, claims: map[string][]rdb.Holding{}, seed: maphash.MakeSeed(), waiting: map[uint64]int32{},
+		diagnosis: &Diagnosis{More: map[Check]int{}}, told: map[fact]bool{}, counts: map[Check]int{},
+		broken: map[string]bool{}, aside: map[string]bool{},
+		explained: map[string]bool{}, claims: map[string][]rdb.Holding{}, seed: maphash.MakeSeed(),
+		waiting: map[uint64]int32{},
 	}
 }
 
@@ -226,11 +228,14 @@ func (d *doctor) checkServer(ctx context.Context) error {
 		return err
 	}
 	if facts.TooOld() {
-		d.find(Finding{Check: CheckServer, ID: "version", Detail: fmt.Sprintf("this is Redis %s, which lacks commands", facts.Version),
+		d.find(Finding{Check: CheckServer, ID: "version", Detail: fmt.Sprintf("this is Redis %s, which lacks commands",
+			facts.Version),
 			Remedy: "use Redis " + rdb.MinVersion + " or newer"})
 	}
 	if facts.EvictionPolicy != "" && facts.EvictionPolicy != "noeviction" {
-		d.find(Finding{Check: CheckServer, ID: "eviction", Detail: fmt.Sprintf("its maxmemory-policy is %s: when its memory is full it removes jobs", facts.EvictionPolicy),
+		d.find(Finding{Check: CheckServer, ID: "eviction",
+			Detail: fmt.Sprintf("its maxmemory-policy is %s: when its memory is full it removes jobs",
+				facts.EvictionPolicy),
 			Remedy: "set maxmemory-policy noeviction"})
 	}
 	if facts.Role == "slave" {

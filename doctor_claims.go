@@ -48,16 +48,20 @@ func (d *doctor) checkList(ctx context.Context, list heldList) error {
 
 // findElement reports what is wrong with an element, and returns true when it was removed.
 func (d *doctor) findElement(e rdb.Element, verdict string) (removed bool) {
-	f := Finding{Check: CheckElement, Key: d.store.FullName("worker:" + e.Worker + ":" + inProcess + e.Queue), ID: e.ID, Queue: e.Queue, Repaired: d.repair}
+	f := Finding{Check: CheckElement, Key: d.store.FullName("worker:" + e.Worker + ":" + inProcess + e.Queue), ID: e.ID,
+		Queue: e.Queue, Repaired: d.repair}
 	switch verdict {
 	case "unclaimed":
 		f.Detail = fmt.Sprintf("worker %s holds it as %s, and nothing claims it", e.Worker, e.Text())
 	case "elsewhere":
 		f.Detail = fmt.Sprintf("worker %s holds it as %s, and it is in another place", e.Worker, e.Text())
 	case "ghost":
-		f.Check, f.Detail = CheckGhost, fmt.Sprintf("worker %s holds it as %s, and it has no record", e.Worker, e.Text())
+		f.Check, f.Detail = CheckGhost, fmt.Sprintf("worker %s holds it as %s, and it has no record", e.Worker,
+			e.Text())
 	case "stray":
-		f.Check, f.Detail = CheckUnknownWorker, fmt.Sprintf("worker %s, which is neither registered nor being taken apart, holds it as %s", e.Worker, e.Text())
+		f.Check, f.Detail = CheckUnknownWorker,
+			fmt.Sprintf("worker %s, which is neither registered nor being taken apart, holds it as %s", e.Worker,
+				e.Text())
 	default:
 		return false // all is well, or a broken key is in the way, which is a finding of its own
 	}
@@ -116,7 +120,8 @@ func (d *doctor) unclaim(ctx context.Context, h rdb.Holding) error {
 	case d.registered[h.Worker]:
 		f.Detail = fmt.Sprintf("worker %s claims it, and does not hold it", h.Worker)
 	default:
-		f.Check, f.Detail = CheckUnknownWorker, fmt.Sprintf("worker %s, which is neither registered nor being taken apart, claims it", h.Worker)
+		f.Check, f.Detail = CheckUnknownWorker,
+			fmt.Sprintf("worker %s, which is neither registered nor being taken apart, claims it", h.Worker)
 	}
 	if h.Queue == "" {
 		name, readable, err := recordedName(ctx, d.store, h.ID)

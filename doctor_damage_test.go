@@ -35,11 +35,14 @@ func damages() []damage {
 
 func damagedKeys() []damage {
 	return []damage{
-		{name: "queue of a wrong type", check: CheckKeyType, damage: do("SET", "queue:b", "text"), spare: func(w *ward) { w.add("b", "b1") }},
+		{name: "queue of a wrong type", check: CheckKeyType, damage: do("SET", "queue:b", "text"),
+			spare: func(w *ward) { w.add("b", "b1") }},
 		{name: "tokens of a wrong type", check: CheckKeyType, damage: do("SET", "wake:b", "text"),
 			spare: func(w *ward) { w.add("x:broken:12", "odd") }},
-		{name: "crashes of a wrong type", check: CheckKeyType, damage: do("SADD", "crashes", "text"), spare: do("HSET", "crashes", "wait1", "v")},
-		{name: "unknown key", check: CheckUnknownKey, damage: do("SET", "nonsense", "text"), spare: do("LPUSH", "wake:nobody", "1"), reported: true},
+		{name: "crashes of a wrong type", check: CheckKeyType, damage: do("SADD", "crashes", "text"),
+			spare: do("HSET", "crashes", "wait1", "v")},
+		{name: "unknown key", check: CheckUnknownKey, damage: do("SET", "nonsense", "text"),
+			spare: do("LPUSH", "wake:nobody", "1"), reported: true},
 		{name: "key of a worker that is none", check: CheckUnknownKey, damage: do("SET", "worker:w:nonsense", "text"),
 			spare: func(w *ward) { w.do("HSET", "worker:"+w.worker.ID+":running", "held", "5 half") }, reported: true},
 	}
@@ -52,32 +55,48 @@ func damagedPlaces() []damage {
 			w.do("ZADD", "scheduled", "1e15", "wait2")
 			w.do("HSET", "names", "wait2", "a")
 		}},
-		{name: "job off its shelf", check: CheckLostJob, damage: func(w *ward) { w.do("ZREM", "retry", "again"); w.do("HDEL", "names", "again") },
-			spare: do("ZADD", "retry", "1e15", "again")},
+		{name: "job off its shelf", check: CheckLostJob,
+			damage: func(w *ward) { w.do("ZREM", "retry", "again"); w.do("HDEL", "names", "again") },
+			spare:  do("ZADD", "retry", "1e15", "again")},
 		{name: "whole queue gone", check: CheckLostJob, damage: func(w *ward) {
 			w.do("UNLINK", "queue:a")
 			w.do("SREM", "ready", "a")
 		}, spare: func(w *ward) { w.do("RPOPLPUSH", "queue:a", "{"+w.namespace+"}:queue:a") }},
-		{name: "waiting without a record", check: CheckGhost, damage: do("HDEL", "jobs", "wait2"), lost: []string{"wait2"}, spare: do("ZADD", "outcomes:until", "1e15", "done")},
-		{name: "scheduled without a record", check: CheckGhost, damage: do("HDEL", "jobs", "later"), lost: []string{"later"}, spare: do("ZADD", "scheduled", 5, "later")},
-		{name: "waiting and with a worker", check: CheckTwoPlaces, damage: do("RPUSH", "queue:a", "held"), spare: do("HSET", "crashes", "held", "v1 v2")},
-		{name: "on a shelf and with a worker", check: CheckTwoPlaces, damage: func(w *ward) { w.do("ZADD", "retry", 5, "held"); w.do("HSET", "names", "held", "a") },
-			spare: do("HSET", "trail", "held", `{"fails":1}`)},
-		{name: "on two shelves", check: CheckTwoPlaces, damage: do("ZADD", "morgue", 5, "again"), spare: do("ZADD", "retry", 5, "again")},
-		{name: "waiting and on a shelf", check: CheckTwoPlaces, damage: func(w *ward) { w.do("ZADD", "retry", "1e15", "wait1"); w.do("HSET", "names", "wait1", "a") },
-			spare: do("HSET", "trail", "wait1", `{"fails":1}`)},
-		{name: "twice in its queue", check: CheckTwice, damage: do("LPUSH", "queue:a", "wait2"), spare: func(w *ward) { w.add("a", "wait22") }},
-		{name: "in two queues", check: CheckTwice, damage: func(w *ward) { w.add("b", "b1"); w.do("LPUSH", "queue:b", "wait2") },
-			more: []string{"b1"}, spare: func(w *ward) { w.add("b", "b1") }},
-		{name: "flag of nobody", check: CheckLeftover, damage: do("SADD", "cancelled", "nobody"), spare: do("SADD", "cancelled", "wait2")},
-		{name: "trail of nobody", check: CheckLeftover, damage: do("HSET", "trail", "nobody", "x"), spare: do("HSET", "trail", "wait2", "x")},
-		{name: "crashes of nobody", check: CheckLeftover, damage: do("HSET", "crashes", "nobody", "v"), spare: do("HSET", "crashes", "wait2", "v")},
-		{name: "name of nobody", check: CheckName, damage: do("HSET", "names", "wait1", "a"), spare: do("HSET", "names", "buried", "a")},
-		{name: "shelf without name", check: CheckName, damage: do("HDEL", "names", "later"), spare: do("ZADD", "scheduled", "1e15", "later")},
+		{name: "waiting without a record", check: CheckGhost, damage: do("HDEL", "jobs", "wait2"),
+			lost: []string{"wait2"}, spare: do("ZADD", "outcomes:until", "1e15", "done")},
+		{name: "scheduled without a record", check: CheckGhost, damage: do("HDEL", "jobs", "later"),
+			lost: []string{"later"}, spare: do("ZADD", "scheduled", 5, "later")},
+		{name: "waiting and with a worker", check: CheckTwoPlaces, damage: do("RPUSH", "queue:a", "held"),
+			spare: do("HSET", "crashes", "held", "v1 v2")},
+		{name: "on a shelf and with a worker", check: CheckTwoPlaces,
+			damage: func(w *ward) { w.do("ZADD", "retry", 5, "held"); w.do("HSET", "names", "held", "a") },
+			spare:  do("HSET", "trail", "held", `{"fails":1}`)},
+		{name: "on two shelves", check: CheckTwoPlaces, damage: do("ZADD", "morgue", 5, "again"),
+			spare: do("ZADD", "retry", 5, "again")},
+		{name: "waiting and on a shelf", check: CheckTwoPlaces,
+			damage: func(w *ward) { w.do("ZADD", "retry", "1e15", "wait1"); w.do("HSET", "names", "wait1", "a") },
+			spare:  do("HSET", "trail", "wait1", `{"fails":1}`)},
+		{name: "twice in its queue", check: CheckTwice, damage: do("LPUSH", "queue:a", "wait2"),
+			spare: func(w *ward) { w.add("a", "wait22") }},
+		{name: "in two queues", check: CheckTwice,
+			damage: func(w *ward) { w.add("b", "b1"); w.do("LPUSH", "queue:b", "wait2") },
+			more:   []string{"b1"}, spare: func(w *ward) { w.add("b", "b1") }},
+		{name: "flag of nobody", check: CheckLeftover, damage: do("SADD", "cancelled", "nobody"),
+			spare: do("SADD", "cancelled", "wait2")},
+		{name: "trail of nobody", check: CheckLeftover, damage: do("HSET", "trail", "nobody", "x"),
+			spare: do("HSET", "trail", "wait2", "x")},
+		{name: "crashes of nobody", check: CheckLeftover, damage: do("HSET", "crashes", "nobody", "v"),
+			spare: do("HSET", "crashes", "wait2", "v")},
+		{name: "name of nobody", check: CheckName, damage: do("HSET", "names", "wait1", "a"),
+			spare: do("HSET", "names", "buried", "a")},
+		{name: "shelf without name", check: CheckName, damage: do("HDEL", "names", "later"),
+			spare: do("ZADD", "scheduled", "1e15", "later")},
 		{name: "record that is not JSON", check: CheckRecord, damage: do("HSET", "jobs", "wait1", "{"), reported: true,
 			spare: do("HSET", "jobs", "wait1", `{"new":"field", "jid":"wait1","name":"a","args":[],"t":1}`)},
-		{name: "record of another name", check: CheckWrongQueue, damage: func(w *ward) { w.book("b", "wait1") }, reported: true, spare: func(w *ward) { w.book("a", "wait1") }},
-		{name: "shelf under another name", check: CheckWrongQueue, damage: do("HSET", "names", "later", "b"), reported: true, spare: do("HSET", "names", "later", "a")},
+		{name: "record of another name", check: CheckWrongQueue, damage: func(w *ward) { w.book("b", "wait1") },
+			reported: true, spare: func(w *ward) { w.book("a", "wait1") }},
+		{name: "shelf under another name", check: CheckWrongQueue, damage: do("HSET", "names", "later", "b"),
+			reported: true, spare: do("HSET", "names", "later", "a")},
 	}
 }
 
@@ -108,15 +127,18 @@ func damagedClaims() []damage {
 			w.do("HSET", "names", "wait1", "a")
 			claim(w, "wait1", "%s 7 1 a", newWorkerID())
 		}, spare: do("HSET", "crashes", "held", "v")},
-		{name: "element without claim", check: CheckElement, damage: do("HDEL", "claimed", "held"), spare: func(w *ward) { claim(w, "held", "%s 1 3 a", w.worker.ID) }},
-		{name: "element of a job that waits", check: CheckElement, damage: func(w *ward) { w.do("LPUSH", w.inProcess(), "1:wait2") },
+		{name: "element without claim", check: CheckElement, damage: do("HDEL", "claimed", "held"),
+			spare: func(w *ward) { claim(w, "held", "%s 1 3 a", w.worker.ID) }},
+		{name: "element of a job that waits", check: CheckElement,
+			damage: func(w *ward) { w.do("LPUSH", w.inProcess(), "1:wait2") },
 			spare: func(w *ward) {
 				w.do("LREM", "queue:a", 0, "wait2")
 				w.do("LPUSH", w.inProcess(), "1:wait2")
 				claim(w, "wait2", "%s 1 3 a", w.worker.ID)
 			}},
-		{name: "element without record", check: CheckGhost, damage: func(w *ward) { w.do("LPUSH", w.inProcess(), "1:nobody") },
-			spare: func(w *ward) { w.do("HSET", "worker:"+w.worker.ID+":info", "n", 5) }},
+		{name: "element without record", check: CheckGhost,
+			damage: func(w *ward) { w.do("LPUSH", w.inProcess(), "1:nobody") },
+			spare:  func(w *ward) { w.do("HSET", "worker:"+w.worker.ID+":info", "n", 5) }},
 	}
 }
 
@@ -137,10 +159,12 @@ func damagedWorkers() []damage {
 			require.Len(w.t, fetched.Jobs, 1)
 			w.do("SREM", "workers", other.ID)
 		}},
-		{name: "keys of a worker that nobody knows", check: CheckUnknownWorker, damage: do("HSET", "worker:w:info", "host", "h"),
-			spare: do("SET", "worker:w", "RUN 1", "EX", 100)},
-		{name: "worker without heartbeat", check: CheckDeadWorker, damage: func(w *ward) { w.do("UNLINK", key(w, "")) }, reported: true,
-			spare: func(w *ward) { w.do("PEXPIRE", key(w, ""), 60_000) }},
+		{name: "keys of a worker that nobody knows", check: CheckUnknownWorker,
+			damage: do("HSET", "worker:w:info", "host", "h"),
+			spare:  do("SET", "worker:w", "RUN 1", "EX", 100)},
+		{name: "worker without heartbeat", check: CheckDeadWorker, damage: func(w *ward) { w.do("UNLINK", key(w, "")) },
+			reported: true,
+			spare:    func(w *ward) { w.do("PEXPIRE", key(w, ""), 60_000) }},
 		{name: "dead worker that nobody takes apart", check: CheckDeadWorker, damage: func(w *ward) {
 			other := w.register("a")
 			_, err := other.Fetch(w.ctx(), 1, 1, false, []rdb.Share{{Queue: "a", Jobs: 1}})
@@ -153,23 +177,32 @@ func damagedWorkers() []damage {
 		}, reported: true, spare: func(w *ward) { w.register("a") }},
 		{name: "heartbeat for ever", check: CheckEndless, damage: func(w *ward) { w.do("PERSIST", key(w, "")) },
 			spare: func(w *ward) { w.do("PEXPIRE", key(w, ""), 1_000_000_000) }},
-		{name: "lease for ever", check: CheckEndless, damage: do("SET", "lease", "w"), spare: do("SET", "lease", "w", "EX", 100)},
+		{name: "lease for ever", check: CheckEndless, damage: do("SET", "lease", "w"),
+			spare: do("SET", "lease", "w", "EX", 100)},
 	}
 }
 
 func damagedIndexes() []damage {
 	return []damage{
-		{name: "queue that is not ready", check: CheckReady, damage: do("SREM", "ready", "a"), spare: do("LPUSH", "wake:a", "1")},
-		{name: "ready without jobs", check: CheckReady, damage: do("SADD", "ready", "b"), spare: func(w *ward) { w.add("b", "b1") }},
-		{name: "queue without token", check: CheckToken, damage: do("UNLINK", "wake:a"), spare: do("LPUSH", "wake:b", "1")},
-		{name: "queue that is not listed", check: CheckQueueName, damage: do("ZREM", "queues", "a"), spare: do("ZADD", "queues", 5, "old")},
-		{name: "queue that nobody serves", check: CheckUnserved, damage: func(w *ward) { w.add("nobody", "n1") }, reported: true, spare: func(w *ward) { w.add("b", "b1") }},
-		{name: "outcome without time", check: CheckOutcome, damage: do("ZREM", "outcomes:until", "done"), spare: do("ZADD", "outcomes:until", 5, "done")},
-		{name: "time without outcome", check: CheckOutcome, damage: do("ZADD", "outcomes:until", 5, "gone"), spare: do("HSET", "outcomes", "done", "x")},
+		{name: "queue that is not ready", check: CheckReady, damage: do("SREM", "ready", "a"),
+			spare: do("LPUSH", "wake:a", "1")},
+		{name: "ready without jobs", check: CheckReady, damage: do("SADD", "ready", "b"),
+			spare: func(w *ward) { w.add("b", "b1") }},
+		{name: "queue without token", check: CheckToken, damage: do("UNLINK", "wake:a"),
+			spare: do("LPUSH", "wake:b", "1")},
+		{name: "queue that is not listed", check: CheckQueueName, damage: do("ZREM", "queues", "a"),
+			spare: do("ZADD", "queues", 5, "old")},
+		{name: "queue that nobody serves", check: CheckUnserved, damage: func(w *ward) { w.add("nobody", "n1") },
+			reported: true, spare: func(w *ward) { w.add("b", "b1") }},
+		{name: "outcome without time", check: CheckOutcome, damage: do("ZREM", "outcomes:until", "done"),
+			spare: do("ZADD", "outcomes:until", 5, "done")},
+		{name: "time without outcome", check: CheckOutcome, damage: do("ZADD", "outcomes:until", 5, "gone"),
+			spare: do("HSET", "outcomes", "done", "x")},
 		{name: "old lane", check: CheckLane, damage: do("HSET", "lanes", "old", "7 1000 3=duplicate"),
 			spare: func(w *ward) {
 				w.do("HSET", "lanes", "new", fmt.Sprint("7 ", time.Now().Add(-23*time.Hour).UnixMilli()))
 			}},
-		{name: "morgue over its limit", check: CheckMorgue, damage: func(w *ward) { w.doctor.morgueLimit = 0 }, reported: true, spare: func(w *ward) { w.doctor.morgueLimit = 1 }},
+		{name: "morgue over its limit", check: CheckMorgue, damage: func(w *ward) { w.doctor.morgueLimit = 0 },
+			reported: true, spare: func(w *ward) { w.doctor.morgueLimit = 1 }},
 	}
 }

@@ -15,7 +15,8 @@ func TestEveryCheckIsExplained(t *testing.T) {
 	text, err := os.ReadFile("docs/doctor.md")
 	require.NoError(t, err)
 	explained := map[Check]Severity{}
-	for _, title := range regexp.MustCompile("(?m)^### `([a-z-]+)` \\(([a-z]+)").FindAllStringSubmatch(string(text), -1) {
+	for _, title := range regexp.MustCompile("(?m)^### `([a-z-]+)` \\(([a-z]+)").
+		FindAllStringSubmatch(string(text), -1) {
 		explained[Check(title[1])] = Severity(title[2])
 	}
 	want := map[Check]Severity{}

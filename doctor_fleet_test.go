@@ -17,18 +17,19 @@ func TestDoctorKnowsTheKeysOfAFleetThatUsesEverything(t *testing.T) {
 		k := newKit(t, s)
 		begun, leave := make(chan struct{}, 1), make(chan struct{})
 		pool := NewWorkerPool(nil, 4, k.options()).
-			JobWithOptions("long", JobOptions{Limit: Limit{Concurrent: 2, Rate: 100, Per: time.Minute}}, func(job *Job) error {
-				job.Logger().Info("it begins")
-				if err := job.SaveState(t.Context(), 1); err != nil {
-					return err
-				}
-				if err := job.Progress(1); err != nil {
-					return err
-				}
-				begun <- struct{}{}
-				<-leave
-				return errLuck
-			}).
+			JobWithOptions("long", JobOptions{Limit: Limit{Concurrent: 2, Rate: 100, Per: time.Minute}},
+				func(job *Job) error {
+					job.Logger().Info("it begins")
+					if err := job.SaveState(t.Context(), 1); err != nil {
+						return err
+					}
+					if err := job.Progress(1); err != nil {
+						return err
+					}
+					begun <- struct{}{}
+					<-leave
+					return errLuck
+				}).
 			Job("quick", func(string) (int, error) { return 1, nil }).
 			Periodic("@yearly", "quick", "x")
 		k.start(pool)

@@ -37,7 +37,8 @@ func (d *doctor) checkHeld(ctx context.Context) error {
 		if !answered {
 			if alive[id] {
 				d.find(Finding{Check: CheckSilent, ID: id, Detail: fmt.Sprintf(
-					"it has a heartbeat, and has not said within %s whether it holds %s", age(d.patience), countOf(len(d.claims[id]), "job"))})
+					"it has a heartbeat, and has not said within %s whether it holds %s", age(d.patience),
+					countOf(len(d.claims[id]), "job"))})
 			}
 			continue
 		}
@@ -61,7 +62,8 @@ func (d *doctor) checkUnheld(ctx context.Context, worker string, claims []rdb.Ho
 			Detail: fmt.Sprintf("worker %s claims it, and says that it does not hold it", worker)}
 		if d.repair {
 			of := d.store.Worker(worker)
-			settled, err := of.Settle(ctx, []rdb.Call{of.Release(rdb.Released{Queue: h.Queue, Elements: []string{h.Element()}})})
+			settled, err := of.Settle(ctx,
+				[]rdb.Call{of.Release(rdb.Released{Queue: h.Queue, Elements: []string{h.Element()}})})
 			if err != nil {
 				return err
 			}

@@ -66,7 +66,8 @@ func (d *doctor) findIndex(fault rdb.Fault) {
 			f.Remedy = "a repair removes it, as the next fetch does"
 		}
 	case "unlisted":
-		f.Check, f.Key, f.Detail = CheckQueueName, d.store.FullName("queues"), "jobs wait in it, and it is not in the list of queues"
+		f.Check, f.Key, f.Detail = CheckQueueName, d.store.FullName("queues"),
+			"jobs wait in it, and it is not in the list of queues"
 	case silentQueue:
 		return
 	}
@@ -92,7 +93,8 @@ func (d *doctor) checkServed(ctx context.Context) error {
 		}
 		for i, name := range page {
 			if sizes[i] > 0 {
-				d.find(Finding{Check: CheckUnserved, Key: d.store.FullName("queue:" + name), Queue: name, Detail: waitingFor(sizes[i])})
+				d.find(Finding{Check: CheckUnserved, Key: d.store.FullName("queue:" + name), Queue: name,
+					Detail: waitingFor(sizes[i])})
 			}
 		}
 	}
@@ -122,7 +124,8 @@ func (d *doctor) checkOutcomes(ctx context.Context) error {
 				f := Finding{Check: CheckOutcome, Key: d.store.FullName("outcomes"), ID: fault.ID, Repaired: d.repair,
 					Detail: "nothing says until when this outcome is kept"}
 				if fault.What == "empty" {
-					f.Key, f.Detail = d.store.FullName("outcomes:until"), "this is the time of an outcome that is not there"
+					f.Key, f.Detail = d.store.FullName("outcomes:until"),
+						"this is the time of an outcome that is not there"
 				}
 				d.find(f)
 			}
@@ -166,7 +169,8 @@ func (d *doctor) checkLanes(ctx context.Context) error {
 			}
 		}
 	}
-	d.find(Finding{Check: CheckLane, Key: d.store.FullName("lanes"), Detail: countOf(len(old), "lane") + " not used for more than a day", Repaired: d.repair})
+	d.find(Finding{Check: CheckLane, Key: d.store.FullName("lanes"), Detail: countOf(len(old), "lane") +
+		" not used for more than a day", Repaired: d.repair})
 	return nil
 }
 
@@ -174,7 +178,8 @@ func (d *doctor) checkLanes(ctx context.Context) error {
 func (d *doctor) checkMorgue(ctx context.Context) error {
 	sizes, err := d.store.Sizes(ctx, []rdb.Key{{Name: "morgue", Type: "zset"}})
 	if err == nil && sizes[0] > d.morgueLimit {
-		d.find(Finding{Check: CheckMorgue, Key: d.store.FullName("morgue"), Detail: fmt.Sprintf("it holds %d jobs, and should hold %d", sizes[0], d.morgueLimit)})
+		d.find(Finding{Check: CheckMorgue, Key: d.store.FullName("morgue"),
+			Detail: fmt.Sprintf("it holds %d jobs, and should hold %d", sizes[0], d.morgueLimit)})
 	}
 	return err
 }

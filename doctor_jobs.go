@@ -90,7 +90,8 @@ func (d *doctor) readRecord(field rdb.Field) string {
 		err = fmt.Errorf("the record says that the id of its job is %s", quoted(r.ID))
 	}
 	if err != nil {
-		d.find(Finding{Check: CheckRecord, Key: d.store.FullName("jobs"), ID: field.Name, Queue: r.Name, Detail: err.Error()})
+		d.find(Finding{Check: CheckRecord, Key: d.store.FullName("jobs"), ID: field.Name, Queue: r.Name,
+			Detail: err.Error()})
 	}
 	return r.Name
 }
@@ -170,7 +171,8 @@ func (d *doctor) checkQueueOf(ctx context.Context, job rdb.Named, queue string, 
 }
 
 // unchanged reports a job in a wrong queue, if that is confirmed while its record stays the same.
-func (d *doctor) unchanged(ctx context.Context, job rdb.Named, record []byte, confirm func() (bool, error), queue string) error {
+func (d *doctor) unchanged(ctx context.Context, job rdb.Named, record []byte, confirm func() (bool, error),
+	queue string) error {
 	before, err := d.store.Record(ctx, job.ID)
 	if err != nil || before == nil || record != nil && !bytes.Equal(before, record) {
 		return err

@@ -26,7 +26,8 @@ type heldList struct{ worker, queue string }
 
 // typeOf are the keys that are one of a kind.
 var typeOf = map[string]string{
-	"jobs": "hash", "trail": "hash", "queues": "zset", "ready": "set", "scheduled": "zset", "retry": "zset", "names": "hash",
+	"jobs": "hash", "trail": "hash", "queues": "zset", "ready": "set", "scheduled": "zset", "retry": "zset",
+	"names":  "hash",
 	"morgue": "zset", "outcomes": "hash", "outcomes:until": "zset", "workers": "set", "dead": "set", "claimed": "hash",
 	"crashes": "hash", "deaths": "zset", "lanes": "hash", "lease": "string", "deputy": "string", "deadlines": "zset",
 	"epoch": "string", "objects": "zset", "limits": "hash", "home": "string",
@@ -97,7 +98,8 @@ func workerKey(name string) (id, part string) {
 
 // checkKeys walks over all keys of the namespace and looks at their types.
 func (d *doctor) checkKeys(ctx context.Context) error {
-	d.keys = inventory{fixed: map[string]bool{}, queues: map[string]bool{}, workers: map[string]bool{}, serving: map[string]bool{}}
+	d.keys = inventory{fixed: map[string]bool{}, queues: map[string]bool{}, workers: map[string]bool{},
+		serving: map[string]bool{}}
 	now, err := d.store.Time(ctx)
 	if err != nil {
 		return err
@@ -144,7 +146,8 @@ func (d *doctor) setAside(ctx context.Context, key rdb.Key, want string, now tim
 	if err != nil {
 		return err
 	}
-	f := Finding{Check: CheckKeyType, Key: d.store.FullName(key.Name), Repaired: done, Detail: fmt.Sprintf("it is a %s and should be a %s", key.Type, want)}
+	f := Finding{Check: CheckKeyType, Key: d.store.FullName(key.Name), Repaired: done,
+		Detail: fmt.Sprintf("it is a %s and should be a %s", key.Type, want)}
 	switch {
 	case done:
 		d.aside[to] = true
@@ -184,7 +187,8 @@ func (d *doctor) note(name string, lists map[heldList]bool) {
 }
 
 // walked are the keys that are read from one end to the other, beside the queues.
-var walked = []string{"jobs", "claimed", "names", "trail", "crashes", "scheduled", "retry", "morgue", "outcomes", "outcomes:until", "lanes"}
+var walked = []string{"jobs", "claimed", "names", "trail", "crashes", "scheduled", "retry", "morgue", "outcomes",
+	"outcomes:until", "lanes"}
 
 // measure finds out how much there is to do.
 func (d *doctor) measure(ctx context.Context) error {

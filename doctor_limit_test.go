@@ -54,7 +54,8 @@ func TestTheDoctorReadsNoMoreThanItsLimit(t *testing.T) {
 			d, err := doctor.Doctor(k.longCtx(), DoctorOptions{Limit: limit, Progress: func(n, _ int) { done = n }})
 			require.NoError(t, err)
 			assert.True(t, d.Healthy(), "%+v", d.Findings)
-			t.Logf("%d jobs, limit %d: %d entries of %d in %d round trips, %s, of which Redis %s", d.Jobs, limit, done, all,
+			t.Logf("%d jobs, limit %d: %d entries of %d in %d round trips, %s, of which Redis %s", d.Jobs, limit, done,
+				all,
 				counter.trips.Load()-trips, time.Since(begun), crowd.Spent()-spent)
 			return d, counter.trips.Load() - trips
 		}

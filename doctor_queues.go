@@ -58,17 +58,20 @@ func (d *doctor) findStruck(queue string, fault rdb.Fault) bool {
 		return false
 	}
 	if fault.What != "ghost" && fault.What != "held" {
-		d.find(Finding{Check: CheckTwoPlaces, Key: d.store.FullName(fault.What), ID: fault.ID, Queue: queue, Repaired: fault.Where == "2",
-			Detail: "it is here, and waits in its queue"})
+		d.find(Finding{Check: CheckTwoPlaces, Key: d.store.FullName(fault.What), ID: fault.ID, Queue: queue,
+			Repaired: fault.Where == "2",
+			Detail:   "it is here, and waits in its queue"})
 		return false
 	}
-	f := Finding{Check: CheckGhost, Key: d.store.FullName("queue:" + queue), ID: fault.ID, Queue: queue, Repaired: removed,
-		Detail: "it waits, and has no record"}
+	f := Finding{Check: CheckGhost, Key: d.store.FullName("queue:" + queue), ID: fault.ID, Queue: queue,
+		Repaired: removed,
+		Detail:   "it waits, and has no record"}
 	if fault.What == "held" {
 		f.Check, f.Detail = CheckTwoPlaces, "it waits, and a worker holds it"
 	}
 	if d.repair && !removed {
-		f.Severity, f.Remedy = SeverityWarning, "nothing: it is too far from the ends of the queue to be removed, and the worker that comes to it drops it"
+		f.Severity, f.Remedy = SeverityWarning,
+			"nothing: it is too far from the ends of the queue to be removed, and the worker that comes to it drops it"
 	}
 	d.find(f)
 	return removed
@@ -110,8 +113,9 @@ func (d *doctor) recall(ctx context.Context, lost nowhere) error {
 		for i, verdict := range verdicts {
 			switch verdict {
 			case "lost":
-				d.find(Finding{Check: CheckLostJob, Key: d.store.FullName("jobs"), ID: jobs[i].ID, Queue: jobs[i].Queue, Repaired: d.repair,
-					Detail: "it has a record, and is in no queue, on no shelf and with no worker"})
+				d.find(Finding{Check: CheckLostJob, Key: d.store.FullName("jobs"), ID: jobs[i].ID, Queue: jobs[i].Queue,
+					Repaired: d.repair,
+					Detail:   "it has a record, and is in no queue, on no shelf and with no worker"})
 				delete(lost, jobs[i].ID)
 			case "unsure":
 				unsure[jobs[i].Queue] = true

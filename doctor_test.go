@@ -47,7 +47,8 @@ func newWard(t *testing.T, s redistest.Server) *ward {
 	}
 	w.settle(
 		w.worker.Complete([]rdb.Ended{{Claim: claims["done"], ID: "done", Keep: time.Hour, Outcome: []byte(`{}`)}}),
-		w.worker.Shelve(rdb.Shelved{Claim: claims["again"], Shelf: rdb.ShelfRetry, Delay: time.Hour, Trail: []byte(`{"fails":1}`)}),
+		w.worker.Shelve(rdb.Shelved{Claim: claims["again"], Shelf: rdb.ShelfRetry, Delay: time.Hour,
+			Trail: []byte(`{"fails":1}`)}),
 		w.worker.Shelve(rdb.Shelved{Claim: claims["buried"], Shelf: rdb.ShelfMorgue, Trail: []byte(`{"fails":1}`)}),
 	)
 	for _, id := range []string{"wait1", "wait2", "wait3"} {
@@ -61,7 +62,8 @@ func newWard(t *testing.T, s redistest.Server) *ward {
 func (w *ward) register(queues ...string) *rdb.Worker {
 	w.t.Helper()
 	worker := w.store.Worker(newWorkerID())
-	_, _, err := worker.Register(w.ctx(), rdb.Registration{Life: time.Hour, Epoch: "epoch", Info: map[string]string{"host": "h"}, Queues: queues})
+	_, _, err := worker.Register(w.ctx(),
+		rdb.Registration{Life: time.Hour, Epoch: "epoch", Info: map[string]string{"host": "h"}, Queues: queues})
 	require.NoError(w.t, err)
 	return worker
 }
@@ -92,7 +94,8 @@ func (w *ward) examine(repair bool) *Diagnosis {
 
 // answered removes what is found since nobody is there to answer for the ward's worker.
 func (w *ward) answered(d *Diagnosis) {
-	d.Findings = slices.DeleteFunc(d.Findings, func(f Finding) bool { return f.Check == CheckSilent && f.ID == w.worker.ID })
+	d.Findings = slices.DeleteFunc(d.Findings,
+		func(f Finding) bool { return f.Check == CheckSilent && f.ID == w.worker.ID })
 }
 
 // inProcess is the key of the worker's list of queue a.
@@ -139,7 +142,8 @@ func (w *ward) run() map[string]int {
 		require.NoError(w.t, err)
 		require.NoError(w.t, lists[0].Err)
 		if elements := lists[0].Elements; len(elements) > 0 {
-			_, err = w.worker.Settle(w.ctx(), []rdb.Call{w.worker.Release(rdb.Released{Queue: queue, Elements: elements})})
+			_, err = w.worker.Settle(w.ctx(),
+				[]rdb.Call{w.worker.Release(rdb.Released{Queue: queue, Elements: elements})})
 			require.NoError(w.t, err)
 		}
 	}
@@ -271,7 +275,8 @@ func TestDoctorTellsHowFarItIs(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		w := newWard(t, s)
 		var seen [][2]int
-		_, err := w.doctor.Doctor(w.ctx(), DoctorOptions{Progress: func(done, total int) { seen = append(seen, [2]int{done, total}) }})
+		_, err := w.doctor.Doctor(w.ctx(),
+			DoctorOptions{Progress: func(done, total int) { seen = append(seen, [2]int{done, total}) }})
 		require.NoError(t, err)
 		last := seen[len(seen)-1]
 		assert.Equal(t, last[0], last[1])
@@ -299,7 +304,8 @@ func TestInspectorSaysWhyItCannot(t *testing.T) {
 	require.ErrorContains(t, err, "no Redis is named")
 	_, err = NewInspector("redis://localhost", Namespace("{"))
 	require.ErrorContains(t, err, "namespace")
-	_, err = NewWorkerPool(nil, 1, WorkerOptions{Redis: "nonsense"}).Inspector().Doctor(context.Background(), DoctorOptions{})
+	_, err = NewWorkerPool(nil, 1, WorkerOptions{Redis: "nonsense"}).Inspector().
+		Doctor(context.Background(), DoctorOptions{})
 	require.ErrorContains(t, err, "nonsense")
 	pool := NewWorkerPool(nil, 1, WorkerOptions{Redis: "redis://localhost"})
 	require.NoError(t, pool.Stop(context.Background()))

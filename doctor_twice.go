@@ -84,7 +84,8 @@ func (d *doctor) meet(ctx context.Context, names []string, id string, at sightin
 
 // checkTwice confirms that an id waits twice, and leaves it in the queue that its record names, or there nearest to the
 // front. The other one may have moved since it was met. It says which queue one was taken out of, if it was.
-func (d *doctor) checkTwice(ctx context.Context, names []string, id string, stays, goes sighting) (from int32, taken bool, err error) {
+func (d *doctor) checkTwice(ctx context.Context, names []string, id string, stays, goes sighting) (from int32,
+	taken bool, err error) {
 	name, _, err := recordedName(ctx, d.store, id)
 	if err != nil {
 		return 0, false, err
@@ -98,7 +99,8 @@ func (d *doctor) checkTwice(ctx context.Context, names []string, id string, stay
 		if err != nil || !found {
 			return 0, false, err
 		}
-		twice, replaced, err := d.mend.Single(ctx, rdb.Twice{ID: id, From: names[goes.queue], At: goes.ahead, Other: names[stays.queue], Stays: stays.ahead})
+		twice, replaced, err := d.mend.Single(ctx,
+			rdb.Twice{ID: id, From: names[goes.queue], At: goes.ahead, Other: names[stays.queue], Stays: stays.ahead})
 		if err != nil {
 			return 0, false, err
 		}
@@ -145,7 +147,8 @@ func (d *doctor) seek(ctx context.Context, queue, id string, at *sighting) (bool
 func (d *doctor) findTwice(names []string, id string, stays, goes sighting) {
 	key := maphash.String(d.seed, id)
 	d.waiting[key], d.doubted.ids[key] = stays.queue, &stays
-	f := Finding{Check: CheckTwice, Key: d.store.FullName("queue:" + names[goes.queue]), ID: id, Queue: names[stays.queue], Repaired: d.repair,
+	f := Finding{Check: CheckTwice, Key: d.store.FullName("queue:" + names[goes.queue]), ID: id,
+		Queue: names[stays.queue], Repaired: d.repair,
 		Detail: "it waits twice in this queue"}
 	if stays.queue != goes.queue {
 		f.Detail = "it waits in this queue, and in that of " + names[stays.queue]

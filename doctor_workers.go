@@ -61,7 +61,8 @@ func (d *doctor) checkDeaf(ctx context.Context, id string) error {
 	}
 	profiles, err := d.store.ProfileOf(ctx, []string{id})
 	if err == nil && profiles[0].Info["serves"] != "0" && len(profiles[0].Queues) == 0 {
-		d.find(Finding{Check: CheckDeafWorker, Key: d.store.FullName("worker:" + id + ":queues"), ID: id, Detail: "this worker is registered without the names that it serves"})
+		d.find(Finding{Check: CheckDeafWorker, Key: d.store.FullName("worker:" + id + ":queues"), ID: id,
+			Detail: "this worker is registered without the names that it serves"})
 	}
 	return err
 }
@@ -85,9 +86,11 @@ func (d *doctor) checkEndless(ctx context.Context, name, id string) error {
 	lapses, err := d.mend.Lapse(ctx, name, life, most)
 	if err == nil && lapses != rdb.LapsesInTime {
 		what := map[int]string{
-			rdb.LapsesNever: "it has no time to live", rdb.LapsesLate: "it stays for longer than it should: Redis' clock was set back",
+			rdb.LapsesNever: "it has no time to live",
+			rdb.LapsesLate:  "it stays for longer than it should: Redis' clock was set back",
 		}
-		d.find(Finding{Check: CheckEndless, Key: d.store.FullName(name), ID: id, Detail: what[lapses], Repaired: d.repair})
+		d.find(Finding{Check: CheckEndless, Key: d.store.FullName(name), ID: id, Detail: what[lapses],
+			Repaired: d.repair})
 	}
 	return err
 }
@@ -112,8 +115,10 @@ func (d *doctor) checkStrangers(ctx context.Context) error {
 			return err
 		}
 		if n > 0 {
-			d.find(Finding{Check: CheckUnknownWorker, Severity: SeverityWarning, Key: d.store.FullName("worker:" + id), ID: id,
-				Detail: countOf(n, "key") + " of a worker that is neither registered nor being taken apart", Repaired: d.repair})
+			d.find(Finding{Check: CheckUnknownWorker, Severity: SeverityWarning, Key: d.store.FullName("worker:" + id),
+				ID:       id,
+				Detail:   countOf(n, "key") + " of a worker that is neither registered nor being taken apart",
+				Repaired: d.repair})
 		}
 	}
 	return nil

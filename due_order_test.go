@@ -32,7 +32,9 @@ func TestJobsDueAtTheSameTimeRunInTheOrderOfTheirEnqueue(t *testing.T) {
 	t.Parallel()
 	ids := map[string]func(i int) []EnqueueOption{
 		"ids of the enqueuer": func(int) []EnqueueOption { return nil },
-		"ids that go down":    func(i int) []EnqueueOption { return []EnqueueOption{ID(fmt.Sprintf("id-%04d", 9999-i))} },
+		"ids that go down": func(i int) []EnqueueOption {
+			return []EnqueueOption{ID(fmt.Sprintf("id-%04d", 9999-i))}
+		},
 		"both in turn": func(i int) []EnqueueOption {
 			if i%3 > 0 {
 				return nil
@@ -60,10 +62,12 @@ func TestJobsDueAtTheSameTimeRunInTheOrderOfTheirEnqueue(t *testing.T) {
 						_, err := k.enq.EnqueueMany(k.ctx(), part)
 						require.NoError(t, err)
 					}
-					require.Equal(t, c.jobs, k.number("ZCOUNT", "scheduled", at.UnixMilli(), fmt.Sprint("(", at.UnixMilli()+1)))
+					require.Equal(t, c.jobs, k.number("ZCOUNT", "scheduled", at.UnixMilli(),
+						fmt.Sprint("(", at.UnixMilli()+1)))
 					k.sooner(2 * time.Hour)
 					ran := make(chan int, c.jobs)
-					pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("later", func(n int) error { ran <- n; return nil }))
+					pool := k.start(NewWorkerPool(nil, 1, k.options()).
+						Job("later", func(n int) error { ran <- n; return nil }))
 					var order []int
 					for range c.jobs {
 						order = append(order, receive(t, ran))

@@ -25,25 +25,32 @@ import (
 
 // extremes are the durations at which reckoning goes wrong, if anywhere.
 var extremes = []time.Duration{
-	math.MaxInt64, math.MaxInt64 - 1, math.MaxInt64 - time.Millisecond, maxAhead + 1, maxAhead, 1, 0, -1, -maxAhead - 1, math.MinInt64,
+	math.MaxInt64, math.MaxInt64 - 1, math.MaxInt64 - time.Millisecond, maxAhead + 1, maxAhead, 1, 0, -1, -maxAhead - 1,
+	math.MinInt64,
 }
 
 // extremeTimes are the same of times.
 var extremeTimes = []time.Time{
-	{}, time.Unix(0, 0), time.Unix(-1, 0), time.Date(-5000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC),
-	time.Unix(1<<62, 0), time.Unix(-1<<62, 0), time.Now().Add(-time.Hour), time.Now().Add(maxAhead - time.Hour), time.Now().Add(maxAhead + time.Hour),
+	{}, time.Unix(0, 0), time.Unix(-1, 0), time.Date(-5000, 1, 1, 0, 0, 0, 0, time.UTC),
+	time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC),
+	time.Unix(1<<62, 0), time.Unix(-1<<62, 0), time.Now().Add(-time.Hour), time.Now().Add(maxAhead - time.Hour),
+	time.Now().Add(maxAhead + time.Hour),
 }
 
 // durationsTaken is what is done with each duration that a program may give, so that it has an effect if it has one.
 var durationsTaken = map[string]func(k *kit, d time.Duration) error{
-	"Timeout":            func(k *kit, d time.Duration) error { return k.through(Timeout(d)) },
-	"Retention":          func(k *kit, d time.Duration) error { return k.through(Retention(d)) },
-	"Once":               func(k *kit, d time.Duration) error { return k.through(Once(fmt.Sprint("k", int64(d)), d)) },
-	"ExpireIn":           func(k *kit, d time.Duration) error { return k.through(ExpireIn(d)) },
-	"RetryFor":           func(k *kit, d time.Duration) error { return k.through(RetryFor(d)) },
-	"WaitReplicas":       func(k *kit, d time.Duration) error { return k.through(WaitReplicas(1, d)) },
-	"UniqueOptions.For":  func(k *kit, d time.Duration) error { return k.through(Unique(UniqueOptions{For: d})) },
-	"Enqueuer.EnqueueIn": func(k *kit, d time.Duration) error { _, err := k.enq.EnqueueIn(k.ctx(), "later", d); return err },
+	"Timeout":           func(k *kit, d time.Duration) error { return k.through(Timeout(d)) },
+	"Retention":         func(k *kit, d time.Duration) error { return k.through(Retention(d)) },
+	"Once":              func(k *kit, d time.Duration) error { return k.through(Once(fmt.Sprint("k", int64(d)), d)) },
+	"ExpireIn":          func(k *kit, d time.Duration) error { return k.through(ExpireIn(d)) },
+	"RetryFor":          func(k *kit, d time.Duration) error { return k.through(RetryFor(d)) },
+	"WaitReplicas":      func(k *kit, d time.Duration) error { return k.through(WaitReplicas(1, d)) },
+	"UniqueOptions.For": func(k *kit, d time.Duration) error { return k.through(Unique(UniqueOptions{For: d})) },
+	"Enqueuer.EnqueueIn": func(k *kit, d time.Duration) error {
+		_,
+			err := k.enq.EnqueueIn(k.ctx(), "later", d)
+		return err
+	},
 	"Enqueuer.SourcedEnqueueIn": func(k *kit, d time.Duration) error {
 		_, err := k.enq.SourcedEnqueueIn(k.ctx(), "later", 1, d)
 		return err
@@ -96,7 +103,8 @@ var durationsTaken = map[string]func(k *kit, d time.Duration) error{
 		return err
 	},
 	"Selection.OlderThan": func(k *kit, d time.Duration) error {
-		_, err := k.inspector().Bulk(k.ctx(), Selection{State: StateScheduled, OlderThan: d}, ActionRunNow, BulkOptions{DryRun: true})
+		_, err := k.inspector().Bulk(k.ctx(), Selection{State: StateScheduled, OlderThan: d}, ActionRunNow,
+			BulkOptions{DryRun: true})
 		return err
 	},
 	"Histogram.Add": func(_ *kit, d time.Duration) error {
@@ -112,9 +120,13 @@ var durationsTaken = map[string]func(k *kit, d time.Duration) error{
 
 // timesTaken is the same of times.
 var timesTaken = map[string]func(k *kit, at time.Time) error{
-	"ExpireAt":           func(k *kit, at time.Time) error { return k.through(ExpireAt(at)) },
-	"Deadline":           func(k *kit, at time.Time) error { return k.through(Deadline(at)) },
-	"Enqueuer.EnqueueAt": func(k *kit, at time.Time) error { _, err := k.enq.EnqueueAt(k.ctx(), "later", at); return err },
+	"ExpireAt": func(k *kit, at time.Time) error { return k.through(ExpireAt(at)) },
+	"Deadline": func(k *kit, at time.Time) error { return k.through(Deadline(at)) },
+	"Enqueuer.EnqueueAt": func(k *kit, at time.Time) error {
+		_,
+			err := k.enq.EnqueueAt(k.ctx(), "later", at)
+		return err
+	},
 	"Enqueuer.SourcedEnqueueAt": func(k *kit, at time.Time) error {
 		_, err := k.enq.SourcedEnqueueAt(k.ctx(), "later", 1, at)
 		return err
@@ -168,7 +180,8 @@ func (k *kit) runs(change func(o *WorkerOptions), job JobOptions) error {
 
 func (k *kit) endsWith(err error, opts ...JobOptions) error {
 	k.enqueue("job")
-	return k.drains(NewWorkerPool(nil, 1, k.options()).JobWithOptions("job", append(opts, JobOptions{})[0], func() error { return err }))
+	return k.drains(NewWorkerPool(nil, 1, k.options()).
+		JobWithOptions("job", append(opts, JobOptions{})[0], func() error { return err }))
 }
 
 // drains runs what is there, and looks that nothing is put off out of all bounds.
@@ -225,18 +238,21 @@ func TestALongRetentionAndALongTimeoutAreLong(t *testing.T) {
 			option EnqueueOption
 			job    JobOptions
 		}{
-			"of the enqueue": {func(s *jobSettings) { Timeout(math.MaxInt64)(s); Retention(math.MaxInt64)(s) }, JobOptions{}},
-			"of the job":     {Meta("a", "b"), JobOptions{Timeout: math.MaxInt64, Retention: math.MaxInt64, RetryFor: math.MaxInt64}},
+			"of the enqueue": {func(s *jobSettings) { Timeout(math.MaxInt64)(s); Retention(math.MaxInt64)(s) },
+				JobOptions{}},
+			"of the job": {Meta("a", "b"), JobOptions{Timeout: math.MaxInt64, Retention: math.MaxInt64,
+				RetryFor: math.MaxInt64}},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				k := newKit(t, s)
 				until := make(chan time.Time, 1)
-				pool := k.start(NewWorkerPool(nil, 1, k.options()).JobWithOptions("job", row.job, func(ctx context.Context) (int, error) {
-					deadline, _ := ctx.Deadline()
-					until <- deadline
-					return 7, ctx.Err()
-				}))
+				pool := k.start(NewWorkerPool(nil, 1, k.options()).
+					JobWithOptions("job", row.job, func(ctx context.Context) (int, error) {
+						deadline, _ := ctx.Deadline()
+						until <- deadline
+						return 7, ctx.Err()
+					}))
 				receipt, err := k.enq.With(row.option).Enqueue(k.ctx(), "job")
 				require.NoError(t, err)
 				assert.Greater(t, time.Until(receive(t, until)), 99*365*24*time.Hour)

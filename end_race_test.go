@@ -144,7 +144,8 @@ func (b *bout) run() {
 			answer = b.settle(b.worker.End(claim, ending))
 		}
 		if len(answer.Cancelled) > 0 {
-			ending.State, ending.Keep, ending.Outcome = stateCancelled, time.Minute, outcome{State: stateCancelled}.encode()
+			ending.State, ending.Keep, ending.Outcome = stateCancelled, time.Minute,
+				outcome{State: stateCancelled}.encode()
 			b.settle(b.worker.End(claim, ending))
 			continue
 		}
@@ -197,7 +198,8 @@ func (b *bout) check() State {
 		require.Equal(t, state, endedAs(known.Kept), "what those are told who wait: %s", what)
 	}
 	if word := map[State]string{StateSucceeded: stateSucceeded}[state]; b.completes {
-		require.Equal(t, []string{cmp.Or(word, string(state)) + " " + b.id}, b.strings("LRANGE", "completion:"+b.id, 0, -1))
+		require.Equal(t, []string{cmp.Or(word, string(state)) + " " + b.id},
+			b.strings("LRANGE", "completion:"+b.id, 0, -1))
 	}
 	if refused := errchain.Find[*StateError](b.deleted); refused != nil && refused.State != StateRunning {
 		require.Equal(t, state, refused.State, "what the one who deletes was told: %s", what)

@@ -27,7 +27,8 @@ type InvalidError struct {
 }
 
 func (e *InvalidError) Error() string {
-	return excerpt.Text(e.What, excerpt.Name) + " is " + excerpt.Text(e.Value, 2*excerpt.Name) + ": " + excerpt.Text(e.Remedy, excerpt.Whole)
+	return excerpt.Text(e.What, excerpt.Name) + " is " + excerpt.Text(e.Value, 2*excerpt.Name) + ": " +
+		excerpt.Text(e.Remedy, excerpt.Whole)
 }
 
 // Unwrap returns the cause.

@@ -75,7 +75,8 @@ func TestLostReplyStoresNothingTwiceWhenTheJobHasRunAndGone(t *testing.T) {
 			b.complete(t, ran)
 			return nil, io.ErrUnexpectedEOF
 		}
-		receipts, err := b.EnqueueMany(t.Context(), []Entry{{Name: "a"}, {Name: "a", Options: []EnqueueOption{ID("mine")}}, {Name: "a"}})
+		receipts, err := b.EnqueueMany(t.Context(),
+			[]Entry{{Name: "a"}, {Name: "a", Options: []EnqueueOption{ID("mine")}}, {Name: "a"}})
 		require.NoError(t, err)
 		assert.EqualValues(t, 2, m.sends.Load())
 		require.Len(t, ran, 3, "all had run before the call was sent again")
@@ -193,7 +194,8 @@ func TestRedisThatIsDownIsAnErrorWithinTheCtx(t *testing.T) {
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, []int{0, 1}, failed.NotStored)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	assert.ErrorContains(t, err, "none of 2 jobs is stored: context deadline exceeded: cannot connect to Redis at "+addr)
+	assert.ErrorContains(t, err,
+		"none of 2 jobs is stored: context deadline exceeded: cannot connect to Redis at "+addr)
 	assert.ErrorContains(t, err, "connection refused")
 	assert.NotContains(t, err.Error(), "geheim")
 }

@@ -71,9 +71,11 @@ func badEntries() []badEntry {
 		{"option Meta: no key", with(Meta("", "a"))},
 		{"option Meta: no UTF-8 in the key", with(Meta("a\xff", "a"))},
 		{"option Meta: no UTF-8 in the value", with(Meta("a", "\xff"))},
-		{"option Meta: too large", with(Meta("a", strings.Repeat("x", 10<<10)), Meta("b", strings.Repeat("x", 10<<10)))},
+		{"option Meta: too large",
+			with(Meta("a", strings.Repeat("x", 10<<10)), Meta("b", strings.Repeat("x", 10<<10)))},
 		{"option Front: with a delay", Entry{Name: "export", In: time.Hour, Options: []EnqueueOption{Front()}}},
-		{"option Front: with a time", Entry{Name: "export", At: time.Now().Add(time.Hour), Options: []EnqueueOption{Front()}}},
+		{"option Front: with a time",
+			Entry{Name: "export", At: time.Now().Add(time.Hour), Options: []EnqueueOption{Front()}}},
 		{"options: the first mistake is told", with(Timeout(-1), ID(""))},
 	}
 }
@@ -97,7 +99,8 @@ func TestEnqueueRefusesBadEntries(t *testing.T) {
 				}
 			})
 		}
-		assert.EqualValues(t, 0, b.command(t, "EXISTS", b.key("jobs"), b.key("queues"), b.key("lanes")), "nothing was stored")
+		assert.EqualValues(t, 0, b.command(t, "EXISTS", b.key("jobs"), b.key("queues"), b.key("lanes")),
+			"nothing was stored")
 	})
 }
 

@@ -13,9 +13,11 @@ import (
 // [ErrNextNilContext]. The *[EnqueueError] of its call wraps one of these and says which middleware it was.
 var (
 	// ErrNextUncalled: it returned nil and had not called next. Nothing is stored.
-	ErrNextUncalled = errors.New("it returned nil without calling next: call it, or return an error that says why nothing is stored")
+	ErrNextUncalled = errors.New(
+		"it returned nil without calling next: call it, or return an error that says why nothing is stored")
 	// ErrNextEntries: next was given more or fewer entries than the middleware got. Nothing is stored.
-	ErrNextEntries = errors.New("next was given another number of entries: give it as many as the middleware got, in the same order")
+	ErrNextEntries = errors.New(
+		"next was given another number of entries: give it as many as the middleware got, in the same order")
 )
 
 // EnqueueFunc stores entries: the next middleware or, at the end, the Enqueuer. There is one Receipt per entry, also
@@ -185,5 +187,6 @@ func (p *enqueuePassage) judged(returned error) error {
 	case failure == nil:
 		return &EnqueueError{Stored: p.indices(), Err: returned, job: p.job}
 	}
-	return &EnqueueError{Stored: failure.Stored, NotStored: failure.NotStored, Unknown: failure.Unknown, Err: returned, job: p.job}
+	return &EnqueueError{Stored: failure.Stored, NotStored: failure.NotStored, Unknown: failure.Unknown, Err: returned,
+		job: p.job}
 }

@@ -69,7 +69,8 @@ func TestEnqueueMiddlewareIsComposition(t *testing.T) {
 				return err
 			}
 		}
-		b := newEnqueueBench(t, s, s.DSN(), WithEnqueueMiddleware(named("a"), named("b")), WithEnqueueMiddleware(named("c")))
+		b := newEnqueueBench(t, s, s.DSN(), WithEnqueueMiddleware(named("a"), named("b")),
+			WithEnqueueMiddleware(named("c")))
 		receipt, err := b.Enqueue(t.Context(), "n", 7)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"a in <nil>", "b in a", "c in b", "c out 1", "b out 1", "a out 1"}, trace)
@@ -86,21 +87,23 @@ func TestEnqueueMiddlewareSeesEntriesOfItsOwn(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		var seen []map[string]string
-		b := newEnqueueBench(t, s, s.DSN(), WithEnqueueMiddleware(func(ctx context.Context, entries []Entry, next EnqueueFunc) error {
-			for i := range entries {
-				seen = append(seen, entries[i].Meta())
-				entries[i].Name = "renamed"
-				entries[i].Options = append(entries[i].Options, Meta("own", "1"), ID(fmt.Sprint("id-", i)))
-			}
-			_, err := next(ctx, entries)
-			return err
-		}))
+		b := newEnqueueBench(t, s, s.DSN(),
+			WithEnqueueMiddleware(func(ctx context.Context, entries []Entry, next EnqueueFunc) error {
+				for i := range entries {
+					seen = append(seen, entries[i].Meta())
+					entries[i].Name = "renamed"
+					entries[i].Options = append(entries[i].Options, Meta("own", "1"), ID(fmt.Sprint("id-", i)))
+				}
+				_, err := next(ctx, entries)
+				return err
+			}))
 		options := append(make([]EnqueueOption, 0, 10), Meta("entry", "1"))
 		entries := []Entry{{Name: "n", Options: options}, {Name: "n", Options: options}, {Name: "n"}}
 		receipts, err := b.With(Meta("with", "1")).With(Meta("again", "1")).EnqueueMany(t.Context(), entries)
 		require.NoError(t, err)
 		assert.Equal(t, []map[string]string{
-			{"with": "1", "again": "1", "entry": "1"}, {"with": "1", "again": "1", "entry": "1"}, {"with": "1", "again": "1"},
+			{"with": "1", "again": "1", "entry": "1"}, {"with": "1", "again": "1", "entry": "1"},
+			{"with": "1", "again": "1"},
 		}, seen)
 		assert.Equal(t, "n", entries[0].Name, "the caller's are as they were")
 		assert.Nil(t, options[:2][1])
@@ -124,8 +127,10 @@ func TestEnqueueMiddlewareRefuses(t *testing.T) {
 		want error
 		text string
 	}{
-		{"with an error of its own", func(context.Context, []Entry, EnqueueFunc) error { return errClosedToday }, errClosedToday, "closed today"},
-		{"with nothing", func(context.Context, []Entry, EnqueueFunc) error { return nil }, ErrNextUncalled, "enqueue middleware 1 of 1: "},
+		{"with an error of its own", func(context.Context, []Entry, EnqueueFunc) error { return errClosedToday },
+			errClosedToday, "closed today"},
+		{"with nothing", func(context.Context, []Entry, EnqueueFunc) error { return nil }, ErrNextUncalled,
+			"enqueue middleware 1 of 1: "},
 		{"by too few entries", func(ctx context.Context, entries []Entry, next EnqueueFunc) error {
 			_, err := next(ctx, entries[1:])
 			return err
@@ -275,7 +280,11 @@ func TestEnqueueMiddlewareThatCallsNextTooLate(t *testing.T) {
 	t.Parallel()
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
 		var kept EnqueueFunc
-		b.wrapIn([]EnqueueMiddleware{func(_ context.Context, _ []Entry, next EnqueueFunc) error { kept = next; return errClosedToday }})
+		b.wrapIn([]EnqueueMiddleware{func(_ context.Context, _ []Entry,
+			next EnqueueFunc) error {
+			kept = next
+			return errClosedToday
+		}})
 		_, err := b.Enqueue(t.Context(), "a", 1)
 		require.ErrorIs(t, err, errClosedToday)
 		_, err = kept(t.Context(), []Entry{{Name: "a"}})
@@ -289,13 +298,15 @@ func TestAPoolsEnqueuerHasItsMiddleware(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		options := k.options()
-		options.EnqueueMiddleware = []EnqueueMiddleware{func(ctx context.Context, entries []Entry, next EnqueueFunc) error {
+		options.EnqueueMiddleware = []EnqueueMiddleware{func(ctx context.Context, entries []Entry,
+			next EnqueueFunc) error {
 			entries[0].Options = append(entries[0].Options, Meta("tenant", "7"))
 			_, err := next(ctx, entries)
 			return err
 		}}
 		tenant := make(chan string, 1)
-		pool := k.start(NewWorkerPool(nil, 1, options).Job("n", func(job *Job) error { tenant <- job.Meta["tenant"]; return nil }))
+		pool := k.start(NewWorkerPool(nil, 1, options).
+			Job("n", func(job *Job) error { tenant <- job.Meta["tenant"]; return nil }))
 		_, err := pool.Enqueuer().Enqueue(k.ctx(), "n")
 		require.NoError(t, err)
 		assert.Equal(t, "7", receive(t, tenant))
@@ -307,7 +318,8 @@ func TestNilEnqueueMiddlewareIsRefused(t *testing.T) {
 	t.Parallel()
 	_, err := NewEnqueuer("redis://localhost", WithEnqueueMiddleware(nil))
 	require.EqualError(t, err, "enqueue middleware 1 is nil: leave it out")
-	pool := NewWorkerPool(nil, 1, WorkerOptions{Redis: "redis://localhost", EnqueueMiddleware: []EnqueueMiddleware{nil}, Logger: silent()}).Job("a", nothing)
+	pool := NewWorkerPool(nil, 1, WorkerOptions{Redis: "redis://localhost", EnqueueMiddleware: []EnqueueMiddleware{nil},
+		Logger: silent()}).Job("a", nothing)
 	assert.ErrorContains(t, pool.Start(t.Context()), "WorkerOptions.EnqueueMiddleware is nil at index 0: leave it out")
 }
 

@@ -18,12 +18,15 @@ func Once(key string, d time.Duration) EnqueueOption {
 		s.unique = options
 		switch {
 		case key == "":
-			s.refuse(&InvalidError{What: "key of option Once", Value: "empty", Remedy: "use 1 to 200 bytes, such as a random UUID"})
+			s.refuse(&InvalidError{What: "key of option Once", Value: "empty",
+				Remedy: "use 1 to 200 bytes, such as a random UUID"})
 		case len(key) > maxKeyBytes:
-			s.refuse(&InvalidError{What: "key of option Once", Value: fmt.Sprintf("%s, which has %d bytes", quoted(key), len(key)),
+			s.refuse(&InvalidError{What: "key of option Once",
+				Value:  fmt.Sprintf("%s, which has %d bytes", quoted(key), len(key)),
 				Remedy: "use at most 200, such as a hash of it"})
 		case d > maxAhead:
-			s.refuse(&InvalidError{What: "option Once", Value: d.String(), Remedy: "use a duration of at most 100 years"})
+			s.refuse(&InvalidError{What: "option Once", Value: d.String(),
+				Remedy: "use a duration of at most 100 years"})
 		}
 		s.refuse(positive("option Once", d))
 	}

@@ -51,7 +51,8 @@ func ID(id string) EnqueueOption {
 func Retries(n int) EnqueueOption {
 	return func(s *jobSettings) {
 		if n > maxRetries {
-			s.refuse(&InvalidError{What: "option Retries", Value: fmt.Sprint(n), Remedy: fmt.Sprintf("use at most %d", maxRetries)})
+			s.refuse(&InvalidError{What: "option Retries", Value: fmt.Sprint(n),
+				Remedy: fmt.Sprintf("use at most %d", maxRetries)})
 		}
 		n := max(0, n)
 		s.retries = &n
@@ -83,7 +84,8 @@ func Meta(key, value string) EnqueueOption {
 		what := fmt.Sprintf("option Meta %s", quoted(key))
 		switch {
 		case key == "":
-			s.refuse(&InvalidError{What: "option Meta", Value: "without a key", Remedy: "use a key of one byte or more"})
+			s.refuse(&InvalidError{What: "option Meta", Value: "without a key",
+				Remedy: "use a key of one byte or more"})
 		case !utf8.ValidString(key), !utf8.ValidString(value):
 			s.refuse(&InvalidError{What: what, Value: "not valid UTF-8", Remedy: "encode it, for instance as base64"})
 		}

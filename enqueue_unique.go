@@ -143,7 +143,8 @@ func (p *prepared) newArgs(read []byte) ([]byte, error) {
 		return read, err
 	}
 	if len(old.Objects) > 0 {
-		return nil, &InvalidError{What: "job " + quoted(old.ID), Value: "stored with args that are objects, so they cannot be replaced",
+		return nil, &InvalidError{What: "job " + quoted(old.ID),
+			Value:  "stored with args that are objects, so they cannot be replaced",
 			Remedy: "give ReplaceArgs at every enqueue of this kind"}
 	}
 	return setField(read, "args", p.unique.args)
@@ -179,5 +180,6 @@ func setField(object []byte, name string, value []byte) ([]byte, error) {
 			value = value[1:]
 		}
 	}
-	return append(append(append(make([]byte, 0, len(object)+len(value)), object[:from]...), value...), object[to:]...), nil
+	return append(append(append(make([]byte, 0, len(object)+len(value)), object[:from]...), value...), object[to:]...),
+		nil
 }

@@ -32,26 +32,37 @@ func TestWhichJobsAreTheSame(t *testing.T) {
 		first, second Entry
 		same          bool
 	}{
-		"same args":                    {first: only(UniqueOptions{}, 7, "a"), second: only(UniqueOptions{}, 7, "a"), same: true},
-		"other args":                   {first: only(UniqueOptions{}, 7, "a"), second: only(UniqueOptions{}, 7, "b")},
-		"args in other places":         {first: only(UniqueOptions{}, "a", "b"), second: only(UniqueOptions{}, "b", "a")},
-		"no args":                      {first: only(UniqueOptions{}), second: only(UniqueOptions{}), same: true},
-		"one more arg":                 {first: only(UniqueOptions{}, 7), second: only(UniqueOptions{}, 7, nil)},
-		"parts that join the same way": {first: only(UniqueOptions{}, "a", "bc"), second: only(UniqueOptions{}, "ab", "c")},
+		"same args": {first: only(UniqueOptions{}, 7, "a"), second: only(UniqueOptions{}, 7, "a"),
+			same: true},
+		"other args": {first: only(UniqueOptions{}, 7, "a"), second: only(UniqueOptions{}, 7, "b")},
+		"args in other places": {first: only(UniqueOptions{}, "a", "b"),
+			second: only(UniqueOptions{}, "b", "a")},
+		"no args":      {first: only(UniqueOptions{}), second: only(UniqueOptions{}), same: true},
+		"one more arg": {first: only(UniqueOptions{}, 7), second: only(UniqueOptions{}, 7, nil)},
+		"parts that join the same way": {first: only(UniqueOptions{}, "a", "bc"),
+			second: only(UniqueOptions{}, "ab", "c")},
 		"members in another order, other spaces": {first: only(UniqueOptions{}, json.RawMessage(`{"b": 1, "a":2}`)),
 			second: only(UniqueOptions{}, object{"a": 2, "b": 1}), same: true},
-		"large integers one apart": {first: only(UniqueOptions{}, int64(9007199254740993)), second: only(UniqueOptions{}, int64(9007199254740992))},
-		"chosen args the same":     {first: only(UniqueOptions{Args: []int{0}}, 7, "a"), second: only(UniqueOptions{Args: []int{0, 0}}, 7, "b"), same: true},
-		"chosen args others":       {first: only(UniqueOptions{Args: []int{1}}, 7, "a"), second: only(UniqueOptions{Args: []int{1}}, 7, "b")},
-		"other args chosen":        {first: only(UniqueOptions{Args: []int{0}}, 7, 7), second: only(UniqueOptions{Args: []int{1}}, 7, 7)},
-		"same key, other args":     {first: only(UniqueOptions{Key: "k"}, 7), second: only(UniqueOptions{Key: "k"}, 8), same: true},
-		"other key, same args":     {first: only(UniqueOptions{Key: "k"}, 7), second: only(UniqueOptions{Key: "l"}, 7)},
-		"longest key": {first: only(UniqueOptions{Key: strings.Repeat("k", 200)}), second: only(UniqueOptions{Key: strings.Repeat("k", 200)}, 8),
+		"large integers one apart": {first: only(UniqueOptions{}, int64(9007199254740993)),
+			second: only(UniqueOptions{}, int64(9007199254740992))},
+		"chosen args the same": {first: only(UniqueOptions{Args: []int{0}}, 7, "a"),
+			second: only(UniqueOptions{Args: []int{0, 0}}, 7, "b"), same: true},
+		"chosen args others": {first: only(UniqueOptions{Args: []int{1}}, 7, "a"),
+			second: only(UniqueOptions{Args: []int{1}}, 7, "b")},
+		"other args chosen": {first: only(UniqueOptions{Args: []int{0}}, 7, 7),
+			second: only(UniqueOptions{Args: []int{1}}, 7, 7)},
+		"same key, other args": {first: only(UniqueOptions{Key: "k"}, 7), second: only(UniqueOptions{Key: "k"}, 8),
 			same: true},
-		"other name": {first: only(UniqueOptions{Key: "k"}), second: Entry{Name: "mail", Options: []EnqueueOption{Unique(UniqueOptions{Key: "k"})}}},
+		"other key, same args": {first: only(UniqueOptions{Key: "k"}, 7), second: only(UniqueOptions{Key: "l"}, 7)},
+		"longest key": {first: only(UniqueOptions{Key: strings.Repeat("k", 200)}),
+			second: only(UniqueOptions{Key: strings.Repeat("k", 200)}, 8),
+			same:   true},
+		"other name": {first: only(UniqueOptions{Key: "k"}),
+			second: Entry{Name: "mail", Options: []EnqueueOption{Unique(UniqueOptions{Key: "k"})}}},
 		"not unique": {first: only(UniqueOptions{}), second: Entry{Name: "report"}},
 		"large args, in objects or not": {first: only(UniqueOptions{Args: []int{0}}, strings.Repeat("x", 20_000)),
-			second: only(UniqueOptions{Args: []int{0}, OnConflict: ReplaceArgs}, strings.Repeat("x", 20_000)), same: true},
+			second: only(UniqueOptions{Args: []int{0}, OnConflict: ReplaceArgs}, strings.Repeat("x", 20_000)),
+			same:   true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +91,8 @@ func TestTwoOfAKindInOneCall(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		receipts, err := k.enq.EnqueueMany(k.ctx(), []Entry{
-			only(UniqueOptions{}, 1), only(UniqueOptions{}, 2), only(UniqueOptions{}, 1), only(UniqueOptions{OnConflict: RefuseDuplicate}, 2),
+			only(UniqueOptions{}, 1), only(UniqueOptions{}, 2), only(UniqueOptions{}, 1),
+			only(UniqueOptions{OnConflict: RefuseDuplicate}, 2),
 		})
 		var failure *EnqueueError
 		require.ErrorAs(t, err, &failure)
@@ -100,20 +112,26 @@ func TestOptionsOfUniqueJobsThatCannotBe(t *testing.T) {
 		entry Entry
 		want  string
 	}{
-		"long key":              {only(UniqueOptions{Key: strings.Repeat("k", 201)}), "use at most 200, such as a hash of it"},
-		"key and args":          {only(UniqueOptions{Key: "k", Args: []int{0}}, 1), "use one of them"},
-		"negative position":     {only(UniqueOptions{Args: []int{-1}}, 1), "use positions from 0"},
-		"position past the end": {only(UniqueOptions{Args: []int{0, 1}}, 1), `job "report" has 1 args: use positions below that`},
-		"until when":            {only(UniqueOptions{Until: 2}), "use UntilFinished or UntilStarted"},
-		"negative time":         {only(UniqueOptions{For: -1}), "use a duration above zero and at most 100 years, or 0 for none"},
-		"for ever":              {only(UniqueOptions{For: 101 * 365 * 24 * time.Hour}), "at most 100 years"},
-		"time and start":        {only(UniqueOptions{For: 1, Until: UntilStarted}), "use one of them: the time ends whatever becomes of the job"},
-		"time and morgue":       {only(UniqueOptions{For: 1, KeepInMorgue: true}), "use one of them"},
-		"time and changes":      {only(UniqueOptions{For: 1, OnConflict: ReplaceArgs}), "nothing can be changed"},
-		"start and morgue":      {only(UniqueOptions{Until: UntilStarted, KeepInMorgue: true}), "use one of them"},
-		"unknown conflict":      {only(UniqueOptions{OnConflict: 8}), "use KeepExisting, ReplaceArgs, Postpone, ReplaceArgs|Postpone or RefuseDuplicate"},
-		"refuse and replace":    {only(UniqueOptions{OnConflict: RefuseDuplicate | ReplaceArgs}), "use KeepExisting"},
-		"nothing to postpone":   {only(UniqueOptions{OnConflict: Postpone}), "give a time or a delay, or leave Postpone out"},
+		"long key": {only(UniqueOptions{Key: strings.Repeat("k", 201)}),
+			"use at most 200, such as a hash of it"},
+		"key and args":      {only(UniqueOptions{Key: "k", Args: []int{0}}, 1), "use one of them"},
+		"negative position": {only(UniqueOptions{Args: []int{-1}}, 1), "use positions from 0"},
+		"position past the end": {only(UniqueOptions{Args: []int{0, 1}}, 1),
+			`job "report" has 1 args: use positions below that`},
+		"until when": {only(UniqueOptions{Until: 2}), "use UntilFinished or UntilStarted"},
+		"negative time": {only(UniqueOptions{For: -1}),
+			"use a duration above zero and at most 100 years, or 0 for none"},
+		"for ever": {only(UniqueOptions{For: 101 * 365 * 24 * time.Hour}), "at most 100 years"},
+		"time and start": {only(UniqueOptions{For: 1, Until: UntilStarted}),
+			"use one of them: the time ends whatever becomes of the job"},
+		"time and morgue":  {only(UniqueOptions{For: 1, KeepInMorgue: true}), "use one of them"},
+		"time and changes": {only(UniqueOptions{For: 1, OnConflict: ReplaceArgs}), "nothing can be changed"},
+		"start and morgue": {only(UniqueOptions{Until: UntilStarted, KeepInMorgue: true}), "use one of them"},
+		"unknown conflict": {only(UniqueOptions{OnConflict: 8}),
+			"use KeepExisting, ReplaceArgs, Postpone, ReplaceArgs|Postpone or RefuseDuplicate"},
+		"refuse and replace": {only(UniqueOptions{OnConflict: RefuseDuplicate | ReplaceArgs}), "use KeepExisting"},
+		"nothing to postpone": {only(UniqueOptions{OnConflict: Postpone}),
+			"give a time or a delay, or leave Postpone out"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -175,17 +193,20 @@ func TestReplaceArgsAndPostpone(t *testing.T) {
 		args          string
 		due           time.Duration // 0 is at once
 	}{
-		"replaced in its queue":       {waits(0, 0, 1), waits(ReplaceArgs, 0, 2, "b"), `[2,"b"]`, 0},
-		"replaced in scheduled":       {waits(0, time.Hour, 1), waits(ReplaceArgs, 0, 2), `[2]`, time.Hour},
-		"postponed":                   {waits(0, time.Hour, 1), waits(Postpone, 2*time.Hour, 2), `[1]`, 2 * time.Hour},
-		"not made earlier":            {waits(0, 2*time.Hour, 1), waits(Postpone, time.Hour, 2), `[1]`, 2 * time.Hour},
-		"due already":                 {waits(0, 0, 1), waits(Postpone, time.Hour, 2), `[1]`, 0},
-		"both":                        {waits(0, time.Hour, 1), waits(ReplaceArgs|Postpone, 2*time.Hour, 2), `[2]`, 2 * time.Hour},
-		"both, due already":           {waits(0, 0, 1), waits(ReplaceArgs|Postpone, time.Hour, 2), `[2]`, 0},
-		"both, due later anyway":      {waits(0, 2*time.Hour, 1), waits(ReplaceArgs|Postpone, time.Hour, 2), `[2]`, 2 * time.Hour},
-		"kept":                        {waits(0, time.Hour, 1), waits(KeepExisting, 2*time.Hour, 2), `[1]`, time.Hour},
-		"replaced by the same":        {waits(0, 0, 1), waits(ReplaceArgs, 0, 1), `[1]`, 0},
-		"nothing there to be changed": {Entry{Name: "other"}, waits(ReplaceArgs|Postpone, time.Hour, 2), `[2]`, time.Hour},
+		"replaced in its queue": {waits(0, 0, 1), waits(ReplaceArgs, 0, 2, "b"), `[2,"b"]`, 0},
+		"replaced in scheduled": {waits(0, time.Hour, 1), waits(ReplaceArgs, 0, 2), `[2]`, time.Hour},
+		"postponed":             {waits(0, time.Hour, 1), waits(Postpone, 2*time.Hour, 2), `[1]`, 2 * time.Hour},
+		"not made earlier":      {waits(0, 2*time.Hour, 1), waits(Postpone, time.Hour, 2), `[1]`, 2 * time.Hour},
+		"due already":           {waits(0, 0, 1), waits(Postpone, time.Hour, 2), `[1]`, 0},
+		"both": {waits(0, time.Hour, 1), waits(ReplaceArgs|Postpone, 2*time.Hour, 2), `[2]`,
+			2 * time.Hour},
+		"both, due already": {waits(0, 0, 1), waits(ReplaceArgs|Postpone, time.Hour, 2), `[2]`, 0},
+		"both, due later anyway": {waits(0, 2*time.Hour, 1), waits(ReplaceArgs|Postpone, time.Hour, 2), `[2]`,
+			2 * time.Hour},
+		"kept":                 {waits(0, time.Hour, 1), waits(KeepExisting, 2*time.Hour, 2), `[1]`, time.Hour},
+		"replaced by the same": {waits(0, 0, 1), waits(ReplaceArgs, 0, 1), `[1]`, 0},
+		"nothing there to be changed": {Entry{Name: "other"}, waits(ReplaceArgs|Postpone, time.Hour, 2), `[2]`,
+			time.Hour},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -208,8 +229,10 @@ func TestReplaceArgsAndPostpone(t *testing.T) {
 					assert.Equal(t, 1, k.number("LLEN", "queue:report"))
 					return
 				}
-				assert.WithinRange(t, k.due("scheduled", id), began.Add(tt.due-time.Minute), began.Add(tt.due+time.Minute))
-				assert.WithinRange(t, time.UnixMilli(r.RunAt), began.Add(tt.due-time.Minute), began.Add(tt.due+time.Minute))
+				assert.WithinRange(t, k.due("scheduled", id), began.Add(tt.due-time.Minute),
+					began.Add(tt.due+time.Minute))
+				assert.WithinRange(t, time.UnixMilli(r.RunAt), began.Add(tt.due-time.Minute),
+					began.Add(tt.due+time.Minute))
 			})
 		})
 	}
@@ -258,7 +281,8 @@ func TestWhatCannotBeChangedIsSaid(t *testing.T) {
 		var failure *EnqueueError
 		require.ErrorAs(t, err, &failure)
 		assert.Equal(t, []int{0}, failure.NotStored)
-		assert.ErrorContains(t, err, fmt.Sprintf("job %q has its lock and cannot be changed: the record cannot be read", first.ID))
+		assert.ErrorContains(t, err, fmt.Sprintf("job %q has its lock and cannot be changed: the record cannot be read",
+			first.ID))
 		assert.False(t, errors.As(err, new(*DuplicateError)))
 	})
 }

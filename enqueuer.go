@@ -70,13 +70,15 @@ func NewEnqueuer(dsn string, opts ...EnqueuerOption) (*Enqueuer, error) {
 
 // newEnqueuer makes an Enqueuer on a store that its Close leaves open. Zero is the default of timeout and maxArgs.
 // check, if there is one, may refuse the args of a job; its error need not name the job.
-func newEnqueuer(store *rdb.Store, timeout time.Duration, maxArgs int, check func(name string, args []byte) error) *Enqueuer {
+func newEnqueuer(store *rdb.Store, timeout time.Duration, maxArgs int,
+	check func(name string, args []byte) error) *Enqueuer {
 	if timeout == 0 {
 		timeout = defaultEnqueueTimeout
 	}
 	clock := &redisClock{}
 	enq := &Enqueuer{core: &enqueuerCore{
-		store: store, clock: clock, lanes: newLanes(store, clock, timeout), limits: newArgsLimits(maxArgs, 0), check: check,
+		store: store, clock: clock, lanes: newLanes(store, clock, timeout), limits: newArgsLimits(maxArgs, 0),
+		check:   check,
 		waiters: newWaiters(store),
 	}}
 	enq.useObjects(nil, 0)
@@ -106,14 +108,17 @@ func (e *Enqueuer) SourcedEnqueue(ctx context.Context, name string, source int64
 }
 
 // SourcedEnqueueIn is [Enqueuer.EnqueueIn] with a source.
-func (e *Enqueuer) SourcedEnqueueIn(ctx context.Context, name string, source int64, d time.Duration, args ...any) (Receipt, error) {
+func (e *Enqueuer) SourcedEnqueueIn(ctx context.Context, name string, source int64, d time.Duration,
+	args ...any) (Receipt, error) {
 	return e.enqueue(ctx, Entry{Name: name, Source: source, In: d, Args: args})
 }
 
 // SourcedEnqueueAt is [Enqueuer.EnqueueAt] with a source.
-func (e *Enqueuer) SourcedEnqueueAt(ctx context.Context, name string, source int64, t time.Time, args ...any) (Receipt, error) {
+func (e *Enqueuer) SourcedEnqueueAt(ctx context.Context, name string, source int64, t time.Time, args ...any) (Receipt,
+	error) {
 	if t.IsZero() {
-		err := &InvalidError{What: "time of job " + quoted(name), Value: "the zero time", Remedy: "use Enqueue for at once"}
+		err := &InvalidError{What: "time of job " + quoted(name), Value: "the zero time",
+			Remedy: "use Enqueue for at once"}
 		return Receipt{}, &EnqueueError{NotStored: []int{0}, Err: err, job: name}
 	}
 	return e.enqueue(ctx, Entry{Name: name, Source: source, At: t, Args: args})

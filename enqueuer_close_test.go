@@ -106,7 +106,8 @@ func TestCloseGivesUpAfterTheTimeout(t *testing.T) {
 		})
 		synctest.Wait()
 		begun := time.Now()
-		assert.EqualError(t, enq.Close(), "calls of the enqueuer were still under way 10s after Close began: they were given up")
+		assert.EqualError(t, enq.Close(),
+			"calls of the enqueuer were still under way 10s after Close began: they were given up")
 		assert.Equal(t, defaultEnqueueTimeout, time.Since(begun))
 		assert.Error(t, enq.Close(), "the second says the same")
 		callers.Wait()

@@ -56,7 +56,8 @@ func (c *enqueuerCore) deliver(ctx context.Context, all []prepared, jobs []rdb.N
 		}
 		for k, i := range sent {
 			own := last
-			own.problems, own.missing, own.owners = part(last.problems, k, 1), part(last.missing, k, 1), part(last.owners, k, 1)
+			own.problems, own.missing, own.owners = part(last.problems, k, 1), part(last.missing, k, 1),
+				part(last.owners, k, 1)
 			whole.later[i] = own
 		}
 	}
@@ -161,7 +162,8 @@ func isFinal(err error) bool {
 	var vanished *objects.VanishedError
 	var mismatch *objects.MismatchError
 	var noHash *objects.HashError
-	return errchain.Find[*PanicError](err) != nil || errors.As(err, &vanished) || errors.As(err, &mismatch) || errors.As(err, &noHash)
+	return errchain.Find[*PanicError](err) != nil || errors.As(err, &vanished) || errors.As(err, &mismatch) ||
+		errors.As(err, &noHash)
 }
 
 // share lets jobs that bring the same contents along hold each once: known are those of the jobs before.

@@ -74,7 +74,8 @@ func newEnqueuerSettings(opts []EnqueuerOption) (enqueuerSettings, error) {
 	s := enqueuerSettings{namespace: defaultNamespace, timeout: defaultEnqueueTimeout}
 	for i, opt := range opts {
 		if opt == nil {
-			return s, &InvalidError{What: fmt.Sprintf("option %d of the enqueuer", i+1), Value: "nil", Remedy: "leave it out"}
+			return s, &InvalidError{What: fmt.Sprintf("option %d of the enqueuer", i+1), Value: "nil",
+				Remedy: "leave it out"}
 		}
 		opt(&s)
 	}
@@ -86,10 +87,12 @@ func (s *enqueuerSettings) validate() error {
 		return err
 	}
 	if s.timeout <= 0 {
-		return &InvalidError{What: "EnqueueTimeout", Value: s.timeout.String(), Remedy: "use a duration above zero, such as 10s"}
+		return &InvalidError{What: "EnqueueTimeout", Value: s.timeout.String(),
+			Remedy: "use a duration above zero, such as 10s"}
 	}
 	if s.bounded && (s.maxArgs < 1 || s.maxArgs > maxMaxArgsSize) {
-		return &InvalidError{What: "MaxArgsSize", Value: fmt.Sprint(s.maxArgs), Remedy: "use 1 to 67108864 bytes (64 MiB)"}
+		return &InvalidError{What: "MaxArgsSize", Value: fmt.Sprint(s.maxArgs),
+			Remedy: "use 1 to 67108864 bytes (64 MiB)"}
 	}
 	for i, m := range s.middlewares {
 		if m == nil {

@@ -124,7 +124,8 @@ func TestEnqueueStoresTheJob(t *testing.T) {
 	t.Parallel()
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
 		before := time.Now().Add(-time.Minute)
-		receipt, err := b.Enqueue(t.Context(), "create_watch", 1234567890123456789, "<a> & é\n", nil, []int{}, map[string]int{"b": 1}, true)
+		receipt, err := b.Enqueue(t.Context(), "create_watch", 1234567890123456789, "<a> & é\n", nil, []int{},
+			map[string]int{"b": 1}, true)
 		require.NoError(t, err)
 		assert.Len(t, receipt.ID, 22)
 		assert.Equal(t, "create_watch", receipt.Name)
@@ -136,7 +137,8 @@ func TestEnqueueStoresTheJob(t *testing.T) {
 		assert.Equal(t, "create_watch", got[0].Name)
 		assert.Equal(t, `[1234567890123456789,"<a> & é\n",null,[],{"b":1},true]`, string(got[0].Args))
 		assert.WithinRange(t, time.UnixMilli(got[0].EnqueuedAt), before, time.Now().Add(time.Minute))
-		assert.Equal(t, record{ID: got[0].ID, Name: got[0].Name, Args: got[0].Args, EnqueuedAt: got[0].EnqueuedAt}, got[0], "no other field")
+		assert.Equal(t, record{ID: got[0].ID, Name: got[0].Name, Args: got[0].Args, EnqueuedAt: got[0].EnqueuedAt},
+			got[0], "no other field")
 	})
 }
 
@@ -161,20 +163,26 @@ func TestEnqueueMethodsPlaceTheJob(t *testing.T) {
 		in      time.Duration // 0: at soon
 		now     bool
 	}{
-		{name: "Enqueue", now: true, enqueue: func(ctx context.Context, e *Enqueuer) (Receipt, error) { return e.Enqueue(ctx, "a", 1) }},
+		{name: "Enqueue", now: true,
+			enqueue: func(ctx context.Context, e *Enqueuer) (Receipt, error) { return e.Enqueue(ctx, "a", 1) }},
 		{name: "EnqueueIn", in: time.Hour, enqueue: func(ctx context.Context, e *Enqueuer) (Receipt, error) {
 			return e.EnqueueIn(ctx, "a", time.Hour, 1)
 		}},
 		{name: "EnqueueIn zero", now: true, enqueue: func(ctx context.Context, e *Enqueuer) (Receipt, error) {
 			return e.EnqueueIn(ctx, "a", 0, 1)
 		}},
-		{name: "EnqueueAt", enqueue: func(ctx context.Context, e *Enqueuer) (Receipt, error) { return e.EnqueueAt(ctx, "a", soon, 1) }},
-		{name: "SourcedEnqueue", now: true, source: 7, enqueue: func(ctx context.Context, e *Enqueuer) (Receipt, error) {
-			return e.SourcedEnqueue(ctx, "a", 7, 1)
+		{name: "EnqueueAt", enqueue: func(ctx context.Context, e *Enqueuer) (Receipt,
+			error) {
+			return e.EnqueueAt(ctx, "a", soon, 1)
 		}},
-		{name: "SourcedEnqueueIn", in: time.Hour, source: 7, enqueue: func(ctx context.Context, e *Enqueuer) (Receipt, error) {
-			return e.SourcedEnqueueIn(ctx, "a", 7, time.Hour, 1)
-		}},
+		{name: "SourcedEnqueue", now: true, source: 7,
+			enqueue: func(ctx context.Context, e *Enqueuer) (Receipt, error) {
+				return e.SourcedEnqueue(ctx, "a", 7, 1)
+			}},
+		{name: "SourcedEnqueueIn", in: time.Hour, source: 7,
+			enqueue: func(ctx context.Context, e *Enqueuer) (Receipt, error) {
+				return e.SourcedEnqueueIn(ctx, "a", 7, time.Hour, 1)
+			}},
 		{name: "SourcedEnqueueAt", source: -7, enqueue: func(ctx context.Context, e *Enqueuer) (Receipt, error) {
 			return e.SourcedEnqueueAt(ctx, "a", -7, soon, 1)
 		}},
@@ -232,7 +240,8 @@ func TestEnqueueOptionsAreInTheRecord(t *testing.T) {
 		with := b.With(Retries(3), Timeout(time.Minute), Meta("a", "1"), Meta("b", "1"), Retention(time.Hour))
 		receipts, err := with.EnqueueMany(t.Context(), []Entry{
 			{Name: "a"},
-			{Name: "a", Options: []EnqueueOption{ID("mine"), Retries(-2), Timeout(time.Microsecond), Meta("b", "2"), Retention(time.Second)}},
+			{Name: "a", Options: []EnqueueOption{ID("mine"), Retries(-2), Timeout(time.Microsecond), Meta("b", "2"),
+				Retention(time.Second)}},
 			{Name: "a"},
 			{Name: "a", Options: []EnqueueOption{Retries(0), Retries(5)}},
 		})
@@ -250,9 +259,12 @@ func TestEnqueueOptionsAreInTheRecord(t *testing.T) {
 		hour := time.Hour.Milliseconds()
 		args := []byte("[]")
 		assert.Equal(t, []record{
-			{ID: receipts[0].ID, Name: "a", Args: args, Retries: &three, Timeout: 60_000, Retention: hour, Meta: shared},
-			{ID: "mine", Name: "a", Args: args, Retries: &none, Timeout: 1, Retention: 1000, Meta: map[string]string{"a": "1", "b": "2"}},
-			{ID: receipts[2].ID, Name: "a", Args: args, Retries: &three, Timeout: 60_000, Retention: hour, Meta: shared},
+			{ID: receipts[0].ID, Name: "a", Args: args, Retries: &three, Timeout: 60_000, Retention: hour,
+				Meta: shared},
+			{ID: "mine", Name: "a", Args: args, Retries: &none, Timeout: 1, Retention: 1000,
+				Meta: map[string]string{"a": "1", "b": "2"}},
+			{ID: receipts[2].ID, Name: "a", Args: args, Retries: &three, Timeout: 60_000, Retention: hour,
+				Meta: shared},
 			{ID: receipts[3].ID, Name: "a", Args: args, Retries: &five, Timeout: 60_000, Retention: hour, Meta: shared},
 			{ID: got[4].ID, Name: "a", Args: args},
 		}, got)
@@ -303,7 +315,8 @@ func TestEnqueueManyTellsDuplicatesFromStored(t *testing.T) {
 	t.Parallel()
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
 		receipts, err := b.EnqueueMany(t.Context(), []Entry{
-			{Name: "a", Options: []EnqueueOption{ID("x")}}, {Name: "b"}, {Name: "a", Options: []EnqueueOption{ID("x")}}, {Name: "a", In: time.Hour},
+			{Name: "a", Options: []EnqueueOption{ID("x")}}, {Name: "b"}, {Name: "a", Options: []EnqueueOption{ID("x")}},
+			{Name: "a", In: time.Hour},
 		})
 		require.NoError(t, err)
 		duplicates := []bool{}

@@ -75,7 +75,8 @@ func (e *Enqueuer) prepare(entry *Entry) (prepared, error) {
 	}
 	r := record{
 		ID: p.job.ID, Name: entry.Name, Args: args, EnqueuedAt: now.UnixMilli(), Source: entry.Source,
-		Retries: settings.retries, Timeout: millis(settings.timeout), Retention: millis(settings.retention), Meta: settings.meta,
+		Retries: settings.retries, Timeout: millis(settings.timeout), Retention: millis(settings.retention),
+		Meta: settings.meta,
 	}
 	r.Completion = settings.completion
 	if apart != nil {

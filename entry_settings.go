@@ -30,7 +30,8 @@ type EntrySettings struct {
 func (e Entry) Settings() EntrySettings {
 	s := jobSettings{}.with(e.Options)
 	settings := EntrySettings{
-		ID: s.id, Timeout: s.timeout, Retention: s.retention, Meta: maps.Clone(s.meta), Tags: slices.Clone(s.tags), Front: s.front,
+		ID: s.id, Timeout: s.timeout, Retention: s.retention, Meta: maps.Clone(s.meta), Tags: slices.Clone(s.tags),
+		Front:    s.front,
 		ExpireIn: s.times.expireIn, ExpireAt: s.times.expireAt, Deadline: s.times.deadline, RetryFor: s.times.retryFor,
 		Completion: s.completion, Replicas: s.replicas,
 	}

@@ -38,7 +38,8 @@ func (c errorCounts) count(name, text, id string) {
 
 // lump counts errors that have no group of their own.
 func (c errorCounts) lump(name, id string, n int64) {
-	c.add(rdb.ErrorCount{Digest: errorDigest(name, otherErrors), Name: name, Message: otherErrors, Sample: id, Count: n, Must: true})
+	c.add(rdb.ErrorCount{Digest: errorDigest(name, otherErrors), Name: name, Message: otherErrors, Sample: id, Count: n,
+		Must: true})
 }
 
 func (c errorCounts) add(e rdb.ErrorCount) {

@@ -65,7 +65,8 @@ func TestErrorKind(t *testing.T) {
 }
 
 func FuzzErrorKind(f *testing.F) {
-	for _, text := range []string{`user 12 "x" 0b14f7a2-9c1e-4c53-8d7b-51a6f0e3c9d8`, "'", "0x1", "\xff\x00", "1.2,3."} {
+	for _, text := range []string{`user 12 "x" 0b14f7a2-9c1e-4c53-8d7b-51a6f0e3c9d8`, "'", "0x1", "\xff\x00",
+		"1.2,3."} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -119,7 +120,8 @@ func TestAGroupOfErrorsIsRetried(t *testing.T) {
 		assert.Len(t, found.Jobs, 4)
 
 		mended.Store(true)
-		report, err := i.Bulk(k.ctx(), Selection{State: StateDead, ErrorGroup: group.Digest}, ActionRetryNow(), BulkOptions{})
+		report, err := i.Bulk(k.ctx(), Selection{State: StateDead, ErrorGroup: group.Digest}, ActionRetryNow(),
+			BulkOptions{})
 		require.NoError(t, err)
 		assert.Equal(t, 4, report.Done)
 		var done []string

@@ -106,7 +106,8 @@ func isUUID(text string) bool {
 // numberLength is how long the number is that the text begins with: digits, also with points and commas between them.
 func numberLength(text string) int {
 	n := 0
-	for n < len(text) && (isDigit(text[n]) || n > 0 && n+1 < len(text) && (text[n] == '.' || text[n] == ',') && isDigit(text[n+1])) {
+	for n < len(text) && (isDigit(text[n]) || n > 0 && n+1 < len(text) && (text[n] == '.' || text[n] == ',') &&
+		isDigit(text[n+1])) {
 		n++
 	}
 	return n

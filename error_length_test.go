@@ -50,14 +50,17 @@ var (
 func errorTypes() map[string][]any {
 	return map[string][]any{
 		".": {
-			JobFailedError{}, longLineError{}, InvalidError{}, EnqueueError{}, UnhealthyError{}, ResultError{}, DuplicateError{}, LimitError{},
-			CancelError{}, disposition{}, endlessError{}, enqueueTimeoutError{}, SignatureError{}, ArgumentError{}, PanicError{}, GoexitError{}, SetupError{},
+			JobFailedError{}, longLineError{}, InvalidError{}, EnqueueError{}, UnhealthyError{}, ResultError{},
+			DuplicateError{}, LimitError{},
+			CancelError{}, disposition{}, endlessError{}, enqueueTimeoutError{}, SignatureError{}, ArgumentError{},
+			PanicError{}, GoexitError{}, SetupError{},
 			StopError{}, NoResultError{}, ClaimGoneError{}, StateError{}, FarError{}, ObjectError{}, ReplicasError{},
 		},
 		"internal/rdb":     {rdb.UnexpectedReplyError{}, rdb.RuleError{}, rdb.ServerError{}, rdb.DialError{}},
 		"internal/excerpt": {excerpt.Errors{}},
 		"objects": {
-			objects.VanishedError{}, objects.MismatchError{}, objects.TooLargeError{}, objects.UnboundError{}, objects.OptionError{},
+			objects.VanishedError{}, objects.MismatchError{}, objects.TooLargeError{}, objects.UnboundError{},
+			objects.OptionError{},
 			objects.HashError{},
 		},
 	}
@@ -100,7 +103,8 @@ func TestEveryErrorTypeIsKnown(t *testing.T) {
 			names = append(names, reflect.TypeOf(one).Name())
 		}
 		slices.Sort(names)
-		found := slices.DeleteFunc(declared(t, dir, "Error"), func(name string) bool { return slices.Contains(exempt, name) })
+		found := slices.DeleteFunc(declared(t, dir, "Error"),
+			func(name string) bool { return slices.Contains(exempt, name) })
 		assert.Equal(t, found, names, "the error types of %s", dir)
 	}
 }
@@ -165,10 +169,14 @@ func TestTextsOfErrorsAreBoundedWhateverTheyAreAbout(t *testing.T) {
 // allEvents are one of each event. TestEventsAreBounded finds those that are missing.
 func allEvents() []Event {
 	return []Event{
-		WorkerStarted{}, WorkerStopped{}, WorkerTold{}, LimitChanged{}, WorkerFenced{}, DataLost{}, JobStarted{}, JobCheckedIn{}, JobDone{},
-		JobFailed{}, JobBuried{}, JobDiscarded{}, JobSnoozed{}, JobReleased{}, JobStuck{}, ClaimGone{}, JobsFetched{}, JobsSettled{},
-		HistoryTold{}, OutcomeUnknown{}, WorkerCutOff{}, JobsDropped{}, KeyBroken{}, WorkerReaped{}, JobsReturned{}, JobTrimmed{}, PeriodicEnqueued{}, PeriodicMissed{}, PeriodicSkipped{},
-		PeriodicChanged{}, PeriodicRemoved{}, PeriodicBroken{}, ServerUnfit{}, Trouble{}, TroubleOver{}, LoopPanicked{}, JobCancelled{},
+		WorkerStarted{}, WorkerStopped{}, WorkerTold{}, LimitChanged{}, WorkerFenced{}, DataLost{}, JobStarted{},
+		JobCheckedIn{}, JobDone{},
+		JobFailed{}, JobBuried{}, JobDiscarded{}, JobSnoozed{}, JobReleased{}, JobStuck{}, ClaimGone{}, JobsFetched{},
+		JobsSettled{},
+		HistoryTold{}, OutcomeUnknown{}, WorkerCutOff{}, JobsDropped{}, KeyBroken{}, WorkerReaped{}, JobsReturned{},
+		JobTrimmed{}, PeriodicEnqueued{}, PeriodicMissed{}, PeriodicSkipped{},
+		PeriodicChanged{}, PeriodicRemoved{}, PeriodicBroken{}, ServerUnfit{}, Trouble{}, TroubleOver{}, LoopPanicked{},
+		JobCancelled{},
 		JobExpired{}, DeathHookFailed{},
 	}
 }
@@ -188,7 +196,8 @@ func TestEventsAreBounded(t *testing.T) {
 			fill(filled.Elem(), 0)
 			var log bytes.Buffer
 			observer := newSpy()
-			events := newStream(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), []Observer{observer})
+			events := newStream(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+				[]Observer{observer})
 			events.emit(filled.Elem().Interface().(Event))
 			assert.LessOrEqual(t, log.Len(), longestLine)
 			got, _ := observer.all()
@@ -252,22 +261,27 @@ func TestWhatIsAskedForInVainIsToldInShort(t *testing.T) {
 		only := func(err error, _ ...any) error { return err }
 		last := func(values ...any) error { err, _ := values[len(values)-1].(error); return err }
 		for name, err := range map[string]error{
-			"a DSN":                  last(NewEnqueuer("redis://localhost:6379/" + huge)),
-			"a DSN's option":         last(NewEnqueuer("redis://localhost:6379/?pool_size=" + strings.Repeat("9", 1<<20))),
-			"a namespace":            last(NewEnqueuer(k.server.DSN(), Namespace(huge))),
-			"a name":                 last(enq.Enqueue(k.ctx(), huge)),
-			"an id":                  last(enq.With(ID(huge)).Enqueue(k.ctx(), "a")),
-			"a tag":                  last(enq.With(Tags(huge)).Enqueue(k.ctx(), "a")),
-			"many tags":              last(enq.With(Tags(hugeNames...)).Enqueue(k.ctx(), "a")),
-			"an argument":            last(enq.Enqueue(k.ctx(), "a", func() {}, huge)),
-			"a marshaller":           last(enq.Enqueue(k.ctx(), "a", longMarshaller{})),
-			"a marshaller's panic":   last(enq.Enqueue(k.ctx(), "a", longMarshaller{panics: true})),
-			"an ended ctx":           last(enq.Enqueue(ended, "a")),
-			"names not registered":   only(running.Serve(k.ctx(), hugeNames...)),
-			"names not withdrawn":    only(running.Withdraw(k.ctx(), hugeNames...)),
-			"a wish not fulfilled":   only(running.Serve(ended, hugeNames[:10]...)),
-			"a drain cut off":        only(running.Drain(ended)),
-			"names of Only":          only(func() error { p := named(1_000); p.options.Only = hugeNames[5_000:]; return p.Start(k.ctx()) }()),
+			"a DSN": last(NewEnqueuer("redis://localhost:6379/" + huge)),
+			"a DSN's option": last(NewEnqueuer("redis://localhost:6379/?pool_size=" +
+				strings.Repeat("9", 1<<20))),
+			"a namespace":          last(NewEnqueuer(k.server.DSN(), Namespace(huge))),
+			"a name":               last(enq.Enqueue(k.ctx(), huge)),
+			"an id":                last(enq.With(ID(huge)).Enqueue(k.ctx(), "a")),
+			"a tag":                last(enq.With(Tags(huge)).Enqueue(k.ctx(), "a")),
+			"many tags":            last(enq.With(Tags(hugeNames...)).Enqueue(k.ctx(), "a")),
+			"an argument":          last(enq.Enqueue(k.ctx(), "a", func() {}, huge)),
+			"a marshaller":         last(enq.Enqueue(k.ctx(), "a", longMarshaller{})),
+			"a marshaller's panic": last(enq.Enqueue(k.ctx(), "a", longMarshaller{panics: true})),
+			"an ended ctx":         last(enq.Enqueue(ended, "a")),
+			"names not registered": only(running.Serve(k.ctx(), hugeNames...)),
+			"names not withdrawn":  only(running.Withdraw(k.ctx(), hugeNames...)),
+			"a wish not fulfilled": only(running.Serve(ended, hugeNames[:10]...)),
+			"a drain cut off":      only(running.Drain(ended)),
+			"names of Only": only(func() error {
+				p := named(1_000)
+				p.options.Only = hugeNames[5_000:]
+				return p.Start(k.ctx())
+			}()),
 			"jobs registered twice":  only(named(1_000).twice().Start(k.ctx())),
 			"schedules of no job":    only(named(1_000).periodicsOfNoJob().Start(k.ctx())),
 			"a spec":                 only(i.AddSchedule(k.ctx(), huge, "a", PeriodicOptions{})),
@@ -346,7 +360,8 @@ func TestLongErrorsOfHandlersAndOfRedisAreToldInShort(t *testing.T) {
 			JobWithOptions("panics", once, func() error { panic(huge) }).
 			JobWithOptions("retries", JobOptions{}, func() error { return RetryIn(time.Hour, errors.New(huge)) }).
 			Middleware(func(ctx context.Context, _ *Job, next NextFunc) error { return next(ctx) })
-		d := k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+		d := k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply,
+			error) {
 			if nameOf(calls[0]) == "overdue" { // the reaper's look
 				return nil, &rdb.ServerError{Code: "ERR", Message: huge}
 			}

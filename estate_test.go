@@ -23,11 +23,12 @@ func TestJobsOfAKilledPoolOfManyWorkersComeBackInOrder(t *testing.T) {
 				k := newKit(t, s)
 				ids := idsOf(k.enqueueNumbers("n", 0, processors))
 				began := make(chan struct{}, processors)
-				victim := NewWorkerPool(nil, processors, k.another(newSpy())).Job("n", func(ctx context.Context, _ int) error {
-					began <- struct{}{}
-					<-ctx.Done()
-					return ctx.Err()
-				})
+				victim := NewWorkerPool(nil, processors, k.another(newSpy())).
+					Job("n", func(ctx context.Context, _ int) error {
+						began <- struct{}{}
+						<-ctx.Done()
+						return ctx.Err()
+					})
 				d := k.tamper(victim, &tampered{})
 				k.start(victim)
 				for range processors {
@@ -63,11 +64,12 @@ func TestJobsOfSeveralDeadWorkersComeBackInTheOrderOfTheirFetches(t *testing.T) 
 		var pools []*WorkerPool
 		began := make(chan string, 100)
 		for range 3 {
-			pools = append(pools, k.start(NewWorkerPool(nil, 10, k.another(newSpy())).Job("n", func(ctx context.Context, job *Job, _ int) error {
-				began <- job.ID
-				<-ctx.Done()
-				return ctx.Err()
-			})))
+			pools = append(pools, k.start(NewWorkerPool(nil, 10, k.another(newSpy())).
+				Job("n", func(ctx context.Context, job *Job, _ int) error {
+					began <- job.ID
+					<-ctx.Done()
+					return ctx.Err()
+				})))
 		}
 		var ids []string
 		for i := range 30 { // each is fetched in a millisecond of its own

@@ -48,7 +48,8 @@ func describeJobEvent(e Event) (level slog.Level, message string, ref JobRef, mo
 	case JobExpired:
 		return slog.LevelInfo, "job expired", e.JobRef, func() []slog.Attr { return []slog.Attr{slog.Time("at", e.At)} }
 	case DeathHookFailed:
-		return slog.LevelError, "the function OnDeath failed", e.JobRef, func() []slog.Attr { return failureAttrs(e.Err) }
+		return slog.LevelError, "the function OnDeath failed", e.JobRef,
+			func() []slog.Attr { return failureAttrs(e.Err) }
 	case JobDiscarded:
 		return slog.LevelInfo, "job discarded", e.JobRef, func() []slog.Attr { return failureAttrs(e.Err) }
 	case JobSnoozed:
@@ -87,8 +88,8 @@ func describeWorkerEvent(e Event) (slog.Level, string, []slog.Attr) {
 			slog.String("worker", e.Worker), slog.String("wanted", cmp.Or(e.Wanted, "go on"))}
 	case LimitChanged:
 		return slog.LevelInfo, "limit was declared otherwise than before", []slog.Attr{
-			slog.String("job", e.Name), slog.Any("limit", e.Limit), slog.String("service", e.Service), slog.Any("former", e.Former),
-			slog.String("former_service", e.FormerService)}
+			slog.String("job", e.Name), slog.Any("limit", e.Limit), slog.String("service", e.Service),
+			slog.Any("former", e.Former), slog.String("former_service", e.FormerService)}
 	case WorkerFenced:
 		return slog.LevelError, "worker was declared dead and goes on under a new id", []slog.Attr{
 			slog.String("worker", e.Worker), slog.String("next", e.Next), slog.Int("jobs", e.Jobs)}
@@ -96,15 +97,25 @@ func describeWorkerEvent(e Event) (slog.Level, string, []slog.Attr) {
 		return slog.LevelError, "no heartbeat was answered: what ran may run elsewhere, and was ended", []slog.Attr{
 			slog.String("worker", e.Worker), slog.Duration("silence", e.Silence), slog.Int("jobs", e.Jobs)}
 	case DataLost:
-		return slog.LevelError, "Redis lost data", []slog.Attr{slog.String("worker", e.Worker), slog.Int("held", e.Held), slog.Int("restored", e.Restored), errorAttr(e.Err)}
+		return slog.LevelError, "Redis lost data",
+			[]slog.Attr{slog.String("worker", e.Worker), slog.Int("held", e.Held), slog.Int("restored", e.Restored),
+				errorAttr(e.Err)}
 	case JobsFetched:
 		return slog.LevelDebug, "jobs fetched", []slog.Attr{
 			slog.String("worker", e.Worker), slog.Int("jobs", e.Jobs), slog.Int("asked", e.Asked)}
 	case JobsSettled:
-		return slog.LevelDebug, "outcomes settled", []slog.Attr{slog.String("worker", e.Worker), slog.Int("jobs", e.Jobs)}
+		return slog.LevelDebug, "outcomes settled",
+			[]slog.Attr{slog.String("worker", e.Worker), slog.Int("jobs", e.Jobs)}
 	case HistoryTold:
 		return slog.LevelDebug, "history told", []slog.Attr{slog.String("worker", e.Worker), slog.Int("names", e.Names),
 			slog.Int("errors", e.Errors), slog.Int("waiting", e.Waiting), slog.Duration("every", e.Every)}
+	}
+	return describeFinding(e)
+}
+
+// describeFinding describes what was found in Redis, or in what looks after it.
+func describeFinding(e Event) (slog.Level, string, []slog.Attr) {
+	switch e := e.(type) {
 	case JobsDropped:
 		return slog.LevelWarn, "ids without a record were dropped from a queue", []slog.Attr{slog.Int("count", e.Count)}
 	case KeyBroken:
@@ -116,18 +127,21 @@ func describeWorkerEvent(e Event) (slog.Level, string, []slog.Attr) {
 		return slog.LevelWarn, "claims that nobody held were given back", []slog.Attr{
 			slog.String("worker", e.Worker), slog.Int("jobs", e.Jobs)}
 	case JobTrimmed:
-		return slog.LevelInfo, "job was removed from the morgue", []slog.Attr{slog.String("job", e.Name), slog.String("id", e.ID)}
+		return slog.LevelInfo, "job was removed from the morgue",
+			[]slog.Attr{slog.String("job", e.Name), slog.String("id", e.ID)}
 	case ServerUnfit:
 		return slog.LevelError, "Redis is set up so that jobs may be lost", []slog.Attr{
 			slog.String("problem", e.Problem), slog.String("remedy", e.Remedy)}
 	case Trouble:
-		return slog.LevelWarn, "background work fails", []slog.Attr{slog.String("component", e.Component), errorAttr(e.Err)}
+		return slog.LevelWarn, "background work fails",
+			[]slog.Attr{slog.String("component", e.Component), errorAttr(e.Err)}
 	case TroubleOver:
 		return slog.LevelInfo, "background work succeeds again", []slog.Attr{
 			slog.String("component", e.Component), slog.Duration("after", e.After), slog.Int("failures", e.Failures)}
 	case LoopPanicked:
 		return slog.LevelError, "background work panicked", []slog.Attr{
-			slog.String("component", e.Component), slog.String("panic", describe(e.Value)), slog.String("stack", e.Stack)}
+			slog.String("component", e.Component), slog.String("panic", describe(e.Value)),
+			slog.String("stack", e.Stack)}
 	}
 	return slog.LevelInfo, "event", []slog.Attr{slog.Any("event", e)}
 }
@@ -138,19 +152,25 @@ func describePeriodicEvent(e Event) (slog.Level, string, []slog.Attr) {
 	}
 	switch e := e.(type) {
 	case PeriodicEnqueued:
-		return slog.LevelDebug, "periodic job enqueued", of(e.Schedule, slog.String("job", e.Name), slog.String("id", e.ID),
-			slog.Time("tick", e.Tick), slog.Time("run_at", e.RunAt))
+		return slog.LevelDebug, "periodic job enqueued",
+			of(e.Schedule, slog.String("job", e.Name), slog.String("id", e.ID),
+				slog.Time("tick", e.Tick), slog.Time("run_at", e.RunAt))
 	case PeriodicMissed:
-		return slog.LevelWarn, "ticks of a schedule were missed", of(e.Schedule, slog.String("job", e.Name), slog.Int("ticks", e.Ticks),
-			slog.Time("since", e.Since), slog.Time("until", e.Until))
+		return slog.LevelWarn, "ticks of a schedule were missed",
+			of(e.Schedule, slog.String("job", e.Name), slog.Int("ticks", e.Ticks),
+				slog.Time("since", e.Since), slog.Time("until", e.Until))
 	case PeriodicSkipped:
-		return slog.LevelInfo, "tick left out, the job of the last one has not ended", of(e.Schedule, slog.String("job", e.Name),
-			slog.Time("tick", e.Tick), slog.String("id", e.Job))
+		return slog.LevelInfo, "tick left out, the job of the last one has not ended",
+			of(e.Schedule, slog.String("job", e.Name),
+				slog.Time("tick", e.Tick), slog.String("id", e.Job))
 	case PeriodicChanged:
-		return slog.LevelInfo, "schedule was declared otherwise than before", of(e.Schedule, slog.String("spec", e.Spec),
-			slog.String("service", e.Service), slog.String("former_spec", e.FormerSpec), slog.String("former_service", e.FormerService))
+		return slog.LevelInfo, "schedule was declared otherwise than before",
+			of(e.Schedule, slog.String("spec", e.Spec),
+				slog.String("service", e.Service), slog.String("former_spec", e.FormerSpec),
+				slog.String("former_service", e.FormerService))
 	case PeriodicRemoved:
-		return slog.LevelInfo, "schedule removed, nobody declares it any more", of(e.Schedule, slog.String("service", e.Service))
+		return slog.LevelInfo, "schedule removed, nobody declares it any more",
+			of(e.Schedule, slog.String("service", e.Service))
 	case PeriodicBroken:
 		return slog.LevelError, "schedule cannot be understood", of(e.Schedule, errorAttr(e.Err))
 	}

@@ -24,7 +24,8 @@ var update = flag.Bool("update", false, "write testdata/events.golden anew")
 func exampleEvents() []Event {
 	ref := JobRef{ID: "id1", Name: "export", SourceID: 7, Attempt: 2, Worker: "w1", Begun: time.Unix(1, 0)}
 	plain := JobRef{ID: "id2", Name: "mail", Attempt: 1, Worker: "w1"}
-	tagged := JobRef{ID: "id3", Name: "mail", SourceID: 7, Tags: []string{"eu", "big customer"}, Attempt: 1, Worker: "w1"}
+	tagged := JobRef{ID: "id3", Name: "mail", SourceID: 7, Tags: []string{"eu", "big customer"}, Attempt: 1,
+		Worker: "w1"}
 	panicked := fmt.Errorf("audited: %w", &PanicError{Value: "boom", Stack: "goroutine 1 [running]:\nmain.go:1"})
 	return []Event{
 		WorkerStarted{Worker: "w1", Concurrency: 5, Queues: []string{"export", "mail"}},
@@ -32,7 +33,8 @@ func exampleEvents() []Event {
 		WorkerStopped{Worker: "w1", Err: &StopError{Err: errLuck}},
 		WorkerTold{Worker: "w1", Wanted: "pause"},
 		WorkerTold{Worker: "w1"},
-		LimitChanged{Name: "mail", Limit: Limit{Concurrent: 5}, Service: "shop", Former: Limit{Rate: 7, Per: time.Minute, Burst: 1}, FormerService: "post"},
+		LimitChanged{Name: "mail", Limit: Limit{Concurrent: 5}, Service: "shop",
+			Former: Limit{Rate: 7, Per: time.Minute, Burst: 1}, FormerService: "post"},
 		WorkerFenced{Worker: "w1", Next: "w2", Jobs: 3},
 		WorkerCutOff{Worker: "w1", Silence: 3 * time.Second, Jobs: 3},
 		DataLost{Worker: "w1", Held: 4},
@@ -65,10 +67,13 @@ func exampleEvents() []Event {
 		WorkerReaped{Worker: "w0", Jobs: 9},
 		JobsReturned{Worker: "w1", Jobs: 1},
 		JobTrimmed{ID: "id1", Name: "mail"},
-		PeriodicEnqueued{Schedule: "nightly", Name: "export", Tick: time.Unix(60, 0).UTC(), ID: "id1", RunAt: time.Unix(75, 0).UTC()},
-		PeriodicMissed{Schedule: "nightly", Name: "export", Ticks: 3, Since: time.Unix(60, 0).UTC(), Until: time.Unix(180, 0).UTC()},
+		PeriodicEnqueued{Schedule: "nightly", Name: "export", Tick: time.Unix(60, 0).UTC(), ID: "id1",
+			RunAt: time.Unix(75, 0).UTC()},
+		PeriodicMissed{Schedule: "nightly", Name: "export", Ticks: 3, Since: time.Unix(60, 0).UTC(),
+			Until: time.Unix(180, 0).UTC()},
 		PeriodicSkipped{Schedule: "nightly", Name: "export", Tick: time.Unix(60, 0).UTC(), Job: "id1"},
-		PeriodicChanged{Schedule: "nightly", Spec: "@daily", Service: "shop", FormerSpec: "@hourly", FormerService: "shop"},
+		PeriodicChanged{Schedule: "nightly", Spec: "@daily", Service: "shop", FormerSpec: "@hourly",
+			FormerService: "shop"},
 		PeriodicRemoved{Schedule: "nightly", Service: "shop"},
 		PeriodicBroken{Schedule: "nightly", Err: errLuck},
 		ServerUnfit{Problem: "it may evict jobs", Remedy: "set maxmemory-policy to noeviction"},

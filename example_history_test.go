@@ -42,7 +42,8 @@ func ExampleInspector_Errors() {
 	options := quiet("errors")
 	options.Observers = nil
 	pool := work.NewWorkerPool(nil, 1, options).
-		JobWithOptions("greet", work.JobOptions{Retries: -1}, func(user int) error { return fmt.Errorf("user %d not found", user) }).
+		JobWithOptions("greet", work.JobOptions{Retries: -1},
+			func(user int) error { return fmt.Errorf("user %d not found", user) }).
 		JobWithOptions("send", work.JobOptions{Retries: -1}, func(int) error { return errors.New("no answer") })
 	fmt.Println(pool.Start(ctx))
 	for user := range 3 {

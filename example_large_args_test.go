@@ -17,7 +17,8 @@ import (
 // way.
 func ExampleLargeArgs() {
 	ctx, book := context.Background(), strings.Repeat("to be or not to be ", 100_000)
-	options := work.WorkerOptions{Redis: "memory://examples", Namespace: "large-args", Logger: slog.New(slog.DiscardHandler)}
+	options := work.WorkerOptions{Redis: "memory://examples", Namespace: "large-args",
+		Logger: slog.New(slog.DiscardHandler)}
 	pool := work.NewWorkerPool(nil, 4, options).
 		JobWithOptions("shout", work.JobOptions{Retention: time.Hour}, func(chapter int, book string) (string, error) {
 			return strings.ToUpper(book), nil

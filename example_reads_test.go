@@ -32,7 +32,8 @@ func ExampleInspector_Queues() {
 		fmt.Println(err)
 	}
 	for _, q := range queues {
-		fmt.Println(q.Name, q.Waiting, "wait,", q.Workers, "workers, paused:", q.Paused, "and the first waits:", !q.Oldest.IsZero())
+		fmt.Println(q.Name, q.Waiting, "wait,", q.Workers, "workers, paused:", q.Paused, "and the first waits:",
+			!q.Oldest.IsZero())
 	}
 	// Output:
 	// mail 5 wait, 0 workers, paused: true and the first waits: true

@@ -42,7 +42,8 @@ func ExampleWaitAll() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	pool := work.NewWorkerPool(nil, 3, quiet("wait all")).
-		JobWithOptions("square", work.JobOptions{Retention: time.Minute}, func(n int) (int, error) { return n * n, nil })
+		JobWithOptions("square", work.JobOptions{Retention: time.Minute},
+			func(n int) (int, error) { return n * n, nil })
 	if err := pool.Start(ctx); err != nil {
 		fmt.Println(err)
 		return

@@ -33,7 +33,8 @@ func (s *Shop) Count(ctx context.Context, _ *work.Job, next work.NextFunc) error
 }
 
 func ExampleNewWorkerPool() {
-	pool := work.NewWorkerPool(Shop{Greeting: "hello"}, 5, work.WorkerOptions{Redis: "memory://example-pool", Logger: unlogged}).
+	pool := work.NewWorkerPool(Shop{Greeting: "hello"}, 5,
+		work.WorkerOptions{Redis: "memory://example-pool", Logger: unlogged}).
 		Job("greet", (*Shop).Greet)
 	ctx := context.Background()
 	if err := pool.Start(ctx); err != nil {

@@ -81,7 +81,8 @@ func ExampleExpireAt() {
 	})}
 	pool := work.NewWorkerPool(nil, 2, options).Job("mail_code", func() error { return nil })
 	created := time.Now().Add(-time.Hour) // nobody ran jobs for an hour
-	_, err := pool.Enqueuer().With(work.ExpireAt(created.Add(10*time.Minute)), work.Tags("login")).Enqueue(ctx, "mail_code")
+	_, err := pool.Enqueuer().With(work.ExpireAt(created.Add(10*time.Minute)), work.Tags("login")).
+		Enqueue(ctx, "mail_code")
 	if err != nil {
 		fmt.Println(err)
 	}

@@ -65,7 +65,8 @@ func Tags(tags ...string) EnqueueOption {
 	return func(s *jobSettings) {
 		s.tags = tags
 		if len(tags) > maxTags {
-			s.refuse(&InvalidError{What: "option Tags", Value: fmt.Sprintf("given %d tags", len(tags)), Remedy: fmt.Sprintf("use at most %d", maxTags)})
+			s.refuse(&InvalidError{What: "option Tags", Value: fmt.Sprintf("given %d tags", len(tags)),
+				Remedy: fmt.Sprintf("use at most %d", maxTags)})
 		}
 		for _, tag := range tags {
 			if err := validateWord("tag", tag, maxTagBytes); err != nil {
@@ -88,7 +89,8 @@ func timely(what string, t time.Time) error {
 	if t.UnixMilli() > 0 && time.Until(t) <= maxAhead {
 		return nil
 	}
-	return &InvalidError{What: what, Value: t.Format(time.RFC3339), Remedy: "use one after 1970 and at most 100 years ahead"}
+	return &InvalidError{What: what, Value: t.Format(time.RFC3339),
+		Remedy: "use one after 1970 and at most 100 years ahead"}
 }
 
 // extend writes what few jobs have into the record of a job.
@@ -99,7 +101,8 @@ func (s *jobSettings) extend(r *record) error {
 	}
 	late := func(option string, t time.Time) error {
 		return &InvalidError{What: "option " + option + " of job " + quoted(r.Name), Value: t.Format(time.RFC3339),
-			Remedy: "use one after the time for which the job is scheduled, " + time.UnixMilli(r.RunAt).Format(time.RFC3339)}
+			Remedy: "use one after the time for which the job is scheduled, " + time.UnixMilli(r.RunAt).
+				Format(time.RFC3339)}
 	}
 	switch t := s.times.expireAt; {
 	case s.times.expireIn > 0:

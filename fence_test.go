@@ -130,7 +130,8 @@ func TestAFenceFallsForWhoAsksAfterAPause(t *testing.T) {
 	t.Parallel()
 	parent, cancel := context.WithCancelCause(context.Background())
 	falls := 0
-	f := &fence{after: time.Minute, fall: func() int { falls++; cancel(ErrFenced); return 1 }, tell: func(time.Duration, int) {}}
+	f := &fence{after: time.Minute, fall: func() int { falls++; cancel(ErrFenced); return 1 },
+		tell: func(time.Duration, int) {}}
 	assert.False(t, f.isDown(), "before the first heartbeat")
 	f.answered(time.Now())
 	defer f.stop()
@@ -181,7 +182,8 @@ func TestTheLifeOfAHeartbeatDecidesAboutItsOwnWorkers(t *testing.T) {
 			pool.crash()
 		}
 		for range 2 {
-			order = append(order, await(t, k.spy, func(e WorkerReaped) bool { return len(order) == 0 || e.Worker != order[0] }).Worker)
+			order = append(order, await(t, k.spy,
+				func(e WorkerReaped) bool { return len(order) == 0 || e.Worker != order[0] }).Worker)
 		}
 		assert.Equal(t, []string{pools[time.Second].id(), pools[3*time.Second].id()}, order)
 		assert.Equal(t, 1, k.number("SISMEMBER", "workers", pools[30*time.Second].id()), "its heartbeat still stands")
@@ -194,7 +196,8 @@ func TestOptionsOfHeartbeatsAreBounded(t *testing.T) {
 		life, fence time.Duration
 		wrong       string
 	}{
-		{0, 0, ""}, {time.Second, 0, ""}, {10 * time.Minute, time.Hour, ""}, {0, 2 * time.Second, ""}, {time.Second, 667 * time.Millisecond, ""},
+		{0, 0, ""}, {time.Second, 0, ""}, {10 * time.Minute, time.Hour, ""}, {0, 2 * time.Second, ""},
+		{time.Second, 667 * time.Millisecond, ""},
 		{999 * time.Millisecond, 0, "give 1s to 10m0s, or 0 for 3s"},
 		{11 * time.Minute, 0, "give 1s to 10m0s"},
 		{-1, 0, "HeartbeatLife"},
@@ -220,7 +223,8 @@ func TestOptionsOfHeartbeatsAreBounded(t *testing.T) {
 // and the lease that it had would stand until the clock shows the old time again.
 func TestAClockSetBackKeepsNobodyAlive(t *testing.T) {
 	t.Parallel()
-	for name, survives := range map[string]bool{"another worker sees it": true, "the next worker starts after it": false} {
+	for name, survives := range map[string]bool{"another worker sees it": true,
+		"the next worker starts after it": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
@@ -230,7 +234,8 @@ func TestAClockSetBackKeepsNobodyAlive(t *testing.T) {
 				began := make(chan struct{}, 1)
 				next := NewWorkerPool(nil, 1, k.options()).Job("n", func(int) error { began <- struct{}{}; return nil })
 				var behind atomic.Int64 // ms that the clock was set back, as far as this worker is told
-				k.tamper(next, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+				k.tamper(next, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply,
+					error) {
 					replies, err := pass(ctx, calls...)
 					if err == nil && nameOf(calls[0]) == "beat" {
 						if answer, is := replies[0].Value.([]any); is && len(answer) > 1 {

@@ -88,7 +88,8 @@ func TestAWorkerWhoseNumbersAreBehindGoesOn(t *testing.T) {
 				pool := NewWorkerPool(nil, 2, k.options()).Job("n", ran.handle)
 				var behind atomic.Bool
 				behind.Store(atOnce)
-				k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+				k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply,
+					error) {
 					script := nameOf(calls[0])
 					if (script == "survey" || fetchesOf(calls, "n")) && behind.CompareAndSwap(true, false) {
 						advance := rdb.Call{Command: "HSET", Args: []any{calls[0].Keys[0], "n", 1_000_000}}

@@ -142,7 +142,8 @@ func (f *fetcher) look(ctx context.Context, free int, why waking, rumour []strin
 // them. What is still there at the next look, a moment later, is fetched.
 func (f *fetcher) confirm(before []string) {
 	ready := f.sampler.ready()
-	f.sampler.setReady(slices.DeleteFunc(slices.Clone(ready), func(name string) bool { return !slices.Contains(before, name) }))
+	f.sampler.setReady(slices.DeleteFunc(slices.Clone(ready),
+		func(name string) bool { return !slices.Contains(before, name) }))
 	if f.sampler.idle() {
 		f.rumour = ready
 	}

@@ -29,7 +29,13 @@ func TestAFleetCostsRedisInProportion(t *testing.T) {
 		if os.Getenv("WORK_FLEET_LONG") != "1" {
 			t.Skip("it lasts minutes: make fleet-long")
 		}
-		figures := "| idle workers | Redis' CPU, cores | of one worker, µs per second | heartbeats and waits that were sent per second |\n" +
+		figures := "| idle workers | Redis' CPU, cores | of one worker, µs per second | heartbeats and waits that were " +
+			"" +
+			"" +
+			"" +
+			"" +
+			"" +
+			"sent per second |\n" +
 			"|--:|--:|--:|--:|\n"
 		var each []float64
 		for _, workers := range []int{1_000, 2_000, 10_000} {
@@ -42,7 +48,8 @@ func TestAFleetCostsRedisInProportion(t *testing.T) {
 		assert.Less(t, each[len(each)-1], 2*each[0], "one of ten thousand costs no more than one of a thousand")
 		before := costOfCrowd(t, 1_000, true)
 		assert.Greater(t, before.cores*1e6/1_000, 2*each[0])
-		figures += fmt.Sprintf("| 1,000, each of which asks for all | %.3f | %.0f | %.0f and %.0f |\n", before.cores, before.cores*1e3, before.beats, before.waits)
+		figures += fmt.Sprintf("| 1,000, each of which asks for all | %.3f | %.0f | %.0f and %.0f |\n", before.cores,
+			before.cores*1e3, before.beats, before.waits)
 		t.Log("\n" + figures)
 		if file := os.Getenv("WORK_FLEET_FIGURES"); file != "" {
 			writeFigures(t, file, "fleet", figures)
@@ -172,7 +179,8 @@ func (c *crowdOfWorkers) beat(workers []*rdb.Worker, phase time.Duration) {
 	start := time.Now().Add(phase / time.Duration(len(workers)))
 	for turn := 0; ; turn++ {
 		for i, w := range workers {
-			at := start.Add(time.Duration(turn)*beatInterval + time.Duration(i)*beatInterval/time.Duration(len(workers)))
+			at := start.Add(time.Duration(turn)*beatInterval +
+				time.Duration(i)*beatInterval/time.Duration(len(workers)))
 			if late := time.Since(at); late > beatInterval {
 				start = start.Add(late)
 			}
@@ -210,7 +218,8 @@ func (c *crowdOfWorkers) measure(span time.Duration) crowdCost {
 	before, begun, beats, waits := c.spent(), time.Now(), c.beats.Load(), c.waits.Load()
 	c.settle(span)
 	spent, elapsed := c.spent()-before, time.Since(begun).Seconds()
-	cost := crowdCost{cores: spent.Seconds() / elapsed, beats: float64(c.beats.Load()-beats) / elapsed, waits: float64(c.waits.Load()-waits) / elapsed}
+	cost := crowdCost{cores: spent.Seconds() / elapsed, beats: float64(c.beats.Load()-beats) / elapsed,
+		waits: float64(c.waits.Load()-waits) / elapsed}
 	c.t.Logf("%d workers, %.3f cores for %.0f heartbeats and %.0f waits per second, the commands:\n%s",
 		c.workers, cost.cores, cost.beats, cost.waits, c.section("commandstats"))
 	due := float64(c.workers)

@@ -87,7 +87,8 @@ func neighbours(k *kit, many int) {
 	k.t.Cleanup(func() { _ = driver.Close() })
 	store := rdb.NewStore(driver, k.namespace)
 	for range many {
-		_, _, err := store.Worker(randomHex(rdb.MinWorkerID/2)).Register(k.ctx(), rdb.Registration{Life: time.Minute, Queues: []string{"theirs"}})
+		_, _, err := store.Worker(randomHex(rdb.MinWorkerID/2)).
+			Register(k.ctx(), rdb.Registration{Life: time.Minute, Queues: []string{"theirs"}})
 		require.NoError(k.t, err)
 	}
 }
@@ -105,7 +106,8 @@ func TestAnIdleWaitDoesNotGrowWithTheNames(t *testing.T) {
 			var weighed scale
 			d := k.tamper(pool, &tampered{tamper: weighed.tamper})
 			k.start(pool)
-			require.Eventually(t, func() bool { return weighed.waitedFor.Load() >= int64(names) }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { return weighed.waitedFor.Load() >= int64(names) }, patience,
+				time.Millisecond)
 			before := weighed.waitedFor.Load()
 			d.untilSent(t, "beat", 4)
 			return weighed.waitedFor.Load() - before

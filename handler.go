@@ -286,7 +286,8 @@ func compileHandler(p prototype, fn any) (*handler, error) {
 	if err := s.checkHandler(); err != nil {
 		return nil, err
 	}
-	h := &handler{name: s.function, call: v.Call, lead: s.lead, hasResult: len(s.out) == 2, frames: newFrames(len(s.in))}
+	h := &handler{name: s.function, call: v.Call, lead: s.lead, hasResult: len(s.out) == 2,
+		frames: newFrames(len(s.in))}
 	for i := s.lead.count(); i < len(s.in); i++ {
 		h.args = append(h.args, newArgument(v.Type().In(i)))
 	}

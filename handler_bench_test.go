@@ -15,7 +15,8 @@ func BenchmarkHandler(b *testing.B) {
 		{"nothing", `[]`, func() error { return nil }},
 		{"context, ctx, job", `[]`, func(*shopContext, context.Context, *Job) error { return nil }},
 		{"two int64", `[1234567,9007199254740993]`, (*shopContext).Create},
-		{"scalars", `[1234567,"a name",true,2.5]`, func(*shopContext, context.Context, int64, string, bool, float64) error { return nil }},
+		{"scalars", `[1234567,"a name",true,2.5]`,
+			func(*shopContext, context.Context, int64, string, bool, float64) error { return nil }},
 		{"struct", `[{"ID":1,"Items":["a","b"]}]`, func(*shopContext, *Job, shapeOrder) error { return nil }},
 		{"tail", `[1,2,3,4]`, func(...int64) error { return nil }},
 		{"result", `[7]`, func(n int64) (int64, error) { return n, nil }},
@@ -44,7 +45,10 @@ func BenchmarkInstance(b *testing.B) {
 func BenchmarkChain(b *testing.B) {
 	for name, mws := range map[string][]any{
 		"no middleware": nil, "one": {passOn}, "three": {passOn, passOn, passOn},
-		"one with context": {func(_ *traceContext, ctx context.Context, _ *Job, next NextFunc) error { return next(ctx) }},
+		"one with context": {func(_ *traceContext, ctx context.Context, _ *Job,
+			next NextFunc) error {
+			return next(ctx)
+		}},
 	} {
 		b.Run(name, func(b *testing.B) {
 			run, p, _ := traced(b, identity, mws...)

@@ -111,7 +111,8 @@ func ofRun(err error) error {
 }
 
 func (h *handler) refuseArgument(i int, piece []byte, a *argument, err error) error {
-	return &ArgumentError{Handler: h.name, Index: i, Want: a.want, Err: withoutQuotes(tame(err)), json: beginning(piece), verbatim: tame(err)}
+	return &ArgumentError{Handler: h.name, Index: i, Want: a.want, Err: withoutQuotes(tame(err)),
+		json: beginning(piece), verbatim: tame(err)}
 }
 
 // withoutQuotes leaves alone what is our own.

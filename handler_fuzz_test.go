@@ -13,10 +13,13 @@ import (
 )
 
 var argumentSeeds = []string{
-	``, ` `, `null`, ` null `, `[]`, ` [ ] `, `[1]`, `[ 1 , "a" , true ]`, `["a\"b","\\","é","\u00e9"]`, `[[1,[2]],{"a":[1,"]"]}]`,
-	`[1,]`, `[,1]`, `[1 2]`, `[`, `[1`, `["`, `["\`, `]`, `[]]`, `[] x`, `["a",`, `[1 `, `[{"a`, `[{"a":[1`, `{}`, `1`, `"a"`, `[{]}`, `[nul]`, `[null,null]`, `[-]`, `[01]`, `[1.]`,
+	``, ` `, `null`, ` null `, `[]`, ` [ ] `, `[1]`, `[ 1 , "a" , true ]`, `["a\"b","\\","é","\u00e9"]`,
+	`[[1,[2]],{"a":[1,"]"]}]`,
+	`[1,]`, `[,1]`, `[1 2]`, `[`, `[1`, `["`, `["\`, `]`, `[]]`, `[] x`, `["a",`, `[1 `, `[{"a`, `[{"a":[1`, `{}`, `1`,
+	`"a"`, `[{]}`, `[nul]`, `[null,null]`, `[-]`, `[01]`, `[1.]`,
 	`[1e5,-0,0.10,1E+2]`, `[9007199254740993,9223372036854775807,9223372036854775808,-9223372036854775808,18446744073709551615]`,
-	`[128,-129,256,-1,3.5e38,1e400,0x10,1_000,inf,NaN]`, "[\"\xff\"]", "[\"\x01\"]", "[\t1\r\n]", "[\x001]", `["2024-01-01T00:00:00Z"]`, `[tru,fals]`,
+	`[128,-129,256,-1,3.5e38,1e400,0x10,1_000,inf,NaN]`, "[\"\xff\"]", "[\"\x01\"]", "[\t1\r\n]", "[\x001]",
+	`["2024-01-01T00:00:00Z"]`, `[tru,fals]`,
 }
 
 // The splitter with what validates each piece accepts what encoding/json accepts, and cuts where it cuts.
@@ -40,7 +43,8 @@ func FuzzSplitArray(f *testing.F) {
 		}
 		require.Len(t, pieces, len(want))
 		for i := range want {
-			require.True(t, bytes.Equal(want[i], pieces[i]), "piece %d is %q, encoding/json has %q", i, pieces[i], want[i])
+			require.True(t, bytes.Equal(want[i], pieces[i]), "piece %d is %q, encoding/json has %q", i, pieces[i],
+				want[i])
 		}
 	})
 }
@@ -55,9 +59,12 @@ func FuzzArgument(f *testing.F) {
 	}
 	type userID int32
 	types := []reflect.Type{
-		reflect.TypeFor[int](), reflect.TypeFor[int8](), reflect.TypeFor[int64](), reflect.TypeFor[uint](), reflect.TypeFor[uint8](), reflect.TypeFor[uint64](),
-		reflect.TypeFor[float32](), reflect.TypeFor[float64](), reflect.TypeFor[string](), reflect.TypeFor[bool](), reflect.TypeFor[userID](),
-		reflect.TypeFor[json.Number](), reflect.TypeFor[json.RawMessage](), reflect.TypeFor[any](), reflect.TypeFor[*int64](), reflect.TypeFor[shapeOrder](),
+		reflect.TypeFor[int](), reflect.TypeFor[int8](), reflect.TypeFor[int64](), reflect.TypeFor[uint](),
+		reflect.TypeFor[uint8](), reflect.TypeFor[uint64](),
+		reflect.TypeFor[float32](), reflect.TypeFor[float64](), reflect.TypeFor[string](), reflect.TypeFor[bool](),
+		reflect.TypeFor[userID](),
+		reflect.TypeFor[json.Number](), reflect.TypeFor[json.RawMessage](), reflect.TypeFor[any](),
+		reflect.TypeFor[*int64](), reflect.TypeFor[shapeOrder](),
 		reflect.TypeFor[[]string](), reflect.TypeFor[uintptr](),
 	}
 	f.Fuzz(func(t *testing.T, piece []byte) {
@@ -76,7 +83,8 @@ func FuzzArgument(f *testing.F) {
 				continue
 			}
 			require.NoError(t, gotErr, "%s", of)
-			if rounded, is := want.Interface().(float64); is && of == reflect.TypeFor[any]() && got.Interface() != any(rounded) {
+			if rounded, is := want.Interface().(float64); is && of == reflect.TypeFor[any]() &&
+				got.Interface() != any(rounded) {
 				require.Equal(t, string(piece), fmt.Sprint(got.Interface()), "an integer that is not rounded")
 				continue
 			}
@@ -92,7 +100,8 @@ func FuzzHandlerArguments(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, fn := range []any{
-			func() error { return nil }, func(int8, string) error { return nil }, func(shapeOrder) error { return nil }, func(...*float32) error { return nil },
+			func() error { return nil }, func(int8, string) error { return nil }, func(shapeOrder) error { return nil },
+			func(...*float32) error { return nil },
 		} {
 			h, p := compiled(t, nil, fn)
 			_, _, err := h.run(context.Background(), p.instance(), &Job{Args: data})

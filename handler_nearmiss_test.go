@@ -140,7 +140,8 @@ func nearMissesOfMiddleware() []nearMiss {
 		{"no parameters", func() error { return nil }},
 		{"no next", func(context.Context, *Job) error { return nil }},
 		{"no next with own", func(*shopContext, context.Context, *Job) error { return nil }},
-		{"next of the same kind but another name", func(context.Context, *Job, func(context.Context) error) error { return nil }},
+		{"next of the same kind but another name",
+			func(context.Context, *Job, func(context.Context) error) error { return nil }},
 		{"next without ctx", func(context.Context, *Job, func() error) error { return nil }},
 		{"next as a tail", func(context.Context, *Job, ...NextFunc) error { return nil }},
 		{"no ctx", func(*Job, next) error { return nil }},
@@ -195,9 +196,11 @@ func TestEachNearMissHasItsOwnSentence(t *testing.T) {
 		{"arguments", handlerOf(own), nearMissesOfArguments()},
 		{"returns", handlerOf(own), nearMissesOfReturns()},
 		{"pool without a context", handlerOf(prototype{}), nearMissesWithoutContext()},
-		{"middleware", func(fn any) error { _, err := compileMiddleware(own, fn); return err }, nearMissesOfMiddleware()},
+		{"middleware", func(fn any) error { _, err := compileMiddleware(own, fn); return err },
+			nearMissesOfMiddleware()},
 		{"prototype", func(v any) error { _, err := newPrototype(v); return err }, []nearMiss{
-			{"nil pointer", (*shopContext)(nil)}, {"map", map[string]int{}}, {"pointer to pointer", new(*shopContext)}, {"function", func() {}},
+			{"nil pointer", (*shopContext)(nil)}, {"map", map[string]int{}}, {"pointer to pointer", new(*shopContext)},
+			{"function", func() {}},
 		}},
 	} {
 		fmt.Fprintf(&all, "# %s\n", group.title)
@@ -220,7 +223,8 @@ func sentenceOf(t *testing.T, err error) string {
 	t.Helper()
 	var refusal *SignatureError
 	require.ErrorAs(t, err, &refusal)
-	for part, text := range map[string]string{"Role": refusal.Role, "Function": refusal.Function, "Found": refusal.Found, "Wanted": refusal.Wanted, "Remedy": refusal.Remedy} {
+	for part, text := range map[string]string{"Role": refusal.Role, "Function": refusal.Function,
+		"Found": refusal.Found, "Wanted": refusal.Wanted, "Remedy": refusal.Remedy} {
 		assert.NotEmpty(t, text, part)
 	}
 	text := refusal.Error()

@@ -39,12 +39,14 @@ func shapeArgLists() []shapeArgs {
 		{name: "struct and pointer", json: `[{"ID":1,"Items":["x"],"later":1},{"ID":2}]`,
 			want: []any{shapeOrder{ID: 1, Items: []string{"x"}}, &shapeOrder{ID: 2}}},
 		{name: "nil pointer and pointer", json: `[null,7]`, want: []any{(*shapeOrder)(nil), &count}},
-		{name: "collections", json: `[[],{"a":[1]},[1,2]]`, want: []any{[]string{}, map[string][]int{"a": {1}}, [2]int{1, 2}}},
+		{name: "collections", json: `[[],{"a":[1]},[1,2]]`,
+			want: []any{[]string{}, map[string][]int{"a": {1}}, [2]int{1, 2}}},
 		{name: "raw", json: `[{"a": 1.0}]`, want: []any{json.RawMessage(`{"a": 1.0}`)}},
 		{name: "empty tail", json: `["a"]`, want: []any{"a", []int64(nil)}, variadic: true},
 		{name: "tail of one", json: `[3]`, want: []any{[]int64{3}}, variadic: true},
 		{name: "tail", json: `["a",1,2,3]`, want: []any{"a", []int64{1, 2, 3}}, variadic: true},
-		{name: "tail of structs", json: `[{"ID":1},{"ID":2}]`, want: []any{[]shapeOrder{{ID: 1}, {ID: 2}}}, variadic: true},
+		{name: "tail of structs", json: `[{"ID":1},{"ID":2}]`, want: []any{[]shapeOrder{{ID: 1}, {ID: 2}}},
+			variadic: true},
 	}
 }
 
@@ -65,15 +67,18 @@ func shapeReturns() []shapeReturn {
 		{name: "error", out: []reflect.Type{fail}, values: []any{errShape}, err: errShape},
 		{name: "result", out: []reflect.Type{order, fail}, values: []any{&shapeOrder{ID: 3}, nil}, hasResult: true},
 		{name: "int result", out: []reflect.Type{reflect.TypeFor[int](), fail}, values: []any{5, nil}, hasResult: true},
-		{name: "interface result", out: []reflect.Type{reflect.TypeFor[any](), fail}, values: []any{nil, nil}, hasResult: true},
-		{name: "result and error", out: []reflect.Type{order, fail}, values: []any{&shapeOrder{ID: 3}, errShape}, err: errShape},
+		{name: "interface result", out: []reflect.Type{reflect.TypeFor[any](), fail}, values: []any{nil, nil},
+			hasResult: true},
+		{name: "result and error", out: []reflect.Type{order, fail}, values: []any{&shapeOrder{ID: 3}, errShape},
+			err: errShape},
 	}
 }
 
 func TestHandlerTakesEveryLegalShape(t *testing.T) {
 	t.Parallel()
 	for _, l := range []lead{
-		{}, {own: true}, {ctx: true}, {job: true}, {own: true, ctx: true}, {own: true, job: true}, {ctx: true, job: true},
+		{}, {own: true}, {ctx: true}, {job: true}, {own: true, ctx: true}, {own: true, job: true},
+		{ctx: true, job: true},
 		{own: true, ctx: true, job: true},
 	} {
 		for _, args := range shapeArgLists() {
@@ -226,12 +231,14 @@ func TestHandlerRefusesTypesThatJSONCannotCarry(t *testing.T) {
 	p, err := newPrototype(shapeContext{})
 	require.NoError(t, err)
 	for _, bad := range []reflect.Type{
-		reflect.TypeFor[chan int](), reflect.TypeFor[func()](), reflect.TypeFor[complex64](), reflect.TypeFor[complex128](),
+		reflect.TypeFor[chan int](), reflect.TypeFor[func()](), reflect.TypeFor[complex64](),
+		reflect.TypeFor[complex128](),
 		reflect.TypeFor[error](), reflect.TypeFor[fmt.Stringer](), reflect.TypeFor[map[[2]int]string](),
 	} {
 		field := reflect.StructOf([]reflect.StructField{{Name: "Inner", Type: bad}})
 		for _, arg := range []reflect.Type{
-			bad, reflect.PointerTo(bad), reflect.SliceOf(bad), reflect.ArrayOf(2, bad), reflect.MapOf(reflect.TypeFor[string](), bad),
+			bad, reflect.PointerTo(bad), reflect.SliceOf(bad), reflect.ArrayOf(2, bad),
+			reflect.MapOf(reflect.TypeFor[string](), bad),
 			field, reflect.SliceOf(reflect.PointerTo(field)),
 		} {
 			for _, l := range []lead{{}, {own: true, ctx: true, job: true}} {

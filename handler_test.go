@@ -59,7 +59,8 @@ func TestHandlerIsNamedLikeTheUsersFunction(t *testing.T) {
 		fn   any
 		want string
 	}{
-		{"closure", nil, closure, fmt.Sprintf("work.TestHandlerIsNamedLikeTheUsersFunction.func1 (%s:%d)", filepath.Base(file), line+1)},
+		{"closure", nil, closure, fmt.Sprintf("work.TestHandlerIsNamedLikeTheUsersFunction.func1 (%s:%d)",
+			filepath.Base(file), line+1)},
 		{"method", shopContext{}, (*shopContext).Create, "work.(*shopContext).Create (handler_test.go:"},
 		{"function", nil, shopPlain, "work.shopPlain (handler_test.go:"},
 		{"bound method", nil, bound, "work.(*shopContext).Create"},
@@ -134,12 +135,14 @@ func (c *shopContext) Rename(to string) (string, error) { return c.Tenant + "/" 
 
 func TestIntegersStayExact(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int64{0, -1, 9007199254740993, -9007199254740993, 1234567890123456, math.MaxInt64, math.MinInt64} {
+	for _, n := range []int64{0, -1, 9007199254740993, -9007199254740993, 1234567890123456, math.MaxInt64,
+		math.MinInt64} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			var got int64
 			var pointed *int64
-			require.NoError(t, runArgs(t, func(a int64, b *int64) error { got, pointed = a, b; return nil }, fmt.Sprintf("[%d,%d]", n, n)))
+			require.NoError(t, runArgs(t, func(a int64, b *int64) error { got, pointed = a, b; return nil },
+				fmt.Sprintf("[%d,%d]", n, n)))
 			assert.Equal(t, n, got)
 			assert.Equal(t, n, *pointed)
 		})
@@ -216,12 +219,15 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 		{"too many", `["a",1,2]`, `["a",1,2]`, "a JSON array of 2 (string, int8)", "found 3", two, -1},
 		{"nothing", ``, ``, "a JSON array of 2 (string, int8)", "missing, wanted", two, -1},
 		{"an object", `{"a":1}`, `{"a":1}`, "a JSON array of 2 (string, int8)", "a JSON object does not fit", two, -1},
-		{"rest behind it", `["a",1] x`, `["a",1] x`, "a JSON array of 2 (string, int8)", "it is not JSON from byte 9 on", two, -1},
+		{"rest behind it", `["a",1] x`, `["a",1] x`, "a JSON array of 2 (string, int8)",
+			"it is not JSON from byte 9 on", two, -1},
 		{"cut off", `["a",1`, `["a",1`, "a JSON array of 2 (string, int8)", "it is not JSON from byte", two, -1},
 		{"broken element", `["a",{"b"}]`, `{"b"}`, "int8", "it is not JSON from byte", two, 1},
-		{"broken nesting", `["a",{]}]`, `["a",{]}]`, "a JSON array of 2 (string, int8)", "it is not JSON from byte", two, -1},
+		{"broken nesting", `["a",{]}]`, `["a",{]}]`, "a JSON array of 2 (string, int8)", "it is not JSON from byte",
+			two, -1},
 		{"too few for a tail", `[]`, `[]`, "a JSON array of 1 or more (string, ...time.Time)", "found 0", tail, -1},
-		{"in the tail", `["a","2024-01-01T00:00:00Z","soon"]`, `"soon"`, "time.Time", "refused with a *time.ParseError", tail, 2},
+		{"in the tail", `["a","2024-01-01T00:00:00Z","soon"]`, `"soon"`, "time.Time", "refused with a *time.ParseError",
+			tail, 2},
 		{"for no arguments", `[1]`, `[1]`, "a JSON array of 0", "found 1", func() error { panic("called") }, -1},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -92,7 +92,8 @@ func TestHandlerResultTypesAreThoseThatJSONEncodes(t *testing.T) {
 		{func() ([]ownPtrJSON, error) { return nil, nil }, []ownPtrJSON{{}}},
 		{func() ([1]ownPtrJSON, error) { return [1]ownPtrJSON{}, nil }, [1]ownPtrJSON{}},
 		{func() (map[string]ownPtrJSON, error) { return nil, nil }, map[string]ownPtrJSON{"a": {}}},
-		{func() (struct{ *hiddenBase }, error) { return struct{ *hiddenBase }{}, nil }, struct{ *hiddenBase }{&hiddenBase{}}},
+		{func() (struct{ *hiddenBase }, error) { return struct{ *hiddenBase }{}, nil },
+			struct{ *hiddenBase }{&hiddenBase{}}},
 		{func() (map[bool]int, error) { return nil, nil }, map[bool]int{true: 1}},
 	} {
 		t.Run(fmt.Sprintf("%T", c.fn), func(t *testing.T) {

@@ -25,7 +25,8 @@ type HealthProblem struct {
 func (e *UnhealthyError) Error() string { return cut(e.text()) }
 
 func (e *UnhealthyError) text() string {
-	return "the worker pool is not healthy: " + excerpt.Some(len(e.Problems), excerpt.Whole-excerpt.Name, "; ", func(i int) string { return e.Problems[i].String() })
+	return "the worker pool is not healthy: " + excerpt.Some(len(e.Problems), excerpt.Whole-excerpt.Name, "; ",
+		func(i int) string { return e.Problems[i].String() })
 }
 
 // Unwrap returns what is wrong.

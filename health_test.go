@@ -54,7 +54,8 @@ func TestHealthFromStartToStop(t *testing.T) {
 
 		require.NoError(t, pool.Start(k.ctx()))
 		pool.recruiter.call()
-		k.until("there are two workers", func() bool { pool.mu.Lock(); defer pool.mu.Unlock(); return len(pool.workers) == 2 })
+		k.until("there are two workers",
+			func() bool { pool.mu.Lock(); defer pool.mu.Unlock(); return len(pool.workers) == 2 })
 		require.NoError(t, pool.Healthy(k.ctx()), "at once")
 		ready(http.StatusOK)
 
@@ -199,16 +200,19 @@ func TestVitals(t *testing.T) {
 		vitals         *vitals
 		healthy, lives error // nil is no problem
 	}{
-		"all is well":                    {&vitals{answered: ago(bit), round: ago(bit)}, nil, nil},
-		"one heartbeat failed":           {&vitals{answered: ago(bit), round: ago(0), err: fault}, nil, nil},
-		"Redis is away":                  {&vitals{answered: ago(long), round: ago(bit), err: fault}, ErrUnanswered, nil},
-		"what was met with":              {&vitals{answered: ago(long), round: ago(bit), err: fault}, fault, nil},
-		"no round":                       {&vitals{answered: ago(4 * bit), round: ago(4 * bit)}, ErrStalled, nil},
-		"no round for long":              {&vitals{answered: ago(long), round: ago(long)}, ErrStalled, ErrStalled},
-		"no round for long, Redis away":  {&vitals{answered: ago(long), round: ago(long), err: fault}, ErrUnanswered, ErrStalled},
-		"a loop that starts again":       {vitalsWith(now, &loopSigns{down: ago(bit)}), ErrLoopDown, nil},
-		"a loop that does not":           {vitalsWith(now, &loopSigns{down: ago(11 * bit)}), ErrLoopDown, ErrLoopDown},
-		"a loop that runs, one does not": {vitalsWith(now, &loopSigns{}, &loopSigns{down: ago(long)}), ErrLoopDown, ErrLoopDown},
+		"all is well":          {&vitals{answered: ago(bit), round: ago(bit)}, nil, nil},
+		"one heartbeat failed": {&vitals{answered: ago(bit), round: ago(0), err: fault}, nil, nil},
+		"Redis is away": {&vitals{answered: ago(long), round: ago(bit), err: fault}, ErrUnanswered,
+			nil},
+		"what was met with": {&vitals{answered: ago(long), round: ago(bit), err: fault}, fault, nil},
+		"no round":          {&vitals{answered: ago(4 * bit), round: ago(4 * bit)}, ErrStalled, nil},
+		"no round for long": {&vitals{answered: ago(long), round: ago(long)}, ErrStalled, ErrStalled},
+		"no round for long, Redis away": {&vitals{answered: ago(long), round: ago(long), err: fault}, ErrUnanswered,
+			ErrStalled},
+		"a loop that starts again": {vitalsWith(now, &loopSigns{down: ago(bit)}), ErrLoopDown, nil},
+		"a loop that does not":     {vitalsWith(now, &loopSigns{down: ago(11 * bit)}), ErrLoopDown, ErrLoopDown},
+		"a loop that runs, one does not": {vitalsWith(now, &loopSigns{}, &loopSigns{down: ago(long)}), ErrLoopDown,
+			ErrLoopDown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -44,7 +44,8 @@ type beats struct{ life, interval, timeout, retry time.Duration }
 
 func beatsOf(life time.Duration) beats {
 	return beats{
-		life: life, interval: min(beatInterval, life/3), timeout: min(beatTimeout, life/3), retry: min(beatRetry, life/10),
+		life: life, interval: min(beatInterval, life/3), timeout: min(beatTimeout, life/3),
+		retry: min(beatRetry, life/10),
 	}
 }
 
@@ -168,7 +169,8 @@ func (h *heartbeater) beat(ctx context.Context) error {
 	checkins, left := c.news()
 	sent, begun := h.worker.clock.ours(), time.Now()
 	pulse, err := c.rdb.Beat(ctx, h.conn, rdb.Beat{
-		Life: h.worker.beats.life, Epoch: c.knownEpoch(), Lease: h.worker.daemons.lease(time.Now()), Waits: h.worker.waits.Load(),
+		Life: h.worker.beats.life, Epoch: c.knownEpoch(), Lease: h.worker.daemons.lease(time.Now()),
+		Waits:    h.worker.waits.Load(),
 		CheckIns: checkins, Ended: left, Along: h.worker.ledger.news(h.worker.store, false),
 	})
 	if err != nil {

@@ -166,7 +166,8 @@ func TestJobsRunOnWhenRedisLosesItsData(t *testing.T) {
 				assert.Empty(t, p.ended, "the handler runs on")
 				close(p.goOn)
 				require.NoError(t, pool.Drain(k.ctx()))
-				k.until("both have ended", func() bool { return count[JobDone](k.spy) == 2 && pool.workers[0].slots.held.Load() == 0 })
+				k.until("both have ended",
+					func() bool { return count[JobDone](k.spy) == 2 && pool.workers[0].slots.held.Load() == 0 })
 				assert.Equal(t, loss.settled, count[ClaimGone](k.spy) == 0)
 				assert.Equal(t, 1, count[DataLost](k.spy))
 				assert.Zero(t, count[WorkerFenced](k.spy))

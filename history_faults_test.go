@@ -40,7 +40,10 @@ func breakHistory(times int32) map[string]func(ctx context.Context, pass send, c
 			_, _ = pass(ctx, calls...)
 			return nil, errTampered
 		}),
-		"it is not sent": some(func(context.Context, send, []rdb.Call) ([]rdb.Reply, error) { return nil, errTampered }),
+		"it is not sent": some(func(context.Context, send, []rdb.Call) ([]rdb.Reply, error) {
+			return nil,
+				errTampered
+		}),
 		"it is sent twice": some(func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
 			_, _ = pass(ctx, calls...)
 			return pass(ctx, calls...)
@@ -98,8 +101,10 @@ func (k *kit) counted(name string, want HistoryPoint) {
 		require.NoError(k.t, err)
 		got := sum(history[name])
 		attempts := want.Done + want.Failed + want.Dead
-		assert.Equal(k.t, [3]int64{want.Done, want.Failed, want.Dead}, [3]int64{got.Done, got.Failed, got.Dead}, "%s by %s", name, by)
-		assert.Equal(k.t, [2]int64{attempts, attempts}, [2]int64{got.Run.Count(), got.Waited.Count()}, "%s by %s", name, by)
+		assert.Equal(k.t, [3]int64{want.Done, want.Failed, want.Dead}, [3]int64{got.Done, got.Failed, got.Dead},
+			"%s by %s", name, by)
+		assert.Equal(k.t, [2]int64{attempts, attempts}, [2]int64{got.Run.Count(), got.Waited.Count()}, "%s by %s", name,
+			by)
 	}
 }
 
@@ -114,7 +119,8 @@ func TestAStopTellsWhatIsLeftInSpiteOfFaults(t *testing.T) {
 				pool := NewWorkerPool(nil, 4, k.options()).Job("a", func() error { return nil })
 				var stopping atomic.Bool
 				fault := breakHistory(2)[name]
-				k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+				k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply,
+					error) {
 					if stopping.Load() {
 						return fault(ctx, pass, calls)
 					}

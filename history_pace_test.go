@@ -25,7 +25,8 @@ func newPacedLedger(names int) *pacedLedger {
 	p := &pacedLedger{now: time.Unix(1_800_000_000, 0), told: map[string]int{}, done: map[string]int64{}}
 	p.ledger = newLedger(&redisClock{wall: func() time.Time { return p.now }}, false)
 	for n := range names {
-		p.runs = append(p.runs, settledRun(&registration{}, fmt.Sprint("name ", n), decision{verb: verbDone}, time.Millisecond))
+		p.runs = append(p.runs, settledRun(&registration{}, fmt.Sprint("name ", n), decision{verb: verbDone},
+			time.Millisecond))
 	}
 	return p
 }
@@ -69,7 +70,8 @@ func TestHistoryCostsTheSameHoweverManyNamesThereAre(t *testing.T) {
 				told += n
 			}
 			assert.LessOrEqual(t, told, namesPerSecond*seconds, "in %d seconds", seconds)
-			assert.GreaterOrEqual(t, told, min(names, namesPerSecond)*seconds/3, "a name waits no longer than it has to")
+			assert.GreaterOrEqual(t, told, min(names, namesPerSecond)*seconds/3,
+				"a name waits no longer than it has to")
 			assert.Len(t, p.told, names, "each was told")
 			booked := int64(seconds)
 			for more := true; more; more = len(p.tellOnce(t, true)) > 0 {
@@ -86,7 +88,8 @@ func TestHistoryCostsTheSameHoweverManyNamesThereAre(t *testing.T) {
 // tells.
 func TestWorkersTellOfANameInTheSameMinute(t *testing.T) {
 	t.Parallel()
-	rows, workers := map[string]bool{}, []*pacedLedger{newPacedLedger(1_000), newPacedLedger(1_000), newPacedLedger(1_000)}
+	rows, workers := map[string]bool{}, []*pacedLedger{newPacedLedger(1_000), newPacedLedger(1_000),
+		newPacedLedger(1_000)}
 	for n, w := range workers {
 		w.now = w.now.Add(time.Duration(n) * 300 * time.Millisecond)
 	}

@@ -117,11 +117,13 @@ func TestWhatIsStoredIsReadAgain(t *testing.T) {
 	want, left := p, p.Run.Sum%time.Microsecond
 	want.Run.Sum -= left
 	stored := p.takeStored()
-	assert.Equal(t, HistoryPoint{Run: Histogram{Sum: left}}, p, "what is less than a microsecond stays for the next time")
+	assert.Equal(t, HistoryPoint{Run: Histogram{Sum: left}}, p,
+		"what is less than a microsecond stays for the next time")
 	var got HistoryPoint
 	got.add(stored)
 	assert.Equal(t, want, got)
-	assert.Equal(t, "d:3 f:1 m:2 r:15000002 r0:1 r10:1 r11:1 r12:2 r13:1 w:1118481000 w0:1 w4:1 w8:1 w12:1 w16:1 w20:1", stored)
+	assert.Equal(t, "d:3 f:1 m:2 r:15000002 r0:1 r10:1 r11:1 r12:2 r13:1 w:1118481000 w0:1 w4:1 w8:1 w12:1 w16:1 w20:1",
+		stored)
 	got.add(stored)
 	assert.Equal(t, want.Done*2, got.Done)
 }

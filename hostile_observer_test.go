@@ -56,7 +56,8 @@ func TestASettlementIsBookedOnceThoughAnObserverEndsTheSettler(t *testing.T) {
 		for range 40 {
 			k.enqueue("any")
 		}
-		require.Eventually(t, func() bool { return pool.workers[0].slots.held.Load() == 0 }, patience, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return pool.workers[0].slots.held.Load() == 0 }, patience,
+			10*time.Millisecond)
 		assert.Equal(t, 1, count[ClaimGone](k.spy))
 	})
 }
@@ -67,7 +68,8 @@ func TestABrokenKeyThatManyOutcomesNeedKeepsNoOtherQueueWaiting(t *testing.T) {
 		k := newKit(t, s)
 		kept, ran := make(chan struct{}, 200), make(chan string, 1)
 		pool := NewWorkerPool(nil, 2, k.options()).
-			JobWithOptions("kept", JobOptions{Retention: time.Hour}, func() (int, error) { kept <- struct{}{}; return 1, nil }).
+			JobWithOptions("kept", JobOptions{Retention: time.Hour},
+				func() (int, error) { kept <- struct{}{}; return 1, nil }).
 			Job("innocent", func(job *Job) error { ran <- job.ID; return nil })
 		k.do("SET", "outcomes", "something else")
 		k.start(pool)

@@ -60,9 +60,12 @@ func (badOut) MarshalJSON() ([]byte, error) { return nil, &selfError{"no JSON"} 
 func (*badIn) UnmarshalJSON(b []byte) error { return &selfError{"no value"} }
 
 var hostileErrors = map[string]error{
-	"its own cause": &selfError{"one without an end"}, "a list with itself": listError{}, "thousands of itself": wideError{}, "ever new ones": growError{},
-	"no text": muteError{}, "a cause that panics": brokeError{}, "a join": errors.Join(io.EOF, &selfError{"one of two"}),
-	"wrapped": fmt.Errorf("wrapped: %w", &selfError{"one inside"}), "a panic with it": &PanicError{Value: &selfError{"a panic"}},
+	"its own cause": &selfError{"one without an end"}, "a list with itself": listError{},
+	"thousands of itself": wideError{}, "ever new ones": growError{},
+	"no text": muteError{}, "a cause that panics": brokeError{},
+	"a join":          errors.Join(io.EOF, &selfError{"one of two"}),
+	"wrapped":         fmt.Errorf("wrapped: %w", &selfError{"one inside"}),
+	"a panic with it": &PanicError{Value: &selfError{"a panic"}},
 }
 
 func TestTheChainOfAnErrorComesToAnEnd(t *testing.T) {
@@ -128,13 +131,15 @@ func TestAnEndlessErrorOfAHandlerFailsItsJobOnly(t *testing.T) {
 				return err
 			})
 		for _, name := range []string{"handler", "outside"} {
-			pool.JobWithOptions(name, JobOptions{Retries: -1, Permanent: func(err error) bool { look(err); return false },
-				OnDeath: func(_ context.Context, _ *Job, err error) { look(err); died <- err }}, func(job *Job) error {
-				if job.Name == "handler" {
-					return <-from
-				}
-				return nil
-			})
+			pool.JobWithOptions(name, JobOptions{Retries: -1,
+				Permanent: func(err error) bool { look(err); return false },
+				OnDeath:   func(_ context.Context, _ *Job, err error) { look(err); died <- err }},
+				func(job *Job) error {
+					if job.Name == "handler" {
+						return <-from
+					}
+					return nil
+				})
 		}
 		k.start(pool)
 		for what, err := range hostileErrors {
@@ -163,12 +168,16 @@ func TestWhatPanicsIsAnErrorOfTheCall(t *testing.T) {
 			args []any
 			want []string
 		}{
-			"UnmarshalJSON":                {"decodes", []any{"a", 7}, []string{"argument 2 of", "brokenIn", "*work.PanicError", "TestWhatPanicsIsAnErrorOfTheCall"}},
-			"UnmarshalJSON of a tail":      {"list", []any{1, 2, 3}, []string{"argument 2 of", "*work.PanicError"}},
-			"an endless error of it":       {"bad", []any{1}, []string{"argument 1 of", "was refused"}},
-			"MarshalJSON":                  {"other", []any{1, brokenOut{}}, []string{"argument 2 of job", "brokenOut", "panicked"}},
-			"MarshalJSON inside":           {"other", []any{map[string]any{"a": []any{brokenOut{}}}}, []string{"argument 1 of job", "panicked"}},
-			"an endless error of that":     {"other", []any{badOut{}}, []string{"argument 1 of job", "does not encode"}},
+			"UnmarshalJSON": {"decodes", []any{"a", 7},
+				[]string{"argument 2 of", "brokenIn", "*work.PanicError", "TestWhatPanicsIsAnErrorOfTheCall"}},
+			"UnmarshalJSON of a tail": {"list", []any{1, 2, 3}, []string{"argument 2 of", "*work.PanicError"}},
+			"an endless error of it":  {"bad", []any{1}, []string{"argument 1 of", "was refused"}},
+			"MarshalJSON": {"other", []any{1, brokenOut{}},
+				[]string{"argument 2 of job", "brokenOut", "panicked"}},
+			"MarshalJSON inside": {"other", []any{map[string]any{"a": []any{brokenOut{}}}},
+				[]string{"argument 1 of job", "panicked"}},
+			"an endless error of that": {"other", []any{badOut{}},
+				[]string{"argument 1 of job", "does not encode"}},
 			"a value that contains itself": {"other", []any{selfContained()}, []string{"argument 1 of job"}},
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -200,12 +209,14 @@ func TestAnEnqueueMiddlewareThatPanicsIsAnErrorOfTheCall(t *testing.T) {
 			middleware EnqueueMiddleware
 			fate       func(e *EnqueueError) []int
 		}{
-			"before next": {func(context.Context, []Entry, EnqueueFunc) error { panic("early") }, func(e *EnqueueError) []int { return e.NotStored }},
+			"before next": {func(context.Context, []Entry, EnqueueFunc) error { panic("early") },
+				func(e *EnqueueError) []int { return e.NotStored }},
 			"behind next": {func(ctx context.Context, entries []Entry, next EnqueueFunc) error {
 				_, _ = next(ctx, entries)
 				panic("late")
 			}, func(e *EnqueueError) []int { return e.Stored }},
-			"an endless error": {func(context.Context, []Entry, EnqueueFunc) error { return &selfError{"no"} }, func(e *EnqueueError) []int { return e.NotStored }},
+			"an endless error": {func(context.Context, []Entry, EnqueueFunc) error { return &selfError{"no"} },
+				func(e *EnqueueError) []int { return e.NotStored }},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -247,14 +258,15 @@ func TestWhatIsReadIntoAValueThatPanics(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		loaded := make(chan error, 1)
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).JobWithOptions("job", JobOptions{Retention: time.Hour}, func(ctx context.Context, job *Job) (int, error) {
-			if err := job.SaveState(ctx, 7); err != nil {
-				return 0, err
-			}
-			_, err := job.LoadState(ctx, &brokenIn{})
-			loaded <- err
-			return 7, nil
-		}))
+		pool := k.start(NewWorkerPool(nil, 1, k.options()).
+			JobWithOptions("job", JobOptions{Retention: time.Hour}, func(ctx context.Context, job *Job) (int, error) {
+				if err := job.SaveState(ctx, 7); err != nil {
+					return 0, err
+				}
+				_, err := job.LoadState(ctx, &brokenIn{})
+				loaded <- err
+				return 7, nil
+			}))
 		receipt := k.enqueue("job")
 		require.NoError(t, pool.Drain(k.ctx()))
 		var panicked *PanicError
@@ -315,15 +327,21 @@ func TestNoIntegerIsRounded(t *testing.T) {
 		Own  *box
 	}
 	for text, want := range map[string]any{
-		"0": float64(0), "-7": float64(-7), "1.5": 1.5, "9007199254740992": float64(1 << 53), "9007199254740993": int64(1<<53 + 1),
-		"-9007199254740993": int64(-1<<53 - 1), "9223372036854775807": int64(1<<63 - 1), "-9223372036854775808": float64(-1 << 63),
-		"9223372036854775808": json.Number("9223372036854775808"), "18446744073709551615": json.Number("18446744073709551615"),
-		"100000000000000000000": 1e20, "1e20": 1e20, "1234567890123456.5": 1234567890123456.5, "0.12345678901234567": 0.12345678901234567,
+		"0": float64(0), "-7": float64(-7), "1.5": 1.5, "9007199254740992": float64(1 << 53),
+		"9007199254740993":  int64(1<<53 + 1),
+		"-9007199254740993": int64(-1<<53 - 1), "9223372036854775807": int64(1<<63 - 1),
+		"-9223372036854775808":  float64(-1 << 63),
+		"9223372036854775808":   json.Number("9223372036854775808"),
+		"18446744073709551615":  json.Number("18446744073709551615"),
+		"100000000000000000000": 1e20, "1e20": 1e20, "1234567890123456.5": 1234567890123456.5,
+		"0.12345678901234567": 0.12345678901234567,
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
-			inside := `{"Any":` + text + `,"List":[` + text + `,[` + text + `]],"Deep":{"a":{"b":{"c":` + text + `}}},"Own":{"Any":` + text + `}}`
-			wanted := box{Any: want, List: []any{want, []any{want}}, Deep: map[string]map[string]any{"a": {"b": map[string]any{"c": want}}}, Own: &box{Any: want}}
+			inside := `{"Any":` + text + `,"List":[` + text + `,[` + text + `]],"Deep":{"a":{"b":{"c":` + text +
+				`}}},"Own":{"Any":` + text + `}}`
+			wanted := box{Any: want, List: []any{want, []any{want}},
+				Deep: map[string]map[string]any{"a": {"b": map[string]any{"c": want}}}, Own: &box{Any: want}}
 			var got []any
 			h, p := compiled(t, nil, func(v any, in box, m map[string]any, list []any, tail ...any) error {
 				got = []any{v, in, m["k"], list[0], tail[0]}
@@ -365,7 +383,8 @@ func TestAValueBesideALargeIntegerIsDecodedOnce(t *testing.T) {
 	})
 	t.Run("what cannot be decoded is refused", func(t *testing.T) {
 		t.Parallel()
-		for _, text := range []string{`[9007199254740993,1e999]`, `{"a":-1e999,"b":9007199254740993}`, `9007199254740993 1`, `[9007199254740993`} {
+		for _, text := range []string{`[9007199254740993,1e999]`, `{"a":-1e999,"b":9007199254740993}`,
+			`9007199254740993 1`, `[9007199254740993`} {
 			var plain, exact any
 			require.Error(t, exactjson.Unmarshal([]byte(text), &exact), text)
 			require.Error(t, json.Unmarshal([]byte(text), &plain), text)

@@ -23,11 +23,20 @@ func TestAnIDThatIsUsedAgainHasNoFormerResult(t *testing.T) {
 		"waiting":   {state: StateQueued},
 		"scheduled": {in: time.Hour, state: StateScheduled},
 		"running":   {do: func(k *kit, answers chan error) { k.start(k.again(answers)) }, state: StateRunning},
-		"retrying":  {do: func(k *kit, answers chan error) { answers <- errors.New("not yet"); k.start(k.again(answers)) }, state: StateRetrying},
-		"dead":      {do: func(k *kit, answers chan error) { answers <- Bury(errors.New("no luck")); k.start(k.again(answers)) }, state: StateDead},
-		"cancelled": {do: func(k *kit, _ chan error) { require.NoError(k.t, k.cancel("x").Err()) }, state: StateCancelled},
-		"deleted":   {do: func(k *kit, _ chan error) { require.NoError(k.t, k.hands().Delete(k.ctx(), "x")) }},
-		"done":      {do: func(k *kit, answers chan error) { answers <- nil; k.start(k.again(answers)) }},
+		"retrying": {do: func(k *kit,
+			answers chan error) {
+			answers <- errors.New("not yet")
+			k.start(k.again(answers))
+		}, state: StateRetrying},
+		"dead": {do: func(k *kit,
+			answers chan error) {
+			answers <- Bury(errors.New("no luck"))
+			k.start(k.again(answers))
+		}, state: StateDead},
+		"cancelled": {do: func(k *kit, _ chan error) { require.NoError(k.t, k.cancel("x").Err()) },
+			state: StateCancelled},
+		"deleted": {do: func(k *kit, _ chan error) { require.NoError(k.t, k.hands().Delete(k.ctx(), "x")) }},
+		"done":    {do: func(k *kit, answers chan error) { answers <- nil; k.start(k.again(answers)) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

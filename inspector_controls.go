@@ -151,7 +151,8 @@ func retrying(opts []RetryOption) control {
 
 func rescheduling(at time.Time) (control, error) {
 	if at.UnixMilli() <= 0 || time.Until(at) > maxAhead {
-		return control{}, &InvalidError{What: "the time", Value: at.Format(time.RFC3339), Remedy: "use one after 1970 and at most 100 years ahead"}
+		return control{}, &InvalidError{What: "the time", Value: at.Format(time.RFC3339),
+			Remedy: "use one after 1970 and at most 100 years ahead"}
 	}
 	due := at.Add(time.Millisecond - 1).UnixMilli() // never before the time given
 	return control{
@@ -177,8 +178,9 @@ func deleting() control {
 		}
 	}
 	return control{
-		past: "deleted", from: []State{StateQueued, StateScheduled, StateRetrying, StateStalled, StateDead}, already: []State{StateDeleted},
-		order: func(store *rdb.Store, seen *sight) rdb.Order { return store.Remove(seen.Stand, ending(seen, 0)) },
+		past: "deleted", from: []State{StateQueued, StateScheduled, StateRetrying, StateStalled, StateDead},
+		already: []State{StateDeleted},
+		order:   func(store *rdb.Store, seen *sight) rdb.Order { return store.Remove(seen.Stand, ending(seen, 0)) },
 		second: func(store *rdb.Store, seen *sight, answer rdb.Answer) (rdb.Order, bool) {
 			switch answer {
 			case rdb.AnswerWaited:

@@ -42,7 +42,8 @@ func (i *Inspector) Counts(ctx context.Context) (Counts, error) {
 	}
 	maps.DeleteFunc(alive, func(_ string, beats bool) bool { return !beats })
 	return Counts{
-		Queued: census.Queued, Running: census.Claimed, Scheduled: census.Scheduled, Retrying: census.Retry, Stalled: census.Stalled,
-		Dead: census.Morgue, Queues: census.Queues, Workers: len(alive), AsOf: census.Time,
+		Queued: census.Queued, Running: census.Claimed, Scheduled: census.Scheduled, Retrying: census.Retry,
+		Stalled: census.Stalled,
+		Dead:    census.Morgue, Queues: census.Queues, Workers: len(alive), AsOf: census.Time,
 	}, nil
 }

@@ -34,8 +34,9 @@ func (i *Inspector) Errors(ctx context.Context, name string) ([]ErrorGroup, erro
 	err := i.store.ErrorGroups(ctx, func(page []rdb.ErrorGroup) error {
 		for _, g := range page {
 			if g.Name != "" && (name == "" || g.Name == name) {
-				known[g.Digest] = ErrorGroup{Digest: g.Digest, Name: g.Name, Message: g.Message, Count: g.Count, Sample: g.Sample,
-					First: g.First, Last: g.Last}
+				known[g.Digest] = ErrorGroup{Digest: g.Digest, Name: g.Name, Message: g.Message, Count: g.Count,
+					Sample: g.Sample,
+					First:  g.First, Last: g.Last}
 			}
 		}
 		return nil

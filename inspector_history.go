@@ -86,7 +86,8 @@ func (o *HistoryOptions) times(now time.Time) ([]time.Time, error) {
 	case day:
 		kept = rdb.DaysKept
 	default:
-		return nil, &InvalidError{What: "HistoryOptions.By", Value: o.By.String(), Remedy: "use time.Minute or 24*time.Hour"}
+		return nil, &InvalidError{What: "HistoryOptions.By", Value: o.By.String(),
+			Remedy: "use time.Minute or 24*time.Hour"}
 	}
 	if oldest := now.Add(-kept); since.Before(oldest) {
 		since = oldest.Add(o.By - 1) // a part of it may be gone
@@ -136,8 +137,10 @@ func (h *historyReading) of(name string) ([]HistoryPoint, error) {
 		return points, nil
 	}
 	if total := (len(h.points) + 1) * len(h.at); total > maxHistoryPoints {
-		return nil, &InvalidError{What: "the number of points of a history", Value: fmt.Sprint("more than ", maxHistoryPoints),
-			Remedy: fmt.Sprintf("there are %d of each name: name fewer jobs, or ask for a shorter time or for days", len(h.at))}
+		return nil, &InvalidError{What: "the number of points of a history",
+			Value: fmt.Sprint("more than ", maxHistoryPoints),
+			Remedy: fmt.Sprintf("there are %d of each name: name fewer jobs, or ask for a shorter time or for days",
+				len(h.at))}
 	}
 	points = make([]HistoryPoint, len(h.at))
 	for i, at := range h.at {

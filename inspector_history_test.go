@@ -28,13 +28,15 @@ func TestHistoryCountsEachAttemptOnce(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		fates := map[string]error{
-			"done": nil, "retry": errors.New("no"), "bury": Bury(errors.New("never")), "discard": Discard(nil), "snooze": Snooze(time.Hour),
+			"done": nil, "retry": errors.New("no"), "bury": Bury(errors.New("never")), "discard": Discard(nil),
+			"snooze": Snooze(time.Hour),
 		}
 		pool := NewWorkerPool(nil, 5, k.options())
 		for name, fate := range fates {
 			pool.Job(name, func() error { return fate })
 		}
-		pool.JobWithOptions("skip", JobOptions{SkipMorgue: true, Retries: -1}, func() error { return errors.New("lost") })
+		pool.JobWithOptions("skip", JobOptions{SkipMorgue: true, Retries: -1},
+			func() error { return errors.New("lost") })
 		require.NoError(t, pool.Start(k.ctx()))
 		for name := range fates {
 			for range 3 {
@@ -48,7 +50,8 @@ func TestHistoryCountsEachAttemptOnce(t *testing.T) {
 		for _, by := range []time.Duration{time.Minute, 24 * time.Hour} {
 			history, err := k.inspector().History(k.ctx(), HistoryOptions{By: by})
 			require.NoError(t, err)
-			for name, want := range map[string][3]int64{"done": {3, 0, 0}, "retry": {0, 3, 0}, "bury": {0, 0, 3}, "skip": {0, 0, 1}} {
+			for name, want := range map[string][3]int64{"done": {3, 0, 0}, "retry": {0, 3, 0}, "bury": {0, 0, 3},
+				"skip": {0, 0, 1}} {
 				total := sum(history[name])
 				assert.Equal(t, want, [3]int64{total.Done, total.Failed, total.Dead}, "%s by %s", name, by)
 				assert.Equal(t, want[0]+want[1]+want[2], total.Run.Count(), name)
@@ -61,7 +64,8 @@ func TestHistoryCountsEachAttemptOnce(t *testing.T) {
 			assert.Equal(t, [3]int64{3, 3, 4}, [3]int64{total.Done, total.Failed, total.Dead}, "all together by %s", by)
 			assert.EqualValues(t, 10, total.Run.Count())
 			assert.Len(t, all, 1)
-			some, err := k.inspector().History(k.ctx(), HistoryOptions{By: by, Together: true, Names: []string{"done", "bury"}})
+			some, err := k.inspector().
+				History(k.ctx(), HistoryOptions{By: by, Together: true, Names: []string{"done", "bury"}})
 			require.NoError(t, err)
 			assert.EqualValues(t, 3, sum(some[""]).Done)
 			assert.EqualValues(t, 3, sum(some[""]).Dead)
@@ -95,8 +99,9 @@ func TestErrorsOfOneKindAreOneGroup(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, groups, 2)
 		assert.Equal(t, ErrorGroup{
-			Digest: errorDigest("find", "user # not found"), Name: "find", Message: "user # not found", Count: 2, Sample: groups[0].Sample,
-			First: groups[0].First, Last: groups[0].Last,
+			Digest: errorDigest("find", "user # not found"), Name: "find", Message: "user # not found", Count: 2,
+			Sample: groups[0].Sample,
+			First:  groups[0].First, Last: groups[0].Last,
 		}, groups[0], "the most frequent first")
 		assert.Contains(t, ids, groups[0].Sample)
 		assert.Equal(t, `no "…"`, groups[1].Message)
@@ -137,18 +142,27 @@ func TestHistoryFillsGaps(t *testing.T) {
 		}{
 			{"the last hour", HistoryOptions{}, time.Minute, 61, map[string][2]int64{"a": {2, 0}, "b": {0, 4}}},
 			{"one name", HistoryOptions{Names: []string{"a"}}, time.Minute, 61, map[string][2]int64{"a": {2, 0}}},
-			{"a name twice", HistoryOptions{Names: []string{"a", "a"}}, time.Minute, 61, map[string][2]int64{"a": {2, 0}}},
-			{"a name that nobody knows", HistoryOptions{Names: []string{"c"}}, time.Minute, 61, map[string][2]int64{"c": {0, 0}}},
-			{"four hours", HistoryOptions{Since: now.Add(-4 * time.Hour)}, time.Minute, 241, map[string][2]int64{"a": {3, 0}, "b": {0, 6}}},
-			{"before an hour", HistoryOptions{Until: now.Add(-time.Hour), Since: now.Add(-4 * time.Hour)}, time.Minute, 181,
-				map[string][2]int64{"a": {1, 0}, "b": {0, 2}}},
-			{"a time to come", HistoryOptions{Until: now.Add(time.Hour), Since: now.Add(-10 * time.Minute)}, time.Minute, 11,
-				map[string][2]int64{"a": {2, 0}, "b": {0, 4}}},
-			{"a week is by days", HistoryOptions{Since: now.AddDate(0, 0, -7)}, 24 * time.Hour, 8, map[string][2]int64{"a": {9, 0}}},
-			{"more days than are kept", HistoryOptions{Since: now.AddDate(-1, 0, 0)}, 24 * time.Hour, 90, map[string][2]int64{"a": {9, 0}}},
-			{"more minutes than are kept", HistoryOptions{Since: now.AddDate(-1, 0, 0), By: time.Minute}, time.Minute, 1440,
+			{"a name twice", HistoryOptions{Names: []string{"a", "a"}}, time.Minute, 61,
+				map[string][2]int64{"a": {2, 0}}},
+			{"a name that nobody knows", HistoryOptions{Names: []string{"c"}}, time.Minute, 61,
+				map[string][2]int64{"c": {0, 0}}},
+			{"four hours", HistoryOptions{Since: now.Add(-4 * time.Hour)}, time.Minute, 241,
 				map[string][2]int64{"a": {3, 0}, "b": {0, 6}}},
-			{"a time that nobody knows any more", HistoryOptions{Since: now.AddDate(-2, 0, 0), Until: now.AddDate(-1, 0, 0)}, 24 * time.Hour, 0,
+			{"before an hour", HistoryOptions{Until: now.Add(-time.Hour), Since: now.Add(-4 * time.Hour)}, time.Minute,
+				181,
+				map[string][2]int64{"a": {1, 0}, "b": {0, 2}}},
+			{"a time to come", HistoryOptions{Until: now.Add(time.Hour), Since: now.Add(-10 * time.Minute)},
+				time.Minute, 11,
+				map[string][2]int64{"a": {2, 0}, "b": {0, 4}}},
+			{"a week is by days", HistoryOptions{Since: now.AddDate(0, 0, -7)}, 24 * time.Hour, 8,
+				map[string][2]int64{"a": {9, 0}}},
+			{"more days than are kept", HistoryOptions{Since: now.AddDate(-1, 0, 0)}, 24 * time.Hour, 90,
+				map[string][2]int64{"a": {9, 0}}},
+			{"more minutes than are kept", HistoryOptions{Since: now.AddDate(-1, 0, 0), By: time.Minute}, time.Minute,
+				1440,
+				map[string][2]int64{"a": {3, 0}, "b": {0, 6}}},
+			{"a time that nobody knows any more",
+				HistoryOptions{Since: now.AddDate(-2, 0, 0), Until: now.AddDate(-1, 0, 0)}, 24 * time.Hour, 0,
 				map[string][2]int64{}},
 		}
 		for _, row := range rows {
@@ -181,7 +195,8 @@ func TestHistoryThatCannotBe(t *testing.T) {
 		opts       HistoryOptions
 	}{
 		{"another step", "HistoryOptions.By", HistoryOptions{By: time.Hour}},
-		{"an end before its beginning", "HistoryOptions.Since", HistoryOptions{Since: now.Add(-time.Hour), Until: now.Add(-2 * time.Hour)}},
+		{"an end before its beginning", "HistoryOptions.Since",
+			HistoryOptions{Since: now.Add(-time.Hour), Until: now.Add(-2 * time.Hour)}},
 		{"a beginning to come", "HistoryOptions.Since", HistoryOptions{Since: now.Add(time.Hour)}},
 		{"too many points", "200000", HistoryOptions{Names: many, Since: now.Add(-23 * time.Hour)}},
 	}
@@ -208,7 +223,8 @@ func TestHistoryFollowsTheClockOfRedis(t *testing.T) {
 	d := c.tamper(pool, &tampered{})
 	c.set(midnight.Add(-90 * time.Second))
 	c.start(pool)
-	for n, at := range []time.Time{midnight.Add(-90 * time.Second), midnight.Add(-20 * time.Second), midnight, midnight.Add(time.Minute)} {
+	for n, at := range []time.Time{midnight.Add(-90 * time.Second), midnight.Add(-20 * time.Second), midnight,
+		midnight.Add(time.Minute)} {
 		c.set(at)
 		for range n + 1 {
 			c.enqueue("a")
@@ -223,7 +239,8 @@ func TestHistoryFollowsTheClockOfRedis(t *testing.T) {
 	}
 	sent, _ := d.sent("tally")
 	assert.LessOrEqual(t, sent, 4*3, "nothing is told where nothing was counted")
-	days, err := c.inspector().History(c.ctx(), HistoryOptions{Names: []string{"a"}, By: 24 * time.Hour, Since: midnight.Add(-time.Hour)})
+	days, err := c.inspector().
+		History(c.ctx(), HistoryOptions{Names: []string{"a"}, By: 24 * time.Hour, Since: midnight.Add(-time.Hour)})
 	require.NoError(t, err)
 	require.Len(t, days["a"], 2)
 	assert.Equal(t, [2]int64{1 + 2, 3 + 4}, [2]int64{days["a"][0].Done, days["a"][1].Done})

@@ -54,7 +54,8 @@ func (i *Inspector) Jobs(ctx context.Context, ids ...string) ([]*JobInfo, error)
 }
 
 // lookUp looks for jobs, a few at a time.
-func (i *Inspector) lookUp(ctx context.Context, ids []string, look lookFunc, visit func(n int, found *rdb.Found)) error {
+func (i *Inspector) lookUp(ctx context.Context, ids []string, look lookFunc,
+	visit func(n int, found *rdb.Found)) error {
 	for from, size := 0, minLookup; from < len(ids); {
 		page := ids[from:min(from+size, len(ids))]
 		found, err := look(ctx, page, recordName)
@@ -143,15 +144,18 @@ func (j *JobInfo) readRecord(b []byte) {
 	j.Args, j.Meta, j.Tags, j.SourceID = r.Args, r.Meta, r.Tags, r.Source
 	j.EnqueuedAt, j.RunAt = timeOf(r.EnqueuedAt), timeOf(max(r.EnqueuedAt, r.RunAt))
 	j.Options = JobInfoOptions{
-		Retries: r.Retries, Timeout: fromMillis(r.Timeout), Retention: fromMillis(r.Retention), RetryFor: fromMillis(r.RetryFor),
-		Expires: timeOf(r.Expires), Deadline: timeOf(r.Deadline), Completion: r.Completion, Unique: r.Lock != "", Objects: len(r.Objects),
+		Retries: r.Retries, Timeout: fromMillis(r.Timeout), Retention: fromMillis(r.Retention),
+		RetryFor: fromMillis(r.RetryFor),
+		Expires:  timeOf(r.Expires), Deadline: timeOf(r.Deadline), Completion: r.Completion, Unique: r.Lock != "",
+		Objects: len(r.Objects),
 	}
 }
 
 func (j *JobInfo) readTrail(t trail) {
 	j.Fails, j.Reason, j.HasLog, j.HasState = t.Fails, t.Reason, t.Log, t.State
 	for _, f := range t.Errors {
-		j.Errors = append(j.Errors, JobError{At: timeOf(f.At), Attempt: f.Attempt, Worker: f.Worker, Error: f.Error, Stack: f.Stack})
+		j.Errors = append(j.Errors, JobError{At: timeOf(f.At), Attempt: f.Attempt, Worker: f.Worker, Error: f.Error,
+			Stack: f.Stack})
 	}
 	if t.RunAt > 0 {
 		j.RunAt = timeOf(t.RunAt)

@@ -98,7 +98,8 @@ func TestJobTellsTheStateOfAJob(t *testing.T) {
 			assert.Equal(t, `[7]`, string(j.Args))
 		}},
 		"dead": {func(k *kit) *JobInfo {
-			return k.settled(runs[JobBuried](k, JobOptions{Retries: -1}, func(int) error { return errors.New("no good") }))
+			return k.settled(runs[JobBuried](k, JobOptions{Retries: -1},
+				func(int) error { return errors.New("no good") }))
 		}, StateDead, func(t *testing.T, j *JobInfo) {
 			assert.NotEmpty(t, j.Reason)
 			assert.False(t, j.Since.IsZero())
@@ -106,13 +107,15 @@ func TestJobTellsTheStateOfAJob(t *testing.T) {
 			assert.Empty(t, j.Why)
 		}},
 		"succeeded": {func(k *kit) *JobInfo {
-			return k.settled(runs[JobDone](k, JobOptions{Retention: time.Hour}, func(n int) (int, error) { return 2 * n, nil }))
+			return k.settled(runs[JobDone](k, JobOptions{Retention: time.Hour},
+				func(n int) (int, error) { return 2 * n, nil }))
 		}, StateSucceeded, func(t *testing.T, j *JobInfo) {
 			assert.JSONEq(t, "14", string(j.Result))
 			assert.False(t, j.EndedAt.IsZero())
 		}},
 		"discarded": {func(k *kit) *JobInfo {
-			return k.settled(runs[JobDiscarded](k, JobOptions{}, func(int) error { return Discard(errors.New("nobody wants it")) }))
+			return k.settled(runs[JobDiscarded](k, JobOptions{},
+				func(int) error { return Discard(errors.New("nobody wants it")) }))
 		}, StateDiscarded, func(t *testing.T, j *JobInfo) { assert.False(t, j.EndedAt.IsZero()) }},
 		"cancelled": {func(k *kit) *JobInfo {
 			id := k.enqueue("a").ID
@@ -228,7 +231,8 @@ func TestJobTellsOfOneWhoseWorkerIsGone(t *testing.T) {
 		assert.False(t, info.WorkerLost)
 		assert.Equal(t, &JobCheckin{At: time.UnixMilli(1000), Message: "later"}, info.Checkin)
 		k.do("HSET", "worker:w:running", id, "1001 \x00{\"row\":3}\x00later")
-		assert.Equal(t, &JobCheckin{At: time.UnixMilli(1001), Message: "later", Progress: json.RawMessage(`{"row":3}`)}, k.job(id).Checkin)
+		assert.Equal(t, &JobCheckin{At: time.UnixMilli(1001), Message: "later", Progress: json.RawMessage(`{"row":3}`)},
+			k.job(id).Checkin)
 		k.do("SADD", "cancelled", id)
 		assert.True(t, k.job(id).Cancelling)
 		assert.Contains(t, k.job(id).String(), "to be cancelled")
@@ -297,11 +301,14 @@ func TestReasonsToWait(t *testing.T) {
 		want []WaitReason
 		text string
 	}{
-		"paused":             {"1 - - - -", []WaitReason{{Kind: WaitPaused}}, "its queue is paused"},
-		"a full limit":       {"0 2 - - -", []WaitReason{{Kind: WaitLimit, Limit: 2, Running: 2}}, "2 of its queue run, and 2 may"},
-		"a limit with room":  {"0 3 - - -", nil, ""},
-		"more than may":      {"0 1 - - - operator", []WaitReason{{Kind: WaitLimit, Limit: 1, Running: 2}}, "2 of its queue run, and 1 may"},
-		"paused and limited": {"1 2 - - -", []WaitReason{{Kind: WaitPaused}, {Kind: WaitLimit, Limit: 2, Running: 2}}, ""},
+		"paused": {"1 - - - -", []WaitReason{{Kind: WaitPaused}}, "its queue is paused"},
+		"a full limit": {"0 2 - - -", []WaitReason{{Kind: WaitLimit, Limit: 2, Running: 2}},
+			"2 of its queue run, and 2 may"},
+		"a limit with room": {"0 3 - - -", nil, ""},
+		"more than may": {"0 1 - - - operator", []WaitReason{{Kind: WaitLimit, Limit: 1, Running: 2}},
+			"2 of its queue run, and 1 may"},
+		"paused and limited": {"1 2 - - -", []WaitReason{{Kind: WaitPaused}, {Kind: WaitLimit, Limit: 2, Running: 2}},
+			""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -338,9 +345,11 @@ func TestJobInfoAsJSON(t *testing.T) {
 	one := 1
 	at := time.UnixMilli(1_800_000_000_000).UTC()
 	info := JobInfo{
-		ID: "x", Name: "a", State: StateRetrying, AsOf: at, Args: json.RawMessage(`[12345678901234567890,"<b>"]`), RunAt: at,
+		ID: "x", Name: "a", State: StateRetrying, AsOf: at, Args: json.RawMessage(`[12345678901234567890,"<b>"]`),
+		RunAt:   at,
 		Options: JobInfoOptions{Retries: &one, Timeout: 90 * time.Second}, Fails: 1,
-		Errors: []JobError{{At: at, Attempt: 1, Worker: "w", Error: "no"}}, Why: []WaitReason{{Kind: WaitDue, Until: at}},
+		Errors: []JobError{{At: at, Attempt: 1, Worker: "w", Error: "no"}},
+		Why:    []WaitReason{{Kind: WaitDue, Until: at}},
 	}
 	encoded, err := json.Marshal(&info)
 	require.NoError(t, err)

@@ -204,7 +204,8 @@ func (i *Inspector) PauseAndWait(ctx context.Context, names ...string) error {
 		}
 		pause(ctx, wait)
 		if ctx.Err() != nil {
-			return fmt.Errorf("the queues are paused, and jobs of them still run: %w", excerpt.Error(context.Cause(ctx)))
+			return fmt.Errorf("the queues are paused, and jobs of them still run: %w",
+				excerpt.Error(context.Cause(ctx)))
 		}
 	}
 }

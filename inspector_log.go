@@ -57,9 +57,11 @@ func decodeLogLine(entry rdb.LogEntry) LogLine {
 		Attrs   json.RawMessage `json:"attrs"`
 	}
 	if err := json.Unmarshal(entry.Line, &line); err != nil {
-		return LogLine{Number: entry.Number, Message: strings.ToValidUTF8(string(bytes.TrimSpace(entry.Line)), "\uFFFD")}
+		return LogLine{Number: entry.Number, Message: strings.ToValidUTF8(string(bytes.TrimSpace(entry.Line)),
+			"\uFFFD")}
 	}
-	return LogLine{Number: entry.Number, Time: line.Time, Level: line.Level, Message: line.Message, Attempt: line.Attempt, Attrs: line.Attrs}
+	return LogLine{Number: entry.Number, Time: line.Time, Level: line.Level, Message: line.Message,
+		Attempt: line.Attempt, Attrs: line.Attrs}
 }
 
 // FollowLog returns the log of a job, from the oldest line that is kept, and goes on with what is written while the
@@ -75,7 +77,8 @@ func (i *Inspector) FollowLog(ctx context.Context, id string) iter.Seq2[LogLine,
 			yield(LogLine{}, i.unusable)
 			return
 		}
-		f := &logFollower{store: i.store, id: id, yield: yield, look: make(chan struct{}, 1), live: make(chan []rdb.LogEntry, 256)}
+		f := &logFollower{store: i.store, id: id, yield: yield, look: make(chan struct{}, 1),
+			live: make(chan []rdb.LogEntry, 256)}
 		listening, cancel := context.WithCancel(ctx)
 		var listener sync.WaitGroup
 		listener.Go(func() { f.listen(listening) })

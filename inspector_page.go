@@ -62,9 +62,11 @@ func (o *PageOptions) validate() (mark, error) {
 			Remedy: "use StateQueued, StateRunning, StateScheduled, StateRetrying, StateStalled or StateDead"}
 	case o.Name != "" && !named:
 		return mark{}, &InvalidError{What: "the name of the page", Value: quoted(o.Name),
-			Remedy: "leave it out: jobs of all names stand together when they are " + string(o.State) + "; Search finds those of one"}
+			Remedy: "leave it out: jobs of all names stand together when they are " + string(o.State) +
+				"; Search finds those of one"}
 	case o.Limit < 0 || o.Limit > maxPage:
-		return mark{}, &InvalidError{What: "the limit of the page", Value: strconv.Itoa(o.Limit), Remedy: "use 1 to 500, or 0 for 50"}
+		return mark{}, &InvalidError{What: "the limit of the page", Value: strconv.Itoa(o.Limit),
+			Remedy: "use 1 to 500, or 0 for 50"}
 	}
 	if o.State == StateQueued || o.Name != "" {
 		if err := validateName(o.Name); err != nil {

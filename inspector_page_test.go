@@ -126,7 +126,10 @@ func TestAPageSaysHowManyRunBefore(t *testing.T) {
 				require.NoError(t, err)
 				for _, job := range page.Jobs {
 					assert.Equal(t, job.ID, "j"+strconv.Itoa(job.Ahead))
-					behind := slices.ContainsFunc(job.Why, func(why WaitReason) bool { return why.Kind == WaitBehind && why.Ahead == job.Ahead })
+					behind := slices.ContainsFunc(job.Why, func(why WaitReason) bool {
+						return why.Kind == WaitBehind &&
+							why.Ahead == job.Ahead
+					})
 					assert.Equal(t, job.Ahead > 0, behind)
 				}
 				opts.Cursor = page.Next
@@ -245,22 +248,28 @@ func TestPageRefusesWhatCannotBe(t *testing.T) {
 		opts PageOptions
 		want string
 	}{
-		"no state":                 {PageOptions{}, "the state of the page"},
-		"one that has ended":       {PageOptions{State: StateSucceeded}, "use StateQueued"},
-		"no queue":                 {PageOptions{State: StateQueued}, "job name is empty"},
-		"a name of the dead":       {PageOptions{State: StateDead, Name: "n"}, "Search finds those of one"},
-		"too many":                 {PageOptions{State: StateDead, Limit: 501}, "use 1 to 500"},
-		"fewer than none":          {PageOptions{State: StateDead, Limit: -1}, "use 1 to 500"},
-		"no cursor":                {PageOptions{State: StateDead, Cursor: "hello, world"}, `the cursor is "hello, world"`},
-		"a cursor of nothing":      {PageOptions{State: StateDead, Cursor: "e30"}, "the cursor"},
-		"of another state":         {PageOptions{State: StateRetrying, Cursor: ofMorgue.Next}, "use Next of the page before"},
-		"of another queue":         {PageOptions{State: StateQueued, Name: "m", Cursor: ofQueue.Next}, "the cursor"},
-		"of the other order":       {PageOptions{State: StateDead, Newest: true, Cursor: ofMorgue.Next}, "the cursor"},
-		"of another kind of place": {PageOptions{State: StateDead, Cursor: forged(StateDead, *markOf(t, ofQueue.Next))}, "the cursor"},
-		"with a score of letters":  {PageOptions{State: StateDead, Cursor: forged(StateDead, mark{Score: "x", ID: "j1"})}, "the cursor"},
-		"without a score":          {PageOptions{State: StateDead, Cursor: forged(StateDead, mark{ID: "j1"})}, "the cursor"},
-		"longer than any":          {PageOptions{State: StateDead, Cursor: string(slices.Repeat([]byte("A"), maxCursor+1))}, "the cursor"},
-		"with more behind it":      {PageOptions{State: StateDead, Cursor: ofMorgue.Next + "AAAA"}, "the cursor"},
+		"no state":           {PageOptions{}, "the state of the page"},
+		"one that has ended": {PageOptions{State: StateSucceeded}, "use StateQueued"},
+		"no queue":           {PageOptions{State: StateQueued}, "job name is empty"},
+		"a name of the dead": {PageOptions{State: StateDead, Name: "n"}, "Search finds those of one"},
+		"too many":           {PageOptions{State: StateDead, Limit: 501}, "use 1 to 500"},
+		"fewer than none":    {PageOptions{State: StateDead, Limit: -1}, "use 1 to 500"},
+		"no cursor": {PageOptions{State: StateDead, Cursor: "hello, world"},
+			`the cursor is "hello, world"`},
+		"a cursor of nothing": {PageOptions{State: StateDead, Cursor: "e30"}, "the cursor"},
+		"of another state": {PageOptions{State: StateRetrying, Cursor: ofMorgue.Next},
+			"use Next of the page before"},
+		"of another queue":   {PageOptions{State: StateQueued, Name: "m", Cursor: ofQueue.Next}, "the cursor"},
+		"of the other order": {PageOptions{State: StateDead, Newest: true, Cursor: ofMorgue.Next}, "the cursor"},
+		"of another kind of place": {PageOptions{State: StateDead, Cursor: forged(StateDead, *markOf(t, ofQueue.Next))},
+			"the cursor"},
+		"with a score of letters": {PageOptions{State: StateDead,
+			Cursor: forged(StateDead, mark{Score: "x", ID: "j1"})}, "the cursor"},
+		"without a score": {PageOptions{State: StateDead, Cursor: forged(StateDead, mark{ID: "j1"})},
+			"the cursor"},
+		"longer than any": {PageOptions{State: StateDead,
+			Cursor: string(slices.Repeat([]byte("A"), maxCursor+1))}, "the cursor"},
+		"with more behind it": {PageOptions{State: StateDead, Cursor: ofMorgue.Next + "AAAA"}, "the cursor"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

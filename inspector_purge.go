@@ -105,7 +105,8 @@ func (p *purging) end(ctx context.Context, ids []string) (deleted int, err error
 			deleted++
 		case rdb.RestedCancelled:
 			d := p.run(ids[n]).cancellation(p.now)
-			cancellations = append(cancellations, p.resting(ids[n], rdb.Ending{State: stateCancelled, Keep: d.keep, Outcome: d.result}))
+			cancellations = append(cancellations,
+				p.resting(ids[n], rdb.Ending{State: stateCancelled, Keep: d.keep, Outcome: d.result}))
 		}
 	}
 	if err == nil && len(cancellations) > 0 {

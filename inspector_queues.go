@@ -12,7 +12,8 @@ import (
 )
 
 // ErrNoQueue is returned where a queue of that name is needed and there is none.
-var ErrNoQueue = errors.New("there is no such queue: no job of that name was enqueued and no worker serves it, as far as the last 30 days go")
+var ErrNoQueue = errors.New(
+	"there is no such queue: no job of that name was enqueued and no worker serves it, as far as the last 30 days go")
 
 // QueueInfo is a queue: the jobs of one name.
 type QueueInfo struct {

@@ -116,7 +116,8 @@ func TestCountsSayHowManyJobsAreWhere(t *testing.T) {
 		counts, err = k.hands().Counts(k.ctx())
 		require.NoError(t, err)
 		counts.AsOf = time.Time{}
-		assert.Equal(t, Counts{Queued: 2, Running: 1, Scheduled: 4, Retrying: 6, Stalled: 8, Dead: 10, Queues: 3, Workers: 1}, counts)
+		assert.Equal(t, Counts{Queued: 2, Running: 1, Scheduled: 4, Retrying: 6, Stalled: 8, Dead: 10, Queues: 3,
+			Workers: 1}, counts)
 	})
 }
 
@@ -129,18 +130,21 @@ func TestReadsAsJSON(t *testing.T) {
 	}{
 		"a queue": {QueueInfo{Name: "a", Waiting: 1, Oldest: at, Workers: 2},
 			`{"name":"a","waiting":1,"oldest":"2023-11-14T22:13:20Z","running":0,"paused":false,"workers":2,"done":0,"failed":0,"dead":0}`},
-		"a queue with a limit": {QueueInfo{Name: "a", Limit: &LimitInfo{Name: "a", Limit: Limit{Rate: 5, Per: time.Minute, Burst: 1},
-			Problem: errors.New("torn")}},
+		"a queue with a limit": {QueueInfo{Name: "a",
+			Limit: &LimitInfo{Name: "a", Limit: Limit{Rate: 5, Per: time.Minute, Burst: 1},
+				Problem: errors.New("torn")}},
 			`{"name":"a","waiting":0,"running":0,"paused":false,"workers":0,"done":0,"failed":0,"dead":0,"limit":{"name":"a","paused":false,
 			"limit":{"rate":5,"per":"1m0s","burst":1},"operator":false,"running":0,"problem":"torn"}}`},
-		"a worker": {WorkerInfo{ID: "w", PID: 7, Started: at, AsOf: at, Queues: []string{"a"}, Running: []RunningJob{{ID: "j", Name: "a", Since: at,
-			CheckIn: "half", Progress: json.RawMessage(`{"n":1}`), CheckAt: at}}},
+		"a worker": {WorkerInfo{ID: "w", PID: 7, Started: at, AsOf: at, Queues: []string{"a"},
+			Running: []RunningJob{{ID: "j", Name: "a", Since: at,
+				CheckIn: "half", Progress: json.RawMessage(`{"n":1}`), CheckAt: at}}},
 			`{"id":"w","pid":7,"started":"2023-11-14T22:13:20Z","as_of":"2023-11-14T22:13:20Z","concurrency":0,"queues":["a"],"alive":false,
 			"running":[{"id":"j","name":"a","since":"2023-11-14T22:13:20Z","check_in":"half","progress":{"n":1},"check_at":"2023-11-14T22:13:20Z"}]}`},
 		"counts": {Counts{Queued: 1, AsOf: at},
 			`{"queued":1,"running":0,"scheduled":0,"retrying":0,"stalled":0,"dead":0,"queues":0,"workers":0,"as_of":"2023-11-14T22:13:20Z"}`},
-		"a page":   {JobPage{Jobs: []*JobInfo{}, Total: 3}, `{"jobs":[],"total":3}`},
-		"a search": {SearchPage{Jobs: []*JobInfo{}, Next: "x", Looked: 1, Through: 2, Total: 3}, `{"jobs":[],"next":"x","looked":1,"through":2,"total":3}`},
+		"a page": {JobPage{Jobs: []*JobInfo{}, Total: 3}, `{"jobs":[],"total":3}`},
+		"a search": {SearchPage{Jobs: []*JobInfo{}, Next: "x", Looked: 1, Through: 2, Total: 3},
+			`{"jobs":[],"next":"x","looked":1,"through":2,"total":3}`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -120,7 +120,8 @@ func (i *Inspector) PauseSchedule(ctx context.Context, id string) error {
 
 // ResumeSchedule ends a pause. The ticks of the pause are not made up for. To resume it again does nothing.
 func (i *Inspector) ResumeSchedule(ctx context.Context, id string) error {
-	return i.edit(ctx, "resumed", id, func(d *definition) (anew bool) { anew = d.Paused; d.Paused = false; return anew })
+	return i.edit(ctx, "resumed", id,
+		func(d *definition) (anew bool) { anew = d.Paused; d.Paused = false; return anew })
 }
 
 // RemoveSchedule removes a schedule. A program that declares it adds it again at its next start. What it has enqueued

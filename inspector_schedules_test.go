@@ -40,7 +40,8 @@ func TestAScheduleIsAddedChangedAndRemovedByHand(t *testing.T) {
 		assert.True(t, long.Equal(got.Last), "the ticks are the same: it goes on from its last one")
 		opts.TZ = "America/New_York"
 		require.NoError(t, i.ChangeSchedule(ctx, "0 3 * * *", "import", opts))
-		assert.WithinDuration(t, time.Now(), k.schedules()["nightly"].Last, time.Minute, "they are others: they begin now")
+		assert.WithinDuration(t, time.Now(), k.schedules()["nightly"].Last, time.Minute,
+			"they are others: they begin now")
 
 		require.NoError(t, i.RemoveSchedule(ctx, "nightly"))
 		assert.Empty(t, k.schedules())

@@ -72,7 +72,8 @@ func (s *search) validate() error {
 		return err
 	}
 	if s.opts.Limit < 0 || s.opts.Limit > maxPage {
-		return &InvalidError{What: "the limit of the search", Value: strconv.Itoa(s.opts.Limit), Remedy: "use 1 to 500, or 0 for 50"}
+		return &InvalidError{What: "the limit of the search", Value: strconv.Itoa(s.opts.Limit),
+			Remedy: "use 1 to 500, or 0 for 50"}
 	}
 	if s.opts.Limit == 0 {
 		s.opts.Limit = defaultPage
@@ -196,7 +197,8 @@ func (s *search) lookForID(ctx context.Context) (bool, error) {
 		return false, nil // the search comes by it, and says what is wrong
 	}
 	seen, onlyID := sightOf(&found[0]), s.selection.onlyID()
-	if !onlyID && (seen.over || s.selection.State != "" && s.selection.State != seen.state || !s.selection.matches(&seen)) {
+	if !onlyID && (seen.over || s.selection.State != "" && s.selection.State != seen.state ||
+		!s.selection.matches(&seen)) {
 		return false, nil
 	}
 	s.page.Jobs, s.page.Looked, s.page.Through = []*JobInfo{info}, 1, 1
@@ -232,7 +234,8 @@ func (s *search) ended() bool {
 }
 
 func (s *search) goOn(at *place, m mark) {
-	s.page.Next = encodeCursor(searchCursor{Search: s.digest(), Newest: s.opts.Newest, State: at.state, Name: at.name, Mark: m,
+	s.page.Next = encodeCursor(searchCursor{Search: s.digest(), Newest: s.opts.Newest, State: at.state, Name: at.name,
+		Mark:    m,
 		Through: s.page.Through, Exact: s.cursor.Exact})
 }
 

@@ -61,7 +61,9 @@ func TestSearchFindsWhatFits(t *testing.T) {
 			selection Selection
 			want      []string
 		}{
-			"all":               {Selection{}, []string{ids[StateQueued], args.ID, ids[StateRunning], ids[StateScheduled], ids[StateRetrying], ids[StateStalled], ids[StateDead], other}},
+			"all": {Selection{},
+				[]string{ids[StateQueued], args.ID, ids[StateRunning], ids[StateScheduled], ids[StateRetrying],
+					ids[StateStalled], ids[StateDead], other}},
 			"of a name":         {Selection{Name: "b"}, []string{other}},
 			"that run":          {Selection{State: StateRunning}, []string{ids[StateRunning]}},
 			"of a name and run": {Selection{State: StateRunning, Name: "a"}, nil},
@@ -73,11 +75,13 @@ func TestSearchFindsWhatFits(t *testing.T) {
 			"by no such meta":   {Selection{Meta: map[string]string{"till": ""}}, nil},
 			"by args":           {Selection{ArgsText: "Größe in"}, []string{args.ID}},
 			"by a number":       {Selection{ArgsText: "1234"}, []string{args.ID}},
-			"by error":          {Selection{ErrorText: "no luck"}, []string{ids[StateRetrying], ids[StateStalled], ids[StateDead], other}},
-			"by a part of ids":  {Selection{ID: args.ID[3:]}, []string{args.ID}},
-			"by id":             {Selection{ID: other}, []string{other}},
-			"by no such id":     {Selection{ID: "?"}, nil},
-			"old":               {Selection{OlderThan: 30 * time.Second}, []string{ids[StateStalled], ids[StateDead], other}},
+			"by error": {Selection{ErrorText: "no luck"},
+				[]string{ids[StateRetrying], ids[StateStalled], ids[StateDead], other}},
+			"by a part of ids": {Selection{ID: args.ID[3:]}, []string{args.ID}},
+			"by id":            {Selection{ID: other}, []string{other}},
+			"by no such id":    {Selection{ID: "?"}, nil},
+			"old": {Selection{OlderThan: 30 * time.Second},
+				[]string{ids[StateStalled], ids[StateDead], other}},
 		}
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) {
@@ -103,9 +107,11 @@ func TestSearchGoesOnWhereItEnded(t *testing.T) {
 					id := fmt.Sprint("j", 100*n+50)
 					k.rewrite(id, `"tags":["x"]`)
 				}
-				page, err := k.hands().Search(k.ctx(), Selection{State: StateQueued, Tag: "x"}, SearchOptions{Newest: newest, Limit: 500})
+				page, err := k.hands().Search(k.ctx(), Selection{State: StateQueued, Tag: "x"},
+					SearchOptions{Newest: newest, Limit: 500})
 				require.NoError(t, err)
-				assert.Equal(t, []int{20, 2000, 2000, many}, []int{len(page.Jobs), page.Looked, page.Through, page.Total})
+				assert.Equal(t, []int{20, 2000, 2000, many},
+					[]int{len(page.Jobs), page.Looked, page.Through, page.Total})
 				var want []string
 				for n := range many / 100 {
 					want = append(want, fmt.Sprint("j", 100*n+50))
@@ -114,7 +120,8 @@ func TestSearchGoesOnWhereItEnded(t *testing.T) {
 					slices.Reverse(want)
 				}
 				for limit, calls := range map[int]int{500: 2, 7: 4} {
-					found, n := k.searchAll(Selection{State: StateQueued, Tag: "x"}, SearchOptions{Newest: newest, Limit: limit})
+					found, n := k.searchAll(Selection{State: StateQueued, Tag: "x"},
+						SearchOptions{Newest: newest, Limit: limit})
 					assert.Equal(t, want, found)
 					assert.Equal(t, calls, n, "calls with a limit of %d", limit)
 				}
@@ -249,8 +256,9 @@ func TestSearchRefusesWhatCannotBe(t *testing.T) {
 		"too many":               {Selection{}, SearchOptions{Limit: 501}, "use 1 to 500"},
 		"no cursor":              {Selection{}, SearchOptions{Cursor: "x"}, "the cursor"},
 		"of another selection":   {Selection{}, SearchOptions{Cursor: dead}, "the cursor"},
-		"of the other order":     {Selection{State: StateDead}, SearchOptions{Cursor: dead, Newest: true}, "the cursor"},
-		"of a page":              {Selection{State: StateDead}, SearchOptions{Cursor: page.Next}, "the cursor"},
+		"of the other order": {Selection{State: StateDead}, SearchOptions{Cursor: dead, Newest: true},
+			"the cursor"},
+		"of a page": {Selection{State: StateDead}, SearchOptions{Cursor: page.Next}, "the cursor"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -63,7 +63,8 @@ func serverInfo(facts rdb.ServerFacts) ServerInfo {
 	info := ServerInfo{
 		Version: facts.Version, Role: facts.Role, Uptime: time.Duration(facts.Uptime) * time.Second,
 		Clients: facts.Clients, Operations: facts.Operations,
-		MemoryUsed: facts.MemoryUsed, MemoryMax: facts.MemoryMax, EvictionPolicy: facts.EvictionPolicy, Evicted: facts.Evicted,
+		MemoryUsed: facts.MemoryUsed, MemoryMax: facts.MemoryMax, EvictionPolicy: facts.EvictionPolicy,
+		Evicted:    facts.Evicted,
 		AppendOnly: facts.AppendOnly, Unsaved: facts.Unsaved,
 		SaveFailed: facts.SaveStatus == "err" || facts.AppendOnly && facts.WriteStatus == "err",
 	}

@@ -38,9 +38,11 @@ func TestServerSaysWhatCannotBeWritten(t *testing.T) {
 		facts  rdb.ServerFacts
 		failed bool
 	}{
-		"all is well":                       {rdb.ServerFacts{SaveStatus: "ok", AppendOnly: true, WriteStatus: "ok"}, false},
-		"a snapshot failed":                 {rdb.ServerFacts{SaveStatus: "err"}, true},
-		"the file cannot be written":        {rdb.ServerFacts{SaveStatus: "ok", AppendOnly: true, WriteStatus: "err"}, true},
+		"all is well": {rdb.ServerFacts{SaveStatus: "ok", AppendOnly: true, WriteStatus: "ok"},
+			false},
+		"a snapshot failed": {rdb.ServerFacts{SaveStatus: "err"}, true},
+		"the file cannot be written": {rdb.ServerFacts{SaveStatus: "ok", AppendOnly: true, WriteStatus: "err"},
+			true},
 		"there is no file to be written to": {rdb.ServerFacts{SaveStatus: "ok", WriteStatus: "err"}, false},
 		"nothing is said":                   {rdb.ServerFacts{}, false},
 	} {

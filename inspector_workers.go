@@ -73,7 +73,8 @@ func (i *Inspector) Workers(ctx context.Context) ([]WorkerInfo, error) {
 		return nil, fmt.Errorf("the workers cannot be read: %w", err)
 	}
 	slices.SortFunc(infos, func(a, b WorkerInfo) int {
-		return cmp.Or(strings.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), a.Started.Compare(b.Started), strings.Compare(a.ID, b.ID))
+		return cmp.Or(strings.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), a.Started.Compare(b.Started),
+			strings.Compare(a.ID, b.ID))
 	})
 	return infos, nil
 }
@@ -126,7 +127,8 @@ func workerInfo(p rdb.Profile) WorkerInfo {
 		return n
 	}
 	info := WorkerInfo{
-		ID: p.ID, Host: p.Info["host"], PID: number("pid"), Service: p.Info["service"], Version: p.Info["version"], Go: p.Info["go"],
+		ID: p.ID, Host: p.Info["host"], PID: number("pid"), Service: p.Info["service"], Version: p.Info["version"],
+		Go:          p.Info["go"],
 		Concurrency: number("concurrency"), Queues: p.Queues, Alive: p.Alive, Wanted: p.Info["wanted"],
 	}
 	if ms := number("started"); ms > 0 {
@@ -149,7 +151,10 @@ func (i *Inspector) running(ctx context.Context, p rdb.Profile) ([]RunningJob, e
 			jobs[n].CheckIn, jobs[n].Progress, jobs[n].CheckAt = said.Message, said.Progress, said.At
 		}
 	}
-	slices.SortFunc(jobs, func(a, b RunningJob) int { return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.ID, b.ID)) })
+	slices.SortFunc(jobs, func(a,
+		b RunningJob) int {
+		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.ID, b.ID))
+	})
 	return jobs, nil
 }
 
@@ -206,7 +211,8 @@ func (i *Inspector) Ping(ctx context.Context, id string) (time.Duration, error) 
 		waits, err := i.store.Pinged(ctx, id)
 		switch {
 		case ctx.Err() != nil:
-			return 0, fmt.Errorf("worker %s has not answered within %s: %w", quoted(id), time.Since(begun).Round(time.Millisecond), excerpt.Error(context.Cause(ctx)))
+			return 0, fmt.Errorf("worker %s has not answered within %s: %w", quoted(id), time.Since(begun).
+				Round(time.Millisecond), excerpt.Error(context.Cause(ctx)))
 		case err != nil:
 			return 0, fmt.Errorf("worker %s was pinged, but the answer cannot be read: %w", quoted(id), err)
 		case !waits:

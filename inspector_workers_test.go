@@ -20,7 +20,8 @@ func TestWorkersAreShownWithWhatTheyRun(t *testing.T) {
 		t.Cleanup(g.release)
 		opts := k.options()
 		opts.Service = "shop"
-		pool := k.start(NewWorkerPool(nil, 7, opts).Job("n", func(job *Job) error { job.Checkin("half way there"); return g.handle() }).
+		pool := k.start(NewWorkerPool(nil, 7, opts).
+			Job("n", func(job *Job) error { job.Checkin("half way there"); return g.handle() }).
 			Job("m", func() error { return nil }))
 		t.Cleanup(g.release)
 		receipt := k.enqueue("n")
@@ -34,7 +35,8 @@ func TestWorkersAreShownWithWhatTheyRun(t *testing.T) {
 		assert.Equal(t, []any{pool.id(), host, os.Getpid(), "shop", 7, []string{"m", "n"}, true, ""},
 			[]any{one.ID, one.Host, one.PID, one.Service, one.Concurrency, one.Queues, one.Alive, one.Wanted})
 		require.Len(t, one.Running, 1)
-		assert.Equal(t, []string{receipt.ID, "n", "half way there"}, []string{one.Running[0].ID, one.Running[0].Name, one.Running[0].CheckIn})
+		assert.Equal(t, []string{receipt.ID, "n", "half way there"},
+			[]string{one.Running[0].ID, one.Running[0].Name, one.Running[0].CheckIn})
 		assert.False(t, one.Running[0].Since.IsZero() || one.Running[0].CheckAt.IsZero() || one.Started.IsZero())
 		same, err := i.Worker(k.ctx(), pool.id())
 		require.NoError(t, err)
@@ -52,7 +54,8 @@ func TestAWorkerIsPausedAndOthersDoItsWork(t *testing.T) {
 		start := func() (*WorkerPool, *gauge, *spy) {
 			g, seen := newGauge(), newSpy()
 			g.release()
-			return k.start(NewWorkerPool(nil, 5, k.another(seen)).Job("n", func(int) error { return g.handle() })), g, seen
+			return k.start(NewWorkerPool(nil, 5, k.another(seen)).Job("n", func(int) error { return g.handle() })), g,
+				seen
 		}
 		one, ofOne, seen := start()
 		require.NoError(t, i.PauseWorker(k.ctx(), one.id()))

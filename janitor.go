@@ -94,7 +94,8 @@ func (j *janitor) voidLocks(ctx context.Context) error {
 
 // walk goes on with a walk from where the last turn has left it, at most so many parts of it: one that began anew each
 // turn would never come to what is behind the first parts. A part that failed is read again.
-func walk(ctx context.Context, cursor *string, parts int, part func(ctx context.Context, cursor string) (next string, err error)) error {
+func walk(ctx context.Context, cursor *string, parts int,
+	part func(ctx context.Context, cursor string) (next string, err error)) error {
 	for range parts {
 		next, err := part(ctx, *cursor)
 		if err != nil {
@@ -175,7 +176,8 @@ func (j *janitor) returnOrphan(ctx context.Context, holding rdb.Holding) (bool, 
 			return false, err
 		}
 		if !readable {
-			return false, fmt.Errorf("neither the claim nor the record of job %s can be read: repair its record", quoted(holding.ID))
+			return false, fmt.Errorf("neither the claim nor the record of job %s can be read: repair its record",
+				quoted(holding.ID))
 		}
 		holding.Queue = cmp.Or(name, "unknown")
 	}

@@ -55,7 +55,8 @@ func TestSurplusErrors(t *testing.T) {
 		name := fmt.Sprint("n", n)
 		for i := range 900 {
 			byName[name] = append(byName[name], rdb.ErrorGroup{
-				ErrorCount: rdb.ErrorCount{Digest: fmt.Sprint(name, " ", i), Name: name}, Last: now.Add(-time.Duration(i) * time.Minute),
+				ErrorCount: rdb.ErrorCount{Digest: fmt.Sprint(name, " ", i), Name: name},
+				Last:       now.Add(-time.Duration(i) * time.Minute),
 			})
 		}
 	}

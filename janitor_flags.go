@@ -16,7 +16,8 @@ func (j *janitor) tidyFlags(ctx context.Context) error {
 		return err
 	}
 	j.flags = next
-	c := &cancelling{store: store, flagged: map[string]bool{}, shelvesOnly: true, results: make([]CancelResult, len(flagged))}
+	c := &cancelling{store: store, flagged: map[string]bool{}, shelvesOnly: true,
+		results: make([]CancelResult, len(flagged))}
 	for i, id := range flagged {
 		c.results[i].ID = id
 	}

@@ -45,7 +45,8 @@ func (j *janitor) renewQueues(ctx context.Context) error {
 	}
 	mender := rdb.Mender{Store: store, Mend: true}
 	for page := range slices.Chunk(slices.Sorted(maps.Keys(names)), rdb.MaxBatch/2) {
-		if _, err := mender.Renew(ctx, page, func(name string) bool { return served[name] > 0 }, unseenName); err != nil {
+		if _, err := mender.Renew(ctx, page, func(name string) bool { return served[name] > 0 },
+			unseenName); err != nil {
 			return err
 		}
 	}

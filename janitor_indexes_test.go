@@ -47,7 +47,8 @@ func TestJanitorKeepsWhatIsNeededAndRemovesWhatIsNot(t *testing.T) {
 		k.do("HSET", running, "ghost", "1 half", held.ID, "1 half")
 		k.came()
 
-		k.until("check-ins of jobs that are not held are gone", func() bool { return k.number("HEXISTS", running, "ghost") == 0 })
+		k.until("check-ins of jobs that are not held are gone",
+			func() bool { return k.number("HEXISTS", running, "ghost") == 0 })
 		assert.Equal(t, 1, k.number("HEXISTS", running, held.ID))
 		assert.Zero(t, k.number("HEXISTS", "crashes", "ghost"))
 		assert.Equal(t, 1, k.number("HEXISTS", "crashes", held.ID))

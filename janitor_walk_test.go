@@ -41,7 +41,8 @@ func TestLanesBehindTheFirstPartsGo(t *testing.T) {
 		for n := range 4 {
 			var fields []any
 			for i := range lanes / 4 {
-				fields = append(fields, fmt.Sprint("new", n, "-", i), fmt.Sprint("1 ", time.Now().UnixMilli()), fmt.Sprint("old", n, "-", i), "1 1000")
+				fields = append(fields, fmt.Sprint("new", n, "-", i), fmt.Sprint("1 ", time.Now().UnixMilli()),
+					fmt.Sprint("old", n, "-", i), "1 1000")
 			}
 			k.do("HSET", "lanes", fields...)
 		}

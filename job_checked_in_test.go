@@ -32,7 +32,8 @@ func TestEachCheckinAndProgressIsAnEvent(t *testing.T) {
 			}
 		}
 		assert.Equal(t, []JobCheckedIn{
-			{Message: "row 1"}, {Message: strings.Repeat("x", 1021) + "…"}, {Progress: json.RawMessage(`{"done":1}`)}, {},
+			{Message: "row 1"}, {Message: strings.Repeat("x", 1021) + "…"}, {Progress: json.RawMessage(`{"done":1}`)},
+			{},
 		}, said)
 	})
 }

@@ -96,7 +96,8 @@ func (o JobInfoOptions) MarshalJSON() ([]byte, error) {
 		Completion string    `json:"completion,omitempty"`
 		Unique     bool      `json:"unique,omitempty"`
 		Objects    int       `json:"objects,omitempty"`
-	}{o.Retries, text(o.Timeout), text(o.Retention), text(o.RetryFor), o.Expires, o.Deadline, o.Completion, o.Unique, o.Objects})
+	}{o.Retries, text(o.Timeout), text(o.Retention), text(o.RetryFor), o.Expires, o.Deadline, o.Completion, o.Unique,
+		o.Objects})
 }
 
 // MarshalJSON writes the fields under lower case names with underscores, and leaves out those that are zero.

@@ -21,7 +21,8 @@ func TestJobInfoInOneLine(t *testing.T) {
 			"a x: queued, its queue is paused, behind over 10,000 others",
 		},
 		"running": {
-			JobInfo{State: StateRunning, Worker: "w", BegunAt: at, WorkerLost: true, Checkin: &JobCheckin{At: at, Message: "row 3"}},
+			JobInfo{State: StateRunning, Worker: "w", BegunAt: at, WorkerLost: true,
+				Checkin: &JobCheckin{At: at, Message: "row 3"}},
 			`a x: running, held by worker w since 2027-01-15T08:00:00.123Z, which has no heartbeat, said "row 3" at 2027-01-15T08:00:00.123Z`,
 		},
 		"running, cancelled": {
@@ -29,11 +30,13 @@ func TestJobInfoInOneLine(t *testing.T) {
 			"a x: running, held by worker w since 2027-01-15T08:00:00.123Z, to be cancelled",
 		},
 		"retrying": {
-			JobInfo{State: StateRetrying, Fails: 2, Errors: []JobError{{Error: "no"}, {Error: "not yet"}}, Why: []WaitReason{{Kind: WaitDue, Until: at}}},
+			JobInfo{State: StateRetrying, Fails: 2, Errors: []JobError{{Error: "no"}, {Error: "not yet"}},
+				Why: []WaitReason{{Kind: WaitDue, Until: at}}},
 			`a x: retrying, due at 2027-01-15T08:00:00.123Z, failed 2 times, last with "not yet"`,
 		},
 		"scheduled, a suspect": {
-			JobInfo{State: StateScheduled, Crashes: []string{"v", "w"}, Why: []WaitReason{{Kind: WaitSuspect, Until: at}}},
+			JobInfo{State: StateScheduled, Crashes: []string{"v", "w"},
+				Why: []WaitReason{{Kind: WaitSuspect, Until: at}}},
 			"a x: scheduled, a suspect, put off until 2027-01-15T08:00:00.123Z, workers died with it 2 times",
 		},
 		"dead": {
@@ -41,9 +44,12 @@ func TestJobInfoInOneLine(t *testing.T) {
 			"a x: dead, since 2027-01-15T08:00:00.123Z, out of retries, failed once",
 		},
 		"retried by hand, with an old reason": {JobInfo{State: StateQueued, Reason: "out of retries"}, "a x: queued"},
-		"cancelled":                           {JobInfo{State: StateCancelled, EndedAt: at, Cancelling: true}, "a x: cancelled, at 2027-01-15T08:00:00.123Z"},
-		"with a bad record":                   {JobInfo{State: StateQueued, Problem: "the record is not JSON"}, "a x: queued, the record is not JSON"},
-		"lost":                                {JobInfo{State: StateLost}, "a x: lost, its record is there and it is in no place: see Inspector.Doctor"},
+		"cancelled": {JobInfo{State: StateCancelled, EndedAt: at, Cancelling: true},
+			"a x: cancelled, at 2027-01-15T08:00:00.123Z"},
+		"with a bad record": {JobInfo{State: StateQueued, Problem: "the record is not JSON"},
+			"a x: queued, the record is not JSON"},
+		"lost": {JobInfo{State: StateLost},
+			"a x: lost, its record is there and it is in no place: see Inspector.Doctor"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -61,14 +67,16 @@ func TestReasonsInWords(t *testing.T) {
 		waits rdb.Waits
 		want  []string
 	}{
-		"nothing":        {rdb.Waits{Served: true}, nil},
-		"all paused":     {rdb.Waits{Served: true, All: true}, []string{"all queues are paused"}},
-		"a rate":         {rdb.Waits{Served: true, Rate: time.Second}, []string{"the rate of its queue leaves room at 2027-01-15T08:00:01.000Z"}},
-		"nobody":         {rdb.Waits{}, []string{"no registered worker serves its queue"}},
-		"one before it":  {rdb.Waits{Served: true, Before: 1}, []string{"behind 1 other"}},
-		"two before it":  {rdb.Waits{Served: true, Before: 2}, []string{"behind 2 others"}},
-		"a broken rule":  {rdb.Waits{Served: true, Rule: "0"}, []string{"its queue is paused"}},
-		"a rule of ours": {rdb.Waits{Served: true, Rule: "0 0 - - - code", Running: 1}, []string{"1 of its queue run, and 0 may"}},
+		"nothing":    {rdb.Waits{Served: true}, nil},
+		"all paused": {rdb.Waits{Served: true, All: true}, []string{"all queues are paused"}},
+		"a rate": {rdb.Waits{Served: true, Rate: time.Second},
+			[]string{"the rate of its queue leaves room at 2027-01-15T08:00:01.000Z"}},
+		"nobody":        {rdb.Waits{}, []string{"no registered worker serves its queue"}},
+		"one before it": {rdb.Waits{Served: true, Before: 1}, []string{"behind 1 other"}},
+		"two before it": {rdb.Waits{Served: true, Before: 2}, []string{"behind 2 others"}},
+		"a broken rule": {rdb.Waits{Served: true, Rule: "0"}, []string{"its queue is paused"}},
+		"a rule of ours": {rdb.Waits{Served: true, Rule: "0 0 - - - code", Running: 1},
+			[]string{"1 of its queue run, and 0 may"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

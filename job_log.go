@@ -62,7 +62,8 @@ type jobLog struct {
 func newJobLog(r *run) *jobLog {
 	var mirror slog.Handler
 	if o := r.worker.pool.options; o.MirrorJobLogs {
-		mirror = o.Logger.Handler().WithAttrs([]slog.Attr{slog.String("job", r.job.ID), slog.String("name", r.job.Name)})
+		mirror = o.Logger.Handler().
+			WithAttrs([]slog.Attr{slog.String("job", r.job.ID), slog.String("name", r.job.Name)})
 	}
 	plain := slog.NewJSONHandler(logWriter{r}, nil).WithAttrs([]slog.Attr{slog.Int("attempt", r.job.Attempt)})
 	return &jobLog{logger: slog.New(&logHandler{run: r, plain: plain, json: plain.WithGroup("attrs"), mirror: mirror})}
@@ -122,7 +123,8 @@ func (h *logHandler) derived(change func(slog.Handler) slog.Handler) slog.Handle
 type longLineError struct{ bytes int }
 
 func (e *longLineError) Error() string {
-	return fmt.Sprintf("a line of %d bytes is too long for the log of a job: at most %d are kept", e.bytes, maxLineBytes)
+	return fmt.Sprintf("a line of %d bytes is too long for the log of a job: at most %d are kept", e.bytes,
+		maxLineBytes)
 }
 
 // logWriter puts lines into the log of its run.

@@ -35,7 +35,8 @@ func TestAJobWritesALogThatCanBeReadWhileItRuns(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, lines, 2)
 		assert.WithinRange(t, lines[0].Time, before.Add(-time.Second), time.Now().Add(time.Second))
-		assert.Equal(t, LogLine{Number: 1, Time: lines[0].Time, Message: "begun", Attempt: 1, Attrs: []byte(`{"rows":3}`)}, lines[0])
+		assert.Equal(t, LogLine{Number: 1, Time: lines[0].Time, Message: "begun", Attempt: 1,
+			Attrs: []byte(`{"rows":3}`)}, lines[0])
 		assert.Equal(t, LogLine{Number: 2, Time: lines[1].Time, Level: slog.LevelWarn, Message: "careful", Attempt: 1,
 			Attrs: []byte(`{"part":"a","of":{"x":"ü\u0000\n<"}}`)}, lines[1])
 		close(release)
@@ -76,7 +77,10 @@ func TestALogEndsWithItsJob(t *testing.T) {
 					return tt.end
 				}))
 				id := k.enqueue("long").ID
-				k.until("it is settled", func() bool { return k.number("HLEN", "claimed") == 0 && k.number("LLEN", "queue:long") == 0 })
+				k.until("it is settled", func() bool {
+					return k.number("HLEN", "claimed") == 0 &&
+						k.number("LLEN", "queue:long") == 0
+				})
 				k.drained(pool)
 				assert.Len(t, k.left(), tt.left)
 				if tt.left > 0 {
@@ -115,7 +119,8 @@ func TestALogIsBounded(t *testing.T) {
 				require.NoError(t, err)
 				assert.LessOrEqual(t, len(lines), tt.most)
 				assert.GreaterOrEqual(t, len(lines), tt.least)
-				assert.Contains(t, string(lines[len(lines)-1].Attrs), fmt.Sprintf(`"i":%d,`, tt.lines-1), "the newest are kept")
+				assert.Contains(t, string(lines[len(lines)-1].Attrs), fmt.Sprintf(`"i":%d,`, tt.lines-1),
+					"the newest are kept")
 				bytes := 0
 				for i, line := range k.strings("LRANGE", "log:"+id, 1, -1) {
 					bytes += len(line)

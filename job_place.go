@@ -66,7 +66,9 @@ func (i *Inspector) readClaims(ctx context.Context, at *place, from mark, n int)
 	for k, claim := range claims {
 		jobs[k] = rdb.Stood{Stand: rdb.Stand{ID: claim.ID, Queue: claim.Queue}, At: claim.Since.UnixMilli()}
 	}
-	return portionOf(jobs, n, func(last *rdb.Stood) mark { return mark{Score: strconv.FormatInt(last.At, 10), ID: last.ID} }), err
+	return portionOf(jobs, n, func(last *rdb.Stood) mark {
+		return mark{Score: strconv.FormatInt(last.At, 10), ID: last.ID}
+	}), err
 }
 
 // sighted is a job that was seen in a place.

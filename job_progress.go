@@ -21,7 +21,8 @@ func (j *Job) Progress(value any) error {
 		return fmt.Errorf("the progress of job %s cannot be told: %w", quoted(j.ID), err)
 	}
 	if len(encoded) > maxProgressBytes {
-		return &InvalidError{What: "the progress of job " + quoted(j.ID), Value: fmt.Sprintf("a value whose JSON has %d bytes", len(encoded)),
+		return &InvalidError{What: "the progress of job " + quoted(j.ID),
+			Value:  fmt.Sprintf("a value whose JSON has %d bytes", len(encoded)),
 			Remedy: fmt.Sprintf("tell at most %d; what is larger belongs into the state or the log", maxProgressBytes)}
 	}
 	if j.run != nil && !j.run.tell(JobCheckedIn{Progress: encoded}, func(l *longRun) { l.progress = string(encoded) }) {

@@ -44,7 +44,8 @@ func (j *Job) SaveState(ctx context.Context, v any) error {
 		err = ErrNoPool
 	}
 	if err == nil && len(encoded) > maxStateBytes {
-		return &InvalidError{What: "the state of job " + quoted(j.ID), Value: fmt.Sprintf("a value whose JSON has %d bytes", len(encoded)),
+		return &InvalidError{What: "the state of job " + quoted(j.ID),
+			Value:  fmt.Sprintf("a value whose JSON has %d bytes", len(encoded)),
 			Remedy: fmt.Sprintf("save at most %d, and where to find what is larger", maxStateBytes)}
 	}
 	if err == nil {

@@ -121,10 +121,11 @@ func TestAStateStaysInTheMorgue(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).JobWithOptions("long", JobOptions{Retries: -1}, func(ctx context.Context, job *Job) error {
-			job.Logger().Info("the last words")
-			return errors.Join(errLuck, job.SaveState(ctx, map[string]any{"row": 7}))
-		}))
+		pool := k.start(NewWorkerPool(nil, 1, k.options()).
+			JobWithOptions("long", JobOptions{Retries: -1}, func(ctx context.Context, job *Job) error {
+				job.Logger().Info("the last words")
+				return errors.Join(errLuck, job.SaveState(ctx, map[string]any{"row": 7}))
+			}))
 		id := k.enqueue("long").ID
 		await(t, k.spy, ofJob[JobBuried](id))
 		k.drained(pool)
@@ -151,7 +152,8 @@ func TestAFencedWorkerCannotOverwriteItsSuccessorsState(t *testing.T) {
 		require.NoError(t, old.SaveState(k.ctx(), "of the first"))
 		k.logged(id, 1)
 		settled, err := old.run.claimant.rdb.Settle(k.ctx(), []rdb.Call{
-			old.run.claimant.rdb.Release(rdb.Released{Queue: "long", Elements: []string{old.run.claim.Element}, Died: "somebody"}),
+			old.run.claimant.rdb.Release(rdb.Released{Queue: "long", Elements: []string{old.run.claim.Element},
+				Died: "somebody"}),
 		})
 		require.NoError(t, err)
 		require.NoError(t, settled[0].Err)

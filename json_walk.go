@@ -16,12 +16,14 @@ func (w *jsonWalk) fault(t reflect.Type, path string, addressable bool) *jsonFau
 	}
 	switch t.Kind() {
 	case reflect.Chan, reflect.Func, reflect.UnsafePointer:
-		return &jsonFault{path, t.String(), "use plain data, or an id to find it by; JSON has no channels, functions or addresses"}
+		return &jsonFault{path, t.String(),
+			"use plain data, or an id to find it by; JSON has no channels, functions or addresses"}
 	case reflect.Complex64, reflect.Complex128:
 		return &jsonFault{path, t.String(), "use two floats; JSON has no complex numbers"}
 	case reflect.Interface:
 		if w.decoding && t.NumMethod() > 0 {
-			return &jsonFault{path, t.String(), "use a concrete type or json.RawMessage; nothing says which type to make for an interface"}
+			return &jsonFault{path, t.String(),
+				"use a concrete type or json.RawMessage; nothing says which type to make for an interface"}
 		}
 		return nil
 	}
@@ -38,7 +40,8 @@ func (w *jsonWalk) fault(t reflect.Type, path string, addressable bool) *jsonFau
 		return w.fault(t.Elem(), path+"[]", addressable)
 	case reflect.Map:
 		if !w.isKey(t.Key()) {
-			return &jsonFault{path, t.String(), "use a key that is a string, an integer or has text methods; JSON has only strings for keys"}
+			return &jsonFault{path, t.String(),
+				"use a key that is a string, an integer or has text methods; JSON has only strings for keys"}
 		}
 		return w.fault(t.Elem(), path+"[]", false)
 	case reflect.Struct:
@@ -55,13 +58,15 @@ func (w *jsonWalk) hasOwnJSON(t reflect.Type, addressable bool) bool {
 	if t.Implements(marshalerType) || t.Implements(textMarshalerType) {
 		return true
 	}
-	return addressable && (reflect.PointerTo(t).Implements(marshalerType) || reflect.PointerTo(t).Implements(textMarshalerType))
+	return addressable && (reflect.PointerTo(t).Implements(marshalerType) || reflect.PointerTo(t).
+		Implements(textMarshalerType))
 }
 
 func (w *jsonWalk) isKey(t reflect.Type) bool {
 	zero := reflect.Zero(t)
 	return t.Kind() == reflect.String || zero.CanInt() || zero.CanUint() ||
-		w.decoding && reflect.PointerTo(t).Implements(textUnmarshalerType) || !w.decoding && t.Implements(textMarshalerType)
+		w.decoding && reflect.PointerTo(t).Implements(textUnmarshalerType) || !w.decoding &&
+		t.Implements(textMarshalerType)
 }
 
 // faultInFields looks at the fields that encoding/json looks at.
@@ -76,7 +81,8 @@ func (w *jsonWalk) faultInFields(t reflect.Type, path string, addressable bool) 
 			continue
 		}
 		if w.decoding && !field.IsExported() && inner != field.Type {
-			return &jsonFault{path + "." + field.Name, field.Type.String(), "embed the struct itself; JSON cannot set a pointer to an unexported one"}
+			return &jsonFault{path + "." + field.Name, field.Type.String(),
+				"embed the struct itself; JSON cannot set a pointer to an unexported one"}
 		}
 		if fault := w.fault(field.Type, path+"."+field.Name, addressable); fault != nil {
 			return fault

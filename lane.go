@@ -169,7 +169,8 @@ func (l *lanes) close() error {
 	select {
 	case <-l.vacated:
 	case <-timer.C:
-		err = fmt.Errorf("calls of the enqueuer were still under way %s after Close began: they were given up", l.timeout)
+		err = fmt.Errorf("calls of the enqueuer were still under way %s after Close began: they were given up",
+			l.timeout)
 	}
 	l.cutOff()
 	<-l.vacated

@@ -85,7 +85,8 @@ func elapse(d time.Duration) { <-time.After(d) }
 const stubReply = "1732100000000"
 
 // newStubEnqueuer makes an Enqueuer whose Redis is played. Within synctest its time is the bubble's.
-func newStubEnqueuer(t *testing.T, play func(ctx context.Context, call sentCall) (string, error)) (*Enqueuer, *stubDriver) {
+func newStubEnqueuer(t *testing.T, play func(ctx context.Context, call sentCall) (string, error)) (*Enqueuer,
+	*stubDriver) {
 	t.Helper()
 	driver := &stubDriver{play: play}
 	enq := newEnqueuer(rdb.NewStore(driver, "test"), 0, 0, nil)

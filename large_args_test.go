@@ -46,9 +46,11 @@ func TestALargeArgumentIsAnObject(t *testing.T) {
 		{"above it", []any{above}, `[null]`, map[int]string{0: hash(above)}},
 		{"among others", []any{7, above, nil, "b"}, `[7,null,null,"b"]`, map[int]string{1: hash(above)}},
 		{"twice", []any{above, 1, above}, `[null,1,null]`, map[int]string{0: hash(above), 2: hash(above)}},
-		{"a struct", []any{report{Notes: map[string]string{"a": above}}}, `[null]`, map[int]string{0: hash(report{Notes: map[string]string{"a": above}})}},
+		{"a struct", []any{report{Notes: map[string]string{"a": above}}}, `[null]`,
+			map[int]string{0: hash(report{Notes: map[string]string{"a": above}})}},
 		{"many that are small", []any{at, at, at}, `["` + at + `","` + at + `","` + at + `"]`, nil},
-		{"without escapes of HTML", []any{escaped}, `[null]`, map[int]string{0: string(objects.Of(plainJSON(t, escaped)))}},
+		{"without escapes of HTML", []any{escaped}, `[null]`,
+			map[int]string{0: string(objects.Of(plainJSON(t, escaped)))}},
 	}
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		for _, row := range rows {
@@ -80,7 +82,8 @@ func plainJSON(t *testing.T, v any) []byte {
 func TestLargeArgsHasAnOption(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
-		for large, left := range map[int]string{100: `[null]`, 102: `["` + long(101) + `"]`, -1: `["` + long(101) + `"]`} {
+		for large, left := range map[int]string{100: `[null]`, 102: `["` + long(101) + `"]`, -1: `["` + long(101) +
+			`"]`} {
 			t.Run(fmt.Sprint(large), func(t *testing.T) {
 				k := newKit(t, s)
 				enq, err := NewEnqueuer(s.DSN(), Namespace(k.namespace), LargeArgs(large))
@@ -92,7 +95,8 @@ func TestLargeArgsHasAnOption(t *testing.T) {
 
 				options := k.options()
 				options.LargeArgs = large
-				receipt, err = NewWorkerPool(nil, 1, options).Job("a", func(string) error { return nil }).Enqueuer().Enqueue(k.ctx(), "a", long(101))
+				receipt, err = NewWorkerPool(nil, 1, options).Job("a", func(string) error { return nil }).Enqueuer().
+					Enqueue(k.ctx(), "a", long(101))
 				require.NoError(t, err)
 				assert.Equal(t, left, string(k.stored(receipt.ID).Args), "the pool's")
 			})
@@ -112,11 +116,15 @@ func TestHowLargeArgsMayBe(t *testing.T) {
 	}{
 		{"one that is an object", 0, []any{long(2 << 20)}, ""},
 		{"as many as fit into objects", 0, []any{long(objects.MaxSize - 10)}, ""},
-		{"all together too large", 0, []any{long(40 << 20), long(objects.MaxSize - 40<<20)}, "is 67108867 bytes long: at most 67108864 are allowed"},
-		{"the record too large", 0, slices.Repeat([]any{long(8000)}, 132), "is 1056133 bytes long: at most 1048576 are allowed"},
+		{"all together too large", 0, []any{long(40 << 20), long(objects.MaxSize - 40<<20)},
+			"is 67108867 bytes long: at most 67108864 are allowed"},
+		{"the record too large", 0, slices.Repeat([]any{long(8000)}, 132),
+			"is 1056133 bytes long: at most 1048576 are allowed"},
 		{"more objects than a job may have", 0, slices.Repeat([]any{long(10_000)}, 64+104), ""},
-		{"so many more that the record has no room", 0, slices.Repeat([]any{long(10_000)}, 64+105), "bytes long: at most 1048576 are allowed"},
-		{"MaxArgsSize counts objects", 10_000, []any{long(9000), 1, long(996)}, "is 10001 bytes long: at most 10000 are allowed"},
+		{"so many more that the record has no room", 0, slices.Repeat([]any{long(10_000)}, 64+105),
+			"bytes long: at most 1048576 are allowed"},
+		{"MaxArgsSize counts objects", 10_000, []any{long(9000), 1, long(996)},
+			"is 10001 bytes long: at most 10000 are allowed"},
 		{"and is enough for itself", 10_000, []any{long(9000), 1, long(995)}, ""},
 	}
 	for _, row := range rows {

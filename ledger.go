@@ -39,7 +39,8 @@ type sums struct {
 }
 
 func newLedger(clock *redisClock, off bool) *ledger {
-	return &ledger{clock: clock, off: off, sums: map[*registration]*sums{}, errors: errorCounts{}, teller: teller{lane: randomHex(16)}}
+	return &ledger{clock: clock, off: off, sums: map[*registration]*sums{}, errors: errorCounts{},
+		teller: teller{lane: randomHex(16)}}
 }
 
 // book counts runs whose outcomes were acknowledged just now.

@@ -40,7 +40,8 @@ func TestALedgerCountsWhatHasSettled(t *testing.T) {
 		{"done", settled(decision{verb: verbDone}), [3]int64{1, 0, 0}, 1, 1},
 		{"to be tried again", settled(decision{verb: verbRetry}), [3]int64{0, 1, 0}, 1, 1},
 		{"to the morgue", settled(decision{verb: verbBury}), [3]int64{0, 0, 1}, 1, 1},
-		{"dead without a morgue", settled(decision{verb: verbDiscard, death: errors.New("x")}), [3]int64{0, 0, 1}, 1, 1},
+		{"dead without a morgue", settled(decision{verb: verbDiscard, death: errors.New("x")}), [3]int64{0, 0, 1}, 1,
+			1},
 		{"discarded", settled(decision{verb: verbDiscard}), [3]int64{}, 0, 0},
 		{"put off", settled(decision{verb: verbSnooze}), [3]int64{}, 0, 0},
 		{"given back", settled(decision{verb: verbRelease}), [3]int64{}, 0, 0},
@@ -100,7 +101,8 @@ func TestAThousandNamesAreToldInParts(t *testing.T) {
 	store := rdb.NewStore(nil, "ns")
 	var runs []*run
 	for n := range 1000 {
-		runs = append(runs, settledRun(&registration{}, fmt.Sprint("name ", n), decision{verb: verbDone}, time.Duration(n)*time.Millisecond))
+		runs = append(runs, settledRun(&registration{}, fmt.Sprint("name ", n), decision{verb: verbDone},
+			time.Duration(n)*time.Millisecond))
 	}
 	l.book(runs)
 	told := map[string]int64{}
@@ -149,7 +151,8 @@ func TestErrorsOfAllKindsAreBounded(t *testing.T) {
 	store := rdb.NewStore(nil, "ns")
 	reg, n := &registration{}, 1000
 	for i := range n {
-		word := strings.NewReplacer("0", "a", "1", "b", "2", "c", "3", "d", "4", "e", "5", "f", "6", "g", "7", "h", "8", "i", "9", "j").
+		word := strings.NewReplacer("0", "a", "1", "b", "2", "c", "3", "d", "4", "e", "5", "f", "6", "g", "7", "h", "8",
+			"i", "9", "j").
 			Replace(fmt.Sprint(i))
 		l.book([]*run{settledRun(reg, "a", decision{verb: verbRetry, failure: word + strings.Repeat("x", 2000)}, 0)})
 	}
@@ -221,7 +224,8 @@ func BenchmarkLedger(b *testing.B) {
 				registrations := make([]registration, names)
 				runs := make([]*run, batch)
 				for i := range runs {
-					runs[i] = settledRun(&registrations[i%names], "name", decision{verb: verbDone}, time.Duration(i)*time.Millisecond)
+					runs[i] = settledRun(&registrations[i%names], "name", decision{verb: verbDone},
+						time.Duration(i)*time.Millisecond)
 				}
 				l.book(runs)
 				b.ReportAllocs()
@@ -236,7 +240,8 @@ func BenchmarkLedger(b *testing.B) {
 // TestALedgerNeedsNoMemoryPerJob once a name is known.
 func TestALedgerNeedsNoMemoryPerJob(t *testing.T) {
 	l := newLedger(&redisClock{}, false)
-	runs := []*run{settledRun(&registration{}, "a", decision{verb: verbDone}, time.Second), settledRun(&registration{}, "b", decision{verb: verbDone}, 0)}
+	runs := []*run{settledRun(&registration{}, "a", decision{verb: verbDone}, time.Second),
+		settledRun(&registration{}, "b", decision{verb: verbDone}, 0)}
 	l.book(runs)
 	assert.Zero(t, testing.AllocsPerRun(100, func() { l.book(runs) }))
 }

@@ -41,7 +41,8 @@ func (p *WorkerPool) declareLimitsOf(ctx context.Context, names []string) error 
 		},
 		changed: func(name string, before rdb.Rule) {
 			if limit := declared(name); limit != (rdb.Limit{}) && before.Service != "" && before.Code != limit {
-				p.events.emit(LimitChanged{Name: name, Limit: limitOf(limit), Service: service, Former: limitOf(before.Code), FormerService: before.Service})
+				p.events.emit(LimitChanged{Name: name, Limit: limitOf(limit), Service: service,
+					Former: limitOf(before.Code), FormerService: before.Service})
 			}
 		},
 		failure: func(name string, err error) error {

@@ -58,7 +58,8 @@ func (l Limit) check(name string) error {
 	why := ""
 	switch {
 	case l.Concurrent < 0 || l.Concurrent > maxLimit:
-		why = fmt.Sprintf("Concurrent is %d: give 1 to 1,000,000,000, or 0 for no limit; to let none run, pause the queue", l.Concurrent)
+		why = fmt.Sprintf("Concurrent is %d: give 1 to 1,000,000,000, or 0 for no limit; to let none run, pause the "+
+			"queue", l.Concurrent)
 	case l.Rate < 0 || l.Rate > maxLimit:
 		why = fmt.Sprintf("Rate is %d: give 1 to 1,000,000,000, or 0 for no limit", l.Rate)
 	case l.Burst < 0 || l.Burst > maxLimit:

@@ -21,7 +21,8 @@ func ExampleLimit() {
 		}
 		return nil
 	}
-	pool := work.NewWorkerPool(nil, 20, work.WorkerOptions{Redis: "memory://limit", Logger: slog.New(slog.DiscardHandler)}).
+	pool := work.NewWorkerPool(nil, 20,
+		work.WorkerOptions{Redis: "memory://limit", Logger: slog.New(slog.DiscardHandler)}).
 		JobWithOptions("export", work.JobOptions{Limit: work.Limit{Concurrent: 2}}, export)
 	ctx := context.Background()
 	for range 100 {
@@ -88,7 +89,8 @@ func ExampleInspector_SetLimit() {
 // A queue is stopped for as long as a migration takes, and emptied of what has waited.
 func ExampleInspector_PauseAndWait() {
 	ctx := context.Background()
-	pool := work.NewWorkerPool(nil, 5, work.WorkerOptions{Redis: "memory://pause", Logger: slog.New(slog.DiscardHandler)}).
+	pool := work.NewWorkerPool(nil, 5,
+		work.WorkerOptions{Redis: "memory://pause", Logger: slog.New(slog.DiscardHandler)}).
 		Job("mail", func(to string) error { fmt.Println("mail to", to); return nil })
 	if err := pool.Start(ctx); err != nil {
 		fmt.Println(err)

@@ -107,7 +107,8 @@ func TestARateLetsABurstBegin(t *testing.T) {
 		g.began(t, 4)
 		k.settles(d)
 		assert.Empty(t, g.begun)
-		require.NoError(t, i.SetLimit(k.ctx(), "n", Limit{Rate: 1000, Per: time.Second}), "what is owed costs far less now")
+		require.NoError(t, i.SetLimit(k.ctx(), "n", Limit{Rate: 1000, Per: time.Second}),
+			"what is owed costs far less now")
 		g.began(t, 26)
 		require.NoError(t, pool.Drain(k.ctx()))
 		assert.EqualValues(t, 30, g.done.Load())
@@ -127,7 +128,8 @@ func TestAnOperatorsLimitHoldsUntilItIsReset(t *testing.T) {
 			seen := newSpy()
 			opts := k.another(seen)
 			opts.Service = service
-			return k.start(NewWorkerPool(nil, 1, opts).JobWithOptions("n", JobOptions{Limit: limit}, func() error { return nil })), seen
+			return k.start(NewWorkerPool(nil, 1, opts).
+				JobWithOptions("n", JobOptions{Limit: limit}, func() error { return nil })), seen
 		}
 		now := func() LimitInfo {
 			limits, err := i.Limits(k.ctx())
@@ -218,7 +220,8 @@ func TestALimitIsDeclaredAgainAfterALossOfData(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		k.start(NewWorkerPool(nil, 5, k.options()).JobWithOptions("n", JobOptions{Limit: Limit{Concurrent: 2}}, func() error { return nil }))
+		k.start(NewWorkerPool(nil, 5, k.options()).JobWithOptions("n", JobOptions{Limit: Limit{Concurrent: 2}},
+			func() error { return nil }))
 		rule := k.text("HGET", "limits", "n")
 		k.wipe()
 		k.until("it is there again", func() bool { return k.text("HGET", "limits", "n") == rule })
@@ -237,7 +240,8 @@ func TestAPoolRunsNoMoreThanMaxRunning(t *testing.T) {
 				k.enqueueNumbers("heavy", 0, 50)
 				k.enqueueNumbers("light", 0, 300)
 				pool := k.start(NewWorkerPool(nil, concurrency, k.options()).
-					JobWithOptions("heavy", JobOptions{MaxRunning: 2, Priority: 100}, func(int) error { return heavy.handle() }).
+					JobWithOptions("heavy", JobOptions{MaxRunning: 2, Priority: 100},
+						func(int) error { return heavy.handle() }).
 					Job("light", func(int) error { return light.handle() }))
 				t.Cleanup(heavy.release)
 				heavy.began(t, 2)
@@ -271,11 +275,12 @@ func TestMaxRunningBesideALimitIsAsFastAsTheLimit(t *testing.T) {
 					ran := make(chan int, 40)
 					begun := time.Now()
 					for range pools {
-						k.start(NewWorkerPool(nil, 10, k.another(newSpy())).JobWithOptions("n", options, func(n int) error {
-							pause(t.Context(), 20*time.Millisecond)
-							ran <- n
-							return nil
-						}))
+						k.start(NewWorkerPool(nil, 10, k.another(newSpy())).
+							JobWithOptions("n", options, func(n int) error {
+								pause(t.Context(), 20*time.Millisecond)
+								ran <- n
+								return nil
+							}))
 					}
 					for range 40 {
 						receive(t, ran)

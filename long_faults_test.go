@@ -116,7 +116,8 @@ func TestALogThatRedisRefusesHoldsNoOutcomeBack(t *testing.T) {
 			return nil
 		}))
 		id := k.enqueue("long").ID
-		trouble := await(t, k.spy, func(e Trouble) bool { return strings.HasPrefix(e.Component, "scribe, log of long ") })
+		trouble := await(t, k.spy,
+			func(e Trouble) bool { return strings.HasPrefix(e.Component, "scribe, log of long ") })
 		assert.ErrorContains(t, trouble.Err, "log:"+id)
 		await(t, k.spy, ofJob[JobDone](id))
 		k.drained(pool)
@@ -168,7 +169,8 @@ func TestALongJobInAFullRedisRealRedis(t *testing.T) {
 		require.ErrorIs(t, receive(t, results), ErrRedisFull)
 		await(t, k.spy, ofJob[JobFailed](id))
 		k.until("it is settled", func() bool { return k.number("HLEN", "claimed") == 0 })
-		assert.Equal(t, []string{"when it was full"}, k.messages(id), "what came when it was full again is lost, the outcome is not")
+		assert.Equal(t, []string{"when it was full"}, k.messages(id),
+			"what came when it was full again is lost, the outcome is not")
 		assert.Equal(t, "2", k.stateIn(id))
 		config("0")
 		k.drained(pool)

@@ -67,7 +67,8 @@ func TestNextDueIsTheFirstOfTheServedNames(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		pool := NewWorkerPool(nil, 1, k.options()).
-			JobWithOptions("a", JobOptions{Backoff: func(*Job, error) time.Duration { return 3 * time.Hour }}, func() error { return errors.New("no luck") })
+			JobWithOptions("a", JobOptions{Backoff: func(*Job, error) time.Duration { return 3 * time.Hour }},
+				func() error { return errors.New("no luck") })
 		_, err := pool.NextDue(k.ctx())
 		require.ErrorIs(t, err, ErrNotStarted)
 		k.start(pool)

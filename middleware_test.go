@@ -69,7 +69,8 @@ func TestChainIsComposition(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, hasResult)
 		assert.Equal(t, "done", result)
-		assert.Equal(t, []string{"outer in", "inner in", "from outer", "handler", "from outer", "j1", "inner out", "outer out"}, *trace)
+		assert.Equal(t, []string{"outer in", "inner in", "from outer", "handler", "from outer", "j1", "inner out",
+			"outer out"}, *trace)
 	}
 }
 
@@ -86,12 +87,17 @@ func TestChainDecidesTheOutcome(t *testing.T) {
 	}{
 		{"no middleware", identity, nil, nil, true},
 		{"result passes through", identity, []any{passOn, (*traceContext).Outer}, nil, true},
-		{"a handler's error passes through", func(int) error { return errHandler }, []any{passOn, passOn}, errHandler, false},
+		{"a handler's error passes through", func(int) error { return errHandler }, []any{passOn, passOn}, errHandler,
+			false},
 		{"an error beside a result", func(int) (int, error) { return 1, errHandler }, []any{passOn}, errHandler, false},
 		{"next not called", identity, []any{func(context.Context, *Job, NextFunc) error { return nil }}, nil, false},
-		{"next not called, an error", identity, []any{passOn, func(context.Context, *Job, NextFunc) error { return errMiddleware }}, errMiddleware, false},
-		{"a swallowed error", fail, []any{func(ctx context.Context, _ *Job, next NextFunc) error { _ = next(ctx); return nil }}, nil, false},
-		{"an error made of success", identity, []any{func(ctx context.Context, _ *Job, next NextFunc) error { _ = next(ctx); return errMiddleware }}, errMiddleware, false},
+		{"next not called, an error", identity,
+			[]any{passOn, func(context.Context, *Job, NextFunc) error { return errMiddleware }}, errMiddleware, false},
+		{"a swallowed error", fail,
+			[]any{func(ctx context.Context, _ *Job, next NextFunc) error { _ = next(ctx); return nil }}, nil, false},
+		{"an error made of success", identity,
+			[]any{func(ctx context.Context, _ *Job, next NextFunc) error { _ = next(ctx); return errMiddleware }},
+			errMiddleware, false},
 		{"a recovered panic", func(int) error { panic("boom") }, []any{recovering}, nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -139,7 +145,8 @@ func twiceAtTheSameTime(ctx context.Context, _ *Job, next NextFunc) error {
 func TestNextCalledTwiceEndsTheJob(t *testing.T) {
 	t.Parallel()
 	for name, m := range map[string]any{
-		"twice": twice, "twiceSwallowed": twiceSwallowed, "twiceWithAnotherError": twiceWithAnotherError, "twiceAtTheSameTime": twiceAtTheSameTime,
+		"twice": twice, "twiceSwallowed": twiceSwallowed, "twiceWithAnotherError": twiceWithAnotherError,
+		"twiceAtTheSameTime": twiceAtTheSameTime,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -156,7 +163,8 @@ func TestNextCalledTwiceEndsTheJob(t *testing.T) {
 func TestNextIsRefusedAfterItsMiddlewareReturned(t *testing.T) {
 	t.Parallel()
 	var kept NextFunc
-	_, _, err := runTraced(t, func(int) error { panic("called too late") }, func(_ context.Context, _ *Job, next NextFunc) error { kept = next; return nil })
+	_, _, err := runTraced(t, func(int) error { panic("called too late") },
+		func(_ context.Context, _ *Job, next NextFunc) error { kept = next; return nil })
 	require.NoError(t, err)
 	assert.ErrorIs(t, kept(t.Context()), ErrNextTooLate)
 }
@@ -186,11 +194,12 @@ func TestNextStillRunning(t *testing.T) {
 		})
 	}
 	started, release, ended := make(chan struct{}), make(chan struct{}), make(chan error)
-	_, _, err := runTraced(t, func(int) error { close(started); <-release; return nil }, func(ctx context.Context, _ *Job, next NextFunc) error {
-		go func() { ended <- next(ctx) }()
-		<-started
-		return nil
-	})
+	_, _, err := runTraced(t, func(int) error { close(started); <-release; return nil },
+		func(ctx context.Context, _ *Job, next NextFunc) error {
+			go func() { ended <- next(ctx) }()
+			<-started
+			return nil
+		})
 	assert.ErrorIs(t, err, ErrNextUnfinished)
 	close(release)
 	assert.NoError(t, <-ended)
@@ -198,11 +207,12 @@ func TestNextStillRunning(t *testing.T) {
 
 func TestNextNeedsAContext(t *testing.T) {
 	t.Parallel()
-	_, _, err := runTraced(t, func(int) error { panic("called") }, func(_ context.Context, _ *Job, next NextFunc) error {
-		//lint:ignore SA1012 the mistake under test
-		_ = next(nil)
-		return nil
-	})
+	_, _, err := runTraced(t, func(int) error { panic("called") },
+		func(_ context.Context, _ *Job, next NextFunc) error {
+			//lint:ignore SA1012 the mistake under test
+			_ = next(nil)
+			return nil
+		})
 	assert.ErrorIs(t, err, ErrNextNilContext)
 }
 

@@ -27,7 +27,8 @@ func halfWay(script string) map[string]func(ctx context.Context, pass send, call
 		}
 	}
 	return map[string]tamper{
-		"only the first call arrives": once(func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+		"only the first call arrives": once(func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply,
+			error) {
 			_, _ = pass(ctx, calls[0])
 			return nil, errTampered
 		}),
@@ -35,7 +36,8 @@ func halfWay(script string) map[string]func(ctx context.Context, pass send, call
 			_, _ = pass(ctx, calls...)
 			return nil, errTampered
 		}),
-		"all but the first are refused": once(func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+		"all but the first are refused": once(func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply,
+			error) {
 			replies, err := pass(ctx, calls[0])
 			for range calls[1:] {
 				replies = append(replies, rdb.Reply{Err: &rdb.ServerError{Code: "LOADING", Message: "LOADING"}})
@@ -96,7 +98,8 @@ func TestAWorkerThatIsKnownWithSomeOfItsNamesGoesOn(t *testing.T) {
 					var broken atomic.Bool
 					broken.Store(step.before == nil)
 					fault := halfWay(step.script)[how]
-					k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+					k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send,
+						calls []rdb.Call) ([]rdb.Reply, error) {
 						if broken.Load() {
 							return fault(ctx, pass, calls)
 						}
@@ -115,7 +118,8 @@ func TestAWorkerThatIsKnownWithSomeOfItsNamesGoesOn(t *testing.T) {
 					k.enqueue(name(names - 1))
 					got := map[string]bool{receive(t, ran): true, receive(t, ran): true}
 					assert.Equal(t, map[string]bool{name(0): true, name(names - 1): true}, got)
-					k.until("Redis lists all names", func() bool { return k.number("SCARD", "worker:"+pool.id()+":queues") == names })
+					k.until("Redis lists all names",
+						func() bool { return k.number("SCARD", "worker:"+pool.id()+":queues") == names })
 					ctx, cancel := context.WithTimeout(context.Background(), patience)
 					defer cancel()
 					require.NoError(t, pool.Stop(ctx))

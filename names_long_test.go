@@ -25,7 +25,8 @@ func TestAPoolOfTenThousandNamesStartsAndStopsSoon(t *testing.T) {
 	server := redistest.Dedicated(t)
 	for _, limit := range []Limit{{}, {Concurrent: 3}} {
 		for _, n := range []int{10, 1_000, 10_000} {
-			pool := NewWorkerPool(nil, 2, WorkerOptions{Redis: server.DSN(), Namespace: fmt.Sprint("n", n, limit.Concurrent), Logger: silent()})
+			pool := NewWorkerPool(nil, 2,
+				WorkerOptions{Redis: server.DSN(), Namespace: fmt.Sprint("n", n, limit.Concurrent), Logger: silent()})
 			for i := range n {
 				pool.JobWithOptions(fmt.Sprintf("job-%05d", i), JobOptions{Limit: limit}, func() error { return nil })
 			}
@@ -68,7 +69,13 @@ func TestWhatHistoryCosts(t *testing.T) {
 		}
 		return total
 	}
-	t.Log("| names | us of Redis per worker and second | names in a minute | bytes of the minute | bytes per name and minute |")
+	t.Log("| names | us of Redis per worker and second | names in a minute | bytes of the minute | bytes per name and " +
+		"" +
+		"" +
+		"" +
+		"" +
+		"" +
+		"minute |")
 	for _, names := range []int{1, 100, 1_000, 10_000} {
 		namespace := fmt.Sprint("h", names)
 		driver, err := rdb.Open(server.DSN())

@@ -120,7 +120,11 @@ func deeds() []deed {
 		{"drain", func(m *manyNames) error { return m.pool.Drain(m.ctx()) }},
 		{"pause and wait", func(m *manyNames) error { return inspect(m).PauseAndWait(m.ctx(), m.names...) }},
 		{"call workers", func(m *manyNames) error { return m.store.Wake(m.ctx(), m.names) }},
-		{"drop broken tokens", func(m *manyNames) error { _, err := m.store.DropBrokenTokens(m.ctx(), m.names); return err }},
+		{"drop broken tokens", func(m *manyNames) error {
+			_,
+				err := m.store.DropBrokenTokens(m.ctx(), m.names)
+			return err
+		}},
 		{"take a dead worker apart", func(m *manyNames) error {
 			c := &corpse{Worker: m.store.Worker(dead(m).ID)}
 			takeApart(m.ctx(), []*corpse{c}, map[string][]bequest{})
@@ -141,7 +145,8 @@ func deeds() []deed {
 }
 
 // walkedParts are the deeds that read part by part: a part is not asked for before the last one is there.
-var walkedParts = map[string]bool{"keep rules": true, "renew queues": true, "inspect queues": true, "inspect limits": true,
+var walkedParts = map[string]bool{"keep rules": true, "renew queues": true, "inspect queues": true,
+	"inspect limits":  true,
 	"inspect history": true, "doctor": true, "drain": true}
 
 // TestRoundTripsDoNotGrowWithNames counts what is sent, so that it is as true where a round trip takes 10 ms. What
@@ -178,7 +183,8 @@ func TestRoundTripsDoNotGrowWithNames(t *testing.T) {
 						if walkedParts[deed] {
 							most += int64(n) / 50
 						}
-						assert.LessOrEqual(t, trips, most, "%s: round trips for %d names; %d for %d", deed, n, few[deed], sizes[0])
+						assert.LessOrEqual(t, trips, most, "%s: round trips for %d names; %d for %d", deed, n,
+							few[deed], sizes[0])
 					}
 				}
 			})

@@ -40,10 +40,12 @@ func TestAnObjectThatVanishesBeforeItsJobIsStoredAgain(t *testing.T) {
 		assert.Equal(t, 10_000, k.number("STRLEN", "object:"+sha))
 
 		vanish.Store(1)
-		receipts, err := enq.EnqueueMany(k.ctx(), []Entry{{Name: "b", Args: []any{1}}, {Name: "b", Args: []any{long(10_000)}}, {Name: "b", Args: []any{3}}})
+		receipts, err := enq.EnqueueMany(k.ctx(),
+			[]Entry{{Name: "b", Args: []any{1}}, {Name: "b", Args: []any{long(10_000)}}, {Name: "b", Args: []any{3}}})
 		require.NoError(t, err)
 		assert.Equal(t, 3, k.number("LLEN", "queue:b"))
-		assert.Equal(t, []string{receipts[1].ID, receipts[2].ID, receipts[0].ID}, k.strings("LRANGE", "queue:b", 0, -1), "behind the others")
+		assert.Equal(t, []string{receipts[1].ID, receipts[2].ID, receipts[0].ID}, k.strings("LRANGE", "queue:b", 0, -1),
+			"behind the others")
 
 		vanish.Store(100)
 		_, err = enq.Enqueue(k.ctx(), "c", long(10_000))

@@ -18,7 +18,8 @@ func TestALargeResultIsAnObject(t *testing.T) {
 		want := report{Lines: 9007199254740993, Notes: map[string]string{"<&>": long(3 << 20)}}
 		pool := k.start(NewWorkerPool(nil, 1, k.options()).
 			JobWithOptions("a", JobOptions{Retention: time.Hour}, func() (report, error) { return want, nil }).
-			JobWithOptions("small", JobOptions{Retention: time.Hour}, func() (string, error) { return long(defaultLargeArgs), nil }))
+			JobWithOptions("small", JobOptions{Retention: time.Hour},
+				func() (string, error) { return long(defaultLargeArgs), nil }))
 		id, small := k.enqueue("a").ID, k.enqueue("small").ID
 		k.drained(pool)
 		assert.Less(t, k.number("HSTRLEN", "outcomes", id), 200, "the outcome names it")
@@ -53,7 +54,8 @@ func TestAResultThatIsTheArgumentStays(t *testing.T) {
 		options := k.options()
 		options.ObjectGrace = time.Millisecond
 		pool := NewWorkerPool(nil, 1, options).
-			JobWithOptions("echo", JobOptions{Retention: time.Hour}, func(text string) (string, error) { return text, nil })
+			JobWithOptions("echo", JobOptions{Retention: time.Hour},
+				func(text string) (string, error) { return text, nil })
 		pool.tidying = 5 * time.Millisecond
 		want := long(20_000)
 		id := k.enqueue("echo", want).ID
@@ -74,12 +76,16 @@ func TestAResultGoesWithItsRetention(t *testing.T) {
 		options := k.options()
 		options.ObjectGrace = time.Millisecond
 		pool := NewWorkerPool(nil, 1, options).
-			JobWithOptions("a", JobOptions{Retention: 300 * time.Millisecond}, func() (string, error) { return long(20_000), nil })
+			JobWithOptions("a", JobOptions{Retention: 300 * time.Millisecond},
+				func() (string, error) { return long(20_000), nil })
 		pool.tidying = 5 * time.Millisecond
 		k.enqueue("a")
 		k.start(pool)
 		await[JobDone](t, k.spy, nil)
-		k.until("all is gone", func() bool { return len(k.remains("object")) == 0 && k.number("HLEN", "outcomes") == 0 })
+		k.until("all is gone", func() bool {
+			return len(k.remains("object")) == 0 &&
+				k.number("HLEN", "outcomes") == 0
+		})
 	})
 }
 
@@ -91,7 +97,8 @@ func TestAResultThatCannotBeAnObjectIsKeptInTheOutcome(t *testing.T) {
 		k.do("RPUSH", "objects", "a list") // so that no object can be stored
 		pool := k.start(NewWorkerPool(nil, 1, k.options()).
 			JobWithOptions("a", JobOptions{Retention: time.Hour}, func() (string, error) { return long(20_000), nil }).
-			JobWithOptions("huge", JobOptions{Retention: time.Hour, Backoff: hourly}, func() (string, error) { return long(2 << 20), nil }))
+			JobWithOptions("huge", JobOptions{Retention: time.Hour, Backoff: hourly},
+				func() (string, error) { return long(2 << 20), nil }))
 		id, huge := k.enqueue("a").ID, k.enqueue("huge").ID
 		got, err := Wait[string](k.ctx(), k.enq, id)
 		require.NoError(t, err)

@@ -212,7 +212,8 @@ func TestTheLogFollowsItsLevelWhileThePoolRuns(t *testing.T) {
 		id := k.enqueue("a").ID
 		k.drained(pool)
 		require.Len(t, log.with("job done"), 1)
-		assert.Contains(t, log.with("job started")[0], `level=DEBUG msg="work: job started" job=a id=`+id+` attempt=1 waited=`)
+		assert.Contains(t, log.with("job started")[0],
+			`level=DEBUG msg="work: job started" job=a id=`+id+` attempt=1 waited=`)
 	})
 }
 

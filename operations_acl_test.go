@@ -28,7 +28,8 @@ func aclRules(t *testing.T) (workers, doctor []string) {
 	t.Helper()
 	page, err := os.ReadFile("docs/operations.md")
 	require.NoError(t, err)
-	lines := regexp.MustCompile(`(?m)^redis-cli ACL SETUSER shop ((?:.*\\\n)*.*)$`).FindAllStringSubmatch(string(page), -1)
+	lines := regexp.MustCompile(`(?m)^redis-cli ACL SETUSER shop ((?:.*\\\n)*.*)$`).
+		FindAllStringSubmatch(string(page), -1)
 	require.Len(t, lines, 2, "one for workers and one that adds what the doctor needs")
 	words := func(text string) []string {
 		return strings.Fields(strings.NewReplacer("\\\n", " ", "'", "").Replace(text))
@@ -122,7 +123,8 @@ func TestTheUserOfWorkersIsEnough(t *testing.T) {
 	allow := func(rules []string) {
 		args := []any{"SETUSER", "shop"}
 		for _, rule := range rules {
-			args = append(args, strings.ReplaceAll(strings.ReplaceAll(rule, "{shop}", "{"+k.namespace+"}"), ">PASSWORD", ">secret"))
+			args = append(args, strings.ReplaceAll(strings.ReplaceAll(rule, "{shop}", "{"+k.namespace+"}"), ">PASSWORD",
+				">secret"))
 		}
 		_, err := admin.Do("ACL", args...)
 		require.NoError(t, err)
@@ -192,7 +194,8 @@ func newUserOfAll(t *testing.T, k *kit, options WorkerOptions) *userOfAll {
 	u := &userOfAll{kit: k, held: make(chan struct{})}
 	options.ObjectGrace = time.Millisecond
 	u.pool = NewWorkerPool(nil, 10, options).
-		JobWithOptions("answer", JobOptions{Retention: time.Hour}, func(text string) (int, error) { return len(text), nil }).
+		JobWithOptions("answer", JobOptions{Retention: time.Hour},
+			func(text string) (int, error) { return len(text), nil }).
 		JobWithOptions("fail", JobOptions{Retries: -1}, func() error { return errors.New("as wanted") }).
 		JobWithOptions("bounded", JobOptions{Limit: Limit{Concurrent: 1, Rate: 1000, Per: time.Second}}, nothing).
 		Job("hold", func(ctx context.Context, job *Job) error {

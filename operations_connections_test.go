@@ -48,7 +48,8 @@ func TestConnectionsOfAPool(t *testing.T) {
 
 			var done atomic.Int64
 			handler := func() error { done.Add(1); return nil }
-			pool := k.start(NewWorkerPool(nil, concurrency, k.options()).Job("a", handler).Job("b", handler).Job("c", handler))
+			pool := k.start(NewWorkerPool(nil, concurrency, k.options()).Job("a", handler).Job("b", handler).
+				Job("c", handler))
 			workers := 1
 			k.until("all are done", func() bool {
 				look()
@@ -60,7 +61,8 @@ func TestConnectionsOfAPool(t *testing.T) {
 			t.Logf("concurrency %d, %d workers: at most %v, after the work %v", concurrency, workers, most, rest)
 
 			assert.Equal(t, 1, most["subscribe"], "one worker listens for all")
-			assert.LessOrEqual(t, most["all"], poolSizeOfThePage(t)+1+2*workers, "each worker beats on one of its own, and sleeps on another")
+			assert.LessOrEqual(t, most["all"], poolSizeOfThePage(t)+1+2*workers,
+				"each worker beats on one of its own, and sleeps on another")
 			assert.LessOrEqual(t, workers, (concurrency+maxPerWorker-1)/maxPerWorker)
 		})
 	}

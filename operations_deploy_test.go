@@ -48,7 +48,8 @@ func TestArgsOfAnotherVersionThatDoNotFitGoToTheMorgue(t *testing.T) {
 		require.NoError(t, older.Stop(k.ctx()))
 
 		ran := make(chan string, 1)
-		newer := k.start(NewWorkerPool(nil, 1, k.options()).Job("n", func(one, two string) error { ran <- one + two; return nil }))
+		newer := k.start(NewWorkerPool(nil, 1, k.options()).
+			Job("n", func(one, two string) error { ran <- one + two; return nil }))
 		require.NoError(t, k.inspector().RetryNow(k.ctx(), id))
 		assert.Equal(t, "onetwo", receive(t, ran))
 		require.NoError(t, newer.Drain(k.ctx()))

@@ -69,7 +69,8 @@ func TestEveryOptionIsInTheTable(t *testing.T) {
 	page := operationsPage(t)
 	want := map[string]map[string]bool{}
 	everySource(t, func(dir string, file *ast.File) {
-		if public := !strings.Contains(dir+"/", "internal/") && file.Name.Name != "main"; public && ast.FileExports(file) {
+		if public := !strings.Contains(dir+"/", "internal/") && file.Name.Name != "main"; public &&
+			ast.FileExports(file) {
 			optionsIn(file, want)
 		}
 	})
@@ -237,7 +238,8 @@ func TestThereIsSomethingToDoAboutEveryCheck(t *testing.T) {
 	t.Parallel()
 	section := operationsPage(t)["What to do about each line of the doctor"]
 	told := map[string]string{}
-	for _, paragraph := range regexp.MustCompile("(?s)\n\\*\\*`([a-z-]+)`\\*\\* (.+?)\n\n").FindAllStringSubmatch(strings.ReplaceAll("\n"+section, "\n\n", "\n\n\n")+"\n\n", -1) {
+	for _, paragraph := range regexp.MustCompile("(?s)\n\\*\\*`([a-z-]+)`\\*\\* (.+?)\n\n").
+		FindAllStringSubmatch(strings.ReplaceAll("\n"+section, "\n\n", "\n\n\n")+"\n\n", -1) {
 		told[paragraph[1]] = paragraph[2]
 	}
 	want := map[string]bool{}

@@ -101,7 +101,8 @@ func (o WorkerOptions) withDefaults() WorkerOptions {
 	if o.MorgueLimit == 0 {
 		o.MorgueLimit = defaultMorgueLimit
 	}
-	for _, d := range []*time.Duration{&o.ShutdownTimeout, &o.MorgueRetention, &o.ObjectGrace, &o.HeartbeatLife, &o.FenceAfter} {
+	for _, d := range []*time.Duration{&o.ShutdownTimeout, &o.MorgueRetention, &o.ObjectGrace, &o.HeartbeatLife,
+		&o.FenceAfter} {
 		*d = capped(*d)
 	}
 	return o
@@ -110,7 +111,8 @@ func (o WorkerOptions) withDefaults() WorkerOptions {
 func (o WorkerOptions) validate() []error {
 	var mistakes []error
 	refuse := func(field string, value any, remedy string) {
-		mistakes = append(mistakes, &InvalidError{What: "WorkerOptions." + field, Value: fmt.Sprint(value), Remedy: remedy})
+		mistakes = append(mistakes, &InvalidError{What: "WorkerOptions." + field, Value: fmt.Sprint(value),
+			Remedy: remedy})
 	}
 	if err := validateNamespace(o.Namespace); err != nil {
 		mistakes = append(mistakes, fmt.Errorf("WorkerOptions.Namespace: %w", err))
@@ -119,13 +121,17 @@ func (o WorkerOptions) validate() []error {
 		mistakes = append(mistakes, err)
 	}
 	if o.MaxCrashes < defaultMaxCrashes {
-		refuse("MaxCrashes", o.MaxCrashes, "give 3 or more: with fewer, innocent jobs that shared a worker with a deadly one are buried with it")
+		refuse("MaxCrashes", o.MaxCrashes,
+			"give 3 or more: with fewer, innocent jobs that shared a worker with a deadly one are buried with it")
 	}
 	if o.HeartbeatLife < minBeatLife || o.HeartbeatLife > maxBeatLife {
-		refuse("HeartbeatLife", o.HeartbeatLife, fmt.Sprintf("give %s to %s, or 0 for %s", minBeatLife, maxBeatLife, beatLife))
-	} else if least := 2 * beatsOf(o.HeartbeatLife).interval; o.FenceAfter < 0 || o.FenceAfter > 0 && o.FenceAfter < least {
-		refuse("FenceAfter", o.FenceAfter, fmt.Sprintf("give %s or more, which is two heartbeats, up to %s, the HeartbeatLife, if handlers are to"+
-			" end before others begin their jobs; or 0 for never", least, o.HeartbeatLife))
+		refuse("HeartbeatLife", o.HeartbeatLife, fmt.Sprintf("give %s to %s, or 0 for %s", minBeatLife, maxBeatLife,
+			beatLife))
+	} else if least := 2 * beatsOf(o.HeartbeatLife).interval; o.FenceAfter < 0 || o.FenceAfter > 0 &&
+		o.FenceAfter < least {
+		refuse("FenceAfter", o.FenceAfter,
+			fmt.Sprintf("give %s or more, which is two heartbeats, up to %s, the HeartbeatLife, if handlers are to"+
+				" end before others begin their jobs; or 0 for never", least, o.HeartbeatLife))
 	}
 	if o.MorgueRetention < 0 {
 		refuse("MorgueRetention", o.MorgueRetention, "give a positive duration, or 0 for 180 days")
@@ -204,7 +210,8 @@ func (o JobOptions) withDefaults() JobOptions {
 func (o JobOptions) validate() []error {
 	var mistakes []error
 	refuse := func(field string, value any, remedy string) {
-		mistakes = append(mistakes, &InvalidError{What: "JobOptions." + field, Value: fmt.Sprint(value), Remedy: remedy})
+		mistakes = append(mistakes, &InvalidError{What: "JobOptions." + field, Value: fmt.Sprint(value),
+			Remedy: remedy})
 	}
 	if o.Priority < 0 || o.Priority > maxPriority {
 		refuse("Priority", o.Priority, "give 1 to 100,000, or 0 for 1")

@@ -100,7 +100,8 @@ func (c outcomeCase) check(t *testing.T, k *kit, id string, began time.Time) {
 func TestErrorsAreFoundThroughWhatAHandlerAsksFor(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{
-		"RetryIn": RetryIn(time.Second, errLuck), "Release": Release(errLuck), "Bury": Bury(errLuck), "Discard": Discard(errLuck),
+		"RetryIn": RetryIn(time.Second, errLuck), "Release": Release(errLuck), "Bury": Bury(errLuck),
+		"Discard": Discard(errLuck),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -148,7 +149,8 @@ func TestRetriesOfTheEnqueueBeatTheJobs(t *testing.T) {
 	rows := []row{
 		{"default", 0, nil, 25}, {"none", -1, nil, 0}, {"option", 3, nil, 3},
 		{"enqueue", 3, []EnqueueOption{Retries(7)}, 7}, {"enqueue none", 3, []EnqueueOption{Retries(0)}, 0},
-		{"enqueue negative", 3, []EnqueueOption{Retries(-5)}, 0}, {"enqueue more than none", -1, []EnqueueOption{Retries(2)}, 2},
+		{"enqueue negative", 3, []EnqueueOption{Retries(-5)}, 0},
+		{"enqueue more than none", -1, []EnqueueOption{Retries(2)}, 2},
 	}
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)

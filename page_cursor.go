@@ -70,8 +70,9 @@ func decodeCursor(text string, into any) error {
 }
 
 func badCursor(text string, cause error) error {
-	return &InvalidError{What: "the cursor", Value: quoted(text), Remedy: "use Next of the page before, and what else was asked for it; \"\" begins anew",
-		Err: cause}
+	return &InvalidError{What: "the cursor", Value: quoted(text),
+		Remedy: "use Next of the page before, and what else was asked for it; \"\" begins anew",
+		Err:    cause}
 }
 
 var errOtherCursor = errors.New("it is of another question")

@@ -92,7 +92,8 @@ func (p *WorkerPool) checkPeriodics() []error {
 			continue // they were found wrong before
 		}
 		if err := p.checkArgs(name, one.definition.Args); err != nil {
-			mistakes = append(mistakes, fmt.Errorf("%s: args of job %s do not fit its handler: %w", one.called(), quoted(name), err))
+			mistakes = append(mistakes, fmt.Errorf("%s: args of job %s do not fit its handler: %w", one.called(),
+				quoted(name), err))
 		}
 	}
 	return mistakes
@@ -117,7 +118,8 @@ func validateService(name string) error {
 	}
 	err := validateWord("WorkerOptions.Service", name, maxNameBytes)
 	if err == nil && strings.HasPrefix(name, defaultService) {
-		err = &InvalidError{What: "WorkerOptions.Service", Value: quoted(name), Remedy: "use one that does not begin with " + defaultService}
+		err = &InvalidError{What: "WorkerOptions.Service", Value: quoted(name),
+			Remedy: "use one that does not begin with " + defaultService}
 	}
 	return err
 }

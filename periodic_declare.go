@@ -44,7 +44,8 @@ func (p *WorkerPool) declare(ctx context.Context) error {
 		}
 		return change{definition: wanted.text(), anew: !before.sameTicks(wanted), done: func() {
 			p.events.emit(PeriodicChanged{
-				Schedule: one.id, Spec: wanted.Spec, Service: wanted.Service, FormerSpec: before.Spec, FormerService: before.Service,
+				Schedule: one.id, Spec: wanted.Spec, Service: wanted.Service, FormerSpec: before.Spec,
+				FormerService: before.Service,
 			})
 		}}, nil
 	})

@@ -54,8 +54,9 @@ const (
 
 func newPeriodicEnqueuer(w *worker) *periodicEnqueuer {
 	return &periodicEnqueuer{
-		pool: w.pool, store: w.store, events: w.events, health: health{component: "periodic enqueuer", events: w.events},
-		nudge: make(chan struct{}, 1),
+		pool: w.pool, store: w.store, events: w.events,
+		health: health{component: "periodic enqueuer", events: w.events},
+		nudge:  make(chan struct{}, 1),
 	}
 }
 

@@ -48,7 +48,8 @@ func (e *periodicEnqueuer) collect(now time.Time) []sentTick {
 			continue
 		}
 		one := sentTick{scheduled: s, tick: rdb.Tick{
-			Schedule: s.stored, At: now, Judged: now, Skip: s.definition.Overlap == OverlapSkip, Queue: s.definition.Name,
+			Schedule: s.stored, At: now, Judged: now, Skip: s.definition.Overlap == OverlapSkip,
+			Queue: s.definition.Name,
 		}}
 		if last, _ := rdb.LastTick(s.stored.Entry); !last.IsZero() {
 			one.due = s.due(last, now)
@@ -104,6 +105,7 @@ func (e *periodicEnqueuer) tell(s sentTick, answer rdb.Ticked) {
 			e.events.emit(PeriodicSkipped{Schedule: s.id, Name: s.definition.Name, Tick: s.due.run[i], Job: last})
 			continue
 		}
-		e.events.emit(PeriodicEnqueued{Schedule: s.id, Name: s.definition.Name, Tick: s.due.run[i], ID: job.ID, RunAt: job.Due})
+		e.events.emit(PeriodicEnqueued{Schedule: s.id, Name: s.definition.Name, Tick: s.due.run[i], ID: job.ID,
+			RunAt: job.Due})
 	}
 }

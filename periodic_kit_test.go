@@ -86,7 +86,8 @@ func (c *clockwork) enqueuerOn(driver rdb.Driver) *periodicEnqueuer {
 
 // beat tells an enqueuer what a heartbeat would.
 func (c *clockwork) beat(e *periodicEnqueuer) {
-	revision, err := rdb.Do(c.t.Context(), c.store.Driver(), rdb.Call{Command: "GET", Args: []any{"{" + c.namespace + "}:schedules:revision"}})
+	revision, err := rdb.Do(c.t.Context(), c.store.Driver(),
+		rdb.Call{Command: "GET", Args: []any{"{" + c.namespace + "}:schedules:revision"}})
 	require.NoError(c.t, err)
 	text, _ := revision.([]byte)
 	e.told(rdb.Pulse{Time: c.now, Leased: true, Revision: string(text)})

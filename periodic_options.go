@@ -78,13 +78,15 @@ func (o Overlap) String() string {
 func (o PeriodicOptions) validate() []error {
 	var mistakes []error
 	refuse := func(field string, value any, remedy string) {
-		mistakes = append(mistakes, &InvalidError{What: "PeriodicOptions." + field, Value: fmt.Sprint(value), Remedy: remedy})
+		mistakes = append(mistakes, &InvalidError{What: "PeriodicOptions." + field, Value: fmt.Sprint(value),
+			Remedy: remedy})
 	}
 	if o.Jitter < 0 {
 		refuse("Jitter", o.Jitter, "give a positive duration, or 0 for none")
 	}
 	if o.Missed < MissedSkip || o.Missed > maxMissed {
-		refuse("Missed", fmt.Sprintf("MissedAll(%d)", o.Missed.ticks()), "give MissedOnce, MissedSkip, or MissedAll(n) with n from 1 to 100")
+		refuse("Missed", fmt.Sprintf("MissedAll(%d)", o.Missed.ticks()),
+			"give MissedOnce, MissedSkip, or MissedAll(n) with n from 1 to 100")
 	}
 	if o.Overlap != OverlapAllow && o.Overlap != OverlapSkip {
 		refuse("Overlap", int(o.Overlap), "give OverlapAllow or OverlapSkip")

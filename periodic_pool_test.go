@@ -31,7 +31,8 @@ func TestAPeriodicJobRunsWithItsArgs(t *testing.T) {
 				runs <- ran{table, rows, job.Meta, job.ID}
 				return nil
 			}).
-			PeriodicWithOptions("@every 1s", "export", PeriodicOptions{ID: "each second"}, "users", int64(1234567890123456789)))
+			PeriodicWithOptions("@every 1s", "export", PeriodicOptions{ID: "each second"}, "users",
+				int64(1234567890123456789)))
 		first, second := receive(t, runs), receive(t, runs)
 		for _, one := range []ran{first, second} {
 			assert.Equal(t, "users", one.table)
@@ -139,7 +140,9 @@ func TestAWorkerTellsItsServiceAndSchedules(t *testing.T) {
 		opts.Service = "shop"
 		pool := k.start(NewWorkerPool(nil, 1, opts).Job("export", func() error { return nil }).
 			Periodic("@yearly", "export").
-			PeriodicWithOptions("0 4 * * *", "export", PeriodicOptions{ID: "four", TZ: "Europe/Berlin", Jitter: time.Minute, Missed: MissedSkip, Overlap: OverlapSkip}))
+			PeriodicWithOptions("0 4 * * *", "export",
+				PeriodicOptions{ID: "four", TZ: "Europe/Berlin", Jitter: time.Minute, Missed: MissedSkip,
+					Overlap: OverlapSkip}))
 		assert.Equal(t, "shop", k.text("HGET", "worker:"+pool.id()+":info", "service"))
 		assert.Equal(t, "export\nfour", k.text("HGET", "worker:"+pool.id()+":info", "schedules"))
 		all := k.schedules()
@@ -150,7 +153,8 @@ func TestAWorkerTellsItsServiceAndSchedules(t *testing.T) {
 		four.Last, four.Next = time.Time{}, time.Time{}
 		assert.Equal(t, ScheduleInfo{
 			ID: "four", Spec: "0 4 * * *", Name: "export", Args: json.RawMessage("[]"), Service: "shop",
-			Options: PeriodicOptions{ID: "four", TZ: "Europe/Berlin", Jitter: time.Minute, Missed: MissedSkip, Overlap: OverlapSkip},
+			Options: PeriodicOptions{ID: "four", TZ: "Europe/Berlin", Jitter: time.Minute, Missed: MissedSkip,
+				Overlap: OverlapSkip},
 		}, four)
 	})
 }
@@ -166,7 +170,8 @@ func TestSchedulesThatRedisHasLostAreDeclaredAgain(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		k.start(NewWorkerPool(nil, 1, k.options()).Job("export", func() error { return nil }).Periodic("@yearly", "export"))
+		k.start(NewWorkerPool(nil, 1, k.options()).Job("export", func() error { return nil }).
+			Periodic("@yearly", "export"))
 		require.Len(t, k.schedules(), 1)
 		for _, key := range []string{"schedules", "ticks", "schedules:revision", "epoch", "workers"} {
 			k.do("UNLINK", key)

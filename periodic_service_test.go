@@ -99,7 +99,8 @@ func TestTheLaterDeclarationWinsAndIsTold(t *testing.T) {
 		k.start(k.declaring("shop", "@yearly", "a"))
 		assert.Zero(t, count[PeriodicChanged](k.spy), "it is the same")
 		k.start(k.declaring("shop", "@monthly", "a"))
-		assert.Equal(t, PeriodicChanged{Schedule: "a", Spec: "@monthly", Service: "shop", FormerSpec: "@yearly", FormerService: "shop"},
+		assert.Equal(t, PeriodicChanged{Schedule: "a", Spec: "@monthly", Service: "shop", FormerSpec: "@yearly",
+			FormerService: "shop"},
 			await[PeriodicChanged](t, k.spy, nil))
 		assert.Equal(t, "@monthly", k.schedules()["a"].Spec)
 		assert.WithinDuration(t, time.Now(), k.schedules()["a"].Last, time.Minute, "no tick of the new spec was missed")

@@ -21,22 +21,37 @@ func TestMistakesInSchedulesAreReturnedByStart(t *testing.T) {
 		add  func(p *WorkerPool)
 		want []string // each is part of one mistake
 	}{
-		"a spec with a typo":       {func(p *WorkerPool) { p.Periodic("0 3 * *", "export", "users", 7) }, []string{`the cron spec is "0 3 * *": write five fields`}},
-		"a day that never is":      {func(p *WorkerPool) { p.Periodic("0 0 31 2 *", "export", "users", 7) }, []string{"no such day ever comes"}},
-		"a zone with a typo":       {withOptions(PeriodicOptions{TZ: "Europe/Berln"}), []string{`the time zone is "Europe/Berln"`}},
-		"a negative jitter":        {withOptions(PeriodicOptions{Jitter: -time.Second}), []string{"PeriodicOptions.Jitter is -1s: give a positive duration"}},
-		"too large a jitter":       {withOptions(PeriodicOptions{Jitter: 24 * time.Hour}), []string{"PeriodicOptions.Jitter is 24h0m0s: give less than the 24h0m0s that may lie between"}},
-		"a Missed that is none":    {withOptions(PeriodicOptions{Missed: MissedAll(0)}), []string{"PeriodicOptions.Missed is MissedAll(0): give MissedOnce"}},
-		"a Missed below":           {withOptions(PeriodicOptions{Missed: MissedAll(math.MinInt)}), []string{"PeriodicOptions.Missed is MissedAll(-92"}},
-		"a Missed like MissedSkip": {withOptions(PeriodicOptions{Missed: MissedAll(-1)}), []string{"PeriodicOptions.Missed is MissedAll(-1)"}},
-		"a Missed of a thousand":   {withOptions(PeriodicOptions{Missed: MissedAll(1000)}), []string{"PeriodicOptions.Missed is MissedAll(1000): give MissedOnce"}},
-		"too many to make up":      {withOptions(PeriodicOptions{Missed: 101}), []string{"PeriodicOptions.Missed is MissedAll(101)"}},
-		"an Overlap of its own":    {withOptions(PeriodicOptions{Overlap: 2}), []string{"PeriodicOptions.Overlap is 2"}},
-		"an id with a newline":     {withOptions(PeriodicOptions{ID: "a\nb"}), []string{"schedule id is"}},
-		"another service's job":    {func(p *WorkerPool) { p.Periodic("@daily", "import") }, []string{`of job "import": no such job is registered: add the schedule to the pool that runs it; there are ["export"]`}},
-		"args that do not fit":     {func(p *WorkerPool) { p.Periodic("@daily", "export", "users", "many") }, []string{`args of job "export" do not fit its handler`}},
-		"args that are missing":    {func(p *WorkerPool) { p.Periodic("@daily", "export") }, []string{`args of job "export" do not fit its handler`}},
-		"args that do not encode":  {func(p *WorkerPool) { p.Periodic("@daily", "export", func() {}) }, []string{"does not encode as JSON"}},
+		"a spec with a typo": {func(p *WorkerPool) { p.Periodic("0 3 * *", "export", "users", 7) },
+			[]string{`the cron spec is "0 3 * *": write five fields`}},
+		"a day that never is": {func(p *WorkerPool) { p.Periodic("0 0 31 2 *", "export", "users", 7) },
+			[]string{"no such day ever comes"}},
+		"a zone with a typo": {withOptions(PeriodicOptions{TZ: "Europe/Berln"}),
+			[]string{`the time zone is "Europe/Berln"`}},
+		"a negative jitter": {withOptions(PeriodicOptions{Jitter: -time.Second}),
+			[]string{"PeriodicOptions.Jitter is -1s: give a positive duration"}},
+		"too large a jitter": {withOptions(PeriodicOptions{Jitter: 24 * time.Hour}),
+			[]string{"PeriodicOptions.Jitter is 24h0m0s: give less than the 24h0m0s that may lie between"}},
+		"a Missed that is none": {withOptions(PeriodicOptions{Missed: MissedAll(0)}),
+			[]string{"PeriodicOptions.Missed is MissedAll(0): give MissedOnce"}},
+		"a Missed below": {withOptions(PeriodicOptions{Missed: MissedAll(math.MinInt)}),
+			[]string{"PeriodicOptions.Missed is MissedAll(-92"}},
+		"a Missed like MissedSkip": {withOptions(PeriodicOptions{Missed: MissedAll(-1)}),
+			[]string{"PeriodicOptions.Missed is MissedAll(-1)"}},
+		"a Missed of a thousand": {withOptions(PeriodicOptions{Missed: MissedAll(1000)}),
+			[]string{"PeriodicOptions.Missed is MissedAll(1000): give MissedOnce"}},
+		"too many to make up": {withOptions(PeriodicOptions{Missed: 101}),
+			[]string{"PeriodicOptions.Missed is MissedAll(101)"}},
+		"an Overlap of its own": {withOptions(PeriodicOptions{Overlap: 2}),
+			[]string{"PeriodicOptions.Overlap is 2"}},
+		"an id with a newline": {withOptions(PeriodicOptions{ID: "a\nb"}), []string{"schedule id is"}},
+		"another service's job": {func(p *WorkerPool) { p.Periodic("@daily", "import") },
+			[]string{`of job "import": no such job is registered: add the schedule to the pool that runs it; there are ["export"]`}},
+		"args that do not fit": {func(p *WorkerPool) { p.Periodic("@daily", "export", "users", "many") },
+			[]string{`args of job "export" do not fit its handler`}},
+		"args that are missing": {func(p *WorkerPool) { p.Periodic("@daily", "export") },
+			[]string{`args of job "export" do not fit its handler`}},
+		"args that do not encode": {func(p *WorkerPool) { p.Periodic("@daily", "export", func() {}) },
+			[]string{"does not encode as JSON"}},
 		"one id, two specs": {func(p *WorkerPool) {
 			p.Periodic("@daily", "export", "users", 7).Periodic("@hourly", "export", "users", 7)
 		}, []string{"another one than that of the same id at periodic_setup_test.go:"}},
@@ -49,7 +64,8 @@ func TestMistakesInSchedulesAreReturnedByStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := NewWorkerPool(nil, 1, WorkerOptions{Redis: "redis://127.0.0.1:1/0", Logger: silent()}).Job("export", export)
+			pool := NewWorkerPool(nil, 1, WorkerOptions{Redis: "redis://127.0.0.1:1/0", Logger: silent()}).
+				Job("export", export)
 			row.add(pool)
 			err := pool.Start(context.Background())
 			var setup *SetupError
@@ -80,7 +96,8 @@ func TestTheSameScheduleTwiceIsOne(t *testing.T) {
 
 func TestAScheduleAfterTheStartHasNoEffect(t *testing.T) {
 	t.Parallel()
-	pool := NewWorkerPool(nil, 1, WorkerOptions{Redis: "redis://127.0.0.1:1/0", Logger: silent()}).Job("export", func() error { return nil })
+	pool := NewWorkerPool(nil, 1, WorkerOptions{Redis: "redis://127.0.0.1:1/0", Logger: silent()}).
+		Job("export", func() error { return nil })
 	pool.state = poolStarted
 	pool.Periodic("@daily", "export")
 	assert.Empty(t, pool.periodics)

@@ -192,7 +192,8 @@ func TestATickIsLeftOutWhileTheLastJobLives(t *testing.T) {
 	assert.Equal(t, 2, count[PeriodicEnqueued](c.spy))
 	assert.Equal(t, 2, count[PeriodicSkipped](c.spy))
 	skipped := await[PeriodicSkipped](t, c.spy, nil)
-	assert.Equal(t, PeriodicSkipped{Schedule: "export", Name: "export", Tick: clockworkStart.Add(2 * time.Minute), Job: first}, skipped)
+	assert.Equal(t, PeriodicSkipped{Schedule: "export", Name: "export", Tick: clockworkStart.Add(2 * time.Minute),
+		Job: first}, skipped)
 }
 
 func TestMissedTicksAreMadeUpForAndTold(t *testing.T) {
@@ -260,7 +261,8 @@ func TestOneBadScheduleDoesNotStopTheOthers(t *testing.T) {
 	t.Parallel()
 	c := newClockwork(t)
 	c.add("@every 1m", PeriodicOptions{})
-	c.do("HSET", "schedules", "no json", "{", "no spec", `{"spec":"?","name":"a","args":[]}`, "no queue", `{"spec":"@every 1m","name":"broken","args":[]}`)
+	c.do("HSET", "schedules", "no json", "{", "no spec", `{"spec":"?","name":"a","args":[]}`, "no queue",
+		`{"spec":"@every 1m","name":"broken","args":[]}`)
 	for _, id := range []string{"no json", "no spec", "no queue"} {
 		c.lastTick(id, clockworkStart)
 	}

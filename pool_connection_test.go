@@ -92,7 +92,8 @@ func TestAllProcessorsOfALargePoolWorkAtOnce(t *testing.T) {
 		var arrived sync.WaitGroup
 		arrived.Add(all)
 		leave := make(chan struct{})
-		pool := k.start(NewWorkerPool(nil, all, k.options()).Job("a", func() error { arrived.Done(); <-leave; return nil }))
+		pool := k.start(NewWorkerPool(nil, all, k.options()).
+			Job("a", func() error { arrived.Done(); <-leave; return nil }))
 		assert.Equal(t, 1, count[WorkerStarted](k.spy))
 		var entries []Entry
 		for range all {

@@ -59,7 +59,8 @@ func TestAPoolsEnqueuerRefusesWhatItsHandlerCannotTake(t *testing.T) {
 				assert.ErrorContains(t, err, `args of job "resize" do not fit its handler`)
 				assert.ErrorContains(t, err, row.want)
 				assert.ErrorContains(t, err, "pool_enqueuer_test.go:", "it names the handler")
-				_, err = enq.EnqueueMany(k.ctx(), []Entry{{Name: "resize", Args: []any{1, 2}}, {Name: "resize", Args: row.args}})
+				_, err = enq.EnqueueMany(k.ctx(),
+					[]Entry{{Name: "resize", Args: []any{1, 2}}, {Name: "resize", Args: row.args}})
 				assert.ErrorContains(t, err, row.want)
 				assert.Zero(t, k.number("HLEN", "jobs"), "nothing is stored")
 			})
@@ -75,7 +76,8 @@ func TestAPoolsEnqueuerRefusesWhatItsHandlerCannotTake(t *testing.T) {
 
 func TestEachCallOfAPoolWithWrongRedisOptionsSaysSo(t *testing.T) {
 	t.Parallel()
-	pool := NewWorkerPool(nil, 1, WorkerOptions{Redis: "rediss:/localhost", Logger: silent()}).Job("a", func(int) error { return nil })
+	pool := NewWorkerPool(nil, 1, WorkerOptions{Redis: "rediss:/localhost", Logger: silent()}).
+		Job("a", func(int) error { return nil })
 	enq := pool.Enqueuer()
 	ctx := context.Background()
 	start := pool.Start(ctx)

@@ -64,9 +64,11 @@ func TestRunEndsWithASignal(t *testing.T) {
 			said    []string // after each signal
 			end     []string
 		}{
-			"SIGTERM": {"until stopping", []os.Signal{syscall.SIGTERM}, nil, []string{"<nil> true", "ended: true false"}},
-			"SIGINT":  {"until stopping", []os.Signal{os.Interrupt}, nil, []string{"<nil> true", "ended: true false"}},
-			"a second one hurries": {"until its ctx ends", []os.Signal{syscall.SIGTERM, syscall.SIGTERM}, []string{"stopping"},
+			"SIGTERM": {"until stopping", []os.Signal{syscall.SIGTERM}, nil,
+				[]string{"<nil> true", "ended: true false"}},
+			"SIGINT": {"until stopping", []os.Signal{os.Interrupt}, nil, []string{"<nil> true", "ended: true false"}},
+			"a second one hurries": {"until its ctx ends", []os.Signal{syscall.SIGTERM, syscall.SIGTERM},
+				[]string{"stopping"},
 				[]string{ErrShutdown.Error() + " true", "released until its ctx ends", "ended: false true"}},
 		} {
 			t.Run(name, func(t *testing.T) {

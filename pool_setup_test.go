@@ -84,19 +84,25 @@ func TestASetUpMistakeNamesItsValue(t *testing.T) {
 		pool *WorkerPool
 		want string
 	}{
-		"concurrency 0":  {NewWorkerPool(nil, 0, good).Job("a", fine), "the concurrency of the worker pool is 0: give 1 to 100,000"},
-		"concurrency -1": {NewWorkerPool(nil, -1, good).Job("a", fine), "the concurrency of the worker pool is -1: give 1 to 100,000"},
-		"no jobs":        {NewWorkerPool(nil, 1, good), "the number of registered jobs is 0: register at least one with Job"},
+		"concurrency 0": {NewWorkerPool(nil, 0, good).Job("a", fine),
+			"the concurrency of the worker pool is 0: give 1 to 100,000"},
+		"concurrency -1": {NewWorkerPool(nil, -1, good).Job("a", fine),
+			"the concurrency of the worker pool is -1: give 1 to 100,000"},
+		"no jobs": {NewWorkerPool(nil, 1, good),
+			"the number of registered jobs is 0: register at least one with Job"},
 		"a number as prototype": {NewWorkerPool(7, 1, good).Job("a", fine),
-			"prototype of type int is no struct, wanted a struct, a pointer to a struct or nil: make it a field of one"},
+			"prototype of type int is no struct, wanted a struct, a pointer to a struct or nil: make it a field of " +
+				"one"},
 		"no Redis": {NewWorkerPool(nil, 1, WorkerOptions{Logger: silent()}).Job("a", fine),
-			"WorkerOptions.Redis or Connection: no Redis is named: give a DSN such as redis://localhost:6379/0, or a Connection"},
+			"WorkerOptions.Redis or Connection: no Redis is named: give a DSN such as redis://localhost:6379/0, or a " +
+				"Connection"},
 		"a DSN and a Connection": {
 			NewWorkerPool(nil, 1, WorkerOptions{
 				Redis: "redis://localhost", Connection: Redigo(&redis.Pool{}), Logger: silent(),
 			}).Job("a", fine),
 			"WorkerOptions.Redis or Connection: both a DSN and a Connection are given: leave one out"},
-		"a nil redis.Pool": {NewWorkerPool(nil, 1, WorkerOptions{Connection: Redigo(nil), Logger: silent()}).Job("a", fine),
+		"a nil redis.Pool": {NewWorkerPool(nil, 1, WorkerOptions{Connection: Redigo(nil), Logger: silent()}).
+			Job("a", fine),
 			"WorkerOptions.Redis or Connection: the redis.Pool is nil: give a pool, or a DSN instead"},
 	} {
 		t.Run(name, func(t *testing.T) {

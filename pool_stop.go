@@ -34,7 +34,8 @@ func (p *WorkerPool) Stop(ctx context.Context) error {
 	case <-p.stopped:
 		return p.stopErr
 	default:
-		return &StopError{Err: fmt.Errorf("the stop goes on, but nobody waits for it: %w", excerpt.Error(context.Cause(ctx)))}
+		return &StopError{Err: fmt.Errorf("the stop goes on, but nobody waits for it: %w",
+			excerpt.Error(context.Cause(ctx)))}
 	}
 }
 

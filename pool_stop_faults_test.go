@@ -25,7 +25,8 @@ func stopWithin(t *testing.T, pool *WorkerPool, d time.Duration) error {
 
 func TestAStopReturnsInTimeWhileRedisIsSilent(t *testing.T) {
 	t.Parallel()
-	for name, within := range map[string]time.Duration{"no time at all": 0, "very little": 20 * time.Millisecond, "some": 16 * time.Second} {
+	for name, within := range map[string]time.Duration{"no time at all": 0, "very little": 20 * time.Millisecond,
+		"some": 16 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
@@ -103,7 +104,8 @@ func TestAStopReturnsInTimeWhileAnEnqueueIsUnderWay(t *testing.T) {
 					_, err := pool.Enqueuer().Enqueue(context.Background(), "a")
 					enqueued <- err
 				}()
-				require.Eventually(t, func() bool { return pool.Enqueuer().core.callersNow() > 0 }, patience, time.Millisecond)
+				require.Eventually(t, func() bool { return pool.Enqueuer().core.callersNow() > 0 }, patience,
+					time.Millisecond)
 				_ = stopWithin(t, pool, 500*time.Millisecond) // in order only for the pool that never ran
 				var unknown *EnqueueError
 				require.ErrorAs(t, receive(t, enqueued), &unknown)

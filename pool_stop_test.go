@@ -94,7 +94,8 @@ func TestAHandlerThatEndsWithItsCtxIsGivenBackAndNamed(t *testing.T) {
 		k.noWorker()
 
 		attempts := make(chan int, 1)
-		next := NewWorkerPool(nil, 1, k.options()).Job("a", func(job *Job) error { attempts <- job.Attempt; return nil })
+		next := NewWorkerPool(nil, 1, k.options()).
+			Job("a", func(job *Job) error { attempts <- job.Attempt; return nil })
 		k.start(next)
 		assert.Equal(t, 1, receive(t, attempts))
 	})
@@ -147,7 +148,8 @@ func TestAHandlerThatIgnoresItsCtxIsStuckAndItsJobRunsElsewhere(t *testing.T) {
 		assert.Equal(t, job.ID, stop.Stuck[0].ID)
 		assert.False(t, stop.Stuck[0].Begun.IsZero())
 		assert.Empty(t, stop.Released)
-		assert.EqualError(t, err, "the worker pool did not stop in good order: handlers that did not return (1): a "+job.ID)
+		assert.EqualError(t, err, "the worker pool did not stop in good order: handlers that did not return (1): a "+
+			""+job.ID)
 		assert.Equal(t, ErrShutdown, await[JobStuck](t, k.spy, nil).Cause)
 		assert.Equal(t, []string{job.ID, behind.ID}, k.inLine("a"), "it stands in front of what came after it")
 		k.noWorker()

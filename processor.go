@@ -61,7 +61,8 @@ func (p *processor) process(r *run) {
 		p.worker.slots.vacate()
 		return
 	}
-	if p.worker.turnBack(r) || p.worker.turnAwayFenced(r) || p.worker.turnAwayLate(r) || !p.worker.accuse(r) || !p.worker.unlock(r) {
+	if p.worker.turnBack(r) || p.worker.turnAwayFenced(r) || p.worker.turnAwayLate(r) || !p.worker.accuse(r) ||
+		!p.worker.unlock(r) {
 		p.worker.slots.takeUp()
 		r.leave()
 		p.worker.slots.vacate()

@@ -75,19 +75,27 @@ func panics() []misdeed {
 		//lint:ignore nilness a panic with nil is what this row is about
 		{name: "panic with nil", handler: func(*Job) (any, error) { panic(nil) },
 			text: "panic: panic called with nil argument", stack: "work.panics", matches: has[*PanicError]},
-		{name: "panic with an error whose Error panics", handler: func(*Job) (any, error) { panic(&hostile{text: boom[string]}) },
-			text: "panic: a *work.hostile whose text could not be had", stack: "work.panics", matches: has[*PanicError]},
+		{name: "panic with an error whose Error panics",
+			handler: func(*Job) (any, error) { panic(&hostile{text: boom[string]}) },
+			text:    "panic: a *work.hostile whose text could not be had", stack: "work.panics",
+			matches: has[*PanicError]},
 		//lint:ignore nilness a nil dereference is what this row is about
 		{name: "nil dereference", handler: func(*Job) (any, error) { return (*hostile)(nil).name, nil },
 			text: "panic: runtime error: invalid memory address", stack: "work.panics", matches: has[*PanicError]},
 		{name: "panic in middleware", around: func(context.Context, *Job, NextFunc) error { panic("at the door") },
 			text: "panic: at the door", stack: "work.panics", matches: has[*PanicError]},
 		{name: "wrapped panic", around: func(ctx context.Context, _ *Job, next NextFunc) (err error) {
-			defer func() { err = fmt.Errorf("audited: %w", &PanicError{Value: recover(), Stack: "a stack of its own"}) }()
+			defer func() {
+				err = fmt.Errorf("audited: %w",
+					&PanicError{Value: recover(), Stack: "a stack of its own"})
+			}()
 			return next(ctx)
 		}, handler: func(*Job) (any, error) { panic("inside") },
 			text: "audited: panic: inside", stack: "a stack of its own", matches: has[*PanicError]},
-		{name: "result whose MarshalJSON panics", handler: func(*Job) (any, error) { return &hostile{marshal: boom2}, nil },
+		{name: "result whose MarshalJSON panics", handler: func(*Job) (any, error) {
+			return &hostile{marshal: boom2},
+				nil
+		},
 			text: "cannot be kept: panic: boom", stack: "boom2", matches: has[*ResultError]},
 		{name: "Backoff that panics", handler: fails(cause), backoff: func(*Job, error) { panic("no idea") },
 			text: "a cause (and the backoff function panicked: no idea)", matches: wraps(cause)},
@@ -99,11 +107,17 @@ func goexits() []misdeed {
 		{name: "Goexit in the handler", handler: func(*Job) (any, error) { return goexit[any](), nil }},
 		{name: "Goexit in middleware", around: func(context.Context, *Job, NextFunc) error { return goexit[error]() }},
 		{name: "Goexit after a panic", handler: func(*Job) (any, error) { defer runtime.Goexit(); panic("lost") }},
-		{name: "panic after Goexit", handler: func(*Job) (any, error) { defer panic("late"); return goexit[any](), nil }},
-		{name: "Goexit in the result's MarshalJSON", handler: func(*Job) (any, error) { return &hostile{marshal: goexit2}, nil }},
+		{name: "panic after Goexit", handler: func(*Job) (any, error) {
+			defer panic("late")
+			return goexit[any](),
+				nil
+		}},
+		{name: "Goexit in the result's MarshalJSON",
+			handler: func(*Job) (any, error) { return &hostile{marshal: goexit2}, nil }},
 		{name: "Goexit in the error's Error", handler: fails(&hostile{text: goexit[string]})},
 		{name: "Goexit in the error's Unwrap", handler: fails(&hostile{unwrap: goexit[error]})},
-		{name: "Goexit in Backoff", handler: fails(errors.New("no luck")), backoff: func(*Job, error) { runtime.Goexit() }},
+		{name: "Goexit in Backoff", handler: fails(errors.New("no luck")),
+			backoff: func(*Job, error) { runtime.Goexit() }},
 	}
 	for i := range cases {
 		cases[i].text, cases[i].matches = "runtime.Goexit", has[*GoexitError]
@@ -120,10 +134,14 @@ func errorsThatMisbehave() []misdeed {
 		{name: "error whose Error panics", handler: fails(&hostile{text: boom[string]}),
 			text: "a *work.hostile whose text could not be had", matches: isHostile("")},
 		{name: "nil pointer as an error", handler: fails((*hostile)(nil)),
-			text: "a *work.hostile whose text could not be had", matches: func(err error) bool { return err == (*hostile)(nil) }},
-		{name: "error whose Unwrap panics", handler: fails(&hostile{name: "u", unwrap: boom[error]}), text: "u", matches: isHostile("u")},
-		{name: "error whose Is panics", handler: fails(&hostile{name: "i", is: boom[bool]}), text: "i", matches: isHostile("i")},
-		{name: "error whose As panics", handler: fails(&hostile{name: "a", as: boom[bool]}), text: "a", matches: isHostile("a")},
+			text:    "a *work.hostile whose text could not be had",
+			matches: func(err error) bool { return err == (*hostile)(nil) }},
+		{name: "error whose Unwrap panics", handler: fails(&hostile{name: "u", unwrap: boom[error]}), text: "u",
+			matches: isHostile("u")},
+		{name: "error whose Is panics", handler: fails(&hostile{name: "i", is: boom[bool]}), text: "i",
+			matches: isHostile("i")},
+		{name: "error whose As panics", handler: fails(&hostile{name: "a", as: boom[bool]}), text: "a",
+			matches: isHostile("a")},
 		{name: "next called twice", around: func(ctx context.Context, _ *Job, next NextFunc) error {
 			_, _ = next(ctx), next(ctx) // swallowed
 			return nil
@@ -172,7 +190,8 @@ func TestWhateverAJobDoesItsProcessorSurvives(t *testing.T) {
 			if handler == nil {
 				handler = func(*Job) (any, error) { return nil, nil }
 			}
-			pool.JobWithOptions(c.name, JobOptions{Retries: 1, Retention: patience, Backoff: misbehaving(c.backoff)}, handler)
+			pool.JobWithOptions(c.name, JobOptions{Retries: 1, Retention: patience, Backoff: misbehaving(c.backoff)},
+				handler)
 		}
 		honest := make(chan string, 1)
 		pool.Job("honest", func(job *Job) error { honest <- job.ID; return nil })

@@ -53,7 +53,8 @@ func (c rateCase) row() string {
 	case c.limit.Concurrent > 0:
 		beside = fmt.Sprintf("concurrent %d", c.limit.Concurrent)
 	}
-	return fmt.Sprintf("%d per %s | %d | %d | %s | %s", c.limit.Rate, c.limit.Per, c.limit.stored().Burst, c.pools, c.handler, beside)
+	return fmt.Sprintf("%d per %s | %d | %d | %s | %s", c.limit.Rate, c.limit.Per, c.limit.stored().Burst, c.pools,
+		c.handler, beside)
 }
 
 // rateFigures are what came of it.
@@ -154,7 +155,8 @@ func TestRatesAreReached(t *testing.T) {
 		t.Skip("WORK_RATES_LONG is not set: half an hour")
 	}
 	var rows strings.Builder
-	rows.WriteString("| rate | burst | pools | handler | beside | share reached | early by at most |\n|---|---|---|---|---|---|---|\n")
+	rows.WriteString("| rate | burst | pools | handler | beside | share reached | early by at most " +
+		"|\n|---|---|---|---|---|---|---|\n")
 	for _, c := range rateMatrix() {
 		t.Run(c.String(), func(t *testing.T) {
 			s := redistest.Real(t)
@@ -172,7 +174,8 @@ func TestRatesAreReached(t *testing.T) {
 
 func rateMatrix() (matrix []rateCase) {
 	for _, rate := range []Limit{
-		{Rate: 1, Per: time.Second}, {Rate: 10, Per: time.Second}, {Rate: 100, Per: time.Second}, {Rate: 300, Per: time.Second},
+		{Rate: 1, Per: time.Second}, {Rate: 10, Per: time.Second}, {Rate: 100, Per: time.Second},
+		{Rate: 300, Per: time.Second},
 		{Rate: 1000, Per: time.Second}, {Rate: 600, Per: time.Minute},
 	} {
 		for _, burst := range []int{1, 0} {
@@ -188,7 +191,8 @@ func rateMatrix() (matrix []rateCase) {
 	}
 	return append(matrix,
 		rateCase{limit: Limit{Rate: 50, Per: time.Second, Concurrent: 3}, pools: 1, handler: 20 * time.Millisecond},
-		rateCase{limit: Limit{Rate: 50, Per: time.Second, Concurrent: 3}, pools: 3, handler: 20 * time.Millisecond, busy: true},
+		rateCase{limit: Limit{Rate: 50, Per: time.Second, Concurrent: 3}, pools: 3, handler: 20 * time.Millisecond,
+			busy: true},
 	)
 }
 
@@ -233,7 +237,8 @@ func TestARateIsReachedOverASlowLink(t *testing.T) {
 	opts := k.options()
 	opts.Redis = proxy.DSN()
 	pool := NewWorkerPool(nil, 30, opts).
-		JobWithOptions("n", JobOptions{Limit: Limit{Rate: 200, Per: time.Second, Burst: 1}}, func(int) error { b.add(); return nil })
+		JobWithOptions("n", JobOptions{Limit: Limit{Rate: 200, Per: time.Second, Burst: 1}},
+			func(int) error { b.add(); return nil })
 	require.NoError(t, pool.Start(t.Context()))
 	proxy.Slow(20*time.Millisecond, 1<<20)
 	receive(t, b.all)
@@ -245,7 +250,8 @@ func TestARateIsReachedOverASlowLink(t *testing.T) {
 	}
 	slices.Sort(gaps)
 	reached := float64(len(gaps)) * each.Seconds() / times[len(gaps)].Sub(times[0]).Seconds()
-	t.Logf("%.3f of the rate; the gaps: %v, %v, %v", reached, gaps[len(gaps)/10], gaps[len(gaps)/2], gaps[len(gaps)*9/10])
+	t.Logf("%.3f of the rate; the gaps: %v, %v, %v", reached, gaps[len(gaps)/10], gaps[len(gaps)/2],
+		gaps[len(gaps)*9/10])
 	assert.GreaterOrEqual(t, reached, 0.95)
 	assert.Greater(t, gaps[len(gaps)/2], each/2)
 }
@@ -259,7 +265,8 @@ func TestFewOfManyWorkersWaitForARate(t *testing.T) {
 		var drivers []*tampered
 		for range workers {
 			pool := NewWorkerPool(nil, 5, k.another(newSpy())).
-				JobWithOptions("n", JobOptions{Limit: Limit{Rate: 50, Per: time.Second}}, func(n int) error { began <- n; return nil })
+				JobWithOptions("n", JobOptions{Limit: Limit{Rate: 50, Per: time.Second}},
+					func(n int) error { began <- n; return nil })
 			drivers = append(drivers, k.tamper(pool, &tampered{}))
 			k.start(pool)
 		}
@@ -292,7 +299,8 @@ func TestAFullWorkerHandsItsRatesOn(t *testing.T) {
 		ran, slow, leave := make(chan string, 10), make(chan struct{}, 1), make(chan struct{})
 		const per = 700 * time.Millisecond
 		pool := NewWorkerPool(nil, 1, k.options()).
-			JobWithOptions("rated", JobOptions{Limit: Limit{Rate: 1, Per: per, Burst: 1}}, func() error { ran <- "rated"; return nil }).
+			JobWithOptions("rated", JobOptions{Limit: Limit{Rate: 1, Per: per, Burst: 1}},
+				func() error { ran <- "rated"; return nil }).
 			Job("slow", func() error { slow <- struct{}{}; <-leave; return nil })
 		var handedOn atomic.Int64
 		k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
@@ -312,7 +320,8 @@ func TestAFullWorkerHandsItsRatesOn(t *testing.T) {
 		require.Eventually(t, func() bool { return handedOn.Load() > before }, patience, time.Millisecond)
 		assert.Empty(t, ran, "its only processor is busy")
 		k.start(NewWorkerPool(nil, 1, k.another(newSpy())).
-			JobWithOptions("rated", JobOptions{Limit: Limit{Rate: 1, Per: per, Burst: 1}}, func() error { ran <- "rated"; return nil }))
+			JobWithOptions("rated", JobOptions{Limit: Limit{Rate: 1, Per: per, Burst: 1}},
+				func() error { ran <- "rated"; return nil }))
 		receive(t, ran)
 	})
 }

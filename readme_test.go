@@ -36,8 +36,9 @@ func readmeBlocks(t *testing.T, language string) []string {
 // howRun says how each command of the README is run by a test.
 var howRun = map[string]string{
 	"git clone https://github.com/265d0351/work && cd work\ngo run ./cmd/work demo": "TestReadmeDemo",
-	"go test work":                         "the test run that this test is a part of",
-	"go get github.com/265d0351/work":      "not before it is published; TestReadmeProgram builds against this tree instead",
+	"go test work": "the test run that this test is a part of",
+	"go get github.com/265d0351/work": "not before it is published; TestReadmeProgram builds against this tree " +
+		"instead",
 	"curl -X POST localhost:8080/watch/42": "TestReadmeProgram",
 }
 
@@ -57,7 +58,8 @@ func TestReadmeDemo(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer cancel()
-			out, err := exec.CommandContext(ctx, "go", append([]string{"run", "./cmd/work"}, strings.Fields(args)...)...).CombinedOutput()
+			out, err := exec.CommandContext(ctx, "go",
+				append([]string{"run", "./cmd/work"}, strings.Fields(args)...)...).CombinedOutput()
 			require.NoError(t, err, string(out))
 			assert.Contains(t, string(out), "Every result agrees with a plain walk")
 		})
@@ -81,7 +83,8 @@ func TestReadmeProgram(t *testing.T) {
 	sum, err := os.ReadFile("go.sum")
 	require.NoError(t, err)
 	write(t, filepath.Join(dir, "go.sum"), string(sum))
-	write(t, filepath.Join(dir, "go.mod"), strings.Replace(string(mod), "module github.com/265d0351/work", "module shop", 1)+
+	write(t, filepath.Join(dir, "go.mod"), strings.Replace(string(mod), "module github.com/265d0351/work",
+		"module shop", 1)+
 		"\nrequire github.com/265d0351/work v0.0.0\nreplace github.com/265d0351/work => "+root+"\n")
 
 	build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-o", "shop", ".")

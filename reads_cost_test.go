@@ -29,7 +29,8 @@ func TestReadsCostThePageAndNotTheJobs(t *testing.T) {
 		}
 		server := redistest.Dedicated(t, "--activerehashing", "no", "--hz", "1")
 		small, large := newCrowded(t, server, few), newCrowded(t, server, many)
-		figures := fmt.Sprintf("| read | %s jobs in each place | %s | times |\n|---|--:|--:|--:|\n", grouped(few), grouped(many))
+		figures := fmt.Sprintf("| read | %s jobs in each place | %s | times |\n|---|--:|--:|--:|\n", grouped(few),
+			grouped(many))
 		for _, r := range costlyReads() {
 			a, b := costs(r, small, large)
 			times := float64(b) / float64(a)
@@ -63,7 +64,8 @@ func costlyReads() []costlyRead {
 		return costlyRead{name, 2, func(ctx context.Context, i *Inspector, many int) error {
 			asked := opts
 			if from != nil {
-				asked.Cursor = encodeCursor(pageCursor{State: opts.State, Name: opts.Name, Newest: opts.Newest, Mark: *from(many)})
+				asked.Cursor = encodeCursor(pageCursor{State: opts.State, Name: opts.Name, Newest: opts.Newest,
+					Mark: *from(many)})
 			}
 			page, err := i.Page(ctx, asked)
 			if err == nil && (len(page.Jobs) != defaultPage || page.Total != many) {
@@ -98,13 +100,16 @@ func costlyReads() []costlyRead {
 		page("`Page`: a queue, from its front", PageOptions{State: StateQueued, Name: "n"}, nil),
 		page("a queue, from its back", PageOptions{State: StateQueued, Name: "n", Newest: true}, nil),
 		page("a queue, in the middle", PageOptions{State: StateQueued, Name: "n"}, func(many int) *mark {
-			return &mark{Line: &rdb.QueueCursor{At: many / 2, Length: many, Before: []string{redistest.CrowdID("q", many/2-1)}, Behind: []string{redistest.CrowdID("q", many/2)}}}
+			return &mark{Line: &rdb.QueueCursor{At: many / 2, Length: many,
+				Before: []string{redistest.CrowdID("q", many/2-1)}, Behind: []string{redistest.CrowdID("q", many/2)}}}
 		}),
 		page("scheduled, due first", PageOptions{State: StateScheduled}, nil),
 		page("scheduled, due last", PageOptions{State: StateScheduled, Newest: true}, nil),
 		page("scheduled, in the middle", PageOptions{State: StateScheduled}, shelf("s", spread)),
-		page("retry, where all are due at the same time, in the middle", PageOptions{State: StateRetrying}, shelf("r", alike)),
-		page("the morgue, in the middle, the newest first", PageOptions{State: StateDead, Newest: true}, shelf("m", spread)),
+		page("retry, where all are due at the same time, in the middle", PageOptions{State: StateRetrying},
+			shelf("r", alike)),
+		page("the morgue, in the middle, the newest first", PageOptions{State: StateDead, Newest: true},
+			shelf("m", spread)),
 		// 2,000 looks into a hash of millions are as many ways through main memory, and into one of thousands they are
 		// none.
 		search("`Search`: 2,000 records of a queue", 3, Selection{State: StateQueued, Tag: "x"}, maxSearched),
@@ -126,7 +131,8 @@ func newCrowded(t *testing.T, server *redistest.Process, many int) *crowded {
 	c := &crowded{Crowd: redistest.NewCrowd(t, server.Addr(), k.namespace, many), t: t, i: k.inspector()}
 	counts, err := c.i.Counts(k.ctx())
 	require.NoError(t, err)
-	require.Equal(t, []int{many, many, many, many}, []int{counts.Queued, counts.Scheduled, counts.Retrying, counts.Dead})
+	require.Equal(t, []int{many, many, many, many},
+		[]int{counts.Queued, counts.Scheduled, counts.Retrying, counts.Dead})
 	return c
 }
 

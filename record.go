@@ -48,7 +48,8 @@ func (r *record) plain() bool {
 
 // empty tells that there are none, so that nothing need be written.
 func (e *recordExtras) empty() bool {
-	return e.Lock == "" && e.LockKind == "" && e.Completion == "" && len(e.Objects) == 0 && e.Expires == 0 && e.Deadline == 0 &&
+	return e.Lock == "" && e.LockKind == "" && e.Completion == "" && len(e.Objects) == 0 && e.Expires == 0 &&
+		e.Deadline == 0 &&
 		e.RetryFor == 0 && len(e.Tags) == 0
 }
 

@@ -25,7 +25,8 @@ func decodeKnownRecord(b []byte, id, name string) (record, error) {
 		return record{}, describeRecordError(err)
 	}
 	if args := bytes.TrimLeft(r.Args, " \t\r\n"); len(args) == 0 || args[0] != '[' {
-		return record{}, fmt.Errorf("the record's args are %s: they must be a JSON array, for instance [1,\"a\"]", kindOf(args))
+		return record{}, fmt.Errorf("the record's args are %s: they must be a JSON array, for instance [1,\"a\"]",
+			kindOf(args))
 	}
 	return r, nil
 }
@@ -34,7 +35,13 @@ func decodeKnownRecord(b []byte, id, name string) (record, error) {
 func describeRecordError(err error) error {
 	var wrongType *json.UnmarshalTypeError
 	if errors.As(err, &wrongType) && wrongType.Field == "" {
-		return fmt.Errorf("the record is not a JSON object such as {\"jid\":\"1\",\"name\":\"a\",\"args\":[],\"t\":0}: %w", unquoted.Error(err))
+		return fmt.Errorf("the record is not a JSON object such as {\"jid\":\"1\",\"name\":\"a\",\"args\":[],\"t\":0}: "+
+			""+
+			""+
+			""+
+			""+
+			""+
+			"%w", unquoted.Error(err))
 	}
 	return fmt.Errorf("the record cannot be read: %w", unquoted.Error(err))
 }

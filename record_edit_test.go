@@ -10,12 +10,16 @@ import (
 func TestWithArgsLeavesAllElseAsItWas(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ record, want string }{
-		"plain":            {`{"jid":"1","name":"n","args":[1,2],"t":5}`, `{"jid":"1","name":"n","args":["new"],"t":5}`},
-		"unknown fields":   {`{"jid":"1","x": {"args":[3]} ,"name":"n","args":[],"t":5,"y":1.50}`, `{"jid":"1","x": {"args":[3]} ,"name":"n","args":["new"],"t":5,"y":1.50}`},
-		"spaces":           {"{ \"jid\" : \"1\",\n \"args\" :\t[ 1 ] , \"name\":\"n\" }", "{ \"jid\" : \"1\",\n \"args\" :\t[\"new\"] , \"name\":\"n\" }"},
-		"twice":            {`{"args":[1],"name":"n","args":[2]}`, `{"args":[1],"name":"n","args":["new"]}`},
-		"another case":     {`{"name":"n","Args":[2]}`, `{"name":"n","Args":["new"]}`},
-		"with objects":     {`{"name":"n","args":[null],"t":5,"objects":{"0":"abc"},"tags":["x"]}`, `{"name":"n","args":["new"],"t":5,"tags":["x"]}`},
+		"plain": {`{"jid":"1","name":"n","args":[1,2],"t":5}`,
+			`{"jid":"1","name":"n","args":["new"],"t":5}`},
+		"unknown fields": {`{"jid":"1","x": {"args":[3]} ,"name":"n","args":[],"t":5,"y":1.50}`,
+			`{"jid":"1","x": {"args":[3]} ,"name":"n","args":["new"],"t":5,"y":1.50}`},
+		"spaces": {"{ \"jid\" : \"1\",\n \"args\" :\t[ 1 ] , \"name\":\"n\" }",
+			"{ \"jid\" : \"1\",\n \"args\" :\t[\"new\"] , \"name\":\"n\" }"},
+		"twice":        {`{"args":[1],"name":"n","args":[2]}`, `{"args":[1],"name":"n","args":["new"]}`},
+		"another case": {`{"name":"n","Args":[2]}`, `{"name":"n","Args":["new"]}`},
+		"with objects": {`{"name":"n","args":[null],"t":5,"objects":{"0":"abc"},"tags":["x"]}`,
+			`{"name":"n","args":["new"],"t":5,"tags":["x"]}`},
 		"objects at first": {`{"name":"n","objects":{"0":"abc"},"args":[null]}`, `{"name":"n","args":["new"]}`},
 	}
 	for name, c := range cases {
@@ -31,8 +35,10 @@ func TestWithArgsLeavesAllElseAsItWas(t *testing.T) {
 func TestWithArgsRefusesWhatIsNoRecord(t *testing.T) {
 	t.Parallel()
 	for name, record := range map[string]string{
-		"empty": "", "no JSON": "no json", "cut off": `{"jid":"1","args":[1`, "no object": `["args"]`, "no args": `{"jid":"1","name":"n"}`,
-		"an id that is none": `{"jid":1,"name":"n","args":[]}`, "nothing but objects": `{"objects":{"0":"a"},"args":[1]}`,
+		"empty": "", "no JSON": "no json", "cut off": `{"jid":"1","args":[1`, "no object": `["args"]`,
+		"no args":             `{"jid":"1","name":"n"}`,
+		"an id that is none":  `{"jid":1,"name":"n","args":[]}`,
+		"nothing but objects": `{"objects":{"0":"a"},"args":[1]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,7 +11,8 @@ import (
 )
 
 func sampleRecord() record {
-	return record{ID: "7zk3vq0m1x9t2c8r5wj4ha", Name: "create_watch", Args: json.RawMessage(`[1234567890123456,42]`), EnqueuedAt: 1732100000000}
+	return record{ID: "7zk3vq0m1x9t2c8r5wj4ha", Name: "create_watch", Args: json.RawMessage(`[1234567890123456,42]`),
+		EnqueuedAt: 1732100000000}
 }
 
 func fullRecord() record {
@@ -29,7 +30,8 @@ func TestRecordEncodesAsEncodingJSONDoes(t *testing.T) {
 	none := 0
 	noRetries := sampleRecord()
 	noRetries.Retries = &none
-	for name, r := range map[string]record{"plain": sampleRecord(), "all fields": fullRecord(), "odd": odd, "no retries": noRetries} {
+	for name, r := range map[string]record{"plain": sampleRecord(), "all fields": fullRecord(), "odd": odd,
+		"no retries": noRetries} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			assert.Equal(t, encodedByJSON(t, r), string(r.encode(nil)))

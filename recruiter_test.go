@@ -40,7 +40,8 @@ func TestALargePoolHasAsManyWorkersAsItNeeds(t *testing.T) {
 		close(goOn)
 		k.drained(pool)
 		assert.LessOrEqual(t, most.Load(), int64(concurrency))
-		k.until("the idle ones have left", func() bool { return pool.staff() == 1 && k.number("SCARD", "workers") == 1 })
+		k.until("the idle ones have left",
+			func() bool { return pool.staff() == 1 && k.number("SCARD", "workers") == 1 })
 
 		k.enqueueNumbers("n", 1000, 3000)
 		k.drained(pool)
@@ -75,7 +76,8 @@ func TestPrefetchedJobsGoBackAtAStop(t *testing.T) {
 		options.Prefetch, options.ShutdownTimeout = 10, 50*time.Millisecond
 		p := newPatient()
 		ids := idsOf(k.enqueueNumbers("n", 0, 30))
-		pool := NewWorkerPool(nil, 2, options).Job("n", func(ctx context.Context, job *Job, _ int) error { return p.handle(ctx, job) })
+		pool := NewWorkerPool(nil, 2, options).
+			Job("n", func(ctx context.Context, job *Job, _ int) error { return p.handle(ctx, job) })
 		require.NoError(t, pool.Start(k.ctx()))
 		receive(t, p.began)
 		receive(t, p.began)

@@ -45,7 +45,8 @@ func (r *redefinition) run(ctx context.Context, ids []string) error {
 		ids = left
 	}
 	for _, id := range ids {
-		r.failed = append(r.failed, r.failure(id, fmt.Errorf("it was changed by others %d times in a row: try again", maxRereads)))
+		r.failed = append(r.failed,
+			r.failure(id, fmt.Errorf("it was changed by others %d times in a row: try again", maxRereads)))
 	}
 	return excerpt.Join(r.failed...)
 }
@@ -65,7 +66,8 @@ func (r *redefinition) round(ctx context.Context, ids []string) (left []string, 
 			continue
 		}
 		if !bytes.Equal(wanted.definition, stored.Definition) {
-			changes = append(changes, rdb.Redefinition{ID: stored.ID, Before: stored.Definition, Definition: wanted.definition, Anew: wanted.anew})
+			changes = append(changes, rdb.Redefinition{ID: stored.ID, Before: stored.Definition,
+				Definition: wanted.definition, Anew: wanted.anew})
 			done = append(done, wanted.done)
 		}
 	}

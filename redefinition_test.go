@@ -17,7 +17,8 @@ func TestRoundTripsDoNotGrowWithSchedules(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		few, many := tripsOfSchedules(t, s, 10), tripsOfSchedules(t, s, 1_000)
 		for deed, trips := range many {
-			assert.LessOrEqual(t, trips, few[deed]+22, "%s: round trips for 1,000 schedules; %d for 10", deed, few[deed])
+			assert.LessOrEqual(t, trips, few[deed]+22, "%s: round trips for 1,000 schedules; %d for 10", deed,
+				few[deed])
 		}
 	})
 }

@@ -16,7 +16,8 @@ import (
 func TestReleasesInARowWaitLonger(t *testing.T) {
 	t.Parallel()
 	waits := map[int]time.Duration{
-		0: time.Second, 1: 2 * time.Second, 2: 4 * time.Second, 3: 8 * time.Second, 4: 16 * time.Second, 5: 32 * time.Second,
+		0: time.Second, 1: 2 * time.Second, 2: 4 * time.Second, 3: 8 * time.Second, 4: 16 * time.Second,
+		5: 32 * time.Second,
 		6: time.Minute, 7: time.Minute, 1000: time.Minute, 1<<63 - 1: time.Minute, -5: time.Second,
 	}
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
@@ -46,7 +47,8 @@ func TestReleasesInARowWaitLonger(t *testing.T) {
 			t.Run(fmt.Sprintf("after %d", before), func(t *testing.T) {
 				id := fmt.Sprint(before)
 				kept := k.trail(id)
-				assert.WithinRange(t, time.UnixMilli(kept.RunAt), began.Add(wait-2*time.Millisecond), ended.Add(wait+2*time.Millisecond))
+				assert.WithinRange(t, time.UnixMilli(kept.RunAt), began.Add(wait-2*time.Millisecond),
+					ended.Add(wait+2*time.Millisecond))
 				if wait > 4*time.Second { // others may be due by now
 					assert.WithinDuration(t, k.due("scheduled", id), time.UnixMilli(kept.RunAt), patience)
 				}
@@ -136,7 +138,8 @@ func TestAHandlerCutShortByAStopIsGivenBackUnlessItSaysOtherwise(t *testing.T) {
 			Job("cannot be asked", handler(func(error) error { return &hostile{is: boom[bool]} })).
 			Job("panics", handler(func(err error) error { panic(errLuck) }))
 		require.NoError(t, pool.Start(k.ctx()))
-		for _, name := range []string{"gives up", "has an error of its own", "asks to be buried", "cannot be asked", "panics"} {
+		for _, name := range []string{"gives up", "has an error of its own", "asks to be buried", "cannot be asked",
+			"panics"} {
 			k.enqueueAs(name, name)
 			receive(t, begun)
 		}

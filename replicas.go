@@ -16,11 +16,13 @@ func WaitReplicas(n int, timeout time.Duration) EnqueueOption {
 	return func(s *jobSettings) {
 		s.replicas, s.replicaWait = n, timeout
 		if n < 1 {
-			s.refuse(&InvalidError{What: "number of replicas of option WaitReplicas", Value: fmt.Sprint(n), Remedy: "use one or more"})
+			s.refuse(&InvalidError{What: "number of replicas of option WaitReplicas", Value: fmt.Sprint(n),
+				Remedy: "use one or more"})
 		}
 		if timeout <= 0 || timeout > maxReplicaWait {
 			s.refuse(&InvalidError{
-				What: "timeout of option WaitReplicas", Value: timeout.String(), Remedy: "use above zero and at most one minute",
+				What: "timeout of option WaitReplicas", Value: timeout.String(),
+				Remedy: "use above zero and at most one minute",
 			})
 		}
 	}

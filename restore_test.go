@@ -72,7 +72,10 @@ func TestWhatIsRestoredIsStillUniqueAndLimited(t *testing.T) {
 		assert.Equal(t, 1, await[DataLost](t, k.spy, nil).Restored)
 
 		assert.True(t, k.duplicate(unique), "its lock is back")
-		require.Eventually(t, func() bool { return k.number("HLEN", "limits") == 1 && k.number("SCARD", "running:export") == 1 },
+		require.Eventually(t, func() bool {
+			return k.number("HLEN", "limits") == 1 &&
+				k.number("SCARD", "running:export") == 1
+		},
 			patience, time.Millisecond, "its limit is declared again, and counts it")
 		k.enqueue("export")
 		g.pass(t, 1)

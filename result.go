@@ -60,7 +60,8 @@ func (e *NoResultError) text() string {
 	case e.Problem != "":
 		return fmt.Sprintf("job %s is done but its result is not kept: %s", quoted(e.ID), e.Problem)
 	case e.State == stateSucceeded:
-		return fmt.Sprintf("job %s is done but has no result: its handler must return a value beside its error", quoted(e.ID))
+		return fmt.Sprintf("job %s is done but has no result: its handler must return a value beside its error",
+			quoted(e.ID))
 	}
 	return fmt.Sprintf("job %s ended as %s, so it has no result", quoted(e.ID), e.State)
 }
@@ -117,7 +118,8 @@ func (e *Enqueuer) outcome(ctx context.Context, id string) (outcome, error) {
 		return outcome{}, fmt.Errorf("the outcome of job %s cannot be read: %w", quoted(id), err)
 	}
 	if stored == nil {
-		return outcome{}, fmt.Errorf("job %s: %w: it has not ended yet, its Retention (by default none) is over, or there was no such job",
+		return outcome{}, fmt.Errorf(
+			"job %s: %w: it has not ended yet, its Retention (by default none) is over, or there was no such job",
 			quoted(id), ErrGone)
 	}
 	return decodeOutcome(id, stored)

@@ -21,7 +21,8 @@ func (e *Enqueuer) fillIn(ctx context.Context, id string, kept *outcome) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("the result of job %s is the object %s, which cannot be read: %w", quoted(id), quoted(kept.Object), err)
+		return fmt.Errorf("the result of job %s is the object %s, which cannot be read: %w", quoted(id),
+			quoted(kept.Object), err)
 	}
 	return nil
 }

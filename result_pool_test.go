@@ -61,7 +61,8 @@ func TestOutcomesAreKeptForTheirRetention(t *testing.T) {
 			{"of the job", "by option", nil, time.Hour},
 			{"of the enqueue", "by default", []EnqueueOption{Retention(time.Minute)}, time.Minute},
 			{"the enqueue beats a longer one", "by option", []EnqueueOption{Retention(time.Minute)}, time.Minute},
-			{"a part of a millisecond", "by default", []EnqueueOption{Retention(time.Minute + 1)}, time.Minute + time.Millisecond},
+			{"a part of a millisecond", "by default", []EnqueueOption{Retention(time.Minute + 1)}, time.Minute +
+				time.Millisecond},
 		} {
 			t.Run(row.title, func(t *testing.T) {
 				began := time.Now()
@@ -101,7 +102,8 @@ func TestAResultThatCannotBeKeptFailsTheAttemptOnlyIfItIsToBeKept(t *testing.T) 
 		{"NaN", math.NaN(), "json: unsupported value: NaN"},
 		{"a circle", circle, "encountered a cycle"},
 		{"MarshalJSON panics", &hostile{marshal: boom2}, "panic: boom"},
-		{"MarshalJSON that is no JSON", &hostile{marshal: func() ([]byte, error) { return []byte("{"), nil }}, "unexpected end of JSON input"},
+		{"MarshalJSON that is no JSON", &hostile{marshal: func() ([]byte, error) { return []byte("{"), nil }},
+			"unexpected end of JSON input"},
 		{"a channel inside any", map[string]any{"c": make(chan int)}, "unsupported type: chan int"},
 		{"too large", strings.Repeat("x", 1<<20), "its JSON has 1048578 bytes: return at most 1048576"},
 	}

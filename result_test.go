@@ -32,7 +32,8 @@ func TestResultIsWhatTheHandlerReturned(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
 		receipt, err := b.With(Retention(time.Hour)).Enqueue(t.Context(), "a")
 		require.NoError(t, err)
-		b.end(t, "a", outcome{State: stateSucceeded, EndedAt: 5, Result: json.RawMessage(`{"Rows":1234567890123456789,"Name":"x"}`)})
+		b.end(t, "a", outcome{State: stateSucceeded, EndedAt: 5,
+			Result: json.RawMessage(`{"Rows":1234567890123456789,"Name":"x"}`)})
 		got, err := Result[report](t.Context(), b.Enqueuer, receipt.ID)
 		require.NoError(t, err)
 		assert.Equal(t, report{Rows: 1234567890123456789, Name: "x"}, got)
@@ -55,7 +56,8 @@ func TestResultThatIsNotThereSaysWhy(t *testing.T) {
 		require.ErrorIs(t, err, ErrGone)
 		assert.EqualError(t, err, `job "nobody": no outcome is kept: it has not ended yet, its Retention (by default none) is over, or there was no such job`)
 
-		for name, kept := range map[string]outcome{"dropped": {State: stateDiscarded}, "silent": {State: stateSucceeded}} {
+		for name, kept := range map[string]outcome{"dropped": {State: stateDiscarded},
+			"silent": {State: stateSucceeded}} {
 			_, err = b.With(ID(name)).Enqueue(t.Context(), name)
 			require.NoError(t, err)
 			require.ErrorIs(t, ask(name), ErrGone, "it has not ended")
@@ -66,7 +68,8 @@ func TestResultThatIsNotThereSaysWhy(t *testing.T) {
 		require.ErrorAs(t, err, &none)
 		assert.Equal(t, &NoResultError{ID: "dropped", State: "discarded"}, none)
 		assert.EqualError(t, err, `job "dropped" ended as discarded, so it has no result`)
-		assert.EqualError(t, ask("silent"), `job "silent" is done but has no result: its handler must return a value beside its error`)
+		assert.EqualError(t, ask("silent"),
+			`job "silent" is done but has no result: its handler must return a value beside its error`)
 
 		b.command(t, "HSET", b.key("outcomes"), "odd", "not JSON")
 		assert.ErrorContains(t, ask("odd"), `the outcome of job "odd" is not what this version writes`)

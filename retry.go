@@ -111,7 +111,8 @@ func (r *run) judge(err error, now time.Time) decision {
 // that is not the job's failure.
 func (r *run) cutShort(err error) bool {
 	cause := context.Cause(r.ctx)
-	return (errors.Is(cause, ErrShutdown) || errors.Is(cause, ErrFenced)) && (is(err, context.Canceled) || is(err, cause))
+	return (errors.Is(cause, ErrShutdown) || errors.Is(cause, ErrFenced)) &&
+		(is(err, context.Canceled) || is(err, cause))
 }
 
 func (r *run) judgeRelease(err error, now time.Time) decision {
@@ -189,7 +190,8 @@ func (r *run) burial(reason string, err error, now time.Time) decision {
 		failure = t.lastError()
 	}
 	return decision{
-		verb: verbBury, trail: t.encode(), err: err, reason: t.Reason, death: causeOfDeath(t.Reason, err), failure: failure,
+		verb: verbBury, trail: t.encode(), err: err, reason: t.Reason, death: causeOfDeath(t.Reason, err),
+		failure: failure,
 	}
 }
 

@@ -50,7 +50,8 @@ func (t turn) compare(other turn) int {
 	if t.worker == other.worker {
 		return cmp.Compare(t.order, other.order)
 	}
-	return cmp.Or(t.fetched.Compare(other.fetched), cmp.Compare(t.number, other.number), cmp.Compare(t.order, other.order))
+	return cmp.Or(t.fetched.Compare(other.fetched), cmp.Compare(t.number, other.number),
+		cmp.Compare(t.order, other.order))
 }
 
 // inTurn waits until nobody else of the pool gives anything back, and returns what ends that.

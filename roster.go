@@ -273,5 +273,6 @@ func unfinished(names []string, serve bool, cause error) error {
 	if serve {
 		return fmt.Errorf("not every worker of the pool serves %s yet: %w", excerpt.Names(names), cause)
 	}
-	return fmt.Errorf("nothing of %s begins in this pool any more, but not all that it holds of them has ended: %w", excerpt.Names(names), cause)
+	return fmt.Errorf("nothing of %s begins in this pool any more, but not all that it holds of them has ended: %w",
+		excerpt.Names(names), cause)
 }

@@ -16,12 +16,15 @@ import (
 func TestABadOptionIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	opts := WorkerOptions{
-		Redis: "redis://localhost:1", Prefetch: -1, MaxCrashes: 1, MorgueRetention: -1, ObjectGrace: -1, MaxArgsSize: -5, Only: []string{"b", "b"},
+		Redis: "redis://localhost:1", Prefetch: -1, MaxCrashes: 1, MorgueRetention: -1, ObjectGrace: -1,
+		MaxArgsSize: -5, Only: []string{"b", "b"},
 	}
-	pool := NewWorkerPool(nil, 1, opts).Job("a", func(int) error { return nil }).Periodic("@daily", "a", 1).Periodic("@daily", "")
+	pool := NewWorkerPool(nil, 1, opts).Job("a", func(int) error { return nil }).Periodic("@daily", "a", 1).
+		Periodic("@daily", "")
 	var setup *SetupError
 	require.ErrorAs(t, pool.Start(t.Context()), &setup)
-	for _, once := range []string{"Prefetch", "MaxCrashes", "MorgueRetention", "Grace", "MaxArgsSize", "WorkerOptions.Only", `schedule ""`} {
+	for _, once := range []string{"Prefetch", "MaxCrashes", "MorgueRetention", "Grace", "MaxArgsSize",
+		"WorkerOptions.Only", `schedule ""`} {
 		named := 0
 		for _, mistake := range setup.Mistakes {
 			if strings.Contains(mistake.Error(), once) {
@@ -49,7 +52,8 @@ func TestUniqueOptionsThatCannotFitFailAtStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			opts := WorkerOptions{Redis: "redis://localhost:1", Prefetch: -1} // it is not to start
-			err := NewWorkerPool(nil, 1, opts).JobWithOptions("job", JobOptions{Unique: &UniqueOptions{Args: row.args}}, row.handler).Start(t.Context())
+			err := NewWorkerPool(nil, 1, opts).JobWithOptions("job", JobOptions{Unique: &UniqueOptions{Args: row.args}},
+				row.handler).Start(t.Context())
 			assert.Equal(t, row.fits, !strings.Contains(err.Error(), "JobOptions.Unique: UniqueOptions.Args is "), err)
 		})
 	}
@@ -99,7 +103,8 @@ func TestADrainThatCannotFinishSaysWhatIsLeftAndWhy(t *testing.T) {
 		pool := k.start(NewWorkerPool(nil, 2, k.options()).
 			Job("paused", func() error { return nil }).
 			Job("empty", func() error { return nil }).
-			JobWithOptions("limited", JobOptions{Limit: Limit{Concurrent: 1}}, func() error { begun <- struct{}{}; <-end; return nil }))
+			JobWithOptions("limited", JobOptions{Limit: Limit{Concurrent: 1}},
+				func() error { begun <- struct{}{}; <-end; return nil }))
 		require.NoError(t, k.inspector().PauseAndWait(k.ctx(), "paused"))
 		k.enqueue("paused")
 		k.enqueue("limited")
@@ -110,7 +115,8 @@ func TestADrainThatCannotFinishSaysWhatIsLeftAndWhy(t *testing.T) {
 		cancel(over)
 		err := pool.Drain(ctx)
 		require.ErrorIs(t, err, over)
-		for _, text := range []string{`queue "paused" has 1 waiting and 0 running: it is paused`, `queue "limited" has 1 waiting and 1 running: its limit is 1 at once`} {
+		for _, text := range []string{`queue "paused" has 1 waiting and 0 running: it is paused`,
+			`queue "limited" has 1 waiting and 1 running: its limit is 1 at once`} {
 			assert.Contains(t, err.Error(), text)
 		}
 		assert.NotContains(t, err.Error(), "empty")

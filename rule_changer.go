@@ -26,7 +26,8 @@ type ruleChanger struct {
 
 // changeRule changes the rule of one queue. A limit on what runs is in force once what runs is counted.
 func changeRule(ctx context.Context, store *rdb.Store, name string, change func(*rdb.Rule)) error {
-	c := ruleChanger{store: store, change: func(_ string, rule *rdb.Rule) { change(rule) }, failure: func(_ string, err error) error { return err }}
+	c := ruleChanger{store: store, change: func(_ string, rule *rdb.Rule) { change(rule) },
+		failure: func(_ string, err error) error { return err }}
 	return c.run(ctx, []string{name})
 }
 
@@ -87,7 +88,8 @@ func (c *ruleChanger) round(ctx context.Context, names []string) (left []string,
 			c.tell(name, before)
 			continue
 		}
-		changes = append(changes, rdb.RuleChange{Name: name, Before: texts[i], After: after.Text(), Anew: after.Filling != before.Filling && after.Filling != ""})
+		changes = append(changes, rdb.RuleChange{Name: name, Before: texts[i], After: after.Text(),
+			Anew: after.Filling != before.Filling && after.Filling != ""})
 		befores = append(befores, before)
 	}
 	answers, err := c.store.SetRules(ctx, changes)
@@ -144,7 +146,13 @@ func fillRules(ctx context.Context, store *rdb.Store, fillings map[string]string
 		return nil, nil
 	}
 	if err := store.Fill(ctx, names...); err != nil {
-		return nil, fmt.Errorf("what runs of %s could not be counted, so that none begins until it is, by the janitor of a worker: %w",
+		return nil, fmt.Errorf("what runs of %s could not be counted, so that none begins until it is, by the janitor of "+
+			""+
+			""+
+			""+
+			""+
+			""+
+			"a worker: %w",
 			excerpt.Names(names), err)
 	}
 	failed = map[string]error{}
@@ -161,7 +169,8 @@ func fillRules(ctx context.Context, store *rdb.Store, fillings map[string]string
 
 // filled takes the fillings out of rules. It returns the names that are left: those whose rules were changed meanwhile,
 // or all after an error.
-func filled(ctx context.Context, store *rdb.Store, names []string, fillings map[string]string, failed map[string]error) ([]string, error) {
+func filled(ctx context.Context, store *rdb.Store, names []string, fillings map[string]string,
+	failed map[string]error) ([]string, error) {
 	texts, err := store.RulesOf(ctx, names)
 	if err != nil {
 		return names, err

@@ -26,7 +26,8 @@ func TestWhatOthersWereCalledForIsLeftToThem(t *testing.T) {
 				pool := NewWorkerPool(nil, 2, k.options()).Job("n", func(job *Job) error { ran <- job.ID; return nil })
 				var looks, fetches atomic.Int64
 				var seen atomic.Bool
-				driver := k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+				driver := k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send,
+					calls []rdb.Call) ([]rdb.Reply, error) {
 					if nameOf(calls[0]) != "fetch" {
 						return pass(ctx, calls...)
 					}

@@ -248,9 +248,11 @@ func (r *run) decide(result any, hasResult bool, err error, now time.Time) decis
 	switch {
 	case d.verb == verbDone && keep > 0:
 		d.keep, d.object = keep, kept.object
-		d.result = outcome{State: stateSucceeded, EndedAt: now.UnixMilli(), Result: kept.inline, Object: kept.object}.encode()
+		d.result = outcome{State: stateSucceeded, EndedAt: now.UnixMilli(), Result: kept.inline,
+			Object: kept.object}.encode()
 	case d.verb == verbDiscard:
-		d.keep, d.result = max(keep, discardRetention), outcome{State: stateDiscarded, EndedAt: now.UnixMilli()}.encode()
+		d.keep, d.result = max(keep, discardRetention),
+			outcome{State: stateDiscarded, EndedAt: now.UnixMilli()}.encode()
 	}
 	return d
 }
@@ -263,7 +265,8 @@ const maxResultBytes = 1 << 20
 func encodeResult(h *handler, result any, most int) (encoded []byte, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &ResultError{Handler: h.String(), Err: &PanicError{Value: value, Stack: cutStack(string(debug.Stack()))}}
+			err = &ResultError{Handler: h.String(),
+				Err: &PanicError{Value: value, Stack: cutStack(string(debug.Stack()))}}
 		}
 	}()
 	encoded, err = json.Marshal(result)

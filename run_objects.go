@@ -29,7 +29,8 @@ func newPoolObjects(store *rdb.Store, options WorkerOptions) (*poolObjects, erro
 		return nil, err
 	}
 	return &poolObjects{
-		store: contents, cache: objects.NewCache(contents, options.ObjectCache), large: newArgsLimits(0, options.LargeArgs).large,
+		store: contents, cache: objects.NewCache(contents, options.ObjectCache),
+		large:     newArgsLimits(0, options.LargeArgs).large,
 		collector: contents.Collector(),
 	}, nil
 }
@@ -63,7 +64,8 @@ func (r *run) gatherObjects() error {
 	for _, i := range slices.Sorted(maps.Keys(r.record.Objects)) {
 		hash := objects.Hash(r.record.Objects[i])
 		if i < 0 || i >= len(pieces) {
-			return &ObjectError{Argument: i + 1, Hash: hash, final: true, Err: fmt.Errorf("the record has %d arguments", len(pieces))}
+			return &ObjectError{Argument: i + 1, Hash: hash, final: true,
+				Err: fmt.Errorf("the record has %d arguments", len(pieces))}
 		}
 		if string(pieces[i]) != "null" {
 			continue

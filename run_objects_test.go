@@ -207,7 +207,8 @@ func TestAnObjectWhoseKeyIsBrokenFailsTheAttempt(t *testing.T) {
 		key := "object:" + k.stored(id).Objects[0]
 		k.do("UNLINK", key)
 		k.do("RPUSH", key, "a list")
-		k.start(NewWorkerPool(nil, 1, k.options()).JobWithOptions("a", JobOptions{Backoff: hourly}, func(string) error { return nil }))
+		k.start(NewWorkerPool(nil, 1, k.options()).
+			JobWithOptions("a", JobOptions{Backoff: hourly}, func(string) error { return nil }))
 		failed := await(t, k.spy, ofJob[JobFailed](id))
 		var refused *rdb.ServerError
 		require.ErrorAs(t, failed.Err, &refused)
@@ -227,7 +228,8 @@ func TestASlowDownloadHoldsUpItsOwnJobOnly(t *testing.T) {
 		options.ObjectHome = slow
 		done := make(chan int, 1)
 		pool := k.start(NewWorkerPool(nil, 2, options).
-			JobWithOptions("large", JobOptions{Backoff: hourly, Timeout: 50 * time.Millisecond}, func(string) error { return nil }).
+			JobWithOptions("large", JobOptions{Backoff: hourly, Timeout: 50 * time.Millisecond},
+				func(string) error { return nil }).
 			Job("small", func(n int) error { done <- n; return nil }))
 		receipt, err := pool.Enqueuer().Enqueue(k.ctx(), "large", long(10_000))
 		require.NoError(t, err)

@@ -40,7 +40,8 @@ type wish struct {
 func newSchedule(w wish, maxArgs int) (*schedule, []error) {
 	opts := w.opts
 	s := &schedule{id: cmp.Or(opts.ID, w.name), definition: definition{
-		Spec: w.spec, TZ: opts.TZ, Name: w.name, Jitter: millis(opts.Jitter), Missed: opts.Missed, Overlap: opts.Overlap,
+		Spec: w.spec, TZ: opts.TZ, Name: w.name, Jitter: millis(opts.Jitter), Missed: opts.Missed,
+		Overlap: opts.Overlap,
 	}}
 	mistakes := opts.validate()
 	note := func(err error) {
@@ -71,7 +72,8 @@ func (s *schedule) checkJitter(jitter time.Duration) error {
 	}
 	return &InvalidError{
 		What: "PeriodicOptions.Jitter", Value: jitter.String(),
-		Remedy: fmt.Sprintf("give less than the %v that may lie between two ticks of %s", least, quoted(s.definition.Spec)),
+		Remedy: fmt.Sprintf("give less than the %v that may lie between two ticks of %s", least,
+			quoted(s.definition.Spec)),
 	}
 }
 

@@ -32,37 +32,56 @@ func TestTicksWhenClocksArePutForwardAndBack(t *testing.T) {
 	berlin, york, howe := "CRON_TZ=Europe/Berlin ", "CRON_TZ=America/New_York ", "CRON_TZ=Australia/Lord_Howe "
 	type day struct{ from, to string }
 	// Berlin: 29 March 2026, 02:00 to 03:00; 25 October, 03:00 back to 02:00.
-	berlinForward, berlinBack := day{"2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"}, day{"2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z"}
+	berlinForward, berlinBack := day{"2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"},
+		day{"2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z"}
 	// New York: 8 March 2026, 02:00 to 03:00; 1 November, 02:00 back to 01:00.
-	yorkForward, yorkBack := day{"2026-03-08T05:00:00Z", "2026-03-09T04:00:00Z"}, day{"2026-11-01T04:00:00Z", "2026-11-02T05:00:00Z"}
+	yorkForward, yorkBack := day{"2026-03-08T05:00:00Z", "2026-03-09T04:00:00Z"},
+		day{"2026-11-01T04:00:00Z", "2026-11-02T05:00:00Z"}
 	// Lord Howe, by half an hour: 4 October 2026, 02:00 to 02:30; 5 April, 02:00 back to 01:30.
-	howeForward, howeBack := day{"2026-10-03T13:30:00Z", "2026-10-04T13:00:00Z"}, day{"2026-04-04T13:00:00Z", "2026-04-05T13:30:00Z"}
+	howeForward, howeBack := day{"2026-10-03T13:30:00Z", "2026-10-04T13:00:00Z"},
+		day{"2026-04-04T13:00:00Z", "2026-04-05T13:30:00Z"}
 	for name, row := range map[string]struct {
 		spec string
 		day  day
 		want []string
 	}{
-		"Berlin forward, a fixed hour that is left out":  {berlin + "30 2 * * *", berlinForward, []string{"29T03:00:00+02:00"}},
-		"Berlin forward, two of them are one instant":    {berlin + "0,30 2 * * *", berlinForward, []string{"29T03:00:00+02:00"}},
-		"Berlin forward, with one at the instant itself": {berlin + "30 2,3 * * *", berlinForward, []string{"29T03:00:00+02:00", "29T03:30:00+02:00"}},
-		"Berlin forward, a fixed hour before":            {berlin + "59 1 * * *", berlinForward, []string{"29T01:59:00+01:00"}},
-		"Berlin forward, seconds in front":               {berlin + "15 30 2 * * *", berlinForward, []string{"29T03:00:00+02:00"}},
-		"Berlin forward, a descriptor":                   {berlin + "@daily", berlinForward, []string{"29T00:00:00+01:00"}},
+		"Berlin forward, a fixed hour that is left out": {berlin + "30 2 * * *", berlinForward,
+			[]string{"29T03:00:00+02:00"}},
+		"Berlin forward, two of them are one instant": {berlin + "0,30 2 * * *", berlinForward,
+			[]string{"29T03:00:00+02:00"}},
+		"Berlin forward, with one at the instant itself": {berlin + "30 2,3 * * *", berlinForward,
+			[]string{"29T03:00:00+02:00", "29T03:30:00+02:00"}},
+		"Berlin forward, a fixed hour before": {berlin + "59 1 * * *", berlinForward,
+			[]string{"29T01:59:00+01:00"}},
+		"Berlin forward, seconds in front": {berlin + "15 30 2 * * *", berlinForward,
+			[]string{"29T03:00:00+02:00"}},
+		"Berlin forward, a descriptor": {berlin + "@daily", berlinForward,
+			[]string{"29T00:00:00+01:00"}},
 		"Berlin forward, every sixth hour": {berlin + "0 */6 * * *", berlinForward,
 			[]string{"29T00:00:00+01:00", "29T06:00:00+02:00", "29T12:00:00+02:00", "29T18:00:00+02:00"}},
-		"Berlin forward, steps from 2":               {berlin + "0 2-3/1 * * *", berlinForward, []string{"29T03:00:00+02:00"}},
-		"Berlin back, a fixed hour that comes twice": {berlin + "30 2 * * *", berlinBack, []string{"25T02:30:00+02:00"}},
-		"Berlin back, each minute of a fixed hour":   {berlin + "*/20 2 * * *", berlinBack, []string{"25T02:00:00+02:00", "25T02:20:00+02:00", "25T02:40:00+02:00"}},
-		"Berlin back, the instant itself":            {berlin + "0 3 * * *", berlinBack, []string{"25T03:00:00+01:00"}},
+		"Berlin forward, steps from 2": {berlin + "0 2-3/1 * * *", berlinForward,
+			[]string{"29T03:00:00+02:00"}},
+		"Berlin back, a fixed hour that comes twice": {berlin + "30 2 * * *", berlinBack,
+			[]string{"25T02:30:00+02:00"}},
+		"Berlin back, each minute of a fixed hour": {berlin + "*/20 2 * * *", berlinBack,
+			[]string{"25T02:00:00+02:00", "25T02:20:00+02:00", "25T02:40:00+02:00"}},
+		"Berlin back, the instant itself": {berlin + "0 3 * * *", berlinBack, []string{"25T03:00:00+01:00"}},
 		"Berlin back, steps from 2": {berlin + "0 2-3/1 * * *", berlinBack,
 			[]string{"25T02:00:00+02:00", "25T02:00:00+01:00", "25T03:00:00+01:00"}},
-		"New York forward, a fixed hour that is left out": {york + "15 2 * * *", yorkForward, []string{"08T03:00:00-04:00"}},
-		"New York back, a fixed hour that comes twice":    {york + "15 1 * * *", yorkBack, []string{"01T01:15:00-04:00"}},
-		"New York back, on Sundays":                       {york + "15 1 * * sun", yorkBack, []string{"01T01:15:00-04:00"}},
-		"Lord Howe forward, a time that is left out":      {howe + "15 2 * * *", howeForward, []string{"04T02:30:00+11:00"}},
-		"Lord Howe forward, one that is not":              {howe + "45 2 * * *", howeForward, []string{"04T02:45:00+11:00"}},
-		"Lord Howe back, a time that comes twice":         {howe + "45 1 * * *", howeBack, []string{"05T01:45:00+11:00"}},
-		"Lord Howe back, one that does not":               {howe + "15 1 * * *", howeBack, []string{"05T01:15:00+11:00"}},
+		"New York forward, a fixed hour that is left out": {york + "15 2 * * *", yorkForward,
+			[]string{"08T03:00:00-04:00"}},
+		"New York back, a fixed hour that comes twice": {york + "15 1 * * *", yorkBack,
+			[]string{"01T01:15:00-04:00"}},
+		"New York back, on Sundays": {york + "15 1 * * sun", yorkBack,
+			[]string{"01T01:15:00-04:00"}},
+		"Lord Howe forward, a time that is left out": {howe + "15 2 * * *", howeForward,
+			[]string{"04T02:30:00+11:00"}},
+		"Lord Howe forward, one that is not": {howe + "45 2 * * *", howeForward,
+			[]string{"04T02:45:00+11:00"}},
+		"Lord Howe back, a time that comes twice": {howe + "45 1 * * *", howeBack,
+			[]string{"05T01:45:00+11:00"}},
+		"Lord Howe back, one that does not": {howe + "15 1 * * *", howeBack,
+			[]string{"05T01:15:00+11:00"}},
 		"Lord Howe forward, each third hour": {howe + "0 */3 * * *", howeForward, []string{
 			"04T00:00:00+10:30", "04T03:00:00+11:00", "04T06:00:00+11:00", "04T09:00:00+11:00", "04T12:00:00+11:00",
 			"04T15:00:00+11:00", "04T18:00:00+11:00", "04T21:00:00+11:00"}},
@@ -108,8 +127,10 @@ func TestTicksWhenClocksArePutForwardAndBack(t *testing.T) {
 func TestTicksAreThoseOfCronElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, spec := range []string{
-		"* * * * *", "*/5 * * * *", "0 0 1 * *", "0 12 * * mon-fri", "30 4 1,15 * 5", "15 10 * jan,jul *", "10 0 0 29 2 *",
-		"@yearly", "@monthly", "@weekly", "@daily", "@midnight", "@hourly", "@annually", "59 59 23 31 12 ?", "7 3-9/2 * * 1",
+		"* * * * *", "*/5 * * * *", "0 0 1 * *", "0 12 * * mon-fri", "30 4 1,15 * 5", "15 10 * jan,jul *",
+		"10 0 0 29 2 *",
+		"@yearly", "@monthly", "@weekly", "@daily", "@midnight", "@hourly", "@annually", "59 59 23 31 12 ?",
+		"7 3-9/2 * * 1",
 	} {
 		t.Run(spec, func(t *testing.T) {
 			t.Parallel()

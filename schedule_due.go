@@ -113,7 +113,8 @@ const (
 // record is that of a job of this schedule. A zero tick is one by hand.
 func (s *schedule) record(id string, tick, due, now time.Time) []byte {
 	r := record{
-		ID: id, Name: s.definition.Name, Args: s.definition.Args, EnqueuedAt: now.UnixMilli(), Meta: map[string]string{metaSchedule: s.id},
+		ID: id, Name: s.definition.Name, Args: s.definition.Args, EnqueuedAt: now.UnixMilli(),
+		Meta: map[string]string{metaSchedule: s.id},
 	}
 	if !tick.IsZero() {
 		r.Meta[metaTick] = tick.UTC().Format(time.RFC3339Nano)

@@ -29,22 +29,29 @@ func TestWhatIsDoneAboutMissedTicks(t *testing.T) {
 		after, now string
 		want       want
 	}{
-		"nothing is due":          {"* * * * *", PeriodicOptions{}, "10:00:00", "10:00:59", want{}},
-		"one in time":             {"* * * * *", PeriodicOptions{}, "10:00:00", "10:01:00", want{"10:01:00", []string{"10:01:00"}, 0, ""}},
-		"one nine seconds late":   {"* * * * *", PeriodicOptions{Missed: MissedSkip}, "10:00:00", "10:01:09", want{"10:01:00", []string{"10:01:00"}, 0, ""}},
-		"one ten seconds late":    {"* * * * *", PeriodicOptions{Missed: MissedSkip}, "10:00:00", "10:01:10", want{"10:01:00", nil, 1, "10:01:00"}},
-		"each second, a takeover": {"@every 1s", PeriodicOptions{}, "10:00:00", "10:00:03", want{"10:00:03", []string{"10:00:01", "10:00:02", "10:00:03"}, 0, ""}},
-		"once":                    {"* * * * *", PeriodicOptions{}, "10:00:00", "10:05:30", want{"10:05:00", []string{"10:05:00"}, 5, "10:01:00"}},
+		"nothing is due": {"* * * * *", PeriodicOptions{}, "10:00:00", "10:00:59", want{}},
+		"one in time": {"* * * * *", PeriodicOptions{}, "10:00:00", "10:01:00",
+			want{"10:01:00", []string{"10:01:00"}, 0, ""}},
+		"one nine seconds late": {"* * * * *", PeriodicOptions{Missed: MissedSkip}, "10:00:00", "10:01:09",
+			want{"10:01:00", []string{"10:01:00"}, 0, ""}},
+		"one ten seconds late": {"* * * * *", PeriodicOptions{Missed: MissedSkip}, "10:00:00", "10:01:10",
+			want{"10:01:00", nil, 1, "10:01:00"}},
+		"each second, a takeover": {"@every 1s", PeriodicOptions{}, "10:00:00", "10:00:03",
+			want{"10:00:03", []string{"10:00:01", "10:00:02", "10:00:03"}, 0, ""}},
+		"once": {"* * * * *", PeriodicOptions{}, "10:00:00", "10:05:30",
+			want{"10:05:00", []string{"10:05:00"}, 5, "10:01:00"}},
 		"once, and one in time stands for the others": {"* * * * *", PeriodicOptions{}, "10:00:00", "10:05:01",
 			want{"10:05:00", []string{"10:05:00"}, 4, "10:01:00"}},
-		"skip": {"* * * * *", PeriodicOptions{Missed: MissedSkip}, "10:00:00", "10:05:30", want{"10:05:00", nil, 5, "10:01:00"}},
+		"skip": {"* * * * *", PeriodicOptions{Missed: MissedSkip}, "10:00:00", "10:05:30",
+			want{"10:05:00", nil, 5, "10:01:00"}},
 		"skip, but not the one in time": {"* * * * *", PeriodicOptions{Missed: MissedSkip}, "10:00:00", "10:05:01",
 			want{"10:05:00", []string{"10:05:00"}, 4, "10:01:00"}},
 		"all": {"* * * * *", PeriodicOptions{Missed: MissedAll(100)}, "10:00:00", "10:04:30",
 			want{"10:04:00", []string{"10:01:00", "10:02:00", "10:03:00", "10:04:00"}, 4, "10:01:00"}},
 		"the last two, and one in time": {"* * * * *", PeriodicOptions{Missed: MissedAll(2)}, "10:00:00", "10:05:01",
 			want{"10:05:00", []string{"10:03:00", "10:04:00", "10:05:00"}, 4, "10:01:00"}},
-		"all, but they would overlap": {"* * * * *", PeriodicOptions{Missed: MissedAll(9), Overlap: OverlapSkip}, "10:00:00", "10:05:01",
+		"all, but they would overlap": {"* * * * *", PeriodicOptions{Missed: MissedAll(9), Overlap: OverlapSkip},
+			"10:00:00", "10:05:01",
 			want{"10:05:00", []string{"10:05:00"}, 4, "10:01:00"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +102,8 @@ func TestALongAbsenceIsJudgedWithoutCountingIt(t *testing.T) {
 func TestIDAndJitterAreThoseOfScheduleAndTick(t *testing.T) {
 	t.Parallel()
 	const jitter = 30 * time.Minute
-	here, there := planned(t, "@every 1h", PeriodicOptions{Jitter: jitter}), planned(t, "@every 1h", PeriodicOptions{Jitter: jitter})
+	here, there := planned(t, "@every 1h", PeriodicOptions{Jitter: jitter}),
+		planned(t, "@every 1h", PeriodicOptions{Jitter: jitter})
 	other := planned(t, "@every 1h", PeriodicOptions{ID: "other", Jitter: jitter})
 	ids, late := map[string]bool{}, map[time.Duration]bool{}
 	at := time.UnixMilli(1_800_000_000_000)

@@ -14,11 +14,14 @@ func TestNextRunsAreTheTicksAfterNext(t *testing.T) {
 		info ScheduleInfo
 		want []string
 	}{
-		"every half hour": {ScheduleInfo{Spec: "@every 30m", Next: first}, []string{"28 01:30", "28 02:00", "28 02:30"}},
-		"a day of cron":   {ScheduleInfo{Spec: "30 1 * * *", Next: first}, []string{"28 01:30", "29 01:30", "30 01:30"}},
-		"a zone's hours":  {ScheduleInfo{Spec: "30 2 * * *", Options: PeriodicOptions{TZ: "Europe/Berlin"}, Next: first}, []string{"28 01:30", "29 01:00", "30 00:30"}},
-		"paused":          {ScheduleInfo{Spec: "@every 1h", Paused: true}, nil},
-		"not understood":  {ScheduleInfo{Spec: "now and then", Next: first}, nil},
+		"every half hour": {ScheduleInfo{Spec: "@every 30m", Next: first},
+			[]string{"28 01:30", "28 02:00", "28 02:30"}},
+		"a day of cron": {ScheduleInfo{Spec: "30 1 * * *", Next: first},
+			[]string{"28 01:30", "29 01:30", "30 01:30"}},
+		"a zone's hours": {ScheduleInfo{Spec: "30 2 * * *", Options: PeriodicOptions{TZ: "Europe/Berlin"},
+			Next: first}, []string{"28 01:30", "29 01:00", "30 00:30"}},
+		"paused":         {ScheduleInfo{Spec: "@every 1h", Paused: true}, nil},
+		"not understood": {ScheduleInfo{Spec: "now and then", Next: first}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

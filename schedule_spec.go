@@ -27,7 +27,8 @@ const (
 	maxEvery = 366 * 24 * time.Hour
 )
 
-var cronParser = cron.NewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
+var cronParser = cron.NewParser(
+	cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
 // parseTimetable reads a spec: five fields of cron, or six with seconds in front, or a descriptor, which a time zone
 // may precede (CRON_TZ=Europe/Berlin); or @every and a duration. tz is a time zone that was given beside it, or "".
@@ -37,7 +38,8 @@ func parseTimetable(spec, tz string) (*timetable, error) {
 	}
 	zone, rest := splitZone(spec)
 	if zone != "" && tz != "" && zone != tz {
-		return nil, refuse(fmt.Sprintf("it names a time zone, and %s is given beside it: leave one out", quoted(tz)), nil)
+		return nil, refuse(fmt.Sprintf("it names a time zone, and %s is given beside it: leave one out", quoted(tz)),
+			nil)
 	}
 	if zone == "" {
 		zone = tz
@@ -50,12 +52,15 @@ func parseTimetable(spec, tz string) (*timetable, error) {
 		return parseEvery(strings.TrimSpace(text), refuse)
 	}
 	if hasEmptyPart(rest) {
-		return nil, refuse("something is missing before or behind a comma: write the value, or leave the comma out", nil)
+		return nil, refuse("something is missing before or behind a comma: write the value, or leave the comma out",
+			nil)
 	}
 	parsed, err := cronParser.Parse("CRON_TZ=UTC " + sundayAsZero(rest))
 	fields, is := parsed.(*cron.SpecSchedule)
 	if rest == "" || err != nil || !is {
-		return nil, refuse(fmt.Sprintf("write five fields (minute, hour, day, month, weekday), six with seconds in front, a descriptor such as @daily, or @every 1h30m; %v", orEmpty(excerpt.Error(err))), err)
+		return nil, refuse(fmt.Sprintf(
+			"write five fields (minute, hour, day, month, weekday), six with seconds in front, a descriptor such as "+
+				"@daily, or @every 1h30m; %v", orEmpty(excerpt.Error(err))), err)
 	}
 	t := &timetable{fields: fields, zone: location, fixed: hasFixedHours(rest)}
 	if t.next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
@@ -95,7 +100,8 @@ func loadZone(name string) (*time.Location, error) {
 	if err != nil {
 		return nil, &InvalidError{
 			What: "the time zone", Value: quoted(name), Err: err,
-			Remedy: fmt.Sprintf("use a name of the IANA list such as Europe/Berlin, and import time/tzdata where the system has none (%v)", err),
+			Remedy: fmt.Sprintf("use a name of the IANA list such as Europe/Berlin, and import time/tzdata where the "+
+				"system has none (%v)", err),
 		}
 	}
 	return zone, nil

@@ -33,7 +33,8 @@ func TestASpecThatCannotBe(t *testing.T) {
 		"@every of too little":       {"@every 500ms", "", `"@every 500ms"`, "at least 1s"},
 		"@every of microseconds":     {"@every 1s1us", "", `"@every 1s1us"`, "whole milliseconds"},
 		"@every of too much":         {"@every 100000h", "", `"@every 100000h"`, "at most a year"},
-		"a zone with a typo":         {"CRON_TZ=Europe/Berln 0 3 * * *", "", `"Europe/Berln"`, "a name of the IANA list"},
+		"a zone with a typo": {"CRON_TZ=Europe/Berln 0 3 * * *", "", `"Europe/Berln"`,
+			"a name of the IANA list"},
 		"a zone beside, with a typo": {"0 3 * * *", "Mars/Olympus", `"Mars/Olympus"`, "a name of the IANA list"},
 		"the zone of the machine":    {"0 3 * * *", "Local", `"Local"`, "another one on another machine"},
 		"a zone and nothing else":    {"CRON_TZ=Europe/Berlin", "", `"CRON_TZ=Europe/Berlin"`, "write five fields"},
@@ -108,7 +109,8 @@ func TestTheShortestTimeBetweenTicks(t *testing.T) {
 }
 
 func FuzzASpec(f *testing.F) {
-	for _, spec := range []string{"0 3 * * *", "@every 1h", "CRON_TZ=Europe/Berlin */5 1-3 ? jan,feb mon", "* * * * * *", "TZ=", "@"} {
+	for _, spec := range []string{"0 3 * * *", "@every 1h", "CRON_TZ=Europe/Berlin */5 1-3 ? jan,feb mon",
+		"* * * * * *", "TZ=", "@"} {
 		f.Add(spec)
 	}
 	f.Fuzz(func(t *testing.T, spec string) {

@@ -64,7 +64,8 @@ func madeSpecs(n int) []*madeSpec {
 	dice := rand.New(rand.NewPCG(5, 2028))
 	bounds := [5][2]int{{0, 59}, {0, 23}, {1, 31}, {1, 12}, {0, 7}}
 	specs := []*madeSpec{}
-	for _, known := range []string{"0 * 1 * *", "30 * * * *", "0 0 31 12 *", "30 2 * * *", "0 */6 * * *", "59 23 * * 7", "0 0 29 2 *"} {
+	for _, known := range []string{"0 * 1 * *", "30 * * * *", "0 0 31 12 *", "30 2 * * *", "0 */6 * * *", "59 23 * * 7",
+		"0 0 29 2 *"} {
 		specs = append(specs, readMadeSpec(known, bounds))
 	}
 	for len(specs) < n {
@@ -143,7 +144,8 @@ func walkMinutes(t *testing.T, zone *time.Location, specs []*madeSpec, from, to 
 		shown := at.Add(time.Duration(offset) * time.Second)
 		now := faceOf(shown)
 		reached = append(reached[:0], now)
-		for missing := shown.Add(-time.Minute); !highest.IsZero() && missing.After(highest); missing = missing.Add(-time.Minute) {
+		for missing := shown.Add(-time.Minute); !highest.IsZero() &&
+			missing.After(highest); missing = missing.Add(-time.Minute) {
 			reached = append(reached, faceOf(missing)) // the clock has left it out
 		}
 		first := shown.After(highest)
@@ -159,11 +161,13 @@ func walkMinutes(t *testing.T, zone *time.Location, specs []*madeSpec, from, to 
 			}
 			is := !w.fixed && w.matches(now) || w.fixed && first && slices.ContainsFunc(reached, w.matches)
 			if is != next[i].Equal(at) {
-				require.Failf(t, "another tick", "%q in %s: %v (a tick: %v), the next was %v", w.spec, zone, at.In(zone), is, next[i].In(zone))
+				require.Failf(t, "another tick", "%q in %s: %v (a tick: %v), the next was %v", w.spec, zone,
+					at.In(zone), is, next[i].In(zone))
 			}
 			if is {
 				next[i] = tables[i].next(at)
-				require.True(t, next[i].After(at), "%q in %s: after %v comes %v", w.spec, zone, at.In(zone), next[i].In(zone))
+				require.True(t, next[i].After(at), "%q in %s: after %v comes %v", w.spec, zone, at.In(zone),
+					next[i].In(zone))
 			}
 		}
 	}
@@ -218,7 +222,8 @@ func bothKinds(t *testing.T) (names []string, kinds []zoneData) {
 // chosenZones are so many of all, and those that are known to be odd.
 func chosenZones(all []string, n int) []string {
 	chosen := []string{
-		"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Pacific/Auckland", "America/Santiago", "Africa/Casablanca",
+		"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Pacific/Auckland", "America/Santiago",
+		"Africa/Casablanca",
 		"Europe/Dublin", "Asia/Gaza", "America/Nuuk", "Antarctica/Troll", "Asia/Kathmandu", "UTC",
 	}
 	for i := 0; len(chosen) < n; i++ {
@@ -257,7 +262,8 @@ func TestTicksAreThoseOfAWalk(t *testing.T) {
 				}
 				if long {
 					seldom := slices.DeleteFunc(slices.Clone(own), (*madeSpec).often)
-					walkMinutes(t, zone, seldom, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2045, 1, 1, 0, 0, 0, 0, time.UTC))
+					walkMinutes(t, zone, seldom, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+						time.Date(2045, 1, 1, 0, 0, 0, 0, time.UTC))
 				}
 				for _, day := range oddDays(zone) {
 					walkMinutes(t, zone, own, day.Add(-26*time.Hour), day.Add(26*time.Hour))
@@ -290,7 +296,8 @@ func TestTheLastDayOfALeapYearComesToAnEnd(t *testing.T) {
 		zone, err := time.LoadLocationFromTZData("Europe/Berlin", kind.load("Europe/Berlin"))
 		require.NoError(t, err)
 		for year := 2024; year < 2100; year += 4 {
-			for spec, want := range map[string]string{"0 * 1 * *": "01T00:00", "30 * * * *": "31T11:30", "0 0 1 1 *": "01T00:00"} {
+			for spec, want := range map[string]string{"0 * 1 * *": "01T00:00", "30 * * * *": "31T11:30",
+				"0 0 1 1 *": "01T00:00"} {
 				table, err := parseTimetable(spec, "")
 				require.NoError(t, err)
 				table.zone = zone

@@ -155,7 +155,8 @@ func (s *scribe) nextCall(r *run) (call rdb.Call, some bool) {
 	r.long.mu.Lock()
 	defer r.long.mu.Unlock() // which a run holds when it comes in
 	if lines := r.long.log.next(r.worker.clock.now()); len(lines) > 0 {
-		return r.claimant.rdb.Log(rdb.LogBatch{Claim: r.claim, ID: r.job.ID, Number: r.long.log.batch, Note: note, Lines: lines}), true
+		return r.claimant.rdb.Log(rdb.LogBatch{Claim: r.claim, ID: r.job.ID, Number: r.long.log.batch, Note: note,
+			Lines: lines}), true
 	}
 	s.forget(r)
 	return rdb.Call{}, false
@@ -186,7 +187,8 @@ func (s *scribe) send(ctx context.Context, batches []logBatch) error {
 	for i, answer := range answers {
 		lost, err := s.acknowledge(batches[i].run, answer)
 		if lost {
-			defer s.worker.events.emit(Trouble{Component: "scribe, log of " + batches[i].run.ref().String(), Err: answer.Err})
+			defer s.worker.events.emit(Trouble{Component: "scribe, log of " + batches[i].run.ref().String(),
+				Err: answer.Err})
 		}
 		again = excerpt.Join(again, err)
 	}

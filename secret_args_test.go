@@ -116,7 +116,10 @@ func TestNoErrorTellsArgs(t *testing.T) {
 		options.Logger = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		pool := NewWorkerPool(nil, 4, options)
 		for name, misfit := range misfits {
-			pool.JobWithOptions(name, JobOptions{OnDeath: func(_ context.Context, _ *Job, err error) { fmt.Fprint(deaths, err) }}, misfit.handler)
+			pool.JobWithOptions(name, JobOptions{OnDeath: func(_ context.Context, _ *Job,
+				err error) {
+				fmt.Fprint(deaths, err)
+			}}, misfit.handler)
 			k.store(name, "of "+name, misfitRecord("of "+name, name, misfit.args))
 		}
 		k.start(pool)
@@ -232,10 +235,12 @@ func TestNoErrorOfAnObjectTellsIt(t *testing.T) {
 	ref, err := objects.Share(k.ctx(), store, map[string]any{"card": json.Number(secret)})
 	require.NoError(t, err)
 	k.enqueueAs("shared", "card", ref)
-	pool := NewWorkerPool(nil, 1, k.options()).JobWithOptions("card", JobOptions{Retries: -1}, func(ctx context.Context, card objects.Ref[map[string]int8]) error {
-		_, err := card.Value(ctx)
-		return err
-	})
+	pool := NewWorkerPool(nil, 1, k.options()).
+		JobWithOptions("card", JobOptions{Retries: -1},
+			func(ctx context.Context, card objects.Ref[map[string]int8]) error {
+				_, err := card.Value(ctx)
+				return err
+			})
 	k.start(pool)
 	assertSilent(t, await(t, k.spy, ofJob[JobBuried]("shared")).Err)
 	_, err = objects.Share(k.ctx(), store, quoting{})
@@ -256,7 +261,8 @@ func (k *kit) everything() map[string]string {
 		kind, err := redis.String(conn.Do("TYPE", key))
 		require.NoError(k.t, err)
 		read := map[string][]any{
-			"hash": {"HGETALL", key}, "list": {"LRANGE", key, 0, -1}, "set": {"SMEMBERS", key}, "zset": {"ZRANGE", key, 0, -1}, "string": {"GET", key},
+			"hash": {"HGETALL", key}, "list": {"LRANGE", key, 0, -1}, "set": {"SMEMBERS", key},
+			"zset": {"ZRANGE", key, 0, -1}, "string": {"GET", key},
 		}[kind]
 		if read == nil {
 			continue // it has just gone

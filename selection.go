@@ -71,7 +71,8 @@ func (s *Selection) onlyID() bool {
 }
 
 func (s *Selection) everything() bool {
-	return s.State == "" && s.Name == "" && s.ID == "" && s.Tag == "" && s.ErrorText == "" && s.ErrorGroup == "" && s.ArgsText == "" && len(s.Meta) == 0 &&
+	return s.State == "" && s.Name == "" && s.ID == "" && s.Tag == "" && s.ErrorText == "" && s.ErrorGroup == "" &&
+		s.ArgsText == "" && len(s.Meta) == 0 &&
 		s.Source == 0 && s.OlderThan == 0
 }
 

@@ -21,8 +21,9 @@ func (p *WorkerPool) checkServer(ctx context.Context) error {
 	}
 	if facts.EvictionPolicy != "" && facts.EvictionPolicy != "noeviction" {
 		p.events.emit(ServerUnfit{
-			Problem: fmt.Sprintf("its maxmemory-policy is %s: when its memory is full it drops keys, and jobs with them", facts.EvictionPolicy),
-			Remedy:  "CONFIG SET maxmemory-policy noeviction",
+			Problem: fmt.Sprintf("its maxmemory-policy is %s: when its memory is full it drops keys, and jobs with "+
+				"them", facts.EvictionPolicy),
+			Remedy: "CONFIG SET maxmemory-policy noeviction",
 		})
 	}
 	return nil

@@ -19,7 +19,8 @@ func TestAServerThatMayEvictIsReportedAtStartRealRedis(t *testing.T) {
 				t.Parallel()
 				server := redistest.Dedicated(t, "--maxmemory-policy", policy)
 				spy := newSpy()
-				pool := NewWorkerPool(nil, 1, WorkerOptions{Redis: server.DSN(), Observers: []Observer{spy}, Logger: silent()}).
+				pool := NewWorkerPool(nil, 1, WorkerOptions{Redis: server.DSN(), Observers: []Observer{spy},
+					Logger: silent()}).
 					Job("any", func() error { return nil })
 				require.NoError(t, pool.Start(t.Context()))
 				require.Equal(t, reported, count[ServerUnfit](spy))
@@ -35,7 +36,8 @@ func TestAServerThatMayEvictIsReportedAtStartRealRedis(t *testing.T) {
 func TestTooOld(t *testing.T) {
 	t.Parallel()
 	for version, old := range map[string]bool{
-		"5.0.0": true, "6.2.14": true, "6.99.9": true, "7.0.0": false, "7.0.15": false, "10.1": false, "": false, "unknown": false,
+		"5.0.0": true, "6.2.14": true, "6.99.9": true, "7.0.0": false, "7.0.15": false, "10.1": false, "": false,
+		"unknown": false,
 	} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()

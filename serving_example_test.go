@@ -54,7 +54,8 @@ func ExampleWorkerPool_Withdraw() {
 // A name that Only leaves out is registered all the same, so it can be served when it is needed.
 func ExampleWorkerPool_Serve() {
 	ctx := context.Background()
-	pool := work.NewWorkerPool(nil, 5, work.WorkerOptions{Redis: "memory://serve", Only: []string{"mail"}, Logger: unlogged}).
+	pool := work.NewWorkerPool(nil, 5, work.WorkerOptions{Redis: "memory://serve", Only: []string{"mail"},
+		Logger: unlogged}).
 		Job("mail", func(to string) error { return nil }).
 		Job("report", func(name string) error { fmt.Println("report", name); return nil })
 	if err := pool.Start(ctx); err != nil {

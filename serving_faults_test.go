@@ -24,7 +24,8 @@ func TestAChangeOfWhatIsServedSurvivesLostCalls(t *testing.T) {
 				ran := newTally()
 				pool := NewWorkerPool(nil, 3, k.options()).Job("a", ran.handle).Job("b", ran.handle)
 				var sent atomic.Int64
-				d := k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+				d := k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send,
+					calls []rdb.Call) ([]rdb.Reply, error) {
 					if nameOf(calls[0]) != "serve" || sent.Add(1)%2 == 0 {
 						return pass(ctx, calls...)
 					}
@@ -82,7 +83,8 @@ func TestAFetchUnderWayBringsAWithdrawnNameForNothing(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := NewWorkerPool(nil, 5, k.options()).Job("a", func(int) error { return nil }).Job("b", func(int) error { return nil })
+		pool := NewWorkerPool(nil, 5, k.options()).Job("a", func(int) error { return nil }).
+			Job("b", func(int) error { return nil })
 		var withdrawn atomic.Bool
 		k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
 			replies, err := pass(ctx, calls...)
@@ -111,7 +113,8 @@ func TestAWorkerThatDiesWhileANameGoesIsTakenApart(t *testing.T) {
 		options.Prefetch = 5
 		receipts := k.enqueueNumbers("a", 0, 10)
 		pool := NewWorkerPool(nil, 1, options).
-			Job("a", func(ctx context.Context, job *Job, _ int) error { return p.handle(ctx, job) }).Job("b", ran.handle)
+			Job("a", func(ctx context.Context, job *Job, _ int) error { return p.handle(ctx, job) }).
+			Job("b", ran.handle)
 		require.NoError(t, pool.Start(k.ctx()))
 		receive(t, p.began)
 		require.ErrorIs(t, pool.Withdraw(briefly(), "a"), context.Canceled)
@@ -119,7 +122,10 @@ func TestAWorkerThatDiesWhileANameGoesIsTakenApart(t *testing.T) {
 		pool.crash()
 		close(p.goOn)
 		other := k.start(NewWorkerPool(nil, 3, k.another(newSpy())).Job("a", ran.handle))
-		k.until("it was reaped", func() bool { return k.number("SCARD", "workers") == 1 && k.number("SCARD", "dead") == 0 })
+		k.until("it was reaped", func() bool {
+			return k.number("SCARD", "workers") == 1 &&
+				k.number("SCARD", "dead") == 0
+		})
 		require.NoError(t, other.Drain(k.longCtx()))
 		ran.once(t, receipts)
 		assert.Equal(t, []string{"a"}, k.serves())
@@ -224,7 +230,8 @@ func TestNothingIsLostWhileNamesComeAndGo(t *testing.T) {
 				require.NoError(t, stops.Stop(k.longCtx()))
 			}
 		}
-		k.until("the killed one was reaped", func() bool { return k.number("SCARD", "workers") == 1 && k.number("SCARD", "dead") == 0 })
+		k.until("the killed one was reaped",
+			func() bool { return k.number("SCARD", "workers") == 1 && k.number("SCARD", "dead") == 0 })
 		ended()
 		changes.Wait()
 		require.NoError(t, stays.Serve(k.ctx(), names...))

@@ -99,13 +99,15 @@ func TestWhatHasNotBegunGoesBackAndWhatRunsEnds(t *testing.T) {
 		p := newPatient()
 		ids := idsOf(k.enqueueNumbers("n", 0, 30))
 		pool := k.start(NewWorkerPool(nil, 2, options).
-			Job("n", func(ctx context.Context, job *Job, _ int) error { return p.handle(ctx, job) }).Job("other", func(int) error { return nil }))
+			Job("n", func(ctx context.Context, job *Job, _ int) error { return p.handle(ctx, job) }).
+			Job("other", func(int) error { return nil }))
 		receive(t, p.began)
 		receive(t, p.began)
 		k.until("more are fetched than run", func() bool { return k.number("HLEN", "claimed") == 12 })
 		err := pool.Withdraw(briefly(), "n")
 		require.ErrorIs(t, err, context.Canceled)
-		k.until("all but those that run are back, in their old order", func() bool { return assert.ObjectsAreEqual(ids[2:], k.inLine("n")) })
+		k.until("all but those that run are back, in their old order",
+			func() bool { return assert.ObjectsAreEqual(ids[2:], k.inLine("n")) })
 		assert.Equal(t, []string{"n", "other"}, k.serves(), "a reaper must find those that run")
 		k.healthy()
 		withdrawn := make(chan error, 1)
@@ -129,7 +131,8 @@ func TestAFullWorkerHearsOfAWithdrawal(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		p := newPatient()
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("long", p.handle).Job("n", func(int) error { return nil }))
+		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("long", p.handle).
+			Job("n", func(int) error { return nil }))
 		k.enqueue("long")
 		receive(t, p.began)
 		require.NoError(t, pool.Withdraw(k.ctx(), "n"))
@@ -144,7 +147,8 @@ func TestAWorkerThatRestsHearsOfAWithdrawal(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("a", func(int) error { return nil }).Job("n", func(int) error { return nil }))
+		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("a", func(int) error { return nil }).
+			Job("n", func(int) error { return nil }))
 		require.NoError(t, k.inspector().PauseWorker(k.ctx(), pool.id()))
 		await(t, k.spy, func(e WorkerTold) bool { return e.Wanted == "pause" })
 		require.NoError(t, pool.Withdraw(k.ctx(), "n"))
@@ -160,7 +164,8 @@ func TestEverythingMayBeWithdrawn(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := NewWorkerPool(nil, 2, k.options()).Job("a", func(int) error { return nil }).Job("b", func(int) error { return nil })
+		pool := NewWorkerPool(nil, 2, k.options()).Job("a", func(int) error { return nil }).
+			Job("b", func(int) error { return nil })
 		require.NoError(t, pool.Start(k.ctx()))
 		require.NoError(t, pool.Withdraw(k.ctx(), "a", "b"))
 		workers, err := k.inspector().Workers(k.ctx())
@@ -212,7 +217,8 @@ func TestWhatIsServedIsSaidBeforeTheStart(t *testing.T) {
 		options := k.options()
 		options.Only = []string{"a", "b"}
 		plain := func() *WorkerPool {
-			return NewWorkerPool(nil, 2, options).Job("a", func(int) error { return nil }).Job("b", func(int) error { return nil }).
+			return NewWorkerPool(nil, 2, options).Job("a", func(int) error { return nil }).
+				Job("b", func(int) error { return nil }).
 				JobWithOptions("c", JobOptions{Limit: Limit{Concurrent: 7}}, func(int) error { return nil })
 		}
 		untouched := plain()

@@ -106,7 +106,8 @@ func (s *settler) makeCall(b *batch) rdb.Call {
 	belongings := first.belongings()
 	if state, ends := endState[first.decision.verb]; ends && (first.decision.verb == verbCancel || !belongings.None()) {
 		return w.End(first.claim, rdb.Ending{
-			ID: first.job.ID, Queue: first.claim.Queue, State: state, Keep: first.decision.keep, Outcome: first.decision.result,
+			ID: first.job.ID, Queue: first.claim.Queue, State: state, Keep: first.decision.keep,
+			Outcome:    first.decision.result,
 			Belongings: belongings,
 		})
 	}
@@ -114,7 +115,8 @@ func (s *settler) makeCall(b *batch) rdb.Call {
 	case verbDone, verbDiscard, verbExpire:
 		s.ended = s.ended[:0]
 		for _, r := range b.runs {
-			s.ended = append(s.ended, rdb.Ended{Claim: r.claim, ID: r.job.ID, Keep: r.decision.keep, Outcome: r.decision.result})
+			s.ended = append(s.ended, rdb.Ended{Claim: r.claim, ID: r.job.ID, Keep: r.decision.keep,
+				Outcome: r.decision.result})
 		}
 		defer clear(s.ended)
 		return w.Complete(s.ended)

@@ -62,7 +62,8 @@ func TestAnOutcomeWhoseReplyWasLostCountsOnce(t *testing.T) {
 				k := newKit(t, s)
 				pool := NewWorkerPool(nil, 1, k.options()).Job("a", func() error { return row.outcome })
 				var lost atomic.Bool
-				k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+				k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply,
+					error) {
 					replies, err := pass(ctx, calls...)
 					if err == nil && settles(calls) && lost.CompareAndSwap(false, true) {
 						return nil, errors.New("the reply was lost")
@@ -99,7 +100,8 @@ func TestAnOutcomeThatIsTurnedAwayIsSentAgain(t *testing.T) {
 				k := newKit(t, s)
 				pool := NewWorkerPool(nil, 1, k.options()).Job("a", nothing)
 				var refusals atomic.Int64
-				k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+				k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply,
+					error) {
 					if settles(calls) && refusals.Add(1) <= 3 {
 						return []rdb.Reply{{Err: &rdb.ServerError{Code: code, Message: code + " not now"}}}, nil
 					}
@@ -129,7 +131,8 @@ func TestABrokenKeyParksOnlyWhatNeedsIt(t *testing.T) {
 		handler := func() error { running <- struct{}{}; <-leave; return nil }
 		pool.Job("good", handler).Job("bad", handler)
 		gathered := make(chan struct{})
-		d := k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+		d := k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply,
+			error) {
 			if settles(calls) {
 				<-gathered // until all outcomes are there to go in one call
 			}
@@ -149,7 +152,8 @@ func TestABrokenKeyParksOnlyWhatNeedsIt(t *testing.T) {
 
 		trouble := await(t, k.spy, func(e Trouble) bool { return strings.HasPrefix(e.Component, "settler, bad ") })
 		assert.ErrorContains(t, trouble.Err, "has the wrong type")
-		require.Eventually(t, func() bool { return k.number("HLEN", "claimed") == 3 }, patience, time.Millisecond, "the others settle")
+		require.Eventually(t, func() bool { return k.number("HLEN", "claimed") == 3 }, patience, time.Millisecond,
+			"the others settle")
 		d.untilSent(t, "complete", 4) // the bad ones are tried again now and then
 		begun, over := k.troubles()
 		assert.Len(t, begun, 1, "three jobs, one reason")
@@ -202,7 +206,8 @@ func TestFetchingStopsWhileRedisAcknowledgesNothing(t *testing.T) {
 		pool := NewWorkerPool(nil, 10, k.options()).Job("a", nothing)
 		var away atomic.Bool
 		away.Store(true)
-		d := k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+		d := k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply,
+			error) {
 			if settles(calls) && away.Load() {
 				return nil, errors.New("Redis is away")
 			}
@@ -236,7 +241,8 @@ func TestAnOutcomeWhoseClaimIsGoneDoesNotCount(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		running, leave := make(chan struct{}), make(chan struct{})
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("a", func() error { close(running); <-leave; return nil }))
+		pool := k.start(NewWorkerPool(nil, 1, k.options()).
+			Job("a", func() error { close(running); <-leave; return nil }))
 		job := k.enqueue("a")
 		receive(t, running)
 		k.do("DEL", "worker:"+pool.workers[0].claimant().rdb.ID+":inprocess:a")

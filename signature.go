@@ -112,7 +112,8 @@ func (s *signature) refuseValue(what string) error {
 func refusePrototype(what string, isNil bool) error {
 	err := &SignatureError{Role: "prototype", Function: what, Wanted: "a struct, a pointer to a struct or nil"}
 	if isNil {
-		err.Found, err.Remedy = "is a nil pointer", "give NewWorkerPool a struct, or a plain nil for handlers without a context"
+		err.Found, err.Remedy = "is a nil pointer",
+			"give NewWorkerPool a struct, or a plain nil for handlers without a context"
 	} else {
 		err.Found, err.Remedy = "is no struct", "make it a field of one"
 	}
@@ -149,9 +150,11 @@ func (s *signature) checkFirst() error {
 	const argument = "if it is an argument, take it behind context and job in a plain function"
 	plain := strings.TrimPrefix(first.name, "*")
 	if s.own == "" {
-		return s.refuse(found, "no context, as the pool has none", fmt.Sprintf("give NewWorkerPool a %s{} instead of nil; %s", plain, argument))
+		return s.refuse(found, "no context, as the pool has none",
+			fmt.Sprintf("give NewWorkerPool a %s{} instead of nil; %s", plain, argument))
 	}
-	return s.refuse(found, "*"+s.own+" as the context", fmt.Sprintf("register it with a pool made with %s{}; %s", plain, argument))
+	return s.refuse(found, "*"+s.own+" as the context", fmt.Sprintf("register it with a pool made with %s{}; %s", plain,
+		argument))
 }
 
 func (s *signature) findLead() {
@@ -207,7 +210,8 @@ func (s *signature) checkNearMiss(i int) error {
 	takes := s.takes(i)
 	switch s.in[i].is {
 	case ownValue:
-		return s.refuse(takes+", by value", "*"+s.own, "take the pointer; what one middleware sets in a copy the next one does not see")
+		return s.refuse(takes+", by value", "*"+s.own,
+			"take the pointer; what one middleware sets in a copy the next one does not see")
 	case ownPointerPointer:
 		return s.refuse(takes, "*"+s.own, "drop one *")
 	case contextPointer:
@@ -224,7 +228,8 @@ func (s *signature) checkOwn(i int, takes string) error {
 	if s.lead.own {
 		return s.refuse(takes+" and as parameter 1", "it once", "drop the second one")
 	}
-	return s.refuse(takes+", behind "+s.in[i-1].name, "it as parameter 1", "move it to the front, or make the function a method of it")
+	return s.refuse(takes+", behind "+s.in[i-1].name, "it as parameter 1",
+		"move it to the front, or make the function a method of it")
 }
 
 func (s *signature) checkContext(i int, takes string) error {
@@ -252,7 +257,8 @@ func (s *signature) checkResults() error {
 	case len(out) > 2:
 		return s.refuse(fmt.Sprintf("returns %d values", len(out)), wanted, "put the results into one struct")
 	case out[len(out)-1].is == concreteError:
-		return s.refuse("returns "+typeNames(out)+", a concrete error type", wanted, "return the interface error; a nil pointer in it would count as a failure")
+		return s.refuse("returns "+typeNames(out)+", a concrete error type", wanted,
+			"return the interface error; a nil pointer in it would count as a failure")
 	case len(out) == 1 && out[0].is != errorValue:
 		return s.refuse("returns only "+out[0].name, wanted, fmt.Sprintf("return (%s, error)", out[0].name))
 	case len(out) == 1:
@@ -264,7 +270,8 @@ func (s *signature) checkResults() error {
 	case out[1].is != errorValue:
 		return s.refuse("returns "+typeNames(out), wanted, "return an error last")
 	case out[0].fault != nil:
-		return s.refuse("returns "+out[0].name+" as its result"+out[0].fault.where(), "a type that encoding/json can encode", out[0].fault.remedy)
+		return s.refuse("returns "+out[0].name+" as its result"+out[0].fault.where(),
+			"a type that encoding/json can encode", out[0].fault.remedy)
 	}
 	return nil
 }
@@ -286,9 +293,11 @@ func (s *signature) checkMiddleware() error {
 	case len(out) == 0:
 		return s.refuse("returns nothing", "error", "return what next returned")
 	case len(out) > 1:
-		return s.refuse(fmt.Sprintf("returns %d values", len(out)), "error", "return only the error; a result is the handler's")
+		return s.refuse(fmt.Sprintf("returns %d values", len(out)), "error",
+			"return only the error; a result is the handler's")
 	case out[0].is == concreteError:
-		return s.refuse("returns "+out[0].name, "error", "return the interface; a nil pointer in it would count as a failure")
+		return s.refuse("returns "+out[0].name, "error",
+			"return the interface; a nil pointer in it would count as a failure")
 	case out[0].is != errorValue:
 		return s.refuse("returns "+out[0].name, "error", "return what next returned")
 	}
@@ -309,7 +318,8 @@ func (s *signature) checkMiddlewareParameters() error {
 		if at >= 0 {
 			continue
 		}
-		if f := slices.IndexFunc(s.in, func(in typeLooks) bool { return in.is == otherFunction }); f >= 0 && needed.is == nextValue {
+		if f := slices.IndexFunc(s.in, func(in typeLooks) bool { return in.is == otherFunction }); f >= 0 &&
+			needed.is == nextValue {
 			return s.refuse(s.takes(f), needed.name, "declare next with that type")
 		}
 		return s.refuse("takes "+typeNames(s.in)+", no "+needed.name, s.form(), needed.remedy)
@@ -321,9 +331,11 @@ func (s *signature) checkMiddlewareParameters() error {
 	case s.lead.ctx && s.lead.job && s.in[n].is == nextValue && len(s.in) == n+1:
 		return nil
 	case s.lead.ctx && s.lead.job && s.in[n].is == nextValue:
-		return s.refuse("takes "+s.in[n+1].name+" behind next", s.form(), "drop it; a job's arguments go to the handler, job.Args has them as JSON")
+		return s.refuse("takes "+s.in[n+1].name+" behind next", s.form(),
+			"drop it; a job's arguments go to the handler, job.Args has them as JSON")
 	case s.lead.ctx && s.lead.job && s.in[n].is == anyType:
-		return s.refuse("takes "+s.in[n].name+" before next", s.form(), "drop it; a job's arguments go to the handler, job.Args has them as JSON")
+		return s.refuse("takes "+s.in[n].name+" before next", s.form(),
+			"drop it; a job's arguments go to the handler, job.Args has them as JSON")
 	}
 	return s.refuse("takes "+typeNames(s.in), s.form(), "bring them into this order, each once")
 }
@@ -353,4 +365,5 @@ func isMethodOf(symbol, typePrefix string) bool {
 	return ok && !strings.ContainsAny(method, ".-")
 }
 
-var errNullArgument = errors.New("null is no such value, and the zero value would hide that: take a pointer where null is meant")
+var errNullArgument = errors.New(
+	"null is no such value, and the zero value would hide that: take a pointer where null is meant")

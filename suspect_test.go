@@ -45,7 +45,10 @@ func TestOneSuspectAtATimeIsNamedBeforeItBegins(t *testing.T) {
 		assert.Equal(t, 3, k.number("HLEN", "crashes"), "what was put off is not acquitted")
 		close(release)
 		for left := 2; left > 0; left-- {
-			k.until("the next is put off, or has begun", func() bool { return k.number("ZCARD", "scheduled") == left || len(begun) > 0 })
+			k.until("the next is put off, or has begun", func() bool {
+				return k.number("ZCARD", "scheduled") == left ||
+					len(begun) > 0
+			})
 			k.dueNow("scheduled")
 			receive(t, begun)
 		}
@@ -81,7 +84,8 @@ func TestASuspectThatCannotBeNamedDoesNotBegin(t *testing.T) {
 				k := newKit(t, s)
 				var began atomic.Int32
 				pool := NewWorkerPool(nil, 1, k.options()).Job("quiet", func() error { began.Add(1); return nil })
-				k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+				k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply,
+					error) {
 					if nameOf(calls[0]) != "suspect" {
 						return pass(ctx, calls...)
 					}

@@ -54,7 +54,8 @@ func TestATimeoutTooLongForGoIsNone(t *testing.T) {
 func TestTimesAreAtMostACentury(t *testing.T) {
 	t.Parallel()
 	const century, far = 100 * 365 * 24 * time.Hour, 1<<63 - 1
-	byOption := &run{record: &plainRecord, registration: &registration{options: JobOptions{Timeout: far, Retention: far}}}
+	byOption := &run{record: &plainRecord,
+		registration: &registration{options: JobOptions{Timeout: far, Retention: far}}}
 	byRecord := &run{registration: &registration{}, record: &record{Timeout: far, Retention: far}}
 	for _, r := range []*run{byOption, byRecord} {
 		assert.Equal(t, century, r.timeout())
@@ -68,7 +69,8 @@ func TestAHandlerThatIgnoresItsTimeoutIsStuckAndKeepsItsSlot(t *testing.T) {
 		k := newKit(t, s)
 		release := make(chan struct{})
 		pool := NewWorkerPool(nil, 1, k.options()).
-			JobWithOptions("deaf", JobOptions{Timeout: time.Millisecond, Backoff: hourly}, func() error { <-release; return errors.New("late") }).
+			JobWithOptions("deaf", JobOptions{Timeout: time.Millisecond, Backoff: hourly},
+				func() error { <-release; return errors.New("late") }).
 			Job("next", func() error { return nil })
 		pool.stuckAfter = 5 * time.Millisecond
 		k.start(pool)
@@ -81,7 +83,8 @@ func TestAHandlerThatIgnoresItsTimeoutIsStuckAndKeepsItsSlot(t *testing.T) {
 		close(release)
 		started := await(t, k.spy, ofJob[JobStarted](next.ID))
 		failed := await(t, k.spy, ofJob[JobFailed](deaf.ID))
-		assert.False(t, started.Begun.Before(failed.Begun.Add(failed.Elapsed)), "the next began after the deaf one returned")
+		assert.False(t, started.Begun.Before(failed.Begun.Add(failed.Elapsed)),
+			"the next began after the deaf one returned")
 		k.drained(pool)
 		assert.Equal(t, 1, count[JobStuck](k.spy))
 	})
@@ -131,7 +134,8 @@ func TestTheNameIsALabelOfTheProfile(t *testing.T) {
 		assert.Equal(t, name, receive(t, labels))
 		assert.Contains(t, receive(t, inside), `{"job":"`+name+`"}`)
 		k.drained(pool)
-		assert.Eventually(t, func() bool { return !strings.Contains(profile(), name) }, patience, 10*time.Millisecond, "the child may be ending")
+		assert.Eventually(t, func() bool { return !strings.Contains(profile(), name) }, patience, 10*time.Millisecond,
+			"the child may be ending")
 	})
 }
 

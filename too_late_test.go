@@ -22,16 +22,20 @@ func TestAJobThatHasNotBegunInTimeExpires(t *testing.T) {
 		crashes string
 		expired bool
 	}{
-		"expired":                         {option: ExpireAt(past), expired: true},
-		"not yet":                         {option: ExpireAt(future)},
-		"in a while":                      {option: ExpireIn(time.Hour)},
-		"has failed before":               {option: ExpireAt(past), trail: `{"fails":1}`},
-		"was put off by its handler":      {option: ExpireAt(past), trail: `{"begun":true}`},
-		"was put off before it began":     {option: ExpireAt(past), trail: `{"run_at":5}`, expired: true},
-		"a worker died with it":           {option: ExpireAt(past), crashes: "w0"},
-		"the last of two options":         {option: func(s *jobSettings) { ExpireAt(past)(s); ExpireIn(time.Hour)(s) }},
-		"the last of two, otherwise":      {option: func(s *jobSettings) { ExpireIn(time.Hour)(s); ExpireAt(past)(s) }, expired: true},
-		"with what else may belong to it": {option: func(s *jobSettings) { ExpireAt(past)(s); Unique(UniqueOptions{})(s) }, expired: true},
+		"expired":                     {option: ExpireAt(past), expired: true},
+		"not yet":                     {option: ExpireAt(future)},
+		"in a while":                  {option: ExpireIn(time.Hour)},
+		"has failed before":           {option: ExpireAt(past), trail: `{"fails":1}`},
+		"was put off by its handler":  {option: ExpireAt(past), trail: `{"begun":true}`},
+		"was put off before it began": {option: ExpireAt(past), trail: `{"run_at":5}`, expired: true},
+		"a worker died with it":       {option: ExpireAt(past), crashes: "w0"},
+		"the last of two options":     {option: func(s *jobSettings) { ExpireAt(past)(s); ExpireIn(time.Hour)(s) }},
+		"the last of two, otherwise": {option: func(s *jobSettings) { ExpireIn(time.Hour)(s); ExpireAt(past)(s) },
+			expired: true},
+		"with what else may belong to it": {option: func(s *jobSettings) {
+			ExpireAt(past)(s)
+			Unique(UniqueOptions{})(s)
+		}, expired: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +100,8 @@ func TestADeadlineEndsTheCtxAndTheJob(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		k.start(NewWorkerPool(nil, 2, k.options()).
-			JobWithOptions("a", JobOptions{Timeout: time.Hour}, func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }))
+			JobWithOptions("a", JobOptions{Timeout: time.Hour},
+				func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }))
 		now := k.enq.core.clock
 		k.enqueue("other")
 		receipt, err := k.enq.With(Deadline(now.now().Add(200*time.Millisecond))).Enqueue(k.ctx(), "a")
@@ -116,7 +121,10 @@ func TestNoAttemptBeginsAfterTheDeadline(t *testing.T) {
 		options JobOptions
 		event   func(t *testing.T, k *kit, id string) string
 	}{
-		"buried": {event: func(t *testing.T, k *kit, id string) string { return await(t, k.spy, ofJob[JobBuried](id)).Reason }},
+		"buried": {event: func(t *testing.T, k *kit,
+			id string) string {
+			return await(t, k.spy, ofJob[JobBuried](id)).Reason
+		}},
 		"dropped": {options: JobOptions{SkipMorgue: true}, event: func(t *testing.T, k *kit, id string) string {
 			return await(t, k.spy, ofJob[JobDiscarded](id)).Err.Error()
 		}},
@@ -147,15 +155,19 @@ func TestHowLongAJobIsRetried(t *testing.T) {
 		reason  string // of a burial; empty is a retry
 		first   int64
 	}{
-		"no limit":              {first: 0},
-		"first failure":         {options: JobOptions{RetryFor: 2 * time.Hour}, first: now.UnixMilli()},
-		"just in time":          {options: JobOptions{RetryFor: 2 * time.Hour}, trail: since(time.Hour), first: now.Add(-time.Hour).UnixMilli()},
-		"too late":              {options: JobOptions{RetryFor: 2 * time.Hour}, trail: since(time.Hour + 1e6), reason: later},
-		"shorter than a wait":   {options: JobOptions{RetryFor: time.Minute}, reason: later},
-		"option of the enqueue": {options: JobOptions{RetryFor: time.Minute}, record: record{recordExtras: recordExtras{RetryFor: 7200_000}}, first: now.UnixMilli()},
+		"no limit":      {first: 0},
+		"first failure": {options: JobOptions{RetryFor: 2 * time.Hour}, first: now.UnixMilli()},
+		"just in time": {options: JobOptions{RetryFor: 2 * time.Hour}, trail: since(time.Hour),
+			first: now.Add(-time.Hour).UnixMilli()},
+		"too late": {options: JobOptions{RetryFor: 2 * time.Hour}, trail: since(time.Hour + 1e6),
+			reason: later},
+		"shorter than a wait": {options: JobOptions{RetryFor: time.Minute}, reason: later},
+		"option of the enqueue": {options: JobOptions{RetryFor: time.Minute},
+			record: record{recordExtras: recordExtras{RetryFor: 7200_000}}, first: now.UnixMilli()},
 		"of an older trail": {options: JobOptions{RetryFor: 2 * time.Hour}, reason: later,
 			trail: trail{Fails: 1, Errors: []failure{{At: now.Add(-2 * time.Hour).UnixMilli()}}}},
-		"before the deadline": {record: record{recordExtras: recordExtras{Deadline: now.Add(time.Hour + 1e6).UnixMilli()}}},
+		"before the deadline": {record: record{recordExtras: recordExtras{Deadline: now.Add(time.Hour + 1e6).
+			UnixMilli()}}},
 		"at the deadline": {record: record{recordExtras: recordExtras{Deadline: now.Add(time.Hour).UnixMilli()}},
 			reason: "its next attempt would come after its deadline"},
 	}
@@ -198,14 +210,16 @@ func TestOptionsThatMakeAJobTooLate(t *testing.T) {
 		"ExpireIn of nothing":    {ExpireIn(0), "use a duration above zero"},
 		"ExpireIn for ever":      {ExpireIn(200 * 365 * 24 * time.Hour), "use at most 100 years"},
 		"ExpireAt the zero time": {ExpireAt(time.Time{}), "use one after 1970 and at most 100 years ahead"},
-		"ExpireAt before due":    {ExpireAt(scheduled.Add(-time.Minute)), "use one after the time for which the job is scheduled"},
-		"Deadline far ahead":     {Deadline(scheduled.Add(101 * 365 * 24 * time.Hour)), "at most 100 years ahead"},
-		"Deadline before due":    {Deadline(scheduled.Add(-time.Minute)), "use one after the time for which the job is scheduled"},
-		"RetryFor below zero":    {RetryFor(-1), "use a duration above zero"},
-		"an empty tag":           {Tags("a", ""), "use 1 to 100 bytes"},
-		"a long tag":             {Tags(strings.Repeat("a", 101)), "use at most 100"},
-		"a tag of two lines":     {Tags("a\nb"), "use one without control characters"},
-		"many tags":              {Tags(make([]string, 21)...), "use at most 20"},
+		"ExpireAt before due": {ExpireAt(scheduled.Add(-time.Minute)),
+			"use one after the time for which the job is scheduled"},
+		"Deadline far ahead": {Deadline(scheduled.Add(101 * 365 * 24 * time.Hour)), "at most 100 years ahead"},
+		"Deadline before due": {Deadline(scheduled.Add(-time.Minute)),
+			"use one after the time for which the job is scheduled"},
+		"RetryFor below zero": {RetryFor(-1), "use a duration above zero"},
+		"an empty tag":        {Tags("a", ""), "use 1 to 100 bytes"},
+		"a long tag":          {Tags(strings.Repeat("a", 101)), "use at most 100"},
+		"a tag of two lines":  {Tags("a\nb"), "use one without control characters"},
+		"many tags":           {Tags(make([]string, 21)...), "use at most 20"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -52,7 +52,8 @@ func decodeTrail(b []byte) trail {
 	}
 	var t trail
 	if err := json.Unmarshal(b, &t); err != nil {
-		return trail{Errors: []failure{{Error: bound("its earlier trail could not be read: "+err.Error(), maxErrorBytes)}}}
+		return trail{Errors: []failure{{Error: bound("its earlier trail could not be read: "+err.Error(),
+			maxErrorBytes)}}}
 	}
 	t.Fails, t.Releases = min(max(t.Fails, 0), maxCount), min(max(t.Releases, 0), maxCount)
 	return t

@@ -19,9 +19,10 @@ func TestTheMorgueKeepsTheLastTenErrorsOfAJob(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).JobWithOptions("a", JobOptions{Retries: 12}, func(job *Job) error {
-			return RetryIn(0, fmt.Errorf("failure %d", job.Attempt))
-		}))
+		pool := k.start(NewWorkerPool(nil, 1, k.options()).
+			JobWithOptions("a", JobOptions{Retries: 12}, func(job *Job) error {
+				return RetryIn(0, fmt.Errorf("failure %d", job.Attempt))
+			}))
 		k.enqueueAs("j", "a")
 		k.do("HSET", "trail", "j", `{"fails":2,"errors":[{"attempt":1,"error":"one"},{"attempt":2,"error":"two"}]}`)
 		buried := await(t, k.spy, ofJob[JobBuried]("j"))
@@ -43,7 +44,8 @@ func TestTheMorgueKeepsTheLastTenErrorsOfAJob(t *testing.T) {
 func TestWhatIsKeptOfAnErrorIsBoundedUTF8(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{
-		"invalid": "a\xff\xfeb", "long": strings.Repeat("long ", 1<<20), "wide": strings.Repeat("日本", 1<<10), "nul": "a\x00b", "empty": "",
+		"invalid": "a\xff\xfeb", "long": strings.Repeat("long ", 1<<20), "wide": strings.Repeat("日本", 1<<10),
+		"nul": "a\x00b", "empty": "",
 	}
 	wanted := map[string]string{
 		"invalid": "a\uFFFDb", "long": strings.Repeat("long ", 204) + "l…", "wide": strings.Repeat("日本", 170) + "…",
@@ -102,7 +104,8 @@ func TestATrailThatCannotBeReadDoesNotStopTheJob(t *testing.T) {
 	}
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := NewWorkerPool(nil, 1, k.options()).JobWithOptions("a", JobOptions{Backoff: hourly}, func() error { return errLuck })
+		pool := NewWorkerPool(nil, 1, k.options()).
+			JobWithOptions("a", JobOptions{Backoff: hourly}, func() error { return errLuck })
 		for name, text := range trails {
 			k.enqueueAs(name, "a")
 			k.do("HSET", "trail", name, text)
@@ -127,11 +130,13 @@ func TestCountsThatWereWrittenByHandDoNotOverflow(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		attempts := map[string]int{}
-		pool := NewWorkerPool(nil, 1, k.options()).JobWithOptions("a", JobOptions{Retries: 1<<63 - 1}, func(job *Job) error {
-			attempts[job.ID] = job.Attempt
-			return errLuck
-		})
-		for id, text := range map[string]string{"huge": `{"fails":9223372036854775807}`, "negative": `{"fails":-9223372036854775808}`} {
+		pool := NewWorkerPool(nil, 1, k.options()).
+			JobWithOptions("a", JobOptions{Retries: 1<<63 - 1}, func(job *Job) error {
+				attempts[job.ID] = job.Attempt
+				return errLuck
+			})
+		for id, text := range map[string]string{"huge": `{"fails":9223372036854775807}`,
+			"negative": `{"fails":-9223372036854775808}`} {
 			k.enqueueAs(id, "a")
 			k.do("HSET", "trail", id, text)
 		}

@@ -20,7 +20,8 @@ func (p *WorkerPool) Twin(opts WorkerOptions) *WorkerPool {
 		}
 	}
 	for name, r := range p.registered { // without what a start adds to them
-		twin.registered[name] = &registration{name: r.name, site: r.site, handler: r.handler, options: r.options, labels: r.labels}
+		twin.registered[name] = &registration{name: r.name, site: r.site, handler: r.handler, options: r.options,
+			labels: r.labels}
 	}
 	return twin
 }

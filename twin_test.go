@@ -49,7 +49,8 @@ func TestATwinRunsTheSameJobsWithOptionsOfItsOwn(t *testing.T) {
 
 func TestATwinHasTheMistakesOfTheSetUpAndNotThoseOfTheOptions(t *testing.T) {
 	t.Parallel()
-	pool := NewWorkerPool(7, 0, WorkerOptions{MaxCrashes: 1, Prefetch: -1}).Job("greet", func(string) {}).Job("a", nothing).Job("a", nothing)
+	pool := NewWorkerPool(7, 0, WorkerOptions{MaxCrashes: 1, Prefetch: -1}).Job("greet", func(string) {}).
+		Job("a", nothing).Job("a", nothing)
 	var setup *SetupError
 	require.ErrorAs(t, pool.Start(t.Context()), &setup)
 	require.Len(t, setup.Mistakes, 7)

@@ -83,13 +83,21 @@ type DuplicateError struct {
 
 func (e *DuplicateError) Error() string {
 	if e.Held {
-		return fmt.Sprintf("job %s of the same kind (%s) is with a worker, so it cannot be changed: enqueue again later, or use UntilStarted",
+		return fmt.Sprintf("job %s of the same kind (%s) is with a worker, so it cannot be changed: enqueue again later, "+
+			""+
+			""+
+			""+
+			""+
+			""+
+			"or use UntilStarted",
 			quoted(e.ID), quoted(e.Name))
 	}
 	if e.stored {
-		return fmt.Sprintf("job %s of the same kind (%s) lives: wait for its end, or delete one of the two", quoted(e.ID), quoted(e.Name))
+		return fmt.Sprintf("job %s of the same kind (%s) lives: wait for its end, or delete one of the two",
+			quoted(e.ID), quoted(e.Name))
 	}
-	return fmt.Sprintf("job %s of the same kind (%s) lives: wait for its end, or use KeepExisting", quoted(e.ID), quoted(e.Name))
+	return fmt.Sprintf("job %s of the same kind (%s) lives: wait for its end, or use KeepExisting", quoted(e.ID),
+		quoted(e.Name))
 }
 
 func (o *UniqueOptions) validate() error {
@@ -109,14 +117,16 @@ func (o *UniqueOptions) validate() error {
 	case o.For < 0 || o.For > maxAhead:
 		return refuse("For", o.For, "use a duration above zero and at most 100 years, or 0 for none")
 	case o.For > 0 && (o.Until != UntilFinished || o.KeepInMorgue):
-		return refuse("For", o.For.String()+" beside Until or KeepInMorgue", "use one of them: the time ends whatever becomes of the job")
+		return refuse("For", o.For.String()+" beside Until or KeepInMorgue",
+			"use one of them: the time ends whatever becomes of the job")
 	case o.For > 0 && changes:
 		return refuse("For", o.For.String()+" beside ReplaceArgs or Postpone",
 			"use one of them: within the time the job may be done, and then nothing can be changed")
 	case o.KeepInMorgue && o.Until == UntilStarted:
 		return refuse("KeepInMorgue", "given with UntilStarted", "use one of them")
 	case o.OnConflict < 0 || o.OnConflict > RefuseDuplicate:
-		return refuse("OnConflict", int(o.OnConflict), "use KeepExisting, ReplaceArgs, Postpone, ReplaceArgs|Postpone or RefuseDuplicate")
+		return refuse("OnConflict", int(o.OnConflict),
+			"use KeepExisting, ReplaceArgs, Postpone, ReplaceArgs|Postpone or RefuseDuplicate")
 	}
 	return nil
 }

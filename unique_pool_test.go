@@ -32,22 +32,26 @@ func TestWhenTheLockOfAJobIsFreed(t *testing.T) {
 		living   int  // records that are left before that is tried
 		whileRun bool // another one is a duplicate while the handler runs
 	}{
-		"finished":              {whileRun: true},
-		"finished, discarded":   {outcome: Discard(nil), whileRun: true},
-		"finished, failed":      {outcome: errLuck, kept: true, living: 1, whileRun: true},
-		"finished, snoozed":     {outcome: Snooze(later), kept: true, living: 1, whileRun: true},
-		"finished, buried":      {outcome: Bury(errLuck), living: 1, whileRun: true},
-		"finished, dropped":     {job: JobOptions{Retries: -1, SkipMorgue: true}, outcome: errLuck, whileRun: true},
-		"kept in morgue":        {options: UniqueOptions{KeepInMorgue: true}, outcome: Bury(errLuck), kept: true, living: 1, whileRun: true},
+		"finished":            {whileRun: true},
+		"finished, discarded": {outcome: Discard(nil), whileRun: true},
+		"finished, failed":    {outcome: errLuck, kept: true, living: 1, whileRun: true},
+		"finished, snoozed":   {outcome: Snooze(later), kept: true, living: 1, whileRun: true},
+		"finished, buried":    {outcome: Bury(errLuck), living: 1, whileRun: true},
+		"finished, dropped":   {job: JobOptions{Retries: -1, SkipMorgue: true}, outcome: errLuck, whileRun: true},
+		"kept in morgue": {options: UniqueOptions{KeepInMorgue: true}, outcome: Bury(errLuck), kept: true,
+			living: 1, whileRun: true},
 		"kept in morgue, done":  {options: UniqueOptions{KeepInMorgue: true}, whileRun: true},
 		"started":               {options: UniqueOptions{Until: UntilStarted}},
 		"started, failed":       {options: UniqueOptions{Until: UntilStarted}, outcome: errLuck, living: 1},
 		"for a time":            {options: UniqueOptions{For: later}, kept: true, whileRun: true},
 		"for a time, discarded": {options: UniqueOptions{For: later}, outcome: Discard(nil), whileRun: true},
-		"for a time, buried":    {options: UniqueOptions{For: later}, outcome: Bury(errLuck), kept: true, living: 1, whileRun: true},
-		"expired":               {extra: []EnqueueOption{ExpireAt(time.UnixMilli(1))}},
-		"expired, for a time":   {options: UniqueOptions{For: later}, extra: []EnqueueOption{ExpireAt(time.UnixMilli(1))}},
-		"deadline, buried":      {options: UniqueOptions{Until: UntilStarted}, extra: []EnqueueOption{Deadline(time.UnixMilli(1))}, living: 1},
+		"for a time, buried": {options: UniqueOptions{For: later}, outcome: Bury(errLuck), kept: true, living: 1,
+			whileRun: true},
+		"expired": {extra: []EnqueueOption{ExpireAt(time.UnixMilli(1))}},
+		"expired, for a time": {options: UniqueOptions{For: later},
+			extra: []EnqueueOption{ExpireAt(time.UnixMilli(1))}},
+		"deadline, buried": {options: UniqueOptions{Until: UntilStarted},
+			extra: []EnqueueOption{Deadline(time.UnixMilli(1))}, living: 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

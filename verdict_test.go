@@ -37,23 +37,25 @@ type partition struct {
 func newPartition(t *testing.T, s redistest.Server) *partition {
 	p := &partition{kit: newKit(t, s), door: newDoor()}
 	onDeath := func(context.Context, *Job, error) { p.deaths.Add(1) }
-	p.pool = NewWorkerPool(nil, jobsInTheHole, p.options()).JobWithOptions("a", JobOptions{OnDeath: onDeath}, func(job *Job, n int) error {
-		_ = p.door.pass(job)
-		if n%2 == 0 {
-			return Bury(errLuck)
-		}
-		return nil
-	})
-	p.driver = p.tamper(p.pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
-		state := line(p.line.Load())
-		if state == lineGood {
-			return pass(ctx, calls...)
-		}
-		if state == lineDeaf && settles(calls) {
-			_, _ = pass(ctx, calls...) // its answer is what is lost
-		}
-		return nil, errLuck
-	}})
+	p.pool = NewWorkerPool(nil, jobsInTheHole, p.options()).
+		JobWithOptions("a", JobOptions{OnDeath: onDeath}, func(job *Job, n int) error {
+			_ = p.door.pass(job)
+			if n%2 == 0 {
+				return Bury(errLuck)
+			}
+			return nil
+		})
+	p.driver = p.tamper(p.pool,
+		&tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+			state := line(p.line.Load())
+			if state == lineGood {
+				return pass(ctx, calls...)
+			}
+			if state == lineDeaf && settles(calls) {
+				_, _ = pass(ctx, calls...) // its answer is what is lost
+			}
+			return nil, errLuck
+		}})
 	p.start(p.pool)
 	p.enqueueNumbers("a", 0, jobsInTheHole)
 	for range jobsInTheHole {

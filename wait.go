@@ -163,7 +163,8 @@ func endResult[T any](ctx context.Context, enq *Enqueuer, end jobEnd) (result T,
 	case end.known.Fate == rdb.FateDead:
 		return result, newJobFailedError(end.id, decodeTrail(end.known.Kept))
 	case end.known.Fate == rdb.FateGone:
-		return result, fmt.Errorf("job %s: %w: its Retention (by default none) was over before anybody waited, or there was no such job",
+		return result, fmt.Errorf(
+			"job %s: %w: its Retention (by default none) was over before anybody waited, or there was no such job",
 			quoted(end.id), ErrGone)
 	}
 	kept, err := decodeOutcome(end.id, end.known.Kept)

@@ -155,7 +155,8 @@ func TestWaitOutlivesTheWorker(t *testing.T) {
 		require.NoError(t, err)
 		defer driver.Close() // everything was answered
 		doomed := rdb.NewStore(driver, k.namespace).Worker(strings.Repeat("w", rdb.MinWorkerID))
-		_, _, err = doomed.Register(k.ctx(), rdb.Registration{Life: time.Millisecond, Epoch: "1", Queues: []string{"a"}})
+		_, _, err = doomed.Register(k.ctx(),
+			rdb.Registration{Life: time.Millisecond, Epoch: "1", Queues: []string{"a"}})
 		require.NoError(t, err)
 		fetched, err := doomed.Fetch(k.ctx(), 1, 1, false, []rdb.Share{{Queue: "a", Jobs: 1}})
 		require.NoError(t, err)
@@ -221,15 +222,16 @@ func TestWaitsAndEndsInAnyOrder(t *testing.T) {
 		if s.Embedded() == nil {
 			rounds = 200
 		}
-		pool := k.start(NewWorkerPool(nil, 4, k.options()).JobWithOptions("a", JobOptions{Retries: -1}, func(n int) (int, error) {
-			switch n % 4 {
-			case 2:
-				return 0, errors.New("boom")
-			case 3:
-				return 0, Discard(nil)
-			}
-			return n, nil
-		}))
+		pool := k.start(NewWorkerPool(nil, 4, k.options()).
+			JobWithOptions("a", JobOptions{Retries: -1}, func(n int) (int, error) {
+				switch n % 4 {
+				case 2:
+					return 0, errors.New("boom")
+				case 3:
+					return 0, Discard(nil)
+				}
+				return n, nil
+			}))
 		const lot = 8
 		for from := 0; from < rounds; from += lot {
 			check := make([]func() (int, error), 0, 2*lot)

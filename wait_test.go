@@ -20,7 +20,8 @@ import (
 func (k *kit) isWaitedFor(ids ...string) {
 	k.t.Helper()
 	for _, id := range ids {
-		require.Eventually(k.t, func() bool { return k.number("HEXISTS", "waited", id) == 1 }, patience, time.Millisecond, id)
+		require.Eventually(k.t, func() bool { return k.number("HEXISTS", "waited", id) == 1 }, patience,
+			time.Millisecond, id)
 	}
 }
 
@@ -105,9 +106,11 @@ func TestWaitSaysHowAJobEndedThatDidNotEndWell(t *testing.T) {
 		check   func(*testing.T, error)
 	}{
 		{"out of retries", func() (any, error) { return nil, boom },
-			dead("out of retries, failed attempts: 1, the last error: boom", JobFailedError{Reason: "out of retries", Attempts: 1, Err: "boom"})},
+			dead("out of retries, failed attempts: 1, the last error: boom",
+				JobFailedError{Reason: "out of retries", Attempts: 1, Err: "boom"})},
 		{"buried", func() (any, error) { return nil, Bury(nil) },
-			dead("its handler asked for it, failed attempts: 1, the last error: bury", JobFailedError{Reason: "its handler asked for it", Attempts: 1, Err: "bury"})},
+			dead("its handler asked for it, failed attempts: 1, the last error: bury",
+				JobFailedError{Reason: "its handler asked for it", Attempts: 1, Err: "bury"})},
 		{"discarded", func() (any, error) { return nil, Discard(boom) }, none("discarded")},
 		{"not encodable", func() (any, error) { return math.NaN(), nil }, func(t *testing.T, err error) {
 			var none *NoResultError
@@ -125,10 +128,11 @@ func TestWaitSaysHowAJobEndedThatDidNotEndWell(t *testing.T) {
 				t.Parallel()
 				k := newKit(t, s)
 				gate := make(chan struct{})
-				k.start(NewWorkerPool(nil, 1, k.options()).JobWithOptions("a", JobOptions{Retries: -1}, func() (any, error) {
-					<-gate
-					return row.handler()
-				}))
+				k.start(NewWorkerPool(nil, 1, k.options()).
+					JobWithOptions("a", JobOptions{Retries: -1}, func() (any, error) {
+						<-gate
+						return row.handler()
+					}))
 				id := k.enqueue("a").ID
 				result := later(func() (int, error) { return Wait[int](k.ctx(), k.enq, id) })
 				k.isWaitedFor(id)
@@ -179,7 +183,8 @@ func TestWaitKnowsTheEndsThatNoHandlerMakes(t *testing.T) {
 // waited waits until Redis knows that somebody waits for the job.
 func (b *enqueueBench) waited(t *testing.T, id string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return b.command(t, "HEXISTS", b.key("waited"), id) == int64(1) }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return b.command(t, "HEXISTS", b.key("waited"), id) == int64(1) }, patience,
+		time.Millisecond)
 }
 
 func TestWaitEndNeedsNoResult(t *testing.T) {
@@ -189,7 +194,8 @@ func TestWaitEndNeedsNoResult(t *testing.T) {
 		k.start(NewWorkerPool(nil, 1, k.options()).
 			JobWithOptions("none", JobOptions{Retention: time.Hour}, func() error { return nil }).
 			JobWithOptions("some", JobOptions{Retention: time.Hour}, func() ([]int, error) { return nil, nil }).
-			JobWithOptions("bad", JobOptions{Retention: time.Hour, Retries: -1}, func() error { return errors.New("boom") }))
+			JobWithOptions("bad", JobOptions{Retention: time.Hour, Retries: -1},
+				func() error { return errors.New("boom") }))
 		require.NoError(t, k.enq.WaitEnd(k.ctx(), k.enqueue("none").ID))
 		require.NoError(t, k.enq.WaitEnd(k.ctx(), k.enqueue("some").ID))
 		var failed *JobFailedError
@@ -208,7 +214,8 @@ func TestWaitAllAndWaitAny(t *testing.T) {
 		gate := make(chan struct{})
 		pool := NewWorkerPool(nil, 4, k.options()).
 			JobWithOptions("double", JobOptions{Retention: time.Hour}, func(n int) (int, error) { return 2 * n, nil }).
-			JobWithOptions("bad", JobOptions{Retries: -1}, func(n int) (int, error) { <-gate; return 0, fmt.Errorf("no %d", n) })
+			JobWithOptions("bad", JobOptions{Retries: -1},
+				func(n int) (int, error) { <-gate; return 0, fmt.Errorf("no %d", n) })
 		ids := []string{k.enqueue("double", 1).ID, k.enqueue("bad", 2).ID, k.enqueue("double", 3).ID}
 		k.start(pool)
 

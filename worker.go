@@ -100,7 +100,8 @@ func newWorker(p *WorkerPool, concurrency int, first bool) *worker {
 	}
 	w.fetching = w.loop("fetcher", newFetcher(w, priorities).run)
 	w.settling = w.loop("settler", newSettler(w).run)
-	w.beating = w.loop("heartbeater", (&heartbeater{worker: w, health: health{component: "heartbeater", events: w.events}}).run)
+	w.beating = w.loop("heartbeater",
+		(&heartbeater{worker: w, health: health{component: "heartbeater", events: w.events}}).run)
 	if first {
 		w.daemons = newDaemons(w)
 	}
@@ -278,7 +279,8 @@ func (w *worker) giveBack(ctx context.Context, c *claimant, byQueue map[string][
 	for queue, elements := range byQueue {
 		for end := len(elements); end > 0; end -= rdb.MaxBatch { // newest lot first: the oldest must end up in front
 			lot := elements[max(0, end-rdb.MaxBatch):end]
-			settled, err := c.rdb.Settle(ctx, []rdb.Call{c.rdb.Release(rdb.Released{Queue: queue, Elements: lot, Died: died})})
+			settled, err := c.rdb.Settle(ctx,
+				[]rdb.Call{c.rdb.Release(rdb.Released{Queue: queue, Elements: lot, Died: died})})
 			if err != nil {
 				return err
 			}

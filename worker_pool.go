@@ -95,8 +95,10 @@ type registration struct {
 func NewWorkerPool(prototype any, concurrency int, opts WorkerOptions) *WorkerPool {
 	p := &WorkerPool{
 		concurrency: concurrency, options: opts.withDefaults(),
-		registered: map[string]*registration{}, stopped: make(chan struct{}), stuckAfter: 5 * time.Second, hookTime: deathHookTime, parkTime: 5 * time.Second,
-		tidying: janitorInterval, dueRest: longestRest, staffing: recruitLook, dismissal: recruitIdle, surveyRound: surveyRound, fleet: fleetOf, incarnation: randomHex(8),
+		registered: map[string]*registration{}, stopped: make(chan struct{}), stuckAfter: 5 * time.Second,
+		hookTime: deathHookTime, parkTime: 5 * time.Second,
+		tidying: janitorInterval, dueRest: longestRest, staffing: recruitLook, dismissal: recruitIdle,
+		surveyRound: surveyRound, fleet: fleetOf, incarnation: randomHex(8),
 	}
 	p.hurried = newHaste()
 	p.returns.sending = make(chan struct{}, 1)
@@ -190,7 +192,8 @@ func (p *WorkerPool) tooLate(what, site string) bool {
 	if p.state == poolNew {
 		return false
 	}
-	p.options.Logger.Error("work: "+what+" came after the worker pool was started or stopped: it has no effect", "at", site)
+	p.options.Logger.Error("work: "+what+" came after the worker pool was started or stopped: it has no effect", "at",
+		site)
 	return true
 }
 

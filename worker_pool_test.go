@@ -102,7 +102,8 @@ func TestAScheduledJobRunsWhenItIsDue(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		started := make(chan time.Time, 1)
-		k.start(NewWorkerPool(nil, 1, k.options()).Job("later", func(job *Job) error { started <- time.Now(); return nil }))
+		k.start(NewWorkerPool(nil, 1, k.options()).
+			Job("later", func(job *Job) error { started <- time.Now(); return nil }))
 		before := time.Now()
 		_, err := k.enq.EnqueueIn(k.ctx(), "later", 300*time.Millisecond)
 		require.NoError(t, err)

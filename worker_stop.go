@@ -174,7 +174,8 @@ func (w *worker) awaitSettled(ctx context.Context) error {
 	if w.slots.until(ctx, func() bool { return w.slots.held.Load() == 0 }) {
 		return nil
 	}
-	return fmt.Errorf("%d outcomes were not acknowledged by Redis: those jobs run again once this worker counts as dead",
+	return fmt.Errorf("%d outcomes were not acknowledged by Redis: those jobs run again once this worker counts as "+
+		"dead",
 		w.slots.held.Load())
 }
 

@@ -42,7 +42,8 @@ func parse(args []string, stderr io.Writer) (o orders, err error) {
 	flags.BoolVar(&o.config, "config", false, "print how each library and server is configured, and run nothing")
 	flags.BoolVar(&o.list, "list", false, "print the names of the scenarios, and run nothing")
 	flags.BoolVar(&o.own, "own", false, "run asynq's own benchmark beside our adapter for asynq in the same shape")
-	flags.StringVar(&o.redis, "redis", "", "host:port of an EMPTY Redis to use; it is flushed between runs (default: one is started)")
+	flags.StringVar(&o.redis, "redis", "",
+		"host:port of an EMPTY Redis to use; it is flushed between runs (default: one is started)")
 	flags.StringVar(&o.write, "write", "", "also write the tables between the markers of this page")
 	flags.StringVar(&o.note, "note", "", "a sentence about this run, to stand above the table")
 	flags.StringVar(&o.cpuProfile, "cpuprofile", "", "write a CPU profile of this program to this file")
@@ -138,14 +139,16 @@ func (o orders) measure(ctx context.Context, stdout, stderr io.Writer) error {
 		Date: time.Now(), Command: o.command(), Note: o.note, Machine: report.ThisMachine(),
 		Rounds: o.roundCount(), Servers: serverNames(stage),
 	}
-	game := &contest.Contest{Stage: stage, Scenarios: o.scenarios, Size: o.size(), Rounds: result.Rounds, Progress: stderr}
+	game := &contest.Contest{Stage: stage, Scenarios: o.scenarios, Size: o.size(), Rounds: result.Rounds,
+		Progress: stderr}
 	for _, lib := range o.libraries {
 		if err := stage.Lacks(lib); err != nil {
 			result.LeftOut = append(result.LeftOut, err.Error())
 			continue
 		}
 		game.Libraries = append(game.Libraries, lib)
-		result.Libraries = append(result.Libraries, report.Library{Name: lib.Name(), Version: released(lib), Config: lib.Config()})
+		result.Libraries = append(result.Libraries,
+			report.Library{Name: lib.Name(), Version: released(lib), Config: lib.Config()})
 	}
 	result.Rows, result.Failures = game.Run(ctx)
 	print := result.Markdown
@@ -249,10 +252,12 @@ func chosenLibraries(list string) ([]peer.Library, error) {
 
 func printConfig(w io.Writer, libraries []peer.Library) {
 	for _, lib := range libraries {
-		fmt.Fprintf(w, "%s, on %s\n", strings.TrimSpace(lib.Name()+" "+released(lib)), lib.Store()) //lint:ignore errcheck the terminal is gone
+		//lint:ignore errcheck the terminal is gone
+		fmt.Fprintf(w, "%s, on %s\n", strings.TrimSpace(lib.Name()+" "+released(lib)), lib.Store())
 		for _, line := range lib.Config() {
 			fmt.Fprintf(w, "  - %s\n", line) //lint:ignore errcheck as above
 		}
 	}
-	fmt.Fprintf(w, "redis-server %q\npostgres %s\n", server.RedisSettings, strings.Join(server.PostgresSettings, " ")) //lint:ignore errcheck as above
+	//lint:ignore errcheck as above
+	fmt.Fprintf(w, "redis-server %q\npostgres %s\n", server.RedisSettings, strings.Join(server.PostgresSettings, " "))
 }

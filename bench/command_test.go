@@ -69,7 +69,8 @@ func TestATinyRunPrintsJSONAndWritesThePage(t *testing.T) {
 	}
 	page := filepath.Join(t.TempDir(), "page.md")
 	require.NoError(t, os.WriteFile(page, []byte("<!-- bench:begin -->\n<!-- bench:end -->\n"), 0o600))
-	out, err := ran(t, "--tiny", "--json", "--only", "^memory$", "--lib", "work,asynq", "--write", page, "--note", "A note.")
+	out, err := ran(t, "--tiny", "--json", "--only", "^memory$", "--lib", "work,asynq", "--write", page, "--note",
+		"A note.")
 	require.NoError(t, err)
 	var got report.Report
 	require.NoError(t, json.Unmarshal([]byte(out), &got))
@@ -80,5 +81,6 @@ func TestATinyRunPrintsJSONAndWritesThePage(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(written), "| memory")
 	assert.Contains(t, string(written), "A note.\n")
-	assert.Contains(t, string(written), "`go run . --tiny --json --only ^memory$ --lib work,asynq`", "without what changes no figure")
+	assert.Contains(t, string(written), "`go run . --tiny --json --only ^memory$ --lib work,asynq`",
+		"without what changes no figure")
 }

@@ -44,7 +44,9 @@ func compareOwn(ctx context.Context, stdout, stderr io.Writer) error {
 		return fmt.Errorf("our adapter: %s", failures[0].Error)
 	}
 	ours, _ := rows[0].Median(lib.Name())
-	_, err = fmt.Fprintf(stdout, "asynq's BenchmarkEndToEndSimple: %.0f/s; the same load through our adapter: %.0f/s; %.2f of it (wanted: at least 0.85)\n",
+	_, err = fmt.Fprintf(stdout,
+		"asynq's BenchmarkEndToEndSimple: %.0f/s; the same load through our adapter: %.0f/s; %.2f of it (wanted: at "+
+			"least 0.85)\n",
 		theirs, ours, ours/theirs)
 	return err
 }

@@ -46,7 +46,8 @@ func TestEveryActionDoesWhatItSays(t *testing.T) {
 	}
 	for _, route := range webui.Routes() {
 		if route.Acts() && !strings.HasPrefix(route.Path, "/api/") {
-			assert.True(t, done[http.MethodPost+" "+route.Path], "no browser has pressed a button for %s: give it a deed", route.Path)
+			assert.True(t, done[http.MethodPost+" "+route.Path],
+				"no browser has pressed a button for %s: give it a deed", route.Path)
 		}
 	}
 }
@@ -103,10 +104,11 @@ func jobDeeds() map[string]deed {
 		"cancel":     {queued, onJob("job-cancel?id=a", "Cancel"), is(work.StateCancelled)},
 		"delete":     {queued, onJob("job-delete?id=a", "Delete"), is("")},
 		"reschedule": {scheduled, onJob("job-reschedule?id=a", "Reschedule", "at", "2041-02-03T04:05:06"), dueIn2041},
-		"change args": {queued, onJob("job-args?id=a", "Change args", "args", `[12345678901234567890, "<b>"]`), func(t *testing.T, s *site) {
-			assert.JSONEq(t, `[12345678901234567890,"<b>"]`, string(s.job("a").Args))
-			assert.Contains(t, string(s.job("a").Args), "12345678901234567890")
-		}},
+		"change args": {queued, onJob("job-args?id=a", "Change args", "args", `[12345678901234567890, "<b>"]`),
+			func(t *testing.T, s *site) {
+				assert.JSONEq(t, `[12345678901234567890,"<b>"]`, string(s.job("a").Args))
+				assert.Contains(t, string(s.job("a").Args), "12345678901234567890")
+			}},
 	}
 }
 
@@ -206,12 +208,16 @@ func queueDeeds() map[string]deed {
 	}
 	return map[string]deed{
 		"pause a queue": {queued, onQueue("queue-pause", "Pause"), paused([]string{"report"}, false)},
-		"resume a queue": {func(s *site) { queued(s); require.NoError(s.t, s.inspector.PauseQueue(s.ctx(), "report", "mail")) },
+		"resume a queue": {func(s *site) {
+			queued(s)
+			require.NoError(s.t, s.inspector.PauseQueue(s.ctx(), "report", "mail"))
+		},
 			onQueue("queue-resume", "Resume"), paused([]string{"mail"}, false)},
 		"pause all queues": {queued, onAll("queues-pause", "Pause all queues"), paused(nil, true)},
 		"resume all queues": {func(s *site) { queued(s); require.NoError(s.t, s.inspector.PauseAll(s.ctx())) },
 			onAll("queues-resume", "Resume all queues"), paused(nil, false)},
-		"limit a queue": {queued, onQueue("queue-limit", "Set limit", "concurrent", "3", "rate", "60", "per", "1m", "burst", "5"),
+		"limit a queue": {queued, onQueue("queue-limit", "Set limit", "concurrent", "3", "rate", "60", "per", "1m",
+			"burst", "5"),
 			limited(work.Limit{Concurrent: 3, Rate: 60, Per: time.Minute, Burst: 5})},
 		"take back a limit": {func(s *site) {
 			queued(s)
@@ -237,7 +243,10 @@ func workerDeeds() map[string]deed {
 	pool := func(s *site) { s.pool() }
 	return map[string]deed{
 		"pause a worker": {pool, onWorker("worker-pause", "Pause"), wanted("pause")},
-		"resume a worker": {func(s *site) { s.pool(); require.NoError(s.t, s.inspector.PauseWorker(s.ctx(), s.worker().ID)) },
+		"resume a worker": {func(s *site) {
+			s.pool()
+			require.NoError(s.t, s.inspector.PauseWorker(s.ctx(), s.worker().ID))
+		},
 			onWorker("worker-resume", "Resume"), wanted("")},
 		"quiet a worker": {pool, onWorker("worker-quiet", "Quiet"), wanted("quiet")},
 		"stop a worker": {pool, onWorker("worker-stop", "Stop"), func(t *testing.T, s *site) {
@@ -248,7 +257,8 @@ func workerDeeds() map[string]deed {
 		}},
 		"ping a worker": {pool, func(p *tab, s *site) {
 			onWorker("worker-ping", "Ping")(p, s)
-			assert.Contains(p.t, ask[string](p, `() => document.querySelector("[role=status]").innerText`), "answered within")
+			assert.Contains(p.t, ask[string](p, `() => document.querySelector("[role=status]").innerText`),
+				"answered within")
 		}, wanted("")},
 	}
 }
@@ -272,9 +282,11 @@ func scheduleDeeds() map[string]deed {
 		}
 	}
 	return map[string]deed{
-		"pause a schedule": {add, on("schedule-pause", "Pause"), only(func(t *testing.T, i work.ScheduleInfo) { assert.True(t, i.Paused) })},
+		"pause a schedule": {add, on("schedule-pause", "Pause"),
+			only(func(t *testing.T, i work.ScheduleInfo) { assert.True(t, i.Paused) })},
 		"resume a schedule": {func(s *site) { add(s); require.NoError(s.t, s.inspector.PauseSchedule(s.ctx(), "s")) },
-			on("schedule-resume", "Resume"), only(func(t *testing.T, i work.ScheduleInfo) { assert.False(t, i.Paused) })},
+			on("schedule-resume", "Resume"),
+			only(func(t *testing.T, i work.ScheduleInfo) { assert.False(t, i.Paused) })},
 		"run a schedule": {add, on("schedule-run", "Run now"), func(t *testing.T, s *site) {
 			q, err := s.inspector.Queue(s.ctx(), "report")
 			require.NoError(t, err)

@@ -47,7 +47,8 @@ func (p *tab) examine(name string) []string {
 const elsewhere = "http://127.0.0.1:1/intruder.png"
 
 // controls are the roles of what one can use, or what stands for something that is not text.
-var controls = []string{"button", "link", "textbox", "searchbox", "checkbox", "radio", "combobox", "DisclosureTriangle", "image", "progressbar"}
+var controls = []string{"button", "link", "textbox", "searchbox", "checkbox", "radio", "combobox", "DisclosureTriangle",
+	"image", "progressbar"}
 
 // nameless finds controls that a screen reader could not name, by the browser's own reckoning.
 func (p *tab) nameless() (problems []string) {

@@ -110,7 +110,8 @@ func withNoLogin(t *testing.T, b *browser, s *site) (problems []string) {
 		require.NoError(t, err)
 		require.NoError(t, got.Body.Close())
 		if got.StatusCode != http.StatusUnauthorized {
-			problems = append(problems, fmt.Sprintf("nobody: %s %s is answered by %d", route.Method, route.Path, got.StatusCode))
+			problems = append(problems, fmt.Sprintf("nobody: %s %s is answered by %d", route.Method, route.Path,
+				got.StatusCode))
 		}
 	}
 	if err := p.tries("/job?id=a"); err == nil || !strings.Contains(err.Error(), "ERR_INVALID_AUTH_CREDENTIALS") {
@@ -122,7 +123,8 @@ func withNoLogin(t *testing.T, b *browser, s *site) (problems []string) {
 // withoutPolicy is a dashboard that sends no policy.
 func withoutPolicy(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(&rewriting{ResponseWriter: w, header: func(header http.Header) { header.Del("Content-Security-Policy") }}, r)
+		h.ServeHTTP(&rewriting{ResponseWriter: w,
+			header: func(header http.Header) { header.Del("Content-Security-Policy") }}, r)
 	})
 }
 
@@ -130,7 +132,8 @@ func withoutPolicy(h http.Handler) http.Handler {
 func unescaped(h http.Handler) http.Handler {
 	escaped := []byte(html.EscapeString(hostile))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(&rewriting{ResponseWriter: w, body: func(text []byte) []byte { return bytes.ReplaceAll(text, escaped, []byte(hostile)) }}, r)
+		h.ServeHTTP(&rewriting{ResponseWriter: w,
+			body: func(text []byte) []byte { return bytes.ReplaceAll(text, escaped, []byte(hostile)) }}, r)
 	})
 }
 

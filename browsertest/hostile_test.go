@@ -16,7 +16,8 @@ import (
 const hostile = `<script>document.intruded = true</script>`
 
 // hostiles are ids and names that mean something to HTML, to addresses or to paths.
-var hostiles = []string{hostile, `"><img src=x onerror=document.intruded=1>`, `'"` + "`${x}", `../../etc/passwd`, `..`, `/`, `a/b`, `%00`, `\x00`, `%2F..%2f`, `a&b=c;d#e`, `a+b c`, "javascript:alert(1)", "日本語 🙂", "\u202egro"}
+var hostiles = []string{hostile, `"><img src=x onerror=document.intruded=1>`, `'"` + "`${x}", `../../etc/passwd`, `..`,
+	`/`, `a/b`, `%00`, `\x00`, `%2F..%2f`, `a&b=c;d#e`, `a+b c`, "javascript:alert(1)", "日本語 🙂", "\u202egro"}
 
 // TestWhateverItIsCalledItIsShownAndCanBeActedOn goes by hand from the list to the job, acts on it there and among others, and on its
 // queue, with args of 100 kB.
@@ -38,13 +39,15 @@ func TestWhateverItIsCalledItIsShownAndCanBeActedOn(t *testing.T) {
 			query := url.Values{"id": {name}}.Encode()
 			p.submit("job-stall?"+query, "Put aside")
 			require.Equal(t, work.StateStalled, s.state(name))
-			assert.Contains(t, ask[string](p, `() => document.querySelector("[role=status]").textContent`), "was put aside")
+			assert.Contains(t, ask[string](p, `() => document.querySelector("[role=status]").textContent`),
+				"was put aside")
 			p.visit("/jobs?state=stalled")
 			p.run(chromedp.Click(`td.tick input`))
 			p.submit("jobs-act?back="+url.QueryEscape("jobs?state=stalled"), "resume")
 			require.Equal(t, work.StateQueued, s.state(name))
 			p.visit("/queue?" + url.Values{"name": {name}}.Encode())
-			p.submit("queue-pause?"+url.Values{"name": {name}, "back": {"queue?" + url.Values{"name": {name}}.Encode()}}.Encode(), "Pause")
+			p.submit("queue-pause?"+url.Values{"name": {name},
+				"back": {"queue?" + url.Values{"name": {name}}.Encode()}}.Encode(), "Pause")
 			names, _, err := s.inspector.Paused(s.ctx())
 			require.NoError(t, err)
 			assert.Equal(t, []string{name}, names)

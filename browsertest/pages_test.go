@@ -15,11 +15,14 @@ import (
 // visits are the pages of each route that are looked at, by the name of their pictures. The stream and the assets are
 // asked for by the pages.
 var visits = map[string]map[string]string{
-	"/":          {"overview": ""},
-	"/queues":    {"queues": ""},
-	"/queue":     {"queue": "name=import", "queue-unserved": "name=archive"},
-	"/jobs":      {"jobs-queued": "state=queued&name=archive", "jobs-running": "state=running", "jobs-scheduled": "state=scheduled", "jobs-retrying": "state=retrying", "jobs-stalled": "state=stalled", "jobs-dead": "state=dead&newest=1", "jobs-search": "id=archive-a", "jobs-none": "tag=nothing"},
-	"/job":       {"job-dead": "id=charge-7", "job-retrying": "id=import-b", "job-running": "id=crawl-1", "job-done": "id=mail-kept", "job-queued": "id=archive-c0", "job-scheduled": "id=newsletter"},
+	"/":       {"overview": ""},
+	"/queues": {"queues": ""},
+	"/queue":  {"queue": "name=import", "queue-unserved": "name=archive"},
+	"/jobs": {"jobs-queued": "state=queued&name=archive", "jobs-running": "state=running",
+		"jobs-scheduled": "state=scheduled", "jobs-retrying": "state=retrying", "jobs-stalled": "state=stalled",
+		"jobs-dead": "state=dead&newest=1", "jobs-search": "id=archive-a", "jobs-none": "tag=nothing"},
+	"/job": {"job-dead": "id=charge-7", "job-retrying": "id=import-b", "job-running": "id=crawl-1",
+		"job-done": "id=mail-kept", "job-queued": "id=archive-c0", "job-scheduled": "id=newsletter"},
 	"/errors":    {"errors": "", "errors-of-one": "name=import"},
 	"/workers":   {"workers": ""},
 	"/schedules": {"schedules": ""},
@@ -53,7 +56,8 @@ func TestAFailureIsAPageToo(t *testing.T) {
 	t.Parallel()
 	b, s := newBrowser(t), newSite(t, siteOptions{})
 	p := b.open(t, s)
-	for name, target := range map[string]string{"failure-no-page": "/nothing", "failure-bad-query": "/jobs?state=" + url.QueryEscape(hostile), "failure-no-job": "/job?id=none"} {
+	for name, target := range map[string]string{"failure-no-page": "/nothing", "failure-bad-query": "/jobs?state=" +
+		url.QueryEscape(hostile), "failure-no-job": "/job?id=none"} {
 		t.Run(name, func(t *testing.T) {
 			p.on(t).visit(target)
 			assert.GreaterOrEqual(t, p.status, int64(http.StatusBadRequest))
@@ -119,6 +123,7 @@ func TestAnOpenOverviewFollows(t *testing.T) {
 	s.until("the figure follows", queued)
 	p.visit("/queue?name=mail")
 	s.enqueue("c", "mail", "cyd")
-	s.until("a page that asks for itself follows", func() bool { return ask[string](p, `() => document.querySelector(".figures b").innerText`) == "3" })
+	s.until("a page that asks for itself follows",
+		func() bool { return ask[string](p, `() => document.querySelector(".figures b").innerText`) == "3" })
 	assert.Empty(t, p.take())
 }

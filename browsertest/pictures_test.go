@@ -49,7 +49,8 @@ func TestPicturesForTheGuide(t *testing.T) {
 		p.as(picture.look)
 		p.visit(picture.target)
 		shot := command(p, page.CaptureScreenshot, page.CaptureScreenshotParams{
-			CaptureBeyondViewport: new(true), Clip: &page.Viewport{Width: float64(picture.Width), Height: picture.height, Scale: 1},
+			CaptureBeyondViewport: new(true),
+			Clip:                  &page.Viewport{Width: float64(picture.Width), Height: picture.height, Scale: 1},
 		}).Data
 		assert.Less(t, len(shot), largest, picture.name)
 		require.NoError(t, os.MkdirAll(dir, 0o755))
@@ -93,8 +94,10 @@ func (s *site) minuteOfTrade(minute int) {
 		}
 	}
 	inADay := func(*work.Job, error) time.Duration { return 24 * time.Hour }
-	pool := work.NewWorkerPool(nil, 4, work.WorkerOptions{Redis: s.dsn, Namespace: s.namespace, Service: "shop", Logger: slog.New(slog.DiscardHandler)}).
-		JobWithOptions("import", work.JobOptions{Backoff: inADay}, func(string) error { return errors.New("the price list is locked") }).
+	pool := work.NewWorkerPool(nil, 4, work.WorkerOptions{Redis: s.dsn, Namespace: s.namespace, Service: "shop",
+		Logger: slog.New(slog.DiscardHandler)}).
+		JobWithOptions("import", work.JobOptions{Backoff: inADay},
+			func(string) error { return errors.New("the price list is locked") }).
 		Job("mail", send).Job("invoice", send)
 	require.NoError(s.t, pool.Start(s.ctx()))
 	s.renewEnqueuer()

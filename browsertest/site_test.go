@@ -60,7 +60,8 @@ func newSite(t *testing.T, opts siteOptions) *site {
 		opts.authorize, err = webui.TokenAuth(token, webui.RoleOperator)
 		require.NoError(t, err)
 	}
-	s := &site{t: t, server: opts.server, dsn: opts.server.DSN(), namespace: redistest.Namespace(t), login: opts.login, asked: map[string]bool{}}
+	s := &site{t: t, server: opts.server, dsn: opts.server.DSN(), namespace: redistest.Namespace(t), login: opts.login,
+		asked: map[string]bool{}}
 	var err error
 	s.inspector, err = work.NewInspector(s.dsn, work.Namespace(s.namespace))
 	require.NoError(t, err)
@@ -68,7 +69,8 @@ func newSite(t *testing.T, opts siteOptions) *site {
 	s.enq, err = work.NewEnqueuer(s.dsn, work.Namespace(s.namespace))
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.enq.Close()) })
-	dashboard := webui.Handler(s.inspector, webui.Options{Title: "shop", Authorize: opts.authorize, Logger: slog.New(slog.DiscardHandler)})
+	dashboard := webui.Handler(s.inspector,
+		webui.Options{Title: "shop", Authorize: opts.authorize, Logger: slog.New(slog.DiscardHandler)})
 	if opts.harm != nil {
 		dashboard = opts.harm(dashboard)
 	}
@@ -114,7 +116,8 @@ func (s *site) unvisited(method string) (left []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, route := range webui.Routes() {
-		if name := route.Method + " " + route.Path; route.Method == method && !strings.HasPrefix(route.Path, "/api/") && !s.asked[name] {
+		if name := route.Method + " " + route.Path; route.Method == method && !strings.HasPrefix(route.Path, "/api/") &&
+			!s.asked[name] {
 			left = append(left, name)
 		}
 	}
@@ -166,9 +169,12 @@ func (s *site) until(what string, is func() bool) {
 // on until it is stopped, "mail" is done.
 func (s *site) pool() {
 	s.t.Helper()
-	pool := work.NewWorkerPool(nil, 4, work.WorkerOptions{Redis: s.dsn, Namespace: s.namespace, Service: "shop", Logger: slog.New(slog.DiscardHandler)}).
-		JobWithOptions("charge", work.JobOptions{Retries: -1}, func(card string) error { panic("the bank of card " + card + " hangs up") }).
-		JobWithOptions("import", work.JobOptions{Backoff: inAnHour}, func(file string) error { return errors.New("line 17 of " + file + " has 3 columns instead of 4") }).
+	pool := work.NewWorkerPool(nil, 4, work.WorkerOptions{Redis: s.dsn, Namespace: s.namespace, Service: "shop",
+		Logger: slog.New(slog.DiscardHandler)}).
+		JobWithOptions("charge", work.JobOptions{Retries: -1},
+			func(card string) error { panic("the bank of card " + card + " hangs up") }).
+		JobWithOptions("import", work.JobOptions{Backoff: inAnHour},
+			func(file string) error { return errors.New("line 17 of " + file + " has 3 columns instead of 4") }).
 		Job("crawl", crawl).
 		Job("mail", mail)
 	require.NoError(s.t, pool.Start(context.Background())) // with a deadline it would stop then
@@ -204,9 +210,11 @@ func (s *site) shop() {
 	ctx := s.ctx()
 	for i, who := range []string{"ann", "bob", "cyd"} {
 		s.enqueue("mail-"+who, "mail", who+"@example.com", "welcome")
-		s.enqueue([]string{"import-a", "import-b", "import-c"}[i], "import", []string{"prices.csv", "stock.csv", "names.csv"}[i])
+		s.enqueue([]string{"import-a", "import-b", "import-c"}[i], "import",
+			[]string{"prices.csv", "stock.csv", "names.csv"}[i])
 	}
-	_, err := s.enq.With(work.ID("mail-kept"), work.Retention(time.Hour), work.Tags("vip", "spring"), work.Meta("tenant", "north"), work.Meta("request", "r-2207")).
+	_, err := s.enq.With(work.ID("mail-kept"), work.Retention(time.Hour), work.Tags("vip", "spring"),
+		work.Meta("tenant", "north"), work.Meta("request", "r-2207")).
 		Enqueue(ctx, "mail", "dan@example.com", "receipt 2207")
 	require.NoError(s.t, err)
 	s.enqueue("charge-7", "charge", "4111")
@@ -215,22 +223,28 @@ func (s *site) shop() {
 	s.schedule("newsletter", "mail")
 	s.schedule("report-may", "report")
 	for i := range 60 {
-		s.enqueue("archive-"+string(rune('a'+i%26))+string(rune('0'+i/26)), "archive", map[string]any{"order": 88000 + i, "keep": "7 years"})
+		s.enqueue("archive-"+string(rune('a'+i%26))+string(rune('0'+i/26)), "archive",
+			map[string]any{"order": 88000 + i, "keep": "7 years"})
 	}
 	require.NoError(s.t, s.inspector.Stall(ctx, "archive-b0"))
 	s.enqueue("thumb-1", "thumbnail", "cat.jpg", 640)
 	require.NoError(s.t, s.inspector.PauseQueue(ctx, "thumbnail"))
 	require.NoError(s.t, s.inspector.SetLimit(ctx, "import", work.Limit{Concurrent: 2, Rate: 30, Per: time.Minute}))
-	require.NoError(s.t, s.inspector.AddSchedule(ctx, "0 6 * * 1-5", "report", work.PeriodicOptions{ID: "weekday report", TZ: "Europe/Berlin"}, "orders"))
-	require.NoError(s.t, s.inspector.AddSchedule(ctx, "@every 15m", "import", work.PeriodicOptions{ID: "prices"}, "prices.csv"))
+	require.NoError(s.t, s.inspector.AddSchedule(ctx, "0 6 * * 1-5", "report",
+		work.PeriodicOptions{ID: "weekday report", TZ: "Europe/Berlin"}, "orders"))
+	require.NoError(s.t, s.inspector.AddSchedule(ctx, "@every 15m", "import", work.PeriodicOptions{ID: "prices"},
+		"prices.csv"))
 	require.NoError(s.t, s.inspector.PauseSchedule(ctx, "prices"))
 	s.until("the jobs that run are done", func() bool {
-		return s.state("import-c") == work.StateRetrying && s.state("charge-7") == work.StateDead && s.state("charge-8") == work.StateDead &&
-			s.state("mail-kept") == work.StateSucceeded && s.job("crawl-1").Checkin != nil && s.state("import-a") == work.StateRetrying
+		return s.state("import-c") == work.StateRetrying && s.state("charge-7") == work.StateDead &&
+			s.state("charge-8") == work.StateDead &&
+			s.state("mail-kept") == work.StateSucceeded && s.job("crawl-1").Checkin != nil &&
+			s.state("import-a") == work.StateRetrying
 	})
 	s.until("the heartbeat has told what was done", func() bool {
 		groups, err := s.inspector.Errors(s.ctx(), "")
-		return err == nil && len(groups) >= 2 && slices.ContainsFunc(groups, func(g work.ErrorGroup) bool { return g.Name == "charge" })
+		return err == nil && len(groups) >= 2 &&
+			slices.ContainsFunc(groups, func(g work.ErrorGroup) bool { return g.Name == "charge" })
 	})
 }
 

@@ -51,7 +51,8 @@ func (b *browser) openAs(t *testing.T, s *site, login string) *tab {
 	t.Cleanup(func() { _ = chromedp.Cancel(p.ctx) }) // its streams end before the server that waits for them
 	command(p, network.Enable, network.EnableParams{})
 	if login != "" {
-		command(p, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Authorization": login}})
+		command(p, network.SetExtraHTTPHeaders,
+			network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Authorization": login}})
 	}
 	return p
 }
@@ -163,7 +164,9 @@ func ask[T any](p *tab, function string, args ...any) T {
 	require.NoError(p.t, err)
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	answer, err := chromedp.Run(ctx, chromedp.Evaluate[T](fmt.Sprintf("(%s)(...%s)", strings.TrimSpace(function), values), chromedp.EvalAwaitPromise))
+	answer, err := chromedp.Run(ctx,
+		chromedp.Evaluate[T](fmt.Sprintf("(%s)(...%s)", strings.TrimSpace(function), values),
+			chromedp.EvalAwaitPromise))
 	require.NoError(p.t, err)
 	return answer
 }
@@ -174,7 +177,8 @@ func (p *tab) notice(event any) {
 	defer p.mu.Unlock()
 	switch e := event.(type) {
 	case *runtime.EventConsoleAPICalled:
-		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning || e.Type == runtime.ConsoleAPICalledTypeAssert {
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning ||
+			e.Type == runtime.ConsoleAPICalledTypeAssert {
 			p.wrong("console: %s of a script", e.Type)
 		}
 	case *runtime.EventExceptionThrown:

@@ -96,7 +96,8 @@ var shared = struct {
 // openMemory turns memory://NAME/DB?options into the DSN of the server of that name.
 func openMemory(u *url.URL) (rdb.Driver, error) {
 	if u.User != nil {
-		return nil, fmt.Errorf("memory://%s has a user or password: the embedded Redis has none, leave them out", u.Host)
+		return nil, fmt.Errorf("memory://%s has a user or password: the embedded Redis has none, leave them out",
+			u.Host)
 	}
 	target, err := sharedServer(u.Host)
 	if err != nil {

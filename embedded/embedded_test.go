@@ -113,7 +113,8 @@ func TestPushInAScriptWakesABlockedPop(t *testing.T) {
 func TestMemoryServersAreSharedByName(t *testing.T) {
 	t.Parallel()
 	name := strings.ToLower(redistest.Namespace(t))
-	a, b, other := open(t, "memory://"+name), open(t, "memory://"+name+"/0?pool_size=2"), open(t, "memory://"+name+"-other")
+	a, b, other := open(t, "memory://"+name), open(t, "memory://"+name+"/0?pool_size=2"),
+		open(t, "memory://"+name+"-other")
 	run(t, a, cmd("SET", "k", "here"))
 	assert.Equal(t, `"here"`, run(t, b, cmd("GET", "k")))
 	assert.Equal(t, "nil", run(t, other, cmd("GET", "k")))

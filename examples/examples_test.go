@@ -110,7 +110,8 @@ func TestLong(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, redis ...string) {
 		lines := output(t, "long", redis...)
-		stop := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "told to stop before row ") })
+		stop := slices.IndexFunc(lines,
+			func(line string) bool { return strings.HasPrefix(line, "told to stop before row ") })
 		require.GreaterOrEqual(t, stop, 6, lines)
 		assert.Equal(t, fmt.Sprint("told to stop before row ", stop+1), lines[stop])
 		rows := slices.Delete(slices.Clone(lines), stop, stop+1)
@@ -140,7 +141,8 @@ func TestCron(t *testing.T) {
 		}
 		require.Len(t, schedules, 2)
 		assert.Regexp(t, `^measure: @every 1s, next at `, schedules[0])
-		assert.Regexp(t, `^report: 30 9 \* \* mon-fri, next at (Mon|Tue|Wed|Thu|Fri), .* 0[78]:30:00 UTC$`, schedules[1])
+		assert.Regexp(t, `^report: 30 9 \* \* mon-fri, next at (Mon|Tue|Wed|Thu|Fri), .* 0[78]:30:00 UTC$`,
+			schedules[1])
 		assert.NotEmpty(t, ticks)
 	})
 }

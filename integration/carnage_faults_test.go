@@ -36,7 +36,8 @@ func TestFaultCarnage(t *testing.T) {
 		assert.Zero(t, worker.terminate())
 	}
 	f.healthy()
-	measured(t, fmt.Sprintf("%d SIGKILLs of workers over %d jobs with retries and scheduled ones, and one of Redis", kills, jobs),
+	measured(t, fmt.Sprintf("%d SIGKILLs of workers over %d jobs with retries and scheduled ones, and one of Redis",
+		kills, jobs),
 		"lost 0, wedged 0; %d begins repeated, each held by a victim at its kill", repeated)
 }
 

@@ -55,12 +55,14 @@ func TestFaultClientClocks(t *testing.T) {
 			for j, p := range members {
 				p.order(batch{Label: "prompt", Name: "brief", Ms: 5, Many: 50})
 				e := f.ledger.of(believed, p.pid)[0]
-				assert.WithinDuration(t, time.Now().Add(clocks[j]), e.At, time.Minute, "its clock is as wrong as it should be")
+				assert.WithinDuration(t, time.Now().Add(clocks[j]), e.At, time.Minute,
+					"its clock is as wrong as it should be")
 			}
 			late := f.onTime(members)
 			last := f.killedAmongRetries(members, i)
 			f.healthy()
-			measured(t, fmt.Sprintf("clocks of three workers and enqueuers off by %v; SIGKILL of the one with %v", clocks, of),
+			measured(t, fmt.Sprintf("clocks of three workers and enqueuers off by %v; SIGKILL of the one with %v",
+				clocks, of),
 				"scheduled jobs began at most %v late; the victim's jobs began elsewhere after %v",
 				late.Round(10*time.Millisecond), last)
 		})
@@ -90,7 +92,8 @@ func (f *fleet) onTime(members []*process) (late time.Duration) {
 	f.undisturbed()
 	first := f.firstBegun()
 	for id, d := range due {
-		assert.GreaterOrEqual(f.t, first[id].Sub(d.from), -2*time.Millisecond, "not before it is due: Redis cuts off a millisecond")
+		assert.GreaterOrEqual(f.t, first[id].Sub(d.from), -2*time.Millisecond,
+			"not before it is due: Redis cuts off a millisecond")
 		late = max(late, first[id].Sub(d.to))
 	}
 	assert.Less(f.t, late, 10*time.Second, "on a busy machine")

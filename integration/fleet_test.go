@@ -36,7 +36,8 @@ func newFleet(t *testing.T, dsn string) *fleet { return newFleetBehind(t, dsn, d
 // newFleetBehind makes a fleet that reaches Redis by dsn, and looks at it by direct.
 func newFleetBehind(t *testing.T, dsn, direct string) *fleet {
 	f := &fleet{
-		t: t, dsn: dsn, direct: direct, namespace: redistest.Namespace(t), ledger: newLedger(), killed: map[int]time.Time{},
+		t: t, dsn: dsn, direct: direct, namespace: redistest.Namespace(t), ledger: newLedger(),
+		killed: map[int]time.Time{},
 	}
 	var err error
 	f.enq, err = work.NewEnqueuer(dsn, work.Namespace(f.namespace))

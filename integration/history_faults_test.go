@@ -26,7 +26,8 @@ func TestFaultHistoryOfAKilledWorker(t *testing.T) {
 	f.explained()
 	assert.Zero(t, survivor.terminate())
 
-	history, err := f.inspector().History(t.Context(), work.HistoryOptions{Names: []string{"brief"}, Since: time.Now().Add(-6 * time.Hour)})
+	history, err := f.inspector().
+		History(t.Context(), work.HistoryOptions{Names: []string{"brief"}, Since: time.Now().Add(-6 * time.Hour)})
 	require.NoError(t, err)
 	done := 0
 	for _, point := range history["brief"] {
@@ -35,5 +36,6 @@ func TestFaultHistoryOfAKilledWorker(t *testing.T) {
 	own := len(ids(f.ledger.of(ended, survivor.pid)))
 	assert.GreaterOrEqual(t, done, own)
 	assert.LessOrEqual(t, done, jobs)
-	measured(t, fmt.Sprintf("SIGKILL of one of two workers in the middle of %d jobs", jobs), "%d of them are not in the history", jobs-done)
+	measured(t, fmt.Sprintf("SIGKILL of one of two workers in the middle of %d jobs", jobs),
+		"%d of them are not in the history", jobs-done)
 }

@@ -116,7 +116,8 @@ func (l *ledger) awaitWhere(t *testing.T, what string, member, many int, counts 
 		select {
 		case <-changed:
 		case <-deadline:
-			require.FailNowf(t, "the ledger does not get there", "%d of %d %s by process %d", len(found), many, what, member)
+			require.FailNowf(t, "the ledger does not get there", "%d of %d %s by process %d", len(found), many, what,
+				member)
 		}
 	}
 }

@@ -72,7 +72,8 @@ func TestFaultNetwork(t *testing.T) {
 				assert.Zero(t, worker.terminate())
 			}
 			f.healthy()
-			measured(t, fmt.Sprintf("all connections %s, %d times", c.name, c.rounds), "%d acknowledged jobs ran once each", len(f.accepted))
+			measured(t, fmt.Sprintf("all connections %s, %d times", c.name, c.rounds),
+				"%d acknowledged jobs ran once each", len(f.accepted))
 		})
 	}
 }

@@ -42,7 +42,8 @@ func TestFaultKilled(t *testing.T) {
 	assert.Less(t, last, restartedWithin)
 	assert.Len(t, f.ledger.of(reaped, survivor.pid), 1)
 	f.healthy()
-	measured(t, "SIGKILL of one of two workers with 200 jobs in process", "the last of them began elsewhere %v later", last.Round(10*time.Millisecond))
+	measured(t, "SIGKILL of one of two workers with 200 jobs in process", "the last of them began elsewhere %v later",
+		last.Round(10*time.Millisecond))
 }
 
 // lastAgain is when the last of these jobs was begun that was begun at least twice.
@@ -188,7 +189,8 @@ func TestFaultKilledWithBothThatWatch(t *testing.T) {
 	last := f.lastAgain(victims).Sub(killed)
 	assert.Less(t, last, restartedWithin)
 	f.healthy()
-	measured(t, "SIGKILL of the two of three workers that watch the others", "the last of their 100 jobs began elsewhere %v later", last.Round(10*time.Millisecond))
+	measured(t, "SIGKILL of the two of three workers that watch the others",
+		"the last of their 100 jobs began elsewhere %v later", last.Round(10*time.Millisecond))
 }
 
 // awaitPlace waits until a process has the lease or the place of the deputy.

@@ -146,5 +146,6 @@ func TestFaultRedisFull(t *testing.T) {
 	f.undisturbed()
 	assert.Zero(t, worker.terminate())
 	f.healthy()
-	measured(t, "Redis at maxmemory with 1,000 jobs waiting", "all ran once; enqueue was refused with ErrRedisFull, and accepted once there was room")
+	measured(t, "Redis at maxmemory with 1,000 jobs waiting",
+		"all ran once; enqueue was refused with ErrRedisFull, and accepted once there was room")
 }

@@ -43,7 +43,8 @@ func TestTicksOfWorkersWithWrongClocks(t *testing.T) {
 	for _, clock := range []time.Duration{26 * time.Hour, -3 * time.Hour, 0} {
 		members = append(members, f.startUnder(clock, 5))
 	}
-	require.NoError(t, i.AddSchedule(t.Context(), "@every 1s", "brief", work.PeriodicOptions{Missed: work.MissedSkip}, 1))
+	require.NoError(t, i.AddSchedule(t.Context(), "@every 1s", "brief", work.PeriodicOptions{Missed: work.MissedSkip},
+		1))
 	added := onlySchedule(t, i).Last
 	f.ledger.await(t, ended, 0, 2)
 	members[0].kill()
@@ -66,10 +67,12 @@ func TestDaylightSavingByTheClockOfRedis(t *testing.T) {
 	spring, autumn := time.Date(2027, 3, 28, 1, 0, 0, 0, time.UTC), time.Date(2027, 10, 31, 1, 0, 0, 0, time.UTC)
 	server, clock := shiftedRedis(t, time.Until(spring.Add(-3*time.Second)))
 	runs := make(chan string, 10)
-	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: server.DSN(), Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}).
+	pool := work.NewWorkerPool(nil, 1,
+		work.WorkerOptions{Redis: server.DSN(), Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}).
 		Job("report", func(job *work.Job) error { runs <- job.Meta["schedule"] + " " + job.Meta["tick"]; return nil })
 	for id, spec := range map[string]string{"fixed": "30 2 * * *", "elapsed": "30 * * * *"} {
-		pool.PeriodicWithOptions(spec, "report", work.PeriodicOptions{ID: id, TZ: "Europe/Berlin", Missed: work.MissedSkip})
+		pool.PeriodicWithOptions(spec, "report",
+			work.PeriodicOptions{ID: id, TZ: "Europe/Berlin", Missed: work.MissedSkip})
 	}
 	require.NoError(t, pool.Start(t.Context()))
 	t.Cleanup(func() {
@@ -91,11 +94,14 @@ func TestDaylightSavingByTheClockOfRedis(t *testing.T) {
 	}
 	run := func(id string, at time.Time) string { return fmt.Sprintf("%s %s", id, at.Format(time.RFC3339)) }
 
-	assert.Equal(t, []string{run("fixed", spring)}, next(1), "02:30 is left out: it runs as the clock goes on, at 03:00")
+	assert.Equal(t, []string{run("fixed", spring)}, next(1),
+		"02:30 is left out: it runs as the clock goes on, at 03:00")
 	clock.shift(time.Until(autumn.Add(-30*time.Minute - 3*time.Second)))
-	assert.ElementsMatch(t, []string{run("fixed", autumn.Add(-30*time.Minute)), run("elapsed", autumn.Add(-30*time.Minute))}, next(2), "02:30 for the first time")
+	assert.ElementsMatch(t, []string{run("fixed", autumn.Add(-30*time.Minute)),
+		run("elapsed", autumn.Add(-30*time.Minute))}, next(2), "02:30 for the first time")
 	clock.shift(time.Until(autumn.Add(30*time.Minute - 3*time.Second)))
 	assert.Equal(t, []string{run("elapsed", autumn.Add(30*time.Minute))}, next(1), "02:30 for the second time")
 	clock.shift(time.Until(autumn.Add(90*time.Minute - 3*time.Second)))
-	assert.Equal(t, []string{run("elapsed", autumn.Add(90*time.Minute))}, next(1), "03:30: the fixed one was not late either")
+	assert.Equal(t, []string{run("elapsed", autumn.Add(90*time.Minute))}, next(1),
+		"03:30: the fixed one was not late either")
 }

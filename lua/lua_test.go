@@ -35,7 +35,8 @@ func TestAScriptHasTheFunctionsThatItUses(t *testing.T) {
 			}
 			if defined >= 0 {
 				seen[function[1]]++
-				assert.False(t, word.MatchString(remark.ReplaceAllString(source[:defined], "")), "%s calls %s before it is there", path, function[1])
+				assert.False(t, word.MatchString(remark.ReplaceAllString(source[:defined], "")),
+					"%s calls %s before it is there", path, function[1])
 			}
 		}
 		return nil

@@ -22,7 +22,8 @@ func TestTheTableOfTheDocsIsWhatIsExported(t *testing.T) {
 	text, err := os.ReadFile("../docs/metrics.md")
 	require.NoError(t, err)
 	var told, exported []string
-	for _, m := range regexp.MustCompile("(?m)^\\| `(work_[a-z_]+)` \\| ([a-z]+) \\| ([^|]*?) \\| [^|]+ \\|$").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `(work_[a-z_]+)` \\| ([a-z]+) \\| ([^|]*?) \\| [^|]+ \\|$").
+		FindAllStringSubmatch(string(text), -1) {
 		told = append(told, strings.Join(m[1:], " "))
 	}
 	for name, f := range everyFamily(t) {
@@ -30,7 +31,8 @@ func TestTheTableOfTheDocsIsWhatIsExported(t *testing.T) {
 		for _, pair := range f.GetMetric()[0].GetLabel() {
 			labels = append(labels, "`"+pair.GetName()+"`")
 		}
-		exported = append(exported, strings.Join([]string{name, strings.ToLower(f.GetType().String()), strings.Join(labels, ", ")}, " "))
+		exported = append(exported,
+			strings.Join([]string{name, strings.ToLower(f.GetType().String()), strings.Join(labels, ", ")}, " "))
 	}
 	assert.ElementsMatch(t, exported, told)
 	for _, outcome := range outcomeNames {

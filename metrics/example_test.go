@@ -42,8 +42,10 @@ func Example() {
 	if err := errors.Join(pool.Start(ctx), pool.Drain(ctx)); err != nil {
 		log.Fatal(err)
 	}
-	printSeries(server.URL, `work_job_outcomes_total{name="export",outcome="buried"}`, `work_job_outcomes_total{name="mail",outcome="done"}`,
-		`work_job_run_seconds_count{name="mail"}`, "work_fleet_up", `work_fleet_jobs{state="dead"}`, "work_fleet_processors ")
+	printSeries(server.URL, `work_job_outcomes_total{name="export",outcome="buried"}`,
+		`work_job_outcomes_total{name="mail",outcome="done"}`,
+		`work_job_run_seconds_count{name="mail"}`, "work_fleet_up", `work_fleet_jobs{state="dead"}`,
+		"work_fleet_processors ")
 	if err := pool.Stop(ctx); err != nil {
 		log.Fatal(err)
 	}

@@ -31,12 +31,19 @@ func byName(families []*dto.MetricFamily) map[string]*dto.MetricFamily {
 func counted() []work.Event {
 	ref := work.JobRef{Name: "a"}
 	return []work.Event{
-		work.WorkerStarted{Queues: []string{"a"}}, work.WorkerStopped{}, work.WorkerStopped{Err: errLuck}, work.WorkerFenced{}, work.DataLost{},
-		work.JobStarted{JobRef: ref}, work.JobDone{JobRef: ref}, work.JobFailed{JobRef: ref, Err: &work.PanicError{}}, work.JobBuried{JobRef: ref},
-		work.JobDiscarded{JobRef: ref}, work.JobCancelled{JobRef: ref}, work.JobSnoozed{JobRef: ref}, work.JobReleased{JobRef: ref},
-		work.JobExpired{JobRef: ref}, work.JobStuck{JobRef: ref, Cause: work.ErrShutdown}, work.ClaimGone{JobRef: ref}, work.DeathHookFailed{JobRef: ref},
-		work.OutcomeUnknown{JobRef: ref}, work.WorkerCutOff{}, work.JobTrimmed{Name: "a"}, work.JobsFetched{Jobs: 1, Asked: 2}, work.JobsSettled{Jobs: 1}, work.HistoryTold{Names: 1, Errors: 1}, work.JobsDropped{Count: 1}, work.KeyBroken{},
-		work.WorkerReaped{Jobs: 1}, work.JobsReturned{Jobs: 1}, work.PeriodicEnqueued{Name: "a"}, work.PeriodicMissed{Name: "a", Ticks: 2},
+		work.WorkerStarted{Queues: []string{"a"}}, work.WorkerStopped{}, work.WorkerStopped{Err: errLuck},
+		work.WorkerFenced{}, work.DataLost{},
+		work.JobStarted{JobRef: ref}, work.JobDone{JobRef: ref}, work.JobFailed{JobRef: ref, Err: &work.PanicError{}},
+		work.JobBuried{JobRef: ref},
+		work.JobDiscarded{JobRef: ref}, work.JobCancelled{JobRef: ref}, work.JobSnoozed{JobRef: ref},
+		work.JobReleased{JobRef: ref},
+		work.JobExpired{JobRef: ref}, work.JobStuck{JobRef: ref, Cause: work.ErrShutdown}, work.ClaimGone{JobRef: ref},
+		work.DeathHookFailed{JobRef: ref},
+		work.OutcomeUnknown{JobRef: ref}, work.WorkerCutOff{}, work.JobTrimmed{Name: "a"},
+		work.JobsFetched{Jobs: 1, Asked: 2}, work.JobsSettled{Jobs: 1}, work.HistoryTold{Names: 1, Errors: 1},
+		work.JobsDropped{Count: 1}, work.KeyBroken{},
+		work.WorkerReaped{Jobs: 1}, work.JobsReturned{Jobs: 1}, work.PeriodicEnqueued{Name: "a"},
+		work.PeriodicMissed{Name: "a", Ticks: 2},
 		work.PeriodicSkipped{Name: "a"}, work.PeriodicBroken{}, work.ServerUnfit{}, work.Trouble{Component: "fetcher"},
 		work.TroubleOver{Component: "fetcher"}, work.LoopPanicked{Component: "fetcher"},
 	}
@@ -44,7 +51,8 @@ func counted() []work.Event {
 
 // uncounted are the events that no metric tells of.
 func uncounted() []work.Event {
-	return []work.Event{work.WorkerTold{}, work.LimitChanged{}, work.JobCheckedIn{}, work.PeriodicChanged{}, work.PeriodicRemoved{}}
+	return []work.Event{work.WorkerTold{}, work.LimitChanged{}, work.JobCheckedIn{}, work.PeriodicChanged{},
+		work.PeriodicRemoved{}}
 }
 
 // gatherAll is one scrape of all there is, with every family in it.
@@ -54,7 +62,8 @@ var gatherAll = sync.OnceValues(func() ([]*dto.MetricFamily, error) {
 		recorder.Observe(e)
 	}
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(recorder, newFleet(&fakeFleet{queues: []work.QueueInfo{{Name: "a"}}}, FleetOptions{Logger: quiet}))
+	registry.MustRegister(recorder,
+		newFleet(&fakeFleet{queues: []work.QueueInfo{{Name: "a"}}}, FleetOptions{Logger: quiet}))
 	return registry.Gather()
 })
 
@@ -135,13 +144,17 @@ func TestWhatTheRarerEventsCount(t *testing.T) {
 	recorder := New(Options{})
 	ref := work.JobRef{Name: "a", Begun: time.Now()}
 	for _, e := range []work.Event{
-		work.JobStuck{JobRef: ref, Cause: work.ErrTimeout}, work.JobStuck{JobRef: ref, Cause: work.ErrCancelled}, work.JobStuck{JobRef: ref, Cause: errLuck},
-		work.ClaimGone{JobRef: ref}, work.ClaimGone{JobRef: ref, Unaccounted: true}, work.ClaimGone{JobRef: ref, Unaccounted: true},
+		work.JobStuck{JobRef: ref, Cause: work.ErrTimeout}, work.JobStuck{JobRef: ref, Cause: work.ErrCancelled},
+		work.JobStuck{JobRef: ref, Cause: errLuck},
+		work.ClaimGone{JobRef: ref}, work.ClaimGone{JobRef: ref, Unaccounted: true},
+		work.ClaimGone{JobRef: ref, Unaccounted: true},
 		work.WorkerReaped{Jobs: 3}, work.WorkerReaped{Jobs: 4}, work.JobsReturned{Jobs: 5}, work.JobsDropped{Count: 6},
 		work.PeriodicEnqueued{Name: "a"}, work.PeriodicMissed{Name: "a", Ticks: 7}, work.PeriodicSkipped{Name: "a"},
-		work.Trouble{Component: "settler"}, work.Trouble{Component: "settler, a id1"}, work.Trouble{Component: "settler, a id2"},
+		work.Trouble{Component: "settler"}, work.Trouble{Component: "settler, a id1"},
+		work.Trouble{Component: "settler, a id2"},
 		work.TroubleOver{Component: "settler, a id2"},
-		work.WorkerStopped{}, work.WorkerStopped{Err: errLuck}, work.JobReleased{JobRef: ref}, work.JobCancelled{JobRef: ref}, work.JobExpired{JobRef: ref},
+		work.WorkerStopped{}, work.WorkerStopped{Err: errLuck}, work.JobReleased{JobRef: ref},
+		work.JobCancelled{JobRef: ref}, work.JobExpired{JobRef: ref},
 	} {
 		recorder.Observe(e)
 	}
@@ -195,5 +208,6 @@ func TestHowManySeriesANameHas(t *testing.T) {
 
 func TestTheDefaultBuckets(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, []float64{0.001, 0.004, 0.016, 0.064, 0.256, 1.024, 4.096, 16.384, 65.536, 262.144, 1048.576, 4194.304}, DefaultBuckets())
+	assert.Equal(t, []float64{0.001, 0.004, 0.016, 0.064, 0.256, 1.024, 4.096, 16.384, 65.536, 262.144, 1048.576,
+		4194.304}, DefaultBuckets())
 }

@@ -19,18 +19,21 @@ var (
 	descReadSeconds = describe("work_fleet_read_seconds", "How long this reading of Redis took, in seconds.")
 	descReadErrors  = describe("work_fleet_read_errors_total", "Readings of Redis that failed.")
 
-	descJobs       = describe("work_fleet_jobs", "Jobs that there are, by state.", "state")
-	descWorkers    = describe("work_fleet_workers", "Workers that are registered, alive or silent (without a heartbeat).", "state")
+	descJobs    = describe("work_fleet_jobs", "Jobs that there are, by state.", "state")
+	descWorkers = describe("work_fleet_workers",
+		"Workers that are registered, alive or silent (without a heartbeat).", "state")
 	descProcessors = describe("work_fleet_processors", "Processors of the workers that are alive.")
 	descBusy       = describe("work_fleet_processors_busy", "Those of them that hold a job.")
 
 	descWaiting = describe("work_queue_waiting_jobs", "Jobs that wait for a worker.", "name")
-	descOldest  = describe("work_queue_oldest_waiting_seconds", "For how long the job that is next could have run, in seconds.", "name")
+	descOldest  = describe("work_queue_oldest_waiting_seconds",
+		"For how long the job that is next could have run, in seconds.", "name")
 	descRunning = describe("work_queue_running_jobs", "Jobs that are claimed by workers.", "name")
 	descServing = describe("work_queue_workers", "Workers with a heartbeat that serve the queue.", "name")
 	descPaused  = describe("work_queue_paused", "Whether the queue is paused (1) or not (0).", "name")
 	descBroken  = describe("work_queue_broken", "Whether the key of the queue is broken (1) or not (0).", "name")
-	descWanted  = describe("work_queue_processors_wanted", "Processors that would run what runs and begin what waits within the target.", "name")
+	descWanted  = describe("work_queue_processors_wanted",
+		"Processors that would run what runs and begin what waits within the target.", "name")
 )
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -117,7 +120,8 @@ func (f *fleet) allot(queues []work.QueueInfo) {
 	}
 	f.names.keep(exists)
 	slices.SortFunc(first, func(a, b *work.QueueInfo) int {
-		return cmp.Or(cmp.Compare(min(b.Workers, 1), min(a.Workers, 1)), cmp.Compare(b.Waiting, a.Waiting), strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(min(b.Workers, 1), min(a.Workers, 1)), cmp.Compare(b.Waiting, a.Waiting),
+			strings.Compare(a.Name, b.Name))
 	})
 	for _, q := range first {
 		f.names.admit(q.Name)
@@ -141,7 +145,8 @@ func (t *table) metrics() []prometheus.Metric {
 		all = append(all,
 			gauge(descWaiting, float64(r.waiting), name), gauge(descOldest, r.oldest.Seconds(), name),
 			gauge(descRunning, float64(r.running), name), gauge(descServing, float64(r.workers), name),
-			gauge(descPaused, float64(r.paused), name), gauge(descBroken, float64(r.broken), name), gauge(descWanted, r.wanted, name))
+			gauge(descPaused, float64(r.paused), name), gauge(descBroken, float64(r.broken), name),
+			gauge(descWanted, r.wanted, name))
 	}
 	return all
 }

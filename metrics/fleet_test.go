@@ -55,14 +55,16 @@ func TestTheFleetOfKnownJobs(t *testing.T) {
 		page := newSite(t, Fleet(inspector, FleetOptions{Logger: quiet})).scrape()
 		page.is(1, "work_fleet_up")
 		page.is(0, "work_fleet_read_errors_total")
-		for state, want := range map[string]float64{"queued": 9, "running": 2, "scheduled": 1, "retrying": 0, "stalled": 0, "dead": 3} {
+		for state, want := range map[string]float64{"queued": 9, "running": 2, "scheduled": 1, "retrying": 0,
+			"stalled": 0, "dead": 3} {
 			page.is(want, "work_fleet_jobs", "state", state)
 		}
 		page.is(1, "work_fleet_workers", "state", "alive")
 		page.is(0, "work_fleet_workers", "state", "silent")
 		page.is(2, "work_fleet_processors")
 		page.is(2, "work_fleet_processors_busy")
-		for name, want := range map[string][]float64{"slow": {4, 2, 1, 0}, "bad": {0, 0, 1, 0}, "unserved": {5, 0, 0, 1}} {
+		for name, want := range map[string][]float64{"slow": {4, 2, 1, 0}, "bad": {0, 0, 1, 0},
+			"unserved": {5, 0, 0, 1}} {
 			page.is(want[0], "work_queue_waiting_jobs", "name", name)
 			page.is(want[1], "work_queue_running_jobs", "name", name)
 			page.is(want[2], "work_queue_workers", "name", name)
@@ -106,7 +108,8 @@ func TestAScrapeWhileRedisIsAwayAndAfterwards(t *testing.T) {
 		require.NoError(t, err)
 		defer inspector.Close() //lint:ignore errcheck nothing is lost
 		log := &journal{}
-		site := newSite(t, Fleet(inspector, FleetOptions{Timeout: 2 * time.Second, Logger: slog.New(slog.NewJSONHandler(log, nil))}))
+		site := newSite(t, Fleet(inspector,
+			FleetOptions{Timeout: 2 * time.Second, Logger: slog.New(slog.NewJSONHandler(log, nil))}))
 		proxy.Pause()
 		for n := range 2 {
 			page := site.scrape()
@@ -182,9 +185,11 @@ func TestAtMostSoManyQueuesHaveSeriesOfTheirOwn(t *testing.T) {
 	now := time.Now()
 	source := &fakeFleet{counts: work.Counts{AsOf: now}}
 	for n := range 50 {
-		source.queues = append(source.queues, work.QueueInfo{Name: fmt.Sprintf("hostile %02d", n), Waiting: n, Oldest: now.Add(-time.Duration(n) * time.Second)})
+		source.queues = append(source.queues, work.QueueInfo{Name: fmt.Sprintf("hostile %02d", n), Waiting: n,
+			Oldest: now.Add(-time.Duration(n) * time.Second)})
 	}
-	source.queues = append(source.queues, work.QueueInfo{Name: "served", Workers: 1}, work.QueueInfo{Name: "bad\xff", Workers: 1, Waiting: 3, Running: 2})
+	source.queues = append(source.queues, work.QueueInfo{Name: "served", Workers: 1},
+		work.QueueInfo{Name: "bad\xff", Workers: 1, Waiting: 3, Running: 2})
 	site := newSite(t, newFleet(source, FleetOptions{Names: 4, Logger: quiet}))
 	page := site.scrape()
 	assert.Len(t, page.families["work_queue_waiting_jobs"].GetMetric(), 5)
@@ -211,7 +216,8 @@ func TestQueuesThatShareALabelAreAddedUp(t *testing.T) {
 	now := time.Now()
 	source := &fakeFleet{counts: work.Counts{AsOf: now}, queues: []work.QueueInfo{
 		{Name: "a\xff", Waiting: 1, Workers: 5, Oldest: now.Add(-time.Minute), Paused: true},
-		{Name: "a\xfe", Waiting: 2, Workers: 3, Oldest: now.Add(-time.Second), Problem: "no list"}, {Name: Other, Waiting: 4}}}
+		{Name: "a\xfe", Waiting: 2, Workers: 3, Oldest: now.Add(-time.Second), Problem: "no list"},
+		{Name: Other, Waiting: 4}}}
 	page := newSite(t, newFleet(source, FleetOptions{Logger: quiet})).scrape()
 	page.is(3, "work_queue_waiting_jobs", "name", "a\uFFFD")
 	page.is(5, "work_queue_workers", "name", "a\uFFFD")
@@ -225,7 +231,8 @@ func TestWorkersAndTheirProcessors(t *testing.T) {
 	t.Parallel()
 	holds := func(n int) []work.RunningJob { return make([]work.RunningJob, n) }
 	source := &fakeFleet{workers: []work.WorkerInfo{
-		{Alive: true, Concurrency: 10, Running: holds(4)}, {Alive: true, Concurrency: 5, Running: holds(9)}, {Concurrency: 100, Running: holds(50)}}}
+		{Alive: true, Concurrency: 10, Running: holds(4)}, {Alive: true, Concurrency: 5, Running: holds(9)},
+		{Concurrency: 100, Running: holds(50)}}}
 	page := newSite(t, newFleet(source, FleetOptions{Logger: quiet})).scrape()
 	page.is(2, "work_fleet_workers", "state", "alive")
 	page.is(1, "work_fleet_workers", "state", "silent")

@@ -22,7 +22,8 @@ const (
 	outcomes
 )
 
-var outcomeNames = [outcomes]string{"done", "failed", "buried", "discarded", "cancelled", "snoozed", "released", "expired"}
+var outcomeNames = [outcomes]string{"done", "failed", "buried", "discarded", "cancelled", "snoozed", "released",
+	"expired"}
 
 // jobVectors are the families with the name of a job as their first label.
 type jobVectors struct {
@@ -34,13 +35,19 @@ func newJobVectors(opts Options) jobVectors {
 	return jobVectors{
 		outcomes: counters("work_job_outcomes_total", "Outcomes of jobs and their attempts.", "name", "outcome"),
 		panics:   counters("work_job_panics_total", "Attempts that failed with a panic.", "name"),
-		stuck:    counters("work_job_stuck_total", "Handlers that had not returned some time after their ctx ended.", "name", "cause"),
-		gone:     counters("work_job_claims_gone_total", "Outcomes that did not count, because the claim was gone, or of which that is not known.", "name", "reason"),
-		trimmed:  counters("work_jobs_trimmed_total", "Jobs removed from the morgue because of its limits.", "name"),
-		hooks:    counters("work_job_death_hook_failures_total", "Calls of OnDeath that failed.", "name"),
-		ticks:    counters("work_periodic_ticks_total", "Ticks of schedules, by what became of them.", "name", "result"),
-		run:      histograms("work_job_run_seconds", "How long middleware and handler took, in seconds.", opts.RunBuckets, "name"),
-		waiting: histograms("work_job_waiting_seconds", "How long a job was due when its handler was called, in seconds.",
+		stuck: counters("work_job_stuck_total", "Handlers that had not returned some time after their ctx ended.",
+			"name", "cause"),
+		gone: counters("work_job_claims_gone_total",
+			"Outcomes that did not count, because the claim was gone, or of which that is not known.", "name",
+			"reason"),
+		trimmed: counters("work_jobs_trimmed_total", "Jobs removed from the morgue because of its limits.", "name"),
+		hooks:   counters("work_job_death_hook_failures_total", "Calls of OnDeath that failed.", "name"),
+		ticks: counters("work_periodic_ticks_total", "Ticks of schedules, by what became of them.", "name",
+			"result"),
+		run: histograms("work_job_run_seconds", "How long middleware and handler took, in seconds.",
+			opts.RunBuckets, "name"),
+		waiting: histograms("work_job_waiting_seconds",
+			"How long a job was due when its handler was called, in seconds.",
 			opts.WaitBuckets, "name"),
 	}
 }
@@ -171,7 +178,8 @@ var causes = []struct {
 	is   error
 	name string
 }{
-	{work.ErrTimeout, "timeout"}, {work.ErrShutdown, "shutdown"}, {work.ErrFenced, "fenced"}, {work.ErrCancelled, "cancelled"},
+	{work.ErrTimeout, "timeout"}, {work.ErrShutdown, "shutdown"}, {work.ErrFenced, "fenced"},
+	{work.ErrCancelled, "cancelled"},
 }
 
 func causeOf(err error) string {

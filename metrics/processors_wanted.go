@@ -15,7 +15,8 @@ const historyWindow = 10 * time.Minute
 // meanRuns is how long one attempt takes in each queue in which jobs wait: the mean of those that ended in the last ten
 // minutes. Where none did it is the mean age of those that run, which they will exceed; where none runs either the name
 // is missing. Queues without a label of their own are left out, so that a hostile number of names costs no more.
-func (f *fleet) meanRuns(ctx context.Context, queues []work.QueueInfo, workers []work.WorkerInfo, now time.Time) (map[string]time.Duration, error) {
+func (f *fleet) meanRuns(ctx context.Context, queues []work.QueueInfo, workers []work.WorkerInfo,
+	now time.Time) (map[string]time.Duration, error) {
 	var waiting []string
 	for n := range queues {
 		if queues[n].Waiting > 0 && f.names.known[queues[n].Name] {
@@ -25,7 +26,8 @@ func (f *fleet) meanRuns(ctx context.Context, queues []work.QueueInfo, workers [
 	if len(waiting) == 0 { // no names would mean all
 		return nil, nil
 	}
-	history, err := f.source.History(ctx, work.HistoryOptions{Names: waiting, Since: now.Add(-historyWindow), By: time.Minute})
+	history, err := f.source.History(ctx, work.HistoryOptions{Names: waiting, Since: now.Add(-historyWindow),
+		By: time.Minute})
 	if err != nil {
 		return nil, err
 	}

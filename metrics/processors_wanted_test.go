@@ -18,19 +18,25 @@ func TestProcessorsWanted(t *testing.T) {
 		run   time.Duration
 		want  float64
 	}{
-		"nothing waits":                     {work.QueueInfo{Running: 3}, time.Second, 3},
-		"a backlog":                         {work.QueueInfo{Running: 3, Waiting: 600}, time.Second, 13},
-		"rounded up":                        {work.QueueInfo{Waiting: 61}, time.Second, 2},
-		"at least one":                      {work.QueueInfo{Waiting: 1}, time.Microsecond, 1},
-		"no more than wait":                 {work.QueueInfo{Running: 1, Waiting: 2}, time.Hour, 3},
-		"a run that is not known":           {work.QueueInfo{Waiting: 1000}, 0, 1},
-		"paused":                            {work.QueueInfo{Running: 2, Waiting: 1000, Paused: true}, time.Second, 2},
-		"at most so many at once":           {work.QueueInfo{Running: 3, Waiting: 6000, Limit: limit(work.Limit{Concurrent: 8})}, time.Second, 8},
-		"all that a limit allows run":       {work.QueueInfo{Running: 8, Waiting: 6000, Limit: limit(work.Limit{Concurrent: 8})}, time.Second, 8},
-		"more than a limit allows run":      {work.QueueInfo{Running: 9, Waiting: 6000, Limit: limit(work.Limit{Concurrent: 8})}, time.Second, 9},
-		"a rate":                            {work.QueueInfo{Waiting: 6000, Limit: limit(work.Limit{Rate: 10, Per: time.Minute})}, 30 * time.Second, 5},
-		"a rate, and a run not known":       {work.QueueInfo{Waiting: 6000, Limit: limit(work.Limit{Rate: 10, Per: time.Minute})}, 0, 1},
-		"a limit that cannot be understood": {work.QueueInfo{Waiting: 5, Limit: &work.LimitInfo{Problem: errors.New("no")}}, time.Second, 0},
+		"nothing waits":           {work.QueueInfo{Running: 3}, time.Second, 3},
+		"a backlog":               {work.QueueInfo{Running: 3, Waiting: 600}, time.Second, 13},
+		"rounded up":              {work.QueueInfo{Waiting: 61}, time.Second, 2},
+		"at least one":            {work.QueueInfo{Waiting: 1}, time.Microsecond, 1},
+		"no more than wait":       {work.QueueInfo{Running: 1, Waiting: 2}, time.Hour, 3},
+		"a run that is not known": {work.QueueInfo{Waiting: 1000}, 0, 1},
+		"paused":                  {work.QueueInfo{Running: 2, Waiting: 1000, Paused: true}, time.Second, 2},
+		"at most so many at once": {work.QueueInfo{Running: 3, Waiting: 6000,
+			Limit: limit(work.Limit{Concurrent: 8})}, time.Second, 8},
+		"all that a limit allows run": {work.QueueInfo{Running: 8, Waiting: 6000,
+			Limit: limit(work.Limit{Concurrent: 8})}, time.Second, 8},
+		"more than a limit allows run": {work.QueueInfo{Running: 9, Waiting: 6000,
+			Limit: limit(work.Limit{Concurrent: 8})}, time.Second, 9},
+		"a rate": {work.QueueInfo{Waiting: 6000,
+			Limit: limit(work.Limit{Rate: 10, Per: time.Minute})}, 30 * time.Second, 5},
+		"a rate, and a run not known": {work.QueueInfo{Waiting: 6000,
+			Limit: limit(work.Limit{Rate: 10, Per: time.Minute})}, 0, 1},
+		"a limit that cannot be understood": {work.QueueInfo{Waiting: 5,
+			Limit: &work.LimitInfo{Problem: errors.New("no")}}, time.Second, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -48,7 +54,8 @@ func TestWhereTheTimeOfARunComesFrom(t *testing.T) {
 	}
 	source := &fakeFleet{
 		counts: work.Counts{AsOf: now},
-		queues: []work.QueueInfo{{Name: "ended", Waiting: 300}, {Name: "running", Waiting: 300, Running: 2}, {Name: "new", Waiting: 300}},
+		queues: []work.QueueInfo{{Name: "ended", Waiting: 300}, {Name: "running", Waiting: 300, Running: 2},
+			{Name: "new", Waiting: 300}},
 		workers: []work.WorkerInfo{{Alive: true, AsOf: now, Running: []work.RunningJob{
 			{Name: "running", Since: now.Add(-10 * time.Second)}, {Name: "running", Since: now.Add(-20 * time.Second)},
 			{Name: "ended", Since: now.Add(-time.Hour)}}}},

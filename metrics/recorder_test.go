@@ -53,12 +53,14 @@ func TestExactCountsOfKnownJobs(t *testing.T) {
 
 		page := newSite(t, recorder).scrape()
 		for name, want := range map[string]map[string]float64{
-			"done": {"done": 5}, "fails": {"failed": 2}, "panics": {"buried": 3}, "discarded": {"discarded": 1}, "snoozed": {"snoozed": 4},
+			"done": {"done": 5}, "fails": {"failed": 2}, "panics": {"buried": 3}, "discarded": {"discarded": 1},
+			"snoozed":  {"snoozed": 4},
 			"unwanted": {},
 		} {
 			assert.Equal(t, want, page.outcomes(name), name)
 		}
-		for name, want := range map[string]uint64{"done": 5, "fails": 2, "panics": 3, "discarded": 1, "snoozed": 4, "unwanted": 0} {
+		for name, want := range map[string]uint64{"done": 5, "fails": 2, "panics": 3, "discarded": 1, "snoozed": 4,
+			"unwanted": 0} {
 			ended, _ := page.histogram("work_job_run_seconds", "name", name)
 			begun, _ := page.histogram("work_job_waiting_seconds", "name", name)
 			assert.Equal(t, []uint64{want, want}, []uint64{ended, begun}, name)
@@ -88,7 +90,8 @@ func TestRunAndWaitingTimesAreInSeconds(t *testing.T) {
 	assert.InDelta(t, 31, sum, 1e-9)
 	buckets := page.find("work_job_run_seconds", "name", "a").GetHistogram().GetBucket()
 	require.Len(t, buckets, 3)
-	assert.Equal(t, []uint64{1, 2, 2}, []uint64{buckets[0].GetCumulativeCount(), buckets[1].GetCumulativeCount(), buckets[2].GetCumulativeCount()})
+	assert.Equal(t, []uint64{1, 2, 2}, []uint64{buckets[0].GetCumulativeCount(), buckets[1].GetCumulativeCount(),
+		buckets[2].GetCumulativeCount()})
 	_, sum = page.histogram("work_job_waiting_seconds", "name", "a")
 	assert.InDelta(t, 0.25, sum, 1e-9)
 }
@@ -252,7 +255,8 @@ func TestBucketsThatDoNotGrowAreRefused(t *testing.T) {
 func BenchmarkObserveAJob(b *testing.B) {
 	recorder := New(Options{})
 	ref := work.JobRef{Name: "a"}
-	started, done := work.Event(work.JobStarted{JobRef: ref, Waited: time.Millisecond}), work.Event(work.JobDone{JobRef: ref, Elapsed: time.Second})
+	started, done := work.Event(work.JobStarted{JobRef: ref, Waited: time.Millisecond}),
+		work.Event(work.JobDone{JobRef: ref, Elapsed: time.Second})
 	b.ReportAllocs()
 	for b.Loop() {
 		recorder.Observe(started)

@@ -15,7 +15,8 @@ import (
 
 func Example() {
 	ctx := context.Background()
-	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: "memory://example-middleware", Logger: slog.New(slog.DiscardHandler)}).
+	pool := work.NewWorkerPool(nil, 1,
+		work.WorkerOptions{Redis: "memory://example-middleware", Logger: slog.New(slog.DiscardHandler)}).
 		Middleware(middleware.ReportErrors(func(_ context.Context, failure middleware.Failure) {
 			fmt.Println(failure.Job.Name+":", failure.Err, "- another attempt follows:", failure.WillRetry)
 		})).
@@ -40,7 +41,8 @@ func Example() {
 func ExampleSlowJob() {
 	ctx := context.Background()
 	reported := make(chan struct{})
-	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: "memory://example-slow", Logger: slog.New(slog.DiscardHandler)}).
+	pool := work.NewWorkerPool(nil, 1,
+		work.WorkerOptions{Redis: "memory://example-slow", Logger: slog.New(slog.DiscardHandler)}).
 		Middleware(middleware.SlowJob(10*time.Millisecond, func(_ context.Context, slow middleware.Slow) {
 			fmt.Println(slow.Job.Name, "still runs, its stack is known:", slow.Stack != "")
 			close(reported)

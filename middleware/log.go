@@ -16,7 +16,8 @@ func Log(logger *slog.Logger) Func {
 		begun := time.Now()
 		err := next(ctx)
 		ending, failed := job.Ending(err)
-		attributes := append(about(job), slog.Duration("elapsed", time.Since(begun)), slog.String("ending", string(ending)))
+		attributes := append(about(job), slog.Duration("elapsed", time.Since(begun)),
+			slog.String("ending", string(ending)))
 		if err != nil {
 			attributes = append(attributes, slog.Any("error", err))
 		}

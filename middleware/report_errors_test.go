@@ -26,11 +26,13 @@ func TestReportErrors(t *testing.T) {
 		retried bool
 		stack   string
 	}{
-		"nil":                  {func() error { return nil }, 1, nil, false, ""},
-		"an error":             {func() error { return fault }, 1, fault, true, ""},
-		"an error, the last":   {func() error { return fault }, -1, fault, false, ""},
-		"a panic":              {func() error { explode(); return nil }, 1, new(work.PanicError), true, "middleware.explode"},
-		"a panic, the last":    {func() error { explode(); return nil }, -1, new(work.PanicError), false, "middleware.explode"},
+		"nil":                {func() error { return nil }, 1, nil, false, ""},
+		"an error":           {func() error { return fault }, 1, fault, true, ""},
+		"an error, the last": {func() error { return fault }, -1, fault, false, ""},
+		"a panic": {func() error { explode(); return nil }, 1, new(work.PanicError), true,
+			"middleware.explode"},
+		"a panic, the last": {func() error { explode(); return nil }, -1, new(work.PanicError), false,
+			"middleware.explode"},
 		"runtime.Goexit":       {func() error { runtime.Goexit(); return nil }, 1, new(work.GoexitError), true, ""},
 		"Bury":                 {func() error { return work.Bury(fault) }, 1, fault, false, ""},
 		"Snooze":               {func() error { return work.Snooze(time.Hour) }, 1, nil, false, ""},
@@ -44,7 +46,10 @@ func TestReportErrors(t *testing.T) {
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
 				var failures []Failure
 				receipt := runOne(t, s, func(pool *work.WorkerPool) {
-					pool.Middleware(ReportErrors(func(_ context.Context, failure Failure) { failures = append(failures, failure) })).
+					pool.Middleware(ReportErrors(func(_ context.Context,
+						failure Failure) {
+						failures = append(failures, failure)
+					})).
 						JobWithOptions("n", work.JobOptions{Retries: c.retries, Backoff: hourly}, c.handler)
 				})
 				if c.want == nil {

@@ -58,7 +58,8 @@ func TestAFastJobIsNotReported(t *testing.T) {
 			require.NoError(t, slow(t.Context(), &work.Job{}, func(context.Context) error { return nil }))
 		})
 	}
-	require.NoError(t, SlowJob(time.Nanosecond, nil)(t.Context(), &work.Job{}, func(context.Context) error { return nil }))
+	require.NoError(t, SlowJob(time.Nanosecond, nil)(t.Context(), &work.Job{},
+		func(context.Context) error { return nil }))
 }
 
 // TestASlowJobWaitsForItsReport: the Job is not to be used once the handler has returned.
@@ -90,5 +91,6 @@ func TestLogSlow(t *testing.T) {
 	})
 	record, attributes := log.only(t)
 	assert.Equal(t, slog.LevelWarn, record.Level)
-	assert.Equal(t, map[string]string{"job": "n", "id": "i", "attempt": "2", "running": "3s", "stack": "here"}, attributes)
+	assert.Equal(t, map[string]string{"job": "n", "id": "i", "attempt": "2", "running": "3s", "stack": "here"},
+		attributes)
 }

@@ -44,7 +44,8 @@ type CacheStatistics struct {
 // held; with 0 or less that is so for all. Downloads under way are not held yet: they come on top, at most [MaxSize]
 // each. The source verifies contents, once for each download. Close ends the cache.
 func NewCache(source Source, bytes int64) *Cache {
-	return &Cache{source: source, bound: bytes, entries: map[Hash]*list.Element{}, recent: list.New(), flights: map[Hash]*flight{}}
+	return &Cache{source: source, bound: bytes, entries: map[Hash]*list.Element{}, recent: list.New(),
+		flights: map[Hash]*flight{}}
 }
 
 // Get returns a content from the cache or the source. All readers get the same bytes, which nobody may change. When ctx

@@ -93,7 +93,8 @@ func TestAThousandReadersOfOneObjectCauseOneDownload(t *testing.T) {
 		got, err := c.Get(t.Context(), hash)
 		require.NoError(t, err)
 		assert.Equal(t, hash, Of(got))
-		assert.Equal(t, CacheStatistics{Count: 1, Bytes: int64(len(text)) + entryOverhead, Hits: 1, Shared: 999, Downloads: 1}, c.Statistics())
+		assert.Equal(t, CacheStatistics{Count: 1, Bytes: int64(len(text)) + entryOverhead, Hits: 1, Shared: 999,
+			Downloads: 1}, c.Statistics())
 	})
 }
 

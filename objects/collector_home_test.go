@@ -71,7 +71,8 @@ func TestAHomeBelongsToOneNamespace(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k, other := newKit(t, s), newKit(t, s)
 		home := newDirectory(t)
-		mine, theirs := k.open(s.DSN(), Options{Home: home, Grace: minGrace}), other.open(s.DSN(), Options{Home: home, Grace: minGrace})
+		mine, theirs := k.open(s.DSN(), Options{Home: home, Grace: minGrace}),
+			other.open(s.DSN(), Options{Home: home, Grace: minGrace})
 		hash, err := mine.Put(t.Context(), []byte("prices"))
 		require.NoError(t, err)
 		for range 2 {

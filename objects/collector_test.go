@@ -36,9 +36,10 @@ func TestTheCollectorLeavesWhatIsNeeded(t *testing.T) {
 		prepare func(k *kit, hash Hash)
 		want    Collected
 	}{
-		"used lately":      {func(*kit, Hash) {}, Collected{}},
-		"of a job":         {func(k *kit, hash Hash) { k.do("HSET", "jobs", "job", "{}"); k.age(hash) }, Collected{}},
-		"of an outcome":    {func(k *kit, hash Hash) { k.do("HSET", "outcomes", "job", "{}"); k.age(hash) }, Collected{}},
+		"used lately": {func(*kit, Hash) {}, Collected{}},
+		"of a job":    {func(k *kit, hash Hash) { k.do("HSET", "jobs", "job", "{}"); k.age(hash) }, Collected{}},
+		"of an outcome": {func(k *kit, hash Hash) { k.do("HSET", "outcomes", "job", "{}"); k.age(hash) },
+			Collected{}},
 		"of a job, lately": {func(k *kit, hash Hash) { k.do("HSET", "jobs", "job", "{}") }, Collected{}},
 		"of two, one gone": {func(k *kit, hash Hash) {
 			k.do("HSET", "jobs", "job", "{}")
@@ -128,8 +129,9 @@ func TestTheScriptThatRemovesLooksAgain(t *testing.T) {
 		meanwhile func(k *kit, hash Hash) error
 		stays     bool
 	}{
-		"nothing":      {func(*kit, Hash) error { return nil }, false},
-		"put again":    {func(k *kit, hash Hash) error { _, err := k.Put(k.t.Context(), []byte("prices")); return err }, true},
+		"nothing": {func(*kit, Hash) error { return nil }, false},
+		"put again": {func(k *kit, hash Hash) error { _, err := k.Put(k.t.Context(), []byte("prices")); return err },
+			true},
 		"referred to":  {func(k *kit, hash Hash) error { return k.Refer(k.t.Context(), hash, "job") }, true},
 		"only in refs": {func(k *kit, hash Hash) error { k.do("SADD", refs(hash), "job"); return nil }, true},
 	} {

@@ -61,7 +61,8 @@ func (c *atHome) reserve(ctx context.Context, hash Hash) error {
 		select {
 		case <-time.After(leavingLook):
 		case <-ctx.Done():
-			return fmt.Errorf("object %s is being removed, its content cannot be stored until that has ended: %w", hash, context.Cause(ctx))
+			return fmt.Errorf("object %s is being removed, its content cannot be stored until that has ended: %w", hash,
+				context.Cause(ctx))
 		}
 	}
 }

@@ -29,7 +29,8 @@ type inRedis struct {
 }
 
 func (c *inRedis) put(ctx context.Context, hash Hash, content []byte) error {
-	state, err := repeated(ctx, func() (rdb.ObjectState, error) { return c.redis.Touch(ctx, string(hash), len(content)) })
+	state, err := repeated(ctx,
+		func() (rdb.ObjectState, error) { return c.redis.Touch(ctx, string(hash), len(content)) })
 	if err != nil || state == rdb.ObjectPresent {
 		return err
 	}
@@ -38,7 +39,13 @@ func (c *inRedis) put(ctx context.Context, hash Hash, content []byte) error {
 			return err
 		}
 	}
-	return fmt.Errorf("the upload of object %s (%d bytes) expired %d times before it was complete: a piece of %d bytes must reach Redis within %s",
+	return fmt.Errorf("the upload of object %s (%d bytes) expired %d times before it was complete: a piece of %d bytes "+
+		""+
+		""+
+		""+
+		""+
+		""+
+		"must reach Redis within %s",
 		hash, len(content), attempts, rdb.ObjectPiece, uploadLife)
 }
 

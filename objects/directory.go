@@ -35,10 +35,12 @@ func Directory(path string) (Home, error) {
 	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
-		return nil, fmt.Errorf("the directory %s for objects cannot be found: %w", excerpt.Quoted(path), excerpt.Error(err))
+		return nil, fmt.Errorf("the directory %s for objects cannot be found: %w", excerpt.Quoted(path),
+			excerpt.Error(err))
 	}
 	if err := os.MkdirAll(absolute, 0o700); err != nil {
-		return nil, fmt.Errorf("the directory %s for objects cannot be made: %w", excerpt.Quoted(path), excerpt.Error(err))
+		return nil, fmt.Errorf("the directory %s for objects cannot be made: %w", excerpt.Quoted(path),
+			excerpt.Error(err))
 	}
 	return &directory{path: absolute}, nil
 }

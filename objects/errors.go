@@ -25,7 +25,8 @@ type MismatchError struct {
 }
 
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("object %s was changed by somebody, it now has %s: remove it, then put its content again", short(string(e.Hash)), short(e.Found))
+	return fmt.Sprintf("object %s was changed by somebody, it now has %s: remove it, then put its content again",
+		short(string(e.Hash)), short(e.Found))
 }
 
 // TooLargeError says that a content has more bytes than an object may have.
@@ -36,7 +37,13 @@ type TooLargeError struct {
 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("the %s has %d bytes, more than the %d that an object may have: split it, or store it elsewhere and share its address",
+	return fmt.Sprintf("the %s has %d bytes, more than the %d that an object may have: split it, or store it elsewhere "+
+		""+
+		""+
+		""+
+		""+
+		""+
+		"and share its address",
 		short(e.What), e.Size, e.Limit)
 }
 
@@ -48,14 +55,16 @@ func (e *UnboundError) Error() string {
 	if e.Hash == "" {
 		return "the reference refers to no object: make it with objects.Share"
 	}
-	return fmt.Sprintf("the reference to object %s is bound to no source: call Bind with a Store or a Cache, or use NewContext", short(string(e.Hash)))
+	return fmt.Sprintf("the reference to object %s is bound to no source: call Bind with a Store or a Cache, or use "+
+		"NewContext", short(string(e.Hash)))
 }
 
 // OptionError says that an option cannot be used.
 type OptionError struct{ Option, Value, Remedy string }
 
 func (e *OptionError) Error() string {
-	return fmt.Sprintf("%s %s of the store of objects cannot be used: %s", short(e.Option), short(e.Value), short(e.Remedy))
+	return fmt.Sprintf("%s %s of the store of objects cannot be used: %s", short(e.Option), short(e.Value),
+		short(e.Remedy))
 }
 
 func short(text string) string { return excerpt.Text(text, 2*excerpt.Name) }

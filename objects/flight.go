@@ -44,7 +44,8 @@ func (c *Cache) begin(ctx context.Context, hash Hash) *flight {
 func download(ctx context.Context, source Source, hash Hash) (content []byte, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			content, err = nil, fmt.Errorf("reading object %s panicked: %s\n%s", hash, excerpt.Text(fmt.Sprint(value), excerpt.Name), excerpt.Text(string(debug.Stack()), excerpt.Whole/2))
+			content, err = nil, fmt.Errorf("reading object %s panicked: %s\n%s", hash,
+				excerpt.Text(fmt.Sprint(value), excerpt.Name), excerpt.Text(string(debug.Stack()), excerpt.Whole/2))
 		}
 	}()
 	return source.Get(ctx, hash)

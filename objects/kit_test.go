@@ -62,7 +62,8 @@ func (k *kit) put(content []byte) Hash {
 // do makes a plain command on a key of the namespace.
 func (k *kit) do(command, key string, args ...any) any {
 	k.t.Helper()
-	value, err := rdb.Do(context.Background(), k.driver, rdb.Call{Command: command, Args: append([]any{k.key(key)}, args...)})
+	value, err := rdb.Do(context.Background(), k.driver,
+		rdb.Call{Command: command, Args: append([]any{k.key(key)}, args...)})
 	require.NoError(k.t, err)
 	return value
 }

@@ -47,9 +47,15 @@ func (o *ownership) claim(ctx context.Context, home Home) error {
 		return fmt.Errorf("it cannot be told to whom the home of the objects belongs: %w", err)
 	}
 	if owner != namespace {
-		return &OptionError{Option: "Home", Value: fmt.Sprint(home), Remedy: fmt.Sprintf("it belongs to the namespace %.160q, "+
-			"and this one is %q, whose collector would remove the objects of the other: give each a home of its own; "+
-			"if Redis has lost its data, remove .owner", owner, namespace)}
+		return &OptionError{Option: "Home", Value: fmt.Sprint(home),
+			Remedy: fmt.Sprintf("it belongs to the namespace %.160q, "+
+				"and this one is %q, whose collector would remove the objects of the other: give each a home of its own; "+
+				""+
+				""+
+				""+
+				""+
+				""+
+				"if Redis has lost its data, remove .owner", owner, namespace)}
 	}
 	o.sure.Store(true)
 	return nil

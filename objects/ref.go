@@ -109,7 +109,8 @@ func (r *Ref[T]) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	if wire.Size < 0 || wire.Size > MaxSize {
-		return fmt.Errorf("the reference to object %s says that it has %d bytes: that must be 0 to %d", hash, wire.Size, MaxSize)
+		return fmt.Errorf("the reference to object %s says that it has %d bytes: that must be 0 to %d", hash, wire.Size,
+			MaxSize)
 	}
 	*r = Ref[T]{hash: hash, size: wire.Size}
 	return nil

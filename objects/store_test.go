@@ -18,7 +18,8 @@ func TestWhatIsPutIsRead(t *testing.T) {
 	t.Parallel()
 	for name, size := range map[string]int{
 		"nothing": 0, "one byte": 1, "a piece but one byte": rdb.ObjectPiece - 1, "a piece": rdb.ObjectPiece,
-		"a piece and one byte": rdb.ObjectPiece + 1, "five pieces": 5 * rdb.ObjectPiece, "six and a bit": 6*rdb.ObjectPiece + 17,
+		"a piece and one byte": rdb.ObjectPiece + 1, "five pieces": 5 * rdb.ObjectPiece,
+		"six and a bit": 6*rdb.ObjectPiece + 17,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -163,11 +164,13 @@ func TestOptionsAreChecked(t *testing.T) {
 		options Options
 		says    string
 	}{
-		"braces":      {Options{Namespace: "a{b}"}, `Namespace "a{b}" of the store of objects cannot be used: use one without { and }`},
-		"too long":    {Options{Namespace: strings.Repeat("n", 101)}, "use at most 100 bytes"},
-		"control":     {Options{Namespace: "a\nb"}, "without control characters"},
-		"not UTF-8":   {Options{Namespace: "a\xff"}, "use valid UTF-8"},
-		"grace":       {Options{Grace: -time.Second}, "Grace -1s of the store of objects cannot be used: use a millisecond or more"},
+		"braces": {Options{Namespace: "a{b}"},
+			`Namespace "a{b}" of the store of objects cannot be used: use one without { and }`},
+		"too long":  {Options{Namespace: strings.Repeat("n", 101)}, "use at most 100 bytes"},
+		"control":   {Options{Namespace: "a\nb"}, "without control characters"},
+		"not UTF-8": {Options{Namespace: "a\xff"}, "use valid UTF-8"},
+		"grace": {Options{Grace: -time.Second},
+			"Grace -1s of the store of objects cannot be used: use a millisecond or more"},
 		"grace in µs": {Options{Grace: time.Microsecond}, "use a millisecond or more"},
 	} {
 		t.Run(name, func(t *testing.T) {

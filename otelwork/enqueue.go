@@ -30,7 +30,8 @@ func (s *settings) enqueueOne(ctx context.Context, entries []work.Entry, next wo
 		return s.send(ctx, "enqueue "+entry.Name, entries, next, trace.WithSpanKind(trace.SpanKindClient),
 			trace.WithAttributes(attributes...), trace.WithLinks(given))
 	}
-	return s.send(ctx, "enqueue "+entry.Name, entries, next, trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(attributes...))
+	return s.send(ctx, "enqueue "+entry.Name, entries, next, trace.WithSpanKind(trace.SpanKindProducer),
+		trace.WithAttributes(attributes...))
 }
 
 func (s *settings) enqueueMany(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {
@@ -53,7 +54,8 @@ func (s *settings) enqueueMany(ctx context.Context, entries []work.Entry, next w
 			links = append(links, given)
 		}
 	}
-	return s.send(ctx, name, entries, next, trace.WithSpanKind(kind), trace.WithAttributes(attributes...), trace.WithLinks(links...))
+	return s.send(ctx, name, entries, next, trace.WithSpanKind(kind), trace.WithAttributes(attributes...),
+		trace.WithLinks(links...))
 }
 
 // create gives an entry a creation context of its own, unless it has one.
@@ -61,14 +63,17 @@ func (s *settings) create(ctx context.Context, entry *work.Entry) {
 	if s.writtenIn(entry.Meta()) {
 		return
 	}
-	ctx, span := s.tracer().Start(ctx, "create "+entry.Name, trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(
-		system, semconv.MessagingOperationName("create"), semconv.MessagingOperationTypeCreate, semconv.MessagingDestinationName(entry.Name)))
+	ctx, span := s.tracer().Start(ctx, "create "+entry.Name, trace.WithSpanKind(trace.SpanKindProducer),
+		trace.WithAttributes(
+			system, semconv.MessagingOperationName("create"), semconv.MessagingOperationTypeCreate,
+			semconv.MessagingDestinationName(entry.Name)))
 	s.inject(ctx, entry)
 	span.End()
 }
 
 // send is the span around next. Its context goes to all entries that have none.
-func (s *settings) send(ctx context.Context, name string, entries []work.Entry, next work.EnqueueFunc, options ...trace.SpanStartOption) error {
+func (s *settings) send(ctx context.Context, name string, entries []work.Entry, next work.EnqueueFunc,
+	options ...trace.SpanStartOption) error {
 	ctx, span := s.tracer().Start(ctx, name, options...)
 	defer span.End()
 	for i := range entries {

@@ -74,7 +74,8 @@ func TestATraceGoesFromTheEnqueueThroughARetryToTheRun(t *testing.T) {
 		assert.Equal(t, []string{"2", "24", "done", ""},
 			[]string{second["work.attempt"], second["work.retries_left"], second["work.ending"], second["error.type"]})
 		assert.Equal(t, codes.Unset, attempts[1].Status.Code)
-		assert.Equal(t, attempts[1].SpanContext.SpanID(), studio.span("query").Parent.SpanID(), "the handler's ctx has the span")
+		assert.Equal(t, attempts[1].SpanContext.SpanID(), studio.span("query").Parent.SpanID(),
+			"the handler's ctx has the span")
 	})
 }
 
@@ -88,7 +89,8 @@ func TestEachJobOfManyHasItsOwnCreation(t *testing.T) {
 			require.NoError(t, err)
 		})
 		studio.run()
-		request, send, a, b := studio.span("request"), studio.span("enqueue"), studio.span("create a"), studio.span("create b")
+		request, send, a, b := studio.span("request"), studio.span("enqueue"), studio.span("create a"),
+			studio.span("create b")
 		assert.Equal(t, trace.SpanKindClient, send.SpanKind)
 		assert.Equal(t, "2", attributes(send)["messaging.batch.message_count"])
 		assert.NotContains(t, attributes(send), "messaging.destination.name")
@@ -136,7 +138,8 @@ func TestAContextThatTheProgramGaveIsKept(t *testing.T) {
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
 				studio := newStudio(t, s)
 				studio.pool.Job("a", func() error { return nil })
-				_, err := studio.pool.Enqueuer().With(work.Meta("traceparent", given)).EnqueueMany(studio.ctx(), entries)
+				_, err := studio.pool.Enqueuer().With(work.Meta("traceparent", given)).
+					EnqueueMany(studio.ctx(), entries)
 				require.NoError(t, err)
 				studio.run()
 				assert.Empty(t, studio.spans("create a"))

@@ -124,7 +124,8 @@ func TestABrokenContextBesideASpanAroundTheJob(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		studio := newStudio(t, s)
-		studio.pool.Middleware(otelwork.Process(otelwork.WithTracerProvider(studio.provider))).Job("a", func() error { return nil })
+		studio.pool.Middleware(otelwork.Process(otelwork.WithTracerProvider(studio.provider))).
+			Job("a", func() error { return nil })
 		_, err := studio.pool.Enqueuer().With(work.Meta("traceparent", "00-zzz")).Enqueue(studio.ctx(), "a")
 		require.NoError(t, err)
 		studio.run()
@@ -140,7 +141,8 @@ func TestABrokenContextBesideASpanAroundTheJob(t *testing.T) {
 func TestAJobWithoutAUsableContextHasATraceOfItsOwn(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string][]work.EnqueueOption{
-		"none": nil, "one that is broken": {work.Meta("traceparent", "00-zzz")}, "only half of one": {work.Meta("tracestate", "a=b")},
+		"none": nil, "one that is broken": {work.Meta("traceparent", "00-zzz")},
+		"only half of one": {work.Meta("tracestate", "a=b")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -43,7 +43,8 @@ func Prefix(prefix string) Option {
 func Instance(id string) Option {
 	return func(c *Client) error {
 		if id == "" || strings.ContainsRune(id, 0) {
-			return &NameError{What: "instance", Name: id, Reason: "must not be empty nor hold a NUL, which ends it in events"}
+			return &NameError{What: "instance", Name: id,
+				Reason: "must not be empty nor hold a NUL, which ends it in events"}
 		}
 		c.instance = id
 		return nil

@@ -83,7 +83,8 @@ func (c Config) checked() (Config, error) {
 	}
 	switch {
 	case c.Kind != KindLeaf && c.Kind != KindSorted && c.Kind != KindQueue && c.Kind != KindJob:
-		return c, fmt.Errorf("kind %q is unknown: use %q, %q, %q or %q", c.Kind, KindLeaf, KindSorted, KindQueue, KindJob)
+		return c, fmt.Errorf("kind %q is unknown: use %q, %q, %q or %q", c.Kind, KindLeaf, KindSorted, KindQueue,
+			KindJob)
 	case c.MaxLength < 0:
 		return c, fmt.Errorf("max_length %d is negative: use 0 for no limit", c.MaxLength)
 	case c.MaxLength > 0 && c.Kind != KindLeaf:

@@ -33,7 +33,8 @@ type Event struct {
 
 // topics are the channels of feeds, and what they say.
 var topics = map[string]What{
-	"feed.publish": Published, "feed.edit": Edited, "feed.retract": Retracted, "feed.position": Moved, "job.finish": Finished,
+	"feed.publish": Published, "feed.edit": Edited, "feed.retract": Retracted, "feed.position": Moved,
+	"job.finish": Finished,
 }
 
 // registry are the channels of all feeds.

@@ -101,7 +101,8 @@ func (f *feed) read(ctx context.Context, do func(ctx context.Context) error) err
 }
 
 // changed makes a change that either happens or fails with missing, for the item of that id.
-func (f *feed) changed(ctx context.Context, id string, missing error, do func(ctx context.Context, known string) (bool, error)) error {
+func (f *feed) changed(ctx context.Context, id string, missing error,
+	do func(ctx context.Context, known string) (bool, error)) error {
 	return f.change(ctx, func(ctx context.Context, known string, _ Config) error {
 		done, err := do(ctx, known)
 		if err == nil && !done {

@@ -21,7 +21,8 @@ type JobFeed[T, R any] struct {
 }
 
 // OpenJobFeed opens a job feed; a nil codec is [JSON]. It fails with [ErrNoFeed] or a [*KindError].
-func OpenJobFeed[T, R any](ctx context.Context, c *Client, name string, items Codec[T], results Codec[R]) (*JobFeed[T, R], error) {
+func OpenJobFeed[T, R any](ctx context.Context, c *Client, name string, items Codec[T],
+	results Codec[R]) (*JobFeed[T, R], error) {
 	f, err := c.open(ctx, name, KindJob)
 	if err != nil {
 		return nil, err

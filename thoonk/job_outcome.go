@@ -23,7 +23,8 @@ func (j *JobFeed[T, R]) Finish(ctx context.Context, h Held) error { return j.fin
 // Otherwise it is like [JobFeed.Finish].
 func (j *JobFeed[T, R]) FinishWith(ctx context.Context, h Held, result R, keep time.Duration) error {
 	if keep < 0 {
-		return &FeedError{Feed: j.Name(), ID: h.ID, Err: fmt.Errorf("result cannot be kept for %s: use 0 for an hour, or a time above it", keep)}
+		return &FeedError{Feed: j.Name(), ID: h.ID,
+			Err: fmt.Errorf("result cannot be kept for %s: use 0 for an hour, or a time above it", keep)}
 	}
 	if err := checkJobID(h.ID); err != nil {
 		return j.client.explained(j.Name(), err)
@@ -70,7 +71,8 @@ func (j *JobFeed[T, R]) Retract(ctx context.Context, id string) error {
 }
 
 // settle sends an outcome until it is answered. One for any claim is sent once: a second one could hit another claim.
-func (j *JobFeed[T, R]) settle(ctx context.Context, h Held, send func(ctx context.Context, known string, claim thoonkdb.Claim) (bool, error)) error {
+func (j *JobFeed[T, R]) settle(ctx context.Context, h Held,
+	send func(ctx context.Context, known string, claim thoonkdb.Claim) (bool, error)) error {
 	claim, doubt := thoonkdb.Claim{ID: h.ID, Time: h.mark}, false
 	for pause := pauseMin; ; pause = min(2*pause, pauseMax) {
 		err := j.changed(ctx, h.ID, ErrGone, func(ctx context.Context, known string) (bool, error) {

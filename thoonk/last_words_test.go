@@ -45,7 +45,8 @@ func TestWhatWasTakenIsReturnedWhenTheWaitEnds(t *testing.T) {
 					proxy.Slow(200*time.Millisecond, 1<<20)
 					ended := make(chan error, 1)
 					go func() { ended <- get() }()
-					require.Eventually(t, func() bool { return k.cmd("LLEN", "feed.ids:"+feed) == int64(0) }, patience, time.Millisecond)
+					require.Eventually(t, func() bool { return k.cmd("LLEN", "feed.ids:"+feed) == int64(0) }, patience,
+						time.Millisecond)
 					require.NoError(t, end(cancel, client))
 					assert.NoError(t, receive(t, ended), feed)
 					cancel()

@@ -36,7 +36,8 @@ func TestLeafPublishesWithAGeneratedID(t *testing.T) {
 		ids, err := leaf.IDs(k.ctx())
 		require.NoError(t, err)
 		assert.Equal(t, []string{second, first}, ids, "the newest first")
-		assert.Equal(t, thoonk.Event{What: thoonk.Published, Feed: "a", ID: first, Item: []byte(`"one"`)}, k.next(events))
+		assert.Equal(t, thoonk.Event{What: thoonk.Published, Feed: "a", ID: first, Item: []byte(`"one"`)},
+			k.next(events))
 		assert.Equal(t, second, k.next(events).ID)
 	})
 }
@@ -65,8 +66,10 @@ func TestLeafEditsAnExistingIDInPlace(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, edited)
 		assert.Equal(t, "id-one", id)
-		assert.Equal(t, []thoonk.Item[string]{{ID: "id-two", Value: "two"}, {ID: "id-one", Value: "more"}}, k.items(leaf))
-		assert.Equal(t, thoonk.Event{What: thoonk.Edited, Feed: "a", ID: "id-one", Item: []byte(`"more"`)}, k.next(events))
+		assert.Equal(t, []thoonk.Item[string]{{ID: "id-two", Value: "two"}, {ID: "id-one", Value: "more"}},
+			k.items(leaf))
+		assert.Equal(t, thoonk.Event{What: thoonk.Edited, Feed: "a", ID: "id-one", Item: []byte(`"more"`)},
+			k.next(events))
 	})
 }
 
@@ -162,7 +165,8 @@ func TestLeafAllReadsPages(t *testing.T) {
 func TestItemsOfAnyBytes(t *testing.T) {
 	t.Parallel()
 	for name, item := range map[string]string{
-		"empty": "", "NUL": "a\x00b\x00", "not UTF-8": "\xff\xfe", "lines": "\r\n$5\r\n", "1 MiB": strings.Repeat("x\x00", 1<<19),
+		"empty": "", "NUL": "a\x00b\x00", "not UTF-8": "\xff\xfe", "lines": "\r\n$5\r\n",
+		"1 MiB": strings.Repeat("x\x00", 1<<19),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -194,7 +198,8 @@ func TestItemsOfAnyBytes(t *testing.T) {
 				assert.Equal(t, item, string(result.Item))
 				assert.Equal(t, item+"!", string(result.Result))
 				assert.Equal(t, thoonk.Published, k.next(events).What)
-				assert.Equal(t, thoonk.Event{What: thoonk.Finished, Feed: "jobs", ID: id, Item: []byte(item + "!")}, k.next(events))
+				assert.Equal(t, thoonk.Event{What: thoonk.Finished, Feed: "jobs", ID: id, Item: []byte(item + "!")},
+					k.next(events))
 			})
 		})
 	}

@@ -28,7 +28,8 @@ type Maintained struct {
 // Call it now and then, each MaxAge for instance: without it a job whose worker died stays claimed.
 func (j *JobFeed[T, R]) Maintain(ctx context.Context, p Patience) (done Maintained, err error) {
 	if p.MaxAge < time.Millisecond {
-		return done, &FeedError{Feed: j.Name(), Err: fmt.Errorf("MaxAge %s is too short: use more than a job takes, at least 1ms", p.MaxAge)}
+		return done, &FeedError{Feed: j.Name(),
+			Err: fmt.Errorf("MaxAge %s is too short: use more than a job takes, at least 1ms", p.MaxAge)}
 	}
 	age := thoonkdb.Age{Max: p.MaxAge, Times: p.MaxCancels}
 	switch {

@@ -37,7 +37,8 @@ func TestMaintenanceCancelsOldClaims(t *testing.T) {
 
 func TestMaintenanceStallsWhatWasCancelledTooOften(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ max, lapses int }{"never": {0, 4}, "at once": {-1, 0}, "after two": {2, 2}} {
+	for name, c := range map[string]struct{ max, lapses int }{"never": {0, 4}, "at once": {-1, 0},
+		"after two": {2, 2}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			each(t, func(t *testing.T, k *kit) {
@@ -98,7 +99,8 @@ func TestMaintenanceNeverDuplicates(t *testing.T) {
 			})
 		}
 		all.Wait()
-		places := strings.Fields(strings.NewReplacer("waiting", "", ", running", "", ", stalled", "").Replace(k.state(feed)))
+		places := strings.Fields(strings.NewReplacer("waiting", "", ", running", "", ", stalled", "").
+			Replace(k.state(feed)))
 		slices.Sort(places)
 		assert.Len(t, slices.Compact(slices.Clone(places)), many)
 		assert.Len(t, places, many)
@@ -224,7 +226,8 @@ func TestKilledWorkersLoseAndDoubleNothing(t *testing.T) {
 			k.pass(2 * old)
 			_, err := feed.Maintain(k.ctx(), thoonk.Patience{MaxAge: old})
 			require.NoError(t, err)
-			for claim, err := feed.Get(k.ctx(), thoonk.NoWait); err == nil; claim, err = feed.Get(k.ctx(), thoonk.NoWait) {
+			for claim, err := feed.Get(k.ctx(), thoonk.NoWait); err == nil; claim,
+				err = feed.Get(k.ctx(), thoonk.NoWait) {
 				require.NoError(t, feed.Finish(k.ctx(), claim.Held))
 			}
 		}

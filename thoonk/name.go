@@ -28,7 +28,9 @@ func checkName(what, name string) error {
 // colons.
 func checkJobID(id string) error {
 	if strings.Contains(id, ":") {
-		return &NameError{What: "id", Name: id, Reason: "holds a colon, which in a job feed would confuse its result with that of another feed: choose another one"}
+		return &NameError{What: "id", Name: id,
+			Reason: "holds a colon, which in a job feed would confuse its result with that of another feed: choose " +
+				"another one"}
 	}
 	return checkName("id", id)
 }

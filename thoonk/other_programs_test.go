@@ -125,7 +125,8 @@ func TestOtherProgramsCancelOurClaims(t *testing.T) {
 // place.
 func TestJobsWithIDsOfOtherProgramsEnd(t *testing.T) {
 	t.Parallel()
-	for name, id := range map[string]string{"colon": "user:7", "NUL": "user\x007", "empty": "", "long": strings.Repeat("x", thoonk.MaxName+1)} {
+	for name, id := range map[string]string{"colon": "user:7", "NUL": "user\x007", "empty": "",
+		"long": strings.Repeat("x", thoonk.MaxName+1)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			each(t, func(t *testing.T, k *kit) {

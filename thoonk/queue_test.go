@@ -23,7 +23,8 @@ func TestQueueIsFirstInFirstOut(t *testing.T) {
 		for _, value := range []string{"1", "2", "3"} {
 			id, err := queue.Put(k.ctx(), value)
 			require.NoError(t, err)
-			assert.Equal(t, thoonk.Event{What: thoonk.Published, Feed: "a", ID: id, Item: []byte(`"` + value + `"`)}, k.next(events))
+			assert.Equal(t, thoonk.Event{What: thoonk.Published, Feed: "a", ID: id, Item: []byte(`"` + value + `"`)},
+				k.next(events))
 		}
 		length, err := queue.Length(k.ctx())
 		require.NoError(t, err)

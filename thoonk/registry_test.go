@@ -96,7 +96,8 @@ func TestConfigGetAndSet(t *testing.T) {
 		again, err := k.client.Config(k.ctx(), "a")
 		require.NoError(t, err)
 		assert.Equal(t, config, again)
-		assert.JSONEq(t, `{"type":"feed","max_length":3,"colour":"blue"}`, string(k.cmd("GET", "feed.config:a").([]byte)))
+		assert.JSONEq(t, `{"type":"feed","max_length":3,"colour":"blue"}`,
+			string(k.cmd("GET", "feed.config:a").([]byte)))
 
 		_, err = k.client.Config(k.ctx(), "none")
 		require.ErrorIs(t, err, thoonk.ErrNoFeed)
@@ -255,7 +256,8 @@ func TestEventsSayWhoDidIt(t *testing.T) {
 		require.NoError(t, k.client.SetConfig(k.ctx(), "a", thoonk.Config{MaxLength: 2}))
 		require.NoError(t, other.Delete(k.ctx(), "a"))
 		assert.Equal(t, thoonk.Event{What: thoonk.Created, Feed: "a", Instance: "other"}, k.next(events))
-		assert.Equal(t, thoonk.Event{What: thoonk.Configured, Feed: "a", Instance: k.client.Instance(), Own: true}, k.next(events))
+		assert.Equal(t, thoonk.Event{What: thoonk.Configured, Feed: "a", Instance: k.client.Instance(), Own: true},
+			k.next(events))
 		assert.Equal(t, thoonk.Event{What: thoonk.Deleted, Feed: "a", Instance: "other"}, k.next(events))
 	})
 }

@@ -113,7 +113,8 @@ func (s *SortedFeed[T]) MoveAfter(ctx context.Context, id, beside int64) error {
 
 func (s *SortedFeed[T]) move(ctx context.Context, id, position, beside string) error {
 	if id == beside {
-		return &FeedError{Feed: s.Name(), ID: id, Err: &NameError{What: "position", Name: position, Reason: "is beside the item itself: name another one"}}
+		return &FeedError{Feed: s.Name(), ID: id,
+			Err: &NameError{What: "position", Name: position, Reason: "is beside the item itself: name another one"}}
 	}
 	return s.change(ctx, func(ctx context.Context, known string, _ Config) error {
 		moved, err := s.db.Move(ctx, known, id, position)

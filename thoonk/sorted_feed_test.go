@@ -44,8 +44,10 @@ func TestSortedFeedInserts(t *testing.T) {
 	}{
 		"append":  {func(k *kit, f *sorted) (int64, error) { return f.Append(k.ctx(), "x") }, "abcx", thoonk.Last},
 		"prepend": {func(k *kit, f *sorted) (int64, error) { return f.Prepend(k.ctx(), "x") }, "xabc", thoonk.First},
-		"before":  {func(k *kit, f *sorted) (int64, error) { return f.InsertBefore(k.ctx(), 2, "x") }, "axbc", thoonk.Before(2)},
-		"after":   {func(k *kit, f *sorted) (int64, error) { return f.InsertAfter(k.ctx(), 2, "x") }, "abxc", thoonk.After(2)},
+		"before": {func(k *kit, f *sorted) (int64, error) { return f.InsertBefore(k.ctx(), 2, "x") }, "axbc",
+			thoonk.Before(2)},
+		"after": {func(k *kit, f *sorted) (int64, error) { return f.InsertAfter(k.ctx(), 2, "x") }, "abxc",
+			thoonk.After(2)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,8 +58,10 @@ func TestSortedFeedInserts(t *testing.T) {
 				require.NoError(t, err)
 				assert.Equal(t, int64(4), id)
 				assert.Equal(t, c.order, k.order(feed))
-				assert.Equal(t, thoonk.Event{What: thoonk.Published, Feed: "a", ID: "4", Item: []byte(`"x"`)}, k.next(events))
-				assert.Equal(t, thoonk.Event{What: thoonk.Moved, Feed: "a", ID: "4", Position: c.position}, k.next(events))
+				assert.Equal(t, thoonk.Event{What: thoonk.Published, Feed: "a", ID: "4", Item: []byte(`"x"`)},
+					k.next(events))
+				assert.Equal(t, thoonk.Event{What: thoonk.Moved, Feed: "a", ID: "4", Position: c.position},
+					k.next(events))
 			})
 		})
 	}
@@ -107,7 +111,8 @@ func TestSortedFeedMoves(t *testing.T) {
 				events := k.listen(k.client, thoonk.Watch{Feeds: []string{"a"}})
 				require.NoError(t, c.move(k, feed))
 				assert.Equal(t, c.order, k.order(feed))
-				assert.Equal(t, thoonk.Event{What: thoonk.Moved, Feed: "a", ID: "3", Position: c.position}, k.next(events))
+				assert.Equal(t, thoonk.Event{What: thoonk.Moved, Feed: "a", ID: "3", Position: c.position},
+					k.next(events))
 			})
 		})
 	}

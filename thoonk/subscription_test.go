@@ -17,11 +17,13 @@ func TestSeveralSubscribersHearTheSame(t *testing.T) {
 		leaf := k.leaf("a", 0)
 		other := k.leaf("other", 0)
 		watch := thoonk.Watch{Feeds: []string{"a"}}
-		listeners := []<-chan thoonk.Event{k.listen(k.client, watch), k.listen(k.client, watch), k.listen(k.open(k.server.DSN()), watch)}
+		listeners := []<-chan thoonk.Event{k.listen(k.client, watch), k.listen(k.client, watch),
+			k.listen(k.open(k.server.DSN()), watch)}
 		k.publish(other, "not for them")
 		k.publish(leaf, "1", "2")
 		for _, events := range listeners {
-			assert.Equal(t, thoonk.Event{What: thoonk.Published, Feed: "a", ID: "id-1", Item: []byte(`"1"`)}, k.next(events))
+			assert.Equal(t, thoonk.Event{What: thoonk.Published, Feed: "a", ID: "id-1", Item: []byte(`"1"`)},
+				k.next(events))
 			assert.Equal(t, "id-2", k.next(events).ID)
 			assert.Empty(t, events)
 		}
@@ -37,7 +39,8 @@ func TestSubscriptionByPattern(t *testing.T) {
 		k.publish(later, "1")
 		assert.Equal(t, "other", k.next(events).Feed)
 		assert.Equal(t, thoonk.Created, k.next(events).What)
-		assert.Equal(t, thoonk.Event{What: thoonk.Published, Feed: "user.7:x_y", ID: "id-1", Item: []byte(`"1"`)}, k.next(events))
+		assert.Equal(t, thoonk.Event{What: thoonk.Published, Feed: "user.7:x_y", ID: "id-1", Item: []byte(`"1"`)},
+			k.next(events))
 	})
 }
 

@@ -48,7 +48,8 @@ func (v *visit) onJob(past string, do func(id string) error) error {
 	if err != nil {
 		return err
 	}
-	return v.finish(once{target: id, done: fmt.Sprintf("Job %q was %s.", shorten(id, 60), past), back: link("job", "id", id)}, do(id))
+	return v.finish(once{target: id, done: fmt.Sprintf("Job %q was %s.", shorten(id, 60), past),
+		back: link("job", "id", id)}, do(id))
 }
 
 func retryJob(v *visit) error {
@@ -65,7 +66,8 @@ func runJob(v *visit) error {
 }
 
 func frontJob(v *visit) error {
-	return v.onJob("moved to the front of its queue", func(id string) error { return v.inspector.MoveToFront(v.ctx(), id) })
+	return v.onJob("moved to the front of its queue",
+		func(id string) error { return v.inspector.MoveToFront(v.ctx(), id) })
 }
 
 func stallJob(v *visit) error {
@@ -126,12 +128,14 @@ func rescheduleJob(v *visit) error {
 // time reads a time that was typed, in UTC, as a browser's field for date and time writes it.
 func (v *visit) time(field string) (time.Time, error) {
 	text := strings.TrimSpace(v.r.PostFormValue(field))
-	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.RFC3339Nano} {
+	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04:05",
+		time.RFC3339Nano} {
 		if at, err := time.Parse(layout, text); err == nil {
 			return at, nil
 		}
 	}
-	return time.Time{}, badRequest(fmt.Sprintf("%q is not a time: write it in UTC as 2006-01-02T15:04", shorten(text, 60)))
+	return time.Time{}, badRequest(fmt.Sprintf("%q is not a time: write it in UTC as 2006-01-02T15:04",
+		shorten(text, 60)))
 }
 
 func changeArgs(v *visit) error {

@@ -85,53 +85,63 @@ func effects() map[string]effect {
 			is("a", "")(t, k)
 			is("first", work.StateQueued)(t, k)
 		}},
-		"/job-reschedule": {before: scheduled, target: "id=a", form: []string{"at", "2041-02-03T04:05"}, after: func(t *testing.T, k *kit) {
-			job, err := k.inspector.Job(k.ctx(), "a")
-			require.NoError(t, err)
-			assert.Equal(t, "2041-02-03 04:05", job.RunAt.UTC().Format("2006-01-02 15:04"))
-		}},
-		"/job-args": {before: queued, target: "id=a", form: []string{"args", `[12345678901234567890, "<b>"]`}, after: func(t *testing.T, k *kit) {
-			job, err := k.inspector.Job(k.ctx(), "a")
-			require.NoError(t, err)
-			var args []json.RawMessage
-			require.NoError(t, json.Unmarshal(job.Args, &args))
-			require.Len(t, args, 2)
-			assert.Equal(t, "12345678901234567890", string(args[0]))
-			assert.JSONEq(t, `"<b>"`, string(args[1]))
-		}},
-		"/jobs-act": {before: func(k *kit) { queued(k); k.enqueue("b", "mail") }, form: []string{"action", "stall", "id", "a", "id", "b", "id", "gone"}, after: func(t *testing.T, k *kit) {
-			is("a", work.StateStalled)(t, k)
-			is("b", work.StateStalled)(t, k)
-			is("first", work.StateQueued)(t, k)
-			assert.Equal(t, OutcomePartly, k.entries()[0].Outcome)
-		}},
+		"/job-reschedule": {before: scheduled, target: "id=a", form: []string{"at", "2041-02-03T04:05"},
+			after: func(t *testing.T, k *kit) {
+				job, err := k.inspector.Job(k.ctx(), "a")
+				require.NoError(t, err)
+				assert.Equal(t, "2041-02-03 04:05", job.RunAt.UTC().Format("2006-01-02 15:04"))
+			}},
+		"/job-args": {before: queued, target: "id=a", form: []string{"args", `[12345678901234567890, "<b>"]`},
+			after: func(t *testing.T, k *kit) {
+				job, err := k.inspector.Job(k.ctx(), "a")
+				require.NoError(t, err)
+				var args []json.RawMessage
+				require.NoError(t, json.Unmarshal(job.Args, &args))
+				require.Len(t, args, 2)
+				assert.Equal(t, "12345678901234567890", string(args[0]))
+				assert.JSONEq(t, `"<b>"`, string(args[1]))
+			}},
+		"/jobs-act": {before: func(k *kit) { queued(k); k.enqueue("b", "mail") },
+			form: []string{"action", "stall", "id", "a", "id", "b", "id", "gone"}, after: func(t *testing.T, k *kit) {
+				is("a", work.StateStalled)(t, k)
+				is("b", work.StateStalled)(t, k)
+				is("first", work.StateQueued)(t, k)
+				assert.Equal(t, OutcomePartly, k.entries()[0].Outcome)
+			}},
 		"/queue-pause": {target: "name=mail", after: func(t *testing.T, k *kit) {
 			names, _ := k.paused()
 			assert.Equal(t, []string{"mail"}, names)
 		}},
-		"/queue-resume": {before: func(k *kit) { require.NoError(k.t, k.inspector.PauseQueue(k.ctx(), "mail", "other")) }, target: "name=mail", after: func(t *testing.T, k *kit) {
+		"/queue-resume": {before: func(k *kit) {
+			require.NoError(k.t, k.inspector.PauseQueue(k.ctx(), "mail", "other"))
+		}, target: "name=mail", after: func(t *testing.T, k *kit) {
 			names, _ := k.paused()
 			assert.Equal(t, []string{"other"}, names)
 		}},
 		"/queues-pause": {after: func(t *testing.T, k *kit) { _, all := k.paused(); assert.True(t, all) }},
-		"/queues-resume": {before: func(k *kit) { require.NoError(k.t, k.inspector.PauseAll(k.ctx())) }, after: func(t *testing.T, k *kit) {
-			_, all := k.paused()
-			assert.False(t, all)
-		}},
-		"/queue-limit": {target: "name=mail", form: []string{"concurrent", "3", "rate", "10", "per", "1m"}, after: func(t *testing.T, k *kit) {
-			limits, err := k.inspector.Limits(k.ctx())
-			require.NoError(t, err)
-			require.Len(t, limits, 1)
-			assert.Equal(t, 3, limits[0].Limit.Concurrent)
-			assert.Equal(t, 10, limits[0].Limit.Rate)
-			assert.Equal(t, time.Minute, limits[0].Limit.Per)
-		}},
-		"/queue-unlimit": {before: func(k *kit) { require.NoError(k.t, k.inspector.SetLimit(k.ctx(), "mail", work.Limit{Concurrent: 1})) }, target: "name=mail", after: func(t *testing.T, k *kit) {
+		"/queues-resume": {before: func(k *kit) { require.NoError(k.t, k.inspector.PauseAll(k.ctx())) },
+			after: func(t *testing.T, k *kit) {
+				_, all := k.paused()
+				assert.False(t, all)
+			}},
+		"/queue-limit": {target: "name=mail", form: []string{"concurrent", "3", "rate", "10", "per", "1m"},
+			after: func(t *testing.T, k *kit) {
+				limits, err := k.inspector.Limits(k.ctx())
+				require.NoError(t, err)
+				require.Len(t, limits, 1)
+				assert.Equal(t, 3, limits[0].Limit.Concurrent)
+				assert.Equal(t, 10, limits[0].Limit.Rate)
+				assert.Equal(t, time.Minute, limits[0].Limit.Per)
+			}},
+		"/queue-unlimit": {before: func(k *kit) {
+			require.NoError(k.t, k.inspector.SetLimit(k.ctx(), "mail", work.Limit{Concurrent: 1}))
+		}, target: "name=mail", after: func(t *testing.T, k *kit) {
 			limits, err := k.inspector.Limits(k.ctx())
 			require.NoError(t, err)
 			assert.Empty(t, limits)
 		}},
-		"/worker-ping":  {before: func(k *kit) { k.pool() }, target: "id=@worker", after: func(t *testing.T, k *kit) { assert.Contains(t, k.entries()[0].Detail, "answered") }},
+		"/worker-ping": {before: func(k *kit) { k.pool() }, target: "id=@worker",
+			after: func(t *testing.T, k *kit) { assert.Contains(t, k.entries()[0].Detail, "answered") }},
 		"/worker-pause": {before: func(k *kit) { k.pool() }, target: "id=@worker", after: wanted("pause")},
 		"/worker-resume": {before: func(k *kit) {
 			k.pool()
@@ -144,25 +154,34 @@ func effects() map[string]effect {
 				return err == nil && len(workers) == 0
 			})
 		}},
-		"/schedule-pause": {before: periodic, target: "id=s", after: func(t *testing.T, k *kit) { assert.True(t, k.schedules()[0].Paused) }},
-		"/schedule-resume": {before: func(k *kit) { periodic(k); require.NoError(k.t, k.inspector.PauseSchedule(k.ctx(), "s")) }, target: "id=s",
+		"/schedule-pause": {before: periodic, target: "id=s",
+			after: func(t *testing.T, k *kit) { assert.True(t, k.schedules()[0].Paused) }},
+		"/schedule-resume": {before: func(k *kit) {
+			periodic(k)
+			require.NoError(k.t, k.inspector.PauseSchedule(k.ctx(), "s"))
+		}, target: "id=s",
 			after: func(t *testing.T, k *kit) { assert.False(t, k.schedules()[0].Paused) }},
 		"/schedule-run": {before: periodic, target: "id=s", after: func(t *testing.T, k *kit) {
 			job := k.schedules()[0].LastJob
 			assert.Equal(t, work.StateQueued, k.state(job))
 			assert.Contains(t, k.entries()[0].Detail, job)
 		}},
-		"/schedule-remove": {before: periodic, target: "id=s", after: func(t *testing.T, k *kit) { assert.Empty(t, k.schedules()) }},
-		"/bulk": {before: func(k *kit) { queued(k); k.enqueue("b", "other") }, target: "state=queued&name=mail&action=delete&sure=1", status: http.StatusOK, after: func(t *testing.T, k *kit) {
-			is("a", "")(t, k)
-			is("first", "")(t, k)
-			is("b", work.StateQueued)(t, k)
-		}},
-		"/queue-purge": {before: func(k *kit) { queued(k); k.enqueue("b", "other") }, target: "name=mail", status: http.StatusOK, after: func(t *testing.T, k *kit) {
-			is("a", "")(t, k)
-			is("b", work.StateQueued)(t, k)
-		}},
-		"/doctor": {before: queued, status: http.StatusOK, after: func(t *testing.T, k *kit) { assert.Equal(t, OutcomeDone, k.entries()[0].Outcome) }},
+		"/schedule-remove": {before: periodic, target: "id=s",
+			after: func(t *testing.T, k *kit) { assert.Empty(t, k.schedules()) }},
+		"/bulk": {before: func(k *kit) { queued(k); k.enqueue("b", "other") },
+			target: "state=queued&name=mail&action=delete&sure=1", status: http.StatusOK,
+			after: func(t *testing.T, k *kit) {
+				is("a", "")(t, k)
+				is("first", "")(t, k)
+				is("b", work.StateQueued)(t, k)
+			}},
+		"/queue-purge": {before: func(k *kit) { queued(k); k.enqueue("b", "other") }, target: "name=mail",
+			status: http.StatusOK, after: func(t *testing.T, k *kit) {
+				is("a", "")(t, k)
+				is("b", work.StateQueued)(t, k)
+			}},
+		"/doctor": {before: queued, status: http.StatusOK,
+			after: func(t *testing.T, k *kit) { assert.Equal(t, OutcomeDone, k.entries()[0].Outcome) }},
 		"/errors-clear": {before: func(k *kit) {
 			dead(k)
 			k.until("the error is counted", func() bool {

@@ -63,14 +63,20 @@ func serverAlerts(server work.ServerInfo) []alert {
 		}
 	}
 	policy := server.EvictionPolicy
-	add(policy != "" && policy != "noeviction", true, "Redis drops keys when its memory is full, and jobs with them: its maxmemory-policy is %s, set it to noeviction", policy)
+	add(policy != "" && policy != "noeviction", true,
+		"Redis drops keys when its memory is full, and jobs with them: its maxmemory-policy is %s, set it to "+
+			"noeviction", policy)
 	add(server.Role == "slave", true, "This Redis is a replica: what is written to it is lost when it syncs")
 	add(server.SaveFailed, true, "Redis could not save its data: what is not on disk is lost when it ends")
-	add(server.Evicted > 0, false, "Redis has dropped %s keys for want of memory since it started: the doctor finds jobs that are lost", count(server.Evicted))
+	add(server.Evicted > 0, false,
+		"Redis has dropped %s keys for want of memory since it started: the doctor finds jobs that are lost",
+		count(server.Evicted))
 	if used := percent(int(server.MemoryUsed/1024), int(server.MemoryMax/1024)); server.MemoryMax > 0 {
-		add(used >= memoryHigh, true, "Redis uses %d %% of the memory it may have: when that is full, nothing can be enqueued", used)
+		add(used >= memoryHigh, true,
+			"Redis uses %d %% of the memory it may have: when that is full, nothing can be enqueued", used)
 	}
-	add(server.Version != "" && !server.AppendOnly, false, "Redis writes no append-only file: a crash loses what came after its last snapshot")
+	add(server.Version != "" && !server.AppendOnly, false,
+		"Redis writes no append-only file: a crash loses what came after its last snapshot")
 	return found
 }
 
@@ -129,10 +135,12 @@ func workerAlerts(workers []work.WorkerInfo, now time.Time, stuckAfter time.Dura
 		found = append(found, alert{Bad: true, Text: "No worker is registered: nothing runs", Link: "workers"})
 	}
 	if len(lost) > 0 {
-		found = append(found, alert{Bad: true, Text: "Workers without a heartbeat, whose jobs will run elsewhere: " + names(lost), Link: "workers"})
+		found = append(found, alert{Bad: true, Text: "Workers without a heartbeat, whose jobs will run elsewhere: " +
+			names(lost), Link: "workers"})
 	}
 	if len(stuck) > 0 {
-		found = append(found, alert{Bad: true, Text: fmt.Sprintf("Jobs that have run for over %s without a word: %s", span(stuckAfter), names(stuck)), Link: link("jobs", "state", "running")})
+		found = append(found, alert{Bad: true, Text: fmt.Sprintf("Jobs that have run for over %s without a word: %s",
+			span(stuckAfter), names(stuck)), Link: link("jobs", "state", "running")})
 	}
 	return found
 }
@@ -173,7 +181,9 @@ func (s *site) suspects(ctx context.Context, workers []work.WorkerInfo) ([]alert
 	case 0:
 		return nil, nil
 	case 1:
-		return []alert{{Bad: true, Text: "Workers have died with this job, more than once: " + found[0], Link: link("job", "id", found[0])}}, nil
+		return []alert{{Bad: true, Text: "Workers have died with this job, more than once: " + found[0],
+			Link: link("job", "id", found[0])}}, nil
 	}
-	return []alert{{Bad: true, Text: "Workers have died with these jobs, more than once: " + names(found), Link: link("jobs", "state", "scheduled")}}, nil
+	return []alert{{Bad: true, Text: "Workers have died with these jobs, more than once: " + names(found),
+		Link: link("jobs", "state", "scheduled")}}, nil
 }

@@ -31,7 +31,8 @@ func (v *visit) isAPI() bool { return strings.HasPrefix(v.path, "/api/") }
 func (v *visit) wantJSON() error {
 	kind, _, err := mime.ParseMediaType(v.r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
-		return &statusError{http.StatusUnsupportedMediaType, "send the header Content-Type: application/json, also without a body"}
+		return &statusError{http.StatusUnsupportedMediaType,
+			"send the header Content-Type: application/json, also without a body"}
 	}
 	return nil
 }
@@ -69,7 +70,8 @@ func badBody(err error) error {
 	switch {
 	case errors.As(err, &mismatch):
 		found, _, _ := strings.Cut(mismatch.Value, " ") // a number itself may follow
-		why = fmt.Sprintf("a JSON %s does not fit %s, which takes a %s", found, cmp.Or(mismatch.Field, "it"), mismatch.Type)
+		why = fmt.Sprintf("a JSON %s does not fit %s, which takes a %s", found, cmp.Or(mismatch.Field, "it"),
+			mismatch.Type)
 	case errors.As(err, &syntax):
 		why = fmt.Sprintf("it is no JSON, as byte %d shows", syntax.Offset)
 	default:

@@ -104,7 +104,8 @@ func TestOtherActionsMayBeSentTwice(t *testing.T) {
 			first := k.audited
 			k.mu.Unlock()
 			again := k.call(http.MethodPost, target, bodies[path])
-			assert.Contains(t, []int{http.StatusOK, http.StatusNotFound, http.StatusConflict}, again.StatusCode, again.Text)
+			assert.Contains(t, []int{http.StatusOK, http.StatusNotFound, http.StatusConflict}, again.StatusCode,
+				again.Text)
 			k.mu.Lock()
 			k.audited = first
 			k.mu.Unlock()

@@ -74,7 +74,8 @@ func apiEnqueue(v *visit) error {
 	if err != nil {
 		return err
 	}
-	entry := work.Entry{Name: o.Name, Args: asArgs(o.Args), In: time.Duration(o.In), At: o.At, Source: o.Source, Options: options}
+	entry := work.Entry{Name: o.Name, Args: asArgs(o.Args), In: time.Duration(o.In), At: o.At, Source: o.Source,
+		Options: options}
 	if keys := v.r.Header.Values("Idempotency-Key"); len(keys) > 0 {
 		return v.enqueueOnce(keys, &o, entry, body)
 	}
@@ -120,7 +121,8 @@ const (
 func (v *visit) enqueueOnce(keys []string, o *order, entry work.Entry, body []byte) error {
 	switch {
 	case len(keys) > 1 || keys[0] == "" || len(keys[0]) > maxIdempotency:
-		return badRequest(fmt.Sprintf("send one header Idempotency-Key of 1 to %d bytes, such as a random UUID", maxIdempotency))
+		return badRequest(fmt.Sprintf("send one header Idempotency-Key of 1 to %d bytes, such as a random UUID",
+			maxIdempotency))
 	case o.ID != nil, o.Unique != nil:
 		return badRequest(`with the header Idempotency-Key leave "id" and "unique" out: the key is what makes the job the only one`)
 	}
@@ -136,7 +138,8 @@ func (v *visit) enqueueOnce(keys []string, o *order, entry work.Entry, body []by
 		return err
 	}
 	if !strings.HasPrefix(got.ID, said+"-") {
-		err := &statusError{http.StatusConflict, "this Idempotency-Key belongs to another request: send each with a key of its own"}
+		err := &statusError{http.StatusConflict,
+			"this Idempotency-Key belongs to another request: send each with a key of its own"}
 		v.audit(OutcomeFailed, err.text, entry.Name)
 		return err
 	}
@@ -197,13 +200,17 @@ func (o *uniqueOrder) options() (work.UniqueOptions, error) {
 	case "started":
 		unique.Until = work.UntilStarted
 	default:
-		return unique, badRequest(fmt.Sprintf(`unique.until %q is none of "finished" and "started"`, shorten(o.Until, 60)))
+		return unique, badRequest(fmt.Sprintf(`unique.until %q is none of "finished" and "started"`,
+			shorten(o.Until, 60)))
 	}
-	conflicts := map[string]work.Conflict{"replace_args": work.ReplaceArgs, "postpone": work.Postpone, "refuse": work.RefuseDuplicate}
+	conflicts := map[string]work.Conflict{"replace_args": work.ReplaceArgs, "postpone": work.Postpone,
+		"refuse": work.RefuseDuplicate}
 	for _, name := range o.OnConflict {
 		conflict, known := conflicts[name]
 		if !known {
-			return unique, badRequest(fmt.Sprintf(`unique.on_conflict %q is none of "replace_args", "postpone" and "refuse"`, shorten(name, 60)))
+			return unique, badRequest(
+				fmt.Sprintf(`unique.on_conflict %q is none of "replace_args", "postpone" and "refuse"`,
+					shorten(name, 60)))
 		}
 		unique.OnConflict |= conflict
 	}

@@ -65,12 +65,14 @@ func TestAJobOfThatIDOrKindIsToldOf(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newAPI(t, s)
-		for _, body := range []string{`{"name":"mail","id":"mine"}`, `{"name":"report","unique":{"key":"k","for":"1h"}}`} {
+		for _, body := range []string{`{"name":"mail","id":"mine"}`,
+			`{"name":"report","unique":{"key":"k","for":"1h"}}`} {
 			first := k.order(body, "")
 			require.Equal(t, http.StatusCreated, first.StatusCode, first.Text)
 			again := k.order(body, "")
 			require.Equal(t, http.StatusOK, again.StatusCode, again.Text)
-			assert.Equal(t, receipt{ID: k.receipt(first).ID, Name: k.receipt(first).Name, Duplicate: true}, k.receipt(again))
+			assert.Equal(t, receipt{ID: k.receipt(first).ID, Name: k.receipt(first).Name, Duplicate: true},
+				k.receipt(again))
 		}
 		refused := k.order(`{"name":"report","unique":{"key":"k","for":"1h","on_conflict":["refuse"]}}`, "")
 		assert.Equal(t, "no", refused.problem(t, http.StatusConflict, "of the same kind").Stored)
@@ -112,9 +114,12 @@ func TestAnOrderThatCannotBe(t *testing.T) {
 func TestTheSameRequestGivesTheSameAnswerWhateverBecameOfItsJob(t *testing.T) {
 	t.Parallel()
 	ends := map[string]func(k *kit, id string){
-		"it waits":      func(*kit, string) {},
-		"was deleted":   func(k *kit, id string) { require.NoError(k.t, k.inspector.Delete(k.ctx(), id)) },
-		"was cancelled": func(k *kit, id string) { _, err := k.inspector.Cancel(k.ctx(), id); require.NoError(k.t, err) },
+		"it waits":    func(*kit, string) {},
+		"was deleted": func(k *kit, id string) { require.NoError(k.t, k.inspector.Delete(k.ctx(), id)) },
+		"was cancelled": func(k *kit, id string) {
+			_, err := k.inspector.Cancel(k.ctx(), id)
+			require.NoError(k.t, err)
+		},
 		"was purged": func(k *kit, _ string) {
 			_, err := k.inspector.Purge(k.ctx(), "dies", work.PurgeOptions{})
 			require.NoError(k.t, err)
@@ -141,7 +146,8 @@ func TestTheSameRequestGivesTheSameAnswerWhateverBecameOfItsJob(t *testing.T) {
 					assert.Equal(t, first.Header.Get("Location"), again.Header.Get("Location"))
 					assert.Equal(t, "true", again.Header.Get("Idempotency-Replayed"))
 				}
-				for _, body := range []string{`{"name":"dies","args":[1]}`, `{"name":"other","args":[]}`, `{"name":"dies","args":[],"in":"1h"}`} {
+				for _, body := range []string{`{"name":"dies","args":[1]}`, `{"name":"other","args":[]}`,
+					`{"name":"dies","args":[],"in":"1h"}`} {
 					k.order(body, "key").problem(t, http.StatusConflict, "belongs to another request")
 				}
 				counts, err := k.inspector.Counts(k.ctx())
@@ -159,7 +165,8 @@ func TestTheSameRequestAfterItsJobIsDone(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newAPI(t, s)
 		ran := make(chan string, 10)
-		pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: s.DSN(), Namespace: k.namespace, Logger: slog.New(slog.DiscardHandler)}).
+		pool := work.NewWorkerPool(nil, 1,
+			work.WorkerOptions{Redis: s.DSN(), Namespace: k.namespace, Logger: slog.New(slog.DiscardHandler)}).
 			Job("mail", func(who string) error { ran <- who; return nil })
 		first := k.order(`{"name":"mail","args":["ann"]}`, "key")
 		require.NoError(t, pool.Start(k.ctx()))
@@ -230,7 +237,10 @@ func TestARequestOfWhichNobodyKnowsIsSentAgain(t *testing.T) {
 		handler := k.handler
 		ctx, cancel := context.WithTimeout(k.ctx(), 2500*time.Millisecond) // enough to send it on a busy machine
 		defer cancel()
-		k.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r.WithContext(ctx)) })
+		k.handler = http.HandlerFunc(func(w http.ResponseWriter,
+			r *http.Request) {
+			handler.ServeHTTP(w, r.WithContext(ctx))
+		})
 		proxy.Pause()
 		lost := k.order(body, "key").problem(t, http.StatusGatewayTimeout, "it is not known whether")
 		assert.Equal(t, "unknown", lost.Stored)
@@ -280,7 +290,8 @@ func TestAnEnqueueThatFailedTellsWhatBecameOfTheJob(t *testing.T) {
 				return io.ErrUnexpectedEOF
 			}))
 		require.NoError(t, err)
-		k.handler = Handler(k.inspector, Options{Authorize: byHeader, Audit: k.audit, Logger: slog.New(slog.DiscardHandler), Enqueuer: enq})
+		k.handler = Handler(k.inspector,
+			Options{Authorize: byHeader, Audit: k.audit, Logger: slog.New(slog.DiscardHandler), Enqueuer: enq})
 		got := k.order(`{"name":"mail"}`, "").problem(t, http.StatusBadGateway, "unexpected EOF")
 		assert.Equal(t, want, got.Stored)
 		assert.Equal(t, OutcomeFailed, k.entries()[0].Outcome)
@@ -298,10 +309,12 @@ func TestTheBodiesOfRequestsAreComparedAsJSON(t *testing.T) {
 		first, second string
 		same          bool
 	}{
-		"spaces and order":          {`{"name":"mail","args":[{"a":1,"b":2}]}`, `{ "args": [{"b":2, "a":1}], "name": "mail" }`, true},
-		"escapes":                   {`{"name":"mail"}`, `{"name":"\u006dail"}`, true},
-		"order of args":             {`{"name":"mail","args":[1,2]}`, `{"name":"mail","args":[2,1]}`, false},
-		"large numbers one apart":   {`{"name":"mail","args":[9007199254740993]}`, `{"name":"mail","args":[9007199254740992]}`, false},
+		"spaces and order": {`{"name":"mail","args":[{"a":1,"b":2}]}`,
+			`{ "args": [{"b":2, "a":1}], "name": "mail" }`, true},
+		"escapes":       {`{"name":"mail"}`, `{"name":"\u006dail"}`, true},
+		"order of args": {`{"name":"mail","args":[1,2]}`, `{"name":"mail","args":[2,1]}`, false},
+		"large numbers one apart": {`{"name":"mail","args":[9007199254740993]}`,
+			`{"name":"mail","args":[9007199254740992]}`, false},
 		"what is left out":          {`{"name":"mail"}`, `{"name":"mail","args":[]}`, false},
 		"a number and its text":     {`{"name":"mail","args":[1]}`, `{"name":"mail","args":["1"]}`, false},
 		"the name of the job alone": {`{"name":"mail"}`, `{"name":"nail"}`, false},
@@ -325,7 +338,8 @@ func TestAnIdempotencyKeyThatCannotBe(t *testing.T) {
 	body := `{"name":"mail"}`
 	k.order(body, strings.Repeat("k", 201)).problem(t, http.StatusBadRequest, "1 to 200 bytes")
 	k.call(http.MethodPost, "jobs", body, "Idempotency-Key", "").problem(t, http.StatusBadRequest, "1 to 200 bytes")
-	k.call(http.MethodPost, "jobs", body, "Idempotency-Key", "a", "Idempotency-Key", "b").problem(t, http.StatusBadRequest, "one header")
+	k.call(http.MethodPost, "jobs", body, "Idempotency-Key", "a", "Idempotency-Key", "b").problem(t,
+		http.StatusBadRequest, "one header")
 	for _, body := range []string{`{"name":"mail","id":"mine"}`, `{"name":"mail","unique":{}}`} {
 		k.order(body, "key").problem(t, http.StatusBadRequest, `leave "id" and "unique" out`)
 	}

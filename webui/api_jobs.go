@@ -70,12 +70,14 @@ func apiJobs(v *visit) error {
 }
 
 func (v *visit) answerSearch(f filter, limit int) error {
-	found, err := v.inspector.Search(v.ctx(), f.Selection, work.SearchOptions{Cursor: v.query.Get("cursor"), Limit: limit, Newest: f.Newest})
+	found, err := v.inspector.Search(v.ctx(), f.Selection,
+		work.SearchOptions{Cursor: v.query.Get("cursor"), Limit: limit, Newest: f.Newest})
 	if err != nil {
 		return err
 	}
 	return v.answer(http.StatusOK, jobList{
-		Jobs: v.shownJobs(found.Jobs), Next: found.Next, Total: found.Total, Looked: &found.Looked, Through: &found.Through,
+		Jobs: v.shownJobs(found.Jobs), Next: found.Next, Total: found.Total, Looked: &found.Looked,
+		Through: &found.Through,
 	})
 }
 

@@ -128,12 +128,14 @@ func apiBulk(v *visit) error {
 	case err != nil:
 		return err
 	case action.bulk == nil:
-		return badRequest(fmt.Sprintf("%q is not for all jobs that match: name those that are meant to jobs-act", action.Name))
+		return badRequest(fmt.Sprintf("%q is not for all jobs that match: name those that are meant to jobs-act",
+			action.Name))
 	case v.query.Get("state") == "": // which a list would take to be queued
 		return badRequest("choose a state: what can be done depends on it")
 	}
 	// What cannot be is refused before the answer begins, by a dry run over one job.
-	if _, err = v.inspector.Bulk(v.ctx(), f.Selection, *action.bulk, work.BulkOptions{DryRun: true, Limit: 1}); err != nil {
+	if _, err = v.inspector.Bulk(v.ctx(), f.Selection, *action.bulk,
+		work.BulkOptions{DryRun: true, Limit: 1}); err != nil {
 		return err
 	}
 	sure := v.query.Get("sure") != ""
@@ -141,7 +143,8 @@ func apiBulk(v *visit) error {
 		v.audit(OutcomeBegun, action.Name, f.Words())
 	}
 	l := v.lengthy()
-	report, err := v.inspector.Bulk(v.ctx(), f.Selection, *action.bulk, work.BulkOptions{DryRun: !sure, Limit: limit, Progress: l.step})
+	report, err := v.inspector.Bulk(v.ctx(), f.Selection, *action.bulk,
+		work.BulkOptions{DryRun: !sure, Limit: limit, Progress: l.step})
 	done := newBulkDone(report)
 	done.Action, done.Selection, done.DryRun = action.Name, f.Words(), !sure
 	v.auditBulk(done, err)
@@ -150,8 +153,9 @@ func apiBulk(v *visit) error {
 
 func newBulkDone(r work.BulkReport) bulkDone {
 	done := bulkDone{
-		Total: r.Total, Looked: r.Looked, Matched: r.Matched, Done: r.Done, Changed: r.Changed, Far: r.Far, Complete: r.Complete,
-		Refused: []refusal{},
+		Total: r.Total, Looked: r.Looked, Matched: r.Matched, Done: r.Done, Changed: r.Changed, Far: r.Far,
+		Complete: r.Complete,
+		Refused:  []refusal{},
 	}
 	for _, refused := range r.Refused {
 		done.Refused = append(done.Refused, refusal{refused.ID, refused.Err.Error()})
@@ -187,7 +191,8 @@ func apiPurge(v *visit) error {
 	}
 	v.audit(OutcomeBegun, "purge", name)
 	l := v.lengthy()
-	removed, err := v.inspector.Purge(v.ctx(), name, work.PurgeOptions{Progress: func(removed int) { l.step(removed, max(removed, q.Waiting)) }})
+	removed, err := v.inspector.Purge(v.ctx(), name,
+		work.PurgeOptions{Progress: func(removed int) { l.step(removed, max(removed, q.Waiting)) }})
 	v.audit(outcomeOf(err), withError(fmt.Sprintf("%d jobs were deleted", removed), err), name)
 	return l.end(purgeDone{name, removed}, err)
 }

@@ -55,11 +55,13 @@ func TestProgressComesByLines(t *testing.T) {
 		k := newAPI(t, s)
 		var entries []work.Entry
 		for i := range 1200 {
-			entries = append(entries, work.Entry{Name: "mail", Options: []work.EnqueueOption{work.ID(fmt.Sprint("j", i))}})
+			entries = append(entries, work.Entry{Name: "mail",
+				Options: []work.EnqueueOption{work.ID(fmt.Sprint("j", i))}})
 		}
 		_, err := k.enq.EnqueueMany(k.ctx(), entries)
 		require.NoError(t, err)
-		got := k.call(http.MethodPost, "bulk?state=queued&action=delete&sure=1", "", "Accept", "text/plain, application/x-ndjson;q=0.9")
+		got := k.call(http.MethodPost, "bulk?state=queued&action=delete&sure=1", "", "Accept",
+			"text/plain, application/x-ndjson;q=0.9")
 		require.Equal(t, http.StatusOK, got.StatusCode)
 		assert.Equal(t, "application/x-ndjson", got.Header.Get("Content-Type"))
 		lines := strings.Split(strings.TrimSuffix(got.Text, "\n"), "\n")
@@ -91,7 +93,8 @@ func TestWhatWasBegunTellsHowFarItGot(t *testing.T) {
 			secure(w.Header())
 			r := httptest.NewRequest(http.MethodPost, "/api/bulk", nil)
 			r.Header.Set("Accept", accept)
-			v := &visit{site: &site{options: Options{Logger: slog.New(slog.DiscardHandler)}}, w: w, r: r, path: "/api/bulk"}
+			v := &visit{site: &site{options: Options{Logger: slog.New(slog.DiscardHandler)}}, w: w, r: r,
+				path: "/api/bulk"}
 			if err := v.lengthy().end(bulkDone{Done: 7}, work.ErrRedisFull); err != nil {
 				v.fail(err)
 			}

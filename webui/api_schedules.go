@@ -30,7 +30,8 @@ type schedule struct {
 
 func (v *visit) newSchedule(s work.ScheduleInfo) schedule {
 	shown := schedule{
-		ID: s.ID, Spec: s.Spec, TZ: s.Options.TZ, Name: s.Name, Missed: s.Options.Missed.String(), Overlap: s.Options.Overlap.String(),
+		ID: s.ID, Spec: s.Spec, TZ: s.Options.TZ, Name: s.Name, Missed: s.Options.Missed.String(),
+		Overlap: s.Options.Overlap.String(),
 		Service: s.Service, Paused: s.Paused, Last: s.Last, LastJob: s.LastJob, Next: listed(s.NextRuns(runsShown)),
 	}
 	if args := v.options.redact(s.Name, s.Args); len(args) > 0 {

@@ -130,7 +130,8 @@ func TestTheAPIReadsWhatWorkersHaveDone(t *testing.T) {
 		require.Len(t, found.Jobs, 1)
 		assert.Equal(t, "a", found.Jobs[0].ID)
 		assert.Equal(t, 1, *found.Looked)
-		retried := k.call(http.MethodPost, "bulk?state=dead&sure=1&action=retry&group="+url.QueryEscape(groups.Errors[0].Digest), "")
+		retried := k.call(http.MethodPost,
+			"bulk?state=dead&sure=1&action=retry&group="+url.QueryEscape(groups.Errors[0].Digest), "")
 		require.Equal(t, http.StatusOK, retried.StatusCode, retried.Text)
 		assert.Equal(t, work.StateQueued, k.state("a"), "its queue is paused")
 		var log struct{ Lines []logLine }
@@ -184,45 +185,53 @@ func TestWhatTheAPIRefusesItExplains(t *testing.T) {
 		status               int
 		says                 string
 	}{
-		"no such route":             {"GET", "nothing", "", 404, "no such page"},
-		"another method":            {"DELETE", "job?id=a", "", 405, "GET requests only"},
-		"a job without id":          {"GET", "job", "", 400, "?id="},
-		"a job that is not":         {"GET", "job?id=nope", "", 404, "no such job"},
-		"a log of none":             {"GET", "log?id=nope", "", 404, "no such job"},
-		"too many lines":            {"GET", "log?id=a&lines=1001", "", 400, "use 1 to 1000"},
-		"a queue that is not":       {"GET", "queue?name=nope", "", 404, "no such queue"},
-		"a worker that is not":      {"GET", "worker?id=nope", "", 404, "no such worker"},
-		"a state that is not":       {"GET", "jobs?state=odd", "", 400, "no list"},
-		"a cursor that is not":      {"GET", "jobs?state=dead&cursor=xxx", "", 400, "cursor"},
-		"a page that is too long":   {"GET", "jobs?limit=501", "", 400, "use 1 to 500"},
-		"a key that is not":         {"GET", "jobs?nmae=mail", "", 400, "?nmae= is not known"},
-		"a time that is not":        {"GET", "history?since=noon", "", 400, "is no time"},
-		"history by the week":       {"GET", "history?by=week", "", 400, "by minute or by day"},
-		"no body":                   {"POST", "job-reschedule?id=later", "", 400, "the body is empty"},
-		"no time":                   {"POST", "job-reschedule?id=later", "{}", 400, `lacks "at"`},
-		"a time of letters":         {"POST", "job-reschedule?id=later", `{"at":"noon"}`, 400, "noon"},
-		"a field that is not":       {"POST", "job-args?id=later", `{"arg":[]}`, 400, `unknown field "arg"`},
-		"no args":                   {"POST", "job-args?id=later", `{}`, 400, `lacks "args"`},
-		"args of no array":          {"POST", "job-args?id=later", `{"args":7}`, 400, "a JSON number does not fit"},
-		"more than one body":        {"POST", "job-args?id=later", `{"args":[]} {}`, 400, "something follows"},
-		"an action too late":        {"POST", "job-retry?id=later", "", 409, "only one that is retrying or dead"},
-		"an action that is not":     {"POST", "jobs-act", `{"action":"x","ids":["a"]}`, 400, "no action"},
-		"nobody named":              {"POST", "jobs-act", `{"action":"delete"}`, 400, `lacks "ids"`},
-		"all with no state":         {"POST", "bulk?action=delete&sure=1", "", 400, "choose a state"},
-		"all with an empty name":    {"POST", "bulk?action=delete&state=scheduled&name=&sure=1", "", 400, "?name= is empty"},
-		"all with a bad escape":     {"POST", "bulk?action=delete&state=scheduled&sure=1&name=100%", "", 400, "cannot be read"},
-		"all with two tags":         {"POST", "bulk?action=delete&state=scheduled&sure=1&tag=a&tag=b", "", 400, "is there 2 times"},
-		"all with a misspelt key":   {"POST", "bulk?action=delete&state=scheduled&sure=1&nmae=x", "", 400, "?nmae= is not known"},
+		"no such route":           {"GET", "nothing", "", 404, "no such page"},
+		"another method":          {"DELETE", "job?id=a", "", 405, "GET requests only"},
+		"a job without id":        {"GET", "job", "", 400, "?id="},
+		"a job that is not":       {"GET", "job?id=nope", "", 404, "no such job"},
+		"a log of none":           {"GET", "log?id=nope", "", 404, "no such job"},
+		"too many lines":          {"GET", "log?id=a&lines=1001", "", 400, "use 1 to 1000"},
+		"a queue that is not":     {"GET", "queue?name=nope", "", 404, "no such queue"},
+		"a worker that is not":    {"GET", "worker?id=nope", "", 404, "no such worker"},
+		"a state that is not":     {"GET", "jobs?state=odd", "", 400, "no list"},
+		"a cursor that is not":    {"GET", "jobs?state=dead&cursor=xxx", "", 400, "cursor"},
+		"a page that is too long": {"GET", "jobs?limit=501", "", 400, "use 1 to 500"},
+		"a key that is not":       {"GET", "jobs?nmae=mail", "", 400, "?nmae= is not known"},
+		"a time that is not":      {"GET", "history?since=noon", "", 400, "is no time"},
+		"history by the week":     {"GET", "history?by=week", "", 400, "by minute or by day"},
+		"no body":                 {"POST", "job-reschedule?id=later", "", 400, "the body is empty"},
+		"no time":                 {"POST", "job-reschedule?id=later", "{}", 400, `lacks "at"`},
+		"a time of letters":       {"POST", "job-reschedule?id=later", `{"at":"noon"}`, 400, "noon"},
+		"a field that is not":     {"POST", "job-args?id=later", `{"arg":[]}`, 400, `unknown field "arg"`},
+		"no args":                 {"POST", "job-args?id=later", `{}`, 400, `lacks "args"`},
+		"args of no array":        {"POST", "job-args?id=later", `{"args":7}`, 400, "a JSON number does not fit"},
+		"more than one body":      {"POST", "job-args?id=later", `{"args":[]} {}`, 400, "something follows"},
+		"an action too late":      {"POST", "job-retry?id=later", "", 409, "only one that is retrying or dead"},
+		"an action that is not":   {"POST", "jobs-act", `{"action":"x","ids":["a"]}`, 400, "no action"},
+		"nobody named":            {"POST", "jobs-act", `{"action":"delete"}`, 400, `lacks "ids"`},
+		"all with no state":       {"POST", "bulk?action=delete&sure=1", "", 400, "choose a state"},
+		"all with an empty name": {"POST", "bulk?action=delete&state=scheduled&name=&sure=1", "", 400,
+			"?name= is empty"},
+		"all with a bad escape": {"POST", "bulk?action=delete&state=scheduled&sure=1&name=100%", "", 400,
+			"cannot be read"},
+		"all with two tags": {"POST", "bulk?action=delete&state=scheduled&sure=1&tag=a&tag=b", "", 400,
+			"is there 2 times"},
+		"all with a misspelt key": {"POST", "bulk?action=delete&state=scheduled&sure=1&nmae=x", "", 400,
+			"?nmae= is not known"},
 		"cancel all":                {"POST", "bulk?state=queued&action=cancel", "", 400, "jobs-act"},
 		"all with the wrong action": {"POST", "bulk?state=dead&action=run", "", 400, "only jobs that are"},
 		"a limit that cannot be":    {"POST", "queue-limit?name=mail", `{"rate":1}`, 400, "Per is 0s"},
-		"a duration of numbers":     {"POST", "queue-limit?name=mail", `{"rate":1,"per":60}`, 400, `60 is no duration: write "30s"`},
-		"whose errors":              {"POST", "errors-clear", "", 400, "whose"},
-		"a schedule that is there":  {"POST", "schedules", `{"spec":"@every 1h","name":"report","id":"s"}`, 409, "schedule"},
-		"a spec that is not":        {"POST", "schedules", `{"spec":"noon","name":"report"}`, 400, "noon"},
-		"missed in words":           {"POST", "schedules", `{"spec":"@every 1h","name":"report","missed":"all"}`, 400, "is none of"},
-		"an overlap that is not":    {"POST", "schedules", `{"spec":"@every 1h","name":"report","overlap":"x"}`, 400, "is none of"},
-		"a schedule that is not":    {"POST", "schedule-run?id=nope", "", 404, "schedule"},
+		"a duration of numbers": {"POST", "queue-limit?name=mail", `{"rate":1,"per":60}`, 400,
+			`60 is no duration: write "30s"`},
+		"whose errors": {"POST", "errors-clear", "", 400, "whose"},
+		"a schedule that is there": {"POST", "schedules", `{"spec":"@every 1h","name":"report","id":"s"}`, 409,
+			"schedule"},
+		"a spec that is not": {"POST", "schedules", `{"spec":"noon","name":"report"}`, 400, "noon"},
+		"missed in words": {"POST", "schedules", `{"spec":"@every 1h","name":"report","missed":"all"}`, 400,
+			"is none of"},
+		"an overlap that is not": {"POST", "schedules", `{"spec":"@every 1h","name":"report","overlap":"x"}`, 400,
+			"is none of"},
+		"a schedule that is not": {"POST", "schedule-run?id=nope", "", 404, "schedule"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k.call(row.method, row.target, row.body).problem(t, row.status, row.says)
@@ -239,8 +248,10 @@ func TestACommandSaysThatItIsJSON(t *testing.T) {
 		if !route.Acts() || !strings.HasPrefix(route.Path, "/api/") {
 			continue
 		}
-		for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/jsonp"} {
-			r := httptest.NewRequest(http.MethodPost, route.Path+"?id=a&name=mail&all=1&state=scheduled&action=delete&sure=1", strings.NewReader("{}"))
+		for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded",
+			"multipart/form-data; boundary=x", "application/jsonp"} {
+			r := httptest.NewRequest(http.MethodPost,
+				route.Path+"?id=a&name=mail&all=1&state=scheduled&action=delete&sure=1", strings.NewReader("{}"))
 			r.Header.Set("Role", "operator")
 			if kind != "" {
 				r.Header.Set("Content-Type", kind)
@@ -261,7 +272,8 @@ func TestABodyHasALimit(t *testing.T) {
 	k.schedule("a", "mail")
 	large := `{"name":"mail","args":["` + strings.Repeat("x", maxBody) + `"]}`
 	k.call(http.MethodPost, "jobs", large).problem(t, http.StatusRequestEntityTooLarge, "too large")
-	k.call(http.MethodPost, "job-args?id=a", strings.Replace(large, `"name":"mail",`, "", 1)).problem(t, http.StatusRequestEntityTooLarge, "more than")
+	k.call(http.MethodPost, "job-args?id=a", strings.Replace(large, `"name":"mail",`, "", 1)).problem(t,
+		http.StatusRequestEntityTooLarge, "more than")
 }
 
 func TestErrorsOfTheAPIAreNoPages(t *testing.T) {
@@ -287,7 +299,8 @@ func TestTheAPIShowsArgsAsTheyMayBeSeen(t *testing.T) {
 	k.enqueue("a", "mail", "secret")
 	k.schedule("b", "mail")
 	require.NoError(t, k.inspector.AddSchedule(k.ctx(), "@every 1h", "mail", work.PeriodicOptions{}, "secret"))
-	for _, target := range []string{"job?id=a", "args?id=a", "jobs?state=queued&name=mail", "jobs?tag=x", "jobs?id=a", "schedules"} {
+	for _, target := range []string{"job?id=a", "args?id=a", "jobs?state=queued&name=mail", "jobs?tag=x", "jobs?id=a",
+		"schedules"} {
 		got := k.call(http.MethodGet, target, "")
 		require.Equal(t, http.StatusOK, got.StatusCode)
 		assert.NotContains(t, got.Text, "secret", target)
@@ -296,7 +309,8 @@ func TestTheAPIShowsArgsAsTheyMayBeSeen(t *testing.T) {
 		}
 	}
 	k.call(http.MethodGet, "jobs?state=queued&args=sec", "").problem(t, http.StatusForbidden, "cannot search by them")
-	k.call(http.MethodPost, "bulk?state=queued&args=sec&action=delete", "").problem(t, http.StatusForbidden, "cannot search by them")
+	k.call(http.MethodPost, "bulk?state=queued&args=sec&action=delete", "").problem(t, http.StatusForbidden,
+		"cannot search by them")
 }
 
 func TestHostileNamesComeThroughTheAPI(t *testing.T) {

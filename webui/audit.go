@@ -32,7 +32,8 @@ const (
 // audit tells of an attempt. What Audit itself does wrong must not undo what was done.
 func (v *visit) audit(outcome Outcome, detail string, targets ...string) {
 	entry := AuditEntry{
-		Time: time.Now(), Actor: v.actor, Remote: v.r.RemoteAddr, Action: v.path, Targets: targets, Outcome: outcome, Detail: detail,
+		Time: time.Now(), Actor: v.actor, Remote: v.r.RemoteAddr, Action: v.path, Targets: targets, Outcome: outcome,
+		Detail: detail,
 	}
 	v.audited = true
 	level := slog.LevelInfo

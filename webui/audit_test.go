@@ -31,7 +31,8 @@ func (l *lines) Write(line []byte) (int, error) {
 func TestEachAttemptIsLoggedToo(t *testing.T) {
 	t.Parallel()
 	log := &lines{}
-	k := newKit(t, redistest.Embedded(t), func(o *Options) { o.Audit, o.Logger = nil, slog.New(slog.NewJSONHandler(log, nil)) })
+	k := newKit(t, redistest.Embedded(t),
+		func(o *Options) { o.Audit, o.Logger = nil, slog.New(slog.NewJSONHandler(log, nil)) })
 	k.schedule(`a "job"`, "mail")
 	k.post("job-stall?id=a+%22job%22")
 	k.do(request(http.MethodPost, "/job-delete?id=a+%22job%22", "viewer", nil))
@@ -45,9 +46,11 @@ func TestEachAttemptIsLoggedToo(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(line), &entry))
 		assert.Equal(t, "dashboard action", entry.Msg)
 		assert.Equal(t, "192.0.2.1:1234", entry.Remote)
-		got = append(got, strings.Join([]string{entry.Level, entry.Action, entry.Actor, entry.Outcome, strings.Join(entry.Targets, ",")}, " "))
+		got = append(got, strings.Join([]string{entry.Level, entry.Action, entry.Actor, entry.Outcome,
+			strings.Join(entry.Targets, ",")}, " "))
 	}
-	assert.Equal(t, []string{`INFO /job-stall ann done a "job"`, `WARN /job-delete ann refused `, `WARN /job-stall ann failed gone`}, got)
+	assert.Equal(t, []string{`INFO /job-stall ann done a "job"`, `WARN /job-delete ann refused `,
+		`WARN /job-stall ann failed gone`}, got)
 	assert.Equal(t, work.StateStalled, k.state(`a "job"`))
 }
 

@@ -65,7 +65,8 @@ type tip struct {
 // outcomeChart stacks what was done, failed and died in each step.
 func outcomeChart(points []work.HistoryPoint, step time.Duration) chart {
 	c := newChart("Outcomes per "+stepName(step), points, step)
-	c.Legend = []series{{Name: "done", Class: "good"}, {Name: "failed, to be retried", Class: "warn"}, {Name: "dead", Class: "bad"}}
+	c.Legend = []series{{Name: "done", Class: "good"}, {Name: "failed, to be retried", Class: "warn"},
+		{Name: "dead", Class: "bad"}}
 	highest, sum := int64(0), int64(0)
 	for _, p := range points {
 		highest, sum = max(highest, p.Done+p.Failed+p.Dead), sum+p.Done+p.Failed+p.Dead
@@ -88,18 +89,22 @@ func outcomeChart(points []work.HistoryPoint, step time.Duration) chart {
 			c.Bars = append(c.Bars, bar{part.class, round(x + width*0.1), round(y), round(width * 0.8), round(h)})
 		}
 		c.Tips = append(c.Tips, tip{round(x), round(width),
-			fmt.Sprintf("%s: %s done, %s failed, %s dead", stepStamp(p.At, step), count(p.Done), count(p.Failed), count(p.Dead))})
+			fmt.Sprintf("%s: %s done, %s failed, %s dead", stepStamp(p.At, step), count(p.Done), count(p.Failed),
+				count(p.Dead))})
 	}
-	c.Summary = fmt.Sprintf("%s, %s outcomes in all, at most %s per %s", c.Title, count(sum), count(highest), stepName(step))
+	c.Summary = fmt.Sprintf("%s, %s outcomes in all, at most %s per %s", c.Title, count(sum), count(highest),
+		stepName(step))
 	return c
 }
 
 // decadeNames are the values of a logarithmic axis, up to the longest duration that there is.
-var decadeNames = []string{"1 ms", "10 ms", "100 ms", "1 s", "10 s", "100 s", "17 min", "2.8 h", "28 h", "12 d", "116 d", "3 y", "32 y", "317 y", "3,169 y"}
+var decadeNames = []string{"1 ms", "10 ms", "100 ms", "1 s", "10 s", "100 s", "17 min", "2.8 h", "28 h", "12 d",
+	"116 d", "3 y", "32 y", "317 y", "3,169 y"}
 
 // durationChart shows the median and the slow end of durations in each step. Its axis is logarithmic: from a
 // millisecond to hours.
-func durationChart(title string, points []work.HistoryPoint, step time.Duration, of func(*work.HistoryPoint) work.Histogram) chart {
+func durationChart(title string, points []work.HistoryPoint, step time.Duration,
+	of func(*work.HistoryPoint) work.Histogram) chart {
 	c := newChart(title, points, step)
 	quantiles := []struct {
 		q           float64
@@ -132,7 +137,8 @@ func durationChart(title string, points []work.HistoryPoint, step time.Duration,
 	for i, p := range points {
 		text := stepStamp(p.At, step) + ": none"
 		if values[0][i] >= 0 {
-			text = fmt.Sprintf("%s: median %s, 95 %% within %s", stepStamp(p.At, step), span(values[0][i]), span(values[1][i]))
+			text = fmt.Sprintf("%s: median %s, 95 %% within %s", stepStamp(p.At, step), span(values[0][i]),
+				span(values[1][i]))
 		}
 		c.Tips = append(c.Tips, tip{round(float64(i) * width), round(width), text})
 	}

@@ -19,7 +19,8 @@ import (
 func TestPagesAskNoMoreWhereMoreJobsAre(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Dedicated(t)
-	pages := []string{"", "queues", "queue?name=mail", "jobs?state=queued&name=mail", "jobs?state=scheduled", "jobs?state=scheduled&newest=1", "job?id=mail-0", "errors", "workers", "schedules", "history", "redis"}
+	pages := []string{"", "queues", "queue?name=mail", "jobs?state=queued&name=mail", "jobs?state=scheduled",
+		"jobs?state=scheduled&newest=1", "job?id=mail-0", "errors", "workers", "schedules", "history", "redis"}
 	cost := func(jobs int) []int {
 		k := newKit(t, redis.Server())
 		k.fill(jobs)
@@ -43,7 +44,9 @@ func (k *kit) fill(jobs int) {
 	k.t.Helper()
 	entries := make([]work.Entry, 0, 2*jobs)
 	for i := range jobs {
-		entries = append(entries, work.Entry{Name: "mail", Options: []work.EnqueueOption{work.ID(fmt.Sprintf("mail-%d", i))}}, work.Entry{Name: "later", In: time.Hour})
+		entries = append(entries, work.Entry{Name: "mail",
+			Options: []work.EnqueueOption{work.ID(fmt.Sprintf("mail-%d", i))}},
+			work.Entry{Name: "later", In: time.Hour})
 	}
 	_, err := k.enq.EnqueueMany(k.ctx(), entries)
 	require.NoError(k.t, err)

@@ -19,8 +19,9 @@ func (e *statusError) Error() string { return e.text }
 var errNoPage = &statusError{http.StatusNotFound, "there is no such page"}
 
 // errNoToken comes with a form that asks for it.
-var errNoToken = &statusError{http.StatusUnauthorized, "log in to see this: type the token here, or open the address with ?token= in it that was " +
-	"printed when the dashboard started. Programs send it as Authorization: Bearer"}
+var errNoToken = &statusError{http.StatusUnauthorized,
+	"log in to see this: type the token here, or open the address with ?token= in it that was " +
+		"printed when the dashboard started. Programs send it as Authorization: Bearer"}
 
 // badRequest says what is wrong with what was asked.
 func badRequest(text string) error { return &statusError{http.StatusBadRequest, text} }
@@ -61,9 +62,11 @@ func statusOf(err error) int {
 		return http.StatusRequestEntityTooLarge
 	case errors.As(err, &invalid), errors.As(err, &limit):
 		return http.StatusBadRequest
-	case errors.Is(err, work.ErrNotFound), errors.Is(err, work.ErrNoWorker), errors.Is(err, work.ErrNoSchedule), errors.Is(err, work.ErrNoQueue):
+	case errors.Is(err, work.ErrNotFound), errors.Is(err, work.ErrNoWorker), errors.Is(err, work.ErrNoSchedule),
+		errors.Is(err, work.ErrNoQueue):
 		return http.StatusNotFound
-	case errors.As(err, &state), errors.As(err, &far), errors.As(err, &late), errors.As(err, &twin), errors.Is(err, work.ErrScheduleExists):
+	case errors.As(err, &state), errors.As(err, &far), errors.As(err, &late), errors.As(err, &twin),
+		errors.Is(err, work.ErrScheduleExists):
 		return http.StatusConflict
 	case errors.Is(err, work.ErrRedisFull), errors.Is(err, work.ErrClosed):
 		return http.StatusServiceUnavailable

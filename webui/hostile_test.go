@@ -20,8 +20,10 @@ import (
 
 // hostile are ids and names that people may choose, and that mean something to HTML, URLs or paths.
 var hostile = []string{
-	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `'; DROP TABLE jobs; --`, `../../etc/passwd`, `/`, `..`, `.`, `a/b`, `%00`, `%2F..%2f`,
-	`a&b=c;d`, `a+b c`, ` space `, `?id=x#y`, `javascript:alert(1)`, `{{.}}`, "`${x}`", `日本語 🙂`, "\u2028\u202e", `\x00`, strings.Repeat(`<`, 200),
+	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `'; DROP TABLE jobs; --`, `../../etc/passwd`, `/`,
+	`..`, `.`, `a/b`, `%00`, `%2F..%2f`,
+	`a&b=c;d`, `a+b c`, ` space `, `?id=x#y`, `javascript:alert(1)`, `{{.}}`, "`${x}`", `日本語 🙂`, "\u2028\u202e", `\x00`,
+	strings.Repeat(`<`, 200),
 }
 
 func TestWhateverItIsCalledAJobIsShownAndCanBeActedOn(t *testing.T) {
@@ -136,15 +138,18 @@ func TestRedactedArgsAreNowhere(t *testing.T) {
 		k.enqueue("a", "card", "4111-1111")
 		k.enqueue("b", "breaks", "4111-1111")
 		k.enqueue("c", "mail", "open")
-		require.NoError(t, k.inspector.AddSchedule(k.ctx(), "@every 24h", "card", work.PeriodicOptions{ID: "s"}, "4111-1111"))
-		for _, page := range []string{"jobs?state=queued&name=card", "job?id=a", "args?id=a", "queue?name=card", "schedules", "job?id=b", "args?id=b", "jobs", "jobs?name=card"} {
+		require.NoError(t, k.inspector.AddSchedule(k.ctx(), "@every 24h", "card", work.PeriodicOptions{ID: "s"},
+			"4111-1111"))
+		for _, page := range []string{"jobs?state=queued&name=card", "job?id=a", "args?id=a", "queue?name=card",
+			"schedules", "job?id=b", "args?id=b", "jobs", "jobs?name=card"} {
 			got := k.get(page)
 			assert.Equal(t, http.StatusOK, got.StatusCode, page)
 			assert.NotContains(t, got.Text, "4111", page)
 		}
 		assert.Contains(t, k.get("job?id=a").Text, "card number")
 		assert.Contains(t, k.get("job?id=c").Text, "open")
-		assert.Equal(t, http.StatusForbidden, k.get("jobs?state=queued&args=4111").StatusCode, "what is found would tell them")
+		assert.Equal(t, http.StatusForbidden, k.get("jobs?state=queued&args=4111").StatusCode,
+			"what is found would tell them")
 		assert.Equal(t, http.StatusForbidden, k.post("bulk?state=queued&args=4111&action=stall").StatusCode)
 		job, err := k.inspector.Job(k.ctx(), "a")
 		require.NoError(t, err)
@@ -163,7 +168,8 @@ func TestNothingGoesRoundTheEscaping(t *testing.T) {
 		}
 		source, err := os.ReadFile(file)
 		require.NoError(t, err)
-		for _, way := range []string{"template.HTML", "template.JS", "template.URL", "template.CSS", "template.Srcset", `"text/template"`} {
+		for _, way := range []string{"template.HTML", "template.JS", "template.URL", "template.CSS", "template.Srcset",
+			`"text/template"`} {
 			assert.NotContains(t, string(source), way, file)
 		}
 	}

@@ -64,7 +64,8 @@ func showJob(v *visit) error {
 	if err != nil {
 		return err
 	}
-	p := &jobPage{ID: id, Job: job, Args: v.options.redact(job.Name, job.Args), Redacted: v.options.Redact != nil, Timeline: timeline(job)}
+	p := &jobPage{ID: id, Job: job, Args: v.options.redact(job.Name, job.Args), Redacted: v.options.Redact != nil,
+		Timeline: timeline(job)}
 	if job.HasLog {
 		if p.Log, err = v.inspector.Log(v.ctx(), id, logLines); err != nil && !errors.Is(err, work.ErrNotFound) {
 			return err

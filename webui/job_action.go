@@ -28,7 +28,8 @@ var jobActions = []jobAction{
 	{Name: "retry", Path: "job-retry", Label: "Retry now", Past: "put back into their queues",
 		states: []work.State{work.StateRetrying, work.StateDead}, bulk: new(work.ActionRetryNow()),
 		one: func(ctx context.Context, i *work.Inspector, id string) error { return i.RetryNow(ctx, id) }},
-	{Name: "fresh", Path: "job-retry?fresh=1", Label: "Retry with fresh attempts", Past: "put back into their queues, with fresh attempts",
+	{Name: "fresh", Path: "job-retry?fresh=1", Label: "Retry with fresh attempts",
+		Past:   "put back into their queues, with fresh attempts",
 		states: []work.State{work.StateRetrying, work.StateDead}, bulk: new(work.ActionRetryNow(work.FreshAttempts())),
 		one: func(ctx context.Context, i *work.Inspector, id string) error {
 			return i.RetryNow(ctx, id, work.FreshAttempts())
@@ -46,10 +47,12 @@ var jobActions = []jobAction{
 		states: []work.State{work.StateQueued, work.StateScheduled, work.StateRetrying}, bulk: &work.ActionStall,
 		one: func(ctx context.Context, i *work.Inspector, id string) error { return i.Stall(ctx, id) }},
 	{Name: "cancel", Path: "job-cancel", Label: "Cancel", Past: "cancelled", Grave: true,
-		states: []work.State{work.StateQueued, work.StateScheduled, work.StateRetrying, work.StateStalled, work.StateRunning},
-		one:    cancelOne},
+		states: []work.State{work.StateQueued, work.StateScheduled, work.StateRetrying, work.StateStalled,
+			work.StateRunning},
+		one: cancelOne},
 	{Name: "delete", Path: "job-delete", Label: "Delete", Past: "deleted", Grave: true,
-		states: []work.State{work.StateQueued, work.StateScheduled, work.StateRetrying, work.StateStalled, work.StateDead, work.StateSucceeded,
+		states: []work.State{work.StateQueued, work.StateScheduled, work.StateRetrying, work.StateStalled,
+			work.StateDead, work.StateSucceeded,
 			work.StateDiscarded, work.StateExpired}, bulk: &work.ActionDelete,
 		one: func(ctx context.Context, i *work.Inspector, id string) error { return i.Delete(ctx, id) }},
 }
@@ -128,7 +131,8 @@ func actOnTicked(v *visit) error {
 			refused = append(refused, err)
 		}
 	}
-	outcome, text := OutcomeDone, fmt.Sprintf("%s of %s jobs were %s.", count(len(ids)-len(refused)), count(len(ids)), action.Past)
+	outcome, text := OutcomeDone, fmt.Sprintf("%s of %s jobs were %s.", count(len(ids)-len(refused)), count(len(ids)),
+		action.Past)
 	if len(refused) > 0 {
 		outcome, text = OutcomePartly, text+" "+refused[0].Error()
 	}
@@ -144,6 +148,7 @@ func isRefusal(err error) bool {
 	var late *work.CancelError
 	var invalid *work.InvalidError
 	var twin *work.DuplicateError
-	return errors.As(err, &state) || errors.As(err, &far) || errors.As(err, &late) || errors.As(err, &invalid) || errors.As(err, &twin) ||
+	return errors.As(err, &state) || errors.As(err, &far) || errors.As(err, &late) || errors.As(err, &invalid) ||
+		errors.As(err, &twin) ||
 		errors.Is(err, work.ErrNotFound)
 }

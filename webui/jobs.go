@@ -102,7 +102,8 @@ type stateTab struct {
 }
 
 // shownStates are the states that have lists, in the order of a job's life.
-var shownStates = []work.State{work.StateQueued, work.StateRunning, work.StateScheduled, work.StateRetrying, work.StateStalled, work.StateDead}
+var shownStates = []work.State{work.StateQueued, work.StateRunning, work.StateScheduled, work.StateRetrying,
+	work.StateStalled, work.StateDead}
 
 const pageSize = 50
 
@@ -153,7 +154,8 @@ func tabs(counts work.Counts, f filter) []stateTab {
 // readPage reads a page of all jobs of a state.
 func (v *visit) readPage(p *jobsPage) error {
 	read, err := v.inspector.Page(v.ctx(), work.PageOptions{
-		State: p.Filter.State, Name: p.Filter.Name, Newest: p.Filter.Newest, Cursor: v.query.Get("cursor"), Limit: pageSize,
+		State: p.Filter.State, Name: p.Filter.Name, Newest: p.Filter.Newest, Cursor: v.query.Get("cursor"),
+		Limit: pageSize,
 	})
 	if err != nil {
 		return err
@@ -164,7 +166,8 @@ func (v *visit) readPage(p *jobsPage) error {
 
 // searchPage looks for those that match.
 func (v *visit) searchPage(p *jobsPage) error {
-	found, err := v.inspector.Search(v.ctx(), p.Filter.Selection, work.SearchOptions{Cursor: v.query.Get("cursor"), Limit: pageSize, Newest: p.Filter.Newest})
+	found, err := v.inspector.Search(v.ctx(), p.Filter.Selection,
+		work.SearchOptions{Cursor: v.query.Get("cursor"), Limit: pageSize, Newest: p.Filter.Newest})
 	if err != nil {
 		return err
 	}
@@ -185,15 +188,18 @@ type filter struct {
 // filter reads the query. Without a state and anything to look for it is about what waits.
 func (v *visit) filter() (filter, error) {
 	get := func(key string) string { return strings.TrimSpace(v.query.Get(key)) }
-	f := filter{Newest: v.query.Get("newest") != "", Older: get("older"), About: get("source"), Pair: get("meta"), Selection: work.Selection{
-		State: work.State(get("state")), Name: v.query.Get("name"), ID: v.query.Get("id"), Tag: v.query.Get("tag"),
-		ErrorText: v.query.Get("error"), ArgsText: v.query.Get("args"), ErrorGroup: v.query.Get("group"),
-	}}
+	f := filter{Newest: v.query.Get("newest") != "", Older: get("older"), About: get("source"), Pair: get("meta"),
+		Selection: work.Selection{
+			State: work.State(get("state")), Name: v.query.Get("name"), ID: v.query.Get("id"), Tag: v.query.Get("tag"),
+			ErrorText: v.query.Get("error"), ArgsText: v.query.Get("args"), ErrorGroup: v.query.Get("group"),
+		}}
 	if f.ArgsText != "" && v.options.Redact != nil {
 		return f, &statusError{403, "args are not shown as they are, so one cannot search by them"}
 	}
 	if f.State != "" && !slices.Contains(shownStates, f.State) {
-		return f, badRequest(fmt.Sprintf("there is no list of jobs that are %q: use one of queued, running, scheduled, retrying, stalled and dead", shorten(string(f.State), 60)))
+		return f, badRequest(fmt.Sprintf(
+			"there is no list of jobs that are %q: use one of queued, running, scheduled, retrying, stalled and dead",
+			shorten(string(f.State), 60)))
 	}
 	var err error
 	if f.About != "" {
@@ -221,7 +227,8 @@ func (v *visit) filter() (filter, error) {
 
 // plain tells whether nothing is looked for but a state and a name.
 func (f *filter) plain() bool {
-	return f.ID == "" && f.Tag == "" && f.ErrorText == "" && f.ArgsText == "" && f.ErrorGroup == "" && f.Source == 0 && f.OlderThan == 0 && len(f.Meta) == 0
+	return f.ID == "" && f.Tag == "" && f.ErrorText == "" && f.ArgsText == "" && f.ErrorGroup == "" && f.Source == 0 &&
+		f.OlderThan == 0 && len(f.Meta) == 0
 }
 
 // pages tells whether the list can be read page by page, without looking at what does not match.

@@ -95,7 +95,8 @@ func (f *feed) wanted() bool {
 func (f *feed) overview(ctx context.Context) (event []byte) {
 	defer func() {
 		if value := recover(); value != nil { // it runs outside of any request, where nobody else would catch it
-			f.site.options.Logger.Error("dashboard: the overview panicked", "panic", value, "stack", string(debug.Stack()))
+			f.site.options.Logger.Error("dashboard: the overview panicked", "panic", value, "stack",
+				string(debug.Stack()))
 			event = sse("trouble", []byte("the overview cannot be made"))
 		}
 	}()
@@ -150,7 +151,8 @@ func showLive(v *visit) error {
 	events, ok := v.feed.listen(v.query.Get("page") == "overview")
 	if !ok {
 		v.w.Header().Set("Retry-After", "60")
-		return &statusError{http.StatusServiceUnavailable, "as many pages are live as may be: this one is as of its loading"}
+		return &statusError{http.StatusServiceUnavailable,
+			"as many pages are live as may be: this one is as of its loading"}
 	}
 	defer v.feed.leave(events)
 	control := http.NewResponseController(v.w)

@@ -88,7 +88,8 @@ func TestPagesThatAreOpenAreLive(t *testing.T) {
 		case <-k.ctx().Done():
 			require.Fail(t, "the reader goes on although nobody listens")
 		}
-		k.until("both streams are gone", func() bool { feed.mu.Lock(); defer feed.mu.Unlock(); return len(feed.listeners) == 0 })
+		k.until("both streams are gone",
+			func() bool { feed.mu.Lock(); defer feed.mu.Unlock(); return len(feed.listeners) == 0 })
 		again := k.listen(server, "overview")
 		again.event(t, "overview")
 	})
@@ -119,5 +120,6 @@ func TestAStreamSaysThatRedisIsAway(t *testing.T) {
 func TestAnEventIsALineForEachLine(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "event: x\ndata: a\ndata: \ndata: b\n\n", string(sse("x", []byte("a\n\nb"))))
-	assert.Equal(t, "event: x\ndata: a\ndata: event: y\n\n", string(sse("x", []byte("a\r\nevent: y"))), "nobody can slip in an event")
+	assert.Equal(t, "event: x\ndata: a\ndata: event: y\n\n", string(sse("x", []byte("a\r\nevent: y"))),
+		"nobody can slip in an event")
 }

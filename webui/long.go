@@ -106,16 +106,20 @@ func bulk(v *visit) error {
 		v.audit(OutcomeBegun, action.Label, f.Words())
 	}
 	l := v.begin(action.Label+": "+f.title(), "/jobs")
-	report, err := v.inspector.Bulk(v.ctx(), f.Selection, *action.bulk, work.BulkOptions{DryRun: !sure, Progress: l.step})
-	o := outcome{Err: err, Back: f.link(), Refused: report.Refused, Bulk: &bulkOutcome{Action: action, Words: f.Words(), Matched: report.Matched}}
+	report, err := v.inspector.Bulk(v.ctx(), f.Selection, *action.bulk,
+		work.BulkOptions{DryRun: !sure, Progress: l.step})
+	o := outcome{Err: err, Back: f.link(), Refused: report.Refused,
+		Bulk: &bulkOutcome{Action: action, Words: f.Words(), Matched: report.Matched}}
 	if !sure {
 		o.Text = fmt.Sprintf("%s of %s jobs match.", count(report.Matched), count(report.Looked))
 		o.Bulk.Sure = f.bulkLink(action.Name, "sure", "1")
 		v.audit(outcomeOf(err), "dry run: "+o.Text, f.Words())
 	} else {
-		o.Text = fmt.Sprintf("%s of %s jobs that matched were %s.", count(report.Done), count(report.Matched), action.Past)
+		o.Text = fmt.Sprintf("%s of %s jobs that matched were %s.", count(report.Done), count(report.Matched),
+			action.Past)
 		if left := report.Changed + report.Far; left > 0 {
-			o.Text += fmt.Sprintf(" %s had moved on, %s stand too deep in their queues: nothing was done to these.", count(report.Changed), count(report.Far))
+			o.Text += fmt.Sprintf(" %s had moved on, %s stand too deep in their queues: nothing was done to these.",
+				count(report.Changed), count(report.Far))
 		}
 		kind := outcomeOf(err)
 		if err == nil && report.Done < report.Matched {
@@ -165,7 +169,8 @@ func purgeQueue(v *visit) error {
 	}
 	v.audit(OutcomeBegun, "purge", name)
 	l := v.begin("Purge of queue "+shorten(name, 60), "/queues")
-	removed, err := v.inspector.Purge(v.ctx(), name, work.PurgeOptions{Progress: func(removed int) { l.step(removed, max(removed, q.Waiting)) }})
+	removed, err := v.inspector.Purge(v.ctx(), name,
+		work.PurgeOptions{Progress: func(removed int) { l.step(removed, max(removed, q.Waiting)) }})
 	text := count(removed) + " jobs were deleted."
 	v.audit(outcomeOf(err), withError(text, err), name)
 	l.end(outcome{Text: text, Err: err, Back: link("queue", "name", name)})
@@ -206,5 +211,6 @@ func clearErrors(v *visit) error {
 	if name == "" {
 		target = "all names"
 	}
-	return v.finish(once{target: target, done: "The counts of errors of " + shorten(target, 60) + " begin anew.", back: "errors"}, v.inspector.ClearErrors(v.ctx(), name))
+	return v.finish(once{target: target, done: "The counts of errors of " + shorten(target, 60) + " begin anew.",
+		back: "errors"}, v.inspector.ClearErrors(v.ctx(), name))
 }

@@ -151,7 +151,8 @@ func (k *kit) state(id string) work.State {
 func (k *kit) pool() *work.WorkerPool {
 	k.t.Helper()
 	hour := func(*work.Job, error) time.Duration { return time.Hour }
-	pool := work.NewWorkerPool(nil, 4, work.WorkerOptions{Redis: k.server.DSN(), Namespace: k.namespace, Logger: slog.New(slog.DiscardHandler)}).
+	pool := work.NewWorkerPool(nil, 4, work.WorkerOptions{Redis: k.server.DSN(), Namespace: k.namespace,
+		Logger: slog.New(slog.DiscardHandler)}).
 		JobWithOptions("dies", work.JobOptions{Retries: -1}, func() error { return io.ErrUnexpectedEOF }).
 		JobWithOptions("fails", work.JobOptions{Backoff: hour}, func() error { return io.ErrUnexpectedEOF }).
 		Job("blocks", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })

@@ -38,14 +38,16 @@ func TestPagesAboutMoreNamesThanAMinuteHolds(t *testing.T) {
 	assert.True(t, strings.Contains(overview.Text, "3,400 outcomes in all"), "the chart is about all names")
 	history := k.get("history")
 	assert.Equal(t, http.StatusOK, history.StatusCode)
-	assert.True(t, strings.Contains(history.Text, "(other names: there are too many"), "the rest is in a row of its own")
+	assert.True(t, strings.Contains(history.Text, "(other names: there are too many"),
+		"the rest is in a row of its own")
 	assert.Equal(t, http.StatusOK, k.get("history?name=name-7").StatusCode)
 }
 
 // workOff runs jobs by a pool for their names, and stops it: it tells then what it has counted.
 func (k *kit) workOff(entries []work.Entry) {
 	k.t.Helper()
-	pool := work.NewWorkerPool(nil, 20, work.WorkerOptions{Redis: k.server.DSN(), Namespace: k.namespace, Logger: slog.New(slog.DiscardHandler)})
+	pool := work.NewWorkerPool(nil, 20, work.WorkerOptions{Redis: k.server.DSN(), Namespace: k.namespace,
+		Logger: slog.New(slog.DiscardHandler)})
 	for _, entry := range entries {
 		pool.Job(entry.Name, func() error { return nil })
 	}

@@ -63,7 +63,8 @@ func (v *visit) render(status int, name string, p page) {
 	var b bytes.Buffer
 	if err := pages[name].ExecuteTemplate(&b, "frame.html", v.fill(p)); err != nil {
 		v.options.Logger.Error("dashboard: a page cannot be made", "page", name, "error", err)
-		http.Error(v.w, "something is wrong with this page: the log of the program says what", http.StatusInternalServerError)
+		http.Error(v.w, "something is wrong with this page: the log of the program says what",
+			http.StatusInternalServerError)
 		return
 	}
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -76,7 +77,8 @@ var pages = parsePages()
 
 // parsePages panics for a template that is broken, when the program starts; that is found by any test.
 func parsePages() map[string]*template.Template {
-	parts := template.Must(template.New("").Funcs(functions).ParseFS(templateFiles, "templates/frame.html", "templates/part_*.html"))
+	parts := template.Must(template.New("").Funcs(functions).
+		ParseFS(templateFiles, "templates/frame.html", "templates/part_*.html"))
 	files, err := fs.Glob(templateFiles, "templates/page_*.html")
 	if err != nil {
 		panic(err)

@@ -48,7 +48,8 @@ func TestPagesCostNoMoreWhereMoreJobsAre(t *testing.T) {
 	}
 	server := redistest.Dedicated(t, "--activerehashing", "no", "--hz", "1")
 	small, large := newCrowdedPages(t, server, few), newCrowdedPages(t, server, many)
-	figures := fmt.Sprintf("| page | %s jobs in each place | %s | times |\n|---|--:|--:|--:|\n", count(few), count(many))
+	figures := fmt.Sprintf("| page | %s jobs in each place | %s | times |\n|---|--:|--:|--:|\n", count(few),
+		count(many))
 	for _, page := range costlyPages {
 		a, b := small.cost(page.target), large.cost(page.target)
 		for range 14 { // the least of some rounds, in turns: other processes get in the way of its caches
@@ -76,7 +77,8 @@ func newCrowdedPages(t *testing.T, server *redistest.Process, many int) *crowded
 	c := &crowdedPages{k, redistest.NewCrowd(t, server.Addr(), k.namespace, many)}
 	counts, err := k.inspector.Counts(k.ctx())
 	require.NoError(t, err)
-	require.Equal(t, []int{many, many, many, many}, []int{counts.Queued, counts.Scheduled, counts.Retrying, counts.Dead})
+	require.Equal(t, []int{many, many, many, many},
+		[]int{counts.Queued, counts.Scheduled, counts.Retrying, counts.Dead})
 	return c
 }
 

@@ -24,7 +24,8 @@ type pastHour struct {
 func (h *pastHour) read(ctx context.Context, inspector *work.Inspector, now time.Time) ([]work.HistoryPoint, error) {
 	options := work.HistoryOptions{By: time.Minute, Together: true, Since: now.Add(-time.Hour)}
 	if since := now.Sub(h.whole); len(h.points) > 0 && since >= 0 && since < hourAnew {
-		if newest := h.points[len(h.points)-1].At.Add(-settledAfter); newest.After(options.Since) && !newest.After(now) {
+		if newest := h.points[len(h.points)-1].At.Add(-settledAfter); newest.After(options.Since) &&
+			!newest.After(now) {
 			options.Since = newest
 		}
 	}

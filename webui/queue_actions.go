@@ -14,11 +14,13 @@ func (v *visit) onQueue(done string, do func(name string) error) error {
 	if err != nil {
 		return err
 	}
-	return v.finish(once{target: name, done: fmt.Sprintf("Queue %q %s.", shorten(name, 60), done), back: link("queue", "name", name)}, do(name))
+	return v.finish(once{target: name, done: fmt.Sprintf("Queue %q %s.", shorten(name, 60), done),
+		back: link("queue", "name", name)}, do(name))
 }
 
 func pauseQueue(v *visit) error {
-	return v.onQueue("is paused: what runs goes on", func(name string) error { return v.inspector.PauseQueue(v.ctx(), name) })
+	return v.onQueue("is paused: what runs goes on",
+		func(name string) error { return v.inspector.PauseQueue(v.ctx(), name) })
 }
 
 func resumeQueue(v *visit) error {
@@ -26,11 +28,13 @@ func resumeQueue(v *visit) error {
 }
 
 func pauseAll(v *visit) error {
-	return v.finish(once{target: "all queues", done: "All queues are paused: what runs goes on.", back: "queues"}, v.inspector.PauseAll(v.ctx()))
+	return v.finish(once{target: "all queues", done: "All queues are paused: what runs goes on.", back: "queues"},
+		v.inspector.PauseAll(v.ctx()))
 }
 
 func resumeAll(v *visit) error {
-	return v.finish(once{target: "all queues", done: "The pause of all queues has ended.", back: "queues"}, v.inspector.ResumeAll(v.ctx()))
+	return v.finish(once{target: "all queues", done: "The pause of all queues has ended.", back: "queues"},
+		v.inspector.ResumeAll(v.ctx()))
 }
 
 func setLimit(v *visit) error {
@@ -44,7 +48,8 @@ func setLimit(v *visit) error {
 }
 
 func resetLimit(v *visit) error {
-	return v.onQueue("has the limit that the code declares, or none", func(name string) error { return v.inspector.ResetLimit(v.ctx(), name) })
+	return v.onQueue("has the limit that the code declares, or none",
+		func(name string) error { return v.inspector.ResetLimit(v.ctx(), name) })
 }
 
 // limit reads what was typed; what is empty is not limited.

@@ -83,8 +83,9 @@ func showQueue(v *visit) error {
 		Queue            queueRow
 		Waiting, Running jobTable
 		Charts           []chart
-	}{queueRows([]work.QueueInfo{q})[0], table(work.StateQueued, waiting.Jobs), table(work.StateRunning, running.Jobs), []chart{
-		outcomeChart(history[name], time.Minute),
-		durationChart("Waiting time of jobs that began", history[name], time.Minute, waited),
-	}}})
+	}{queueRows([]work.QueueInfo{q})[0], table(work.StateQueued, waiting.Jobs), table(work.StateRunning, running.Jobs),
+		[]chart{
+			outcomeChart(history[name], time.Minute),
+			durationChart("Waiting time of jobs that began", history[name], time.Minute, waited),
+		}}})
 }

@@ -27,7 +27,8 @@ func Routes() []Route { return slices.Clone(routes) }
 var routes []Route
 
 func init() {
-	routes = slices.Concat(pageRoutes(), jobRoutes(), queueRoutes(), workerRoutes(), scheduleRoutes(), longRoutes(), apiRoutes())
+	routes = slices.Concat(pageRoutes(), jobRoutes(), queueRoutes(), workerRoutes(), scheduleRoutes(), longRoutes(),
+		apiRoutes())
 }
 
 func view(path, what string, handle func(*visit) error) Route {

@@ -10,7 +10,8 @@ func (v *visit) onSchedule(done string, do func(ctx context.Context, id string) 
 	if err != nil {
 		return err
 	}
-	return v.finish(once{target: id, done: fmt.Sprintf("Schedule %q %s.", shorten(id, 60), done), back: "schedules"}, do(v.ctx(), id))
+	return v.finish(once{target: id, done: fmt.Sprintf("Schedule %q %s.", shorten(id, 60), done), back: "schedules"},
+		do(v.ctx(), id))
 }
 
 func pauseSchedule(v *visit) error { return v.onSchedule("is paused", v.inspector.PauseSchedule) }
@@ -27,5 +28,6 @@ func runSchedule(v *visit) error {
 		return err
 	}
 	receipt, err := v.inspector.RunScheduleNow(v.ctx(), id)
-	return v.finish(once{target: id, done: fmt.Sprintf("Schedule %q has enqueued job %q.", shorten(id, 60), receipt.ID), back: "schedules"}, err)
+	return v.finish(once{target: id, done: fmt.Sprintf("Schedule %q has enqueued job %q.", shorten(id, 60), receipt.ID),
+		back: "schedules"}, err)
 }

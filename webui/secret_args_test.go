@@ -49,21 +49,27 @@ func TestNoPageTellsArgsThatAreHidden(t *testing.T) {
 			o.Redact = func(string, json.RawMessage) json.RawMessage { return json.RawMessage(`["hidden"]`) }
 			o.Logger = slog.New(slog.NewTextHandler(log, nil))
 		})
-		pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: s.DSN(), Namespace: k.namespace, Logger: slog.New(slog.DiscardHandler)}).
+		pool := work.NewWorkerPool(nil, 1,
+			work.WorkerOptions{Redis: s.DSN(), Namespace: k.namespace, Logger: slog.New(slog.DiscardHandler)}).
 			Job("card", func(int8) error { return nil }).Job("list", func(string, []int8) error { return nil })
 		require.NoError(t, pool.Start(k.ctx()))
 		t.Cleanup(func() { assert.NoError(t, pool.Stop(k.ctx())) })
 		k.enqueue("a", "card", secret)
 		k.enqueue("b", "list", "x", []json.RawMessage{json.RawMessage(secret)})
 		k.enqueue("c", "waits", secret)
-		k.until("both have died", func() bool { return k.state("a") == work.StateDead && k.state("b") == work.StateDead })
+		k.until("both have died", func() bool {
+			return k.state("a") == work.StateDead &&
+				k.state("b") == work.StateDead
+		})
 		require.NoError(t, pool.Drain(k.ctx()))
 		looked := 0
 		for _, route := range Routes() {
-			if route.Acts() || route.Path == "/live" || strings.Contains(route.Path, "{") || strings.HasSuffix(route.Path, "/follow") {
+			if route.Acts() || route.Path == "/live" || strings.Contains(route.Path, "{") ||
+				strings.HasSuffix(route.Path, "/follow") {
 				continue
 			}
-			for _, query := range []string{"", "?id=a", "?id=b", "?id=c", "?state=dead", "?name=card", "?name=list", "?state=queued&name=waits", "?error=argument"} {
+			for _, query := range []string{"", "?id=a", "?id=b", "?id=c", "?state=dead", "?name=card", "?name=list",
+				"?state=queued&name=waits", "?error=argument"} {
 				got := k.do(request(http.MethodGet, route.Path+query, "operator", nil))
 				assert.NotContains(t, got.Text, secret, route.Path+query)
 				if got.StatusCode == http.StatusOK {
@@ -88,7 +94,8 @@ func (k *kit) sendSecrets() {
 			continue
 		}
 		for _, body := range []string{
-			`{"args":` + secret + `}`, `{"args":"` + secret + `"}`, `{"args":{"` + secret + `":1}}`, `{"name":"x","args":[` + secret + `x]}`, `{"args":[` + secret,
+			`{"args":` + secret + `}`, `{"args":"` + secret + `"}`, `{"args":{"` + secret + `":1}}`,
+			`{"name":"x","args":[` + secret + `x]}`, `{"args":[` + secret,
 		} {
 			r := request(http.MethodPost, route.Path+"?id=none&name=none", "operator", nil)
 			r.Body = io.NopCloser(strings.NewReader(body))

@@ -115,7 +115,8 @@ func (v *visit) noRoute() error {
 		return errNoPage
 	}
 	v.w.Header().Set("Allow", strings.Join(allowed, ", "))
-	return &statusError{http.StatusMethodNotAllowed, fmt.Sprintf("this is for %s requests only", strings.Join(allowed, " and "))}
+	return &statusError{http.StatusMethodNotAllowed,
+		fmt.Sprintf("this is for %s requests only", strings.Join(allowed, " and "))}
 }
 
 // admit finds out who it is, before anything is read.
@@ -138,8 +139,10 @@ func (v *visit) admit() error {
 	case errors.Is(err, errNotLoopback), errors.Is(err, errNoAuthorizer):
 		return &statusError{http.StatusForbidden, err.Error()}
 	case err != nil:
-		v.options.Logger.Error("dashboard: it cannot be told who sent a request", "error", err, "remote", v.r.RemoteAddr)
-		return &statusError{http.StatusInternalServerError, "it cannot be told who you are: the log of the program says why"}
+		v.options.Logger.Error("dashboard: it cannot be told who sent a request", "error", err, "remote",
+			v.r.RemoteAddr)
+		return &statusError{http.StatusInternalServerError,
+			"it cannot be told who you are: the log of the program says why"}
 	case role < RoleViewer:
 		return &statusError{http.StatusForbidden, "you may not see this: ask for the role of a viewer"}
 	}
@@ -171,7 +174,8 @@ func (v *visit) mayEnter(route Route) error {
 		return nil
 	}
 	if err := v.origins.Check(v.r); err != nil {
-		return &statusError{http.StatusForbidden, "another site has sent this request: nothing was done. Use the buttons of this page"}
+		return &statusError{http.StatusForbidden,
+			"another site has sent this request: nothing was done. Use the buttons of this page"}
 	}
 	if v.options.ReadOnly {
 		return &statusError{http.StatusForbidden, "this dashboard is for reading only: nothing was done"}
@@ -196,8 +200,10 @@ func (v *visit) rescue() {
 	if value == http.ErrAbortHandler {
 		panic(value)
 	}
-	v.options.Logger.Error("dashboard: a page panicked", slog.Any("panic", value), slog.String("path", v.path), slog.String("stack", string(debug.Stack())))
-	v.fail(&statusError{http.StatusInternalServerError, "something is wrong with this page: the log of the program says what"})
+	v.options.Logger.Error("dashboard: a page panicked", slog.Any("panic", value), slog.String("path", v.path),
+		slog.String("stack", string(debug.Stack())))
+	v.fail(&statusError{http.StatusInternalServerError,
+		"something is wrong with this page: the log of the program says what"})
 }
 
 // secure makes the browser refuse what no page of ours needs. Pages hold args, so nobody keeps a copy. Without any

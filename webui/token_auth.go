@@ -25,7 +25,8 @@ const minToken = 16
 // that is none, is an error.
 func TokenAuth(token string, role Role) (Authorizer, error) {
 	if len(token) < minToken {
-		return nil, fmt.Errorf("a token of %d bytes can be guessed: give one of %d or more, such as crypto/rand.Text()", len(token), minToken)
+		return nil, fmt.Errorf("a token of %d bytes can be guessed: give one of %d or more, such as crypto/rand.Text()",
+			len(token), minToken)
 	}
 	if role != RoleViewer && role != RoleOperator {
 		return nil, fmt.Errorf("a token for the role %s lets nobody in: give RoleViewer or RoleOperator", role)

@@ -95,9 +95,12 @@ func TestATokenBecomesACookie(t *testing.T) {
 		assert.Empty(t, cookie.Path)
 		assert.NotContains(t, got.Header.Get("Set-Cookie"), testToken)
 		assertSecure(t, got)
-		assert.Equal(t, http.StatusOK, k.do(askedBy(http.MethodGet, "/queues", "Cookie", cookie.Name+"="+cookie.Value)).StatusCode)
-		assert.Equal(t, http.StatusUnauthorized, k.do(askedBy(http.MethodGet, "/queues", "Cookie", cookie.Name+"="+testToken)).StatusCode)
-		assert.Equal(t, http.StatusUnauthorized, k.do(askedBy(http.MethodGet, "/queues", "Cookie", cookie.Name+"="+cookie.Value[1:])).StatusCode)
+		assert.Equal(t, http.StatusOK,
+			k.do(askedBy(http.MethodGet, "/queues", "Cookie", cookie.Name+"="+cookie.Value)).StatusCode)
+		assert.Equal(t, http.StatusUnauthorized,
+			k.do(askedBy(http.MethodGet, "/queues", "Cookie", cookie.Name+"="+testToken)).StatusCode)
+		assert.Equal(t, http.StatusUnauthorized,
+			k.do(askedBy(http.MethodGet, "/queues", "Cookie", cookie.Name+"="+cookie.Value[1:])).StatusCode)
 	}
 	for name, r := range map[string]*http.Request{
 		"a wrong one":  askedBy(http.MethodGet, "/?token="+token[1:]),
@@ -126,7 +129,8 @@ func TestATokenHasARole(t *testing.T) {
 		bearer := "Bearer " + testToken
 		assert.Equal(t, want, k.do(askedBy(http.MethodPost, "/queues-pause", "Authorization", bearer)).StatusCode)
 		foreign := askedBy(http.MethodPost, "/queues-pause", "Authorization", bearer, "Sec-Fetch-Site", "cross-site")
-		assert.Equal(t, http.StatusForbidden, k.do(foreign).StatusCode, "a login does not stand in for the check of where a form comes from")
+		assert.Equal(t, http.StatusForbidden, k.do(foreign).StatusCode,
+			"a login does not stand in for the check of where a form comes from")
 	}
 }
 

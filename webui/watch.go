@@ -160,7 +160,8 @@ func (w *watch) readState(ctx context.Context, asOf time.Time) error {
 		w.state.took = took
 	default:
 		slices.SortStableFunc(alerts, func(a, b alert) int { return cmp.Compare(a.order(), b.order()) })
-		w.state = fleetState{queues: slices.Clip(append([]work.QueueInfo{}, queues...)), alerts: alerts, asOf: asOf, took: took}
+		w.state = fleetState{queues: slices.Clip(append([]work.QueueInfo{}, queues...)), alerts: alerts, asOf: asOf,
+			took: took}
 	}
 	w.state.next = w.now().Add(w.state.every())
 	return nil

@@ -130,7 +130,8 @@ func TestAnOpenOverviewReadsWhatIsNew(t *testing.T) {
 			defer conn.Close()
 			now := time.Now().UTC().Truncate(time.Minute)
 			for back := range 60 {
-				key := fmt.Sprintf("{%s}:stats:%s", k.namespace, now.Add(-time.Duration(back)*time.Minute).Format("2006-01-02T15:04"))
+				key := fmt.Sprintf("{%s}:stats:%s", k.namespace, now.Add(-time.Duration(back)*time.Minute).
+					Format("2006-01-02T15:04"))
 				require.NoError(t, conn.Send("HSET", key, "mail", "done:1"))
 			}
 			for i := range many {

@@ -21,16 +21,22 @@ func TestWordsForNumbersAndTimes(t *testing.T) {
 	now := time.Date(2026, 5, 6, 7, 8, 9, 123e6, time.UTC)
 	for got, want := range map[string]string{
 		count(0): "0", count(1234567): "1,234,567", count(int64(-1000)): "-1,000", count(999): "999",
-		span(0): "0", span(50 * time.Nanosecond): "1 µs", span(12 * time.Millisecond): "12 ms", span(1500 * time.Millisecond): "1.5 s", span(59 * time.Second): "59 s",
+		span(0): "0", span(50 * time.Nanosecond): "1 µs", span(12 * time.Millisecond): "12 ms",
+		span(1500 * time.Millisecond): "1.5 s", span(59 * time.Second): "59 s",
 		span(90 * time.Second): "1 min 30 s", span(12 * time.Minute): "12 min", span(-25 * time.Hour): "1 d 1 h",
 		size(900): "900 B", size(1 << 20): "1 MiB", size(1_500_000): "1.4 MiB", size(5 << 40): "5 TiB",
 		rate(0.254): "0.25", rate(12.34): "12.3", rate(200): "200", rate(123456): "123,456",
 		shorten("日本語", 4): "日…", shorten("abc", 3): "abc",
-		momentAt(now.Add(-time.Hour), now).Words: "1 h ago", momentAt(now.Add(time.Minute), now).Words: "in 1 min", momentAt(now, now).Words: "now",
-		momentAt(now.In(time.FixedZone("", 3600)), now).Exact: "2026-05-06 07:08:09.123 UTC", momentAt(now, now).Machine: "2026-05-06T07:08:09.123Z",
-		pretty(json.RawMessage(`[1,{"a":12345678901234567890}]`), 100): "[\n  1,\n  {\n    \"a\": 12345678901234567890\n  }\n]",
-		pretty(json.RawMessage("no json \xff"), 100):                   "no json \uFFFD", pretty(json.RawMessage(`"`+strings.Repeat("é", 50)+`"`), 10): `"éééé……`,
-		link("job", "id", "a/b?c&d #%00"): "job?id=a%2Fb%3Fc%26d+%23%2500", link("jobs", "name", ""): "jobs",
+		momentAt(now.Add(-time.Hour), now).Words: "1 h ago", momentAt(now.Add(time.Minute), now).Words: "in 1 min",
+		momentAt(now, now).Words:                              "now",
+		momentAt(now.In(time.FixedZone("", 3600)), now).Exact: "2026-05-06 07:08:09.123 UTC",
+		momentAt(now, now).Machine:                            "2026-05-06T07:08:09.123Z",
+		pretty(json.RawMessage(`[1,{"a":12345678901234567890}]`),
+			100): "[\n  1,\n  {\n    \"a\": 12345678901234567890\n  }\n]",
+		pretty(json.RawMessage("no json \xff"), 100):                 "no json \uFFFD",
+		pretty(json.RawMessage(`"`+strings.Repeat("é", 50)+`"`), 10): `"éééé……`,
+		link("job", "id", "a/b?c&d #%00"):                            "job?id=a%2Fb%3Fc%26d+%23%2500",
+		link("jobs", "name", ""):                                     "jobs",
 	} {
 		assert.Equal(t, want, got)
 	}
@@ -101,17 +107,22 @@ func TestAlertsSayWhatIsWrong(t *testing.T) {
 		return strings.Join(all, "\n")
 	}
 	assert.Empty(t, serverAlerts(work.ServerInfo{}), "what is not told is no alert")
-	assert.Empty(t, serverAlerts(work.ServerInfo{Version: "7.0", EvictionPolicy: "noeviction", AppendOnly: true, Role: "master", MemoryUsed: 79 << 20, MemoryMax: 100 << 20}))
-	got := texts(serverAlerts(work.ServerInfo{Version: "7.0", EvictionPolicy: "allkeys-lru", Role: "slave", SaveFailed: true, Evicted: 3, MemoryUsed: 80 << 20, MemoryMax: 100 << 20}))
+	assert.Empty(t, serverAlerts(work.ServerInfo{Version: "7.0", EvictionPolicy: "noeviction", AppendOnly: true,
+		Role: "master", MemoryUsed: 79 << 20, MemoryMax: 100 << 20}))
+	got := texts(serverAlerts(work.ServerInfo{Version: "7.0", EvictionPolicy: "allkeys-lru", Role: "slave",
+		SaveFailed: true, Evicted: 3, MemoryUsed: 80 << 20, MemoryMax: 100 << 20}))
 	for _, part := range []string{"allkeys-lru", "replica", "could not save", "dropped 3 keys", "80 %", "append-only"} {
 		assert.Contains(t, got, part)
 	}
-	queues := []work.QueueInfo{{Name: "fine", Waiting: 1, Workers: 1}, {Name: "idle"}, {Name: "lonely", Waiting: 1}, {Name: "still", Paused: true, Workers: 1}, {Name: "odd", Problem: "a string"}}
-	assert.Equal(t, "The keys of queues are not what they should be, the doctor mends them: odd\nJobs wait that no worker serves: lonely\nPaused: still", texts(queueAlerts(queues, false)))
+	queues := []work.QueueInfo{{Name: "fine", Waiting: 1, Workers: 1}, {Name: "idle"}, {Name: "lonely", Waiting: 1},
+		{Name: "still", Paused: true, Workers: 1}, {Name: "odd", Problem: "a string"}}
+	assert.Equal(t, "The keys of queues are not what they should be, the doctor mends them: odd\nJobs wait that no "+
+		"worker serves: lonely\nPaused: still", texts(queueAlerts(queues, false)))
 	assert.Contains(t, texts(queueAlerts(queues, true)), "All queues are paused")
 	stuck := work.RunningJob{ID: "stuck", Since: now.Add(-2 * time.Hour)}
 	talks := work.RunningJob{ID: "talks", Since: now.Add(-2 * time.Hour), CheckAt: now.Add(-time.Minute)}
-	got = texts(workerAlerts([]work.WorkerInfo{{ID: "w1", Alive: true, Running: []work.RunningJob{stuck, talks}}, {ID: "w2"}}, now, time.Hour))
+	got = texts(workerAlerts([]work.WorkerInfo{{ID: "w1", Alive: true, Running: []work.RunningJob{stuck, talks}},
+		{ID: "w2"}}, now, time.Hour))
 	assert.Contains(t, got, "over 1 h without a word: stuck")
 	assert.NotContains(t, got, "talks")
 	assert.Contains(t, got, "w2 (0 jobs)")
@@ -124,7 +135,8 @@ func TestTextIsReadableInBothThemes(t *testing.T) {
 	css, err := os.ReadFile("assets/style.css")
 	require.NoError(t, err)
 	colours := map[string][2]float64{}
-	for _, m := range regexp.MustCompile(`--(\w+): light-dark\(#(\w{6}), #(\w{6})\)`).FindAllStringSubmatch(string(css), -1) {
+	for _, m := range regexp.MustCompile(`--(\w+): light-dark\(#(\w{6}), #(\w{6})\)`).
+		FindAllStringSubmatch(string(css), -1) {
 		colours[m[1]] = [2]float64{luminance(t, m[2]), luminance(t, m[3])}
 	}
 	for _, text := range []string{"ink", "muted", "accent", "good", "warn", "bad"} {

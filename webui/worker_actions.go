@@ -14,7 +14,8 @@ func (v *visit) onWorker(done string, do func(ctx context.Context, id string) er
 	if err != nil {
 		return err
 	}
-	return v.finish(once{target: id, done: fmt.Sprintf("Worker %s %s.", shorten(id, 60), done), back: "workers"}, do(v.ctx(), id))
+	return v.finish(once{target: id, done: fmt.Sprintf("Worker %s %s.", shorten(id, 60), done), back: "workers"},
+		do(v.ctx(), id))
 }
 
 func pauseWorker(v *visit) error {
@@ -37,5 +38,6 @@ func pingWorker(v *visit) error {
 	ctx, cancel := context.WithTimeout(v.ctx(), pingPatience)
 	defer cancel()
 	took, err := v.inspector.Ping(ctx, id)
-	return v.finish(once{target: id, done: fmt.Sprintf("Worker %s answered within %s.", shorten(id, 60), span(took)), back: "workers"}, err)
+	return v.finish(once{target: id, done: fmt.Sprintf("Worker %s answered within %s.", shorten(id, 60), span(took)),
+		back: "workers"}, err)
 }

@@ -29,7 +29,8 @@ func showWorkers(v *visit) error {
 	}
 	rows := make([]workerRow, len(workers))
 	for i, w := range workers {
-		rows[i] = workerRow{WorkerInfo: w, Busy: percent(len(w.Running), w.Concurrency), More: max(0, len(w.Running)-heldShown), Fetch: w.Wanted == ""}
+		rows[i] = workerRow{WorkerInfo: w, Busy: percent(len(w.Running), w.Concurrency),
+			More: max(0, len(w.Running)-heldShown), Fetch: w.Wanted == ""}
 		for _, job := range w.Running[:min(len(w.Running), heldShown)] {
 			rows[i].Jobs = append(rows[i].Jobs, heldJob{job, isStuck(job, counts.AsOf, v.options.StuckAfter)})
 		}

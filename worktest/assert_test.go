@@ -90,17 +90,29 @@ func TestWhatWasNotEnqueuedIsSaid(t *testing.T) {
 		want  Want
 		texts []string
 	}{
-		"a name": {Want{Name: "sms"}, []string{`job "sms" was not enqueued. Enqueued were:`, "\n  1. mail [\"ada\",1], Meta tenant ant\n"}},
+		"a name": {Want{Name: "sms"},
+			[]string{`job "sms" was not enqueued. Enqueued were:`, "\n  1. mail [\"ada\",1], Meta tenant ant\n"}},
 		"args": {Want{Name: "mail", Args: []any{"ada", Any, 3}},
-			[]string{`job "mail" with args ["ada",(any),3] was not enqueued`, `1. mail ["ada",1], Meta tenant ant: its args differ`}},
-		"a delay":     {Want{Name: "order", In: 2 * time.Hour}, []string{`job "order" in 2h0m0s was not`, ", in 1h0m0s, source 7, Meta tenant ant: In is 1h0m0s, not 2h0m0s"}},
-		"a time":      {Want{Name: "report", At: midnight.Add(1)}, []string{"at 2031-01-02T00:00:00.000000001Z was not", ": it is due at 2031-01-02T00:00:00Z, not 2031-01-02T00:00:00.000000001Z"}},
-		"a source":    {Want{Name: "order", Source: 8}, []string{`job "order" with source 8 was not`, "Source is 7, not 8"}},
-		"an option":   {Want{Name: "report", Options: []work.EnqueueOption{work.Retries(4)}}, []string{`job "report", Retries 4 was not`, "Retries is 3, not 4"}},
-		"no option":   {Want{Name: "mail", Options: []work.EnqueueOption{work.Retries(0)}}, []string{"Retries is not given, not 0"}},
-		"a key":       {Want{Name: "mail", Options: []work.EnqueueOption{work.Meta("tenant", "bee")}}, []string{"Meta tenant is ant, not bee"}},
-		"a duplicate": {Want{Name: "report", Times: 2}, []string{"was enqueued once, not 2 times", "ID nightly, Meta tenant ant: it is a duplicate, and was not stored"}},
-		"never":       {Want{Name: "sms", Times: 1}, []string{`job "sms" was enqueued never, not once`}},
+			[]string{`job "mail" with args ["ada",(any),3] was not enqueued`,
+				`1. mail ["ada",1], Meta tenant ant: its args differ`}},
+		"a delay": {Want{Name: "order", In: 2 * time.Hour},
+			[]string{`job "order" in 2h0m0s was not`,
+				", in 1h0m0s, source 7, Meta tenant ant: In is 1h0m0s, not 2h0m0s"}},
+		"a time": {Want{Name: "report", At: midnight.Add(1)},
+			[]string{"at 2031-01-02T00:00:00.000000001Z was not",
+				": it is due at 2031-01-02T00:00:00Z, not 2031-01-02T00:00:00.000000001Z"}},
+		"a source": {Want{Name: "order", Source: 8},
+			[]string{`job "order" with source 8 was not`, "Source is 7, not 8"}},
+		"an option": {Want{Name: "report", Options: []work.EnqueueOption{work.Retries(4)}},
+			[]string{`job "report", Retries 4 was not`, "Retries is 3, not 4"}},
+		"no option": {Want{Name: "mail", Options: []work.EnqueueOption{work.Retries(0)}},
+			[]string{"Retries is not given, not 0"}},
+		"a key": {Want{Name: "mail", Options: []work.EnqueueOption{work.Meta("tenant", "bee")}},
+			[]string{"Meta tenant is ant, not bee"}},
+		"a duplicate": {Want{Name: "report", Times: 2},
+			[]string{"was enqueued once, not 2 times",
+				"ID nightly, Meta tenant ant: it is a duplicate, and was not stored"}},
+		"never": {Want{Name: "sms", Times: 1}, []string{`job "sms" was enqueued never, not once`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -110,10 +122,14 @@ func TestWhatWasNotEnqueuedIsSaid(t *testing.T) {
 			}
 		})
 	}
-	assert.Contains(t, failing(t, func(t testing.TB) { assert.Zero(t, AssertEnqueued(t, r, "sms")) }), `job "sms" was not enqueued`)
-	assert.Contains(t, failing(t, func(t testing.TB) { AssertNotEnqueued(t, r, "mail", "ada", 2) }), `job "mail" with args ["ada",2] should not have been enqueued`)
-	assert.Contains(t, failing(t, func(t testing.TB) { AssertNoneEnqueued(t, r) }), "nothing should have been enqueued. Enqueued were:\n  1. mail")
-	assert.Contains(t, failing(t, func(t testing.TB) { AssertEnqueued(t, NewRecorder(), "a") }), "Nothing was enqueued: does the code under test use")
+	assert.Contains(t, failing(t, func(t testing.TB) { assert.Zero(t, AssertEnqueued(t, r, "sms")) }),
+		`job "sms" was not enqueued`)
+	assert.Contains(t, failing(t, func(t testing.TB) { AssertNotEnqueued(t, r, "mail", "ada", 2) }),
+		`job "mail" with args ["ada",2] should not have been enqueued`)
+	assert.Contains(t, failing(t, func(t testing.TB) { AssertNoneEnqueued(t, r) }),
+		"nothing should have been enqueued. Enqueued were:\n  1. mail")
+	assert.Contains(t, failing(t, func(t testing.TB) { AssertEnqueued(t, NewRecorder(), "a") }),
+		"Nothing was enqueued: does the code under test use")
 	assert.Contains(t, failing(t, func(t testing.TB) { AssertEnqueued(t, r, "mail", func() {}) }), "(does not encode: ")
 }
 
@@ -148,7 +164,8 @@ func TestARecorderGoesAroundAnyEnqueuer(t *testing.T) {
 	recorder.Forget()
 	AssertNoneEnqueued(t, recorder)
 
-	unreachable, err := work.NewEnqueuer("redis://127.0.0.1:1/0", work.EnqueueTimeout(time.Millisecond), work.WithEnqueueMiddleware(recorder.Record))
+	unreachable, err := work.NewEnqueuer("redis://127.0.0.1:1/0", work.EnqueueTimeout(time.Millisecond),
+		work.WithEnqueueMiddleware(recorder.Record))
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, unreachable.Close()) })
 	_, err = unreachable.Enqueue(t.Context(), "a")

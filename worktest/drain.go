@@ -53,7 +53,8 @@ func drainAll(ctx context.Context, r *Redis, pool *work.WorkerPool, moves int) e
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("the clock was moved %d times, and a job is still to run at %s: use DrainFor for jobs that put themselves off",
+	return fmt.Errorf("the clock was moved %d times, and a job is still to run at %s: use DrainFor for jobs that put "+
+		"themselves off",
 		moves, due.Format(time.RFC3339))
 }
 

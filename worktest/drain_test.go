@@ -38,7 +38,8 @@ func TestDrainAllRunsRetriesAndScheduledJobsInTheOrderOfTheirTimes(t *testing.T)
 	t.Parallel()
 	d := newDiary(t)
 	pool := d.r.Start(t, work.NewWorkerPool(nil, 3, d.r.Options()).
-		JobWithOptions("fails", work.JobOptions{Retries: 3, Backoff: inHours}, func() error { d.note("fails"); return errLuck }).
+		JobWithOptions("fails", work.JobOptions{Retries: 3, Backoff: inHours},
+			func() error { d.note("fails"); return errLuck }).
 		Job("later", func(ctx context.Context) error { d.note("later"); return nil }))
 	enq := pool.Enqueuer()
 	receipt, err := enq.Enqueue(t.Context(), "fails")
@@ -71,7 +72,10 @@ func TestDrainForRunsTicksAndStopsAtItsEnd(t *testing.T) {
 	t.Parallel()
 	d := newDiary(t)
 	// half past six
-	d.r.moveTo(t.Context(), func(now time.Time) time.Time { return now.Truncate(24 * time.Hour).Add(30*time.Hour + 30*time.Minute) })
+	d.r.moveTo(t.Context(), func(now time.Time) time.Time {
+		return now.Truncate(24 * time.Hour).
+			Add(30*time.Hour + 30*time.Minute)
+	})
 	d.began = d.r.Now()
 	pool := d.r.Start(t, work.NewWorkerPool(nil, 3, d.r.Options()).
 		Job("hourly", func() error { d.note("hourly"); return nil }).
@@ -80,7 +84,8 @@ func TestDrainForRunsTicksAndStopsAtItsEnd(t *testing.T) {
 	_, err := pool.Enqueuer().Enqueue(t.Context(), "pings")
 	require.NoError(t, err)
 	DrainFor(t, d.r, pool, 3*time.Hour)
-	assert.Equal(t, []string{"0s pings", "30m0s hourly", "1h10m0s pings", "1h30m0s hourly", "2h20m0s pings", "2h30m0s hourly"}, d.lines)
+	assert.Equal(t, []string{"0s pings", "30m0s hourly", "1h10m0s pings", "1h30m0s hourly", "2h20m0s pings",
+		"2h30m0s hourly"}, d.lines)
 	assert.Equal(t, d.began.Add(3*time.Hour), d.r.Now())
 	DrainFor(t, d.r, pool, 0)
 	assert.Len(t, d.lines, 6)
@@ -108,7 +113,8 @@ func TestDrainsSayWhyTheyGiveUp(t *testing.T) {
 			_, pool := started(t, func(ctx context.Context) error { over(t); <-ctx.Done(); return nil })
 			Drain(t, pool)
 		}, "a handler that does not return, a queue that is paused, or a limit?"},
-		"a time before now": {func(t testing.TB) { r, pool := started(t, snooze); DrainFor(t, r, pool, -1) }, "give zero or more"},
+		"a time before now": {func(t testing.TB) { r, pool := started(t, snooze); DrainFor(t, r, pool, -1) },
+			"give zero or more"},
 		"a pool that is not started": {func(t testing.TB) {
 			r := New(t)
 			DrainFor(t, r, work.NewWorkerPool(nil, 1, r.Options()).Job("a", snooze), time.Hour)
@@ -122,6 +128,7 @@ func TestDrainsSayWhyTheyGiveUp(t *testing.T) {
 	t.Run("too many moves", func(t *testing.T) {
 		t.Parallel()
 		r, pool := started(t, snooze)
-		require.ErrorContains(t, drainAll(t.Context(), r, pool, 5), "the clock was moved 5 times, and a job is still to run at ")
+		require.ErrorContains(t, drainAll(t.Context(), r, pool, 5),
+			"the clock was moved 5 times, and a job is still to run at ")
 	})
 }

@@ -70,7 +70,8 @@ func ExampleDrainFor() {
 		return
 	}
 	fmt.Println(worktest.WaitEnded(t, r, receipt.ID).Ending)
-	worktest.AssertWanted(t, r, worktest.Want{Name: "remind", Args: []any{"ada@example.org"}, In: 24 * time.Hour, Times: 1})
+	worktest.AssertWanted(t, r, worktest.Want{Name: "remind", Args: []any{"ada@example.org"}, In: 24 * time.Hour,
+		Times: 1})
 	fmt.Println("a day passes")
 	worktest.DrainFor(t, r, pool, 24*time.Hour)
 	// Output:

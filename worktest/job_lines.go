@@ -58,7 +58,8 @@ func (l *jobLines) Write(encoded []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lines = append(l.lines, work.LogLine{
-		Number: int64(len(l.lines) + 1), Time: line.Time, Level: line.Level, Message: line.Message, Attempt: 1, Attrs: line.Attrs,
+		Number: int64(len(l.lines) + 1), Time: line.Time, Level: line.Level, Message: line.Message, Attempt: 1,
+		Attrs: line.Attrs,
 	})
 	return len(encoded), nil
 }

@@ -57,7 +57,8 @@ func (r *Recorder) Record(ctx context.Context, entries []work.Entry, next work.E
 		}
 		entry := entries[i]
 		r.kept = append(r.kept, Enqueued{
-			ID: receipt.ID, Name: receipt.Name, Args: encoded[i], Due: receipt.RunAt, In: entry.In, At: entry.At, Source: entry.Source,
+			ID: receipt.ID, Name: receipt.Name, Args: encoded[i], Due: receipt.RunAt, In: entry.In, At: entry.At,
+			Source:   entry.Source,
 			Settings: entry.Settings(), Duplicate: receipt.Duplicate,
 		})
 	}

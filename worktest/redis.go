@@ -78,7 +78,8 @@ func (r *Redis) Options() work.WorkerOptions {
 func (r *Redis) Enqueuer(t testing.TB, opts ...work.EnqueuerOption) *work.Enqueuer {
 	t.Helper()
 	own := []work.EnqueuerOption{work.Namespace(namespace)}
-	enq, err := work.NewEnqueuer(r.DSN(), slices.Concat(own, opts, []work.EnqueuerOption{work.WithEnqueueMiddleware(r.recorder.Record)})...)
+	enq, err := work.NewEnqueuer(r.DSN(),
+		slices.Concat(own, opts, []work.EnqueuerOption{work.WithEnqueueMiddleware(r.recorder.Record)})...)
 	if err != nil {
 		t.Fatalf("worktest: no Enqueuer can be made: %v", err)
 	}

@@ -56,13 +56,14 @@ func TestAdvanceMakesJobsDueAtOnce(t *testing.T) {
 	began := r.Now()
 	attempts := make(chan time.Time, 4)
 	pool := r.Start(t, work.NewWorkerPool(nil, 1, r.Options()).
-		JobWithOptions("a", work.JobOptions{Backoff: func(*work.Job, error) time.Duration { return 12 * time.Hour }}, func(job *work.Job) error {
-			attempts <- r.Now()
-			if job.Attempt == 1 {
-				return errLuck
-			}
-			return nil
-		}))
+		JobWithOptions("a", work.JobOptions{Backoff: func(*work.Job, error) time.Duration { return 12 * time.Hour }},
+			func(job *work.Job) error {
+				attempts <- r.Now()
+				if job.Attempt == 1 {
+					return errLuck
+				}
+				return nil
+			}))
 	receipt, err := pool.Enqueuer().EnqueueIn(t.Context(), "a", time.Hour)
 	require.NoError(t, err)
 	Drain(t, pool)
@@ -71,11 +72,13 @@ func TestAdvanceMakesJobsDueAtOnce(t *testing.T) {
 	Drain(t, pool)
 	require.Empty(t, attempts, "a millisecond is missing")
 	r.Advance(t, time.Millisecond)
-	assert.Equal(t, 12*time.Hour, WaitFor(t, r.Spy(), func(e work.JobFailed) bool { return e.ID == receipt.ID }).RetryIn)
+	assert.Equal(t, 12*time.Hour,
+		WaitFor(t, r.Spy(), func(e work.JobFailed) bool { return e.ID == receipt.ID }).RetryIn)
 	Drain(t, pool)
 	r.Advance(t, 12*time.Hour)
 	assert.Equal(t, work.EndingDone, WaitEnded(t, r, receipt.ID).Ending)
-	assert.Equal(t, []time.Duration{time.Hour, 13 * time.Hour}, []time.Duration{(<-attempts).Sub(began), (<-attempts).Sub(began)})
+	assert.Equal(t, []time.Duration{time.Hour, 13 * time.Hour},
+		[]time.Duration{(<-attempts).Sub(began), (<-attempts).Sub(began)})
 }
 
 // A clock that has run ahead must be known to who names a time by it: else the job has expired when it is enqueued.
@@ -87,7 +90,8 @@ func TestEnqueuersGoByTheMovedClock(t *testing.T) {
 	fromPool := pool.Enqueuer()
 	for range 3 {
 		r.Advance(t, 24*time.Hour)
-		for name, enq := range map[string]*work.Enqueuer{"made before": early, "made after": r.Enqueuer(t), "of the pool": fromPool} {
+		for name, enq := range map[string]*work.Enqueuer{"made before": early, "made after": r.Enqueuer(t),
+			"of the pool": fromPool} {
 			receipt, err := enq.With(work.ExpireIn(time.Hour)).Enqueue(t.Context(), "a")
 			require.NoError(t, err)
 			assert.Equal(t, work.EndingDone, WaitEnded(t, r, receipt.ID).Ending, name)
@@ -141,9 +145,13 @@ func TestMistakesOfATestAreSaid(t *testing.T) {
 		test func(t testing.TB)
 		want string
 	}{
-		"a pool that cannot start": {func(t testing.TB) { r := New(t); r.Start(t, work.NewWorkerPool(nil, 0, r.Options())) },
+		"a pool that cannot start": {func(t testing.TB) {
+			r := New(t)
+			r.Start(t, work.NewWorkerPool(nil, 0, r.Options()))
+		},
 			"the pool did not start: "},
-		"a clock that goes back": {func(t testing.TB) { New(t).Advance(t, -time.Second) }, "the clock cannot be moved by -1s"},
+		"a clock that goes back": {func(t testing.TB) { New(t).Advance(t, -time.Second) },
+			"the clock cannot be moved by -1s"},
 		"an option that cannot be": {func(t testing.TB) { New(t).Enqueuer(t, work.MaxArgsSize(-1)) },
 			"no Enqueuer can be made: MaxArgsSize is -1"},
 		"a pool that is not started": {func(t testing.TB) {

@@ -45,7 +45,8 @@ func unreachable() *work.WorkerPool {
 func TestRunTellsAllThatAJobDid(t *testing.T) {
 	t.Parallel()
 	pool := unreachable().Job("say", (*app).Say)
-	outcome := RunEntry(t, pool, work.Entry{Name: "say", Args: []any{int64(1234567890123456789), "a", "b"}, Options: []work.EnqueueOption{work.Meta("tenant", "ant")}})
+	outcome := RunEntry(t, pool, work.Entry{Name: "say", Args: []any{int64(1234567890123456789), "a", "b"},
+		Options: []work.EnqueueOption{work.Meta("tenant", "ant")}})
 	assert.Equal(t, work.EndingDone, outcome.Ending)
 	require.NoError(t, outcome.Err)
 	assert.Equal(t, "ant", ResultOf[string](t, outcome))
@@ -54,7 +55,8 @@ func TestRunTellsAllThatAJobDid(t *testing.T) {
 	assert.JSONEq(t, `{"n":1234567890123456789}`, string(outcome.Progress[0]))
 	require.Len(t, outcome.Log, 1)
 	assert.Equal(t, work.LogLine{
-		Number: 1, Time: outcome.Log[0].Time, Level: slog.LevelInfo, Message: "said", Attempt: 1, Attrs: []byte(`{"n":1234567890123456789,"words":2}`),
+		Number: 1, Time: outcome.Log[0].Time, Level: slog.LevelInfo, Message: "said", Attempt: 1,
+		Attrs: []byte(`{"n":1234567890123456789,"words":2}`),
 	}, outcome.Log[0])
 
 	again := Run(t, pool, "say", 7) // the pool is as it was
@@ -73,20 +75,25 @@ func TestRunTellsHowAnAttemptEnded(t *testing.T) {
 		reason   string
 	}
 	for name, row := range map[string]row{
-		"done":           {ending: work.EndingDone},
-		"an error":       {returned: errLuck, options: work.JobOptions{Backoff: func(*work.Job, error) time.Duration { return time.Hour }}, ending: work.EndingRetry, in: time.Hour},
-		"out of retries": {returned: errLuck, options: work.JobOptions{Retries: -1}, ending: work.EndingBury, reason: "out of retries"},
-		"skip morgue":    {returned: errLuck, options: work.JobOptions{Retries: -1, SkipMorgue: true}, ending: work.EndingDiscard},
-		"retry in":       {returned: work.RetryIn(0, errLuck), ending: work.EndingRetry, in: 100 * time.Millisecond},
-		"snooze":         {returned: work.Snooze(0), ending: work.EndingSnooze, in: 100 * time.Millisecond},
-		"release":        {returned: work.Release(errLuck), ending: work.EndingSnooze, in: time.Second},
-		"bury":           {returned: work.Bury(errLuck), ending: work.EndingBury, reason: "its handler asked for it"},
-		"discard":        {returned: work.Discard(errLuck), ending: work.EndingDiscard},
+		"done": {ending: work.EndingDone},
+		"an error": {returned: errLuck,
+			options: work.JobOptions{Backoff: func(*work.Job, error) time.Duration { return time.Hour }},
+			ending:  work.EndingRetry, in: time.Hour},
+		"out of retries": {returned: errLuck, options: work.JobOptions{Retries: -1}, ending: work.EndingBury,
+			reason: "out of retries"},
+		"skip morgue": {returned: errLuck, options: work.JobOptions{Retries: -1, SkipMorgue: true},
+			ending: work.EndingDiscard},
+		"retry in": {returned: work.RetryIn(0, errLuck), ending: work.EndingRetry, in: 100 * time.Millisecond},
+		"snooze":   {returned: work.Snooze(0), ending: work.EndingSnooze, in: 100 * time.Millisecond},
+		"release":  {returned: work.Release(errLuck), ending: work.EndingSnooze, in: time.Second},
+		"bury":     {returned: work.Bury(errLuck), ending: work.EndingBury, reason: "its handler asked for it"},
+		"discard":  {returned: work.Discard(errLuck), ending: work.EndingDiscard},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			calls := 0
-			pool := work.NewWorkerPool(nil, 2, work.WorkerOptions{}).JobWithOptions("a", row.options, func() error { calls++; return row.returned })
+			pool := work.NewWorkerPool(nil, 2, work.WorkerOptions{}).
+				JobWithOptions("a", row.options, func() error { calls++; return row.returned })
 			outcome := Run(t, pool, "a")
 			assert.Equal(t, row.ending, outcome.Ending)
 			assert.Equal(t, row.in, outcome.In)
@@ -110,7 +117,8 @@ func TestRunOfAPanicGivesItsStack(t *testing.T) {
 func TestRunMovesTheClockToTheTimeOfTheEntry(t *testing.T) {
 	t.Parallel()
 	var due time.Time
-	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{}).Job("a", func(job *work.Job) error { due = job.RunAt; return nil })
+	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{}).
+		Job("a", func(job *work.Job) error { due = job.RunAt; return nil })
 	at := time.Now().Add(24 * time.Hour).Truncate(time.Millisecond)
 	assert.Equal(t, work.EndingDone, RunEntry(t, pool, work.Entry{Name: "a", At: at}).Ending)
 	assert.Equal(t, at, due)
@@ -127,9 +135,12 @@ func TestRunFailsTheTestWhenTheJobCannotBeRun(t *testing.T) {
 		args []any
 		want string
 	}{
-		"args that do not fit": {work.NewWorkerPool(nil, 1, work.WorkerOptions{}).Job("add", add), []any{1, "two"}, `args of job "add" do not fit its handler`},
-		"a name of nobody":     {work.NewWorkerPool(nil, 1, work.WorkerOptions{}).Job("sub", add), []any{1, 2}, `no such job is registered; there are ["sub"]`},
-		"a mistake elsewhere":  {work.NewWorkerPool(nil, 1, work.WorkerOptions{}).Job("add", add).Job("sub", 7), []any{1, 2}, `job "sub"`},
+		"args that do not fit": {work.NewWorkerPool(nil, 1, work.WorkerOptions{}).Job("add", add), []any{1, "two"},
+			`args of job "add" do not fit its handler`},
+		"a name of nobody": {work.NewWorkerPool(nil, 1, work.WorkerOptions{}).Job("sub", add), []any{1, 2},
+			`no such job is registered; there are ["sub"]`},
+		"a mistake elsewhere": {work.NewWorkerPool(nil, 1, work.WorkerOptions{}).Job("add", add).Job("sub", 7),
+			[]any{1, 2}, `job "sub"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -141,12 +152,13 @@ func TestRunFailsTheTestWhenTheJobCannotBeRun(t *testing.T) {
 func TestRunGivesUpOnAJobThatDoesNotEnd(t *testing.T) {
 	t.Parallel()
 	text := failing(t, func(t testing.TB) {
-		Run(t, work.NewWorkerPool(nil, 1, work.WorkerOptions{}).Job("a", func(ctx context.Context, job *work.Job) error {
-			job.Checkin("row 7")
-			over(t)
-			<-ctx.Done()
-			return nil
-		}), "a")
+		Run(t, work.NewWorkerPool(nil, 1, work.WorkerOptions{}).
+			Job("a", func(ctx context.Context, job *work.Job) error {
+				job.Checkin("row 7")
+				over(t)
+				<-ctx.Done()
+				return nil
+			}), "a")
 	})
 	assert.Contains(t, text, `job "a" has not ended. There were these events:`)
 	assert.Contains(t, text, ", attempt 1, Message: row 7")
@@ -155,11 +167,13 @@ func TestRunGivesUpOnAJobThatDoesNotEnd(t *testing.T) {
 func TestResultOfSaysWhyThereIsNone(t *testing.T) {
 	t.Parallel()
 	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{}).
-		Job("fails", func() (int, error) { return 0, errLuck }).Job("text", func() (string, error) { return "seven", nil })
+		Job("fails", func() (int, error) { return 0, errLuck }).
+		Job("text", func() (string, error) { return "seven", nil })
 	fails, text := Run(t, pool, "fails"), Run(t, pool, "text")
 	assert.Equal(t, "worktest: the job has no result: it ended as retry, error: no luck",
 		failing(t, func(t testing.TB) { ResultOf[int](t, fails) }))
-	assert.Contains(t, failing(t, func(t testing.TB) { ResultOf[int](t, text) }), `the result "seven" does not fit a int`)
+	assert.Contains(t, failing(t, func(t testing.TB) { ResultOf[int](t, text) }),
+		`the result "seven" does not fit a int`)
 }
 
 func BenchmarkRun(b *testing.B) {

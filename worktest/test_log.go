@@ -17,12 +17,13 @@ func newTestLog(t testing.TB) *testLog { return &testLog{t: t} }
 
 // handler leaves the time out: go test shows the lines of a test that failed, and there the order is enough.
 func (l *testLog) handler() slog.Handler {
-	return slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey && len(groups) == 0 {
-			return slog.Attr{}
-		}
-		return a
-	}})
+	return slog.NewTextHandler(l,
+		&slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey && len(groups) == 0 {
+				return slog.Attr{}
+			}
+			return a
+		}})
 }
 
 // Write takes one line.

@@ -118,7 +118,8 @@ func options(s work.EntrySettings) (given []option) {
 		}
 	}
 	for key, value := range s.Meta {
-		given = append(given, option{name: "Meta " + key, value: value, of: func(s *work.EntrySettings) any { return s.Meta[key] }})
+		given = append(given, option{name: "Meta " + key, value: value,
+			of: func(s *work.EntrySettings) any { return s.Meta[key] }})
 	}
 	return given
 }

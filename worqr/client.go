@@ -71,7 +71,8 @@ func Dial(dsn string, opts Options) (*Client, error) {
 func open(dsn string, given Connection) (rdb.Driver, error) {
 	switch {
 	case dsn == "" && given == nil:
-		return nil, &InvalidError{What: "DSN", Value: `""`, Remedy: "give one such as redis://localhost:6379/0, or a Connection"}
+		return nil, &InvalidError{What: "DSN", Value: `""`,
+			Remedy: "give one such as redis://localhost:6379/0, or a Connection"}
 	case dsn != "" && given != nil:
 		return nil, &InvalidError{What: "DSN", Value: "beside a Connection", Remedy: "leave one of them out"}
 	case given != nil:

@@ -28,7 +28,8 @@ func (s *site) corpse(worker, queue string, tasks ...string) string {
 	require.False(s.t, lapsed)
 	s.enqueue(queue, tasks...)
 	for i := range 10_000 {
-		taken, err := store.Start(ctx, w, queue, queue+"_"+worker+"-"+string(rune('a'+i%26))+time.Now().Format("150405.000000000"))
+		taken, err := store.Start(ctx, w, queue, queue+"_"+worker+"-"+string(rune('a'+i%26))+time.Now().
+			Format("150405.000000000"))
 		require.NoError(s.t, err)
 		if taken.State == worqrdb.Empty {
 			break
@@ -40,6 +41,7 @@ func (s *site) corpse(worker, queue string, tasks ...string) string {
 // lapse makes the timer of a worker run out.
 func (s *site) lapse(worker string) {
 	s.t.Helper()
-	_, err := rdb.Do(context.Background(), s.driver, rdb.Call{Command: "DEL", Args: []any{s.key("workerTimers:%s", worker)}})
+	_, err := rdb.Do(context.Background(), s.driver,
+		rdb.Call{Command: "DEL", Args: []any{s.key("workerTimers:%s", worker)}})
 	require.NoError(s.t, err)
 }

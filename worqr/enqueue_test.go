@@ -173,7 +173,8 @@ func TestEmptyAndBinaryPayloads(t *testing.T) {
 
 func TestQueueNamesWithColonAndUnderscore(t *testing.T) {
 	t.Parallel()
-	for _, queue := range []string{"a:b", "a_b", "_", ":", "a_work", "a:work_done", "q\x00r", "with space", "ünï", strings.Repeat("n", 512)} {
+	for _, queue := range []string{"a:b", "a_b", "_", ":", "a_work", "a:work_done", "q\x00r", "with space", "ünï",
+		strings.Repeat("n", 512)} {
 		t.Run(queue, func(t *testing.T) {
 			t.Parallel()
 			onEach(t, func(t *testing.T, s *site) {
@@ -185,7 +186,8 @@ func TestQueueNamesWithColonAndUnderscore(t *testing.T) {
 				held, err := w.Holdings(t.Context(), w.Worker())
 				require.NoError(t, err)
 				require.Len(t, held, 1)
-				assert.Equal(t, worqr.Holding{Process: p.ID, Worker: w.Worker(), Queue: queue, Task: []byte("t")}, held[0])
+				assert.Equal(t, worqr.Holding{Process: p.ID, Worker: w.Worker(), Queue: queue, Task: []byte("t")},
+					held[0])
 				require.NoError(t, w.FinishTask(t.Context(), p.ID, nil))
 				queues, err := w.Queues(t.Context())
 				require.NoError(t, err)

@@ -18,7 +18,8 @@ func Example() {
 		return
 	}
 	defer c.Close()
-	if err := errors.Join(c.Start(ctx), c.StartWork(ctx, "thumbnails"), c.Enqueue(ctx, "thumbnails", []byte("cat.png"))); err != nil {
+	if err := errors.Join(c.Start(ctx), c.StartWork(ctx, "thumbnails"),
+		c.Enqueue(ctx, "thumbnails", []byte("cat.png"))); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -140,7 +141,8 @@ func ExampleClient_FailWorker() {
 		return
 	}
 	defer c.Close()
-	if err := errors.Join(c.Start(ctx), c.StartWork(ctx, "q"), c.Enqueue(ctx, "q", []byte("a"), []byte("b"))); err != nil {
+	if err := errors.Join(c.Start(ctx), c.StartWork(ctx, "q"),
+		c.Enqueue(ctx, "q", []byte("a"), []byte("b"))); err != nil {
 		fmt.Println(err)
 		return
 	}

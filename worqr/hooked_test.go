@@ -58,7 +58,8 @@ func (d hookedDriver) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Re
 	return replies, err
 }
 
-func (d hookedDriver) SubscribeAll(ctx context.Context, channels []string, ready func(), receive func(channel string, message []byte)) error {
+func (d hookedDriver) SubscribeAll(ctx context.Context, channels []string, ready func(),
+	receive func(channel string, message []byte)) error {
 	if d.hooks.before != nil {
 		if err := d.hooks.before("SUBSCRIBE"); err != nil {
 			return err

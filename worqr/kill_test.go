@@ -37,9 +37,11 @@ func TestAWorkerIsKilledWithFiftyTasks(t *testing.T) {
 		require.Empty(t, s.waiting("q")[45:])
 
 		victim.kill()
-		assert.Equal(t, worqr.WorkerFailed{Worker: victim.worker, Returned: 50}, await(t, events, always[worqr.WorkerFailed]))
+		assert.Equal(t, worqr.WorkerFailed{Worker: victim.worker, Returned: 50},
+			await(t, events, always[worqr.WorkerFailed]))
 		assert.Equal(t, 50, await(t, others, always[worqr.Work]).Count, "the others are told")
-		assert.Equal(t, append(append([]string{}, tasks[:50]...), tasks[55:]...), s.waiting("q"), "at the front, in order")
+		assert.Equal(t, append(append([]string{}, tasks[:50]...), tasks[55:]...), s.waiting("q"),
+			"at the front, in order")
 		for _, p := range mine {
 			require.NoError(t, p.Finish(t.Context(), nil), "none of the live worker's was touched")
 		}

@@ -61,7 +61,8 @@ func TestRedisAwayForLongerThanATimerStands(t *testing.T) {
 		s.enqueue("q", "a")
 		p := s.start(c, "q")
 		proxy.Pause()
-		require.Eventually(t, func() bool { return !s.exists("workerTimers:" + c.Worker()) }, patience, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return !s.exists("workerTimers:" + c.Worker()) }, patience,
+			10*time.Millisecond)
 		proxy.Resume()
 		await(t, events, always[worqr.Lapsed])
 		await(t, events, always[worqr.Restarted])

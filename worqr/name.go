@@ -23,7 +23,8 @@ func validQueue(queue string) error {
 
 func validTask(task []byte) error {
 	if len(task) > maxTaskBytes {
-		return &InvalidError{What: "task", Value: fmt.Sprintf("of %d bytes", len(task)), Remedy: "use at most 67108864 (64 MiB)"}
+		return &InvalidError{What: "task", Value: fmt.Sprintf("of %d bytes", len(task)),
+			Remedy: "use at most 67108864 (64 MiB)"}
 	}
 	return nil
 }

@@ -69,7 +69,8 @@ func (o Options) validate() error {
 		{"CallTimeout", o.CallTimeout}, {"RetryAfter", o.RetryAfter}, {"CancelledFor", o.CancelledFor},
 	} {
 		if d.value < time.Millisecond {
-			return &InvalidError{What: d.name, Value: d.value.String(), Remedy: "use at least 1ms, or 0 for the default"}
+			return &InvalidError{What: d.name, Value: d.value.String(),
+				Remedy: "use at least 1ms, or 0 for the default"}
 		}
 	}
 	switch {
@@ -81,7 +82,8 @@ func (o Options) validate() error {
 	case o.EventBuffer < 1:
 		return &InvalidError{What: "EventBuffer", Value: fmt.Sprint(o.EventBuffer), Remedy: "use 1 or more"}
 	case strings.Contains(o.WorkerID, ":") || len(o.WorkerID) > maxNameBytes:
-		return &InvalidError{What: "WorkerID", Value: fmt.Sprintf("%.100q", o.WorkerID), Remedy: "use up to 512 bytes without a colon"}
+		return &InvalidError{What: "WorkerID", Value: fmt.Sprintf("%.100q", o.WorkerID),
+			Remedy: "use up to 512 bytes without a colon"}
 	}
 	return nil
 }

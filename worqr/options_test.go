@@ -22,9 +22,10 @@ func TestOptionsAreChecked(t *testing.T) {
 		options worqr.Options
 		says    string
 	}{
-		"no Redis":             {"", worqr.Options{}, "DSN"},
-		"a negative interval":  {"redis://h", worqr.Options{CleanupEvery: -time.Second}, "CleanupEvery"},
-		"a heartbeat too slow": {"redis://h", worqr.Options{HeartbeatEvery: 2 * time.Second, HeartbeatLife: 3 * time.Second}, "HeartbeatLife"},
+		"no Redis":            {"", worqr.Options{}, "DSN"},
+		"a negative interval": {"redis://h", worqr.Options{CleanupEvery: -time.Second}, "CleanupEvery"},
+		"a heartbeat too slow": {"redis://h",
+			worqr.Options{HeartbeatEvery: 2 * time.Second, HeartbeatLife: 3 * time.Second}, "HeartbeatLife"},
 		"a call timeout below": {"redis://h", worqr.Options{CallTimeout: time.Microsecond}, "CallTimeout"},
 		"retry":                {"redis://h", worqr.Options{RetryAfter: -1}, "RetryAfter"},
 		"cancelled for":        {"redis://h", worqr.Options{CancelledFor: -1}, "CancelledFor"},

@@ -40,7 +40,8 @@ func (p *Process) Finish(ctx context.Context, result []byte) error {
 // Stop is [Client.StopTask] of it.
 func (p *Process) Stop(ctx context.Context) error {
 	return p.client.settle(ctx, p, func(ctx context.Context) (bool, error) {
-		moved, err := p.client.store.Giveback(ctx, worqrdb.Giveback{Worker: p.key.Worker, Queue: p.Queue, Processes: []string{p.ID}})
+		moved, err := p.client.store.Giveback(ctx,
+			worqrdb.Giveback{Worker: p.key.Worker, Queue: p.Queue, Processes: []string{p.ID}})
 		return moved.Back+moved.Cancelled > 0, err
 	})
 }

@@ -77,7 +77,8 @@ func TestStopTaskGoesToTheFrontAndPeersAreTold(t *testing.T) {
 
 func TestFinishTask(t *testing.T) {
 	t.Parallel()
-	for name, result := range map[string][]byte{"without result": nil, "with result": []byte("r"), "with an empty result": {}} {
+	for name, result := range map[string][]byte{"without result": nil, "with result": []byte("r"),
+		"with an empty result": {}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			onEach(t, func(t *testing.T, s *site) {
@@ -104,7 +105,8 @@ func TestAProcessThatIsNoLongerOursCannotBeFinished(t *testing.T) {
 		s.enqueue("q", "a")
 		p := s.start(w, "q")
 		for name, id := range map[string]string{
-			"unknown": "q_" + uuid.NewString(), "no process id": "q", "empty": "", "without a queue": "_" + uuid.NewString(),
+			"unknown": "q_" + uuid.NewString(), "no process id": "q", "empty": "", "without a queue": "_" +
+				uuid.NewString(),
 			"NUL": "q_\x00", "of another queue": "r" + p.ID[1:],
 		} {
 			var gone *worqr.ProcessError
@@ -149,7 +151,8 @@ func TestALostReplyToAStart(t *testing.T) {
 		assert.Equal(t, []string{"b"}, s.waiting("q"))
 		assert.Len(t, s.keys("processes:*"), 1)
 		lost = proxy.SwallowReply(p.ID)
-		require.NoError(t, p.Finish(t.Context(), nil), "gone after a call without an answer means that the call ended it")
+		require.NoError(t, p.Finish(t.Context(), nil),
+			"gone after a call without an answer means that the call ended it")
 		<-lost
 	})
 }
@@ -177,7 +180,8 @@ func TestAStartThatLandsLateIsVoid(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		s.corpse("w", "q")
 		store, w := worqrdb.New(s.driver, s.prefix), worqrdb.Worker{ID: "w", Registration: "r-w", Life: time.Hour}
-		_, err := store.Giveback(t.Context(), worqrdb.Giveback{Worker: "w", Queue: "q", Processes: []string{"q_1"}, Void: time.Hour})
+		_, err := store.Giveback(t.Context(), worqrdb.Giveback{Worker: "w", Queue: "q", Processes: []string{"q_1"},
+			Void: time.Hour})
 		require.NoError(t, err)
 		s.enqueue("q", "a")
 		taken, err := store.Start(t.Context(), w, "q", "q_1")

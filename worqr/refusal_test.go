@@ -104,7 +104,8 @@ func TestABrokenWorkerDoesNotKeepTheCleanupFromTheOthers(t *testing.T) {
 		failed, err := c.Cleanup(t.Context())
 		require.ErrorContains(t, err, `worker "broken"`)
 		assert.ElementsMatch(t, []string{"d1", "d2", "d3"}, failed)
-		for queue, want := range map[string][]string{"q-d1": {"d1"}, "q-d3": {"d3"}, "q-broken": {"broken"}, "r1": {"r1"}, "r3": {"r3"}, "r2": {}} {
+		for queue, want := range map[string][]string{"q-d1": {"d1"}, "q-d3": {"d3"}, "q-broken": {"broken"},
+			"r1": {"r1"}, "r3": {"r3"}, "r2": {}} {
 			assert.ElementsMatch(t, want, s.waiting(queue), queue)
 		}
 		s.cmd("DEL", s.key("startedProcesses:broken:r2"))

@@ -53,9 +53,10 @@ func TestReleasedReadersUnderstandOurMessages(t *testing.T) {
 		ready := make(chan struct{})
 		channels := []string{s.prefix + "_q_work", s.prefix + "_q_done", s.prefix + "_q_cancel", s.prefix + "_q_delete"}
 		go func() {
-			_ = s.driver.SubscribeAll(t.Context(), channels, func() { close(ready) }, func(channel string, message []byte) {
-				heard <- strings.TrimPrefix(channel, s.prefix) + " " + string(message)
-			})
+			_ = s.driver.SubscribeAll(t.Context(), channels, func() { close(ready) },
+				func(channel string, message []byte) {
+					heard <- strings.TrimPrefix(channel, s.prefix) + " " + string(message)
+				})
 		}()
 		<-ready
 		s.enqueue("q", "a", "b", "c")

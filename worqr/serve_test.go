@@ -142,7 +142,8 @@ func TestServeOfAClosedClient(t *testing.T) {
 		<-begun
 		second := make(chan error, 1)
 		go func() {
-			second <- w.Serve(context.Background(), "q", func(context.Context, *worqr.Process) ([]byte, error) { return nil, nil })
+			second <- w.Serve(context.Background(), "q",
+				func(context.Context, *worqr.Process) ([]byte, error) { return nil, nil })
 		}()
 		assert.ErrorIs(t, <-second, worqr.ErrServed)
 		require.NoError(t, w.Close())
@@ -176,7 +177,8 @@ func TestCloseKeepsTheWorkerAliveUntilHandlersHaveReturned(t *testing.T) {
 		<-winding
 		timer := s.key("workerTimers:%s", w.Worker())
 		s.cmd("PEXPIRE", timer, 60_000)
-		assert.Eventually(t, func() bool { return s.cmd("PTTL", timer).(int64) > 60_000 }, patience, 5*time.Millisecond, "it is renewed")
+		assert.Eventually(t, func() bool { return s.cmd("PTTL", timer).(int64) > 60_000 }, patience, 5*time.Millisecond,
+			"it is renewed")
 		close(release)
 		require.NoError(t, <-closed)
 		assert.ErrorIs(t, <-ended, worqr.ErrClosed)

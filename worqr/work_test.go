@@ -149,7 +149,8 @@ func (s *site) waitBeats(w *worqr.Client, count int) {
 	timer := s.key("workerTimers:%s", w.Worker())
 	for range count {
 		s.cmd("PEXPIRE", timer, 2500) // a beat makes it 3000
-		require.Eventually(s.t, func() bool { return s.cmd("PTTL", timer).(int64) > 2500 }, patience, 10*time.Millisecond)
+		require.Eventually(s.t, func() bool { return s.cmd("PTTL", timer).(int64) > 2500 }, patience,
+			10*time.Millisecond)
 	}
 }
 
@@ -201,7 +202,8 @@ func TestASlowReaderOfEventsMissesTheOldest(t *testing.T) {
 				break
 			}
 		}
-		assert.Equal(t, []worqr.Event{worqr.Missed{Count: 3}, worqr.Work{Queue: "q", Count: 4}, worqr.Work{Queue: "q", Count: 5}}, got)
+		assert.Equal(t, []worqr.Event{worqr.Missed{Count: 3}, worqr.Work{Queue: "q", Count: 4},
+			worqr.Work{Queue: "q", Count: 5}}, got)
 	})
 }
 

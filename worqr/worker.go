@@ -83,7 +83,8 @@ func (c *Client) register(ctx context.Context, w worqrdb.Worker) (worqrdb.Worker
 		case said != worqrdb.Dead:
 			return w, &WorkerError{ID: w.ID, Err: ErrWorkerTaken}
 		}
-		if _, err := c.failWorker(ctx, w.ID, false); err != nil && !errors.Is(err, ErrWorkerUnknown) && !errors.Is(err, errAlive) {
+		if _, err := c.failWorker(ctx, w.ID, false); err != nil && !errors.Is(err, ErrWorkerUnknown) &&
+			!errors.Is(err, errAlive) {
 			return w, err
 		}
 	}

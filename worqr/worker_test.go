@@ -52,11 +52,13 @@ func TestCloseLeavesNothingOfAWorkerBehind(t *testing.T) {
 		require.NoError(t, w.Close())
 		assert.ErrorIs(t, cause(a), worqr.ErrClosed)
 		assert.Equal(t, []string{"a", "b", "c"}, s.waiting("q"))
-		for _, pattern := range []string{"work*", "permanent*", "leased*", "registrations", "processes:*", "started*", "voided*"} {
+		for _, pattern := range []string{"work*", "permanent*", "leased*", "registrations", "processes:*", "started*",
+			"voided*"} {
 			assert.Empty(t, s.keys(pattern), pattern)
 		}
 		for name, call := range map[string]error{
-			"Start": w.Start(t.Context()), "StartWork": w.StartWork(t.Context(), "q"), "Enqueue": w.Enqueue(t.Context(), "q", nil),
+			"Start": w.Start(t.Context()), "StartWork": w.StartWork(t.Context(), "q"),
+			"Enqueue":    w.Enqueue(t.Context(), "q", nil),
 			"FinishTask": w.FinishTask(t.Context(), a.ID, nil),
 		} {
 			assert.ErrorIs(t, call, worqr.ErrClosed, name)
@@ -138,7 +140,8 @@ func TestListWorkers(t *testing.T) {
 		workers, err := s.producer().Workers(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, []worqr.WorkerInfo{
-			{ID: "b", Ours: true, Alive: true}, {ID: "c", Ours: true, Permanent: true, Alive: true}, {ID: "dead", Ours: true},
+			{ID: "b", Ours: true, Alive: true}, {ID: "c", Ours: true, Permanent: true, Alive: true},
+			{ID: "dead", Ours: true},
 			{ID: "r1", Alive: true}, {ID: "r2"}, {ID: "r3", Permanent: true, Alive: true},
 		}, workers)
 	})

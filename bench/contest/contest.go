@@ -105,7 +105,8 @@ func (c *Contest) rounds(ctx context.Context, s scenario.Scenario, rows *[]Row) 
 // one is one run of one library. The number of jobs is fitted to what the run before has shown. Two runs before the
 // first one find out about how fast the library is and warm it up, and are not counted: one of few jobs is mostly
 // beginning.
-func (c *Contest) one(ctx context.Context, s scenario.Scenario, lib peer.Library, jobs map[string]int, rows *[]Row) error {
+func (c *Contest) one(ctx context.Context, s scenario.Scenario, lib peer.Library, jobs map[string]int,
+	rows *[]Row) error {
 	run := &scenario.Run{Stage: c.Stage, Library: lib, Size: c.Size, Jobs: s.Jobs[c.Size]}
 	fitted := s.Fitted && c.Size != scenario.Tiny
 	if fitted && jobs[lib.Name()] == 0 {
@@ -132,7 +133,8 @@ func (c *Contest) one(ctx context.Context, s scenario.Scenario, lib peer.Library
 	if fitted {
 		jobs[lib.Name()] = c.fit(s, metrics)
 	}
-	c.say("  %-6s %s %.4g%s (%d jobs, %.1f s)\n", lib.Name(), metrics[0].Name, metrics[0].Value, metrics[0].Unit, run.Jobs,
+	c.say("  %-6s %s %.4g%s (%d jobs, %.1f s)\n", lib.Name(), metrics[0].Name, metrics[0].Value, metrics[0].Unit,
+		run.Jobs,
 		time.Since(begun).Seconds())
 	for _, m := range metrics {
 		book(rows, s.Name, lib.Name(), m)
@@ -149,7 +151,8 @@ func book(rows *[]Row, name, library string, m scenario.Metric) {
 	i := slices.IndexFunc(*rows, func(r Row) bool { return r.Metric == m.Name })
 	if i < 0 {
 		i = len(*rows)
-		*rows = append(*rows, Row{Scenario: name, Metric: m.Name, Unit: m.Unit, Lower: m.Lower, Samples: map[string][]float64{}})
+		*rows = append(*rows, Row{Scenario: name, Metric: m.Name, Unit: m.Unit, Lower: m.Lower,
+			Samples: map[string][]float64{}})
 	}
 	(*rows)[i].Samples[library] = append((*rows)[i].Samples[library], m.Value)
 }

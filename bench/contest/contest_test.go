@@ -42,7 +42,8 @@ func TestLibrariesTakeTurnsAndNobodyIsAlwaysFirst(t *testing.T) {
 	var runs []played
 	n := 0.0
 	s := recorded(&runs, false, func(string) (float64, error) { n++; return n, nil })
-	c := &Contest{Libraries: []peer.Library{named{name: "a"}, named{name: "b"}}, Scenarios: []scenario.Scenario{s}, Rounds: 3}
+	c := &Contest{Libraries: []peer.Library{named{name: "a"}, named{name: "b"}}, Scenarios: []scenario.Scenario{s},
+		Rounds: 3}
 	rows, failures := c.Run(t.Context())
 	require.Empty(t, failures)
 	assert.Equal(t, []played{{"a", 5}, {"b", 5}, {"b", 5}, {"a", 5}, {"a", 5}, {"b", 5}}, runs)
@@ -65,7 +66,8 @@ func TestEachLibraryGetsAsManyJobsAsItDoesInTheTimeOfARun(t *testing.T) {
 	require.Empty(t, failures)
 	fitted := int(20_000 * times[scenario.Quick].Seconds())
 	assert.Equal(t, []played{
-		{"fast", firstGuess}, {"fast", 100_000}, {"fast", 100_000}, {"middle", firstGuess}, {"middle", fitted}, {"middle", fitted}, {"slow", firstGuess}, {"slow", 1000},
+		{"fast", firstGuess}, {"fast", 100_000}, {"fast", 100_000}, {"middle", firstGuess}, {"middle", fitted},
+		{"middle", fitted}, {"slow", firstGuess}, {"slow", 1000},
 	}, runs, "the first runs of each only find out how fast it is")
 	assert.Len(t, rows[0].Samples["middle"], 1)
 }
@@ -79,7 +81,8 @@ func TestALibraryThatFailsLeavesTheScenarioAndTheOthersGoOn(t *testing.T) {
 		}
 		return 1, nil
 	})
-	c := &Contest{Libraries: []peer.Library{named{name: "bad"}, named{name: "good"}}, Scenarios: []scenario.Scenario{s}, Rounds: 2}
+	c := &Contest{Libraries: []peer.Library{named{name: "bad"}, named{name: "good"}}, Scenarios: []scenario.Scenario{s},
+		Rounds: 2}
 	rows, failures := c.Run(t.Context())
 	assert.Equal(t, []Failure{{Scenario: "recorded", Library: "bad", Error: "lost a job"}}, failures)
 	assert.Equal(t, []played{{"bad", 5}, {"good", 5}, {"good", 5}}, runs)

@@ -45,7 +45,8 @@ func (Asynq) Open(_ context.Context, place Place, names []string) (Session, erro
 	for _, name := range names {
 		prefix := "asynq:{" + name + "}:"
 		counts = append(counts, keyCount{"LLEN", prefix + "pending"}, keyCount{"LLEN", prefix + "active"},
-			keyCount{"ZCARD", prefix + "scheduled"}, keyCount{"ZCARD", prefix + "retry"}, keyCount{"ZCARD", prefix + "archived"})
+			keyCount{"ZCARD", prefix + "scheduled"}, keyCount{"ZCARD", prefix + "retry"},
+			keyCount{"ZCARD", prefix + "archived"})
 	}
 	opt := asynq.RedisClientOpt{Addr: place.Redis}
 	return &asynqSession{opt: opt, client: asynq.NewClient(opt), left: newCounter(place.Redis, counts)}, nil
@@ -53,7 +54,8 @@ func (Asynq) Open(_ context.Context, place Place, names []string) (Session, erro
 
 // Fetched knows the dequeue script by its second key; it gives one job or nothing.
 func (Asynq) Fetched(request []string, reply any) (bool, int) {
-	if len(request) < 5 || !strings.HasPrefix(strings.ToUpper(request[0]), "EVAL") || !strings.HasSuffix(request[4], ":paused") {
+	if len(request) < 5 || !strings.HasPrefix(strings.ToUpper(request[0]), "EVAL") ||
+		!strings.HasSuffix(request[4], ":paused") {
 		return false, 0
 	}
 	if reply == nil {
@@ -105,7 +107,8 @@ func (s *asynqSession) Start(_ context.Context, load Workload) (Worker, error) {
 	}
 	opt := s.opt
 	opt.PoolSize = serverPool(load.Concurrency)
-	server := asynq.NewServer(opt, asynq.Config{Concurrency: load.Concurrency, Queues: queues, LogLevel: asynq.FatalLevel})
+	server := asynq.NewServer(opt,
+		asynq.Config{Concurrency: load.Concurrency, Queues: queues, LogLevel: asynq.FatalLevel})
 	return asynqWorker{server}, server.Start(mux)
 }
 

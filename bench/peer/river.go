@@ -42,7 +42,13 @@ func (River) Config() []string {
 		"one queue with MaxWorkers = concurrency, a kind per name",
 		"FetchCooldown 2 ms, FetchPollInterval 20 ms, as in \"river bench\"; the rest is default",
 		"bulk is InsertManyFast (COPY) of 5,000 at a time; pgx pool of 30 connections for each client",
-		"PostgreSQL with fsync, synchronous_commit and full_page_writes off: as little durability as the Redis beside it",
+		"PostgreSQL with fsync, synchronous_commit and full_page_writes off: as little durability as the Redis beside " +
+			"" +
+			"" +
+			"" +
+			"" +
+			"" +
+			"it",
 	}
 }
 
@@ -143,7 +149,8 @@ func (s *riverSession) Start(ctx context.Context, load Workload) (Worker, error)
 	}
 	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
 		FetchCooldown: riverCooldown, FetchPollInterval: riverPoll, Logger: slog.New(slog.DiscardHandler),
-		Queues: map[string]river.QueueConfig{cmp.Or(load.Lane, river.QueueDefault): {MaxWorkers: load.Concurrency}}, Workers: workers,
+		Queues:  map[string]river.QueueConfig{cmp.Or(load.Lane, river.QueueDefault): {MaxWorkers: load.Concurrency}},
+		Workers: workers,
 	})
 	if err == nil {
 		err = client.Start(context.WithoutCancel(ctx))

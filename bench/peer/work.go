@@ -57,7 +57,8 @@ func (Work) Open(_ context.Context, place Place, names []string) (Session, error
 
 // Fetched knows the fetch by its script, which the first time is sent in full.
 func (Work) Fetched(request []string, reply any) (bool, int) {
-	if len(request) < 3 || !strings.HasPrefix(strings.ToUpper(request[0]), "EVAL") || request[1] != fetchSHA && request[1] != fetchSource {
+	if len(request) < 3 || !strings.HasPrefix(strings.ToUpper(request[0]), "EVAL") || request[1] != fetchSHA &&
+		request[1] != fetchSource {
 		return false, 0
 	}
 	wanted := 5 // behind the keys: worker, number of the fetch, how many jobs

@@ -26,10 +26,12 @@ const (
 var budgets = []budget{
 	{scenario: "process, concurrency 20, 10 queues", metric: rate, against: "asynq", bound: 5},
 	{scenario: "process, concurrency 200, 10 queues", metric: rate, against: "asynq", bound: 12},
-	{scenario: "process, concurrency 20, 100 queues", metric: rate, baseline: "process, concurrency 20, 10 queues", bound: 0.7},
+	{scenario: "process, concurrency 20, 100 queues", metric: rate, baseline: "process, concurrency 20, 10 queues",
+		bound: 0.7},
 	{scenario: "process, concurrency 20, 10 queues", metric: storeCPU, against: "asynq", bound: 1.0 / 3, most: true},
 	{scenario: "process, concurrency 200, 10 queues", metric: storeCPU, against: "asynq", bound: 1.0 / 7, most: true},
-	{scenario: "process, concurrency 200, 10 queues", metric: rate, baseline: "ceiling, batches of 200, 10 queues", bound: 0.6},
+	{scenario: "process, concurrency 200, 10 queues", metric: rate, baseline: "ceiling, batches of 200, 10 queues",
+		bound: 0.6},
 	{scenario: "enqueue, 1 caller", metric: rate, against: "asynq", bound: 0.9},
 	{scenario: "enqueue, 128 callers", metric: rate, against: "asynq", bound: 3},
 	{scenario: "enqueue in bulk", metric: rate, against: "River", bound: 2},
@@ -89,7 +91,10 @@ func (r *Report) measured(b budget) (float64, bool) {
 }
 
 func (r *Report) find(scenario, metric, library string) (float64, bool) {
-	i := slices.IndexFunc(r.Rows, func(row contest.Row) bool { return row.Scenario == scenario && row.Metric == metric })
+	i := slices.IndexFunc(r.Rows, func(row contest.Row) bool {
+		return row.Scenario == scenario &&
+			row.Metric == metric
+	})
 	if i < 0 {
 		return 0, false
 	}

@@ -14,24 +14,41 @@ type place struct{ label, scenario, metric string }
 
 // growths tell how cost grows. Each end is a scenario of the table, so nothing is measured for them alone.
 var growths = []growth{
-	{"queues with jobs", rate, place{"1", "process, concurrency 20, 1 queue", ""}, place{"10", "process, concurrency 20, 10 queues", ""}},
-	{"queues with jobs", rate, place{"10", "process, concurrency 20, 10 queues", ""}, place{"100", "process, concurrency 20, 100 queues", ""}},
-	{"queues with jobs", storeCPU, place{"10", "process, concurrency 20, 10 queues", ""}, place{"100", "process, concurrency 20, 100 queues", ""}},
-	{"queues with jobs", storeCPU, place{"10", "process, concurrency 200, 10 queues", ""}, place{"100", "process, concurrency 200, 100 queues", ""}},
-	{"names without jobs", rate, place{"0", "process, concurrency 20, 1 queue", ""}, place{"999", "process, concurrency 20, 1 queue of 1,000 names", ""}},
-	{"names without jobs", storeCPU, place{"0", "process, concurrency 20, 1 queue", ""}, place{"999", "process, concurrency 20, 1 queue of 1,000 names", ""}},
-	{"backlog", "enqueue", place{"empty", "backlog", "enqueue in bulk, first tenth"}, place{"full", "backlog", "enqueue in bulk, last tenth"}},
-	{"backlog", "process", place{"empty", "backlog", "process, last tenth"}, place{"full", "backlog", "process, first tenth"}},
-	{"concurrency", rate, place{"20", "process, concurrency 20, 10 queues", ""}, place{"200", "process, concurrency 200, 10 queues", ""}},
-	{"concurrency", storeCPU, place{"20", "process, concurrency 20, 10 queues", ""}, place{"200", "process, concurrency 200, 10 queues", ""}},
-	{"concurrency, idle", "goroutines", place{"20", "idle pool, concurrency 20", ""}, place{"10,000", "idle pool, concurrency 10,000", ""}},
-	{"concurrency, idle", "memory of the program", place{"20", "idle pool, concurrency 20", ""}, place{"10,000", "idle pool, concurrency 10,000", ""}},
-	{"concurrency, idle", "requests per second", place{"20", "idle pool, concurrency 20", ""}, place{"10,000", "idle pool, concurrency 10,000", ""}},
-	{"payload", rate, place{"none", "process, concurrency 20, 10 queues", ""}, place{"1 kB", "process, concurrency 20, 10 queues, args of 1 kB", ""}},
-	{"payload", rate, place{"1 kB", "process, concurrency 20, 10 queues, args of 1 kB", ""}, place{"100 kB", "process, concurrency 20, 10 queues, args of 100 kB", ""}},
-	{"payload", storeCPU, place{"1 kB", "process, concurrency 20, 10 queues, args of 1 kB", ""}, place{"100 kB", "process, concurrency 20, 10 queues, args of 100 kB", ""}},
+	{"queues with jobs", rate, place{"1", "process, concurrency 20, 1 queue", ""},
+		place{"10", "process, concurrency 20, 10 queues", ""}},
+	{"queues with jobs", rate, place{"10", "process, concurrency 20, 10 queues", ""},
+		place{"100", "process, concurrency 20, 100 queues", ""}},
+	{"queues with jobs", storeCPU, place{"10", "process, concurrency 20, 10 queues", ""},
+		place{"100", "process, concurrency 20, 100 queues", ""}},
+	{"queues with jobs", storeCPU, place{"10", "process, concurrency 200, 10 queues", ""},
+		place{"100", "process, concurrency 200, 100 queues", ""}},
+	{"names without jobs", rate, place{"0", "process, concurrency 20, 1 queue", ""},
+		place{"999", "process, concurrency 20, 1 queue of 1,000 names", ""}},
+	{"names without jobs", storeCPU, place{"0", "process, concurrency 20, 1 queue", ""},
+		place{"999", "process, concurrency 20, 1 queue of 1,000 names", ""}},
+	{"backlog", "enqueue", place{"empty", "backlog", "enqueue in bulk, first tenth"},
+		place{"full", "backlog", "enqueue in bulk, last tenth"}},
+	{"backlog", "process", place{"empty", "backlog", "process, last tenth"},
+		place{"full", "backlog", "process, first tenth"}},
+	{"concurrency", rate, place{"20", "process, concurrency 20, 10 queues", ""},
+		place{"200", "process, concurrency 200, 10 queues", ""}},
+	{"concurrency", storeCPU, place{"20", "process, concurrency 20, 10 queues", ""},
+		place{"200", "process, concurrency 200, 10 queues", ""}},
+	{"concurrency, idle", "goroutines", place{"20", "idle pool, concurrency 20", ""},
+		place{"10,000", "idle pool, concurrency 10,000", ""}},
+	{"concurrency, idle", "memory of the program", place{"20", "idle pool, concurrency 20", ""},
+		place{"10,000", "idle pool, concurrency 10,000", ""}},
+	{"concurrency, idle", "requests per second", place{"20", "idle pool, concurrency 20", ""},
+		place{"10,000", "idle pool, concurrency 10,000", ""}},
+	{"payload", rate, place{"none", "process, concurrency 20, 10 queues", ""},
+		place{"1 kB", "process, concurrency 20, 10 queues, args of 1 kB", ""}},
+	{"payload", rate, place{"1 kB", "process, concurrency 20, 10 queues, args of 1 kB", ""},
+		place{"100 kB", "process, concurrency 20, 10 queues, args of 100 kB", ""}},
+	{"payload", storeCPU, place{"1 kB", "process, concurrency 20, 10 queues, args of 1 kB", ""},
+		place{"100 kB", "process, concurrency 20, 10 queues, args of 100 kB", ""}},
 	{"callers of an enqueuer", rate, place{"1", "enqueue, 1 caller", ""}, place{"128", "enqueue, 128 callers", ""}},
-	{"idle workers", "requests per second and worker", place{"10", "10 idle workers", ""}, place{"100", "100 idle workers", ""}},
+	{"idle workers", "requests per second and worker", place{"10", "10 idle workers", ""},
+		place{"100", "100 idle workers", ""}},
 }
 
 // growth shows both ends of the first library, and for each library how many times the one is the other.
@@ -49,7 +66,8 @@ func (r *Report) growth() *table {
 		if !ok {
 			continue
 		}
-		cells := []string{g.of, g.from.label, g.to.label, strings.TrimSuffix(g.metric+", "+r.unit(g), ", "), number(from), number(to)}
+		cells := []string{g.of, g.from.label, g.to.label, strings.TrimSuffix(g.metric+", "+r.unit(g), ", "),
+			number(from), number(to)}
 		for _, lib := range r.Libraries {
 			cells = append(cells, r.times(g, lib.Name))
 		}

@@ -8,7 +8,8 @@ import (
 
 // ThisMachine describes the machine that the program runs on.
 func ThisMachine() Machine {
-	return Machine{CPU: processorName(), Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()}
+	return Machine{CPU: processorName(), Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH,
+		Go: runtime.Version()}
 }
 
 func processorName() string {

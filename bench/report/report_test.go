@@ -36,7 +36,8 @@ func sample() *Report {
 				"work": {4, 5}, "asynq": {36}, "River": {0},
 			}),
 			rows("memory", "bytes per waiting job", "B", true, map[string][]float64{"work": {260.4}, "asynq": {600}}),
-			rows("idle pick-up", "median", "ms", true, map[string][]float64{"work": {0.4}, "asynq": {1004.2}, "River": {21}}),
+			rows("idle pick-up", "median", "ms", true,
+				map[string][]float64{"work": {0.4}, "asynq": {1004.2}, "River": {21}}),
 		},
 		Failures: []contest.Failure{{Scenario: "backlog", Library: "asynq", Error: "job 7 did not run"}},
 		LeftOut:  []string{"Other is left out, it is missing"},
@@ -91,11 +92,13 @@ func TestBudgets(t *testing.T) {
 		"against a peer, missed": {scenario: "process, concurrency 20, 10 queues", metric: rate,
 			samples: map[string][]float64{"work": {49}, "asynq": {10}}, want: []string{"at least 5 x", "4.9", "no"}},
 		"at most, held": {scenario: "process, concurrency 20, 10 queues", metric: storeCPU,
-			samples: map[string][]float64{"work": {10}, "asynq": {31}}, want: []string{"at most 0.333 x", "0.323", "yes"}},
+			samples: map[string][]float64{"work": {10}, "asynq": {31}},
+			want:    []string{"at most 0.333 x", "0.323", "yes"}},
 		"at most, missed": {scenario: "memory", metric: "bytes per waiting job",
 			samples: map[string][]float64{"work": {261}}, want: []string{"at most 260", "261", "no"}},
 		"against another scenario": {scenario: "process, concurrency 20, 100 queues", metric: rate,
-			samples: map[string][]float64{"work": {70}}, base: "process, concurrency 20, 10 queues", want: []string{"at least 0.7 x", "0.7", "yes"}},
+			samples: map[string][]float64{"work": {70}}, base: "process, concurrency 20, 10 queues",
+			want: []string{"at least 0.7 x", "0.7", "yes"}},
 		"the peer is missing": {scenario: "enqueue in bulk", metric: rate, samples: map[string][]float64{"work": {1}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +106,8 @@ func TestBudgets(t *testing.T) {
 			r := &Report{Libraries: []Library{{Name: "work"}, {Name: "asynq"}}}
 			r.Rows = []contest.Row{{Scenario: row.scenario, Metric: row.metric, Samples: row.samples}}
 			if row.base != "" {
-				r.Rows = append(r.Rows, contest.Row{Scenario: row.base, Metric: row.metric, Samples: map[string][]float64{"work": {100}}})
+				r.Rows = append(r.Rows, contest.Row{Scenario: row.base, Metric: row.metric,
+					Samples: map[string][]float64{"work": {100}}})
 			}
 			table := r.budgets().rows[1:]
 			if row.want == nil {

@@ -16,9 +16,10 @@ import (
 // pool reaches of this is what its own work costs; the rest belongs to Redis, its scripts and the connection.
 func ceiling(concurrency int) Scenario {
 	return Scenario{
-		Name: fmt.Sprintf("ceiling, batches of %d, 10 queues", concurrency), Jobs: [3]int{200, 300_000, 1_000_000}, Fitted: true,
-		For: func(lib peer.Library) bool { return lib == peer.Work{} },
-		Run: func(ctx context.Context, r *Run) ([]Metric, error) { return r.replay(ctx, concurrency) },
+		Name: fmt.Sprintf("ceiling, batches of %d, 10 queues", concurrency), Jobs: [3]int{200, 300_000, 1_000_000},
+		Fitted: true,
+		For:    func(lib peer.Library) bool { return lib == peer.Work{} },
+		Run:    func(ctx context.Context, r *Run) ([]Metric, error) { return r.replay(ctx, concurrency) },
 	}
 }
 

@@ -15,8 +15,9 @@ import (
 // large enough for the worst hour should cost little in all others.
 func elastic(concurrency int) Scenario {
 	return Scenario{
-		Name: fmt.Sprintf("idle pool, concurrency %s", grouped(concurrency)), Jobs: [3]int{20, 100, 100}, Rounds: [3]int{1, 1, 1},
-		Run: func(ctx context.Context, r *Run) ([]Metric, error) { return runElastic(ctx, r, concurrency) },
+		Name: fmt.Sprintf("idle pool, concurrency %s", grouped(concurrency)), Jobs: [3]int{20, 100, 100},
+		Rounds: [3]int{1, 1, 1},
+		Run:    func(ctx context.Context, r *Run) ([]Metric, error) { return runElastic(ctx, r, concurrency) },
 	}
 }
 

@@ -74,7 +74,8 @@ func runIdle(ctx context.Context, r *Run, workers int) (metrics []Metric, err er
 
 	full, hollow := count.full.Load(), count.hollow.Load()
 	for id := range r.Jobs {
-		if err := session.Insert(ctx, peer.Job{Name: names[id%len(names)], Args: peer.Args{ID: int64(id)}}); err != nil {
+		if err := session.Insert(ctx,
+			peer.Job{Name: names[id%len(names)], Args: peer.Args{ID: int64(id)}}); err != nil {
 			return nil, err
 		}
 		select {
@@ -84,9 +85,12 @@ func runIdle(ctx context.Context, r *Run, workers int) (metrics []Metric, err er
 		}
 	}
 	return []Metric{
-		{Name: "requests per second and worker", Unit: "", Value: perSecond(int(idle), watch) / float64(workers), Lower: true},
-		{Name: fmt.Sprintf("fetches with a job, %d single enqueues", r.Jobs), Unit: "", Value: float64(count.full.Load() - full), Lower: true},
-		{Name: fmt.Sprintf("fetches without a job, %d single enqueues", r.Jobs), Unit: "", Value: float64(count.hollow.Load() - hollow), Lower: true},
+		{Name: "requests per second and worker", Unit: "", Value: perSecond(int(idle), watch) / float64(workers),
+			Lower: true},
+		{Name: fmt.Sprintf("fetches with a job, %d single enqueues", r.Jobs), Unit: "",
+			Value: float64(count.full.Load() - full), Lower: true},
+		{Name: fmt.Sprintf("fetches without a job, %d single enqueues", r.Jobs), Unit: "",
+			Value: float64(count.hollow.Load() - hollow), Lower: true},
 	}, r.settle(ctx, session)
 }
 

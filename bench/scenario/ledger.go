@@ -28,7 +28,8 @@ type mark struct {
 }
 
 func newLedger(jobs int, marks ...int) *ledger {
-	l := &ledger{seen: make([]atomic.Uint32, jobs), done: make(chan struct{}), started: time.Now(), marks: make([]mark, len(marks))}
+	l := &ledger{seen: make([]atomic.Uint32, jobs), done: make(chan struct{}), started: time.Now(),
+		marks: make([]mark, len(marks))}
 	for i, at := range marks {
 		l.marks[i].at = int64(at)
 	}

@@ -51,11 +51,12 @@ func pickup() Scenario {
 func (r *Run) stream(ctx context.Context, session peer.Session, name string, book *ledger, next *atomic.Int64,
 ) (waits []time.Duration, err error) {
 	arrived := make(chan time.Time, 1)
-	worker, err := session.Start(ctx, peer.Workload{Names: []string{name}, Lane: name, Concurrency: 10, Handle: func(args peer.Args) {
-		now := time.Now()
-		book.book(args)
-		arrived <- now
-	}})
+	worker, err := session.Start(ctx, peer.Workload{Names: []string{name}, Lane: name, Concurrency: 10,
+		Handle: func(args peer.Args) {
+			now := time.Now()
+			book.book(args)
+			arrived <- now
+		}})
 	if err != nil {
 		return nil, err
 	}

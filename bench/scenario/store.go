@@ -36,7 +36,8 @@ func bulk() Scenario {
 }
 
 // store times how jobs come into the store. In a tiny run all of them are then run as well, to see that each is there.
-func (r *Run) store(ctx context.Context, insert func(session peer.Session, names []string) error) (metrics []Metric, err error) {
+func (r *Run) store(ctx context.Context, insert func(session peer.Session, names []string) error) (metrics []Metric,
+	err error) {
 	names := names(10)
 	session, err := r.open(ctx, "", names)
 	if err != nil {
@@ -62,7 +63,8 @@ func (r *Run) store(ctx context.Context, insert func(session peer.Session, names
 	}
 	if r.Size == Tiny {
 		book := newLedger(r.Jobs)
-		if _, _, err := r.timed(ctx, session, peer.Workload{Names: names, Concurrency: 20, Handle: book.book}, book, before); err != nil {
+		if _, _, err := r.timed(ctx, session, peer.Workload{Names: names, Concurrency: 20, Handle: book.book}, book,
+			before); err != nil {
 			return nil, err
 		}
 	}
@@ -116,7 +118,8 @@ func memory() Scenario {
 		if err == nil {
 			err = r.expectWaiting(ctx, session, r.Jobs+1)
 		}
-		return []Metric{{Name: "bytes per waiting job", Unit: "B", Value: float64(full-empty) / float64(r.Jobs), Lower: true}}, err
+		return []Metric{{Name: "bytes per waiting job", Unit: "B", Value: float64(full-empty) / float64(r.Jobs),
+			Lower: true}}, err
 	}
 	return Scenario{Name: "memory", Jobs: [3]int{200, 100_000, 1_000_000}, Rounds: [3]int{1, 1, 1}, Run: run}
 }

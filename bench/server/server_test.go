@@ -69,7 +69,8 @@ func TestPostgresStartsEmptyAndWaitsForNoDisk(t *testing.T) {
 		t.Skip(err)
 	}
 	t.Cleanup(p.Close)
-	for setting, want := range map[string]string{"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"} {
+	for setting, want := range map[string]string{"fsync": "off", "synchronous_commit": "off",
+		"full_page_writes": "off"} {
 		var got string
 		require.NoError(t, p.Pool().QueryRow(t.Context(), "SHOW "+setting).Scan(&got))
 		assert.Equal(t, want, got, setting)
@@ -120,7 +121,8 @@ func TestTheProxyShowsEveryRequestWithItsReply(t *testing.T) {
 func TestReadValue(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]any{
-		"+OK\r\n": "OK", ":7\r\n": int64(7), "$-1\r\n": nil, "$0\r\n\r\n": "", "_\r\n": nil, "*-1\r\n": nil, "#t\r\n": "t",
+		"+OK\r\n": "OK", ":7\r\n": int64(7), "$-1\r\n": nil, "$0\r\n\r\n": "", "_\r\n": nil, "*-1\r\n": nil,
+		"#t\r\n":             "t",
 		"%1\r\n+a\r\n:1\r\n": []any{"a", int64(1)}, "~1\r\n+a\r\n": []any{"a"}, ">1\r\n+m\r\n": push{[]any{"m"}},
 	} {
 		t.Run(strings.TrimSpace(text), func(t *testing.T) {

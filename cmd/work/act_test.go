@@ -31,24 +31,37 @@ func TestCommandsThatAct(t *testing.T) {
 			var book strings.Builder
 			for _, args := range [][]string{
 				{"jobs", "front", "greet-3"}, {"jobs", "stall", "greet-1", "mail-9"}, {"jobs", "list", "--ids"},
-				{"jobs", "resume", "--state", "stalled", "--name", "greet"}, {"jobs", "resume", "greet-1", "export-1", "nobody"},
+				{"jobs", "resume", "--state", "stalled", "--name", "greet"},
+				{"jobs", "resume", "greet-1", "export-1", "nobody"},
 				{"jobs", "resume", "nobody"}, {"jobs", "reschedule", "export-1", "--at", "2030-02-02T00:00:00Z"},
-				{"jobs", "reschedule", "--state", "retrying", "--in", "1h"}, {"jobs", "reschedule", "mail-1", "--in", "1h"},
+				{"jobs", "reschedule", "--state", "retrying", "--in", "1h"},
+				{"jobs", "reschedule", "mail-1", "--in", "1h"},
 				{"jobs", "retry", "--state", "retrying", "--limit", "1"}, {"jobs", "retry", "mail-1", "--fresh"},
-				{"jobs", "cancel", "--state", "queued", "--name", "greet", "--limit", "1"}, {"jobs", "cancel", "greet-1", "nobody"},
-				{"jobs", "delete", "greet-2", "--yes"}, {"jobs", "delete", "--state", "queued", "--name", "mail", "--yes"},
+				{"jobs", "cancel", "--state", "queued", "--name", "greet", "--limit", "1"},
+				{"jobs", "cancel", "greet-1", "nobody"},
+				{"jobs", "delete", "greet-2", "--yes"},
+				{"jobs", "delete", "--state", "queued", "--name", "mail", "--yes"},
 				{"jobs", "list"}, {"purge", "export", "--yes"}, {"purge", "nobody", "--yes"},
 				{"schedules", "add", "@daily", "export", "1", `{"all":true}`, "--id", "daily", "--missed", "3"},
-				{"schedules", "add", "@daily", "export", "--id", "daily"}, {"schedules", "add", "@hourly", "export", "--id", "daily", "--replace", "--string", "x"},
-				{"schedules", "add", "nonsense", "export"}, {"schedules", "pause", "daily", "nightly"}, {"schedules", "list"}, {"schedules", "resume", "daily"},
-				{"schedules", "pause", "nobody"}, {"schedules", "remove", "daily", "nobody", "--yes"}, {"schedules", "list"},
-				{"limits", "set", "greet", "--rate", "10"}, {"limits", "set", "greet", "--concurrent", "-1"}, {"limits", "reset", "greet"},
-				{"pause", "greet", "report"}, {"pause", "--all"}, {"limits"}, {"queues", "report"}, {"resume", "greet", "report"}, {"resume", "--all"}, {"queues", "report"},
-				{"workers", "pause", s.worker()[:12]}, {"workers", "resume", "--all"}, {"workers", "quiet", s.worker(), "nobody"}, {"workers", "list"},
-				{"errors", "retry", s.group("mail")}, {"errors", "clear", "--name", "mail", "--yes"}, {"errors"}, {"errors", "clear", "--yes"}, {"errors"},
-				{"jobs", "cancel", "--state", "running"}, {"jobs", "wait", "import-1"}, {"jobs", "cancel", "import-1"}, {"jobs", "cancel", "export-1"},
+				{"schedules", "add", "@daily", "export", "--id", "daily"},
+				{"schedules", "add", "@hourly", "export", "--id", "daily", "--replace", "--string", "x"},
+				{"schedules", "add", "nonsense", "export"}, {"schedules", "pause", "daily", "nightly"},
+				{"schedules", "list"}, {"schedules", "resume", "daily"},
+				{"schedules", "pause", "nobody"}, {"schedules", "remove", "daily", "nobody", "--yes"},
+				{"schedules", "list"},
+				{"limits", "set", "greet", "--rate", "10"}, {"limits", "set", "greet", "--concurrent", "-1"},
+				{"limits", "reset", "greet"},
+				{"pause", "greet", "report"}, {"pause", "--all"}, {"limits"}, {"queues", "report"},
+				{"resume", "greet", "report"}, {"resume", "--all"}, {"queues", "report"},
+				{"workers", "pause", s.worker()[:12]}, {"workers", "resume", "--all"},
+				{"workers", "quiet", s.worker(), "nobody"}, {"workers", "list"},
+				{"errors", "retry", s.group("mail")}, {"errors", "clear", "--name", "mail", "--yes"}, {"errors"},
+				{"errors", "clear", "--yes"}, {"errors"},
+				{"jobs", "cancel", "--state", "running"}, {"jobs", "wait", "import-1"}, {"jobs", "cancel", "import-1"},
+				{"jobs", "cancel", "export-1"},
 			} {
-				line := strings.ReplaceAll(strings.ReplaceAll(strings.Join(args, " "), s.worker(), "WORKER"), s.worker()[:12], "WORKER")
+				line := strings.ReplaceAll(strings.ReplaceAll(strings.Join(args, " "), s.worker(), "WORKER"),
+					s.worker()[:12], "WORKER")
 				if form == "json" {
 					args = append(args, "--json")
 				}
@@ -68,25 +81,32 @@ func TestWhatDestroysAsks(t *testing.T) {
 		question string
 		gone     func(*shop) bool
 	}{
-		{"delete by id", []string{"jobs", "delete", "greet-1"}, "work jobs delete: delete job greet-1 in namespace work? [yes/no] ",
+		{"delete by id", []string{"jobs", "delete", "greet-1"},
+			"work jobs delete: delete job greet-1 in namespace work? [yes/no] ",
 			func(s *shop) bool { return s.state("greet-1") == "" || s.state("greet-1") == work.StateDeleted }},
 		{"delete by selection", []string{"jobs", "delete", "--state", "queued", "--name", "greet"},
-			"work jobs delete: delete the 3 jobs that are there now of these: queued jobs named greet, in namespace work? [yes/no] ",
+			"work jobs delete: delete the 3 jobs that are there now of these: queued jobs named greet, in namespace " +
+				"work? [yes/no] ",
 			func(s *shop) bool { return s.state("greet-3") == "" || s.state("greet-3") == work.StateDeleted }},
-		{"purge", []string{"purge", "greet"}, "work purge: remove the 3 jobs that wait in the queue of greet in namespace work? [yes/no] ",
+		{"purge", []string{"purge", "greet"},
+			"work purge: remove the 3 jobs that wait in the queue of greet in namespace work? [yes/no] ",
 			func(s *shop) bool { return s.state("greet-3") == "" || s.state("greet-3") == work.StateDeleted }},
-		{"remove", []string{"schedules", "remove", "nightly"}, "work schedules remove: remove 1 schedule in namespace work? [yes/no] ",
+		{"remove", []string{"schedules", "remove", "nightly"},
+			"work schedules remove: remove 1 schedule in namespace work? [yes/no] ",
 			func(s *shop) bool { return !strings.Contains(s.call("schedules").out, "nightly") }},
-		{"stop", []string{"workers", "stop", "--all"}, "work workers stop: stop the pools of 1 worker in namespace work? [yes/no] ",
+		{"stop", []string{"workers", "stop", "--all"},
+			"work workers stop: stop the pools of 1 worker in namespace work? [yes/no] ",
 			func(s *shop) bool { return s.wanted() == "stop" }},
-		{"clear", []string{"errors", "clear"}, "work errors clear: forget the groups of errors of all names in namespace work? [yes/no] ",
+		{"clear", []string{"errors", "clear"},
+			"work errors clear: forget the groups of errors of all names in namespace work? [yes/no] ",
 			func(s *shop) bool { return s.call("errors").out == "" }},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			s := openShop(t)
 			s.importing()
-			assert.Equal(t, said{exitUsage, "", row.question + "work: the answer was \"no\", so nothing was changed\n"}, s.callWith("no\n", row.args...))
+			assert.Equal(t, said{exitUsage, "", row.question + "work: the answer was \"no\", so nothing was changed\n"},
+				s.callWith("no\n", row.args...))
 			assert.False(t, row.gone(s))
 
 			pipe := exec.Command(os.Args[0], append(row.args, "--redis", s.server.DSN())...)
@@ -94,7 +114,8 @@ func TestWhatDestroysAsks(t *testing.T) {
 			out, err := pipe.CombinedOutput()
 			require.Error(t, err)
 			assert.Equal(t, exitUsage, pipe.ProcessState.ExitCode())
-			assert.Contains(t, string(out), "nobody can be asked without a terminal, and nothing was changed: give --yes")
+			assert.Contains(t, string(out),
+				"nobody can be asked without a terminal, and nothing was changed: give --yes")
 			assert.False(t, row.gone(s))
 
 			got := s.callWith("yes\n", row.args...)
@@ -136,7 +157,8 @@ func (s *shop) callUntil(n int64, command string, args ...string) said {
 func (s *shop) many(n int) {
 	entries := make([]work.Entry, n)
 	for i := range entries {
-		entries[i] = work.Entry{Name: "archive", In: 365 * 24 * time.Hour, Options: []work.EnqueueOption{work.ID(fmt.Sprint("archive-", i))}}
+		entries[i] = work.Entry{Name: "archive", In: 365 * 24 * time.Hour,
+			Options: []work.EnqueueOption{work.ID(fmt.Sprint("archive-", i))}}
 	}
 	_, err := s.enq.EnqueueMany(s.t.Context(), entries)
 	require.NoError(s.t, err)
@@ -175,7 +197,8 @@ func TestCtrlCInTheMiddle(t *testing.T) {
 			assert.Equal(t, exitInterrupted, got.status)
 			assert.Regexp(t, `(^|\n)work: interrupted\n$`, got.err)
 			require.Regexp(t, row.partly, got.out)
-			said, err := strconv.Atoi(strings.ReplaceAll(regexp.MustCompile(row.partly).FindStringSubmatch(got.out)[1], ",", ""))
+			said, err := strconv.Atoi(strings.ReplaceAll(regexp.MustCompile(row.partly).FindStringSubmatch(got.out)[1],
+				",", ""))
 			require.NoError(t, err)
 			counts, err := s.looked.Counts(t.Context())
 			require.NoError(t, err)
@@ -206,7 +229,8 @@ func TestCtrlCInTheMiddle(t *testing.T) {
 		q, err := s.looked.Queue(t.Context(), "letter")
 		require.NoError(t, err)
 		assert.Greater(t, q.Waiting, 0)
-		assert.Equal(t, fmt.Sprintf("removed %s of 1,500 jobs from the queue of letter\n", number(many-q.Waiting)), got.out)
+		assert.Equal(t, fmt.Sprintf("removed %s of 1,500 jobs from the queue of letter\n", number(many-q.Waiting)),
+			got.out)
 	})
 	t.Run("ids", func(t *testing.T) {
 		t.Parallel()
@@ -222,7 +246,8 @@ func TestCtrlCInTheMiddle(t *testing.T) {
 		})
 		var out, errOut bytes.Buffer
 		a := &app{in: strings.NewReader(ids), out: &out, err: &errOut, hurry: context.Background()}
-		assert.Equal(t, exitInterrupted, a.execute(ctx, []string{"jobs", "delete", "-", "--yes", "--redis", s.server.DSN()}))
+		assert.Equal(t, exitInterrupted,
+			a.execute(ctx, []string{"jobs", "delete", "-", "--yes", "--redis", s.server.DSN()}))
 		s.server.Hook(nil)
 		counts, err := s.looked.Counts(t.Context())
 		require.NoError(t, err)

@@ -103,7 +103,8 @@ func (b *bench) interrupted(err error) error {
 }
 
 // measure goes through the phases. An error means that one did not come to its end.
-func (b *bench) measure(ctx context.Context, dsn string, enq *work.Enqueuer, inspector *work.Inspector) (*benchReport, error) {
+func (b *bench) measure(ctx context.Context, dsn string, enq *work.Enqueuer, inspector *work.Inspector) (*benchReport,
+	error) {
 	found := newBenchReport(b)
 	names := make([]string, b.queues)
 	for i := range names {

@@ -55,7 +55,8 @@ func TestReportOnATerminal(t *testing.T) {
 	t.Parallel()
 	cpu := 12.345
 	r := &benchReport{
-		Redis: "redis://user:xxxxx@localhost:6379/0", Namespace: "work-bench-ABC", Queues: 10, Concurrency: 200, Enqueuers: 1, ArgsBytes: 1000,
+		Redis: "redis://user:xxxxx@localhost:6379/0", Namespace: "work-bench-ABC", Queues: 10, Concurrency: 200,
+		Enqueuers: 1, ArgsBytes: 1000,
 		Enqueue: benchPhase{Jobs: 15_000, Took: seconds(2 * time.Second), Rate: 7500, RedisCPU: &cpu, Pace: rising()},
 		Process: benchPhase{Jobs: 15_000, Took: seconds(time.Second), Rate: 15_000.4, Pace: newPace()},
 		Pickup:  pickup{Jobs: 100, Waited: spread{P50: seconds(time.Millisecond), P99: seconds(30 * time.Millisecond)}},
@@ -66,7 +67,8 @@ func TestReportOnATerminal(t *testing.T) {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
 			t.Parallel()
 			lines := r.lines(&console{width: width, coloured: true})
-			golden(t, fmt.Sprint("bench-terminal-", width), strings.ReplaceAll(strings.Join(lines, "\n")+"\n", "\x1b", "ESC"))
+			golden(t, fmt.Sprint("bench-terminal-", width),
+				strings.ReplaceAll(strings.Join(lines, "\n")+"\n", "\x1b", "ESC"))
 			for _, line := range lines {
 				if strings.Contains(line, "://") || strings.Contains(line, "work-bench-") {
 					continue // a word that is longer than the line is not broken
@@ -126,6 +128,7 @@ func TestALongPaceStaysSmall(t *testing.T) {
 
 func TestTableWithoutAFooter(t *testing.T) {
 	t.Parallel()
-	lines := (&table{columns: []column{{title: "A"}, {title: "B", right: true}}, rows: [][]string{{"x", "12"}}}).render(&console{})
+	lines := (&table{columns: []column{{title: "A"}, {title: "B", right: true}},
+		rows: [][]string{{"x", "12"}}}).render(&console{})
 	assert.Equal(t, []string{"A   B", "x  12"}, lines)
 }

@@ -84,7 +84,8 @@ func (f benchFlags) validate(jobsGiven bool) error {
 	case f.argsBytes < 0 || f.argsBytes > benchMostArgs:
 		return usagef("--args-bytes is %d: give 0 to %d", f.argsBytes, benchMostArgs)
 	case f.duration == 0 && f.jobs*f.argsBytes > benchMostBytes:
-		return usagef("--jobs %d with --args-bytes %d would fill Redis with more than 1 GiB: give fewer", f.jobs, f.argsBytes)
+		return usagef("--jobs %d with --args-bytes %d would fill Redis with more than 1 GiB: give fewer", f.jobs,
+			f.argsBytes)
 	}
 	return nil
 }

@@ -35,7 +35,8 @@ type benchPhase struct {
 }
 
 func newBenchPhase(jobs int, took, cpu time.Duration, went pace) benchPhase {
-	p := benchPhase{Jobs: jobs, Took: seconds(took), Rate: float64(jobs) / max(took, time.Microsecond).Seconds(), Pace: went}
+	p := benchPhase{Jobs: jobs, Took: seconds(took), Rate: float64(jobs) / max(took, time.Microsecond).Seconds(),
+		Pace: went}
 	if cpu > 0 {
 		each := float64(cpu) / float64(time.Microsecond) / float64(jobs)
 		p.RedisCPU = &each
@@ -121,7 +122,8 @@ func (l *benchLoad) one(id int64, pad string) error {
 
 // pool makes the pool that runs the jobs.
 func (l *benchLoad) pool(dsn string, book *benchBook) *work.WorkerPool {
-	pool := work.NewWorkerPool(nil, l.concurrency, work.WorkerOptions{Redis: dsn, Namespace: l.namespace, Logger: l.logger})
+	pool := work.NewWorkerPool(nil, l.concurrency,
+		work.WorkerOptions{Redis: dsn, Namespace: l.namespace, Logger: l.logger})
 	run := book.book
 	if l.tamper != nil {
 		run = func(id int64) { l.tamper(id, book.book) }

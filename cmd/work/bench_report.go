@@ -26,7 +26,8 @@ const embeddedRedis = "embedded"
 
 func newBenchReport(b *bench) *benchReport {
 	r := &benchReport{
-		Redis: embeddedRedis, Namespace: b.namespace, Queues: b.queues, Concurrency: b.concurrency, Enqueuers: b.enqueuers,
+		Redis: embeddedRedis, Namespace: b.namespace, Queues: b.queues, Concurrency: b.concurrency,
+		Enqueuers: b.enqueuers,
 		ArgsBytes: b.argsBytes,
 	}
 	if b.redis != "" {
@@ -94,7 +95,8 @@ func (p benchPhase) row(title string) []string {
 	if p.RedisCPU != nil {
 		cpu = strconv.FormatFloat(*p.RedisCPU, 'f', 2, 64)
 	}
-	return []string{title, grouped(int64(p.Rate)), cpu, grouped(int64(p.Jobs)), fmt.Sprintf("%.2f", float64(p.Took)/1e9)}
+	return []string{title, grouped(int64(p.Rate)), cpu, grouped(int64(p.Jobs)),
+		fmt.Sprintf("%.2f", float64(p.Took)/1e9)}
 }
 
 func (r *benchReport) facts() []fact {
@@ -108,7 +110,8 @@ func (r *benchReport) facts() []fact {
 			r.Pickup.Waited.P50, r.Pickup.Waited.P99, counted(r.Pickup.Jobs, "single job"))},
 	}
 	if r.Redis == embeddedRedis {
-		return append(facts, fact{"redis", "embedded in this process, which says nothing about a real one: name it with --redis"})
+		return append(facts, fact{"redis",
+			"embedded in this process, which says nothing about a real one: name it with --redis"})
 	}
 	return append(facts, fact{"redis", fmt.Sprintf("%s, namespace %s, which is removed", r.Redis, r.Namespace)})
 }
@@ -118,7 +121,8 @@ func (o once) String() string {
 	if o.ok() {
 		return fmt.Sprintf("Each of %s ran exactly once.", counted(o.Jobs, "job"))
 	}
-	text := fmt.Sprintf("Of %s %s did not run and %s ran more than once", counted(o.Jobs, "job"), grouped(int64(o.Missing)), grouped(int64(o.Doubled)))
+	text := fmt.Sprintf("Of %s %s did not run and %s ran more than once", counted(o.Jobs, "job"),
+		grouped(int64(o.Missing)), grouped(int64(o.Doubled)))
 	if o.Foreign > 0 {
 		text += fmt.Sprintf("; jobs that were never stored ran %s", counted(int(o.Foreign), "time"))
 	}

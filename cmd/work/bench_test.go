@@ -79,7 +79,8 @@ func TestBenchOnTheEmbeddedRedis(t *testing.T) {
 func TestBenchInJSON(t *testing.T) {
 	t.Parallel()
 	dsn := startRedis(t)
-	got := call("bench", "--redis", dsn, "--namespace", "shop", "--json", "--duration", "200ms", "--queues", "2", "--concurrency", "7", "--enqueuers", "3")
+	got := call("bench", "--redis", dsn, "--namespace", "shop", "--json", "--duration", "200ms", "--queues", "2",
+		"--concurrency", "7", "--enqueuers", "3")
 	require.Equal(t, exitOK, got.status, got.err)
 	var found benchJSON
 	require.NoError(t, json.Unmarshal([]byte(got.out), &found))
@@ -138,7 +139,8 @@ func TestBenchMistakes(t *testing.T) {
 		want string
 	}{
 		{"no job", []string{"--jobs", "0"}, "--jobs is 0: give 1 to 10000000"},
-		{"jobs and a duration", []string{"--jobs", "5", "--duration", "1s"}, "--jobs 5 and --duration 1s exclude each other"},
+		{"jobs and a duration", []string{"--jobs", "5", "--duration", "1s"},
+			"--jobs 5 and --duration 1s exclude each other"},
 		{"a duration before now", []string{"--duration", "-1s"}, "--duration is -1s: give a positive duration"},
 		{"no processor", []string{"--concurrency", "0"}, "--concurrency is 0: give 1 to 100000"},
 		{"no queue", []string{"--queues", "0"}, "--queues is 0: give 1 to 10000"},
@@ -182,7 +184,8 @@ func trial(dsn string) (*bench, *bytes.Buffer) {
 	var out bytes.Buffer
 	return &bench{
 		benchFlags: benchFlags{jobs: 40, concurrency: 4, queues: 2, enqueuers: 2}, redis: dsn, namespace: "trial",
-		console: &console{out: &out, err: io.Discard}, logger: slog.New(slog.DiscardHandler), hurry: context.Background(),
+		console: &console{out: &out, err: io.Discard}, logger: slog.New(slog.DiscardHandler),
+		hurry: context.Background(),
 	}, &out
 }
 

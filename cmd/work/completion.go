@@ -14,9 +14,10 @@ const completionPatience = 500 * time.Millisecond
 
 // completeFlag completes the values of a flag.
 func (a *app) completeFlag(cmd *cobra.Command, flag string, values func(*cobra.Command) []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return values(cmd), cobra.ShellCompDirectiveNoFileComp
-	})
+	err := cmd.RegisterFlagCompletionFunc(flag,
+		func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return values(cmd), cobra.ShellCompDirectiveNoFileComp
+		})
 	if err != nil {
 		panic(err) // there is no such flag, which every test notices
 	}
@@ -34,16 +35,21 @@ func (a *app) queueNames(cmd *cobra.Command) []string {
 }
 
 func (a *app) workerIDs(cmd *cobra.Command) []string {
-	return complete(a, cmd, (*work.Inspector).Workers, func(w work.WorkerInfo) string { return visible(w.ID) + "\t" + visible(w.Host) })
+	return complete(a, cmd, (*work.Inspector).Workers, func(w work.WorkerInfo) string {
+		return visible(w.ID) + "\t" +
+			visible(w.Host)
+	})
 }
 
 func (a *app) scheduleIDs(cmd *cobra.Command) []string {
-	return complete(a, cmd, (*work.Inspector).Schedules, func(s work.ScheduleInfo) string { return visible(s.ID) + "\t" + visible(s.Spec) })
+	return complete(a, cmd, (*work.Inspector).Schedules,
+		func(s work.ScheduleInfo) string { return visible(s.ID) + "\t" + visible(s.Spec) })
 }
 
 // complete asks Redis. Where it does not answer there is nothing to choose from, and nothing to say in the middle of a
 // line.
-func complete[T any](a *app, cmd *cobra.Command, ask func(*work.Inspector, context.Context) ([]T, error), text func(T) string) []string {
+func complete[T any](a *app, cmd *cobra.Command, ask func(*work.Inspector, context.Context) ([]T, error),
+	text func(T) string) []string {
 	ctx := cmd.Context()
 	if ctx == nil {
 		ctx = context.Background()

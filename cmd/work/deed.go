@@ -55,7 +55,8 @@ func isOwn(err error) bool {
 	var far *work.FarError
 	var cancel *work.CancelError
 	var invalid *work.InvalidError
-	return isMissing(err) || errors.As(err, &state) || errors.As(err, &far) || errors.As(err, &cancel) || errors.As(err, &invalid)
+	return isMissing(err) || errors.As(err, &state) || errors.As(err, &far) || errors.As(err, &cancel) ||
+		errors.As(err, &invalid)
 }
 
 // carryOut does it to all, and tells what became of them, also where it cannot go on.
@@ -82,7 +83,8 @@ func (a *app) carryOut(ctx context.Context, d deed, ids []string) error {
 	printed := r.sum()
 	switch {
 	case broken != nil && r.total > 1:
-		return fmt.Errorf("it ended after %d of %s: %w", r.done+r.undone, counted(r.total, d.noun), orInterrupted(ctx, broken))
+		return fmt.Errorf("it ended after %d of %s: %w", r.done+r.undone, counted(r.total, d.noun),
+			orInterrupted(ctx, broken))
 	case broken != nil:
 		return orInterrupted(ctx, broken)
 	case printed != nil:
@@ -202,7 +204,8 @@ func (r *deedRun) verdict() error {
 	case r.total == 1:
 		return &unfulfilledError{status: status, err: r.last}
 	}
-	return &unfulfilledError{status: status, err: fmt.Errorf("%s of %s could not be %s", number(r.undone), counted(r.total, r.noun), r.past)}
+	return &unfulfilledError{status: status, err: fmt.Errorf("%s of %s could not be %s", number(r.undone),
+		counted(r.total, r.noun), r.past)}
 }
 
 // idsFrom are the ids that were given, or those in the lines of the input where "-" was.

@@ -158,10 +158,17 @@ func (d *demo) judge(ctx context.Context, judged *comparison, k *killer, began t
 	out.summary.Kill, stranded = k.outcome(judged.orders)
 	if d.kill && out.summary.Kill == nil {
 		out.differences = append(out.differences, difference{Subject: "the kill",
-			What: "no process came so far that it could be killed amid its jobs: give it files, --flaky or --scheduled if there were none"})
+			What: "no process came so far that it could be killed amid its jobs: give it files, --flaky or --scheduled " +
+				"" +
+				"" +
+				"" +
+				"" +
+				"" +
+				"if there were none"})
 	}
 	for _, id := range stranded {
-		out.differences = append(out.differences, difference{Subject: "job " + id, What: "was not begun again after its process was killed"})
+		out.differences = append(out.differences,
+			difference{Subject: "job " + id, What: "was not begun again after its process was killed"})
 	}
 	return out, nil
 }

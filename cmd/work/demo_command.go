@@ -58,7 +58,8 @@ a namespace of its own.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&f.all, "all", false, "show every file, by path")
 	flags.IntVar(&f.concurrency, "concurrency", 20, "`jobs` that run at the same time, in each process")
-	flags.IntVar(&f.workers, "workers", 0, "run the jobs in this many child `processes`, not in this one (with --kill: 3)")
+	flags.IntVar(&f.workers, "workers", 0,
+		"run the jobs in this many child `processes`, not in this one (with --kill: 3)")
 	flags.BoolVar(&f.kill, "kill", false, "kill one of the child processes midway (SIGKILL)")
 	flags.DurationVar(&f.slow, "slow", 0, "make each job last this much longer (with --kill: 25ms)")
 	flags.IntVar(&f.flaky, "flaky", 10, "`jobs` that fail once or twice")

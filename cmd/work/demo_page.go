@@ -33,12 +33,14 @@ func (d *demo) openPage(ctx context.Context, dsn string) (*demoPage, error) {
 	if err != nil {
 		return nil, errors.Join(err, listener.Close(), inspector.Close())
 	}
-	p := &demoPage{inspector, serveDashboard(listener, inspector, webui.Options{Title: "demo", Authorize: authorize, Logger: d.logger})}
+	p := &demoPage{inspector, serveDashboard(listener, inspector,
+		webui.Options{Title: "demo", Authorize: authorize, Logger: d.logger})}
 	until := "while this runs"
 	if d.stay {
 		until = "until Ctrl-C"
 	}
-	fmt.Fprintf(d.console.err, "%s: the dashboard is at %s %s\n", d.console.command, withToken(p.served.address, token), until)
+	fmt.Fprintf(d.console.err, "%s: the dashboard is at %s %s\n", d.console.command, withToken(p.served.address, token),
+		until)
 	return p, nil
 }
 

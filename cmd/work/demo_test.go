@@ -202,9 +202,13 @@ func TestDemoFindsWhatIsWrong(t *testing.T) {
 		{"a missing result", func(_ *testing.T, _ string, got *results) { clear(got.measured) },
 			difference{Subject: "f", What: noResult}},
 		{"a file that changed", func(t *testing.T, dir string, _ *results) { write(t, dir, "f", "one two\nthree\n") },
-			difference{Subject: "f", Changed: true, What: "it changed while the demo ran: size 8 and 14, lines 1 and 2, words 2 and 3, SHA-256 " +
-				sha("one two\n") + " and " + sha("one two\nthree\n")}},
-		{"a file that vanished", func(t *testing.T, dir string, _ *results) { require.NoError(t, os.Remove(filepath.Join(dir, "f"))) },
+			difference{Subject: "f", Changed: true,
+				What: "it changed while the demo ran: size 8 and 14, lines 1 and 2, words 2 and 3, SHA-256 " +
+					sha("one two\n") + " and " + sha("one two\nthree\n")}},
+		{"a file that vanished", func(t *testing.T, dir string,
+			_ *results) {
+			require.NoError(t, os.Remove(filepath.Join(dir, "f")))
+		},
 			difference{Subject: "f", Changed: true, What: "it vanished while the demo ran"}},
 		{"a file that appeared", func(t *testing.T, dir string, _ *results) { write(t, dir, "new", "") },
 			difference{Subject: "new", Changed: true, What: "appeared while the demo ran, so it has no job"}},

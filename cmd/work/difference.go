@@ -124,7 +124,8 @@ func hasChanged(before file, after fs.FileInfo) bool {
 // disagreement names what differs between two measurements of a file.
 func disagreement(job, plain measurement) string {
 	if job.Problem != plain.Problem {
-		return fmt.Sprintf("%s to the job, %s to the plain walk", fallback(job.Problem, "readable"), fallback(plain.Problem, "readable"))
+		return fmt.Sprintf("%s to the job, %s to the plain walk", fallback(job.Problem, "readable"),
+			fallback(plain.Problem, "readable"))
 	}
 	var parts []string
 	differ := func(what string, a, b any) {

@@ -48,7 +48,8 @@ var spoiled = []struct {
 	}, []difference{{Subject: "f", What: "the job and the plain walk disagree: lines 2 and 1"}}},
 	{"a wrong hash", func(_ *testing.T, c *comparison) {
 		c.got.measured["m"] = measurement{Size: 3, Lines: 1, Words: 1, SHA256: "fedcba9876543210"}
-	}, []difference{{Subject: "f", What: "the job and the plain walk disagree: SHA-256 fedcba987654 and 0123456789ab"}}},
+	}, []difference{{Subject: "f",
+		What: "the job and the plain walk disagree: SHA-256 fedcba987654 and 0123456789ab"}}},
 	{"changed meanwhile", func(t *testing.T, c *comparison) {
 		c.plain.found["f"] = measurement{Size: 5, Lines: 1, Words: 2, SHA256: "fedcba9876543210"}
 		c.plain.listed["f"] = stat(t, 5)
@@ -64,7 +65,8 @@ var spoiled = []struct {
 	}, nil},
 	{"unreadable to one", func(_ *testing.T, c *comparison) {
 		c.got.measured["m"] = measurement{Problem: "permission denied"}
-	}, []difference{{Subject: "f", What: "the job and the plain walk disagree: permission denied to the job, readable to the plain walk"}}},
+	}, []difference{{Subject: "f",
+		What: "the job and the plain walk disagree: permission denied to the job, readable to the plain walk"}}},
 	{"vanished", func(_ *testing.T, c *comparison) {
 		delete(c.plain.found, "f")
 	}, []difference{{Subject: "f", What: "it vanished while the demo ran", Changed: true}}},

@@ -69,7 +69,9 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 		return usagef("--yes is given without --repair: nothing would be asked")
 	}
 	if f.repair && !f.yes {
-		if err := a.confirm(fmt.Sprintf("mend what is wrong in namespace %s? It is best to look first, without --repair.", a.namespace)); err != nil {
+		if err := a.confirm(fmt.Sprintf(
+			"mend what is wrong in namespace %s? It is best to look first, without --repair.",
+			a.namespace)); err != nil {
 			return err
 		}
 	}
@@ -124,9 +126,11 @@ func (a *app) sayHowMuch(ctx context.Context, inspector *work.Inspector, limit i
 	if err != nil || some < examinePace {
 		return err
 	}
-	text := fmt.Sprintf("%s entries are to be examined, which takes about %s", number(some), (time.Duration(1+some/examinePace) * time.Second).String())
+	text := fmt.Sprintf("%s entries are to be examined, which takes about %s", number(some),
+		(time.Duration(1+some/examinePace) * time.Second).String())
 	if some < all {
-		text = fmt.Sprintf("%s of %s; --full examines all, in about %s", text, number(all), (time.Duration(1+all/examinePace) * time.Second).String())
+		text = fmt.Sprintf("%s of %s; --full examines all, in about %s", text, number(all),
+			(time.Duration(1+all/examinePace) * time.Second).String())
 	}
 	a.note("%s", text)
 	return nil
@@ -198,7 +202,8 @@ func groupFindings(d *work.Diagnosis, severity work.Severity) [][]work.Finding {
 // groupLines are a title, the findings of a group, and what to do about them.
 func groupLines(c *console, d *work.Diagnosis, group []work.Finding) []string {
 	first := group[0]
-	colour := map[work.Severity]style{work.SeverityError: red, work.SeverityWarning: bold, work.SeverityInfo: faint}[first.Severity]
+	colour := map[work.Severity]style{work.SeverityError: red, work.SeverityWarning: bold,
+		work.SeverityInfo: faint}[first.Severity]
 	title := fmt.Sprintf("%s  %s  %s", first.Severity, first.Check, counted(len(group), "finding"))
 	if more := d.More[first.Check]; more > 0 {
 		title += fmt.Sprintf(", and %s more of this check", grouped(int64(more)))
@@ -265,11 +270,13 @@ func verdict(c *console, d *work.Diagnosis, repair bool) []string {
 	if d.Healthy() {
 		word, colour = "healthy", green
 	}
-	text := fmt.Sprintf("%s: %s, %s", word, counted(counts[work.SeverityError], "error"), counted(counts[work.SeverityWarning], "warning"))
+	text := fmt.Sprintf("%s: %s, %s", word, counted(counts[work.SeverityError], "error"),
+		counted(counts[work.SeverityWarning], "warning"))
 	if repair {
 		text += fmt.Sprintf(", %s repaired", grouped(int64(repaired)))
 	}
-	text += fmt.Sprintf(" (%s, %s with jobs, %s)", counted(d.Jobs, "job"), counted(d.Queues, "queue"), counted(d.Workers, "worker"))
+	text += fmt.Sprintf(" (%s, %s with jobs, %s)", counted(d.Jobs, "job"), counted(d.Queues, "queue"),
+		counted(d.Workers, "worker"))
 	if d.Unread > 0 {
 		text += fmt.Sprintf("; %s entries were not examined: give --full", grouped(int64(d.Unread)))
 	}

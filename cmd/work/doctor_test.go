@@ -103,13 +103,15 @@ func TestDoctorInJSON(t *testing.T) {
 func TestDoctorOfNothing(t *testing.T) {
 	t.Parallel()
 	dsn := startRedis(t)
-	assert.Equal(t, said{out: "healthy: 0 errors, 0 warnings (0 jobs, 0 queues with jobs, 0 workers)\n"}, call("doctor", "--redis", dsn))
+	assert.Equal(t, said{out: "healthy: 0 errors, 0 warnings (0 jobs, 0 queues with jobs, 0 workers)\n"},
+		call("doctor", "--redis", dsn))
 	assert.Equal(t, said{}, call("doctor", "--redis", dsn, "--quiet"))
 }
 
 func TestDoctorAsksBeforeItMends(t *testing.T) {
 	t.Parallel()
-	const question = "work doctor: mend what is wrong in namespace work? It is best to look first, without --repair. [yes/no] "
+	const question = "work doctor: mend what is wrong in namespace work? It is best to look first, without --repair. " +
+		"[yes/no] "
 	for _, row := range []struct {
 		name, answer string
 		status       int
@@ -117,13 +119,15 @@ func TestDoctorAsksBeforeItMends(t *testing.T) {
 	}{
 		{"yes", "yes\n", exitOK, question},
 		{"no", "no\n", exitUsage, question + "work: the answer was \"no\", so nothing was changed\n"},
-		{"nobody there", "", exitUsage, question + "\nwork: nothing was answered, and nothing was changed: give --yes where nobody can be asked\n"},
+		{"nobody there", "", exitUsage, question +
+			"\nwork: nothing was answered, and nothing was changed: give --yes where nobody can be asked\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			dsn := ill(t)
 			var out, errOut bytes.Buffer
-			status := execute([]string{"doctor", "--redis", dsn, "--repair"}, strings.NewReader(row.answer), &out, &errOut)
+			status := execute([]string{"doctor", "--redis", dsn, "--repair"}, strings.NewReader(row.answer), &out,
+				&errOut)
 			assert.Equal(t, row.status, status)
 			assert.Equal(t, row.err, errOut.String())
 			healthy := call("doctor", "--redis", dsn).status == exitOK
@@ -167,10 +171,13 @@ func TestFindingsOnATerminal(t *testing.T) {
 	t.Parallel()
 	d := &work.Diagnosis{Jobs: 25, Queues: 1, More: map[work.Check]int{work.CheckLostJob: 4000}}
 	for i := range 25 {
-		d.Findings = append(d.Findings, work.Finding{Check: work.CheckLostJob, Severity: work.SeverityError, ID: fmt.Sprint("job", i),
-			Queue: "greet", Key: "{work}:jobs", Detail: "it is in no queue, on no shelf and with no worker", Remedy: "a repair gives it back"})
+		d.Findings = append(d.Findings, work.Finding{Check: work.CheckLostJob, Severity: work.SeverityError,
+			ID:    fmt.Sprint("job", i),
+			Queue: "greet", Key: "{work}:jobs", Detail: "it is in no queue, on no shelf and with no worker",
+			Remedy: "a repair gives it back"})
 	}
-	d.Findings = append(d.Findings, work.Finding{Check: work.CheckUnknownKey, Severity: work.SeverityInfo, Key: "{work}:\x1b[2J", Detail: "not known"})
+	d.Findings = append(d.Findings, work.Finding{Check: work.CheckUnknownKey, Severity: work.SeverityInfo,
+		Key: "{work}:\x1b[2J", Detail: "not known"})
 	c := &console{width: 60, coloured: true}
 	lines := append(findingLines(c, d), verdict(c, d, false)...)
 	golden(t, "doctor-terminal", strings.ReplaceAll(strings.Join(lines, "\n")+"\n", "\x1b", "ESC"))

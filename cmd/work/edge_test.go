@@ -26,8 +26,10 @@ import (
 
 // looks are the commands that print the most.
 var looks = [][]string{
-	{"queues"}, {"queues", "greet"}, {"jobs", "list"}, {"jobs", "search", "--tag", "eu"}, {"jobs", "show", "mail-1", "import-1"}, {"workers"},
-	{"schedules"}, {"errors"}, {"stats", "--since", "2h"}, {"limits"}, {"jobs", "wait", "report-1"}, {"jobs", "retry", "--state", "dead", "--dry-run"},
+	{"queues"}, {"queues", "greet"}, {"jobs", "list"}, {"jobs", "search", "--tag", "eu"},
+	{"jobs", "show", "mail-1", "import-1"}, {"workers"},
+	{"schedules"}, {"errors"}, {"stats", "--since", "2h"}, {"limits"}, {"jobs", "wait", "report-1"},
+	{"jobs", "retry", "--state", "dead", "--dry-run"},
 	{"jobs", "delete", "mail-1", "--dry-run"}, {"purge", "greet", "--dry-run"},
 }
 
@@ -39,13 +41,16 @@ func TestNarrowTerminals(t *testing.T) {
 	for _, width := range []int{1, 20, 40, 80} {
 		for _, args := range looks {
 			var out, errOut bytes.Buffer
-			a := &app{in: strings.NewReader(""), out: &out, err: &errOut, hurry: context.Background(), noColor: true, columns: func(io.Writer) int { return width }}
-			assert.Equal(t, exitOK, a.execute(t.Context(), append(args, "--redis", s.server.DSN(), "--no-color")), "%v: %s", args, errOut.String())
+			a := &app{in: strings.NewReader(""), out: &out, err: &errOut, hurry: context.Background(), noColor: true,
+				columns: func(io.Writer) int { return width }}
+			assert.Equal(t, exitOK, a.execute(t.Context(), append(args, "--redis", s.server.DSN(), "--no-color")),
+				"%v: %s", args, errOut.String())
 			assert.NotEmpty(t, out.String())
 			for line := range strings.Lines(out.String()) {
 				line = strings.TrimSpace(line)
 				if len(strings.Fields(line)) > 2 { // a fact is a word and at least one more
-					assert.LessOrEqual(t, uniseg.StringWidth(line), max(width, 20), "%d columns, %v: %q", width, args, line)
+					assert.LessOrEqual(t, uniseg.StringWidth(line), max(width, 20), "%d columns, %v: %q", width, args,
+						line)
 				}
 			}
 		}
@@ -57,7 +62,8 @@ func TestListsThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.importing()
-	for _, args := range append(looks, []string{"jobs", "stall", "greet-1"}, []string{"workers", "ping"}, []string{"jobs", "log", "export-1"}) {
+	for _, args := range append(looks, []string{"jobs", "stall", "greet-1"}, []string{"workers", "ping"},
+		[]string{"jobs", "log", "export-1"}) {
 		for _, form := range [][]string{nil, {"--json"}} {
 			var errOut bytes.Buffer
 			line := slices.Concat(args, form, []string{"--redis", s.server.DSN()})
@@ -75,7 +81,8 @@ func TestReaderThatLeaves(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.many(2000)
-	cmd := exec.Command(os.Args[0], "jobs", "list", "--state", "scheduled", "--limit", "0", "--json", "--redis", s.server.DSN())
+	cmd := exec.Command(os.Args[0], "jobs", "list", "--state", "scheduled", "--limit", "0", "--json", "--redis",
+		s.server.DSN())
 	var errOut bytes.Buffer
 	cmd.Stderr = &errOut
 	out, err := cmd.StdoutPipe()
@@ -99,40 +106,62 @@ func TestMistakesInWhatIsAskedFor(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"no jobs", []string{"jobs", "retry"}, "say which jobs: their ids, - for ids from standard input, or a selection, as --state dead --name export"},
-		{"both", []string{"jobs", "retry", "a", "--name", "export"}, "ids and a selection exclude each other: give one of them"},
-		{"no state", []string{"jobs", "retry", "--name", "export"}, "--state is missing: a selection is of one state, dead or retrying"},
+		{"no jobs", []string{"jobs", "retry"},
+			"say which jobs: their ids, - for ids from standard input, or a selection, as --state dead --name export"},
+		{"both", []string{"jobs", "retry", "a", "--name", "export"},
+			"ids and a selection exclude each other: give one of them"},
+		{"no state", []string{"jobs", "retry", "--name", "export"},
+			"--state is missing: a selection is of one state, dead or retrying"},
 		{"another state", []string{"jobs", "retry", "--state", "queued"}, `--state is "queued": give dead or retrying`},
-		{"no such state", []string{"jobs", "list", "--state", "fine"}, `--state is "fine": give queued, running, scheduled, retrying, stalled or dead`},
+		{"no such state", []string{"jobs", "list", "--state", "fine"},
+			`--state is "fine": give queued, running, scheduled, retrying, stalled or dead`},
 		{"bad meta", []string{"jobs", "search", "--meta", "x"}, `--meta is "x": give key=value`},
-		{"bad age", []string{"jobs", "search", "--older-than", "x"}, `--older-than is "x": give a duration, as 90s, 2h or 7d`},
+		{"bad age", []string{"jobs", "search", "--older-than", "x"},
+			`--older-than is "x": give a duration, as 90s, 2h or 7d`},
 		{"negative limit", []string{"jobs", "list", "--limit", "-1"}, "--limit is -1: give 1 or more, or 0 for all"},
-		{"negative bulk limit", []string{"jobs", "retry", "--state", "dead", "--limit", "-1"}, "--limit is -1: give 1 or more, or 0 for all"},
-		{"limit of ids", []string{"jobs", "retry", "mail-1", "--limit", "1"}, "--limit 1 is for a selection: with ids, give fewer of them"},
+		{"negative bulk limit", []string{"jobs", "retry", "--state", "dead", "--limit", "-1"},
+			"--limit is -1: give 1 or more, or 0 for all"},
+		{"limit of ids", []string{"jobs", "retry", "mail-1", "--limit", "1"},
+			"--limit 1 is for a selection: with ids, give fewer of them"},
 		{"bad cursor", []string{"jobs", "list", "--cursor", "x"}, "cursor"},
-		{"no time", []string{"jobs", "reschedule", "mail-9"}, "the time is missing: give --in 90s or --at 2030-01-31T09:00:00Z"},
-		{"two times", []string{"jobs", "reschedule", "mail-9", "--in", "1h", "--at", "2030-01-31T09:00:00Z"}, "--in 1h0m0s and --at 2030-01-31T09:00:00Z exclude each other: give one"},
+		{"no time", []string{"jobs", "reschedule", "mail-9"},
+			"the time is missing: give --in 90s or --at 2030-01-31T09:00:00Z"},
+		{"two times", []string{"jobs", "reschedule", "mail-9", "--in", "1h", "--at", "2030-01-31T09:00:00Z"},
+			"--in 1h0m0s and --at 2030-01-31T09:00:00Z exclude each other: give one"},
 		{"bad time", []string{"jobs", "reschedule", "mail-9", "--at", "noon"}, `--at is "noon": give a time as`},
-		{"negative time", []string{"jobs", "reschedule", "mail-9", "--in", "-1h"}, "--in is -1h0m0s: give a positive duration, as 90s"},
-		{"no ids to show", []string{"jobs", "show"}, "work jobs show needs ids of jobs: `work jobs show --help` shows examples"},
-		{"two logs", []string{"jobs", "log", "a", "b"}, "work jobs log takes the id of one job, but here are 2 arguments"},
-		{"negative lines", []string{"jobs", "log", "a", "--lines", "-1"}, "--lines is -1: give 1 or more, or 0 for all"},
-		{"lines and follow", []string{"jobs", "log", "a", "--lines", "1", "-f"}, "--lines and --follow exclude each other"},
-		{"negative wait", []string{"jobs", "wait", "a", "--within", "-1s"}, "--within is -1s: give a positive duration, as 90s"},
+		{"negative time", []string{"jobs", "reschedule", "mail-9", "--in", "-1h"},
+			"--in is -1h0m0s: give a positive duration, as 90s"},
+		{"no ids to show", []string{"jobs", "show"},
+			"work jobs show needs ids of jobs: `work jobs show --help` shows examples"},
+		{"two logs", []string{"jobs", "log", "a", "b"},
+			"work jobs log takes the id of one job, but here are 2 arguments"},
+		{"negative lines", []string{"jobs", "log", "a", "--lines", "-1"},
+			"--lines is -1: give 1 or more, or 0 for all"},
+		{"lines and follow", []string{"jobs", "log", "a", "--lines", "1", "-f"},
+			"--lines and --follow exclude each other"},
+		{"negative wait", []string{"jobs", "wait", "a", "--within", "-1s"},
+			"--within is -1s: give a positive duration, as 90s"},
 		{"misspelt below", []string{"jobs", "lst"}, "there is no command \"lst\": did you mean \"list\" or \"log\"?"},
 		{"unknown below", []string{"workers", "fly"}, "there is no command \"fly\": `work workers --help` lists them"},
 		{"no workers", []string{"workers", "quiet"}, "say which workers: their ids, or --all"},
-		{"no time to answer", []string{"workers", "ping", "--within", "0s"}, "--within is 0s: give a duration above zero, as 5s"},
+		{"no time to answer", []string{"workers", "ping", "--within", "0s"},
+			"--within is 0s: give a duration above zero, as 5s"},
 		{"no queues", []string{"pause"}, "say which queues: their names, or --all"},
 		{"queues and all", []string{"resume", "a", "--all"}, "say which queues: their names, or --all"},
-		{"nothing to wait for", []string{"pause", "a", "--within", "1s"}, "--within is given without --wait: nothing would be waited for"},
-		{"no spec", []string{"schedules", "add", "@daily"}, "the spec or the name of the job is missing: work schedules add '@daily' NAME ARG"},
-		{"bad overlap", []string{"schedules", "add", "@daily", "x", "--overlap", "x"}, `--overlap is "x": give allow or skip`},
-		{"bad missed", []string{"schedules", "add", "@daily", "x", "--missed", "101"}, `--missed is "101": give once, skip, or 1 to 100`},
+		{"nothing to wait for", []string{"pause", "a", "--within", "1s"},
+			"--within is given without --wait: nothing would be waited for"},
+		{"no spec", []string{"schedules", "add", "@daily"},
+			"the spec or the name of the job is missing: work schedules add '@daily' NAME ARG"},
+		{"bad overlap", []string{"schedules", "add", "@daily", "x", "--overlap", "x"},
+			`--overlap is "x": give allow or skip`},
+		{"bad missed", []string{"schedules", "add", "@daily", "x", "--missed", "101"},
+			`--missed is "101": give once, skip, or 1 to 100`},
 		{"bad argument", []string{"schedules", "add", "@daily", "x", "y"}, `argument 1 is not JSON`},
 		{"bad by", []string{"stats", "--by", "hour"}, `--by is "hour": give minute or day`},
-		{"rate without time", []string{"limits", "set", "x", "--rate", "1", "--per", "0s"}, `the limit of job "x" cannot be`},
-		{"two to purge", []string{"purge", "a", "b"}, "work purge takes the name of one queue, but here are 2 arguments"},
+		{"rate without time", []string{"limits", "set", "x", "--rate", "1", "--per", "0s"},
+			`the limit of job "x" cannot be`},
+		{"two to purge", []string{"purge", "a", "b"},
+			"work purge takes the name of one queue, but here are 2 arguments"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got := s.call(row.args...)
@@ -147,10 +176,13 @@ func TestMistakesInWhatIsAskedFor(t *testing.T) {
 // Whatever needs a Redis says how to name one, and which one does not answer.
 func TestEveryCommandNeedsARedis(t *testing.T) {
 	t.Parallel()
-	for _, args := range append(looks, []string{"jobs", "log", "x"}, []string{"pause", "x"}, []string{"resume", "--all"}, []string{"errors", "clear", "--yes"},
-		[]string{"limits", "set", "x"}, []string{"limits", "reset", "x"}, []string{"workers", "ping"}, []string{"workers", "stop", "--all"}, []string{"schedules", "add", "@daily", "x"},
+	for _, args := range append(looks, []string{"jobs", "log", "x"}, []string{"pause", "x"},
+		[]string{"resume", "--all"}, []string{"errors", "clear", "--yes"},
+		[]string{"limits", "set", "x"}, []string{"limits", "reset", "x"}, []string{"workers", "ping"},
+		[]string{"workers", "stop", "--all"}, []string{"schedules", "add", "@daily", "x"},
 		[]string{"schedules", "run", "x"}, []string{"jobs", "cancel", "x"}, []string{"jobs", "retry", "x"}) {
-		assert.Equal(t, said{exitUsage, "", "work: no Redis is named: give --redis redis://localhost:6379/0 or set WORK_REDIS\n"}, call(args...), args)
+		assert.Equal(t, said{exitUsage, "",
+			"work: no Redis is named: give --redis redis://localhost:6379/0 or set WORK_REDIS\n"}, call(args...), args)
 		if args[0] == "jobs" && args[1] == "wait" {
 			continue // it waits until Redis is there
 		}
@@ -165,7 +197,8 @@ func TestIDsFromStandardInput(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	assert.Equal(t, said{out: "2 jobs stalled\n"}, s.callWith("greet-1\n\n  greet-2 \r\n", "jobs", "stall", "-"))
-	assert.Equal(t, said{err: "work jobs stall: no ids were given, nothing is done\n"}, s.callWith("\n", "jobs", "stall", "-"))
+	assert.Equal(t, said{err: "work jobs stall: no ids were given, nothing is done\n"},
+		s.callWith("\n", "jobs", "stall", "-"))
 	listed := s.call("jobs", "list", "--state", "stalled", "--ids")
 	assert.Equal(t, said{out: "2 jobs resumed\n"}, s.callWith(listed.out, "jobs", "resume", "-"))
 	got := s.callWith("greet-1\ngreet-2\n", "jobs", "show", "-", "--json")
@@ -179,7 +212,8 @@ func TestListGoesOnWhereItEnded(t *testing.T) {
 	s.many(1200)
 	whole := s.call("jobs", "list", "--state", "scheduled", "--limit", "0", "--ids")
 	assert.Equal(t, 1201, strings.Count(whole.out, "\n"))
-	for _, command := range [][]string{{"jobs", "list", "--state", "scheduled"}, {"jobs", "search", "--state", "scheduled"}} {
+	for _, command := range [][]string{{"jobs", "list", "--state", "scheduled"},
+		{"jobs", "search", "--state", "scheduled"}} {
 		pages, args := "", append(command, "--limit", "700", "--ids")
 		got := s.call(args...)
 		for more := true; more; {
@@ -200,7 +234,8 @@ func TestListGoesOnWhereItEnded(t *testing.T) {
 func TestWait(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	assert.Equal(t, said{exitFailure, "", "work: job \"greet-1\" has not ended: no answer within 1ms (--within)\n"}, s.call("jobs", "wait", "greet-1", "--within", "1ms"))
+	assert.Equal(t, said{exitFailure, "", "work: job \"greet-1\" has not ended: no answer within 1ms (--within)\n"},
+		s.call("jobs", "wait", "greet-1", "--within", "1ms"))
 	got := s.call("jobs", "wait", "report-1", "mail-1", "nobody", "--json")
 	assert.Equal(t, exitUnhappy, got.status)
 	assert.Equal(t, "work: 1 of 3 jobs did not end well\n", got.err)
@@ -225,7 +260,8 @@ func TestFollowedLog(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	goOn := make(chan struct{})
-	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: s.server.DSN(), Logger: slog.New(slog.DiscardHandler)}).
+	pool := work.NewWorkerPool(nil, 1,
+		work.WorkerOptions{Redis: s.server.DSN(), Logger: slog.New(slog.DiscardHandler)}).
 		Job("chat", func(job *work.Job) error {
 			job.Logger().Info("first\nline")
 			<-goOn
@@ -238,7 +274,8 @@ func TestFollowedLog(t *testing.T) {
 	out, in := io.Pipe()
 	status := make(chan int, 1)
 	go func() {
-		status <- execute([]string{"jobs", "log", "chat-1", "--follow", "--redis", s.server.DSN()}, strings.NewReader(""), in, io.Discard)
+		status <- execute([]string{"jobs", "log", "chat-1", "--follow", "--redis", s.server.DSN()},
+			strings.NewReader(""), in, io.Discard)
 		_ = in.Close()
 	}()
 	lines := bufio.NewScanner(out)
@@ -266,7 +303,8 @@ func TestPauseWaits(t *testing.T) {
 			assert.Equal(t, exitOK, s.call("jobs", "cancel", "import-1").status)
 			select {
 			case got := <-ended:
-				assert.Equal(t, said{out: map[string]string{"import": "paused: import\n", "--all": "paused: all queues\n"}[which]}, got)
+				assert.Equal(t, said{out: map[string]string{"import": "paused: import\n",
+					"--all": "paused: all queues\n"}[which]}, got)
 			case <-time.After(time.Minute):
 				require.Fail(t, "it waits on")
 			}
@@ -362,14 +400,16 @@ func TestCtrlCWhileItWaits(t *testing.T) {
 	s := openShop(t)
 	s.importing()
 	for _, args := range [][]string{
-		{"jobs", "wait", "greet-1", "greet-2"}, {"jobs", "log", "export-1", "--follow"}, {"pause", "import", "--wait"}, {"pause", "--all", "--wait"},
+		{"jobs", "wait", "greet-1", "greet-2"}, {"jobs", "log", "export-1", "--follow"}, {"pause", "import", "--wait"},
+		{"pause", "--all", "--wait"},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		// whenever it comes, it has the same end
 		timer := time.AfterFunc(100*time.Millisecond, func() { cancel(errInterrupted) })
 		var out, errOut bytes.Buffer
 		a := &app{in: strings.NewReader(""), out: &out, err: &errOut, hurry: context.Background()}
-		assert.Equal(t, exitInterrupted, a.execute(ctx, append(args, "--redis", s.server.DSN())), "%v: %s", args, errOut.String())
+		assert.Equal(t, exitInterrupted, a.execute(ctx, append(args, "--redis", s.server.DSN())), "%v: %s", args,
+			errOut.String())
 		assert.Regexp(t, `^work: (.*: )?interrupted\n$`, errOut.String())
 		timer.Stop()
 		cancel(nil)

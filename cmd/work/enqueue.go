@@ -109,7 +109,13 @@ func (a *app) conclude(f enqueueFlags, got work.Receipt, err, closeErr error) er
 	case errors.As(err, &invalid):
 		return &usageError{err: err}
 	case errors.As(err, &failed) && len(failed.Unknown) > 0:
-		return fmt.Errorf("%w: run it again with --id %s to be sure that it is stored once (if it has ended by then, it would run again)", err, f.id)
+		return fmt.Errorf("%w: run it again with --id %s to be sure that it is stored once (if it has ended by then, it "+
+			""+
+			""+
+			""+
+			""+
+			""+
+			"would run again)", err, f.id)
 	case err != nil:
 		return err
 	case printErr != nil:
@@ -211,7 +217,8 @@ type receipt struct {
 
 func (a *app) printReceipt(out io.Writer, got work.Receipt) error {
 	if a.json {
-		return json.NewEncoder(out).Encode(receipt{ID: got.ID, Name: got.Name, RunAt: got.RunAt, Duplicate: got.Duplicate})
+		return json.NewEncoder(out).
+			Encode(receipt{ID: got.ID, Name: got.Name, RunAt: got.RunAt, Duplicate: got.Duplicate})
 	}
 	if got.Duplicate && !a.quiet {
 		fmt.Fprintf(a.err, "work: a job with the id %s was there already, nothing was stored\n", got.ID)

@@ -79,15 +79,19 @@ func TestEnqueueWhoseReplyIsLostTellsHowToBeSure(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			dsn := startRedis(t)
-			args := append([]string{"enqueue", "--redis", startSwallower(t, dsn, "greet"), "--within", "500ms", "greet"}, row.args...)
+			args := append([]string{"enqueue", "--redis", startSwallower(t, dsn, "greet"), "--within", "500ms",
+				"greet"}, row.args...)
 			got := call(args...)
 			assert.Equal(t, exitFailure, got.status)
 			assert.Empty(t, got.out)
-			assert.True(t, strings.HasPrefix(got.err, `work: it is not known whether job "greet" is stored (a reply was lost): `), got.err)
+			assert.True(t, strings.HasPrefix(got.err,
+				`work: it is not known whether job "greet" is stored (a reply was lost): `), got.err)
 			assert.NotContains(t, got.err, "not enqueued")
-			advice := regexp.MustCompile(`: run it again with --id (\S+) to be sure that it is stored once`).FindStringSubmatch(got.err)
+			advice := regexp.MustCompile(`: run it again with --id (\S+) to be sure that it is stored once`).
+				FindStringSubmatch(got.err)
 			require.Len(t, advice, 2, got.err)
-			assert.Equal(t, said{out: advice[1] + "\n", err: "work: a job with the id " + advice[1] + " was there already, nothing was stored\n"},
+			assert.Equal(t, said{out: advice[1] + "\n", err: "work: a job with the id " + advice[1] +
+				" was there already, nothing was stored\n"},
 				call("enqueue", "--redis", dsn, "greet", "--id", advice[1]), "it was stored under that id")
 		})
 	}
@@ -105,14 +109,22 @@ func TestEnqueueConcludes(t *testing.T) {
 	}{
 		{"stored", stored, nil, nil, said{out: "one\n"}},
 		{"stored, and Close failed", stored, nil, assert.AnError,
-			said{exitFailure, "one\n", "work: the job is stored, but the connection did not close in good order: " + assert.AnError.Error() + "\n"}},
+			said{exitFailure, "one\n", "work: the job is stored, but the connection did not close in good order: " +
+				assert.AnError.Error() + "\n"}},
 		{"stored, but", stored, &work.EnqueueError{Stored: []int{0}, Err: assert.AnError}, nil,
 			said{exitFailure, "one\n", "work: the job is stored, but: " + assert.AnError.Error() + "\n"}},
 		{"not stored, and Close failed", work.Receipt{}, late, assert.AnError,
 			said{exitFailure, "", "work: the job is not stored: context deadline exceeded\n"}},
 		{"unknown", work.Receipt{}, &work.EnqueueError{Unknown: []int{0}, Err: context.DeadlineExceeded}, nil,
-			said{exitFailure, "", "work: it is not known whether the job is stored (a reply was lost): context deadline exceeded: " +
-				"run it again with --id one to be sure that it is stored once (if it has ended by then, it would run again)\n"}},
+			said{exitFailure, "", "work: it is not known whether the job is stored (a reply was lost): context deadline " +
+				"" +
+				"" +
+				"" +
+				"" +
+				"" +
+				"exceeded: " +
+				"run it again with --id one to be sure that it is stored once (if it has ended by then, it would run " +
+				"again)\n"}},
 		{"interrupted", work.Receipt{}, &work.EnqueueError{NotStored: []int{0}, Err: errInterrupted}, nil,
 			said{exitInterrupted, "", "work: the job is not stored: interrupted\n"}},
 	} {

@@ -14,9 +14,11 @@ func TestGroupsOfErrorsAreKnownByTheirBeginning(t *testing.T) {
 	whole := s.call("errors", "retry", group, "--dry-run")
 	assert.Equal(t, said{out: "1 job would be retried, looked at 1 of 1\n"}, whole)
 	assert.Equal(t, whole, s.call("errors", "retry", group[:12], "--dry-run"))
-	assert.Equal(t, s.call("jobs", "search", "--error-group", group), s.call("jobs", "search", "--error-group", group[:12]))
+	assert.Equal(t, s.call("jobs", "search", "--error-group", group),
+		s.call("jobs", "search", "--error-group", group[:12]))
 	for _, args := range [][]string{{"errors", "retry", "nothing"}, {"jobs", "search", "--error-group", "nothing"}} {
-		want := said{status: exitNotFound, err: "work: no group of errors begins with nothing: `work errors` lists them\n"}
+		want := said{status: exitNotFound,
+			err: "work: no group of errors begins with nothing: `work errors` lists them\n"}
 		assert.Equal(t, want, s.call(args...))
 	}
 }

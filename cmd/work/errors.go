@@ -33,9 +33,11 @@ that died for the same reason. docs/history.md says how they are told apart.`
 }
 
 func errorTable(groups []work.ErrorGroup) *table {
-	t := &table{columns: []column{{title: "GROUP"}, {title: "COUNT", right: true}, {title: "NAME"}, {title: "LAST (UTC)"}, {title: "LAST JOB"}, {title: "ERROR", prose: true}}}
+	t := &table{columns: []column{{title: "GROUP"}, {title: "COUNT", right: true}, {title: "NAME"},
+		{title: "LAST (UTC)"}, {title: "LAST JOB"}, {title: "ERROR", prose: true}}}
 	for _, g := range groups {
-		t.rows = append(t.rows, []string{visible(g.Digest), grouped(g.Count), orDash(g.Name), stamp(g.Last), orDash(g.Sample), visible(g.Message)})
+		t.rows = append(t.rows, []string{visible(g.Digest), grouped(g.Count), orDash(g.Name), stamp(g.Last),
+			orDash(g.Sample), visible(g.Message)})
 	}
 	return t
 }
@@ -54,7 +56,8 @@ Exit status: 5 if some of them were left as they are.`,
 		Example: `  work errors retry 3f2a91bc --dry-run`,
 		Args:    exactly(1, "one group, as work errors prints them"),
 		RunE: a.runs(func(ctx context.Context, _ *cobra.Command, args []string) error {
-			return a.act(ctx, jobOrder{action: action, flags: f, selected: true, selection: selectionFlags{state: state, name: *name, group: args[0]}})
+			return a.act(ctx, jobOrder{action: action, flags: f, selected: true,
+				selection: selectionFlags{state: state, name: *name, group: args[0]}})
 		}),
 	}
 	flags := cmd.Flags()
@@ -77,7 +80,8 @@ func newErrorsClearCommand(a *app, name *string) *cobra.Command {
 			whose := fallback(visible(*name), "all names")
 			return a.inspect(ctx, func(ctx context.Context, i *work.Inspector) error {
 				if !yes {
-					if err := a.confirm(fmt.Sprintf("forget the groups of errors of %s in namespace %s?", whose, a.namespace)); err != nil {
+					if err := a.confirm(fmt.Sprintf("forget the groups of errors of %s in namespace %s?", whose,
+						a.namespace)); err != nil {
 						return err
 					}
 				}

@@ -75,12 +75,14 @@ func (s seconds) String() string {
 
 // String tells it in a sentence.
 func (k *kill) String() string {
-	text := fmt.Sprintf("process %d (pid %d) with SIGKILL while it was running %s", k.Process, k.PID, counted(k.Held, "job"))
+	text := fmt.Sprintf("process %d (pid %d) with SIGKILL while it was running %s", k.Process, k.PID,
+		counted(k.Held, "job"))
 	if k.Held > 0 {
 		text += fmt.Sprintf("; the last of them was begun again elsewhere after %s", k.Restart)
 	}
 	if k.Repeated > 0 {
-		text += fmt.Sprintf("; %s that it had run were run again, since it could not tell their end", counted(k.Repeated, "job"))
+		text += fmt.Sprintf("; %s that it had run were run again, since it could not tell their end",
+			counted(k.Repeated, "job"))
 	}
 	return text
 }
@@ -92,7 +94,9 @@ func (d *demo) where() []fact {
 		return []fact{{"redis", "embedded in this process, gone with it"}}
 	}
 	return []fact{
-		{"redis", fmt.Sprintf("%s, where the results of this run are left in namespace %s", redacted(d.redis), d.namespace)},
-		{"remove", fmt.Sprintf("redis-cli -u DSN --scan --pattern '{%s}:*' | xargs redis-cli -u DSN unlink", d.namespace)},
+		{"redis", fmt.Sprintf("%s, where the results of this run are left in namespace %s", redacted(d.redis),
+			d.namespace)},
+		{"remove", fmt.Sprintf("redis-cli -u DSN --scan --pattern '{%s}:*' | xargs redis-cli -u DSN unlink",
+			d.namespace)},
 	}
 }

@@ -12,11 +12,13 @@ import (
 
 // jobTable has a row for each job.
 func jobTable(jobs []*work.JobInfo) *table {
-	t := &table{columns: []column{{title: "ID"}, {title: "NAME"}, {title: "STATE"}, {title: "SINCE", right: true}, {title: "DUE", right: true},
+	t := &table{columns: []column{{title: "ID"}, {title: "NAME"}, {title: "STATE"}, {title: "SINCE", right: true},
+		{title: "DUE", right: true},
 		{title: "FAILS", right: true}, {title: "WHAT", prose: true}}}
 	for _, job := range jobs {
 		since, due := jobTimes(job)
-		t.rows = append(t.rows, []string{visible(job.ID), orDash(job.Name), string(job.State), since, due, grouped(int64(job.Fails)), jobWhat(job)})
+		t.rows = append(t.rows, []string{visible(job.ID), orDash(job.Name), string(job.State), since, due,
+			grouped(int64(job.Fails)), jobWhat(job)})
 	}
 	return t
 }
@@ -81,8 +83,10 @@ func whyText(why []work.WaitReason) string {
 // jobLines are all that is known of a job.
 func jobLines(c *console, job *work.JobInfo) []string {
 	facts := []fact{
-		{"id", visible(job.ID)}, {"name", visible(job.Name)}, {"state", jobState(job)}, {"problem", visible(job.Problem)},
-		{"args", visible(string(job.Args))}, {"meta", metaText(job.Meta)}, {"tags", visible(strings.Join(job.Tags, ", "))},
+		{"id", visible(job.ID)}, {"name", visible(job.Name)}, {"state", jobState(job)},
+		{"problem", visible(job.Problem)},
+		{"args", visible(string(job.Args))}, {"meta", metaText(job.Meta)},
+		{"tags", visible(strings.Join(job.Tags, ", "))},
 		{"source", numberText(job.SourceID)}, {"options", optionText(job.Options)},
 		{"enqueued", momentText(job.EnqueuedAt, job.AsOf)}, {"due", momentText(job.RunAt, job.AsOf)},
 		{"begun", momentText(job.BegunAt, job.AsOf)}, {"ended", momentText(job.EndedAt, job.AsOf)},
@@ -92,7 +96,8 @@ func jobLines(c *console, job *work.JobInfo) []string {
 	for _, failed := range job.Errors {
 		facts = append(facts, fact{"error", errorText(failed)})
 	}
-	facts = append(facts, fact{"crashes", visible(strings.Join(job.Crashes, ", "))}, fact{"result", visible(string(job.Result))},
+	facts = append(facts, fact{"crashes", visible(strings.Join(job.Crashes, ", "))},
+		fact{"result", visible(string(job.Result))},
 		fact{"result", visible(job.ResultProblem)}, fact{"kept", keptText(job)})
 	return factLines(c, facts)
 }

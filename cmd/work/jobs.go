@@ -11,7 +11,8 @@ import (
 
 func newJobsCommand(a *app) *cobra.Command {
 	cmd := a.group("jobs", "Look at jobs, and decide about them")
-	cmd.AddCommand(newJobsListCommand(a), newJobsSearchCommand(a), newJobsShowCommand(a), newJobsWaitCommand(a), newJobsLogCommand(a))
+	cmd.AddCommand(newJobsListCommand(a), newJobsSearchCommand(a), newJobsShowCommand(a), newJobsWaitCommand(a),
+		newJobsLogCommand(a))
 	for _, action := range jobActions() {
 		cmd.AddCommand(newJobActionCommand(a, action))
 	}
@@ -54,7 +55,10 @@ Exit status: 3 if none of the jobs is there, 5 if some are not.`,
 			if err != nil {
 				return err
 			}
-			return a.inspect(ctx, func(ctx context.Context, i *work.Inspector) error { return a.showJobs(ctx, i, ids, jobBlocks) })
+			return a.inspect(ctx, func(ctx context.Context,
+				i *work.Inspector) error {
+				return a.showJobs(ctx, i, ids, jobBlocks)
+			})
 		}),
 	}
 }
@@ -72,7 +76,8 @@ func jobBlocks(c *console, jobs []*work.JobInfo) []string {
 }
 
 // showJobs prints those that are there. It is an error if some are not.
-func (a *app) showJobs(ctx context.Context, i *work.Inspector, ids []string, lines func(*console, []*work.JobInfo) []string) error {
+func (a *app) showJobs(ctx context.Context, i *work.Inspector, ids []string,
+	lines func(*console, []*work.JobInfo) []string) error {
 	found, err := i.Jobs(ctx, ids...)
 	if err != nil {
 		return err
@@ -101,8 +106,9 @@ func (a *app) showJobs(ctx context.Context, i *work.Inspector, ids []string, lin
 	case 1:
 		return &unfulfilledError{status: status, err: fmt.Errorf("job %s: %w", visible(missing[0]), work.ErrNotFound)}
 	}
-	return &unfulfilledError{status: status, err: fmt.Errorf("%s of %s are not there, %s among them", grouped(int64(len(missing))),
-		counted(len(ids), "job"), visible(missing[0]))}
+	return &unfulfilledError{status: status,
+		err: fmt.Errorf("%s of %s are not there, %s among them", grouped(int64(len(missing))),
+			counted(len(ids), "job"), visible(missing[0]))}
 }
 
 // logFlags are those of jobs log.
@@ -120,7 +126,10 @@ func newJobsLogCommand(a *app) *cobra.Command {
   work jobs log export-1 --follow`,
 		Args: exactly(1, "the id of one job"),
 		RunE: a.runs(func(ctx context.Context, _ *cobra.Command, args []string) error {
-			return a.inspect(ctx, func(ctx context.Context, i *work.Inspector) error { return a.jobLog(ctx, i, f, args[0]) })
+			return a.inspect(ctx, func(ctx context.Context,
+				i *work.Inspector) error {
+				return a.jobLog(ctx, i, f, args[0])
+			})
 		}),
 	}
 	flags := cmd.Flags()

@@ -36,13 +36,15 @@ type actionFlags struct {
 }
 
 // cancellable are the states of jobs that are not done.
-var cancellable = []work.State{work.StateQueued, work.StateRunning, work.StateScheduled, work.StateRetrying, work.StateStalled}
+var cancellable = []work.State{work.StateQueued, work.StateRunning, work.StateScheduled, work.StateRetrying,
+	work.StateStalled}
 
 // jobActions are the commands. cancel alone has no bulk: what it reaches runs, too.
 func jobActions() []jobAction {
 	return []jobAction{
-		{name: "retry", past: "retried", short: "Retry jobs that are dead, or wait for their next attempt", states: []work.State{work.StateDead, work.StateRetrying},
-			more: "A dead job has one more attempt, or with --fresh as many as a new one.",
+		{name: "retry", past: "retried", short: "Retry jobs that are dead, or wait for their next attempt",
+			states: []work.State{work.StateDead, work.StateRetrying},
+			more:   "A dead job has one more attempt, or with --fresh as many as a new one.",
 			flags: func(flags *pflag.FlagSet, f *actionFlags) {
 				flags.BoolVar(&f.fresh, "fresh", false, "give them as many attempts as new ones")
 			},
@@ -51,31 +53,50 @@ func jobActions() []jobAction {
 			},
 			bulk: func(f actionFlags) work.Action { return work.ActionRetryNow(f.retry()...) }},
 		{name: "cancel", past: "cancelled", short: "End jobs before they are done", states: cancellable,
-			more: "Those that wait end at once. Those that run end when their handlers return, whose contexts end within\na second."},
-		{name: "delete", past: "deleted", short: "Remove jobs, with all that is kept of them", states: restingStates, destroys: true,
-			more: "It asks first, unless --yes is given.", needs: " --yes",
-			one:  func(ctx context.Context, i *work.Inspector, _ actionFlags, id string) error { return i.Delete(ctx, id) },
+			more: "Those that wait end at once. Those that run end when their handlers return, whose contexts end " +
+				"within\na second."},
+		{name: "delete", past: "deleted", short: "Remove jobs, with all that is kept of them", states: restingStates,
+			destroys: true,
+			more:     "It asks first, unless --yes is given.", needs: " --yes",
+			one: func(ctx context.Context, i *work.Inspector, _ actionFlags,
+				id string) error {
+				return i.Delete(ctx, id)
+			},
 			bulk: func(actionFlags) work.Action { return work.ActionDelete }},
-		{name: "reschedule", past: "rescheduled", short: "Change when jobs are due", states: []work.State{work.StateScheduled, work.StateRetrying},
-			more: "Give --in or --at.", needs: " --in 1h",
+		{name: "reschedule", past: "rescheduled", short: "Change when jobs are due",
+			states: []work.State{work.StateScheduled, work.StateRetrying},
+			more:   "Give --in or --at.", needs: " --in 1h",
 			flags: func(flags *pflag.FlagSet, f *actionFlags) { f.when.register(flags) },
 			one: func(ctx context.Context, i *work.Inspector, f actionFlags, id string) error {
 				return i.Reschedule(ctx, id, f.due)
 			},
 			bulk: func(f actionFlags) work.Action { return work.ActionReschedule(f.due) }},
-		{name: "run", past: "put into a queue", short: "Put scheduled jobs into their queues at once", states: []work.State{work.StateScheduled},
-			one:  func(ctx context.Context, i *work.Inspector, _ actionFlags, id string) error { return i.RunNow(ctx, id) },
+		{name: "run", past: "put into a queue", short: "Put scheduled jobs into their queues at once",
+			states: []work.State{work.StateScheduled},
+			one: func(ctx context.Context, i *work.Inspector, _ actionFlags,
+				id string) error {
+				return i.RunNow(ctx, id)
+			},
 			bulk: func(actionFlags) work.Action { return work.ActionRunNow }},
-		{name: "front", past: "moved to the front", short: "Put queued jobs before the others of their queue", states: []work.State{work.StateQueued},
+		{name: "front", past: "moved to the front", short: "Put queued jobs before the others of their queue",
+			states: []work.State{work.StateQueued},
 			one: func(ctx context.Context, i *work.Inspector, _ actionFlags, id string) error {
 				return i.MoveToFront(ctx, id)
 			},
 			bulk: func(actionFlags) work.Action { return work.ActionMoveToFront }},
-		{name: "stall", past: "stalled", short: "Put jobs aside, until they are resumed", states: []work.State{work.StateQueued, work.StateScheduled, work.StateRetrying},
-			one:  func(ctx context.Context, i *work.Inspector, _ actionFlags, id string) error { return i.Stall(ctx, id) },
+		{name: "stall", past: "stalled", short: "Put jobs aside, until they are resumed",
+			states: []work.State{work.StateQueued, work.StateScheduled, work.StateRetrying},
+			one: func(ctx context.Context, i *work.Inspector, _ actionFlags,
+				id string) error {
+				return i.Stall(ctx, id)
+			},
 			bulk: func(actionFlags) work.Action { return work.ActionStall }},
-		{name: "resume", past: "resumed", short: "Put stalled jobs back into their queues", states: []work.State{work.StateStalled},
-			one:  func(ctx context.Context, i *work.Inspector, _ actionFlags, id string) error { return i.Resume(ctx, id) },
+		{name: "resume", past: "resumed", short: "Put stalled jobs back into their queues",
+			states: []work.State{work.StateStalled},
+			one: func(ctx context.Context, i *work.Inspector, _ actionFlags,
+				id string) error {
+				return i.Resume(ctx, id)
+			},
 			bulk: func(actionFlags) work.Action { return work.ActionResume }},
 	}
 }
@@ -131,7 +152,8 @@ type jobOrder struct {
 	args      []string
 }
 
-var errNothingSelected = errors.New("say which jobs: their ids, - for ids from standard input, or a selection, as --state dead --name export")
+var errNothingSelected = errors.New(
+	"say which jobs: their ids, - for ids from standard input, or a selection, as --state dead --name export")
 
 // act decides between the two ways to name jobs.
 func (a *app) act(ctx context.Context, o jobOrder) error {
@@ -179,16 +201,19 @@ func (a *app) actOnIDs(ctx context.Context, i *work.Inspector, o jobOrder) error
 	}
 	if o.flags.dryRun {
 		a.note("this is a dry run: nothing is done")
-		return a.showJobs(ctx, i, ids, func(c *console, jobs []*work.JobInfo) []string { return jobTable(jobs).render(c) })
+		return a.showJobs(ctx, i, ids,
+			func(c *console, jobs []*work.JobInfo) []string { return jobTable(jobs).render(c) })
 	}
 	if o.action.destroys && !o.flags.yes {
-		if err := a.confirm(fmt.Sprintf("%s %s in namespace %s?", o.action.name, a.manyIDs(ids), a.namespace)); err != nil {
+		if err := a.confirm(fmt.Sprintf("%s %s in namespace %s?", o.action.name, a.manyIDs(ids),
+			a.namespace)); err != nil {
 			return err
 		}
 	}
 	d := deed{verb: o.action.name, past: o.action.past, noun: "job"}
 	if o.action.one == nil {
-		d.batch, d.do = mostOfPage, func(ctx context.Context, ids []string) ([]upshot, error) { return cancelAll(ctx, i, ids) }
+		d.batch, d.do = mostOfPage,
+			func(ctx context.Context, ids []string) ([]upshot, error) { return cancelAll(ctx, i, ids) }
 	} else {
 		d.do = oneByOne(func(ctx context.Context, id string) error { return o.action.one(ctx, i, o.flags, id) })
 	}

@@ -95,14 +95,16 @@ func (a *app) confirmBulk(ctx context.Context, o jobOrder, selection work.Select
 	if err != nil {
 		return err
 	}
-	return a.confirm(fmt.Sprintf("%s the %s that are there now of these: %s, in namespace %s?", action.name, counted(would.Matched, "job"),
+	return a.confirm(fmt.Sprintf("%s the %s that are there now of these: %s, in namespace %s?", action.name,
+		counted(would.Matched, "job"),
 		describe(selection), a.namespace))
 }
 
 func newBulkResult(report work.BulkReport, dryRun bool) bulkResult {
 	result := bulkResult{
-		DryRun: dryRun, Total: report.Total, Looked: report.Looked, Matched: report.Matched, Done: report.Done, Changed: report.Changed,
-		Far: report.Far, Complete: report.Complete,
+		DryRun: dryRun, Total: report.Total, Looked: report.Looked, Matched: report.Matched, Done: report.Done,
+		Changed: report.Changed,
+		Far:     report.Far, Complete: report.Complete,
 	}
 	for _, refused := range report.Refused {
 		result.Refused = append(result.Refused, bulkRefusal{ID: refused.ID, Error: refused.Err.Error()})
@@ -146,17 +148,20 @@ func (r bulkResult) verdict() error {
 	if r.DryRun || left == 0 {
 		return nil
 	}
-	return &unfulfilledError{status: exitUndone, err: fmt.Errorf("%s of %s could not be %s", number(left), counted(r.Matched, "job"), r.past)}
+	return &unfulfilledError{status: exitUndone,
+		err: fmt.Errorf("%s of %s could not be %s", number(left), counted(r.Matched, "job"), r.past)}
 }
 
 // cancelSelection goes through the pages of a search: to cancel reaches also what runs.
-func cancelSelection(ctx context.Context, i *work.Inspector, selection work.Selection, opts work.BulkOptions) (bulkResult, error) {
+func cancelSelection(ctx context.Context, i *work.Inspector, selection work.Selection,
+	opts work.BulkOptions) (bulkResult, error) {
 	result := bulkResult{DryRun: opts.DryRun}
 	for cursor := ""; ; {
 		if err := context.Cause(ctx); err != nil {
 			return result, err
 		}
-		page, err := i.Search(ctx, selection, work.SearchOptions{Cursor: cursor, Limit: pageSize(opts.Limit, result.Matched)})
+		page, err := i.Search(ctx, selection,
+			work.SearchOptions{Cursor: cursor, Limit: pageSize(opts.Limit, result.Matched)})
 		if err != nil {
 			return result, err
 		}

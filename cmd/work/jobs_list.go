@@ -108,7 +108,8 @@ func pagesOf(i *work.Inspector, state work.State, name string, newest bool) jobP
 		return found(i, work.Selection{State: state, Name: name}, newest)
 	}
 	return func(ctx context.Context, cursor string, limit int) (jobPage, error) {
-		page, err := i.Page(ctx, work.PageOptions{State: state, Name: name, Newest: newest, Cursor: cursor, Limit: limit})
+		page, err := i.Page(ctx, work.PageOptions{State: state, Name: name, Newest: newest, Cursor: cursor,
+			Limit: limit})
 		return jobPage{jobs: page.Jobs, next: page.Next}, err
 	}
 }
@@ -174,7 +175,8 @@ const (
 func (a *app) confirmWalk(page jobPage, cursor string, p *jobPrinter) error {
 	question := walkQuestion(page.total - page.through)
 	if !canAnswer(a.in) {
-		return usagef("%s nobody can be asked without a terminal: give --yes, or go on with --cursor %s", question, cursor)
+		return usagef("%s nobody can be asked without a terminal: give --yes, or go on with --cursor %s", question,
+			cursor)
 	}
 	if err := a.confirm(question); err != nil {
 		return fmt.Errorf("%w; %s found, go on with --cursor %s", err, counted(p.printed, "job"), cursor)

@@ -105,11 +105,14 @@ func (a *app) tellEnds(ends <-chan jobEnd, total int) error {
 	case printed != nil:
 		return printed
 	case unhappy > 0 && total == 1:
-		return &unfulfilledError{status: exitUnhappy, err: fmt.Errorf("job %s did not end well: it is %s", visible(bad.ID), bad.State)}
+		return &unfulfilledError{status: exitUnhappy,
+			err: fmt.Errorf("job %s did not end well: it is %s", visible(bad.ID), bad.State)}
 	case unhappy > 0:
-		return &unfulfilledError{status: exitUnhappy, err: fmt.Errorf("%s of %s did not end well", grouped(int64(unhappy)), counted(total, "job"))}
+		return &unfulfilledError{status: exitUnhappy,
+			err: fmt.Errorf("%s of %s did not end well", grouped(int64(unhappy)), counted(total, "job"))}
 	case missed > 1:
-		return &unfulfilledError{status: exitNotFound, err: fmt.Errorf("of %s of %s nothing is known", grouped(int64(missed)), counted(total, "job"))}
+		return &unfulfilledError{status: exitNotFound,
+			err: fmt.Errorf("of %s of %s nothing is known", grouped(int64(missed)), counted(total, "job"))}
 	}
 	return missing
 }

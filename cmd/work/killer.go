@@ -35,7 +35,8 @@ func (k *killer) look() {
 			m.goOn()
 		}
 	}
-	k.tell(fmt.Sprintf("killed process %d (pid %d), which was running %s; the others take over once it is known to be dead",
+	k.tell(fmt.Sprintf("killed process %d (pid %d), which was running %s; the others take over once it is known to be "+
+		"dead",
 		number, k.victim.pid(), counted(len(k.book.held(number)), "job")))
 }
 

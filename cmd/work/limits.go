@@ -28,7 +28,8 @@ func newLimitsCommand(a *app) *cobra.Command {
 }
 
 func limitTable(limits []work.LimitInfo) *table {
-	t := &table{columns: []column{{title: "QUEUE"}, {title: "LIMIT"}, {title: "RUNNING", right: true}, {title: "PAUSED"}, {title: "SET BY"}, {title: "DECLARED"}, {title: "PROBLEM", prose: true}}}
+	t := &table{columns: []column{{title: "QUEUE"}, {title: "LIMIT"}, {title: "RUNNING", right: true},
+		{title: "PAUSED"}, {title: "SET BY"}, {title: "DECLARED"}, {title: "PROBLEM", prose: true}}}
 	for _, l := range limits {
 		by, problem := l.Service, ""
 		if l.Operator {
@@ -37,7 +38,8 @@ func limitTable(limits []work.LimitInfo) *table {
 		if l.Problem != nil {
 			problem = l.Problem.Error()
 		}
-		t.rows = append(t.rows, []string{visible(l.Name), orDash(limitText(l.Limit)), number(l.Running), map[bool]string{true: "paused", false: "-"}[l.Paused],
+		t.rows = append(t.rows, []string{visible(l.Name), orDash(limitText(l.Limit)), number(l.Running),
+			map[bool]string{true: "paused", false: "-"}[l.Paused],
 			orDash(by), orDash(limitText(l.Declared)), visible(problem)})
 	}
 	return t

@@ -19,7 +19,8 @@ type loggedLine struct {
 }
 
 func newLoggedLine(line work.LogLine) loggedLine {
-	return loggedLine{Number: line.Number, Time: line.Time, Level: line.Level, Message: line.Message, Attempt: line.Attempt, Attrs: line.Attrs}
+	return loggedLine{Number: line.Number, Time: line.Time, Level: line.Level, Message: line.Message,
+		Attempt: line.Attempt, Attrs: line.Attrs}
 }
 
 // String is the line for a person.

@@ -23,7 +23,8 @@ type order struct {
 func plan(files, flaky, scheduled int) []order {
 	orders := make([]order, 0, files+flaky+scheduled)
 	for i := range scheduled {
-		orders = append(orders, order{name: jobScheduled, delay: 200*time.Millisecond + time.Duration(i%10)*50*time.Millisecond})
+		orders = append(orders, order{name: jobScheduled, delay: 200*time.Millisecond +
+			time.Duration(i%10)*50*time.Millisecond})
 	}
 	for i := range flaky {
 		orders = append(orders, order{name: jobFlaky, failures: 1 + i%2})

@@ -29,7 +29,10 @@ if --within passes first, or at Ctrl-C, they stay paused.`,
 		Example: `  work pause export
   work pause --all --wait --within 5m`,
 		Args: cobra.ArbitraryArgs,
-		RunE: a.runs(func(ctx context.Context, _ *cobra.Command, names []string) error { return a.pause(ctx, f, names) }),
+		RunE: a.runs(func(ctx context.Context, _ *cobra.Command,
+			names []string) error {
+			return a.pause(ctx, f, names)
+		}),
 	}
 	cmd.Flags().BoolVar(&f.all, "all", false, "all queues of the namespace")
 	cmd.Flags().BoolVar(&f.wait, "wait", false, "until none of their jobs runs")
@@ -47,7 +50,10 @@ func newResumeCommand(a *app) *cobra.Command {
 		Example: `  work resume export
   work resume --all`,
 		Args: cobra.ArbitraryArgs,
-		RunE: a.runs(func(ctx context.Context, _ *cobra.Command, names []string) error { return a.resume(ctx, f, names) }),
+		RunE: a.runs(func(ctx context.Context, _ *cobra.Command,
+			names []string) error {
+			return a.resume(ctx, f, names)
+		}),
 	}
 	cmd.Flags().BoolVar(&f.all, "all", false, "all queues of the namespace")
 	a.completeArgs(cmd, a.queueNames)
@@ -109,7 +115,8 @@ func waitForPause(ctx context.Context, i *work.Inspector, f pauseFlags, names []
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("all queues are paused, and %s still run: %w", counted(counts.Running, "job"), context.Cause(ctx))
+			return fmt.Errorf("all queues are paused, and %s still run: %w", counted(counts.Running, "job"),
+				context.Cause(ctx))
 		case <-again.C:
 		}
 	}

@@ -24,7 +24,8 @@ type plainWalk struct {
 }
 
 func newPlainWalk(dir string, skip func(fs.FileInfo) bool) *plainWalk {
-	return &plainWalk{dir: dir, skip: skip, found: map[string]measurement{}, listed: map[string]fs.FileInfo{}, visited: func() {}}
+	return &plainWalk{dir: dir, skip: skip, found: map[string]measurement{}, listed: map[string]fs.FileInfo{},
+		visited: func() {}}
 }
 
 // run fills found and listed.

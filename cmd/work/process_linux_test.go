@@ -62,7 +62,8 @@ func startProgram(t *testing.T, children int, args ...string) (cmd *exec.Cmd, pi
 func requireDead(t *testing.T, pids []int) {
 	t.Helper()
 	for _, pid := range pids {
-		require.Eventually(t, func() bool { return !alive(pid) }, time.Minute, 10*time.Millisecond, "process %d lives on", pid)
+		require.Eventually(t, func() bool { return !alive(pid) }, time.Minute, 10*time.Millisecond,
+			"process %d lives on", pid)
 	}
 }
 
@@ -75,7 +76,8 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 
 func TestInterruptStopsAllInGoodOrder(t *testing.T) {
 	t.Parallel()
-	cmd, children, errOut := startProgram(t, 2, "demo", "--workers", "2", "--slow", "200ms", "--concurrency", "1", manyFiles(t, 200))
+	cmd, children, errOut := startProgram(t, 2, "demo", "--workers", "2", "--slow", "200ms", "--concurrency", "1",
+		manyFiles(t, 200))
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	var exit *exec.ExitError
 	require.ErrorAs(t, cmd.Wait(), &exit)

@@ -55,7 +55,8 @@ func newBar(c *console, kind string, total int) bar {
 		room -= len(kind) + count
 		options = append(options, progressbar.OptionSetDescription(kind), progressbar.OptionShowCount())
 	}
-	return bar{console: c, drawn: progressbar.NewOptions(total, append(options, progressbar.OptionSetWidth(max(room, 1)))...)}
+	return bar{console: c, drawn: progressbar.NewOptions(total,
+		append(options, progressbar.OptionSetWidth(max(room, 1)))...)}
 }
 
 func (b bar) set(done int) { _ = b.drawn.Set(done) }

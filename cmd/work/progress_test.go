@@ -27,7 +27,8 @@ func TestBarFitsTheTerminal(t *testing.T) {
 			shown.set(12345)
 			shown.clear()
 			assert.NotZero(t, drawn.Len())
-			for _, line := range strings.FieldsFunc(control.ReplaceAllString(drawn.String(), ""), func(c rune) bool { return c == '\r' || c == '\n' }) {
+			for _, line := range strings.FieldsFunc(control.ReplaceAllString(drawn.String(), ""),
+				func(c rune) bool { return c == '\r' || c == '\n' }) {
 				assert.LessOrEqual(t, uniseg.StringWidth(line), width, "%q", line)
 			}
 		})

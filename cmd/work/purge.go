@@ -28,7 +28,10 @@ Exit status: 3 if there is no such queue.`,
   work purge export --yes`,
 		Args: exactly(1, "the name of one queue"),
 		RunE: a.runs(func(ctx context.Context, _ *cobra.Command, args []string) error {
-			return a.inspect(ctx, func(ctx context.Context, i *work.Inspector) error { return a.purge(ctx, i, f, args[0]) })
+			return a.inspect(ctx, func(ctx context.Context,
+				i *work.Inspector) error {
+				return a.purge(ctx, i, f, args[0])
+			})
 		}),
 	}
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
@@ -53,10 +56,12 @@ func (a *app) purge(ctx context.Context, i *work.Inspector, f purgeFlags, name s
 	}
 	p := purged{Action: "purge", Name: name, DryRun: f.dryRun, Waiting: q.Waiting}
 	if f.dryRun {
-		return a.tell(p, fmt.Sprintf("%s would be removed from the queue of %s", counted(q.Waiting, "job"), visible(name)))
+		return a.tell(p, fmt.Sprintf("%s would be removed from the queue of %s", counted(q.Waiting, "job"),
+			visible(name)))
 	}
 	if !f.yes {
-		if err := a.confirm(fmt.Sprintf("remove the %s that wait in the queue of %s in namespace %s?", counted(q.Waiting, "job"), visible(name), a.namespace)); err != nil {
+		if err := a.confirm(fmt.Sprintf("remove the %s that wait in the queue of %s in namespace %s?",
+			counted(q.Waiting, "job"), visible(name), a.namespace)); err != nil {
 			return err
 		}
 	}
@@ -68,7 +73,8 @@ func (a *app) purge(ctx context.Context, i *work.Inspector, f purgeFlags, name s
 		between()
 	}})
 	steps.clear()
-	printed := a.tell(p, fmt.Sprintf("removed %s of %s from the queue of %s", number(p.Removed), counted(q.Waiting, "job"), visible(name)))
+	printed := a.tell(p, fmt.Sprintf("removed %s of %s from the queue of %s", number(p.Removed),
+		counted(q.Waiting, "job"), visible(name)))
 	if err != nil {
 		return orInterrupted(ctx, err)
 	}

@@ -44,14 +44,18 @@ func (a *app) queues(ctx context.Context, i *work.Inspector, args []string) erro
 	if err != nil {
 		return err
 	}
-	return list(a, queues, "there are no queues", func(queues []work.QueueInfo) *table { return queueTable(queues, server) })
+	return list(a, queues, "there are no queues",
+		func(queues []work.QueueInfo) *table { return queueTable(queues, server) })
 }
 
 func queueTable(queues []work.QueueInfo, server work.ServerInfo) *table {
-	t := &table{columns: []column{{title: "QUEUE"}, {title: "WAITING", right: true}, {title: "OLDEST", right: true}, {title: "RUNNING", right: true},
-		{title: "WORKERS", right: true}, {title: "DONE 5M", right: true}, {title: "FAILED 5M", right: true}, {title: "DEAD 5M", right: true}, {title: "HELD UP BY", prose: true}}}
+	t := &table{columns: []column{{title: "QUEUE"}, {title: "WAITING", right: true}, {title: "OLDEST", right: true},
+		{title: "RUNNING", right: true},
+		{title: "WORKERS", right: true}, {title: "DONE 5M", right: true}, {title: "FAILED 5M", right: true},
+		{title: "DEAD 5M", right: true}, {title: "HELD UP BY", prose: true}}}
 	for _, q := range queues {
-		t.rows = append(t.rows, []string{visible(q.Name), number(q.Waiting), sinceText(q.Oldest, server.Now), number(q.Running), number(q.Workers),
+		t.rows = append(t.rows, []string{visible(q.Name), number(q.Waiting), sinceText(q.Oldest, server.Now),
+			number(q.Running), number(q.Workers),
 			grouped(q.Done), grouped(q.Failed), grouped(q.Dead), queueHolds(q)})
 	}
 	return t
@@ -83,9 +87,11 @@ func queueHolds(q work.QueueInfo) string {
 
 func queueFacts(q work.QueueInfo, server work.ServerInfo) []fact {
 	facts := []fact{
-		{"queue", visible(q.Name)}, {"waiting", number(q.Waiting)}, {"oldest", momentText(q.Oldest, server.Now)}, {"running", number(q.Running)},
+		{"queue", visible(q.Name)}, {"waiting", number(q.Waiting)}, {"oldest", momentText(q.Oldest, server.Now)},
+		{"running", number(q.Running)},
 		{"workers", number(q.Workers)}, {"held by", queueHolds(q)},
-		{"lately", fmt.Sprintf("%s done, %s failed, %s dead in the last five full minutes", grouped(q.Done), grouped(q.Failed), grouped(q.Dead))},
+		{"lately", fmt.Sprintf("%s done, %s failed, %s dead in the last five full minutes", grouped(q.Done),
+			grouped(q.Failed), grouped(q.Dead))},
 	}
 	return append(facts, fact{"active", momentText(q.LastActive, server.Now)})
 }

@@ -58,7 +58,8 @@ func (o *outcome) printJSON(d *demo) error {
 		Files       []row        `json:"files"`
 		Differences []difference `json:"differences"`
 		Summary     summary      `json:"summary"`
-	}{strings.ToValidUTF8(d.dir, "\uFFFD"), d.namespace, len(o.differences) == 0, o.rows, append([]difference{}, o.differences...), o.summary})
+	}{strings.ToValidUTF8(d.dir, "\uFFFD"), d.namespace, len(o.differences) == 0, o.rows,
+		append([]difference{}, o.differences...), o.summary})
 }
 
 // print writes the table, the summary and the verdict.
@@ -120,14 +121,18 @@ func (o *outcome) facts(c *console, d *demo) []string {
 	facts := []fact{
 		{"jobs", fmt.Sprintf("%s: %s, %s flaky, %s scheduled", grouped(int64(s.Jobs)), counted(s.Files, "file"),
 			grouped(int64(s.Flaky)), grouped(int64(s.Scheduled)))},
-		{"runs", fmt.Sprintf("%s, of which %s failed and were retried", grouped(int64(s.Runs)), grouped(int64(s.Retries)))},
-		{"time", fmt.Sprintf("%.2f s, %s jobs per second", time.Duration(s.Took).Seconds(), grouped(int64(s.JobsPerSecond)))},
+		{"runs", fmt.Sprintf("%s, of which %s failed and were retried", grouped(int64(s.Runs)),
+			grouped(int64(s.Retries)))},
+		{"time", fmt.Sprintf("%.2f s, %s jobs per second", time.Duration(s.Took).Seconds(),
+			grouped(int64(s.JobsPerSecond)))},
 	}
 	if s.Files > 0 {
-		facts = append(facts, fact{"waited", fmt.Sprintf("p50 %s, p99 %s from the enqueue of a file's job to its start", s.Waited.P50, s.Waited.P99)})
+		facts = append(facts, fact{"waited", fmt.Sprintf("p50 %s, p99 %s from the enqueue of a file's job to its start",
+			s.Waited.P50, s.Waited.P99)})
 	}
 	if s.Scheduled > 0 {
-		facts = append(facts, fact{"late", fmt.Sprintf("p50 %s, p99 %s from when a scheduled job was due to its start", s.Late.P50, s.Late.P99)})
+		facts = append(facts, fact{"late", fmt.Sprintf("p50 %s, p99 %s from when a scheduled job was due to its start",
+			s.Late.P50, s.Late.P99)})
 	}
 	if left := o.leftOut(); left != "" {
 		facts = append(facts, fact{"left out", left})
@@ -175,7 +180,8 @@ func (o *outcome) verdict(c *console, all bool) []string {
 	lines := c.wrap(red, fmt.Sprintf("Not as it should be: %s.", counted(len(o.differences), "thing")))
 	for i, wrong := range o.differences {
 		if i == most && !all {
-			return append(lines, fmt.Sprintf("  and %s more (--all shows them)", grouped(int64(len(o.differences)-most))))
+			return append(lines, fmt.Sprintf("  and %s more (--all shows them)",
+				grouped(int64(len(o.differences)-most))))
 		}
 		lines = append(lines, "  "+wrong.String())
 	}

@@ -77,15 +77,19 @@ Exit status: 0 success, 1 failure, 2 a mistake in flags or arguments, 3 what was
 	root.SetErr(a.err)
 	root.SetFlagErrorFunc(explainFlag)
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.redis, "redis", os.Getenv("WORK_REDIS"), "`DSN` of Redis, redis://localhost:6379/0 (env WORK_REDIS)")
-	flags.StringVar(&a.namespace, "namespace", fallback(os.Getenv("WORK_NAMESPACE"), "work"), "first part of all keys, a `name` (env WORK_NAMESPACE)")
+	flags.StringVar(&a.redis, "redis", os.Getenv("WORK_REDIS"),
+		"`DSN` of Redis, redis://localhost:6379/0 (env WORK_REDIS)")
+	flags.StringVar(&a.namespace, "namespace", fallback(os.Getenv("WORK_NAMESPACE"), "work"),
+		"first part of all keys, a `name` (env WORK_NAMESPACE)")
 	flags.BoolVar(&a.json, "json", false, "print JSON")
 	flags.BoolVar(&a.noColor, "no-color", false, "print without colours (env NO_COLOR)")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print nothing but what is wrong")
 	flags.Lookup("redis").DefValue = "" // it may hold a password, and help prints defaults
-	root.AddCommand(newBenchCommand(a), newDemoCommand(a), newDoctorCommand(a), newEnqueueCommand(a), newUICommand(a), newVersionCommand(a), newWorkerCommand(a))
+	root.AddCommand(newBenchCommand(a), newDemoCommand(a), newDoctorCommand(a), newEnqueueCommand(a), newUICommand(a),
+		newVersionCommand(a), newWorkerCommand(a))
 	root.AddCommand(newErrorsCommand(a), newJobsCommand(a), newLimitsCommand(a), newPauseCommand(a), newPurgeCommand(a),
-		newQueuesCommand(a), newResumeCommand(a), newSchedulesCommand(a), newStatsCommand(a), newTopCommand(a), newWorkersCommand(a))
+		newQueuesCommand(a), newResumeCommand(a), newSchedulesCommand(a), newStatsCommand(a), newTopCommand(a),
+		newWorkersCommand(a))
 	return root
 }
 
@@ -95,7 +99,8 @@ func atMost(n int, what string) cobra.PositionalArgs {
 		if len(args) <= n {
 			return nil
 		}
-		return fmt.Errorf("%s takes %s, but here are %d arguments, from %q to %q", cmd.CommandPath(), what, len(args), args[0], args[len(args)-1])
+		return fmt.Errorf("%s takes %s, but here are %d arguments, from %q to %q", cmd.CommandPath(), what, len(args),
+			args[0], args[len(args)-1])
 	}
 }
 
@@ -192,7 +197,8 @@ func (e *unfulfilledError) Unwrap() error { return e.err }
 
 // isMissing tells whether something that was named is not there.
 func isMissing(err error) bool {
-	for _, missing := range []error{work.ErrNotFound, work.ErrNoQueue, work.ErrNoWorker, work.ErrNoSchedule, work.ErrGone} {
+	for _, missing := range []error{work.ErrNotFound, work.ErrNoQueue, work.ErrNoWorker, work.ErrNoSchedule,
+		work.ErrGone} {
 		if errors.Is(err, missing) {
 			return true
 		}

@@ -15,7 +15,10 @@ import (
 func newSchedulesCommand(a *app) *cobra.Command {
 	cmd := a.group("schedules", "Look at the schedules of periodic jobs, and change them")
 	cmd.Long = "schedules, without another word, is schedules list."
-	cmd.RunE = a.runs(func(ctx context.Context, _ *cobra.Command, _ []string) error { return a.inspect(ctx, a.listSchedules) })
+	cmd.RunE = a.runs(func(ctx context.Context, _ *cobra.Command,
+		_ []string) error {
+		return a.inspect(ctx, a.listSchedules)
+	})
 	cmd.AddCommand(&cobra.Command{
 		Use:   "list",
 		Short: "List the schedules, with their next ticks",
@@ -48,7 +51,8 @@ type shownSchedule struct {
 
 func newShownSchedule(s work.ScheduleInfo) shownSchedule {
 	shown := shownSchedule{
-		ID: s.ID, Spec: s.Spec, TZ: s.Options.TZ, Name: s.Name, Args: s.Args, Missed: s.Options.Missed.String(), Overlap: s.Options.Overlap.String(),
+		ID: s.ID, Spec: s.Spec, TZ: s.Options.TZ, Name: s.Name, Args: s.Args, Missed: s.Options.Missed.String(),
+		Overlap: s.Options.Overlap.String(),
 		Service: s.Service, Paused: s.Paused, Last: s.Last, LastJob: s.LastJob, Next: s.Next,
 	}
 	if s.Options.Jitter != 0 {
@@ -73,7 +77,8 @@ func (a *app) listSchedules(ctx context.Context, i *work.Inspector) error {
 }
 
 func scheduleTable(schedules []shownSchedule) *table {
-	t := &table{columns: []column{{title: "SCHEDULE"}, {title: "SPEC"}, {title: "JOB"}, {title: "NEXT (UTC)"}, {title: "LAST JOB"}, {title: "OF"}, {title: "ARGS", prose: true}}}
+	t := &table{columns: []column{{title: "SCHEDULE"}, {title: "SPEC"}, {title: "JOB"}, {title: "NEXT (UTC)"},
+		{title: "LAST JOB"}, {title: "OF"}, {title: "ARGS", prose: true}}}
 	for _, s := range schedules {
 		next, spec := stamp(s.Next), s.Spec
 		if s.Paused {
@@ -85,7 +90,8 @@ func scheduleTable(schedules []shownSchedule) *table {
 		if s.TZ != "" {
 			spec += " " + s.TZ
 		}
-		t.rows = append(t.rows, []string{visible(s.ID), visible(spec), orDash(s.Name), next, orDash(s.LastJob), orDash(fallback(s.Service, "by hand")), visible(string(s.Args))})
+		t.rows = append(t.rows, []string{visible(s.ID), visible(spec), orDash(s.Name), next, orDash(s.LastJob),
+			orDash(fallback(s.Service, "by hand")), visible(string(s.Args))})
 	}
 	return t
 }
@@ -104,7 +110,8 @@ var scheduleOrders = []scheduleOrder{
 	{"remove", "removed", "Remove schedules; asks first", true, withoutJob((*work.Inspector).RemoveSchedule)},
 }
 
-func withoutJob(do func(*work.Inspector, context.Context, string) error) func(*work.Inspector, context.Context, string) (string, error) {
+func withoutJob(do func(*work.Inspector, context.Context, string) error) func(*work.Inspector, context.Context,
+	string) (string, error) {
 	return func(i *work.Inspector, ctx context.Context, id string) (string, error) { return "", do(i, ctx, id) }
 }
 
@@ -126,7 +133,8 @@ Exit status: 3 if none of the schedules is there, 5 if some are not.`,
 		RunE: a.runs(func(ctx context.Context, _ *cobra.Command, ids []string) error {
 			return a.inspect(ctx, func(ctx context.Context, i *work.Inspector) error {
 				if order.asks && !yes {
-					if err := a.confirm(fmt.Sprintf("remove %s in namespace %s?", counted(len(ids), "schedule"), a.namespace)); err != nil {
+					if err := a.confirm(fmt.Sprintf("remove %s in namespace %s?", counted(len(ids), "schedule"),
+						a.namespace)); err != nil {
 						return err
 					}
 				}
@@ -168,14 +176,19 @@ as @daily, or @every with a duration. Each ARG is a JSON value. It stays until i
 			}
 			return nil
 		},
-		RunE: a.runs(func(ctx context.Context, _ *cobra.Command, args []string) error { return a.addSchedule(ctx, f, args) }),
+		RunE: a.runs(func(ctx context.Context, _ *cobra.Command,
+			args []string) error {
+			return a.addSchedule(ctx, f, args)
+		}),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.id, "id", "", "`id` of the schedule; otherwise the name of the job")
 	flags.StringVar(&f.tz, "tz", "", "time `zone` of the spec, as Europe/Berlin; otherwise UTC")
 	flags.DurationVar(&f.jitter, "jitter", 0, "let each tick be late by a time below this `duration`")
-	flags.StringVar(&f.missed, "missed", "once", "what becomes of ticks at which no worker was there: once, skip, or the last `n` of them")
-	flags.StringVar(&f.overlap, "overlap", "allow", "what becomes of a tick while the last job has not ended: allow or skip")
+	flags.StringVar(&f.missed, "missed", "once",
+		"what becomes of ticks at which no worker was there: once, skip, or the last `n` of them")
+	flags.StringVar(&f.overlap, "overlap", "allow",
+		"what becomes of a tick while the last job has not ended: allow or skip")
 	flags.BoolVar(&f.text, "string", false, "take every ARG as a string, not as JSON")
 	flags.BoolVar(&f.replace, "replace", false, "change the schedule where there is one of that id")
 	return cmd

@@ -41,7 +41,8 @@ func (f *selectionFlags) register(a *app, cmd *cobra.Command, states []work.Stat
 }
 
 // selectionNames are the flags.
-var selectionNames = []string{"state", "name", "id", "tag", "error", "error-group", "args", "meta", "source", "older-than"}
+var selectionNames = []string{"state", "name", "id", "tag", "error", "error-group", "args", "meta", "source",
+	"older-than"}
 
 // given tells whether any of the flags was typed.
 func (f *selectionFlags) given(cmd *cobra.Command) bool {
@@ -55,8 +56,9 @@ func (f *selectionFlags) selection(states []work.State) (work.Selection, error) 
 	}
 	meta, err := pairs(f.meta)
 	return work.Selection{
-		State: work.State(f.state), Name: f.name, ID: f.id, Tag: f.tag, ErrorText: f.errorText, ErrorGroup: f.group, ArgsText: f.args,
-		Meta: meta, Source: f.source, OlderThan: durationOf(f.older),
+		State: work.State(f.state), Name: f.name, ID: f.id, Tag: f.tag, ErrorText: f.errorText, ErrorGroup: f.group,
+		ArgsText: f.args,
+		Meta:     meta, Source: f.source, OlderThan: durationOf(f.older),
 	}, err
 }
 
@@ -85,8 +87,10 @@ func checkState(state string, states []work.State) error {
 
 // The states that a job can be looked for in, and those in which workers leave it alone.
 var (
-	livingStates  = []work.State{work.StateQueued, work.StateRunning, work.StateScheduled, work.StateRetrying, work.StateStalled, work.StateDead}
-	restingStates = []work.State{work.StateQueued, work.StateScheduled, work.StateRetrying, work.StateStalled, work.StateDead}
+	livingStates = []work.State{work.StateQueued, work.StateRunning, work.StateScheduled, work.StateRetrying,
+		work.StateStalled, work.StateDead}
+	restingStates = []work.State{work.StateQueued, work.StateScheduled, work.StateRetrying, work.StateStalled,
+		work.StateDead}
 )
 
 func words(states []work.State) []string {
@@ -110,7 +114,8 @@ func alternatives(states []work.State) string {
 func describe(s work.Selection) string {
 	parts := []string{string(s.State) + " jobs"}
 	for _, part := range []struct{ is, word string }{
-		{s.Name, "named"}, {s.ID, "with an id that has"}, {s.Tag, "with the tag"}, {s.ErrorText, "with an error that has"},
+		{s.Name, "named"}, {s.ID, "with an id that has"}, {s.Tag, "with the tag"},
+		{s.ErrorText, "with an error that has"},
 		{s.ErrorGroup, "of the group of errors"}, {s.ArgsText, "with args that have"},
 	} {
 		if part.is != "" {

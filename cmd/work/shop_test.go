@@ -56,8 +56,10 @@ func openShop(t *testing.T) *shop {
 		s.enqueue("greet", fmt.Sprint("greet-", n+1), 0, "Ann", n)
 	}
 	s.enqueue("mail", "mail-9", 14*time.Hour, "bob@example.org")
-	require.NoError(t, s.looked.AddSchedule(t.Context(), "0 3 * * *", "report", work.PeriodicOptions{ID: "nightly", TZ: "Europe/Berlin"}, "all"))
-	require.NoError(t, s.looked.AddSchedule(t.Context(), "@every 10m", "poll", work.PeriodicOptions{Overlap: work.OverlapSkip, Jitter: time.Second}))
+	require.NoError(t, s.looked.AddSchedule(t.Context(), "0 3 * * *", "report",
+		work.PeriodicOptions{ID: "nightly", TZ: "Europe/Berlin"}, "all"))
+	require.NoError(t, s.looked.AddSchedule(t.Context(), "@every 10m", "poll",
+		work.PeriodicOptions{Overlap: work.OverlapSkip, Jitter: time.Second}))
 	require.NoError(t, s.looked.SetLimit(t.Context(), "export", work.Limit{Concurrent: 2, Rate: 100, Per: time.Minute}))
 	require.NoError(t, s.looked.PauseQueue(t.Context(), "mail"))
 	return s
@@ -65,13 +67,15 @@ func openShop(t *testing.T) *shop {
 
 // work runs a pool for as long as there is something to do, and lets it bring what it has counted.
 func (s *shop) work() {
-	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: s.server.DSN(), Logger: slog.New(slog.DiscardHandler)}).
+	pool := work.NewWorkerPool(nil, 1,
+		work.WorkerOptions{Redis: s.server.DSN(), Logger: slog.New(slog.DiscardHandler)}).
 		Job("mail", func(to string) error { return work.Bury(errors.New("there is no mailbox \x1b[31m" + to)) }).
 		JobWithOptions("export", work.JobOptions{}, func(job *work.Job, _ int) error {
 			job.Logger().Info("3 rows", "table", "orders")
 			return work.RetryIn(24*time.Hour, errors.New("the disk is full"))
 		}).
-		JobWithOptions("report", work.JobOptions{Retention: 24 * time.Hour}, func(kind string) (string, error) { return kind + " is done", nil })
+		JobWithOptions("report", work.JobOptions{Retention: 24 * time.Hour},
+			func(kind string) (string, error) { return kind + " is done", nil })
 	s.enqueue("mail", "mail-1", 0, "ann@example.org")
 	s.enqueue("export", "export-1", 0, 42)
 	s.enqueue("report", "report-1", 0, "all")
@@ -92,7 +96,8 @@ func (s *shop) enqueue(name, id string, in time.Duration, args ...any) {
 func (s *shop) importing() *work.WorkerPool {
 	s.t.Helper()
 	begun := make(chan struct{})
-	pool := work.NewWorkerPool(nil, 3, work.WorkerOptions{Redis: s.server.DSN(), Logger: slog.New(slog.DiscardHandler), ShutdownTimeout: time.Millisecond}).
+	pool := work.NewWorkerPool(nil, 3, work.WorkerOptions{Redis: s.server.DSN(), Logger: slog.New(slog.DiscardHandler),
+		ShutdownTimeout: time.Millisecond}).
 		Job("import", func(ctx context.Context, job *work.Job) error {
 			job.Checkin("row 5 of 10")
 			close(begun)
@@ -174,7 +179,8 @@ var shopChanges = []struct {
 	{regexp.MustCompile(`"(started|host|service|version|go)":"[^"]*"`), `"$1":"OF THE MACHINE"`},
 	{regexp.MustCompile(`"pid":[0-9]+`), `"pid":0`},
 	{regexp.MustCompile(`(?m)^(started|host|service|version|go|pid)  .*`), "$1  OF THE MACHINE"},
-	{regexp.MustCompile(`(?m)^WORKER .*( [01]/3  [a-z]+( [a-z]+)?) .*  (import)$`), "WORKER  HOST  PID  UP $1  VERSION  $3"},
+	{regexp.MustCompile(`(?m)^WORKER .*( [01]/3  [a-z]+( [a-z]+)?) .*  (import)$`),
+		"WORKER  HOST  PID  UP $1  VERSION  $3"},
 }
 
 // fileName is that of the golden file of a command line.

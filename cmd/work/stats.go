@@ -33,7 +33,10 @@ Exit status: 3 if nothing is known of the name.`,
   work stats export --since 6h --by minute --json | jq '.points[] | [.at, .done]'`,
 		Args: atMost(1, "at most one name"),
 		RunE: a.runs(func(ctx context.Context, _ *cobra.Command, args []string) error {
-			return a.inspect(ctx, func(ctx context.Context, i *work.Inspector) error { return a.stats(ctx, i, f, args) })
+			return a.inspect(ctx, func(ctx context.Context,
+				i *work.Inspector) error {
+				return a.stats(ctx, i, f, args)
+			})
 		}),
 	}
 	cmd.Flags().Var(&f.since, "since", "how far back, as 6h or 30d")
@@ -80,7 +83,8 @@ func (a *app) stats(ctx context.Context, i *work.Inspector, f statsFlags, names 
 	if err != nil {
 		return err
 	}
-	history, err := i.History(ctx, work.HistoryOptions{Names: names, Since: server.Now.Add(-durationOf(f.since)), By: by})
+	history, err := i.History(ctx, work.HistoryOptions{Names: names, Since: server.Now.Add(-durationOf(f.since)),
+		By: by})
 	if err != nil {
 		return err
 	}
@@ -130,13 +134,16 @@ func (s nameStats) empty() bool { return s.Done+s.Failed+s.Dead == 0 }
 
 // statsLines are the table, and a chart of all together.
 func statsLines(c *console, all []nameStats) []string {
-	t := &table{columns: []column{{title: "NAME"}, {title: "DONE", right: true}, {title: "FAILED", right: true}, {title: "DEAD", right: true},
-		{title: "RUN P50", right: true}, {title: "RUN P99", right: true}, {title: "WAITED P50", right: true}, {title: "WAITED P99", right: true}}}
+	t := &table{columns: []column{{title: "NAME"}, {title: "DONE", right: true}, {title: "FAILED", right: true},
+		{title: "DEAD", right: true},
+		{title: "RUN P50", right: true}, {title: "RUN P99", right: true}, {title: "WAITED P50", right: true},
+		{title: "WAITED P99", right: true}}}
 	done := make([]int64, len(all[0].Points))
 	for _, s := range all {
 		run, runLate := s.Run.texts()
 		waited, waitedLate := s.Waited.texts()
-		t.rows = append(t.rows, []string{visible(s.Name), grouped(s.Done), grouped(s.Failed), grouped(s.Dead), run, runLate, waited, waitedLate})
+		t.rows = append(t.rows, []string{visible(s.Name), grouped(s.Done), grouped(s.Failed), grouped(s.Dead), run,
+			runLate, waited, waitedLate})
 		for n, p := range s.Points {
 			done[n] += p.Done
 		}

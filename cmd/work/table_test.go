@@ -51,7 +51,8 @@ func TestShortenKeepsTheEnd(t *testing.T) {
 
 func someTable() *table {
 	return &table{
-		columns: []column{{title: "FILE"}, {title: "BYTES", right: true}, {title: "LINES", right: true}, {title: "SHA-256"}},
+		columns: []column{{title: "FILE"}, {title: "BYTES", right: true}, {title: "LINES", right: true},
+			{title: "SHA-256"}},
 		rows: [][]string{
 			{"internal/some/very/long/path/to/a/file/below.go", "12,345", "310", "0123456789ab"},
 			{"漢字/x", "7", "1", "permission denied"},
@@ -106,6 +107,7 @@ func TestGrouped(t *testing.T) {
 
 func TestFoldBreaksAtSpaces(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, []string{"one two", "three", "a-word-that-is-too-long", "x"}, fold("one two three a-word-that-is-too-long x", 8))
+	assert.Equal(t, []string{"one two", "three", "a-word-that-is-too-long", "x"},
+		fold("one two three a-word-that-is-too-long x", 8))
 	assert.Equal(t, []string{"one two three"}, fold("one two three", 0))
 }

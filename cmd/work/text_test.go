@@ -18,9 +18,11 @@ func TestSpan(t *testing.T) {
 		want time.Duration
 		ok   bool
 	}{
-		{"90s", 90 * time.Second, true}, {"1h30m", 90 * time.Minute, true}, {"7d", 7 * 24 * time.Hour, true}, {"1d12h", 36 * time.Hour, true},
+		{"90s", 90 * time.Second, true}, {"1h30m", 90 * time.Minute, true}, {"7d", 7 * 24 * time.Hour, true},
+		{"1d12h", 36 * time.Hour, true},
 		{"0s", 0, true}, {"0d", 0, true}, {"36500d", 36_500 * 24 * time.Hour, true},
-		{"36501d", 0, false}, {"-1d", 0, false}, {"-1s", 0, false}, {"d", 0, false}, {"7", 0, false}, {"", 0, false}, {"1d-1h", 0, false}, {"99999999999999999999d", 0, false},
+		{"36501d", 0, false}, {"-1d", 0, false}, {"-1s", 0, false}, {"d", 0, false}, {"7", 0, false}, {"", 0, false},
+		{"1d-1h", 0, false}, {"99999999999999999999d", 0, false},
 	} {
 		t.Run(row.text, func(t *testing.T) {
 			t.Parallel()
@@ -38,8 +40,10 @@ func TestBrief(t *testing.T) {
 		d    time.Duration
 		want string
 	}{
-		{-time.Hour, "0s"}, {0, "0s"}, {350_400 * time.Microsecond, "350ms"}, {12*time.Second + 900*time.Millisecond, "12s"}, {time.Minute, "1m"},
-		{59*time.Minute + 59*time.Second, "59m59s"}, {90 * time.Minute, "1h30m"}, {2 * time.Hour, "2h"}, {2*time.Hour + 30*time.Second, "2h"},
+		{-time.Hour, "0s"}, {0, "0s"}, {350_400 * time.Microsecond, "350ms"},
+		{12*time.Second + 900*time.Millisecond, "12s"}, {time.Minute, "1m"},
+		{59*time.Minute + 59*time.Second, "59m59s"}, {90 * time.Minute, "1h30m"}, {2 * time.Hour, "2h"},
+		{2*time.Hour + 30*time.Second, "2h"},
 		{76 * time.Hour, "3d4h"}, {400 * 24 * time.Hour, "400d"},
 	} {
 		assert.Equal(t, row.want, brief(row.d), row.d)
@@ -89,14 +93,16 @@ func TestProseGivesWayFirst(t *testing.T) {
 	t.Parallel()
 	id := strings.Repeat("x", 26)
 	made := func() *table {
-		return &table{columns: []column{{title: "ID"}, {title: "N", right: true}, {title: "WHAT", prose: true}}, rows: [][]string{{id, "7", "a sentence that is longer than that"}}}
+		return &table{columns: []column{{title: "ID"}, {title: "N", right: true}, {title: "WHAT", prose: true}},
+			rows: [][]string{{id, "7", "a sentence that is longer than that"}}}
 	}
 	for _, row := range []struct {
 		width int
 		want  string
 	}{
 		{0, id + "  7  a sentence that is longer than that"}, {80, id + "  7  a sentence that is longer than that"},
-		{50, id + "  7  a sentence that is…"}, {44, id + "  7  a sentence t…"}, {36, id + "  7"}, {20, "…" + strings.Repeat("x", 16) + "  7"},
+		{50, id + "  7  a sentence that is…"}, {44, id + "  7  a sentence t…"}, {36, id + "  7"},
+		{20, "…" + strings.Repeat("x", 16) + "  7"},
 	} {
 		t.Run(fmt.Sprint(row.width), func(t *testing.T) {
 			t.Parallel()

@@ -90,10 +90,12 @@ func (m *topModel) tabs(sheet topSheet) topLine {
 	for view, name := range names {
 		key := fmt.Sprint(view + 1)
 		if topView(view) == m.view {
-			long, short = append(long, topPart{bold, "[" + key + " " + name + "] "}), append(short, topPart{bold, "[" + key + " " + name + "]"})
+			long, short = append(long, topPart{bold, "[" + key + " " + name + "] "}),
+				append(short, topPart{bold, "[" + key + " " + name + "]"})
 			continue
 		}
-		long, short = append(long, topPart{faint, " " + key + " " + name + "  "}), append(short, topPart{faint, " " + key + " "})
+		long, short = append(long, topPart{faint, " " + key + " " + name + "  "}),
+			append(short, topPart{faint, " " + key + " "})
 	}
 	if whole := append(long, topPart{faint, where}); whole.width() <= m.console.width {
 		return whole

@@ -162,7 +162,8 @@ func (m *topModel) yesOrNo(verb string) topLine {
 // hints are the keys that there is room for, the ones that lead on first.
 func (m *topModel) hints() topLine {
 	var line topLine
-	for _, hint := range []struct{ key, does string }{{"q", "quit"}, {"?", "help"}, {"tab", "view"}, {"p", "pause"}, {"/", "filter"}, {"j k", "choose"}} {
+	for _, hint := range []struct{ key, does string }{{"q", "quit"}, {"?", "help"}, {"tab", "view"}, {"p", "pause"},
+		{"/", "filter"}, {"j k", "choose"}} {
 		if hint.key == "p" && m.view != topQueues {
 			continue
 		}

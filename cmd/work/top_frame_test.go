@@ -60,14 +60,16 @@ func TestTopFramesStayWithinTheScreen(t *testing.T) {
 			for _, height := range []int{1, 2, 3, 5, 10, 24, 60} {
 				m, _ := watched(width, height)
 				m.console.coloured = coloured
-				for _, keys := range [][]string{{"1"}, {"2"}, {"3"}, {"?"}, {"?"}, {"1", "p"}, {"n"}, {"/", "e"}, {"esc"}} {
+				for _, keys := range [][]string{{"1"}, {"2"}, {"3"}, {"?"}, {"?"}, {"1", "p"}, {"n"}, {"/", "e"},
+					{"esc"}} {
 					press(m, keys...)
 					m.Update(topRead{at: topNoon, err: errors.New("lost \x1b[2J")})
 					lines := m.frame()
 					require.Len(t, lines, height, "%d x %d after %v", width, height, keys)
 					for _, line := range lines {
 						bare := topEscapes.ReplaceAllString(line, "")
-						require.LessOrEqual(t, uniseg.StringWidth(bare), width, "%d x %d after %v: %q", width, height, keys, line)
+						require.LessOrEqual(t, uniseg.StringWidth(bare), width, "%d x %d after %v: %q", width, height,
+							keys, line)
 						require.NotContains(t, bare, "\x1b")
 						require.True(t, coloured || bare == line, "no colour was wanted: %q", line)
 					}

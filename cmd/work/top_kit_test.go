@@ -22,8 +22,9 @@ var topNoon = time.Date(2026, 3, 1, 12, 0, 30, 0, time.UTC)
 func topSample() topFigures {
 	ago := func(d time.Duration) time.Time { return topNoon.Add(-d) }
 	f := topFigures{
-		AsOf:       topNoon,
-		Counts:     work.Counts{Queued: 1_250_319, Running: 31, Scheduled: 48, Retrying: 3, Dead: 17, Queues: 6, Workers: 2, AsOf: topNoon},
+		AsOf: topNoon,
+		Counts: work.Counts{Queued: 1_250_319, Running: 31, Scheduled: 48, Retrying: 3, Dead: 17, Queues: 6,
+			Workers: 2, AsOf: topNoon},
 		Processors: topProcessors{Busy: 31, Total: 40},
 		Rates:      topRates{Done: 812.44, Failed: 3.2},
 	}
@@ -31,25 +32,34 @@ func topSample() topFigures {
 		f.Queues = append(f.Queues, topQueue{QueueInfo: info, LastMinute: topRates{Done: done, Failed: failed}})
 	}
 	queue(work.QueueInfo{Name: "clean_up", Workers: 2}, 0.3, 0)
-	queue(work.QueueInfo{Name: "create_monthly_statement_of_account", Waiting: 1_249_988, Oldest: ago(26 * time.Hour), Running: 20, Workers: 2}, 41_003, 0)
+	queue(work.QueueInfo{Name: "create_monthly_statement_of_account", Waiting: 1_249_988, Oldest: ago(26 * time.Hour),
+		Running: 20, Workers: 2}, 41_003, 0)
 	queue(work.QueueInfo{Name: "export", Waiting: 312, Oldest: ago(12 * time.Second), Running: 5, Workers: 2,
 		Limit: &work.LimitInfo{Name: "export", Limit: work.Limit{Concurrent: 5}, Running: 5}}, 7_240, 190)
 	queue(work.QueueInfo{Name: "overwritten", Problem: "WRONGTYPE"}, 0, 0)
-	queue(work.QueueInfo{Name: "send_mail", Waiting: 19, Oldest: ago(3 * time.Minute), Running: 6, Paused: true, Workers: 1,
-		Limit: &work.LimitInfo{Name: "send_mail", Paused: true, Limit: work.Limit{Rate: 100, Per: time.Second}}}, 512, 2)
+	queue(work.QueueInfo{Name: "send_mail", Waiting: 19, Oldest: ago(3 * time.Minute), Running: 6, Paused: true,
+		Workers: 1,
+		Limit:   &work.LimitInfo{Name: "send_mail", Paused: true, Limit: work.Limit{Rate: 100, Per: time.Second}}}, 512,
+		2)
 	queue(work.QueueInfo{Name: "wide_漢字_name", Waiting: 1, Oldest: ago(400 * time.Millisecond)}, 0, 0)
 	f.Workers = []work.WorkerInfo{
-		{ID: "a1", Host: "web-1", PID: 4242, Service: "shop", Version: "v1.4.0", Started: ago(75 * time.Hour), Concurrency: 20, Alive: true, AsOf: topNoon,
-			Queues: []string{"export", "send_mail"}, Running: []work.RunningJob{{ID: "1", Name: "export", Since: ago(90 * time.Second)}, {ID: "2", Name: "send_mail"}}},
-		{ID: "b2", Host: "web-2", PID: 77, Service: "shop", Version: "v1.5.0", Started: ago(4 * time.Minute), Concurrency: 20, Alive: true, Wanted: "quiet", AsOf: topNoon},
+		{ID: "a1", Host: "web-1", PID: 4242, Service: "shop", Version: "v1.4.0", Started: ago(75 * time.Hour),
+			Concurrency: 20, Alive: true, AsOf: topNoon,
+			Queues: []string{"export", "send_mail"},
+			Running: []work.RunningJob{{ID: "1", Name: "export", Since: ago(90 * time.Second)},
+				{ID: "2", Name: "send_mail"}}},
+		{ID: "b2", Host: "web-2", PID: 77, Service: "shop", Version: "v1.5.0", Started: ago(4 * time.Minute),
+			Concurrency: 20, Alive: true, Wanted: "quiet", AsOf: topNoon},
 		{ID: "c3", Host: "batch-1", PID: 9, Service: "nightly", Started: ago(time.Hour), Concurrency: 4, AsOf: topNoon},
 	}
 	f.Errors = []work.ErrorGroup{
-		{Digest: "e1", Name: "export", Message: "Post \"https://api.example.com/v1/report\": context deadline exceeded", Count: 12_030, Last: ago(2 * time.Second)},
+		{Digest: "e1", Name: "export", Message: "Post \"https://api.example.com/v1/report\": context deadline exceeded",
+			Count: 12_030, Last: ago(2 * time.Second)},
 		{Digest: "e2", Name: "send_mail", Message: "550 no such mailbox\x1b[2J", Count: 17, Last: ago(5 * time.Hour)},
 	}
 	for n := range topHour {
-		f.Minutes = append(f.Minutes, topMinute{At: topNoon.Add(time.Duration(n-topHour+1) * time.Minute), topCount: topCount{Done: int64(30_000 + 20_000*math.Sin(float64(n)/7))}})
+		f.Minutes = append(f.Minutes, topMinute{At: topNoon.Add(time.Duration(n-topHour+1) * time.Minute),
+			topCount: topCount{Done: int64(30_000 + 20_000*math.Sin(float64(n)/7))}})
 	}
 	return f
 }
@@ -70,7 +80,8 @@ func (o *topOrders) setPaused(queue string, to bool) tea.Cmd {
 // watched is a model with the sample on a screen of that size.
 func watched(width, height int) (*topModel, *topOrders) {
 	desk := &topOrders{}
-	m := newTopModel(&app{namespace: "shop", redis: "redis://:secret@localhost:6379/0"}, topFlags{interval: time.Second}, topSample())
+	m := newTopModel(&app{namespace: "shop", redis: "redis://:secret@localhost:6379/0"},
+		topFlags{interval: time.Second}, topSample())
 	m.desk, m.zone, m.now, m.answered = desk, time.UTC, topNoon, topNoon
 	m.Update(tea.WindowSizeMsg{Width: width, Height: height})
 	return m, desk
@@ -78,8 +89,10 @@ func watched(width, height int) (*topModel, *topOrders) {
 
 // press presses keys: letters, or a name such as "tab".
 func press(m *topModel, keys ...string) (last tea.Cmd) {
-	named := map[string]rune{"tab": tea.KeyTab, "esc": tea.KeyEscape, "enter": tea.KeyEnter, "up": tea.KeyUp, "down": tea.KeyDown,
-		"backspace": tea.KeyBackspace, "home": tea.KeyHome, "end": tea.KeyEnd, "pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp}
+	named := map[string]rune{"tab": tea.KeyTab, "esc": tea.KeyEscape, "enter": tea.KeyEnter, "up": tea.KeyUp,
+		"down":      tea.KeyDown,
+		"backspace": tea.KeyBackspace, "home": tea.KeyHome, "end": tea.KeyEnd, "pgdown": tea.KeyPgDown,
+		"pgup": tea.KeyPgUp}
 	for _, key := range keys {
 		msg := tea.KeyPressMsg{Text: key, Code: []rune(key)[0]}
 		if code, is := named[key]; is {

@@ -70,8 +70,9 @@ const topBeats = 120
 func newTopModel(a *app, f topFlags, figures topFigures) *topModel {
 	now := time.Now()
 	m := &topModel{
-		console: *newConsole(a), namespace: a.namespace, place: topPlace(a.redis), zone: time.Local, interval: f.interval,
-		figures: figures, answered: now, now: now,
+		console: *newConsole(a), namespace: a.namespace, place: topPlace(a.redis), zone: time.Local,
+		interval: f.interval,
+		figures:  figures, answered: now, now: now,
 	}
 	m.sheets = topDefaults
 	m.follow()

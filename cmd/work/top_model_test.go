@@ -107,8 +107,10 @@ func TestTopScrollsWhereTheChosenRowIs(t *testing.T) {
 	require.Equal(t, 3, m.room())
 	press(m, "n")
 	for _, row := range []struct{ key, first, last string }{
-		{"g", "clean_up", "export"}, {"j", "clean_up", "export"}, {"j", "clean_up", "export"}, {"j", "create_monthly", "overwritten"},
-		{"G", "overwritten", "wide_"}, {"k", "overwritten", "wide_"}, {"pgup", "export", "send_mail"}, {"home", "clean_up", "export"},
+		{"g", "clean_up", "export"}, {"j", "clean_up", "export"}, {"j", "clean_up", "export"},
+		{"j", "create_monthly", "overwritten"},
+		{"G", "overwritten", "wide_"}, {"k", "overwritten", "wide_"}, {"pgup", "export", "send_mail"},
+		{"home", "clean_up", "export"},
 	} {
 		press(m, row.key)
 		lines := m.frame()
@@ -275,7 +277,8 @@ func TestTopSaysSinceWhenRedisIsLost(t *testing.T) {
 	m.Update(topTick{at: at(4 * time.Second)})
 	assert.Contains(t, screen(m), "Redis is slow: nothing since 12:00:30 (4s)")
 	m.Update(topRead{at: at(6 * time.Second), err: errNoRedis})
-	assert.Contains(t, screen(m), "no Redis since 12:00:30 (6s): cannot connect to Redis at localhost:6379: connection refused")
+	assert.Contains(t, screen(m),
+		"no Redis since 12:00:30 (6s): cannot connect to Redis at localhost:6379: connection refused")
 	m.Update(topTick{at: at(9 * time.Second)})
 	assert.Contains(t, screen(m), "no Redis since 12:00:30 (9s)")
 	assert.Contains(t, screen(m), "1,249,988", "the last figures are kept")
@@ -298,7 +301,8 @@ func BenchmarkTopOfManyQueues(b *testing.B) {
 	m, _ := watched(120, 40)
 	f := topSample()
 	for n := range 10_000 {
-		f.Queues = append(f.Queues, topQueue{QueueInfo: work.QueueInfo{Name: fmt.Sprint("queue_", n), Waiting: n % 977}})
+		f.Queues = append(f.Queues,
+			topQueue{QueueInfo: work.QueueInfo{Name: fmt.Sprint("queue_", n), Waiting: n % 977}})
 	}
 	m.Update(topRead{figures: f, at: topNoon})
 	for b.Loop() {

@@ -20,7 +20,8 @@ func TestTopOnce(t *testing.T) {
 	for _, args := range [][]string{{"top", "--once"}, {"top"}} { // without a terminal both are the same
 		got := s.call(args...)
 		require.Equal(t, said{out: got.out}, got)
-		golden(t, "top-once", strings.ReplaceAll(s.settled(got), strings.TrimPrefix(s.server.DSN(), "redis://"), "REDIS"))
+		golden(t, "top-once", strings.ReplaceAll(s.settled(got), strings.TrimPrefix(s.server.DSN(), "redis://"),
+			"REDIS"))
 	}
 }
 
@@ -35,7 +36,8 @@ func TestTopOnceInJSON(t *testing.T) {
 		assert.Equal(t, shopNow, f.AsOf)
 		assert.Equal(t, 3, f.Counts.Queued)
 		require.Len(t, f.Queues, 4)
-		assert.Equal(t, topSeenQueue{Name: "export", Limit: json.RawMessage(`{"concurrent":2,"rate":100,"per":"1m0s","burst":1}`)}, f.Queues[0].bare(t))
+		assert.Equal(t, topSeenQueue{Name: "export",
+			Limit: json.RawMessage(`{"concurrent":2,"rate":100,"per":"1m0s","burst":1}`)}, f.Queues[0].bare(t))
 		assert.Equal(t, topSeenQueue{Name: "greet", Waiting: 3}, f.Queues[1].bare(t))
 		assert.True(t, f.Queues[2].Paused)
 		assert.Len(t, f.Errors, 2)
@@ -98,7 +100,8 @@ func TestTopOfNothing(t *testing.T) {
 	t.Parallel()
 	got := call("top", "--redis", startRedis(t))
 	assert.Zero(t, got.status)
-	assert.Contains(t, got.out, "there are no queues: nothing was enqueued\n\nthere are no workers\n\nno errors were counted\n")
+	assert.Contains(t, got.out,
+		"there are no queues: nothing was enqueued\n\nthere are no workers\n\nno errors were counted\n")
 	got = call("top", "--json", "--redis", startRedis(t))
 	assert.Contains(t, got.out, `"queues":[],"workers":[],"errors":[],`, "lists, not null")
 }
@@ -122,10 +125,13 @@ func TestTopMistakes(t *testing.T) {
 		want   string
 	}{
 		{"no Redis", nil, exitUsage, "no Redis is named: give --redis"},
-		{"too often", []string{"--redis", "redis://localhost", "--interval", "1ms"}, exitUsage, "--interval is 1ms: give 100ms to 1h"},
-		{"too seldom", []string{"--redis", "redis://localhost", "--interval", "2h"}, exitUsage, "--interval is 2h0m0s: give 100ms to 1h"},
+		{"too often", []string{"--redis", "redis://localhost", "--interval", "1ms"}, exitUsage,
+			"--interval is 1ms: give 100ms to 1h"},
+		{"too seldom", []string{"--redis", "redis://localhost", "--interval", "2h"}, exitUsage,
+			"--interval is 2h0m0s: give 100ms to 1h"},
 		{"an argument", []string{"export"}, exitUsage, "work top takes no argument"},
-		{"nobody there", []string{"--redis", "redis://127.0.0.1:1"}, exitFailure, "cannot connect to Redis at 127.0.0.1:1"},
+		{"nobody there", []string{"--redis", "redis://127.0.0.1:1"}, exitFailure,
+			"cannot connect to Redis at 127.0.0.1:1"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

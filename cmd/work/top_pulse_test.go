@@ -16,7 +16,8 @@ func told(p *topPulse, second int, done ...int64) {
 	p.since(at)
 	var points []work.HistoryPoint
 	for n, count := range done {
-		points = append(points, work.HistoryPoint{At: topNoon.Truncate(time.Hour).Add(time.Duration(n) * time.Minute), Done: count, Failed: 2 * count, Dead: count})
+		points = append(points, work.HistoryPoint{At: topNoon.Truncate(time.Hour).Add(time.Duration(n) * time.Minute),
+			Done: count, Failed: 2 * count, Dead: count})
 	}
 	p.take(map[string][]work.HistoryPoint{"a": points})
 	p.mark(at)
@@ -29,7 +30,8 @@ func TestPulseRates(t *testing.T) {
 		tell func(*topPulse)
 		want float64 // done per second
 	}{
-		{"one reading: the last minute, of which half lies in the minute before", func(p *topPulse) { told(p, 90, 60, 90) }, (90 + 30) / 60.0},
+		{"one reading: the last minute, of which half lies in the minute before",
+			func(p *topPulse) { told(p, 90, 60, 90) }, (90 + 30) / 60.0},
 		{"two: what came between them", func(p *topPulse) { told(p, 90, 60, 90); told(p, 92, 60, 110) }, 10},
 		{"nothing came", func(p *topPulse) { told(p, 90, 60, 90); told(p, 92, 60, 90) }, 0},
 		{"over the last five seconds", func(p *topPulse) {
@@ -40,7 +42,8 @@ func TestPulseRates(t *testing.T) {
 		}, 2},
 		{"over the turn of a minute", func(p *topPulse) { told(p, 58, 10); told(p, 62, 12, 18) }, 5},
 		{"after a pause of Redis, over all of it", func(p *topPulse) { told(p, 10, 10); told(p, 110, 60, 50) }, 1},
-		{"a minute that is told again counts once", func(p *topPulse) { told(p, 58, 10); told(p, 60, 10, 0); told(p, 62, 10, 8) }, 2},
+		{"a minute that is told again counts once",
+			func(p *topPulse) { told(p, 58, 10); told(p, 60, 10, 0); told(p, 62, 10, 8) }, 2},
 		{"a history that was lost", func(p *topPulse) { told(p, 58, 1000); told(p, 60, 20) }, 10},
 		{"a clock that went back", func(p *topPulse) { told(p, 90, 60, 90); told(p, 30, 30) }, 30 / 60.0},
 	} {
@@ -112,7 +115,8 @@ func TestSparkline(t *testing.T) {
 func TestTopRoughNumbers(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int64]string{
-		0: "0", 9_999: "9,999", 10_000: "10.0k", 99_949: "99.9k", 99_951: "100k", 999_499: "999k", 999_501: "1.0M", 1_249_988: "1.2M",
+		0: "0", 9_999: "9,999", 10_000: "10.0k", 99_949: "99.9k", 99_951: "100k", 999_499: "999k", 999_501: "1.0M",
+		1_249_988:   "1.2M",
 		123_456_789: "123M", 2_000_000_000_000: "2,000G",
 	} {
 		assert.Equal(t, want, topRough(n))

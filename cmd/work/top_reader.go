@@ -56,7 +56,8 @@ func (r *topReader) read(ctx context.Context, withErrors bool) (topFigures, erro
 func (r *topReader) readHistory(ctx context.Context, asOf time.Time, names int) error {
 	step := time.Duration(max(1, topMostPoints/max(1, names))) * time.Minute
 	for since := r.pulse.since(asOf).Truncate(time.Minute); !since.After(asOf); since = since.Add(step) {
-		history, err := r.inspector.History(ctx, work.HistoryOptions{Since: since, Until: since.Add(step - time.Minute), By: time.Minute})
+		history, err := r.inspector.History(ctx, work.HistoryOptions{Since: since, Until: since.Add(step - time.Minute),
+			By: time.Minute})
 		if err != nil {
 			return err
 		}

@@ -40,7 +40,8 @@ func openTerminal(t *testing.T, width, height int, env []string, args ...string)
 	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })
 	x := &terminal{t: t, socket: filepath.Join(dir, "tmux")}
 	script := `"$@"; echo "ended with $?"; stty -a | grep -o -- '-*icanon\|-*echo '; exec cat` // cat keeps the screen
-	start := append([]string{"-f", os.DevNull, "new-session", "-d", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height)}, inShell(env)...)
+	start := append([]string{"-f", os.DevNull, "new-session", "-d", "-x", strconv.Itoa(width), "-y",
+		strconv.Itoa(height)}, inShell(env)...)
 	x.tmux(append(append(start, "sh", "-c", script, "sh", os.Args[0]), args...)...)
 	t.Cleanup(func() { x.tmux("kill-server") })
 	return x
@@ -57,7 +58,8 @@ func inShell(env []string) (flags []string) {
 // tmux runs a command of tmux, in UTF-8 whatever the machine is set to.
 func (x *terminal) tmux(args ...string) string {
 	x.t.Helper()
-	out, err := exec.CommandContext(context.Background(), "tmux", append([]string{"-u", "-S", x.socket}, args...)...).CombinedOutput()
+	out, err := exec.CommandContext(context.Background(), "tmux", append([]string{"-u", "-S", x.socket}, args...)...).
+		CombinedOutput()
 	require.NoError(x.t, err, "tmux %v: %s", args, out)
 	return string(out)
 }
@@ -99,7 +101,8 @@ func busyShop(t *testing.T) (*redistest.Process, *work.Inspector) {
 	require.NoError(t, inspector.PauseQueue(t.Context(), "mail"))
 	enqueueMany(t, server.DSN(), map[string]int{"export": 12, "mail": 3, "import": 1})
 	begun := make(chan struct{})
-	pool := work.NewWorkerPool(nil, 4, work.WorkerOptions{Redis: server.DSN(), Logger: slog.New(slog.DiscardHandler), ShutdownTimeout: time.Millisecond}).
+	pool := work.NewWorkerPool(nil, 4, work.WorkerOptions{Redis: server.DSN(), Logger: slog.New(slog.DiscardHandler),
+		ShutdownTimeout: time.Millisecond}).
 		Job("import", func(ctx context.Context, _ int) error {
 			close(begun)
 			<-ctx.Done()
@@ -212,7 +215,8 @@ func TestTopOutlivesRedisRealRedis(t *testing.T) {
 	x.press("p", "y")
 	x.see(`was not paused: `)
 	require.NoError(t, server.Restart())
-	require.Eventually(t, func() bool { return !strings.Contains(x.tmux("capture-pane", "-p"), "no Redis") }, time.Minute, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return !strings.Contains(x.tmux("capture-pane", "-p"), "no Redis") },
+		time.Minute, 20*time.Millisecond)
 	x.see(`^› export +12 `)
 	require.NoError(t, server.Pause())
 	x.see(`^(Redis is slow: nothing|no Redis) since`)

@@ -47,9 +47,12 @@ see the flags of a program: the environment is the better place for a token or a
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:7788", "`address` to listen on; port 0 is a free one")
 	flags.StringVar(&f.user, "user", os.Getenv("WORK_UI_USER"), "`name` to log in with (env WORK_UI_USER)")
-	flags.StringVar(&f.password, "password", os.Getenv("WORK_UI_PASSWORD"), "`password` to log in with (env WORK_UI_PASSWORD)")
-	flags.StringVar(&f.token, "token", os.Getenv("WORK_UI_TOKEN"), "`secret` to come in with instead of a new one, of 16 bytes or more (env WORK_UI_TOKEN)")
-	flags.BoolVar(&f.trusting, "insecure-loopback", false, "let in whoever connects from this machine, with no token: behind a proxy that can be everybody")
+	flags.StringVar(&f.password, "password", os.Getenv("WORK_UI_PASSWORD"),
+		"`password` to log in with (env WORK_UI_PASSWORD)")
+	flags.StringVar(&f.token, "token", os.Getenv("WORK_UI_TOKEN"),
+		"`secret` to come in with instead of a new one, of 16 bytes or more (env WORK_UI_TOKEN)")
+	flags.BoolVar(&f.trusting, "insecure-loopback", false,
+		"let in whoever connects from this machine, with no token: behind a proxy that can be everybody")
 	flags.BoolVar(&f.readOnly, "read-only", false, "show all, and let nobody change anything")
 	for _, secret := range []string{"user", "password", "token"} {
 		flags.Lookup(secret).DefValue = "" // help prints defaults
@@ -68,9 +71,16 @@ func (f uiFlags) authorizer() (authorize webui.Authorizer, fresh string, err err
 	case login && (f.user == "" || f.password == ""):
 		return nil, "", usagef("--user and --password go together: give both, or set WORK_UI_USER and WORK_UI_PASSWORD")
 	case login && f.token != "", f.trusting && (login || f.token != ""):
-		return nil, "", usagef("there is more than one way to come in: give --token, or --user and --password, or --insecure-loopback")
+		return nil, "", usagef("there is more than one way to come in: give --token, or --user and --password, or " +
+			"--insecure-loopback")
 	case !login && f.token == "" && !near:
-		return nil, "", usagef("--listen %s is open to other machines: give --token, or --user and --password, or listen on 127.0.0.1", f.listen)
+		return nil, "", usagef("--listen %s is open to other machines: give --token, or --user and --password, or listen "+
+			""+
+			""+
+			""+
+			""+
+			""+
+			"on 127.0.0.1", f.listen)
 	case f.trusting:
 		return webui.InsecureLoopback, "", nil
 	case login:
@@ -99,7 +109,8 @@ func (a *app) ui(ctx context.Context, f uiFlags) error {
 		return err
 	}
 	if token != "" && a.quiet && !a.json {
-		return usagef("--quiet does not print the token that one needs to come in: give one with --token or WORK_UI_TOKEN")
+		return usagef("--quiet does not print the token that one needs to come in: give one with --token or " +
+			"WORK_UI_TOKEN")
 	}
 	return a.inspect(ctx, func(ctx context.Context, inspector *work.Inspector) (err error) {
 		if _, err := inspector.Counts(ctx); err != nil {
@@ -115,7 +126,8 @@ func (a *app) ui(ctx context.Context, f uiFlags) error {
 		}
 		defer func() { err = errors.Join(err, enqueuer.Close()) }()
 		page := serveDashboard(listener, inspector, webui.Options{
-			Title: a.namespace, Authorize: authorize, ReadOnly: f.readOnly, Enqueuer: enqueuer, Logger: slog.New(slog.NewTextHandler(a.err, nil)),
+			Title: a.namespace, Authorize: authorize, ReadOnly: f.readOnly, Enqueuer: enqueuer,
+			Logger: slog.New(slog.NewTextHandler(a.err, nil)),
 		})
 		err = a.sayAddress(page.address, token)
 		if err == nil {
@@ -139,7 +151,8 @@ func (a *app) sayAddress(address, token string) error {
 			Token     string `json:"token,omitempty"`
 		}{address, a.namespace, token})
 	case !a.quiet:
-		_, err = fmt.Fprintf(a.out, "The dashboard of namespace %s is at %s until Ctrl-C.\n", visible(a.namespace), withToken(address, token))
+		_, err = fmt.Fprintf(a.out, "The dashboard of namespace %s is at %s until Ctrl-C.\n", visible(a.namespace),
+			withToken(address, token))
 	}
 	return err
 }

@@ -36,7 +36,8 @@ func serve(t *testing.T, args ...string) *served {
 	a := &app{in: strings.NewReader(""), out: write, err: io.Discard, hurry: context.Background()}
 	go func() {
 		defer write.Close() //lint:ignore errcheck the end of a pipe within the program
-		s.status <- a.execute(ctx, append([]string{"--redis", redis.DSN(), "--json", "ui", "--listen", "127.0.0.1:0"}, args...))
+		s.status <- a.execute(ctx, append([]string{"--redis", redis.DSN(), "--json", "ui", "--listen", "127.0.0.1:0"},
+			args...))
 	}()
 	var said struct{ Address, Namespace, Token string }
 	line, err := bufio.NewReader(read).ReadBytes('\n')
@@ -98,7 +99,8 @@ func TestUILetsInWhoHasTheToken(t *testing.T) {
 				assert.Empty(t, token, "who gave it knows it")
 				s.token = given
 			}
-			for token, want := range map[string]int{s.token: http.StatusOK, "": http.StatusUnauthorized, s.token + "x": http.StatusUnauthorized} {
+			for token, want := range map[string]int{s.token: http.StatusOK, "": http.StatusUnauthorized, s.token +
+				"x": http.StatusUnauthorized} {
 				who := &served{t: t, address: s.address, token: token}
 				for method, path := range map[string]string{http.MethodGet: "queues", http.MethodPost: "queues-pause"} {
 					status, _ := who.ask(method, path, "", "")
@@ -123,7 +125,8 @@ func TestUIPrintsTheAddressThatLetsIn(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	require.NoError(t, (&app{out: &out, namespace: "shop"}).sayAddress("http://127.0.0.1:7788/", "ABC"))
-	assert.Equal(t, "The dashboard of namespace shop is at http://127.0.0.1:7788/?token=ABC until Ctrl-C.\n", out.String())
+	assert.Equal(t, "The dashboard of namespace shop is at http://127.0.0.1:7788/?token=ABC until Ctrl-C.\n",
+		out.String())
 	s := serve(t)
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)
@@ -139,7 +142,8 @@ func TestUIPrintsTheAddressThatLetsIn(t *testing.T) {
 func TestUIServesTheAPI(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.address+"api/jobs", strings.NewReader(`{"name": "mail", "args": ["ann"]}`))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.address+"api/jobs",
+		strings.NewReader(`{"name": "mail", "args": ["ann"]}`))
 	require.NoError(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Authorization", "Bearer "+s.token)
@@ -197,18 +201,21 @@ func TestUIRefusesToStandOpen(t *testing.T) {
 		args []string
 		says string
 	}{
-		"all addresses":      {[]string{"--listen", "0.0.0.0:0"}, "open to other machines: give --token, or --user and --password"},
-		"no host":            {[]string{"--listen", ":0"}, "open to other machines"},
-		"a name":             {[]string{"--listen", "example.com:0"}, "open to other machines"},
-		"all of IPv6":        {[]string{"--listen", "[::]:0"}, "open to other machines"},
-		"no port":            {[]string{"--listen", "127.0.0.1"}, "give host and port"},
-		"a user alone":       {[]string{"--user", "ann"}, "go together"},
-		"a password alone":   {[]string{"--password", "x", "--listen", ":0"}, "go together"},
-		"a user with colon":  {[]string{"--user", "a:b", "--password", "x"}, "without a colon"},
-		"trust in others":    {[]string{"--insecure-loopback", "--listen", ":0"}, "open to other machines"},
-		"a short token":      {[]string{"--token", "letmein"}, "can be guessed"},
-		"two ways in":        {[]string{"--token", "a token of tests only", "--user", "ann", "--password", "x"}, "more than one way"},
-		"trust and a token":  {[]string{"--token", "a token of tests only", "--insecure-loopback"}, "more than one way"},
+		"all addresses": {[]string{"--listen", "0.0.0.0:0"},
+			"open to other machines: give --token, or --user and --password"},
+		"no host":           {[]string{"--listen", ":0"}, "open to other machines"},
+		"a name":            {[]string{"--listen", "example.com:0"}, "open to other machines"},
+		"all of IPv6":       {[]string{"--listen", "[::]:0"}, "open to other machines"},
+		"no port":           {[]string{"--listen", "127.0.0.1"}, "give host and port"},
+		"a user alone":      {[]string{"--user", "ann"}, "go together"},
+		"a password alone":  {[]string{"--password", "x", "--listen", ":0"}, "go together"},
+		"a user with colon": {[]string{"--user", "a:b", "--password", "x"}, "without a colon"},
+		"trust in others":   {[]string{"--insecure-loopback", "--listen", ":0"}, "open to other machines"},
+		"a short token":     {[]string{"--token", "letmein"}, "can be guessed"},
+		"two ways in": {[]string{"--token", "a token of tests only", "--user", "ann", "--password", "x"},
+			"more than one way"},
+		"trust and a token": {[]string{"--token", "a token of tests only", "--insecure-loopback"},
+			"more than one way"},
 		"nobody is told":     {[]string{"--quiet"}, "--token"},
 		"an argument":        {[]string{"x"}, "takes no argument"},
 		"a port that is not": {[]string{"--listen", "127.0.0.1:x"}, "cannot be served"},

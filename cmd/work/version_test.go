@@ -22,7 +22,8 @@ func TestVersionOf(t *testing.T) {
 		{"built here", &debug.BuildInfo{}, "work (devel)," + built},
 		{"installed", &debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}}, "work v1.2.3," + built},
 		{"from a checkout", &debug.BuildInfo{Settings: []debug.BuildSetting{
-			{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.time", Value: "2030-01-01T00:00:00Z"}, {Key: "vcs.modified", Value: "true"},
+			{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.time", Value: "2030-01-01T00:00:00Z"},
+			{Key: "vcs.modified", Value: "true"},
 		}}, "work (devel)," + built + ", revision abc of 2030-01-01T00:00:00Z, modified"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -34,16 +34,19 @@ func TestALongWalkIsAskedAboutFirst(t *testing.T) {
 			var out, errOut bytes.Buffer
 			a := &app{in: strings.NewReader(row.input), out: &out, err: &errOut, path: "work jobs search"}
 			read := 0
-			err := a.listJobs(context.Background(), listFlags{ids: true, yes: row.yes}, func(context.Context, string, int) (jobPage, error) {
-				read++
-				page := jobPage{jobs: []*work.JobInfo{{ID: fmt.Sprint("job", read)}}, through: 2000 * read, total: row.total}
-				if page.through < row.total {
-					page.next = fmt.Sprint("c", read)
-				}
-				return page, nil
-			})
+			err := a.listJobs(context.Background(), listFlags{ids: true, yes: row.yes},
+				func(context.Context, string, int) (jobPage, error) {
+					read++
+					page := jobPage{jobs: []*work.JobInfo{{ID: fmt.Sprint("job", read)}}, through: 2000 * read,
+						total: row.total}
+					if page.through < row.total {
+						page.next = fmt.Sprint("c", read)
+					}
+					return page, nil
+				})
 			assert.Equal(t, row.pages, read)
-			assert.Equal(t, row.asks, strings.Contains(errOut.String(), "look at 498,000 more records, about 16s"), errOut.String())
+			assert.Equal(t, row.asks, strings.Contains(errOut.String(), "look at 498,000 more records, about 16s"),
+				errOut.String())
 			assert.Equal(t, row.pages, strings.Count(out.String(), "\n"))
 			if row.err == "" {
 				assert.NoError(t, err)
@@ -87,7 +90,8 @@ func TestALongCountBeforeABulkIsAskedAboutFirst(t *testing.T) {
 			bulk := func(context.Context, bool) (bulkResult, error) { counted++; return bulkResult{Matched: 3}, nil }
 			err := a.confirmBulk(context.Background(), order, work.Selection{State: work.StateDead}, row.records, bulk)
 			assert.Equal(t, row.counted, counted)
-			assert.Equal(t, row.asks, strings.Contains(errOut.String(), "look at 500,000 more records, about 16s"), errOut.String())
+			assert.Equal(t, row.asks, strings.Contains(errOut.String(), "look at 500,000 more records, about 16s"),
+				errOut.String())
 			if row.err == "" {
 				assert.NoError(t, err)
 			} else {

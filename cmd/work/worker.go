@@ -33,7 +33,8 @@ func runWorker(ctx context.Context, in io.Reader, out, log io.Writer) error {
 	lines := bufio.NewReader(in)
 	line, err := lines.ReadBytes('\n')
 	if err != nil {
-		return usagef("%s is started by work demo only: its options are read from standard input, which ended: %w", workerCommand, err)
+		return usagef("%s is started by work demo only: its options are read from standard input, which ended: %w",
+			workerCommand, err)
 	}
 	var opts crewOptions
 	if err := json.Unmarshal(line, &opts); err != nil {

@@ -17,7 +17,8 @@ func newWorkersCommand(a *app) *cobra.Command {
 	cmd := a.group("workers", "Look at workers, and tell them what to do")
 	show := a.listsWorkers
 	cmd.RunE = a.runs(func(ctx context.Context, _ *cobra.Command, _ []string) error { return a.inspect(ctx, show) })
-	cmd.Long = "workers, without another word, is workers list. A worker is a pool as Redis sees it; a large pool is several."
+	cmd.Long = "workers, without another word, is workers list. A worker is a pool as Redis sees it; a large pool is " +
+		"several."
 	cmd.AddCommand(&cobra.Command{
 		Use:   "list",
 		Short: "List the workers that are registered",
@@ -39,10 +40,12 @@ func (a *app) listsWorkers(ctx context.Context, i *work.Inspector) error {
 }
 
 func workerTable(workers []work.WorkerInfo) *table {
-	t := &table{columns: []column{{title: "WORKER"}, {title: "HOST"}, {title: "PID", right: true}, {title: "UP", right: true}, {title: "BUSY", right: true},
+	t := &table{columns: []column{{title: "WORKER"}, {title: "HOST"}, {title: "PID", right: true},
+		{title: "UP", right: true}, {title: "BUSY", right: true},
 		{title: "STATE"}, {title: "VERSION"}, {title: "QUEUES", prose: true}}}
 	for _, w := range workers {
-		t.rows = append(t.rows, []string{visible(shortWorker(w.ID)), orDash(w.Host), fmt.Sprint(w.PID), brief(w.Uptime()), workerBusy(w), workerState(w),
+		t.rows = append(t.rows, []string{visible(shortWorker(w.ID)), orDash(w.Host), fmt.Sprint(w.PID),
+			brief(w.Uptime()), workerBusy(w), workerState(w),
 			orDash(w.Version), visible(strings.Join(w.Queues, ", "))})
 	}
 	return t
@@ -69,7 +72,8 @@ func wholeWorkers(ctx context.Context, i *work.Inspector, begins []string) ([]st
 		case len(fit) == 1:
 			ids[n] = fit[0]
 		case len(fit) > 1 && !slices.Contains(fit, begin):
-			return nil, usagef("%s workers have an id that begins with %s: give more of it", number(len(fit)), visible(begin))
+			return nil, usagef("%s workers have an id that begins with %s: give more of it", number(len(fit)),
+				visible(begin))
 		}
 	}
 	return ids, nil
@@ -114,17 +118,21 @@ func newWorkersShowCommand(a *app) *cobra.Command {
 
 func workerLines(c *console, w work.WorkerInfo) []string {
 	lines := factLines(c, []fact{
-		{"worker", visible(w.ID)}, {"state", workerState(w)}, {"host", visible(w.Host)}, {"pid", fmt.Sprint(w.PID)}, {"service", visible(w.Service)},
-		{"version", visible(w.Version)}, {"go", visible(w.Go)}, {"started", momentText(w.Started, w.AsOf)}, {"busy", workerBusy(w)},
+		{"worker", visible(w.ID)}, {"state", workerState(w)}, {"host", visible(w.Host)}, {"pid", fmt.Sprint(w.PID)},
+		{"service", visible(w.Service)},
+		{"version", visible(w.Version)}, {"go", visible(w.Go)}, {"started", momentText(w.Started, w.AsOf)},
+		{"busy", workerBusy(w)},
 		{"queues", visible(strings.Join(w.Queues, ", "))},
 	})
 	if len(w.Running) == 0 {
 		return lines
 	}
-	t := &table{columns: []column{{title: "JOB"}, {title: "NAME"}, {title: "FOR", right: true}, {title: "HEARD", right: true}, {title: "SAID", prose: true}}}
+	t := &table{columns: []column{{title: "JOB"}, {title: "NAME"}, {title: "FOR", right: true},
+		{title: "HEARD", right: true}, {title: "SAID", prose: true}}}
 	for _, job := range w.Running {
 		said := strings.TrimSpace(job.CheckIn + " " + string(job.Progress))
-		t.rows = append(t.rows, []string{visible(job.ID), orDash(job.Name), brief(job.Age(w.AsOf)), sinceText(job.CheckAt, w.AsOf), orDash(said)})
+		t.rows = append(t.rows, []string{visible(job.ID), orDash(job.Name), brief(job.Age(w.AsOf)),
+			sinceText(job.CheckAt, w.AsOf), orDash(said)})
 	}
 	return append(append(lines, ""), t.render(c)...)
 }
@@ -143,7 +151,10 @@ Exit status: 3 if none of the named workers is registered, 5 if one did not answ
 			if within <= 0 {
 				return usagef("--within is %s: give a duration above zero, as 5s", within)
 			}
-			return a.inspect(ctx, func(ctx context.Context, i *work.Inspector) error { return a.ping(ctx, i, args, within) })
+			return a.inspect(ctx, func(ctx context.Context,
+				i *work.Inspector) error {
+				return a.ping(ctx, i, args, within)
+			})
 		}),
 	}
 	cmd.Flags().DurationVar(&within, "within", 5*time.Second, "give up on a worker after this `duration`")
@@ -203,7 +214,8 @@ type workerOrder struct {
 
 var workerOrders = []workerOrder{
 	{"quiet", "made quiet", "Have workers begin no more jobs, for good", false, (*work.Inspector).QuietWorker},
-	{"pause", "paused", "Have workers begin no more jobs, until they are resumed", false, (*work.Inspector).PauseWorker},
+	{"pause", "paused", "Have workers begin no more jobs, until they are resumed", false,
+		(*work.Inspector).PauseWorker},
 	{"resume", "resumed", "Have paused workers begin jobs again", false, (*work.Inspector).ResumeWorker},
 	{"stop", "told to stop", "Stop the pools of workers; asks first", true, (*work.Inspector).StopWorker},
 }
@@ -231,7 +243,8 @@ Exit status: 3 if none of the named workers is registered, 5 if some are not.`,
 					return nil
 				}
 				if order.asks && !yes {
-					if err := a.confirm(fmt.Sprintf("stop the pools of %s in namespace %s?", counted(len(ids), "worker"), a.namespace)); err != nil {
+					if err := a.confirm(fmt.Sprintf("stop the pools of %s in namespace %s?",
+						counted(len(ids), "worker"), a.namespace)); err != nil {
 						return err
 					}
 				}

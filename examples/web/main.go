@@ -44,7 +44,8 @@ func run(redis, addr string, bound time.Duration) error {
 	if bound > 0 {
 		defer time.AfterFunc(bound, cancel).Stop()
 	}
-	pool := work.NewWorkerPool(Context{Warehouse: "Bremen"}, 10, work.WorkerOptions{Redis: redis, Namespace: "example-web"}).
+	pool := work.NewWorkerPool(Context{Warehouse: "Bremen"}, 10,
+		work.WorkerOptions{Redis: redis, Namespace: "example-web"}).
 		Job("ship", (*Context).Ship)
 	enq := pool.Enqueuer() // shares the pool's connection, and refuses args that Ship could not take
 

@@ -63,7 +63,8 @@ func MayHoldAny(t reflect.Type) bool {
 // holdsAny tells whether decoding into a value of this type may make an any. What has an UnmarshalJSON of its own
 // decodes as it likes.
 func holdsAny(t reflect.Type, seen map[reflect.Type]bool) bool {
-	if seen[t] || reflect.PointerTo(t).Implements(unmarshalerType) || reflect.PointerTo(t).Implements(textUnmarshalerType) {
+	if seen[t] || reflect.PointerTo(t).Implements(unmarshalerType) || reflect.PointerTo(t).
+		Implements(textUnmarshalerType) {
 		return false
 	}
 	if seen == nil {

@@ -95,7 +95,8 @@ func TestAnyOrderOfCalls(t *testing.T) {
 	for range 200 {
 		l := &Loop{Run: untilDone}
 		var calls sync.WaitGroup
-		for _, call := range []func(){func() { l.Start(t.Context()) }, l.Stop, l.Stop, func() { l.Start(t.Context()) }, func() { <-l.Done() }} {
+		for _, call := range []func(){func() { l.Start(t.Context()) }, l.Stop, l.Stop, func() { l.Start(t.Context()) },
+			func() { <-l.Done() }} {
 			calls.Go(call)
 		}
 		calls.Wait()

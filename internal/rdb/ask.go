@@ -39,7 +39,8 @@ func (w *Worker) AnswerHeld(ctx context.Context, token string, elements []string
 
 // AskHeld asks all workers what they hold, until those that are named have answered or ctx ends, and returns what they
 // said. One message goes to all, so that a fleet costs what it has workers.
-func (s *Store) AskHeld(ctx context.Context, token string, workers map[string]bool) (map[string]map[string]bool, error) {
+func (s *Store) AskHeld(ctx context.Context, token string, workers map[string]bool) (map[string]map[string]bool,
+	error) {
 	ctx, done := context.WithCancel(ctx)
 	defer done()
 	var mu sync.Mutex

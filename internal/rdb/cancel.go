@@ -163,7 +163,8 @@ func (s *Store) Flagged(ctx context.Context, conn Conn, ids []string) ([]string,
 // removed if it should mend, and all others.
 func (m Mender) Flags(ctx context.Context, cursor string) (next string, stray, living []string, err error) {
 	k := m.Store.keys
-	value, err := Do(ctx, m.Store.driver, Call{Command: "SSCAN", Args: []any{k.cancelled, cmp.Or(cursor, "0"), "COUNT", MaxBatch / 2}})
+	value, err := Do(ctx, m.Store.driver,
+		Call{Command: "SSCAN", Args: []any{k.cancelled, cmp.Or(cursor, "0"), "COUNT", MaxBatch / 2}})
 	if err != nil {
 		return cursor, nil, nil, err
 	}

@@ -68,7 +68,8 @@ func (s *Store) Flag(from Stand, ending Ending) Order {
 
 func (s *Store) move(from Stand, key, place string, to Aim) Order {
 	k := s.keys
-	keys := k.queue(from.Queue).appendTo([]string{k.claimed, k.jobs, k.names, k.trail, k.ready, k.control, k.limits, k.cancelled})
+	keys := k.queue(from.Queue).appendTo([]string{k.claimed, k.jobs, k.names, k.trail, k.ready, k.control, k.limits,
+		k.cancelled})
 	return Order{Call{
 		Script: moveScript,
 		Keys:   append(keys, s.placeKey(from.Queue, from.Shelf), key, k.unique),

@@ -39,7 +39,8 @@ func (s *Store) Skim(ctx context.Context, page []Stood, trails bool) (now int64,
 	return s.describe(ctx, page, trails, false)
 }
 
-func (s *Store) describe(ctx context.Context, page []Stood, withTrails, withNames bool) (now int64, bytes int, err error) {
+func (s *Store) describe(ctx context.Context, page []Stood, withTrails, withNames bool) (now int64, bytes int,
+	err error) {
 	k := s.keys
 	ids := make([]any, 0, len(page))
 	for _, entry := range page {

@@ -27,11 +27,13 @@ type Driver interface {
 
 	// SubscribeAll is Subscribe for several channels on one connection: ready is called once all subscriptions stand,
 	// and receive is told the channel of each message.
-	SubscribeAll(ctx context.Context, channels []string, ready func(), receive func(channel string, message []byte)) error
+	SubscribeAll(ctx context.Context, channels []string, ready func(),
+		receive func(channel string, message []byte)) error
 
 	// SubscribePatterns is SubscribeAll for all channels that match one of the patterns, in Redis' glob style. A
 	// message comes once for each pattern that its channel matches.
-	SubscribePatterns(ctx context.Context, patterns []string, ready func(), receive func(channel string, message []byte)) error
+	SubscribePatterns(ctx context.Context, patterns []string, ready func(),
+		receive func(channel string, message []byte)) error
 
 	// Close frees the pooled connections, where they are ours. A given pool is left to its owner.
 	Close() error
@@ -79,6 +81,7 @@ type DialError struct {
 }
 
 func (e *DialError) Error() string {
-	return excerpt.Text("cannot connect to Redis at "+excerpt.Text(e.Addr, excerpt.Name)+": "+e.Err.Error(), excerpt.Whole)
+	return excerpt.Text("cannot connect to Redis at "+excerpt.Text(e.Addr, excerpt.Name)+": "+e.Err.Error(),
+		excerpt.Whole)
 }
 func (e *DialError) Unwrap() error { return e.Err }

@@ -147,7 +147,8 @@ func checkScheme(scheme string, known []string) error {
 	if scheme == "memory" {
 		return errors.New(`needs the embedded Redis: import _ "github.com/265d0351/work/embedded"`)
 	}
-	return fmt.Errorf("has the scheme %q%s: use one of %s", scheme, didYouMean(scheme, known), strings.Join(known, ", "))
+	return fmt.Errorf("has the scheme %q%s: use one of %s", scheme, didYouMean(scheme, known),
+		strings.Join(known, ", "))
 }
 
 func newEndpoint(u *url.URL) (*endpoint, error) {
@@ -183,7 +184,8 @@ func (e *endpoint) setUser(user *url.Userinfo) error {
 	e.user = user.Username()
 	e.password, _ = user.Password()
 	if e.password == "" {
-		return errors.New("has something before the @ but no password: write redis://:PASSWORD@HOST or redis://USER:PASSWORD@HOST")
+		return errors.New("has something before the @ but no password: write redis://:PASSWORD@HOST or " +
+			"redis://USER:PASSWORD@HOST")
 	}
 	return nil
 }

@@ -41,11 +41,13 @@ func (e *endpoint) setOptions(query url.Values) error {
 	for _, key := range slices.Sorted(maps.Keys(query)) {
 		switch {
 		case !slices.Contains(known, key):
-			return fmt.Errorf("has the unknown option %q%s: known are %s", key, didYouMean(key, known), strings.Join(known, ", "))
+			return fmt.Errorf("has the unknown option %q%s: known are %s", key, didYouMean(key, known),
+				strings.Join(known, ", "))
 		case len(query[key]) > 1:
 			return fmt.Errorf("has the option %s %d times: keep one", key, len(query[key]))
 		case key == "db" && e.network != "unix":
-			return fmt.Errorf("has the option db: write the database into the path, as in redis://%s/%s", e.addr, query.Get(key))
+			return fmt.Errorf("has the option db: write the database into the path, as in redis://%s/%s", e.addr,
+				query.Get(key))
 		}
 		if err := e.setOption(key, query.Get(key)); err != nil {
 			return err
@@ -97,7 +99,8 @@ func (e *endpoint) setTLS(u *url.URL, query url.Values) error {
 	if query.Has("tls_insecure_skip_verify") {
 		skip, err := strconv.ParseBool(query.Get("tls_insecure_skip_verify"))
 		if err != nil {
-			return fmt.Errorf("has tls_insecure_skip_verify=%q: use true or false", query.Get("tls_insecure_skip_verify"))
+			return fmt.Errorf("has tls_insecure_skip_verify=%q: use true or false",
+				query.Get("tls_insecure_skip_verify"))
 		}
 		e.tls.InsecureSkipVerify = skip // asked for by name
 	}

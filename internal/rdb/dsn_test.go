@@ -39,9 +39,12 @@ func TestDSNIsUnderstood(t *testing.T) {
 		"redis://me:p@w@h":         with(func(w *want) { w.addr, w.user, w.password = "h:6379", "me", "p@w" }),
 		"redis://localhost?pool_size=7&read_timeout=250ms&dial_timeout=1s&write_timeout=1s&idle_timeout=0s&max_conn_lifetime=1h": with(
 			func(w *want) { w.pool, w.read = 7, 250*time.Millisecond }),
-		"rediss://h":                    with(func(w *want) { w.addr, w.tls = "h:6379", true }),
-		"unix:///run/redis.sock":        with(func(w *want) { w.network, w.addr = "unix", "/run/redis.sock" }),
-		"unix://u:pw@/run/r.sock?db=2":  with(func(w *want) { w.network, w.addr, w.user, w.password, w.db = "unix", "/run/r.sock", "u", "pw", 2 }),
+		"rediss://h":             with(func(w *want) { w.addr, w.tls = "h:6379", true }),
+		"unix:///run/redis.sock": with(func(w *want) { w.network, w.addr = "unix", "/run/redis.sock" }),
+		"unix://u:pw@/run/r.sock?db=2": with(func(w *want) {
+			w.network, w.addr, w.user, w.password, w.db = "unix",
+				"/run/r.sock", "u", "pw", 2
+		}),
 		"unix:///run/a%20b%40c.sock":    with(func(w *want) { w.network, w.addr = "unix", "/run/a b@c.sock" }),
 		"redis://localhost?pool_size=1": with(func(w *want) { w.pool = 1 }),
 	} {
@@ -51,7 +54,8 @@ func TestDSNIsUnderstood(t *testing.T) {
 			require.NoError(t, err)
 			e, err := newEndpoint(u)
 			require.NoError(t, err)
-			assert.Equal(t, w, want{e.network, e.addr, e.user, e.password, e.db, e.poolSize, e.readTimeout, e.tls != nil})
+			assert.Equal(t, w, want{e.network, e.addr, e.user, e.password, e.db, e.poolSize, e.readTimeout,
+				e.tls != nil})
 		})
 	}
 }

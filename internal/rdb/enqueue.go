@@ -294,7 +294,8 @@ func (w *groupWriter) write(g *group, jobs []NewJob) {
 	if !first.extended() {
 		return
 	}
-	w.args = append(w.args, first.Chosen, first.Lock.Digest, string(first.Lock.Kind), millis(first.Lock.Life), len(first.Objects))
+	w.args = append(w.args, first.Chosen, first.Lock.Digest, string(first.Lock.Kind), millis(first.Lock.Life),
+		len(first.Objects))
 	for _, sha := range first.Objects {
 		w.args = append(w.args, w.object(sha), sha)
 	}

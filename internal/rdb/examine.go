@@ -88,7 +88,8 @@ func (s *Store) Walk(ctx context.Context, key Key, visit func(page []Field) erro
 	command := map[string]string{"hash": "HSCAN", "zset": "ZSCAN"}[key.Type]
 	count := 16
 	for cursor := "0"; ; {
-		value, err := Do(ctx, s.driver, Call{Command: command, Args: []any{s.FullName(key.Name), cursor, "COUNT", count}})
+		value, err := Do(ctx, s.driver,
+			Call{Command: command, Args: []any{s.FullName(key.Name), cursor, "COUNT", count}})
 		if err != nil {
 			return err
 		}
@@ -138,7 +139,8 @@ func parseFields(command string, value any) (next string, page []Field, bytes in
 func (s *Store) Members(ctx context.Context, name string) ([]string, error) {
 	var all []string
 	for cursor := "0"; ; {
-		value, err := Do(ctx, s.driver, Call{Command: "SSCAN", Args: []any{s.FullName(name), cursor, "COUNT", MaxBatch}})
+		value, err := Do(ctx, s.driver,
+			Call{Command: "SSCAN", Args: []any{s.FullName(name), cursor, "COUNT", MaxBatch}})
 		if err != nil {
 			return nil, err
 		}
@@ -197,7 +199,8 @@ func (s *Store) Elements(ctx context.Context, worker, queue string, from int) ([
 	elements := make([]Element, len(names))
 	for i, name := range names {
 		number, id, _ := strings.Cut(name, ":")
-		elements[i] = Element{Worker: worker, Queue: queue, Number: number, ID: id, text: name, Claim: parseHolding(id, r.Text())}
+		elements[i] = Element{Worker: worker, Queue: queue, Number: number, ID: id, text: name,
+			Claim: parseHolding(id, r.Text())}
 	}
 	return elements, r.err
 }
@@ -252,7 +255,8 @@ func (s *Store) Unsupported(ctx context.Context, claims []Holding) ([]Holding, e
 func (s *Store) Stands(ctx context.Context, id, queue string) (bool, error) {
 	key := s.keys.queue(queue).queue
 	answers, err := s.many(ctx, []Call{
-		{Command: "LPOS", Args: []any{key, id, "RANK", -1, "MAXLEN", Reach}}, {Command: "LPOS", Args: []any{key, id, "RANK", 1, "MAXLEN", Reach}},
+		{Command: "LPOS", Args: []any{key, id, "RANK", -1, "MAXLEN", Reach}},
+		{Command: "LPOS", Args: []any{key, id, "RANK", 1, "MAXLEN", Reach}},
 	})
 	return err == nil && (answers[0] != nil || answers[1] != nil), err
 }
@@ -268,7 +272,8 @@ func (s *Store) Fronts(ctx context.Context, queues []string) ([]QueueFront, erro
 	var calls []Call
 	for _, name := range queues {
 		of := s.keys.queue(name)
-		calls = append(calls, Call{Command: "LLEN", Args: []any{of.queue}}, Call{Command: "LINDEX", Args: []any{of.queue, -1}},
+		calls = append(calls, Call{Command: "LLEN", Args: []any{of.queue}},
+			Call{Command: "LINDEX", Args: []any{of.queue, -1}},
 			Call{Command: "LLEN", Args: []any{of.wake}})
 	}
 	answers, err := s.brief(ctx, calls)
@@ -285,7 +290,8 @@ func (s *Store) Fronts(ctx context.Context, queues []string) ([]QueueFront, erro
 
 // QueuePart reads a part of a queue, from its back.
 func (s *Store) QueuePart(ctx context.Context, queue string, from int) ([]string, error) {
-	value, err := Do(ctx, s.driver, Call{Command: "LRANGE", Args: []any{s.keys.queue(queue).queue, from, from + MaxBatch - 1}})
+	value, err := Do(ctx, s.driver,
+		Call{Command: "LRANGE", Args: []any{s.keys.queue(queue).queue, from, from + MaxBatch - 1}})
 	if err != nil || value == nil {
 		return nil, err
 	}
@@ -297,7 +303,8 @@ func (s *Store) QueuePart(ctx context.Context, queue string, from int) ([]string
 // QueueAhead reads a part of a queue from its front: those that have so many ids before them, in the order in which
 // they would be taken.
 func (s *Store) QueueAhead(ctx context.Context, queue string, ahead int) ([]string, error) {
-	value, err := Do(ctx, s.driver, Call{Command: "LRANGE", Args: []any{s.keys.queue(queue).queue, -ahead - MaxBatch, -ahead - 1}})
+	value, err := Do(ctx, s.driver,
+		Call{Command: "LRANGE", Args: []any{s.keys.queue(queue).queue, -ahead - MaxBatch, -ahead - 1}})
 	if err != nil || value == nil {
 		return nil, err
 	}

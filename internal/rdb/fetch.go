@@ -82,7 +82,8 @@ type Fetched struct {
 func (w *Worker) Fetch(ctx context.Context, number int64, wanted int, ask bool, shares []Share) (Fetched, error) {
 	k := w.store.keys
 	keys := make([]string, 0, 10+5*len(shares))
-	keys = append(keys, w.keys.info, k.workers, k.claimed, k.jobs, k.trail, k.crashes, k.ready, w.keys.queues, k.limits, k.cancelled)
+	keys = append(keys, w.keys.info, k.workers, k.claimed, k.jobs, k.trail, k.crashes, k.ready, w.keys.queues, k.limits,
+		k.cancelled)
 	args := make([]any, 0, 6+4*len(shares))
 	args = append(args, w.ID, number, wanted, ask, maxFetchBytes, w.Ahead.Nanoseconds())
 	for _, share := range shares {
@@ -174,7 +175,8 @@ func appendRound(jobs []FetchedJob, round *Reader, shares []Share, prefix string
 		}
 		for range count {
 			element := ids.after(prefix)
-			job := FetchedJob{ID: element[len(prefix):], Record: records.Bytes(), In: time.Duration(max(0, micros)) * time.Microsecond}
+			job := FetchedJob{ID: element[len(prefix):], Record: records.Bytes(),
+				In: time.Duration(max(0, micros)) * time.Microsecond}
 			micros += between
 			if len(trails.rest) > 0 {
 				job.Trail = trails.Bytes()

@@ -40,7 +40,8 @@ type LogBatch struct {
 
 // Log makes the call that appends lines to the log of a job, if its claim stands.
 func (w *Worker) Log(batch LogBatch) Call {
-	args := append(make([]any, 0, 8+len(batch.Lines)), batch.Element, w.claimName(batch.Claim), batch.Number, batch.Note.Trail,
+	args := append(make([]any, 0, 8+len(batch.Lines)), batch.Element, w.claimName(batch.Claim), batch.Number,
+		batch.Note.Trail,
 		batch.Note.Fuller, MaxLogLines, MaxLogBytes, millis(longJobMemory))
 	for _, line := range batch.Lines {
 		args = append(args, line)
@@ -114,7 +115,8 @@ func (w *Worker) SaveState(ctx context.Context, state SavedState) (bool, error) 
 	}
 	replies, err := w.store.driver.Pipeline(ctx, Call{
 		Script: saveScript, Keys: []string{k.state(state.ID), k.trail, w.keys.inprocess(state.Queue)},
-		Args: []any{state.Element, `{"claim":` + string(name) + `,"save":`, state.Number, `,"state":` + string(state.JSON) + `}`,
+		Args: []any{state.Element, `{"claim":` + string(name) + `,"save":`, state.Number, `,"state":` +
+			string(state.JSON) + `}`,
 			state.Note.Trail, state.Note.Fuller, millis(longJobMemory)},
 	})
 	if err != nil {

@@ -35,7 +35,8 @@ func newKeys(namespace string) *keys {
 		lanes: p + "lanes", lease: p + "lease", deputy: p + "deputy", deadlines: p + "deadlines",
 		epoch: p + "epoch", control: p + "control",
 		schedules: p + "schedules", ticks: p + "ticks", revision: p + "schedules:revision",
-		limits: p + "limits", cancelled: p + "cancelled", waited: p + "waited", done: p + "done", stalled: p + "stalled",
+		limits: p + "limits", cancelled: p + "cancelled", waited: p + "waited", done: p + "done", stalled: p +
+			"stalled",
 		unique: p + "unique", errors: p + "errors", objects: p + "objects", home: p + "home",
 	}
 }

@@ -34,7 +34,8 @@ func (s *Store) Late(ctx context.Context, ahead time.Duration, most int) (Latene
 // Unlisted returns the workers that are registered and have no deadline.
 func (s *Store) Unlisted(ctx context.Context) ([]string, error) {
 	replies, err := s.driver.Pipeline(ctx,
-		Call{Command: "SMEMBERS", Args: []any{s.keys.workers}}, Call{Command: "ZRANGE", Args: []any{s.keys.deadlines, 0, -1}})
+		Call{Command: "SMEMBERS", Args: []any{s.keys.workers}},
+		Call{Command: "ZRANGE", Args: []any{s.keys.deadlines, 0, -1}})
 	if err != nil {
 		return nil, err
 	}

@@ -155,7 +155,8 @@ func (s *Store) Recount(ctx context.Context, names ...string) (map[string]int, e
 	for len(names) > 0 {
 		calls := make([]Call, len(names))
 		for i, name := range names {
-			calls[i] = Call{Command: "SSCAN", Args: []any{s.keys.queue(name).running, cmp.Or(cursors[i], "0"), "COUNT", MaxBatch}}
+			calls[i] = Call{Command: "SSCAN", Args: []any{s.keys.queue(name).running, cmp.Or(cursors[i], "0"), "COUNT",
+				MaxBatch}}
 		}
 		values, err := s.many(ctx, calls)
 		if err != nil {
@@ -192,7 +193,8 @@ func (s *Store) count(ctx context.Context, ids map[string][]string) (map[string]
 	for name, all := range ids {
 		for lot := range slices.Chunk(all, MaxBatch) {
 			calls = append(calls, Call{
-				Script: fillScript, Keys: []string{s.keys.queue(name).running, s.keys.claimed}, Args: appendTexts([]any{name}, lot),
+				Script: fillScript, Keys: []string{s.keys.queue(name).running, s.keys.claimed},
+				Args: appendTexts([]any{name}, lot),
 			})
 			of = append(of, name)
 		}

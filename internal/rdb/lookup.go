@@ -76,8 +76,10 @@ func (s *Store) Glance(ctx context.Context, ids []string, nameOf func(record []b
 	return s.lookup(ctx, ids, nameOf, 1)
 }
 
-func (s *Store) lookup(ctx context.Context, ids []string, nameOf func(record []byte) string, reach int) ([]Found, error) {
-	l := lookup{store: s, ids: ids, nameOf: nameOf, reach: reach, found: make([]Found, len(ids)), hints: make([]hint, len(ids))}
+func (s *Store) lookup(ctx context.Context, ids []string, nameOf func(record []byte) string, reach int) ([]Found,
+	error) {
+	l := lookup{store: s, ids: ids, nameOf: nameOf, reach: reach, found: make([]Found, len(ids)),
+		hints: make([]hint, len(ids))}
 	for i := range ids {
 		l.open = append(l.open, i)
 	}
@@ -98,7 +100,8 @@ func (s *Store) lookup(ctx context.Context, ids []string, nameOf func(record []b
 	return l.found, l.quotas(ctx)
 }
 
-var errElsewhere = errors.New("each time that it was looked for, a job of this id was stored in another queue: ask again")
+var errElsewhere = errors.New(
+	"each time that it was looked for, a job of this id was stored in another queue: ask again")
 
 // lookup is one Lookup under way.
 type lookup struct {
@@ -140,7 +143,8 @@ func (l *lookup) hint(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	records, outcomes, claims, names := Read("HMGET", values[0]), Read("HMGET", values[1]), Read("HMGET", values[2]), Read("HMGET", values[3])
+	records, outcomes, claims, names := Read("HMGET", values[0]), Read("HMGET", values[1]), Read("HMGET", values[2]),
+		Read("HMGET", values[3])
 	scanned, clock := Read("SSCAN", values[4]), Read("TIME", values[5])
 	cursor := scanned.Text() // the script counts how many there are
 	l.workers = scanned.Texts()
@@ -157,7 +161,8 @@ func (l *lookup) hint(ctx context.Context) error {
 			f.Where = WhereEnded
 		}
 		l.found[i] = f
-		l.hints[i] = hint{queue: l.nameOf(record), worker: parseHolding(f.ID, claim).Worker, waiting: claim == "" && name == ""}
+		l.hints[i] = hint{queue: l.nameOf(record), worker: parseHolding(f.ID, claim).Worker, waiting: claim == "" &&
+			name == ""}
 	}
 	l.close(func(i int) bool { return l.found[i].Where != "" })
 	return cmp.Or(records.err, outcomes.err, claims.err, names.err, scanned.err, clock.err)
@@ -196,8 +201,10 @@ func (l *lookup) look(ctx context.Context) error {
 func (l *lookup) call(i int) Call {
 	k, h := l.store.keys, l.hints[i]
 	queue, worker := k.queue(h.queue), k.worker(cmp.Or(h.worker, "nobody")) // who has no keys
-	keys := append(make([]string, 0, 18+len(l.workers)), k.jobs, k.trail, k.crashes, k.outcomes, k.claimed, k.names, k.scheduled, k.retry,
-		k.morgue, k.stalled, k.cancelled, k.limits, k.workers, queue.queue, queue.running, queue.rate, worker.heart, worker.running)
+	keys := append(make([]string, 0, 18+len(l.workers)), k.jobs, k.trail, k.crashes, k.outcomes, k.claimed, k.names,
+		k.scheduled, k.retry,
+		k.morgue, k.stalled, k.cancelled, k.limits, k.workers, queue.queue, queue.running, queue.rate, worker.heart,
+		worker.running)
 	if h.waiting {
 		for _, id := range l.workers {
 			keys = append(keys, k.worker(id).queues)
@@ -209,7 +216,8 @@ func (l *lookup) call(i int) Call {
 func parseFound(id string, value any) Found {
 	r := Read("lookup", value)
 	f := Found{
-		ID: id, Where: Where(r.Text()), Time: fromMillis(r.Number()), Record: r.Bytes(), Trail: r.Bytes(), Crashes: r.Text(),
+		ID: id, Where: Where(r.Text()), Time: fromMillis(r.Number()), Record: r.Bytes(), Trail: r.Bytes(),
+		Crashes: r.Text(),
 		Outcome: r.Bytes(), Flagged: r.Number() == 1, Queue: r.Text(),
 	}
 	switch f.Where {

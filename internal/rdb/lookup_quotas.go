@@ -90,7 +90,8 @@ func (l *lookup) used(ctx context.Context, queue string, workers []askedWorker) 
 	calls := make([]Call, 0, 2*len(workers))
 	for _, w := range workers {
 		of := l.store.keys.worker(w.id)
-		calls = append(calls, Call{Command: "SISMEMBER", Args: []any{of.queues, queue}}, Call{Command: "LLEN", Args: []any{of.inprocess(queue)}})
+		calls = append(calls, Call{Command: "SISMEMBER", Args: []any{of.queues, queue}},
+			Call{Command: "LLEN", Args: []any{of.inprocess(queue)}})
 	}
 	values, err := l.try(ctx, calls)
 	if err != nil {

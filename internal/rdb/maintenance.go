@@ -63,7 +63,8 @@ func parseHolding(id, raw string) Holding {
 // refused: the caller finds the name in the job's record.
 func (s *Store) Orphan(ctx context.Context, h Holding) (bool, error) {
 	if h.Queue == "" {
-		return false, fmt.Errorf("the claim of job %s reads %s, which names no queue: set Queue to the name in its record", excerpt.Quoted(h.ID), excerpt.Quoted(h.raw))
+		return false, fmt.Errorf("the claim of job %s reads %s, which names no queue: set Queue to the name in its "+
+			"record", excerpt.Quoted(h.ID), excerpt.Quoted(h.raw))
 	}
 	k := s.keys
 	of, worker := k.queue(h.Queue), k.worker(h.Worker)
@@ -99,7 +100,8 @@ func (s *Store) Sweep(ctx context.Context) (int, error) {
 // were not used for that long. It returns where the next call begins: "0" after the last part, and the same cursor with
 // an error.
 func (s *Store) RetireLanes(ctx context.Context, cursor string, silent time.Duration) (next string, err error) {
-	value, err := Do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{s.keys.lanes, cmp.Or(cursor, "0"), "COUNT", MaxBatch}})
+	value, err := Do(ctx, s.driver,
+		Call{Command: "HSCAN", Args: []any{s.keys.lanes, cmp.Or(cursor, "0"), "COUNT", MaxBatch}})
 	if err != nil {
 		return cursor, err
 	}
@@ -111,7 +113,8 @@ func (s *Store) RetireLanes(ctx context.Context, cursor string, silent time.Dura
 	}
 	for page := range slices.Chunk(lanes, 2*MaxBatch) { // a hash in its small encoding comes all at once
 		args := appendTexts([]any{millis(silent)}, page)
-		if _, err := Do(ctx, s.driver, Call{Script: retireScript, Keys: []string{s.keys.lanes}, Args: args}); err != nil {
+		if _, err := Do(ctx, s.driver,
+			Call{Script: retireScript, Keys: []string{s.keys.lanes}, Args: args}); err != nil {
 			return cursor, err
 		}
 	}

@@ -132,8 +132,9 @@ func (m Mender) Strike(ctx context.Context, queue string, from int) (Struck, err
 	for i := range calls {
 		calls[i] = Call{
 			Script: strikeScript,
-			Keys:   []string{k.queue(queue).queue, k.jobs, k.claimed, k.names, k.scheduled, k.retry, k.morgue, k.stalled},
-			Args:   []any{m.Mend, from + i*maxExamined, maxExamined, m.reach()},
+			Keys: []string{k.queue(queue).queue, k.jobs, k.claimed, k.names, k.scheduled, k.retry, k.morgue,
+				k.stalled},
+			Args: []any{m.Mend, from + i*maxExamined, maxExamined, m.reach()},
 		}
 	}
 	values, err := m.Store.many(ctx, calls)
@@ -146,7 +147,8 @@ func (m Mender) Strike(ctx context.Context, queue string, from int) (Struck, err
 		if err != nil {
 			return Struck{}, err
 		}
-		whole.Length, whole.IDs, whole.Faults = part.Length, append(whole.IDs, part.IDs...), append(whole.Faults, part.Faults...)
+		whole.Length, whole.IDs, whole.Faults = part.Length, append(whole.IDs, part.IDs...),
+			append(whole.Faults, part.Faults...)
 	}
 	return whole, nil
 }
@@ -157,7 +159,8 @@ func readStruck(value any) (Struck, error) {
 	list, _ := r.Next().([]any)
 	inner := &Reader{script: "strike", whole: value, rest: list}
 	for inner.More() {
-		part.Faults = append(part.Faults, Fault{ID: inner.Text(), What: inner.Text(), Where: strconv.FormatInt(inner.Number(), 10)})
+		part.Faults = append(part.Faults,
+			Fault{ID: inner.Text(), What: inner.Text(), Where: strconv.FormatInt(inner.Number(), 10)})
 	}
 	if r.err == nil {
 		r.err = inner.err
@@ -211,7 +214,8 @@ func (m Mender) Recall(ctx context.Context, jobs []Nowhere) ([]string, error) {
 		calls[i] = Call{
 			Script: recallScript,
 			Keys: []string{
-				k.jobs, k.claimed, k.names, k.scheduled, k.retry, k.morgue, k.ready, k.queues, of.queue, of.wake, k.stalled,
+				k.jobs, k.claimed, k.names, k.scheduled, k.retry, k.morgue, k.ready, k.queues, of.queue, of.wake,
+				k.stalled,
 			},
 			Args: []any{m.Mend, job.ID, job.Queue, job.Digest, m.reach(), job.Sure},
 		}
@@ -253,7 +257,8 @@ func (m Mender) Unclaim(ctx context.Context, claims []Holding) ([]string, error)
 			Script: unclaimScript,
 			Keys: []string{
 				k.claimed, k.workers, k.dead, k.jobs, k.ready, k.scheduled, k.retry, k.morgue,
-				k.worker(h.Worker).inprocess(h.Queue), of.queue, of.wake, k.worker(h.Worker).heart, k.stalled, of.running,
+				k.worker(h.Worker).inprocess(h.Queue), of.queue, of.wake, k.worker(h.Worker).heart, k.stalled,
+				of.running,
 			},
 			Args: []any{h.ID, h.raw, h.Worker, h.Element(), h.Queue, m.reach()},
 		}
@@ -280,7 +285,8 @@ func (m Mender) verdicts(ctx context.Context, calls []Call) ([]string, error) {
 				verdicts = append(verdicts, string(word))
 			default:
 				if !errors.As(reply.Err, &refused) || refused.Code != "BADKEY" && refused.Code != "WRONGTYPE" {
-					return nil, cmp.Or[error](reply.Err, &UnexpectedReplyError{Script: calls[0].Script.Name, Reply: reply.Value})
+					return nil, cmp.Or[error](reply.Err,
+						&UnexpectedReplyError{Script: calls[0].Script.Name, Reply: reply.Value})
 				}
 				verdicts = append(verdicts, Blocked)
 			}
@@ -303,7 +309,8 @@ func (m Mender) Disown(ctx context.Context, worker string) (int, error) {
 
 // Renew makes the indexes of queues agree with up to [MaxBatch]/2 queues, of which it is told whether a worker serves
 // them, and forgets names that were neither seen with jobs nor served for that long (0: never).
-func (m Mender) Renew(ctx context.Context, queues []string, served func(string) bool, unseen time.Duration) ([]Fault, error) {
+func (m Mender) Renew(ctx context.Context, queues []string, served func(string) bool, unseen time.Duration) ([]Fault,
+	error) {
 	k := m.Store.keys
 	keys := append(make([]string, 0, 2+2*len(queues)), k.ready, k.queues)
 	args := append(make([]any, 0, 2+2*len(queues)), m.Mend, millis(unseen))
@@ -326,7 +333,8 @@ func (m Mender) Date(ctx context.Context, ids []string, keep time.Duration) ([]F
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	value, err := Do(ctx, m.Store.driver, Call{Script: dateScript, Keys: []string{k.outcomes, k.outcomesUntil}, Args: args})
+	value, err := Do(ctx, m.Store.driver, Call{Script: dateScript, Keys: []string{k.outcomes, k.outcomesUntil},
+		Args: args})
 	if err != nil {
 		return nil, err
 	}
@@ -353,7 +361,8 @@ const (
 // ("worker:<id>"), the lease or the deputy's place.
 func (m Mender) Lapse(ctx context.Context, name string, life, most time.Duration) (int, error) {
 	key := m.Store.keys.prefix + name
-	value, err := Do(ctx, m.Store.driver, Call{Script: lapseScript, Keys: []string{key}, Args: []any{m.Mend, millis(life), millis(most)}})
+	value, err := Do(ctx, m.Store.driver,
+		Call{Script: lapseScript, Keys: []string{key}, Args: []any{m.Mend, millis(life), millis(most)}})
 	n, _ := value.(int64)
 	return int(n), err
 }

@@ -106,7 +106,8 @@ func (m *machine) registerOn(t *rapid.T, a *actor) {
 		title: a.id + " registers for " + strings.Join(queues, ",") + ", before " + former,
 		send: func(store *rdb.Store) (any, error) {
 			_, epoch, err := store.Worker(id).Register(background, rdb.Registration{
-				Life: modelLife, Epoch: fresh, Former: former, Queues: queues, Info: map[string]string{"host": "h", "prefetch": prefetchOf(id)},
+				Life: modelLife, Epoch: fresh, Former: former, Queues: queues,
+				Info: map[string]string{"host": "h", "prefetch": prefetchOf(id)},
 			})
 			return epoch, err
 		},
@@ -156,7 +157,8 @@ func (m *machine) fetchOn(t *rapid.T, a *actor, wanted int, ask bool, shares []r
 	}
 	var held map[string]time.Duration
 	answer, ok := m.request(t, step{
-		title: a.id + " fetches " + strconv.Itoa(wanted) + " of" + text.String() + ", number " + strconv.FormatInt(number, 10),
+		title: a.id + " fetches " + strconv.Itoa(wanted) + " of" + text.String() + ", number " +
+			strconv.FormatInt(number, 10),
 		send: func(store *rdb.Store) (any, error) {
 			fetched, err := store.Worker(id).Fetch(background, number, wanted, ask, shares)
 			held, fetched.Held = fetched.Held, nil
@@ -186,7 +188,8 @@ func (m *machine) fetchOn(t *rapid.T, a *actor, wanted int, ask bool, shares []r
 		a.held[job.Element] = held
 	}
 	a.debts = slices.DeleteFunc(a.debts, func(queue string) bool {
-		return !a.doubts && slices.ContainsFunc(shares, func(s rdb.Share) bool { return s.Queue == queue && s.Jobs > 0 })
+		return !a.doubts && slices.ContainsFunc(shares,
+			func(s rdb.Share) bool { return s.Queue == queue && s.Jobs > 0 })
 	})
 }
 
@@ -301,7 +304,8 @@ func (m *machine) wait(t *rapid.T) {
 
 // requireHeld compares what a fetch says of queues whose jobs may not begin now.
 func (m *machine) requireHeld(t *rapid.T, want map[string]float64, got map[string]time.Duration) {
-	require.ElementsMatch(t, slices.Collect(maps.Keys(want)), slices.Collect(maps.Keys(got)), "queues that are held back")
+	require.ElementsMatch(t, slices.Collect(maps.Keys(want)), slices.Collect(maps.Keys(got)),
+		"queues that are held back")
 	for queue, wait := range want {
 		if wait < 0 {
 			require.Negative(t, got[queue], "the wait for %s is not known", queue)

@@ -73,7 +73,8 @@ func (m *model) quit(from modelPlace, e rdb.Ending) string {
 
 // endingOne ends one job that is held, with all that belongs to it.
 func (m *machine) endingOne(t *rapid.T, worker string, held rdb.Held, state string, keep time.Duration) intent {
-	e := rdb.Ending{ID: held.ID, Queue: held.Queue, State: state, Keep: keep, Belongings: rdb.Belongings{Lock: lockOf(string(held.Record)).Digest}}
+	e := rdb.Ending{ID: held.ID, Queue: held.Queue, State: state, Keep: keep,
+		Belongings: rdb.Belongings{Lock: lockOf(string(held.Record)).Digest}}
 	if keep > 0 {
 		e.Outcome = []byte(state + " " + held.Element)
 	}

@@ -14,9 +14,10 @@ import (
 )
 
 // known are all keys that there may be.
-var known = regexp.MustCompile(`^(jobs|trail|queues|queue:.+|ready|wake:.+|scheduled|retry|names|morgue|stalled|outcomes|outcomes:until|workers|dead|` +
-	`worker:[^:]+|worker:[^:]+:(queues|info|running)|worker:[^:]+:inprocess:.+|claimed|lease|deputy|deadlines|crashes|deaths|lanes|epoch|waited|` +
-	`cancelled|unique|limits|running:.+|taken:.+|rate:.+)$`)
+var known = regexp.MustCompile(
+	`^(jobs|trail|queues|queue:.+|ready|wake:.+|scheduled|retry|names|morgue|stalled|outcomes|outcomes:until|workers|dead|` +
+		`worker:[^:]+|worker:[^:]+:(queues|info|running)|worker:[^:]+:inprocess:.+|claimed|lease|deputy|deadlines|crashes|deaths|lanes|epoch|waited|` +
+		`cancelled|unique|limits|running:.+|taken:.+|rate:.+)$`)
 
 // redisState is everything that is in Redis, keys without their prefix: lists front first, scores and hash values as
 // texts, sets with empty values.
@@ -26,7 +27,8 @@ type redisState struct {
 }
 
 var commands = map[string][]any{
-	"list": {"LRANGE", 0, -1}, "hash": {"HGETALL"}, "set": {"SMEMBERS"}, "zset": {"ZRANGE", 0, -1, "WITHSCORES"}, "string": {"GET"},
+	"list": {"LRANGE", 0, -1}, "hash": {"HGETALL"}, "set": {"SMEMBERS"}, "zset": {"ZRANGE", 0, -1, "WITHSCORES"},
+	"string": {"GET"},
 }
 
 // dump reads the whole namespace.
@@ -141,7 +143,8 @@ func (m *machine) checkPlaces(t *rapid.T, state redisState) {
 		for _, item := range list {
 			if _, queue, held := strings.Cut(name, ":inprocess:"); held {
 				require.Empty(t, claims[idOf(item)], "two claims of one job")
-				claims[idOf(item)] = strings.TrimPrefix(name[:strings.Index(name, ":inprocess:")], "worker:") + " " + item + " " + queue
+				claims[idOf(item)] = strings.TrimPrefix(name[:strings.Index(name, ":inprocess:")], "worker:") + " " +
+					item + " " + queue
 				item = idOf(item)
 			}
 			if !strings.HasPrefix(name, "wake:") {
@@ -166,7 +169,8 @@ func (m *machine) checkPlaces(t *rapid.T, state redisState) {
 		require.Len(t, places[id], 1, "job %s is not in exactly one place", id)
 	}
 	require.Equal(t, ready, notNil(state.maps["ready"]), "ready names every queue that is not empty")
-	require.ElementsMatch(t, slices.Collect(maps.Keys(waiting)), slices.Collect(maps.Keys(state.maps["names"])), "names")
+	require.ElementsMatch(t, slices.Collect(maps.Keys(waiting)), slices.Collect(maps.Keys(state.maps["names"])),
+		"names")
 	for id, claim := range state.maps["claimed"] {
 		if parts := strings.Split(claim, " "); !m.limbo[id] {
 			require.Equal(t, parts[0]+" "+parts[1]+":"+id+" "+parts[3], claims[id], "claimed agrees with the lists")

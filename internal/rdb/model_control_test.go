@@ -67,8 +67,9 @@ func (m *machine) reschedule(t *rapid.T) {
 
 func (m *machine) moveJob(t *rapid.T, from rdb.Stand, to rdb.Aim) {
 	m.request(t, step{
-		title: fmt.Sprintf("%s goes by hand from %q %s to %q, front %t", from.ID, from.Shelf, from.Score, to.Shelf, to.Front),
-		send:  func(store *rdb.Store) (any, error) { return store.Obey(background, []rdb.Order{store.Move(from, to)}) },
+		title: fmt.Sprintf("%s goes by hand from %q %s to %q, front %t", from.ID, from.Shelf, from.Score, to.Shelf,
+			to.Front),
+		send: func(store *rdb.Store) (any, error) { return store.Obey(background, []rdb.Order{store.Move(from, to)}) },
 		execute: func() any {
 			owner, owned := m.admit(rdb.NewJob{ID: from.ID, Lock: rdb.Lock{Digest: to.Lock}}, m.before)
 			_, buried := m.shelves[from.Shelf][from.ID]
@@ -144,7 +145,8 @@ func (m *machine) removeSome(t *rapid.T) { m.removeJob(t, m.seeSome(t)) }
 
 // trim ends one of the oldest in the morgue, as the janitor does with those that are too many or too old.
 func (m *machine) trim(t *rapid.T) {
-	overdue, err := rdb.NewStore(m.site.driver, m.site.namespace).Overdue(background, rapid.IntRange(0, 3).Draw(t, "limit"), 25*time.Second, 1)
+	overdue, err := rdb.NewStore(m.site.driver, m.site.namespace).
+		Overdue(background, rapid.IntRange(0, 3).Draw(t, "limit"), 25*time.Second, 1)
 	require.NoError(t, err)
 	if len(overdue) == 0 {
 		t.Skip("nothing to trim")

@@ -24,7 +24,8 @@ func (m *machine) beatOn(t *rapid.T, a *actor) {
 	for _, claim := range a.sortedHeld() {
 		if rapid.Bool().Draw(t, "checks in") {
 			number := claim.Element[:len(claim.Element)-len(idOf(claim.Element))-1]
-			beat.CheckIns = append(beat.CheckIns, rdb.CheckIn{ID: idOf(claim.Element), Number: number, Message: "at " + claim.Element})
+			beat.CheckIns = append(beat.CheckIns, rdb.CheckIn{ID: idOf(claim.Element), Number: number, Message: "at " +
+				claim.Element})
 		}
 	}
 	for _, id := range a.spoke {
@@ -77,17 +78,29 @@ func (m *machine) beaten(id string, beat rdb.Beat) rdb.Pulse {
 	for _, ended := range beat.Ended {
 		delete(m.running[id], ended)
 	}
-	pulse := rdb.Pulse{State: rdb.Registered, Flags: len(m.cancelled), Called: beat.Waits && len(m.ready(id)) > 0}
+	pulse := rdb.Pulse{State: rdb.Registered, Flags: len(m.cancelled), Workers: m.registered(),
+		Called: beat.Waits && len(m.ready(id)) > 0}
 	pulse.Leased, pulse.Deputy = m.placed(id, beat.Lease)
 	if !pulse.Leased {
 		return pulse
 	}
-	for shelf, next := range map[rdb.Shelf]*time.Time{rdb.ShelfScheduled: &pulse.NextScheduled, rdb.ShelfRetry: &pulse.NextRetry} {
+	for shelf, next := range map[rdb.Shelf]*time.Time{rdb.ShelfScheduled: &pulse.NextScheduled,
+		rdb.ShelfRetry: &pulse.NextRetry} {
 		if order := m.order(shelf); len(order) > 0 {
 			*next = millisTime(m.shelves[shelf][order[0]])
 		}
 	}
 	return pulse
+}
+
+// registered is how many workers are.
+func (m *machine) registered() (n int) {
+	for _, is := range m.workers {
+		if is {
+			n++
+		}
+	}
+	return n
 }
 
 // placed gives a worker that wants one of the two places what is free, and takes what it does not want.
@@ -206,7 +219,8 @@ func (m *machine) takeApartOn(t *rapid.T, target, queue string, most int) {
 		return
 	}
 	newest := held[max(0, len(held)-most):] // so that what is older comes before it
-	m.request(t, m.settlement(target, []intent{m.releasing(target, rdb.Released{Queue: queue, Elements: newest, Died: target})}))
+	m.request(t, m.settlement(target,
+		[]intent{m.releasing(target, rdb.Released{Queue: queue, Elements: newest, Died: target})}))
 }
 
 func (m *machine) someDead(t *rapid.T) string {

@@ -81,7 +81,8 @@ func (m *machine) newJob(t *rapid.T) rdb.NewJob {
 func (m *machine) enqueuing(t *rapid.T, lane string, number int64, jobs []rdb.NewJob) step {
 	var titles []string
 	for _, j := range jobs {
-		titles = append(titles, fmt.Sprintf("%s %s %s %d %s", j.Queue, j.ID, j.Place, j.When, j.Lock.Digest+string(j.Lock.Kind)))
+		titles = append(titles, fmt.Sprintf("%s %s %s %d %s", j.Queue, j.ID, j.Place, j.When,
+			j.Lock.Digest+string(j.Lock.Kind)))
 	}
 	return step{
 		lane: lane, number: number,

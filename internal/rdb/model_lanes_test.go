@@ -43,7 +43,10 @@ func (m *machine) retireLanes(t *rapid.T) {
 	m.deliver(t, step{
 		title: title,
 		send: func(store *rdb.Store) (any, error) {
-			return nil, everyPart(func(cursor string) (string, error) { return store.RetireLanes(background, cursor, modelSilent) })
+			return nil, everyPart(func(cursor string) (string,
+				error) {
+				return store.RetireLanes(background, cursor, modelSilent)
+			})
 		},
 		execute: func() any {
 			for _, lane := range slices.Sorted(maps.Keys(m.lanes)) {

@@ -92,7 +92,8 @@ func (m *machine) spend(t *rapid.T, queue string, jobs int) {
 	}
 	for i, from := range m.begun[queue] {
 		most := float64(rule.Burst) + float64(m.after-from+m.after-m.before)/pace(rule)
-		require.LessOrEqual(t, float64(len(m.begun[queue])-i), math.Floor(most+1e-6), "jobs of %s that began in %d ms", queue, m.after-from)
+		require.LessOrEqual(t, float64(len(m.begun[queue])-i), math.Floor(most+1e-6), "jobs of %s that began in %d ms",
+			queue, m.after-from)
 	}
 }
 
@@ -192,7 +193,8 @@ func (m *machine) changeRule(t *rapid.T, queue string, before, after rdb.Rule) {
 	if anew {
 		after.Filling = m.name("token")
 	}
-	if done := m.setRule(t, queue, before, after, anew); done && after.Filling != "" && (m.calm || rapid.IntRange(0, 3).Draw(t, "goes on") < 3) {
+	if done := m.setRule(t, queue, before, after, anew); done && after.Filling != "" &&
+		(m.calm || rapid.IntRange(0, 3).Draw(t, "goes on") < 3) {
 		m.fillOn(t, queue)
 	}
 }
@@ -314,7 +316,8 @@ func (m *machine) checkLimits(t *rapid.T, state redisState) {
 func (m *machine) requireWithin(t *rapid.T, jobs []rdb.FetchedJob) {
 	for _, job := range jobs {
 		if most := m.rules[job.Queue].Concurrent; most > 0 {
-			require.LessOrEqual(t, m.site.cmd(t, "SCARD", "running:"+job.Queue), int64(most), "held of %s after a fetch", job.Queue)
+			require.LessOrEqual(t, m.site.cmd(t, "SCARD", "running:"+job.Queue), int64(most),
+				"held of %s after a fetch", job.Queue)
 		}
 	}
 }
@@ -367,7 +370,8 @@ func (m *machine) ageRates(t *rapid.T, ms int64) {
 			continue
 		}
 		if until := asFloat(t, stored) - float64(ms); until > float64(now) {
-			m.site.cmd(t, "SET", "rate:"+queue, strconv.FormatFloat(until, 'f', 3, 64), "PX", int64(math.Ceil(until-float64(now))))
+			m.site.cmd(t, "SET", "rate:"+queue, strconv.FormatFloat(until, 'f', 3, 64), "PX",
+				int64(math.Ceil(until-float64(now))))
 		} else {
 			m.site.cmd(t, "UNLINK", "rate:"+queue)
 		}

@@ -56,7 +56,8 @@ func lockOf(record string) rdb.Lock {
 func drawLock(t *rapid.T) rdb.Lock {
 	lock := rdb.Lock{
 		Digest: rapid.SampledFrom([]string{"d1", "d2"}).Draw(t, "digest"),
-		Kind:   rapid.SampledFrom([]rdb.LockKind{rdb.UntilBegun, rdb.UntilEnded, rdb.ForATime, rdb.UntilGone}).Draw(t, "kind of lock"),
+		Kind: rapid.SampledFrom([]rdb.LockKind{rdb.UntilBegun, rdb.UntilEnded, rdb.ForATime, rdb.UntilGone}).
+			Draw(t, "kind of lock"),
 	}
 	if lock.Kind == rdb.ForATime || rapid.IntRange(0, 3).Draw(t, "with an end") == 0 {
 		lock.Life = delay(t)
@@ -214,7 +215,8 @@ func (m *machine) amend(t *rapid.T, a rdb.Amendment) rdb.Amended {
 func (m *machine) loseOwner(t *rapid.T) {
 	var ids []string
 	for _, lock := range m.locks {
-		if job := m.jobs[lock.owner]; job != nil && slices.Contains(m.queues[job.queue], lock.owner) && !slices.Contains(ids, lock.owner) && lock.owner[0] == 'j' {
+		if job := m.jobs[lock.owner]; job != nil && slices.Contains(m.queues[job.queue], lock.owner) &&
+			!slices.Contains(ids, lock.owner) && lock.owner[0] == 'j' {
 			ids = append(ids, lock.owner)
 		}
 	}
@@ -242,7 +244,8 @@ func (m *machine) checkLocks(t *rapid.T, state redisState) {
 		if lock.Digest == "" || lock.Life > 0 || m.freed[id] {
 			continue
 		}
-		require.Equal(t, modelLock{owner: id, kind: lock.Kind}.text(), state.maps["unique"][lock.Digest], "%s keeps its lock", id)
+		require.Equal(t, modelLock{owner: id, kind: lock.Kind}.text(), state.maps["unique"][lock.Digest],
+			"%s keeps its lock", id)
 	}
 }
 
@@ -253,7 +256,8 @@ func (m *machine) requireNoLockLeft(t *rapid.T) {
 	for digest, lock := range m.site.hash(t, "unique") {
 		words := strings.Fields(lock)
 		_, buried := m.shelves[rdb.ShelfMorgue][words[0]]
-		require.True(t, words[2] == string(rdb.ForATime) || buried && words[2] == string(rdb.UntilGone), "the lock %s of %s is left", digest, lock)
+		require.True(t, words[2] == string(rdb.ForATime) || buried && words[2] == string(rdb.UntilGone),
+			"the lock %s of %s is left", digest, lock)
 	}
 }
 

@@ -75,7 +75,8 @@ func (m *machine) whereabouts(id string, now int64) rdb.Found {
 		}
 	}
 	f.Where, f.Waits = rdb.WhereQueue, rdb.Waits{
-		Before: slices.Index(m.queues[job.queue], id), Rule: m.rules[job.queue].Text(), Running: len(m.counted[job.queue]),
+		Before: slices.Index(m.queues[job.queue], id), Rule: m.rules[job.queue].Text(),
+		Running: len(m.counted[job.queue]),
 	}
 	_, f.Waits.All = m.rules[rdb.Everything]
 	if _, wait, _ := m.room(job.queue, now); wait > 0 {

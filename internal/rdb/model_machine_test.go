@@ -66,14 +66,17 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"": m.check,
 		"something happens": oneOf(
-			m.work, m.work, m.work, m.work, m.work, m.work, m.enqueue, m.enqueue, m.enqueue, m.fetchSome, m.fetchSome, m.settle,
+			m.work, m.work, m.work, m.work, m.work, m.work, m.enqueue, m.enqueue, m.enqueue, m.fetchSome, m.fetchSome,
+			m.settle,
 			m.beat, m.arrive, m.arrive, m.die, m.takeApart, m.timePasses, m.damage, m.lookUp, m.awaitSome,
 			oneOf(m.limitSome, m.limitSome, m.limitSome, m.fillSome, m.recountSome, m.holdAll), m.limitSome,
 			oneOf(m.beginSome, m.amendSome, m.voidSome),
 			oneOf(m.cancelSome, m.purgeSome),
-			oneOf(m.dueSome, m.dueSome, m.dueSome, m.condemn, m.forgetDead, m.walkClaims, m.sweep, m.trim, m.retireLanes),
+			oneOf(m.dueSome, m.dueSome, m.dueSome, m.condemn, m.forgetDead, m.walkClaims, m.sweep, m.trim,
+				m.retireLanes),
 			oneOf(m.stallSome, m.moveToQueue, m.reschedule, m.removeSome),
-			oneOf(m.register, m.survey, m.giveBackLost, m.suspect, m.suspect, m.absolveSome, m.wait, m.wait, m.wakeSome, m.crash, m.stop, m.lose),
+			oneOf(m.register, m.survey, m.giveBackLost, m.suspect, m.suspect, m.absolveSome, m.wait, m.wait, m.wakeSome,
+				m.crash, m.stop, m.lose),
 		),
 	}
 }
@@ -104,7 +107,8 @@ func (m *machine) elapse(t *rapid.T, d time.Duration) {
 		m.site.clock.Advance(d)
 		return
 	}
-	for key := range map[string]bool{"scheduled": true, "retry": true, "morgue": true, "stalled": true, "outcomes:until": true} {
+	for key := range map[string]bool{"scheduled": true, "retry": true, "morgue": true, "stalled": true,
+		"outcomes:until": true} {
 		for member, score := range m.site.scores(t, key) {
 			at := asFloat(t, score) - float64(d.Milliseconds()) // with the fraction, which is the order within a ms
 			m.site.cmd(t, "ZADD", key, strconv.FormatFloat(at, 'f', -1, 64), member)
@@ -133,7 +137,8 @@ func (m *machine) elapse(t *rapid.T, d time.Duration) {
 
 // damage takes away what no script would: an element, a worker, or it adds an id that is no job.
 func (m *machine) damage(t *rapid.T) {
-	switch rapid.SampledFrom([]string{"none", "none", "none", "none", "none", "none", "junk", "element", "element", "worker", "owner"}).Draw(t, "what") {
+	switch rapid.SampledFrom([]string{"none", "none", "none", "none", "none", "none", "junk", "element", "element",
+		"worker", "owner"}).Draw(t, "what") {
 	case "none":
 		t.Skip("no damage")
 	case "junk":
@@ -170,6 +175,7 @@ func (m *machine) loseWorker(t *rapid.T, id string) {
 	m.logf(t, "damage: all of %s but its lists is lost", id)
 	m.site.cmd(t, "SREM", "workers", id)
 	m.site.cmd(t, "ZREM", "deadlines", id)
-	m.site.cmd(t, "UNLINK", "worker:"+id, m.site.key("worker:"+id+":queues"), m.site.key("worker:"+id+":info"), m.site.key("worker:"+id+":running"))
+	m.site.cmd(t, "UNLINK", "worker:"+id, m.site.key("worker:"+id+":queues"), m.site.key("worker:"+id+":info"),
+		m.site.key("worker:"+id+":running"))
 	m.erase(id)
 }

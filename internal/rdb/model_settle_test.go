@@ -36,12 +36,14 @@ func (m *machine) decide(t *rapid.T, a *actor) []intent {
 			continue
 		}
 		lock := lockOf(string(a.held[claim.Element].Record))
-		switch outcome := rapid.SampledFrom([]string{"runs on", "runs on", "done", "kept", "retry", "scheduled", "morgue", "back", "back", "expired"}).Draw(t, claim.Element); outcome {
+		switch outcome := rapid.SampledFrom([]string{"runs on", "runs on", "done", "kept", "retry", "scheduled",
+			"morgue", "back", "back", "expired"}).Draw(t, claim.Element); outcome {
 		case "expired":
 			intents = append(intents, m.endingOne(t, a.id, a.held[claim.Element], "expired", delay(t)))
 		case "done", "kept":
 			if lock.Digest != "" {
-				intents = append(intents, m.endingOne(t, a.id, a.held[claim.Element], "done", map[string]time.Duration{"kept": delay(t)}[outcome]))
+				intents = append(intents, m.endingOne(t, a.id, a.held[claim.Element], "done",
+					map[string]time.Duration{"kept": delay(t)}[outcome]))
 				continue
 			}
 			end := rdb.Ended{Claim: claim, ID: idOf(claim.Element)}
@@ -50,7 +52,8 @@ func (m *machine) decide(t *rapid.T, a *actor) []intent {
 			}
 			done = append(done, end)
 		case "retry", "scheduled", "morgue":
-			job := rdb.Shelved{Claim: claim, Shelf: rdb.Shelf(outcome), Delay: delay(t), KeepCrashes: rapid.Bool().Draw(t, "keep crashes")}
+			job := rdb.Shelved{Claim: claim, Shelf: rdb.Shelf(outcome), Delay: delay(t), KeepCrashes: rapid.Bool().
+				Draw(t, "keep crashes")}
 			if rapid.Bool().Draw(t, "trail") {
 				job.Trail = []byte("trail of " + claim.Element)
 			}
@@ -67,7 +70,8 @@ func (m *machine) decide(t *rapid.T, a *actor) []intent {
 	}
 	for _, queue := range modelQueues {
 		if len(back[queue]) > 0 {
-			intents = append(intents, m.releasing(a.id, rdb.Released{Queue: queue, Elements: back[queue], Ended: rapid.Bool().Draw(t, "ended")}))
+			intents = append(intents, m.releasing(a.id,
+				rdb.Released{Queue: queue, Elements: back[queue], Ended: rapid.Bool().Draw(t, "ended")}))
 		}
 	}
 	return intents
@@ -84,7 +88,8 @@ func (m *machine) settleOn(t *rapid.T, a *actor, intents []intent) {
 	if len(a.unsettled) == 0 {
 		t.Skip("nothing to settle")
 	}
-	if executed := rapid.IntRange(0, 2*len(a.unsettled)).Draw(t, "broken after"); executed < len(a.unsettled) && executed > 0 && !m.calm {
+	if executed := rapid.IntRange(0, 2*len(a.unsettled)).Draw(t, "broken after"); executed < len(a.unsettled) &&
+		executed > 0 && !m.calm {
 		m.logf(t, "the pipeline broke")
 		m.deliver(t, m.settlement(a.id, a.unsettled[:executed]), m.site.store)
 		return
@@ -210,7 +215,8 @@ func (m *machine) shelving(t *rapid.T, worker string, job rdb.Shelved) intent {
 
 func (m *machine) releasing(worker string, released rdb.Released) intent {
 	return intent{
-		title:    "back " + strings.Join(released.Elements, " ") + ", died " + released.Died + ", ended " + strconv.FormatBool(released.Ended),
+		title: "back " + strings.Join(released.Elements, " ") + ", died " + released.Died + ", ended " +
+			strconv.FormatBool(released.Ended),
 		elements: released.Elements,
 		call:     func(w *rdb.Worker) rdb.Call { return w.Release(released) },
 		execute:  func() rdb.Settled { return rdb.Settled{Gone: m.model.release(worker, released)} },

@@ -77,13 +77,18 @@ type (
 func newModel() *model {
 	return &model{
 		jobs: map[string]*modelJob{}, queues: map[string][]string{}, inProcess: map[string]map[string][]string{},
-		claimed: map[string]modelClaim{}, turns: map[string]int{}, outcomes: map[string]modelOutcome{}, lanes: map[string]modelLane{},
-		shelves: map[rdb.Shelf]map[string]int64{rdb.ShelfRetry: {}, rdb.ShelfScheduled: {}, rdb.ShelfMorgue: {}, rdb.ShelfStalled: {}},
+		claimed: map[string]modelClaim{}, turns: map[string]int{}, outcomes: map[string]modelOutcome{},
+		lanes: map[string]modelLane{},
+		shelves: map[rdb.Shelf]map[string]int64{rdb.ShelfRetry: {}, rdb.ShelfScheduled: {}, rdb.ShelfMorgue: {},
+			rdb.ShelfStalled: {}},
 		workers: map[string]bool{}, dead: map[string]bool{}, serves: map[string][]string{}, last: map[string]int64{},
-		hearts: map[string]modelHeart{}, timed: map[string]bool{}, running: map[string]map[string]string{}, absolved: map[string]bool{},
+		hearts: map[string]modelHeart{}, timed: map[string]bool{}, running: map[string]map[string]string{},
+		absolved:     map[string]bool{},
 		taken:        map[string]map[string]string{},
-		acknowledged: map[string]bool{}, ended: map[string]bool{}, waited: map[string]bool{}, owed: map[string]bool{}, limbo: map[string]bool{},
-		locks: map[string]modelLock{}, freed: map[string]bool{}, cancelled: map[string]bool{}, rules: map[string]rdb.Rule{},
+		acknowledged: map[string]bool{}, ended: map[string]bool{}, waited: map[string]bool{}, owed: map[string]bool{},
+		limbo: map[string]bool{},
+		locks: map[string]modelLock{}, freed: map[string]bool{}, cancelled: map[string]bool{},
+		rules:   map[string]rdb.Rule{},
 		counted: map[string]map[string]bool{}, owing: map[string]float64{}, begun: map[string]modelBegun{},
 	}
 }
@@ -325,7 +330,8 @@ func (m *model) forget(worker string, queues []string) ([]string, bool) {
 	if len(holding) > 0 {
 		return holding, false
 	}
-	if known := m.serves[worker]; len(known) > 0 && !slices.Equal(slices.Sorted(slices.Values(queues)), slices.Sorted(slices.Values(known))) {
+	if known := m.serves[worker]; len(known) > 0 &&
+		!slices.Equal(slices.Sorted(slices.Values(queues)), slices.Sorted(slices.Values(known))) {
 		return holding, false
 	}
 	if m.dead[worker] && m.last[worker] > 0 {

@@ -65,7 +65,8 @@ type lateStep struct {
 
 // request sends a step with a random fate, and returns its answer unless that was lost.
 func (m *machine) request(t *rapid.T, s step) (any, bool) {
-	fate := rapid.SampledFrom([]string{"answered", "answered", "answered", "answered", "reply lost", "reply lost", "late", "never sent"}).Draw(t, "fate")
+	fate := rapid.SampledFrom([]string{"answered", "answered", "answered", "answered", "reply lost", "reply lost",
+		"late", "never sent"}).Draw(t, "fate")
 	if m.calm {
 		fate = "answered"
 	}

@@ -144,7 +144,8 @@ func withIDs(args []any, ids []string) []any {
 // Unknown returns those of the objects of which there is no note of when they were used last.
 func (o Objects) Unknown(ctx context.Context, shas []string) (unknown []string, err error) {
 	for part := range slices.Chunk(shas, MaxBatch) {
-		value, err := Do(ctx, o.Store.driver, Call{Command: "ZMSCORE", Args: appendTexts([]any{o.Store.keys.objects}, part)})
+		value, err := Do(ctx, o.Store.driver,
+			Call{Command: "ZMSCORE", Args: appendTexts([]any{o.Store.keys.objects}, part)})
 		if err != nil {
 			return nil, err
 		}

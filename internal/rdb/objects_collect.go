@@ -25,7 +25,8 @@ type ObjectInfo struct {
 // twice, and one that is there all the time comes at least once.
 func (o Objects) Page(ctx context.Context, cursor string) (next string, page []ObjectInfo, err error) {
 	const part = 100
-	value, err := Do(ctx, o.Store.driver, Call{Command: "ZSCAN", Args: []any{o.Store.keys.objects, cursor, "COUNT", part}})
+	value, err := Do(ctx, o.Store.driver,
+		Call{Command: "ZSCAN", Args: []any{o.Store.keys.objects, cursor, "COUNT", part}})
 	if err != nil {
 		return "", nil, err
 	}
@@ -48,7 +49,8 @@ func (o Objects) measure(ctx context.Context, page []ObjectInfo) error {
 		var calls []Call
 		for i := range page[:n] {
 			of := o.Store.keys.object(page[i].SHA)
-			calls = append(calls, Call{Command: "STRLEN", Args: []any{of.content}}, Call{Command: "SCARD", Args: []any{of.jobs}})
+			calls = append(calls, Call{Command: "STRLEN", Args: []any{of.content}},
+				Call{Command: "SCARD", Args: []any{of.jobs}})
 		}
 		replies, err := o.Store.driver.Pipeline(ctx, calls...)
 		if err != nil {
@@ -134,6 +136,7 @@ func (o Objects) Drop(ctx context.Context, removal Removal, shas []string) ([]st
 
 // Gone says that the collector of that mark has taken the content out of its home.
 func (o Objects) Gone(ctx context.Context, sha, mark string) error {
-	_, err := o.count(ctx, Call{Script: objectGoneScript, Keys: []string{o.Store.keys.object(sha).leaving}, Args: []any{mark}})
+	_, err := o.count(ctx, Call{Script: objectGoneScript, Keys: []string{o.Store.keys.object(sha).leaving},
+		Args: []any{mark}})
 	return err
 }

@@ -33,7 +33,8 @@ func (f *FrontReader) Next(ctx context.Context, s *Store, queue string, most int
 		return nil, r.err
 	}
 	values, err := s.many(ctx, []Call{
-		{Command: "HMGET", Args: appendTexts([]any{s.keys.jobs}, ids)}, {Command: "HMGET", Args: appendTexts([]any{s.keys.trail}, ids)},
+		{Command: "HMGET", Args: appendTexts([]any{s.keys.jobs}, ids)},
+		{Command: "HMGET", Args: appendTexts([]any{s.keys.trail}, ids)},
 	})
 	if err != nil {
 		return nil, err

@@ -119,7 +119,8 @@ func (q *queueReader) look(ctx context.Context, b block) (span, error) {
 	}
 	key := q.store.keys.queue(q.queue).queue
 	values, err := q.store.many(ctx, []Call{
-		{Command: "LRANGE", Args: []any{key, first, last}}, {Command: "LLEN", Args: []any{key}}, {Command: "LINDEX", Args: []any{key, -1}},
+		{Command: "LRANGE", Args: []any{key, first, last}}, {Command: "LLEN", Args: []any{key}},
+		{Command: "LINDEX", Args: []any{key, -1}},
 	})
 	if err != nil {
 		return span{}, err

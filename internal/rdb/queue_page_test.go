@@ -100,7 +100,10 @@ func (l *line) read(newest bool, n int, between func(last []string)) (read, stay
 	for more, first := true, true; more; first = false {
 		if !first {
 			between(read[max(0, len(read)-n):])
-			stayed = slices.DeleteFunc(stayed, func(id string) bool { return !slices.Contains(l.ids, id) || slices.Contains(l.moved, id) })
+			stayed = slices.DeleteFunc(stayed, func(id string) bool {
+				return !slices.Contains(l.ids, id) ||
+					slices.Contains(l.moved, id)
+			})
 		}
 		part, err := l.site.store.ReadQueue(background, "a", cursor, n)
 		require.NoError(l.t, err)

@@ -53,7 +53,8 @@ func (b *scribbler) log(t require.TestingT, n int) bool {
 
 func (b *scribbler) save(t require.TestingT, n int) bool {
 	state := fmt.Sprintf(`"%s %d"`, b.name, n)
-	ok, err := b.w.SaveState(background, rdb.SavedState{Claim: b.claim, ID: "a1", Number: int64(n), Note: b.note("S"), JSON: []byte(state)})
+	ok, err := b.w.SaveState(background, rdb.SavedState{Claim: b.claim, ID: "a1", Number: int64(n), Note: b.note("S"),
+		JSON: []byte(state)})
 	require.NoError(t, err)
 	if ok {
 		b.saved = state
@@ -148,7 +149,8 @@ func end(t *testing.T, s *site, second, first *scribbler, before string) {
 	require.Equal(t, append(first.lines, second.lines...), lines)
 	has := rdb.Belongings{Log: strings.Contains(second.trail, "L"), State: strings.Contains(second.trail, "S")}
 	require.Equal(t, rdb.Belongings{Log: len(lines) > 0, State: len(state) > 0}, has, "the trail says what there is")
-	require.Empty(t, settle(t, second.w, second.w.End(second.claim, rdb.Ending{ID: "a1", Queue: "a", State: "done", Belongings: has})))
+	require.Empty(t, settle(t, second.w,
+		second.w.End(second.claim, rdb.Ending{ID: "a1", Queue: "a", State: "done", Belongings: has})))
 	for _, key := range []string{"log:a1", "state:a1", "trail", "jobs", "claimed"} {
 		require.False(t, s.exists(t, key), key)
 	}

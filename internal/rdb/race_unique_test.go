@@ -98,7 +98,8 @@ func (r *uniqueRace) handle(t *testing.T, n int64) {
 		defer r.bring(t, id)
 	case 1, 2:
 		state := []string{"done", "discarded", "expired", "cancelled"}[rand.N(4)]
-		call = r.worker.End(claim, rdb.Ending{ID: id, Queue: "a", State: state, Belongings: rdb.Belongings{Lock: raceDigest}})
+		call = r.worker.End(claim,
+			rdb.Ending{ID: id, Queue: "a", State: state, Belongings: rdb.Belongings{Lock: raceDigest}})
 	}
 	for range 1 + rand.N(2) {
 		_, err := r.worker.Settle(background, []rdb.Call{call})

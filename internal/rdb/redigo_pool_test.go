@@ -55,7 +55,10 @@ func TestExhaustedGivenPoolIsWaitedOut(t *testing.T) {
 			"no wait": nil,
 			"wait":    func(p *redis.Pool) { p.Wait = true },
 			"dials with a context": func(p *redis.Pool) {
-				p.DialContext = func(ctx context.Context) (redis.Conn, error) { return redis.DialContext(ctx, "tcp", s.Addr()) }
+				p.DialContext = func(ctx context.Context) (redis.Conn,
+					error) {
+					return redis.DialContext(ctx, "tcp", s.Addr())
+				}
 			},
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -91,7 +94,8 @@ func TestExhaustedGivenPoolUntilContextOrCloseEndsTheWait(t *testing.T) {
 		conn, err := d.Dial(t.Context()) // outside the limit
 		require.NoError(t, err)
 		defer conn.Close() //lint:ignore errcheck the end of the test
-		_, err = conn.Pipeline(t.Context(), rdb.Call{Command: "BLPOP", Keys: []string{key}, Args: []any{"60"}, Block: time.Minute})
+		_, err = conn.Pipeline(t.Context(), rdb.Call{Command: "BLPOP", Keys: []string{key}, Args: []any{"60"},
+			Block: time.Minute})
 		require.NoError(t, err)
 
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // long enough for one try on a busy machine

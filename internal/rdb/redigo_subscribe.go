@@ -21,12 +21,16 @@ func (d *redigoDriver) Subscribe(ctx context.Context, channel string, ready func
 	return d.SubscribeAll(ctx, []string{channel}, ready, func(_ string, message []byte) { receive(message) })
 }
 
-func (d *redigoDriver) SubscribeAll(ctx context.Context, channels []string, ready func(), receive func(string, []byte)) error {
-	return (&subscription{driver: d, command: "SUBSCRIBE", channels: channels, ready: ready, receive: receive}).live(ctx)
+func (d *redigoDriver) SubscribeAll(ctx context.Context, channels []string, ready func(),
+	receive func(string, []byte)) error {
+	return (&subscription{driver: d, command: "SUBSCRIBE", channels: channels, ready: ready,
+		receive: receive}).live(ctx)
 }
 
-func (d *redigoDriver) SubscribePatterns(ctx context.Context, patterns []string, ready func(), receive func(string, []byte)) error {
-	return (&subscription{driver: d, command: "PSUBSCRIBE", channels: patterns, ready: ready, receive: receive}).live(ctx)
+func (d *redigoDriver) SubscribePatterns(ctx context.Context, patterns []string, ready func(),
+	receive func(string, []byte)) error {
+	return (&subscription{driver: d, command: "PSUBSCRIBE", channels: patterns, ready: ready,
+		receive: receive}).live(ctx)
 }
 
 // subscription is one call of SubscribeAll or SubscribePatterns.

@@ -66,7 +66,8 @@ func TestSubscribePatternsTellsTheChannelsApart(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
 		one, star := s.key("one"), s.key("t*")
-		got := hear(t, s, s.driver.SubscribePatterns, []string{s.key("o*"), s.key(`t\*`)}, []string{one, s.key("two"), star})
+		got := hear(t, s, s.driver.SubscribePatterns, []string{s.key("o*"), s.key(`t\*`)},
+			[]string{one, s.key("two"), star})
 		assert.Equal(t, []message{{one, "to " + one}, {star, "to " + star}}, got)
 	})
 }

@@ -73,7 +73,8 @@ func TestRepliesKeepTheirTypes(t *testing.T) {
 		assert.Equal(t, "WRONGTYPE", refused.Code)
 		assert.Nil(t, replies[4].Value)
 		assert.Equal(t, []any{
-			int64(1), []byte("two"), []any{int64(3), nil}, &rdb.ServerError{Code: "MINE", Message: "MINE of own"}, "FINE",
+			int64(1), []byte("two"), []any{int64(3), nil}, &rdb.ServerError{Code: "MINE", Message: "MINE of own"},
+			"FINE",
 		}, replies[5].Value)
 	})
 }
@@ -83,7 +84,8 @@ func TestArgumentsOfEveryType(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		d, key := open(t, s.DSN()), redistest.Namespace(t)
 		do(t, d, "RPUSH", key, "a", []byte("b"), 3, int64(1234567890123456789), true, false)
-		assert.Equal(t, []any{[]byte("a"), []byte("b"), []byte("3"), []byte("1234567890123456789"), []byte("1"), []byte("0")},
+		assert.Equal(t, []any{[]byte("a"), []byte("b"), []byte("3"), []byte("1234567890123456789"), []byte("1"),
+			[]byte("0")},
 			do(t, d, "LRANGE", key, 0, -1))
 
 		for name, call := range map[string]rdb.Call{
@@ -153,7 +155,8 @@ func TestLostReplyOfAScriptSentInFull(t *testing.T) {
 		proxy := redistest.NewProxy(t, s.Addr())
 		d, key := open(t, proxy.DSN()), redistest.Namespace(t)
 		swallowed := proxy.SwallowReply("\r\nEVAL\r\n")
-		_, err := d.Pipeline(t.Context(), rdb.Call{Script: script(t, `return redis.call('INCR', KEYS[1])`), Keys: []string{key}})
+		_, err := d.Pipeline(t.Context(), rdb.Call{Script: script(t, `return redis.call('INCR', KEYS[1])`),
+			Keys: []string{key}})
 		require.ErrorContains(t, err, "reply to script probe")
 		<-swallowed
 		assert.Equal(t, []byte("1"), do(t, d, "GET", key))
@@ -326,7 +329,8 @@ func TestSubscription(t *testing.T) {
 		do(t, d, "PUBLISH", channel, "one")
 		assert.Equal(t, "one", <-messages)
 		pause := silence + time.Second/2 // longer than the silence allowed: the probes are answered
-		_, err := d.Pipeline(t.Context(), rdb.Call{Command: "BLPOP", Keys: []string{channel + "-none"}, Args: []any{fmt.Sprint(pause.Seconds())}, Block: pause})
+		_, err := d.Pipeline(t.Context(), rdb.Call{Command: "BLPOP", Keys: []string{channel + "-none"},
+			Args: []any{fmt.Sprint(pause.Seconds())}, Block: pause})
 		require.NoError(t, err)
 		do(t, d, "PUBLISH", channel, "two")
 		select {

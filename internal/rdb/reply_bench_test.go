@@ -44,7 +44,8 @@ func BenchmarkFetchReply(b *testing.B) {
 func BenchmarkEnqueueCall(b *testing.B) {
 	jobs := make([]rdb.NewJob, rdb.MaxBatch)
 	for i := range jobs {
-		jobs[i] = rdb.NewJob{Queue: fmt.Sprint("q", i%10), ID: fmt.Sprintf("%016x", i), Place: rdb.Back, Record: benchmarkRecord}
+		jobs[i] = rdb.NewJob{Queue: fmt.Sprint("q", i%10), ID: fmt.Sprintf("%016x", i), Place: rdb.Back,
+			Record: benchmarkRecord}
 	}
 	store := parrot(b, []byte("$13\r\n1732100000000\r\n"))
 	number := int64(0)

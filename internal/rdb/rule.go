@@ -61,7 +61,8 @@ func (l Limit) fields() []string {
 		fields[0] = strconv.Itoa(l.Concurrent)
 	}
 	if l.Jobs > 0 {
-		fields[1], fields[2], fields[3] = strconv.Itoa(l.Jobs), strconv.FormatInt(millis(l.Per), 10), strconv.Itoa(l.Burst)
+		fields[1], fields[2], fields[3] = strconv.Itoa(l.Jobs), strconv.FormatInt(millis(l.Per), 10),
+			strconv.Itoa(l.Burst)
 	}
 	return fields
 }
@@ -73,7 +74,8 @@ type RuleError struct {
 }
 
 func (e *RuleError) Error() string {
-	return fmt.Sprintf("the rule %s cannot be read: %s", excerpt.Quoted(e.Text), excerpt.Text(e.Err.Error(), excerpt.Name))
+	return fmt.Sprintf("the rule %s cannot be read: %s", excerpt.Quoted(e.Text),
+		excerpt.Text(e.Err.Error(), excerpt.Name))
 }
 
 // Unwrap returns the cause.
@@ -112,6 +114,7 @@ func parseLimit(fields []string) (Limit, error) {
 		failed = cmp.Or(failed, err)
 		return n
 	}
-	l := Limit{Concurrent: number(0), Jobs: number(1), Per: time.Duration(number(2)) * time.Millisecond, Burst: number(3)}
+	l := Limit{Concurrent: number(0), Jobs: number(1), Per: time.Duration(number(2)) * time.Millisecond,
+		Burst: number(3)}
 	return l, failed
 }

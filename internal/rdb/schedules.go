@@ -42,7 +42,8 @@ func (s *Store) Schedules(ctx context.Context) (all []Schedule, revision string,
 		return nil, "", err
 	}
 	for cursor, seen := "0", map[string]bool{}; ; {
-		reply, err := Do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{s.keys.schedules, cursor, "COUNT", MaxBatch}})
+		reply, err := Do(ctx, s.driver,
+			Call{Command: "HSCAN", Args: []any{s.keys.schedules, cursor, "COUNT", MaxBatch}})
 		if err != nil {
 			return nil, "", err
 		}
@@ -105,7 +106,8 @@ func (s *Store) SchedulesOf(ctx context.Context, ids []string) ([]Schedule, erro
 	var calls []Call
 	for lot := range slices.Chunk(ids, MaxBatch) {
 		calls = append(calls,
-			Call{Command: "HMGET", Args: appendTexts([]any{s.keys.schedules}, lot)}, Call{Command: "HMGET", Args: appendTexts([]any{s.keys.ticks}, lot)})
+			Call{Command: "HMGET", Args: appendTexts([]any{s.keys.schedules}, lot)},
+			Call{Command: "HMGET", Args: appendTexts([]any{s.keys.ticks}, lot)})
 	}
 	replies, err := s.pipelines(ctx, maxPipeline, calls)
 	if err != nil {
@@ -208,7 +210,8 @@ func (s *Store) Withdraw(ctx context.Context, schedule Schedule, workers []strin
 // WithdrawAll is Withdraw for several schedules. After an error any of them may be withdrawn.
 func (s *Store) WithdrawAll(ctx context.Context, schedules []Schedule, workers []string) ([]Withdrawal, error) {
 	if len(schedules) > 0 && len(workers) > MaxBatch {
-		return nil, fmt.Errorf("%d workers are registered, more than the %d of which one script can tell that none declares schedule %s: remove it by hand", len(workers), MaxBatch, excerpt.Quoted(schedules[0].ID))
+		return nil, fmt.Errorf("%d workers are registered, more than the %d of which one script can tell that none "+
+			"declares schedule %s: remove it by hand", len(workers), MaxBatch, excerpt.Quoted(schedules[0].ID))
 	}
 	k := s.keys
 	keys := []string{k.schedules, k.ticks, k.revision, k.control, k.workers}
@@ -217,7 +220,8 @@ func (s *Store) WithdrawAll(ctx context.Context, schedules []Schedule, workers [
 	}
 	calls := make([]Call, len(schedules))
 	for i, schedule := range schedules {
-		calls[i] = Call{Script: withdrawScript, Keys: keys, Args: appendTexts([]any{schedule.ID, Digest(schedule.Definition)}, workers)}
+		calls[i] = Call{Script: withdrawScript, Keys: keys,
+			Args: appendTexts([]any{schedule.ID, Digest(schedule.Definition)}, workers)}
 	}
 	replies, err := s.pipelines(ctx, maxPipeline, calls)
 	if err != nil {
@@ -257,7 +261,8 @@ func (s *Store) Declarations(ctx context.Context) (map[string]Declaration, error
 				continue // a key of another type: that worker declares nothing that could be read
 			}
 			r := Read("HMGET", reply.Value)
-			all[ids[i]] = Declaration{Service: r.Text(), Schedules: strings.FieldsFunc(r.Text(), func(c rune) bool { return c == '\n' })}
+			all[ids[i]] = Declaration{Service: r.Text(),
+				Schedules: strings.FieldsFunc(r.Text(), func(c rune) bool { return c == '\n' })}
 			if r.err != nil {
 				return nil, r.err
 			}

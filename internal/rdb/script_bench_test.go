@@ -16,7 +16,8 @@ import (
 // a fleet, whatever the machines of the workers do. Run them with -benchtime=2s; the first rounds only warm Redis up.
 
 // benchmarkRecord is a record of 99 bytes, as in the budgets.
-var benchmarkRecord = []byte(fmt.Sprintf("%-99s", `{"jid":"0123456789abcdef","name":"q0","args":[12345,67890],"t":1732100000000}`))
+var benchmarkRecord = []byte(fmt.Sprintf("%-99s",
+	`{"jid":"0123456789abcdef","name":"q0","args":[12345,67890],"t":1732100000000}`))
 
 func BenchmarkRedisEnqueue(b *testing.B) {
 	for _, batch := range []int{1, 20, 200} {
@@ -106,7 +107,8 @@ func (f *filler) enqueue(b *testing.B, batch int) {
 	for i := range f.jobs[:batch] {
 		f.made++
 		f.jobs[i] = rdb.NewJob{
-			Queue: f.names[f.made%len(f.names)], ID: fmt.Sprintf("%016x", f.made), Place: rdb.Back, Record: benchmarkRecord,
+			Queue: f.names[f.made%len(f.names)], ID: fmt.Sprintf("%016x", f.made), Place: rdb.Back,
+			Record: benchmarkRecord,
 		}
 	}
 	_, err := f.s.store.Enqueue(b.Context(), "lane", f.calls, f.jobs[:batch])

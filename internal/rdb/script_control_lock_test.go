@@ -35,7 +35,8 @@ func TestAMoveTakesALockThatNobodyHas(t *testing.T) {
 					s.cmd(t, "HSET", "unique", "digest", c.held)
 				}
 				before := s.dump(t)
-				order := s.store.Move(rdb.Stand{ID: "dead", Queue: "a", Shelf: rdb.ShelfMorgue, Score: "12"}, rdb.Aim{Lock: "digest"})
+				order := s.store.Move(rdb.Stand{ID: "dead", Queue: "a", Shelf: rdb.ShelfMorgue, Score: "12"},
+					rdb.Aim{Lock: "digest"})
 				obeyed, err := s.store.Obey(t.Context(), []rdb.Order{order, order})
 				require.NoError(t, err)
 				if c.owner != "" {

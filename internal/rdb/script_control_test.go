@@ -56,7 +56,8 @@ func TestMoveLeavesWhatIsHeldCancelledOrOfAnotherQueue(t *testing.T) {
 		damage func(t *testing.T, s *site)
 		want   rdb.Answer
 	}{
-		"held":             {func(t *testing.T, s *site) { s.take(t, s.worker(t, "w1", "a"), 1, 1, "a") }, rdb.AnswerHeld},
+		"held": {func(t *testing.T, s *site) { s.take(t, s.worker(t, "w1", "a"), 1, 1, "a") },
+			rdb.AnswerHeld},
 		"to be cancelled":  {func(t *testing.T, s *site) { s.cmd(t, "SADD", "cancelled", "a1") }, rdb.AnswerCancelled},
 		"without a record": {func(t *testing.T, s *site) { s.cmd(t, "HDEL", "jobs", "a1") }, rdb.AnswerGone},
 		"on a shelf": {func(t *testing.T, s *site) {
@@ -71,7 +72,8 @@ func TestMoveLeavesWhatIsHeldCancelledOrOfAnotherQueue(t *testing.T) {
 				s.enqueue(t, "a", "a1")
 				c.damage(t, s)
 				before := s.dump(t)
-				assert.Equal(t, c.want, s.obey(t, s.store.Move(rdb.Stand{ID: "a1", Queue: "a"}, rdb.Aim{Shelf: rdb.ShelfStalled})))
+				assert.Equal(t, c.want, s.obey(t,
+					s.store.Move(rdb.Stand{ID: "a1", Queue: "a"}, rdb.Aim{Shelf: rdb.ShelfStalled})))
 				assert.Equal(t, before, s.dump(t))
 			})
 		})

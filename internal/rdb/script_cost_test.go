@@ -61,7 +61,8 @@ func (c *costSite) enqueue(t *testing.T, change func(i int, job *rdb.NewJob)) fu
 		jobs := make([]rdb.NewJob, rdb.MaxBatch)
 		for i := range jobs {
 			id := fmt.Sprintf("%06d-%015d", n, i)
-			jobs[i] = rdb.NewJob{Queue: "a", ID: id, Place: rdb.Back, Record: fmt.Appendf(nil, `{"jid":%q,"name":"a","args":[%d],"t":1}`, id, i)}
+			jobs[i] = rdb.NewJob{Queue: "a", ID: id, Place: rdb.Back,
+				Record: fmt.Appendf(nil, `{"jid":%q,"name":"a","args":[%d],"t":1}`, id, i)}
 			change(i, &jobs[i])
 		}
 		answer, err := c.store.Enqueue(t.Context(), "lane", n, jobs)
@@ -118,7 +119,10 @@ func scheduledJobsCost(t *testing.T) {
 	}{
 		{"in the same time", 3.4, 0, func(_ int64, _ int, job *rdb.NewJob) { job.Place, job.When = rdb.In, hour }},
 		{"at many times", 4.2, 0, func(n int64, i int, job *rdb.NewJob) { at(job, begin+n*hour+int64(37*i)) }},
-		{"in many times", 4.8, 0, func(n int64, i int, job *rdb.NewJob) { job.Place, job.When = rdb.In, n*hour+int64(37*i) }},
+		{"in many times", 4.8, 0, func(n int64, i int, job *rdb.NewJob) {
+			job.Place, job.When = rdb.In,
+				n*hour+int64(37*i)
+		}},
 		{"of many queues", 4, 0, func(_ int64, i int, job *rdb.NewJob) {
 			job.Place, job.When, job.Queue = rdb.In, hour, fmt.Sprint("q", i%10)
 		}},

@@ -92,7 +92,8 @@ func TestTheFirstCrashCountsWhereAllThatIsHeldRuns(t *testing.T) {
 		assert.Equal(t, map[string]string{"a1": "w1@", "a2": "w1@"}, s.crashes(t))
 		w = s.prefetching(t, "w2", "0")
 		s.dies(t, w, s.take(t, w, 1, 2, "a"))
-		assert.Equal(t, map[string]string{"a1": "w1@ ?w2", "a2": "w1@ ?w2"}, s.crashes(t), "from then on each begin is noted")
+		assert.Equal(t, map[string]string{"a1": "w1@ ?w2", "a2": "w1@ ?w2"}, s.crashes(t),
+			"from then on each begin is noted")
 	})
 }
 
@@ -117,7 +118,8 @@ func TestOlderWorkersAreBlamedAsTheyNoteIt(t *testing.T) {
 // lastWord is what stands at the end of the last crash of a job: its token; and how long the job ran.
 func (s *site) lastCrash(t *testing.T, id string) (token, ran int64, deaths string) {
 	t.Helper()
-	of := regexp.MustCompile(`@\d+:(\d+):(\d+:\d+:\d+:\d+):(\d+)(?: \?\S+)?$`).FindStringSubmatch(s.hash(t, "crashes")[id])
+	of := regexp.MustCompile(`@\d+:(\d+):(\d+:\d+:\d+:\d+):(\d+)(?: \?\S+)?$`).
+		FindStringSubmatch(s.hash(t, "crashes")[id])
 	require.NotNil(t, of, s.hash(t, "crashes")[id])
 	token, err := strconv.ParseInt(of[3], 10, 64)
 	require.NoError(t, err)
@@ -132,7 +134,8 @@ func TestACrashSaysHowLongTheJobRanAndHowOftenWorkersDie(t *testing.T) {
 		s.enqueue(t, "a", "a1")
 		reaper, w := s.worker(t, "w1", "a"), s.prefetching(t, "w2", "0")
 		now := s.now(t).UnixMilli()
-		s.cmd(t, "ZADD", "deaths", now-30_000, "v1", now-300_000, "v2", now-3_000_000, "v3", now-3_800_000, "too long ago")
+		s.cmd(t, "ZADD", "deaths", now-30_000, "v1", now-300_000, "v2", now-3_000_000, "v3", now-3_800_000,
+			"too long ago")
 		held := s.take(t, w, 1, 1, "a")
 		claim := s.hash(t, "claimed")["a1"]
 		s.cmd(t, "HSET", "claimed", "a1", fmt.Sprintf("w2 1 %d a", now-90_000)) // as if it had begun then
@@ -152,7 +155,8 @@ func TestACrashSaysHowLongTheJobRanAndHowOftenWorkersDie(t *testing.T) {
 		token, ran, deaths := s.lastCrash(t, "a1")
 		assert.Equal(t, now-90_000, token)
 		assert.Equal(t, int64(90_000-24_000+500), ran, "it died between its last heartbeat and the next")
-		assert.Equal(t, "2:3:4:1", deaths, "in a minute, ten minutes and an hour before, itself included; and one worker is left")
+		assert.Equal(t, "2:3:4:1", deaths,
+			"in a minute, ten minutes and an hour before, itself included; and one worker is left")
 		assert.NotContains(t, s.cmd(t, "ZRANGE", "deaths", 0, -1), []byte("too long ago"))
 	})
 }

@@ -107,7 +107,8 @@ func TestWhatWasForetoldFirstIsHowAJobEnds(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		s.enqueue(t, "a", "deleted", "cancelled")
 		told := func(state string, at int) rdb.Ending {
-			return rdb.Ending{State: state, Keep: time.Minute, Outcome: fmt.Appendf(nil, `{"state":%q,"ended":%d}`, state, at)}
+			return rdb.Ending{State: state, Keep: time.Minute,
+				Outcome: fmt.Appendf(nil, `{"state":%q,"ended":%d}`, state, at)}
 		}
 		flag := func(id string, at int) rdb.Answer {
 			return s.obey(t, s.store.Flag(rdb.Stand{ID: id, Queue: "a"}, told("deleted", at)))
@@ -197,13 +198,15 @@ func TestARestoredJobCountsAndTakesNoLockFromAnother(t *testing.T) {
 		s.cmd(t, "HSET", "unique", "taken", "other 0 f")
 		s.cmd(t, "HSET", "limits", "a", rdb.Rule{Limit: rdb.Limit{Concurrent: 2}}.Text())
 		held := func(id, lock string) rdb.Held {
-			return rdb.Held{Claim: rdb.Claim{Queue: "a", Element: "1:" + id}, ID: id, Record: record(id), Lock: lock, Kind: rdb.UntilEnded}
+			return rdb.Held{Claim: rdb.Claim{Queue: "a", Element: "1:" + id}, ID: id, Record: record(id), Lock: lock,
+				Kind: rdb.UntilEnded}
 		}
 		restored, err := w.Restore(t.Context(), 1, []rdb.Held{held("a1", "taken"), held("a2", "free"), held("a3", "")})
 		require.NoError(t, err)
 		assert.Equal(t, 3, restored)
 		assert.Equal(t, map[string]string{"taken": "other 0 f", "free": "a2 0 f"}, s.hash(t, "unique"))
-		assert.Equal(t, []string{"a1", "a2", "a3"}, s.set(t, "running:a"), "they count towards the limit that was declared again")
+		assert.Equal(t, []string{"a1", "a2", "a3"}, s.set(t, "running:a"),
+			"they count towards the limit that was declared again")
 	})
 }
 
@@ -214,7 +217,8 @@ func TestAJobThatIsHeldDoesNotEndWhereItStoodBefore(t *testing.T) {
 		s.take(t, s.worker(t, "w1", "a"), 1, 1, "a")
 		s.cmd(t, "RPUSH", "queue:a", "a1") // once more: the fetch will drop it
 		before := s.dump(t)
-		assert.Equal(t, rdb.AnswerHeld, s.obey(t, s.store.Remove(rdb.Stand{ID: "a1", Queue: "a"}, rdb.Ending{State: "deleted"})))
+		assert.Equal(t, rdb.AnswerHeld,
+			s.obey(t, s.store.Remove(rdb.Stand{ID: "a1", Queue: "a"}, rdb.Ending{State: "deleted"})))
 		assert.Equal(t, before, s.dump(t))
 	})
 }
@@ -225,7 +229,8 @@ func TestACancellationEndsNoSuccessor(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		s.enqueue(t, "a", "a1")
 		before := s.dump(t)
-		resting := rdb.Resting{Spot: rdb.SpotQueue, Ending: rdb.Ending{ID: "a1", Queue: "a", State: "cancelled", Keep: time.Minute}}
+		resting := rdb.Resting{Spot: rdb.SpotQueue, Ending: rdb.Ending{ID: "a1", Queue: "a", State: "cancelled",
+			Keep: time.Minute}}
 		rested, err := s.store.EndResting(t.Context(), []rdb.Resting{resting})
 		require.NoError(t, err)
 		assert.Equal(t, []rdb.Rested{rdb.RestedGone}, rested)

@@ -58,7 +58,8 @@ func TestEnqueueOfOneQueue(t *testing.T) {
 			return j
 		}
 		for i, jobs := range [][]rdb.NewJob{
-			{job("a", "a1"), job("a", "a2"), job("a", "a3")}, {job("a", "a4")}, {front("f1"), front("f2")}, {front("f3")},
+			{job("a", "a1"), job("a", "a2"), job("a", "a3")}, {job("a", "a4")}, {front("f1"), front("f2")},
+			{front("f3")},
 		} {
 			answer, err := s.store.Enqueue(t.Context(), "lane", int64(i), jobs)
 			require.NoError(t, err)
@@ -99,7 +100,8 @@ func TestEnqueueSentAgainAnswersTheSameAndStoresNothing(t *testing.T) {
 	}{
 		"of one queue":  {jobs: []rdb.NewJob{job("a", "a1"), job("a", "a2")}},
 		"of two queues": {jobs: []rdb.NewJob{job("a", "a1"), job("b", "a2")}},
-		"of chosen ids": {jobs: []rdb.NewJob{chosen, job("a", "a1"), chosen}, problems: map[int]rdb.Problem{2: rdb.Duplicate}},
+		"of chosen ids": {jobs: []rdb.NewJob{chosen, job("a", "a1"), chosen},
+			problems: map[int]rdb.Problem{2: rdb.Duplicate}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -27,15 +27,22 @@ func TestFetchGivesSharesFirstAndThenFillsUp(t *testing.T) {
 		shares []rdb.Share
 		want   []string
 	}{
-		"each its share":    {4, []rdb.Share{{Queue: "a", Jobs: 1}, {Queue: "b", Jobs: 3}}, []string{"a/a1", "b/b1", "b/b2", "b/b3"}},
-		"no share at all":   {3, []rdb.Share{{Queue: "a", Jobs: 0}, {Queue: "b", Jobs: 0}}, []string{"a/a1", "a/a2", "b/b1"}},
-		"filled up":         {6, []rdb.Share{{Queue: "a", Jobs: 5}, {Queue: "b", Jobs: 1}}, []string{"a/a1", "a/a2", "b/b1", "b/b2", "b/b3", "b/b4"}},
-		"all there is":      {50, []rdb.Share{{Queue: "a", Jobs: 25}, {Queue: "b", Jobs: 25}}, []string{"a/a1", "a/a2", "b/b1", "b/b2", "b/b3", "b/b4"}},
-		"an unknown queue":  {2, []rdb.Share{{Queue: "none", Jobs: 2}, {Queue: "a", Jobs: 0}}, []string{"a/a1", "a/a2"}},
+		"each its share": {4, []rdb.Share{{Queue: "a", Jobs: 1}, {Queue: "b", Jobs: 3}},
+			[]string{"a/a1", "b/b1", "b/b2", "b/b3"}},
+		"no share at all": {3, []rdb.Share{{Queue: "a", Jobs: 0}, {Queue: "b", Jobs: 0}},
+			[]string{"a/a1", "a/a2", "b/b1"}},
+		"filled up": {6, []rdb.Share{{Queue: "a", Jobs: 5}, {Queue: "b", Jobs: 1}},
+			[]string{"a/a1", "a/a2", "b/b1", "b/b2", "b/b3", "b/b4"}},
+		"all there is": {50, []rdb.Share{{Queue: "a", Jobs: 25}, {Queue: "b", Jobs: 25}},
+			[]string{"a/a1", "a/a2", "b/b1", "b/b2", "b/b3", "b/b4"}},
+		"an unknown queue": {2, []rdb.Share{{Queue: "none", Jobs: 2}, {Queue: "a", Jobs: 0}},
+			[]string{"a/a1", "a/a2"}},
 		"the same one only": {2, []rdb.Share{{Queue: "b", Jobs: 2}}, []string{"b/b1", "b/b2"}},
-		"shares over all":   {3, []rdb.Share{{Queue: "a", Jobs: 2}, {Queue: "b", Jobs: 4}}, []string{"a/a1", "a/a2", "b/b1"}},
-		"as many as it may": {6, []rdb.Share{{Queue: "a", Jobs: 5, Most: 1}, {Queue: "b", Jobs: 0, Most: 3}}, []string{"a/a1", "b/b1", "b/b2", "b/b3"}},
-		"nothing wanted":    {0, []rdb.Share{{Queue: "a", Jobs: 1}, {Queue: "b", Jobs: 1}}, []string{}},
+		"shares over all": {3, []rdb.Share{{Queue: "a", Jobs: 2}, {Queue: "b", Jobs: 4}},
+			[]string{"a/a1", "a/a2", "b/b1"}},
+		"as many as it may": {6, []rdb.Share{{Queue: "a", Jobs: 5, Most: 1}, {Queue: "b", Jobs: 0, Most: 3}},
+			[]string{"a/a1", "b/b1", "b/b2", "b/b3"}},
+		"nothing wanted": {0, []rdb.Share{{Queue: "a", Jobs: 1}, {Queue: "b", Jobs: 1}}, []string{}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +77,8 @@ func TestFetchAnswersWhatIsStored(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, []rdb.FetchedJob{
 			{Claim: rdb.Claim{Queue: "a", Element: "7:a1"}, ID: "a1", Record: record("a1")},
-			{Claim: rdb.Claim{Queue: "a", Element: "7:a2"}, ID: "a2", Record: record("a2"), Trail: []byte("what happened"), Crashes: "v1 v2"},
+			{Claim: rdb.Claim{Queue: "a", Element: "7:a2"}, ID: "a2", Record: record("a2"),
+				Trail: []byte("what happened"), Crashes: "v1 v2"},
 		}, fetched.Jobs)
 		assert.Equal(t, []string{"7:a1", "7:a2"}, s.list(t, "worker:w1:inprocess:a"))
 		claim := fmt.Sprintf("w1 7 %d a", fetched.Time.UnixMilli())
@@ -216,7 +224,8 @@ func TestFetchServesTheOthersWhenOneKeyIsBroken(t *testing.T) {
 				s.enqueue(t, "c", "c1", "c2")
 				s.cmd(t, "SET", key, "something else")
 				w := s.worker(t, "w1", "a", "bad", "c")
-				fetched, err := w.Fetch(t.Context(), 1, 6, false, []rdb.Share{{Queue: "a", Jobs: 2}, {Queue: "bad", Jobs: 2}, {Queue: "c", Jobs: 2}})
+				fetched, err := w.Fetch(t.Context(), 1, 6, false,
+					[]rdb.Share{{Queue: "a", Jobs: 2}, {Queue: "bad", Jobs: 2}, {Queue: "c", Jobs: 2}})
 				require.NoError(t, err)
 				assert.Equal(t, []string{"a/a1", "c/c1", "c/c2"}, fetchedIDs(fetched))
 				if !strings.HasPrefix(key, "wake:") {
@@ -257,7 +266,8 @@ func TestFetchGoesOnWithoutTheReadyQueuesOfAWorkerWhoseSetIsBroken(t *testing.T)
 
 func TestFetchRefusesAKeyOfAnotherTypeBeforeItWrites(t *testing.T) {
 	t.Parallel()
-	for _, key := range []string{"claimed", "jobs", "trail", "crashes", "ready", "limits", "cancelled", "worker:w1:info", "workers"} {
+	for _, key := range []string{"claimed", "jobs", "trail", "crashes", "ready", "limits", "cancelled",
+		"worker:w1:info", "workers"} {
 		t.Run(key, func(t *testing.T) {
 			t.Parallel()
 			onEach(t, func(t *testing.T, s *site) {

@@ -35,7 +35,8 @@ func TestWhoDoesNotBeatIsLate(t *testing.T) {
 
 		ahead := s.now(t).Add(time.Hour).UnixMilli()
 		s.cmd(t, "ZADD", "deadlines", strconv.FormatInt(ahead, 10), "w2")
-		assert.Equal(t, []string{"w2"}, s.late(t, time.Minute).Overdue, "Redis' clock was set back, and it has not beaten since")
+		assert.Equal(t, []string{"w2"}, s.late(t, time.Minute).Overdue,
+			"Redis' clock was set back, and it has not beaten since")
 	})
 }
 
@@ -60,7 +61,8 @@ func TestWorkersWithoutADeadlineAreFound(t *testing.T) {
 		dead, err := w1.Condemn(t.Context(), 0, "w2", "w3", "nobody")
 		require.NoError(t, err)
 		assert.Equal(t, []string{"w3"}, dead)
-		assert.Equal(t, rdb.Lateness{Overdue: []string{}, Registered: 2, Listed: 2, Dead: 1}, s.late(t, time.Minute), "w2 lives, and is expected from now on")
+		assert.Equal(t, rdb.Lateness{Overdue: []string{}, Registered: 2, Listed: 2, Dead: 1}, s.late(t, time.Minute),
+			"w2 lives, and is expected from now on")
 
 		s.cmd(t, "UNLINK", "deadlines")
 		s.cmd(t, "SET", "deadlines", "something else")
@@ -79,8 +81,10 @@ func TestHeartbeatsOfThoseWhoDoNotTellTheirLengthAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
 		w1 := s.worker(t, "w1", "a")
-		for id, heart := range map[string]time.Duration{"silent": time.Minute, "set-back": time.Hour, "told": time.Minute} {
-			_, _, err := s.store.Worker(id).Register(t.Context(), rdb.Registration{Life: heart, Epoch: "x", Queues: []string{"a"}})
+		for id, heart := range map[string]time.Duration{"silent": time.Minute, "set-back": time.Hour,
+			"told": time.Minute} {
+			_, _, err := s.store.Worker(id).
+				Register(t.Context(), rdb.Registration{Life: heart, Epoch: "x", Queues: []string{"a"}})
 			require.NoError(t, err)
 		}
 		s.cmd(t, "HSET", "worker:told:info", "life", "4")
@@ -130,7 +134,8 @@ func TestHoldingNamesOnlyQueuesOfWhichJobsAreHeld(t *testing.T) {
 func TestNoCommandIsTold0ToBlockFor(t *testing.T) {
 	t.Parallel()
 	for given, sent := range map[time.Duration]string{
-		-time.Second: "0.010", 0: "0.010", 1: "0.010", time.Millisecond: "0.010", 9999 * time.Microsecond: "0.010", 10 * time.Millisecond: "0.010",
+		-time.Second: "0.010", 0: "0.010", 1: "0.010", time.Millisecond: "0.010", 9999 * time.Microsecond: "0.010",
+		10 * time.Millisecond:    "0.010",
 		10500 * time.Microsecond: "0.011", 250 * time.Millisecond: "0.250", time.Minute: "60.000",
 	} {
 		assert.Equal(t, sent, rdb.BlockFor(given), given)

@@ -20,12 +20,14 @@ func TestARuleReadsBackAsItWasWritten(t *testing.T) {
 		rule rdb.Rule
 		text string
 	}{
-		"nothing":     {rdb.Rule{}, ""},
-		"paused":      {rdb.Rule{Paused: true}, "1 - - - - code - - -"},
-		"limited":     {rdb.Rule{Limit: limit, Operator: true}, "0 7 100 60000 3 operator 7 - -"},
-		"being set":   {rdb.Rule{Limit: limit, Filling: "ab"}, "0 0 100 60000 3 code 7:ab - -"},
-		"by the code": {rdb.Rule{Limit: limit, Service: "my shop", Code: limit}, "0 7 100 60000 3 code 7 my+shop 7,100,60000,3"},
-		"of both":     {rdb.Rule{Operator: true, Service: "s", Code: rdb.Limit{Concurrent: 1}}, "0 - - - - operator - s 1,-,-,-"},
+		"nothing":   {rdb.Rule{}, ""},
+		"paused":    {rdb.Rule{Paused: true}, "1 - - - - code - - -"},
+		"limited":   {rdb.Rule{Limit: limit, Operator: true}, "0 7 100 60000 3 operator 7 - -"},
+		"being set": {rdb.Rule{Limit: limit, Filling: "ab"}, "0 0 100 60000 3 code 7:ab - -"},
+		"by the code": {rdb.Rule{Limit: limit, Service: "my shop", Code: limit},
+			"0 7 100 60000 3 code 7 my+shop 7,100,60000,3"},
+		"of both": {rdb.Rule{Operator: true, Service: "s", Code: rdb.Limit{Concurrent: 1}},
+			"0 - - - - operator - s 1,-,-,-"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -121,11 +123,12 @@ func TestWhatIsWantedOfAWorker(t *testing.T) {
 		wishes []rdb.Wish
 		wanted string
 	}{
-		"pause":                        {[]rdb.Wish{rdb.WishPause}, "pause"},
-		"go on":                        {[]rdb.Wish{rdb.WishPause, rdb.WishResume}, ""},
-		"go on without a pause":        {[]rdb.Wish{rdb.WishResume}, ""},
-		"quiet for good":               {[]rdb.Wish{rdb.WishQuiet, rdb.WishResume, rdb.WishPause}, "quiet"},
-		"stop, and nothing after that": {[]rdb.Wish{rdb.WishQuiet, rdb.WishStop, rdb.WishQuiet, rdb.WishResume}, "stop"},
+		"pause":                 {[]rdb.Wish{rdb.WishPause}, "pause"},
+		"go on":                 {[]rdb.Wish{rdb.WishPause, rdb.WishResume}, ""},
+		"go on without a pause": {[]rdb.Wish{rdb.WishResume}, ""},
+		"quiet for good":        {[]rdb.Wish{rdb.WishQuiet, rdb.WishResume, rdb.WishPause}, "quiet"},
+		"stop, and nothing after that": {[]rdb.Wish{rdb.WishQuiet, rdb.WishStop, rdb.WishQuiet, rdb.WishResume},
+			"stop"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -117,7 +117,8 @@ func TestALogIsPublishedAsItIsWritten(t *testing.T) {
 		ready, got := make(chan struct{}), make(chan []rdb.LogEntry, 1)
 		ended := make(chan error)
 		go func() {
-			ended <- s.store.FollowLog(t.Context(), "a1", func() { close(ready) }, func(entries []rdb.LogEntry) { got <- entries })
+			ended <- s.store.FollowLog(t.Context(), "a1", func() { close(ready) },
+				func(entries []rdb.LogEntry) { got <- entries })
 		}()
 		select {
 		case <-ready:
@@ -162,7 +163,8 @@ func TestAStateIsReplacedByNewerOnesOnly(t *testing.T) {
 		next.Element = "2:a1"
 		assert.True(t, save(next))
 		assert.JSONEq(t, `"third"`, load())
-		assert.True(t, json.Valid([]byte(text(s.cmd(t, "GET", "state:a1")))), "what is stored can be read by any program")
+		assert.True(t, json.Valid([]byte(text(s.cmd(t, "GET", "state:a1")))),
+			"what is stored can be read by any program")
 	})
 }
 
@@ -194,9 +196,12 @@ func TestLongJobsNameTheKeyThatIsNotTheirs(t *testing.T) {
 		prepare func(t *testing.T, s *site)
 		send    func(s *site, w *rdb.Worker) error
 	}{
-		"a log of another type": {"log:a1", func(t *testing.T, s *site) { t.Helper(); s.cmd(t, "SET", "log:a1", "x") }, nil},
-		"a list of another":     {"log:a1", func(t *testing.T, s *site) { t.Helper(); s.cmd(t, "RPUSH", "log:a1", "x") }, nil},
-		"a trail":               {"trail", func(t *testing.T, s *site) { t.Helper(); s.cmd(t, "SET", "trail", "x") }, nil},
+		"a log of another type": {"log:a1", func(t *testing.T, s *site) { t.Helper(); s.cmd(t, "SET", "log:a1", "x") },
+			nil},
+		"a list of another": {"log:a1",
+			func(t *testing.T, s *site) { t.Helper(); s.cmd(t, "RPUSH", "log:a1", "x") }, nil},
+		"a trail": {"trail", func(t *testing.T, s *site) { t.Helper(); s.cmd(t, "SET", "trail", "x") },
+			nil},
 		"a state": {"state:a1", func(t *testing.T, s *site) { t.Helper(); s.cmd(t, "SADD", "state:a1", "x") },
 			func(_ *site, w *rdb.Worker) error {
 				_, err := w.SaveState(background, saveOf(1, "7"))
@@ -211,7 +216,11 @@ func TestLongJobsNameTheKeyThatIsNotTheirs(t *testing.T) {
 				before := s.dump(t)
 				send := tt.send
 				if send == nil {
-					send = func(s *site, _ *rdb.Worker) error { _, err := sendLog(s.store, batchOf(1, "x")); return err }
+					send = func(s *site, _ *rdb.Worker) error {
+						_,
+							err := sendLog(s.store, batchOf(1, "x"))
+						return err
+					}
 				}
 				var refused *rdb.ServerError
 				require.ErrorAs(t, send(s, w), &refused)

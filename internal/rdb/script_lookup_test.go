@@ -82,8 +82,10 @@ func TestAJobThatMovesBetweenTheRequestsIsSeenOnce(t *testing.T) {
 		"worker to its end": {[]step{take}, end(0), rdb.WhereGone},
 		"worker to outcome": {[]step{take}, end(time.Hour), rdb.WhereEnded},
 		"nowhere to go":     {[]step{take}, func(*testing.T, *site, *rdb.Worker) {}, rdb.WhereClaimed},
-		"queue to retry":    {nil, func(t *testing.T, s *site, w *rdb.Worker) { take(t, s, w); shelve(rdb.ShelfRetry)(t, s, w) }, "retry"},
-		"retry to worker":   {[]step{take, shelve(rdb.ShelfRetry)}, func(t *testing.T, s *site, w *rdb.Worker) { due(t, s, w); s.take(t, w, 2, 1, "a") }, rdb.WhereClaimed},
+		"queue to retry": {nil,
+			func(t *testing.T, s *site, w *rdb.Worker) { take(t, s, w); shelve(rdb.ShelfRetry)(t, s, w) }, "retry"},
+		"retry to worker": {[]step{take, shelve(rdb.ShelfRetry)},
+			func(t *testing.T, s *site, w *rdb.Worker) { due(t, s, w); s.take(t, w, 2, 1, "a") }, rdb.WhereClaimed},
 		"worker to the next": {[]step{take}, func(t *testing.T, s *site, w *rdb.Worker) {
 			s.cmd(t, "HSET", "worker:w1:running", "x", "5 said before")
 			release(t, s, w)
@@ -140,7 +142,8 @@ func TestAnIDThatChangesItsQueueForEverIsAnError(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		s.enqueue(t, "a", "x")
 		n := 0
-		found, err := s.store.Lookup(t.Context(), []string{"x"}, func([]byte) string { n++; return fmt.Sprint("queue", n) })
+		found, err := s.store.Lookup(t.Context(), []string{"x"},
+			func([]byte) string { n++; return fmt.Sprint("queue", n) })
 		require.NoError(t, err)
 		require.ErrorContains(t, found[0].Err, "ask again")
 	})
@@ -155,14 +158,17 @@ func TestLookupTellsWhatAJobWaitsFor(t *testing.T) {
 	}{
 		"nobody":                    {func(t *testing.T, s *site) {}, rdb.Waits{Before: 2}},
 		"a worker of another queue": {func(t *testing.T, s *site) { s.worker(t, "w1", "b") }, rdb.Waits{Before: 2}},
-		"a worker":                  {func(t *testing.T, s *site) { s.worker(t, "w1", "b"); s.worker(t, "w2", "a") }, rdb.Waits{Before: 2, Served: true}},
+		"a worker": {func(t *testing.T, s *site) { s.worker(t, "w1", "b"); s.worker(t, "w2", "a") },
+			rdb.Waits{Before: 2, Served: true}},
 		"more workers than are asked": {func(t *testing.T, s *site) {
 			for i := range 600 {
 				s.cmd(t, "SADD", "workers", fmt.Sprint("w", i))
 			}
 		}, rdb.Waits{Before: 2, Served: true}},
-		"a pause":               {func(t *testing.T, s *site) { s.cmd(t, "HSET", "limits", "a", "1 - - - -") }, rdb.Waits{Before: 2, Rule: "1 - - - -"}},
-		"the end of all pauses": {func(t *testing.T, s *site) { s.cmd(t, "HSET", "limits", "", "1 - - - -") }, rdb.Waits{Before: 2, All: true}},
+		"a pause": {func(t *testing.T, s *site) { s.cmd(t, "HSET", "limits", "a", "1 - - - -") },
+			rdb.Waits{Before: 2, Rule: "1 - - - -"}},
+		"the end of all pauses": {func(t *testing.T, s *site) { s.cmd(t, "HSET", "limits", "", "1 - - - -") },
+			rdb.Waits{Before: 2, All: true}},
 		"a limit": {func(t *testing.T, s *site) {
 			s.cmd(t, "HSET", "limits", "a", "0 3 - - -")
 			s.cmd(t, "SADD", "running:a", "p", "q", "r")
@@ -201,7 +207,8 @@ func TestThePositionIsToldNearTheEndsOfALongQueue(t *testing.T) {
 			}
 			s.enqueue(t, "a", ids...)
 		}
-		for id, want := range map[int]int{0: 0, 1: 1, 9_999: 9_999, 10_000: -1, 19_999: -1, 20_000: 20_000, 29_999: 29_999} {
+		for id, want := range map[int]int{0: 0, 1: 1, 9_999: 9_999, 10_000: -1, 19_999: -1, 20_000: 20_000,
+			29_999: 29_999} {
 			found := s.lookUp(t, fmt.Sprint("x", id), nil)
 			assert.Equal(t, rdb.WhereQueue, found.Where, id)
 			assert.Equal(t, want, found.Waits.Before, id)
@@ -218,7 +225,8 @@ func TestLookupNamesABrokenKey(t *testing.T) {
 		s.cmd(t, "HSET", "jobs", "x", "b", "y", "a")
 		s.cmd(t, "UNLINK", "queue:b")
 		s.cmd(t, "SET", "queue:b", "text")
-		found, err := s.store.Lookup(t.Context(), []string{"x", "y", "none"}, func(record []byte) string { return string(record) })
+		found, err := s.store.Lookup(t.Context(), []string{"x", "y", "none"},
+			func(record []byte) string { return string(record) })
 		require.NoError(t, err)
 		require.ErrorContains(t, found[0].Err, s.key("queue:b"))
 		assert.Equal(t, rdb.WhereQueue, found[1].Where)

@@ -47,7 +47,8 @@ func TestDueMovesWhatIsDueAndSaysWhatIsNext(t *testing.T) {
 		assert.Equal(t, first.Page[0].Due, first.Next)
 
 		s.pass(t, 100*time.Millisecond)
-		move := append(first.Page, rdb.Waiting{ID: "a3", Queue: "a"}, rdb.Waiting{ID: "gone", Queue: "a"}, first.Page[0])
+		move := append(first.Page, rdb.Waiting{ID: "a3", Queue: "a"}, rdb.Waiting{ID: "gone", Queue: "a"},
+			first.Page[0])
 		second := due(rdb.DueCall{Move: move, Ahead: time.Minute})
 		assert.Equal(t, 3, second.Moved)
 		assert.Empty(t, second.Page)
@@ -72,7 +73,8 @@ func TestDueSkipsWhatCannotMoveAndRemovesWhatHasNoRecord(t *testing.T) {
 		s.cmd(t, "SET", "queue:bad", "something else")
 		s.pass(t, 10*time.Millisecond)
 
-		scheduled, err := s.store.Due(t.Context(), rdb.ShelfScheduled, rdb.DueCall{Move: []rdb.Waiting{{ID: "bad1", Queue: "bad"}}})
+		scheduled, err := s.store.Due(t.Context(), rdb.ShelfScheduled,
+			rdb.DueCall{Move: []rdb.Waiting{{ID: "bad1", Queue: "bad"}}})
 		require.NoError(t, err)
 		assert.Equal(t, []string{"bad1"}, scheduled.Stuck)
 		assert.Equal(t, []string{"bad/bad1", "a/a1"}, waitingIDs(scheduled.Page))
@@ -154,12 +156,19 @@ func TestOrphanGivesBackWhatNobodyHolds(t *testing.T) {
 		given  bool
 		queue  []string
 	}{
-		"held":                   {func(*testing.T, *site) {}, false, []string{"a2"}},
-		"dead and to be reaped":  {func(t *testing.T, s *site) { s.cmd(t, "SMOVE", "workers", s.key("dead"), "w1") }, false, []string{"a2"}},
-		"unknown worker":         {func(t *testing.T, s *site) { s.cmd(t, "SREM", "workers", "w1") }, true, []string{"a1", "a2"}},
-		"no element":             {func(t *testing.T, s *site) { s.cmd(t, "UNLINK", "worker:w1:inprocess:a") }, true, []string{"a1", "a2"}},
-		"no element, no record":  {func(t *testing.T, s *site) { s.cmd(t, "UNLINK", "worker:w1:inprocess:a", s.key("jobs")) }, true, []string{"a2"}},
-		"claimed again meantime": {func(t *testing.T, s *site) { s.cmd(t, "HSET", "claimed", "a1", "w1 2 3 a") }, false, []string{"a2"}},
+		"held": {func(*testing.T, *site) {}, false, []string{"a2"}},
+		"dead and to be reaped": {func(t *testing.T, s *site) { s.cmd(t, "SMOVE", "workers", s.key("dead"), "w1") },
+			false, []string{"a2"}},
+		"unknown worker": {func(t *testing.T, s *site) { s.cmd(t, "SREM", "workers", "w1") }, true,
+			[]string{"a1", "a2"}},
+		"no element": {func(t *testing.T, s *site) { s.cmd(t, "UNLINK", "worker:w1:inprocess:a") }, true,
+			[]string{"a1", "a2"}},
+		"no element, no record": {func(t *testing.T,
+			s *site) {
+			s.cmd(t, "UNLINK", "worker:w1:inprocess:a", s.key("jobs"))
+		}, true, []string{"a2"}},
+		"claimed again meantime": {func(t *testing.T, s *site) { s.cmd(t, "HSET", "claimed", "a1", "w1 2 3 a") }, false,
+			[]string{"a2"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -236,7 +245,10 @@ func TestRetireLanesRemovesThoseThatAreSilent(t *testing.T) {
 		}
 		recent := fmt.Sprintf("7 %d", s.now(t).UnixMilli()-1000)
 		s.cmd(t, "HSET", "lanes", "recent", recent)
-		require.NoError(t, everyPart(func(cursor string) (string, error) { return s.store.RetireLanes(t.Context(), cursor, time.Minute) }))
+		require.NoError(t, everyPart(func(cursor string) (string,
+			error) {
+			return s.store.RetireLanes(t.Context(), cursor, time.Minute)
+		}))
 		lanes := s.hash(t, "lanes")
 		assert.Len(t, lanes, 2)
 		assert.Equal(t, recent, lanes["recent"])

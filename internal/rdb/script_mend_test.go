@@ -23,7 +23,8 @@ func TestReclaimDecidesByWhatIsThereNow(t *testing.T) {
 			after: func(t *testing.T, s *site) { s.cmd(t, "UNLINK", "worker:w1:inprocess:a") }, want: "ok"},
 		"claimed since": {before: func(t *testing.T, s *site) { s.cmd(t, "HDEL", "claimed", "a1") },
 			after: func(t *testing.T, s *site) { s.cmd(t, "HSET", "claimed", "a1", "w2 1 1 a") }, want: "ok"},
-		"fenced, with a heartbeat": {after: func(t *testing.T, s *site) { s.cmd(t, "SREM", "workers", "w1") }, want: "ok"},
+		"fenced, with a heartbeat": {after: func(t *testing.T, s *site) { s.cmd(t, "SREM", "workers", "w1") },
+			want: "ok"},
 		"unknown": {after: func(t *testing.T, s *site) {
 			s.cmd(t, "SREM", "workers", "w1")
 			s.cmd(t, "UNLINK", "worker:w1")

@@ -142,7 +142,8 @@ func TestANameIsForgottenOnlyWhenNobodyNeedsIt(t *testing.T) {
 		s.enqueue(t, "full", "f1")
 		s.cmd(t, "ZADD", "queues", 5, "full", 5, "served", 5, "old", s.now(t).UnixMilli(), "young")
 		served := func(name string) bool { return name == "served" }
-		faults, err := rdb.Mender{Store: s.store, Mend: true}.Renew(t.Context(), []string{"full", "served", "old", "young"}, served, time.Hour)
+		faults, err := rdb.Mender{Store: s.store, Mend: true}.Renew(t.Context(),
+			[]string{"full", "served", "old", "young"}, served, time.Hour)
 		require.NoError(t, err)
 		assert.Equal(t, []rdb.Fault{{ID: "old", What: "old"}}, faults)
 		names := s.scores(t, "queues")
@@ -182,7 +183,8 @@ func TestAnIDThatStandsInAQueueOnceStays(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, want, mended, id)
 		}
-		assert.Equal(t, []string{"twice", "y", "once", "x"}, s.list(t, "queue:a"), "the one that is nearer to the front stays")
+		assert.Equal(t, []string{"twice", "y", "once", "x"}, s.list(t, "queue:a"),
+			"the one that is nearer to the front stays")
 		mended, _, err := mender.Single(t.Context(), rdb.Twice{ID: "once", From: "a", Other: "b"})
 		require.NoError(t, err)
 		assert.False(t, mended, "it is not in the other one")

@@ -94,7 +94,8 @@ func TestEveryRateLetsBeginWhatExactArithmeticLets(t *testing.T) {
 	source := fmt.Sprintf(rateWalk, prelude)
 	script := &rdb.Script{Name: "walk", Source: source, SHA: fmt.Sprintf("%x", sha1.Sum([]byte(source)))}
 	var rates []exactRate
-	for _, of := range []struct{ rates, per, whole int64 }{{1000, int64(time.Second), 10}, {6000, int64(time.Minute), 600}} {
+	for _, of := range []struct{ rates, per, whole int64 }{{1000, int64(time.Second), 10},
+		{6000, int64(time.Minute), 600}} {
 		for jobs := int64(1); jobs <= of.rates; jobs++ {
 			rates = append(rates, exactRate{jobs: jobs, per: of.per, burst: 1})
 			if whole := jobs / of.whole; whole > 1 && jobs%7 == 0 { // what a rate gives in 100 ms, as is the default
@@ -131,7 +132,8 @@ func (r exactRate) follow(t *testing.T, moment int64, told []any) {
 	now := big.NewInt(moment * 1000)
 	ns := func(micros int64) *big.Int { return big.NewInt(micros * 1000) }
 	for round := range int64(3) {
-		step, what := told[6*round:6*round+6], fmt.Sprintf("%d in %s with a burst of %d, at %d, round %d", r.jobs, time.Duration(r.per), r.burst, moment, round)
+		step, what := told[6*round:6*round+6], fmt.Sprintf("%d in %s with a burst of %d, at %d, round %d", r.jobs,
+			time.Duration(r.per), r.burst, moment, round)
 		got := func(i int) int64 { return step[i].(int64) }
 		want := func() int64 { return max(0, r.room(new(big.Rat).SetInt(r.kept), now)) }
 		if n := want(); n != got(0) || n < 1 {

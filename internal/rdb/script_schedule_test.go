@@ -72,7 +72,8 @@ func (s *site) planAtManyTimes(t *testing.T, window int, id func(n int) string) 
 			}
 		}
 		for skip := 0; skip < len(planned); skip += rdb.MaxBatch {
-			due, err := s.store.Due(t.Context(), rdb.ShelfScheduled, rdb.DueCall{Skip: skip, Ahead: 3 * time.Hour, Brief: true})
+			due, err := s.store.Due(t.Context(), rdb.ShelfScheduled,
+				rdb.DueCall{Skip: skip, Ahead: 3 * time.Hour, Brief: true})
 			require.NoError(t, err)
 			for _, w := range due.Page {
 				if w.Queue == queue {
@@ -119,7 +120,8 @@ func TestDueMovesWhatWasNamedBehindAPageOfOthers(t *testing.T) {
 			args = append(args, 1000, fmt.Sprint("other", i))
 		}
 		s.cmd(t, "ZADD", args[0].(string), args[1:]...)
-		due, err := s.store.Due(t.Context(), rdb.ShelfScheduled, rdb.DueCall{Brief: true, Move: []rdb.Waiting{{ID: "named", Queue: "q"}, {ID: "named", Queue: "q"}}})
+		due, err := s.store.Due(t.Context(), rdb.ShelfScheduled,
+			rdb.DueCall{Brief: true, Move: []rdb.Waiting{{ID: "named", Queue: "q"}, {ID: "named", Queue: "q"}}})
 		require.NoError(t, err)
 		assert.Equal(t, 1, due.Moved)
 		assert.Equal(t, []string{"named"}, s.list(t, "queue:q"))

@@ -21,7 +21,8 @@ func TestCompleteEndsWhatIsHeldAndNothingElse(t *testing.T) {
 		s.cmd(t, "HSET", "crashes", "a1", "v1", "a3", "v1")
 		w := s.worker(t, "w1", "a", "b")
 		claims := s.take(t, w, 1, 4, "a", "b")
-		keep := ended(claims[0], claims[3], rdb.Claim{Queue: "a", Element: "2:a2"}, rdb.Claim{Queue: "b", Element: "1:a2"}, claims[0])
+		keep := ended(claims[0], claims[3], rdb.Claim{Queue: "a", Element: "2:a2"},
+			rdb.Claim{Queue: "b", Element: "1:a2"}, claims[0])
 		keep[0].Keep, keep[0].Outcome = time.Minute, []byte("result")
 		keep[2].Keep, keep[2].Outcome = time.Minute, []byte("not mine")
 
@@ -84,7 +85,8 @@ func TestShelvePutsAJobOnAShelf(t *testing.T) {
 				assert.Equal(t, map[string]string{"a1": "a", "a2": "a"}, s.hash(t, "names"))
 				assert.Equal(t, map[string]string{"a1": "news", "a2": "old"}, s.hash(t, "trail"))
 				assert.Len(t, s.hash(t, "jobs"), 2)
-				assert.False(t, s.exists(t, "claimed") || s.exists(t, "crashes") || s.exists(t, "worker:w1:inprocess:a"))
+				assert.False(t, s.exists(t, "claimed") || s.exists(t, "crashes") ||
+					s.exists(t, "worker:w1:inprocess:a"))
 			})
 		})
 	}

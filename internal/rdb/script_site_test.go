@@ -161,7 +161,8 @@ func (s *site) enqueue(t require.TestingT, queue string, ids ...string) {
 // worker registers a worker that serves the queues.
 func (s *site) worker(t require.TestingT, id string, queues ...string) *rdb.Worker {
 	worker := s.store.Worker(id)
-	_, _, err := worker.Register(context.Background(), rdb.Registration{Life: time.Minute, Epoch: "epoch-1", Queues: queues})
+	_, _, err := worker.Register(context.Background(),
+		rdb.Registration{Life: time.Minute, Epoch: "epoch-1", Queues: queues})
 	require.NoError(t, err)
 	return worker
 }

@@ -25,7 +25,8 @@ func TestTalliesAddUp(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		s.leaveEdge(t)
 		at := s.now(t)
-		s.tell(t, rdb.Tally{Lane: "x", Number: 1, Sums: []rdb.Sums{{Name: "a", Counts: "d:1 r:70 r0:1"}, {Name: "b c", Counts: "f:1"}}})
+		s.tell(t, rdb.Tally{Lane: "x", Number: 1,
+			Sums: []rdb.Sums{{Name: "a", Counts: "d:1 r:70 r0:1"}, {Name: "b c", Counts: "f:1"}}})
 		s.tell(t, rdb.Tally{Lane: "y", Number: 1, Sums: []rdb.Sums{{Name: "a", Counts: "d:2 r:5 r3:2 w:1"}}})
 		s.tell(t, rdb.Tally{Lane: "x", Number: 2, Sums: []rdb.Sums{{Name: "a", Counts: "m:1 r:1000000000000"}}})
 		want := map[string]string{"a": "d:3 r:1000000000075 r0:1 r3:2 w:1 m:1", "b c": "f:1"}
@@ -62,7 +63,8 @@ func TestATallySentAgainAddsNothing(t *testing.T) {
 func TestATallyForAnotherMinuteIsNotAdded(t *testing.T) {
 	t.Parallel()
 	for name, off := range map[string]time.Duration{
-		"a minute ago": -time.Minute, "a minute ahead": time.Minute, "a day ago": -24 * time.Hour, "a year ahead": 365 * 24 * time.Hour,
+		"a minute ago": -time.Minute, "a minute ahead": time.Minute, "a day ago": -24 * time.Hour,
+		"a year ahead": 365 * 24 * time.Hour,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -70,11 +72,13 @@ func TestATallyForAnotherMinuteIsNotAdded(t *testing.T) {
 				s.leaveEdge(t)
 				at := s.now(t)
 				before := s.dump(t)
-				told := s.tell(t, rdb.Tally{Lane: "x", Number: 1, At: at.Add(off), Sums: []rdb.Sums{{Name: "a", Counts: "d:1"}}})
+				told := s.tell(t, rdb.Tally{Lane: "x", Number: 1, At: at.Add(off),
+					Sums: []rdb.Sums{{Name: "a", Counts: "d:1"}}})
 				assert.True(t, told.Elsewhere)
 				assert.WithinDuration(t, at, told.Time, 20*time.Second, "it says what time it is")
 				assert.Equal(t, before, s.dump(t))
-				told = s.tell(t, rdb.Tally{Lane: "x", Number: 1, At: told.Time, Sums: []rdb.Sums{{Name: "a", Counts: "d:1"}}})
+				told = s.tell(t, rdb.Tally{Lane: "x", Number: 1, At: told.Time,
+					Sums: []rdb.Sums{{Name: "a", Counts: "d:1"}}})
 				assert.False(t, told.Elsewhere)
 				minute, _ := s.stats(t, at)
 				assert.Equal(t, map[string]string{"a": "d:1"}, minute)
@@ -122,7 +126,8 @@ func TestHistoryIsKeptForItsTime(t *testing.T) {
 		at := s.now(t).UTC()
 		for n := range int64(2) { // a new key, and one that is there
 			s.tell(t, rdb.Tally{Lane: "x", Number: n + 1, Sums: []rdb.Sums{{Name: "a", Counts: "d:1"}}})
-			for key, kept := range map[string]time.Duration{"2006-01-02T15:04": rdb.MinutesKept, "2006-01-02": rdb.DaysKept} {
+			for key, kept := range map[string]time.Duration{"2006-01-02T15:04": rdb.MinutesKept,
+				"2006-01-02": rdb.DaysKept} {
 				left, _ := s.cmd(t, "PTTL", "stats:"+at.Format(key)).(int64)
 				assert.InDelta(t, kept.Milliseconds(), left, 20_000, key)
 			}
@@ -138,13 +143,15 @@ func TestSumsThatCannotBeReadAreInNobodysWay(t *testing.T) {
 		at := s.now(t).UTC()
 		s.cmd(t, "HSET", "stats:"+at.Format("2006-01-02"), "a", "broken\x00 d:x 7 d:5 d:9")
 		s.cmd(t, "HSET", "errors", "e", "broken")
-		s.tell(t, rdb.Tally{Lane: "x", Number: 1, Sums: []rdb.Sums{{Name: "a", Counts: "d:1"}, {Name: "b", Counts: "d:1"}},
+		s.tell(t, rdb.Tally{Lane: "x", Number: 1,
+			Sums:   []rdb.Sums{{Name: "a", Counts: "d:1"}, {Name: "b", Counts: "d:1"}},
 			Errors: []rdb.ErrorCount{{Digest: "e", Name: "a", Message: "m", Sample: "id", Count: 2}}})
 		_, day := s.stats(t, at)
 		assert.Equal(t, map[string]string{"a": "broken\x00 d:x 7 d:6 d:9", "b": "d:1"}, day)
 		groups := s.groups(t)
 		require.Len(t, groups, 1)
-		assert.Equal(t, rdb.ErrorCount{Digest: "e", Name: "a", Message: "m", Sample: "id", Count: 2}, groups[0].ErrorCount)
+		assert.Equal(t, rdb.ErrorCount{Digest: "e", Name: "a", Message: "m", Sample: "id", Count: 2},
+			groups[0].ErrorCount)
 	})
 }
 
@@ -156,13 +163,15 @@ func TestATallyIsRefusedWhereAKeyHasAWrongType(t *testing.T) {
 			onEach(t, func(t *testing.T, s *site) {
 				s.leaveEdge(t)
 				at := s.now(t).UTC()
-				name := map[string]string{"minute": "stats:" + at.Format("2006-01-02T15:04"), "day": "stats:" + at.Format("2006-01-02")}[key]
+				name := map[string]string{"minute": "stats:" + at.Format("2006-01-02T15:04"), "day": "stats:" +
+					at.Format("2006-01-02")}[key]
 				if name == "" {
 					name = key
 				}
 				s.cmd(t, "SET", name, "x")
 				before := s.dump(t)
-				_, err := tell(s.store, rdb.Tally{Lane: "x", Number: 1, At: at, Sums: []rdb.Sums{{Name: "a", Counts: "d:1"}}})
+				_, err := tell(s.store, rdb.Tally{Lane: "x", Number: 1, At: at,
+					Sums: []rdb.Sums{{Name: "a", Counts: "d:1"}}})
 				assert.ErrorContains(t, err, "BADKEY "+s.key(name))
 				assert.Equal(t, before, s.dump(t))
 			})
@@ -213,7 +222,8 @@ func TestNewGroupsAreRefusedWhereThereAreTooMany(t *testing.T) {
 		one := func(digest string) rdb.ErrorCount { return rdb.ErrorCount{Digest: digest, Name: "a", Count: 1} }
 		must := one("must")
 		must.Must = true
-		tally := rdb.Tally{Lane: "x", Number: 1, Errors: []rdb.ErrorCount{one("new"), one("toomany"), one("g7"), must, one("more")}}
+		tally := rdb.Tally{Lane: "x", Number: 1, Errors: []rdb.ErrorCount{one("new"), one("toomany"), one("g7"), must,
+			one("more")}}
 		told := s.tell(t, tally)
 		assert.Equal(t, []int{1, 4}, told.Refused)
 		assert.Equal(t, told, s.tell(t, tally), "said again")
@@ -225,7 +235,8 @@ func TestNewGroupsAreRefusedWhereThereAreTooMany(t *testing.T) {
 func TestGroupsThatHaveGrownAreNotRetired(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
-		s.tell(t, rdb.Tally{Lane: "x", Number: 1, Errors: []rdb.ErrorCount{{Digest: "grows", Count: 1}, {Digest: "stays", Count: 1}}})
+		s.tell(t, rdb.Tally{Lane: "x", Number: 1,
+			Errors: []rdb.ErrorCount{{Digest: "grows", Count: 1}, {Digest: "stays", Count: 1}}})
 		seen := s.groups(t)
 		s.pass(t, 3*time.Millisecond)
 		s.tell(t, rdb.Tally{Lane: "x", Number: 2, Errors: []rdb.ErrorCount{{Digest: "grows", Count: 1}}})

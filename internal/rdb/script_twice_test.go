@@ -26,7 +26,8 @@ func TestFetchTakesAnIDOnceThatStandsTwiceInOneLot(t *testing.T) {
 			onEach(t, func(t *testing.T, s *site) {
 				s.enqueue(t, "a", "a1", "a2", "a3")
 				s.cmd(t, "LPUSH", "queue:a", more...)
-				fetched, err := s.worker(t, "w1", "a").Fetch(t.Context(), 1, 8, false, []rdb.Share{{Queue: "a", Jobs: 8}})
+				fetched, err := s.worker(t, "w1", "a").
+					Fetch(t.Context(), 1, 8, false, []rdb.Share{{Queue: "a", Jobs: 8}})
 				require.NoError(t, err)
 				assert.Equal(t, []string{"a/a1", "a/a2", "a/a3"}, fetchedIDs(fetched))
 				for i := range fetched.Jobs {

@@ -40,7 +40,8 @@ func locking() []transition {
 		{name: "amend, put off", script: "amend", prepare: func(t *testing.T, s *site) {
 			s.plan(t, "a", "a1", 1000)
 		}, send: func(s *site, store *rdb.Store) (any, error) {
-			return store.Amend(background, rdb.Amendment{ID: "a1", Read: record("a1"), New: []byte("new"), Place: rdb.At, When: 9e14})
+			return store.Amend(background, rdb.Amendment{ID: "a1", Read: record("a1"), New: []byte("new"),
+				Place: rdb.At, When: 9e14})
 		}},
 	}
 }
@@ -51,7 +52,8 @@ func TestBeginFreesALockOfItsOwnJobOnly(t *testing.T) {
 		s.enqueue(t, "a", "a1", "a2")
 		w := s.worker(t, "w1", "a")
 		claims := s.take(t, w, 1, 2, "a")
-		locks := map[string]string{"own": "a1 0 s", "ended": "a1 0 f", "time": "a1 9999999999999 t", "other": "a2 0 s", "spaced": "b a1 0 s"}
+		locks := map[string]string{"own": "a1 0 s", "ended": "a1 0 f", "time": "a1 9999999999999 t", "other": "a2 0 s",
+			"spaced": "b a1 0 s"}
 		for digest, lock := range locks {
 			s.cmd(t, "HSET", "unique", digest, lock)
 		}
@@ -86,7 +88,8 @@ func TestShelvingFreesTheLockThatIsNamedIfItIsTheJobs(t *testing.T) {
 		bury(claims[1], "other")
 		bury(claims[2], "")
 		bury(claims[2], "third") // its claim is gone
-		assert.Equal(t, map[string]string{"second": "a2 0 f", "other": "a1 0 f", "third": "a3 0 f"}, s.hash(t, "unique"))
+		assert.Equal(t, map[string]string{"second": "a2 0 f", "other": "a1 0 f", "third": "a3 0 f"},
+			s.hash(t, "unique"))
 	})
 }
 
@@ -105,18 +108,26 @@ func TestAmend(t *testing.T) {
 	}{
 		"waits in its queue": {prepare: waits, want: rdb.AmendDone, record: string(changed)},
 		"planned":            {prepare: planned, want: rdb.AmendDone, record: string(changed)},
-		"put off for so long": {prepare: planned, change: func(_ *testing.T, _ *site, a *rdb.Amendment) { a.Place, a.When = rdb.In, 3600_000 },
+		"put off for so long": {prepare: planned, change: func(_ *testing.T, _ *site, a *rdb.Amendment) {
+			a.Place,
+				a.When = rdb.In, 3600_000
+		},
 			want: rdb.AmendDone, record: string(changed), later: true},
 		"put off until": {prepare: planned, change: func(t *testing.T, s *site, a *rdb.Amendment) {
 			a.Place, a.When = rdb.At, at(t, s, time.Hour)
 		}, want: rdb.AmendDone, record: string(changed), later: true},
-		"put off to an earlier time": {prepare: planned, change: func(_ *testing.T, _ *site, a *rdb.Amendment) { a.Place, a.When = rdb.In, 1 },
-			want: rdb.AmendDone, record: string(changed)},
-		"to be put off, but due": {prepare: waits, change: func(_ *testing.T, _ *site, a *rdb.Amendment) { a.Place, a.When = rdb.In, 1 },
+		"put off to an earlier time": {prepare: planned,
+			change: func(_ *testing.T, _ *site, a *rdb.Amendment) { a.Place, a.When = rdb.In, 1 },
+			want:   rdb.AmendDone, record: string(changed)},
+		"to be put off, but due": {prepare: waits, change: func(_ *testing.T, _ *site, a *rdb.Amendment) {
+			a.Place,
+				a.When = rdb.In, 1
+		},
 			want: rdb.AmendDue, record: string(old)},
 		"no such job": {prepare: func(*testing.T, *site) {}, want: rdb.AmendGone},
-		"read as another one": {prepare: waits, change: func(_ *testing.T, _ *site, a *rdb.Amendment) { a.Read = []byte("{}") },
-			want: rdb.AmendOther, record: string(old)},
+		"read as another one": {prepare: waits,
+			change: func(_ *testing.T, _ *site, a *rdb.Amendment) { a.Read = []byte("{}") },
+			want:   rdb.AmendOther, record: string(old)},
 		"held": {prepare: func(t *testing.T, s *site) {
 			waits(t, s)
 			s.take(t, s.worker(t, "w1", "a"), 1, 1, "a")
@@ -155,10 +166,12 @@ func TestVoidLocksAreRemovedAndOthersAreNot(t *testing.T) {
 		s.enqueue(t, "a", "a1", "with space")
 		future := s.now(t).Add(time.Hour).UnixMilli()
 		good := map[string]string{
-			"ended": "a1 0 f", "begun": "a1 0 s", "space": "with space 0 f", "morgue": "a1 0 m", "its time": fmt.Sprintf("ghost %d t", future),
+			"ended": "a1 0 f", "begun": "a1 0 s", "space": "with space 0 f", "morgue": "a1 0 m",
+			"its time": fmt.Sprintf("ghost %d t", future),
 		}
 		void := map[string]string{
-			"no owner": "ghost 0 f", "no owner, begun": "ghost 0 s", "no owner, morgue": "ghost 0 m", "time over": "a1 5 t", "nonsense": "x",
+			"no owner": "ghost 0 f", "no owner, begun": "ghost 0 s", "no owner, morgue": "ghost 0 m",
+			"time over": "a1 5 t", "nonsense": "x",
 		}
 		for range 300 { // more than one part of a walk
 			void[fmt.Sprint("ghost ", len(void))] = "ghost 0 f"

@@ -121,11 +121,17 @@ func TestForgetWaitersRemovesWhatHasRunOut(t *testing.T) {
 			s.cmd(t, "HSET", "waited", fmt.Sprint("old ", i), 5)
 		}
 		s.cmd(t, "HSET", "waited", "odd", "not a time")
-		require.NoError(t, everyPart(func(cursor string) (string, error) { return s.store.ForgetWaiters(t.Context(), cursor) }))
+		require.NoError(t, everyPart(func(cursor string) (string,
+			error) {
+			return s.store.ForgetWaiters(t.Context(), cursor)
+		}))
 		assert.Equal(t, []string{"a1"}, slices.Collect(maps.Keys(s.hash(t, "waited"))))
 		if s.clock != nil {
 			s.clock.Advance(time.Minute)
-			require.NoError(t, everyPart(func(cursor string) (string, error) { return s.store.ForgetWaiters(t.Context(), cursor) }))
+			require.NoError(t, everyPart(func(cursor string) (string,
+				error) {
+				return s.store.ForgetWaiters(t.Context(), cursor)
+			}))
 			assert.False(t, s.exists(t, "waited"))
 		}
 	})

@@ -34,7 +34,8 @@ func TestRegisterMakesAWorkerKnown(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
 		w := s.store.Worker("w1")
-		reg := rdb.Registration{Life: time.Minute, Epoch: "first", Info: map[string]string{"host": "h", "pid": "1"}, Queues: []string{"a", "b"}}
+		reg := rdb.Registration{Life: time.Minute, Epoch: "first", Info: map[string]string{"host": "h", "pid": "1"},
+			Queues: []string{"a", "b"}}
 		at, epoch, err := w.Register(t.Context(), reg)
 		require.NoError(t, err)
 		assert.Equal(t, "first", epoch)
@@ -79,7 +80,8 @@ func TestRegisterGivesTheFormerWorkerToTheReapers(t *testing.T) {
 		s.worker(t, "w1", "a")
 		w2 := s.store.Worker("w2")
 		for range 2 {
-			_, _, err := w2.Register(t.Context(), rdb.Registration{Life: time.Minute, Former: "w1", Queues: []string{"a"}})
+			_, _, err := w2.Register(t.Context(),
+				rdb.Registration{Life: time.Minute, Former: "w1", Queues: []string{"a"}})
 			require.NoError(t, err)
 			assert.Equal(t, []string{"w2"}, s.set(t, "workers"))
 			assert.Equal(t, []string{"w1"}, s.set(t, "dead"))
@@ -130,9 +132,11 @@ func TestBeatNotesCheckInsOnlyWhileTheClaimStands(t *testing.T) {
 		w := s.worker(t, "w1", "a")
 		s.take(t, w, 12, 2, "a")
 		pulse := s.beat(t, w, rdb.Beat{Life: time.Minute, Epoch: "epoch-1", CheckIns: []rdb.CheckIn{
-			{ID: "a1", Number: "12", Message: "row 1 of 2"}, {ID: "a2", Number: "1", Message: "old"}, {ID: "none", Number: "12"},
+			{ID: "a1", Number: "12", Message: "row 1 of 2"}, {ID: "a2", Number: "1", Message: "old"},
+			{ID: "none", Number: "12"},
 		}})
-		assert.Equal(t, map[string]string{"a1": fmt.Sprintf("%d row 1 of 2", pulse.Time.UnixMilli())}, s.hash(t, "worker:w1:running"))
+		assert.Equal(t, map[string]string{"a1": fmt.Sprintf("%d row 1 of 2", pulse.Time.UnixMilli())},
+			s.hash(t, "worker:w1:running"))
 		s.beat(t, w, rdb.Beat{Life: time.Minute, Epoch: "epoch-1", Ended: []string{"a1", "a2"}})
 		assert.Empty(t, s.hash(t, "worker:w1:running"))
 	})
@@ -298,7 +302,8 @@ func TestForgetRemovesOnlyWhoHoldsNothing(t *testing.T) {
 		s.enqueue(t, "a", "a1", "a2")
 		w := s.worker(t, "w1", "a", "b")
 		s.take(t, w, 1, 2, "a")
-		s.beat(t, w, rdb.Beat{Life: time.Minute, Epoch: "epoch-1", Lease: time.Minute, CheckIns: []rdb.CheckIn{{ID: "a1", Number: "1", Message: "x"}}})
+		s.beat(t, w, rdb.Beat{Life: time.Minute, Epoch: "epoch-1", Lease: time.Minute,
+			CheckIns: []rdb.CheckIn{{ID: "a1", Number: "1", Message: "x"}}})
 		forget := func(queues ...string) ([]string, bool) {
 			holding, gone, err := w.Forget(t.Context(), queues)
 			require.NoError(t, err)
@@ -320,7 +325,8 @@ func TestForgetRemovesOnlyWhoHoldsNothing(t *testing.T) {
 		for range 2 {
 			_, gone = forget("a", "b")
 			assert.True(t, gone, "also when it is sent again")
-			for _, key := range []string{"workers", "dead", "worker:w1", "worker:w1:queues", "worker:w1:info", "worker:w1:running", "lease"} {
+			for _, key := range []string{"workers", "dead", "worker:w1", "worker:w1:queues", "worker:w1:info",
+				"worker:w1:running", "lease"} {
 				assert.False(t, s.exists(t, key), key)
 			}
 		}

@@ -18,7 +18,8 @@ func (w *Worker) Serve(ctx context.Context, number func() int64, change Serving)
 	for len(change.Add)+len(change.Leave) > 0 {
 		leave := min(len(change.Leave), MaxBatch)
 		add := min(len(change.Add), MaxBatch-leave)
-		keys := append(make([]string, 0, 4+leave), w.keys.info, w.store.keys.workers, w.keys.queues, w.store.keys.queues)
+		keys := append(make([]string, 0, 4+leave), w.keys.info, w.store.keys.workers, w.keys.queues,
+			w.store.keys.queues)
 		for _, queue := range change.Leave[:leave] {
 			keys = append(keys, w.keys.inprocess(queue))
 		}

@@ -55,7 +55,8 @@ func (s *Store) Server(ctx context.Context) (ServerFacts, error) {
 		MemoryUsed: said.number("used_memory"), MemoryMax: said.number("maxmemory"),
 		Operations: int(said.number("instantaneous_ops_per_sec")), Evicted: said.number("evicted_keys"),
 		AppendOnly: said["aof_enabled"] == "1", WriteStatus: said["aof_last_write_status"],
-		SaveStatus: said["rdb_last_bgsave_status"], LastSave: said.number("rdb_last_save_time"), Unsaved: said.number("rdb_changes_since_last_save"),
+		SaveStatus: said["rdb_last_bgsave_status"], LastSave: said.number("rdb_last_save_time"),
+		Unsaved: said.number("rdb_changes_since_last_save"),
 	}, nil
 }
 

@@ -68,7 +68,8 @@ type Older struct {
 // record and a trail end by [Worker.End].
 func (w *Worker) Complete(ended []Ended) Call {
 	k := w.store.keys
-	keys := append(make([]string, 0, 10+16), k.claimed, k.jobs, k.trail, k.crashes, k.outcomes, k.outcomesUntil, k.limits,
+	keys := append(make([]string, 0, 10+16), k.claimed, k.jobs, k.trail, k.crashes, k.outcomes, k.outcomesUntil,
+		k.limits,
 		k.cancelled, k.waited, k.done)
 	groups := groupEnded(ended)
 	args := append(make([]any, 0, 1+3*len(groups)+len(ended)), len(groups))
@@ -162,9 +163,11 @@ const positionReach = 10_000
 
 func (s *Store) end(from endPlace, e Ending) Call {
 	k := s.keys
-	keys := append(make([]string, 0, 18), k.claimed, k.jobs, k.trail, k.crashes, k.outcomes, k.outcomesUntil, k.limits, k.cancelled,
+	keys := append(make([]string, 0, 18), k.claimed, k.jobs, k.trail, k.crashes, k.outcomes, k.outcomesUntil, k.limits,
+		k.cancelled,
 		k.waited, k.done, k.names, k.unique, from.key, k.queue(e.Queue).running)
-	args := append(make([]any, 0, 12), e.ID, from.kind, from.member, e.State, millis(e.Keep), e.Outcome, e.Lock, positionReach)
+	args := append(make([]any, 0, 12), e.ID, from.kind, from.member, e.State, millis(e.Keep), e.Outcome, e.Lock,
+		positionReach)
 	add := func(key, kind string) { keys, args = append(keys, key), append(args, kind) }
 	if from.kind == "queue" {
 		add(k.ready, "ready "+e.Queue)
@@ -191,20 +194,23 @@ func (w *Worker) Shelve(job Shelved) Call {
 	if job.Shelf != ShelfMorgue && job.Shelf != ShelfStalled {
 		delay = max(1, millis(job.Delay))
 	}
-	keys := append(make([]string, 0, 13), k.claimed, k.crashes, k.names, k.trail, k.control, w.keys.inprocess(job.Queue),
+	keys := append(make([]string, 0, 13), k.claimed, k.crashes, k.names, k.trail, k.control,
+		w.keys.inprocess(job.Queue),
 		k.shelf(job.Shelf), k.cancelled, k.queue(job.Queue).running, k.waited, k.done, k.unique)
 	over := job.Shelf == ShelfMorgue
 	if over && job.Completion != "" {
 		keys = append(keys, k.completion(job.Completion))
 	}
-	return Call{Script: shelveScript, Keys: keys, Args: []any{job.Element, job.Queue, delay, job.Trail, job.KeepCrashes, over, job.Lock}}
+	return Call{Script: shelveScript, Keys: keys, Args: []any{job.Element, job.Queue, delay, job.Trail, job.KeepCrashes,
+		over, job.Lock}}
 }
 
 // Release makes the call that gives claims of one queue back to the front of it.
 func (w *Worker) Release(released Released) Call {
 	k := w.store.keys
 	of := k.queue(released.Queue)
-	args := append(make([]any, 0, 4+2*len(released.Older)+len(released.Elements)), released.Queue, released.Died, released.Ended, len(released.Older))
+	args := append(make([]any, 0, 4+2*len(released.Older)+len(released.Elements)), released.Queue, released.Died,
+		released.Ended, len(released.Older))
 	for _, older := range released.Older {
 		args = append(args, older.Before, older.ID)
 	}
@@ -213,7 +219,8 @@ func (w *Worker) Release(released Released) Call {
 	}
 	return Call{
 		Script: releaseScript,
-		Keys: []string{k.claimed, k.crashes, k.ready, w.keys.inprocess(released.Queue), of.queue, of.wake, w.keys.info, of.running,
+		Keys: []string{k.claimed, k.crashes, k.ready, w.keys.inprocess(released.Queue), of.queue, of.wake, w.keys.info,
+			of.running,
 			k.deaths, k.workers, w.keys.taken},
 		Args: args,
 	}
@@ -223,7 +230,8 @@ func (w *Worker) Release(released Released) Call {
 // is gone, so that the job must not begin.
 func (w *Worker) Suspect(ctx context.Context, claim Claim) (bool, error) {
 	value, err := Do(ctx, w.store.driver, Call{
-		Script: suspectScript, Keys: []string{w.store.keys.crashes, w.keys.inprocess(claim.Queue)}, Args: []any{w.ID, claim.Element},
+		Script: suspectScript, Keys: []string{w.store.keys.crashes, w.keys.inprocess(claim.Queue)},
+		Args: []any{w.ID, claim.Element},
 	})
 	if err != nil {
 		return false, err
@@ -242,7 +250,8 @@ func (w *Worker) Absolve(ctx context.Context, ids []string) (int, error) {
 		for _, id := range ids[:n] {
 			args = append(args, id)
 		}
-		value, err := Do(ctx, w.store.driver, Call{Script: absolveScript, Keys: []string{k.deaths, k.crashes, w.keys.info}, Args: args})
+		value, err := Do(ctx, w.store.driver,
+			Call{Script: absolveScript, Keys: []string{k.deaths, k.crashes, w.keys.info}, Args: args})
 		if err != nil {
 			return taken, err
 		}

@@ -22,7 +22,8 @@ func (s *Store) ShedRecordless(ctx context.Context, cursors map[string]string) (
 
 // ShedCheckIns removes check-ins of jobs that their workers do not hold any more, a part of each worker's at a time as
 // ShedRecordless does. A key that is broken is told when the others were looked at.
-func (s *Store) ShedCheckIns(ctx context.Context, workers []string, cursors map[string]string) (removed int, err error) {
+func (s *Store) ShedCheckIns(ctx context.Context, workers []string, cursors map[string]string) (removed int,
+	err error) {
 	parts := make([]shedPart, len(workers))
 	for i, id := range workers {
 		parts[i] = shedPart{hash: s.CheckIns(id), of: s.keys.claimed, worker: id}

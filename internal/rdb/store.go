@@ -52,7 +52,8 @@ type UnexpectedReplyError struct {
 }
 
 func (e *UnexpectedReplyError) Error() string {
-	return fmt.Sprintf("Redis answered %s with something else than expected: %s", excerpt.Text(e.Script, excerpt.Name), excerpt.Value(e.Reply))
+	return fmt.Sprintf("Redis answered %s with something else than expected: %s", excerpt.Text(e.Script, excerpt.Name),
+		excerpt.Value(e.Reply))
 }
 
 // fromMillis turns what Redis calls a time into ours; 0 is no time at all.

@@ -51,7 +51,8 @@ type ErrorCount struct {
 // Tally makes the call that adds what was counted.
 func (s *Store) Tally(t Tally) Call {
 	minute, day := minuteOf(t.At), dayOf(t.At)
-	args := append(make([]any, 0, 11+2*len(t.Sums)+6*len(t.Errors)), t.Lane, t.Number, minute.UnixMilli(), millis(MinutesKept),
+	args := append(make([]any, 0, 11+2*len(t.Sums)+6*len(t.Errors)), t.Lane, t.Number, minute.UnixMilli(),
+		millis(MinutesKept),
 		day.UnixMilli(), millis(DaysKept), MaxErrorGroups, MinuteNames, DayNames, OtherNames, len(t.Sums))
 	for _, sums := range t.Sums {
 		args = append(args, sums.Name, sums.Counts)
@@ -60,7 +61,8 @@ func (s *Store) Tally(t Tally) Call {
 		args = append(args, e.Digest, e.Count, e.Must, plainText(e.Sample), plainText(e.Name), plainText(e.Message))
 	}
 	return Call{
-		Script: tallyScript, Keys: []string{s.keys.lanes, s.keys.minute(minute), s.keys.day(day), s.keys.errors}, Args: args,
+		Script: tallyScript, Keys: []string{s.keys.lanes, s.keys.minute(minute), s.keys.day(day), s.keys.errors},
+		Args: args,
 	}
 }
 
@@ -113,7 +115,8 @@ func ParseTold(reply Reply) (Told, error) {
 
 // Minutes and Days read the sums that were added at these minutes or days, in UTC: of these names, or of all where
 // there are none. It visits what there is, by time.
-func (s *Store) Minutes(ctx context.Context, at []time.Time, names []string, visit func(at time.Time, sums Sums)) error {
+func (s *Store) Minutes(ctx context.Context, at []time.Time, names []string,
+	visit func(at time.Time, sums Sums)) error {
 	return s.stats(ctx, s.keys.minute, at, names, visit)
 }
 
@@ -169,7 +172,8 @@ func (s *Store) someStats(
 }
 
 // allStats asks first which of the keys are there, and walks over those.
-func (s *Store) allStats(ctx context.Context, key func(time.Time) string, at []time.Time, visit func(time.Time, Sums)) error {
+func (s *Store) allStats(ctx context.Context, key func(time.Time) string, at []time.Time,
+	visit func(time.Time, Sums)) error {
 	calls := make([]Call, len(at))
 	for i, t := range at {
 		calls[i] = Call{Command: "EXISTS", Args: []any{key(t)}}

@@ -23,8 +23,10 @@ func BenchmarkRedisTally(b *testing.B) {
 					Counts: "d:1200 f:3 r:48211904 r0:11 r4:190 r5:800 r6:190 r7:12 r8:1 w:90122 w0:1000 w1:150 w2:53"})
 			}
 			for n := range size.errors {
-				tally.Errors = append(tally.Errors, rdb.ErrorCount{Digest: fmt.Sprintf("%032d", n), Name: "send_newsletter_1",
-					Message: strings.Repeat("dial tcp #:#: refused ", 4), Sample: strings.Repeat("0", 32), Count: 3})
+				tally.Errors = append(tally.Errors,
+					rdb.ErrorCount{Digest: fmt.Sprintf("%032d", n), Name: "send_newsletter_1",
+						Message: strings.Repeat("dial tcp #:#: refused ", 4), Sample: strings.Repeat("0", 32),
+						Count: 3})
 			}
 			before, calls := s.redisCPU(b), 0
 			for b.Loop() {
@@ -35,7 +37,8 @@ func BenchmarkRedisTally(b *testing.B) {
 			}
 			b.ReportMetric((s.redisCPU(b)-before)/float64(calls), "redis-us/call")
 			day := s.key("stats:" + tally.At.UTC().Format("2006-01-02"))
-			replies, err := s.driver.Pipeline(background, rdb.Call{Command: "MEMORY", Args: []any{"USAGE", day, "SAMPLES", 0}})
+			replies, err := s.driver.Pipeline(background,
+				rdb.Call{Command: "MEMORY", Args: []any{"USAGE", day, "SAMPLES", 0}})
 			require.NoError(b, err)
 			used, _ := replies[0].Value.(int64)
 			b.ReportMetric(float64(used)/float64(size.names), "bytes/name")

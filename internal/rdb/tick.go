@@ -88,7 +88,8 @@ func (s *Store) tickCall(tick Tick) Call {
 		judged = tick.Judged.UnixMilli()
 	}
 	args := []any{
-		tick.Schedule.ID, Digest(tick.Schedule.Definition), tick.Schedule.Entry, tick.At.UnixMilli(), judged, overlap, tick.Queue,
+		tick.Schedule.ID, Digest(tick.Schedule.Definition), tick.Schedule.Entry, tick.At.UnixMilli(), judged, overlap,
+		tick.Queue,
 	}
 	for _, job := range tick.Jobs {
 		args = append(args, job.ID, job.Due.UnixMilli(), job.Record)
@@ -96,7 +97,8 @@ func (s *Store) tickCall(tick Tick) Call {
 	return Call{
 		Script: tickScript,
 		Keys: []string{
-			k.schedules, k.ticks, k.jobs, k.queues, k.ready, k.scheduled, k.names, k.control, k.morgue, of.queue, of.wake,
+			k.schedules, k.ticks, k.jobs, k.queues, k.ready, k.scheduled, k.names, k.control, k.morgue, of.queue,
+			of.wake,
 		},
 		Args: args,
 	}

@@ -24,11 +24,14 @@ func many(prefix string) []string {
 func TestEnqueueTakesAWholeBatch(t *testing.T) {
 	t.Parallel()
 	batches := map[string]func(j *rdb.NewJob, i int){
-		"of one queue":         func(*rdb.NewJob, int) {},
-		"at the front":         func(j *rdb.NewJob, _ int) { j.Place = rdb.Front },
-		"of as many queues":    func(j *rdb.NewJob, i int) { j.Queue = fmt.Sprint("q", i) },
-		"of chosen ids":        func(j *rdb.NewJob, _ int) { j.Chosen = true },
-		"scheduled":            func(j *rdb.NewJob, i int) { j.Queue, j.Place, j.When = fmt.Sprint("q", i), rdb.In, 60_000 },
+		"of one queue":      func(*rdb.NewJob, int) {},
+		"at the front":      func(j *rdb.NewJob, _ int) { j.Place = rdb.Front },
+		"of as many queues": func(j *rdb.NewJob, i int) { j.Queue = fmt.Sprint("q", i) },
+		"of chosen ids":     func(j *rdb.NewJob, _ int) { j.Chosen = true },
+		"scheduled": func(j *rdb.NewJob, i int) {
+			j.Queue, j.Place, j.When = fmt.Sprint("q", i), rdb.In,
+				60_000
+		},
 		"changing their place": func(j *rdb.NewJob, i int) { j.Place = []rdb.Place{rdb.Back, rdb.Front}[i%2] },
 	}
 	for name, change := range batches {

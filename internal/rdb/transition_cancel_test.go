@@ -30,15 +30,17 @@ func cancelling() []transition {
 		}
 	}
 	return []transition{
-		{name: "cancel", script: "cancel", timed: true, prepare: everywhere, send: func(_ *site, store *rdb.Store) (any, error) {
-			return store.Cancel(background, []string{"a0", "a2", "a3", "b2", "nobody"})
-		}},
+		{name: "cancel", script: "cancel", timed: true, prepare: everywhere,
+			send: func(_ *site, store *rdb.Store) (any, error) {
+				return store.Cancel(background, []string{"a0", "a2", "a3", "b2", "nobody"})
+			}},
 		{name: "end, in a queue", script: "end", prepare: flagged,
 			send: resting(rdb.Resting{Spot: rdb.SpotQueue, Ending: cancelled("a3", "a")})},
 		{name: "end, on a shelf", script: "end", prepare: flagged,
 			send: resting(rdb.Resting{Spot: rdb.Spot(rdb.ShelfScheduled), Ending: cancelled("b2", "b")})},
 		{name: "foretell", script: "foretell", prepare: flagged, send: func(_ *site, store *rdb.Store) (any, error) {
-			return nil, store.Foretell(background, []rdb.Ending{cancelled("a3", "a"), cancelled("a1", "a"), cancelled("ghost", "a")})
+			return nil, store.Foretell(background,
+				[]rdb.Ending{cancelled("a3", "a"), cancelled("a1", "a"), cancelled("ghost", "a")})
 		}},
 		{name: "unflag", script: "unflag", prepare: flagged, send: func(_ *site, store *rdb.Store) (any, error) {
 			_, _, _, err := rdb.Mender{Store: store, Mend: true}.Flags(background, "0")
@@ -63,7 +65,8 @@ func callsOfCancelling(r *recorder) {
 	ending := rdb.Ending{ID: "x", Queue: "a", State: "cancelled"}
 	ignore := func(...any) {}
 	ignore(store.Cancel(background, []string{"x", "y"}))
-	ignore(store.EndResting(background, []rdb.Resting{{Spot: rdb.SpotQueue, Ending: ending}, {Spot: rdb.Spot(rdb.ShelfStalled), Ending: ending}}))
+	ignore(store.EndResting(background,
+		[]rdb.Resting{{Spot: rdb.SpotQueue, Ending: ending}, {Spot: rdb.Spot(rdb.ShelfStalled), Ending: ending}}))
 	ignore(store.Foretell(background, []rdb.Ending{ending}))
 	ignore(rdb.Mender{Store: store}.Flags(background, "0"))
 }

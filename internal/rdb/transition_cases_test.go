@@ -47,8 +47,10 @@ func transitions() []transition {
 			return w.Complete(done)
 		}),
 		settling("end", "end", func(w *rdb.Worker) rdb.Call {
-			return w.End(claims[1], rdb.Ending{ID: "a2", Queue: "a", State: "done", Keep: time.Hour, Outcome: []byte("result"),
-				Belongings: rdb.Belongings{Lock: "digest", Log: true, State: true, Completion: "ends", Objects: []string{"sha"}}})
+			return w.End(claims[1], rdb.Ending{ID: "a2", Queue: "a", State: "done", Keep: time.Hour,
+				Outcome: []byte("result"),
+				Belongings: rdb.Belongings{Lock: "digest", Log: true, State: true, Completion: "ends",
+					Objects: []string{"sha"}}})
 		}),
 		settling("release, dead worker", "release", func(w *rdb.Worker) rdb.Call {
 			return w.Release(rdb.Released{Queue: "a", Elements: elements(claims[:2]), Died: "w1"})
@@ -120,13 +122,15 @@ func storing() []transition {
 	return []transition{
 		{name: "enqueue", script: "enqueue", prepare: nothing, send: enqueue(job("a", "a1"), job("a", "a2"))},
 		{name: "enqueue, at the front of others", script: "enqueue", prepare: waiting, send: enqueue(front)},
-		{name: "enqueue of all kinds", script: "enqueue_mixed", prepare: nothing, send: enqueue(job("a", "a1"), front, later, chosen, chosen)},
+		{name: "enqueue of all kinds", script: "enqueue_mixed", prepare: nothing,
+			send: enqueue(job("a", "a1"), front, later, chosen, chosen)},
 		{name: "enqueue, scheduled first", script: "enqueue_mixed", prepare: nothing, send: enqueue(later)},
 		{name: "fetch", script: "fetch", prepare: func(t *testing.T, s *site) {
 			waiting(t, s)
 			s.worker(t, "w1", "a", "b")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
-			fetched, err := store.Worker("w1").Fetch(background, 2, 3, true, []rdb.Share{{Queue: "a", Jobs: 1}, {Queue: "b", Jobs: 2}})
+			fetched, err := store.Worker("w1").
+				Fetch(background, 2, 3, true, []rdb.Share{{Queue: "a", Jobs: 1}, {Queue: "b", Jobs: 2}})
 			return fetched.State, err
 		}},
 		{name: "survey", script: "survey", prepare: holding, send: func(_ *site, store *rdb.Store) (any, error) {
@@ -155,7 +159,8 @@ func storing() []transition {
 			s.cmd(t, "HSET", "limits", "a", "0 2 - - -")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
 			_, err := store.Worker("w1").Restore(background, 4, []rdb.Held{
-				{Claim: rdb.Claim{Queue: "a", Element: "1:a1"}, ID: "a1", Record: []byte("{}"), Trail: []byte("{}"), Lock: "d1", Kind: rdb.UntilEnded},
+				{Claim: rdb.Claim{Queue: "a", Element: "1:a1"}, ID: "a1", Record: []byte("{}"), Trail: []byte("{}"),
+					Lock: "d1", Kind: rdb.UntilEnded},
 				{Claim: rdb.Claim{Queue: "b", Element: "4:b1"}, ID: "b1", Record: []byte("{}")},
 			})
 			return nil, err
@@ -172,12 +177,14 @@ func storing() []transition {
 
 func living() []transition {
 	return []transition{
-		{name: "register", script: "register", timed: true, prepare: holding, send: func(_ *site, store *rdb.Store) (any, error) {
-			_, epoch, err := store.Worker("w3").Register(background, rdb.Registration{
-				Life: time.Minute, Epoch: "epoch-3", Former: "w1", Info: map[string]string{"host": "h"}, Queues: []string{"a", "c"},
-			})
-			return epoch, err
-		}},
+		{name: "register", script: "register", timed: true, prepare: holding,
+			send: func(_ *site, store *rdb.Store) (any, error) {
+				_, epoch, err := store.Worker("w3").Register(background, rdb.Registration{
+					Life: time.Minute, Epoch: "epoch-3", Former: "w1", Info: map[string]string{"host": "h"},
+					Queues: []string{"a", "c"},
+				})
+				return epoch, err
+			}},
 		{name: "beat", script: "beat", timed: true, prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "UNLINK", "worker:w1")
@@ -191,9 +198,10 @@ func living() []transition {
 		{name: "condemn", script: "condemn", prepare: lapsed, send: func(_ *site, store *rdb.Store) (any, error) {
 			return store.Worker("w2").Condemn(background, 0, "w1")
 		}},
-		{name: "overdue", script: "overdue", reads: true, prepare: lapsed, send: func(_ *site, store *rdb.Store) (any, error) {
-			return store.Late(background, time.Minute, 10)
-		}},
+		{name: "overdue", script: "overdue", reads: true, prepare: lapsed,
+			send: func(_ *site, store *rdb.Store) (any, error) {
+				return store.Late(background, time.Minute, 10)
+			}},
 		{name: "forget", script: "forget", prepare: func(t *testing.T, s *site) {
 			w := s.worker(t, "w1", "a", "b")
 			s.beat(t, w, rdb.Beat{Life: time.Minute, Epoch: "epoch-1", Lease: time.Minute})

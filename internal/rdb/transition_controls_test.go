@@ -45,12 +45,14 @@ func controlling() []transition {
 		move("resumed", on(rdb.ShelfStalled, "13"), rdb.Aim{}, false),
 		move("run now", on(rdb.ShelfScheduled, "10"), rdb.Aim{Trail: []byte("news")}, false),
 		move("retried, with its lock", on(rdb.ShelfMorgue, "12"), rdb.Aim{Lock: "digest"}, false),
-		move("another time", on(rdb.ShelfRetry, "11"), rdb.Aim{Shelf: rdb.ShelfRetry, At: 5, Trail: []byte("news")}, false),
+		move("another time", on(rdb.ShelfRetry, "11"), rdb.Aim{Shelf: rdb.ShelfRetry, At: 5, Trail: []byte("news")},
+			false),
 		{name: "foretell, deleted", script: "foretell", prepare: stands, send: obey(func(store *rdb.Store) rdb.Order {
 			return store.Flag(queued, rdb.Ending{Keep: time.Minute, Outcome: []byte("deleted")})
 		})},
 		{name: "end, in its queue", script: "end", prepare: stands, send: obey(func(store *rdb.Store) rdb.Order {
-			return store.Remove(queued, rdb.Ending{State: "deleted", Belongings: rdb.Belongings{Log: true, Completion: "ends"}})
+			return store.Remove(queued,
+				rdb.Ending{State: "deleted", Belongings: rdb.Belongings{Log: true, Completion: "ends"}})
 		})},
 		{name: "end, on its shelf", script: "end", prepare: stands, send: obey(func(store *rdb.Store) rdb.Order {
 			return store.Remove(on(rdb.ShelfMorgue, "12"), rdb.Ending{State: "deleted"})
@@ -60,11 +62,14 @@ func controlling() []transition {
 
 // callsOfControls has the methods that move and end jobs by hand make their calls.
 func callsOfControls(store *rdb.Store) {
-	queued, shelved := rdb.Stand{ID: "x", Queue: "a"}, rdb.Stand{ID: "x", Queue: "a", Shelf: rdb.ShelfMorgue, Score: "1"}
+	queued, shelved := rdb.Stand{ID: "x", Queue: "a"},
+		rdb.Stand{ID: "x", Queue: "a", Shelf: rdb.ShelfMorgue, Score: "1"}
 	for _, order := range []rdb.Order{
-		store.Move(queued, rdb.Aim{Shelf: rdb.ShelfStalled}), store.Move(shelved, rdb.Aim{}), store.Flag(queued, rdb.Ending{}),
+		store.Move(queued, rdb.Aim{Shelf: rdb.ShelfStalled}), store.Move(shelved, rdb.Aim{}),
+		store.Flag(queued, rdb.Ending{}),
 		store.Move(shelved, rdb.Aim{Shelf: rdb.ShelfMorgue, At: 1}), store.Remove(shelved, rdb.Ending{}),
-		store.Remove(queued, rdb.Ending{Belongings: rdb.Belongings{Log: true, State: true, Completion: "c", Objects: []string{"sha"}}}),
+		store.Remove(queued, rdb.Ending{Belongings: rdb.Belongings{Log: true, State: true, Completion: "c",
+			Objects: []string{"sha"}}}),
 	} {
 		_, _ = store.Obey(background, []rdb.Order{order}) // only the call counts
 	}

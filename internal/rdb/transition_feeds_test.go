@@ -81,7 +81,8 @@ func TestEveryScriptOfFeedsIsSent(t *testing.T) {
 
 // storingFeeds are the scripts that a full Redis refuses.
 var storingFeeds = []string{
-	"thoonk/create", "thoonk/configure", "thoonk/publish", "thoonk/reserve", "thoonk/insert", "thoonk/edit", "thoonk/put",
+	"thoonk/create", "thoonk/configure", "thoonk/publish", "thoonk/reserve", "thoonk/insert", "thoonk/edit",
+	"thoonk/put",
 }
 
 const feedConfig = `{"type":"job"}`
@@ -135,29 +136,38 @@ func feeding() []transition {
 		of("thoonk/configure", fed(0), func(f *thoonkdb.Feed) (any, error) {
 			return nil, f.Configure(background, feedConfig, `{"type":"job","more":1}`, "me")
 		}),
-		of("thoonk/publish", fed(0), func(f *thoonkdb.Feed) (any, error) { return nil, ignoring(f.Publish(background, feedConfig, entry, 3)) }),
+		of("thoonk/publish", fed(0),
+			func(f *thoonkdb.Feed) (any, error) { return nil, ignoring(f.Publish(background, feedConfig, entry, 3)) }),
 		of("thoonk/publish, edits", fed(0), func(f *thoonkdb.Feed) (any, error) {
 			return f.Publish(background, feedConfig, thoonkdb.Entry{ID: "j1", Item: []byte("new")}, 3)
 		}),
-		of("thoonk/retract", sorted, func(f *thoonkdb.Feed) (any, error) { return nil, ignoring(f.Retract(background, feedConfig, "2")) }),
+		of("thoonk/retract", sorted,
+			func(f *thoonkdb.Feed) (any, error) { return nil, ignoring(f.Retract(background, feedConfig, "2")) }),
 		of("thoonk/edit", sorted, func(f *thoonkdb.Feed) (any, error) {
 			return f.Edit(background, feedConfig, thoonkdb.Entry{ID: "2", Item: []byte("new")})
 		}),
-		of("thoonk/put", fed(0), func(f *thoonkdb.Feed) (any, error) { return nil, ignoring(f.Put(background, feedConfig, entry, false)) }),
-		of("thoonk/put, front", fed(0), func(f *thoonkdb.Feed) (any, error) { return nil, ignoring(f.Put(background, feedConfig, entry, true)) }),
+		of("thoonk/put", fed(0), func(f *thoonkdb.Feed) (any, error) {
+			return nil,
+				ignoring(f.Put(background, feedConfig, entry, false))
+		}),
+		of("thoonk/put, front", fed(0),
+			func(f *thoonkdb.Feed) (any, error) { return nil, ignoring(f.Put(background, feedConfig, entry, true)) }),
 		of("thoonk/finish", fed(2), func(f *thoonkdb.Feed) (any, error) {
 			return nil, ignoring(f.Finish(background, feedConfig, claim, nil, 0))
 		}),
 		of("thoonk/finish, result", fed(2), func(f *thoonkdb.Feed) (any, error) {
 			return nil, ignoring(f.Finish(background, feedConfig, claim, []byte("r"), time.Hour))
 		}),
-		of("thoonk/cancel", fed(2), func(f *thoonkdb.Feed) (any, error) { return nil, ignoring(f.Cancel(background, feedConfig, claim)) }),
-		of("thoonk/stall", fed(2), func(f *thoonkdb.Feed) (any, error) { return nil, ignoring(f.Stall(background, feedConfig, claim)) }),
+		of("thoonk/cancel", fed(2),
+			func(f *thoonkdb.Feed) (any, error) { return nil, ignoring(f.Cancel(background, feedConfig, claim)) }),
+		of("thoonk/stall", fed(2),
+			func(f *thoonkdb.Feed) (any, error) { return nil, ignoring(f.Stall(background, feedConfig, claim)) }),
 		of("thoonk/retry", func(t *testing.T, s *site) {
 			fed(2)(t, s)
 			require.NoError(t, ignoring(s.feeds(s.driver).Stall(background, feedConfig, claim)))
 		}, func(f *thoonkdb.Feed) (any, error) { return nil, ignoring(f.Retry(background, feedConfig, "j1")) }),
-		of("thoonk/withdraw", fed(2), func(f *thoonkdb.Feed) (any, error) { return nil, ignoring(f.Withdraw(background, feedConfig, "j1")) }),
+		of("thoonk/withdraw", fed(2),
+			func(f *thoonkdb.Feed) (any, error) { return nil, ignoring(f.Withdraw(background, feedConfig, "j1")) }),
 		of("thoonk/lapse", aged, func(f *thoonkdb.Feed) (any, error) {
 			return nil, lapsing(f.Lapse(background, feedConfig, thoonkdb.Age{Max: time.Hour, Times: 1}))
 		}),
@@ -188,11 +198,13 @@ func feedingOnce() []transition {
 		}
 	}
 	return []transition{
-		of("thoonk/create", func(t *testing.T, s *site) {}, func(f *thoonkdb.Feed) error { return ignoring(f.Create(background, feedConfig, "me")) }),
+		of("thoonk/create", func(t *testing.T, s *site) {},
+			func(f *thoonkdb.Feed) error { return ignoring(f.Create(background, feedConfig, "me")) }),
 		of("thoonk/delete", func(t *testing.T, s *site) {
 			fed(3)(t, s)
 			f := s.feeds(s.driver)
-			require.NoError(t, ignoring(f.Finish(background, feedConfig, thoonkdb.Claim{ID: "j1"}, []byte("r"), time.Hour)))
+			require.NoError(t, ignoring(f.Finish(background, feedConfig, thoonkdb.Claim{ID: "j1"}, []byte("r"),
+				time.Hour)))
 			require.NoError(t, ignoring(f.Stall(background, feedConfig, thoonkdb.Claim{ID: "j2"})))
 		}, func(f *thoonkdb.Feed) error {
 			if err := f.Delete(background, "me"); err != thoonkdb.ErrNoFeed {
@@ -201,8 +213,10 @@ func feedingOnce() []transition {
 			return nil
 		}),
 		of("thoonk/take", fed(4), func(f *thoonkdb.Feed) error { return ignoring(f.Take(background, feedConfig)) }),
-		of("thoonk/claim", fed(4), func(f *thoonkdb.Feed) error { return ignoring(f.Claim(background, feedConfig, "5")) }),
-		of("thoonk/reserve", fed(0), func(f *thoonkdb.Feed) error { return ignoring(f.Reserve(background, feedConfig)) }),
+		of("thoonk/claim", fed(4),
+			func(f *thoonkdb.Feed) error { return ignoring(f.Claim(background, feedConfig, "5")) }),
+		of("thoonk/reserve", fed(0),
+			func(f *thoonkdb.Feed) error { return ignoring(f.Reserve(background, feedConfig)) }),
 	}
 }
 

@@ -56,7 +56,8 @@ func callsOfScripts() []rdb.Call {
 	ignore(w.Fetch(background, 1, 2, true, []rdb.Share{{Queue: "a", Jobs: 1}, {Queue: "b", Jobs: 1}}))
 	ignore(w.Survey(background, 1, []string{"a", "b"}))
 	ignore(store.Wake(background, []string{"a", "b"}))
-	ignore(store.Due(background, rdb.ShelfRetry, rdb.DueCall{Move: []rdb.Waiting{{ID: "x", Queue: "a"}, {ID: "y", Queue: "b"}}}))
+	ignore(store.Due(background, rdb.ShelfRetry,
+		rdb.DueCall{Move: []rdb.Waiting{{ID: "x", Queue: "a"}, {ID: "y", Queue: "b"}}}))
 	ignore(store.Due(background, rdb.ShelfScheduled, rdb.DueCall{}))
 	ignore(w.Register(background, rdb.Registration{Queues: []string{"a"}}))
 	ignore(w.Beat(background, conn{r}, rdb.Beat{}))
@@ -84,7 +85,9 @@ func callsOfScripts() []rdb.Call {
 	callsOfServing(w)
 	ignore(rdb.NewStore(&oneLane{recorder: r}, "ns").RetireLanes(background, "", time.Second))
 	ignore(rdb.NewStore(&oneLane{recorder: r}, "ns").VoidLocks(background, ""))
-	calls := append(r.calls, w.Complete(ended(claims...)), w.End(claims[0], rdb.Ending{ID: "x", Queue: "a", Belongings: belongings}), w.Release(rdb.Released{Queue: "a", Elements: elements(claims)}))
+	calls := append(r.calls, w.Complete(ended(claims...)),
+		w.End(claims[0], rdb.Ending{ID: "x", Queue: "a", Belongings: belongings}),
+		w.Release(rdb.Released{Queue: "a", Elements: elements(claims)}))
 	for _, shelf := range []rdb.Shelf{rdb.ShelfRetry, rdb.ShelfScheduled, rdb.ShelfMorgue} {
 		calls = append(calls, w.Shelve(rdb.Shelved{Claim: claims[0], Shelf: shelf, Completion: "c"}))
 	}

@@ -43,7 +43,8 @@ func TestScriptsTouchOnlyTheKeysThatTheyAreGiven(t *testing.T) {
 		assert.NotEmpty(t, touched, "%s: MONITOR showed no command inside the script", tr.name)
 		scripts[tr.script] = true
 	}
-	assert.Empty(t, scriptsBut(t, scripts), "add these scripts to transitions: then they are also sent twice and at full memory")
+	assert.Empty(t, scriptsBut(t, scripts),
+		"add these scripts to transitions: then they are also sent twice and at full memory")
 }
 
 // fresh is another namespace on the same Redis.

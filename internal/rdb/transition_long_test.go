@@ -9,12 +9,17 @@ func lasting() []transition {
 	note := rdb.Note{Trail: []byte("news"), Fuller: []byte("more news")}
 	claim := rdb.Claim{Queue: "a", Element: "1:a2"}
 	return []transition{
-		{name: "log", script: "log", prepare: holding, storing: true, send: func(_ *site, store *rdb.Store) (any, error) {
-			return sendLog(store, rdb.LogBatch{Claim: claim, ID: "a2", Number: 1, Note: note, Lines: [][]byte{[]byte("x"), []byte("y")}})
-		}},
-		{name: "save", script: "save", prepare: holding, storing: true, send: func(_ *site, store *rdb.Store) (any, error) {
-			return store.Worker("w1").SaveState(background, rdb.SavedState{Claim: claim, ID: "a2", Number: 1, Note: note, JSON: []byte("7")})
-		}},
+		{name: "log", script: "log", prepare: holding, storing: true,
+			send: func(_ *site, store *rdb.Store) (any, error) {
+				return sendLog(store, rdb.LogBatch{Claim: claim, ID: "a2", Number: 1, Note: note,
+					Lines: [][]byte{[]byte("x"), []byte("y")}})
+			}},
+		{name: "save", script: "save", prepare: holding, storing: true,
+			send: func(_ *site, store *rdb.Store) (any, error) {
+				return store.Worker("w1").
+					SaveState(background, rdb.SavedState{Claim: claim, ID: "a2", Number: 1, Note: note,
+						JSON: []byte("7")})
+			}},
 	}
 }
 
@@ -32,6 +37,7 @@ func callsOfLongJobs(r *recorder) {
 	store := rdb.NewStore(r, "ns")
 	w := store.Worker("W")
 	claim := rdb.Claim{Queue: "a", Element: "1:x"}
-	_, _ = store.SendLogs(background, []rdb.Call{w.Log(rdb.LogBatch{Claim: claim, ID: "x", Lines: [][]byte{[]byte("l")}})})
+	_, _ = store.SendLogs(background,
+		[]rdb.Call{w.Log(rdb.LogBatch{Claim: claim, ID: "x", Lines: [][]byte{[]byte("l")}})})
 	_, _ = w.SaveState(background, rdb.SavedState{Claim: claim, ID: "x"})
 }

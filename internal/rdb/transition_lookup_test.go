@@ -24,8 +24,10 @@ func looking() []transition {
 		s.cmd(t, "HSET", "limits", "a", "0 - 1 60000 1 -")
 		s.cmd(t, "SET", "rate:a", "9000000000000.000")
 	}
-	return append([]transition{look(ruled, "a3"), look(holding, "a1"), look(func(t *testing.T, s *site) { s.plan(t, "a", "later", 60_000) }, "later")},
-		paging("from the beginning", rdb.ShelfCursor{}), paging("behind one of many", rdb.ShelfCursor{Score: "7", ID: "b"}),
+	return append([]transition{look(ruled, "a3"), look(holding, "a1"),
+		look(func(t *testing.T, s *site) { s.plan(t, "a", "later", 60_000) }, "later")},
+		paging("from the beginning", rdb.ShelfCursor{}),
+		paging("behind one of many", rdb.ShelfCursor{Score: "7", ID: "b"}),
 		paging("the newest first", rdb.ShelfCursor{Newest: true, Score: "7", ID: "b"}))
 }
 

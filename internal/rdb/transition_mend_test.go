@@ -30,43 +30,52 @@ func mendingJobs() []transition {
 		return nil, err
 	}
 	place := func(_ *site, store *rdb.Store) (any, error) {
-		_, err := mender(store).Place(background, []rdb.Named{{ID: "a1", Queue: "a"}, {ID: "a2", Queue: "a"}, {ID: "a3", Queue: "a"}})
+		_, err := mender(store).Place(background,
+			[]rdb.Named{{ID: "a1", Queue: "a"}, {ID: "a2", Queue: "a"}, {ID: "a3", Queue: "a"}})
 		return nil, err
 	}
 	return []transition{
 		{name: "place, on a shelf too", script: "place", prepare: damaged("ZADD", "retry", 5, "a1"), send: place},
 		{name: "place, no name", script: "place", prepare: damaged("ZADD", "morgue", 5, "a3"), send: place},
 		{name: "place, no record", script: "place", prepare: damaged("HDEL", "jobs", "a2"), send: place},
-		{name: "strike", script: "strike", prepare: damaged("RPUSH", "queue:a", "a1", "ghost"), send: func(_ *site, store *rdb.Store) (any, error) {
-			_, err := mender(store).Strike(background, "a", 0)
-			return nil, err
-		}},
-		{name: "strike, on a shelf", script: "strike", prepare: damaged("ZADD", "retry", 5, "a3"), send: func(_ *site, store *rdb.Store) (any, error) {
-			_, err := mender(store).Strike(background, "a", 0)
-			return nil, err
-		}},
-		{name: "single", script: "single", prepare: damaged("RPUSH", "queue:b", "a3"), send: func(_ *site, store *rdb.Store) (any, error) {
-			_, _, err := mender(store).Single(background, rdb.Twice{ID: "a3", From: "b", Other: "a"})
-			return nil, err
-		}},
-		{name: "recall", script: "recall", prepare: damaged("UNLINK", "queue:a"), send: func(_ *site, store *rdb.Store) (any, error) {
-			_, err := mender(store).Recall(background, []rdb.Nowhere{{Named: rdb.Named{ID: "a3", Queue: "a"}, Digest: rdb.Digest(record("a3"))}})
-			return nil, err
-		}},
-		{name: "reclaim, no claim", script: "reclaim", timed: true, prepare: damaged("HDEL", "claimed", "a1"), send: reclaim},
-		{name: "reclaim, no record", script: "reclaim", prepare: damaged("LPUSH", "worker:w1:inprocess:a", "1:ghost"), send: reclaim},
+		{name: "strike", script: "strike", prepare: damaged("RPUSH", "queue:a", "a1", "ghost"),
+			send: func(_ *site, store *rdb.Store) (any, error) {
+				_, err := mender(store).Strike(background, "a", 0)
+				return nil, err
+			}},
+		{name: "strike, on a shelf", script: "strike", prepare: damaged("ZADD", "retry", 5, "a3"),
+			send: func(_ *site, store *rdb.Store) (any, error) {
+				_, err := mender(store).Strike(background, "a", 0)
+				return nil, err
+			}},
+		{name: "single", script: "single", prepare: damaged("RPUSH", "queue:b", "a3"),
+			send: func(_ *site, store *rdb.Store) (any, error) {
+				_, _, err := mender(store).Single(background, rdb.Twice{ID: "a3", From: "b", Other: "a"})
+				return nil, err
+			}},
+		{name: "recall", script: "recall", prepare: damaged("UNLINK", "queue:a"),
+			send: func(_ *site, store *rdb.Store) (any, error) {
+				_, err := mender(store).Recall(background,
+					[]rdb.Nowhere{{Named: rdb.Named{ID: "a3", Queue: "a"}, Digest: rdb.Digest(record("a3"))}})
+				return nil, err
+			}},
+		{name: "reclaim, no claim", script: "reclaim", timed: true, prepare: damaged("HDEL", "claimed", "a1"),
+			send: reclaim},
+		{name: "reclaim, no record", script: "reclaim", prepare: damaged("LPUSH", "worker:w1:inprocess:a", "1:ghost"),
+			send: reclaim},
 		{name: "reclaim, unknown worker", script: "reclaim", prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "SREM", "workers", "w1")
 			s.cmd(t, "UNLINK", "worker:w1")
 		}, send: reclaim},
-		{name: "unclaim", script: "unclaim", prepare: damaged("LREM", "worker:w1:inprocess:a", 0, "1:a2"), send: func(s *site, store *rdb.Store) (any, error) {
-			_, page, err := s.store.Holdings(background, "0")
-			if err == nil {
-				_, err = mender(store).Unclaim(background, page)
-			}
-			return nil, err
-		}},
+		{name: "unclaim", script: "unclaim", prepare: damaged("LREM", "worker:w1:inprocess:a", 0, "1:a2"),
+			send: func(s *site, store *rdb.Store) (any, error) {
+				_, page, err := s.store.Holdings(background, "0")
+				if err == nil {
+					_, err = mender(store).Unclaim(background, page)
+				}
+				return nil, err
+			}},
 		{name: "disown", script: "disown", prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "SREM", "workers", "w1")
@@ -85,7 +94,8 @@ func mendingIndexes() []transition {
 			waiting(t, s)
 			s.cmd(t, "SET", "queue:c", "text")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
-			_, _, err := mender(store).Aside(background, rdb.Key{Name: "queue:c", Type: "string"}, "list", time.UnixMilli(1_800_000_000_000))
+			_, _, err := mender(store).Aside(background, rdb.Key{Name: "queue:c", Type: "string"}, "list",
+				time.UnixMilli(1_800_000_000_000))
 			return nil, err
 		}},
 		{name: "renew", script: "renew", timed: true, prepare: func(t *testing.T, s *site) {
@@ -141,7 +151,8 @@ func (s *site) await(d time.Duration) error {
 		s.clock.Advance(d)
 		return nil
 	}
-	_, err := s.driver.Pipeline(background, rdb.Call{Command: "BLPOP", Args: []any{s.key("nothing"), fmt.Sprint(d.Seconds())}, Block: d})
+	_, err := s.driver.Pipeline(background,
+		rdb.Call{Command: "BLPOP", Args: []any{s.key("nothing"), fmt.Sprint(d.Seconds())}, Block: d})
 	return err
 }
 
@@ -165,7 +176,8 @@ func callsOfMending(r *recorder) {
 	ignore(m.Strike(background, "a", 0))
 	ignore(m.Single(background, rdb.Twice{ID: "x", From: "a", Other: "b"}))
 	ignore(m.Recall(background, []rdb.Nowhere{{Named: rdb.Named{ID: "x", Queue: "a"}}}))
-	ignore(m.Reclaim(background, []rdb.Element{{Worker: "W", Queue: "a", ID: "x", Claim: rdb.Holding{Worker: "V", Queue: "b"}}}))
+	ignore(m.Reclaim(background,
+		[]rdb.Element{{Worker: "W", Queue: "a", ID: "x", Claim: rdb.Holding{Worker: "V", Queue: "b"}}}))
 	ignore(m.Unclaim(background, []rdb.Holding{{ID: "x", Worker: "W", Queue: "a", Number: "1"}}))
 	ignore(m.Disown(background, "W"))
 	ignore(m.Renew(background, []string{"a", "b"}, func(string) bool { return true }, time.Hour))

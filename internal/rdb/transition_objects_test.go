@@ -48,7 +48,8 @@ func sharing() []transition {
 		uploaded(t, s)
 	}
 	keep := func(_ *site, store *rdb.Store) (any, error) {
-		_, err := rdb.Objects{Store: store}.Keep(background, rdb.Upload{SHA: "ab", Token: "t", Content: []byte("content")})
+		_, err := rdb.Objects{Store: store}.Keep(background,
+			rdb.Upload{SHA: "ab", Token: "t", Content: []byte("content")})
 		return nil, err
 	}
 	drop := func(mark string) func(*site, *rdb.Store) (any, error) {
@@ -60,14 +61,16 @@ func sharing() []transition {
 	}
 	nothing := func(*testing.T, *site) {}
 	return append([]transition{
-		{name: "object touched", script: "object_touch", timed: true, prepare: stored, send: func(_ *site, store *rdb.Store) (any, error) {
-			return rdb.Objects{Store: store}.Touch(background, "ab", len("content"))
-		}},
+		{name: "object touched", script: "object_touch", timed: true, prepare: stored,
+			send: func(_ *site, store *rdb.Store) (any, error) {
+				return rdb.Objects{Store: store}.Touch(background, "ab", len("content"))
+			}},
 		{name: "object kept", script: "object_keep", timed: true, prepare: uploaded, send: keep},
 		{name: "object kept, too late", script: "object_keep", timed: true, prepare: both, send: keep},
-		{name: "object reserved", script: "object_reserve", timed: true, prepare: nothing, send: func(_ *site, store *rdb.Store) (any, error) {
-			return rdb.Objects{Store: store, Elsewhere: true}.Reserve(background, "ab")
-		}},
+		{name: "object reserved", script: "object_reserve", timed: true, prepare: nothing,
+			send: func(_ *site, store *rdb.Store) (any, error) {
+				return rdb.Objects{Store: store, Elsewhere: true}.Reserve(background, "ab")
+			}},
 		{name: "object dropped", script: "object_drop", prepare: stored, send: drop("")},
 		{name: "object dropped from another home", script: "object_drop", prepare: stored, send: drop("m")},
 		{name: "object gone", script: "object_gone", prepare: func(t *testing.T, s *site) {
@@ -80,10 +83,11 @@ func sharing() []transition {
 
 func referring(stored func(*testing.T, *site)) []transition {
 	return []transition{
-		{name: "object referred to", script: "object_refer", timed: true, prepare: stored, send: func(_ *site, store *rdb.Store) (any, error) {
-			_, found, err := rdb.Objects{Store: store}.Refer(background, "ab", []string{"a1", "a2"})
-			return found, err
-		}},
+		{name: "object referred to", script: "object_refer", timed: true, prepare: stored,
+			send: func(_ *site, store *rdb.Store) (any, error) {
+				_, found, err := rdb.Objects{Store: store}.Refer(background, "ab", []string{"a1", "a2"})
+				return found, err
+			}},
 		{name: "object no more referred to", script: "object_unrefer", prepare: func(t *testing.T, s *site) {
 			s.cmd(t, "SADD", "object:ab:jobs", "a1", "a2", "a3")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {

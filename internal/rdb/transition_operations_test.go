@@ -46,15 +46,23 @@ func TestOperationsPerJob(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder
 	table.WriteString("Redis operations per job: commands inside the scripts, the EVALSHA itself included.\n" +
-		"A batch is fetched with one script and ended with one. With several queues all are named and their shares are equal.\n\n" +
+		"A batch is fetched with one script and ended with one. With several queues all are named and their shares are " +
+		"" +
+		"" +
+		"" +
+		"" +
+		"" +
+		"equal.\n\n" +
 		"batch  queues  fetch  complete    sum\n")
 	var detail strings.Builder
 	for _, queues := range []int{1, 10} {
 		for _, batch := range []int{1, 20, 200} {
 			fetched, completed := countOperations(t, batch, queues)
 			f, c := total(fetched), total(completed)
-			fmt.Fprintf(&table, "%5d %7d %6.2f %9.2f %6.2f\n", batch, queues, perJob(f, batch), perJob(c, batch), perJob(f+c, batch))
-			fmt.Fprintf(&detail, "batch %d, queues %d\n  fetch:    %s\n  complete: %s\n", batch, queues, counts(fetched), counts(completed))
+			fmt.Fprintf(&table, "%5d %7d %6.2f %9.2f %6.2f\n", batch, queues, perJob(f, batch), perJob(c, batch),
+				perJob(f+c, batch))
+			fmt.Fprintf(&detail, "batch %d, queues %d\n  fetch:    %s\n  complete: %s\n", batch, queues,
+				counts(fetched), counts(completed))
 		}
 	}
 	got := table.String() + "\n" + detail.String()

@@ -58,13 +58,19 @@ func scheduling() []transition {
 			timetable(t, s)
 			s.cmd(t, "HSET", "jobs", "old", "{}")
 		}, send: tick(skip)},
-		{name: "define, new", script: "define", timed: true, prepare: func(*testing.T, *site) {}, send: define(nil, []byte("new"), true)},
-		{name: "define, changed", script: "define", timed: true, prepare: timetable, send: define(timed.Definition, []byte("new"), false)},
-		{name: "define, removed", script: "define", timed: true, prepare: timetable, send: define(timed.Definition, nil, false)},
+		{name: "define, new", script: "define", timed: true, prepare: func(*testing.T, *site) {},
+			send: define(nil, []byte("new"), true)},
+		{name: "define, changed", script: "define", timed: true, prepare: timetable,
+			send: define(timed.Definition, []byte("new"), false)},
+		{name: "define, removed", script: "define", timed: true, prepare: timetable,
+			send: define(timed.Definition, nil, false)},
 		{name: "withdraw", script: "withdraw", timed: true, prepare: func(t *testing.T, s *site) {
 			timetable(t, s)
 			s.worker(t, "w1", "a")
-		}, send: func(_ *site, store *rdb.Store) (any, error) { return store.Withdraw(background, timed, []string{"w1"}) }},
+		}, send: func(_ *site, store *rdb.Store) (any,
+			error) {
+			return store.Withdraw(background, timed, []string{"w1"})
+		}},
 	}
 }
 
@@ -306,7 +312,8 @@ func TestAScheduleIsWithdrawnOnlyWhenNobodyDeclaresIt(t *testing.T) {
 				timetable(t, s)
 				s.worker(t, "w1", "a")
 				_, _, err := s.store.Worker("w2").Register(t.Context(), rdb.Registration{
-					Life: time.Minute, Epoch: "epoch-1", Queues: []string{"a"}, Info: map[string]string{"service": "shop", "schedules": row.declares},
+					Life: time.Minute, Epoch: "epoch-1", Queues: []string{"a"},
+					Info: map[string]string{"service": "shop", "schedules": row.declares},
 				})
 				require.NoError(t, err)
 				state, err := s.store.Withdraw(t.Context(), timed, row.named)

@@ -30,9 +30,12 @@ func staffing() []transition {
 		s.cmd(t, "SADD", "worker:w1:queues", "c")
 	}
 	return []transition{
-		{name: "serve, one more", script: "serve", timed: true, prepare: prepare, send: serve(rdb.Serving{Add: []string{"d"}})},
-		{name: "serve, one less", script: "serve", prepare: prepare, send: serve(rdb.Serving{Leave: []string{"a", "c"}})},
-		{name: "serve, another one", script: "serve", timed: true, prepare: prepare, send: serve(rdb.Serving{Add: []string{"d"}, Leave: []string{"c"}})},
+		{name: "serve, one more", script: "serve", timed: true, prepare: prepare,
+			send: serve(rdb.Serving{Add: []string{"d"}})},
+		{name: "serve, one less", script: "serve", prepare: prepare,
+			send: serve(rdb.Serving{Leave: []string{"a", "c"}})},
+		{name: "serve, another one", script: "serve", timed: true, prepare: prepare,
+			send: serve(rdb.Serving{Add: []string{"d"}, Leave: []string{"c"}})},
 	}
 }
 
@@ -47,7 +50,8 @@ func TestAWorkerLeavesTheQueuesOfWhichItHoldsNothing(t *testing.T) {
 		holding(t, s)
 		w := s.store.Worker("w1")
 		s.cmd(t, "SADD", "worker:w1:queues", "c")
-		state, stay, err := w.Serve(t.Context(), counting(2), rdb.Serving{Add: []string{"d"}, Leave: []string{"a", "c", "never"}})
+		state, stay, err := w.Serve(t.Context(), counting(2),
+			rdb.Serving{Add: []string{"d"}, Leave: []string{"a", "c", "never"}})
 		require.NoError(t, err)
 		assert.Equal(t, rdb.Registered, state)
 		assert.Equal(t, []string{"a"}, stay, "a reaper must find what is held")
@@ -56,7 +60,8 @@ func TestAWorkerLeavesTheQueuesOfWhichItHoldsNothing(t *testing.T) {
 		assert.Contains(t, s.scores(t, "queues"), "d")
 
 		settled, err := w.Settle(t.Context(), []rdb.Call{
-			w.Release(rdb.Released{Queue: "a", Elements: []string{"1:a1", "1:a2"}}), w.Release(rdb.Released{Queue: "b", Elements: []string{"1:b1"}}),
+			w.Release(rdb.Released{Queue: "a", Elements: []string{"1:a1", "1:a2"}}),
+			w.Release(rdb.Released{Queue: "b", Elements: []string{"1:b1"}}),
 		})
 		require.NoError(t, err)
 		require.NoError(t, settled[0].Err)

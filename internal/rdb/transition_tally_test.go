@@ -35,7 +35,8 @@ func tallying() []transition {
 			s.cmd(t, "HSET", "errors", "x", "2 7 5\x00id\x00name\x00old", "y", "broken")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
 			var all []rdb.ErrorGroup
-			err := store.ErrorGroups(background, func(page []rdb.ErrorGroup) error { all = append(all, page...); return nil })
+			err := store.ErrorGroups(background,
+				func(page []rdb.ErrorGroup) error { all = append(all, page...); return nil })
 			if err != nil {
 				return nil, err
 			}

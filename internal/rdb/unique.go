@@ -59,7 +59,8 @@ func (s *Store) Amend(ctx context.Context, a Amendment) (Amended, error) {
 // so that the job must not begin.
 func (w *Worker) Begin(ctx context.Context, claim Claim, digest string) (bool, error) {
 	value, err := Do(ctx, w.store.driver, Call{
-		Script: beginScript, Keys: []string{w.store.keys.unique, w.keys.inprocess(claim.Queue)}, Args: []any{claim.Element, digest},
+		Script: beginScript, Keys: []string{w.store.keys.unique, w.keys.inprocess(claim.Queue)},
+		Args: []any{claim.Element, digest},
 	})
 	if err != nil {
 		return false, err

@@ -83,7 +83,8 @@ func appendAwaited(all []Awaited, reply Reply, wanted int) ([]Awaited, error) {
 // removes those of who has ceased to. It returns where the next call begins: "0" after the last part, and the same
 // cursor with an error.
 func (s *Store) ForgetWaiters(ctx context.Context, cursor string) (next string, err error) {
-	value, err := Do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{s.keys.waited, cmp.Or(cursor, "0"), "COUNT", MaxBatch}})
+	value, err := Do(ctx, s.driver,
+		Call{Command: "HSCAN", Args: []any{s.keys.waited, cmp.Or(cursor, "0"), "COUNT", MaxBatch}})
 	if err != nil {
 		return cursor, err
 	}
@@ -96,7 +97,8 @@ func (s *Store) ForgetWaiters(ctx context.Context, cursor string) (next string, 
 		for i, field := range part {
 			args[i] = field.Name
 		}
-		if _, err := Do(ctx, s.driver, Call{Script: unwaitScript, Keys: []string{s.keys.waited}, Args: args}); err != nil {
+		if _, err := Do(ctx, s.driver,
+			Call{Script: unwaitScript, Keys: []string{s.keys.waited}, Args: args}); err != nil {
 			return cursor, err
 		}
 	}

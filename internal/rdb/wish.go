@@ -59,7 +59,8 @@ func (s *Store) ProfileOf(ctx context.Context, ids []string) ([]Profile, error) 
 	calls := make([]Call, 0, each*len(ids))
 	for _, id := range ids {
 		k := s.keys.worker(id)
-		calls = append(calls, Call{Command: "HGETALL", Args: []any{k.info}}, Call{Command: "SMEMBERS", Args: []any{k.queues}},
+		calls = append(calls, Call{Command: "HGETALL", Args: []any{k.info}},
+			Call{Command: "SMEMBERS", Args: []any{k.queues}},
 			Call{Command: "EXISTS", Args: []any{k.heart}}, Call{Command: "HGETALL", Args: []any{k.running}})
 	}
 	values, err := s.many(ctx, calls)
@@ -69,7 +70,8 @@ func (s *Store) ProfileOf(ctx context.Context, ids []string) ([]Profile, error) 
 	profiles := make([]Profile, len(ids))
 	r := &Reader{script: "HGETALL", rest: values, whole: values}
 	for i, id := range ids {
-		profiles[i] = Profile{ID: id, Info: pairsOf(r.Texts()), Queues: r.Texts(), Alive: r.Number() == 1, Said: pairsOf(r.Texts())}
+		profiles[i] = Profile{ID: id, Info: pairsOf(r.Texts()), Queues: r.Texts(), Alive: r.Number() == 1,
+			Said: pairsOf(r.Texts())}
 	}
 	return profiles, r.err
 }

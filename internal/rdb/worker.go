@@ -213,7 +213,8 @@ func (w *Worker) Condemn(ctx context.Context, life time.Duration, targets ...str
 	k := w.store.keys
 	for len(targets) > 0 {
 		n := min(len(targets), MaxBatch)
-		keys, args := []string{w.keys.heart, k.workers, k.dead, k.deadlines, k.deaths}, []any{millis(life), millis(MaxBeatLife)}
+		keys, args := []string{w.keys.heart, k.workers, k.dead, k.deadlines, k.deaths},
+			[]any{millis(life), millis(MaxBeatLife)}
 		for _, target := range targets[:n] {
 			keys, args = append(keys, k.prefix+"worker:"+target, k.worker(target).info), append(args, target)
 		}
@@ -295,7 +296,8 @@ func (w *Worker) Forget(ctx context.Context, queues []string) (holding []string,
 	for {
 		lot := queues[:min(len(queues), MaxBatch)]
 		keys := []string{
-			k.workers, k.dead, w.keys.heart, w.keys.queues, w.keys.info, w.keys.running, k.lease, k.deputy, k.deadlines, w.keys.taken,
+			k.workers, k.dead, w.keys.heart, w.keys.queues, w.keys.info, w.keys.running, k.lease, k.deputy, k.deadlines,
+			w.keys.taken,
 		}
 		for _, queue := range lot {
 			keys = append(keys, w.keys.inprocess(queue))

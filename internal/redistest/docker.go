@@ -69,7 +69,8 @@ func ensureImage(pool *dockertest.Pool) error {
 	_, here, _, _ := runtime.Caller(0)
 	script := filepath.Join(filepath.Dir(here), "..", "..", "scripts", "redis-image")
 	if output, err := exec.Command(script).CombinedOutput(); err != nil {
-		return fmt.Errorf("docker has no %s:%s, and scripts/redis-image did not make it: %w: %s", imageName, imageTag, err, output)
+		return fmt.Errorf("docker has no %s:%s, and scripts/redis-image did not make it: %w: %s", imageName, imageTag,
+			err, output)
 	}
 	return nil
 }
@@ -87,7 +88,8 @@ func removeOrphans(pool *dockertest.Pool) {
 		if err != nil || syscall.Kill(pid, 0) == nil {
 			continue
 		}
-		pool.Client.RemoveContainer(docker.RemoveContainerOptions{ID: c.ID, Force: true}) //lint:ignore errcheck best effort
+		//lint:ignore errcheck best effort
+		pool.Client.RemoveContainer(docker.RemoveContainerOptions{ID: c.ID, Force: true})
 	}
 }
 

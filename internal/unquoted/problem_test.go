@@ -27,10 +27,11 @@ func TestAnErrorSaysWhatIsWrongAndQuotesNothing(t *testing.T) {
 		text string
 		want string
 	}{
-		"a number":    {new(int8), `4111`, "a JSON number does not fit the type int8"},
-		"a string":    {new(int8), `"4111"`, "a JSON string does not fit the type int8"},
-		"a key":       {new(map[int]int), `{"x4111":1}`, "a JSON number does not fit the type int"},
-		"a field":     {new(order), `{"lines":[{"Price":4111}]}`, "a JSON number does not fit the type int8 of its field lines.Price"},
+		"a number": {new(int8), `4111`, "a JSON number does not fit the type int8"},
+		"a string": {new(int8), `"4111"`, "a JSON string does not fit the type int8"},
+		"a key":    {new(map[int]int), `{"x4111":1}`, "a JSON number does not fit the type int"},
+		"a field": {new(order), `{"lines":[{"Price":4111}]}`,
+			"a JSON number does not fit the type int8 of its field lines.Price"},
 		"no JSON":     {new(int), `[x4111]`, "it is not JSON from byte 2 on"},
 		"cut off":     {new(int), `[4111`, "it is not JSON from byte 5 on"},
 		"base64":      {new([]byte), `"4111?"`, "it is not base64 from byte 4 on"},

@@ -102,12 +102,14 @@ func (c comparison) complaints(listed []exception) []string {
 	for _, name := range c.oneSided {
 		if !slices.ContainsFunc(listed, func(e exception) bool { return e.covers(name) }) {
 			other, _ := counterpart(name)
-			found = append(found, fmt.Sprintf("%s ran, but not %s: make it run on both, or list it with a reason", name, other))
+			found = append(found, fmt.Sprintf("%s ran, but not %s: make it run on both, or list it with a reason", name,
+				other))
 		}
 	}
 	for _, e := range listed {
 		if !slices.ContainsFunc(c.oneSided, e.covers) {
-			found = append(found, fmt.Sprintf("%s is listed as running on one kind of Redis only, which it does not: remove it", e.name))
+			found = append(found, fmt.Sprintf(
+				"%s is listed as running on one kind of Redis only, which it does not: remove it", e.name))
 		}
 	}
 	if c.both == 0 {

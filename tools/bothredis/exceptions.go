@@ -37,7 +37,8 @@ func readExceptions(path string) ([]exception, error) {
 		}
 		name := words[0] + " " + words[1]
 		if _, sided := counterpart(name); !sided {
-			return nil, fmt.Errorf("%s:%d: %q must name the kind of Redis: end in /%s or /%s", path, number, name, real, embedded)
+			return nil, fmt.Errorf("%s:%d: %q must name the kind of Redis: end in /%s or /%s", path, number, name, real,
+				embedded)
 		}
 		listed = append(listed, exception{name, strings.Join(words[2:], " ")})
 	}

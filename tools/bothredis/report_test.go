@@ -20,7 +20,8 @@ func passed(tests ...string) []event {
 }
 
 func leftOut(test string) event {
-	return event{Action: "output", Package: modulePath + "/internal/rdb", Test: test, Output: "    redistest.go:90: " + leftByRace + "\n"}
+	return event{Action: "output", Package: modulePath + "/internal/rdb", Test: test, Output: "    redistest.go:90: " +
+		leftByRace + "\n"}
 }
 
 func TestReport(t *testing.T) {
@@ -51,11 +52,13 @@ func TestReport(t *testing.T) {
 			[]string{"TestFetch/redis/huge ran, but not ./internal/rdb TestFetch/embedded/huge"},
 		},
 		"skipped on one": {
-			append([]event{{Action: "skip", Package: modulePath, Test: "TestA/redis"}, {Action: "pass", Package: modulePath, Test: "TestA/embedded"}}, both...),
+			append([]event{{Action: "skip", Package: modulePath, Test: "TestA/redis"},
+				{Action: "pass", Package: modulePath, Test: "TestA/embedded"}}, both...),
 			"", false, []string{". TestA/embedded ran, but not . TestA/redis"},
 		},
 		"left by the race run": {
-			append([]event{leftOut("TestFull/embedded")}, append(passed("TestFull/redis", "TestFull/redis/deep"), both...)...), "", true,
+			append([]event{leftOut("TestFull/embedded")},
+				append(passed("TestFull/redis", "TestFull/redis/deep"), both...)...), "", true,
 			[]string{"3 tests ran on both"},
 		},
 		"left by the race run, but another": {
@@ -64,14 +67,16 @@ func TestReport(t *testing.T) {
 		},
 		"listed": {
 			append(passed("TestFull/redis", "TestFull/redis/deep"), both...),
-			"# why\n\n./internal/rdb TestFull/redis miniredis has no maxmemory\n", true, []string{"1 tests ran on both kinds of Redis, 2 on one"},
+			"# why\n\n./internal/rdb TestFull/redis miniredis has no maxmemory\n", true,
+			[]string{"1 tests ran on both kinds of Redis, 2 on one"},
 		},
 		"another package is listed": {
 			append(passed("TestFull/redis"), both...), "./other TestFull/redis miniredis has no maxmemory\n", false,
 			[]string{"./internal/rdb TestFull/redis ran", "./other TestFull/redis is listed"},
 		},
-		"listed in vain": {both, "./internal/rdb TestFetch/redis it was once\n", false, []string{"TestFetch/redis is listed as running on one kind"}},
-		"none on both":   {passed("TestOther"), "", false, []string{"no test ran on both kinds of Redis"}},
+		"listed in vain": {both, "./internal/rdb TestFetch/redis it was once\n", false,
+			[]string{"TestFetch/redis is listed as running on one kind"}},
+		"none on both": {passed("TestOther"), "", false, []string{"no test ran on both kinds of Redis"}},
 		"a failure": {
 			append([]event{
 				{Action: "output", Package: modulePath, Test: "TestA", Output: "a_test.go:1: expected 1\n"},
@@ -106,11 +111,14 @@ func TestReportRefuses(t *testing.T) {
 	t.Parallel()
 	run := writeRun(t, passed("TestFetch/embedded", "TestFetch/redis"))
 	for name, c := range map[string]struct{ run, except, says string }{
-		"no run":                 {filepath.Join(t.TempDir(), "none.json"), "", "none.json"},
-		"a run that is no JSON":  {write(t, "run.json", []byte("ok  \twork\t0.1s\n")), "", "event 1 is not what go test -json writes"},
-		"no list":                {run, filepath.Join(t.TempDir(), "none.txt"), "none.txt"},
-		"a line without reason":  {run, write(t, "e.txt", []byte("\n./internal/rdb TestA/redis\n")), `e.txt:2: "./internal/rdb TestA/redis" must be a package, a test and a reason`},
-		"a line without a Redis": {run, write(t, "e.txt", []byte(". TestA it is odd\n")), "must name the kind of Redis"},
+		"no run": {filepath.Join(t.TempDir(), "none.json"), "", "none.json"},
+		"a run that is no JSON": {write(t, "run.json", []byte("ok  \twork\t0.1s\n")), "",
+			"event 1 is not what go test -json writes"},
+		"no list": {run, filepath.Join(t.TempDir(), "none.txt"), "none.txt"},
+		"a line without reason": {run, write(t, "e.txt", []byte("\n./internal/rdb TestA/redis\n")),
+			`e.txt:2: "./internal/rdb TestA/redis" must be a package, a test and a reason`},
+		"a line without a Redis": {run, write(t, "e.txt", []byte(". TestA it is odd\n")),
+			"must name the kind of Redis"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

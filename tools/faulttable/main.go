@@ -81,7 +81,8 @@ func read(from io.Reader) ([]figure, error) {
 // table is what stands between the markers.
 func table(figures []figure, measured time.Time) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Measured %s by `make fault-long` on %d cores, %s/%s.\n\n", measured.UTC().Format("2006-01-02 15:04 UTC"),
+	fmt.Fprintf(&b, "Measured %s by `make fault-long` on %d cores, %s/%s.\n\n", measured.UTC().
+		Format("2006-01-02 15:04 UTC"),
 		runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
 	b.WriteString("| fault | what came of it | test |\n|---|---|---|\n")
 	for _, f := range figures {
@@ -95,7 +96,8 @@ func replace(page []byte, text string) ([]byte, error) {
 	before, rest, found := bytes.Cut(page, []byte(begin))
 	_, after, closed := bytes.Cut(rest, []byte(end))
 	if !found || !closed {
-		return nil, fmt.Errorf("it lacks the line %q or, behind it, %q", strings.TrimSpace(begin), strings.TrimSpace(end))
+		return nil, fmt.Errorf("it lacks the line %q or, behind it, %q", strings.TrimSpace(begin),
+			strings.TrimSpace(end))
 	}
 	return slices.Concat(before, []byte(begin), []byte(text), []byte(end), after), nil
 }

@@ -24,7 +24,8 @@ func runUncheckedErrors(pass *analysis.Pass) (any, error) {
 			continue
 		}
 		name := cmp.Or(dropped.SelectorName, dropped.FuncName, strings.TrimSpace(dropped.Line))
-		pass.Reportf(at(pass, dropped.Pos), "the error of %s is dropped: handle it, or assign it to _ and say why", name)
+		pass.Reportf(at(pass, dropped.Pos), "the error of %s is dropped: handle it, or assign it to _ and say why",
+			name)
 	}
 	return nil, nil
 }

@@ -42,7 +42,8 @@ var excludedModern = map[string]string{
 	"slicesdelete":   "zeroes what append would leave",
 	"stringsseq":     "the slice is as clear where speed does not count",
 	"importcomment":  notExported,
-	"slicesbackward": notExported, "slicesclip": notExported, "reflecttypeassert": notExported, "unsafefuncs": notExported,
+	"slicesbackward": notExported, "slicesclip": notExported, "reflecttypeassert": notExported,
+	"unsafefuncs": notExported,
 }
 
 const notExported = "the library does not export it apart from its suite"

@@ -28,7 +28,8 @@ func TestEveryCheckIsChosenOrExcluded(t *testing.T) {
 		t.Parallel()
 		offered := names(modernize.Suite)
 		for _, apart := range []*analysis.Analyzer{
-			modernize.AppendClippedAnalyzer, modernize.BLoopAnalyzer, modernize.FmtAppendfAnalyzer, modernize.SlicesDeleteAnalyzer,
+			modernize.AppendClippedAnalyzer, modernize.BLoopAnalyzer, modernize.FmtAppendfAnalyzer,
+			modernize.SlicesDeleteAnalyzer,
 		} {
 			offered = append(offered, apart.Name)
 		}

@@ -62,6 +62,7 @@ func checkLength(source string, found *findings) {
 		}
 	}
 	if code > maxCodeLines {
-		found.add(1, "%d lines of code, more than %d: split the transition, or move a decision to its caller", code, maxCodeLines)
+		found.add(1, "%d lines of code, more than %d: split the transition, or move a decision to its caller", code,
+			maxCodeLines)
 	}
 }

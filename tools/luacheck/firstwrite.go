@@ -13,13 +13,15 @@ var neverRefused = []string{
 
 // storing are the scripts that a full Redis is meant to refuse: they store what is new.
 var storing = []string{"enqueue", "enqueue_mixed", "tick", "log", "save",
-	"thoonk/create", "thoonk/configure", "thoonk/publish", "thoonk/reserve", "thoonk/insert", "thoonk/edit", "thoonk/put",
+	"thoonk/create", "thoonk/configure", "thoonk/publish", "thoonk/reserve", "thoonk/insert", "thoonk/edit",
+	"thoonk/put",
 	"worqr/enqueue",
 }
 
 // reading are the commands of scripts whose header says "FIRST WRITE none".
 var reading = []string{
-	"TIME", "EXISTS", "PTTL", "GET", "HGET", "HMGET", "HLEN", "HEXISTS", "ZSCORE", "ZCARD", "ZCOUNT", "ZRANGE", "ZREVRANGE", "LLEN", "LPOS", "LRANGE", "LINDEX",
+	"TIME", "EXISTS", "PTTL", "GET", "HGET", "HMGET", "HLEN", "HEXISTS", "ZSCORE", "ZCARD", "ZCOUNT", "ZRANGE",
+	"ZREVRANGE", "LLEN", "LPOS", "LRANGE", "LINDEX",
 	"SCARD", "SISMEMBER", "SMISMEMBER", "STRLEN",
 }
 
@@ -33,7 +35,8 @@ func checkFirstWrite(h header, name string, uses uses, found *findings) {
 	case command == "none":
 		for _, called := range uses.commands {
 			if !slices.Contains(reading, called) {
-				found.add(1, "FIRST WRITE says none, and the script calls %s: name its first write, or add what only reads to reading", called)
+				found.add(1, "FIRST WRITE says none, and the script calls %s: name its first write, or add what only "+
+					"reads to reading", called)
 			}
 		}
 	case !slices.Contains(uses.commands, command):

@@ -44,12 +44,14 @@ func (t tests) run(ctx context.Context, tree, program string) (seen, error) {
 	names := "^(" + strings.Join(t.Names, "|") + ")$"
 	// What waits in vain for a signal should do so together, and not in a row.
 	arguments := []string{
-		"test", "-json", "-vet=off", "-count=1", "-timeout=" + testTimeout, "-failfast", "-parallel=16", "-run", names, t.Package, "-args",
+		"test", "-json", "-vet=off", "-count=1", "-timeout=" + testTimeout, "-failfast", "-parallel=16", "-run", names,
+		t.Package, "-args",
 	}
 	dir := tree
 	if program != "" {
 		arguments = []string{
-			"tool", "test2json", "-p", t.Package, program, "-test.v=test2json", "-test.timeout=" + testTimeout, "-test.failfast",
+			"tool", "test2json", "-p", t.Package, program, "-test.v=test2json", "-test.timeout=" + testTimeout,
+			"-test.failfast",
 			"-test.parallel=16", "-test.run", names,
 		}
 		dir = filepath.Join(tree, t.Package)
@@ -78,7 +80,8 @@ func (t tests) run(ctx context.Context, tree, program string) (seen, error) {
 	case err != nil && !errors.As(err, &status):
 		return s, err
 	case (err != nil) != (len(s.failed) > 0):
-		return s, fmt.Errorf("go test %s ended with %w, but its tests say otherwise: %s", t.Package, err, complaints.String())
+		return s, fmt.Errorf("go test %s ended with %w, but its tests say otherwise: %s", t.Package, err,
+			complaints.String())
 	}
 	return s, nil
 }

@@ -63,7 +63,8 @@ func TestRunTellsSeenFromSurvivedFromBroken(t *testing.T) {
 	tree := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod": "module p\n\ngo 1.26.0\n", "go.work": "go 1.26.0\n\nuse .\n", "p.go": code,
-		"p_test.go": "package p\n\nimport \"testing\"\n\nfunc TestTwo(t *testing.T) {\n\tif two() != 2 {\n\t\tt.Fatal()\n\t}\n}\n",
+		"p_test.go": "package p\n\nimport \"testing\"\n\nfunc TestTwo(t *testing.T) {\n\tif two() != 2 " +
+			"{\n\t\tt.Fatal()\n\t}\n}\n",
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(tree, name), []byte(text), 0o600))
 	}
@@ -77,7 +78,8 @@ func TestRunTellsSeenFromSurvivedFromBroken(t *testing.T) {
 		{"return 1 + 1", nil, ""},
 		{"return two", nil, "mutant m: go test .: p [p.test] does not build"},
 	} {
-		r, err := mutant{Name: "m", File: "p.go", Before: "return 2", After: tt.after, Tests: own}.face(t.Context(), tree, nil)
+		r, err := mutant{Name: "m", File: "p.go", Before: "return 2", After: tt.after, Tests: own}.face(t.Context(),
+			tree, nil)
 		if tt.err != "" {
 			require.ErrorContains(t, err, tt.err)
 		} else {

@@ -22,7 +22,8 @@ type result struct {
 
 // impatience lets tests wait less long for what will not come.
 var impatience = mutant{
-	Name: "impatience", File: "pool_kit_test.go", Before: "patience = time.Minute", After: "patience = 20 * time.Second",
+	Name: "impatience", File: "pool_kit_test.go", Before: "patience = time.Minute",
+	After: "patience = 20 * time.Second",
 }
 
 // onDisk lets the programs of a tree read the scripts when they start: a change of a script needs no build then.
@@ -31,7 +32,8 @@ func onDisk(tree string) []mutant {
 	read := "func (disk) ReadFile(name string) ([]byte, error) { return os.ReadFile(filepath.Join(" +
 		strconv.Quote(filepath.Join(tree, "lua")) + ", name)) }"
 	return []mutant{
-		{Name: "on disk", File: file, Before: "//go:embed *.lua */*.lua\nvar files embed.FS", After: "var files disk\n\ntype disk struct{}\n\n" + read},
+		{Name: "on disk", File: file, Before: "//go:embed *.lua */*.lua\nvar files embed.FS",
+			After: "var files disk\n\ntype disk struct{}\n\n" + read},
 		{Name: "on disk", File: file, Before: `"embed"`, After: `"os"; "path/filepath"`},
 	}
 }
@@ -60,7 +62,8 @@ func hunt(ctx context.Context, out io.Writer, root string, mutants []mutant) ([]
 			return nil, err
 		}
 		if len(seen.failed) > 0 {
-			return nil, fmt.Errorf("%s fails in %s without any mutant:\n%s", strings.Join(seen.failed, ", "), t.Package, seen.output)
+			return nil, fmt.Errorf("%s fails in %s without any mutant:\n%s", strings.Join(seen.failed, ", "), t.Package,
+				seen.output)
 		}
 	}
 	var results []result

@@ -39,7 +39,13 @@ var doctorScripts = []mutant{
 	},
 	{
 		Name: "disown-known", File: "lua/disown.lua",
-		Before: "if redis.call('SISMEMBER', workers, ARGV[2]) == 1 or redis.call('SISMEMBER', dead, ARGV[2]) == 1 then return 0 end",
+		Before: "if redis.call('SISMEMBER', workers, ARGV[2]) == 1 or redis.call('SISMEMBER', dead, ARGV[2]) == 1 then " +
+			"" +
+			"" +
+			"" +
+			"" +
+			"" +
+			"return 0 end",
 		Breaks: "a dead worker is taken apart by its reaper, who needs what is stored of it",
 		Tests:  unmodelled("TestAWorkerThatIsKnownIsNotDisowned"),
 	},
@@ -81,7 +87,13 @@ var doctorScripts = []mutant{
 	},
 	{
 		Name: "reclaim-fenced", File: "lua/reclaim.lua",
-		Before: "if not known and redis.call('PTTL', heart) >= 0 then return 'ok' end -- it was fenced, and is about to notice",
+		Before: "if not known and redis.call('PTTL', heart) >= 0 then return 'ok' end -- it was fenced, and is about to " +
+			"" +
+			"" +
+			"" +
+			"" +
+			"" +
+			"notice",
 		Breaks: "what a worker holds that is about to notice its end is left to it",
 		Tests:  unmodelled("TestReclaimDecidesByWhatIsThereNow"),
 	},
@@ -111,7 +123,8 @@ var doctorScripts = []mutant{
 	},
 	{
 		Name: "shed-of-another", File: "lua/shed.lua",
-		Before: "(redis.call('HGET', KEYS[2], ARGV[i]) or ''):find(ARGV[1] .. ' ', 1, true) == 1", After: "redis.call('HEXISTS', KEYS[2], ARGV[i]) == 1",
+		Before: "(redis.call('HGET', KEYS[2], ARGV[i]) or ''):find(ARGV[1] .. ' ', 1, true) == 1",
+		After:  "redis.call('HEXISTS', KEYS[2], ARGV[i]) == 1",
 		Breaks: "a check-in of a job that another worker has goes",
 		Tests:  unmodelled("TestShedRemovesWhatBelongsToNobody"),
 	},

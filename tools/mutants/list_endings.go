@@ -16,7 +16,8 @@ var endScripts = []mutant{
 	},
 	{
 		Name: "end-any", File: "lua/end.lua",
-		Before: "redis.call('LREM', place, -1, element) == 1 and 'ended' or 'gone'", After: "redis.call('LREM', place, -1, element) and 'ended'",
+		Before: "redis.call('LREM', place, -1, element) == 1 and 'ended' or 'gone'",
+		After:  "redis.call('LREM', place, -1, element) and 'ended'",
 		Breaks: "an end counts only while its very claim stands",
 		Tests:  scripts(),
 	},
@@ -40,7 +41,8 @@ var endScripts = []mutant{
 	},
 	{
 		Name: "end-ready-stays", File: "lua/end.lua",
-		Before: "if redis.call('LLEN', place) == 0 then redis.call('SREM', KEYS[i], ARGV[i - 6]:sub(7)) end", After: "_ = lengths",
+		Before: "if redis.call('LLEN', place) == 0 then redis.call('SREM', KEYS[i], ARGV[i - 6]:sub(7)) end",
+		After:  "_ = lengths",
 		Breaks: "an empty queue is not among the ready ones",
 		Tests:  scripts("TestRemoveEndsAJobWhereItStands"),
 	},
@@ -64,7 +66,8 @@ var endScripts = []mutant{
 	},
 	{
 		Name: "cancel-the-dead", File: "lua/cancel.lua",
-		Before: "redis.call(where == 'morgue' and 'SREM' or 'SADD', cancelled, id)", After: "redis.call('SADD', cancelled, id)",
+		Before: "redis.call(where == 'morgue' and 'SREM' or 'SADD', cancelled, id)",
+		After:  "redis.call('SADD', cancelled, id)",
 		Breaks: "what is dead is not cancelled",
 		Tests:  scripts(),
 	},
@@ -88,7 +91,13 @@ var endScripts = []mutant{
 	},
 	{
 		Name: "foretell-over-another", File: "lua/foretell.lua",
-		Before: "if flagged and (fresh == '1' or told and told:find('^{\"state\":\"deleted\"')) then return 'cancelled' end",
+		Before: "if flagged and (fresh == '1' or told and told:find('^{\"state\":\"deleted\"')) then return 'cancelled' " +
+			"" +
+			"" +
+			"" +
+			"" +
+			"" +
+			"end",
 		Breaks: "who cancels or deletes a job deep in a queue first decides how it ends",
 		Tests:  unmodelled("TestWhatWasForetoldFirstIsHowAJobEnds"),
 	},
@@ -143,7 +152,8 @@ var endScripts = []mutant{
 	},
 	{
 		Name: "move-another-score", File: "lua/move.lua",
-		Before: "if not stands or math.floor(tonumber(stands)) ~= math.floor(tonumber(score)) then return 'gone' end", After: "if not stands then return 'gone' end",
+		Before: "if not stands or math.floor(tonumber(stands)) ~= math.floor(tonumber(score)) then return 'gone' end",
+		After:  "if not stands then return 'gone' end",
 		Breaks: "a job that has come back to a shelf since it was seen stays",
 		Tests:  scripts("TestMoveTakesAJobFromOnePlaceToAnother"),
 	},
@@ -189,7 +199,8 @@ var waitScripts = []mutant{
 	},
 	{
 		Name: "await-the-former", File: "lua/await.lua",
-		Before: "local over = not lives or flagged > 0 and redis.call('SISMEMBER', cancelled, id) == 1", After: "local over = true or flagged",
+		Before: "local over = not lives or flagged > 0 and redis.call('SISMEMBER', cancelled, id) == 1",
+		After:  "local over = true or flagged",
 		Breaks: "a job that lives has not ended, though a former one of its id has",
 		Tests:  scripts("TestAwaitSaysWhatHasBecomeOfAJob"),
 	},
@@ -207,7 +218,13 @@ var waitScripts = []mutant{
 	},
 	{
 		Name: "collect-stale", File: "lua/collect.lua",
-		Before: "if n and tonumber(n) > tonumber(number) then return redis.error_reply('STALE reader ' .. lane .. ' is at call ' .. n) end",
+		Before: "if n and tonumber(n) > tonumber(number) then return redis.error_reply('STALE reader ' .. lane .. ' is " +
+			"" +
+			"" +
+			"" +
+			"" +
+			"" +
+			"at call ' .. n) end",
 		Breaks: "a call that was given up takes no entry",
 		Tests:  unmodelled("TestCollectGivesEachEntryOnce"),
 	},
@@ -231,7 +248,8 @@ var waitScripts = []mutant{
 	},
 	{
 		Name: "lookup-of-the-former", File: "lua/lookup.lua",
-		Before: "if not record then return answer(outcome and 'ended' or 'gone', false) end", After: "if outcome or not record then return answer(outcome and 'ended' or 'gone', false) end",
+		Before: "if not record then return answer(outcome and 'ended' or 'gone', false) end",
+		After:  "if outcome or not record then return answer(outcome and 'ended' or 'gone', false) end",
 		Breaks: "a job that lives is found, though a former one of its id has ended",
 		Tests:  scripts("TestAnIDThatIsUsedAgainIsLookedForInItsNewQueue"),
 	},
@@ -243,7 +261,8 @@ var waitScripts = []mutant{
 	},
 	{
 		Name: "lookup-check-in-of-another", File: "lua/lookup.lua",
-		Before: "local known = worker ~= '' and claim:find(worker .. ' ', 1, true) == 1", After: "local known = worker ~= ''",
+		Before: "local known = worker ~= '' and claim:find(worker .. ' ', 1, true) == 1",
+		After:  "local known = worker ~= ''",
 		Breaks: "a job that has changed hands shows no check-in of its former worker",
 		Tests:  scripts("TestAJobThatMovesBetweenTheRequestsIsSeenOnce"),
 	},

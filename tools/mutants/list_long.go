@@ -19,7 +19,8 @@ var longScripts = []mutant{
 	},
 	{
 		Name: "log-without-end", File: "lua/log.lua",
-		Before: "local function over() return kept > tonumber(most) or bytes > tonumber(room) end", After: "local function over() return bytes > tonumber(room) end",
+		Before: "local function over() return kept > tonumber(most) or bytes > tonumber(room) end",
+		After:  "local function over() return bytes > tonumber(room) end",
 		Breaks: "a log has so many lines and no more",
 		Tests:  unmodelled("TestALogLetsGoOfItsOldestLines"),
 	},
@@ -49,7 +50,8 @@ var longScripts = []mutant{
 	},
 	{
 		Name: "save-for-ever", File: "lua/save.lua",
-		Before: "redis.call('SET', state, head .. number .. rest, 'PX', life)", After: "redis.call('SET', state, head .. number .. rest)",
+		Before: "redis.call('SET', state, head .. number .. rest, 'PX', life)",
+		After:  "redis.call('SET', state, head .. number .. rest)",
 		Breaks: "the state of a job that nobody ends goes after its time",
 		Tests:  unmodelled("TestAStateIsReplacedByNewerOnesOnly"),
 	},
@@ -73,7 +75,8 @@ var objectScripts = []mutant{
 		Name: "object-drop-unmarked", File: "lua/object_drop.lua",
 		Before: "if mark ~= '' then redis.call('SET', leaving, mark, 'PX', ARGV[3]) end",
 		Breaks: "nobody stores a content in its home while it is taken out",
-		Tests:  collected("TestNoObjectIsDroppedFromItsHomeWhileASubmitIsUnderWay", "TestPutWaitsForACollectorThatTakesItOut", "TestALostReplyOfARemovalFromAHome"),
+		Tests: collected("TestNoObjectIsDroppedFromItsHomeWhileASubmitIsUnderWay",
+			"TestPutWaitsForACollectorThatTakesItOut", "TestALostReplyOfARemovalFromAHome"),
 	},
 	{
 		Name: "object-gone-of-another", File: "lua/object_gone.lua",
@@ -83,7 +86,8 @@ var objectScripts = []mutant{
 	},
 	{
 		Name: "object-keep-short", File: "lua/object_keep.lua",
-		Before: "elseif redis.call('EXISTS', upload) == 1 and uploaded == size then", After: "elseif redis.call('EXISTS', upload) == 1 then",
+		Before: "elseif redis.call('EXISTS', upload) == 1 and uploaded == size then",
+		After:  "elseif redis.call('EXISTS', upload) == 1 then",
 		Breaks: "an upload that is not there in full is no object",
 		Tests:  unmodelled("TestAnUploadThatIsNotThereInFullIsNoObject"),
 	},
@@ -107,7 +111,8 @@ var objectScripts = []mutant{
 	},
 	{
 		Name: "object-refer-vanished", File: "lua/object_refer.lua",
-		Before: "or ARGV[2] == '1' and redis.call('EXISTS', object) == 0 then return -1 end", After: "then return -1 end",
+		Before: "or ARGV[2] == '1' and redis.call('EXISTS', object) == 0 then return -1 end",
+		After:  "then return -1 end",
 		Breaks: "nobody refers to what has vanished",
 		Tests:  collected("TestNobodyRefersToWhatHasVanished"),
 	},
@@ -139,7 +144,8 @@ var objectScripts = []mutant{
 		Name: "object-touch-unnoted", File: "lua/object_touch.lua",
 		Before: "redis.call('ZADD', objects, ms(now()), ARGV[1])",
 		Breaks: "what somebody is about to use is not collected",
-		Tests:  collected("TestTheCollectorLeavesWhatIsNeeded", "TestTheScriptThatRemovesLooksAgain", "TestNoObjectIsDroppedWhileASubmitOfItIsUnderWay"),
+		Tests: collected("TestTheCollectorLeavesWhatIsNeeded", "TestTheScriptThatRemovesLooksAgain",
+			"TestNoObjectIsDroppedWhileASubmitOfItIsUnderWay"),
 	},
 	{
 		Name: "object-unrefer-nothing", File: "lua/object_unrefer.lua",

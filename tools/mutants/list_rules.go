@@ -88,7 +88,8 @@ var limitScripts = []mutant{
 	},
 	{
 		Name: "complete-no-room", File: "lua/complete.lua",
-		Before: "redis.call('SREM', KEYS[lists[from] + 1], unpack(part)) > 0 then", After: "redis.call('SCARD', KEYS[lists[from] + 1]) < 0 then",
+		Before: "redis.call('SREM', KEYS[lists[from] + 1], unpack(part)) > 0 then",
+		After:  "redis.call('SCARD', KEYS[lists[from] + 1]) < 0 then",
 		Breaks: "a job that has ended makes room in its limit",
 		Tests:  scripts("TestALimitHoldsWhateverHappens"),
 	},
@@ -236,7 +237,8 @@ var lockScripts = []mutant{
 	},
 	{
 		Name: "end-lock-stays", File: "lua/end.lua",
-		Before: "if owner == id and (lock ~= 't' or state ~= 'done') then redis.call('HDEL', unique, digest) end", After: "_ = owner",
+		Before: "if owner == id and (lock ~= 't' or state ~= 'done') then redis.call('HDEL', unique, digest) end",
+		After:  "_ = owner",
 		Breaks: "the lock of a job goes with it",
 		Tests:  scripts(),
 	},
@@ -254,7 +256,8 @@ var lockScripts = []mutant{
 	},
 	{
 		Name: "shelve-lock-stays", File: "lua/shelve.lua",
-		Before: ":match('^(.*) %d+ %a$') == id then redis.call('HDEL', unique, digest) end", After: ":match('^(.*) %d+ %a$') == id then _ = digest end",
+		Before: ":match('^(.*) %d+ %a$') == id then redis.call('HDEL', unique, digest) end",
+		After:  ":match('^(.*) %d+ %a$') == id then _ = digest end",
 		Breaks: "a job that is buried makes room for another one of its kind",
 		Tests:  scripts("TestShelvingFreesTheLockThatIsNamedIfItIsTheJobs"),
 	},
@@ -290,7 +293,8 @@ var lockScripts = []mutant{
 	},
 	{
 		Name: "restore-over-a-lock", File: "lua/restore.lua",
-		Before: "redis.call('HSETNX', unique, digest, id .. ' 0 ' .. kind)", After: "redis.call('HSET', unique, digest, id .. ' 0 ' .. kind)",
+		Before: "redis.call('HSETNX', unique, digest, id .. ' 0 ' .. kind)",
+		After:  "redis.call('HSET', unique, digest, id .. ' 0 ' .. kind)",
 		Breaks: "what is stored again after a loss of data takes no lock from another job",
 		Tests:  scripts("TestARestoredJobCountsAndTakesNoLockFromAnother"),
 	},

@@ -28,7 +28,8 @@ var scheduleScripts = []mutant{
 	},
 	{
 		Name: "tick-overlap", File: "lua/tick.lua",
-		Before: "if overlap == 'skip' and former ~= '' and redis.call('HEXISTS', jobs, former) == 1 and not", After: "if false and not",
+		Before: "if overlap == 'skip' and former ~= '' and redis.call('HEXISTS', jobs, former) == 1 and not",
+		After:  "if false and not",
 		Breaks: "a schedule that skips does so while its last job lives",
 		Tests:  unmodelled("TestATickSkipsWhileTheLastJobLives"),
 	},
@@ -52,7 +53,8 @@ var scheduleScripts = []mutant{
 	},
 	{
 		Name: "withdraw-declared", File: "lua/withdraw.lua",
-		Before: "schedule .. '\\n', 1, true) then return 'declared' end", After: "schedule .. '\\n', 1, true) then _ = 1 end",
+		Before: "schedule .. '\\n', 1, true) then return 'declared' end",
+		After:  "schedule .. '\\n', 1, true) then _ = 1 end",
 		Breaks: "a schedule that a worker declares stays",
 		Tests:  unmodelled("TestAScheduleIsWithdrawnOnlyWhenNobodyDeclaresIt"),
 	},
@@ -88,7 +90,8 @@ var scheduleScripts = []mutant{
 	},
 	{
 		Name: "retire-used", File: "lua/retire.lua",
-		Before: "if time < before and redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[i + 1] then", After: "if time < before then",
+		Before: "if time < before and redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[i + 1] then",
+		After:  "if time < before then",
 		Breaks: "a lane that was used meanwhile is not forgotten",
 		Tests:  scripts("TestRetireLanesRemovesThoseThatAreSilent"),
 	},
@@ -106,7 +109,13 @@ var scheduleScripts = []mutant{
 	},
 	{
 		Name: "tally-stale", File: "lua/tally.lua",
-		Before: "if n and tonumber(n) > tonumber(number) then return redis.error_reply('STALE lane ' .. lane .. ' is at call ' .. n) end",
+		Before: "if n and tonumber(n) > tonumber(number) then return redis.error_reply('STALE lane ' .. lane .. ' is at " +
+			"" +
+			"" +
+			"" +
+			"" +
+			"" +
+			"call ' .. n) end",
 		Breaks: "counts that come late are refused",
 		Tests:  unmodelled("TestATallySentAgainAddsNothing", "TestTheEdgesOfAMinuteAndOfADay"),
 	},

@@ -9,7 +9,13 @@ var enqueueScripts = []mutant{
 	},
 	{
 		Name: "enqueue-stale", File: "lua/enqueue.lua",
-		Before: "if tonumber(n) > tonumber(number) then return redis.error_reply('STALE lane ' .. lane .. ' is at call ' .. n) end",
+		Before: "if tonumber(n) > tonumber(number) then return redis.error_reply('STALE lane ' .. lane .. ' is at call ' " +
+			"" +
+			"" +
+			"" +
+			"" +
+			"" +
+			".. n) end",
 		Breaks: "a call that was given up cannot land after a newer one",
 		Tests:  scripts("TestEnqueueThatCameAfterANewerIsRefused"),
 	},
@@ -39,7 +45,8 @@ var enqueueScripts = []mutant{
 	},
 	{
 		Name: "enqueue-former-outcome", File: "lua/enqueue_mixed.lua",
-		Before: "if #chosen > 0 and redis.call('HDEL', outcomes, unpack(chosen)) > 0 then redis.call('ZREM', expiry, unpack(chosen)) end",
+		Before: "if #chosen > 0 and redis.call('HDEL', outcomes, unpack(chosen)) > 0 then redis.call('ZREM', expiry, " +
+			"unpack(chosen)) end",
 		Breaks: "an id that is chosen again has no former result",
 		Tests:  scripts(),
 	},
@@ -51,7 +58,13 @@ var enqueueScripts = []mutant{
 	},
 	{
 		Name: "enqueue-mixed-stale", File: "lua/prelude.lua",
-		Before: "  return n and tonumber(n) > tonumber(number) and redis.error_reply('STALE lane ' .. lane .. ' is at call ' .. n)\n",
+		Before: "  return n and tonumber(n) > tonumber(number) and redis.error_reply('STALE lane ' .. lane .. ' is at " +
+			"" +
+			"" +
+			"" +
+			"" +
+			"" +
+			"call ' .. n)\n",
 		Breaks: "a call that was given up cannot land after a newer one, of whatever kind its jobs are",
 		Tests:  scripts("TestEnqueueThatCameAfterANewerIsRefused"),
 	},
@@ -87,7 +100,8 @@ var enqueueScripts = []mutant{
 	},
 	{
 		Name: "enqueue-half", File: "lua/enqueue_mixed.lua",
-		Before: "or bad('ZCARD', scheduled) or bad('HLEN', names) or bad('HLEN', unique)", After: "or bad('HLEN', unique)",
+		Before: "or bad('ZCARD', scheduled) or bad('HLEN', names) or bad('HLEN', unique)",
+		After:  "or bad('HLEN', unique)",
 		Breaks: "a call that meets a broken key stores nothing, so that it can be sent again",
 		Tests:  unmodelled("TestEnqueueRefusesAKeyOfAnotherTypeBeforeItWrites"),
 	},
@@ -126,7 +140,8 @@ var fetchScripts = []mutant{
 	},
 	{
 		Name: "fetch-claimed", File: "lua/fetch.lua",
-		Before: "if records[i] and not holders[i] and not seen[ids[i]] then", After: "if records[i] and not seen[ids[i]] then",
+		Before: "if records[i] and not holders[i] and not seen[ids[i]] then",
+		After:  "if records[i] and not seen[ids[i]] then",
 		Breaks: "a job has one claim at the most",
 		Tests:  unmodelled("TestFetchDropsWhatIsNoJobToRun"), Quick: true,
 	},
@@ -156,13 +171,20 @@ var fetchScripts = []mutant{
 	},
 	{
 		Name: "fetch-unclaimed", File: "lua/fetch.lua",
-		Before: "if redis.call('HSET', claimed, unpack(claims)) < n then n = sift(ids, owners, records, {}) end -- one stood twice",
+		Before: "if redis.call('HSET', claimed, unpack(claims)) < n then n = sift(ids, owners, records, {}) end -- one " +
+			"" +
+			"" +
+			"" +
+			"" +
+			"" +
+			"stood twice",
 		Breaks: "the index of claims knows every claim",
 		Tests:  scripts("TestFetchAnswersWhatIsStored"),
 	},
 	{
 		Name: "fetch-order", File: "lua/fetch.lua",
-		Before: "redis.call('LPUSH', KEYS[queue.at + 4], unpack(elements))", After: "redis.call('RPUSH', KEYS[queue.at + 4], unpack(elements))",
+		Before: "redis.call('LPUSH', KEYS[queue.at + 4], unpack(elements))",
+		After:  "redis.call('RPUSH', KEYS[queue.at + 4], unpack(elements))",
 		Breaks: "what a dead worker held goes back in its old order",
 		Tests:  scripts("TestFetchAnswersWhatIsStored"),
 	},

@@ -3,7 +3,8 @@ package main
 var settleScripts = []mutant{
 	{
 		Name: "complete-any", File: "lua/complete.lua",
-		Before: "if wanted[element] then there[element] = true else rest[#rest + 1] = element end", After: "for i = from, to do there[elements[i]] = true end",
+		Before: "if wanted[element] then there[element] = true else rest[#rest + 1] = element end",
+		After:  "for i = from, to do there[elements[i]] = true end",
 		Breaks: "an outcome counts only while its very claim stands",
 		Tests:  scripts("TestCompleteEndsWhatIsHeldAndNothingElse"), Quick: true,
 	},
@@ -27,7 +28,8 @@ var settleScripts = []mutant{
 	},
 	{
 		Name: "shelve-any", File: "lua/shelve.lua",
-		Before: "if redis.call('LREM', inprocess, -1, element) == 0 then return 'gone' end", After: "redis.call('LREM', inprocess, -1, element)",
+		Before: "if redis.call('LREM', inprocess, -1, element) == 0 then return 'gone' end",
+		After:  "redis.call('LREM', inprocess, -1, element)",
 		Breaks: "a retry, a snooze and a burial count only while their very claim stands",
 		Tests:  scripts("TestShelvePutsAJobOnAShelf"),
 	},
@@ -45,7 +47,8 @@ var settleScripts = []mutant{
 	},
 	{
 		Name: "release-any", File: "lua/release.lua",
-		Before: "if redis.call('LREM', inprocess, -1, ARGV[i]) == 1 then", After: "if redis.call('LREM', inprocess, -1, ARGV[i]) >= 0 then",
+		Before: "if redis.call('LREM', inprocess, -1, ARGV[i]) == 1 then",
+		After:  "if redis.call('LREM', inprocess, -1, ARGV[i]) >= 0 then",
 		Breaks: "only who holds a job can give it back: otherwise it stands in its queue twice",
 		Tests:  scripts("TestReleaseGivesBackInTheOldOrder"),
 	},

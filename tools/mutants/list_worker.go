@@ -51,7 +51,8 @@ var lives = []mutant{
 	},
 	{
 		Name: "reap-ends-at-the-first", File: "estate.go",
-		Before: "left, err = append(left, c.ID), excerpt.Join(err, fmt.Errorf(\"dead worker %s: %w\", c.ID, c.err))", After: "return append(left, c.ID), fmt.Errorf(\"%w\", c.err)",
+		Before: "left, err = append(left, c.ID), excerpt.Join(err, fmt.Errorf(\"dead worker %s: %w\", c.ID, c.err))",
+		After:  "return append(left, c.ID), fmt.Errorf(\"%w\", c.err)",
 		Breaks: "a dead worker that cannot be taken apart does not keep the others from it",
 		Tests:  pool("TestADeadWorkerWithABrokenQueueDoesNotKeepOthersFromBeingReaped"),
 	},
@@ -75,7 +76,8 @@ var lives = []mutant{
 	},
 	{
 		Name: "due-blocked", File: "scheduler.go",
-		Before: "rdb.DueCall{Move: page, Skip: skip, Ahead: d.look, Brief: true}", After: "rdb.DueCall{Move: page, Skip: 0, Ahead: d.look, Brief: true}",
+		Before: "rdb.DueCall{Move: page, Skip: skip, Ahead: d.look, Brief: true}",
+		After:  "rdb.DueCall{Move: page, Skip: 0, Ahead: d.look, Brief: true}",
 		Breaks: "jobs that cannot be moved are passed by, however many they are",
 		Tests:  pool("TestWhatCannotBeMovedIsPassedByAndReportedOnce"),
 	},

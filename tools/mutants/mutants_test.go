@@ -96,7 +96,8 @@ func TestTheTestsOfEveryMutantExist(t *testing.T) {
 			sources.Write(text)
 		}
 		for _, name := range union.Names {
-			assert.True(t, strings.Contains(sources.String(), "\nfunc "+name+"(t *testing.T)"), "%s has no test %s", union.Package, name)
+			assert.True(t, strings.Contains(sources.String(), "\nfunc "+name+"(t *testing.T)"), "%s has no test %s",
+				union.Package, name)
 		}
 	}
 }

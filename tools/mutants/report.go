@@ -86,6 +86,7 @@ func table(rows map[string]string) string {
 	if n := strings.Count(text.String(), unrun); n > 0 {
 		waiting = fmt.Sprintf(" %d are new and not run by the command yet.", n)
 	}
-	return fmt.Sprintf("%d changes, of which %d were seen.%s The last column is how many seconds it took to build and run the tests.\n\n",
+	return fmt.Sprintf("%d changes, of which %d were seen.%s The last column is how many seconds it took to build and "+
+		"run the tests.\n\n",
 		count, caught, waiting) + columns + text.String()
 }

@@ -14,18 +14,22 @@ import (
 func TestTheTableStandsBetweenTheMarkers(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "page.md")
-	old := "| `fetch-order` | `lua/fetch.lua` | as it was | `TestOld` | 9 |\n| `of-another-time` | `x.go` | gone | `TestX` | 1 |\n"
-	require.NoError(t, os.WriteFile(path, []byte("# A\n\n"+beginMarker+"\nold\n"+columns+old+endMarker+"\n\nend\n"), 0o600))
+	old := "| `fetch-order` | `lua/fetch.lua` | as it was | `TestOld` | 9 |\n| `of-another-time` | `x.go` | gone | " +
+		"`TestX` | 1 |\n"
+	require.NoError(t, os.WriteFile(path, []byte("# A\n\n"+beginMarker+"\nold\n"+columns+old+endMarker+"\n\nend\n"),
+		0o600))
 	results := []result{
 		{mutant{Name: "complete-any", File: "lua/x.lua", Breaks: "so does this"}, nil, time.Second},
-		{mutant{Name: "enqueue-again", File: "lua/y.lua", Breaks: "it holds"}, []string{"TestX", "TestY"}, 2400 * time.Millisecond},
+		{mutant{Name: "enqueue-again", File: "lua/y.lua", Breaks: "it holds"}, []string{"TestX", "TestY"},
+			2400 * time.Millisecond},
 	}
 	for range 2 {
 		require.NoError(t, writeTable(path, results))
 		page, err := os.ReadFile(path)
 		require.NoError(t, err)
 		assert.Equal(t, "# A\n\n"+beginMarker+"\n\n"+
-			"3 changes, of which 2 were seen. The last column is how many seconds it took to build and run the tests.\n\n"+columns+
+			"3 changes, of which 2 were seen. The last column is how many seconds it took to build and run the "+
+			"tests.\n\n"+columns+
 			"| `enqueue-again` | `lua/y.lua` | it holds | `TestX`, `TestY` | 2 |\n"+
 			"| `fetch-order` | `lua/fetch.lua` | as it was | `TestOld` | 9 |\n"+
 			"| `complete-any` | `lua/x.lua` | so does this | **nothing** | 1 |\n\n"+endMarker+"\n\nend\n", string(page))
@@ -52,7 +56,8 @@ func TestThePageHasARowForEachMutant(t *testing.T) {
 	rows := rowsOf(between)
 	for _, m := range all() {
 		assert.True(t, strings.HasPrefix(rows[m.Name], "| `"+m.Name+"` | `"+m.File+"` | "+m.Breaks+" | "),
-			"the row of %s is not that of the list: run the command with -only '^%s$' -write docs/mutants.md", m.Name, m.Name)
+			"the row of %s is not that of the list: run the command with -only '^%s$' -write docs/mutants.md", m.Name,
+			m.Name)
 	}
 	assert.Len(t, rows, len(all()))
 	assert.NotContains(t, between, unseen)

@@ -136,10 +136,13 @@ func TestTheFieldsOfTheLibraryAreDescribed(t *testing.T) {
 		of   any
 		more []string // by its own MarshalJSON
 	}{
-		"Counts": {of: work.Counts{}}, "Queue": {of: work.QueueInfo{}}, "LimitInfo": {of: work.LimitInfo{}, more: []string{"problem"}},
-		"Job": {of: work.JobInfo{}}, "Checkin": {of: work.JobCheckin{}}, "JobError": {of: work.JobError{}}, "WaitReason": {of: work.WaitReason{}},
+		"Counts": {of: work.Counts{}}, "Queue": {of: work.QueueInfo{}},
+		"LimitInfo": {of: work.LimitInfo{}, more: []string{"problem"}},
+		"Job":       {of: work.JobInfo{}}, "Checkin": {of: work.JobCheckin{}}, "JobError": {of: work.JobError{}},
+		"WaitReason": {of: work.WaitReason{}},
 		"ErrorGroup": {of: work.ErrorGroup{}}, "RunningJob": {of: work.RunningJob{}}, "Worker": {of: work.WorkerInfo{}},
-		"HistoryPoint": {of: work.HistoryPoint{}}, "Histogram": {of: work.Histogram{}}, "Server": {of: work.ServerInfo{}},
+		"HistoryPoint": {of: work.HistoryPoint{}}, "Histogram": {of: work.Histogram{}},
+		"Server":  {of: work.ServerInfo{}},
 		"Finding": {of: work.Finding{}}, "Diagnosis": {of: work.Diagnosis{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -175,18 +178,22 @@ func (d *description) check(t *testing.T, r *http.Request, sent string, w *http.
 		if d.at(append(where, "requestBody", "content", "application/json", "schema")...) != nil {
 			value, err := jsonschema.UnmarshalJSON(strings.NewReader(sent))
 			require.NoError(t, err)
-			assert.NoError(t, d.schema(t, append(where, "requestBody", "content", "application/json", "schema")...).Validate(value), sent)
+			assert.NoError(t, d.schema(t, append(where, "requestBody", "content", "application/json", "schema")...).
+				Validate(value), sent)
 		}
 	}
 	status := fmt.Sprint(w.StatusCode)
 	answer := append(where, "responses", status)
 	if d.at(answer...) == nil {
-		require.GreaterOrEqual(t, w.StatusCode, 400, "%s %s answered %d, which is not described", method, path, w.StatusCode)
+		require.GreaterOrEqual(t, w.StatusCode, 400, "%s %s answered %d, which is not described", method, path,
+			w.StatusCode)
 		answer = []string{"components", "responses", "problem"}
-		require.Equal(t, map[string]any{"$ref": "#/components/responses/problem"}, operation["responses"].(map[string]any)["default"])
+		require.Equal(t, map[string]any{"$ref": "#/components/responses/problem"},
+			operation["responses"].(map[string]any)["default"])
 	}
 	kind := w.Header.Get("Content-Type")
-	require.NotNil(t, d.at(append(answer, "content", kind)...), "%s %s answered %s, which is not described", method, path, kind)
+	require.NotNil(t, d.at(append(answer, "content", kind)...), "%s %s answered %s, which is not described", method,
+		path, kind)
 	schema := d.schema(t, append(answer, "content", kind, "schema")...)
 	values := [][]byte{body}
 	if kind == "application/x-ndjson" {

@@ -130,15 +130,17 @@ func (k *kit) pool() {
 			job.Logger().Warn("this will fail", "attempt", job.Attempt)
 			panic("oh")
 		}).
-		JobWithOptions("gives", work.JobOptions{Retention: time.Hour}, func(n int) (map[string]int, error) { return map[string]int{"n": n}, nil }).
-		JobWithOptions("blocks", work.JobOptions{Limit: work.Limit{Concurrent: 1}}, func(ctx context.Context, job *work.Job) error {
-			job.Checkin("half")
-			if err := job.Progress(50); err != nil {
-				return err
-			}
-			<-ctx.Done()
-			return ctx.Err()
-		})
+		JobWithOptions("gives", work.JobOptions{Retention: time.Hour},
+			func(n int) (map[string]int, error) { return map[string]int{"n": n}, nil }).
+		JobWithOptions("blocks", work.JobOptions{Limit: work.Limit{Concurrent: 1}},
+			func(ctx context.Context, job *work.Job) error {
+				job.Checkin("half")
+				if err := job.Progress(50); err != nil {
+					return err
+				}
+				<-ctx.Done()
+				return ctx.Err()
+			})
 	require.NoError(k.t, pool.Start(context.Background()))
 	k.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -168,7 +170,8 @@ func TestEachAnswerIsAsItIsDescribed(t *testing.T) {
 		k.refusals()
 		for _, route := range webui.Routes() {
 			if strings.HasPrefix(route.Path, "/api/") {
-				assert.True(t, k.answered[route.Method+" "+route.Path], "%s %s was not called, or did nothing", route.Method, route.Path)
+				assert.True(t, k.answered[route.Method+" "+route.Path], "%s %s was not called, or did nothing",
+					route.Method, route.Path)
 			}
 		}
 	})
@@ -176,7 +179,8 @@ func TestEachAnswerIsAsItIsDescribed(t *testing.T) {
 
 // readNothing reads where nothing is: lists are there and empty.
 func (k *kit) readNothing() {
-	for _, target := range []string{"openapi.json", "counts", "queues", "jobs", "jobs?state=dead", "jobs?tag=x", "errors", "workers", "schedules",
+	for _, target := range []string{"openapi.json", "counts", "queues", "jobs", "jobs?state=dead", "jobs?tag=x",
+		"errors", "workers", "schedules",
 		"history", "history?name=a&name=b&by=day", "limits", "server"} {
 		k.get(target)
 	}
@@ -189,13 +193,16 @@ func (k *kit) enqueue() {
 	k.call(http.StatusCreated, http.MethodPost, "jobs", all)
 	k.call(http.StatusOK, http.MethodPost, "jobs", `{"name": "mail", "id": "all", "front": true}`)
 	k.call(http.StatusCreated, http.MethodPost, "jobs", `{"name": "mail", "id": "later", "in": "1h"}`)
-	k.call(http.StatusCreated, http.MethodPost, "jobs", `{"name": "mail", "id": "at", "at": "2040-02-03T04:05:06Z", "expire_at": "2041-02-03T04:05:06Z"}`)
+	k.call(http.StatusCreated, http.MethodPost, "jobs",
+		`{"name": "mail", "id": "at", "at": "2040-02-03T04:05:06Z", "expire_at": "2041-02-03T04:05:06Z"}`)
 	for range 2 {
 		k.call(http.StatusCreated, http.MethodPost, "jobs", `{"name": "mail"}`, "Idempotency-Key", "k")
 	}
 	k.call(http.StatusConflict, http.MethodPost, "jobs", `{"name": "other"}`, "Idempotency-Key", "k")
-	k.call(http.StatusConflict, http.MethodPost, "jobs", `{"name": "mail", "unique": {"key": "k", "until": "started", "on_conflict": ["refuse"]}}`)
-	for _, target := range []string{"job?id=all", "job?id=later", "args?id=all", "log?id=all", "jobs?state=queued&name=mail&limit=1", "jobs?state=scheduled&newest=1",
+	k.call(http.StatusConflict, http.MethodPost, "jobs",
+		`{"name": "mail", "unique": {"key": "k", "until": "started", "on_conflict": ["refuse"]}}`)
+	for _, target := range []string{"job?id=all", "job?id=later", "args?id=all", "log?id=all",
+		"jobs?state=queued&name=mail&limit=1", "jobs?state=scheduled&newest=1",
 		"jobs?tag=eu&source=7&meta=a%3Db&args=ann&id=al&older=1ms&limit=1", "queue?name=mail", "queues"} {
 		k.get(target)
 	}
@@ -242,12 +249,14 @@ func (k *kit) schedules() {
 }
 
 func (k *kit) workersAndErrors() {
-	for _, job := range []string{`{"name": "dies", "id": "dead"}`, `{"name": "fails", "id": "fails"}`, `{"name": "gives", "id": "gives", "args": [7]}`,
+	for _, job := range []string{`{"name": "dies", "id": "dead"}`, `{"name": "fails", "id": "fails"}`,
+		`{"name": "gives", "id": "gives", "args": [7]}`,
 		`{"name": "blocks", "id": "blocks"}`, `{"name": "blocks", "id": "behind"}`} {
 		k.call(http.StatusCreated, http.MethodPost, "jobs", job)
 	}
 	k.until("they have ended, and one runs", func() bool {
-		return k.state("dead") == work.StateDead && k.state("fails") == work.StateRetrying && k.state("gives") == work.StateSucceeded &&
+		return k.state("dead") == work.StateDead && k.state("fails") == work.StateRetrying &&
+			k.state("gives") == work.StateSucceeded &&
 			k.state("blocks") == work.StateRunning
 	})
 	k.until("it has checked in", func() bool { return strings.Contains(string(k.get("job?id=blocks")), "half") })
@@ -256,9 +265,12 @@ func (k *kit) workersAndErrors() {
 		groups = into[[]work.ErrorGroup](k.t, k.get("errors"), "errors")
 		return len(groups) == 2
 	})
-	k.until("the log was sent", func() bool { return strings.Contains(string(k.get("log?id=fails&lines=10")), "this will fail") })
-	for _, target := range []string{"job?id=dead", "job?id=fails", "job?id=gives", "job?id=behind", "jobs?state=dead", "jobs?state=running", "jobs?state=retrying",
-		"jobs?error=oh", "jobs?group=" + groups[0].Digest, "errors?name=dies&limit=1", "history?by=minute", "queues", "queue?name=blocks", "counts", "limits"} {
+	k.until("the log was sent",
+		func() bool { return strings.Contains(string(k.get("log?id=fails&lines=10")), "this will fail") })
+	for _, target := range []string{"job?id=dead", "job?id=fails", "job?id=gives", "job?id=behind", "jobs?state=dead",
+		"jobs?state=running", "jobs?state=retrying",
+		"jobs?error=oh", "jobs?group=" + groups[0].Digest, "errors?name=dies&limit=1", "history?by=minute", "queues",
+		"queue?name=blocks", "counts", "limits"} {
 		k.get(target)
 	}
 	worker := url.QueryEscape(into[[]work.WorkerInfo](k.t, k.get("workers"), "workers")[0].ID)

@@ -87,7 +87,8 @@ func (f *Feed) Finish(ctx context.Context, known string, claim Claim, result []b
 	return f.flag(ctx, rdb.Call{
 		Script: finishScript,
 		Keys: []string{
-			f.store.feeds(), f.config, f.items, f.running, f.claimed, f.cancelled, f.results, f.finished, f.result(claim.ID),
+			f.store.feeds(), f.config, f.items, f.running, f.claimed, f.cancelled, f.results, f.finished,
+			f.result(claim.ID),
 		},
 		Args: []any{f.name, known, claim.ID, claim.Time, ms, result},
 	})

@@ -100,7 +100,8 @@ func (f *Feed) Lapse(ctx context.Context, known string, age Age) (waiting, stall
 	return waiting, stalled, nil
 }
 
-func (f *Feed) lapsePage(ctx context.Context, known string, age Age, ids []string) (waiting, stalled []string, err error) {
+func (f *Feed) lapsePage(ctx context.Context, known string, age Age, ids []string) (waiting, stalled []string,
+	err error) {
 	args := []any{f.name, known, age.Max.Milliseconds(), ""}
 	if age.Times >= 0 {
 		args[3] = age.Times

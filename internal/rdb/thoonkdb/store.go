@@ -93,7 +93,8 @@ func (f *Feed) Delete(ctx context.Context, instance string) error {
 
 // resultIDs are ids that have a list of results, as many as one call may name.
 func (f *Feed) resultIDs(ctx context.Context) ([]string, error) {
-	value, err := rdb.Do(ctx, f.store.driver, rdb.Call{Command: "SRANDMEMBER", Keys: []string{f.results}, Args: []any{rdb.MaxBatch}})
+	value, err := rdb.Do(ctx, f.store.driver,
+		rdb.Call{Command: "SRANDMEMBER", Keys: []string{f.results}, Args: []any{rdb.MaxBatch}})
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,8 @@ func (s *Store) Delete(ctx context.Context, queue string, digests []string) (cou
 
 // Locks are some digests of unique tasks that wait in a queue, at most MaxBatch of them.
 func (s *Store) Locks(ctx context.Context, queue string) ([]string, error) {
-	reply, err := rdb.Do(ctx, s.driver, rdb.Call{Command: "HSCAN", Args: []any{s.uniqueWaiting(queue), 0, "COUNT", MaxBatch}})
+	reply, err := rdb.Do(ctx, s.driver,
+		rdb.Call{Command: "HSCAN", Args: []any{s.uniqueWaiting(queue), 0, "COUNT", MaxBatch}})
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,8 @@ func TestALateCallOfALaneIsRefused(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
 		send := func(number int64, task string) (late bool) {
-			_, late, err := s.store.Enqueue(background, worqrdb.Enqueued{Lane: "l", Number: number, Life: time.Hour, Queue: "q", Tasks: bytesOf(task)})
+			_, late, err := s.store.Enqueue(background, worqrdb.Enqueued{Lane: "l", Number: number, Life: time.Hour,
+				Queue: "q", Tasks: bytesOf(task)})
 			require.NoError(t, err)
 			return late
 		}
@@ -103,12 +104,15 @@ func TestForgetLeavesNothingThatNobodyWouldFind(t *testing.T) {
 		queues []string
 		says   string
 	}{
-		"holds tasks":             {func(*site) {}, []string{"q"}, "again"},
-		"serves more queues":      {func(s *site) { s.raw("SADD", s.key("workingQueues:w"), "r") }, []string{"q"}, "again"},
+		"holds tasks": {func(*site) {}, []string{"q"}, "again"},
+		"serves more queues": {func(s *site) { s.raw("SADD", s.key("workingQueues:w"), "r") }, []string{"q"},
+			"again"},
 		"serves another queue":    {func(*site) {}, []string{"r"}, "again"},
 		"serves none as was read": {func(*site) {}, nil, "again"},
-		"alive":                   {func(s *site) { s.raw("SET", s.key("workerTimers:w"), "RUN") }, []string{"q"}, worqrdb.Alive},
-		"permanent":               {func(s *site) { s.raw("SREM", s.key("leasedWorkers"), "w") }, []string{"q"}, worqrdb.Alive},
+		"alive": {func(s *site) { s.raw("SET", s.key("workerTimers:w"), "RUN") }, []string{"q"},
+			worqrdb.Alive},
+		"permanent": {func(s *site) { s.raw("SREM", s.key("leasedWorkers"), "w") }, []string{"q"},
+			worqrdb.Alive},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -135,7 +139,8 @@ func TestTasksOfAWorkerThatIsAliveStayWhereTheyAre(t *testing.T) {
 		said, err := s.store.Condemn(background, "w", false)
 		require.NoError(t, err)
 		assert.Equal(t, worqrdb.Alive, said)
-		moved, err := s.store.Giveback(background, worqrdb.Giveback{Worker: "w", Queue: "q", Processes: []string{"q_a"}, Dead: true})
+		moved, err := s.store.Giveback(background, worqrdb.Giveback{Worker: "w", Queue: "q", Processes: []string{"q_a"},
+			Dead: true})
 		require.NoError(t, err)
 		assert.Equal(t, worqrdb.GivenBack{Alive: true}, moved)
 		left, err := s.store.Leave(background, "w", "q")

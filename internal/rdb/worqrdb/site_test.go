@@ -116,7 +116,8 @@ func (s *site) enqueue(unique bool, tasks ...string) {
 	s.t.Helper()
 	for i, task := range tasks {
 		_, _, err := s.store.Enqueue(background, worqrdb.Enqueued{
-			Lane: fmt.Sprintf("%t-%s-%d", unique, task, i), Number: 1, Life: time.Hour, Queue: "q", Tasks: [][]byte{[]byte(task)}, Unique: unique,
+			Lane: fmt.Sprintf("%t-%s-%d", unique, task, i), Number: 1, Life: time.Hour, Queue: "q",
+			Tasks: [][]byte{[]byte(task)}, Unique: unique,
 		})
 		require.NoError(s.t, err)
 	}

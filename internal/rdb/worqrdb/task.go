@@ -68,7 +68,8 @@ const (
 // says so. It answers Dropped, Kept or Gone.
 func (s *Store) Drop(ctx context.Context, p Process, task []byte, unmarked bool) (string, error) {
 	return word(dropScript)(s.do(ctx, dropScript, []string{
-		s.workingProcesses(p.Worker, p.Queue), s.process(p.ID), s.startedProcesses(p.Worker, p.Queue), s.cancelledTasks(p.Queue),
+		s.workingProcesses(p.Worker, p.Queue), s.process(p.ID), s.startedProcesses(p.Worker, p.Queue),
+		s.cancelledTasks(p.Queue),
 	}, p.ID, Digest(task), unmarked))
 }
 

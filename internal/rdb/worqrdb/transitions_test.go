@@ -25,7 +25,8 @@ func transitions() []transition {
 	w := worqrdb.Worker{ID: "w", Registration: "r-w", Life: time.Hour}
 	return append(transitionsOfWorkers(w), []transition{
 		{name: "enqueue", script: "enqueue", prepare: func(*site) {}, send: func(store *worqrdb.Store) (any, error) {
-			put, _, err := store.Enqueue(background, worqrdb.Enqueued{Lane: "l", Number: 7, Life: time.Hour, Queue: "q", Tasks: bytesOf("x", "y")})
+			put, _, err := store.Enqueue(background, worqrdb.Enqueued{Lane: "l", Number: 7, Life: time.Hour, Queue: "q",
+				Tasks: bytesOf("x", "y")})
 			return put, err
 		}},
 		{name: "enqueue unique", script: "enqueue", prepare: holding, send: func(store *worqrdb.Store) (any, error) {
@@ -41,26 +42,31 @@ func transitions() []transition {
 			s.worker("w")
 			s.enqueue(true, "u")
 		}, send: func(store *worqrdb.Store) (any, error) { return store.Start(background, w, "q", "q_u") }},
-		{name: "finish", script: "finish", differs: true, prepare: holding, send: func(store *worqrdb.Store) (any, error) {
-			return store.Finish(background, ours, []byte("b"), []byte("{}"))
-		}},
+		{name: "finish", script: "finish", differs: true, prepare: holding,
+			send: func(store *worqrdb.Store) (any, error) {
+				return store.Finish(background, ours, []byte("b"), []byte("{}"))
+			}},
 		{name: "drop", script: "drop", differs: true, prepare: func(s *site) {
 			holding(s)
 			_, err := s.store.Cancel(background, "q", []byte("b"), time.Hour)
 			require.NoError(s.t, err)
 		}, send: func(store *worqrdb.Store) (any, error) { return store.Drop(background, ours, []byte("b"), false) }},
-		{name: "giveback, own", script: "giveback", differs: true, prepare: holding, send: func(store *worqrdb.Store) (any, error) {
-			return store.Giveback(background, worqrdb.Giveback{Worker: "w", Queue: "q", Processes: []string{"q_c", "q_b", "q_a"}})
-		}},
+		{name: "giveback, own", script: "giveback", differs: true, prepare: holding,
+			send: func(store *worqrdb.Store) (any, error) {
+				return store.Giveback(background,
+					worqrdb.Giveback{Worker: "w", Queue: "q", Processes: []string{"q_c", "q_b", "q_a"}})
+			}},
 		{name: "giveback, deleted", script: "giveback", differs: true, prepare: func(s *site) {
 			holding(s)
 			_, _, err := s.store.Delete(background, "q", nil)
 			require.NoError(s.t, err)
 		}, send: func(store *worqrdb.Store) (any, error) {
-			return store.Giveback(background, worqrdb.Giveback{Worker: "w", Queue: "q", Processes: []string{"q_c", "q_b", "q_a"}})
+			return store.Giveback(background,
+				worqrdb.Giveback{Worker: "w", Queue: "q", Processes: []string{"q_c", "q_b", "q_a"}})
 		}},
 		{name: "giveback, void", script: "giveback", prepare: holding, send: func(store *worqrdb.Store) (any, error) {
-			return store.Giveback(background, worqrdb.Giveback{Worker: "w", Queue: "q", Processes: []string{"q_x"}, Void: time.Hour})
+			return store.Giveback(background, worqrdb.Giveback{Worker: "w", Queue: "q", Processes: []string{"q_x"},
+				Void: time.Hour})
 		}},
 		{name: "giveback, dead", script: "giveback", differs: true, prepare: func(s *site) {
 			holding(s)
@@ -68,11 +74,13 @@ func transitions() []transition {
 			require.NoError(s.t, err)
 			s.raw("DEL", s.key("workerTimers:w"))
 		}, send: func(store *worqrdb.Store) (any, error) {
-			return store.Giveback(background, worqrdb.Giveback{Worker: "w", Queue: "q", Processes: []string{"q_c", "q_b", "q_a"}, Dead: true})
+			return store.Giveback(background,
+				worqrdb.Giveback{Worker: "w", Queue: "q", Processes: []string{"q_c", "q_b", "q_a"}, Dead: true})
 		}},
-		{name: "cancel", script: "cancel", differs: true, prepare: holding, send: func(store *worqrdb.Store) (any, error) {
-			return store.Cancel(background, "q", []byte("d"), time.Hour)
-		}},
+		{name: "cancel", script: "cancel", differs: true, prepare: holding,
+			send: func(store *worqrdb.Store) (any, error) {
+				return store.Cancel(background, "q", []byte("d"), time.Hour)
+			}},
 		{name: "delete", script: "delete", differs: true, prepare: func(s *site) {
 			holding(s)
 			s.enqueue(true, "u")
@@ -92,16 +100,18 @@ func transitionsOfWorkers(w worqrdb.Worker) []transition {
 		{name: "register", script: "register", prepare: holding, send: func(store *worqrdb.Store) (any, error) {
 			return store.Register(background, worqrdb.Worker{ID: "w2", Registration: "r", Life: time.Hour})
 		}},
-		{name: "register, permanent", script: "register", prepare: holding, send: func(store *worqrdb.Store) (any, error) {
-			return store.Register(background, worqrdb.Worker{ID: "w2", Registration: "r"})
-		}},
+		{name: "register, permanent", script: "register", prepare: holding,
+			send: func(store *worqrdb.Store) (any, error) {
+				return store.Register(background, worqrdb.Worker{ID: "w2", Registration: "r"})
+			}},
 		{name: "serve", script: "serve", prepare: holding, send: func(store *worqrdb.Store) (any, error) {
 			waiting, _, err := store.Serve(background, w, "r")
 			return waiting, err
 		}},
-		{name: "leave", script: "leave", prepare: func(s *site) { s.worker("w") }, send: func(store *worqrdb.Store) (any, error) {
-			return store.Leave(background, "w", "q")
-		}},
+		{name: "leave", script: "leave", prepare: func(s *site) { s.worker("w") },
+			send: func(store *worqrdb.Store) (any, error) {
+				return store.Leave(background, "w", "q")
+			}},
 		{name: "condemn", script: "condemn", prepare: holding, send: func(store *worqrdb.Store) (any, error) {
 			return store.Condemn(background, "w", true)
 		}},

@@ -92,5 +92,6 @@ func checkGroupDoc(pass *analysis.Pass, decl *ast.GenDecl) {
 func told(comment *ast.CommentGroup) bool { return comment.Text() != "" }
 
 func reportUndocumented(pass *analysis.Pass, name *ast.Ident) {
-	pass.Reportf(name.Pos(), "exported %s has no comment: say what it promises, its units, its errors, who may call it", name.Name)
+	pass.Reportf(name.Pos(), "exported %s has no comment: say what it promises, its units, its errors, who may call it",
+		name.Name)
 }

@@ -19,7 +19,8 @@ type layer struct {
 var layers = []layer{
 	{Root, "reflect", []string{"handler.go", "json_walk.go", "error_chain.go"},
 		"signatures are compiled in handler.go and json_walk.go; running a job inspects no types but those of errors"},
-	{Root, "github.com/gomodule/redigo/", []string{"connection.go"}, "the driver is named in connection.go only, so that another fits beside it"},
+	{Root, "github.com/gomodule/redigo/", []string{"connection.go"},
+		"the driver is named in connection.go only, so that another fits beside it"},
 	{Root, Root + "/embedded", nil, "programs choose the in-process Redis by a blank import"},
 	{Root + "/cmd/", Root + "/internal/", nil, "commands use the public API only"},
 	{Root + "/examples/", Root + "/internal/", nil, "examples use the public API only"},
@@ -42,7 +43,8 @@ func runLayers(pass *analysis.Pass) (any, error) {
 				continue // the compiler says so
 			}
 			broken := slices.IndexFunc(layers, func(l layer) bool {
-				return within(packagePath(pass), l.of) && within(imported, l.forbidden) && !slices.Contains(l.except, fileName(pass, file))
+				return within(packagePath(pass), l.of) && within(imported, l.forbidden) &&
+					!slices.Contains(l.except, fileName(pass, file))
 			})
 			if broken >= 0 {
 				pass.Reportf(spec.Pos(), "%s must not import %q: %s", packagePath(pass), imported, layers[broken].why)

@@ -23,7 +23,8 @@ func runNoPanic(pass *analysis.Pass) (any, error) {
 		ast.Inspect(file, func(node ast.Node) bool {
 			name, ok := node.(*ast.Ident)
 			if ok && pass.TypesInfo.Uses[name] == types.Universe.Lookup("panic") {
-				pass.Reportf(name.Pos(), "the framework must not panic: return an error, or say why not with //lint:ignore nopanic reason")
+				pass.Reportf(name.Pos(), "the framework must not panic: return an error, or say why not with "+
+					"//lint:ignore nopanic reason")
 			}
 			return true
 		})

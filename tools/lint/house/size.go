@@ -44,7 +44,8 @@ func runFuncSize(pass *analysis.Pass) (any, error) {
 			}
 			first, last := pass.Fset.Position(fn.Pos()).Line, pass.Fset.Position(fn.End()).Line
 			if lines := last - first + 1; lines > maxFuncLines {
-				pass.Reportf(fn.Name.Pos(), "%s has %d lines, more than %d: give its parts names", fn.Name.Name, lines, maxFuncLines)
+				pass.Reportf(fn.Name.Pos(), "%s has %d lines, more than %d: give its parts names", fn.Name.Name, lines,
+					maxFuncLines)
 			}
 		}
 	}
@@ -86,6 +87,7 @@ func checkParams(pass *analysis.Pass, name *ast.Ident, signature *ast.FuncType) 
 		count += max(1, len(field.Names))
 	}
 	if count > maxParams {
-		pass.Reportf(name.Pos(), "%s has %d parameters besides the context, more than %d: make them a struct", name.Name, count, maxParams)
+		pass.Reportf(name.Pos(), "%s has %d parameters besides the context, more than %d: make them a struct",
+			name.Name, count, maxParams)
 	}
 }

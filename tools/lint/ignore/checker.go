@@ -22,7 +22,8 @@ func Checker(known []string) *analysis.Analyzer {
 				for _, group := range file.Comments {
 					for _, comment := range group.List {
 						if strings.HasPrefix(comment.Text, "//nolint") {
-							pass.Reportf(comment.Pos(), "nothing reads //nolint: write //lint:ignore CHECK reason, or plain words")
+							pass.Reportf(comment.Pos(),
+								"nothing reads //nolint: write //lint:ignore CHECK reason, or plain words")
 						}
 					}
 				}

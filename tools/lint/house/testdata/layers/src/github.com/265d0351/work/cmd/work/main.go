@@ -4,8 +4,7 @@ import (
 	_ "reflect"
 
 	_ "github.com/265d0351/work/embedded"
-	// want `must not import .*internal/rdb": commands use the public API only`
-	_ "github.com/265d0351/work/internal/rdb"
+	_ "github.com/265d0351/work/internal/rdb" // want `must not import .*internal/rdb": commands use the public API only`
 )
 
 func main() {}
