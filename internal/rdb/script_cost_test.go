@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,23 +22,34 @@ type costSite struct {
 	calls int64
 }
 
-// spent is the time that Redis was busy with the longest command of a call.
+// spent is how long the thread of Redis that runs commands was on a processor for a call: whatever else the machine
+// does meanwhile does not count.
 func (c *costSite) spent(t *testing.T, call func(n int64)) time.Duration {
 	t.Helper()
 	c.calls++
-	c.do(t, "SLOWLOG", "RESET")
+	before := c.used(t)
 	call(c.calls)
-	entries, ok := c.do(t, "SLOWLOG", "GET", -1).([]any)
-	require.True(t, ok)
-	longest := time.Duration(0)
-	for _, entry := range entries {
-		longest = max(longest, time.Duration(entry.([]any)[2].(int64))*time.Microsecond)
-	}
-	return longest
+	return c.used(t) - before
 }
 
-// times is how often a call costs what another one does. They take turns, since others use the machine too: what is
-// slower for one is so for the other, and half of the turns are not disturbed.
+// used is for how long it was on a processor so far.
+func (c *costSite) used(t *testing.T) (sum time.Duration) {
+	t.Helper()
+	said, ok := c.do(t, "INFO", "cpu").([]byte)
+	require.True(t, ok)
+	for line := range strings.Lines(string(said)) {
+		field, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if strings.HasPrefix(field, "used_cpu_") && strings.HasSuffix(field, "_main_thread") {
+			seconds, err := strconv.ParseFloat(value, 64)
+			require.NoError(t, err)
+			sum += time.Duration(seconds * float64(time.Second))
+		}
+	}
+	return sum
+}
+
+// times is how often a call costs what another one does. They take turns: what makes one slower, such as others that
+// use the same caches, makes the other slower too.
 func (c *costSite) times(t *testing.T, call, than func(n int64)) float64 {
 	t.Helper()
 	const turns = 31
@@ -96,7 +109,6 @@ func scheduledJobsCost(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, driver.Close()) })
 	c := &costSite{store: rdb.NewStore(driver, "costs")}
-	c.do(t, "CONFIG", "SET", "slowlog-log-slower-than", 0)
 
 	plain := c.enqueue(t, func(int, *rdb.NewJob) {})
 	floor := c.times(t, func(n int64) {
