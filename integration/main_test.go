@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/265d0351/work/integration/container"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -16,6 +17,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err) // there is such a flag
 	}
+	container.Use()
 	redistest.Main(m)
 }
 

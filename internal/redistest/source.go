@@ -1,11 +1,25 @@
 package redistest
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 )
+
+// Containers starts a Redis in a container. It is nil but in test packages of the module integration, so that nothing
+// else needs what speaks to Docker.
+var Containers func() (addr string, stop func(), err error)
+
+var errNoContainers = errors.New("containers are used by the tests of the module integration only")
+
+func startContainer() (addr string, stop func(), err error) {
+	if Containers == nil {
+		return "", nil, errNoContainers
+	}
+	return Containers()
+}
 
 // startShared finds or starts the real Redis of this test process.
 func startShared() (addr string, stop func(), err error) {

@@ -1,4 +1,6 @@
-package redistest
+// Package container starts Redis in Docker for tests. A test package that imports it and calls Use in its TestMain has its
+// real Redis in a container where WORK_TEST_REDIS=docker says so, or where there is no redis-server on PATH.
+package container
 
 import (
 	"fmt"
@@ -13,6 +15,8 @@ import (
 
 	"github.com/ory/dockertest/v3"
 	"github.com/ory/dockertest/v3/docker"
+
+	"github.com/265d0351/work/internal/redistest"
 )
 
 // The image that scripts/redis-image makes, and the label by which containers of test processes that died are found.
@@ -23,8 +27,11 @@ const (
 	redisPort  = "6379/tcp"
 )
 
-// startContainer starts Redis in Docker, reachable from this machine only.
-func startContainer() (addr string, stop func(), err error) {
+// Use has redistest start its Redis here. Call it before redistest.Main.
+func Use() { redistest.Containers = Start }
+
+// Start starts Redis in Docker, reachable from this machine only, and returns what removes it.
+func Start() (addr string, stop func(), err error) {
 	pool, err := dockertest.NewPool("")
 	if err != nil {
 		return "", nil, fmt.Errorf("docker: %w", err)
