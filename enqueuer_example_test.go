@@ -59,9 +59,10 @@ func ExampleEnqueuer_EnqueueMany() {
 		fmt.Println(err)
 	}
 	fmt.Println(len(receipts), "receipts")
-	// Output: stored: [] not stored: [0 1 2] unknown: [] none of 3 jobs is stored: entry 2: argument 1 of job "resize"
-	// is a chan int that does not encode as JSON (JSON has no such type as chan int): pass a value that encoding/json
-	// can encode 3 receipts
+	// Output:
+	// stored: [] not stored: [0 1 2] unknown: []
+	// none of 3 jobs is stored: entry 2: argument 1 of job "resize" is a chan int that does not encode as JSON (JSON has no such type as chan int): pass a value that encoding/json can encode
+	// 3 receipts
 }
 
 func ExampleEnqueuer_With() {

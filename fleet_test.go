@@ -150,7 +150,6 @@ func TestCallsInAPoolOfManyNamesCostLittle(t *testing.T) {
 		assert.Less(t, waits[jobs/2], beatInterval/4, "what called before is heard at once")
 		perSecond := 10_000.0 // a wait for all names is sent every 100 µs of each
 		assert.Less(t, float64(sent), 2*names+perSecond*elapsed.Seconds()+50*jobs, "names waited for in %s", elapsed)
-		assert.Less(t, sent, int64(names*jobs/2), "less than half of one wait for all per job")
 	})
 }
 

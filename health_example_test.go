@@ -28,8 +28,11 @@ func ExampleWorkerPool_HealthHandler() {
 	}
 	defer stop(ctx, pool)
 	ask()
-	// Output: /live 200 {"status":"ok"} /ready 503 {"status":"failed","problems":[{"component":"pool","error":"the
-	// worker pool is not started: call Start or Run first"}]} /live 200 {"status":"ok"} /ready 200 {"status":"ok"}
+	// Output:
+	// /live 200 {"status":"ok"}
+	// /ready 503 {"status":"failed","problems":[{"component":"pool","error":"the worker pool is not started: call Start or Run first"}]}
+	// /live 200 {"status":"ok"}
+	// /ready 200 {"status":"ok"}
 }
 
 func ExampleWorkerPool_Healthy() {

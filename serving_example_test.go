@@ -69,6 +69,9 @@ func ExampleWorkerPool_Serve() {
 	}
 	fmt.Println(pool.Serve(ctx, "reprot"))
 	fmt.Println(pool.Stop(ctx))
-	// Unordered output: <nil> report sales a name given to Serve is "reprot": no such job is registered: register it
-	// with Job before Start; there are ["mail" "report"] <nil>
+	// Unordered output:
+	// <nil>
+	// report sales
+	// a name given to Serve is "reprot": no such job is registered: register it with Job before Start; there are ["mail" "report"]
+	// <nil>
 }
