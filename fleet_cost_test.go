@@ -30,11 +30,6 @@ func TestAFleetCostsRedisInProportion(t *testing.T) {
 			t.Skip("it lasts minutes: make fleet-long")
 		}
 		figures := "| idle workers | Redis' CPU, cores | of one worker, µs per second | heartbeats and waits that were " +
-			"" +
-			"" +
-			"" +
-			"" +
-			"" +
 			"sent per second |\n" +
 			"|--:|--:|--:|--:|\n"
 		var each []float64

@@ -20,7 +20,7 @@ var errTampered = errors.New("the connection broke")
 
 // tells tells whether history is among the calls.
 func tells(calls []rdb.Call) bool {
-	return slices.ContainsFunc(calls, func(call rdb.Call) bool { return nameOf(call) == "tally" })
+	return slices.ContainsFunc(calls, func(call rdb.Call) bool { return nameOf(call) == "add" })
 }
 
 // breakHistory are the ways in which telling fails. Each does so for a few times, and then lets go.
@@ -49,7 +49,7 @@ func breakHistory(times int32) map[string]func(ctx context.Context, pass send, c
 			return pass(ctx, calls...)
 		}),
 		"it is refused": some(func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
-			n := slices.IndexFunc(calls, func(call rdb.Call) bool { return nameOf(call) == "tally" })
+			n := slices.IndexFunc(calls, func(call rdb.Call) bool { return nameOf(call) == "add" })
 			replies, err := pass(ctx, slices.Delete(slices.Clone(calls), n, n+1)...)
 			return slices.Insert(replies, n, rdb.Reply{Err: &rdb.ServerError{Code: "LOADING", Message: "LOADING"}}), err
 		}),
@@ -71,14 +71,14 @@ func TestHistoryIsExactWhateverIsLost(t *testing.T) {
 				require.NoError(t, pool.Start(k.ctx()))
 				const rounds, each = 4, 7
 				for round := range rounds {
-					before, _ := d.sent("tally")
+					before, _ := d.sent("add")
 					for n := range each {
 						k.enqueue("a")
 						k.enqueue("b", round*each+n)
 					}
 					require.NoError(t, pool.Drain(k.ctx()))
 					if round < rounds-1 { // the last is told by the stop
-						k.until("some of it is told", func() bool { now, _ := d.sent("tally"); return now > before })
+						k.until("some of it is told", func() bool { now, _ := d.sent("add"); return now > before })
 					}
 				}
 				require.NoError(t, pool.Stop(k.ctx()))

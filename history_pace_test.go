@@ -136,7 +136,7 @@ func TestHistoryCanBeTurnedOff(t *testing.T) {
 		require.NoError(t, pool.Drain(k.ctx()))
 		d.untilSent(t, "beat", 2)
 		require.NoError(t, pool.Stop(k.ctx()))
-		tallies, _ := d.sent("tally")
+		tallies, _ := d.sent("add")
 		assert.Zero(t, tallies)
 		history, err := k.inspector().History(k.ctx(), HistoryOptions{})
 		require.NoError(t, err)

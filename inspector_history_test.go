@@ -237,7 +237,7 @@ func TestHistoryFollowsTheClockOfRedis(t *testing.T) {
 			return points[len(points)-1].Done == int64(n+1)
 		})
 	}
-	sent, _ := d.sent("tally")
+	sent, _ := d.sent("add")
 	assert.LessOrEqual(t, sent, 4*3, "nothing is told where nothing was counted")
 	days, err := c.inspector().
 		History(c.ctx(), HistoryOptions{Names: []string{"a"}, By: 24 * time.Hour, Since: midnight.Add(-time.Hour)})

@@ -177,11 +177,11 @@ func TestTheSameLargeArgumentIsUploadedOnce(t *testing.T) {
 		receipts, err := enq.EnqueueMany(t.Context(), entries) // encoding and hashing 1 GB takes seconds
 		require.NoError(t, err)
 		require.Len(t, receipts, many)
-		assert.EqualValues(t, 1, driver.count("object_keep"), "one upload")
-		assert.EqualValues(t, 1, driver.count("object_touch"), "and one look before it")
+		assert.EqualValues(t, 1, driver.count("keep"), "one upload")
+		assert.EqualValues(t, 1, driver.count("touch"), "and one look before it")
 		_, err = enq.Enqueue(k.ctx(), "a", -1, long(1<<20))
 		require.NoError(t, err)
-		assert.EqualValues(t, 1, driver.count("object_touch"), "a minute long none is needed")
+		assert.EqualValues(t, 1, driver.count("touch"), "a minute long none is needed")
 
 		sha := k.stored(receipts[0].ID).Objects[1]
 		assert.Equal(t, many+1, k.number("SCARD", "object:"+sha+":jobs"))
@@ -208,7 +208,7 @@ func TestCallersShareAnUpload(t *testing.T) {
 		for range 32 {
 			require.NoError(t, receive(t, failed))
 		}
-		assert.EqualValues(t, 1, driver.count("object_keep"))
+		assert.EqualValues(t, 1, driver.count("keep"))
 		assert.Equal(t, 32, k.number("HLEN", "jobs"))
 	})
 }
@@ -225,7 +225,7 @@ func TestARefIsReferredToWithoutAnUpload(t *testing.T) {
 		defer enq.Close()
 		receipt, err := enq.Enqueue(k.ctx(), "a", "b", shared, objects.Ref[int]{}, &shared, (*objects.Ref[int])(nil))
 		require.NoError(t, err)
-		assert.EqualValues(t, 0, driver.count("object_touch"))
+		assert.EqualValues(t, 0, driver.count("touch"))
 		sha := string(shared.Hash())
 		text := fmt.Sprintf(`{"object":"%s","size":7}`, sha)
 		assert.Equal(t, `["b",`+text+`,null,`+text+`,null]`, string(k.stored(receipt.ID).Args))

@@ -70,11 +70,6 @@ func TestWhatHistoryCosts(t *testing.T) {
 		return total
 	}
 	t.Log("| names | us of Redis per worker and second | names in a minute | bytes of the minute | bytes per name and " +
-		"" +
-		"" +
-		"" +
-		"" +
-		"" +
 		"minute |")
 	for _, names := range []int{1, 100, 1_000, 10_000} {
 		namespace := fmt.Sprint("h", names)

@@ -34,7 +34,7 @@ func TestAnObjectThatVanishesBeforeItsJobIsStoredAgain(t *testing.T) {
 		vanish.Store(2)
 		receipt, err := enq.Enqueue(k.ctx(), "a", long(10_000))
 		require.NoError(t, err)
-		assert.Equal(t, 3, driver.count("object_keep"))
+		assert.Equal(t, 3, driver.count("keep"))
 		sha := k.stored(receipt.ID).Objects[0]
 		assert.Equal(t, []string{receipt.ID}, k.strings("SMEMBERS", "object:"+sha+":jobs"))
 		assert.Equal(t, 10_000, k.number("STRLEN", "object:"+sha))
@@ -62,7 +62,7 @@ func TestAnObjectThatVanishesBeforeItsJobIsStoredAgain(t *testing.T) {
 // Whatever reply is lost, the job is stored once and refers once.
 func TestALostReplyCountsNoReferenceTwice(t *testing.T) {
 	t.Parallel()
-	for _, script := range []string{"object_touch", "object_keep", "enqueue_mixed"} {
+	for _, script := range []string{"touch", "keep", "enqueue_mixed"} {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {

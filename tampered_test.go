@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"path"
 	"sync"
 	"testing"
 
@@ -103,7 +104,7 @@ func (d *tampered) untilSentInAll(t *testing.T, name string, all int) {
 
 func nameOf(call rdb.Call) string {
 	if call.Script != nil {
-		return call.Script.Name
+		return path.Base(call.Script.Name)
 	}
 	return call.Command
 }

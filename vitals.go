@@ -97,11 +97,6 @@ var (
 	ErrUnanswered = errors.New("redis has answered no heartbeat of this worker")
 	// ErrStalled: the heartbeater itself does not come round: the process was paused, or is stuck.
 	ErrStalled = errors.New("the heartbeater does not come round: the process was paused, or an observer or log handler " +
-		"" +
-		"" +
-		"" +
-		"" +
-		"" +
 		"does not return")
 	// ErrLoopDown: a background loop has panicked and is about to be started again. A LoopPanicked event has told why.
 	ErrLoopDown = errors.New("this loop does not run: it has panicked, and is started again within seconds")

@@ -1,5 +1,14 @@
-// Package lua holds the scripts that change what is in Redis, one file per transition; those of packages beside the
-// framework are in directories of their own.
+// Package lua holds the scripts that change what is in Redis, one file per transition, in folders by what they change:
+//
+//	job            what a program and a worker do with jobs: store, fetch, end, put off, log
+//	worker         workers: their heartbeats, what they serve, who is dead
+//	limit          limits and pauses
+//	schedule       jobs that come back
+//	object         contents that jobs share
+//	history        what is counted
+//	inspect        what a person or a program asks, and does by hand
+//	repair         what the janitor and the doctor mend
+//	thoonk, worqr  the packages beside the framework
 //
 // Each file starts with a header that names its KEYS and ARGV in order, what it returns, and its first write, which
 // must be a command that Redis never refuses for lack of memory (except in those scripts that store what is new).

@@ -46,9 +46,9 @@ func TestAScriptHasTheFunctionsThatItUses(t *testing.T) {
 
 func TestAScriptMayHaveThemWhereFewCallsCome(t *testing.T) {
 	t.Parallel()
-	source, err := Source("enqueue")
+	source, err := Source("job/enqueue")
 	require.NoError(t, err)
-	assert.True(t, strings.HasPrefix(source, "-- enqueue: "))
+	assert.True(t, strings.HasPrefix(source, "-- job/enqueue: "))
 	assert.NotContains(t, source, here)
 	branch := strings.Index(source, "if length == 0 then")
 	assert.Greater(t, strings.Index(source, "local function"), branch)

@@ -16,16 +16,16 @@ import (
 func TestLostReplies(t *testing.T) {
 	t.Parallel()
 	for name, match := range map[string]string{
-		"of the first look":    rdb.Load("object_touch").SHA,
+		"of the first look":    rdb.Load("object/touch").SHA,
 		"of the first piece":   "$3\r\nSET\r\n",
 		"of a later piece":     "SETRANGE",
 		"of a transaction":     "EXEC\r\n",
-		"of the last step":     rdb.Load("object_keep").SHA,
-		"of a reference":       rdb.Load("object_refer").SHA,
-		"of its end":           rdb.Load("object_unrefer").SHA,
+		"of the last step":     rdb.Load("object/keep").SHA,
+		"of a reference":       rdb.Load("object/refer").SHA,
+		"of its end":           rdb.Load("object/unrefer").SHA,
 		"of the first reading": "STRLEN",
 		"of a later reading":   "$7\r\n1048576\r\n",
-		"of a removal":         rdb.Load("object_drop").SHA,
+		"of a removal":         rdb.Load("object/drop").SHA,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -122,7 +122,7 @@ func (s *workSession) Close() error {
 
 // fetchSHA and fetchSource are how requests name the script of a fetch.
 var fetchSHA, fetchSource = func() (sha, source string) {
-	source, err := lua.Source("fetch")
+	source, err := lua.Source("job/fetch")
 	if err != nil {
 		return "no such script", "no such script"
 	}

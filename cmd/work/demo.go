@@ -159,11 +159,6 @@ func (d *demo) judge(ctx context.Context, judged *comparison, k *killer, began t
 	if d.kill && out.summary.Kill == nil {
 		out.differences = append(out.differences, difference{Subject: "the kill",
 			What: "no process came so far that it could be killed amid its jobs: give it files, --flaky or --scheduled " +
-				"" +
-				"" +
-				"" +
-				"" +
-				"" +
 				"if there were none"})
 	}
 	for _, id := range stranded {

@@ -117,11 +117,6 @@ func TestEnqueueConcludes(t *testing.T) {
 			said{exitFailure, "", "work: the job is not stored: context deadline exceeded\n"}},
 		{"unknown", work.Receipt{}, &work.EnqueueError{Unknown: []int{0}, Err: context.DeadlineExceeded}, nil,
 			said{exitFailure, "", "work: it is not known whether the job is stored (a reply was lost): context deadline " +
-				"" +
-				"" +
-				"" +
-				"" +
-				"" +
 				"exceeded: " +
 				"run it again with --id one to be sure that it is stored once (if it has ended by then, it would run " +
 				"again)\n"}},

@@ -8,9 +8,9 @@ import (
 )
 
 var (
-	cancelScript   = Load("cancel")
-	foretellScript = Load("foretell")
-	unflagScript   = Load("unflag")
+	cancelScript   = Load("inspect/cancel")
+	foretellScript = Load("inspect/keep_outcome")
+	unflagScript   = Load("repair/remove_flags")
 )
 
 // CancelHint is the message on the control channel that says that a job which somebody holds is to be cancelled.
@@ -54,7 +54,7 @@ func (s *Store) Cancel(ctx context.Context, ids []string) ([]Standing, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := Read("cancel", value)
+	r := Read("inspect/cancel", value)
 	var all []Standing
 	seen := fromMillis(r.Number())
 	for r.More() && len(all) < len(ids) {
@@ -109,7 +109,7 @@ func (s *Store) EndResting(ctx context.Context, jobs []Resting) ([]Rested, error
 		case "roomy":
 			rested[i] = RestedEnded
 		default:
-			return nil, &UnexpectedReplyError{Script: "end", Reply: value}
+			return nil, &UnexpectedReplyError{Script: "job/end", Reply: value}
 		}
 	}
 	return rested, err
@@ -180,7 +180,7 @@ func (m Mender) Flags(ctx context.Context, cursor string) (next string, stray, l
 		if err != nil {
 			return cursor, stray, nil, err
 		}
-		r := &Reader{script: "unflag", whole: value}
+		r := &Reader{script: "repair/remove_flags", whole: value}
 		stray = append(stray, texts(r, value)...)
 		if r.err != nil {
 			return cursor, stray, nil, r.err

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-var collectScript = Load("collect")
+var collectScript = Load("inspect/collect")
 
 // Collected is one entry of a completion queue. The zero value is none.
 type Collected struct{ State, ID string }

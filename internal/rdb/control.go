@@ -8,7 +8,7 @@ import (
 	"github.com/265d0351/work/internal/excerpt"
 )
 
-var moveScript = Load("move")
+var moveScript = Load("inspect/move")
 
 // Stand is where a job that no worker holds was seen.
 type Stand struct {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-var dueScript = Load("due")
+var dueScript = Load("job/due")
 
 // Waiting is one id on a shelf.
 type Waiting struct {
@@ -60,11 +60,11 @@ func (s *Store) Due(ctx context.Context, shelf Shelf, call DueCall) (Due, error)
 	if err != nil {
 		return Due{}, err
 	}
-	r := Read("due", value)
+	r := Read("job/due", value)
 	due := Due{Time: fromMillis(r.Number()), Moved: int(r.Number()), Stuck: r.Texts(), Removed: int(r.Number())}
 	part := func() *Reader {
 		list, _ := r.Next().([]any)
-		return &Reader{script: "due", whole: value, rest: list}
+		return &Reader{script: "job/due", whole: value, rest: list}
 	}
 	page, queues, dues := part(), part(), part()
 	for known := len(page.rest) - len(dues.rest); page.More(); known-- {

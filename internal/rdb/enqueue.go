@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	enqueueScript      = Load("enqueue")
-	enqueueMixedScript = Load("enqueue_mixed")
+	enqueueScript      = Load("job/enqueue")
+	enqueueMixedScript = Load("job/enqueue_mixed")
 )
 
 // Place is where a new job goes.

@@ -8,9 +8,9 @@ import (
 )
 
 var (
-	fetchScript  = Load("fetch")
-	surveyScript = Load("survey")
-	wakeScript   = Load("wake")
+	fetchScript  = Load("job/fetch")
+	surveyScript = Load("worker/survey")
+	wakeScript   = Load("job/wake")
 )
 
 // MaxQueues is how many queues one fetch names at the most.
@@ -134,7 +134,7 @@ func (w *Worker) weigh(jobs []FetchedJob) {
 
 // parseFetched reads the answer, the jobs into spare if that is large enough.
 func parseFetched(value any, number int64, shares []Share, spare []FetchedJob) (Fetched, error) {
-	r := Read("fetch", value)
+	r := Read("job/fetch", value)
 	answer := Fetched{State: State(r.Text())}
 	if answer.State != Registered {
 		return answer, r.err
@@ -211,7 +211,7 @@ func (w *Worker) Survey(ctx context.Context, number int64, queues []string) (Sta
 	if err != nil {
 		return "", nil, err
 	}
-	r := Read("survey", value)
+	r := Read("worker/survey", value)
 	state := State(r.Text())
 	if state != Registered {
 		return state, nil, r.err

@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	logScript  = Load("log")
-	saveScript = Load("save")
+	logScript  = Load("job/log")
+	saveScript = Load("job/save")
 )
 
 // The bounds of what a long job keeps in Redis. The time to live is renewed by each write; it only sees to it that

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-var overdueScript = Load("overdue")
+var overdueScript = Load("worker/overdue")
 
 // Lateness is what the deadlines of all workers say.
 type Lateness struct {

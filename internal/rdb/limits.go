@@ -7,8 +7,8 @@ import (
 )
 
 var (
-	ruleScript = Load("rule")
-	fillScript = Load("fill")
+	ruleScript = Load("limit/rule")
+	fillScript = Load("limit/recount")
 )
 
 // Everything is the name whose rule is that of all queues: while it is there, no job of any begins.

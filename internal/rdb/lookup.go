@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-var lookupScript = Load("lookup")
+var lookupScript = Load("inspect/lookup")
 
 // MaxLookup is how many jobs one Lookup is asked about at the most.
 const MaxLookup = 64
@@ -20,7 +20,7 @@ const (
 	maxLookups      = 3    // for an id that changes its queue each time
 )
 
-// Where is where a job was found, as lua/lookup.lua calls it: a [Shelf] or one of these.
+// Where is where a job was found, as lua/inspect/lookup.lua calls it: a [Shelf] or one of these.
 type Where string
 
 // The places that are no shelf.
@@ -214,7 +214,7 @@ func (l *lookup) call(i int) Call {
 }
 
 func parseFound(id string, value any) Found {
-	r := Read("lookup", value)
+	r := Read("inspect/lookup", value)
 	f := Found{
 		ID: id, Where: Where(r.Text()), Time: fromMillis(r.Number()), Record: r.Bytes(), Trail: r.Bytes(),
 		Crashes: r.Text(),

@@ -13,9 +13,9 @@ import (
 )
 
 var (
-	orphanScript = Load("orphan")
-	sweepScript  = Load("sweep")
-	retireScript = Load("retire")
+	orphanScript = Load("repair/return_claim")
+	sweepScript  = Load("repair/sweep")
+	retireScript = Load("repair/retire")
 )
 
 // Holding is one entry of the index of claims.

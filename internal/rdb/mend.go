@@ -13,18 +13,18 @@ import (
 )
 
 var (
-	asideScript   = Load("aside")
-	placeScript   = Load("place")
-	strikeScript  = Load("strike")
-	singleScript  = Load("single")
-	recallScript  = Load("recall")
-	reclaimScript = Load("reclaim")
-	disownScript  = Load("disown")
-	renewScript   = Load("renew")
-	shedScript    = Load("shed")
-	dateScript    = Load("date")
-	lapseScript   = Load("lapse")
-	unclaimScript = Load("unclaim")
+	asideScript   = Load("repair/rename_broken")
+	placeScript   = Load("repair/place")
+	strikeScript  = Load("repair/remove_unfetchable")
+	singleScript  = Load("repair/single")
+	recallScript  = Load("repair/requeue_lost")
+	reclaimScript = Load("repair/agree_claim")
+	disownScript  = Load("repair/remove_worker")
+	renewScript   = Load("repair/renew")
+	shedScript    = Load("repair/remove_jobless")
+	dateScript    = Load("repair/date")
+	lapseScript   = Load("repair/limit_life")
+	unclaimScript = Load("repair/remove_claim")
 )
 
 // Reach is how far from the ends of a queue an id is looked for: all of it in one script would hold Redis for too long.
@@ -103,7 +103,7 @@ func (m Mender) Place(ctx context.Context, jobs []Named) ([]Fault, error) {
 	}
 	var faults []Fault
 	for _, value := range values {
-		r := Read("place", value)
+		r := Read("repair/place", value)
 		for r.More() {
 			faults = append(faults, Fault{ID: r.Text(), What: r.Text(), Where: r.Text()})
 		}
@@ -154,10 +154,10 @@ func (m Mender) Strike(ctx context.Context, queue string, from int) (Struck, err
 }
 
 func readStruck(value any) (Struck, error) {
-	r := Read("strike", value)
+	r := Read("repair/remove_unfetchable", value)
 	part := Struck{Length: int(r.Number()), IDs: r.Texts()}
 	list, _ := r.Next().([]any)
-	inner := &Reader{script: "strike", whole: value, rest: list}
+	inner := &Reader{script: "repair/remove_unfetchable", whole: value, rest: list}
 	for inner.More() {
 		part.Faults = append(part.Faults,
 			Fault{ID: inner.Text(), What: inner.Text(), Where: strconv.FormatInt(inner.Number(), 10)})

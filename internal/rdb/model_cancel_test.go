@@ -21,7 +21,7 @@ type modelPlace struct {
 	score  string // empty: whatever it is
 }
 
-// end ends a job like lua/end.lua, with all that belongs to it.
+// end ends a job like lua/job/end.lua, with all that belongs to it.
 func (m *machine) end(t *rapid.T, from modelPlace, e rdb.Ending) string {
 	flagged := m.cancelled[e.ID]
 	if flagged && e.State != "cancelled" {
@@ -258,7 +258,7 @@ func (m *machine) purgeSome(t *rapid.T) {
 	m.endResting(t, ends)
 }
 
-// purge removes like lua/purge.lua: what somebody waits for stays, what is to be cancelled too, and what is held only
+// purge removes like lua/inspect/purge.lua: what somebody waits for stays, what is to be cancelled too, and what is held only
 // leaves the queue.
 func (m *model) purge(queue string, size int, ids []string) rdb.Purged {
 	answer := rdb.Purged{Waited: []string{}, Cancelled: []string{}}

@@ -80,7 +80,7 @@ func (m *machine) restoreOn(t *rapid.T, a *actor) {
 	a.restoring = !answered
 }
 
-// restore stores like lua/restore.lua and returns how many were not known.
+// restore stores like lua/job/restore.lua and returns how many were not known.
 func (m *model) restore(worker string, number int64, jobs []rdb.Held) int {
 	if !m.workers[worker] {
 		return 0

@@ -163,7 +163,7 @@ type modelFetch struct {
 	held map[string]float64 // queues whose jobs may not begin now: ms until they may, or -1
 }
 
-// fetch claims like lua/fetch.lua and returns the jobs, how many ids were dropped, and what is held back by rules.
+// fetch claims like lua/job/fetch.lua and returns the jobs, how many ids were dropped, and what is held back by rules.
 func (m *model) fetch(worker string, number int64, wanted int, shares []rdb.Share, now int64) modelFetch {
 	f := modelFetch{room: map[string]int{}, held: map[string]float64{}}
 	dropped, got := 0, 0

@@ -6,10 +6,10 @@ import (
 )
 
 var (
-	objectTouchScript   = Load("object_touch")
-	objectReserveScript = Load("object_reserve")
-	objectReferScript   = Load("object_refer")
-	objectUnreferScript = Load("object_unrefer")
+	objectTouchScript   = Load("object/touch")
+	objectReserveScript = Load("object/reserve")
+	objectReferScript   = Load("object/refer")
+	objectUnreferScript = Load("object/unrefer")
 )
 
 // Objects are the contents of a namespace that jobs share, each under the SHA-256 of its bytes. When one was used last

@@ -8,9 +8,9 @@ import (
 )
 
 var (
-	objectDropScript  = Load("object_drop")
-	objectGoneScript  = Load("object_gone")
-	objectPruneScript = Load("object_prune")
+	objectDropScript  = Load("object/drop")
+	objectGoneScript  = Load("object/gone")
+	objectPruneScript = Load("object/prune")
 )
 
 // ObjectInfo is what Redis knows of one object.

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-var objectKeepScript = Load("object_keep")
+var objectKeepScript = Load("object/keep")
 
 // ObjectPiece is how many bytes of a content one request writes or reads.
 const ObjectPiece = 1 << 20

@@ -2,7 +2,7 @@ package rdb
 
 import "context"
 
-var purgeScript = Load("purge")
+var purgeScript = Load("inspect/purge")
 
 // Waiter is a job that waits in a queue.
 type Waiter struct {
@@ -65,7 +65,7 @@ func (s *Store) Purge(ctx context.Context, queue string, reach int, ids []string
 	if err != nil {
 		return Purged{}, err
 	}
-	r := Read("purge", value)
+	r := Read("inspect/purge", value)
 	return Purged{Removed: int(r.Number()), Waited: r.Texts(), Cancelled: r.Texts()}, r.err
 }
 

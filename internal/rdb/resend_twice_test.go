@@ -27,7 +27,7 @@ func TestTransitionsSentTwiceLeaveTheSameState(t *testing.T) {
 			once, twice = plain(once), plain(twice)
 		}
 		assert.Equal(t, once, twice)
-		if tr.script == "enqueue" {
+		if tr.script == "job/enqueue" {
 			assert.Equal(t, first, second)
 		}
 	})

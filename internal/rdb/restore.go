@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-var restoreScript = Load("restore")
+var restoreScript = Load("job/restore")
 
 // Held is a job that a worker holds, with what it needs to be known again.
 type Held struct {

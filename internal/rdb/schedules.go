@@ -13,9 +13,9 @@ import (
 )
 
 var (
-	tickScript     = Load("tick")
-	defineScript   = Load("define")
-	withdrawScript = Load("withdraw")
+	tickScript     = Load("schedule/tick")
+	defineScript   = Load("schedule/define")
+	withdrawScript = Load("schedule/withdraw")
 )
 
 // ScheduleHint is the message on the control channel that says that schedules have changed.
@@ -180,7 +180,7 @@ func (s *Store) DefineAll(ctx context.Context, changes []Redefinition) ([]Change
 	changed := make([]Changed, len(replies))
 	for i, reply := range replies {
 		if changed[i].Err = reply.Err; reply.Err == nil {
-			r := Read("define", reply.Value)
+			r := Read("schedule/define", reply.Value)
 			changed[i] = Changed{Done: r.Number() == 1, Err: r.err}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 // Script is a Lua script, sent by its hash and in full only when Redis does not know it.
 type Script struct {
-	Name   string // "enqueue", for lua/enqueue.lua
+	Name   string // "job/enqueue", for lua/job/enqueue.lua
 	Source string
 	SHA    string
 }

@@ -21,23 +21,23 @@ func locking() []transition {
 		return func(_ *site, store *rdb.Store) (any, error) { return store.Amend(background, a) }
 	}
 	return []transition{
-		{name: "begin", script: "begin", prepare: locked, send: func(_ *site, store *rdb.Store) (any, error) {
+		{name: "begin", script: "job/begin", prepare: locked, send: func(_ *site, store *rdb.Store) (any, error) {
 			return store.Worker("w1").Begin(background, rdb.Claim{Queue: "a", Element: "1:a1"}, "begun")
 		}},
-		{name: "shelve, lock", script: "shelve", prepare: locked, send: func(_ *site, store *rdb.Store) (any, error) {
+		{name: "shelve, lock", script: "job/shelve", prepare: locked, send: func(_ *site, store *rdb.Store) (any, error) {
 			w := store.Worker("w1")
 			settled, err := w.Settle(background, []rdb.Call{w.Shelve(rdb.Shelved{
 				Claim: rdb.Claim{Queue: "a", Element: "1:a2"}, Shelf: rdb.ShelfMorgue, Lock: "kept",
 			})})
 			return settled, err
 		}},
-		{name: "void", script: "void", prepare: locked, send: func(_ *site, store *rdb.Store) (any, error) {
+		{name: "void", script: "repair/free_locks", prepare: locked, send: func(_ *site, store *rdb.Store) (any, error) {
 			_, _, err := store.VoidLocks(background, "")
 			return nil, err
 		}},
-		{name: "amend", script: "amend", prepare: holding,
+		{name: "amend", script: "inspect/edit", prepare: holding,
 			send: amend(rdb.Amendment{ID: "a3", Read: record("a3"), New: []byte("new")})},
-		{name: "amend, put off", script: "amend", prepare: func(t *testing.T, s *site) {
+		{name: "amend, put off", script: "inspect/edit", prepare: func(t *testing.T, s *site) {
 			s.plan(t, "a", "a1", 1000)
 		}, send: func(s *site, store *rdb.Store) (any, error) {
 			return store.Amend(background, rdb.Amendment{ID: "a1", Read: record("a1"), New: []byte("new"),

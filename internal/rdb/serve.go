@@ -2,7 +2,7 @@ package rdb
 
 import "context"
 
-var serveScript = Load("serve")
+var serveScript = Load("worker/serve")
 
 // Serving is a change of what a registered worker serves.
 type Serving struct {
@@ -33,7 +33,7 @@ func (w *Worker) Serve(ctx context.Context, number func() int64, change Serving)
 	}
 	var stay []string
 	for _, value := range values {
-		r := Read("serve", value)
+		r := Read("worker/serve", value)
 		state := State(r.Text())
 		stay = append(stay, r.Texts()...)
 		if state != Registered || r.err != nil {

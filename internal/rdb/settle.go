@@ -10,12 +10,12 @@ import (
 )
 
 var (
-	completeScript = Load("complete")
-	endScript      = Load("end")
-	shelveScript   = Load("shelve")
-	releaseScript  = Load("release")
-	suspectScript  = Load("suspect")
-	absolveScript  = Load("absolve")
+	completeScript = Load("job/complete")
+	endScript      = Load("job/end")
+	shelveScript   = Load("job/shelve")
+	releaseScript  = Load("job/release")
+	suspectScript  = Load("job/suspect")
+	absolveScript  = Load("worker/declare_alive")
 )
 
 // Ended is a claim whose job is over: done or discarded.

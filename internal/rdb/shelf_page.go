@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-var pageScript = Load("page")
+var pageScript = Load("inspect/page")
 
 // ShelfCursor is where the next page of a shelf begins: behind that job, or where it would stand if it has left. The
 // zero value is the beginning, oldest or due first.
@@ -41,7 +41,7 @@ func parseScore(text string) float64 {
 }
 
 func parseShelf(shelf Shelf, value any) ([]Stood, error) {
-	r := Read("page", value)
+	r := Read("inspect/page", value)
 	var page []Stood
 	for r.More() {
 		entry := Stood{Stand: Stand{ID: r.Text(), Shelf: shelf, Score: r.Text()}}

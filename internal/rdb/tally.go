@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-var tallyScript = Load("tally")
+var tallyScript = Load("history/add")
 
 // How long history is kept, after the last that was added to a minute or a day.
 const (

@@ -114,7 +114,7 @@ func (s *Store) sendTicks(ctx context.Context, calls []Call, answers []Ticked) (
 			answers = append(answers, Ticked{Err: reply.Err})
 			continue
 		}
-		r := Read("tick", reply.Value)
+		r := Read("schedule/tick", reply.Value)
 		answers = append(answers, Ticked{State: TickState(r.Text()), Time: fromMillis(r.Number()), Entry: r.Text()})
 		answers[len(answers)-1].Err = r.err
 	}

@@ -30,19 +30,19 @@ func cancelling() []transition {
 		}
 	}
 	return []transition{
-		{name: "cancel", script: "cancel", timed: true, prepare: everywhere,
+		{name: "cancel", script: "inspect/cancel", timed: true, prepare: everywhere,
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				return store.Cancel(background, []string{"a0", "a2", "a3", "b2", "nobody"})
 			}},
-		{name: "end, in a queue", script: "end", prepare: flagged,
+		{name: "end, in a queue", script: "job/end", prepare: flagged,
 			send: resting(rdb.Resting{Spot: rdb.SpotQueue, Ending: cancelled("a3", "a")})},
-		{name: "end, on a shelf", script: "end", prepare: flagged,
+		{name: "end, on a shelf", script: "job/end", prepare: flagged,
 			send: resting(rdb.Resting{Spot: rdb.Spot(rdb.ShelfScheduled), Ending: cancelled("b2", "b")})},
-		{name: "foretell", script: "foretell", prepare: flagged, send: func(_ *site, store *rdb.Store) (any, error) {
+		{name: "foretell", script: "inspect/keep_outcome", prepare: flagged, send: func(_ *site, store *rdb.Store) (any, error) {
 			return nil, store.Foretell(background,
 				[]rdb.Ending{cancelled("a3", "a"), cancelled("a1", "a"), cancelled("ghost", "a")})
 		}},
-		{name: "unflag", script: "unflag", prepare: flagged, send: func(_ *site, store *rdb.Store) (any, error) {
+		{name: "unflag", script: "repair/remove_flags", prepare: flagged, send: func(_ *site, store *rdb.Store) (any, error) {
 			_, _, _, err := rdb.Mender{Store: store, Mend: true}.Flags(background, "0")
 			return nil, err
 		}},

@@ -38,33 +38,33 @@ func transitions() []transition {
 	}
 	claims := []rdb.Claim{{Queue: "a", Element: "1:a1"}, {Queue: "a", Element: "1:a2"}, {Queue: "b", Element: "1:b1"}}
 	all := []transition{
-		settling("complete", "complete", func(w *rdb.Worker) rdb.Call { return w.Complete(ended(claims...)) }),
-		settling("complete, outcomes kept", "complete", func(w *rdb.Worker) rdb.Call {
+		settling("complete", "job/complete", func(w *rdb.Worker) rdb.Call { return w.Complete(ended(claims...)) }),
+		settling("complete, outcomes kept", "job/complete", func(w *rdb.Worker) rdb.Call {
 			done := ended(claims...)
 			for i := range done {
 				done[i].Keep, done[i].Outcome = time.Hour, []byte("result")
 			}
 			return w.Complete(done)
 		}),
-		settling("end", "end", func(w *rdb.Worker) rdb.Call {
+		settling("end", "job/end", func(w *rdb.Worker) rdb.Call {
 			return w.End(claims[1], rdb.Ending{ID: "a2", Queue: "a", State: "done", Keep: time.Hour,
 				Outcome: []byte("result"),
 				Belongings: rdb.Belongings{Lock: "digest", Log: true, State: true, Completion: "ends",
 					Objects: []string{"sha"}}})
 		}),
-		settling("release, dead worker", "release", func(w *rdb.Worker) rdb.Call {
+		settling("release, dead worker", "job/release", func(w *rdb.Worker) rdb.Call {
 			return w.Release(rdb.Released{Queue: "a", Elements: elements(claims[:2]), Died: "w1"})
 		}),
-		settling("release, good order", "release", func(w *rdb.Worker) rdb.Call {
+		settling("release, good order", "job/release", func(w *rdb.Worker) rdb.Call {
 			return w.Release(rdb.Released{Queue: "a", Elements: elements(claims[:2]), Ended: true})
 		}),
 	}
 	for _, shelf := range []rdb.Shelf{rdb.ShelfRetry, rdb.ShelfScheduled, rdb.ShelfMorgue} {
-		all = append(all, settling("shelve, "+string(shelf), "shelve", func(w *rdb.Worker) rdb.Call {
+		all = append(all, settling("shelve, "+string(shelf), "job/shelve", func(w *rdb.Worker) rdb.Call {
 			return w.Shelve(rdb.Shelved{Claim: claims[1], Shelf: shelf, Delay: time.Hour, Trail: []byte("news")})
 		}))
 	}
-	buried := settling("shelve, with a completion queue", "shelve", func(w *rdb.Worker) rdb.Call {
+	buried := settling("shelve, with a completion queue", "job/shelve", func(w *rdb.Worker) rdb.Call {
 		return w.Shelve(rdb.Shelved{Claim: claims[1], Shelf: rdb.ShelfMorgue, Completion: "ends"})
 	})
 	all = append(all, buried)
@@ -120,12 +120,12 @@ func storing() []transition {
 	front, later, chosen := job("a", "front"), job("b", "later"), job("c", "chosen")
 	front.Place, later.Place, later.When, chosen.Chosen = rdb.Front, rdb.In, 60_000, true
 	return []transition{
-		{name: "enqueue", script: "enqueue", prepare: nothing, send: enqueue(job("a", "a1"), job("a", "a2"))},
-		{name: "enqueue, at the front of others", script: "enqueue", prepare: waiting, send: enqueue(front)},
-		{name: "enqueue of all kinds", script: "enqueue_mixed", prepare: nothing,
+		{name: "enqueue", script: "job/enqueue", prepare: nothing, send: enqueue(job("a", "a1"), job("a", "a2"))},
+		{name: "enqueue, at the front of others", script: "job/enqueue", prepare: waiting, send: enqueue(front)},
+		{name: "enqueue of all kinds", script: "job/enqueue_mixed", prepare: nothing,
 			send: enqueue(job("a", "a1"), front, later, chosen, chosen)},
-		{name: "enqueue, scheduled first", script: "enqueue_mixed", prepare: nothing, send: enqueue(later)},
-		{name: "fetch", script: "fetch", prepare: func(t *testing.T, s *site) {
+		{name: "enqueue, scheduled first", script: "job/enqueue_mixed", prepare: nothing, send: enqueue(later)},
+		{name: "fetch", script: "job/fetch", prepare: func(t *testing.T, s *site) {
 			waiting(t, s)
 			s.worker(t, "w1", "a", "b")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
@@ -133,17 +133,17 @@ func storing() []transition {
 				Fetch(background, 2, 3, true, []rdb.Share{{Queue: "a", Jobs: 1}, {Queue: "b", Jobs: 2}})
 			return fetched.State, err
 		}},
-		{name: "survey", script: "survey", prepare: holding, send: func(_ *site, store *rdb.Store) (any, error) {
+		{name: "survey", script: "worker/survey", prepare: holding, send: func(_ *site, store *rdb.Store) (any, error) {
 			_, claims, err := store.Worker("w1").Survey(background, 3, []string{"a", "b"})
 			return claims, err
 		}},
-		{name: "suspect", script: "suspect", timed: true, prepare: func(t *testing.T, s *site) {
+		{name: "suspect", script: "job/suspect", timed: true, prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "HSET", "crashes", "a2", "v@1:2:3:4:5:6:7 +v:1:2")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
 			return store.Worker("w1").Suspect(background, rdb.Claim{Queue: "a", Element: "1:a2"})
 		}},
-		{name: "absolve", script: "absolve", prepare: func(t *testing.T, s *site) {
+		{name: "absolve", script: "worker/declare_alive", prepare: func(t *testing.T, s *site) {
 			s.worker(t, "w1", "a")
 			s.cmd(t, "HSET", "worker:w1:info", "host", "h")
 			s.cmd(t, "ZADD", "deaths", 1, "w1")
@@ -154,7 +154,7 @@ func storing() []transition {
 			}
 			return nil, nil
 		}},
-		{name: "restore", script: "restore", timed: true, prepare: func(t *testing.T, s *site) {
+		{name: "restore", script: "job/restore", timed: true, prepare: func(t *testing.T, s *site) {
 			s.worker(t, "w1", "a", "b")
 			s.cmd(t, "HSET", "limits", "a", "0 2 - - -")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
@@ -165,7 +165,7 @@ func storing() []transition {
 			})
 			return nil, err
 		}},
-		{name: "wake", script: "wake", prepare: func(t *testing.T, s *site) {
+		{name: "wake", script: "job/wake", prepare: func(t *testing.T, s *site) {
 			waiting(t, s)
 			s.cmd(t, "UNLINK", "wake:a")
 			s.cmd(t, "LPUSH", "wake:b", "1", "1", "1")
@@ -177,7 +177,7 @@ func storing() []transition {
 
 func living() []transition {
 	return []transition{
-		{name: "register", script: "register", timed: true, prepare: holding,
+		{name: "register", script: "worker/register", timed: true, prepare: holding,
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				_, epoch, err := store.Worker("w3").Register(background, rdb.Registration{
 					Life: time.Minute, Epoch: "epoch-3", Former: "w1", Info: map[string]string{"host": "h"},
@@ -185,7 +185,7 @@ func living() []transition {
 				})
 				return epoch, err
 			}},
-		{name: "beat", script: "beat", timed: true, prepare: func(t *testing.T, s *site) {
+		{name: "beat", script: "worker/beat", timed: true, prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "UNLINK", "worker:w1")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
@@ -195,14 +195,14 @@ func living() []transition {
 			})
 			return pulse.State, err
 		}},
-		{name: "condemn", script: "condemn", prepare: lapsed, send: func(_ *site, store *rdb.Store) (any, error) {
+		{name: "condemn", script: "worker/declare_dead", prepare: lapsed, send: func(_ *site, store *rdb.Store) (any, error) {
 			return store.Worker("w2").Condemn(background, 0, "w1")
 		}},
-		{name: "overdue", script: "overdue", reads: true, prepare: lapsed,
+		{name: "overdue", script: "worker/overdue", reads: true, prepare: lapsed,
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				return store.Late(background, time.Minute, 10)
 			}},
-		{name: "forget", script: "forget", prepare: func(t *testing.T, s *site) {
+		{name: "forget", script: "worker/forget", prepare: func(t *testing.T, s *site) {
 			w := s.worker(t, "w1", "a", "b")
 			s.beat(t, w, rdb.Beat{Life: time.Minute, Epoch: "epoch-1", Lease: time.Minute})
 			s.cmd(t, "SMOVE", "workers", s.key("dead"), "w1")
@@ -215,7 +215,7 @@ func living() []transition {
 
 func maintaining() []transition {
 	return []transition{
-		{name: "due", script: "due", prepare: func(t *testing.T, s *site) {
+		{name: "due", script: "job/due", prepare: func(t *testing.T, s *site) {
 			s.plan(t, "a", "a1", 1)
 			s.plan(t, "b", "b1", 2)
 			s.cmd(t, "ZADD", "scheduled", 3, "ghost")
@@ -227,7 +227,7 @@ func maintaining() []transition {
 			}})
 			return due.Page, err
 		}},
-		{name: "orphan", script: "orphan", prepare: func(t *testing.T, s *site) {
+		{name: "orphan", script: "repair/return_claim", prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "SREM", "workers", "w1")
 		}, send: func(s *site, store *rdb.Store) (any, error) {
@@ -239,11 +239,11 @@ func maintaining() []transition {
 			}
 			return nil, err
 		}},
-		{name: "retire", script: "retire", prepare: func(t *testing.T, s *site) {
+		{name: "retire", script: "repair/retire", prepare: func(t *testing.T, s *site) {
 			waiting(t, s)
 			s.cmd(t, "HSET", "lanes", "old", "7 5 3=duplicate")
 		}, send: func(_ *site, store *rdb.Store) (any, error) { return store.RetireLanes(background, "", time.Hour) }},
-		{name: "sweep", script: "sweep", prepare: func(t *testing.T, s *site) {
+		{name: "sweep", script: "repair/sweep", prepare: func(t *testing.T, s *site) {
 			s.cmd(t, "HSET", "outcomes", "a1", "result", "a2", "result")
 			s.cmd(t, "ZADD", "outcomes:until", 5, "a1", "1e15", "a2")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {

@@ -32,7 +32,7 @@ func controlling() []transition {
 		}
 	}
 	move := func(name string, from rdb.Stand, to rdb.Aim, timed bool) transition {
-		return transition{name: "move, " + name, script: "move", prepare: stands, timed: timed,
+		return transition{name: "move, " + name, script: "inspect/move", prepare: stands, timed: timed,
 			send: obey(func(store *rdb.Store) rdb.Order { return store.Move(from, to) })}
 	}
 	queued := rdb.Stand{ID: "a3", Queue: "a"}
@@ -47,14 +47,14 @@ func controlling() []transition {
 		move("retried, with its lock", on(rdb.ShelfMorgue, "12"), rdb.Aim{Lock: "digest"}, false),
 		move("another time", on(rdb.ShelfRetry, "11"), rdb.Aim{Shelf: rdb.ShelfRetry, At: 5, Trail: []byte("news")},
 			false),
-		{name: "foretell, deleted", script: "foretell", prepare: stands, send: obey(func(store *rdb.Store) rdb.Order {
+		{name: "foretell, deleted", script: "inspect/keep_outcome", prepare: stands, send: obey(func(store *rdb.Store) rdb.Order {
 			return store.Flag(queued, rdb.Ending{Keep: time.Minute, Outcome: []byte("deleted")})
 		})},
-		{name: "end, in its queue", script: "end", prepare: stands, send: obey(func(store *rdb.Store) rdb.Order {
+		{name: "end, in its queue", script: "job/end", prepare: stands, send: obey(func(store *rdb.Store) rdb.Order {
 			return store.Remove(queued,
 				rdb.Ending{State: "deleted", Belongings: rdb.Belongings{Log: true, Completion: "ends"}})
 		})},
-		{name: "end, on its shelf", script: "end", prepare: stands, send: obey(func(store *rdb.Store) rdb.Order {
+		{name: "end, on its shelf", script: "job/end", prepare: stands, send: obey(func(store *rdb.Store) rdb.Order {
 			return store.Remove(on(rdb.ShelfMorgue, "12"), rdb.Ending{State: "deleted"})
 		})},
 	}

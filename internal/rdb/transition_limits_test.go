@@ -34,31 +34,31 @@ func limiting() []transition {
 		return func(_ *site, store *rdb.Store) (any, error) { return store.Want(background, "w1", wish) }
 	}
 	return []transition{
-		{name: "rule, the first", script: "rule", prepare: ruled(atMost(1)),
+		{name: "rule, the first", script: "limit/rule", prepare: ruled(atMost(1)),
 			send: rule("a", atMost(1), atMost(5), false)},
-		{name: "rule, counted anew", script: "rule", prepare: ruled(""), send: rule("a", "", filling, true)},
-		{name: "rule, none", script: "rule", prepare: ruled(atMost(1)), send: rule("a", atMost(1), "", false)},
-		{name: "rule, all queues", script: "rule", prepare: holding,
+		{name: "rule, counted anew", script: "limit/rule", prepare: ruled(""), send: rule("a", "", filling, true)},
+		{name: "rule, none", script: "limit/rule", prepare: ruled(atMost(1)), send: rule("a", atMost(1), "", false)},
+		{name: "rule, all queues", script: "limit/rule", prepare: holding,
 			send: rule("", "", rdb.Rule{Paused: true}.Text(), false)},
-		{name: "rule, another rate", script: "rule", timed: true, prepare: func(t *testing.T, s *site) {
+		{name: "rule, another rate", script: "limit/rule", timed: true, prepare: func(t *testing.T, s *site) {
 			ruled(rated(10))(t, s)
 			s.cmd(t, "SET", "rate:a", s.now(t).Add(time.Hour).UnixMilli(), "PX", 3_600_000)
 		}, send: rule("a", rated(10), rated(20), false)},
-		{name: "fill", script: "fill", prepare: ruled(filling), send: func(_ *site, store *rdb.Store) (any, error) {
+		{name: "fill", script: "limit/recount", prepare: ruled(filling), send: func(_ *site, store *rdb.Store) (any, error) {
 			return nil, store.Fill(background, "a")
 		}},
-		{name: "fill, counted and gone", script: "fill", prepare: ruled(atMost(2)),
+		{name: "fill, counted and gone", script: "limit/recount", prepare: ruled(atMost(2)),
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				_, err := store.Recount(background, "a")
 				return nil, err
 			}},
-		{name: "want", script: "want", prepare: holding, send: want(rdb.WishQuiet)},
-		{name: "want, resume", script: "want", prepare: func(t *testing.T, s *site) {
+		{name: "want", script: "worker/want", prepare: holding, send: want(rdb.WishQuiet)},
+		{name: "want, resume", script: "worker/want", prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "HSET", "worker:w1:info", "wanted", "pause")
 		}, send: want(rdb.WishResume)},
-		{name: "want, ping", script: "want", prepare: holding, send: want(rdb.WishPing)},
-		{name: "beat, which answers", script: "beat", timed: true, prepare: func(t *testing.T, s *site) {
+		{name: "want, ping", script: "worker/want", prepare: holding, send: want(rdb.WishPing)},
+		{name: "beat, which answers", script: "worker/beat", timed: true, prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "HSET", "worker:w1:info", "ping", "5")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
@@ -66,11 +66,11 @@ func limiting() []transition {
 				Beat(background, conn{store.Driver()}, rdb.Beat{Life: time.Minute, Epoch: "epoch-1"})
 			return pulse.State, err
 		}},
-		{name: "purge", script: "purge", prepare: crowded, send: func(_ *site, store *rdb.Store) (any, error) {
+		{name: "purge", script: "inspect/purge", prepare: crowded, send: func(_ *site, store *rdb.Store) (any, error) {
 			_, err := store.Purge(background, "a", 4, []string{"a4", "a5", "a1"})
 			return nil, err
 		}},
-		{name: "purge, all there is", script: "purge", prepare: crowded,
+		{name: "purge, all there is", script: "inspect/purge", prepare: crowded,
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				_, err := store.Purge(background, "a", 9, []string{"a1", "a3", "a4", "a5", "a6"})
 				return nil, err

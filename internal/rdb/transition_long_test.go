@@ -9,12 +9,12 @@ func lasting() []transition {
 	note := rdb.Note{Trail: []byte("news"), Fuller: []byte("more news")}
 	claim := rdb.Claim{Queue: "a", Element: "1:a2"}
 	return []transition{
-		{name: "log", script: "log", prepare: holding, storing: true,
+		{name: "log", script: "job/log", prepare: holding, storing: true,
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				return sendLog(store, rdb.LogBatch{Claim: claim, ID: "a2", Number: 1, Note: note,
 					Lines: [][]byte{[]byte("x"), []byte("y")}})
 			}},
-		{name: "save", script: "save", prepare: holding, storing: true,
+		{name: "save", script: "job/save", prepare: holding, storing: true,
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				return store.Worker("w1").
 					SaveState(background, rdb.SavedState{Claim: claim, ID: "a2", Number: 1, Note: note,

@@ -10,7 +10,7 @@ import (
 // looking are the ways of a script that only reads.
 func looking() []transition {
 	look := func(prepare func(t *testing.T, s *site), id string) transition {
-		return transition{name: "lookup, " + id, script: "lookup", reads: true, prepare: prepare,
+		return transition{name: "lookup, " + id, script: "inspect/lookup", reads: true, prepare: prepare,
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				found, err := store.Lookup(background, []string{id}, func([]byte) string { return "a" })
 				if err != nil {
@@ -33,7 +33,7 @@ func looking() []transition {
 
 // paging reads a page of a shelf on which three jobs are due at the same moment.
 func paging(name string, cursor rdb.ShelfCursor) transition {
-	return transition{name: "page, " + name, script: "page", reads: true, prepare: func(t *testing.T, s *site) {
+	return transition{name: "page, " + name, script: "inspect/page", reads: true, prepare: func(t *testing.T, s *site) {
 		s.cmd(t, "ZADD", "retry", 1, "z", 7, "a", 7, "b", 7, "c", 9, "d")
 	}, send: func(_ *site, store *rdb.Store) (any, error) {
 		at := cursor

@@ -39,7 +39,7 @@ func TestAFullRedisRefusesEnqueueAndNothingElse(t *testing.T) {
 			require.ErrorContains(t, replies[0].Err, "OOM", "it is full")
 
 			got, err := tr.send(full, full.store)
-			if strings.HasPrefix(tr.script, "enqueue") || tr.script == "tick" || tr.storing {
+			if strings.HasPrefix(tr.script, "job/enqueue") || tr.script == "schedule/tick" || tr.storing {
 				var refused *rdb.ServerError
 				require.ErrorAs(t, err, &refused)
 				assert.Equal(t, "OOM", refused.Code)
@@ -47,7 +47,7 @@ func TestAFullRedisRefusesEnqueueAndNothingElse(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			if !tr.timed && tr.script != "due" {
+			if !tr.timed && tr.script != "job/due" {
 				assert.Equal(t, want, got)
 			}
 			assert.Equal(t, keysIn(roomy.dump(t)), keysIn(full.dump(t)))

@@ -35,40 +35,40 @@ func mendingJobs() []transition {
 		return nil, err
 	}
 	return []transition{
-		{name: "place, on a shelf too", script: "place", prepare: damaged("ZADD", "retry", 5, "a1"), send: place},
-		{name: "place, no name", script: "place", prepare: damaged("ZADD", "morgue", 5, "a3"), send: place},
-		{name: "place, no record", script: "place", prepare: damaged("HDEL", "jobs", "a2"), send: place},
-		{name: "strike", script: "strike", prepare: damaged("RPUSH", "queue:a", "a1", "ghost"),
+		{name: "place, on a shelf too", script: "repair/place", prepare: damaged("ZADD", "retry", 5, "a1"), send: place},
+		{name: "place, no name", script: "repair/place", prepare: damaged("ZADD", "morgue", 5, "a3"), send: place},
+		{name: "place, no record", script: "repair/place", prepare: damaged("HDEL", "jobs", "a2"), send: place},
+		{name: "strike", script: "repair/remove_unfetchable", prepare: damaged("RPUSH", "queue:a", "a1", "ghost"),
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				_, err := mender(store).Strike(background, "a", 0)
 				return nil, err
 			}},
-		{name: "strike, on a shelf", script: "strike", prepare: damaged("ZADD", "retry", 5, "a3"),
+		{name: "strike, on a shelf", script: "repair/remove_unfetchable", prepare: damaged("ZADD", "retry", 5, "a3"),
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				_, err := mender(store).Strike(background, "a", 0)
 				return nil, err
 			}},
-		{name: "single", script: "single", prepare: damaged("RPUSH", "queue:b", "a3"),
+		{name: "single", script: "repair/single", prepare: damaged("RPUSH", "queue:b", "a3"),
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				_, _, err := mender(store).Single(background, rdb.Twice{ID: "a3", From: "b", Other: "a"})
 				return nil, err
 			}},
-		{name: "recall", script: "recall", prepare: damaged("UNLINK", "queue:a"),
+		{name: "recall", script: "repair/requeue_lost", prepare: damaged("UNLINK", "queue:a"),
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				_, err := mender(store).Recall(background,
 					[]rdb.Nowhere{{Named: rdb.Named{ID: "a3", Queue: "a"}, Digest: rdb.Digest(record("a3"))}})
 				return nil, err
 			}},
-		{name: "reclaim, no claim", script: "reclaim", timed: true, prepare: damaged("HDEL", "claimed", "a1"),
+		{name: "reclaim, no claim", script: "repair/agree_claim", timed: true, prepare: damaged("HDEL", "claimed", "a1"),
 			send: reclaim},
-		{name: "reclaim, no record", script: "reclaim", prepare: damaged("LPUSH", "worker:w1:inprocess:a", "1:ghost"),
+		{name: "reclaim, no record", script: "repair/agree_claim", prepare: damaged("LPUSH", "worker:w1:inprocess:a", "1:ghost"),
 			send: reclaim},
-		{name: "reclaim, unknown worker", script: "reclaim", prepare: func(t *testing.T, s *site) {
+		{name: "reclaim, unknown worker", script: "repair/agree_claim", prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "SREM", "workers", "w1")
 			s.cmd(t, "UNLINK", "worker:w1")
 		}, send: reclaim},
-		{name: "unclaim", script: "unclaim", prepare: damaged("LREM", "worker:w1:inprocess:a", 0, "1:a2"),
+		{name: "unclaim", script: "repair/remove_claim", prepare: damaged("LREM", "worker:w1:inprocess:a", 0, "1:a2"),
 			send: func(s *site, store *rdb.Store) (any, error) {
 				_, page, err := s.store.Holdings(background, "0")
 				if err == nil {
@@ -76,7 +76,7 @@ func mendingJobs() []transition {
 				}
 				return nil, err
 			}},
-		{name: "disown", script: "disown", prepare: func(t *testing.T, s *site) {
+		{name: "disown", script: "repair/remove_worker", prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "SREM", "workers", "w1")
 			s.cmd(t, "UNLINK", "worker:w1")
@@ -90,7 +90,7 @@ func mendingJobs() []transition {
 func mendingIndexes() []transition {
 	mender := func(store *rdb.Store) rdb.Mender { return rdb.Mender{Store: store, Mend: true} }
 	return []transition{
-		{name: "aside", script: "aside", prepare: func(t *testing.T, s *site) {
+		{name: "aside", script: "repair/rename_broken", prepare: func(t *testing.T, s *site) {
 			waiting(t, s)
 			s.cmd(t, "SET", "queue:c", "text")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
@@ -98,7 +98,7 @@ func mendingIndexes() []transition {
 				time.UnixMilli(1_800_000_000_000))
 			return nil, err
 		}},
-		{name: "renew", script: "renew", timed: true, prepare: func(t *testing.T, s *site) {
+		{name: "renew", script: "repair/renew", timed: true, prepare: func(t *testing.T, s *site) {
 			waiting(t, s)
 			s.cmd(t, "SREM", "ready", "a")
 			s.cmd(t, "SADD", "ready", "gone")
@@ -109,7 +109,7 @@ func mendingIndexes() []transition {
 			_, err := mender(store).Renew(background, []string{"a", "b", "gone", "served"}, served, time.Hour)
 			return nil, err
 		}},
-		{name: "shed, of records", script: "shed", prepare: func(t *testing.T, s *site) {
+		{name: "shed, of records", script: "repair/remove_jobless", prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "HSET", "trail", "ghost", "old")
 			s.cmd(t, "HSET", "crashes", "ghost", "w0")
@@ -118,21 +118,21 @@ func mendingIndexes() []transition {
 			_, err := store.ShedRecordless(background, map[string]string{})
 			return nil, err
 		}},
-		{name: "shed, of claims", script: "shed", prepare: func(t *testing.T, s *site) {
+		{name: "shed, of claims", script: "repair/remove_jobless", prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "HSET", "worker:w1:running", "a1", "5 half", "a3", "5 half")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
 			_, err := store.ShedCheckIns(background, []string{"w1"}, map[string]string{})
 			return nil, err
 		}},
-		{name: "date", script: "date", timed: true, prepare: func(t *testing.T, s *site) {
+		{name: "date", script: "repair/date", timed: true, prepare: func(t *testing.T, s *site) {
 			s.cmd(t, "HSET", "outcomes", "a1", "result")
 			s.cmd(t, "ZADD", "outcomes:until", "1e15", "a2")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
 			_, err := mender(store).Date(background, []string{"a1", "a2"}, time.Hour)
 			return nil, err
 		}},
-		{name: "lapse", script: "lapse", prepare: func(t *testing.T, s *site) {
+		{name: "lapse", script: "repair/limit_life", prepare: func(t *testing.T, s *site) {
 			s.worker(t, "w1", "a")
 			s.cmd(t, "SET", "lease", "w1")
 		}, send: func(s *site, store *rdb.Store) (any, error) {

@@ -61,19 +61,19 @@ func sharing() []transition {
 	}
 	nothing := func(*testing.T, *site) {}
 	return append([]transition{
-		{name: "object touched", script: "object_touch", timed: true, prepare: stored,
+		{name: "object touched", script: "object/touch", timed: true, prepare: stored,
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				return rdb.Objects{Store: store}.Touch(background, "ab", len("content"))
 			}},
-		{name: "object kept", script: "object_keep", timed: true, prepare: uploaded, send: keep},
-		{name: "object kept, too late", script: "object_keep", timed: true, prepare: both, send: keep},
-		{name: "object reserved", script: "object_reserve", timed: true, prepare: nothing,
+		{name: "object kept", script: "object/keep", timed: true, prepare: uploaded, send: keep},
+		{name: "object kept, too late", script: "object/keep", timed: true, prepare: both, send: keep},
+		{name: "object reserved", script: "object/reserve", timed: true, prepare: nothing,
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				return rdb.Objects{Store: store, Elsewhere: true}.Reserve(background, "ab")
 			}},
-		{name: "object dropped", script: "object_drop", prepare: stored, send: drop("")},
-		{name: "object dropped from another home", script: "object_drop", prepare: stored, send: drop("m")},
-		{name: "object gone", script: "object_gone", prepare: func(t *testing.T, s *site) {
+		{name: "object dropped", script: "object/drop", prepare: stored, send: drop("")},
+		{name: "object dropped from another home", script: "object/drop", prepare: stored, send: drop("m")},
+		{name: "object gone", script: "object/gone", prepare: func(t *testing.T, s *site) {
 			s.cmd(t, "SET", "object:ab:leaving", "m")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
 			return nil, rdb.Objects{Store: store}.Gone(background, "ab", "m")
@@ -83,18 +83,18 @@ func sharing() []transition {
 
 func referring(stored func(*testing.T, *site)) []transition {
 	return []transition{
-		{name: "object referred to", script: "object_refer", timed: true, prepare: stored,
+		{name: "object referred to", script: "object/refer", timed: true, prepare: stored,
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				_, found, err := rdb.Objects{Store: store}.Refer(background, "ab", []string{"a1", "a2"})
 				return found, err
 			}},
-		{name: "object no more referred to", script: "object_unrefer", prepare: func(t *testing.T, s *site) {
+		{name: "object no more referred to", script: "object/unrefer", prepare: func(t *testing.T, s *site) {
 			s.cmd(t, "SADD", "object:ab:jobs", "a1", "a2", "a3")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
 			_, err := rdb.Objects{Store: store}.Unrefer(background, "ab", []string{"a1", "a2"})
 			return nil, err
 		}},
-		{name: "object's jobs pruned", script: "object_prune", prepare: func(t *testing.T, s *site) {
+		{name: "object's jobs pruned", script: "object/prune", prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "SADD", "object:ab:jobs", "a1", "done", "ghost")
 			s.cmd(t, "HSET", "outcomes", "done", "result")

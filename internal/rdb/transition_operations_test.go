@@ -47,11 +47,6 @@ func TestOperationsPerJob(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("Redis operations per job: commands inside the scripts, the EVALSHA itself included.\n" +
 		"A batch is fetched with one script and ended with one. With several queues all are named and their shares are " +
-		"" +
-		"" +
-		"" +
-		"" +
-		"" +
 		"equal.\n\n" +
 		"batch  queues  fetch  complete    sum\n")
 	var detail strings.Builder

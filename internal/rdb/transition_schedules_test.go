@@ -53,18 +53,18 @@ func scheduling() []transition {
 		}
 	}
 	return []transition{
-		{name: "tick", script: "tick", prepare: timetable, send: tick(nextTick(timed))},
-		{name: "tick, skipped", script: "tick", prepare: func(t *testing.T, s *site) {
+		{name: "tick", script: "schedule/tick", prepare: timetable, send: tick(nextTick(timed))},
+		{name: "tick, skipped", script: "schedule/tick", prepare: func(t *testing.T, s *site) {
 			timetable(t, s)
 			s.cmd(t, "HSET", "jobs", "old", "{}")
 		}, send: tick(skip)},
-		{name: "define, new", script: "define", timed: true, prepare: func(*testing.T, *site) {},
+		{name: "define, new", script: "schedule/define", timed: true, prepare: func(*testing.T, *site) {},
 			send: define(nil, []byte("new"), true)},
-		{name: "define, changed", script: "define", timed: true, prepare: timetable,
+		{name: "define, changed", script: "schedule/define", timed: true, prepare: timetable,
 			send: define(timed.Definition, []byte("new"), false)},
-		{name: "define, removed", script: "define", timed: true, prepare: timetable,
+		{name: "define, removed", script: "schedule/define", timed: true, prepare: timetable,
 			send: define(timed.Definition, nil, false)},
-		{name: "withdraw", script: "withdraw", timed: true, prepare: func(t *testing.T, s *site) {
+		{name: "withdraw", script: "schedule/withdraw", timed: true, prepare: func(t *testing.T, s *site) {
 			timetable(t, s)
 			s.worker(t, "w1", "a")
 		}, send: func(_ *site, store *rdb.Store) (any,

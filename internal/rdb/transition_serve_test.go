@@ -30,11 +30,11 @@ func staffing() []transition {
 		s.cmd(t, "SADD", "worker:w1:queues", "c")
 	}
 	return []transition{
-		{name: "serve, one more", script: "serve", timed: true, prepare: prepare,
+		{name: "serve, one more", script: "worker/serve", timed: true, prepare: prepare,
 			send: serve(rdb.Serving{Add: []string{"d"}})},
-		{name: "serve, one less", script: "serve", prepare: prepare,
+		{name: "serve, one less", script: "worker/serve", prepare: prepare,
 			send: serve(rdb.Serving{Leave: []string{"a", "c"}})},
-		{name: "serve, another one", script: "serve", timed: true, prepare: prepare,
+		{name: "serve, another one", script: "worker/serve", timed: true, prepare: prepare,
 			send: serve(rdb.Serving{Add: []string{"d"}, Leave: []string{"c"}})},
 	}
 }

@@ -12,7 +12,7 @@ import (
 // tallying are the uses of the script that adds what was counted.
 func tallying() []transition {
 	return []transition{
-		{name: "tally", script: "tally", timed: true, prepare: func(t *testing.T, s *site) {
+		{name: "tally", script: "history/add", timed: true, prepare: func(t *testing.T, s *site) {
 			s.leaveEdge(t)
 			s.tell(t, rdb.Tally{Lane: "l", Number: 1, Sums: []rdb.Sums{{Name: "a", Counts: "d:1 r:5 r0:1"}},
 				Errors: []rdb.ErrorCount{{Digest: "x", Name: "a", Message: "no #", Count: 2, Sample: "a0"}}})
@@ -31,7 +31,7 @@ func tallying() []transition {
 			})
 			return told.Refused, err
 		}},
-		{name: "tally, errors retired", script: "retire", prepare: func(t *testing.T, s *site) {
+		{name: "tally, errors retired", script: "repair/retire", prepare: func(t *testing.T, s *site) {
 			s.cmd(t, "HSET", "errors", "x", "2 7 5\x00id\x00name\x00old", "y", "broken")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
 			var all []rdb.ErrorGroup

@@ -7,9 +7,9 @@ import (
 )
 
 var (
-	amendScript = Load("amend")
-	beginScript = Load("begin")
-	voidScript  = Load("void")
+	amendScript = Load("inspect/edit")
+	beginScript = Load("job/begin")
+	voidScript  = Load("repair/free_locks")
 )
 
 // Amendment changes a job that nobody holds. Read is its record as it was read, New the one that it gets. With Place

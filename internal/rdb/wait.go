@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	awaitScript  = Load("await")
-	unwaitScript = Load("unwait")
+	awaitScript  = Load("inspect/await")
+	unwaitScript = Load("inspect/stop_waiting")
 )
 
 // Done is the channel on which the ids of jobs come that somebody waits for, as they end.
@@ -72,7 +72,7 @@ func appendAwaited(all []Awaited, reply Reply, wanted int) ([]Awaited, error) {
 	if reply.Err != nil {
 		return nil, reply.Err
 	}
-	r := Read("await", reply.Value)
+	r := Read("inspect/await", reply.Value)
 	for range wanted {
 		all = append(all, Awaited{Fate: Fate(r.Text()), Kept: r.Bytes()})
 	}

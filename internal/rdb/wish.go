@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-var wantScript = Load("want")
+var wantScript = Load("worker/want")
 
 // Wish is what somebody wants of a worker.
 type Wish string

@@ -8,10 +8,10 @@ import (
 )
 
 var (
-	registerScript = Load("register")
-	beatScript     = Load("beat")
-	condemnScript  = Load("condemn")
-	forgetScript   = Load("forget")
+	registerScript = Load("worker/register")
+	beatScript     = Load("worker/beat")
+	condemnScript  = Load("worker/declare_dead")
+	forgetScript   = Load("worker/forget")
 )
 
 // MinWorkerID is how long the id of a worker is at the least: it makes each value of the hash of claims larger than
@@ -68,7 +68,7 @@ func (w *Worker) Register(ctx context.Context, reg Registration) (time.Time, str
 	if err != nil {
 		return time.Time{}, "", err
 	}
-	r := Read("register", values[len(values)-1])
+	r := Read("worker/register", values[len(values)-1])
 	at, epoch := fromMillis(r.Number()), r.Text()
 	return at, epoch, r.err
 }
@@ -138,7 +138,7 @@ func (w *Worker) Beat(ctx context.Context, conn Conn, beat Beat) (Pulse, error) 
 	if replies[0].Err != nil {
 		return Pulse{}, replies[0].Err
 	}
-	r := Read("beat", replies[0].Value)
+	r := Read("worker/beat", replies[0].Value)
 	pulse := Pulse{State: State(r.Text())}
 	if len(beat.Along) > 0 {
 		pulse.Along = replies[1:]
@@ -310,7 +310,7 @@ func (w *Worker) Forget(ctx context.Context, queues []string) (holding []string,
 	values, err := w.store.many(ctx, calls)
 	holding = []string{}
 	for _, value := range values {
-		r := Read("forget", value)
+		r := Read("worker/forget", value)
 		gone = r.Text() == "gone"
 		if holding = append(holding, r.Texts()...); r.err != nil {
 			return nil, false, r.err

@@ -115,21 +115,16 @@ func TestDocumentedButUnused(t *testing.T) {
 
 func TestEnqueueMayBeRefused(t *testing.T) {
 	t.Parallel()
-	script := "-- enqueue: stores one.\n-- KEYS[1] list\n-- RETURNS its length\n-- FIRST WRITE LPUSH%s\nreturn " +
+	script := "-- job/enqueue: stores one.\n-- KEYS[1] list\n-- RETURNS its length\n-- FIRST WRITE LPUSH%s\nreturn " +
 		"redis.call('LPUSH', KEYS[1], 'a')\n"
-	assert.Empty(t, check("enqueue.lua", strings.Replace(script, "%s", ", refused at full memory", 1)))
-	assert.Equal(t, findings{{1, "FIRST WRITE of enqueue must say that a full Redis refuses it"}},
-		check("enqueue.lua", strings.Replace(script, "%s", "", 1)))
+	assert.Empty(t, check("job/enqueue.lua", strings.Replace(script, "%s", ", refused at full memory", 1)))
+	assert.Equal(t, findings{{1, "FIRST WRITE of job/enqueue must say that a full Redis refuses it"}},
+		check("job/enqueue.lua", strings.Replace(script, "%s", "", 1)))
 }
 
 func TestAScriptMayOnlyRead(t *testing.T) {
 	t.Parallel()
 	script := "-- look: looks at one.\n-- KEYS[1] list\n-- RETURNS it\n-- FIRST WRITE none\nreturn redis.call('LINDEX', " +
-		"" +
-		"" +
-		"" +
-		"" +
-		"" +
 		"KEYS[1], 0)\n"
 	assert.Empty(t, check("look.lua", script))
 }

@@ -26,7 +26,7 @@ var lives = []mutant{
 		Tests:  pool("TestJobsRunOnWhenRedisLosesItsData"),
 	},
 	{
-		Name: "restore-the-known", File: "lua/restore.lua",
+		Name: "restore-the-known", File: "lua/job/restore.lua",
 		Before: "if redis.call('HEXISTS', jobs, id) == 0 and redis.call('HEXISTS', claimed, id) == 0 then", After: "do",
 		Breaks: "a job that Redis still knows is not stored again",
 		Tests:  pool("TestWhatRedisStillKnowsIsNotRestored"),

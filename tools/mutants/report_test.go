@@ -14,7 +14,7 @@ import (
 func TestTheTableStandsBetweenTheMarkers(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "page.md")
-	old := "| `fetch-order` | `lua/fetch.lua` | as it was | `TestOld` | 9 |\n| `of-another-time` | `x.go` | gone | " +
+	old := "| `fetch-order` | `lua/job/fetch.lua` | as it was | `TestOld` | 9 |\n| `of-another-time` | `x.go` | gone | " +
 		"`TestX` | 1 |\n"
 	require.NoError(t, os.WriteFile(path, []byte("# A\n\n"+beginMarker+"\nold\n"+columns+old+endMarker+"\n\nend\n"),
 		0o600))
@@ -31,7 +31,7 @@ func TestTheTableStandsBetweenTheMarkers(t *testing.T) {
 			"3 changes, of which 2 were seen. The last column is how many seconds it took to build and run the "+
 			"tests.\n\n"+columns+
 			"| `enqueue-again` | `lua/y.lua` | it holds | `TestX`, `TestY` | 2 |\n"+
-			"| `fetch-order` | `lua/fetch.lua` | as it was | `TestOld` | 9 |\n"+
+			"| `fetch-order` | `lua/job/fetch.lua` | as it was | `TestOld` | 9 |\n"+
 			"| `complete-any` | `lua/x.lua` | so does this | **nothing** | 1 |\n\n"+endMarker+"\n\nend\n", string(page))
 	}
 	require.ErrorContains(t, survivors(results), "no test saw complete-any")

@@ -1,0 +1,103 @@
+-- job/complete: ends jobs that are done or discarded, each only if the very claim that is named still stands.
+--
+-- A job that is to be cancelled, and one that somebody waits for while its outcome was not sent along, are left as they
+-- are and named in the answer: the caller sends them again in the form that they need (see end.lua). What a job has
+-- beside its record, trail and crashes is not known here; such a one ends by end.lua too.
+--
+-- KEYS[1] claimed, KEYS[2] jobs, KEYS[3] trail, KEYS[4] crashes, KEYS[5] outcomes, KEYS[6] outcomes:until, KEYS[7] limits,
+-- KEYS[8] cancelled, KEYS[9] waited, KEYS[10] done
+-- KEYS[11..] worker:<id>:inprocess:<name>, running:<name> of each queue
+-- ARGV[1] how many groups follow
+-- ARGV[2..] of each group: queue (1 is the first), number of the fetch, how many ids, and they; then, of each job whose outcome is
+--   kept, which of all it is (1 is the first), ms to keep it and outcome
+-- RETURNS {elements whose claim is gone, those to be cancelled, those waited for, then the KEYS of in-process lists of queues that
+--   may have room now}
+-- FIRST WRITE UNLINK or LREM
+local claimed, jobs, trail, crashes, outcomes, expiry, limits, cancelled, waited, done = unpack(KEYS, 1, 10)
+
+local notrail, tried = bad('HLEN', trail)
+local nocrashes, crashed = bad('HLEN', crashes)
+local nolimits, ruled = bad('HLEN', limits)
+local noflags, flagged = bad('SCARD', cancelled)
+local nowaiters, waiting = bad('HLEN', waited)
+local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or notrail or nocrashes or nolimits or noflags or nowaiters
+
+local ids, elements, lists, at = {}, {}, {}, 2
+for _ = 1, tonumber(ARGV[1]) do
+  local list, prefix, count = 9 + 2 * tonumber(ARGV[at]), ARGV[at + 1] .. ':', tonumber(ARGV[at + 2])
+  local n = #ids - at - 2
+  for i = at + 3, at + 2 + count do ids[n + i], elements[n + i], lists[n + i] = ARGV[i], prefix .. ARGV[i], list end
+  at = at + 3 + count
+end
+if ARGV[at] then refusal = refusal or bad('HLEN', outcomes) or bad('ZCARD', expiry) end
+local lengths = {}
+for i = 11, #KEYS, 2 do
+  local no, length = bad('LLEN', KEYS[i])
+  lengths[i], refusal = length, refusal or no or ruled > 0 and bad('SCARD', KEYS[i + 1]) or nil
+end
+if refusal then return refusal end
+
+local kept, answer, skip = {}, { {}, {}, {} }, {}
+for i = at, #ARGV, 3 do kept[tonumber(ARGV[i])] = i end
+local flags = flagged > 0 and redis.call('SMISMEMBER', cancelled, unpack(ids))
+local waiters = waiting > 0 and redis.call('HMGET', waited, unpack(ids))
+for i = 1, (flags or waiters) and #ids or 0 do
+  local why = flags and flags[i] == 1 and 2 or waiters and waiters[i] and not kept[i] and 3
+  if why then
+    skip[i] = true
+    table.insert(answer[why], elements[i])
+  end
+end
+
+-- strike removes elements from, to of one list and tells which were there. Where they are a good part of it, the list is
+-- written anew: to take them out one by one costs a command for each.
+local function strike(from, to)
+  local list, there = KEYS[lists[from]], {}
+  if 3 * (to - from + 1) < lengths[lists[from]] then
+    for i = from, to do there[elements[i]] = not skip[i] and redis.call('LREM', list, -1, elements[i]) == 1 end
+    return there
+  end
+  local rest, wanted = {}, {}
+  for i = from, to do wanted[elements[i]] = not skip[i] end
+  for _, element in ipairs(redis.call('LRANGE', list, 0, -1)) do
+    if wanted[element] then there[element] = true else rest[#rest + 1] = element end
+  end
+  redis.call('UNLINK', list)
+  if #rest > 0 then redis.call('RPUSH', list, unpack(rest)) end
+  return there
+end
+
+local ended, from = {}, 1
+while from <= #ids do
+  local to, part = from, {}
+  while lists[to + 1] == lists[from] do to = to + 1 end
+  local there = strike(from, to)
+  for i = from, to do
+    if there[elements[i]] then
+      part[#part + 1], ended[#ended + 1], there[elements[i]] = ids[i], ids[i], nil -- named twice, it counts once
+    else
+      kept[i] = nil
+      if not skip[i] then table.insert(answer[1], elements[i]) end
+    end
+  end
+  if ruled > 0 and #part > 0 and redis.call('SREM', KEYS[lists[from] + 1], unpack(part)) > 0 then
+    table.insert(answer, lists[from])
+  end
+  from = to + 1
+end
+if #ended == 0 then return answer end
+
+local time = ARGV[at] and now()
+for i, k in pairs(kept) do
+  redis.call('HSET', outcomes, ids[i], ARGV[k + 2])
+  redis.call('ZADD', expiry, ms(time + tonumber(ARGV[k + 1])), ids[i])
+  if waiters and waiters[i] then
+    redis.call('HDEL', waited, ids[i])
+    redis.call('PUBLISH', done, ids[i])
+  end
+end
+redis.call('HDEL', claimed, unpack(ended))
+redis.call('HDEL', jobs, unpack(ended))
+if tried > 0 then redis.call('HDEL', trail, unpack(ended)) end
+if crashed > 0 then redis.call('HDEL', crashes, unpack(ended)) end
+return answer

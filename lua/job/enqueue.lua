@@ -1,0 +1,54 @@
+-- job/enqueue: stores the jobs of one call of one lane, all at the same end of one queue and with nothing but a record. Most callers
+-- that come alone want just that.
+--
+-- A call sent twice answers what it answered the first time and stores nothing again, even when its jobs have long run
+-- and gone; a call older than the last one of its lane is refused, so an abandoned one can never land after a newer.
+-- Places are written first and records last: an id without a record is dropped by the fetch, a record without a place
+-- would be lost. A queue that had jobs before has its tokens and is in ready: LPUSHX, which does nothing to an empty one, finds
+-- that out with the push itself.
+--
+-- KEYS[1] lanes, KEYS[2] jobs, KEYS[3] queues, KEYS[4] ready, KEYS[5] limits, KEYS[6] queue:<name>, KEYS[7] wake:<name>,
+--   KEYS[8] running:<name>, KEYS[9] rate:<name>
+-- ARGV[1] lane
+-- ARGV[2] number of the call
+-- ARGV[3] name of the queue
+-- ARGV[4] place (back, front)
+-- ARGV[5..] id and record of each job
+-- RETURNS time in ms, then for each job that was not stored its number in this call and why: " 1=badkey 2=badkey"
+-- FIRST WRITE LPUSHX, RPUSHX, LPUSH or RPUSH, refused at full memory as is all that stores what is new
+local lanes, jobs, queue, lane, number, front = KEYS[1], KEYS[2], KEYS[6], ARGV[1], ARGV[2], ARGV[4] == 'front'
+
+local last = redis.call('HGET', lanes, lane)
+if last then
+  local n = last:match('^%d+')
+  if n == number then return last:sub(#n + 2) end
+  if tonumber(n) > tonumber(number) then return redis.error_reply('STALE lane ' .. lane .. ' is at call ' .. n) end
+end
+if type(redis.pcall('HLEN', jobs)) ~= 'number' then
+  return redis.error_reply('BADKEY ' .. jobs .. ' has the wrong type for HLEN')
+end
+
+local t = redis.call('TIME')
+local stamp = t[1] .. ('00000' .. t[2]):sub(-6, -4) -- ms, as now reckons
+local ids = { ARGV[5] }
+for i = 7, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
+
+local reply, length = stamp, redis.pcall(front and 'RPUSHX' or 'LPUSHX', queue, unpack(ids))
+if type(length) == 'table' then
+  if not length.err:find('WRONGTYPE', 1, true) then return length end
+  for i = 1, #ids do reply = reply .. ' ' .. i .. '=badkey' end
+else
+  if length == 0 then
+    -- PRELUDE
+    local refusal = bad('ZCARD', KEYS[3]) or bad('SCARD', KEYS[4])
+    if refusal then return refusal end
+    redis.call(front and 'RPUSH' or 'LPUSH', queue, unpack(ids))
+    redis.call('ZADD', KEYS[3], 'NX', stamp, ARGV[3])
+    redis.call('SADD', KEYS[4], ARGV[3])
+    summon(KEYS[5], ARGV[3], KEYS[7], KEYS[8], KEYS[9], 1)
+  end
+  redis.call('HSET', jobs, unpack(ARGV, 5))
+end
+
+redis.call('HSET', lanes, lane, number .. ' ' .. reply)
+return reply

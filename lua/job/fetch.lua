@@ -1,0 +1,154 @@
+-- job/fetch: moves waiting ids from several queues to a worker's in-process lists (a multi-queue RPOPLPUSH) and claims them.
+--
+-- A claim is (worker, number of the fetch, id). A worker that is not registered and a number that is not new are
+-- refused, so a fetch whose reply was given up can never land late. An id that is claimed already, stands in the queue
+-- twice or has no record is dropped. First each queue gives its share; then any of them fills up what is still wanted.
+-- It works in rounds, each of which pops from many queues and then reads all records at once: what Redis spends on one
+-- job is mostly the number of commands. A round takes no more than fits into the reply, as far as sizes are known.
+--
+-- KEYS[1] worker:<id>:info, KEYS[2] workers, KEYS[3] claimed, KEYS[4] jobs, KEYS[5] trail, KEYS[6] crashes,
+-- KEYS[7] ready, KEYS[8] worker:<id>:queues, KEYS[9] limits, KEYS[10] cancelled
+-- KEYS[11..] queue:<name>, wake:<name>, running:<name>, rate:<name>, worker:<id>:inprocess:<name> of each queue
+-- ARGV[1] worker
+-- ARGV[2] number of the fetch
+-- ARGV[3] how many jobs in all, at most 500
+-- ARGV[4] 1: say which queues are ready, in any case
+-- ARGV[5] about how many bytes of records at the most
+-- ARGV[6] how many ns before a rate lets them begin jobs may be taken
+-- ARGV[7..] name, share, how many records may fill a quarter of those bytes, and how many jobs at the most, of each queue
+-- RETURNS {state (ok, fenced, stale), ms, ready names or false, broken keys, how many ids were dropped, {name and us until
+--   one may begin (-1: not known) of each queue that has jobs which may not be taken now}, then for each round {queue (1 is the
+--   first), how many jobs, in how many us the first of them may begin (0 or less: now) and how many lie between two, of each,
+--   ids, records, trails, workers that crashed with each, whether they are cancelled; the last three false where there is none}}
+-- FIRST WRITE RPOP
+local info, workers, claimed, jobs, trail, crashes, ready, mine, limits, cancelled = unpack(KEYS, 1, 10)
+local worker, number, wanted, most, ahead = ARGV[1], ARGV[2], math.min(tonumber(ARGV[3]), 500), tonumber(ARGV[5]), tonumber(ARGV[6])
+
+if redis.call('SISMEMBER', workers, worker) == 0 then return { 'fenced' } end
+if tonumber(number) <= tonumber(redis.call('HGET', info, 'n') or 0) then return { 'stale' } end
+local nolimits, ruled = bad('HLEN', limits)
+local notrail, tried = bad('HLEN', trail)
+local nocrashes, crashed = bad('HLEN', crashes)
+local noflags, flagged = bad('SCARD', cancelled)
+local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or bad('SCARD', ready) or nolimits or notrail or nocrashes or noflags
+if refusal then return refusal end
+
+local time, broken, held, rounds = ms(now()), {}, {}, {}
+local got, dropped, bytes, prefix = 0, 0, 0, number .. ':'
+local queues = {}
+for at = 11, #KEYS, 5 do
+  local n = #queues + 1
+  local name, share, lot, limit = unpack(ARGV, 3 + 4 * n, 6 + 4 * n)
+  queues[n] = { at = at, name = name, share = tonumber(share), limit = tonumber(limit), asked = share ~= '0', lot = tonumber(lot), claim = worker .. ' ' .. number .. ' ' .. time .. ' ' .. name }
+end
+
+local function fail(queue, key)
+  broken[#broken + 1], queue.state = key, 'broken'
+end
+
+-- touch looks whether the keys of a queue are sound, and what its limits allow.
+local function touch(queue)
+  local at = queue.at
+  queue.touched = true
+  if bad('LLEN', KEYS[at + 4]) then return fail(queue, KEYS[at + 4]) end
+  if ruled == 0 then return end
+  if bad('SCARD', KEYS[at + 2]) then return fail(queue, KEYS[at + 2]) end
+  if bad('STRLEN', KEYS[at + 3]) then return fail(queue, KEYS[at + 3]) end
+  local left, _, free = room(limits, queue.name, KEYS[at + 2], KEYS[at + 3], ahead)
+  if not free then queue.room = left end
+end
+
+-- pop takes up to that many ids from a queue.
+local function pop(queue, n)
+  if not queue.touched then touch(queue) end
+  n = math.min(n, queue.room or 500, queue.limit)
+  if n < 1 or queue.state then return end
+  local ids = redis.pcall('RPOP', KEYS[queue.at], n) or {}
+  if ids.err then return fail(queue, KEYS[queue.at]) end
+  if #ids < n then queue.state = 'empty' end
+  return ids
+end
+
+-- sift keeps what has a record and no holder, each once, and returns how many that are.
+local function sift(ids, owners, records, holders)
+  local n, seen, count = 0, {}, #ids
+  for i = 1, count do
+    if records[i] and not holders[i] and not seen[ids[i]] then
+      n = n + 1
+      seen[ids[i]], ids[n], owners[n], records[n] = true, ids[i], owners[i], records[i]
+    end
+  end
+  for i = n + 1, count do ids[i], records[i] = nil, nil end
+  dropped = dropped + count - n
+  return n
+end
+
+-- file puts n jobs that are claimed into the lists of their queues, and says how many went to each and when they may begin.
+local function file(ids, owners, records, n)
+  local parts, from = {}, 1
+  while from <= n do
+    local queue, elements, size, to, first, each = owners[from], {}, 0, from, 0, 0
+    while to <= n and owners[to] == queue do
+      elements[to - from + 1], size, to = prefix .. ids[to], size + #records[to], to + 1
+    end
+    redis.call('LPUSH', KEYS[queue.at + 4], unpack(elements))
+    if queue.room then
+      redis.call('SADD', KEYS[queue.at + 2], unpack(ids, from, to - 1))
+      first, each = spend(limits, queue.name, KEYS[queue.at + 3], to - from)
+      queue.room = queue.room - (to - from)
+    end
+    queue.share, queue.limit = queue.share - (to - from), queue.limit - (to - from)
+    queue.lot, bytes = math.max(1, math.floor(most / 4 * (to - from) / (size + 1))), bytes + size
+    for _, part in ipairs({ (queue.at - 6) / 5, to - from, first, each }) do parts[#parts + 1] = part end
+    from = to
+  end
+  return parts
+end
+
+local function round(shared)
+  local ids, owners, count, quarters = {}, {}, 0, 4 * (1 - bytes / most)
+  for _, queue in ipairs(queues) do
+    local n = math.min(shared and queue.share or 500, wanted - got - count, math.max(1, math.floor(queue.lot * quarters)))
+    local taken = n > 0 and quarters > 0 and pop(queue, n) or {}
+    for i = 1, #taken do ids[count + i], owners[count + i] = taken[i], queue end
+    count, quarters = count + #taken, quarters - #taken / queue.lot
+  end
+  if count == 0 then return false end
+  local records, holders, claims = redis.call('HMGET', jobs, unpack(ids)), redis.call('HMGET', claimed, unpack(ids)), {}
+  local n = count
+  for i = 1, count do
+    if not records[i] or holders[i] then n = sift(ids, owners, records, holders) break end
+  end
+  if n == 0 then return true end
+  for i = 1, n do claims[2 * i - 1], claims[2 * i] = ids[i], owners[i].claim end
+  if redis.call('HSET', claimed, unpack(claims)) < n then n = sift(ids, owners, records, {}) end -- one stood twice
+  rounds[#rounds + 1] = { file(ids, owners, records, n), ids, records, tried > 0 and redis.call('HMGET', trail, unpack(ids)),
+    crashed > 0 and redis.call('HMGET', crashes, unpack(ids)), flagged > 0 and redis.call('SMISMEMBER', cancelled, unpack(ids)) }
+  got = got + n
+  return true
+end
+for _, shared in ipairs({ true, false }) do
+  while got < wanted and bytes < most and dropped < 500 and round(shared) do end
+end
+
+for _, queue in ipairs(queues) do -- those of which nothing was asked stay as they were
+  if queue.asked and not queue.touched then touch(queue) end
+  local left = queue.state == 'empty' and 0 or queue.touched and redis.pcall('LLEN', KEYS[queue.at])
+  if queue.state == 'broken' or not left then -- reported, or as it was
+  elseif type(left) ~= 'number' then
+    fail(queue, KEYS[queue.at])
+  elseif left == 0 then
+    redis.call('SREM', ready, queue.name)
+    redis.call('UNLINK', KEYS[queue.at + 1])
+  elseif queue.room and queue.room < 1 then
+    local _, wait = room(limits, queue.name, KEYS[queue.at + 2], KEYS[queue.at + 3])
+    held[#held + 1], held[#held + 2] = queue.name, wait or -1
+    if wait and got >= wanted then wake(KEYS[queue.at + 1], 1) end -- another one may wait for it: the caller may be full
+  else
+    wake(KEYS[queue.at + 1], math.min(left, 2, queue.room or 2))
+  end
+end
+if #queues > 0 then redis.call('HSET', info, 'n', number) end
+local names = (ARGV[4] == '1' or got < wanted) and redis.pcall('SINTER', ready, mine) or false
+if names and names.err then names, broken[#broken + 1] = false, mine end
+return { 'ok', time, names, broken, dropped, held, unpack(rounds) }

@@ -1,0 +1,54 @@
+-- limit/rule: puts the rules of queues into force, or takes them away, each if what is there is still what the caller has read.
+--
+-- What a rate has used so far is carried over to the next one, as a number of jobs. A queue that may go on now gets its tokens.
+--
+-- KEYS[1] limits
+-- KEYS[2..] queue:<name>, wake:<name>, running:<name>, rate:<name> of each queue
+-- ARGV[1..] name (empty for the rule of all queues), rule that the caller has read (empty where there was none), new rule (empty takes it
+--   away), and 1 if what runs is counted anew (see fill), so that what was counted is forgotten, of each queue
+-- RETURNS for each queue 1 if the rule is now the new one, 0 if it is another one than the caller has read, else why it is refused: a
+--   key of it has the wrong type. Where only one queue is named that is the error
+-- FIRST WRITE HDEL
+local limits = KEYS[1]
+local refusal = bad('HLEN', limits)
+if refusal then return refusal end
+
+-- pace is how many ns of a rate one job takes, and how many the whole burst.
+local function pace(rule)
+  local jobs, per, burst = rule:match('^%d %S+ (%d+) (%d+) (%d+)')
+  if jobs then return per * 1e6 / jobs, burst * per * 1e6 / jobs end
+end
+
+local function change(at, name, before, after, anew)
+  local queue, tokens, running, rate = unpack(KEYS, at, at + 3)
+  local broken = bad('SCARD', running) or bad('STRLEN', rate)
+  if broken then return broken end
+  local present = redis.call('HGET', limits, name) or ''
+  if present == after then return 1 end
+  if present ~= before then return 0 end
+
+  redis.call('HDEL', limits, name)
+  if after ~= '' then redis.call('HSET', limits, name, after) end
+  if anew == '1' then redis.call('UNLINK', running) end
+  local old, whole = pace(before)
+  local new, most = pace(after)
+  if new ~= old or most ~= whole then
+    local debt = old and new and math.min(owed(rate, whole) / old * new, most) or 0
+    redis.call('UNLINK', rate)
+    if debt > 0 then owe(rate, math.ceil(debt)) end
+  end
+  local waiting = redis.pcall('LLEN', queue)
+  if type(waiting) == 'number' and waiting > 0 then summon(limits, name, tokens, running, rate, math.min(waiting, 2)) end
+  return 1
+end
+
+local answers = {}
+for i = 1, #ARGV, 4 do
+  local answer = change(i + 1, unpack(ARGV, i, i + 3))
+  if type(answer) == 'table' then
+    if #ARGV == 4 then return answer end
+    answer = answer.err
+  end
+  answers[#answers + 1] = answer
+end
+return answers

@@ -1,0 +1,31 @@
+-- schedule/define: adds, changes or removes a schedule that is still as the caller read it.
+--
+-- KEYS[1] schedules, KEYS[2] ticks, KEYS[3] schedules:revision, KEYS[4] control
+-- ARGV[1] schedule
+-- ARGV[2] SHA-1 of the definition that it must have; empty: it must not be there
+-- ARGV[3] its new definition; empty removes it
+-- ARGV[4] 1: its ticks begin now, whatever came before
+-- RETURNS {1 if the definition is now the new one, ms}
+-- FIRST WRITE HDEL
+local schedules, ticks, revision, control = unpack(KEYS)
+local schedule, digest, definition, anew = unpack(ARGV)
+local refusal = bad('HLEN', schedules) or bad('HLEN', ticks) or bad('STRLEN', revision)
+if refusal then return refusal end
+
+local time, present = ms(now()), redis.call('HGET', schedules, schedule) or ''
+if present == definition then return { 1, time } end
+if (present == '' and '' or redis.sha1hex(present)) ~= digest then return { 0, time } end
+
+redis.call('HDEL', schedules, schedule)
+if definition == '' then
+  redis.call('HDEL', ticks, schedule)
+else
+  redis.call('HSET', schedules, schedule, definition)
+  local last = redis.call('HGET', ticks, schedule)
+  if not last or anew == '1' then
+    redis.call('HSET', ticks, schedule, time .. ' ' .. (last and last:match('^%d+ (.*)$') or ''))
+  end
+end
+redis.call('SET', revision, time .. ' ' .. redis.sha1hex(schedule .. definition .. digest))
+redis.call('PUBLISH', control, 'schedules')
+return { 1, time }

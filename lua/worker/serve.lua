@@ -1,0 +1,36 @@
+-- worker/serve: changes which queues a registered worker serves: adds some, and takes those out of which it holds nothing.
+--
+-- A list of a queue that the worker does not serve would be seen by no reaper, so a name stays until that list is empty. The
+-- number is of the series of the worker's fetches: none that was sent before lands after this, nor this after a later one.
+--
+-- KEYS[1] worker:<id>:info, KEYS[2] workers, KEYS[3] worker:<id>:queues, KEYS[4] queues
+-- KEYS[5..] worker:<id>:inprocess:<name> of each queue to be taken out
+-- ARGV[1] worker
+-- ARGV[2] number, of the same series as those of its fetches
+-- ARGV[3..] names of the queues to be taken out, then of those to be added
+-- RETURNS {state (ok, fenced, stale), names that stay since the worker holds jobs of them}
+-- FIRST WRITE HDEL (of a field that is never there)
+local info, workers, mine, queues = unpack(KEYS, 1, 4)
+
+if redis.call('SISMEMBER', workers, ARGV[1]) == 0 then return { 'fenced', {} } end
+if tonumber(ARGV[2]) < tonumber(redis.call('HGET', info, 'n') or 0) then return { 'stale', {} } end
+local refusal, unlisted = bad('SCARD', mine), bad('ZCARD', queues) -- the list of queues is for those who look, not for workers
+if refusal then return refusal end
+redis.call('HDEL', info, '')
+redis.call('HSET', info, 'n', ARGV[2])
+
+local stay, time = {}, ms(now())
+for i = 3, #ARGV do
+  local name, inprocess = ARGV[i], KEYS[i + 2]
+  local length = inprocess and redis.pcall('LLEN', inprocess)
+  if not inprocess then
+    redis.call('SADD', mine, name)
+    if not unlisted then redis.call('ZADD', queues, time, name) end
+  elseif type(length) == 'number' and length > 0 then
+    stay[#stay + 1] = name
+  else
+    redis.call('SREM', mine, name)
+  end
+end
+redis.call('HSET', info, 'serves', redis.call('SCARD', mine)) -- 0: it is meant to have no names
+return { 'ok', stay }
