@@ -63,6 +63,14 @@ func (f *fleet) start(concurrency int) *process { return f.startUnder(0, concurr
 // startUnder is start of a process whose own clock is that much ahead.
 func (f *fleet) startUnder(clock time.Duration, concurrency int) *process {
 	f.t.Helper()
+	p := f.launch(clock, concurrency)
+	f.ledger.await(f.t, ready, p.pid, 1)
+	return p
+}
+
+// launch starts a worker process that may die before it can say that it is registered.
+func (f *fleet) launch(clock time.Duration, concurrency int) *process {
+	f.t.Helper()
 	encoded, err := json.Marshal(duty{Redis: f.dsn, Namespace: f.namespace, Concurrency: concurrency, Clock: clock})
 	require.NoError(f.t, err)
 	p := &process{fleet: f, cmd: exec.Command(os.Args[0]), exited: make(chan struct{})}
@@ -76,7 +84,6 @@ func (f *fleet) startUnder(clock time.Duration, concurrency int) *process {
 	p.pid = p.cmd.Process.Pid
 	go p.read(reports)
 	f.t.Cleanup(p.end)
-	f.ledger.await(f.t, ready, p.pid, 1)
 	return p
 }
 

@@ -88,14 +88,14 @@ func TestFaultDeadlyJob(t *testing.T) {
 	f.doomed = f.enqueue(1, "deadly")
 	f.enqueue(innocents, "brief", 10)
 	for range 3 {
-		f.start(innocents + 1).dies()
+		f.launch(0, innocents+1).dies()
 	}
-	survivor := f.start(innocents + 1)
+	survivor := f.launch(0, innocents+1)
 	if survivor.diesBefore(func() bool {
 		buried, err := redis.Int(f.do("ZCARD", f.key("morgue")))
 		return err == nil && buried == len(f.doomed)
 	}) {
-		survivor = f.start(innocents + 1)
+		survivor = f.launch(0, innocents+1)
 	}
 	f.settled()
 	f.explained()
