@@ -19,10 +19,11 @@ test: ## test every module of the workspace, on the embedded Redis and on a real
 race: ## the same under the race detector
 	go test -race work
 
-lint: ## gofmt, go vet, the lint list and the rules for Lua
+lint: ## gofmt, go vet, the lint list, how files hang together, and the rules for Lua
 	@test -z "$$(gofmt -l .)" || { echo "not as gofmt writes it:"; gofmt -l .; exit 1; }
 	go vet work
 	go run ./tools/lint
+	go run ./tools/circles -bounds tools/circles/bounds.txt
 	go run ./tools/luacheck lua
 
 fmt: ## rewrite every Go file as gofmt does
