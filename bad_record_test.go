@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -56,7 +57,7 @@ func TestARecordThatCannotBeRunIsBuriedAtOnceAndKeptByteForByte(t *testing.T) {
 		pool := k.start(NewWorkerPool(nil, 3, k.options()).Job("takes", func(n int64, text string) error { done <- n; return nil }))
 		k.drained(pool)
 		assert.Len(t, done, len(badRecords), "all the good ones and none of the bad")
-		assert.Equal(t, len(badRecords), count[JobBuried](k.spy))
+		assert.Equal(t, len(badRecords), count[event.JobBuried](k.spy))
 		assert.Equal(t, len(badRecords), k.number("HLEN", "jobs"))
 		for i, bad := range badRecords {
 			t.Run(bad.name, func(t *testing.T) { bad.check(t, k, fmt.Sprintf("bad %d", i), records) })
@@ -71,7 +72,7 @@ func (bad badRecord) check(t *testing.T, k *kit, id string, records map[string]s
 	for _, part := range bad.reason {
 		assert.Contains(t, kept.Reason, part)
 	}
-	buried := await(t, k.spy, ofJob[JobBuried](id))
+	buried := await(t, k.spy, ofJob[event.JobBuried](id))
 	assert.Equal(t, kept.Reason, buried.Reason)
 	assert.Equal(t, "takes", buried.Name)
 	assert.Equal(t, bad.called, buried.Err != nil)
@@ -95,7 +96,7 @@ func TestARecordIsNotTouchedByRetries(t *testing.T) {
 			args <- string(job.Args)
 			return RetryIn(0, errLuck)
 		}))
-		await(t, k.spy, ofJob[JobBuried]("r"))
+		await(t, k.spy, ofJob[event.JobBuried]("r"))
 		k.drained(pool)
 		for range 2 {
 			assert.Equal(t, `[ 12345678901234567890, 1.0, [] ]`, receive(t, args))
@@ -115,7 +116,7 @@ func TestAJobThatWorkersDieWithIsBuried(t *testing.T) {
 			k.do("HSET", "crashes", id, crashes)
 		}
 		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("a", handler))
-		buried := await(t, k.spy, ofJob[JobBuried]("deadly"))
+		buried := await(t, k.spy, ofJob[event.JobBuried]("deadly"))
 		require.NoError(t, buried.Err)
 		assert.Equal(t, "3 workers died while they held it: w1, w2, w3", buried.Reason)
 		k.drained(pool)

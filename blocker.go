@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -242,7 +243,7 @@ func (b *blocker) repair(ctx context.Context, cause error) bool {
 	defer cancel()
 	broken, err := b.worker.store.DropBrokenTokens(ctx, b.queues)
 	for _, key := range broken {
-		b.worker.events.emit(KeyBroken{Key: key})
+		b.worker.events.emit(event.KeyBroken{Key: key})
 	}
 	return err == nil
 }

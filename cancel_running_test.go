@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -45,7 +46,7 @@ func TestARunningJobIsCancelledWhateverItsHandlerReturns(t *testing.T) {
 				receive(t, begun)
 				assert.Equal(t, CancelResult{ID: id, Effect: CancelFlagged, State: StateCancelled}, k.cancel(id))
 				require.ErrorIs(t, receive(t, causes), ErrCancelled)
-				cancelled := await[JobCancelled](t, k.spy, nil)
+				cancelled := await[event.JobCancelled](t, k.spy, nil)
 				assert.Equal(t, id, cancelled.ID)
 				assert.Equal(t, 1, cancelled.Attempt)
 				k.drained(pool)
@@ -84,7 +85,7 @@ func TestTheCauseIsSeenBelowTheTimeoutsOfMiddleware(t *testing.T) {
 		k.cancel(id)
 		require.ErrorIs(t, receive(t, causes), ErrCancelled)
 		k.drained(pool)
-		assert.Zero(t, count[JobFailed](k.spy))
+		assert.Zero(t, count[event.JobFailed](k.spy))
 	})
 }
 
@@ -122,18 +123,18 @@ func TestAHandlerThatIgnoresItsCancellationIsStuckAndItsJobStillCancelled(t *tes
 		pool.stuckAfter = 5 * time.Millisecond
 		k.start(pool)
 		id := k.enqueue("deaf").ID
-		await(t, k.spy, ofJob[JobStarted](id))
+		await(t, k.spy, ofJob[event.JobStarted](id))
 		k.cancel(id)
-		stuck := await(t, k.spy, ofJob[JobStuck](id))
+		stuck := await(t, k.spy, ofJob[event.JobStuck](id))
 		require.ErrorIs(t, stuck.Cause, ErrCancelled)
 		assert.Equal(t, CancelFlagged, k.cancel(id).Effect, "again, which does no harm")
-		assert.Zero(t, count[JobCancelled](k.spy), "it runs on")
+		assert.Zero(t, count[event.JobCancelled](k.spy), "it runs on")
 		close(release)
-		await(t, k.spy, ofJob[JobCancelled](id))
+		await(t, k.spy, ofJob[event.JobCancelled](id))
 		k.drained(pool)
-		assert.Equal(t, 1, count[JobCancelled](k.spy))
-		assert.Equal(t, 1, count[JobStuck](k.spy))
-		assert.Zero(t, count[JobDone](k.spy))
+		assert.Equal(t, 1, count[event.JobCancelled](k.spy))
+		assert.Equal(t, 1, count[event.JobStuck](k.spy))
+		assert.Zero(t, count[event.JobDone](k.spy))
 		k.empty("deaf")
 		k.unflagged()
 	})
@@ -153,10 +154,10 @@ func TestACancellationWhoseHintIsLostComesWithTheHeartbeat(t *testing.T) {
 		k.tamper(pool, &tampered{deaf: true})
 		k.start(pool)
 		id := k.enqueue("a").ID
-		await(t, k.spy, ofJob[JobStarted](id))
+		await(t, k.spy, ofJob[event.JobStarted](id))
 		require.Equal(t, CancelFlagged, k.cancel(id).Effect)
 		require.ErrorIs(t, receive(t, causes), ErrCancelled)
-		await(t, k.spy, ofJob[JobCancelled](id))
+		await(t, k.spy, ofJob[event.JobCancelled](id))
 	})
 }
 
@@ -181,10 +182,10 @@ func TestTheHintOfACancellationNeedsNoHeartbeat(t *testing.T) {
 		}})
 		k.start(pool)
 		id := k.enqueue("a").ID
-		await(t, k.spy, ofJob[JobStarted](id))
+		await(t, k.spy, ofJob[event.JobStarted](id))
 		require.Equal(t, CancelFlagged, k.cancel(id).Effect)
 		require.ErrorIs(t, receive(t, causes), ErrCancelled)
-		await(t, k.spy, ofJob[JobCancelled](id))
+		await(t, k.spy, ofJob[event.JobCancelled](id))
 	})
 }
 
@@ -197,15 +198,15 @@ func TestAWorkerAsksForFlagsOnlyWhileThereAreSome(t *testing.T) {
 		driver := k.tamper(pool, &tampered{deaf: true})
 		k.start(pool)
 		id := k.enqueue("a").ID
-		await(t, k.spy, ofJob[JobStarted](id))
+		await(t, k.spy, ofJob[event.JobStarted](id))
 		driver.untilSent(t, "beat", 2)
 		asked, _ := driver.sent("SMISMEMBER")
 		assert.Zero(t, asked)
 		k.do("SADD", "cancelled", "another")
 		driver.untilSent(t, "SMISMEMBER", 1)
 		close(release)
-		await(t, k.spy, ofJob[JobDone](id))
-		assert.Zero(t, count[JobCancelled](k.spy))
+		await(t, k.spy, ofJob[event.JobDone](id))
+		assert.Zero(t, count[event.JobCancelled](k.spy))
 	})
 }
 
@@ -227,7 +228,7 @@ func TestACancellationSurvivesTheDeathOfAWorker(t *testing.T) {
 		assert.Equal(t, CancelFlagged, k.cancel(id).Effect)
 		next := k.start(NewWorkerPool(nil, 1, k.options()).
 			Job("a", func(job *Job) error { begun <- job.ID; return nil }))
-		assert.Equal(t, id, await[JobCancelled](t, k.spy, nil).ID)
+		assert.Equal(t, id, await[event.JobCancelled](t, k.spy, nil).ID)
 		k.drained(next)
 		assert.Empty(t, begun, "it did not run again")
 		assert.Equal(t, stateCancelled, k.outcomeOf(id).State)
@@ -254,8 +255,8 @@ func TestARunThatIsCalledOffBeforeItBeginsDoesNotBegin(t *testing.T) {
 		k := newKit(t, s)
 		gate, ran := make(chan struct{}), make(chan string, 2)
 		options := k.options()
-		options.Observers = append(options.Observers, ObserverFunc(func(e Event) {
-			if started, is := e.(JobStarted); is && started.Name == "first" {
+		options.Observers = append(options.Observers, ObserverFunc(func(e event.Event) {
+			if started, is := e.(event.JobStarted); is && started.Name == "first" {
 				<-gate // the processor goes no further
 			}
 		}))
@@ -263,7 +264,7 @@ func TestARunThatIsCalledOffBeforeItBeginsDoesNotBegin(t *testing.T) {
 			Job("first", func() error { return nil }).
 			Job("second", func(job *Job) error { ran <- job.ID; return nil }))
 		k.enqueue("first")
-		await[JobStarted](t, k.spy, nil)
+		await[event.JobStarted](t, k.spy, nil)
 		id := k.enqueue("second").ID
 		w := pool.workers[0]
 		r := &run{}
@@ -274,11 +275,11 @@ func TestARunThatIsCalledOffBeforeItBeginsDoesNotBegin(t *testing.T) {
 		require.Equal(t, CancelFlagged, k.cancel(id).Effect)
 		receive(t, r.attempt.Done())
 		(&processor{worker: w}).process(r)
-		await(t, k.spy, ofJob[JobCancelled](id))
+		await(t, k.spy, ofJob[event.JobCancelled](id))
 		close(gate)
 		k.drained(pool)
 		assert.Empty(t, ran)
-		assert.Zero(t, count[ClaimGone](k.spy))
+		assert.Zero(t, count[event.ClaimGone](k.spy))
 		k.empty("first", "second")
 		k.unflagged()
 	})

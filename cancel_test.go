@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -218,8 +219,8 @@ func TestAJobThatStandsDeepInItsQueueReadsAsCancelledAndNeverRuns(t *testing.T) 
 		pool := k.start(NewWorkerPool(nil, 200, k.options()).Job("a", ran.handle))
 		require.NoError(t, pool.Drain(k.ctx()))
 		ran.once(t, append(receipts[:len(receipts)/2:len(receipts)/2], receipts[len(receipts)/2+1:]...))
-		assert.Equal(t, deep, await[JobCancelled](t, k.spy, nil).ID)
-		assert.Equal(t, 1, count[JobCancelled](k.spy))
+		assert.Equal(t, deep, await[event.JobCancelled](t, k.spy, nil).ID)
+		assert.Equal(t, 1, count[event.JobCancelled](k.spy))
 		assert.Equal(t, stateCancelled, k.outcomeOf(deep).State)
 		k.empty("a")
 		k.unflagged()
@@ -233,9 +234,9 @@ func TestAJobWhoseRecordCannotBeReadIsCancelledByItsFetch(t *testing.T) {
 		k.store("a", "bad", "no JSON")
 		assert.Equal(t, CancelFlagged, k.cancel("bad").Effect)
 		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("a", func() error { return nil }))
-		assert.Equal(t, "bad", await[JobCancelled](t, k.spy, nil).ID)
+		assert.Equal(t, "bad", await[event.JobCancelled](t, k.spy, nil).ID)
 		k.drained(pool)
-		assert.Zero(t, count[JobBuried](k.spy))
+		assert.Zero(t, count[event.JobBuried](k.spy))
 		k.empty("a")
 		k.unflagged()
 	})

@@ -11,13 +11,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
 // visible waits until Redis shows that check-in of a job, or none if it is empty, and returns its time.
 func (k *kit) visible(id, message string) time.Time {
 	k.t.Helper()
-	key := "worker:" + await[WorkerStarted](k.t, k.spy, nil).Worker + ":running"
+	key := "worker:" + await[event.WorkerStarted](k.t, k.spy, nil).Worker + ":running"
 	var shown string
 	deadline := time.Now().Add(patience)
 	for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
@@ -141,8 +142,8 @@ func TestCheckinAnswersTrueOnceThePoolStops(t *testing.T) {
 		id := k.enqueue("a").ID
 		assert.False(t, receive(t, answers))
 		require.NoError(t, k.stop(pool))
-		await(t, k.spy, ofJob[JobDone](id))
-		worker := await[WorkerStarted](t, k.spy, nil).Worker
+		await(t, k.spy, ofJob[event.JobDone](id))
+		worker := await[event.WorkerStarted](t, k.spy, nil).Worker
 		assert.Zero(t, k.number("EXISTS", "worker:"+worker+":running"))
 	})
 }

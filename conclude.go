@@ -1,6 +1,7 @@
 package work
 
 import (
+	"github.com/265d0351/work/event"
 	"slices"
 	"time"
 )
@@ -34,22 +35,22 @@ func (w *worker) tell(r *run, d decision, elapsed time.Duration) {
 	switch d.verb {
 	case verbDone:
 		if w.events.perJob() {
-			w.events.emit(JobDone{JobRef: r.ref(), Elapsed: elapsed})
+			w.events.emit(event.JobDone{JobRef: r.ref(), Elapsed: elapsed})
 		}
 	case verbRetry:
-		w.events.emit(JobFailed{JobRef: r.ref(), Elapsed: elapsed, Err: d.err, RetryIn: d.delay})
+		w.events.emit(event.JobFailed{JobRef: r.ref(), Elapsed: elapsed, Err: d.err, RetryIn: d.delay})
 	case verbBury:
-		w.events.emit(JobBuried{JobRef: r.ref(), Reason: d.reason, Err: d.err})
+		w.events.emit(event.JobBuried{JobRef: r.ref(), Reason: d.reason, Err: d.err})
 	case verbDiscard:
-		w.events.emit(JobDiscarded{JobRef: r.ref(), Err: d.err})
+		w.events.emit(event.JobDiscarded{JobRef: r.ref(), Err: d.err})
 	case verbExpire:
-		w.events.emit(JobExpired{JobRef: r.ref(), At: r.expiry()})
+		w.events.emit(event.JobExpired{JobRef: r.ref(), At: r.expiry()})
 	case verbCancel:
-		w.events.emit(JobCancelled{JobRef: r.ref()})
+		w.events.emit(event.JobCancelled{JobRef: r.ref()})
 	case verbSnooze:
-		w.events.emit(JobSnoozed{JobRef: r.ref(), For: d.delay, Err: d.err})
+		w.events.emit(event.JobSnoozed{JobRef: r.ref(), For: d.delay, Err: d.err})
 	case verbRelease:
-		w.events.emit(JobReleased{JobRef: r.ref(), Err: d.err})
+		w.events.emit(event.JobReleased{JobRef: r.ref(), Err: d.err})
 	}
 }
 

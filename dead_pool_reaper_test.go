@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -36,7 +37,7 @@ func TestJobsOfADeadWorkerStartElsewhereInOrder(t *testing.T) {
 		dead := victim.id()
 		victim.crash()
 		killed := time.Now()
-		reaped := await(t, k.spy, func(e WorkerReaped) bool { return e.Worker == dead })
+		reaped := await(t, k.spy, func(e event.WorkerReaped) bool { return e.Worker == dead })
 		assert.Equal(t, 20, reaped.Jobs)
 		assert.Equal(t, 20, k.number("HLEN", "crashes"))
 		for _, receipt := range receipts {
@@ -127,7 +128,7 @@ func TestManyReapersAtOncePutEachJobBackOnce(t *testing.T) {
 		jobs := 0
 		events, _ := k.spy.all()
 		for _, e := range events {
-			if reaped, ok := e.(WorkerReaped); ok {
+			if reaped, ok := e.(event.WorkerReaped); ok {
 				jobs += reaped.Jobs
 			}
 		}
@@ -162,7 +163,7 @@ func TestAReaperGoesOnWhereAnotherStopped(t *testing.T) {
 		require.Equal(t, ids[6:], k.queued("n"), "the first reaper died here")
 
 		k.start(NewWorkerPool(nil, 1, k.options()).Job("other", func() error { return nil }))
-		reaped := await(t, k.spy, func(e WorkerReaped) bool { return e.Worker == dead })
+		reaped := await(t, k.spy, func(e event.WorkerReaped) bool { return e.Worker == dead })
 		assert.Equal(t, 6, reaped.Jobs)
 		k.until("nothing of the dead worker is left", func() bool { return len(k.remains(dead)) == 0 })
 		assert.Equal(t, ids, k.queued("n"))
@@ -189,7 +190,7 @@ func TestAReaperThatWasAwayItselfIsNoJudge(t *testing.T) {
 		k.do("SET", "worker:"+pool.id(), "RUN 1", "PX", 3000) // it has been steady since 1970
 		require.NoError(t, reaper.look(k.ctx()))
 		assert.Zero(t, k.number("SISMEMBER", "workers", "silent"))
-		assert.Zero(t, count[WorkerFenced](k.spy))
+		assert.Zero(t, count[event.WorkerFenced](k.spy))
 	})
 }
 
@@ -233,7 +234,7 @@ func TestADeadWorkerWithABrokenQueueDoesNotKeepOthersFromBeingReaped(t *testing.
 
 		k.do("DEL", "queue:broken")
 		require.NoError(t, reaper.look(k.ctx()))
-		await(t, k.spy, func(e WorkerReaped) bool { return e.Worker == stuck.id() })
+		await(t, k.spy, func(e event.WorkerReaped) bool { return e.Worker == stuck.id() })
 		assert.Equal(t, 1, k.number("LLEN", "queue:broken"))
 	})
 }
@@ -308,7 +309,7 @@ func TestWorkersThatWriteNoDeadlineAreReaped(t *testing.T) {
 		k.do("ZADD", "deadlines", 1, "nobody")
 		k.do("SADD", "workers", "old") // and one that lives
 		k.do("SET", "worker:old", "RUN 1")
-		reaped := await(t, k.spy, func(e WorkerReaped) bool { return e.Worker == victim.id() })
+		reaped := await(t, k.spy, func(e event.WorkerReaped) bool { return e.Worker == victim.id() })
 		assert.Equal(t, 5, reaped.Jobs)
 		assert.Equal(t, ids, k.queued("n"))
 		k.until("the deadlines are those of the workers", func() bool {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/errchain"
 )
 
@@ -81,7 +82,7 @@ func (w *worker) tellOfDeath(r *run) {
 	ref, cause := r.ref(), r.decision.death
 	stopWaiting := context.AfterFunc(ctx, func() {
 		defer end()
-		w.events.emit(DeathHookFailed{JobRef: ref, Err: context.Cause(ctx)})
+		w.events.emit(event.DeathHookFailed{JobRef: ref, Err: context.Cause(ctx)})
 	})
 	go func() {
 		defer cancel()
@@ -90,7 +91,7 @@ func (w *worker) tellOfDeath(r *run) {
 			if stopWaiting() {
 				defer end()
 				if err != nil {
-					w.events.emit(DeathHookFailed{JobRef: ref, Err: err})
+					w.events.emit(event.DeathHookFailed{JobRef: ref, Err: err})
 				}
 			}
 		}()

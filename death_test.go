@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -186,10 +187,10 @@ func TestAnOnDeathThatFailsIsReported(t *testing.T) {
 				}
 				k.start(pool)
 				id := k.enqueue("a").ID
-				tt.want(t, await(t, k.spy, ofJob[DeathHookFailed](id)).Err)
+				tt.want(t, await(t, k.spy, ofJob[event.DeathHookFailed](id)).Err)
 				k.drained(pool)
-				assert.Equal(t, 1, count[DeathHookFailed](k.spy))
-				await(t, k.spy, ofJob[JobBuried](k.enqueue("a").ID)) // it goes on
+				assert.Equal(t, 1, count[event.DeathHookFailed](k.spy))
+				await(t, k.spy, ofJob[event.JobBuried](k.enqueue("a").ID)) // it goes on
 			})
 		})
 	}

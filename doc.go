@@ -115,7 +115,7 @@
 // Every change of state is one script that may be sent twice. An idle worker waits in Redis for a token and asks for
 // nothing. While Redis is away outcomes wait in memory, within a bound, and nothing is fetched; no healthy job ends
 // because of it. When Redis is full only enqueues are refused ([ErrRedisFull]): workers go on and drain it. A Redis
-// that has lost its data is noticed, and reported as [DataLost].
+// that has lost its data is noticed, and reported as [event.DataLost].
 //
 // What is durable is what Redis makes durable: with appendfsync everysec a crash of Redis may take the last second
 // along.
@@ -130,7 +130,7 @@
 // run: it is not to be kept, and only Checkin may be called from other goroutines of the handler. An [Observer] is
 // called by many goroutines at once.
 //
-// A handler that ignores its ctx cannot be stopped: a Timeout reports it ([JobStuck]), and its processor stays taken.
+// A handler that ignores its ctx cannot be stopped: a Timeout reports it ([event.JobStuck]), and its processor stays taken.
 //
 // # Errors
 //
@@ -138,7 +138,7 @@
 // it, [EnqueueError], [StopError]; all of them carry causes for errors.Is and errors.As. A set-up call after Start,
 // which has nobody to return to, goes to the log.
 //
-// What fails in the background is an [Event]: [Trouble] when something begins to fail, [TroubleOver] when it succeeds
+// What fails in the background is an [event.Event]: [event.Trouble] when something begins to fail, [event.TroubleOver] when it succeeds
 // again, none in between. What happens to jobs are events as well. The log, [WorkerOptions].Logger, is one receiver of
 // them; each [Observer] is another.
 package work

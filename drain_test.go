@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -81,7 +82,7 @@ func TestDrainWaitsForRetriesThatAreDueAndNotForOthers(t *testing.T) {
 		_, err := k.enq.EnqueueIn(k.ctx(), "a", time.Hour)
 		require.NoError(t, err)
 		require.NoError(t, pool.Drain(k.ctx()))
-		assert.Equal(t, 1, count[JobFailed](k.spy))
+		assert.Equal(t, 1, count[event.JobFailed](k.spy))
 		assert.Empty(t, attempts)
 
 		k.do("ZADD", "scheduled", "XX", 1, k.strings("ZRANGE", "scheduled", 0, -1)[0]) // now it is due

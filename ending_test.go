@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -18,17 +19,17 @@ func endingSeen(t *testing.T, s *spy, id string) Ending {
 	t.Helper()
 	for _, e := range seenBy(t, s, id) {
 		switch e.(type) {
-		case JobDone:
+		case event.JobDone:
 			return EndingDone
-		case JobFailed:
+		case event.JobFailed:
 			return EndingRetry
-		case JobSnoozed:
+		case event.JobSnoozed:
 			return EndingSnooze
-		case JobReleased:
+		case event.JobReleased:
 			return EndingRelease
-		case JobBuried:
+		case event.JobBuried:
 			return EndingBury
-		case JobDiscarded:
+		case event.JobDiscarded:
 			return EndingDiscard
 		}
 	}

@@ -25,7 +25,7 @@ type meddler struct {
 }
 
 func (m *meddler) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
-	if calls[0].Script == nil || !strings.HasPrefix(calls[0].Script.Name, "enqueue") {
+	if calls[0].Script == nil || !strings.HasPrefix(nameOf(calls[0]), "enqueue") {
 		return m.Driver.Pipeline(ctx, calls...)
 	}
 	m.sends.Add(1)
@@ -174,7 +174,7 @@ func TestRedisThatHangsIsAnErrorWithinTheCtx(t *testing.T) {
 		assert.Equal(t, []int{0}, failed.Unknown, "it was sent")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.ErrorContains(t, err, `it is not known whether job "a" is stored (a reply was lost)`)
-		assert.ErrorContains(t, err, "while waiting for the reply to script enqueue: context deadline exceeded")
+		assert.ErrorContains(t, err, "while waiting for the reply to script job/enqueue: context deadline exceeded")
 	})
 }
 

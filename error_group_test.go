@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -126,7 +127,7 @@ func TestAGroupOfErrorsIsRetried(t *testing.T) {
 		assert.Equal(t, 4, report.Done)
 		var done []string
 		for range lost {
-			done = append(done, await(t, k.spy, func(e JobDone) bool { return !slices.Contains(done, e.ID) }).ID)
+			done = append(done, await(t, k.spy, func(e event.JobDone) bool { return !slices.Contains(done, e.ID) }).ID)
 		}
 		assert.ElementsMatch(t, lost, done)
 		assert.Equal(t, 6, k.number("ZCARD", "morgue"), "all others stay")

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
@@ -167,17 +168,21 @@ func TestTextsOfErrorsAreBoundedWhateverTheyAreAbout(t *testing.T) {
 }
 
 // allEvents are one of each event. TestEventsAreBounded finds those that are missing.
-func allEvents() []Event {
-	return []Event{
-		WorkerStarted{}, WorkerStopped{}, WorkerTold{}, LimitChanged{}, WorkerFenced{}, DataLost{}, JobStarted{},
-		JobCheckedIn{}, JobDone{},
-		JobFailed{}, JobBuried{}, JobDiscarded{}, JobSnoozed{}, JobReleased{}, JobStuck{}, ClaimGone{}, JobsFetched{},
-		JobsSettled{},
-		HistoryTold{}, OutcomeUnknown{}, WorkerCutOff{}, JobsDropped{}, KeyBroken{}, WorkerReaped{}, JobsReturned{},
-		JobTrimmed{}, PeriodicEnqueued{}, PeriodicMissed{}, PeriodicSkipped{},
-		PeriodicChanged{}, PeriodicRemoved{}, PeriodicBroken{}, ServerUnfit{}, Trouble{}, TroubleOver{}, LoopPanicked{},
-		JobCancelled{},
-		JobExpired{}, DeathHookFailed{},
+func allEvents() []event.Event {
+	return []event.Event{
+		event.WorkerStarted{}, event.WorkerStopped{}, event.WorkerTold{}, event.LimitChanged{}, event.WorkerFenced{},
+		event.DataLost{}, event.JobStarted{},
+		event.JobCheckedIn{}, event.JobDone{},
+		event.JobFailed{}, event.JobBuried{}, event.JobDiscarded{}, event.JobSnoozed{}, event.JobReleased{},
+		event.JobStuck{}, event.ClaimGone{}, event.JobsFetched{},
+		event.JobsSettled{},
+		event.HistoryTold{}, event.OutcomeUnknown{}, event.WorkerCutOff{}, event.JobsDropped{}, event.KeyBroken{},
+		event.WorkerReaped{}, event.JobsReturned{},
+		event.JobTrimmed{}, event.PeriodicEnqueued{}, event.PeriodicMissed{}, event.PeriodicSkipped{},
+		event.PeriodicChanged{}, event.PeriodicRemoved{}, event.PeriodicBroken{}, event.ServerUnfit{}, event.Trouble{},
+		event.TroubleOver{}, event.LoopPanicked{},
+		event.JobCancelled{},
+		event.JobExpired{}, event.DeathHookFailed{},
 	}
 }
 
@@ -189,7 +194,7 @@ func TestEventsAreBounded(t *testing.T) {
 		names = append(names, reflect.TypeOf(e).Name())
 	}
 	slices.Sort(names)
-	assert.Equal(t, declared(t, ".", "event"), names)
+	assert.Equal(t, declared(t, "event", "event"), names)
 	for _, e := range allEvents() {
 		t.Run(reflect.TypeOf(e).Name(), func(t *testing.T) {
 			filled := reflect.New(reflect.TypeOf(e))
@@ -198,7 +203,7 @@ func TestEventsAreBounded(t *testing.T) {
 			observer := newSpy()
 			events := newStream(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 				[]Observer{observer})
-			events.emit(filled.Elem().Interface().(Event))
+			events.emit(filled.Elem().Interface().(event.Event))
 			assert.LessOrEqual(t, log.Len(), longestLine)
 			got, _ := observer.all()
 			seen := reflect.ValueOf(got[0])
@@ -372,7 +377,7 @@ func TestLongErrorsOfHandlersAndOfRedisAreToldInShort(t *testing.T) {
 			k.enqueue(name)
 		}
 		k.drained(pool)
-		await[Trouble](t, k.spy, nil)
+		await[event.Trouble](t, k.spy, nil)
 		d.untilSent(t, "beat", 1)
 		events, _ := k.spy.all()
 		for _, e := range events {
@@ -383,7 +388,7 @@ func TestLongErrorsOfHandlersAndOfRedisAreToldInShort(t *testing.T) {
 				}
 			}
 		}
-		require.NotEmpty(t, seen[JobBuried](k.spy))
+		require.NotEmpty(t, seen[event.JobBuried](k.spy))
 		for line := range strings.Lines(log.String()) {
 			assert.LessOrEqual(t, len(line), longestLine, "%.200s", line)
 		}

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/excerpt"
 )
 
@@ -69,25 +69,13 @@ func (e *SetupError) text() string {
 // Unwrap returns the mistakes.
 func (e *SetupError) Unwrap() []error { return e.Mistakes }
 
-// JobRef names one attempt of a job, in events and errors.
-type JobRef struct {
-	ID       string
-	Name     string
-	SourceID int64
-	Tags     []string // read-only
-	Attempt  int
-	Worker   string    // id of the worker that ran it
-	Begun    time.Time // when the handler was called; zero when it was not
-}
-
-func (r JobRef) String() string { return r.Name + " " + r.ID }
-
 // StopError says what a stop could not end in good order. Nothing of it is lost: every job named here is, or will be
 // within seconds, back in its queue.
 type StopError struct {
-	Released []JobRef // given back to the front of their queues: they were cut short
-	Stuck    []JobRef // their handlers have not returned although their ctx ended; they run on beside their successors
-	Err      error    // what else went wrong: Redis could not be reached, the ctx of Stop ended, ...; may be nil
+	Released []event.JobRef // given back to the front of their queues: they were cut short
+	// their handlers have not returned although their ctx ended; they run on beside their successors
+	Stuck []event.JobRef
+	Err   error // what else went wrong: Redis could not be reached, the ctx of Stop ended, ...; may be nil
 }
 
 func (e *StopError) Error() string { return cut(e.text()) }
@@ -110,7 +98,7 @@ func (e *StopError) text() string {
 func (e *StopError) Unwrap() error { return e.Err }
 
 // list names the first few jobs.
-func list(refs []JobRef) string {
+func list(refs []event.JobRef) string {
 	const most = 5
 	names := make([]string, 0, most+1)
 	for _, ref := range refs[:min(len(refs), most)] {

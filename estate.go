@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -51,7 +52,7 @@ func (d *deadPoolReaper) salvage(ctx context.Context, ids ...string) (left []str
 		open = nil
 		for _, c := range corpses {
 			if c.jobs > 0 {
-				d.worker.events.emit(WorkerReaped{Worker: c.ID, Jobs: c.jobs})
+				d.worker.events.emit(event.WorkerReaped{Worker: c.ID, Jobs: c.jobs})
 			}
 			gone := false
 			if c.err == nil {

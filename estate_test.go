@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -43,7 +44,7 @@ func TestJobsOfAKilledPoolOfManyWorkersComeBackInOrder(t *testing.T) {
 				victim.crash()
 				k.start(NewWorkerPool(nil, 1, k.options()).Job("other", nothing))
 				k.until("all are taken apart", func() bool {
-					for _, e := range seen[WorkerReaped](k.spy) {
+					for _, e := range seen[event.WorkerReaped](k.spy) {
 						delete(dead, e.Worker)
 					}
 					return len(dead) == 0

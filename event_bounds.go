@@ -1,47 +1,50 @@
 package work
 
-import "github.com/265d0351/work/internal/excerpt"
+import (
+	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/excerpt"
+)
 
 // bounded is an event with texts of bounded length, for those who write them down: what a handler returns, Redis
 // answers or somebody has given to panic may have megabytes. An error that is short stays what it is, and of a long one
 // errors.Is and errors.As still find all.
-func bounded(e Event) Event {
+func bounded(e event.Event) event.Event {
 	switch e := e.(type) {
-	case WorkerStopped:
+	case event.WorkerStopped:
 		e.Err = excerpt.Error(e.Err)
 		return e
-	case DataLost:
+	case event.DataLost:
 		e.Err = excerpt.Error(e.Err)
 		return e
-	case JobFailed:
+	case event.JobFailed:
 		e.Err = excerpt.Error(e.Err)
 		return e
-	case JobBuried:
+	case event.JobBuried:
 		e.Err, e.Reason = excerpt.Error(e.Err), cut(e.Reason)
 		return e
-	case JobDiscarded:
+	case event.JobDiscarded:
 		e.Err = excerpt.Error(e.Err)
 		return e
-	case DeathHookFailed:
+	case event.DeathHookFailed:
 		e.Err = excerpt.Error(e.Err)
 		return e
-	case JobSnoozed:
+	case event.JobSnoozed:
 		e.Err = excerpt.Error(e.Err)
 		return e
-	case JobReleased:
+	case event.JobReleased:
 		e.Err = excerpt.Error(e.Err)
 		return e
-	case JobStuck:
+	case event.JobStuck:
 		e.Cause = excerpt.Error(e.Cause)
 		return e
-	case PeriodicBroken:
+	case event.PeriodicBroken:
 		e.Err = excerpt.Error(e.Err)
 		return e
-	case Trouble:
+	case event.Trouble:
 		e.Err = excerpt.Error(e.Err)
 		return e
-	case LoopPanicked:
-		return LoopPanicked{Component: e.Component, Value: shortValue(e.Value), Stack: cutStack(e.Stack)}
+	case event.LoopPanicked:
+		return event.LoopPanicked{Component: e.Component, Value: shortValue(e.Value), Stack: cutStack(e.Stack)}
 	}
 	return e
 }

@@ -4,14 +4,15 @@ import (
 	"cmp"
 	"log/slog"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/excerpt"
 )
 
 // describeEvent says how an event is logged. The attributes come as a function, since most events are below the level.
-func describeEvent(e Event) (slog.Level, string, func() []slog.Attr) {
+func describeEvent(e event.Event) (slog.Level, string, func() []slog.Attr) {
 	if level, message, ref, more := describeJobEvent(e); message != "" {
-		return level, message, func() []slog.Attr { return append(ref.attrs(), more()...) }
+		return level, message, func() []slog.Attr { return append(attrsOf(ref), more()...) }
 	}
 	if level, message, attrs := describePeriodicEvent(e); message != "" {
 		return level, message, func() []slog.Attr { return attrs }
@@ -20,93 +21,93 @@ func describeEvent(e Event) (slog.Level, string, func() []slog.Attr) {
 	return level, message, func() []slog.Attr { return attrs }
 }
 
-func describeJobEvent(e Event) (level slog.Level, message string, ref JobRef, more func() []slog.Attr) {
+func describeJobEvent(e event.Event) (level slog.Level, message string, ref event.JobRef, more func() []slog.Attr) {
 	none := func() []slog.Attr { return nil }
 	switch e := e.(type) {
-	case JobStarted:
+	case event.JobStarted:
 		return slog.LevelDebug, "job started", e.JobRef, func() []slog.Attr {
 			return []slog.Attr{slog.Duration("waited", e.Waited)}
 		}
-	case JobCheckedIn:
+	case event.JobCheckedIn:
 		return slog.LevelDebug, "job checked in", e.JobRef, func() []slog.Attr {
 			return []slog.Attr{slog.String("message", e.Message), slog.String("progress", string(e.Progress))}
 		}
-	case JobDone:
+	case event.JobDone:
 		return slog.LevelDebug, "job done", e.JobRef, func() []slog.Attr {
 			return []slog.Attr{slog.Duration("elapsed", e.Elapsed)}
 		}
-	case JobFailed:
+	case event.JobFailed:
 		return slog.LevelWarn, "job failed, will be retried", e.JobRef, func() []slog.Attr {
 			return append([]slog.Attr{slog.Duration("retry_in", e.RetryIn)}, failureAttrs(e.Err)...)
 		}
-	case JobBuried:
+	case event.JobBuried:
 		return slog.LevelError, "job buried", e.JobRef, func() []slog.Attr {
 			return append([]slog.Attr{slog.String("reason", e.Reason)}, failureAttrs(e.Err)...)
 		}
-	case JobCancelled:
+	case event.JobCancelled:
 		return slog.LevelInfo, "job cancelled", e.JobRef, none
-	case JobExpired:
+	case event.JobExpired:
 		return slog.LevelInfo, "job expired", e.JobRef, func() []slog.Attr { return []slog.Attr{slog.Time("at", e.At)} }
-	case DeathHookFailed:
+	case event.DeathHookFailed:
 		return slog.LevelError, "the function OnDeath failed", e.JobRef,
 			func() []slog.Attr { return failureAttrs(e.Err) }
-	case JobDiscarded:
+	case event.JobDiscarded:
 		return slog.LevelInfo, "job discarded", e.JobRef, func() []slog.Attr { return failureAttrs(e.Err) }
-	case JobSnoozed:
+	case event.JobSnoozed:
 		return slog.LevelDebug, "job snoozed", e.JobRef, func() []slog.Attr {
 			return append([]slog.Attr{slog.Duration("for", e.For)}, failureAttrs(e.Err)...)
 		}
-	case JobReleased:
+	case event.JobReleased:
 		return slog.LevelInfo, "job given back", e.JobRef, func() []slog.Attr { return failureAttrs(e.Err) }
-	case JobStuck:
+	case event.JobStuck:
 		return slog.LevelError, "handler has not returned although its ctx ended", e.JobRef, func() []slog.Attr {
 			return failureAttrs(e.Cause)
 		}
-	case OutcomeUnknown:
+	case event.OutcomeUnknown:
 		return slog.LevelWarn, "nobody can tell whether the outcome counted", e.JobRef, none
-	case ClaimGone:
+	case event.ClaimGone:
 		if e.Unaccounted {
 			return slog.LevelWarn, "outcome did not count, Redis has lost its data", e.JobRef, none
 		}
 		return slog.LevelWarn, "outcome did not count, the job had been given to another worker", e.JobRef, none
 	}
-	return 0, "", JobRef{}, nil
+	return 0, "", event.JobRef{}, nil
 }
 
-func describeWorkerEvent(e Event) (slog.Level, string, []slog.Attr) {
+func describeWorkerEvent(e event.Event) (slog.Level, string, []slog.Attr) {
 	switch e := e.(type) {
-	case WorkerStarted:
+	case event.WorkerStarted:
 		return slog.LevelInfo, "worker started", []slog.Attr{
 			slog.String("worker", e.Worker), slog.Int("concurrency", e.Concurrency), slog.Int("queues", len(e.Queues))}
-	case WorkerStopped:
+	case event.WorkerStopped:
 		if e.Err != nil {
 			return slog.LevelWarn, "worker stopped", []slog.Attr{slog.String("worker", e.Worker), errorAttr(e.Err)}
 		}
 		return slog.LevelInfo, "worker stopped", []slog.Attr{slog.String("worker", e.Worker)}
-	case WorkerTold:
+	case event.WorkerTold:
 		return slog.LevelInfo, "worker was told what is wanted of it", []slog.Attr{
 			slog.String("worker", e.Worker), slog.String("wanted", cmp.Or(e.Wanted, "go on"))}
-	case LimitChanged:
+	case event.LimitChanged:
 		return slog.LevelInfo, "limit was declared otherwise than before", []slog.Attr{
-			slog.String("job", e.Name), slog.Any("limit", e.Limit), slog.String("service", e.Service),
-			slog.Any("former", e.Former), slog.String("former_service", e.FormerService)}
-	case WorkerFenced:
+			slog.String("job", e.Name), slog.String("limit", e.Limit), slog.String("service", e.Service),
+			slog.String("former", e.Former), slog.String("former_service", e.FormerService)}
+	case event.WorkerFenced:
 		return slog.LevelError, "worker was declared dead and goes on under a new id", []slog.Attr{
 			slog.String("worker", e.Worker), slog.String("next", e.Next), slog.Int("jobs", e.Jobs)}
-	case WorkerCutOff:
+	case event.WorkerCutOff:
 		return slog.LevelError, "no heartbeat was answered: what ran may run elsewhere, and was ended", []slog.Attr{
 			slog.String("worker", e.Worker), slog.Duration("silence", e.Silence), slog.Int("jobs", e.Jobs)}
-	case DataLost:
+	case event.DataLost:
 		return slog.LevelError, "Redis lost data",
 			[]slog.Attr{slog.String("worker", e.Worker), slog.Int("held", e.Held), slog.Int("restored", e.Restored),
 				errorAttr(e.Err)}
-	case JobsFetched:
+	case event.JobsFetched:
 		return slog.LevelDebug, "jobs fetched", []slog.Attr{
 			slog.String("worker", e.Worker), slog.Int("jobs", e.Jobs), slog.Int("asked", e.Asked)}
-	case JobsSettled:
+	case event.JobsSettled:
 		return slog.LevelDebug, "outcomes settled",
 			[]slog.Attr{slog.String("worker", e.Worker), slog.Int("jobs", e.Jobs)}
-	case HistoryTold:
+	case event.HistoryTold:
 		return slog.LevelDebug, "history told", []slog.Attr{slog.String("worker", e.Worker), slog.Int("names", e.Names),
 			slog.Int("errors", e.Errors), slog.Int("waiting", e.Waiting), slog.Duration("every", e.Every)}
 	}
@@ -114,31 +115,31 @@ func describeWorkerEvent(e Event) (slog.Level, string, []slog.Attr) {
 }
 
 // describeFinding describes what was found in Redis, or in what looks after it.
-func describeFinding(e Event) (slog.Level, string, []slog.Attr) {
+func describeFinding(e event.Event) (slog.Level, string, []slog.Attr) {
 	switch e := e.(type) {
-	case JobsDropped:
+	case event.JobsDropped:
 		return slog.LevelWarn, "ids without a record were dropped from a queue", []slog.Attr{slog.Int("count", e.Count)}
-	case KeyBroken:
+	case event.KeyBroken:
 		return slog.LevelError, "a key in Redis has a wrong type", []slog.Attr{slog.String("key", e.Key)}
-	case WorkerReaped:
+	case event.WorkerReaped:
 		return slog.LevelWarn, "jobs of a dead worker were put back", []slog.Attr{
 			slog.String("worker", e.Worker), slog.Int("jobs", e.Jobs)}
-	case JobsReturned:
+	case event.JobsReturned:
 		return slog.LevelWarn, "claims that nobody held were given back", []slog.Attr{
 			slog.String("worker", e.Worker), slog.Int("jobs", e.Jobs)}
-	case JobTrimmed:
+	case event.JobTrimmed:
 		return slog.LevelInfo, "job was removed from the morgue",
 			[]slog.Attr{slog.String("job", e.Name), slog.String("id", e.ID)}
-	case ServerUnfit:
+	case event.ServerUnfit:
 		return slog.LevelError, "Redis is set up so that jobs may be lost", []slog.Attr{
 			slog.String("problem", e.Problem), slog.String("remedy", e.Remedy)}
-	case Trouble:
+	case event.Trouble:
 		return slog.LevelWarn, "background work fails",
 			[]slog.Attr{slog.String("component", e.Component), errorAttr(e.Err)}
-	case TroubleOver:
+	case event.TroubleOver:
 		return slog.LevelInfo, "background work succeeds again", []slog.Attr{
 			slog.String("component", e.Component), slog.Duration("after", e.After), slog.Int("failures", e.Failures)}
-	case LoopPanicked:
+	case event.LoopPanicked:
 		return slog.LevelError, "background work panicked", []slog.Attr{
 			slog.String("component", e.Component), slog.String("panic", describe(e.Value)),
 			slog.String("stack", e.Stack)}
@@ -146,38 +147,39 @@ func describeFinding(e Event) (slog.Level, string, []slog.Attr) {
 	return slog.LevelInfo, "event", []slog.Attr{slog.Any("event", e)}
 }
 
-func describePeriodicEvent(e Event) (slog.Level, string, []slog.Attr) {
+func describePeriodicEvent(e event.Event) (slog.Level, string, []slog.Attr) {
 	of := func(schedule string, more ...slog.Attr) []slog.Attr {
 		return append([]slog.Attr{slog.String("schedule", schedule)}, more...)
 	}
 	switch e := e.(type) {
-	case PeriodicEnqueued:
+	case event.PeriodicEnqueued:
 		return slog.LevelDebug, "periodic job enqueued",
 			of(e.Schedule, slog.String("job", e.Name), slog.String("id", e.ID),
 				slog.Time("tick", e.Tick), slog.Time("run_at", e.RunAt))
-	case PeriodicMissed:
+	case event.PeriodicMissed:
 		return slog.LevelWarn, "ticks of a schedule were missed",
 			of(e.Schedule, slog.String("job", e.Name), slog.Int("ticks", e.Ticks),
 				slog.Time("since", e.Since), slog.Time("until", e.Until))
-	case PeriodicSkipped:
+	case event.PeriodicSkipped:
 		return slog.LevelInfo, "tick left out, the job of the last one has not ended",
 			of(e.Schedule, slog.String("job", e.Name),
 				slog.Time("tick", e.Tick), slog.String("id", e.Job))
-	case PeriodicChanged:
+	case event.PeriodicChanged:
 		return slog.LevelInfo, "schedule was declared otherwise than before",
 			of(e.Schedule, slog.String("spec", e.Spec),
 				slog.String("service", e.Service), slog.String("former_spec", e.FormerSpec),
 				slog.String("former_service", e.FormerService))
-	case PeriodicRemoved:
+	case event.PeriodicRemoved:
 		return slog.LevelInfo, "schedule removed, nobody declares it any more",
 			of(e.Schedule, slog.String("service", e.Service))
-	case PeriodicBroken:
+	case event.PeriodicBroken:
 		return slog.LevelError, "schedule cannot be understood", of(e.Schedule, errorAttr(e.Err))
 	}
 	return 0, "", nil
 }
 
-func (r JobRef) attrs() []slog.Attr {
+// attrsOf are those of the job that an event is about.
+func attrsOf(r event.JobRef) []slog.Attr {
 	attrs := []slog.Attr{slog.String("job", r.Name), slog.String("id", r.ID), slog.Int("attempt", r.Attempt)}
 	if r.SourceID != 0 {
 		attrs = append(attrs, slog.Int64("source", r.SourceID))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/265d0351/work"
 	_ "github.com/265d0351/work/embedded" // memory://
+	"github.com/265d0351/work/event"
 )
 
 var (
@@ -34,17 +35,17 @@ func runOne(ctx context.Context, pool *work.WorkerPool, name string, args ...any
 }
 
 // printing is an Observer that prints what becomes of jobs.
-var printing = work.ObserverFunc(func(e work.Event) {
+var printing = work.ObserverFunc(func(e event.Event) {
 	switch e := e.(type) {
-	case work.JobFailed:
+	case event.JobFailed:
 		fmt.Println("failed:", e.Err, "- again in", e.RetryIn)
-	case work.JobSnoozed:
+	case event.JobSnoozed:
 		fmt.Println("put off for", e.For)
-	case work.JobReleased:
+	case event.JobReleased:
 		fmt.Println("given back")
-	case work.JobBuried:
+	case event.JobBuried:
 		fmt.Println("buried:", e.Reason)
-	case work.JobDiscarded:
+	case event.JobDiscarded:
 		fmt.Println("dropped:", e.Err)
 	}
 })
@@ -160,8 +161,8 @@ func ExampleObserver() {
 	ctx := context.Background()
 	var mu sync.Mutex // many goroutines call it
 	failures := map[string]int{}
-	count := work.ObserverFunc(func(e work.Event) {
-		if failed, ok := e.(work.JobFailed); ok {
+	count := work.ObserverFunc(func(e event.Event) {
+		if failed, ok := e.(event.JobFailed); ok {
 			mu.Lock()
 			defer mu.Unlock()
 			failures[failed.Name]++

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
 )
 
 // However often a customer changes something, one report waits.
@@ -74,8 +75,8 @@ func ExampleDuplicateError() {
 func ExampleExpireAt() {
 	ctx := context.Background()
 	options := quiet("expiry")
-	options.Observers = []work.Observer{work.ObserverFunc(func(e work.Event) {
-		if e, ok := e.(work.JobExpired); ok {
+	options.Observers = []work.Observer{work.ObserverFunc(func(e event.Event) {
+		if e, ok := e.(event.JobExpired); ok {
 			fmt.Println("expired:", e.Name, e.Tags)
 		}
 	})}

@@ -14,7 +14,7 @@ type jobTimes struct {
 	retryFor time.Duration
 }
 
-// ExpireIn has the job expire when it has not begun d after it is due: it is dropped then, as a [JobExpired] tells, and
+// ExpireIn has the job expire when it has not begun d after it is due: it is dropped then, as a [event.JobExpired] tells, and
 // its outcome reads expired. d is above zero, at most 100 years, and counts in whole milliseconds. A job that has
 // failed, was put off by its handler, or died with its worker has begun; one that a stop gave back has not.
 func ExpireIn(d time.Duration) EnqueueOption {

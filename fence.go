@@ -1,6 +1,7 @@
 package work
 
 import (
+	"github.com/265d0351/work/event"
 	"sync"
 	"time"
 )
@@ -104,7 +105,7 @@ func (w *worker) tellCutOff(silence time.Duration, jobs int) {
 			}
 		}
 	})
-	w.events.emit(WorkerCutOff{Worker: w.claimant().rdb.ID, Silence: silence, Jobs: jobs})
+	w.events.emit(event.WorkerCutOff{Worker: w.claimant().rdb.ID, Silence: silence, Jobs: jobs})
 }
 
 // turnAwayFenced gives a run back that has not begun when others may have its job, and tells whether it did.

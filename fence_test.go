@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -58,7 +59,7 @@ func TestWhatMayRunElsewhereIsEndedBefore(t *testing.T) {
 		}))
 		proxy.Pause()
 		assert.Equal(t, note{"ends in the first", begun.token}, receive(t, notes))
-		told := await[WorkerCutOff](t, k.spy, nil)
+		told := await[event.WorkerCutOff](t, k.spy, nil)
 		assert.Equal(t, first, told.Worker)
 		assert.Equal(t, 1, told.Jobs)
 		assert.GreaterOrEqual(t, told.Silence, options.FenceAfter)
@@ -68,7 +69,7 @@ func TestWhatMayRunElsewhereIsEndedBefore(t *testing.T) {
 		k.until("the death is noted", func() bool { return len(k.diedWith(id)) == 1 })
 
 		proxy.Resume()
-		await[WorkerFenced](t, k.spy, nil)
+		await[event.WorkerFenced](t, k.spy, nil)
 		k.until("it was none", func() bool { return len(k.diedWith(id)) == 0 })
 		assert.Zero(t, k.number("ZCARD", "deaths"))
 		k.enqueue("n")
@@ -111,7 +112,7 @@ func TestAWorkerThatIsHeardAgainGoesOnAsBefore(t *testing.T) {
 		require.Equal(t, "first", receive(t, began))
 		k.until("both are held", func() bool { return k.number("HLEN", "claimed") == 2 })
 		silent.Store(true)
-		await[WorkerCutOff](t, k.spy, nil)
+		await[event.WorkerCutOff](t, k.spy, nil)
 		k.until("both are given back", func() bool { return k.number("LLEN", "queue:n") == 2 })
 		assert.Empty(t, began, "nothing begins meanwhile")
 		silent.Store(false)
@@ -120,7 +121,7 @@ func TestAWorkerThatIsHeardAgainGoesOnAsBefore(t *testing.T) {
 		assert.Equal(t, "second", receive(t, began))
 		require.NoError(t, pool.Drain(k.ctx()))
 		assert.Equal(t, id, pool.id())
-		assert.Zero(t, count[WorkerFenced](k.spy)+count[JobFailed](k.spy)+count[ClaimGone](k.spy))
+		assert.Zero(t, count[event.WorkerFenced](k.spy)+count[event.JobFailed](k.spy)+count[event.ClaimGone](k.spy))
 		k.empty("n")
 	})
 }
@@ -185,7 +186,7 @@ func TestTheLifeOfAHeartbeatDecidesAboutItsOwnWorkers(t *testing.T) {
 		}
 		for range 2 {
 			order = append(order, await(t, k.spy,
-				func(e WorkerReaped) bool { return len(order) == 0 || e.Worker != order[0] }).Worker)
+				func(e event.WorkerReaped) bool { return len(order) == 0 || e.Worker != order[0] }).Worker)
 		}
 		assert.Equal(t, []string{pools[time.Second].id(), pools[3*time.Second].id()}, order)
 		assert.Equal(t, 1, k.number("SISMEMBER", "workers", pools[30*time.Second].id()), "its heartbeat still stands")

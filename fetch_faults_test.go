@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -57,14 +58,14 @@ func TestALostFetchIsLookedIntoBeforeTheNext(t *testing.T) {
 		k.enqueue("long")
 		receive(t, began)
 		receipts := k.enqueueNumbers("n", 0, 8)
-		returned := await[JobsReturned](t, k.spy, nil)
+		returned := await[event.JobsReturned](t, k.spy, nil)
 		assert.Equal(t, 8, returned.Jobs, "the job that runs is not among them")
-		k.until("all have run", func() bool { return count[JobDone](k.spy) == 8 })
+		k.until("all have run", func() bool { return count[event.JobDone](k.spy) == 8 })
 		close(gate)
 		require.NoError(t, pool.Drain(k.ctx()))
 		ran.once(t, receipts)
 		assert.Empty(t, began, "it ran once")
-		assert.Zero(t, count[ClaimGone](k.spy))
+		assert.Zero(t, count[event.ClaimGone](k.spy))
 		k.empty("n", "long")
 
 		mu.Lock()
@@ -101,10 +102,10 @@ func TestAWorkerWhoseNumbersAreBehindGoesOn(t *testing.T) {
 				}})
 				k.start(pool)
 				receipts := k.enqueueNumbers("n", 0, 1)
-				await[JobDone](t, k.spy, nil)
+				await[event.JobDone](t, k.spy, nil)
 				behind.Store(true)
 				receipts = append(receipts, k.enqueueNumbers("n", 1, 3)...)
-				k.until("all have run", func() bool { return count[JobDone](k.spy) == 3 })
+				k.until("all have run", func() bool { return count[event.JobDone](k.spy) == 3 })
 				ran.once(t, receipts)
 				assert.False(t, behind.Load(), "the numbers in Redis were advanced")
 			})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -199,7 +200,7 @@ func (f *fetcher) fetch(free int, shares []rdb.Share) error {
 	}
 	// last: an observer may end this goroutine, and nothing must be left to do then
 	if wanted > 0 && f.worker.events.perJob() {
-		f.worker.events.emit(JobsFetched{Worker: c.rdb.ID, Jobs: got, Asked: wanted})
+		f.worker.events.emit(event.JobsFetched{Worker: c.rdb.ID, Jobs: got, Asked: wanted})
 	}
 	return nil
 }
@@ -246,11 +247,11 @@ func (f *fetcher) learn(shares []rdb.Share, fetched rdb.Fetched) {
 	for _, key := range fetched.Broken {
 		if !f.broken[key] {
 			f.broken[key] = true
-			f.worker.events.emit(KeyBroken{Key: key})
+			f.worker.events.emit(event.KeyBroken{Key: key})
 		}
 	}
 	if fetched.Dropped > 0 {
-		f.worker.events.emit(JobsDropped{Count: fetched.Dropped})
+		f.worker.events.emit(event.JobsDropped{Count: fetched.Dropped})
 	}
 }
 

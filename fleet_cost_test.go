@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -30,6 +31,12 @@ func TestAFleetCostsRedisInProportion(t *testing.T) {
 			t.Skip("it lasts minutes: make fleet-long")
 		}
 		figures := "| idle workers | Redis' CPU, cores | of one worker, µs per second | heartbeats and waits that were " +
+			"" +
+			"" +
+			"" +
+			"" +
+			"" +
+			"" +
 			"sent per second |\n" +
 			"|--:|--:|--:|--:|\n"
 		var each []float64
@@ -222,7 +229,7 @@ func (c *crowdOfWorkers) measure(span time.Duration) crowdCost {
 		due /= 2
 	}
 	cost.cores *= max(1, due/cost.beats)
-	assert.Zero(c.t, count[WorkerReaped](c.k.spy)+count[WorkerFenced](c.k.spy), "nobody was taken for dead")
+	assert.Zero(c.t, count[event.WorkerReaped](c.k.spy)+count[event.WorkerFenced](c.k.spy), "nobody was taken for dead")
 	return cost
 }
 

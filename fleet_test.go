@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -70,7 +71,7 @@ func TestWhatAWorkerSendsDoesNotGrowWithTheFleet(t *testing.T) {
 				beats, _ := d.sent("beat")
 				each = append(each, float64(scales[i].weight.Load()-weight[i])/float64(beats-sent[i]))
 			}
-			assert.Zero(t, count[WorkerReaped](k.spy))
+			assert.Zero(t, count[event.WorkerReaped](k.spy))
 			// two of them watch the others, and ask about those whose heartbeats last longer than usual
 			return slices.Min(each)
 		}

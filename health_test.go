@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -151,7 +152,7 @@ func TestHealthOfAFencedWorker(t *testing.T) {
 		k := newKit(t, s)
 		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("n", nothing))
 		k.do("SREM", "workers", pool.id())
-		await[WorkerFenced](t, k.spy, nil)
+		await[event.WorkerFenced](t, k.spy, nil)
 		assert.NoError(t, pool.Healthy(k.ctx()), "it is registered under its new id")
 	})
 }
@@ -174,7 +175,7 @@ func TestALoopThatPanicsIsNoticed(t *testing.T) {
 		loop.Start(context.Background())
 		require.NoError(t, pool.Healthy(k.ctx()))
 		fail <- true
-		await[LoopPanicked](t, k.spy, nil)
+		await[event.LoopPanicked](t, k.spy, nil)
 		err := pool.Healthy(k.ctx())
 		require.ErrorIs(t, err, ErrLoopDown)
 		assert.Equal(t, "tester", problems(t, err)[0].Component)

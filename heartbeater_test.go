@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -64,11 +65,11 @@ func TestALapsedHeartbeatEndsNoJob(t *testing.T) {
 		k.until("it is written again", func() bool { return k.number("EXISTS", "worker:"+id) == 1 })
 		assert.NotEqual(t, before, k.do("GET", "worker:"+id), "with a new since")
 		close(p.goOn)
-		done := await[JobDone](t, k.spy, nil)
+		done := await[event.JobDone](t, k.spy, nil)
 		assert.Equal(t, receipt.ID, done.ID)
 		require.NoError(t, pool.Drain(k.ctx()))
 		assert.Equal(t, id, pool.id())
-		assert.Zero(t, count[WorkerFenced](k.spy)+count[ClaimGone](k.spy)+count[DataLost](k.spy))
+		assert.Zero(t, count[event.WorkerFenced](k.spy)+count[event.ClaimGone](k.spy)+count[event.DataLost](k.spy))
 		assert.Empty(t, p.began, "it ran once")
 		k.empty("n")
 	})
@@ -86,17 +87,17 @@ func TestAFencedWorkerGoesOnUnderANewID(t *testing.T) {
 		require.Equal(t, 1, k.number("SREM", "workers", old))
 
 		assert.ErrorIs(t, receive(t, p.ended), ErrFenced)
-		fenced := await[WorkerFenced](t, k.spy, nil)
-		assert.Equal(t, WorkerFenced{Worker: old, Next: pool.id(), Jobs: 1}, fenced)
+		fenced := await[event.WorkerFenced](t, k.spy, nil)
+		assert.Equal(t, event.WorkerFenced{Worker: old, Next: pool.id(), Jobs: 1}, fenced)
 		assert.NotEqual(t, old, pool.id())
 		assert.Equal(t, receipt.ID, receive(t, p.began), "the job was put back and runs under the new id")
 		k.until("the old one is taken apart", func() bool { return len(k.remains(old)) == 0 })
 
 		close(p.goOn)
-		gone := await[ClaimGone](t, k.spy, nil)
+		gone := await[event.ClaimGone](t, k.spy, nil)
 		assert.Equal(t, old, gone.Worker)
 		require.NoError(t, pool.Drain(k.ctx()))
-		assert.Equal(t, 1, count[ClaimGone](k.spy))
+		assert.Equal(t, 1, count[event.ClaimGone](k.spy))
 		k.enqueue("n")
 		receive(t, p.began)
 		require.NoError(t, pool.Drain(k.ctx()))
@@ -125,7 +126,7 @@ func TestAnOutcomeOfAFencedWorkerCountsWhileNobodyTookItsJob(t *testing.T) {
 		receive(t, done)
 		require.NoError(t, pool.Drain(k.ctx()))
 		assert.Empty(t, began)
-		assert.Zero(t, count[ClaimGone](k.spy))
+		assert.Zero(t, count[event.ClaimGone](k.spy))
 		k.empty("n")
 	})
 }
@@ -159,7 +160,7 @@ func TestJobsRunOnWhenRedisLosesItsData(t *testing.T) {
 				receive(t, p.began)
 				id := pool.id()
 				loss.lose(k)
-				assert.Equal(t, DataLost{Worker: id, Held: 1}, await[DataLost](t, k.spy, nil))
+				assert.Equal(t, event.DataLost{Worker: id, Held: 1}, await[event.DataLost](t, k.spy, nil))
 				k.until("it is registered again", func() bool { return k.number("SISMEMBER", "workers", id) == 1 })
 				k.enqueue("n")
 				receive(t, p.began)
@@ -167,10 +168,10 @@ func TestJobsRunOnWhenRedisLosesItsData(t *testing.T) {
 				close(p.goOn)
 				require.NoError(t, pool.Drain(k.ctx()))
 				k.until("both have ended",
-					func() bool { return count[JobDone](k.spy) == 2 && pool.workers[0].slots.held.Load() == 0 })
-				assert.Equal(t, loss.settled, count[ClaimGone](k.spy) == 0)
-				assert.Equal(t, 1, count[DataLost](k.spy))
-				assert.Zero(t, count[WorkerFenced](k.spy))
+					func() bool { return count[event.JobDone](k.spy) == 2 && pool.workers[0].slots.held.Load() == 0 })
+				assert.Equal(t, loss.settled, count[event.ClaimGone](k.spy) == 0)
+				assert.Equal(t, 1, count[event.DataLost](k.spy))
+				assert.Zero(t, count[event.WorkerFenced](k.spy))
 				assert.Equal(t, id, pool.id())
 				k.empty("n")
 			})
@@ -193,7 +194,7 @@ func TestAFetchDoesNotDecideThatAWorkerIsDead(t *testing.T) {
 			k.until("it is registered again", func() bool { return k.number("SISMEMBER", "workers", pool.id()) == 1 })
 		}
 		assert.Empty(t, p.ended)
-		assert.Zero(t, count[WorkerFenced](k.spy))
+		assert.Zero(t, count[event.WorkerFenced](k.spy))
 		close(p.goOn)
 	})
 }
@@ -224,7 +225,7 @@ func TestALapseOfAllHeartbeatsReapsNobody(t *testing.T) {
 		}
 		close(p.goOn)
 		require.NoError(t, pools[0].Drain(k.ctx()))
-		assert.Zero(t, count[WorkerFenced](k.spy)+count[WorkerReaped](k.spy)+count[ClaimGone](k.spy))
+		assert.Zero(t, count[event.WorkerFenced](k.spy)+count[event.WorkerReaped](k.spy)+count[event.ClaimGone](k.spy))
 		assert.Empty(t, p.began)
 		k.empty("n")
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -158,7 +159,7 @@ func TestAFencedWorkerTellsNothingTwice(t *testing.T) {
 			k.enqueue("a")
 		}
 		require.NoError(t, pool.Drain(k.ctx()))
-		await[WorkerFenced](t, k.spy, nil)
+		await[event.WorkerFenced](t, k.spy, nil)
 		k.enqueue("a")
 		require.NoError(t, pool.Drain(k.ctx()))
 		require.NoError(t, pool.Stop(k.ctx()))
@@ -175,13 +176,13 @@ func TestHistoryThatCannotBeWrittenHoldsNothingUp(t *testing.T) {
 		k.do("SET", "errors", "x")
 		pool := k.start(NewWorkerPool(nil, 4, k.options()).Job("a", func() error { return nil }))
 		k.enqueue("a")
-		trouble := await(t, k.spy, func(e Trouble) bool { return e.Component == "history" })
+		trouble := await(t, k.spy, func(e event.Trouble) bool { return e.Component == "history" })
 		assert.ErrorContains(t, trouble.Err, "errors has the wrong type")
 		k.enqueue("a")
 		require.NoError(t, pool.Drain(k.ctx()), "jobs run")
 		require.NoError(t, pool.Healthy(k.ctx()), "and the heartbeat goes on")
 		k.do("DEL", "errors")
-		await(t, k.spy, func(e TroubleOver) bool { return e.Component == "history" })
+		await(t, k.spy, func(e event.TroubleOver) bool { return e.Component == "history" })
 		require.NoError(t, pool.Stop(k.ctx()))
 		k.counted("a", HistoryPoint{Done: 2})
 	})
@@ -202,7 +203,7 @@ func TestALostClaimIsNotCountedTwice(t *testing.T) {
 		receive(t, p.began)
 		k.until("the old one is taken apart", func() bool { return len(k.remains(old)) == 0 })
 		close(p.goOn)
-		await[ClaimGone](t, k.spy, nil)
+		await[event.ClaimGone](t, k.spy, nil)
 		require.NoError(t, pool.Drain(k.ctx()))
 		require.NoError(t, pool.Stop(k.ctx()))
 		k.counted("n", HistoryPoint{Done: 1})

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -162,7 +163,7 @@ func TestWhatHistoryCostsIsTold(t *testing.T) {
 		require.NoError(t, pool.Drain(k.ctx()))
 		require.NoError(t, pool.Stop(k.ctx()))
 		told := 0
-		for _, e := range seen[HistoryTold](k.spy) {
+		for _, e := range seen[event.HistoryTold](k.spy) {
 			told += e.Names
 			assert.NotEmpty(t, e.Worker)
 			assert.Positive(t, e.Every)

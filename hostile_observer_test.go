@@ -8,12 +8,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
 // endsOn is an observer that ends the goroutine of whatever event of that type it is told, as t.FailNow does.
-func endsOn[E Event]() Observer {
-	return ObserverFunc(func(e Event) {
+func endsOn[E event.Event]() Observer {
+	return ObserverFunc(func(e event.Event) {
 		if _, is := e.(E); is {
 			runtime.Goexit()
 		}
@@ -25,7 +26,7 @@ func TestAFetcherIsAnsweredThoughAnObserverEndsTheHeartbeater(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		options := k.options()
-		options.Observers = append(options.Observers, endsOn[WorkerFenced]())
+		options.Observers = append(options.Observers, endsOn[event.WorkerFenced]())
 		ran := make(chan string, 10)
 		pool := k.start(NewWorkerPool(nil, 2, options).Job("any", func(job *Job) error { ran <- job.ID; return nil }))
 		for range 2 {
@@ -43,7 +44,7 @@ func TestASettlementIsBookedOnceThoughAnObserverEndsTheSettler(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		options := k.options()
-		options.Observers = append(options.Observers, endsOn[ClaimGone]())
+		options.Observers = append(options.Observers, endsOn[event.ClaimGone]())
 		begun, goOn := make(chan struct{}, 1), make(chan struct{})
 		pool := k.start(NewWorkerPool(nil, 2, options).
 			Job("taken", func() error { begun <- struct{}{}; <-goOn; return nil }).
@@ -52,13 +53,13 @@ func TestASettlementIsBookedOnceThoughAnObserverEndsTheSettler(t *testing.T) {
 		receive(t, begun)
 		k.do("UNLINK", "worker:"+pool.workers[0].claimant().rdb.ID+":inprocess:taken")
 		close(goOn)
-		await[ClaimGone](t, k.spy, nil)
+		await[event.ClaimGone](t, k.spy, nil)
 		for range 40 {
 			k.enqueue("any")
 		}
 		require.Eventually(t, func() bool { return pool.workers[0].slots.held.Load() == 0 }, patience,
 			10*time.Millisecond)
-		assert.Equal(t, 1, count[ClaimGone](k.spy))
+		assert.Equal(t, 1, count[event.ClaimGone](k.spy))
 	})
 }
 
@@ -99,7 +100,7 @@ func TestAJobWhoseNameIsEmptyOnItsShelfIsMoved(t *testing.T) {
 		job := receive(t, ran)
 		assert.Equal(t, "odd", job.ID)
 		assert.Zero(t, job.EnqueuedAt, "its record says no time")
-		assert.Zero(t, await[JobStarted](t, k.spy, nil).Waited)
+		assert.Zero(t, await[event.JobStarted](t, k.spy, nil).Waited)
 	})
 }
 
@@ -108,7 +109,7 @@ func TestEachJobRunsOnceThoughAnObserverEndsFetcherAndSettler(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		options := k.options()
-		options.Observers = append(options.Observers, endsOn[JobsFetched](), endsOn[JobsSettled]())
+		options.Observers = append(options.Observers, endsOn[event.JobsFetched](), endsOn[event.JobsSettled]())
 		ran := make(chan string, 100)
 		pool := k.start(NewWorkerPool(nil, 5, options).Job("any", func(job *Job) error { ran <- job.ID; return nil }))
 		const jobs = 40
@@ -122,9 +123,9 @@ func TestEachJobRunsOnceThoughAnObserverEndsFetcherAndSettler(t *testing.T) {
 			seen[id] = true
 		}
 		k.drained(pool)
-		assert.Equal(t, jobs, count[JobDone](k.spy))
+		assert.Equal(t, jobs, count[event.JobDone](k.spy))
 		assert.Empty(t, ran)
-		assert.Positive(t, count[JobsFetched](k.spy))
-		assert.Positive(t, count[JobsSettled](k.spy))
+		assert.Positive(t, count[event.JobsFetched](k.spy))
+		assert.Positive(t, count[event.JobsSettled](k.spy))
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/exactjson"
 	"github.com/265d0351/work/internal/redistest"
@@ -114,8 +115,8 @@ func TestAnEndlessErrorOfAHandlerFailsItsJobOnly(t *testing.T) {
 			errors.As(err, &wrong)
 		}
 		opts := k.options()
-		opts.Observers = append(opts.Observers, ObserverFunc(func(e Event) {
-			if buried, is := e.(JobBuried); is {
+		opts.Observers = append(opts.Observers, ObserverFunc(func(e event.Event) {
+			if buried, is := e.(event.JobBuried); is {
 				look(buried.Err)
 			}
 		}))
@@ -301,13 +302,13 @@ func TestWhoEndsItsGoroutineLeavesTheErrorOfTheHandler(t *testing.T) {
 				require.NoError(t, pool.Drain(k.ctx()))
 				var err error
 				if name == "OnDeath" {
-					err = await[JobBuried](t, k.spy, nil).Err
-					failed := await[DeathHookFailed](t, k.spy, nil)
+					err = await[event.JobBuried](t, k.spy, nil).Err
+					failed := await[event.DeathHookFailed](t, k.spy, nil)
 					var exited *GoexitError
 					assert.ErrorAs(t, failed.Err, &exited)
 					assert.Contains(t, failed.Err.Error(), "OnDeath")
 				} else {
-					err = await[JobFailed](t, k.spy, nil).Err
+					err = await[event.JobFailed](t, k.spy, nil).Err
 					assert.Contains(t, err.Error(), "ended its goroutine")
 				}
 				assert.ErrorIs(t, err, io.ErrUnexpectedEOF)

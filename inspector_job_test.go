@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -22,7 +23,7 @@ func (k *kit) job(id string) *JobInfo {
 }
 
 // runs starts a pool with one handler, and waits until one of its jobs has met such an event.
-func runs[E Event](k *kit, opts JobOptions, handler any) string {
+func runs[E event.Event](k *kit, opts JobOptions, handler any) string {
 	k.t.Helper()
 	k.start(NewWorkerPool(nil, 1, k.options()).JobWithOptions("a", opts, handler))
 	receipt := k.enqueue("a", 7)
@@ -79,13 +80,13 @@ func TestJobTellsTheStateOfAJob(t *testing.T) {
 			assert.InDelta(t, time.Hour.Seconds(), j.RunAt.Sub(j.AsOf).Seconds(), 60)
 		}},
 		"put off": {func(k *kit) *JobInfo {
-			return k.settled(runs[JobSnoozed](k, JobOptions{}, func(int) error { return Snooze(time.Hour) }))
+			return k.settled(runs[event.JobSnoozed](k, JobOptions{}, func(int) error { return Snooze(time.Hour) }))
 		}, StateScheduled, func(t *testing.T, j *JobInfo) {
 			assert.Zero(t, j.Fails)
 			assert.Equal(t, WaitDue, j.Why[0].Kind)
 		}},
 		"retrying": {func(k *kit) *JobInfo {
-			return k.settled(runs[JobFailed](k, JobOptions{}, func(int) error { panic("a stack") }))
+			return k.settled(runs[event.JobFailed](k, JobOptions{}, func(int) error { panic("a stack") }))
 		}, StateRetrying, func(t *testing.T, j *JobInfo) {
 			assert.Equal(t, 1, j.Fails)
 			require.Len(t, j.Errors, 1)
@@ -98,7 +99,7 @@ func TestJobTellsTheStateOfAJob(t *testing.T) {
 			assert.Equal(t, `[7]`, string(j.Args))
 		}},
 		"dead": {func(k *kit) *JobInfo {
-			return k.settled(runs[JobBuried](k, JobOptions{Retries: -1},
+			return k.settled(runs[event.JobBuried](k, JobOptions{Retries: -1},
 				func(int) error { return errors.New("no good") }))
 		}, StateDead, func(t *testing.T, j *JobInfo) {
 			assert.NotEmpty(t, j.Reason)
@@ -107,14 +108,14 @@ func TestJobTellsTheStateOfAJob(t *testing.T) {
 			assert.Empty(t, j.Why)
 		}},
 		"succeeded": {func(k *kit) *JobInfo {
-			return k.settled(runs[JobDone](k, JobOptions{Retention: time.Hour},
+			return k.settled(runs[event.JobDone](k, JobOptions{Retention: time.Hour},
 				func(n int) (int, error) { return 2 * n, nil }))
 		}, StateSucceeded, func(t *testing.T, j *JobInfo) {
 			assert.JSONEq(t, "14", string(j.Result))
 			assert.False(t, j.EndedAt.IsZero())
 		}},
 		"discarded": {func(k *kit) *JobInfo {
-			return k.settled(runs[JobDiscarded](k, JobOptions{},
+			return k.settled(runs[event.JobDiscarded](k, JobOptions{},
 				func(int) error { return Discard(errors.New("nobody wants it")) }))
 		}, StateDiscarded, func(t *testing.T, j *JobInfo) { assert.False(t, j.EndedAt.IsZero()) }},
 		"cancelled": {func(k *kit) *JobInfo {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -59,7 +60,7 @@ func TestAWorkerIsPausedAndOthersDoItsWork(t *testing.T) {
 		}
 		one, ofOne, seen := start()
 		require.NoError(t, i.PauseWorker(k.ctx(), one.id()))
-		await(t, seen, func(e WorkerTold) bool { return e.Wanted == "pause" })
+		await(t, seen, func(e event.WorkerTold) bool { return e.Wanted == "pause" })
 		two, ofTwo, _ := start()
 		k.enqueueNumbers("n", 0, 50)
 		ofTwo.began(t, 50)
@@ -101,7 +102,7 @@ func TestAPausedWorkerStaysPausedUnderItsNextID(t *testing.T) {
 				k.until("it is paused", func() bool { return pool.current()[0].resting() })
 				lose(k, pool)
 				if name == "declared dead" {
-					await[WorkerFenced](t, k.spy, nil)
+					await[event.WorkerFenced](t, k.spy, nil)
 				}
 				k.until("it is registered again", func() bool {
 					info, err := i.Worker(k.ctx(), pool.id())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -162,7 +163,7 @@ func (j *janitor) returnOrphans(ctx context.Context) error {
 		}
 	}
 	for id, jobs := range returned {
-		j.worker.events.emit(JobsReturned{Worker: id, Jobs: jobs})
+		j.worker.events.emit(event.JobsReturned{Worker: id, Jobs: jobs})
 	}
 	return failed
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -45,7 +46,7 @@ func (j *janitor) trim(ctx context.Context, page []rdb.Stood, now int64) (trimme
 		for n, o := range obeyed {
 			if o.Answer == rdb.AnswerDone {
 				trimmed++
-				j.worker.events.emit(JobTrimmed{ID: todo[n].ID, Name: todo[n].Queue})
+				j.worker.events.emit(event.JobTrimmed{ID: todo[n].ID, Name: todo[n].Queue})
 			} else if order, ok := remove.again(store, todo[n], o.Answer); ok {
 				again, anew = append(again, todo[n]), append(anew, order)
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -50,7 +51,7 @@ func TestClaimsThatNobodyHoldsAreGivenBack(t *testing.T) {
 				require.NoError(t, other.Stop(k.ctx()))
 				k.tidy(pool)
 				assert.Equal(t, 1, receive(t, ran))
-				returned := await[JobsReturned](t, k.spy, nil)
+				returned := await[event.JobsReturned](t, k.spy, nil)
 				assert.Equal(t, 1, returned.Jobs)
 				require.NoError(t, pool.Drain(k.ctx()))
 				k.empty("n")
@@ -81,7 +82,7 @@ func TestAClaimThatIsHeldIsLeftAlone(t *testing.T) {
 		close(p.goOn)
 		require.NoError(t, pool.Drain(k.ctx()))
 		assert.Empty(t, p.began)
-		assert.Zero(t, count[ClaimGone](k.spy))
+		assert.Zero(t, count[event.ClaimGone](k.spy))
 		k.empty("n")
 	})
 }
@@ -103,7 +104,7 @@ func TestNothingBrokenKeepsTheJanitorFromTheRest(t *testing.T) {
 		assert.Equal(t, 1, receive(t, ran))
 		k.until("outcomes are swept", func() bool { return k.number("HLEN", "outcomes") == 0 })
 		k.until("lanes are retired", func() bool { return k.number("HEXISTS", "lanes", "old") == 0 })
-		trouble := await(t, k.spy, func(e Trouble) bool { return e.Component == "janitor" })
+		trouble := await(t, k.spy, func(e event.Trouble) bool { return e.Component == "janitor" })
 		assert.ErrorContains(t, trouble.Err, `"unreadable"`)
 		assert.Equal(t, 1, k.number("HEXISTS", "claimed", "unreadable"), "it is kept")
 	})
@@ -123,10 +124,12 @@ func TestTheMorgueIsTrimmedToItsLimit(t *testing.T) {
 		options.MorgueLimit, options.MorgueRetention = 3, 6*time.Minute+30*time.Second
 		k.tidy(NewWorkerPool(nil, 1, options).Job("n", func() error { return nil }))
 		for i := range 4 {
-			await(t, k.spy, func(e JobTrimmed) bool { return e == JobTrimmed{ID: fmt.Sprint("m", i), Name: "n"} })
+			await(t, k.spy, func(e event.JobTrimmed) bool {
+				return e == event.JobTrimmed{ID: fmt.Sprint("m", i), Name: "n"}
+			})
 		}
 		assert.Equal(t, []string{"m4"}, k.strings("ZRANGE", "morgue", 0, -1))
 		assert.Equal(t, 1, k.number("HLEN", "jobs"))
-		assert.Equal(t, 4, count[JobTrimmed](k.spy))
+		assert.Equal(t, 4, count[event.JobTrimmed](k.spy))
 	})
 }

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"encoding/json"
+	"github.com/265d0351/work/event"
 	"time"
 )
 
@@ -33,7 +34,7 @@ func (j *Job) Checkin(message string) bool {
 		return false
 	}
 	bounded := bound(message, maxErrorBytes)
-	j.run.tell(JobCheckedIn{Message: bounded}, func(l *longRun) { l.message = bounded })
+	j.run.tell(event.JobCheckedIn{Message: bounded}, func(l *longRun) { l.message = bounded })
 	return j.run.worker.stopping() || j.run.calledOff.Load()
 }
 

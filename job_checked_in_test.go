@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -23,15 +24,15 @@ func TestEachCheckinAndProgressIsAnEvent(t *testing.T) {
 			return nil
 		}))
 		id := k.enqueue("long").ID
-		await(t, k.spy, ofJob[JobDone](id))
-		var said []JobCheckedIn
+		await(t, k.spy, ofJob[event.JobDone](id))
+		var said []event.JobCheckedIn
 		for _, e := range seenBy(t, k.spy, id) {
-			if e, ok := e.(JobCheckedIn); ok {
+			if e, ok := e.(event.JobCheckedIn); ok {
 				assert.False(t, e.Begun.IsZero())
-				said = append(said, JobCheckedIn{Message: e.Message, Progress: e.Progress})
+				said = append(said, event.JobCheckedIn{Message: e.Message, Progress: e.Progress})
 			}
 		}
-		assert.Equal(t, []JobCheckedIn{
+		assert.Equal(t, []event.JobCheckedIn{
 			{Message: "row 1"}, {Message: strings.Repeat("x", 1021) + "…"}, {Progress: json.RawMessage(`{"done":1}`)},
 			{},
 		}, said)

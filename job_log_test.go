@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -40,7 +41,7 @@ func TestAJobWritesALogThatCanBeReadWhileItRuns(t *testing.T) {
 		assert.Equal(t, LogLine{Number: 2, Time: lines[1].Time, Level: slog.LevelWarn, Message: "careful", Attempt: 1,
 			Attrs: []byte(`{"part":"a","of":{"x":"ü\u0000\n<"}}`)}, lines[1])
 		close(release)
-		await(t, k.spy, ofJob[JobFailed](id))
+		await(t, k.spy, ofJob[event.JobFailed](id))
 		k.drained(pool)
 		assert.Equal(t, []string{"begun", "careful", "failed"}, k.messages(id), "all is there when the outcome is")
 		last, err := k.inspector().Log(k.ctx(), id, 1)
@@ -113,7 +114,7 @@ func TestALogIsBounded(t *testing.T) {
 					return errLuck
 				}))
 				id := k.enqueue("long").ID
-				await(t, k.spy, ofJob[JobFailed](id))
+				await(t, k.spy, ofJob[event.JobFailed](id))
 				k.drained(pool)
 				lines, err := k.inspector().Log(k.ctx(), id, 0)
 				require.NoError(t, err)
@@ -149,7 +150,7 @@ func TestHostileLinesAreKeptInBounds(t *testing.T) {
 			return errLuck
 		}))
 		id := k.enqueue("long").ID
-		await(t, k.spy, ofJob[JobFailed](id))
+		await(t, k.spy, ofJob[event.JobFailed](id))
 		k.drained(pool)
 		lines, err := k.inspector().Log(k.ctx(), id, 0)
 		require.NoError(t, err)
@@ -188,7 +189,7 @@ func TestALoggerMayBeUsedByManyGoroutinesAndAfterItsJob(t *testing.T) {
 			return errLuck
 		}))
 		id := k.enqueue("long").ID
-		await(t, k.spy, ofJob[JobFailed](id))
+		await(t, k.spy, ofJob[event.JobFailed](id))
 		k.drained(pool)
 		assert.Len(t, k.messages(id), 200)
 		late := receive(t, kept)
@@ -213,7 +214,7 @@ func TestALogGoesToThePoolsLoggerOnRequest(t *testing.T) {
 			return errLuck
 		}))
 		id := k.enqueue("long").ID
-		await(t, k.spy, ofJob[JobFailed](id))
+		await(t, k.spy, ofJob[event.JobFailed](id))
 		k.drained(pool)
 		assert.Equal(t, []string{"to both"}, k.messages(id))
 		assert.Contains(t, mirrored.String(), `msg="to both" job=`+id+` name=long a=1 g.b=2`)

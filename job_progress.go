@@ -3,6 +3,7 @@ package work
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/265d0351/work/event"
 	"runtime/debug"
 	"strings"
 )
@@ -25,7 +26,8 @@ func (j *Job) Progress(value any) error {
 			Value:  fmt.Sprintf("a value whose JSON has %d bytes", len(encoded)),
 			Remedy: fmt.Sprintf("tell at most %d; what is larger belongs into the state or the log", maxProgressBytes)}
 	}
-	if j.run != nil && !j.run.tell(JobCheckedIn{Progress: encoded}, func(l *longRun) { l.progress = string(encoded) }) {
+	if j.run != nil && !j.run.tell(event.JobCheckedIn{Progress: encoded},
+		func(l *longRun) { l.progress = string(encoded) }) {
 		return fmt.Errorf("the progress of job %s cannot be told: %w", quoted(j.ID), ErrAttemptOver)
 	}
 	return nil
@@ -33,7 +35,7 @@ func (j *Job) Progress(value any) error {
 
 // tell changes what the next heartbeat says of the run, and tells the observers at once; false where the attempt is
 // over.
-func (r *run) tell(said JobCheckedIn, change func(*longRun)) bool {
+func (r *run) tell(said event.JobCheckedIn, change func(*longRun)) bool {
 	r.long.mu.Lock()
 	over := r.long.over
 	r.long.mu.Unlock()

@@ -8,13 +8,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
 // told waits until Redis shows that message and progress of a job.
 func (k *kit) told(id, message, progress string) {
 	k.t.Helper()
-	key := "worker:" + await[WorkerStarted](k.t, k.spy, nil).Worker + ":running"
+	key := "worker:" + await[event.WorkerStarted](k.t, k.spy, nil).Worker + ":running"
 	k.until(message+" "+progress, func() bool {
 		_, text, _ := strings.Cut(k.text("HGET", key, id), " ")
 		said, value := decodeCheckin(text)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/exactjson"
 	"github.com/265d0351/work/internal/rdb"
@@ -20,7 +21,7 @@ var ErrNoPool = errors.New("no worker pool runs this job")
 
 // ClaimGoneError says that the job was taken from its worker, which was declared dead, or that Redis has lost it. The
 // handler should come to an end: whatever it returns does not count any more. Nothing was written.
-type ClaimGoneError struct{ JobRef }
+type ClaimGoneError struct{ event.JobRef }
 
 func (e *ClaimGoneError) Error() string { return cut(e.text()) }
 

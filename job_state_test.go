@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -54,7 +55,7 @@ func TestAStateSurvives(t *testing.T) {
 					}))
 				k.enqueue("long")
 				assert.Equal(t, position{Row: 1<<62 + 1, Seen: []string{}}, receive(t, found))
-				await[JobDone](t, k.spy, nil)
+				await[event.JobDone](t, k.spy, nil)
 				k.drained(pool)
 				assert.Equal(t, 2, begins)
 				k.empty("long")
@@ -107,7 +108,7 @@ func TestAStateSurvivesTheDeathOfItsWorkerAndTheStopOfAPool(t *testing.T) {
 		assert.Equal(t, []string{"begun with 0", "begun with 1"}, k.messages(id), "also when the pool was stopped")
 
 		third := k.start(NewWorkerPool(nil, 1, k.options()).Job("long", handler))
-		await[JobDone](t, k.spy, nil)
+		await[event.JobDone](t, k.spy, nil)
 		k.drained(third)
 		for want := range 3 {
 			assert.Equal(t, want, receive(t, found))
@@ -127,7 +128,7 @@ func TestAStateStaysInTheMorgue(t *testing.T) {
 				return errors.Join(errLuck, job.SaveState(ctx, map[string]any{"row": 7}))
 			}))
 		id := k.enqueue("long").ID
-		await(t, k.spy, ofJob[JobBuried](id))
+		await(t, k.spy, ofJob[event.JobBuried](id))
 		k.drained(pool)
 		assert.JSONEq(t, `{"row":7}`, k.stateIn(id))
 		assert.Equal(t, []string{"the last words"}, k.messages(id))
@@ -169,9 +170,9 @@ func TestAFencedWorkerCannotOverwriteItsSuccessorsState(t *testing.T) {
 		old.Logger().Info("of the first, late")
 		assert.Equal(t, `"of the second"`, k.stateIn(id))
 		close(taken)
-		await(t, k.spy, ofJob[JobDone](id))
+		await(t, k.spy, ofJob[event.JobDone](id))
 		k.drained(pool)
-		k.until("both are settled", func() bool { return count[ClaimGone](k.spy) == 1 })
+		k.until("both are settled", func() bool { return count[event.ClaimGone](k.spy) == 1 })
 		k.empty("long")
 		assert.Empty(t, k.left(), "what the first logged late is not written after the end")
 	})
@@ -196,7 +197,7 @@ func TestASaveWhoseReplyIsLostIsSentAgain(t *testing.T) {
 		k.loseReplies(pool, "save", func(sent int) bool { return sent%2 == 1 })
 		k.start(pool)
 		id := k.enqueue("long").ID
-		await(t, k.spy, ofJob[JobFailed](id))
+		await(t, k.spy, ofJob[event.JobFailed](id))
 		k.drained(pool)
 		assert.Equal(t, "2", k.stateIn(id))
 		assert.Equal(t, []string{"once"}, k.messages(id))
@@ -266,7 +267,7 @@ func TestStatesMayBeSavedByManyGoroutines(t *testing.T) {
 			return errLuck
 		}))
 		id := k.enqueue("long").ID
-		await(t, k.spy, ofJob[JobFailed](id))
+		await(t, k.spy, ofJob[event.JobFailed](id))
 		k.drained(pool)
 		assert.Equal(t, `"the last"`, k.stateIn(id))
 		assert.Len(t, k.messages(id), 20)

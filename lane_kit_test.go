@@ -53,7 +53,7 @@ func (d *stubDriver) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Rep
 // readCall takes the arguments of enqueue.lua or enqueue_mixed.lua apart.
 func readCall(call rdb.Call) sentCall {
 	sent := sentCall{lane: call.Args[0].(string), number: call.Args[1].(int64)}
-	if call.Script.Name == "enqueue" {
+	if nameOf(call) == "enqueue" {
 		for at := 4; at < len(call.Args); at += 2 {
 			sent.ids = append(sent.ids, call.Args[at].(string))
 		}

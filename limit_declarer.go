@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -41,8 +42,8 @@ func (p *WorkerPool) declareLimitsOf(ctx context.Context, names []string) error 
 		},
 		changed: func(name string, before rdb.Rule) {
 			if limit := declared(name); limit != (rdb.Limit{}) && before.Service != "" && before.Code != limit {
-				p.events.emit(LimitChanged{Name: name, Limit: limitOf(limit), Service: service,
-					Former: limitOf(before.Code), FormerService: before.Service})
+				p.events.emit(event.LimitChanged{Name: name, Limit: limitOf(limit).String(), Service: service,
+					Former: limitOf(before.Code).String(), FormerService: before.Service})
 			}
 		},
 		failure: func(name string, err error) error {

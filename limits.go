@@ -3,6 +3,7 @@ package work
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
@@ -17,6 +18,25 @@ type Limit struct {
 	Per        time.Duration // at least a millisecond, at most a year; needed with Rate, and only then
 	// how many may begin one right after the other; 0 is what the rate gives in 100 ms, at least 1
 	Burst int
+}
+
+// String writes it as a person says it: "5 at once, 300 in 1m0s with a burst of 10", or "none".
+func (l Limit) String() string {
+	var parts []string
+	if l.Concurrent > 0 {
+		parts = append(parts, fmt.Sprintf("%d at once", l.Concurrent))
+	}
+	if l.Rate > 0 {
+		rate := fmt.Sprintf("%d in %s", l.Rate, l.Per)
+		if l.Burst > 0 {
+			rate += fmt.Sprintf(" with a burst of %d", l.Burst)
+		}
+		parts = append(parts, rate)
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
 }
 
 // MarshalJSON writes Per as [time.Duration] prints it, and leaves out what is not limited.

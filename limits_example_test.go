@@ -9,6 +9,7 @@ import (
 
 	"github.com/265d0351/work"
 	_ "github.com/265d0351/work/embedded" // memory://
+	"github.com/265d0351/work/event"
 )
 
 // No more than two exports run at once, over all processes that serve them, however many processors there are.
@@ -80,9 +81,9 @@ func ExampleInspector_SetLimit() {
 	show()
 	fmt.Println(pool.Stop(ctx))
 	// Output:
-	// mail {10 0 0s 0} by hand: false declared: 10 shop
-	// mail {0 300 1m0s 5} by hand: true declared: 10 shop
-	// mail {10 0 0s 0} by hand: false declared: 10 shop
+	// mail 10 at once by hand: false declared: 10 shop
+	// mail 300 in 1m0s with a burst of 5 by hand: true declared: 10 shop
+	// mail 10 at once by hand: false declared: 10 shop
 	// <nil>
 }
 
@@ -136,8 +137,8 @@ func ExampleInspector_StopWorker() {
 	told := make(chan struct{})
 	pool := work.NewWorkerPool(nil, 5, work.WorkerOptions{
 		Redis: "memory://stop-worker", Logger: slog.New(slog.DiscardHandler),
-		Observers: []work.Observer{work.ObserverFunc(func(e work.Event) {
-			if _, started := e.(work.WorkerStarted); started {
+		Observers: []work.Observer{work.ObserverFunc(func(e event.Event) {
+			if _, started := e.(event.WorkerStarted); started {
 				close(told)
 			}
 		})},

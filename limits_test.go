@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -149,8 +150,9 @@ func TestAnOperatorsLimitHoldsUntilItIsReset(t *testing.T) {
 		require.NoError(t, i.ResumeQueue(k.ctx(), "n"))
 
 		_, seen := start("post", five)
-		assert.Equal(t, LimitChanged{Name: "n", Limit: five, Service: "post", Former: six, FormerService: "shop"},
-			await[LimitChanged](t, seen, nil), "the later start wins, and says so")
+		assert.Equal(t, event.LimitChanged{Name: "n", Limit: five.String(), Service: "post", Former: six.String(),
+			FormerService: "shop"},
+			await[event.LimitChanged](t, seen, nil), "the later start wins, and says so")
 		start("shop", Limit{})
 		assert.Equal(t, five, now().Limit, "that was not declared by this service")
 		start("post", Limit{})
@@ -361,4 +363,17 @@ func TestAQuota(t *testing.T) {
 	assert.True(t, q.giveBack(1))
 	assert.False(t, q.giveBack(1), "it was told already")
 	assert.Equal(t, 2, q.reserve(9), fmt.Sprint(q.taken.Load()))
+}
+
+func TestALimitIsWrittenAsAPersonSaysIt(t *testing.T) {
+	t.Parallel()
+	for want, limit := range map[string]Limit{
+		"none":                      {},
+		"5 at once":                 {Concurrent: 5},
+		"300 in 1m0s":               {Rate: 300, Per: time.Minute},
+		"7 in 1s with a burst of 1": {Rate: 7, Per: time.Second, Burst: 1},
+		"2 at once, 10 in 1s":       {Concurrent: 2, Rate: 10, Per: time.Second},
+	} {
+		assert.Equal(t, want, limit.String())
+	}
 }

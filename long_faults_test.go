@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -28,7 +29,7 @@ func TestALogWhoseRepliesAreLostHasEachLineOnce(t *testing.T) {
 		k.loseReplies(pool, "log", func(sent int) bool { return sent%2 == 1 })
 		k.start(pool)
 		id := k.enqueue("long").ID
-		await(t, k.spy, ofJob[JobFailed](id))
+		await(t, k.spy, ofJob[event.JobFailed](id))
 		k.drained(pool)
 		messages := k.messages(id)
 		require.Len(t, messages, 200)
@@ -76,14 +77,14 @@ func TestALongJobGoesOnWithoutRedis(t *testing.T) {
 		id := k.enqueue("long").ID
 		close(away)
 		receive(t, said)
-		await(t, k.spy, func(e Trouble) bool { return e.Component == "scribe" })
+		await(t, k.spy, func(e event.Trouble) bool { return e.Component == "scribe" })
 		assert.Empty(t, saved, "it waits for Redis")
 		close(gone) // Redis is back
 		require.NoError(t, receive(t, saved))
 		close(back)
-		await(t, k.spy, ofJob[JobFailed](id))
+		await(t, k.spy, ofJob[event.JobFailed](id))
 		k.drained(pool)
-		await(t, k.spy, func(e TroubleOver) bool { return e.Component == "scribe" })
+		await(t, k.spy, func(e event.TroubleOver) bool { return e.Component == "scribe" })
 		messages := k.messages(id)
 		assert.Equal(t, "2999", messages[len(messages)-1])
 		told, confessions := 0, 0
@@ -117,9 +118,9 @@ func TestALogThatRedisRefusesHoldsNoOutcomeBack(t *testing.T) {
 		}))
 		id := k.enqueue("long").ID
 		trouble := await(t, k.spy,
-			func(e Trouble) bool { return strings.HasPrefix(e.Component, "scribe, log of long ") })
+			func(e event.Trouble) bool { return strings.HasPrefix(e.Component, "scribe, log of long ") })
 		assert.ErrorContains(t, trouble.Err, "log:"+id)
-		await(t, k.spy, ofJob[JobDone](id))
+		await(t, k.spy, ofJob[event.JobDone](id))
 		k.drained(pool)
 		k.empty("long")
 		assert.Empty(t, k.left(), "it goes away with the job, whatever it is")
@@ -158,7 +159,7 @@ func TestALongJobInAFullRedisRealRedis(t *testing.T) {
 		config("1mb")
 		step <- struct{}{}
 		require.ErrorIs(t, receive(t, results), ErrRedisFull)
-		await(t, k.spy, func(e Trouble) bool { return e.Component == "scribe" })
+		await(t, k.spy, func(e event.Trouble) bool { return e.Component == "scribe" })
 		assert.Empty(t, k.left())
 		config("0")
 		step <- struct{}{}
@@ -167,7 +168,7 @@ func TestALongJobInAFullRedisRealRedis(t *testing.T) {
 		config("1mb")
 		step <- struct{}{}
 		require.ErrorIs(t, receive(t, results), ErrRedisFull)
-		await(t, k.spy, ofJob[JobFailed](id))
+		await(t, k.spy, ofJob[event.JobFailed](id))
 		k.until("it is settled", func() bool { return k.number("HLEN", "claimed") == 0 })
 		assert.Equal(t, []string{"when it was full"}, k.messages(id),
 			"what came when it was full again is lost, the outcome is not")

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -76,12 +77,12 @@ func (k *kit) stateIn(id string) string {
 func (k *kit) noTrouble(t *testing.T) {
 	t.Helper()
 	assert.Empty(t, troubles(k.spy))
-	assert.Empty(t, seen[LoopPanicked](k.spy))
+	assert.Empty(t, seen[event.LoopPanicked](k.spy))
 }
 
 // troubles are what was reported, but for what took too long: a heartbeat may, on a machine that stalls.
-func troubles(s *spy) (all []Trouble) {
-	for _, e := range seen[Trouble](s) {
+func troubles(s *spy) (all []event.Trouble) {
+	for _, e := range seen[event.Trouble](s) {
 		var slow net.Error
 		if !errors.Is(e.Err, context.DeadlineExceeded) && (!errors.As(e.Err, &slow) || !slow.Timeout()) {
 			all = append(all, e)

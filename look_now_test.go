@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -39,10 +40,10 @@ func TestLookNowFollowsAClockThatWasSet(t *testing.T) {
 		server.Embedded().Advance(time.Hour)
 		pool.LookNow(k.ctx())
 		require.Equal(t, attempt+1, receive(t, attempts))
-		await(t, k.spy, ofJob[JobFailed](receipt.ID))
+		await(t, k.spy, ofJob[event.JobFailed](receipt.ID))
 		k.drained(pool)
 	}
-	await(t, k.spy, ofJob[JobDone](receipt.ID))
+	await(t, k.spy, ofJob[event.JobDone](receipt.ID))
 }
 
 func TestLookNowReturnsWhateverThePoolDoes(t *testing.T) {
@@ -83,7 +84,7 @@ func TestNextDueIsTheFirstOfTheServedNames(t *testing.T) {
 		_, err = k.enq.EnqueueMany(k.ctx(), entries)
 		require.NoError(t, err)
 		k.enqueue("a")
-		failed := await[JobFailed](t, k.spy, nil)
+		failed := await[event.JobFailed](t, k.spy, nil)
 		k.drained(pool)
 		due, err = pool.NextDue(k.ctx())
 		require.NoError(t, err)

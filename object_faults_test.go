@@ -62,7 +62,7 @@ func TestAnObjectThatVanishesBeforeItsJobIsStoredAgain(t *testing.T) {
 // Whatever reply is lost, the job is stored once and refers once.
 func TestALostReplyCountsNoReferenceTwice(t *testing.T) {
 	t.Parallel()
-	for _, script := range []string{"touch", "keep", "enqueue_mixed"} {
+	for _, script := range []string{"object/touch", "object/keep", "job/enqueue_mixed"} {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {

@@ -36,10 +36,10 @@ func (d *scriptCounter) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.
 		if d.counts == nil {
 			d.counts = map[string]int{}
 		}
-		d.counts[call.Script.Name]++
+		d.counts[nameOf(call)]++
 		d.mu.Unlock()
 		if d.before != nil {
-			d.before(call.Script.Name)
+			d.before(nameOf(call))
 		}
 	}
 	return d.Driver.Pipeline(ctx, calls...)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/objects"
 )
@@ -81,7 +82,7 @@ func TestAResultGoesWithItsRetention(t *testing.T) {
 		pool.tidying = 5 * time.Millisecond
 		k.enqueue("a")
 		k.start(pool)
-		await[JobDone](t, k.spy, nil)
+		await[event.JobDone](t, k.spy, nil)
 		k.until("all is gone", func() bool {
 			return len(k.remains("object")) == 0 &&
 				k.number("HLEN", "outcomes") == 0
@@ -103,7 +104,7 @@ func TestAResultThatCannotBeAnObjectIsKeptInTheOutcome(t *testing.T) {
 		got, err := Wait[string](k.ctx(), k.enq, id)
 		require.NoError(t, err)
 		assert.Equal(t, long(20_000), got)
-		failed := await(t, k.spy, ofJob[JobFailed](huge))
+		failed := await(t, k.spy, ofJob[event.JobFailed](huge))
 		assert.True(t, isA[*ResultError](failed.Err), "%v", failed.Err)
 		k.drained(pool)
 	})

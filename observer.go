@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/excerpt"
 )
 
@@ -15,13 +16,13 @@ import (
 // once, so it must be quick and safe for concurrent use. A panic in it does not reach the job; the log tells of the
 // first one, and then at most once a minute. A runtime.Goexit in it (t.FailNow, require) is survived in the same way,
 // but the observers behind it miss that event.
-type Observer interface{ Observe(Event) }
+type Observer interface{ Observe(event.Event) }
 
 // ObserverFunc makes an Observer of a function.
-type ObserverFunc func(Event)
+type ObserverFunc func(event.Event)
 
 // Observe calls f.
-func (f ObserverFunc) Observe(e Event) { f(e) }
+func (f ObserverFunc) Observe(e event.Event) { f(e) }
 
 // stream passes events to all observers, the log first.
 type stream struct {
@@ -42,7 +43,7 @@ func (s *stream) perJob() bool {
 	return len(s.observers) > 0 || s.log.Enabled(context.Background(), slog.LevelDebug)
 }
 
-func (s *stream) emit(e Event) {
+func (s *stream) emit(e event.Event) {
 	e = bounded(e)
 	logEvent(s.log, e)
 	for _, o := range s.observers {
@@ -62,7 +63,7 @@ type observed struct {
 	panics int       // since then
 }
 
-func (o *observed) tell(log *slog.Logger, e Event) {
+func (o *observed) tell(log *slog.Logger, e event.Event) {
 	returned := false
 	defer func() {
 		if returned {
@@ -78,7 +79,7 @@ func (o *observed) tell(log *slog.Logger, e Event) {
 	returned = true
 }
 
-func (o *observed) complain(log *slog.Logger, e Event, value any, stack string) {
+func (o *observed) complain(log *slog.Logger, e event.Event, value any, stack string) {
 	o.mu.Lock()
 	o.panics++
 	panics := o.panics
@@ -119,15 +120,15 @@ func (h *health) report(err error) {
 	h.mu.Unlock()
 	switch {
 	case err != nil && before == 0:
-		h.events.emit(Trouble{Component: h.component, Err: err})
+		h.events.emit(event.Trouble{Component: h.component, Err: err})
 	case err == nil && before > 0:
-		h.events.emit(TroubleOver{Component: h.component, After: time.Since(since), Failures: before})
+		h.events.emit(event.TroubleOver{Component: h.component, After: time.Since(since), Failures: before})
 	}
 }
 
 // logEvent writes an event to the log: what ran well at Debug, what an operator should know at Info, what somebody
 // should look into at Warn or Error.
-func logEvent(log *slog.Logger, e Event) {
+func logEvent(log *slog.Logger, e event.Event) {
 	level, message, attrs := describeEvent(e)
 	if log.Enabled(context.Background(), level) {
 		write(log, level, message, attrs())

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -72,27 +73,28 @@ func TestTheEventsOfAJobComeInOrderWithTheirFields(t *testing.T) {
 		receipt, err := k.enq.SourcedEnqueue(k.ctx(), "a", 77)
 		require.NoError(t, err)
 		k.drained(pool)
-		await[JobDone](t, k.spy, nil)
-		worker := await[WorkerStarted](t, k.spy, nil)
+		await[event.JobDone](t, k.spy, nil)
+		worker := await[event.WorkerStarted](t, k.spy, nil)
 		assert.Equal(t, 3, worker.Concurrency)
 		assert.Equal(t, []string{"a"}, worker.Queues)
 
 		seen := seenBy(t, k.spy, receipt.ID)
 		require.Len(t, seen, 4)
-		for i, wanted := range []Event{JobStarted{}, JobFailed{}, JobStarted{}, JobDone{}} {
+		for i, wanted := range []event.Event{event.JobStarted{}, event.JobFailed{}, event.JobStarted{},
+			event.JobDone{}} {
 			require.IsType(t, wanted, seen[i])
-			of := seen[i].(interface{ ref() JobRef }).ref()
-			assert.Equal(t, JobRef{
+			of := seen[i].(interface{ Ref() event.JobRef }).Ref()
+			assert.Equal(t, event.JobRef{
 				ID: receipt.ID, Name: "a", SourceID: 77, Attempt: i/2 + 1, Worker: worker.Worker, Begun: of.Begun,
 			}, of)
 			assert.WithinDuration(t, time.Now(), of.Begun, patience)
 		}
-		first, again := seen[0].(JobStarted), seen[2].(JobStarted)
+		first, again := seen[0].(event.JobStarted), seen[2].(event.JobStarted)
 		assert.GreaterOrEqual(t, first.Waited, time.Duration(0))
 		assert.GreaterOrEqual(t, again.Begun.Sub(first.Begun), 100*time.Millisecond)
 		assert.Less(t, again.Waited, again.Begun.Sub(first.Begun), "it counts from when the retry was due")
-		assert.Equal(t, 100*time.Millisecond, seen[1].(JobFailed).RetryIn)
-		assert.Positive(t, seen[3].(JobDone).Elapsed)
+		assert.Equal(t, 100*time.Millisecond, seen[1].(event.JobFailed).RetryIn)
+		assert.Positive(t, seen[3].(event.JobDone).Elapsed)
 	})
 }
 
@@ -105,7 +107,7 @@ func TestAnObserverThatPanicsHarmsNothingAndIsReportedOnce(t *testing.T) {
 		options.Logger = log.logger()
 		var told atomic.Int64
 		options.Observers = []Observer{
-			ObserverFunc(func(Event) { told.Add(1); panic("cannot count") }),
+			ObserverFunc(func(event.Event) { told.Add(1); panic("cannot count") }),
 			k.spy, // behind it
 		}
 		pool := NewWorkerPool(nil, 2, options).
@@ -118,27 +120,27 @@ func TestAnObserverThatPanicsHarmsNothingAndIsReportedOnce(t *testing.T) {
 		}
 		k.drained(pool)
 		require.NoError(t, k.stop(pool))
-		assert.Equal(t, 50, count[JobDone](k.spy))
-		assert.Equal(t, 50, count[JobBuried](k.spy))
+		assert.Equal(t, 50, count[event.JobDone](k.spy))
+		assert.Equal(t, 50, count[event.JobBuried](k.spy))
 		events, _ := k.spy.all()
 		assert.Equal(t, int64(len(events)), told.Load(), "it is told again all the same")
 		panics := log.with("an observer panicked")
 		require.Len(t, panics, 1)
 		assert.Contains(t, panics[0], `level=ERROR msg="work: an observer panicked" observer=work.ObserverFunc `+
-			`event=work.WorkerStarted panic="cannot count" panics=1 stack=`)
+			`event=event.WorkerStarted panic="cannot count" panics=1 stack=`)
 	})
 }
 
 func TestAnObserverThatPanicsIsReportedAgainAfterAMinuteWithACount(t *testing.T) {
 	t.Parallel()
 	log := &journal{}
-	s := newStream(log.logger(), []Observer{ObserverFunc(func(Event) { panic("again") })})
+	s := newStream(log.logger(), []Observer{ObserverFunc(func(event.Event) { panic("again") })})
 	for range 10 {
-		s.emit(JobsDropped{Count: 1})
+		s.emit(event.JobsDropped{Count: 1})
 	}
 	require.Len(t, log.with("panicked"), 1)
 	s.observers[0].told = time.Now().Add(-complaintInterval)
-	s.emit(JobsDropped{Count: 1})
+	s.emit(event.JobsDropped{Count: 1})
 	require.Len(t, log.with("panicked"), 2)
 	assert.Contains(t, log.with("panicked")[1], " panics=10 ")
 }
@@ -151,9 +153,9 @@ func TestAnObserverThatEndsGoroutinesIsSurvived(t *testing.T) {
 		options := k.options()
 		options.Logger = log.logger()
 		var starts atomic.Int64
-		options.Observers = []Observer{k.spy, ObserverFunc(func(e Event) {
-			_, isStart := e.(JobStarted)
-			_, ofJob := e.(interface{ ref() JobRef })
+		options.Observers = []Observer{k.spy, ObserverFunc(func(e event.Event) {
+			_, isStart := e.(event.JobStarted)
+			_, ofJob := e.(interface{ Ref() event.JobRef })
 			if ofJob && (!isStart || starts.Add(1) == 1) {
 				runtime.Goexit() // as require.NoError does
 			}
@@ -189,11 +191,11 @@ func TestALogThatPanicsHarmsNothing(t *testing.T) {
 		k := newKit(t, s)
 		options := k.options()
 		options.Logger = slog.New(rude{})
-		options.Observers = []Observer{ObserverFunc(func(Event) { panic("as well") }), k.spy}
+		options.Observers = []Observer{ObserverFunc(func(event.Event) { panic("as well") }), k.spy}
 		pool := k.start(NewWorkerPool(nil, 1, options).Job("a", func() error { return nil }))
 		id := k.enqueue("a").ID
 		k.drained(pool)
-		await(t, k.spy, ofJob[JobDone](id))
+		await(t, k.spy, ofJob[event.JobDone](id))
 	})
 }
 
@@ -227,9 +229,9 @@ func TestHealthIsToldOncePerChange(t *testing.T) {
 	}
 	events, _ := seen.all()
 	require.Len(t, events, 4)
-	assert.Equal(t, Trouble{Component: "fetcher", Err: first}, events[0])
-	over := events[1].(TroubleOver)
-	assert.Equal(t, TroubleOver{Component: "fetcher", After: over.After, Failures: 3}, over)
-	assert.Equal(t, Trouble{Component: "fetcher", Err: second}, events[2])
-	assert.Equal(t, 1, events[3].(TroubleOver).Failures)
+	assert.Equal(t, event.Trouble{Component: "fetcher", Err: first}, events[0])
+	over := events[1].(event.TroubleOver)
+	assert.Equal(t, event.TroubleOver{Component: "fetcher", After: over.After, Failures: 3}, over)
+	assert.Equal(t, event.Trouble{Component: "fetcher", Err: second}, events[2])
+	assert.Equal(t, 1, events[3].(event.TroubleOver).Failures)
 }

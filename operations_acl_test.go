@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -251,7 +252,7 @@ func (u *userOfAll) runJobs() {
 		assert.Equal(t, id, ended.ID)
 	}
 	u.store("snooze", []EnqueueOption{Unique(UniqueOptions{Key: "k"})})
-	await(t, u.spy, func(e PeriodicEnqueued) bool { return e.Schedule == "often" })
+	await(t, u.spy, func(e event.PeriodicEnqueued) bool { return e.Schedule == "often" })
 	var unconfirmed *ReplicasError
 	_, err = u.enq.With(WaitReplicas(1, time.Millisecond)).Enqueue(ctx, "bounded")
 	require.ErrorAs(t, err, &unconfirmed)
@@ -263,7 +264,7 @@ func (u *userOfAll) runJobs() {
 func (u *userOfAll) lookAtAll() {
 	t, ctx := u.t, u.ctx()
 	id := u.store("hold", nil)
-	await(t, u.spy, func(e JobStarted) bool { return e.ID == id })
+	await(t, u.spy, func(e event.JobStarted) bool { return e.ID == id })
 	for _, state := range []State{StateQueued, StateRunning, StateScheduled, StateRetrying, StateStalled, StateDead} {
 		_, err := u.hands.Page(ctx, PageOptions{State: state, Name: "hold"})
 		if state != StateQueued && state != StateRunning {
@@ -295,7 +296,7 @@ func (u *userOfAll) lookAtAll() {
 		break
 	}
 	close(u.held)
-	await(t, u.spy, func(e JobDone) bool { return e.ID == id })
+	await(t, u.spy, func(e event.JobDone) bool { return e.ID == id })
 }
 
 // changeAll does by hand what can be done.

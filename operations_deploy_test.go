@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -43,7 +44,7 @@ func TestArgsOfAnotherVersionThatDoNotFitGoToTheMorgue(t *testing.T) {
 		older := NewWorkerPool(nil, 1, k.options()).Job("n", func(one string) error { return nil })
 		require.NoError(t, older.Start(k.ctx()))
 		id := k.enqueue("n", "one", "two").ID
-		died := await(t, k.spy, func(e JobBuried) bool { return e.ID == id })
+		died := await(t, k.spy, func(e event.JobBuried) bool { return e.ID == id })
 		assert.Contains(t, died.Reason, "wanted a JSON array of 1")
 		require.NoError(t, older.Stop(k.ctx()))
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/265d0351/work/event"
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -64,24 +65,22 @@ func (k *kit) stop(p *WorkerPool) error { return p.Stop(k.ctx()) }
 
 // ofJob matches events of one job.
 func ofJob[E interface {
-	Event
-	ref() JobRef
+	event.Event
+	Ref() event.JobRef
 }](id string) func(E) bool {
-	return func(e E) bool { return e.ref().ID == id }
+	return func(e E) bool { return e.Ref().ID == id }
 }
-
-func (r JobRef) ref() JobRef { return r }
 
 // hourly is a Backoff that keeps a retry out of the way of the test.
 func hourly(*Job, error) time.Duration { return time.Hour }
 
 // seenBy returns the events of the spy without their times, for those of one job.
-func seenBy(t *testing.T, s *spy, id string) []Event {
+func seenBy(t *testing.T, s *spy, id string) []event.Event {
 	t.Helper()
-	var seen []Event
+	var seen []event.Event
 	events, _ := s.all()
 	for _, e := range events {
-		if of, ok := e.(interface{ ref() JobRef }); ok && of.ref().ID == id {
+		if of, ok := e.(interface{ Ref() event.JobRef }); ok && of.Ref().ID == id {
 			seen = append(seen, e)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -84,16 +85,17 @@ func (c outcomeCase) check(t *testing.T, k *kit, id string, began time.Time) {
 	assert.Equal(t, c.name, k.text("HGET", "names", id))
 	first := seenBy(t, k.spy, id)[1]
 	switch e := first.(type) {
-	case JobFailed:
+	case event.JobFailed:
 		assert.Equal(t, c.err, e.Err)
 		assert.Equal(t, c.after, e.RetryIn)
-	case JobSnoozed:
+	case event.JobSnoozed:
 		assert.Equal(t, c.err, e.Err)
 		assert.Equal(t, c.after, e.For)
-	case JobBuried:
+	case event.JobBuried:
 		assert.Equal(t, c.err, e.Err)
 	}
-	wanted := map[string]Event{"retry": JobFailed{}, "scheduled": JobSnoozed{}, "morgue": JobBuried{}}
+	wanted := map[string]event.Event{"retry": event.JobFailed{}, "scheduled": event.JobSnoozed{},
+		"morgue": event.JobBuried{}}
 	assert.IsType(t, wanted[c.shelf], first)
 }
 
@@ -128,13 +130,13 @@ func TestASnoozeUsesNoAttempt(t *testing.T) {
 			return errLuck
 		}))
 		id := k.enqueue("a").ID
-		buried := await(t, k.spy, ofJob[JobBuried](id))
+		buried := await(t, k.spy, ofJob[event.JobBuried](id))
 		for range 3 {
 			assert.Equal(t, [2]int{1, 0}, receive(t, runs))
 		}
 		assert.Equal(t, "out of retries", buried.Reason)
-		assert.Equal(t, 2, count[JobSnoozed](k.spy))
-		assert.Equal(t, 100*time.Millisecond, await[JobSnoozed](t, k.spy, nil).For)
+		assert.Equal(t, 2, count[event.JobSnoozed](k.spy))
+		assert.Equal(t, 100*time.Millisecond, await[event.JobSnoozed](t, k.spy, nil).For)
 	})
 }
 
@@ -189,13 +191,13 @@ func TestOutOfRetriesWithSkipMorgueIsDropped(t *testing.T) {
 			JobWithOptions("bury", options, func() error { return Bury(errLuck) }).
 			JobWithOptions("args", options, func(int) error { return nil }))
 		for _, name := range []string{"plain", "retryIn"} {
-			discarded := await(t, k.spy, ofJob[JobDiscarded](k.enqueue(name).ID))
+			discarded := await(t, k.spy, ofJob[event.JobDiscarded](k.enqueue(name).ID))
 			require.ErrorIs(t, discarded.Err, errLuck)
 		}
 		k.drained(pool)
 		k.empty("plain", "retryIn")
-		await(t, k.spy, ofJob[JobBuried](k.enqueue("bury").ID))
-		await(t, k.spy, ofJob[JobBuried](k.enqueue("args", "no number").ID))
+		await(t, k.spy, ofJob[event.JobBuried](k.enqueue("bury").ID))
+		await(t, k.spy, ofJob[event.JobBuried](k.enqueue("args", "no number").ID))
 	})
 }
 
@@ -210,7 +212,7 @@ func TestADiscardedJobIsRememberedForAMinute(t *testing.T) {
 		began := time.Now()
 		for name, kept := range map[string]time.Duration{"short": time.Minute, "long": time.Hour} {
 			id := k.enqueue(name).ID
-			assert.ErrorIs(t, await(t, k.spy, ofJob[JobDiscarded](id)).Err, errLuck)
+			assert.ErrorIs(t, await(t, k.spy, ofJob[event.JobDiscarded](id)).Err, errLuck)
 			k.drained(pool)
 			_, err := Result[int](k.ctx(), k.enq, id)
 			var none *NoResultError

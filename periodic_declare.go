@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -43,7 +44,7 @@ func (p *WorkerPool) declare(ctx context.Context) error {
 			return change{}, err
 		}
 		return change{definition: wanted.text(), anew: !before.sameTicks(wanted), done: func() {
-			p.events.emit(PeriodicChanged{
+			p.events.emit(event.PeriodicChanged{
 				Schedule: one.id, Spec: wanted.Spec, Service: wanted.Service, FormerSpec: before.Spec,
 				FormerService: before.Service,
 			})
@@ -120,7 +121,7 @@ func (p *WorkerPool) withdraw(ctx context.Context) (pending bool, err error) {
 	}
 	for i, state := range states {
 		if state == rdb.Withdrawn {
-			p.events.emit(PeriodicRemoved{Schedule: left[i].ID, Service: p.service()})
+			p.events.emit(event.PeriodicRemoved{Schedule: left[i].ID, Service: p.service()})
 		} else {
 			pending = true
 		}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -200,7 +201,7 @@ func (e *periodicEnqueuer) know(all []rdb.Schedule) {
 		if s == nil || string(s.stored.Definition) != string(stored.Definition) {
 			made, err := readSchedule(stored.ID, stored.Definition)
 			if err != nil {
-				e.events.emit(PeriodicBroken{Schedule: stored.ID, Err: err})
+				e.events.emit(event.PeriodicBroken{Schedule: stored.ID, Err: err})
 			}
 			s = &scheduled{schedule: made, unsure: s != nil && s.unsure}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -96,16 +97,16 @@ func (e *periodicEnqueuer) tell(s sentTick, answer rdb.Ticked) {
 	_, last := rdb.LastTick(answer.Entry)
 	skipped := len(jobs) > 0 && last != jobs[len(jobs)-1].ID
 	if s.due.missed > 0 {
-		e.events.emit(PeriodicMissed{
+		e.events.emit(event.PeriodicMissed{
 			Schedule: s.id, Name: s.definition.Name, Ticks: s.due.missed, Since: s.due.since, Until: s.due.last,
 		})
 	}
 	for i, job := range jobs {
 		if skipped {
-			e.events.emit(PeriodicSkipped{Schedule: s.id, Name: s.definition.Name, Tick: s.due.run[i], Job: last})
+			e.events.emit(event.PeriodicSkipped{Schedule: s.id, Name: s.definition.Name, Tick: s.due.run[i], Job: last})
 			continue
 		}
-		e.events.emit(PeriodicEnqueued{Schedule: s.id, Name: s.definition.Name, Tick: s.due.run[i], ID: job.ID,
+		e.events.emit(event.PeriodicEnqueued{Schedule: s.id, Name: s.definition.Name, Tick: s.due.run[i], ID: job.ID,
 			RunAt: job.Due})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -40,7 +41,7 @@ func TestAPeriodicJobRunsWithItsArgs(t *testing.T) {
 			assert.Equal(t, "each second", one.meta["schedule"])
 			tick, err := time.Parse(time.RFC3339Nano, one.meta["tick"])
 			require.NoError(t, err)
-			told := await(t, k.spy, func(e PeriodicEnqueued) bool { return e.ID == one.id })
+			told := await(t, k.spy, func(e event.PeriodicEnqueued) bool { return e.ID == one.id })
 			assert.True(t, tick.Equal(told.Tick))
 			assert.Zero(t, tick.UnixMilli()%1000, "it counts from Unix 0")
 		}
@@ -176,7 +177,7 @@ func TestSchedulesThatRedisHasLostAreDeclaredAgain(t *testing.T) {
 		for _, key := range []string{"schedules", "ticks", "schedules:revision", "epoch", "workers"} {
 			k.do("UNLINK", key)
 		}
-		await[DataLost](t, k.spy, nil)
+		await[event.DataLost](t, k.spy, nil)
 		k.until("it is declared again", func() bool { return len(k.schedules()) == 1 })
 		assert.WithinDuration(t, time.Now(), k.schedules()["export"].Last, time.Minute)
 	})

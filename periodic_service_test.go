@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -48,7 +49,8 @@ func TestAScheduleGoesWhenItsServiceStartsWithoutIt(t *testing.T) {
 
 		require.NoError(t, k.stop(k.run(k.declaring("blog", "@yearly"))))
 		k.has("a", "b", "by hand") // other services' are not touched
-		assert.Equal(t, PeriodicRemoved{Schedule: "c", Service: "blog"}, await[PeriodicRemoved](t, k.spy, nil))
+		assert.Equal(t, event.PeriodicRemoved{Schedule: "c", Service: "blog"},
+			await[event.PeriodicRemoved](t, k.spy, nil))
 
 		old := k.run(k.declaring("shop", "@yearly", "a", "b"))
 		newer := k.start(k.declaring("shop", "@yearly", "b"))
@@ -84,7 +86,7 @@ func TestAScheduleGoesAfterARollingDeployment(t *testing.T) {
 		e.withdrew = time.Time{} // half a minute later
 		e.mu.Unlock()
 		e.hint()
-		await(t, k.spy, func(e PeriodicRemoved) bool { return e.Schedule == "a" })
+		await(t, k.spy, func(e event.PeriodicRemoved) bool { return e.Schedule == "a" })
 		k.has("b")
 		k.until("it looks no more", func() bool { return !k.pending(newer) })
 	})
@@ -97,11 +99,11 @@ func TestTheLaterDeclarationWinsAndIsTold(t *testing.T) {
 		k.start(k.declaring("shop", "@yearly", "a"))
 		k.lastTick("a", time.Now().Add(-300*24*time.Hour))
 		k.start(k.declaring("shop", "@yearly", "a"))
-		assert.Zero(t, count[PeriodicChanged](k.spy), "it is the same")
+		assert.Zero(t, count[event.PeriodicChanged](k.spy), "it is the same")
 		k.start(k.declaring("shop", "@monthly", "a"))
-		assert.Equal(t, PeriodicChanged{Schedule: "a", Spec: "@monthly", Service: "shop", FormerSpec: "@yearly",
+		assert.Equal(t, event.PeriodicChanged{Schedule: "a", Spec: "@monthly", Service: "shop", FormerSpec: "@yearly",
 			FormerService: "shop"},
-			await[PeriodicChanged](t, k.spy, nil))
+			await[event.PeriodicChanged](t, k.spy, nil))
 		assert.Equal(t, "@monthly", k.schedules()["a"].Spec)
 		assert.WithinDuration(t, time.Now(), k.schedules()["a"].Last, time.Minute, "no tick of the new spec was missed")
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -77,8 +78,8 @@ func TestTenThousandTicksAreEnqueuedOnceEach(t *testing.T) {
 	slices.Sort(got)
 	assert.True(t, slices.Equal(want, got), "%d wanted, %d there", len(want), len(got))
 	assert.Equal(t, len(want), c.number("LLEN", "queue:export")+c.number("ZCARD", "scheduled"), "each in one place")
-	assert.Equal(t, len(want), count[PeriodicEnqueued](c.spy), "each told once")
-	assert.Zero(t, count[PeriodicMissed](c.spy))
+	assert.Equal(t, len(want), count[event.PeriodicEnqueued](c.spy), "each told once")
+	assert.Zero(t, count[event.PeriodicMissed](c.spy))
 }
 
 // interrupted is a driver under which a worker dies, or loses the answer, at its next tick.
@@ -147,7 +148,7 @@ func TestATickThatWasInterrupted(t *testing.T) {
 			require.NoError(t, c.round(next))
 			assert.Equal(t, []string{s.tickJob(c.now, c.now).ID}, c.ids())
 			assert.Equal(t, 1, c.number("LLEN", "queue:export"))
-			assert.Equal(t, row.told, count[PeriodicEnqueued](c.spy))
+			assert.Equal(t, row.told, count[event.PeriodicEnqueued](c.spy))
 			c.set(c.now.Add(time.Minute))
 			require.NoError(t, c.round(next))
 			assert.Len(t, c.ids(), 2, "and on it goes")
@@ -189,10 +190,10 @@ func TestATickIsLeftOutWhileTheLastJobLives(t *testing.T) {
 	}
 	first := s.tickJob(clockworkStart.Add(time.Minute), c.now).ID
 	assert.Equal(t, []string{s.tickJob(c.now, c.now).ID}, c.ids())
-	assert.Equal(t, 2, count[PeriodicEnqueued](c.spy))
-	assert.Equal(t, 2, count[PeriodicSkipped](c.spy))
-	skipped := await[PeriodicSkipped](t, c.spy, nil)
-	assert.Equal(t, PeriodicSkipped{Schedule: "export", Name: "export", Tick: clockworkStart.Add(2 * time.Minute),
+	assert.Equal(t, 2, count[event.PeriodicEnqueued](c.spy))
+	assert.Equal(t, 2, count[event.PeriodicSkipped](c.spy))
+	skipped := await[event.PeriodicSkipped](t, c.spy, nil)
+	assert.Equal(t, event.PeriodicSkipped{Schedule: "export", Name: "export", Tick: clockworkStart.Add(2 * time.Minute),
 		Job: first}, skipped)
 }
 
@@ -210,11 +211,11 @@ func TestMissedTicksAreMadeUpForAndTold(t *testing.T) {
 			require.NoError(t, c.round(c.enqueuer()))
 			require.NoError(t, c.round(c.enqueuer()), "another worker finds nothing to do")
 			assert.Len(t, c.ids(), row.jobs)
-			assert.Equal(t, 1, count[PeriodicMissed](c.spy))
-			assert.Equal(t, PeriodicMissed{
+			assert.Equal(t, 1, count[event.PeriodicMissed](c.spy))
+			assert.Equal(t, event.PeriodicMissed{
 				Schedule: "export", Name: "export", Ticks: 60,
 				Since: clockworkStart.Add(time.Minute), Until: clockworkStart.Add(time.Hour),
-			}, await[PeriodicMissed](t, c.spy, nil))
+			}, await[event.PeriodicMissed](t, c.spy, nil))
 		})
 	}
 }
@@ -273,7 +274,7 @@ func TestOneBadScheduleDoesNotStopTheOthers(t *testing.T) {
 		require.ErrorContains(t, c.round(e), "BADKEY")
 	}
 	assert.Len(t, c.ids(), 1)
-	assert.Equal(t, 2, count[PeriodicBroken](c.spy), "each is told once")
+	assert.Equal(t, 2, count[event.PeriodicBroken](c.spy), "each is told once")
 
 	c.do("UNLINK", "queue:broken")
 	for _, s := range e.known {
@@ -329,5 +330,5 @@ func TestAWrongIdeaOfTheClockIsCorrectedByTheAnswer(t *testing.T) {
 	_, err := e.round(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{s.tickJob(c.now, c.now).ID}, c.ids())
-	assert.Zero(t, count[PeriodicMissed](c.spy))
+	assert.Zero(t, count[event.PeriodicMissed](c.spy))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -37,7 +38,7 @@ func TestAGivenPoolSmallerThanTheConcurrency(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, pool.Drain(k.ctx()))
 				require.NoError(t, pool.Stop(k.ctx()))
-				assert.Equal(t, 80, count[JobDone](k.spy))
+				assert.Equal(t, 80, count[event.JobDone](k.spy))
 				assert.Empty(t, k.allTroubles())
 				k.empty("first", "second")
 				k.noWorker()
@@ -94,7 +95,7 @@ func TestAllProcessorsOfALargePoolWorkAtOnce(t *testing.T) {
 		leave := make(chan struct{})
 		pool := k.start(NewWorkerPool(nil, all, k.options()).
 			Job("a", func() error { arrived.Done(); <-leave; return nil }))
-		assert.Equal(t, 1, count[WorkerStarted](k.spy))
+		assert.Equal(t, 1, count[event.WorkerStarted](k.spy))
 		var entries []Entry
 		for range all {
 			entries = append(entries, Entry{Name: "a"})
@@ -104,20 +105,20 @@ func TestAllProcessorsOfALargePoolWorkAtOnce(t *testing.T) {
 		together := make(chan struct{})
 		go func() { arrived.Wait(); close(together) }()
 		receive(t, together)
-		assert.Equal(t, 3, count[WorkerStarted](k.spy))
+		assert.Equal(t, 3, count[event.WorkerStarted](k.spy))
 		close(leave)
 		require.NoError(t, pool.Drain(k.ctx()))
 		require.NoError(t, pool.Stop(k.ctx()))
-		assert.Equal(t, 3, count[WorkerStopped](k.spy))
+		assert.Equal(t, 3, count[event.WorkerStopped](k.spy))
 		k.noWorker()
 	})
 }
 
 // allTroubles are the reports of background work that failed.
-func (k *kit) allTroubles() (found []Trouble) {
+func (k *kit) allTroubles() (found []event.Trouble) {
 	events, _ := k.spy.all()
 	for _, e := range events {
-		if trouble, ok := e.(Trouble); ok {
+		if trouble, ok := e.(event.Trouble); ok {
 			found = append(found, trouble)
 		}
 	}

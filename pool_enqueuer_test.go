@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -27,7 +28,7 @@ func TestAHandlerEnqueuesThroughItsPool(t *testing.T) {
 		require.NoError(t, err, "it works before Start")
 		k.start(pool)
 		require.NoError(t, pool.Drain(k.ctx()))
-		assert.Equal(t, 6, count[JobDone](k.spy))
+		assert.Equal(t, 6, count[event.JobDone](k.spy))
 		assert.Same(t, pool.Enqueuer(), pool.Enqueuer())
 		k.empty("parent", "child")
 	})

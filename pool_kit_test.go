@@ -11,6 +11,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -20,13 +21,13 @@ const patience = time.Minute
 // spy is an Observer that keeps all events and lets a test wait for one.
 type spy struct {
 	mu      sync.Mutex
-	events  []Event
+	events  []event.Event
 	changed chan struct{}
 }
 
 func newSpy() *spy { return &spy{changed: make(chan struct{})} }
 
-func (s *spy) Observe(e Event) {
+func (s *spy) Observe(e event.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, e)
@@ -34,14 +35,14 @@ func (s *spy) Observe(e Event) {
 	s.changed = make(chan struct{})
 }
 
-func (s *spy) all() ([]Event, chan struct{}) {
+func (s *spy) all() ([]event.Event, chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Event(nil), s.events...), s.changed
+	return append([]event.Event(nil), s.events...), s.changed
 }
 
 // await returns the first event of that type that matches, waiting for it.
-func await[E Event](t *testing.T, s *spy, matches func(E) bool) E {
+func await[E event.Event](t *testing.T, s *spy, matches func(E) bool) E {
 	t.Helper()
 	deadline := time.After(patience)
 	for {
@@ -61,10 +62,10 @@ func await[E Event](t *testing.T, s *spy, matches func(E) bool) E {
 }
 
 // count is how many events of that type there were.
-func count[E Event](s *spy) int { return len(seen[E](s)) }
+func count[E event.Event](s *spy) int { return len(seen[E](s)) }
 
 // seen are the events of a type so far.
-func seen[E Event](s *spy) (found []E) {
+func seen[E event.Event](s *spy) (found []E) {
 	events, _ := s.all()
 	for _, e := range events {
 		if e, ok := e.(E); ok {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -31,8 +32,8 @@ func TestStartTwiceAndAfterStop(t *testing.T) {
 		require.NoError(t, pool.Stop(k.ctx()))
 		require.ErrorIs(t, pool.Start(k.ctx()), ErrStopped)
 		require.ErrorIs(t, pool.Run(k.ctx()), ErrStopped)
-		assert.Equal(t, 1, count[WorkerStarted](k.spy))
-		assert.Equal(t, 1, count[WorkerStopped](k.spy))
+		assert.Equal(t, 1, count[event.WorkerStarted](k.spy))
+		assert.Equal(t, 1, count[event.WorkerStopped](k.spy))
 	})
 }
 
@@ -109,7 +110,7 @@ type gatedDriver struct {
 }
 
 func (d gatedDriver) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
-	if calls[0].Script != nil && calls[0].Script.Name == "register" {
+	if nameOf(calls[0]) == "register" {
 		d.gate.reached <- struct{}{}
 		select {
 		case <-d.gate.open:
@@ -146,7 +147,7 @@ func TestStopWhileStartIsUnderWay(t *testing.T) {
 				for _, key := range k.keys() {
 					assert.NotContains(t, key, "worker", "it is not registered any more")
 				}
-				assert.Equal(t, count[WorkerStarted](k.spy), count[WorkerStopped](k.spy))
+				assert.Equal(t, count[event.WorkerStarted](k.spy), count[event.WorkerStopped](k.spy))
 			})
 		}
 	})
@@ -228,7 +229,7 @@ func TestRunEndsWithItsCtx(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		ran := make(chan error, 1)
 		go func() { ran <- pool.Run(ctx) }()
-		await[WorkerStarted](t, k.spy, nil)
+		await[event.WorkerStarted](t, k.spy, nil)
 		cancel()
 		require.NoError(t, receive(t, ran))
 
@@ -247,7 +248,7 @@ func TestRunReturnsWhenSomebodyElseStopsThePool(t *testing.T) {
 		pool := NewWorkerPool(nil, 2, k.options()).Job("a", nothing)
 		ran := make(chan error, 1)
 		go func() { ran <- pool.Run(context.Background()) }()
-		await[WorkerStarted](t, k.spy, nil)
+		await[event.WorkerStarted](t, k.spy, nil)
 		require.NoError(t, pool.Stop(k.ctx()))
 		require.NoError(t, receive(t, ran))
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -38,8 +39,8 @@ func TestRunOfAChild(t *testing.T) {
 	}
 	pool := NewWorkerPool(nil, 2, WorkerOptions{
 		Redis: os.Getenv(runRedis), Namespace: os.Getenv(runNamespace), Logger: silent(), ShutdownTimeout: time.Hour,
-		Observers: []Observer{ObserverFunc(func(e Event) {
-			if released, ok := e.(JobReleased); ok {
+		Observers: []Observer{ObserverFunc(func(e event.Event) {
+			if released, ok := e.(event.JobReleased); ok {
 				fmt.Println("released", released.Name)
 			}
 		})},

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -181,11 +182,11 @@ func TestAStartThatIsRefusedLeavesNothingInRedis(t *testing.T) {
 		pool = NewWorkerPool(nil, 600, k.options()).Job("a", func() error { return nil })
 		require.ErrorContains(t, pool.Start(k.ctx()), "queues has the wrong type")
 		assert.Equal(t, []string{"queues"}, k.keys())
-		assert.Zero(t, count[WorkerStarted](k.spy))
+		assert.Zero(t, count[event.WorkerStarted](k.spy))
 
 		k.do("DEL", "queues")
 		k.start(pool)
-		await[WorkerStarted](t, k.spy, nil)
+		await[event.WorkerStarted](t, k.spy, nil)
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -117,7 +118,7 @@ func TestAnErrorOfAHandlersOwnIsItsFailureAlsoInAStop(t *testing.T) {
 		k.enqueue("a")
 		receive(t, entered)
 		require.NoError(t, pool.Stop(k.ctx()))
-		assert.Equal(t, 1, count[JobFailed](k.spy))
+		assert.Equal(t, 1, count[event.JobFailed](k.spy))
 		assert.Equal(t, 1, k.number("ZCARD", "retry"))
 		k.noWorker()
 	})
@@ -150,7 +151,7 @@ func TestAHandlerThatIgnoresItsCtxIsStuckAndItsJobRunsElsewhere(t *testing.T) {
 		assert.Empty(t, stop.Released)
 		assert.EqualError(t, err, "the worker pool did not stop in good order: handlers that did not return (1): a "+
 			""+job.ID)
-		assert.Equal(t, ErrShutdown, await[JobStuck](t, k.spy, nil).Cause)
+		assert.Equal(t, ErrShutdown, await[event.JobStuck](t, k.spy, nil).Cause)
 		assert.Equal(t, []string{job.ID, behind.ID}, k.inLine("a"), "it stands in front of what came after it")
 		k.noWorker()
 
@@ -161,7 +162,7 @@ func TestAHandlerThatIgnoresItsCtxIsStuckAndItsJobRunsElsewhere(t *testing.T) {
 		close(leave)
 		receive(t, left)
 		assert.Equal(t, behind.ID, receive(t, ran))
-		assert.Zero(t, count[JobFailed](k.spy), "what it returns later does not count")
+		assert.Zero(t, count[event.JobFailed](k.spy), "what it returns later does not count")
 	})
 }
 
@@ -194,8 +195,8 @@ func TestWhatDidNotBeginGoesBackInOrder(t *testing.T) {
 		require.Eventually(t, func() bool { return fetched() == 200 }, patience, time.Millisecond)
 		require.Nil(t, w.stop(pool.hurried, patience).orNil())
 		assert.Equal(t, want, k.inLine("a"))
-		assert.Equal(t, 200, count[JobReleased](k.spy))
-		assert.Zero(t, count[JobStarted](k.spy))
+		assert.Equal(t, 200, count[event.JobReleased](k.spy))
+		assert.Zero(t, count[event.JobStarted](k.spy))
 		k.noWorker()
 		pool.closeConnection()
 	})

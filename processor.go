@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"github.com/265d0351/work/event"
 	"runtime/debug"
 	"runtime/pprof"
 	"time"
@@ -26,7 +27,7 @@ func (p *processor) loop() {
 		if value := recover(); value != nil { // not of the job's code, which call guards: a bug of ours
 			stack := cutStack(string(debug.Stack()))
 			err = &PanicError{Value: value, Stack: stack}
-			defer p.worker.events.emit(LoopPanicked{Component: "processor", Value: value, Stack: stack})
+			defer p.worker.events.emit(event.LoopPanicked{Component: "processor", Value: value, Stack: stack})
 		}
 		p.replace(err)
 	}()
@@ -85,7 +86,7 @@ func (p *processor) begin(r *run) {
 		r.ctx, r.stopTimers = ctx, func() { stuck.Stop(); stopTimer() }
 	}
 	if p.worker.events.perJob() {
-		p.worker.events.emit(JobStarted{JobRef: r.ref(), Waited: p.waited(r)})
+		p.worker.events.emit(event.JobStarted{JobRef: r.ref(), Waited: p.waited(r)})
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -208,7 +209,7 @@ func TestWhateverAJobDoesItsProcessorSurvives(t *testing.T) {
 		assert.Equal(t, last.ID, receive(t, honest))
 		all, _ := k.spy.all()
 		for _, e := range all {
-			if p, ok := e.(LoopPanicked); ok {
+			if p, ok := e.(event.LoopPanicked); ok {
 				t.Errorf("%s panicked: %v\n%s", p.Component, p.Value, p.Stack)
 			}
 		}
@@ -225,7 +226,7 @@ func misbehaving(first func(*Job, error)) func(*Job, error) time.Duration {
 }
 
 func (c misdeed) check(t *testing.T, k *kit, id string) {
-	failed := await(t, k.spy, ofJob[JobFailed](id))
+	failed := await(t, k.spy, ofJob[event.JobFailed](id))
 	assert.True(t, c.matches(failed.Err), "%T", failed.Err)
 	assert.Equal(t, 1, failed.Attempt)
 	assert.Len(t, seenBy(t, k.spy, id), 2, "started and failed, nothing else")

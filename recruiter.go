@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/lifecycle"
 )
 
@@ -42,7 +43,7 @@ func (r *recruiter) loop() *lifecycle.Loop {
 	return &lifecycle.Loop{
 		Run: r.run,
 		Panic: func(value any, stack []byte) {
-			r.pool.events.emit(LoopPanicked{Component: r.health.component, Value: value, Stack: string(stack)})
+			r.pool.events.emit(event.LoopPanicked{Component: r.health.component, Value: value, Stack: string(stack)})
 		},
 		Restart: backoffFor,
 	}

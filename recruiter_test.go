@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -45,7 +46,7 @@ func TestALargePoolHasAsManyWorkersAsItNeeds(t *testing.T) {
 
 		k.enqueueNumbers("n", 1000, 3000)
 		k.drained(pool)
-		assert.Zero(t, count[ClaimGone](k.spy))
+		assert.Zero(t, count[event.ClaimGone](k.spy))
 		assert.Empty(t, troubles(k.spy))
 	})
 }
@@ -58,7 +59,7 @@ func TestALargePoolStopsWhileItGrows(t *testing.T) {
 		k.enqueueNumbers("n", 0, 2000)
 		pool := NewWorkerPool(nil, 20*maxPerWorker, k.options()).Job("n", ran.handle)
 		require.NoError(t, pool.Start(k.ctx()))
-		await[JobDone](t, k.spy, nil)
+		await[event.JobDone](t, k.spy, nil)
 		require.NoError(t, pool.Stop(context.Background()))
 		assert.Zero(t, k.number("SCARD", "workers"))
 		assert.Zero(t, k.number("HLEN", "claimed"))

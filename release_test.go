@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -110,10 +111,10 @@ func TestAReleaseDuringAStopGoesToTheFront(t *testing.T) {
 		waiting, err := redis.Strings(k.do("LRANGE", "queue:a", 0, -1), nil)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"third", "second", "first"}, waiting, "the next one to run is the last")
-		released := await(t, k.spy, ofJob[JobReleased]("first"))
+		released := await(t, k.spy, ofJob[event.JobReleased]("first"))
 		require.ErrorIs(t, released.Err, errLuck)
 		assert.Zero(t, k.number("HLEN", "trail"), "no attempt was used")
-		assert.Zero(t, count[JobSnoozed](k.spy))
+		assert.Zero(t, count[event.JobSnoozed](k.spy))
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -18,7 +19,7 @@ func (w *worker) mourn(c *claimant) {
 		r.unaccounted.Store(true)
 	}
 	if !w.pool.options.RestoreRunning {
-		w.events.emit(DataLost{Worker: c.rdb.ID, Held: len(runs)})
+		w.events.emit(event.DataLost{Worker: c.rdb.ID, Held: len(runs)})
 		return
 	}
 	w.restoring.Go(func() { w.restoreUntilDone(c, runs) })
@@ -34,7 +35,7 @@ func (w *worker) restoreUntilDone(c *claimant, runs []*run) {
 		restored, err := restore(ctx, c, runs)
 		cancel()
 		if attempt == 1 {
-			w.events.emit(DataLost{Worker: c.rdb.ID, Held: held, Restored: restored, Err: err})
+			w.events.emit(event.DataLost{Worker: c.rdb.ID, Held: held, Restored: restored, Err: err})
 		}
 		err = excerpt.Join(err, w.returnEnded(c, runs))
 		health.report(err)

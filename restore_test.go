@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -41,13 +42,13 @@ func TestRunningJobsAreRestoredAfterALossOfData(t *testing.T) {
 		worker := pool.workers[0].claimant().rdb.ID
 		k.forget(worker, "long")
 
-		lost := await[DataLost](t, k.spy, nil)
-		assert.Equal(t, DataLost{Worker: worker, Held: 1, Restored: 1}, lost)
+		lost := await[event.DataLost](t, k.spy, nil)
+		assert.Equal(t, event.DataLost{Worker: worker, Held: 1, Restored: 1}, lost)
 		assert.Equal(t, record, k.do("HGET", "jobs", id), "byte for byte")
 		assert.Equal(t, 1, k.number("LLEN", "worker:"+worker+":inprocess:long"))
 		close(release)
 		require.NoError(t, pool.Drain(k.ctx()))
-		assert.Zero(t, count[ClaimGone](k.spy), "its outcome counts")
+		assert.Zero(t, count[event.ClaimGone](k.spy), "its outcome counts")
 		k.empty("long")
 	})
 }
@@ -69,7 +70,7 @@ func TestWhatIsRestoredIsStillUniqueAndLimited(t *testing.T) {
 		worker := pool.workers[0].claimant().rdb.ID
 		k.do("UNLINK", "limits", "{"+k.namespace+"}:unique", "{"+k.namespace+"}:running:export")
 		k.forget(worker, "export")
-		assert.Equal(t, 1, await[DataLost](t, k.spy, nil).Restored)
+		assert.Equal(t, 1, await[event.DataLost](t, k.spy, nil).Restored)
 
 		assert.True(t, k.duplicate(unique), "its lock is back")
 		require.Eventually(t, func() bool {
@@ -102,9 +103,9 @@ func TestWithoutRestoreAnOutcomeAfterALossOfDataIsUnaccounted(t *testing.T) {
 		receive(t, begun)
 		worker := pool.workers[0].claimant().rdb.ID
 		k.forget(worker, "long")
-		await[DataLost](t, k.spy, nil)
+		await[event.DataLost](t, k.spy, nil)
 		close(release)
-		assert.True(t, await[ClaimGone](t, k.spy, nil).Unaccounted)
+		assert.True(t, await[event.ClaimGone](t, k.spy, nil).Unaccounted)
 	})
 }
 
@@ -125,11 +126,11 @@ func TestWhatRedisStillKnowsIsNotRestored(t *testing.T) {
 		receive(t, begun)
 		worker := pool.workers[0].claimant().rdb.ID
 		k.do("SET", "epoch", "another")
-		assert.Equal(t, DataLost{Worker: worker, Held: 1}, await[DataLost](t, k.spy, nil))
+		assert.Equal(t, event.DataLost{Worker: worker, Held: 1}, await[event.DataLost](t, k.spy, nil))
 		assert.Equal(t, 1, k.number("LLEN", "worker:"+worker+":inprocess:long"))
 		close(release)
 		require.NoError(t, pool.Drain(k.ctx()))
-		assert.Zero(t, count[ClaimGone](k.spy))
+		assert.Zero(t, count[event.ClaimGone](k.spy))
 		assert.Empty(t, begun, "it ran once")
 		k.empty("long")
 	})
@@ -151,12 +152,12 @@ func TestARestoreThatIsRefusedIsTriedAgain(t *testing.T) {
 		receive(t, begun)
 		k.forget(pool.workers[0].claimant().rdb.ID, "long")
 		k.do("SET", "trail", "something else")
-		assert.Error(t, await[DataLost](t, k.spy, nil).Err)
+		assert.Error(t, await[event.DataLost](t, k.spy, nil).Err)
 		k.do("UNLINK", "trail")
-		await(t, k.spy, func(e TroubleOver) bool { return e.Component == "restorer" })
+		await(t, k.spy, func(e event.TroubleOver) bool { return e.Component == "restorer" })
 		close(release)
 		require.NoError(t, pool.Drain(k.ctx()))
-		assert.Zero(t, count[ClaimGone](k.spy))
+		assert.Zero(t, count[event.ClaimGone](k.spy))
 		k.empty("long")
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -123,12 +124,12 @@ func TestAResultThatCannotBeKeptFailsTheAttemptOnlyIfItIsToBeKept(t *testing.T) 
 		k.drained(pool)
 		for _, row := range rows {
 			t.Run(row.name, func(t *testing.T) {
-				failed := await(t, k.spy, ofJob[JobFailed](row.name))
+				failed := await(t, k.spy, ofJob[event.JobFailed](row.name))
 				var refused *ResultError
 				require.ErrorAs(t, failed.Err, &refused)
 				assert.Contains(t, refused.Handler, "result_pool_test.go:")
 				assert.Contains(t, k.trail(row.name).Errors[0].Error, row.text)
-				await(t, k.spy, ofJob[JobDone](row.name+", not kept"))
+				await(t, k.spy, ofJob[event.JobDone](row.name+", not kept"))
 			})
 		}
 		assert.Equal(t, len(rows), k.number("HLEN", "jobs"))

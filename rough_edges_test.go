@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -87,10 +88,10 @@ func TestProgressAfterTheAttempt(t *testing.T) {
 		}))
 		k.enqueue("job")
 		require.NoError(t, pool.Drain(k.ctx()))
-		told := count[JobCheckedIn](k.spy)
+		told := count[event.JobCheckedIn](k.spy)
 		require.ErrorIs(t, late.Progress(2), ErrAttemptOver)
 		late.Checkin("still here")
-		assert.Equal(t, told, count[JobCheckedIn](k.spy), "nobody is told")
+		assert.Equal(t, told, count[event.JobCheckedIn](k.spy), "nobody is told")
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -191,8 +192,8 @@ func (r *run) begunAt() time.Time {
 	return time.Time{}
 }
 
-func (r *run) ref() JobRef {
-	return JobRef{
+func (r *run) ref() event.JobRef {
+	return event.JobRef{
 		ID: r.job.ID, Name: r.job.Name, SourceID: r.job.SourceID, Tags: r.job.Tags, Attempt: r.job.Attempt,
 		Worker: r.claimant.rdb.ID, Begun: r.begunAt(),
 	}
@@ -204,7 +205,7 @@ func (r *run) cutOff() bool { return errors.Is(context.Cause(r.attempt.parent), 
 // reportStuck tells of a handler that has not returned although its ctx ended.
 func (r *run) reportStuck(cause error) {
 	if r.begun.Load() != 0 && !r.settled.Load() {
-		r.worker.events.emit(JobStuck{JobRef: r.ref(), Cause: cause})
+		r.worker.events.emit(event.JobStuck{JobRef: r.ref(), Cause: cause})
 	}
 }
 

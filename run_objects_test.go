@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/objects"
@@ -92,7 +93,7 @@ func TestRefsAreBoundAndReadWhenTheHandlerWants(t *testing.T) {
 		k.enqueue("nil", (*objects.Ref[[]int])(nil), shared)
 		k.drained(pool)
 		assert.Equal(t, int64(1), pool.objects.cache.Statistics().Downloads)
-		assert.Zero(t, count[JobFailed](k.spy))
+		assert.Zero(t, count[event.JobFailed](k.spy))
 		k.empty("value")
 	})
 }
@@ -128,7 +129,7 @@ func TestAnObjectThatCannotBeHadBuriesItsJob(t *testing.T) {
 					t.Error("it was called")
 					return nil
 				}))
-				buried := await(t, k.spy, ofJob[JobBuried](id))
+				buried := await(t, k.spy, ofJob[event.JobBuried](id))
 				var refused *ObjectError
 				require.ErrorAs(t, buried.Err, &refused)
 				assert.True(t, row.cause(buried.Err), "%v", buried.Err)
@@ -185,7 +186,7 @@ func TestTroubleOnTheWayToAnObjectUsesNoAttempt(t *testing.T) {
 			attempts <- job.Attempt
 			return nil
 		}))
-		snoozed := await(t, k.spy, ofJob[JobSnoozed](receipt.ID))
+		snoozed := await(t, k.spy, ofJob[event.JobSnoozed](receipt.ID))
 		var trouble *ObjectError
 		require.ErrorAs(t, snoozed.Err, &trouble)
 		assert.Equal(t, 1, trouble.Argument)
@@ -209,7 +210,7 @@ func TestAnObjectWhoseKeyIsBrokenFailsTheAttempt(t *testing.T) {
 		k.do("RPUSH", key, "a list")
 		k.start(NewWorkerPool(nil, 1, k.options()).
 			JobWithOptions("a", JobOptions{Backoff: hourly}, func(string) error { return nil }))
-		failed := await(t, k.spy, ofJob[JobFailed](id))
+		failed := await(t, k.spy, ofJob[event.JobFailed](id))
 		var refused *rdb.ServerError
 		require.ErrorAs(t, failed.Err, &refused)
 		assert.Equal(t, "WRONGTYPE", refused.Code)
@@ -237,7 +238,7 @@ func TestASlowDownloadHoldsUpItsOwnJobOnly(t *testing.T) {
 			k.enqueue("small", i)
 			assert.Equal(t, i, receive(t, done))
 		}
-		failed := await(t, k.spy, ofJob[JobFailed](receipt.ID))
+		failed := await(t, k.spy, ofJob[event.JobFailed](receipt.ID))
 		require.ErrorIs(t, failed.Err, ErrTimeout)
 		assert.True(t, isA[*ObjectError](failed.Err))
 	})

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -216,5 +217,5 @@ func (d *dueMover) pass(id string, passed map[string]bool) {
 		clear(d.stuck)
 	}
 	d.stuck[id] = true
-	d.events.emit(KeyBroken{Key: "the queue or the record of job " + id + ", which is due"})
+	d.events.emit(event.KeyBroken{Key: "the queue or the record of job " + id + ", which is due"})
 }

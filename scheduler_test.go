@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -160,7 +161,7 @@ func TestWhatCannotBeMovedIsPassedByAndReportedOnce(t *testing.T) {
 				assert.Equal(t, 1, receive(t, ran))
 				k.later("later", 10*time.Millisecond, 2)
 				assert.Equal(t, 2, receive(t, ran), "in a later look")
-				assert.Equal(t, c.bad, count[KeyBroken](k.spy))
+				assert.Equal(t, c.bad, count[event.KeyBroken](k.spy))
 				assert.Equal(t, c.bad, k.number("ZCARD", "scheduled"), "they are kept")
 			})
 		})
@@ -181,7 +182,7 @@ func TestAJobWhoseQueueIsNotNotedIsMovedByItsRecord(t *testing.T) {
 		assert.Equal(t, 7, receive(t, ran))
 		require.NoError(t, pool.Drain(k.ctx()))
 		k.empty("later")
-		assert.Zero(t, count[KeyBroken](k.spy))
+		assert.Zero(t, count[event.KeyBroken](k.spy))
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/rdb"
@@ -187,7 +188,7 @@ func (s *scribe) send(ctx context.Context, batches []logBatch) error {
 	for i, answer := range answers {
 		lost, err := s.acknowledge(batches[i].run, answer)
 		if lost {
-			defer s.worker.events.emit(Trouble{Component: "scribe, log of " + batches[i].run.ref().String(),
+			defer s.worker.events.emit(event.Trouble{Component: "scribe, log of " + batches[i].run.ref().String(),
 				Err: answer.Err})
 		}
 		again = excerpt.Join(again, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/objects"
@@ -124,7 +125,7 @@ func TestNoErrorTellsArgs(t *testing.T) {
 		}
 		k.start(pool)
 		for name := range misfits {
-			buried := await(t, k.spy, ofJob[JobBuried]("of "+name))
+			buried := await(t, k.spy, ofJob[event.JobBuried]("of "+name))
 			for err := buried.Err; err != nil; err = errors.Unwrap(err) {
 				assert.NotContains(t, err.Error(), secret, name)
 			}
@@ -242,7 +243,7 @@ func TestNoErrorOfAnObjectTellsIt(t *testing.T) {
 				return err
 			})
 	k.start(pool)
-	assertSilent(t, await(t, k.spy, ofJob[JobBuried]("shared")).Err)
+	assertSilent(t, await(t, k.spy, ofJob[event.JobBuried]("shared")).Err)
 	_, err = objects.Share(k.ctx(), store, quoting{})
 	assertSilent(t, err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -20,7 +21,7 @@ func (p *WorkerPool) checkServer(ctx context.Context) error {
 		}
 	}
 	if facts.EvictionPolicy != "" && facts.EvictionPolicy != "noeviction" {
-		p.events.emit(ServerUnfit{
+		p.events.emit(event.ServerUnfit{
 			Problem: fmt.Sprintf("its maxmemory-policy is %s: when its memory is full it drops keys, and jobs with "+
 				"them", facts.EvictionPolicy),
 			Remedy: "CONFIG SET maxmemory-policy noeviction",

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -23,9 +24,9 @@ func TestAServerThatMayEvictIsReportedAtStartRealRedis(t *testing.T) {
 					Logger: silent()}).
 					Job("any", func() error { return nil })
 				require.NoError(t, pool.Start(t.Context()))
-				require.Equal(t, reported, count[ServerUnfit](spy))
+				require.Equal(t, reported, count[event.ServerUnfit](spy))
 				if reported == 1 {
-					assert.Contains(t, await[ServerUnfit](t, spy, nil).Problem, policy)
+					assert.Contains(t, await[event.ServerUnfit](t, spy, nil).Problem, policy)
 				}
 				require.NoError(t, pool.Stop(t.Context()))
 			})

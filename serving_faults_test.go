@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -99,7 +100,7 @@ func TestAFetchUnderWayBringsAWithdrawnNameForNothing(t *testing.T) {
 		require.NoError(t, pool.Withdraw(k.ctx(), "a"))
 		assert.Equal(t, append(ids, "broken"), k.inLine("a"))
 		assert.Zero(t, k.number("ZCARD", "morgue"), "others judge what this pool does not serve")
-		assert.Zero(t, count[JobDone](k.spy)+count[JobStarted](k.spy))
+		assert.Zero(t, count[event.JobDone](k.spy)+count[event.JobStarted](k.spy))
 		assert.Equal(t, []string{"b"}, k.serves())
 	})
 }
@@ -144,7 +145,7 @@ func TestAFencedWorkerRegistersWithWhatItServesNow(t *testing.T) {
 		require.ErrorIs(t, pool.Withdraw(briefly(), "a"), context.Canceled)
 		require.NoError(t, pool.Withdraw(k.ctx(), "b"))
 		k.bury(pool.id())
-		await[WorkerFenced](t, k.spy, nil)
+		await[event.WorkerFenced](t, k.spy, nil)
 		assert.Equal(t, []string{"c"}, k.serves(), "nothing is held by the new one")
 		withdrawn := make(chan error, 1)
 		go func() { withdrawn <- pool.Withdraw(k.ctx(), "a") }()
@@ -172,7 +173,7 @@ func TestALossOfDataKeepsWhatIsServed(t *testing.T) {
 		require.ErrorIs(t, pool.Withdraw(briefly(), "a"), context.Canceled)
 		require.NoError(t, pool.Withdraw(k.ctx(), "b"))
 		k.wipe()
-		await(t, k.spy, func(e DataLost) bool { return e.Restored == 1 })
+		await(t, k.spy, func(e event.DataLost) bool { return e.Restored == 1 })
 		assert.Equal(t, []string{"a", "c"}, k.serves(), "what is held must be found")
 		receipts := k.enqueueNumbers("b", 0, 3)
 		close(p.goOn)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -51,7 +52,7 @@ func (k *kit) unconfused() {
 		assert.NotErrorIs(k.t, trouble.Err, errListed)
 		assert.NotErrorIs(k.t, trouble.Err, errFencedMeanwhile)
 	}
-	assert.Zero(k.t, count[LoopPanicked](k.spy))
+	assert.Zero(k.t, count[event.LoopPanicked](k.spy))
 }
 
 // briefly is a ctx that ends at once.
@@ -119,10 +120,10 @@ func TestWhatHasNotBegunGoesBackAndWhatRunsEnds(t *testing.T) {
 		assert.Equal(t, ids[2:], k.inLine("n"))
 		k.drained(pool)
 		assert.Equal(t, 28, k.number("HLEN", "jobs"), "two ran to their end")
-		assert.Equal(t, 10, count[JobReleased](k.spy))
+		assert.Equal(t, 10, count[event.JobReleased](k.spy))
 		k.healthy("n")
 		k.unconfused()
-		assert.Zero(t, count[ClaimGone](k.spy))
+		assert.Zero(t, count[event.ClaimGone](k.spy))
 	})
 }
 
@@ -150,13 +151,13 @@ func TestAWorkerThatRestsHearsOfAWithdrawal(t *testing.T) {
 		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("a", func(int) error { return nil }).
 			Job("n", func(int) error { return nil }))
 		require.NoError(t, k.inspector().PauseWorker(k.ctx(), pool.id()))
-		await(t, k.spy, func(e WorkerTold) bool { return e.Wanted == "pause" })
+		await(t, k.spy, func(e event.WorkerTold) bool { return e.Wanted == "pause" })
 		require.NoError(t, pool.Withdraw(k.ctx(), "n"))
 		assert.Equal(t, []string{"a"}, k.serves())
 		require.NoError(t, pool.Serve(k.ctx(), "n"))
 		receipt := k.enqueue("n", 1)
 		require.NoError(t, k.inspector().ResumeWorker(k.ctx(), pool.id()))
-		await(t, k.spy, ofJob[JobDone](receipt.ID))
+		await(t, k.spy, ofJob[event.JobDone](receipt.ID))
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -149,7 +150,7 @@ func (s *settler) send(ctx context.Context) error {
 	err = excerpt.Join(transient, s.makeRoomKnown(ctx, roomy))
 	// last: an observer may end this goroutine, and nothing must be left to do then
 	if s.booked > 0 && s.worker.events.perJob() {
-		s.worker.events.emit(JobsSettled{Worker: batches[0].claimant.rdb.ID, Jobs: s.booked})
+		s.worker.events.emit(event.JobsSettled{Worker: batches[0].claimant.rdb.ID, Jobs: s.booked})
 	}
 	return err
 }
@@ -218,7 +219,7 @@ func (s *settler) sort(b *batch, answer rdb.Settled) (over []*run) {
 		switch {
 		case slices.Contains(answer.Cancelled, r.claim.Element):
 			r.decision = r.cancellation(now)
-			cancelled := JobCancelled{JobRef: r.ref()}
+			cancelled := event.JobCancelled{JobRef: r.ref()}
 			s.news = append(s.news, func() { s.worker.events.emit(cancelled) })
 			continue
 		case slices.Contains(answer.Waited, r.claim.Element):

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -25,15 +26,15 @@ func settles(calls []rdb.Call) bool {
 }
 
 // troubles are what the settler has reported, and what it said was over.
-func (k *kit) troubles() (begun []Trouble, over []TroubleOver) {
+func (k *kit) troubles() (begun []event.Trouble, over []event.TroubleOver) {
 	events, _ := k.spy.all()
 	for _, e := range events {
 		switch e := e.(type) {
-		case Trouble:
+		case event.Trouble:
 			if strings.HasPrefix(e.Component, "settler") {
 				begun = append(begun, e)
 			}
-		case TroubleOver:
+		case event.TroubleOver:
 			if strings.HasPrefix(e.Component, "settler") {
 				over = append(over, e)
 			}
@@ -42,7 +43,7 @@ func (k *kit) troubles() (begun []Trouble, over []TroubleOver) {
 	return begun, over
 }
 
-func isSettlersOver(e TroubleOver) bool { return strings.HasPrefix(e.Component, "settler") }
+func isSettlersOver(e event.TroubleOver) bool { return strings.HasPrefix(e.Component, "settler") }
 
 func TestAnOutcomeWhoseReplyWasLostCountsOnce(t *testing.T) {
 	t.Parallel()
@@ -74,7 +75,7 @@ func TestAnOutcomeWhoseReplyWasLostCountsOnce(t *testing.T) {
 				k.enqueue("a")
 				await(t, k.spy, isSettlersOver)
 				require.NoError(t, pool.Drain(k.ctx()))
-				assert.Zero(t, count[ClaimGone](k.spy), "the claim is gone because the first one counted")
+				assert.Zero(t, count[event.ClaimGone](k.spy), "the claim is gone because the first one counted")
 				begun, over := k.troubles()
 				assert.Len(t, begun, 1)
 				assert.Len(t, over, 1)
@@ -150,7 +151,8 @@ func TestABrokenKeyParksOnlyWhatNeedsIt(t *testing.T) {
 		require.Eventually(t, func() bool { return pool.workers[0].slots.busy.Load() == 0 }, patience, time.Millisecond)
 		close(gathered)
 
-		trouble := await(t, k.spy, func(e Trouble) bool { return strings.HasPrefix(e.Component, "settler, bad ") })
+		trouble := await(t, k.spy,
+			func(e event.Trouble) bool { return strings.HasPrefix(e.Component, "settler, bad ") })
 		assert.ErrorContains(t, trouble.Err, "has the wrong type")
 		require.Eventually(t, func() bool { return k.number("HLEN", "claimed") == 3 }, patience, time.Millisecond,
 			"the others settle")
@@ -162,8 +164,8 @@ func TestABrokenKeyParksOnlyWhatNeedsIt(t *testing.T) {
 		k.do("RENAME", "kept", "{"+k.namespace+"}:"+inprocess)
 		await(t, k.spy, isSettlersOver)
 		require.NoError(t, pool.Drain(k.ctx()))
-		assert.Equal(t, 30, count[JobDone](k.spy))
-		assert.Zero(t, count[ClaimGone](k.spy))
+		assert.Equal(t, 30, count[event.JobDone](k.spy))
+		assert.Zero(t, count[event.ClaimGone](k.spy))
 		k.empty("good", "bad")
 	})
 }
@@ -223,15 +225,15 @@ func TestFetchingStopsWhileRedisAcknowledgesNothing(t *testing.T) {
 		most := pool.workers[0].slots.most
 		require.Less(t, most, 100)
 		d.untilSent(t, "complete", 1)
-		require.Eventually(t, func() bool { return count[JobDone](k.spy) == most }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return count[event.JobDone](k.spy) == most }, patience, time.Millisecond)
 		d.untilSent(t, "complete", 3)
-		assert.Equal(t, most, count[JobDone](k.spy), "no more is fetched")
+		assert.Equal(t, most, count[event.JobDone](k.spy), "no more is fetched")
 		assert.Equal(t, most, k.number("HLEN", "claimed"))
 
 		away.Store(false)
 		require.NoError(t, pool.Drain(k.ctx()))
-		assert.Equal(t, jobs, count[JobDone](k.spy), "each ran once")
-		assert.Zero(t, count[ClaimGone](k.spy))
+		assert.Equal(t, jobs, count[event.JobDone](k.spy), "each ran once")
+		assert.Zero(t, count[event.ClaimGone](k.spy))
 		k.empty("a")
 	})
 }
@@ -248,7 +250,7 @@ func TestAnOutcomeWhoseClaimIsGoneDoesNotCount(t *testing.T) {
 		k.do("DEL", "worker:"+pool.workers[0].claimant().rdb.ID+":inprocess:a")
 		k.do("HDEL", "claimed", job.ID)
 		close(leave)
-		assert.Equal(t, job.ID, await[ClaimGone](t, k.spy, nil).ID)
+		assert.Equal(t, job.ID, await[event.ClaimGone](t, k.spy, nil).ID)
 		assert.Equal(t, 1, k.number("HLEN", "jobs"), "its record is that of whoever has it now")
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -26,7 +27,7 @@ func TestAStopKeepsTheOrder(t *testing.T) {
 					k.stopAmid(c.concurrency, c.prefetch, round)
 					require.Equal(t, ids, k.inLine("n"), "round %d", round)
 				}
-				assert.Zero(t, count[JobDone](k.spy))
+				assert.Zero(t, count[event.JobDone](k.spy))
 				k.noWorker()
 			})
 		})

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -49,18 +50,18 @@ func TestJobsOfAFetchWhoseReplyIsLostRunOnce(t *testing.T) {
 		options.Redis = proxy.DSN()
 		pool := k.start(NewWorkerPool(nil, 5, options).Job("n", ran.handle))
 		warm := k.enqueueNumbers("n", 0, 1) // so that Redis knows the script, and answers a fetch with jobs
-		await[JobDone](t, k.spy, nil)
+		await[event.JobDone](t, k.spy, nil)
 		// Only a fetch that names the queue has these keys in this order.
 		worker := fmt.Sprintf("{%s}:worker:%s:inprocess:n", k.namespace, pool.id())
 		swallowed := proxy.SwallowReply(fmt.Sprintf("rate:n\r\n$%d\r\n%s", len(worker), worker))
 		receipts := append(warm, k.enqueueNumbers("n", 1, 6)...)
 		receive(t, swallowed)
-		returned := await[JobsReturned](t, k.spy, nil)
-		assert.Equal(t, JobsReturned{Worker: pool.id(), Jobs: 5}, returned)
+		returned := await[event.JobsReturned](t, k.spy, nil)
+		assert.Equal(t, event.JobsReturned{Worker: pool.id(), Jobs: 5}, returned)
 		require.NoError(t, pool.Drain(k.ctx()))
 		ran.once(t, receipts)
 		k.empty("n")
-		assert.Zero(t, count[ClaimGone](k.spy))
+		assert.Zero(t, count[event.ClaimGone](k.spy))
 	})
 }
 
@@ -91,7 +92,7 @@ func TestAFetchThatComesLateClaimsNothing(t *testing.T) {
 		assert.Equal(t, []any{[]byte("stale")}, receive(t, answer).Value)
 		require.NoError(t, pool.Drain(k.ctx()))
 		ran.once(t, receipts)
-		assert.Zero(t, count[JobsReturned](k.spy))
+		assert.Zero(t, count[event.JobsReturned](k.spy))
 		k.empty("n")
 	})
 }

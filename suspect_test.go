@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -38,7 +39,7 @@ func TestOneSuspectAtATimeIsNamedBeforeItBegins(t *testing.T) {
 		})
 		k.start(pool)
 		first := receive(t, begun)
-		await(t, k.spy, func(e JobSnoozed) bool { return e.For >= time.Second && e.ID != first })
+		await(t, k.spy, func(e event.JobSnoozed) bool { return e.For >= time.Second && e.ID != first })
 		worker := pool.workers[0].claimant()
 		assert.Contains(t, k.text("HGET", "crashes", first), " +"+worker.rdb.ID+":")
 		assert.Eventually(t, func() bool { return k.number("ZCARD", "scheduled") == 2 }, patience, 10*time.Millisecond)
@@ -100,9 +101,9 @@ func TestASuspectThatCannotBeNamedDoesNotBegin(t *testing.T) {
 				k.enqueueAs("poison", "quiet")
 				k.do("HSET", "crashes", "poison", "w1 w2")
 				k.start(pool)
-				await[JobSnoozed](t, k.spy, nil)
+				await[event.JobSnoozed](t, k.spy, nil)
 				if gone {
-					await[ClaimGone](t, k.spy, nil)
+					await[event.ClaimGone](t, k.spy, nil)
 				}
 				require.NoError(t, pool.Drain(k.ctx()))
 				assert.Zero(t, began.Load())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -16,9 +17,9 @@ type teller struct {
 	told    int64      // number of the last call that was answered
 	open    *rdb.Tally // under way, or to be sent again
 	trouble *health
-	skew    time.Duration // how far Redis' clock was ahead at the last answer
-	known   bool          // there was one
-	fresh   *HistoryTold  // what was answered and is not in an event yet
+	skew    time.Duration      // how far Redis' clock was ahead at the last answer
+	known   bool               // there was one
+	fresh   *event.HistoryTold // what was answered and is not in an event yet
 }
 
 // news makes the call that tells what was counted; there is none when nothing was, or it is not time to tell it. The
@@ -53,7 +54,7 @@ func (l *ledger) answered(replies []rdb.Reply) error {
 	}
 	l.returnRefused(told.Refused)
 	if l.fresh == nil {
-		l.fresh = &HistoryTold{}
+		l.fresh = &event.HistoryTold{}
 	}
 	l.fresh.Names, l.fresh.Errors = l.fresh.Names+len(l.open.Sums), l.fresh.Errors+len(l.open.Errors)
 	l.told, l.open = l.open.Number, nil

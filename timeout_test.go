@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -27,12 +28,12 @@ func TestATimeoutEndsTheCtxWithItsCause(t *testing.T) {
 		byEnqueue, err := k.enq.With(Timeout(20*time.Millisecond)).Enqueue(k.ctx(), "enqueue")
 		require.NoError(t, err)
 		for _, id := range []string{byOption.ID, byEnqueue.ID} {
-			failed := await(t, k.spy, ofJob[JobFailed](id))
+			failed := await(t, k.spy, ofJob[event.JobFailed](id))
 			require.ErrorIs(t, failed.Err, ErrTimeout)
 			assert.GreaterOrEqual(t, failed.Elapsed, 20*time.Millisecond)
 		}
 		k.drained(pool)
-		assert.Zero(t, count[JobStuck](k.spy), "they returned")
+		assert.Zero(t, count[event.JobStuck](k.spy), "they returned")
 	})
 }
 
@@ -45,9 +46,9 @@ func TestATimeoutTooLongForGoIsNone(t *testing.T) {
 		k.start(NewWorkerPool(nil, 4, k.options()).
 			JobWithOptions("byOption", JobOptions{Timeout: 1<<63 - 1, Retention: 1<<63 - 1}, handler).
 			Job("byRecord", handler))
-		await(t, k.spy, ofJob[JobDone](k.enqueue("byOption").ID))
-		await(t, k.spy, ofJob[JobDone]("r"))
-		assert.Zero(t, count[JobStuck](k.spy))
+		await(t, k.spy, ofJob[event.JobDone](k.enqueue("byOption").ID))
+		await(t, k.spy, ofJob[event.JobDone]("r"))
+		assert.Zero(t, count[event.JobStuck](k.spy))
 	})
 }
 
@@ -75,18 +76,18 @@ func TestAHandlerThatIgnoresItsTimeoutIsStuckAndKeepsItsSlot(t *testing.T) {
 		pool.stuckAfter = 5 * time.Millisecond
 		k.start(pool)
 		deaf := k.enqueue("deaf")
-		stuck := await(t, k.spy, ofJob[JobStuck](deaf.ID))
+		stuck := await(t, k.spy, ofJob[event.JobStuck](deaf.ID))
 		require.ErrorIs(t, stuck.Cause, ErrTimeout)
 		assert.False(t, stuck.Begun.IsZero())
 		next := k.enqueue("next")
 		assert.Equal(t, 1, k.number("LLEN", "queue:next"), "nothing is fetched for a slot that is taken")
 		close(release)
-		started := await(t, k.spy, ofJob[JobStarted](next.ID))
-		failed := await(t, k.spy, ofJob[JobFailed](deaf.ID))
+		started := await(t, k.spy, ofJob[event.JobStarted](next.ID))
+		failed := await(t, k.spy, ofJob[event.JobFailed](deaf.ID))
 		assert.False(t, started.Begun.Before(failed.Begun.Add(failed.Elapsed)),
 			"the next began after the deaf one returned")
 		k.drained(pool)
-		assert.Equal(t, 1, count[JobStuck](k.spy))
+		assert.Equal(t, 1, count[event.JobStuck](k.spy))
 	})
 }
 
@@ -107,7 +108,7 @@ func TestTheCtxEndsWithTheJob(t *testing.T) {
 		require.ErrorIs(t, context.Cause(ctx), context.Canceled)
 		assert.Same(t, receive(t, jobs), JobFromContext(ctx))
 		assert.Nil(t, JobFromContext(k.ctx()))
-		await(t, k.spy, ofJob[JobDone](id))
+		await(t, k.spy, ofJob[event.JobDone](id))
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -52,17 +53,17 @@ func TestAJobThatHasNotBegunInTimeExpires(t *testing.T) {
 				}
 				pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("a", func() error { return nil }))
 				if !tt.expired {
-					await(t, k.spy, ofJob[JobDone](receipt.ID))
+					await(t, k.spy, ofJob[event.JobDone](receipt.ID))
 					return
 				}
-				e := await(t, k.spy, ofJob[JobExpired](receipt.ID))
+				e := await(t, k.spy, ofJob[event.JobExpired](receipt.ID))
 				assert.Equal(t, past, e.At)
 				assert.Equal(t, []string{"big"}, e.Tags)
 				assert.Equal(t, int64(7), e.SourceID)
 				k.drained(pool)
 				k.empty("a")
 				assert.Zero(t, k.number("HLEN", "unique"))
-				assert.Zero(t, count[JobStarted](k.spy))
+				assert.Zero(t, count[event.JobStarted](k.spy))
 				_, err = Result[int](k.ctx(), k.enq, receipt.ID)
 				var none *NoResultError
 				require.ErrorAs(t, err, &none)
@@ -79,7 +80,7 @@ func TestAJobThatWasPutOffHasBegun(t *testing.T) {
 		receipt, err := k.enq.With(ExpireIn(time.Hour)).Enqueue(k.ctx(), "a")
 		require.NoError(t, err)
 		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("a", func() error { return Snooze(time.Hour) }))
-		await(t, k.spy, ofJob[JobSnoozed](receipt.ID))
+		await(t, k.spy, ofJob[event.JobSnoozed](receipt.ID))
 		k.drained(pool)
 		assert.True(t, k.trail(receipt.ID).Begun)
 	})
@@ -106,7 +107,7 @@ func TestADeadlineEndsTheCtxAndTheJob(t *testing.T) {
 		k.enqueue("other")
 		receipt, err := k.enq.With(Deadline(now.now().Add(200*time.Millisecond))).Enqueue(k.ctx(), "a")
 		require.NoError(t, err)
-		buried := await(t, k.spy, ofJob[JobBuried](receipt.ID))
+		buried := await(t, k.spy, ofJob[event.JobBuried](receipt.ID))
 		if errors.Is(buried.Err, ErrDeadline) { // else the machine was so slow that it has not begun
 			assert.Equal(t, "its next attempt would come after its deadline", buried.Reason)
 			return
@@ -123,10 +124,10 @@ func TestNoAttemptBeginsAfterTheDeadline(t *testing.T) {
 	}{
 		"buried": {event: func(t *testing.T, k *kit,
 			id string) string {
-			return await(t, k.spy, ofJob[JobBuried](id)).Reason
+			return await(t, k.spy, ofJob[event.JobBuried](id)).Reason
 		}},
 		"dropped": {options: JobOptions{SkipMorgue: true}, event: func(t *testing.T, k *kit, id string) string {
-			return await(t, k.spy, ofJob[JobDiscarded](id)).Err.Error()
+			return await(t, k.spy, ofJob[event.JobDiscarded](id)).Err.Error()
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +138,7 @@ func TestNoAttemptBeginsAfterTheDeadline(t *testing.T) {
 				require.NoError(t, err)
 				k.start(NewWorkerPool(nil, 1, k.options()).JobWithOptions("a", tt.options, func() error { return nil }))
 				assert.Equal(t, "its deadline has passed", tt.event(t, k, receipt.ID))
-				assert.Zero(t, count[JobStarted](k.spy))
+				assert.Zero(t, count[event.JobStarted](k.spy))
 			})
 		})
 	}
@@ -250,6 +251,6 @@ func TestTagsReachTheHandlerAndEveryEvent(t *testing.T) {
 		receipt, err := k.enq.With(Tags("old"), Tags("eu", `"quoted"`)).Enqueue(k.ctx(), "a")
 		require.NoError(t, err)
 		assert.Equal(t, []string{"eu", `"quoted"`}, receive(t, seen))
-		assert.Equal(t, []string{"eu", `"quoted"`}, await(t, k.spy, ofJob[JobDone](receipt.ID)).Tags)
+		assert.Equal(t, []string{"eu", `"quoted"`}, await(t, k.spy, ofJob[event.JobDone](receipt.ID)).Tags)
 	})
 }

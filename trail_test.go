@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -25,7 +26,7 @@ func TestTheMorgueKeepsTheLastTenErrorsOfAJob(t *testing.T) {
 			}))
 		k.enqueueAs("j", "a")
 		k.do("HSET", "trail", "j", `{"fails":2,"errors":[{"attempt":1,"error":"one"},{"attempt":2,"error":"two"}]}`)
-		buried := await(t, k.spy, ofJob[JobBuried]("j"))
+		buried := await(t, k.spy, ofJob[event.JobBuried]("j"))
 		assert.Equal(t, 13, buried.Attempt)
 		k.drained(pool)
 		kept := k.trail("j")

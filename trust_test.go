@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -110,10 +111,10 @@ func testClaimThatCameBack(t *testing.T, s redistest.Server, busy, paused bool) 
 	}
 	if paused {
 		require.NoError(t, k.inspector().PauseWorker(k.ctx(), pool.id()))
-		await(t, k.spy, func(e WorkerTold) bool { return e.Wanted == "pause" })
+		await(t, k.spy, func(e event.WorkerTold) bool { return e.Wanted == "pause" })
 	}
 	k.rewind(seen)
-	assert.Equal(t, JobsReturned{Worker: pool.id(), Jobs: 1}, await[JobsReturned](t, k.spy, nil))
+	assert.Equal(t, event.JobsReturned{Worker: pool.id(), Jobs: 1}, await[event.JobsReturned](t, k.spy, nil))
 	if busy {
 		g.leave <- ""
 	}

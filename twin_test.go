@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -39,7 +40,7 @@ func TestATwinRunsTheSameJobsWithOptionsOfItsOwn(t *testing.T) {
 		result, err := Wait[string](k.ctx(), k.enq, id)
 		require.NoError(t, err)
 		assert.Equal(t, "hello!", result)
-		assert.Equal(t, 3, await[WorkerStarted](t, k.spy, nil).Concurrency)
+		assert.Equal(t, 3, await[event.WorkerStarted](t, k.spy, nil).Concurrency)
 		assert.Empty(t, seenBy(t, other, id), "the observers are not the twin's")
 		schedules, err := pool.Inspector().Schedules(k.ctx())
 		require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -176,7 +177,7 @@ func TestALostReplyToBeginLeavesTheJobToBegin(t *testing.T) {
 		options.Redis = proxy.DSN()
 		begun := make(chan struct{}, 2)
 		pool := k.start(NewWorkerPool(nil, 1, options).Job("report", func() error { begun <- struct{}{}; return nil }))
-		await(t, k.spy, func(WorkerStarted) bool { return true })
+		await(t, k.spy, func(event.WorkerStarted) bool { return true })
 		entry := only(UniqueOptions{Until: UntilStarted})
 		_, err := k.enqueueEntry(entry) // so that the script is known
 		require.NoError(t, err)

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -41,10 +42,10 @@ func (s *settler) noteGone(r *run) {
 	unaccounted := r.unaccounted.Load()
 	switch {
 	case r.verdict == rdb.VerdictTaken, unaccounted: // whether Redis took it before it lost its data does not matter
-		gone := ClaimGone{JobRef: r.ref(), Unaccounted: unaccounted}
+		gone := event.ClaimGone{JobRef: r.ref(), Unaccounted: unaccounted}
 		s.news = append(s.news, func() { s.worker.events.emit(gone) })
 	case r.verdict == rdb.VerdictUnknown:
-		unknown := OutcomeUnknown{JobRef: r.ref()}
+		unknown := event.OutcomeUnknown{JobRef: r.ref()}
 		s.news = append(s.news, func() { s.worker.events.emit(unknown) })
 	default:
 		return // an earlier send has counted

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -115,8 +116,8 @@ func TestOutcomesThatRedisNeverGotAreNotToldAsIfTheyCounted(t *testing.T) {
 		assert.EqualValues(t, jobsInTheHole, total.Done)
 		assert.Zero(t, total.Dead)
 		assert.Zero(t, p.deaths.Load())
-		assert.Equal(t, jobsInTheHole, count[ClaimGone](p.spy))
-		assert.Zero(t, count[OutcomeUnknown](p.spy))
+		assert.Equal(t, jobsInTheHole, count[event.ClaimGone](p.spy))
+		assert.Zero(t, count[event.OutcomeUnknown](p.spy))
 		p.empty("a")
 	})
 }
@@ -131,7 +132,7 @@ func TestOutcomesThatRedisHasTakenCountAlsoForAWorkerThatWasDeclaredDead(t *test
 		assert.EqualValues(t, jobsInTheHole/2, total.Done)
 		assert.EqualValues(t, jobsInTheHole/2, total.Dead)
 		assert.EqualValues(t, jobsInTheHole/2, p.deaths.Load())
-		assert.Zero(t, count[ClaimGone](p.spy)+count[OutcomeUnknown](p.spy))
+		assert.Zero(t, count[event.ClaimGone](p.spy)+count[event.OutcomeUnknown](p.spy))
 		assert.Equal(t, jobsInTheHole/2, p.number("ZCARD", "morgue"))
 	})
 }
@@ -148,8 +149,8 @@ func TestOutcomesOfWhichNobodyKnowsAreToldAsSuch(t *testing.T) {
 		assert.EqualValues(t, jobsInTheHole, total.Done)
 		assert.Zero(t, total.Dead)
 		assert.Zero(t, p.deaths.Load())
-		assert.Zero(t, count[ClaimGone](p.spy))
-		assert.Equal(t, jobsInTheHole, count[OutcomeUnknown](p.spy))
+		assert.Zero(t, count[event.ClaimGone](p.spy))
+		assert.Equal(t, jobsInTheHole, count[event.OutcomeUnknown](p.spy))
 	})
 }
 
@@ -162,6 +163,6 @@ func TestOutcomesOfWhatAFailoverMayHaveLostAreToldAsSuch(t *testing.T) {
 		p.end(lineDeaf)
 		p.heal(p.takeOver())
 		assert.Zero(t, p.deaths.Load())
-		assert.Equal(t, jobsInTheHole, count[OutcomeUnknown](p.spy))
+		assert.Equal(t, jobsInTheHole, count[event.OutcomeUnknown](p.spy))
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -125,7 +126,7 @@ func TestAQueueOfAWrongTypeNeitherStarvesOthersNorSpins(t *testing.T) {
 		assert.LessOrEqual(t, float64(after-before), 4*(1+time.Since(begun).Seconds()))
 		k.enqueueNumbers("good", 20, 21)
 		require.Equal(t, 20, receive(t, ran))
-		assert.Equal(t, 1, count[KeyBroken](k.spy))
+		assert.Equal(t, 1, count[event.KeyBroken](k.spy))
 		assert.Empty(t, troubles(k.spy))
 	})
 }
@@ -146,15 +147,15 @@ func TestTokensOfAWrongTypeAreRemoved(t *testing.T) {
 			func() bool { return k.number("EXISTS", "wake:bad") == 0 })
 
 		d.untilSentInAll(t, "BLPOP", 1)
-		before := count[KeyBroken](k.spy) // whether a wait met them before the fetch is a matter of chance
+		before := count[event.KeyBroken](k.spy) // whether a wait met them before the fetch is a matter of chance
 		k.do("SET", "wake:bad", "no list")
 		k.enqueueNumbers("good", 2, 3) // the wait that is under way is over, and the next one is refused
 		require.Equal(t, 2, receive(t, ran))
 		k.until("a wait that is refused removes them", func() bool { return k.number("EXISTS", "wake:bad") == 0 })
-		await(t, k.spy, func(e KeyBroken) bool { return e.Key == "{"+k.namespace+"}:wake:bad" })
+		await(t, k.spy, func(e event.KeyBroken) bool { return e.Key == "{"+k.namespace+"}:wake:bad" })
 		k.enqueueNumbers("bad", 3, 4)
 		require.Equal(t, 3, receive(t, ran))
-		assert.LessOrEqual(t, count[KeyBroken](k.spy), before+1, "what was told of a key once is not told again")
+		assert.LessOrEqual(t, count[event.KeyBroken](k.spy), before+1, "what was told of a key once is not told again")
 		assert.Empty(t, troubles(k.spy))
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/rdb"
@@ -43,9 +44,9 @@ type worker struct {
 	current    atomic.Pointer[claimant]
 	rejoining  sync.Mutex
 	mu         sync.Mutex
-	former     []*claimant // identities that were taken away, while something of theirs is held
-	unbegun    []*run      // fetched before a stop and not begun when it came
-	cutShort   []JobRef    // runs that a stop gave back although their handlers returned
+	former     []*claimant    // identities that were taken away, while something of theirs is held
+	unbegun    []*run         // fetched before a stop and not begun when it came
+	cutShort   []event.JobRef // runs that a stop gave back although their handlers returned
 	halting    atomic.Bool
 	retiring   atomic.Bool // it leaves if it holds nothing at the recruiter's next look
 	slots      *slots
@@ -113,7 +114,7 @@ func (w *worker) loop(component string, run func(context.Context)) *lifecycle.Lo
 	return &lifecycle.Loop{
 		Run: w.vitals.watched(component, run),
 		Panic: func(value any, stack []byte) {
-			w.events.emit(LoopPanicked{Component: component, Value: value, Stack: string(stack)})
+			w.events.emit(event.LoopPanicked{Component: component, Value: value, Stack: string(stack)})
 		},
 		Restart: backoffFor,
 	}
@@ -165,7 +166,7 @@ func (w *worker) startProcessor() {
 
 // announce tells that the worker has begun.
 func (w *worker) announce() {
-	w.events.emit(WorkerStarted{
+	w.events.emit(event.WorkerStarted{
 		Worker: w.claimant().rdb.ID, Concurrency: w.concurrency, Queues: w.duties.listed(),
 	})
 }
@@ -245,7 +246,7 @@ func (w *worker) rejoin(old *claimant) error {
 		}
 	})
 	w.daemons.forgotten()
-	w.events.emit(WorkerFenced{Worker: old.rdb.ID, Next: next.rdb.ID, Jobs: jobs})
+	w.events.emit(event.WorkerFenced{Worker: old.rdb.ID, Next: next.rdb.ID, Jobs: jobs})
 	return nil
 }
 
@@ -291,7 +292,7 @@ func (w *worker) giveBack(ctx context.Context, c *claimant, byQueue map[string][
 		}
 	}
 	if jobs > 0 {
-		w.events.emit(JobsReturned{Worker: c.rdb.ID, Jobs: jobs})
+		w.events.emit(event.JobsReturned{Worker: c.rdb.ID, Jobs: jobs})
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -90,10 +91,10 @@ func TestAFailedJobIsRetriedAndThenBuriedWithItsErrors(t *testing.T) {
 			Retries: 2, Backoff: func(*Job, error) time.Duration { return time.Millisecond },
 		}, func(job *Job) error { return errors.New("no luck") }))
 		receipt := k.enqueue("fails")
-		buried := await[JobBuried](t, k.spy, nil)
+		buried := await[event.JobBuried](t, k.spy, nil)
 		assert.Equal(t, receipt.ID, buried.ID)
 		assert.Equal(t, 3, buried.Attempt)
-		assert.Equal(t, 2, count[JobFailed](k.spy))
+		assert.Equal(t, 2, count[event.JobFailed](k.spy))
 	})
 }
 

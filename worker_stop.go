@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -62,7 +63,7 @@ func (w *worker) stop(hurried *haste, shutdown time.Duration) *StopError {
 		w.processors.Wait()
 	}
 	w.announceHistory()
-	w.events.emit(WorkerStopped{Worker: w.claimant().rdb.ID, Err: result.orNil()})
+	w.events.emit(event.WorkerStopped{Worker: w.claimant().rdb.ID, Err: result.orNil()})
 	return result
 }
 
@@ -145,7 +146,7 @@ func (w *worker) cancelHandlers(cause error) {
 }
 
 // abandon gives back what has not returned, and says which handlers are stuck.
-func (w *worker) abandon() (stuck []JobRef) {
+func (w *worker) abandon() (stuck []event.JobRef) {
 	var runs []*run
 	for _, c := range w.claimants() {
 		runs = append(runs, c.runs()...)
@@ -155,13 +156,13 @@ func (w *worker) abandon() (stuck []JobRef) {
 			continue
 		}
 		stuck = append(stuck, r.ref())
-		w.events.emit(JobStuck{JobRef: r.ref(), Cause: ErrShutdown})
+		w.events.emit(event.JobStuck{JobRef: r.ref(), Cause: ErrShutdown})
 	}
 	return stuck
 }
 
 // released returns the jobs that were cut short by the stop, though their handlers returned.
-func (w *worker) released() []JobRef {
+func (w *worker) released() []event.JobRef {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.cutShort

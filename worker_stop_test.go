@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -77,10 +78,10 @@ func TestWhatDidNotBeginDoesNotWaitForWhatRuns(t *testing.T) {
 		stopped := make(chan error, 1)
 		go func() { stopped <- w.stop(pool.hurried, patience).orNil() }()
 		k.until("it is back in its queue", func() bool { return slices.Equal([]string{job.ID}, k.inLine("a")) })
-		assert.Zero(t, count[JobDone](k.spy), "the other one runs")
+		assert.Zero(t, count[event.JobDone](k.spy), "the other one runs")
 		close(gate)
 		require.Nil(t, receive(t, stopped))
-		assert.Equal(t, 1, count[JobDone](k.spy))
+		assert.Equal(t, 1, count[event.JobDone](k.spy))
 		k.noWorker()
 	})
 }
@@ -102,14 +103,14 @@ func TestAStopWaitsForTheAcknowledgementOfOutcomes(t *testing.T) {
 		}})
 		require.NoError(t, pool.Start(k.ctx()))
 		k.enqueue("a")
-		await[JobDone](t, k.spy, nil)
+		await[event.JobDone](t, k.spy, nil)
 		stopped := make(chan error, 1)
 		go func() { stopped <- pool.Stop(k.ctx()) }()
 		receive(t, untilStopping(pool))
 		close(stopping)
 		require.NoError(t, receive(t, stopped))
 		assert.EqualValues(t, 4, refusals.Load())
-		assert.Zero(t, count[ClaimGone](k.spy))
+		assert.Zero(t, count[event.ClaimGone](k.spy))
 		k.empty("a")
 		k.noWorker()
 	})

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -15,7 +16,7 @@ func (w *worker) obey(wanted rdb.Wish) {
 	}
 	w.wanted.Store(wanted)
 	w.nudged.give()
-	w.events.emit(WorkerTold{Worker: w.claimant().rdb.ID, Wanted: string(wanted)})
+	w.events.emit(event.WorkerTold{Worker: w.claimant().rdb.ID, Wanted: string(wanted)})
 	if wanted == rdb.WishStop {
 		w.pool.beginStop(context.Background(), hurriedByCtx)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/wall"
 )
 
@@ -194,21 +195,21 @@ func (m *member) deadly(job *work.Job) error {
 	select {}
 }
 
-func (m *member) observe(e work.Event) {
+func (m *member) observe(e event.Event) {
 	switch e := e.(type) {
-	case work.WorkerStarted:
+	case event.WorkerStarted:
 		report(ready, e.Worker)
-	case work.WorkerReaped:
+	case event.WorkerReaped:
 		report(reaped, e.Worker)
-	case work.WorkerFenced:
+	case event.WorkerFenced:
 		report(fenced, e.Worker)
-	case work.ClaimGone:
+	case event.ClaimGone:
 		report(claimGone, e.ID)
-	case work.JobsReturned:
+	case event.JobsReturned:
 		report(returned, e.Worker)
-	case work.DataLost:
+	case event.DataLost:
 		report(dataLost, e.Worker)
-	case work.JobBuried:
+	case event.JobBuried:
 		report(buried, e.ID)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
 )
 
 func byName(families []*dto.MetricFamily) map[string]*dto.MetricFamily {
@@ -28,31 +29,34 @@ func byName(families []*dto.MetricFamily) map[string]*dto.MetricFamily {
 }
 
 // counted are events that, together, make every family appear.
-func counted() []work.Event {
-	ref := work.JobRef{Name: "a"}
-	return []work.Event{
-		work.WorkerStarted{Queues: []string{"a"}}, work.WorkerStopped{}, work.WorkerStopped{Err: errLuck},
-		work.WorkerFenced{}, work.DataLost{},
-		work.JobStarted{JobRef: ref}, work.JobDone{JobRef: ref}, work.JobFailed{JobRef: ref, Err: &work.PanicError{}},
-		work.JobBuried{JobRef: ref},
-		work.JobDiscarded{JobRef: ref}, work.JobCancelled{JobRef: ref}, work.JobSnoozed{JobRef: ref},
-		work.JobReleased{JobRef: ref},
-		work.JobExpired{JobRef: ref}, work.JobStuck{JobRef: ref, Cause: work.ErrShutdown}, work.ClaimGone{JobRef: ref},
-		work.DeathHookFailed{JobRef: ref},
-		work.OutcomeUnknown{JobRef: ref}, work.WorkerCutOff{}, work.JobTrimmed{Name: "a"},
-		work.JobsFetched{Jobs: 1, Asked: 2}, work.JobsSettled{Jobs: 1}, work.HistoryTold{Names: 1, Errors: 1},
-		work.JobsDropped{Count: 1}, work.KeyBroken{},
-		work.WorkerReaped{Jobs: 1}, work.JobsReturned{Jobs: 1}, work.PeriodicEnqueued{Name: "a"},
-		work.PeriodicMissed{Name: "a", Ticks: 2},
-		work.PeriodicSkipped{Name: "a"}, work.PeriodicBroken{}, work.ServerUnfit{}, work.Trouble{Component: "fetcher"},
-		work.TroubleOver{Component: "fetcher"}, work.LoopPanicked{Component: "fetcher"},
+func counted() []event.Event {
+	ref := event.JobRef{Name: "a"}
+	return []event.Event{
+		event.WorkerStarted{Queues: []string{"a"}}, event.WorkerStopped{}, event.WorkerStopped{Err: errLuck},
+		event.WorkerFenced{}, event.DataLost{},
+		event.JobStarted{JobRef: ref}, event.JobDone{JobRef: ref},
+		event.JobFailed{JobRef: ref, Err: &work.PanicError{}},
+		event.JobBuried{JobRef: ref},
+		event.JobDiscarded{JobRef: ref}, event.JobCancelled{JobRef: ref}, event.JobSnoozed{JobRef: ref},
+		event.JobReleased{JobRef: ref},
+		event.JobExpired{JobRef: ref}, event.JobStuck{JobRef: ref, Cause: work.ErrShutdown},
+		event.ClaimGone{JobRef: ref},
+		event.DeathHookFailed{JobRef: ref},
+		event.OutcomeUnknown{JobRef: ref}, event.WorkerCutOff{}, event.JobTrimmed{Name: "a"},
+		event.JobsFetched{Jobs: 1, Asked: 2}, event.JobsSettled{Jobs: 1}, event.HistoryTold{Names: 1, Errors: 1},
+		event.JobsDropped{Count: 1}, event.KeyBroken{},
+		event.WorkerReaped{Jobs: 1}, event.JobsReturned{Jobs: 1}, event.PeriodicEnqueued{Name: "a"},
+		event.PeriodicMissed{Name: "a", Ticks: 2},
+		event.PeriodicSkipped{Name: "a"}, event.PeriodicBroken{}, event.ServerUnfit{},
+		event.Trouble{Component: "fetcher"},
+		event.TroubleOver{Component: "fetcher"}, event.LoopPanicked{Component: "fetcher"},
 	}
 }
 
 // uncounted are the events that no metric tells of.
-func uncounted() []work.Event {
-	return []work.Event{work.WorkerTold{}, work.LimitChanged{}, work.JobCheckedIn{}, work.PeriodicChanged{},
-		work.PeriodicRemoved{}}
+func uncounted() []event.Event {
+	return []event.Event{event.WorkerTold{}, event.LimitChanged{}, event.JobCheckedIn{}, event.PeriodicChanged{},
+		event.PeriodicRemoved{}}
 }
 
 // gatherAll is one scrape of all there is, with every family in it.
@@ -127,12 +131,12 @@ func TestEveryEventIsCountedOrLeftOutOnPurpose(t *testing.T) {
 // eventNames reads the names of all events from the source.
 func eventNames(t *testing.T) map[string]bool {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../events.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../event/event.go", nil, 0)
 	require.NoError(t, err)
 	names := map[string]bool{}
 	for _, decl := range file.Decls {
 		if method, ok := decl.(*ast.FuncDecl); ok && method.Name.Name == "event" {
-			names["work."+method.Recv.List[0].Type.(*ast.Ident).Name] = true
+			names["event."+method.Recv.List[0].Type.(*ast.Ident).Name] = true
 		}
 	}
 	require.Greater(t, len(names), 30)
@@ -142,19 +146,20 @@ func eventNames(t *testing.T) map[string]bool {
 func TestWhatTheRarerEventsCount(t *testing.T) {
 	t.Parallel()
 	recorder := New(Options{})
-	ref := work.JobRef{Name: "a", Begun: time.Now()}
-	for _, e := range []work.Event{
-		work.JobStuck{JobRef: ref, Cause: work.ErrTimeout}, work.JobStuck{JobRef: ref, Cause: work.ErrCancelled},
-		work.JobStuck{JobRef: ref, Cause: errLuck},
-		work.ClaimGone{JobRef: ref}, work.ClaimGone{JobRef: ref, Unaccounted: true},
-		work.ClaimGone{JobRef: ref, Unaccounted: true},
-		work.WorkerReaped{Jobs: 3}, work.WorkerReaped{Jobs: 4}, work.JobsReturned{Jobs: 5}, work.JobsDropped{Count: 6},
-		work.PeriodicEnqueued{Name: "a"}, work.PeriodicMissed{Name: "a", Ticks: 7}, work.PeriodicSkipped{Name: "a"},
-		work.Trouble{Component: "settler"}, work.Trouble{Component: "settler, a id1"},
-		work.Trouble{Component: "settler, a id2"},
-		work.TroubleOver{Component: "settler, a id2"},
-		work.WorkerStopped{}, work.WorkerStopped{Err: errLuck}, work.JobReleased{JobRef: ref},
-		work.JobCancelled{JobRef: ref}, work.JobExpired{JobRef: ref},
+	ref := event.JobRef{Name: "a", Begun: time.Now()}
+	for _, e := range []event.Event{
+		event.JobStuck{JobRef: ref, Cause: work.ErrTimeout}, event.JobStuck{JobRef: ref, Cause: work.ErrCancelled},
+		event.JobStuck{JobRef: ref, Cause: errLuck},
+		event.ClaimGone{JobRef: ref}, event.ClaimGone{JobRef: ref, Unaccounted: true},
+		event.ClaimGone{JobRef: ref, Unaccounted: true},
+		event.WorkerReaped{Jobs: 3}, event.WorkerReaped{Jobs: 4}, event.JobsReturned{Jobs: 5},
+		event.JobsDropped{Count: 6},
+		event.PeriodicEnqueued{Name: "a"}, event.PeriodicMissed{Name: "a", Ticks: 7}, event.PeriodicSkipped{Name: "a"},
+		event.Trouble{Component: "settler"}, event.Trouble{Component: "settler, a id1"},
+		event.Trouble{Component: "settler, a id2"},
+		event.TroubleOver{Component: "settler, a id2"},
+		event.WorkerStopped{}, event.WorkerStopped{Err: errLuck}, event.JobReleased{JobRef: ref},
+		event.JobCancelled{JobRef: ref}, event.JobExpired{JobRef: ref},
 	} {
 		recorder.Observe(e)
 	}
@@ -185,7 +190,7 @@ func TestWhatTheRarerEventsCount(t *testing.T) {
 func TestHowManySeriesANameHas(t *testing.T) {
 	t.Parallel()
 	recorder := New(Options{})
-	recorder.Observe(work.WorkerStarted{Queues: []string{"a"}})
+	recorder.Observe(event.WorkerStarted{Queues: []string{"a"}})
 	source := &fakeFleet{queues: []work.QueueInfo{{Name: "a"}}}
 	page := newSite(t, recorder, newFleet(source, FleetOptions{Logger: quiet})).scrape()
 	series := map[bool]int{} // of a fleet?

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
 )
 
 // The outcomes of a job, or of one of its attempts.
@@ -81,28 +82,28 @@ func (v *jobVectors) series(label string) *jobSeries {
 }
 
 // observeJob counts what a job has in its normal life, and returns false for all else.
-func (r *Recorder) observeJob(e work.Event) bool {
+func (r *Recorder) observeJob(e event.Event) bool {
 	switch e := e.(type) {
-	case work.JobStarted:
+	case event.JobStarted:
 		r.of(e.Name).waiting.Observe(e.Waited.Seconds())
-	case work.JobDone:
+	case event.JobDone:
 		r.of(e.Name).ended(outcomeDone, e.Elapsed)
-	case work.JobFailed:
+	case event.JobFailed:
 		r.of(e.Name).ended(outcomeFailed, e.Elapsed)
 		r.blame(e.Name, e.Err)
-	case work.JobBuried:
+	case event.JobBuried:
 		r.of(e.Name).ended(outcomeBuried, elapsed(e.JobRef))
 		r.blame(e.Name, e.Err)
-	case work.JobDiscarded:
+	case event.JobDiscarded:
 		r.of(e.Name).ended(outcomeDiscarded, elapsed(e.JobRef))
 		r.blame(e.Name, e.Err)
-	case work.JobSnoozed:
+	case event.JobSnoozed:
 		r.of(e.Name).ended(outcomeSnoozed, elapsed(e.JobRef))
-	case work.JobReleased: // its handler may run on
+	case event.JobReleased: // its handler may run on
 		r.of(e.Name).outcomes[outcomeReleased].Inc()
-	case work.JobCancelled: // an outcome may have told of its attempt before
+	case event.JobCancelled: // an outcome may have told of its attempt before
 		r.of(e.Name).outcomes[outcomeCancelled].Inc()
-	case work.JobExpired:
+	case event.JobExpired:
 		r.of(e.Name).outcomes[outcomeExpired].Inc()
 	default:
 		return false
@@ -115,7 +116,7 @@ const notBegun time.Duration = -1
 
 // elapsed is how long ago the handler was called: the events of the rarer outcomes, sent when it has returned, do not
 // say.
-func elapsed(ref work.JobRef) time.Duration {
+func elapsed(ref event.JobRef) time.Duration {
 	if ref.Begun.IsZero() {
 		return notBegun
 	}
@@ -144,21 +145,21 @@ func isPanic(err error) bool {
 }
 
 // observeRareOfJob counts what goes wrong with jobs, and returns false for all else.
-func (r *Recorder) observeRareOfJob(e work.Event) bool {
+func (r *Recorder) observeRareOfJob(e event.Event) bool {
 	switch e := e.(type) {
-	case work.JobStuck:
+	case event.JobStuck:
 		r.jobs.stuck.WithLabelValues(r.of(e.Name).label, causeOf(e.Cause)).Inc()
-	case work.ClaimGone:
+	case event.ClaimGone:
 		reason := goneTaken
 		if e.Unaccounted {
 			reason = goneDataLost
 		}
 		r.jobs.gone.WithLabelValues(r.of(e.Name).label, reason).Inc()
-	case work.OutcomeUnknown:
+	case event.OutcomeUnknown:
 		r.jobs.gone.WithLabelValues(r.of(e.Name).label, goneUnknown).Inc()
-	case work.JobTrimmed:
+	case event.JobTrimmed:
 		r.jobs.trimmed.WithLabelValues(r.of(e.Name).label).Inc()
-	case work.DeathHookFailed:
+	case event.DeathHookFailed:
 		r.jobs.hooks.WithLabelValues(r.of(e.Name).label).Inc()
 	default:
 		return false
@@ -192,13 +193,13 @@ func causeOf(err error) string {
 }
 
 // observePeriodic counts ticks, and returns false for all but those.
-func (r *Recorder) observePeriodic(e work.Event) bool {
+func (r *Recorder) observePeriodic(e event.Event) bool {
 	switch e := e.(type) {
-	case work.PeriodicEnqueued:
+	case event.PeriodicEnqueued:
 		r.tick(e.Name, "enqueued", 1)
-	case work.PeriodicMissed:
+	case event.PeriodicMissed:
 		r.tick(e.Name, "missed", e.Ticks)
-	case work.PeriodicSkipped:
+	case event.PeriodicSkipped:
 		r.tick(e.Name, "skipped", 1)
 	default:
 		return false

@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
 )
 
 // processVectors are the families of what is not of one job.
@@ -67,34 +67,34 @@ func (v *processVectors) all() []prometheus.Collector {
 
 // observeProcess counts what is not of one job. Left out are WorkerTold, LimitChanged, JobCheckedIn, PeriodicChanged
 // and PeriodicRemoved: somebody meant them.
-func (r *Recorder) observeProcess(e work.Event) {
+func (r *Recorder) observeProcess(e event.Event) {
 	v := &r.process
 	switch e := e.(type) {
-	case work.JobsFetched:
+	case event.JobsFetched:
 		v.fetched.Observe(float64(e.Jobs))
 		v.asked.Add(float64(e.Asked))
-	case work.JobsSettled:
+	case event.JobsSettled:
 		v.settled.Observe(float64(e.Jobs))
-	case work.HistoryTold:
+	case event.HistoryTold:
 		v.historyNames.Add(float64(e.Names))
 		v.historyErrors.Add(float64(e.Errors))
-	case work.WorkerStarted:
+	case event.WorkerStarted:
 		v.started.Inc()
 		for _, queue := range e.Queues {
 			r.of(queue)
 		}
-	case work.WorkerStopped:
+	case event.WorkerStopped:
 		v.stopped.WithLabelValues(resultOf(e.Err)).Inc()
-	case work.WorkerFenced:
+	case event.WorkerFenced:
 		v.fenced.Inc()
-	case work.WorkerCutOff:
+	case event.WorkerCutOff:
 		v.cutOff.Inc()
-	case work.WorkerReaped:
+	case event.WorkerReaped:
 		v.reaped.Inc()
 		v.reapedJobs.Add(float64(e.Jobs))
-	case work.JobsReturned:
+	case event.JobsReturned:
 		v.returned.Add(float64(e.Jobs))
-	case work.JobsDropped:
+	case event.JobsDropped:
 		v.dropped.Add(float64(e.Count))
 	default:
 		r.observeTrouble(e)
@@ -102,24 +102,24 @@ func (r *Recorder) observeProcess(e work.Event) {
 }
 
 // observeTrouble counts what an operator should know.
-func (r *Recorder) observeTrouble(e work.Event) {
+func (r *Recorder) observeTrouble(e event.Event) {
 	v := &r.process
 	switch e := e.(type) {
-	case work.DataLost:
+	case event.DataLost:
 		v.losses.Inc()
-	case work.KeyBroken:
+	case event.KeyBroken:
 		v.broken.Inc()
-	case work.PeriodicBroken:
+	case event.PeriodicBroken:
 		v.badSchedules.Inc()
-	case work.ServerUnfit:
+	case event.ServerUnfit:
 		v.unfit.Inc()
-	case work.Trouble:
+	case event.Trouble:
 		component := r.component(e.Component)
 		v.over.WithLabelValues(component) // a zero, so that the difference of the two is known
 		v.troubles.WithLabelValues(component).Inc()
-	case work.TroubleOver:
+	case event.TroubleOver:
 		v.over.WithLabelValues(r.component(e.Component)).Inc()
-	case work.LoopPanicked:
+	case event.LoopPanicked:
 		v.panics.WithLabelValues(r.component(e.Component)).Inc()
 	}
 }

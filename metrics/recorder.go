@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
 )
 
 // Recorder counts the events of pools: it is a [work.Observer] for their options, and a [prometheus.Collector] to
@@ -63,7 +64,7 @@ func (r *Recorder) Collect(to chan<- prometheus.Metric) {
 }
 
 // Observe counts an event, without a lock for what every job has.
-func (r *Recorder) Observe(e work.Event) {
+func (r *Recorder) Observe(e event.Event) {
 	if !r.observeJob(e) && !r.observeRareOfJob(e) && !r.observePeriodic(e) {
 		r.observeProcess(e)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -80,10 +81,10 @@ func TestExactCountsOfKnownJobs(t *testing.T) {
 func TestRunAndWaitingTimesAreInSeconds(t *testing.T) {
 	t.Parallel()
 	recorder := New(Options{RunBuckets: []float64{1, 60}, WaitBuckets: []float64{0.5}})
-	ref := work.JobRef{Name: "a"}
-	recorder.Observe(work.JobStarted{JobRef: ref, Waited: 250 * time.Millisecond})
-	recorder.Observe(work.JobDone{JobRef: ref, Elapsed: 30 * time.Second})
-	recorder.Observe(work.JobFailed{JobRef: ref, Elapsed: time.Second})
+	ref := event.JobRef{Name: "a"}
+	recorder.Observe(event.JobStarted{JobRef: ref, Waited: 250 * time.Millisecond})
+	recorder.Observe(event.JobDone{JobRef: ref, Elapsed: 30 * time.Second})
+	recorder.Observe(event.JobFailed{JobRef: ref, Elapsed: time.Second})
 	page := newSite(t, recorder).scrape()
 	count, sum := page.histogram("work_job_run_seconds", "name", "a")
 	assert.Equal(t, uint64(2), count)
@@ -99,10 +100,10 @@ func TestRunAndWaitingTimesAreInSeconds(t *testing.T) {
 func TestAJobWhoseHandlerWasNotCalledHasNoRunTime(t *testing.T) {
 	t.Parallel()
 	recorder := New(Options{})
-	recorder.Observe(work.JobBuried{JobRef: work.JobRef{Name: "a"}, Reason: "the record is not JSON"})
-	recorder.Observe(work.JobBuried{JobRef: work.JobRef{Name: "a", Begun: time.Now().Add(-time.Minute)}})
+	recorder.Observe(event.JobBuried{JobRef: event.JobRef{Name: "a"}, Reason: "the record is not JSON"})
+	recorder.Observe(event.JobBuried{JobRef: event.JobRef{Name: "a", Begun: time.Now().Add(-time.Minute)}})
 	// the clock was set back
-	recorder.Observe(work.JobBuried{JobRef: work.JobRef{Name: "a", Begun: time.Now().Add(time.Hour)}})
+	recorder.Observe(event.JobBuried{JobRef: event.JobRef{Name: "a", Begun: time.Now().Add(time.Hour)}})
 	page := newSite(t, recorder).scrape()
 	count, sum := page.histogram("work_job_run_seconds", "name", "a")
 	assert.Equal(t, uint64(2), count)
@@ -113,20 +114,20 @@ func TestAJobWhoseHandlerWasNotCalledHasNoRunTime(t *testing.T) {
 func TestAtMostSoManyNamesHaveSeriesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	recorder := New(Options{Names: 3})
-	recorder.Observe(work.WorkerStarted{Queues: []string{"served", "also"}})
+	recorder.Observe(event.WorkerStarted{Queues: []string{"served", "also"}})
 	var all sync.WaitGroup
 	for n := range 200 {
 		all.Go(func() {
-			ref := work.JobRef{Name: fmt.Sprint("hostile ", n)}
-			recorder.Observe(work.JobStarted{JobRef: ref})
-			recorder.Observe(work.JobDone{JobRef: ref})
-			recorder.Observe(work.JobStuck{JobRef: ref, Cause: work.ErrTimeout})
-			recorder.Observe(work.PeriodicMissed{Name: ref.Name, Ticks: 2})
-			recorder.Observe(work.Trouble{Component: fmt.Sprint("component ", n)})
+			ref := event.JobRef{Name: fmt.Sprint("hostile ", n)}
+			recorder.Observe(event.JobStarted{JobRef: ref})
+			recorder.Observe(event.JobDone{JobRef: ref})
+			recorder.Observe(event.JobStuck{JobRef: ref, Cause: work.ErrTimeout})
+			recorder.Observe(event.PeriodicMissed{Name: ref.Name, Ticks: 2})
+			recorder.Observe(event.Trouble{Component: fmt.Sprint("component ", n)})
 		})
 	}
 	all.Wait()
-	recorder.Observe(work.JobDone{JobRef: work.JobRef{Name: "served"}})
+	recorder.Observe(event.JobDone{JobRef: event.JobRef{Name: "served"}})
 	page := newSite(t, recorder).scrape()
 	labels := map[string]bool{}
 	done := 0.0
@@ -149,8 +150,8 @@ func TestAtMostSoManyNamesHaveSeriesOfTheirOwn(t *testing.T) {
 func TestWhatAPoolServesIsThereAsZeros(t *testing.T) {
 	t.Parallel()
 	recorder := New(Options{})
-	recorder.Observe(work.WorkerStarted{Queues: []string{"a"}})
-	recorder.Observe(work.PeriodicEnqueued{Name: "a"})
+	recorder.Observe(event.WorkerStarted{Queues: []string{"a"}})
+	recorder.Observe(event.PeriodicEnqueued{Name: "a"})
 	page := newSite(t, recorder).scrape()
 	for _, outcome := range outcomeNames {
 		page.is(0, "work_job_outcomes_total", "name", "a", "outcome", outcome)
@@ -166,7 +167,7 @@ func TestWhatAPoolServesIsThereAsZeros(t *testing.T) {
 func TestNoNameHasSeriesOfItsOwn(t *testing.T) {
 	t.Parallel()
 	recorder := New(Options{Names: -1})
-	recorder.Observe(work.JobDone{JobRef: work.JobRef{Name: "a"}})
+	recorder.Observe(event.JobDone{JobRef: event.JobRef{Name: "a"}})
 	page := newSite(t, recorder).scrape()
 	page.is(1, "work_job_outcomes_total", "name", Other, "outcome", "done")
 	assert.Len(t, page.families["work_job_run_seconds"].GetMetric(), 1)
@@ -185,7 +186,7 @@ func TestHostileNamesAreLabelsThatAScrapeCanRead(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			recorder := New(Options{})
-			recorder.Observe(work.JobDone{JobRef: work.JobRef{Name: c.name}})
+			recorder.Observe(event.JobDone{JobRef: event.JobRef{Name: c.name}})
 			newSite(t, recorder).scrape().is(1, "work_job_outcomes_total", "name", c.label, "outcome", "done")
 		})
 	}
@@ -221,7 +222,7 @@ func TestRecordersOfTwoPoolsAreToldApartByALabel(t *testing.T) {
 		recorder := New(Options{})
 		require.NoError(t, prometheus.WrapRegistererWith(prometheus.Labels{"pool": pool}, registry).Register(recorder))
 		for range n + 1 {
-			recorder.Observe(work.JobDone{JobRef: work.JobRef{Name: "a"}})
+			recorder.Observe(event.JobDone{JobRef: event.JobRef{Name: "a"}})
 		}
 	}
 	families, err := registry.Gather()
@@ -240,8 +241,9 @@ func (shouting) Unwrap() error { panic("do not look into me") }
 func TestAnErrorWhoseMethodsPanicIsCounted(t *testing.T) {
 	t.Parallel()
 	recorder := New(Options{})
-	recorder.Observe(work.JobFailed{JobRef: work.JobRef{Name: "a"}, Err: shouting{}})
-	recorder.Observe(work.JobFailed{JobRef: work.JobRef{Name: "a"}, Err: fmt.Errorf("audited: %w", &work.PanicError{})})
+	recorder.Observe(event.JobFailed{JobRef: event.JobRef{Name: "a"}, Err: shouting{}})
+	recorder.Observe(event.JobFailed{JobRef: event.JobRef{Name: "a"},
+		Err: fmt.Errorf("audited: %w", &work.PanicError{})})
 	page := newSite(t, recorder).scrape()
 	page.is(2, "work_job_outcomes_total", "name", "a", "outcome", "failed")
 	page.is(1, "work_job_panics_total", "name", "a")
@@ -254,9 +256,9 @@ func TestBucketsThatDoNotGrowAreRefused(t *testing.T) {
 
 func BenchmarkObserveAJob(b *testing.B) {
 	recorder := New(Options{})
-	ref := work.JobRef{Name: "a"}
-	started, done := work.Event(work.JobStarted{JobRef: ref, Waited: time.Millisecond}),
-		work.Event(work.JobDone{JobRef: ref, Elapsed: time.Second})
+	ref := event.JobRef{Name: "a"}
+	started, done := event.Event(event.JobStarted{JobRef: ref, Waited: time.Millisecond}),
+		event.Event(event.JobDone{JobRef: ref, Elapsed: time.Second})
 	b.ReportAllocs()
 	for b.Loop() {
 		recorder.Observe(started)

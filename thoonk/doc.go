@@ -51,7 +51,7 @@
 //
 // # Events
 //
-// [Client.Subscribe] is a loop over [Event]s. It reconnects by itself and says so. Events are hints: what happened
+// [Client.Subscribe] is a loop over [event.Event]s. It reconnects by itself and says so. Events are hints: what happened
 // while the connection was away was missed, and has to be read from the feeds.
 //
 // # Redis

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
 )
 
 // diary notes when what ran, by the clock of a Redis.
@@ -63,8 +64,8 @@ func TestDrainAllOfManyRetriesTakesNoTime(t *testing.T) {
 	require.NoError(t, err)
 	began := r.Now()
 	DrainAll(t, r, pool)
-	assert.Equal(t, 25, CountOf[work.JobFailed](r.Spy()))
-	assert.Equal(t, 1, CountOf[work.JobBuried](r.Spy()))
+	assert.Equal(t, 25, CountOf[event.JobFailed](r.Spy()))
+	assert.Equal(t, 1, CountOf[event.JobBuried](r.Spy()))
 	assert.Greater(t, r.Now().Sub(began), 14*24*time.Hour, "some three weeks of it")
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
 )
 
 // WaitEnded waits until the job of that id has ended, in a pool with the Options of r, and returns how. It does not
@@ -13,7 +14,7 @@ import (
 // Redis. After 20 seconds it ends the test.
 func WaitEnded(t testing.TB, r *Redis, id string) *Outcome {
 	t.Helper()
-	end := await(t, r.spy, fmt.Sprintf("job %q has not ended", id), func(e work.Event) bool {
+	end := await(t, r.spy, fmt.Sprintf("job %q has not ended", id), func(e event.Event) bool {
 		outcome := outcomeOf(e)
 		return outcome != nil && outcome.ID == id && outcome.ended()
 	})

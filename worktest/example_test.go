@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/worktest"
 )
 
@@ -95,7 +96,7 @@ func ExampleDrainAll() {
 		return
 	}
 	worktest.DrainAll(t, r, pool)
-	fmt.Println(worktest.WaitFor[work.JobBuried](t, r.Spy(), nil).Reason)
+	fmt.Println(worktest.WaitFor[event.JobBuried](t, r.Spy(), nil).Reason)
 	// Output:
 	// attempt 1
 	// attempt 2

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
 )
 
 func TestRedisRunsPoolsAndIsClosedWithTheTest(t *testing.T) {
@@ -36,7 +37,7 @@ func TestRedisRunsPoolsAndIsClosedWithTheTest(t *testing.T) {
 	}))
 	_, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(r.DSN(), "redis://"), "/0"))
 	require.Error(t, err, "it is closed")
-	assert.Equal(t, 1, CountOf[work.WorkerStopped](r.Spy()), "so is the pool")
+	assert.Equal(t, 1, CountOf[event.WorkerStopped](r.Spy()), "so is the pool")
 }
 
 func TestEachRedisIsEmptyAtFirst(t *testing.T) {
@@ -73,7 +74,7 @@ func TestAdvanceMakesJobsDueAtOnce(t *testing.T) {
 	require.Empty(t, attempts, "a millisecond is missing")
 	r.Advance(t, time.Millisecond)
 	assert.Equal(t, 12*time.Hour,
-		WaitFor(t, r.Spy(), func(e work.JobFailed) bool { return e.ID == receipt.ID }).RetryIn)
+		WaitFor(t, r.Spy(), func(e event.JobFailed) bool { return e.ID == receipt.ID }).RetryIn)
 	Drain(t, pool)
 	r.Advance(t, 12*time.Hour)
 	assert.Equal(t, work.EndingDone, WaitEnded(t, r, receipt.ID).Ending)
@@ -136,7 +137,7 @@ func TestHandlersThatRunSurviveALeapOfTheClock(t *testing.T) {
 	close(leave)
 	assert.Equal(t, work.EndingDone, WaitEnded(t, r, receipt.ID).Ending)
 	assert.Equal(t, true, ended.Load())
-	assert.Zero(t, CountOf[work.WorkerFenced](r.Spy())+CountOf[work.ClaimGone](r.Spy()))
+	assert.Zero(t, CountOf[event.WorkerFenced](r.Spy())+CountOf[event.ClaimGone](r.Spy()))
 }
 
 func TestMistakesOfATestAreSaid(t *testing.T) {

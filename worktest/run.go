@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
 )
 
 // EndingExpired is the Ending of an Outcome whose job was not begun, because of its option ExpireAt.
@@ -96,12 +97,12 @@ func ResultOf[T any](t testing.TB, outcome *Outcome) T {
 // awaitOutcome waits until the first attempt of a job is over.
 func awaitOutcome(t testing.TB, s *Spy, job work.Receipt) *Outcome {
 	t.Helper()
-	outcome := outcomeOf(await(t, s, fmt.Sprintf("job %q has not ended", job.Name), func(e work.Event) bool {
+	outcome := outcomeOf(await(t, s, fmt.Sprintf("job %q has not ended", job.Name), func(e event.Event) bool {
 		outcome := outcomeOf(e)
 		return outcome != nil && outcome.ID == job.ID
 	}))
 	for _, e := range s.Events() {
-		said, ok := e.(work.JobCheckedIn)
+		said, ok := e.(event.JobCheckedIn)
 		switch {
 		case !ok || said.ID != job.ID:
 		case said.Progress != nil:
@@ -114,23 +115,23 @@ func awaitOutcome(t testing.TB, s *Spy, job work.Receipt) *Outcome {
 }
 
 // outcomeOf is what an event tells of the end of an attempt; nil for all others.
-func outcomeOf(e work.Event) *Outcome {
+func outcomeOf(e event.Event) *Outcome {
 	switch e := e.(type) {
-	case work.JobDone:
+	case event.JobDone:
 		return &Outcome{ID: e.ID, Ending: work.EndingDone, Elapsed: e.Elapsed}
-	case work.JobFailed:
+	case event.JobFailed:
 		return &Outcome{ID: e.ID, Ending: work.EndingRetry, Err: e.Err, In: e.RetryIn, Elapsed: e.Elapsed}
-	case work.JobBuried:
+	case event.JobBuried:
 		return &Outcome{ID: e.ID, Ending: work.EndingBury, Err: e.Err, Reason: e.Reason}
-	case work.JobDiscarded:
+	case event.JobDiscarded:
 		return &Outcome{ID: e.ID, Ending: work.EndingDiscard, Err: e.Err}
-	case work.JobSnoozed:
+	case event.JobSnoozed:
 		return &Outcome{ID: e.ID, Ending: work.EndingSnooze, Err: e.Err, In: e.For}
-	case work.JobReleased:
+	case event.JobReleased:
 		return &Outcome{ID: e.ID, Ending: work.EndingRelease, Err: e.Err}
-	case work.JobCancelled:
+	case event.JobCancelled:
 		return &Outcome{ID: e.ID, Ending: work.EndingCancel, Err: work.ErrCancelled}
-	case work.JobExpired:
+	case event.JobExpired:
 		return &Outcome{ID: e.ID, Ending: EndingExpired}
 	}
 	return nil

@@ -9,13 +9,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
 )
 
 // Spy is a work.Observer that keeps every event, for [WaitFor] and [CountOf]. It may be used concurrently.
 type Spy struct {
 	mu      sync.Mutex
-	events  []work.Event
+	events  []event.Event
 	changed chan struct{} // closed with the next event
 }
 
@@ -23,7 +23,7 @@ type Spy struct {
 func NewSpy() *Spy { return &Spy{changed: make(chan struct{})} }
 
 // Observe keeps an event.
-func (s *Spy) Observe(e work.Event) {
+func (s *Spy) Observe(e event.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, e)
@@ -32,13 +32,13 @@ func (s *Spy) Observe(e work.Event) {
 }
 
 // Events are all events so far, in the order in which they came.
-func (s *Spy) Events() []work.Event {
+func (s *Spy) Events() []event.Event {
 	events, _ := s.since(0)
 	return events
 }
 
 // since returns the events from the n-th on, and what is closed when there are more.
-func (s *Spy) since(n int) ([]work.Event, <-chan struct{}) {
+func (s *Spy) since(n int) ([]event.Event, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.events[n:]), s.changed
@@ -47,13 +47,13 @@ func (s *Spy) since(n int) ([]work.Event, <-chan struct{}) {
 // WaitFor returns the first event of type E for which matches is true, or the first of that type at all if matches is
 // nil. It does not matter whether the event came before the call. When none has come after 20 seconds, or the test is
 // over, it ends the test and names the events that came instead.
-func WaitFor[E work.Event](t testing.TB, s *Spy, matches func(E) bool) E {
+func WaitFor[E event.Event](t testing.TB, s *Spy, matches func(E) bool) E {
 	t.Helper()
 	return await(t, s, fmt.Sprintf("no %s came that matches", reflect.TypeFor[E]().Name()), matches)
 }
 
 // await is WaitFor with what to say when nothing comes.
-func await[E work.Event](t testing.TB, s *Spy, complaint string, matches func(E) bool) E {
+func await[E event.Event](t testing.TB, s *Spy, complaint string, matches func(E) bool) E {
 	t.Helper()
 	ctx, cancel := within(t)
 	defer cancel()
@@ -74,7 +74,7 @@ func await[E work.Event](t testing.TB, s *Spy, complaint string, matches func(E)
 }
 
 // CountOf is how many events of type E have come so far.
-func CountOf[E work.Event](s *Spy) int {
+func CountOf[E event.Event](s *Spy) int {
 	n := 0
 	for _, e := range s.Events() {
 		if _, ok := e.(E); ok {
@@ -87,7 +87,7 @@ func CountOf[E work.Event](s *Spy) int {
 // maxListed is how many lines a failure lists at the most, the last ones.
 const maxListed = 20
 
-func listEvents(events []work.Event) string {
+func listEvents(events []event.Event) string {
 	if len(events) == 0 {
 		return "There were no events: is the Spy among the Observers of the pool, and the pool started?"
 	}
@@ -99,14 +99,14 @@ func listEvents(events []work.Event) string {
 }
 
 // showEvent is one line: the type, the job where it is about one, and the fields that are set.
-func showEvent(e work.Event) string {
-	event := reflect.ValueOf(e)
+func showEvent(e event.Event) string {
+	fields := reflect.ValueOf(e)
 	var text strings.Builder
-	text.WriteString(event.Type().Name())
-	for i := range event.NumField() {
-		field, value := event.Type().Field(i), event.Field(i)
+	text.WriteString(fields.Type().Name())
+	for i := range fields.NumField() {
+		field, value := fields.Type().Field(i), fields.Field(i)
 		switch shown := value.Interface().(type) {
-		case work.JobRef:
+		case event.JobRef:
 			fmt.Fprintf(&text, " %s, attempt %d", shown, shown.Attempt)
 		case json.RawMessage:
 			if shown != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
 )
 
 // The job types of the demo.
@@ -154,13 +155,13 @@ func dawdle(ctx context.Context, d time.Duration) error {
 type witness struct{ note noteFunc }
 
 // Observe takes the events of jobs that will give no result, and of dead workers.
-func (w witness) Observe(event work.Event) {
-	switch e := event.(type) {
-	case work.JobBuried:
+func (w witness) Observe(e event.Event) {
+	switch e := e.(type) {
+	case event.JobBuried:
 		w.note(mark{What: lost, ID: e.ID, Name: e.Name, Attempt: e.Attempt, At: time.Now(), Err: e.Reason})
-	case work.JobDiscarded:
+	case event.JobDiscarded:
 		w.note(mark{What: lost, ID: e.ID, Name: e.Name, Attempt: e.Attempt, At: time.Now(), Err: "discarded"})
-	case work.WorkerReaped:
+	case event.WorkerReaped:
 		w.note(mark{What: reaped, At: time.Now(), Count: e.Jobs})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/worktest"
 )
 
@@ -60,7 +61,7 @@ func TestACustomerIsThankedAndAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	worktest.DrainFor(t, r, pool, 24*time.Hour)
-	if n := worktest.CountOf[work.JobFailed](r.Spy()); n != 3 {
+	if n := worktest.CountOf[event.JobFailed](r.Spy()); n != 3 {
 		t.Errorf("%d attempts failed, not 3", n)
 	}
 	worktest.DrainFor(t, r, pool, 13*24*time.Hour)

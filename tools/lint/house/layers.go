@@ -21,6 +21,8 @@ var layers = []layer{
 		"signatures are compiled in handler.go and json_walk.go; running a job inspects no types but those of errors"},
 	{Root, "github.com/gomodule/redigo/", []string{"connection.go"},
 		"the driver is named in connection.go only, so that another fits beside it"},
+	{Root + "/event", Root, nil, "events are a leaf: every part of the framework may tell them"},
+	{Root + "/event", Root + "/", nil, "events are a leaf: every part of the framework may tell them"},
 	{Root, Root + "/embedded", nil, "programs choose the in-process Redis by a blank import"},
 	{Root + "/cmd/", Root + "/internal/", nil, "commands use the public API only"},
 	{Root + "/examples/", Root + "/internal/", nil, "examples use the public API only"},

@@ -1,4 +1,7 @@
-package work
+// Package event is what a worker pool tells its observers: one struct for each thing that happens. It imports nothing
+// of the framework, so that every part of it can tell what happens there; a program gets the events through
+// work.WorkerOptions.Observers. Values are handed to many observers at once: nobody changes what they point to.
+package event
 
 import (
 	"encoding/json"
@@ -21,7 +24,7 @@ type WorkerStopped struct {
 	Err    error // *StopError when it could not stop in good order
 }
 
-// WorkerTold is sent when a worker learns what somebody wants of it: see [Inspector.PauseWorker].
+// WorkerTold is sent when a worker learns what somebody wants of it: see Inspector.PauseWorker.
 type WorkerTold struct {
 	Worker string
 	Wanted string // "pause", "quiet", "stop", or "" to go on
@@ -31,7 +34,7 @@ type WorkerTold struct {
 // wins: where two programs declare different limits for one name, each start of one sends this.
 type LimitChanged struct {
 	Name                   string
-	Limit, Former          Limit // as declared now, and before
+	Limit, Former          string // as declared now, and before; see Limit.String
 	Service, FormerService string
 }
 
@@ -42,7 +45,7 @@ type WorkerFenced struct {
 	Jobs   int    // how many running jobs got ErrFenced
 }
 
-// WorkerCutOff is sent when no heartbeat of a worker was answered for as long as [WorkerOptions].FenceAfter: the ctx of
+// WorkerCutOff is sent when no heartbeat of a worker was answered for as long as WorkerOptions.FenceAfter: the ctx of
 // what it ran has ended with ErrFenced. It begins nothing more until a heartbeat is answered.
 type WorkerCutOff struct {
 	Worker string
@@ -170,7 +173,7 @@ type JobsSettled struct {
 	Jobs   int
 }
 
-// HistoryTold is sent when Redis has taken what a worker has counted for [Inspector.History] and [Inspector.Errors]:
+// HistoryTold is sent when Redis has taken what a worker has counted for Inspector.History and Inspector.Errors:
 // once a second at the most. Each name costs Redis 30 to 50 microseconds, each group of errors about 10.
 type HistoryTold struct {
 	Worker        string
@@ -306,3 +309,19 @@ func (LoopPanicked) event()     {}
 func (JobCancelled) event()     {}
 func (JobExpired) event()       {}
 func (DeathHookFailed) event()  {}
+
+// JobRef names one attempt of a job, in events and errors.
+type JobRef struct {
+	ID       string
+	Name     string
+	SourceID int64
+	Tags     []string // read-only
+	Attempt  int
+	Worker   string    // id of the worker that ran it
+	Begun    time.Time // when the handler was called; zero when it was not
+}
+
+func (r JobRef) String() string { return r.Name + " " + r.ID }
+
+// Ref returns r itself. The events that are about a job embed a JobRef, so that they are those that have this method.
+func (r JobRef) Ref() JobRef { return r }
