@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -249,7 +250,7 @@ func (b *blocker) repair(ctx context.Context, cause error) bool {
 }
 
 // backoff is how long to wait after a failure instead of waiting for a token.
-func (b *blocker) backoff() time.Duration { return backoffFor(b.lap) }
+func (b *blocker) backoff() time.Duration { return backoff.For(b.lap) }
 
 // close ends the wait that is under way. A token that came now is passed on when the worker leaves.
 func (b *blocker) close() {

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -69,7 +70,7 @@ func (c *call) run(ctx context.Context) {
 		}
 		v := judge(err)
 		c.failed(v, first, over(ctx))
-		if !v.again || !pause(ctx, backoffFor(attempt)) {
+		if !v.again || !backoff.Pause(ctx, backoff.For(attempt)) {
 			c.giveUp(ctx, v)
 			return
 		}
@@ -228,18 +229,9 @@ type verdict struct {
 // judge says what an error of an attempt means.
 func judge(err error) verdict {
 	err = tame(err) // a connection may be the program's
-	var refused *rdb.ServerError
-	var notSent *rdb.DialError
-	var strange *rdb.UnexpectedReplyError
-	switch {
-	case errors.As(err, &refused) && refused.Code == "OOM":
-		return verdict{err: fmt.Errorf("%w: %w", ErrRedisFull, err)}
-	case errors.As(err, &refused):
-		return verdict{err: err, again: passes(err)}
-	case errors.As(err, &notSent):
-		return verdict{err: err, again: !errors.Is(err, rdb.ErrClosed)}
-	case errors.As(err, &strange):
-		return verdict{err: err, mayCount: true}
+	class := rdb.Classify(err)
+	if rdb.IsFull(err) {
+		err = fmt.Errorf("%w: %w", ErrRedisFull, err)
 	}
-	return verdict{err: err, mayCount: true, again: true}
+	return verdict{err: err, mayCount: class.MayCount, again: class.Again}
 }

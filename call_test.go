@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -197,7 +198,7 @@ func TestBackoffGrowsWithJitterUpToTwoSeconds(t *testing.T) {
 	t.Parallel()
 	longest := 50 * time.Millisecond
 	for failures := 1; failures < 100; failures++ {
-		wait := backoffFor(failures)
+		wait := backoff.For(failures)
 		assert.GreaterOrEqual(t, wait, longest/2)
 		assert.LessOrEqual(t, wait, longest)
 		longest = min(2*longest, 2*time.Second)
@@ -208,11 +209,11 @@ func TestPauseEndsWithItsCtx(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
-		require.True(t, pause(context.Background(), time.Second))
+		require.True(t, backoff.Pause(context.Background(), time.Second))
 		assert.Equal(t, time.Second, time.Since(begun))
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 		defer cancel()
-		assert.False(t, pause(ctx, time.Hour))
+		assert.False(t, backoff.Pause(ctx, time.Hour))
 	})
 }
 

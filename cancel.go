@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -170,7 +171,7 @@ func keptState(stored []byte) State {
 func persist(ctx context.Context, do func(ctx context.Context) error) error {
 	for attempt := 1; ; attempt++ {
 		err := do(ctx)
-		if err == nil || attempt == cancelTries || !judge(err).again || !pause(ctx, backoffFor(attempt)) {
+		if err == nil || attempt == cancelTries || !judge(err).again || !backoff.Pause(ctx, backoff.For(attempt)) {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -103,11 +104,11 @@ func (c *Completions) Next(ctx context.Context) (Ended, error) {
 		case err == nil:
 			failures, trouble = 0, nil
 			continue
-		case !judge(err).again && !concernsServer(err):
+		case !judge(err).again && !rdb.ConcernsServer(err):
 			return Ended{}, fmt.Errorf("completion queue %s: %w", quoted(c.name), err)
 		}
 		failures, trouble = failures+1, err
-		pause(within, backoffFor(failures))
+		backoff.Pause(within, backoff.For(failures))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -33,7 +34,7 @@ type sight struct {
 // control does one thing to one job. It looks, decides, and lets a script do it that looks again; where the job has
 // moved meanwhile it begins anew.
 func (i *Inspector) control(ctx context.Context, id string, c control) error {
-	for range rereads(ctx) {
+	for range backoff.Rereads(ctx) {
 		seen, err := i.sight(ctx, id)
 		if err != nil {
 			return i.failed(id, c.past, err)

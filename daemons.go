@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -162,6 +163,6 @@ func (d *daemons) listen(ctx context.Context) {
 			return
 		}
 		health.report(err)
-		pause(ctx, backoffFor(max(1, failures)))
+		backoff.Pause(ctx, backoff.For(max(1, failures)))
 	}
 }

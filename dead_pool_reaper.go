@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
 )
 
@@ -98,10 +99,10 @@ func (d *deadPoolReaper) run(ctx context.Context) {
 			d.health.report(err)
 		}
 		if len(d.missing) > 0 {
-			pause(ctx, lookInterval+rand.N(lookInterval/20))
+			backoff.Pause(ctx, lookInterval+rand.N(lookInterval/20))
 			continue
 		}
-		pause(ctx, lookInterval*9/10+rand.N(lookInterval/5))
+		backoff.Pause(ctx, lookInterval*9/10+rand.N(lookInterval/5))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -143,7 +144,7 @@ func (d *doctor) watch(ctx context.Context) error {
 		if w.nothing() {
 			return nil
 		}
-		pause(ctx, d.patience/looks)
+		backoff.Pause(ctx, d.patience/looks)
 		if ctx.Err() != nil {
 			return excerpt.Error(context.Cause(ctx))
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -38,9 +39,9 @@ func TestWhatIsDueAtOnceLeavesLiveJobsTheirShare(t *testing.T) {
 		share, took := map[bool]float64{}, map[bool]time.Duration{}
 		for _, rests := range []bool{false, true} {
 			f := newDueFlood(t, jobs, rests)
-			before := f.during(func() { pause(t.Context(), window) })
+			before := f.during(func() { backoff.Pause(t.Context(), window) })
 			while := f.during(f.fallDue)
-			after := f.during(func() { pause(t.Context(), window) })
+			after := f.during(func() { backoff.Pause(t.Context(), window) })
 			f.end()
 			f.oldestFirst()
 			share[rests], took[rests] = 2*while.rate/(before.rate+after.rate), while.took
@@ -116,7 +117,7 @@ func newDueFlood(t *testing.T, jobs int, rests bool) *dueFlood {
 	}
 	f.producers.Go(func() { f.produce(ctx) })
 	f.producers.Go(func() {
-		for pause(ctx, 2*time.Millisecond) {
+		for backoff.Pause(ctx, 2*time.Millisecond) {
 			_, err := k.enq.Enqueue(ctx, "probe", time.Now().UnixNano())
 			assert.True(t, err == nil || ctx.Err() != nil, err)
 		}
@@ -161,7 +162,7 @@ func (f *dueFlood) produce(ctx context.Context) {
 	store := rdb.NewStore(driver, f.k.namespace)
 	for call := int64(1); ctx.Err() == nil; {
 		if f.sent.Load()-f.ran.Load() > 10_000 {
-			pause(ctx, time.Millisecond)
+			backoff.Pause(ctx, time.Millisecond)
 			continue
 		}
 		batch := make([]rdb.NewJob, rdb.MaxBatch)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -25,7 +26,7 @@ func TestWhatIsDueLeavesHalfOfRedisToOthers(t *testing.T) {
 			for range pages {
 				assert.NoError(t, p.hold(t.Context(), func() (bool, error) {
 					since := time.Now()
-					pause(t.Context(), took)
+					backoff.Pause(t.Context(), took)
 					busy += time.Since(since) // one at a time
 					return true, nil
 				}))
@@ -53,7 +54,7 @@ func TestWhatIsDueIsNotHeldUpForNothing(t *testing.T) {
 	began := time.Now()
 	var busy time.Duration
 	require.NoError(t, bounded.hold(t.Context(), func() (bool, error) {
-		pause(t.Context(), 200*time.Millisecond)
+		backoff.Pause(t.Context(), 200*time.Millisecond)
 		busy = time.Since(began)
 		return true, nil
 	}))

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -74,7 +75,7 @@ func (c *enqueuerCore) settle(ctx context.Context, p *prepared, a answer, i int)
 		case answer == rdb.AmendDone:
 			return p.duplicate(owner), stored, nil
 		}
-		if answer != rdb.AmendGone && !pause(ctx, conflictWait<<try) {
+		if answer != rdb.AmendGone && !backoff.Pause(ctx, conflictWait<<try) {
 			break
 		}
 		again := c.deliverOne(ctx, p)

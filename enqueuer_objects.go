@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
@@ -140,7 +141,7 @@ func insist(ctx context.Context, step func(ctx context.Context) error) error {
 		if !v.again {
 			return v.err
 		}
-		if !pause(ctx, backoffFor(attempt)) {
+		if !backoff.Pause(ctx, backoff.For(attempt)) {
 			return blame(context.Cause(ctx), trouble)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -70,7 +71,7 @@ func (f *fetcher) run(ctx context.Context) {
 		default:
 			f.health.report(err)
 			f.lap++
-			pause(ctx, backoffFor(f.lap))
+			backoff.Pause(ctx, backoff.For(f.lap))
 		}
 	}
 }
@@ -134,7 +135,7 @@ func (f *fetcher) look(ctx context.Context, free int, why waking, rumour []strin
 	case !f.sampler.idle() && why != wokenByTrouble:
 		f.confirm(rumour)
 	case f.sampler.idle() && why == wokenByTrouble:
-		pause(ctx, f.blocker.backoff())
+		backoff.Pause(ctx, f.blocker.backoff())
 	}
 	return err
 }

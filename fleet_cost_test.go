@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -186,7 +187,7 @@ func (c *crowdOfWorkers) beat(workers []*rdb.Worker, phase time.Duration) {
 			if late := time.Since(at); late > beatInterval {
 				start = start.Add(late)
 			}
-			if !pause(c.ctx, time.Until(at)) {
+			if !backoff.Pause(c.ctx, time.Until(at)) {
 				return
 			}
 			if c.workers > fleetOf && turn%2 == i%2 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -66,7 +67,7 @@ func (h *heartbeater) run(ctx context.Context) {
 			h.worker.disturbed.Store(true)
 			h.worker.mistrust()
 			h.disconnect()
-			pause(ctx, h.worker.beats.retry)
+			backoff.Pause(ctx, h.worker.beats.retry)
 			continue
 		}
 		h.doubted = h.rest(ctx)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -19,7 +20,7 @@ func (i *Inspector) ChangeArgs(ctx context.Context, id string, args ...any) erro
 		return i.failed(id, past, err)
 	}
 	c := control{past: past, from: []State{StateQueued, StateScheduled, StateRetrying, StateStalled, StateDead}}
-	for range rereads(ctx) {
+	for range backoff.Rereads(ctx) {
 		seen, err := i.sight(ctx, id)
 		if err != nil {
 			return i.failed(id, past, err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -202,7 +203,7 @@ func (i *Inspector) PauseAndWait(ctx context.Context, names ...string) error {
 		case err == nil && held == 0:
 			return nil
 		}
-		pause(ctx, wait)
+		backoff.Pause(ctx, wait)
 		if ctx.Err() != nil {
 			return fmt.Errorf("the queues are paused, and jobs of them still run: %w",
 				excerpt.Error(context.Cause(ctx)))

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -118,7 +119,7 @@ func (f *logFollower) listen(ctx context.Context) {
 				ring(f.look)
 			}
 		}) // why it ended is no matter: looking finds the same lines, or tells what is wrong
-		if !pause(ctx, backoffFor(lap)) {
+		if !backoff.Pause(ctx, backoff.For(lap)) {
 			return
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/unquoted"
@@ -179,7 +180,7 @@ func (i *Inspector) RunScheduleNow(ctx context.Context, id string) (Receipt, err
 
 func (i *Inspector) runNow(ctx context.Context, id string) (Receipt, error) {
 	job := newID(time.Now())
-	for range rereads(ctx) {
+	for range backoff.Rereads(ctx) {
 		stored, err := i.store.ScheduleOf(ctx, id)
 		if err != nil {
 			return Receipt{}, err
@@ -212,5 +213,5 @@ func (i *Inspector) runNow(ctx context.Context, id string) (Receipt, error) {
 			return Receipt{ID: job, Name: s.definition.Name, RunAt: answers[0].Time}, nil
 		}
 	}
-	return Receipt{}, fmt.Errorf("it was changed by others %d times in a row: try again", maxRereads)
+	return Receipt{}, fmt.Errorf("it was changed by others %d times in a row: try again", backoff.MaxRereads)
 }

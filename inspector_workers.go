@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -218,7 +219,7 @@ func (i *Inspector) Ping(ctx context.Context, id string) (time.Duration, error) 
 		case !waits:
 			return time.Since(begun), i.stillThere(ctx, id)
 		}
-		pause(ctx, pongLook)
+		backoff.Pause(ctx, pongLook)
 	}
 }
 

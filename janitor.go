@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -49,7 +50,7 @@ func (j *janitor) run(ctx context.Context) {
 	}
 	j.failed = make([]error, len(chores)+1)
 	for round := 0; ; {
-		pause(ctx, j.interval)
+		backoff.Pause(ctx, j.interval)
 		if ctx.Err() != nil {
 			return
 		}

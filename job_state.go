@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/exactjson"
 	"github.com/265d0351/work/internal/rdb"
@@ -132,7 +133,7 @@ func (r *run) untilAnswered(ctx context.Context, ask func(context.Context) error
 			return err
 		}
 		v := judge(err)
-		if !v.again || r.worker.life.Err() != nil || !pause(ctx, backoffFor(attempt)) {
+		if !v.again || r.worker.life.Err() != nil || !backoff.Pause(ctx, backoff.For(attempt)) {
 			if cause := context.Cause(ctx); cause != nil {
 				return blame(cause, v.err)
 			}

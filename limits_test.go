@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -279,7 +280,7 @@ func TestMaxRunningBesideALimitIsAsFastAsTheLimit(t *testing.T) {
 					for range pools {
 						k.start(NewWorkerPool(nil, 10, k.another(newSpy())).
 							JobWithOptions("n", options, func(n int) error {
-								pause(t.Context(), 20*time.Millisecond)
+								backoff.Pause(t.Context(), 20*time.Millisecond)
 								ran <- n
 								return nil
 							}))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -47,7 +48,7 @@ func (w *worker) unlock(r *run) bool {
 			w.conclude(r, decision{verb: verbRelease}) // which finds that the claim is gone
 			return false
 		}
-		if !concernsServer(err) && !judge(err).again { // a key that is broken: others must not wait behind this job
+		if !rdb.ConcernsServer(err) && !judge(err).again { // a key that is broken: others must not wait behind this job
 			w.conclude(r, postponement())
 			return false
 		}
@@ -55,7 +56,7 @@ func (w *worker) unlock(r *run) bool {
 			w.conclude(r, r.cancellation(w.clock.now()))
 			return false
 		}
-		pause(w.life, min(backoffFor(try), time.Second))
+		backoff.Pause(w.life, min(backoff.For(try), time.Second))
 	}
 	w.putAside(r)
 	return false

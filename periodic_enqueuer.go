@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -116,7 +117,7 @@ func (e *periodicEnqueuer) run(ctx context.Context) {
 			failures = 0
 		} else {
 			failures++
-			rest = min(rest, max(backoffFor(failures), refusedRest/2))
+			rest = min(rest, max(backoff.For(failures), refusedRest/2))
 		}
 		timer.Reset(rest)
 	}

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/backoff"
 	"runtime/debug"
 	"runtime/pprof"
 	"time"
@@ -48,7 +49,7 @@ func (p *processor) replace(err error) {
 
 func (p *processor) process(r *run) {
 	if !r.notBefore.IsZero() { // a rate lets it begin then; a stop gives it back then
-		pause(p.worker.life, time.Until(r.notBefore))
+		backoff.Pause(p.worker.life, time.Until(r.notBefore))
 	}
 	if !r.assign() { // its name was withdrawn, and it was given back
 		p.worker.slots.takeUp()

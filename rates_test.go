@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -97,10 +98,10 @@ func (c rateCase) measure(t *testing.T, k *kit, d time.Duration) rateFigures {
 		pool := NewWorkerPool(nil, 60/c.pools, k.another(newSpy())).
 			JobWithOptions("rated", JobOptions{Limit: c.limit}, func(int) error {
 				b.add()
-				pause(t.Context(), c.handler)
+				backoff.Pause(t.Context(), c.handler)
 				return nil
 			}).
-			Job("busy", func(int) error { pause(t.Context(), 5*time.Millisecond); return nil })
+			Job("busy", func(int) error { backoff.Pause(t.Context(), 5*time.Millisecond); return nil })
 		k.start(pool)
 	}
 	select {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/lifecycle"
 )
 
@@ -45,7 +46,7 @@ func (r *recruiter) loop() *lifecycle.Loop {
 		Panic: func(value any, stack []byte) {
 			r.pool.events.emit(event.LoopPanicked{Component: r.health.component, Value: value, Stack: string(stack)})
 		},
-		Restart: backoffFor,
+		Restart: backoff.For,
 	}
 }
 
@@ -82,7 +83,7 @@ func (r *recruiter) run(ctx context.Context) {
 				failures = 0
 			}
 			if failures > 0 {
-				pause(ctx, backoffFor(failures))
+				backoff.Pause(ctx, backoff.For(failures))
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -34,7 +35,7 @@ func redefine(ctx context.Context, store *rdb.Store, id string, decide func(rdb.
 // run changes these schedules, again those that were changed by others meanwhile. What fails for one keeps none of the
 // others.
 func (r *redefinition) run(ctx context.Context, ids []string) error {
-	for range rereads(ctx) {
+	for range backoff.Rereads(ctx) {
 		if len(ids) == 0 {
 			break
 		}
@@ -46,7 +47,7 @@ func (r *redefinition) run(ctx context.Context, ids []string) error {
 	}
 	for _, id := range ids {
 		r.failed = append(r.failed,
-			r.failure(id, fmt.Errorf("it was changed by others %d times in a row: try again", maxRereads)))
+			r.failure(id, fmt.Errorf("it was changed by others %d times in a row: try again", backoff.MaxRereads)))
 	}
 	return excerpt.Join(r.failed...)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -39,7 +40,7 @@ func (w *worker) restoreUntilDone(c *claimant, runs []*run) {
 		}
 		err = excerpt.Join(err, w.returnEnded(c, runs))
 		health.report(err)
-		if err == nil || !pause(w.life, backoffFor(attempt)) {
+		if err == nil || !backoff.Pause(w.life, backoff.For(attempt)) {
 			return
 		}
 		runs = slices.DeleteFunc(runs, func(r *run) bool {

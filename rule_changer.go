@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -35,7 +36,7 @@ func changeRule(ctx context.Context, store *rdb.Store, name string, change func(
 // keeps none of the others.
 func (c *ruleChanger) run(ctx context.Context, names []string) error {
 	c.fillings = map[string]string{}
-	for range rereads(ctx) {
+	for range backoff.Rereads(ctx) {
 		left, err := c.round(ctx, names)
 		if err != nil {
 			return c.unsure(names, err)
@@ -136,7 +137,7 @@ func (c *ruleChanger) wanted(name string, before rdb.Rule) rdb.Rule {
 	return after
 }
 
-var errRuleContended = fmt.Errorf("its rule was changed by others %d times in a row: try again", maxRereads)
+var errRuleContended = fmt.Errorf("its rule was changed by others %d times in a row: try again", backoff.MaxRereads)
 
 // fillRules counts what runs of queues, and puts their limits into force. Several may do so at once: each counts all
 // there is. fillings are by name; it returns what has failed for one queue by its name, and what has failed for all.
@@ -156,7 +157,7 @@ func fillRules(ctx context.Context, store *rdb.Store, fillings map[string]string
 			excerpt.Names(names), err)
 	}
 	failed = map[string]error{}
-	for range rereads(ctx) {
+	for range backoff.Rereads(ctx) {
 		if names, err = filled(ctx, store, names, fillings, failed); err != nil || len(names) == 0 {
 			return failed, err
 		}

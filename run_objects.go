@@ -99,7 +99,7 @@ func (f *frame) bindObjects(job *Job) {
 // judgeObject decides whether the attempt has failed. What is wrong on the way to Redis is not the job's failure.
 func (r *run) judgeObject(e *ObjectError) error {
 	var refused *rdb.ServerError
-	if e.final || r.ctx.Err() != nil || errors.As(e.Err, &refused) && !concernsServer(e.Err) {
+	if e.final || r.ctx.Err() != nil || errors.As(e.Err, &refused) && !rdb.ConcernsServer(e.Err) {
 		return e
 	}
 	return Release(e)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -44,7 +45,7 @@ func (p *pace) hold(ctx context.Context, do func() (moved bool, err error)) erro
 	began := time.Now()
 	moved, err := do()
 	if moved && err == nil {
-		pause(ctx, min(time.Since(began), p.most))
+		backoff.Pause(ctx, min(time.Since(began), p.most))
 	}
 	return err
 }
@@ -103,7 +104,7 @@ func (d *dueMover) run(ctx context.Context) {
 		d.health.report(err)
 		if err != nil {
 			failures++
-			next = backoffFor(failures)
+			next = backoff.For(failures)
 		} else {
 			failures = 0
 		}

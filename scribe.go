@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/rdb"
@@ -99,7 +100,7 @@ func (s *scribe) run(ctx context.Context) {
 			continue
 		}
 		ring(s.called)
-		pause(ctx, backoffFor(lap))
+		backoff.Pause(ctx, backoff.For(lap))
 	}
 }
 
@@ -210,7 +211,7 @@ func (s *scribe) acknowledge(r *run, answer rdb.Logged) (lost bool, err error) {
 		r.long.log.close()
 	case answer.Err == nil:
 		r.long.log.flight, r.long.logNoted = nil, true
-	case concernsServer(answer.Err) && !over:
+	case rdb.ConcernsServer(answer.Err) && !over:
 		return false, answer.Err
 	default:
 		r.long.log.close()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -63,7 +64,7 @@ func (s *settler) run(ctx context.Context) {
 			s.worker.mistrust()
 			s.health.report(err)
 			s.lap++
-			pause(ctx, backoffFor(s.lap))
+			backoff.Pause(ctx, backoff.For(s.lap))
 			continue
 		}
 		s.health.report(nil)
@@ -178,7 +179,7 @@ func (s *settler) tell() {
 // returned; after any other the batch is halved until the job that causes it is alone, and parked.
 func (s *settler) acknowledge(b *batch, answer rdb.Settled) error {
 	if answer.Err != nil {
-		if concernsServer(answer.Err) {
+		if rdb.ConcernsServer(answer.Err) {
 			return answer.Err
 		}
 		for _, r := range b.runs {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -158,7 +159,7 @@ func (w *waiters) serve() {
 			continue
 		}
 		failures++
-		pause(ctx, backoffFor(failures))
+		backoff.Pause(ctx, backoff.For(failures))
 	}
 }
 
@@ -189,7 +190,7 @@ func (w *waiters) listen(ctx context.Context) {
 	for failures := 1; ; failures++ {
 		ready := func() { failures = 0; w.askAll() }
 		_ = w.store.Driver().Subscribe(ctx, w.store.Done(), ready, func(id []byte) { w.hint(string(id)) })
-		if !pause(ctx, backoffFor(max(1, failures))) {
+		if !backoff.Pause(ctx, backoff.For(max(1, failures))) {
 			return
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/rdb"
@@ -116,7 +117,7 @@ func (w *worker) loop(component string, run func(context.Context)) *lifecycle.Lo
 		Panic: func(value any, stack []byte) {
 			w.events.emit(event.LoopPanicked{Component: component, Value: value, Stack: string(stack)})
 		},
-		Restart: backoffFor,
+		Restart: backoff.For,
 	}
 }
 

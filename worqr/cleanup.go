@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/worqrdb"
 )
@@ -61,14 +62,14 @@ func (c *Client) Cleanup(ctx context.Context) (failed []string, err error) {
 // isRefusal tells an error that concerns the keys of one call, and says nothing about the next one.
 func isRefusal(err error) bool {
 	var refused *rdb.ServerError
-	return errors.As(err, &refused) && !passes(refused.Code)
+	return errors.As(err, &refused) && !rdb.Passes(err)
 }
 
 func (c *Client) cleanAlways(ctx context.Context) {
 	failing := false
 	for {
 		every := c.options.CleanupEvery
-		if !pause(ctx, every-every/10+rand.N(every/5+1)) { // not all clients at once
+		if !backoff.Pause(ctx, every-every/10+rand.N(every/5+1)) { // not all clients at once
 			return
 		}
 		_, err := c.Cleanup(ctx)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/worqrdb"
 )
@@ -40,7 +41,7 @@ func (c *Client) beatAlways(ctx context.Context) {
 			}
 		}
 		h.failing = err != nil
-		if !pause(ctx, next) {
+		if !backoff.Pause(ctx, next) {
 			return
 		}
 	}

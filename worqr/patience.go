@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"time"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -28,7 +27,7 @@ func (c *Client) persist(ctx context.Context, call func(ctx context.Context) err
 		case ctx.Err() == nil || trouble == nil:
 			trouble = v.err
 		}
-		if !pause(ctx, backoffFor(failures)) {
+		if !backoff.Pause(ctx, backoff.For(failures)) {
 			return doubt, blame(context.Cause(ctx), trouble)
 		}
 	}
@@ -42,35 +41,17 @@ type verdict struct {
 }
 
 func judge(err error) verdict {
-	var refused *rdb.ServerError
-	var notSent *rdb.DialError
-	var strange *rdb.UnexpectedReplyError
+	class := rdb.Classify(err)
+	v := verdict{err: err, mayCount: class.MayCount, again: class.Again}
 	switch {
-	case err == nil:
-		return verdict{}
-	case errors.As(err, &refused):
-		if refused.Code == "OOM" {
-			err = fmt.Errorf("%w: %w", ErrRedisFull, err)
-		}
-		return verdict{err: err, again: passes(refused.Code)}
-	case errors.As(err, &notSent):
-		if errors.Is(err, rdb.ErrClosed) {
-			return verdict{err: ErrClosed}
-		}
-		return verdict{err: err, again: true}
-	case errors.As(err, &strange), errors.Is(err, errLate):
-		return verdict{err: err, mayCount: true}
+	case rdb.IsFull(err):
+		v.err = fmt.Errorf("%w: %w", ErrRedisFull, err)
+	case errors.Is(err, rdb.ErrClosed) && !class.MayCount:
+		v.err = ErrClosed
+	case errors.Is(err, errLate):
+		v.mayCount, v.again = true, false
 	}
-	return verdict{err: err, mayCount: true, again: true}
-}
-
-// passes tells whether a refusal ends by itself.
-func passes(code string) bool {
-	switch code {
-	case "LOADING", "READONLY", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS", "MISCONF":
-		return true
-	}
-	return false
+	return v
 }
 
 // blame names why the waiting ended and what was wrong with Redis until then.
@@ -79,22 +60,4 @@ func blame(cause, trouble error) error {
 		return trouble
 	}
 	return fmt.Errorf("%w: %w", cause, trouble)
-}
-
-// backoffFor is how long to wait after so many failures in a row: from 50 ms to 2 s, with jitter.
-func backoffFor(failures int) time.Duration {
-	ceiling := min(50*time.Millisecond<<min(failures-1, 10), 2*time.Second)
-	return ceiling/2 + rand.N(ceiling/2)
-}
-
-// pause waits, and returns false when ctx ended before.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return ctx.Err() == nil
-	}
 }

@@ -3,6 +3,7 @@ package worqr
 import (
 	"context"
 	"errors"
+	"github.com/265d0351/work/internal/backoff"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -97,7 +98,7 @@ func (a *attendant) take(ctx context.Context) (*Process, error) {
 		wait := time.Until(a.until)
 		a.mu.Unlock()
 		if wait > 0 {
-			pause(ctx, wait)
+			backoff.Pause(ctx, wait)
 			continue
 		}
 		p, err := a.client.StartTask(ctx, a.serving.queue)
@@ -154,7 +155,7 @@ func (a *attendant) settle(ctx context.Context, p *Process, result []byte, err e
 		if !failing {
 			a.fail(err)
 		}
-		if !pause(ctx, a.client.options.RetryAfter) {
+		if !backoff.Pause(ctx, a.client.options.RetryAfter) {
 			return
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/rdb/worqrdb"
 )
@@ -170,7 +171,7 @@ func (c *Client) follow(ctx context.Context, queue string, to subscriber) {
 			to.failed(err)
 			told = true
 		}
-		pause(ctx, backoffFor(max(failures, 1)))
+		backoff.Pause(ctx, backoff.For(max(failures, 1)))
 	}
 }
 

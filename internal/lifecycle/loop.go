@@ -3,6 +3,7 @@ package lifecycle
 
 import (
 	"context"
+	"github.com/265d0351/work/internal/backoff"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -45,7 +46,7 @@ func (l *Loop) live(ctx context.Context, done chan struct{}, after time.Duration
 		}
 		go l.live(ctx, done, l.Restart(1))
 	}()
-	if after == 0 || pause(ctx, after) {
+	if after == 0 || backoff.Pause(ctx, after) {
 		l.keepRunning(ctx)
 	}
 	ended = true
@@ -80,21 +81,9 @@ func (l *Loop) doneLocked() chan struct{} {
 
 func (l *Loop) keepRunning(ctx context.Context) {
 	for panics := 1; l.panics(ctx) && l.Restart != nil; panics++ {
-		if !pause(ctx, l.Restart(panics)) {
+		if !backoff.Pause(ctx, l.Restart(panics)) {
 			return
 		}
-	}
-}
-
-// pause waits, and returns false when ctx ended before.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }
 

@@ -1,0 +1,48 @@
+package backoff_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/265d0351/work/internal/backoff"
+)
+
+// However often it has failed, a wait is neither nothing nor endless, and not the same for all.
+func TestForGrowsWithinItsBounds(t *testing.T) {
+	t.Parallel()
+	for failures := range 200 {
+		seen := map[time.Duration]bool{}
+		ceiling := min(50*time.Millisecond<<min(max(failures, 1)-1, 10), 2*time.Second)
+		for range 50 {
+			d := backoff.For(max(failures, 1))
+			assert.GreaterOrEqual(t, d, ceiling/2)
+			assert.Less(t, d, ceiling)
+			seen[d] = true
+		}
+		assert.Greater(t, len(seen), 10)
+	}
+}
+
+func TestPauseEndsWithItsCtx(t *testing.T) {
+	t.Parallel()
+	assert.True(t, backoff.Pause(t.Context(), time.Millisecond))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	assert.False(t, backoff.Pause(ctx, time.Hour))
+	assert.False(t, backoff.Pause(ctx, 0), "also where both have ended")
+}
+
+func TestRereadsComeToAnEnd(t *testing.T) {
+	t.Parallel()
+	n := 0
+	for range backoff.Rereads(t.Context()) {
+		n++
+	}
+	assert.Equal(t, backoff.MaxRereads, n)
+	for range backoff.Rereads(t.Context()) {
+		break
+	}
+}
