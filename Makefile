@@ -72,7 +72,7 @@ pages-long: ## the same of each page of the dashboard, into docs/dashboard.md
 	WORK_PAGES_LONG=1 WORK_PAGES_FIGURES=$(CURDIR)/docs/dashboard.md WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 30m -run TestPagesCostNoMoreWhereMoreJobsAre ./webui
 
 crashes-long: ## 25 million simulated jobs under kills, 40 seeds: none that is innocent is buried (a few minutes)
-	WORK_CRASHES_LONG=1 go test -v -count=1 -timeout 30m -run 'TestInnocentJobsOutliveKills|TestADeadlyJobIsBuriedSoon' .
+	WORK_CRASHES_LONG=1 go test -v -count=1 -timeout 30m -run 'TestInnocentJobsOutliveKills|TestADeadlyJobIsBuriedSoon' ./internal/crash
 
 doctor-long: ## examine 1,000,000 jobs, with a limit and without, and say how long that takes (a few minutes)
 	WORK_DOCTOR_LONG=1 WORK_REQUIRE_REDIS=1 go test -v -count=1 -timeout 30m -run TestTheDoctorReadsNoMoreThanItsLimit .

@@ -38,7 +38,7 @@ const (
 	fewNames     = 256                    // so many are always sent
 	wholePerName = 100 * time.Microsecond // so often, for each of more names, all of them are sent while tokens come
 	recentNames  = 32
-	spanPerName  = time.Second // for so long, for each name, a wait goes on if nothing comes
+	spanPerName  = 250 * time.Millisecond // for so long, for each name, a wait goes on if nothing comes
 	// and at the least: proxies often take a connection for dead that is silent for a minute
 	shortestSpan = 40 * time.Second
 	longestSpan  = 10 * time.Minute
@@ -65,6 +65,10 @@ func newBlocker(w *worker) *blocker {
 // serve changes the names to wait for.
 func (b *blocker) serve(names []string) {
 	b.queues = slices.Clone(names)
+	b.recent = slices.DeleteFunc(b.recent, func(name string) bool {
+		_, serves := slices.BinarySearch(names, name)
+		return !serves // its token would come again and again
+	})
 	b.version++
 }
 
@@ -189,9 +193,9 @@ func without(names []string, but map[string]bool) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return but[name] })
 }
 
-// note notes that a queue has called.
+// note notes that a queue has called. A wait that began before a name was withdrawn may still bring its token.
 func (b *blocker) note(name string) {
-	if len(b.queues) <= fewNames {
+	if _, serves := slices.BinarySearch(b.queues, name); !serves || len(b.queues) <= fewNames {
 		return
 	}
 	b.recent = append(slices.DeleteFunc(b.recent, func(other string) bool { return other == name }), name)

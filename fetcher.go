@@ -105,6 +105,7 @@ func (f *fetcher) step(ctx context.Context, free int) error {
 	}
 	free = f.worker.slots.free()              // more than before, if anything
 	if name != "" && !f.sampler.knows(name) { // it was withdrawn, and the wait had begun before
+		f.rumour = rumour
 		return f.callFor([]string{name})
 	}
 	if name != "" { // its token is a debt: whatever else is fetched, something must be asked of this queue
@@ -275,7 +276,7 @@ func (f *fetcher) deliver(c *claimant, fetched *rdb.Fetched) {
 		if in := min(jobs[i].In, c.rdb.Ahead); in > 0 {
 			r.notBefore, early = received.Add(in), true
 		}
-		r.token = r.crashes.tokenOf(fetched.Time.UnixMilli())
+		r.token = r.crashes.TokenOf(fetched.Time.UnixMilli())
 		if r.registration.away.Load() { // it is not judged here either
 			withdrawn = append(withdrawn, r)
 		} else if w.turnAway(r, &jobs[i], now) {
@@ -290,6 +291,9 @@ func (f *fetcher) deliver(c *claimant, fetched *rdb.Fetched) {
 	}
 	c.hold(fit)
 	w.slots.hold(len(fit))
+	if w.spared.Load() {
+		w.sooner.give()
+	}
 	w.slots.occupy(len(fit))
 	w.crew.add(fit)
 	for _, r := range away { // one by one: if an observer ends this goroutine, a survey gives back what is not held

@@ -73,7 +73,7 @@ func (f *fetcher) reconsider() {
 			f.sampler.add(name)
 		}
 	}
-	f.sampler.addAll(f.held.over())
+	f.sampler.addAll(f.held.over(true))
 }
 
 // askable leaves out the queues of which nothing may be asked now.
@@ -104,7 +104,7 @@ func (f *fetcher) handOn() error {
 	if f.held.soonest.IsZero() || time.Since(f.held.soonest) < heldYield {
 		return nil
 	}
-	names := f.held.over()
+	names := f.held.over(false)
 	f.sampler.addAll(names)
 	if len(names) == 0 {
 		return nil

@@ -191,3 +191,73 @@ func TestIdleWorkersOfAFleetSpareHeartbeats(t *testing.T) {
 		assert.Greater(t, idle, busy-3)
 	})
 }
+
+// A worker whose heartbeat is left out sends it as soon as it gets a job: its jobs are missed no later than those of
+// others.
+func TestASparedHeartbeatIsSentOnceThereIsAJob(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		const fleet, rounds = 30, 9
+		k := newKit(t, s)
+		neighbours(k, fleet)
+		watchers := []*tampered{}
+		for _, name := range []string{"a", "b"} {
+			pool := NewWorkerPool(nil, 1, k.options()).Job(name, nothing)
+			watchers = append(watchers, k.tamper(pool, &tampered{}))
+			k.start(pool)
+		}
+		untilEachSent(t, watchers, "beat", 1) // they have the two places
+		opts := k.options()
+		opts.HeartbeatLife = time.Second
+		ran := make(chan struct{})
+		pool := NewWorkerPool(nil, 1, opts).Job("n", func() error { <-ran; return nil })
+		pool.fleet = fleet
+		k.start(pool)
+		w := pool.current()[0]
+		var took []time.Duration
+		for range rounds {
+			require.Eventually(t, w.spared.Load, patience, time.Millisecond)
+			begun := time.Now()
+			k.enqueue("n")
+			require.Eventually(t, func() bool { return !w.spared.Load() }, patience, time.Millisecond)
+			took = append(took, time.Since(begun))
+			ran <- struct{}{}
+		}
+		slices.Sort(took)
+		assert.Less(t, took[rounds/2], w.beats.interval/2, "%v", took)
+	})
+}
+
+// What waits of a name that was withdrawn is for others: its token does not come back to who gave it on, again and
+// again.
+func TestTokensOfAWithdrawnNameDoNotGoRoundInCircles(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		const names, jobs = fewNames + 50, 30
+		k := newKit(t, s)
+		ran := make(chan string, 1)
+		pool := NewWorkerPool(nil, 1, k.options())
+		for i := range names {
+			pool.Job(fmt.Sprint("n", i), func(job *Job) error { ran <- job.Name; return nil })
+		}
+		d := k.tamper(pool, &tampered{})
+		k.start(pool)
+		for range 3 { // it is one of those that called lately
+			k.enqueue("n5")
+			receive(t, ran)
+		}
+		require.NoError(t, pool.Withdraw(k.ctx(), "n5"))
+		k.enqueue("n5")
+		before, _ := d.sent("wake")
+		waits, _ := d.sent("BLPOP")
+		for range jobs {
+			k.enqueue("n1")
+			assert.Equal(t, "n1", receive(t, ran))
+		}
+		d.untilSent(t, "beat", 2)
+		after, _ := d.sent("wake")
+		waited, _ := d.sent("BLPOP")
+		assert.Less(t, after-before, 2*jobs)
+		assert.Less(t, waited-waits, 5*jobs)
+	})
+}

@@ -21,7 +21,8 @@ type heartbeater struct {
 	doubted chan<- struct{} // closed after the beat that somebody waits for
 	hinted  time.Time       // when a hint was followed last
 	clock   jumps
-	fleet   bool // so many workers are registered that what each idle one costs adds up
+	sent    time.Time // when the last heartbeat was sent
+	fleet   bool      // so many workers are registered that what each idle one costs adds up
 }
 
 // The times of a heartbeat.
@@ -94,30 +95,40 @@ func (h *heartbeater) answerDoubt() {
 	}
 }
 
-// spares tells whether a heartbeat may be left out. In a large fleet idle workers send every second one: their
-// heartbeats last for three intervals, and were one of them taken for dead it would lose nothing. What a heartbeat
-// tells them also comes as a hint, or as a token.
+// spares tells whether a heartbeat may be left out. In a large fleet workers that hold nothing send every second one:
+// were one of them taken for dead nothing would be lost, and what a heartbeat tells also comes as a hint, or as a token.
+// Whoever gets a job meanwhile sends one at once.
 func (h *heartbeater) spares() bool {
 	w := h.worker
-	return h.fleet && w.slots.held.Load() == 0 && w.pool.options.FenceAfter == 0 && !w.daemons.watches()
+	return h.fleet && w.slots.held.Load() == 0 && w.pool.options.FenceAfter == 0 && !w.daemons.watches() &&
+		!w.missed.Swap(false) && time.Since(h.sent) < w.beats.interval*3/2
 }
 
 // rest waits until the next beat is due, or until somebody doubts that the worker is registered.
 func (h *heartbeater) rest(ctx context.Context) chan<- struct{} {
 	timer := time.NewTimer(h.worker.pool.untilBeat(time.Now(), h.worker.beats.interval))
 	defer timer.Stop()
+	defer h.worker.spared.Store(false)
 	for hints, spared := h.worker.hints, false; ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-timer.C:
-			if spared || !h.spares() {
+			if spared {
 				return nil
 			}
 			spared = true
+			h.worker.spared.Store(true) // first: what is fetched from now on ends it
+			if !h.spares() {
+				return nil
+			}
 			timer.Reset(h.worker.pool.untilBeat(time.Now(), h.worker.beats.interval))
 		case doubted := <-h.worker.doubts:
 			return doubted
+		case <-h.worker.sooner.given:
+			if spared {
+				return nil
+			}
 		case <-hints:
 			if err := h.callOff(ctx); err != nil {
 				h.worker.mistrust()
@@ -169,6 +180,7 @@ func (h *heartbeater) beat(ctx context.Context) error {
 	c := h.worker.claimant()
 	checkins, left := c.news()
 	sent, begun := h.worker.clock.ours(), time.Now()
+	h.sent = begun
 	pulse, err := c.rdb.Beat(ctx, h.conn, rdb.Beat{
 		Life: h.worker.beats.life, Epoch: c.knownEpoch(), Lease: h.worker.daemons.lease(time.Now()),
 		Waits:    h.worker.waits.Load(),

@@ -110,8 +110,9 @@ func (h *heldQueues) next() time.Duration {
 	return max(0, time.Until(h.soonest))
 }
 
-// over forgets and returns those for which a rate leaves room again. It costs nothing while there is none.
-func (h *heldQueues) over() (names []string) {
+// over forgets and returns those for which a rate leaves room again. It learns how late that was noticed, unless it was
+// late on purpose. It costs nothing while there is none.
+func (h *heldQueues) over(learn bool) (names []string) {
 	now := time.Now()
 	if h.soonest.IsZero() || now.Before(h.soonest) {
 		return nil
@@ -121,7 +122,9 @@ func (h *heldQueues) over() (names []string) {
 		switch {
 		case !queue.known:
 		case !now.Before(queue.until):
-			h.wasLate(now.Sub(queue.until))
+			if learn {
+				h.wasLate(now.Sub(queue.until))
+			}
 			names = append(names, name)
 			delete(h.queues, name)
 		case h.soonest.IsZero() || queue.until.Before(h.soonest):

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/265d0351/work/internal/crash"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -106,8 +107,8 @@ func newJobInfo(f *rdb.Found) (*JobInfo, error) {
 	if f.Err != nil || f.Where == rdb.WhereGone {
 		return nil, f.Err
 	}
-	crashes := readCrashes(f.Crashes)
-	info := &JobInfo{ID: f.ID, AsOf: f.Time, Cancelling: f.Flagged, Crashes: crashes.workers()}
+	crashes := crash.Read(f.Crashes)
+	info := &JobInfo{ID: f.ID, AsOf: f.Time, Cancelling: f.Flagged, Crashes: crashes.Workers()}
 	if f.Where == rdb.WhereEnded {
 		return info, info.readOutcome(f.Outcome)
 	}
@@ -173,7 +174,7 @@ func (j *JobInfo) stand(f *rdb.Found) {
 	case rdb.Where(rdb.ShelfScheduled):
 		j.State, j.RunAt = StateScheduled, f.Due
 		j.Why = []WaitReason{{Kind: WaitDue, Until: f.Due}}
-		if len(j.Crashes) >= suspectAfter { // any attempt that ends in good order forgets them
+		if len(j.Crashes) >= crash.SuspectAfter { // any attempt that ends in good order forgets them
 			j.Why[0].Kind = WaitSuspect
 		}
 	case rdb.Where(rdb.ShelfRetry):

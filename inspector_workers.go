@@ -160,8 +160,8 @@ func (i *Inspector) running(ctx context.Context, p rdb.Profile) ([]RunningJob, e
 }
 
 // PauseWorker keeps one worker from fetching until [Inspector.ResumeWorker]; what it has goes on, and what waits is for
-// others. The worker hears of it at once, or if that message is lost within a second, as of all that follows here.
-// Without such a worker the error is [ErrNoWorker].
+// others. The worker hears of it at once, or if that message is lost within a second, or two in a fleet of more than
+// 1,000, as of all that follows here. Without such a worker the error is [ErrNoWorker].
 func (i *Inspector) PauseWorker(ctx context.Context, id string) error {
 	return i.want(ctx, id, rdb.WishPause, "paused")
 }

@@ -48,3 +48,19 @@ func JobFromContext(ctx context.Context) *Job {
 	job, _ := ctx.Value(jobKey{}).(*Job)
 	return job
 }
+
+// FencingToken returns a number that is larger for each later claim of the same job: that of the first run is smaller
+// than that of the second. A handler hands it to what it writes to, which refuses a number that is smaller than one it
+// has seen of that job: then nothing comes late from a worker that was paused or cut off, while another one has long
+// begun anew.
+//
+// It is made of Redis' clock at the fetch, in milliseconds. So it grows as long as that clock is not set back; and
+// where a worker died or was taken for dead, even then. What it does not tell apart is a run from the next where the
+// first one ended in good order and the clock was set back in between; nor is it known after Redis has lost its data.
+// It is 0 for a job that no pool runs.
+func (j *Job) FencingToken() int64 {
+	if j.run == nil {
+		return 0
+	}
+	return j.run.token
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/265d0351/work/internal/crash"
 	"github.com/265d0351/work/objects"
 )
 
@@ -64,7 +65,7 @@ type WorkerOptions struct {
 const (
 	defaultNamespace       = "work"
 	defaultShutdownTimeout = 25 * time.Second
-	defaultMaxCrashes      = 3
+	defaultMaxCrashes      = crash.DefaultMost
 	defaultMorgueRetention = 180 * 24 * time.Hour
 	defaultMorgueLimit     = 1_000_000
 	defaultRetries         = 25

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/crash"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -27,7 +28,7 @@ type run struct {
 	trail  *trail  // what happened to it before; noTrail for nothing
 	raw    []byte  // the record as it is stored
 
-	crashes     crashRecord            // of workers that died with it
+	crashes     crash.Record           // of workers that died with it
 	token       int64                  // see Job.FencingToken
 	order       int64                  // in which it was fetched, among all of its worker
 	fetched     time.Time              // by Redis' clock
@@ -100,7 +101,7 @@ func newRuns(n int) []*run {
 // fill makes the run of what a fetch returned. One that is unfit can still be buried.
 func (r *run) fill(w *worker, c *claimant, reg *registration, fetched *rdb.FetchedJob) {
 	if fetched.Crashes != "" {
-		r.crashes = readCrashes(fetched.Crashes)
+		r.crashes = crash.Read(fetched.Crashes)
 	}
 	r.claim, r.claimant, r.worker, r.registration = fetched.Claim, c, w, reg
 	r.record, r.trail, r.raw, r.crashed = &plainRecord, &noTrail, fetched.Record, fetched.Crashes != ""

@@ -2,8 +2,8 @@ package work
 
 import (
 	"context"
+	"github.com/265d0351/work/internal/crash"
 	"math/rand/v2"
-	"time"
 )
 
 // A job that two workers have died with is a suspect. A pool runs one suspect at a time; the others wait in scheduled.
@@ -11,14 +11,13 @@ import (
 // that a worker has died with Redis is told before it begins: what was only held when its worker died has not to do
 // with that.
 const (
-	suspectAfter   = 2 // crashes
-	suspectMinWait = time.Second
-	suspectMaxWait = 30 * time.Second
+	suspectMinWait = crash.MinWait
+	suspectMaxWait = crash.MaxWait
 )
 
 // putOff puts a suspect off when another one is under way in this pool. Otherwise it becomes the one.
 func (w *worker) putOff(r *run) bool {
-	if len(r.crashes.counted) < suspectAfter {
+	if r.crashes.Count() < crash.SuspectAfter {
 		return false
 	}
 	r.suspected = true

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/crash"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -61,8 +62,8 @@ func TestOneSuspectAtATimeIsNamedBeforeItBegins(t *testing.T) {
 
 // diedWith are the workers whose deaths count against a job.
 func (k *kit) diedWith(id string) []string {
-	record := readCrashes(k.text("HGET", "crashes", id))
-	return record.workers()
+	record := crash.Read(k.text("HGET", "crashes", id))
+	return record.Workers()
 }
 
 // dueNow makes everything on a shelf due, as if its time had come.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/backoff"
+	"github.com/265d0351/work/internal/crash"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/rdb"
@@ -64,6 +65,9 @@ type worker struct {
 	scribe     *scribe              // brings the logs of jobs to Redis
 	doubts     chan chan<- struct{} // to the heartbeater: see doubt
 	hints      chan struct{}        // to the heartbeater: see hint
+	spared     atomic.Bool          // a heartbeat is left out: see heartbeater.spares
+	sooner     *nudge               // to the heartbeater: it holds a job, so none is left out any more
+	missed     atomic.Bool          // an order came while a heartbeat was under way: the next one is not left out
 	processors sync.WaitGroup
 	restoring  sync.WaitGroup // of what runs, after a loss of data
 
@@ -87,7 +91,7 @@ func newWorker(p *WorkerPool, concurrency int, first bool) *worker {
 		concurrency: concurrency, registrations: p.registered,
 		stuckAfter: p.stuckAfter, life: life, kill: func() { end(ErrShutdown) },
 		slots:  newSlots(concurrency+prefetch, held),
-		nudged: newNudge(), looks: newNudge(),
+		nudged: newNudge(), looks: newNudge(), sooner: newNudge(),
 		ledger:   newLedger(p.clock, p.options.NoHistory),
 		beats:    beatsOf(p.options.HeartbeatLife),
 		outcomes: newOutbox(), doubts: make(chan chan<- struct{}), hints: make(chan struct{}, 1),
@@ -267,11 +271,11 @@ func (w *worker) reregister(ctx context.Context, c *claimant) error {
 }
 
 // tooManyCrashes tells whether enough workers died with a job to bury it.
-func (w *worker) tooManyCrashes(crashes *crashRecord) error {
-	if !crashes.damning(w.pool.options.MaxCrashes) {
+func (w *worker) tooManyCrashes(crashes *crash.Record) error {
+	if !crashes.Damning(w.pool.options.MaxCrashes) {
 		return nil
 	}
-	workers := crashes.workers()
+	workers := crashes.Workers()
 	return fmt.Errorf("%d workers died while they held it: %s", len(workers), excerpt.List(workers, ", "))
 }
 

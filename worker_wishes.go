@@ -41,6 +41,7 @@ func (p *WorkerPool) wished(id string) {
 		select {
 		case w.doubts <- make(chan struct{}):
 		default: // a heartbeat is under way, and the next one is at most a second away
+			w.missed.Store(true)
 		}
 	}
 }

@@ -27,7 +27,7 @@ local function wake(tokens, wanted)
   end
 end
 
--- expect notes by when a worker must have beaten again. It is known of all of them anew within a second, so what has another
+-- expect notes by when a worker must have beaten again. It is known of all of them anew within two seconds, so what has another
 -- type is overwritten.
 local function expect(deadlines, worker, time)
   local noted = redis.pcall('ZADD', deadlines, ms(time), worker)

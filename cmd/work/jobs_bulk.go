@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	"github.com/265d0351/work"
 )
@@ -58,7 +59,7 @@ func (a *app) actOnSelection(ctx context.Context, i *work.Inspector, o jobOrder)
 		if err != nil {
 			return err
 		}
-		if err := a.confirmBulk(ctx, o, selection, first.Total, bulk); err != nil {
+		if err := a.confirmBulk(ctx, o, selection, lookedAt(selection, first.Total, o.flags.limit), bulk); err != nil {
 			return err
 		}
 	}
@@ -73,6 +74,14 @@ func (a *app) actOnSelection(ctx context.Context, i *work.Inspector, o jobOrder)
 		return orInterrupted(ctx, err)
 	}
 	return result.verdict()
+}
+
+// lookedAt is how many records are looked at until so many jobs are found: where all of a state are selected, no more.
+func lookedAt(selection work.Selection, records, limit int) int {
+	if limit > 0 && reflect.DeepEqual(selection, work.Selection{State: selection.State}) {
+		return min(records, limit)
+	}
+	return records
 }
 
 // confirmBulk asks before very many records are looked at. Where jobs would be destroyed it counts them then, and asks

@@ -57,6 +57,15 @@ func TestALongWalkIsAskedAboutFirst(t *testing.T) {
 	}
 }
 
+func TestALimitBoundsWhatIsLookedAtWhereAllAreSelected(t *testing.T) {
+	t.Parallel()
+	dead := work.Selection{State: work.StateDead}
+	assert.Equal(t, 500_000, lookedAt(dead, 500_000, 0))
+	assert.Equal(t, 5, lookedAt(dead, 500_000, 5))
+	assert.Equal(t, 3, lookedAt(dead, 3, 5))
+	assert.Equal(t, 500_000, lookedAt(work.Selection{State: work.StateDead, Name: "rare"}, 500_000, 5))
+}
+
 // To say how many jobs would be deleted, all records are looked at: where these are very many, that is asked about
 // first.
 func TestALongCountBeforeABulkIsAskedAboutFirst(t *testing.T) {

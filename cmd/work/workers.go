@@ -225,7 +225,7 @@ func newWorkerOrderCommand(a *app, order workerOrder) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   order.name + " ID...",
 		Short: order.short,
-		Long: order.short + `. A worker hears of it within a second; this does not wait for it.
+		Long: order.short + `. A worker hears of it within a second, or two in a fleet of more than 1,000; this does not wait for it.
 
 Exit status: 3 if none of the named workers is registered, 5 if some are not.`,
 		Example: fmt.Sprintf("  work workers %s --all", order.name),

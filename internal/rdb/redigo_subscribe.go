@@ -10,8 +10,8 @@ import (
 )
 
 // A silent subscription is probed this often and given up after this silence, so a peer that died without closing the
-// connection is noticed within that silence. Whoever relies on what is published also looks by itself, about once a
-// second; and among thousands of idle workers each probe costs Redis as much as a heartbeat.
+// connection is noticed within that silence. A pool also looks by itself, about once a second; who
+// listens to the feeds or processes of other programs misses what is published meanwhile. Among thousands of idle workers each probe costs Redis as much as a heartbeat.
 const (
 	defaultProbeEvery = 15 * time.Second
 	defaultSilence    = 22 * time.Second

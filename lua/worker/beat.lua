@@ -4,7 +4,7 @@
 -- with a new "since". Only a reaper's script ends it. So does one whose "since" is to come: Redis' clock was set back, and
 -- with it this worker would be no judge of others until that time.
 --
--- Every worker sends this each second, and most have nothing to say: what that costs is why no function of the prelude is used, and
+-- Every worker sends this each second or two, and most have nothing to say: what that costs is why no function of the prelude is used, and
 -- why numbers, which are whole here, are written as such: Lua takes a microsecond longer for each as a fraction.
 --
 -- KEYS[1] worker:<id>, KEYS[2] workers, KEYS[3] epoch, KEYS[4] lease, KEYS[5] scheduled, KEYS[6] retry,

@@ -60,7 +60,7 @@ var enqueuers = []mutant{
 var fetchers = []mutant{
 	{
 		Name: "begin-ahead", File: "processor.go",
-		Before: "		pause(p.worker.life, time.Until(r.notBefore))\n", After: "		_ = pause\n",
+		Before: "		backoff.Pause(p.worker.life, time.Until(r.notBefore))\n", After: "		_ = backoff.Pause\n",
 		Breaks: "a job that was taken ahead of its time begins at it",
 		Tests:  pool("TestAJobThatIsTakenAheadBeginsAtItsTime"),
 	},
@@ -104,15 +104,15 @@ var fetchers = []mutant{
 	},
 	{
 		Name: "poison-for-ever", File: "worker.go",
-		Before: "if !crashes.damning(w.pool.options.MaxCrashes) {", After: "if true {",
+		Before: "if !crashes.Damning(w.pool.options.MaxCrashes) {", After: "if true {",
 		Breaks: "a job that MaxCrashes workers died with is buried",
 		Tests:  pool("TestAJobThatWorkersDieWithIsBuried"),
 	},
 	{
-		Name: "luck-ignored", File: "crash_record.go",
+		Name: "luck-ignored", File: "internal/crash/record.go",
 		Before: "chanceOf(n, r.expected()) < badLuck", After: "true",
 		Breaks: "a job that meets deaths by chance is not buried for them",
-		Tests:  pool("TestInnocentJobsOutliveKills", "TestWhatIsReadOfCrashes"),
+		Tests:  []tests{{"./internal/crash", []string{"TestInnocentJobsOutliveKills", "TestWhatIsReadOfCrashes"}}},
 	},
 	{
 		Name: "fence-asleep", File: "run_context.go",

@@ -1,4 +1,4 @@
-package work
+package crash
 
 import (
 	"strings"
@@ -29,11 +29,11 @@ func TestWhatIsReadOfCrashes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			record := readCrashes(tt.text)
-			assert.Equal(t, tt.workers, record.workers())
+			record := Read(tt.text)
+			assert.Equal(t, tt.workers, record.Workers())
 			assert.Equal(t, tt.token, record.token)
-			assert.Equal(t, tt.token+1, record.tokenOf(0), "the next claim has a larger one, whatever the clock says")
-			assert.Equal(t, tt.token+1000, record.tokenOf(tt.token+1000),
+			assert.Equal(t, tt.token+1, record.TokenOf(0), "the next claim has a larger one, whatever the clock says")
+			assert.Equal(t, tt.token+1000, record.TokenOf(tt.token+1000),
 				"it is the time of the fetch where that is later")
 		})
 	}
@@ -41,8 +41,8 @@ func TestWhatIsReadOfCrashes(t *testing.T) {
 
 // deaths are so many crashes of a job, each after it ran for a time, in a fleet in which as many other workers died in
 // each window.
-func deaths(n int, ran time.Duration, others, workers int) crashRecord {
-	record := crashRecord{}
+func deaths(n int, ran time.Duration, others, workers int) Record {
+	record := Record{}
 	for i := range n {
 		c := crash{worker: "w", died: int64(i) * 10_000_000, ran: float64(ran.Milliseconds()), workers: workers}
 		for w := range c.deaths {
@@ -56,17 +56,17 @@ func deaths(n int, ran time.Duration, others, workers int) crashRecord {
 func TestAJobIsBuriedForWhatChanceDoesNotExplain(t *testing.T) {
 	t.Parallel()
 	poison := deaths(3, 100*time.Millisecond, 0, 10)
-	assert.True(t, poison.damning(3), "nothing else dies")
+	assert.True(t, poison.Damning(3), "nothing else dies")
 	fewer := deaths(2, 100*time.Millisecond, 0, 10)
-	assert.False(t, fewer.damning(3), "too few, however unlikely")
+	assert.False(t, fewer.Damning(3), "too few, however unlikely")
 	unlucky := deaths(3, 30*time.Second, 50, 10)
-	assert.False(t, unlucky.damning(3), "workers die all the time, and it runs for long")
+	assert.False(t, unlucky.Damning(3), "workers die all the time, and it runs for long")
 	hopeless := deaths(12, 30*time.Second, 50, 10)
-	assert.True(t, hopeless.damning(3), "four times as many: it never comes to its end")
+	assert.True(t, hopeless.Damning(3), "four times as many: it never comes to its end")
 	nearly := deaths(11, time.Hour, 500, 2)
-	assert.False(t, nearly.damning(3), "one fewer")
-	older := readCrashes("w1 w2 w3")
-	assert.True(t, older.damning(3), "of an earlier version nothing else is known")
+	assert.False(t, nearly.Damning(3), "one fewer")
+	older := Read("w1 w2 w3")
+	assert.True(t, older.Damning(3), "of an earlier version nothing else is known")
 }
 
 func TestTheChanceOfDeathsIsThatOfPoisson(t *testing.T) {
@@ -85,6 +85,6 @@ func TestTheChanceOfDeathsIsThatOfPoisson(t *testing.T) {
 				tt.expected)
 		}
 	}
-	many := readCrashes(strings.Repeat("w ", 1000))
-	assert.True(t, many.damning(3))
+	many := Read(strings.Repeat("w ", 1000))
+	assert.True(t, many.Damning(3))
 }

@@ -1,4 +1,4 @@
-package work
+package crash
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ import (
 )
 
 // simulation is a fleet whose workers are killed, in a time of its own: what release.lua notes of that is judged by
-// crashRecord. Times are in ms.
+// Record. Times are in ms.
 type simulation struct {
 	workers, slots int
 	jobs           int
@@ -121,18 +121,18 @@ func (s *simulation) fetch() {
 }
 
 func (s *simulation) begin(w *simulatedWorker, job *simulatedJob) {
-	record := readCrashes(strings.Join(job.words, " "))
-	if len(record.counted) >= defaultMaxCrashes && !job.counted {
+	record := Read(strings.Join(job.words, " "))
+	if len(record.counted) >= DefaultMost && !job.counted {
 		job.counted = true
 		s.before = append(s.before, job)
 	}
-	if record.damning(defaultMaxCrashes) {
+	if record.Damning(DefaultMost) {
 		s.buried, s.left = append(s.buried, job), s.left-1
 		return
 	}
-	if len(record.counted) >= suspectAfter {
+	if len(record.counted) >= SuspectAfter {
 		if w.suspect != nil {
-			wait := suspectMinWait + rand.N(suspectMaxWait-suspectMinWait)
+			wait := MinWait + rand.N(MaxWait-MinWait)
 			s.after(float64(wait.Milliseconds()), func() { s.queue = append(s.queue, job); s.fetch() })
 			return
 		}
@@ -277,7 +277,7 @@ func TestADeadlyJobIsBuriedSoon(t *testing.T) {
 				s.run(seed)
 				require.Contains(t, s.buried, s.deadly, seed)
 				assert.Len(t, s.buried, 1, "its neighbours are not buried with it")
-				record := readCrashes(strings.Join(s.deadly.words, " "))
+				record := Read(strings.Join(s.deadly.words, " "))
 				most = max(most, len(record.counted))
 			}
 			assert.LessOrEqual(t, most, cmp.Or(c.most, 12))

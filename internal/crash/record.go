@@ -1,14 +1,17 @@
-package work
+// Package crash decides whether a job is to blame for the workers that died while it ran. It is handed what release.lua
+// has written of it, and asks nobody.
+package crash
 
 import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
-// crashRecord is what Redis knows of the workers that died with a job since its last attempt ended in good order.
+// Record is what Redis knows of the workers that died with a job since its last attempt ended in good order.
 // release.lua writes it, in words with spaces between.
-type crashRecord struct {
+type Record struct {
 	counted []crash // deaths while it ran, the oldest first
 	token   int64   // of the last claim of a worker that died, or was taken for dead
 }
@@ -25,10 +28,10 @@ type crash struct {
 // crashWindows are for how long before a crash the deaths of workers are counted, in ms.
 var crashWindows = [...]float64{60e3, 600e3, 3600e3}
 
-// readCrashes reads what release.lua has written. A word of which it cannot make anything is a crash of which nothing
+// Read reads what release.lua has written. A word of which it cannot make anything is a crash of which nothing
 // else is known: earlier versions wrote only who had died.
-func readCrashes(text string) crashRecord {
-	var record crashRecord
+func Read(text string) Record {
+	var record Record
 	for word := range strings.FieldsSeq(text) {
 		switch word[0] {
 		case '+': // when it began last
@@ -61,19 +64,34 @@ func readCrashes(text string) crashRecord {
 }
 
 // note takes the token of a claim; the last one is the largest.
-func (r *crashRecord) note(token string) {
+func (r *Record) note(token string) {
 	n, _ := strconv.ParseInt(token, 10, 64)
 	r.token = max(r.token, n)
 }
 
-// workers are the ids of those that died while the job ran.
-func (r *crashRecord) workers() []string {
+// Count is how many workers died while the job ran.
+func (r *Record) Count() int { return len(r.counted) }
+
+// Workers are the ids of those that died while the job ran.
+func (r *Record) Workers() []string {
 	var ids []string
 	for _, c := range r.counted {
 		ids = append(ids, c.worker)
 	}
 	return ids
 }
+
+// SuspectAfter is with how many deaths a job is watched, and DefaultMost after how many it may be buried.
+const (
+	SuspectAfter = 2
+	DefaultMost  = 3
+)
+
+// MinWait and MaxWait are for how long a job that workers have died with waits while another one such runs.
+const (
+	MinWait = time.Second
+	MaxWait = 30 * time.Second
+)
 
 const (
 	// badLuck is how unlikely it must be that a job met so many deaths by chance. A namespace may have millions of
@@ -84,9 +102,9 @@ const (
 	mostLuck = 4
 )
 
-// damning tells whether the job is to be buried: at least so many workers died while it ran, and chance does not
+// Damning tells whether the job is to be buried: at least so many workers died while it ran, and chance does not
 // explain it.
-func (r *crashRecord) damning(most int) bool {
+func (r *Record) Damning(most int) bool {
 	n := len(r.counted)
 	return n >= most && (n >= mostLuck*most || chanceOf(n, r.expected()) < badLuck)
 }
@@ -95,7 +113,7 @@ func (r *crashRecord) damning(most int) bool {
 // Workers die as often as they did lately without it, by the window that shows the most; and in ten minutes one may
 // always die of something that nobody has seen yet. A death in which one of several jobs may have had its hand says as
 // much less of each.
-func (r *crashRecord) expected() float64 {
+func (r *Record) expected() float64 {
 	sum := 0.0
 	for i, c := range r.counted {
 		rate := 0.0
@@ -140,21 +158,5 @@ func chanceOf(n int, expected float64) float64 {
 	return sum
 }
 
-// FencingToken returns a number that is larger for each later claim of the same job: that of the first run is smaller
-// than that of the second. A handler hands it to what it writes to, which refuses a number that is smaller than one it
-// has seen of that job: then nothing comes late from a worker that was paused or cut off, while another one has long
-// begun anew.
-//
-// It is made of Redis' clock at the fetch, in milliseconds. So it grows as long as that clock is not set back; and
-// where a worker died or was taken for dead, even then. What it does not tell apart is a run from the next where the
-// first one ended in good order and the clock was set back in between; nor is it known after Redis has lost its data.
-// It is 0 for a job that no pool runs.
-func (j *Job) FencingToken() int64 {
-	if j.run == nil {
-		return 0
-	}
-	return j.run.token
-}
-
-// tokenOf is the token of a claim that was made at that time.
-func (r *crashRecord) tokenOf(claimed int64) int64 { return max(claimed, r.token+1) }
+// TokenOf is the token of a claim that was made at that time.
+func (r *Record) TokenOf(claimed int64) int64 { return max(claimed, r.token+1) }
