@@ -103,9 +103,9 @@ func (m *machine) learnRate(t *rapid.T, queue string, full func(now int64) float
 	if stored := text(m.site.cmd(t, "GET", "rate:"+queue)); stored != "" {
 		at = asFloat(t, stored)
 	}
-	least, most := full(m.before), full(m.after)
+	least, most := full(m.before), full(m.after+1) // both moments are cut to ms
 	require.GreaterOrEqual(t, at, min(least, most)-0.002, "rate:%s", queue)
-	require.LessOrEqual(t, at, max(least, most)+1, "rate:%s", queue) // both moments are cut to ms
+	require.LessOrEqual(t, at, max(least, most)+1, "rate:%s", queue)
 	return at
 }
 
