@@ -42,8 +42,8 @@ cover: ## write the coverage of all packages by all tests to cover.out
 	go test -coverprofile=cover.out -coverpkg=github.com/265d0351/work/... work
 	go tool cover -func=cover.out | tail -1
 
-mutants: ## break the scripts and transitions one line at a time: which test sees it? (about half an hour)
-	go run ./tools/mutants -write docs/mutants.md
+mutants: ## break the scripts one line at a time: which test sees it? (about half an hour)
+	go run ./tools/mutants
 
 long: fault-long races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long doctor-long due-long ## every long form below (two to three hours; run it before a release)
 
@@ -60,13 +60,13 @@ rates-long: ## how much of its rate a worker reaches, over rates, bursts, worker
 	WORK_RATES_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 30m -run TestEveryRateLetsBeginWhatExactArithmeticLets ./internal/rdb
 
 cron-long: ## ticks of 1,000 specs in 200 zones, 54 in each, of both kinds of zone data, against a walk over all minutes up to 2045 (a quarter of an hour)
-	WORK_CRON_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 2h -run TestTicksAreThoseOfAWalk .
+	WORK_CRON_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 2h -run TestTicksAreThoseOfAWalk ./internal/schedule
 
 reads-long: ## what Redis spends on each read over 4 x 1,000,000 jobs (2 GB, a few minutes), into docs/performance.md
 	WORK_READS_LONG=1 WORK_READS_FIGURES=$(CURDIR)/docs/performance.md WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 30m -run TestReadsCostThePageAndNotTheJobs .
 
 names-long: ## start and stop with 10,000 names, round trips of all that is done about them, and what their history costs (two minutes)
-	WORK_NAMES_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -v -timeout 30m -run 'TestAPoolOfTenThousandNames|TestWhatHistoryCosts|TestRoundTripsDoNotGrowWithNames' .
+	WORK_NAMES_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -v -timeout 30m -run 'TestAPoolOfTenThousandNames|TestWhatHistoryCosts|TestRoundTripsDoNotGrowWithNames' . ./internal/history
 
 pages-long: ## the same of each page of the dashboard, into docs/dashboard.md
 	WORK_PAGES_LONG=1 WORK_PAGES_FIGURES=$(CURDIR)/docs/dashboard.md WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 30m -run TestPagesCostNoMoreWhereMoreJobsAre ./webui

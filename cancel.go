@@ -2,177 +2,98 @@ package work
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
-	"github.com/265d0351/work/internal/backoff"
+	"github.com/265d0351/work/internal/ending"
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// cancelling is one call of Cancel.
-type cancelling struct {
-	store   *rdb.Store
-	results []CancelResult // one for each id
-	flagged map[string]bool
+// CancelEffect is what a call of Cancel has done about one job.
+type CancelEffect string
 
-	shelvesOnly bool // leaves those in queues to whoever fetches them
+// The effects of a call of Cancel. The zero value says that nothing is known: the call ended before.
+const (
+	// CancelEnded: it waited, and has ended as cancelled. (One that stands more than 10,000 jobs deep in its queue
+	// reads as cancelled and never runs; what belongs to it, such as a lock, is kept until its turn has come.)
+	CancelEnded CancelEffect = "ended"
+	// CancelFlagged: a worker has it. The ctx of its handler ends within a second, with [ErrCancelled] as its cause,
+	// and when the handler has returned the job ends as cancelled, whatever it returned.
+	CancelFlagged CancelEffect = "flagged"
+	// CancelTooLate: it had ended before, as State says.
+	CancelTooLate CancelEffect = "too late"
+	// CancelDead: it is in the morgue, where nothing is left to cancel. Nothing was done.
+	CancelDead CancelEffect = "dead"
+	// CancelNotFound: there is no such job, or it has ended and no outcome is kept.
+	CancelNotFound CancelEffect = "not found"
+)
+
+// CancelResult is what a call of Cancel has done about one job.
+type CancelResult struct {
+	ID     string       `json:"id"`
+	Effect CancelEffect `json:"effect"`
+	State  State        `json:"state,omitempty"` // of the job, now or soon; empty where it is not known
 }
 
-// Cancelling goes on by itself after a broken connection, so many times; and it looks again, so many times, where a job
-// has moved on before it could be ended: what is flagged by then ends as cancelled wherever it goes.
-const (
-	cancelTries  = 5
-	cancelRounds = 5
-)
+// Err is nil if the job has ended as cancelled or will, by this call or another. Otherwise it is a *[CancelError].
+func (r CancelResult) Err() error {
+	if r.State == StateCancelled {
+		return nil
+	}
+	return &CancelError{CancelResult: r}
+}
+
+// CancelError says why a job was not cancelled. It is [ErrNotFound] for one of which nothing is there.
+type CancelError struct{ CancelResult }
+
+func (e *CancelError) Error() string { return excerpt.Cut(e.text()) }
+
+func (e *CancelError) text() string {
+	switch job := excerpt.Brief(e.ID); e.Effect {
+	case CancelTooLate:
+		return fmt.Sprintf("job %s cannot be cancelled: it has ended as %s", job, e.State)
+	case CancelDead:
+		return fmt.Sprintf("job %s cannot be cancelled: it is dead and will not run by itself; delete it instead", job)
+	case CancelNotFound:
+		return fmt.Sprintf("job %s cannot be cancelled: %v", job, ErrNotFound)
+	default:
+		return fmt.Sprintf("it is not known whether job %s was cancelled: cancel it again", job)
+	}
+}
+
+// Unwrap returns [ErrNotFound] where it applies.
+func (e *CancelError) Unwrap() error {
+	if e.Effect == CancelNotFound {
+		return ErrNotFound
+	}
+	return nil
+}
+
+// Cancel ends jobs before they are done. Those that wait, are scheduled, to be retried or stalled end at once; of those
+// that run the ctx ends within a second, wherever they do, and they end when their handlers return, whatever these
+// return: they are not retried. Dead ones are refused. That they were cancelled is kept for their retention, a minute
+// at the least.
+//
+// There is one result for each id, in their order, also with an error: then some Effects are empty. An id that cannot
+// be one is an error before anything is done. It sends up to 500 ids at a time, goes on by itself when a connection
+// breaks, and ends when ctx does. Cancelling again does no harm. It may be called concurrently.
+func (e *Enqueuer) Cancel(ctx context.Context, ids ...string) ([]CancelResult, error) {
+	if err := e.core.intake.Enter(); err != nil {
+		return nil, err
+	}
+	defer e.core.intake.Leave()
+	return cancelJobs(ctx, e.core.store, ids)
+}
 
 // cancelJobs cancels jobs, as many to a script as it takes. There is a result for each id, also with an error.
 func cancelJobs(ctx context.Context, store *rdb.Store, ids []string) ([]CancelResult, error) {
-	c := &cancelling{store: store, results: make([]CancelResult, len(ids)), flagged: map[string]bool{}}
-	for i, id := range ids {
-		if err := validateID(id); err != nil {
-			return nil, fmt.Errorf("no job was cancelled: %w", err)
-		}
-		c.results[i].ID = id
+	cancelled, err := ending.Cancel(ctx, store, ids)
+	if cancelled == nil {
+		return nil, asInvalid(err)
 	}
-	for from := 0; from < len(ids); {
-		done, err := c.some(ctx, c.results[from:])
-		from += done
-		if err != nil {
-			return c.results, fmt.Errorf("not all jobs were cancelled, it is not known of %d of %d: %w", len(ids)-from,
-				len(ids), err)
-		}
+	results := make([]CancelResult, len(cancelled))
+	for i, one := range cancelled {
+		results[i] = CancelResult{ID: one.ID, Effect: CancelEffect(one.Effect), State: State(one.State)}
 	}
-	return c.results, nil
-}
-
-// some cancels the first of the jobs and returns how many that were.
-func (c *cancelling) some(ctx context.Context, results []CancelResult) (int, error) {
-	standings, err := c.flag(ctx, results)
-	if err != nil {
-		return 0, err
-	}
-	results = results[:len(standings)]
-	moved := make([]int, 0, len(results)) // those that moved on before they could be ended
-	for i := range results {
-		moved = append(moved, i)
-	}
-	for range cancelRounds {
-		if moved, err = c.end(ctx, results, moved, standings); err != nil {
-			return 0, err
-		}
-		if len(moved) == 0 {
-			break
-		}
-		again := make([]CancelResult, len(moved))
-		for i, at := range moved {
-			again[i].ID = results[at].ID
-		}
-		if standings, err = c.flag(ctx, again); err != nil {
-			return 0, err
-		}
-		moved = moved[:len(standings)] // the others are flagged, and will end
-	}
-	return len(results), nil
-}
-
-// flag flags as many of the jobs as one script takes.
-func (c *cancelling) flag(ctx context.Context, jobs []CancelResult) (standings []rdb.Standing, err error) {
-	ids := make([]string, min(len(jobs), rdb.MaxBatch))
-	for i := range ids {
-		ids[i] = jobs[i].ID
-	}
-	err = persist(ctx, func(ctx context.Context) (err error) {
-		standings, err = c.store.Cancel(ctx, ids)
-		return err
-	})
-	return standings, err
-}
-
-// end notes what became of the jobs at those indices, and ends those that rest. It returns which have moved on.
-func (c *cancelling) end(ctx context.Context, results []CancelResult, indices []int,
-	standings []rdb.Standing) (moved []int, err error) {
-	var resting []rdb.Resting
-	var of []int
-	for i, standing := range standings {
-		at := indices[i]
-		c.note(&results[at], standing)
-		if ending, rests := endingOf(standing); rests && !(c.shelvesOnly && standing.Spot == rdb.SpotQueue) {
-			resting = append(resting, rdb.Resting{Spot: standing.Spot, Ending: ending})
-			of = append(of, at)
-		}
-	}
-	var rested []rdb.Rested
-	err = persist(ctx, func(ctx context.Context) (err error) {
-		rested, err = c.store.EndResting(ctx, resting)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	var deep []rdb.Ending
-	for i, answer := range rested {
-		switch answer {
-		case rdb.RestedEnded:
-			results[of[i]].Effect, results[of[i]].State = CancelEnded, StateCancelled
-		case rdb.RestedGone:
-			moved = append(moved, of[i])
-		case rdb.RestedFar:
-			results[of[i]].Effect, results[of[i]].State = CancelEnded, StateCancelled
-			deep = append(deep, resting[i].Ending)
-		}
-	}
-	return moved, persist(ctx, func(ctx context.Context) error { return c.store.Foretell(ctx, deep) })
-}
-
-// note notes what is known of a job once it was to be flagged.
-func (c *cancelling) note(result *CancelResult, s rdb.Standing) {
-	switch {
-	case s.Spot == rdb.Spot(rdb.ShelfMorgue):
-		result.Effect, result.State = CancelDead, StateDead
-	case s.Spot != rdb.SpotGone:
-		result.Effect, result.State = CancelFlagged, StateCancelled
-		c.flagged[s.ID] = true
-	case c.flagged[s.ID]: // it was there a moment ago, and could not end otherwise
-		result.Effect, result.State = CancelEnded, StateCancelled
-	case s.Outcome == nil:
-		result.Effect, result.State = CancelNotFound, ""
-	default:
-		result.Effect, result.State = CancelTooLate, keptState(s.Outcome)
-	}
-}
-
-// endingOf is how a job that rests is ended. One whose record cannot be read is left to whoever fetches it: nobody
-// knows its queue.
-func endingOf(s rdb.Standing) (rdb.Ending, bool) {
-	if len(s.Record) == 0 || s.Spot == rdb.SpotGone {
-		return rdb.Ending{}, false
-	}
-	rec, err := decodeRecord(s.Record)
-	if err != nil || rec.Name == "" {
-		return rdb.Ending{}, false
-	}
-	r := restingRun(rec, s.Trail)
-	d := r.cancellation(s.Seen)
-	return rdb.Ending{
-		ID: s.ID, Queue: rec.Name, State: stateCancelled, Keep: d.keep, Outcome: d.result, Belongings: r.belongings(),
-	}, true
-}
-
-// keptState is how a job has ended by what is kept of it.
-func keptState(stored []byte) State {
-	var kept outcome
-	if err := json.Unmarshal(stored, &kept); err != nil || kept.State == stateSucceeded {
-		return StateSucceeded
-	}
-	return State(kept.State)
-}
-
-// persist does what may be done twice until it succeeds, a few times.
-func persist(ctx context.Context, do func(ctx context.Context) error) error {
-	for attempt := 1; ; attempt++ {
-		err := do(ctx)
-		if err == nil || attempt == cancelTries || !judge(err).again || !backoff.Pause(ctx, backoff.For(attempt)) {
-			return err
-		}
-	}
+	return results, err
 }

@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -10,7 +10,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/ids"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/record"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -29,11 +33,11 @@ type raced struct {
 
 // raceDriver has others act before each request.
 type raceDriver struct {
-	rdb.Driver
+	redisconn.Driver
 	before func()
 }
 
-func (d *raceDriver) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+func (d *raceDriver) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
 	d.before()
 	return d.Driver.Pipeline(ctx, calls...)
 }
@@ -54,13 +58,9 @@ func TestCancelInARaceHasOneEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
-				rounds := 100
-				if s.Embedded() != nil {
-					rounds = 1000
-				}
 				r := newRaced(t, s)
-				effects := map[CancelEffect]int{}
-				for n := range rounds {
+				effects := map[work.CancelEffect]int{}
+				for n := range redistest.Rounds(s.Embedded(), 1000, 100) {
 					effects[r.round(fmt.Sprint("job", n), row.from, row.acts)]++
 				}
 				t.Log(effects)
@@ -73,11 +73,11 @@ func TestCancelInARaceHasOneEnd(t *testing.T) {
 func newRaced(t *testing.T, s redistest.Server) *raced {
 	t.Helper()
 	k := newKit(t, s)
-	driver, err := rdb.Open(s.DSN())
+	driver, err := redisconn.Open(s.DSN())
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, driver.Close()) })
-	r := &raced{k: k, store: rdb.NewStore(driver, k.namespace), random: rand.New(rand.NewPCG(rand.Uint64(), 1))}
-	r.worker = r.store.Worker(newWorkerID())
+	r := &raced{k: k, store: rdb.NewStore(driver, k.Namespace), random: rand.New(rand.NewPCG(rand.Uint64(), 1))}
+	r.worker = r.store.Worker(ids.Worker())
 	_, _, err = r.worker.Register(t.Context(), rdb.Registration{Life: time.Hour, Epoch: "e", Queues: []string{"a"}})
 	require.NoError(t, err)
 	return r
@@ -85,7 +85,7 @@ func newRaced(t *testing.T, s redistest.Server) *raced {
 
 // round lets one job be cancelled while others act on it, lets it come to its end, and says what the one who cancels
 // was told.
-func (r *raced) round(id string, from []string, acts []func(*raced)) CancelEffect {
+func (r *raced) round(id string, from []string, acts []func(*raced)) work.CancelEffect {
 	r.id, r.settled = id, ""
 	r.put(from[r.random.IntN(len(from))])
 	at, request := r.random.IntN(4), 0 // before which request they act for the first time
@@ -96,8 +96,8 @@ func (r *raced) round(id string, from []string, acts []func(*raced)) CancelEffec
 		}
 		request++
 	}}
-	results, err := cancelJobs(r.k.ctx(), rdb.NewStore(driver, r.k.namespace), []string{id})
-	require.NoError(r.k.t, err)
+	results, err := work.CancelJobs(r.k.Ctx(), rdb.NewStore(driver, r.k.Namespace), []string{id})
+	require.NoError(r.k.T, err)
 	if request <= at {
 		act()
 	}
@@ -106,15 +106,15 @@ func (r *raced) round(id string, from []string, acts []func(*raced)) CancelEffec
 	return results[0].Effect
 }
 
-func (r *raced) check(result CancelResult) {
-	t := r.k.t
+func (r *raced) check(result work.CancelResult) {
+	t := r.k.T
 	switch result.Effect {
-	case CancelEnded, CancelFlagged:
-		require.Equal(t, stateCancelled, r.k.outcomeOf(r.id).State, "%s was to be cancelled: %+v", r.id, result)
-	case CancelTooLate:
+	case work.CancelEnded, work.CancelFlagged:
+		require.Equal(t, record.Cancelled, r.k.outcomeOf(r.id).State, "%s was to be cancelled: %+v", r.id, result)
+	case work.CancelTooLate:
 		require.Equal(t, "done", r.settled)
-		require.Equal(t, stateSucceeded, r.k.outcomeOf(r.id).State)
-	case CancelDead:
+		require.Equal(t, record.Succeeded, r.k.outcomeOf(r.id).State)
+	case work.CancelDead:
 		require.Equal(t, "morgue", r.settled)
 		r.run("ZREM", "morgue", r.id)
 		r.run("HDEL", "jobs", r.id)
@@ -144,15 +144,15 @@ func (r *raced) put(place string) {
 	}
 	if place == "held" {
 		r.fetch()
-		require.NotNil(r.k.t, r.claim)
+		require.NotNil(r.k.T, r.claim)
 	}
 }
 
 func (r *raced) run(command, key string, args ...any) any {
-	r.k.t.Helper()
-	value, err := rdb.Do(r.k.t.Context(), r.store.Driver(),
-		rdb.Call{Command: command, Args: append([]any{r.store.FullName(key)}, args...)})
-	require.NoError(r.k.t, err)
+	r.k.T.Helper()
+	value, err := redisconn.Do(r.k.T.Context(), r.store.Driver(),
+		redisconn.Call{Command: command, Args: append([]any{r.store.FullName(key)}, args...)})
+	require.NoError(r.k.T, err)
 	return value
 }
 
@@ -161,11 +161,11 @@ func (r *raced) fetch() {
 		return
 	}
 	r.number++
-	fetched, err := r.worker.Fetch(r.k.t.Context(), r.number, 1, false, []rdb.Share{{Queue: "a", Jobs: 1}})
-	require.NoError(r.k.t, err)
+	fetched, err := r.worker.Fetch(r.k.T.Context(), r.number, 1, false, []rdb.Share{{Queue: "a", Jobs: 1}})
+	require.NoError(r.k.T, err)
 	if len(fetched.Jobs) == 1 {
 		r.claim = &fetched.Jobs[0]
-		require.Equal(r.k.t, r.id, r.claim.ID)
+		require.Equal(r.k.T, r.id, r.claim.ID)
 	}
 }
 
@@ -180,11 +180,11 @@ func (r *raced) settle() {
 		r.cancelled()
 		return
 	}
-	var call rdb.Call
+	var call redisconn.Call
 	switch how {
 	case "done":
 		call = w.Complete([]rdb.Ended{{Claim: claim, ID: r.id, Keep: time.Minute,
-			Outcome: outcome{State: stateSucceeded}.encode()}})
+			Outcome: record.Outcome{State: record.Succeeded}.Encode()}})
 	case "release":
 		call = w.Release(rdb.Released{Queue: "a", Elements: []string{claim.Element}})
 	default:
@@ -199,26 +199,26 @@ func (r *raced) settle() {
 
 func (r *raced) cancelled() {
 	answer := r.send(r.worker.End(r.claim.Claim, rdb.Ending{
-		ID: r.id, Queue: "a", State: stateCancelled, Keep: time.Minute,
-		Outcome: outcome{State: stateCancelled}.encode(),
+		ID: r.id, Queue: "a", State: record.Cancelled, Keep: time.Minute,
+		Outcome: record.Outcome{State: record.Cancelled}.Encode(),
 	}))
-	require.Empty(r.k.t, answer.Gone)
+	require.Empty(r.k.T, answer.Gone)
 	r.claim = nil
 }
 
-func (r *raced) send(call rdb.Call) rdb.Settled {
-	r.k.t.Helper()
-	settled, err := r.worker.Settle(r.k.t.Context(), []rdb.Call{call})
-	require.NoError(r.k.t, err)
-	require.NoError(r.k.t, settled[0].Err)
+func (r *raced) send(call redisconn.Call) rdb.Settled {
+	r.k.T.Helper()
+	settled, err := r.worker.Settle(r.k.T.Context(), []redisconn.Call{call})
+	require.NoError(r.k.T, err)
+	require.NoError(r.k.T, settled[0].Err)
 	return settled[0]
 }
 
 // due moves the job from its shelf to its queue if it is due.
 func (r *raced) due() {
 	for _, shelf := range []rdb.Shelf{rdb.ShelfScheduled, rdb.ShelfRetry} {
-		_, err := r.store.Due(r.k.t.Context(), shelf, rdb.DueCall{Move: []rdb.Waiting{{ID: r.id, Queue: "a"}}})
-		require.NoError(r.k.t, err)
+		_, err := r.store.Due(r.k.T.Context(), shelf, rdb.DueCall{Move: []rdb.Waiting{{ID: r.id, Queue: "a"}}})
+		require.NoError(r.k.T, err)
 	}
 }
 
@@ -253,21 +253,19 @@ func (r *raced) finish() {
 		r.fetch()
 		r.settle()
 	}
-	require.Fail(r.k.t, "it never comes to an end", r.id)
+	require.Fail(r.k.T, "it never comes to an end", r.id)
 }
 
 // done checks that nothing is out of order at the end.
 func (r *raced) done() {
-	_, gone, err := r.worker.Forget(r.k.t.Context(), []string{"a"})
-	require.NoError(r.k.t, err)
-	require.True(r.k.t, gone)
-	i := newInspector(r.store, defaultMorgueLimit)
-	i.patience = 0
-	diagnosis, err := i.Doctor(r.k.t.Context(), DoctorOptions{})
-	require.NoError(r.k.t, err)
-	for _, finding := range diagnosis.Findings {
-		if finding.Check != CheckServer {
-			assert.Failf(r.k.t, "the doctor found something", "%+v", finding)
+	_, gone, err := r.worker.Forget(r.k.T.Context(), []string{"a"})
+	require.NoError(r.k.T, err)
+	require.True(r.k.T, gone)
+	findings, err := r.k.handsOn(r.store.Driver()).Findings(r.k.T.Context(), time.Nanosecond)
+	require.NoError(r.k.T, err)
+	for _, finding := range findings {
+		if finding.Check != "server" {
+			assert.Failf(r.k.T, "the doctor found something", "%s", finding.Text)
 		}
 	}
 }

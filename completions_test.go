@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -12,7 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/pooltest"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -23,41 +25,41 @@ func TestACompletionQueueTellsHowJobsEnd(t *testing.T) {
 		rows := []struct {
 			name    string
 			handler func() error
-			want    State
+			want    work.State
 		}{
-			{"done", func() error { return nil }, StateSucceeded},
-			{"discarded", func() error { return Discard(nil) }, StateDiscarded},
-			{"out of retries", func() error { return errors.New("boom") }, StateDead},
-			{"buried", func() error { return Bury(nil) }, StateDead},
+			{"done", func() error { return nil }, work.StateSucceeded},
+			{"discarded", func() error { return work.Discard(nil) }, work.StateDiscarded},
+			{"out of retries", func() error { return errors.New("boom") }, work.StateDead},
+			{"buried", func() error { return work.Bury(nil) }, work.StateDead},
 		}
-		pool := NewWorkerPool(nil, 4, k.options())
+		pool := work.NewWorkerPool(nil, 4, k.Options())
 		for _, row := range rows {
-			pool.JobWithOptions(row.name, JobOptions{Retries: -1}, row.handler)
+			pool.JobWithOptions(row.name, work.JobOptions{Retries: -1}, row.handler)
 		}
-		pool.JobWithOptions("result", JobOptions{Retention: time.Hour}, func() (int, error) { return 5, nil })
-		k.start(pool)
-		enq := k.enq.With(Completion("ends"))
+		pool.JobWithOptions("result", work.JobOptions{Retention: time.Hour}, func() (int, error) { return 5, nil })
+		k.Start(pool)
+		enq := k.Enq.With(work.Completion("ends"))
 		for _, row := range rows {
 			t.Run(row.name, func(t *testing.T) {
-				receipt, err := enq.Enqueue(k.ctx(), row.name)
+				receipt, err := enq.Enqueue(k.Ctx(), row.name)
 				require.NoError(t, err)
-				got, err := k.enq.Completions("ends").Next(k.ctx())
+				got, err := k.Enq.Completions("ends").Next(k.Ctx())
 				require.NoError(t, err)
-				assert.Equal(t, Ended{ID: receipt.ID, State: row.want}, got)
+				assert.Equal(t, work.Ended{ID: receipt.ID, State: row.want}, got)
 			})
 		}
 		t.Run("with a result", func(t *testing.T) {
-			_, err := enq.Enqueue(k.ctx(), "result")
+			_, err := enq.Enqueue(k.Ctx(), "result")
 			require.NoError(t, err)
-			got, err := k.enq.Completions("ends").Next(k.ctx())
+			got, err := k.Enq.Completions("ends").Next(k.Ctx())
 			require.NoError(t, err)
-			result, err := Result[int](k.ctx(), k.enq, got.ID)
+			result, err := work.Result[int](k.Ctx(), k.Enq, got.ID)
 			require.NoError(t, err)
 			assert.Equal(t, 5, result)
 		})
-		k.enqueue("done")
-		k.drained(pool)
-		assert.Zero(t, k.number("EXISTS", "completion:ends"), "a job without one is none of its business")
+		k.Enqueue("done")
+		k.Drained(pool)
+		assert.Zero(t, k.Number("EXISTS", "completion:ends"), "a job without one is none of its business")
 	})
 }
 
@@ -67,17 +69,17 @@ func TestEachEndIsToldOnce(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		proxy := redistest.NewProxy(t, s.Addr())
-		k.start(NewWorkerPool(nil, 8, k.options()).Job("a", func(int) error { return nil }))
+		k.Start(work.NewWorkerPool(nil, 8, k.Options()).Job("a", func(int) error { return nil }))
 		const jobs = 300
 		told := make(chan string, jobs)
-		ctx, cancel := context.WithCancel(k.ctx())
+		ctx, cancel := context.WithCancel(k.Ctx())
 		readers := make(chan error, 6)
 		for i := range 6 {
 			dsn := proxy.DSN()
 			if i%2 == 0 {
 				dsn = s.DSN()
 			}
-			enq, err := NewEnqueuer(dsn, Namespace(k.namespace))
+			enq, err := work.NewEnqueuer(dsn, work.Namespace(k.Namespace))
 			require.NoError(t, err)
 			defer enq.Close() // everything has been read
 			go func() {
@@ -92,7 +94,7 @@ func TestEachEndIsToldOnce(t *testing.T) {
 		}
 		var want, got []string
 		for i := range jobs {
-			receipt, err := k.enq.With(Completion("ends")).Enqueue(k.ctx(), "a", i)
+			receipt, err := k.Enq.With(work.Completion("ends")).Enqueue(k.Ctx(), "a", i)
 			require.NoError(t, err)
 			want = append(want, receipt.ID)
 			if i%50 == 0 {
@@ -100,11 +102,11 @@ func TestEachEndIsToldOnce(t *testing.T) {
 			}
 		}
 		for range jobs {
-			got = append(got, receive(t, told))
+			got = append(got, pooltest.Receive(t, told))
 		}
 		cancel()
 		for range 6 {
-			require.ErrorIs(t, receive(t, readers), context.Canceled)
+			require.ErrorIs(t, pooltest.Receive(t, readers), context.Canceled)
 		}
 		slices.Sort(want)
 		slices.Sort(got)
@@ -121,15 +123,15 @@ func TestALostAnswerLosesNoEnd(t *testing.T) {
 		b := newEnqueueBench(t, s, proxy.DSN())
 		ends := b.Completions("ends")
 		b.command(t, "LPUSH", b.key("completion:ends"), "done a", "done b", "odd", "cancelled c", "done d")
-		for _, want := range []Ended{{"a", StateSucceeded}, {"b", StateSucceeded}} {
+		for _, want := range []work.Ended{{"a", work.StateSucceeded}, {"b", work.StateSucceeded}} {
 			lost := proxy.SwallowReply("completion:ends")
 			got, err := ends.Next(t.Context())
 			require.NoError(t, err)
-			receive(t, lost)
+			pooltest.Receive(t, lost)
 			assert.Equal(t, want, got)
 		}
 		_, err := ends.Next(t.Context())
-		var strange *rdb.UnexpectedReplyError
+		var strange *redisconn.UnexpectedReplyError
 		require.ErrorAs(t, err, &strange, "what cannot be read is told once")
 		proxy.Pause()
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -138,7 +140,7 @@ func TestALostAnswerLosesNoEnd(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, `completion queue "ends": `)
 		proxy.Resume()
-		for _, want := range []Ended{{"c", StateCancelled}, {"d", StateSucceeded}} {
+		for _, want := range []work.Ended{{"c", work.StateCancelled}, {"d", work.StateSucceeded}} {
 			got, err := b.Completions("ends").Next(t.Context())
 			require.NoError(t, err)
 			assert.Equal(t, want, got)
@@ -149,18 +151,18 @@ func TestALostAnswerLosesNoEnd(t *testing.T) {
 func TestNextEnds(t *testing.T) {
 	t.Parallel()
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
-		assert.Same(t, b.Completions("ends"), b.With(Front()).Completions("ends"), "a name has one reader")
+		assert.Same(t, b.Completions("ends"), b.With(work.Front()).Completions("ends"), "a name has one reader")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		cancelled := later(func() (Ended, error) { return b.Completions("ends").Next(ctx) })
-		closed := later(func() (Ended, error) { return b.Completions("ends").Next(t.Context()) })
+		cancelled := later(func() (work.Ended, error) { return b.Completions("ends").Next(ctx) })
+		closed := later(func() (work.Ended, error) { return b.Completions("ends").Next(t.Context()) })
 		cancel(errors.New("enough"))
 		_, err := cancelled()
 		require.EqualError(t, err, `completion queue "ends": enough`)
 		require.NoError(t, b.Close())
 		_, err = closed()
-		require.ErrorIs(t, err, ErrClosed)
+		require.ErrorIs(t, err, work.ErrClosed)
 		_, err = b.Completions("other").Next(t.Context())
-		require.ErrorIs(t, err, ErrClosed)
+		require.ErrorIs(t, err, work.ErrClosed)
 	})
 }
 
@@ -169,8 +171,8 @@ func TestCompletionRefusesWhatIsNoName(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
 		for _, name := range []string{"", "a\nb"} {
 			t.Run(fmt.Sprintf("%q", name), func(t *testing.T) {
-				_, err := b.With(Completion(name)).Enqueue(t.Context(), "a")
-				var refused *InvalidError
+				_, err := b.With(work.Completion(name)).Enqueue(t.Context(), "a")
+				var refused *work.InvalidError
 				require.ErrorAs(t, err, &refused)
 				require.ErrorContains(t, err, "option Completion: ")
 				_, err = b.Completions(name).Next(t.Context())
@@ -189,14 +191,14 @@ func TestAFullRedisGivesCompletions(t *testing.T) {
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
 		server := redistest.Dedicated(t, "--maxmemory-policy", "noeviction")
-		enq, err := NewEnqueuer(server.DSN())
+		enq, err := work.NewEnqueuer(server.DSN())
 		require.NoError(t, err)
 		defer enq.Close() // everything has been read
-		driver, err := rdb.Open(server.DSN())
+		driver, err := redisconn.Open(server.DSN())
 		require.NoError(t, err)
 		defer driver.Close() // everything was answered
 		do := func(command string, args ...any) {
-			replies, err := driver.Pipeline(t.Context(), rdb.Call{Command: command, Args: args})
+			replies, err := driver.Pipeline(t.Context(), redisconn.Call{Command: command, Args: args})
 			require.NoError(t, err)
 			require.NoError(t, replies[0].Err)
 		}
@@ -210,13 +212,13 @@ func TestAFullRedisGivesCompletions(t *testing.T) {
 			_, err = enq.Completions("ends").Next(ctx)
 			cancel()
 			require.ErrorIs(t, err, context.DeadlineExceeded)
-			if strings.Contains(err.Error(), "OOM") || wait > patience {
+			if strings.Contains(err.Error(), "OOM") || wait > pooltest.Patience {
 				break
 			}
 		}
 		require.ErrorContains(t, err, "OOM", "and why it could not wait")
 		do("CONFIG", "SET", "maxmemory", "0")
-		next := later(func() (Ended, error) { return enq.Completions("ends").Next(t.Context()) })
+		next := later(func() (work.Ended, error) { return enq.Completions("ends").Next(t.Context()) })
 		do("LPUSH", "{work}:completion:ends", "done b")
 		got, err = next()
 		require.NoError(t, err)

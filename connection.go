@@ -5,14 +5,14 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // Connection is a client for Redis that the program made itself, for [WithConnection] and [WorkerOptions]. It comes
 // from [Redigo]. It may be given to several enqueuers and pools, and is not closed by them.
 type Connection interface {
 	// Driver is for this package and those beside it, which take a Connection too.
-	Driver() (rdb.Driver, error)
+	Driver() (redisconn.Driver, error)
 }
 
 // Redigo makes a Connection of a pool. Its limits are respected; connections that must not wait for others (the
@@ -21,11 +21,11 @@ func Redigo(pool *redis.Pool) Connection { return redigoConnection{pool} }
 
 type redigoConnection struct{ pool *redis.Pool }
 
-func (c redigoConnection) Driver() (rdb.Driver, error) { return rdb.FromPool(c.pool) }
+func (c redigoConnection) Driver() (redisconn.Driver, error) { return redisconn.FromPool(c.pool) }
 
 // openConnection returns the driver of a DSN or of a Connection, of which exactly one must be given. It dials nothing.
 // The driver is the caller's to close where it is owned.
-func openConnection(dsn string, c Connection) (driver rdb.Driver, owned bool, err error) {
+func openConnection(dsn string, c Connection) (driver redisconn.Driver, owned bool, err error) {
 	switch {
 	case dsn == "" && c == nil:
 		return nil, false, errors.New("no Redis is named: give a DSN such as redis://localhost:6379/0, or a Connection")
@@ -35,6 +35,6 @@ func openConnection(dsn string, c Connection) (driver rdb.Driver, owned bool, er
 		driver, err = c.Driver()
 		return driver, false, err
 	}
-	driver, err = rdb.Open(dsn)
+	driver, err = redisconn.Open(dsn)
 	return driver, err == nil, err
 }

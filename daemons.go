@@ -6,9 +6,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/backoff"
+	"github.com/265d0351/work/internal/healthreport"
 	"github.com/265d0351/work/internal/lifecycle"
+	"github.com/265d0351/work/internal/liveness"
+	"github.com/265d0351/work/internal/maintain"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/schedule"
 )
 
 // daemons are the background work that a pool does for the whole namespace: moving what is due, reaping dead workers,
@@ -17,9 +22,9 @@ import (
 type daemons struct {
 	worker    *worker
 	reaper    *deadPoolReaper
-	scheduler *dueMover
-	retrier   *dueMover
-	periodic  *periodicEnqueuer
+	scheduler *maintain.DueMover
+	retrier   *maintain.DueMover
+	periodic  *maintain.PeriodicEnqueuer
 	leased    atomic.Bool
 	loops     []*lifecycle.Loop
 	answers   sync.WaitGroup
@@ -27,27 +32,37 @@ type daemons struct {
 }
 
 func newDaemons(w *worker) *daemons {
-	p := &pace{most: w.pool.dueRest}
+	env := maintain.Env{Store: w.store, Emit: w.emitMaintenance, Now: w.clock.Now, Heartbeat: liveness.Interval}
+	pace := maintain.NewPace(w.engine.times.DueRest)
 	d := &daemons{
 		worker:    w,
-		scheduler: newDueMover("scheduler", rdb.ShelfScheduled, w, p),
-		retrier:   newDueMover("retrier", rdb.ShelfRetry, w, p),
-		periodic:  newPeriodicEnqueuer(w),
+		scheduler: maintain.NewDueMover(env, "scheduler", rdb.ShelfScheduled, pace),
+		retrier:   maintain.NewDueMover(env, "retrier", rdb.ShelfRetry, pace),
+		periodic:  maintain.NewPeriodicEnqueuer(env, w.engine.declared, schedule.Job.Record),
 		reaper:    newDeadPoolReaper(w),
 	}
-	janitor := &janitor{
-		worker: w, health: health{component: "janitor", events: w.events}, leased: d.leased.Load,
-		interval: w.pool.tidying,
-	}
+	janitor := maintain.NewJanitor(env, maintain.JanitorOptions{
+		Leased: d.leased.Load, Interval: w.engine.times.Tidy, MorgueLimit: w.engine.options.MorgueLimit,
+		MorgueRetention: w.engine.options.MorgueRetention, Objects: w.engine.objects.collector,
+	})
 	d.loops = []*lifecycle.Loop{
-		w.loop("scheduler", d.scheduler.run),
-		w.loop("retrier", d.retrier.run),
-		w.loop("periodic enqueuer", d.periodic.run),
+		w.loop("scheduler", d.scheduler.Run),
+		w.loop("retrier", d.retrier.Run),
+		w.loop("periodic enqueuer", d.periodic.Run),
 		w.loop("subscriber", d.listen),
 		w.loop("reaper", d.reaper.run),
-		w.loop("janitor", janitor.run),
+		w.loop("janitor", janitor.Run),
 	}
 	return d
+}
+
+// emitMaintenance passes on an event of the maintenance. What it has found invalid is so for programs too.
+func (w *worker) emitMaintenance(e event.Event) {
+	if broken, is := e.(event.PeriodicBroken); is {
+		broken.Err = asInvalid(broken.Err)
+		e = broken
+	}
+	w.events.emit(e)
 }
 
 func (d *daemons) start(ctx context.Context) {
@@ -72,7 +87,7 @@ func (d *daemons) answer(ctx context.Context, token string) {
 	if d.answering.CompareAndSwap(false, true) {
 		d.answers.Go(func() {
 			defer d.answering.Store(false)
-			d.worker.pool.answerHeld(ctx, token)
+			d.worker.host.answerHeld(ctx, token)
 		})
 	}
 }
@@ -83,23 +98,23 @@ func (d *daemons) pulse(p rdb.Pulse) {
 		return
 	}
 	d.leased.Store(p.Leased)
-	d.reaper.told(p.Leased || p.Deputy)
-	d.periodic.told(p)
+	d.reaper.setWatching(p.Leased || p.Deputy)
+	d.periodic.Told(p)
 	if !p.NextScheduled.IsZero() {
-		d.scheduler.told(p.NextScheduled.Sub(p.Time))
+		d.scheduler.Told(p.NextScheduled.Sub(p.Time))
 	}
 	if !p.NextRetry.IsZero() {
-		d.retrier.told(p.NextRetry.Sub(p.Time))
+		d.retrier.Told(p.NextRetry.Sub(p.Time))
 	}
 }
 
 // lease is for how long the next heartbeat wants the lease, or the place of the deputy; 0 wants neither. It may be
 // called on a worker without daemons.
 func (d *daemons) lease(now time.Time) time.Duration {
-	if d == nil || !d.reaper.fit(now) {
+	if d == nil || !d.reaper.mayWatch(now) {
 		return 0
 	}
-	return leaseLife
+	return rdb.LeaseLife
 }
 
 // clockSetBack takes back what Redis' clock gave to the dead when it was set back: the lease, the place of the deputy
@@ -108,10 +123,10 @@ func (d *daemons) clockSetBack(ctx context.Context) error {
 	if d == nil {
 		return nil
 	}
-	d.reaper.doubt()
+	d.reaper.distrustDeadlines()
 	mender := rdb.Mender{Store: d.worker.store, Mend: true}
 	for _, place := range []string{"lease", "deputy"} {
-		if _, err := mender.Lapse(ctx, place, leaseLife, leaseLife); err != nil {
+		if _, err := mender.LimitLife(ctx, place, rdb.LeaseLife, rdb.LeaseLife); err != nil {
 			return err
 		}
 	}
@@ -125,25 +140,25 @@ func (d *daemons) watches() bool { return d != nil && d.reaper.watches.Load() }
 // daemons.
 func (d *daemons) forgotten() {
 	if d != nil {
-		d.periodic.forgotten()
+		d.periodic.Forgotten()
 	}
 }
 
 // listen waits for hints that something earlier than all else was scheduled. A lost hint costs at most a second: the
 // heartbeat says the same.
 func (d *daemons) listen(ctx context.Context) {
-	health := health{component: "subscriber", events: d.worker.events}
+	health := healthreport.Reporter{Component: "subscriber", Emit: d.worker.events.emit}
 	look := func() {
 		if d.leased.Load() {
-			d.scheduler.told(0)
-			d.retrier.told(0)
+			d.scheduler.Told(0)
+			d.retrier.Told(0)
 		}
 	}
 	for failures := 1; ; failures++ {
-		ready := func() { failures = 0; health.report(nil); look(); d.periodic.hint(); d.worker.pool.hint() }
+		ready := func() { failures = 0; health.Report(nil); look(); d.periodic.Hint(); d.worker.host.hintCancel() }
 		err := d.worker.driver.Subscribe(ctx, d.worker.store.Control(), ready, func(message []byte) {
-			if id, is := rdb.Hinted(message); is {
-				d.worker.pool.wished(id)
+			if id, is := rdb.CommandedWorker(message); is {
+				d.worker.host.beatAtOnce(id)
 				return
 			}
 			if token, is := rdb.AskedForHeld(message); is {
@@ -152,9 +167,9 @@ func (d *daemons) listen(ctx context.Context) {
 			}
 			switch string(message) {
 			case rdb.ScheduleHint:
-				d.periodic.hint()
+				d.periodic.Hint()
 			case rdb.CancelHint:
-				d.worker.pool.hint()
+				d.worker.host.hintCancel()
 			default:
 				look()
 			}
@@ -162,7 +177,7 @@ func (d *daemons) listen(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		health.report(err)
+		health.Report(err)
 		backoff.Pause(ctx, backoff.For(max(1, failures)))
 	}
 }

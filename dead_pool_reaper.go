@@ -2,13 +2,18 @@ package work
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/backoff"
+	"github.com/265d0351/work/internal/deadworker"
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/healthreport"
+	"github.com/265d0351/work/internal/liveness"
 )
 
 // deadPoolReaper finds workers that died and puts their jobs back. A worker is dead when it was overdue in two looks a
@@ -21,35 +26,35 @@ import (
 // not get to look gives it back. What a reaper left half done anyone can go on with.
 type deadPoolReaper struct {
 	worker  *worker
-	health  health
+	health  healthreport.Reporter
 	missing map[string]time.Time // since when a worker is overdue, as far as this one has seen
 
-	doubted atomic.Int64 // when it was last in doubt about deadlines; Unix nanoseconds
-	watches atomic.Bool  // it has one of the places
+	distrustedAt atomic.Int64 // when it was last in doubt about deadlines; Unix nanoseconds
+	watches      atomic.Bool  // it has one of the places
 	// what was given back just now, of each queue: more of the same process may be found dead in the next look
-	given map[string][]bequest
-	gave  time.Time // when that was
+	given   deadworker.Given
+	givenAt time.Time // when that was
 
-	called chan struct{} // has room for one: it has got a place
-	looked atomic.Int64  // when it last saw who is overdue, or got its place; Unix nanoseconds
+	gotPlace chan struct{} // has room for one: it has got a place
+	looked   atomic.Int64  // when it last saw who is overdue, or got its place; Unix nanoseconds
 }
 
 const (
 	lookInterval = time.Second
-	doubtFor     = 10 * time.Second // after Redis' clock was set back, deadlines that are far away are not believed
+	distrustTime = 10 * time.Second // after Redis' clock was set back, deadlines that are far away are not believed
 	lookOverdue  = 5 * time.Second  // a reaper that did not get to look for so long gives its place to another worker
 	maxOverdue   = 10_000           // workers, in one look
 
-	corpsesAtOnce = 50 // dead workers that are taken apart together
+	deadWorkersAtOnce = 50 // dead workers that are taken apart together
 )
 
 func newDeadPoolReaper(w *worker) *deadPoolReaper {
-	return &deadPoolReaper{worker: w, health: health{component: "reaper", events: w.events},
-		called: make(chan struct{}, 1)}
+	return &deadPoolReaper{worker: w, health: healthreport.Reporter{Component: "reaper", Emit: w.events.emit},
+		gotPlace: make(chan struct{}, 1)}
 }
 
-// told notes whether this worker looks after the others.
-func (d *deadPoolReaper) told(watches bool) {
+// setWatching notes whether this worker looks after the others.
+func (d *deadPoolReaper) setWatching(watches bool) {
 	if !watches {
 		d.watches.Store(false)
 		return
@@ -58,45 +63,47 @@ func (d *deadPoolReaper) told(watches bool) {
 		return
 	}
 	d.looked.Store(time.Now().UnixNano())
-	d.doubt() // who knows what was before
+	d.distrustDeadlines() // who knows what was before
 	d.watches.Store(true)
 	select {
-	case d.called <- struct{}{}:
+	case d.gotPlace <- struct{}{}:
 	default:
 	}
 }
 
-// doubt is called when Redis' clock was set back: whoever beat before that and died has a deadline that is too far
-// away.
-func (d *deadPoolReaper) doubt() { d.doubted.Store(time.Now().UnixNano()) }
+// distrustDeadlines is called when Redis' clock was set back: whoever beat before that and died has a deadline that is
+// too far away.
+func (d *deadPoolReaper) distrustDeadlines() { d.distrustedAt.Store(time.Now().UnixNano()) }
 
-// farthest is how far away a deadline may be. It is not known here how long each worker's heartbeat lasts, only by
-// condemn: to ask about all that last longer than usual is too much for each look.
-func (d *deadPoolReaper) farthest(now time.Time) time.Duration {
-	if now.Sub(time.Unix(0, d.doubted.Load())) < doubtFor {
-		return beatLife
+// maxDeadlineAhead is how far away a deadline may be. It is not known here how long each worker's heartbeat lasts, only
+// by declareDead: to ask about all that last longer than usual is too much for each look.
+func (d *deadPoolReaper) maxDeadlineAhead(now time.Time) time.Duration {
+	if now.Sub(time.Unix(0, d.distrustedAt.Load())) < distrustTime {
+		return liveness.Life
 	}
-	return maxBeatLife
+	return liveness.MaxLife
 }
 
-// fit tells whether this worker should have one of the places, or keep it.
-func (d *deadPoolReaper) fit(now time.Time) bool {
+// mayWatch tells whether this worker should have one of the places, or keep it.
+func (d *deadPoolReaper) mayWatch(now time.Time) bool {
 	return !d.watches.Load() || now.Sub(time.Unix(0, d.looked.Load())) < lookOverdue
 }
 
+// run is the loop of the reaper. Without one of the two places it only waits for one, and forgets whom it missed, since
+// others have looked meanwhile. Its rests are spread at random, so that those who watch do not look in step.
 func (d *deadPoolReaper) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if !d.watches.Load() {
 			d.missing = nil
 			select {
 			case <-ctx.Done():
-			case <-d.called:
+			case <-d.gotPlace:
 			}
 			continue
 		}
 		err := d.look(ctx)
 		if ctx.Err() == nil {
-			d.health.report(err)
+			d.health.Report(err)
 		}
 		if len(d.missing) > 0 {
 			backoff.Pause(ctx, lookInterval+rand.N(lookInterval/20))
@@ -110,7 +117,7 @@ func (d *deadPoolReaper) run(ctx context.Context) {
 func (d *deadPoolReaper) look(life context.Context) error {
 	ctx, cancel := context.WithTimeout(life, settleTimeout)
 	defer cancel()
-	late, err := d.worker.store.Late(ctx, d.farthest(time.Now()), maxOverdue)
+	late, err := d.worker.store.OverdueWorkers(ctx, d.maxDeadlineAhead(time.Now()), maxOverdue)
 	if err != nil {
 		return err
 	}
@@ -122,7 +129,7 @@ func (d *deadPoolReaper) look(life context.Context) error {
 		}
 		suspects = append(suspects, unlisted...)
 	}
-	found, err := d.condemn(ctx, suspects)
+	found, err := d.declareDead(ctx, suspects)
 	if err != nil {
 		return err
 	}
@@ -135,24 +142,24 @@ func (d *deadPoolReaper) look(life context.Context) error {
 		return err
 	}
 	var failed error
-	for lot := range slices.Chunk(dead, corpsesAtOnce) {
-		failed = excerpt.Join(failed, d.salvageSome(life, lot))
+	for lot := range slices.Chunk(dead, deadWorkersAtOnce) {
+		failed = excerpt.Join(failed, d.putBackSome(life, lot))
 	}
 	return failed
 }
 
-// salvageSome has a time of its own: were it one for all that died, a fleet of thousands that dies at once would never
+// putBackSome has a time of its own: were it one for all that died, a fleet of thousands that dies at once would never
 // be taken apart. The order among them is kept, since what was given back just before is remembered.
-func (d *deadPoolReaper) salvageSome(life context.Context, dead []string) error {
+func (d *deadPoolReaper) putBackSome(life context.Context, dead []string) error {
 	ctx, cancel := context.WithTimeout(life, settleTimeout)
 	defer cancel()
 	defer func() { d.looked.Store(time.Now().UnixNano()) }()
-	_, err := d.salvage(ctx, dead...)
+	_, err := d.putBackJobs(ctx, dead...)
 	return err
 }
 
-// condemn asks about those that were overdue for a second, and tells how many are dead.
-func (d *deadPoolReaper) condemn(ctx context.Context, suspects []string) (int, error) {
+// declareDead asks about those that were overdue for a second, and tells how many are dead.
+func (d *deadPoolReaper) declareDead(ctx context.Context, suspects []string) (int, error) {
 	missing, now := make(map[string]time.Time, len(suspects)), time.Now()
 	var due []string
 	for _, id := range suspects {
@@ -169,9 +176,44 @@ func (d *deadPoolReaper) condemn(ctx context.Context, suspects []string) (int, e
 	if len(due) == 0 {
 		return 0, nil
 	}
-	dead, err := d.worker.claimant().rdb.Condemn(ctx, beatLife, due...)
+	dead, err := d.worker.session().rdb.DeclareDead(ctx, liveness.Life, due...)
 	for _, id := range dead {
 		delete(d.missing, id)
 	}
 	return len(dead), err
+}
+
+// putBackJobs puts the jobs of dead workers back in steps, and removes what is left of them. The workers of a process
+// die together, so what they held goes back as if one had held it all: in the order in which it was fetched. A queue
+// whose key is broken keeps its jobs, and the others do not wait for it. It returns the workers of whom something is
+// left, and why.
+func (d *deadPoolReaper) putBackJobs(ctx context.Context, ids ...string) (left []string, err error) {
+	if time.Since(d.givenAt) > 2*liveness.Life {
+		d.given = deadworker.Given{}
+	}
+	d.givenAt = time.Now()
+	for open := ids; len(open) > 0; {
+		dead := make([]*deadworker.Dead, len(open))
+		for i, id := range open {
+			dead[i] = &deadworker.Dead{Worker: d.worker.store.Worker(id)}
+		}
+		deadworker.PutBack(ctx, dead, d.given)
+		open = nil
+		for _, c := range dead {
+			if c.Jobs > 0 {
+				d.worker.events.emit(event.WorkerReaped{Worker: c.ID, Jobs: c.Jobs})
+			}
+			gone := false
+			if c.Err == nil {
+				gone, c.Err = c.Forget(ctx)
+			}
+			switch {
+			case c.Err != nil:
+				left, err = append(left, c.ID), excerpt.Join(err, fmt.Errorf("dead worker %s: %w", c.ID, c.Err))
+			case !gone:
+				open = append(open, c.ID)
+			}
+		}
+	}
+	return left, err
 }

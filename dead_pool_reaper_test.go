@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"slices"
@@ -9,8 +9,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -18,28 +21,28 @@ func TestJobsOfADeadWorkerStartElsewhereInOrder(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		receipts := k.enqueueNumbers("n", 0, 20)
+		receipts := k.EnqueueNumbers("n", 0, 20)
 		victim := k.holding(t, "n", 20)
 
 		gate, began := make(chan struct{}), make(chan int, 30)
 		var last time.Time
-		survivor := NewWorkerPool(nil, 1, k.options()).Job("n", func(n int) error {
+		survivor := work.NewWorkerPool(nil, 1, k.Options()).Job("n", func(n int) error {
 			began <- n
 			if n == 20 {
 				<-gate
 			}
 			return nil
 		})
-		k.enqueueNumbers("n", 20, 25)
-		k.start(survivor)
-		require.Equal(t, 20, receive(t, began), "the survivor is busy, four more wait")
+		k.EnqueueNumbers("n", 20, 25)
+		k.Start(survivor)
+		require.Equal(t, 20, pooltest.Receive(t, began), "the survivor is busy, four more wait")
 
-		dead := victim.id()
-		victim.crash()
+		dead := victim.ID()
+		victim.Crash()
 		killed := time.Now()
-		reaped := await(t, k.spy, func(e event.WorkerReaped) bool { return e.Worker == dead })
+		reaped := pooltest.Await(t, k.Spy, func(e event.WorkerReaped) bool { return e.Worker == dead })
 		assert.Equal(t, 20, reaped.Jobs)
-		assert.Equal(t, 20, k.number("HLEN", "crashes"))
+		assert.Equal(t, 20, k.Number("HLEN", "crashes"))
 		for _, receipt := range receipts {
 			assert.Equal(t, []string{dead}, k.diedWith(receipt.ID))
 		}
@@ -47,7 +50,7 @@ func TestJobsOfADeadWorkerStartElsewhereInOrder(t *testing.T) {
 		close(gate)
 		var order []int
 		for range 24 {
-			order = append(order, receive(t, began))
+			order = append(order, pooltest.Receive(t, began))
 			if len(order) == 20 {
 				last = time.Now()
 			}
@@ -55,27 +58,27 @@ func TestJobsOfADeadWorkerStartElsewhereInOrder(t *testing.T) {
 		assert.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 21, 22, 23, 24},
 			order)
 		assert.Less(t, last.Sub(killed), 10*time.Second, "the package integration is stricter")
-		require.NoError(t, survivor.Drain(k.ctx()))
-		k.until("nothing of the dead worker is left", func() bool { return len(k.remains(dead)) == 0 })
-		assert.Zero(t, k.number("SISMEMBER", "dead", dead))
-		k.empty("n")
+		require.NoError(t, survivor.Drain(k.Ctx()))
+		k.Until("nothing of the dead worker is left", func() bool { return len(k.Remains(dead)) == 0 })
+		assert.Zero(t, k.Number("SISMEMBER", "dead", dead))
+		k.Empty("n")
 	})
 }
 
 // bury makes a worker dead as a reaper would, without putting anything back.
 func (k *kit) bury(id string) {
-	require.Equal(k.t, 1, k.number("SREM", "workers", id))
-	require.Equal(k.t, 1, k.number("SADD", "dead", id))
+	require.Equal(k.T, 1, k.Number("SREM", "workers", id))
+	require.Equal(k.T, 1, k.Number("SADD", "dead", id))
 }
 
 // queued are the ids of a queue in the order in which they will be fetched.
 func (k *kit) queued(queue string) []string {
-	ids := k.strings("LRANGE", "queue:"+queue, 0, -1)
+	ids := k.Strings("LRANGE", "queue:"+queue, 0, -1)
 	slices.Reverse(ids)
 	return ids
 }
 
-func idsOf(receipts []Receipt) []string {
+func idsOf(receipts []work.Receipt) []string {
 	ids := make([]string, len(receipts))
 	for i, receipt := range receipts {
 		ids[i] = receipt.ID
@@ -88,19 +91,18 @@ func TestTheLookThatFindsAWorkerDeadPutsItsJobsBack(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		ids := idsOf(k.enqueueNumbers("n", 0, 5))
+		ids := idsOf(k.EnqueueNumbers("n", 0, 5))
 		victim := k.holding(t, "n", 5)
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("other", func() error { return nil }))
-		victim.crash()
-		k.do("DEL", "worker:"+victim.id())
-		k.do("ZADD", "deadlines", 1, victim.id())
-		k.do("SET", "worker:"+pool.id(), "RUN 1", "PX", 3000) // it has been steady since 1970
-		reaper := &deadPoolReaper{
-			worker: pool.workers[0], missing: map[string]time.Time{victim.id(): time.Now().Add(-time.Hour)},
-		}
-		require.NoError(t, reaper.look(k.ctx()))
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil }))
+		pool.StopDaemons() // its own reaper would look as well
+		victim.Crash()
+		k.Do("DEL", "worker:"+victim.ID())
+		k.Do("ZADD", "deadlines", 1, victim.ID())
+		k.Do("SET", "worker:"+pool.ID(), "RUN 1", "PX", 3000) // it has been steady since 1970
+		reaper := pool.NewReaper().Suspecting(map[string]time.Time{victim.ID(): time.Now().Add(-time.Hour)})
+		require.NoError(t, reaper.Look(k.Ctx()))
 		assert.Equal(t, ids, k.queued("n"))
-		assert.Empty(t, k.remains(victim.id()))
+		assert.Empty(t, k.Remains(victim.ID()))
 	})
 }
 
@@ -108,25 +110,25 @@ func TestManyReapersAtOncePutEachJobBackOnce(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		ids := idsOf(k.enqueueNumbers("n", 0, 100))
+		ids := idsOf(k.EnqueueNumbers("n", 0, 100))
 		victim := k.holding(t, "n", 100)
-		other := k.start(NewWorkerPool(nil, 1, k.options()).Job("other", func() error { return nil }))
-		dead := victim.id()
-		victim.crash()
+		other := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil }))
+		dead := victim.ID()
+		victim.Crash()
 		k.bury(dead)
 
 		var reapers sync.WaitGroup
 		for range 4 {
 			reapers.Go(func() {
-				reaper := &deadPoolReaper{worker: other.workers[0]}
-				_, err := reaper.salvage(k.ctx(), dead)
+				reaper := other.NewReaper()
+				_, err := reaper.Salvage(k.Ctx(), dead)
 				assert.NoError(t, err)
 			})
 		}
 		reapers.Wait()
 		assert.Equal(t, ids, k.queued("n"))
 		jobs := 0
-		events, _ := k.spy.all()
+		events, _ := k.Spy.All()
 		for _, e := range events {
 			if reaped, ok := e.(event.WorkerReaped); ok {
 				jobs += reaped.Jobs
@@ -136,8 +138,8 @@ func TestManyReapersAtOncePutEachJobBackOnce(t *testing.T) {
 		for _, id := range ids {
 			assert.Equal(t, []string{dead}, k.diedWith(id), "counted once")
 		}
-		assert.Empty(t, k.remains(dead))
-		assert.Zero(t, k.number("HLEN", "claimed"))
+		assert.Empty(t, k.Remains(dead))
+		assert.Zero(t, k.Number("HLEN", "claimed"))
 	})
 }
 
@@ -145,27 +147,27 @@ func TestAReaperGoesOnWhereAnotherStopped(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		ids := idsOf(k.enqueueNumbers("n", 0, 10))
+		ids := idsOf(k.EnqueueNumbers("n", 0, 10))
 		victim := k.holding(t, "n", 10)
-		dead := victim.id()
-		victim.crash()
+		dead := victim.ID()
+		victim.Crash()
 		k.bury(dead)
-		elements := k.strings("LRANGE", "worker:"+dead+":inprocess:n", 0, 3)
+		elements := k.Strings("LRANGE", "worker:"+dead+":inprocess:n", 0, 3)
 		slices.Reverse(elements)
-		driver, err := rdb.Open(s.DSN())
+		driver, err := redisconn.Open(s.DSN())
 		require.NoError(t, err)
 		defer driver.Close()
-		corpse := rdb.NewStore(driver, k.namespace).Worker(dead)
-		_, err = corpse.Settle(k.ctx(), []rdb.Call{
+		corpse := rdb.NewStore(driver, k.Namespace).Worker(dead)
+		_, err = corpse.Settle(k.Ctx(), []redisconn.Call{
 			corpse.Release(rdb.Released{Queue: "n", Elements: elements, Died: dead}),
 		})
 		require.NoError(t, err)
 		require.Equal(t, ids[6:], k.queued("n"), "the first reaper died here")
 
-		k.start(NewWorkerPool(nil, 1, k.options()).Job("other", func() error { return nil }))
-		reaped := await(t, k.spy, func(e event.WorkerReaped) bool { return e.Worker == dead })
+		k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil }))
+		reaped := pooltest.Await(t, k.Spy, func(e event.WorkerReaped) bool { return e.Worker == dead })
 		assert.Equal(t, 6, reaped.Jobs)
-		k.until("nothing of the dead worker is left", func() bool { return len(k.remains(dead)) == 0 })
+		k.Until("nothing of the dead worker is left", func() bool { return len(k.Remains(dead)) == 0 })
 		assert.Equal(t, ids, k.queued("n"))
 	})
 }
@@ -174,23 +176,21 @@ func TestAReaperThatWasAwayItselfIsNoJudge(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("n", func() error { return nil }))
-		k.do("SADD", "workers", "silent")
-		reaper := &deadPoolReaper{
-			worker: pool.workers[0], missing: map[string]time.Time{"silent": time.Now().Add(-time.Hour)},
-		}
-		require.NoError(t, reaper.look(k.ctx()))
-		assert.Equal(t, 1, k.number("SISMEMBER", "workers", "silent"), "this worker is younger than a heartbeat lasts")
-		assert.Contains(t, reaper.missing, "silent", "it is not forgotten")
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("n", func() error { return nil }))
+		k.Do("SADD", "workers", "silent")
+		reaper := pool.NewReaper().Suspecting(map[string]time.Time{"silent": time.Now().Add(-time.Hour)})
+		require.NoError(t, reaper.Look(k.Ctx()))
+		assert.Equal(t, 1, k.Number("SISMEMBER", "workers", "silent"), "this worker is younger than a heartbeat lasts")
+		assert.True(t, reaper.Suspects("silent"), "it is not forgotten")
 
-		k.do("DEL", "worker:"+pool.id())
-		require.NoError(t, reaper.look(k.ctx()))
-		assert.Equal(t, 1, k.number("SISMEMBER", "workers", "silent"), "this worker has no heartbeat itself")
+		k.Do("DEL", "worker:"+pool.ID())
+		require.NoError(t, reaper.Look(k.Ctx()))
+		assert.Equal(t, 1, k.Number("SISMEMBER", "workers", "silent"), "this worker has no heartbeat itself")
 
-		k.do("SET", "worker:"+pool.id(), "RUN 1", "PX", 3000) // it has been steady since 1970
-		require.NoError(t, reaper.look(k.ctx()))
-		assert.Zero(t, k.number("SISMEMBER", "workers", "silent"))
-		assert.Zero(t, count[event.WorkerFenced](k.spy))
+		k.Do("SET", "worker:"+pool.ID(), "RUN 1", "PX", 3000) // it has been steady since 1970
+		require.NoError(t, reaper.Look(k.Ctx()))
+		assert.Zero(t, k.Number("SISMEMBER", "workers", "silent"))
+		assert.Zero(t, pooltest.Count[event.WorkerFenced](k.Spy))
 	})
 }
 
@@ -198,13 +198,13 @@ func TestAWorkerIsNotCondemnedAfterOneLook(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("n", func() error { return nil }))
-		k.do("SET", "worker:"+pool.id(), "RUN 1", "PX", 3000) // it has been steady since 1970
-		k.do("SADD", "workers", "silent")
-		reaper := &deadPoolReaper{worker: pool.workers[0], missing: map[string]time.Time{}}
-		require.NoError(t, reaper.look(k.ctx()))
-		require.NoError(t, reaper.look(k.ctx()))
-		assert.Equal(t, 1, k.number("SISMEMBER", "workers", "silent"))
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("n", func() error { return nil }))
+		k.Do("SET", "worker:"+pool.ID(), "RUN 1", "PX", 3000) // it has been steady since 1970
+		k.Do("SADD", "workers", "silent")
+		reaper := pool.NewReaper().Suspecting(map[string]time.Time{})
+		require.NoError(t, reaper.Look(k.Ctx()))
+		require.NoError(t, reaper.Look(k.Ctx()))
+		assert.Equal(t, 1, k.Number("SISMEMBER", "workers", "silent"))
 	})
 }
 
@@ -212,30 +212,28 @@ func TestADeadWorkerWithABrokenQueueDoesNotKeepOthersFromBeingReaped(t *testing.
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		k.enqueueNumbers("broken", 0, 1)
+		k.EnqueueNumbers("broken", 0, 1)
 		stuck := k.holding(t, "broken", 1)
-		k.enqueueNumbers("fine", 0, 1)
+		k.EnqueueNumbers("fine", 0, 1)
 		victim := k.holding(t, "fine", 1)
-		k.do("SET", "queue:broken", "no list")
-		stuck.crash()
-		victim.crash()
-		k.bury(stuck.id())
-		k.bury(victim.id())
-		other := NewWorkerPool(nil, 1, k.options()).Job("other", func() error { return nil })
-		driver, err := rdb.Open(s.DSN())
+		k.Do("SET", "queue:broken", "no list")
+		stuck.Crash()
+		victim.Crash()
+		k.bury(stuck.ID())
+		k.bury(victim.ID())
+		other := work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil })
+		driver, err := redisconn.Open(s.DSN())
 		require.NoError(t, err)
 		defer driver.Close()
-		w := &worker{store: rdb.NewStore(driver, k.namespace), events: other.events}
-		w.current.Store(newClaimant(w.store, k.ctx()))
-		reaper := &deadPoolReaper{worker: w}
-		require.ErrorContains(t, reaper.look(k.ctx()), "queue:broken")
-		assert.Equal(t, 1, k.number("LLEN", "queue:fine"))
-		assert.Equal(t, []string{stuck.id()}, k.strings("SMEMBERS", "dead"))
+		reaper := other.StrangeReaper(k.Ctx(), rdb.NewStore(driver, k.Namespace))
+		require.ErrorContains(t, reaper.Look(k.Ctx()), "queue:broken")
+		assert.Equal(t, 1, k.Number("LLEN", "queue:fine"))
+		assert.Equal(t, []string{stuck.ID()}, k.Strings("SMEMBERS", "dead"))
 
-		k.do("DEL", "queue:broken")
-		require.NoError(t, reaper.look(k.ctx()))
-		await(t, k.spy, func(e event.WorkerReaped) bool { return e.Worker == stuck.id() })
-		assert.Equal(t, 1, k.number("LLEN", "queue:broken"))
+		k.Do("DEL", "queue:broken")
+		require.NoError(t, reaper.Look(k.Ctx()))
+		pooltest.Await(t, k.Spy, func(e event.WorkerReaped) bool { return e.Worker == stuck.ID() })
+		assert.Equal(t, 1, k.Number("LLEN", "queue:broken"))
 	})
 }
 
@@ -243,33 +241,33 @@ func TestTwoWorkersLookAfterTheOthers(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		var pools []*WorkerPool
-		var drivers []*tampered
+		var pools []*work.WorkerPool
+		var drivers []*pooltest.Tampered
 		for range 4 {
-			pool := NewWorkerPool(nil, 1, k.options()).Job("n", func() error { return nil })
-			drivers = append(drivers, k.tamper(pool, &tampered{}))
-			pools = append(pools, k.start(pool))
+			pool := work.NewWorkerPool(nil, 1, k.Options()).Job("n", func() error { return nil })
+			drivers = append(drivers, k.tamper(pool, &pooltest.Tampered{}))
+			pools = append(pools, k.Start(pool))
 		}
 		for _, d := range drivers {
-			d.untilSent(t, "beat", 2)
+			d.UntilSent(t, "beat", 2)
 		}
 		looking := func() (n int) {
 			for _, d := range drivers {
-				if looks, _ := d.sent("overdue"); looks > 0 {
+				if looks, _ := d.Sent("overdue"); looks > 0 {
 					n++
 				}
 			}
 			return n
 		}
 		assert.Equal(t, 2, looking())
-		holder, deputy := k.text("GET", "lease"), k.text("GET", "deputy")
+		holder, deputy := k.Text("GET", "lease"), k.Text("GET", "deputy")
 		for _, pool := range pools { // both go: two others take their places
-			if pool.id() == holder || pool.id() == deputy {
-				require.NoError(t, pool.Stop(k.ctx()))
+			if pool.ID() == holder || pool.ID() == deputy {
+				require.NoError(t, pool.Stop(k.Ctx()))
 			}
 		}
-		k.until("two others look", func() bool { return looking() == 4 })
-		assert.NotContains(t, []string{holder, deputy}, k.text("GET", "lease"))
+		k.Until("two others look", func() bool { return looking() == 4 })
+		assert.NotContains(t, []string{holder, deputy}, k.Text("GET", "lease"))
 	})
 }
 
@@ -279,20 +277,19 @@ func TestAReaperThatDoesNotGetToLookGivesItsPlaceBack(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("n", func() error { return nil }))
-		reaper := newDeadPoolReaper(pool.workers[0])
-		daemons := &daemons{reaper: reaper}
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("n", func() error { return nil }))
+		reaper := pool.NewReaper()
 		now := time.Now()
-		assert.Equal(t, leaseLife, daemons.lease(now.Add(time.Hour)), "it has no place yet")
-		reaper.told(true)
-		assert.Equal(t, leaseLife, daemons.lease(now.Add(lookOverdue/2)))
-		reaper.told(true)
-		assert.Zero(t, daemons.lease(now.Add(lookOverdue+time.Minute)), "that it has a place is no look")
-		require.NoError(t, reaper.look(k.ctx()))
-		assert.Equal(t, leaseLife, daemons.lease(time.Now().Add(lookOverdue/2)))
-		assert.Zero(t, daemons.lease(time.Now().Add(lookOverdue+time.Minute)))
-		reaper.told(false)
-		assert.Equal(t, leaseLife, daemons.lease(time.Now().Add(time.Hour)), "it may have one again")
+		assert.Equal(t, rdb.LeaseLife, reaper.Lease(now.Add(time.Hour)), "it has no place yet")
+		reaper.Told(true)
+		assert.Equal(t, rdb.LeaseLife, reaper.Lease(now.Add(work.LookOverdue/2)))
+		reaper.Told(true)
+		assert.Zero(t, reaper.Lease(now.Add(work.LookOverdue+time.Minute)), "that it has a place is no look")
+		require.NoError(t, reaper.Look(k.Ctx()))
+		assert.Equal(t, rdb.LeaseLife, reaper.Lease(time.Now().Add(work.LookOverdue/2)))
+		assert.Zero(t, reaper.Lease(time.Now().Add(work.LookOverdue+time.Minute)))
+		reaper.Told(false)
+		assert.Equal(t, rdb.LeaseLife, reaper.Lease(time.Now().Add(time.Hour)), "it may have one again")
 	})
 }
 
@@ -301,25 +298,25 @@ func TestWorkersThatWriteNoDeadlineAreReaped(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		ids := idsOf(k.enqueueNumbers("n", 0, 5))
+		ids := idsOf(k.EnqueueNumbers("n", 0, 5))
 		victim := k.holding(t, "n", 5)
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("other", func() error { return nil }))
-		victim.crash()
-		k.do("ZREM", "deadlines", victim.id())
-		k.do("ZADD", "deadlines", 1, "nobody")
-		k.do("SADD", "workers", "old") // and one that lives
-		k.do("SET", "worker:old", "RUN 1")
-		reaped := await(t, k.spy, func(e event.WorkerReaped) bool { return e.Worker == victim.id() })
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil }))
+		victim.Crash()
+		k.Do("ZREM", "deadlines", victim.ID())
+		k.Do("ZADD", "deadlines", 1, "nobody")
+		k.Do("SADD", "workers", "old") // and one that lives
+		k.Do("SET", "worker:old", "RUN 1")
+		reaped := pooltest.Await(t, k.Spy, func(e event.WorkerReaped) bool { return e.Worker == victim.ID() })
 		assert.Equal(t, 5, reaped.Jobs)
 		assert.Equal(t, ids, k.queued("n"))
-		k.until("the deadlines are those of the workers", func() bool {
-			listed := k.strings("ZRANGE", "deadlines", 0, -1)
+		k.Until("the deadlines are those of the workers", func() bool {
+			listed := k.Strings("ZRANGE", "deadlines", 0, -1)
 			slices.Sort(listed)
-			wanted := []string{"old", pool.id()}
+			wanted := []string{"old", pool.ID()}
 			slices.Sort(wanted)
 			return slices.Equal(wanted, listed)
 		})
-		assert.Equal(t, 1, k.number("SISMEMBER", "workers", "old"), "it has a heartbeat")
-		k.do("SREM", "workers", "old")
+		assert.Equal(t, 1, k.Number("SISMEMBER", "workers", "old"), "it has a heartbeat")
+		k.Do("SREM", "workers", "old")
 	})
 }

@@ -26,12 +26,12 @@
 //
 // A handler is an ordinary function or method: an optional pointer to the pool's context, an optional
 // [context.Context], an optional *[Job], then the arguments, decoded from JSON. It returns an error, or a value and an
-// error. The signature is looked at once, when the pool is set up; a job pays for none of it. Each job gets a shallow
-// copy of the context given to [NewWorkerPool]: what is set there is shared, what a job changes in its copy is its own.
+// error. The signature is compiled once, when the pool is set up. Each job gets a shallow copy of the context given to
+// [NewWorkerPool]: what is set there is shared, what a job changes in its copy is its own.
 //
 // In an any, a JSON number is a float64, as encoding/json has it, unless it is an integer that this would round: that
-// is an int64, and one beyond that a [encoding/json.Number]. So it is for [Job.LoadState], [Result] and Value of an
-// [objects.Ref]. A type switch needs all three; a field that is an int64 needs none.
+// is an int64, and one beyond that a [encoding/json.Number]. The same holds for [Job.LoadState], [Result] and the Value
+// of an [objects.Ref]. A type switch needs all three; a field that is an int64 needs none.
 //
 // Middleware wraps all jobs of a pool. The first one given is the outermost:
 //
@@ -39,11 +39,11 @@
 //
 // # What becomes of a job
 //
-// A handler that returns nil has done its job. An error means: again later, with a growing delay ([DefaultBackoff]),
-// until the attempts are used up, 26 by default; then the job is buried in the morgue, with its last errors. A panic,
-// and runtime.Goexit, are errors of the job that did it. A handler has more to say with [RetryIn], [Snooze], [Release],
-// [Bury] and [Discard]. A record that cannot be read, and arguments that do not fit the handler, are buried at once
-// with a reason that names them: no attempt would go better.
+// A handler that returns nil has done its job. After an error the job is tried again, with a growing delay
+// ([DefaultBackoff]), until the attempts are used up, 26 by default; then it is buried in the morgue, with its last
+// errors. A panic, and runtime.Goexit, are errors of the job that did it. Besides an error, a handler can return
+// [RetryIn], [Snooze], [Release], [Bury] and [Discard]. A job whose record cannot be read, or whose arguments do not
+// fit the handler, is buried at once with a reason that names them, since no attempt would go better.
 //
 // An option given with the job beats the one of [JobOptions], which beats the default. The value that a handler returns
 // is kept as JSON for the job's Retention, by default not at all, and read by [Result].
@@ -52,8 +52,8 @@
 //
 // [WorkerPool.Periodic] enqueues a job at each tick of a cron spec, in a time zone if it names one, or @every so often.
 // Each tick is enqueued once, however many workers run, by the clock of Redis. [PeriodicOptions] say what becomes of
-// ticks that were missed and of those that come while the last job still runs. An [Inspector] lists, adds, changes,
-// pauses, runs and removes schedules while workers run.
+// ticks that were missed and of those that come while the last job still runs. An Inspector of package inspect lists,
+// adds, changes, pauses, runs and removes schedules while workers run.
 //
 // # Guarantees
 //
@@ -92,12 +92,12 @@
 //  5. Every outcome is acknowledged by Redis, and the worker is removed from it.
 //
 // Stop returns nil, or a *[StopError] that names the jobs of 3 and 4 and whatever else went wrong. It returns within
-// its ctx whatever Redis or a handler does: in the last quarter of the time, and at most for five seconds, everything
-// is hurried, and what is left over is taken up by other workers a few seconds later. Start and Stop may be called in
+// its ctx whatever Redis or a handler does: the last quarter of the time, at most five seconds, is kept for giving jobs
+// back, and what is left over is taken up by other workers a few seconds later. Start and Stop may be called in
 // any order, twice and at the same time; a stopped pool does not start again.
 //
-// [WorkerPool.Run] is Start, waiting for the end of its ctx, SIGINT or SIGTERM, and Stop; a second signal hurries it.
-// [WorkerPool.Drain] waits until there is nothing to do, which is what a test or a batch wants.
+// [WorkerPool.Run] is Start, waiting for the end of its ctx, SIGINT or SIGTERM, and Stop; a second signal ends the
+// wait. [WorkerPool.Drain] waits until there is nothing to do, which is what a test or a batch wants.
 //
 // # Redis
 //
@@ -117,20 +117,19 @@
 // because of it. When Redis is full only enqueues are refused ([ErrRedisFull]): workers go on and drain it. A Redis
 // that has lost its data is noticed, and reported as [event.DataLost].
 //
-// What is durable is what Redis makes durable: with appendfsync everysec a crash of Redis may take the last second
-// along.
+// Redis decides what is durable: with appendfsync everysec a crash of Redis may lose the last second.
 //
 // # Concurrency
 //
 // The concurrency of a pool is how many handlers run at a time, 1 to 100,000; above 256 the pool appears in Redis as
 // several workers. There is no limit on how many pools and programs share a namespace.
 //
-// All methods of [Enqueuer] and, once it is set up, of [WorkerPool] may be called by any number of goroutines; callers
-// of one Enqueuer that come together share round trips. A handler may use its pool's Enqueuer. A [Job] belongs to its
-// run: it is not to be kept, and only Checkin may be called from other goroutines of the handler. An [Observer] is
-// called by many goroutines at once.
+// Any number of goroutines may call the methods of [Enqueuer] and, once it is set up, of [WorkerPool]; callers of one
+// Enqueuer share round trips. A handler may use its pool's Enqueuer. A [Job] belongs to its run: do not keep it, and
+// call only Checkin from other goroutines of the handler. Many goroutines call an [Observer] at once.
 //
-// A handler that ignores its ctx cannot be stopped: a Timeout reports it ([event.JobStuck]), and its processor stays taken.
+// A handler that ignores its ctx cannot be stopped: a Timeout reports it ([event.JobStuck]), and its processor stays
+// taken.
 //
 // # Errors
 //
@@ -138,7 +137,7 @@
 // it, [EnqueueError], [StopError]; all of them carry causes for errors.Is and errors.As. A set-up call after Start,
 // which has nobody to return to, goes to the log.
 //
-// What fails in the background is an [event.Event]: [event.Trouble] when something begins to fail, [event.TroubleOver] when it succeeds
-// again, none in between. What happens to jobs are events as well. The log, [WorkerOptions].Logger, is one receiver of
-// them; each [Observer] is another.
+// What fails in the background is an [event.Event]: [event.Trouble] when something begins to fail, [event.TroubleOver]
+// when it succeeds again, none in between. What happens to jobs are events as well. The log, [WorkerOptions].Logger, is
+// one receiver of them; each [Observer] is another.
 package work

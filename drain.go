@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/span"
 )
 
 // drainInterval is how often Drain looks in the long run. It begins with less: short jobs are over soon.
@@ -26,12 +30,13 @@ func (p *WorkerPool) Drain(ctx context.Context) error {
 		return ErrNotStarted
 	}
 	for interval := time.Millisecond; ; interval = min(2*interval, drainInterval) {
-		busy, err := p.looksBusy(ctx)
+		busy, err := p.hasJobsLeft(ctx)
 		switch {
-		case p.hasStopped(), errors.Is(err, rdb.ErrClosed) && p.stateNow() == poolStopping: // its connections end a little before it
+		// its connections end a little before it
+		case p.hasStopped(), errors.Is(err, redisconn.ErrClosed) && p.stateNow() == poolStopping:
 			return ErrStopped
 		case ctx.Err() != nil:
-			return fmt.Errorf("jobs may be left%s: %w", p.whatIsLeft(), excerpt.Error(context.Cause(ctx)))
+			return fmt.Errorf("jobs may be left%s: %w", p.describeLeftover(), excerpt.Error(context.Cause(ctx)))
 		case err != nil:
 			return fmt.Errorf("cannot tell whether jobs are left: %w", err)
 		case !busy:
@@ -39,7 +44,7 @@ func (p *WorkerPool) Drain(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("jobs are left%s: %w", p.whatIsLeft(), excerpt.Error(context.Cause(ctx)))
+			return fmt.Errorf("jobs are left%s: %w", p.describeLeftover(), excerpt.Error(context.Cause(ctx)))
 		case <-p.stopped:
 			return fmt.Errorf("jobs are left: %w", ErrStopped)
 		case <-time.After(interval):
@@ -47,17 +52,19 @@ func (p *WorkerPool) Drain(ctx context.Context) error {
 	}
 }
 
-// leftTime is how long a Drain whose time is over asks what is left; mostLeft is how many queues it names.
+// leftoverTimeout is how long a Drain whose time is over asks what is left; maxLeftoverQueues is how many queues it
+// names.
 const (
-	leftTime = time.Second
-	mostLeft = 5
+	leftoverTimeout   = time.Second
+	maxLeftoverQueues = 5
 )
 
-// whatIsLeft names the served queues that have jobs, and why these do not run; nothing where that cannot be learned.
-func (p *WorkerPool) whatIsLeft() string {
-	ctx, cancel := context.WithTimeout(context.Background(), leftTime)
+// describeLeftover names the served queues that have jobs, and why these do not run; nothing where that cannot be
+// learned.
+func (p *WorkerPool) describeLeftover() string {
+	ctx, cancel := context.WithTimeout(context.Background(), leftoverTimeout)
 	defer cancel()
-	queues, err := (&Inspector{store: p.store}).Queues(ctx)
+	queues, err := p.busyQueues(ctx)
 	if err != nil {
 		return ""
 	}
@@ -66,18 +73,18 @@ func (p *WorkerPool) whatIsLeft() string {
 	more := 0
 	for i := range queues {
 		q := &queues[i]
-		if !p.serves(q.Name) || q.Waiting+q.Running == 0 && q.Problem == "" && !due[q.Name] {
+		if q.waiting+q.running == 0 && q.problem == nil && !due[q.name] {
 			continue
 		}
-		if len(left) == mostLeft {
+		if len(left) == maxLeftoverQueues {
 			more++
 			continue
 		}
-		text := fmt.Sprintf("queue %s has %d waiting and %d running", quoted(q.Name), q.Waiting, q.Running)
-		if due[q.Name] {
+		text := fmt.Sprintf("queue %s has %d waiting and %d running", excerpt.Brief(q.name), q.waiting, q.running)
+		if due[q.name] {
 			text += ", and more that is due"
 		}
-		left = append(left, text+p.hindrance(q))
+		left = append(left, text+p.whyWaiting(q))
 	}
 	if more > 0 {
 		left = append(left, fmt.Sprintf("and %d queues more", more))
@@ -91,7 +98,7 @@ func (p *WorkerPool) whatIsLeft() string {
 // serves tells whether jobs of this name begin here now.
 func (p *WorkerPool) serves(name string) bool {
 	registration := p.registered[name]
-	return registration != nil && !registration.away.Load()
+	return registration != nil && !registration.withdrawn.Load()
 }
 
 // dueQueues are the queues whose jobs are due on a shelf, as far as the first page of it tells.
@@ -109,24 +116,64 @@ func (p *WorkerPool) dueQueues(ctx context.Context) map[string]bool {
 	return queues
 }
 
-// hindrance is why jobs of a queue wait; empty where nothing is in their way but those before them.
-func (p *WorkerPool) hindrance(q *QueueInfo) string {
-	own := p.registered[q.Name].quota
+// busyQueue is what a Drain tells of a queue that this pool serves.
+type busyQueue struct {
+	name             string
+	waiting, running int
+	workers          int // that serve it
+	paused           bool
+	limit            rdb.Limit
+	problem          error // what is wrong with its key
+}
+
+// busyQueues reads the queues that this pool serves now, by name.
+func (p *WorkerPool) busyQueues(ctx context.Context) ([]busyQueue, error) {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(p.registered)),
+		func(name string) bool { return !p.serves(name) })
+	tips, err := p.store.QueueHeads(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	running, err := p.store.ClaimsByQueue(ctx)
+	if err != nil {
+		return nil, err
+	}
+	workers, err := p.store.Serving(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := p.store.Rules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := rules[rdb.Everything] != ""
+	queues := make([]busyQueue, len(names))
+	for i, name := range names {
+		rule, _ := rdb.ParseRule(rules[name]) // of one that this version cannot read nothing is told
+		queues[i] = busyQueue{name: name, waiting: tips[i].Length, running: running[name], workers: workers[name],
+			paused: all || rule.Paused, limit: rule.Limit, problem: tips[i].Err}
+	}
+	return queues, nil
+}
+
+// whyWaiting is why jobs of a queue wait; empty where nothing is in their way but those before them.
+func (p *WorkerPool) whyWaiting(q *busyQueue) string {
+	own := p.registered[q.name].quota
 	switch {
-	case q.Problem != "":
-		return ": " + q.Problem
-	case q.Waiting == 0:
+	case q.problem != nil:
+		return ": " + q.problem.Error()
+	case q.waiting == 0:
 		return ""
-	case q.Paused:
+	case q.paused:
 		return ": it is paused"
-	case q.Workers == 0:
+	case q.workers == 0:
 		return ": no worker serves it"
-	case q.Limit != nil && q.Limit.Limit.Concurrent > 0 && q.Running >= q.Limit.Limit.Concurrent:
-		return fmt.Sprintf(": its limit is %d at once", q.Limit.Limit.Concurrent)
-	case own != nil && !own.hasRoom():
-		return fmt.Sprintf(": this pool runs at most %d at once", own.most)
-	case q.Limit != nil && q.Limit.Limit.Rate > 0:
-		return fmt.Sprintf(": its limit is %d in %s", q.Limit.Limit.Rate, q.Limit.Limit.Per)
+	case q.limit.Concurrent > 0 && q.running >= q.limit.Concurrent:
+		return fmt.Sprintf(": its limit is %d at once", q.limit.Concurrent)
+	case own != nil && !own.HasRoom():
+		return fmt.Sprintf(": this pool runs at most %d at once", own.Most())
+	case q.limit.Jobs > 0:
+		return fmt.Sprintf(": its limit is %d in %s", q.limit.Jobs, q.limit.Per)
 	}
 	return ""
 }
@@ -140,10 +187,10 @@ func (p *WorkerPool) hasStopped() bool {
 	}
 }
 
-// looksBusy tells whether jobs are left. It asks in the direction in which jobs move, so none can slip past it: a job
+// hasJobsLeft tells whether jobs are left. It asks in the direction in which jobs move, so none can slip past it: a job
 // that was due is found in its queue, one that waited is found in process. One that was given back during the first
 // look went the other way: the second look finds it.
-func (p *WorkerPool) looksBusy(ctx context.Context) (bool, error) {
+func (p *WorkerPool) hasJobsLeft(ctx context.Context) (bool, error) {
 	if p.hasStopped() {
 		return false, nil
 	}
@@ -157,27 +204,84 @@ func (p *WorkerPool) looksBusy(ctx context.Context) (bool, error) {
 
 func (p *WorkerPool) hasWork(ctx context.Context) (bool, error) {
 	for _, shelf := range []rdb.Shelf{rdb.ShelfScheduled, rdb.ShelfRetry} {
-		if due, err := p.hasDue(ctx, shelf); due || err != nil {
-			return due, err
+		if _, found, err := p.firstDue(ctx, shelf, 0, p.serves); found || err != nil {
+			return found, err
 		}
 	}
-	served, _ := p.roster.now()
-	n, err := p.store.Load(ctx, served)
+	n, err := p.store.Load(ctx, p.servedNames())
 	return n > 0, err
 }
 
-// hasDue tells whether a job of a served queue is due on a shelf, past those of all others.
-func (p *WorkerPool) hasDue(ctx context.Context, shelf rdb.Shelf) (bool, error) {
+// firstDue is when the first job of a shelf is due that is in one of those queues, past the jobs of all others. None is
+// found where none is due within that time from now.
+func (p *WorkerPool) firstDue(ctx context.Context, shelf rdb.Shelf, ahead time.Duration,
+	serves func(name string) bool) (at time.Time, found bool, err error) {
 	for skip := 0; ; {
-		due, err := p.store.Due(ctx, shelf, rdb.DueCall{Skip: skip})
+		due, err := p.store.Due(ctx, shelf, rdb.DueCall{Skip: skip, Ahead: ahead})
 		if err != nil || len(due.Page) == 0 {
-			return false, err
+			return time.Time{}, false, err
 		}
 		for _, waiting := range due.Page {
-			if p.serves(waiting.Queue) {
-				return true, nil
+			if serves(waiting.Queue) {
+				return waiting.Due, true, nil
 			}
 		}
 		skip += len(due.Page)
+	}
+}
+
+// NextDue is when the first of the jobs is due that are scheduled or to be retried, in the queues that this pool
+// serves: those that [WorkerPool.Drain] does not wait for. It is by the clock of Redis, in the past for one that is due
+// and has not been moved to its queue yet, and the zero time where there is none. It reads in pages of 500 past the
+// jobs of other queues. Before Start it returns ErrNotStarted, once the pool has stopped ErrStopped. It may be called
+// concurrently.
+func (p *WorkerPool) NextDue(ctx context.Context) (time.Time, error) {
+	p.mu.Lock()
+	started := p.state != poolNew && p.state != poolStarting && p.served != nil
+	p.mu.Unlock()
+	switch {
+	case p.hasStopped():
+		return time.Time{}, ErrStopped
+	case !started:
+		return time.Time{}, ErrNotStarted
+	}
+	var first time.Time
+	for _, shelf := range []rdb.Shelf{rdb.ShelfScheduled, rdb.ShelfRetry} {
+		next, _, err := p.firstDue(ctx, shelf, span.Longest, p.serves)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("cannot tell when the next job is due: %w", err)
+		}
+		if first.IsZero() || !next.IsZero() && next.Before(first) {
+			first = next
+		}
+	}
+	return first, nil
+}
+
+// Poll has the pool ask Redis for the time and for what is due, as it does by itself within a second. It is for
+// tests that move the clock of Redis: once it has returned, the pool goes by that clock, and what is due is on its way.
+// A pool that is not started, or not any more, does nothing. It returns when Redis has answered, or ctx has ended. It
+// may be called concurrently.
+func (p *WorkerPool) Poll(ctx context.Context) {
+	p.mu.Lock()
+	workers, enqueuer, closed := p.workers, p.enqueuer, p.closed
+	p.mu.Unlock()
+	for _, w := range workers {
+		w.poll(ctx)
+	}
+	if enqueuer != nil && !closed {
+		_ = enqueuer.SyncClock(ctx) // the next enqueue does the same
+	}
+}
+
+func (w *worker) poll(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(w.life, cancel)()
+	w.beatNow(ctx) // the heartbeat that it waits for brings the time and, to the daemons, when the next jobs are due
+	if d := w.daemons; d != nil {
+		d.scheduler.Told(0)
+		d.retrier.Told(0)
+		d.periodic.Wake()
 	}
 }

@@ -1,38 +1,19 @@
 package work
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/intake"
 )
 
-// Errors of an Enqueuer that a program may test for with errors.Is.
-var (
-	// ErrClosed is what an Enqueuer answers after its Close.
-	ErrClosed = errors.New("the enqueuer is closed: make a new one")
-	// ErrRedisFull says that Redis has reached its maxmemory, so it takes no new jobs until some have ended.
-	ErrRedisFull = errors.New("redis is full (maxmemory): it takes no new jobs until some have ended")
-	// ErrGone says that no outcome of a job is kept.
-	ErrGone = errors.New("no outcome is kept")
-)
+// ReplicasError says that a job is stored, but that fewer replicas have confirmed it than [WaitReplicas] asked for.
+type ReplicasError struct{ Wanted, Confirmed int }
 
-// InvalidError says that something given by the program cannot be used. Nothing was stored.
-type InvalidError struct {
-	What   string // the thing: "job name", "delay"
-	Value  string // what was given, as it is to be shown
-	Remedy string // what to give instead
-	Err    error  // the cause, where there is one
+func (e *ReplicasError) Error() string {
+	return fmt.Sprintf("%d of %d replicas have confirmed it in time", e.Confirmed, e.Wanted)
 }
-
-func (e *InvalidError) Error() string {
-	return excerpt.Text(e.What, excerpt.Name) + " is " + excerpt.Text(e.Value, 2*excerpt.Name) + ": " +
-		excerpt.Text(e.Remedy, excerpt.Whole)
-}
-
-// Unwrap returns the cause.
-func (e *InvalidError) Unwrap() error { return e.Err }
 
 // EnqueueError says what became of the entries of a call that did not go well. Each entry is in exactly one of the
 // three lists. A job that is Unknown may be stored: the reply was lost, or nobody waited for it any longer. To enqueue
@@ -46,12 +27,34 @@ type EnqueueError struct {
 	job string // its name, where there is one only
 }
 
-func (e *EnqueueError) Error() string { return cut(e.text()) }
+// note adds what became of the i-th entry, and returns its receipt.
+func (e *EnqueueError) note(i int, entry *Entry, job *intake.Job, result *intake.Result) Receipt {
+	receipt, err := entry.receipt(job, result)
+	e.list(i, result.Outcome)
+	if e.Err == nil {
+		e.Err = err
+	}
+	return receipt
+}
+
+// list adds an entry to the list of its outcome.
+func (e *EnqueueError) list(i int, outcome intake.Outcome) {
+	switch outcome {
+	case intake.Stored:
+		e.Stored = append(e.Stored, i)
+	case intake.NotStored:
+		e.NotStored = append(e.NotStored, i)
+	default:
+		e.Unknown = append(e.Unknown, i)
+	}
+}
+
+func (e *EnqueueError) Error() string { return excerpt.Cut(e.text()) }
 
 func (e *EnqueueError) text() string {
 	job := "the job"
 	if e.job != "" {
-		job = "job " + quoted(e.job)
+		job = "job " + excerpt.Brief(e.job)
 	}
 	switch total := len(e.Stored) + len(e.NotStored) + len(e.Unknown); {
 	case total > 1:

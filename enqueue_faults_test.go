@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -13,30 +13,35 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
 // meddler is a driver whose enqueues a test may tamper with.
 type meddler struct {
-	rdb.Driver
-	meddle func(ctx context.Context, pass func() ([]rdb.Reply, error)) ([]rdb.Reply, error)
+	redisconn.Driver
+	meddle func(ctx context.Context, pass func() ([]redisconn.Reply, error)) ([]redisconn.Reply, error)
 	sends  atomic.Int64
 }
 
-func (m *meddler) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
-	if calls[0].Script == nil || !strings.HasPrefix(nameOf(calls[0]), "enqueue") {
+func (m *meddler) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
+	if calls[0].Script == nil || !strings.HasPrefix(pooltest.NameOf(calls[0]), "enqueue") {
 		return m.Driver.Pipeline(ctx, calls...)
 	}
 	m.sends.Add(1)
-	return m.meddle(ctx, func() ([]rdb.Reply, error) { return m.Driver.Pipeline(context.WithoutCancel(ctx), calls...) })
+	return m.meddle(ctx, func() ([]redisconn.Reply, error) {
+		return m.Driver.Pipeline(context.WithoutCancel(ctx), calls...)
+	})
 }
 
 // onEachMeddled is onEachRedis with an Enqueuer whose calls go through a meddler.
 func onEachMeddled(t *testing.T, test func(t *testing.T, b *enqueueBench, m *meddler)) {
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
 		m := &meddler{Driver: b.driver}
-		b.Enqueuer = newEnqueuer(rdb.NewStore(m, b.namespace), 0, 0, nil)
+		b.Enqueuer = work.OnStore(rdb.NewStore(m, b.namespace))
 		t.Cleanup(func() { assert.NoError(t, b.Enqueuer.Close()) })
 		test(t, b, m)
 	})
@@ -45,7 +50,7 @@ func onEachMeddled(t *testing.T, test func(t *testing.T, b *enqueueBench, m *med
 func TestLostReplyStoresNothingTwice(t *testing.T) {
 	t.Parallel()
 	onEachMeddled(t, func(t *testing.T, b *enqueueBench, m *meddler) {
-		m.meddle = func(_ context.Context, pass func() ([]rdb.Reply, error)) ([]rdb.Reply, error) {
+		m.meddle = func(_ context.Context, pass func() ([]redisconn.Reply, error)) ([]redisconn.Reply, error) {
 			replies, err := pass()
 			if m.sends.Load() <= 2 {
 				return nil, io.ErrUnexpectedEOF
@@ -66,7 +71,7 @@ func TestLostReplyStoresNothingTwiceWhenTheJobHasRunAndGone(t *testing.T) {
 	t.Parallel()
 	onEachMeddled(t, func(t *testing.T, b *enqueueBench, m *meddler) {
 		var ran []rdb.FetchedJob
-		m.meddle = func(_ context.Context, pass func() ([]rdb.Reply, error)) ([]rdb.Reply, error) {
+		m.meddle = func(_ context.Context, pass func() ([]redisconn.Reply, error)) ([]redisconn.Reply, error) {
 			replies, err := pass()
 			if m.sends.Load() > 1 {
 				return replies, err
@@ -76,7 +81,7 @@ func TestLostReplyStoresNothingTwiceWhenTheJobHasRunAndGone(t *testing.T) {
 			return nil, io.ErrUnexpectedEOF
 		}
 		receipts, err := b.EnqueueMany(t.Context(),
-			[]Entry{{Name: "a"}, {Name: "a", Options: []EnqueueOption{ID("mine")}}, {Name: "a"}})
+			[]work.Entry{{Name: "a"}, {Name: "a", Options: []work.EnqueueOption{work.ID("mine")}}, {Name: "a"}})
 		require.NoError(t, err)
 		assert.EqualValues(t, 2, m.sends.Load())
 		require.Len(t, ran, 3, "all had run before the call was sent again")
@@ -92,10 +97,10 @@ func TestLostReplyStoresNothingTwiceWhenTheJobHasRunAndGone(t *testing.T) {
 func TestAbandonedCallThatLandsLateIsRefused(t *testing.T) {
 	t.Parallel()
 	onEachMeddled(t, func(t *testing.T, b *enqueueBench, m *meddler) {
-		var late func() ([]rdb.Reply, error)
+		var late func() ([]redisconn.Reply, error)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		m.meddle = func(ctx context.Context, pass func() ([]rdb.Reply, error)) ([]rdb.Reply, error) {
+		m.meddle = func(ctx context.Context, pass func() ([]redisconn.Reply, error)) ([]redisconn.Reply, error) {
 			if m.sends.Load() > 1 {
 				return pass()
 			}
@@ -105,7 +110,7 @@ func TestAbandonedCallThatLandsLateIsRefused(t *testing.T) {
 			return nil, ctx.Err()
 		}
 		_, err := b.Enqueue(ctx, "a", "abandoned")
-		var failed *EnqueueError
+		var failed *work.EnqueueError
 		require.ErrorAs(t, err, &failed)
 		assert.Equal(t, []int{0}, failed.Unknown)
 		_, err = b.Enqueue(t.Context(), "a", "next")
@@ -113,7 +118,7 @@ func TestAbandonedCallThatLandsLateIsRefused(t *testing.T) {
 
 		replies, err := late()
 		require.NoError(t, err)
-		var refused *rdb.ServerError
+		var refused *redisconn.ServerError
 		require.ErrorAs(t, replies[0].Err, &refused)
 		assert.Equal(t, "STALE", refused.Code)
 		got := b.waiting(t, "a")
@@ -169,7 +174,7 @@ func TestRedisThatHangsIsAnErrorWithinTheCtx(t *testing.T) {
 		begun := time.Now()
 		_, err = b.Enqueue(ctx, "a")
 		assert.Less(t, time.Since(begun), 9*time.Second)
-		var failed *EnqueueError
+		var failed *work.EnqueueError
 		require.ErrorAs(t, err, &failed)
 		assert.Equal(t, []int{0}, failed.Unknown, "it was sent")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -181,16 +186,16 @@ func TestRedisThatHangsIsAnErrorWithinTheCtx(t *testing.T) {
 func TestRedisThatIsDownIsAnErrorWithinTheCtx(t *testing.T) {
 	t.Parallel()
 	addr := closedPort(t)
-	enq, err := NewEnqueuer("redis://:geheim@" + addr)
+	enq, err := work.NewEnqueuer("redis://:geheim@" + addr)
 	require.NoError(t, err, "it dials on first use")
 	defer enq.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	begun := time.Now()
-	receipts, err := enq.EnqueueMany(ctx, []Entry{{Name: "a"}, {Name: "b"}})
+	receipts, err := enq.EnqueueMany(ctx, []work.Entry{{Name: "a"}, {Name: "b"}})
 	assert.Less(t, time.Since(begun), 9*time.Second)
-	assert.Equal(t, make([]Receipt, 2), receipts)
-	var failed *EnqueueError
+	assert.Equal(t, make([]work.Receipt, 2), receipts)
+	var failed *work.EnqueueError
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, []int{0, 1}, failed.NotStored)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -211,9 +216,9 @@ func closedPort(t *testing.T) string {
 func TestRedisThatComesBackGetsTheJob(t *testing.T) {
 	t.Parallel()
 	onEachMeddled(t, func(t *testing.T, b *enqueueBench, m *meddler) {
-		m.meddle = func(_ context.Context, pass func() ([]rdb.Reply, error)) ([]rdb.Reply, error) {
+		m.meddle = func(_ context.Context, pass func() ([]redisconn.Reply, error)) ([]redisconn.Reply, error) {
 			if m.sends.Load() < 3 {
-				return nil, &rdb.DialError{Addr: "somewhere", Err: errors.New("connection refused")}
+				return nil, &redisconn.DialError{Addr: "somewhere", Err: errors.New("connection refused")}
 			}
 			return pass()
 		}
@@ -226,7 +231,7 @@ func TestRedisThatComesBackGetsTheJob(t *testing.T) {
 func TestRedisThatIsFullRealRedis(t *testing.T) {
 	t.Parallel()
 	p := redistest.Dedicated(t, "--maxmemory", "4mb", "--maxmemory-policy", "noeviction")
-	enq, err := NewEnqueuer(p.DSN(), LargeArgs(-1))
+	enq, err := work.NewEnqueuer(p.DSN(), work.LargeArgs(-1))
 	require.NoError(t, err)
 	defer enq.Close()
 	stored := 0
@@ -236,15 +241,16 @@ func TestRedisThatIsFullRealRedis(t *testing.T) {
 		}
 		stored++
 	}
-	require.ErrorIs(t, err, ErrRedisFull)
-	var failed *EnqueueError
+	require.ErrorIs(t, err, work.ErrRedisFull)
+	var failed *work.EnqueueError
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, []int{0}, failed.NotStored)
-	driver, err := rdb.Open(p.DSN())
+	driver, err := redisconn.Open(p.DSN())
 	require.NoError(t, err)
 	defer driver.Close()
 	replies, err := driver.Pipeline(t.Context(),
-		rdb.Call{Command: "HLEN", Args: []any{"{work}:jobs"}}, rdb.Call{Command: "LLEN", Args: []any{"{work}:queue:a"}})
+		redisconn.Call{Command: "HLEN", Args: []any{"{work}:jobs"}},
+		redisconn.Call{Command: "LLEN", Args: []any{"{work}:queue:a"}})
 	require.NoError(t, err)
 	assert.EqualValues(t, stored, replies[0].Value)
 	assert.EqualValues(t, stored, replies[1].Value)

@@ -7,17 +7,16 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync/atomic"
+
+	"github.com/265d0351/work/internal/errchain"
 )
 
-// What an [EnqueueMiddleware] may do wrong, beside [ErrNextCalledTwice], [ErrNextUnfinished], [ErrNextTooLate] and
-// [ErrNextNilContext]. The *[EnqueueError] of its call wraps one of these and says which middleware it was.
-var (
-	// ErrNextUncalled: it returned nil and had not called next. Nothing is stored.
-	ErrNextUncalled = errors.New(
-		"it returned nil without calling next: call it, or return an error that says why nothing is stored")
-	// ErrNextEntries: next was given more or fewer entries than the middleware got. Nothing is stored.
-	ErrNextEntries = errors.New(
-		"next was given another number of entries: give it as many as the middleware got, in the same order")
+// What an [EnqueueMiddleware] may do wrong beside the other misuses of next. Nothing is stored.
+const (
+	nextNotCalled nextMisuse = "it returned nil without calling next: call it, or return an error that says why " +
+		"nothing is stored"
+	nextEntries nextMisuse = "next was given another number of entries: give it as many as the middleware got, in " +
+		"the same order"
 )
 
 // EnqueueFunc stores entries: the next middleware or, at the end, the Enqueuer. There is one Receipt per entry, also
@@ -39,12 +38,6 @@ type EnqueueFunc func(ctx context.Context, entries []Entry) ([]Receipt, error)
 //
 // It runs in the goroutine of the caller, in many at once, and not for an EnqueueMany without entries.
 type EnqueueMiddleware func(ctx context.Context, entries []Entry, next EnqueueFunc) error
-
-// wrapIn puts middleware around e, which nobody uses yet, and around those that With makes of it.
-func (e *Enqueuer) wrapIn(middlewares []EnqueueMiddleware) {
-	e.core.middlewares = middlewares
-	e.compose()
-}
 
 // compose wraps e once for all of its calls. Without middleware there is nothing to pass through, and nothing to pay.
 func (e *Enqueuer) compose() {
@@ -90,7 +83,7 @@ func (p *enqueuePassage) call(ctx context.Context, m EnqueueMiddleware, entries 
 			err = fmt.Errorf("%s: %w", p.middleware, &PanicError{Value: value, Stack: string(debug.Stack())})
 		}
 	}()
-	return tame(m(ctx, entries, p.next))
+	return errchain.Tame(m(ctx, entries, p.next))
 }
 
 // enqueuePassage is one call on its way through one middleware. Its phases are those of a nextGuard.
@@ -111,14 +104,14 @@ type enqueuePassage struct {
 func (p *enqueuePassage) next(ctx context.Context, entries []Entry) ([]Receipt, error) {
 	switch {
 	case ctx == nil:
-		return p.refuse(ErrNextNilContext)
+		return p.refuse(nextNilContext)
 	case len(entries) != p.entries:
-		return p.refuse(ErrNextEntries)
+		return p.refuse(nextEntries)
 	case !p.phase.CompareAndSwap(nextUncalled, nextRunning):
 		if p.phase.Load() == nextClosed {
-			return p.refuse(ErrNextTooLate)
+			return p.refuse(nextTooLate)
 		}
-		return p.refuse(ErrNextCalledTwice)
+		return p.refuse(nextCalledTwice)
 	}
 	p.receipts, p.err = p.rest(ctx, entries) // after a panic it is running for ever: what is stored is not known
 	p.phase.Store(nextReturned)
@@ -134,15 +127,7 @@ func (p *enqueuePassage) refuse(misuse error) ([]Receipt, error) {
 
 // failure is the error of entries of which nothing is stored.
 func (p *enqueuePassage) failure(err error) *EnqueueError {
-	return &EnqueueError{NotStored: p.indices(), Err: err, job: p.job}
-}
-
-func (p *enqueuePassage) indices() []int {
-	all := make([]int, p.entries)
-	for i := range all {
-		all[i] = i
-	}
-	return all
+	return &EnqueueError{NotStored: indices(p.entries), Err: err, job: p.job}
 }
 
 // end makes the outcome out of what the middleware returned and what next did.
@@ -156,9 +141,9 @@ func (p *enqueuePassage) end(returned error) ([]Receipt, error) {
 		return make([]Receipt, p.entries), p.unstored(returned)
 	case nextRunning:
 		if returned == nil {
-			returned = fmt.Errorf("%s: %w", p.middleware, ErrNextUnfinished)
+			returned = fmt.Errorf("%s: %w", p.middleware, nextUnfinished)
 		}
-		return make([]Receipt, p.entries), &EnqueueError{Unknown: p.indices(), Err: returned, job: p.job}
+		return make([]Receipt, p.entries), &EnqueueError{Unknown: indices(p.entries), Err: returned, job: p.job}
 	}
 	return p.receipts, p.judged(returned)
 }
@@ -166,7 +151,7 @@ func (p *enqueuePassage) end(returned error) ([]Receipt, error) {
 // unstored is the error of a call whose middleware has not got as far as next.
 func (p *enqueuePassage) unstored(returned error) error {
 	if returned == nil {
-		returned = fmt.Errorf("%s: %w", p.middleware, ErrNextUncalled)
+		returned = fmt.Errorf("%s: %w", p.middleware, nextNotCalled)
 	}
 	// not errors.As: that very one, from a refused next
 	if failure, ok := returned.(*EnqueueError); ok && len(failure.NotStored) == p.entries {
@@ -185,7 +170,7 @@ func (p *enqueuePassage) judged(returned error) error {
 	case returned == nil, returned == p.err: // not errors.Is: the same error and no other
 		return p.err
 	case failure == nil:
-		return &EnqueueError{Stored: p.indices(), Err: returned, job: p.job}
+		return &EnqueueError{Stored: indices(p.entries), Err: returned, job: p.job}
 	}
 	return &EnqueueError{Stored: failure.Stored, NotStored: failure.NotStored, Unknown: failure.Unknown, Err: returned,
 		job: p.job}

@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -9,16 +9,20 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/record"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
 // twoWays calls test with one job and with many: what middleware may do holds for both.
-func twoWays(t *testing.T, s redistest.Server, m EnqueueMiddleware, test func(t *testing.T, w *twoWay)) {
+func twoWays(t *testing.T, s redistest.Server, m work.EnqueueMiddleware, test func(t *testing.T, w *twoWay)) {
 	for name, n := range map[string]int{"one": 1, "many": 3} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, &twoWay{enqueueBench: newEnqueueBench(t, s, s.DSN(), WithEnqueueMiddleware(m)), n: n})
+			test(t, &twoWay{enqueueBench: newEnqueueBench(t, s, s.DSN(), work.WithEnqueueMiddleware(m)), n: n})
 		})
 	}
 }
@@ -38,18 +42,18 @@ func (w *twoWay) all() []int {
 }
 
 // enqueue stores n jobs of a name; the last one may be spoilt so that Redis is not even asked.
-func (w *twoWay) enqueue(ctx context.Context, spoilt bool) ([]Receipt, error) {
+func (w *twoWay) enqueue(ctx context.Context, spoilt bool) ([]work.Receipt, error) {
 	var last any = w.n - 1
 	if spoilt {
 		last = make(chan int)
 	}
 	if w.n == 1 {
 		receipt, err := w.Enqueue(ctx, "a", last)
-		return []Receipt{receipt}, err
+		return []work.Receipt{receipt}, err
 	}
-	entries := make([]Entry, w.n)
+	entries := make([]work.Entry, w.n)
 	for i := range entries {
-		entries[i] = Entry{Name: "a", Args: []any{i}}
+		entries[i] = work.Entry{Name: "a", Args: []any{i}}
 	}
 	entries[w.n-1].Args = []any{last}
 	return w.EnqueueMany(ctx, entries)
@@ -60,24 +64,24 @@ func TestEnqueueMiddlewareIsComposition(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		type key struct{}
 		var trace []string
-		named := func(name string) EnqueueMiddleware {
-			return func(ctx context.Context, entries []Entry, next EnqueueFunc) error {
+		named := func(name string) work.EnqueueMiddleware {
+			return func(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {
 				trace = append(trace, fmt.Sprintf("%s in %v", name, ctx.Value(key{})))
-				entries[0].Options = append(entries[0].Options, Meta("by", name))
+				entries[0].Options = append(entries[0].Options, work.Meta("by", name))
 				receipts, err := next(context.WithValue(ctx, key{}, name), entries)
 				trace = append(trace, fmt.Sprintf("%s out %d", name, len(receipts)))
 				return err
 			}
 		}
-		b := newEnqueueBench(t, s, s.DSN(), WithEnqueueMiddleware(named("a"), named("b")),
-			WithEnqueueMiddleware(named("c")))
+		b := newEnqueueBench(t, s, s.DSN(), work.WithEnqueueMiddleware(named("a"), named("b")),
+			work.WithEnqueueMiddleware(named("c")))
 		receipt, err := b.Enqueue(t.Context(), "n", 7)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"a in <nil>", "b in a", "c in b", "c out 1", "b out 1", "a out 1"}, trace)
 		got := b.fetch(t, "n")
 		require.Len(t, got, 1)
 		assert.Equal(t, receipt.ID, got[0].ID)
-		rec, err := decodeRecord(got[0].Record)
+		rec, err := record.Decode(got[0].Record)
 		require.NoError(t, err)
 		assert.Equal(t, map[string]string{"by": "c"}, rec.Meta, "the innermost has the last word")
 	})
@@ -88,18 +92,19 @@ func TestEnqueueMiddlewareSeesEntriesOfItsOwn(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		var seen []map[string]string
 		b := newEnqueueBench(t, s, s.DSN(),
-			WithEnqueueMiddleware(func(ctx context.Context, entries []Entry, next EnqueueFunc) error {
+			work.WithEnqueueMiddleware(func(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {
 				for i := range entries {
 					seen = append(seen, entries[i].Meta())
 					entries[i].Name = "renamed"
-					entries[i].Options = append(entries[i].Options, Meta("own", "1"), ID(fmt.Sprint("id-", i)))
+					entries[i].Options = append(entries[i].Options, work.Meta("own", "1"),
+						work.ID(fmt.Sprint("id-", i)))
 				}
 				_, err := next(ctx, entries)
 				return err
 			}))
-		options := append(make([]EnqueueOption, 0, 10), Meta("entry", "1"))
-		entries := []Entry{{Name: "n", Options: options}, {Name: "n", Options: options}, {Name: "n"}}
-		receipts, err := b.With(Meta("with", "1")).With(Meta("again", "1")).EnqueueMany(t.Context(), entries)
+		options := append(make([]work.EnqueueOption, 0, 10), work.Meta("entry", "1"))
+		entries := []work.Entry{{Name: "n", Options: options}, {Name: "n", Options: options}, {Name: "n"}}
+		receipts, err := b.With(work.Meta("with", "1")).With(work.Meta("again", "1")).EnqueueMany(t.Context(), entries)
 		require.NoError(t, err)
 		assert.Equal(t, []map[string]string{
 			{"with": "1", "again": "1", "entry": "1"}, {"with": "1", "again": "1", "entry": "1"},
@@ -110,10 +115,10 @@ func TestEnqueueMiddlewareSeesEntriesOfItsOwn(t *testing.T) {
 		assert.Equal(t, []string{"id-0", "id-1", "id-2"}, []string{receipts[0].ID, receipts[1].ID, receipts[2].ID})
 		got := b.fetch(t, "renamed")
 		require.Len(t, got, 3)
-		rec, err := decodeRecord(got[0].Record)
+		rec, err := record.Decode(got[0].Record)
 		require.NoError(t, err)
 		assert.Equal(t, map[string]string{"with": "1", "again": "1", "entry": "1", "own": "1"}, rec.Meta)
-		assert.Nil(t, Entry{}.Meta())
+		assert.Nil(t, work.Entry{}.Meta())
 	})
 }
 
@@ -123,41 +128,43 @@ func TestEnqueueMiddlewareRefuses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
-		m    EnqueueMiddleware
+		m    work.EnqueueMiddleware
 		want error
 		text string
 	}{
-		{"with an error of its own", func(context.Context, []Entry, EnqueueFunc) error { return errClosedToday },
+		{"with an error of its own", func(context.Context, []work.Entry, work.EnqueueFunc) error {
+			return errClosedToday
+		},
 			errClosedToday, "closed today"},
-		{"with nothing", func(context.Context, []Entry, EnqueueFunc) error { return nil }, ErrNextUncalled,
+		{"with nothing", func(context.Context, []work.Entry, work.EnqueueFunc) error { return nil }, work.NextNotCalled,
 			"enqueue middleware 1 of 1: "},
-		{"by too few entries", func(ctx context.Context, entries []Entry, next EnqueueFunc) error {
+		{"by too few entries", func(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {
 			_, err := next(ctx, entries[1:])
 			return err
-		}, ErrNextEntries, "enqueue middleware 1 of 1: "},
-		{"by too many entries, silently", func(ctx context.Context, entries []Entry, next EnqueueFunc) error {
+		}, work.NextEntries, "enqueue middleware 1 of 1: "},
+		{"by too many entries, silently", func(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {
 			receipts, _ := next(ctx, append(entries, entries...))
 			if len(receipts) != len(entries) {
 				panic("a receipt per entry, also with an error")
 			}
 			return nil
-		}, ErrNextEntries, "enqueue middleware 1 of 1: "},
-		{"by no context", func(_ context.Context, entries []Entry, next EnqueueFunc) error {
+		}, work.NextEntries, "enqueue middleware 1 of 1: "},
+		{"by no context", func(_ context.Context, entries []work.Entry, next work.EnqueueFunc) error {
 			_, err := next(nil, entries) //lint:ignore SA1012 that is the mistake
 			return err
-		}, ErrNextNilContext, "enqueue middleware 1 of 1: "},
+		}, work.NextNilContext, "enqueue middleware 1 of 1: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
 				twoWays(t, s, c.m, func(t *testing.T, w *twoWay) {
 					receipts, err := w.enqueue(t.Context(), false)
-					var failed *EnqueueError
+					var failed *work.EnqueueError
 					require.ErrorAs(t, err, &failed)
 					assert.ErrorIs(t, err, c.want)
 					assert.Equal(t, w.all(), failed.NotStored)
 					assert.ErrorContains(t, err, c.text)
-					assert.Equal(t, make([]Receipt, w.n), receipts)
+					assert.Equal(t, make([]work.Receipt, w.n), receipts)
 					assert.Empty(t, w.fetch(t, "a"))
 				})
 			})
@@ -167,44 +174,44 @@ func TestEnqueueMiddlewareRefuses(t *testing.T) {
 
 func TestWhatEnqueueMiddlewareReturnsDoesNotHideWhatIsStored(t *testing.T) {
 	t.Parallel()
-	quiet := func(ctx context.Context, entries []Entry, next EnqueueFunc) error {
+	quiet := func(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {
 		_, _ = next(ctx, entries)
 		return nil
 	}
-	loud := func(ctx context.Context, entries []Entry, next EnqueueFunc) error {
+	loud := func(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {
 		_, _ = next(ctx, entries)
 		return errClosedToday
 	}
-	wrapping := func(ctx context.Context, entries []Entry, next EnqueueFunc) error {
+	wrapping := func(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {
 		if _, err := next(ctx, entries); err != nil {
 			return fmt.Errorf("%w: %w", errClosedToday, err)
 		}
 		return nil
 	}
-	again := func(ctx context.Context, entries []Entry, next EnqueueFunc) error {
+	again := func(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {
 		_, _ = next(ctx, entries)
 		_, err := next(ctx, entries)
 		return err
 	}
-	againSilently := func(ctx context.Context, entries []Entry, next EnqueueFunc) error {
+	againSilently := func(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {
 		_, _ = next(ctx, entries)
 		_, _ = next(ctx, entries)
 		return nil
 	}
 	for _, c := range []struct {
 		name   string
-		m      EnqueueMiddleware
+		m      work.EnqueueMiddleware
 		spoilt bool
 		want   error // nil is none
 	}{
 		{"nil, stored", quiet, false, nil},
-		{"nil, not stored", quiet, true, new(InvalidError)},
+		{"nil, not stored", quiet, true, new(work.InvalidError)},
 		{"an error, stored", loud, false, errClosedToday},
 		{"an error, not stored", loud, true, errClosedToday},
 		{"around the error, stored", wrapping, false, nil},
 		{"around the error, not stored", wrapping, true, errClosedToday},
-		{"next called twice", again, false, ErrNextCalledTwice},
-		{"next called twice, silently", againSilently, false, ErrNextCalledTwice},
+		{"next called twice", again, false, work.NextCalledTwice},
+		{"next called twice, silently", againSilently, false, work.NextCalledTwice},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -231,9 +238,9 @@ func assertFate(t *testing.T, err, want error, all []int, spoilt bool) {
 		require.NoError(t, err)
 		return
 	}
-	var failed *EnqueueError
+	var failed *work.EnqueueError
 	require.ErrorAs(t, err, &failed)
-	if invalid := new(InvalidError); errors.As(want, &invalid) {
+	if invalid := new(work.InvalidError); errors.As(want, &invalid) {
 		require.ErrorAs(t, err, &invalid)
 	} else {
 		require.ErrorIs(t, err, want)
@@ -251,27 +258,27 @@ func TestEnqueueMiddlewareThatDoesNotWaitForNext(t *testing.T) {
 	t.Parallel()
 	onEachMeddled(t, func(t *testing.T, b *enqueueBench, m *meddler) {
 		sent, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-		m.meddle = func(_ context.Context, pass func() ([]rdb.Reply, error)) ([]rdb.Reply, error) {
+		m.meddle = func(_ context.Context, pass func() ([]redisconn.Reply, error)) ([]redisconn.Reply, error) {
 			close(sent)
 			<-goOn
 			return pass()
 		}
-		var kept EnqueueFunc
-		b.wrapIn([]EnqueueMiddleware{func(ctx context.Context, entries []Entry, next EnqueueFunc) error {
+		var kept work.EnqueueFunc
+		b.WrapIn([]work.EnqueueMiddleware{func(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {
 			go func() { _, err := next(ctx, entries); ended <- err }()
 			<-sent
 			kept = next
 			return nil
 		}})
 		_, err := b.Enqueue(t.Context(), "a", 1)
-		var failed *EnqueueError
+		var failed *work.EnqueueError
 		require.ErrorAs(t, err, &failed)
 		assert.Equal(t, []int{0}, failed.Unknown)
-		assert.ErrorIs(t, err, ErrNextUnfinished)
+		assert.ErrorIs(t, err, work.NextUnfinished)
 		close(goOn)
-		require.NoError(t, receive(t, ended), "who waits for it learns the truth")
-		_, err = kept(t.Context(), []Entry{{Name: "a"}})
-		assert.ErrorIs(t, err, ErrNextCalledTwice)
+		require.NoError(t, pooltest.Receive(t, ended), "who waits for it learns the truth")
+		_, err = kept(t.Context(), []work.Entry{{Name: "a"}})
+		assert.ErrorIs(t, err, work.NextCalledTwice)
 		assert.Len(t, b.fetch(t, "a"), 1)
 	})
 }
@@ -279,16 +286,16 @@ func TestEnqueueMiddlewareThatDoesNotWaitForNext(t *testing.T) {
 func TestEnqueueMiddlewareThatCallsNextTooLate(t *testing.T) {
 	t.Parallel()
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
-		var kept EnqueueFunc
-		b.wrapIn([]EnqueueMiddleware{func(_ context.Context, _ []Entry,
-			next EnqueueFunc) error {
+		var kept work.EnqueueFunc
+		b.WrapIn([]work.EnqueueMiddleware{func(_ context.Context, _ []work.Entry,
+			next work.EnqueueFunc) error {
 			kept = next
 			return errClosedToday
 		}})
 		_, err := b.Enqueue(t.Context(), "a", 1)
 		require.ErrorIs(t, err, errClosedToday)
-		_, err = kept(t.Context(), []Entry{{Name: "a"}})
-		assert.ErrorIs(t, err, ErrNextTooLate)
+		_, err = kept(t.Context(), []work.Entry{{Name: "a"}})
+		assert.ErrorIs(t, err, work.NextTooLate)
 		assert.Empty(t, b.fetch(t, "a"))
 	})
 }
@@ -297,45 +304,45 @@ func TestAPoolsEnqueuerHasItsMiddleware(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		options := k.options()
-		options.EnqueueMiddleware = []EnqueueMiddleware{func(ctx context.Context, entries []Entry,
-			next EnqueueFunc) error {
-			entries[0].Options = append(entries[0].Options, Meta("tenant", "7"))
+		options := k.Options()
+		options.EnqueueMiddleware = []work.EnqueueMiddleware{func(ctx context.Context, entries []work.Entry,
+			next work.EnqueueFunc) error {
+			entries[0].Options = append(entries[0].Options, work.Meta("tenant", "7"))
 			_, err := next(ctx, entries)
 			return err
 		}}
 		tenant := make(chan string, 1)
-		pool := k.start(NewWorkerPool(nil, 1, options).
-			Job("n", func(job *Job) error { tenant <- job.Meta["tenant"]; return nil }))
-		_, err := pool.Enqueuer().Enqueue(k.ctx(), "n")
+		pool := k.Start(work.NewWorkerPool(nil, 1, options).
+			Job("n", func(job *work.Job) error { tenant <- job.Meta["tenant"]; return nil }))
+		_, err := pool.Enqueuer().Enqueue(k.Ctx(), "n")
 		require.NoError(t, err)
-		assert.Equal(t, "7", receive(t, tenant))
-		k.drained(pool)
+		assert.Equal(t, "7", pooltest.Receive(t, tenant))
+		k.Drained(pool)
 	})
 }
 
 func TestNilEnqueueMiddlewareIsRefused(t *testing.T) {
 	t.Parallel()
-	_, err := NewEnqueuer("redis://localhost", WithEnqueueMiddleware(nil))
+	_, err := work.NewEnqueuer("redis://localhost", work.WithEnqueueMiddleware(nil))
 	require.EqualError(t, err, "enqueue middleware 1 is nil: leave it out")
-	pool := NewWorkerPool(nil, 1, WorkerOptions{Redis: "redis://localhost", EnqueueMiddleware: []EnqueueMiddleware{nil},
-		Logger: silent()}).Job("a", nothing)
+	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: "redis://localhost",
+		EnqueueMiddleware: []work.EnqueueMiddleware{nil}, Logger: pooltest.Silent()}).Job("a", nothing)
 	assert.ErrorContains(t, pool.Start(t.Context()), "WorkerOptions.EnqueueMiddleware is nil at index 0: leave it out")
 }
 
 // TestAnEnqueueWithoutMiddlewareAllocatesNothingMore is not parallel: others would be counted too.
 func TestAnEnqueueWithoutMiddlewareAllocatesNothingMore(t *testing.T) {
 	redistest.SkipUnderRace(t, "the race detector allocates, too")
-	enq := newEnqueuer(rdb.NewStore(&stubDriver{}, "test"), 0, 0, nil)
+	enq := work.OnStore(rdb.NewStore(&stubDriver{}, "test"))
 	ctx := context.Background()
-	entry := Entry{Name: "", Args: []any{1}} // refused before anything is sent, so that nothing else allocates
-	direct := testing.AllocsPerRun(100, func() { _, _ = enq.store(ctx, entry) })
-	whole := testing.AllocsPerRun(100, func() { _, _ = enq.enqueue(ctx, entry) })
+	entry := work.Entry{Name: "", Args: []any{1}} // refused before anything is sent, so that nothing else allocates
+	direct := testing.AllocsPerRun(100, func() { _, _ = enq.StoreOne(ctx, entry) })
+	whole := testing.AllocsPerRun(100, func() { _, _ = enq.EnqueueOne(ctx, entry) })
 	require.NotZero(t, direct)
 	assert.Equal(t, direct, whole)
-	enq.wrapIn([]EnqueueMiddleware{func(ctx context.Context, entries []Entry, next EnqueueFunc) error {
+	enq.WrapIn([]work.EnqueueMiddleware{func(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {
 		_, err := next(ctx, entries)
 		return err
 	}})
-	assert.Greater(t, testing.AllocsPerRun(100, func() { _, _ = enq.enqueue(ctx, entry) }), direct, "it is measured")
+	assert.Greater(t, testing.AllocsPerRun(100, func() { _, _ = enq.EnqueueOne(ctx, entry) }), direct, "it is measured")
 }

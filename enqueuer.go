@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,7 +9,13 @@ import (
 	"time"
 
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/intake"
+	"github.com/265d0351/work/internal/jobargs"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisclock"
+	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/waiting"
+	"github.com/265d0351/work/objects"
 )
 
 // Enqueuer stores jobs in Redis. All methods may be called concurrently, and callers that come at the same time share
@@ -32,20 +39,20 @@ type Enqueuer struct {
 // enqueuerCore is what an Enqueuer and those derived from it share.
 type enqueuerCore struct {
 	store   *rdb.Store
-	lanes   *lanes
-	clock   *redisClock
-	limits  argsLimits
-	uploads *uploader
+	intake  *intake.Intake
+	clock   *redisclock.Clock
+	limits  jobargs.Limits
+	objects *objects.Store
 	check   func(name string, args []byte) error // may be nil
 	unique  func(name string) *UniqueOptions     // of the job's own options; may be nil
-	waiters *waiters
+	waiters *waiting.Waiters
 	readers readers
 
 	middlewares []EnqueueMiddleware // outermost first
 
 	closing sync.Once
 	closed  error
-	toClose rdb.Driver // nil where it belongs to somebody else
+	toClose redisconn.Driver // nil where it belongs to somebody else
 }
 
 // NewEnqueuer makes an Enqueuer for the Redis that dsn names, "redis://localhost:6379/0" for instance, or for the
@@ -59,29 +66,29 @@ func NewEnqueuer(dsn string, opts ...EnqueuerOption) (*Enqueuer, error) {
 	if err != nil {
 		return nil, err
 	}
-	enq := newEnqueuer(rdb.NewStore(driver, settings.namespace), settings.timeout, settings.maxArgs, nil)
-	enq.useObjects(settings.home, settings.largeArgs)
-	enq.wrapIn(settings.middlewares)
+	enq := newEnqueuer(rdb.NewStore(driver, settings.namespace), settings)
 	if owned {
 		enq.core.toClose = driver
 	}
 	return enq, nil
 }
 
-// newEnqueuer makes an Enqueuer on a store that its Close leaves open. Zero is the default of timeout and maxArgs.
-// check, if there is one, may refuse the args of a job; its error need not name the job.
-func newEnqueuer(store *rdb.Store, timeout time.Duration, maxArgs int,
-	check func(name string, args []byte) error) *Enqueuer {
-	if timeout == 0 {
-		timeout = defaultEnqueueTimeout
-	}
-	clock := &redisClock{}
+// newEnqueuer makes an Enqueuer on a store that its Close leaves open. What of the settings is zero has its default. A
+// home of objects that cannot be is told by each enqueue.
+func newEnqueuer(store *rdb.Store, settings enqueuerSettings) *Enqueuer {
+	contents, err := objects.New(store, objects.Options{Home: settings.home})
+	clock := &redisclock.Clock{}
 	enq := &Enqueuer{core: &enqueuerCore{
-		store: store, clock: clock, lanes: newLanes(store, clock, timeout), limits: newArgsLimits(maxArgs, 0),
-		check:   check,
-		waiters: newWaiters(store),
+		store: store, clock: clock, objects: contents, limits: jobargs.NewLimits(settings.maxArgs, settings.largeArgs),
+		check: settings.check, unique: settings.unique, middlewares: settings.middlewares,
+		waiters: waiting.New(store, ErrClosed, recovered),
+		intake: intake.New(intake.Config{
+			Store: store, Clock: clock, Timeout: cmp.Or(settings.timeout, defaultEnqueueTimeout),
+			Uploads: jobargs.NewUploads(contents), Closed: ErrClosed, Steps: repeatable,
+		}),
 	}}
-	enq.useObjects(nil, 0)
+	enq.settings.err = err
+	enq.compose()
 	return enq
 }
 
@@ -117,7 +124,7 @@ func (e *Enqueuer) SourcedEnqueueIn(ctx context.Context, name string, source int
 func (e *Enqueuer) SourcedEnqueueAt(ctx context.Context, name string, source int64, t time.Time, args ...any) (Receipt,
 	error) {
 	if t.IsZero() {
-		err := &InvalidError{What: "time of job " + quoted(name), Value: "the zero time",
+		err := &InvalidError{What: "time of job " + excerpt.Brief(name), Value: "the zero time",
 			Remedy: "use Enqueue for at once"}
 		return Receipt{}, &EnqueueError{NotStored: []int{0}, Err: err, job: name}
 	}
@@ -135,26 +142,18 @@ func (e *Enqueuer) enqueue(ctx context.Context, entry Entry) (Receipt, error) {
 
 // store stores one job.
 func (e *Enqueuer) store(ctx context.Context, entry Entry) (Receipt, error) {
-	p, err := e.prepare(&entry)
-	if err == nil {
-		err = e.core.lanes.enter()
-	}
+	job, err := e.prepare(&entry)
 	if err != nil {
 		return Receipt{}, &EnqueueError{NotStored: []int{0}, Err: err, job: entry.Name}
 	}
-	defer e.core.lanes.leave()
-	a := e.core.deliverOne(ctx, &p)
-	receipt, fate, err := e.core.settle(ctx, &p, a, 0)
-	switch fate {
-	case unknown:
-		return receipt, &EnqueueError{Unknown: []int{0}, Err: err, job: entry.Name}
-	case notStored:
-		return receipt, &EnqueueError{NotStored: []int{0}, Err: err, job: entry.Name}
+	result := e.core.intake.Put(ctx, &job)
+	receipt, err := entry.receipt(&job, &result)
+	if err == nil {
+		return receipt, nil
 	}
-	if err != nil {
-		return receipt, &EnqueueError{Stored: []int{0}, Err: err, job: entry.Name}
-	}
-	return receipt, nil
+	failed := &EnqueueError{Err: err, job: entry.Name}
+	failed.list(0, result.Outcome)
+	return receipt, failed
 }
 
 // EnqueueMany stores many jobs, in calls of at most 500 jobs and 1 MiB. All entries are checked first: if one is
@@ -170,46 +169,23 @@ func (e *Enqueuer) EnqueueMany(ctx context.Context, entries []Entry) ([]Receipt,
 
 // storeMany stores many jobs.
 func (e *Enqueuer) storeMany(ctx context.Context, entries []Entry) ([]Receipt, error) {
-	many := &manyJobs{core: e.core, receipts: make([]Receipt, len(entries))}
+	receipts, failed := make([]Receipt, len(entries)), &EnqueueError{}
 	if len(entries) == 1 {
-		many.failed.job = entries[0].Name
+		failed.job = entries[0].Name
 	}
-	all, known := make([]prepared, len(entries)), map[string][]byte{}
-	for i := range entries {
-		var err error
-		if all[i], err = e.prepare(&entries[i]); err != nil {
-			if len(entries) > 1 {
-				err = fmt.Errorf("entry %d: %w", i, err)
-			}
-			return many.refused(err)
-		}
-		if all[i].apart != nil {
-			all[i].apart.share(known)
-		}
+	jobs, err := e.prepareMany(entries)
+	if err == nil {
+		err = e.core.intake.PutAll(ctx, jobs, func(i int, result intake.Result) {
+			receipts[i] = failed.note(i, &entries[i], &jobs[i], &result)
+		})
 	}
-	if err := e.core.lanes.enter(); err != nil {
-		return many.refused(err)
+	if err != nil {
+		failed.Err, failed.NotStored = err, indices(len(entries))
 	}
-	defer e.core.lanes.leave()
-	jobs := make([]rdb.NewJob, len(all))
-	for i := range all {
-		jobs[i] = all[i].job
+	if failed.Err == nil {
+		return receipts, nil
 	}
-	for from := 0; from < len(all); {
-		to, bytes := from, 0
-		for to < len(all) && to-from < rdb.MaxBatch && (to == from || bytes+all[to].bytes() <= maxCallBytes) {
-			bytes += all[to].bytes()
-			to++
-		}
-		a := e.core.deliver(ctx, all[from:to], jobs[from:to], bytes)
-		many.add(ctx, from, all[from:to], a)
-		from = to
-		if a.fate != stored {
-			many.stop(from)
-			break
-		}
-	}
-	return many.done()
+	return receipts, failed
 }
 
 // With returns an Enqueuer whose jobs have these options, beside those of e, which stays as it is. The two share the
@@ -230,11 +206,29 @@ func (e *Enqueuer) With(opts ...EnqueueOption) *Enqueuer {
 func (e *Enqueuer) Close() error {
 	c := e.core
 	c.closing.Do(func() {
-		c.waiters.close()
-		c.closed = c.lanes.close()
+		c.waiters.Close()
+		c.closed = c.intake.Close()
 		if c.toClose != nil {
 			c.closed = excerpt.Join(c.closed, c.toClose.Close())
 		}
 	})
 	return c.closed
+}
+
+// SyncClock asks Redis for its time. Every enqueue learns it from the reply, so a program need not call this; only a
+// first enqueue goes by the clock of this machine where it has to name a time (see [ExpireIn]). It may be called
+// concurrently.
+func (e *Enqueuer) SyncClock(ctx context.Context) error {
+	err := e.core.intake.Ask(ctx, func(ctx context.Context) error {
+		sent := e.core.clock.Local()
+		at, err := e.core.store.Time(ctx)
+		if err == nil {
+			e.core.clock.Learn(at.Truncate(time.Millisecond), sent, e.core.clock.Local())
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("the clock of Redis cannot be read: %w", err)
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -10,23 +10,25 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/intake"
 	"github.com/265d0351/work/internal/rdb"
 )
 
 func TestCloseRefusesNewCalls(t *testing.T) {
 	t.Parallel()
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
-		derived := b.With(Retries(1))
+		derived := b.With(work.Retries(1))
 		require.NoError(t, derived.Close())
 		require.NoError(t, b.Close(), "a second time")
 		_, err := b.Enqueue(t.Context(), "a")
-		require.ErrorIs(t, err, ErrClosed)
+		require.ErrorIs(t, err, work.ErrClosed)
 		assert.EqualError(t, err, `job "a" is not stored: the enqueuer is closed: make a new one`)
-		_, err = derived.EnqueueMany(t.Context(), []Entry{{Name: "a"}, {Name: "b"}})
-		require.ErrorIs(t, err, ErrClosed)
+		_, err = derived.EnqueueMany(t.Context(), []work.Entry{{Name: "a"}, {Name: "b"}})
+		require.ErrorIs(t, err, work.ErrClosed)
 		assert.EqualError(t, err, "none of 2 jobs is stored: the enqueuer is closed: make a new one")
-		_, err = Result[int](t.Context(), b.Enqueuer, "1")
-		assert.ErrorIs(t, err, ErrClosed)
+		_, err = work.Result[int](t.Context(), b.Enqueuer, "1")
+		assert.ErrorIs(t, err, work.ErrClosed)
 	})
 }
 
@@ -39,7 +41,7 @@ func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 			return stubReply, nil
 		})
 		var callers, closers sync.WaitGroup
-		for range 3 * laneCount {
+		for range 3 * intake.Lanes {
 			callers.Go(func() {
 				_, err := enq.Enqueue(context.Background(), "a")
 				assert.NoError(t, err)
@@ -57,12 +59,12 @@ func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 			for _, call := range driver.sent() {
 				jobs += len(call.ids)
 			}
-			assert.Equal(t, 3*laneCount+1001, jobs)
+			assert.Equal(t, 3*intake.Lanes+1001, jobs)
 		}
 		closers.Go(closeAndCount)
 		synctest.Wait()
 		_, err := enq.Enqueue(context.Background(), "late")
-		require.ErrorIs(t, err, ErrClosed)
+		require.ErrorIs(t, err, work.ErrClosed)
 		for range 3 {
 			closers.Go(closeAndCount)
 		}
@@ -72,8 +74,8 @@ func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 	})
 }
 
-func make1001Entries() []Entry {
-	entries := make([]Entry, 1001)
+func make1001Entries() []work.Entry {
+	entries := make([]work.Entry, 1001)
 	for i := range entries {
 		entries[i].Name = "many"
 	}
@@ -91,15 +93,15 @@ func TestCloseGivesUpAfterTheTimeout(t *testing.T) {
 			<-ctx.Done()
 			return "", ctx.Err()
 		}}
-		enq := newEnqueuer(rdb.NewStore(driver, "test"), 0, 0, nil)
+		enq := work.OnStore(rdb.NewStore(driver, "test"))
 		entries := make1001Entries()
-		entries[0].Options = []EnqueueOption{ID("first")}
+		entries[0].Options = []work.EnqueueOption{work.ID("first")}
 		var callers sync.WaitGroup
 		callers.Go(func() {
 			_, err := enq.EnqueueMany(context.Background(), entries)
-			var failed *EnqueueError
+			var failed *work.EnqueueError
 			require.ErrorAs(t, err, &failed)
-			require.ErrorIs(t, err, ErrClosed)
+			require.ErrorIs(t, err, work.ErrClosed)
 			assert.Len(t, failed.Stored, 500)
 			assert.Len(t, failed.Unknown, 500)
 			assert.Len(t, failed.NotStored, 1)
@@ -108,7 +110,7 @@ func TestCloseGivesUpAfterTheTimeout(t *testing.T) {
 		begun := time.Now()
 		assert.EqualError(t, enq.Close(),
 			"calls of the enqueuer were still under way 10s after Close began: they were given up")
-		assert.Equal(t, defaultEnqueueTimeout, time.Since(begun))
+		assert.Equal(t, work.DefaultEnqueueTimeout, time.Since(begun))
 		assert.Error(t, enq.Close(), "the second says the same")
 		callers.Wait()
 	})
@@ -125,8 +127,8 @@ func TestCloseWhileManyCall(t *testing.T) {
 				for {
 					_, err := b.Enqueue(t.Context(), "a")
 					if err != nil {
-						assert.ErrorIs(t, err, ErrClosed)
-						var failed *EnqueueError
+						assert.ErrorIs(t, err, work.ErrClosed)
+						var failed *work.EnqueueError
 						assert.ErrorAs(t, err, &failed)
 						assert.Empty(t, failed.Unknown)
 						return

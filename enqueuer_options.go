@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/265d0351/work/internal/jobargs"
+	"github.com/265d0351/work/internal/span"
 	"github.com/265d0351/work/objects"
 )
 
 // The defaults and limits of an Enqueuer.
 const (
 	defaultEnqueueTimeout = 10 * time.Second
-	defaultMaxArgsSize    = 1 << 20
-	maxMaxArgsSize        = 64 << 20
 )
 
 // EnqueuerOption is an option of [NewEnqueuer].
@@ -27,6 +27,9 @@ type enqueuerSettings struct {
 	home       objects.Home
 
 	middlewares []EnqueueMiddleware
+
+	check  func(name string, args []byte) error // may refuse the args of a job; its error need not name the job
+	unique func(name string) *UniqueOptions     // of the job's own options
 }
 
 // Namespace is what all keys in Redis begin with: enqueuers and pools of one namespace belong together. The default is
@@ -43,7 +46,7 @@ func WithConnection(c Connection) EnqueuerOption {
 // EnqueueTimeout is how long a call tries to reach Redis when its ctx does not end earlier; EnqueueMany does so for
 // each of the parts in which it sends its entries. The default is 10 s.
 func EnqueueTimeout(d time.Duration) EnqueuerOption {
-	return func(s *enqueuerSettings) { s.timeout = capped(d) }
+	return func(s *enqueuerSettings) { s.timeout = span.Capped(d) }
 }
 
 // MaxArgsSize is how many bytes the JSON of a job's arguments may have, at most 64 MiB, with those that are stored as
@@ -65,10 +68,13 @@ func ObjectHome(home objects.Home) EnqueuerOption {
 }
 
 // WithEnqueueMiddleware puts middleware around every enqueue, the first one outermost. What is given again comes behind
-// what was given before. [NewInspector] has no use for it.
+// what was given before. Package inspect has no use for it.
 func WithEnqueueMiddleware(middlewares ...EnqueueMiddleware) EnqueuerOption {
 	return func(s *enqueuerSettings) { s.middlewares = append(s.middlewares, middlewares...) }
 }
+
+// defaultNamespace is that of enqueuers, pools and inspectors.
+const defaultNamespace = "work"
 
 func newEnqueuerSettings(opts []EnqueuerOption) (enqueuerSettings, error) {
 	s := enqueuerSettings{namespace: defaultNamespace, timeout: defaultEnqueueTimeout}
@@ -90,7 +96,7 @@ func (s *enqueuerSettings) validate() error {
 		return &InvalidError{What: "EnqueueTimeout", Value: s.timeout.String(),
 			Remedy: "use a duration above zero, such as 10s"}
 	}
-	if s.bounded && (s.maxArgs < 1 || s.maxArgs > maxMaxArgsSize) {
+	if s.bounded && (s.maxArgs < 1 || s.maxArgs > jobargs.Most) {
 		return &InvalidError{What: "MaxArgsSize", Value: fmt.Sprint(s.maxArgs),
 			Remedy: "use 1 to 67108864 bytes (64 MiB)"}
 	}

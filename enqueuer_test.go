@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -11,34 +11,37 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/record"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
 // bench is an Enqueuer and, beside it, what a worker sees of the same namespace.
 type enqueueBench struct {
-	*Enqueuer
+	*work.Enqueuer
 	server    redistest.Server
 	namespace string
-	driver    rdb.Driver
+	driver    redisconn.Driver
 	store     *rdb.Store
 	fetches   int64
 }
 
-func onEachRedis(t *testing.T, test func(t *testing.T, b *enqueueBench), opts ...EnqueuerOption) {
+func onEachRedis(t *testing.T, test func(t *testing.T, b *enqueueBench), opts ...work.EnqueuerOption) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		test(t, newEnqueueBench(t, s, s.DSN(), opts...))
 	})
 }
 
 // newEnqueueBench makes an Enqueuer of dsn, which may lead to the server through a proxy.
-func newEnqueueBench(t testing.TB, s redistest.Server, dsn string, opts ...EnqueuerOption) *enqueueBench {
+func newEnqueueBench(t testing.TB, s redistest.Server, dsn string, opts ...work.EnqueuerOption) *enqueueBench {
 	t.Helper()
 	b := &enqueueBench{server: s, namespace: redistest.Namespace(t)}
-	enq, err := NewEnqueuer(dsn, append([]EnqueuerOption{Namespace(b.namespace)}, opts...)...)
+	enq, err := work.NewEnqueuer(dsn, append([]work.EnqueuerOption{work.Namespace(b.namespace)}, opts...)...)
 	require.NoError(t, err)
 	b.Enqueuer = enq
-	b.driver, err = rdb.Open(s.DSN())
+	b.driver, err = redisconn.Open(s.DSN())
 	require.NoError(t, err)
 	b.store = rdb.NewStore(b.driver, b.namespace)
 	t.Cleanup(func() {
@@ -82,18 +85,18 @@ func (b *enqueueBench) complete(t *testing.T, jobs []rdb.FetchedJob) {
 		ended[i] = rdb.Ended{Claim: job.Claim, ID: job.ID}
 	}
 	w := b.worker(t)
-	settled, err := w.Settle(t.Context(), []rdb.Call{w.Complete(ended)})
+	settled, err := w.Settle(t.Context(), []redisconn.Call{w.Complete(ended)})
 	require.NoError(t, err)
 	require.NoError(t, settled[0].Err)
 	require.Empty(t, settled[0].Gone)
 }
 
 // waiting are the records of a queue, oldest first.
-func (b *enqueueBench) waiting(t *testing.T, name string) []record {
+func (b *enqueueBench) waiting(t *testing.T, name string) []record.Record {
 	t.Helper()
-	var records []record
+	var records []record.Record
 	for _, job := range b.fetch(t, name) {
-		r, err := decodeRecord(job.Record)
+		r, err := record.Decode(job.Record)
 		require.NoError(t, err)
 		assert.Equal(t, job.ID, r.ID)
 		records = append(records, r)
@@ -112,7 +115,7 @@ func (b *enqueueBench) scheduled(t *testing.T) []rdb.Waiting {
 // size is how many keys there are, and how many fields they have, in everything but the lanes.
 func (b *enqueueBench) command(t *testing.T, command string, args ...any) any {
 	t.Helper()
-	replies, err := b.driver.Pipeline(t.Context(), rdb.Call{Command: command, Args: args})
+	replies, err := b.driver.Pipeline(t.Context(), redisconn.Call{Command: command, Args: args})
 	require.NoError(t, err)
 	require.NoError(t, replies[0].Err)
 	return replies[0].Value
@@ -137,8 +140,8 @@ func TestEnqueueStoresTheJob(t *testing.T) {
 		assert.Equal(t, "create_watch", got[0].Name)
 		assert.Equal(t, `[1234567890123456789,"<a> & é\n",null,[],{"b":1},true]`, string(got[0].Args))
 		assert.WithinRange(t, time.UnixMilli(got[0].EnqueuedAt), before, time.Now().Add(time.Minute))
-		assert.Equal(t, record{ID: got[0].ID, Name: got[0].Name, Args: got[0].Args, EnqueuedAt: got[0].EnqueuedAt},
-			got[0], "no other field")
+		assert.Equal(t, record.Record{ID: got[0].ID, Name: got[0].Name, Args: got[0].Args,
+			EnqueuedAt: got[0].EnqueuedAt}, got[0], "no other field")
 	})
 }
 
@@ -158,34 +161,37 @@ func TestEnqueueMethodsPlaceTheJob(t *testing.T) {
 	soon := time.Now().Add(time.Hour).Truncate(time.Millisecond)
 	for _, c := range []struct {
 		name    string
-		enqueue func(ctx context.Context, e *Enqueuer) (Receipt, error)
+		enqueue func(ctx context.Context, e *work.Enqueuer) (work.Receipt, error)
 		source  int64
 		in      time.Duration // 0: at soon
 		now     bool
 	}{
 		{name: "Enqueue", now: true,
-			enqueue: func(ctx context.Context, e *Enqueuer) (Receipt, error) { return e.Enqueue(ctx, "a", 1) }},
-		{name: "EnqueueIn", in: time.Hour, enqueue: func(ctx context.Context, e *Enqueuer) (Receipt, error) {
+			enqueue: func(ctx context.Context, e *work.Enqueuer) (work.Receipt, error) {
+				return e.Enqueue(ctx, "a", 1)
+			}},
+		{name: "EnqueueIn", in: time.Hour, enqueue: func(ctx context.Context, e *work.Enqueuer) (work.Receipt, error) {
 			return e.EnqueueIn(ctx, "a", time.Hour, 1)
 		}},
-		{name: "EnqueueIn zero", now: true, enqueue: func(ctx context.Context, e *Enqueuer) (Receipt, error) {
+		{name: "EnqueueIn zero", now: true, enqueue: func(ctx context.Context, e *work.Enqueuer) (work.Receipt, error) {
 			return e.EnqueueIn(ctx, "a", 0, 1)
 		}},
-		{name: "EnqueueAt", enqueue: func(ctx context.Context, e *Enqueuer) (Receipt,
+		{name: "EnqueueAt", enqueue: func(ctx context.Context, e *work.Enqueuer) (work.Receipt,
 			error) {
 			return e.EnqueueAt(ctx, "a", soon, 1)
 		}},
 		{name: "SourcedEnqueue", now: true, source: 7,
-			enqueue: func(ctx context.Context, e *Enqueuer) (Receipt, error) {
+			enqueue: func(ctx context.Context, e *work.Enqueuer) (work.Receipt, error) {
 				return e.SourcedEnqueue(ctx, "a", 7, 1)
 			}},
 		{name: "SourcedEnqueueIn", in: time.Hour, source: 7,
-			enqueue: func(ctx context.Context, e *Enqueuer) (Receipt, error) {
+			enqueue: func(ctx context.Context, e *work.Enqueuer) (work.Receipt, error) {
 				return e.SourcedEnqueueIn(ctx, "a", 7, time.Hour, 1)
 			}},
-		{name: "SourcedEnqueueAt", source: -7, enqueue: func(ctx context.Context, e *Enqueuer) (Receipt, error) {
-			return e.SourcedEnqueueAt(ctx, "a", -7, soon, 1)
-		}},
+		{name: "SourcedEnqueueAt", source: -7,
+			enqueue: func(ctx context.Context, e *work.Enqueuer) (work.Receipt, error) {
+				return e.SourcedEnqueueAt(ctx, "a", -7, soon, 1)
+			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -207,7 +213,7 @@ func TestEnqueueMethodsPlaceTheJob(t *testing.T) {
 				assert.Equal(t, receipt.RunAt.UnixMilli(), scheduled[0].Due.UnixMilli())
 				stored, err := b.store.Record(t.Context(), receipt.ID)
 				require.NoError(t, err)
-				r, err := decodeRecord(stored)
+				r, err := record.Decode(stored)
 				require.NoError(t, err)
 				assert.Equal(t, c.source, r.Source)
 				assert.WithinDuration(t, receipt.RunAt, time.UnixMilli(r.RunAt), time.Minute)
@@ -237,13 +243,14 @@ func TestEnqueueAtAPassedTimeIsDueAtOnce(t *testing.T) {
 func TestEnqueueOptionsAreInTheRecord(t *testing.T) {
 	t.Parallel()
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
-		with := b.With(Retries(3), Timeout(time.Minute), Meta("a", "1"), Meta("b", "1"), Retention(time.Hour))
-		receipts, err := with.EnqueueMany(t.Context(), []Entry{
+		with := b.With(work.Retries(3), work.Timeout(time.Minute), work.Meta("a", "1"), work.Meta("b", "1"),
+			work.Retention(time.Hour))
+		receipts, err := with.EnqueueMany(t.Context(), []work.Entry{
 			{Name: "a"},
-			{Name: "a", Options: []EnqueueOption{ID("mine"), Retries(-2), Timeout(time.Microsecond), Meta("b", "2"),
-				Retention(time.Second)}},
+			{Name: "a", Options: []work.EnqueueOption{work.ID("mine"), work.Retries(-2), work.Timeout(time.Microsecond),
+				work.Meta("b", "2"), work.Retention(time.Second)}},
 			{Name: "a"},
-			{Name: "a", Options: []EnqueueOption{Retries(0), Retries(5)}},
+			{Name: "a", Options: []work.EnqueueOption{work.Retries(0), work.Retries(5)}},
 		})
 		require.NoError(t, err)
 		assert.Equal(t, "mine", receipts[1].ID)
@@ -258,7 +265,7 @@ func TestEnqueueOptionsAreInTheRecord(t *testing.T) {
 		shared := map[string]string{"a": "1", "b": "1"}
 		hour := time.Hour.Milliseconds()
 		args := []byte("[]")
-		assert.Equal(t, []record{
+		assert.Equal(t, []record.Record{
 			{ID: receipts[0].ID, Name: "a", Args: args, Retries: &three, Timeout: 60_000, Retention: hour,
 				Meta: shared},
 			{ID: "mine", Name: "a", Args: args, Retries: &none, Timeout: 1, Retention: 1000,
@@ -274,11 +281,11 @@ func TestEnqueueOptionsAreInTheRecord(t *testing.T) {
 func TestEnqueueFrontGoesFirst(t *testing.T) {
 	t.Parallel()
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
-		for _, enq := range []*Enqueuer{b.Enqueuer, b.Enqueuer, b.With(Front())} {
-			_, err := enq.Enqueue(t.Context(), "a", len(b.settings.id))
+		for _, enq := range []*work.Enqueuer{b.Enqueuer, b.Enqueuer, b.With(work.Front())} {
+			_, err := enq.Enqueue(t.Context(), "a", 0)
 			require.NoError(t, err)
 		}
-		_, err := b.With(Front()).Enqueue(t.Context(), "a", "last in, first out")
+		_, err := b.With(work.Front()).Enqueue(t.Context(), "a", "last in, first out")
 		require.NoError(t, err)
 		got := b.waiting(t, "a")
 		require.Len(t, got, 4)
@@ -289,13 +296,13 @@ func TestEnqueueFrontGoesFirst(t *testing.T) {
 func TestEnqueueOfALivingIDIsADuplicate(t *testing.T) {
 	t.Parallel()
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
-		mine := b.With(ID("order 17"))
+		mine := b.With(work.ID("order 17"))
 		first, err := mine.Enqueue(t.Context(), "a", 1)
 		require.NoError(t, err)
 		assert.False(t, first.Duplicate)
 		second, err := mine.EnqueueIn(t.Context(), "b", time.Hour, 2)
 		require.NoError(t, err)
-		assert.Equal(t, Receipt{ID: "order 17", Name: "b", Duplicate: true}, second)
+		assert.Equal(t, work.Receipt{ID: "order 17", Name: "b", Duplicate: true}, second)
 
 		jobs := b.fetch(t, "a")
 		require.Len(t, jobs, 1)
@@ -314,8 +321,9 @@ func TestEnqueueOfALivingIDIsADuplicate(t *testing.T) {
 func TestEnqueueManyTellsDuplicatesFromStored(t *testing.T) {
 	t.Parallel()
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
-		receipts, err := b.EnqueueMany(t.Context(), []Entry{
-			{Name: "a", Options: []EnqueueOption{ID("x")}}, {Name: "b"}, {Name: "a", Options: []EnqueueOption{ID("x")}},
+		receipts, err := b.EnqueueMany(t.Context(), []work.Entry{
+			{Name: "a", Options: []work.EnqueueOption{work.ID("x")}}, {Name: "b"},
+			{Name: "a", Options: []work.EnqueueOption{work.ID("x")}},
 			{Name: "a", In: time.Hour},
 		})
 		require.NoError(t, err)
@@ -342,9 +350,9 @@ func TestEnqueueManyKeepsTheOrderOverManyCalls(t *testing.T) {
 	t.Parallel()
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
 		padding := strings.Repeat("x", 4<<10) // 1,200 of them are about 5 MiB
-		entries := make([]Entry, 1200)
+		entries := make([]work.Entry, 1200)
 		for i := range entries {
-			entries[i] = Entry{Name: []string{"a", "b"}[i%2], Args: []any{i, padding}}
+			entries[i] = work.Entry{Name: []string{"a", "b"}[i%2], Args: []any{i, padding}}
 		}
 		receipts, err := b.EnqueueMany(t.Context(), entries)
 		require.NoError(t, err)
@@ -377,8 +385,8 @@ func TestEnqueueIntoABrokenQueueLeavesTheOthers(t *testing.T) {
 	t.Parallel()
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
 		b.command(t, "SET", b.key("queue:broken"), "text")
-		receipts, err := b.EnqueueMany(t.Context(), []Entry{{Name: "a"}, {Name: "broken"}, {Name: "b"}})
-		var failed *EnqueueError
+		receipts, err := b.EnqueueMany(t.Context(), []work.Entry{{Name: "a"}, {Name: "broken"}, {Name: "b"}})
+		var failed *work.EnqueueError
 		require.ErrorAs(t, err, &failed)
 		assert.Equal(t, []int{0, 2}, failed.Stored)
 		assert.Equal(t, []int{1}, failed.NotStored)
@@ -401,7 +409,7 @@ func TestEnqueueThroughAGivenPool(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		pool := &redis.Pool{MaxActive: 1, Dial: func() (redis.Conn, error) { return redis.Dial("tcp", s.Addr()) }}
 		defer pool.Close()
-		enq, err := NewEnqueuer("", Namespace(redistest.Namespace(t)), WithConnection(Redigo(pool)))
+		enq, err := work.NewEnqueuer("", work.Namespace(redistest.Namespace(t)), work.WithConnection(work.Redigo(pool)))
 		require.NoError(t, err)
 		_, err = enq.Enqueue(t.Context(), "a")
 		require.NoError(t, err)
@@ -417,16 +425,16 @@ func TestEnqueueWithACheckRefusesWhatItRefuses(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		b := newEnqueueBench(t, s, s.DSN())
-		picky := newEnqueuer(b.store, 0, 0, func(name string, args []byte) error {
+		picky := work.OnStore(b.store, work.Checking(func(name string, args []byte) error {
 			if name == "a" && string(args) != "[1]" {
 				return fmt.Errorf("argument 1 is %s: it must be 1", args)
 			}
 			return nil
-		})
+		}))
 		defer picky.Close()
 		_, err := picky.Enqueue(t.Context(), "a", 2)
 		assert.EqualError(t, err, `job "a" is not stored: args of job "a" do not fit its handler: argument 1 is [2]: it must be 1`)
-		_, err = picky.EnqueueMany(t.Context(), []Entry{{Name: "a", Args: []any{1}}, {Name: "a", Args: []any{2}}})
+		_, err = picky.EnqueueMany(t.Context(), []work.Entry{{Name: "a", Args: []any{1}}, {Name: "a", Args: []any{2}}})
 		assert.Error(t, err)
 		assert.Empty(t, b.waiting(t, "a"))
 		_, err = picky.Enqueue(t.Context(), "a", 1)

@@ -3,9 +3,16 @@ package work
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
+	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/ids"
+	"github.com/265d0351/work/internal/intake"
+	"github.com/265d0351/work/internal/jobargs"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/record"
+	"github.com/265d0351/work/internal/span"
 )
 
 // Entry is one job of [Enqueuer.EnqueueMany]. Name is needed, all else may be left out.
@@ -32,72 +39,77 @@ type Receipt struct {
 	Duplicate bool
 }
 
-// prepared is an entry that was found good.
-type prepared struct {
-	job    rdb.NewJob
-	runAt  time.Time     // as given
-	in     time.Duration // as given
-	apart  *objectArgs   // nil for nearly all
-	unique *uniqueness   // nil for nearly all
-}
-
 // prepare checks an entry and encodes its record. Nothing is sent.
-func (e *Enqueuer) prepare(entry *Entry) (prepared, error) {
+func (e *Enqueuer) prepare(entry *Entry) (p intake.Job, err error) {
 	if err := validateName(entry.Name); err != nil {
-		return prepared{}, err
+		return intake.Job{}, err
 	}
 	settings := e.settings
 	if len(entry.Options) > 0 {
 		settings = settings.with(entry.Options)
 	}
 	if settings.err != nil {
-		return prepared{}, fmt.Errorf("job %s: %w", quoted(entry.Name), settings.err)
+		return intake.Job{}, fmt.Errorf("job %s: %w", excerpt.Brief(entry.Name), settings.err)
 	}
-	p := prepared{runAt: entry.At, in: entry.In}
-	now := e.core.clock.now()
-	if err := p.place(entry, settings.front, now); err != nil {
-		return prepared{}, err
+	now := e.core.clock.Now()
+	if err := placeJob(&p.NewJob, entry, settings.front, now); err != nil {
+		return intake.Job{}, err
 	}
-	p.job.Replicas, p.job.Wait = settings.replicas, settings.replicaWait
-	p.job.Queue, p.job.ID, p.job.Chosen = entry.Name, settings.id, settings.chosen
+	p.Replicas, p.Wait = settings.replicas, settings.replicaWait
+	p.Queue, p.ID, p.Chosen = entry.Name, settings.id, settings.chosen
 	if !settings.chosen {
-		p.job.ID = newID(now)
+		p.ID = ids.Job(now)
 	}
-	unique := e.uniqueOf(entry.Name, settings.unique)
-	args, apart, err := unique.limits(e.core.limits).encode(nil, entry.Name, entry.Args)
+	options := e.uniqueOf(entry.Name, settings.unique)
+	args, apart, err := options.limits(e.core.limits).Encode(nil, entry.Name, entry.Args)
 	if err != nil {
-		return prepared{}, err
+		return intake.Job{}, asInvalid(err)
 	}
 	if e.core.check != nil {
-		if err := e.core.check(entry.Name, apart.whole(args)); err != nil {
-			return prepared{}, fmt.Errorf("args of job %s do not fit its handler: %w", quoted(entry.Name), err)
+		if err := e.core.check(entry.Name, apart.Whole(args)); err != nil {
+			return intake.Job{}, fmt.Errorf("args of job %s do not fit its handler: %w", excerpt.Brief(entry.Name), err)
 		}
 	}
-	r := record{
-		ID: p.job.ID, Name: entry.Name, Args: args, EnqueuedAt: now.UnixMilli(), Source: entry.Source,
-		Retries: settings.retries, Timeout: millis(settings.timeout), Retention: millis(settings.retention),
+	r := record.Record{
+		ID: p.ID, Name: entry.Name, Args: args, EnqueuedAt: now.UnixMilli(), Source: entry.Source,
+		Retries: settings.retries, Timeout: span.Millis(settings.timeout), Retention: span.Millis(settings.retention),
 		Meta: settings.meta,
 	}
 	r.Completion = settings.completion
 	if apart != nil {
-		p.apart, p.job.Objects, r.Objects = apart, apart.hashes, apart.at
+		p.Contents, p.Objects, r.Objects = apart.Contents, apart.Hashes, apart.At
 	}
-	switch p.job.Place {
+	switch p.Place {
 	case rdb.At:
-		r.RunAt = p.job.When
+		r.RunAt = p.When
 	case rdb.In:
-		r.RunAt = r.EnqueuedAt + p.job.When
+		r.RunAt = r.EnqueuedAt + p.When
 	}
 	if err := settings.extend(&r); err != nil {
-		return prepared{}, err
+		return intake.Job{}, err
 	}
-	if unique != nil {
-		if err := p.makeUnique(unique, &r); err != nil {
-			return prepared{}, err
+	if options != nil {
+		if err := options.makeUnique(&p, &r, apart); err != nil {
+			return intake.Job{}, err
 		}
 	}
-	p.job.Record = r.encode(make([]byte, 0, len(r.ID)+len(r.Name)+len(args)+64))
+	p.Record = r.Append(make([]byte, 0, len(r.ID)+len(r.Name)+len(args)+64))
 	return p, nil
+}
+
+// prepareMany prepares entries of which all must be good. Jobs that bring the same contents along hold each once.
+func (e *Enqueuer) prepareMany(entries []Entry) (jobs []intake.Job, err error) {
+	jobs, known := make([]intake.Job, len(entries)), map[string][]byte{}
+	for i := range entries {
+		if jobs[i], err = e.prepare(&entries[i]); err != nil {
+			if len(entries) > 1 {
+				err = fmt.Errorf("entry %d: %w", i, err)
+			}
+			return nil, err
+		}
+		jobargs.Share(jobs[i].Contents, known)
+	}
+	return jobs, nil
 }
 
 // uniqueOf are the options given at the enqueue, or the job's own; nil where it has none.
@@ -108,10 +120,10 @@ func (e *Enqueuer) uniqueOf(name string, given *UniqueOptions) *UniqueOptions {
 	return given
 }
 
-// place decides where the job goes.
-func (p *prepared) place(entry *Entry, front bool, now time.Time) error {
-	job := func(what string) string { return what + quoted(entry.Name) } // called for errors only
-	later := entry.At.After(now) || entry.In > 0                         // one that has passed is at once
+// placeJob decides where the job goes.
+func placeJob(new *rdb.NewJob, entry *Entry, front bool, now time.Time) error {
+	job := func(what string) string { return what + excerpt.Brief(entry.Name) } // called for errors only
+	later := entry.At.After(now) || entry.In > 0                                // one that has passed is at once
 	switch {
 	case entry.In < 0:
 		return &InvalidError{What: job("delay of job "), Value: entry.In.String(), Remedy: "use zero or more"}
@@ -120,46 +132,80 @@ func (p *prepared) place(entry *Entry, front bool, now time.Time) error {
 	case later && front:
 		return &InvalidError{What: job("job "), Value: "due later but has the option Front",
 			Remedy: "leave Front out: a job goes to the back of its queue when it falls due"}
-	case !entry.At.IsZero() && (entry.At.UnixMilli() <= 0 || entry.At.Sub(now) > maxAhead):
+	case !entry.At.IsZero() && (entry.At.UnixMilli() <= 0 || entry.At.Sub(now) > span.Longest):
 		return &InvalidError{What: job("time of job "), Value: entry.At.Format(time.RFC3339),
 			Remedy: "use one after 1970 and at most 100 years ahead"}
-	case entry.In > maxAhead:
+	case entry.In > span.Longest:
 		return &InvalidError{What: job("delay of job "), Value: entry.In.String(), Remedy: "use at most 100 years"}
 	case front:
-		p.job.Place = rdb.Front
+		new.Place = rdb.Front
 	case !entry.At.IsZero():
-		p.job.Place, p.job.When = rdb.At, entry.At.Add(time.Millisecond-1).UnixMilli() // never before the time given
+		new.Place, new.When = rdb.At, entry.At.Add(time.Millisecond-1).UnixMilli() // never before the time given
 	case entry.In > 0:
-		p.job.Place, p.job.When = rdb.In, millis(entry.In)
+		new.Place, new.When = rdb.In, span.Millis(entry.In)
 	default:
-		p.job.Place = rdb.Back
+		new.Place = rdb.Back
 	}
 	return nil
 }
 
-// maxAhead is how far ahead a job may be scheduled: what is further is a mistake in a unit. It is the longest duration
-// as well.
-const maxAhead = 100 * 365 * 24 * time.Hour
-
-// capped is the duration that is used for one that a program gave: a longer one means for ever, and reckoning with it
-// would leave time.Duration.
-func capped(d time.Duration) time.Duration { return min(max(d, -maxAhead), maxAhead) }
-
-// bytes is about how much of a call the job takes.
-func (p *prepared) bytes() int {
-	return len(p.job.Record) + len(p.job.ID) + len(p.job.Queue) + objectBytes*len(p.job.Objects)
-}
-
-// receipt is what to tell of an entry that Redis answered for at that time.
-func (p *prepared) receipt(at time.Time) Receipt {
-	r := Receipt{ID: p.job.ID, Name: p.job.Queue, RunAt: at.Add(p.in)}
-	if !p.runAt.IsZero() {
-		r.RunAt = p.runAt
+// receipt is what to tell of the entry's job. The error says why it is not stored, or how less well than it was to be.
+func (e *Entry) receipt(job *intake.Job, result *intake.Result) (Receipt, error) {
+	refused := result.Outcome == intake.NotStored && result.Duplicate
+	switch {
+	case result.Err != nil:
+		return Receipt{}, asInvalid(result.Err)
+	case refused:
+		return Receipt{}, &DuplicateError{Name: job.Queue, ID: result.Owner, Held: result.Held}
+	case result.Outcome != intake.Stored:
+		return Receipt{}, nil
+	case result.Duplicate:
+		return Receipt{ID: result.Owner, Name: job.Queue, Duplicate: true}, nil
 	}
-	return r
+	r := Receipt{ID: job.ID, Name: job.Queue, RunAt: result.At.Add(e.In)}
+	if !e.At.IsZero() {
+		r.RunAt = e.At
+	}
+	if result.Confirmed < job.Replicas {
+		return r, &ReplicasError{Wanted: job.Replicas, Confirmed: result.Confirmed}
+	}
+	return r, nil
 }
 
-// millis is a duration as Redis gets it; a part of a millisecond counts as one.
-func millis(d time.Duration) int64 {
-	return int64((capped(d) + time.Millisecond - 1) / time.Millisecond)
+// EntrySettings are the options of one job, as plain values for middleware and tests to look at. What was not given is
+// the zero value, and left to the options with which the job's handler was registered.
+type EntrySettings struct {
+	ID         string
+	Retries    *int // nil was not given
+	Timeout    time.Duration
+	Retention  time.Duration
+	Meta       map[string]string
+	Tags       []string
+	Front      bool
+	Unique     *UniqueOptions // nil was not given
+	ExpireIn   time.Duration
+	ExpireAt   time.Time
+	Deadline   time.Time
+	RetryFor   time.Duration
+	Completion string
+	Replicas   int
+}
+
+// Settings are what the options of the entry come to, each the last that was given. In an [EnqueueMiddleware] those of
+// [Enqueuer.With] are among them. Options that the enqueue would refuse are in it as well. It is the caller's own.
+func (e Entry) Settings() EntrySettings {
+	s := jobSettings{}.with(e.Options)
+	settings := EntrySettings{
+		ID: s.id, Timeout: s.timeout, Retention: s.retention, Meta: maps.Clone(s.meta), Tags: slices.Clone(s.tags),
+		Front:    s.front,
+		ExpireIn: s.times.expireIn, ExpireAt: s.times.expireAt, Deadline: s.times.deadline, RetryFor: s.times.retryFor,
+		Completion: s.completion, Replicas: s.replicas,
+	}
+	if s.retries != nil {
+		settings.Retries = new(*s.retries)
+	}
+	if s.unique != nil {
+		settings.Unique = new(*s.unique)
+	}
+	return settings
 }

@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"bytes"
@@ -21,9 +21,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/handler"
+	"github.com/265d0351/work/internal/intake"
+	"github.com/265d0351/work/internal/invalid"
+	"github.com/265d0351/work/internal/joblog"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/objects"
 )
@@ -46,29 +54,11 @@ var (
 	}()
 )
 
-// errorTypes are all errors that this module has types for, but for those of commands. TestEveryErrorTypeIsKnown finds
-// those that are missing.
-func errorTypes() map[string][]any {
-	return map[string][]any{
-		".": {
-			JobFailedError{}, longLineError{}, InvalidError{}, EnqueueError{}, UnhealthyError{}, ResultError{},
-			DuplicateError{}, LimitError{},
-			CancelError{}, disposition{}, endlessError{}, enqueueTimeoutError{}, SignatureError{}, ArgumentError{},
-			PanicError{}, GoexitError{}, SetupError{},
-			StopError{}, NoResultError{}, ClaimGoneError{}, StateError{}, FarError{}, ObjectError{}, ReplicasError{},
-		},
-		"internal/rdb":     {rdb.UnexpectedReplyError{}, rdb.RuleError{}, rdb.ServerError{}, rdb.DialError{}},
-		"internal/excerpt": {excerpt.Errors{}},
-		"objects": {
-			objects.VanishedError{}, objects.MismatchError{}, objects.TooLargeError{}, objects.UnboundError{},
-			objects.OptionError{},
-			objects.HashError{},
-		},
-	}
-}
+// endlessType is what an error is whose chain has no end.
+var endlessType = reflect.TypeOf(errchain.Tame(&selfError{})).Elem()
 
 // exempt are made of what is bounded already.
-var exempt = []string{"long"}
+var exempt = []string{"long", "nextMisuse"}
 
 // declared are the types of a package that have a method.
 func declared(t *testing.T, dir, method string) (names []string) {
@@ -144,29 +134,6 @@ func fill(v reflect.Value, depth int) {
 	}
 }
 
-func TestTextsOfErrorsAreBoundedWhateverTheyAreAbout(t *testing.T) {
-	t.Parallel()
-	for dir, types := range errorTypes() {
-		for _, one := range types {
-			kind := reflect.TypeOf(one)
-			t.Run(filepath.Join(dir, kind.Name()), func(t *testing.T) {
-				filled := reflect.New(kind)
-				fill(filled.Elem(), 0)
-				err, is := filled.Interface().(error)
-				require.True(t, is)
-				switch kind { // whose fields are their own
-				case reflect.TypeFor[disposition]():
-					err = Bury(fmt.Errorf("%w", errors.New(huge)))
-				case reflect.TypeFor[endlessError]():
-					err = &endlessError{err: errors.New(huge)}
-				}
-				assert.NotEmpty(t, err.Error())
-				assert.LessOrEqual(t, len(err.Error()), longestError)
-			})
-		}
-	}
-}
-
 // allEvents are one of each event. TestEventsAreBounded finds those that are missing.
 func allEvents() []event.Event {
 	return []event.Event{
@@ -186,45 +153,11 @@ func allEvents() []event.Event {
 	}
 }
 
-// TestEventsAreBounded fills each event with what is longest, and looks at what observers and the log get.
-func TestEventsAreBounded(t *testing.T) {
-	t.Parallel()
-	var names []string
-	for _, e := range allEvents() {
-		names = append(names, reflect.TypeOf(e).Name())
-	}
-	slices.Sort(names)
-	assert.Equal(t, declared(t, "event", "event"), names)
-	for _, e := range allEvents() {
-		t.Run(reflect.TypeOf(e).Name(), func(t *testing.T) {
-			filled := reflect.New(reflect.TypeOf(e))
-			fill(filled.Elem(), 0)
-			var log bytes.Buffer
-			observer := newSpy()
-			events := newStream(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-				[]Observer{observer})
-			events.emit(filled.Elem().Interface().(event.Event))
-			assert.LessOrEqual(t, log.Len(), longestLine)
-			got, _ := observer.all()
-			seen := reflect.ValueOf(got[0])
-			for i := range seen.NumField() {
-				switch field := seen.Field(i).Interface().(type) {
-				case error:
-					assert.LessOrEqual(t, len(field.Error()), longestError)
-				case string:
-					if name := seen.Type().Field(i).Name; name == "Stack" || name == "Reason" {
-						assert.LessOrEqual(t, len(field), 2*longestError)
-					}
-				}
-			}
-		})
-	}
-}
-
 // TestErrorsAreJoinedByOneMeans: a list of errors may have any length, and errors.Join names all of them.
 func TestErrorsAreJoinedByOneMeans(t *testing.T) {
 	t.Parallel()
-	for _, dir := range []string{".", "internal/rdb"} {
+	for _, dir := range []string{".", "internal/rdb", "internal/redisconn", "internal/handler",
+		"internal/eventlog", "internal/invalid"} {
 		files, err := fs.Glob(os.DirFS(dir), "*.go")
 		require.NoError(t, err)
 		for _, file := range files {
@@ -248,60 +181,50 @@ func TestWhatIsAskedForInVainIsToldInShort(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		enq, i := k.enq, k.inspector()
+		enq := k.Enq
 		ended, end := context.WithCancelCause(context.Background())
 		end(errors.New(huge))
-		pool := func(opts WorkerOptions) *WorkerPool {
-			opts.Redis, opts.Namespace, opts.Logger = k.server.DSN(), k.namespace, silent()
-			return NewWorkerPool(nil, 1, opts)
+		pool := func(opts work.WorkerOptions) *work.WorkerPool {
+			opts.Redis, opts.Namespace, opts.Logger = k.Server.DSN(), k.Namespace, pooltest.Silent()
+			return work.NewWorkerPool(nil, 1, opts)
 		}
-		named := func(n int) *WorkerPool {
-			p := pool(WorkerOptions{})
+		named := func(n int) *work.WorkerPool {
+			p := pool(work.WorkerOptions{})
 			for _, name := range hugeNames[:n] {
 				p.Job(name, func() error { return nil })
 			}
 			return p
 		}
-		running := k.start(named(10))
+		running := k.Start(named(10))
 		only := func(err error, _ ...any) error { return err }
 		last := func(values ...any) error { err, _ := values[len(values)-1].(error); return err }
 		for name, err := range map[string]error{
-			"a DSN": last(NewEnqueuer("redis://localhost:6379/" + huge)),
-			"a DSN's option": last(NewEnqueuer("redis://localhost:6379/?pool_size=" +
+			"a DSN": last(work.NewEnqueuer("redis://localhost:6379/" + huge)),
+			"a DSN's option": last(work.NewEnqueuer("redis://localhost:6379/?pool_size=" +
 				strings.Repeat("9", 1<<20))),
-			"a namespace":          last(NewEnqueuer(k.server.DSN(), Namespace(huge))),
-			"a name":               last(enq.Enqueue(k.ctx(), huge)),
-			"an id":                last(enq.With(ID(huge)).Enqueue(k.ctx(), "a")),
-			"a tag":                last(enq.With(Tags(huge)).Enqueue(k.ctx(), "a")),
-			"many tags":            last(enq.With(Tags(hugeNames...)).Enqueue(k.ctx(), "a")),
-			"an argument":          last(enq.Enqueue(k.ctx(), "a", func() {}, huge)),
-			"a marshaller":         last(enq.Enqueue(k.ctx(), "a", longMarshaller{})),
-			"a marshaller's panic": last(enq.Enqueue(k.ctx(), "a", longMarshaller{panics: true})),
+			"a namespace":          last(work.NewEnqueuer(k.Server.DSN(), work.Namespace(huge))),
+			"a name":               last(enq.Enqueue(k.Ctx(), huge)),
+			"an id":                last(enq.With(work.ID(huge)).Enqueue(k.Ctx(), "a")),
+			"a tag":                last(enq.With(work.Tags(huge)).Enqueue(k.Ctx(), "a")),
+			"many tags":            last(enq.With(work.Tags(hugeNames...)).Enqueue(k.Ctx(), "a")),
+			"an argument":          last(enq.Enqueue(k.Ctx(), "a", func() {}, huge)),
+			"a marshaller":         last(enq.Enqueue(k.Ctx(), "a", longMarshaller{})),
+			"a marshaller's panic": last(enq.Enqueue(k.Ctx(), "a", longMarshaller{panics: true})),
 			"an ended ctx":         last(enq.Enqueue(ended, "a")),
-			"names not registered": only(running.Serve(k.ctx(), hugeNames...)),
-			"names not withdrawn":  only(running.Withdraw(k.ctx(), hugeNames...)),
+			"names not registered": only(running.Serve(k.Ctx(), hugeNames...)),
+			"names not withdrawn":  only(running.Withdraw(k.Ctx(), hugeNames...)),
 			"a wish not fulfilled": only(running.Serve(ended, hugeNames[:10]...)),
 			"a drain cut off":      only(running.Drain(ended)),
 			"names of Only": only(func() error {
 				p := named(1_000)
-				p.options.Only = hugeNames[5_000:]
-				return p.Start(k.ctx())
+				p.SetOnly(hugeNames[5_000:])
+				return p.Start(k.Ctx())
 			}()),
-			"jobs registered twice":  only(named(1_000).twice().Start(k.ctx())),
-			"schedules of no job":    only(named(1_000).periodicsOfNoJob().Start(k.ctx())),
-			"a spec":                 only(i.AddSchedule(k.ctx(), huge, "a", PeriodicOptions{})),
-			"a zone":                 only(i.AddSchedule(k.ctx(), "@daily", "a", PeriodicOptions{TZ: huge})),
-			"a schedule":             only(i.PauseSchedule(k.ctx(), huge)),
-			"a job":                  last(i.Job(k.ctx(), huge)),
-			"jobs":                   last(i.Jobs(k.ctx(), append(slices.Clone(hugeNames), huge)...)),
-			"a worker":               last(i.Worker(k.ctx(), huge)),
-			"a queue":                last(i.Queue(k.ctx(), huge)),
-			"queues to pause":        only(i.PauseQueue(k.ctx(), append(slices.Clone(hugeNames[:1_000]), huge)...)),
-			"a wait for queues":      only(i.PauseAndWait(ended, hugeNames...)),
-			"a limit":                only(i.SetLimit(k.ctx(), huge, Limit{Concurrent: -1})),
+			"jobs registered twice":  only(registeredTwice(named(1_000)).Start(k.Ctx())),
+			"schedules of no job":    only(periodicsOfNoJob(named(1_000)).Start(k.Ctx())),
 			"a start that is late":   only(named(10).Start(ended)),
-			"a home of objects":      last(longHomed(t, k).Enqueue(k.ctx(), "a", strings.Repeat("x", 64<<10))),
-			"a middleware's refusal": last(refusing(t, k).Enqueue(k.ctx(), "a")),
+			"a home of objects":      last(longHomed(t, k).Enqueue(k.Ctx(), "a", strings.Repeat("x", 64<<10))),
+			"a middleware's refusal": last(refusing(t, k).Enqueue(k.Ctx(), "a")),
 		} {
 			if assert.Error(t, err, name) {
 				assert.LessOrEqual(t, len(err.Error()), longestError, "%s: %.100s", name, err.Error())
@@ -319,30 +242,31 @@ func (m longMarshaller) MarshalJSON() ([]byte, error) {
 	return nil, errors.New(huge)
 }
 
-func (p *WorkerPool) twice() *WorkerPool {
-	for name := range p.registered {
+func registeredTwice(p *work.WorkerPool) *work.WorkerPool {
+	for _, name := range p.Registered() {
 		p.Job(name, func() error { return nil })
 	}
 	return p
 }
 
-func (p *WorkerPool) periodicsOfNoJob() *WorkerPool {
+func periodicsOfNoJob(p *work.WorkerPool) *work.WorkerPool {
 	for _, name := range hugeNames[5_000:6_000] {
 		p.Periodic("@daily", name)
 	}
 	return p
 }
 
-func longHomed(t *testing.T, k *kit) *Enqueuer {
-	enq, err := NewEnqueuer(k.server.DSN(), Namespace(k.namespace+"-home"), ObjectHome(longHome{}), LargeArgs(1<<10))
+func longHomed(t *testing.T, k *kit) *work.Enqueuer {
+	enq, err := work.NewEnqueuer(k.Server.DSN(), work.Namespace(k.Namespace+"-home"), work.ObjectHome(longHome{}),
+		work.LargeArgs(1<<10))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = enq.Close() })
 	return enq
 }
 
-func refusing(t *testing.T, k *kit) *Enqueuer {
-	enq, err := NewEnqueuer(k.server.DSN(), Namespace(k.namespace), WithEnqueueMiddleware(
-		func(context.Context, []Entry, EnqueueFunc) error { return errors.New(huge) }))
+func refusing(t *testing.T, k *kit) *work.Enqueuer {
+	enq, err := work.NewEnqueuer(k.Server.DSN(), work.Namespace(k.Namespace), work.WithEnqueueMiddleware(
+		func(context.Context, []work.Entry, work.EnqueueFunc) error { return errors.New(huge) }))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = enq.Close() })
 	return enq
@@ -355,31 +279,33 @@ func TestLongErrorsOfHandlersAndOfRedisAreToldInShort(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		var log lockedBuffer
-		opts := k.options()
+		opts := k.Options()
 		opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		once := JobOptions{Retries: -1}
-		pool := NewWorkerPool(nil, 4, opts).
+		once := work.JobOptions{Retries: -1}
+		pool := work.NewWorkerPool(nil, 4, opts).
 			JobWithOptions("fails", once, func() error { return errors.New(huge) }).
-			JobWithOptions("buries", once, func() error { return Bury(errors.New(huge)) }).
-			JobWithOptions("discards", once, func() error { return Discard(errors.New(huge)) }).
+			JobWithOptions("buries", once, func() error { return work.Bury(errors.New(huge)) }).
+			JobWithOptions("discards", once, func() error { return work.Discard(errors.New(huge)) }).
 			JobWithOptions("panics", once, func() error { panic(huge) }).
-			JobWithOptions("retries", JobOptions{}, func() error { return RetryIn(time.Hour, errors.New(huge)) }).
-			Middleware(func(ctx context.Context, _ *Job, next NextFunc) error { return next(ctx) })
-		d := k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply,
-			error) {
-			if nameOf(calls[0]) == "overdue" { // the reaper's look
-				return nil, &rdb.ServerError{Code: "ERR", Message: huge}
+			JobWithOptions("retries", work.JobOptions{},
+				func() error { return work.RetryIn(time.Hour, errors.New(huge)) }).
+			Middleware(func(ctx context.Context, _ *work.Job, next work.NextFunc) error { return next(ctx) })
+		d := k.tamper(pool, &pooltest.Tampered{Tamper: func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
+			if pooltest.NameOf(calls[0]) == "overdue" { // the reaper's look
+				return nil, &redisconn.ServerError{Code: "ERR", Message: huge}
 			}
 			return pass(ctx, calls...)
 		}})
-		k.start(pool)
+		k.Start(pool)
 		for _, name := range []string{"fails", "buries", "discards", "panics", "retries"} {
-			k.enqueue(name)
+			k.Enqueue(name)
 		}
-		k.drained(pool)
-		await[event.Trouble](t, k.spy, nil)
-		d.untilSent(t, "beat", 1)
-		events, _ := k.spy.all()
+		k.Drained(pool)
+		pooltest.Await[event.Trouble](t, k.Spy, nil)
+		d.UntilSent(t, "beat", 1)
+		events, _ := k.Spy.All()
 		for _, e := range events {
 			value := reflect.ValueOf(e)
 			for _, field := range value.Fields() {
@@ -388,9 +314,97 @@ func TestLongErrorsOfHandlersAndOfRedisAreToldInShort(t *testing.T) {
 				}
 			}
 		}
-		require.NotEmpty(t, seen[event.JobBuried](k.spy))
+		require.NotEmpty(t, pooltest.Seen[event.JobBuried](k.Spy))
 		for line := range strings.Lines(log.String()) {
 			assert.LessOrEqual(t, len(line), longestLine, "%.200s", line)
 		}
 	})
+}
+
+// errorTypes are all errors that this module has types for, but for those of commands. TestEveryErrorTypeIsKnown finds
+// those that are missing.
+func errorTypes() map[string][]any {
+	return map[string][]any{
+		".": {
+			work.JobFailedError{}, work.InvalidError{}, work.EnqueueError{}, work.UnhealthyError{}, work.ResultError{},
+			work.DuplicateError{}, work.LimitError{},
+			work.CancelError{}, reflect.ValueOf(work.Disposition).Elem().Interface(), work.SignatureError{},
+			work.ArgumentError{},
+			work.PanicError{}, work.GoexitError{}, work.SetupError{},
+			work.StopError{}, work.NoResultError{}, work.ClaimGoneError{}, work.ObjectError{}, work.ReplicasError{},
+		},
+		"internal/rdb": {rdb.RuleError{}},
+		"internal/redisconn": {
+			redisconn.UnexpectedReplyError{}, redisconn.ServerError{}, redisconn.DialError{},
+		},
+		"internal/invalid":  {invalid.Error{}},
+		"internal/errchain": {reflect.Zero(endlessType).Interface()},
+		"internal/handler":  {handler.Refusal{}, handler.ArgumentError{}},
+		"internal/joblog":   {joblog.LongLineError{}},
+		"internal/excerpt":  {excerpt.Errors{}},
+		"internal/intake":   {intake.TimeoutError{}},
+		"objects": {
+			objects.VanishedError{}, objects.MismatchError{}, objects.TooLargeError{}, objects.UnboundError{},
+			objects.OptionError{},
+			objects.HashError{},
+		},
+	}
+}
+
+func TestTextsOfErrorsAreBoundedWhateverTheyAreAbout(t *testing.T) {
+	t.Parallel()
+	for dir, types := range errorTypes() {
+		for _, one := range types {
+			kind := reflect.TypeOf(one)
+			t.Run(filepath.Join(dir, kind.Name()), func(t *testing.T) {
+				filled := reflect.New(kind)
+				fill(filled.Elem(), 0)
+				err, is := filled.Interface().(error)
+				require.True(t, is)
+				switch kind { // whose fields are their own
+				case reflect.TypeOf(work.Disposition).Elem():
+					err = work.Bury(fmt.Errorf("%w", errors.New(huge)))
+				case endlessType:
+					err = errchain.Tame(&selfError{huge})
+				}
+				assert.NotEmpty(t, err.Error())
+				assert.LessOrEqual(t, len(err.Error()), longestError)
+			})
+		}
+	}
+}
+
+// TestEventsAreBounded fills each event with what is longest, and looks at what observers and the log get.
+func TestEventsAreBounded(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, e := range allEvents() {
+		names = append(names, reflect.TypeOf(e).Name())
+	}
+	slices.Sort(names)
+	assert.Equal(t, declared(t, "event", "event"), names)
+	for _, e := range allEvents() {
+		t.Run(reflect.TypeOf(e).Name(), func(t *testing.T) {
+			filled := reflect.New(reflect.TypeOf(e))
+			fill(filled.Elem(), 0)
+			var log bytes.Buffer
+			observer := pooltest.NewSpy()
+			events := work.NewStream(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+				[]work.Observer{observer})
+			events.Emit(filled.Elem().Interface().(event.Event))
+			assert.LessOrEqual(t, log.Len(), longestLine)
+			got, _ := observer.All()
+			seen := reflect.ValueOf(got[0])
+			for i := range seen.NumField() {
+				switch field := seen.Field(i).Interface().(type) {
+				case error:
+					assert.LessOrEqual(t, len(field.Error()), longestError)
+				case string:
+					if name := seen.Type().Field(i).Name; name == "Stack" || name == "Reason" {
+						assert.LessOrEqual(t, len(field), 2*longestError)
+					}
+				}
+			}
+		})
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/265d0351/work"
 	_ "github.com/265d0351/work/embedded" // memory://
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/inspect"
 )
 
 var (
@@ -196,4 +197,224 @@ func stop(ctx context.Context, pool *work.WorkerPool) {
 	if err := pool.Stop(ctx); err != nil {
 		fmt.Println(err)
 	}
+}
+
+// exporter writes rows to somewhere that takes one at a time.
+type exporter struct{ rows []string }
+
+// progress is what a page about the export would show.
+type progress struct{ Done, Of int }
+
+// Export goes on where an earlier attempt has stopped, whatever stopped it.
+func (e *exporter) Export(ctx context.Context, job *work.Job) error {
+	next := 0
+	if _, err := job.LoadState(ctx, &next); err != nil {
+		return err
+	}
+	job.Logger().Info("begun", "row", next)
+	for ; next < len(e.rows); next++ {
+		if job.Checkin("writing " + e.rows[next]) { // the pool stops: another one goes on
+			return work.Release(nil)
+		}
+		if err := job.Progress(progress{Done: next, Of: len(e.rows)}); err != nil {
+			return err
+		}
+		if next == 2 && job.Attempt == 1 {
+			return work.RetryIn(0, errBusy)
+		}
+		job.Logger().Info("written", "row", next, "text", e.rows[next])
+		if err := job.SaveState(ctx, next+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A long job saves how far it is, so that its next attempt need not begin anew, and says what it does.
+func ExampleJob_SaveState() {
+	ctx := context.Background()
+	pool := work.NewWorkerPool(exporter{rows: []string{"ant", "bee", "cat", "dog"}}, 1, work.WorkerOptions{
+		Redis: "memory://examples", Namespace: "long", Logger: slog.New(slog.DiscardHandler),
+	}).Job("export", (*exporter).Export)
+	receipt, err := pool.Enqueuer().Enqueue(ctx, "export")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := pool.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for line, err := range inspect.Of(pool).FollowLog(ctx, receipt.ID) { // until the job has ended
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(line.Number, "attempt", line.Attempt, line.Level, line.Message, string(line.Attrs))
+	}
+	if err := pool.Stop(ctx); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// 1 attempt 1 INFO begun {"row":0}
+	// 2 attempt 1 INFO written {"row":0,"text":"ant"}
+	// 3 attempt 1 INFO written {"row":1,"text":"bee"}
+	// 4 attempt 2 INFO begun {"row":2}
+	// 5 attempt 2 INFO written {"row":2,"text":"cat"}
+	// 6 attempt 2 INFO written {"row":3,"text":"dog"}
+}
+
+// A page of support asks why the third export has not begun.
+func ExampleInspector_Job() {
+	ctx := context.Background()
+	enq, _ := work.NewEnqueuer("memory://examples", work.Namespace("inspector-job"))
+	defer enq.Close()
+	inspector, _ := inspect.New("memory://examples", work.Namespace("inspector-job"))
+	defer inspector.Close()
+	var receipt work.Receipt
+	for account := range 3 {
+		receipt, _ = enq.Enqueue(ctx, "export", account)
+	}
+	job, err := inspector.Job(ctx, receipt.ID)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(job.Name, string(job.Args), job.State)
+	for _, why := range job.Why {
+		fmt.Println("-", why)
+	}
+	_, err = inspector.Job(ctx, "another id")
+	fmt.Println(errors.Is(err, work.ErrNotFound))
+	// Output:
+	// export [2] queued
+	// - no registered worker serves its queue
+	// - behind 2 others
+	// true
+}
+
+// What became of several jobs: nil stands for those of which nothing is kept.
+func ExampleInspector_Jobs() {
+	ctx := context.Background()
+	pool := work.NewWorkerPool(nil, 1, quiet("inspector-jobs")).
+		JobWithOptions("double", work.JobOptions{Retention: time.Hour}, func(n int) (int, error) { return 2 * n, nil })
+	defer stop(ctx, pool)
+	enq := pool.Enqueuer()
+	later, _ := enq.EnqueueIn(ctx, "double", time.Hour, 1)
+	soon := runOne(ctx, pool, "double", 21)
+	jobs, err := inspect.Of(pool).Jobs(ctx, soon.ID, later.ID, "another id")
+	if err != nil {
+		fmt.Println(err)
+	}
+	for _, job := range jobs {
+		if job == nil {
+			fmt.Println("not there")
+			continue
+		}
+		fmt.Printf("%s %q\n", job.State, job.Result)
+	}
+	// Output:
+	// succeeded "42"
+	// scheduled ""
+	// not there
+}
+
+// A web handler hands work to the pool and answers with what came of it.
+func ExampleWait() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	pool := work.NewWorkerPool(nil, 2, quiet("wait")).
+		Job("area", func(width, height int) (int, error) { return width * height, nil }).
+		JobWithOptions("fail", work.JobOptions{Retries: -1}, func() error { return errUnknown })
+	if err := pool.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = pool.Stop(ctx) }() // nothing runs any more
+	enq := pool.Enqueuer()
+
+	receipt, _ := enq.With(work.Retention(time.Minute)).Enqueue(ctx, "area", 6, 7)
+	area, err := work.Wait[int](ctx, enq, receipt.ID)
+	fmt.Println(area, err)
+
+	receipt, _ = enq.With(work.ID("hopeless")).Enqueue(ctx, "fail")
+	err = enq.WaitEnd(ctx, receipt.ID)
+	var dead *work.JobFailedError
+	fmt.Println(errors.As(err, &dead), err)
+	// Output:
+	// 42 <nil>
+	// buried: out of retries
+	// true job "hopeless" is dead: out of retries, failed attempts: 1, the last error: no such account
+}
+
+// Parts of a whole run side by side; their results come in the order of the ids.
+func ExampleWaitAll() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	pool := work.NewWorkerPool(nil, 3, quiet("wait all")).
+		JobWithOptions("square", work.JobOptions{Retention: time.Minute},
+			func(n int) (int, error) { return n * n, nil })
+	if err := pool.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = pool.Stop(ctx) }() // nothing runs any more
+	enq := pool.Enqueuer()
+
+	var ids []string
+	for n := range 5 {
+		receipt, _ := enq.Enqueue(ctx, "square", n)
+		ids = append(ids, receipt.ID)
+	}
+	squares, err := work.WaitAll[int](ctx, enq, ids...)
+	fmt.Println(squares, err)
+
+	id, square, err := work.WaitAny[int](ctx, enq, ids[3])
+	fmt.Println(id == ids[3], square, err)
+	// Output:
+	// [0 1 4 9 16] <nil>
+	// true 9 <nil>
+}
+
+// Whoever enqueues many jobs learns of each end as it comes, also in another process.
+func ExampleEnqueuer_Completions() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	pool := work.NewWorkerPool(nil, 1, quiet("completions")).
+		JobWithOptions("import", work.JobOptions{Retention: time.Minute}, func(file string) (string, error) {
+			if file == "" {
+				return "", work.Discard(errors.New("no file"))
+			}
+			return "imported " + file, nil
+		})
+	enq := pool.Enqueuer()
+	imports := enq.With(work.Completion("imports"))
+	for _, file := range []string{"a.csv", "", "b.csv"} {
+		if _, err := imports.Enqueue(ctx, "import", file); err != nil {
+			fmt.Println(err)
+		}
+	}
+	if err := pool.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = pool.Stop(ctx) }() // nothing runs any more
+
+	left := 3
+	for ended, err := range enq.Completions("imports").All(ctx) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		result, err := work.Result[string](ctx, enq, ended.ID)
+		fmt.Println(ended.State, result, err != nil)
+		if left--; left == 0 {
+			break
+		}
+	}
+	// Unordered output:
+	// dropped: no file
+	// succeeded imported a.csv false
+	// discarded  true
+	// succeeded imported b.csv false
 }

@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -11,14 +11,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/lazyctx"
+	"github.com/265d0351/work/internal/liveness"
+	"github.com/265d0351/work/internal/pooltest"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
 // shortLived are options with heartbeats that last for a second.
-func (k *kit) shortLived(s *spy) WorkerOptions {
-	o := k.another(s)
+func (k *kit) shortLived(s *pooltest.Spy) work.WorkerOptions {
+	o := k.Another(s)
 	o.HeartbeatLife = time.Second
 	return o
 }
@@ -31,52 +35,52 @@ func TestWhatMayRunElsewhereIsEndedBefore(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		proxy := redistest.NewProxy(t, s.Addr())
-		options := k.options()
+		options := k.Options()
 		options.Redis, options.HeartbeatLife, options.FenceAfter = proxy.DSN(), time.Second, 900*time.Millisecond
 		type note struct {
 			where string
 			token int64
 		}
 		notes, goOn := make(chan note, 10), make(chan struct{})
-		cutOff := k.start(NewWorkerPool(nil, 1, options).Job("n", func(ctx context.Context, job *Job) error {
+		cutOff := k.Start(work.NewWorkerPool(nil, 1, options).Job("n", func(ctx context.Context, job *work.Job) error {
 			notes <- note{"begins in the first", job.FencingToken()}
 			select {
 			case <-ctx.Done():
-				assert.ErrorIs(t, context.Cause(ctx), ErrFenced)
+				assert.ErrorIs(t, context.Cause(ctx), work.ErrFenced)
 				notes <- note{"ends in the first", job.FencingToken()}
 				return ctx.Err()
 			case <-goOn:
 				return nil
 			}
 		}))
-		first := cutOff.id()
-		id := k.enqueue("n").ID
-		begun := receive(t, notes)
-		k.start(NewWorkerPool(nil, 1, k.shortLived(newSpy())).Job("n", func(job *Job) error {
+		first := cutOff.ID()
+		id := k.Enqueue("n").ID
+		begun := pooltest.Receive(t, notes)
+		k.Start(work.NewWorkerPool(nil, 1, k.shortLived(pooltest.NewSpy())).Job("n", func(job *work.Job) error {
 			notes <- note{"begins in the second", job.FencingToken()}
 			<-goOn
 			return nil
 		}))
 		proxy.Pause()
-		assert.Equal(t, note{"ends in the first", begun.token}, receive(t, notes))
-		told := await[event.WorkerCutOff](t, k.spy, nil)
+		assert.Equal(t, note{"ends in the first", begun.token}, pooltest.Receive(t, notes))
+		told := pooltest.Await[event.WorkerCutOff](t, k.Spy, nil)
 		assert.Equal(t, first, told.Worker)
 		assert.Equal(t, 1, told.Jobs)
 		assert.GreaterOrEqual(t, told.Silence, options.FenceAfter)
-		again := receive(t, notes)
+		again := pooltest.Receive(t, notes)
 		assert.Equal(t, "begins in the second", again.where)
 		assert.Greater(t, again.token, begun.token)
-		k.until("the death is noted", func() bool { return len(k.diedWith(id)) == 1 })
+		k.Until("the death is noted", func() bool { return len(k.diedWith(id)) == 1 })
 
 		proxy.Resume()
-		await[event.WorkerFenced](t, k.spy, nil)
-		k.until("it was none", func() bool { return len(k.diedWith(id)) == 0 })
-		assert.Zero(t, k.number("ZCARD", "deaths"))
-		k.enqueue("n")
-		assert.Equal(t, "begins in the first", receive(t, notes).where, "it goes on")
+		pooltest.Await[event.WorkerFenced](t, k.Spy, nil)
+		k.Until("it was none", func() bool { return len(k.diedWith(id)) == 0 })
+		assert.Zero(t, k.Number("ZCARD", "deaths"))
+		k.Enqueue("n")
+		assert.Equal(t, "begins in the first", pooltest.Receive(t, notes).where, "it goes on")
 		close(goOn)
-		require.NoError(t, cutOff.Drain(k.ctx()))
-		k.empty("n")
+		require.NoError(t, cutOff.Drain(k.Ctx()))
+		k.Empty("n")
 	})
 }
 
@@ -86,11 +90,11 @@ func TestAWorkerThatIsHeardAgainGoesOnAsBefore(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		options := k.options()
+		options := k.Options()
 		options.HeartbeatLife, options.FenceAfter, options.Prefetch = time.Minute, 2*time.Second, 1
 		var silent atomic.Bool
 		began, goOn := make(chan string, 10), make(chan struct{})
-		pool := NewWorkerPool(nil, 1, options).Job("n", func(ctx context.Context, job *Job) error {
+		pool := work.NewWorkerPool(nil, 1, options).Job("n", func(ctx context.Context, job *work.Job) error {
 			began <- job.ID
 			select {
 			case <-ctx.Done():
@@ -99,82 +103,71 @@ func TestAWorkerThatIsHeardAgainGoesOnAsBefore(t *testing.T) {
 				return nil
 			}
 		})
-		k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
-			if silent.Load() && nameOf(calls[0]) == "beat" {
+		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
+			if silent.Load() && pooltest.NameOf(calls[0]) == "beat" {
 				return nil, errors.New("nobody answers")
 			}
 			return pass(ctx, calls...)
 		}})
-		k.start(pool)
-		id := pool.id()
+		k.Start(pool)
+		id := pool.ID()
 		k.enqueueAs("first", "n")
 		k.enqueueAs("second", "n")
-		require.Equal(t, "first", receive(t, began))
-		k.until("both are held", func() bool { return k.number("HLEN", "claimed") == 2 })
+		require.Equal(t, "first", pooltest.Receive(t, began))
+		k.Until("both are held", func() bool { return k.Number("HLEN", "claimed") == 2 })
 		silent.Store(true)
-		await[event.WorkerCutOff](t, k.spy, nil)
-		k.until("both are given back", func() bool { return k.number("LLEN", "queue:n") == 2 })
+		pooltest.Await[event.WorkerCutOff](t, k.Spy, nil)
+		k.Until("both are given back", func() bool { return k.Number("LLEN", "queue:n") == 2 })
 		assert.Empty(t, began, "nothing begins meanwhile")
 		silent.Store(false)
-		assert.Equal(t, "first", receive(t, began))
+		assert.Equal(t, "first", pooltest.Receive(t, began))
 		close(goOn)
-		assert.Equal(t, "second", receive(t, began))
-		require.NoError(t, pool.Drain(k.ctx()))
-		assert.Equal(t, id, pool.id())
-		assert.Zero(t, count[event.WorkerFenced](k.spy)+count[event.JobFailed](k.spy)+count[event.ClaimGone](k.spy))
-		k.empty("n")
+		assert.Equal(t, "second", pooltest.Receive(t, began))
+		require.NoError(t, pool.Drain(k.Ctx()))
+		assert.Equal(t, id, pool.ID())
+		assert.Zero(t, pooltest.Count[event.WorkerFenced](k.Spy)+pooltest.Count[event.JobFailed](k.Spy)+
+			pooltest.Count[event.ClaimGone](k.Spy))
+		k.Empty("n")
 	})
 }
 
-// TestAFenceFallsForWhoAsksAfterAPause: the process was paused, and its timers have not rung yet.
-func TestAFenceFallsForWhoAsksAfterAPause(t *testing.T) {
+// TestAContextEndsForWhoAsksAfterAPause: the process was paused, and its timers have not rung yet.
+func TestAContextEndsForWhoAsksAfterAPause(t *testing.T) {
 	t.Parallel()
 	parent, cancel := context.WithCancelCause(context.Background())
-	falls := 0
-	f := &fence{after: time.Minute, fall: func() int { falls++; cancel(ErrFenced); return 1 },
-		tell: func(time.Duration, int) {}}
-	assert.False(t, f.isDown(), "before the first heartbeat")
-	f.answered(time.Now())
-	defer f.stop()
-	c := &runContext{parent: parent, labels: parent, fence: f}
+	f := liveness.NewFence(time.Minute, func() int { cancel(work.ErrFenced); return 1 }, func(time.Duration, int) {})
+	f.Answered(time.Now())
+	defer f.Stop()
+	c := &lazyctx.Context{Parent: parent, Labels: parent, Gate: f}
 	require.NoError(t, c.Err())
-	assert.False(t, f.isDown())
-
-	f.heard = f.heard.Add(-2 * time.Minute)
+	f.Age(2 * time.Minute)
 	require.Error(t, c.Err(), "the first thing that a handler asks")
-	require.ErrorIs(t, context.Cause(c), ErrFenced)
-	f.answered(time.Now().Add(-90 * time.Second))
-	assert.True(t, f.isDown(), "the answer came too late: it was sent before the pause")
-	assert.Equal(t, 1, falls)
-	f.answered(time.Now())
-	assert.False(t, f.isDown())
-
-	off := &fence{}
-	off.answered(time.Now().Add(-time.Hour))
-	assert.False(t, off.isDown(), "nobody asked for it")
+	require.ErrorIs(t, context.Cause(c), work.ErrFenced)
 }
 
 func TestTheLifeOfAHeartbeatDecidesAboutItsOwnWorkers(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		reaper := k.start(NewWorkerPool(nil, 1, k.options()).Job("other", func() error { return nil }))
-		k.until("it looks after the others", func() bool { return k.text("GET", "lease") == reaper.id() })
-		pools := map[time.Duration]*WorkerPool{}
+		reaper := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil }))
+		k.Until("it looks after the others", func() bool { return k.Text("GET", "lease") == reaper.ID() })
+		pools := map[time.Duration]*work.WorkerPool{}
 		for _, life := range []time.Duration{time.Second, 3 * time.Second, 30 * time.Second} {
-			o := k.another(newSpy())
+			o := k.Another(pooltest.NewSpy())
 			o.HeartbeatLife = life
 			name, began := life.String(), make(chan struct{}, 1)
-			pool := NewWorkerPool(nil, 1, o).Job(name, func(ctx context.Context) error {
+			pool := work.NewWorkerPool(nil, 1, o).Job(name, func(ctx context.Context) error {
 				began <- struct{}{}
 				<-ctx.Done()
 				return ctx.Err()
 			})
-			require.NoError(t, pool.Start(k.ctx()))
-			k.enqueue(name)
-			receive(t, began)
-			k.until("just after a heartbeat more than half of its life is left", func() bool {
-				left := k.number("PTTL", "worker:"+pool.id())
+			require.NoError(t, pool.Start(k.Ctx()))
+			k.Enqueue(name)
+			pooltest.Receive(t, began)
+			k.Until("just after a heartbeat more than half of its life is left", func() bool {
+				left := k.Number("PTTL", "worker:"+pool.ID())
 				assert.LessOrEqual(t, left, int(life.Milliseconds()))
 				return left > int(life.Milliseconds())/2
 			})
@@ -182,14 +175,14 @@ func TestTheLifeOfAHeartbeatDecidesAboutItsOwnWorkers(t *testing.T) {
 		}
 		var order []string
 		for _, pool := range pools {
-			pool.crash()
+			pool.Crash()
 		}
 		for range 2 {
-			order = append(order, await(t, k.spy,
+			order = append(order, pooltest.Await(t, k.Spy,
 				func(e event.WorkerReaped) bool { return len(order) == 0 || e.Worker != order[0] }).Worker)
 		}
-		assert.Equal(t, []string{pools[time.Second].id(), pools[3*time.Second].id()}, order)
-		assert.Equal(t, 1, k.number("SISMEMBER", "workers", pools[30*time.Second].id()), "its heartbeat still stands")
+		assert.Equal(t, []string{pools[time.Second].ID(), pools[3*time.Second].ID()}, order)
+		assert.Equal(t, 1, k.Number("SISMEMBER", "workers", pools[30*time.Second].ID()), "its heartbeat still stands")
 	})
 }
 
@@ -211,7 +204,7 @@ func TestOptionsOfHeartbeatsAreBounded(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.life, " ", c.fence), func(t *testing.T) {
 			t.Parallel()
-			mistakes := WorkerOptions{HeartbeatLife: c.life, FenceAfter: c.fence}.withDefaults().validate()
+			mistakes := work.WorkerOptions{HeartbeatLife: c.life, FenceAfter: c.fence}.Mistakes()
 			if c.wrong == "" {
 				assert.Empty(t, mistakes)
 				return
@@ -232,39 +225,41 @@ func TestAClockSetBackKeepsNobodyAlive(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
 				k := newKit(t, s)
-				k.enqueue("n", 1)
+				k.Enqueue("n", 1)
 				victim := k.holding(t, "n", 1)
 				began := make(chan struct{}, 1)
-				next := NewWorkerPool(nil, 1, k.options()).Job("n", func(int) error { began <- struct{}{}; return nil })
+				next := work.NewWorkerPool(nil, 1, k.Options()).
+					Job("n", func(int) error { began <- struct{}{}; return nil })
 				var behind atomic.Int64 // ms that the clock was set back, as far as this worker is told
-				k.tamper(next, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply,
-					error) {
+				k.tamper(next, &pooltest.Tampered{Tamper: func(
+					ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+				) ([]redisconn.Reply, error) {
 					replies, err := pass(ctx, calls...)
-					if err == nil && nameOf(calls[0]) == "beat" {
+					if err == nil && pooltest.NameOf(calls[0]) == "beat" {
 						if answer, is := replies[0].Value.([]any); is && len(answer) > 1 {
-							ms := rdb.Read("beat", []any{answer[1]}).Number()
+							ms := redisconn.Read("beat", []any{answer[1]}).Number()
 							answer[1] = []byte(fmt.Sprint(ms - behind.Load()))
 						}
 					}
 					return replies, err
 				}})
 				if survives {
-					k.start(next)
+					k.Start(next)
 				}
-				victim.crash()
+				victim.Crash()
 				const hour = 3_600_000
-				for _, key := range []string{"worker:" + victim.id(), "lease", "deputy"} {
-					k.do("SET", key, k.text("GET", "worker:"+victim.id()), "PX", hour, "XX")
+				for _, key := range []string{"worker:" + victim.ID(), "lease", "deputy"} {
+					k.Do("SET", key, k.Text("GET", "worker:"+victim.ID()), "PX", hour, "XX")
 				}
-				k.do("SET", "lease", victim.id(), "PX", hour)
-				k.do("SET", "deputy", victim.id(), "PX", hour)
-				k.do("ZINCRBY", "deadlines", hour, victim.id())
+				k.Do("SET", "lease", victim.ID(), "PX", hour)
+				k.Do("SET", "deputy", victim.ID(), "PX", hour)
+				k.Do("ZINCRBY", "deadlines", hour, victim.ID())
 				behind.Store(hour)
 				if !survives {
-					k.start(next)
+					k.Start(next)
 				}
-				receive(t, began)
-				k.until("it has the lease", func() bool { return k.text("GET", "lease") == next.id() })
+				pooltest.Receive(t, began)
+				k.Until("it has the lease", func() bool { return k.Text("GET", "lease") == next.ID() })
 			})
 		})
 	}

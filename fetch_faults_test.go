@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -8,18 +8,21 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/pooltest"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
 // fetchesOf tells whether calls are a fetch that names the queue.
-func fetchesOf(calls []rdb.Call, queue string) bool {
-	return nameOf(calls[0]) == "fetch" && slices.ContainsFunc(calls[0].Keys, func(key string) bool {
+func fetchesOf(calls []redisconn.Call, queue string) bool {
+	return pooltest.NameOf(calls[0]) == "fetch" && slices.ContainsFunc(calls[0].Keys, func(key string) bool {
 		return strings.HasSuffix(key, ":queue:"+queue)
 	})
 }
@@ -32,17 +35,19 @@ func TestALostFetchIsLookedIntoBeforeTheNext(t *testing.T) {
 		k := newKit(t, s)
 		ran := newTally()
 		began, gate := make(chan struct{}, 5), make(chan struct{})
-		pool := NewWorkerPool(nil, 9, k.options()).Job("n", ran.handle).
+		pool := work.NewWorkerPool(nil, 9, k.Options()).Job("n", ran.handle).
 			Job("long", func() error { began <- struct{}{}; <-gate; return nil })
 		var mu sync.Mutex
 		var after []string // what the fetcher sent after the fetch that was lost
 		var next []any     // the args of the first fetch after it
 		lost := false
-		k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
 			replies, err := pass(ctx, calls...)
 			mu.Lock()
 			defer mu.Unlock()
-			switch name := nameOf(calls[0]); {
+			switch name := pooltest.NameOf(calls[0]); {
 			case !lost && fetchesOf(calls, "n"):
 				lost = true
 				return nil, errors.New("the reply was lost")
@@ -54,19 +59,19 @@ func TestALostFetchIsLookedIntoBeforeTheNext(t *testing.T) {
 			}
 			return replies, err
 		}})
-		k.start(pool)
-		k.enqueue("long")
-		receive(t, began)
-		receipts := k.enqueueNumbers("n", 0, 8)
-		returned := await[event.JobsReturned](t, k.spy, nil)
+		k.Start(pool)
+		k.Enqueue("long")
+		pooltest.Receive(t, began)
+		receipts := k.EnqueueNumbers("n", 0, 8)
+		returned := pooltest.Await[event.JobsReturned](t, k.Spy, nil)
 		assert.Equal(t, 8, returned.Jobs, "the job that runs is not among them")
-		k.until("all have run", func() bool { return count[event.JobDone](k.spy) == 8 })
+		k.Until("all have run", func() bool { return pooltest.Count[event.JobDone](k.Spy) == 8 })
 		close(gate)
-		require.NoError(t, pool.Drain(k.ctx()))
+		require.NoError(t, pool.Drain(k.Ctx()))
 		ran.once(t, receipts)
 		assert.Empty(t, began, "it ran once")
-		assert.Zero(t, count[event.ClaimGone](k.spy))
-		k.empty("n", "long")
+		assert.Zero(t, pooltest.Count[event.ClaimGone](k.Spy))
+		k.Empty("n", "long")
 
 		mu.Lock()
 		defer mu.Unlock()
@@ -86,28 +91,82 @@ func TestAWorkerWhoseNumbersAreBehindGoesOn(t *testing.T) {
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
 				k := newKit(t, s)
 				ran := newTally()
-				pool := NewWorkerPool(nil, 2, k.options()).Job("n", ran.handle)
+				pool := work.NewWorkerPool(nil, 2, k.Options()).Job("n", ran.handle)
 				var behind atomic.Bool
 				behind.Store(atOnce)
-				k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply,
-					error) {
-					script := nameOf(calls[0])
+				k.tamper(pool, &pooltest.Tampered{Tamper: func(
+					ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+				) ([]redisconn.Reply, error) {
+					script := pooltest.NameOf(calls[0])
 					if (script == "survey" || fetchesOf(calls, "n")) && behind.CompareAndSwap(true, false) {
-						advance := rdb.Call{Command: "HSET", Args: []any{calls[0].Keys[0], "n", 1_000_000}}
+						advance := redisconn.Call{Command: "HSET", Args: []any{calls[0].Keys[0], "n", 1_000_000}}
 						if _, err := pass(ctx, advance); err != nil {
 							return nil, err
 						}
 					}
 					return pass(ctx, calls...)
 				}})
-				k.start(pool)
-				receipts := k.enqueueNumbers("n", 0, 1)
-				await[event.JobDone](t, k.spy, nil)
+				k.Start(pool)
+				receipts := k.EnqueueNumbers("n", 0, 1)
+				pooltest.Await[event.JobDone](t, k.Spy, nil)
 				behind.Store(true)
-				receipts = append(receipts, k.enqueueNumbers("n", 1, 3)...)
-				k.until("all have run", func() bool { return count[event.JobDone](k.spy) == 3 })
+				receipts = append(receipts, k.EnqueueNumbers("n", 1, 3)...)
+				k.Until("all have run", func() bool { return pooltest.Count[event.JobDone](k.Spy) == 3 })
 				ran.once(t, receipts)
 				assert.False(t, behind.Load(), "the numbers in Redis were advanced")
+			})
+		})
+	}
+}
+
+// A worker that happens to look while another one was called must not fetch in vain; what is still there a moment later
+// it takes.
+func TestWhatOthersWereCalledForIsLeftToThem(t *testing.T) {
+	t.Parallel()
+	for name, others := range map[string]bool{"others come": true, "nobody comes": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s redistest.Server) {
+				k := newKit(t, s)
+				ran := make(chan string, 1)
+				pool := work.NewWorkerPool(nil, 2, k.Options()).
+					Job("n", func(job *work.Job) error { ran <- job.ID; return nil })
+				var looks, fetches atomic.Int64
+				var seen atomic.Bool
+				driver := k.tamper(pool, &pooltest.Tampered{Tamper: func(
+					ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+				) ([]redisconn.Reply, error) {
+					if pooltest.NameOf(calls[0]) != "fetch" {
+						return pass(ctx, calls...)
+					}
+					if calls[0].Args[2] != 0 {
+						fetches.Add(1)
+						return pass(ctx, calls...)
+					}
+					replies, err := pass(ctx, calls...)
+					answer, _ := replies[0].Value.([]any)
+					ready, _ := answer[2].([]any)
+					if len(ready) > 0 {
+						seen.Store(true)
+					}
+					if seen.Load() && looks.Add(1) == 1 && others { // another worker takes it now
+						k.Do("LPOP", "queue:n")
+						k.Do("SREM", "ready", "n")
+					}
+					return replies, err
+				}})
+				require.NoError(t, pool.Start(k.Ctx()))
+				driver.UntilSentInAll(t, "BLPOP", 1) // it rests
+				before := fetches.Load()
+				k.Store("n", "lost", `{"jid":"lost","name":"n","args":[],"t":1}`) // and no token: that was taken
+				if others {
+					require.Eventually(t, func() bool { return looks.Load() >= 2 }, pooltest.Patience, time.Millisecond)
+					assert.Equal(t, before, fetches.Load(), "nothing was asked in vain")
+				} else {
+					assert.Equal(t, "lost", pooltest.Receive(t, ran))
+					assert.GreaterOrEqual(t, looks.Load(), int64(2), "it looked twice")
+				}
+				require.NoError(t, k.Stop(pool))
 			})
 		})
 	}

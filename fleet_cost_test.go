@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -16,10 +16,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/backoff"
+	"github.com/265d0351/work/internal/ids"
+	"github.com/265d0351/work/internal/liveness"
+	"github.com/265d0351/work/internal/maintain"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
+	"github.com/265d0351/work/internal/subscription"
 )
 
 // TestAFleetCostsRedisInProportion measures what idle workers cost Redis: a few pools, which get the lease and the
@@ -31,21 +38,14 @@ func TestAFleetCostsRedisInProportion(t *testing.T) {
 		if os.Getenv("WORK_FLEET_LONG") != "1" {
 			t.Skip("it lasts minutes: make fleet-long")
 		}
-		figures := "| idle workers | Redis' CPU, cores | of one worker, µs per second | heartbeats and waits that were " +
-			"" +
-			"" +
-			"" +
-			"" +
-			"" +
-			"" +
-			"sent per second |\n" +
-			"|--:|--:|--:|--:|\n"
+		figures := "| idle workers | Redis' CPU, cores | of one worker, µs per second | heartbeats and waits that " +
+			"were sent per second |\n|--:|--:|--:|--:|\n"
 		var each []float64
 		for _, workers := range []int{1_000, 2_000, 10_000} {
 			cost := costOfCrowd(t, workers, false)
 			each = append(each, cost.cores/float64(workers)*1e6)
 			figures += fmt.Sprintf("| %s | %.3f | %.0f | %.0f and %.0f |\n",
-				grouped(workers), cost.cores, each[len(each)-1], cost.beats, cost.waits)
+				redistest.Grouped(workers), cost.cores, each[len(each)-1], cost.beats, cost.waits)
 			assert.Less(t, cost.cores, 0.5)
 		}
 		assert.Less(t, each[len(each)-1], 2*each[0], "one of ten thousand costs no more than one of a thousand")
@@ -55,7 +55,7 @@ func TestAFleetCostsRedisInProportion(t *testing.T) {
 			before.cores*1e3, before.beats, before.waits)
 		t.Log("\n" + figures)
 		if file := os.Getenv("WORK_FLEET_FIGURES"); file != "" {
-			writeFigures(t, file, "fleet", figures)
+			redistest.WriteFigures(t, file, "fleet", figures)
 		}
 	})
 }
@@ -65,7 +65,7 @@ type crowdCost struct{ cores, beats, waits float64 }
 
 func costOfCrowd(t *testing.T, workers int, asBefore bool) (cost crowdCost) {
 	t.Run(strconv.Itoa(workers), func(t *testing.T) {
-		cost = newCrowdOfWorkers(t, workers, asBefore).measure(12 * janitorInterval) // each of its chores once
+		cost = newCrowdOfWorkers(t, workers, asBefore).measure(12 * maintain.JanitorInterval) // each of its chores once
 	})
 	return cost
 }
@@ -76,7 +76,7 @@ const (
 	crowdNames = 100
 	crowdOf    = 100_000
 	crowdPools = 4
-	crowdLife  = maxBeatLife
+	crowdLife  = liveness.MaxLife
 )
 
 // crowdOfWorkers are idle workers of one Redis.
@@ -99,21 +99,21 @@ func newCrowdOfWorkers(t *testing.T, workers int, asBefore bool) *crowdOfWorkers
 	k := newKit(t, server.Server())
 	ctx, cancel := context.WithCancel(t.Context())
 	c := &crowdOfWorkers{t: t, k: k, ctx: ctx, workers: workers}
-	driver, err := rdb.Open(k.server.DSNWith("read_timeout=60s&dial_timeout=60s"))
+	driver, err := redisconn.Open(k.Server.DSNWith("read_timeout=60s&dial_timeout=60s"))
 	require.NoError(t, err)
-	c.store = rdb.NewStore(driver, k.namespace)
+	c.store = rdb.NewStore(driver, k.Namespace)
 	t.Cleanup(func() { cancel(); c.life.Wait(); _ = driver.Close() })
 	began := time.Now()
 	for range crowdPools {
-		pool := NewWorkerPool(nil, 1, k.options())
+		pool := work.NewWorkerPool(nil, 1, k.Options())
 		for _, name := range someNames() {
 			pool.Job(name, func() error { return nil })
 		}
-		k.start(pool)
-		c.info = pool.current()[0].info(crowdNames)
+		k.Start(pool)
+		c.info = pool.Info(crowdNames)
 	}
 	c.info["life"] = strconv.FormatInt(crowdLife.Milliseconds(), 10)
-	c.epoch = k.text("GET", "epoch")
+	c.epoch = k.Text("GET", "epoch")
 	const lanes = 50
 	var joining sync.WaitGroup
 	for lane := range lanes {
@@ -122,20 +122,20 @@ func newCrowdOfWorkers(t *testing.T, workers int, asBefore bool) *crowdOfWorkers
 			for range (workers - crowdPools) / lanes {
 				mine = append(mine, c.join())
 			}
-			c.life.Go(func() { c.beat(mine, time.Duration(lane)*beatInterval/lanes) })
+			c.life.Go(func() { c.beat(mine, time.Duration(lane)*liveness.Interval/lanes) })
 		})
 	}
 	joining.Wait()
 	if asBefore {
 		var all []any
-		for _, id := range k.strings("SMEMBERS", "workers") {
-			all = append(all, "{"+k.namespace+"}:worker:"+id)
+		for _, id := range k.Strings("SMEMBERS", "workers") {
+			all = append(all, "{"+k.Namespace+"}:worker:"+id)
 		}
 		c.all.Store(&all)
 	}
 	t.Logf("%d workers registered within %s", workers, time.Since(began))
-	c.settle(time.Until(began.Add(doubtFor + 2*lookInterval))) // whoever got a place looks at all for so long
-	c.settle(2 * beatInterval)
+	c.settle(time.Until(began.Add(work.DoubtFor + 2*work.LookInterval))) // whoever got a place looks at all for so long
+	c.settle(2 * liveness.Interval)
 	return c
 }
 
@@ -149,14 +149,14 @@ func someNames() []string {
 
 // join registers a worker, and has it wait for tokens on a connection of its own.
 func (c *crowdOfWorkers) join() *rdb.Worker {
-	w, names := c.store.Worker(newWorkerID()), someNames()
+	w, names := c.store.Worker(ids.Worker()), someNames()
 	_, _, err := w.Register(c.ctx, rdb.Registration{Life: crowdLife, Epoch: c.epoch, Info: c.info, Queues: names})
 	assert.NoError(c.t, err)
 	conn, err := c.store.Driver().Dial(c.ctx)
 	if !assert.NoError(c.t, err) {
 		return w
 	}
-	length := spanFor(crowdNames)
+	length := subscription.Span(crowdNames)
 	c.life.Go(func() {
 		defer conn.Close()     //lint:ignore errcheck nothing was sent that counts
 		span := rand.N(length) // the first one is cut short, so that they are spread as those of a fleet are
@@ -182,16 +182,16 @@ func (c *crowdOfWorkers) beat(workers []*rdb.Worker, phase time.Duration) {
 	start := time.Now().Add(phase / time.Duration(len(workers)))
 	for turn := 0; ; turn++ {
 		for i, w := range workers {
-			at := start.Add(time.Duration(turn)*beatInterval +
-				time.Duration(i)*beatInterval/time.Duration(len(workers)))
-			if late := time.Since(at); late > beatInterval {
+			at := start.Add(time.Duration(turn)*liveness.Interval +
+				time.Duration(i)*liveness.Interval/time.Duration(len(workers)))
+			if late := time.Since(at); late > liveness.Interval {
 				start = start.Add(late)
 			}
 			if !backoff.Pause(c.ctx, time.Until(at)) {
 				return
 			}
-			if c.workers > fleetOf && turn%2 == i%2 {
-				continue // as heartbeater.spares
+			if c.workers > work.FleetOf && turn%2 == i%2 {
+				continue // as heartbeater.maySkip
 			}
 			if !c.beatOnce(conn, w, turn%15 == i%15) {
 				return
@@ -202,13 +202,13 @@ func (c *crowdOfWorkers) beat(workers []*rdb.Worker, phase time.Duration) {
 }
 
 // beatOnce is what a worker sends in a second. The two places are the pools'.
-func (c *crowdOfWorkers) beatOnce(conn rdb.Conn, w *rdb.Worker, probes bool) bool {
+func (c *crowdOfWorkers) beatOnce(conn redisconn.Conn, w *rdb.Worker, probes bool) bool {
 	pulse, err := w.Beat(c.ctx, conn, rdb.Beat{Life: crowdLife, Epoch: c.epoch, Waits: true})
 	if err == nil && probes { // every subscriber probes its connection
-		_, err = rdb.Do(c.ctx, conn, rdb.Call{Command: "PING"})
+		_, err = redisconn.Do(c.ctx, conn, redisconn.Call{Command: "PING"})
 	}
 	if all := c.all.Load(); err == nil && all != nil {
-		_, err = rdb.Do(c.ctx, conn, rdb.Call{Command: "MGET", Args: *all})
+		_, err = redisconn.Do(c.ctx, conn, redisconn.Call{Command: "MGET", Args: *all})
 	}
 	return c.ctx.Err() == nil && assert.NoError(c.t, err) && assert.Equal(c.t, rdb.Registered, pulse.State)
 }
@@ -216,7 +216,7 @@ func (c *crowdOfWorkers) beatOnce(conn rdb.Conn, w *rdb.Worker, probes bool) boo
 // measure returns how much of a processor Redis' main thread spends. Where this test did not get to send all heartbeats
 // in time, that is what it would spend on all of them.
 func (c *crowdOfWorkers) measure(span time.Duration) crowdCost {
-	_, err := rdb.Do(c.ctx, c.store.Driver(), rdb.Call{Command: "CONFIG", Args: []any{"RESETSTAT"}})
+	_, err := redisconn.Do(c.ctx, c.store.Driver(), redisconn.Call{Command: "CONFIG", Args: []any{"RESETSTAT"}})
 	require.NoError(c.t, err)
 	before, begun, beats, waits := c.spent(), time.Now(), c.beats.Load(), c.waits.Load()
 	c.settle(span)
@@ -226,11 +226,12 @@ func (c *crowdOfWorkers) measure(span time.Duration) crowdCost {
 	c.t.Logf("%d workers, %.3f cores for %.0f heartbeats and %.0f waits per second, the commands:\n%s",
 		c.workers, cost.cores, cost.beats, cost.waits, c.section("commandstats"))
 	due := float64(c.workers)
-	if c.workers > fleetOf {
+	if c.workers > work.FleetOf {
 		due /= 2
 	}
 	cost.cores *= max(1, due/cost.beats)
-	assert.Zero(c.t, count[event.WorkerReaped](c.k.spy)+count[event.WorkerFenced](c.k.spy), "nobody was taken for dead")
+	assert.Zero(c.t, pooltest.Count[event.WorkerReaped](c.k.Spy)+pooltest.Count[event.WorkerFenced](c.k.Spy),
+		"nobody was taken for dead")
 	return cost
 }
 
@@ -256,7 +257,7 @@ func (c *crowdOfWorkers) spent() (sum time.Duration) {
 }
 
 func (c *crowdOfWorkers) section(name string) string {
-	reply, err := c.store.Driver().Pipeline(c.ctx, rdb.Call{Command: "INFO", Args: []any{name}})
+	reply, err := c.store.Driver().Pipeline(c.ctx, redisconn.Call{Command: "INFO", Args: []any{name}})
 	require.NoError(c.t, err)
 	said, _ := reply[0].Value.([]byte)
 	return string(said)

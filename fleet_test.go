@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -11,17 +11,23 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/ids"
+	"github.com/265d0351/work/internal/liveness"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
+	"github.com/265d0351/work/internal/subscription"
 )
 
 // scale weighs what goes to Redis and comes back: keys, arguments, and elements of replies.
 type scale struct{ weight, waitedFor atomic.Int64 }
 
-func (s *scale) tamper(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+func (s *scale) tamper(ctx context.Context, pass pooltest.Send, calls []redisconn.Call) ([]redisconn.Reply, error) {
 	for _, call := range calls {
-		if nameOf(call) == "BLPOP" {
+		if pooltest.NameOf(call) == "BLPOP" {
 			s.waitedFor.Add(int64(len(call.Args) - 1))
 		}
 		s.weight.Add(int64(len(call.Keys) + len(call.Args)))
@@ -52,26 +58,26 @@ func TestWhatAWorkerSendsDoesNotGrowWithTheFleet(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		perBeat := func(others int) float64 {
 			k := newKit(t, s)
-			scales, drivers := make([]scale, 4), []*tampered{}
+			scales, drivers := make([]scale, 4), []*pooltest.Tampered{}
 			for i := range scales {
-				pool := NewWorkerPool(nil, 1, k.options()).Job(fmt.Sprint("n", i), func() error { return nil })
-				drivers = append(drivers, k.tamper(pool, &tampered{tamper: scales[i].tamper}))
-				k.start(pool)
+				pool := work.NewWorkerPool(nil, 1, k.Options()).Job(fmt.Sprint("n", i), func() error { return nil })
+				drivers = append(drivers, k.tamper(pool, &pooltest.Tampered{Tamper: scales[i].tamper}))
+				k.Start(pool)
 			}
 			neighbours(k, others)
-			untilEachSent(t, drivers, "beat", 1)
+			pooltest.UntilEachSent(t, drivers, "beat", 1)
 			weight, sent := make([]int64, len(scales)), make([]int, len(scales))
 			for i, d := range drivers {
 				weight[i] = scales[i].weight.Load()
-				sent[i], _ = d.sent("beat")
+				sent[i], _ = d.Sent("beat")
 			}
-			untilEachSent(t, drivers, "beat", 3)
+			pooltest.UntilEachSent(t, drivers, "beat", 3)
 			var each []float64
 			for i, d := range drivers {
-				beats, _ := d.sent("beat")
+				beats, _ := d.Sent("beat")
 				each = append(each, float64(scales[i].weight.Load()-weight[i])/float64(beats-sent[i]))
 			}
-			assert.Zero(t, count[event.WorkerReaped](k.spy))
+			assert.Zero(t, pooltest.Count[event.WorkerReaped](k.Spy))
 			// two of them watch the others, and ask about those whose heartbeats last longer than usual
 			return slices.Min(each)
 		}
@@ -83,14 +89,14 @@ func TestWhatAWorkerSendsDoesNotGrowWithTheFleet(t *testing.T) {
 
 // neighbours registers so many other workers, which are alive for as long as the test lasts.
 func neighbours(k *kit, many int) {
-	driver, err := rdb.Open(k.server.DSN())
-	require.NoError(k.t, err)
-	k.t.Cleanup(func() { _ = driver.Close() })
-	store := rdb.NewStore(driver, k.namespace)
+	driver, err := redisconn.Open(k.Server.DSN())
+	require.NoError(k.T, err)
+	k.T.Cleanup(func() { _ = driver.Close() })
+	store := rdb.NewStore(driver, k.Namespace)
 	for range many {
-		_, _, err := store.Worker(randomHex(rdb.MinWorkerID/2)).
-			Register(k.ctx(), rdb.Registration{Life: time.Minute, Queues: []string{"theirs"}})
-		require.NoError(k.t, err)
+		_, _, err := store.Worker(ids.Random(rdb.MinWorkerID/2)).
+			Register(k.Ctx(), rdb.Registration{Life: time.Minute, Queues: []string{"theirs"}})
+		require.NoError(k.T, err)
 	}
 }
 
@@ -100,17 +106,17 @@ func TestAnIdleWaitDoesNotGrowWithTheNames(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		waitedFor := func(names int) int64 {
 			k := newKit(t, s)
-			pool := NewWorkerPool(nil, 1, k.options())
+			pool := work.NewWorkerPool(nil, 1, k.Options())
 			for i := range names {
 				pool.Job(fmt.Sprint("n", i), func() error { return nil })
 			}
 			var weighed scale
-			d := k.tamper(pool, &tampered{tamper: weighed.tamper})
-			k.start(pool)
-			require.Eventually(t, func() bool { return weighed.waitedFor.Load() >= int64(names) }, patience,
+			d := k.tamper(pool, &pooltest.Tampered{Tamper: weighed.tamper})
+			k.Start(pool)
+			require.Eventually(t, func() bool { return weighed.waitedFor.Load() >= int64(names) }, pooltest.Patience,
 				time.Millisecond)
 			before := weighed.waitedFor.Load()
-			d.untilSent(t, "beat", 4)
+			d.UntilSent(t, "beat", 4)
 			return weighed.waitedFor.Load() - before
 		}
 		few, many := waitedFor(10), waitedFor(400)
@@ -126,29 +132,30 @@ func TestCallsInAPoolOfManyNamesCostLittle(t *testing.T) {
 		const names, jobs = 1_000, 40
 		k := newKit(t, s)
 		ran := make(chan string, 1)
-		pool := NewWorkerPool(nil, 2, k.options())
+		pool := work.NewWorkerPool(nil, 2, k.Options())
 		for i := range names {
-			pool.Job(fmt.Sprint("n", i), func(job *Job) error { ran <- job.Name; return nil })
+			pool.Job(fmt.Sprint("n", i), func(job *work.Job) error { ran <- job.Name; return nil })
 		}
 		var weighed scale
-		k.tamper(pool, &tampered{tamper: weighed.tamper})
-		k.start(pool)
-		require.Eventually(t, func() bool { return weighed.waitedFor.Load() >= names }, patience, time.Millisecond)
+		k.tamper(pool, &pooltest.Tampered{Tamper: weighed.tamper})
+		k.Start(pool)
+		require.Eventually(t, func() bool { return weighed.waitedFor.Load() >= names }, pooltest.Patience,
+			time.Millisecond)
 		begun, before := time.Now(), weighed.waitedFor.Load()
 		var waits []time.Duration
 		for i := range jobs {
 			enqueued := time.Now()
-			k.enqueue("n1")
-			assert.Equal(t, "n1", receive(t, ran))
+			k.Enqueue("n1")
+			assert.Equal(t, "n1", pooltest.Receive(t, ran))
 			waits = append(waits, time.Since(enqueued))
 			if i%10 == 9 {
-				k.enqueue(fmt.Sprint("n", 100+i))
-				assert.Equal(t, fmt.Sprint("n", 100+i), receive(t, ran))
+				k.Enqueue(fmt.Sprint("n", 100+i))
+				assert.Equal(t, fmt.Sprint("n", 100+i), pooltest.Receive(t, ran))
 			}
 		}
 		sent, elapsed := weighed.waitedFor.Load()-before, time.Since(begun)
 		slices.Sort(waits)
-		assert.Less(t, waits[jobs/2], beatInterval/4, "what called before is heard at once")
+		assert.Less(t, waits[jobs/2], liveness.Interval/4, "what called before is heard at once")
 		perSecond := 10_000.0 // a wait for all names is sent every 100 µs of each
 		assert.Less(t, float64(sent), 2*names+perSecond*elapsed.Seconds()+50*jobs, "names waited for in %s", elapsed)
 	})
@@ -163,25 +170,25 @@ func TestIdleWorkersOfAFleetSpareHeartbeats(t *testing.T) {
 			k := newKit(t, s)
 			neighbours(k, others)
 			leave, entered := make(chan struct{}), make(chan struct{})
-			join := func(opts WorkerOptions, name string) *tampered {
-				pool := NewWorkerPool(nil, 1, opts).Job(name, func() error { close(entered); <-leave; return nil })
-				pool.fleet = fleet
-				d := k.tamper(pool, &tampered{})
-				k.start(pool)
+			join := func(opts work.WorkerOptions, name string) *pooltest.Tampered {
+				pool := work.NewWorkerPool(nil, 1, opts).Job(name, func() error { close(entered); <-leave; return nil })
+				pool.SetFleet(fleet)
+				d := k.tamper(pool, &pooltest.Tampered{})
+				k.Start(pool)
 				return d
 			}
-			first, second := join(k.options(), "a"), join(k.options(), "b")
-			untilEachSent(t, []*tampered{first, second}, "beat", 1) // they have their places
-			idler, worker := join(k.options(), "c"), join(k.options(), "d")
+			first, second := join(k.Options(), "a"), join(k.Options(), "b")
+			pooltest.UntilEachSent(t, []*pooltest.Tampered{first, second}, "beat", 1) // they have their places
+			idler, worker := join(k.Options(), "c"), join(k.Options(), "d")
 			t.Cleanup(func() { close(leave) })
-			k.enqueue("d")
-			receive(t, entered)
-			since := func(d *tampered) func() int {
-				before, _ := d.sent("beat")
-				return func() int { now, _ := d.sent("beat"); return now - before }
+			k.Enqueue("d")
+			pooltest.Receive(t, entered)
+			since := func(d *pooltest.Tampered) func() int {
+				before, _ := d.Sent("beat")
+				return func() int { now, _ := d.Sent("beat"); return now - before }
 			}
 			ofIdler, ofFirst, ofWorker := since(idler), since(first), since(worker)
-			worker.untilSent(t, "beat", beats)
+			worker.UntilSent(t, "beat", beats)
 			return ofIdler(), ofWorker(), ofFirst()
 		}
 		idle, busy, watching := while(fleet)
@@ -200,31 +207,30 @@ func TestASparedHeartbeatIsSentOnceThereIsAJob(t *testing.T) {
 		const fleet, rounds = 30, 9
 		k := newKit(t, s)
 		neighbours(k, fleet)
-		watchers := []*tampered{}
+		watchers := []*pooltest.Tampered{}
 		for _, name := range []string{"a", "b"} {
-			pool := NewWorkerPool(nil, 1, k.options()).Job(name, nothing)
-			watchers = append(watchers, k.tamper(pool, &tampered{}))
-			k.start(pool)
+			pool := work.NewWorkerPool(nil, 1, k.Options()).Job(name, nothing)
+			watchers = append(watchers, k.tamper(pool, &pooltest.Tampered{}))
+			k.Start(pool)
 		}
-		untilEachSent(t, watchers, "beat", 1) // they have the two places
-		opts := k.options()
+		pooltest.UntilEachSent(t, watchers, "beat", 1) // they have the two places
+		opts := k.Options()
 		opts.HeartbeatLife = time.Second
 		ran := make(chan struct{})
-		pool := NewWorkerPool(nil, 1, opts).Job("n", func() error { <-ran; return nil })
-		pool.fleet = fleet
-		k.start(pool)
-		w := pool.current()[0]
+		pool := work.NewWorkerPool(nil, 1, opts).Job("n", func() error { <-ran; return nil })
+		pool.SetFleet(fleet)
+		k.Start(pool)
 		var took []time.Duration
 		for range rounds {
-			require.Eventually(t, w.spared.Load, patience, time.Millisecond)
+			require.Eventually(t, pool.Spared, pooltest.Patience, time.Millisecond)
 			begun := time.Now()
-			k.enqueue("n")
-			require.Eventually(t, func() bool { return !w.spared.Load() }, patience, time.Millisecond)
+			k.Enqueue("n")
+			require.Eventually(t, func() bool { return !pool.Spared() }, pooltest.Patience, time.Millisecond)
 			took = append(took, time.Since(begun))
 			ran <- struct{}{}
 		}
 		slices.Sort(took)
-		assert.Less(t, took[rounds/2], w.beats.interval/2, "%v", took)
+		assert.Less(t, took[rounds/2], pool.HeartbeatInterval()/2, "%v", took)
 	})
 }
 
@@ -233,30 +239,30 @@ func TestASparedHeartbeatIsSentOnceThereIsAJob(t *testing.T) {
 func TestTokensOfAWithdrawnNameDoNotGoRoundInCircles(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
-		const names, jobs = fewNames + 50, 30
+		const names, jobs = subscription.FewNames + 50, 30
 		k := newKit(t, s)
 		ran := make(chan string, 1)
-		pool := NewWorkerPool(nil, 1, k.options())
+		pool := work.NewWorkerPool(nil, 1, k.Options())
 		for i := range names {
-			pool.Job(fmt.Sprint("n", i), func(job *Job) error { ran <- job.Name; return nil })
+			pool.Job(fmt.Sprint("n", i), func(job *work.Job) error { ran <- job.Name; return nil })
 		}
-		d := k.tamper(pool, &tampered{})
-		k.start(pool)
+		d := k.tamper(pool, &pooltest.Tampered{})
+		k.Start(pool)
 		for range 3 { // it is one of those that called lately
-			k.enqueue("n5")
-			receive(t, ran)
+			k.Enqueue("n5")
+			pooltest.Receive(t, ran)
 		}
-		require.NoError(t, pool.Withdraw(k.ctx(), "n5"))
-		k.enqueue("n5")
-		before, _ := d.sent("wake")
-		waits, _ := d.sent("BLPOP")
+		require.NoError(t, pool.Withdraw(k.Ctx(), "n5"))
+		k.Enqueue("n5")
+		before, _ := d.Sent("wake")
+		waits, _ := d.Sent("BLPOP")
 		for range jobs {
-			k.enqueue("n1")
-			assert.Equal(t, "n1", receive(t, ran))
+			k.Enqueue("n1")
+			assert.Equal(t, "n1", pooltest.Receive(t, ran))
 		}
-		d.untilSent(t, "beat", 2)
-		after, _ := d.sent("wake")
-		waited, _ := d.sent("BLPOP")
+		d.UntilSent(t, "beat", 2)
+		after, _ := d.Sent("wake")
+		waited, _ := d.Sent("BLPOP")
 		assert.Less(t, after-before, 2*jobs)
 		assert.Less(t, waited-waits, 5*jobs)
 	})

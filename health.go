@@ -3,12 +3,15 @@ package work
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/liveness"
 )
 
 // UnhealthyError says what keeps a pool from running jobs. errors.Is and errors.As look into each problem.
@@ -22,7 +25,18 @@ type HealthProblem struct {
 	Err       error     // what is wrong
 }
 
-func (e *UnhealthyError) Error() string { return cut(e.text()) }
+// What a [HealthProblem] may be, beside [ErrNotStarted], [ErrStopping] and [ErrStopped].
+var (
+	// ErrUnanswered: Redis has not answered the heartbeats of a worker lately. What they met with is wrapped beside it.
+	ErrUnanswered = errors.New("redis has answered no heartbeat of this worker")
+	// ErrStalled: the heartbeater itself does not come round: the process was paused, or is stuck.
+	ErrStalled = errors.New("the heartbeater does not come round: the process was paused, or an observer or log " +
+		"handler does not return")
+	// ErrLoopDown: a background loop has panicked and is about to be started again. A LoopPanicked event has told why.
+	ErrLoopDown = errors.New("this loop does not run: it has panicked, and is started again within seconds")
+)
+
+func (e *UnhealthyError) Error() string { return excerpt.Cut(e.text()) }
 
 func (e *UnhealthyError) text() string {
 	return "the worker pool is not healthy: " + excerpt.Some(len(e.Problems), excerpt.Whole-excerpt.Name, "; ",
@@ -46,7 +60,7 @@ func (p HealthProblem) String() string {
 	if !p.Since.IsZero() {
 		text += ", since " + p.Since.Format(time.RFC3339)
 	}
-	return text + ": " + errorText(p.Err)
+	return text + ": " + excerpt.ErrorText(p.Err)
 }
 
 // askTimeout is how long Healthy waits at the most for a heartbeat that it asked for.
@@ -65,12 +79,12 @@ func (p *WorkerPool) Healthy(ctx context.Context) error {
 
 // healthyBy is Healthy with all the time that ctx has.
 func (p *WorkerPool) healthyBy(ctx context.Context) error {
-	problems := p.problems(healthyLimits(p.options.HeartbeatLife))
+	problems := p.problems(liveness.Healthy(p.options.HeartbeatLife))
 	if len(problems) == 0 {
 		return nil
 	}
 	if p.askAgain(ctx, problems) {
-		problems = p.problems(healthyLimits(p.options.HeartbeatLife))
+		problems = p.problems(liveness.Healthy(p.options.HeartbeatLife))
 	}
 	if len(problems) == 0 {
 		return nil
@@ -79,7 +93,7 @@ func (p *WorkerPool) healthyBy(ctx context.Context) error {
 }
 
 // problems are those of the pool as a whole, or of its workers.
-func (p *WorkerPool) problems(limits vitalLimits) []HealthProblem {
+func (p *WorkerPool) problems(limits liveness.Limits) []HealthProblem {
 	p.mu.Lock()
 	state, since, workers := p.state, p.stopsSince, p.workers
 	p.mu.Unlock()
@@ -96,16 +110,33 @@ func (p *WorkerPool) problems(limits vitalLimits) []HealthProblem {
 	}
 	var found []HealthProblem
 	for _, w := range workers {
-		found = append(found, w.vitals.problems(time.Now(), w.claimant().rdb.ID, limits)...)
+		id := w.session().rdb.ID
+		for _, problem := range w.signs.Problems(time.Now(), limits) {
+			found = append(found, healthProblem(id, problem))
+		}
 	}
 	return found
+}
+
+// healthProblem is what a sign that is too old means.
+func healthProblem(worker string, p liveness.Problem) HealthProblem {
+	problem := HealthProblem{Worker: worker, Component: p.Component, Since: p.Since}
+	switch p.Kind {
+	case liveness.Unanswered:
+		problem.Err = fmt.Errorf("%w: %w", ErrUnanswered, p.Err)
+	case liveness.Stalled:
+		problem.Err = ErrStalled
+	case liveness.LoopDown:
+		problem.Err = ErrLoopDown
+	}
+	return problem
 }
 
 // askAgain has heartbeats sent where they are the problem. It returns false when there is no such worker.
 func (p *WorkerPool) askAgain(ctx context.Context, problems []HealthProblem) bool {
 	late := map[string]bool{}
 	for _, problem := range problems {
-		if problem.Component == "heartbeater" {
+		if problem.Component == liveness.Heartbeater {
 			late[problem.Worker] = true
 		}
 	}
@@ -115,9 +146,9 @@ func (p *WorkerPool) askAgain(ctx context.Context, problems []HealthProblem) boo
 	var asking sync.WaitGroup
 	asked := false
 	for _, w := range workers {
-		if late[w.claimant().rdb.ID] {
+		if late[w.session().rdb.ID] {
 			asked = true
-			asking.Go(func() { w.doubt(ctx) })
+			asking.Go(func() { w.beatNow(ctx) })
 		}
 	}
 	asking.Wait()
@@ -149,7 +180,7 @@ func (p *WorkerPool) HealthHandler() http.Handler {
 // deadly are the problems that do not mend themselves. A pool that is not started yet, or is being stopped, has none.
 func (p *WorkerPool) deadly() []HealthProblem {
 	var found []HealthProblem
-	for _, problem := range p.problems(liveLimits) {
+	for _, problem := range p.problems(liveness.Alive) {
 		if problem.Component != "pool" {
 			found = append(found, problem)
 		}
@@ -171,7 +202,7 @@ func writeHealth(w http.ResponseWriter, problems []HealthProblem) {
 	status := http.StatusOK
 	for _, problem := range problems {
 		body.Status, status = "failed", http.StatusServiceUnavailable
-		one := shown{Component: problem.Component, Worker: problem.Worker, Error: errorText(problem.Err)}
+		one := shown{Component: problem.Component, Worker: problem.Worker, Error: excerpt.ErrorText(problem.Err)}
 		if !problem.Since.IsZero() {
 			one.Since = &problem.Since
 		}

@@ -2,11 +2,14 @@ package work
 
 import (
 	"context"
-	"errors"
 	"time"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/backoff"
+	"github.com/265d0351/work/internal/healthreport"
+	"github.com/265d0351/work/internal/liveness"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // heartbeater keeps a worker alive in Redis over a connection of its own. It also carries check-ins there and brings
@@ -14,102 +17,72 @@ import (
 // would otherwise find the others dead.
 type heartbeater struct {
 	worker *worker
-	health health
-	conn   rdb.Conn
+	health healthreport.Reporter
+	conn   redisconn.Conn
 
-	dialled bool            // not for the first time
-	doubted chan<- struct{} // closed after the beat that somebody waits for
-	hinted  time.Time       // when a hint was followed last
-	clock   jumps
-	sent    time.Time // when the last heartbeat was sent
-	fleet   bool      // so many workers are registered that what each idle one costs adds up
+	dialled        bool            // not for the first time
+	requested      chan<- struct{} // closed after the beat that somebody waits for
+	cancelsChecked time.Time       // when a message about cancelled jobs was followed last
+	clock          liveness.Jumps
+	sent           time.Time // when the last heartbeat was sent
+	fleet          bool      // so many workers are registered that what each idle one costs adds up
 }
 
 // The times of a heartbeat.
 const (
-	beatInterval = time.Second
-	beatLife     = 3 * time.Second // how long a worker counts as alive after its last heartbeat
-	beatTimeout  = time.Second
-	beatRetry    = 300 * time.Millisecond
-	leaseLife    = 3 * time.Second
-	hintInterval = 20 * time.Millisecond // hints closer together than this are not followed one by one
+	cancelCheckInterval = 20 * time.Millisecond // messages closer together than this are not followed one by one
 
-	minBeatLife = time.Second
-	maxBeatLife = rdb.MaxBeatLife
-
-	fleetOf = 1_000 // workers
 )
 
-// beats are the times of a worker's heartbeat. A short life needs more of them, and has less patience with each; with a
-// long one they still come each second, because of what else they bring.
-type beats struct{ life, interval, timeout, retry time.Duration }
-
-func beatsOf(life time.Duration) beats {
-	return beats{
-		life: life, interval: min(beatInterval, life/3), timeout: min(beatTimeout, life/3),
-		retry: min(beatRetry, life/10),
-	}
-}
-
+// run is the loop of the heartbeater. After an error it begins anew on another connection, at the pace of beats.Retry,
+// and has the fetcher ask again what it holds: a fetch may have failed with the same Redis.
 func (h *heartbeater) run(ctx context.Context) {
 	defer h.disconnect()
-	defer h.answerDoubt() // also when an observer has ended this goroutine
+	defer h.answerBeatRequest() // also when an observer has ended this goroutine
 	for ctx.Err() == nil {
 		err := h.beat(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		h.worker.vitals.beat(err)
-		h.answerDoubt()
-		h.health.report(err)
-		h.worker.remind()
-		h.worker.announceHistory()
+		h.worker.signs.Beat(err)
+		h.answerBeatRequest()
+		h.health.Report(err)
+		h.worker.remindOfSurvey()
+		h.worker.statsReporter.Announce(h.worker.session().rdb.ID, h.worker.events.emit)
 		if err != nil {
-			h.worker.disturbed.Store(true)
-			h.worker.mistrust()
+			h.worker.queues.waiter.Disturb()
+			h.worker.surveyAgain()
 			h.disconnect()
-			backoff.Pause(ctx, h.worker.beats.retry)
+			backoff.Pause(ctx, h.worker.beats.Retry)
 			continue
 		}
-		h.doubted = h.rest(ctx)
+		h.requested = h.rest(ctx)
 	}
 }
 
-// untilBeat is how long it is until the next beat. The workers of a pool beat together, so that when their process dies
-// they are found dead together, and what they held goes back in its order.
-func (p *WorkerPool) untilBeat(now time.Time, interval time.Duration) time.Duration {
-	p.firstBeat.CompareAndSwap(0, now.UnixNano())
-	since := now.Sub(time.Unix(0, p.firstBeat.Load()))
-	wait := interval - since%interval
-	if wait < interval/10 { // there was a beat just now
-		wait += interval
-	}
-	return wait
-}
-
-// answerDoubt tells whoever waits for a beat that it was made, or will not be.
-func (h *heartbeater) answerDoubt() {
-	if h.doubted != nil {
-		close(h.doubted)
-		h.doubted = nil
+// answerBeatRequest tells whoever waits for a beat that it was made, or will not be.
+func (h *heartbeater) answerBeatRequest() {
+	if h.requested != nil {
+		close(h.requested)
+		h.requested = nil
 	}
 }
 
-// spares tells whether a heartbeat may be left out. In a large fleet workers that hold nothing send every second one:
-// were one of them taken for dead nothing would be lost, and what a heartbeat tells also comes as a hint, or as a token.
-// Whoever gets a job meanwhile sends one at once.
-func (h *heartbeater) spares() bool {
+// maySkip tells whether a heartbeat may be left out. In a large fleet workers that hold nothing send every second one:
+// were one of them taken for dead nothing would be lost, and what a heartbeat tells also comes as a hint, or as a
+// token. Whoever gets a job meanwhile sends one at once.
+func (h *heartbeater) maySkip() bool {
 	w := h.worker
-	return h.fleet && w.slots.held.Load() == 0 && w.pool.options.FenceAfter == 0 && !w.daemons.watches() &&
-		!w.missed.Swap(false) && time.Since(h.sent) < w.beats.interval*3/2
+	return h.fleet && w.slots.Held() == 0 && w.engine.options.FenceAfter == 0 && !w.daemons.watches() &&
+		!w.missed.Swap(false) && time.Since(h.sent) < w.beats.Interval*3/2
 }
 
-// rest waits until the next beat is due, or until somebody doubts that the worker is registered.
+// rest waits until the next beat is due, or until somebody asks for one at once.
 func (h *heartbeater) rest(ctx context.Context) chan<- struct{} {
-	timer := time.NewTimer(h.worker.pool.untilBeat(time.Now(), h.worker.beats.interval))
+	timer := time.NewTimer(h.worker.engine.rhythm.Rest(time.Now(), h.worker.beats.Interval))
 	defer timer.Stop()
-	defer h.worker.spared.Store(false)
-	for hints, spared := h.worker.hints, false; ; {
+	defer h.worker.skippingBeat.Store(false)
+	for hints, spared := h.worker.cancelHints, false; ; {
 		select {
 		case <-ctx.Done():
 			return nil
@@ -118,42 +91,38 @@ func (h *heartbeater) rest(ctx context.Context) chan<- struct{} {
 				return nil
 			}
 			spared = true
-			h.worker.spared.Store(true) // first: what is fetched from now on ends it
-			if !h.spares() {
+			h.worker.skippingBeat.Store(true) // first: what is fetched from now on ends it
+			if !h.maySkip() {
 				return nil
 			}
-			timer.Reset(h.worker.pool.untilBeat(time.Now(), h.worker.beats.interval))
-		case doubted := <-h.worker.doubts:
+			timer.Reset(h.worker.engine.rhythm.Rest(time.Now(), h.worker.beats.Interval))
+		case doubted := <-h.worker.beatRequests:
 			return doubted
-		case <-h.worker.sooner.given:
+		case <-h.worker.beatSooner:
 			if spared {
 				return nil
 			}
 		case <-hints:
-			if err := h.callOff(ctx); err != nil {
-				h.worker.mistrust()
+			if err := h.cancelFlagged(ctx); err != nil {
+				h.worker.surveyAgain()
 				h.disconnect()
 				return nil // the next beat comes at once, and tells if there is still trouble
 			}
-			if time.Since(h.hinted) < hintInterval {
+			if time.Since(h.cancelsChecked) < cancelCheckInterval {
 				hints = nil // many jobs are cancelled one by one: what is left comes with the next beat
 			}
-			h.hinted = time.Now()
+			h.cancelsChecked = time.Now()
 		}
 	}
 }
 
-// errNotRegistered is what a fetch or a survey of a worker meets that Redis does not know: it was declared dead, or
-// Redis has lost its data. Only a heartbeat can tell the two apart, and jobs that run must end in the first case only.
-var errNotRegistered = errors.New("this worker is not registered in Redis")
-
-// doubt has a heartbeat sent at once, and waits until it was answered or has failed.
-func (w *worker) doubt(ctx context.Context) {
+// beatNow has a heartbeat sent at once, and waits until it was answered or has failed.
+func (w *worker) beatNow(ctx context.Context) {
 	answered := make(chan struct{})
 	select {
 	case <-ctx.Done():
 		return
-	case w.doubts <- answered:
+	case w.beatRequests <- answered:
 	}
 	select {
 	case <-ctx.Done():
@@ -161,8 +130,11 @@ func (w *worker) doubt(ctx context.Context) {
 	}
 }
 
+// beat sends one heartbeat and passes on what the answer brings. When the answer is lost the check-ins and the ids of
+// ended jobs go along with the next one; to note them twice does no harm. A worker that Redis took for dead goes on
+// under a new id, and where Redis has lost its data it is registered again: both end the beat here.
 func (h *heartbeater) beat(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, h.worker.beats.timeout)
+	ctx, cancel := context.WithTimeout(ctx, h.worker.beats.Timeout)
 	defer cancel()
 	if h.conn != nil && h.conn.Broken() { // by a deadline that came just when the answer had come
 		h.disconnect()
@@ -173,24 +145,24 @@ func (h *heartbeater) beat(ctx context.Context) error {
 			return err
 		}
 		if h.dialled {
-			h.worker.mistrust() // it may be another Redis
+			h.worker.surveyAgain() // it may be another Redis
 		}
 		h.conn, h.dialled = conn, true
 	}
-	c := h.worker.claimant()
-	checkins, left := c.news()
-	sent, begun := h.worker.clock.ours(), time.Now()
+	c := h.worker.session()
+	checkins, left := c.heartbeatNews()
+	sent, begun := h.worker.clock.Local(), time.Now()
 	h.sent = begun
 	pulse, err := c.rdb.Beat(ctx, h.conn, rdb.Beat{
-		Life: h.worker.beats.life, Epoch: c.knownEpoch(), Lease: h.worker.daemons.lease(time.Now()),
-		Waits:    h.worker.waits.Load(),
-		CheckIns: checkins, Ended: left, Along: h.worker.ledger.news(h.worker.store, false),
+		Life: h.worker.beats.Life, Epoch: c.knownEpoch(), Lease: h.worker.daemons.lease(time.Now()),
+		Waits:    h.worker.queues.waiter.Waits(),
+		CheckIns: checkins, Ended: left, Along: h.worker.statsReporter.Calls(false),
 	})
 	if err != nil {
-		c.unsent(checkins, left)
+		c.restoreNews(checkins, left)
 		return err
 	}
-	h.worker.tellTrouble(h.worker.ledger.answered(pulse.Along))
+	h.worker.statsReporter.Answered(pulse.Along)
 	switch pulse.State {
 	case rdb.Fenced:
 		return h.worker.rejoin(c)
@@ -198,24 +170,24 @@ func (h *heartbeater) beat(ctx context.Context) error {
 		return h.worker.reregister(ctx, c)
 	}
 	h.worker.heard(begun)
-	h.worker.absolveOwed(ctx)
-	if h.clock.setBack(pulse.Time, begun) {
-		h.clock.told = h.worker.daemons.clockSetBack(ctx) == nil
+	h.worker.retractDeaths(ctx)
+	if h.clock.SetBack(pulse.Time, begun) {
+		h.clock.Dealt(h.worker.daemons.clockSetBack(ctx) == nil)
 	}
-	h.worker.clock.saw(pulse.Time, sent, h.worker.clock.ours())
-	h.fleet = pulse.Workers > h.worker.pool.fleet
+	h.worker.clock.Learn(pulse.Time, sent, h.worker.clock.Local())
+	h.fleet = pulse.Workers > h.worker.engine.fleet
 	h.worker.daemons.pulse(pulse)
-	h.worker.obey(rdb.Wish(pulse.Wanted))
+	h.worker.apply(rdb.Command(pulse.Wanted))
 	if pulse.Called {
-		h.worker.looks.give()
+		h.worker.queues.waiter.Poll()
 	}
 	if h.worker.first {
-		if err := h.worker.pool.declareAgain(ctx); err != nil {
+		if err := h.worker.engine.declareAgain(ctx); err != nil {
 			return err
 		}
 	}
 	if pulse.Flags > 0 {
-		return h.callOff(ctx)
+		return h.cancelFlagged(ctx)
 	}
 	return nil
 }
@@ -225,4 +197,78 @@ func (h *heartbeater) disconnect() {
 		_ = h.conn.Close() // it is not used again
 		h.conn = nil
 	}
+}
+
+// apply does what an operator wants of this worker, as its heartbeat has brought it.
+func (w *worker) apply(wanted rdb.Command) {
+	if !w.desired.Apply(wanted) {
+		return
+	}
+	w.queues.wakeup.Wake()
+	w.events.emit(event.WorkerTold{Worker: w.session().rdb.ID, Wanted: string(wanted)})
+	if wanted == rdb.CommandStop {
+		w.host.stopByOrder()
+	}
+}
+
+// heard notes that Redis has answered a heartbeat, or a registration, that was sent then.
+func (w *worker) heard(sent time.Time) {
+	was := w.fence.IsDown()
+	w.fence.Answered(sent)
+	if was && !w.fence.IsDown() {
+		w.queues.wakeup.Wake() // the fetcher rests until now
+	}
+}
+
+// cutOff ends the ctx of all that the worker runs under its present identity, which it keeps: perhaps nobody has taken
+// it away. What runs later has a ctx of its own.
+func (w *worker) cutOff() int {
+	c := w.session()
+	c.renew(ErrFenced)
+	return len(c.runs())
+}
+
+// tellCutOff tells of it, and of the handlers that do not return because of it.
+func (w *worker) tellCutOff(silence time.Duration, jobs int) {
+	held := w.session().runs()
+	time.AfterFunc(w.engine.times.Stuck, func() {
+		for _, r := range held {
+			if r.cutOff() {
+				r.reportStuck(ErrFenced)
+			}
+		}
+	})
+	w.events.emit(event.WorkerCutOff{Worker: w.session().rdb.ID, Silence: silence, Jobs: jobs})
+}
+
+// cancelFlagged asks which of the jobs that the worker holds are to be cancelled, and has them end.
+func (h *heartbeater) cancelFlagged(ctx context.Context) error {
+	if h.conn == nil {
+		return nil
+	}
+	runs := map[string]*run{}
+	var ids []string
+	for _, r := range h.worker.session().runs() {
+		if !r.settled.Load() && !r.cancelRequested.Load() {
+			runs[r.job.ID] = r
+			ids = append(ids, r.job.ID)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, h.worker.beats.Timeout)
+	defer cancel()
+	flagged, err := h.worker.store.Flagged(ctx, h.conn, ids)
+	for _, id := range flagged {
+		runs[id].requestCancel()
+	}
+	return err
+}
+
+// requestCancel ends the ctx of a run whose job is to be cancelled. Whatever its handler returns, the job then ends as
+// cancelled; one that has not begun does not begin.
+func (r *run) requestCancel() {
+	if r.cancelRequested.Swap(true) {
+		return
+	}
+	r.attempt.End(ErrCancelled)
+	time.AfterFunc(r.worker.engine.times.Stuck, func() { r.reportStuck(ErrCancelled) })
 }

@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -23,7 +25,7 @@ func newPatient() *patient {
 	return &patient{began: make(chan string, 10), ended: make(chan error, 10), goOn: make(chan struct{})}
 }
 
-func (p *patient) handle(ctx context.Context, job *Job) error {
+func (p *patient) handle(ctx context.Context, job *work.Job) error {
 	p.began <- job.ID
 	select {
 	case <-ctx.Done():
@@ -38,11 +40,11 @@ func TestAHeartbeatLastsThreeSecondsAndIsRenewed(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("n", func() error { return nil }))
-		last := k.number("PTTL", "worker:"+pool.id())
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("n", func() error { return nil }))
+		last := k.Number("PTTL", "worker:"+pool.ID())
 		assert.Positive(t, last)
-		k.until("it is renewed", func() bool {
-			now := k.number("PTTL", "worker:"+pool.id())
+		k.Until("it is renewed", func() bool {
+			now := k.Number("PTTL", "worker:"+pool.ID())
 			assert.LessOrEqual(t, now, 3000)
 			renewed := now > last
 			last = now
@@ -56,22 +58,23 @@ func TestALapsedHeartbeatEndsNoJob(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		p := newPatient()
-		pool := k.start(NewWorkerPool(nil, 2, k.options()).Job("n", p.handle))
-		receipt := k.enqueue("n")
-		receive(t, p.began)
-		id := pool.id()
-		before := k.do("GET", "worker:"+id)
-		k.do("DEL", "worker:"+id)
-		k.until("it is written again", func() bool { return k.number("EXISTS", "worker:"+id) == 1 })
-		assert.NotEqual(t, before, k.do("GET", "worker:"+id), "with a new since")
+		pool := k.Start(work.NewWorkerPool(nil, 2, k.Options()).Job("n", p.handle))
+		receipt := k.Enqueue("n")
+		pooltest.Receive(t, p.began)
+		id := pool.ID()
+		before := k.Do("GET", "worker:"+id)
+		k.Do("DEL", "worker:"+id)
+		k.Until("it is written again", func() bool { return k.Number("EXISTS", "worker:"+id) == 1 })
+		assert.NotEqual(t, before, k.Do("GET", "worker:"+id), "with a new since")
 		close(p.goOn)
-		done := await[event.JobDone](t, k.spy, nil)
+		done := pooltest.Await[event.JobDone](t, k.Spy, nil)
 		assert.Equal(t, receipt.ID, done.ID)
-		require.NoError(t, pool.Drain(k.ctx()))
-		assert.Equal(t, id, pool.id())
-		assert.Zero(t, count[event.WorkerFenced](k.spy)+count[event.ClaimGone](k.spy)+count[event.DataLost](k.spy))
+		require.NoError(t, pool.Drain(k.Ctx()))
+		assert.Equal(t, id, pool.ID())
+		assert.Zero(t, pooltest.Count[event.WorkerFenced](k.Spy)+pooltest.Count[event.ClaimGone](k.Spy)+
+			pooltest.Count[event.DataLost](k.Spy))
 		assert.Empty(t, p.began, "it ran once")
-		k.empty("n")
+		k.Empty("n")
 	})
 }
 
@@ -80,29 +83,29 @@ func TestAFencedWorkerGoesOnUnderANewID(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		p := newPatient()
-		pool := k.start(NewWorkerPool(nil, 2, k.options()).Job("n", p.handle))
-		receipt := k.enqueue("n")
-		require.Equal(t, receipt.ID, receive(t, p.began))
-		old := pool.id()
-		require.Equal(t, 1, k.number("SREM", "workers", old))
+		pool := k.Start(work.NewWorkerPool(nil, 2, k.Options()).Job("n", p.handle))
+		receipt := k.Enqueue("n")
+		require.Equal(t, receipt.ID, pooltest.Receive(t, p.began))
+		old := pool.ID()
+		require.Equal(t, 1, k.Number("SREM", "workers", old))
 
-		assert.ErrorIs(t, receive(t, p.ended), ErrFenced)
-		fenced := await[event.WorkerFenced](t, k.spy, nil)
-		assert.Equal(t, event.WorkerFenced{Worker: old, Next: pool.id(), Jobs: 1}, fenced)
-		assert.NotEqual(t, old, pool.id())
-		assert.Equal(t, receipt.ID, receive(t, p.began), "the job was put back and runs under the new id")
-		k.until("the old one is taken apart", func() bool { return len(k.remains(old)) == 0 })
+		assert.ErrorIs(t, pooltest.Receive(t, p.ended), work.ErrFenced)
+		fenced := pooltest.Await[event.WorkerFenced](t, k.Spy, nil)
+		assert.Equal(t, event.WorkerFenced{Worker: old, Next: pool.ID(), Jobs: 1}, fenced)
+		assert.NotEqual(t, old, pool.ID())
+		assert.Equal(t, receipt.ID, pooltest.Receive(t, p.began), "the job was put back and runs under the new id")
+		k.Until("the old one is taken apart", func() bool { return len(k.Remains(old)) == 0 })
 
 		close(p.goOn)
-		gone := await[event.ClaimGone](t, k.spy, nil)
+		gone := pooltest.Await[event.ClaimGone](t, k.Spy, nil)
 		assert.Equal(t, old, gone.Worker)
-		require.NoError(t, pool.Drain(k.ctx()))
-		assert.Equal(t, 1, count[event.ClaimGone](k.spy))
-		k.enqueue("n")
-		receive(t, p.began)
-		require.NoError(t, pool.Drain(k.ctx()))
-		k.empty("n")
-		assert.Equal(t, []string{pool.id()}, k.strings("SMEMBERS", "workers"))
+		require.NoError(t, pool.Drain(k.Ctx()))
+		assert.Equal(t, 1, pooltest.Count[event.ClaimGone](k.Spy))
+		k.Enqueue("n")
+		pooltest.Receive(t, p.began)
+		require.NoError(t, pool.Drain(k.Ctx()))
+		k.Empty("n")
+		assert.Equal(t, []string{pool.ID()}, k.Strings("SMEMBERS", "workers"))
 	})
 }
 
@@ -113,31 +116,31 @@ func TestAnOutcomeOfAFencedWorkerCountsWhileNobodyTookItsJob(t *testing.T) {
 		k := newKit(t, s)
 		done := make(chan struct{})
 		began := make(chan struct{}, 10)
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("n", func(ctx context.Context) error {
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("n", func(ctx context.Context) error {
 			began <- struct{}{}
 			<-ctx.Done()
 			close(done)
 			return nil
 		}))
-		pool.workers[0].daemons.stop() // so that nobody takes the job, however long the handler needs on a busy machine
-		k.enqueue("n")
-		receive(t, began)
-		require.Equal(t, 1, k.number("SREM", "workers", pool.id()))
-		receive(t, done)
-		require.NoError(t, pool.Drain(k.ctx()))
+		pool.StopDaemons() // so that nobody takes the job, however long the handler needs on a busy machine
+		k.Enqueue("n")
+		pooltest.Receive(t, began)
+		require.Equal(t, 1, k.Number("SREM", "workers", pool.ID()))
+		pooltest.Receive(t, done)
+		require.NoError(t, pool.Drain(k.Ctx()))
 		assert.Empty(t, began)
-		assert.Zero(t, count[event.ClaimGone](k.spy))
-		k.empty("n")
+		assert.Zero(t, pooltest.Count[event.ClaimGone](k.Spy))
+		k.Empty("n")
 	})
 }
 
 // wipe is what FLUSHALL does, in this test's namespace only.
 func (k *kit) wipe() {
-	conn, err := redis.Dial("tcp", k.server.Addr())
-	require.NoError(k.t, err)
+	conn, err := redis.Dial("tcp", k.Server.Addr())
+	require.NoError(k.T, err)
 	defer conn.Close()
-	_, err = conn.Do("DEL", redis.Args{}.AddFlat(k.remains(""))...)
-	require.NoError(k.t, err)
+	_, err = conn.Do("DEL", redis.Args{}.AddFlat(k.Remains(""))...)
+	require.NoError(k.T, err)
 }
 
 func TestJobsRunOnWhenRedisLosesItsData(t *testing.T) {
@@ -147,7 +150,7 @@ func TestJobsRunOnWhenRedisLosesItsData(t *testing.T) {
 		settled bool // whether the outcome of the job that runs still finds its claim
 	}{
 		"all of it":      {func(k *kit) { k.wipe() }, false},
-		"but a newer id": {func(k *kit) { k.do("SET", "epoch", "another") }, true},
+		"but a newer id": {func(k *kit) { k.Do("SET", "epoch", "another") }, true},
 	}
 	for name, loss := range losses {
 		t.Run(name, func(t *testing.T) {
@@ -155,25 +158,25 @@ func TestJobsRunOnWhenRedisLosesItsData(t *testing.T) {
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
 				k := newKit(t, s)
 				p := newPatient()
-				pool := k.start(NewWorkerPool(nil, 2, k.options()).Job("n", p.handle))
-				k.enqueue("n")
-				receive(t, p.began)
-				id := pool.id()
+				pool := k.Start(work.NewWorkerPool(nil, 2, k.Options()).Job("n", p.handle))
+				k.Enqueue("n")
+				pooltest.Receive(t, p.began)
+				id := pool.ID()
 				loss.lose(k)
-				assert.Equal(t, event.DataLost{Worker: id, Held: 1}, await[event.DataLost](t, k.spy, nil))
-				k.until("it is registered again", func() bool { return k.number("SISMEMBER", "workers", id) == 1 })
-				k.enqueue("n")
-				receive(t, p.began)
+				assert.Equal(t, event.DataLost{Worker: id, Held: 1}, pooltest.Await[event.DataLost](t, k.Spy, nil))
+				k.Until("it is registered again", func() bool { return k.Number("SISMEMBER", "workers", id) == 1 })
+				k.Enqueue("n")
+				pooltest.Receive(t, p.began)
 				assert.Empty(t, p.ended, "the handler runs on")
 				close(p.goOn)
-				require.NoError(t, pool.Drain(k.ctx()))
-				k.until("both have ended",
-					func() bool { return count[event.JobDone](k.spy) == 2 && pool.workers[0].slots.held.Load() == 0 })
-				assert.Equal(t, loss.settled, count[event.ClaimGone](k.spy) == 0)
-				assert.Equal(t, 1, count[event.DataLost](k.spy))
-				assert.Zero(t, count[event.WorkerFenced](k.spy))
-				assert.Equal(t, id, pool.id())
-				k.empty("n")
+				require.NoError(t, pool.Drain(k.Ctx()))
+				k.Until("both have ended",
+					func() bool { return pooltest.Count[event.JobDone](k.Spy) == 2 && pool.Slots().Held() == 0 })
+				assert.Equal(t, loss.settled, pooltest.Count[event.ClaimGone](k.Spy) == 0)
+				assert.Equal(t, 1, pooltest.Count[event.DataLost](k.Spy))
+				assert.Zero(t, pooltest.Count[event.WorkerFenced](k.Spy))
+				assert.Equal(t, id, pool.ID())
+				k.Empty("n")
 			})
 		})
 	}
@@ -185,16 +188,16 @@ func TestAFetchDoesNotDecideThatAWorkerIsDead(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		p := newPatient()
-		pool := k.start(NewWorkerPool(nil, 2, k.options()).Job("n", p.handle))
-		k.enqueue("n")
-		receive(t, p.began)
+		pool := k.Start(work.NewWorkerPool(nil, 2, k.Options()).Job("n", p.handle))
+		k.Enqueue("n")
+		pooltest.Receive(t, p.began)
 		for range 3 { // at various moments between two heartbeats
 			k.wipe()
-			k.do("LPUSH", "wake:n", "1") // the fetcher asks before the heartbeat does
-			k.until("it is registered again", func() bool { return k.number("SISMEMBER", "workers", pool.id()) == 1 })
+			k.Do("LPUSH", "wake:n", "1") // the fetcher asks before the heartbeat does
+			k.Until("it is registered again", func() bool { return k.Number("SISMEMBER", "workers", pool.ID()) == 1 })
 		}
 		assert.Empty(t, p.ended)
-		assert.Zero(t, count[event.WorkerFenced](k.spy))
+		assert.Zero(t, pooltest.Count[event.WorkerFenced](k.Spy))
 		close(p.goOn)
 	})
 }
@@ -204,29 +207,30 @@ func TestALapseOfAllHeartbeatsReapsNobody(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		p := newPatient()
-		var pools []*WorkerPool
+		var pools []*work.WorkerPool
 		for range 3 {
-			pools = append(pools, k.start(NewWorkerPool(nil, 1, k.options()).Job("n", p.handle)))
-			k.enqueue("n")
-			receive(t, p.began)
+			pools = append(pools, k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("n", p.handle)))
+			k.Enqueue("n")
+			pooltest.Receive(t, p.began)
 		}
 		// Redis was away: all keys have expired, and come back one by one.
 		for range 2 {
 			for _, pool := range pools {
-				k.do("DEL", "worker:"+pool.id())
+				k.Do("DEL", "worker:"+pool.ID())
 			}
-			k.until("all are back", func() bool {
+			k.Until("all are back", func() bool {
 				there := 0
 				for _, pool := range pools {
-					there += k.number("EXISTS", "worker:"+pool.id())
+					there += k.Number("EXISTS", "worker:"+pool.ID())
 				}
 				return there == 3
 			})
 		}
 		close(p.goOn)
-		require.NoError(t, pools[0].Drain(k.ctx()))
-		assert.Zero(t, count[event.WorkerFenced](k.spy)+count[event.WorkerReaped](k.spy)+count[event.ClaimGone](k.spy))
+		require.NoError(t, pools[0].Drain(k.Ctx()))
+		assert.Zero(t, pooltest.Count[event.WorkerFenced](k.Spy)+pooltest.Count[event.WorkerReaped](k.Spy)+
+			pooltest.Count[event.ClaimGone](k.Spy))
 		assert.Empty(t, p.began)
-		k.empty("n")
+		k.Empty("n")
 	})
 }

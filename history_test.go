@@ -1,148 +1,273 @@
-package work
+package work_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/pooltest"
+	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/redistest"
 )
 
-func TestABoundBelongsToItsBucket(t *testing.T) {
+// TestHistoryCanBeTurnedOff: nothing is sent and nothing is stored, and jobs run.
+func TestHistoryCanBeTurnedOff(t *testing.T) {
 	t.Parallel()
-	bounds := HistogramBounds()
-	require.Len(t, bounds, histogramBuckets-1)
-	assert.Equal(t, time.Millisecond, bounds[0])
-	assert.Equal(t, 2*time.Hour+19*time.Minute+48608*time.Millisecond, bounds[len(bounds)-1])
-	bucket := func(d time.Duration) int {
-		var h Histogram
-		h.Add(d)
-		assert.Equal(t, int64(1), h.Count())
-		return slices.Index(h.Counts[:], 1)
-	}
-	for i, bound := range bounds {
-		assert.Equal(t, i, bucket(bound), bound)
-		assert.Equal(t, i+1, bucket(bound+1), "a nanosecond more than %s", bound)
-	}
-	assert.Equal(t, 0, bucket(0))
-	assert.Equal(t, 0, bucket(-time.Hour))
-	assert.Equal(t, histogramBuckets-1, bucket(math.MaxInt64))
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		opts := k.Options()
+		opts.NoHistory = true
+		pool := work.NewWorkerPool(nil, 2, opts).Job("a", func() error { return nil }).
+			JobWithOptions("b", work.JobOptions{Retries: -1}, func() error { return fmt.Errorf("no") })
+		d := k.tamper(pool, &pooltest.Tampered{})
+		require.NoError(t, pool.Start(k.Ctx()))
+		k.Enqueue("a")
+		k.Enqueue("b")
+		require.NoError(t, pool.Drain(k.Ctx()))
+		d.UntilSent(t, "beat", 2)
+		require.NoError(t, pool.Stop(k.Ctx()))
+		tallies, _ := d.Sent("add")
+		assert.Zero(t, tallies)
+		history, err := k.byHand().Sums(k.Ctx(), 0)
+		require.NoError(t, err)
+		assert.Empty(t, history)
+		assert.Zero(t, k.Number("EXISTS", "errors"))
+	})
 }
 
-// TestAQuantileIsWithinItsBucket compares with the durations themselves.
-func TestAQuantileIsWithinItsBucket(t *testing.T) {
+// TestWhatHistoryCostsIsTold by an event for each call that Redis has taken, those of the stop together.
+func TestWhatHistoryCostsIsTold(t *testing.T) {
 	t.Parallel()
-	random := rand.New(rand.NewPCG(1, 2))
-	durations := make([]time.Duration, 10_000)
-	var h Histogram
-	for i := range durations {
-		durations[i] = time.Duration(math.Exp(random.NormFloat64()*2) * float64(50*time.Millisecond))
-		h.Add(durations[i])
-	}
-	slices.Sort(durations)
-	for _, q := range []float64{0.001, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1} {
-		t.Run(fmt.Sprint(q), func(t *testing.T) {
-			t.Parallel()
-			exact, estimate := durations[int(math.Ceil(q*10_000))-1], h.Quantile(q)
-			if exact <= time.Millisecond {
-				assert.InDelta(t, exact, estimate, float64(time.Millisecond))
-				return
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		pool := work.NewWorkerPool(nil, 2, k.Options())
+		const names = 30
+		for n := range names {
+			pool.Job(fmt.Sprint("n", n), func() error { return nil })
+		}
+		require.NoError(t, pool.Start(k.Ctx()))
+		for n := range names {
+			k.Enqueue(fmt.Sprint("n", n))
+		}
+		require.NoError(t, pool.Drain(k.Ctx()))
+		require.NoError(t, pool.Stop(k.Ctx()))
+		told := 0
+		for _, e := range pooltest.Seen[event.HistoryTold](k.Spy) {
+			told += e.Names
+			assert.NotEmpty(t, e.Worker)
+			assert.Positive(t, e.Every)
+		}
+		assert.GreaterOrEqual(t, told, names)
+	})
+}
+
+var errTampered = errors.New("the connection broke")
+
+// tells tells whether history is among the calls.
+func tells(calls []redisconn.Call) bool {
+	return slices.ContainsFunc(calls, func(call redisconn.Call) bool { return pooltest.NameOf(call) == "add" })
+}
+
+// breakHistory are the ways in which telling fails. Each does so for a few times, and then lets go.
+func breakHistory(times int32) map[string]func(
+	ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+) ([]redisconn.Reply, error) {
+	type tamper = func(ctx context.Context, pass pooltest.Send, calls []redisconn.Call) ([]redisconn.Reply, error)
+	some := func(fault tamper) tamper {
+		var met atomic.Int32
+		return func(ctx context.Context, pass pooltest.Send, calls []redisconn.Call) ([]redisconn.Reply, error) {
+			if tells(calls) && met.Add(1) <= times {
+				return fault(ctx, pass, calls)
 			}
-			assert.LessOrEqual(t, exact, 2*estimate)
-			assert.LessOrEqual(t, estimate, 2*exact)
-			var one Histogram
-			one.Add(exact)
-			lower, upper := bucketOf(slices.Index(one.Counts[:], 1))
-			assert.GreaterOrEqual(t, estimate, lower)
-			assert.LessOrEqual(t, estimate, upper)
-		})
+			return pass(ctx, calls...)
+		}
+	}
+	return map[string]tamper{
+		"the answer is lost": some(func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
+			_, _ = pass(ctx, calls...)
+			return nil, errTampered
+		}),
+		"it is not sent": some(func(context.Context, pooltest.Send, []redisconn.Call) ([]redisconn.Reply, error) {
+			return nil,
+				errTampered
+		}),
+		"it is sent twice": some(func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
+			_, _ = pass(ctx, calls...)
+			return pass(ctx, calls...)
+		}),
+		"it is refused": some(func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
+			n := slices.IndexFunc(calls, func(call redisconn.Call) bool { return pooltest.NameOf(call) == "add" })
+			replies, err := pass(ctx, slices.Delete(slices.Clone(calls), n, n+1)...)
+			return slices.Insert(replies, n,
+				redisconn.Reply{Err: &redisconn.ServerError{Code: "LOADING", Message: "LOADING"}}), err
+		}),
 	}
 }
 
-func TestQuantilesOfFew(t *testing.T) {
+// TestHistoryIsExactWhateverIsLost: each job counts once, as the heartbeats tell and as the stop does.
+func TestHistoryIsExactWhateverIsLost(t *testing.T) {
 	t.Parallel()
-	var none, one, long Histogram
-	one.Add(3 * time.Millisecond)
-	long.Add(24 * time.Hour)
-	rows := []struct {
-		name string
-		h    Histogram
-		q    float64
-		want time.Duration
-	}{
-		{"none", none, 0.5, 0},
-		{"the lower end of one", one, 0, 2 * time.Millisecond},
-		{"the middle of one", one, 0.5, 3 * time.Millisecond},
-		{"the upper end of one", one, 1, 4 * time.Millisecond},
-		{"below 0", one, -3, 2 * time.Millisecond},
-		{"above 1", one, 7, 4 * time.Millisecond},
-		{"no number", one, math.NaN(), 2 * time.Millisecond},
-		{"longer than all bounds", long, 0.5, 8_388_608 * time.Millisecond},
-	}
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
+	for name := range breakHistory(0) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, row.want, row.h.Quantile(row.q))
+			redistest.Each(t, func(t *testing.T, s redistest.Server) {
+				k := newKit(t, s)
+				pool := work.NewWorkerPool(nil, 4, k.Options()).
+					Job("a", func() error { return nil }).
+					JobWithOptions("b", work.JobOptions{Retries: -1},
+						func(n int) error { return fmt.Errorf("no %d", n) })
+				d := k.tamper(pool, &pooltest.Tampered{Tamper: breakHistory(2)[name]})
+				require.NoError(t, pool.Start(k.Ctx()))
+				const rounds, each = 4, 7
+				for round := range rounds {
+					before, _ := d.Sent("add")
+					for n := range each {
+						k.Enqueue("a")
+						k.Enqueue("b", round*each+n)
+					}
+					require.NoError(t, pool.Drain(k.Ctx()))
+					if round < rounds-1 { // the last is told by the stop
+						k.Until("some of it is told", func() bool { now, _ := d.Sent("add"); return now > before })
+					}
+				}
+				require.NoError(t, pool.Stop(k.Ctx()))
+				k.counted("a", SeenSums{Done: rounds * each})
+				k.counted("b", SeenSums{Dead: rounds * each})
+				_, counts, err := k.byHand().ErrorDigests(k.Ctx(), "")
+				require.NoError(t, err)
+				assert.Equal(t, []int64{rounds * each}, counts)
+			})
 		})
 	}
 }
 
-func TestTheMeanIsExact(t *testing.T) {
-	t.Parallel()
-	var h, more Histogram
-	assert.Zero(t, h.Mean())
-	h.Add(time.Millisecond)
-	h.Add(2 * time.Second)
-	more.Add(3 * time.Nanosecond)
-	h.Merge(more)
-	assert.Equal(t, int64(3), h.Count())
-	assert.Equal(t, 2001*time.Millisecond+3, h.Sum)
-	assert.Equal(t, h.Sum/3, h.Mean())
-	h.Add(math.MaxInt64)
-	assert.Equal(t, time.Duration(math.MaxInt64), h.Sum, "it does not overflow")
-}
-
-// TestWhatIsStoredIsReadAgain: what a ledger writes, an inspector reads.
-func TestWhatIsStoredIsReadAgain(t *testing.T) {
-	t.Parallel()
-	p := HistoryPoint{Done: 3, Failed: 1, Dead: 2}
-	for i := range 6 {
-		p.Run.Add(time.Duration(i)*time.Second + 400)
-		p.Waited.Add(time.Millisecond << (4 * i))
+// counted checks the sums of one name by the minute and by the day; Run and Waited have as many as there were attempts.
+func (k *kit) counted(name string, want SeenSums) {
+	k.T.Helper()
+	for _, by := range []time.Duration{time.Minute, 24 * time.Hour} {
+		history, err := k.byHand().Sums(k.Ctx(), by, name)
+		require.NoError(k.T, err)
+		want.Run = want.Done + want.Failed + want.Dead
+		want.Waited = want.Run
+		assert.Equal(k.T, want, history[name], "%s by %s", name, by)
 	}
-	want, left := p, p.Run.Sum%time.Microsecond
-	want.Run.Sum -= left
-	stored := p.takeStored()
-	assert.Equal(t, HistoryPoint{Run: Histogram{Sum: left}}, p,
-		"what is less than a microsecond stays for the next time")
-	var got HistoryPoint
-	got.add(stored)
-	assert.Equal(t, want, got)
-	assert.Equal(t, "d:3 f:1 m:2 r:15000002 r0:1 r10:1 r11:1 r12:2 r13:1 w:1118481000 w0:1 w4:1 w8:1 w12:1 w16:1 w20:1",
-		stored)
-	got.add(stored)
-	assert.Equal(t, want.Done*2, got.Done)
 }
 
-// TestWhatIsNotKnownIsLeftOut: another version, or a hand, may have written it.
-func TestWhatIsNotKnownIsLeftOut(t *testing.T) {
+// TestAStopTellsWhatIsLeftInSpiteOfFaults: no heartbeat comes before it.
+func TestAStopTellsWhatIsLeftInSpiteOfFaults(t *testing.T) {
 	t.Parallel()
-	var p HistoryPoint
-	p.add("d:1 d2:7 z:9 r25:1 r-1:1 rx:1 f:-3 f:x m w0:99999999999999999999 : r:9223372036854775807")
-	assert.Equal(t, HistoryPoint{Done: 1, Run: Histogram{Sum: math.MaxInt64 / 1000 * 1000}}, p)
+	for name := range breakHistory(0) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s redistest.Server) {
+				k := newKit(t, s)
+				pool := work.NewWorkerPool(nil, 4, k.Options()).Job("a", func() error { return nil })
+				var stopping atomic.Bool
+				fault := breakHistory(2)[name]
+				k.tamper(pool, &pooltest.Tampered{Tamper: func(
+					ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+				) ([]redisconn.Reply, error) {
+					if stopping.Load() {
+						return fault(ctx, pass, calls)
+					}
+					return pass(ctx, calls...)
+				}})
+				require.NoError(t, pool.Start(k.Ctx()))
+				k.Enqueue("a")
+				require.NoError(t, pool.Drain(k.Ctx()))
+				stopping.Store(true)
+				require.NoError(t, pool.Stop(k.Ctx()))
+				k.counted("a", SeenSums{Done: 1})
+			})
+		})
+	}
 }
 
-func FuzzHistoryPoint(f *testing.F) {
-	f.Add("d:12 f:1 r:48211 r0:12 r3:1 w:900 w0:13")
-	f.Add("r99999999999:1 : :: d:9223372036854775807 d:9223372036854775807")
-	f.Fuzz(func(t *testing.T, stored string) {
-		var p HistoryPoint
-		p.add(stored)
-		_ = p.Run.Quantile(0.9)
-		assert.GreaterOrEqual(t, p.Run.Sum, time.Duration(0))
+// TestAFencedWorkerTellsNothingTwice: what it told under the old id, without an answer, counted, and its lane knows
+// that.
+func TestAFencedWorkerTellsNothingTwice(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		pool := work.NewWorkerPool(nil, 4, k.Options()).Job("a", func() error { return nil })
+		var lost atomic.Bool
+		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
+			replies, err := pass(ctx, calls...)
+			if tells(calls) && lost.CompareAndSwap(false, true) {
+				k.Do("SREM", "workers", pool.ID())
+				return nil, errTampered
+			}
+			return replies, err
+		}})
+		k.Start(pool)
+		for range 5 {
+			k.Enqueue("a")
+		}
+		require.NoError(t, pool.Drain(k.Ctx()))
+		pooltest.Await[event.WorkerFenced](t, k.Spy, nil)
+		k.Enqueue("a")
+		require.NoError(t, pool.Drain(k.Ctx()))
+		require.NoError(t, pool.Stop(k.Ctx()))
+		k.counted("a", SeenSums{Done: 6})
+	})
+}
+
+// TestHistoryThatCannotBeWrittenHoldsNothingUp: the trouble is reported once, and what was counted comes when the key
+// is mended.
+func TestHistoryThatCannotBeWrittenHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		k.Do("SET", "errors", "x")
+		pool := k.Start(work.NewWorkerPool(nil, 4, k.Options()).Job("a", func() error { return nil }))
+		k.Enqueue("a")
+		trouble := pooltest.Await(t, k.Spy, func(e event.Trouble) bool { return e.Component == "history" })
+		assert.ErrorContains(t, trouble.Err, "errors has the wrong type")
+		k.Enqueue("a")
+		require.NoError(t, pool.Drain(k.Ctx()), "jobs run")
+		require.NoError(t, pool.Healthy(k.Ctx()), "and the heartbeat goes on")
+		k.Do("DEL", "errors")
+		pooltest.Await(t, k.Spy, func(e event.TroubleOver) bool { return e.Component == "history" })
+		require.NoError(t, pool.Stop(k.Ctx()))
+		k.counted("a", SeenSums{Done: 2})
+	})
+}
+
+// TestALostClaimIsNotCountedTwice: whoever runs the job instead counts it.
+func TestALostClaimIsNotCountedTwice(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		p := newPatient()
+		pool := k.Start(work.NewWorkerPool(nil, 2, k.Options()).Job("n", p.handle))
+		k.Enqueue("n")
+		pooltest.Receive(t, p.began)
+		old := pool.ID()
+		require.Equal(t, 1, k.Number("SREM", "workers", old))
+		assert.Error(t, pooltest.Receive(t, p.ended), "its ctx ended")
+		pooltest.Receive(t, p.began)
+		k.Until("the old one is taken apart", func() bool { return len(k.Remains(old)) == 0 })
+		close(p.goOn)
+		pooltest.Await[event.ClaimGone](t, k.Spy, nil)
+		require.NoError(t, pool.Drain(k.Ctx()))
+		require.NoError(t, pool.Stop(k.Ctx()))
+		k.counted("n", SeenSums{Done: 1})
 	})
 }

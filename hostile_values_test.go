@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -14,9 +14,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/exactjson"
+	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/objects"
 )
@@ -36,11 +39,16 @@ type (
 	badIn     struct{}         // decodes with one
 )
 
-func (e *selfError) Error() string  { return e.text }
-func (e *selfError) Unwrap() error  { return e }
-func (listError) Error() string     { return "a list with itself" }
+func (e *selfError) Error() string { return e.text }
+
+func (e *selfError) Unwrap() error { return e }
+
+func (listError) Error() string { return "a list with itself" }
+
 func (e listError) Unwrap() []error { return []error{io.EOF, e, e} }
-func (wideError) Error() string     { return "a wide one" }
+
+func (wideError) Error() string { return "a wide one" }
+
 func (e wideError) Unwrap() []error {
 	all := make([]error, 5000)
 	for i := range all {
@@ -48,16 +56,25 @@ func (e wideError) Unwrap() []error {
 	}
 	return all
 }
-func (growError) Error() string              { return "one that grows" }
-func (e growError) Unwrap() error            { return growError{e.n + 1} }
-func (muteError) Error() string              { panic("no text") }
-func (brokeError) Error() string             { return "one that breaks" }
-func (brokeError) Unwrap() error             { panic("no cause") }
+
+func (growError) Error() string { return "one that grows" }
+
+func (e growError) Unwrap() error { return growError{e.n + 1} }
+
+func (muteError) Error() string { panic("no text") }
+
+func (brokeError) Error() string { return "one that breaks" }
+
+func (brokeError) Unwrap() error { panic("no cause") }
+
 func (*brokenIn) UnmarshalJSON([]byte) error { panic("cannot decode") }
+
 func (b brokenOut) MarshalJSON() ([]byte, error) {
 	return []byte(fmt.Sprint(*b.N)), nil
 }
+
 func (badOut) MarshalJSON() ([]byte, error) { return nil, &selfError{"no JSON"} }
+
 func (*badIn) UnmarshalJSON(b []byte) error { return &selfError{"no value"} }
 
 var hostileErrors = map[string]error{
@@ -66,40 +83,7 @@ var hostileErrors = map[string]error{
 	"no text": muteError{}, "a cause that panics": brokeError{},
 	"a join":          errors.Join(io.EOF, &selfError{"one of two"}),
 	"wrapped":         fmt.Errorf("wrapped: %w", &selfError{"one inside"}),
-	"a panic with it": &PanicError{Value: &selfError{"a panic"}},
-}
-
-func TestTheChainOfAnErrorComesToAnEnd(t *testing.T) {
-	t.Parallel()
-	for name, err := range hostileErrors {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			assert.Nil(t, errchain.Find[*DuplicateError](err))
-			assert.False(t, is(err, io.ErrClosedPipe))
-			assert.NotEmpty(t, errorText(tame(err)))
-			if _, breaks := err.(brokeError); breaks {
-				return // where somebody looks into it, that panics
-			}
-			safe := fmt.Errorf("told: %w", tame(err))
-			var none *DuplicateError
-			assert.False(t, errors.As(safe, &none), "the standard library comes to an end with it")
-			assert.NotErrorIs(t, safe, io.ErrClosedPipe)
-			assert.NotEmpty(t, errorText(tame(err)))
-		})
-	}
-	var self *selfError
-	require.ErrorAs(t, tame(fmt.Errorf("a: %w", &selfError{"b"})), &self, "what is in its beginning is found")
-	assert.Equal(t, "b", self.text)
-	assert.ErrorIs(t, tame(listError{}), io.EOF)
-	long := error(io.EOF)
-	for range 5000 {
-		long = fmt.Errorf("%w", long)
-	}
-	assert.True(t, tame(long) == long && is(long, io.EOF), "a long chain is not an endless one")
-	assert.True(t, is(errors.Join(errors.New("a"), errors.Join(nil, io.EOF)), io.EOF))
-	assert.NoError(t, tame(nil))
-	buried := tame(errors.Join(Bury(&selfError{"x"}), &selfError{"y"}))
-	assert.Equal(t, verbBury, errchain.Find[*disposition](buried).verb)
+	"a panic with it": &work.PanicError{Value: &selfError{"a panic"}},
 }
 
 // A handler, a middleware, and what a middleware is told: the job fails like any other, and whoever looks into the
@@ -111,18 +95,18 @@ func TestAnEndlessErrorOfAHandlerFailsItsJobOnly(t *testing.T) {
 		died := make(chan error, 1)
 		look := func(err error) { // as a program does
 			defer func() { _ = recover() }()
-			var wrong *ArgumentError
+			var wrong *work.ArgumentError
 			errors.As(err, &wrong)
 		}
-		opts := k.options()
-		opts.Observers = append(opts.Observers, ObserverFunc(func(e event.Event) {
+		opts := k.Options()
+		opts.Observers = append(opts.Observers, work.ObserverFunc(func(e event.Event) {
 			if buried, is := e.(event.JobBuried); is {
 				look(buried.Err)
 			}
 		}))
 		from := make(chan error, 1)
-		pool := NewWorkerPool(nil, 1, opts).
-			Middleware(func(ctx context.Context, job *Job, next NextFunc) error {
+		pool := work.NewWorkerPool(nil, 1, opts).
+			Middleware(func(ctx context.Context, job *work.Job, next work.NextFunc) error {
 				err := next(ctx)
 				look(err)
 				job.Ending(err)
@@ -132,22 +116,23 @@ func TestAnEndlessErrorOfAHandlerFailsItsJobOnly(t *testing.T) {
 				return err
 			})
 		for _, name := range []string{"handler", "outside"} {
-			pool.JobWithOptions(name, JobOptions{Retries: -1,
+			pool.JobWithOptions(name, work.JobOptions{Retries: -1,
 				Permanent: func(err error) bool { look(err); return false },
-				OnDeath:   func(_ context.Context, _ *Job, err error) { look(err); died <- err }},
-				func(job *Job) error {
+				OnDeath:   func(_ context.Context, _ *work.Job, err error) { look(err); died <- err }},
+				func(job *work.Job) error {
 					if job.Name == "handler" {
 						return <-from
 					}
 					return nil
 				})
 		}
-		k.start(pool)
+		k.Start(pool)
 		for what, err := range hostileErrors {
 			for _, name := range []string{"handler", "outside"} {
 				from <- err
-				k.enqueue(name)
-				assert.Contains(t, errorText(receive(t, died)), errorText(tame(err)), what)
+				k.Enqueue(name)
+				assert.Contains(t, excerpt.ErrorText(pooltest.Receive(t, died)), excerpt.ErrorText(errchain.Tame(err)),
+					what)
 			}
 		}
 	})
@@ -159,7 +144,7 @@ func TestWhatPanicsIsAnErrorOfTheCall(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).
 			Job("decodes", func(string, brokenIn) error { return nil }).
 			Job("list", func(int, ...brokenIn) error { return nil }).
 			Job("bad", func(badIn) error { return nil }))
@@ -182,8 +167,8 @@ func TestWhatPanicsIsAnErrorOfTheCall(t *testing.T) {
 			"a value that contains itself": {"other", []any{selfContained()}, []string{"argument 1 of job"}},
 		} {
 			t.Run(name, func(t *testing.T) {
-				_, err := enq.Enqueue(k.ctx(), row.job, row.args...)
-				var failed *EnqueueError
+				_, err := enq.Enqueue(k.Ctx(), row.job, row.args...)
+				var failed *work.EnqueueError
 				require.ErrorAs(t, err, &failed)
 				assert.Equal(t, []int{0}, failed.NotStored)
 				for _, text := range row.want {
@@ -192,7 +177,7 @@ func TestWhatPanicsIsAnErrorOfTheCall(t *testing.T) {
 				assert.NotErrorIs(t, err, io.ErrClosedPipe, "it comes to an end")
 			})
 		}
-		_, err := enq.Enqueue(k.ctx(), "other", (*brokenOut)(nil))
+		_, err := enq.Enqueue(k.Ctx(), "other", (*brokenOut)(nil))
 		assert.NoError(t, err, "a nil pointer is null, as encoding/json has it")
 	})
 }
@@ -207,29 +192,32 @@ func TestAnEnqueueMiddlewareThatPanicsIsAnErrorOfTheCall(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		for name, row := range map[string]struct {
-			middleware EnqueueMiddleware
-			fate       func(e *EnqueueError) []int
+			middleware work.EnqueueMiddleware
+			fate       func(e *work.EnqueueError) []int
 		}{
-			"before next": {func(context.Context, []Entry, EnqueueFunc) error { panic("early") },
-				func(e *EnqueueError) []int { return e.NotStored }},
-			"behind next": {func(ctx context.Context, entries []Entry, next EnqueueFunc) error {
+			"before next": {func(context.Context, []work.Entry, work.EnqueueFunc) error { panic("early") },
+				func(e *work.EnqueueError) []int { return e.NotStored }},
+			"behind next": {func(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {
 				_, _ = next(ctx, entries)
 				panic("late")
-			}, func(e *EnqueueError) []int { return e.Stored }},
-			"an endless error": {func(context.Context, []Entry, EnqueueFunc) error { return &selfError{"no"} },
-				func(e *EnqueueError) []int { return e.NotStored }},
+			}, func(e *work.EnqueueError) []int { return e.Stored }},
+			"an endless error": {func(context.Context, []work.Entry, work.EnqueueFunc) error {
+				return &selfError{"no"}
+			},
+				func(e *work.EnqueueError) []int { return e.NotStored }},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				k := newKit(t, s)
-				enq, err := NewEnqueuer(s.DSN(), Namespace(k.namespace), WithEnqueueMiddleware(row.middleware))
+				enq, err := work.NewEnqueuer(s.DSN(), work.Namespace(k.Namespace),
+					work.WithEnqueueMiddleware(row.middleware))
 				require.NoError(t, err)
 				defer enq.Close() //lint:ignore errcheck it was used
-				_, err = enq.Enqueue(k.ctx(), "job")
-				var failed *EnqueueError
+				_, err = enq.Enqueue(k.Ctx(), "job")
+				var failed *work.EnqueueError
 				require.ErrorAs(t, err, &failed)
 				assert.Equal(t, []int{0}, row.fate(failed))
-				var panicked *PanicError
+				var panicked *work.PanicError
 				assert.Equal(t, !strings.Contains(name, "endless"), errors.As(err, &panicked))
 			})
 		}
@@ -243,12 +231,12 @@ func TestAHomeOfObjectsThatPanicsIsAnErrorOfTheCall(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		enq, err := NewEnqueuer(s.DSN(), Namespace(k.namespace), ObjectHome(brokenHome{}))
+		enq, err := work.NewEnqueuer(s.DSN(), work.Namespace(k.Namespace), work.ObjectHome(brokenHome{}))
 		require.NoError(t, err)
 		defer enq.Close() //lint:ignore errcheck it was used
 		for range 2 {     // the first one leaves nothing behind for which the second would wait
-			_, err = enq.Enqueue(k.ctx(), "job", strings.Repeat("x", 100_000))
-			var panicked *PanicError
+			_, err = enq.Enqueue(k.Ctx(), "job", strings.Repeat("x", 100_000))
+			var panicked *work.PanicError
 			require.ErrorAs(t, err, &panicked)
 		}
 	})
@@ -259,20 +247,21 @@ func TestWhatIsReadIntoAValueThatPanics(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		loaded := make(chan error, 1)
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).
-			JobWithOptions("job", JobOptions{Retention: time.Hour}, func(ctx context.Context, job *Job) (int, error) {
-				if err := job.SaveState(ctx, 7); err != nil {
-					return 0, err
-				}
-				_, err := job.LoadState(ctx, &brokenIn{})
-				loaded <- err
-				return 7, nil
-			}))
-		receipt := k.enqueue("job")
-		require.NoError(t, pool.Drain(k.ctx()))
-		var panicked *PanicError
-		require.ErrorAs(t, receive(t, loaded), &panicked)
-		_, err := Result[brokenIn](k.ctx(), k.enq, receipt.ID)
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).
+			JobWithOptions("job", work.JobOptions{Retention: time.Hour},
+				func(ctx context.Context, job *work.Job) (int, error) {
+					if err := job.SaveState(ctx, 7); err != nil {
+						return 0, err
+					}
+					_, err := job.LoadState(ctx, &brokenIn{})
+					loaded <- err
+					return 7, nil
+				}))
+		receipt := k.Enqueue("job")
+		require.NoError(t, pool.Drain(k.Ctx()))
+		var panicked *work.PanicError
+		require.ErrorAs(t, pooltest.Receive(t, loaded), &panicked)
+		_, err := work.Result[brokenIn](k.Ctx(), k.Enq, receipt.ID)
 		require.ErrorAs(t, err, &panicked)
 		assert.Contains(t, err.Error(), receipt.ID)
 	})
@@ -283,36 +272,36 @@ func TestWhoEndsItsGoroutineLeavesTheErrorOfTheHandler(t *testing.T) {
 	t.Parallel()
 	exit := func() { runtime.Goexit() }
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
-		for name, opts := range map[string]JobOptions{
-			"Backoff":   {Backoff: func(*Job, error) time.Duration { exit(); return 0 }},
+		for name, opts := range map[string]work.JobOptions{
+			"Backoff":   {Backoff: func(*work.Job, error) time.Duration { exit(); return 0 }},
 			"Permanent": {Permanent: func(error) bool { exit(); return true }},
-			"OnDeath":   {Retries: -1, OnDeath: func(context.Context, *Job, error) { exit() }},
+			"OnDeath":   {Retries: -1, OnDeath: func(context.Context, *work.Job, error) { exit() }},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				k := newKit(t, s)
-				pool := k.start(NewWorkerPool(nil, 1, k.options()).
-					Middleware(func(ctx context.Context, job *Job, next NextFunc) error {
+				pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).
+					Middleware(func(ctx context.Context, job *work.Job, next work.NextFunc) error {
 						err := next(ctx)
 						job.Ending(err) // asks Permanent as well
 						return err
 					}).
 					JobWithOptions("job", opts, func() error { return io.ErrUnexpectedEOF }))
-				k.enqueue("job")
-				require.NoError(t, pool.Drain(k.ctx()))
+				k.Enqueue("job")
+				require.NoError(t, pool.Drain(k.Ctx()))
 				var err error
 				if name == "OnDeath" {
-					err = await[event.JobBuried](t, k.spy, nil).Err
-					failed := await[event.DeathHookFailed](t, k.spy, nil)
-					var exited *GoexitError
+					err = pooltest.Await[event.JobBuried](t, k.Spy, nil).Err
+					failed := pooltest.Await[event.DeathHookFailed](t, k.Spy, nil)
+					var exited *work.GoexitError
 					assert.ErrorAs(t, failed.Err, &exited)
 					assert.Contains(t, failed.Err.Error(), "OnDeath")
 				} else {
-					err = await[event.JobFailed](t, k.spy, nil).Err
+					err = pooltest.Await[event.JobFailed](t, k.Spy, nil).Err
 					assert.Contains(t, err.Error(), "ended its goroutine")
 				}
 				assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
-				var exited *GoexitError
+				var exited *work.GoexitError
 				assert.False(t, errors.As(err, &exited))
 			})
 		}
@@ -344,13 +333,12 @@ func TestNoIntegerIsRounded(t *testing.T) {
 			wanted := box{Any: want, List: []any{want, []any{want}},
 				Deep: map[string]map[string]any{"a": {"b": map[string]any{"c": want}}}, Own: &box{Any: want}}
 			var got []any
-			h, p := compiled(t, nil, func(v any, in box, m map[string]any, list []any, tail ...any) error {
+			run := alone(t, func(v any, in box, m map[string]any, list []any, tail ...any) error {
 				got = []any{v, in, m["k"], list[0], tail[0]}
 				return nil
 			})
 			args := "[" + text + "," + inside + `,{"k":` + text + "},[" + text + "]," + text + "]"
-			_, _, err := h.run(t.Context(), p.instance(), &Job{Args: []byte(args)})
-			require.NoError(t, err)
+			require.NoError(t, run(args))
 			assert.Equal(t, []any{want, wanted, want, want, want}, got)
 		})
 	}
@@ -377,9 +365,8 @@ func TestAValueBesideALargeIntegerIsDecodedOnce(t *testing.T) {
 	t.Run("as an arg", func(t *testing.T) {
 		t.Parallel()
 		var got mixed
-		h, p := compiled(t, nil, func(in mixed) error { got = in; return nil })
-		_, _, err := h.run(t.Context(), p.instance(), &Job{Args: []byte("[" + text + "]")})
-		require.NoError(t, err)
+		run := alone(t, func(in mixed) error { got = in; return nil })
+		require.NoError(t, run("["+text+"]"))
 		assert.Equal(t, want, got)
 	})
 	t.Run("what cannot be decoded is refused", func(t *testing.T) {
@@ -398,17 +385,59 @@ func TestAValueBesideALargeIntegerIsDecodedOnce(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		loaded := make(chan mixed, 1)
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("job", func(ctx context.Context, job *Job) error {
-			if err := job.SaveState(ctx, json.RawMessage(text)); err != nil {
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).
+			Job("job", func(ctx context.Context, job *work.Job) error {
+				if err := job.SaveState(ctx, json.RawMessage(text)); err != nil {
+					return err
+				}
+				var got mixed
+				_, err := job.LoadState(ctx, &got)
+				loaded <- got
 				return err
-			}
-			var got mixed
-			_, err := job.LoadState(ctx, &got)
-			loaded <- got
-			return err
-		}))
-		k.enqueue("job")
-		require.NoError(t, pool.Drain(k.ctx()))
-		assert.Equal(t, want, receive(t, loaded))
+			}))
+		k.Enqueue("job")
+		require.NoError(t, pool.Drain(k.Ctx()))
+		assert.Equal(t, want, pooltest.Receive(t, loaded))
 	})
+}
+
+func TestTheChainOfAnErrorComesToAnEnd(t *testing.T) {
+	t.Parallel()
+	for name, err := range hostileErrors {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Nil(t, errchain.Find[*work.DuplicateError](err))
+			assert.False(t, errchain.Is(err, io.ErrClosedPipe))
+			assert.NotEmpty(t, excerpt.ErrorText(errchain.Tame(err)))
+			if _, breaks := err.(brokeError); breaks {
+				return // where somebody looks into it, that panics
+			}
+			safe := fmt.Errorf("told: %w", errchain.Tame(err))
+			var none *work.DuplicateError
+			assert.False(t, errors.As(safe, &none), "the standard library comes to an end with it")
+			assert.NotErrorIs(t, safe, io.ErrClosedPipe)
+			assert.NotEmpty(t, excerpt.ErrorText(errchain.Tame(err)))
+		})
+	}
+	var self *selfError
+	require.ErrorAs(t, errchain.Tame(fmt.Errorf("a: %w", &selfError{"b"})), &self, "what is in its beginning is found")
+	assert.Equal(t, "b", self.text)
+	assert.ErrorIs(t, errchain.Tame(listError{}), io.EOF)
+	long := error(io.EOF)
+	for range 5000 {
+		long = fmt.Errorf("%w", long)
+	}
+	assert.True(t, errchain.Tame(long) == long && errchain.Is(long, io.EOF), "a long chain is not an endless one")
+	assert.True(t, errchain.Is(errors.Join(errors.New("a"), errors.Join(nil, io.EOF)), io.EOF))
+	assert.NoError(t, errchain.Tame(nil))
+	buried := errchain.Tame(errors.Join(work.Bury(&selfError{"x"}), &selfError{"y"}))
+	assert.True(t, work.Buries(buried))
+}
+
+// alone compiles a handler for a pool without a context, and runs it with these args.
+func alone(t testing.TB, fn any) (run func(args string) error) {
+	t.Helper()
+	_, call, err := work.CompileAlone(fn)
+	require.NoError(t, err)
+	return func(args string) error { return call(t.Context(), args) }
 }

@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -12,8 +12,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -28,10 +31,10 @@ func TestAStateSurvives(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]error{
 		"a failure":          errLuck,
-		"a chosen retry":     RetryIn(0, errLuck),
-		"a snooze":           Snooze(0),
-		"a release":          Release(nil),
-		"a failure, wrapped": fmt.Errorf("so: %w", RetryIn(0, errLuck)),
+		"a chosen retry":     work.RetryIn(0, errLuck),
+		"a snooze":           work.Snooze(0),
+		"a release":          work.Release(nil),
+		"a failure, wrapped": fmt.Errorf("so: %w", work.RetryIn(0, errLuck)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -39,26 +42,27 @@ func TestAStateSurvives(t *testing.T) {
 				k := newKit(t, s)
 				begins := 0
 				found := make(chan position, 2)
-				now := func(*Job, error) time.Duration { return 0 }
-				pool := k.start(NewWorkerPool(nil, 1, k.options()).JobWithOptions("long", JobOptions{Backoff: now},
-					func(ctx context.Context, job *Job) error {
-						var at position
-						there, err := job.LoadState(ctx, &at)
-						require.NoError(t, err)
-						if begins++; !there {
-							require.NoError(t, job.SaveState(ctx, "an older one"))
-							require.NoError(t, job.SaveState(ctx, position{Row: 1<<62 + 1, Seen: []string{}}))
-							return end
-						}
-						found <- at
-						return nil
-					}))
-				k.enqueue("long")
-				assert.Equal(t, position{Row: 1<<62 + 1, Seen: []string{}}, receive(t, found))
-				await[event.JobDone](t, k.spy, nil)
-				k.drained(pool)
+				now := func(*work.Job, error) time.Duration { return 0 }
+				pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).
+					JobWithOptions("long", work.JobOptions{Backoff: now},
+						func(ctx context.Context, job *work.Job) error {
+							var at position
+							there, err := job.LoadState(ctx, &at)
+							require.NoError(t, err)
+							if begins++; !there {
+								require.NoError(t, job.SaveState(ctx, "an older one"))
+								require.NoError(t, job.SaveState(ctx, position{Row: 1<<62 + 1, Seen: []string{}}))
+								return end
+							}
+							found <- at
+							return nil
+						}))
+				k.Enqueue("long")
+				assert.Equal(t, position{Row: 1<<62 + 1, Seen: []string{}}, pooltest.Receive(t, found))
+				pooltest.Await[event.JobDone](t, k.Spy, nil)
+				k.Drained(pool)
 				assert.Equal(t, 2, begins)
-				k.empty("long")
+				k.Empty("long")
 				assert.Empty(t, k.left())
 				k.noTrouble(t)
 			})
@@ -72,7 +76,7 @@ func TestAStateSurvivesTheDeathOfItsWorkerAndTheStopOfAPool(t *testing.T) {
 		k := newKit(t, s)
 		saved := make(chan struct{}, 3)
 		found := make(chan int, 3)
-		handler := func(ctx context.Context, job *Job) error {
+		handler := func(ctx context.Context, job *work.Job) error {
 			n := 0
 			if _, err := job.LoadState(ctx, &n); err != nil {
 				return err
@@ -89,31 +93,31 @@ func TestAStateSurvivesTheDeathOfItsWorkerAndTheStopOfAPool(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		first := NewWorkerPool(nil, 1, k.another(newSpy())).Job("long", handler)
-		require.NoError(t, first.Start(k.ctx()))
-		id := k.enqueue("long").ID
-		receive(t, saved)
-		k.logged(id, 1)
-		first.crash()
+		first := work.NewWorkerPool(nil, 1, k.Another(pooltest.NewSpy())).Job("long", handler)
+		require.NoError(t, first.Start(k.Ctx()))
+		id := k.Enqueue("long").ID
+		pooltest.Receive(t, saved)
+		k.Logged(id, 1)
+		first.Crash()
 
-		options := k.another(newSpy())
+		options := k.Another(pooltest.NewSpy())
 		options.ShutdownTimeout = -1
-		second := NewWorkerPool(nil, 1, options).Job("long", handler)
-		require.NoError(t, second.Start(k.ctx()))
-		receive(t, saved)
-		var stopped *StopError
-		require.ErrorAs(t, k.stop(second), &stopped)
+		second := work.NewWorkerPool(nil, 1, options).Job("long", handler)
+		require.NoError(t, second.Start(k.Ctx()))
+		pooltest.Receive(t, saved)
+		var stopped *work.StopError
+		require.ErrorAs(t, k.Stop(second), &stopped)
 		assert.Len(t, stopped.Released, 1)
 		assert.Equal(t, "2", k.stateIn(id))
 		assert.Equal(t, []string{"begun with 0", "begun with 1"}, k.messages(id), "also when the pool was stopped")
 
-		third := k.start(NewWorkerPool(nil, 1, k.options()).Job("long", handler))
-		await[event.JobDone](t, k.spy, nil)
-		k.drained(third)
+		third := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("long", handler))
+		pooltest.Await[event.JobDone](t, k.Spy, nil)
+		k.Drained(third)
 		for want := range 3 {
-			assert.Equal(t, want, receive(t, found))
+			assert.Equal(t, want, pooltest.Receive(t, found))
 		}
-		k.empty("long")
+		k.Empty("long")
 		assert.Empty(t, k.left())
 	})
 }
@@ -122,17 +126,17 @@ func TestAStateStaysInTheMorgue(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).
-			JobWithOptions("long", JobOptions{Retries: -1}, func(ctx context.Context, job *Job) error {
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).
+			JobWithOptions("long", work.JobOptions{Retries: -1}, func(ctx context.Context, job *work.Job) error {
 				job.Logger().Info("the last words")
 				return errors.Join(errLuck, job.SaveState(ctx, map[string]any{"row": 7}))
 			}))
-		id := k.enqueue("long").ID
-		await(t, k.spy, ofJob[event.JobBuried](id))
-		k.drained(pool)
+		id := k.Enqueue("long").ID
+		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobBuried](id))
+		k.Drained(pool)
 		assert.JSONEq(t, `{"row":7}`, k.stateIn(id))
 		assert.Equal(t, []string{"the last words"}, k.messages(id))
-		assert.True(t, k.trail(id).State && k.trail(id).Log && k.trail(id).Fails == 1)
+		assert.True(t, k.Trail(id).State && k.Trail(id).Log && k.Trail(id).Fails == 1)
 	})
 }
 
@@ -141,39 +145,39 @@ func TestAFencedWorkerCannotOverwriteItsSuccessorsState(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		began, taken := make(chan *Job, 2), make(chan struct{})
-		pool := k.start(NewWorkerPool(nil, 2, k.options()).Job("long", func(job *Job) error {
+		began, taken := make(chan *work.Job, 2), make(chan struct{})
+		pool := k.Start(work.NewWorkerPool(nil, 2, k.Options()).Job("long", func(job *work.Job) error {
 			began <- job
 			<-taken
 			return nil
 		}))
-		id := k.enqueue("long").ID
-		old := receive(t, began)
+		id := k.Enqueue("long").ID
+		old := pooltest.Receive(t, began)
 		old.Logger().Info("of the first")
-		require.NoError(t, old.SaveState(k.ctx(), "of the first"))
-		k.logged(id, 1)
-		settled, err := old.run.claimant.rdb.Settle(k.ctx(), []rdb.Call{
-			old.run.claimant.rdb.Release(rdb.Released{Queue: "long", Elements: []string{old.run.claim.Element},
-				Died: "somebody"}),
+		require.NoError(t, old.SaveState(k.Ctx(), "of the first"))
+		k.Logged(id, 1)
+		worker, claim := old.Claim()
+		settled, err := worker.Settle(k.Ctx(), []redisconn.Call{
+			worker.Release(rdb.Released{Queue: "long", Elements: []string{claim.Element}, Died: "somebody"}),
 		})
 		require.NoError(t, err)
 		require.NoError(t, settled[0].Err)
-		successor := receive(t, began)
-		require.NoError(t, successor.SaveState(k.ctx(), "of the second"))
+		successor := pooltest.Receive(t, began)
+		require.NoError(t, successor.SaveState(k.Ctx(), "of the second"))
 		successor.Logger().Info("of the second")
-		k.logged(id, 2)
+		k.Logged(id, 2)
 
-		var gone *ClaimGoneError
-		require.ErrorAs(t, old.SaveState(k.ctx(), "of the first, late"), &gone)
+		var gone *work.ClaimGoneError
+		require.ErrorAs(t, old.SaveState(k.Ctx(), "of the first, late"), &gone)
 		assert.Equal(t, id, gone.ID)
-		assert.Equal(t, old.run.claimant.rdb.ID, gone.Worker)
+		assert.Equal(t, worker.ID, gone.Worker)
 		old.Logger().Info("of the first, late")
 		assert.Equal(t, `"of the second"`, k.stateIn(id))
 		close(taken)
-		await(t, k.spy, ofJob[event.JobDone](id))
-		k.drained(pool)
-		k.until("both are settled", func() bool { return count[event.ClaimGone](k.spy) == 1 })
-		k.empty("long")
+		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobDone](id))
+		k.Drained(pool)
+		k.Until("both are settled", func() bool { return pooltest.Count[event.ClaimGone](k.Spy) == 1 })
+		k.Empty("long")
 		assert.Empty(t, k.left(), "what the first logged late is not written after the end")
 	})
 }
@@ -182,23 +186,23 @@ func TestASaveWhoseReplyIsLostIsSentAgain(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := NewWorkerPool(nil, 1, k.options()).Job("long", func(ctx context.Context, job *Job) error {
+		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("long", func(ctx context.Context, job *work.Job) error {
 			for i := range 3 {
 				if err := job.SaveState(ctx, i); err != nil {
-					return Bury(err)
+					return work.Bury(err)
 				}
 				if saved := k.stateIn(job.ID); saved != fmt.Sprint(i) {
-					return Bury(errors.New("Redis has " + saved))
+					return work.Bury(errors.New("Redis has " + saved))
 				}
 			}
 			job.Logger().Info("once")
 			return errLuck
 		})
 		k.loseReplies(pool, "save", func(sent int) bool { return sent%2 == 1 })
-		k.start(pool)
-		id := k.enqueue("long").ID
-		await(t, k.spy, ofJob[event.JobFailed](id))
-		k.drained(pool)
+		k.Start(pool)
+		id := k.Enqueue("long").ID
+		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobFailed](id))
+		k.Drained(pool)
 		assert.Equal(t, "2", k.stateIn(id))
 		assert.Equal(t, []string{"once"}, k.messages(id))
 	})
@@ -209,36 +213,37 @@ func TestWhatCannotBeSavedOrLoadedSaysWhy(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		checked := make(chan struct{})
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("long", func(ctx context.Context, job *Job) error {
-			defer close(checked)
-			found, err := job.LoadState(ctx, new(int))
-			assert.False(t, found)
-			assert.NoError(t, err)
-			assert.NoError(t, job.SaveState(ctx, strings.Repeat("x", 1<<20-2)), "as large as it may be")
-			var invalid *InvalidError
-			assert.ErrorAs(t, job.SaveState(ctx, strings.Repeat("x", 1<<20-1)), &invalid)
-			assert.ErrorContains(t, job.SaveState(ctx, func() {}), "unsupported type")
-			var panicked *PanicError
-			assert.ErrorAs(t, job.SaveState(ctx, badJSON{}), &panicked)
-			_, err = job.LoadState(ctx, new(int))
-			assert.ErrorContains(t, err, "cannot unmarshal")
-			_, err = job.LoadState(ctx, &badJSON{})
-			assert.ErrorAs(t, err, &panicked)
-			_, err = job.LoadState(ctx, nil)
-			assert.Error(t, err)
-			var text string
-			found, err = job.LoadState(ctx, &text)
-			assert.True(t, found)
-			assert.NoError(t, err)
-			assert.Len(t, text, 1<<20-2)
-			ended, cancel := context.WithCancel(ctx)
-			cancel()
-			assert.ErrorIs(t, job.SaveState(ended, 1), context.Canceled)
-			return nil
-		}))
-		k.enqueue("long")
-		receive(t, checked)
-		k.drained(pool)
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).
+			Job("long", func(ctx context.Context, job *work.Job) error {
+				defer close(checked)
+				found, err := job.LoadState(ctx, new(int))
+				assert.False(t, found)
+				assert.NoError(t, err)
+				assert.NoError(t, job.SaveState(ctx, strings.Repeat("x", 1<<20-2)), "as large as it may be")
+				var invalid *work.InvalidError
+				assert.ErrorAs(t, job.SaveState(ctx, strings.Repeat("x", 1<<20-1)), &invalid)
+				assert.ErrorContains(t, job.SaveState(ctx, func() {}), "unsupported type")
+				var panicked *work.PanicError
+				assert.ErrorAs(t, job.SaveState(ctx, badJSON{}), &panicked)
+				_, err = job.LoadState(ctx, new(int))
+				assert.ErrorContains(t, err, "cannot unmarshal")
+				_, err = job.LoadState(ctx, &badJSON{})
+				assert.ErrorAs(t, err, &panicked)
+				_, err = job.LoadState(ctx, nil)
+				assert.Error(t, err)
+				var text string
+				found, err = job.LoadState(ctx, &text)
+				assert.True(t, found)
+				assert.NoError(t, err)
+				assert.Len(t, text, 1<<20-2)
+				ended, cancel := context.WithCancel(ctx)
+				cancel()
+				assert.ErrorIs(t, job.SaveState(ended, 1), context.Canceled)
+				return nil
+			}))
+		k.Enqueue("long")
+		pooltest.Receive(t, checked)
+		k.Drained(pool)
 		assert.Empty(t, k.left())
 	})
 }
@@ -253,25 +258,26 @@ func TestStatesMayBeSavedByManyGoroutines(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("long", func(ctx context.Context, job *Job) error {
-			var all sync.WaitGroup
-			for i := range 20 {
-				all.Go(func() {
-					assert.NoError(t, job.SaveState(ctx, i))
-					job.Logger().Info("saved")
-					assert.NoError(t, job.Progress(i))
-				})
-			}
-			all.Wait()
-			assert.NoError(t, job.SaveState(ctx, "the last"))
-			return errLuck
-		}))
-		id := k.enqueue("long").ID
-		await(t, k.spy, ofJob[event.JobFailed](id))
-		k.drained(pool)
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).
+			Job("long", func(ctx context.Context, job *work.Job) error {
+				var all sync.WaitGroup
+				for i := range 20 {
+					all.Go(func() {
+						assert.NoError(t, job.SaveState(ctx, i))
+						job.Logger().Info("saved")
+						assert.NoError(t, job.Progress(i))
+					})
+				}
+				all.Wait()
+				assert.NoError(t, job.SaveState(ctx, "the last"))
+				return errLuck
+			}))
+		id := k.Enqueue("long").ID
+		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobFailed](id))
+		k.Drained(pool)
 		assert.Equal(t, `"the last"`, k.stateIn(id))
 		assert.Len(t, k.messages(id), 20)
-		assert.True(t, k.trail(id).Log && k.trail(id).State)
+		assert.True(t, k.Trail(id).Log && k.Trail(id).State)
 		k.noTrouble(t)
 	})
 }

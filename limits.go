@@ -6,7 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/limit"
 )
 
 // Limit is how many jobs of one name may run, over all workers of the namespace. The zero value is no limit.
@@ -53,13 +54,6 @@ func (l Limit) MarshalJSON() ([]byte, error) {
 	}{l.Concurrent, l.Rate, per, l.Burst})
 }
 
-// The bounds of a Limit.
-const (
-	maxLimit     = 1_000_000_000
-	maxRatePer   = 366 * 24 * time.Hour
-	burstDefault = 100 * time.Millisecond
-)
-
 // LimitError says what is wrong with a [Limit].
 type LimitError struct {
 	Name  string // of the job
@@ -67,46 +61,16 @@ type LimitError struct {
 	Why   string
 }
 
-func (e *LimitError) Error() string { return cut(e.text()) }
+func (e *LimitError) Error() string { return excerpt.Cut(e.text()) }
 
 func (e *LimitError) text() string {
-	return fmt.Sprintf("the limit of job %s cannot be: %s", quoted(e.Name), e.Why)
+	return fmt.Sprintf("the limit of job %s cannot be: %s", excerpt.Brief(e.Name), e.Why)
 }
 
 // check returns a *LimitError for a limit that cannot be.
 func (l Limit) check(name string) error {
-	why := ""
-	switch {
-	case l.Concurrent < 0 || l.Concurrent > maxLimit:
-		why = fmt.Sprintf("Concurrent is %d: give 1 to 1,000,000,000, or 0 for no limit; to let none run, pause the "+
-			"queue", l.Concurrent)
-	case l.Rate < 0 || l.Rate > maxLimit:
-		why = fmt.Sprintf("Rate is %d: give 1 to 1,000,000,000, or 0 for no limit", l.Rate)
-	case l.Burst < 0 || l.Burst > maxLimit:
-		why = fmt.Sprintf("Burst is %d: give 1 to 1,000,000,000, or 0 for what the rate gives in 100 ms", l.Burst)
-	case l.Rate > 0 && (l.Per < time.Millisecond || l.Per > maxRatePer):
-		why = fmt.Sprintf("Per is %s: a Rate needs the time in which so many may begin, 1 ms to 366 days", l.Per)
-	case l.Rate == 0 && (l.Per != 0 || l.Burst != 0):
-		why = "it has Per or Burst and no Rate: give a Rate, or leave them out"
+	if why := limit.Spec(l).Mistake(); why != "" {
+		return &LimitError{Name: name, Limit: l, Why: why}
 	}
-	if why == "" {
-		return nil
-	}
-	return &LimitError{Name: name, Limit: l, Why: why}
-}
-
-// stored is the limit as Redis has it.
-func (l Limit) stored() rdb.Limit {
-	if l.Rate == 0 {
-		return rdb.Limit{Concurrent: l.Concurrent}
-	}
-	burst := l.Burst
-	if burst == 0 {
-		burst = max(1, int(float64(l.Rate)*float64(burstDefault)/float64(l.Per)))
-	}
-	return rdb.Limit{Concurrent: l.Concurrent, Jobs: l.Rate, Per: l.Per, Burst: burst}
-}
-
-func limitOf(stored rdb.Limit) Limit {
-	return Limit{Concurrent: stored.Concurrent, Rate: stored.Jobs, Per: stored.Per, Burst: stored.Burst}
+	return nil
 }

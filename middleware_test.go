@@ -2,11 +2,14 @@ package work
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/handler"
 )
 
 type traceContext struct {
@@ -24,10 +27,10 @@ func (c *traceContext) Outer(ctx context.Context, job *Job, next NextFunc) error
 
 type traceKey struct{}
 
-func traced(t testing.TB, h any, mws ...any) (runner, prototype, *[]string) {
+func traced(t testing.TB, h any, mws ...any) (runner, *handler.Compiler, *[]string) {
 	t.Helper()
 	trace := new([]string)
-	p, err := newPrototype(traceContext{Shared: trace})
+	p, err := handler.NewCompiler[*Job, NextFunc](traceContext{Shared: trace})
 	require.NoError(t, err)
 	var compiled []middleware
 	for _, fn := range mws {
@@ -35,15 +38,15 @@ func traced(t testing.TB, h any, mws ...any) (runner, prototype, *[]string) {
 		require.NoError(t, err)
 		compiled = append(compiled, m)
 	}
-	last, err := compileHandler(p, h)
+	last, err := p.Handler(h)
 	require.NoError(t, err)
-	return chain(compiled, last.run), p, trace
+	return chain(compiled, runnerOf(last)), p, trace
 }
 
 func runTraced(t testing.TB, h any, mws ...any) (result any, hasResult bool, err error) {
 	t.Helper()
 	run, p, _ := traced(t, h, mws...)
-	return run(t.Context(), p.instance(), &Job{ID: "j", Args: []byte(`[7]`)})
+	return run(t.Context(), p.UserContext(), &Job{ID: "j", Args: []byte(`[7]`)})
 }
 
 func passOn(ctx context.Context, job *Job, next NextFunc) error { return next(ctx) }
@@ -65,7 +68,7 @@ func TestChainIsComposition(t *testing.T) {
 		},
 	)
 	for range 2 { // composed once, run for each job; one job's trace is not in the next one's
-		result, hasResult, err := run(t.Context(), p.instance(), &Job{ID: "j1", Args: []byte(`[7]`)})
+		result, hasResult, err := run(t.Context(), p.UserContext(), &Job{ID: "j1", Args: []byte(`[7]`)})
 		require.NoError(t, err)
 		assert.True(t, hasResult)
 		assert.Equal(t, "done", result)
@@ -152,7 +155,8 @@ func TestNextCalledTwiceEndsTheJob(t *testing.T) {
 			t.Parallel()
 			calls := 0
 			_, hasResult, err := runTraced(t, func(int) (int, error) { calls++; return 1, nil }, passOn, m, passOn)
-			require.ErrorIs(t, err, ErrNextCalledTwice)
+			require.ErrorIs(t, err, nextCalledTwice)
+			require.ErrorIs(t, err, ErrNextMisused)
 			assert.ErrorContains(t, err, "middleware work."+name+" (middleware_test.go:")
 			assert.False(t, hasResult)
 			assert.Equal(t, 1, calls)
@@ -166,7 +170,7 @@ func TestNextIsRefusedAfterItsMiddlewareReturned(t *testing.T) {
 	_, _, err := runTraced(t, func(int) error { panic("called too late") },
 		func(_ context.Context, _ *Job, next NextFunc) error { kept = next; return nil })
 	require.NoError(t, err)
-	assert.ErrorIs(t, kept(t.Context()), ErrNextTooLate)
+	assert.ErrorIs(t, kept(t.Context()), nextTooLate)
 }
 
 func TestNextStillRunning(t *testing.T) {
@@ -200,7 +204,7 @@ func TestNextStillRunning(t *testing.T) {
 			<-started
 			return nil
 		})
-	assert.ErrorIs(t, err, ErrNextUnfinished)
+	assert.ErrorIs(t, err, nextUnfinished)
 	close(release)
 	assert.NoError(t, <-ended)
 }
@@ -213,12 +217,33 @@ func TestNextNeedsAContext(t *testing.T) {
 			_ = next(nil)
 			return nil
 		})
-	assert.ErrorIs(t, err, ErrNextNilContext)
+	assert.ErrorIs(t, err, nextNilContext)
 }
 
 func TestMiddlewarePanicPassesThrough(t *testing.T) {
 	t.Parallel()
 	run, p, _ := traced(t, identity, func(_ context.Context, job *Job, next NextFunc) error { panic(job.ID) })
-	assert.PanicsWithValue(t, "a", func() { _, _, _ = run(t.Context(), p.instance(), &Job{ID: "a"}) })
-	assert.PanicsWithValue(t, "b", func() { _, _, _ = run(t.Context(), p.instance(), &Job{ID: "b"}) })
+	assert.PanicsWithValue(t, "a", func() { _, _, _ = run(t.Context(), p.UserContext(), &Job{ID: "a"}) })
+	assert.PanicsWithValue(t, "b", func() { _, _, _ = run(t.Context(), p.UserContext(), &Job{ID: "b"}) })
+}
+
+func BenchmarkChain(b *testing.B) {
+	for name, mws := range map[string][]any{
+		"no middleware": nil, "one": {passOn}, "three": {passOn, passOn, passOn},
+		"one with context": {func(_ *traceContext, ctx context.Context, _ *Job,
+			next NextFunc) error {
+			return next(ctx)
+		}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			run, p, _ := traced(b, identity, mws...)
+			uc, job, ctx := p.UserContext(), &Job{Args: json.RawMessage(`[7]`)}, context.Background()
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := run(ctx, uc, job); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

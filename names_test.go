@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -12,14 +12,21 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/deadworker"
+	"github.com/265d0351/work/internal/ids"
+	"github.com/265d0351/work/internal/limit"
+	"github.com/265d0351/work/internal/maintain"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
 // trips counts round trips, but for those that a pool makes all the time, whatever its names: they would count the time
 // that a test takes. (Heartbeats and the wait for a token have connections of their own.)
 type trips struct {
-	rdb.Driver
+	redisconn.Driver
 	made atomic.Int64
 	mine atomic.Int64 // those of whoever has marked its ctx, without what the pool does beside it
 
@@ -30,11 +37,11 @@ type trips struct {
 // markOfTrips marks a ctx.
 type markOfTrips struct{}
 
-func (d *trips) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+func (d *trips) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
 	if ctx.Value(markOfTrips{}) != nil {
 		d.mine.Add(1)
 	}
-	switch nameOf(calls[0]) {
+	switch pooltest.NameOf(calls[0]) {
 	case "fetch", "due", "tick", "MGET", "SMEMBERS":
 	default:
 		d.made.Add(1)
@@ -53,26 +60,27 @@ func (d *trips) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, e
 type manyNames struct {
 	*kit
 	names []string
-	pool  *WorkerPool
+	pool  *work.WorkerPool
 	trips *trips
 	store *rdb.Store
 }
 
-func newManyNames(t *testing.T, s redistest.Server, n int, opts JobOptions) *manyNames {
+func newManyNames(t *testing.T, s redistest.Server, n int, opts work.JobOptions) *manyNames {
 	m := &manyNames{kit: newKit(t, s), names: make([]string, n)}
-	options := m.options()
+	options := m.Options()
 	options.Observers = nil
-	m.pool = NewWorkerPool(nil, 2, options)
+	m.pool = work.NewWorkerPool(nil, 2, options)
 	for i := range m.names {
 		m.names[i] = fmt.Sprintf("job-%05d", i)
 		m.pool.JobWithOptions(m.names[i], opts, func() error { return nil })
 	}
-	require.NoError(t, m.pool.open())
-	m.trips = &trips{Driver: m.pool.driver}
-	m.store = rdb.NewStore(m.trips, m.namespace)
-	m.pool.driver, m.pool.store = m.trips, m.store
-	m.pool.tidying = time.Hour // the janitor and others would count
-	m.pool.staffing = time.Hour
+	require.NoError(t, m.pool.Interfere(func(driver redisconn.Driver) redisconn.Driver {
+		m.trips = &trips{Driver: driver}
+		return m.trips
+	}))
+	m.store = m.pool.Store()
+	m.pool.Times().Tidy = time.Hour // the janitor and others would count
+	m.pool.Times().ScaleLook = time.Hour
 	return m
 }
 
@@ -92,55 +100,50 @@ type deed struct {
 // deeds are in the order in which they are done. All but the first and the last are done while the pool runs.
 func deeds() []deed {
 	dead := func(m *manyNames) *rdb.Worker {
-		corpse := m.store.Worker(newWorkerID())
-		_, _, err := corpse.Register(m.ctx(), rdb.Registration{Life: time.Millisecond, Epoch: "x", Queues: m.names})
-		require.NoError(m.t, err)
-		m.do("SREM", "workers", corpse.ID)
-		m.do("SADD", "dead", corpse.ID)
+		corpse := m.store.Worker(ids.Worker())
+		_, _, err := corpse.Register(m.Ctx(), rdb.Registration{Life: time.Millisecond, Epoch: "x", Queues: m.names})
+		require.NoError(m.T, err)
+		m.Do("SREM", "workers", corpse.ID)
+		m.Do("SADD", "dead", corpse.ID)
 		return corpse
 	}
-	inspect := func(m *manyNames) *Inspector {
-		i := newInspector(m.store, defaultMorgueLimit)
-		i.patience = time.Millisecond
-		return i
+	inspect := func(m *manyNames) byHand { return m.handsOn(m.store.Driver()) }
+	read := func(what string) deed {
+		return deed{"inspect " + what, func(m *manyNames) error { return inspect(m).ReadAll(m.Ctx(), what, m.names) }}
 	}
-	first := func(m *manyNames) *worker { return m.pool.current()[0] }
-	keeper := &ruleKeeper{rounds: recountRounds - 1}
+	keeper := &limit.Keeper{RecountEvery: 1}
 	return []deed{
-		{"start", func(m *manyNames) error { return m.pool.Start(m.ctx()) }},
-		{"register again", func(m *manyNames) error {
-			w := first(m)
-			return w.register(m.ctx(), w.claimant(), "")
-		}},
-		{"declare limits again", func(m *manyNames) error { return m.pool.declareLimits(m.ctx()) }},
-		{"withdraw all", func(m *manyNames) error { return m.pool.Withdraw(m.ctx(), m.names...) }},
-		{"serve all", func(m *manyNames) error { return m.pool.Serve(m.ctx(), m.names...) }},
-		{"pause all names", func(m *manyNames) error { return inspect(m).PauseQueue(m.ctx(), m.names...) }},
-		{"resume all names", func(m *manyNames) error { return inspect(m).ResumeQueue(m.ctx(), m.names...) }},
-		{"drain", func(m *manyNames) error { return m.pool.Drain(m.ctx()) }},
-		{"pause and wait", func(m *manyNames) error { return inspect(m).PauseAndWait(m.ctx(), m.names...) }},
-		{"call workers", func(m *manyNames) error { return m.store.Wake(m.ctx(), m.names) }},
+		{"start", func(m *manyNames) error { return m.pool.Start(m.Ctx()) }},
+		{"register again", func(m *manyNames) error { return m.pool.RegisterAgain(m.Ctx()) }},
+		{"declare limits again", func(m *manyNames) error { return m.pool.DeclareLimits(m.Ctx()) }},
+		{"withdraw all", func(m *manyNames) error { return m.pool.Withdraw(m.Ctx(), m.names...) }},
+		{"serve all", func(m *manyNames) error { return m.pool.Serve(m.Ctx(), m.names...) }},
+		{"pause all names", func(m *manyNames) error { return inspect(m).PauseQueue(m.Ctx(), m.names...) }},
+		{"resume all names", func(m *manyNames) error { return inspect(m).ResumeQueue(m.Ctx(), m.names...) }},
+		{"drain", func(m *manyNames) error { return m.pool.Drain(m.Ctx()) }},
+		{"pause and wait", func(m *manyNames) error { return inspect(m).PauseAndWait(m.Ctx(), m.names...) }},
+		{"call workers", func(m *manyNames) error { return m.store.Wake(m.Ctx(), m.names) }},
 		{"drop broken tokens", func(m *manyNames) error {
 			_,
-				err := m.store.DropBrokenTokens(m.ctx(), m.names)
+				err := m.store.DropBrokenTokens(m.Ctx(), m.names)
 			return err
 		}},
 		{"take a dead worker apart", func(m *manyNames) error {
-			c := &corpse{Worker: m.store.Worker(dead(m).ID)}
-			takeApart(m.ctx(), []*corpse{c}, map[string][]bequest{})
-			return c.err
+			c := &deadworker.Dead{Worker: m.store.Worker(dead(m).ID)}
+			deadworker.PutBack(m.Ctx(), []*deadworker.Dead{c}, deadworker.Given{})
+			return c.Err
 		}},
-		{"keep rules", func(m *manyNames) error { return keeper.keep(m.ctx(), m.store) }},
-		{"renew queues", func(m *manyNames) error { return (&janitor{worker: first(m)}).renewQueues(m.ctx()) }},
-		{"inspect queues", func(m *manyNames) error { _, err := inspect(m).Queues(m.ctx()); return err }},
-		{"inspect limits", func(m *manyNames) error { _, err := inspect(m).Limits(m.ctx()); return err }},
-		{"inspect workers", func(m *manyNames) error { _, err := inspect(m).Workers(m.ctx()); return err }},
-		{"inspect history", func(m *manyNames) error {
-			_, err := inspect(m).History(m.ctx(), HistoryOptions{Names: m.names, Since: time.Now().Add(-time.Minute)})
-			return err
+		{"keep rules", func(m *manyNames) error { return keeper.Keep(m.Ctx(), m.store) }},
+		{"renew queues", func(m *manyNames) error {
+			j := maintain.NewJanitor(maintain.Env{Store: m.store}, maintain.JanitorOptions{})
+			return j.RenewQueues(m.Ctx())
 		}},
-		{"doctor", func(m *manyNames) error { _, err := inspect(m).Doctor(m.ctx(), DoctorOptions{}); return err }},
-		{"stop", func(m *manyNames) error { return m.pool.Stop(m.ctx()) }},
+		read("queues"),
+		read("limits"),
+		read("workers"),
+		read("history"),
+		{"doctor", func(m *manyNames) error { _, err := inspect(m).Findings(m.Ctx(), time.Millisecond); return err }},
+		{"stop", func(m *manyNames) error { return m.pool.Stop(m.Ctx()) }},
 	}
 }
 
@@ -158,10 +161,14 @@ func TestRoundTripsDoNotGrowWithNames(t *testing.T) {
 	if os.Getenv("WORK_NAMES_LONG") == "1" {
 		sizes = append(sizes, 10_000)
 	}
-	for name, opts := range map[string]JobOptions{"plain": {}, "limited": {Limit: Limit{Concurrent: 3}}} {
+	for name, opts := range map[string]work.JobOptions{"plain": {}, "limited": {Limit: work.Limit{Concurrent: 3}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
+				sizes := sizes
+				if s.Embedded() != nil { // it is slow, and these are more than one script takes, too
+					sizes = append([]int{10, 600}, sizes[2:]...)
+				}
 				var few map[string]int64
 				for _, n := range sizes {
 					made := map[string]int64{}
@@ -190,4 +197,257 @@ func TestRoundTripsDoNotGrowWithNames(t *testing.T) {
 			})
 		})
 	}
+}
+
+// halfWay are the ways in which a pipeline of one script breaks after some of its calls.
+func halfWay(script string) map[string]func(
+	ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+) ([]redisconn.Reply, error) {
+	type tamper = func(ctx context.Context, pass pooltest.Send, calls []redisconn.Call) ([]redisconn.Reply, error)
+	once := func(fault tamper) tamper {
+		var met atomic.Bool
+		return func(ctx context.Context, pass pooltest.Send, calls []redisconn.Call) ([]redisconn.Reply, error) {
+			if pooltest.NameOf(calls[0]) == script && len(calls) > 1 && met.CompareAndSwap(false, true) {
+				return fault(ctx, pass, calls)
+			}
+			return pass(ctx, calls...)
+		}
+	}
+	return map[string]tamper{
+		"only the first call arrives": once(func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
+			_, _ = pass(ctx, calls[0])
+			return nil, errTampered
+		}),
+		"the answer is lost": once(func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
+			_, _ = pass(ctx, calls...)
+			return nil, errTampered
+		}),
+		"all but the first are refused": once(func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
+			replies, err := pass(ctx, calls[0])
+			for range calls[1:] {
+				replies = append(replies,
+					redisconn.Reply{Err: &redisconn.ServerError{Code: "LOADING", Message: "LOADING"}})
+			}
+			return replies, err
+		}),
+		"it is sent twice": once(func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
+			_, _ = pass(ctx, calls...)
+			return pass(ctx, calls...)
+		}),
+	}
+}
+
+// TestAWorkerThatIsKnownWithSomeOfItsNamesGoesOn: a worker whose names did not all come to Redis serves what is
+// registered, and the rest once they have; jobs of the first and of the last name run, and a stop leaves nothing.
+func TestAWorkerThatIsKnownWithSomeOfItsNamesGoesOn(t *testing.T) {
+	t.Parallel()
+	const names = rdb.MaxBatch + 7
+	name := func(n int) string { return fmt.Sprintf("n%04d", n) }
+	for _, step := range []struct {
+		script string
+		// what makes the script come while the pool runs; nil: it comes with the start
+		before func(k *kit, pool *work.WorkerPool)
+	}{
+		{"register", nil},
+		{"rule", nil},
+		{"register", func(k *kit, pool *work.WorkerPool) { k.Do("SREM", "workers", pool.ID()) }},
+		{"register", func(k *kit, _ *work.WorkerPool) { k.Do("DEL", "epoch"); k.Do("DEL", "workers") }},
+		{"serve", func(k *kit, pool *work.WorkerPool) {
+			var all []string
+			for n := range names {
+				all = append(all, name(n))
+			}
+			_ = pool.Withdraw(k.Ctx(), all...)
+			require.NoError(k.T, pool.Serve(k.Ctx(), all...))
+		}},
+	} {
+		for how := range halfWay("") {
+			when := "at the start"
+			if step.before != nil {
+				when = "later"
+			}
+			t.Run(fmt.Sprintf("%s %s, %s", step.script, when, how), func(t *testing.T) {
+				redistest.Each(t, func(t *testing.T, s redistest.Server) {
+					k := newKit(t, s)
+					ran := make(chan string, names)
+					pool := work.NewWorkerPool(nil, 4, k.Options())
+					for n := range names {
+						opts := work.JobOptions{}
+						if step.script == "rule" {
+							opts.Limit = work.Limit{Concurrent: 2}
+						}
+						pool.JobWithOptions(name(n), opts, func(_ context.Context, job *work.Job) error {
+							ran <- job.Name
+							return nil
+						})
+					}
+					var broken atomic.Bool
+					broken.Store(step.before == nil)
+					fault := halfWay(step.script)[how]
+					k.tamper(pool, &pooltest.Tampered{Tamper: func(
+						ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+					) ([]redisconn.Reply, error) {
+						if broken.Load() {
+							return fault(ctx, pass, calls)
+						}
+						return pass(ctx, calls...)
+					}})
+					if err := pool.Start(k.Ctx()); err != nil { // it may be started again
+						assert.Less(t, len(err.Error()), longestError)
+						assert.Zero(t, k.Number("SCARD", "workers"), "nothing is left of the first start")
+						require.NoError(t, pool.Start(k.Ctx()))
+					}
+					if step.before != nil {
+						broken.Store(true)
+						step.before(k, pool)
+					}
+					k.Enqueue(name(0))
+					k.Enqueue(name(names - 1))
+					got := map[string]bool{pooltest.Receive(t, ran): true, pooltest.Receive(t, ran): true}
+					assert.Equal(t, map[string]bool{name(0): true, name(names - 1): true}, got)
+					k.Until("Redis lists all names",
+						func() bool { return k.Number("SCARD", "worker:"+pool.ID()+":queues") == names })
+					ctx, cancel := context.WithTimeout(context.Background(), pooltest.Patience)
+					defer cancel()
+					require.NoError(t, pool.Stop(ctx))
+					assert.Zero(t, k.Number("SISMEMBER", "workers", pool.ID()))
+					assert.Zero(t, k.Number("EXISTS", "worker:"+pool.ID()+":queues"))
+				})
+			})
+		}
+	}
+}
+
+// TestADeadWorkerOfThousandsOfNamesIsTakenApart in few round trips, with all that it held, in order.
+func TestADeadWorkerOfThousandsOfNamesIsTakenApart(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		const names, held, each = 2*rdb.MaxBatch + 7, 50, 3
+		store := k.Enq.Store()
+		victim := store.Worker(ids.Worker())
+		var queues []string
+		for n := range names {
+			queues = append(queues, fmt.Sprintf("n%04d", n))
+		}
+		_, _, err := victim.Register(k.Ctx(), rdb.Registration{Life: time.Minute, Epoch: "x", Queues: queues})
+		require.NoError(t, err)
+		number, want := int64(0), map[string][]string{}
+		for _, queue := range queues[names-held:] {
+			for range each {
+				want[queue] = append(want[queue], k.Enqueue(queue).ID)
+			}
+			number++
+			fetched, err := victim.Fetch(k.Ctx(), number, each, false, []rdb.Share{{Queue: queue, Jobs: each}})
+			require.NoError(t, err)
+			require.Len(t, fetched.Jobs, each)
+		}
+		k.Do("SREM", "workers", victim.ID)
+		k.Do("SADD", "dead", victim.ID)
+		counting := &trips{Driver: store.Driver()}
+		dead := &deadworker.Dead{Worker: rdb.NewStore(counting, k.Namespace).Worker(victim.ID)}
+		deadworker.PutBack(k.Ctx(), []*deadworker.Dead{dead}, deadworker.Given{})
+		require.NoError(t, dead.Err)
+		assert.Equal(t, held*each, dead.Jobs)
+		gone, err := dead.Forget(k.Ctx())
+		require.NoError(t, err)
+		assert.True(t, gone)
+		assert.LessOrEqual(t, counting.made.Load(), int64(10))
+		assert.Zero(t, k.Number("SCARD", "dead"))
+		assert.Zero(t, k.Number("EXISTS", "worker:"+victim.ID+":queues"))
+		for queue, ids := range want {
+			assert.Equal(t, ids, k.inLine(queue))
+		}
+	})
+}
+
+// TestAPoolOfTenThousandNamesStartsAndStopsSoon prints how long it takes, on a real Redis, plain and with a limit for
+// each name.
+func TestAPoolOfTenThousandNamesStartsAndStopsSoon(t *testing.T) {
+	if os.Getenv("WORK_NAMES_LONG") != "1" {
+		t.Skip("make names-long")
+	}
+	server := redistest.Dedicated(t)
+	for _, limit := range []work.Limit{{}, {Concurrent: 3}} {
+		for _, n := range []int{10, 1_000, 10_000} {
+			pool := work.NewWorkerPool(nil, 2,
+				work.WorkerOptions{Redis: server.DSN(), Namespace: fmt.Sprint("n", n, limit.Concurrent),
+					Logger: pooltest.Silent()})
+			for i := range n {
+				pool.JobWithOptions(fmt.Sprintf("job-%05d", i), work.JobOptions{Limit: limit},
+					func() error { return nil })
+			}
+			begun := time.Now()
+			err := pool.Start(t.Context())
+			started := time.Since(begun)
+			message := "it started"
+			if err != nil {
+				message = fmt.Sprintf("an error of %d bytes", len(err.Error()))
+			}
+			begun = time.Now()
+			assert.NoError(t, pool.Stop(context.Background()))
+			t.Logf("%6d names, limit %d: start %8s, stop %8s: %s", n, limit.Concurrent, started.Round(time.Millisecond),
+				time.Since(begun).Round(time.Millisecond), message)
+		}
+	}
+}
+
+// TestRoundTripsDoNotGrowWithSchedules counts only what is done itself: the one that enqueues what is periodic reads
+// all schedules again when it hears that some have changed.
+func TestRoundTripsDoNotGrowWithSchedules(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		few, many := tripsOfSchedules(t, s, 10), tripsOfSchedules(t, s, 1_000)
+		for deed, trips := range many {
+			assert.LessOrEqual(t, trips, few[deed]+22, "%s: round trips for 1,000 schedules; %d for 10", deed,
+				few[deed])
+		}
+	})
+}
+
+func tripsOfSchedules(t *testing.T, s redistest.Server, n int) map[string]int64 {
+	m := newManyNames(t, s, n, work.JobOptions{})
+	for _, name := range m.names {
+		m.pool.Periodic("0 0 29 2 *", name)
+	}
+	ctx, made := context.WithValue(m.Ctx(), markOfTrips{}, true), map[string]int64{}
+	do := func(deed string, do func(context.Context) error) {
+		before := m.trips.mine.Load()
+		require.NoError(t, do(ctx), deed)
+		made[deed] = m.trips.mine.Load() - before
+	}
+	stored := func(many int, what string) { assert.EqualValues(t, many, m.Number("HLEN", "schedules"), what) }
+
+	do("start", m.pool.Start)
+	stored(n, "start")
+	d := m.pool.Declared()
+	do("declare again", d.Declare)
+	m.Do("UNLINK", "schedules")
+	do("restore", d.Restore)
+	stored(n, "restore")
+	for i := range d.Schedules {
+		d.Schedules[i].Definition.Spec = "0 1 29 2 *"
+	}
+	do("declare otherwise", d.Declare)
+	before := d.Schedules[n-1].Definition
+	before.Service = d.Service
+	assert.Equal(t, string(before.Text()), m.Text("HGET", "schedules", d.Schedules[n-1].ID))
+	m.Do("HDEL", "worker:"+m.pool.ID()+":info", "schedules")
+	d.Schedules = nil
+	do("withdraw", func(ctx context.Context) error {
+		pending, err := d.Withdraw(ctx)
+		assert.False(t, pending)
+		return err
+	})
+	stored(0, "withdraw")
+	require.NoError(t, m.pool.Stop(m.Ctx()))
+	return made
 }

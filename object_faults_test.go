@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -10,7 +10,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/jobargs"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/objects"
 )
@@ -22,40 +26,41 @@ func TestAnObjectThatVanishesBeforeItsJobIsStoredAgain(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		var vanish atomic.Int64
-		driver := &scriptCounter{Driver: k.enq.core.store.Driver()}
+		driver := &scriptCounter{Driver: k.Enq.Store().Driver()}
 		driver.before = func(script string) {
 			if script == "enqueue_mixed" && vanish.Add(-1) >= 0 {
-				hashes := k.strings("ZRANGE", "objects", 0, -1)
-				k.do("UNLINK", "objects", fmt.Sprintf("{%s}:object:%s", k.namespace, hashes[0]))
+				hashes := k.Strings("ZRANGE", "objects", 0, -1)
+				k.Do("UNLINK", "objects", fmt.Sprintf("{%s}:object:%s", k.Namespace, hashes[0]))
 			}
 		}
-		enq := newEnqueuer(rdb.NewStore(driver, k.namespace), 0, 0, nil)
+		enq := work.OnStore(rdb.NewStore(driver, k.Namespace))
 		defer enq.Close()
 		vanish.Store(2)
-		receipt, err := enq.Enqueue(k.ctx(), "a", long(10_000))
+		receipt, err := enq.Enqueue(k.Ctx(), "a", long(10_000))
 		require.NoError(t, err)
 		assert.Equal(t, 3, driver.count("keep"))
 		sha := k.stored(receipt.ID).Objects[0]
-		assert.Equal(t, []string{receipt.ID}, k.strings("SMEMBERS", "object:"+sha+":jobs"))
-		assert.Equal(t, 10_000, k.number("STRLEN", "object:"+sha))
+		assert.Equal(t, []string{receipt.ID}, k.Strings("SMEMBERS", "object:"+sha+":jobs"))
+		assert.Equal(t, 10_000, k.Number("STRLEN", "object:"+sha))
 
 		vanish.Store(1)
-		receipts, err := enq.EnqueueMany(k.ctx(),
-			[]Entry{{Name: "b", Args: []any{1}}, {Name: "b", Args: []any{long(10_000)}}, {Name: "b", Args: []any{3}}})
+		receipts, err := enq.EnqueueMany(k.Ctx(),
+			[]work.Entry{{Name: "b", Args: []any{1}}, {Name: "b", Args: []any{long(10_000)}},
+				{Name: "b", Args: []any{3}}})
 		require.NoError(t, err)
-		assert.Equal(t, 3, k.number("LLEN", "queue:b"))
-		assert.Equal(t, []string{receipts[1].ID, receipts[2].ID, receipts[0].ID}, k.strings("LRANGE", "queue:b", 0, -1),
+		assert.Equal(t, 3, k.Number("LLEN", "queue:b"))
+		assert.Equal(t, []string{receipts[1].ID, receipts[2].ID, receipts[0].ID}, k.Strings("LRANGE", "queue:b", 0, -1),
 			"behind the others")
 
 		vanish.Store(100)
-		_, err = enq.Enqueue(k.ctx(), "c", long(10_000))
+		_, err = enq.Enqueue(k.Ctx(), "c", long(10_000))
 		var vanished *objects.VanishedError
 		require.ErrorAs(t, err, &vanished)
-		var failed *EnqueueError
+		var failed *work.EnqueueError
 		require.ErrorAs(t, err, &failed)
 		assert.Equal(t, []int{0}, failed.NotStored)
-		assert.Equal(t, resends+1, int(100-vanish.Load()))
-		assert.Zero(t, k.number("LLEN", "queue:c"))
+		assert.Equal(t, 1+3, int(100-vanish.Load()), "it is sent again three times")
+		assert.Zero(t, k.Number("LLEN", "queue:c"))
 	})
 }
 
@@ -67,18 +72,18 @@ func TestALostReplyCountsNoReferenceTwice(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
 				k := newKit(t, s)
-				k.enqueue("warm", long(9_000)) // Redis knows the scripts
+				k.Enqueue("warm", long(9_000)) // Redis knows the scripts
 				proxy := redistest.NewProxy(t, s.Addr())
-				enq, err := NewEnqueuer(proxy.DSN(), Namespace(k.namespace))
+				enq, err := work.NewEnqueuer(proxy.DSN(), work.Namespace(k.Namespace))
 				require.NoError(t, err)
 				defer enq.Close()
-				swallowed := proxy.SwallowReply(rdb.Load(script).SHA)
-				receipt, err := enq.Enqueue(k.ctx(), "a", long(10_000))
+				swallowed := proxy.SwallowReply(redisconn.Load(script).SHA)
+				receipt, err := enq.Enqueue(k.Ctx(), "a", long(10_000))
 				require.NoError(t, err)
-				receive(t, swallowed)
-				assert.Equal(t, []string{receipt.ID}, k.strings("LRANGE", "queue:a", 0, -1))
+				pooltest.Receive(t, swallowed)
+				assert.Equal(t, []string{receipt.ID}, k.Strings("LRANGE", "queue:a", 0, -1))
 				sha := k.stored(receipt.ID).Objects[0]
-				assert.Equal(t, []string{receipt.ID}, k.strings("SMEMBERS", "object:"+sha+":jobs"))
+				assert.Equal(t, []string{receipt.ID}, k.Strings("SMEMBERS", "object:"+sha+":jobs"))
 			})
 		})
 	}
@@ -90,27 +95,27 @@ func TestWhatIsNotStoredRefersToNothing(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		first, err := k.enq.With(ID("chosen")).Enqueue(k.ctx(), "a", long(10_000))
+		first, err := k.Enq.With(work.ID("chosen")).Enqueue(k.Ctx(), "a", long(10_000))
 		require.NoError(t, err)
-		second, err := k.enq.With(ID("chosen")).Enqueue(k.ctx(), "a", long(11_000))
+		second, err := k.Enq.With(work.ID("chosen")).Enqueue(k.Ctx(), "a", long(11_000))
 		require.NoError(t, err)
 		assert.True(t, second.Duplicate)
 		sha := k.stored(first.ID).Objects[0]
-		assert.Equal(t, 1, k.number("SCARD", "object:"+sha+":jobs"))
+		assert.Equal(t, 1, k.Number("SCARD", "object:"+sha+":jobs"))
 		other := string(objects.Of(plainJSON(t, long(11_000))))
-		assert.Zero(t, k.number("EXISTS", "object:"+other+":jobs"))
+		assert.Zero(t, k.Number("EXISTS", "object:"+other+":jobs"))
 
 		orphan := plainJSON(t, long(12_000))
-		require.NoError(t, k.enq.core.uploads.ensure(k.ctx(), string(objects.Of(orphan)), orphan))
-		assert.Equal(t, 3, k.number("ZCARD", "objects"))
+		require.NoError(t, jobargs.NewUploads(k.Enq.Objects()).Ensure(k.Ctx(), string(objects.Of(orphan)), orphan))
+		assert.Equal(t, 3, k.Number("ZCARD", "objects"))
 		done := make(chan int, 1)
-		options := k.options()
+		options := k.Options()
 		options.ObjectGrace = time.Millisecond
-		pool := NewWorkerPool(nil, 1, options).Job("a", func(text string) error { done <- len(text); return nil })
-		pool.tidying = 5 * time.Millisecond
-		k.start(pool)
-		assert.Equal(t, 10_000-2, receive(t, done))
-		k.until("nothing is left", func() bool { return len(k.remains("object")) == 0 })
+		pool := work.NewWorkerPool(nil, 1, options).Job("a", func(text string) error { done <- len(text); return nil })
+		pool.Times().Tidy = 5 * time.Millisecond
+		k.Start(pool)
+		assert.Equal(t, 10_000-2, pooltest.Receive(t, done))
+		k.Until("nothing is left", func() bool { return len(k.Remains("object")) == 0 })
 	})
 }
 
@@ -119,34 +124,36 @@ func TestObjectsOutliveAWorkerThatIsKilled(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		begun, options := make(chan string, 3), k.another(newSpy())
+		begun, options := make(chan string, 3), k.Another(pooltest.NewSpy())
 		options.ObjectGrace = time.Millisecond
-		victim := NewWorkerPool(nil, 3, options).Job("a", func(ctx context.Context, job *Job, _ string) error {
-			begun <- job.ID
-			<-ctx.Done()
-			return ctx.Err()
-		})
-		victim.tidying = 5 * time.Millisecond
+		victim := work.NewWorkerPool(nil, 3, options).
+			Job("a", func(ctx context.Context, job *work.Job, _ string) error {
+				begun <- job.ID
+				<-ctx.Done()
+				return ctx.Err()
+			})
+		victim.Times().Tidy = 5 * time.Millisecond
 		require.NoError(t, victim.Start(context.Background()))
 		for range 3 {
-			k.enqueue("a", long(10_000))
+			k.Enqueue("a", long(10_000))
 		}
 		for range 3 {
-			receive(t, begun)
+			pooltest.Receive(t, begun)
 		}
-		victim.crash()
-		survivor, lengths := k.options(), make(chan int, 3)
+		victim.Crash()
+		survivor, lengths := k.Options(), make(chan int, 3)
 		survivor.ObjectGrace = time.Millisecond
-		pool := NewWorkerPool(nil, 3, survivor).Job("a", func(text string) error { lengths <- len(text); return nil })
-		pool.tidying = 5 * time.Millisecond
-		k.start(pool)
+		pool := work.NewWorkerPool(nil, 3, survivor).
+			Job("a", func(text string) error { lengths <- len(text); return nil })
+		pool.Times().Tidy = 5 * time.Millisecond
+		k.Start(pool)
 		for range 3 {
-			assert.Equal(t, 10_000-2, receive(t, lengths))
+			assert.Equal(t, 10_000-2, pooltest.Receive(t, lengths))
 		}
-		k.drained(pool)
-		assert.Equal(t, int64(1), pool.objects.cache.Statistics().Downloads)
-		k.until("nothing is left", func() bool { return len(k.remains("object")) == 0 })
-		k.empty("a")
+		k.Drained(pool)
+		assert.Equal(t, int64(1), pool.Cache().Statistics().Downloads)
+		k.Until("nothing is left", func() bool { return len(k.Remains("object")) == 0 })
+		k.Empty("a")
 	})
 }
 
@@ -155,45 +162,45 @@ func TestAThousandJobsShareOneCopy(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		shared, err := objects.Share(k.ctx(), k.objects(), long(1<<20))
+		shared, err := objects.Share(k.Ctx(), k.objects(), long(1<<20))
 		require.NoError(t, err)
-		receipt := k.enqueue("first", long(1<<20))
-		entries := make([]Entry, 999)
+		receipt := k.Enqueue("first", long(1<<20))
+		entries := make([]work.Entry, 999)
 		for i := range entries {
-			entries[i] = Entry{Name: "a", Args: []any{shared}}
+			entries[i] = work.Entry{Name: "a", Args: []any{shared}}
 		}
-		_, err = k.enq.EnqueueMany(k.ctx(), entries)
+		_, err = k.Enq.EnqueueMany(k.Ctx(), entries)
 		require.NoError(t, err)
 		sha := k.stored(receipt.ID).Objects[0]
 		assert.Equal(t, string(shared.Hash()), sha, "an argument that is shared and one that was given are one object")
-		assert.Equal(t, 1000, k.number("SCARD", "object:"+sha+":jobs"))
-		assert.Len(t, k.remains(":object:"), 2, "one copy and those that refer to it")
+		assert.Equal(t, 1000, k.Number("SCARD", "object:"+sha+":jobs"))
+		assert.Len(t, k.Remains(":object:"), 2, "one copy and those that refer to it")
 
 		var lengths atomic.Int64
-		var pools []*WorkerPool
+		var pools []*work.WorkerPool
 		for range 2 {
-			options := k.options()
+			options := k.Options()
 			options.ObjectGrace = time.Millisecond
-			pool := NewWorkerPool(nil, 20, options).
+			pool := work.NewWorkerPool(nil, 20, options).
 				Job("first", func(text string) error { lengths.Add(int64(len(text))); return nil }).
-				Job("a", func(ctx context.Context, job *Job, ref objects.Ref[string]) error {
+				Job("a", func(ctx context.Context, job *work.Job, ref objects.Ref[string]) error {
 					// as Value does, which then decodes it
-					content, err := job.run.worker.pool.objects.cache.Get(ctx, ref.Hash())
+					content, err := job.Cache().Get(ctx, ref.Hash())
 					lengths.Add(int64(len(content) - len(`""`)))
 					return err
 				})
-			pool.tidying = 5 * time.Millisecond
+			pool.Times().Tidy = 5 * time.Millisecond
 			pools = append(pools, pool)
 		}
 		for _, pool := range pools {
-			k.start(pool)
+			k.Start(pool)
 		}
 		for _, pool := range pools {
-			require.NoError(t, pool.Drain(k.ctx()))
-			assert.LessOrEqual(t, pool.objects.cache.Statistics().Downloads, int64(1))
+			require.NoError(t, pool.Drain(k.Ctx()))
+			assert.LessOrEqual(t, pool.Cache().Statistics().Downloads, int64(1))
 		}
 		assert.Equal(t, int64(1000*(1<<20-2)), lengths.Load())
-		k.until("the keys are gone", func() bool { return len(k.remains("object")) == 0 })
-		k.empty("first", "a")
+		k.Until("the keys are gone", func() bool { return len(k.Remains("object")) == 0 })
+		k.Empty("first", "a")
 	})
 }

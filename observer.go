@@ -1,7 +1,6 @@
 package work
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -9,6 +8,8 @@ import (
 	"time"
 
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/errchain"
+	"github.com/265d0351/work/internal/eventlog"
 	"github.com/265d0351/work/internal/excerpt"
 )
 
@@ -26,12 +27,12 @@ func (f ObserverFunc) Observe(e event.Event) { f(e) }
 
 // stream passes events to all observers, the log first.
 type stream struct {
-	log       *slog.Logger
+	log       *eventlog.Log
 	observers []*observed
 }
 
 func newStream(log *slog.Logger, observers []Observer) *stream {
-	s := &stream{log: log}
+	s := &stream{log: eventlog.New(log, stackOf)}
 	for _, observer := range observers {
 		s.observers = append(s.observers, &observed{observer: observer})
 	}
@@ -40,15 +41,23 @@ func newStream(log *slog.Logger, observers []Observer) *stream {
 
 // perJob tells whether somebody wants the events that every job has, so that they are worth making.
 func (s *stream) perJob() bool {
-	return len(s.observers) > 0 || s.log.Enabled(context.Background(), slog.LevelDebug)
+	return len(s.observers) > 0 || s.log.Debug()
 }
 
 func (s *stream) emit(e event.Event) {
-	e = bounded(e)
-	logEvent(s.log, e)
+	e = eventlog.Bounded(e)
+	s.log.Event(e)
 	for _, o := range s.observers {
 		o.tell(s.log, e)
 	}
+}
+
+// stackOf is the stack of the panic that an attempt ended with; empty for other errors.
+func stackOf(err error) string {
+	if p := errchain.Find[*PanicError](err); p != nil {
+		return p.Stack
+	}
+	return ""
 }
 
 // complaintInterval is how often the log tells that an observer panics.
@@ -63,7 +72,9 @@ type observed struct {
 	panics int       // since then
 }
 
-func (o *observed) tell(log *slog.Logger, e event.Event) {
+// tell calls the observer on the goroutine where the event happened. A panic ends here, and so does not end a loop of
+// the worker; after runtime.Goexit, which nobody can stop, the goroutine still ends.
+func (o *observed) tell(log *eventlog.Log, e event.Event) {
 	returned := false
 	defer func() {
 		if returned {
@@ -73,13 +84,14 @@ func (o *observed) tell(log *slog.Logger, e event.Event) {
 		if value == nil {
 			value = "runtime.Goexit"
 		}
-		o.complain(log, e, value, cutStack(string(debug.Stack())))
+		o.complain(log, e, value, excerpt.CutStack(string(debug.Stack())))
 	}()
 	o.observer.Observe(e)
 	returned = true
 }
 
-func (o *observed) complain(log *slog.Logger, e event.Event, value any, stack string) {
+// complain counts the panics of the observer between two lines of the log: one that panics at each event would fill it.
+func (o *observed) complain(log *eventlog.Log, e event.Event, value any, stack string) {
 	o.mu.Lock()
 	o.panics++
 	panics := o.panics
@@ -89,63 +101,8 @@ func (o *observed) complain(log *slog.Logger, e event.Event, value any, stack st
 	}
 	o.mu.Unlock()
 	if due {
-		write(log, slog.LevelError, "an observer panicked", []slog.Attr{
+		log.Line(slog.LevelError, "an observer panicked", []slog.Attr{
 			slog.String("observer", fmt.Sprintf("%T", o.observer)), slog.String("event", fmt.Sprintf("%T", e)),
-			slog.String("panic", describe(value)), slog.Int("panics", panics), slog.String("stack", stack)})
+			slog.String("panic", excerpt.Describe(value)), slog.Int("panics", panics), slog.String("stack", stack)})
 	}
-}
-
-// health turns the results of one piece of background work into events: one when it begins to fail, one when it is
-// over, none in between however often it is tried.
-type health struct {
-	component string
-	events    *stream
-
-	mu       sync.Mutex
-	since    time.Time
-	failures int
-}
-
-func (h *health) report(err error) {
-	h.mu.Lock()
-	before, since := h.failures, h.since
-	if err != nil {
-		h.failures++
-		if before == 0 {
-			h.since = time.Now()
-		}
-	} else {
-		h.failures = 0
-	}
-	h.mu.Unlock()
-	switch {
-	case err != nil && before == 0:
-		h.events.emit(event.Trouble{Component: h.component, Err: err})
-	case err == nil && before > 0:
-		h.events.emit(event.TroubleOver{Component: h.component, After: time.Since(since), Failures: before})
-	}
-}
-
-// logEvent writes an event to the log: what ran well at Debug, what an operator should know at Info, what somebody
-// should look into at Warn or Error.
-func logEvent(log *slog.Logger, e event.Event) {
-	level, message, attrs := describeEvent(e)
-	if log.Enabled(context.Background(), level) {
-		write(log, level, message, attrs())
-	}
-}
-
-// write writes to the log. A slog.Handler is code of the program too: where it panics nobody is left to be told.
-func write(log *slog.Logger, level slog.Level, message string, attrs []slog.Attr) {
-	defer func() { _ = recover() }()
-	for i, attr := range attrs {
-		if attr.Value.Kind() == slog.KindString {
-			most := excerpt.Whole
-			if attr.Key == "stack" {
-				most = maxStack
-			}
-			attrs[i].Value = slog.StringValue(excerpt.Text(attr.Value.String(), most))
-		}
-	}
-	log.LogAttrs(context.Background(), level, "work: "+message, attrs...)
 }

@@ -1,9 +1,8 @@
-package work
+package work_test
 
 import (
 	"bytes"
 	"context"
-	"errors"
 	"log/slog"
 	"runtime"
 	"strings"
@@ -15,7 +14,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/ids"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -64,21 +66,21 @@ func TestTheEventsOfAJobComeInOrderWithTheirFields(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := k.start(NewWorkerPool(nil, 3, k.options()).Job("a", func(job *Job) error {
+		pool := k.Start(work.NewWorkerPool(nil, 3, k.Options()).Job("a", func(job *work.Job) error {
 			if job.Attempt == 1 {
-				return RetryIn(0, errLuck)
+				return work.RetryIn(0, errLuck)
 			}
 			return nil
 		}))
-		receipt, err := k.enq.SourcedEnqueue(k.ctx(), "a", 77)
+		receipt, err := k.Enq.SourcedEnqueue(k.Ctx(), "a", 77)
 		require.NoError(t, err)
-		k.drained(pool)
-		await[event.JobDone](t, k.spy, nil)
-		worker := await[event.WorkerStarted](t, k.spy, nil)
+		k.Drained(pool)
+		pooltest.Await[event.JobDone](t, k.Spy, nil)
+		worker := pooltest.Await[event.WorkerStarted](t, k.Spy, nil)
 		assert.Equal(t, 3, worker.Concurrency)
 		assert.Equal(t, []string{"a"}, worker.Queues)
 
-		seen := seenBy(t, k.spy, receipt.ID)
+		seen := seenBy(t, k.Spy, receipt.ID)
 		require.Len(t, seen, 4)
 		for i, wanted := range []event.Event{event.JobStarted{}, event.JobFailed{}, event.JobStarted{},
 			event.JobDone{}} {
@@ -87,7 +89,7 @@ func TestTheEventsOfAJobComeInOrderWithTheirFields(t *testing.T) {
 			assert.Equal(t, event.JobRef{
 				ID: receipt.ID, Name: "a", SourceID: 77, Attempt: i/2 + 1, Worker: worker.Worker, Begun: of.Begun,
 			}, of)
-			assert.WithinDuration(t, time.Now(), of.Begun, patience)
+			assert.WithinDuration(t, time.Now(), of.Begun, pooltest.Patience)
 		}
 		first, again := seen[0].(event.JobStarted), seen[2].(event.JobStarted)
 		assert.GreaterOrEqual(t, first.Waited, time.Duration(0))
@@ -103,26 +105,26 @@ func TestAnObserverThatPanicsHarmsNothingAndIsReportedOnce(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		log := &journal{}
-		options := k.options()
+		options := k.Options()
 		options.Logger = log.logger()
 		var told atomic.Int64
-		options.Observers = []Observer{
-			ObserverFunc(func(event.Event) { told.Add(1); panic("cannot count") }),
-			k.spy, // behind it
+		options.Observers = []work.Observer{
+			work.ObserverFunc(func(event.Event) { told.Add(1); panic("cannot count") }),
+			k.Spy, // behind it
 		}
-		pool := NewWorkerPool(nil, 2, options).
+		pool := work.NewWorkerPool(nil, 2, options).
 			Job("a", func() error { return nil }).
-			JobWithOptions("b", JobOptions{Retries: -1}, func() error { return errLuck })
-		require.NoError(t, pool.Start(k.ctx()))
+			JobWithOptions("b", work.JobOptions{Retries: -1}, func() error { return errLuck })
+		require.NoError(t, pool.Start(k.Ctx()))
 		for range 50 {
-			k.enqueue("a")
-			k.enqueue("b")
+			k.Enqueue("a")
+			k.Enqueue("b")
 		}
-		k.drained(pool)
-		require.NoError(t, k.stop(pool))
-		assert.Equal(t, 50, count[event.JobDone](k.spy))
-		assert.Equal(t, 50, count[event.JobBuried](k.spy))
-		events, _ := k.spy.all()
+		k.Drained(pool)
+		require.NoError(t, k.Stop(pool))
+		assert.Equal(t, 50, pooltest.Count[event.JobDone](k.Spy))
+		assert.Equal(t, 50, pooltest.Count[event.JobBuried](k.Spy))
+		events, _ := k.Spy.All()
 		assert.Equal(t, int64(len(events)), told.Load(), "it is told again all the same")
 		panics := log.with("an observer panicked")
 		require.Len(t, panics, 1)
@@ -131,71 +133,58 @@ func TestAnObserverThatPanicsHarmsNothingAndIsReportedOnce(t *testing.T) {
 	})
 }
 
-func TestAnObserverThatPanicsIsReportedAgainAfterAMinuteWithACount(t *testing.T) {
-	t.Parallel()
-	log := &journal{}
-	s := newStream(log.logger(), []Observer{ObserverFunc(func(event.Event) { panic("again") })})
-	for range 10 {
-		s.emit(event.JobsDropped{Count: 1})
-	}
-	require.Len(t, log.with("panicked"), 1)
-	s.observers[0].told = time.Now().Add(-complaintInterval)
-	s.emit(event.JobsDropped{Count: 1})
-	require.Len(t, log.with("panicked"), 2)
-	assert.Contains(t, log.with("panicked")[1], " panics=10 ")
-}
-
 func TestAnObserverThatEndsGoroutinesIsSurvived(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		log := &journal{}
-		options := k.options()
+		options := k.Options()
 		options.Logger = log.logger()
 		var starts atomic.Int64
-		options.Observers = []Observer{k.spy, ObserverFunc(func(e event.Event) {
+		options.Observers = []work.Observer{k.Spy, work.ObserverFunc(func(e event.Event) {
 			_, isStart := e.(event.JobStarted)
 			_, ofJob := e.(interface{ Ref() event.JobRef })
 			if ofJob && (!isStart || starts.Add(1) == 1) {
 				runtime.Goexit() // as require.NoError does
 			}
 		})}
-		pool := NewWorkerPool(nil, 1, options).
-			JobWithOptions("a", JobOptions{Backoff: hourly}, func() error { return errLuck })
-		require.NoError(t, pool.Start(k.ctx()))
+		pool := work.NewWorkerPool(nil, 1, options).
+			JobWithOptions("a", work.JobOptions{Backoff: pooltest.Hourly}, func() error { return errLuck })
+		require.NoError(t, pool.Start(k.Ctx()))
 		for range 3 {
-			k.store("a", k.newID(), "no record") // buried by the fetcher
-			k.enqueue("a")
+			k.Store("a", k.newID(), "no record") // buried by the fetcher
+			k.Enqueue("a")
 		}
-		k.drained(pool)
-		require.NoError(t, k.stop(pool))
-		assert.Zero(t, pool.workers[0].slots.busy.Load(), "each slot was given back once")
-		assert.Equal(t, 3, k.number("ZCARD", "morgue"))
-		assert.Equal(t, 3, k.number("ZCARD", "retry"))
+		k.Drained(pool)
+		require.NoError(t, k.Stop(pool))
+		assert.Zero(t, pool.Slots().Busy(), "each slot was given back once")
+		assert.Equal(t, 3, k.Number("ZCARD", "morgue"))
+		assert.Equal(t, 3, k.Number("ZCARD", "retry"))
 		require.Len(t, log.with("an observer panicked"), 1)
 		assert.Contains(t, log.with("an observer panicked")[0], "panic=runtime.Goexit")
 	})
 }
 
-func (k *kit) newID() string { return newID(time.Now()) }
+func (k *kit) newID() string { return ids.Job(time.Now()) }
 
 // rude is a slog.Handler that panics.
 type rude struct{ slog.Handler }
 
-func (rude) Enabled(context.Context, slog.Level) bool  { return true }
+func (rude) Enabled(context.Context, slog.Level) bool { return true }
+
 func (rude) Handle(context.Context, slog.Record) error { panic("no paper") }
 
 func TestALogThatPanicsHarmsNothing(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		options := k.options()
+		options := k.Options()
 		options.Logger = slog.New(rude{})
-		options.Observers = []Observer{ObserverFunc(func(event.Event) { panic("as well") }), k.spy}
-		pool := k.start(NewWorkerPool(nil, 1, options).Job("a", func() error { return nil }))
-		id := k.enqueue("a").ID
-		k.drained(pool)
-		await(t, k.spy, ofJob[event.JobDone](id))
+		options.Observers = []work.Observer{work.ObserverFunc(func(event.Event) { panic("as well") }), k.Spy}
+		pool := k.Start(work.NewWorkerPool(nil, 1, options).Job("a", func() error { return nil }))
+		id := k.Enqueue("a").ID
+		k.Drained(pool)
+		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobDone](id))
 	})
 }
 
@@ -204,34 +193,31 @@ func TestTheLogFollowsItsLevelWhileThePoolRuns(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		log := &journal{}
-		options := k.options()
+		options := k.Options()
 		options.Logger, options.Observers = log.logger(), nil
-		pool := k.start(NewWorkerPool(nil, 1, options).Job("a", func() error { return nil }))
-		k.enqueue("a")
-		k.drained(pool)
+		pool := k.Start(work.NewWorkerPool(nil, 1, options).Job("a", func() error { return nil }))
+		k.Enqueue("a")
+		k.Drained(pool)
 		assert.Empty(t, log.with("job done"), "what goes well is not told by default")
 		log.level.Set(slog.LevelDebug)
-		id := k.enqueue("a").ID
-		k.drained(pool)
+		id := k.Enqueue("a").ID
+		k.Drained(pool)
 		require.Len(t, log.with("job done"), 1)
 		assert.Contains(t, log.with("job started")[0],
 			`level=DEBUG msg="work: job started" job=a id=`+id+` attempt=1 waited=`)
 	})
 }
 
-func TestHealthIsToldOncePerChange(t *testing.T) {
+func TestAnObserverThatPanicsIsReportedAgainAfterAMinuteWithACount(t *testing.T) {
 	t.Parallel()
-	seen := newSpy()
-	h := &health{component: "fetcher", events: newStream(silent(), []Observer{seen})}
-	first, second := errors.New("first"), errors.New("second")
-	for _, err := range []error{nil, nil, first, second, second, nil, nil, second, nil} {
-		h.report(err)
+	log := &journal{}
+	s := work.NewStream(log.logger(), []work.Observer{work.ObserverFunc(func(event.Event) { panic("again") })})
+	for range 10 {
+		s.Emit(event.JobsDropped{Count: 1})
 	}
-	events, _ := seen.all()
-	require.Len(t, events, 4)
-	assert.Equal(t, event.Trouble{Component: "fetcher", Err: first}, events[0])
-	over := events[1].(event.TroubleOver)
-	assert.Equal(t, event.TroubleOver{Component: "fetcher", After: over.After, Failures: 3}, over)
-	assert.Equal(t, event.Trouble{Component: "fetcher", Err: second}, events[2])
-	assert.Equal(t, 1, events[3].(event.TroubleOver).Failures)
+	require.Len(t, log.with("panicked"), 1)
+	s.ToldLongAgo()
+	s.Emit(event.JobsDropped{Count: 1})
+	require.Len(t, log.with("panicked"), 2)
+	assert.Contains(t, log.with("panicked")[1], " panics=10 ")
 }

@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -20,7 +20,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/inspect/doctor"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -95,6 +99,9 @@ func commandsOfPrograms(t *testing.T) (words []string) {
 	t.Helper()
 	files, err := filepath.Glob("internal/rdb/*.go")
 	require.NoError(t, err)
+	beside, err := filepath.Glob("internal/redisconn/*.go")
+	require.NoError(t, err)
+	files = append(files, beside...)
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
@@ -127,7 +134,7 @@ func TestTheUserOfWorkersIsEnough(t *testing.T) {
 	allow := func(rules []string) {
 		args := []any{"SETUSER", "shop"}
 		for _, rule := range rules {
-			args = append(args, strings.ReplaceAll(strings.ReplaceAll(rule, "{shop}", "{"+k.namespace+"}"), ">PASSWORD",
+			args = append(args, strings.ReplaceAll(strings.ReplaceAll(rule, "{shop}", "{"+k.Namespace+"}"), ">PASSWORD",
 				">secret"))
 		}
 		_, err := admin.Do("ACL", args...)
@@ -138,9 +145,9 @@ func TestTheUserOfWorkersIsEnough(t *testing.T) {
 		require.NoError(t, err)
 		return log
 	}
-	workers, doctor := aclRules(t)
+	workers, more := aclRules(t)
 	allow(workers)
-	options := k.options()
+	options := k.Options()
 	options.Redis = "redis://shop:secret@" + server.Addr() + "/1"
 
 	u := newUserOfAll(t, k, options)
@@ -150,17 +157,17 @@ func TestTheUserOfWorkersIsEnough(t *testing.T) {
 	assert.Empty(t, refusals())
 	k.noTrouble(t)
 
-	_, err = u.hands.Doctor(k.ctx(), DoctorOptions{})
+	_, err = doctor.Examine(k.Ctx(), u.hands, doctor.Options{})
 	require.ErrorContains(t, err, "NOPERM")
 	require.NotEmpty(t, refusals(), "what is refused shows there")
 	_, err = admin.Do("ACL", "LOG", "RESET")
 	require.NoError(t, err)
-	allow(doctor)
-	found, err := u.hands.Doctor(k.ctx(), DoctorOptions{Repair: true})
+	allow(more)
+	found, err := doctor.Examine(k.Ctx(), u.hands, doctor.Options{Repair: true})
 	require.NoError(t, err)
 	assert.Empty(t, found.Findings)
-	require.NoError(t, u.pool.Stop(k.ctx()))
-	_, err = u.hands.Erase(k.ctx())
+	require.NoError(t, u.pool.Stop(k.Ctx()))
+	_, err = u.hands.Erase(k.Ctx())
 	require.NoError(t, err)
 	assert.Empty(t, refusals())
 }
@@ -175,34 +182,35 @@ func TestAUserWithoutInfoStillWorks(t *testing.T) {
 	defer admin.Close()
 	_, err = admin.Do("ACL", "SETUSER", "shop", "on", ">secret", "~*", "&*", "+@all", "-info")
 	require.NoError(t, err)
-	options := k.options()
+	options := k.Options()
 	options.Redis = "redis://shop:secret@" + server.Addr() + "/0"
 	ran := make(chan struct{}, 1)
-	k.start(NewWorkerPool(nil, 1, options).Job("n", func() error { ran <- struct{}{}; return nil }))
-	k.enqueue("n")
-	receive(t, ran)
+	k.Start(work.NewWorkerPool(nil, 1, options).Job("n", func() error { ran <- struct{}{}; return nil }))
+	k.Enqueue("n")
+	pooltest.Receive(t, ran)
 	k.noTrouble(t)
 }
 
 // userOfAll uses what the library offers, so that all of it is tried by a user who may not do everything.
 type userOfAll struct {
 	*kit
-	pool  *WorkerPool
-	enq   *Enqueuer
-	hands *Inspector
+	pool  *work.WorkerPool
+	enq   *work.Enqueuer
+	hands *inspect.Inspector
 	held  chan struct{} // closed to let jobs of "hold" end
 }
 
-func newUserOfAll(t *testing.T, k *kit, options WorkerOptions) *userOfAll {
+func newUserOfAll(t *testing.T, k *kit, options work.WorkerOptions) *userOfAll {
 	t.Helper()
 	u := &userOfAll{kit: k, held: make(chan struct{})}
 	options.ObjectGrace = time.Millisecond
-	u.pool = NewWorkerPool(nil, 10, options).
-		JobWithOptions("answer", JobOptions{Retention: time.Hour},
+	u.pool = work.NewWorkerPool(nil, 10, options).
+		JobWithOptions("answer", work.JobOptions{Retention: time.Hour},
 			func(text string) (int, error) { return len(text), nil }).
-		JobWithOptions("fail", JobOptions{Retries: -1}, func() error { return errors.New("as wanted") }).
-		JobWithOptions("bounded", JobOptions{Limit: Limit{Concurrent: 1, Rate: 1000, Per: time.Second}}, nothing).
-		Job("hold", func(ctx context.Context, job *Job) error {
+		JobWithOptions("fail", work.JobOptions{Retries: -1}, func() error { return errors.New("as wanted") }).
+		JobWithOptions("bounded", work.JobOptions{Limit: work.Limit{Concurrent: 1, Rate: 1000, Per: time.Second}},
+			nothing).
+		Job("hold", func(ctx context.Context, job *work.Job) error {
 			job.Logger().Info("a line")
 			select {
 			case <-u.held:
@@ -210,51 +218,52 @@ func newUserOfAll(t *testing.T, k *kit, options WorkerOptions) *userOfAll {
 			}
 			return nil
 		}).
-		Job("long", func(ctx context.Context, job *Job) error {
+		Job("long", func(ctx context.Context, job *work.Job) error {
 			var row int
 			_, loaded := job.LoadState(ctx, &row)
 			job.Checkin("begun")
 			job.Logger().Info("a line")
 			return errors.Join(loaded, job.Progress(1), job.SaveState(ctx, 1))
 		}).
-		Job("snooze", func(job *Job) error { return Snooze(time.Hour) }).
-		PeriodicWithOptions("@every 1s", "bounded", PeriodicOptions{ID: "often"})
-	k.start(u.pool)
+		Job("snooze", func(job *work.Job) error { return work.Snooze(time.Hour) }).
+		PeriodicWithOptions("@every 1s", "bounded", work.PeriodicOptions{ID: "often"})
+	k.Start(u.pool)
 	var err error
-	u.enq, err = NewEnqueuer(options.Redis, Namespace(k.namespace))
+	u.enq, err = work.NewEnqueuer(options.Redis, work.Namespace(k.Namespace))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = u.enq.Close() })
-	u.hands, err = NewInspector(options.Redis, Namespace(k.namespace))
+	u.hands, err = inspect.New(options.Redis, work.Namespace(k.Namespace))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = u.hands.Close() })
 	return u
 }
 
 // store enqueues one job with options.
-func (u *userOfAll) store(name string, options []EnqueueOption, args ...any) string {
-	u.t.Helper()
-	receipt, err := u.enq.With(options...).Enqueue(u.ctx(), name, args...)
-	require.NoError(u.t, err)
+func (u *userOfAll) store(name string, options []work.EnqueueOption, args ...any) string {
+	u.T.Helper()
+	receipt, err := u.enq.With(options...).Enqueue(u.Ctx(), name, args...)
+	require.NoError(u.T, err)
 	return receipt.ID
 }
 
 // runJobs ends jobs in all ways.
 func (u *userOfAll) runJobs() {
-	t, ctx := u.t, u.ctx()
+	t, ctx := u.T, u.Ctx()
 	large := strings.Repeat("x", 5<<19) // an object of three pieces
-	got, err := Wait[int](ctx, u.enq, u.store("answer", nil, large))
+	got, err := work.Wait[int](ctx, u.enq, u.store("answer", nil, large))
 	require.NoError(t, err)
 	assert.Equal(t, len(large), got)
 	for _, name := range []string{"bounded", "long", "fail"} {
-		id := u.store(name, []EnqueueOption{Completion("ends"), Unique(UniqueOptions{Until: UntilStarted}), Tags("x")})
+		id := u.store(name, []work.EnqueueOption{work.Completion("ends"),
+			work.Unique(work.UniqueOptions{Until: work.UntilStarted}), work.Tags("x")})
 		ended, err := u.enq.Completions("ends").Next(ctx)
 		require.NoError(t, err)
 		assert.Equal(t, id, ended.ID)
 	}
-	u.store("snooze", []EnqueueOption{Unique(UniqueOptions{Key: "k"})})
-	await(t, u.spy, func(e event.PeriodicEnqueued) bool { return e.Schedule == "often" })
-	var unconfirmed *ReplicasError
-	_, err = u.enq.With(WaitReplicas(1, time.Millisecond)).Enqueue(ctx, "bounded")
+	u.store("snooze", []work.EnqueueOption{work.Unique(work.UniqueOptions{Key: "k"})})
+	pooltest.Await(t, u.Spy, func(e event.PeriodicEnqueued) bool { return e.Schedule == "often" })
+	var unconfirmed *work.ReplicasError
+	_, err = u.enq.With(work.WaitReplicas(1, time.Millisecond)).Enqueue(ctx, "bounded")
 	require.ErrorAs(t, err, &unconfirmed)
 	_, err = u.enq.EnqueueIn(ctx, "answer", time.Hour, "later")
 	require.NoError(t, err)
@@ -262,17 +271,18 @@ func (u *userOfAll) runJobs() {
 
 // lookAtAll reads everything that there is.
 func (u *userOfAll) lookAtAll() {
-	t, ctx := u.t, u.ctx()
+	t, ctx := u.T, u.Ctx()
 	id := u.store("hold", nil)
-	await(t, u.spy, func(e event.JobStarted) bool { return e.ID == id })
-	for _, state := range []State{StateQueued, StateRunning, StateScheduled, StateRetrying, StateStalled, StateDead} {
-		_, err := u.hands.Page(ctx, PageOptions{State: state, Name: "hold"})
-		if state != StateQueued && state != StateRunning {
-			_, err = u.hands.Page(ctx, PageOptions{State: state, Newest: true})
+	pooltest.Await(t, u.Spy, func(e event.JobStarted) bool { return e.ID == id })
+	for _, state := range []work.State{work.StateQueued, work.StateRunning, work.StateScheduled, work.StateRetrying,
+		work.StateStalled, work.StateDead} {
+		_, err := u.hands.Page(ctx, inspect.PageOptions{State: state, Name: "hold"})
+		if state != work.StateQueued && state != work.StateRunning {
+			_, err = u.hands.Page(ctx, inspect.PageOptions{State: state, Newest: true})
 		}
 		require.NoError(t, err, state)
 	}
-	_, err := u.hands.Search(ctx, Selection{Name: "fail"}, SearchOptions{})
+	_, err := u.hands.Search(ctx, inspect.Selection{Name: "fail"}, inspect.SearchOptions{})
 	require.NoError(t, err)
 	for what, look := range map[string]func() error{
 		"counts":    func() error { _, err := u.hands.Counts(ctx); return err },
@@ -282,10 +292,10 @@ func (u *userOfAll) lookAtAll() {
 		"workers":   func() error { _, err := u.hands.Workers(ctx); return err },
 		"schedules": func() error { _, err := u.hands.Schedules(ctx); return err },
 		"limits":    func() error { _, err := u.hands.Limits(ctx); return err },
-		"history":   func() error { _, err := u.hands.History(ctx, HistoryOptions{}); return err },
+		"history":   func() error { _, err := u.hands.History(ctx, inspect.HistoryOptions{}); return err },
 		"errors":    func() error { _, err := u.hands.Errors(ctx, ""); return err },
 		"server":    func() error { _, err := u.hands.Server(ctx); return err },
-		"ping":      func() error { _, err := u.hands.Ping(ctx, u.pool.id()); return err },
+		"ping":      func() error { _, err := u.hands.Ping(ctx, u.worker()); return err },
 		"cpu":       func() error { _, err := u.hands.ServerCPU(ctx); return err },
 	} {
 		require.NoError(t, look(), what)
@@ -296,22 +306,22 @@ func (u *userOfAll) lookAtAll() {
 		break
 	}
 	close(u.held)
-	await(t, u.spy, func(e event.JobDone) bool { return e.ID == id })
+	pooltest.Await(t, u.Spy, func(e event.JobDone) bool { return e.ID == id })
 }
 
 // changeAll does by hand what can be done.
 func (u *userOfAll) changeAll() {
-	t, ctx := u.t, u.ctx()
+	t, ctx := u.T, u.Ctx()
 	require.NoError(t, u.hands.PauseAndWait(ctx, "bounded"))
 	id := u.store("bounded", nil)
 	for what, change := range map[string]func() error{
 		"schedule off": func() error { return u.hands.PauseSchedule(ctx, "often") },
 		"run now":      func() error { _, err := u.hands.RunScheduleNow(ctx, "often"); return err },
-		"limit":        func() error { return u.hands.SetLimit(ctx, "hold", Limit{Concurrent: 2}) },
+		"limit":        func() error { return u.hands.SetLimit(ctx, "hold", work.Limit{Concurrent: 2}) },
 		"args":         func() error { return u.hands.ChangeArgs(ctx, id) },
 		"front":        func() error { return u.hands.MoveToFront(ctx, id) },
 		"clear":        func() error { return u.hands.ClearErrors(ctx, "fail") },
-		"worker":       func() error { return u.hands.PauseWorker(ctx, u.pool.id()) },
+		"worker":       func() error { return u.hands.PauseWorker(ctx, u.worker()) },
 	} {
 		require.NoError(t, change(), what)
 	}
@@ -320,10 +330,16 @@ func (u *userOfAll) changeAll() {
 	_, err := u.hands.Cancel(ctx, id)
 	require.NoError(t, err)
 	require.NoError(t, u.hands.ResetLimit(ctx, "hold"))
-	_, err = u.hands.Bulk(ctx, Selection{State: StateDead}, ActionRetryNow(FreshAttempts()), BulkOptions{})
+	_, err = u.hands.Bulk(ctx, inspect.Selection{State: work.StateDead},
+		inspect.ActionRetryNow(inspect.FreshAttempts()), inspect.BulkOptions{})
 	require.NoError(t, err)
-	_, err = u.hands.Purge(ctx, "fail", PurgeOptions{})
+	_, err = u.hands.Purge(ctx, "fail", inspect.PurgeOptions{})
 	require.NoError(t, err)
-	require.NoError(t, u.hands.ResumeWorker(ctx, u.pool.id()))
+	require.NoError(t, u.hands.ResumeWorker(ctx, u.worker()))
 	require.NoError(t, u.hands.ResumeQueue(ctx, "bounded"))
+}
+
+// worker is the id of the pool's worker.
+func (u *userOfAll) worker() string {
+	return pooltest.Await[event.WorkerStarted](u.T, u.Spy, nil).Worker
 }

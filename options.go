@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/265d0351/work/internal/crash"
+	"github.com/265d0351/work/internal/liveness"
+	"github.com/265d0351/work/internal/span"
 	"github.com/265d0351/work/objects"
 )
 
@@ -63,7 +65,6 @@ type WorkerOptions struct {
 
 // The defaults of WorkerOptions and JobOptions.
 const (
-	defaultNamespace       = "work"
 	defaultShutdownTimeout = 25 * time.Second
 	defaultMaxCrashes      = crash.DefaultMost
 	defaultMorgueRetention = 180 * 24 * time.Hour
@@ -91,7 +92,7 @@ func (o WorkerOptions) withDefaults() WorkerOptions {
 		o.MaxCrashes = defaultMaxCrashes
 	}
 	if o.HeartbeatLife == 0 {
-		o.HeartbeatLife = beatLife
+		o.HeartbeatLife = liveness.Life
 	}
 	if o.ObjectCache == 0 {
 		o.ObjectCache = defaultObjectCache
@@ -104,7 +105,7 @@ func (o WorkerOptions) withDefaults() WorkerOptions {
 	}
 	for _, d := range []*time.Duration{&o.ShutdownTimeout, &o.MorgueRetention, &o.ObjectGrace, &o.HeartbeatLife,
 		&o.FenceAfter} {
-		*d = capped(*d)
+		*d = span.Capped(*d)
 	}
 	return o
 }
@@ -125,10 +126,10 @@ func (o WorkerOptions) validate() []error {
 		refuse("MaxCrashes", o.MaxCrashes,
 			"give 3 or more: with fewer, innocent jobs that shared a worker with a deadly one are buried with it")
 	}
-	if o.HeartbeatLife < minBeatLife || o.HeartbeatLife > maxBeatLife {
-		refuse("HeartbeatLife", o.HeartbeatLife, fmt.Sprintf("give %s to %s, or 0 for %s", minBeatLife, maxBeatLife,
-			beatLife))
-	} else if least := 2 * beatsOf(o.HeartbeatLife).interval; o.FenceAfter < 0 || o.FenceAfter > 0 &&
+	if o.HeartbeatLife < liveness.MinLife || o.HeartbeatLife > liveness.MaxLife {
+		refuse("HeartbeatLife", o.HeartbeatLife,
+			fmt.Sprintf("give %s to %s, or 0 for %s", liveness.MinLife, liveness.MaxLife, liveness.Life))
+	} else if least := 2 * liveness.BeatsOf(o.HeartbeatLife).Interval; o.FenceAfter < 0 || o.FenceAfter > 0 &&
 		o.FenceAfter < least {
 		refuse("FenceAfter", o.FenceAfter,
 			fmt.Sprintf("give %s or more, which is two heartbeats, up to %s, the HeartbeatLife, if handlers are to"+
@@ -203,7 +204,7 @@ func (o JobOptions) withDefaults() JobOptions {
 		o.Backoff = DefaultBackoff
 	}
 	for _, d := range []*time.Duration{&o.Timeout, &o.Retention, &o.RetryFor} {
-		*d = capped(*d)
+		*d = span.Capped(*d)
 	}
 	return o
 }
@@ -236,3 +237,6 @@ func (o JobOptions) validate() []error {
 	}
 	return mistakes
 }
+
+// defaultObjectCache is how many bytes of objects a pool keeps.
+const defaultObjectCache = 64 << 20

@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -32,45 +34,46 @@ func TestWhatAHandlerAsksForBecomesOfTheJob(t *testing.T) {
 	const century = 100 * 365 * 24 * time.Hour
 	cases := []outcomeCase{
 		{"error", errLuck, "retry", time.Hour, 1},
-		{"RetryIn", RetryIn(time.Minute, errLuck), "retry", time.Minute, 1},
-		{"RetryIn without error", RetryIn(time.Minute, nil), "retry", time.Minute, 1},
-		{"RetryIn wrapped", wrapped(RetryIn(time.Minute, errLuck)), "retry", time.Minute, 1},
-		{"RetryIn too long", RetryIn(1<<63-1, errLuck), "retry", century, 1},
-		{"Snooze", Snooze(time.Minute), "scheduled", time.Minute, 0},
-		{"Snooze wrapped", wrapped(Snooze(time.Minute)), "scheduled", time.Minute, 0},
-		{"Snooze too long", Snooze(1<<63 - 1), "scheduled", century, 0},
-		{"Release", Release(errLuck), "scheduled", time.Second, 0},
-		{"Release wrapped", wrapped(Release(nil)), "scheduled", time.Second, 0},
-		{"Bury", Bury(errLuck), "morgue", 0, 1},
-		{"Bury without error", Bury(nil), "morgue", 0, 1},
-		{"Bury wrapped", wrapped(Bury(errLuck)), "morgue", 0, 1},
-		{"Bury joined", errors.Join(errLuck, Bury(errLuck)), "morgue", 0, 1},
+		{"RetryIn", work.RetryIn(time.Minute, errLuck), "retry", time.Minute, 1},
+		{"RetryIn without error", work.RetryIn(time.Minute, nil), "retry", time.Minute, 1},
+		{"RetryIn wrapped", wrapped(work.RetryIn(time.Minute, errLuck)), "retry", time.Minute, 1},
+		{"RetryIn too long", work.RetryIn(1<<63-1, errLuck), "retry", century, 1},
+		{"Snooze", work.Snooze(time.Minute), "scheduled", time.Minute, 0},
+		{"Snooze wrapped", wrapped(work.Snooze(time.Minute)), "scheduled", time.Minute, 0},
+		{"Snooze too long", work.Snooze(1<<63 - 1), "scheduled", century, 0},
+		{"Release", work.Release(errLuck), "scheduled", time.Second, 0},
+		{"Release wrapped", wrapped(work.Release(nil)), "scheduled", time.Second, 0},
+		{"Bury", work.Bury(errLuck), "morgue", 0, 1},
+		{"Bury without error", work.Bury(nil), "morgue", 0, 1},
+		{"Bury wrapped", wrapped(work.Bury(errLuck)), "morgue", 0, 1},
+		{"Bury joined", errors.Join(errLuck, work.Bury(errLuck)), "morgue", 0, 1},
 	}
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := NewWorkerPool(nil, 1, k.options())
+		pool := work.NewWorkerPool(nil, 1, k.Options())
 		ids, began := map[string]string{}, time.Now()
 		for _, c := range cases {
-			pool.JobWithOptions(c.name, JobOptions{Retries: 1, Backoff: hourly}, func() error { return c.err })
-			ids[c.name] = k.enqueue(c.name).ID
+			pool.JobWithOptions(c.name, work.JobOptions{Retries: 1, Backoff: pooltest.Hourly},
+				func() error { return c.err })
+			ids[c.name] = k.Enqueue(c.name).ID
 		}
-		held := k.number("HLEN", "jobs")
-		k.start(pool)
-		k.drained(pool)
+		held := k.Number("HLEN", "jobs")
+		k.Start(pool)
+		k.Drained(pool)
 		for _, c := range cases {
 			t.Run(c.name, func(t *testing.T) { c.check(t, k, ids[c.name], began) })
 		}
-		assert.Equal(t, held, k.number("HLEN", "jobs"), "all records are kept")
-		assert.Zero(t, k.number("HLEN", "claimed"))
+		assert.Equal(t, held, k.Number("HLEN", "jobs"), "all records are kept")
+		assert.Zero(t, k.Number("HLEN", "claimed"))
 	})
 }
 
 func (c outcomeCase) check(t *testing.T, k *kit, id string, began time.Time) {
-	kept := k.trail(id)
+	kept := k.Trail(id)
 	assert.Equal(t, c.fails, kept.Fails)
 	assert.Len(t, kept.Errors, c.fails)
 	if c.shelf == "morgue" {
-		k.due("morgue", id)
+		k.Due("morgue", id)
 		assert.Equal(t, "its handler asked for it", kept.Reason)
 		assert.Equal(t, c.err.Error(), kept.Errors[0].Error)
 	} else {
@@ -78,12 +81,12 @@ func (c outcomeCase) check(t *testing.T, k *kit, id string, began time.Time) {
 		if c.after < time.Minute {
 			most = 8 * c.after // it may have been due and released again before this looks
 		}
-		due := k.due(c.shelf, id)
+		due := k.Due(c.shelf, id)
 		assert.WithinRange(t, due, began.Add(c.after-2*time.Millisecond), time.Now().Add(most+2*time.Millisecond))
-		assert.WithinDuration(t, k.due(c.shelf, id), time.UnixMilli(kept.RunAt), time.Second)
+		assert.WithinDuration(t, k.Due(c.shelf, id), time.UnixMilli(kept.RunAt), time.Second)
 	}
-	assert.Equal(t, c.name, k.text("HGET", "names", id))
-	first := seenBy(t, k.spy, id)[1]
+	assert.Equal(t, c.name, k.Text("HGET", "names", id))
+	first := seenBy(t, k.Spy, id)[1]
 	switch e := first.(type) {
 	case event.JobFailed:
 		assert.Equal(t, c.err, e.Err)
@@ -102,8 +105,8 @@ func (c outcomeCase) check(t *testing.T, k *kit, id string, began time.Time) {
 func TestErrorsAreFoundThroughWhatAHandlerAsksFor(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{
-		"RetryIn": RetryIn(time.Second, errLuck), "Release": Release(errLuck), "Bury": Bury(errLuck),
-		"Discard": Discard(errLuck),
+		"RetryIn": work.RetryIn(time.Second, errLuck), "Release": work.Release(errLuck), "Bury": work.Bury(errLuck),
+		"Discard": work.Discard(errLuck),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -111,9 +114,9 @@ func TestErrorsAreFoundThroughWhatAHandlerAsksFor(t *testing.T) {
 			assert.EqualError(t, err, "no luck", "the text is the program's own")
 		})
 	}
-	assert.Equal(t, "discard", Discard(nil).Error())
-	assert.Equal(t, "snooze for 1s", Snooze(time.Second).Error())
-	assert.NoError(t, errors.Unwrap(Release(nil)))
+	assert.Equal(t, "discard", work.Discard(nil).Error())
+	assert.Equal(t, "snooze for 1s", work.Snooze(time.Second).Error())
+	assert.NoError(t, errors.Unwrap(work.Release(nil)))
 }
 
 func TestASnoozeUsesNoAttempt(t *testing.T) {
@@ -122,21 +125,22 @@ func TestASnoozeUsesNoAttempt(t *testing.T) {
 		k := newKit(t, s)
 		runs := make(chan [2]int, 4)
 		times := 0
-		k.start(NewWorkerPool(nil, 1, k.options()).JobWithOptions("a", JobOptions{Retries: -1}, func(job *Job) error {
-			runs <- [2]int{job.Attempt, job.RetriesLeft}
-			if times++; times < 3 {
-				return Snooze(0)
-			}
-			return errLuck
-		}))
-		id := k.enqueue("a").ID
-		buried := await(t, k.spy, ofJob[event.JobBuried](id))
+		k.Start(work.NewWorkerPool(nil, 1, k.Options()).
+			JobWithOptions("a", work.JobOptions{Retries: -1}, func(job *work.Job) error {
+				runs <- [2]int{job.Attempt, job.RetriesLeft}
+				if times++; times < 3 {
+					return work.Snooze(0)
+				}
+				return errLuck
+			}))
+		id := k.Enqueue("a").ID
+		buried := pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobBuried](id))
 		for range 3 {
-			assert.Equal(t, [2]int{1, 0}, receive(t, runs))
+			assert.Equal(t, [2]int{1, 0}, pooltest.Receive(t, runs))
 		}
 		assert.Equal(t, "out of retries", buried.Reason)
-		assert.Equal(t, 2, count[event.JobSnoozed](k.spy))
-		assert.Equal(t, 100*time.Millisecond, await[event.JobSnoozed](t, k.spy, nil).For)
+		assert.Equal(t, 2, pooltest.Count[event.JobSnoozed](k.Spy))
+		assert.Equal(t, 100*time.Millisecond, pooltest.Await[event.JobSnoozed](t, k.Spy, nil).For)
 	})
 }
 
@@ -145,29 +149,31 @@ func TestRetriesOfTheEnqueueBeatTheJobs(t *testing.T) {
 	type row struct {
 		name    string
 		option  int
-		enqueue []EnqueueOption
+		enqueue []work.EnqueueOption
 		left    int
 	}
 	rows := []row{
 		{"default", 0, nil, 25}, {"none", -1, nil, 0}, {"option", 3, nil, 3},
-		{"enqueue", 3, []EnqueueOption{Retries(7)}, 7}, {"enqueue none", 3, []EnqueueOption{Retries(0)}, 0},
-		{"enqueue negative", 3, []EnqueueOption{Retries(-5)}, 0},
-		{"enqueue more than none", -1, []EnqueueOption{Retries(2)}, 2},
+		{"enqueue", 3, []work.EnqueueOption{work.Retries(7)}, 7},
+		{"enqueue none", 3, []work.EnqueueOption{work.Retries(0)}, 0},
+		{"enqueue negative", 3, []work.EnqueueOption{work.Retries(-5)}, 0},
+		{"enqueue more than none", -1, []work.EnqueueOption{work.Retries(2)}, 2},
 	}
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		left := map[string]int{}
-		pool := NewWorkerPool(nil, 1, k.options())
+		pool := work.NewWorkerPool(nil, 1, k.Options())
 		for _, row := range rows {
-			pool.JobWithOptions(row.name, JobOptions{Retries: row.option, Backoff: hourly}, func(job *Job) error {
-				left[job.Name] = job.RetriesLeft
-				return errLuck
-			})
-			_, err := k.enq.With(row.enqueue...).Enqueue(k.ctx(), row.name)
+			pool.JobWithOptions(row.name, work.JobOptions{Retries: row.option, Backoff: pooltest.Hourly},
+				func(job *work.Job) error {
+					left[job.Name] = job.RetriesLeft
+					return errLuck
+				})
+			_, err := k.Enq.With(row.enqueue...).Enqueue(k.Ctx(), row.name)
 			require.NoError(t, err)
 		}
-		k.start(pool)
-		k.drained(pool)
+		k.Start(pool)
+		k.Drained(pool)
 		buried := 0
 		for _, row := range rows {
 			t.Run(row.name, func(t *testing.T) { assert.Equal(t, row.left, left[row.name]) })
@@ -175,8 +181,8 @@ func TestRetriesOfTheEnqueueBeatTheJobs(t *testing.T) {
 				buried++
 			}
 		}
-		assert.Equal(t, buried, k.number("ZCARD", "morgue"))
-		assert.Equal(t, len(rows)-buried, k.number("ZCARD", "retry"))
+		assert.Equal(t, buried, k.Number("ZCARD", "morgue"))
+		assert.Equal(t, len(rows)-buried, k.Number("ZCARD", "retry"))
 	})
 }
 
@@ -184,20 +190,20 @@ func TestOutOfRetriesWithSkipMorgueIsDropped(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		options := JobOptions{Retries: -1, SkipMorgue: true}
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).
+		options := work.JobOptions{Retries: -1, SkipMorgue: true}
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).
 			JobWithOptions("plain", options, func() error { return errLuck }).
-			JobWithOptions("retryIn", options, func() error { return RetryIn(time.Hour, errLuck) }).
-			JobWithOptions("bury", options, func() error { return Bury(errLuck) }).
+			JobWithOptions("retryIn", options, func() error { return work.RetryIn(time.Hour, errLuck) }).
+			JobWithOptions("bury", options, func() error { return work.Bury(errLuck) }).
 			JobWithOptions("args", options, func(int) error { return nil }))
 		for _, name := range []string{"plain", "retryIn"} {
-			discarded := await(t, k.spy, ofJob[event.JobDiscarded](k.enqueue(name).ID))
+			discarded := pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobDiscarded](k.Enqueue(name).ID))
 			require.ErrorIs(t, discarded.Err, errLuck)
 		}
-		k.drained(pool)
-		k.empty("plain", "retryIn")
-		await(t, k.spy, ofJob[event.JobBuried](k.enqueue("bury").ID))
-		await(t, k.spy, ofJob[event.JobBuried](k.enqueue("args", "no number").ID))
+		k.Drained(pool)
+		k.Empty("plain", "retryIn")
+		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobBuried](k.Enqueue("bury").ID))
+		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobBuried](k.Enqueue("args", "no number").ID))
 	})
 }
 
@@ -205,21 +211,21 @@ func TestADiscardedJobIsRememberedForAMinute(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		discard := func(context.Context) (int, error) { return 1, wrapped(Discard(errLuck)) }
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).
+		discard := func(context.Context) (int, error) { return 1, wrapped(work.Discard(errLuck)) }
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).
 			Job("short", discard).
-			JobWithOptions("long", JobOptions{Retention: time.Hour}, discard))
+			JobWithOptions("long", work.JobOptions{Retention: time.Hour}, discard))
 		began := time.Now()
 		for name, kept := range map[string]time.Duration{"short": time.Minute, "long": time.Hour} {
-			id := k.enqueue(name).ID
-			assert.ErrorIs(t, await(t, k.spy, ofJob[event.JobDiscarded](id)).Err, errLuck)
-			k.drained(pool)
-			_, err := Result[int](k.ctx(), k.enq, id)
-			var none *NoResultError
+			id := k.Enqueue(name).ID
+			assert.ErrorIs(t, pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobDiscarded](id)).Err, errLuck)
+			k.Drained(pool)
+			_, err := work.Result[int](k.Ctx(), k.Enq, id)
+			var none *work.NoResultError
 			require.ErrorAs(t, err, &none)
-			assert.Equal(t, NoResultError{ID: id, State: "discarded"}, *none)
+			assert.Equal(t, work.NoResultError{ID: id, State: "discarded"}, *none)
 			k.duration(began, "outcomes:until", id, kept)
 		}
-		k.empty("short", "long")
+		k.Empty("short", "long")
 	})
 }

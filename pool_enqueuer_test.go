@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -7,7 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -15,7 +17,7 @@ func TestAHandlerEnqueuesThroughItsPool(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := NewWorkerPool(nil, 3, k.options())
+		pool := work.NewWorkerPool(nil, 3, k.Options())
 		pool.Job("parent", func(ctx context.Context, children int) error {
 			for i := range children {
 				if _, err := pool.Enqueuer().Enqueue(ctx, "child", i); err != nil {
@@ -24,13 +26,13 @@ func TestAHandlerEnqueuesThroughItsPool(t *testing.T) {
 			}
 			return nil
 		}).Job("child", func(int) error { return nil })
-		_, err := pool.Enqueuer().Enqueue(k.ctx(), "parent", 5)
+		_, err := pool.Enqueuer().Enqueue(k.Ctx(), "parent", 5)
 		require.NoError(t, err, "it works before Start")
-		k.start(pool)
-		require.NoError(t, pool.Drain(k.ctx()))
-		assert.Equal(t, 6, count[event.JobDone](k.spy))
+		k.Start(pool)
+		require.NoError(t, pool.Drain(k.Ctx()))
+		assert.Equal(t, 6, pooltest.Count[event.JobDone](k.Spy))
 		assert.Same(t, pool.Enqueuer(), pool.Enqueuer())
-		k.empty("parent", "child")
+		k.Empty("parent", "child")
 	})
 }
 
@@ -38,7 +40,7 @@ func TestAPoolsEnqueuerRefusesWhatItsHandlerCannotTake(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := NewWorkerPool(nil, 1, k.options()).
+		pool := work.NewWorkerPool(nil, 1, k.Options()).
 			Job("resize", func(id int64, width uint8) error { return nil }).
 			Job("broken", "not a function")
 		t.Cleanup(func() { assert.NoError(t, pool.Stop(context.Background())) })
@@ -53,45 +55,48 @@ func TestAPoolsEnqueuerRefusesWhatItsHandlerCannotTake(t *testing.T) {
 			"out of range":    {[]any{1, 256}, `argument 2 of`},
 		} {
 			t.Run(name, func(t *testing.T) {
-				_, err := enq.Enqueue(k.ctx(), "resize", row.args...)
-				var refused *EnqueueError
+				_, err := enq.Enqueue(k.Ctx(), "resize", row.args...)
+				var refused *work.EnqueueError
 				require.ErrorAs(t, err, &refused)
 				assert.Equal(t, []int{0}, refused.NotStored)
 				assert.ErrorContains(t, err, `args of job "resize" do not fit its handler`)
 				assert.ErrorContains(t, err, row.want)
 				assert.ErrorContains(t, err, "pool_enqueuer_test.go:", "it names the handler")
-				_, err = enq.EnqueueMany(k.ctx(),
-					[]Entry{{Name: "resize", Args: []any{1, 2}}, {Name: "resize", Args: row.args}})
+				_, err = enq.EnqueueMany(k.Ctx(),
+					[]work.Entry{{Name: "resize", Args: []any{1, 2}}, {Name: "resize", Args: row.args}})
 				assert.ErrorContains(t, err, row.want)
-				assert.Zero(t, k.number("HLEN", "jobs"), "nothing is stored")
+				assert.Zero(t, k.Number("HLEN", "jobs"), "nothing is stored")
 			})
 		}
 		for _, name := range []string{"somebody else's", "broken"} {
-			_, err := enq.Enqueue(k.ctx(), name, "anything")
+			_, err := enq.Enqueue(k.Ctx(), name, "anything")
 			require.NoError(t, err)
 		}
-		_, err := enq.Enqueue(k.ctx(), "resize", 1, 255)
+		_, err := enq.Enqueue(k.Ctx(), "resize", 1, 255)
 		require.NoError(t, err)
 	})
 }
 
 func TestEachCallOfAPoolWithWrongRedisOptionsSaysSo(t *testing.T) {
 	t.Parallel()
-	pool := NewWorkerPool(nil, 1, WorkerOptions{Redis: "rediss:/localhost", Logger: silent()}).
+	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: "rediss:/localhost", Logger: pooltest.Silent()}).
 		Job("a", func(int) error { return nil })
 	enq := pool.Enqueuer()
 	ctx := context.Background()
 	start := pool.Start(ctx)
-	var setup *SetupError
+	var setup *work.SetupError
 	require.ErrorAs(t, start, &setup)
-	reason := pool.openErr.Error()
+	reason := pool.OpenErr().Error()
 	for name, call := range map[string]func() error{
 		"Enqueue":                   func() error { _, err := enq.Enqueue(ctx, "a", 1); return err },
 		"a name of somebody else's": func() error { _, err := enq.Enqueue(ctx, "b"); return err },
 		"EnqueueIn":                 func() error { _, err := enq.EnqueueIn(ctx, "a", 1, 1); return err },
-		"EnqueueMany":               func() error { _, err := enq.EnqueueMany(ctx, []Entry{{Name: "b"}}); return err },
-		"With":                      func() error { _, err := enq.With(ID("x")).Enqueue(ctx, "a", 1); return err },
-		"Result":                    func() error { _, err := Result[int](ctx, enq, "x"); return err },
+		"EnqueueMany": func() error {
+			_, err := enq.EnqueueMany(ctx, []work.Entry{{Name: "b"}})
+			return err
+		},
+		"With":   func() error { _, err := enq.With(work.ID("x")).Enqueue(ctx, "a", 1); return err },
+		"Result": func() error { _, err := work.Result[int](ctx, enq, "x"); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -104,17 +109,17 @@ func TestAPoolsEnqueuerEndsWithThePool(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := NewWorkerPool(nil, 1, k.options()).Job("a", nothing)
+		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", nothing)
 		enq := pool.Enqueuer()
-		require.NoError(t, pool.Start(k.ctx()))
-		require.NoError(t, pool.Stop(k.ctx()))
-		_, err := enq.Enqueue(k.ctx(), "a")
-		require.ErrorIs(t, err, ErrClosed)
+		require.NoError(t, pool.Start(k.Ctx()))
+		require.NoError(t, pool.Stop(k.Ctx()))
+		_, err := enq.Enqueue(k.Ctx(), "a")
+		require.ErrorIs(t, err, work.ErrClosed)
 
-		pool = NewWorkerPool(nil, 1, k.options()).Job("a", nothing)
-		require.NoError(t, pool.Start(k.ctx()))
-		require.NoError(t, pool.Stop(k.ctx()))
-		_, err = pool.Enqueuer().Enqueue(k.ctx(), "a")
-		require.ErrorIs(t, err, ErrClosed, "also one that nobody asked for before")
+		pool = work.NewWorkerPool(nil, 1, k.Options()).Job("a", nothing)
+		require.NoError(t, pool.Start(k.Ctx()))
+		require.NoError(t, pool.Stop(k.Ctx()))
+		_, err = pool.Enqueuer().Enqueue(k.Ctx(), "a")
+		require.ErrorIs(t, err, work.ErrClosed, "also one that nobody asked for before")
 	})
 }

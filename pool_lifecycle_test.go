@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -11,42 +11,43 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/pooltest"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
-
-func nothing() error { return nil }
 
 func TestStartTwiceAndAfterStop(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := NewWorkerPool(nil, 2, k.options()).Job("a", nothing)
-		require.NoError(t, pool.Start(k.ctx()))
-		require.ErrorIs(t, pool.Start(k.ctx()), ErrStarted)
-		require.ErrorIs(t, pool.Run(k.ctx()), ErrStarted)
-		k.enqueue("a")
-		require.NoError(t, pool.Drain(k.ctx()), "the first start stands")
-		require.NoError(t, pool.Stop(k.ctx()))
-		require.NoError(t, pool.Stop(k.ctx()))
-		require.ErrorIs(t, pool.Start(k.ctx()), ErrStopped)
-		require.ErrorIs(t, pool.Run(k.ctx()), ErrStopped)
-		assert.Equal(t, 1, count[event.WorkerStarted](k.spy))
-		assert.Equal(t, 1, count[event.WorkerStopped](k.spy))
+		pool := work.NewWorkerPool(nil, 2, k.Options()).Job("a", nothing)
+		require.NoError(t, pool.Start(k.Ctx()))
+		require.ErrorIs(t, pool.Start(k.Ctx()), work.ErrStarted)
+		require.ErrorIs(t, pool.Run(k.Ctx()), work.ErrStarted)
+		k.Enqueue("a")
+		require.NoError(t, pool.Drain(k.Ctx()), "the first start stands")
+		require.NoError(t, pool.Stop(k.Ctx()))
+		require.NoError(t, pool.Stop(k.Ctx()))
+		require.ErrorIs(t, pool.Start(k.Ctx()), work.ErrStopped)
+		require.ErrorIs(t, pool.Run(k.Ctx()), work.ErrStopped)
+		assert.Equal(t, 1, pooltest.Count[event.WorkerStarted](k.Spy))
+		assert.Equal(t, 1, pooltest.Count[event.WorkerStopped](k.Spy))
 	})
 }
 
 func TestStopBeforeStart(t *testing.T) {
 	t.Parallel()
-	pool := NewWorkerPool(nil, 2, WorkerOptions{Redis: "redis://127.0.0.1:1/0", Logger: silent()}).Job("a", nothing)
+	pool := work.NewWorkerPool(nil, 2, work.WorkerOptions{Redis: "redis://127.0.0.1:1/0", Logger: pooltest.Silent()}).
+		Job("a", nothing)
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	require.NoError(t, pool.Stop(ended), "there is nothing to wait for")
 	require.NoError(t, pool.Stop(context.Background()))
-	require.ErrorIs(t, pool.Start(context.Background()), ErrStopped)
+	require.ErrorIs(t, pool.Start(context.Background()), work.ErrStopped)
 	_, err := pool.Enqueuer().Enqueue(context.Background(), "a")
-	require.ErrorIs(t, err, ErrClosed)
+	require.ErrorIs(t, err, work.ErrClosed)
 }
 
 func TestStopByManyAtOnce(t *testing.T) {
@@ -54,13 +55,13 @@ func TestStopByManyAtOnce(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		entered, leave := make(chan struct{}), make(chan struct{})
-		pool := NewWorkerPool(nil, 2, k.options()).Job("a", func() error { close(entered); <-leave; return nil })
-		require.NoError(t, pool.Start(k.ctx()))
-		k.enqueue("a")
-		receive(t, entered)
+		pool := work.NewWorkerPool(nil, 2, k.Options()).Job("a", func() error { close(entered); <-leave; return nil })
+		require.NoError(t, pool.Start(k.Ctx()))
+		k.Enqueue("a")
+		pooltest.Receive(t, entered)
 		results := make(chan error, 10)
 		for range cap(results) {
-			go func() { results <- pool.Stop(k.ctx()) }()
+			go func() { results <- pool.Stop(k.Ctx()) }()
 		}
 		select {
 		case err := <-results:
@@ -69,20 +70,20 @@ func TestStopByManyAtOnce(t *testing.T) {
 		}
 		close(leave)
 		for range cap(results) {
-			require.NoError(t, receive(t, results))
+			require.NoError(t, pooltest.Receive(t, results))
 		}
-		k.empty("a")
+		k.Empty("a")
 	})
 }
 
 // untilStopping is closed when Checkin answers true.
-func untilStopping(pool *WorkerPool) <-chan struct{} {
+func untilStopping(pool *work.WorkerPool) <-chan struct{} {
 	stopping := make(chan struct{})
 	go func() {
 		defer close(stopping)
-		for !pool.workers[0].stopping() {
+		for !pool.Stopping() { // the last to be told
 			select {
-			case <-pool.stopped:
+			case <-pool.Stopped():
 				return
 			default:
 				runtime.Gosched()
@@ -94,23 +95,23 @@ func untilStopping(pool *WorkerPool) <-chan struct{} {
 
 // gate is a Connection whose calls wait until they are let through.
 type gate struct {
-	Connection
+	work.Connection
 	reached chan struct{} // receives for each call of the script
 	open    chan struct{}
 }
 
-func (g gate) Driver() (rdb.Driver, error) {
+func (g gate) Driver() (redisconn.Driver, error) {
 	driver, err := g.Connection.Driver()
 	return gatedDriver{driver, g}, err
 }
 
 type gatedDriver struct {
-	rdb.Driver
+	redisconn.Driver
 	gate gate
 }
 
-func (d gatedDriver) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
-	if nameOf(calls[0]) == "register" {
+func (d gatedDriver) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
+	if pooltest.NameOf(calls[0]) == "register" {
 		d.gate.reached <- struct{}{}
 		select {
 		case <-d.gate.open:
@@ -128,26 +129,26 @@ func TestStopWhileStartIsUnderWay(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				k := newKit(t, s)
 				g := gate{redisPool(t, s), make(chan struct{}, 8), make(chan struct{})}
-				options := k.options()
+				options := k.Options()
 				options.Redis, options.Connection = "", g
-				pool := NewWorkerPool(nil, 2, options).Job("a", nothing)
+				pool := work.NewWorkerPool(nil, 2, options).Job("a", nothing)
 				started := make(chan error, 1)
-				go func() { started <- pool.Start(k.ctx()) }()
-				receive(t, g.reached)
-				require.ErrorIs(t, pool.Start(k.ctx()), ErrStarted)
-				require.ErrorIs(t, pool.Drain(k.ctx()), ErrNotStarted)
+				go func() { started <- pool.Start(k.Ctx()) }()
+				pooltest.Receive(t, g.reached)
+				require.ErrorIs(t, pool.Start(k.Ctx()), work.ErrStarted)
+				require.ErrorIs(t, pool.Drain(k.Ctx()), work.ErrNotStarted)
 				assert.NotNil(t, pool.Enqueuer(), "a start that waits for Redis blocks nobody")
 				if letThrough {
 					close(g.open)
 				}
-				require.NoError(t, pool.Stop(k.ctx()))
-				if err := receive(t, started); !letThrough || err != nil {
-					require.ErrorIs(t, err, ErrStopped)
+				require.NoError(t, pool.Stop(k.Ctx()))
+				if err := pooltest.Receive(t, started); !letThrough || err != nil {
+					require.ErrorIs(t, err, work.ErrStopped)
 				}
 				for _, key := range k.keys() {
 					assert.NotContains(t, key, "worker", "it is not registered any more")
 				}
-				assert.Equal(t, count[event.WorkerStarted](k.spy), count[event.WorkerStopped](k.spy))
+				assert.Equal(t, pooltest.Count[event.WorkerStarted](k.Spy), pooltest.Count[event.WorkerStopped](k.Spy))
 			})
 		}
 	})
@@ -157,42 +158,42 @@ func TestAStopOfAStartRespectsItsCtx(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		options := k.options()
+		options := k.Options()
 		options.Redis, options.Connection = "", deaf{redisPool(t, s), make(chan struct{}), make(chan struct{})}
 		silence := options.Connection.(deaf)
-		pool := NewWorkerPool(nil, 2, options).Job("a", nothing)
+		pool := work.NewWorkerPool(nil, 2, options).Job("a", nothing)
 		started := make(chan error, 1)
-		go func() { started <- pool.Start(k.ctx()) }()
-		receive(t, silence.reached)
+		go func() { started <- pool.Start(k.Ctx()) }()
+		pooltest.Receive(t, silence.reached)
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
-		var stop *StopError
+		var stop *work.StopError
 		require.ErrorAs(t, pool.Stop(ended), &stop)
 		require.ErrorIs(t, stop, context.Canceled)
 		close(silence.open)
-		require.ErrorIs(t, receive(t, started), ErrStopped)
-		require.NoError(t, pool.Stop(k.ctx()))
+		require.ErrorIs(t, pooltest.Receive(t, started), work.ErrStopped)
+		require.NoError(t, pool.Stop(k.Ctx()))
 	})
 }
 
 // deaf is a Connection whose first call returns when it is told to, whatever its ctx says.
 type deaf struct {
-	Connection
+	work.Connection
 	reached, open chan struct{}
 }
 
-func (d deaf) Driver() (rdb.Driver, error) {
+func (d deaf) Driver() (redisconn.Driver, error) {
 	driver, err := d.Connection.Driver()
 	return &deafDriver{Driver: driver, deaf: d}, err
 }
 
 type deafDriver struct {
-	rdb.Driver
+	redisconn.Driver
 	deaf  deaf
 	first sync.Once
 }
 
-func (d *deafDriver) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+func (d *deafDriver) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
 	d.first.Do(func() { close(d.deaf.reached); <-d.deaf.open })
 	return d.Driver.Pipeline(ctx, calls...)
 }
@@ -201,23 +202,23 @@ func TestTheEndOfTheCtxOfStartBeginsAGracefulStop(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		checkins, leave := make(chan *Job), make(chan struct{})
-		pool := NewWorkerPool(nil, 2, k.options()).Job("a", func(ctx context.Context, job *Job) error {
+		checkins, leave := make(chan *work.Job), make(chan struct{})
+		pool := work.NewWorkerPool(nil, 2, k.Options()).Job("a", func(ctx context.Context, job *work.Job) error {
 			checkins <- job
 			<-leave
 			return ctx.Err()
 		})
 		ctx, cancel := context.WithCancel(context.Background())
 		require.NoError(t, pool.Start(ctx))
-		k.enqueue("a")
-		job := receive(t, checkins)
+		k.Enqueue("a")
+		job := pooltest.Receive(t, checkins)
 		assert.False(t, job.Checkin("before"))
 		cancel()
-		receive(t, untilStopping(pool))
+		pooltest.Receive(t, untilStopping(pool))
 		assert.True(t, job.Checkin("after"))
 		close(leave)
-		require.NoError(t, pool.Stop(k.ctx()), "the job ended well: its ctx is not the one of Start")
-		k.empty("a")
+		require.NoError(t, pool.Stop(k.Ctx()), "the job ended well: its ctx is not the one of Start")
+		k.Empty("a")
 	})
 }
 
@@ -225,19 +226,19 @@ func TestRunEndsWithItsCtx(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := NewWorkerPool(nil, 2, k.options()).Job("a", nothing)
+		pool := work.NewWorkerPool(nil, 2, k.Options()).Job("a", nothing)
 		ctx, cancel := context.WithCancel(context.Background())
 		ran := make(chan error, 1)
 		go func() { ran <- pool.Run(ctx) }()
-		await[event.WorkerStarted](t, k.spy, nil)
+		pooltest.Await[event.WorkerStarted](t, k.Spy, nil)
 		cancel()
-		require.NoError(t, receive(t, ran))
+		require.NoError(t, pooltest.Receive(t, ran))
 
-		pool = NewWorkerPool(nil, 2, k.options()).Job("a", nothing)
+		pool = work.NewWorkerPool(nil, 2, k.Options()).Job("a", nothing)
 		err := pool.Run(ctx)
 		require.ErrorIs(t, err, context.Canceled, "a start with an ended ctx fails")
-		require.False(t, errors.As(err, new(*StopError)))
-		require.NoError(t, pool.Stop(k.ctx()))
+		require.False(t, errors.As(err, new(*work.StopError)))
+		require.NoError(t, pool.Stop(k.Ctx()))
 	})
 }
 
@@ -245,12 +246,12 @@ func TestRunReturnsWhenSomebodyElseStopsThePool(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := NewWorkerPool(nil, 2, k.options()).Job("a", nothing)
+		pool := work.NewWorkerPool(nil, 2, k.Options()).Job("a", nothing)
 		ran := make(chan error, 1)
 		go func() { ran <- pool.Run(context.Background()) }()
-		await[event.WorkerStarted](t, k.spy, nil)
-		require.NoError(t, pool.Stop(k.ctx()))
-		require.NoError(t, receive(t, ran))
+		pooltest.Await[event.WorkerStarted](t, k.Spy, nil)
+		require.NoError(t, pool.Stop(k.Ctx()))
+		require.NoError(t, pooltest.Receive(t, ran))
 	})
 }
 
@@ -260,8 +261,8 @@ func TestAnyOrderOfCallsOfAPool(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		for range 15 {
 			k := newKit(t, s)
-			pool := NewWorkerPool(nil, 2, k.options()).Job("a", nothing)
-			ctx, cancel := context.WithCancel(k.ctx())
+			pool := work.NewWorkerPool(nil, 2, k.Options()).Job("a", nothing)
+			ctx, cancel := context.WithCancel(k.Ctx())
 			var calls sync.WaitGroup
 			for _, call := range []func(){
 				func() { _ = pool.Start(ctx) },
@@ -284,9 +285,9 @@ func TestAnyOrderOfCallsOfAPool(t *testing.T) {
 }
 
 // redisPool is a client that a program made itself.
-func redisPool(t *testing.T, s redistest.Server) Connection {
+func redisPool(t *testing.T, s redistest.Server) work.Connection {
 	t.Helper()
 	pool := &redis.Pool{MaxIdle: 4, Dial: func() (redis.Conn, error) { return redis.Dial("tcp", s.Addr()) }}
 	t.Cleanup(func() { assert.NoError(t, pool.Close()) })
-	return Redigo(pool)
+	return work.Redigo(pool)
 }

@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"bytes"
@@ -17,7 +17,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -29,16 +31,17 @@ type setupContext struct{}
 func (*setupContext) Fine() error                  { return nil }
 func (*setupContext) NoError(int)                  {}
 func (setupContext) ByValue(context.Context) error { return nil }
-func (*setupContext) NoNext(context.Context, *Job) error {
+func (*setupContext) NoNext(context.Context, *work.Job) error {
 	return nil
 }
 
 // badPool makes every mistake that a set-up knows.
-func badPool() *WorkerPool {
-	return NewWorkerPool(setupContext{}, 100_001, WorkerOptions{
+func badPool() *work.WorkerPool {
+	return work.NewWorkerPool(setupContext{}, 100_001, work.WorkerOptions{
 		Redis: "redis://localhost:6379/0?pool_sise=5", Namespace: "a{b}",
 		MaxCrashes: 2, MorgueRetention: -time.Second, MorgueLimit: -1, MaxArgsSize: -1,
-		Observers: []Observer{newSpy(), nil, ObserverFunc(nil)}, Logger: silent(), Only: []string{"fine", "unknown"},
+		Observers: []work.Observer{pooltest.NewSpy(), nil, work.ObserverFunc(nil)}, Logger: pooltest.Silent(),
+		Only: []string{"fine", "unknown"},
 	}).
 		Middleware((*setupContext).NoNext).
 		Middleware(nil).
@@ -51,15 +54,15 @@ func badPool() *WorkerPool {
 		Job("noError", (*setupContext).NoError).
 		Job("byValue", setupContext.ByValue).
 		Job("text", "not a function").
-		JobWithOptions("options", JobOptions{Priority: -1, Timeout: -1, Retention: -1}, (*setupContext).Fine).
-		JobWithOptions("heavy", JobOptions{Priority: 100_001}, (*setupContext).Fine)
+		JobWithOptions("options", work.JobOptions{Priority: -1, Timeout: -1, Retention: -1}, (*setupContext).Fine).
+		JobWithOptions("heavy", work.JobOptions{Priority: 100_001}, (*setupContext).Fine)
 }
 
 func TestEveryMistakeOfASetUpIsToldAtOnce(t *testing.T) {
 	t.Parallel()
 	before := badPool()
 	err := before.Start(context.Background())
-	var setup *SetupError
+	var setup *work.SetupError
 	require.ErrorAs(t, err, &setup)
 	const golden = "testdata/setup.golden"
 	// Where something stands in this file changes with it: the golden file has the offset hidden, a line must be there.
@@ -72,7 +75,7 @@ func TestEveryMistakeOfASetUpIsToldAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, string(want), text)
 	assert.NotContains(t, text, "/pool_setup_test.go", "base names only")
-	var signature *SignatureError
+	var signature *work.SignatureError
 	require.ErrorAs(t, setup, &signature, "errors.As looks into each")
 	require.NoError(t, before.Stop(context.Background()))
 }
@@ -80,36 +83,37 @@ func TestEveryMistakeOfASetUpIsToldAtOnce(t *testing.T) {
 func TestASetUpMistakeNamesItsValue(t *testing.T) {
 	t.Parallel()
 	fine := func() error { return nil }
-	good := WorkerOptions{Redis: "redis://127.0.0.1:1/0", Logger: silent()}
+	good := work.WorkerOptions{Redis: "redis://127.0.0.1:1/0", Logger: pooltest.Silent()}
 	for name, row := range map[string]struct {
-		pool *WorkerPool
+		pool *work.WorkerPool
 		want string
 	}{
-		"concurrency 0": {NewWorkerPool(nil, 0, good).Job("a", fine),
+		"concurrency 0": {work.NewWorkerPool(nil, 0, good).Job("a", fine),
 			"the concurrency of the worker pool is 0: give 1 to 100,000"},
-		"concurrency -1": {NewWorkerPool(nil, -1, good).Job("a", fine),
+		"concurrency -1": {work.NewWorkerPool(nil, -1, good).Job("a", fine),
 			"the concurrency of the worker pool is -1: give 1 to 100,000"},
-		"no jobs": {NewWorkerPool(nil, 1, good),
+		"no jobs": {work.NewWorkerPool(nil, 1, good),
 			"the number of registered jobs is 0: register at least one with Job"},
-		"a number as prototype": {NewWorkerPool(7, 1, good).Job("a", fine),
+		"a number as prototype": {work.NewWorkerPool(7, 1, good).Job("a", fine),
 			"prototype of type int is no struct, wanted a struct, a pointer to a struct or nil: make it a field of " +
 				"one"},
-		"no Redis": {NewWorkerPool(nil, 1, WorkerOptions{Logger: silent()}).Job("a", fine),
+		"no Redis": {work.NewWorkerPool(nil, 1, work.WorkerOptions{Logger: pooltest.Silent()}).Job("a", fine),
 			"WorkerOptions.Redis or Connection: no Redis is named: give a DSN such as redis://localhost:6379/0, or a " +
 				"Connection"},
 		"a DSN and a Connection": {
-			NewWorkerPool(nil, 1, WorkerOptions{
-				Redis: "redis://localhost", Connection: Redigo(&redis.Pool{}), Logger: silent(),
+			work.NewWorkerPool(nil, 1, work.WorkerOptions{
+				Redis: "redis://localhost", Connection: work.Redigo(&redis.Pool{}), Logger: pooltest.Silent(),
 			}).Job("a", fine),
 			"WorkerOptions.Redis or Connection: both a DSN and a Connection are given: leave one out"},
-		"a nil redis.Pool": {NewWorkerPool(nil, 1, WorkerOptions{Connection: Redigo(nil), Logger: silent()}).
+		"a nil redis.Pool": {work.NewWorkerPool(nil, 1,
+			work.WorkerOptions{Connection: work.Redigo(nil), Logger: pooltest.Silent()}).
 			Job("a", fine),
 			"WorkerOptions.Redis or Connection: the redis.Pool is nil: give a pool, or a DSN instead"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := row.pool.Start(context.Background())
-			var setup *SetupError
+			var setup *work.SetupError
 			require.ErrorAs(t, err, &setup)
 			assert.EqualError(t, err, "the worker pool cannot start: "+row.want)
 			assert.Len(t, setup.Mistakes, 1)
@@ -122,15 +126,15 @@ func TestALegalSetUpOfOddNamesStarts(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		ran := make(chan string, 4)
-		pool := NewWorkerPool(nil, 1, k.options())
+		pool := work.NewWorkerPool(nil, 1, k.Options())
 		names := []string{strings.Repeat("é", 100), "a b:c/{d}", "日本", `"`}
 		for _, name := range names {
-			pool.Job(name, func(job *Job) error { ran <- job.Name; return nil })
+			pool.Job(name, func(job *work.Job) error { ran <- job.Name; return nil })
 		}
-		k.start(pool)
+		k.Start(pool)
 		for _, name := range names {
-			k.enqueue(name)
-			assert.Equal(t, name, receive(t, ran))
+			k.Enqueue(name)
+			assert.Equal(t, name, pooltest.Receive(t, ran))
 		}
 	})
 }
@@ -140,31 +144,31 @@ func TestOnlyServesASubset(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		ran := make(chan string, 2)
-		note := func(job *Job) error { ran <- job.Name; return nil }
-		options := k.options()
+		note := func(job *work.Job) error { ran <- job.Name; return nil }
+		options := k.Options()
 		options.Only = []string{"served"}
-		pool := NewWorkerPool(nil, 2, options).Job("served", note).Job("other", note)
+		pool := work.NewWorkerPool(nil, 2, options).Job("served", note).Job("other", note)
 		options.Only[0] = "other" // what the caller does with its slice later is its own matter
-		k.enqueue("other")
-		k.enqueue("served")
-		k.start(pool)
-		assert.Equal(t, "served", receive(t, ran))
-		require.NoError(t, pool.Drain(k.ctx()), "what it does not serve does not count")
-		assert.Equal(t, 1, k.number("LLEN", "queue:other"))
+		k.Enqueue("other")
+		k.Enqueue("served")
+		k.Start(pool)
+		assert.Equal(t, "served", pooltest.Receive(t, ran))
+		require.NoError(t, pool.Drain(k.Ctx()), "what it does not serve does not count")
+		assert.Equal(t, 1, k.Number("LLEN", "queue:other"))
 		assert.Empty(t, ran)
 	})
 }
 
 // keys are those of the namespace that are left.
 func (k *kit) keys() []string {
-	k.t.Helper()
-	conn, err := redis.Dial("tcp", k.server.Addr())
-	require.NoError(k.t, err)
+	k.T.Helper()
+	conn, err := redis.Dial("tcp", k.Server.Addr())
+	require.NoError(k.T, err)
 	defer conn.Close() //lint:ignore errcheck a test's
-	keys, err := redis.Strings(conn.Do("KEYS", "{"+k.namespace+"}:*"))
-	require.NoError(k.t, err)
+	keys, err := redis.Strings(conn.Do("KEYS", "{"+k.Namespace+"}:*"))
+	require.NoError(k.T, err)
 	for i, key := range keys {
-		keys[i] = strings.TrimPrefix(key, "{"+k.namespace+"}:")
+		keys[i] = strings.TrimPrefix(key, "{"+k.Namespace+"}:")
 	}
 	return keys
 }
@@ -173,20 +177,20 @@ func TestAStartThatIsRefusedLeavesNothingInRedis(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := NewWorkerPool(nil, 0, k.options()).Job("a", func() error { return nil })
-		require.Error(t, pool.Start(k.ctx()))
+		pool := work.NewWorkerPool(nil, 0, k.Options()).Job("a", func() error { return nil })
+		require.Error(t, pool.Start(k.Ctx()))
 		assert.Empty(t, k.keys())
 
 		// Redis refuses the second of three workers: the first one had joined and must leave again.
-		k.do("SET", "queues", "of a wrong type")
-		pool = NewWorkerPool(nil, 600, k.options()).Job("a", func() error { return nil })
-		require.ErrorContains(t, pool.Start(k.ctx()), "queues has the wrong type")
+		k.Do("SET", "queues", "of a wrong type")
+		pool = work.NewWorkerPool(nil, 600, k.Options()).Job("a", func() error { return nil })
+		require.ErrorContains(t, pool.Start(k.Ctx()), "queues has the wrong type")
 		assert.Equal(t, []string{"queues"}, k.keys())
-		assert.Zero(t, count[event.WorkerStarted](k.spy))
+		assert.Zero(t, pooltest.Count[event.WorkerStarted](k.Spy))
 
-		k.do("DEL", "queues")
-		k.start(pool)
-		await[event.WorkerStarted](t, k.spy, nil)
+		k.Do("DEL", "queues")
+		k.Start(pool)
+		pooltest.Await[event.WorkerStarted](t, k.Spy, nil)
 	})
 }
 
@@ -194,14 +198,14 @@ func TestStartAgainOnceRedisIsUp(t *testing.T) {
 	t.Parallel()
 	server := redistest.Dedicated(t)
 	server.Kill()
-	pool := NewWorkerPool(nil, 2, WorkerOptions{Redis: server.DSN(), Logger: silent()})
+	pool := work.NewWorkerPool(nil, 2, work.WorkerOptions{Redis: server.DSN(), Logger: pooltest.Silent()})
 	ran := make(chan struct{}, 1)
 	pool.Job("a", func() error { ran <- struct{}{}; return nil })
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), pooltest.Patience)
 	defer cancel()
 	err := pool.Start(ctx)
 	require.ErrorContains(t, err, "the worker pool cannot start: cannot connect to Redis at "+server.Addr())
-	var setup *SetupError
+	var setup *work.SetupError
 	require.False(t, errors.As(err, &setup), "the set-up is right")
 	pool.Job("b", func() error { return nil }) // not too late
 
@@ -209,7 +213,7 @@ func TestStartAgainOnceRedisIsUp(t *testing.T) {
 	require.NoError(t, pool.Start(ctx))
 	_, err = pool.Enqueuer().Enqueue(ctx, "a")
 	require.NoError(t, err)
-	receive(t, ran)
+	pooltest.Receive(t, ran)
 	require.NoError(t, pool.Stop(ctx))
 }
 
@@ -218,21 +222,21 @@ func TestASetUpCallAfterStartIsReportedAndHasNoEffect(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		var log lockedBuffer
-		options := k.options()
+		options := k.Options()
 		options.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		pool := NewWorkerPool(nil, 1, options).Job("a", func() error { return nil })
-		k.start(pool)
+		pool := work.NewWorkerPool(nil, 1, options).Job("a", func() error { return nil })
+		k.Start(pool)
 		pool.Job("late", func() error { return nil }).
-			JobWithOptions("later", JobOptions{Priority: -1}, nil).
+			JobWithOptions("later", work.JobOptions{Priority: -1}, nil).
 			Middleware(func() {})
 		for _, what := range []string{`registration of job \"late\"`, `registration of job \"later\"`, "Middleware"} {
 			assert.Contains(t, log.String(), what)
 		}
 		assert.Contains(t, log.String(), "at=pool_setup_test.go:")
-		_, err := pool.Enqueuer().Enqueue(k.ctx(), "late", "args that nobody checks")
+		_, err := pool.Enqueuer().Enqueue(k.Ctx(), "late", "args that nobody checks")
 		require.NoError(t, err)
-		require.NoError(t, pool.Drain(k.ctx()))
-		assert.Equal(t, 1, k.number("LLEN", "queue:late"))
+		require.NoError(t, pool.Drain(k.Ctx()))
+		assert.Equal(t, 1, k.Number("LLEN", "queue:late"))
 	})
 }
 
@@ -252,4 +256,68 @@ func (b *lockedBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buffer.String()
+}
+
+type cloneContext struct{ greeting string }
+
+func (c *cloneContext) wrap(ctx context.Context, _ *work.Job, next work.NextFunc) error {
+	c.greeting += "!"
+	return next(ctx)
+}
+
+func (c *cloneContext) greet() (string, error) { return c.greeting, nil }
+
+func TestACloneRunsTheSameJobsWithOptionsOfItsOwn(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k, other := newKit(t, s), pooltest.NewSpy()
+		options := k.Options()
+		options.Namespace, options.Observers = redistest.Namespace(t), []work.Observer{other}
+		pool := work.NewWorkerPool(cloneContext{greeting: "hello"}, 3, options).
+			Middleware((*cloneContext).wrap).
+			JobWithOptions("greet", work.JobOptions{Retention: pooltest.Patience}, (*cloneContext).greet).
+			Periodic("* * * * * *", "greet")
+		pool = k.Start(pool)
+		for range 2 { // a clone of a clone is the same
+			pool = pool.Clone(k.Options())
+		}
+		k.Start(pool)
+		id := k.Enqueue("greet").ID
+		result, err := work.Wait[string](k.Ctx(), k.Enq, id)
+		require.NoError(t, err)
+		assert.Equal(t, "hello!", result)
+		assert.Equal(t, 3, pooltest.Await[event.WorkerStarted](t, k.Spy, nil).Concurrency)
+		assert.Empty(t, seenBy(t, other, id), "the observers are not the clone's")
+		schedules, err := k.byHand().SeenSchedules(k.Ctx())
+		require.NoError(t, err)
+		assert.Empty(t, schedules, "nor are the schedules")
+	})
+}
+
+func TestACloneHasTheMistakesOfTheSetUpAndNotThoseOfTheOptions(t *testing.T) {
+	t.Parallel()
+	pool := work.NewWorkerPool(7, 0, work.WorkerOptions{MaxCrashes: 1, Prefetch: -1}).Job("greet", func(string) {}).
+		Job("a", nothing).Job("a", nothing)
+	var setup *work.SetupError
+	require.ErrorAs(t, pool.Start(t.Context()), &setup)
+	require.Len(t, setup.Mistakes, 7)
+
+	require.ErrorAs(t, pool.Clone(work.WorkerOptions{Redis: "redis://localhost", Prefetch: -2}).Start(t.Context()),
+		&setup)
+	texts := errors.Join(setup.Mistakes...).Error()
+	require.Len(t, setup.Mistakes, 5, texts)
+	for _, text := range []string{"prototype", "concurrency", "greet", "registered already", "Prefetch is -2"} {
+		assert.Contains(t, texts, text)
+	}
+}
+
+func TestACloneDoesNotChangeWithThePool(t *testing.T) {
+	t.Parallel()
+	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: "redis://localhost"}).Job("a", nothing)
+	clone := pool.Clone(work.WorkerOptions{Redis: "redis://localhost"})
+	pool.Job("b", nothing)
+	clone.Job("c", nothing)
+	assert.Equal(t, []string{"a", "c"}, clone.Registered())
+	assert.NotContains(t, pool.Registered(), "c")
+	assert.False(t, pool.Shares(clone, "a"))
 }

@@ -9,7 +9,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/subscription"
 )
 
 // The times of a start.
@@ -33,7 +37,7 @@ func (p *WorkerPool) Start(ctx context.Context) error {
 		}
 		return nil
 	}
-	undo(workers)
+	removeUnstarted(workers)
 	if p.endFailedStart() {
 		return ErrStopped
 	}
@@ -72,14 +76,17 @@ func (p *WorkerPool) prepare() error {
 		return &SetupError{Mistakes: mistakes}
 	}
 	for _, registration := range p.registered { // any of them may be served later
-		registration.quota = newQuota(registration.options.MaxRunning)
-		registration.invoke = chain(p.middlewares, registration.handler.run)
+		registration.quota = subscription.NewQuota(registration.options.MaxRunning)
+		registration.invoke = chain(p.middlewares, runnerOf(registration.handler))
 	}
 	p.served, p.belongs = served, p.options.Service
 	if p.belongs == "" {
 		p.belongs = serviceOf(served)
 	}
-	p.roster.open(p.registered, served)
+	p.serving.Open(slices.Collect(maps.Keys(p.registered)), func(name string) bool { return served[name] != nil })
+	for name, registration := range p.registered { // a Clone begins with a copy of the registration
+		registration.withdrawn = p.serving.Withdrawn(name)
+	}
 	return nil
 }
 
@@ -100,7 +107,7 @@ func (p *WorkerPool) choose() (map[string]*registration, []error) {
 		registration := p.registered[name]
 		if registration == nil {
 			mistakes = append(mistakes, &InvalidError{
-				What: "a name in WorkerOptions.Only", Value: quoted(name),
+				What: "a name in WorkerOptions.Only", Value: excerpt.Brief(name),
 				Remedy: "no such job is registered; there are " + known(),
 			})
 			continue
@@ -133,11 +140,11 @@ func (p *WorkerPool) join(ctx context.Context) ([]*worker, error) {
 	if err := p.checkServer(ctx); err != nil {
 		return nil, fmt.Errorf("the worker pool cannot start: %w", err)
 	}
-	p.recruiter = newRecruiter(p)
-	w := newWorker(p, min(p.concurrency, maxPerWorker), true)
+	p.scaler = newScaler(p)
+	w := newWorker(&p.engine, p, min(p.concurrency, maxPerWorker), true)
 	joined := []*worker{w}
 	if err := w.join(ctx); err != nil {
-		var unsent *rdb.DialError
+		var unsent *redisconn.DialError
 		if errors.As(err, &unsent) {
 			joined = nil
 		}
@@ -146,7 +153,7 @@ func (p *WorkerPool) join(ctx context.Context) ([]*worker, error) {
 	if err := p.declareLimits(ctx); err != nil {
 		return joined, fmt.Errorf("the worker pool cannot start: %w", err)
 	}
-	if err := p.schedule(ctx, joined[0]); err != nil {
+	if err := p.startSchedules(ctx, joined[0]); err != nil {
 		return joined, fmt.Errorf("the worker pool cannot start: %w", err)
 	}
 	return joined, nil
@@ -163,17 +170,17 @@ func (p *WorkerPool) begin(ctx context.Context, workers []*worker) bool {
 	for _, w := range workers {
 		w.begin()
 	}
-	p.recruiting = p.recruiter.loop()
-	p.recruiting.Start(context.Background()) // until the stop
+	p.scaling = p.scalingLoop()
+	p.scaling.Start(context.Background()) // until the stop
 	p.state = poolStarted
-	p.roster.tell()
+	p.serving.Tell()
 	// whoever waits in Stop gets the error
 	p.detach = context.AfterFunc(ctx, func() { _ = p.Stop(context.Background()) })
 	return true
 }
 
-// undo removes workers from Redis that have run nothing. What fails here a reaper does in a few seconds.
-func undo(workers []*worker) {
+// removeUnstarted removes workers from Redis that have run nothing. What fails here a reaper does in a few seconds.
+func removeUnstarted(workers []*worker) {
 	ctx, cancel := context.WithTimeout(context.Background(), undoTimeout)
 	defer cancel()
 	for _, w := range workers {
@@ -191,10 +198,32 @@ func (p *WorkerPool) endFailedStart() bool {
 		p.state = poolNew
 	}
 	p.mu.Unlock()
-	p.roster.tell()
+	p.serving.Tell()
 	if stopped {
 		p.closeConnection()
 		close(p.stopped)
 	}
 	return stopped
+}
+
+// checkServer looks at what Redis says of itself, once, when a pool starts. One that is too old is refused, since
+// scripts would fail in the middle of the work; one that may evict keys is reported: it would drop jobs at full memory.
+func (p *WorkerPool) checkServer(ctx context.Context) error {
+	facts, err := p.store.Server(ctx)
+	if err != nil {
+		return err
+	}
+	if facts.TooOld() {
+		return &InvalidError{
+			What: "the version of Redis", Value: facts.Version, Remedy: "use " + rdb.MinVersion + " or newer",
+		}
+	}
+	if facts.EvictionPolicy != "" && facts.EvictionPolicy != "noeviction" {
+		p.events.emit(event.ServerUnfit{
+			Problem: fmt.Sprintf("its maxmemory-policy is %s: when its memory is full it drops keys, and jobs with "+
+				"them", facts.EvictionPolicy),
+			Remedy: "CONFIG SET maxmemory-policy noeviction",
+		})
+	}
+	return nil
 }

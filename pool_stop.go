@@ -11,6 +11,13 @@ import (
 	"time"
 
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/lifecycle"
+)
+
+// How long a stop that has to hurry may take: outcomes still travel to Redis then, and jobs go back.
+const (
+	stopTimeAfterSignal = time.Second
+	stopTimeAfterCtx    = 5 * time.Second // at most, and no more than a quarter of the time that there is
 )
 
 // Stop ends the pool: no more jobs are fetched, Checkin answers true, running jobs may go on for ShutdownTimeout, then
@@ -18,13 +25,13 @@ import (
 // ended in good order, else a *StopError. It returns within ctx whatever Redis or a handler does, then with everything
 // cut short. Further calls wait for the same stop; a pool that was never started is stopped at once.
 func (p *WorkerPool) Stop(ctx context.Context) error {
-	room, patience, cancel := roomBefore(ctx)
+	room, patience, cancel := lifecycle.Reserve(ctx, stopTimeAfterCtx)
 	defer cancel()
 	p.beginStop(patience, room)
 	select {
 	case <-p.stopped:
 	case <-patience.Done():
-		p.hurried.hurry(room)
+		p.deadline.Hurry(room)
 		select {
 		case <-p.stopped:
 		case <-ctx.Done():
@@ -49,7 +56,7 @@ func (p *WorkerPool) beginStop(patience context.Context, room time.Duration) {
 	p.mu.Unlock()
 	switch before {
 	case poolNew:
-		defer context.AfterFunc(patience, func() { p.hurried.hurry(room) })()
+		defer context.AfterFunc(patience, func() { p.deadline.Hurry(room) })()
 		p.shutDown()
 	case poolStarting:
 		p.abort() // the start does the rest
@@ -59,18 +66,23 @@ func (p *WorkerPool) beginStop(patience context.Context, room time.Duration) {
 	}
 }
 
+// shutDown stops the scaling first, so that no worker joins any more, then all workers side by side. The connection is
+// closed last: until then their outcomes go through it. p.stopErr may be read once p.stopped is closed.
 func (p *WorkerPool) shutDown() {
 	defer close(p.stopped)
-	if p.recruiting != nil {
-		p.recruiting.Stop()
-		<-p.recruiting.Done()
+	if p.scaling != nil {
+		p.scaling.Stop()
+		<-p.scaling.Done()
 	}
 	results := make([]*StopError, len(p.workers))
+	for _, w := range p.workers { // all of them first: what one gives back none of the others takes
+		w.requestStop()
+	}
 	var stops sync.WaitGroup
 	for i, w := range p.workers {
 		// unless it returns
 		results[i] = &StopError{Err: errors.New("an observer ended the goroutine of the stop (runtime.Goexit)")}
-		stops.Go(func() { results[i] = w.stop(p.hurried, p.options.ShutdownTimeout) })
+		stops.Go(func() { results[i] = w.stop(p.deadline, p.options.ShutdownTimeout) })
 	}
 	stops.Wait()
 	all := &StopError{}
@@ -83,13 +95,15 @@ func (p *WorkerPool) shutDown() {
 	p.closeConnection()
 }
 
+// closeConnection closes what the pool opened itself. The enqueuer comes first: calls under way may end until the
+// deadline of the stop, and are cut off then. A connection that the program gave stays open.
 func (p *WorkerPool) closeConnection() {
 	p.mu.Lock()
 	p.closed = true
 	enqueuer, driver, owned, objects := p.enqueuer, p.driver, p.owned, p.objects
 	p.mu.Unlock()
 	if enqueuer != nil {
-		defer context.AfterFunc(p.hurried, enqueuer.core.lanes.cutOff)()
+		defer context.AfterFunc(p.deadline, enqueuer.core.intake.CutOff)()
 		_ = enqueuer.Close() // it is told by whoever still calls it
 	}
 	if owned {
@@ -104,7 +118,7 @@ func (p *WorkerPool) closeConnection() {
 // hurry: handlers are not waited for any longer. It returns the error of Start or of Stop.
 func (p *WorkerPool) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer onSignal(cancel, func() { p.hurried.hurry(hurriedBySignal) })()
+	defer onSignal(cancel, func() { p.deadline.Hurry(stopTimeAfterSignal) })()
 	defer cancel()
 	if err := p.Start(ctx); err != nil {
 		return err

@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -12,15 +12,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
 )
 
 // inLine returns the ids in a queue, the one at the front first.
 func (k *kit) inLine(queue string) []string {
-	k.t.Helper()
-	ids, err := redis.Strings(k.do("LRANGE", "queue:"+queue, 0, -1), nil)
-	require.NoError(k.t, err)
+	k.T.Helper()
+	ids, err := redis.Strings(k.Do("LRANGE", "queue:"+queue, 0, -1), nil)
+	require.NoError(k.T, err)
 	for i, j := 0, len(ids)-1; i < j; i, j = i+1, j-1 {
 		ids[i], ids[j] = ids[j], ids[i]
 	}
@@ -29,13 +31,13 @@ func (k *kit) inLine(queue string) []string {
 
 // noWorker checks that nothing of a worker is left in Redis.
 func (k *kit) noWorker() {
-	k.t.Helper()
-	assert.Zero(k.t, k.number("HLEN", "claimed"))
-	assert.Zero(k.t, k.number("SCARD", "workers"))
-	assert.Zero(k.t, k.number("SCARD", "dead"))
+	k.T.Helper()
+	assert.Zero(k.T, k.Number("HLEN", "claimed"))
+	assert.Zero(k.T, k.Number("SCARD", "workers"))
+	assert.Zero(k.T, k.Number("SCARD", "dead"))
 	for _, key := range k.keys() {
-		assert.False(k.t, strings.HasPrefix(key, "worker"), key)
-		assert.NotEqual(k.t, "lease", key)
+		assert.False(k.T, strings.HasPrefix(key, "worker"), key)
+		assert.NotEqual(k.T, "lease", key)
 	}
 }
 
@@ -43,23 +45,23 @@ func TestStopWaitsForRunningJobs(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		entered, leave := make(chan *Job), make(chan struct{})
-		pool := NewWorkerPool(nil, 3, k.options()).Job("a", func(ctx context.Context, job *Job) error {
+		entered, leave := make(chan *work.Job), make(chan struct{})
+		pool := work.NewWorkerPool(nil, 3, k.Options()).Job("a", func(ctx context.Context, job *work.Job) error {
 			entered <- job
 			<-leave
 			return ctx.Err() // nil: the stop is patient
 		})
-		require.NoError(t, pool.Start(k.ctx()))
+		require.NoError(t, pool.Start(k.Ctx()))
 		for range 3 {
-			k.enqueue("a")
-			receive(t, entered)
+			k.Enqueue("a")
+			pooltest.Receive(t, entered)
 		}
 		stopped := make(chan error, 1)
-		go func() { stopped <- pool.Stop(k.ctx()) }()
-		receive(t, untilStopping(pool))
+		go func() { stopped <- pool.Stop(k.Ctx()) }()
+		pooltest.Receive(t, untilStopping(pool))
 		close(leave)
-		require.NoError(t, receive(t, stopped))
-		k.empty("a")
+		require.NoError(t, pooltest.Receive(t, stopped))
+		k.Empty("a")
 		k.noWorker()
 	})
 }
@@ -70,20 +72,20 @@ func TestAHandlerThatEndsWithItsCtxIsGivenBackAndNamed(t *testing.T) {
 		k := newKit(t, s)
 		entered := make(chan struct{}, 3)
 		causes := make(chan error, 3)
-		options := k.options()
+		options := k.Options()
 		options.ShutdownTimeout = 20 * time.Millisecond
-		pool := NewWorkerPool(nil, 3, options).Job("a", func(ctx context.Context) error {
+		pool := work.NewWorkerPool(nil, 3, options).Job("a", func(ctx context.Context) error {
 			entered <- struct{}{}
 			<-ctx.Done()
 			causes <- context.Cause(ctx)
 			return fmt.Errorf("given up: %w", ctx.Err())
 		})
-		require.NoError(t, pool.Start(k.ctx()))
-		job := k.enqueue("a")
-		receive(t, entered)
-		err := pool.Stop(k.ctx())
-		require.ErrorIs(t, receive(t, causes), ErrShutdown)
-		var stop *StopError
+		require.NoError(t, pool.Start(k.Ctx()))
+		job := k.Enqueue("a")
+		pooltest.Receive(t, entered)
+		err := pool.Stop(k.Ctx())
+		require.ErrorIs(t, pooltest.Receive(t, causes), work.ErrShutdown)
+		var stop *work.StopError
 		require.ErrorAs(t, err, &stop)
 		require.Len(t, stop.Released, 1)
 		assert.Equal(t, job.ID, stop.Released[0].ID)
@@ -91,14 +93,14 @@ func TestAHandlerThatEndsWithItsCtxIsGivenBackAndNamed(t *testing.T) {
 		require.NoError(t, stop.Err)
 		assert.EqualError(t, err, "the worker pool did not stop in good order: jobs given back (1): a "+job.ID)
 		assert.Equal(t, []string{job.ID}, k.inLine("a"))
-		assert.Zero(t, k.number("HLEN", "trail"), "no attempt was used")
+		assert.Zero(t, k.Number("HLEN", "trail"), "no attempt was used")
 		k.noWorker()
 
 		attempts := make(chan int, 1)
-		next := NewWorkerPool(nil, 1, k.options()).
-			Job("a", func(job *Job) error { attempts <- job.Attempt; return nil })
-		k.start(next)
-		assert.Equal(t, 1, receive(t, attempts))
+		next := work.NewWorkerPool(nil, 1, k.Options()).
+			Job("a", func(job *work.Job) error { attempts <- job.Attempt; return nil })
+		k.Start(next)
+		assert.Equal(t, 1, pooltest.Receive(t, attempts))
 	})
 }
 
@@ -107,19 +109,19 @@ func TestAnErrorOfAHandlersOwnIsItsFailureAlsoInAStop(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		entered := make(chan struct{}, 1)
-		options := k.options()
+		options := k.Options()
 		options.ShutdownTimeout = -1
-		pool := NewWorkerPool(nil, 1, options).Job("a", func(ctx context.Context) error {
+		pool := work.NewWorkerPool(nil, 1, options).Job("a", func(ctx context.Context) error {
 			close(entered)
 			<-ctx.Done()
 			return errors.New("no luck")
 		})
-		require.NoError(t, pool.Start(k.ctx()))
-		k.enqueue("a")
-		receive(t, entered)
-		require.NoError(t, pool.Stop(k.ctx()))
-		assert.Equal(t, 1, count[event.JobFailed](k.spy))
-		assert.Equal(t, 1, k.number("ZCARD", "retry"))
+		require.NoError(t, pool.Start(k.Ctx()))
+		k.Enqueue("a")
+		pooltest.Receive(t, entered)
+		require.NoError(t, pool.Stop(k.Ctx()))
+		assert.Equal(t, 1, pooltest.Count[event.JobFailed](k.Spy))
+		assert.Equal(t, 1, k.Number("ZCARD", "retry"))
 		k.noWorker()
 	})
 }
@@ -129,21 +131,21 @@ func TestAHandlerThatIgnoresItsCtxIsStuckAndItsJobRunsElsewhere(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		entered, leave, left := make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
-		options := k.options()
+		options := k.Options()
 		options.ShutdownTimeout = -1
-		pool := NewWorkerPool(nil, 1, options).Job("a", func() error {
+		pool := work.NewWorkerPool(nil, 1, options).Job("a", func() error {
 			close(entered)
 			<-leave
 			close(left)
 			return errors.New("nobody hears this")
 		})
-		require.NoError(t, pool.Start(k.ctx()))
-		job := k.enqueue("a")
-		receive(t, entered)
-		behind := k.enqueue("a")
+		require.NoError(t, pool.Start(k.Ctx()))
+		job := k.Enqueue("a")
+		pooltest.Receive(t, entered)
+		behind := k.Enqueue("a")
 
-		err := pool.Stop(k.ctx())
-		var stop *StopError
+		err := pool.Stop(k.Ctx())
+		var stop *work.StopError
 		require.ErrorAs(t, err, &stop)
 		require.Len(t, stop.Stuck, 1)
 		assert.Equal(t, job.ID, stop.Stuck[0].ID)
@@ -151,54 +153,19 @@ func TestAHandlerThatIgnoresItsCtxIsStuckAndItsJobRunsElsewhere(t *testing.T) {
 		assert.Empty(t, stop.Released)
 		assert.EqualError(t, err, "the worker pool did not stop in good order: handlers that did not return (1): a "+
 			""+job.ID)
-		assert.Equal(t, ErrShutdown, await[event.JobStuck](t, k.spy, nil).Cause)
+		assert.Equal(t, work.ErrShutdown, pooltest.Await[event.JobStuck](t, k.Spy, nil).Cause)
 		assert.Equal(t, []string{job.ID, behind.ID}, k.inLine("a"), "it stands in front of what came after it")
 		k.noWorker()
 
 		ran := make(chan string, 2)
-		next := NewWorkerPool(nil, 1, k.options()).Job("a", func(job *Job) error { ran <- job.ID; return nil })
-		k.start(next)
-		assert.Equal(t, job.ID, receive(t, ran))
+		next := work.NewWorkerPool(nil, 1, k.Options()).
+			Job("a", func(job *work.Job) error { ran <- job.ID; return nil })
+		k.Start(next)
+		assert.Equal(t, job.ID, pooltest.Receive(t, ran))
 		close(leave)
-		receive(t, left)
-		assert.Equal(t, behind.ID, receive(t, ran))
-		assert.Zero(t, count[event.JobFailed](k.spy), "what it returns later does not count")
-	})
-}
-
-func TestWhatDidNotBeginGoesBackInOrder(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s redistest.Server) {
-		k := newKit(t, s)
-		var want []string
-		var entries []Entry
-		for range 200 {
-			entries = append(entries, Entry{Name: "a"})
-		}
-		receipts, err := k.enq.EnqueueMany(k.ctx(), entries)
-		require.NoError(t, err)
-		for _, receipt := range receipts {
-			want = append(want, receipt.ID)
-		}
-		pool := NewWorkerPool(nil, 200, k.options()).Job("a", nothing)
-		// The stop begins after the fetch has claimed and before a processor has taken anything up.
-		require.NoError(t, pool.prepare())
-		w := newWorker(pool, 200, true)
-		require.NoError(t, w.join(k.ctx()))
-		w.halting.Store(true)
-		w.begin()
-		fetched := func() int {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			return len(w.unbegun)
-		}
-		require.Eventually(t, func() bool { return fetched() == 200 }, patience, time.Millisecond)
-		require.Nil(t, w.stop(pool.hurried, patience).orNil())
-		assert.Equal(t, want, k.inLine("a"))
-		assert.Equal(t, 200, count[event.JobReleased](k.spy))
-		assert.Zero(t, count[event.JobStarted](k.spy))
-		k.noWorker()
-		pool.closeConnection()
+		pooltest.Receive(t, left)
+		assert.Equal(t, behind.ID, pooltest.Receive(t, ran))
+		assert.Zero(t, pooltest.Count[event.JobFailed](k.Spy), "what it returns later does not count")
 	})
 }
 
@@ -207,21 +174,21 @@ func TestAStopLeavesATokenForOthers(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		entered := make(chan struct{}, 1)
-		options := k.options()
+		options := k.Options()
 		options.ShutdownTimeout = -1
-		first := NewWorkerPool(nil, 1, options).Job("a", func(ctx context.Context) error {
+		first := work.NewWorkerPool(nil, 1, options).Job("a", func(ctx context.Context) error {
 			entered <- struct{}{}
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		require.NoError(t, first.Start(k.ctx()))
-		k.enqueue("a")
-		receive(t, entered)
+		require.NoError(t, first.Start(k.Ctx()))
+		k.Enqueue("a")
+		pooltest.Receive(t, entered)
 		ran := make(chan struct{}, 1)
-		k.start(NewWorkerPool(nil, 1, k.options()).Job("a", func() error { ran <- struct{}{}; return nil }))
-		var stop *StopError
-		require.ErrorAs(t, first.Stop(k.ctx()), &stop)
-		receive(t, ran)
+		k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("a", func() error { ran <- struct{}{}; return nil }))
+		var stop *work.StopError
+		require.ErrorAs(t, first.Stop(k.Ctx()), &stop)
+		pooltest.Receive(t, ran)
 	})
 }
 
@@ -230,26 +197,197 @@ func TestASecondStopThatIsInAHurryHurriesTheFirst(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		entered := make(chan struct{}, 1)
-		options := k.options()
+		options := k.Options()
 		options.ShutdownTimeout = time.Hour
-		pool := NewWorkerPool(nil, 1, options).Job("a", func(ctx context.Context) error {
+		pool := work.NewWorkerPool(nil, 1, options).Job("a", func(ctx context.Context) error {
 			close(entered)
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		require.NoError(t, pool.Start(k.ctx()))
-		job := k.enqueue("a")
-		receive(t, entered)
+		require.NoError(t, pool.Start(k.Ctx()))
+		job := k.Enqueue("a")
+		pooltest.Receive(t, entered)
 		patient := make(chan error, 1)
 		go func() { patient <- pool.Stop(context.Background()) }()
-		receive(t, untilStopping(pool))
+		pooltest.Receive(t, untilStopping(pool))
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
 		require.Error(t, pool.Stop(ended))
-		var stop *StopError
-		require.ErrorAs(t, receive(t, patient), &stop)
+		var stop *work.StopError
+		require.ErrorAs(t, pooltest.Receive(t, patient), &stop)
 		require.Len(t, stop.Released, 1, "a healthy Redis takes it back even now")
 		assert.Equal(t, []string{job.ID}, k.inLine("a"))
 		k.noWorker()
+	})
+}
+
+func TestWhatDidNotBeginGoesBackInOrder(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		var want []string
+		var entries []work.Entry
+		for range 200 {
+			entries = append(entries, work.Entry{Name: "a"})
+		}
+		receipts, err := k.Enq.EnqueueMany(k.Ctx(), entries)
+		require.NoError(t, err)
+		for _, receipt := range receipts {
+			want = append(want, receipt.ID)
+		}
+		pool := work.NewWorkerPool(nil, 200, k.Options()).Job("a", nothing)
+		// The stop begins after the fetch has claimed and before a processor has taken anything up.
+		w := k.lone(pool, 200)
+		w.Halt()
+		w.Begin()
+		require.Eventually(t, func() bool { return w.Unbegun() == 200 }, pooltest.Patience, time.Millisecond)
+		require.Nil(t, w.Stop(pooltest.Patience))
+		assert.Equal(t, want, k.inLine("a"))
+		assert.Equal(t, 200, pooltest.Count[event.JobReleased](k.Spy))
+		assert.Zero(t, pooltest.Count[event.JobStarted](k.Spy))
+		k.noWorker()
+	})
+}
+
+// stopWithin stops a pool with that much time and checks that it does not take more, whatever is wrong. (The slack is
+// that of a busy machine.)
+func stopWithin(t *testing.T, pool *work.WorkerPool, d time.Duration) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	begun := time.Now()
+	err := pool.Stop(ctx)
+	assert.Less(t, time.Since(begun), d+8*time.Second)
+	return err
+}
+
+func TestAStopReturnsInTimeWhileRedisIsSilent(t *testing.T) {
+	t.Parallel()
+	for name, within := range map[string]time.Duration{"no time at all": 0, "very little": 20 * time.Millisecond,
+		"some": 16 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s redistest.Server) {
+				k := newKit(t, s)
+				proxy := redistest.NewProxy(t, s.Addr())
+				options := k.Options()
+				options.Redis = proxy.DSN()
+				entered := make(chan struct{}, 2)
+				pool := work.NewWorkerPool(nil, 4, options).Job("a", func(ctx context.Context) error {
+					entered <- struct{}{}
+					<-ctx.Done()
+					return ctx.Err()
+				})
+				require.NoError(t, pool.Start(k.Ctx()))
+				k.Enqueue("a")
+				k.Enqueue("a")
+				pooltest.Receive(t, entered)
+				pooltest.Receive(t, entered)
+				proxy.Pause()
+				err := stopWithin(t, pool, within)
+				proxy.Resume()
+				var stop *work.StopError
+				require.ErrorAs(t, err, &stop)
+				require.Error(t, stop.Err, "the jobs could not be given back")
+				if within == 16*time.Second {
+					assert.Len(t, stop.Released, 2)
+					assert.ErrorContains(t, err, "2 outcomes were not acknowledged by Redis")
+				}
+				pooltest.Receive(t, pool.Stopped()) // a stop that nobody waits for ends as well
+			})
+		})
+	}
+}
+
+func TestAStopReturnsInTimeWhateverAHandlerDoes(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		options := k.Options()
+		options.ShutdownTimeout = time.Hour
+		entered, leave := make(chan struct{}), make(chan struct{})
+		defer close(leave)
+		pool := work.NewWorkerPool(nil, 2, options).Job("a", func() error { close(entered); <-leave; return nil })
+		require.NoError(t, pool.Start(k.Ctx()))
+		job := k.Enqueue("a")
+		pooltest.Receive(t, entered)
+		var stop *work.StopError
+		require.ErrorAs(t, stopWithin(t, pool, 20*time.Second), &stop)
+		require.Len(t, stop.Stuck, 1)
+		assert.NoError(t, stop.Err)
+		assert.Equal(t, []string{job.ID}, k.inLine("a"))
+		k.noWorker()
+	})
+}
+
+func TestAStopReturnsInTimeWhileAnEnqueueIsUnderWay(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		for name, start := range map[string]bool{"of a pool that runs": true, "of a pool that never ran": false} {
+			t.Run(name, func(t *testing.T) {
+				k := newKit(t, s)
+				proxy := redistest.NewProxy(t, s.Addr())
+				options := k.Options()
+				options.Redis = proxy.DSN()
+				pool := work.NewWorkerPool(nil, 2, options).Job("a", nothing)
+				if start {
+					require.NoError(t, pool.Start(k.Ctx()))
+				}
+				_, err := pool.Enqueuer().Enqueue(k.Ctx(), "a")
+				require.NoError(t, err)
+				proxy.Pause()
+				defer proxy.Resume()
+				enqueued := make(chan error, 1)
+				go func() {
+					_, err := pool.Enqueuer().Enqueue(context.Background(), "a")
+					enqueued <- err
+				}()
+				require.Eventually(t, func() bool { return pool.Enqueuer().Intake().Callers() > 0 }, pooltest.Patience,
+					time.Millisecond)
+				_ = stopWithin(t, pool, 500*time.Millisecond) // in order only for the pool that never ran
+				var unknown *work.EnqueueError
+				require.ErrorAs(t, pooltest.Receive(t, enqueued), &unknown)
+			})
+		}
+	})
+}
+
+func TestAStopWithoutRedisSaysWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	server := redistest.Dedicated(t)
+	pool := work.NewWorkerPool(nil, 4, work.WorkerOptions{Redis: server.DSN(), Logger: pooltest.Silent()}).
+		Job("a", nothing)
+	require.NoError(t, pool.Start(context.Background()))
+	server.Kill()
+	err := stopWithin(t, pool, pooltest.Patience)
+	assert.ErrorContains(t, err, "the worker could not be removed from Redis, others will reap it: ")
+	assert.ErrorContains(t, err, "Redis at "+server.Addr(), "it cannot connect, or finds an idle connection broken")
+}
+
+func TestAnotherWorkerTakesOverFromAStopThatWasCutShort(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		proxy := redistest.NewProxy(t, s.Addr())
+		options := k.Options()
+		options.Redis, options.ShutdownTimeout = proxy.DSN(), -1
+		entered := make(chan struct{})
+		pool := work.NewWorkerPool(nil, 1, options).Job("a", func(ctx context.Context) error {
+			close(entered)
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		require.NoError(t, pool.Start(k.Ctx()))
+		job := k.Enqueue("a")
+		pooltest.Receive(t, entered)
+		proxy.Pause()
+		require.Error(t, stopWithin(t, pool, 300*time.Millisecond))
+		proxy.Resume()
+		pooltest.Receive(t, pool.Stopped())
+
+		ran := make(chan string, 1)
+		k.Start(work.NewWorkerPool(nil, 1, k.Options()).
+			Job("a", func(job *work.Job) error { ran <- job.ID; return nil }))
+		assert.Equal(t, job.ID, pooltest.Receive(t, ran))
 	})
 }

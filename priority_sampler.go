@@ -31,9 +31,9 @@ type stride struct {
 // have less than was thought.
 const spareQueues = 2
 
-// lotsPerDraw is over how many queues a draw spreads at the least, when all are of equal weight. More make each draw
+// batchesPerDraw is over how many queues a draw spreads at the least, when all are of equal weight. More make each draw
 // fairer, fewer make it cheaper for Redis; over many draws the shares are the same.
-const lotsPerDraw = 2
+const batchesPerDraw = 2
 
 func newPrioritySampler(priorities map[string]int) *prioritySampler {
 	s := &prioritySampler{byName: make(map[string]*stride, len(priorities))}
@@ -49,9 +49,6 @@ func (s *prioritySampler) meet(name string, priority int) {
 		s.byName[name] = &stride{name: name, weight: float64(priority)}
 	}
 }
-
-// knows tells whether a queue is one of those that are known.
-func (s *prioritySampler) knows(name string) bool { return s.byName[name] != nil }
 
 // forget removes a queue from those that are known.
 func (s *prioritySampler) forget(name string) {
@@ -141,7 +138,7 @@ func (s *prioritySampler) draw(jobs int) []rdb.Share {
 		heaviest = max(heaviest, q.weight)
 	}
 	// of the heaviest queue; a light one must not get ahead by far more than its share
-	lot := float64(jobs) / lotsPerDraw
+	lot := float64(jobs) / batchesPerDraw
 	tentative := make([]float64, len(candidates))
 	for i, q := range candidates {
 		tentative[i], q.share = q.pass, 0
@@ -185,6 +182,8 @@ func (s *prioritySampler) drawWith(jobs int, name string) []rdb.Share {
 	return shares
 }
 
+// shares names the queues in the order of the candidates, and a few with a share of nothing, which the fetch may fill
+// up from.
 func (s *prioritySampler) shares(candidates []*stride) []rdb.Share {
 	shares := make([]rdb.Share, 0, len(candidates))
 	spares := 0

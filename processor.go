@@ -2,11 +2,13 @@ package work
 
 import (
 	"context"
-	"github.com/265d0351/work/event"
-	"github.com/265d0351/work/internal/backoff"
 	"runtime/debug"
 	"runtime/pprof"
 	"time"
+
+	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/backoff"
+	"github.com/265d0351/work/internal/excerpt"
 )
 
 // processor is one goroutine that runs one job at a time.
@@ -26,13 +28,13 @@ func (p *processor) loop() {
 		}
 		var err error = &GoexitError{}
 		if value := recover(); value != nil { // not of the job's code, which call guards: a bug of ours
-			stack := cutStack(string(debug.Stack()))
+			stack := excerpt.CutStack(string(debug.Stack()))
 			err = &PanicError{Value: value, Stack: stack}
 			defer p.worker.events.emit(event.LoopPanicked{Component: "processor", Value: value, Stack: stack})
 		}
 		p.replace(err)
 	}()
-	for r := p.worker.crew.take(true); r != nil; r = p.worker.crew.take(false) {
+	for r := p.worker.runners.Take(true); r != nil; r = p.worker.runners.Take(false) {
 		p.process(r)
 	}
 	returned = true
@@ -47,27 +49,15 @@ func (p *processor) replace(err error) {
 	}
 }
 
+// process runs one job to its end, unless a gate keeps it from beginning.
 func (p *processor) process(r *run) {
 	if !r.notBefore.IsZero() { // a rate lets it begin then; a stop gives it back then
 		backoff.Pause(p.worker.life, time.Until(r.notBefore))
 	}
-	if !r.assign() { // its name was withdrawn, and it was given back
-		p.worker.slots.takeUp()
-		p.worker.slots.vacate()
-		return
-	}
-	if p.worker.stopping() || r.registration.away.Load() {
-		p.worker.turnOut(r)
-		p.worker.slots.takeUp()
+	if !p.worker.admit(r) {
 		r.leave()
-		p.worker.slots.vacate()
-		return
-	}
-	if p.worker.turnBack(r) || p.worker.turnAwayFenced(r) || p.worker.turnAwayLate(r) || !p.worker.accuse(r) ||
-		!p.worker.unlock(r) {
-		p.worker.slots.takeUp()
-		r.leave()
-		p.worker.slots.vacate()
+		p.worker.slots.TakeUp()
+		p.worker.slots.Vacate()
 		return
 	}
 	p.current = r
@@ -79,11 +69,11 @@ func (p *processor) process(r *run) {
 // begin gives the run its ctx, which ends with the job, with its timeout, or with the worker.
 func (p *processor) begin(r *run) {
 	r.begun.Store(time.Now().UnixNano())
-	p.worker.takeUp()
+	p.worker.noteBegun()
 	r.ctx = &r.attempt
-	if limit, cause := r.allowance(p.worker.clock); limit > 0 {
+	if limit, cause := r.timeLimit(p.worker.clock); limit > 0 {
 		ctx, stopTimer := context.WithTimeoutCause(r.ctx, limit, cause)
-		stuck := time.AfterFunc(limit+p.worker.stuckAfter, func() { r.reportStuck(cause) })
+		stuck := time.AfterFunc(limit+p.worker.engine.times.Stuck, func() { r.reportStuck(cause) })
 		r.ctx, r.stopTimers = ctx, func() { stuck.Stop(); stopTimer() }
 	}
 	if p.worker.events.perJob() {
@@ -96,14 +86,14 @@ func (p *processor) waited(r *run) time.Duration {
 	if r.job.RunAt.IsZero() {
 		return 0
 	}
-	return max(0, p.worker.clock.now().Sub(r.job.RunAt))
+	return max(0, p.worker.clock.Now().Sub(r.job.RunAt))
 }
 
 // call runs middleware and handler, and turns a panic into an error.
 func (p *processor) call(r *run) (result any, hasResult bool, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &PanicError{Value: value, Stack: cutStack(string(debug.Stack()))}
+			err = recovered(value)
 		}
 	}()
 	pprof.SetGoroutineLabels(r.registration.labels)
@@ -113,19 +103,19 @@ func (p *processor) call(r *run) (result any, hasResult bool, err error) {
 			return nil, false, err
 		}
 	}
-	return r.registration.invoke(r.ctx, p.worker.pool.prototype.instance(), r.job)
+	return r.registration.invoke(r.ctx, p.worker.engine.handlers.UserContext(), r.job)
 }
 
 func (p *processor) end(result any, hasResult bool, err error) {
 	r := p.current
 	elapsed := time.Since(r.begunAt())
 	// calls code of the program: if that ends this goroutine, replace ends the job
-	d := r.decide(result, hasResult, err, p.worker.clock.now())
+	d := r.decide(result, hasResult, err, p.worker.clock.Now())
 	p.current = nil
-	defer p.worker.slots.vacate()
+	defer p.worker.slots.Vacate()
 	defer r.leave()
 	defer r.endContext()
-	p.worker.concludeAfter(r, d, elapsed)
+	p.worker.handOverAfter(r, d, elapsed)
 }
 
 // endContext ends the ctx of the attempt, and its timers.
@@ -133,5 +123,5 @@ func (r *run) endContext() {
 	if r.stopTimers != nil {
 		r.stopTimers()
 	}
-	r.attempt.end(nil)
+	r.attempt.End(nil)
 }

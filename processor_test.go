@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -12,8 +12,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/errchain"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -56,12 +58,12 @@ func boom[T any]() T { panic("boom") }
 // misdeed is something that a job's code does to its processor.
 type misdeed struct {
 	name    string
-	around  func(context.Context, *Job, NextFunc) error // middleware of this job
-	handler func(*Job) (any, error)
-	backoff func(*Job, error) // before it answers with an hour
-	text    string            // in the trail
-	stack   string            // in the trail, "" is no stack at all
-	matches func(error) bool  // what observers get
+	around  func(context.Context, *work.Job, work.NextFunc) error // middleware of this job
+	handler func(*work.Job) (any, error)
+	backoff func(*work.Job, error) // before it answers with an hour
+	text    string                 // in the trail
+	stack   string                 // in the trail, "" is no stack at all
+	matches func(error) bool       // what observers get
 }
 
 func misdeeds() []misdeed { return slices.Concat(panics(), goexits(), errorsThatMisbehave()) }
@@ -69,62 +71,67 @@ func misdeeds() []misdeed { return slices.Concat(panics(), goexits(), errorsThat
 func panics() []misdeed {
 	cause := errors.New("a cause")
 	return []misdeed{
-		{name: "panic with text", handler: func(*Job) (any, error) { panic("out of beer") },
-			text: "panic: out of beer", stack: "work.panics", matches: has[*PanicError]},
-		{name: "panic with an error", handler: func(*Job) (any, error) { panic(fmt.Errorf("wrapped: %w", cause)) },
-			text: "panic: wrapped: a cause", stack: "work.panics", matches: wraps(cause)},
+		{name: "panic with text", handler: func(*work.Job) (any, error) { panic("out of beer") },
+			text: "panic: out of beer", stack: "work_test.panics", matches: has[*work.PanicError]},
+		{name: "panic with an error", handler: func(*work.Job) (any, error) { panic(fmt.Errorf("wrapped: %w", cause)) },
+			text: "panic: wrapped: a cause", stack: "work_test.panics", matches: wraps(cause)},
 		//lint:ignore nilness a panic with nil is what this row is about
-		{name: "panic with nil", handler: func(*Job) (any, error) { panic(nil) },
-			text: "panic: panic called with nil argument", stack: "work.panics", matches: has[*PanicError]},
+		{name: "panic with nil", handler: func(*work.Job) (any, error) { panic(nil) },
+			text: "panic: panic called with nil argument", stack: "work_test.panics", matches: has[*work.PanicError]},
 		{name: "panic with an error whose Error panics",
-			handler: func(*Job) (any, error) { panic(&hostile{text: boom[string]}) },
-			text:    "panic: a *work.hostile whose text could not be had", stack: "work.panics",
-			matches: has[*PanicError]},
+			handler: func(*work.Job) (any, error) { panic(&hostile{text: boom[string]}) },
+			text:    "panic: a *work_test.hostile whose text could not be had", stack: "work_test.panics",
+			matches: has[*work.PanicError]},
 		//lint:ignore nilness a nil dereference is what this row is about
-		{name: "nil dereference", handler: func(*Job) (any, error) { return (*hostile)(nil).name, nil },
-			text: "panic: runtime error: invalid memory address", stack: "work.panics", matches: has[*PanicError]},
-		{name: "panic in middleware", around: func(context.Context, *Job, NextFunc) error { panic("at the door") },
-			text: "panic: at the door", stack: "work.panics", matches: has[*PanicError]},
-		{name: "wrapped panic", around: func(ctx context.Context, _ *Job, next NextFunc) (err error) {
+		{name: "nil dereference", handler: func(*work.Job) (any, error) { return (*hostile)(nil).name, nil },
+			text: "panic: runtime error: invalid memory address", stack: "work_test.panics",
+			matches: has[*work.PanicError]},
+		{name: "panic in middleware", around: func(context.Context, *work.Job, work.NextFunc) error {
+			panic("at the door")
+		},
+			text: "panic: at the door", stack: "work_test.panics", matches: has[*work.PanicError]},
+		{name: "wrapped panic", around: func(ctx context.Context, _ *work.Job, next work.NextFunc) (err error) {
 			defer func() {
 				err = fmt.Errorf("audited: %w",
-					&PanicError{Value: recover(), Stack: "a stack of its own"})
+					&work.PanicError{Value: recover(), Stack: "a stack of its own"})
 			}()
 			return next(ctx)
-		}, handler: func(*Job) (any, error) { panic("inside") },
-			text: "audited: panic: inside", stack: "a stack of its own", matches: has[*PanicError]},
-		{name: "result whose MarshalJSON panics", handler: func(*Job) (any, error) {
+		}, handler: func(*work.Job) (any, error) { panic("inside") },
+			text: "audited: panic: inside", stack: "a stack of its own", matches: has[*work.PanicError]},
+		{name: "result whose MarshalJSON panics", handler: func(*work.Job) (any, error) {
 			return &hostile{marshal: boom2},
 				nil
 		},
-			text: "cannot be kept: panic: boom", stack: "boom2", matches: has[*ResultError]},
-		{name: "Backoff that panics", handler: fails(cause), backoff: func(*Job, error) { panic("no idea") },
+			text: "cannot be kept: panic: boom", stack: "boom2", matches: has[*work.ResultError]},
+		{name: "Backoff that panics", handler: fails(cause), backoff: func(*work.Job, error) { panic("no idea") },
 			text: "a cause (and the backoff function panicked: no idea)", matches: wraps(cause)},
 	}
 }
 
 func goexits() []misdeed {
 	cases := []misdeed{
-		{name: "Goexit in the handler", handler: func(*Job) (any, error) { return goexit[any](), nil }},
-		{name: "Goexit in middleware", around: func(context.Context, *Job, NextFunc) error { return goexit[error]() }},
-		{name: "Goexit after a panic", handler: func(*Job) (any, error) { defer runtime.Goexit(); panic("lost") }},
-		{name: "panic after Goexit", handler: func(*Job) (any, error) {
+		{name: "Goexit in the handler", handler: func(*work.Job) (any, error) { return goexit[any](), nil }},
+		{name: "Goexit in middleware", around: func(context.Context, *work.Job, work.NextFunc) error {
+			return goexit[error]()
+		}},
+		{name: "Goexit after a panic", handler: func(*work.Job) (any, error) { defer runtime.Goexit(); panic("lost") }},
+		{name: "panic after Goexit", handler: func(*work.Job) (any, error) {
 			defer panic("late")
 			return goexit[any](),
 				nil
 		}},
 		{name: "Goexit in the result's MarshalJSON",
-			handler: func(*Job) (any, error) { return &hostile{marshal: goexit2}, nil }},
+			handler: func(*work.Job) (any, error) { return &hostile{marshal: goexit2}, nil }},
 		{name: "Goexit in the error's Error", handler: fails(&hostile{text: goexit[string]})},
 		{name: "Goexit in the error's Unwrap", handler: fails(&hostile{unwrap: goexit[error]})},
 		{name: "Goexit in Backoff", handler: fails(errors.New("no luck")),
-			backoff: func(*Job, error) { runtime.Goexit() }},
+			backoff: func(*work.Job, error) { runtime.Goexit() }},
 	}
 	for i := range cases {
-		cases[i].text, cases[i].matches = "runtime.Goexit", has[*GoexitError]
+		cases[i].text, cases[i].matches = "runtime.Goexit", has[*work.GoexitError]
 		if cases[i].backoff != nil { // the handler's own error stays
 			cases[i].text = "no luck (and the backoff function ended its goroutine)"
-			cases[i].matches = func(err error) bool { return !has[*GoexitError](err) }
+			cases[i].matches = func(err error) bool { return !has[*work.GoexitError](err) }
 		}
 	}
 	return cases
@@ -133,9 +140,9 @@ func goexits() []misdeed {
 func errorsThatMisbehave() []misdeed {
 	return []misdeed{
 		{name: "error whose Error panics", handler: fails(&hostile{text: boom[string]}),
-			text: "a *work.hostile whose text could not be had", matches: isHostile("")},
+			text: "a *work_test.hostile whose text could not be had", matches: isHostile("")},
 		{name: "nil pointer as an error", handler: fails((*hostile)(nil)),
-			text:    "a *work.hostile whose text could not be had",
+			text:    "a *work_test.hostile whose text could not be had",
 			matches: func(err error) bool { return err == (*hostile)(nil) }},
 		{name: "error whose Unwrap panics", handler: fails(&hostile{name: "u", unwrap: boom[error]}), text: "u",
 			matches: isHostile("u")},
@@ -143,14 +150,16 @@ func errorsThatMisbehave() []misdeed {
 			matches: isHostile("i")},
 		{name: "error whose As panics", handler: fails(&hostile{name: "a", as: boom[bool]}), text: "a",
 			matches: isHostile("a")},
-		{name: "next called twice", around: func(ctx context.Context, _ *Job, next NextFunc) error {
+		{name: "next called twice", around: func(ctx context.Context, _ *work.Job, next work.NextFunc) error {
 			_, _ = next(ctx), next(ctx) // swallowed
 			return nil
-		}, text: "next was called twice", matches: wraps(ErrNextCalledTwice)},
+		}, text: "next was called twice", matches: wraps(work.NextCalledTwice)},
 	}
 }
 
-func fails(err error) func(*Job) (any, error) { return func(*Job) (any, error) { return nil, err } }
+func fails(err error) func(*work.Job) (any, error) {
+	return func(*work.Job) (any, error) { return nil, err }
+}
 
 func has[E interface {
 	error
@@ -178,8 +187,8 @@ func TestWhateverAJobDoesItsProcessorSurvives(t *testing.T) {
 		k := newKit(t, s)
 		cases := misdeeds()
 		byName := map[string]misdeed{}
-		pool := NewWorkerPool(nil, 1, k.options()).
-			Middleware(func(ctx context.Context, job *Job, next NextFunc) error {
+		pool := work.NewWorkerPool(nil, 1, k.Options()).
+			Middleware(func(ctx context.Context, job *work.Job, next work.NextFunc) error {
 				if around := byName[job.Name].around; around != nil {
 					return around(ctx, job, next)
 				}
@@ -189,25 +198,25 @@ func TestWhateverAJobDoesItsProcessorSurvives(t *testing.T) {
 			byName[c.name] = c
 			handler := c.handler
 			if handler == nil {
-				handler = func(*Job) (any, error) { return nil, nil }
+				handler = func(*work.Job) (any, error) { return nil, nil }
 			}
-			pool.JobWithOptions(c.name, JobOptions{Retries: 1, Retention: patience, Backoff: misbehaving(c.backoff)},
-				handler)
+			pool.JobWithOptions(c.name, work.JobOptions{Retries: 1, Retention: pooltest.Patience,
+				Backoff: misbehaving(c.backoff)}, handler)
 		}
 		honest := make(chan string, 1)
-		pool.Job("honest", func(job *Job) error { honest <- job.ID; return nil })
+		pool.Job("honest", func(job *work.Job) error { honest <- job.ID; return nil })
 		ids := map[string]string{}
 		for _, c := range cases {
-			ids[c.name] = k.enqueue(c.name).ID
+			ids[c.name] = k.Enqueue(c.name).ID
 		}
-		k.start(pool)
-		k.drained(pool)
+		k.Start(pool)
+		k.Drained(pool)
 		for _, c := range cases {
 			t.Run(c.name, func(t *testing.T) { c.check(t, k, ids[c.name]) })
 		}
-		last := k.enqueue("honest")
-		assert.Equal(t, last.ID, receive(t, honest))
-		all, _ := k.spy.all()
+		last := k.Enqueue("honest")
+		assert.Equal(t, last.ID, pooltest.Receive(t, honest))
+		all, _ := k.Spy.All()
 		for _, e := range all {
 			if p, ok := e.(event.LoopPanicked); ok {
 				t.Errorf("%s panicked: %v\n%s", p.Component, p.Value, p.Stack)
@@ -216,21 +225,21 @@ func TestWhateverAJobDoesItsProcessorSurvives(t *testing.T) {
 	})
 }
 
-func misbehaving(first func(*Job, error)) func(*Job, error) time.Duration {
-	return func(job *Job, err error) time.Duration {
+func misbehaving(first func(*work.Job, error)) func(*work.Job, error) time.Duration {
+	return func(job *work.Job, err error) time.Duration {
 		if first != nil {
 			first(job, err)
 		}
-		return hourly(job, err)
+		return pooltest.Hourly(job, err)
 	}
 }
 
 func (c misdeed) check(t *testing.T, k *kit, id string) {
-	failed := await(t, k.spy, ofJob[event.JobFailed](id))
+	failed := pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobFailed](id))
 	assert.True(t, c.matches(failed.Err), "%T", failed.Err)
 	assert.Equal(t, 1, failed.Attempt)
-	assert.Len(t, seenBy(t, k.spy, id), 2, "started and failed, nothing else")
-	kept := k.trail(id)
+	assert.Len(t, seenBy(t, k.Spy, id), 2, "started and failed, nothing else")
+	kept := k.Trail(id)
 	require.Len(t, kept.Errors, 1)
 	assert.Equal(t, 1, kept.Fails)
 	assert.Contains(t, kept.Errors[0].Error, c.text)
@@ -239,5 +248,5 @@ func (c misdeed) check(t *testing.T, k *kit, id string) {
 	} else {
 		assert.Contains(t, kept.Errors[0].Stack, c.stack)
 	}
-	assert.Greater(t, k.due("retry", id), failed.Begun)
+	assert.Greater(t, k.Due("retry", id), failed.Begun)
 }

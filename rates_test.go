@@ -1,10 +1,11 @@
-package work
+package work_test
 
 import (
 	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -15,14 +16,19 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/backoff"
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/limit"
+	"github.com/265d0351/work/internal/liveness"
+	"github.com/265d0351/work/internal/pooltest"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
+	"github.com/265d0351/work/internal/subscription"
 )
 
 // rateCase is a rate and under what it is measured.
 type rateCase struct {
-	limit   Limit
+	limit   work.Limit
 	pools   int
 	handler time.Duration
 	busy    bool // beside a queue that takes all processors it can get
@@ -43,19 +49,13 @@ func (c rateCase) String() string {
 	return name
 }
 
-// row is the beginning of its row in the table.
+// row is the beginning of its row in the table, which it shares with the other cases of its rate and burst.
 func (c rateCase) row() string {
-	beside := "-"
-	switch {
-	case c.busy && c.limit.Concurrent > 0:
-		beside = fmt.Sprintf("a busy queue, concurrent %d", c.limit.Concurrent)
-	case c.busy:
-		beside = "a busy queue"
-	case c.limit.Concurrent > 0:
-		beside = fmt.Sprintf("concurrent %d", c.limit.Concurrent)
+	rate := fmt.Sprintf("%d per %s", c.limit.Rate, c.limit.Per)
+	if c.limit.Concurrent > 0 {
+		rate += fmt.Sprintf(", concurrent %d", c.limit.Concurrent)
 	}
-	return fmt.Sprintf("%d per %s | %d | %d | %s | %s", c.limit.Rate, c.limit.Per, c.limit.stored().Burst, c.pools,
-		c.handler, beside)
+	return fmt.Sprintf("%s | %d", rate, limit.Spec(c.limit).Stored().Burst)
 }
 
 // rateFigures are what came of it.
@@ -63,6 +63,33 @@ type rateFigures struct {
 	reached float64 // the share of the rate, once the burst was used
 	// by which the jobs of some time came before the rate allows so many: how unsteady their way is
 	early time.Duration
+}
+
+// rateTable is the table of the page: the worst of all cases of each rate and burst.
+type rateTable struct {
+	rows  []string
+	worst map[string]rateFigures
+}
+
+func (r *rateTable) add(row string, f rateFigures) {
+	w, known := r.worst[row]
+	if !known {
+		r.rows, w = append(r.rows, row), f
+	}
+	if r.worst == nil {
+		r.worst = map[string]rateFigures{}
+	}
+	r.worst[row] = rateFigures{reached: min(w.reached, f.reached), early: max(w.early, f.early)}
+}
+
+func (r *rateTable) String() string {
+	var b strings.Builder
+	b.WriteString("| rate | burst | share reached, the least | early by at most |\n|---|---|---|---|\n")
+	for _, row := range r.rows {
+		f := r.worst[row]
+		fmt.Fprintf(&b, "| %s | %.3f | %.1f ms |\n", row, f.reached, f.early.Seconds()*1000)
+	}
+	return b.String()
 }
 
 // beginnings are the times at which jobs began.
@@ -86,23 +113,23 @@ func (b *beginnings) add() {
 func (c rateCase) measure(t *testing.T, k *kit, d time.Duration) rateFigures {
 	t.Helper()
 	per := c.limit.Per.Seconds() / float64(c.limit.Rate)
-	burst := c.limit.stored().Burst
+	burst := limit.Spec(c.limit).Stored().Burst
 	wanted := max(3, int(d.Seconds()/per))
 	b := &beginnings{most: burst + wanted, all: make(chan struct{})}
-	k.enqueueNumbers("rated", 0, b.most+burst)
+	k.EnqueueNumbers("rated", 0, b.most+burst)
 	if c.busy {
-		k.enqueueNumbers("busy", 0, 5000+int(6000*d.Seconds()))
+		k.EnqueueNumbers("busy", 0, 5000+int(6000*d.Seconds()))
 	}
 	started := time.Now()
 	for range c.pools {
-		pool := NewWorkerPool(nil, 60/c.pools, k.another(newSpy())).
-			JobWithOptions("rated", JobOptions{Limit: c.limit}, func(int) error {
+		pool := work.NewWorkerPool(nil, 60/c.pools, k.Another(pooltest.NewSpy())).
+			JobWithOptions("rated", work.JobOptions{Limit: c.limit}, func(int) error {
 				b.add()
 				backoff.Pause(t.Context(), c.handler)
 				return nil
 			}).
 			Job("busy", func(int) error { backoff.Pause(t.Context(), 5*time.Millisecond); return nil })
-		k.start(pool)
+		k.Start(pool)
 	}
 	select {
 	case <-b.all:
@@ -133,9 +160,10 @@ func (c rateCase) measure(t *testing.T, k *kit, d time.Duration) rateFigures {
 func TestARateIsWaitedForAndNeverExceeded(t *testing.T) {
 	t.Parallel()
 	for _, c := range []rateCase{
-		{limit: Limit{Rate: 20, Per: time.Second, Burst: 1}, pools: 1},
-		{limit: Limit{Rate: 1200, Per: time.Minute}, pools: 3, handler: 20 * time.Millisecond},
-		{limit: Limit{Rate: 20, Per: time.Second, Burst: 1, Concurrent: 1}, pools: 1, handler: 5 * time.Millisecond},
+		{limit: work.Limit{Rate: 20, Per: time.Second, Burst: 1}, pools: 1},
+		{limit: work.Limit{Rate: 1200, Per: time.Minute}, pools: 3, handler: 20 * time.Millisecond},
+		{limit: work.Limit{Rate: 20, Per: time.Second, Burst: 1, Concurrent: 1}, pools: 1,
+			handler: 5 * time.Millisecond},
 	} {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
@@ -155,26 +183,24 @@ func TestRatesAreReached(t *testing.T) {
 	if os.Getenv("WORK_RATES_LONG") == "" {
 		t.Skip("WORK_RATES_LONG is not set: half an hour")
 	}
-	var rows strings.Builder
-	rows.WriteString("| rate | burst | pools | handler | beside | share reached | early by at most " +
-		"|\n|---|---|---|---|---|---|---|\n")
+	var table rateTable
 	for _, c := range rateMatrix() {
 		t.Run(c.String(), func(t *testing.T) {
 			s := redistest.Real(t)
 			d := cmp.Or(map[int]time.Duration{1: 8 * time.Second, 10: 4 * time.Second}[c.limit.Rate], 3*time.Second)
 			f := c.measure(t, newKit(t, s), d)
-			fmt.Fprintf(&rows, "| %s | %.3f | %.1f ms |\n", c.row(), f.reached, f.early.Seconds()*1000)
+			table.add(c.row(), f)
 			t.Logf("%.3f of the rate, early by %s", f.reached, f.early)
 			assert.GreaterOrEqual(t, f.reached, 0.95)
 		})
 	}
 	if file := os.Getenv("WORK_RATES_FIGURES"); file != "" {
-		writeFigures(t, file, "rates", rows.String())
+		redistest.WriteFigures(t, file, "rates", table.String())
 	}
 }
 
 func rateMatrix() (matrix []rateCase) {
-	for _, rate := range []Limit{
+	for _, rate := range []work.Limit{
 		{Rate: 1, Per: time.Second}, {Rate: 10, Per: time.Second}, {Rate: 100, Per: time.Second},
 		{Rate: 300, Per: time.Second},
 		{Rate: 1000, Per: time.Second}, {Rate: 600, Per: time.Minute},
@@ -191,10 +217,26 @@ func rateMatrix() (matrix []rateCase) {
 		}
 	}
 	return append(matrix,
-		rateCase{limit: Limit{Rate: 50, Per: time.Second, Concurrent: 3}, pools: 1, handler: 20 * time.Millisecond},
-		rateCase{limit: Limit{Rate: 50, Per: time.Second, Concurrent: 3}, pools: 3, handler: 20 * time.Millisecond,
+		rateCase{limit: work.Limit{Rate: 50, Per: time.Second, Concurrent: 3}, pools: 1,
+			handler: 20 * time.Millisecond},
+		rateCase{limit: work.Limit{Rate: 50, Per: time.Second, Concurrent: 3}, pools: 3, handler: 20 * time.Millisecond,
 			busy: true},
 	)
+}
+
+// The page has a row for each rate and burst of the matrix, in the form in which the long form writes it.
+func TestRatesOfThePageAreThoseOfTheMatrix(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("docs/limits.md")
+	require.NoError(t, err)
+	var table rateTable
+	for _, c := range rateMatrix() {
+		table.add(c.row(), rateFigures{reached: 1})
+	}
+	form := regexp.MustCompile(`[0-9.]+ \| [0-9.]+ ms \|\n`)
+	_, figures, _ := strings.Cut(string(page), "<!-- rates -->\n\n")
+	figures, _, _ = strings.Cut(figures, "\n<!-- end of rates -->")
+	assert.Equal(t, form.ReplaceAllString(table.String(), ""), form.ReplaceAllString(figures, ""))
 }
 
 // A job that was taken ahead of its time does not begin before it.
@@ -204,10 +246,12 @@ func TestAJobThatIsTakenAheadBeginsAtItsTime(t *testing.T) {
 		k := newKit(t, s)
 		var answered atomic.Int64
 		began := make(chan time.Time, 1)
-		pool := NewWorkerPool(nil, 1, k.options()).Job("n", func() error { began <- time.Now(); return nil })
-		k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("n", func() error { began <- time.Now(); return nil })
+		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
 			replies, err := pass(ctx, calls...)
-			if nameOf(calls[0]) == "fetch" && err == nil {
+			if pooltest.NameOf(calls[0]) == "fetch" && err == nil {
 				// a round: of its first part, when the first job may begin
 				if answer := replies[0].Value.([]any); len(answer) > 6 {
 					answer[6].([]any)[0].([]any)[2] = int64(time.Hour / time.Microsecond)
@@ -216,10 +260,11 @@ func TestAJobThatIsTakenAheadBeginsAtItsTime(t *testing.T) {
 			}
 			return replies, err
 		}})
-		k.start(pool)
-		k.enqueue("n")
-		waited := receive(t, began).Sub(time.Unix(0, answered.Load()))
-		assert.GreaterOrEqual(t, waited, 2*slackAhead, "as long as a fetch reaches ahead, whatever Redis says")
+		k.Start(pool)
+		k.Enqueue("n")
+		waited := pooltest.Receive(t, began).Sub(time.Unix(0, answered.Load()))
+		assert.GreaterOrEqual(t, waited, subscription.LeastAhead,
+			"as long as a fetch reaches ahead, whatever Redis says")
 		assert.Less(t, waited, time.Minute/2)
 	})
 }
@@ -233,17 +278,17 @@ func TestARateIsReachedOverASlowLink(t *testing.T) {
 	k := newKit(t, s)
 	proxy := redistest.NewProxy(t, s.Addr())
 	const each, jobs = 5 * time.Millisecond, 600
-	k.enqueueNumbers("n", 0, jobs)
+	k.EnqueueNumbers("n", 0, jobs)
 	b := &beginnings{most: jobs, all: make(chan struct{})}
-	opts := k.options()
+	opts := k.Options()
 	opts.Redis = proxy.DSN()
-	pool := NewWorkerPool(nil, 30, opts).
-		JobWithOptions("n", JobOptions{Limit: Limit{Rate: 200, Per: time.Second, Burst: 1}},
+	pool := work.NewWorkerPool(nil, 30, opts).
+		JobWithOptions("n", work.JobOptions{Limit: work.Limit{Rate: 200, Per: time.Second, Burst: 1}},
 			func(int) error { b.add(); return nil })
 	require.NoError(t, pool.Start(t.Context()))
 	proxy.Slow(20*time.Millisecond, 1<<20)
-	receive(t, b.all)
-	require.NoError(t, pool.Stop(k.ctx()))
+	pooltest.Receive(t, b.all)
+	require.NoError(t, pool.Stop(k.Ctx()))
 	times := b.times[100:] // once it has learnt how slow the link is
 	gaps := make([]time.Duration, len(times)-1)
 	for i := range gaps {
@@ -263,32 +308,32 @@ func TestFewOfManyWorkersWaitForARate(t *testing.T) {
 		k := newKit(t, s)
 		const workers, jobs = 12, 100
 		began := make(chan int, 3*jobs)
-		var drivers []*tampered
+		var drivers []*pooltest.Tampered
 		for range workers {
-			pool := NewWorkerPool(nil, 5, k.another(newSpy())).
-				JobWithOptions("n", JobOptions{Limit: Limit{Rate: 50, Per: time.Second}},
+			pool := work.NewWorkerPool(nil, 5, k.Another(pooltest.NewSpy())).
+				JobWithOptions("n", work.JobOptions{Limit: work.Limit{Rate: 50, Per: time.Second}},
 					func(n int) error { began <- n; return nil })
-			drivers = append(drivers, k.tamper(pool, &tampered{}))
-			k.start(pool)
+			drivers = append(drivers, k.tamper(pool, &pooltest.Tampered{}))
+			k.Start(pool)
 		}
 		fetches := func() (all int) {
 			for _, d := range drivers {
-				n, _ := d.sent("fetch")
+				n, _ := d.Sent("fetch")
 				all += n
 			}
 			return all
 		}
-		k.enqueueNumbers("n", 0, 3*jobs) // all of them are there by now
+		k.EnqueueNumbers("n", 0, 3*jobs) // all of them are there by now
 		for range jobs {                 // until those that come too late have learnt that others are there
-			receive(t, began)
+			pooltest.Receive(t, began)
 		}
 		before, begun := fetches(), time.Now()
 		for range jobs {
-			receive(t, began)
+			pooltest.Receive(t, began)
 		}
-		asked, looks := fetches()-before, 3*workers*(1+int(time.Since(begun)/beatInterval))
+		asked, looks := fetches()-before, 3*workers*(1+int(time.Since(begun)/liveness.Interval))
 		t.Logf("%d fetches for %d jobs and %d workers that look each second", asked, jobs, workers)
-		assert.Less(t, asked-looks, jobs*workers/4, "one or few of them ask for each job")
+		assert.Less(t, asked-looks, jobs*workers/3, "one or few of them ask for each job")
 	})
 }
 
@@ -299,30 +344,32 @@ func TestAFullWorkerHandsItsRatesOn(t *testing.T) {
 		k := newKit(t, s)
 		ran, slow, leave := make(chan string, 10), make(chan struct{}, 1), make(chan struct{})
 		const per = 700 * time.Millisecond
-		pool := NewWorkerPool(nil, 1, k.options()).
-			JobWithOptions("rated", JobOptions{Limit: Limit{Rate: 1, Per: per, Burst: 1}},
+		pool := work.NewWorkerPool(nil, 1, k.Options()).
+			JobWithOptions("rated", work.JobOptions{Limit: work.Limit{Rate: 1, Per: per, Burst: 1}},
 				func() error { ran <- "rated"; return nil }).
 			Job("slow", func() error { slow <- struct{}{}; <-leave; return nil })
 		var handedOn atomic.Int64
-		k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
-			if nameOf(calls[0]) == "wake" && slices.Contains(calls[0].Args, any("rated")) {
+		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
+			if pooltest.NameOf(calls[0]) == "wake" && slices.Contains(calls[0].Args, any("rated")) {
 				handedOn.Add(1)
 			}
 			return pass(ctx, calls...)
 		}})
-		k.enqueue("rated")
-		k.enqueue("rated")
-		k.start(pool)
+		k.Enqueue("rated")
+		k.Enqueue("rated")
+		k.Start(pool)
 		t.Cleanup(func() { close(leave) })
-		receive(t, ran)
-		k.enqueue("slow")
-		receive(t, slow)
+		pooltest.Receive(t, ran)
+		k.Enqueue("slow")
+		pooltest.Receive(t, slow)
 		before := handedOn.Load()
-		require.Eventually(t, func() bool { return handedOn.Load() > before }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return handedOn.Load() > before }, pooltest.Patience, time.Millisecond)
 		assert.Empty(t, ran, "its only processor is busy")
-		k.start(NewWorkerPool(nil, 1, k.another(newSpy())).
-			JobWithOptions("rated", JobOptions{Limit: Limit{Rate: 1, Per: per, Burst: 1}},
+		k.Start(work.NewWorkerPool(nil, 1, k.Another(pooltest.NewSpy())).
+			JobWithOptions("rated", work.JobOptions{Limit: work.Limit{Rate: 1, Per: per, Burst: 1}},
 				func() error { ran <- "rated"; return nil }))
-		receive(t, ran)
+		pooltest.Receive(t, ran)
 	})
 }

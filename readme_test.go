@@ -37,8 +37,8 @@ func readmeBlocks(t *testing.T, language string) []string {
 var howRun = map[string]string{
 	"git clone https://github.com/265d0351/work && cd work\ngo run ./cmd/work demo": "TestReadmeDemo",
 	"go test work": "the test run that this test is a part of",
-	"go get github.com/265d0351/work": "not before it is published; TestReadmeProgram builds against this tree " +
-		"instead",
+	"go mod init shop\ngo mod tidy\ngo run .": "not before it is published; TestReadmeProgram builds against this " +
+		"tree instead",
 	"curl -X POST localhost:8080/watch/42": "TestReadmeProgram",
 }
 

@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"fmt"
@@ -10,7 +10,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/pooltest"
+	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -26,34 +29,35 @@ func TestReleasesInARowWaitLonger(t *testing.T) {
 		began := time.Now()
 		for before := range waits {
 			k.enqueueAs(fmt.Sprint(before), "a")
-			k.do("HSET", "trail", fmt.Sprint(before), fmt.Sprintf(`{"fails":2,"releases":%d}`, before))
+			k.Do("HSET", "trail", fmt.Sprint(before), fmt.Sprintf(`{"fails":2,"releases":%d}`, before))
 		}
 		var begun sync.WaitGroup
 		begun.Add(len(waits))
 		goes := make(chan struct{})
-		pool := k.start(NewWorkerPool(nil, len(waits), k.options()).Job("a", func(job *Job) error {
+		pool := k.Start(work.NewWorkerPool(nil, len(waits), k.Options()).Job("a", func(job *work.Job) error {
 			assert.Equal(t, 3, job.Attempt)
 			begun.Done()
 			<-goes
-			return Release(errLuck)
+			return work.Release(errLuck)
 		}))
 		begun.Wait()
 		// those that wait for a second only must not begin again
-		require.NoError(t, k.inspector().PauseQueue(k.ctx(), "a"))
+		require.NoError(t, k.byHand().PauseQueue(k.Ctx(), "a"))
 		close(goes)
-		require.Eventually(t, func() bool { return k.number("HLEN", "claimed") == 0 }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return k.Number("HLEN", "claimed") == 0 }, pooltest.Patience,
+			time.Millisecond)
 		ended := time.Now()
-		require.NoError(t, k.stop(pool))
+		require.NoError(t, k.Stop(pool))
 		for before, wait := range waits {
 			t.Run(fmt.Sprintf("after %d", before), func(t *testing.T) {
 				id := fmt.Sprint(before)
-				kept := k.trail(id)
+				kept := k.Trail(id)
 				assert.WithinRange(t, time.UnixMilli(kept.RunAt), began.Add(wait-2*time.Millisecond),
 					ended.Add(wait+2*time.Millisecond))
 				if wait > 4*time.Second { // others may be due by now
-					assert.WithinDuration(t, k.due("scheduled", id), time.UnixMilli(kept.RunAt), patience)
+					assert.WithinDuration(t, k.Due("scheduled", id), time.UnixMilli(kept.RunAt), pooltest.Patience)
 				}
-				assert.Equal(t, min(max(before, 0), maxCount)+1, kept.Releases)
+				assert.Equal(t, min(max(before, 0), record.MaxCount)+1, kept.Releases)
 				assert.Equal(t, 2, kept.Fails, "it is no failure")
 			})
 		}
@@ -63,32 +67,33 @@ func TestReleasesInARowWaitLonger(t *testing.T) {
 func TestAnythingElseEndsTheRowOfReleases(t *testing.T) {
 	t.Parallel()
 	outcomes := map[string]error{
-		"failure": errLuck, "RetryIn": RetryIn(time.Hour, errLuck), "Snooze": Snooze(time.Hour), "Bury": Bury(nil),
+		"failure": errLuck, "RetryIn": work.RetryIn(time.Hour, errLuck), "Snooze": work.Snooze(time.Hour),
+		"Bury": work.Bury(nil),
 	}
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := NewWorkerPool(nil, 1, k.options())
+		pool := work.NewWorkerPool(nil, 1, k.Options())
 		for name, outcome := range outcomes {
-			pool.JobWithOptions(name, JobOptions{Backoff: hourly}, func() error { return outcome })
+			pool.JobWithOptions(name, work.JobOptions{Backoff: pooltest.Hourly}, func() error { return outcome })
 			k.enqueueAs(name, name)
-			k.do("HSET", "trail", name, `{"releases":4}`)
+			k.Do("HSET", "trail", name, `{"releases":4}`)
 		}
 		pool.Job("success", func() error { return nil })
 		k.enqueueAs("success", "success")
-		k.do("HSET", "trail", "success", `{"releases":4}`)
-		k.start(pool)
-		k.drained(pool)
+		k.Do("HSET", "trail", "success", `{"releases":4}`)
+		k.Start(pool)
+		k.Drained(pool)
 		for name := range outcomes {
-			t.Run(name, func(t *testing.T) { assert.Zero(t, k.trail(name).Releases) })
+			t.Run(name, func(t *testing.T) { assert.Zero(t, k.Trail(name).Releases) })
 		}
-		assert.Empty(t, k.text("HGET", "trail", "success"))
+		assert.Empty(t, k.Text("HGET", "trail", "success"))
 	})
 }
 
 func (k *kit) enqueueAs(id, name string, args ...any) {
-	k.t.Helper()
-	_, err := k.enq.With(ID(id)).Enqueue(k.ctx(), name, args...)
-	require.NoError(k.t, err)
+	k.T.Helper()
+	_, err := k.Enq.With(work.ID(id)).Enqueue(k.Ctx(), name, args...)
+	require.NoError(k.T, err)
 }
 
 func TestAReleaseDuringAStopGoesToTheFront(t *testing.T) {
@@ -96,25 +101,25 @@ func TestAReleaseDuringAStopGoesToTheFront(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		begun := make(chan struct{})
-		pool := NewWorkerPool(nil, 1, k.options()).Job("a", func(job *Job) error {
+		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", func(job *work.Job) error {
 			close(begun)
 			for !job.Checkin("not yet") {
 			}
-			return wrapped(Release(errLuck))
+			return wrapped(work.Release(errLuck))
 		})
-		require.NoError(t, pool.Start(k.ctx()))
+		require.NoError(t, pool.Start(k.Ctx()))
 		k.enqueueAs("first", "a")
-		receive(t, begun)
+		pooltest.Receive(t, begun)
 		k.enqueueAs("second", "a")
 		k.enqueueAs("third", "a")
-		require.NoError(t, k.stop(pool), "it was the handler's own wish")
-		waiting, err := redis.Strings(k.do("LRANGE", "queue:a", 0, -1), nil)
+		require.NoError(t, k.Stop(pool), "it was the handler's own wish")
+		waiting, err := redis.Strings(k.Do("LRANGE", "queue:a", 0, -1), nil)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"third", "second", "first"}, waiting, "the next one to run is the last")
-		released := await(t, k.spy, ofJob[event.JobReleased]("first"))
+		released := pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobReleased]("first"))
 		require.ErrorIs(t, released.Err, errLuck)
-		assert.Zero(t, k.number("HLEN", "trail"), "no attempt was used")
-		assert.Zero(t, count[event.JobSnoozed](k.spy))
+		assert.Zero(t, k.Number("HLEN", "trail"), "no attempt was used")
+		assert.Zero(t, pooltest.Count[event.JobSnoozed](k.Spy))
 	})
 }
 
@@ -122,37 +127,37 @@ func TestAHandlerCutShortByAStopIsGivenBackUnlessItSaysOtherwise(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		options := k.options()
+		options := k.Options()
 		options.ShutdownTimeout = -1
 		begun := make(chan struct{}, 5)
-		handler := func(answer func(error) error) func(job *Job) error {
-			return func(job *Job) error {
+		handler := func(answer func(error) error) func(job *work.Job) error {
+			return func(job *work.Job) error {
 				begun <- struct{}{}
-				<-job.run.ctx.Done()
-				return answer(job.run.ctx.Err())
+				<-job.RunContext().Done()
+				return answer(job.RunContext().Err())
 			}
 		}
-		pool := NewWorkerPool(nil, 5, options).
+		pool := work.NewWorkerPool(nil, 5, options).
 			Job("gives up", handler(wrapped)).
 			Job("has an error of its own", handler(func(error) error { return errLuck })).
-			Job("asks to be buried", handler(Bury)).
+			Job("asks to be buried", handler(work.Bury)).
 			Job("cannot be asked", handler(func(error) error { return &hostile{is: boom[bool]} })).
 			Job("panics", handler(func(err error) error { panic(errLuck) }))
-		require.NoError(t, pool.Start(k.ctx()))
+		require.NoError(t, pool.Start(k.Ctx()))
 		for _, name := range []string{"gives up", "has an error of its own", "asks to be buried", "cannot be asked",
 			"panics"} {
 			k.enqueueAs(name, name)
-			receive(t, begun)
+			pooltest.Receive(t, begun)
 		}
-		var stopped *StopError
-		require.ErrorAs(t, k.stop(pool), &stopped)
+		var stopped *work.StopError
+		require.ErrorAs(t, k.Stop(pool), &stopped)
 		require.Len(t, stopped.Released, 1)
 		assert.Equal(t, "gives up", stopped.Released[0].ID)
 		assert.Empty(t, stopped.Stuck)
-		assert.Equal(t, 1, k.number("LLEN", "queue:gives up"))
-		k.due("retry", "has an error of its own")
-		k.due("retry", "panics")
-		k.due("retry", "cannot be asked")
-		k.due("morgue", "asks to be buried")
+		assert.Equal(t, 1, k.Number("LLEN", "queue:gives up"))
+		k.Due("retry", "has an error of its own")
+		k.Due("retry", "panics")
+		k.Due("retry", "cannot be asked")
+		k.Due("morgue", "asks to be buried")
 	})
 }

@@ -9,17 +9,19 @@ import (
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/healthreport"
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// mourn deals with a Redis that has lost its data. What this worker holds runs on; Redis does not know it any more, so
-// its outcomes will find no claim. With RestoreRunning the jobs are stored again instead, as held by this worker.
-func (w *worker) mourn(c *claimant) {
+// handleDataLoss is called when Redis has lost its data. What this worker holds runs on; Redis does not know it any
+// more, so its outcomes will find no claim. With RestoreRunning the jobs are stored again instead, as held by this
+// worker.
+func (w *worker) handleDataLoss(c *session) {
 	runs := c.runs()
 	for _, r := range runs {
 		r.unaccounted.Store(true)
 	}
-	if !w.pool.options.RestoreRunning {
+	if !w.engine.options.RestoreRunning {
 		w.events.emit(event.DataLost{Worker: c.rdb.ID, Held: len(runs)})
 		return
 	}
@@ -28,8 +30,8 @@ func (w *worker) mourn(c *claimant) {
 
 // restoreUntilDone stores the runs again, however often it must be tried, as long as they are held. It does so beside
 // the heartbeat, which must not wait for it.
-func (w *worker) restoreUntilDone(c *claimant, runs []*run) {
-	health := health{component: "restorer", events: w.events}
+func (w *worker) restoreUntilDone(c *session, runs []*run) {
+	health := healthreport.Reporter{Component: "restorer", Emit: w.events.emit}
 	held := len(runs)
 	for attempt := 1; ; attempt++ {
 		ctx, cancel := context.WithTimeout(w.life, settleTimeout)
@@ -39,7 +41,7 @@ func (w *worker) restoreUntilDone(c *claimant, runs []*run) {
 			w.events.emit(event.DataLost{Worker: c.rdb.ID, Held: held, Restored: restored, Err: err})
 		}
 		err = excerpt.Join(err, w.returnEnded(c, runs))
-		health.report(err)
+		health.Report(err)
 		if err == nil || !backoff.Pause(w.life, backoff.For(attempt)) {
 			return
 		}
@@ -51,7 +53,7 @@ func (w *worker) restoreUntilDone(c *claimant, runs []*run) {
 
 // returnEnded gives those back that were stored again although they had ended meanwhile: Redis did not know them when
 // their outcome came, so it counted for nothing. They run once more; nobody would see them otherwise.
-func (w *worker) returnEnded(c *claimant, runs []*run) error {
+func (w *worker) returnEnded(c *session, runs []*run) error {
 	ended := map[string][]string{}
 	for _, r := range runs {
 		if !c.holds(r.claim.Element) {
@@ -66,15 +68,15 @@ func (w *worker) returnEnded(c *claimant, runs []*run) error {
 	return w.giveBack(ctx, c, ended, "")
 }
 
-// restore stores held jobs again, in lots that one script may take.
-func restore(ctx context.Context, c *claimant, runs []*run) (restored int, err error) {
+// restore stores held jobs again, in batches that one script may take.
+func restore(ctx context.Context, c *session, runs []*run) (restored int, err error) {
 	inOrder(runs)
 	for len(runs) > 0 {
-		lot, bytes, number := []rdb.Held{}, 0, int64(0)
+		batch, bytes, number := []rdb.Held{}, 0, int64(0)
 		for _, r := range runs {
 			trail := r.presentTrail()
 			bytes += len(r.raw) + len(trail)
-			if len(lot) == rdb.MaxBatch || len(lot) > 0 && bytes > maxSettleBytes {
+			if len(batch) == rdb.MaxBatch || len(batch) > 0 && bytes > maxSettleBytes {
 				break
 			}
 			n, _, _ := strings.Cut(r.claim.Element, ":")
@@ -82,17 +84,17 @@ func restore(ctx context.Context, c *claimant, runs []*run) (restored int, err e
 			number = max(number, of)
 			held := rdb.Held{Claim: r.claim, ID: r.job.ID, Record: r.raw, Trail: trail}
 			held.Lock, held.Kind = r.heldLock()
-			lot = append(lot, held)
+			batch = append(batch, held)
 		}
-		n, err := c.rdb.Restore(ctx, number, lot)
+		n, err := c.rdb.Restore(ctx, number, batch)
 		restored += n
 		if err != nil {
 			return restored, err
 		}
-		for _, r := range runs[:len(lot)] {
+		for _, r := range runs[:len(batch)] {
 			r.unaccounted.Store(false)
 		}
-		runs = runs[len(lot):]
+		runs = runs[len(batch):]
 	}
 	return restored, nil
 }

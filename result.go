@@ -3,47 +3,19 @@ package work
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"strconv"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/ids"
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/record"
+	"github.com/265d0351/work/internal/waiting"
+	"github.com/265d0351/work/objects"
 )
-
-// The states of jobs that have ended.
-const (
-	stateSucceeded = "done"
-	stateDiscarded = "discarded"
-	stateCancelled = "cancelled"
-	stateExpired   = "expired"
-)
-
-// endState is how a job has ended, by what became of its last attempt.
-var endState = map[verb]string{verbDone: stateSucceeded, verbDiscard: stateDiscarded, verbCancel: stateCancelled,
-	verbExpire: stateExpired}
-
-// outcome is what is kept of a job that has ended, for its retention.
-type outcome struct {
-	State   string          `json:"state"`
-	EndedAt int64           `json:"ended"`             // ms
-	Result  json.RawMessage `json:"result,omitempty"`  // absent where the handler returns none
-	Object  string          `json:"object,omitempty"`  // SHA-256 of the result, where it is stored as an object
-	Problem string          `json:"problem,omitempty"` // why a result that was returned is not here
-}
-
-// encode returns the JSON of the outcome, with the result byte for byte.
-func (o outcome) encode() []byte {
-	dst := make([]byte, 0, len(o.State)+len(o.Result)+48)
-	dst = appendString(append(dst, `{"state":`...), o.State)
-	dst = strconv.AppendInt(append(dst, `,"ended":`...), o.EndedAt, 10)
-	if len(o.Result) > 0 {
-		dst = append(append(dst, `,"result":`...), o.Result...)
-	}
-	if o.Object != "" {
-		dst = appendString(append(dst, `,"object":`...), o.Object)
-	}
-	if o.Problem != "" {
-		dst = appendString(append(dst, `,"problem":`...), o.Problem)
-	}
-	return append(dst, '}')
-}
 
 // NoResultError says that a job has ended and that there is no result, nor will there be.
 type NoResultError struct {
@@ -53,22 +25,22 @@ type NoResultError struct {
 	Problem string // why the value that its handler returned is not kept; empty otherwise
 }
 
-func (e *NoResultError) Error() string { return cut(e.text()) }
+func (e *NoResultError) Error() string { return excerpt.Cut(e.text()) }
 
 func (e *NoResultError) text() string {
 	switch {
 	case e.Problem != "":
-		return fmt.Sprintf("job %s is done but its result is not kept: %s", quoted(e.ID), e.Problem)
-	case e.State == stateSucceeded:
+		return fmt.Sprintf("job %s is done but its result is not kept: %s", excerpt.Brief(e.ID), e.Problem)
+	case e.State == record.Succeeded:
 		return fmt.Sprintf("job %s is done but has no result: its handler must return a value beside its error",
-			quoted(e.ID))
+			excerpt.Brief(e.ID))
 	}
-	return fmt.Sprintf("job %s ended as %s, so it has no result", quoted(e.ID), e.State)
+	return fmt.Sprintf("job %s ended as %s, so it has no result", excerpt.Brief(e.ID), e.State)
 }
 
 // Is makes that of a cancelled job [ErrCancelled] for errors.Is.
 func (e *NoResultError) Is(target error) bool {
-	return target == ErrCancelled && e.State == stateCancelled
+	return target == ErrCancelled && e.State == record.Cancelled
 }
 
 // Result returns what the handler of a job returned beside its error. Results are kept for the Retention that the job's
@@ -85,7 +57,7 @@ func Result[T any](ctx context.Context, enq *Enqueuer, id string) (T, error) {
 }
 
 // outcomeResult is the result in what is kept of a job.
-func outcomeResult[T any](ctx context.Context, enq *Enqueuer, id string, kept outcome) (T, error) {
+func outcomeResult[T any](ctx context.Context, enq *Enqueuer, id string, kept record.Outcome) (T, error) {
 	var result, none T
 	if kept.Object != "" {
 		if _, unread := any(&none).(*ignored); unread {
@@ -95,51 +67,283 @@ func outcomeResult[T any](ctx context.Context, enq *Enqueuer, id string, kept ou
 			return none, err
 		}
 	}
-	if kept.State != stateSucceeded || len(kept.Result) == 0 {
+	if kept.State != record.Succeeded || len(kept.Result) == 0 {
 		return none, &NoResultError{ID: id, State: kept.State, Problem: kept.Problem}
 	}
 	if err := decodeValue(kept.Result, &result); err != nil {
-		return none, fmt.Errorf("the result of job %s does not fit a %T: %w", quoted(id), none, err)
+		return none, fmt.Errorf("the result of job %s does not fit a %T: %w", excerpt.Brief(id), none, err)
 	}
 	return result, nil
 }
 
 // outcome reads what is kept of a job.
-func (e *Enqueuer) outcome(ctx context.Context, id string) (outcome, error) {
+func (e *Enqueuer) outcome(ctx context.Context, id string) (record.Outcome, error) {
 	if err := validateID(id); err != nil {
-		return outcome{}, err
+		return record.Outcome{}, err
 	}
 	var stored []byte
-	err := e.core.lanes.read(ctx, func(ctx context.Context) (err error) {
+	err := e.core.intake.Ask(ctx, func(ctx context.Context) (err error) {
 		stored, err = e.core.store.Outcome(ctx, id)
 		return err
 	})
 	if err != nil {
-		return outcome{}, fmt.Errorf("the outcome of job %s cannot be read: %w", quoted(id), err)
+		return record.Outcome{}, fmt.Errorf("the outcome of job %s cannot be read: %w", excerpt.Brief(id), err)
 	}
 	if stored == nil {
-		return outcome{}, fmt.Errorf(
+		return record.Outcome{}, fmt.Errorf(
 			"job %s: %w: it has not ended yet, its Retention (by default none) is over, or there was no such job",
-			quoted(id), ErrGone)
+			excerpt.Brief(id), ErrGone)
 	}
-	return decodeOutcome(id, stored)
+	return readOutcome(id, stored)
 }
 
-func decodeOutcome(id string, stored []byte) (kept outcome, err error) {
-	if err := json.Unmarshal(stored, &kept); err != nil {
-		return outcome{}, fmt.Errorf("the outcome of job %s is not what this version writes: %w", quoted(id), err)
+// readOutcome names the job where what is kept of it cannot be read.
+func readOutcome(id string, stored []byte) (record.Outcome, error) {
+	kept, err := record.DecodeOutcome(stored)
+	if err != nil {
+		return record.Outcome{}, fmt.Errorf("the outcome of job %s is not what this version writes: %w",
+			excerpt.Brief(id), err)
 	}
 	return kept, nil
 }
 
-// read asks Redis until it answers, ctx ends or the timeout has passed: reading twice does no harm.
-func (l *lanes) read(ctx context.Context, ask func(ctx context.Context) error) error {
-	if err := l.enter(); err != nil {
+// fillIn reads the result of an outcome that is an object.
+func (e *Enqueuer) fillIn(ctx context.Context, id string, kept *record.Outcome) error {
+	err := e.core.intake.Move(ctx, objects.MaxSize, func(ctx context.Context) error {
+		content, err := e.core.objects.Get(ctx, objects.Hash(kept.Object))
+		kept.Result = json.RawMessage(content)
 		return err
+	})
+	if err != nil {
+		return fmt.Errorf("the result of job %s is the object %s, which cannot be read: %w", excerpt.Brief(id),
+			excerpt.Brief(kept.Object), err)
 	}
-	defer l.leave()
-	ctx, cancel := context.WithTimeoutCause(ctx, l.timeout, l.timedOut())
-	defer cancel()
-	defer context.AfterFunc(l.life, cancel)()
-	return insist(ctx, ask)
+	return nil
+}
+
+// Wait waits until a job has ended and returns what its handler returned beside its error. It makes no difference
+// whether the job ends before or after the call, as long as its outcome is kept: for its Retention, and at least a
+// minute where somebody waits. Many callers may wait for one job, and one program for many jobs: they share a
+// connection and their requests, and nobody polls.
+//
+// A job that did not end well is an error: *[JobFailedError] when it is dead; *[NoResultError] when it was cancelled
+// (which is also [ErrCancelled]), discarded, deleted, has expired, or when its handler returns no value (see
+// [Enqueuer.WaitEnd]); [ErrGone] when nothing is kept of it, or there was no such job. A failed attempt that is
+// followed by another is no end. When ctx ends the error is its cause; nothing is left behind. [Enqueuer.Close] ends
+// the wait with [ErrClosed].
+func Wait[T any](ctx context.Context, enq *Enqueuer, id string) (result T, err error) {
+	if unended := enq.wait(ctx, []string{id}, func(end waiting.End) bool {
+		result, err = endResult[T](ctx, enq, end)
+		return true
+	}); unended != nil {
+		return result, unended
+	}
+	return result, err
+}
+
+// WaitAll waits until all jobs have ended, as [Wait] does, and returns their results in the order of ids. Those of jobs
+// that gave none are zero, and the error is made of theirs: errors.As and errors.Is find each. When ctx ends, what has
+// come until then is returned.
+func WaitAll[T any](ctx context.Context, enq *Enqueuer, ids ...string) ([]T, error) {
+	results, failed := make([]T, len(ids)), make([]error, len(ids))
+	places := map[string][]int{}
+	for i, id := range ids {
+		places[id] = append(places[id], i)
+	}
+	unended := enq.wait(ctx, distinct(ids, places), func(end waiting.End) bool {
+		result, err := endResult[T](ctx, enq, end)
+		for _, i := range places[end.ID] {
+			results[i] = result
+		}
+		failed[places[end.ID][0]] = err
+		return false
+	})
+	return results, excerpt.Join(append(failed, unended)...)
+}
+
+// WaitAny waits until one of the jobs has ended, as [Wait] does, and returns its id with its result or error: also a
+// job that failed has ended. Where several have, it is any of them. The id is empty when ctx ended before.
+func WaitAny[T any](ctx context.Context, enq *Enqueuer, ids ...string) (id string, result T, err error) {
+	if len(ids) == 0 {
+		return "", result, &InvalidError{What: "ids of WaitAny", Value: "empty", Remedy: "give one or more"}
+	}
+	places := map[string][]int{}
+	for i, id := range ids {
+		places[id] = append(places[id], i)
+	}
+	if unended := enq.wait(ctx, distinct(ids, places), func(end waiting.End) bool {
+		id = end.ID
+		result, err = endResult[T](ctx, enq, end)
+		return true
+	}); unended != nil {
+		return "", result, unended
+	}
+	return id, result, err
+}
+
+// WaitEnd waits until a job has ended, as [Wait] does, and returns nil if it has ended well, with a result or without.
+func (e *Enqueuer) WaitEnd(ctx context.Context, id string) error {
+	_, err := Wait[ignored](ctx, e, id)
+	var none *NoResultError
+	if errors.As(err, &none) && none.State == record.Succeeded {
+		return nil
+	}
+	return err
+}
+
+// ignored is a result that nobody reads.
+type ignored struct{}
+
+// UnmarshalJSON takes any.
+func (*ignored) UnmarshalJSON([]byte) error { return nil }
+
+// distinct are the ids in their order, each once.
+func distinct(ids []string, places map[string][]int) []string {
+	once := make([]string, 0, len(places))
+	for i, id := range ids {
+		if places[id][0] == i {
+			once = append(once, id)
+		}
+	}
+	return once
+}
+
+// wait tells the ends of jobs as they come, until all have ended or enough is true.
+func (e *Enqueuer) wait(ctx context.Context, ids []string, enough func(waiting.End) bool) error {
+	for _, id := range ids {
+		if err := validateID(id); err != nil {
+			return err
+		}
+	}
+	return e.core.waiters.Wait(ctx, ids, enough)
+}
+
+// endResult is what the end of a job means to those who wait for its result.
+func endResult[T any](ctx context.Context, enq *Enqueuer, end waiting.End) (result T, err error) {
+	switch {
+	case end.Err != nil:
+		return result, end.Err
+	case end.Known.State == rdb.WaitDead:
+		return result, newJobFailedError(end.ID, record.DecodeTrail(end.Known.Kept))
+	case end.Known.State == rdb.WaitGone:
+		return result, fmt.Errorf(
+			"job %s: %w: its Retention (by default none) was over before anybody waited, or there was no such job",
+			excerpt.Brief(end.ID), ErrGone)
+	}
+	kept, err := readOutcome(end.ID, end.Known.Kept)
+	if err != nil {
+		return result, err
+	}
+	return outcomeResult[T](ctx, enq, end.ID, kept)
+}
+
+// JobFailedError is the error of those who wait for a job that is dead: it is in the morgue, and gives no result unless
+// somebody retries it by hand.
+type JobFailedError struct {
+	ID       string
+	Reason   string // why it was buried: "out of retries" for instance
+	Attempts int    // that failed; 0 where its workers died or it could not begin
+	Err      string // of the last failed attempt; empty when there was none
+}
+
+func newJobFailedError(id string, t record.Trail) *JobFailedError {
+	e := &JobFailedError{ID: id, Reason: t.Reason, Attempts: t.Fails}
+	if n := len(t.Errors); n > 0 {
+		e.Err = t.Errors[n-1].Error
+	}
+	return e
+}
+
+func (e *JobFailedError) Error() string { return excerpt.Cut(e.text()) }
+
+func (e *JobFailedError) text() string {
+	text := "job " + excerpt.Brief(e.ID) + " is dead"
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	if e.Attempts > 0 {
+		text += fmt.Sprintf(", failed attempts: %d", e.Attempts)
+	}
+	if e.Err != "" {
+		text += ", the last error: " + e.Err
+	}
+	return text
+}
+
+// Completion names the completion queue that learns of the end of the job: a name as that of a job, which any number of
+// jobs may share. See [Enqueuer.Completions].
+func Completion(name string) EnqueueOption {
+	return func(s *jobSettings) {
+		s.completion = name
+		if err := validateName(name); err != nil {
+			s.refuse(fmt.Errorf("option Completion: %w", err))
+		}
+	}
+}
+
+// Ended is a job that has ended, as its completion queue tells it.
+type Ended struct {
+	ID    string
+	State State // StateSucceeded, StateCancelled, StateDiscarded, StateExpired, StateDeleted, or StateDead
+}
+
+// Completions reads one completion queue: the ids of jobs with the option [Completion], about in the order in which
+// they end. A job that goes to the morgue comes as [StateDead], and once more if it is retried by hand and ends.
+// Results are kept for the jobs' Retention: see [Result].
+//
+// Any number of readers may share a queue, in one program or in many: each entry comes to one of them, once. It is
+// taken at the moment in which Next returns it; a lost connection or a ctx that ends loses none, but what a program has
+// been told and not dealt with when it dies is gone. What nobody reads is removed a week after the queue's last entry.
+// All methods may be called concurrently.
+type Completions struct {
+	queue *waiting.Queue
+	err   error // what is wrong with the name
+}
+
+// readers are the completion queues that an enqueuer reads, by name. A program may ask for one again and again.
+type readers struct {
+	mu    sync.Mutex
+	known map[string]*Completions
+}
+
+// Completions returns the reader of a completion queue: the same one for the same name. It asks for nothing yet. The
+// Enqueuer's Close ends it.
+func (e *Enqueuer) Completions(name string) *Completions {
+	r := &e.core.readers
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known := r.known[name]; known != nil {
+		return known
+	}
+	if r.known == nil {
+		r.known = map[string]*Completions{}
+	}
+	c := &Completions{queue: e.core.waiters.Queue(name, ids.Job(time.Now())), err: validateName(name)}
+	r.known[name] = c
+	return c
+}
+
+// Next waits until a job has ended, and takes it. When ctx ends the error is its cause; [Enqueuer.Close] ends the wait
+// with [ErrClosed]. A Redis that is away is waited for.
+func (c *Completions) Next(ctx context.Context) (Ended, error) {
+	if c.err != nil {
+		return Ended{}, fmt.Errorf("completion queue: %w", c.err)
+	}
+	taken, err := c.queue.Next(ctx)
+	if err != nil {
+		return Ended{}, err
+	}
+	return Ended{ID: taken.ID, State: State(record.StateName(taken.State))}, nil
+}
+
+// All ranges over the jobs as they end, until ctx ends or there is an error, which comes last.
+func (c *Completions) All(ctx context.Context) iter.Seq2[Ended, error] {
+	return func(yield func(Ended, error) bool) {
+		for {
+			ended, err := c.Next(ctx)
+			if !yield(ended, err) || err != nil {
+				return
+			}
+		}
+	}
 }

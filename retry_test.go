@@ -69,11 +69,16 @@ func TestWaitsHaveAFloorAndACeiling(t *testing.T) {
 func TestABackoffThatPanicsIsReplacedByTheDefault(t *testing.T) {
 	t.Parallel()
 	r := &run{job: &Job{Attempt: 3}, registration: &registration{options: JobOptions{
-		Backoff: func(*Job, error) time.Duration { panic(&hostile{text: boom[string]}) },
+		Backoff: func(*Job, error) time.Duration { panic(speechless{}) },
 	}}}
 	wait, err := r.backoff(errLuck)
 	assert.GreaterOrEqual(t, wait, 31*time.Second)
 	require.ErrorIs(t, err, errLuck)
 	assert.Equal(t, "no luck (and the backoff function panicked: "+
-		"a *work.hostile whose text could not be had, since its own method panicked)", err.Error())
+		"a work.speechless whose text could not be had, since its own method panicked)", err.Error())
 }
+
+// speechless is an error that cannot be asked.
+type speechless struct{}
+
+func (speechless) Error() string { panic("boom") }

@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"bytes"
@@ -18,8 +18,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/errchain"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/objects"
 )
@@ -113,28 +115,28 @@ func TestNoErrorTellsArgs(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		log, deaths := &lines{}, &lines{}
-		options := k.options()
+		options := k.Options()
 		options.Logger = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		pool := NewWorkerPool(nil, 4, options)
+		pool := work.NewWorkerPool(nil, 4, options)
 		for name, misfit := range misfits {
-			pool.JobWithOptions(name, JobOptions{OnDeath: func(_ context.Context, _ *Job,
+			pool.JobWithOptions(name, work.JobOptions{OnDeath: func(_ context.Context, _ *work.Job,
 				err error) {
 				fmt.Fprint(deaths, err)
 			}}, misfit.handler)
-			k.store(name, "of "+name, misfitRecord("of "+name, name, misfit.args))
+			k.Store(name, "of "+name, misfitRecord("of "+name, name, misfit.args))
 		}
-		k.start(pool)
+		k.Start(pool)
 		for name := range misfits {
-			buried := await(t, k.spy, ofJob[event.JobBuried]("of "+name))
+			buried := pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobBuried]("of "+name))
 			for err := buried.Err; err != nil; err = errors.Unwrap(err) {
 				assert.NotContains(t, err.Error(), secret, name)
 			}
-			if wrong := errchain.Find[*ArgumentError](buried.Err); wrong != nil {
+			if wrong := errchain.Find[*work.ArgumentError](buried.Err); wrong != nil {
 				assert.Contains(t, wrong.Excerpt(), secret, "who asks for it gets it")
 			}
 		}
-		k.drained(pool)
-		events, _ := k.spy.all()
+		k.Drained(pool)
+		events, _ := k.Spy.All()
 		assert.NotContains(t, fmt.Sprintf("%+v", events), secret)
 		assert.NotEmpty(t, log.String())
 		assert.NotContains(t, log.String(), secret)
@@ -145,34 +147,27 @@ func TestNoErrorTellsArgs(t *testing.T) {
 				assert.NotContains(t, text, secret, key)
 			}
 		}
-		k.inspectMisfits(pool.Inspector())
+		k.inspectMisfits()
 	})
 }
 
 // inspectMisfits looks at what there is to be seen of them beside the args.
-func (k *kit) inspectMisfits(i *Inspector) {
-	k.t.Helper()
+func (k *kit) inspectMisfits() {
+	k.T.Helper()
+	var ids []string
 	for name := range misfits {
-		info, err := i.Job(k.ctx(), "of "+name)
-		require.NoError(k.t, err)
-		require.Equal(k.t, StateDead, info.State)
-		assert.NotEmpty(k.t, info.Reason)
-		info.Args = nil
-		assert.NotContains(k.t, fmt.Sprintf("%+v", *info), secret, name)
+		ids = append(ids, "of "+name)
 	}
-	groups, err := i.Errors(k.ctx(), "")
-	require.NoError(k.t, err)
-	assert.NotContains(k.t, fmt.Sprintf("%+v", groups), secret)
-	d, err := i.Doctor(k.ctx(), DoctorOptions{})
-	require.NoError(k.t, err)
-	assert.NotContains(k.t, fmt.Sprintf("%+v", d.Findings), secret)
+	told, err := k.byHand().Told(k.Ctx(), ids...)
+	require.NoError(k.T, err)
+	assert.NotContains(k.T, told, secret)
 }
 
 // Who enqueues may log what went wrong, so that these errors tell nothing either.
 func TestNoErrorOfAnEnqueueTellsArgs(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, redistest.Embedded(t))
-	pool := NewWorkerPool(nil, 1, k.options()).Job("large", func(int8) error { return nil })
+	pool := work.NewWorkerPool(nil, 1, k.Options()).Job("large", func(int8) error { return nil })
 	for name, misfit := range misfits {
 		pool.Job(name, misfit.handler)
 	}
@@ -187,7 +182,7 @@ func TestNoErrorOfAnEnqueueTellsArgs(t *testing.T) {
 		for i := range args {
 			values[i] = args[i]
 		}
-		_, err := enq.Enqueue(k.ctx(), name, values...)
+		_, err := enq.Enqueue(k.Ctx(), name, values...)
 		require.Error(t, err, name)
 		assertSilent(t, err)
 		refused++
@@ -200,16 +195,17 @@ func TestNoErrorOfAnEnqueueTellsArgs(t *testing.T) {
 		"a value":           map[string]any{secret: func() {}},
 		"broken JSON, deep": map[string]any{"a": []any{json.RawMessage(secret + "x")}},
 	} {
-		_, err := k.enq.Enqueue(k.ctx(), "large", arg)
+		_, err := k.Enq.Enqueue(k.Ctx(), "large", arg)
 		require.Error(t, err, name)
 		assertSilent(t, err)
-		assertSilent(t, NewWorkerPool(nil, 1, k.options()).Periodic("@daily", "large", arg).Start(k.ctx()))
-		inspector := pool.Inspector()
-		assertSilent(t, inspector.AddSchedule(k.ctx(), "@daily", "large", PeriodicOptions{ID: "x"}, arg))
-		assertSilent(t, inspector.ChangeArgs(k.ctx(), "x", arg))
+		assertSilent(t, work.NewWorkerPool(nil, 1, k.Options()).Periodic("@daily", "large", arg).Start(k.Ctx()))
+		inspector := k.byHand()
+		assertSilent(t, inspector.AddSchedule(k.Ctx(), "@daily", "large", work.PeriodicOptions{ID: "x"}, arg))
+		assertSilent(t, inspector.ChangeArgs(k.Ctx(), "x", arg))
 	}
-	for _, options := range []UniqueOptions{{Key: secret + strings.Repeat("x", 200)}, {Key: secret, Args: []int{1}}} {
-		_, err := k.enq.With(Unique(options)).Enqueue(k.ctx(), "large", 1)
+	for _, options := range []work.UniqueOptions{{Key: secret + strings.Repeat("x", 200)},
+		{Key: secret, Args: []int{1}}} {
+		_, err := k.Enq.With(work.Unique(options)).Enqueue(k.Ctx(), "large", 1)
 		assertSilent(t, err)
 	}
 }
@@ -231,36 +227,36 @@ func assertSilent(t *testing.T, err error) {
 func TestNoErrorOfAnObjectTellsIt(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, redistest.Embedded(t))
-	store, err := objects.New(k.enq.core.store, objects.Options{})
+	store, err := objects.New(k.Enq.Store(), objects.Options{})
 	require.NoError(t, err)
-	ref, err := objects.Share(k.ctx(), store, map[string]any{"card": json.Number(secret)})
+	ref, err := objects.Share(k.Ctx(), store, map[string]any{"card": json.Number(secret)})
 	require.NoError(t, err)
 	k.enqueueAs("shared", "card", ref)
-	pool := NewWorkerPool(nil, 1, k.options()).
-		JobWithOptions("card", JobOptions{Retries: -1},
+	pool := work.NewWorkerPool(nil, 1, k.Options()).
+		JobWithOptions("card", work.JobOptions{Retries: -1},
 			func(ctx context.Context, card objects.Ref[map[string]int8]) error {
 				_, err := card.Value(ctx)
 				return err
 			})
-	k.start(pool)
-	assertSilent(t, await(t, k.spy, ofJob[event.JobBuried]("shared")).Err)
-	_, err = objects.Share(k.ctx(), store, quoting{})
+	k.Start(pool)
+	assertSilent(t, pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobBuried]("shared")).Err)
+	_, err = objects.Share(k.Ctx(), store, quoting{})
 	assertSilent(t, err)
 }
 
 // everything is all that the namespace has in Redis, by key.
 func (k *kit) everything() map[string]string {
-	k.t.Helper()
-	conn, err := redis.Dial("tcp", k.server.Addr())
-	require.NoError(k.t, err)
+	k.T.Helper()
+	conn, err := redis.Dial("tcp", k.Server.Addr())
+	require.NoError(k.T, err)
 	defer conn.Close()
-	prefix := "{" + k.namespace + "}:"
+	prefix := "{" + k.Namespace + "}:"
 	keys, err := redis.Strings(conn.Do("KEYS", prefix+"*"))
-	require.NoError(k.t, err)
+	require.NoError(k.T, err)
 	all := map[string]string{}
 	for _, key := range keys {
 		kind, err := redis.String(conn.Do("TYPE", key))
-		require.NoError(k.t, err)
+		require.NoError(k.T, err)
 		read := map[string][]any{
 			"hash": {"HGETALL", key}, "list": {"LRANGE", key, 0, -1}, "set": {"SMEMBERS", key},
 			"zset": {"ZRANGE", key, 0, -1}, "string": {"GET", key},
@@ -269,7 +265,7 @@ func (k *kit) everything() map[string]string {
 			continue // it has just gone
 		}
 		value, err := conn.Do(read[0].(string), read[1:]...)
-		require.NoError(k.t, err)
+		require.NoError(k.T, err)
 		all[strings.TrimPrefix(key, prefix)] = fmt.Sprintf("%s", value)
 	}
 	return all

@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -10,8 +10,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/pooltest"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -23,11 +25,12 @@ func TestAChangeOfWhatIsServedSurvivesLostCalls(t *testing.T) {
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
 				k := newKit(t, s)
 				ran := newTally()
-				pool := NewWorkerPool(nil, 3, k.options()).Job("a", ran.handle).Job("b", ran.handle)
+				pool := work.NewWorkerPool(nil, 3, k.Options()).Job("a", ran.handle).Job("b", ran.handle)
 				var sent atomic.Int64
-				d := k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send,
-					calls []rdb.Call) ([]rdb.Reply, error) {
-					if nameOf(calls[0]) != "serve" || sent.Add(1)%2 == 0 {
+				d := k.tamper(pool, &pooltest.Tampered{Tamper: func(
+					ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+				) ([]redisconn.Reply, error) {
+					if pooltest.NameOf(calls[0]) != "serve" || sent.Add(1)%2 == 0 {
 						return pass(ctx, calls...)
 					}
 					if executed {
@@ -35,15 +38,15 @@ func TestAChangeOfWhatIsServedSurvivesLostCalls(t *testing.T) {
 					}
 					return nil, errLuck
 				}})
-				k.start(pool)
-				require.NoError(t, pool.Withdraw(k.ctx(), "a"))
+				k.Start(pool)
+				require.NoError(t, pool.Withdraw(k.Ctx(), "a"))
 				assert.Equal(t, []string{"b"}, k.serves())
-				receipts := append(k.enqueueNumbers("a", 0, 5), k.enqueueNumbers("b", 0, 5)...)
-				require.NoError(t, pool.Serve(k.ctx(), "a"))
+				receipts := append(k.EnqueueNumbers("a", 0, 5), k.EnqueueNumbers("b", 0, 5)...)
+				require.NoError(t, pool.Serve(k.Ctx(), "a"))
 				assert.Equal(t, []string{"a", "b"}, k.serves())
-				k.drained(pool)
+				k.Drained(pool)
 				ran.once(t, receipts)
-				named, _ := d.sent("serve")
+				named, _ := d.Sent("serve")
 				assert.Equal(t, 4, named, "each was sent once more")
 				k.healthy()
 			})
@@ -57,23 +60,25 @@ func TestALateChangeOfWhatIsServedIsRefused(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		ran := newTally()
-		pool := NewWorkerPool(nil, 3, k.options()).Job("a", ran.handle).Job("b", ran.handle)
+		pool := work.NewWorkerPool(nil, 3, k.Options()).Job("a", ran.handle).Job("b", ran.handle)
 		var sent atomic.Int64
 		late := make(chan func(), 1)
-		k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
-			if nameOf(calls[0]) != "serve" || sent.Add(1) > 1 {
+		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
+			if pooltest.NameOf(calls[0]) != "serve" || sent.Add(1) > 1 {
 				return pass(ctx, calls...)
 			}
 			late <- func() { _, _ = pass(context.Background(), calls...) } // what it answers reaches nobody
 			return nil, errLuck
 		}})
-		k.start(pool)
-		require.NoError(t, pool.Withdraw(k.ctx(), "a"))
-		require.NoError(t, pool.Serve(k.ctx(), "a"))
-		receive(t, late)()
+		k.Start(pool)
+		require.NoError(t, pool.Withdraw(k.Ctx(), "a"))
+		require.NoError(t, pool.Serve(k.Ctx(), "a"))
+		pooltest.Receive(t, late)()
 		assert.Equal(t, []string{"a", "b"}, k.serves())
-		receipts := k.enqueueNumbers("a", 0, 5)
-		k.drained(pool)
+		receipts := k.EnqueueNumbers("a", 0, 5)
+		k.Drained(pool)
 		ran.once(t, receipts)
 		k.healthy()
 	})
@@ -84,23 +89,25 @@ func TestAFetchUnderWayBringsAWithdrawnNameForNothing(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := NewWorkerPool(nil, 5, k.options()).Job("a", func(int) error { return nil }).
+		pool := work.NewWorkerPool(nil, 5, k.Options()).Job("a", func(int) error { return nil }).
 			Job("b", func(int) error { return nil })
 		var withdrawn atomic.Bool
-		k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
 			replies, err := pass(ctx, calls...)
-			if nameOf(calls[0]) == "fetch" && k.number("HLEN", "claimed") > 0 && !withdrawn.Swap(true) {
+			if pooltest.NameOf(calls[0]) == "fetch" && k.Number("HLEN", "claimed") > 0 && !withdrawn.Swap(true) {
 				assert.ErrorIs(t, pool.Withdraw(briefly(), "a"), context.Canceled)
 			}
 			return replies, err
 		}})
-		ids := idsOf(k.enqueueNumbers("a", 0, 4))
-		k.store("a", "broken", "no record")
-		k.start(pool)
-		require.NoError(t, pool.Withdraw(k.ctx(), "a"))
+		ids := idsOf(k.EnqueueNumbers("a", 0, 4))
+		k.Store("a", "broken", "no record")
+		k.Start(pool)
+		require.NoError(t, pool.Withdraw(k.Ctx(), "a"))
 		assert.Equal(t, append(ids, "broken"), k.inLine("a"))
-		assert.Zero(t, k.number("ZCARD", "morgue"), "others judge what this pool does not serve")
-		assert.Zero(t, count[event.JobDone](k.spy)+count[event.JobStarted](k.spy))
+		assert.Zero(t, k.Number("ZCARD", "morgue"), "others judge what this pool does not serve")
+		assert.Zero(t, pooltest.Count[event.JobDone](k.Spy)+pooltest.Count[event.JobStarted](k.Spy))
 		assert.Equal(t, []string{"b"}, k.serves())
 	})
 }
@@ -110,24 +117,24 @@ func TestAWorkerThatDiesWhileANameGoesIsTakenApart(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		p, ran := newPatient(), newTally()
-		options := k.options()
+		options := k.Options()
 		options.Prefetch = 5
-		receipts := k.enqueueNumbers("a", 0, 10)
-		pool := NewWorkerPool(nil, 1, options).
-			Job("a", func(ctx context.Context, job *Job, _ int) error { return p.handle(ctx, job) }).
+		receipts := k.EnqueueNumbers("a", 0, 10)
+		pool := work.NewWorkerPool(nil, 1, options).
+			Job("a", func(ctx context.Context, job *work.Job, _ int) error { return p.handle(ctx, job) }).
 			Job("b", ran.handle)
-		require.NoError(t, pool.Start(k.ctx()))
-		receive(t, p.began)
+		require.NoError(t, pool.Start(k.Ctx()))
+		pooltest.Receive(t, p.began)
 		require.ErrorIs(t, pool.Withdraw(briefly(), "a"), context.Canceled)
-		k.until("what had not begun is back", func() bool { return len(k.inLine("a")) == 9 })
-		pool.crash()
+		k.Until("what had not begun is back", func() bool { return len(k.inLine("a")) == 9 })
+		pool.Crash()
 		close(p.goOn)
-		other := k.start(NewWorkerPool(nil, 3, k.another(newSpy())).Job("a", ran.handle))
-		k.until("it was reaped", func() bool {
-			return k.number("SCARD", "workers") == 1 &&
-				k.number("SCARD", "dead") == 0
+		other := k.Start(work.NewWorkerPool(nil, 3, k.Another(pooltest.NewSpy())).Job("a", ran.handle))
+		k.Until("it was reaped", func() bool {
+			return k.Number("SCARD", "workers") == 1 &&
+				k.Number("SCARD", "dead") == 0
 		})
-		require.NoError(t, other.Drain(k.longCtx()))
+		require.NoError(t, other.Drain(k.LongCtx()))
 		ran.once(t, receipts)
 		assert.Equal(t, []string{"a"}, k.serves())
 		k.healthy()
@@ -139,22 +146,23 @@ func TestAFencedWorkerRegistersWithWhatItServesNow(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		p, ran := newPatient(), newTally()
-		pool := k.start(NewWorkerPool(nil, 3, k.options()).Job("a", p.handle).Job("b", ran.handle).Job("c", ran.handle))
-		k.enqueue("a")
-		receive(t, p.began)
+		pool := k.Start(work.NewWorkerPool(nil, 3, k.Options()).Job("a", p.handle).Job("b", ran.handle).
+			Job("c", ran.handle))
+		k.Enqueue("a")
+		pooltest.Receive(t, p.began)
 		require.ErrorIs(t, pool.Withdraw(briefly(), "a"), context.Canceled)
-		require.NoError(t, pool.Withdraw(k.ctx(), "b"))
-		k.bury(pool.id())
-		await[event.WorkerFenced](t, k.spy, nil)
+		require.NoError(t, pool.Withdraw(k.Ctx(), "b"))
+		k.bury(pool.ID())
+		pooltest.Await[event.WorkerFenced](t, k.Spy, nil)
 		assert.Equal(t, []string{"c"}, k.serves(), "nothing is held by the new one")
 		withdrawn := make(chan error, 1)
-		go func() { withdrawn <- pool.Withdraw(k.ctx(), "a") }()
+		go func() { withdrawn <- pool.Withdraw(k.Ctx(), "a") }()
 		close(p.goOn)
-		require.NoError(t, receive(t, withdrawn))
-		receipts := k.enqueueNumbers("b", 0, 3)
-		k.until("the old one is gone", func() bool { return k.number("SCARD", "dead") == 0 })
-		require.NoError(t, pool.Serve(k.ctx(), "a", "b")) // what was fenced may have been put back before it ended
-		k.drained(pool)
+		require.NoError(t, pooltest.Receive(t, withdrawn))
+		receipts := k.EnqueueNumbers("b", 0, 3)
+		k.Until("the old one is gone", func() bool { return k.Number("SCARD", "dead") == 0 })
+		require.NoError(t, pool.Serve(k.Ctx(), "a", "b")) // what was fenced may have been put back before it ended
+		k.Drained(pool)
 		ran.once(t, receipts)
 		k.healthy()
 	})
@@ -165,24 +173,25 @@ func TestALossOfDataKeepsWhatIsServed(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		p, ran := newPatient(), newTally()
-		options := k.options()
+		options := k.Options()
 		options.RestoreRunning = true
-		pool := k.start(NewWorkerPool(nil, 3, options).Job("a", p.handle).Job("b", ran.handle).Job("c", ran.handle))
-		k.enqueue("a")
-		receive(t, p.began)
+		pool := k.Start(work.NewWorkerPool(nil, 3, options).Job("a", p.handle).Job("b", ran.handle).
+			Job("c", ran.handle))
+		k.Enqueue("a")
+		pooltest.Receive(t, p.began)
 		require.ErrorIs(t, pool.Withdraw(briefly(), "a"), context.Canceled)
-		require.NoError(t, pool.Withdraw(k.ctx(), "b"))
+		require.NoError(t, pool.Withdraw(k.Ctx(), "b"))
 		k.wipe()
-		await(t, k.spy, func(e event.DataLost) bool { return e.Restored == 1 })
+		pooltest.Await(t, k.Spy, func(e event.DataLost) bool { return e.Restored == 1 })
 		assert.Equal(t, []string{"a", "c"}, k.serves(), "what is held must be found")
-		receipts := k.enqueueNumbers("b", 0, 3)
+		receipts := k.EnqueueNumbers("b", 0, 3)
 		close(p.goOn)
-		require.NoError(t, pool.Withdraw(k.ctx(), "a"))
+		require.NoError(t, pool.Withdraw(k.Ctx(), "a"))
 		assert.Equal(t, []string{"c"}, k.serves())
-		require.NoError(t, pool.Serve(k.ctx(), "b"))
-		k.drained(pool)
+		require.NoError(t, pool.Serve(k.Ctx(), "b"))
+		k.Drained(pool)
 		ran.once(t, receipts)
-		k.empty("a", "b")
+		k.Empty("a", "b")
 		k.healthy()
 	})
 }
@@ -195,21 +204,21 @@ func TestNothingIsLostWhileNamesComeAndGo(t *testing.T) {
 		k := newKit(t, s)
 		names := []string{"a", "b", "c"}
 		ran, killed := newTally(), newTally()
-		options := k.options()
+		options := k.Options()
 		options.Prefetch = 20
-		team := func(count func(*Job, int) error) *WorkerPool {
-			pool := NewWorkerPool(nil, 4, options)
+		team := func(count func(*work.Job, int) error) *work.WorkerPool {
+			pool := work.NewWorkerPool(nil, 4, options)
 			for _, name := range names {
 				pool.Job(name, count)
 			}
-			require.NoError(t, pool.Start(k.ctx()))
+			require.NoError(t, pool.Start(k.Ctx()))
 			return pool
 		}
 		stays, stops, dies := team(ran.handle), team(ran.handle), team(killed.handle)
 		ends, ended := context.WithCancel(context.Background())
 		defer ended()
 		var changes sync.WaitGroup
-		for i, pool := range []*WorkerPool{stays, stops, dies} {
+		for i, pool := range []*work.WorkerPool{stays, stops, dies} {
 			for n, name := range names {
 				changes.Go(func() {
 					for round := i + n; ends.Err() == nil; round++ {
@@ -221,29 +230,29 @@ func TestNothingIsLostWhileNamesComeAndGo(t *testing.T) {
 				})
 			}
 		}
-		var receipts []Receipt
+		var receipts []work.Receipt
 		for from := 0; from < 600; from += 20 {
-			receipts = append(receipts, k.enqueueNumbers(names[from/20%3], from, from+20)...)
+			receipts = append(receipts, k.EnqueueNumbers(names[from/20%3], from, from+20)...)
 			switch from {
 			case 200:
-				dies.crash()
+				dies.Crash()
 			case 400:
-				require.NoError(t, stops.Stop(k.longCtx()))
+				require.NoError(t, stops.Stop(k.LongCtx()))
 			}
 		}
-		k.until("the killed one was reaped",
-			func() bool { return k.number("SCARD", "workers") == 1 && k.number("SCARD", "dead") == 0 })
+		k.Until("the killed one was reaped",
+			func() bool { return k.Number("SCARD", "workers") == 1 && k.Number("SCARD", "dead") == 0 })
 		ended()
 		changes.Wait()
-		require.NoError(t, stays.Serve(k.ctx(), names...))
-		require.NoError(t, stays.Drain(k.longCtx()))
+		require.NoError(t, stays.Serve(k.Ctx(), names...))
+		require.NoError(t, stays.Drain(k.LongCtx()))
 		assert.Equal(t, names, k.serves())
 		for _, receipt := range receipts { // one of the killed pool may have run there and again
 			require.Equal(t, 1, max(ran.runs[receipt.ID], killed.runs[receipt.ID]), receipt.ID)
 		}
 		k.healthy()
-		k.empty(names...)
-		require.NoError(t, stays.Stop(k.longCtx()))
+		k.Empty(names...)
+		require.NoError(t, stays.Stop(k.LongCtx()))
 		k.noWorker()
 		k.unconfused()
 	})

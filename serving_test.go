@@ -1,58 +1,55 @@
-package work
+package work_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
 )
 
 // serves are the names that Redis lists with the workers of a namespace, once each.
 func (k *kit) serves() []string {
-	k.t.Helper()
-	workers, err := k.inspector().Workers(k.ctx())
-	require.NoError(k.t, err)
-	var names []string
-	for _, w := range workers {
-		names = append(names, w.Queues...)
-	}
-	return names
+	k.T.Helper()
+	served, err := k.byHand().Served(k.Ctx())
+	require.NoError(k.T, err)
+	return slices.Concat(served...)
 }
 
 // healthy has the doctor look: it must find nothing but jobs that wait for these names to be served.
 func (k *kit) healthy(unserved ...string) {
-	k.t.Helper()
-	i := newInspector(k.enq.core.store, defaultMorgueLimit)
-	i.patience = time.Second
-	diagnosis, err := i.Doctor(k.longCtx(), DoctorOptions{})
-	require.NoError(k.t, err)
+	k.T.Helper()
+	findings, err := k.byHand().Findings(k.LongCtx(), time.Second)
+	require.NoError(k.T, err)
 	var waiting []string
-	for _, finding := range diagnosis.Findings {
+	for _, finding := range findings {
 		switch finding.Check {
-		case CheckServer:
-		case CheckUnserved:
+		case "server":
+		case "unserved":
 			waiting = append(waiting, finding.Queue)
 		default:
-			assert.Failf(k.t, "the doctor found something", "%+v", finding)
+			assert.Failf(k.T, "the doctor found something", "%s", finding.Text)
 		}
 	}
-	assert.ElementsMatch(k.t, unserved, waiting)
+	assert.ElementsMatch(k.T, unserved, waiting)
 }
 
 // unconfused checks that no worker has met with jobs or identities that it did not expect. A connection may break, or a
 // call take too long on a busy machine.
 func (k *kit) unconfused() {
-	k.t.Helper()
+	k.T.Helper()
 	for _, trouble := range k.allTroubles() {
-		assert.NotErrorIs(k.t, trouble.Err, errListed)
-		assert.NotErrorIs(k.t, trouble.Err, errFencedMeanwhile)
+		assert.NotErrorIs(k.T, trouble.Err, work.ErrListed)
+		assert.NotErrorIs(k.T, trouble.Err, work.ErrFencedMeanwhile)
 	}
-	assert.Zero(k.t, count[event.LoopPanicked](k.spy))
+	assert.Zero(k.T, pooltest.Count[event.LoopPanicked](k.Spy))
 }
 
 // briefly is a ctx that ends at once.
@@ -67,25 +64,25 @@ func TestWhatIsWithdrawnWaitsUntilItIsServedAgain(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		ran := newTally()
-		pool := k.start(NewWorkerPool(nil, 3, k.options()).Job("a", ran.handle).Job("b", ran.handle))
+		pool := k.Start(work.NewWorkerPool(nil, 3, k.Options()).Job("a", ran.handle).Job("b", ran.handle))
 		for range 2 { // the second time there is nothing to do
-			require.NoError(t, pool.Withdraw(k.ctx(), "a"))
+			require.NoError(t, pool.Withdraw(k.Ctx(), "a"))
 			assert.Equal(t, []string{"b"}, k.serves())
 		}
-		waiting := k.enqueueNumbers("a", 0, 3)
-		done := k.enqueueNumbers("b", 0, 3)
-		k.drained(pool) // of what it serves
+		waiting := k.EnqueueNumbers("a", 0, 3)
+		done := k.EnqueueNumbers("b", 0, 3)
+		k.Drained(pool) // of what it serves
 		ran.once(t, done)
 		assert.Equal(t, idsOf(waiting), k.inLine("a"))
 		k.healthy("a")
 		for range 2 {
-			require.NoError(t, pool.Serve(k.ctx(), "a", "b"))
+			require.NoError(t, pool.Serve(k.Ctx(), "a", "b"))
 			assert.Equal(t, []string{"a", "b"}, k.serves())
 		}
-		k.drained(pool)
+		k.Drained(pool)
 		ran.once(t, append(waiting, done...))
-		k.enqueueNumbers("a", 3, 4)
-		k.drained(pool)
+		k.EnqueueNumbers("a", 3, 4)
+		k.Drained(pool)
 		k.healthy()
 		k.unconfused()
 	})
@@ -95,35 +92,35 @@ func TestWhatHasNotBegunGoesBackAndWhatRunsEnds(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		options := k.options()
+		options := k.Options()
 		options.Prefetch = 10
 		p := newPatient()
-		ids := idsOf(k.enqueueNumbers("n", 0, 30))
-		pool := k.start(NewWorkerPool(nil, 2, options).
-			Job("n", func(ctx context.Context, job *Job, _ int) error { return p.handle(ctx, job) }).
+		ids := idsOf(k.EnqueueNumbers("n", 0, 30))
+		pool := k.Start(work.NewWorkerPool(nil, 2, options).
+			Job("n", func(ctx context.Context, job *work.Job, _ int) error { return p.handle(ctx, job) }).
 			Job("other", func(int) error { return nil }))
-		receive(t, p.began)
-		receive(t, p.began)
-		k.until("more are fetched than run", func() bool { return k.number("HLEN", "claimed") == 12 })
+		pooltest.Receive(t, p.began)
+		pooltest.Receive(t, p.began)
+		k.Until("more are fetched than run", func() bool { return k.Number("HLEN", "claimed") == 12 })
 		err := pool.Withdraw(briefly(), "n")
 		require.ErrorIs(t, err, context.Canceled)
-		k.until("all but those that run are back, in their old order",
+		k.Until("all but those that run are back, in their old order",
 			func() bool { return assert.ObjectsAreEqual(ids[2:], k.inLine("n")) })
 		assert.Equal(t, []string{"n", "other"}, k.serves(), "a reaper must find those that run")
 		k.healthy()
 		withdrawn := make(chan error, 1)
-		go func() { withdrawn <- pool.Withdraw(k.ctx(), "n") }()
-		k.enqueue("other", 1)
+		go func() { withdrawn <- pool.Withdraw(k.Ctx(), "n") }()
+		k.Enqueue("other", 1)
 		close(p.goOn)
-		require.NoError(t, receive(t, withdrawn))
+		require.NoError(t, pooltest.Receive(t, withdrawn))
 		assert.Equal(t, []string{"other"}, k.serves())
 		assert.Equal(t, ids[2:], k.inLine("n"))
-		k.drained(pool)
-		assert.Equal(t, 28, k.number("HLEN", "jobs"), "two ran to their end")
-		assert.Equal(t, 10, count[event.JobReleased](k.spy))
+		k.Drained(pool)
+		assert.Equal(t, 28, k.Number("HLEN", "jobs"), "two ran to their end")
+		assert.Equal(t, 10, pooltest.Count[event.JobReleased](k.Spy))
 		k.healthy("n")
 		k.unconfused()
-		assert.Zero(t, count[event.ClaimGone](k.spy))
+		assert.Zero(t, pooltest.Count[event.ClaimGone](k.Spy))
 	})
 }
 
@@ -132,13 +129,13 @@ func TestAFullWorkerHearsOfAWithdrawal(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		p := newPatient()
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("long", p.handle).
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("long", p.handle).
 			Job("n", func(int) error { return nil }))
-		k.enqueue("long")
-		receive(t, p.began)
-		require.NoError(t, pool.Withdraw(k.ctx(), "n"))
+		k.Enqueue("long")
+		pooltest.Receive(t, p.began)
+		require.NoError(t, pool.Withdraw(k.Ctx(), "n"))
 		assert.Equal(t, []string{"long"}, k.serves())
-		require.NoError(t, pool.Serve(k.ctx(), "n"))
+		require.NoError(t, pool.Serve(k.Ctx(), "n"))
 		assert.Equal(t, []string{"long", "n"}, k.serves())
 		close(p.goOn)
 	})
@@ -148,16 +145,16 @@ func TestAWorkerThatRestsHearsOfAWithdrawal(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("a", func(int) error { return nil }).
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("a", func(int) error { return nil }).
 			Job("n", func(int) error { return nil }))
-		require.NoError(t, k.inspector().PauseWorker(k.ctx(), pool.id()))
-		await(t, k.spy, func(e event.WorkerTold) bool { return e.Wanted == "pause" })
-		require.NoError(t, pool.Withdraw(k.ctx(), "n"))
+		require.NoError(t, k.byHand().PauseWorker(k.Ctx(), pool.ID()))
+		pooltest.Await(t, k.Spy, func(e event.WorkerTold) bool { return e.Wanted == "pause" })
+		require.NoError(t, pool.Withdraw(k.Ctx(), "n"))
 		assert.Equal(t, []string{"a"}, k.serves())
-		require.NoError(t, pool.Serve(k.ctx(), "n"))
-		receipt := k.enqueue("n", 1)
-		require.NoError(t, k.inspector().ResumeWorker(k.ctx(), pool.id()))
-		await(t, k.spy, ofJob[event.JobDone](receipt.ID))
+		require.NoError(t, pool.Serve(k.Ctx(), "n"))
+		receipt := k.Enqueue("n", 1)
+		require.NoError(t, k.byHand().ResumeWorker(k.Ctx(), pool.ID()))
+		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobDone](receipt.ID))
 	})
 }
 
@@ -165,22 +162,21 @@ func TestEverythingMayBeWithdrawn(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := NewWorkerPool(nil, 2, k.options()).Job("a", func(int) error { return nil }).
+		pool := work.NewWorkerPool(nil, 2, k.Options()).Job("a", func(int) error { return nil }).
 			Job("b", func(int) error { return nil })
-		require.NoError(t, pool.Start(k.ctx()))
-		require.NoError(t, pool.Withdraw(k.ctx(), "a", "b"))
-		workers, err := k.inspector().Workers(k.ctx())
+		require.NoError(t, pool.Start(k.Ctx()))
+		require.NoError(t, pool.Withdraw(k.Ctx(), "a", "b"))
+		served, err := k.byHand().Served(k.Ctx())
 		require.NoError(t, err)
-		require.Len(t, workers, 1, "it is there")
-		assert.Empty(t, workers[0].Queues)
-		assert.True(t, workers[0].Alive)
-		k.enqueue("a", 1)
+		require.Len(t, served, 1, "it is there, and alive")
+		assert.Empty(t, served[0])
+		k.Enqueue("a", 1)
 		k.healthy("a")
-		require.NoError(t, pool.Healthy(k.ctx()))
-		require.NoError(t, pool.Serve(k.ctx(), "a"))
-		k.drained(pool)
-		require.NoError(t, pool.Withdraw(k.ctx(), "a"))
-		require.NoError(t, pool.Stop(k.ctx()))
+		require.NoError(t, pool.Healthy(k.Ctx()))
+		require.NoError(t, pool.Serve(k.Ctx(), "a"))
+		k.Drained(pool)
+		require.NoError(t, pool.Withdraw(k.Ctx(), "a"))
+		require.NoError(t, pool.Stop(k.Ctx()))
 		k.noWorker()
 	})
 }
@@ -189,24 +185,24 @@ func TestAllWorkersOfALargePoolFollow(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		const concurrency = 2*maxPerWorker + 10
-		gate := newGauge()
-		pool := NewWorkerPool(nil, concurrency, k.options()).
-			Job("n", func(int) error { return gate.handle() }).Job("m", func(int) error { return nil })
-		pool.staffing, pool.dismissal = 20*time.Millisecond, time.Hour
-		k.start(pool)
-		k.enqueueNumbers("n", 0, concurrency+50)
-		gate.began(t, concurrency)
-		require.NoError(t, pool.Withdraw(k.ctx(), "m"), "though all are full")
+		const concurrency = 2*work.MaxPerWorker + 10
+		gate := pooltest.NewGauge()
+		pool := work.NewWorkerPool(nil, concurrency, k.Options()).
+			Job("n", func(int) error { return gate.Handle() }).Job("m", func(int) error { return nil })
+		pool.Times().ScaleLook, pool.Times().ScaleIdle = 20*time.Millisecond, time.Hour
+		k.Start(pool)
+		k.EnqueueNumbers("n", 0, concurrency+50)
+		gate.Began(t, concurrency)
+		require.NoError(t, pool.Withdraw(k.Ctx(), "m"), "though all are full")
 		require.ErrorIs(t, pool.Withdraw(briefly(), "n"), context.Canceled)
-		gate.release()
-		require.NoError(t, pool.Withdraw(k.longCtx(), "n"))
+		gate.Release()
+		require.NoError(t, pool.Withdraw(k.LongCtx(), "n"))
 		assert.Empty(t, k.serves())
-		assert.Equal(t, 50, k.number("HLEN", "jobs"), "those that had not begun wait")
-		assert.Equal(t, 3, pool.staff())
-		require.NoError(t, pool.Serve(k.ctx(), "n"))
+		assert.Equal(t, 50, k.Number("HLEN", "jobs"), "those that had not begun wait")
+		assert.Equal(t, 3, len(pool.IDs()))
+		require.NoError(t, pool.Serve(k.Ctx(), "n"))
 		assert.Equal(t, []string{"n", "n", "n"}, k.serves())
-		k.drained(pool)
+		k.Drained(pool)
 		k.healthy()
 	})
 }
@@ -215,28 +211,30 @@ func TestWhatIsServedIsSaidBeforeTheStart(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		options := k.options()
+		options := k.Options()
 		options.Only = []string{"a", "b"}
-		plain := func() *WorkerPool {
-			return NewWorkerPool(nil, 2, options).Job("a", func(int) error { return nil }).
+		plain := func() *work.WorkerPool {
+			return work.NewWorkerPool(nil, 2, options).Job("a", func(int) error { return nil }).
 				Job("b", func(int) error { return nil }).
-				JobWithOptions("c", JobOptions{Limit: Limit{Concurrent: 7}}, func(int) error { return nil })
+				JobWithOptions("c", work.JobOptions{Limit: work.Limit{Concurrent: 7}}, func(int) error { return nil })
 		}
 		untouched := plain()
-		require.NoError(t, untouched.prepare())
-		t.Cleanup(untouched.closeConnection)
+		require.NoError(t, untouched.Prepare())
+		t.Cleanup(untouched.CloseConnection)
 		pool := plain()
 		require.NoError(t, pool.Serve(briefly(), "c"), "nothing is waited for")
 		require.NoError(t, pool.Withdraw(briefly(), "a"))
-		k.start(pool)
+		k.Start(pool)
 		assert.Equal(t, []string{"b", "c"}, k.serves())
-		assert.Equal(t, untouched.service(), pool.service(), "schedules belong to the set-up")
-		limits, err := k.inspector().Limits(k.ctx())
+		assert.Equal(t, untouched.Service(), pool.Service(), "schedules belong to the set-up")
+		limits, err := k.byHand().Declared(k.Ctx())
 		require.NoError(t, err)
 		require.Len(t, limits, 1)
-		assert.Equal(t, Limit{Concurrent: 7}, limits[0].Declared)
-		k.enqueue("c", 1)
-		k.drained(pool)
+		for _, declared := range limits {
+			assert.Equal(t, work.Limit{Concurrent: 7}, declared)
+		}
+		k.Enqueue("c", 1)
+		k.Drained(pool)
 	})
 }
 
@@ -244,17 +242,18 @@ func TestTheLimitOfANameIsInForceWhenItIsServed(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		options := k.options()
+		options := k.Options()
 		options.Only = []string{"a"}
-		gate := newGauge()
-		pool := k.start(NewWorkerPool(nil, 20, options).Job("a", func(int) error { return nil }).
-			JobWithOptions("c", JobOptions{Limit: Limit{Concurrent: 2}}, func(int) error { return gate.handle() }))
-		k.enqueueNumbers("c", 0, 20)
-		require.NoError(t, pool.Serve(k.ctx(), "c"))
-		gate.began(t, 2)
-		gate.release()
-		k.drained(pool)
-		assert.LessOrEqual(t, gate.most.Load(), int64(2))
+		gate := pooltest.NewGauge()
+		pool := k.Start(work.NewWorkerPool(nil, 20, options).Job("a", func(int) error { return nil }).
+			JobWithOptions("c", work.JobOptions{Limit: work.Limit{Concurrent: 2}},
+				func(int) error { return gate.Handle() }))
+		k.EnqueueNumbers("c", 0, 20)
+		require.NoError(t, pool.Serve(k.Ctx(), "c"))
+		gate.Began(t, 2)
+		gate.Release()
+		k.Drained(pool)
+		assert.LessOrEqual(t, gate.Most.Load(), int64(2))
 	})
 }
 
@@ -262,14 +261,14 @@ func TestAnUnknownNameChangesNothing(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("a", func() error { return nil }))
-		var invalid *InvalidError
-		err := pool.Withdraw(k.ctx(), "a", "typo")
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("a", func() error { return nil }))
+		var invalid *work.InvalidError
+		err := pool.Withdraw(k.Ctx(), "a", "typo")
 		require.ErrorAs(t, err, &invalid)
 		assert.Equal(t, `a name given to Withdraw is "typo": no such job is registered: register it with Job before Start; there are ["a"]`, err.Error())
-		require.ErrorAs(t, pool.Serve(k.ctx(), "typo"), &invalid)
+		require.ErrorAs(t, pool.Serve(k.Ctx(), "typo"), &invalid)
 		assert.Equal(t, []string{"a"}, k.serves())
-		require.NoError(t, pool.Withdraw(k.ctx()), "none at all")
+		require.NoError(t, pool.Withdraw(k.Ctx()), "none at all")
 		assert.Equal(t, []string{"a"}, k.serves())
 	})
 }
@@ -279,25 +278,25 @@ func TestNothingIsServedOnceThePoolStops(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		p := newPatient()
-		pool := NewWorkerPool(nil, 1, k.options()).Job("a", p.handle)
-		require.NoError(t, pool.Start(k.ctx()))
-		k.enqueue("a")
-		receive(t, p.began)
+		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", p.handle)
+		require.NoError(t, pool.Start(k.Ctx()))
+		k.Enqueue("a")
+		pooltest.Receive(t, p.began)
 		withdrawn, served, stopped := make(chan error, 1), make(chan error, 1), make(chan error, 1)
-		go func() { withdrawn <- pool.Withdraw(k.ctx(), "a") }()
-		k.until("it is withdrawn", pool.registered["a"].away.Load)
-		go func() { stopped <- pool.Stop(k.ctx()) }()
-		k.until("it stops", func() bool { return pool.stateNow() == poolStopping })
-		go func() { served <- pool.Serve(k.ctx(), "a") }()
-		require.ErrorIs(t, receive(t, served), ErrStopping)
+		go func() { withdrawn <- pool.Withdraw(k.Ctx(), "a") }()
+		k.Until("it is withdrawn", func() bool { return pool.Withdrawn("a") })
+		go func() { stopped <- pool.Stop(k.Ctx()) }()
+		k.Until("it stops", pool.Ends)
+		go func() { served <- pool.Serve(k.Ctx(), "a") }()
+		require.ErrorIs(t, pooltest.Receive(t, served), work.ErrStopping)
 		require.ErrorIs(t, pool.Withdraw(briefly(), "a"), context.Canceled)
 		close(p.goOn)
-		require.NoError(t, receive(t, stopped))
-		require.NoError(t, receive(t, withdrawn), "the stop has withdrawn it")
-		require.ErrorIs(t, pool.Serve(k.ctx(), "a"), ErrStopped)
-		require.NoError(t, pool.Withdraw(k.ctx(), "a"))
+		require.NoError(t, pooltest.Receive(t, stopped))
+		require.NoError(t, pooltest.Receive(t, withdrawn), "the stop has withdrawn it")
+		require.ErrorIs(t, pool.Serve(k.Ctx(), "a"), work.ErrStopped)
+		require.NoError(t, pool.Withdraw(k.Ctx(), "a"))
 		k.noWorker()
-		k.empty("a")
+		k.Empty("a")
 	})
 }
 
@@ -306,17 +305,17 @@ func TestTheLaterWishHolds(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		p := newPatient()
-		pool := k.start(NewWorkerPool(nil, 2, k.options()).Job("a", p.handle))
-		k.enqueue("a")
-		receive(t, p.began)
+		pool := k.Start(work.NewWorkerPool(nil, 2, k.Options()).Job("a", p.handle))
+		k.Enqueue("a")
+		pooltest.Receive(t, p.began)
 		withdrawn := make(chan error, 1)
-		go func() { withdrawn <- pool.Withdraw(k.ctx(), "a") }()
-		k.until("it is withdrawn", pool.registered["a"].away.Load)
-		require.NoError(t, pool.Serve(k.ctx(), "a"))
-		require.ErrorIs(t, receive(t, withdrawn), ErrOverruled)
-		k.enqueue("a")
-		receive(t, p.began)
+		go func() { withdrawn <- pool.Withdraw(k.Ctx(), "a") }()
+		k.Until("it is withdrawn", func() bool { return pool.Withdrawn("a") })
+		require.NoError(t, pool.Serve(k.Ctx(), "a"))
+		require.ErrorIs(t, pooltest.Receive(t, withdrawn), work.ErrOverruled)
+		k.Enqueue("a")
+		pooltest.Receive(t, p.began)
 		close(p.goOn)
-		k.drained(pool)
+		k.Drained(pool)
 	})
 }

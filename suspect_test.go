@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -11,9 +11,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/crash"
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/pooltest"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -25,11 +27,11 @@ func TestOneSuspectAtATimeIsNamedBeforeItBegins(t *testing.T) {
 		begun, release := make(chan string, 10), make(chan struct{})
 		for i := range 3 {
 			id := fmt.Sprint("innocent-", i)
-			_, err := k.enq.With(ID(id)).Enqueue(k.ctx(), "quiet")
+			_, err := k.Enq.With(work.ID(id)).Enqueue(k.Ctx(), "quiet")
 			require.NoError(t, err)
-			k.do("HSET", "crashes", id, "w1 w2")
+			k.Do("HSET", "crashes", id, "w1 w2")
 		}
-		pool := NewWorkerPool(nil, 3, k.options()).Job("quiet", func(job *Job) error {
+		pool := work.NewWorkerPool(nil, 3, k.Options()).Job("quiet", func(job *work.Job) error {
 			if n := together.Add(1); n > most.Load() {
 				most.Store(n)
 			}
@@ -38,42 +40,43 @@ func TestOneSuspectAtATimeIsNamedBeforeItBegins(t *testing.T) {
 			<-release
 			return nil
 		})
-		k.start(pool)
-		first := receive(t, begun)
-		await(t, k.spy, func(e event.JobSnoozed) bool { return e.For >= time.Second && e.ID != first })
-		worker := pool.workers[0].claimant()
-		assert.Contains(t, k.text("HGET", "crashes", first), " +"+worker.rdb.ID+":")
-		assert.Eventually(t, func() bool { return k.number("ZCARD", "scheduled") == 2 }, patience, 10*time.Millisecond)
-		assert.Equal(t, 3, k.number("HLEN", "crashes"), "what was put off is not acquitted")
+		k.Start(pool)
+		first := pooltest.Receive(t, begun)
+		pooltest.Await(t, k.Spy, func(e event.JobSnoozed) bool { return e.For >= time.Second && e.ID != first })
+		assert.Contains(t, k.Text("HGET", "crashes", first), " +"+pool.ID()+":")
+		assert.Eventually(t, func() bool { return k.Number("ZCARD", "scheduled") == 2 }, pooltest.Patience,
+			10*time.Millisecond)
+		assert.Equal(t, 3, k.Number("HLEN", "crashes"), "what was put off is not acquitted")
 		close(release)
 		for left := 2; left > 0; left-- {
-			k.until("the next is put off, or has begun", func() bool {
-				return k.number("ZCARD", "scheduled") == left ||
+			k.Until("the next is put off, or has begun", func() bool {
+				return k.Number("ZCARD", "scheduled") == left ||
 					len(begun) > 0
 			})
 			k.dueNow("scheduled")
-			receive(t, begun)
+			pooltest.Receive(t, begun)
 		}
-		assert.Eventually(t, func() bool { return k.number("HLEN", "jobs") == 0 }, patience, 10*time.Millisecond)
+		assert.Eventually(t, func() bool { return k.Number("HLEN", "jobs") == 0 }, pooltest.Patience,
+			10*time.Millisecond)
 		assert.EqualValues(t, 1, most.Load())
-		k.empty("quiet")
+		k.Empty("quiet")
 	})
 }
 
 // diedWith are the workers whose deaths count against a job.
 func (k *kit) diedWith(id string) []string {
-	record := crash.Read(k.text("HGET", "crashes", id))
+	record := crash.Read(k.Text("HGET", "crashes", id))
 	return record.Workers()
 }
 
 // dueNow makes everything on a shelf due, as if its time had come.
 func (k *kit) dueNow(shelf string) {
-	k.t.Helper()
-	ids, _ := k.do("ZRANGE", shelf, 0, -1).([]any)
+	k.T.Helper()
+	ids, _ := k.Do("ZRANGE", shelf, 0, -1).([]any)
 	for _, id := range ids {
-		k.do("ZADD", shelf, 1, id)
+		k.Do("ZADD", shelf, 1, id)
 	}
-	k.do("PUBLISH", "control", "due")
+	k.Do("PUBLISH", "control", "due")
 }
 
 // TestASuspectThatCannotBeNamedDoesNotBegin: were it to kill this worker too, nobody would know whom to blame.
@@ -85,30 +88,32 @@ func TestASuspectThatCannotBeNamedDoesNotBegin(t *testing.T) {
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
 				k := newKit(t, s)
 				var began atomic.Int32
-				pool := NewWorkerPool(nil, 1, k.options()).Job("quiet", func() error { began.Add(1); return nil })
-				k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply,
-					error) {
-					if nameOf(calls[0]) != "suspect" {
+				pool := work.NewWorkerPool(nil, 1, k.Options()).Job("quiet", func() error { began.Add(1); return nil })
+				k.tamper(pool, &pooltest.Tampered{Tamper: func(
+					ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+				) ([]redisconn.Reply, error) {
+					if pooltest.NameOf(calls[0]) != "suspect" {
 						return pass(ctx, calls...)
 					}
 					if !gone {
 						return nil, errors.New("Redis is away")
 					}
-					if _, err := pass(ctx, rdb.Call{Command: "DEL", Args: []any{calls[0].Keys[1]}}); err != nil {
+					forgotten := redisconn.Call{Command: "DEL", Args: []any{calls[0].Keys[1]}}
+					if _, err := pass(ctx, forgotten); err != nil {
 						return nil, err
 					}
 					return pass(ctx, calls...)
 				}})
 				k.enqueueAs("poison", "quiet")
-				k.do("HSET", "crashes", "poison", "w1 w2")
-				k.start(pool)
-				await[event.JobSnoozed](t, k.spy, nil)
+				k.Do("HSET", "crashes", "poison", "w1 w2")
+				k.Start(pool)
+				pooltest.Await[event.JobSnoozed](t, k.Spy, nil)
 				if gone {
-					await[event.ClaimGone](t, k.spy, nil)
+					pooltest.Await[event.ClaimGone](t, k.Spy, nil)
 				}
-				require.NoError(t, pool.Drain(k.ctx()))
+				require.NoError(t, pool.Drain(k.Ctx()))
 				assert.Zero(t, began.Load())
-				assert.Equal(t, 1, k.number("HLEN", "crashes"))
+				assert.Equal(t, 1, k.Number("HLEN", "crashes"))
 			})
 		})
 	}

@@ -1,8 +1,10 @@
-package work
+package work_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"runtime/pprof"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +12,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/pooltest"
+	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -18,54 +23,52 @@ func TestAJobThatHasNotBegunInTimeExpires(t *testing.T) {
 	t.Parallel()
 	past, future := time.UnixMilli(1), time.Now().Add(time.Hour)
 	tests := map[string]struct {
-		option  EnqueueOption
+		option  work.EnqueueOption
 		trail   string
 		crashes string
 		expired bool
 	}{
-		"expired":                     {option: ExpireAt(past), expired: true},
-		"not yet":                     {option: ExpireAt(future)},
-		"in a while":                  {option: ExpireIn(time.Hour)},
-		"has failed before":           {option: ExpireAt(past), trail: `{"fails":1}`},
-		"was put off by its handler":  {option: ExpireAt(past), trail: `{"begun":true}`},
-		"was put off before it began": {option: ExpireAt(past), trail: `{"run_at":5}`, expired: true},
-		"a worker died with it":       {option: ExpireAt(past), crashes: "w0"},
-		"the last of two options":     {option: func(s *jobSettings) { ExpireAt(past)(s); ExpireIn(time.Hour)(s) }},
-		"the last of two, otherwise": {option: func(s *jobSettings) { ExpireIn(time.Hour)(s); ExpireAt(past)(s) },
+		"expired":                     {option: work.ExpireAt(past), expired: true},
+		"not yet":                     {option: work.ExpireAt(future)},
+		"in a while":                  {option: work.ExpireIn(time.Hour)},
+		"has failed before":           {option: work.ExpireAt(past), trail: `{"fails":1}`},
+		"was put off by its handler":  {option: work.ExpireAt(past), trail: `{"begun":true}`},
+		"was put off before it began": {option: work.ExpireAt(past), trail: `{"run_at":5}`, expired: true},
+		"a worker died with it":       {option: work.ExpireAt(past), crashes: "w0"},
+		"the last of two options":     {option: work.All(work.ExpireAt(past), work.ExpireIn(time.Hour))},
+		"the last of two, otherwise": {option: work.All(work.ExpireIn(time.Hour), work.ExpireAt(past)),
 			expired: true},
-		"with what else may belong to it": {option: func(s *jobSettings) {
-			ExpireAt(past)(s)
-			Unique(UniqueOptions{})(s)
-		}, expired: true},
+		"with what else may belong to it": {option: work.All(work.ExpireAt(past), work.Unique(work.UniqueOptions{})),
+			expired: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
 				k := newKit(t, s)
-				receipt, err := k.enq.With(tt.option, Tags("big")).SourcedEnqueue(k.ctx(), "a", 7)
+				receipt, err := k.Enq.With(tt.option, work.Tags("big")).SourcedEnqueue(k.Ctx(), "a", 7)
 				require.NoError(t, err)
 				if tt.trail != "" {
-					k.do("HSET", "trail", receipt.ID, tt.trail)
+					k.Do("HSET", "trail", receipt.ID, tt.trail)
 				}
 				if tt.crashes != "" {
-					k.do("HSET", "crashes", receipt.ID, tt.crashes)
+					k.Do("HSET", "crashes", receipt.ID, tt.crashes)
 				}
-				pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("a", func() error { return nil }))
+				pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("a", func() error { return nil }))
 				if !tt.expired {
-					await(t, k.spy, ofJob[event.JobDone](receipt.ID))
+					pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobDone](receipt.ID))
 					return
 				}
-				e := await(t, k.spy, ofJob[event.JobExpired](receipt.ID))
+				e := pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobExpired](receipt.ID))
 				assert.Equal(t, past, e.At)
 				assert.Equal(t, []string{"big"}, e.Tags)
 				assert.Equal(t, int64(7), e.SourceID)
-				k.drained(pool)
-				k.empty("a")
-				assert.Zero(t, k.number("HLEN", "unique"))
-				assert.Zero(t, count[event.JobStarted](k.spy))
-				_, err = Result[int](k.ctx(), k.enq, receipt.ID)
-				var none *NoResultError
+				k.Drained(pool)
+				k.Empty("a")
+				assert.Zero(t, k.Number("HLEN", "unique"))
+				assert.Zero(t, pooltest.Count[event.JobStarted](k.Spy))
+				_, err = work.Result[int](k.Ctx(), k.Enq, receipt.ID)
+				var none *work.NoResultError
 				require.ErrorAs(t, err, &none)
 				assert.Equal(t, "expired", none.State)
 			})
@@ -77,21 +80,22 @@ func TestAJobThatWasPutOffHasBegun(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		receipt, err := k.enq.With(ExpireIn(time.Hour)).Enqueue(k.ctx(), "a")
+		receipt, err := k.Enq.With(work.ExpireIn(time.Hour)).Enqueue(k.Ctx(), "a")
 		require.NoError(t, err)
-		pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("a", func() error { return Snooze(time.Hour) }))
-		await(t, k.spy, ofJob[event.JobSnoozed](receipt.ID))
-		k.drained(pool)
-		assert.True(t, k.trail(receipt.ID).Begun)
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).
+			Job("a", func() error { return work.Snooze(time.Hour) }))
+		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobSnoozed](receipt.ID))
+		k.Drained(pool)
+		assert.True(t, k.Trail(receipt.ID).Begun)
 	})
 }
 
 func TestTheTimeToExpireBeginsWhenAJobIsDue(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, redistest.Embedded(t))
-	receipt, err := k.enq.With(ExpireIn(time.Minute)).EnqueueIn(k.ctx(), "a", time.Hour)
+	receipt, err := k.Enq.With(work.ExpireIn(time.Minute)).EnqueueIn(k.Ctx(), "a", time.Hour)
 	require.NoError(t, err)
-	r, err := decodeRecord([]byte(k.text("HGET", "jobs", receipt.ID)))
+	r, err := record.Decode([]byte(k.Text("HGET", "jobs", receipt.ID)))
 	require.NoError(t, err)
 	assert.Equal(t, r.RunAt+time.Minute.Milliseconds(), r.Expires)
 }
@@ -100,15 +104,15 @@ func TestADeadlineEndsTheCtxAndTheJob(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		k.start(NewWorkerPool(nil, 2, k.options()).
-			JobWithOptions("a", JobOptions{Timeout: time.Hour},
+		k.Start(work.NewWorkerPool(nil, 2, k.Options()).
+			JobWithOptions("a", work.JobOptions{Timeout: time.Hour},
 				func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }))
-		now := k.enq.core.clock
-		k.enqueue("other")
-		receipt, err := k.enq.With(Deadline(now.now().Add(200*time.Millisecond))).Enqueue(k.ctx(), "a")
+		now := k.Enq.Clock()
+		k.Enqueue("other")
+		receipt, err := k.Enq.With(work.Deadline(now.Now().Add(200*time.Millisecond))).Enqueue(k.Ctx(), "a")
 		require.NoError(t, err)
-		buried := await(t, k.spy, ofJob[event.JobBuried](receipt.ID))
-		if errors.Is(buried.Err, ErrDeadline) { // else the machine was so slow that it has not begun
+		buried := pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobBuried](receipt.ID))
+		if errors.Is(buried.Err, work.ErrDeadline) { // else the machine was so slow that it has not begun
 			assert.Equal(t, "its next attempt would come after its deadline", buried.Reason)
 			return
 		}
@@ -119,127 +123,30 @@ func TestADeadlineEndsTheCtxAndTheJob(t *testing.T) {
 func TestNoAttemptBeginsAfterTheDeadline(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		options JobOptions
+		options work.JobOptions
 		event   func(t *testing.T, k *kit, id string) string
 	}{
 		"buried": {event: func(t *testing.T, k *kit,
 			id string) string {
-			return await(t, k.spy, ofJob[event.JobBuried](id)).Reason
+			return pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobBuried](id)).Reason
 		}},
-		"dropped": {options: JobOptions{SkipMorgue: true}, event: func(t *testing.T, k *kit, id string) string {
-			return await(t, k.spy, ofJob[event.JobDiscarded](id)).Err.Error()
+		"dropped": {options: work.JobOptions{SkipMorgue: true}, event: func(t *testing.T, k *kit, id string) string {
+			return pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobDiscarded](id)).Err.Error()
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
 				k := newKit(t, s)
-				receipt, err := k.enq.With(Deadline(time.UnixMilli(1))).Enqueue(k.ctx(), "a")
+				receipt, err := k.Enq.With(work.Deadline(time.UnixMilli(1))).Enqueue(k.Ctx(), "a")
 				require.NoError(t, err)
-				k.start(NewWorkerPool(nil, 1, k.options()).JobWithOptions("a", tt.options, func() error { return nil }))
+				k.Start(work.NewWorkerPool(nil, 1, k.Options()).
+					JobWithOptions("a", tt.options, func() error { return nil }))
 				assert.Equal(t, "its deadline has passed", tt.event(t, k, receipt.ID))
-				assert.Zero(t, count[event.JobStarted](k.spy))
+				assert.Zero(t, pooltest.Count[event.JobStarted](k.Spy))
 			})
 		})
 	}
-}
-
-func TestHowLongAJobIsRetried(t *testing.T) {
-	t.Parallel()
-	now := time.UnixMilli(1_800_000_000_000)
-	since := func(d time.Duration) trail { return trail{Fails: 3, First: now.Add(-d).UnixMilli()} }
-	later := "its next attempt would come later"
-	tests := map[string]struct {
-		record  record
-		options JobOptions
-		trail   trail
-		reason  string // of a burial; empty is a retry
-		first   int64
-	}{
-		"no limit":      {first: 0},
-		"first failure": {options: JobOptions{RetryFor: 2 * time.Hour}, first: now.UnixMilli()},
-		"just in time": {options: JobOptions{RetryFor: 2 * time.Hour}, trail: since(time.Hour),
-			first: now.Add(-time.Hour).UnixMilli()},
-		"too late": {options: JobOptions{RetryFor: 2 * time.Hour}, trail: since(time.Hour + 1e6),
-			reason: later},
-		"shorter than a wait": {options: JobOptions{RetryFor: time.Minute}, reason: later},
-		"option of the enqueue": {options: JobOptions{RetryFor: time.Minute},
-			record: record{recordExtras: recordExtras{RetryFor: 7200_000}}, first: now.UnixMilli()},
-		"of an older trail": {options: JobOptions{RetryFor: 2 * time.Hour}, reason: later,
-			trail: trail{Fails: 1, Errors: []failure{{At: now.Add(-2 * time.Hour).UnixMilli()}}}},
-		"before the deadline": {record: record{recordExtras: recordExtras{Deadline: now.Add(time.Hour + 1e6).
-			UnixMilli()}}},
-		"at the deadline": {record: record{recordExtras: recordExtras{Deadline: now.Add(time.Hour).UnixMilli()}},
-			reason: "its next attempt would come after its deadline"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tt.options.Backoff = hourly
-			r := judged(tt.options)
-			r.record, r.trail = &tt.record, &tt.trail
-			d := r.judge(errLuck, now)
-			if tt.reason != "" {
-				require.Equal(t, verbBury, d.verb)
-				assert.True(t, strings.HasSuffix(d.reason, tt.reason), d.reason)
-				assert.Equal(t, errLuck, d.death)
-				return
-			}
-			require.Equal(t, verbRetry, d.verb)
-			assert.Equal(t, tt.first, decodeTrail(d.trail).First)
-			assert.NoError(t, d.death)
-		})
-	}
-}
-
-// judged is a run that is good for judge.
-func judged(options JobOptions) *run {
-	return &run{
-		record: &plainRecord, trail: &noTrail,
-		ctx: context.Background(), job: &Job{Attempt: 1, RetriesLeft: 5}, registration: &registration{options: options},
-		claimant: newClaimant(newEnqueuerStore(), context.Background()),
-	}
-}
-
-func TestOptionsThatMakeAJobTooLate(t *testing.T) {
-	t.Parallel()
-	scheduled := time.Now().Add(time.Hour)
-	tests := map[string]struct {
-		option EnqueueOption
-		want   string
-	}{
-		"ExpireIn of nothing":    {ExpireIn(0), "use a duration above zero"},
-		"ExpireIn for ever":      {ExpireIn(200 * 365 * 24 * time.Hour), "use at most 100 years"},
-		"ExpireAt the zero time": {ExpireAt(time.Time{}), "use one after 1970 and at most 100 years ahead"},
-		"ExpireAt before due": {ExpireAt(scheduled.Add(-time.Minute)),
-			"use one after the time for which the job is scheduled"},
-		"Deadline far ahead": {Deadline(scheduled.Add(101 * 365 * 24 * time.Hour)), "at most 100 years ahead"},
-		"Deadline before due": {Deadline(scheduled.Add(-time.Minute)),
-			"use one after the time for which the job is scheduled"},
-		"RetryFor below zero": {RetryFor(-1), "use a duration above zero"},
-		"an empty tag":        {Tags("a", ""), "use 1 to 100 bytes"},
-		"a long tag":          {Tags(strings.Repeat("a", 101)), "use at most 100"},
-		"a tag of two lines":  {Tags("a\nb"), "use one without control characters"},
-		"many tags":           {Tags(make([]string, 21)...), "use at most 20"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			enq, err := NewEnqueuer("redis://127.0.0.1:1/0") // nothing is sent
-			require.NoError(t, err)
-			defer enq.Close()
-			_, err = enq.With(tt.option).EnqueueAt(t.Context(), "a", scheduled)
-			var invalid *InvalidError
-			require.ErrorAs(t, err, &invalid)
-			assert.ErrorContains(t, err, tt.want)
-		})
-	}
-	t.Run("JobOptions", func(t *testing.T) {
-		t.Parallel()
-		var invalid *InvalidError
-		require.ErrorAs(t, errors.Join(JobOptions{RetryFor: -1}.validate()...), &invalid)
-		assert.Equal(t, "JobOptions.RetryFor", invalid.What)
-	})
 }
 
 func TestTagsReachTheHandlerAndEveryEvent(t *testing.T) {
@@ -247,10 +154,149 @@ func TestTagsReachTheHandlerAndEveryEvent(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		seen := make(chan []string, 1)
-		k.start(NewWorkerPool(nil, 1, k.options()).Job("a", func(job *Job) error { seen <- job.Tags; return nil }))
-		receipt, err := k.enq.With(Tags("old"), Tags("eu", `"quoted"`)).Enqueue(k.ctx(), "a")
+		k.Start(work.NewWorkerPool(nil, 1, k.Options()).
+			Job("a", func(job *work.Job) error { seen <- job.Tags; return nil }))
+		receipt, err := k.Enq.With(work.Tags("old"), work.Tags("eu", `"quoted"`)).Enqueue(k.Ctx(), "a")
 		require.NoError(t, err)
-		assert.Equal(t, []string{"eu", `"quoted"`}, receive(t, seen))
-		assert.Equal(t, []string{"eu", `"quoted"`}, await(t, k.spy, ofJob[event.JobDone](receipt.ID)).Tags)
+		assert.Equal(t, []string{"eu", `"quoted"`}, pooltest.Receive(t, seen))
+		assert.Equal(t, []string{"eu", `"quoted"`}, pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobDone](receipt.ID)).
+			Tags)
+	})
+}
+
+func TestATimeoutEndsTheCtxWithItsCause(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		wait := func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }
+		pool := k.Start(work.NewWorkerPool(nil, 4, k.Options()).
+			JobWithOptions("option", work.JobOptions{Timeout: 20 * time.Millisecond, Backoff: pooltest.Hourly}, wait).
+			JobWithOptions("enqueue", work.JobOptions{Timeout: time.Hour, Backoff: pooltest.Hourly}, wait))
+		byOption := k.Enqueue("option")
+		byEnqueue, err := k.Enq.With(work.Timeout(20*time.Millisecond)).Enqueue(k.Ctx(), "enqueue")
+		require.NoError(t, err)
+		for _, id := range []string{byOption.ID, byEnqueue.ID} {
+			failed := pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobFailed](id))
+			require.ErrorIs(t, failed.Err, work.ErrTimeout)
+			assert.GreaterOrEqual(t, failed.Elapsed, 20*time.Millisecond)
+		}
+		k.Drained(pool)
+		assert.Zero(t, pooltest.Count[event.JobStuck](k.Spy), "they returned")
+	})
+}
+
+func TestATimeoutTooLongForGoIsNone(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		handler := func(ctx context.Context) error { return context.Cause(ctx) }
+		k.Store("byRecord", "r", `{"jid":"r","name":"byRecord","args":[],"t":1,"timeout":9223372036854775807,"retention":9223372036854775807}`)
+		k.Start(work.NewWorkerPool(nil, 4, k.Options()).
+			JobWithOptions("byOption", work.JobOptions{Timeout: 1<<63 - 1, Retention: 1<<63 - 1}, handler).
+			Job("byRecord", handler))
+		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobDone](k.Enqueue("byOption").ID))
+		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobDone]("r"))
+		assert.Zero(t, pooltest.Count[event.JobStuck](k.Spy))
+	})
+}
+
+func TestAHandlerThatIgnoresItsTimeoutIsStuckAndKeepsItsSlot(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		release := make(chan struct{})
+		pool := work.NewWorkerPool(nil, 1, k.Options()).
+			JobWithOptions("deaf", work.JobOptions{Timeout: time.Millisecond, Backoff: pooltest.Hourly},
+				func() error { <-release; return errors.New("late") }).
+			Job("next", func() error { return nil })
+		pool.Times().Stuck = 5 * time.Millisecond
+		k.Start(pool)
+		deaf := k.Enqueue("deaf")
+		stuck := pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobStuck](deaf.ID))
+		require.ErrorIs(t, stuck.Cause, work.ErrTimeout)
+		assert.False(t, stuck.Begun.IsZero())
+		next := k.Enqueue("next")
+		assert.Equal(t, 1, k.Number("LLEN", "queue:next"), "nothing is fetched for a slot that is taken")
+		close(release)
+		started := pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobStarted](next.ID))
+		failed := pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobFailed](deaf.ID))
+		assert.False(t, started.Begun.Before(failed.Begun.Add(failed.Elapsed)),
+			"the next began after the deaf one returned")
+		k.Drained(pool)
+		assert.Equal(t, 1, pooltest.Count[event.JobStuck](k.Spy))
+	})
+}
+
+func TestTheCtxEndsWithTheJob(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		ctxs := make(chan context.Context, 1)
+		jobs := make(chan *work.Job, 1)
+		k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("a", func(ctx context.Context, job *work.Job) error {
+			ctxs <- ctx
+			jobs <- job
+			return ctx.Err()
+		}))
+		id := k.Enqueue("a").ID
+		ctx := pooltest.Receive(t, ctxs)
+		pooltest.Receive(t, ctx.Done())
+		require.ErrorIs(t, context.Cause(ctx), context.Canceled)
+		assert.Same(t, pooltest.Receive(t, jobs), work.JobFromContext(ctx))
+		assert.Nil(t, work.JobFromContext(k.Ctx()))
+		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobDone](id))
+	})
+}
+
+func TestTheNameIsALabelOfTheProfile(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		name := "labelled " + k.Namespace // which no other test has
+		profile := func() string {
+			var b bytes.Buffer
+			_ = pprof.Lookup("goroutine").WriteTo(&b, 1) // into memory
+			return b.String()
+		}
+		inside, labels := make(chan string, 1), make(chan string, 1)
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job(name, func(ctx context.Context) error {
+			label, _ := pprof.Label(ctx, "job")
+			labels <- label
+			child := make(chan struct{})
+			go func() { inside <- profile(); close(child) }()
+			<-child
+			return nil
+		}))
+		k.Enqueue(name)
+		assert.Equal(t, name, pooltest.Receive(t, labels))
+		assert.Contains(t, pooltest.Receive(t, inside), `{"job":"`+name+`"}`)
+		k.Drained(pool)
+		assert.Eventually(t, func() bool { return !strings.Contains(profile(), name) }, pooltest.Patience,
+			10*time.Millisecond,
+			"the child may be ending")
+	})
+}
+
+type counted struct{ seen int }
+
+func (c *counted) Count(ctx context.Context, _ *work.Job, next work.NextFunc) error {
+	c.seen++
+	return next(ctx)
+}
+
+func TestEachJobHasACopyOfThePrototype(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		seen := make(chan int, 3)
+		prototype := &counted{seen: 40}
+		k.Start(work.NewWorkerPool(prototype, 1, k.Options()).
+			Middleware((*counted).Count).Middleware((*counted).Count).
+			Job("a", func(c *counted) error { seen <- c.seen; return nil }))
+		for range 3 {
+			k.Enqueue("a")
+			assert.Equal(t, 42, pooltest.Receive(t, seen))
+		}
+		assert.Equal(t, 40, prototype.seen)
 	})
 }

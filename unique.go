@@ -1,17 +1,19 @@
 package work
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
-	"strconv"
 	"time"
 
+	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/handler"
+	"github.com/265d0351/work/internal/intake"
+	"github.com/265d0351/work/internal/jobargs"
 	"github.com/265d0351/work/internal/rdb"
-	"github.com/265d0351/work/internal/unquoted"
+	"github.com/265d0351/work/internal/record"
+	"github.com/265d0351/work/internal/span"
+	"github.com/265d0351/work/internal/unique"
 )
 
 // UniqueOptions says which jobs of one name count as the same, until when, and what happens to one that comes while
@@ -57,9 +59,6 @@ const (
 	RefuseDuplicate Conflict = 4
 )
 
-// maxKeyBytes is how long a key of UniqueOptions may be.
-const maxKeyBytes = 200
-
 // Unique makes a job the only one of its kind: see [UniqueOptions]. It beats the job's own JobOptions.Unique.
 func Unique(options UniqueOptions) EnqueueOption {
 	options.Args = slices.Clone(options.Args) // the caller's may change
@@ -77,27 +76,22 @@ type DuplicateError struct {
 	Name string
 	ID   string // of the one that lives
 	Held bool   // it could not be changed, because a worker has it
-
-	stored bool // the job that was refused is stored, and was to be retried
+	// the job that was refused is stored, and was to be retried
+	Stored bool
 }
 
 func (e *DuplicateError) Error() string {
 	if e.Held {
-		return fmt.Sprintf("job %s of the same kind (%s) is with a worker, so it cannot be changed: enqueue again later, "+
-			""+
-			""+
-			""+
-			""+
-			""+
-			"or use UntilStarted",
-			quoted(e.ID), quoted(e.Name))
+		return fmt.Sprintf("job %s of the same kind (%s) is with a worker, so it cannot be changed: "+
+			"enqueue again later, or use UntilStarted",
+			excerpt.Brief(e.ID), excerpt.Brief(e.Name))
 	}
-	if e.stored {
+	if e.Stored {
 		return fmt.Sprintf("job %s of the same kind (%s) lives: wait for its end, or delete one of the two",
-			quoted(e.ID), quoted(e.Name))
+			excerpt.Brief(e.ID), excerpt.Brief(e.Name))
 	}
-	return fmt.Sprintf("job %s of the same kind (%s) lives: wait for its end, or use KeepExisting", quoted(e.ID),
-		quoted(e.Name))
+	return fmt.Sprintf("job %s of the same kind (%s) lives: wait for its end, or use KeepExisting", excerpt.Brief(e.ID),
+		excerpt.Brief(e.Name))
 }
 
 func (o *UniqueOptions) validate() error {
@@ -106,7 +100,7 @@ func (o *UniqueOptions) validate() error {
 	}
 	changes := o.OnConflict&(ReplaceArgs|Postpone) != 0
 	switch {
-	case len(o.Key) > maxKeyBytes: // a key may be made of args, and is shown as little
+	case len(o.Key) > unique.MaxKey: // a key may be made of args, and is shown as little
 		return refuse("Key", fmt.Sprintf("%d bytes long", len(o.Key)), "use at most 200, such as a hash of it")
 	case o.Key != "" && len(o.Args) > 0:
 		return refuse("Key", "given beside Args", "use one of them")
@@ -114,7 +108,7 @@ func (o *UniqueOptions) validate() error {
 		return refuse("Args", o.Args, "use positions from 0")
 	case o.Until != UntilFinished && o.Until != UntilStarted:
 		return refuse("Until", int(o.Until), "use UntilFinished or UntilStarted")
-	case o.For < 0 || o.For > maxAhead:
+	case o.For < 0 || o.For > span.Longest:
 		return refuse("For", o.For, "use a duration above zero and at most 100 years, or 0 for none")
 	case o.For > 0 && (o.Until != UntilFinished || o.KeepInMorgue):
 		return refuse("For", o.For.String()+" beside Until or KeepInMorgue",
@@ -131,84 +125,100 @@ func (o *UniqueOptions) validate() error {
 	return nil
 }
 
-// lock is what Redis is told.
-func (o *UniqueOptions) lock(name string, args []byte) (rdb.Lock, error) {
-	digest, err := o.digest(name, args)
-	lock := rdb.Lock{Digest: digest, Kind: rdb.UntilEnded, Life: o.For}
+// limits are those of the args: what may replace the args of another job stays in its record. o may be nil.
+func (o *UniqueOptions) limits(l jobargs.Limits) jobargs.Limits {
+	if o != nil && o.OnConflict&ReplaceArgs != 0 {
+		l.Large = math.MaxInt
+	}
+	return l
+}
+
+// makeUnique gives a job its lock. apart are those of its args that are objects; it may be nil.
+func (o *UniqueOptions) makeUnique(job *intake.Job, r *record.Record, apart *jobargs.Apart) error {
+	digest, err := o.kind(r.Name).Digest(apart.Whole(r.Args))
+	switch {
+	case err != nil:
+		return asInvalid(err)
+	case o.OnConflict&ReplaceArgs != 0 && apart != nil:
+		return &InvalidError{What: "job " + excerpt.Brief(r.Name),
+			Value:  "given ReplaceArgs and args that refer to objects",
+			Remedy: "pass what identifies the objects, or leave ReplaceArgs out"}
+	case o.OnConflict&Postpone != 0 && r.RunAt == 0:
+		return &InvalidError{What: "job " + excerpt.Brief(r.Name), Value: "to postpone another one, but is due at once",
+			Remedy: "give a time or a delay, or leave Postpone out"}
+	}
+	job.Lock = rdb.Lock{Digest: digest, Kind: o.lockKind(), Life: o.For}
+	if !o.once { // the end of a job frees the lock that its record names
+		r.Lock, r.LockKind = digest, string(job.Lock.Kind)
+	}
+	job.Conflict = &intake.Conflict{Refuse: o.OnConflict == RefuseDuplicate}
+	if o.OnConflict&(ReplaceArgs|Postpone) != 0 {
+		job.Conflict.Change = o.change(job, r)
+	}
+	return nil
+}
+
+// kind says which jobs of that name are the same.
+func (o *UniqueOptions) kind(name string) unique.Kind {
+	if o.once {
+		name = "" // the key is of no job
+	}
+	return unique.Kind{Name: name, Key: o.Key, Args: o.Args}
+}
+
+func (o *UniqueOptions) lockKind() rdb.LockKind {
 	switch {
 	case o.For > 0:
-		lock.Kind = rdb.ForATime
+		return rdb.ForATime
 	case o.Until == UntilStarted:
-		lock.Kind = rdb.UntilBegun
+		return rdb.UntilBegun
 	case o.KeepInMorgue:
-		lock.Kind = rdb.UntilGone
+		return rdb.UntilGone
 	}
-	return lock, err
+	return rdb.UntilEnded
 }
 
-// digest is equal for jobs of the same kind, and for no others. Each part has its length in front of it.
-func (o *UniqueOptions) digest(name string, args []byte) (string, error) {
-	var text []byte
-	add := func(part []byte) {
-		text = append(append(append(text, strconv.Itoa(len(part))...), ':'), part...)
+// change is what the job does to another one of its kind.
+func (o *UniqueOptions) change(job *intake.Job, r *record.Record) *unique.Change {
+	change := &unique.Change{Postpone: o.OnConflict&Postpone != 0, At: r.RunAt, Place: job.Place, When: job.When}
+	if o.OnConflict&ReplaceArgs != 0 {
+		change.Args = r.Args
 	}
-	if o.once {
-		name = "" // of which no job is
-	}
-	add([]byte(name))
-	switch {
-	case o.Key != "":
-		add([]byte("key"))
-		add([]byte(o.Key))
-	default:
-		list, err := decodeList(args)
-		if err != nil {
-			return "", err
-		}
-		add([]byte("args"))
-		positions := slices.Compact(slices.Sorted(slices.Values(o.Args)))
-		for i, arg := range list {
-			if len(positions) > 0 && !slices.Contains(positions, i) {
-				continue
-			}
-			add([]byte(strconv.Itoa(i)))
-			add(canonical(arg))
-		}
-		if n := len(positions); n > 0 && positions[n-1] >= len(list) {
-			return "", o.beyond(name, len(list))
-		}
-	}
-	sum := sha256.Sum256(text)
-	return base64.RawURLEncoding.EncodeToString(sum[:]), nil
+	return change
 }
 
-func decodeList(args []byte) (list []any, err error) {
-	decoder := json.NewDecoder(bytes.NewReader(args))
-	decoder.UseNumber() // large integers stay what they are
-	if err := decoder.Decode(&list); err != nil {
-		return nil, fmt.Errorf("the args cannot be compared: %w", unquoted.Error(err))
-	}
-	return list, nil
-}
-
-// canonical is the same JSON for the same value: members in order, no spaces.
-func canonical(value any) []byte {
-	encoded, err := json.Marshal(value)
-	if err != nil { // it was decoded from JSON: cannot happen
+// checkHandler refuses positions of args that the handler never has: every enqueue would be refused.
+func (o *UniqueOptions) checkHandler(name string, h *handler.Handler) error {
+	n, more := h.Args()
+	if more {
 		return nil
 	}
-	return encoded
+	return asInvalid(unique.Kind{Name: name, Args: o.Args}.Fits(n))
 }
 
-// checkUnique refuses positions of args that the handler never has: every enqueue would be refused.
-func (h *handler) checkUnique(name string, o *UniqueOptions) error {
-	if h.tail != nil || len(o.Args) == 0 || slices.Max(o.Args) < len(h.args) {
-		return nil
+// Once stores one job for all requests that give the same key within d of the first, whatever the names of their jobs
+// and whatever became of the first one: also when it was done, cancelled, deleted or buried long ago. So somebody who
+// did not hear the answer can ask again. The Receipt then says Duplicate, and has the id of the first. The key has 1 to
+// 200 bytes; d is above zero, at most 100 years, counts in whole milliseconds, and goes by the clock of Redis.
+//
+// It takes the place of [Unique], also of that in the job's own options: a job has one lock, and this one belongs to
+// the request and not to the job. An [ID] beside it must not be used a second time.
+func Once(key string, d time.Duration) EnqueueOption {
+	return func(s *jobSettings) {
+		options := &UniqueOptions{Key: key, For: d, once: true}
+		s.unique = options
+		switch {
+		case key == "":
+			s.refuse(&InvalidError{What: "key of option Once", Value: "empty",
+				Remedy: "use 1 to 200 bytes, such as a random UUID"})
+		case len(key) > unique.MaxKey:
+			s.refuse(&InvalidError{What: "key of option Once",
+				Value:  fmt.Sprintf("%s, which has %d bytes", excerpt.Brief(key), len(key)),
+				Remedy: "use at most 200, such as a hash of it"})
+		case d > span.Longest:
+			s.refuse(&InvalidError{What: "option Once", Value: d.String(),
+				Remedy: "use a duration of at most 100 years"})
+		}
+		s.refuse(positive("option Once", d))
 	}
-	return o.beyond(name, len(h.args))
-}
-
-func (o *UniqueOptions) beyond(name string, args int) error {
-	return &InvalidError{What: "UniqueOptions.Args", Value: fmt.Sprint(o.Args),
-		Remedy: fmt.Sprintf("job %s has %d args: use positions below that", quoted(name), args)}
 }

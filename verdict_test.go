@@ -1,16 +1,17 @@
-package work
+package work_test
 
 import (
 	"context"
-	"math"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/pooltest"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -29,25 +30,27 @@ type partition struct {
 	*kit
 	line   atomic.Int64
 	deaths atomic.Int64
-	pool   *WorkerPool
+	pool   *work.WorkerPool
 	door   *door
-	driver *tampered
+	driver *pooltest.Tampered
 }
 
 // newPartition starts a worker that runs jobs: half of them end well once they may, half are buried.
 func newPartition(t *testing.T, s redistest.Server) *partition {
 	p := &partition{kit: newKit(t, s), door: newDoor()}
-	onDeath := func(context.Context, *Job, error) { p.deaths.Add(1) }
-	p.pool = NewWorkerPool(nil, jobsInTheHole, p.options()).
-		JobWithOptions("a", JobOptions{OnDeath: onDeath}, func(job *Job, n int) error {
+	onDeath := func(context.Context, *work.Job, error) { p.deaths.Add(1) }
+	p.pool = work.NewWorkerPool(nil, jobsInTheHole, p.Options()).
+		JobWithOptions("a", work.JobOptions{OnDeath: onDeath}, func(job *work.Job, n int) error {
 			_ = p.door.pass(job)
 			if n%2 == 0 {
-				return Bury(errLuck)
+				return work.Bury(errLuck)
 			}
 			return nil
 		})
 	p.driver = p.tamper(p.pool,
-		&tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
+		&pooltest.Tampered{Tamper: func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
 			state := line(p.line.Load())
 			if state == lineGood {
 				return pass(ctx, calls...)
@@ -57,53 +60,53 @@ func newPartition(t *testing.T, s redistest.Server) *partition {
 			}
 			return nil, errLuck
 		}})
-	p.start(p.pool)
-	p.enqueueNumbers("a", 0, jobsInTheHole)
+	p.Start(p.pool)
+	p.EnqueueNumbers("a", 0, jobsInTheHole)
 	for range jobsInTheHole {
-		receive(t, p.door.began)
+		pooltest.Receive(t, p.door.began)
 	}
 	return p
 }
 
 // end has all jobs end while the line is like that.
 func (p *partition) end(state line) {
-	p.t.Helper()
+	p.T.Helper()
 	p.line.Store(int64(state))
 	for range jobsInTheHole {
 		p.door.leave <- ""
 	}
-	slots := p.pool.workers[0].slots
-	p.until("all are decided", func() bool { return slots.busy.Load() == 0 })
-	p.driver.untilSent(p.t, "shelve", jobsInTheHole) // all go in each send, so these are two
+	slots := p.pool.Slots()
+	p.Until("all are decided", func() bool { return slots.Busy() == 0 })
+	p.driver.UntilSent(p.T, "shelve", jobsInTheHole) // all go in each send, so these are two
 }
 
 // takeOver has another worker declare the first one dead, take what it holds, and end all of that well.
-func (p *partition) takeOver() *WorkerPool {
-	p.t.Helper()
-	other := p.start(NewWorkerPool(nil, 5, p.another(newSpy())).Job("a", func(int) error { return nil }))
-	dead := p.pool.id()
+func (p *partition) takeOver() *work.WorkerPool {
+	p.T.Helper()
+	other := p.Start(work.NewWorkerPool(nil, 5, p.Another(pooltest.NewSpy())).Job("a", func(int) error { return nil }))
+	dead := p.pool.ID()
 	p.bury(dead)
-	reaper := &deadPoolReaper{worker: other.workers[0]}
+	reaper := other.NewReaper()
 	for range 2 { // the second time since a worker that goes on under a new id names the old one as dead
-		_, err := reaper.salvage(p.ctx(), dead)
-		require.NoError(p.t, err)
-		p.do("SADD", "dead", dead)
+		_, err := reaper.Salvage(p.Ctx(), dead)
+		require.NoError(p.T, err)
+		p.Do("SADD", "dead", dead)
 	}
-	require.NoError(p.t, other.Drain(p.ctx()))
+	require.NoError(p.T, other.Drain(p.Ctx()))
 	return other
 }
 
 // heal mends the line, and returns what history says once all is told.
-func (p *partition) heal(others ...*WorkerPool) HistoryPoint {
-	p.t.Helper()
+func (p *partition) heal(others ...*work.WorkerPool) SeenSums {
+	p.T.Helper()
 	p.line.Store(int64(lineGood))
-	require.NoError(p.t, p.pool.Drain(p.ctx()))
+	require.NoError(p.T, p.pool.Drain(p.Ctx()))
 	for _, pool := range append(others, p.pool) {
-		require.NoError(p.t, p.stop(pool))
+		require.NoError(p.T, p.Stop(pool))
 	}
-	history, err := p.inspector().History(p.ctx(), HistoryOptions{Names: []string{"a"}})
-	require.NoError(p.t, err)
-	return sum(history["a"])
+	history, err := p.byHand().Sums(p.Ctx(), 0, "a")
+	require.NoError(p.T, err)
+	return history["a"]
 }
 
 // What was sent into a black hole has not counted, however often it was sent.
@@ -116,9 +119,9 @@ func TestOutcomesThatRedisNeverGotAreNotToldAsIfTheyCounted(t *testing.T) {
 		assert.EqualValues(t, jobsInTheHole, total.Done)
 		assert.Zero(t, total.Dead)
 		assert.Zero(t, p.deaths.Load())
-		assert.Equal(t, jobsInTheHole, count[event.ClaimGone](p.spy))
-		assert.Zero(t, count[event.OutcomeUnknown](p.spy))
-		p.empty("a")
+		assert.Equal(t, jobsInTheHole, pooltest.Count[event.ClaimGone](p.Spy))
+		assert.Zero(t, pooltest.Count[event.OutcomeUnknown](p.Spy))
+		p.Empty("a")
 	})
 }
 
@@ -132,8 +135,8 @@ func TestOutcomesThatRedisHasTakenCountAlsoForAWorkerThatWasDeclaredDead(t *test
 		assert.EqualValues(t, jobsInTheHole/2, total.Done)
 		assert.EqualValues(t, jobsInTheHole/2, total.Dead)
 		assert.EqualValues(t, jobsInTheHole/2, p.deaths.Load())
-		assert.Zero(t, count[event.ClaimGone](p.spy)+count[event.OutcomeUnknown](p.spy))
-		assert.Equal(t, jobsInTheHole/2, p.number("ZCARD", "morgue"))
+		assert.Zero(t, pooltest.Count[event.ClaimGone](p.Spy)+pooltest.Count[event.OutcomeUnknown](p.Spy))
+		assert.Equal(t, jobsInTheHole/2, p.Number("ZCARD", "morgue"))
 	})
 }
 
@@ -144,13 +147,13 @@ func TestOutcomesOfWhichNobodyKnowsAreToldAsSuch(t *testing.T) {
 		p := newPartition(t, s)
 		p.end(lineHole)
 		other := p.takeOver()
-		p.do("DEL", "taken:"+p.pool.id())
+		p.Do("DEL", "taken:"+p.pool.ID())
 		total := p.heal(other)
 		assert.EqualValues(t, jobsInTheHole, total.Done)
 		assert.Zero(t, total.Dead)
 		assert.Zero(t, p.deaths.Load())
-		assert.Zero(t, count[event.ClaimGone](p.spy))
-		assert.Equal(t, jobsInTheHole, count[event.OutcomeUnknown](p.spy))
+		assert.Zero(t, pooltest.Count[event.ClaimGone](p.Spy))
+		assert.Equal(t, jobsInTheHole, pooltest.Count[event.OutcomeUnknown](p.Spy))
 	})
 }
 
@@ -159,10 +162,10 @@ func TestOutcomesOfWhatAFailoverMayHaveLostAreToldAsSuch(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		p := newPartition(t, s)
-		p.pool.workers[0].claimant().forgotten.Store(math.MaxInt64)
+		p.pool.Forgets()
 		p.end(lineDeaf)
 		p.heal(p.takeOver())
 		assert.Zero(t, p.deaths.Load())
-		assert.Equal(t, jobsInTheHole, count[event.OutcomeUnknown](p.spy))
+		assert.Equal(t, jobsInTheHole, pooltest.Count[event.OutcomeUnknown](p.Spy))
 	})
 }

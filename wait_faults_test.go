@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -12,7 +12,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/record"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -21,12 +25,12 @@ func TestALostHintIsMadeUpFor(t *testing.T) {
 	t.Parallel()
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
 		for _, id := range []string{"ended", "buried", "removed"} {
-			_, err := b.With(ID(id)).Enqueue(t.Context(), id)
+			_, err := b.With(work.ID(id)).Enqueue(t.Context(), id)
 			require.NoError(t, err)
 		}
 		errs := map[string]func() (int, error){}
 		for _, id := range []string{"ended", "buried", "removed"} {
-			errs[id] = later(func() (int, error) { return Wait[int](t.Context(), b.Enqueuer, id) })
+			errs[id] = later(func() (int, error) { return work.Wait[int](t.Context(), b.Enqueuer, id) })
 			b.waited(t, id)
 		}
 		b.command(t, "HSET", b.key("outcomes"), "ended", `{"state":"done","result":5}`)
@@ -36,17 +40,17 @@ func TestALostHintIsMadeUpFor(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, 5, five)
 		_, err = errs["buried"]()
-		var dead *JobFailedError
+		var dead *work.JobFailedError
 		require.ErrorAs(t, err, &dead)
 		assert.EqualError(t, err, `job "buried" is dead`)
 		_, err = errs["removed"]()
-		require.ErrorIs(t, err, ErrGone)
+		require.ErrorIs(t, err, work.ErrGone)
 	})
 }
 
 // lateSubscription is a Driver whose subscriptions begin when they are let.
 type lateSubscription struct {
-	rdb.Driver
+	redisconn.Driver
 	let chan struct{}
 }
 
@@ -65,14 +69,14 @@ func TestWaitAsksAgainOnceTheSubscriptionStands(t *testing.T) {
 	t.Parallel()
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
 		driver := &lateSubscription{Driver: b.driver, let: make(chan struct{})}
-		enq := newEnqueuer(rdb.NewStore(driver, b.namespace), 0, 0, nil)
-		enq.core.waiters.looks = time.Hour
+		enq := work.OnStore(rdb.NewStore(driver, b.namespace))
+		enq.Waiters().Recheck = time.Hour
 		defer enq.Close() // everything has been waited for
-		_, err := b.With(ID("x")).Enqueue(t.Context(), "a")
+		_, err := b.With(work.ID("x")).Enqueue(t.Context(), "a")
 		require.NoError(t, err)
-		result := later(func() (int, error) { return Wait[int](t.Context(), enq, "x") })
+		result := later(func() (int, error) { return work.Wait[int](t.Context(), enq, "x") })
 		b.waited(t, "x")
-		b.end(t, "a", outcome{State: stateSucceeded, Result: []byte("4")})
+		b.end(t, "a", record.Outcome{State: record.Succeeded, Result: []byte("4")})
 		close(driver.let)
 		got, err := result()
 		require.NoError(t, err)
@@ -86,20 +90,20 @@ func TestWaitOutlivesItsConnections(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		proxy := redistest.NewProxy(t, s.Addr())
-		far, err := NewEnqueuer(proxy.DSN(), Namespace(k.namespace))
+		far, err := work.NewEnqueuer(proxy.DSN(), work.Namespace(k.Namespace))
 		require.NoError(t, err)
 		defer far.Close() // everything has been waited for
 		gates := make(chan struct{})
-		k.start(NewWorkerPool(nil, 4, k.options()).Job("a", func(n int) (int, error) {
+		k.Start(work.NewWorkerPool(nil, 4, k.Options()).Job("a", func(n int) (int, error) {
 			<-gates
 			return n, nil
 		}))
 		const jobs = 40
 		ids := make([]string, jobs)
 		for i := range ids {
-			ids[i] = k.enqueue("a", i).ID
+			ids[i] = k.Enqueue("a", i).ID
 		}
-		results := later(func() ([]int, error) { return WaitAll[int](k.ctx(), far, ids...) })
+		results := later(func() ([]int, error) { return work.WaitAll[int](k.Ctx(), far, ids...) })
 		k.isWaitedFor(ids...)
 		for i := range jobs {
 			if i%4 == 0 {
@@ -119,28 +123,28 @@ func TestWaitSaysWhatIsWrongWithRedis(t *testing.T) {
 	t.Parallel()
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
 		b.command(t, "SET", b.key("waited"), "something else")
-		_, err := Wait[int](t.Context(), b.Enqueuer, "x")
-		var refused *rdb.ServerError
+		_, err := work.Wait[int](t.Context(), b.Enqueuer, "x")
+		var refused *redisconn.ServerError
 		require.ErrorAs(t, err, &refused)
 		assert.ErrorContains(t, err, `the outcome of job "x" cannot be waited for: BADKEY`)
 	})
 	t.Run("nobody there", func(t *testing.T) {
 		t.Parallel()
-		enq, err := NewEnqueuer("redis://127.0.0.1:1/0")
+		enq, err := work.NewEnqueuer("redis://127.0.0.1:1/0")
 		require.NoError(t, err)
 		defer enq.Close() // nothing was sent
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		_, err = Wait[int](ctx, enq, "x")
+		_, err = work.Wait[int](ctx, enq, "x")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		var dial *rdb.DialError
+		var dial *redisconn.DialError
 		require.ErrorAs(t, err, &dial, "and what was wrong until then: %v", err)
 	})
 	t.Run("a pool whose options are wrong", func(t *testing.T) {
 		t.Parallel()
-		enq := NewWorkerPool(nil, 1, WorkerOptions{Redis: "redis://%"}).Enqueuer()
+		enq := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: "redis://%"}).Enqueuer()
 		defer enq.Close() // nothing was sent
-		_, err := Wait[int](t.Context(), enq, "x")
+		_, err := work.Wait[int](t.Context(), enq, "x")
 		require.ErrorContains(t, err, "the outcome of job \"x\" cannot be waited for: ")
 	})
 }
@@ -150,20 +154,20 @@ func TestWaitOutlivesTheWorker(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		id := k.enqueue("a").ID
-		driver, err := rdb.Open(s.DSN())
+		id := k.Enqueue("a").ID
+		driver, err := redisconn.Open(s.DSN())
 		require.NoError(t, err)
 		defer driver.Close() // everything was answered
-		doomed := rdb.NewStore(driver, k.namespace).Worker(strings.Repeat("w", rdb.MinWorkerID))
-		_, _, err = doomed.Register(k.ctx(),
+		doomed := rdb.NewStore(driver, k.Namespace).Worker(strings.Repeat("w", rdb.MinWorkerID))
+		_, _, err = doomed.Register(k.Ctx(),
 			rdb.Registration{Life: time.Millisecond, Epoch: "1", Queues: []string{"a"}})
 		require.NoError(t, err)
-		fetched, err := doomed.Fetch(k.ctx(), 1, 1, false, []rdb.Share{{Queue: "a", Jobs: 1}})
+		fetched, err := doomed.Fetch(k.Ctx(), 1, 1, false, []rdb.Share{{Queue: "a", Jobs: 1}})
 		require.NoError(t, err)
 		require.Len(t, fetched.Jobs, 1)
-		result := later(func() (string, error) { return Wait[string](k.ctx(), k.enq, id) })
+		result := later(func() (string, error) { return work.Wait[string](k.Ctx(), k.Enq, id) })
 		k.isWaitedFor(id)
-		k.start(NewWorkerPool(nil, 1, k.options()).Job("a", func() (string, error) { return "in the end", nil }))
+		k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("a", func() (string, error) { return "in the end", nil }))
 		got, err := result()
 		require.NoError(t, err)
 		assert.Equal(t, "in the end", got)
@@ -176,30 +180,31 @@ func TestWaitOutlivesARestartOfRedisRealRedis(t *testing.T) {
 		t.Parallel()
 		server := redistest.Dedicated(t, "--appendonly", "yes", "--appendfsync", "always")
 		namespace := redistest.Namespace(t)
-		enq, err := NewEnqueuer(server.DSN(), Namespace(namespace))
+		enq, err := work.NewEnqueuer(server.DSN(), work.Namespace(namespace))
 		require.NoError(t, err)
 		defer enq.Close() // everything has been waited for
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), pooltest.Patience)
 		defer cancel()
 		begun, gate := make(chan struct{}), make(chan struct{})
-		pool := NewWorkerPool(nil, 1, WorkerOptions{Redis: server.DSN(), Namespace: namespace, Logger: silent()}).
+		pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: server.DSN(), Namespace: namespace,
+			Logger: pooltest.Silent()}).
 			Job("a", func() (int, error) {
 				close(begun)
 				<-gate
 				return 3, nil
 			})
 		require.NoError(t, pool.Start(ctx))
-		receipt, err := enq.With(Completion("c")).Enqueue(ctx, "a")
+		receipt, err := enq.With(work.Completion("c")).Enqueue(ctx, "a")
 		require.NoError(t, err)
 		<-begun
-		result := later(func() (int, error) { return Wait[int](ctx, enq, receipt.ID) })
-		next := later(func() (Ended, error) { return enq.Completions("c").Next(ctx) })
+		result := later(func() (int, error) { return work.Wait[int](ctx, enq, receipt.ID) })
+		next := later(func() (work.Ended, error) { return enq.Completions("c").Next(ctx) })
 		require.Eventually(t, func() bool {
-			replies, err := enq.core.store.Driver().Pipeline(ctx, rdb.Call{
+			replies, err := enq.Store().Driver().Pipeline(ctx, redisconn.Call{
 				Command: "HEXISTS", Args: []any{"{" + namespace + "}:waited", receipt.ID},
 			})
 			return err == nil && replies[0].Value == int64(1)
-		}, patience, time.Millisecond)
+		}, pooltest.Patience, time.Millisecond)
 		require.NoError(t, server.Restart())
 		close(gate)
 		got, err := result()
@@ -207,7 +212,7 @@ func TestWaitOutlivesARestartOfRedisRealRedis(t *testing.T) {
 		assert.Equal(t, 3, got)
 		ended, err := next()
 		require.NoError(t, err)
-		assert.Equal(t, Ended{ID: receipt.ID, State: StateSucceeded}, ended)
+		assert.Equal(t, work.Ended{ID: receipt.ID, State: work.StateSucceeded}, ended)
 		require.NoError(t, pool.Stop(ctx))
 	})
 }
@@ -218,17 +223,14 @@ func TestWaitsAndEndsInAnyOrder(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		rounds := 1000
-		if s.Embedded() == nil {
-			rounds = 200
-		}
-		pool := k.start(NewWorkerPool(nil, 4, k.options()).
-			JobWithOptions("a", JobOptions{Retries: -1}, func(n int) (int, error) {
+		rounds := redistest.Rounds(s.Embedded(), 1000, 200)
+		pool := k.Start(work.NewWorkerPool(nil, 4, k.Options()).
+			JobWithOptions("a", work.JobOptions{Retries: -1}, func(n int) (int, error) {
 				switch n % 4 {
 				case 2:
 					return 0, errors.New("boom")
 				case 3:
-					return 0, Discard(nil)
+					return 0, work.Discard(nil)
 				}
 				return n, nil
 			}))
@@ -237,14 +239,14 @@ func TestWaitsAndEndsInAnyOrder(t *testing.T) {
 			check := make([]func() (int, error), 0, 2*lot)
 			for n := from; n < from+lot; n++ {
 				id := fmt.Sprint(n)
-				enq := k.enq.With(ID(id))
+				enq := k.Enq.With(work.ID(id))
 				if n%4 == 1 {
-					enq = enq.With(Retention(time.Hour))
+					enq = enq.With(work.Retention(time.Hour))
 				}
-				_, err := enq.Enqueue(k.ctx(), "a", n)
+				_, err := enq.Enqueue(k.Ctx(), "a", n)
 				require.NoError(t, err)
 				for range 2 {
-					check = append(check, later(func() (int, error) { return Wait[int](k.ctx(), k.enq, id) }))
+					check = append(check, later(func() (int, error) { return work.Wait[int](k.Ctx(), k.Enq, id) }))
 				}
 			}
 			for i, result := range check {
@@ -252,23 +254,23 @@ func TestWaitsAndEndsInAnyOrder(t *testing.T) {
 				requireEnd(t, from+i/2, got, err)
 			}
 		}
-		k.drained(pool)
-		assert.Zero(t, k.number("EXISTS", "waited"))
-		assert.Equal(t, k.number("HLEN", "jobs"), k.number("ZCARD", "morgue"))
-		diagnosis, err := pool.Inspector().Doctor(k.ctx(), DoctorOptions{})
+		k.Drained(pool)
+		assert.Zero(t, k.Number("EXISTS", "waited"))
+		assert.Equal(t, k.Number("HLEN", "jobs"), k.Number("ZCARD", "morgue"))
+		findings, err := k.byHand().Findings(k.Ctx(), 0)
 		require.NoError(t, err)
-		assert.Empty(t, diagnosis.Findings)
+		assert.Empty(t, findings)
 	})
 }
 
 // requireEnd tells whether the end of that round's job is one that it may have.
 func requireEnd(t *testing.T, n, got int, err error) {
 	t.Helper()
-	var dead *JobFailedError
-	var none *NoResultError
+	var dead *work.JobFailedError
+	var none *work.NoResultError
 	switch n % 4 {
 	case 0: // nothing is kept of it unless somebody waits
-		if !errors.Is(err, ErrGone) {
+		if !errors.Is(err, work.ErrGone) {
 			require.NoError(t, err)
 			require.Equal(t, n, got)
 		}
@@ -291,9 +293,10 @@ func TestManyLargeResultsAreWaitedFor(t *testing.T) {
 		ids := make([]string, 6)
 		for i := range ids {
 			ids[i] = fmt.Sprint("large ", i)
-			b.command(t, "HSET", b.key("outcomes"), ids[i], outcome{State: stateSucceeded, Result: large}.encode())
+			b.command(t, "HSET", b.key("outcomes"), ids[i],
+				record.Outcome{State: record.Succeeded, Result: large}.Encode())
 		}
-		all, err := WaitAll[string](t.Context(), b.Enqueuer, ids...)
+		all, err := work.WaitAll[string](t.Context(), b.Enqueuer, ids...)
 		require.NoError(t, err)
 		for i := range all {
 			assert.Len(t, all[i], 900<<10)

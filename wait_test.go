@@ -1,4 +1,4 @@
-package work
+package work_test
 
 import (
 	"context"
@@ -12,15 +12,19 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/record"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
 // isWaitedFor waits until Redis knows that somebody waits for the job.
 func (k *kit) isWaitedFor(ids ...string) {
-	k.t.Helper()
+	k.T.Helper()
 	for _, id := range ids {
-		require.Eventually(k.t, func() bool { return k.number("HEXISTS", "waited", id) == 1 }, patience,
+		require.Eventually(k.T, func() bool { return k.Number("HEXISTS", "waited", id) == 1 }, pooltest.Patience,
 			time.Millisecond, id)
 	}
 }
@@ -39,30 +43,30 @@ func TestWaitReturnsTheResultWheneverTheJobEnds(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		for _, row := range []struct {
 			title   string
-			options []EnqueueOption
+			options []work.EnqueueOption
 			ended   bool // before anybody waits
 		}{
 			{"it ends later", nil, false},
-			{"it ends later, and its result is kept", []EnqueueOption{Retention(time.Hour)}, false},
-			{"it ends later, and has a completion queue", []EnqueueOption{Completion("c")}, false},
-			{"it has ended", []EnqueueOption{Retention(time.Hour)}, true},
+			{"it ends later, and its result is kept", []work.EnqueueOption{work.Retention(time.Hour)}, false},
+			{"it ends later, and has a completion queue", []work.EnqueueOption{work.Completion("c")}, false},
+			{"it has ended", []work.EnqueueOption{work.Retention(time.Hour)}, true},
 			{"it is due later", nil, false},
 		} {
 			t.Run(row.title, func(t *testing.T) {
 				t.Parallel()
 				k := newKit(t, s)
 				gate := make(chan struct{})
-				pool := k.start(NewWorkerPool(nil, 1, k.options()).Job("a", func(n int64) (report, error) {
+				pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("a", func(n int64) (report, error) {
 					<-gate
 					return report{Lines: n}, nil
 				}))
-				receipt, err := k.enq.With(row.options...).Enqueue(k.ctx(), "a", int64(9007199254740993))
+				receipt, err := k.Enq.With(row.options...).Enqueue(k.Ctx(), "a", int64(9007199254740993))
 				require.NoError(t, err)
 				if row.ended {
 					close(gate)
-					k.drained(pool)
+					k.Drained(pool)
 				}
-				result := later(func() (report, error) { return Wait[report](k.ctx(), k.enq, receipt.ID) })
+				result := later(func() (report, error) { return work.Wait[report](k.Ctx(), k.Enq, receipt.ID) })
 				if !row.ended {
 					k.isWaitedFor(receipt.ID)
 					close(gate)
@@ -70,11 +74,11 @@ func TestWaitReturnsTheResultWheneverTheJobEnds(t *testing.T) {
 				got, err := result()
 				require.NoError(t, err)
 				assert.Equal(t, report{Lines: 9007199254740993}, got)
-				again, err := Wait[*report](k.ctx(), pool.Enqueuer(), receipt.ID)
+				again, err := work.Wait[*report](k.Ctx(), pool.Enqueuer(), receipt.ID)
 				require.NoError(t, err, "it is kept for a while, for others who wait")
 				assert.Equal(t, &got, again)
-				assert.Zero(t, k.number("EXISTS", "waited"))
-				k.empty("a")
+				assert.Zero(t, k.Number("EXISTS", "waited"))
+				k.Empty("a")
 			})
 		}
 	})
@@ -85,15 +89,15 @@ func TestWaitSaysHowAJobEndedThatDidNotEndWell(t *testing.T) {
 	boom := errors.New("boom")
 	none := func(state string) func(*testing.T, error) {
 		return func(t *testing.T, err error) {
-			var none *NoResultError
+			var none *work.NoResultError
 			require.ErrorAs(t, err, &none)
 			assert.Equal(t, state, none.State)
-			assert.Equal(t, state == stateCancelled, errors.Is(err, ErrCancelled))
+			assert.Equal(t, state == record.Cancelled, errors.Is(err, work.ErrCancelled))
 		}
 	}
-	dead := func(text string, want JobFailedError) func(*testing.T, error) {
+	dead := func(text string, want work.JobFailedError) func(*testing.T, error) {
 		return func(t *testing.T, err error) {
-			var failed *JobFailedError
+			var failed *work.JobFailedError
 			require.ErrorAs(t, err, &failed)
 			want.ID = failed.ID
 			assert.Equal(t, &want, failed)
@@ -107,13 +111,13 @@ func TestWaitSaysHowAJobEndedThatDidNotEndWell(t *testing.T) {
 	}{
 		{"out of retries", func() (any, error) { return nil, boom },
 			dead("out of retries, failed attempts: 1, the last error: boom",
-				JobFailedError{Reason: "out of retries", Attempts: 1, Err: "boom"})},
-		{"buried", func() (any, error) { return nil, Bury(nil) },
+				work.JobFailedError{Reason: "out of retries", Attempts: 1, Err: "boom"})},
+		{"buried", func() (any, error) { return nil, work.Bury(nil) },
 			dead("its handler asked for it, failed attempts: 1, the last error: bury",
-				JobFailedError{Reason: "its handler asked for it", Attempts: 1, Err: "bury"})},
-		{"discarded", func() (any, error) { return nil, Discard(boom) }, none("discarded")},
+				work.JobFailedError{Reason: "its handler asked for it", Attempts: 1, Err: "bury"})},
+		{"discarded", func() (any, error) { return nil, work.Discard(boom) }, none("discarded")},
 		{"not encodable", func() (any, error) { return math.NaN(), nil }, func(t *testing.T, err error) {
-			var none *NoResultError
+			var none *work.NoResultError
 			require.ErrorAs(t, err, &none)
 			assert.Contains(t, none.Problem, "unsupported value: NaN")
 			assert.ErrorContains(t, err, "is done but its result is not kept: ")
@@ -128,21 +132,21 @@ func TestWaitSaysHowAJobEndedThatDidNotEndWell(t *testing.T) {
 				t.Parallel()
 				k := newKit(t, s)
 				gate := make(chan struct{})
-				k.start(NewWorkerPool(nil, 1, k.options()).
-					JobWithOptions("a", JobOptions{Retries: -1}, func() (any, error) {
+				k.Start(work.NewWorkerPool(nil, 1, k.Options()).
+					JobWithOptions("a", work.JobOptions{Retries: -1}, func() (any, error) {
 						<-gate
 						return row.handler()
 					}))
-				id := k.enqueue("a").ID
-				result := later(func() (int, error) { return Wait[int](k.ctx(), k.enq, id) })
+				id := k.Enqueue("a").ID
+				result := later(func() (int, error) { return work.Wait[int](k.Ctx(), k.Enq, id) })
 				k.isWaitedFor(id)
 				close(gate)
 				got, err := result()
 				assert.Zero(t, got)
 				row.check(t, err)
-				_, err = Wait[int](k.ctx(), k.enq, id)
+				_, err = work.Wait[int](k.Ctx(), k.Enq, id)
 				row.check(t, err)
-				assert.Zero(t, k.number("EXISTS", "waited"))
+				assert.Zero(t, k.Number("EXISTS", "waited"))
 			})
 		}
 	})
@@ -155,27 +159,28 @@ func TestWaitKnowsTheEndsThatNoHandlerMakes(t *testing.T) {
 		for _, state := range []string{"cancelled", "expired", "deleted"} {
 			receipt, err := b.Enqueue(t.Context(), state)
 			require.NoError(t, err)
-			result := later(func() (int, error) { return Wait[int](t.Context(), b.Enqueuer, receipt.ID) })
+			result := later(func() (int, error) { return work.Wait[int](t.Context(), b.Enqueuer, receipt.ID) })
 			b.waited(t, receipt.ID)
 			jobs := b.fetch(t, state)
 			w := b.worker(t, state)
-			settled, err := w.Settle(t.Context(), []rdb.Call{w.End(jobs[0].Claim, rdb.Ending{
-				ID: receipt.ID, Queue: state, State: state, Keep: time.Minute, Outcome: outcome{State: state}.encode(),
+			settled, err := w.Settle(t.Context(), []redisconn.Call{w.End(jobs[0].Claim, rdb.Ending{
+				ID: receipt.ID, Queue: state, State: state, Keep: time.Minute,
+				Outcome: record.Outcome{State: state}.Encode(),
 			})})
 			require.NoError(t, err)
 			require.NoError(t, settled[0].Err)
 			_, err = result()
-			var none *NoResultError
+			var none *work.NoResultError
 			require.ErrorAs(t, err, &none)
-			assert.Equal(t, &NoResultError{ID: receipt.ID, State: state}, none)
+			assert.Equal(t, &work.NoResultError{ID: receipt.ID, State: state}, none)
 		}
-		_, err := Wait[int](t.Context(), b.Enqueuer, "nobody")
-		require.ErrorIs(t, err, ErrGone)
+		_, err := work.Wait[int](t.Context(), b.Enqueuer, "nobody")
+		require.ErrorIs(t, err, work.ErrGone)
 		assert.EqualError(t, err, `job "nobody": no outcome is kept: its Retention (by default none) was over before anybody waited, or there was no such job`)
-		_, err = Wait[int](t.Context(), b.Enqueuer, "")
+		_, err = work.Wait[int](t.Context(), b.Enqueuer, "")
 		assert.EqualError(t, err, "job id is empty: use 1 to 200 bytes of UTF-8")
 		b.command(t, "HSET", b.key("outcomes"), "odd", "not JSON")
-		_, err = Wait[int](t.Context(), b.Enqueuer, "odd")
+		_, err = work.Wait[int](t.Context(), b.Enqueuer, "odd")
 		assert.ErrorContains(t, err, `the outcome of job "odd" is not what this version writes`)
 	})
 }
@@ -183,25 +188,25 @@ func TestWaitKnowsTheEndsThatNoHandlerMakes(t *testing.T) {
 // waited waits until Redis knows that somebody waits for the job.
 func (b *enqueueBench) waited(t *testing.T, id string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return b.command(t, "HEXISTS", b.key("waited"), id) == int64(1) }, patience,
-		time.Millisecond)
+	require.Eventually(t, func() bool { return b.command(t, "HEXISTS", b.key("waited"), id) == int64(1) },
+		pooltest.Patience, time.Millisecond)
 }
 
 func TestWaitEndNeedsNoResult(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		k.start(NewWorkerPool(nil, 1, k.options()).
-			JobWithOptions("none", JobOptions{Retention: time.Hour}, func() error { return nil }).
-			JobWithOptions("some", JobOptions{Retention: time.Hour}, func() ([]int, error) { return nil, nil }).
-			JobWithOptions("bad", JobOptions{Retention: time.Hour, Retries: -1},
+		k.Start(work.NewWorkerPool(nil, 1, k.Options()).
+			JobWithOptions("none", work.JobOptions{Retention: time.Hour}, func() error { return nil }).
+			JobWithOptions("some", work.JobOptions{Retention: time.Hour}, func() ([]int, error) { return nil, nil }).
+			JobWithOptions("bad", work.JobOptions{Retention: time.Hour, Retries: -1},
 				func() error { return errors.New("boom") }))
-		require.NoError(t, k.enq.WaitEnd(k.ctx(), k.enqueue("none").ID))
-		require.NoError(t, k.enq.WaitEnd(k.ctx(), k.enqueue("some").ID))
-		var failed *JobFailedError
-		require.ErrorAs(t, k.enq.WaitEnd(k.ctx(), k.enqueue("bad").ID), &failed)
-		_, err := Wait[int](k.ctx(), k.enq, k.enqueue("none").ID)
-		var none *NoResultError
+		require.NoError(t, k.Enq.WaitEnd(k.Ctx(), k.Enqueue("none").ID))
+		require.NoError(t, k.Enq.WaitEnd(k.Ctx(), k.Enqueue("some").ID))
+		var failed *work.JobFailedError
+		require.ErrorAs(t, k.Enq.WaitEnd(k.Ctx(), k.Enqueue("bad").ID), &failed)
+		_, err := work.Wait[int](k.Ctx(), k.Enq, k.Enqueue("none").ID)
+		var none *work.NoResultError
 		require.ErrorAs(t, err, &none)
 		assert.Equal(t, "done", none.State)
 	})
@@ -212,24 +217,25 @@ func TestWaitAllAndWaitAny(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		gate := make(chan struct{})
-		pool := NewWorkerPool(nil, 4, k.options()).
-			JobWithOptions("double", JobOptions{Retention: time.Hour}, func(n int) (int, error) { return 2 * n, nil }).
-			JobWithOptions("bad", JobOptions{Retries: -1},
+		pool := work.NewWorkerPool(nil, 4, k.Options()).
+			JobWithOptions("double", work.JobOptions{Retention: time.Hour},
+				func(n int) (int, error) { return 2 * n, nil }).
+			JobWithOptions("bad", work.JobOptions{Retries: -1},
 				func(n int) (int, error) { <-gate; return 0, fmt.Errorf("no %d", n) })
-		ids := []string{k.enqueue("double", 1).ID, k.enqueue("bad", 2).ID, k.enqueue("double", 3).ID}
-		k.start(pool)
+		ids := []string{k.Enqueue("double", 1).ID, k.Enqueue("bad", 2).ID, k.Enqueue("double", 3).ID}
+		k.Start(pool)
 
-		first, result, err := WaitAny[int](k.ctx(), k.enq, ids[1], ids[2])
+		first, result, err := work.WaitAny[int](k.Ctx(), k.Enq, ids[1], ids[2])
 		require.NoError(t, err)
 		assert.Equal(t, ids[2], first)
 		assert.Equal(t, 6, result)
 
-		all := later(func() ([]int, error) { return WaitAll[int](k.ctx(), k.enq, append(ids, ids[0])...) })
+		all := later(func() ([]int, error) { return work.WaitAll[int](k.Ctx(), k.Enq, append(ids, ids[0])...) })
 		k.isWaitedFor(ids[1])
-		ctx, cancel := context.WithCancelCause(k.ctx())
-		part := later(func() ([]int, error) { return WaitAll[int](ctx, k.enq, ids...) })
+		ctx, cancel := context.WithCancelCause(k.Ctx())
+		part := later(func() ([]int, error) { return work.WaitAll[int](ctx, k.Enq, ids...) })
 		k.waiting(ids[1], 2)
-		require.Eventually(t, func() bool { return k.enq.core.waiters.count() == 1 }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return k.Enq.Waiters().Jobs() == 1 }, pooltest.Patience, time.Millisecond)
 		cancel(errors.New("enough"))
 		results, err := part()
 		assert.Equal(t, []int{2, 0, 6}, results, "what came until then")
@@ -237,78 +243,67 @@ func TestWaitAllAndWaitAny(t *testing.T) {
 		close(gate)
 		results, err = all()
 		assert.Equal(t, []int{2, 0, 6, 2}, results)
-		var failed *JobFailedError
+		var failed *work.JobFailedError
 		require.ErrorAs(t, err, &failed)
 		assert.Equal(t, "no 2", failed.Err)
 
-		id, _, err := WaitAny[int](k.ctx(), k.enq, ids[1], ids[1])
+		id, _, err := work.WaitAny[int](k.Ctx(), k.Enq, ids[1], ids[1])
 		assert.Equal(t, ids[1], id)
 		require.ErrorAs(t, err, &failed)
-		none, err := WaitAll[int](k.ctx(), k.enq)
+		none, err := work.WaitAll[int](k.Ctx(), k.Enq)
 		require.NoError(t, err)
 		assert.Empty(t, none)
-		_, _, err = WaitAny[int](k.ctx(), k.enq)
+		_, _, err = work.WaitAny[int](k.Ctx(), k.Enq)
 		assert.EqualError(t, err, "ids of WaitAny is empty: give one or more")
 	})
 }
 
 // waiting waits until so many callers wait for a job with the kit's enqueuer.
 func (k *kit) waiting(id string, callers int) {
-	k.t.Helper()
-	w := k.enq.core.waiters
-	require.Eventually(k.t, func() bool {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		job := w.awaited[id]
-		return job != nil && len(job.waits) == callers
-	}, patience, time.Millisecond)
+	k.T.Helper()
+	w := k.Enq.Waiters()
+	require.Eventually(k.T, func() bool { return w.Callers(id) == callers }, pooltest.Patience, time.Millisecond)
 }
 
 func TestAWaitThatEndsLeavesNothing(t *testing.T) {
 	t.Parallel()
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
-		_, err := b.EnqueueMany(t.Context(), []Entry{
-			{Name: "a", Options: []EnqueueOption{ID("x")}}, {Name: "a", Options: []EnqueueOption{ID("y")}},
+		_, err := b.EnqueueMany(t.Context(), []work.Entry{
+			{Name: "a", Options: []work.EnqueueOption{work.ID("x")}},
+			{Name: "a", Options: []work.EnqueueOption{work.ID("y")}},
 		})
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
-		_, err = Wait[int](ctx, b.Enqueuer, "x")
+		_, err = work.Wait[int](ctx, b.Enqueuer, "x")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, `job "x" has not ended: `)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		id, _, err := WaitAny[int](ended, b.Enqueuer, "x", "y")
+		id, _, err := work.WaitAny[int](ended, b.Enqueuer, "x", "y")
 		assert.Empty(t, id)
 		require.EqualError(t, err, `job "x" and 1 more have not ended: context canceled`)
-		assert.Zero(t, b.core.waiters.count())
+		assert.Zero(t, b.Waiters().Jobs())
 
-		hanging := later(func() (int, error) { return Wait[int](t.Context(), b.Enqueuer, "y") })
+		hanging := later(func() (int, error) { return work.Wait[int](t.Context(), b.Enqueuer, "y") })
 		b.waited(t, "y")
 		require.NoError(t, b.Close())
 		_, err = hanging()
-		require.ErrorIs(t, err, ErrClosed)
+		require.ErrorIs(t, err, work.ErrClosed)
 		require.ErrorContains(t, err, `job "y" has not ended: `)
-		_, err = Wait[int](t.Context(), b.Enqueuer, "y")
-		require.ErrorIs(t, err, ErrClosed)
+		_, err = work.Wait[int](t.Context(), b.Enqueuer, "y")
+		require.ErrorIs(t, err, work.ErrClosed)
 	})
-}
-
-// count is how many jobs are waited for.
-func (w *waiters) count() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.awaited)
 }
 
 // countingDriver counts requests: one for each call of a pipeline.
 type countingDriver struct {
-	rdb.Driver
+	redisconn.Driver
 	mu       sync.Mutex
 	requests int
 }
 
-func (d *countingDriver) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+func (d *countingDriver) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
 	d.mu.Lock()
 	d.requests += len(calls)
 	d.mu.Unlock()
@@ -327,53 +322,30 @@ func TestAThousandWaitersShareTheirRequests(t *testing.T) {
 	t.Parallel()
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
 		counting := &countingDriver{Driver: b.driver}
-		enq := newEnqueuer(rdb.NewStore(counting, b.namespace), 0, 0, nil)
+		enq := work.OnStore(rdb.NewStore(counting, b.namespace))
 		defer enq.Close() // everything has been waited for
-		_, err := b.With(ID("x")).Enqueue(t.Context(), "a")
+		_, err := b.With(work.ID("x")).Enqueue(t.Context(), "a")
 		require.NoError(t, err)
 		began := time.Now()
 		const callers = 1000
 		results := make(chan int, callers)
 		for range callers {
 			go func() {
-				result, err := Wait[int](t.Context(), enq, "x")
+				result, err := work.Wait[int](t.Context(), enq, "x")
 				assert.NoError(t, err)
 				results <- result
 			}()
 		}
-		require.Eventually(t, func() bool {
-			enq.core.waiters.mu.Lock()
-			defer enq.core.waiters.mu.Unlock()
-			job := enq.core.waiters.awaited["x"]
-			return job != nil && len(job.waits) == callers
-		}, patience, time.Millisecond)
-		b.end(t, "a", outcome{State: stateSucceeded, Result: []byte("7")})
+		require.Eventually(t, func() bool { return enq.Waiters().Callers("x") == callers }, pooltest.Patience,
+			time.Millisecond)
+		b.end(t, "a", record.Outcome{State: record.Succeeded, Result: []byte("7")})
 		for range callers {
-			require.Equal(t, 7, receive(t, results))
+			require.Equal(t, 7, pooltest.Receive(t, results))
 		}
-		looks := int(time.Since(began)/recheckEvery) + 1
+		looks := int(time.Since(began)/enq.Waiters().Recheck) + 1
 		t.Logf("%d requests for %d callers in %s", counting.count(), callers, time.Since(began))
 		assert.LessOrEqual(t, counting.count(), 3+looks)
 		assert.Zero(t, b.command(t, "EXISTS", b.key("waited")))
-	})
-}
-
-// Enqueuers that nobody waits with have no goroutine, and serve again whoever comes later.
-func TestWaitersRestWhenNobodyWaits(t *testing.T) {
-	t.Parallel()
-	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
-		serving := func() bool {
-			b.core.waiters.mu.Lock()
-			defer b.core.waiters.mu.Unlock()
-			return b.core.waiters.serving
-		}
-		for range 2 {
-			_, err := Wait[int](t.Context(), b.Enqueuer, "nobody")
-			require.ErrorIs(t, err, ErrGone)
-			assert.True(t, serving(), "somebody may come at once")
-			require.Eventually(t, func() bool { return !serving() }, patience, 10*time.Millisecond)
-			b.core.waiters.running.Wait()
-		}
 	})
 }
 
@@ -381,9 +353,9 @@ func TestJanitorRemovesNotesOfThoseWhoWaitNoLonger(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		k.tidy(NewWorkerPool(nil, 1, k.options()).Job("n", func() error { return nil }))
-		k.do("HSET", "waited", "old", 5, "new", time.Now().Add(time.Hour).UnixMilli())
-		k.until("the note is gone", func() bool { return k.number("HEXISTS", "waited", "old") == 0 })
-		assert.Equal(t, 1, k.number("HEXISTS", "waited", "new"))
+		k.tidy(work.NewWorkerPool(nil, 1, k.Options()).Job("n", func() error { return nil }))
+		k.Do("HSET", "waited", "old", 5, "new", time.Now().Add(time.Hour).UnixMilli())
+		k.Until("the note is gone", func() bool { return k.Number("HEXISTS", "waited", "old") == 0 })
+		assert.Equal(t, 1, k.Number("HEXISTS", "waited", "new"))
 	})
 }

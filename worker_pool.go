@@ -7,66 +7,43 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/handler"
+	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/workgroup"
 )
 
 // WorkerPool runs jobs. Set it up with Middleware and Job, which collect every mistake until Start returns them all;
 // then Start and Stop it, or let Run do both. A pool is set up by one goroutine; all else may be called concurrently.
 type WorkerPool struct {
-	prototype   prototype
+	engine
 	concurrency int
-	options     WorkerOptions
 	middlewares []middleware
-	registered  map[string]*registration
 	mistakes    []error
-	incarnation string // by which others see which workers are of one pool
 
 	mu       sync.Mutex
 	state    poolState
 	opened   bool
 	openErr  error
-	driver   rdb.Driver
 	owned    bool // the driver was opened here, so it is closed here
-	store    *rdb.Store
-	objects  *poolObjects
 	enqueuer *Enqueuer
-	events   *stream
-	clock    *redisClock
-	belongs  string                   // the service, from the start on
-	served   map[string]*registration // at the start; what is served now is in the roster
-	roster   roster
 	workers  []*worker
 
-	recruiter  *recruiter
-	recruiting *lifecycle.Loop
-	staffing   time.Duration // how often the recruiter looks who is idle
-	dismissal  time.Duration // after which an idle worker leaves
+	scaler  *workgroup.Scaler[*worker]
+	scaling *lifecycle.Loop
 
-	abort      context.CancelFunc // ends the start under way
-	detach     func() bool        // from the ctx of Start
-	hurried    *haste             // makes the stop wait for next to nothing
-	closed     bool               // the connection, or about to be
-	stopped    chan struct{}      // closed when the stop has ended
+	abort      context.CancelFunc      // ends the start under way
+	detach     func() bool             // from the ctx of Start
+	deadline   *lifecycle.StopDeadline // when a stop waits for next to nothing more
+	closed     bool                    // the connection, or about to be
+	stopped    chan struct{}           // closed when the stop has ended
 	stopErr    error
 	stopsSince time.Time // when the stop began
-	stuckAfter time.Duration
-	hookTime   time.Duration // that OnDeath may take
-	parkTime   time.Duration
-	suspect    atomic.Pointer[run] // the one that this pool runs, of those that workers have died with
-	tidying    time.Duration       // how often the janitor works
-	dueRest    time.Duration       // how long those who move what is due rest at the most
-	undeclared atomic.Bool         // Redis may have forgotten the limits
-	periodics  []periodic          // what Periodic was asked for
-
-	firstBeat   atomic.Int64  // ns
-	numbers     atomic.Int64  // of fetches
-	returns     returns       // what was given back
-	fleet       int           // so many workers are a large fleet: see heartbeater.spares
-	surveyRound time.Duration // in which each worker asks about all names that it serves
 }
 
 type poolState int
@@ -78,36 +55,16 @@ const (
 	poolStopping
 )
 
-// registration is a job name with what runs it.
-type registration struct {
-	name    string
-	site    string // where it was registered
-	handler *handler
-	options JobOptions
-	invoke  runner          // the handler inside all middleware
-	labels  context.Context // carries the profiler's label of its jobs
-	quota   *quota          // nil where the pool may run any number of them
-	away    *atomic.Bool    // it is not served: nothing of it begins; nil before the start
-}
-
 // NewWorkerPool makes a pool of so many processors. prototype is a struct, a pointer to a struct, or nil: each job gets
 // a shallow copy of it as its context, so what is set in it is shared by all jobs. Mistakes are returned by Start.
 func NewWorkerPool(prototype any, concurrency int, opts WorkerOptions) *WorkerPool {
 	p := &WorkerPool{
-		concurrency: concurrency, options: opts.withDefaults(),
-		registered: map[string]*registration{}, stopped: make(chan struct{}), stuckAfter: 5 * time.Second,
-		hookTime: deathHookTime, parkTime: 5 * time.Second,
-		tidying: janitorInterval, dueRest: longestRest, staffing: recruitLook, dismissal: recruitIdle,
-		surveyRound: surveyRound, fleet: fleetOf, incarnation: randomHex(8),
+		concurrency: concurrency, stopped: make(chan struct{}), deadline: lifecycle.NewStopDeadline(),
 	}
-	p.hurried = newHaste()
-	p.returns.sending = make(chan struct{}, 1)
-	p.returns.life = returnsLife + max(0, p.options.ShutdownTimeout)
-	p.events = newStream(p.options.Logger, p.options.Observers)
-	p.clock = &redisClock{}
+	p.engine.set(opts.withDefaults())
 	var err error
-	p.prototype, err = newPrototype(prototype)
-	p.note(err)
+	p.handlers, err = handler.NewCompiler[*Job, NextFunc](prototype)
+	p.note(signatureError(err))
 	if concurrency < 1 || concurrency > maxConcurrency {
 		p.note(&InvalidError{
 			What: "the concurrency of the worker pool", Value: fmt.Sprint(concurrency), Remedy: "give 1 to 100,000",
@@ -131,7 +88,7 @@ func (p *WorkerPool) Middleware(fn any) *WorkerPool {
 	if p.tooLate("Middleware", site) {
 		return p
 	}
-	compiled, err := compileMiddleware(p.prototype, fn)
+	compiled, err := compileMiddleware(p.handlers, fn)
 	if err != nil {
 		p.note(fmt.Errorf("middleware added at %s: %w", site, err))
 		return p
@@ -150,11 +107,13 @@ func (p *WorkerPool) JobWithOptions(name string, opts JobOptions, handler any) *
 	return p.register(name, opts, handler, caller())
 }
 
+// register notes mistakes instead of returning them, so that calls can be chained: Start returns all of them. After the
+// start it has no effect. Handlers are compiled here, once.
 func (p *WorkerPool) register(name string, opts JobOptions, fn any, site string) *WorkerPool {
-	if p.tooLate("the registration of job "+quoted(name), site) {
+	if p.tooLate("the registration of job "+excerpt.Brief(name), site) {
 		return p
 	}
-	job := fmt.Sprintf("job %s (registered at %s)", quoted(name), site)
+	job := fmt.Sprintf("job %s (registered at %s)", excerpt.Brief(name), site)
 	if before := p.registered[name]; before != nil {
 		p.note(&InvalidError{
 			What: job, Value: "registered already, at " + before.site, Remedy: "give each handler a name of its own",
@@ -170,12 +129,12 @@ func (p *WorkerPool) register(name string, opts JobOptions, fn any, site string)
 	if err := opts.Limit.check(name); err != nil {
 		p.note(fmt.Errorf("%s: %w", job, err))
 	}
-	compiled, err := compileHandler(p.prototype, fn)
+	compiled, err := p.handlers.Handler(fn)
 	if err != nil {
-		p.note(fmt.Errorf("%s: %w", job, err))
+		p.note(fmt.Errorf("%s: %w", job, signatureError(err)))
 	}
 	if err == nil && opts.Unique != nil {
-		if err := compiled.checkUnique(name, opts.Unique); err != nil {
+		if err := opts.Unique.checkHandler(name, compiled); err != nil {
 			p.note(fmt.Errorf("%s: JobOptions.Unique: %w", job, err))
 		}
 	}
@@ -204,4 +163,120 @@ func caller() string {
 		return "an unknown place"
 	}
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
+}
+
+// Clone returns another pool with the handlers, the concurrency, the middleware and the jobs of p, and options of its
+// own: none of p's are taken over, and its schedules are not. It is not started, and what becomes of one pool does not
+// concern the other. It is meant for tests, which run a program's jobs on a Redis of theirs (see package worktest).
+//
+// What is registered with p later is not in the clone. Mistakes of p's set-up are mistakes of the clone, except those
+// of p's options. It may be called whatever the state of p, but not while another goroutine sets p up.
+func (p *WorkerPool) Clone(opts WorkerOptions) *WorkerPool {
+	clone := NewWorkerPool(nil, p.concurrency, opts)
+	clone.handlers = p.handlers
+	clone.middlewares = append(clone.middlewares, p.middlewares...)
+	known := map[string]bool{}
+	for _, err := range append(p.options.validate(), clone.mistakes...) {
+		known[err.Error()] = true
+	}
+	for _, err := range p.mistakes {
+		if !known[err.Error()] {
+			clone.mistakes = append(clone.mistakes, err)
+		}
+	}
+	for name, r := range p.registered { // without what a start adds to them
+		clone.registered[name] = &registration{name: r.name, site: r.site, handler: r.handler, options: r.options,
+			labels: r.labels}
+	}
+	return clone
+}
+
+// Enqueuer returns an Enqueuer that shares the pool's connection; it also refuses args that the registered handler
+// could not take, and has WorkerOptions.EnqueueMiddleware around it. It works before Start, and until Stop has ended.
+// If the pool's Redis options are wrong, each of its calls returns that error. Its Close is the pool's matter: the
+// program need not call it.
+func (p *WorkerPool) Enqueuer() *Enqueuer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.enqueuer != nil {
+		return p.enqueuer
+	}
+	err := ErrClosed
+	if !p.closed {
+		err = p.open()
+	}
+	store := p.store
+	if err != nil {
+		store = rdb.NewStore(unopened{err}, p.options.Namespace)
+	}
+	p.enqueuer = newEnqueuer(store, enqueuerSettings{
+		maxArgs: p.options.MaxArgsSize, largeArgs: p.options.LargeArgs, home: p.options.ObjectHome,
+		check: p.checkArgs, unique: p.uniqueOf, middlewares: p.options.EnqueueMiddleware,
+	})
+	p.enqueuer.settings.err = err
+	if p.closed {
+		_ = p.enqueuer.Close() // it has nothing to lose
+	}
+	return p.enqueuer
+}
+
+// uniqueOf are the options with which the jobs of that name are registered; nil where they are not unique.
+func (p *WorkerPool) uniqueOf(name string) *UniqueOptions {
+	if registration := p.registered[name]; registration != nil {
+		return registration.options.Unique
+	}
+	return nil
+}
+
+// checkArgs tells whether the handler registered for that name could take the args. Names that are not registered here
+// are somebody else's.
+func (p *WorkerPool) checkArgs(name string, args []byte) error {
+	registration := p.registered[name]
+	if registration == nil || registration.handler == nil {
+		return nil
+	}
+	return argumentError(registration.handler.CheckArgs(args, recovered), false)
+}
+
+// unopened is the driver of a pool whose Redis options are wrong. It refuses as a server does that will not change its
+// mind: nobody tries again.
+type unopened struct{ err error }
+
+func (u unopened) refusal() error { return &redisconn.ServerError{Message: u.err.Error()} }
+
+func (u unopened) Pipeline(context.Context, ...redisconn.Call) ([]redisconn.Reply, error) {
+	return nil, u.refusal()
+}
+func (u unopened) Dial(context.Context) (redisconn.Conn, error) { return nil, u.refusal() }
+func (u unopened) Close() error                                 { return nil }
+func (u unopened) Subscribe(context.Context, string, func(), func([]byte)) error {
+	return u.refusal()
+}
+func (u unopened) SubscribeAll(context.Context, []string, func(), func(string, []byte)) error {
+	return u.refusal()
+}
+func (u unopened) SubscribePatterns(context.Context, []string, func(), func(string, []byte)) error {
+	return u.refusal()
+}
+
+// init shows the packages beside this one what programs do not see.
+func init() {
+	inside.Pool = func(pool any) inside.Of { return pool.(*WorkerPool).inside() }
+	inside.Enqueuer = func(enqueuer any) inside.Of {
+		return inside.Of{Store: enqueuer.(*Enqueuer).core.store, MorgueLimit: defaultMorgueLimit}
+	}
+	inside.AsInvalid = asInvalid
+}
+
+// inside opens the connection of the pool, if that is not done yet. After the pool's end there is none.
+func (p *WorkerPool) inside() inside.Of {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	of := inside.Of{MorgueLimit: p.options.MorgueLimit}
+	if p.closed {
+		of.Unusable = ErrClosed
+	} else if of.Unusable = p.open(); of.Unusable == nil {
+		of.Store = p.store
+	}
+	return of
 }

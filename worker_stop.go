@@ -9,6 +9,7 @@ import (
 
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -20,51 +21,64 @@ const (
 
 // The shares of the room that a stop has left once it has to hurry.
 const (
-	hurriedReturn = 0.3 // for handlers to return
-	hurriedCut    = 0.8 // after that nothing is waited for
+	returnShare = 0.3 // for handlers to return
+	cutShare    = 0.8 // after that nothing is waited for
 )
 
+// requestStop begins the stop of the worker: no more fetches, and what its handlers give back goes to the front of its
+// queue.
+func (w *worker) requestStop() {
+	w.stopRequested.Store(true)
+	w.fetching.Stop()
+}
+
 // stop ends the worker: no more fetches; running jobs may go on for so long, then their ctx ends; what has not
-// returned is given back; outcomes are settled; the worker is removed from Redis. Once hurried has ended, all that gets
-// very little time.
-func (w *worker) stop(hurried *haste, shutdown time.Duration) *StopError {
-	patience, cancel := context.WithTimeout(hurried, max(0, shutdown))
+// returned is given back; outcomes are settled; the worker is removed from Redis. Once deadline has ended, all that
+// gets very little time.
+func (w *worker) stop(deadline *lifecycle.StopDeadline, shutdown time.Duration) *StopError {
+	patience, cancel := context.WithTimeout(deadline, max(0, shutdown))
 	defer cancel()
 	defer context.AfterFunc(patience, func() { w.cancelHandlers(ErrShutdown) })()
-	cut, cancel := hurried.after(hurriedCut)
+	cut, cancel := deadline.After(cutShare)
 	defer cancel()
 
 	result := &StopError{}
-	w.halting.Store(true)
-	w.fetching.Stop()
+	w.requestStop()
 	w.waitFor(cut, w.fetching.Done())
-	w.crew.close() // the fetcher was the only one to add
-	w.putAsideUntaken()
+	w.runners.Close() // the fetcher was the only one to add
+	w.keepUntaken()
 	w.returnUnbegun(cut)
-	w.awaitHandlers(patience, hurried)
+	w.awaitHandlers(patience, deadline)
 	result.Stuck = w.abandon()
 	result.note(w.awaitSettled(cut))
-	w.scribe.writing.Stop()
+	w.logging.Stop()
 	result.Released = w.released()
 	if w.daemons != nil {
 		w.daemons.stop()
 	}
 	w.beating.Stop()
 	w.waitFor(cut, w.beating.Done())
-	w.fence.stop()
-	w.tellAll(cut)
+	w.fence.Stop()
+	w.reportHistory(cut)
 	result.note(w.leave(cut))
 	w.settling.Stop()
 	w.kill()
 	w.restoring.Wait()
 	<-w.settling.Done()
-	<-w.scribe.writing.Done()
-	if w.slots.busy.Load() == 0 {
+	<-w.logging.Done()
+	if w.slots.Busy() == 0 {
 		w.processors.Wait()
 	}
-	w.announceHistory()
-	w.events.emit(event.WorkerStopped{Worker: w.claimant().rdb.ID, Err: result.orNil()})
+	w.statsReporter.Announce(w.session().rdb.ID, w.events.emit)
+	w.events.emit(event.WorkerStopped{Worker: w.session().rdb.ID, Err: result.orNil()})
 	return result
+}
+
+// reportHistory brings what is left of history to Redis. What cannot be reported soon is lost.
+func (w *worker) reportHistory(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	w.statsReporter.Flush(ctx)
 }
 
 // waitFor waits for a loop to end; when ctx ends, everything that waits for Redis is cut off first.
@@ -78,46 +92,50 @@ func (w *worker) waitFor(ctx context.Context, done <-chan struct{}) {
 }
 
 // returnUnbegun gives back what was fetched and has not begun. A processor takes up what it was given at once, either
-// to run it or to put it aside.
+// to run it or to keep it for the stop.
 func (w *worker) returnUnbegun(ctx context.Context) {
-	w.slots.until(ctx, func() bool { return w.slots.queued.Load() == 0 })
-	w.mu.Lock()
-	runs := w.unbegun
-	w.unbegun = nil
-	w.mu.Unlock()
-	w.release(runs)
+	w.slots.Until(ctx, func() bool { return w.slots.Queued() == 0 })
+	w.release(w.takeUnbegun())
 }
 
-// putAsideUntaken takes what was prefetched, and no processor has come to: they may all be busy for long.
-func (w *worker) putAsideUntaken() {
-	for r, _ := w.crew.next(); r != nil; r, _ = w.crew.next() {
-		w.putAside(r)
-		w.slots.takeUp()
-		w.slots.vacate()
+// keepUntaken takes what was prefetched, and no processor has come to: they may all be busy for long.
+func (w *worker) keepUntaken() {
+	for _, r := range w.runners.Untaken() {
+		w.keepUnbegun(r)
+		w.slots.TakeUp()
+		w.slots.Vacate()
 	}
 }
 
-// putAside keeps a run that a processor was given but will not begin.
-func (w *worker) putAside(r *run) {
+// keepUnbegun keeps runs that will not begin, for whoever gives them back.
+func (w *worker) keepUnbegun(runs ...*run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.unbegun = append(w.unbegun, r)
+	w.unbegun = append(w.unbegun, runs...)
 }
 
-// takeUp notes that a processor has begun what it was given.
-func (w *worker) takeUp() {
-	w.slots.takeUp()
+func (w *worker) takeUnbegun() []*run {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	runs := w.unbegun
+	w.unbegun = nil
+	return runs
+}
+
+// noteBegun notes that a processor has begun what it was given.
+func (w *worker) noteBegun() {
+	w.slots.TakeUp()
 	if w.stopping() { // only a stop waits for this
-		w.slots.signal()
+		w.slots.Signal()
 	}
 }
 
-// release gives runs back to the front of their queues and returns those whose fate was still open. The newest go
+// release gives runs back to the front of their queues and returns those whose outcome was still open. The newest go
 // first: whatever the settler has sent when an older one comes, that one then comes to stand before it.
 func (w *worker) release(runs []*run) (open []*run) {
 	inOrder(runs)
 	for _, r := range slices.Backward(runs) {
-		if w.conclude(r, decision{verb: verbRelease}) {
+		if w.handOver(r, decision{verb: verbRelease}) {
 			open = append(open, r)
 		}
 	}
@@ -126,21 +144,21 @@ func (w *worker) release(runs []*run) (open []*run) {
 }
 
 // awaitHandlers waits for the handlers to return: as long as patience lasts, and for a short while after it.
-func (w *worker) awaitHandlers(patience context.Context, hurried *haste) {
-	returned := func() bool { return w.slots.busy.Load() == 0 }
-	if w.slots.until(patience, returned) {
+func (w *worker) awaitHandlers(patience context.Context, deadline *lifecycle.StopDeadline) {
+	returned := func() bool { return w.slots.Busy() == 0 }
+	if w.slots.Until(patience, returned) {
 		return
 	}
 	w.cancelHandlers(ErrShutdown)
-	ctx, cancel := hurried.after(hurriedReturn)
+	ctx, cancel := deadline.After(returnShare)
 	defer cancel()
 	ctx, cancel = context.WithTimeout(ctx, returnGrace)
 	defer cancel()
-	w.slots.until(ctx, returned)
+	w.slots.Until(ctx, returned)
 }
 
 func (w *worker) cancelHandlers(cause error) {
-	for _, c := range w.claimants() {
+	for _, c := range w.sessions() {
 		c.end(cause)
 	}
 }
@@ -148,7 +166,7 @@ func (w *worker) cancelHandlers(cause error) {
 // abandon gives back what has not returned, and says which handlers are stuck.
 func (w *worker) abandon() (stuck []event.JobRef) {
 	var runs []*run
-	for _, c := range w.claimants() {
+	for _, c := range w.sessions() {
 		runs = append(runs, c.runs()...)
 	}
 	for _, r := range w.release(runs) {
@@ -172,19 +190,19 @@ func (w *worker) released() []event.JobRef {
 func (w *worker) awaitSettled(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, settleGrace)
 	defer cancel()
-	if w.slots.until(ctx, func() bool { return w.slots.held.Load() == 0 }) {
+	if w.slots.Until(ctx, func() bool { return w.slots.Held() == 0 }) {
 		return nil
 	}
 	return fmt.Errorf("%d outcomes were not acknowledged by Redis: those jobs run again once this worker counts as "+
 		"dead",
-		w.slots.held.Load())
+		w.slots.Held())
 }
 
 // leave removes the worker from Redis, giving back what a lost fetch may have left, and passes tokens on that it took.
 func (w *worker) leave(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	c, names := w.claimant(), w.duties.listed()
+	c, names := w.session(), w.queues.listing.Listed()
 	for range 3 {
 		left, err := c.withdrawAll(ctx, names)
 		if err != nil {
@@ -195,7 +213,7 @@ func (w *worker) leave(ctx context.Context) error {
 			return fmt.Errorf("the worker could not be removed from Redis, others will reap it: %w", err)
 		}
 		if gone {
-			return w.store.Wake(ctx, w.duties.listed())
+			return w.store.Wake(ctx, w.queues.listing.Listed())
 		}
 		if len(holding) == 0 { // Redis lists others: a change of what is served was not answered
 			if names, err = c.rdb.Queues(ctx); err != nil {
@@ -214,7 +232,7 @@ func (w *worker) leave(ctx context.Context) error {
 
 // withdrawAll takes out the names of a worker that has more than one script can look at, and returns those that stay,
 // since it holds jobs of them. The fetcher has ended: the numbers are the caller's.
-func (c *claimant) withdrawAll(ctx context.Context, names []string) ([]string, error) {
+func (c *session) withdrawAll(ctx context.Context, names []string) ([]string, error) {
 	if len(names) <= rdb.MaxBatch {
 		return names, nil
 	}

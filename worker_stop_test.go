@@ -1,28 +1,61 @@
-package work
+package work_test
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/pooltest"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// joined makes the only worker of a pool known to Redis, without its goroutines.
-func (k *kit) joined(p *WorkerPool, concurrency int) *worker {
-	k.t.Helper()
-	require.NoError(k.t, p.prepare())
-	k.t.Cleanup(p.closeConnection)
-	w := newWorker(p, concurrency, true)
-	require.NoError(k.t, w.join(k.ctx()))
+func TestAStopWaitsForTheAcknowledgementOfOutcomes(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", nothing)
+		var refusals atomic.Int64
+		stopping := make(chan struct{})
+		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
+			if settles(calls) && refusals.Load() < 4 {
+				<-stopping
+				refusals.Add(1)
+				return nil, errors.New("Redis is away")
+			}
+			return pass(ctx, calls...)
+		}})
+		require.NoError(t, pool.Start(k.Ctx()))
+		k.Enqueue("a")
+		pooltest.Await[event.JobDone](t, k.Spy, nil)
+		stopped := make(chan error, 1)
+		go func() { stopped <- pool.Stop(k.Ctx()) }()
+		pooltest.Receive(t, untilStopping(pool))
+		close(stopping)
+		require.NoError(t, pooltest.Receive(t, stopped))
+		assert.EqualValues(t, 4, refusals.Load())
+		assert.Zero(t, pooltest.Count[event.ClaimGone](k.Spy))
+		k.Empty("a")
+		k.noWorker()
+	})
+}
+
+// lone makes the only worker of a pool known to Redis, without its goroutines.
+func (k *kit) lone(p *work.WorkerPool, concurrency int) work.LoneWorker {
+	k.T.Helper()
+	w, err := p.LoneWorker(k.Ctx(), concurrency)
+	require.NoError(k.T, err)
+	k.T.Cleanup(p.CloseConnection)
 	return w
 }
 
@@ -32,27 +65,15 @@ func TestReleasesOfManyCallsKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		ids := idsOf(k.enqueueNumbers("n", 0, 6))
-		k.do("HSET", "crashes", ids[1], "w1", ids[4], "w1")
-		w := k.joined(NewWorkerPool(nil, 6, k.options()).Job("n", func(int) error { return nil }), 6)
-		w.crew.start = func() {} // nobody takes them
-		f := newFetcher(w, map[string]int{"n": 1})
-		require.NoError(t, f.fetch(6, []rdb.Share{{Queue: "n", Jobs: 6}}))
-		settler := newSettler(w)
-		for i := range ids {
-			r := w.crew.take(false)
-			if i < 3 {
-				r.begun.Store(time.Now().UnixNano())
-			}
-			r.decision = decision{verb: verbRelease}
-			settler.pending = append(settler.pending, r)
-		}
-		slices.Reverse(settler.pending)
-		require.NoError(t, settler.send(k.ctx()))
-		assert.Empty(t, settler.pending)
+		ids := idsOf(k.EnqueueNumbers("n", 0, 6))
+		k.Do("HSET", "crashes", ids[1], "w1", ids[4], "w1")
+		w := k.lone(work.NewWorkerPool(nil, 6, k.Options()).Job("n", func(int) error { return nil }), 6)
+		left, err := w.FetchAndRelease(k.Ctx(), "n", 6, 3)
+		require.NoError(t, err)
+		assert.Zero(t, left)
 		assert.Equal(t, ids, k.inLine("n"))
-		assert.Equal(t, []string{ids[4], "w1"}, k.strings("HGETALL", "crashes"), "it did not begin")
-		require.NoError(t, w.leave(k.ctx()))
+		assert.Equal(t, []string{ids[4], "w1"}, k.Strings("HGETALL", "crashes"), "it did not begin")
+		require.NoError(t, w.Leave(k.Ctx()))
 		k.noWorker()
 	})
 }
@@ -62,56 +83,72 @@ func TestWhatDidNotBeginDoesNotWaitForWhatRuns(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		began, gate := make(chan struct{}, 1), make(chan struct{})
-		pool := NewWorkerPool(nil, 2, k.options()).
+		pool := work.NewWorkerPool(nil, 2, k.Options()).
 			Job("long", func() error { began <- struct{}{}; <-gate; return nil }).Job("a", nothing)
-		w := k.joined(pool, 2)
-		w.begin()
-		k.enqueue("long")
-		receive(t, began)
-		w.halting.Store(true) // the stop begins after the next fetch has claimed and before it has begun
-		job := k.enqueue("a")
-		k.until("it is fetched", func() bool {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			return len(w.unbegun) == 1
-		})
+		w := k.lone(pool, 2)
+		w.Begin()
+		k.Enqueue("long")
+		pooltest.Receive(t, began)
+		w.Halt() // the stop begins after the next fetch has claimed and before it has begun
+		job := k.Enqueue("a")
+		k.Until("it is fetched", func() bool { return w.Unbegun() == 1 })
 		stopped := make(chan error, 1)
-		go func() { stopped <- w.stop(pool.hurried, patience).orNil() }()
-		k.until("it is back in its queue", func() bool { return slices.Equal([]string{job.ID}, k.inLine("a")) })
-		assert.Zero(t, count[event.JobDone](k.spy), "the other one runs")
+		go func() { stopped <- w.Stop(pooltest.Patience) }()
+		k.Until("it is back in its queue", func() bool { return slices.Equal([]string{job.ID}, k.inLine("a")) })
+		assert.Zero(t, pooltest.Count[event.JobDone](k.Spy), "the other one runs")
 		close(gate)
-		require.Nil(t, receive(t, stopped))
-		assert.Equal(t, 1, count[event.JobDone](k.spy))
+		require.Nil(t, pooltest.Receive(t, stopped))
+		assert.Equal(t, 1, pooltest.Count[event.JobDone](k.Spy))
 		k.noWorker()
 	})
 }
 
-func TestAStopWaitsForTheAcknowledgementOfOutcomes(t *testing.T) {
+// However jobs are cut short by a stop, and whatever was prefetched, the queue is in its order afterwards.
+func TestAStopKeepsTheOrder(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s redistest.Server) {
-		k := newKit(t, s)
-		pool := NewWorkerPool(nil, 1, k.options()).Job("a", nothing)
-		var refusals atomic.Int64
-		stopping := make(chan struct{})
-		k.tamper(pool, &tampered{tamper: func(ctx context.Context, pass send, calls []rdb.Call) ([]rdb.Reply, error) {
-			if settles(calls) && refusals.Load() < 4 {
-				<-stopping
-				refusals.Add(1)
-				return nil, errors.New("Redis is away")
-			}
-			return pass(ctx, calls...)
-		}})
-		require.NoError(t, pool.Start(k.ctx()))
-		k.enqueue("a")
-		await[event.JobDone](t, k.spy, nil)
-		stopped := make(chan error, 1)
-		go func() { stopped <- pool.Stop(k.ctx()) }()
-		receive(t, untilStopping(pool))
-		close(stopping)
-		require.NoError(t, receive(t, stopped))
-		assert.EqualValues(t, 4, refusals.Load())
-		assert.Zero(t, count[event.ClaimGone](k.spy))
-		k.empty("a")
-		k.noWorker()
+	for _, c := range []struct{ concurrency, prefetch, jobs, rounds int }{
+		{1, 0, 5, 3}, {1, 5, 20, 20}, {4, 5, 20, 20}, {4, 60, 50, 5}, {300, 10, 400, 2},
+	} {
+		t.Run(fmt.Sprintf("%d and %d", c.concurrency, c.prefetch), func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s redistest.Server) {
+				k := newKit(t, s)
+				ids := idsOf(k.EnqueueNumbers("n", 0, c.jobs))
+				for round := range c.rounds {
+					k.stopAmid(c.concurrency, c.prefetch, round)
+					require.Equal(t, ids, k.inLine("n"), "round %d", round)
+				}
+				assert.Zero(t, pooltest.Count[event.JobDone](k.Spy))
+				k.noWorker()
+			})
+		})
+	}
+}
+
+// stopAmid starts a pool and stops it once all of its processors are busy. A third of the jobs returns when it hears of
+// the stop, the others when their ctx ends.
+func (k *kit) stopAmid(concurrency, prefetch, round int) {
+	k.T.Helper()
+	options := k.Options()
+	options.Prefetch, options.ShutdownTimeout = prefetch, -1
+	pool := work.NewWorkerPool(nil, concurrency, options)
+	began, stopping := make(chan struct{}, concurrency), make(chan struct{})
+	pool.Job("n", func(ctx context.Context, n int) error {
+		began <- struct{}{}
+		if (n+round)%3 == 0 {
+			<-stopping
+			return work.Release(nil)
+		}
+		<-ctx.Done()
+		return ctx.Err()
 	})
+	require.NoError(k.T, pool.Start(k.Ctx()))
+	for range concurrency {
+		pooltest.Receive(k.T, began)
+	}
+	go func() {
+		<-untilStopping(pool)
+		close(stopping)
+	}()
+	_ = k.Stop(pool) // it names what it cut short
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/webui"
 )
 
@@ -95,7 +96,7 @@ func jobDeeds() map[string]deed {
 		"retry afresh": {dead, onJob("job-retry?id=a&fresh=1", "Retry with fresh attempts"), is(work.StateQueued)},
 		"run a job":    {scheduled, onJob("job-run?id=a", "Run now"), is(work.StateQueued)},
 		"to the front": {queued, onJob("job-front?id=a", "Move to front"), func(t *testing.T, s *site) {
-			page, err := s.inspector.Page(s.ctx(), work.PageOptions{State: work.StateQueued, Name: "report"})
+			page, err := s.inspector.Page(s.ctx(), inspect.PageOptions{State: work.StateQueued, Name: "report"})
 			require.NoError(t, err)
 			assert.Equal(t, "a", page.Jobs[0].ID)
 		}},
@@ -167,8 +168,10 @@ func manyDeeds() map[string]deed {
 		}},
 		"a group of errors": {dead, func(p *tab, _ *site) {
 			p.visit("/errors")
-			p.submit(ask[string](p, `() => [...document.forms].map(f => f.getAttribute("action")).find(a => a?.startsWith("bulk") && a.includes("state=dead"))`), "Retry the dead…")
-			p.submit(ask[string](p, `() => [...document.forms].map(f => f.getAttribute("action")).find(a => a?.includes("sure=1"))`), "")
+			p.submit(ask[string](p, `() => [...document.forms].map(f => f.getAttribute("action")).
+				find(a => a?.startsWith("bulk") && a.includes("state=dead"))`), "Retry the dead…")
+			p.submit(ask[string](p, `() => [...document.forms].map(f => f.getAttribute("action")).
+				find(a => a?.includes("sure=1"))`), "")
 		}, is(work.StateQueued)},
 	}
 }
@@ -273,7 +276,7 @@ func scheduleDeeds() map[string]deed {
 			p.submit(action+"?id=s&back=schedules", button)
 		}
 	}
-	only := func(check func(*testing.T, work.ScheduleInfo)) func(*testing.T, *site) {
+	only := func(check func(*testing.T, inspect.ScheduleInfo)) func(*testing.T, *site) {
 		return func(t *testing.T, s *site) {
 			all, err := s.inspector.Schedules(s.ctx())
 			require.NoError(t, err)
@@ -283,10 +286,10 @@ func scheduleDeeds() map[string]deed {
 	}
 	return map[string]deed{
 		"pause a schedule": {add, on("schedule-pause", "Pause"),
-			only(func(t *testing.T, i work.ScheduleInfo) { assert.True(t, i.Paused) })},
+			only(func(t *testing.T, i inspect.ScheduleInfo) { assert.True(t, i.Paused) })},
 		"resume a schedule": {func(s *site) { add(s); require.NoError(s.t, s.inspector.PauseSchedule(s.ctx(), "s")) },
 			on("schedule-resume", "Resume"),
-			only(func(t *testing.T, i work.ScheduleInfo) { assert.False(t, i.Paused) })},
+			only(func(t *testing.T, i inspect.ScheduleInfo) { assert.False(t, i.Paused) })},
 		"run a schedule": {add, on("schedule-run", "Run now"), func(t *testing.T, s *site) {
 			q, err := s.inspector.Queue(s.ctx(), "report")
 			require.NoError(t, err)

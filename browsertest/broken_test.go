@@ -41,10 +41,10 @@ var breaks = map[string]struct {
 func TestWhatIsBrokenIsSeen(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t)
-	t.Run("as it is", func(t *testing.T) { assert.Empty(t, inspect(t, b, nil)) })
+	t.Run("as it is", func(t *testing.T) { assert.Empty(t, lookInto(t, b, nil)) })
 	for name, broken := range breaks {
 		t.Run(name, func(t *testing.T) {
-			problems := inspect(t, b, broken.harm)
+			problems := lookInto(t, b, broken.harm)
 			assert.Contains(t, strings.Join(problems, "\n"), broken.want)
 		})
 	}
@@ -52,7 +52,7 @@ func TestWhatIsBrokenIsSeen(t *testing.T) {
 
 // inspect looks for holes in a dashboard with a job whose name means harm: it looks at its pages, lets another site
 // act, and comes without a login.
-func inspect(t *testing.T, b *browser, harm func(http.Handler) http.Handler) (problems []string) {
+func lookInto(t *testing.T, b *browser, harm func(http.Handler) http.Handler) (problems []string) {
 	t.Helper()
 	authorize, err := webui.BasicAuth(webui.Login{User: user, Password: password, Role: webui.RoleOperator})
 	require.NoError(t, err)

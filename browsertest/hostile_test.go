@@ -19,8 +19,8 @@ const hostile = `<script>document.intruded = true</script>`
 var hostiles = []string{hostile, `"><img src=x onerror=document.intruded=1>`, `'"` + "`${x}", `../../etc/passwd`, `..`,
 	`/`, `a/b`, `%00`, `\x00`, `%2F..%2f`, `a&b=c;d#e`, `a+b c`, "javascript:alert(1)", "日本語 🙂", "\u202egro"}
 
-// TestWhateverItIsCalledItIsShownAndCanBeActedOn goes by hand from the list to the job, acts on it there and among others, and on its
-// queue, with args of 100 kB.
+// TestWhateverItIsCalledItIsShownAndCanBeActedOn goes by hand from the list to the job, acts on it there and among
+// others, and on its queue, with args of 100 kB.
 func TestWhateverItIsCalledItIsShownAndCanBeActedOn(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t)

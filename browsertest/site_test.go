@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/webui"
 )
@@ -27,7 +28,7 @@ type site struct {
 	server    redistest.Server
 	dsn       string
 	namespace string
-	inspector *work.Inspector
+	inspector *inspect.Inspector
 	enq       *work.Enqueuer
 	url       string
 	login     string // the Authorization header that lets one in; "" where a token does
@@ -63,7 +64,7 @@ func newSite(t *testing.T, opts siteOptions) *site {
 	s := &site{t: t, server: opts.server, dsn: opts.server.DSN(), namespace: redistest.Namespace(t), login: opts.login,
 		asked: map[string]bool{}}
 	var err error
-	s.inspector, err = work.NewInspector(s.dsn, work.Namespace(s.namespace))
+	s.inspector, err = inspect.New(s.dsn, work.Namespace(s.namespace))
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.inspector.Close()) })
 	s.enq, err = work.NewEnqueuer(s.dsn, work.Namespace(s.namespace))
@@ -143,7 +144,7 @@ func (s *site) schedule(id, name string) {
 }
 
 // job is what Redis has of a job, nil where it has nothing.
-func (s *site) job(id string) *work.JobInfo {
+func (s *site) job(id string) *inspect.JobInfo {
 	s.t.Helper()
 	jobs, err := s.inspector.Jobs(s.ctx(), id)
 	require.NoError(s.t, err)
@@ -244,12 +245,12 @@ func (s *site) shop() {
 	s.until("the heartbeat has told what was done", func() bool {
 		groups, err := s.inspector.Errors(s.ctx(), "")
 		return err == nil && len(groups) >= 2 &&
-			slices.ContainsFunc(groups, func(g work.ErrorGroup) bool { return g.Name == "charge" })
+			slices.ContainsFunc(groups, func(g inspect.ErrorGroup) bool { return g.Name == "charge" })
 	})
 }
 
 // worker is the only one.
-func (s *site) worker() work.WorkerInfo {
+func (s *site) worker() inspect.WorkerInfo {
 	s.t.Helper()
 	workers, err := s.inspector.Workers(s.ctx())
 	require.NoError(s.t, err)

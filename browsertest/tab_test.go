@@ -138,7 +138,9 @@ func (p *tab) fill(selector, value string) {
 
 // markForm marks the form, its button and what is to be opened first.
 const markForm = `(action, button) => {
-	for (const mark of ["form", "button", "lid"]) document.querySelector("[data-" + mark + "]")?.removeAttribute("data-" + mark);
+	for (const mark of ["form", "button", "lid"]) {
+		document.querySelector("[data-" + mark + "]")?.removeAttribute("data-" + mark);
+	}
 	const clean = (address) => {
 		const url = new URL(address, location);
 		url.searchParams.sort();
@@ -146,7 +148,8 @@ const markForm = `(action, button) => {
 	};
 	for (const form of document.forms) {
 		if (clean(form.getAttribute("action")) !== clean(action)) continue;
-		const press = [...form.querySelectorAll("button")].find((b) => !button || b.innerText === button || b.value === button || b.textContent === button);
+		const press = [...form.querySelectorAll("button")].find((b) =>
+			!button || b.innerText === button || b.value === button || b.textContent === button);
 		if (!press) continue;
 		form.dataset.form = press.dataset.button = "";
 		const lid = form.closest("details:not([open])")?.querySelector("summary");

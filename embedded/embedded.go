@@ -9,7 +9,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/alicebob/miniredis/v2/server"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // Server is one Redis inside this process, listening on a free port of 127.0.0.1. Its methods may be called
@@ -85,7 +85,7 @@ func (s *Server) Hook(see func(command string, args []string)) {
 	})
 }
 
-func init() { rdb.RegisterScheme("memory", openMemory) }
+func init() { redisconn.RegisterScheme("memory", openMemory) }
 
 // shared are the servers behind memory://NAME.
 var shared = struct {
@@ -94,7 +94,7 @@ var shared = struct {
 }{servers: map[string]*Server{}}
 
 // openMemory turns memory://NAME/DB?options into the DSN of the server of that name.
-func openMemory(u *url.URL) (rdb.Driver, error) {
+func openMemory(u *url.URL) (redisconn.Driver, error) {
 	if u.User != nil {
 		return nil, fmt.Errorf("memory://%s has a user or password: the embedded Redis has none, leave them out",
 			u.Host)
@@ -104,7 +104,7 @@ func openMemory(u *url.URL) (rdb.Driver, error) {
 		return nil, err
 	}
 	dsn := url.URL{Scheme: "redis", Host: target.addr, Path: u.Path, RawQuery: u.RawQuery}
-	return rdb.Open(dsn.String())
+	return redisconn.Open(dsn.String())
 }
 
 func sharedServer(name string) (*Server, error) {

@@ -12,13 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/embedded"
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
-func open(t *testing.T, dsn string) rdb.Driver {
+func open(t *testing.T, dsn string) redisconn.Driver {
 	t.Helper()
-	d, err := rdb.Open(dsn)
+	d, err := redisconn.Open(dsn)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, d.Close()) })
 	return d
@@ -33,7 +33,7 @@ func start(t *testing.T) *embedded.Server {
 }
 
 // run makes the calls and shows the last reply.
-func run(t *testing.T, d rdb.Driver, calls ...rdb.Call) string {
+func run(t *testing.T, d redisconn.Driver, calls ...redisconn.Call) string {
 	t.Helper()
 	replies, err := d.Pipeline(t.Context(), calls...)
 	require.NoError(t, err)
@@ -125,7 +125,7 @@ func TestMemoryServersAreSharedByName(t *testing.T) {
 		"memory://" + name + "/one":         `the path "one"`,
 		"memory://:s3cr3t@" + name:          "has a user or password",
 	} {
-		_, err := rdb.Open(dsn)
+		_, err := redisconn.Open(dsn)
 		require.ErrorContains(t, err, words)
 		assert.NotContains(t, err.Error(), "s3cr3t")
 	}
@@ -172,7 +172,7 @@ func TestCloseDisconnectsAndForgets(t *testing.T) {
 	_, err := d.Pipeline(t.Context(), cmd("PING", ""))
 	require.Error(t, err)
 	_, err = d.Pipeline(t.Context(), cmd("PING", ""))
-	var unsent *rdb.DialError
+	var unsent *redisconn.DialError
 	require.ErrorAs(t, err, &unsent)
 }
 

@@ -106,7 +106,7 @@ type JobDiscarded struct {
 	Err error // what its handler returned
 }
 
-// JobExpired is sent when a job is dropped because it has not begun in time: see [ExpireIn].
+// JobExpired is sent when a job is dropped because it has not begun in time: see work.ExpireIn.
 type JobExpired struct {
 	JobRef
 	At time.Time // when it should have begun

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/inspect/doctor"
 )
 
 // do asks Redis, past any proxy, over a connection of its own.
@@ -169,12 +171,12 @@ func (f *fleet) explained() (repeated int) {
 // healthy checks that the doctor finds nothing wrong.
 func (f *fleet) healthy() {
 	f.t.Helper()
-	inspector, err := work.NewInspector(f.direct, work.Namespace(f.namespace))
+	inspector, err := inspect.New(f.direct, work.Namespace(f.namespace))
 	require.NoError(f.t, err)
 	defer func() { _ = inspector.Close() }()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	diagnosis, err := inspector.Doctor(ctx, work.DoctorOptions{})
+	diagnosis, err := doctor.Examine(ctx, inspector, doctor.Options{})
 	require.NoError(f.t, err)
 	assert.True(f.t, diagnosis.Healthy(), "%+v", diagnosis.Findings)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -27,7 +27,7 @@ func TestFaultHistoryOfAKilledWorker(t *testing.T) {
 	assert.Zero(t, survivor.terminate())
 
 	history, err := f.inspector().
-		History(t.Context(), work.HistoryOptions{Names: []string{"brief"}, Since: time.Now().Add(-6 * time.Hour)})
+		History(t.Context(), inspect.HistoryOptions{Names: []string{"brief"}, Since: time.Now().Add(-6 * time.Hour)})
 	require.NoError(t, err)
 	done := 0
 	for _, point := range history["brief"] {

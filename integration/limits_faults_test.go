@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -20,7 +21,7 @@ import (
 func TestFaultKilledUnderALimit(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.Real(t).DSN())
-	inspector, err := work.NewInspector(f.dsn, work.Namespace(f.namespace))
+	inspector, err := inspect.New(f.dsn, work.Namespace(f.namespace))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = inspector.Close() })
 	limit := func(n int) {

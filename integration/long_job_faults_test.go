@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -47,7 +48,7 @@ func (m *member) climb(ctx context.Context, job *work.Job) error {
 func TestFaultLongJobKilled(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.Real(t).DSN())
-	inspector, err := work.NewInspector(f.direct, work.Namespace(f.namespace))
+	inspector, err := inspect.New(f.direct, work.Namespace(f.namespace))
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, inspector.Close()) })
 	victim := f.start(1)

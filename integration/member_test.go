@@ -15,7 +15,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
-	"github.com/265d0351/work/internal/wall"
+	"github.com/265d0351/work/internal/wallclock"
 )
 
 // dutyVariable is set in the environment of a worker process: it says what it has to do.
@@ -54,7 +54,7 @@ func serve(encoded string) int {
 		fmt.Fprintf(os.Stderr, "%s=%s: %v\n", dutyVariable, encoded, err)
 		return 2
 	}
-	wall.Shift(d.Clock)
+	wallclock.Shift(d.Clock)
 	enq, err := work.NewEnqueuer(d.Redis, work.Namespace(d.Namespace))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -97,7 +97,7 @@ func (m *member) enqueue(encoded string) {
 		fmt.Fprintf(os.Stderr, "order %s: %v\n", encoded, err)
 		os.Exit(2)
 	}
-	write(entry{At: wall.Now(), What: believed})
+	write(entry{At: wallclock.Now(), What: believed})
 	for range b.Many {
 		receipt, err := m.enqueueOne(b)
 		if err != nil {

@@ -12,20 +12,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/redistest"
 )
 
 // inspector looks into the namespace of the fleet.
-func (f *fleet) inspector() *work.Inspector {
+func (f *fleet) inspector() *inspect.Inspector {
 	f.t.Helper()
-	i, err := work.NewInspector(f.direct, work.Namespace(f.namespace))
+	i, err := inspect.New(f.direct, work.Namespace(f.namespace))
 	require.NoError(f.t, err)
 	f.t.Cleanup(func() { _ = i.Close() })
 	return i
 }
 
 // onlySchedule is the one schedule that there is.
-func onlySchedule(t *testing.T, i *work.Inspector) work.ScheduleInfo {
+func onlySchedule(t *testing.T, i *inspect.Inspector) inspect.ScheduleInfo {
 	t.Helper()
 	all, err := i.Schedules(t.Context())
 	require.NoError(t, err)

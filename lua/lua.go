@@ -6,6 +6,7 @@
 //	schedule       jobs that come back
 //	object         contents that jobs share
 //	history        what is counted
+//	result         outcomes that somebody waits for, and completion queues
 //	inspect        what a person or a program asks, and does by hand
 //	repair         what the janitor and the doctor mend
 //	thoonk, worqr  the packages beside the framework

@@ -6,6 +6,12 @@ local function now()
   return t[1] * 1000 + math.floor(t[2] / 1000)
 end
 
+-- moment is Redis' clock in milliseconds with three digits behind the point.
+local function moment()
+  local t = redis.call('TIME')
+  return string.format('%s%03.0f.%03.0f', t[1], math.floor(t[2] / 1000), t[2] % 1000)
+end
+
 local function ms(time)
   return string.format('%.0f', time)
 end
@@ -27,8 +33,8 @@ local function wake(tokens, wanted)
   end
 end
 
--- expect notes by when a worker must have beaten again. It is known of all of them anew within two seconds, so what has another
--- type is overwritten.
+-- expect notes by when a worker must have beaten again. It is known of all of them anew within two seconds, so what has
+-- another type is overwritten.
 local function expect(deadlines, worker, time)
   local noted = redis.pcall('ZADD', deadlines, ms(time), worker)
   if type(noted) == 'table' and noted.err and noted.err:find('WRONGTYPE', 1, true) then
@@ -37,10 +43,12 @@ local function expect(deadlines, worker, time)
   end
 end
 
--- What a rate has used is kept as the time at which its burst will be whole again, in ms with six digits behind the point. It
--- is reckoned with as what is left until then, in whole ns: beside 1.8e12 ms a number has no place for the part of a job.
+-- What a rate has used is kept as the time at which its burst will be whole again, in ms with six digits behind the
+-- point. It is reckoned with as what is left until then, in whole ns: beside 1.8e12 ms a number has no place for the
+-- part of a job.
 
--- owed is in how many ns a burst that takes so long is whole again. Where that cannot be, a clock was set back: nothing is owed.
+-- owed is in how many ns a burst that takes so long is whole again. Where that cannot be, a clock was set back: nothing
+-- is owed.
 local function owed(rate, burst)
   local whole, part = (redis.call('GET', rate) or ''):match('^(%d+)%.?(%d*)')
   if not whole then return 0 end
@@ -58,11 +66,11 @@ local function owe(rate, ns)
     'PX', string.format('%.0f', whole - math.floor(t[2] / 1000) + 1))
 end
 
--- room says how many jobs of a queue may begin now, or that many ns ahead: those that its rule leaves room for, at most 500, and
--- none while it is paused. A rule is "<paused 0 or 1> <concurrent> <jobs> <ms> <burst> ...", with "-" for what is not limited; that
--- of the name "" pauses all. The second value is in how many us one may begin, where only a rate is in the way. Keys of a
--- wrong type leave no room: whoever fetches reports them. The third value is true where no rule is about the queue, and
--- the fourth, beside the second, where it has a limit on what runs as well.
+-- room says how many jobs of a queue may begin now, or that many ns ahead: those that its rule leaves room for, at most
+-- 500, and none while it is paused. A rule is "<paused 0 or 1> <concurrent> <jobs> <ms> <burst> ...", with "-" for what
+-- is not limited; that of the name "" pauses all. The second value is in how many us one may begin, where only a rate
+-- is in the way. Keys of a wrong type leave no room: whoever fetches reports them. The third value is true where no
+-- rule is about the queue, and the fourth, beside the second, where it has a limit on what runs as well.
 local function room(limits, name, running, rate, ahead)
   local rules = redis.pcall('HLEN', limits)
   if type(rules) ~= 'number' or rules == 0 then return 500, nil, true end
@@ -80,15 +88,15 @@ local function room(limits, name, running, rate, ahead)
   return 0, math.ceil((debt - (burst - 1) * per * 1e6 / jobs) / 1000), nil, most ~= '-'
 end
 
--- summon leaves up to so many tokens for a queue of which jobs may begin now; where a rate is in the way one, for a worker
--- that asks, is told when, and waits for that.
+-- summon leaves up to so many tokens for a queue of which jobs may begin now; where a rate is in the way one, for a
+-- worker that asks, is told when, and waits for that.
 local function summon(limits, name, tokens, running, rate, most)
   local left, wait = room(limits, name, running, rate)
   wake(tokens, math.min(most, wait and 1 or left))
 end
 
--- spend notes that so many jobs of a queue begin, where its rule has a rate. It returns in how many us the first one may (0 or less:
--- now) and how many lie between two, where not all may begin now.
+-- spend notes that so many jobs of a queue begin, where its rule has a rate. It returns in how many us the first one
+-- may (0 or less: now) and how many lie between two, where not all may begin now.
 local function spend(limits, name, rate, jobs)
   local n, per, burst = (redis.call('HGET', limits, name) or ''):match('^%d %S+ (%d%S*) (%S+) (%S+)')
   if not n then return 0, 0 end
@@ -100,8 +108,8 @@ local function spend(limits, name, rate, jobs)
   return math.ceil(first / 1000), math.ceil(each / 1000)
 end
 
--- before tells whether Redis sorts a before b. Lua compares strings by the rules of a language where the server has one set; Redis
--- orders members by their bytes.
+-- before tells whether Redis sorts a before b. Lua compares strings by the rules of a language where the server has one
+-- set; Redis orders members by their bytes.
 local function before(a, b)
   local x, y = { a:byte(1, -1) }, { b:byte(1, -1) } -- at once: to ask for each byte costs ten times that
   for i = 1, math.min(#a, #b) do
@@ -110,15 +118,16 @@ local function before(a, b)
   return #a < #b
 end
 
--- turn is the score of a job that is due at that ms, behind all that are due in it already. Redis sorts equal scores by id, and ids
--- that were made later sort later, so it is nearly always the ms itself; an id that would come before the last one gets a 4096th
--- of a ms more, as little as a number of this size can hold. (Behind 4095 of these, or after the year 2109, ids decide.)
--- What it found for a ms is kept in seen, so that many jobs of one call cost one read: turns makes it for many ms. It is a number: Redis
--- writes those of scripts with 17 digits.
+-- turn is the score of a job that is due at that ms, behind all that are due in it already. Redis sorts equal scores by
+-- id, and ids that were made later sort later, so it is nearly always the ms itself; an id that would come before the
+-- last one gets a 4096th of a ms more, as little as a number of this size can hold. (Behind 4095 of these, or after the
+-- year 2109, ids decide.) What it found for a ms is kept in seen, so that many jobs of one call cost one read: turns
+-- makes it for many ms. It is a number: Redis writes those of scripts with 17 digits.
 local function turn(shelf, due, id, seen)
   local last = seen[due]
   if not last then
-    local top = seen.whole and {} or redis.call('ZRANGE', shelf, '(' .. due + 1, due, 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')
+    local top = seen.whole and {} or redis.call('ZRANGE', shelf, '(' .. due + 1, due, 'BYSCORE', 'REV', 'LIMIT', 0, 1,
+      'WITHSCORES')
     last = { id = top[1] or '', score = tonumber(top[2] or due) }
     seen[due] = last
   end
@@ -130,8 +139,9 @@ local function turn(shelf, due, id, seen)
   return last.score
 end
 
--- turns is the seen of turn for so many jobs that are due between two ms. Where not much stands there it is read at once, and whole:
--- a ms that it does not have is free. Else turn reads for each ms, which costs as much as to read three of those that stand there.
+-- turns is the seen of turn for so many jobs that are due between two ms. Where not much stands there it is read at
+-- once, and whole: a ms that it does not have is free. Else turn reads for each ms, which costs as much as to read
+-- three of those that stand there.
 local function turns(shelf, low, high, jobs)
   local seen = {}
   local between = redis.call('ZCOUNT', shelf, ms(low), '(' .. ms(high + 1))
@@ -146,8 +156,8 @@ local function turns(shelf, low, high, jobs)
   return seen
 end
 
--- spread gives a group whose jobs are due at different times these, as numbers, and as they came where that is the same; and when the
--- first and the last of it are due.
+-- spread gives a group whose jobs are due at different times these, as numbers, and as they came where that is the
+-- same; and when the first and the last of it are due.
 local function spread(group, base, times)
   local dues, low, high = {}, math.huge, 0
   for nth = 1, group.size do
@@ -160,8 +170,8 @@ local function spread(group, base, times)
   return dues
 end
 
--- lineup is what is to be written of groups of jobs that are due later: {score, id, ...}, {id, queue, ...}, and when the first is due. Those
--- whose ids ascend need no turn at a ms that is free: Redis sorts them among each other.
+-- lineup is what is to be written of groups of jobs that are due later: {score, id, ...}, {id, queue, ...}, and when
+-- the first is due. Those whose ids ascend need no turn at a ms that is free: Redis sorts them among each other.
 local function lineup(shelf, groups, ascend)
   local low, high, jobs = math.huge, 0, 0
   for _, group in ipairs(groups) do
@@ -170,13 +180,15 @@ local function lineup(shelf, groups, ascend)
   local seen = turns(shelf, low, high, jobs)
   local scores, owners, n = {}, {}, 0
   for _, group in ipairs(groups) do
-    local name, dues, texts, due, at, score = ARGV[4 + group.queue], group.dues, group.texts, group.due, group.first, nil
+    local name, dues, texts, due, at, score = ARGV[4 + group.queue], group.dues, group.texts, group.due, group.first
     for nth = 1, group.size do
       local id = ARGV[at]
       if dues then due = dues[nth] end
       if dues or not score then
-        local text = texts and texts[nth] or dues and seen.whole and due or ms(due) -- Redis writes a number itself, but for each job
-        local free = ascend and not seen[due] and (seen.whole or redis.call('ZCOUNT', shelf, text, text .. '.9999') == 0)
+        -- Redis writes a number itself, but for each job
+        local text = texts and texts[nth] or dues and seen.whole and due or ms(due)
+        local free = ascend and not seen[due]
+          and (seen.whole or redis.call('ZCOUNT', shelf, text, text .. '.9999') == 0)
         score = free and text or string.format('%.17g', turn(shelf, due, id, seen))
       end
       scores[n + 1], scores[n + 2], owners[n + 1], owners[n + 2] = score, id, id, name
@@ -187,7 +199,8 @@ local function lineup(shelf, groups, ascend)
   return scores, owners, low
 end
 
--- answered is what a call of a lane was answered when it came before, or the error of one that is older than the last one.
+-- answered is what a call of a lane was answered when it came before, or the error of one that is older than the last
+-- one.
 local function answered(lanes, lane, number)
   local last = redis.call('HGET', lanes, lane)
   local n = last and last:match('^%d+')
@@ -195,8 +208,8 @@ local function answered(lanes, lane, number)
   return n and tonumber(n) > tonumber(number) and redis.error_reply('STALE lane ' .. lane .. ' is at call ' .. n)
 end
 
--- store writes the records of new jobs: those of a group as they stand in ARGV, since to copy them costs as much as to write them, and
--- those of jobs that came one by one together.
+-- store writes the records of new jobs: those of a group as they stand in ARGV, since to copy them costs as much as to
+-- write them, and those of jobs that came one by one together.
 local function store(jobs, groups)
   local single = {}
   for _, group in ipairs(groups) do

@@ -2,7 +2,7 @@
 //
 //	recorder := metrics.New(metrics.Options{})
 //	pool := work.NewWorkerPool(nil, 15, work.WorkerOptions{Observers: []work.Observer{recorder}})
-//	registry.MustRegister(recorder, metrics.Fleet(pool.Inspector(), metrics.FleetOptions{}))
+//	registry.MustRegister(recorder, metrics.Fleet(inspect.Of(pool), metrics.FleetOptions{}))
 //	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 //
 // There are two kinds, and docs/metrics.md has a table of both:

@@ -16,6 +16,7 @@ import (
 
 	"github.com/265d0351/work"
 	_ "github.com/265d0351/work/embedded"
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/metrics"
 )
 
@@ -29,7 +30,7 @@ func Example() {
 		Job("export", func() error { return work.Bury(errors.New("no such table")) })
 
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(recorder, metrics.Fleet(pool.Inspector(), metrics.FleetOptions{}))
+	registry.MustRegister(recorder, metrics.Fleet(inspect.Of(pool), metrics.FleetOptions{}))
 	// a program has http.Handle("/metrics", ...)
 	server := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	defer server.Close()
@@ -62,7 +63,7 @@ func Example() {
 func ExampleFleet() {
 	registry := prometheus.NewRegistry()
 	for _, namespace := range []string{"shop", "archive"} {
-		inspector, err := work.NewInspector("memory://example-fleet", work.Namespace(namespace))
+		inspector, err := inspect.New("memory://example-fleet", work.Namespace(namespace))
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -3,15 +3,15 @@ package metrics
 import (
 	"context"
 
-	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 )
 
 // fakeFleet is a source with what a test wants to be there.
 type fakeFleet struct {
-	counts  work.Counts
-	queues  []work.QueueInfo
-	workers []work.WorkerInfo
-	history map[string][]work.HistoryPoint
+	counts  inspect.Counts
+	queues  []inspect.QueueInfo
+	workers []inspect.WorkerInfo
+	history map[string][]inspect.HistoryPoint
 	failure error // of the history
 
 	hang, panics bool
@@ -20,7 +20,7 @@ type fakeFleet struct {
 	asks         []string      // of which history was last asked for
 }
 
-func (f *fakeFleet) Counts(ctx context.Context) (work.Counts, error) {
+func (f *fakeFleet) Counts(ctx context.Context) (inspect.Counts, error) {
 	if f.asked != nil {
 		f.asked <- struct{}{}
 	}
@@ -36,10 +36,10 @@ func (f *fakeFleet) Counts(ctx context.Context) (work.Counts, error) {
 	return f.counts, ctx.Err()
 }
 
-func (f *fakeFleet) Queues(context.Context) ([]work.QueueInfo, error)   { return f.queues, nil }
-func (f *fakeFleet) Workers(context.Context) ([]work.WorkerInfo, error) { return f.workers, nil }
+func (f *fakeFleet) Queues(context.Context) ([]inspect.QueueInfo, error)   { return f.queues, nil }
+func (f *fakeFleet) Workers(context.Context) ([]inspect.WorkerInfo, error) { return f.workers, nil }
 
-func (f *fakeFleet) History(_ context.Context, opts work.HistoryOptions) (map[string][]work.HistoryPoint, error) {
+func (f *fakeFleet) History(_ context.Context, opts inspect.HistoryOptions) (map[string][]inspect.HistoryPoint, error) {
 	f.asks = opts.Names
 	return f.history, f.failure
 }

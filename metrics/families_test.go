@@ -18,6 +18,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/inspect"
 )
 
 func byName(families []*dto.MetricFamily) map[string]*dto.MetricFamily {
@@ -67,7 +68,7 @@ var gatherAll = sync.OnceValues(func() ([]*dto.MetricFamily, error) {
 	}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(recorder,
-		newFleet(&fakeFleet{queues: []work.QueueInfo{{Name: "a"}}}, FleetOptions{Logger: quiet}))
+		newFleet(&fakeFleet{queues: []inspect.QueueInfo{{Name: "a"}}}, FleetOptions{Logger: quiet}))
 	return registry.Gather()
 })
 
@@ -191,7 +192,7 @@ func TestHowManySeriesANameHas(t *testing.T) {
 	t.Parallel()
 	recorder := New(Options{})
 	recorder.Observe(event.WorkerStarted{Queues: []string{"a"}})
-	source := &fakeFleet{queues: []work.QueueInfo{{Name: "a"}}}
+	source := &fakeFleet{queues: []inspect.QueueInfo{{Name: "a"}}}
 	page := newSite(t, recorder, newFleet(source, FleetOptions{Logger: quiet})).scrape()
 	series := map[bool]int{} // of a fleet?
 	for name, f := range page.families {

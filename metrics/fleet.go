@@ -10,7 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 )
 
 // Fleet returns a collector that reads what there is in the namespace of the Inspector each time it is scraped. It
@@ -18,18 +18,18 @@ import (
 // stale number is worse than none. Scrapes at the same time share one reading. The Inspector is the caller's, to be
 // closed after the last scrape.
 //
-// It looks at no more than what [work.Inspector.Counts], Queues, Workers and, for the queues in which jobs wait, ten
+// It looks at no more than what [inspect.Inspector.Counts], Queues, Workers and, for the queues in which jobs wait, ten
 // minutes of History cost.
-func Fleet(inspector *work.Inspector, opts FleetOptions) prometheus.Collector {
+func Fleet(inspector *inspect.Inspector, opts FleetOptions) prometheus.Collector {
 	return newFleet(inspector, opts)
 }
 
 // source is the part of an Inspector that is read.
 type source interface {
-	Counts(ctx context.Context) (work.Counts, error)
-	Queues(ctx context.Context) ([]work.QueueInfo, error)
-	Workers(ctx context.Context) ([]work.WorkerInfo, error)
-	History(ctx context.Context, opts work.HistoryOptions) (map[string][]work.HistoryPoint, error)
+	Counts(ctx context.Context) (inspect.Counts, error)
+	Queues(ctx context.Context) ([]inspect.QueueInfo, error)
+	Workers(ctx context.Context) ([]inspect.WorkerInfo, error)
+	History(ctx context.Context, opts inspect.HistoryOptions) (map[string][]inspect.HistoryPoint, error)
 }
 
 // fleet is the collector.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -25,7 +26,7 @@ func BenchmarkReadAFleetOf100Queues(b *testing.B) {
 		_, err := enqueuer.EnqueueMany(context.Background(), entries)
 		require.NoError(b, err)
 	}
-	inspector, err := work.NewInspector(dsn, work.Namespace(namespace))
+	inspector, err := inspect.New(dsn, work.Namespace(namespace))
 	require.NoError(b, err)
 	defer inspector.Close() //lint:ignore errcheck nothing is lost
 	f := newFleet(inspector, FleetOptions{Logger: quiet})

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 )
 
 // The families of a fleet.
@@ -47,7 +48,7 @@ func gauge(desc *prometheus.Desc, value float64, labels ...string) prometheus.Me
 }
 
 // census is what there is of the namespace as a whole.
-func census(counts *work.Counts, workers []work.WorkerInfo) []prometheus.Metric {
+func census(counts *inspect.Counts, workers []inspect.WorkerInfo) []prometheus.Metric {
 	alive, silent, processors, busy := 0, 0, 0, 0
 	for n := range workers {
 		if !workers[n].Alive {
@@ -89,7 +90,7 @@ type row struct {
 
 // tabulate gives queues their labels, and adds up those that share one. How many workers serve any of those is not
 // known: it is the number of the one that most do.
-func (f *fleet) tabulate(queues []work.QueueInfo, now time.Time) *table {
+func (f *fleet) tabulate(queues []inspect.QueueInfo, now time.Time) *table {
 	f.allot(queues)
 	t := &table{names: &f.names, rows: map[string]*row{}}
 	for n := range queues {
@@ -111,15 +112,15 @@ func (f *fleet) tabulate(queues []work.QueueInfo, now time.Time) *table {
 }
 
 // allot gives labels of their own to queues as long as there are any left. Only one reading runs at a time.
-func (f *fleet) allot(queues []work.QueueInfo) {
+func (f *fleet) allot(queues []inspect.QueueInfo) {
 	exists := make(map[string]bool, len(queues))
-	first := make([]*work.QueueInfo, len(queues))
+	first := make([]*inspect.QueueInfo, len(queues))
 	for n := range queues {
 		exists[queues[n].Name] = true
 		first[n] = &queues[n]
 	}
 	f.names.keep(exists)
-	slices.SortFunc(first, func(a, b *work.QueueInfo) int {
+	slices.SortFunc(first, func(a, b *inspect.QueueInfo) int {
 		return cmp.Or(cmp.Compare(min(b.Workers, 1), min(a.Workers, 1)), cmp.Compare(b.Waiting, a.Waiting),
 			strings.Compare(a.Name, b.Name))
 	})

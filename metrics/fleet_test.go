@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -27,7 +28,7 @@ func TestTheFleetOfKnownJobs(t *testing.T) {
 		pool := work.NewWorkerPool(nil, 2, options).
 			Job("slow", func() error { begun <- struct{}{}; <-release; return nil }).
 			JobWithOptions("bad", work.JobOptions{Retries: -1}, func() error { return errLuck })
-		enqueuer, inspector := pool.Enqueuer(), pool.Inspector()
+		enqueuer, inspector := pool.Enqueuer(), inspect.Of(pool)
 		enqueue := func(name string, n int) {
 			for range n {
 				_, err := enqueuer.Enqueue(ctx, name)
@@ -87,7 +88,7 @@ func TestTheOldestThatWaitsIsAnAge(t *testing.T) {
 		enqueuer, err := work.NewEnqueuer(s.DSN(), work.Namespace(namespace))
 		require.NoError(t, err)
 		defer enqueuer.Close() //lint:ignore errcheck nothing is lost
-		inspector, err := work.NewInspector(s.DSN(), work.Namespace(namespace))
+		inspector, err := inspect.New(s.DSN(), work.Namespace(namespace))
 		require.NoError(t, err)
 		defer inspector.Close() //lint:ignore errcheck nothing is lost
 		_, err = enqueuer.Enqueue(testCtx(t), "a")
@@ -104,7 +105,7 @@ func TestAScrapeWhileRedisIsAwayAndAfterwards(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		proxy := redistest.NewProxy(t, s.Addr())
-		inspector, err := work.NewInspector(proxy.DSN(), work.Namespace(redistest.Namespace(t)))
+		inspector, err := inspect.New(proxy.DSN(), work.Namespace(redistest.Namespace(t)))
 		require.NoError(t, err)
 		defer inspector.Close() //lint:ignore errcheck nothing is lost
 		log := &journal{}
@@ -183,13 +184,13 @@ func TestAReadingThatPanicsFailsNoScrape(t *testing.T) {
 func TestAtMostSoManyQueuesHaveSeriesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	source := &fakeFleet{counts: work.Counts{AsOf: now}}
+	source := &fakeFleet{counts: inspect.Counts{AsOf: now}}
 	for n := range 50 {
-		source.queues = append(source.queues, work.QueueInfo{Name: fmt.Sprintf("hostile %02d", n), Waiting: n,
+		source.queues = append(source.queues, inspect.QueueInfo{Name: fmt.Sprintf("hostile %02d", n), Waiting: n,
 			Oldest: now.Add(-time.Duration(n) * time.Second)})
 	}
-	source.queues = append(source.queues, work.QueueInfo{Name: "served", Workers: 1},
-		work.QueueInfo{Name: "bad\xff", Workers: 1, Waiting: 3, Running: 2})
+	source.queues = append(source.queues, inspect.QueueInfo{Name: "served", Workers: 1},
+		inspect.QueueInfo{Name: "bad\xff", Workers: 1, Waiting: 3, Running: 2})
 	site := newSite(t, newFleet(source, FleetOptions{Names: 4, Logger: quiet}))
 	page := site.scrape()
 	assert.Len(t, page.families["work_queue_waiting_jobs"].GetMetric(), 5)
@@ -214,7 +215,7 @@ func TestAtMostSoManyQueuesHaveSeriesOfTheirOwn(t *testing.T) {
 func TestQueuesThatShareALabelAreAddedUp(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	source := &fakeFleet{counts: work.Counts{AsOf: now}, queues: []work.QueueInfo{
+	source := &fakeFleet{counts: inspect.Counts{AsOf: now}, queues: []inspect.QueueInfo{
 		{Name: "a\xff", Waiting: 1, Workers: 5, Oldest: now.Add(-time.Minute), Paused: true},
 		{Name: "a\xfe", Waiting: 2, Workers: 3, Oldest: now.Add(-time.Second), Problem: "no list"},
 		{Name: Other, Waiting: 4}}}
@@ -229,8 +230,8 @@ func TestQueuesThatShareALabelAreAddedUp(t *testing.T) {
 
 func TestWorkersAndTheirProcessors(t *testing.T) {
 	t.Parallel()
-	holds := func(n int) []work.RunningJob { return make([]work.RunningJob, n) }
-	source := &fakeFleet{workers: []work.WorkerInfo{
+	holds := func(n int) []inspect.RunningJob { return make([]inspect.RunningJob, n) }
+	source := &fakeFleet{workers: []inspect.WorkerInfo{
 		{Alive: true, Concurrency: 10, Running: holds(4)}, {Alive: true, Concurrency: 5, Running: holds(9)},
 		{Concurrency: 100, Running: holds(50)}}}
 	page := newSite(t, newFleet(source, FleetOptions{Logger: quiet})).scrape()

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 )
 
 // Options are those of [New]. The zero value is ready to use.
@@ -46,11 +46,11 @@ const (
 	defaultTarget  = time.Minute
 )
 
-// DefaultBuckets are every second of the bounds of [work.HistogramBounds], in seconds: 0.001, 0.004, 0.016 and so on up
-// to 4194, which is 70 min.
+// DefaultBuckets are every second of the bounds of [inspect.HistogramBounds], in seconds: 0.001, 0.004, 0.016 and so on
+// up to 4194, which is 70 min.
 func DefaultBuckets() []float64 {
 	var bounds []float64
-	for i, bound := range work.HistogramBounds() {
+	for i, bound := range inspect.HistogramBounds() {
 		if i%2 == 0 {
 			bounds = append(bounds, bound.Seconds())
 		}

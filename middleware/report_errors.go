@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 
 	"github.com/265d0351/work"
 )
@@ -26,7 +25,7 @@ func ReportErrors(report func(ctx context.Context, failure Failure)) Func {
 		if report == nil {
 			return next(ctx)
 		}
-		err := guarded(ctx, next, func(gone error) {
+		err := Catch(ctx, next, func(gone error) {
 			_ = reported(ctx, job, gone, report) // the goroutine ends, nobody gets an error
 		})
 		if _, failed := job.Ending(err); failed {
@@ -55,22 +54,4 @@ func stackIn(err error) string {
 		return panicked.Stack
 	}
 	return ""
-}
-
-// guarded calls next and turns a panic into an error. When the goroutine ends, exiting is called.
-func guarded(ctx context.Context, next work.NextFunc, exiting func(error)) (err error) {
-	returned := false
-	defer func() {
-		if returned {
-			return
-		}
-		if value := recover(); value != nil {
-			err = &work.PanicError{Value: value, Stack: string(debug.Stack())}
-			return
-		}
-		exiting(&work.GoexitError{})
-	}()
-	err = next(ctx)
-	returned = true
-	return err
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 const (
@@ -39,13 +40,8 @@ func (c *inRedis) put(ctx context.Context, hash Hash, content []byte) error {
 			return err
 		}
 	}
-	return fmt.Errorf("the upload of object %s (%d bytes) expired %d times before it was complete: a piece of %d bytes "+
-		""+
-		""+
-		""+
-		""+
-		""+
-		"must reach Redis within %s",
+	return fmt.Errorf("the upload of object %s (%d bytes) expired %d times before it was complete: a piece of %d "+
+		"bytes must reach Redis within %s",
 		hash, len(content), attempts, rdb.ObjectPiece, uploadLife)
 }
 
@@ -108,7 +104,7 @@ func repeated[T any](ctx context.Context, step func() (T, error)) (T, error) {
 
 // isAnswer tells whether Redis answered, so that it would answer the same again.
 func isAnswer(err error) bool {
-	var refused *rdb.ServerError
-	var unexpected *rdb.UnexpectedReplyError
+	var refused *redisconn.ServerError
+	var unexpected *redisconn.UnexpectedReplyError
 	return errors.As(err, &refused) || errors.As(err, &unexpected)
 }

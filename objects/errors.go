@@ -37,13 +37,8 @@ type TooLargeError struct {
 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("the %s has %d bytes, more than the %d that an object may have: split it, or store it elsewhere "+
-		""+
-		""+
-		""+
-		""+
-		""+
-		"and share its address",
+	return fmt.Sprintf("the %s has %d bytes, more than the %d that an object may have: split it, or store it "+
+		"elsewhere and share its address",
 		short(e.What), e.Size, e.Limit)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -16,16 +17,16 @@ import (
 func TestLostReplies(t *testing.T) {
 	t.Parallel()
 	for name, match := range map[string]string{
-		"of the first look":    rdb.Load("object/touch").SHA,
+		"of the first look":    redisconn.Load("object/touch").SHA,
 		"of the first piece":   "$3\r\nSET\r\n",
 		"of a later piece":     "SETRANGE",
 		"of a transaction":     "EXEC\r\n",
-		"of the last step":     rdb.Load("object/keep").SHA,
-		"of a reference":       rdb.Load("object/refer").SHA,
-		"of its end":           rdb.Load("object/unrefer").SHA,
+		"of the last step":     redisconn.Load("object/keep").SHA,
+		"of a reference":       redisconn.Load("object/refer").SHA,
+		"of its end":           redisconn.Load("object/unrefer").SHA,
 		"of the first reading": "STRLEN",
 		"of a later reading":   "$7\r\n1048576\r\n",
-		"of a removal":         rdb.Load("object/drop").SHA,
+		"of a removal":         redisconn.Load("object/drop").SHA,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -121,14 +122,14 @@ func TestAnUploadThatExpiredIsBegunAnew(t *testing.T) {
 
 // expiring is a driver that lets the first upload expire before its second piece.
 type expiring struct {
-	rdb.Driver
+	redisconn.Driver
 	expired string
 }
 
-func (e *expiring) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+func (e *expiring) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
 	if len(calls) == 5 && e.expired == "" {
 		e.expired = calls[2].Args[0].(string)
-		if _, err := e.Driver.Pipeline(ctx, rdb.Call{Command: "UNLINK", Args: []any{e.expired}}); err != nil {
+		if _, err := e.Driver.Pipeline(ctx, redisconn.Call{Command: "UNLINK", Args: []any{e.expired}}); err != nil {
 			return nil, err
 		}
 	}
@@ -157,7 +158,7 @@ func TestAFullRedisRefusesUploads(t *testing.T) {
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
 		server := redistest.Dedicated(t, "--maxmemory-policy", "noeviction")
-		driver, err := rdb.Open(server.DSN())
+		driver, err := redisconn.Open(server.DSN())
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, driver.Close()) })
 		s, err := New(rdb.NewStore(driver, defaultNamespace), Options{Grace: time.Millisecond})
@@ -165,12 +166,13 @@ func TestAFullRedisRefusesUploads(t *testing.T) {
 		there, err := s.Put(t.Context(), []byte("there"))
 		require.NoError(t, err)
 		require.NoError(t, s.Refer(t.Context(), there, "job"))
-		_, err = rdb.Do(t.Context(), driver, rdb.Call{Command: "CONFIG", Args: []any{"SET", "maxmemory", "1mb"}})
+		_, err = redisconn.Do(t.Context(), driver,
+			redisconn.Call{Command: "CONFIG", Args: []any{"SET", "maxmemory", "1mb"}})
 		require.NoError(t, err)
 
 		for name, size := range map[string]int{"one piece": 1000, "many pieces": 3 * rdb.ObjectPiece} {
 			_, err = s.Put(t.Context(), content(size))
-			var refused *rdb.ServerError
+			var refused *redisconn.ServerError
 			require.ErrorAs(t, err, &refused, name)
 			assert.Equal(t, "OOM", refused.Code)
 		}

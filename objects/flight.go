@@ -9,7 +9,9 @@ import (
 	"github.com/265d0351/work/internal/excerpt"
 )
 
-// flight is one download that any number of readers wait for.
+// flight is one download that any number of readers wait for. It is no call of a singleflight.Group, which cannot tell
+// that nobody waits any longer, nor ends one call when the cache is closed, and ends the process when the source
+// panics.
 type flight struct {
 	hash    Hash
 	cancel  context.CancelCauseFunc

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -21,7 +21,7 @@ type kit struct {
 	t         testing.TB
 	server    redistest.Server
 	namespace string
-	driver    rdb.Driver
+	driver    redisconn.Driver
 }
 
 // each runs the test with a kit on both kinds of Redis.
@@ -31,7 +31,7 @@ func each(t *testing.T, test func(t *testing.T, k *kit)) {
 }
 
 func newKit(t testing.TB, server redistest.Server) *kit {
-	driver, err := rdb.Open(server.DSN())
+	driver, err := redisconn.Open(server.DSN())
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, driver.Close()) })
 	if clock := server.Embedded(); clock != nil {
@@ -62,8 +62,8 @@ func (k *kit) put(content []byte) Hash {
 // do makes a plain command on a key of the namespace.
 func (k *kit) do(command, key string, args ...any) any {
 	k.t.Helper()
-	value, err := rdb.Do(context.Background(), k.driver,
-		rdb.Call{Command: command, Args: append([]any{k.key(key)}, args...)})
+	value, err := redisconn.Do(context.Background(), k.driver,
+		redisconn.Call{Command: command, Args: append([]any{k.key(key)}, args...)})
 	require.NoError(k.t, err)
 	return value
 }
@@ -73,10 +73,10 @@ func (k *kit) key(name string) string { return "{" + k.namespace + "}:" + name }
 // keys are those of the namespace, without its prefix, and without the id that a home needs.
 func (k *kit) keys() []string {
 	k.t.Helper()
-	value, err := rdb.Do(context.Background(), k.driver, rdb.Call{Command: "KEYS", Args: []any{k.key("*")}})
+	value, err := redisconn.Do(context.Background(), k.driver, redisconn.Call{Command: "KEYS", Args: []any{k.key("*")}})
 	require.NoError(k.t, err)
 	var names []string
-	for r := rdb.Read("KEYS", value); r.More(); {
+	for r := redisconn.Read("KEYS", value); r.More(); {
 		if name := strings.TrimPrefix(r.Text(), k.key("")); name != "home" {
 			names = append(names, name)
 		}
@@ -97,7 +97,7 @@ func (k *kit) pass(d time.Duration) {
 		clock.Advance(d)
 		return
 	}
-	_, err := rdb.Do(context.Background(), k.driver, rdb.Call{
+	_, err := redisconn.Do(context.Background(), k.driver, redisconn.Call{
 		Command: "BLPOP", Args: []any{k.key("nothing"), fmt.Sprintf("%.3f", d.Seconds())}, Block: d,
 	})
 	require.NoError(k.t, err)

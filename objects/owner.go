@@ -49,13 +49,8 @@ func (o *ownership) claim(ctx context.Context, home Home) error {
 	if owner != namespace {
 		return &OptionError{Option: "Home", Value: fmt.Sprint(home),
 			Remedy: fmt.Sprintf("it belongs to the namespace %.160q, "+
-				"and this one is %q, whose collector would remove the objects of the other: give each a home of its own; "+
-				""+
-				""+
-				""+
-				""+
-				""+
-				"if Redis has lost its data, remove .owner", owner, namespace)}
+				"and this one is %q, whose collector would remove the objects of the other: give each a home of its "+
+				"own; if Redis has lost its data, remove .owner", owner, namespace)}
 	}
 	o.sure.Store(true)
 	return nil

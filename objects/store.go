@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // Store is the objects of one namespace. Its methods may be called concurrently, in any number of processes, and each
@@ -17,7 +18,7 @@ type Store struct {
 
 	closing sync.Once
 	closed  error
-	toClose rdb.Driver // nil where it belongs to somebody else
+	toClose redisconn.Driver // nil where it belongs to somebody else
 }
 
 // contents is how a store treats contents: in Redis, where one script can see all there is to know of an object, or in
@@ -44,7 +45,7 @@ func Open(dsn string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	driver, err := rdb.Open(dsn)
+	driver, err := redisconn.Open(dsn)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -150,7 +151,7 @@ func TestAKeyOfAnotherTypeIsNamed(t *testing.T) {
 		hash := Of([]byte("prices"))
 		k.do("RPUSH", "object:"+string(hash), "a list")
 		_, err := k.Put(t.Context(), []byte("prices"))
-		var refused *rdb.ServerError
+		var refused *redisconn.ServerError
 		require.ErrorAs(t, err, &refused)
 		assert.Equal(t, "BADKEY", refused.Code)
 		assert.ErrorContains(t, err, k.key("object:"+string(hash)))

@@ -2,7 +2,6 @@ package otelwork
 
 import (
 	"context"
-	"runtime/debug"
 
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -20,7 +19,7 @@ func Process(opts ...Option) middleware.Func {
 	return func(ctx context.Context, job *work.Job, next work.NextFunc) error {
 		ctx, span := s.begin(ctx, job)
 		defer span.End()
-		err := guarded(ctx, next, func(gone error) { finish(span, job, gone) })
+		err := middleware.Catch(ctx, next, func(gone error) { finish(span, job, gone) })
 		finish(span, job, err)
 		return err
 	}
@@ -54,22 +53,4 @@ func finish(span trace.Span, job *work.Job, err error) {
 	if failed {
 		fail(span, err)
 	}
-}
-
-// guarded calls next and turns a panic into an error. When the goroutine ends, exiting is called.
-func guarded(ctx context.Context, next work.NextFunc, exiting func(error)) (err error) {
-	returned := false
-	defer func() {
-		if returned {
-			return
-		}
-		if value := recover(); value != nil {
-			err = &work.PanicError{Value: value, Stack: string(debug.Stack())}
-			return
-		}
-		exiting(&work.GoexitError{})
-	}()
-	err = next(ctx)
-	returned = true
-	return err
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/thoonkdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // Client is one instance of Thoonk: a program's view of all feeds below one key prefix. Its methods may be called
@@ -18,8 +18,8 @@ type Client struct {
 	store    *thoonkdb.Store
 	prefix   string
 	instance string
-	idle     chan rdb.Conn // connections for waiting that nobody uses
-	waits    func()        // is told that a wait begins; tests listen
+	idle     chan redisconn.Conn // connections for waiting that nobody uses
+	waits    func()              // is told that a wait begins; tests listen
 
 	life context.Context    // ends with Close
 	end  context.CancelFunc // idempotent
@@ -57,13 +57,13 @@ const idleConnections = 4
 // Open makes a client of the Redis that the DSN names: redis://, rediss:// and unix:// with their options, or memory://
 // where the package embedded is imported. It dials nothing.
 func Open(dsn string, options ...Option) (*Client, error) {
-	c := &Client{instance: uuid.NewString(), idle: make(chan rdb.Conn, idleConnections), waits: func() {}}
+	c := &Client{instance: uuid.NewString(), idle: make(chan redisconn.Conn, idleConnections), waits: func() {}}
 	for _, option := range options {
 		if err := option(c); err != nil {
 			return nil, err
 		}
 	}
-	driver, err := rdb.Open(dsn)
+	driver, err := redisconn.Open(dsn)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (c *Client) explained(feed string, err error) error {
 		return err
 	case errors.Is(err, thoonkdb.ErrNoFeed):
 		err = ErrNoFeed
-	case c.life.Err() != nil && (errors.Is(err, rdb.ErrClosed) || errors.Is(err, context.Canceled)):
+	case c.life.Err() != nil && (errors.Is(err, redisconn.ErrClosed) || errors.Is(err, context.Canceled)):
 		err = ErrClosed
 	}
 	return &FeedError{Feed: feed, Err: err}

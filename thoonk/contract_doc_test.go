@@ -13,11 +13,11 @@ import (
 
 var keyOfAHeader = regexp.MustCompile(`KEYS\[[\d.]+\] ([a-z]\S*?)(?:,|\s|$)`)
 
-// TestTheContractNamesEveryKey compares docs/redis-contract.md with what the headers of the scripts say that they
-// touch.
+// TestTheContractNamesEveryKey compares docs/contributing/redis-contract.md with what the headers of the scripts say
+// that they touch.
 func TestTheContractNamesEveryKey(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("..", "docs", "redis-contract.md"))
+	page, err := os.ReadFile(filepath.Join("..", "docs", "contributing", "redis-contract.md"))
 	require.NoError(t, err)
 	_, section, _ := strings.Cut(string(page), "\n## Thoonk\n")
 	section, _, _ = strings.Cut(section, "\n## ")

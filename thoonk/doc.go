@@ -51,15 +51,15 @@
 //
 // # Events
 //
-// [Client.Subscribe] is a loop over [event.Event]s. It reconnects by itself and says so. Events are hints: what happened
-// while the connection was away was missed, and has to be read from the feeds.
+// [Client.Subscribe] is a loop over [event.Event]s. It reconnects by itself and says so. Events are hints: what
+// happened while the connection was away was missed, and has to be read from the feeds.
 //
 // # Redis
 //
-// The keys and channels are those of docs/redis-contract.md. Their names begin with [Prefix], which is empty by
-// default. Programs that do not use this package may put, publish and take in the same feeds; claims of theirs have a
-// time without token. Their ids are taken as they are; only a result has no place under one that [JobFeed.Put] refuses.
-// Redis 7.0 or newer.
+// The keys and channels are those of docs/contributing/redis-contract.md. Their names begin with [Prefix], which is
+// empty by default. Programs that do not use this package may put, publish and take in the same feeds; claims of theirs
+// have a time without token. Their ids are taken as they are; only a result has no place under one that [JobFeed.Put]
+// refuses. Redis 7.0 or newer.
 //
 // # Concurrency
 //

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/thoonkdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // What can be the matter with a call, for errors.Is. Calls about a feed wrap them in a [*FeedError].
@@ -73,14 +73,14 @@ func (e *DecodeError) Unwrap() error { return e.Err }
 
 // unanswered tells whether Redis may have done what it was asked, although no answer came.
 func unanswered(err error) bool {
-	var unsent *rdb.DialError
+	var unsent *redisconn.DialError
 	return lost(err) && !errors.As(err, &unsent)
 }
 
 // lost tells whether a call failed by its connection, so that the same call may succeed later.
 func lost(err error) bool {
-	var refused *rdb.ServerError
-	var strange *rdb.UnexpectedReplyError
+	var refused *redisconn.ServerError
+	var strange *redisconn.UnexpectedReplyError
 	var kind *KindError
 	var name *NameError
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/thoonk"
 )
@@ -23,11 +23,12 @@ func TestAFullRedisCanBeEmptied(t *testing.T) {
 		client, err := thoonk.Open(server.DSN(), thoonk.OnWait(func() { waits <- struct{}{} }))
 		require.NoError(t, err)
 		defer func() { assert.NoError(t, client.Close()) }()
-		plain, err := rdb.Open(server.DSN())
+		plain, err := redisconn.Open(server.DSN())
 		require.NoError(t, err)
 		defer func() { assert.NoError(t, plain.Close()) }()
 		limit := func(bytes string) {
-			_, err := rdb.Do(t.Context(), plain, rdb.Call{Command: "CONFIG", Args: []any{"SET", "maxmemory", bytes}})
+			_, err := redisconn.Do(t.Context(), plain,
+				redisconn.Call{Command: "CONFIG", Args: []any{"SET", "maxmemory", bytes}})
 			require.NoError(t, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)

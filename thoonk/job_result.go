@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/thoonkdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // Result is what a job was and what came of it.
@@ -31,7 +31,7 @@ func (j *JobFeed[T, R]) Result(ctx context.Context, id string, timeout time.Dura
 					found, there, err = j.db.Result(ctx, id)
 					return there, err
 				},
-				wait: func(ctx context.Context, on rdb.Conn, timeout time.Duration) (bool, error) {
+				wait: func(ctx context.Context, on redisconn.Conn, timeout time.Duration) (bool, error) {
 					return j.db.WaitForResult(ctx, on, id, timeout)
 				},
 			})

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/thoonk"
 )
@@ -25,7 +25,7 @@ type kit struct {
 	server redistest.Server
 	prefix string
 	client *thoonk.Client
-	plain  rdb.Driver
+	plain  redisconn.Driver
 }
 
 // each runs the test on the embedded Redis and on a real one.
@@ -36,7 +36,7 @@ func each(t *testing.T, test func(t *testing.T, k *kit)) {
 
 func newKit(t *testing.T, s redistest.Server) *kit {
 	t.Helper()
-	plain, err := rdb.Open(s.DSN())
+	plain, err := redisconn.Open(s.DSN())
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, plain.Close()) })
 	k := &kit{t: t, server: s, prefix: redistest.Namespace(t) + ":", plain: plain}
@@ -63,7 +63,8 @@ func (k *kit) ctx() context.Context {
 // cmd runs a plain command on a key below the prefix.
 func (k *kit) cmd(command, key string, args ...any) any {
 	k.t.Helper()
-	value, err := rdb.Do(k.ctx(), k.plain, rdb.Call{Command: command, Keys: []string{k.prefix + key}, Args: args})
+	value, err := redisconn.Do(k.ctx(), k.plain,
+		redisconn.Call{Command: command, Keys: []string{k.prefix + key}, Args: args})
 	require.NoError(k.t, err, "%s %s", command, key)
 	return value
 }
@@ -71,7 +72,7 @@ func (k *kit) cmd(command, key string, args ...any) any {
 // keys are the names of all keys below the prefix, sorted.
 func (k *kit) keys() []string {
 	k.t.Helper()
-	value, err := rdb.Do(k.ctx(), k.plain, rdb.Call{Command: "KEYS", Args: []any{k.prefix + "*"}})
+	value, err := redisconn.Do(k.ctx(), k.plain, redisconn.Call{Command: "KEYS", Args: []any{k.prefix + "*"}})
 	require.NoError(k.t, err)
 	names := []string{}
 	for _, name := range value.([]any) {
@@ -88,7 +89,7 @@ func (k *kit) pass(d time.Duration) {
 		clock.Advance(d)
 		return
 	}
-	_, err := rdb.Do(k.ctx(), k.plain, rdb.Call{
+	_, err := redisconn.Do(k.ctx(), k.plain, redisconn.Call{
 		Command: "BLPOP", Keys: []string{k.prefix + "nothing"}, Args: []any{fmt.Sprintf("%.3f", d.Seconds())}, Block: d,
 	})
 	require.NoError(k.t, err)

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // NoWait as a timeout looks once and does not wait.
@@ -61,7 +61,7 @@ func (c *Client) await(ctx context.Context, timeout time.Duration, turn chan str
 // waiting is what is tried, and how to wait between two tries.
 type waiting struct {
 	try  func(ctx context.Context) (bool, error)
-	wait func(ctx context.Context, on rdb.Conn, timeout time.Duration) (bool, error)
+	wait func(ctx context.Context, on redisconn.Conn, timeout time.Duration) (bool, error)
 }
 
 // wait waits once in Redis. Of those who share a turn one does it for all: each item would wake every one of them.
@@ -92,7 +92,7 @@ func (c *Client) wait(ctx context.Context, turn chan struct{}, w waiting) error 
 }
 
 // borrow returns a connection for one wait.
-func (c *Client) borrow(ctx context.Context) (rdb.Conn, error) {
+func (c *Client) borrow(ctx context.Context) (redisconn.Conn, error) {
 	select {
 	case conn := <-c.idle:
 		return conn, nil
@@ -101,7 +101,7 @@ func (c *Client) borrow(ctx context.Context) (rdb.Conn, error) {
 	}
 }
 
-func (c *Client) giveBack(conn rdb.Conn) {
+func (c *Client) giveBack(conn redisconn.Conn) {
 	if conn.Broken() { // by a ctx that ended just when the answer had come
 		conn.Close() //lint:ignore errcheck it is broken
 		return

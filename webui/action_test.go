@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -43,7 +44,7 @@ func is(id string, want work.State) func(*testing.T, *kit) {
 	return func(t *testing.T, k *kit) { assert.Equal(t, want, k.state(id)) }
 }
 
-func (k *kit) schedules() []work.ScheduleInfo {
+func (k *kit) schedules() []inspect.ScheduleInfo {
 	k.t.Helper()
 	all, err := k.inspector.Schedules(k.ctx())
 	require.NoError(k.t, err)
@@ -57,7 +58,7 @@ func (k *kit) paused() ([]string, bool) {
 	return names, all
 }
 
-func (k *kit) worker() work.WorkerInfo {
+func (k *kit) worker() inspect.WorkerInfo {
 	k.t.Helper()
 	workers, err := k.inspector.Workers(k.ctx())
 	require.NoError(k.t, err)
@@ -74,7 +75,7 @@ func effects() map[string]effect {
 		"/job-retry": {before: dead, target: "id=a", after: is("a", work.StateQueued)},
 		"/job-run":   {before: scheduled, target: "id=a", after: is("a", work.StateQueued)},
 		"/job-front": {before: queued, target: "id=a", after: func(t *testing.T, k *kit) {
-			page, err := k.inspector.Page(k.ctx(), work.PageOptions{State: work.StateQueued, Name: "mail"})
+			page, err := k.inspector.Page(k.ctx(), inspect.PageOptions{State: work.StateQueued, Name: "mail"})
 			require.NoError(t, err)
 			assert.Equal(t, "a", page.Jobs[0].ID)
 		}},
@@ -317,15 +318,17 @@ func TestANoticeCannotBeForged(t *testing.T) {
 		assert.NotContains(t, k.get("job?id=a&notice="+notice).Text, "forged words")
 	}
 	other := newKit(t, redistest.Embedded(t))
-	assert.NotContains(t, other.get("queues?"+u.RawQuery).Text, "was put aside", "each dashboard signs with a key of its own")
+	assert.NotContains(t, other.get("queues?"+u.RawQuery).Text, "was put aside",
+		"each dashboard signs with a key of its own")
 }
 
 func TestAFormLeadsBackToOurPagesOnly(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, redistest.Embedded(t))
 	for back, want := range map[string]string{
-		"jobs?state=dead": "jobs", "https://evil.example/": "queue", "//evil.example": "queue", "/queues": "queue", "javascript:alert(1)": "queue",
-		"../queues": "queue", "queue-purge": "queue", `\\evil.example`: "queue",
+		"jobs?state=dead": "jobs", "https://evil.example/": "queue", "//evil.example": "queue", "/queues": "queue",
+		"javascript:alert(1)": "queue",
+		"../queues":           "queue", "queue-purge": "queue", `\\evil.example`: "queue",
 	} {
 		t.Run(back, func(t *testing.T) {
 			got := k.post("queue-pause?" + url.Values{"name": {"mail"}, "back": {back}}.Encode())

@@ -15,7 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/redistest"
+	"github.com/265d0351/work/webui/internal/api"
 )
 
 // order sends a job under an idempotency key, "" is none.
@@ -27,7 +29,7 @@ func (k *kit) order(body, key string) answer {
 	return k.call(http.MethodPost, "jobs", body, "Idempotency-Key", key)
 }
 
-func (k *kit) receipt(a answer) (r receipt) {
+func (k *kit) receipt(a answer) (r api.Receipt) {
 	k.t.Helper()
 	a.decode(k.t, &r)
 	return r
@@ -38,7 +40,8 @@ func TestAnyLanguageEnqueues(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newAPI(t, s)
 		got := k.order(`{"name": "mail", "args": ["ann", 12345678901234567890, {"a": "<b>"}], "source": 7, "retries": 0, "timeout": "1m",
-			"retention": "1h", "meta": {"trace": "x"}, "tags": ["eu"], "in": "1h", "deadline": "2041-02-03T04:05:06Z"}`, "")
+			"retention": "1h", "meta": {"trace": "x"}, "tags": ["eu"], "in": "1h", "deadline": "2041-02-03T04:05:06Z"}`,
+			"")
 		require.Equal(t, http.StatusCreated, got.StatusCode, got.Text)
 		r := k.receipt(got)
 		assert.Equal(t, "job?id="+r.ID, got.Header.Get("Location"))
@@ -71,7 +74,7 @@ func TestAJobOfThatIDOrKindIsToldOf(t *testing.T) {
 			require.Equal(t, http.StatusCreated, first.StatusCode, first.Text)
 			again := k.order(body, "")
 			require.Equal(t, http.StatusOK, again.StatusCode, again.Text)
-			assert.Equal(t, receipt{ID: k.receipt(first).ID, Name: k.receipt(first).Name, Duplicate: true},
+			assert.Equal(t, api.Receipt{ID: k.receipt(first).ID, Name: k.receipt(first).Name, Duplicate: true},
 				k.receipt(again))
 		}
 		refused := k.order(`{"name":"report","unique":{"key":"k","for":"1h","on_conflict":["refuse"]}}`, "")
@@ -121,7 +124,7 @@ func TestTheSameRequestGivesTheSameAnswerWhateverBecameOfItsJob(t *testing.T) {
 			require.NoError(k.t, err)
 		},
 		"was purged": func(k *kit, _ string) {
-			_, err := k.inspector.Purge(k.ctx(), "dies", work.PurgeOptions{})
+			_, err := k.inspector.Purge(k.ctx(), "dies", inspect.PurgeOptions{})
 			require.NoError(k.t, err)
 		},
 		"it died": func(k *kit, id string) {

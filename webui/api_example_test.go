@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/webui"
 )
 
 // A program in another language enqueues a job, and since it has not heard the answer it asks again.
 func ExampleOptions() {
-	inspector, err := work.NewInspector("memory://webui-api")
+	inspector, err := inspect.New("memory://webui-api")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/redistest"
+	"github.com/265d0351/work/webui/internal/api"
 )
 
 // newAPI is a kit that takes jobs, too.
@@ -55,9 +56,9 @@ func (a answer) decode(t *testing.T, into any) {
 }
 
 // problem wants an answer to be one.
-func (a answer) problem(t *testing.T, status int, says string) problem {
+func (a answer) problem(t *testing.T, status int, says string) api.Problem {
 	t.Helper()
-	var p problem
+	var p api.Problem
 	require.Equal(t, status, a.StatusCode, a.Text)
 	assert.Equal(t, "application/problem+json", a.Header.Get("Content-Type"))
 	a.decode(t, &p)

@@ -3,9 +3,7 @@ package webui
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -14,6 +12,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/redistest"
+	"github.com/265d0351/work/webui/internal/api"
 )
 
 func TestTheAPICountsBeforeItIsSure(t *testing.T) {
@@ -22,18 +21,18 @@ func TestTheAPICountsBeforeItIsSure(t *testing.T) {
 		k := newAPI(t, s)
 		queued(k)
 		k.enqueue("other", "other")
-		var done bulkDone
+		var done api.BulkDone
 		got := k.call(http.MethodPost, "bulk?state=queued&name=mail&action=stall", "")
 		got.decode(t, &done)
 		assert.True(t, done.DryRun)
 		assert.Equal(t, 2, done.Matched)
 		assert.Equal(t, 0, done.Done)
 		assert.Equal(t, work.StateQueued, k.state("a"), "nothing was done yet")
-		done = bulkDone{}
+		done = api.BulkDone{}
 		k.call(http.MethodPost, "bulk?state=queued&name=mail&action=stall&limit=1&sure=1", "").decode(t, &done)
 		assert.False(t, done.DryRun)
 		assert.Equal(t, 1, done.Done)
-		done = bulkDone{}
+		done = api.BulkDone{}
 		k.call(http.MethodPost, "bulk?state=queued&name=mail&action=stall&sure=1", "").decode(t, &done)
 		assert.Equal(t, 1, done.Done, "what was left")
 		assert.True(t, done.Complete)
@@ -67,9 +66,9 @@ func TestProgressComesByLines(t *testing.T) {
 		lines := strings.Split(strings.TrimSuffix(got.Text, "\n"), "\n")
 		require.GreaterOrEqual(t, len(lines), 2, "progress, and the outcome")
 		var last struct {
-			Progress *progress
-			Outcome  *bulkDone
-			Problem  *problem
+			Progress *api.Progress
+			Outcome  *api.BulkDone
+			Problem  *api.Problem
 		}
 		require.NoError(t, json.Unmarshal([]byte(lines[0]), &last))
 		require.NotNil(t, last.Progress)
@@ -81,32 +80,4 @@ func TestProgressComesByLines(t *testing.T) {
 		assert.Nil(t, last.Problem)
 		assert.Equal(t, 1200, last.Outcome.Done)
 	})
-}
-
-// An action that ends in the middle has done a part, which the answer tells.
-func TestWhatWasBegunTellsHowFarItGot(t *testing.T) {
-	t.Parallel()
-	for _, accept := range []string{"application/json", "application/x-ndjson"} {
-		t.Run(accept, func(t *testing.T) {
-			t.Parallel()
-			w := httptest.NewRecorder()
-			secure(w.Header())
-			r := httptest.NewRequest(http.MethodPost, "/api/bulk", nil)
-			r.Header.Set("Accept", accept)
-			v := &visit{site: &site{options: Options{Logger: slog.New(slog.DiscardHandler)}}, w: w, r: r,
-				path: "/api/bulk"}
-			if err := v.lengthy().end(bulkDone{Done: 7}, work.ErrRedisFull); err != nil {
-				v.fail(err)
-			}
-			got := answer{w.Result(), w.Body.String()}
-			assert.Contains(t, got.Text, `"done":7`)
-			if accept == "application/json" {
-				got.problem(t, http.StatusServiceUnavailable, "maxmemory")
-				return
-			}
-			assert.Equal(t, http.StatusOK, got.StatusCode, "it had begun")
-			assert.Contains(t, got.Text, `"problem":{"type":"about:blank"`)
-			assert.Contains(t, got.Text, "maxmemory")
-		})
-	}
 }

@@ -13,7 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/redistest"
+	"github.com/265d0351/work/webui/internal/api"
 )
 
 // bodies are those of actions that need one. All others have the query of the page's form alone.
@@ -65,14 +67,14 @@ func TestTheAPIReadsWhatThePagesShow(t *testing.T) {
 		periodic(k)
 		require.NoError(t, k.inspector.PauseQueue(k.ctx(), "mail"))
 
-		var counts work.Counts
+		var counts inspect.Counts
 		k.read("counts", &counts)
 		assert.Equal(t, 2, counts.Queued)
 		assert.Equal(t, 1, counts.Scheduled)
-		var queues struct{ Queues []work.QueueInfo }
+		var queues struct{ Queues []inspect.QueueInfo }
 		k.read("queues", &queues)
 		require.Len(t, queues.Queues, 1)
-		var queue work.QueueInfo
+		var queue inspect.QueueInfo
 		k.read("queue?name=mail", &queue)
 		assert.Equal(t, 2, queue.Waiting)
 		assert.True(t, queue.Paused)
@@ -87,7 +89,7 @@ func TestTheAPIReadsWhatThePagesShow(t *testing.T) {
 		var args struct{ Args []int }
 		k.read("args?id=a", &args)
 		assert.Equal(t, []int{2}, args.Args)
-		var schedules struct{ Schedules []schedule }
+		var schedules struct{ Schedules []api.Schedule }
 		k.read("schedules", &schedules)
 		require.Len(t, schedules.Schedules, 1)
 		assert.Len(t, schedules.Schedules[0].Next, 10)
@@ -95,12 +97,12 @@ func TestTheAPIReadsWhatThePagesShow(t *testing.T) {
 		k.read("limits", &limits)
 		require.Len(t, limits.Limits, 1)
 		var history struct {
-			History map[string][]work.HistoryPoint
+			History map[string][]inspect.HistoryPoint
 			Bounds  []int64
 		}
 		k.read("history?name=mail&by=minute", &history)
 		assert.Len(t, history.History["mail"], 61)
-		assert.Len(t, history.Bounds, len(work.HistogramBounds()))
+		assert.Len(t, history.Bounds, len(inspect.HistogramBounds()))
 	})
 }
 
@@ -110,14 +112,14 @@ func TestTheAPIReadsWhatWorkersHaveDone(t *testing.T) {
 		k := newAPI(t, s)
 		dead(k)
 		id := k.worker().ID
-		var worker work.WorkerInfo
+		var worker inspect.WorkerInfo
 		k.read("worker?id="+url.QueryEscape(id), &worker)
 		assert.True(t, worker.Alive)
-		var workers struct{ Workers []work.WorkerInfo }
+		var workers struct{ Workers []inspect.WorkerInfo }
 		k.read("workers", &workers)
 		require.Len(t, workers.Workers, 1)
 		assert.Equal(t, id, workers.Workers[0].ID)
-		var groups struct{ Errors []work.ErrorGroup }
+		var groups struct{ Errors []inspect.ErrorGroup }
 		k.until("the error is counted", func() bool {
 			k.read("errors?name=dies", &groups)
 			return len(groups.Errors) == 1
@@ -134,7 +136,7 @@ func TestTheAPIReadsWhatWorkersHaveDone(t *testing.T) {
 			"bulk?state=dead&sure=1&action=retry&group="+url.QueryEscape(groups.Errors[0].Digest), "")
 		require.Equal(t, http.StatusOK, retried.StatusCode, retried.Text)
 		assert.Equal(t, work.StateQueued, k.state("a"), "its queue is paused")
-		var log struct{ Lines []logLine }
+		var log struct{ Lines []api.LogLine }
 		k.read("log?id=a", &log)
 		assert.Empty(t, log.Lines)
 	})
@@ -317,7 +319,8 @@ func TestHostileNamesComeThroughTheAPI(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newAPI(t, s)
-		for _, text := range []string{`<script>alert(1)</script>`, `"quoted'`, "../x", "a/b", "100%", "a b+c&d=e", "ü…"} {
+		for _, text := range []string{`<script>alert(1)</script>`, `"quoted'`, "../x", "a/b", "100%", "a b+c&d=e",
+			"ü…"} {
 			query := url.Values{"id": {text}}.Encode()
 			k.enqueue(text, text, text)
 			var job struct {
@@ -332,17 +335,4 @@ func TestHostileNamesComeThroughTheAPI(t *testing.T) {
 			assert.Equal(t, work.StateStalled, k.state(text))
 		}
 	})
-}
-
-func TestARecordThatIsNoJSONHidesNoOther(t *testing.T) {
-	t.Parallel()
-	v := &visit{site: &site{options: Options{}}}
-	shown := v.shownJobs([]*work.JobInfo{
-		{ID: "odd", Name: "mail", State: work.StateSucceeded, Result: json.RawMessage("{")}, nil, {ID: "b", State: work.StateQueued},
-	})
-	require.Len(t, shown, 2)
-	var job struct{ ID, Problem string }
-	require.NoError(t, json.Unmarshal(shown[0], &job))
-	assert.Equal(t, "odd", job.ID)
-	assert.NotEmpty(t, job.Problem)
 }

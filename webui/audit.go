@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"github.com/265d0351/work/webui/internal/visit"
 )
 
 // AuditEntry is an attempt to act.
@@ -22,28 +24,29 @@ type Outcome string
 
 // The outcomes.
 const (
-	OutcomeDone    Outcome = "done"    // all of it
-	OutcomePartly  Outcome = "partly"  // not to all targets; Detail says how many
-	OutcomeFailed  Outcome = "failed"  // an error; after one from the connection it may have been done
-	OutcomeRefused Outcome = "refused" // nothing was tried: not the role for it, read-only, or sent by another site
-	OutcomeBegun   Outcome = "begun"   // another entry says how it ended; without one the program died
+	OutcomeDone   Outcome = Outcome(visit.Done)   // all of it
+	OutcomePartly Outcome = Outcome(visit.Partly) // not to all targets; Detail says how many
+	OutcomeFailed Outcome = Outcome(visit.Failed) // an error; after one from the connection it may have been done
+	// nothing was tried: not the role for it, read-only, or sent by another site
+	OutcomeRefused Outcome = Outcome(visit.Refused)
+	OutcomeBegun   Outcome = Outcome(visit.Begun) // another entry says how it ended; without one the program died
 )
 
-// audit tells of an attempt. What Audit itself does wrong must not undo what was done.
-func (v *visit) audit(outcome Outcome, detail string, targets ...string) {
+// record tells of an attempt. What Audit itself does wrong must not undo what was done.
+func (v *caller) record(outcome visit.Outcome, detail string, targets []string) {
 	entry := AuditEntry{
-		Time: time.Now(), Actor: v.actor, Remote: v.r.RemoteAddr, Action: v.path, Targets: targets, Outcome: outcome,
-		Detail: detail,
+		Time: time.Now(), Actor: v.Actor, Remote: v.R.RemoteAddr, Action: v.Path, Targets: targets,
+		Outcome: Outcome(outcome), Detail: detail,
 	}
-	v.audited = true
 	level := slog.LevelInfo
-	if outcome == OutcomeFailed || outcome == OutcomeRefused {
+	if entry.Outcome == OutcomeFailed || entry.Outcome == OutcomeRefused {
 		level = slog.LevelWarn
 	}
-	v.options.Logger.LogAttrs(context.WithoutCancel(v.r.Context()), level, "dashboard action",
+	options := &v.site.options
+	options.Logger.LogAttrs(context.WithoutCancel(v.Ctx()), level, "dashboard action",
 		slog.String("action", entry.Action), slog.String("actor", entry.Actor), slog.String("remote", entry.Remote),
 		slog.Any("targets", targets), slog.String("outcome", string(outcome)), slog.String("detail", detail))
-	if v.options.Audit != nil {
-		v.options.Audit(entry)
+	if options.Audit != nil {
+		options.Audit(entry)
 	}
 }

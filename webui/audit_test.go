@@ -14,6 +14,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/redistest"
+	"github.com/265d0351/work/webui/internal/jobs"
 )
 
 // lines is a log that may be written to by several.
@@ -61,8 +62,8 @@ func TestAFormThatIsTooLongIsRefused(t *testing.T) {
 	assert.Equal(t, http.StatusRequestEntityTooLarge, got.StatusCode)
 	assertSecure(t, got)
 	k.enqueue("a", "mail")
-	ids := make([]string, 0, 2*maxTicked+4)
-	for range maxTicked + 1 {
+	ids := make([]string, 0, 2*jobs.MaxTicked+4)
+	for range jobs.MaxTicked + 1 {
 		ids = append(ids, "id", "a")
 	}
 	assert.Equal(t, http.StatusBadRequest, k.post("jobs-act", append(ids, "action", "delete")...).StatusCode)

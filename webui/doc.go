@@ -1,7 +1,7 @@
 // Package webui is the dashboard of a namespace: an [http.Handler] that shows its queues, jobs, workers and schedules,
 // and lets operators act on them.
 //
-//	inspector, err := work.NewInspector("redis://localhost:6379/0", work.Namespace("shop"))
+//	inspector, err := inspect.New("redis://localhost:6379/0", work.Namespace("shop"))
 //	...
 //	http.Handle("/jobs/", http.StripPrefix("/jobs", webui.Handler(inspector, webui.Options{Authorize: staff})))
 //

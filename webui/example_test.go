@@ -8,14 +8,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 
-	"github.com/265d0351/work"
 	_ "github.com/265d0351/work/embedded"
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/webui"
 )
 
 // The dashboard stands below a prefix of a program's own pages, which say who somebody is.
 func ExampleHandler() {
-	inspector, err := work.NewInspector("memory://webui-example")
+	inspector, err := inspect.New("memory://webui-example")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -15,7 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/redistest"
+	"github.com/265d0351/work/webui/internal/format"
+	"github.com/265d0351/work/webui/internal/visit"
 )
 
 // hostile are ids and names that people may choose, and that mean something to HTML, URLs or paths.
@@ -30,11 +33,11 @@ func TestWhateverItIsCalledAJobIsShownAndCanBeActedOn(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		for _, word := range hostile {
-			t.Run(url.PathEscape(shorten(word, 40)), func(t *testing.T) {
+			t.Run(url.PathEscape(format.Shorten(word, 40)), func(t *testing.T) {
 				t.Parallel()
 				k := newKit(t, s)
 				k.enqueue(word, word, word, strings.Repeat("<b>&", 25_000))
-				list := k.get(link("jobs", "state", "queued", "name", word))
+				list := k.get(format.Link("jobs", "state", "queued", "name", word))
 				assertHarmless(t, list)
 				assert.Less(t, len(list.Text), 40_000, "long args are cut")
 				id := "job?id=" + url.QueryEscape(word)
@@ -58,7 +61,7 @@ func TestWhateverItIsCalledAJobIsShownAndCanBeActedOn(t *testing.T) {
 				dry := k.post(form(t, list, "bulk"))
 				assertHarmless(t, dry)
 				assert.Contains(t, dry.Text, "1 of 1 jobs match.")
-				assert.Contains(t, k.get(link("jobs", "id", word)).Text, "1 found on this page")
+				assert.Contains(t, k.get(format.Link("jobs", "id", word)).Text, "1 found on this page")
 			})
 		}
 	})
@@ -193,8 +196,8 @@ func TestFailuresOfRedisAreTold(t *testing.T) {
 
 func TestStatusesFitErrors(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, http.StatusBadGateway, statusOf(errors.New("x")))
-	assert.Equal(t, http.StatusNotFound, statusOf(work.ErrNoQueue))
-	assert.Equal(t, http.StatusRequestEntityTooLarge, statusOf(&http.MaxBytesError{}))
+	assert.Equal(t, http.StatusBadGateway, visit.StatusOf(errors.New("x")))
+	assert.Equal(t, http.StatusNotFound, visit.StatusOf(inspect.ErrNoQueue))
+	assert.Equal(t, http.StatusRequestEntityTooLarge, visit.StatusOf(&http.MaxBytesError{}))
 	assert.False(t, slices.ContainsFunc(Routes(), func(r Route) bool { return r.What == "" || r.Role == RoleNone }))
 }

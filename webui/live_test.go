@@ -79,8 +79,8 @@ func TestPagesThatAreOpenAreLive(t *testing.T) {
 		assert.NotEmpty(t, third.answer.Header.Get("Retry-After"))
 		third.close()
 
-		feed := k.handler.(*site).feed
-		reader := feed.stopped
+		live := k.handler.(*site).pages
+		reader := live.Reading()
 		overview.close()
 		other.close()
 		select {
@@ -88,8 +88,7 @@ func TestPagesThatAreOpenAreLive(t *testing.T) {
 		case <-k.ctx().Done():
 			require.Fail(t, "the reader goes on although nobody listens")
 		}
-		k.until("both streams are gone",
-			func() bool { feed.mu.Lock(); defer feed.mu.Unlock(); return len(feed.listeners) == 0 })
+		k.until("both streams are gone", func() bool { return live.Streams() == 0 })
 		again := k.listen(server, "overview")
 		again.event(t, "overview")
 	})
@@ -115,11 +114,4 @@ func TestAStreamSaysThatRedisIsAway(t *testing.T) {
 	assert.Contains(t, stream.event(t, "trouble"), "does not answer")
 	require.NoError(t, redis.Restart())
 	stream.event(t, "overview")
-}
-
-func TestAnEventIsALineForEachLine(t *testing.T) {
-	t.Parallel()
-	assert.Equal(t, "event: x\ndata: a\ndata: \ndata: b\n\n", string(sse("x", []byte("a\n\nb"))))
-	assert.Equal(t, "event: x\ndata: a\ndata: event: y\n\n", string(sse("x", []byte("a\r\nevent: y"))),
-		"nobody can slip in an event")
 }

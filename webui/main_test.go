@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -31,9 +32,10 @@ type kit struct {
 	t         *testing.T
 	server    redistest.Server
 	namespace string
-	inspector *work.Inspector
+	inspector *inspect.Inspector
 	enq       *work.Enqueuer
 	handler   http.Handler
+	options   Options
 
 	mu      sync.Mutex
 	audited []AuditEntry
@@ -43,7 +45,7 @@ func newKit(t *testing.T, s redistest.Server, change ...func(*Options)) *kit {
 	t.Helper()
 	k := &kit{t: t, server: s, namespace: redistest.Namespace(t)}
 	var err error
-	k.inspector, err = work.NewInspector(s.DSN(), work.Namespace(k.namespace))
+	k.inspector, err = inspect.New(s.DSN(), work.Namespace(k.namespace))
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, k.inspector.Close()) })
 	k.enq, err = work.NewEnqueuer(s.DSN(), work.Namespace(k.namespace))
@@ -53,6 +55,7 @@ func newKit(t *testing.T, s redistest.Server, change ...func(*Options)) *kit {
 	for _, c := range change {
 		c(&opts)
 	}
+	k.options = opts
 	k.handler = Handler(k.inspector, opts)
 	return k
 }

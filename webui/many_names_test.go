@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -30,7 +31,7 @@ func TestPagesAboutMoreNamesThanAMinuteHolds(t *testing.T) {
 	for part := range slices.Chunk(entries, 200) {
 		k.workOff(part)
 	}
-	_, err = k.inspector.History(k.ctx(), work.HistoryOptions{})
+	_, err = k.inspector.History(k.ctx(), inspect.HistoryOptions{})
 	require.NoError(t, err, "a minute has a bound")
 
 	overview := k.get("")

@@ -58,16 +58,3 @@ func (o Options) withDefaults() Options {
 	}
 	return o
 }
-
-// redact returns args as they may be shown.
-func (o *Options) redact(name string, args json.RawMessage) (shown json.RawMessage) {
-	if o.Redact == nil {
-		return args
-	}
-	defer func() {
-		if recover() != nil {
-			shown = json.RawMessage(`"not shown: Options.Redact panicked"`)
-		}
-	}()
-	return o.Redact(name, append(json.RawMessage(nil), args...))
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/redistest"
+	"github.com/265d0351/work/webui/internal/format"
 )
 
 // costlyPages are all that show jobs or count them, by what they are.
@@ -48,8 +49,8 @@ func TestPagesCostNoMoreWhereMoreJobsAre(t *testing.T) {
 	}
 	server := redistest.Dedicated(t, "--activerehashing", "no", "--hz", "1")
 	small, large := newCrowdedPages(t, server, few), newCrowdedPages(t, server, many)
-	figures := fmt.Sprintf("| page | %s jobs in each place | %s | times |\n|---|--:|--:|--:|\n", count(few),
-		count(many))
+	figures := fmt.Sprintf("| page | %s jobs in each place | %s | times |\n|---|--:|--:|--:|\n", format.Count(few),
+		format.Count(many))
 	for _, page := range costlyPages {
 		a, b := small.cost(page.target), large.cost(page.target)
 		for range 14 { // the least of some rounds, in turns: other processes get in the way of its caches

@@ -2,60 +2,63 @@ package webui
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"path"
 	"runtime/debug"
 	"strings"
 	"time"
 
-	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/webui/internal/api"
+	"github.com/265d0351/work/webui/internal/pages"
+	"github.com/265d0351/work/webui/internal/visit"
 )
 
 // Handler returns the dashboard of the inspector's namespace. It serves any prefix that is stripped before it, see the
 // package's doc, and holds no goroutine while no stream is open. The inspector stays the caller's, who closes it last.
-func Handler(inspector *work.Inspector, opts Options) http.Handler {
-	s := &site{inspector: inspector, options: opts.withDefaults(), mux: http.NewServeMux(), signKey: rand.Text()}
-	s.feed, s.watch = newFeed(s), &watch{site: s, now: time.Now}
-	for _, route := range routes {
+func Handler(inspector *inspect.Inspector, opts Options) http.Handler {
+	return newSite(inspector, opts, time.Now)
+}
+
+func newSite(inspector *inspect.Inspector, opts Options, now func() time.Time) *site {
+	s := &site{options: opts.withDefaults(), mux: http.NewServeMux()}
+	s.shared = &visit.Site{
+		Title: s.options.Title, Inspector: inspector, Enqueuer: s.options.Enqueuer, Logger: s.options.Logger,
+		StuckAfter: s.options.StuckAfter, MaxStreams: s.options.MaxStreams, Redaction: s.options.Redact,
+	}
+	s.pages = pages.New(s.shared, now)
+	s.routes = routesOf(s.pages)
+	for _, route := range s.routes {
 		s.mux.HandleFunc(route.Method+" "+muxPath(route.Path), func(w http.ResponseWriter, r *http.Request) {
-			visitOf(r).enter(route)
+			callerOf(r).enter(route)
 		})
 	}
 	return s
 }
 
-// site is one dashboard.
+// site is one dashboard. It finds out who asks and what they may do; pages and API answer.
 type site struct {
-	inspector *work.Inspector
-	options   Options
-	mux       *http.ServeMux
-	origins   http.CrossOriginProtection
-	signKey   string // of notices: those of before a restart are not shown
-	feed      *feed
-	watch     *watch
+	options Options
+	shared  *visit.Site
+	pages   *pages.Site
+	routes  []visit.Route
+	mux     *http.ServeMux
+	origins http.CrossOriginProtection
 }
 
-// visit is one request under way.
-type visit struct {
-	*site
-	w     http.ResponseWriter
-	r     *http.Request
-	path  string     // below the prefix
-	query url.Values // of the URL
-	role  Role
-	actor string
-
-	audited bool
+// caller is who sent a request that is under way, and what they may do.
+type caller struct {
+	*visit.Visit
+	site *site
+	role Role
 }
 
-type visitKey struct{}
+type callerKey struct{}
 
-func visitOf(r *http.Request) *visit { return r.Context().Value(visitKey{}).(*visit) }
+func callerOf(r *http.Request) *caller { return r.Context().Value(callerKey{}).(*caller) }
 
 // maxBody is how much a form may hold.
 const maxBody = 2 << 20
@@ -63,9 +66,11 @@ const maxBody = 2 << 20
 // ServeHTTP answers one request.
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secure(w.Header())
-	v := &visit{site: s, w: w, path: r.URL.Path, query: r.URL.Query()}
-	v.r = r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
-	v.r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	v := &caller{site: s, Visit: &visit.Visit{Site: s.shared, W: w, Path: r.URL.Path, Query: r.URL.Query(),
+		Role: RoleNone.String()}}
+	v.R = r.WithContext(context.WithValue(r.Context(), callerKey{}, v))
+	v.R.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	v.Record = v.record
 	defer v.rescue()
 	err := v.admit()
 	var login *LoginError
@@ -81,15 +86,15 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // dispatch finds the route. The mux would send a path that is not clean to its clean form, without the prefix that it
 // does not know.
-func (v *visit) dispatch() {
-	switch escaped := v.r.URL.EscapedPath(); {
+func (v *caller) dispatch() {
+	switch escaped := v.R.URL.EscapedPath(); {
 	case escaped == "":
 		v.redirectToRoot()
 	case escaped != path.Clean(escaped):
-		v.fail(errNoPage)
+		v.fail(visit.ErrNoPage)
 	default:
-		if _, pattern := v.mux.Handler(v.r); pattern != "" {
-			v.mux.ServeHTTP(v.w, v.r)
+		if _, pattern := v.site.mux.Handler(v.R); pattern != "" {
+			v.site.mux.ServeHTTP(v.W, v.R)
 			return
 		}
 		v.fail(v.noRoute())
@@ -97,102 +102,110 @@ func (v *visit) dispatch() {
 }
 
 // redirectToRoot adds the slash without which relative links lead beside the prefix.
-func (v *visit) redirectToRoot() {
-	asked, _, _ := strings.Cut(v.r.RequestURI, "?")
-	v.w.Header().Set("Location", "./"+path.Base(asked)+"/")
-	v.w.WriteHeader(http.StatusTemporaryRedirect)
+func (v *caller) redirectToRoot() {
+	asked, _, _ := strings.Cut(v.R.RequestURI, "?")
+	v.W.Header().Set("Location", "./"+path.Base(asked)+"/")
+	v.W.WriteHeader(http.StatusTemporaryRedirect)
 }
 
 // noRoute tells a page that is not there from a method that is not for it.
-func (v *visit) noRoute() error {
+func (v *caller) noRoute() error {
 	var allowed []string
-	for _, route := range routes {
-		if route.Path == v.path {
+	for _, route := range v.site.routes {
+		if route.Path == v.Path {
 			allowed = append(allowed, route.Method)
 		}
 	}
 	if allowed == nil {
-		return errNoPage
+		return visit.ErrNoPage
 	}
-	v.w.Header().Set("Allow", strings.Join(allowed, ", "))
-	return &statusError{http.StatusMethodNotAllowed,
-		fmt.Sprintf("this is for %s requests only", strings.Join(allowed, " and "))}
+	v.W.Header().Set("Allow", strings.Join(allowed, ", "))
+	return &visit.StatusError{Status: http.StatusMethodNotAllowed,
+		Text: fmt.Sprintf("this is for %s requests only", strings.Join(allowed, " and "))}
 }
 
 // admit finds out who it is, before anything is read.
-func (v *visit) admit() error {
-	role, actor, err := v.options.Authorize(v.r)
+func (v *caller) admit() error {
+	role, actor, err := v.site.options.Authorize(v.R)
 	var login *LoginError
 	switch {
 	case errors.As(err, &login) && login.cookie != nil:
 		return login
-	case errors.As(err, &login) && login.byToken && readsOnly(v.r.Method) && strings.HasPrefix(v.path, "/assets/"):
+	case errors.As(err, &login) && login.byToken && readsOnly(v.R.Method) && strings.HasPrefix(v.Path, "/assets/"):
 		return nil // the page that asks for the token has its style
 	case errors.As(err, &login):
 		if login.Challenge != "" {
-			v.w.Header().Set("WWW-Authenticate", login.Challenge)
+			v.W.Header().Set("WWW-Authenticate", login.Challenge)
 		}
 		if login.byToken {
-			return errNoToken
+			return visit.ErrNoToken
 		}
-		return &statusError{http.StatusUnauthorized, "log in to see this"}
+		return &visit.StatusError{Status: http.StatusUnauthorized, Text: "log in to see this"}
 	case errors.Is(err, errNotLoopback), errors.Is(err, errNoAuthorizer):
-		return &statusError{http.StatusForbidden, err.Error()}
+		return &visit.StatusError{Status: http.StatusForbidden, Text: err.Error()}
 	case err != nil:
-		v.options.Logger.Error("dashboard: it cannot be told who sent a request", "error", err, "remote",
-			v.r.RemoteAddr)
-		return &statusError{http.StatusInternalServerError,
-			"it cannot be told who you are: the log of the program says why"}
+		v.site.options.Logger.Error("dashboard: it cannot be told who sent a request", "error", err, "remote",
+			v.R.RemoteAddr)
+		return &visit.StatusError{Status: http.StatusInternalServerError,
+			Text: "it cannot be told who you are: the log of the program says why"}
 	case role < RoleViewer:
-		return &statusError{http.StatusForbidden, "you may not see this: ask for the role of a viewer"}
+		return &visit.StatusError{Status: http.StatusForbidden,
+			Text: "you may not see this: ask for the role of a viewer"}
 	}
-	v.role, v.actor = role, actor
+	v.role, v.Actor, v.Role, v.MaySee = role, actor, role.String(), true
+	v.MayAct = role >= RoleOperator && !v.site.options.ReadOnly
 	return nil
 }
 
 // enter opens a route to those who may use it.
-func (v *visit) enter(route Route) {
+func (v *caller) enter(route visit.Route) {
 	if err := v.mayEnter(route); err != nil {
-		v.audit(OutcomeRefused, err.Error())
+		v.Audit(visit.Refused, err.Error())
 		v.fail(err)
 		return
 	}
 	if route.Acts() {
-		defer v.watch.forget()
+		defer v.site.pages.Changed()
 	}
-	err := route.handle(v)
-	if err != nil && route.Acts() && !v.audited {
-		v.audit(OutcomeFailed, err.Error(), v.query.Get("id"))
+	err := route.Handle(v.Visit)
+	if err != nil && route.Acts() && !v.Audited() {
+		v.Audit(visit.Failed, err.Error(), v.Query.Get("id"))
 	}
 	if err != nil {
 		v.fail(err)
 	}
 }
 
-func (v *visit) mayEnter(route Route) error {
+func (v *caller) mayEnter(route visit.Route) error {
 	if !route.Acts() {
 		return nil
 	}
-	if err := v.origins.Check(v.r); err != nil {
-		return &statusError{http.StatusForbidden,
-			"another site has sent this request: nothing was done. Use the buttons of this page"}
+	if err := v.site.origins.Check(v.R); err != nil {
+		return &visit.StatusError{Status: http.StatusForbidden,
+			Text: "another site has sent this request: nothing was done. Use the buttons of this page"}
 	}
-	if v.options.ReadOnly {
-		return &statusError{http.StatusForbidden, "this dashboard is for reading only: nothing was done"}
+	if v.site.options.ReadOnly {
+		return &visit.StatusError{Status: http.StatusForbidden,
+			Text: "this dashboard is for reading only: nothing was done"}
 	}
-	if v.role < route.Role {
-		return &statusError{http.StatusForbidden, "this needs the role of an operator: nothing was done"}
+	if route.Operator && v.role < RoleOperator {
+		return &visit.StatusError{Status: http.StatusForbidden,
+			Text: "this needs the role of an operator: nothing was done"}
 	}
 	return nil
 }
 
-// canAct tells whether the page should have buttons.
-func (v *visit) canAct() bool { return v.role >= RoleOperator && !v.options.ReadOnly }
-
-func (v *visit) ctx() context.Context { return v.r.Context() }
+// fail answers with a page that says what is wrong, or a program with JSON.
+func (v *caller) fail(err error) {
+	if strings.HasPrefix(v.Path, "/api/") {
+		api.Fail(v.Visit, err)
+		return
+	}
+	v.site.pages.Fail(v.Visit, err)
+}
 
 // rescue answers for a panic as net/http does, but with a page.
-func (v *visit) rescue() {
+func (v *caller) rescue() {
 	value := recover()
 	if value == nil {
 		return
@@ -200,10 +213,10 @@ func (v *visit) rescue() {
 	if value == http.ErrAbortHandler {
 		panic(value)
 	}
-	v.options.Logger.Error("dashboard: a page panicked", slog.Any("panic", value), slog.String("path", v.path),
+	v.site.options.Logger.Error("dashboard: a page panicked", slog.Any("panic", value), slog.String("path", v.Path),
 		slog.String("stack", string(debug.Stack())))
-	v.fail(&statusError{http.StatusInternalServerError,
-		"something is wrong with this page: the log of the program says what"})
+	v.fail(&visit.StatusError{Status: http.StatusInternalServerError,
+		Text: "something is wrong with this page: the log of the program says what"})
 }
 
 // secure makes the browser refuse what no page of ours needs. Pages hold args, so nobody keeps a copy. Without any
@@ -220,6 +233,3 @@ func secure(header http.Header) {
 
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-
-// patience is how long a page waits for Redis.
-const patience = 15 * time.Second

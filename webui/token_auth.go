@@ -87,20 +87,20 @@ func byHTTPS(r *http.Request) bool {
 }
 
 // letIn keeps the cookie in the browser, and the token out of its address, its history and the links that lead away.
-func (v *visit) letIn(cookie *http.Cookie) {
-	http.SetCookie(v.w, cookie)
-	asked, _, _ := strings.Cut(v.r.RequestURI, "?")
+func (v *caller) letIn(cookie *http.Cookie) {
+	http.SetCookie(v.W, cookie)
+	asked, _, _ := strings.Cut(v.R.RequestURI, "?")
 	location := "./"
-	switch escaped := v.r.URL.EscapedPath(); {
+	switch escaped := v.R.URL.EscapedPath(); {
 	case escaped == "":
 		location += path.Base(asked) + "/"
 	case !strings.HasSuffix(escaped, "/"):
 		location += path.Base(escaped)
 	}
-	v.query.Del(tokenKey)
-	if rest := v.query.Encode(); rest != "" {
+	v.Query.Del(tokenKey)
+	if rest := v.Query.Encode(); rest != "" {
 		location += "?" + rest
 	}
-	v.w.Header().Set("Location", location)
-	v.w.WriteHeader(http.StatusSeeOther)
+	v.W.Header().Set("Location", location)
+	v.W.WriteHeader(http.StatusSeeOther)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/redistest"
+	"github.com/265d0351/work/webui/internal/pages"
 )
 
 const testToken = "a token of tests only"
@@ -69,7 +70,7 @@ func TestARefusalNamesTheRemedy(t *testing.T) {
 	got := k.do(askedBy(http.MethodGet, "/queues"))
 	assert.Equal(t, http.StatusUnauthorized, got.StatusCode)
 	assert.Contains(t, got.Text, `<input type="password" name="token"`)
-	assert.Equal(t, http.StatusOK, k.do(askedBy(http.MethodGet, "/"+assetURL("style.css"))).StatusCode)
+	assert.Equal(t, http.StatusOK, k.do(askedBy(http.MethodGet, "/"+pages.AssetURL("style.css"))).StatusCode)
 	got = k.do(askedBy(http.MethodGet, "/api/counts"))
 	assert.Contains(t, got.Text, "Authorization: Bearer")
 	assert.Equal(t, `Bearer realm="work"`, got.Header.Get("WWW-Authenticate"))

@@ -63,7 +63,7 @@ func (r *Redis) tell(ctx context.Context, pools []*work.WorkerPool, enqueuers []
 	defer cancel()
 	var told sync.WaitGroup
 	for _, pool := range pools {
-		told.Go(func() { pool.LookNow(ctx) })
+		told.Go(func() { pool.Poll(ctx) })
 	}
 	for _, enq := range enqueuers {
 		told.Go(func() { _ = enq.SyncClock(ctx) })

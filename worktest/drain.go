@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 )
 
 // maxMoves is how often DrainAll moves the clock before it gives up: a job that puts itself off again and again never
@@ -86,7 +87,7 @@ func drainUntil(ctx context.Context, r *Redis, pool *work.WorkerPool, end time.T
 		if err != nil {
 			return err
 		}
-		schedules, err := pool.Inspector().Schedules(ctx)
+		schedules, err := inspect.Of(pool).Schedules(ctx)
 		if err != nil {
 			return err
 		}
@@ -117,7 +118,7 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // ticksUntil are the next ticks that are due then, by their schedules.
-func ticksUntil(schedules []work.ScheduleInfo, at time.Time) map[string]time.Time {
+func ticksUntil(schedules []inspect.ScheduleInfo, at time.Time) map[string]time.Time {
 	due := map[string]time.Time{}
 	for _, s := range schedules {
 		if !s.Next.IsZero() && !s.Next.After(at) {
@@ -131,7 +132,7 @@ func ticksUntil(schedules []work.ScheduleInfo, at time.Time) map[string]time.Tim
 // once; each look here has it look again.
 func awaitTicks(ctx context.Context, pool *work.WorkerPool, due map[string]time.Time) error {
 	for len(due) > 0 {
-		schedules, err := pool.Inspector().Schedules(ctx)
+		schedules, err := inspect.Of(pool).Schedules(ctx)
 		if err != nil {
 			return err
 		}
@@ -147,7 +148,7 @@ func awaitTicks(ctx context.Context, pool *work.WorkerPool, due map[string]time.
 		if ctx.Err() != nil {
 			return fmt.Errorf("ticks were not enqueued: %v: %w", due, context.Cause(ctx))
 		}
-		pool.LookNow(ctx)
+		pool.Poll(ctx)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 )
 
 // runLog is the slog.Handler of a pool that mirrors the logs of jobs. A job's mirror is derived from it with the
@@ -41,7 +41,7 @@ func (l *runLog) Enabled(ctx context.Context, level slog.Level) bool {
 // jobLines are the lines of one job.
 type jobLines struct {
 	mu    sync.Mutex
-	lines []work.LogLine
+	lines []inspect.LogLine
 }
 
 // Write takes one line of JSON.
@@ -57,14 +57,14 @@ func (l *jobLines) Write(encoded []byte) (int, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lines = append(l.lines, work.LogLine{
+	l.lines = append(l.lines, inspect.LogLine{
 		Number: int64(len(l.lines) + 1), Time: line.Time, Level: line.Level, Message: line.Message, Attempt: 1,
 		Attrs: line.Attrs,
 	})
 	return len(encoded), nil
 }
 
-func (l *jobLines) all() []work.LogLine {
+func (l *jobLines) all() []inspect.LogLine {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.lines)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/embedded"
+	"github.com/265d0351/work/inspect"
 )
 
 // patience is how long anything here waits for a signal before it fails the test. Nothing depends on it while all is
@@ -94,9 +95,9 @@ func (r *Redis) Enqueuer(t testing.TB, opts ...work.EnqueuerOption) *work.Enqueu
 }
 
 // Inspector returns an Inspector on this Redis. It is closed at the end of the test.
-func (r *Redis) Inspector(t testing.TB) *work.Inspector {
+func (r *Redis) Inspector(t testing.TB) *inspect.Inspector {
 	t.Helper()
-	i, err := work.NewInspector(r.DSN(), work.Namespace(namespace))
+	i, err := inspect.New(r.DSN(), work.Namespace(namespace))
 	if err != nil {
 		t.Fatalf("worktest: no Inspector can be made: %v", err)
 	}
@@ -105,7 +106,7 @@ func (r *Redis) Inspector(t testing.TB) *work.Inspector {
 }
 
 // Start starts a pool and stops it at the end of the test, which fails if one of them does. The pool is on this Redis:
-// made with Options, or the pool of the program as p.Twin(r.Options()). It is returned, and is told when Advance moves
+// made with Options, or the pool of the program as p.Clone(r.Options()). It is returned, and is told when Advance moves
 // the clock.
 func (r *Redis) Start(t testing.TB, pool *work.WorkerPool) *work.WorkerPool {
 	t.Helper()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/inspect"
 )
 
 // EndingExpired is the Ending of an Outcome whose job was not begun, because of its option ExpireAt.
@@ -26,7 +27,7 @@ type Outcome struct {
 
 	Checkins []string          // what it said by Checkin
 	Progress []json.RawMessage // what it said by Progress
-	Log      []work.LogLine    // what it wrote to Job.Logger
+	Log      []inspect.LogLine // what it wrote to Job.Logger
 	// in middleware and handler, where they were called and returned without a verdict of their own
 	Elapsed time.Duration
 }
@@ -35,10 +36,10 @@ type Outcome struct {
 // what came of it. It fails the test if the job cannot be run: a name that is not registered, args that the handler
 // cannot take, a mistake in the set-up, or no end after 20 seconds. A handler that fails does not fail the test.
 //
-// The pool itself, its Redis and its observers have no part in it, and it need not be started: a [work.WorkerPool.Twin]
-// on a Redis of its own runs the job, all as in production, and is stopped when Run returns. The clock of that Redis
-// stands, so there is one attempt. What the handler enqueues goes to where its Enqueuer goes. Tests may call Run at the
-// same time.
+// The pool itself, its Redis and its observers have no part in it, and it need not be started: a
+// [work.WorkerPool.Clone] on a Redis of its own runs the job, all as in production, and is stopped when Run returns.
+// The clock of that Redis stands, so there is one attempt. What the handler enqueues goes to where its Enqueuer goes.
+// Tests may call Run at the same time.
 func Run(t testing.TB, pool *work.WorkerPool, name string, args ...any) *Outcome {
 	t.Helper()
 	return RunEntry(t, pool, work.Entry{Name: name, Args: args})
@@ -54,23 +55,23 @@ func RunEntry(t testing.TB, pool *work.WorkerPool, entry work.Entry) *Outcome {
 	options.Only, options.MirrorJobLogs = []string{entry.Name}, true
 	options.ShutdownTimeout = -1 // it is stopped when the attempt is over, or not worth waiting for
 	options.Logger = slog.New(newRunLog(options.Logger.Handler(), lines))
-	twin := pool.Twin(options)
+	clone := pool.Clone(options)
 
 	ctx, cancel := within(t)
 	defer cancel()
 	// so that there is a result to read
 	entry.Options = append([]work.EnqueueOption{work.Retention(time.Hour)}, entry.Options...)
-	receipts, err := twin.Enqueuer().EnqueueMany(ctx, []work.Entry{entry})
+	receipts, err := clone.Enqueuer().EnqueueMany(ctx, []work.Entry{entry})
 	if err != nil {
-		_ = twin.Stop(ctx) // it has only a connection to close
+		_ = clone.Stop(ctx) // it has only a connection to close
 		t.Fatalf("worktest: job %q cannot be run: %v", entry.Name, err)
 	}
 	if due := receipts[0].RunAt; due.After(r.Now()) {
 		r.moveTo(ctx, func(time.Time) time.Time { return due })
 	}
-	r.Start(t, twin)
+	r.Start(t, clone)
 	outcome := awaitOutcome(t, r.spy, receipts[0])
-	if err := twin.Stop(ctx); err != nil { // after it the outcome is in Redis
+	if err := clone.Stop(ctx); err != nil { // after it the outcome is in Redis
 		t.Errorf("worktest: the pool that ran job %q did not stop in good order: %v", entry.Name, err)
 	}
 	outcome.Log = lines.all()

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 )
 
 var errLuck = errors.New("no luck")
@@ -54,7 +55,7 @@ func TestRunTellsAllThatAJobDid(t *testing.T) {
 	require.Len(t, outcome.Progress, 1)
 	assert.JSONEq(t, `{"n":1234567890123456789}`, string(outcome.Progress[0]))
 	require.Len(t, outcome.Log, 1)
-	assert.Equal(t, work.LogLine{
+	assert.Equal(t, inspect.LogLine{
 		Number: 1, Time: outcome.Log[0].Time, Level: slog.LevelInfo, Message: "said", Attempt: 1,
 		Attrs: []byte(`{"n":1234567890123456789,"words":2}`),
 	}, outcome.Log[0])

@@ -32,19 +32,8 @@ func TestWaitForSaysWhatCameInstead(t *testing.T) {
 	t.Parallel()
 	s := NewSpy()
 	wait := func(t testing.TB) { over(t); WaitFor(t, s, func(e event.JobDone) bool { return e.ID == "x" }) }
-	assert.Equal(t, "worktest: no JobDone came that matches. There were no events: is the Spy among the Observers of the "+
-		""+
-		""+
-		""+
-		""+
-		""+
-		""+
-		""+
-		""+
-		""+
-		""+
-		""+
-		"pool, and the pool started?",
+	assert.Equal(t, "worktest: no JobDone came that matches. There were no events: is the Spy among the Observers of "+
+		"the pool, and the pool started?",
 		failing(t, wait))
 	for range 20 {
 		s.Observe(done("1"))

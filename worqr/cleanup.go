@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/265d0351/work/internal/backoff"
-	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/worqrdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 var errAlive = errors.New("the worker is alive")
@@ -61,8 +61,8 @@ func (c *Client) Cleanup(ctx context.Context) (failed []string, err error) {
 
 // isRefusal tells an error that concerns the keys of one call, and says nothing about the next one.
 func isRefusal(err error) bool {
-	var refused *rdb.ServerError
-	return errors.As(err, &refused) && !rdb.Passes(err)
+	var refused *redisconn.ServerError
+	return errors.As(err, &refused) && !redisconn.Passes(err)
 }
 
 func (c *Client) cleanAlways(ctx context.Context) {

@@ -7,14 +7,14 @@ import (
 	"sync"
 
 	"github.com/265d0351/work/internal/lifecycle"
-	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/worqrdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // Client is a producer, and after Start a worker as well. Its methods may be called concurrently.
 type Client struct {
 	options Options
-	driver  rdb.Driver
+	driver  redisconn.Driver
 	owned   bool
 	store   *worqrdb.Store
 	lanes   chan *lane
@@ -68,7 +68,7 @@ func Dial(dsn string, opts Options) (*Client, error) {
 	return c, nil
 }
 
-func open(dsn string, given Connection) (rdb.Driver, error) {
+func open(dsn string, given Connection) (redisconn.Driver, error) {
 	switch {
 	case dsn == "" && given == nil:
 		return nil, &InvalidError{What: "DSN", Value: `""`,
@@ -78,7 +78,7 @@ func open(dsn string, given Connection) (rdb.Driver, error) {
 	case given != nil:
 		return given.Driver()
 	}
-	return rdb.Open(dsn)
+	return redisconn.Open(dsn)
 }
 
 // Worker is the id of the client's worker, "" before Start.

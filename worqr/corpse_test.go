@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/worqrdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/worqr"
 )
 
@@ -41,7 +41,7 @@ func (s *site) corpse(worker, queue string, tasks ...string) string {
 // lapse makes the timer of a worker run out.
 func (s *site) lapse(worker string) {
 	s.t.Helper()
-	_, err := rdb.Do(context.Background(), s.driver,
-		rdb.Call{Command: "DEL", Args: []any{s.key("workerTimers:%s", worker)}})
+	_, err := redisconn.Do(context.Background(), s.driver,
+		redisconn.Call{Command: "DEL", Args: []any{s.key("workerTimers:%s", worker)}})
 	require.NoError(s.t, err)
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/265d0351/work/internal/backoff"
-	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/worqrdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // voidFor is how long a process that was given up cannot start: longer than a request can be on its way.
@@ -16,7 +16,7 @@ const voidFor = 10 * time.Minute
 // heart is what the loop of the heartbeat knows.
 type heart struct {
 	client *Client
-	conn   rdb.Conn // of its own: a beat must not queue behind work
+	conn   redisconn.Conn // of its own: a beat must not queue behind work
 	// when the last beat was sent that was answered: the timer stands for one life from then on at least
 	good    time.Time
 	lapsed  bool // the worker has to be registered anew

@@ -6,14 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/worqr"
 )
 
 // hooks are asked about each pipeline by the name of its first script or command: an error of before keeps it from
 // Redis, an error of after loses the reply to it.
 type hooks struct {
-	driver        rdb.Driver
+	driver        redisconn.Driver
 	before, after func(name string) error
 }
 
@@ -32,14 +32,14 @@ func (s *site) hooked(options worqr.Options, h *hooks) *worqr.Client {
 	return c
 }
 
-func (h *hooks) Driver() (rdb.Driver, error) { return hookedDriver{h.driver, h}, nil }
+func (h *hooks) Driver() (redisconn.Driver, error) { return hookedDriver{h.driver, h}, nil }
 
 type hookedDriver struct {
-	rdb.Driver
+	redisconn.Driver
 	hooks *hooks
 }
 
-func (d hookedDriver) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+func (d hookedDriver) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
 	name := calls[0].Command
 	if calls[0].Script != nil {
 		name = calls[0].Script.Name

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // Connection is a client for Redis that the program made itself, as work.Redigo returns it.
 type Connection interface {
-	Driver() (rdb.Driver, error)
+	Driver() (redisconn.Driver, error)
 }
 
 // Options are those of [Dial]. The zero value is ready; every field says what zero means.

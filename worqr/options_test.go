@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/worqr"
 )
@@ -93,10 +93,11 @@ func TestARedisThatIsFullRefusesToEnqueue(t *testing.T) {
 	require.NoError(t, c.Start(t.Context()))
 	require.NoError(t, c.StartWork(t.Context(), "q"))
 	require.NoError(t, c.Enqueue(t.Context(), "q", []byte("a")))
-	driver, err := rdb.Open(server.DSN())
+	driver, err := redisconn.Open(server.DSN())
 	require.NoError(t, err)
 	defer driver.Close() // as above
-	_, err = rdb.Do(t.Context(), driver, rdb.Call{Command: "CONFIG", Args: []any{"SET", "maxmemory", "1mb"}})
+	_, err = redisconn.Do(t.Context(), driver,
+		redisconn.Call{Command: "CONFIG", Args: []any{"SET", "maxmemory", "1mb"}})
 	require.NoError(t, err)
 	err = c.Enqueue(t.Context(), "q", []byte("b"), []byte("c"))
 	require.ErrorIs(t, err, worqr.ErrRedisFull)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/265d0351/work/internal/backoff"
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // persist makes a call until it is answered, for as long as ctx lasts and CallTimeout at the most. The call must be one
@@ -41,12 +41,12 @@ type verdict struct {
 }
 
 func judge(err error) verdict {
-	class := rdb.Classify(err)
+	class := redisconn.Classify(err)
 	v := verdict{err: err, mayCount: class.MayCount, again: class.Again}
 	switch {
-	case rdb.IsFull(err):
+	case redisconn.IsFull(err):
 		v.err = fmt.Errorf("%w: %w", ErrRedisFull, err)
-	case errors.Is(err, rdb.ErrClosed) && !class.MayCount:
+	case errors.Is(err, redisconn.ErrClosed) && !class.MayCount:
 		v.err = ErrClosed
 	case errors.Is(err, errLate):
 		v.mayCount, v.again = true, false

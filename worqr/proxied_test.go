@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/worqr"
 )
@@ -39,20 +39,20 @@ func (s *site) losing(script string, lost func()) *worqr.Client {
 }
 
 type lossyConnection struct {
-	driver rdb.Driver
+	driver redisconn.Driver
 	script string
 	once   sync.Once
 	lost   func()
 }
 
-func (l *lossyConnection) Driver() (rdb.Driver, error) { return lossyDriver{l.driver, l}, nil }
+func (l *lossyConnection) Driver() (redisconn.Driver, error) { return lossyDriver{l.driver, l}, nil }
 
 type lossyDriver struct {
-	rdb.Driver
+	redisconn.Driver
 	connection *lossyConnection
 }
 
-func (d lossyDriver) Pipeline(ctx context.Context, calls ...rdb.Call) (replies []rdb.Reply, err error) {
+func (d lossyDriver) Pipeline(ctx context.Context, calls ...redisconn.Call) (replies []redisconn.Reply, err error) {
 	replies, err = d.Driver.Pipeline(ctx, calls...)
 	if calls[0].Script != nil && calls[0].Script.Name == d.connection.script {
 		d.connection.once.Do(func() {
@@ -82,19 +82,19 @@ func (s *site) counted(queues ...string) (*worqr.Client, *roundTrips) {
 
 // roundTrips notes what is sent in each round trip of a driver.
 type roundTrips struct {
-	driver rdb.Driver
+	driver redisconn.Driver
 	mu     sync.Mutex
 	seen   []string
 }
 
-func (r *roundTrips) Driver() (rdb.Driver, error) { return countingDriver{r.driver, r}, nil }
+func (r *roundTrips) Driver() (redisconn.Driver, error) { return countingDriver{r.driver, r}, nil }
 
 type countingDriver struct {
-	rdb.Driver
+	redisconn.Driver
 	trips *roundTrips
 }
 
-func (d countingDriver) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+func (d countingDriver) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
 	var names []string
 	for _, call := range calls {
 		if call.Script != nil {

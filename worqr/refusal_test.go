@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/worqr"
 )
 
@@ -19,7 +19,7 @@ func refusing(script, code string, times int32) *hooks {
 	left.Store(times)
 	return &hooks{before: func(name string) error {
 		if name == script && left.Add(-1) >= 0 {
-			return &rdb.ServerError{Code: code, Message: code + " not now"}
+			return &redisconn.ServerError{Code: code, Message: code + " not now"}
 		}
 		return nil
 	}}

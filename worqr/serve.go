@@ -3,10 +3,11 @@ package worqr
 import (
 	"context"
 	"errors"
-	"github.com/265d0351/work/internal/backoff"
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/265d0351/work/internal/backoff"
 )
 
 // Handler works on a task. Its result, unless it is nil, is told with the end of the task; an error puts the task back

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/worqr"
 )
@@ -19,7 +19,7 @@ import (
 type site struct {
 	t      *testing.T
 	server redistest.Server
-	driver rdb.Driver
+	driver redisconn.Driver
 	prefix string
 }
 
@@ -31,7 +31,7 @@ func onEach(t *testing.T, test func(t *testing.T, s *site)) {
 
 func newSite(t *testing.T, server redistest.Server) *site {
 	t.Helper()
-	driver, err := rdb.Open(server.DSN())
+	driver, err := redisconn.Open(server.DSN())
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, driver.Close()) })
 	return &site{t: t, server: server, driver: driver, prefix: redistest.Namespace(t)}
@@ -84,7 +84,7 @@ func (s *site) key(format string, args ...any) string {
 
 func (s *site) cmd(command string, args ...any) any {
 	s.t.Helper()
-	value, err := rdb.Do(context.Background(), s.driver, rdb.Call{Command: command, Args: args})
+	value, err := redisconn.Do(context.Background(), s.driver, redisconn.Call{Command: command, Args: args})
 	require.NoError(s.t, err, "%s %v", command, args)
 	return value
 }

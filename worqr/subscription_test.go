@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/worqr"
 )
@@ -20,13 +20,13 @@ func TestALostSubscriptionIsReportedOnceAndLookedAfter(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
 		proxy := redistest.NewProxy(t, s.server.Addr())
-		driver, err := rdb.Open(proxy.DSN())
+		driver, err := redisconn.Open(proxy.DSN())
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, driver.Close()) })
 		var subscribed atomic.Int32
 		w := s.hooked(s.options(), &hooks{driver: driver, before: func(name string) error {
 			if name == "LLEN" || name == "SUBSCRIBE" && subscribed.Add(1) > 1 && subscribed.Load() < 5 {
-				return &rdb.ServerError{Code: "ERR", Message: "ERR not now"}
+				return &redisconn.ServerError{Code: "ERR", Message: "ERR not now"}
 			}
 			return nil
 		}})

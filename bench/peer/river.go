@@ -42,8 +42,8 @@ func (River) Config() []string {
 		"one queue with MaxWorkers = concurrency, a kind per name",
 		"FetchCooldown 2 ms, FetchPollInterval 20 ms, as in \"river bench\"; the rest is default",
 		"bulk is InsertManyFast (COPY) of 5,000 at a time; pgx pool of 30 connections for each client",
-		"PostgreSQL with fsync, synchronous_commit and full_page_writes off: as little durability as the Redis beside " +
-			"it",
+		"PostgreSQL with fsync, synchronous_commit and full_page_writes off: as little durability as the Redis " +
+			"beside it",
 	}
 }
 

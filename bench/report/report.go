@@ -53,13 +53,8 @@ func (r *Report) JSON(w io.Writer) error {
 // Markdown writes what ran on what, the table, the budgets, and how figures grow.
 func (r *Report) Markdown(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Measured %s by `%s`, medians of %d rounds (fewer where one takes long), on %d cores of %s, %s, %s; "+
-		""+
-		""+
-		""+
-		""+
-		""+
-		"%s.\n\n",
+	fmt.Fprintf(&b, "Measured %s by `%s`, medians of %d rounds (fewer where one takes long), on %d cores of %s, %s, "+
+		"%s; %s.\n\n",
 		r.Date.UTC().Format("2006-01-02 15:04 UTC"), r.Command, r.Rounds, r.Machine.Cores, r.Machine.CPU, r.Machine.OS,
 		r.Machine.Go, strings.Join(r.Servers, ", "))
 	if r.Note != "" {

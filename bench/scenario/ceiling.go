@@ -9,6 +9,7 @@ import (
 
 	"github.com/265d0351/work/bench/peer"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // ceiling replays the scripts that processing needs, without a pool and without handlers: one loop fetches batches as a
@@ -33,7 +34,7 @@ func (r *Run) replay(ctx context.Context, batch int) (metrics []Metric, err erro
 	if err := r.fill(ctx, session, names, r.Jobs, ""); err != nil {
 		return nil, err
 	}
-	driver, err := rdb.Open("redis://" + r.Stage.Redis.Addr + "/0")
+	driver, err := redisconn.Open("redis://" + r.Stage.Redis.Addr + "/0")
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +133,7 @@ func (p *replayer) complete(ctx context.Context, from <-chan []rdb.Ended) (err e
 			continue
 		}
 		var settled []rdb.Settled
-		settled, err = p.worker.Settle(ctx, []rdb.Call{p.worker.Complete(lot)})
+		settled, err = p.worker.Settle(ctx, []redisconn.Call{p.worker.Complete(lot)})
 		if err == nil && settled[0].Err != nil {
 			err = settled[0].Err
 		}

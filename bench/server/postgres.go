@@ -140,7 +140,8 @@ func (p *Postgres) Pool() *pgxpool.Pool { return p.pool }
 // Clear empties the tables of River, where they exist, so that no run pays for the dead rows of another.
 func (p *Postgres) Clear(ctx context.Context) error {
 	_, err := p.pool.Exec(ctx, `DO $$ DECLARE t text; BEGIN
-		FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename LIKE 'river\_%' AND tablename <> 'river_migration'
+		FOR t IN SELECT tablename FROM pg_tables
+			WHERE schemaname = 'public' AND tablename LIKE 'river\_%' AND tablename <> 'river_migration'
 		LOOP EXECUTE 'TRUNCATE ' || quote_ident(t) || ' CASCADE'; END LOOP; END $$`)
 	return err
 }

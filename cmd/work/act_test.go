@@ -17,6 +17,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/cmd/work/internal/cli"
+	"github.com/265d0351/work/cmd/work/internal/clitest"
+	"github.com/265d0351/work/cmd/work/internal/exit"
+	"github.com/265d0351/work/cmd/work/internal/human"
+	"github.com/265d0351/work/cmd/work/internal/interrupt"
 )
 
 // Every command that changes something, one after the other: first as a person reads it, then as a program does. What
@@ -27,7 +32,7 @@ func TestCommandsThatAct(t *testing.T) {
 		t.Run(form, func(t *testing.T) {
 			t.Parallel()
 			s := openShop(t)
-			s.importing()
+			s.Importing()
 			var book strings.Builder
 			for _, args := range [][]string{
 				{"jobs", "front", "greet-3"}, {"jobs", "stall", "greet-1", "mail-9"}, {"jobs", "list", "--ids"},
@@ -53,21 +58,21 @@ func TestCommandsThatAct(t *testing.T) {
 				{"limits", "reset", "greet"},
 				{"pause", "greet", "report"}, {"pause", "--all"}, {"limits"}, {"queues", "report"},
 				{"resume", "greet", "report"}, {"resume", "--all"}, {"queues", "report"},
-				{"workers", "pause", s.worker()[:12]}, {"workers", "resume", "--all"},
-				{"workers", "quiet", s.worker(), "nobody"}, {"workers", "list"},
-				{"errors", "retry", s.group("mail")}, {"errors", "clear", "--name", "mail", "--yes"}, {"errors"},
+				{"workers", "pause", s.Worker()[:12]}, {"workers", "resume", "--all"},
+				{"workers", "quiet", s.Worker(), "nobody"}, {"workers", "list"},
+				{"errors", "retry", s.Group("mail")}, {"errors", "clear", "--name", "mail", "--yes"}, {"errors"},
 				{"errors", "clear", "--yes"}, {"errors"},
 				{"jobs", "cancel", "--state", "running"}, {"jobs", "wait", "import-1"}, {"jobs", "cancel", "import-1"},
 				{"jobs", "cancel", "export-1"},
 			} {
-				line := strings.ReplaceAll(strings.ReplaceAll(strings.Join(args, " "), s.worker(), "WORKER"),
-					s.worker()[:12], "WORKER")
+				line := strings.ReplaceAll(strings.ReplaceAll(strings.Join(args, " "), s.Worker(), "WORKER"),
+					s.Worker()[:12], "WORKER")
 				if form == "json" {
 					args = append(args, "--json")
 				}
 				fmt.Fprintf(&book, "$ work %s\n%s\n", line, s.settled(s.call(args...)))
 			}
-			golden(t, "act-"+form, book.String())
+			clitest.Golden(t, "act-"+form, book.String())
 		})
 	}
 }
@@ -83,14 +88,14 @@ func TestWhatDestroysAsks(t *testing.T) {
 	}{
 		{"delete by id", []string{"jobs", "delete", "greet-1"},
 			"work jobs delete: delete job greet-1 in namespace work? [yes/no] ",
-			func(s *shop) bool { return s.state("greet-1") == "" || s.state("greet-1") == work.StateDeleted }},
+			func(s *shop) bool { return s.State("greet-1") == "" || s.State("greet-1") == work.StateDeleted }},
 		{"delete by selection", []string{"jobs", "delete", "--state", "queued", "--name", "greet"},
 			"work jobs delete: delete the 3 jobs that are there now of these: queued jobs named greet, in namespace " +
 				"work? [yes/no] ",
-			func(s *shop) bool { return s.state("greet-3") == "" || s.state("greet-3") == work.StateDeleted }},
+			func(s *shop) bool { return s.State("greet-3") == "" || s.State("greet-3") == work.StateDeleted }},
 		{"purge", []string{"purge", "greet"},
 			"work purge: remove the 3 jobs that wait in the queue of greet in namespace work? [yes/no] ",
-			func(s *shop) bool { return s.state("greet-3") == "" || s.state("greet-3") == work.StateDeleted }},
+			func(s *shop) bool { return s.State("greet-3") == "" || s.State("greet-3") == work.StateDeleted }},
 		{"remove", []string{"schedules", "remove", "nightly"},
 			"work schedules remove: remove 1 schedule in namespace work? [yes/no] ",
 			func(s *shop) bool { return !strings.Contains(s.call("schedules").out, "nightly") }},
@@ -104,22 +109,23 @@ func TestWhatDestroysAsks(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			s := openShop(t)
-			s.importing()
-			assert.Equal(t, said{exitUsage, "", row.question + "work: the answer was \"no\", so nothing was changed\n"},
+			s.Importing()
+			assert.Equal(t,
+				said{exit.Usage, "", row.question + "work: the answer was \"no\", so nothing was changed\n"},
 				s.callWith("no\n", row.args...))
 			assert.False(t, row.gone(s))
 
-			pipe := exec.Command(os.Args[0], append(row.args, "--redis", s.server.DSN())...)
+			pipe := exec.Command(os.Args[0], append(row.args, "--redis", s.Server.DSN())...)
 			pipe.Stdin = strings.NewReader("yes\n")
 			out, err := pipe.CombinedOutput()
 			require.Error(t, err)
-			assert.Equal(t, exitUsage, pipe.ProcessState.ExitCode())
+			assert.Equal(t, exit.Usage, pipe.ProcessState.ExitCode())
 			assert.Contains(t, string(out),
 				"nobody can be asked without a terminal, and nothing was changed: give --yes")
 			assert.False(t, row.gone(s))
 
 			got := s.callWith("yes\n", row.args...)
-			assert.Equal(t, exitOK, got.status, got.err)
+			assert.Equal(t, exit.OK, got.status, got.err)
 			assert.Equal(t, row.question, got.err)
 			assert.True(t, row.gone(s))
 		})
@@ -128,8 +134,8 @@ func TestWhatDestroysAsks(t *testing.T) {
 
 // wanted is what somebody wants of the only worker; one that has left was stopped.
 func (s *shop) wanted() string {
-	workers, err := s.looked.Workers(s.t.Context())
-	require.NoError(s.t, err)
+	workers, err := s.Looked.Workers(s.T.Context())
+	require.NoError(s.T, err)
 	if len(workers) == 0 {
 		return "stop"
 	}
@@ -138,18 +144,18 @@ func (s *shop) wanted() string {
 
 // callUntil runs the program and interrupts it as Ctrl-C does when Redis gets the n-th command of a kind.
 func (s *shop) callUntil(n int64, command string, args ...string) said {
-	ctx, cancel := context.WithCancelCause(s.t.Context())
+	ctx, cancel := context.WithCancelCause(s.T.Context())
 	defer cancel(nil)
 	var seen atomic.Int64
-	s.server.Hook(func(name string, _ []string) {
+	s.Server.Hook(func(name string, _ []string) {
 		if name == command && seen.Add(1) == n {
-			cancel(errInterrupted)
+			cancel(interrupt.Err)
 		}
 	})
-	defer s.server.Hook(nil)
+	defer s.Server.Hook(nil)
 	var out, errOut bytes.Buffer
-	a := &app{in: strings.NewReader(""), out: &out, err: &errOut, hurry: context.Background()}
-	status := a.execute(ctx, append(args, "--redis", s.server.DSN()))
+	a := &cli.App{In: strings.NewReader(""), Out: &out, Err: &errOut, Hurry: context.Background()}
+	status := run(ctx, a, append(args, "--redis", s.Server.DSN()))
 	return said{status: status, out: out.String(), err: errOut.String()}
 }
 
@@ -160,8 +166,8 @@ func (s *shop) many(n int) {
 		entries[i] = work.Entry{Name: "archive", In: 365 * 24 * time.Hour,
 			Options: []work.EnqueueOption{work.ID(fmt.Sprint("archive-", i))}}
 	}
-	_, err := s.enq.EnqueueMany(s.t.Context(), entries)
-	require.NoError(s.t, err)
+	_, err := s.Enq.EnqueueMany(s.T.Context(), entries)
+	require.NoError(s.T, err)
 }
 
 // Ctrl-C in the middle ends it with how far it got, what was done stays done, and the same command does the rest.
@@ -194,22 +200,22 @@ func TestCtrlCInTheMiddle(t *testing.T) {
 			s := openShop(t)
 			s.many(many)
 			got := s.callUntil(many/2, row.command, row.args...)
-			assert.Equal(t, exitInterrupted, got.status)
+			assert.Equal(t, exit.Interrupted, got.status)
 			assert.Regexp(t, `(^|\n)work: interrupted\n$`, got.err)
 			require.Regexp(t, row.partly, got.out)
 			said, err := strconv.Atoi(strings.ReplaceAll(regexp.MustCompile(row.partly).FindStringSubmatch(got.out)[1],
 				",", ""))
 			require.NoError(t, err)
-			counts, err := s.looked.Counts(t.Context())
+			counts, err := s.Looked.Counts(t.Context())
 			require.NoError(t, err)
 			left := counts.Scheduled - 1 // mail-9
 			assert.Greater(t, left, 0, "not all was done")
 			assert.Equal(t, many-left, said, "what it said was done")
 
 			got = s.call(row.args...)
-			assert.Equal(t, exitOK, got.status, got.err)
+			assert.Equal(t, exit.OK, got.status, got.err)
 			assert.Regexp(t, row.rest, got.out)
-			counts, err = s.looked.Counts(t.Context())
+			counts, err = s.Looked.Counts(t.Context())
 			require.NoError(t, err)
 			assert.Equal(t, 1, counts.Scheduled, "only the other job is left, after %s", got.out)
 		})
@@ -221,15 +227,16 @@ func TestCtrlCInTheMiddle(t *testing.T) {
 		for i := range entries {
 			entries[i] = work.Entry{Name: "letter"}
 		}
-		_, err := s.enq.EnqueueMany(t.Context(), entries)
+		_, err := s.Enq.EnqueueMany(t.Context(), entries)
 		require.NoError(t, err)
 		got := s.callUntil(2, "HDEL", "purge", "letter", "--yes")
-		assert.Equal(t, exitInterrupted, got.status)
+		assert.Equal(t, exit.Interrupted, got.status)
 		assert.Regexp(t, `(^|\n)work: interrupted\n$`, got.err)
-		q, err := s.looked.Queue(t.Context(), "letter")
+		q, err := s.Looked.Queue(t.Context(), "letter")
 		require.NoError(t, err)
 		assert.Greater(t, q.Waiting, 0)
-		assert.Equal(t, fmt.Sprintf("removed %s of 1,500 jobs from the queue of letter\n", number(many-q.Waiting)),
+		assert.Equal(t, fmt.Sprintf("removed %s of 1,500 jobs from the queue of letter\n",
+			human.Number(many-q.Waiting)),
 			got.out)
 	})
 	t.Run("ids", func(t *testing.T) {
@@ -239,22 +246,23 @@ func TestCtrlCInTheMiddle(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		defer cancel(nil)
 		var seen atomic.Int64
-		s.server.Hook(func(name string, _ []string) {
+		s.Server.Hook(func(name string, _ []string) {
 			if name == "HDEL" && seen.Add(1) == many/2 {
-				cancel(errInterrupted)
+				cancel(interrupt.Err)
 			}
 		})
 		var out, errOut bytes.Buffer
-		a := &app{in: strings.NewReader(ids), out: &out, err: &errOut, hurry: context.Background()}
-		assert.Equal(t, exitInterrupted,
-			a.execute(ctx, []string{"jobs", "delete", "-", "--yes", "--redis", s.server.DSN()}))
-		s.server.Hook(nil)
-		counts, err := s.looked.Counts(t.Context())
+		a := &cli.App{In: strings.NewReader(ids), Out: &out, Err: &errOut, Hurry: context.Background()}
+		assert.Equal(t, exit.Interrupted,
+			run(ctx, a, []string{"jobs", "delete", "-", "--yes", "--redis", s.Server.DSN()}))
+		s.Server.Hook(nil)
+		counts, err := s.Looked.Counts(t.Context())
 		require.NoError(t, err)
-		assert.Equal(t, fmt.Sprintf("%s of 1,500 jobs deleted\n", number(many-(counts.Scheduled-1))), out.String())
+		assert.Equal(t, fmt.Sprintf("%s of 1,500 jobs deleted\n", human.Number(many-(counts.Scheduled-1))),
+			out.String())
 		assert.Regexp(t, `(?s)work: it ended after [0-9]+ of 1,500 jobs: interrupted\n$`, errOut.String())
-		assert.Equal(t, work.State(""), goneState(s.state("archive-0")))
-		assert.Equal(t, work.StateScheduled, s.state(fmt.Sprint("archive-", many-1)))
+		assert.Equal(t, work.State(""), goneState(s.State("archive-0")))
+		assert.Equal(t, work.StateScheduled, s.State(fmt.Sprint("archive-", many-1)))
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/cmd/work/internal/exit"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -20,7 +21,7 @@ func TestCommandsOnBothKindsOfRedis(t *testing.T) {
 		run := func(args ...string) said {
 			t.Helper()
 			got := call(append(args, "--redis", server.DSN(), "--namespace", namespace)...)
-			require.Equal(t, exitOK, got.status, "%v: %s", args, got.err)
+			require.Equal(t, exit.OK, got.status, "%v: %s", args, got.err)
 			return got
 		}
 		for _, id := range []string{"one", "two", "three", "four"} {

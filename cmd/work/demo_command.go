@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/265d0351/work/cmd/work/internal/cli"
+	"github.com/265d0351/work/cmd/work/internal/demo"
+	"github.com/265d0351/work/cmd/work/internal/dsn"
+	"github.com/265d0351/work/cmd/work/internal/exit"
 )
 
 // demoFlags are those of the demo alone.
@@ -21,7 +25,7 @@ type demoFlags struct {
 	slow        time.Duration
 }
 
-func newDemoCommand(a *app) *cobra.Command {
+func newDemoCommand(a *cli.App) *cobra.Command {
 	var f demoFlags
 	cmd := &cobra.Command{
 		Use:   "demo [DIR]",
@@ -46,13 +50,13 @@ a namespace of its own.`,
   work demo --stay --slow 20ms
   work demo --workers 3 --kill
   work demo --redis redis://localhost:6379/0 --json /etc`,
-		Args: atMost(1, "one directory"),
-		RunE: a.runs(func(ctx context.Context, _ *cobra.Command, args []string) error {
+		Args: cli.AtMost(1, "one directory"),
+		RunE: a.Runs(func(ctx context.Context, _ *cobra.Command, args []string) error {
 			dir := "."
 			if len(args) == 1 {
 				dir = args[0]
 			}
-			return a.demo(ctx, f, dir)
+			return runDemo(ctx, a, f, dir)
 		}),
 	}
 	flags := cmd.Flags()
@@ -84,58 +88,50 @@ func (f demoFlags) validate() error {
 	const mostWorkers, mostJobs = 100, 100_000
 	switch {
 	case f.concurrency < 1 || f.concurrency > mostJobs:
-		return usagef("--concurrency is %d: give 1 to %d", f.concurrency, mostJobs)
+		return exit.Usagef("--concurrency is %d: give 1 to %d", f.concurrency, mostJobs)
 	case f.workers < 0 || f.workers > mostWorkers:
-		return usagef("--workers is %d: give 1 to %d, or leave it out", f.workers, mostWorkers)
+		return exit.Usagef("--workers is %d: give 1 to %d, or leave it out", f.workers, mostWorkers)
 	case f.kill && f.workers == 1:
-		return usagef("--kill with --workers 1 would leave nobody to run the jobs: give --workers 2 or more")
+		return exit.Usagef("--kill with --workers 1 would leave nobody to run the jobs: give --workers 2 or more")
 	case f.slow < 0:
-		return usagef("--slow is %s: give a positive duration, as 25ms", f.slow)
+		return exit.Usagef("--slow is %s: give a positive duration, as 25ms", f.slow)
 	case f.flaky < 0 || f.flaky > mostJobs:
-		return usagef("--flaky is %d: give 0 to %d", f.flaky, mostJobs)
+		return exit.Usagef("--flaky is %d: give 0 to %d", f.flaky, mostJobs)
 	case f.scheduled < 0 || f.scheduled > mostJobs:
-		return usagef("--scheduled is %d: give 0 to %d", f.scheduled, mostJobs)
+		return exit.Usagef("--scheduled is %d: give 0 to %d", f.scheduled, mostJobs)
 	}
 	return nil
 }
 
-// demo runs the command and prints what came out.
-func (a *app) demo(ctx context.Context, f demoFlags, dir string) error {
+// runDemo runs the command and prints what came out.
+func runDemo(ctx context.Context, a *cli.App, f demoFlags, dir string) error {
 	f = f.withDefaults()
 	if err := f.validate(); err != nil {
 		return err
 	}
-	page := !a.json && !a.quiet
+	page := !a.JSON && !a.Quiet
 	if f.stay && !page {
-		return usagef("--stay is for looking at a page whose address --json and --quiet do not print: leave them out")
+		return exit.Usagef("--stay is for looking at a page whose address --json and --quiet do not print: leave " +
+			"them out")
 	}
-	path, err := openDir(dir)
-	if err != nil {
-		return err
-	}
-	d := &demo{
-		dir: path, redis: lasting(a.redis), namespace: freshNamespace(a.namespace), concurrency: f.concurrency,
-		workers: f.workers, kill: f.kill, slow: f.slow, flaky: f.flaky, scheduled: f.scheduled,
-		console: newConsole(a), logger: a.logger(f.verbose), hurry: a.hurry, page: page, stay: f.stay,
-	}
-	d.present = func(out *outcome) error { return out.show(d, a.json, f.all) }
-	_, err = d.run(ctx)
-	return err
+	return demo.Run(ctx, demo.Options{
+		Dir: dir, Redis: dsn.Lasting(a.Redis), Namespace: a.Namespace, Concurrency: f.concurrency,
+		Workers: f.workers, Kill: f.kill, Slow: f.slow, Flaky: f.flaky, Scheduled: f.scheduled,
+		Console: a.Console(), Logger: a.Logger(f.verbose), Hurry: a.Hurry, JSON: a.JSON, All: f.all, Page: page,
+		Stay: f.stay,
+	})
 }
 
-// lasting is the DSN, or "" if that of a Redis within one process: child processes would each get their own, and what
-// is in it is gone with the program. The demo's embedded one serves the same purpose, and them as well.
-func lasting(dsn string) string {
-	if inMemory(dsn) {
-		return ""
+// newWorkerCommand is the command of a demo's child process. It is hidden: its input and output are made for the
+// parent.
+func newWorkerCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:    demo.WorkerCommand,
+		Short:  "Run the jobs of a demo, as its child process",
+		Hidden: true,
+		Args:   cli.AtMost(0, "no argument"),
+		RunE: a.Runs(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
+			return demo.RunWorker(ctx, a.In, a.Out, a.Err)
+		}),
 	}
-	return dsn
-}
-
-// logger writes to standard error, or nowhere: what went wrong the demo says itself.
-func (a *app) logger(verbose bool) *slog.Logger {
-	if !verbose {
-		return slog.New(slog.DiscardHandler)
-	}
-	return slog.New(slog.NewTextHandler(a.err, nil))
 }

@@ -4,78 +4,78 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-)
 
-// newDemo is a demo of dir as the command would make it, silent.
-func newDemo(dir string) *demo {
-	return &demo{
-		dir: dir, namespace: freshNamespace("test"), concurrency: 10, flaky: 4, scheduled: 2,
-		console: &console{out: io.Discard, err: io.Discard, quiet: true},
-		logger:  slog.New(slog.DiscardHandler), hurry: context.Background(),
-	}
-}
+	"github.com/265d0351/work/cmd/work/internal/cli"
+	"github.com/265d0351/work/cmd/work/internal/clitest"
+	"github.com/265d0351/work/cmd/work/internal/exit"
+	"github.com/265d0351/work/cmd/work/internal/filetree"
+	"github.com/265d0351/work/cmd/work/internal/interrupt"
+)
 
 // printed is the JSON of a demo.
 type printed struct {
 	OK          bool
-	Files       []row
-	Differences []difference
+	Files       []printedFile
+	Differences []struct{ Subject, What string }
 	Summary     struct {
 		Files, Jobs, Runs, Retries int
 		Links                      int `json:"links_not_followed"`
 	}
 }
 
+type printedFile struct {
+	Path  string
+	Bytes []byte `json:"path_base64"`
+	filetree.Measurement
+}
+
 func TestDemoOfAnOddTree(t *testing.T) {
 	t.Parallel()
-	got := call("demo", "--json", oddTree(t))
-	require.Equal(t, exitOK, got.status, got.err)
+	got := call("demo", "--json", clitest.OddTree(t))
+	require.Equal(t, exit.OK, got.status, got.err)
 	assert.Empty(t, got.err)
 	var said printed
 	require.NoError(t, json.Unmarshal([]byte(got.out), &said))
 	assert.True(t, said.OK)
 	assert.Empty(t, said.Differences)
-	found := map[string]measurement{}
+	found := map[string]filetree.Measurement{}
 	for _, r := range said.Files {
 		path := r.Path
 		if r.Bytes != nil {
 			path = string(r.Bytes)
 		}
-		found[path] = r.measurement
+		found[path] = r.Measurement
 	}
-	assert.Len(t, found, len(oddFiles))
-	for name, text := range oddFiles {
-		sum := newTally()
+	assert.Len(t, found, len(clitest.OddFiles))
+	for name, text := range clitest.OddFiles {
+		sum := filetree.NewCounter()
 		_, _ = sum.Write([]byte(text))
-		assert.Equal(t, sum.result(), found[name], "%q", name)
+		assert.Equal(t, sum.Result(), found[name], "%q", name)
 	}
-	assert.Equal(t, len(oddFiles)+20, said.Summary.Jobs)
+	assert.Equal(t, len(clitest.OddFiles)+20, said.Summary.Jobs)
 	assert.Equal(t, said.Summary.Jobs+15, said.Summary.Runs, "half of ten flaky jobs fail once, half twice")
 	assert.Equal(t, 15, said.Summary.Retries)
-	assert.Equal(t, oddLinks, said.Summary.Links)
+	assert.Equal(t, clitest.OddLinks, said.Summary.Links)
 }
 
 func TestDemoPrintsATable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	write(t, dir, "a.txt", "one two\nthree\n")
-	write(t, dir, "b\n.txt", strings.Repeat("x\n", 1000))
+	clitest.Write(t, dir, "a.txt", "one two\nthree\n")
+	clitest.Write(t, dir, "b\n.txt", strings.Repeat("x\n", 1000))
 	got := call("demo", dir)
-	require.Equal(t, exitOK, got.status, got.err)
+	require.Equal(t, exit.OK, got.status, got.err)
 	table, rest, found := strings.Cut(got.out, "\n\n")
 	require.True(t, found)
 	assert.Equal(t, strings.Join([]string{
@@ -88,25 +88,19 @@ func TestDemoPrintsATable(t *testing.T) {
 	assert.True(t, strings.HasSuffix(rest, "\nEvery result agrees with a plain walk of the directory.\n"), rest)
 }
 
-func sha(text string) string {
-	sum := newTally()
-	_, _ = sum.Write([]byte(text))
-	return prefix(sum.result().SHA256)
-}
-
 func TestDemoShortensALongList(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for i := range 25 {
-		write(t, dir, string(rune('a'+i)), strings.Repeat("x", i))
+		clitest.Write(t, dir, string(rune('a'+i)), strings.Repeat("x", i))
 	}
 	short := call("demo", dir)
-	require.Equal(t, exitOK, short.status, short.err)
+	require.Equal(t, exit.OK, short.status, short.err)
 	assert.Contains(t, short.out, "THE 20 LARGEST FILES   BYTES")
 	assert.Contains(t, short.out, "\n25 files, 5 not shown ")
 	assert.NotContains(t, short.out, "\na ")
 	full := call("demo", "--all", dir)
-	require.Equal(t, exitOK, full.status, full.err)
+	require.Equal(t, exit.OK, full.status, full.err)
 	assert.Contains(t, full.out, "\na ")
 	assert.Contains(t, full.out, "\n25 files ")
 }
@@ -114,7 +108,7 @@ func TestDemoShortensALongList(t *testing.T) {
 func TestDemoOfAnEmptyDirectory(t *testing.T) {
 	t.Parallel()
 	got := call("demo", t.TempDir())
-	require.Equal(t, exitOK, got.status, got.err)
+	require.Equal(t, exit.OK, got.status, got.err)
 	assert.Contains(t, got.out, "0 files")
 }
 
@@ -122,16 +116,16 @@ func TestDemoOfAnEmptyDirectory(t *testing.T) {
 func TestDemoServesItsDashboard(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	write(t, dir, "a.txt", "one two\n")
+	clitest.Write(t, dir, "a.txt", "one two\n")
 	ctx, stop := context.WithCancelCause(t.Context())
 	read, notes := io.Pipe()
 	printed, out := io.Pipe()
-	a := &app{in: strings.NewReader(""), out: out, err: notes, hurry: context.Background()}
+	a := &cli.App{In: strings.NewReader(""), Out: out, Err: notes, Hurry: context.Background()}
 	status := make(chan int, 1)
 	go func() {
 		defer notes.Close() //lint:ignore errcheck the end of a pipe within the program
 		defer out.Close()   //lint:ignore errcheck the same
-		status <- a.execute(ctx, []string{"demo", "--stay", dir})
+		status <- run(ctx, a, []string{"demo", "--stay", dir})
 	}()
 	lines := bufio.NewReader(read)
 	line, err := lines.ReadString('\n')
@@ -151,102 +145,42 @@ func TestDemoServesItsDashboard(t *testing.T) {
 	assert.Equal(t, http.StatusUnauthorized, code)
 	code, text := (&served{t: t, address: address, token: token}).ask(http.MethodGet, "history", "", "")
 	assert.Equal(t, http.StatusOK, code)
-	assert.Contains(t, text, jobMeasure)
-	stop(errInterrupted)
-	assert.Equal(t, exitOK, <-status)
+	assert.Contains(t, text, "measure")
+	stop(interrupt.Err)
+	assert.Equal(t, exit.OK, <-status)
 }
 
 func TestDemoStaysForNobodyWhoIsNotTold(t *testing.T) {
 	t.Parallel()
 	for _, flag := range []string{"--json", "--quiet"} {
 		got := call("demo", "--stay", flag, t.TempDir())
-		assert.Equal(t, exitUsage, got.status)
+		assert.Equal(t, exit.Usage, got.status)
 		assert.Contains(t, got.err, "--stay")
 	}
 }
 
 func TestDemoQuietlySaysNothing(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, said{}, call("demo", "--quiet", oddTree(t)))
+	assert.Equal(t, said{}, call("demo", "--quiet", clitest.OddTree(t)))
 }
 
 func TestDemoOfAnUnreadableFile(t *testing.T) {
 	t.Parallel()
-	skipAsRoot(t)
+	clitest.SkipAsRoot(t)
 	dir := t.TempDir()
-	write(t, dir, "secret", "x")
+	clitest.Write(t, dir, "secret", "x")
 	require.NoError(t, os.Chmod(filepath.Join(dir, "secret"), 0))
 	got := call("demo", dir)
-	assert.Equal(t, exitOK, got.status, got.err)
+	assert.Equal(t, exit.OK, got.status, got.err)
 	assert.Contains(t, got.out, "permission denied")
-}
-
-// What happens between the jobs and the plain walk is found, named and an error.
-func TestDemoFindsWhatIsWrong(t *testing.T) {
-	t.Parallel()
-	spoil := func(change func(*measurement)) func(*testing.T, string, *results) {
-		return func(_ *testing.T, _ string, got *results) {
-			for id, m := range got.measured {
-				change(&m)
-				got.measured[id] = m
-			}
-		}
-	}
-	for _, row := range []struct {
-		name   string
-		tamper func(*testing.T, string, *results)
-		want   difference
-	}{
-		{"a wrong result", spoil(func(m *measurement) { m.Words++ }),
-			difference{Subject: "f", What: "the job and the plain walk disagree: words 3 and 2"}},
-		{"a missing result", func(_ *testing.T, _ string, got *results) { clear(got.measured) },
-			difference{Subject: "f", What: noResult}},
-		{"a file that changed", func(t *testing.T, dir string, _ *results) { write(t, dir, "f", "one two\nthree\n") },
-			difference{Subject: "f", Changed: true,
-				What: "it changed while the demo ran: size 8 and 14, lines 1 and 2, words 2 and 3, SHA-256 " +
-					sha("one two\n") + " and " + sha("one two\nthree\n")}},
-		{"a file that vanished", func(t *testing.T, dir string,
-			_ *results) {
-			require.NoError(t, os.Remove(filepath.Join(dir, "f")))
-		},
-			difference{Subject: "f", Changed: true, What: "it vanished while the demo ran"}},
-		{"a file that appeared", func(t *testing.T, dir string, _ *results) { write(t, dir, "new", "") },
-			difference{Subject: "new", Changed: true, What: "appeared while the demo ran, so it has no job"}},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			write(t, dir, "f", "one two\n")
-			d := newDemo(dir)
-			d.tamper = func(got *results) { row.tamper(t, dir, got) }
-			out, err := d.run(t.Context())
-			require.NoError(t, err)
-			assert.Equal(t, []difference{row.want}, out.differences)
-		})
-	}
-}
-
-func TestADifferenceIsPrintedAndAFailure(t *testing.T) {
-	t.Parallel()
-	d := newDemo(t.TempDir())
-	d.flaky, d.tamper = 1, func(got *results) { clear(got.attempts) }
-	out, err := d.run(t.Context())
-	require.NoError(t, err)
-	require.Len(t, out.differences, 1)
-	var text bytes.Buffer
-	d.console.out = &text
-	assert.EqualError(t, out.show(d, false, false), "the demo failed: 1 difference")
-	assert.Contains(t, text.String(), "Not as it should be: 1 thing.\n  job flaky ")
 }
 
 func TestAFileThatBecomesAPipeDoesNotHang(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	makePipe(t, filepath.Join(dir, "f"))
-	_, err := openRegular(filepath.Join(dir, "f"))
-	assert.ErrorIs(t, err, errNotRegular)
+	clitest.Pipe(t, filepath.Join(dir, "f"))
 	got := call("demo", dir)
-	assert.Equal(t, exitOK, got.status, got.err)
+	assert.Equal(t, exit.OK, got.status, got.err)
 	assert.Contains(t, got.out, "pipe, socket or device file: 1")
 }
 
@@ -257,39 +191,22 @@ func TestDemoLeavesOutItsOwnOutput(t *testing.T) {
 	require.NoError(t, err)
 	defer own.Close()
 	var errOut bytes.Buffer
-	require.Equal(t, exitOK, execute([]string{"demo", dir}, strings.NewReader(""), own, &errOut), errOut.String())
+	require.Equal(t, exit.OK, execute([]string{"demo", dir}, strings.NewReader(""), own, &errOut), errOut.String())
 	text, err := os.ReadFile(own.Name())
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "file that this program writes to: 1")
 }
 
-func TestDemoStopsWhenInterrupted(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	for i := range 20 {
-		write(t, dir, string(rune('a'+i)), "x")
-	}
-	ctx, interrupt := context.WithCancelCause(t.Context())
-	d := newDemo(dir)
-	d.slow, d.concurrency = 20*time.Millisecond, 2
-	d.onProgress = func(done int) {
-		if done >= 3 {
-			interrupt(errInterrupted)
-		}
-	}
-	_, err := d.run(ctx)
-	assert.EqualError(t, err, "interrupted: the jobs that were not done are left undone")
-	assert.ErrorIs(t, err, errInterrupted)
-}
-
 func TestDemoLeavesOtherNamespacesAlone(t *testing.T) {
 	t.Parallel()
-	dsn := startRedis(t)
-	require.Equal(t, said{out: "mine\n"}, call("enqueue", "--redis", dsn, "--id", "mine", jobMeasure, "1"))
-	got := call("demo", "--redis", dsn, oddTree(t))
-	require.Equal(t, exitOK, got.status, got.err)
-	assert.Regexp(t, `redis     redis://127.0.0.1:\d+/0, where the results of this run are left in namespace work-demo-\w{10}\n`, got.out)
-	again := call("enqueue", "--redis", dsn, "--id", "mine", jobMeasure, "1", "--json")
+	dsn := clitest.Redis(t)
+	require.Equal(t, said{out: "mine\n"}, call("enqueue", "--redis", dsn, "--id", "mine", "measure", "1"))
+	got := call("demo", "--redis", dsn, clitest.OddTree(t))
+	require.Equal(t, exit.OK, got.status, got.err)
+	assert.Regexp(t,
+		`redis     redis://127.0.0.1:\d+/0, where the results of this run are left in namespace work-demo-\w{10}\n`,
+		got.out)
+	again := call("enqueue", "--redis", dsn, "--id", "mine", "measure", "1", "--json")
 	assert.Contains(t, again.out, `"duplicate":true`, "the job of before still waits")
 }
 
@@ -307,7 +224,7 @@ func TestDemoOfARedisInMemory(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			got := call(append([]string{"demo", "--redis", "memory://", t.TempDir()}, row.args...)...)
-			require.Equal(t, exitOK, got.status, got.err)
+			require.Equal(t, exit.OK, got.status, got.err)
 			assert.Contains(t, got.out, "redis     embedded in this process, gone with it\n")
 			assert.NotContains(t, got.out, "are left in namespace")
 		})
@@ -317,15 +234,34 @@ func TestDemoOfARedisInMemory(t *testing.T) {
 func TestDemoOfARedisInMemoryByTheEnvironment(t *testing.T) {
 	t.Setenv("WORK_REDIS", "memory://")
 	got := call("demo", "--workers", "2", t.TempDir())
-	require.Equal(t, exitOK, got.status, got.err)
+	require.Equal(t, exit.OK, got.status, got.err)
 	assert.NotContains(t, got.out, "are left in namespace")
 }
 
-func TestPathsTravelAsBytes(t *testing.T) {
+// killed is what the JSON of a demo tells of the process that was killed.
+type killed struct{ Held, Process, PID int }
+
+func TestAKilledProcessChangesNothing(t *testing.T) {
 	t.Parallel()
-	o := order{name: jobMeasure}
-	encoded, err := json.Marshal(o.entry("/d\xff", []file{{path: "bad\xfe"}}).Args)
-	require.NoError(t, err)
-	b64 := base64.StdEncoding.EncodeToString
-	assert.Equal(t, `["`+b64([]byte("/d\xff"))+`","`+b64([]byte("bad\xfe"))+`"]`, string(encoded))
+	dir := clitest.ManyFiles(t, 90)
+	rows := func(args ...string) (printed, *killed) {
+		got := call(append([]string{"demo", "--json", dir}, args...)...)
+		require.Equal(t, exit.OK, got.status, got.err)
+		var said printed
+		require.NoError(t, json.Unmarshal([]byte(got.out), &said))
+		var more struct {
+			Summary struct {
+				Kill *killed
+			}
+		}
+		require.NoError(t, json.Unmarshal([]byte(got.out), &more))
+		return said, more.Summary.Kill
+	}
+	calm, none := rows()
+	require.Nil(t, none)
+	after, victim := rows("--workers", "3", "--kill", "--concurrency", "5", "--slow", "100ms")
+	require.NotNil(t, victim)
+	assert.Equal(t, calm.Files, after.Files)
+	assert.Positive(t, victim.Held, "it was running jobs when it was killed")
+	assert.GreaterOrEqual(t, after.Summary.Runs, calm.Summary.Runs+victim.Held, "these were run again")
 }

@@ -11,6 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/cmd/work/internal/cli"
+	"github.com/265d0351/work/cmd/work/internal/console"
+	"github.com/265d0351/work/cmd/work/internal/exit"
+	"github.com/265d0351/work/cmd/work/internal/human"
+	"github.com/265d0351/work/cmd/work/internal/interrupt"
+	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/inspect/doctor"
 )
 
 // doctorFlags are those of doctor alone.
@@ -31,15 +38,15 @@ func (f doctorFlags) limit() int {
 	return someEntries
 }
 
-func newDoctorCommand(a *app) *cobra.Command {
+func newDoctorCommand(a *cli.App) *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find what is wrong in Redis, and mend it",
 		Long: `doctor examines the whole namespace, also while workers are at it, in steps that do not hold Redis
 up, and prints what is wrong with what to do about it. It says first how much it will read: of a key with
-more than 200,000 entries, jobs or ids, that many, and with --full all of them. With --repair it mends what it can: each fault
-by one script that looks again first. docs/doctor.md explains each finding.
+more than 200,000 entries, jobs or ids, that many, and with --full all of them. With --repair it mends what it
+can: each fault by one script that looks again first. docs/doctor.md explains each finding.
 
 Exit status: 0 no errors (there may be warnings), 1 errors that are not repaired, 2 a mistake in
 flags or arguments.`,
@@ -47,8 +54,8 @@ flags or arguments.`,
   work doctor --full
   work doctor --repair --yes
   work doctor --json | jq '.findings[].check'`,
-		Args: atMost(0, "no argument"),
-		RunE: a.runs(func(ctx context.Context, _ *cobra.Command, _ []string) error { return a.doctor(ctx, f) }),
+		Args: cli.AtMost(0, "no argument"),
+		RunE: a.Runs(func(ctx context.Context, _ *cobra.Command, _ []string) error { return runDoctor(ctx, a, f) }),
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.repair, "repair", false, "mend what can be mended; asks first")
@@ -60,35 +67,35 @@ flags or arguments.`,
 // errUnhealthy says that errors were found; what they are is printed already.
 var errUnhealthy = errors.New("the namespace has errors")
 
-// doctor runs the command.
-func (a *app) doctor(ctx context.Context, f doctorFlags) error {
-	if err := a.needRedis(); err != nil {
+// runDoctor runs the command.
+func runDoctor(ctx context.Context, a *cli.App, f doctorFlags) error {
+	if err := a.NeedRedis(); err != nil {
 		return err
 	}
 	if f.yes && !f.repair {
-		return usagef("--yes is given without --repair: nothing would be asked")
+		return exit.Usagef("--yes is given without --repair: nothing would be asked")
 	}
 	if f.repair && !f.yes {
-		if err := a.confirm(fmt.Sprintf(
+		if err := a.Console().Confirm(fmt.Sprintf(
 			"mend what is wrong in namespace %s? It is best to look first, without --repair.",
-			a.namespace)); err != nil {
+			a.Namespace)); err != nil {
 			return err
 		}
 	}
-	inspector, err := work.NewInspector(a.redis, work.Namespace(a.namespace))
+	inspector, err := inspect.New(a.Redis, work.Namespace(a.Namespace))
 	if err != nil {
-		return &usageError{err: err}
+		return &exit.UsageError{Err: err}
 	}
-	diagnosis, err := a.diagnose(ctx, inspector, f)
+	diagnosis, err := diagnose(ctx, a, inspector, f)
 	if closeErr := inspector.Close(); err == nil {
 		err = closeErr
 	}
-	if shown := a.showDiagnosis(diagnosis, f.repair, err == nil); err == nil {
+	if shown := showDiagnosis(a, diagnosis, f.repair, err == nil); err == nil {
 		err = shown
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return errInterrupted
+		return interrupt.Err
 	case err == nil && !diagnosis.Healthy():
 		return errUnhealthy
 	}
@@ -96,61 +103,61 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 }
 
 // diagnose shows how far it is where somebody watches.
-func (a *app) diagnose(ctx context.Context, inspector *work.Inspector, f doctorFlags) (*work.Diagnosis, error) {
-	c := newConsole(a)
-	options := work.DoctorOptions{Repair: f.repair, Limit: f.limit()}
-	if err := a.sayHowMuch(ctx, inspector, options.Limit); err != nil {
-		return &work.Diagnosis{}, err
+func diagnose(ctx context.Context, a *cli.App, inspector *inspect.Inspector, f doctorFlags) (*doctor.Diagnosis, error) {
+	c := a.Console()
+	options := doctor.Options{Repair: f.repair, Limit: f.limit()}
+	if err := sayHowMuch(ctx, a, inspector, options.Limit); err != nil {
+		return &doctor.Diagnosis{}, err
 	}
-	if c.errWidth > 0 && !c.quiet {
-		shown := newBar(c, "examined", 0)
+	if c.ErrWidth > 0 && !c.Quiet {
+		shown := console.NewBar(c, "examined", 0)
 		options.Progress = func(done, total int) {
-			shown.drawn.ChangeMax(total)
-			shown.set(done)
+			shown.SetTotal(total)
+			shown.Set(done)
 		}
-		defer shown.clear()
+		defer shown.Clear()
 	}
-	return inspector.Doctor(ctx, options)
+	return doctor.Examine(ctx, inspector, options)
 }
 
-// examinePace is about how many entries are examined in a second.
-const examinePace = 50_000
+// doctorEntriesPerSecond is about how many entries are examined in a second.
+const doctorEntriesPerSecond = 50_000
 
-// sayHowMuch tells beforehand what an examination will read, where that takes more than a moment.
-func (a *app) sayHowMuch(ctx context.Context, inspector *work.Inspector, limit int) error {
-	all, err := inspector.DoctorSize(ctx, 0)
+// sayHowMuch tells beforehand what an examination will read, where that takes more than a second.
+func sayHowMuch(ctx context.Context, a *cli.App, inspector *inspect.Inspector, limit int) error {
+	all, err := doctor.Size(ctx, inspector, 0)
 	if err != nil {
 		return err
 	}
-	some, err := inspector.DoctorSize(ctx, limit)
-	if err != nil || some < examinePace {
+	some, err := doctor.Size(ctx, inspector, limit)
+	if err != nil || some < doctorEntriesPerSecond {
 		return err
 	}
-	text := fmt.Sprintf("%s entries are to be examined, which takes about %s", number(some),
-		(time.Duration(1+some/examinePace) * time.Second).String())
+	text := fmt.Sprintf("%s entries are to be examined, which takes about %s", human.Number(some),
+		(time.Duration(1+some/doctorEntriesPerSecond) * time.Second).String())
 	if some < all {
-		text = fmt.Sprintf("%s of %s; --full examines all, in about %s", text, number(all),
-			(time.Duration(1+all/examinePace) * time.Second).String())
+		text = fmt.Sprintf("%s of %s; --full examines all, in about %s", text, human.Number(all),
+			(time.Duration(1+all/doctorEntriesPerSecond) * time.Second).String())
 	}
-	a.note("%s", text)
+	a.Console().Note("%s", text)
 	return nil
 }
 
 // showDiagnosis prints what was found. One that was cut short is shown as far as it went.
-func (a *app) showDiagnosis(d *work.Diagnosis, repair, complete bool) error {
-	if a.json {
+func showDiagnosis(a *cli.App, d *doctor.Diagnosis, repair, complete bool) error {
+	if a.JSON {
 		if !complete {
 			return nil // half of it would be taken for all of it
 		}
-		return json.NewEncoder(a.out).Encode(reported{Healthy: d.Healthy(), Diagnosis: d})
+		return json.NewEncoder(a.Out).Encode(reported{Healthy: d.Healthy(), Diagnosis: d})
 	}
-	c := newConsole(a)
+	c := a.Console()
 	lines := findingLines(c, d)
-	if complete && !(a.quiet && len(lines) == 0) {
-		lines = append(lines, verdict(c, d, repair)...)
+	if complete && !(a.Quiet && len(lines) == 0) {
+		lines = append(lines, conclusion(c, d, repair)...)
 	}
 	for _, line := range lines {
-		if _, err := fmt.Fprintln(a.out, line); err != nil {
+		if _, err := fmt.Fprintln(a.Out, line); err != nil {
 			return err
 		}
 	}
@@ -160,16 +167,16 @@ func (a *app) showDiagnosis(d *work.Diagnosis, repair, complete bool) error {
 // reported is what is printed as JSON.
 type reported struct {
 	Healthy bool `json:"healthy"`
-	*work.Diagnosis
+	*doctor.Diagnosis
 }
 
 // mostShown is how many findings of one check are printed; JSON has more.
 const mostShown = 20
 
 // findingLines are the findings, by check, the worst ones first.
-func findingLines(c *console, d *work.Diagnosis) []string {
+func findingLines(c *console.Console, d *doctor.Diagnosis) []string {
 	var lines []string
-	for _, severity := range []work.Severity{work.SeverityError, work.SeverityWarning, work.SeverityInfo} {
+	for _, severity := range []doctor.Severity{doctor.SeverityError, doctor.SeverityWarning, doctor.SeverityInfo} {
 		for _, group := range groupFindings(d, severity) {
 			lines = append(lines, groupLines(c, d, group)...)
 		}
@@ -178,12 +185,12 @@ func findingLines(c *console, d *work.Diagnosis) []string {
 }
 
 // groupFindings are the findings of one severity and not yet shown, one group for each check and remedy.
-func groupFindings(d *work.Diagnosis, severity work.Severity) [][]work.Finding {
+func groupFindings(d *doctor.Diagnosis, severity doctor.Severity) [][]doctor.Finding {
 	type kind struct {
-		check  work.Check
+		check  doctor.Check
 		remedy string
 	}
-	var groups [][]work.Finding
+	var groups [][]doctor.Finding
 	at := map[kind]int{}
 	for _, f := range d.Findings {
 		if f.Severity != severity {
@@ -200,38 +207,39 @@ func groupFindings(d *work.Diagnosis, severity work.Severity) [][]work.Finding {
 }
 
 // groupLines are a title, the findings of a group, and what to do about them.
-func groupLines(c *console, d *work.Diagnosis, group []work.Finding) []string {
+func groupLines(c *console.Console, d *doctor.Diagnosis, group []doctor.Finding) []string {
 	first := group[0]
-	colour := map[work.Severity]style{work.SeverityError: red, work.SeverityWarning: bold,
-		work.SeverityInfo: faint}[first.Severity]
-	title := fmt.Sprintf("%s  %s  %s", first.Severity, first.Check, counted(len(group), "finding"))
+	colour := map[doctor.Severity]console.Style{doctor.SeverityError: console.Red, doctor.SeverityWarning: console.Bold,
+		doctor.SeverityInfo: console.Faint}[first.Severity]
+	title := fmt.Sprintf("%s  %s  %s", first.Severity, first.Check, human.Counted(len(group), "finding"))
 	if more := d.More[first.Check]; more > 0 {
-		title += fmt.Sprintf(", and %s more of this check", grouped(int64(more)))
+		title += fmt.Sprintf(", and %s more of this check", human.Grouped(int64(more)))
 	}
-	lines := []string{c.paint(colour, title)}
+	lines := []string{c.Paint(colour, title)}
 	for _, f := range group[:min(len(group), mostShown)] {
-		lines = append(lines, indented(c, findingText(f))...)
+		lines = append(lines, c.Indent(findingText(f))...)
 	}
 	if hidden := len(group) - mostShown; hidden > 0 {
-		lines = append(lines, indented(c, fmt.Sprintf("... and %s more: --json lists them", grouped(int64(hidden))))...)
+		lines = append(lines, c.Indent(fmt.Sprintf("... and %s more: --json lists them",
+			human.Grouped(int64(hidden))))...)
 	}
 	if first.Remedy != "" {
-		lines = append(lines, indented(c, "-> "+first.Remedy)...)
+		lines = append(lines, c.Indent("-> "+first.Remedy)...)
 	}
 	return append(lines, "")
 }
 
 // findingText is one finding in one line: what it is about, what was found, and what was done.
-func findingText(f work.Finding) string {
+func findingText(f doctor.Finding) string {
 	var about []string
 	if f.ID != "" {
-		about = append(about, printable(f.ID))
+		about = append(about, human.Printable(f.ID))
 	}
 	if f.Queue != "" {
-		about = append(about, "("+printable(f.Queue)+")")
+		about = append(about, "("+human.Printable(f.Queue)+")")
 	}
 	if f.Key != "" {
-		about = append(about, printable(f.Key))
+		about = append(about, human.Printable(f.Key))
 	}
 	text := f.Detail
 	if len(about) > 0 {
@@ -243,22 +251,9 @@ func findingText(f work.Finding) string {
 	return text
 }
 
-// indented folds a text for the terminal, two columns in.
-func indented(c *console, text string) []string {
-	width := 0
-	if c.width > 0 {
-		width = max(c.width-2, 1)
-	}
-	lines := fold(text, width)
-	for i, line := range lines {
-		lines[i] = "  " + line
-	}
-	return lines
-}
-
-// verdict is what stands at the end.
-func verdict(c *console, d *work.Diagnosis, repair bool) []string {
-	counts, repaired := map[work.Severity]int{}, 0
+// conclusion is what stands at the end.
+func conclusion(c *console.Console, d *doctor.Diagnosis, repair bool) []string {
+	counts, repaired := map[doctor.Severity]int{}, 0
 	for _, f := range d.Findings {
 		if f.Repaired {
 			repaired++
@@ -266,23 +261,23 @@ func verdict(c *console, d *work.Diagnosis, repair bool) []string {
 			counts[f.Severity]++
 		}
 	}
-	word, colour := "not healthy", red
+	word, colour := "not healthy", console.Red
 	if d.Healthy() {
-		word, colour = "healthy", green
+		word, colour = "healthy", console.Green
 	}
-	text := fmt.Sprintf("%s: %s, %s", word, counted(counts[work.SeverityError], "error"),
-		counted(counts[work.SeverityWarning], "warning"))
+	text := fmt.Sprintf("%s: %s, %s", word, human.Counted(counts[doctor.SeverityError], "error"),
+		human.Counted(counts[doctor.SeverityWarning], "warning"))
 	if repair {
-		text += fmt.Sprintf(", %s repaired", grouped(int64(repaired)))
+		text += fmt.Sprintf(", %s repaired", human.Grouped(int64(repaired)))
 	}
-	text += fmt.Sprintf(" (%s, %s with jobs, %s)", counted(d.Jobs, "job"), counted(d.Queues, "queue"),
-		counted(d.Workers, "worker"))
+	text += fmt.Sprintf(" (%s, %s with jobs, %s)", human.Counted(d.Jobs, "job"), human.Counted(d.Queues, "queue"),
+		human.Counted(d.Workers, "worker"))
 	if d.Unread > 0 {
-		text += fmt.Sprintf("; %s entries were not examined: give --full", grouped(int64(d.Unread)))
+		text += fmt.Sprintf("; %s entries were not examined: give --full", human.Grouped(int64(d.Unread)))
 	}
-	lines := fold(text, c.width)
+	lines := human.Wrap(text, c.Width)
 	if rest, whole := strings.CutPrefix(lines[0], word); whole {
-		lines[0] = c.paint(colour, word) + rest
+		lines[0] = c.Paint(colour, word) + rest
 	}
 	return lines
 }

@@ -3,11 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"net"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,52 +11,22 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/265d0351/work"
+	"github.com/265d0351/work/cmd/work/internal/clitest"
+	"github.com/265d0351/work/cmd/work/internal/console"
+	"github.com/265d0351/work/cmd/work/internal/exit"
+	"github.com/265d0351/work/inspect/doctor"
 )
-
-var updateGolden = flag.Bool("update", false, "write testdata/*.golden anew")
-
-// golden compares with a file in testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *updateGolden {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err, "run the test with -update")
-	assert.Equal(t, string(want), got, "run the test with -update if this is meant")
-}
-
-// command sends one command to a Redis.
-func command(t *testing.T, dsn string, words ...string) {
-	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(dsn, "redis://"), "/0"))
-	require.NoError(t, err)
-	defer conn.Close() // its answer was read
-	text := fmt.Sprintf("*%d\r\n", len(words))
-	for _, word := range words {
-		text += fmt.Sprintf("$%d\r\n%s\r\n", len(word), word)
-	}
-	_, err = conn.Write([]byte(text))
-	require.NoError(t, err)
-	answer := make([]byte, 1)
-	_, err = conn.Read(answer)
-	require.NoError(t, err)
-	require.NotEqual(t, "-", string(answer), words)
-}
 
 // ill is a Redis with a lost job, a ghost, an outcome for ever, and what nobody serves.
 func ill(t *testing.T) string {
 	t.Helper()
-	dsn := startRedis(t)
+	dsn := clitest.Redis(t)
 	for _, id := range []string{"one", "two", "three"} {
 		require.Zero(t, call("enqueue", "--redis", dsn, "greet", "--id", id).status)
 	}
-	command(t, dsn, "LREM", "{work}:queue:greet", "0", "two")
-	command(t, dsn, "HDEL", "{work}:jobs", "three")
-	command(t, dsn, "HSET", "{work}:outcomes", "old", "{}")
+	clitest.Command(t, dsn, "LREM", "{work}:queue:greet", "0", "two")
+	clitest.Command(t, dsn, "HDEL", "{work}:jobs", "three")
+	clitest.Command(t, dsn, "HSET", "{work}:outcomes", "old", "{}")
 	return dsn
 }
 
@@ -72,14 +38,14 @@ func TestDoctorPrintsWhatIsWrongAndMendsIt(t *testing.T) {
 		args   []string
 		status int
 	}{
-		{"doctor-look", nil, exitFailure},
-		{"doctor-repair", []string{"--repair", "--yes"}, exitOK},
-		{"doctor-after", nil, exitOK},
+		{"doctor-look", nil, exit.Failure},
+		{"doctor-repair", []string{"--repair", "--yes"}, exit.OK},
+		{"doctor-after", nil, exit.OK},
 	} {
 		got := call(append([]string{"doctor", "--redis", dsn}, row.args...)...)
 		assert.Equal(t, row.status, got.status, "%s: %s", row.name, got.err)
-		golden(t, row.name, got.out)
-		assert.Equal(t, map[bool]string{true: "work: the namespace has errors\n"}[row.status == exitFailure], got.err)
+		clitest.Golden(t, row.name, got.out)
+		assert.Equal(t, map[bool]string{true: "work: the namespace has errors\n"}[row.status == exit.Failure], got.err)
 	}
 	assert.Equal(t, "two", runOne(t, dsn, "greet").ID, "what was lost is in front")
 }
@@ -87,22 +53,22 @@ func TestDoctorPrintsWhatIsWrongAndMendsIt(t *testing.T) {
 func TestDoctorInJSON(t *testing.T) {
 	t.Parallel()
 	got := call("doctor", "--redis", ill(t), "--json")
-	assert.Equal(t, exitFailure, got.status)
+	assert.Equal(t, exit.Failure, got.status)
 	var said reported
 	require.NoError(t, json.Unmarshal([]byte(got.out), &said))
 	assert.False(t, said.Healthy)
-	found := map[work.Check]string{}
+	found := map[doctor.Check]string{}
 	for _, f := range said.Findings {
 		found[f.Check] = f.ID
 	}
-	assert.Equal(t, map[work.Check]string{
-		work.CheckLostJob: "two", work.CheckGhost: "three", work.CheckOutcome: "old", work.CheckUnserved: "",
+	assert.Equal(t, map[doctor.Check]string{
+		doctor.CheckLostJob: "two", doctor.CheckGhost: "three", doctor.CheckOutcome: "old", doctor.CheckUnserved: "",
 	}, found)
 }
 
 func TestDoctorOfNothing(t *testing.T) {
 	t.Parallel()
-	dsn := startRedis(t)
+	dsn := clitest.Redis(t)
 	assert.Equal(t, said{out: "healthy: 0 errors, 0 warnings (0 jobs, 0 queues with jobs, 0 workers)\n"},
 		call("doctor", "--redis", dsn))
 	assert.Equal(t, said{}, call("doctor", "--redis", dsn, "--quiet"))
@@ -117,9 +83,9 @@ func TestDoctorAsksBeforeItMends(t *testing.T) {
 		status       int
 		err          string
 	}{
-		{"yes", "yes\n", exitOK, question},
-		{"no", "no\n", exitUsage, question + "work: the answer was \"no\", so nothing was changed\n"},
-		{"nobody there", "", exitUsage, question +
+		{"yes", "yes\n", exit.OK, question},
+		{"no", "no\n", exit.Usage, question + "work: the answer was \"no\", so nothing was changed\n"},
+		{"nobody there", "", exit.Usage, question +
 			"\nwork: nothing was answered, and nothing was changed: give --yes where nobody can be asked\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -130,8 +96,8 @@ func TestDoctorAsksBeforeItMends(t *testing.T) {
 				&errOut)
 			assert.Equal(t, row.status, status)
 			assert.Equal(t, row.err, errOut.String())
-			healthy := call("doctor", "--redis", dsn).status == exitOK
-			assert.Equal(t, row.status == exitOK, healthy)
+			healthy := call("doctor", "--redis", dsn).status == exit.OK
+			assert.Equal(t, row.status == exit.OK, healthy)
 		})
 	}
 }
@@ -151,7 +117,7 @@ func TestDoctorMistakes(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			got := call(append([]string{"doctor"}, row.args...)...)
-			assert.Equal(t, exitUsage, got.status)
+			assert.Equal(t, exit.Usage, got.status)
 			assert.Contains(t, got.err, row.want)
 			assert.Empty(t, got.out)
 		})
@@ -161,7 +127,7 @@ func TestDoctorMistakes(t *testing.T) {
 func TestDoctorWithoutRedis(t *testing.T) {
 	t.Parallel()
 	got := call("doctor", "--redis", "redis://127.0.0.1:1")
-	assert.Equal(t, exitFailure, got.status)
+	assert.Equal(t, exit.Failure, got.status)
 	assert.Empty(t, got.out)
 	assert.Contains(t, got.err, "cannot connect to Redis at 127.0.0.1:1")
 }
@@ -169,18 +135,18 @@ func TestDoctorWithoutRedis(t *testing.T) {
 // Many findings are cut, long lines folded, and what Redis holds cannot write to the terminal.
 func TestFindingsOnATerminal(t *testing.T) {
 	t.Parallel()
-	d := &work.Diagnosis{Jobs: 25, Queues: 1, More: map[work.Check]int{work.CheckLostJob: 4000}}
+	d := &doctor.Diagnosis{Jobs: 25, Queues: 1, More: map[doctor.Check]int{doctor.CheckLostJob: 4000}}
 	for i := range 25 {
-		d.Findings = append(d.Findings, work.Finding{Check: work.CheckLostJob, Severity: work.SeverityError,
+		d.Findings = append(d.Findings, doctor.Finding{Check: doctor.CheckLostJob, Severity: doctor.SeverityError,
 			ID:    fmt.Sprint("job", i),
 			Queue: "greet", Key: "{work}:jobs", Detail: "it is in no queue, on no shelf and with no worker",
 			Remedy: "a repair gives it back"})
 	}
-	d.Findings = append(d.Findings, work.Finding{Check: work.CheckUnknownKey, Severity: work.SeverityInfo,
+	d.Findings = append(d.Findings, doctor.Finding{Check: doctor.CheckUnknownKey, Severity: doctor.SeverityInfo,
 		Key: "{work}:\x1b[2J", Detail: "not known"})
-	c := &console{width: 60, coloured: true}
-	lines := append(findingLines(c, d), verdict(c, d, false)...)
-	golden(t, "doctor-terminal", strings.ReplaceAll(strings.Join(lines, "\n")+"\n", "\x1b", "ESC"))
+	c := &console.Console{Width: 60, Coloured: true}
+	lines := append(findingLines(c, d), conclusion(c, d, false)...)
+	clitest.Golden(t, "doctor-terminal", strings.ReplaceAll(strings.Join(lines, "\n")+"\n", "\x1b", "ESC"))
 	escapes := regexp.MustCompile("\x1b\\[[0-9]*m")
 	for _, line := range lines {
 		assert.LessOrEqual(t, len(escapes.ReplaceAllString(line, "")), 60, line)

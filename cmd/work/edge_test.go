@@ -22,6 +22,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/cmd/work/internal/cli"
+	"github.com/265d0351/work/cmd/work/internal/exit"
+	"github.com/265d0351/work/cmd/work/internal/interrupt"
 )
 
 // looks are the commands that print the most.
@@ -37,13 +40,14 @@ var looks = [][]string{
 func TestNarrowTerminals(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	s.importing()
+	s.Importing()
 	for _, width := range []int{1, 20, 40, 80} {
 		for _, args := range looks {
 			var out, errOut bytes.Buffer
-			a := &app{in: strings.NewReader(""), out: &out, err: &errOut, hurry: context.Background(), noColor: true,
-				columns: func(io.Writer) int { return width }}
-			assert.Equal(t, exitOK, a.execute(t.Context(), append(args, "--redis", s.server.DSN(), "--no-color")),
+			a := &cli.App{In: strings.NewReader(""), Out: &out, Err: &errOut, Hurry: context.Background(),
+				NoColor: true,
+				Columns: func(io.Writer) int { return width }}
+			assert.Equal(t, exit.OK, run(t.Context(), a, append(args, "--redis", s.Server.DSN(), "--no-color")),
 				"%v: %s", args, errOut.String())
 			assert.NotEmpty(t, out.String())
 			for line := range strings.Lines(out.String()) {
@@ -61,19 +65,19 @@ func TestNarrowTerminals(t *testing.T) {
 func TestListsThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	s.importing()
+	s.Importing()
 	for _, args := range append(looks, []string{"jobs", "stall", "greet-1"}, []string{"workers", "ping"},
 		[]string{"jobs", "log", "export-1"}) {
 		for _, form := range [][]string{nil, {"--json"}} {
 			var errOut bytes.Buffer
-			line := slices.Concat(args, form, []string{"--redis", s.server.DSN()})
-			assert.Equal(t, exitFailure, execute(line, strings.NewReader(""), broken{syscall.EPIPE}, &errOut), args)
+			line := slices.Concat(args, form, []string{"--redis", s.Server.DSN()})
+			assert.Equal(t, exit.Failure, execute(line, strings.NewReader(""), broken{syscall.EPIPE}, &errOut), args)
 			assert.NotContains(t, errOut.String(), "broken pipe")
-			assert.Equal(t, exitFailure, execute(line, strings.NewReader(""), broken{syscall.ENOSPC}, &errOut), args)
+			assert.Equal(t, exit.Failure, execute(line, strings.NewReader(""), broken{syscall.ENOSPC}, &errOut), args)
 			assert.Contains(t, errOut.String(), "work: no space left on device\n")
 		}
 	}
-	assert.Equal(t, work.StateStalled, s.state("greet-1"), "what was done is done")
+	assert.Equal(t, work.StateStalled, s.State("greet-1"), "what was done is done")
 }
 
 // A reader that leaves, as head does, ends a real process without a word.
@@ -82,7 +86,7 @@ func TestReaderThatLeaves(t *testing.T) {
 	s := openShop(t)
 	s.many(2000)
 	cmd := exec.Command(os.Args[0], "jobs", "list", "--state", "scheduled", "--limit", "0", "--json", "--redis",
-		s.server.DSN())
+		s.Server.DSN())
 	var errOut bytes.Buffer
 	cmd.Stderr = &errOut
 	out, err := cmd.StdoutPipe()
@@ -92,9 +96,9 @@ func TestReaderThatLeaves(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, json.Valid([]byte(first)), first)
 	require.NoError(t, out.Close())
-	var exit *exec.ExitError
-	require.ErrorAs(t, cmd.Wait(), &exit)
-	assert.Equal(t, exitFailure, exit.ExitCode())
+	var ended *exec.ExitError
+	require.ErrorAs(t, cmd.Wait(), &ended)
+	assert.Equal(t, exit.Failure, ended.ExitCode())
 	assert.Empty(t, errOut.String())
 }
 
@@ -165,7 +169,7 @@ func TestMistakesInWhatIsAskedFor(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got := s.call(row.args...)
-			assert.Equal(t, exitUsage, got.status, got.err)
+			assert.Equal(t, exit.Usage, got.status, got.err)
 			assert.True(t, strings.HasPrefix(got.err, "work: "), got.err)
 			assert.Contains(t, got.err, row.want)
 			assert.Empty(t, got.out)
@@ -181,13 +185,13 @@ func TestEveryCommandNeedsARedis(t *testing.T) {
 		[]string{"limits", "set", "x"}, []string{"limits", "reset", "x"}, []string{"workers", "ping"},
 		[]string{"workers", "stop", "--all"}, []string{"schedules", "add", "@daily", "x"},
 		[]string{"schedules", "run", "x"}, []string{"jobs", "cancel", "x"}, []string{"jobs", "retry", "x"}) {
-		assert.Equal(t, said{exitUsage, "",
+		assert.Equal(t, said{exit.Usage, "",
 			"work: no Redis is named: give --redis redis://localhost:6379/0 or set WORK_REDIS\n"}, call(args...), args)
 		if args[0] == "jobs" && args[1] == "wait" {
 			continue // it waits until Redis is there
 		}
 		got := call(append(args, "--redis", "redis://127.0.0.1:1")...)
-		assert.Equal(t, exitFailure, got.status, args)
+		assert.Equal(t, exit.Failure, got.status, args)
 		assert.Contains(t, got.err, "cannot connect to Redis at 127.0.0.1:1", args)
 		assert.Empty(t, got.out, args)
 	}
@@ -217,7 +221,7 @@ func TestListGoesOnWhereItEnded(t *testing.T) {
 		pages, args := "", append(command, "--limit", "700", "--ids")
 		got := s.call(args...)
 		for more := true; more; {
-			assert.Equal(t, exitOK, got.status, got.err)
+			assert.Equal(t, exit.OK, got.status, got.err)
 			pages += got.out
 			var cursor string
 			if _, cursor, more = strings.Cut(got.err, "--cursor "); more {
@@ -234,19 +238,19 @@ func TestListGoesOnWhereItEnded(t *testing.T) {
 func TestWait(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	assert.Equal(t, said{exitFailure, "", "work: job \"greet-1\" has not ended: no answer within 1ms (--within)\n"},
+	assert.Equal(t, said{exit.Failure, "", "work: job \"greet-1\" has not ended: no answer within 1ms (--within)\n"},
 		s.call("jobs", "wait", "greet-1", "--within", "1ms"))
 	got := s.call("jobs", "wait", "report-1", "mail-1", "nobody", "--json")
-	assert.Equal(t, exitUnhappy, got.status)
+	assert.Equal(t, exit.Unhappy, got.status)
 	assert.Equal(t, "work: 1 of 3 jobs did not end well\n", got.err)
 	assert.Equal(t, 3, strings.Count(got.out, "\n"))
 	assert.Contains(t, got.out, `{"id":"report-1","state":"succeeded","result":"all is done"}`)
 
-	_, err := s.enq.With(work.ID("call-1"), work.Retention(time.Hour)).Enqueue(t.Context(), "call")
+	_, err := s.Enq.With(work.ID("call-1"), work.Retention(time.Hour)).Enqueue(t.Context(), "call")
 	require.NoError(t, err)
 	ended := make(chan said, 1)
 	go func() { ended <- s.call("jobs", "wait", "call-1") }()
-	runOne(t, s.server.DSN(), "call")
+	runOne(t, s.Server.DSN(), "call")
 	select {
 	case got := <-ended:
 		assert.Equal(t, said{out: "call-1  succeeded\n"}, got)
@@ -261,7 +265,7 @@ func TestFollowedLog(t *testing.T) {
 	s := openShop(t)
 	goOn := make(chan struct{})
 	pool := work.NewWorkerPool(nil, 1,
-		work.WorkerOptions{Redis: s.server.DSN(), Logger: slog.New(slog.DiscardHandler)}).
+		work.WorkerOptions{Redis: s.Server.DSN(), Logger: slog.New(slog.DiscardHandler)}).
 		Job("chat", func(job *work.Job) error {
 			job.Logger().Info("first\nline")
 			<-goOn
@@ -270,11 +274,11 @@ func TestFollowedLog(t *testing.T) {
 		})
 	require.NoError(t, pool.Start(context.Background()))
 	defer func() { assert.NoError(t, pool.Stop(context.Background())) }()
-	s.enqueue("chat", "chat-1", 0)
+	s.Enqueue("chat", "chat-1", 0)
 	out, in := io.Pipe()
 	status := make(chan int, 1)
 	go func() {
-		status <- execute([]string{"jobs", "log", "chat-1", "--follow", "--redis", s.server.DSN()},
+		status <- execute([]string{"jobs", "log", "chat-1", "--follow", "--redis", s.Server.DSN()},
 			strings.NewReader(""), in, io.Discard)
 		_ = in.Close()
 	}()
@@ -285,7 +289,7 @@ func TestFollowedLog(t *testing.T) {
 	require.True(t, lines.Scan())
 	assert.Contains(t, lines.Text(), `WARN  last line  {"rows":3}`)
 	assert.False(t, lines.Scan())
-	assert.Equal(t, exitOK, <-status)
+	assert.Equal(t, exit.OK, <-status)
 }
 
 func TestPauseWaits(t *testing.T) {
@@ -294,13 +298,13 @@ func TestPauseWaits(t *testing.T) {
 		t.Run(which, func(t *testing.T) {
 			t.Parallel()
 			s := openShop(t)
-			s.importing()
+			s.Importing()
 			got := s.call("pause", which, "--wait", "--within", "300ms")
-			assert.Equal(t, exitFailure, got.status)
+			assert.Equal(t, exit.Failure, got.status)
 			assert.Contains(t, got.err, "no answer within 300ms (--within)")
 			ended := make(chan said, 1)
 			go func() { ended <- s.call("pause", which, "--wait") }()
-			assert.Equal(t, exitOK, s.call("jobs", "cancel", "import-1").status)
+			assert.Equal(t, exit.OK, s.call("jobs", "cancel", "import-1").status)
 			select {
 			case got := <-ended:
 				assert.Equal(t, said{out: map[string]string{"import": "paused: import\n",
@@ -316,7 +320,7 @@ func TestPauseWaits(t *testing.T) {
 func TestCompletionKnowsWhatIsThere(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	s.importing()
+	s.Importing()
 	for _, row := range []struct {
 		name string
 		args []string
@@ -324,16 +328,17 @@ func TestCompletionKnowsWhatIsThere(t *testing.T) {
 	}{
 		{"queues", []string{"queues", ""}, []string{"export", "greet", "import", "mail", "report"}},
 		{"name", []string{"jobs", "list", "--name", ""}, []string{"export", "greet", "import", "mail", "report"}},
-		{"states", []string{"jobs", "list", "--state", ""}, words(livingStates)},
+		{"states", []string{"jobs", "list", "--state", ""},
+			[]string{"queued", "running", "scheduled", "retrying", "stalled", "dead"}},
 		{"states of a retry", []string{"jobs", "retry", "--state", ""}, []string{"dead", "retrying"}},
 		{"schedules", []string{"schedules", "run", ""}, []string{"nightly\t0 3 * * *", "poll\t@every 10m"}},
 		{"purge", []string{"purge", ""}, []string{"export", "greet", "import", "mail", "report"}},
-		{"a worker", []string{"workers", "show", ""}, []string{s.worker()}},
+		{"a worker", []string{"workers", "show", ""}, []string{s.Worker()}},
 		{"commands", []string{"limits", "re"}, []string{"reset\tTake back a limit that was set by hand"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			got := call(slices.Concat([]string{"__complete", "--redis", s.server.DSN()}, row.args)...)
-			assert.Equal(t, exitOK, got.status, got.err)
+			got := call(slices.Concat([]string{"__complete", "--redis", s.Server.DSN()}, row.args)...)
+			assert.Equal(t, exit.OK, got.status, got.err)
 			lines := strings.Split(strings.TrimSpace(got.out), "\n")
 			require.Len(t, lines, len(row.want)+1, got.out)
 			for n, want := range row.want {
@@ -344,7 +349,7 @@ func TestCompletionKnowsWhatIsThere(t *testing.T) {
 	}
 	t.Run("without Redis", func(t *testing.T) {
 		got := call("__complete", "--redis", "redis://127.0.0.1:1", "queues", "")
-		assert.Equal(t, exitOK, got.status)
+		assert.Equal(t, exit.OK, got.status)
 		assert.Equal(t, ":4\n", got.out)
 		assert.NotContains(t, got.err, "connect")
 	})
@@ -355,7 +360,7 @@ func TestEveryCommandIsDocumented(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/cli.md")
 	require.NoError(t, err)
-	root := (&app{}).command()
+	root := newRootCommand(&cli.App{})
 	root.InitDefaultCompletionCmd()
 	var all []string
 	var walk func(*cobra.Command)
@@ -385,30 +390,30 @@ func TestScheduleThatIsRunByHand(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	got := s.call("schedules", "run", "nightly")
-	require.Equal(t, exitOK, got.status, got.err)
+	require.Equal(t, exit.OK, got.status, got.err)
 	assert.Equal(t, got.out, s.call("jobs", "list", "--state", "queued", "--name", "report", "--ids").out)
-	var printed upshot
+	var printed cli.Result
 	require.NoError(t, json.Unmarshal([]byte(s.call("schedules", "run", "poll", "--json").out), &printed))
-	assert.Equal(t, work.StateQueued, s.state(printed.Job))
+	assert.Equal(t, work.StateQueued, s.State(printed.Job))
 	printed.Job = ""
-	assert.Equal(t, upshot{ID: "poll", Action: "run", Done: true}, printed)
+	assert.Equal(t, cli.Result{ID: "poll", Action: "run", Done: true}, printed)
 }
 
 // Ctrl-C ends what waits for something that does not come.
 func TestCtrlCWhileItWaits(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	s.importing()
+	s.Importing()
 	for _, args := range [][]string{
 		{"jobs", "wait", "greet-1", "greet-2"}, {"jobs", "log", "export-1", "--follow"}, {"pause", "import", "--wait"},
 		{"pause", "--all", "--wait"},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		// whenever it comes, it has the same end
-		timer := time.AfterFunc(100*time.Millisecond, func() { cancel(errInterrupted) })
+		timer := time.AfterFunc(100*time.Millisecond, func() { cancel(interrupt.Err) })
 		var out, errOut bytes.Buffer
-		a := &app{in: strings.NewReader(""), out: &out, err: &errOut, hurry: context.Background()}
-		assert.Equal(t, exitInterrupted, a.execute(ctx, append(args, "--redis", s.server.DSN())), "%v: %s", args,
+		a := &cli.App{In: strings.NewReader(""), Out: &out, Err: &errOut, Hurry: context.Background()}
+		assert.Equal(t, exit.Interrupted, run(ctx, a, append(args, "--redis", s.Server.DSN())), "%v: %s", args,
 			errOut.String())
 		assert.Regexp(t, `^work: (.*: )?interrupted\n$`, errOut.String())
 		timer.Stop()

@@ -14,24 +14,27 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/cmd/work/internal/cli"
+	"github.com/265d0351/work/cmd/work/internal/exit"
 )
 
 // enqueueFlags are those of enqueue alone. What was not given is not passed on: then the job's own options count.
 type enqueueFlags struct {
-	in      time.Duration
-	at      string
-	id      string
-	retries int
-	timeout time.Duration
-	front   bool
-	meta    []string
-	source  int64
-	text    bool
-	within  time.Duration
-	given   func(name string) bool
+	in        time.Duration
+	at        string
+	id        string
+	retries   int
+	timeout   time.Duration
+	retention time.Duration
+	front     bool
+	meta      []string
+	source    int64
+	text      bool
+	within    time.Duration
+	given     func(name string) bool
 }
 
-func newEnqueueCommand(a *app) *cobra.Command {
+func newEnqueueCommand(a *cli.App) *cobra.Command {
 	var f enqueueFlags
 	cmd := &cobra.Command{
 		Use:   "enqueue NAME ARG...",
@@ -42,9 +45,9 @@ Arguments that begin with a minus come after --.`,
   work enqueue send_mail '{"to":"a@example.org"}' --in 5m --id mail-77
   work enqueue --string greet Ann Bob`,
 		Args: requireName,
-		RunE: a.runs(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+		RunE: a.Runs(func(ctx context.Context, cmd *cobra.Command, args []string) error {
 			f.given = cmd.Flags().Changed
-			return a.enqueue(ctx, f, args[0], args[1:])
+			return enqueueJob(ctx, a, f, args[0], args[1:])
 		}),
 	}
 	flags := cmd.Flags()
@@ -53,6 +56,7 @@ Arguments that begin with a minus come after --.`,
 	flags.StringVar(&f.id, "id", "", "`id` of the job; if there is one with this id already, nothing is stored")
 	flags.IntVar(&f.retries, "retries", 0, "`attempts` after the first")
 	flags.DurationVar(&f.timeout, "timeout", 0, "how long an attempt may take, as a `duration`")
+	flags.DurationVar(&f.retention, "retention", 0, "keep how it ended and its result for this `duration`")
 	flags.BoolVar(&f.front, "front", false, "put it before the jobs that wait")
 	flags.StringArrayVar(&f.meta, "meta", nil, "note for its handler and for people, `key=value`; may be repeated")
 	flags.Int64Var(&f.source, "source", 0, "`number` of what the job is about")
@@ -69,9 +73,9 @@ func requireName(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// enqueue runs the command. The id is always chosen here, so that it is known also when it is not known whether the job
-// is stored.
-func (a *app) enqueue(ctx context.Context, f enqueueFlags, name string, args []string) error {
+// enqueueJob runs the command. The id is always chosen here, so that it is known also when it is not known whether the
+// job is stored.
+func enqueueJob(ctx context.Context, a *cli.App, f enqueueFlags, name string, args []string) error {
 	if !f.given("id") {
 		f.id = strings.ToLower(rand.Text())
 	}
@@ -79,43 +83,34 @@ func (a *app) enqueue(ctx context.Context, f enqueueFlags, name string, args []s
 	if err != nil {
 		return err
 	}
-	enq, err := a.enqueuer()
+	enq, err := a.Enqueuer()
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, f.within, &lateError{within: f.within})
+	ctx, cancel := context.WithTimeoutCause(ctx, f.within, &cli.LateError{Within: f.within})
 	defer cancel()
 	receipts, err := enq.EnqueueMany(ctx, []work.Entry{entry})
-	return a.conclude(f, receipts[0], err, enq.Close())
+	return concludeEnqueue(a, f.id, receipts[0], enqueueErrors{call: err, close: enq.Close()})
 }
 
-// lateError says that --within has passed.
-type lateError struct{ within time.Duration }
+// enqueueErrors are what went wrong with the call, and with the end of the connection.
+type enqueueErrors struct{ call, close error }
 
-func (e *lateError) Error() string { return fmt.Sprintf("no answer within %s (--within)", e.within) }
-
-// Is makes it a missed deadline for errors.Is.
-func (*lateError) Is(target error) bool { return target == context.DeadlineExceeded }
-
-// conclude tells what became of the job. What is known to be stored is printed first, whatever else went wrong.
-func (a *app) conclude(f enqueueFlags, got work.Receipt, err, closeErr error) error {
+// concludeEnqueue tells what became of the job. What is known to be stored is printed first, whatever else went wrong.
+func concludeEnqueue(a *cli.App, id string, got work.Receipt, errs enqueueErrors) error {
+	err, closeErr := errs.call, errs.close
 	var printErr error
 	if got.ID != "" {
-		printErr = a.printReceipt(a.out, got)
+		printErr = printReceipt(a, a.Out, got)
 	}
 	var invalid *work.InvalidError
 	var failed *work.EnqueueError
 	switch {
 	case errors.As(err, &invalid):
-		return &usageError{err: err}
+		return &exit.UsageError{Err: err}
 	case errors.As(err, &failed) && len(failed.Unknown) > 0:
-		return fmt.Errorf("%w: run it again with --id %s to be sure that it is stored once (if it has ended by then, it "+
-			""+
-			""+
-			""+
-			""+
-			""+
-			"would run again)", err, f.id)
+		return fmt.Errorf("%w: run it again with --id %s to be sure that it is stored once (if it has ended by then, "+
+			"it would run again)", err, id)
 	case err != nil:
 		return err
 	case printErr != nil:
@@ -124,18 +119,6 @@ func (a *app) conclude(f enqueueFlags, got work.Receipt, err, closeErr error) er
 		return fmt.Errorf("the job is stored, but the connection did not close in good order: %w", closeErr)
 	}
 	return nil
-}
-
-// enqueuer needs a Redis that outlives this program.
-func (a *app) enqueuer() (*work.Enqueuer, error) {
-	if err := a.needRedis(); err != nil {
-		return nil, err
-	}
-	enq, err := work.NewEnqueuer(a.redis, work.Namespace(a.namespace))
-	if err != nil {
-		return nil, &usageError{err: err}
-	}
-	return enq, nil
 }
 
 // entry turns flags and arguments into a job.
@@ -150,18 +133,18 @@ func (f enqueueFlags) entry(name string, texts []string) (work.Entry, error) {
 	}
 	switch {
 	case f.given("in") && f.given("at"):
-		return e, usagef("--in %s and --at %s exclude each other: give one", f.in, f.at)
+		return e, exit.Usagef("--in %s and --at %s exclude each other: give one", f.in, f.at)
 	case f.in < 0:
-		return e, usagef("--in is %s: give a positive duration, as 90s", f.in)
+		return e, exit.Usagef("--in is %s: give a positive duration, as 90s", f.in)
 	case f.within <= 0:
-		return e, usagef("--within is %s: give a duration above zero, as 10s", f.within)
+		return e, exit.Usagef("--within is %s: give a duration above zero, as 10s", f.within)
 	case f.given("at"):
 		at, err := time.Parse(time.RFC3339, f.at)
 		if err != nil {
-			return e, usagef("--at is %q: give a time as 2030-01-31T09:00:00Z or 2030-01-31T10:00:00+01:00", f.at)
+			return e, exit.Usagef("--at is %q: give a time as 2030-01-31T09:00:00Z or 2030-01-31T10:00:00+01:00", f.at)
 		}
 		if at.IsZero() { // which would be taken for none given
-			return e, usagef("--at is %s: give a time after 1970", f.at)
+			return e, exit.Usagef("--at is %s: give a time after 1970", f.at)
 		}
 		e.At = at
 	}
@@ -175,15 +158,16 @@ func (f enqueueFlags) entry(name string, texts []string) (work.Entry, error) {
 func (f enqueueFlags) argument(place int, text string) (any, error) {
 	switch {
 	case !utf8.ValidString(text):
-		return nil, usagef("argument %d is not UTF-8, which JSON cannot hold: encode it, for example as base64", place)
+		return nil, exit.Usagef("argument %d is not UTF-8, which JSON cannot hold: encode it, for example as base64",
+			place)
 	case f.text:
 		return text, nil
 	case json.Valid([]byte(text)):
 		return json.RawMessage(text), nil
 	case strings.HasPrefix(text, "-"):
-		return nil, usagef("argument %d begins with - and is not JSON: flags come before --", place)
+		return nil, exit.Usagef("argument %d begins with - and is not JSON: flags come before --", place)
 	}
-	return nil, usagef("argument %d is not JSON: wrap strings in quotes, as '\"ann\"', or give --string", place)
+	return nil, exit.Usagef("argument %d is not JSON: wrap strings in quotes, as '\"ann\"', or give --string", place)
 }
 
 func (f enqueueFlags) options() ([]work.EnqueueOption, error) {
@@ -194,13 +178,16 @@ func (f enqueueFlags) options() ([]work.EnqueueOption, error) {
 	if f.given("timeout") {
 		options = append(options, work.Timeout(f.timeout))
 	}
+	if f.given("retention") {
+		options = append(options, work.Retention(f.retention))
+	}
 	if f.front {
 		options = append(options, work.Front())
 	}
 	for _, pair := range f.meta {
 		key, value, found := strings.Cut(pair, "=")
 		if !found || key == "" {
-			return nil, usagef("--meta is %q: give key=value", pair)
+			return nil, exit.Usagef("--meta is %q: give key=value", pair)
 		}
 		options = append(options, work.Meta(key, value))
 	}
@@ -215,13 +202,13 @@ type receipt struct {
 	Duplicate bool      `json:"duplicate"`
 }
 
-func (a *app) printReceipt(out io.Writer, got work.Receipt) error {
-	if a.json {
+func printReceipt(a *cli.App, out io.Writer, got work.Receipt) error {
+	if a.JSON {
 		return json.NewEncoder(out).
 			Encode(receipt{ID: got.ID, Name: got.Name, RunAt: got.RunAt, Duplicate: got.Duplicate})
 	}
-	if got.Duplicate && !a.quiet {
-		fmt.Fprintf(a.err, "work: a job with the id %s was there already, nothing was stored\n", got.ID)
+	if got.Duplicate && !a.Quiet {
+		fmt.Fprintf(a.Err, "work: a job with the id %s was there already, nothing was stored\n", got.ID)
 	}
 	_, err := fmt.Fprintln(out, got.ID)
 	return err

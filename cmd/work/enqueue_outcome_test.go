@@ -15,6 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/cmd/work/internal/cli"
+	"github.com/265d0351/work/cmd/work/internal/clitest"
+	"github.com/265d0351/work/cmd/work/internal/exit"
+	"github.com/265d0351/work/cmd/work/internal/interrupt"
 )
 
 // startSwallower passes on what goes to the Redis of dsn, and what it answers until a request holds the marker. From
@@ -78,11 +82,11 @@ func TestEnqueueWhoseReplyIsLostTellsHowToBeSure(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			dsn := startRedis(t)
+			dsn := clitest.Redis(t)
 			args := append([]string{"enqueue", "--redis", startSwallower(t, dsn, "greet"), "--within", "500ms",
 				"greet"}, row.args...)
 			got := call(args...)
-			assert.Equal(t, exitFailure, got.status)
+			assert.Equal(t, exit.Failure, got.status)
 			assert.Empty(t, got.out)
 			assert.True(t, strings.HasPrefix(got.err,
 				`work: it is not known whether job "greet" is stored (a reply was lost): `), got.err)
@@ -109,25 +113,26 @@ func TestEnqueueConcludes(t *testing.T) {
 	}{
 		{"stored", stored, nil, nil, said{out: "one\n"}},
 		{"stored, and Close failed", stored, nil, assert.AnError,
-			said{exitFailure, "one\n", "work: the job is stored, but the connection did not close in good order: " +
+			said{exit.Failure, "one\n", "work: the job is stored, but the connection did not close in good order: " +
 				assert.AnError.Error() + "\n"}},
 		{"stored, but", stored, &work.EnqueueError{Stored: []int{0}, Err: assert.AnError}, nil,
-			said{exitFailure, "one\n", "work: the job is stored, but: " + assert.AnError.Error() + "\n"}},
+			said{exit.Failure, "one\n", "work: the job is stored, but: " + assert.AnError.Error() + "\n"}},
 		{"not stored, and Close failed", work.Receipt{}, late, assert.AnError,
-			said{exitFailure, "", "work: the job is not stored: context deadline exceeded\n"}},
+			said{exit.Failure, "", "work: the job is not stored: context deadline exceeded\n"}},
 		{"unknown", work.Receipt{}, &work.EnqueueError{Unknown: []int{0}, Err: context.DeadlineExceeded}, nil,
-			said{exitFailure, "", "work: it is not known whether the job is stored (a reply was lost): context deadline " +
-				"exceeded: " +
-				"run it again with --id one to be sure that it is stored once (if it has ended by then, it would run " +
-				"again)\n"}},
-		{"interrupted", work.Receipt{}, &work.EnqueueError{NotStored: []int{0}, Err: errInterrupted}, nil,
-			said{exitInterrupted, "", "work: the job is not stored: interrupted\n"}},
+			said{exit.Failure, "",
+				"work: it is not known whether the job is stored (a reply was lost): context deadline " +
+					"exceeded: " +
+					"run it again with --id one to be sure that it is stored once (if it has ended by then, it would " +
+					"run again)\n"}},
+		{"interrupted", work.Receipt{}, &work.EnqueueError{NotStored: []int{0}, Err: interrupt.Err}, nil,
+			said{exit.Interrupted, "", "work: the job is not stored: interrupted\n"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			var out, errOut bytes.Buffer
-			a := &app{out: &out, err: &errOut, running: true}
-			status := a.status(a.conclude(enqueueFlags{id: "one"}, row.got, row.err, row.closeErr))
+			a := &cli.App{Out: &out, Err: &errOut, Running: true}
+			status := a.Status(concludeEnqueue(a, "one", row.got, enqueueErrors{call: row.err, close: row.closeErr}))
 			assert.Equal(t, row.want, said{status: status, out: out.String(), err: errOut.String()})
 		})
 	}
@@ -135,7 +140,7 @@ func TestEnqueueConcludes(t *testing.T) {
 
 func TestEnqueueChoosesAnIDThatIsPrinted(t *testing.T) {
 	t.Parallel()
-	dsn := startRedis(t)
+	dsn := clitest.Redis(t)
 	first, second := call("enqueue", "--redis", dsn, "greet"), call("enqueue", "--redis", dsn, "greet")
 	assert.Regexp(t, `^[a-z2-7]{26}\n$`, first.out)
 	assert.NotEqual(t, first, second)
@@ -144,6 +149,6 @@ func TestEnqueueChoosesAnIDThatIsPrinted(t *testing.T) {
 
 func TestLatenessIsAMissedDeadline(t *testing.T) {
 	t.Parallel()
-	assert.True(t, errors.Is(&lateError{}, context.DeadlineExceeded))
-	assert.False(t, errors.Is(&lateError{}, context.Canceled))
+	assert.True(t, errors.Is(&cli.LateError{}, context.DeadlineExceeded))
+	assert.False(t, errors.Is(&cli.LateError{}, context.Canceled))
 }

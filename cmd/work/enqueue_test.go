@@ -12,17 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/cmd/work/internal/clitest"
+	"github.com/265d0351/work/cmd/work/internal/exit"
 	"github.com/265d0351/work/embedded"
 )
-
-// startRedis starts an embedded Redis that ends with the test.
-func startRedis(t *testing.T) string {
-	t.Helper()
-	server, err := embedded.Start()
-	require.NoError(t, err)
-	t.Cleanup(server.Close)
-	return server.DSN()
-}
 
 // runOne runs a pool for one job name until a job has come, and returns it as its handler saw it.
 func runOne(t *testing.T, dsn, name string) work.Job {
@@ -61,7 +54,7 @@ func TestEnqueuedArgumentsReachTheHandler(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			dsn := startRedis(t)
+			dsn := clitest.Redis(t)
 			got := call(append([]string{"enqueue", "--redis", dsn, "greet"}, row.args...)...)
 			require.Equal(t, said{out: got.out}, got)
 			job := runOne(t, dsn, "greet")
@@ -73,7 +66,7 @@ func TestEnqueuedArgumentsReachTheHandler(t *testing.T) {
 
 func TestEnqueueFlagsReachTheHandler(t *testing.T) {
 	t.Parallel()
-	dsn := startRedis(t)
+	dsn := clitest.Redis(t)
 	got := call("enqueue", "--redis", dsn, "greet", "--id", "one", "--retries", "3", "--source", "77", "--front",
 		"--meta", "trace=a=b", "--meta", "user=", "--timeout", "1m", "--json")
 	require.Zero(t, got.status, got.err)
@@ -89,9 +82,26 @@ func TestEnqueueFlagsReachTheHandler(t *testing.T) {
 	assert.Equal(t, map[string]string{"trace": "a=b", "user": ""}, job.Meta)
 }
 
+// Without it a wait that begins after the end of a fast job finds nothing.
+func TestEnqueueRetentionKeepsTheResultForALaterWait(t *testing.T) {
+	t.Parallel()
+	dsn := clitest.Redis(t)
+	require.Equal(t, said{out: "kept\n"},
+		call("enqueue", "--redis", dsn, "greet", "--id", "kept", "--retention", "1h"))
+	require.Equal(t, said{out: "gone\n"}, call("enqueue", "--redis", dsn, "greet", "--id", "gone"))
+	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: dsn, Logger: slog.New(slog.DiscardHandler)}).
+		Job("greet", func() (int, error) { return 42, nil })
+	require.NoError(t, pool.Start(t.Context()))
+	require.NoError(t, pool.Drain(t.Context()))
+	require.NoError(t, pool.Stop(t.Context()))
+	assert.Zero(t, call("jobs", "wait", "--redis", dsn, "kept").status)
+	assert.Contains(t, call("jobs", "wait", "--redis", dsn, "kept", "--json").out, `"result":42`)
+	assert.Equal(t, 3, call("jobs", "wait", "--redis", dsn, "gone").status)
+}
+
 func TestEnqueueTwiceUnderOneID(t *testing.T) {
 	t.Parallel()
-	dsn := startRedis(t)
+	dsn := clitest.Redis(t)
 	require.Equal(t, said{out: "one\n"}, call("enqueue", "--redis", dsn, "greet", "--id", "one"))
 	assert.Equal(t, said{out: "one\n", err: "work: a job with the id one was there already, nothing was stored\n"},
 		call("enqueue", "--redis", dsn, "greet", "--id", "one"))
@@ -102,7 +112,7 @@ func TestEnqueueTwiceUnderOneID(t *testing.T) {
 
 func TestEnqueueAtKeepsTheTime(t *testing.T) {
 	t.Parallel()
-	got := call("enqueue", "--redis", startRedis(t), "greet", "--at", "2099-01-31T10:00:00+01:00", "--json")
+	got := call("enqueue", "--redis", clitest.Redis(t), "greet", "--at", "2099-01-31T10:00:00+01:00", "--json")
 	require.Zero(t, got.status, got.err)
 	var printed receipt
 	require.NoError(t, json.Unmarshal([]byte(got.out), &printed))
@@ -111,7 +121,7 @@ func TestEnqueueAtKeepsTheTime(t *testing.T) {
 
 func TestEnqueueInRunsLater(t *testing.T) {
 	t.Parallel()
-	dsn := startRedis(t)
+	dsn := clitest.Redis(t)
 	before := time.Now()
 	require.Equal(t, said{out: "later\n"}, call("enqueue", "--redis", dsn, "greet", "--id", "later", "--in", "150ms"))
 	assert.Equal(t, "later", runOne(t, dsn, "greet").ID)
@@ -120,7 +130,7 @@ func TestEnqueueInRunsLater(t *testing.T) {
 
 func TestEnqueuePassesOnWhatTheLibraryRefuses(t *testing.T) {
 	t.Parallel()
-	dsn := startRedis(t)
+	dsn := clitest.Redis(t)
 	long, start := strings.Repeat("a", 201), strings.Repeat("a", 60)
 	for _, row := range []struct {
 		name string
@@ -149,14 +159,14 @@ func TestEnqueuePassesOnWhatTheLibraryRefuses(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			got := call(append([]string{"enqueue", "--redis", dsn}, row.args...)...)
-			assert.Equal(t, said{status: exitUsage, err: "work: " + row.want + "\n"}, got)
+			assert.Equal(t, said{status: exit.Usage, err: "work: " + row.want + "\n"}, got)
 		})
 	}
 }
 
 func TestEnqueueRefuses(t *testing.T) {
 	t.Parallel()
-	dsn := startRedis(t)
+	dsn := clitest.Redis(t)
 	for _, row := range []struct {
 		name string
 		args []string
@@ -206,7 +216,7 @@ func TestEnqueueRefuses(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			got := call(append([]string{"enqueue", "--redis", dsn}, row.args...)...)
-			assert.Equal(t, said{status: exitUsage, err: "work: " + row.want + "\n"}, got)
+			assert.Equal(t, said{status: exit.Usage, err: "work: " + row.want + "\n"}, got)
 		})
 	}
 }
@@ -218,7 +228,7 @@ func TestEnqueueWithoutARedisFailsInTime(t *testing.T) {
 	server.Close()
 	began := time.Now()
 	got := call("enqueue", "--redis", server.DSN(), "--within", "300ms", "greet")
-	assert.Equal(t, exitFailure, got.status)
+	assert.Equal(t, exit.Failure, got.status)
 	assert.Contains(t, got.err, `work: job "greet" is not stored: no answer within 300ms (--within): `)
 	assert.Less(t, time.Since(began), 10*time.Second)
 }

@@ -3,14 +3,16 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/265d0351/work/cmd/work/internal/clitest"
 )
 
 // Every command that looks, as a person and as a program read it.
 func TestCommandsThatLook(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	s.importing()
-	group := s.group("mail")
+	s.Importing()
+	group := s.Group("mail")
 	for _, args := range [][]string{
 		{"queues"}, {"queues", "mail"}, {"queues", "nobody"},
 		{"jobs", "list"}, {"jobs", "list", "--state", "dead"},
@@ -22,7 +24,7 @@ func TestCommandsThatLook(t *testing.T) {
 		{"jobs", "show", "greet-1", "nobody"},
 		{"jobs", "wait", "report-1"}, {"jobs", "wait", "mail-1"}, {"jobs", "wait", "nobody"},
 		{"jobs", "log", "export-1"}, {"jobs", "log", "greet-1"}, {"jobs", "log", "nobody"},
-		{"workers"}, {"workers", "list"}, {"workers", "show", s.worker()}, {"workers", "show", "nobody"},
+		{"workers"}, {"workers", "list"}, {"workers", "show", s.Worker()}, {"workers", "show", "nobody"},
 		{"workers", "ping"},
 		{"schedules"}, {"errors"}, {"errors", "--name", "export"}, {"errors", "--name", "nobody"},
 		{"stats", "--since", "2h"}, {"stats", "mail", "--since", "90d"}, {"stats", "nobody"}, {"limits"},
@@ -33,10 +35,10 @@ func TestCommandsThatLook(t *testing.T) {
 	} {
 		for _, extra := range [][]string{nil, {"--json"}} {
 			args := append(append([]string{}, args...), extra...)
-			name := strings.ReplaceAll(strings.ReplaceAll(strings.Join(args, " "), group, "GROUP"), s.worker(),
+			name := strings.ReplaceAll(strings.ReplaceAll(strings.Join(args, " "), group, "GROUP"), s.Worker(),
 				"WORKER")
 			t.Run(name, func(t *testing.T) {
-				golden(t, "look/"+fileName(name), s.settled(s.call(args...)))
+				clitest.Golden(t, "look/"+fileName(name), s.settled(s.call(args...)))
 			})
 		}
 	}

@@ -9,7 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/265d0351/work"
+	"github.com/265d0351/work/cmd/work/internal/cli"
+	"github.com/265d0351/work/cmd/work/internal/exit"
+	"github.com/265d0351/work/cmd/work/internal/human"
+	"github.com/265d0351/work/inspect"
 )
 
 // pauseFlags are those of pause and resume.
@@ -19,7 +22,7 @@ type pauseFlags struct {
 	within time.Duration
 }
 
-func newPauseCommand(a *app) *cobra.Command {
+func newPauseCommand(a *cli.App) *cobra.Command {
 	var f pauseFlags
 	cmd := &cobra.Command{
 		Use:   "pause NAME...",
@@ -29,19 +32,19 @@ if --within passes first, or at Ctrl-C, they stay paused.`,
 		Example: `  work pause export
   work pause --all --wait --within 5m`,
 		Args: cobra.ArbitraryArgs,
-		RunE: a.runs(func(ctx context.Context, _ *cobra.Command,
+		RunE: a.Runs(func(ctx context.Context, _ *cobra.Command,
 			names []string) error {
-			return a.pause(ctx, f, names)
+			return pauseQueues(ctx, a, f, names)
 		}),
 	}
 	cmd.Flags().BoolVar(&f.all, "all", false, "all queues of the namespace")
 	cmd.Flags().BoolVar(&f.wait, "wait", false, "until none of their jobs runs")
 	cmd.Flags().DurationVar(&f.within, "within", 0, "with --wait: give up after this `duration`; 0 waits for ever")
-	a.completeArgs(cmd, a.queueNames)
+	a.CompleteArgs(cmd, a.QueueNames)
 	return cmd
 }
 
-func newResumeCommand(a *app) *cobra.Command {
+func newResumeCommand(a *cli.App) *cobra.Command {
 	var f pauseFlags
 	cmd := &cobra.Command{
 		Use:   "resume NAME...",
@@ -50,33 +53,33 @@ func newResumeCommand(a *app) *cobra.Command {
 		Example: `  work resume export
   work resume --all`,
 		Args: cobra.ArbitraryArgs,
-		RunE: a.runs(func(ctx context.Context, _ *cobra.Command,
+		RunE: a.Runs(func(ctx context.Context, _ *cobra.Command,
 			names []string) error {
-			return a.resume(ctx, f, names)
+			return resumeQueues(ctx, a, f, names)
 		}),
 	}
 	cmd.Flags().BoolVar(&f.all, "all", false, "all queues of the namespace")
-	a.completeArgs(cmd, a.queueNames)
+	a.CompleteArgs(cmd, a.QueueNames)
 	return cmd
 }
 
 func (f pauseFlags) validate(names []string) error {
 	switch {
 	case f.all == (len(names) > 0):
-		return &usageError{err: errors.New("say which queues: their names, or --all")}
+		return &exit.UsageError{Err: errors.New("say which queues: their names, or --all")}
 	case f.within < 0:
-		return usagef("--within is %s: give a positive duration, as 90s", f.within)
+		return exit.Usagef("--within is %s: give a positive duration, as 90s", f.within)
 	case f.within > 0 && !f.wait:
-		return usagef("--within is given without --wait: nothing would be waited for")
+		return exit.Usagef("--within is given without --wait: nothing would be waited for")
 	}
 	return nil
 }
 
-func (a *app) pause(ctx context.Context, f pauseFlags, names []string) error {
+func pauseQueues(ctx context.Context, a *cli.App, f pauseFlags, names []string) error {
 	if err := f.validate(names); err != nil {
 		return err
 	}
-	return a.inspect(ctx, func(ctx context.Context, i *work.Inspector) error {
+	return a.Inspect(ctx, func(ctx context.Context, i *inspect.Inspector) error {
 		pause := func(ctx context.Context) error { return i.PauseQueue(ctx, names...) }
 		if f.all {
 			pause = i.PauseAll
@@ -89,15 +92,15 @@ func (a *app) pause(ctx context.Context, f pauseFlags, names []string) error {
 				return err
 			}
 		}
-		return a.tellPause("pause", "paused", f, names)
+		return tellPause(a, "pause", f, names)
 	})
 }
 
 // waitForPause returns once nothing runs.
-func waitForPause(ctx context.Context, i *work.Inspector, f pauseFlags, names []string) error {
+func waitForPause(ctx context.Context, i *inspect.Inspector, f pauseFlags, names []string) error {
 	if f.within > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, f.within, &lateError{within: f.within})
+		ctx, cancel = context.WithTimeoutCause(ctx, f.within, &cli.LateError{Within: f.within})
 		defer cancel()
 	}
 	if !f.all {
@@ -115,7 +118,7 @@ func waitForPause(ctx context.Context, i *work.Inspector, f pauseFlags, names []
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("all queues are paused, and %s still run: %w", counted(counts.Running, "job"),
+			return fmt.Errorf("all queues are paused, and %s still run: %w", human.Counted(counts.Running, "job"),
 				context.Cause(ctx))
 		case <-again.C:
 		}
@@ -125,11 +128,11 @@ func waitForPause(ctx context.Context, i *work.Inspector, f pauseFlags, names []
 // pauseInterval is how often it is looked whether jobs still run.
 const pauseInterval = 200 * time.Millisecond
 
-func (a *app) resume(ctx context.Context, f pauseFlags, names []string) error {
+func resumeQueues(ctx context.Context, a *cli.App, f pauseFlags, names []string) error {
 	if err := f.validate(names); err != nil {
 		return err
 	}
-	return a.inspect(ctx, func(ctx context.Context, i *work.Inspector) error {
+	return a.Inspect(ctx, func(ctx context.Context, i *inspect.Inspector) error {
 		resume := func(ctx context.Context) error { return i.ResumeQueue(ctx, names...) }
 		if f.all {
 			resume = i.ResumeAll
@@ -137,18 +140,18 @@ func (a *app) resume(ctx context.Context, f pauseFlags, names []string) error {
 		if err := resume(ctx); err != nil {
 			return err
 		}
-		return a.tellPause("resume", "resumed", f, names)
+		return tellPause(a, "resume", f, names)
 	})
 }
 
-func (a *app) tellPause(action, past string, f pauseFlags, names []string) error {
+func tellPause(a *cli.App, action string, f pauseFlags, names []string) error {
 	text := "all queues"
 	if !f.all {
-		text = visible(strings.Join(names, ", "))
+		text = human.Visible(strings.Join(names, ", "))
 	}
-	return a.tell(struct {
+	return a.Console().Tell(struct {
 		Action string   `json:"action"`
 		All    bool     `json:"all"`
 		Queues []string `json:"queues,omitempty"`
-	}{action, f.all, names}, past+": "+text)
+	}{action, f.all, names}, action+"d: "+text)
 }

@@ -13,6 +13,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/cmd/work/internal/clitest"
+	"github.com/265d0351/work/cmd/work/internal/demo"
+	"github.com/265d0351/work/cmd/work/internal/exit"
 )
 
 // childrenOf returns the processes that pid has started and that live.
@@ -42,9 +46,9 @@ func alive(pid int) bool {
 }
 
 // startProgram starts the program as a process of its own and waits until it has so many children.
-func startProgram(t *testing.T, children int, args ...string) (cmd *exec.Cmd, pids []int, errOut *tail) {
+func startProgram(t *testing.T, children int, args ...string) (cmd *exec.Cmd, pids []int, errOut *bytes.Buffer) {
 	t.Helper()
-	errOut = &tail{}
+	errOut = &bytes.Buffer{}
 	cmd = exec.Command(os.Args[0], args...)
 	cmd.Stderr = errOut
 	require.NoError(t, cmd.Start())
@@ -69,7 +73,7 @@ func requireDead(t *testing.T, pids []int) {
 
 func TestChildrenDieWithTheirParent(t *testing.T) {
 	t.Parallel()
-	cmd, children, _ := startProgram(t, 2, "demo", "--workers", "2", "--slow", "1h", manyFiles(t, 50))
+	cmd, children, _ := startProgram(t, 2, "demo", "--workers", "2", "--slow", "1h", clitest.ManyFiles(t, 50))
 	require.NoError(t, cmd.Process.Signal(syscall.SIGKILL))
 	requireDead(t, children)
 }
@@ -77,19 +81,20 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 func TestInterruptStopsAllInGoodOrder(t *testing.T) {
 	t.Parallel()
 	cmd, children, errOut := startProgram(t, 2, "demo", "--workers", "2", "--slow", "200ms", "--concurrency", "1",
-		manyFiles(t, 200))
+		clitest.ManyFiles(t, 200))
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
-	var exit *exec.ExitError
-	require.ErrorAs(t, cmd.Wait(), &exit)
-	assert.Equal(t, exitInterrupted, exit.ExitCode())
-	assert.Equal(t, "work: interrupted: the jobs that were not done are left undone", withoutAddress(errOut.String()))
+	var ended *exec.ExitError
+	require.ErrorAs(t, cmd.Wait(), &ended)
+	assert.Equal(t, exit.Interrupted, ended.ExitCode())
+	assert.Equal(t, "work: interrupted: the jobs that were not done are left undone",
+		strings.TrimSpace(withoutAddress(errOut.String())))
 	requireDead(t, children)
 }
 
 func TestASecondInterruptHurries(t *testing.T) {
 	t.Parallel()
-	cmd, children, _ := startProgram(t, 2, "demo", "--workers", "2", "--slow", "1h", manyFiles(t, 50))
-	var exit *exec.ExitError
+	cmd, children, _ := startProgram(t, 2, "demo", "--workers", "2", "--slow", "1h", clitest.ManyFiles(t, 50))
+	var status *exec.ExitError
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	began := time.Now()
@@ -98,8 +103,8 @@ func TestASecondInterruptHurries(t *testing.T) {
 	for {
 		select {
 		case err := <-ended:
-			require.ErrorAs(t, err, &exit)
-			assert.Less(t, time.Since(began), crewPatience, "it did not wait for the jobs")
+			require.ErrorAs(t, err, &status)
+			assert.Less(t, time.Since(began), demo.ShutdownTimeout, "it did not wait for the jobs")
 			requireDead(t, children)
 			return
 		case <-again.C:

@@ -6,7 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/265d0351/work"
+	"github.com/265d0351/work/cmd/work/internal/cli"
+	"github.com/265d0351/work/cmd/work/internal/human"
+	"github.com/265d0351/work/cmd/work/internal/interrupt"
+	"github.com/265d0351/work/inspect"
 )
 
 // purgeFlags are those of purge alone.
@@ -15,7 +18,7 @@ type purgeFlags struct {
 	dryRun bool
 }
 
-func newPurgeCommand(a *app) *cobra.Command {
+func newPurgeCommand(a *cli.App) *cobra.Command {
 	var f purgeFlags
 	cmd := &cobra.Command{
 		Use:   "purge NAME",
@@ -26,17 +29,17 @@ for a retry stays: for that there is jobs delete. At Ctrl-C it says how many are
 Exit status: 3 if there is no such queue.`,
 		Example: `  work purge export --dry-run
   work purge export --yes`,
-		Args: exactly(1, "the name of one queue"),
-		RunE: a.runs(func(ctx context.Context, _ *cobra.Command, args []string) error {
-			return a.inspect(ctx, func(ctx context.Context,
-				i *work.Inspector) error {
-				return a.purge(ctx, i, f, args[0])
+		Args: cli.Exactly(1, "the name of one queue"),
+		RunE: a.Runs(func(ctx context.Context, _ *cobra.Command, args []string) error {
+			return a.Inspect(ctx, func(ctx context.Context,
+				i *inspect.Inspector) error {
+				return purgeQueue(ctx, a, i, f, args[0])
 			})
 		}),
 	}
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only say what would be done")
-	a.completeArgs(cmd, a.queueNames)
+	a.CompleteArgs(cmd, a.QueueNames)
 	return cmd
 }
 
@@ -49,34 +52,35 @@ type purged struct {
 	Removed int    `json:"removed"`
 }
 
-func (a *app) purge(ctx context.Context, i *work.Inspector, f purgeFlags, name string) error {
+func purgeQueue(ctx context.Context, a *cli.App, i *inspect.Inspector, f purgeFlags, name string) error {
 	q, err := i.Queue(ctx, name)
 	if err != nil {
 		return err
 	}
 	p := purged{Action: "purge", Name: name, DryRun: f.dryRun, Waiting: q.Waiting}
 	if f.dryRun {
-		return a.tell(p, fmt.Sprintf("%s would be removed from the queue of %s", counted(q.Waiting, "job"),
-			visible(name)))
+		return a.Console().Tell(p, fmt.Sprintf("%s would be removed from the queue of %s",
+			human.Counted(q.Waiting, "job"),
+			human.Visible(name)))
 	}
 	if !f.yes {
-		if err := a.confirm(fmt.Sprintf("remove the %s that wait in the queue of %s in namespace %s?",
-			counted(q.Waiting, "job"), visible(name), a.namespace)); err != nil {
+		if err := a.Console().Confirm(fmt.Sprintf("remove the %s that wait in the queue of %s in namespace %s?",
+			human.Counted(q.Waiting, "job"), human.Visible(name), a.Namespace)); err != nil {
 			return err
 		}
 	}
-	steps := a.steps("removed")
-	steady, between, stop := a.gently(ctx)
+	steps := a.Console().Steps("removed")
+	steady, between, stop := interrupt.Gently(ctx, a.Hurry)
 	defer stop()
-	p.Removed, err = i.Purge(steady, name, work.PurgeOptions{Progress: func(removed int) {
-		steps.set(removed, q.Waiting)
+	p.Removed, err = i.Purge(steady, name, inspect.PurgeOptions{Progress: func(removed int) {
+		steps.Set(removed, q.Waiting)
 		between()
 	}})
-	steps.clear()
-	printed := a.tell(p, fmt.Sprintf("removed %s of %s from the queue of %s", number(p.Removed),
-		counted(q.Waiting, "job"), visible(name)))
+	steps.Clear()
+	printed := a.Console().Tell(p, fmt.Sprintf("removed %s of %s from the queue of %s", human.Number(p.Removed),
+		human.Counted(q.Waiting, "job"), human.Visible(name)))
 	if err != nil {
-		return orInterrupted(ctx, err)
+		return interrupt.Cause(ctx, err)
 	}
 	return printed
 }

@@ -1,15 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"github.com/265d0351/work"
+	"github.com/265d0351/work/cmd/work/internal/cli"
+	"github.com/265d0351/work/cmd/work/internal/console"
+	"github.com/265d0351/work/cmd/work/internal/describe"
+	"github.com/265d0351/work/cmd/work/internal/human"
+	"github.com/265d0351/work/inspect"
 )
 
-func newQueuesCommand(a *app) *cobra.Command {
+func newQueuesCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "queues [NAME]",
 		Short: "Show the queues, or one of them",
@@ -19,16 +24,19 @@ last five minutes have brought, how many workers serve it, and what holds it up.
 Exit status: 3 if there is no queue of that name.`,
 		Example: `  work queues
   work queues export --json | jq .waiting`,
-		Args: atMost(1, "at most one name"),
-		RunE: a.runs(func(ctx context.Context, _ *cobra.Command, args []string) error {
-			return a.inspect(ctx, func(ctx context.Context, i *work.Inspector) error { return a.queues(ctx, i, args) })
+		Args: cli.AtMost(1, "at most one name"),
+		RunE: a.Runs(func(ctx context.Context, _ *cobra.Command, args []string) error {
+			return a.Inspect(ctx, func(ctx context.Context,
+				i *inspect.Inspector) error {
+				return showQueues(ctx, a, i, args)
+			})
 		}),
 	}
-	a.completeArgs(cmd, a.queueNames)
+	a.CompleteArgs(cmd, a.QueueNames)
 	return cmd
 }
 
-func (a *app) queues(ctx context.Context, i *work.Inspector, args []string) error {
+func showQueues(ctx context.Context, a *cli.App, i *inspect.Inspector, args []string) error {
 	server, err := i.Server(ctx)
 	if err != nil {
 		return err
@@ -38,33 +46,31 @@ func (a *app) queues(ctx context.Context, i *work.Inspector, args []string) erro
 		if err != nil {
 			return err
 		}
-		return a.show(q, func(c *console) []string { return factLines(c, queueFacts(q, server)) })
+		return a.Console().Show(q, func(c *console.Console) []string { return c.Summary(queueFacts(q, server)) })
 	}
 	queues, err := i.Queues(ctx)
 	if err != nil {
 		return err
 	}
-	return list(a, queues, "there are no queues",
-		func(queues []work.QueueInfo) *table { return queueTable(queues, server) })
+	return console.List(a.Console(), queues, "there are no queues",
+		func(queues []inspect.QueueInfo) *console.Table { return queueTable(queues, server) })
 }
 
-func queueTable(queues []work.QueueInfo, server work.ServerInfo) *table {
-	t := &table{columns: []column{{title: "QUEUE"}, {title: "WAITING", right: true}, {title: "OLDEST", right: true},
-		{title: "RUNNING", right: true},
-		{title: "WORKERS", right: true}, {title: "DONE 5M", right: true}, {title: "FAILED 5M", right: true},
-		{title: "DEAD 5M", right: true}, {title: "HELD UP BY", prose: true}}}
+func queueTable(queues []inspect.QueueInfo, server inspect.ServerInfo) *console.Table {
+	t := console.NewTable(console.Left("QUEUE"), console.Right("WAITING"), console.Right("OLDEST"),
+		console.Right("RUNNING"), console.Right("WORKERS"), console.Right("DONE 5M"), console.Right("FAILED 5M"),
+		console.Right("DEAD 5M"), console.Prose("HELD UP BY"))
 	for _, q := range queues {
-		t.rows = append(t.rows, []string{visible(q.Name), number(q.Waiting), sinceText(q.Oldest, server.Now),
-			number(q.Running), number(q.Workers),
-			grouped(q.Done), grouped(q.Failed), grouped(q.Dead), queueHolds(q)})
+		t.Add(human.Visible(q.Name), human.Number(q.Waiting),
+			human.Since(q.Oldest, server.Now),
+			human.Number(q.Running), human.Number(q.Workers),
+			human.Grouped(q.Done), human.Grouped(q.Failed), human.Grouped(q.Dead), queueHolds(q))
 	}
 	return t
 }
 
-func number(n int) string { return grouped(int64(n)) }
-
 // queueHolds is what keeps jobs of the queue from beginning.
-func queueHolds(q work.QueueInfo) string {
+func queueHolds(q inspect.QueueInfo) string {
 	text := ""
 	add := func(is bool, word string) {
 		switch {
@@ -75,23 +81,24 @@ func queueHolds(q work.QueueInfo) string {
 			text += ", " + word
 		}
 	}
-	add(q.Problem != "", visible(q.Problem))
+	add(q.Problem != "", human.Visible(q.Problem))
 	add(q.Paused, "a pause")
 	if q.Limit != nil {
-		limit := limitText(q.Limit.Limit)
+		limit := describe.Limit(q.Limit.Limit)
 		add(limit != "", "a limit: "+limit)
 	}
 	add(q.Workers == 0 && q.Waiting > 0, "no worker serves it")
-	return fallback(text, "-")
+	return cmp.Or(text, "-")
 }
 
-func queueFacts(q work.QueueInfo, server work.ServerInfo) []fact {
-	facts := []fact{
-		{"queue", visible(q.Name)}, {"waiting", number(q.Waiting)}, {"oldest", momentText(q.Oldest, server.Now)},
-		{"running", number(q.Running)},
-		{"workers", number(q.Workers)}, {"held by", queueHolds(q)},
-		{"lately", fmt.Sprintf("%s done, %s failed, %s dead in the last five full minutes", grouped(q.Done),
-			grouped(q.Failed), grouped(q.Dead))},
+func queueFacts(q inspect.QueueInfo, server inspect.ServerInfo) []console.SummaryLine {
+	facts := []console.SummaryLine{
+		{"queue", human.Visible(q.Name)}, {"waiting", human.Number(q.Waiting)},
+		{"oldest", human.When(q.Oldest, server.Now)},
+		{"running", human.Number(q.Running)},
+		{"workers", human.Number(q.Workers)}, {"held by", queueHolds(q)},
+		{"lately", fmt.Sprintf("%s done, %s failed, %s dead in the last five full minutes", human.Grouped(q.Done),
+			human.Grouped(q.Failed), human.Grouped(q.Dead))},
 	}
-	return append(facts, fact{"active", momentText(q.LastActive, server.Now)})
+	return append(facts, console.SummaryLine{"active", human.When(q.LastActive, server.Now)})
 }

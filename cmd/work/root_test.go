@@ -9,6 +9,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/265d0351/work/cmd/work/internal/cli"
+	"github.com/265d0351/work/cmd/work/internal/exit"
+	"github.com/265d0351/work/cmd/work/internal/interrupt"
 )
 
 func TestMistakesInTheCommandLine(t *testing.T) {
@@ -38,7 +42,7 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, said{status: exitUsage, err: "work: " + row.want + "\n"}, call(row.args...))
+			assert.Equal(t, said{status: exit.Usage, err: "work: " + row.want + "\n"}, call(row.args...))
 		})
 	}
 }
@@ -87,7 +91,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 				if command[0] == "demo" {
 					command = append(command, t.TempDir())
 				}
-				assert.Equal(t, exitFailure, execute(command, strings.NewReader(""), broken{row.err}, &errOut))
+				assert.Equal(t, exit.Failure, execute(command, strings.NewReader(""), broken{row.err}, &errOut))
 				assert.Equal(t, row.want, withoutAddress(errOut.String()))
 			})
 		}
@@ -97,7 +101,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 func TestStatusOfAnInterruption(t *testing.T) {
 	t.Parallel()
 	var errOut bytes.Buffer
-	a := &app{err: &errOut, running: true}
-	assert.Equal(t, exitInterrupted, a.status(errors.Join(errInterrupted)))
+	a := &cli.App{Err: &errOut, Running: true}
+	assert.Equal(t, exit.Interrupted, a.Status(errors.Join(interrupt.Err)))
 	assert.Equal(t, "work: interrupted\n", errOut.String())
 }

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -10,19 +10,24 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/cmd/work/internal/cli"
+	"github.com/265d0351/work/cmd/work/internal/console"
+	"github.com/265d0351/work/cmd/work/internal/exit"
+	"github.com/265d0351/work/cmd/work/internal/human"
+	"github.com/265d0351/work/inspect"
 )
 
-func newSchedulesCommand(a *app) *cobra.Command {
-	cmd := a.group("schedules", "Look at the schedules of periodic jobs, and change them")
+func newSchedulesCommand(a *cli.App) *cobra.Command {
+	cmd := a.Group("schedules", "Look at the schedules of periodic jobs, and change them")
 	cmd.Long = "schedules, without another word, is schedules list."
-	cmd.RunE = a.runs(func(ctx context.Context, _ *cobra.Command,
+	cmd.RunE = a.Runs(func(ctx context.Context, _ *cobra.Command,
 		_ []string) error {
-		return a.inspect(ctx, a.listSchedules)
+		return a.Inspect(ctx, func(ctx context.Context, i *inspect.Inspector) error { return listSchedules(ctx, a, i) })
 	})
 	cmd.AddCommand(&cobra.Command{
 		Use:   "list",
 		Short: "List the schedules, with their next ticks",
-		Args:  atMost(0, "no argument"),
+		Args:  cli.AtMost(0, "no argument"),
 		RunE:  cmd.RunE,
 	}, newSchedulesAddCommand(a))
 	for _, order := range scheduleOrders {
@@ -31,67 +36,35 @@ func newSchedulesCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// shownSchedule is a schedule as JSON.
-type shownSchedule struct {
-	ID      string          `json:"id"`
-	Spec    string          `json:"spec"`
-	TZ      string          `json:"tz,omitempty"`
-	Name    string          `json:"name"`
-	Args    json.RawMessage `json:"args,omitempty"`
-	Jitter  string          `json:"jitter,omitempty"`
-	Missed  string          `json:"missed"`
-	Overlap string          `json:"overlap"`
-	Service string          `json:"service,omitempty"`
-	Paused  bool            `json:"paused"`
-	Last    time.Time       `json:"last,omitzero"`
-	LastJob string          `json:"last_job,omitempty"`
-	Next    time.Time       `json:"next,omitzero"`
-	Problem string          `json:"problem,omitempty"`
-}
-
-func newShownSchedule(s work.ScheduleInfo) shownSchedule {
-	shown := shownSchedule{
-		ID: s.ID, Spec: s.Spec, TZ: s.Options.TZ, Name: s.Name, Args: s.Args, Missed: s.Options.Missed.String(),
-		Overlap: s.Options.Overlap.String(),
-		Service: s.Service, Paused: s.Paused, Last: s.Last, LastJob: s.LastJob, Next: s.Next,
-	}
-	if s.Options.Jitter != 0 {
-		shown.Jitter = s.Options.Jitter.String()
-	}
-	if s.Problem != nil {
-		shown.Problem = s.Problem.Error()
-	}
-	return shown
-}
-
-func (a *app) listSchedules(ctx context.Context, i *work.Inspector) error {
+func listSchedules(ctx context.Context, a *cli.App, i *inspect.Inspector) error {
 	schedules, err := i.Schedules(ctx)
 	if err != nil {
 		return err
 	}
-	shown := make([]shownSchedule, len(schedules))
+	shown := make([]inspect.ScheduleView, len(schedules))
 	for n, s := range schedules {
-		shown[n] = newShownSchedule(s)
+		shown[n] = s.View()
 	}
-	return list(a, shown, "there are no schedules", scheduleTable)
+	return console.List(a.Console(), shown, "there are no schedules", scheduleTable)
 }
 
-func scheduleTable(schedules []shownSchedule) *table {
-	t := &table{columns: []column{{title: "SCHEDULE"}, {title: "SPEC"}, {title: "JOB"}, {title: "NEXT (UTC)"},
-		{title: "LAST JOB"}, {title: "OF"}, {title: "ARGS", prose: true}}}
+func scheduleTable(schedules []inspect.ScheduleView) *console.Table {
+	t := console.NewTable(console.Left("SCHEDULE"), console.Left("SPEC"), console.Left("JOB"),
+		console.Left("NEXT (UTC)"), console.Left("LAST JOB"), console.Left("OF"), console.Prose("ARGS"))
 	for _, s := range schedules {
-		next, spec := stamp(s.Next), s.Spec
+		next, spec := human.Stamp(s.Next), s.Spec
 		if s.Paused {
 			next = "paused"
 		}
 		if s.Problem != "" {
-			next = visible(s.Problem)
+			next = human.Visible(s.Problem)
 		}
 		if s.TZ != "" {
 			spec += " " + s.TZ
 		}
-		t.rows = append(t.rows, []string{visible(s.ID), visible(spec), orDash(s.Name), next, orDash(s.LastJob),
-			orDash(fallback(s.Service, "by hand")), visible(string(s.Args))})
+		t.Add(human.Visible(s.ID), human.Visible(spec), human.OrDash(s.Name), next,
+			human.OrDash(s.LastJob),
+			human.OrDash(cmp.Or(s.Service, "by hand")), human.Visible(string(s.Args)))
 	}
 	return t
 }
@@ -100,27 +73,27 @@ func scheduleTable(schedules []shownSchedule) *table {
 type scheduleOrder struct {
 	name, past, short string
 	asks              bool
-	do                func(*work.Inspector, context.Context, string) (job string, err error)
+	do                func(*inspect.Inspector, context.Context, string) (job string, err error)
 }
 
 var scheduleOrders = []scheduleOrder{
-	{"pause", "paused", "Keep schedules from enqueueing", false, withoutJob((*work.Inspector).PauseSchedule)},
-	{"resume", "resumed", "Let paused schedules enqueue again", false, withoutJob((*work.Inspector).ResumeSchedule)},
+	{"pause", "paused", "Keep schedules from enqueueing", false, withoutJob((*inspect.Inspector).PauseSchedule)},
+	{"resume", "resumed", "Let paused schedules enqueue again", false, withoutJob((*inspect.Inspector).ResumeSchedule)},
 	{"run", "run", "Enqueue the jobs of schedules at once, and print their ids", false, runSchedule},
-	{"remove", "removed", "Remove schedules; asks first", true, withoutJob((*work.Inspector).RemoveSchedule)},
+	{"remove", "removed", "Remove schedules; asks first", true, withoutJob((*inspect.Inspector).RemoveSchedule)},
 }
 
-func withoutJob(do func(*work.Inspector, context.Context, string) error) func(*work.Inspector, context.Context,
+func withoutJob(do func(*inspect.Inspector, context.Context, string) error) func(*inspect.Inspector, context.Context,
 	string) (string, error) {
-	return func(i *work.Inspector, ctx context.Context, id string) (string, error) { return "", do(i, ctx, id) }
+	return func(i *inspect.Inspector, ctx context.Context, id string) (string, error) { return "", do(i, ctx, id) }
 }
 
-func runSchedule(i *work.Inspector, ctx context.Context, id string) (string, error) {
+func runSchedule(i *inspect.Inspector, ctx context.Context, id string) (string, error) {
 	receipt, err := i.RunScheduleNow(ctx, id)
 	return receipt.ID, err
 }
 
-func newScheduleOrderCommand(a *app, order scheduleOrder) *cobra.Command {
+func newScheduleOrderCommand(a *cli.App, order scheduleOrder) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   order.name + " ID...",
@@ -129,28 +102,29 @@ func newScheduleOrderCommand(a *app, order scheduleOrder) *cobra.Command {
 
 Exit status: 3 if none of the schedules is there, 5 if some are not.`,
 		Example: fmt.Sprintf("  work schedules %s nightly", order.name),
-		Args:    needSome("ids of schedules"),
-		RunE: a.runs(func(ctx context.Context, _ *cobra.Command, ids []string) error {
-			return a.inspect(ctx, func(ctx context.Context, i *work.Inspector) error {
+		Args:    cli.NeedSome("ids of schedules"),
+		RunE: a.Runs(func(ctx context.Context, _ *cobra.Command, ids []string) error {
+			return a.Inspect(ctx, func(ctx context.Context, i *inspect.Inspector) error {
 				if order.asks && !yes {
-					if err := a.confirm(fmt.Sprintf("remove %s in namespace %s?", counted(len(ids), "schedule"),
-						a.namespace)); err != nil {
+					if err := a.Console().Confirm(fmt.Sprintf("remove %s in namespace %s?",
+						human.Counted(len(ids), "schedule"),
+						a.Namespace)); err != nil {
 						return err
 					}
 				}
-				d := deed{verb: order.name, past: order.past, noun: "schedule", each: order.name == "run"}
-				d.do = func(ctx context.Context, ids []string) ([]upshot, error) {
+				d := cli.Action{Verb: order.name, Past: order.past, Noun: "schedule", Each: order.name == "run"}
+				d.Do = func(ctx context.Context, ids []string) ([]cli.Result, error) {
 					job, err := order.do(i, ctx, ids[0])
-					return judged(upshot{ID: ids[0], Job: job}, err)
+					return cli.ResultOf(cli.Result{ID: ids[0], Job: job}, err)
 				}
-				return a.carryOut(ctx, d, ids)
+				return a.CarryOut(ctx, d, ids)
 			})
 		}),
 	}
 	if order.asks {
 		cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	}
-	a.completeArgs(cmd, a.scheduleIDs)
+	a.CompleteArgs(cmd, a.ScheduleIDs)
 	return cmd
 }
 
@@ -161,7 +135,7 @@ type scheduleFlags struct {
 	text, replace           bool
 }
 
-func newSchedulesAddCommand(a *app) *cobra.Command {
+func newSchedulesAddCommand(a *cli.App) *cobra.Command {
 	var f scheduleFlags
 	cmd := &cobra.Command{
 		Use:   "add SPEC NAME ARG...",
@@ -176,9 +150,9 @@ as @daily, or @every with a duration. Each ARG is a JSON value. It stays until i
 			}
 			return nil
 		},
-		RunE: a.runs(func(ctx context.Context, _ *cobra.Command,
+		RunE: a.Runs(func(ctx context.Context, _ *cobra.Command,
 			args []string) error {
-			return a.addSchedule(ctx, f, args)
+			return addSchedule(ctx, a, f, args)
 		}),
 	}
 	flags := cmd.Flags()
@@ -201,7 +175,7 @@ func (f scheduleFlags) options() (work.PeriodicOptions, error) {
 	case "skip":
 		options.Overlap = work.OverlapSkip
 	default:
-		return options, usagef("--overlap is %q: give allow or skip", f.overlap)
+		return options, exit.Usagef("--overlap is %q: give allow or skip", f.overlap)
 	}
 	switch f.missed {
 	case "once":
@@ -210,14 +184,14 @@ func (f scheduleFlags) options() (work.PeriodicOptions, error) {
 	default:
 		var n int
 		if _, err := fmt.Sscanf(f.missed+"\n", "%d\n", &n); err != nil || n < 1 || n > 100 {
-			return options, usagef("--missed is %q: give once, skip, or 1 to 100", f.missed)
+			return options, exit.Usagef("--missed is %q: give once, skip, or 1 to 100", f.missed)
 		}
 		options.Missed = work.MissedAll(n)
 	}
 	return options, nil
 }
 
-func (a *app) addSchedule(ctx context.Context, f scheduleFlags, args []string) error {
+func addSchedule(ctx context.Context, a *cli.App, f scheduleFlags, args []string) error {
 	options, err := f.options()
 	if err != nil {
 		return err
@@ -229,7 +203,7 @@ func (a *app) addSchedule(ctx context.Context, f scheduleFlags, args []string) e
 			return err
 		}
 	}
-	return a.inspect(ctx, func(ctx context.Context, i *work.Inspector) error {
+	return a.Inspect(ctx, func(ctx context.Context, i *inspect.Inspector) error {
 		err := work.ErrNoSchedule
 		if f.replace {
 			err = i.ChangeSchedule(ctx, spec, name, options, values...)
@@ -240,13 +214,13 @@ func (a *app) addSchedule(ctx context.Context, f scheduleFlags, args []string) e
 		if err != nil {
 			return err
 		}
-		return a.showSchedule(ctx, i, fallback(f.id, name))
+		return showSchedule(ctx, a, i, cmp.Or(f.id, name))
 	})
 }
 
 // showSchedule prints a schedule as it is now.
-func (a *app) showSchedule(ctx context.Context, i *work.Inspector, id string) error {
-	if a.quiet && !a.json {
+func showSchedule(ctx context.Context, a *cli.App, i *inspect.Inspector, id string) error {
+	if a.Quiet && !a.JSON {
 		return nil
 	}
 	schedules, err := i.Schedules(ctx)
@@ -255,9 +229,10 @@ func (a *app) showSchedule(ctx context.Context, i *work.Inspector, id string) er
 	}
 	for _, s := range schedules {
 		if s.ID == id {
-			shown := newShownSchedule(s)
-			return a.show(shown, func(c *console) []string { return scheduleTable([]shownSchedule{shown}).render(c) })
+			shown := s.View()
+			return a.Console().Show(shown,
+				func(c *console.Console) []string { return scheduleTable([]inspect.ScheduleView{shown}).Render(c) })
 		}
 	}
-	return fmt.Errorf("schedule %s was added and is gone again: %w", visible(id), work.ErrNoSchedule)
+	return fmt.Errorf("schedule %s was added and is gone again: %w", human.Visible(id), work.ErrNoSchedule)
 }

@@ -9,17 +9,21 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/265d0351/work"
+	"github.com/265d0351/work/cmd/work/internal/cli"
+	"github.com/265d0351/work/cmd/work/internal/console"
+	"github.com/265d0351/work/cmd/work/internal/exit"
+	"github.com/265d0351/work/cmd/work/internal/human"
+	"github.com/265d0351/work/inspect"
 )
 
 // statsFlags are those of stats alone.
 type statsFlags struct {
-	since span
+	since cli.Span
 	by    string
 }
 
-func newStatsCommand(a *app) *cobra.Command {
-	f := statsFlags{since: span(time.Hour)}
+func newStatsCommand(a *cli.App) *cobra.Command {
+	f := statsFlags{since: cli.Span(time.Hour)}
 	cmd := &cobra.Command{
 		Use:   "stats [NAME]",
 		Short: "Show what became of jobs lately, and how long they took",
@@ -31,18 +35,18 @@ Exit status: 3 if nothing is known of the name.`,
 		Example: `  work stats
   work stats export --since 30d
   work stats export --since 6h --by minute --json | jq '.points[] | [.at, .done]'`,
-		Args: atMost(1, "at most one name"),
-		RunE: a.runs(func(ctx context.Context, _ *cobra.Command, args []string) error {
-			return a.inspect(ctx, func(ctx context.Context,
-				i *work.Inspector) error {
-				return a.stats(ctx, i, f, args)
+		Args: cli.AtMost(1, "at most one name"),
+		RunE: a.Runs(func(ctx context.Context, _ *cobra.Command, args []string) error {
+			return a.Inspect(ctx, func(ctx context.Context,
+				i *inspect.Inspector) error {
+				return showStats(ctx, a, i, f, args)
 			})
 		}),
 	}
 	cmd.Flags().Var(&f.since, "since", "how far back, as 6h or 30d")
 	cmd.Flags().StringVar(&f.by, "by", "", "minute or day; otherwise minutes where they are still kept")
-	a.completeFlag(cmd, "by", func(*cobra.Command) []string { return []string{"minute", "day"} })
-	a.completeArgs(cmd, a.queueNames)
+	a.CompleteFlag(cmd, "by", func(*cobra.Command) []string { return []string{"minute", "day"} })
+	a.CompleteArgs(cmd, a.QueueNames)
 	return cmd
 }
 
@@ -61,9 +65,9 @@ type nameStats struct {
 
 // statsSpread is how long something took.
 type statsSpread struct {
-	Mean seconds `json:"mean"`
-	P50  seconds `json:"p50"`
-	P99  seconds `json:"p99"`
+	Mean human.Seconds `json:"mean"`
+	P50  human.Seconds `json:"p50"`
+	P99  human.Seconds `json:"p99"`
 }
 
 // statsPoint is a minute or a day.
@@ -74,16 +78,16 @@ type statsPoint struct {
 	Dead   int64     `json:"dead"`
 }
 
-func (a *app) stats(ctx context.Context, i *work.Inspector, f statsFlags, names []string) error {
+func showStats(ctx context.Context, a *cli.App, i *inspect.Inspector, f statsFlags, names []string) error {
 	by, known := map[string]time.Duration{"": 0, "minute": time.Minute, "day": 24 * time.Hour}[f.by]
 	if !known {
-		return usagef("--by is %q: give minute or day", f.by)
+		return exit.Usagef("--by is %q: give minute or day", f.by)
 	}
 	server, err := i.Server(ctx)
 	if err != nil {
 		return err
 	}
-	history, err := i.History(ctx, work.HistoryOptions{Names: names, Since: server.Now.Add(-durationOf(f.since)),
+	history, err := i.History(ctx, inspect.HistoryOptions{Names: names, Since: server.Now.Add(-f.since.Duration()),
 		By: by})
 	if err != nil {
 		return err
@@ -98,15 +102,15 @@ func (a *app) stats(ctx context.Context, i *work.Inspector, f statsFlags, names 
 		}
 	}
 	if len(all) == 0 {
-		a.note("no jobs have run since %s", stamp(server.Now.Add(-durationOf(f.since))))
+		a.Console().Note("no jobs have run since %s", human.Stamp(server.Now.Add(-f.since.Duration())))
 		return nil
 	}
-	return showAll(a, all, func(c *console) []string { return statsLines(c, all) })
+	return console.ShowAll(a.Console(), all, func(c *console.Console) []string { return statsLines(c, all) })
 }
 
-func newNameStats(name string, points []work.HistoryPoint) nameStats {
+func newNameStats(name string, points []inspect.HistoryPoint) nameStats {
 	s := nameStats{Name: name, Points: []statsPoint{}, By: "minute"}
-	var run, waited work.Histogram
+	var run, waited inspect.Histogram
 	for _, p := range points {
 		s.Done, s.Failed, s.Dead = s.Done+p.Done, s.Failed+p.Failed, s.Dead+p.Dead
 		run.Merge(p.Run)
@@ -123,38 +127,38 @@ func newNameStats(name string, points []work.HistoryPoint) nameStats {
 	return s
 }
 
-func newStatsSpread(h work.Histogram) *statsSpread {
+func newStatsSpread(h inspect.Histogram) *statsSpread {
 	if h.Count() == 0 {
 		return nil
 	}
-	return &statsSpread{Mean: seconds(h.Mean()), P50: seconds(h.Quantile(0.5)), P99: seconds(h.Quantile(0.99))}
+	return &statsSpread{Mean: human.Seconds(h.Mean()), P50: human.Seconds(h.Quantile(0.5)),
+		P99: human.Seconds(h.Quantile(0.99))}
 }
 
 func (s nameStats) empty() bool { return s.Done+s.Failed+s.Dead == 0 }
 
 // statsLines are the table, and a chart of all together.
-func statsLines(c *console, all []nameStats) []string {
-	t := &table{columns: []column{{title: "NAME"}, {title: "DONE", right: true}, {title: "FAILED", right: true},
-		{title: "DEAD", right: true},
-		{title: "RUN P50", right: true}, {title: "RUN P99", right: true}, {title: "WAITED P50", right: true},
-		{title: "WAITED P99", right: true}}}
+func statsLines(c *console.Console, all []nameStats) []string {
+	t := console.NewTable(console.Left("NAME"), console.Right("DONE"), console.Right("FAILED"), console.Right("DEAD"),
+		console.Right("RUN P50"), console.Right("RUN P99"), console.Right("WAITED P50"), console.Right("WAITED P99"))
 	done := make([]int64, len(all[0].Points))
 	for _, s := range all {
 		run, runLate := s.Run.texts()
 		waited, waitedLate := s.Waited.texts()
-		t.rows = append(t.rows, []string{visible(s.Name), grouped(s.Done), grouped(s.Failed), grouped(s.Dead), run,
-			runLate, waited, waitedLate})
+		t.Add(human.Visible(s.Name), human.Grouped(s.Done), human.Grouped(s.Failed),
+			human.Grouped(s.Dead), run,
+			runLate, waited, waitedLate)
 		for n, p := range s.Points {
 			done[n] += p.Done
 		}
 	}
-	return append(t.render(c), doneChart(c, all[0], done)...)
+	return append(t.Render(c), doneChart(c, all[0], done)...)
 }
 
 // doneChart draws how many were done when. What is too much for the width is added up, so that a short peak is seen.
-func doneChart(c *console, of nameStats, done []int64) []string {
-	width := plotWidth(c)
-	if width < chartLeast || len(done) == 0 || slices.Max(done) == 0 {
+func doneChart(c *console.Console, of nameStats, done []int64) []string {
+	width := c.PlotWidth()
+	if width == 0 || len(done) == 0 || slices.Max(done) == 0 {
 		return nil
 	}
 	each := (len(done) + width - 1) / width
@@ -169,9 +173,9 @@ func doneChart(c *console, of nameStats, done []int64) []string {
 	}
 	per := of.By
 	if each > 1 {
-		per = counted(each, per)
+		per = human.Counted(each, per)
 	}
-	return plot(c, fmt.Sprintf("done per %s since %s UTC", per, stamp(of.Since)), sums, 0)
+	return c.Plot(fmt.Sprintf("done per %s since %s UTC", per, human.Stamp(of.Since)), sums, 0)
 }
 
 func (s *statsSpread) texts() (half, most string) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,7 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/265d0351/work"
+	"github.com/265d0351/work/cmd/work/internal/clitest"
+	"github.com/265d0351/work/cmd/work/internal/exit"
+	"github.com/265d0351/work/inspect"
 )
 
 func TestTopOnce(t *testing.T) {
@@ -20,7 +21,7 @@ func TestTopOnce(t *testing.T) {
 	for _, args := range [][]string{{"top", "--once"}, {"top"}} { // without a terminal both are the same
 		got := s.call(args...)
 		require.Equal(t, said{out: got.out}, got)
-		golden(t, "top-once", strings.ReplaceAll(s.settled(got), strings.TrimPrefix(s.server.DSN(), "redis://"),
+		clitest.Golden(t, "top-once", strings.ReplaceAll(s.settled(got), strings.TrimPrefix(s.Server.DSN(), "redis://"),
 			"REDIS"))
 	}
 }
@@ -33,7 +34,7 @@ func TestTopOnceInJSON(t *testing.T) {
 		require.Equal(t, said{out: got.out}, got)
 		require.Equal(t, 1, strings.Count(got.out, "\n"), "one object on one line")
 		f := topSeen(t, got.out)
-		assert.Equal(t, shopNow, f.AsOf)
+		assert.Equal(t, clitest.ShopNow, f.AsOf)
 		assert.Equal(t, 3, f.Counts.Queued)
 		require.Len(t, f.Queues, 4)
 		assert.Equal(t, topSeenQueue{Name: "export",
@@ -41,21 +42,21 @@ func TestTopOnceInJSON(t *testing.T) {
 		assert.Equal(t, topSeenQueue{Name: "greet", Waiting: 3}, f.Queues[1].bare(t))
 		assert.True(t, f.Queues[2].Paused)
 		assert.Len(t, f.Errors, 2)
-		assert.Len(t, f.Minutes, topHour)
-		assert.Equal(t, shopNow.Truncate(time.Minute), f.Minutes[topHour-1].At)
+		assert.Len(t, f.Minutes, 60)
+		assert.Equal(t, clitest.ShopNow.Truncate(time.Minute), f.Minutes[59].At)
 		assert.Contains(t, got.out, `"last_minute":{"done":`)
 	}
 }
 
 // topSeenFigures are figures as a program reads them.
 type topSeenFigures struct {
-	AsOf       time.Time     `json:"as_of"`
-	Counts     work.Counts   `json:"counts"`
-	Processors topProcessors `json:"processors"`
+	AsOf       time.Time                 `json:"as_of"`
+	Counts     inspect.Counts            `json:"counts"`
+	Processors struct{ Busy, Total int } `json:"processors"`
 	Queues     []topSeenQueue
-	Workers    []work.WorkerInfo
-	Errors     []work.ErrorGroup
-	Minutes    []topMinute
+	Workers    []inspect.WorkerInfo
+	Errors     []inspect.ErrorGroup
+	Minutes    []struct{ At time.Time }
 }
 
 type topSeenQueue struct {
@@ -86,9 +87,9 @@ func topSeen(t *testing.T, out string) (f topSeenFigures) {
 func TestTopOnceWhileSomethingRuns(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	s.importing()
+	s.Importing()
 	f := topSeen(t, s.call("top", "--json").out)
-	assert.Equal(t, topProcessors{Busy: 1, Total: 3}, f.Processors)
+	assert.Equal(t, struct{ Busy, Total int }{1, 3}, f.Processors)
 	require.Len(t, f.Workers, 1)
 	assert.Equal(t, "import", f.Workers[0].Running[0].Name)
 	text := s.call("top", "--once").out
@@ -98,20 +99,20 @@ func TestTopOnceWhileSomethingRuns(t *testing.T) {
 
 func TestTopOfNothing(t *testing.T) {
 	t.Parallel()
-	got := call("top", "--redis", startRedis(t))
+	got := call("top", "--redis", clitest.Redis(t))
 	assert.Zero(t, got.status)
 	assert.Contains(t, got.out,
 		"there are no queues: nothing was enqueued\n\nthere are no workers\n\nno errors were counted\n")
-	got = call("top", "--json", "--redis", startRedis(t))
+	got = call("top", "--json", "--redis", clitest.Redis(t))
 	assert.Contains(t, got.out, `"queues":[],"workers":[],"errors":[],`, "lists, not null")
 }
 
 func TestTopWhoseReaderHasLeft(t *testing.T) {
 	t.Parallel()
-	dsn := startRedis(t)
+	dsn := clitest.Redis(t)
 	for _, args := range [][]string{{"top", "--redis", dsn}, {"top", "--redis", dsn, "--json"}} {
 		var errOut strings.Builder
-		assert.Equal(t, exitFailure, execute(args, strings.NewReader(""), broken{syscall.EPIPE}, &errOut))
+		assert.Equal(t, exit.Failure, execute(args, strings.NewReader(""), broken{syscall.EPIPE}, &errOut))
 		assert.Empty(t, errOut.String())
 	}
 }
@@ -124,13 +125,13 @@ func TestTopMistakes(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"no Redis", nil, exitUsage, "no Redis is named: give --redis"},
-		{"too often", []string{"--redis", "redis://localhost", "--interval", "1ms"}, exitUsage,
+		{"no Redis", nil, exit.Usage, "no Redis is named: give --redis"},
+		{"too often", []string{"--redis", "redis://localhost", "--interval", "1ms"}, exit.Usage,
 			"--interval is 1ms: give 100ms to 1h"},
-		{"too seldom", []string{"--redis", "redis://localhost", "--interval", "2h"}, exitUsage,
+		{"too seldom", []string{"--redis", "redis://localhost", "--interval", "2h"}, exit.Usage,
 			"--interval is 2h0m0s: give 100ms to 1h"},
-		{"an argument", []string{"export"}, exitUsage, "work top takes no argument"},
-		{"nobody there", []string{"--redis", "redis://127.0.0.1:1"}, exitFailure,
+		{"an argument", []string{"export"}, exit.Usage, "work top takes no argument"},
+		{"nobody there", []string{"--redis", "redis://127.0.0.1:1"}, exit.Failure,
 			"cannot connect to Redis at 127.0.0.1:1"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -141,43 +142,4 @@ func TestTopMistakes(t *testing.T) {
 			assert.Contains(t, got.err, row.want)
 		})
 	}
-}
-
-func TestTopIsOnlyLiveOnATerminal(t *testing.T) {
-	t.Parallel()
-	null, err := os.Open(os.DevNull)
-	require.NoError(t, err)
-	defer null.Close() // nothing was read
-	for _, a := range []*app{
-		{in: strings.NewReader(""), out: &strings.Builder{}},
-		{in: null, out: &strings.Builder{}},
-		{in: null, out: null},
-	} {
-		assert.False(t, a.topCanLive())
-	}
-}
-
-// What a reading asks of Redis does not grow with the jobs that wait, and a second one does not read the hour again.
-func TestTopReadingCost(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	reader := &topReader{inspector: s.looked}
-	reading := func() (commands int) {
-		asked := make(chan string, 10_000)
-		s.server.Hook(func(command string, _ []string) { asked <- command })
-		defer s.server.Hook(nil)
-		_, err := reader.read(t.Context(), false)
-		require.NoError(t, err)
-		return len(asked)
-	}
-	first := reading()
-	second := reading()
-	assert.Equal(t, first-(topHour-1), second, "minutes that are over are known")
-	entries := make([]work.Entry, 2_000)
-	for n := range entries {
-		entries[n] = work.Entry{Name: "greet", Args: []any{n}}
-	}
-	_, err := s.enq.EnqueueMany(t.Context(), entries)
-	require.NoError(t, err)
-	assert.Equal(t, second, reading(), "2,000 more jobs wait")
 }

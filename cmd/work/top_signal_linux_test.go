@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/cmd/work/internal/exit"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -22,6 +23,6 @@ func TestTopEndsAtASignalRealRedis(t *testing.T) {
 	programs := childrenOf(t, shell)
 	require.Len(t, programs, 1)
 	require.NoError(t, syscall.Kill(programs[0], syscall.SIGTERM))
-	x.restored(exitInterrupted)
+	x.restored(exit.Interrupted)
 	x.see(`^work: interrupted$`)
 }

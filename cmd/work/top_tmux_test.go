@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/cmd/work/internal/exit"
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -92,10 +94,10 @@ func (x *terminal) restored(status int) {
 }
 
 // busyShop is a real Redis with twelve exports that nobody serves, three mails that are paused and an import that runs.
-func busyShop(t *testing.T) (*redistest.Process, *work.Inspector) {
+func busyShop(t *testing.T) (*redistest.Process, *inspect.Inspector) {
 	t.Helper()
 	server := redistest.Dedicated(t, "--appendonly", "yes")
-	inspector, err := work.NewInspector(server.DSN())
+	inspector, err := inspect.New(server.DSN())
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, inspector.Close()) })
 	require.NoError(t, inspector.PauseQueue(t.Context(), "mail"))
@@ -192,7 +194,7 @@ func TestTopIsResizedRealRedis(t *testing.T) {
 	x.tmux("resize-window", "-x", "120", "-y", "24")
 	x.see(`^› export +12 .* unserved`)
 	x.press("C-c")
-	x.restored(exitInterrupted)
+	x.restored(exit.Interrupted)
 }
 
 func TestTopInJSONTakesNoScreenRealRedis(t *testing.T) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/265d0351/work"
+	"github.com/265d0351/work/cmd/work/internal/cli"
+	"github.com/265d0351/work/cmd/work/internal/dashboard"
+	"github.com/265d0351/work/cmd/work/internal/exit"
+	"github.com/265d0351/work/cmd/work/internal/human"
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/webui"
 )
 
@@ -26,7 +29,7 @@ type uiFlags struct {
 	readOnly bool
 }
 
-func newUICommand(a *app) *cobra.Command {
+func newUICommand(a *cli.App) *cobra.Command {
 	var f uiFlags
 	cmd := &cobra.Command{
 		Use:   "ui",
@@ -34,15 +37,15 @@ func newUICommand(a *app) *cobra.Command {
 		Long: `ui serves the dashboard of a namespace, prints its address, and ends in good order at Ctrl-C. What people do
 there is logged to standard error.
 
-Who comes in needs a token: the address that is printed has a new one in it, which a browser keeps as a cookie. Or give one
-with --token, for programs too ("Authorization: Bearer ..."), or a login with --user and --password, which browsers ask for.
-One of these it wants on an address that other machines can reach; put a server before it there that speaks HTTPS. Others can
-see the flags of a program: the environment is the better place for a token or a password.`,
+Who comes in needs a token: the address that is printed has a new one in it, which a browser keeps as a cookie. Or give
+one with --token, for programs too ("Authorization: Bearer ..."), or a login with --user and --password, which browsers
+ask for. One of these it wants on an address that other machines can reach; put a server before it there that speaks
+HTTPS. Others can see the flags of a program: the environment is the better place for a token or a password.`,
 		Example: `  work ui
   work ui --read-only --listen 127.0.0.1:8080
   WORK_UI_USER=ann WORK_UI_PASSWORD=secret work ui --listen 0.0.0.0:7788`,
-		Args: atMost(0, "no argument"),
-		RunE: a.runs(func(ctx context.Context, _ *cobra.Command, _ []string) error { return a.ui(ctx, f) }),
+		Args: cli.AtMost(0, "no argument"),
+		RunE: a.Runs(func(ctx context.Context, _ *cobra.Command, _ []string) error { return serveUI(ctx, a, f) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:7788", "`address` to listen on; port 0 is a free one")
@@ -63,24 +66,22 @@ see the flags of a program: the environment is the better place for a token or a
 // authorizer is who may come in: who knows the password, or the token. One that is made for this start is returned as
 // well.
 func (f uiFlags) authorizer() (authorize webui.Authorizer, fresh string, err error) {
-	near, err := isLoopback(f.listen)
+	near, err := dashboard.IsLoopback(f.listen)
 	login := f.user != "" || f.password != ""
 	switch {
 	case err != nil:
 		return nil, "", err
 	case login && (f.user == "" || f.password == ""):
-		return nil, "", usagef("--user and --password go together: give both, or set WORK_UI_USER and WORK_UI_PASSWORD")
+		return nil, "",
+			exit.Usagef("--user and --password go together: give both, or set WORK_UI_USER and WORK_UI_PASSWORD")
 	case login && f.token != "", f.trusting && (login || f.token != ""):
-		return nil, "", usagef("there is more than one way to come in: give --token, or --user and --password, or " +
-			"--insecure-loopback")
+		return nil, "",
+			exit.Usagef("there is more than one way to come in: give --token, or --user and --password, or " +
+				"--insecure-loopback")
 	case !login && f.token == "" && !near:
-		return nil, "", usagef("--listen %s is open to other machines: give --token, or --user and --password, or listen "+
-			""+
-			""+
-			""+
-			""+
-			""+
-			"on 127.0.0.1", f.listen)
+		return nil, "",
+			exit.Usagef("--listen %s is open to other machines: give --token, or --user and --password, or listen "+
+				"on 127.0.0.1", f.listen)
 	case f.trusting:
 		return webui.InsecureLoopback, "", nil
 	case login:
@@ -88,31 +89,24 @@ func (f uiFlags) authorizer() (authorize webui.Authorizer, fresh string, err err
 	case f.token != "":
 		authorize, err = webui.TokenAuth(f.token, webui.RoleOperator)
 	default:
-		return freshToken()
+		return dashboard.FreshToken()
 	}
 	if err != nil {
-		err = &usageError{err: err}
+		err = &exit.UsageError{Err: err}
 	}
 	return authorize, "", err
 }
 
-// freshToken is a secret that nobody has had before, and an authorizer for it.
-func freshToken() (webui.Authorizer, string, error) {
-	token := rand.Text()
-	authorize, err := webui.TokenAuth(token, webui.RoleOperator)
-	return authorize, token, err
-}
-
-func (a *app) ui(ctx context.Context, f uiFlags) error {
+func serveUI(ctx context.Context, a *cli.App, f uiFlags) error {
 	authorize, token, err := f.authorizer()
 	if err != nil {
 		return err
 	}
-	if token != "" && a.quiet && !a.json {
-		return usagef("--quiet does not print the token that one needs to come in: give one with --token or " +
+	if token != "" && a.Quiet && !a.JSON {
+		return exit.Usagef("--quiet does not print the token that one needs to come in: give one with --token or " +
 			"WORK_UI_TOKEN")
 	}
-	return a.inspect(ctx, func(ctx context.Context, inspector *work.Inspector) (err error) {
+	return a.Inspect(ctx, func(ctx context.Context, inspector *inspect.Inspector) (err error) {
 		if _, err := inspector.Counts(ctx); err != nil {
 			return err // a wrong DSN is found now, not by the first who looks
 		}
@@ -120,20 +114,20 @@ func (a *app) ui(ctx context.Context, f uiFlags) error {
 		if err != nil {
 			return fmt.Errorf("the dashboard cannot be served: %w", err)
 		}
-		enqueuer, err := a.enqueuer()
+		enqueuer, err := a.Enqueuer()
 		if err != nil {
 			return errors.Join(err, listener.Close())
 		}
 		defer func() { err = errors.Join(err, enqueuer.Close()) }()
-		page := serveDashboard(listener, inspector, webui.Options{
-			Title: a.namespace, Authorize: authorize, ReadOnly: f.readOnly, Enqueuer: enqueuer,
-			Logger: slog.New(slog.NewTextHandler(a.err, nil)),
+		page := dashboard.Serve(listener, inspector, webui.Options{
+			Title: a.Namespace, Authorize: authorize, ReadOnly: f.readOnly, Enqueuer: enqueuer,
+			Logger: slog.New(slog.NewTextHandler(a.Err, nil)),
 		})
-		err = a.sayAddress(page.address, token)
+		err = sayAddress(a, page.Address, token)
 		if err == nil {
-			err = page.wait(ctx)
+			err = page.Wait(ctx)
 		}
-		if closeErr := page.close(a.hurry); err == nil {
+		if closeErr := page.Close(a.Hurry); err == nil {
 			err = closeErr
 		}
 		return err
@@ -141,26 +135,19 @@ func (a *app) ui(ctx context.Context, f uiFlags) error {
 }
 
 // sayAddress prints it for a person or a program, with the token if nobody knows it yet.
-func (a *app) sayAddress(address, token string) error {
+func sayAddress(a *cli.App, address, token string) error {
 	var err error
 	switch {
-	case a.json:
-		err = json.NewEncoder(a.out).Encode(struct {
+	case a.JSON:
+		err = json.NewEncoder(a.Out).Encode(struct {
 			Address   string `json:"address"`
 			Namespace string `json:"namespace"`
 			Token     string `json:"token,omitempty"`
-		}{address, a.namespace, token})
-	case !a.quiet:
-		_, err = fmt.Fprintf(a.out, "The dashboard of namespace %s is at %s until Ctrl-C.\n", visible(a.namespace),
-			withToken(address, token))
+		}{address, a.Namespace, token})
+	case !a.Quiet:
+		_, err = fmt.Fprintf(a.Out, "The dashboard of namespace %s is at %s until Ctrl-C.\n",
+			human.Visible(a.Namespace),
+			dashboard.WithToken(address, token))
 	}
 	return err
-}
-
-// withToken is the address to open, which lets its browser in.
-func withToken(address, token string) string {
-	if token == "" {
-		return address
-	}
-	return address + "?token=" + token // of letters and digits
 }

@@ -15,6 +15,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/cmd/work/internal/cli"
+	"github.com/265d0351/work/cmd/work/internal/dashboard"
+	"github.com/265d0351/work/cmd/work/internal/exit"
+	"github.com/265d0351/work/cmd/work/internal/interrupt"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -33,10 +37,10 @@ func serve(t *testing.T, args ...string) *served {
 	ctx, stop := context.WithCancelCause(t.Context())
 	read, write := io.Pipe()
 	s := &served{t: t, stop: stop, status: make(chan int, 1)}
-	a := &app{in: strings.NewReader(""), out: write, err: io.Discard, hurry: context.Background()}
+	a := &cli.App{In: strings.NewReader(""), Out: write, Err: io.Discard, Hurry: context.Background()}
 	go func() {
 		defer write.Close() //lint:ignore errcheck the end of a pipe within the program
-		s.status <- a.execute(ctx, append([]string{"--redis", redis.DSN(), "--json", "ui", "--listen", "127.0.0.1:0"},
+		s.status <- run(ctx, a, append([]string{"--redis", redis.DSN(), "--json", "ui", "--listen", "127.0.0.1:0"},
 			args...))
 	}()
 	var said struct{ Address, Namespace, Token string }
@@ -51,10 +55,10 @@ func serve(t *testing.T, args ...string) *served {
 
 // end is Ctrl-C.
 func (s *served) end() {
-	s.stop(errInterrupted)
+	s.stop(interrupt.Err)
 	select {
 	case status := <-s.status:
-		assert.Equal(s.t, exitOK, status)
+		assert.Equal(s.t, exit.OK, status)
 		s.status <- status
 	case <-time.After(time.Minute):
 		require.Fail(s.t, "it does not end")
@@ -124,7 +128,7 @@ func TestUITrustsThisMachineOnlyWhenToldTo(t *testing.T) {
 func TestUIPrintsTheAddressThatLetsIn(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	require.NoError(t, (&app{out: &out, namespace: "shop"}).sayAddress("http://127.0.0.1:7788/", "ABC"))
+	require.NoError(t, sayAddress(&cli.App{Out: &out, Namespace: "shop"}, "http://127.0.0.1:7788/", "ABC"))
 	assert.Equal(t, "The dashboard of namespace shop is at http://127.0.0.1:7788/?token=ABC until Ctrl-C.\n",
 		out.String())
 	s := serve(t)
@@ -132,7 +136,7 @@ func TestUIPrintsTheAddressThatLetsIn(t *testing.T) {
 	require.NoError(t, err)
 	client := &http.Client{Jar: jar}
 	defer client.CloseIdleConnections()
-	answer, err := client.Get(withToken(s.address, s.token))
+	answer, err := client.Get(dashboard.WithToken(s.address, s.token))
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
 	assert.Equal(t, http.StatusOK, answer.StatusCode)
@@ -223,7 +227,7 @@ func TestUIRefusesToStandOpen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := call(append([]string{"--redis", redistest.Embedded(t).DSN(), "ui"}, row.args...)...)
-			assert.NotEqual(t, exitOK, got.status)
+			assert.NotEqual(t, exit.OK, got.status)
 			assert.Empty(t, got.out)
 			assert.Contains(t, got.err, row.says)
 		})
@@ -233,6 +237,6 @@ func TestUIRefusesToStandOpen(t *testing.T) {
 func TestUINeedsARedisThatAnswers(t *testing.T) {
 	t.Parallel()
 	got := call("--redis", "redis://127.0.0.1:1/0", "ui", "--listen", "127.0.0.1:0")
-	assert.Equal(t, exitFailure, got.status)
-	assert.Equal(t, exitUsage, call("ui").status)
+	assert.Equal(t, exit.Failure, got.status)
+	assert.Equal(t, exit.Usage, call("ui").status)
 }

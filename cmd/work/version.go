@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/265d0351/work/cmd/work/internal/cli"
 )
 
 // version is what the program knows about its own making. Fields are empty where the build left no trace of them.
@@ -20,18 +23,18 @@ type version struct {
 	Modified bool   `json:"modified,omitempty"` // the source differed from the revision
 }
 
-func newVersionCommand(a *app) *cobra.Command {
+func newVersionCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program",
-		Args:  atMost(0, "no argument"),
-		RunE: a.runs(func(context.Context, *cobra.Command, []string) error {
+		Args:  cli.AtMost(0, "no argument"),
+		RunE: a.Runs(func(context.Context, *cobra.Command, []string) error {
 			info, _ := debug.ReadBuildInfo()
 			v := versionOf(info)
-			if a.json {
-				return json.NewEncoder(a.out).Encode(v)
+			if a.JSON {
+				return json.NewEncoder(a.Out).Encode(v)
 			}
-			_, err := fmt.Fprintln(a.out, v)
+			_, err := fmt.Fprintln(a.Out, v)
 			return err
 		}),
 	}
@@ -43,7 +46,7 @@ func versionOf(info *debug.BuildInfo) version {
 	if info == nil {
 		return v
 	}
-	v.Version = fallback(info.Main.Version, "(devel)")
+	v.Version = cmp.Or(info.Main.Version, "(devel)")
 	for _, setting := range info.Settings {
 		switch setting.Key {
 		case "vcs.revision":

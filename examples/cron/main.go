@@ -12,6 +12,7 @@ import (
 
 	"github.com/265d0351/work"
 	_ "github.com/265d0351/work/embedded" // memory://, a Redis inside this process
+	"github.com/265d0351/work/inspect"
 )
 
 func main() {
@@ -41,7 +42,7 @@ func run(redis string, bound time.Duration) error {
 	if err := pool.Start(ctx); err != nil { // finds every mistake of the set-up, in specs and in args
 		return err
 	}
-	schedules, err := pool.Inspector().Schedules(ctx)
+	schedules, err := inspect.Of(pool).Schedules(ctx)
 	if err != nil {
 		return err
 	}

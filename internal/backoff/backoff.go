@@ -1,5 +1,5 @@
-// Package backoff is how long the framework waits before it tries something again, and how it waits. It knows nothing of
-// what is tried: see rdb.Classify for what an error says about another attempt.
+// Package backoff is how long the framework waits before it tries something again, and how it waits. It knows nothing
+// of what is tried: see rdb.Classify for what an error says about another attempt.
 package backoff
 
 import (

@@ -3,6 +3,7 @@ package backoff_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -33,6 +34,19 @@ func TestPauseEndsWithItsCtx(t *testing.T) {
 	cancel()
 	assert.False(t, backoff.Pause(ctx, time.Hour))
 	assert.False(t, backoff.Pause(ctx, 0), "also where both have ended")
+}
+
+func TestPauseTakesItsTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		assert.True(t, backoff.Pause(context.Background(), time.Second))
+		assert.Equal(t, time.Second, time.Since(begun))
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		assert.False(t, backoff.Pause(ctx, time.Hour))
+		assert.Equal(t, time.Second+time.Millisecond, time.Since(begun), "or that of its ctx")
+	})
 }
 
 func TestRereadsComeToAnEnd(t *testing.T) {

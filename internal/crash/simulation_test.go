@@ -126,7 +126,7 @@ func (s *simulation) begin(w *simulatedWorker, job *simulatedJob) {
 		job.counted = true
 		s.before = append(s.before, job)
 	}
-	if record.Damning(DefaultMost) {
+	if record.ShouldBury(DefaultMost) {
 		s.buried, s.left = append(s.buried, job), s.left-1
 		return
 	}

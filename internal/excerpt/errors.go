@@ -1,5 +1,7 @@
 package excerpt
 
+import "fmt"
+
 // Errors are several errors. errors.Is and errors.As look into all of them; the text has the first few.
 type Errors []error
 
@@ -55,3 +57,24 @@ type long struct {
 func (e *long) Error() string { return e.text }
 
 func (e *long) Unwrap() error { return e.err }
+
+// ErrorText is err.Error() of bounded length, whatever that method does; empty without an error.
+func ErrorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return Describe(err)
+}
+
+// Describe turns what was given to panic into a text of bounded length, whatever its methods do.
+func Describe(value any) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = fmt.Sprintf("a %T whose text could not be had, since its own method panicked", value)
+		}
+	}()
+	if err, ok := value.(error); ok {
+		return Cut(err.Error())
+	}
+	return Cut(fmt.Sprint(value))
+}

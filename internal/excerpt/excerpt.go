@@ -15,8 +15,19 @@ const (
 	Name  = 200     // of a name, an id or another value in it
 	few   = 10      // so many of a list are named
 
+	// Stack is how much is kept of the stack of a panic: the frames in which it happened come first.
+	Stack = 16 << 10
+
+	brief      = 60 // of a value that an error names in passing
 	shortBytes = 32 // what is longer is told by its length
 )
+
+// Cut bounds the text of an error that quotes others: a handler's, that of Redis, or what somebody has written into a
+// record.
+func Cut(text string) string { return Text(text, Whole) }
+
+// CutStack bounds the stack of a panic.
+func CutStack(stack string) string { return Text(stack, Stack) }
 
 // Text is at most so many bytes of a text, valid UTF-8, with how long it was where it was cut.
 func Text(text string, most int) string {
@@ -29,6 +40,27 @@ func Text(text string, most int) string {
 		cut--
 	}
 	return strings.ToValidUTF8(text[:cut], "\uFFFD") + tail
+}
+
+// Start is the beginning of a text that is kept or shown as data: valid UTF-8 of at most so many bytes.
+func Start(text string, most int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= most {
+		return text
+	}
+	cut := most - len("…")
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
+}
+
+// Brief is a value in quotes, cut where it is long: for an error that names it in passing.
+func Brief(value string) string {
+	if len(value) <= brief {
+		return strconv.Quote(value)
+	}
+	return strconv.Quote(strings.ToValidUTF8(value[:brief], "")) + "..."
 }
 
 // Quoted is a value in quotes, cut where it is long.

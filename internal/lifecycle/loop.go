@@ -3,10 +3,11 @@ package lifecycle
 
 import (
 	"context"
-	"github.com/265d0351/work/internal/backoff"
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/265d0351/work/internal/backoff"
 )
 
 // Loop is one goroutine with an owner. Its zero value with Run set is ready. Start, Stop and Done may be called in any

@@ -5,12 +5,14 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 var (
-	cancelScript   = Load("inspect/cancel")
-	foretellScript = Load("inspect/keep_outcome")
-	unflagScript   = Load("repair/remove_flags")
+	cancelScript      = redisconn.Load("inspect/cancel")
+	keepOutcomeScript = redisconn.Load("result/keep_outcome")
+	removeFlagsScript = redisconn.Load("repair/remove_flags")
 )
 
 // CancelHint is the message on the control channel that says that a job which somebody holds is to be cancelled.
@@ -26,9 +28,9 @@ const (
 	SpotQueue Spot = "queue"
 )
 
-// Standing is what became of a wish to cancel a job: unless it is gone or in the morgue it will end as cancelled,
+// CancelledJob is what became of a wish to cancel a job: unless it is gone or in the morgue it will end as cancelled,
 // whatever happens to it.
-type Standing struct {
+type CancelledJob struct {
 	ID      string
 	Spot    Spot
 	Record  []byte // of one that rests: in a queue, or on a shelf but the morgue
@@ -42,10 +44,10 @@ const maxCancelBytes = 1 << 20
 
 // Cancel flags living jobs, at most [MaxBatch], as to be cancelled, and returns where they stand: the first ones, as
 // many as fit into the answer and one at the least. Call it again for the others. It may be repeated.
-func (s *Store) Cancel(ctx context.Context, ids []string) ([]Standing, error) {
+func (s *Store) Cancel(ctx context.Context, ids []string) ([]CancelledJob, error) {
 	k := s.keys
 	ids = ids[:min(len(ids), MaxBatch)]
-	value, err := Do(ctx, s.driver, Call{
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{
 		Script: cancelScript,
 		Keys: []string{k.jobs, k.cancelled, k.claimed, k.trail, k.outcomes, k.scheduled, k.retry, k.stalled, k.morgue,
 			k.control},
@@ -54,11 +56,13 @@ func (s *Store) Cancel(ctx context.Context, ids []string) ([]Standing, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := Read("inspect/cancel", value)
-	var all []Standing
+	r := redisconn.Read("inspect/cancel", value)
+	var all []CancelledJob
 	seen := fromMillis(r.Number())
 	for r.More() && len(all) < len(ids) {
-		standing := Standing{ID: ids[len(all)], Spot: Spot(r.Text()), Record: r.Bytes(), Trail: r.Bytes(), Seen: seen}
+		standing := CancelledJob{
+			ID: ids[len(all)], Spot: Spot(r.Text()), Record: r.Bytes(), Trail: r.Bytes(), Seen: seen,
+		}
 		if standing.Spot == SpotGone {
 			standing.Record, standing.Outcome = nil, standing.Record
 		}
@@ -67,32 +71,32 @@ func (s *Store) Cancel(ctx context.Context, ids []string) ([]Standing, error) {
 	if len(all) == 0 && len(ids) > 0 || r.More() {
 		r.Fail()
 	}
-	return all, r.err
+	return all, r.Err()
 }
 
-// Resting is a job that no worker holds, and how it is to end.
-type Resting struct {
+// UnheldJob is a job that no worker holds, and how it is to end.
+type UnheldJob struct {
 	Ending
 	Spot Spot // a queue or a shelf
 }
 
-// Rested is what came of the wish to end a job that rests.
-type Rested string
+// EndResult is what came of the wish to end a job that rests.
+type EndResult string
 
 // The answers.
 const (
-	RestedEnded Rested = "ended"
-	RestedGone  Rested = "gone" // it is not there any more
-	RestedHeld  Rested = "held" // a worker has it
-	RestedFar   Rested = "far"  // it stands too deep in its queue, or is not there any more
+	EndDone    EndResult = "ended"
+	EndGone    EndResult = "gone" // it is not there any more
+	EndHeld    EndResult = "held" // a worker has it
+	EndTooDeep EndResult = "far"  // it stands too deep in its queue, or is not there any more
 
-	RestedCancelled Rested = "cancelled" // it was not to end so, but is to be cancelled
+	EndCancelled EndResult = "cancelled" // it was not to end so, but is to be cancelled
 )
 
-// EndResting ends jobs where they rest, each by one script that looks whether it is still there. An error means that
+// EndUnheld ends jobs where they rest, each by one script that looks whether it is still there. An error means that
 // some may have ended; doing it again does no harm.
-func (s *Store) EndResting(ctx context.Context, jobs []Resting) ([]Rested, error) {
-	calls := make([]Call, len(jobs))
+func (s *Store) EndUnheld(ctx context.Context, jobs []UnheldJob) ([]EndResult, error) {
+	calls := make([]redisconn.Call, len(jobs))
 	for i, job := range jobs {
 		from := endPlace{kind: "shelf", key: s.keys.shelf(Shelf(job.Spot))}
 		if job.Spot == SpotQueue {
@@ -101,57 +105,58 @@ func (s *Store) EndResting(ctx context.Context, jobs []Resting) ([]Rested, error
 		calls[i] = s.end(from, job.Ending)
 	}
 	values, err := s.many(ctx, calls)
-	rested := make([]Rested, len(values))
+	rested := make([]EndResult, len(values))
 	for i, value := range values {
-		switch answer := Rested(word(value)); answer {
-		case RestedEnded, RestedGone, RestedHeld, RestedFar, RestedCancelled:
+		switch answer := EndResult(word(value)); answer {
+		case EndDone, EndGone, EndHeld, EndTooDeep, EndCancelled:
 			rested[i] = answer
 		case "roomy":
-			rested[i] = RestedEnded
+			rested[i] = EndDone
 		default:
-			return nil, &UnexpectedReplyError{Script: "job/end", Reply: value}
+			return nil, &redisconn.UnexpectedReplyError{Script: "job/end", Reply: value}
 		}
 	}
 	return rested, err
 }
 
-// Foretell keeps the outcomes of jobs that wait deep in their queues and are flagged, before their end.
-func (s *Store) Foretell(ctx context.Context, endings []Ending) error {
-	calls := make([]Call, len(endings))
+// KeepOutcomes keeps the outcomes of jobs that wait deep in their queues and are flagged, before their end.
+func (s *Store) KeepOutcomes(ctx context.Context, endings []Ending) error {
+	calls := make([]redisconn.Call, len(endings))
 	for i, e := range endings {
-		calls[i] = s.foretell(e, false)
+		calls[i] = s.keepOutcome(e, false)
 	}
 	_, err := s.many(ctx, calls)
 	return err
 }
 
-// foretell makes the call that keeps the outcome of a job before its end. A fresh one is not flagged yet.
-func (s *Store) foretell(e Ending, fresh bool) Call {
+// keepOutcome makes the call that keeps the outcome of a job before its end. A fresh one is not flagged yet.
+func (s *Store) keepOutcome(e Ending, fresh bool) redisconn.Call {
 	k := s.keys
-	return Call{
-		Script: foretellScript,
+	return redisconn.Call{
+		Script: keepOutcomeScript,
 		Keys:   []string{k.jobs, k.cancelled, k.claimed, k.outcomes, k.outcomesUntil, k.waited, k.done, k.names},
 		Args:   []any{e.ID, millis(e.Keep), e.Outcome, fresh},
 	}
 }
 
 // Flagged returns those of the ids that are to be cancelled. It goes over a connection of its own, as heartbeats do.
-func (s *Store) Flagged(ctx context.Context, conn Conn, ids []string) ([]string, error) {
+func (s *Store) Flagged(ctx context.Context, conn redisconn.Conn, ids []string) ([]string, error) {
 	var flagged []string
 	for len(ids) > 0 {
 		n := min(len(ids), MaxBatch)
-		value, err := Do(ctx, conn, Call{Command: "SMISMEMBER", Args: appendTexts([]any{s.keys.cancelled}, ids[:n])})
+		value, err := redisconn.Do(ctx, conn, redisconn.Call{Command: "SMISMEMBER",
+			Args: appendTexts([]any{s.keys.cancelled}, ids[:n])})
 		if err != nil {
 			return nil, err
 		}
-		r := Read("SMISMEMBER", value)
+		r := redisconn.Read("SMISMEMBER", value)
 		for _, id := range ids[:n] {
 			if r.Number() == 1 {
 				flagged = append(flagged, id)
 			}
 		}
-		if r.err != nil {
-			return nil, r.err
+		if r.Err() != nil {
+			return nil, r.Err()
 		}
 		ids = ids[n:]
 	}
@@ -163,36 +168,29 @@ func (s *Store) Flagged(ctx context.Context, conn Conn, ids []string) ([]string,
 // removed if it should mend, and all others.
 func (m Mender) Flags(ctx context.Context, cursor string) (next string, stray, living []string, err error) {
 	k := m.Store.keys
-	value, err := Do(ctx, m.Store.driver,
-		Call{Command: "SSCAN", Args: []any{k.cancelled, cmp.Or(cursor, "0"), "COUNT", MaxBatch / 2}})
+	value, err := redisconn.Do(ctx, m.Store.driver,
+		redisconn.Call{Command: "SSCAN", Args: []any{k.cancelled, cmp.Or(cursor, "0"), "COUNT", MaxBatch / 2}})
 	if err != nil {
 		return cursor, nil, nil, err
 	}
-	r := Read("SSCAN", value)
+	r := redisconn.Read("SSCAN", value)
 	next, ids := r.Text(), r.Texts()
-	if r.err != nil {
-		return cursor, nil, nil, r.err
+	if r.Err() != nil {
+		return cursor, nil, nil, r.Err()
 	}
 	for page := range slices.Chunk(ids, MaxBatch) {
-		value, err := Do(ctx, m.Store.driver, Call{
-			Script: unflagScript, Keys: []string{k.cancelled, k.jobs}, Args: appendTexts([]any{m.Mend}, page),
+		value, err := redisconn.Do(ctx, m.Store.driver, redisconn.Call{
+			Script: removeFlagsScript, Keys: []string{k.cancelled, k.jobs}, Args: appendTexts([]any{m.Mend}, page),
 		})
 		if err != nil {
 			return cursor, stray, nil, err
 		}
-		r := &Reader{script: "repair/remove_flags", whole: value}
-		stray = append(stray, texts(r, value)...)
-		if r.err != nil {
-			return cursor, stray, nil, r.err
+		r := redisconn.NewReader("repair/remove_flags", value, nil)
+		stray = append(stray, r.TextsOf(value)...)
+		if r.Err() != nil {
+			return cursor, stray, nil, r.Err()
 		}
 	}
 	living = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(stray, id) })
 	return next, stray, living, nil
-}
-
-func appendTexts(args []any, texts []string) []any {
-	for _, text := range texts {
-		args = append(args, text)
-	}
-	return args
 }

@@ -62,6 +62,8 @@ func (s *Store) ClaimsByQueue(ctx context.Context) (map[string]int, error) {
 	return counts, err
 }
 
+// eachClaim walks over the index of claims with HSCAN. Claims that come or go meanwhile may be missed, and one may be
+// visited twice.
 func (s *Store) eachClaim(ctx context.Context, visit func(Holding)) error {
 	for cursor := "0"; ; {
 		next, page, err := s.Holdings(ctx, cursor)

@@ -6,20 +6,21 @@ import (
 	"strings"
 
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
-var moveScript = Load("inspect/move")
+var moveScript = redisconn.Load("inspect/move")
 
-// Stand is where a job that no worker holds was seen.
-type Stand struct {
+// JobPlace is where a job that no worker holds was seen.
+type JobPlace struct {
 	ID    string
 	Queue string // its own, also where it is on a shelf
 	Shelf Shelf  // "" in its queue
 	Score string // on its shelf, as Redis writes it
 }
 
-// Aim is where a job goes.
-type Aim struct {
+// Destination is where a job goes.
+type Destination struct {
 	Shelf Shelf // "" for its queue
 	Front bool  // of its queue, instead of the back
 	At    int64 // ms, on its shelf; 0 is now
@@ -42,11 +43,11 @@ const (
 	AnswerWaited    Answer = "waited"    // somebody waits for its outcome, and none was sent along
 )
 
-// Order is an order to move or end a job; [Store.Obey] carries it out.
-type Order struct{ call Call }
+// Order is an order to move or end a job; [Store.Execute] carries it out.
+type Order struct{ call redisconn.Call }
 
 // Move is the order to take a job from where it stands to another place. A nil Trail leaves the one that is there.
-func (s *Store) Move(from Stand, to Aim) Order {
+func (s *Store) Move(from JobPlace, to Destination) Order {
 	place := "back"
 	switch {
 	case to.Shelf != "" && to.At == 0:
@@ -61,16 +62,16 @@ func (s *Store) Move(from Stand, to Aim) Order {
 
 // Flag is the order to end a job that waits in its queue, too deep to be taken out: it reads as ended so from now on,
 // and whoever fetches it ends it.
-func (s *Store) Flag(from Stand, ending Ending) Order {
+func (s *Store) Flag(from JobPlace, ending Ending) Order {
 	ending.ID = from.ID
-	return Order{s.foretell(ending, true)}
+	return Order{s.keepOutcome(ending, true)}
 }
 
-func (s *Store) move(from Stand, key, place string, to Aim) Order {
+func (s *Store) move(from JobPlace, key, place string, to Destination) Order {
 	k := s.keys
 	keys := k.queue(from.Queue).appendTo([]string{k.claimed, k.jobs, k.names, k.trail, k.ready, k.control, k.limits,
 		k.cancelled})
-	return Order{Call{
+	return Order{redisconn.Call{
 		Script: moveScript,
 		Keys:   append(keys, s.placeKey(from.Queue, from.Shelf), key, k.unique),
 		Args:   []any{from.ID, from.Queue, from.Score, place, to.Trail, positionReach, to.Lock},
@@ -78,7 +79,7 @@ func (s *Store) move(from Stand, key, place string, to Aim) Order {
 }
 
 // Remove is the order to end a job where it stands. Without a Score it ends on its shelf however it came there.
-func (s *Store) Remove(from Stand, ending Ending) Order {
+func (s *Store) Remove(from JobPlace, ending Ending) Order {
 	place := endPlace{kind: "queue", key: s.placeKey(from.Queue, from.Shelf)}
 	if from.Shelf != "" {
 		place.kind, place.member = "shelf", from.Score
@@ -94,20 +95,20 @@ func (s *Store) placeKey(queue string, shelf Shelf) string {
 	return s.keys.shelf(shelf)
 }
 
-// Obeyed is what came of one order.
-type Obeyed struct {
+// OrderResult is what came of one order.
+type OrderResult struct {
 	Answer Answer
 	Owner  string // the other job, where the answer is [AnswerOwned]
 	Err    error  // with which Redis refused it; nothing was done
 }
 
-// Obey carries out orders, in pipelines, and answers each. An error of its own means that some were not answered; they
-// may be given again.
-func (s *Store) Obey(ctx context.Context, orders []Order) ([]Obeyed, error) {
-	all := make([]Obeyed, 0, len(orders))
+// Execute carries out orders, in pipelines, and answers each. An error of its own means that some were not answered;
+// they may be given again.
+func (s *Store) Execute(ctx context.Context, orders []Order) ([]OrderResult, error) {
+	all := make([]OrderResult, 0, len(orders))
 	for len(orders) > 0 {
 		n := min(len(orders), maxPipeline)
-		calls := make([]Call, n)
+		calls := make([]redisconn.Call, n)
 		for i, order := range orders[:n] {
 			calls[i] = order.call
 		}
@@ -116,33 +117,33 @@ func (s *Store) Obey(ctx context.Context, orders []Order) ([]Obeyed, error) {
 			return all, err
 		}
 		for i, reply := range replies {
-			all = append(all, parseObeyed(calls[i].Script.Name, reply))
+			all = append(all, parseOrderResult(calls[i].Script.Name, reply))
 		}
 		orders = orders[n:]
 	}
 	return all, nil
 }
 
-func parseObeyed(script string, reply Reply) Obeyed {
+func parseOrderResult(script string, reply redisconn.Reply) OrderResult {
 	if reply.Err != nil {
-		return Obeyed{Err: reply.Err}
+		return OrderResult{Err: reply.Err}
 	}
 	if owner, owned := strings.CutPrefix(word(reply.Value), "unique:"); owned {
-		return Obeyed{Answer: AnswerOwned, Owner: owner}
+		return OrderResult{Answer: AnswerOwned, Owner: owner}
 	}
 	switch answer := word(reply.Value); answer {
 	case "moved", "ended", "roomy":
-		return Obeyed{Answer: AnswerDone}
+		return OrderResult{Answer: AnswerDone}
 	case "flagged", "gone", "held", "cancelled", "far", "waited":
-		return Obeyed{Answer: Answer(answer)}
+		return OrderResult{Answer: Answer(answer)}
 	}
-	return Obeyed{Err: &UnexpectedReplyError{Script: script, Reply: reply.Value}}
+	return OrderResult{Err: &redisconn.UnexpectedReplyError{Script: script, Reply: reply.Value}}
 }
 
 // DropOutcome removes the outcome that is kept of a job, and tells whether there was one.
 func (s *Store) DropOutcome(ctx context.Context, id string) (bool, error) {
-	replies, err := s.driver.Pipeline(ctx, Call{Command: "HDEL", Args: []any{s.keys.outcomes, id}},
-		Call{Command: "ZREM", Args: []any{s.keys.outcomesUntil, id}})
+	replies, err := s.driver.Pipeline(ctx, redisconn.Call{Command: "HDEL", Args: []any{s.keys.outcomes, id}},
+		redisconn.Call{Command: "ZREM", Args: []any{s.keys.outcomesUntil, id}})
 	if err != nil {
 		return false, err
 	}

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"time"
+
+	"github.com/265d0351/work/internal/redisconn"
 )
 
-var dueScript = Load("job/due")
+var dueScript = redisconn.Load("job/due")
 
 // Waiting is one id on a shelf.
 type Waiting struct {
@@ -56,18 +58,18 @@ func (s *Store) Due(ctx context.Context, shelf Shelf, call DueCall) (Due, error)
 			args = append(append(args, queue, len(ids[name])), ids[name]...)
 		}
 	}
-	value, err := Do(ctx, s.driver, Call{Script: dueScript, Keys: keys, Args: args})
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Script: dueScript, Keys: keys, Args: args})
 	if err != nil {
 		return Due{}, err
 	}
-	r := Read("job/due", value)
+	r := redisconn.Read("job/due", value)
 	due := Due{Time: fromMillis(r.Number()), Moved: int(r.Number()), Stuck: r.Texts(), Removed: int(r.Number())}
-	part := func() *Reader {
+	part := func() *redisconn.Reader {
 		list, _ := r.Next().([]any)
-		return &Reader{script: "job/due", whole: value, rest: list}
+		return redisconn.NewReader("job/due", value, list)
 	}
 	page, queues, dues := part(), part(), part()
-	for known := len(page.rest) - len(dues.rest); page.More(); known-- {
+	for known := page.Len() - dues.Len(); page.More(); known-- {
 		waiting := Waiting{ID: page.Text(), Queue: queues.Text(), Due: due.Time}
 		if known <= 0 {
 			waiting.Due = fromMillis(dues.Number())
@@ -75,10 +77,10 @@ func (s *Store) Due(ctx context.Context, shelf Shelf, call DueCall) (Due, error)
 		due.Page = append(due.Page, waiting)
 	}
 	due.Next = fromMillis(r.Number())
-	if err := cmp.Or(page.err, queues.err, dues.err); err != nil {
+	if err := cmp.Or(page.Err(), queues.Err(), dues.Err()); err != nil {
 		return Due{}, err
 	}
-	return due, r.err
+	return due, r.Err()
 }
 
 // Record returns the record of a job, nil when there is none.
@@ -89,7 +91,7 @@ func (s *Store) Record(ctx context.Context, id string) ([]byte, error) {
 // Outcome returns what was kept of a job that ended, nil when nothing was. A job that lives has none, whatever is left
 // of a former one of its id, unless it is to be cancelled and its end was foretold.
 func (s *Store) Outcome(ctx context.Context, id string) ([]byte, error) {
-	values, err := s.many(ctx, []Call{
+	values, err := s.many(ctx, []redisconn.Call{
 		{Command: "HEXISTS", Args: []any{s.keys.jobs, id}}, // first: what is enqueued after it forgets the outcome
 		{Command: "SISMEMBER", Args: []any{s.keys.cancelled, id}},
 		{Command: "HGET", Args: []any{s.keys.outcomes, id}},
@@ -102,7 +104,7 @@ func (s *Store) Outcome(ctx context.Context, id string) ([]byte, error) {
 }
 
 func (s *Store) field(ctx context.Context, key, id string) ([]byte, error) {
-	value, err := Do(ctx, s.driver, Call{Command: "HGET", Args: []any{key, id}})
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "HGET", Args: []any{key, id}})
 	if err != nil {
 		return nil, err
 	}

@@ -7,11 +7,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 var (
-	enqueueScript      = Load("job/enqueue")
-	enqueueMixedScript = Load("job/enqueue_mixed")
+	enqueueScript      = redisconn.Load("job/enqueue")
+	enqueueMixedScript = redisconn.Load("job/enqueue_mixed")
 )
 
 // Place is where a new job goes.
@@ -113,7 +115,7 @@ type Enqueued struct {
 // lane is outstanding at a time, and a call sent again with its number gets the answer of the first time.
 func (s *Store) Enqueue(ctx context.Context, lane string, number int64, jobs []NewJob) (Enqueued, error) {
 	call, order := s.enqueueCall(lane, number, jobs)
-	calls := appendWait([]Call{call}, jobs)
+	calls := appendWait([]redisconn.Call{call}, jobs)
 	replies, err := s.driver.Pipeline(ctx, calls...)
 	if err == nil {
 		err = replies[0].Err
@@ -139,7 +141,7 @@ func (s *Store) Enqueue(ctx context.Context, lane string, number int64, jobs []N
 
 // appendWait adds a WAIT on the same connection, for as many replicas as any of the jobs wants. After a repeated call
 // it waits for at least what the first one wrote, since Redis takes the offset of the last command of the connection.
-func appendWait(calls []Call, jobs []NewJob) []Call {
+func appendWait(calls []redisconn.Call, jobs []NewJob) []redisconn.Call {
 	replicas, wait := 0, time.Duration(0)
 	for i := range jobs {
 		replicas, wait = max(replicas, jobs[i].Replicas), max(wait, jobs[i].Wait)
@@ -147,11 +149,11 @@ func appendWait(calls []Call, jobs []NewJob) []Call {
 	if replicas == 0 {
 		return calls
 	}
-	return append(calls, Call{Command: "WAIT", Args: []any{replicas, millis(wait)}, Block: wait})
+	return append(calls, redisconn.Call{Command: "WAIT", Args: []any{replicas, millis(wait)}, Block: wait})
 }
 
 // enqueueCall makes the call of some jobs, and returns which of them is the n-th that the script sees.
-func (s *Store) enqueueCall(lane string, number int64, jobs []NewJob) (Call, []int) {
+func (s *Store) enqueueCall(lane string, number int64, jobs []NewJob) (redisconn.Call, []int) {
 	if !plain(jobs) {
 		return s.enqueueMixedCall(lane, number, jobs)
 	}
@@ -161,7 +163,7 @@ func (s *Store) enqueueCall(lane string, number int64, jobs []NewJob) (Call, []i
 	for i := range jobs {
 		args = append(args, jobs[i].ID, jobs[i].Record)
 	}
-	return Call{Script: enqueueScript, Keys: keys, Args: args}, asTheyCome[:len(jobs):len(jobs)]
+	return redisconn.Call{Script: enqueueScript, Keys: keys, Args: args}, asTheyCome[:len(jobs):len(jobs)]
 }
 
 // plain tells whether the jobs are what enqueue.lua is made for.
@@ -189,7 +191,7 @@ type group struct {
 }
 
 // enqueueMixedCall makes the call of jobs of all kinds.
-func (s *Store) enqueueMixedCall(lane string, number int64, jobs []NewJob) (Call, []int) {
+func (s *Store) enqueueMixedCall(lane string, number int64, jobs []NewJob) (redisconn.Call, []int) {
 	names, groups := grouped(jobs)
 	w := s.groupWriter(names, len(groups), len(jobs))
 	w.special = slices.ContainsFunc(groups, func(g group) bool { return jobs[g.jobs[0]].special() })
@@ -200,7 +202,7 @@ func (s *Store) enqueueMixedCall(lane string, number int64, jobs []NewJob) (Call
 		w.write(&groups[i], jobs)
 	}
 	w.args[0], w.args[1], w.args[2], w.args[3] = lane, number, len(names), kinds(w.special, jobs)
-	return Call{Script: enqueueMixedScript, Keys: w.keys, Args: w.args}, w.order
+	return redisconn.Call{Script: enqueueMixedScript, Keys: w.keys, Args: w.args}, w.order
 }
 
 // kinds tells the script what there is among the jobs of a call: 0 for nothing but records, 2 where it need not sort,
@@ -271,6 +273,8 @@ type groupWriter struct {
 	special bool  // some have more than a record
 }
 
+// write appends what job/enqueue_mixed documents of one group. A job with more than a record is a group of its own.
+// Where all are due at the same time that is said once, else of each behind the records.
 func (w *groupWriter) write(g *group, jobs []NewJob) {
 	first := &jobs[g.jobs[0]]
 	place := string(first.Place)
@@ -317,14 +321,14 @@ func parseEnqueued(script, line string, whole any, order []int) (Enqueued, error
 	stamp, rest, _ := strings.Cut(line, " ")
 	ms, err := strconv.ParseInt(stamp, 10, 64)
 	if err != nil {
-		return Enqueued{}, &UnexpectedReplyError{Script: script, Reply: whole}
+		return Enqueued{}, &redisconn.UnexpectedReplyError{Script: script, Reply: whole}
 	}
 	answer := Enqueued{Time: fromMillis(ms)}
 	for _, field := range strings.Fields(rest) {
 		at, why, _ := strings.Cut(field, "=")
 		n, err := strconv.Atoi(at)
 		if err != nil || n < 1 || n > len(order) {
-			return Enqueued{}, &UnexpectedReplyError{Script: script, Reply: whole}
+			return Enqueued{}, &redisconn.UnexpectedReplyError{Script: script, Reply: whole}
 		}
 		answer.note(order[n-1], why)
 	}

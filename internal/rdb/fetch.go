@@ -5,12 +5,14 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 var (
-	fetchScript  = Load("job/fetch")
-	surveyScript = Load("worker/survey")
-	wakeScript   = Load("job/wake")
+	fetchScript  = redisconn.Load("job/fetch")
+	surveyScript = redisconn.Load("worker/survey")
+	wakeScript   = redisconn.Load("job/wake")
 )
 
 // MaxQueues is how many queues one fetch names at the most.
@@ -43,12 +45,6 @@ type Share struct {
 	Queue string
 	Jobs  int // 0: only to fill up what the others could not give
 	Most  int // how many in all, those that fill up included; 0 is no limit
-}
-
-// Claim is a job that a worker holds: fetch number, queue and id name it among all claims there ever were.
-type Claim struct {
-	Queue   string
-	Element string // "<n>:<id>", as it stands in the worker's in-process list
 }
 
 // FetchedJob is a claim with what is stored of its job.
@@ -90,7 +86,7 @@ func (w *Worker) Fetch(ctx context.Context, number int64, wanted int, ask bool, 
 		keys = append(k.queue(share.Queue).appendTo(keys), w.keys.inprocess(share.Queue))
 		args = append(args, share.Queue, share.Jobs, w.firstLot(share.Queue), cmp.Or(share.Most, MaxBatch))
 	}
-	value, err := Do(ctx, w.store.driver, Call{Script: fetchScript, Keys: keys, Args: args})
+	value, err := redisconn.Do(ctx, w.store.driver, redisconn.Call{Script: fetchScript, Keys: keys, Args: args})
 	if err != nil {
 		return Fetched{}, err
 	}
@@ -134,15 +130,15 @@ func (w *Worker) weigh(jobs []FetchedJob) {
 
 // parseFetched reads the answer, the jobs into spare if that is large enough.
 func parseFetched(value any, number int64, shares []Share, spare []FetchedJob) (Fetched, error) {
-	r := Read("job/fetch", value)
+	r := redisconn.Read("job/fetch", value)
 	answer := Fetched{State: State(r.Text())}
 	if answer.State != Registered {
-		return answer, r.err
+		return answer, r.Err()
 	}
-	answer.Time = fromMillis(r.Number())
+	answer.Time = parseMoment(r.Text())
 	if ready := r.Next(); ready != nil {
 		answer.Asked = true
-		answer.Ready = texts(r, ready)
+		answer.Ready = r.TextsOf(ready)
 	}
 	answer.Broken = r.Texts()
 	answer.Dropped = int(r.Number())
@@ -158,14 +154,14 @@ func parseFetched(value any, number int64, shares []Share, spare []FetchedJob) (
 	for r.More() {
 		answer.Jobs = appendRound(answer.Jobs, r.List(), shares, prefix)
 	}
-	return answer, r.err
+	return answer, r.Err()
 }
 
 // appendRound reads how many jobs of which queues there are and when they may begin, and lists of what belongs to each.
-func appendRound(jobs []FetchedJob, round *Reader, shares []Share, prefix string) []FetchedJob {
+func appendRound(jobs []FetchedJob, round *redisconn.Reader, shares []Share, prefix string) []FetchedJob {
 	parts, ids, records := round.List(), round.List(), round.List()
 	trails, crashes, cancelled := round.List(), round.List(), round.List()
-	jobs = slices.Grow(jobs, len(ids.rest))
+	jobs = slices.Grow(jobs, ids.Len())
 	for parts.More() {
 		queue, count := int(parts.Number())-1, int(parts.Number())
 		micros, between := parts.Number(), parts.Number()
@@ -174,25 +170,25 @@ func appendRound(jobs []FetchedJob, round *Reader, shares []Share, prefix string
 			break
 		}
 		for range count {
-			element := ids.after(prefix)
+			element := ids.After(prefix)
 			job := FetchedJob{ID: element[len(prefix):], Record: records.Bytes(),
 				In: time.Duration(max(0, micros)) * time.Microsecond}
 			micros += between
-			if len(trails.rest) > 0 {
+			if trails.Len() > 0 {
 				job.Trail = trails.Bytes()
 			}
-			if len(crashes.rest) > 0 {
+			if crashes.Len() > 0 {
 				job.Crashes = crashes.Text()
 			}
-			if len(cancelled.rest) > 0 {
+			if cancelled.Len() > 0 {
 				job.Cancelled = cancelled.Number() == 1
 			}
 			job.Claim = Claim{Queue: shares[queue].Queue, Element: element}
 			jobs = append(jobs, job)
 		}
 	}
-	for _, list := range []*Reader{ids, records, trails, crashes, cancelled} {
-		if list.err != nil || len(list.rest) > 0 {
+	for _, list := range []*redisconn.Reader{ids, records, trails, crashes, cancelled} {
+		if list.Err() != nil || list.Len() > 0 {
 			round.Fail()
 		}
 	}
@@ -207,14 +203,15 @@ func (w *Worker) Survey(ctx context.Context, number int64, queues []string) (Sta
 	for _, queue := range queues {
 		keys = append(keys, w.keys.inprocess(queue))
 	}
-	value, err := Do(ctx, w.store.driver, Call{Script: surveyScript, Keys: keys, Args: []any{w.ID, number, maxSurvey}})
+	value, err := redisconn.Do(ctx, w.store.driver,
+		redisconn.Call{Script: surveyScript, Keys: keys, Args: []any{w.ID, number, maxSurvey}})
 	if err != nil {
 		return "", nil, err
 	}
-	r := Read("worker/survey", value)
+	r := redisconn.Read("worker/survey", value)
 	state := State(r.Text())
 	if state != Registered {
-		return state, nil, r.err
+		return state, nil, r.Err()
 	}
 	if r.Number() < w.reached {
 		state = Rewound
@@ -226,24 +223,24 @@ func (w *Worker) Survey(ctx context.Context, number int64, queues []string) (Sta
 			claims = append(claims, Claim{Queue: queues[i], Element: element})
 		}
 	}
-	return state, claims, r.err
+	return state, claims, r.Err()
 }
 
 // Wait blocks on a connection of its own until one of the queues has a token for this worker, and returns its name; it
 // returns "" when there was none for that long. The first key with data is served, so the caller shuffles the names.
-func (s *Store) Wait(ctx context.Context, conn Conn, queues []string, timeout time.Duration) (string, error) {
-	call := Call{Command: "BLPOP", Block: timeout, Args: make([]any, 0, len(queues)+1)}
+func (s *Store) Wait(ctx context.Context, conn redisconn.Conn, queues []string, timeout time.Duration) (string, error) {
+	call := redisconn.Call{Command: "BLPOP", Block: timeout, Args: make([]any, 0, len(queues)+1)}
 	for _, queue := range queues {
 		call.Args = append(call.Args, s.keys.queue(queue).wake)
 	}
-	call.Args = append(call.Args, BlockFor(timeout))
-	value, err := Do(ctx, conn, call)
+	call.Args = append(call.Args, redisconn.BlockFor(timeout))
+	value, err := redisconn.Do(ctx, conn, call)
 	if err != nil || value == nil {
 		return "", err
 	}
-	r := Read("BLPOP", value)
+	r := redisconn.Read("BLPOP", value)
 	key := r.Text()
-	return key[min(len(key), len(s.keys.prefix)+len("wake:")):], r.err
+	return key[min(len(key), len(s.keys.prefix)+len("wake:")):], r.Err()
 }
 
 // Wake leaves a token for each of these queues that has jobs waiting and no token: for those that a worker took and
@@ -257,13 +254,13 @@ func (s *Store) WakeAfterEnd(ctx context.Context, queues []string) error {
 }
 
 func (s *Store) wake(ctx context.Context, queues []string, ended bool) error {
-	var calls []Call
+	var calls []redisconn.Call
 	for lot := range slices.Chunk(queues, MaxBatch) {
 		keys := append(make([]string, 0, 1+4*len(lot)), s.keys.limits)
 		for _, queue := range lot {
 			keys = s.keys.queue(queue).appendTo(keys)
 		}
-		calls = append(calls, Call{Script: wakeScript, Keys: keys, Args: appendTexts([]any{ended}, lot)})
+		calls = append(calls, redisconn.Call{Script: wakeScript, Keys: keys, Args: appendTexts([]any{ended}, lot)})
 	}
 	_, err := s.many(ctx, calls)
 	return err
@@ -271,20 +268,20 @@ func (s *Store) wake(ctx context.Context, queues []string, ended bool) error {
 
 // DropBrokenTokens removes the tokens of queues whose key is no list, and returns those keys.
 func (s *Store) DropBrokenTokens(ctx context.Context, queues []string) ([]string, error) {
-	calls := make([]Call, len(queues))
+	calls := make([]redisconn.Call, len(queues))
 	for i, queue := range queues {
-		calls[i] = Call{Command: "LLEN", Args: []any{s.keys.queue(queue).wake}}
+		calls[i] = redisconn.Call{Command: "LLEN", Args: []any{s.keys.queue(queue).wake}}
 	}
 	replies, err := s.pipelines(ctx, maxBrief, calls)
 	if err != nil {
 		return nil, err
 	}
 	var broken []string
-	var drops []Call
+	var drops []redisconn.Call
 	for i, reply := range replies {
 		if reply.Err != nil {
 			key := s.keys.queue(queues[i]).wake
-			broken, drops = append(broken, key), append(drops, Call{Command: "UNLINK", Args: []any{key}})
+			broken, drops = append(broken, key), append(drops, redisconn.Call{Command: "UNLINK", Args: []any{key}})
 		}
 	}
 	_, err = s.brief(ctx, drops)

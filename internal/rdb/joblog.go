@@ -7,11 +7,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 var (
-	logScript  = Load("job/log")
-	saveScript = Load("job/save")
+	logScript  = redisconn.Load("job/log")
+	saveScript = redisconn.Load("job/save")
 )
 
 // The bounds of what a long job keeps in Redis. The time to live is renewed by each write; it only sees to it that
@@ -39,7 +41,7 @@ type LogBatch struct {
 }
 
 // Log makes the call that appends lines to the log of a job, if its claim stands.
-func (w *Worker) Log(batch LogBatch) Call {
+func (w *Worker) Log(batch LogBatch) redisconn.Call {
 	args := append(make([]any, 0, 8+len(batch.Lines)), batch.Element, w.claimName(batch.Claim), batch.Number,
 		batch.Note.Trail,
 		batch.Note.Fuller, MaxLogLines, MaxLogBytes, millis(longJobMemory))
@@ -47,7 +49,8 @@ func (w *Worker) Log(batch LogBatch) Call {
 		args = append(args, line)
 	}
 	k := w.store.keys
-	return Call{Script: logScript, Keys: []string{k.log(batch.ID), k.trail, w.keys.inprocess(batch.Queue)}, Args: args}
+	return redisconn.Call{Script: logScript, Keys: []string{k.log(batch.ID), k.trail, w.keys.inprocess(batch.Queue)},
+		Args: args}
 }
 
 // claimName is the claim as it is named in what belongs to the job.
@@ -64,20 +67,24 @@ type Logged struct {
 
 // SendLogs sends calls made by Log in one pipeline. An error of its own means that some were not answered: they may be
 // sent again.
-func (s *Store) SendLogs(ctx context.Context, calls []Call) ([]Logged, error) {
+func (s *Store) SendLogs(ctx context.Context, calls []redisconn.Call) ([]Logged, error) {
 	replies, err := s.driver.Pipeline(ctx, calls...)
 	if err != nil {
 		return nil, err
 	}
+	return parseLogged(replies), nil
+}
+
+func parseLogged(replies []redisconn.Reply) []Logged {
 	logged := make([]Logged, len(replies))
 	for i, reply := range replies {
 		logged[i].Gone, logged[i].Err = parseStanding(logScript, "logged", reply)
 	}
-	return logged, nil
+	return logged
 }
 
 // parseStanding reads an answer that is one word, or "gone".
-func parseStanding(script *Script, well string, reply Reply) (gone bool, err error) {
+func parseStanding(script *redisconn.Script, well string, reply redisconn.Reply) (gone bool, err error) {
 	if reply.Err != nil {
 		return false, reply.Err
 	}
@@ -87,7 +94,7 @@ func parseStanding(script *Script, well string, reply Reply) (gone bool, err err
 	case "gone":
 		return true, nil
 	}
-	return false, &UnexpectedReplyError{Script: script.Name, Reply: reply.Value}
+	return false, &redisconn.UnexpectedReplyError{Script: script.Name, Reply: reply.Value}
 }
 
 // SavedState is what a job saves.
@@ -113,7 +120,7 @@ func (w *Worker) SaveState(ctx context.Context, state SavedState) (bool, error) 
 	if err != nil { // a string: cannot happen
 		return false, err
 	}
-	replies, err := w.store.driver.Pipeline(ctx, Call{
+	replies, err := w.store.driver.Pipeline(ctx, redisconn.Call{
 		Script: saveScript, Keys: []string{k.state(state.ID), k.trail, w.keys.inprocess(state.Queue)},
 		Args: []any{state.Element, `{"claim":` + string(name) + `,"save":`, state.Number, `,"state":` +
 			string(state.JSON) + `}`,
@@ -128,14 +135,14 @@ func (w *Worker) SaveState(ctx context.Context, state SavedState) (bool, error) 
 
 // LoadState returns the JSON of what a job has saved, or nil.
 func (s *Store) LoadState(ctx context.Context, id string) (json.RawMessage, error) {
-	value, err := Do(ctx, s.driver, Call{Command: "GET", Args: []any{s.keys.state(id)}})
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "GET", Args: []any{s.keys.state(id)}})
 	if err != nil || value == nil {
 		return nil, err
 	}
 	text, _ := value.([]byte)
 	var saved savedState
 	if err := json.Unmarshal(text, &saved); err != nil {
-		return nil, &UnexpectedReplyError{Script: "GET " + s.keys.state(id), Reply: value}
+		return nil, &redisconn.UnexpectedReplyError{Script: "GET " + s.keys.state(id), Reply: value}
 	}
 	return saved.State, nil
 }
@@ -149,8 +156,8 @@ type LogEntry struct {
 // LogTail returns up to so many of the newest lines of the log of a job, oldest first, and whether the job had a record
 // when they were about to be read: if not, there will be no more.
 func (s *Store) LogTail(ctx context.Context, id string, lines int) (entries []LogEntry, known bool, err error) {
-	replies, err := s.driver.Pipeline(ctx, Call{Command: "HEXISTS", Args: []any{s.keys.jobs, id}},
-		Call{Command: "LRANGE", Args: []any{s.keys.log(id), -max(1, lines), -1}})
+	replies, err := s.driver.Pipeline(ctx, redisconn.Call{Command: "HEXISTS", Args: []any{s.keys.jobs, id}},
+		redisconn.Call{Command: "LRANGE", Args: []any{s.keys.log(id), -max(1, lines), -1}})
 	if err != nil {
 		return nil, false, err
 	}
@@ -159,13 +166,13 @@ func (s *Store) LogTail(ctx context.Context, id string, lines int) (entries []Lo
 			return nil, false, reply.Err
 		}
 	}
-	r := &Reader{script: "LRANGE", whole: replies[1].Value}
-	for _, element := range texts(r, replies[1].Value) {
+	r := redisconn.NewReader("LRANGE", replies[1].Value, nil)
+	for _, element := range r.TextsOf(replies[1].Value) {
 		if !strings.HasPrefix(element, "# ") {
 			entries = append(entries, parseLogEntry([]byte(element)))
 		}
 	}
-	return entries, replies[0].Value == int64(1), r.err
+	return entries, replies[0].Value == int64(1), r.Err()
 }
 
 func parseLogEntry(element []byte) LogEntry {

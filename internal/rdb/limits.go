@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"slices"
+
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 var (
-	ruleScript = Load("limit/rule")
-	fillScript = Load("limit/recount")
+	ruleScript    = redisconn.Load("limit/rule")
+	recountScript = redisconn.Load("limit/recount")
 )
 
 // Everything is the name whose rule is that of all queues: while it is there, no job of any begins.
@@ -34,9 +36,9 @@ func (s *Store) RuleOf(ctx context.Context, name string) (string, error) {
 
 // RulesOf is RuleOf for several queues.
 func (s *Store) RulesOf(ctx context.Context, names []string) ([]string, error) {
-	var calls []Call
+	var calls []redisconn.Call
 	for lot := range slices.Chunk(names, MaxBatch) {
-		calls = append(calls, Call{Command: "HMGET", Args: appendTexts([]any{s.keys.limits}, lot)})
+		calls = append(calls, redisconn.Call{Command: "HMGET", Args: appendTexts([]any{s.keys.limits}, lot)})
 	}
 	values, err := s.many(ctx, calls)
 	if err != nil {
@@ -44,12 +46,12 @@ func (s *Store) RulesOf(ctx context.Context, names []string) ([]string, error) {
 	}
 	rules := make([]string, 0, len(names))
 	for _, value := range values {
-		r := Read("HMGET", value)
+		r := redisconn.Read("HMGET", value)
 		for r.More() {
 			rules = append(rules, r.Text())
 		}
-		if r.err != nil {
-			return nil, r.err
+		if r.Err() != nil {
+			return nil, r.Err()
 		}
 	}
 	return rules, nil
@@ -81,7 +83,7 @@ func (s *Store) SetRule(ctx context.Context, name, before, after string, anew bo
 // SetRules changes the rules of several queues. Each change is one by itself: one that is refused keeps none of the
 // others from being done, and after an error of the connection any may be.
 func (s *Store) SetRules(ctx context.Context, changes []RuleChange) ([]Changed, error) {
-	var calls []Call
+	var calls []redisconn.Call
 	for lot := range slices.Chunk(changes, maxExamined) {
 		keys := append(make([]string, 0, 1+4*len(lot)), s.keys.limits)
 		args := make([]any, 0, 4*len(lot))
@@ -89,7 +91,7 @@ func (s *Store) SetRules(ctx context.Context, changes []RuleChange) ([]Changed, 
 			keys = s.keys.queue(c.Name).appendTo(keys)
 			args = append(args, c.Name, c.Before, c.After, c.Anew)
 		}
-		calls = append(calls, Call{Script: ruleScript, Keys: keys, Args: args})
+		calls = append(calls, redisconn.Call{Script: ruleScript, Keys: keys, Args: args})
 	}
 	replies, err := s.pipelines(ctx, maxPipeline, calls)
 	if err != nil {
@@ -100,7 +102,7 @@ func (s *Store) SetRules(ctx context.Context, changes []RuleChange) ([]Changed, 
 		lot := len(calls[i].Args) / 4
 		answers, _ := reply.Value.([]any)
 		if reply.Err == nil && len(answers) != lot {
-			return nil, &UnexpectedReplyError{Script: ruleScript.Name, Reply: reply.Value}
+			return nil, &redisconn.UnexpectedReplyError{Script: ruleScript.Name, Reply: reply.Value}
 		}
 		for j := range lot {
 			one := Changed{Err: reply.Err}
@@ -115,7 +117,7 @@ func (s *Store) SetRules(ctx context.Context, changes []RuleChange) ([]Changed, 
 
 func changedAs(answer any) Changed {
 	if refusal := word(answer); refusal != "" {
-		return Changed{Err: newServerError(refusal)}
+		return Changed{Err: redisconn.ParseServerError(refusal)}
 	}
 	return Changed{Done: answer == int64(1)}
 }
@@ -153,10 +155,10 @@ func (s *Store) Recount(ctx context.Context, names ...string) (map[string]int, e
 	removed := map[string]int{}
 	cursors := make([]string, len(names))
 	for len(names) > 0 {
-		calls := make([]Call, len(names))
+		calls := make([]redisconn.Call, len(names))
 		for i, name := range names {
-			calls[i] = Call{Command: "SSCAN", Args: []any{s.keys.queue(name).running, cmp.Or(cursors[i], "0"), "COUNT",
-				MaxBatch}}
+			calls[i] = redisconn.Call{Command: "SSCAN",
+				Args: []any{s.keys.queue(name).running, cmp.Or(cursors[i], "0"), "COUNT", MaxBatch}}
 		}
 		values, err := s.many(ctx, calls)
 		if err != nil {
@@ -164,11 +166,11 @@ func (s *Store) Recount(ctx context.Context, names ...string) (map[string]int, e
 		}
 		ids, more, next := map[string][]string{}, []string(nil), []string(nil)
 		for i, name := range names {
-			r := Read("SSCAN", values[i])
+			r := redisconn.Read("SSCAN", values[i])
 			cursor := r.Text()
 			ids[name] = r.Texts()
-			if r.err != nil {
-				return removed, r.err
+			if r.Err() != nil {
+				return removed, r.Err()
 			}
 			if cursor != "0" {
 				more, next = append(more, name), append(next, cursor)
@@ -188,12 +190,12 @@ func (s *Store) Recount(ctx context.Context, names ...string) (map[string]int, e
 
 // count makes what counts agree with the claims, as far as these ids go, and returns how many were held by nobody.
 func (s *Store) count(ctx context.Context, ids map[string][]string) (map[string]int, error) {
-	var calls []Call
+	var calls []redisconn.Call
 	var of []string
 	for name, all := range ids {
 		for lot := range slices.Chunk(all, MaxBatch) {
-			calls = append(calls, Call{
-				Script: fillScript, Keys: []string{s.keys.queue(name).running, s.keys.claimed},
+			calls = append(calls, redisconn.Call{
+				Script: recountScript, Keys: []string{s.keys.queue(name).running, s.keys.claimed},
 				Args: appendTexts([]any{name}, lot),
 			})
 			of = append(of, name)
@@ -211,9 +213,9 @@ func (s *Store) count(ctx context.Context, ids map[string][]string) (map[string]
 
 // Counted returns for each queue how many jobs count towards its limit.
 func (s *Store) Counted(ctx context.Context, names []string) ([]int, error) {
-	calls := make([]Call, len(names))
+	calls := make([]redisconn.Call, len(names))
 	for i, name := range names {
-		calls[i] = Call{Command: "SCARD", Args: []any{s.keys.queue(name).running}}
+		calls[i] = redisconn.Call{Command: "SCARD", Args: []any{s.keys.queue(name).running}}
 	}
 	return s.numbers(ctx, calls)
 }
@@ -227,7 +229,7 @@ func (s *Store) InHand(ctx context.Context, queues []string) (int, error) {
 	return s.lengths(ctx, s.inProcess(append(registered, dead...), queues))
 }
 
-func (s *Store) numbers(ctx context.Context, calls []Call) ([]int, error) {
+func (s *Store) numbers(ctx context.Context, calls []redisconn.Call) ([]int, error) {
 	values, err := s.brief(ctx, calls)
 	if err != nil {
 		return nil, err

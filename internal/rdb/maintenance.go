@@ -5,17 +5,17 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 var (
-	orphanScript = Load("repair/return_claim")
-	sweepScript  = Load("repair/sweep")
-	retireScript = Load("repair/retire")
+	returnClaimScript = redisconn.Load("repair/return_claim")
+	sweepScript       = redisconn.Load("repair/sweep")
+	retireScript      = redisconn.Load("repair/retire")
 )
 
 // Holding is one entry of the index of claims.
@@ -23,9 +23,11 @@ type Holding struct {
 	ID     string
 	Worker string
 	Queue  string
-	Since  time.Time
+	Since  time.Time // in whole ms, as all times that are compared with it
 	Number string
-	raw    string
+
+	fetched time.Time // to the microsecond, for the order of claims
+	raw     string
 }
 
 // Element is the holding's element in its worker's in-process list.
@@ -33,17 +35,18 @@ func (h Holding) Element() string { return h.Number + ":" + h.ID }
 
 // Holdings reads a part of the index of claims. Begin with cursor "0"; it is "0" again after the last part.
 func (s *Store) Holdings(ctx context.Context, cursor string) (next string, page []Holding, err error) {
-	value, err := Do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{s.keys.claimed, cursor, "COUNT", MaxBatch}})
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "HSCAN",
+		Args: []any{s.keys.claimed, cursor, "COUNT", MaxBatch}})
 	if err != nil {
 		return "", nil, err
 	}
-	r := Read("HSCAN", value)
+	r := redisconn.Read("HSCAN", value)
 	next = r.Text()
 	fields := r.Texts()
 	for i := 0; i+1 < len(fields); i += 2 {
 		page = append(page, parseHolding(fields[i], fields[i+1]))
 	}
-	return next, page, r.err
+	return next, page, r.Err()
 }
 
 // parseHolding reads "worker n ms queue"; what cannot be read has no worker, so that it counts as an orphan, and no
@@ -52,24 +55,24 @@ func parseHolding(id, raw string) Holding {
 	h := Holding{ID: id, raw: raw}
 	parts := strings.SplitN(raw, " ", 4)
 	if len(parts) == 4 {
-		ms, _ := strconv.ParseInt(parts[2], 10, 64)
-		h.Worker, h.Number, h.Since, h.Queue = parts[0], parts[1], fromMillis(ms), parts[3]
+		h.Worker, h.Number, h.fetched, h.Queue = parts[0], parts[1], parseMoment(parts[2]), parts[3]
+		h.Since = h.fetched.Truncate(time.Millisecond)
 	}
 	return h
 }
 
-// Orphan gives the job back if its claim still reads as it did and nobody holds it: its worker is neither registered
-// nor being taken apart, or has no such element. It returns true if the claim was removed. A holding without Queue is
-// refused: the caller finds the name in the job's record.
-func (s *Store) Orphan(ctx context.Context, h Holding) (bool, error) {
+// ReturnClaim gives the job back if its claim still reads as it did and nobody holds it: its worker is neither
+// registered nor being taken apart, or has no such element. It returns true if the claim was removed. A holding without
+// Queue is refused: the caller finds the name in the job's record.
+func (s *Store) ReturnClaim(ctx context.Context, h Holding) (bool, error) {
 	if h.Queue == "" {
 		return false, fmt.Errorf("the claim of job %s reads %s, which names no queue: set Queue to the name in its "+
 			"record", excerpt.Quoted(h.ID), excerpt.Quoted(h.raw))
 	}
 	k := s.keys
 	of, worker := k.queue(h.Queue), k.worker(h.Worker)
-	value, err := Do(ctx, s.driver, Call{
-		Script: orphanScript,
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{
+		Script: returnClaimScript,
 		Keys: []string{
 			k.claimed, k.workers, k.dead, k.jobs, k.ready, worker.inprocess(h.Queue), of.queue, of.wake,
 			k.scheduled, k.retry, k.morgue, k.stalled, of.running,
@@ -86,7 +89,7 @@ func (s *Store) Orphan(ctx context.Context, h Holding) (bool, error) {
 // Sweep removes outcomes whose retention has passed, and returns how many; call again while it is [MaxBatch].
 func (s *Store) Sweep(ctx context.Context) (int, error) {
 	k := s.keys
-	value, err := Do(ctx, s.driver, Call{
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{
 		Script: sweepScript, Keys: []string{k.outcomes, k.outcomesUntil}, Args: []any{MaxBatch},
 	})
 	if err != nil {
@@ -100,21 +103,21 @@ func (s *Store) Sweep(ctx context.Context) (int, error) {
 // were not used for that long. It returns where the next call begins: "0" after the last part, and the same cursor with
 // an error.
 func (s *Store) RetireLanes(ctx context.Context, cursor string, silent time.Duration) (next string, err error) {
-	value, err := Do(ctx, s.driver,
-		Call{Command: "HSCAN", Args: []any{s.keys.lanes, cmp.Or(cursor, "0"), "COUNT", MaxBatch}})
+	value, err := redisconn.Do(ctx, s.driver,
+		redisconn.Call{Command: "HSCAN", Args: []any{s.keys.lanes, cmp.Or(cursor, "0"), "COUNT", MaxBatch}})
 	if err != nil {
 		return cursor, err
 	}
-	r := Read("HSCAN", value)
+	r := redisconn.Read("HSCAN", value)
 	next = r.Text()
 	lanes := r.Texts()
-	if r.err != nil {
-		return cursor, r.err
+	if r.Err() != nil {
+		return cursor, r.Err()
 	}
 	for page := range slices.Chunk(lanes, 2*MaxBatch) { // a hash in its small encoding comes all at once
 		args := appendTexts([]any{millis(silent)}, page)
-		if _, err := Do(ctx, s.driver,
-			Call{Script: retireScript, Keys: []string{s.keys.lanes}, Args: args}); err != nil {
+		if _, err := redisconn.Do(ctx, s.driver,
+			redisconn.Call{Script: retireScript, Keys: []string{s.keys.lanes}, Args: args}); err != nil {
 			return cursor, err
 		}
 	}
@@ -151,9 +154,9 @@ func (s *Store) inProcess(workers, queues []string) (lists []string) {
 
 // lengths adds the lengths of lists up.
 func (s *Store) lengths(ctx context.Context, lists []string) (int, error) {
-	calls := make([]Call, len(lists))
+	calls := make([]redisconn.Call, len(lists))
 	for i, key := range lists {
-		calls[i] = Call{Command: "LLEN", Args: []any{key}}
+		calls[i] = redisconn.Call{Command: "LLEN", Args: []any{key}}
 	}
 	numbers, err := s.numbers(ctx, calls)
 	total := 0

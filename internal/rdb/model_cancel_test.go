@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // modelPlace is where a job is to end: with a worker, in its queue, or on a shelf with a score.
@@ -62,7 +63,7 @@ func (m *model) quit(from modelPlace, e rdb.Ending) string {
 		}
 		return "gone"
 	}
-	switch m.leave(rdb.Stand{ID: e.ID, Queue: e.Queue, Shelf: from.shelf, Score: from.score}, false, false) {
+	switch m.leave(rdb.JobPlace{ID: e.ID, Queue: e.Queue, Shelf: from.shelf, Score: from.score}, false, false) {
 	case rdb.AnswerDone:
 		return "ended"
 	case rdb.AnswerHeld:
@@ -81,7 +82,7 @@ func (m *machine) endingOne(t *rapid.T, worker string, held rdb.Held, state stri
 	return intent{
 		title:    fmt.Sprintf("end %s as %s, lock %q", held.Element, state, e.Lock),
 		elements: []string{held.Element},
-		call:     func(w *rdb.Worker) rdb.Call { return w.End(held.Claim, e) },
+		call:     func(w *rdb.Worker) redisconn.Call { return w.End(held.Claim, e) },
 		execute: func() rdb.Settled {
 			switch m.end(t, modelPlace{worker: worker, claim: held.Claim}, e) {
 			case "gone":
@@ -144,7 +145,7 @@ func (m *machine) cancelAll(t *rapid.T, ids []string) {
 			return standings, err
 		},
 		execute: func() any {
-			standings := make([]rdb.Standing, len(ids))
+			standings := make([]rdb.CancelledJob, len(ids))
 			for i, id := range ids {
 				standings[i] = m.model.cancel(id)
 			}
@@ -154,8 +155,8 @@ func (m *machine) cancelAll(t *rapid.T, ids []string) {
 	if !ok {
 		return
 	}
-	var resting []rdb.Resting
-	for _, s := range answer.([]rdb.Standing) {
+	var resting []rdb.UnheldJob
+	for _, s := range answer.([]rdb.CancelledJob) {
 		if s.Record != nil {
 			resting = append(resting, m.rest(s.ID, s.Spot, m.jobs[s.ID].queue, "cancelled", string(s.Record)))
 		}
@@ -163,27 +164,29 @@ func (m *machine) cancelAll(t *rapid.T, ids []string) {
 	m.endResting(t, resting)
 }
 
-func (m *machine) rest(id string, spot rdb.Spot, queue, state, record string) rdb.Resting {
-	return rdb.Resting{Spot: spot, Ending: rdb.Ending{
+func (m *machine) rest(id string, spot rdb.Spot, queue, state, record string) rdb.UnheldJob {
+	return rdb.UnheldJob{Spot: spot, Ending: rdb.Ending{
 		ID: id, Queue: queue, State: state, Keep: 15 * time.Second, Outcome: []byte(state + " " + id),
 		Belongings: rdb.Belongings{Lock: lockOf(record).Digest},
 	}}
 }
 
 // cancel flags a job and tells where it stands.
-func (m *model) cancel(id string) rdb.Standing {
+func (m *model) cancel(id string) rdb.CancelledJob {
 	job := m.jobs[id]
 	if job == nil {
-		return rdb.Standing{ID: id, Spot: rdb.SpotGone, Outcome: bytesOrNil(m.outcomes[id].text)}
+		return rdb.CancelledJob{ID: id, Spot: rdb.SpotGone, Outcome: bytesOrNil(m.outcomes[id].text)}
 	}
 	shelf := m.shelfOf(id)
 	if shelf != rdb.ShelfMorgue {
 		m.cancelled[id] = true
 	}
 	if _, held := m.claimed[id]; held {
-		return rdb.Standing{ID: id, Spot: rdb.SpotHeld}
+		return rdb.CancelledJob{ID: id, Spot: rdb.SpotHeld}
 	}
-	standing := rdb.Standing{ID: id, Spot: rdb.Spot(shelf), Record: []byte(job.record), Trail: bytesOrNil(job.trail)}
+	standing := rdb.CancelledJob{
+		ID: id, Spot: rdb.Spot(shelf), Record: []byte(job.record), Trail: bytesOrNil(job.trail),
+	}
 	switch shelf {
 	case "":
 		standing.Spot = rdb.SpotQueue
@@ -194,7 +197,7 @@ func (m *model) cancel(id string) rdb.Standing {
 }
 
 // endResting ends jobs where they rest.
-func (m *machine) endResting(t *rapid.T, jobs []rdb.Resting) {
+func (m *machine) endResting(t *rapid.T, jobs []rdb.UnheldJob) {
 	if len(jobs) == 0 {
 		return
 	}
@@ -204,16 +207,16 @@ func (m *machine) endResting(t *rapid.T, jobs []rdb.Resting) {
 	}
 	m.request(t, step{
 		title: "where they rest end as " + jobs[0].State + ": " + strings.Join(titles, "; "),
-		send:  func(store *rdb.Store) (any, error) { return store.EndResting(background, jobs) },
+		send:  func(store *rdb.Store) (any, error) { return store.EndUnheld(background, jobs) },
 		execute: func() any {
-			rested := make([]rdb.Rested, len(jobs))
+			rested := make([]rdb.EndResult, len(jobs))
 			for i, job := range jobs {
 				from := modelPlace{}
 				if job.Spot != rdb.SpotQueue {
 					from.shelf = rdb.Shelf(job.Spot)
 				}
 				answer := m.end(t, from, job.Ending)
-				rested[i] = rdb.Rested(strings.Replace(answer, "roomy", "ended", 1))
+				rested[i] = rdb.EndResult(strings.Replace(answer, "roomy", "ended", 1))
 			}
 			return rested
 		},
@@ -229,7 +232,7 @@ func (m *machine) purgeSome(t *rapid.T) {
 	}
 	front = slices.Clone(front[:rapid.IntRange(1, min(4, len(front))).Draw(t, "at a time")])
 	var plain []string
-	var ends []rdb.Resting
+	var ends []rdb.UnheldJob
 	for _, id := range front {
 		if job := m.jobs[id]; job != nil && lockOf(job.record).Digest != "" {
 			ends = append(ends, m.rest(id, rdb.SpotQueue, queue, "deleted", job.record))
@@ -258,8 +261,8 @@ func (m *machine) purgeSome(t *rapid.T) {
 	m.endResting(t, ends)
 }
 
-// purge removes like lua/inspect/purge.lua: what somebody waits for stays, what is to be cancelled too, and what is held only
-// leaves the queue.
+// purge removes like lua/inspect/purge.lua: what somebody waits for stays, what is to be cancelled too, and what is
+// held only leaves the queue.
 func (m *model) purge(queue string, size int, ids []string) rdb.Purged {
 	answer := rdb.Purged{Waited: []string{}, Cancelled: []string{}}
 	var rest []string

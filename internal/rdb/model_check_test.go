@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // known are all keys that there may be.
@@ -34,23 +34,23 @@ var commands = map[string][]any{
 // dump reads the whole namespace.
 func (s *site) dump(t require.TestingT) redisState {
 	prefix := s.key("")
-	replies, err := s.driver.Pipeline(background, rdb.Call{Command: "KEYS", Args: []any{prefix + "*"}})
+	replies, err := s.driver.Pipeline(background, redisconn.Call{Command: "KEYS", Args: []any{prefix + "*"}})
 	require.NoError(t, err)
 	keys := texts(t, replies[0].Value)
 	state := redisState{lists: map[string][]string{}, maps: map[string]map[string]string{}}
 	if len(keys) == 0 {
 		return state
 	}
-	types, reads := make([]rdb.Call, len(keys)), make([]rdb.Call, len(keys))
+	types, reads := make([]redisconn.Call, len(keys)), make([]redisconn.Call, len(keys))
 	for i, key := range keys {
-		types[i] = rdb.Call{Command: "TYPE", Args: []any{key}}
+		types[i] = redisconn.Call{Command: "TYPE", Args: []any{key}}
 	}
 	typed, err := s.driver.Pipeline(background, types...)
 	require.NoError(t, err)
 	for i, key := range keys {
 		command := commands[text(typed[i].Value)]
 		require.NotNil(t, command, "key %s of type %v", key, typed[i].Value)
-		reads[i] = rdb.Call{Command: command[0].(string), Args: append([]any{key}, command[1:]...)}
+		reads[i] = redisconn.Call{Command: command[0].(string), Args: append([]any{key}, command[1:]...)}
 	}
 	values, err := s.driver.Pipeline(background, reads...)
 	require.NoError(t, err)

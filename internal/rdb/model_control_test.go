@@ -18,12 +18,12 @@ import (
 // wrongly.
 
 // seeSome draws a job that lives, and where it stands; one that is held is said to stand in its queue.
-func (m *machine) seeSome(t *rapid.T) rdb.Stand {
+func (m *machine) seeSome(t *rapid.T) rdb.JobPlace {
 	ids := slices.Sorted(maps.Keys(m.jobs))
 	if len(ids) == 0 {
 		t.Skip("there are no jobs")
 	}
-	stand := rdb.Stand{ID: rapid.SampledFrom(ids).Draw(t, "job")}
+	stand := rdb.JobPlace{ID: rapid.SampledFrom(ids).Draw(t, "job")}
 	stand.Queue = m.jobs[stand.ID].queue
 	if shelf := m.shelfOf(stand.ID); shelf != "" {
 		stand.Shelf, stand.Score = shelf, strconv.FormatInt(m.shelves[shelf][stand.ID], 10)
@@ -41,11 +41,11 @@ func (m *model) shelfOf(id string) rdb.Shelf {
 }
 
 func (m *machine) stallSome(t *rapid.T) {
-	m.moveJob(t, m.seeSome(t), rdb.Aim{Shelf: rdb.ShelfStalled})
+	m.moveJob(t, m.seeSome(t), rdb.Destination{Shelf: rdb.ShelfStalled})
 }
 
 func (m *machine) moveToQueue(t *rapid.T) {
-	aim := rdb.Aim{Front: rapid.Bool().Draw(t, "front")}
+	aim := rdb.Destination{Front: rapid.Bool().Draw(t, "front")}
 	if rapid.Bool().Draw(t, "new trail") {
 		aim.Trail = []byte("by hand")
 	}
@@ -62,32 +62,34 @@ func (m *machine) reschedule(t *rapid.T) {
 		t.Skip("it is not due later")
 	}
 	at := m.site.now(t).Add(delay(t)).UnixMilli()
-	m.moveJob(t, from, rdb.Aim{Shelf: from.Shelf, At: at})
+	m.moveJob(t, from, rdb.Destination{Shelf: from.Shelf, At: at})
 }
 
-func (m *machine) moveJob(t *rapid.T, from rdb.Stand, to rdb.Aim) {
+func (m *machine) moveJob(t *rapid.T, from rdb.JobPlace, to rdb.Destination) {
 	m.request(t, step{
 		title: fmt.Sprintf("%s goes by hand from %q %s to %q, front %t", from.ID, from.Shelf, from.Score, to.Shelf,
 			to.Front),
-		send: func(store *rdb.Store) (any, error) { return store.Obey(background, []rdb.Order{store.Move(from, to)}) },
+		send: func(store *rdb.Store) (any, error) {
+			return store.Execute(background, []rdb.Order{store.Move(from, to)})
+		},
 		execute: func() any {
 			owner, owned := m.admit(rdb.NewJob{ID: from.ID, Lock: rdb.Lock{Digest: to.Lock}}, m.before)
 			_, buried := m.shelves[from.Shelf][from.ID]
-			obeyed := rdb.Obeyed{Answer: m.leave(from, true, owned && buried)}
+			obeyed := rdb.OrderResult{Answer: m.leave(from, true, owned && buried)}
 			switch obeyed.Answer {
 			case rdb.AnswerDone:
 				m.arriveAt(t, from, to)
 			case rdb.AnswerOwned:
 				obeyed.Owner = owner
 			}
-			return []rdb.Obeyed{obeyed}
+			return []rdb.OrderResult{obeyed}
 		},
 	})
 }
 
 // leave takes a job from where it was seen. To be moved it must be on no other shelf, which names tells, and no other
 // job may have the lock that it takes.
-func (m *model) leave(from rdb.Stand, moving, owned bool) rdb.Answer {
+func (m *model) leave(from rdb.JobPlace, moving, owned bool) rdb.Answer {
 	job := m.jobs[from.ID]
 	if moving && job == nil {
 		return rdb.AnswerGone
@@ -121,7 +123,7 @@ func (m *model) leave(from rdb.Stand, moving, owned bool) rdb.Answer {
 	return rdb.AnswerDone
 }
 
-func (m *machine) arriveAt(t *rapid.T, from rdb.Stand, to rdb.Aim) {
+func (m *machine) arriveAt(t *rapid.T, from rdb.JobPlace, to rdb.Destination) {
 	if to.Lock != "" {
 		m.locks[to.Lock] = modelLock{owner: from.ID, kind: rdb.UntilEnded}
 		delete(m.freed, from.ID)
@@ -152,10 +154,10 @@ func (m *machine) trim(t *rapid.T) {
 		t.Skip("nothing to trim")
 	}
 	overdue[0].Queue = m.jobs[overdue[0].ID].queue
-	m.removeJob(t, overdue[0].Stand)
+	m.removeJob(t, overdue[0].JobPlace)
 }
 
-func (m *machine) removeJob(t *rapid.T, from rdb.Stand) {
+func (m *machine) removeJob(t *rapid.T, from rdb.JobPlace) {
 	var lock string
 	if job := m.jobs[from.ID]; job != nil {
 		lock = lockOf(job.record).Digest
@@ -164,7 +166,7 @@ func (m *machine) removeJob(t *rapid.T, from rdb.Stand) {
 	m.request(t, step{
 		title: fmt.Sprintf("%s is removed from %q %s", from.ID, from.Shelf, from.Score),
 		send: func(store *rdb.Store) (any, error) {
-			return store.Obey(background, []rdb.Order{store.Remove(from, ending)})
+			return store.Execute(background, []rdb.Order{store.Remove(from, ending)})
 		},
 		execute: func() any {
 			e := ending
@@ -173,7 +175,7 @@ func (m *machine) removeJob(t *rapid.T, from rdb.Stand) {
 			if answer == "ended" || answer == "roomy" {
 				answer = string(rdb.AnswerDone)
 			}
-			return []rdb.Obeyed{{Answer: rdb.Answer(answer)}}
+			return []rdb.OrderResult{{Answer: rdb.Answer(answer)}}
 		},
 	})
 }
@@ -182,6 +184,7 @@ func (m *machine) removeJob(t *rapid.T, from rdb.Stand) {
 func (m *machine) resumeAll(t *rapid.T) {
 	for _, id := range m.order(rdb.ShelfStalled) {
 		score := strconv.FormatInt(m.shelves[rdb.ShelfStalled][id], 10)
-		m.moveJob(t, rdb.Stand{ID: id, Queue: m.jobs[id].queue, Shelf: rdb.ShelfStalled, Score: score}, rdb.Aim{})
+		from := rdb.JobPlace{ID: id, Queue: m.jobs[id].queue, Shelf: rdb.ShelfStalled, Score: score}
+		m.moveJob(t, from, rdb.Destination{})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // enqueuer is one lane: it has one call outstanding, and sends that again until it is answered or given up.
@@ -89,7 +90,7 @@ func (m *machine) enqueuing(t *rapid.T, lane string, number int64, jobs []rdb.Ne
 		title: fmt.Sprintf("%s enqueues %d: %s", lane, number, strings.Join(titles, ", ")),
 		send: func(store *rdb.Store) (any, error) {
 			answer, err := store.Enqueue(background, lane, number, jobs)
-			var refused *rdb.ServerError
+			var refused *redisconn.ServerError
 			if errors.As(err, &refused) && refused.Code == "STALE" {
 				return enqueued{stale: true}, nil
 			}

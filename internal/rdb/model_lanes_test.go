@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // modelSilent is how long a lane is kept after its last call. No call is sent again for that long.
@@ -18,11 +19,11 @@ const modelSilent = 25 * time.Second
 
 // between is a Driver that lets something happen between reading the lanes and retiring them.
 type between struct {
-	rdb.Driver
+	redisconn.Driver
 	happen func()
 }
 
-func (b *between) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+func (b *between) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
 	if calls[0].Script != nil && b.happen != nil {
 		happen := b.happen
 		b.happen = nil

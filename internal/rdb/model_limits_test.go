@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // unruled is the room of a queue without a rule: as much as any fetch may take.
@@ -279,13 +280,13 @@ func (m *machine) wakeAll(t *rapid.T, queues []string) bool {
 
 // scanned is a Driver that answers a walk with what was read of it before, so that only the script may be late.
 type scanned struct {
-	rdb.Driver
+	redisconn.Driver
 	page any
 }
 
-func (s *scanned) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+func (s *scanned) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
 	if strings.HasSuffix(calls[0].Command, "SCAN") {
-		return []rdb.Reply{{Value: s.page}}, nil
+		return []redisconn.Reply{{Value: s.page}}, nil
 	}
 	return s.Driver.Pipeline(ctx, calls...)
 }

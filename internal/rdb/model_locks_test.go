@@ -144,7 +144,7 @@ func (m *machine) voidSome(t *rapid.T) {
 	m.request(t, step{
 		title: "locks that hold nothing are removed",
 		send: func(store *rdb.Store) (any, error) {
-			_, removed, err := m.seen(store, page).VoidLocks(background, "")
+			_, removed, err := m.seen(store, page).FreeLocks(background, "")
 			return removed, err
 		},
 		execute: func() any {

@@ -10,13 +10,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // intent is an outcome, or several in one call, that is sent until it was acknowledged.
 type intent struct {
 	title    string
 	elements []string
-	call     func(w *rdb.Worker) rdb.Call
+	call     func(w *rdb.Worker) redisconn.Call
 	execute  func() rdb.Settled
 }
 
@@ -126,7 +127,7 @@ func (m *machine) settlement(worker string, intents []intent) step {
 		title: worker + " settles: " + strings.Join(titles, "; "),
 		send: func(store *rdb.Store) (any, error) {
 			w := store.Worker(worker)
-			calls := make([]rdb.Call, len(intents))
+			calls := make([]redisconn.Call, len(intents))
 			for i := range intents {
 				calls[i] = intents[i].call(w)
 			}
@@ -161,7 +162,7 @@ func (m *machine) ending(t *rapid.T, worker string, done []rdb.Ended) intent {
 	return intent{
 		title:    "done " + strings.Join(made, " "),
 		elements: made,
-		call:     func(w *rdb.Worker) rdb.Call { return w.Complete(done) },
+		call:     func(w *rdb.Worker) redisconn.Call { return w.Complete(done) },
 		execute: func() rdb.Settled {
 			gone, waited, cancelled, roomy := []string{}, []string(nil), []string(nil), false
 			for _, e := range done {
@@ -186,7 +187,7 @@ func (m *machine) shelving(t *rapid.T, worker string, job rdb.Shelved) intent {
 	return intent{
 		title:    string(job.Shelf) + " " + job.Element + " in " + job.Delay.String(),
 		elements: []string{job.Element},
-		call:     func(w *rdb.Worker) rdb.Call { return w.Shelve(job) },
+		call:     func(w *rdb.Worker) redisconn.Call { return w.Shelve(job) },
 		execute: func() rdb.Settled {
 			id, after := idOf(job.Element), job.Delay
 			if m.cancelled[id] && slices.Contains(m.inProcess[worker][job.Queue], job.Element) {
@@ -218,7 +219,7 @@ func (m *machine) releasing(worker string, released rdb.Released) intent {
 		title: "back " + strings.Join(released.Elements, " ") + ", died " + released.Died + ", ended " +
 			strconv.FormatBool(released.Ended),
 		elements: released.Elements,
-		call:     func(w *rdb.Worker) rdb.Call { return w.Release(released) },
+		call:     func(w *rdb.Worker) redisconn.Call { return w.Release(released) },
 		execute:  func() rdb.Settled { return rdb.Settled{Gone: m.model.release(worker, released)} },
 	}
 }

@@ -97,7 +97,7 @@ func (m *machine) absolveSome(t *rapid.T) {
 	m.request(t, step{
 		title: id + " is absolved",
 		send: func(store *rdb.Store) (any, error) {
-			return store.Worker(id).Absolve(background, ids)
+			return store.Worker(id).DeclareAlive(background, ids)
 		},
 		execute: func() any {
 			if m.serves[id] != nil {

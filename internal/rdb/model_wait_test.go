@@ -26,7 +26,7 @@ func (m *machine) awaitSome(t *rapid.T) {
 		want := m.fate(id)
 		require.Equal(t, want, answers[i], id)
 		delete(m.waited, id)
-		if want.Fate == rdb.FateWaiting {
+		if want.State == rdb.WaitPending {
 			m.waited[id] = true
 		}
 	}
@@ -37,15 +37,15 @@ func (m *machine) awaitSome(t *rapid.T) {
 func (m *model) fate(id string) rdb.Awaited {
 	job := m.jobs[id]
 	if kept, ok := m.outcomes[id]; ok && (job == nil || m.cancelled[id]) {
-		return rdb.Awaited{Fate: rdb.FateEnded, Kept: []byte(kept.text)}
+		return rdb.Awaited{State: rdb.WaitEnded, Kept: []byte(kept.text)}
 	}
 	if job == nil {
-		return rdb.Awaited{Fate: rdb.FateGone}
+		return rdb.Awaited{State: rdb.WaitGone}
 	}
 	if _, buried := m.shelves[rdb.ShelfMorgue][id]; buried {
-		return rdb.Awaited{Fate: rdb.FateDead, Kept: bytesOrNil(job.trail)}
+		return rdb.Awaited{State: rdb.WaitDead, Kept: bytesOrNil(job.trail)}
 	}
-	return rdb.Awaited{Fate: rdb.FateWaiting}
+	return rdb.Awaited{State: rdb.WaitPending}
 }
 
 // withOutcomes are new intents for the jobs that somebody waits for, whose outcomes were not sent along, and for those

@@ -9,18 +9,19 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 var errNoReply = errors.New("the connection broke before a reply came")
 
 // wire is a Driver that can keep a call instead of sending it, so that it lands later, or never, or again.
 type wire struct {
-	rdb.Driver
+	redisconn.Driver
 	keeping bool
-	kept    []rdb.Call
+	kept    []redisconn.Call
 }
 
-func (w *wire) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+func (w *wire) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
 	if w.keeping {
 		w.kept = append(w.kept, calls...)
 		return nil, errNoReply
@@ -30,19 +31,19 @@ func (w *wire) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, er
 
 // land sends what was kept, and hands the replies to the method that made the calls.
 type land struct {
-	rdb.Driver
+	redisconn.Driver
 	t    *rapid.T
-	kept []rdb.Call
+	kept []redisconn.Call
 }
 
-func (l *land) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+func (l *land) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
 	require.Equal(l.t, l.kept[:len(calls)], calls, "the same method makes the same calls")
 	l.kept = l.kept[len(calls):]
 	return l.Driver.Pipeline(ctx, calls...)
 }
 
 // conn makes a Conn of a Driver: calls that go over a connection of one's own can be kept as well.
-type conn struct{ rdb.Driver }
+type conn struct{ redisconn.Driver }
 
 func (conn) Broken() bool { return false }
 
@@ -60,7 +61,7 @@ type step struct {
 // lateStep is a request that is still on its way.
 type lateStep struct {
 	step
-	calls []rdb.Call
+	calls []redisconn.Call
 }
 
 // request sends a step with a random fate, and returns its answer unless that was lost.

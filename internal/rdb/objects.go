@@ -3,13 +3,15 @@ package rdb
 import (
 	"context"
 	"slices"
+
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 var (
-	objectTouchScript   = Load("object/touch")
-	objectReserveScript = Load("object/reserve")
-	objectReferScript   = Load("object/refer")
-	objectUnreferScript = Load("object/unrefer")
+	objectTouchScript   = redisconn.Load("object/touch")
+	objectReserveScript = redisconn.Load("object/reserve")
+	objectReferScript   = redisconn.Load("object/refer")
+	objectUnreferScript = redisconn.Load("object/unrefer")
 )
 
 // Objects are the contents of a namespace that jobs share, each under the SHA-256 of its bytes. When one was used last
@@ -47,7 +49,7 @@ func (k *keys) upload(sha, token string) string { return k.object(sha).content +
 func (o Objects) HomeID(ctx context.Context, fresh string) (string, error) {
 	key := o.Store.keys.home
 	replies, err := o.Store.driver.Pipeline(ctx,
-		Call{Command: "SET", Args: []any{key, fresh, "NX"}}, Call{Command: "GET", Args: []any{key}})
+		redisconn.Call{Command: "SET", Args: []any{key, fresh, "NX"}}, redisconn.Call{Command: "GET", Args: []any{key}})
 	if err != nil {
 		return "", err
 	}
@@ -61,14 +63,14 @@ func (o Objects) HomeID(ctx context.Context, fresh string) (string, error) {
 	case set.Err != nil:
 		return "", set.Err
 	}
-	return "", &UnexpectedReplyError{Script: "GET " + key, Reply: got.Value}
+	return "", &redisconn.UnexpectedReplyError{Script: "GET " + key, Reply: got.Value}
 }
 
 // Touch notes that the object is used now. It is [ObjectPresent] or [ObjectAbsent]; one that does not have as many
 // bytes is damaged and counts as absent.
 func (o Objects) Touch(ctx context.Context, sha string, size int) (ObjectState, error) {
 	k := o.Store.keys
-	return o.state(ctx, Call{
+	return o.state(ctx, redisconn.Call{
 		Script: objectTouchScript, Keys: []string{k.objects, k.object(sha).content}, Args: []any{sha, size},
 	})
 }
@@ -77,19 +79,19 @@ func (o Objects) Touch(ctx context.Context, sha string, size int) (ObjectState, 
 // [ObjectLeaving].
 func (o Objects) Reserve(ctx context.Context, sha string) (ObjectState, error) {
 	k := o.Store.keys
-	return o.state(ctx, Call{
+	return o.state(ctx, redisconn.Call{
 		Script: objectReserveScript, Keys: []string{k.objects, k.object(sha).leaving}, Args: []any{sha},
 	})
 }
 
-func (o Objects) state(ctx context.Context, call Call) (ObjectState, error) {
-	value, err := Do(ctx, o.Store.driver, call)
+func (o Objects) state(ctx context.Context, call redisconn.Call) (ObjectState, error) {
+	value, err := redisconn.Do(ctx, o.Store.driver, call)
 	if err != nil {
 		return "", err
 	}
 	word, ok := value.([]byte)
 	if !ok {
-		return "", &UnexpectedReplyError{Script: call.Script.Name, Reply: value}
+		return "", &redisconn.UnexpectedReplyError{Script: call.Script.Name, Reply: value}
 	}
 	return ObjectState(word), nil
 }
@@ -99,7 +101,7 @@ func (o Objects) state(ctx context.Context, call Call) (ObjectState, error) {
 func (o Objects) Refer(ctx context.Context, sha string, ids []string) (added int, found bool, err error) {
 	k := o.Store.keys
 	of := k.object(sha)
-	n, err := o.count(ctx, Call{
+	n, err := o.count(ctx, redisconn.Call{
 		Script: objectReferScript, Keys: []string{k.objects, of.content, of.jobs},
 		Args: withIDs([]any{sha, !o.Elsewhere}, ids),
 	})
@@ -112,7 +114,7 @@ func (o Objects) Refer(ctx context.Context, sha string, ids []string) (added int
 // Unrefer removes ids of jobs, at most [MaxBatch], from those that refer to the object, and returns how many were
 // there.
 func (o Objects) Unrefer(ctx context.Context, sha string, ids []string) (removed int, err error) {
-	return o.count(ctx, Call{
+	return o.count(ctx, redisconn.Call{
 		Script: objectUnreferScript, Keys: []string{o.Store.keys.object(sha).jobs}, Args: withIDs(nil, ids),
 	})
 }
@@ -122,14 +124,14 @@ func (o Objects) Referring(ctx context.Context, sha string) ([]string, error) {
 	return o.Store.Members(ctx, "object:"+sha+":jobs")
 }
 
-func (o Objects) count(ctx context.Context, call Call) (int, error) {
-	value, err := Do(ctx, o.Store.driver, call)
+func (o Objects) count(ctx context.Context, call redisconn.Call) (int, error) {
+	value, err := redisconn.Do(ctx, o.Store.driver, call)
 	if err != nil {
 		return 0, err
 	}
 	n, ok := value.(int64)
 	if !ok {
-		return 0, &UnexpectedReplyError{Script: call.Script.Name, Reply: value}
+		return 0, &redisconn.UnexpectedReplyError{Script: call.Script.Name, Reply: value}
 	}
 	return int(n), nil
 }
@@ -144,19 +146,19 @@ func withIDs(args []any, ids []string) []any {
 // Unknown returns those of the objects of which there is no note of when they were used last.
 func (o Objects) Unknown(ctx context.Context, shas []string) (unknown []string, err error) {
 	for part := range slices.Chunk(shas, MaxBatch) {
-		value, err := Do(ctx, o.Store.driver,
-			Call{Command: "ZMSCORE", Args: appendTexts([]any{o.Store.keys.objects}, part)})
+		value, err := redisconn.Do(ctx, o.Store.driver,
+			redisconn.Call{Command: "ZMSCORE", Args: appendTexts([]any{o.Store.keys.objects}, part)})
 		if err != nil {
 			return nil, err
 		}
-		r := Read("ZMSCORE", value)
+		r := redisconn.Read("ZMSCORE", value)
 		for _, sha := range part {
 			if r.Next() == nil {
 				unknown = append(unknown, sha)
 			}
 		}
-		if r.err != nil {
-			return nil, r.err
+		if r.Err() != nil {
+			return nil, r.Err()
 		}
 	}
 	return unknown, nil

@@ -5,12 +5,14 @@ import (
 	"context"
 	"strings"
 	"time"
+
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 var (
-	objectDropScript  = Load("object/drop")
-	objectGoneScript  = Load("object/gone")
-	objectPruneScript = Load("object/prune")
+	objectDropScript  = redisconn.Load("object/drop")
+	objectGoneScript  = redisconn.Load("object/gone")
+	objectPruneScript = redisconn.Load("object/prune")
 )
 
 // ObjectInfo is what Redis knows of one object.
@@ -25,18 +27,18 @@ type ObjectInfo struct {
 // twice, and one that is there all the time comes at least once.
 func (o Objects) Page(ctx context.Context, cursor string) (next string, page []ObjectInfo, err error) {
 	const part = 100
-	value, err := Do(ctx, o.Store.driver,
-		Call{Command: "ZSCAN", Args: []any{o.Store.keys.objects, cursor, "COUNT", part}})
+	value, err := redisconn.Do(ctx, o.Store.driver,
+		redisconn.Call{Command: "ZSCAN", Args: []any{o.Store.keys.objects, cursor, "COUNT", part}})
 	if err != nil {
 		return "", nil, err
 	}
-	r := Read("ZSCAN", value)
+	r := redisconn.Read("ZSCAN", value)
 	next = r.Text()
 	members := r.List()
 	for members.More() {
 		page = append(page, ObjectInfo{SHA: members.Text(), LastUse: fromMillis(members.Number())})
 	}
-	if err := cmp.Or(r.err, members.err); err != nil {
+	if err := cmp.Or(r.Err(), members.Err()); err != nil {
 		return "", nil, err
 	}
 	return next, page, o.measure(ctx, page)
@@ -46,11 +48,11 @@ func (o Objects) Page(ctx context.Context, cursor string) (next string, page []O
 func (o Objects) measure(ctx context.Context, page []ObjectInfo) error {
 	for len(page) > 0 {
 		n := min(len(page), maxPipeline/2)
-		var calls []Call
+		var calls []redisconn.Call
 		for i := range page[:n] {
 			of := o.Store.keys.object(page[i].SHA)
-			calls = append(calls, Call{Command: "STRLEN", Args: []any{of.content}},
-				Call{Command: "SCARD", Args: []any{of.jobs}})
+			calls = append(calls, redisconn.Call{Command: "STRLEN", Args: []any{of.content}},
+				redisconn.Call{Command: "SCARD", Args: []any{of.jobs}})
 		}
 		replies, err := o.Store.driver.Pipeline(ctx, calls...)
 		if err != nil {
@@ -66,8 +68,10 @@ func (o Objects) measure(ctx context.Context, page []ObjectInfo) error {
 	return nil
 }
 
-func (i *ObjectInfo) read(size, references Reply) error {
-	for _, reply := range []Reply{size, references} {
+// read takes a key of a wrong type for an object that nothing is known of, with -1 references, instead of failing the
+// page: the collector leaves those alone, and the doctor finds them.
+func (i *ObjectInfo) read(size, references redisconn.Reply) error {
+	for _, reply := range []redisconn.Reply{size, references} {
 		if reply.Err != nil && !strings.HasPrefix(reply.Err.Error(), "WRONGTYPE") {
 			return reply.Err
 		}
@@ -86,19 +90,20 @@ func (i *ObjectInfo) read(size, references Reply) error {
 func (o Objects) Prune(ctx context.Context, sha, cursor string) (next string, removed int, err error) {
 	k := o.Store.keys
 	set := k.object(sha).jobs
-	value, err := Do(ctx, o.Store.driver, Call{Command: "SSCAN", Args: []any{set, cursor, "COUNT", MaxBatch}})
+	value, err := redisconn.Do(ctx, o.Store.driver,
+		redisconn.Call{Command: "SSCAN", Args: []any{set, cursor, "COUNT", MaxBatch}})
 	if err != nil {
 		return "", 0, err
 	}
-	r := Read("SSCAN", value)
+	r := redisconn.Read("SSCAN", value)
 	next = r.Text()
 	ids := r.Texts()
-	if r.err != nil {
-		return "", 0, r.err
+	if r.Err() != nil {
+		return "", 0, r.Err()
 	}
 	for len(ids) > 0 {
 		n := min(len(ids), MaxBatch)
-		gone, err := o.count(ctx, Call{
+		gone, err := o.count(ctx, redisconn.Call{
 			Script: objectPruneScript, Keys: []string{set, k.jobs, k.outcomes}, Args: withIDs(nil, ids[:n]),
 		})
 		if err != nil {
@@ -126,17 +131,17 @@ func (o Objects) Drop(ctx context.Context, removal Removal, shas []string) ([]st
 		keys = append(keys, of.content, of.jobs, of.leaving)
 	}
 	args := withIDs([]any{millis(removal.Grace), removal.Mark, millis(removal.Lease)}, shas)
-	value, err := Do(ctx, o.Store.driver, Call{Script: objectDropScript, Keys: keys, Args: args})
+	value, err := redisconn.Do(ctx, o.Store.driver, redisconn.Call{Script: objectDropScript, Keys: keys, Args: args})
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{script: objectDropScript.Name, whole: value}
-	return texts(r, value), r.err
+	r := redisconn.NewReader(objectDropScript.Name, value, nil)
+	return r.TextsOf(value), r.Err()
 }
 
 // Gone says that the collector of that mark has taken the content out of its home.
 func (o Objects) Gone(ctx context.Context, sha, mark string) error {
-	_, err := o.count(ctx, Call{Script: objectGoneScript, Keys: []string{o.Store.keys.object(sha).leaving},
+	_, err := o.count(ctx, redisconn.Call{Script: objectGoneScript, Keys: []string{o.Store.keys.object(sha).leaving},
 		Args: []any{mark}})
 	return err
 }

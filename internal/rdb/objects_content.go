@@ -3,9 +3,11 @@ package rdb
 import (
 	"context"
 	"time"
+
+	"github.com/265d0351/work/internal/redisconn"
 )
 
-var objectKeepScript = Load("object/keep")
+var objectKeepScript = redisconn.Load("object/keep")
 
 // ObjectPiece is how many bytes of a content one request writes or reads.
 const ObjectPiece = 1 << 20
@@ -27,17 +29,17 @@ func (o Objects) WritePiece(ctx context.Context, u Upload, offset int) (next int
 	next = min(len(u.Content), offset+ObjectPiece)
 	piece := u.Content[offset:next]
 	if offset == 0 {
-		_, err := Do(ctx, o.Store.driver, Call{Command: "SET", Args: []any{key, piece, "PX", life}})
+		_, err := redisconn.Do(ctx, o.Store.driver, redisconn.Call{Command: "SET", Args: []any{key, piece, "PX", life}})
 		return next, ObjectKept, err
 	}
 	// A transaction and no script: Redis then refuses the piece when its memory is full, and a connection that breaks
 	// in the middle leaves no key without a time to live.
 	replies, err := o.Store.driver.Pipeline(ctx,
-		Call{Command: "MULTI"},
-		Call{Command: "STRLEN", Args: []any{key}},
-		Call{Command: "SETRANGE", Args: []any{key, offset, piece}},
-		Call{Command: "PEXPIRE", Args: []any{key, life}},
-		Call{Command: "EXEC"})
+		redisconn.Call{Command: "MULTI"},
+		redisconn.Call{Command: "STRLEN", Args: []any{key}},
+		redisconn.Call{Command: "SETRANGE", Args: []any{key, offset, piece}},
+		redisconn.Call{Command: "PEXPIRE", Args: []any{key, life}},
+		redisconn.Call{Command: "EXEC"})
 	if err != nil {
 		return 0, "", err
 	}
@@ -52,17 +54,17 @@ func (o Objects) WritePiece(ctx context.Context, u Upload, offset int) (next int
 }
 
 // firstOf reads the number that the first command of a transaction answered; a refusal of any of them is an error.
-func firstOf(replies []Reply) (int64, error) {
+func firstOf(replies []redisconn.Reply) (int64, error) {
 	for _, reply := range replies {
 		if reply.Err != nil {
 			return 0, reply.Err
 		}
 	}
 	executed := replies[len(replies)-1].Value
-	r := Read("EXEC", executed)
+	r := redisconn.Read("EXEC", executed)
 	first := r.Number()
 	for r.More() {
-		if refused, is := r.Next().(*ServerError); is {
+		if refused, is := r.Next().(*redisconn.ServerError); is {
 			return 0, refused
 		}
 	}
@@ -72,7 +74,7 @@ func firstOf(replies []Reply) (int64, error) {
 // Keep makes the upload the object. It is [ObjectKept], [ObjectPresent] if somebody was faster, or [ObjectLost].
 func (o Objects) Keep(ctx context.Context, u Upload) (ObjectState, error) {
 	k := o.Store.keys
-	return o.state(ctx, Call{
+	return o.state(ctx, redisconn.Call{
 		Script: objectKeepScript,
 		Keys:   []string{k.objects, k.object(u.SHA).content, k.upload(u.SHA, u.Token)},
 		Args:   []any{u.SHA, len(u.Content)},
@@ -89,17 +91,17 @@ type Content struct {
 // Content reads an object of at most so many bytes, in pieces. One that vanishes meanwhile is not found.
 func (o Objects) Content(ctx context.Context, sha string, most int) (Content, error) {
 	key := o.Store.keys.object(sha).content
-	values, err := o.Store.many(ctx, []Call{
+	values, err := o.Store.many(ctx, []redisconn.Call{
 		{Command: "EXISTS", Args: []any{key}}, {Command: "STRLEN", Args: []any{key}}, rangeCall(key, 0),
 	})
 	if err != nil {
 		return Content{}, err
 	}
-	r := Read("GETRANGE", values)
+	r := redisconn.Read("GETRANGE", values)
 	c := Content{Found: r.Number() == 1, Length: int(r.Number())}
 	first := r.Bytes()
-	if r.err != nil || !c.Found || c.Length > most {
-		return c, r.err
+	if r.Err() != nil || !c.Found || c.Length > most {
+		return c, r.Err()
 	}
 	c.Bytes = append(make([]byte, 0, c.Length), first...)
 	for len(c.Bytes) < c.Length {
@@ -115,7 +117,7 @@ func (o Objects) Content(ctx context.Context, sha string, most int) (Content, er
 
 // appendPieces reads the next few pieces. Less than was asked for means that the object has vanished or is another one.
 func (o Objects) appendPieces(ctx context.Context, key string, c *Content) error {
-	var calls []Call
+	var calls []redisconn.Call
 	from := len(c.Bytes)
 	for offset := from; offset < c.Length && len(calls) < piecesAtOnce; offset += ObjectPiece {
 		calls = append(calls, rangeCall(key, offset))
@@ -124,14 +126,14 @@ func (o Objects) appendPieces(ctx context.Context, key string, c *Content) error
 	if err != nil {
 		return err
 	}
-	r := Read("GETRANGE", values)
+	r := redisconn.Read("GETRANGE", values)
 	for r.More() {
 		c.Bytes = append(c.Bytes, r.Bytes()...)
 	}
 	c.Found = len(c.Bytes) == min(c.Length, from+len(calls)*ObjectPiece)
-	return r.err
+	return r.Err()
 }
 
-func rangeCall(key string, offset int) Call {
-	return Call{Command: "GETRANGE", Args: []any{key, offset, offset + ObjectPiece - 1}}
+func rangeCall(key string, offset int) redisconn.Call {
+	return redisconn.Call{Command: "GETRANGE", Args: []any{key, offset, offset + ObjectPiece - 1}}
 }

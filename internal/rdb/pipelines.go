@@ -3,6 +3,8 @@ package rdb
 import (
 	"context"
 	"slices"
+
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // How many calls are sent together. What is done for thousands of names takes a few round trips then, and Redis serves
@@ -13,8 +15,8 @@ const (
 )
 
 // pipelines makes calls, so many in one round trip, and returns all answers, refusals as well.
-func (s *Store) pipelines(ctx context.Context, most int, calls []Call) ([]Reply, error) {
-	all := make([]Reply, 0, len(calls))
+func (s *Store) pipelines(ctx context.Context, most int, calls []redisconn.Call) ([]redisconn.Reply, error) {
+	all := make([]redisconn.Reply, 0, len(calls))
 	for lot := range slices.Chunk(calls, most) {
 		replies, err := s.driver.Pipeline(ctx, lot...)
 		if err != nil {
@@ -24,3 +26,32 @@ func (s *Store) pipelines(ctx context.Context, most int, calls []Call) ([]Reply,
 	}
 	return all, nil
 }
+
+// many makes calls in pipelines and returns their answers; the first refusal is an error.
+func (s *Store) many(ctx context.Context, calls []redisconn.Call) ([]any, error) {
+	return s.values(ctx, maxPipeline, calls)
+}
+
+// brief is many for calls with short answers: those about thousands of names take a few round trips.
+func (s *Store) brief(ctx context.Context, calls []redisconn.Call) ([]any, error) {
+	return s.values(ctx, maxBrief, calls)
+}
+
+// values gives up at the first refusal, though the calls beside it were made: it is for reads.
+func (s *Store) values(ctx context.Context, most int, calls []redisconn.Call) ([]any, error) {
+	replies, err := s.pipelines(ctx, most, calls)
+	if err != nil {
+		return nil, err
+	}
+	values := make([]any, len(replies))
+	for i, reply := range replies {
+		if reply.Err != nil {
+			return nil, reply.Err
+		}
+		values[i] = reply.Value
+	}
+	return values, nil
+}
+
+// MaxBatch is how many ids one script handles at the most, so that none holds Redis for more than a few milliseconds.
+const MaxBatch = 500

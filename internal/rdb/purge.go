@@ -1,8 +1,15 @@
 package rdb
 
-import "context"
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
 
-var purgeScript = Load("inspect/purge")
+	"github.com/265d0351/work/internal/redisconn"
+)
+
+var purgeScript = redisconn.Load("inspect/purge")
 
 // Waiter is a job that waits in a queue.
 type Waiter struct {
@@ -23,23 +30,24 @@ type FrontReader struct{ count int }
 func (f *FrontReader) Next(ctx context.Context, s *Store, queue string, most int) ([]Waiter, error) {
 	f.count = max(f.count, firstFront)
 	n := min(f.count, most, MaxBatch)
-	value, err := Do(ctx, s.driver, Call{Command: "LRANGE", Args: []any{s.keys.queue(queue).queue, -n, -1}})
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "LRANGE",
+		Args: []any{s.keys.queue(queue).queue, -n, -1}})
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{script: "LRANGE", whole: value}
-	ids := texts(r, value)
-	if r.err != nil || len(ids) == 0 {
-		return nil, r.err
+	r := redisconn.NewReader("LRANGE", value, nil)
+	ids := r.TextsOf(value)
+	if r.Err() != nil || len(ids) == 0 {
+		return nil, r.Err()
 	}
-	values, err := s.many(ctx, []Call{
+	values, err := s.many(ctx, []redisconn.Call{
 		{Command: "HMGET", Args: appendTexts([]any{s.keys.jobs}, ids)},
 		{Command: "HMGET", Args: appendTexts([]any{s.keys.trail}, ids)},
 	})
 	if err != nil {
 		return nil, err
 	}
-	records, trails := Read("HMGET", values[0]), Read("HMGET", values[1])
+	records, trails := redisconn.Read("HMGET", values[0]), redisconn.Read("HMGET", values[1])
 	front, bytes := make([]Waiter, len(ids)), 0
 	for i := range ids {
 		at := len(ids) - 1 - i
@@ -47,17 +55,17 @@ func (f *FrontReader) Next(ctx context.Context, s *Store, queue string, most int
 		bytes += len(front[at].Record) + len(front[at].Trail)
 	}
 	f.count = max(1, min(MaxBatch, n*maxFrontBytes/(bytes+1), 4*n))
-	if records.err != nil {
-		return nil, records.err
+	if records.Err() != nil {
+		return nil, records.Err()
 	}
-	return front, trails.err
+	return front, trails.Err()
 }
 
 // Purge removes jobs, at most [MaxBatch], from the front of a queue that have nothing beside record, trail and crashes.
 // It looks at so many ids there.
 func (s *Store) Purge(ctx context.Context, queue string, reach int, ids []string) (Purged, error) {
 	k, of := s.keys, s.keys.queue(queue)
-	value, err := Do(ctx, s.driver, Call{
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{
 		Script: purgeScript,
 		Keys:   []string{of.queue, k.ready, of.wake, k.jobs, k.trail, k.crashes, k.cancelled, k.claimed, k.waited},
 		Args:   appendTexts([]any{queue, reach}, ids),
@@ -65,13 +73,55 @@ func (s *Store) Purge(ctx context.Context, queue string, reach int, ids []string
 	if err != nil {
 		return Purged{}, err
 	}
-	r := Read("inspect/purge", value)
-	return Purged{Removed: int(r.Number()), Waited: r.Texts(), Cancelled: r.Texts()}, r.err
+	r := redisconn.Read("inspect/purge", value)
+	return Purged{Removed: int(r.Number()), Waited: r.Texts(), Cancelled: r.Texts()}, r.Err()
 }
 
-// Purged is what a purge has done. Those that it has left in their queue are ended by [Store.EndResting].
+// Purged is what a purge has done. Those that it has left in their queue are ended by [Store.EndUnheld].
 type Purged struct {
 	Removed   int
 	Waited    []string // somebody waits for them
 	Cancelled []string // they are to end as cancelled
+}
+
+// Erase removes these keys, whatever is in them, and returns how many there were. Redis frees their memory in another
+// thread.
+func (s *Store) Erase(ctx context.Context, keys []Key) (int, error) {
+	erased := 0
+	for len(keys) > 0 {
+		n := min(len(keys), MaxBatch)
+		names := make([]any, n)
+		for i, key := range keys[:n] {
+			names[i] = s.FullName(key.Name)
+		}
+		value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "UNLINK", Args: names})
+		if err != nil {
+			return erased, err
+		}
+		count, _ := value.(int64)
+		erased += int(count)
+		keys = keys[n:]
+	}
+	return erased, nil
+}
+
+// CPU is the processor time that Redis says it has used since it started, 0 where it does not say: the embedded one,
+// and managed ones that hide it.
+func (s *Store) CPU(ctx context.Context) (time.Duration, error) {
+	replies, err := s.driver.Pipeline(ctx, redisconn.Call{Command: "INFO", Args: []any{"cpu"}})
+	if err != nil {
+		return 0, err
+	}
+	said, _ := replies[0].Value.([]byte)
+	used := 0.0
+	for line := range strings.Lines(string(said)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name != "used_cpu_user" && name != "used_cpu_sys" {
+			continue
+		}
+		if seconds, err := strconv.ParseFloat(value, 64); err == nil {
+			used += seconds
+		}
+	}
+	return time.Duration(used * float64(time.Second)), nil
 }

@@ -3,6 +3,8 @@ package rdb
 import (
 	"context"
 	"slices"
+
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // The bounds of a look for a place in a queue.
@@ -28,7 +30,7 @@ type QueueCursor struct {
 
 // QueuePart is a part of a queue.
 type QueuePart struct {
-	Jobs   []Stood
+	Jobs   []SeenJob
 	From   int // how many stand before the first, from where reading began
 	Length int // of the queue
 
@@ -118,19 +120,19 @@ func (q *queueReader) look(ctx context.Context, b block) (span, error) {
 		first, last = -last-1, -first-1
 	}
 	key := q.store.keys.queue(q.queue).queue
-	values, err := q.store.many(ctx, []Call{
+	values, err := q.store.many(ctx, []redisconn.Call{
 		{Command: "LRANGE", Args: []any{key, first, last}}, {Command: "LLEN", Args: []any{key}},
 		{Command: "LINDEX", Args: []any{key, -1}},
 	})
 	if err != nil {
 		return span{}, err
 	}
-	r := Read("LRANGE", values)
+	r := redisconn.Read("LRANGE", values)
 	w := span{ids: r.Texts(), from: from, length: int(r.Number()), front: r.Text()}
 	if !q.cursor.Newest {
 		slices.Reverse(w.ids)
 	}
-	return w, r.err
+	return w, r.Err()
 }
 
 func (q *queueReader) from(ctx context.Context, at int) (QueuePart, error) {
@@ -161,7 +163,7 @@ func (q *queueReader) whole(ctx context.Context, w span, cut int) (QueuePart, er
 func (q *queueReader) part(w span, cut int) QueuePart {
 	part := QueuePart{From: w.from + cut, Length: w.length, window: w, cut: cut, cursor: q.cursor}
 	for _, id := range w.ids[cut:min(len(w.ids), cut+q.n)] {
-		part.Jobs = append(part.Jobs, Stood{Stand: Stand{ID: id, Queue: q.queue}})
+		part.Jobs = append(part.Jobs, SeenJob{JobPlace: JobPlace{ID: id, Queue: q.queue}})
 	}
 	return part
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // scribbler is a handler that logs and saves, without end, until its claim is gone.
@@ -40,7 +41,7 @@ func (b *scribbler) log(t require.TestingT, n int) bool {
 	batch := rdb.LogBatch{Claim: b.claim, ID: "a1", Number: int64(n), Note: b.note("L"), Lines: [][]byte{[]byte(line)}}
 	stands := false
 	for range 1 + rand.IntN(2) {
-		logged, err := b.s.store.SendLogs(background, []rdb.Call{b.w.Log(batch)})
+		logged, err := b.s.store.SendLogs(background, []redisconn.Call{b.w.Log(batch)})
 		require.NoError(t, err)
 		require.NoError(t, logged[0].Err)
 		stands = stands || !logged[0].Gone // the first may have counted, and the second have come too late
@@ -82,7 +83,7 @@ func takeAway(t *testing.T, s *site, b *scribbler) {
 		require.NoError(t, err)
 		s.cmd(t, "SREM", "workers", b.w.ID)
 		for _, holding := range page {
-			_, err := s.store.Orphan(background, holding)
+			_, err := s.store.ReturnClaim(background, holding)
 			require.NoError(t, err)
 		}
 	default: // failed, without a word about what its trail says

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/redistest"
 )
 
 // Two enqueuers and a worker that ends, shelves, buries and gives back what it gets, all at once and each call perhaps
@@ -21,10 +23,7 @@ func TestAtMostOneJobOfAKindLives(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			onEach(t, func(t *testing.T, s *site) {
-				rounds := 1000
-				if s.clock == nil {
-					rounds = 200
-				}
+				rounds := redistest.Rounds(s.clock, 1000, 200)
 				race := &uniqueRace{site: s, kind: kind, worker: s.worker(t, "w1", "a")}
 				for n := range rounds {
 					race.round(t, int64(n+1))
@@ -61,7 +60,7 @@ func (r *uniqueRace) round(t *testing.T, n int64) {
 
 // count looks how many live: those with a record, without the buried ones where these do not count.
 func (r *uniqueRace) count(t assert.TestingT) {
-	value, err := r.driver.Pipeline(background, rdb.Call{Command: "HLEN", Args: []any{r.key("jobs")}})
+	value, err := r.driver.Pipeline(background, redisconn.Call{Command: "HLEN", Args: []any{r.key("jobs")}})
 	if assert.NoError(t, err) {
 		assert.LessOrEqual(t, value[0].Value, int64(1))
 	}
@@ -102,7 +101,7 @@ func (r *uniqueRace) handle(t *testing.T, n int64) {
 			rdb.Ending{ID: id, Queue: "a", State: state, Belongings: rdb.Belongings{Lock: raceDigest}})
 	}
 	for range 1 + rand.N(2) {
-		_, err := r.worker.Settle(background, []rdb.Call{call})
+		_, err := r.worker.Settle(background, []redisconn.Call{call})
 		assert.NoError(t, err)
 	}
 }
@@ -131,10 +130,7 @@ func TestABuriedJobMakesRoomForOneOfItsKind(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
 		w := s.worker(t, "w1", "a")
-		rounds, fetches := 1000, int64(0)
-		if s.clock == nil {
-			rounds = 200
-		}
+		rounds, fetches := redistest.Rounds(s.clock, 1000, 200), int64(0)
 		next := func() rdb.Claim {
 			fetches++
 			return s.take(t, w, fetches, 1, "a")[0]

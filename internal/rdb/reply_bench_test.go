@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // What the program pays for the answer to a fetch, from the bytes of the connection to claims with their records: the
@@ -97,7 +98,7 @@ func parrot(b *testing.B, reply []byte) *rdb.Store {
 			answerAll(conn, reply)
 		}
 	}()
-	driver, err := rdb.Open("redis://" + listener.Addr().String())
+	driver, err := redisconn.Open("redis://" + listener.Addr().String())
 	require.NoError(b, err)
 	b.Cleanup(func() {
 		require.NoError(b, driver.Close())

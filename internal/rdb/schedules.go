@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 var (
-	tickScript     = Load("schedule/tick")
-	defineScript   = Load("schedule/define")
-	withdrawScript = Load("schedule/withdraw")
+	tickScript     = redisconn.Load("schedule/tick")
+	defineScript   = redisconn.Load("schedule/define")
+	withdrawScript = redisconn.Load("schedule/withdraw")
 )
 
 // ScheduleHint is the message on the control channel that says that schedules have changed.
@@ -42,12 +43,12 @@ func (s *Store) Schedules(ctx context.Context) (all []Schedule, revision string,
 		return nil, "", err
 	}
 	for cursor, seen := "0", map[string]bool{}; ; {
-		reply, err := Do(ctx, s.driver,
-			Call{Command: "HSCAN", Args: []any{s.keys.schedules, cursor, "COUNT", MaxBatch}})
+		reply, err := redisconn.Do(ctx, s.driver,
+			redisconn.Call{Command: "HSCAN", Args: []any{s.keys.schedules, cursor, "COUNT", MaxBatch}})
 		if err != nil {
 			return nil, "", err
 		}
-		r := Read("HSCAN", reply)
+		r := redisconn.Read("HSCAN", reply)
 		cursor = r.Text()
 		fields := r.List()
 		var page []Schedule
@@ -58,7 +59,7 @@ func (s *Store) Schedules(ctx context.Context) (all []Schedule, revision string,
 				page = append(page, schedule)
 			}
 		}
-		if err := excerpt.Join(r.err, fields.err); err != nil {
+		if err := excerpt.Join(r.Err(), fields.Err()); err != nil {
 			return nil, "", err
 		}
 		if err := s.readEntries(ctx, page); err != nil {
@@ -76,19 +77,19 @@ func (s *Store) readEntries(ctx context.Context, page []Schedule) error {
 	if len(page) == 0 {
 		return nil
 	}
-	call := Call{Command: "HMGET", Args: []any{s.keys.ticks}}
+	call := redisconn.Call{Command: "HMGET", Args: []any{s.keys.ticks}}
 	for i := range page {
 		call.Args = append(call.Args, page[i].ID)
 	}
-	value, err := Do(ctx, s.driver, call)
+	value, err := redisconn.Do(ctx, s.driver, call)
 	if err != nil {
 		return err
 	}
-	r := Read("HMGET", value)
+	r := redisconn.Read("HMGET", value)
 	for i := range page {
 		page[i].Entry = r.Text()
 	}
-	return r.err
+	return r.Err()
 }
 
 // ScheduleOf reads one schedule; without a definition it is not there.
@@ -103,11 +104,11 @@ func (s *Store) ScheduleOf(ctx context.Context, id string) (Schedule, error) {
 // SchedulesOf reads some schedules. Those without a definition are not there.
 func (s *Store) SchedulesOf(ctx context.Context, ids []string) ([]Schedule, error) {
 	page := make([]Schedule, 0, len(ids))
-	var calls []Call
+	var calls []redisconn.Call
 	for lot := range slices.Chunk(ids, MaxBatch) {
 		calls = append(calls,
-			Call{Command: "HMGET", Args: appendTexts([]any{s.keys.schedules}, lot)},
-			Call{Command: "HMGET", Args: appendTexts([]any{s.keys.ticks}, lot)})
+			redisconn.Call{Command: "HMGET", Args: appendTexts([]any{s.keys.schedules}, lot)},
+			redisconn.Call{Command: "HMGET", Args: appendTexts([]any{s.keys.ticks}, lot)})
 	}
 	replies, err := s.pipelines(ctx, maxPipeline, calls)
 	if err != nil {
@@ -117,7 +118,7 @@ func (s *Store) SchedulesOf(ctx context.Context, ids []string) ([]Schedule, erro
 		if err := cmp.Or(replies[i].Err, replies[i+1].Err); err != nil {
 			return nil, err
 		}
-		definitions, entries := Read("HMGET", replies[i].Value), Read("HMGET", replies[i+1].Value)
+		definitions, entries := redisconn.Read("HMGET", replies[i].Value), redisconn.Read("HMGET", replies[i+1].Value)
 		for range len(calls[i].Args) - 1 {
 			one := Schedule{ID: ids[len(page)], Definition: definitions.Bytes()}
 			if entry := entries.Text(); one.Definition != nil {
@@ -125,7 +126,7 @@ func (s *Store) SchedulesOf(ctx context.Context, ids []string) ([]Schedule, erro
 			}
 			page = append(page, one)
 		}
-		if err := excerpt.Join(definitions.err, entries.err); err != nil {
+		if err := excerpt.Join(definitions.Err(), entries.Err()); err != nil {
 			return nil, err
 		}
 	}
@@ -133,7 +134,7 @@ func (s *Store) SchedulesOf(ctx context.Context, ids []string) ([]Schedule, erro
 }
 
 func (s *Store) text(ctx context.Context, key string) ([]byte, error) {
-	value, err := Do(ctx, s.driver, Call{Command: "GET", Args: []any{key}})
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "GET", Args: []any{key}})
 	if err != nil {
 		return nil, err
 	}
@@ -162,13 +163,13 @@ func (s *Store) Define(ctx context.Context, id string, before, definition []byte
 // DefineAll is Define for several schedules. Each change is one by itself, as those of [Store.SetRules] are.
 func (s *Store) DefineAll(ctx context.Context, changes []Redefinition) ([]Changed, error) {
 	k := s.keys
-	calls := make([]Call, len(changes))
+	calls := make([]redisconn.Call, len(changes))
 	for i, c := range changes {
 		digest := ""
 		if c.Before != nil {
 			digest = Digest(c.Before)
 		}
-		calls[i] = Call{
+		calls[i] = redisconn.Call{
 			Script: defineScript, Keys: []string{k.schedules, k.ticks, k.revision, k.control},
 			Args: []any{c.ID, digest, c.Definition, c.Anew},
 		}
@@ -180,8 +181,8 @@ func (s *Store) DefineAll(ctx context.Context, changes []Redefinition) ([]Change
 	changed := make([]Changed, len(replies))
 	for i, reply := range replies {
 		if changed[i].Err = reply.Err; reply.Err == nil {
-			r := Read("schedule/define", reply.Value)
-			changed[i] = Changed{Done: r.Number() == 1, Err: r.err}
+			r := redisconn.Read("schedule/define", reply.Value)
+			changed[i] = Changed{Done: r.Number() == 1, Err: r.Err()}
 		}
 	}
 	return changed, nil
@@ -218,9 +219,9 @@ func (s *Store) WithdrawAll(ctx context.Context, schedules []Schedule, workers [
 	for _, id := range workers {
 		keys = append(keys, k.worker(id).info)
 	}
-	calls := make([]Call, len(schedules))
+	calls := make([]redisconn.Call, len(schedules))
 	for i, schedule := range schedules {
-		calls[i] = Call{Script: withdrawScript, Keys: keys,
+		calls[i] = redisconn.Call{Script: withdrawScript, Keys: keys,
 			Args: appendTexts([]any{schedule.ID, Digest(schedule.Definition)}, workers)}
 	}
 	replies, err := s.pipelines(ctx, maxPipeline, calls)
@@ -248,9 +249,9 @@ func (s *Store) Declarations(ctx context.Context) (map[string]Declaration, error
 	all := make(map[string]Declaration, len(ids))
 	for len(ids) > 0 {
 		n := min(len(ids), 64)
-		calls := make([]Call, n)
+		calls := make([]redisconn.Call, n)
 		for i, id := range ids[:n] {
-			calls[i] = Call{Command: "HMGET", Args: []any{s.keys.worker(id).info, "service", "schedules"}}
+			calls[i] = redisconn.Call{Command: "HMGET", Args: []any{s.keys.worker(id).info, "service", "schedules"}}
 		}
 		replies, err := s.driver.Pipeline(ctx, calls...)
 		if err != nil {
@@ -260,11 +261,11 @@ func (s *Store) Declarations(ctx context.Context) (map[string]Declaration, error
 			if reply.Err != nil {
 				continue // a key of another type: that worker declares nothing that could be read
 			}
-			r := Read("HMGET", reply.Value)
+			r := redisconn.Read("HMGET", reply.Value)
 			all[ids[i]] = Declaration{Service: r.Text(),
 				Schedules: strings.FieldsFunc(r.Text(), func(c rune) bool { return c == '\n' })}
-			if r.err != nil {
-				return nil, r.err
+			if r.Err() != nil {
+				return nil, r.Err()
 			}
 		}
 		ids = ids[n:]

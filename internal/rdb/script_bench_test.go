@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -76,7 +77,7 @@ func benchmarkFetchAndComplete(b *testing.B, queues, batch int) {
 		for i := range done {
 			done[i] = rdb.Ended{Claim: fetched.Jobs[i].Claim, ID: fetched.Jobs[i].ID}
 		}
-		settled, err := w.Settle(b.Context(), []rdb.Call{w.Complete(done)})
+		settled, err := w.Settle(b.Context(), []redisconn.Call{w.Complete(done)})
 		require.NoError(b, err)
 		require.NoError(b, settled[0].Err)
 		waiting, jobs = waiting-len(done), jobs+len(done)
@@ -117,7 +118,7 @@ func (f *filler) enqueue(b *testing.B, batch int) {
 
 // redisCPU is the time that the server's processor has worked, in microseconds.
 func (s *site) redisCPU(b *testing.B) float64 {
-	replies, err := s.driver.Pipeline(b.Context(), rdb.Call{Command: "INFO", Args: []any{"cpu"}})
+	replies, err := s.driver.Pipeline(b.Context(), redisconn.Call{Command: "INFO", Args: []any{"cpu"}})
 	require.NoError(b, err)
 	spent := 0.0
 	for _, line := range strings.Split(text(replies[0].Value), "\r\n") {

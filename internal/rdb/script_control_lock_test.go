@@ -35,17 +35,17 @@ func TestAMoveTakesALockThatNobodyHas(t *testing.T) {
 					s.cmd(t, "HSET", "unique", "digest", c.held)
 				}
 				before := s.dump(t)
-				order := s.store.Move(rdb.Stand{ID: "dead", Queue: "a", Shelf: rdb.ShelfMorgue, Score: "12"},
-					rdb.Aim{Lock: "digest"})
-				obeyed, err := s.store.Obey(t.Context(), []rdb.Order{order, order})
+				order := s.store.Move(rdb.JobPlace{ID: "dead", Queue: "a", Shelf: rdb.ShelfMorgue, Score: "12"},
+					rdb.Destination{Lock: "digest"})
+				obeyed, err := s.store.Execute(t.Context(), []rdb.Order{order, order})
 				require.NoError(t, err)
 				if c.owner != "" {
-					want := rdb.Obeyed{Answer: rdb.AnswerOwned, Owner: c.owner}
-					assert.Equal(t, []rdb.Obeyed{want, want}, obeyed)
+					want := rdb.OrderResult{Answer: rdb.AnswerOwned, Owner: c.owner}
+					assert.Equal(t, []rdb.OrderResult{want, want}, obeyed)
 					assert.Equal(t, before, s.dump(t), "nothing has changed")
 					return
 				}
-				assert.Equal(t, []rdb.Obeyed{{Answer: rdb.AnswerDone}, {Answer: rdb.AnswerGone}}, obeyed)
+				assert.Equal(t, []rdb.OrderResult{{Answer: rdb.AnswerDone}, {Answer: rdb.AnswerGone}}, obeyed)
 				assert.Equal(t, map[string]string{"digest": "dead 0 f"}, s.hash(t, "unique"))
 				assert.Contains(t, s.list(t, "queue:a"), "dead")
 				assert.Empty(t, s.scores(t, "morgue"))

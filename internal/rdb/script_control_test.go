@@ -14,7 +14,7 @@ import (
 // obey carries one order out.
 func (s *site) obey(t *testing.T, order rdb.Order) rdb.Answer {
 	t.Helper()
-	obeyed, err := s.store.Obey(t.Context(), []rdb.Order{order})
+	obeyed, err := s.store.Execute(t.Context(), []rdb.Order{order})
 	require.NoError(t, err)
 	require.NoError(t, obeyed[0].Err)
 	return obeyed[0].Answer
@@ -25,26 +25,27 @@ func TestMoveTakesAJobFromOnePlaceToAnother(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		s.enqueue(t, "a", "a1")
 		s.cmd(t, "UNLINK", "wake:a")
-		in := rdb.Stand{ID: "a1", Queue: "a"}
-		assert.Equal(t, rdb.AnswerDone, s.obey(t, s.store.Move(in, rdb.Aim{Shelf: rdb.ShelfStalled})))
+		in := rdb.JobPlace{ID: "a1", Queue: "a"}
+		assert.Equal(t, rdb.AnswerDone, s.obey(t, s.store.Move(in, rdb.Destination{Shelf: rdb.ShelfStalled})))
 		since := s.scores(t, "stalled")["a1"]
 		assert.InDelta(t, s.now(t).UnixMilli(), asInt(t, since), 60_000)
 		assert.Equal(t, map[string]string{"a1": "a"}, s.hash(t, "names"))
 		assert.Empty(t, s.set(t, "ready"), "nothing waits there any more")
-		assert.Equal(t, rdb.AnswerGone, s.obey(t, s.store.Move(in, rdb.Aim{Shelf: rdb.ShelfStalled})), "sent twice")
+		again := s.store.Move(in, rdb.Destination{Shelf: rdb.ShelfStalled})
+		assert.Equal(t, rdb.AnswerGone, s.obey(t, again), "sent twice")
 
 		s.enqueue(t, "a", "a2")
-		on := rdb.Stand{ID: "a1", Queue: "a", Shelf: rdb.ShelfStalled, Score: since}
+		on := rdb.JobPlace{ID: "a1", Queue: "a", Shelf: rdb.ShelfStalled, Score: since}
 		other := on
 		other.Score = "5"
-		assert.Equal(t, rdb.AnswerGone, s.obey(t, s.store.Move(other, rdb.Aim{})), "it has come there since")
-		assert.Equal(t, rdb.AnswerDone, s.obey(t, s.store.Move(on, rdb.Aim{Trail: []byte("news")})))
+		assert.Equal(t, rdb.AnswerGone, s.obey(t, s.store.Move(other, rdb.Destination{})), "it has come there since")
+		assert.Equal(t, rdb.AnswerDone, s.obey(t, s.store.Move(on, rdb.Destination{Trail: []byte("news")})))
 		assert.Equal(t, []string{"a2", "a1"}, s.list(t, "queue:a"))
 		assert.Equal(t, map[string]string{"a1": "news"}, s.hash(t, "trail"))
 		assert.Equal(t, []string{"a"}, s.set(t, "ready"))
 		assert.Empty(t, s.hash(t, "names"))
 		assert.Empty(t, s.scores(t, "stalled"))
-		assert.Equal(t, rdb.AnswerDone, s.obey(t, s.store.Move(in, rdb.Aim{Front: true})))
+		assert.Equal(t, rdb.AnswerDone, s.obey(t, s.store.Move(in, rdb.Destination{Front: true})))
 		assert.Equal(t, []string{"a1", "a2"}, s.list(t, "queue:a"))
 		assert.Equal(t, []string{"1"}, s.list(t, "wake:a"))
 	})
@@ -73,7 +74,7 @@ func TestMoveLeavesWhatIsHeldCancelledOrOfAnotherQueue(t *testing.T) {
 				c.damage(t, s)
 				before := s.dump(t)
 				assert.Equal(t, c.want, s.obey(t,
-					s.store.Move(rdb.Stand{ID: "a1", Queue: "a"}, rdb.Aim{Shelf: rdb.ShelfStalled})))
+					s.store.Move(rdb.JobPlace{ID: "a1", Queue: "a"}, rdb.Destination{Shelf: rdb.ShelfStalled})))
 				assert.Equal(t, before, s.dump(t))
 			})
 		})
@@ -86,7 +87,8 @@ func TestAPausedQueueGetsNoTokenByHand(t *testing.T) {
 		s.enqueue(t, "a", "a1")
 		s.cmd(t, "UNLINK", "wake:a")
 		s.cmd(t, "HSET", "limits", "a", "1 - - - -")
-		assert.Equal(t, rdb.AnswerDone, s.obey(t, s.store.Move(rdb.Stand{ID: "a1", Queue: "a"}, rdb.Aim{Front: true})))
+		to := rdb.Destination{Front: true}
+		assert.Equal(t, rdb.AnswerDone, s.obey(t, s.store.Move(rdb.JobPlace{ID: "a1", Queue: "a"}, to)))
 		assert.False(t, s.exists(t, "wake:a"))
 		assert.Equal(t, []string{"a"}, s.set(t, "ready"))
 	})
@@ -106,8 +108,10 @@ func TestJobsInTheMiddleOfALongQueueAreFar(t *testing.T) {
 			s.cmd(t, "RPUSH", "queue:a", ids...)
 			s.cmd(t, "HSET", "jobs", records...)
 		}
-		at := func(n int) rdb.Stand { return rdb.Stand{ID: fmt.Sprint("j", n), Queue: "a"} }
-		stall := func(n int) rdb.Answer { return s.obey(t, s.store.Move(at(n), rdb.Aim{Shelf: rdb.ShelfStalled})) }
+		at := func(n int) rdb.JobPlace { return rdb.JobPlace{ID: fmt.Sprint("j", n), Queue: "a"} }
+		stall := func(n int) rdb.Answer {
+			return s.obey(t, s.store.Move(at(n), rdb.Destination{Shelf: rdb.ShelfStalled}))
+		}
 		assert.Equal(t, rdb.AnswerFar, stall(reach), "the first that is too deep, from the front")
 		assert.Equal(t, rdb.AnswerFar, stall(many-reach-1), "the first that is too deep, from the back")
 		assert.Equal(t, rdb.AnswerDone, stall(many-reach))
@@ -129,7 +133,7 @@ func TestRemoveEndsAJobWhereItStands(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		s.enqueue(t, "a", "a1")
 		s.cmd(t, "RPUSH", "log:a1", "line")
-		assert.Equal(t, rdb.AnswerDone, s.obey(t, s.store.Remove(rdb.Stand{ID: "a1", Queue: "a"}, rdb.Ending{
+		assert.Equal(t, rdb.AnswerDone, s.obey(t, s.store.Remove(rdb.JobPlace{ID: "a1", Queue: "a"}, rdb.Ending{
 			State: "deleted", Belongings: rdb.Belongings{Log: true},
 		})))
 		assert.Empty(t, s.hash(t, "jobs"))

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -64,7 +65,7 @@ func (c *costSite) times(t *testing.T, call, than func(n int64)) float64 {
 
 func (c *costSite) do(t *testing.T, command string, args ...any) any {
 	t.Helper()
-	value, err := rdb.Do(t.Context(), c.store.Driver(), rdb.Call{Command: command, Args: args})
+	value, err := redisconn.Do(t.Context(), c.store.Driver(), redisconn.Call{Command: command, Args: args})
 	require.NoError(t, err)
 	return value
 }
@@ -105,7 +106,7 @@ func TestScheduledJobsCostNotMuchMoreThanPlainOnes(t *testing.T) {
 
 func scheduledJobsCost(t *testing.T) {
 	process := redistest.Dedicated(t)
-	driver, err := rdb.Open(process.DSN())
+	driver, err := redisconn.Open(process.DSN())
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, driver.Close()) })
 	c := &costSite{store: rdb.NewStore(driver, "costs")}

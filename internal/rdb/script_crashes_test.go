@@ -144,11 +144,11 @@ func TestACrashSaysHowLongTheJobRanAndHowOftenWorkersDie(t *testing.T) {
 		s.cmd(t, "HSET", "worker:w2:info", "life", "20000")
 		s.cmd(t, "ZADD", "deadlines", now-4000, "w2") // it beat for the last time 24 s ago
 		s.cmd(t, "SET", "worker:w1", fmt.Sprintf("RUN %d", now-19_000), "KEEPTTL")
-		dead, err := reaper.Condemn(t.Context(), 0, "w2")
+		dead, err := reaper.DeclareDead(t.Context(), 0, "w2")
 		require.NoError(t, err)
 		require.Empty(t, dead, "the judge was there for less than a heartbeat of the other lasts")
 		s.cmd(t, "SET", "worker:w1", fmt.Sprintf("RUN %d", now-20_000), "KEEPTTL")
-		dead, err = reaper.Condemn(t.Context(), 0, "w2")
+		dead, err = reaper.DeclareDead(t.Context(), 0, "w2")
 		require.NoError(t, err)
 		require.Equal(t, []string{"w2"}, dead)
 		s.dies(t, w, held)
@@ -178,7 +178,7 @@ func TestTheTokenOfEachClaimThatACrashEndedIsLarger(t *testing.T) {
 			last = token
 		}
 		for i := range 6 { // that of a crash that is taken back stays
-			_, err := s.store.Worker(fmt.Sprint("w", i)).Absolve(t.Context(), []string{"a1"})
+			_, err := s.store.Worker(fmt.Sprint("w", i)).DeclareAlive(t.Context(), []string{"a1"})
 			require.NoError(t, err)
 		}
 		assert.Equal(t, fmt.Sprintf("?w5:%d", last), s.hash(t, "crashes")["a1"])
@@ -205,7 +205,7 @@ func TestWhoWasOnlyAwayHasCrashedWithNothing(t *testing.T) {
 		_, err := next.Suspect(t.Context(), running[0])
 		require.NoError(t, err)
 		for range 2 {
-			_, err := away.Absolve(context.Background(), []string{"a1", "a2", "a3", "a4"})
+			_, err := away.DeclareAlive(context.Background(), []string{"a1", "a2", "a3", "a4"})
 			require.NoError(t, err)
 		}
 		settle(t, away, away.Release(rdb.Released{Queue: "a", Elements: elements(held[:1]), Died: "w2"}))

@@ -90,7 +90,7 @@ func TestForetellKeepsTheOutcomeOfWhatIsToBeCancelled(t *testing.T) {
 		}
 		told := s.published(t, s.store.Done(), func() {
 			for range 2 {
-				require.NoError(t, s.store.Foretell(t.Context(), endings))
+				require.NoError(t, s.store.KeepOutcomes(t.Context(), endings))
 			}
 		})
 		assert.Equal(t, []string{"flagged"}, told)
@@ -111,14 +111,14 @@ func TestWhatWasForetoldFirstIsHowAJobEnds(t *testing.T) {
 				Outcome: fmt.Appendf(nil, `{"state":%q,"ended":%d}`, state, at)}
 		}
 		flag := func(id string, at int) rdb.Answer {
-			return s.obey(t, s.store.Flag(rdb.Stand{ID: id, Queue: "a"}, told("deleted", at)))
+			return s.obey(t, s.store.Flag(rdb.JobPlace{ID: id, Queue: "a"}, told("deleted", at)))
 		}
 		cancel := func(id string, at int) rdb.Spot {
 			standings, err := s.store.Cancel(t.Context(), []string{id})
 			require.NoError(t, err)
 			ending := told("cancelled", at)
 			ending.ID = id
-			require.NoError(t, s.store.Foretell(t.Context(), []rdb.Ending{ending}))
+			require.NoError(t, s.store.KeepOutcomes(t.Context(), []rdb.Ending{ending}))
 			return standings[0].Spot
 		}
 		assert.Equal(t, rdb.SpotQueue, cancel("cancelled", 1))
@@ -218,7 +218,7 @@ func TestAJobThatIsHeldDoesNotEndWhereItStoodBefore(t *testing.T) {
 		s.cmd(t, "RPUSH", "queue:a", "a1") // once more: the fetch will drop it
 		before := s.dump(t)
 		assert.Equal(t, rdb.AnswerHeld,
-			s.obey(t, s.store.Remove(rdb.Stand{ID: "a1", Queue: "a"}, rdb.Ending{State: "deleted"})))
+			s.obey(t, s.store.Remove(rdb.JobPlace{ID: "a1", Queue: "a"}, rdb.Ending{State: "deleted"})))
 		assert.Equal(t, before, s.dump(t))
 	})
 }
@@ -229,11 +229,11 @@ func TestACancellationEndsNoSuccessor(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		s.enqueue(t, "a", "a1")
 		before := s.dump(t)
-		resting := rdb.Resting{Spot: rdb.SpotQueue, Ending: rdb.Ending{ID: "a1", Queue: "a", State: "cancelled",
+		resting := rdb.UnheldJob{Spot: rdb.SpotQueue, Ending: rdb.Ending{ID: "a1", Queue: "a", State: "cancelled",
 			Keep: time.Minute}}
-		rested, err := s.store.EndResting(t.Context(), []rdb.Resting{resting})
+		rested, err := s.store.EndUnheld(t.Context(), []rdb.UnheldJob{resting})
 		require.NoError(t, err)
-		assert.Equal(t, []rdb.Rested{rdb.RestedGone}, rested)
+		assert.Equal(t, []rdb.EndResult{rdb.EndGone}, rested)
 		assert.Equal(t, before, s.dump(t))
 	})
 }

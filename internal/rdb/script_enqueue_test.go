@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 func TestEnqueuePutsEachJobInItsPlace(t *testing.T) {
@@ -132,7 +133,7 @@ func TestEnqueueThatCameAfterANewerIsRefused(t *testing.T) {
 		require.NoError(t, err)
 		for _, late := range [][]rdb.NewJob{{job("a", "a8")}, {job("a", "a8"), job("b", "b8")}} {
 			_, err = s.store.Enqueue(t.Context(), "lane", 8, late)
-			var refused *rdb.ServerError
+			var refused *redisconn.ServerError
 			require.ErrorAs(t, err, &refused)
 			assert.Equal(t, "STALE", refused.Code)
 		}
@@ -184,7 +185,7 @@ func TestEnqueueRefusesAKeyOfAnotherTypeBeforeItWrites(t *testing.T) {
 				later := job("a", "a2")
 				later.Place, later.When = rdb.In, 1000
 				_, err := s.store.Enqueue(t.Context(), "lane", 1, []rdb.NewJob{job("a", "a1"), later})
-				var refused *rdb.ServerError
+				var refused *redisconn.ServerError
 				require.ErrorAs(t, err, &refused)
 				assert.Contains(t, refused.Message, "wrong")
 				assert.False(t, s.exists(t, "queue:a"))
@@ -207,7 +208,7 @@ func TestAPlainEnqueueRefusesAKeyOfAnotherTypeBeforeItWrites(t *testing.T) {
 				onEach(t, func(t *testing.T, s *site) {
 					s.cmd(t, "SET", key, "something else")
 					_, err := s.store.Enqueue(t.Context(), "lane", 1, plain)
-					var refused *rdb.ServerError
+					var refused *redisconn.ServerError
 					require.ErrorAs(t, err, &refused)
 					assert.Contains(t, refused.Message, "wrong")
 					assert.False(t, s.exists(t, "queue:a"))

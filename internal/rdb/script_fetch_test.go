@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // ids of what was fetched, as "queue/id".
@@ -81,7 +83,8 @@ func TestFetchAnswersWhatIsStored(t *testing.T) {
 				Trail: []byte("what happened"), Crashes: "v1 v2"},
 		}, fetched.Jobs)
 		assert.Equal(t, []string{"7:a1", "7:a2"}, s.list(t, "worker:w1:inprocess:a"))
-		claim := fmt.Sprintf("w1 7 %d a", fetched.Time.UnixMilli())
+		micros := fetched.Time.UnixMicro()
+		claim := fmt.Sprintf("w1 7 %d.%03d a", micros/1000, micros%1000)
 		assert.Equal(t, map[string]string{"a1": claim, "a2": claim}, s.hash(t, "claimed"))
 		assert.Equal(t, "7", s.hash(t, "worker:w1:info")["n"])
 		assert.Empty(t, s.set(t, "ready"))
@@ -276,7 +279,7 @@ func TestFetchRefusesAKeyOfAnotherTypeBeforeItWrites(t *testing.T) {
 				s.cmd(t, "UNLINK", key)
 				s.cmd(t, "SET", key, "something else")
 				_, err := w.Fetch(t.Context(), 1, 5, true, []rdb.Share{{Queue: "a", Jobs: 2}})
-				var refused *rdb.ServerError
+				var refused *redisconn.ServerError
 				require.ErrorAs(t, err, &refused)
 				assert.Equal(t, []string{"a1"}, s.list(t, "queue:a"))
 			})
@@ -351,5 +354,45 @@ func TestTokensWakeAndAreGivenBack(t *testing.T) {
 		s.cmd(t, "LPUSH", "wake:a", "1", "1", "1")
 		require.NoError(t, s.store.Wake(t.Context(), []string{"b", "a"}))
 		assert.Len(t, s.list(t, "wake:a"), 2)
+	})
+}
+
+// Two workers of a pool fetch in one millisecond, and the one whose fetch was numbered first may come last: what they
+// hold tells in which order they came all the same.
+func TestClaimsTellWhichOfTwoFetchesCameFirst(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		const fetches = 40
+		var order []string
+		workers := []*rdb.Worker{s.worker(t, "w1", "a"), s.worker(t, "w2", "a")}
+		for i := range fetches {
+			order = append(order, fmt.Sprint("a", i))
+		}
+		s.enqueue(t, "a", order...)
+		var told []time.Time
+		for i := range fetches {
+			if s.clock != nil { // it stands still in these tests
+				s.clock.SetTime(time.UnixMilli(1_800_000_000_000).Add(time.Duration(i) * time.Microsecond))
+			}
+			fetched := fetch(t, workers[i%2], int64(1000+i-2*(i%2)), 1) // the second has the smaller number
+			require.Equal(t, "a/"+order[i], fetchedIDs(fetched)[0])
+			told = append(told, fetched.Time)
+		}
+		for i := range told[1:] {
+			assert.True(t, told[i].Before(told[i+1]), "each is later than the one before: %v", told)
+		}
+
+		since := map[string]time.Time{}
+		for _, w := range workers {
+			left, err := w.DeadClaims(t.Context(), []string{"a"}, true)
+			require.NoError(t, err)
+			for _, claim := range left[0].Claims {
+				_, id, _ := strings.Cut(claim.Element, ":")
+				since[id] = claim.Fetched
+			}
+		}
+		for i, id := range order {
+			assert.Equal(t, told[i], since[id], "the claim says what the answer said")
+		}
 	})
 }

@@ -9,11 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 func (s *site) late(t *testing.T, life time.Duration) rdb.Lateness {
 	t.Helper()
-	late, err := s.store.Late(t.Context(), life, 10)
+	late, err := s.store.OverdueWorkers(t.Context(), life, 10)
 	require.NoError(t, err)
 	return late
 }
@@ -58,7 +59,7 @@ func TestWorkersWithoutADeadlineAreFound(t *testing.T) {
 		assert.ElementsMatch(t, []string{"w2", "w3"}, unlisted())
 
 		s.cmd(t, "UNLINK", "worker:w3")
-		dead, err := w1.Condemn(t.Context(), 0, "w2", "w3", "nobody")
+		dead, err := w1.DeclareDead(t.Context(), 0, "w2", "w3", "nobody")
 		require.NoError(t, err)
 		assert.Equal(t, []string{"w3"}, dead)
 		assert.Equal(t, rdb.Lateness{Overdue: []string{}, Registered: 2, Listed: 2, Dead: 1}, s.late(t, time.Minute),
@@ -89,7 +90,7 @@ func TestHeartbeatsOfThoseWhoDoNotTellTheirLengthAreLeftAlone(t *testing.T) {
 		}
 		s.cmd(t, "HSET", "worker:told:info", "life", "4")
 		s.pass(t, 5*time.Millisecond)
-		dead, err := w1.Condemn(t.Context(), time.Millisecond, "silent", "set-back", "told")
+		dead, err := w1.DeclareDead(t.Context(), time.Millisecond, "silent", "set-back", "told")
 		require.NoError(t, err)
 		assert.Empty(t, dead)
 		assert.Greater(t, s.cmd(t, "PTTL", "worker:silent"), int64(30_000))
@@ -107,10 +108,10 @@ func TestCondemnTakesManyAtOnce(t *testing.T) {
 			targets[i] = "t" + strconv.Itoa(i)
 			s.cmd(t, "SADD", "workers", targets[i])
 		}
-		dead, err := w1.Condemn(t.Context(), time.Hour, targets...)
+		dead, err := w1.DeclareDead(t.Context(), time.Hour, targets...)
 		require.NoError(t, err)
 		assert.Empty(t, dead, "the reaper is not steady")
-		dead, err = w1.Condemn(t.Context(), 0, targets...)
+		dead, err = w1.DeclareDead(t.Context(), 0, targets...)
 		require.NoError(t, err)
 		assert.Equal(t, targets, dead)
 		assert.Equal(t, []string{"w1"}, s.set(t, "workers"))
@@ -138,6 +139,6 @@ func TestNoCommandIsTold0ToBlockFor(t *testing.T) {
 		10 * time.Millisecond:    "0.010",
 		10500 * time.Microsecond: "0.011", 250 * time.Millisecond: "0.250", time.Minute: "60.000",
 	} {
-		assert.Equal(t, sent, rdb.BlockFor(given), given)
+		assert.Equal(t, sent, redisconn.BlockFor(given), given)
 	}
 }

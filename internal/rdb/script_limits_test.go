@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 func TestARuleReadsBackAsItWasWritten(t *testing.T) {
@@ -120,14 +121,15 @@ func TestAnotherRateTakesOverWhatIsOwed(t *testing.T) {
 func TestWhatIsWantedOfAWorker(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
-		wishes []rdb.Wish
+		wishes []rdb.Command
 		wanted string
 	}{
-		"pause":                 {[]rdb.Wish{rdb.WishPause}, "pause"},
-		"go on":                 {[]rdb.Wish{rdb.WishPause, rdb.WishResume}, ""},
-		"go on without a pause": {[]rdb.Wish{rdb.WishResume}, ""},
-		"quiet for good":        {[]rdb.Wish{rdb.WishQuiet, rdb.WishResume, rdb.WishPause}, "quiet"},
-		"stop, and nothing after that": {[]rdb.Wish{rdb.WishQuiet, rdb.WishStop, rdb.WishQuiet, rdb.WishResume},
+		"pause":                 {[]rdb.Command{rdb.CommandPause}, "pause"},
+		"go on":                 {[]rdb.Command{rdb.CommandPause, rdb.CommandResume}, ""},
+		"go on without a pause": {[]rdb.Command{rdb.CommandResume}, ""},
+		"quiet for good":        {[]rdb.Command{rdb.CommandQuiet, rdb.CommandResume, rdb.CommandPause}, "quiet"},
+		"stop, and nothing after that": {
+			[]rdb.Command{rdb.CommandQuiet, rdb.CommandStop, rdb.CommandQuiet, rdb.CommandResume},
 			"stop"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +145,7 @@ func TestWhatIsWantedOfAWorker(t *testing.T) {
 					pulse := s.beat(t, w, rdb.Beat{Life: time.Minute, Epoch: "epoch-1", Lease: lease})
 					assert.Equal(t, row.wanted, pulse.Wanted, "lease %s", lease)
 				}
-				known, err := s.store.Want(t.Context(), "nobody", rdb.WishStop)
+				known, err := s.store.Want(t.Context(), "nobody", rdb.CommandStop)
 				require.NoError(t, err)
 				assert.False(t, known || s.exists(t, "worker:nobody:info"))
 			})
@@ -155,7 +157,7 @@ func TestAHeartbeatAnswersAPing(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
 		w := s.worker(t, "w1", "a")
-		_, err := s.store.Want(t.Context(), "w1", rdb.WishPing)
+		_, err := s.store.Want(t.Context(), "w1", rdb.CommandPing)
 		require.NoError(t, err)
 		pinged, err := s.store.Pinged(t.Context(), "w1")
 		require.NoError(t, err)
@@ -323,7 +325,7 @@ func (r *limitRace) end() {
 	at := r.random.IntN(len(r.claims))
 	c := r.claims[at]
 	r.claims = append(r.claims[:at], r.claims[at+1:]...)
-	call := []rdb.Call{
+	call := []redisconn.Call{
 		c.worker.Complete(ended(c.Claim)),
 		c.worker.End(c.Claim, rdb.Ending{ID: idOf(c.Element), Queue: "a", State: "done"}),
 		c.worker.Shelve(rdb.Shelved{Claim: c.Claim, Shelf: rdb.ShelfMorgue}),

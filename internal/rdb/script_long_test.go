@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // batchOf is a batch of job a1, which w1 took with fetch 1.
@@ -222,7 +223,7 @@ func TestLongJobsNameTheKeyThatIsNotTheirs(t *testing.T) {
 						return err
 					}
 				}
-				var refused *rdb.ServerError
+				var refused *redisconn.ServerError
 				require.ErrorAs(t, send(s, w), &refused)
 				assert.Equal(t, "BADKEY", refused.Code)
 				assert.Contains(t, refused.Message, s.key(tt.key))
@@ -235,7 +236,7 @@ func TestLongJobsNameTheKeyThatIsNotTheirs(t *testing.T) {
 		onEach(t, func(t *testing.T, s *site) {
 			s.cmd(t, "SET", "state:a1", "x")
 			_, err := s.store.LoadState(t.Context(), "a1")
-			var strange *rdb.UnexpectedReplyError
+			var strange *redisconn.UnexpectedReplyError
 			require.ErrorAs(t, err, &strange)
 		})
 	})

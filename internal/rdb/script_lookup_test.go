@@ -11,16 +11,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // meddling is a Driver that counts requests and does something before the second one.
 type meddling struct {
-	rdb.Driver
+	redisconn.Driver
 	requests int
 	meddle   func()
 }
 
-func (m *meddling) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+func (m *meddling) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
 	if m.requests++; m.requests == 2 && m.meddle != nil {
 		m.meddle()
 	}

@@ -184,7 +184,7 @@ func TestOrphanGivesBackWhatNobodyHolds(t *testing.T) {
 				assert.Equal(t, "w1", page[0].Worker)
 				tt.damage(t, s)
 				for _, want := range []bool{tt.given, false} {
-					given, err := s.store.Orphan(t.Context(), page[0])
+					given, err := s.store.ReturnClaim(t.Context(), page[0])
 					require.NoError(t, err)
 					assert.Equal(t, want, given)
 					assert.Equal(t, tt.queue, s.list(t, "queue:a"))
@@ -203,11 +203,11 @@ func TestOrphanOfAClaimThatCannotBeReadNeedsItsQueue(t *testing.T) {
 		s.cmd(t, "UNLINK", "worker:w1:inprocess:a")
 		_, page, err := s.store.Holdings(t.Context(), "0")
 		require.NoError(t, err)
-		_, err = s.store.Orphan(t.Context(), page[0])
+		_, err = s.store.ReturnClaim(t.Context(), page[0])
 		require.ErrorContains(t, err, "nonsense")
 		assert.False(t, s.exists(t, "queue:"), "a queue without a name is served by nobody")
 		page[0].Queue = "a"
-		given, err := s.store.Orphan(t.Context(), page[0])
+		given, err := s.store.ReturnClaim(t.Context(), page[0])
 		require.NoError(t, err)
 		assert.True(t, given)
 		assert.Equal(t, []string{"a1"}, s.list(t, "queue:a"))

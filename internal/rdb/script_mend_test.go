@@ -52,11 +52,11 @@ func TestReclaimDecidesByWhatIsThereNow(t *testing.T) {
 					tt.after(t, s)
 				}
 				before := s.dump(t)
-				verdicts, err := rdb.Mender{Store: s.store}.Reclaim(t.Context(), elements)
+				verdicts, err := rdb.Mender{Store: s.store}.AgreeClaims(t.Context(), elements)
 				require.NoError(t, err)
 				assert.Equal(t, []string{tt.want}, verdicts)
 				assert.Equal(t, before, s.dump(t), "a look changes nothing")
-				verdicts, err = rdb.Mender{Store: s.store, Mend: true}.Reclaim(t.Context(), elements)
+				verdicts, err = rdb.Mender{Store: s.store, Mend: true}.AgreeClaims(t.Context(), elements)
 				require.NoError(t, err)
 				assert.Equal(t, []string{tt.want}, verdicts)
 				if tt.want == "ok" {

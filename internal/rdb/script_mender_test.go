@@ -18,7 +18,8 @@ func TestAKeyOfTheRightTypeIsNotSetAside(t *testing.T) {
 		mender := rdb.Mender{Store: s.store, Mend: true}
 		s.cmd(t, "RPUSH", "queue:a", "a1")
 		aside := func() (string, bool) {
-			to, done, err := mender.Aside(t.Context(), rdb.Key{Name: "queue:a", Type: "string"}, "list", s.now(t))
+			key := rdb.Key{Name: "queue:a", Type: "string"}
+			to, done, err := mender.RenameBroken(t.Context(), key, "list", s.now(t))
 			require.NoError(t, err)
 			return to, done
 		}
@@ -45,7 +46,7 @@ func TestAWorkerThatIsKnownIsNotDisowned(t *testing.T) {
 				if known != "" {
 					s.cmd(t, "SADD", known, "w1")
 				}
-				removed, err := rdb.Mender{Store: s.store, Mend: true}.Disown(t.Context(), "w1")
+				removed, err := rdb.Mender{Store: s.store, Mend: true}.RemoveWorker(t.Context(), "w1")
 				require.NoError(t, err)
 				assert.Equal(t, known == "", removed > 0)
 				assert.Equal(t, known != "", s.exists(t, "worker:w1:queues"))
@@ -77,8 +78,8 @@ func TestRecallDecidesByWhatIsThereNow(t *testing.T) {
 					tt.meanwhile(t, s)
 				}
 				before := s.list(t, "queue:a")
-				lost := []rdb.Nowhere{{Named: rdb.Named{ID: "a1", Queue: "a"}, Digest: rdb.Digest(record("a1"))}}
-				verdicts, err := rdb.Mender{Store: s.store, Mend: true}.Recall(t.Context(), lost)
+				lost := []rdb.LostJob{{Named: rdb.Named{ID: "a1", Queue: "a"}, Digest: rdb.Digest(record("a1"))}}
+				verdicts, err := rdb.Mender{Store: s.store, Mend: true}.RequeueLost(t.Context(), lost)
 				require.NoError(t, err)
 				assert.Equal(t, []string{tt.want}, verdicts)
 				if tt.want == "lost" {
@@ -125,7 +126,7 @@ func TestUnclaimDecidesByWhatIsThereNow(t *testing.T) {
 				if tt.meanwhile != nil {
 					tt.meanwhile(t, s)
 				}
-				verdicts, err := rdb.Mender{Store: s.store, Mend: true}.Unclaim(t.Context(), claims)
+				verdicts, err := rdb.Mender{Store: s.store, Mend: true}.RemoveClaims(t.Context(), claims)
 				require.NoError(t, err)
 				assert.Equal(t, []string{tt.want}, verdicts)
 				assert.Equal(t, tt.queue, s.list(t, "queue:a"))
@@ -162,11 +163,11 @@ func TestShedRemovesWhatBelongsToNobody(t *testing.T) {
 		s.cmd(t, "HSET", "crashes", "gone", "w0")
 		s.cmd(t, "HSET", "claimed", "a1", "w1 1 5 a", "a2", "w2 1 5 a")
 		s.cmd(t, "HSET", "worker:w1:running", "a1", "5 mine", "a2", "5 of another", "gone", "5 over")
-		removed, err := s.store.ShedRecordless(t.Context(), map[string]string{})
+		removed, err := s.store.RemoveRecordless(t.Context(), map[string]string{})
 		require.NoError(t, err)
 		assert.Equal(t, 2, removed)
 		assert.Equal(t, map[string]string{"a1": "past"}, s.hash(t, "trail"))
-		removed, err = s.store.ShedCheckIns(t.Context(), []string{"w1"}, map[string]string{})
+		removed, err = s.store.RemoveJoblessCheckIns(t.Context(), []string{"w1"}, map[string]string{})
 		require.NoError(t, err)
 		assert.Equal(t, 2, removed)
 		assert.Equal(t, map[string]string{"a1": "5 mine"}, s.hash(t, "worker:w1:running"))

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // Scripts of objects refuse a key of another type by name, before they have written anything.
@@ -41,7 +42,7 @@ func TestScriptsOfObjectsRefuseAKeyOfAnotherType(t *testing.T) {
 				s.cmd(t, "RPUSH", row.key, "a list")
 				before := s.dump(t)
 				err := calls[row.call](rdb.Objects{Store: s.store})
-				var refused *rdb.ServerError
+				var refused *redisconn.ServerError
 				require.ErrorAs(t, err, &refused)
 				assert.Equal(t, "BADKEY", refused.Code)
 				assert.ErrorContains(t, err, s.key(row.key)+" has the wrong type")

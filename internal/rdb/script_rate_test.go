@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // rateWalk is what the prelude of the scripts says of a rate, at times and for rates that the test chooses: it has a
@@ -20,7 +20,9 @@ import (
 const rateWalk = `
 local clock, kept, rule = 0, false, ''
 local redis = { call = function(command, key, value)
-  if command == 'TIME' then return { string.format('%%.0f', math.floor(clock / 1e6)), string.format('%%.0f', clock %% 1e6) } end
+  if command == 'TIME' then
+    return { string.format('%%.0f', math.floor(clock / 1e6)), string.format('%%.0f', clock %% 1e6) }
+  end
   if command == 'GET' then return kept end
   if command == 'SET' then kept = value return end
   if command == 'HMGET' then return { false, rule } end
@@ -92,7 +94,7 @@ func TestEveryRateLetsBeginWhatExactArithmeticLets(t *testing.T) {
 	prelude, err := os.ReadFile("../../lua/prelude.lua")
 	require.NoError(t, err)
 	source := fmt.Sprintf(rateWalk, prelude)
-	script := &rdb.Script{Name: "walk", Source: source, SHA: fmt.Sprintf("%x", sha1.Sum([]byte(source)))}
+	script := &redisconn.Script{Name: "walk", Source: source, SHA: fmt.Sprintf("%x", sha1.Sum([]byte(source)))}
 	var rates []exactRate
 	for _, of := range []struct{ rates, per, whole int64 }{{1000, int64(time.Second), 10},
 		{6000, int64(time.Minute), 600}} {
@@ -115,7 +117,7 @@ func TestEveryRateLetsBeginWhatExactArithmeticLets(t *testing.T) {
 				for _, r := range some {
 					args = append(args, fmt.Sprintf("0 - %d %d %d code - - -", r.jobs, r.per/1e6, r.burst))
 				}
-				value, err := rdb.Do(t.Context(), s.driver, rdb.Call{Script: script, Args: args})
+				value, err := redisconn.Do(t.Context(), s.driver, redisconn.Call{Script: script, Args: args})
 				require.NoError(t, err)
 				answer := value.([]any)
 				for i, r := range some {

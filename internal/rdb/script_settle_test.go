@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 func TestCompleteEndsWhatIsHeldAndNothingElse(t *testing.T) {
@@ -138,16 +139,16 @@ func TestReleaseOfMoreThanABatchKeepsTheOrder(t *testing.T) {
 
 func TestSettlementsNameTheKeyOfAnotherTypeAndDoNothing(t *testing.T) {
 	t.Parallel()
-	calls := map[string]func(w *rdb.Worker, claim rdb.Claim) rdb.Call{
-		"complete": func(w *rdb.Worker, claim rdb.Claim) rdb.Call {
+	calls := map[string]func(w *rdb.Worker, claim rdb.Claim) redisconn.Call{
+		"complete": func(w *rdb.Worker, claim rdb.Claim) redisconn.Call {
 			kept := ended(claim)
 			kept[0].Keep, kept[0].Outcome = time.Hour, []byte("x") // else those keys are not written
 			return w.Complete(kept)
 		},
-		"shelve": func(w *rdb.Worker, claim rdb.Claim) rdb.Call {
+		"shelve": func(w *rdb.Worker, claim rdb.Claim) redisconn.Call {
 			return w.Shelve(rdb.Shelved{Claim: claim, Shelf: rdb.ShelfRetry, Trail: []byte("x")})
 		},
-		"release": func(w *rdb.Worker, claim rdb.Claim) rdb.Call {
+		"release": func(w *rdb.Worker, claim rdb.Claim) redisconn.Call {
 			return w.Release(rdb.Released{Queue: "a", Elements: []string{claim.Element}, Died: "w1"})
 		},
 	}
@@ -166,9 +167,9 @@ func TestSettlementsNameTheKeyOfAnotherTypeAndDoNothing(t *testing.T) {
 					claim := s.take(t, w, 1, 1, "a")[0]
 					s.cmd(t, "UNLINK", key)
 					s.cmd(t, "SET", key, "something else")
-					settled, err := w.Settle(t.Context(), []rdb.Call{calls[script](w, claim)})
+					settled, err := w.Settle(t.Context(), []redisconn.Call{calls[script](w, claim)})
 					require.NoError(t, err)
-					var refused *rdb.ServerError
+					var refused *redisconn.ServerError
 					require.ErrorAs(t, settled[0].Err, &refused)
 					assert.Equal(t, "BADKEY", refused.Code)
 					assert.Contains(t, refused.Message, s.key(key))
@@ -186,7 +187,7 @@ func TestSettleAnswersForEachCall(t *testing.T) {
 		w := s.worker(t, "w1", "a")
 		claims := s.take(t, w, 1, 3, "a")
 		s.cmd(t, "SET", "morgue", "something else")
-		settled, err := w.Settle(t.Context(), []rdb.Call{
+		settled, err := w.Settle(t.Context(), []redisconn.Call{
 			w.Complete(ended(claims[0])),
 			w.Shelve(rdb.Shelved{Claim: claims[1], Shelf: rdb.ShelfMorgue}),
 			w.Shelve(rdb.Shelved{Claim: claims[0], Shelf: rdb.ShelfRetry}),

@@ -13,12 +13,13 @@ import (
 
 	"github.com/265d0351/work/embedded"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
 // site is one namespace of one Redis, with plain commands beside the store's methods.
 type site struct {
-	driver    rdb.Driver
+	driver    redisconn.Driver
 	store     *rdb.Store
 	namespace string
 	clock     *embedded.Server // nil on a real Redis
@@ -35,7 +36,7 @@ func onEach(t *testing.T, test func(t *testing.T, s *site)) {
 
 func newSite(t testing.TB, dsn string, clock *embedded.Server) *site {
 	t.Helper()
-	driver, err := rdb.Open(dsn)
+	driver, err := redisconn.Open(dsn)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, driver.Close()) })
 	namespace := redistest.Namespace(t)
@@ -51,7 +52,7 @@ func (s *site) key(name string) string { return "{" + s.namespace + "}:" + name 
 // cmd runs a plain command on a key of this namespace.
 func (s *site) cmd(t require.TestingT, command, key string, args ...any) any {
 	replies, err := s.driver.Pipeline(context.Background(),
-		rdb.Call{Command: command, Args: append([]any{s.key(key)}, args...)})
+		redisconn.Call{Command: command, Args: append([]any{s.key(key)}, args...)})
 	require.NoError(t, err)
 	require.NoError(t, replies[0].Err, "%s %s", command, key)
 	return replies[0].Value
@@ -115,7 +116,7 @@ func pairs(list []string) map[string]string {
 
 // now is the clock of this Redis.
 func (s *site) now(t require.TestingT) time.Time {
-	replies, err := s.driver.Pipeline(context.Background(), rdb.Call{Command: "TIME"})
+	replies, err := s.driver.Pipeline(context.Background(), redisconn.Call{Command: "TIME"})
 	require.NoError(t, err)
 	parts := texts(t, replies[0].Value)
 	seconds, _ := strconv.ParseInt(parts[0], 10, 64)
@@ -131,7 +132,7 @@ func (s *site) pass(t require.TestingT, d time.Duration) {
 		return
 	}
 	for until := s.now(t).Add(d); s.now(t).Before(until); {
-		replies, err := s.driver.Pipeline(context.Background(), rdb.Call{
+		replies, err := s.driver.Pipeline(context.Background(), redisconn.Call{
 			Command: "BLPOP", Args: []any{s.key("nothing"), strconv.FormatFloat(d.Seconds(), 'f', 3, 64)}, Block: d,
 		})
 		require.NoError(t, err)
@@ -184,8 +185,8 @@ func (s *site) take(t require.TestingT, w *rdb.Worker, number int64, wanted int,
 }
 
 // settle sends one call and returns the elements whose claim was gone.
-func settle(t require.TestingT, w *rdb.Worker, call rdb.Call) []string {
-	settled, err := w.Settle(context.Background(), []rdb.Call{call})
+func settle(t require.TestingT, w *rdb.Worker, call redisconn.Call) []string {
+	settled, err := w.Settle(context.Background(), []redisconn.Call{call})
 	require.NoError(t, err)
 	require.NoError(t, settled[0].Err)
 	return settled[0].Gone

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // locking are the transitions of locks and of the jobs that have them.
@@ -24,17 +25,19 @@ func locking() []transition {
 		{name: "begin", script: "job/begin", prepare: locked, send: func(_ *site, store *rdb.Store) (any, error) {
 			return store.Worker("w1").Begin(background, rdb.Claim{Queue: "a", Element: "1:a1"}, "begun")
 		}},
-		{name: "shelve, lock", script: "job/shelve", prepare: locked, send: func(_ *site, store *rdb.Store) (any, error) {
-			w := store.Worker("w1")
-			settled, err := w.Settle(background, []rdb.Call{w.Shelve(rdb.Shelved{
-				Claim: rdb.Claim{Queue: "a", Element: "1:a2"}, Shelf: rdb.ShelfMorgue, Lock: "kept",
-			})})
-			return settled, err
-		}},
-		{name: "void", script: "repair/free_locks", prepare: locked, send: func(_ *site, store *rdb.Store) (any, error) {
-			_, _, err := store.VoidLocks(background, "")
-			return nil, err
-		}},
+		{name: "shelve, lock", script: "job/shelve", prepare: locked,
+			send: func(_ *site, store *rdb.Store) (any, error) {
+				w := store.Worker("w1")
+				settled, err := w.Settle(background, []redisconn.Call{w.Shelve(rdb.Shelved{
+					Claim: rdb.Claim{Queue: "a", Element: "1:a2"}, Shelf: rdb.ShelfMorgue, Lock: "kept",
+				})})
+				return settled, err
+			}},
+		{name: "void", script: "repair/free_locks", prepare: locked,
+			send: func(_ *site, store *rdb.Store) (any, error) {
+				_, _, err := store.FreeLocks(background, "")
+				return nil, err
+			}},
 		{name: "amend", script: "inspect/edit", prepare: holding,
 			send: amend(rdb.Amendment{ID: "a3", Read: record("a3"), New: []byte("new")})},
 		{name: "amend, put off", script: "inspect/edit", prepare: func(t *testing.T, s *site) {
@@ -184,7 +187,7 @@ func TestVoidLocksAreRemovedAndOthersAreNot(t *testing.T) {
 		}
 		removed, cursor := 0, ""
 		for {
-			next, n, err := s.store.VoidLocks(t.Context(), cursor)
+			next, n, err := s.store.FreeLocks(t.Context(), cursor)
 			require.NoError(t, err)
 			removed += n
 			if cursor = next; cursor == "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 func (s *site) awaited(t *testing.T, ids ...string) []rdb.Awaited {
@@ -35,14 +36,14 @@ func TestAwaitSaysWhatHasBecomeOfAJob(t *testing.T) {
 			id   string
 			want rdb.Awaited
 		}{
-			{"waits", rdb.Awaited{Fate: rdb.FateWaiting}},
-			{"over", rdb.Awaited{Fate: rdb.FateEnded, Kept: []byte("kept")}},
-			{"buried", rdb.Awaited{Fate: rdb.FateDead, Kept: []byte("trail")}},
-			{"silent", rdb.Awaited{Fate: rdb.FateDead}},
-			{"nobody", rdb.Awaited{Fate: rdb.FateGone}},
-			{"again", rdb.Awaited{Fate: rdb.FateWaiting}},
-			{"flagged", rdb.Awaited{Fate: rdb.FateWaiting}},
-			{"dropped", rdb.Awaited{Fate: rdb.FateEnded, Kept: []byte("cancelled")}},
+			{"waits", rdb.Awaited{State: rdb.WaitPending}},
+			{"over", rdb.Awaited{State: rdb.WaitEnded, Kept: []byte("kept")}},
+			{"buried", rdb.Awaited{State: rdb.WaitDead, Kept: []byte("trail")}},
+			{"silent", rdb.Awaited{State: rdb.WaitDead}},
+			{"nobody", rdb.Awaited{State: rdb.WaitGone}},
+			{"again", rdb.Awaited{State: rdb.WaitPending}},
+			{"flagged", rdb.Awaited{State: rdb.WaitPending}},
+			{"dropped", rdb.Awaited{State: rdb.WaitEnded, Kept: []byte("cancelled")}},
 		}
 		ids := make([]string, len(rows))
 		for i, row := range rows {
@@ -66,12 +67,12 @@ func TestAwaitPutsOffLargeOutcomes(t *testing.T) {
 		large := strings.Repeat("x", 300<<10)
 		s.cmd(t, "HSET", "outcomes", "o1", large, "o2", large, "o3", large, "o4", large)
 		all := s.awaited(t, "o1", "o2", "o3", "o4")
-		assert.Equal(t, rdb.FateEnded, all[0].Fate)
-		assert.Equal(t, rdb.FateEnded, all[1].Fate)
+		assert.Equal(t, rdb.WaitEnded, all[0].State)
+		assert.Equal(t, rdb.WaitEnded, all[1].State)
 		assert.Len(t, all[1].Kept, len(large))
-		assert.Equal(t, rdb.Awaited{Fate: rdb.FateLater}, all[2])
-		assert.Equal(t, rdb.Awaited{Fate: rdb.FateLater}, all[3])
-		assert.Equal(t, rdb.FateEnded, s.awaited(t, "o3")[0].Fate)
+		assert.Equal(t, rdb.Awaited{State: rdb.WaitAskAgain}, all[2])
+		assert.Equal(t, rdb.Awaited{State: rdb.WaitAskAgain}, all[3])
+		assert.Equal(t, rdb.WaitEnded, s.awaited(t, "o3")[0].State)
 	})
 }
 
@@ -84,9 +85,9 @@ func TestAwaitAsksForAnyNumberOfJobs(t *testing.T) {
 		}
 		s.enqueue(t, "a", ids[0], ids[len(ids)-1])
 		all := s.awaited(t, ids...)
-		assert.Equal(t, rdb.FateWaiting, all[0].Fate)
-		assert.Equal(t, rdb.FateGone, all[1].Fate)
-		assert.Equal(t, rdb.FateWaiting, all[len(ids)-1].Fate)
+		assert.Equal(t, rdb.WaitPending, all[0].State)
+		assert.Equal(t, rdb.WaitGone, all[1].State)
+		assert.Equal(t, rdb.WaitPending, all[len(ids)-1].State)
 	})
 }
 
@@ -159,7 +160,7 @@ func TestCollectGivesEachEntryOnce(t *testing.T) {
 
 		s.cmd(t, "LPUSH", "completion:c", "odd")
 		_, err = s.store.Collect(t.Context(), "c", "one", 4)
-		var strange *rdb.UnexpectedReplyError
+		var strange *redisconn.UnexpectedReplyError
 		require.ErrorAs(t, err, &strange)
 	})
 }
@@ -218,7 +219,7 @@ func (s *site) published(t *testing.T, channel string, during func()) []string {
 	}()
 	<-ready
 	during()
-	replies, err := s.driver.Pipeline(t.Context(), rdb.Call{Command: "PUBLISH", Args: []any{channel, "the end"}})
+	replies, err := s.driver.Pipeline(t.Context(), redisconn.Call{Command: "PUBLISH", Args: []any{channel, "the end"}})
 	require.NoError(t, err)
 	require.NoError(t, replies[0].Err)
 	<-end

@@ -166,11 +166,11 @@ func TestBeatMendsAHeartbeatSinceATimeToCome(t *testing.T) {
 		s.cmd(t, "UNLINK", "worker:w2")
 		for _, heart := range []string{"RUN 99999999999999", "something else"} {
 			s.cmd(t, "SET", "worker:w1", heart)
-			dead, err := reaper.Condemn(t.Context(), 0, "w2")
+			dead, err := reaper.DeclareDead(t.Context(), 0, "w2")
 			require.NoError(t, err)
 			assert.Empty(t, dead, heart)
 			s.beat(t, reaper, rdb.Beat{Life: time.Minute, Epoch: "epoch-1"})
-			dead, err = reaper.Condemn(t.Context(), 0, "w2")
+			dead, err = reaper.DeclareDead(t.Context(), 0, "w2")
 			require.NoError(t, err)
 			assert.Equal(t, []string{"w2"}, dead, heart)
 		}
@@ -258,7 +258,7 @@ func TestCondemnNeedsASteadyReaperAndALapsedTarget(t *testing.T) {
 		reaper := s.worker(t, "w1", "a")
 		s.worker(t, "w2", "a")
 		condemn := func(target string, steady time.Duration) bool {
-			dead, err := reaper.Condemn(t.Context(), steady, target)
+			dead, err := reaper.DeclareDead(t.Context(), steady, target)
 			require.NoError(t, err)
 			return len(dead) == 1
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strconv"
 	"strings"
+
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // ServerFacts is what a Redis says of itself, as far as it matters here. What it does not say is empty: managed servers
@@ -32,9 +34,9 @@ var serverSections = []string{"server", "memory", "replication", "clients", "sta
 
 // Server asks Redis what it is. A refusal of a question is no error.
 func (s *Store) Server(ctx context.Context) (ServerFacts, error) {
-	calls := make([]Call, len(serverSections))
+	calls := make([]redisconn.Call, len(serverSections))
 	for i, section := range serverSections {
-		calls[i] = Call{Command: "INFO", Args: []any{section}}
+		calls[i] = redisconn.Call{Command: "INFO", Args: []any{section}}
 	}
 	replies, err := s.driver.Pipeline(ctx, calls...)
 	if err != nil {

@@ -2,20 +2,20 @@ package rdb
 
 import (
 	"context"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 var (
-	completeScript = Load("job/complete")
-	endScript      = Load("job/end")
-	shelveScript   = Load("job/shelve")
-	releaseScript  = Load("job/release")
-	suspectScript  = Load("job/suspect")
-	absolveScript  = Load("worker/declare_alive")
+	completeScript     = redisconn.Load("job/complete")
+	endScript          = redisconn.Load("job/end")
+	shelveScript       = redisconn.Load("job/shelve")
+	releaseScript      = redisconn.Load("job/release")
+	suspectScript      = redisconn.Load("job/suspect")
+	declareAliveScript = redisconn.Load("worker/declare_alive")
 )
 
 // Ended is a claim whose job is over: done or discarded.
@@ -25,17 +25,6 @@ type Ended struct {
 	Keep    time.Duration // for how long the outcome is kept; 0 keeps none
 	Outcome []byte
 }
-
-// Shelf is a place for jobs that are not to run now.
-type Shelf string
-
-// The shelves.
-const (
-	ShelfRetry     Shelf = "retry"
-	ShelfScheduled Shelf = "scheduled"
-	ShelfMorgue    Shelf = "morgue"
-	ShelfStalled   Shelf = "stalled"
-)
 
 // Shelved is a claim whose job is put on a shelf.
 type Shelved struct {
@@ -66,7 +55,7 @@ type Older struct {
 
 // Complete makes the call that ends up to [MaxBatch] jobs, each only if its claim stands. Those that have more than a
 // record and a trail end by [Worker.End].
-func (w *Worker) Complete(ended []Ended) Call {
+func (w *Worker) Complete(ended []Ended) redisconn.Call {
 	k := w.store.keys
 	keys := append(make([]string, 0, 10+16), k.claimed, k.jobs, k.trail, k.crashes, k.outcomes, k.outcomesUntil,
 		k.limits,
@@ -92,7 +81,7 @@ func (w *Worker) Complete(ended []Ended) Call {
 			args = append(args, place[i], millis(ended[i].Keep), ended[i].Outcome)
 		}
 	}
-	return Call{Script: completeScript, Keys: keys, Args: args}
+	return redisconn.Call{Script: completeScript, Keys: keys, Args: args}
 }
 
 // endedGroup is what has queue and number of the fetch in common.
@@ -151,7 +140,7 @@ func (b *Belongings) None() bool {
 }
 
 // End makes the call that ends one job of this worker, if its claim stands.
-func (w *Worker) End(claim Claim, ending Ending) Call {
+func (w *Worker) End(claim Claim, ending Ending) redisconn.Call {
 	return w.store.end(endPlace{"claim", w.keys.inprocess(claim.Queue), claim.Element}, ending)
 }
 
@@ -161,7 +150,9 @@ type endPlace struct{ kind, key, member string }
 // positionReach is how far from the ends of a queue a script looks for a job.
 const positionReach = 10_000
 
-func (s *Store) end(from endPlace, e Ending) Call {
+// end lists all that may belong to the job, since the script must be given its keys. It may be sent again: the script
+// acts only where the job stands at the place that is named.
+func (s *Store) end(from endPlace, e Ending) redisconn.Call {
 	k := s.keys
 	keys := append(make([]string, 0, 18), k.claimed, k.jobs, k.trail, k.crashes, k.outcomes, k.outcomesUntil, k.limits,
 		k.cancelled,
@@ -184,11 +175,11 @@ func (s *Store) end(from endPlace, e Ending) Call {
 	for _, sha := range e.Objects {
 		add(k.object(sha).jobs, "object")
 	}
-	return Call{Script: endScript, Keys: keys, Args: args}
+	return redisconn.Call{Script: endScript, Keys: keys, Args: args}
 }
 
 // Shelve makes the call that puts one job on a shelf, if its claim stands.
-func (w *Worker) Shelve(job Shelved) Call {
+func (w *Worker) Shelve(job Shelved) redisconn.Call {
 	k := w.store.keys
 	delay := int64(0)
 	if job.Shelf != ShelfMorgue && job.Shelf != ShelfStalled {
@@ -201,12 +192,12 @@ func (w *Worker) Shelve(job Shelved) Call {
 	if over && job.Completion != "" {
 		keys = append(keys, k.completion(job.Completion))
 	}
-	return Call{Script: shelveScript, Keys: keys, Args: []any{job.Element, job.Queue, delay, job.Trail, job.KeepCrashes,
-		over, job.Lock}}
+	return redisconn.Call{Script: shelveScript, Keys: keys,
+		Args: []any{job.Element, job.Queue, delay, job.Trail, job.KeepCrashes, over, job.Lock}}
 }
 
 // Release makes the call that gives claims of one queue back to the front of it.
-func (w *Worker) Release(released Released) Call {
+func (w *Worker) Release(released Released) redisconn.Call {
 	k := w.store.keys
 	of := k.queue(released.Queue)
 	args := append(make([]any, 0, 4+2*len(released.Older)+len(released.Elements)), released.Queue, released.Died,
@@ -217,7 +208,7 @@ func (w *Worker) Release(released Released) Call {
 	for _, element := range released.Elements {
 		args = append(args, element)
 	}
-	return Call{
+	return redisconn.Call{
 		Script: releaseScript,
 		Keys: []string{k.claimed, k.crashes, k.ready, w.keys.inprocess(released.Queue), of.queue, of.wake, w.keys.info,
 			of.running,
@@ -229,7 +220,7 @@ func (w *Worker) Release(released Released) Call {
 // Suspect notes that this worker is about to begin a job with which workers have died. It returns false when the claim
 // is gone, so that the job must not begin.
 func (w *Worker) Suspect(ctx context.Context, claim Claim) (bool, error) {
-	value, err := Do(ctx, w.store.driver, Call{
+	value, err := redisconn.Do(ctx, w.store.driver, redisconn.Call{
 		Script: suspectScript, Keys: []string{w.store.keys.crashes, w.keys.inprocess(claim.Queue)},
 		Args: []any{w.ID, claim.Element},
 	})
@@ -240,9 +231,9 @@ func (w *Worker) Suspect(ctx context.Context, claim Claim) (bool, error) {
 	return n == 1, nil
 }
 
-// Absolve takes back that this worker died, of the jobs of those ids: it was only away. It returns how many crashes it
-// took back. It may be repeated.
-func (w *Worker) Absolve(ctx context.Context, ids []string) (int, error) {
+// DeclareAlive takes back that this worker died, of the jobs of those ids: it was only away. It returns how many
+// crashes it took back. It may be repeated.
+func (w *Worker) DeclareAlive(ctx context.Context, ids []string) (int, error) {
 	k := w.store.keys
 	for taken := 0; ; {
 		n := min(len(ids), MaxBatch)
@@ -250,8 +241,8 @@ func (w *Worker) Absolve(ctx context.Context, ids []string) (int, error) {
 		for _, id := range ids[:n] {
 			args = append(args, id)
 		}
-		value, err := Do(ctx, w.store.driver,
-			Call{Script: absolveScript, Keys: []string{k.deaths, k.crashes, w.keys.info}, Args: args})
+		value, err := redisconn.Do(ctx, w.store.driver,
+			redisconn.Call{Script: declareAliveScript, Keys: []string{k.deaths, k.crashes, w.keys.info}, Args: args})
 		if err != nil {
 			return taken, err
 		}
@@ -265,17 +256,29 @@ func (w *Worker) Absolve(ctx context.Context, ids []string) (int, error) {
 
 // Settle sends calls made by Complete, End, Shelve and Release in one pipeline and returns for each the elements whose
 // claim was gone, or the error with which Redis refused it. An error of its own means that some were not answered:
-// all are sent again, and of a claim that is then gone [Worker.Verdicts] tells whether the send before has counted.
-func (w *Worker) Settle(ctx context.Context, calls []Call) ([]Settled, error) {
+// all are sent again, and of a claim that is then gone [Worker.GoneClaims] tells whether the send before has counted.
+func (w *Worker) Settle(ctx context.Context, calls []redisconn.Call) ([]Settled, error) {
+	_, settled, err := w.SettleBehind(ctx, nil, calls)
+	return settled, err
+}
+
+// SettleBehind is Settle behind calls made by Log, in the same pipeline: Redis has executed those, or refused them,
+// before it gets to the outcomes.
+func (w *Worker) SettleBehind(ctx context.Context, logs, calls []redisconn.Call) ([]Logged, []Settled, error) {
+	if len(logs) > 0 {
+		// A script that Redis does not know would be sent again when the outcomes have counted.
+		logs[0].InFull = true
+		calls = slices.Concat(logs, calls)
+	}
 	replies, err := w.store.driver.Pipeline(ctx, calls...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	settled := make([]Settled, len(replies))
-	for i, reply := range replies {
-		settled[i] = parseSettled(calls[i], reply)
+	logged, settled := parseLogged(replies[:len(logs)]), make([]Settled, len(replies)-len(logs))
+	for i := range settled {
+		settled[i] = parseSettled(calls[len(logs)+i], replies[len(logs)+i])
 	}
-	return settled, nil
+	return logged, settled, nil
 }
 
 // Settled is the answer to one call of a settlement.
@@ -287,19 +290,21 @@ type Settled struct {
 	Err       error    // nothing of the call was done
 }
 
-func parseSettled(call Call, reply Reply) Settled {
+// parseSettled reads the reply to a call of Complete, Release, End or Shelve. Those about one job say only what became
+// of it, so its element is taken from the call.
+func parseSettled(call redisconn.Call, reply redisconn.Reply) Settled {
 	if reply.Err != nil {
 		return Settled{Err: reply.Err}
 	}
 	switch call.Script {
 	case completeScript:
-		r := Read(call.Script.Name, reply.Value)
+		r := redisconn.Read(call.Script.Name, reply.Value)
 		settled := Settled{Gone: r.Texts(), Cancelled: someTexts(r), Waited: someTexts(r), Roomy: r.More()}
-		settled.Err = r.err
+		settled.Err = r.Err()
 		return settled
 	case releaseScript:
-		r := &Reader{script: call.Script.Name, whole: reply.Value}
-		return Settled{Gone: texts(r, reply.Value), Err: r.err}
+		r := redisconn.NewReader(call.Script.Name, reply.Value, nil)
+		return Settled{Gone: r.TextsOf(reply.Value), Err: r.Err()}
 	case endScript:
 		return parseOne(call, reply.Value, call.Args[2])
 	}
@@ -307,7 +312,7 @@ func parseSettled(call Call, reply Reply) Settled {
 }
 
 // someTexts are nil when there are none.
-func someTexts(r *Reader) []string {
+func someTexts(r *redisconn.Reader) []string {
 	if list := r.Texts(); len(list) > 0 {
 		return list
 	}
@@ -315,7 +320,7 @@ func someTexts(r *Reader) []string {
 }
 
 // parseOne reads the word with which a call for a single claim is answered.
-func parseOne(call Call, value, element any) Settled {
+func parseOne(call redisconn.Call, value, element any) Settled {
 	named := []string{element.(string)}
 	switch answer := word(value); answer {
 	case "gone":
@@ -329,23 +334,6 @@ func parseOne(call Call, value, element any) Settled {
 	case "roomy":
 		return Settled{Roomy: true}
 	default:
-		return Settled{Err: &UnexpectedReplyError{Script: call.Script.Name, Reply: value}}
+		return Settled{Err: &redisconn.UnexpectedReplyError{Script: call.Script.Name, Reply: value}}
 	}
 }
-
-// word is a reply of one string.
-func word(value any) string {
-	switch v := value.(type) {
-	case []byte:
-		return string(v)
-	case string:
-		return v
-	}
-	return ""
-}
-
-func millis(d time.Duration) int64 {
-	return int64((min(d, math.MaxInt64-time.Millisecond) + time.Millisecond - 1) / time.Millisecond)
-}
-
-func elementPrefix(number int64) string { return strconv.FormatInt(number, 10) + ":" }

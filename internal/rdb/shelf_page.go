@@ -2,10 +2,11 @@ package rdb
 
 import (
 	"context"
-	"strconv"
+
+	"github.com/265d0351/work/internal/redisconn"
 )
 
-var pageScript = Load("inspect/page")
+var pageScript = redisconn.Load("inspect/page")
 
 // ShelfCursor is where the next page of a shelf begins: behind that job, or where it would stand if it has left. The
 // zero value is the beginning, oldest or due first.
@@ -18,8 +19,8 @@ type ShelfCursor struct {
 // ShelfPage reads up to n ids of a shelf behind the cursor, in the order of their scores, and moves the cursor behind
 // them. It is empty at the end. Jobs may leave and come meanwhile: those that stay where they are come exactly once. It
 // costs as much wherever the page is, and however many have the same score.
-func (s *Store) ShelfPage(ctx context.Context, shelf Shelf, cursor *ShelfCursor, n int) ([]Stood, error) {
-	value, err := Do(ctx, s.driver, Call{
+func (s *Store) ShelfPage(ctx context.Context, shelf Shelf, cursor *ShelfCursor, n int) ([]SeenJob, error) {
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{
 		Script: pageScript, Keys: []string{s.keys.shelf(shelf)}, Args: []any{n, cursor.Newest, cursor.Score, cursor.ID},
 	})
 	if err != nil {
@@ -33,20 +34,15 @@ func (s *Store) ShelfPage(ctx context.Context, shelf Shelf, cursor *ShelfCursor,
 }
 
 // MoveTo puts the cursor behind a job of the last page, to go on before the end of it.
-func (c *ShelfCursor) MoveTo(entry Stood) { c.Score, c.ID = entry.Score, entry.ID }
+func (c *ShelfCursor) MoveTo(entry SeenJob) { c.Score, c.ID = entry.Score, entry.ID }
 
-func parseScore(text string) float64 {
-	at, _ := strconv.ParseFloat(text, 64)
-	return at
-}
-
-func parseShelf(shelf Shelf, value any) ([]Stood, error) {
-	r := Read("inspect/page", value)
-	var page []Stood
+func parseShelf(shelf Shelf, value any) ([]SeenJob, error) {
+	r := redisconn.Read("inspect/page", value)
+	var page []SeenJob
 	for r.More() {
-		entry := Stood{Stand: Stand{ID: r.Text(), Shelf: shelf, Score: r.Text()}}
+		entry := SeenJob{JobPlace: JobPlace{ID: r.Text(), Shelf: shelf, Score: r.Text()}}
 		entry.At = int64(parseScore(entry.Score))
 		page = append(page, entry)
 	}
-	return page, r.err
+	return page, r.Err()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // transition is one way to use a script: what must be there before, and what is sent. Several tests send all of them.
@@ -23,12 +24,12 @@ type transition struct {
 
 // transitions are all scripts, with all branches that write.
 func transitions() []transition {
-	settling := func(name, script string, call func(w *rdb.Worker) rdb.Call) transition {
+	settling := func(name, script string, call func(w *rdb.Worker) redisconn.Call) transition {
 		return transition{
 			name: name, script: script, prepare: holding,
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				w := store.Worker("w1")
-				settled, err := w.Settle(background, []rdb.Call{call(w)})
+				settled, err := w.Settle(background, []redisconn.Call{call(w)})
 				if err != nil {
 					return nil, err
 				}
@@ -38,33 +39,34 @@ func transitions() []transition {
 	}
 	claims := []rdb.Claim{{Queue: "a", Element: "1:a1"}, {Queue: "a", Element: "1:a2"}, {Queue: "b", Element: "1:b1"}}
 	all := []transition{
-		settling("complete", "job/complete", func(w *rdb.Worker) rdb.Call { return w.Complete(ended(claims...)) }),
-		settling("complete, outcomes kept", "job/complete", func(w *rdb.Worker) rdb.Call {
+		settling("complete", "job/complete",
+			func(w *rdb.Worker) redisconn.Call { return w.Complete(ended(claims...)) }),
+		settling("complete, outcomes kept", "job/complete", func(w *rdb.Worker) redisconn.Call {
 			done := ended(claims...)
 			for i := range done {
 				done[i].Keep, done[i].Outcome = time.Hour, []byte("result")
 			}
 			return w.Complete(done)
 		}),
-		settling("end", "job/end", func(w *rdb.Worker) rdb.Call {
+		settling("end", "job/end", func(w *rdb.Worker) redisconn.Call {
 			return w.End(claims[1], rdb.Ending{ID: "a2", Queue: "a", State: "done", Keep: time.Hour,
 				Outcome: []byte("result"),
 				Belongings: rdb.Belongings{Lock: "digest", Log: true, State: true, Completion: "ends",
 					Objects: []string{"sha"}}})
 		}),
-		settling("release, dead worker", "job/release", func(w *rdb.Worker) rdb.Call {
+		settling("release, dead worker", "job/release", func(w *rdb.Worker) redisconn.Call {
 			return w.Release(rdb.Released{Queue: "a", Elements: elements(claims[:2]), Died: "w1"})
 		}),
-		settling("release, good order", "job/release", func(w *rdb.Worker) rdb.Call {
+		settling("release, good order", "job/release", func(w *rdb.Worker) redisconn.Call {
 			return w.Release(rdb.Released{Queue: "a", Elements: elements(claims[:2]), Ended: true})
 		}),
 	}
 	for _, shelf := range []rdb.Shelf{rdb.ShelfRetry, rdb.ShelfScheduled, rdb.ShelfMorgue} {
-		all = append(all, settling("shelve, "+string(shelf), "job/shelve", func(w *rdb.Worker) rdb.Call {
+		all = append(all, settling("shelve, "+string(shelf), "job/shelve", func(w *rdb.Worker) redisconn.Call {
 			return w.Shelve(rdb.Shelved{Claim: claims[1], Shelf: shelf, Delay: time.Hour, Trail: []byte("news")})
 		}))
 	}
-	buried := settling("shelve, with a completion queue", "job/shelve", func(w *rdb.Worker) rdb.Call {
+	buried := settling("shelve, with a completion queue", "job/shelve", func(w *rdb.Worker) redisconn.Call {
 		return w.Shelve(rdb.Shelved{Claim: claims[1], Shelf: rdb.ShelfMorgue, Completion: "ends"})
 	})
 	all = append(all, buried)
@@ -149,7 +151,7 @@ func storing() []transition {
 			s.cmd(t, "ZADD", "deaths", 1, "w1")
 			s.cmd(t, "HSET", "crashes", "a1", "w1@1:2:3:4:5:6:7", "a2", "v@1:2:3:4:5:6:7 w1@1:2:3:4:5:6:8 ?u:9 +x:1:2")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
-			if _, err := store.Worker("w1").Absolve(background, []string{"a1", "a2", "a3"}); err != nil {
+			if _, err := store.Worker("w1").DeclareAlive(background, []string{"a1", "a2", "a3"}); err != nil {
 				return nil, err
 			}
 			return nil, nil
@@ -195,12 +197,13 @@ func living() []transition {
 			})
 			return pulse.State, err
 		}},
-		{name: "condemn", script: "worker/declare_dead", prepare: lapsed, send: func(_ *site, store *rdb.Store) (any, error) {
-			return store.Worker("w2").Condemn(background, 0, "w1")
-		}},
+		{name: "condemn", script: "worker/declare_dead", prepare: lapsed,
+			send: func(_ *site, store *rdb.Store) (any, error) {
+				return store.Worker("w2").DeclareDead(background, 0, "w1")
+			}},
 		{name: "overdue", script: "worker/overdue", reads: true, prepare: lapsed,
 			send: func(_ *site, store *rdb.Store) (any, error) {
-				return store.Late(background, time.Minute, 10)
+				return store.OverdueWorkers(background, time.Minute, 10)
 			}},
 		{name: "forget", script: "worker/forget", prepare: func(t *testing.T, s *site) {
 			w := s.worker(t, "w1", "a", "b")
@@ -233,7 +236,7 @@ func maintaining() []transition {
 		}, send: func(s *site, store *rdb.Store) (any, error) {
 			_, page, err := s.store.Holdings(background, "0")
 			for _, h := range page {
-				if _, err := store.Orphan(background, h); err != nil {
+				if _, err := store.ReturnClaim(background, h); err != nil {
 					return nil, err
 				}
 			}

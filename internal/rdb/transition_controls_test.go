@@ -24,32 +24,34 @@ func controlling() []transition {
 	}
 	obey := func(order func(store *rdb.Store) rdb.Order) func(*site, *rdb.Store) (any, error) {
 		return func(_ *site, store *rdb.Store) (any, error) {
-			obeyed, err := store.Obey(background, []rdb.Order{order(store)})
+			obeyed, err := store.Execute(background, []rdb.Order{order(store)})
 			if err != nil {
 				return nil, err
 			}
 			return nil, obeyed[0].Err
 		}
 	}
-	move := func(name string, from rdb.Stand, to rdb.Aim, timed bool) transition {
+	move := func(name string, from rdb.JobPlace, to rdb.Destination, timed bool) transition {
 		return transition{name: "move, " + name, script: "inspect/move", prepare: stands, timed: timed,
 			send: obey(func(store *rdb.Store) rdb.Order { return store.Move(from, to) })}
 	}
-	queued := rdb.Stand{ID: "a3", Queue: "a"}
-	on := func(shelf rdb.Shelf, score string) rdb.Stand {
-		return rdb.Stand{ID: "on-" + string(shelf), Queue: "b", Shelf: shelf, Score: score}
+	queued := rdb.JobPlace{ID: "a3", Queue: "a"}
+	on := func(shelf rdb.Shelf, score string) rdb.JobPlace {
+		return rdb.JobPlace{ID: "on-" + string(shelf), Queue: "b", Shelf: shelf, Score: score}
 	}
 	return []transition{
-		move("stalled", queued, rdb.Aim{Shelf: rdb.ShelfStalled}, true),
-		move("to the front", rdb.Stand{ID: "a5", Queue: "a"}, rdb.Aim{Front: true}, false),
-		move("resumed", on(rdb.ShelfStalled, "13"), rdb.Aim{}, false),
-		move("run now", on(rdb.ShelfScheduled, "10"), rdb.Aim{Trail: []byte("news")}, false),
-		move("retried, with its lock", on(rdb.ShelfMorgue, "12"), rdb.Aim{Lock: "digest"}, false),
-		move("another time", on(rdb.ShelfRetry, "11"), rdb.Aim{Shelf: rdb.ShelfRetry, At: 5, Trail: []byte("news")},
-			false),
-		{name: "foretell, deleted", script: "inspect/keep_outcome", prepare: stands, send: obey(func(store *rdb.Store) rdb.Order {
-			return store.Flag(queued, rdb.Ending{Keep: time.Minute, Outcome: []byte("deleted")})
-		})},
+		move("stalled", queued, rdb.Destination{Shelf: rdb.ShelfStalled}, true),
+		move("to the front", rdb.JobPlace{ID: "a5", Queue: "a"}, rdb.Destination{Front: true}, false),
+		move("resumed", on(rdb.ShelfStalled, "13"), rdb.Destination{}, false),
+		move("run now", on(rdb.ShelfScheduled, "10"), rdb.Destination{Trail: []byte("news")}, false),
+		move("retried, with its lock", on(rdb.ShelfMorgue, "12"), rdb.Destination{Lock: "digest"}, false),
+		move("another time", on(rdb.ShelfRetry, "11"), rdb.Destination{
+			Shelf: rdb.ShelfRetry, At: 5, Trail: []byte("news"),
+		}, false),
+		{name: "foretell, deleted", script: "result/keep_outcome", prepare: stands,
+			send: obey(func(store *rdb.Store) rdb.Order {
+				return store.Flag(queued, rdb.Ending{Keep: time.Minute, Outcome: []byte("deleted")})
+			})},
 		{name: "end, in its queue", script: "job/end", prepare: stands, send: obey(func(store *rdb.Store) rdb.Order {
 			return store.Remove(queued,
 				rdb.Ending{State: "deleted", Belongings: rdb.Belongings{Log: true, Completion: "ends"}})
@@ -62,15 +64,15 @@ func controlling() []transition {
 
 // callsOfControls has the methods that move and end jobs by hand make their calls.
 func callsOfControls(store *rdb.Store) {
-	queued, shelved := rdb.Stand{ID: "x", Queue: "a"},
-		rdb.Stand{ID: "x", Queue: "a", Shelf: rdb.ShelfMorgue, Score: "1"}
+	queued, shelved := rdb.JobPlace{ID: "x", Queue: "a"},
+		rdb.JobPlace{ID: "x", Queue: "a", Shelf: rdb.ShelfMorgue, Score: "1"}
 	for _, order := range []rdb.Order{
-		store.Move(queued, rdb.Aim{Shelf: rdb.ShelfStalled}), store.Move(shelved, rdb.Aim{}),
+		store.Move(queued, rdb.Destination{Shelf: rdb.ShelfStalled}), store.Move(shelved, rdb.Destination{}),
 		store.Flag(queued, rdb.Ending{}),
-		store.Move(shelved, rdb.Aim{Shelf: rdb.ShelfMorgue, At: 1}), store.Remove(shelved, rdb.Ending{}),
+		store.Move(shelved, rdb.Destination{Shelf: rdb.ShelfMorgue, At: 1}), store.Remove(shelved, rdb.Ending{}),
 		store.Remove(queued, rdb.Ending{Belongings: rdb.Belongings{Log: true, State: true, Completion: "c",
 			Objects: []string{"sha"}}}),
 	} {
-		_, _ = store.Obey(background, []rdb.Order{order}) // only the call counts
+		_, _ = store.Execute(background, []rdb.Order{order}) // only the call counts
 	}
 }

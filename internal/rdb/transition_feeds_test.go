@@ -13,16 +13,17 @@ import (
 
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/thoonkdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // answering is a Driver that answers what is read with two ids, and keeps scripts without an answer.
 type answering struct{ *recorder }
 
-func (a answering) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+func (a answering) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
 	if calls[0].Script != nil {
 		return a.recorder.Pipeline(ctx, calls...)
 	}
-	replies := make([]rdb.Reply, len(calls))
+	replies := make([]redisconn.Reply, len(calls))
 	for i, call := range calls {
 		if replies[i].Value = []any{[]byte("x"), []byte("y")}; call.Command == "SISMEMBER" {
 			replies[i].Value = int64(1)
@@ -88,7 +89,7 @@ var storingFeeds = []string{
 const feedConfig = `{"type":"job"}`
 
 // feeds are those of a site: their prefix is what its keys begin with.
-func (s *site) feeds(driver rdb.Driver) *thoonkdb.Feed {
+func (s *site) feeds(driver redisconn.Driver) *thoonkdb.Feed {
 	return thoonkdb.NewStore(driver, s.key("")).Feed("news")
 }
 

@@ -15,16 +15,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/lua"
 )
 
 // recorder is a Driver that keeps the calls and answers none.
 type recorder struct {
-	rdb.Driver
-	calls []rdb.Call
+	redisconn.Driver
+	calls []redisconn.Call
 }
 
-func (r *recorder) Pipeline(_ context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+func (r *recorder) Pipeline(_ context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
 	r.calls = append(r.calls, calls...)
 	return nil, errNoReply
 }
@@ -35,16 +36,16 @@ type oneLane struct {
 	answered bool
 }
 
-func (o *oneLane) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+func (o *oneLane) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
 	if o.answered {
 		return o.recorder.Pipeline(ctx, calls...)
 	}
 	o.answered = true
-	return []rdb.Reply{{Value: []any{[]byte("0"), []any{[]byte("lane"), []byte("1 2")}}}}, nil
+	return []redisconn.Reply{{Value: []any{[]byte("0"), []any{[]byte("lane"), []byte("1 2")}}}}, nil
 }
 
 // callsOfScripts has every method of Store and Worker that sends a script make its call, of two queues where it can.
-func callsOfScripts() []rdb.Call {
+func callsOfScripts() []redisconn.Call {
 	r := &recorder{}
 	store := rdb.NewStore(r, "ns")
 	w := store.Worker("W")
@@ -61,14 +62,14 @@ func callsOfScripts() []rdb.Call {
 	ignore(store.Due(background, rdb.ShelfScheduled, rdb.DueCall{}))
 	ignore(w.Register(background, rdb.Registration{Queues: []string{"a"}}))
 	ignore(w.Beat(background, conn{r}, rdb.Beat{}))
-	ignore(w.Condemn(background, time.Second, "T", "U"))
-	ignore(store.Late(background, time.Second, 10))
+	ignore(w.DeclareDead(background, time.Second, "T", "U"))
+	ignore(store.OverdueWorkers(background, time.Second, 10))
 	ignore(w.Forget(background, []string{"a", "b"}))
-	ignore(store.Orphan(background, rdb.Holding{ID: "x", Worker: "W", Queue: "a", Number: "1"}))
+	ignore(store.ReturnClaim(background, rdb.Holding{ID: "x", Worker: "W", Queue: "a", Number: "1"}))
 	ignore(store.Sweep(background))
 	callsOfControls(store)
 	ignore(w.Suspect(background, claims[0]))
-	ignore(w.Absolve(background, []string{"x", "y"}))
+	ignore(w.DeclareAlive(background, []string{"x", "y"}))
 	ignore(w.Begin(background, claims[0], "digest"))
 	ignore(store.Amend(background, rdb.Amendment{ID: "x"}))
 	ignore(w.Restore(background, 1, []rdb.Held{{Claim: claims[0], ID: "x"}, {Claim: claims[1], ID: "y"}}))
@@ -84,7 +85,7 @@ func callsOfScripts() []rdb.Call {
 	callsOfTallies(r)
 	callsOfServing(w)
 	ignore(rdb.NewStore(&oneLane{recorder: r}, "ns").RetireLanes(background, "", time.Second))
-	ignore(rdb.NewStore(&oneLane{recorder: r}, "ns").VoidLocks(background, ""))
+	ignore(rdb.NewStore(&oneLane{recorder: r}, "ns").FreeLocks(background, ""))
 	calls := append(r.calls, w.Complete(ended(claims...)),
 		w.End(claims[0], rdb.Ending{ID: "x", Queue: "a", Belongings: belongings}),
 		w.Release(rdb.Released{Queue: "a", Elements: elements(claims)}))

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // limiting are the transitions of rules, of wishes to workers and of a purge.
@@ -30,7 +31,7 @@ func limiting() []transition {
 		}
 	}
 	filling := rdb.Rule{Limit: rdb.Limit{Concurrent: 3}, Filling: "token"}.Text()
-	want := func(wish rdb.Wish) func(*site, *rdb.Store) (any, error) {
+	want := func(wish rdb.Command) func(*site, *rdb.Store) (any, error) {
 		return func(_ *site, store *rdb.Store) (any, error) { return store.Want(background, "w1", wish) }
 	}
 	return []transition{
@@ -44,20 +45,21 @@ func limiting() []transition {
 			ruled(rated(10))(t, s)
 			s.cmd(t, "SET", "rate:a", s.now(t).Add(time.Hour).UnixMilli(), "PX", 3_600_000)
 		}, send: rule("a", rated(10), rated(20), false)},
-		{name: "fill", script: "limit/recount", prepare: ruled(filling), send: func(_ *site, store *rdb.Store) (any, error) {
-			return nil, store.Fill(background, "a")
-		}},
+		{name: "fill", script: "limit/recount", prepare: ruled(filling),
+			send: func(_ *site, store *rdb.Store) (any, error) {
+				return nil, store.Fill(background, "a")
+			}},
 		{name: "fill, counted and gone", script: "limit/recount", prepare: ruled(atMost(2)),
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				_, err := store.Recount(background, "a")
 				return nil, err
 			}},
-		{name: "want", script: "worker/want", prepare: holding, send: want(rdb.WishQuiet)},
+		{name: "want", script: "worker/want", prepare: holding, send: want(rdb.CommandQuiet)},
 		{name: "want, resume", script: "worker/want", prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "HSET", "worker:w1:info", "wanted", "pause")
-		}, send: want(rdb.WishResume)},
-		{name: "want, ping", script: "worker/want", prepare: holding, send: want(rdb.WishPing)},
+		}, send: want(rdb.CommandResume)},
+		{name: "want, ping", script: "worker/want", prepare: holding, send: want(rdb.CommandPing)},
 		{name: "beat, which answers", script: "worker/beat", timed: true, prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "HSET", "worker:w1:info", "ping", "5")
@@ -92,9 +94,9 @@ func crowded(t *testing.T, s *site) {
 // oneClaim answers a walk over the claims with one of queue a, so that the script is called for it.
 type oneClaim struct{ *recorder }
 
-func (o oneClaim) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+func (o oneClaim) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
 	if calls[0].Command == "HSCAN" {
-		return []rdb.Reply{{Value: []any{[]byte("0"), []any{[]byte("x"), []byte("W 1 5 a")}}}}, nil
+		return []redisconn.Reply{{Value: []any{[]byte("0"), []any{[]byte("x"), []byte("W 1 5 a")}}}}, nil
 	}
 	return o.recorder.Pipeline(ctx, calls...)
 }
@@ -105,7 +107,7 @@ func callsOfLimits(r *recorder) {
 	ignore := func(...any) {}
 	ignore(store.SetRule(background, "a", "", "0", true))
 	ignore(rdb.NewStore(oneClaim{r}, "ns").Fill(background, "a"))
-	ignore(store.Want(background, "W", rdb.WishPause))
+	ignore(store.Want(background, "W", rdb.CommandPause))
 	ignore(store.Purge(background, "a", 1, []string{"x"}))
 }
 

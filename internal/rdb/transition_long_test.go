@@ -2,6 +2,7 @@ package rdb_test
 
 import (
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // lasting are the uses of the scripts of long jobs. a2 has a past, so its trail changes.
@@ -25,7 +26,7 @@ func lasting() []transition {
 
 // sendLog sends a batch of worker w1, and returns whether its claim was gone.
 func sendLog(store *rdb.Store, batch rdb.LogBatch) (bool, error) {
-	logged, err := store.SendLogs(background, []rdb.Call{store.Worker("w1").Log(batch)})
+	logged, err := store.SendLogs(background, []redisconn.Call{store.Worker("w1").Log(batch)})
 	if err != nil {
 		return false, err
 	}
@@ -38,6 +39,6 @@ func callsOfLongJobs(r *recorder) {
 	w := store.Worker("W")
 	claim := rdb.Claim{Queue: "a", Element: "1:x"}
 	_, _ = store.SendLogs(background,
-		[]rdb.Call{w.Log(rdb.LogBatch{Claim: claim, ID: "x", Lines: [][]byte{[]byte("l")}})})
+		[]redisconn.Call{w.Log(rdb.LogBatch{Claim: claim, ID: "x", Lines: [][]byte{[]byte("l")}})})
 	_, _ = w.SaveState(background, rdb.SavedState{Claim: claim, ID: "x"})
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // looking are the ways of a script that only reads.
@@ -48,12 +49,12 @@ type oneRecord struct {
 	answered bool
 }
 
-func (o *oneRecord) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+func (o *oneRecord) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
 	if o.answered {
 		return o.recorder.Pipeline(ctx, calls...)
 	}
 	o.answered = true
-	return []rdb.Reply{
+	return []redisconn.Reply{
 		{Value: []any{[]byte("record")}}, {Value: []any{nil}}, {Value: []any{o.claim}}, {Value: []any{nil}},
 		{Value: []any{[]byte("0"), []any{[]byte("W"), []byte("V")}}}, {Value: []any{[]byte("1"), []byte("0")}},
 	}, nil

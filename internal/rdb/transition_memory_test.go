@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -26,7 +26,7 @@ func TestAFullRedisRefusesEnqueueAndNothingElse(t *testing.T) {
 			require.NoError(t, err)
 
 			server1 := func(command string, args ...any) {
-				replies, err := s.driver.Pipeline(t.Context(), rdb.Call{Command: command, Args: args})
+				replies, err := s.driver.Pipeline(t.Context(), redisconn.Call{Command: command, Args: args})
 				require.NoError(t, err)
 				require.NoError(t, replies[0].Err)
 			}
@@ -34,13 +34,13 @@ func TestAFullRedisRefusesEnqueueAndNothingElse(t *testing.T) {
 			server1("SCRIPT", "FLUSH") // a server that was restarted knows no script
 			server1("CONFIG", "SET", "maxmemory", "1mb")
 			defer server1("CONFIG", "SET", "maxmemory", "0")
-			replies, err := s.driver.Pipeline(t.Context(), rdb.Call{Command: "SET", Args: []any{"x", "y"}})
+			replies, err := s.driver.Pipeline(t.Context(), redisconn.Call{Command: "SET", Args: []any{"x", "y"}})
 			require.NoError(t, err)
 			require.ErrorContains(t, replies[0].Err, "OOM", "it is full")
 
 			got, err := tr.send(full, full.store)
 			if strings.HasPrefix(tr.script, "job/enqueue") || tr.script == "schedule/tick" || tr.storing {
-				var refused *rdb.ServerError
+				var refused *redisconn.ServerError
 				require.ErrorAs(t, err, &refused)
 				assert.Equal(t, "OOM", refused.Code)
 				assert.Equal(t, before, full.dump(t), "nothing was stored")

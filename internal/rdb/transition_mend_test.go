@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // mending are the transitions of the doctor and of the janitor's repairs, each with damage that it mends.
@@ -25,7 +26,7 @@ func mendingJobs() []transition {
 	reclaim := func(_ *site, store *rdb.Store) (any, error) {
 		elements, err := store.Elements(background, "w1", "a", 0)
 		if err == nil {
-			_, err = mender(store).Reclaim(background, elements)
+			_, err = mender(store).AgreeClaims(background, elements)
 		}
 		return nil, err
 	}
@@ -35,17 +36,18 @@ func mendingJobs() []transition {
 		return nil, err
 	}
 	return []transition{
-		{name: "place, on a shelf too", script: "repair/place", prepare: damaged("ZADD", "retry", 5, "a1"), send: place},
+		{name: "place, on a shelf too", script: "repair/place", prepare: damaged("ZADD", "retry", 5, "a1"),
+			send: place},
 		{name: "place, no name", script: "repair/place", prepare: damaged("ZADD", "morgue", 5, "a3"), send: place},
 		{name: "place, no record", script: "repair/place", prepare: damaged("HDEL", "jobs", "a2"), send: place},
 		{name: "strike", script: "repair/remove_unfetchable", prepare: damaged("RPUSH", "queue:a", "a1", "ghost"),
 			send: func(_ *site, store *rdb.Store) (any, error) {
-				_, err := mender(store).Strike(background, "a", 0)
+				_, err := mender(store).RemoveUnfetchable(background, "a", 0)
 				return nil, err
 			}},
 		{name: "strike, on a shelf", script: "repair/remove_unfetchable", prepare: damaged("ZADD", "retry", 5, "a3"),
 			send: func(_ *site, store *rdb.Store) (any, error) {
-				_, err := mender(store).Strike(background, "a", 0)
+				_, err := mender(store).RemoveUnfetchable(background, "a", 0)
 				return nil, err
 			}},
 		{name: "single", script: "repair/single", prepare: damaged("RPUSH", "queue:b", "a3"),
@@ -55,14 +57,15 @@ func mendingJobs() []transition {
 			}},
 		{name: "recall", script: "repair/requeue_lost", prepare: damaged("UNLINK", "queue:a"),
 			send: func(_ *site, store *rdb.Store) (any, error) {
-				_, err := mender(store).Recall(background,
-					[]rdb.Nowhere{{Named: rdb.Named{ID: "a3", Queue: "a"}, Digest: rdb.Digest(record("a3"))}})
+				_, err := mender(store).RequeueLost(background,
+					[]rdb.LostJob{{Named: rdb.Named{ID: "a3", Queue: "a"}, Digest: rdb.Digest(record("a3"))}})
 				return nil, err
 			}},
-		{name: "reclaim, no claim", script: "repair/agree_claim", timed: true, prepare: damaged("HDEL", "claimed", "a1"),
-			send: reclaim},
-		{name: "reclaim, no record", script: "repair/agree_claim", prepare: damaged("LPUSH", "worker:w1:inprocess:a", "1:ghost"),
-			send: reclaim},
+		{name: "reclaim, no claim", script: "repair/agree_claim", timed: true,
+			prepare: damaged("HDEL", "claimed", "a1"), send: reclaim},
+		{name: "reclaim, no record", script: "repair/agree_claim",
+			prepare: damaged("LPUSH", "worker:w1:inprocess:a", "1:ghost"),
+			send:    reclaim},
 		{name: "reclaim, unknown worker", script: "repair/agree_claim", prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "SREM", "workers", "w1")
@@ -72,7 +75,7 @@ func mendingJobs() []transition {
 			send: func(s *site, store *rdb.Store) (any, error) {
 				_, page, err := s.store.Holdings(background, "0")
 				if err == nil {
-					_, err = mender(store).Unclaim(background, page)
+					_, err = mender(store).RemoveClaims(background, page)
 				}
 				return nil, err
 			}},
@@ -81,7 +84,7 @@ func mendingJobs() []transition {
 			s.cmd(t, "SREM", "workers", "w1")
 			s.cmd(t, "UNLINK", "worker:w1")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
-			_, err := mender(store).Disown(background, "w1")
+			_, err := mender(store).RemoveWorker(background, "w1")
 			return nil, err
 		}},
 	}
@@ -94,7 +97,7 @@ func mendingIndexes() []transition {
 			waiting(t, s)
 			s.cmd(t, "SET", "queue:c", "text")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
-			_, _, err := mender(store).Aside(background, rdb.Key{Name: "queue:c", Type: "string"}, "list",
+			_, _, err := mender(store).RenameBroken(background, rdb.Key{Name: "queue:c", Type: "string"}, "list",
 				time.UnixMilli(1_800_000_000_000))
 			return nil, err
 		}},
@@ -115,14 +118,14 @@ func mendingIndexes() []transition {
 			s.cmd(t, "HSET", "crashes", "ghost", "w0")
 			s.cmd(t, "HSET", "names", "ghost", "a")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
-			_, err := store.ShedRecordless(background, map[string]string{})
+			_, err := store.RemoveRecordless(background, map[string]string{})
 			return nil, err
 		}},
 		{name: "shed, of claims", script: "repair/remove_jobless", prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "HSET", "worker:w1:running", "a1", "5 half", "a3", "5 half")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
-			_, err := store.ShedCheckIns(background, []string{"w1"}, map[string]string{})
+			_, err := store.RemoveJoblessCheckIns(background, []string{"w1"}, map[string]string{})
 			return nil, err
 		}},
 		{name: "date", script: "repair/date", timed: true, prepare: func(t *testing.T, s *site) {
@@ -136,7 +139,7 @@ func mendingIndexes() []transition {
 			s.worker(t, "w1", "a")
 			s.cmd(t, "SET", "lease", "w1")
 		}, send: func(s *site, store *rdb.Store) (any, error) {
-			_, err := mender(store).Lapse(background, "lease", time.Millisecond, time.Hour)
+			_, err := mender(store).LimitLife(background, "lease", time.Millisecond, time.Hour)
 			if err == nil {
 				err = s.await(10 * time.Millisecond)
 			}
@@ -152,16 +155,16 @@ func (s *site) await(d time.Duration) error {
 		return nil
 	}
 	_, err := s.driver.Pipeline(background,
-		rdb.Call{Command: "BLPOP", Args: []any{s.key("nothing"), fmt.Sprint(d.Seconds())}, Block: d})
+		redisconn.Call{Command: "BLPOP", Args: []any{s.key("nothing"), fmt.Sprint(d.Seconds())}, Block: d})
 	return err
 }
 
 // oneEntry answers HSCAN with one entry, so that the script is called for it.
 type oneEntry struct{ *recorder }
 
-func (o oneEntry) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+func (o oneEntry) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
 	if calls[0].Command == "HSCAN" {
-		return []rdb.Reply{{Value: []any{[]byte("0"), []any{[]byte("x"), []byte("1")}}}}, nil
+		return []redisconn.Reply{{Value: []any{[]byte("0"), []any{[]byte("x"), []byte("1")}}}}, nil
 	}
 	return o.recorder.Pipeline(ctx, calls...)
 }
@@ -171,19 +174,19 @@ func callsOfMending(r *recorder) {
 	store := rdb.NewStore(oneEntry{r}, "ns")
 	m := rdb.Mender{Store: store, Mend: true}
 	ignore := func(...any) {}
-	ignore(m.Aside(background, rdb.Key{Name: "queue:a"}, "list", time.UnixMilli(1)))
+	ignore(m.RenameBroken(background, rdb.Key{Name: "queue:a"}, "list", time.UnixMilli(1)))
 	ignore(m.Place(background, []rdb.Named{{ID: "x", Queue: "a"}}))
-	ignore(m.Strike(background, "a", 0))
+	ignore(m.RemoveUnfetchable(background, "a", 0))
 	ignore(m.Single(background, rdb.Twice{ID: "x", From: "a", Other: "b"}))
-	ignore(m.Recall(background, []rdb.Nowhere{{Named: rdb.Named{ID: "x", Queue: "a"}}}))
-	ignore(m.Reclaim(background,
+	ignore(m.RequeueLost(background, []rdb.LostJob{{Named: rdb.Named{ID: "x", Queue: "a"}}}))
+	ignore(m.AgreeClaims(background,
 		[]rdb.Element{{Worker: "W", Queue: "a", ID: "x", Claim: rdb.Holding{Worker: "V", Queue: "b"}}}))
-	ignore(m.Unclaim(background, []rdb.Holding{{ID: "x", Worker: "W", Queue: "a", Number: "1"}}))
-	ignore(m.Disown(background, "W"))
+	ignore(m.RemoveClaims(background, []rdb.Holding{{ID: "x", Worker: "W", Queue: "a", Number: "1"}}))
+	ignore(m.RemoveWorker(background, "W"))
 	ignore(m.Renew(background, []string{"a", "b"}, func(string) bool { return true }, time.Hour))
 	ignore(m.Date(background, []string{"x"}, time.Hour))
-	ignore(m.Lapse(background, "lease", time.Hour, time.Hour))
-	ignore(m.Lapse(background, "worker:W", time.Hour, time.Hour))
-	ignore(store.ShedCheckIns(background, []string{"W"}, map[string]string{}))
-	ignore(store.ShedRecordless(background, map[string]string{}))
+	ignore(m.LimitLife(background, "lease", time.Hour, time.Hour))
+	ignore(m.LimitLife(background, "worker:W", time.Hour, time.Hour))
+	ignore(store.RemoveJoblessCheckIns(background, []string{"W"}, map[string]string{}))
+	ignore(store.RemoveRecordless(background, map[string]string{}))
 }

@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // callsOfObjects has every method of Objects that sends a script make its call.
-func callsOfObjects(driver rdb.Driver) {
+func callsOfObjects(driver redisconn.Driver) {
 	o := rdb.Objects{Store: rdb.NewStore(driver, "ns")}
 	ignore := func(...any) {}
 	ignore(o.Touch(background, "ab", 1))
@@ -24,16 +25,16 @@ func callsOfObjects(driver rdb.Driver) {
 
 // oneMember answers the first call with a set of one member, so that the script is called for it.
 type oneMember struct {
-	rdb.Driver
+	redisconn.Driver
 	answered bool
 }
 
-func (o *oneMember) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+func (o *oneMember) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
 	if o.answered {
 		return o.Driver.Pipeline(ctx, calls...)
 	}
 	o.answered = true
-	return []rdb.Reply{{Value: []any{[]byte("0"), []any{[]byte("x")}}}}, nil
+	return []redisconn.Reply{{Value: []any{[]byte("0"), []any{[]byte("x")}}}}, nil
 }
 
 // sharing are the transitions of objects, each with all branches that write.

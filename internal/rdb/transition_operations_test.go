@@ -46,9 +46,8 @@ func TestOperationsPerJob(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder
 	table.WriteString("Redis operations per job: commands inside the scripts, the EVALSHA itself included.\n" +
-		"A batch is fetched with one script and ended with one. With several queues all are named and their shares are " +
-		"equal.\n\n" +
-		"batch  queues  fetch  complete    sum\n")
+		"A batch is fetched with one script and ended with one. With several queues all are named and their shares " +
+		"are equal.\n\nbatch  queues  fetch  complete    sum\n")
 	var detail strings.Builder
 	for _, queues := range []int{1, 10} {
 		for _, batch := range []int{1, 20, 200} {

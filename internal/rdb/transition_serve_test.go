@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // numbered is a series of one number.
@@ -59,7 +60,7 @@ func TestAWorkerLeavesTheQueuesOfWhichItHoldsNothing(t *testing.T) {
 		assert.Equal(t, "3", s.hash(t, "worker:w1:info")["serves"])
 		assert.Contains(t, s.scores(t, "queues"), "d")
 
-		settled, err := w.Settle(t.Context(), []rdb.Call{
+		settled, err := w.Settle(t.Context(), []redisconn.Call{
 			w.Release(rdb.Released{Queue: "a", Elements: []string{"1:a1", "1:a2"}}),
 			w.Release(rdb.Released{Queue: "b", Elements: []string{"1:b1"}}),
 		})

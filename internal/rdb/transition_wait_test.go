@@ -10,7 +10,7 @@ import (
 // awaiting are the scripts for those who wait for jobs.
 func awaiting() []transition {
 	return []transition{
-		{name: "await", script: "inspect/await", timed: true, prepare: func(t *testing.T, s *site) {
+		{name: "await", script: "result/await", timed: true, prepare: func(t *testing.T, s *site) {
 			waiting(t, s)
 			s.cmd(t, "HSET", "outcomes", "old", "result")
 			s.cmd(t, "ZADD", "morgue", 1, "a2")
@@ -20,12 +20,12 @@ func awaiting() []transition {
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
 			return store.Await(background, []string{"a1", "a2", "a3", "old", "nobody"}, time.Minute)
 		}},
-		{name: "unwait", script: "inspect/stop_waiting", prepare: func(t *testing.T, s *site) {
+		{name: "unwait", script: "result/stop_waiting", prepare: func(t *testing.T, s *site) {
 			s.cmd(t, "HSET", "waited", "a1", 1, "a2", "99999999999999", "a3", "odd")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
 			return store.ForgetWaiters(background, "")
 		}},
-		{name: "collect", script: "inspect/collect", timed: true, prepare: func(t *testing.T, s *site) {
+		{name: "collect", script: "result/collect", timed: true, prepare: func(t *testing.T, s *site) {
 			s.cmd(t, "LPUSH", "completion:c", "done a1", "dead a2")
 			s.cmd(t, "HSET", "lanes", "reader", "6 1 done a0")
 		}, send: func(_ *site, store *rdb.Store) (any, error) { return store.Collect(background, "c", "reader", 7) }},

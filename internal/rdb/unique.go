@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/sha1" // it names a record that was read, and protects nothing
 	"encoding/hex"
+
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 var (
-	amendScript = Load("inspect/edit")
-	beginScript = Load("job/begin")
-	voidScript  = Load("repair/free_locks")
+	editScript      = redisconn.Load("inspect/edit")
+	beginScript     = redisconn.Load("job/begin")
+	freeLocksScript = redisconn.Load("repair/free_locks")
 )
 
 // Amendment changes a job that nobody holds. Read is its record as it was read, New the one that it gets. With Place
@@ -41,8 +43,8 @@ func (s *Store) Amend(ctx context.Context, a Amendment) (Amended, error) {
 	if place != In && place != At {
 		place = "stay"
 	}
-	value, err := Do(ctx, s.driver, Call{
-		Script: amendScript, Keys: []string{k.jobs, k.claimed, k.scheduled},
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{
+		Script: editScript, Keys: []string{k.jobs, k.claimed, k.scheduled},
 		Args: []any{a.ID, hex.EncodeToString(sum[:]), a.New, string(place), a.When},
 	})
 	if err != nil {
@@ -52,13 +54,13 @@ func (s *Store) Amend(ctx context.Context, a Amendment) (Amended, error) {
 	case AmendDone, AmendGone, AmendHeld, AmendOther, AmendDue:
 		return answer, nil
 	}
-	return "", &UnexpectedReplyError{Script: amendScript.Name, Reply: value}
+	return "", &redisconn.UnexpectedReplyError{Script: editScript.Name, Reply: value}
 }
 
 // Begin frees the lock of a job that is unique until it begins, if it has it. It returns false when the claim is gone,
 // so that the job must not begin.
 func (w *Worker) Begin(ctx context.Context, claim Claim, digest string) (bool, error) {
-	value, err := Do(ctx, w.store.driver, Call{
+	value, err := redisconn.Do(ctx, w.store.driver, redisconn.Call{
 		Script: beginScript, Keys: []string{w.store.keys.unique, w.keys.inprocess(claim.Queue)},
 		Args: []any{claim.Element, digest},
 	})
@@ -69,13 +71,14 @@ func (w *Worker) Begin(ctx context.Context, claim Claim, digest string) (bool, e
 	return n == 1, nil
 }
 
-// VoidLocks removes locks that hold nothing any more. It reads a part of them, beginning at cursor ("" is the
+// FreeLocks removes locks that hold nothing any more. It reads a part of them, beginning at cursor ("" is the
 // beginning), and returns where the next call begins: "" at the end of the walk.
-func (s *Store) VoidLocks(ctx context.Context, cursor string) (next string, removed int, err error) {
+func (s *Store) FreeLocks(ctx context.Context, cursor string) (next string, removed int, err error) {
 	if cursor == "" {
 		cursor = "0"
 	}
-	value, err := Do(ctx, s.driver, Call{Command: "HSCAN", Args: []any{s.keys.unique, cursor, "COUNT", MaxBatch}})
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "HSCAN",
+		Args: []any{s.keys.unique, cursor, "COUNT", MaxBatch}})
 	if err != nil {
 		return cursor, 0, err
 	}
@@ -88,7 +91,7 @@ func (s *Store) VoidLocks(ctx context.Context, cursor string) (next string, remo
 	}
 	for len(page) > 0 {
 		n := min(len(page), MaxBatch)
-		gone, err := s.voidLocks(ctx, page[:n])
+		gone, err := s.freeLocks(ctx, page[:n])
 		if err != nil {
 			return cursor, removed, err
 		}
@@ -98,12 +101,14 @@ func (s *Store) VoidLocks(ctx context.Context, cursor string) (next string, remo
 	return next, removed, nil
 }
 
-func (s *Store) voidLocks(ctx context.Context, page []Field) (int, error) {
+// freeLocks gives the script digests that may hold nothing any more; the script looks again at each.
+func (s *Store) freeLocks(ctx context.Context, page []Field) (int, error) {
 	digests := make([]any, len(page))
 	for i, field := range page {
 		digests[i] = field.Name
 	}
-	value, err := Do(ctx, s.driver, Call{Script: voidScript, Keys: []string{s.keys.unique, s.keys.jobs}, Args: digests})
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Script: freeLocksScript,
+		Keys: []string{s.keys.unique, s.keys.jobs}, Args: digests})
 	if err != nil {
 		return 0, err
 	}

@@ -4,33 +4,36 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 var (
-	awaitScript  = Load("inspect/await")
-	unwaitScript = Load("inspect/stop_waiting")
+	awaitScript       = redisconn.Load("result/await")
+	stopWaitingScript = redisconn.Load("result/stop_waiting")
 )
 
 // Done is the channel on which the ids of jobs come that somebody waits for, as they end.
 func (s *Store) Done() string { return s.keys.done }
 
-// Fate is what has become of a job that somebody waits for.
-type Fate string
+// WaitState is what has become of a job that somebody waits for.
+type WaitState string
 
-// The fates.
+// The states.
 const (
-	FateWaiting Fate = "waiting" // it has not ended, and its end will be told
-	FateEnded   Fate = "ended"   // it has, and its outcome is kept
-	FateDead    Fate = "dead"    // it is in the morgue
-	FateGone    Fate = "gone"    // nothing is kept of it, or there never was such a job
-	FateLater   Fate = "later"   // it has ended, and its outcome did not go into this answer: ask again
+	WaitPending  WaitState = "waiting" // it has not ended, and its end will be told
+	WaitEnded    WaitState = "ended"   // it has, and its outcome is kept
+	WaitDead     WaitState = "dead"    // it is in the morgue
+	WaitGone     WaitState = "gone"    // nothing is kept of it, or there never was such a job
+	WaitAskAgain WaitState = "later"   // it has ended, and its outcome did not go into this answer: ask again
 )
 
 // Awaited is what is known of one job.
 type Awaited struct {
-	Fate Fate
-	Kept []byte // the outcome of one that has ended, the trail of one that is dead; may be nil
+	State WaitState
+	Kept  []byte // the outcome of one that has ended, the trail of one that is dead; may be nil
 }
 
 // The bounds of a question about jobs.
@@ -46,14 +49,14 @@ func (s *Store) Await(ctx context.Context, ids []string, life time.Duration) ([]
 	keys := []string{k.waited, k.jobs, k.outcomes, k.shelf(ShelfMorgue), k.trail, k.cancelled}
 	all := make([]Awaited, 0, len(ids))
 	for len(ids) > 0 {
-		var calls []Call
+		var calls []redisconn.Call
 		for len(ids) > 0 && len(calls) < awaitCalls {
 			n := min(len(ids), MaxBatch)
 			args := append(make([]any, 0, 2+n), millis(life), awaitBytes)
 			for _, id := range ids[:n] {
 				args = append(args, id)
 			}
-			calls, ids = append(calls, Call{Script: awaitScript, Keys: keys, Args: args}), ids[n:]
+			calls, ids = append(calls, redisconn.Call{Script: awaitScript, Keys: keys, Args: args}), ids[n:]
 		}
 		replies, err := s.driver.Pipeline(ctx, calls...)
 		if err != nil {
@@ -68,23 +71,23 @@ func (s *Store) Await(ctx context.Context, ids []string, life time.Duration) ([]
 	return all, nil
 }
 
-func appendAwaited(all []Awaited, reply Reply, wanted int) ([]Awaited, error) {
+func appendAwaited(all []Awaited, reply redisconn.Reply, wanted int) ([]Awaited, error) {
 	if reply.Err != nil {
 		return nil, reply.Err
 	}
-	r := Read("inspect/await", reply.Value)
+	r := redisconn.Read("result/await", reply.Value)
 	for range wanted {
-		all = append(all, Awaited{Fate: Fate(r.Text()), Kept: r.Bytes()})
+		all = append(all, Awaited{State: WaitState(r.Text()), Kept: r.Bytes()})
 	}
-	return all, r.err
+	return all, r.Err()
 }
 
 // ForgetWaiters reads a part of the notes of those who wait, beginning at that cursor ("" or "0" the first time), and
 // removes those of who has ceased to. It returns where the next call begins: "0" after the last part, and the same
 // cursor with an error.
 func (s *Store) ForgetWaiters(ctx context.Context, cursor string) (next string, err error) {
-	value, err := Do(ctx, s.driver,
-		Call{Command: "HSCAN", Args: []any{s.keys.waited, cmp.Or(cursor, "0"), "COUNT", MaxBatch}})
+	value, err := redisconn.Do(ctx, s.driver,
+		redisconn.Call{Command: "HSCAN", Args: []any{s.keys.waited, cmp.Or(cursor, "0"), "COUNT", MaxBatch}})
 	if err != nil {
 		return cursor, err
 	}
@@ -97,10 +100,45 @@ func (s *Store) ForgetWaiters(ctx context.Context, cursor string) (next string, 
 		for i, field := range part {
 			args[i] = field.Name
 		}
-		if _, err := Do(ctx, s.driver,
-			Call{Script: unwaitScript, Keys: []string{s.keys.waited}, Args: args}); err != nil {
+		if _, err := redisconn.Do(ctx, s.driver,
+			redisconn.Call{Script: stopWaitingScript, Keys: []string{s.keys.waited}, Args: args}); err != nil {
 			return cursor, err
 		}
 	}
 	return next, nil
+}
+
+var collectScript = redisconn.Load("result/collect")
+
+// Collected is one entry of a completion queue. The zero value is none.
+type Collected struct{ State, ID string }
+
+// Collect takes the oldest entry out of a completion queue. lane is the reader's, which makes one call at a time;
+// number is that of the call, and a call that was not answered is made again with the same one: it answers the same. A
+// call that took nothing needs no new number.
+func (s *Store) Collect(ctx context.Context, completion, lane string, number int64) (Collected, error) {
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{
+		Script: collectScript, Keys: []string{s.keys.lanes, s.keys.completion(completion)}, Args: []any{lane, number},
+	})
+	if err != nil || value == nil {
+		return Collected{}, err
+	}
+	state, id, found := strings.Cut(word(value), " ")
+	if !found {
+		return Collected{}, &redisconn.UnexpectedReplyError{Script: collectScript.Name, Reply: value}
+	}
+	return Collected{State: state, ID: id}, nil
+}
+
+// WaitForCompletion waits until a completion queue has an entry, and takes none: it moves the oldest one from where it
+// is to the same place. on is the caller's own connection. It returns without one after the timeout, of at least
+// [ShortestBlock].
+func (s *Store) WaitForCompletion(ctx context.Context, on redisconn.Conn, completion string,
+	timeout time.Duration) error {
+	list := s.keys.completion(completion)
+	_, err := redisconn.Do(ctx, on, redisconn.Call{
+		Command: "BLMOVE", Keys: []string{list, list}, Args: []any{"RIGHT", "RIGHT", redisconn.BlockFor(timeout)},
+		Block: timeout,
+	})
+	return err
 }

@@ -5,21 +5,31 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 var (
-	registerScript = Load("worker/register")
-	beatScript     = Load("worker/beat")
-	condemnScript  = Load("worker/declare_dead")
-	forgetScript   = Load("worker/forget")
+	registerScript    = redisconn.Load("worker/register")
+	beatScript        = redisconn.Load("worker/beat")
+	declareDeadScript = redisconn.Load("worker/declare_dead")
+	forgetScript      = redisconn.Load("worker/forget")
 )
 
 // MinWorkerID is how long the id of a worker is at the least: it makes each value of the hash of claims larger than
 // Redis packs into a list, in which every write would scan.
 const MinWorkerID = 48
 
-// MaxBeatLife is how long a heartbeat may last.
-const MaxBeatLife = 10 * time.Minute
+// The times that workers and those who look after them agree on.
+const (
+	// how long a worker counts as alive after its last heartbeat, unless it says otherwise
+	BeatLife    = 3 * time.Second
+	MinBeatLife = time.Second      // the least that it may say
+	MaxBeatLife = 10 * time.Minute // the most
+	LeaseLife   = 3 * time.Second  // how long the lease, or the place of the deputy, is somebody's
+	// ClaimSettled is the age of a claim before which nobody looks into it: it may be on its way to its worker.
+	ClaimSettled = 10 * time.Second
+)
 
 // Worker is one worker as Redis sees it. Its methods may be called concurrently, except that one goroutine at a time
 // fetches and surveys.
@@ -59,18 +69,18 @@ func (w *Worker) Register(ctx context.Context, reg Registration) (time.Time, str
 		args = append(args, field, reg.Info[field])
 	}
 	n := min(len(reg.Queues), MaxBatch)
-	calls := []Call{{Script: registerScript, Keys: keys, Args: appendTexts(args, reg.Queues[:n])}}
+	calls := []redisconn.Call{{Script: registerScript, Keys: keys, Args: appendTexts(args, reg.Queues[:n])}}
 	for lot := range slices.Chunk(reg.Queues[n:], MaxBatch) {
 		args := []any{w.ID, millis(reg.Life), reg.Epoch, reg.Former, 0}
-		calls = append(calls, Call{Script: registerScript, Keys: keys, Args: appendTexts(args, lot)})
+		calls = append(calls, redisconn.Call{Script: registerScript, Keys: keys, Args: appendTexts(args, lot)})
 	}
 	values, err := w.store.many(ctx, calls)
 	if err != nil {
 		return time.Time{}, "", err
 	}
-	r := Read("worker/register", values[len(values)-1])
+	r := redisconn.Read("worker/register", values[len(values)-1])
 	at, epoch := fromMillis(r.Number()), r.Text()
-	return at, epoch, r.err
+	return at, epoch, r.Err()
 }
 
 // CheckIn is the last message of a running job.
@@ -88,8 +98,8 @@ type Beat struct {
 	Lease    time.Duration
 	Waits    bool // it has nothing to do, and asks whether one of its queues has jobs
 	CheckIns []CheckIn
-	Ended    []string // ids that checked in before and have ended
-	Along    []Call   // sent in the same pipeline
+	Ended    []string         // ids that checked in before and have ended
+	Along    []redisconn.Call // sent in the same pipeline
 }
 
 // Pulse is the answer to a heartbeat.
@@ -101,11 +111,12 @@ type Pulse struct {
 	Called        bool      // it waits, and one of its queues has jobs
 	NextScheduled time.Time // zero when nothing is scheduled; told only to the one with the lease
 	NextRetry     time.Time
-	Revision      string  // of the schedules: it is another one after each change; told only to the one with the lease
-	Flags         int     // how many jobs of the namespace are to be cancelled: see Store.Flagged
-	Wanted        string  // what somebody wants it to do: pause, quiet or stop, else empty
-	Workers       int     // how many are registered
-	Along         []Reply // to the calls that were sent along
+	// of the schedules: it is another one after each change; told only to the one with the lease
+	Revision string
+	Flags    int               // how many jobs of the namespace are to be cancelled: see Store.Flagged
+	Wanted   string            // what somebody wants it to do: pause, quiet or stop, else empty
+	Workers  int               // how many are registered
+	Along    []redisconn.Reply // to the calls that were sent along
 }
 
 // The places in which a worker looks after the others.
@@ -115,7 +126,7 @@ const (
 )
 
 // Beat keeps the worker alive. It goes over a connection of its own, since it must not queue behind work.
-func (w *Worker) Beat(ctx context.Context, conn Conn, beat Beat) (Pulse, error) {
+func (w *Worker) Beat(ctx context.Context, conn redisconn.Conn, beat Beat) (Pulse, error) {
 	k := w.store.keys
 	args := []any{w.ID, millis(beat.Life), beat.Epoch, millis(beat.Lease), beat.Waits, len(beat.CheckIns)}
 	for _, c := range beat.CheckIns {
@@ -124,7 +135,7 @@ func (w *Worker) Beat(ctx context.Context, conn Conn, beat Beat) (Pulse, error) 
 	for _, id := range beat.Ended {
 		args = append(args, id)
 	}
-	replies, err := conn.Pipeline(ctx, append([]Call{{
+	replies, err := conn.Pipeline(ctx, append([]redisconn.Call{{
 		Script: beatScript,
 		Keys: []string{
 			w.keys.heart, k.workers, k.epoch, k.lease, k.scheduled, k.retry, w.keys.running, k.claimed,
@@ -138,13 +149,13 @@ func (w *Worker) Beat(ctx context.Context, conn Conn, beat Beat) (Pulse, error) 
 	if replies[0].Err != nil {
 		return Pulse{}, replies[0].Err
 	}
-	r := Read("worker/beat", replies[0].Value)
+	r := redisconn.Read("worker/beat", replies[0].Value)
 	pulse := Pulse{State: State(r.Text())}
 	if len(beat.Along) > 0 {
 		pulse.Along = replies[1:]
 	}
 	if pulse.State != Registered {
-		return pulse, r.err
+		return pulse, r.Err()
 	}
 	pulse.Time = fromMillis(r.Number())
 	place := r.Number()
@@ -155,13 +166,14 @@ func (w *Worker) Beat(ctx context.Context, conn Conn, beat Beat) (Pulse, error) 
 	pulse.Flags = int(r.Number())
 	pulse.Called = r.Number() == 1
 	pulse.Workers = int(r.Number())
-	return pulse, r.err
+	return pulse, r.Err()
 }
 
 // Workers returns the ids that are registered and those that are being taken apart.
 func (s *Store) Workers(ctx context.Context) (registered, dead []string, err error) {
 	replies, err := s.driver.Pipeline(ctx,
-		Call{Command: "SMEMBERS", Args: []any{s.keys.workers}}, Call{Command: "SMEMBERS", Args: []any{s.keys.dead}})
+		redisconn.Call{Command: "SMEMBERS", Args: []any{s.keys.workers}},
+		redisconn.Call{Command: "SMEMBERS", Args: []any{s.keys.dead}})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -170,19 +182,19 @@ func (s *Store) Workers(ctx context.Context) (registered, dead []string, err err
 			return nil, nil, reply.Err
 		}
 	}
-	r := &Reader{script: "SMEMBERS"}
-	return texts(r, replies[0].Value), texts(r, replies[1].Value), r.err
+	r := redisconn.NewReader("SMEMBERS", nil, nil)
+	return r.TextsOf(replies[0].Value), r.TextsOf(replies[1].Value), r.Err()
 }
 
 // Registered returns the ids that are registered.
 func (s *Store) Registered(ctx context.Context) ([]string, error) {
-	value, err := Do(ctx, s.driver, Call{Command: "SMEMBERS", Args: []any{s.keys.workers}})
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "SMEMBERS", Args: []any{s.keys.workers}})
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{script: "SMEMBERS", whole: value}
-	ids := texts(r, value)
-	return ids, r.err
+	r := redisconn.NewReader("SMEMBERS", value, nil)
+	ids := r.TextsOf(value)
+	return ids, r.Err()
 }
 
 // Alive tells which of the workers have a heartbeat, all in one look.
@@ -191,25 +203,25 @@ func (s *Store) Alive(ctx context.Context, ids []string) (map[string]bool, error
 	if len(ids) == 0 {
 		return alive, nil
 	}
-	hearts := Call{Command: "MGET", Args: make([]any, 0, len(ids))}
+	hearts := redisconn.Call{Command: "MGET", Args: make([]any, 0, len(ids))}
 	for _, id := range ids {
 		hearts.Args = append(hearts.Args, s.keys.prefix+"worker:"+id)
 	}
-	value, err := Do(ctx, s.driver, hearts)
+	value, err := redisconn.Do(ctx, s.driver, hearts)
 	if err != nil {
 		return nil, err
 	}
-	r := Read("MGET", value)
+	r := redisconn.Read("MGET", value)
 	for _, id := range ids {
 		alive[id] = r.Next() != nil
 	}
-	return alive, r.err
+	return alive, r.Err()
 }
 
-// Condemn takes those workers that have no heartbeat out of the registered ones, if this worker was steady itself for
-// as long as a heartbeat of each lasts: that long, for one that did not tell. It returns those that are dead, now or
-// before.
-func (w *Worker) Condemn(ctx context.Context, life time.Duration, targets ...string) (dead []string, err error) {
+// DeclareDead takes those workers that have no heartbeat out of the registered ones, if this worker was steady itself
+// for as long as a heartbeat of each lasts: that long, for one that did not tell. It returns those that are dead, now
+// or before.
+func (w *Worker) DeclareDead(ctx context.Context, life time.Duration, targets ...string) (dead []string, err error) {
 	k := w.store.keys
 	for len(targets) > 0 {
 		n := min(len(targets), MaxBatch)
@@ -218,13 +230,14 @@ func (w *Worker) Condemn(ctx context.Context, life time.Duration, targets ...str
 		for _, target := range targets[:n] {
 			keys, args = append(keys, k.prefix+"worker:"+target, k.worker(target).info), append(args, target)
 		}
-		value, err := Do(ctx, w.store.driver, Call{Script: condemnScript, Keys: keys, Args: args})
+		call := redisconn.Call{Script: declareDeadScript, Keys: keys, Args: args}
+		value, err := redisconn.Do(ctx, w.store.driver, call)
 		if err != nil {
 			return dead, err
 		}
-		r := &Reader{script: condemnScript.Name, whole: value}
-		if dead = append(dead, texts(r, value)...); r.err != nil {
-			return dead, r.err
+		r := redisconn.NewReader(declareDeadScript.Name, value, nil)
+		if dead = append(dead, r.TextsOf(value)...); r.Err() != nil {
+			return dead, r.Err()
 		}
 		targets = targets[n:]
 	}
@@ -233,21 +246,21 @@ func (w *Worker) Condemn(ctx context.Context, life time.Duration, targets ...str
 
 // Queues returns the names that the worker serves, as Redis knows them.
 func (w *Worker) Queues(ctx context.Context) ([]string, error) {
-	value, err := Do(ctx, w.store.driver, Call{Command: "SMEMBERS", Args: []any{w.keys.queues}})
+	value, err := redisconn.Do(ctx, w.store.driver, redisconn.Call{Command: "SMEMBERS", Args: []any{w.keys.queues}})
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{script: "SMEMBERS", whole: value}
-	names := texts(r, value)
-	return names, r.err
+	r := redisconn.NewReader("SMEMBERS", value, nil)
+	names := r.TextsOf(value)
+	return names, r.Err()
 }
 
 // Holding returns those of the queues of which the worker has jobs in process, or may have: what is wrong with its key
 // is told by [Worker.InProcess].
 func (w *Worker) Holding(ctx context.Context, queues []string) (holding []string, err error) {
-	calls := make([]Call, len(queues))
+	calls := make([]redisconn.Call, len(queues))
 	for i, queue := range queues {
-		calls[i] = Call{Command: "LLEN", Args: []any{w.keys.inprocess(queue)}}
+		calls[i] = redisconn.Call{Command: "LLEN", Args: []any{w.keys.inprocess(queue)}}
 	}
 	replies, err := w.store.pipelines(ctx, maxBrief, calls)
 	for i, reply := range replies {
@@ -267,9 +280,9 @@ type InProcess struct {
 // InProcess reads so many elements of each of the worker's lists of queues. Lists are emptied from their newest part,
 // so that the oldest jobs come to stand at the very front of the queue.
 func (w *Worker) InProcess(ctx context.Context, queues []string, most int) ([]InProcess, error) {
-	calls := make([]Call, len(queues))
+	calls := make([]redisconn.Call, len(queues))
 	for i, queue := range queues {
-		calls[i] = Call{Command: "LRANGE", Args: []any{w.keys.inprocess(queue), 0, most - 1}}
+		calls[i] = redisconn.Call{Command: "LRANGE", Args: []any{w.keys.inprocess(queue), 0, most - 1}}
 	}
 	replies, err := w.store.pipelines(ctx, maxPipeline, calls)
 	if err != nil {
@@ -278,9 +291,9 @@ func (w *Worker) InProcess(ctx context.Context, queues []string, most int) ([]In
 	lists := make([]InProcess, len(replies))
 	for i, reply := range replies {
 		if lists[i].Err = reply.Err; reply.Err == nil {
-			r := &Reader{script: "LRANGE", whole: reply.Value}
-			lists[i].Elements = texts(r, reply.Value)
-			lists[i].Err = r.err
+			r := redisconn.NewReader("LRANGE", reply.Value, nil)
+			lists[i].Elements = r.TextsOf(reply.Value)
+			lists[i].Err = r.Err()
 		}
 		slices.Reverse(lists[i].Elements)
 	}
@@ -292,7 +305,7 @@ func (w *Worker) InProcess(ctx context.Context, queues []string, most int) ([]In
 // a worker may have that is dead, or not known: one that is registered leaves them first, see [Worker.Serve].
 func (w *Worker) Forget(ctx context.Context, queues []string) (holding []string, gone bool, err error) {
 	k := w.store.keys
-	var calls []Call
+	var calls []redisconn.Call
 	for {
 		lot := queues[:min(len(queues), MaxBatch)]
 		keys := []string{
@@ -302,7 +315,7 @@ func (w *Worker) Forget(ctx context.Context, queues []string) (holding []string,
 		for _, queue := range lot {
 			keys = append(keys, w.keys.inprocess(queue))
 		}
-		calls = append(calls, Call{Script: forgetScript, Keys: keys, Args: appendTexts([]any{w.ID}, lot)})
+		calls = append(calls, redisconn.Call{Script: forgetScript, Keys: keys, Args: appendTexts([]any{w.ID}, lot)})
 		if queues = queues[len(lot):]; len(queues) == 0 {
 			break
 		}
@@ -310,10 +323,10 @@ func (w *Worker) Forget(ctx context.Context, queues []string) (holding []string,
 	values, err := w.store.many(ctx, calls)
 	holding = []string{}
 	for _, value := range values {
-		r := Read("worker/forget", value)
+		r := redisconn.Read("worker/forget", value)
 		gone = r.Text() == "gone"
-		if holding = append(holding, r.Texts()...); r.err != nil {
-			return nil, false, r.err
+		if holding = append(holding, r.Texts()...); r.Err() != nil {
+			return nil, false, r.Err()
 		}
 	}
 	return holding, gone && len(holding) == 0, err

@@ -54,13 +54,25 @@ func (s Server) Addr() string { return s.addr }
 // Embedded is the embedded server, the test's own, or nil on a real Redis.
 func (s Server) Embedded() *embedded.Server { return s.clock }
 
+// Rounds is how many rounds a test of chance makes on the embedded Redis, or on a real one where it is nil: many on the
+// real one, which needs less of the processor for each, and few beside it. Without a real one the embedded one makes
+// them all. The race detector slows the test itself down, so it gets few.
+func Rounds(on *embedded.Server, many, few int) int {
+	if on == nil && RaceDetector || on != nil && sharedRuns() {
+		return few
+	}
+	return many
+}
+
 // Main is the TestMain of a package: Run, then exit.
 func Main(m *testing.M) { os.Exit(Run(m)) }
 
 // Run runs the tests, stops the servers that they started, and fails if a goroutine is left.
 func Run(m *testing.M) int {
 	waitTogether()
+	heap := make([]byte, ballast)
 	code := m.Run()
+	runtime.KeepAlive(heap)
 	stopShared()
 	embedded.CloseShared()
 	if code != 0 {
@@ -86,6 +98,12 @@ func waitTogether() {
 		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))) // a number is always taken
 	}
 }
+
+// ballast is memory that is never touched, so it takes none of the machine's, but counts as heap: the next collection
+// of garbage comes when as much again is in use. The embedded Redis makes a Lua interpreter for each script, and the
+// small heap of most tests was collected so often that it took a third of the processor time. (A larger GOGC would do
+// the same for the few tests that need gigabytes.)
+const ballast = 128 << 20
 
 // LeftByRace is the reason that a test on the embedded Redis was skipped by the race detector's run: the Lua of that
 // Redis is some ten times slower under it, so that tests run out of patience, and the code that races is the same on

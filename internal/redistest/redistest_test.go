@@ -10,25 +10,25 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 func TestMain(m *testing.M) { Main(m) }
 
 // open connects to a DSN for the length of the test.
-func open(t *testing.T, dsn string) rdb.Driver {
+func open(t *testing.T, dsn string) redisconn.Driver {
 	t.Helper()
-	d, err := rdb.Open(dsn)
+	d, err := redisconn.Open(dsn)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, d.Close()) })
 	return d
 }
 
-func ping1(t *testing.T, d rdb.Driver) error {
+func ping1(t *testing.T, d redisconn.Driver) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	_, err := d.Pipeline(ctx, rdb.Call{Command: "PING"})
+	_, err := d.Pipeline(ctx, redisconn.Call{Command: "PING"})
 	return err
 }
 
@@ -49,7 +49,7 @@ func TestDedicatedIsKilledAndRestarted(t *testing.T) {
 	t.Parallel()
 	p := Dedicated(t, "--appendonly", "yes", "--appendfsync", "always")
 	d := open(t, p.DSN())
-	_, err := d.Pipeline(t.Context(), rdb.Call{Command: "SET", Keys: []string{"k"}, Args: []any{"v"}})
+	_, err := d.Pipeline(t.Context(), redisconn.Call{Command: "SET", Keys: []string{"k"}, Args: []any{"v"}})
 	require.NoError(t, err)
 
 	p.Kill()
@@ -58,7 +58,7 @@ func TestDedicatedIsKilledAndRestarted(t *testing.T) {
 	require.Error(t, p.Pause(), "a server that does not run cannot be paused")
 
 	require.NoError(t, p.Restart())
-	replies, err := d.Pipeline(t.Context(), rdb.Call{Command: "GET", Keys: []string{"k"}})
+	replies, err := d.Pipeline(t.Context(), redisconn.Call{Command: "GET", Keys: []string{"k"}})
 	require.NoError(t, err)
 	assert.Equal(t, []byte("v"), replies[0].Value, "the same directory")
 }
@@ -71,7 +71,7 @@ func TestDedicatedIsPaused(t *testing.T) {
 	require.NoError(t, p.Pause())
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err := d.Pipeline(ctx, rdb.Call{Command: "PING"})
+	_, err := d.Pipeline(ctx, redisconn.Call{Command: "PING"})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NoError(t, p.Resume())
 	require.NoError(t, ping1(t, d))
@@ -97,10 +97,10 @@ func TestProxySwallowsOneReply(t *testing.T) {
 		d, key := open(t, p.DSN()), Namespace(t)
 		require.NoError(t, ping1(t, d))
 		swallowed := p.SwallowReply("INCR")
-		_, err := d.Pipeline(t.Context(), rdb.Call{Command: "INCR", Keys: []string{key}})
+		_, err := d.Pipeline(t.Context(), redisconn.Call{Command: "INCR", Keys: []string{key}})
 		require.Error(t, err)
 		<-swallowed
-		replies, err := d.Pipeline(t.Context(), rdb.Call{Command: "INCR", Keys: []string{key}})
+		replies, err := d.Pipeline(t.Context(), redisconn.Call{Command: "INCR", Keys: []string{key}})
 		require.NoError(t, err)
 		assert.Equal(t, int64(2), replies[0].Value, "the request whose reply was swallowed has run")
 	})
@@ -119,7 +119,7 @@ func TestProxyCutsAndPauses(t *testing.T) {
 		p.Pause()
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		_, err := d.Pipeline(ctx, rdb.Call{Command: "PING"})
+		_, err := d.Pipeline(ctx, redisconn.Call{Command: "PING"})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		p.Resume()
 		require.NoError(t, ping1(t, d))
@@ -136,7 +136,7 @@ func TestProxyDeserts(t *testing.T) {
 		require.Positive(t, p.HalfOpen())
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		_, err := d.Pipeline(ctx, rdb.Call{Command: "PING"})
+		_, err := d.Pipeline(ctx, redisconn.Call{Command: "PING"})
 		require.ErrorIs(t, err, context.DeadlineExceeded, "nobody told the client")
 		require.NoError(t, ping1(t, d), "on a new connection")
 	})

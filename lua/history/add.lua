@@ -1,14 +1,15 @@
--- history/add: adds what a worker has counted since it last told to the sums of this minute and of this day, and to the groups of errors.
+-- history/add: adds what a worker has counted since it last told to the sums of this minute and of this day, and to the
+-- groups of errors.
 --
--- A call sent twice answers what it answered the first time and adds nothing again; what a lane sends comes in order, so that an
--- older one is late and is refused. The caller guesses which minute it is, since it names the keys. Where it is another one by
--- Redis' clock nothing is added and the number is not used up: it guesses again.
+-- A call sent twice answers what it answered the first time and adds nothing again; what a lane sends comes in order,
+-- so that an older one is late and is refused. The caller guesses which minute it is, since it names the keys. Where it
+-- is another one by Redis' clock nothing is added and the number is not used up: it guesses again.
 --
--- Sums are "<letter>:<n> ..." under the name of the job; what has not been counted is not there. A group is "<count> <ms of the
--- last> <ms of the first>", id of the last job, name and message, with NUL between them.
+-- Sums are "<letter>:<n> ..." under the name of the job; what has not been counted is not there. A group is "<count>
+-- <ms of the last> <ms of the first>", id of the last job, name and message, with NUL between them.
 --
--- A minute and a day have so many names at the most. What is counted of others goes to one that stands for all of them, so that the sums
--- over all names are always right.
+-- A minute and a day have so many names at the most. What is counted of others goes to one that stands for all of them,
+-- so that the sums over all names are always right.
 --
 -- KEYS[1] lanes, KEYS[2] stats:<minute>, KEYS[3] stats:<day>, KEYS[4] errors
 -- ARGV[1] lane
@@ -22,8 +23,8 @@
 -- ARGV[9] how many names a day may have
 -- ARGV[10] the name that stands for all others
 -- ARGV[11] how many names follow
--- ARGV[12..] name and sums of each; then of each group digest, count, 1 if it is to be stored however many there are, and its id, name
---   and message
+-- ARGV[12..] name and sums of each; then of each group digest, count, 1 if it is to be stored however many there are,
+--   and its id, name and message
 -- RETURNS ms, then "elsewhere", or the number (1 is the first) of each group that was not stored: there are too many
 -- FIRST WRITE PEXPIRE (of a key that may not be there yet)
 local lanes, minute, day, errors = unpack(KEYS)
@@ -51,8 +52,8 @@ local function parsed(text)
   return { sums, order }
 end
 
--- add adds sums to those that a hash has of a name, and returns how many names it has then. What is not added to is left as it stands:
--- most buckets, most of the time.
+-- add adds sums to those that a hash has of a name, and returns how many names it has then. What is not added to is
+-- left as it stands: most buckets, most of the time.
 local function add(hash, length, limit, name, text)
   local before = redis.call('HGET', hash, name)
   if not before and length >= tonumber(limit) then
@@ -88,11 +89,13 @@ redis.call('PEXPIRE', day, keptdays)
 
 reply = { ms(time) }
 for i = from, #ARGV, 6 do
-  local digest, count, must, rest = ARGV[i], ARGV[i + 1], ARGV[i + 2], table.concat({ '', unpack(ARGV, i + 3, i + 5) }, '\0')
+  local digest, count, must, rest = ARGV[i], ARGV[i + 1], ARGV[i + 2],
+    table.concat({ '', unpack(ARGV, i + 3, i + 5) }, '\0')
   local group = redis.call('HGET', errors, digest)
   if group or must == '1' or groups < tonumber(most) then
     local before, _, first = (group or ''):match('^(%d+) (%d+) (%d+)')
-    redis.call('HSET', errors, digest, ms(count + (before or 0)) .. ' ' .. ms(time) .. ' ' .. (first or ms(time)) .. rest)
+    redis.call('HSET', errors, digest, ms(count + (before or 0)) .. ' ' .. ms(time) .. ' ' .. (first or ms(time))
+      .. rest)
     if not group then groups = groups + 1 end
   else
     reply[#reply + 1] = ms((i - from) / 6 + 1)

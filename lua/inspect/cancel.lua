@@ -1,21 +1,25 @@
--- inspect/cancel: flags living jobs as to be cancelled, and tells where each stands, so that the caller can end those that rest (end.lua).
+-- inspect/cancel: flags living jobs as to be cancelled, and tells where each stands, so that the caller can end those
+-- that rest (end.lua).
 --
--- The flag comes first: wherever a job goes before the caller has ended it, whoever fetches or settles it sees the flag and
--- ends it, and nobody else can end it otherwise: who deletes or purges is refused. A worker that holds one learns of it by the hint, or
--- by its next heartbeat. What is dead is not flagged, and what was deleted deep in a queue (keep_outcome.lua) is over.
+-- The flag comes first: wherever a job goes before the caller has ended it, whoever fetches or settles it sees the flag
+-- and ends it, and nobody else can end it otherwise: who deletes or purges is refused. A worker that holds one learns
+-- of it by the hint, or by its next heartbeat. What is dead is not flagged, and what was deleted deep in a queue
+-- (keep_outcome.lua) is over.
 --
 -- KEYS[1] jobs, KEYS[2] cancelled, KEYS[3] claimed, KEYS[4] trail, KEYS[5] outcomes, KEYS[6] scheduled, KEYS[7] retry,
 -- KEYS[8] stalled, KEYS[9] morgue, KEYS[10] control
 -- ARGV[1] about how many bytes of records at the most
 -- ARGV[2..] ids
--- RETURNS {ms, where, record, trail, ...} of the first ids, as many as fit. where: gone (with its outcome for a record, if that is
---   kept), held, scheduled, retry, stalled, morgue or queue; record and trail only of those that rest and are to be ended
+-- RETURNS {ms, where, record, trail, ...} of the first ids, as many as fit. where: gone (with its outcome for a record,
+--   if that is kept), held, scheduled, retry, stalled, morgue or queue; record and trail only of those that rest and
+--   are to be ended
 -- FIRST WRITE SREM (of a member that is never there)
 local jobs, cancelled, claimed, trail, outcomes, scheduled, retry, stalled, morgue, control = unpack(KEYS)
 local most = tonumber(ARGV[1])
 
-local refusal = bad('HLEN', jobs) or bad('SCARD', cancelled) or bad('HLEN', claimed) or bad('HLEN', trail) or bad('HLEN', outcomes)
-  or bad('ZCARD', scheduled) or bad('ZCARD', retry) or bad('ZCARD', stalled) or bad('ZCARD', morgue)
+local refusal = bad('HLEN', jobs) or bad('SCARD', cancelled) or bad('HLEN', claimed) or bad('HLEN', trail)
+  or bad('HLEN', outcomes) or bad('ZCARD', scheduled) or bad('ZCARD', retry) or bad('ZCARD', stalled)
+  or bad('ZCARD', morgue)
 if refusal then return refusal end
 redis.call('SREM', cancelled, '')
 

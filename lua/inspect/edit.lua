@@ -1,8 +1,8 @@
 -- inspect/edit: changes a job that nobody holds: its record, and until when it is put off.
 --
--- The caller read the record, and says which one it was: a job that has ended since, or is another one of the same id, is left
--- alone. A job that is due already is not put off, and one that is due later than asked stays so: whatever is changed here
--- is seen by the attempt that comes.
+-- The caller read the record, and says which one it was: a job that has ended since, or is another one of the same id,
+-- is left alone. A job that is due already is not put off, and one that is due later than asked stays so: whatever is
+-- changed here is seen by the attempt that comes.
 --
 -- KEYS[1] jobs, KEYS[2] claimed, KEYS[3] scheduled
 -- ARGV[1] id
@@ -10,8 +10,8 @@
 -- ARGV[3] new record
 -- ARGV[4] stay: it is due when it was; in, at: it is put off
 -- ARGV[5] delay or time in ms
--- RETURNS amended; gone: there is no such job; held: a worker has it; other: its record is another one; due: it is to be put off
---   and is not in scheduled, so nothing was done
+-- RETURNS amended; gone: there is no such job; held: a worker has it; other: its record is another one; due: it is to
+--   be put off and is not in scheduled, so nothing was done
 -- FIRST WRITE HDEL (of a field that is never there)
 local jobs, claimed, scheduled = unpack(KEYS)
 local id, digest, record, place, time = unpack(ARGV)

@@ -1,31 +1,36 @@
--- inspect/lookup: tells where one job stands and, of one that waits in a queue, what it waits for, all as of one moment.
+-- inspect/lookup: tells where one job stands and, of one that waits in a queue, what it waits for, all as of one
+-- moment.
 --
--- A job goes from place to place all the time: asked about them one after the other, it might be seen in none, or in two. The
--- caller read beforehand which queue is the job's and who holds it. Where that is no longer so, the check-in or the position
--- cannot be told; the place is right all the same.
+-- A job goes from place to place all the time: asked about them one after the other, it might be seen in none, or in
+-- two. The caller read beforehand which queue is the job's and who holds it. Where that is no longer so, the check-in
+-- or the position cannot be told; the place is right all the same.
 --
--- KEYS[1] jobs, KEYS[2] trail, KEYS[3] crashes, KEYS[4] outcomes, KEYS[5] claimed, KEYS[6] names, KEYS[7] scheduled, KEYS[8] retry,
--- KEYS[9] morgue, KEYS[10] stalled, KEYS[11] cancelled, KEYS[12] limits, KEYS[13] workers, KEYS[14] queue:<name>,
--- KEYS[15] running:<name>, KEYS[16] rate:<name>, KEYS[17] worker:<id>, KEYS[18] worker:<id>:running
+-- KEYS[1] jobs, KEYS[2] trail, KEYS[3] crashes, KEYS[4] outcomes, KEYS[5] claimed, KEYS[6] names, KEYS[7] scheduled,
+-- KEYS[8] retry, KEYS[9] morgue, KEYS[10] stalled, KEYS[11] cancelled, KEYS[12] limits, KEYS[13] workers,
+-- KEYS[14] queue:<name>, KEYS[15] running:<name>, KEYS[16] rate:<name>, KEYS[17] worker:<id>,
+-- KEYS[18] worker:<id>:running
 -- KEYS[19..] worker:<id>:queues of each worker that may serve the queue
 -- ARGV[1] id
 -- ARGV[2] queue
 -- ARGV[3] worker that held the job, empty where none did
 -- ARGV[4] how far from the ends of the queue is looked
--- RETURNS {place (claimed, scheduled, retry, morgue, stalled, queue, nowhere, ended: it has no record but an outcome; gone), ms,
---   record, trail, crashes, outcome, 1 if its cancellation is wanted, queue by its claim or its shelf}, and then
+-- RETURNS {place (claimed, scheduled, retry, morgue, stalled, queue, nowhere, ended: it has no record but an outcome;
+--   gone), ms, record, trail, crashes, outcome, 1 if its cancellation is wanted, queue by its claim or its shelf}, and
+--   then
 --   claimed: claim, check-in or false, 1 if that worker has a heartbeat
 --   a shelf: score
---   queue: how many jobs are before it (-1: more than is looked), 1 if all is paused, its rule or false, how many run, in how many ms a
---   rate leaves room or false, 1 if somebody serves it or that could not be seen
+--   queue: how many jobs are before it (-1: more than is looked), 1 if all is paused, its rule or false, how many run,
+--   in how many ms a rate leaves room or false, 1 if somebody serves it or that could not be seen
 -- FIRST WRITE none
-local jobs, trail, crashes, outcomes, claimed, names, scheduled, retry, morgue, stalled, cancelled, limits, workers = unpack(KEYS, 1, 13)
+local jobs, trail, crashes, outcomes, claimed, names, scheduled, retry, morgue, stalled, cancelled, limits, workers =
+  unpack(KEYS, 1, 13)
 local queue, running, rate, heart, checkins = unpack(KEYS, 14, 18)
 local id, name, worker, reach = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
-local refusal = bad('HLEN', jobs) or bad('HLEN', trail) or bad('HLEN', crashes) or bad('HLEN', outcomes) or bad('HLEN', claimed)
-  or bad('HLEN', names) or bad('ZCARD', scheduled) or bad('ZCARD', retry) or bad('ZCARD', morgue) or bad('ZCARD', stalled)
-  or bad('SCARD', cancelled) or bad('HLEN', limits) or bad('SCARD', workers) or bad('LLEN', queue) or bad('SCARD', running)
+local refusal = bad('HLEN', jobs) or bad('HLEN', trail) or bad('HLEN', crashes) or bad('HLEN', outcomes)
+  or bad('HLEN', claimed) or bad('HLEN', names) or bad('ZCARD', scheduled) or bad('ZCARD', retry)
+  or bad('ZCARD', morgue) or bad('ZCARD', stalled) or bad('SCARD', cancelled) or bad('HLEN', limits)
+  or bad('SCARD', workers) or bad('LLEN', queue) or bad('SCARD', running)
 if refusal then return refusal end
 
 local record, outcome = redis.call('HGET', jobs, id), redis.call('HGET', outcomes, id)
@@ -40,11 +45,14 @@ if claim then
   local known = worker ~= '' and claim:find(worker .. ' ', 1, true) == 1
   local said = known and redis.pcall('HGET', checkins, id)
   local alive = not known or redis.call('EXISTS', heart) == 1
-  return answer('claimed', claim:match('^%S+ %d+ %d+ (.+)$') or false, claim, type(said) == 'string' and said, alive and 1 or 0)
+  return answer('claimed', claim:match('^%S+ %d+ [%d.]+ (.+)$') or false, claim, type(said) == 'string' and said,
+    alive and 1 or 0)
 end
 for at, shelf in ipairs({ scheduled, retry, morgue, stalled }) do
   local score = redis.call('ZSCORE', shelf, id)
-  if score then return answer(({ 'scheduled', 'retry', 'morgue', 'stalled' })[at], redis.call('HGET', names, id), score) end
+  if score then
+    return answer(({ 'scheduled', 'retry', 'morgue', 'stalled' })[at], redis.call('HGET', names, id), score)
+  end
 end
 
 local length = redis.call('LLEN', queue)

@@ -1,14 +1,16 @@
--- inspect/move: takes a job that no worker holds from the place where it was seen and puts it into another, if it still stands there.
+-- inspect/move: takes a job that no worker holds from the place where it was seen and puts it into another, if it still
+-- stands there.
 --
--- Whoever moves a job by hand has looked before, and workers and daemons went on meanwhile. On a shelf the job must have the score
--- with which it was seen, to the ms: one that was fetched, has failed and is back there stands with another one. In a queue it is looked
--- for near both ends only: to walk over a long one would hold Redis up. A job whose lock was freed when it was buried takes it again
--- when it leaves the morgue, and stays there while another job of its kind lives.
+-- Whoever moves a job by hand has looked before, and workers and daemons went on meanwhile. On a shelf the job must
+-- have the score with which it was seen, to the ms: one that was fetched, has failed and is back there stands with
+-- another one. In a queue it is looked for near both ends only: to walk over a long one would hold Redis up. A job
+-- whose lock was freed when it was buried takes it again when it leaves the morgue, and stays there while another job
+-- of its kind lives.
 --
--- KEYS[1] claimed, KEYS[2] jobs, KEYS[3] names, KEYS[4] trail, KEYS[5] ready, KEYS[6] control, KEYS[7] limits, KEYS[8] cancelled,
--- KEYS[9] queue:<name>, KEYS[10] wake:<name>, KEYS[11] running:<name>, KEYS[12] rate:<name>,
--- KEYS[13] queue:<name>, scheduled, retry, morgue or stalled, KEYS[14] queue:<name>, scheduled, retry, morgue or stalled,
--- KEYS[15] unique
+-- KEYS[1] claimed, KEYS[2] jobs, KEYS[3] names, KEYS[4] trail, KEYS[5] ready, KEYS[6] control, KEYS[7] limits,
+-- KEYS[8] cancelled, KEYS[9] queue:<name>, KEYS[10] wake:<name>, KEYS[11] running:<name>, KEYS[12] rate:<name>,
+-- KEYS[13] queue:<name>, scheduled, retry, morgue or stalled,
+-- KEYS[14] queue:<name>, scheduled, retry, morgue or stalled, KEYS[15] unique
 -- ARGV[1] id
 -- ARGV[2] queue
 -- ARGV[3] score with which it stands on the shelf it comes from; empty where it comes from its queue
@@ -16,14 +18,16 @@
 -- ARGV[5] new trail; empty leaves the one that is there
 -- ARGV[6] how far from the ends of a queue is looked
 -- ARGV[7] digest of the lock that it takes, empty where there is none
--- RETURNS moved; gone: it does not stand there; held: a worker has it; cancelled: it is to end so; far: it may stand in the middle of
---   the queue; unique: with the id of the job that has the lock behind it
+-- RETURNS moved; gone: it does not stand there; held: a worker has it; cancelled: it is to end so; far: it may stand in
+--   the middle of the queue; unique: with the id of the job that has the lock behind it
 -- FIRST WRITE HDEL (of a field that is never there)
-local claimed, jobs, names, trail, ready, control, limits, cancelled, queue, tokens, running, rate, from, to, unique = unpack(KEYS)
+local claimed, jobs, names, trail, ready, control, limits, cancelled, queue, tokens, running, rate, from, to, unique =
+  unpack(KEYS)
 local id, name, score, place, news, reach, digest = unpack(ARGV)
 
 local shelved, requeued = score ~= '', place == 'back' or place == 'front'
-local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or bad('HLEN', names) or bad('HLEN', trail) or bad('SCARD', ready)
+local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or bad('HLEN', names) or bad('HLEN', trail)
+  or bad('SCARD', ready)
   or bad('HLEN', limits) or bad('SCARD', cancelled) or bad('LLEN', queue) or bad(shelved and 'ZCARD' or 'LLEN', from)
   or bad(requeued and 'LLEN' or 'ZCARD', to) or bad('HLEN', unique)
 if refusal then return refusal end

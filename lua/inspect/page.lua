@@ -1,7 +1,7 @@
 -- inspect/page: reads a part of a shelf behind a cursor, in the order of scores and of ids with the same score.
 --
--- The cursor is the last job that was read, which may have left by now: what counts is where it would stand. That is found by
--- halves, so that a million jobs that are due at the same moment are no dearer than one.
+-- The cursor is the last job that was read, which may have left by now: what counts is where it would stand. That is
+-- found by halves, so that a million jobs that are due at the same moment are no dearer than one.
 --
 -- KEYS[1] scheduled, retry, morgue or stalled
 -- ARGV[1] how many at the most

@@ -1,23 +1,24 @@
 -- inspect/purge: removes jobs that have nothing beside record, trail and crashes from the front part of a queue.
 --
--- The part is read again and written anew without them, since to take ids out one by one costs a walk for each that has left
--- meanwhile. One that somebody waits for stays: the caller ends it by end, with an outcome. So does one that is to be cancelled, which
--- ends so and is not purged. One that a worker holds only leaves the queue, as it would by a fetch. Without ids it only puts
--- away what an empty queue has left.
+-- The part is read again and written anew without them, since to take ids out one by one costs a walk for each that has
+-- left meanwhile. One that somebody waits for stays: the caller ends it by end, with an outcome. So does one that is to
+-- be cancelled, which ends so and is not purged. One that a worker holds only leaves the queue, as it would by a fetch.
+-- Without ids it only puts away what an empty queue has left.
 --
--- KEYS[1] queue:<name>, KEYS[2] ready, KEYS[3] wake:<name>, KEYS[4] jobs, KEYS[5] trail, KEYS[6] crashes, KEYS[7] cancelled,
--- KEYS[8] claimed, KEYS[9] waited
+-- KEYS[1] queue:<name>, KEYS[2] ready, KEYS[3] wake:<name>, KEYS[4] jobs, KEYS[5] trail, KEYS[6] crashes,
+-- KEYS[7] cancelled, KEYS[8] claimed, KEYS[9] waited
 -- ARGV[1] name
 -- ARGV[2] how many ids the part has
 -- ARGV[3..] ids to be removed, at most 500
--- RETURNS {how many jobs were removed, the ids of those that somebody waits for, the ids of those that are to be cancelled}
+-- RETURNS {how many jobs were removed, the ids of those that somebody waits for, the ids of those that are to be
+--   cancelled}
 -- FIRST WRITE LTRIM or SREM
 local queue, ready, tokens, jobs, trail, crashes, cancelled, claimed, waited = unpack(KEYS)
 local name, size = ARGV[1], tonumber(ARGV[2])
 
 local noflags, flagged = bad('SCARD', cancelled)
-local refusal = bad('LLEN', queue) or bad('SCARD', ready) or bad('HLEN', jobs) or bad('HLEN', trail) or bad('HLEN', crashes)
-  or noflags or bad('HLEN', claimed) or bad('HLEN', waited)
+local refusal = bad('LLEN', queue) or bad('SCARD', ready) or bad('HLEN', jobs) or bad('HLEN', trail)
+  or bad('HLEN', crashes) or noflags or bad('HLEN', claimed) or bad('HLEN', waited)
 if refusal then return refusal end
 
 local named, part = {}, redis.call('LRANGE', queue, -size, -1)

@@ -1,4 +1,5 @@
--- job/begin: frees the lock of a job that is unique until it begins, which it is about to do. From now on another one may be stored.
+-- job/begin: frees the lock of a job that is unique until it begins, which it is about to do. From now on another one
+-- may be stored.
 --
 -- KEYS[1] unique, KEYS[2] worker:<id>:inprocess:<name>
 -- ARGV[1] element

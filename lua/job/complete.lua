@@ -4,14 +4,14 @@
 -- are and named in the answer: the caller sends them again in the form that they need (see end.lua). What a job has
 -- beside its record, trail and crashes is not known here; such a one ends by end.lua too.
 --
--- KEYS[1] claimed, KEYS[2] jobs, KEYS[3] trail, KEYS[4] crashes, KEYS[5] outcomes, KEYS[6] outcomes:until, KEYS[7] limits,
--- KEYS[8] cancelled, KEYS[9] waited, KEYS[10] done
+-- KEYS[1] claimed, KEYS[2] jobs, KEYS[3] trail, KEYS[4] crashes, KEYS[5] outcomes, KEYS[6] outcomes:until,
+-- KEYS[7] limits, KEYS[8] cancelled, KEYS[9] waited, KEYS[10] done
 -- KEYS[11..] worker:<id>:inprocess:<name>, running:<name> of each queue
 -- ARGV[1] how many groups follow
--- ARGV[2..] of each group: queue (1 is the first), number of the fetch, how many ids, and they; then, of each job whose outcome is
---   kept, which of all it is (1 is the first), ms to keep it and outcome
--- RETURNS {elements whose claim is gone, those to be cancelled, those waited for, then the KEYS of in-process lists of queues that
---   may have room now}
+-- ARGV[2..] of each group: queue (1 is the first), number of the fetch, how many ids, and they; then, of each job whose
+--   outcome is kept, which of all it is (1 is the first), ms to keep it and outcome
+-- RETURNS {elements whose claim is gone, those to be cancelled, those waited for, then the KEYS of in-process lists of
+--   queues that may have room now}
 -- FIRST WRITE UNLINK or LREM
 local claimed, jobs, trail, crashes, outcomes, expiry, limits, cancelled, waited, done = unpack(KEYS, 1, 10)
 
@@ -49,8 +49,8 @@ for i = 1, (flags or waiters) and #ids or 0 do
   end
 end
 
--- strike removes elements from, to of one list and tells which were there. Where they are a good part of it, the list is
--- written anew: to take them out one by one costs a command for each.
+-- strike removes elements from, to of one list and tells which were there. Where they are a good part of it, the list
+-- is written anew: to take them out one by one costs a command for each.
 local function strike(from, to)
   local list, there = KEYS[lists[from]], {}
   if 3 * (to - from + 1) < lengths[lists[from]] then

@@ -2,9 +2,10 @@
 --
 -- The caller read the queue names beforehand (the page of the last call); only ids that are still there and due by
 -- Redis' clock are moved, and only if their queue is still the one that the caller read: an id that the caller of
--- enqueue chose may have ended since, and be back for another queue. Ids without a record are removed. What is asked and written is
--- asked and written of all ids together: one by one they would hold Redis up for several ms. Scores are asked only where they are
--- needed, since to write them costs Redis more than all else here. The fraction of a score is for the order only.
+-- enqueue chose may have ended since, and be back for another queue. Ids without a record are removed. What is asked
+-- and written is asked and written of all ids together: one by one they would hold Redis up for several ms. Scores are
+-- asked only where they are needed, since to write them costs Redis more than all else here. The fraction of a score is
+-- for the order only.
 --
 -- KEYS[1] scheduled or retry, KEYS[2] names, KEYS[3] ready, KEYS[4] jobs, KEYS[5] limits
 -- KEYS[6..] queue:<name>, wake:<name>, running:<name>, rate:<name> of each queue
@@ -15,13 +16,15 @@
 -- ARGV[5] how many queues
 -- ARGV[6..] their names, then groups: queue (1 is the first, 0 where there is no record), how many jobs, and their ids
 -- RETURNS {ms, how many moved, ids not moved because their queue's key is broken, how many removed without a record,
---   page {id, ...}, queue names of the same or false, due ms of the last of the same (those before are due), ms of the next due id at
---   all or false}
+--   page {id, ...}, queue names of the same or false, due ms of the last of the same (those before are due), ms of the
+--   next due id at all or false}
 -- FIRST WRITE ZREM
 local shelf, names, ready, jobs, limits = unpack(KEYS, 1, 5)
-local skip, limit, ahead, brief, count = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1', tonumber(ARGV[5])
+local skip, limit, ahead, brief, count = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1',
+  tonumber(ARGV[5])
 
-local refusal = bad('ZCARD', shelf) or bad('HLEN', names) or bad('SCARD', ready) or bad('HLEN', jobs) or bad('HLEN', limits)
+local refusal = bad('ZCARD', shelf) or bad('HLEN', names) or bad('SCARD', ready) or bad('HLEN', jobs)
+  or bad('HLEN', limits)
 if refusal then return refusal end
 
 local time, moved, removed, stuck = now(), 0, 0, {}
@@ -32,14 +35,15 @@ local function head()
   return redis.call('ZRANGEBYSCORE', shelf, '-inf', '(' .. ms(after), 'LIMIT', skip, limit)
 end
 
--- pending has for each id whether it is due and was not met yet; those that it does not have were not asked for. Nearly always the
--- ids that the caller read are the first ones.
+-- pending has for each id whether it is due and was not met yet; those that it does not have were not asked for. Nearly
+-- always the ids that the caller read are the first ones.
 local pending = {}
 if ARGV[6 + count] then
   for _, id in ipairs(head()) do pending[id] = true end
 end
 
--- due are those ids of a group that are still on the shelf, due, and of that queue; an id that is named twice counts once.
+-- due are those ids of a group that are still on the shelf, due, and of that queue; an id that is named twice counts
+-- once.
 local function due(queue, ids)
   local owners, wanted, there, size, asked = redis.call('HMGET', names, unpack(ids)), ARGV[5 + queue], {}, 0, false
   for i, id in ipairs(ids) do
@@ -88,7 +92,8 @@ end
 
 local ids, dues = brief and head() or {}, {}
 if #ids < limit then
-  local rest = redis.call('ZRANGEBYSCORE', shelf, '-inf', '(' .. ms(time + ahead + 1), 'WITHSCORES', 'LIMIT', skip + #ids, limit - #ids)
+  local rest = redis.call('ZRANGEBYSCORE', shelf, '-inf', '(' .. ms(time + ahead + 1), 'WITHSCORES', 'LIMIT',
+    skip + #ids, limit - #ids)
   for i = 1, #rest, 2 do ids[#ids + 1], dues[#dues + 1] = rest[i], rest[i + 1] end
 end
 local queues = #ids > 0 and redis.call('HMGET', names, unpack(ids)) or {}

@@ -1,13 +1,13 @@
--- job/end: ends one job, wherever it stands: held by a worker, waiting in a queue, or on a shelf. All that belongs to it goes with it:
--- what lies in Redis for it alone, its lock, its part in objects. How it ended and its id go to its completion queue.
+-- job/end: ends one job, wherever it stands: held by a worker, waiting in a queue, or on a shelf. All that belongs to
+-- it goes with it: what lies in Redis for it alone, its lock, its part in objects. How it ended and its id go to its
+-- completion queue.
 --
--- One that is to be cancelled ends so whoever ends it: who deletes it came too late. Where it was said before how it has ended
--- (keep_outcome.lua), that stays.
+-- One that is to be cancelled ends so whoever ends it: who deletes it came too late. Where it was said before how it
+-- has ended (keep_outcome.lua), that stays.
 --
--- KEYS[1] claimed, KEYS[2] jobs, KEYS[3] trail, KEYS[4] crashes, KEYS[5] outcomes, KEYS[6] outcomes:until, KEYS[7] limits,
--- KEYS[8] cancelled, KEYS[9] waited, KEYS[10] done, KEYS[11] names, KEYS[12] unique
--- KEYS[13] worker:<id>:inprocess:<name>, queue:<name>, scheduled, retry, morgue or stalled
--- KEYS[14] running:<name>
+-- KEYS[1] claimed, KEYS[2] jobs, KEYS[3] trail, KEYS[4] crashes, KEYS[5] outcomes, KEYS[6] outcomes:until,
+-- KEYS[7] limits, KEYS[8] cancelled, KEYS[9] waited, KEYS[10] done, KEYS[11] names, KEYS[12] unique,
+-- KEYS[13] worker:<id>:inprocess:<name>, queue:<name>, scheduled, retry, morgue or stalled, KEYS[14] running:<name>
 -- KEYS[15..] log:<id> or state:<id> or completion:<name> or object:<sha>:jobs or ready of each belonging
 -- ARGV[1] id
 -- ARGV[2] kind of place: claim, queue or shelf
@@ -17,15 +17,19 @@
 -- ARGV[6] outcome
 -- ARGV[7] digest of its lock, empty where it has none
 -- ARGV[8] how far from the ends of a queue is looked
--- ARGV[9..] of each key from the 15th: own (it is removed), completion, object, or ready with the name of the queue that may be empty now
--- RETURNS ended; roomy: so did it, and its queue may have room now; gone: it does not stand there; far: it may stand in the middle of the queue; held: a worker has it; or, where
---   it ended otherwise, cancelled: it is to end so; waited: somebody waits for its outcome, and none was sent along
+-- ARGV[9..] of each key from the 15th: own (it is removed), completion, object, or ready with the name of the queue
+--   that may be empty now
+-- RETURNS ended; roomy: so did it, and its queue may have room now; gone: it does not stand there; far: it may stand in
+--   the middle of the queue; held: a worker has it; or, where it ended otherwise, cancelled: it is to end so; waited:
+--   somebody waits for its outcome, and none was sent along
 -- FIRST WRITE LREM or ZREM
-local claimed, jobs, trail, crashes, outcomes, expiry, limits, cancelled, waited, done, names, unique, place, running = unpack(KEYS, 1, 14)
+local claimed, jobs, trail, crashes, outcomes, expiry, limits, cancelled, waited, done, names, unique, place, running =
+  unpack(KEYS, 1, 14)
 local id, kind, element, state, keep, outcome, digest, reach = unpack(ARGV, 1, 8)
 
-local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or bad('HLEN', trail) or bad('HLEN', crashes) or bad('HLEN', outcomes)
-  or bad('ZCARD', expiry) or bad('HLEN', limits) or bad('SCARD', cancelled) or bad('HLEN', waited) or bad('HLEN', names)
+local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or bad('HLEN', trail) or bad('HLEN', crashes)
+  or bad('HLEN', outcomes) or bad('ZCARD', expiry) or bad('HLEN', limits) or bad('SCARD', cancelled)
+  or bad('HLEN', waited) or bad('HLEN', names)
   or bad('HLEN', unique) or bad(kind == 'shelf' and 'ZCARD' or 'LLEN', place) or bad('SCARD', running)
 local lengths = { completion = 'LLEN', object = 'SCARD', ready = 'SCARD' }
 for i = 15, #KEYS do

@@ -1,14 +1,14 @@
--- job/enqueue: stores the jobs of one call of one lane, all at the same end of one queue and with nothing but a record. Most callers
--- that come alone want just that.
+-- job/enqueue: stores the jobs of one call of one lane, all at the same end of one queue and with nothing but a record.
+-- Most callers that come alone want just that.
 --
 -- A call sent twice answers what it answered the first time and stores nothing again, even when its jobs have long run
 -- and gone; a call older than the last one of its lane is refused, so an abandoned one can never land after a newer.
 -- Places are written first and records last: an id without a record is dropped by the fetch, a record without a place
--- would be lost. A queue that had jobs before has its tokens and is in ready: LPUSHX, which does nothing to an empty one, finds
--- that out with the push itself.
+-- would be lost. A queue that had jobs before has its tokens and is in ready: LPUSHX, which does nothing to an empty
+-- one, finds that out with the push itself.
 --
--- KEYS[1] lanes, KEYS[2] jobs, KEYS[3] queues, KEYS[4] ready, KEYS[5] limits, KEYS[6] queue:<name>, KEYS[7] wake:<name>,
---   KEYS[8] running:<name>, KEYS[9] rate:<name>
+-- KEYS[1] lanes, KEYS[2] jobs, KEYS[3] queues, KEYS[4] ready, KEYS[5] limits, KEYS[6] queue:<name>,
+-- KEYS[7] wake:<name>, KEYS[8] running:<name>, KEYS[9] rate:<name>
 -- ARGV[1] lane
 -- ARGV[2] number of the call
 -- ARGV[3] name of the queue

@@ -1,24 +1,24 @@
--- job/enqueue_mixed: stores the jobs of one call of one lane whatever they are: of several queues, at the front and at the back, due
--- later, with ids that the caller chose, with locks and objects. It promises what enqueue does.
+-- job/enqueue_mixed: stores the jobs of one call of one lane whatever they are: of several queues, at the front and at
+-- the back, due later, with ids that the caller chose, with locks and objects. It promises what enqueue does.
 --
--- It looks at all jobs first, and then writes what goes to one place with one command. Who chooses an id again shall not be told how the
--- former job of that id has ended: that is forgotten when the new one is stored.
+-- It looks at all jobs first, and then writes what goes to one place with one command. Who chooses an id again shall
+-- not be told how the former job of that id has ended: that is forgotten when the new one is stored.
 --
 -- KEYS[1] lanes, KEYS[2] jobs, KEYS[3] queues, KEYS[4] ready, KEYS[5] limits
--- KEYS[6..] queue:<name>, wake:<name>, running:<name>, rate:<name> of each queue, then, where some have more than a record, scheduled, names,
---   control, unique, objects, outcomes, outcomes:until, and object:<sha>:jobs of each object
+-- KEYS[6..] queue:<name>, wake:<name>, running:<name>, rate:<name> of each queue, then, where some have more than a
+--   record, scheduled, names, control, unique, objects, outcomes, outcomes:until, and object:<sha>:jobs of each object
 -- ARGV[1] lane
 -- ARGV[2] number of the call
 -- ARGV[3] how many queues
--- ARGV[4] 1: some have more than a record: an id that the caller chose, a time, a lock, objects; 2: so it is, and the ids of those that
---   have a time ascend in the order of the call
+-- ARGV[4] 1: some have more than a record: an id that the caller chose, a time, a lock, objects; 2: so it is, and the
+--   ids of those that have a time ascend in the order of the call
 -- ARGV[5..] their names, then groups: queue (1 is the first), place (back, front, in, at), delay or time in ms,
---   how many jobs, then id and record of each, where it is due later in the order of their ids. If the delay or time is empty, that
---   of each follows. If the place has a "+" behind it there follow, of a single job: whether the caller chose
---   the id (0, 1), digest of its lock, kind of lock (f until it has ended, s until it begins, t for a time), ms that it lasts (0: no
---   end), how many objects, then number of its key (1 is the first) and sha of each
--- RETURNS time in ms, then for each job that was not stored its number in this call and why: " 3=duplicate 5=badkey", or
---   " 4=unique:" with the bytes of the id of the job that has the lock in hex, or " 6=noobject:" with its sha
+--   how many jobs, then id and record of each, where it is due later in the order of their ids. If the delay or time is
+--   empty, that of each follows. If the place has a "+" behind it there follow, of a single job: whether the caller
+--   chose the id (0, 1), digest of its lock, kind of lock (f until it has ended, s until it begins, t for a time), ms
+--   that it lasts (0: no end), how many objects, then number of its key (1 is the first) and sha of each
+-- RETURNS time in ms, then for each job that was not stored its number in this call and why: " 3=duplicate 5=badkey",
+--   or " 4=unique:" with the bytes of the id of the job that has the lock in hex, or " 6=noobject:" with its sha
 -- FIRST WRITE LPUSHX, RPUSHX, LPUSH, RPUSH or ZADD, refused at full memory as is all that stores what is new
 local lanes, jobs, queues, ready, limits = unpack(KEYS, 1, 5)
 local lane, number, count, special, ascend = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] ~= '0', ARGV[4] == '2'
@@ -40,8 +40,9 @@ if refusal then return refusal end
 local time = now()
 local stamp, reply = ms(time), ms(time)
 
--- The groups that are to be stored, by the end of a queue where they go, and those that are due later. A group has its queue, where it
--- begins in ARGV, how many jobs it has, how many came before it, and when it is due, or when each of it is. Others are refused.
+-- The groups that are to be stored, by the end of a queue where they go, and those that are due later. A group has its
+-- queue, where it begins in ARGV, how many jobs it has, how many came before it, and when it is due, or when each of it
+-- is. Others are refused.
 local lists, later = {}, {}
 local function refuse(group, why)
   for n = group.nth + 1, group.nth + group.size do reply = reply .. ' ' .. n .. '=' .. why end
@@ -93,7 +94,8 @@ end
 
 -- sort puts a group where it belongs, if nothing is said against it, and it may go there.
 local function sort(group, place, admission)
-  local key, timed = place == 'front' and -group.queue or group.queue, (place == 'in' or place == 'at') and group.due > time
+  local key, timed = place == 'front' and -group.queue or group.queue,
+    (place == 'in' or place == 'at') and group.due > time
   local why = not timed and broken[group.queue] and 'badkey' or admission and admit(ARGV[group.first], admission)
   if why then
     refuse(group, why)

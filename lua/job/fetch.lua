@@ -1,10 +1,13 @@
--- job/fetch: moves waiting ids from several queues to a worker's in-process lists (a multi-queue RPOPLPUSH) and claims them.
+-- job/fetch: moves waiting ids from several queues to a worker's in-process lists (a multi-queue RPOPLPUSH) and claims
+-- them.
 --
--- A claim is (worker, number of the fetch, id). A worker that is not registered and a number that is not new are
--- refused, so a fetch whose reply was given up can never land late. An id that is claimed already, stands in the queue
--- twice or has no record is dropped. First each queue gives its share; then any of them fills up what is still wanted.
--- It works in rounds, each of which pops from many queues and then reads all records at once: what Redis spends on one
--- job is mostly the number of commands. A round takes no more than fits into the reply, as far as sizes are known.
+-- A claim is (worker, number of the fetch, id), and says to the microsecond when that was: the workers of a pool fetch
+-- many times in a millisecond, and what they held must come back in the order of their fetches. A worker that is not
+-- registered and a number that is not new are refused, so a fetch whose reply was given up can never land late. An id
+-- that is claimed already, stands in the queue twice or has no record is dropped. First each queue gives its share;
+-- then any of them fills up what is still wanted. It works in rounds, each of which pops from many queues and then
+-- reads all records at once: what Redis spends on one job is mostly the number of commands. A round takes no more than
+-- fits into the reply, as far as sizes are known.
 --
 -- KEYS[1] worker:<id>:info, KEYS[2] workers, KEYS[3] claimed, KEYS[4] jobs, KEYS[5] trail, KEYS[6] crashes,
 -- KEYS[7] ready, KEYS[8] worker:<id>:queues, KEYS[9] limits, KEYS[10] cancelled
@@ -15,14 +18,17 @@
 -- ARGV[4] 1: say which queues are ready, in any case
 -- ARGV[5] about how many bytes of records at the most
 -- ARGV[6] how many ns before a rate lets them begin jobs may be taken
--- ARGV[7..] name, share, how many records may fill a quarter of those bytes, and how many jobs at the most, of each queue
--- RETURNS {state (ok, fenced, stale), ms, ready names or false, broken keys, how many ids were dropped, {name and us until
---   one may begin (-1: not known) of each queue that has jobs which may not be taken now}, then for each round {queue (1 is the
---   first), how many jobs, in how many us the first of them may begin (0 or less: now) and how many lie between two, of each,
---   ids, records, trails, workers that crashed with each, whether they are cancelled; the last three false where there is none}}
+-- ARGV[7..] name, share, how many records may fill a quarter of those bytes, and how many jobs at the most, of each
+--   queue
+-- RETURNS {state (ok, fenced, stale), ms with three digits behind the point, ready names or false, broken keys, how
+--   many ids were dropped, {name and us until one may begin (-1: not known) of each queue that has jobs which may not
+--   be taken now}, then for each round {queue (1 is the first), how many jobs, in how many us the first of them may
+--   begin (0 or less: now) and how many lie between two, of each, ids, records, trails, workers that crashed with each,
+--   whether they are cancelled; the last three false where there is none}}
 -- FIRST WRITE RPOP
 local info, workers, claimed, jobs, trail, crashes, ready, mine, limits, cancelled = unpack(KEYS, 1, 10)
-local worker, number, wanted, most, ahead = ARGV[1], ARGV[2], math.min(tonumber(ARGV[3]), 500), tonumber(ARGV[5]), tonumber(ARGV[6])
+local worker, number, wanted, most, ahead = ARGV[1], ARGV[2], math.min(tonumber(ARGV[3]), 500), tonumber(ARGV[5]),
+  tonumber(ARGV[6])
 
 if redis.call('SISMEMBER', workers, worker) == 0 then return { 'fenced' } end
 if tonumber(number) <= tonumber(redis.call('HGET', info, 'n') or 0) then return { 'stale' } end
@@ -30,21 +36,20 @@ local nolimits, ruled = bad('HLEN', limits)
 local notrail, tried = bad('HLEN', trail)
 local nocrashes, crashed = bad('HLEN', crashes)
 local noflags, flagged = bad('SCARD', cancelled)
-local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or bad('SCARD', ready) or nolimits or notrail or nocrashes or noflags
+local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or bad('SCARD', ready) or nolimits or notrail or nocrashes
+  or noflags
 if refusal then return refusal end
 
-local time, broken, held, rounds = ms(now()), {}, {}, {}
+local time, broken, held, rounds, queues = moment(), {}, {}, {}, {}
 local got, dropped, bytes, prefix = 0, 0, 0, number .. ':'
-local queues = {}
 for at = 11, #KEYS, 5 do
   local n = #queues + 1
   local name, share, lot, limit = unpack(ARGV, 3 + 4 * n, 6 + 4 * n)
-  queues[n] = { at = at, name = name, share = tonumber(share), limit = tonumber(limit), asked = share ~= '0', lot = tonumber(lot), claim = worker .. ' ' .. number .. ' ' .. time .. ' ' .. name }
+  queues[n] = { at = at, name = name, share = tonumber(share), limit = tonumber(limit), asked = share ~= '0',
+    lot = tonumber(lot), claim = worker .. ' ' .. number .. ' ' .. time .. ' ' .. name }
 end
 
-local function fail(queue, key)
-  broken[#broken + 1], queue.state = key, 'broken'
-end
+local function fail(queue, key) broken[#broken + 1], queue.state = key, 'broken' end
 
 -- touch looks whether the keys of a queue are sound, and what its limits allow.
 local function touch(queue)
@@ -83,7 +88,8 @@ local function sift(ids, owners, records, holders)
   return n
 end
 
--- file puts n jobs that are claimed into the lists of their queues, and says how many went to each and when they may begin.
+-- file puts n jobs that are claimed into the lists of their queues, and says how many went to each and when they may
+-- begin.
 local function file(ids, owners, records, n)
   local parts, from = {}, 1
   while from <= n do
@@ -108,7 +114,8 @@ end
 local function round(shared)
   local ids, owners, count, quarters = {}, {}, 0, 4 * (1 - bytes / most)
   for _, queue in ipairs(queues) do
-    local n = math.min(shared and queue.share or 500, wanted - got - count, math.max(1, math.floor(queue.lot * quarters)))
+    local n = math.min(shared and queue.share or 500, wanted - got - count,
+      math.max(1, math.floor(queue.lot * quarters)))
     local taken = n > 0 and quarters > 0 and pop(queue, n) or {}
     for i = 1, #taken do ids[count + i], owners[count + i] = taken[i], queue end
     count, quarters = count + #taken, quarters - #taken / queue.lot
@@ -122,8 +129,9 @@ local function round(shared)
   if n == 0 then return true end
   for i = 1, n do claims[2 * i - 1], claims[2 * i] = ids[i], owners[i].claim end
   if redis.call('HSET', claimed, unpack(claims)) < n then n = sift(ids, owners, records, {}) end -- one stood twice
-  rounds[#rounds + 1] = { file(ids, owners, records, n), ids, records, tried > 0 and redis.call('HMGET', trail, unpack(ids)),
-    crashed > 0 and redis.call('HMGET', crashes, unpack(ids)), flagged > 0 and redis.call('SMISMEMBER', cancelled, unpack(ids)) }
+  rounds[#rounds + 1] = { file(ids, owners, records, n), ids, records,
+    tried > 0 and redis.call('HMGET', trail, unpack(ids)), crashed > 0 and redis.call('HMGET', crashes, unpack(ids)),
+    flagged > 0 and redis.call('SMISMEMBER', cancelled, unpack(ids)) }
   got = got + n
   return true
 end
@@ -143,7 +151,8 @@ for _, queue in ipairs(queues) do -- those of which nothing was asked stay as th
   elseif queue.room and queue.room < 1 then
     local _, wait = room(limits, queue.name, KEYS[queue.at + 2], KEYS[queue.at + 3])
     held[#held + 1], held[#held + 2] = queue.name, wait or -1
-    if wait and got >= wanted then wake(KEYS[queue.at + 1], 1) end -- another one may wait for it: the caller may be full
+    -- another one may wait for it: the caller may be full
+    if wait and got >= wanted then wake(KEYS[queue.at + 1], 1) end
   else
     wake(KEYS[queue.at + 1], math.min(left, 2, queue.room or 2))
   end

@@ -1,9 +1,9 @@
 -- job/log: appends lines to the log of a job that is held, and lets go of the oldest ones.
 --
--- The first element of the list is its head: "# <number of the next line> <bytes> <last batch> <claim that sent it>"; each of
--- the others is "<number> <line>". So a reader of any part knows what is missing, and a batch that is sent again, or comes
--- late, counts once. The lines are published too: they are gone as soon as the job has ended. That the job has a log is noted
--- in its trail, by which the script that ends it knows.
+-- The first element of the list is its head: "# <number of the next line> <bytes> <last batch> <claim that sent it>";
+-- each of the others is "<number> <line>". So a reader of any part knows what is missing, and a batch that is sent
+-- again, or comes late, counts once. The lines are published too: they are gone as soon as the job has ended. That the
+-- job has a log is noted in its trail, by which the script that ends it knows.
 --
 -- KEYS[1] log:<id>, KEYS[2] trail, KEYS[3] worker:<id>:inprocess:<name>
 -- ARGV[1] element

@@ -1,23 +1,24 @@
--- job/release: gives claims of one queue back to the front of it, in their old order, oldest at the very front. What is older and was
--- given back before, by a call that came first, stands before them again, if it is near the front.
+-- job/release: gives claims of one queue back to the front of it, in their old order, oldest at the very front. What is
+-- older and was given back before, by a call that came first, stands before them again, if it is near the front.
 --
 -- Of a job that a worker died with, the hash crashes has words: one of each death that counts against it,
--- "<worker>@<ms of death>:<ms>:<deaths of workers in the last minute>:<ten minutes>:<hour>:<workers>:<token>", where the second
--- time is for how long it ran, times how many jobs ran that are as suspicious, itself included (at most 5); perhaps
--- "?<worker>:<token>" of one that does not count; and "+<worker>:<n>:<ms>", when its present attempt began (see suspect.lua).
--- A death counts if the job is known to have begun. Of the first one nobody noted that: then it counts where the worker
--- held nothing that it did not run. (Older workers note only which of those that two died with they run.) The token is that
--- of the claim, larger than that of each claim before.
+-- "<worker>@<ms of death>:<ms>:<deaths of workers in the last minute>:<ten minutes>:<hour>:<workers>:<token>", where
+-- the second time is for how long it ran, times how many jobs ran that are as suspicious, itself included (at most 5);
+-- perhaps "?<worker>:<token>" of one that does not count; and "+<worker>:<n>:<ms>", when its present attempt began (see
+-- suspect.lua). A death counts if the job is known to have begun. Of the first one nobody noted that: then it counts
+-- where the worker held nothing that it did not run. (Older workers note only which of those that two died with they
+-- run.) The token is that of the claim, larger than that of each claim before.
 --
 -- KEYS[1] claimed, KEYS[2] crashes, KEYS[3] ready, KEYS[4] worker:<id>:inprocess:<name>, KEYS[5] queue:<name>,
 -- KEYS[6] wake:<name>, KEYS[7] worker:<id>:info, KEYS[8] running:<name>, KEYS[9] deaths, KEYS[10] workers,
 -- KEYS[11] taken:<id>
 -- ARGV[1] queue
--- ARGV[2] worker that died with them, which is noted in crashes; empty where none died. What was taken from it is noted for an
---   hour: it may live on, and ask whether an outcome that it sent had counted
+-- ARGV[2] worker that died with them, which is noted in crashes; empty where none died. What was taken from it is noted
+--   for an hour: it may live on, and ask whether an outcome that it sent had counted
 -- ARGV[3] 1: their attempts ended in good order, so earlier crashes are forgotten
 -- ARGV[4] how many older ids follow, at most 500
--- ARGV[5..] of each, oldest first: before which of the elements it belongs (1 is the first), and id; then the elements, oldest first
+-- ARGV[5..] of each, oldest first: before which of the elements it belongs (1 is the first), and id; then the elements,
+--   oldest first
 -- RETURNS the elements whose claim is gone
 -- FIRST WRITE LREM
 local claimed, crashes, ready, inprocess, queue, tokens, info, running, deaths, workers, taken = unpack(KEYS)
@@ -44,8 +45,8 @@ for i = first, #ARGV do
 end
 if #ids == 0 then return gone end
 
--- autopsy returns when the worker died, and the end of the words about its death; up to which death of a job nothing need be
--- noted of its begin; the element that it noted, if it is an older one; and whether it turned out to be alive.
+-- autopsy returns when the worker died, and the end of the words about its death; up to which death of a job nothing
+-- need be noted of its begin; the element that it noted, if it is an older one; and whether it turned out to be alive.
 local function autopsy()
   local of = redis.pcall('HMGET', info, 'prefetch', 'suspect', 'alive')
   local time, others = redis.pcall('ZSCORE', deaths, died), redis.pcall('SCARD', workers)
@@ -55,12 +56,14 @@ local function autopsy()
     local n = redis.pcall('ZCOUNT', deaths, time - window, '+inf')
     report = report .. (type(n) == 'number' and n or 0) .. ':'
   end
-  return time, report .. (type(others) == 'number' and others or 1) .. ':', of[1] == '0' and 1 or of[1] and 0 or 2, of[2], of[3]
+  return time, report .. (type(others) == 'number' and others or 1) .. ':', of[1] == '0' and 1 or of[1] and 0 or 2,
+    of[2], of[3]
 end
 
--- examine returns what is known of a job whose worker died: its words, the doubt among them, since when it ran if it did, its token.
+-- examine returns what is known of a job whose worker died: its words, the doubt among them, since when it ran if it
+-- did, its token.
 local function examine(before, claim, element, presumed, suspect)
-  local number, since = (claim or ''):match('^%S+ (%d+) (%d+) ')
+  local number, since = (claim or ''):match('^%S+ (%d+) (%d+)')
   local words, doubt, begun, token = {}, nil, element == suspect and since, tonumber(since or 0)
   for word in before:gmatch('%S+') do
     local noted = word:match('^%+.*:(%d+)$')

@@ -1,20 +1,22 @@
--- job/restore: stores what a worker still holds in a Redis that has lost its data: record, claim, place and lock of each job. It
--- counts towards the limit of its queue, if that has been declared again by now; else the limit counts it when it is.
+-- job/restore: stores what a worker still holds in a Redis that has lost its data: record, claim, place and lock of
+-- each job. It counts towards the limit of its queue, if that has been declared again by now; else the limit counts it
+-- when it is.
 --
--- KEYS[1] worker:<id>:info, KEYS[2] workers, KEYS[3] jobs, KEYS[4] claimed, KEYS[5] trail, KEYS[6] unique, KEYS[7] limits
+-- KEYS[1] worker:<id>:info, KEYS[2] workers, KEYS[3] jobs, KEYS[4] claimed, KEYS[5] trail, KEYS[6] unique,
+-- KEYS[7] limits
 -- KEYS[8..] worker:<id>:inprocess:<name>, running:<name> of each queue
 -- ARGV[1] worker
 -- ARGV[2] number of its last fetch
 -- ARGV[3] how many queues
--- ARGV[4..] their names, then queue (1 is the first), id, element, number in the element, record, trail, digest of its lock
---   (empty for none) and its kind (f, m, s) of each job
+-- ARGV[4..] their names, then queue (1 is the first), id, element, number in the element, record, trail, digest of its
+--   lock (empty for none) and its kind (f, m, s) of each job
 -- RETURNS how many were restored; a job that Redis knows is left alone
 -- FIRST WRITE HDEL (of a field that is never there)
 local info, workers, jobs, claimed, trail, unique, limits = unpack(KEYS, 1, 7)
 local worker, number, count = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
-local refusal = bad('HLEN', info) or bad('SCARD', workers) or bad('HLEN', jobs) or bad('HLEN', claimed) or bad('HLEN', trail)
-  or bad('HLEN', unique) or bad('HLEN', limits)
+local refusal = bad('HLEN', info) or bad('SCARD', workers) or bad('HLEN', jobs) or bad('HLEN', claimed)
+  or bad('HLEN', trail) or bad('HLEN', unique) or bad('HLEN', limits)
 for i = 8, #KEYS, 2 do refusal = refusal or bad('LLEN', KEYS[i]) or bad('SCARD', KEYS[i + 1]) end
 if refusal then return refusal end
 if redis.call('SISMEMBER', workers, worker) == 0 then return 0 end

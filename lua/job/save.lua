@@ -1,6 +1,7 @@
--- job/save: stores the state of a job that is held. One that was taken from its worker is refused, so that nobody overwrites what
--- the next holder has saved. What is stored says which save of which claim it is: one that comes late, after a newer one of
--- the same claim, changes nothing. That the job has a state is noted in its trail, by which the script that ends it knows.
+-- job/save: stores the state of a job that is held. One that was taken from its worker is refused, so that nobody
+-- overwrites what the next holder has saved. What is stored says which save of which claim it is: one that comes late,
+-- after a newer one of the same claim, changes nothing. That the job has a state is noted in its trail, by which the
+-- script that ends it knows.
 --
 -- KEYS[1] state:<id>, KEYS[2] trail, KEYS[3] worker:<id>:inprocess:<name>
 -- ARGV[1] element

@@ -1,4 +1,5 @@
--- job/wake: gives back tokens that a worker took and will not use, where jobs still wait, or leaves them where jobs have ended.
+-- job/wake: gives back tokens that a worker took and will not use, where jobs still wait, or leaves them where jobs
+-- have ended.
 --
 -- KEYS[1] limits
 -- KEYS[2..] queue:<name>, wake:<name>, running:<name>, rate:<name> of each queue

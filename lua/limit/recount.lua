@@ -1,4 +1,5 @@
--- limit/recount: makes the set of the ids that count towards a limit agree with the claims, as far as the ids that are named go.
+-- limit/recount: makes the set of the ids that count towards a limit agree with the claims, as far as the ids that are
+-- named go.
 --
 -- It counts what was claimed before the queue had a rule, and takes out what a worker that knew of no rule has ended.
 --
@@ -18,6 +19,7 @@ for i, claim in ipairs(redis.call('HMGET', claimed, unpack(ARGV, 2))) do
   local ids = of == name and held or gone
   ids[#ids + 1] = ARGV[i + 1]
 end
-local removed = redis.call('SREM', running, '', unpack(gone)) -- of an id that is never there, so that this comes first in any case
+-- of an id that is never there, so that this comes first in any case
+local removed = redis.call('SREM', running, '', unpack(gone))
 if #held > 0 then redis.call('SADD', running, unpack(held)) end
 return removed

@@ -1,13 +1,16 @@
--- limit/rule: puts the rules of queues into force, or takes them away, each if what is there is still what the caller has read.
+-- limit/rule: puts the rules of queues into force, or takes them away, each if what is there is still what the caller
+-- has read.
 --
--- What a rate has used so far is carried over to the next one, as a number of jobs. A queue that may go on now gets its tokens.
+-- What a rate has used so far is carried over to the next one, as a number of jobs. A queue that may go on now gets its
+-- tokens.
 --
 -- KEYS[1] limits
 -- KEYS[2..] queue:<name>, wake:<name>, running:<name>, rate:<name> of each queue
--- ARGV[1..] name (empty for the rule of all queues), rule that the caller has read (empty where there was none), new rule (empty takes it
---   away), and 1 if what runs is counted anew (see fill), so that what was counted is forgotten, of each queue
--- RETURNS for each queue 1 if the rule is now the new one, 0 if it is another one than the caller has read, else why it is refused: a
---   key of it has the wrong type. Where only one queue is named that is the error
+-- ARGV[1..] name (empty for the rule of all queues), rule that the caller has read (empty where there was none), new
+--   rule (empty takes it away), and 1 if what runs is counted anew (see fill), so that what was counted is forgotten,
+--   of each queue
+-- RETURNS for each queue 1 if the rule is now the new one, 0 if it is another one than the caller has read, else why it
+--   is refused: a key of it has the wrong type. Where only one queue is named that is the error
 -- FIRST WRITE HDEL
 local limits = KEYS[1]
 local refusal = bad('HLEN', limits)
@@ -38,7 +41,9 @@ local function change(at, name, before, after, anew)
     if debt > 0 then owe(rate, math.ceil(debt)) end
   end
   local waiting = redis.pcall('LLEN', queue)
-  if type(waiting) == 'number' and waiting > 0 then summon(limits, name, tokens, running, rate, math.min(waiting, 2)) end
+  if type(waiting) == 'number' and waiting > 0 then
+    summon(limits, name, tokens, running, rate, math.min(waiting, 2))
+  end
   return 1
 end
 

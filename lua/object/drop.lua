@@ -1,8 +1,8 @@
 -- object/drop: removes objects that no job refers to and that nobody has used for a while.
 --
--- Everything is looked at again: one that was used or referred to since the collector chose it stays. Where contents live
--- in another home, this only begins it: whoever wants to store the same content must wait for the mark to go. An object
--- with a key of a wrong type is left to the doctor.
+-- Everything is looked at again: one that was used or referred to since the collector chose it stays. Where contents
+-- live in another home, this only begins it: whoever wants to store the same content must wait for the mark to go. An
+-- object with a key of a wrong type is left to the doctor.
 --
 -- KEYS[1] objects
 -- KEYS[2..] object:<sha>, object:<sha>:jobs, object:<sha>:leaving of each object

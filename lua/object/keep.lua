@@ -1,8 +1,8 @@
 -- object/keep: puts an upload in its place, if it is there in full.
 --
--- Of two uploads of the same content the first one stays; the other is removed. An upload that has expired in between is
--- lost: pieces written after that would stand behind zeros, which its length alone does not show, so the uploader looks
--- at the length before each piece as well.
+-- Of two uploads of the same content the first one stays; the other is removed. An upload that has expired in between
+-- is lost: pieces written after that would stand behind zeros, which its length alone does not show, so the uploader
+-- looks at the length before each piece as well.
 --
 -- KEYS[1] objects, KEYS[2] object:<sha>, KEYS[3] object:<sha>:upload:<token>
 -- ARGV[1] sha

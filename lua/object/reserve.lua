@@ -1,7 +1,8 @@
 -- object/reserve: notes that an object is about to be used, where contents live in another home than Redis.
 --
--- Sent before the content is written, so that nothing is in that home that is not noted here, and sent again after it: an
--- answer of reserved then says that it was removed in between. One that a collector is taking away cannot be reserved.
+-- Sent before the content is written, so that nothing is in that home that is not noted here, and sent again after it:
+-- an answer of reserved then says that it was removed in between. One that a collector is taking away cannot be
+-- reserved.
 --
 -- KEYS[1] objects, KEYS[2] object:<sha>:leaving
 -- ARGV[1] sha

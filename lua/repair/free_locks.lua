@@ -1,4 +1,5 @@
--- repair/free_locks: removes locks that hold nothing any more: their time is over, their owner has no record, or they cannot be read.
+-- repair/free_locks: removes locks that hold nothing any more: their time is over, their owner has no record, or they
+-- cannot be read.
 --
 -- KEYS[1] unique, KEYS[2] jobs
 -- ARGV[1..] digests

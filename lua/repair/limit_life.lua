@@ -1,5 +1,5 @@
--- repair/limit_life: gives a heartbeat, the lease or its deputy's place that would stay for ever the time that it should have; and one that
--- would stay for longer than that, since Redis' clock was set back.
+-- repair/limit_life: gives a heartbeat, the lease or its deputy's place that would stay for ever the time that it
+-- should have; and one that would stay for longer than that, since Redis' clock was set back.
 --
 -- KEYS[1] worker:<id>, lease or deputy
 -- ARGV[1] 1: mend, 0: only look

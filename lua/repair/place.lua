@@ -1,19 +1,21 @@
--- repair/place: tells where jobs stand, apart from queues, and mends what contradicts itself. A job that a worker holds stands on
--- no shelf, others on one at the most, and what is kept of a job goes with its record.
+-- repair/place: tells where jobs stand, apart from queues, and mends what contradicts itself. A job that a worker holds
+-- stands on no shelf, others on one at the most, and what is kept of a job goes with its record.
 --
--- KEYS[1] jobs, KEYS[2] claimed, KEYS[3] names, KEYS[4] trail, KEYS[5] crashes, KEYS[6] scheduled, KEYS[7] retry, KEYS[8] morgue,
--- KEYS[9] stalled
+-- KEYS[1] jobs, KEYS[2] claimed, KEYS[3] names, KEYS[4] trail, KEYS[5] crashes, KEYS[6] scheduled, KEYS[7] retry,
+-- KEYS[8] morgue, KEYS[9] stalled
 -- ARGV[1] 1: mend, 0: only look
 -- ARGV[2..] id and queue by its record (empty where that is not known) of each job
--- RETURNS {id, what, where, ...}, of those of which there is something to say. waiting: it should be in a queue; twice: on
---   that shelf and in a place before it; ghost: there without a record; idle: a name without a shelf; nameless: on that
---   shelf without a name; misnamed: its place says that queue, its record another; unrecorded: held without a record
+-- RETURNS {id, what, where, ...}, of those of which there is something to say. waiting: it should be in a queue; twice:
+--   on that shelf and in a place before it; ghost: there without a record; idle: a name without a shelf; nameless: on
+--   that shelf without a name; misnamed: its place says that queue, its record another; unrecorded: held without a
+--   record
 -- FIRST WRITE HDEL (of a field that is never there)
 local jobs, claimed, names, trail, crashes = unpack(KEYS, 1, 5)
 local mend, shelves, keys = ARGV[1] == '1', { 'scheduled', 'retry', 'morgue', 'stalled' }, { unpack(KEYS, 6, 9) }
 
-local refusal = bad('HLEN', jobs) or bad('HLEN', claimed) or bad('HLEN', names) or bad('HLEN', trail) or bad('HLEN', crashes)
-  or bad('ZCARD', keys[1]) or bad('ZCARD', keys[2]) or bad('ZCARD', keys[3]) or bad('ZCARD', keys[4])
+local refusal = bad('HLEN', jobs) or bad('HLEN', claimed) or bad('HLEN', names) or bad('HLEN', trail)
+  or bad('HLEN', crashes) or bad('ZCARD', keys[1]) or bad('ZCARD', keys[2]) or bad('ZCARD', keys[3])
+  or bad('ZCARD', keys[4])
 if refusal then return refusal end
 if mend then redis.call('HDEL', names, '') end
 
@@ -64,7 +66,7 @@ for i = 2, #ARGV, 2 do
   name(id, stays, on, recorded)
   if record then
     if not claim and not stays then tell(id, 'waiting', '') end
-    local queue = claim and claim:match('^%S+ %d+ %d+ (.+)$')
+    local queue = claim and claim:match('^%S+ %d+ [%d.]+ (.+)$')
     if queue and recorded ~= '' and queue ~= recorded then tell(id, 'misnamed', queue) end
   else
     if claim then tell(id, 'unrecorded', 'claimed') end

@@ -1,4 +1,5 @@
--- repair/remove_jobless: removes entries that belong to a job which is gone: of its record, or of the claim of a worker.
+-- repair/remove_jobless: removes entries that belong to a job which is gone: of its record, or of the claim of a
+-- worker.
 --
 -- KEYS[1] trail, crashes, names or worker:<id>:running
 -- KEYS[2] jobs or claimed

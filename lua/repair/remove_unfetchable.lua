@@ -1,6 +1,6 @@
--- repair/remove_unfetchable: reads a part of a queue, and removes from it the ids that no fetch would take: without a record, or held by a
--- worker. Those far from both ends of a long queue stay: to remove them would take long, and the fetch will drop them.
--- What waits is taken off the shelves.
+-- repair/remove_unfetchable: reads a part of a queue, and removes from it the ids that no fetch would take: without a
+-- record, or held by a worker. Those far from both ends of a long queue stay: to remove them would take long, and the
+-- fetch will drop them. What waits is taken off the shelves.
 --
 -- KEYS[1] queue:<name>, KEYS[2] jobs, KEYS[3] claimed, KEYS[4] names, KEYS[5] scheduled, KEYS[6] retry, KEYS[7] morgue,
 -- KEYS[8] stalled
@@ -8,8 +8,8 @@
 -- ARGV[2] where to begin, from the back of the queue
 -- ARGV[3] how many ids
 -- ARGV[4] how far from the ends an id may be to be removed
--- RETURNS {length, ids, {id, what, 1 if it was removed from the queue, 2 if from the shelf, ...}}. ghost: it has no record;
---   held: a worker has it; scheduled, retry, morgue, stalled: it is on that shelf too
+-- RETURNS {length, ids, {id, what, 1 if it was removed from the queue, 2 if from the shelf, ...}}. ghost: it has no
+--   record; held: a worker has it; scheduled, retry, morgue, stalled: it is on that shelf too
 -- FIRST WRITE LREM or ZREM
 local queue, jobs, claimed, names, scheduled, retry, morgue, stalled = unpack(KEYS)
 local mend, from, reach = ARGV[1] == '1', tonumber(ARGV[2]), tonumber(ARGV[4])
@@ -39,7 +39,8 @@ local function unshelve(shelf, what)
 end
 
 for i, id in ipairs(ids) do
-  local what = redis.call('HEXISTS', jobs, id) == 0 and 'ghost' or claims > 0 and redis.call('HEXISTS', claimed, id) == 1 and 'held'
+  local what = redis.call('HEXISTS', jobs, id) == 0 and 'ghost'
+    or claims > 0 and redis.call('HEXISTS', claimed, id) == 1 and 'held'
   if what then
     local at, gone = from + i - 1, 0
     if mend and at < reach then

@@ -1,7 +1,8 @@
--- repair/remove_worker: removes what is left of a worker that nobody knows and that has no heartbeat. Its in-process lists stay: their
--- elements go back one by one.
+-- repair/remove_worker: removes what is left of a worker that nobody knows and that has no heartbeat. Its in-process
+-- lists stay: their elements go back one by one.
 --
--- KEYS[1] workers, KEYS[2] dead, KEYS[3] worker:<id>, KEYS[4] worker:<id>:queues, KEYS[5] worker:<id>:info, KEYS[6] worker:<id>:running
+-- KEYS[1] workers, KEYS[2] dead, KEYS[3] worker:<id>, KEYS[4] worker:<id>:queues, KEYS[5] worker:<id>:info,
+-- KEYS[6] worker:<id>:running
 -- ARGV[1] 1: mend, 0: only look
 -- ARGV[2] worker
 -- RETURNS how many keys there were; 0 if it is known or its heart beats

@@ -1,13 +1,13 @@
--- repair/renew: makes the index of ready queues and that of all names agree with the queues, and forgets names that were neither
--- seen with jobs nor served for long.
+-- repair/renew: makes the index of ready queues and that of all names agree with the queues, and forgets names that
+-- were neither seen with jobs nor served for long.
 --
 -- KEYS[1] ready, KEYS[2] queues
 -- KEYS[3..] queue:<name>, wake:<name> of each queue
 -- ARGV[1] 1: mend, 0: only look
 -- ARGV[2] ms after which a name is forgotten; 0 forgets none
 -- ARGV[3..] name, and 1 if a worker serves it, of each queue
--- RETURNS {name, what, ...}. unready: it has jobs and is not in ready; idle: the reverse; unlisted: it has jobs and is not
---   in queues; silent: it has jobs and no token; old: it is forgotten
+-- RETURNS {name, what, ...}. unready: it has jobs and is not in ready; idle: the reverse; unlisted: it has jobs and is
+--   not in queues; silent: it has jobs and no token; old: it is forgotten
 -- FIRST WRITE SREM (of a name that is never there)
 local ready, queues = KEYS[1], KEYS[2]
 local mend, age, time = ARGV[1] == '1', tonumber(ARGV[2]), now()

@@ -13,8 +13,8 @@
 local jobs, claimed, names, scheduled, retry, morgue, ready, queues, queue, tokens, stalled = unpack(KEYS)
 local mend, id, name, digest, reach, sure = unpack(ARGV)
 
-local refusal = bad('HLEN', jobs) or bad('HLEN', claimed) or bad('HLEN', names) or bad('ZCARD', scheduled) or bad('ZCARD', retry)
-  or bad('ZCARD', morgue) or bad('SCARD', ready) or bad('ZCARD', queues) or bad('LLEN', queue)
+local refusal = bad('HLEN', jobs) or bad('HLEN', claimed) or bad('HLEN', names) or bad('ZCARD', scheduled)
+  or bad('ZCARD', retry) or bad('ZCARD', morgue) or bad('SCARD', ready) or bad('ZCARD', queues) or bad('LLEN', queue)
   or bad('ZCARD', stalled)
 if refusal then return refusal end
 
@@ -24,7 +24,8 @@ if redis.call('HEXISTS', claimed, id) == 1 or redis.call('ZSCORE', scheduled, id
 end
 local record = redis.call('HGET', jobs, id)
 if not record or redis.sha1hex(record) ~= digest then return 'placed' end
-if redis.call('LPOS', queue, id, 'RANK', -1, 'MAXLEN', reach) or redis.call('LPOS', queue, id, 'RANK', 1, 'MAXLEN', reach) then
+if redis.call('LPOS', queue, id, 'RANK', -1, 'MAXLEN', reach)
+  or redis.call('LPOS', queue, id, 'RANK', 1, 'MAXLEN', reach) then
   return 'placed'
 end
 if sure ~= '1' and redis.call('LLEN', queue) > 2 * tonumber(reach) then return 'unsure' end

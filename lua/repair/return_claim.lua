@@ -11,11 +11,12 @@
 -- RETURNS 1 if the job was given back, 2 if only the claim was removed: the job has no record, or lies on a shelf; 0 if
 --   it is held after all
 -- FIRST WRITE LREM
-local claimed, workers, dead, jobs, ready, inprocess, queue, tokens, scheduled, retry, morgue, stalled, running = unpack(KEYS)
+local claimed, workers, dead, jobs, ready, inprocess, queue, tokens, scheduled, retry, morgue, stalled, running =
+  unpack(KEYS)
 local id, claim, worker, element, name = unpack(ARGV)
 
-local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or bad('SCARD', ready) or bad('LLEN', inprocess) or bad('LLEN', queue)
-  or bad('SCARD', running)
+local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or bad('SCARD', ready) or bad('LLEN', inprocess)
+  or bad('LLEN', queue) or bad('SCARD', running)
 if refusal then return refusal end
 if redis.call('HGET', claimed, id) ~= claim then return 0 end
 if redis.call('SISMEMBER', dead, worker) == 1 then return 0 end

@@ -1,9 +1,10 @@
--- repair/single: removes an id from the first queue if it stands in the second one too, or twice in a queue that is given as both:
--- there the one nearest to the front stays. It looks about where each was seen, since to search a long queue would hold Redis up.
+-- repair/single: removes an id from the first queue if it stands in the second one too, or twice in a queue that is
+-- given as both: there the one nearest to the front stays. It looks about where each was seen, since to search a long
+-- queue would hold Redis up.
 --
--- Far from the ends an element cannot be taken out of a list in a short time: the empty text takes its place, which is the
--- id of no job, and is dropped by the worker that comes to it. LTRIM changes nothing; after a write that needs no memory
--- Redis executes LSET also when its memory is full.
+-- Far from the ends an element cannot be taken out of a list in a short time: the empty text takes its place, which is
+-- the id of no job, and is dropped by the worker that comes to it. LTRIM changes nothing; after a write that needs no
+-- memory Redis executes LSET also when its memory is full.
 --
 -- KEYS[1] queue:<name>, KEYS[2] queue:<name>
 -- ARGV[1] 1: mend, 0: only look
@@ -12,7 +13,8 @@
 -- ARGV[4] how many in the second one
 -- ARGV[5] how far from there is looked
 -- ARGV[6] how far from the ends an element may be to be taken out
--- RETURNS 1 if it stands there twice, 2 if it did and the empty text is in its place, 0 if it does not or that could not be seen
+-- RETURNS 1 if it stands there twice, 2 if it did and the empty text is in its place, 0 if it does not or that could
+--   not be seen
 -- FIRST WRITE LTRIM
 local queue, other = unpack(KEYS)
 local mend, id, near, reach = ARGV[1] == '1', ARGV[2], tonumber(ARGV[5]), tonumber(ARGV[6])

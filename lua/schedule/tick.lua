@@ -1,10 +1,10 @@
 -- schedule/tick: moves a schedule on to its next tick, and stores the jobs of that tick.
 --
--- Many workers may send the same tick, or send it again: the last tick must still be the one that the sender saw, so it is
--- taken once. The schedule must read as it did, so a tick of what was changed, paused or removed meanwhile is not. A tick is
--- never ahead of Redis' clock, and a sender whose idea of that clock is wrong is told the time: it may have judged
--- wrongly what was missed. As in enqueue, places come first and records later; the tick is noted last, and a job that
--- lives already is left alone.
+-- Many workers may send the same tick, or send it again: the last tick must still be the one that the sender saw, so it
+-- is taken once. The schedule must read as it did, so a tick of what was changed, paused or removed meanwhile is not. A
+-- tick is never ahead of Redis' clock, and a sender whose idea of that clock is wrong is told the time: it may have
+-- judged wrongly what was missed. As in enqueue, places come first and records later; the tick is noted last, and a job
+-- that lives already is left alone.
 --
 -- KEYS[1] schedules, KEYS[2] ticks, KEYS[3] jobs, KEYS[4] queues, KEYS[5] ready, KEYS[6] scheduled, KEYS[7] names,
 -- KEYS[8] control, KEYS[9] morgue, KEYS[10] queue:<name>, KEYS[11] wake:<name>
@@ -17,13 +17,14 @@
 -- ARGV[7] name of the queue
 -- ARGV[8..] id, ms when it is due and record of each job, the last one last
 -- RETURNS {state, ms, entry in ticks}. stored; skipped; done: by this call before, or by another worker; first: the
---   schedule had no entry, its ticks begin now; moved: the entry is another one; gone: the definition is; clock: too early
+--   schedule had no entry, its ticks begin now; moved: the entry is another one; gone: the definition is; clock: too
+--   early
 -- FIRST WRITE LPUSH, ZADD or HSET: a full Redis refuses it, as it refuses every new job; the tick comes later then
 local schedules, ticks, jobs, queues, ready, scheduled, names, control, morgue, queue, tokens = unpack(KEYS)
 local schedule, digest, seen, tick, judged, overlap, name = unpack(ARGV, 1, 7)
 
-local refusal = bad('HLEN', schedules) or bad('HLEN', ticks) or bad('HLEN', jobs) or bad('ZCARD', queues) or bad('SCARD', ready)
-  or bad('ZCARD', scheduled) or bad('HLEN', names) or bad('ZCARD', morgue) or bad('LLEN', queue)
+local refusal = bad('HLEN', schedules) or bad('HLEN', ticks) or bad('HLEN', jobs) or bad('ZCARD', queues)
+  or bad('SCARD', ready) or bad('ZCARD', scheduled) or bad('HLEN', names) or bad('ZCARD', morgue) or bad('LLEN', queue)
 if refusal then return refusal end
 
 local time, last = now(), redis.call('HGET', ticks, schedule) or ''
@@ -53,7 +54,8 @@ local function schedule_later(id, due)
 end
 
 local former = last:match('^%d+ (.*)$') or ''
-if overlap == 'skip' and former ~= '' and redis.call('HEXISTS', jobs, former) == 1 and not redis.call('ZSCORE', morgue, former) then
+if overlap == 'skip' and former ~= '' and redis.call('HEXISTS', jobs, former) == 1
+  and not redis.call('ZSCORE', morgue, former) then
   return note('skipped', former)
 end
 

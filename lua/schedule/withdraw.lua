@@ -23,7 +23,9 @@ for i = 3, #ARGV do
 end
 for i = 6, #KEYS do
   local declared = redis.pcall('HGET', KEYS[i], 'schedules')
-  if type(declared) == 'string' and ('\n' .. declared .. '\n'):find('\n' .. schedule .. '\n', 1, true) then return 'declared' end
+  if type(declared) == 'string' and ('\n' .. declared .. '\n'):find('\n' .. schedule .. '\n', 1, true) then
+    return 'declared'
+  end
 end
 
 redis.call('HDEL', schedules, schedule)

@@ -1,15 +1,15 @@
 -- thoonk/claim: claims the job at the front of a job feed.
 --
--- The time of the claim ends with a token of the caller, so that each claim is another one, and a caller that got no answer
--- can look for its own. It is never sent twice. An id without an item was retracted, and is dropped.
+-- The time of the claim ends with a token of the caller, so that each claim is another one, and a caller that got no
+-- answer can look for its own. It is never sent twice. An id without an item was retracted, and is dropped.
 --
 -- KEYS[1] feeds, KEYS[2] feed.config:<feed>, KEYS[3] feed.ids:<feed>, KEYS[4] feed.items:<feed>,
 -- KEYS[5] feed.running:<feed>, KEYS[6] feed.claimed:<feed>, KEYS[7] feed.cancelled:<feed>
 -- ARGV[1] name
 -- ARGV[2] config that the caller knows
 -- ARGV[3] token, of digits
--- RETURNS {id, item, time of the claim, how often it was cancelled}, or {} if nothing waits, or {''} if 500 ids without an
---   item were dropped
+-- RETURNS {id, item, time of the claim, how often it was cancelled}, or {} if nothing waits, or {''} if 500 ids without
+--   an item were dropped
 -- FIRST WRITE RPOP
 local feeds, config, ids, items, running, claimed, cancelled = unpack(KEYS)
 local name, known, token = unpack(ARGV)
@@ -17,7 +17,9 @@ local refusal = bad('SCARD', feeds) or bad('STRLEN', config) or bad('LLEN', ids)
   or bad('LLEN', running) or bad('HLEN', claimed) or bad('HLEN', cancelled)
 if refusal then return refusal end
 if redis.call('SISMEMBER', feeds, name) == 0 then return redis.error_reply('NOFEED there is no such feed') end
-if (redis.call('GET', config) or '') ~= known then return redis.error_reply('STALE the config of the feed is another one') end
+if (redis.call('GET', config) or '') ~= known then
+  return redis.error_reply('STALE the config of the feed is another one')
+end
 for _ = 1, 500 do
   local id = redis.call('RPOP', ids)
   if not id then return {} end

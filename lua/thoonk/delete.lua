@@ -1,11 +1,12 @@
 -- thoonk/delete: removes a feed with all its keys, once no lists of results are left but those that are named.
 --
--- The caller reads the ids that have such lists. A feed with more than one call may name loses them in steps, and is itself
--- removed by the last one, so that a deletion which stopped half way is finished by another.
+-- The caller reads the ids that have such lists. A feed with more than one call may name loses them in steps, and is
+-- itself removed by the last one, so that a deletion which stopped half way is finished by another.
 --
 -- KEYS[1] feeds, KEYS[2] feed.jobresults:<feed>, KEYS[3] delfeed, KEYS[4] feed.config:<feed>, KEYS[5] feed.ids:<feed>,
 -- KEYS[6] feed.items:<feed>, KEYS[7] feed.running:<feed>, KEYS[8] feed.claimed:<feed>, KEYS[9] feed.cancelled:<feed>,
--- KEYS[10] feed.stalled:<feed>, KEYS[11] feed.idincr:<feed>, KEYS[12] feed.publishes:<feed>, KEYS[13] feed.published:<feed>
+-- KEYS[10] feed.stalled:<feed>, KEYS[11] feed.idincr:<feed>, KEYS[12] feed.publishes:<feed>,
+-- KEYS[13] feed.published:<feed>
 -- KEYS[14..] feed.jobfinished:<feed>:<id> of each id
 -- ARGV[1] name
 -- ARGV[2] instance

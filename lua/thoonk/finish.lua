@@ -1,13 +1,13 @@
 -- thoonk/finish: ends a job that is claimed, and keeps its result if there is one.
 --
--- A result that was kept under the same id before gives way, also to none. Only below an id with a colon, which other programs
--- may choose, nothing is removed: the list of that name may be that of another feed, and we keep no result there. Item and
--- result stand in one element with a NUL between them; only where the item itself has a NUL a second element says how long it
--- is.
+-- A result that was kept under the same id before gives way, also to none. Only below an id with a colon, which other
+-- programs may choose, nothing is removed: the list of that name may be that of another feed, and we keep no result
+-- there. Item and result stand in one element with a NUL between them; only where the item itself has a NUL a second
+-- element says how long it is.
 --
 -- KEYS[1] feeds, KEYS[2] feed.config:<feed>, KEYS[3] feed.items:<feed>, KEYS[4] feed.running:<feed>,
--- KEYS[5] feed.claimed:<feed>, KEYS[6] feed.cancelled:<feed>, KEYS[7] feed.jobresults:<feed>, KEYS[8] job.finish:<feed>,
--- KEYS[9] feed.jobfinished:<feed>:<id>
+-- KEYS[5] feed.claimed:<feed>, KEYS[6] feed.cancelled:<feed>, KEYS[7] feed.jobresults:<feed>,
+-- KEYS[8] job.finish:<feed>, KEYS[9] feed.jobfinished:<feed>:<id>
 -- ARGV[1] name
 -- ARGV[2] config that the caller knows
 -- ARGV[3] id
@@ -22,7 +22,9 @@ local refusal = bad('SCARD', feeds) or bad('STRLEN', config) or bad('HLEN', item
   or bad('HLEN', claimed) or bad('HLEN', cancelled) or bad('SCARD', results) or bad('LLEN', list)
 if refusal then return refusal end
 if redis.call('SISMEMBER', feeds, name) == 0 then return redis.error_reply('NOFEED there is no such feed') end
-if (redis.call('GET', config) or '') ~= known then return redis.error_reply('STALE the config of the feed is another one') end
+if (redis.call('GET', config) or '') ~= known then
+  return redis.error_reply('STALE the config of the feed is another one')
+end
 if time ~= '' and redis.call('HGET', claimed, id) ~= time then return 0 end
 if redis.call('LREM', running, 1, id) == 0 then return 0 end
 redis.call('HDEL', claimed, id)

@@ -1,7 +1,7 @@
 -- thoonk/lapse: cancels or stalls those of the named jobs that were claimed too long ago.
 --
--- A running job without a time of its claim (its worker of another program died in between) gets the present one, and so the
--- same patience as the others. What was retracted is removed, and never put back.
+-- A running job without a time of its claim (its worker of another program died in between) gets the present one, and
+-- so the same patience as the others. What was retracted is removed, and never put back.
 --
 -- KEYS[1] feeds, KEYS[2] feed.config:<feed>, KEYS[3] feed.ids:<feed>, KEYS[4] feed.items:<feed>,
 -- KEYS[5] feed.running:<feed>, KEYS[6] feed.claimed:<feed>, KEYS[7] feed.cancelled:<feed>, KEYS[8] feed.stalled:<feed>
@@ -18,7 +18,9 @@ local refusal = bad('SCARD', feeds) or bad('STRLEN', config) or bad('LLEN', ids)
   or bad('LLEN', running) or bad('HLEN', claimed) or bad('HLEN', cancelled) or bad('LLEN', stalled)
 if refusal then return refusal end
 if redis.call('SISMEMBER', feeds, name) == 0 then return redis.error_reply('NOFEED there is no such feed') end
-if (redis.call('GET', config) or '') ~= known then return redis.error_reply('STALE the config of the feed is another one') end
+if (redis.call('GET', config) or '') ~= known then
+  return redis.error_reply('STALE the config of the feed is another one')
+end
 local present, waiting, parked = now(), {}, {}
 redis.call('PERSIST', claimed)
 

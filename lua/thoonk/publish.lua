@@ -14,7 +14,9 @@ local name, known, id, item, max = unpack(ARGV)
 local refusal = bad('SCARD', feeds) or bad('STRLEN', config) or bad('LLEN', ids) or bad('HLEN', items)
 if refusal then return refusal end
 if redis.call('SISMEMBER', feeds, name) == 0 then return redis.error_reply('NOFEED there is no such feed') end
-if (redis.call('GET', config) or '') ~= known then return redis.error_reply('STALE the config of the feed is another one') end
+if (redis.call('GET', config) or '') ~= known then
+  return redis.error_reply('STALE the config of the feed is another one')
+end
 if redis.call('HSET', items, id, item) == 0 then
   redis.call('PUBLISH', edited, id .. '\0' .. item)
   return 0

@@ -1,6 +1,7 @@
 -- thoonk/put: puts an item into a queue or a job feed, at the back or at the front.
 --
--- KEYS[1] feeds, KEYS[2] feed.config:<feed>, KEYS[3] feed.ids:<feed>, KEYS[4] feed.items:<feed>, KEYS[5] feed.publish:<feed>
+-- KEYS[1] feeds, KEYS[2] feed.config:<feed>, KEYS[3] feed.ids:<feed>, KEYS[4] feed.items:<feed>,
+-- KEYS[5] feed.publish:<feed>
 -- ARGV[1] name
 -- ARGV[2] config that the caller knows
 -- ARGV[3] id
@@ -13,7 +14,9 @@ local name, known, id, item, front = unpack(ARGV)
 local refusal = bad('SCARD', feeds) or bad('STRLEN', config) or bad('LLEN', ids) or bad('HLEN', items)
 if refusal then return refusal end
 if redis.call('SISMEMBER', feeds, name) == 0 then return redis.error_reply('NOFEED there is no such feed') end
-if (redis.call('GET', config) or '') ~= known then return redis.error_reply('STALE the config of the feed is another one') end
+if (redis.call('GET', config) or '') ~= known then
+  return redis.error_reply('STALE the config of the feed is another one')
+end
 if redis.call('HEXISTS', items, id) == 1 then return 0 end
 redis.call('HSET', items, id, item)
 redis.call(front == '1' and 'RPUSH' or 'LPUSH', ids, id)

@@ -1,7 +1,7 @@
 -- thoonk/reserve: the next id of a sorted feed, which nobody else gets.
 --
--- Inserting is a call of its own, so that one which is sent twice with its id inserts once. A reserved id that is never used
--- leaves a gap and nothing else.
+-- Inserting is a call of its own, so that one which is sent twice with its id inserts once. A reserved id that is never
+-- used leaves a gap and nothing else.
 --
 -- KEYS[1] feeds, KEYS[2] feed.config:<feed>, KEYS[3] feed.idincr:<feed>
 -- ARGV[1] name
@@ -13,5 +13,7 @@ local name, known = unpack(ARGV)
 local refusal = bad('SCARD', feeds) or bad('STRLEN', config) or bad('STRLEN', counter)
 if refusal then return refusal end
 if redis.call('SISMEMBER', feeds, name) == 0 then return redis.error_reply('NOFEED there is no such feed') end
-if (redis.call('GET', config) or '') ~= known then return redis.error_reply('STALE the config of the feed is another one') end
+if (redis.call('GET', config) or '') ~= known then
+  return redis.error_reply('STALE the config of the feed is another one')
+end
 return redis.call('INCR', counter)

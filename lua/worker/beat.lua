@@ -1,11 +1,12 @@
 -- worker/beat: keeps a worker alive for a few seconds, notes check-ins, and brings back what the worker should know.
 --
 -- A worker whose key has lapsed but that nobody took out of workers is alive: Redis or the network was away. It goes on
--- with a new "since". Only a reaper's script ends it. So does one whose "since" is to come: Redis' clock was set back, and
--- with it this worker would be no judge of others until that time.
+-- with a new "since". Only a reaper's script ends it. So does one whose "since" is to come: Redis' clock was set back,
+-- and with it this worker would be no judge of others until that time.
 --
--- Every worker sends this each second or two, and most have nothing to say: what that costs is why no function of the prelude is used, and
--- why numbers, which are whole here, are written as such: Lua takes a microsecond longer for each as a fraction.
+-- Every worker sends this each second or two, and most have nothing to say: what that costs is why no function of the
+-- prelude is used, and why numbers, which are whole here, are written as such: Lua takes a microsecond longer for each
+-- as a fraction.
 --
 -- KEYS[1] worker:<id>, KEYS[2] workers, KEYS[3] epoch, KEYS[4] lease, KEYS[5] scheduled, KEYS[6] retry,
 -- KEYS[7] worker:<id>:running, KEYS[8] claimed, KEYS[9] schedules:revision, KEYS[10] worker:<id>:info,
@@ -13,21 +14,23 @@
 -- ARGV[1] worker
 -- ARGV[2] ms that its heartbeat lasts
 -- ARGV[3] epoch that it knows
--- ARGV[4] ms that the lease on maintenance and the place of its deputy last; 0 wants neither, and gives back what it has
+-- ARGV[4] ms that the lease on maintenance and the place of its deputy last; 0 wants neither, and gives back what it
+--   has
 -- ARGV[5] 1: it waits, and asks whether one of its queues has jobs
 -- ARGV[6] how many check-ins
 -- ARGV[7..] id, number of the fetch and message of each, then ids of jobs that ended
--- RETURNS {state (ok, fenced, lost), ms, 1 if it has the lease and 2 if it is the deputy, due ms of the next scheduled id or
---   false, of the next retry or false, revision of the schedules or false: these three only to the one with the lease; what
---   is wanted of it (pause, quiet, stop) or false; how many jobs are to be cancelled; 1 if one of its queues has jobs; how many
---   workers are registered}
+-- RETURNS {state (ok, fenced, lost), ms, 1 if it has the lease and 2 if it is the deputy, due ms of the next scheduled
+--   id or false, of the next retry or false, revision of the schedules or false: these three only to the one with the
+--   lease; what is wanted of it (pause, quiet, stop) or false; how many jobs are to be cancelled; 1 if one of its
+--   queues has jobs; how many workers are registered}
 -- FIRST WRITE PEXPIRE
-local heart, workers, epoch, lease, scheduled, retry, running, claimed, revision, info, cancelled, deadlines, deputy, ready, mine =
-  unpack(KEYS)
+local heart, workers, epoch, lease, scheduled, retry, running, claimed, revision, info, cancelled, deadlines, deputy,
+  ready, mine = unpack(KEYS)
 local worker, life, known, leased, count = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[6])
 
 local alive = redis.call('PEXPIRE', heart, life) == 1
-local kept, since, holder, second = unpack(redis.call('MGET', epoch, heart, lease, deputy)) -- of another type: as if not there
+-- of another type: as if not there
+local kept, since, holder, second = unpack(redis.call('MGET', epoch, heart, lease, deputy))
 if kept ~= known then return { 'lost' } end
 if redis.call('SISMEMBER', workers, worker) == 0 then return { 'fenced' } end
 local clock = redis.call('TIME')
@@ -35,7 +38,8 @@ local time = string.format('%d', clock[1] * 1000 + math.floor(clock[2] / 1000))
 since = alive and since and tonumber(since:match('^RUN (%d+)$') or '')
 if not since or since > tonumber(time) then redis.call('SET', heart, 'RUN ' .. time, 'PX', life) end
 local noted = redis.pcall('ZADD', deadlines, string.format('%d', time + life), worker)
-if type(noted) == 'table' and noted.err:find('WRONGTYPE', 1, true) then redis.call('UNLINK', deadlines) end -- written by the next one
+-- written by the next one
+if type(noted) == 'table' and noted.err:find('WRONGTYPE', 1, true) then redis.call('UNLINK', deadlines) end
 
 if #ARGV > 6 and type(redis.pcall('HLEN', running)) == 'number' then
   local from = 7 + 3 * count
@@ -73,7 +77,9 @@ if redis.call('EXISTS', cancelled, ready) > 0 then
 end
 local fleet = redis.call('SCARD', workers)
 if role ~= 1 then return { 'ok', time, role, false, false, false, wanted, flags, calls, fleet } end
-local function next(shelf) return type(redis.pcall('ZCARD', shelf)) == 'number' and redis.call('ZRANGE', shelf, 0, 0, 'WITHSCORES')[2] or false end
+local function next(shelf)
+  return type(redis.pcall('ZCARD', shelf)) == 'number' and redis.call('ZRANGE', shelf, 0, 0, 'WITHSCORES')[2] or false
+end
 local revised = redis.pcall('GET', revision)
-return { 'ok', time, role, next(scheduled), next(retry), type(revised) == 'string' and revised or false, wanted, flags, calls,
-  fleet }
+return { 'ok', time, role, next(scheduled), next(retry), type(revised) == 'string' and revised or false, wanted, flags,
+  calls, fleet }

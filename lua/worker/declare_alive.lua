@@ -1,5 +1,5 @@
--- worker/declare_alive: takes back that a worker died: it was away and is there again, under another id. What it still holds under the
--- former one goes back as it would otherwise, and what went back has no crash for it.
+-- worker/declare_alive: takes back that a worker died: it was away and is there again, under another id. What it still
+-- holds under the former one goes back as it would otherwise, and what went back has no crash for it.
 --
 -- KEYS[1] deaths, KEYS[2] crashes, KEYS[3] worker:<id>:info
 -- ARGV[1] worker, which is the former id

@@ -1,10 +1,11 @@
--- worker/declare_dead: decides which of some workers are dead and takes those out of workers: from then on no fetch of them is answered,
--- and whoever likes puts their jobs back. Those with a heartbeat are expected to beat again before that lapses.
+-- worker/declare_dead: decides which of some workers are dead and takes those out of workers: from then on no fetch of
+-- them is answered, and whoever likes puts their jobs back. Those with a heartbeat are expected to beat again before
+-- that lapses.
 --
 -- A reaper that was itself away (its heartbeat lapsed or began less than a few seconds ago) is no judge: Redis was
--- away, and everybody's key is gone. It must have been there for as long as a heartbeat of the target lasts. A heartbeat that would
--- last longer than that was sent before Redis' clock was set back: it gets the time that it should have. Where a target did not tell how
--- long its heartbeats last, they may last for as long as any.
+-- away, and everybody's key is gone. It must have been there for as long as a heartbeat of the target lasts. A
+-- heartbeat that would last longer than that was sent before Redis' clock was set back: it gets the time that it should
+-- have. Where a target did not tell how long its heartbeats last, they may last for as long as any.
 --
 -- KEYS[1] worker:<reaper>, KEYS[2] workers, KEYS[3] dead, KEYS[4] deadlines, KEYS[5] deaths
 -- KEYS[6..] worker:<target>, worker:<target>:info of each target

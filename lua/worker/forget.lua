@@ -1,7 +1,7 @@
 -- worker/forget: removes a worker, dead or stopping, once all its in-process lists are empty.
 --
--- Of one with many queues the caller gives some at a time: those whose lists are empty are taken out, as long as it is not registered,
--- so that no fetch can land any more. The call that gives all that are left removes the worker.
+-- Of one with many queues the caller gives some at a time: those whose lists are empty are taken out, as long as it is
+-- not registered, so that no fetch can land any more. The call that gives all that are left removes the worker.
 --
 -- KEYS[1] workers, KEYS[2] dead, KEYS[3] worker:<id>, KEYS[4] worker:<id>:queues, KEYS[5] worker:<id>:info,
 -- KEYS[6] worker:<id>:running, KEYS[7] lease, KEYS[8] deputy, KEYS[9] deadlines, KEYS[10] taken:<id>
@@ -30,8 +30,10 @@ end
 
 redis.call('SREM', workers, ARGV[1])
 redis.pcall('ZREM', deadlines, ARGV[1])
-local last = redis.pcall('HGET', info, 'n') -- nil: it never fetched, or was forgotten before and has named itself dead since
-if redis.call('SREM', dead, ARGV[1]) == 1 and type(last) == 'string' and not bad('HLEN', taken) then -- see release.lua; it may have held nothing
+-- nil: it never fetched, or was forgotten before and has named itself dead since
+local last = redis.pcall('HGET', info, 'n')
+-- see release.lua; it may have held nothing
+if redis.call('SREM', dead, ARGV[1]) == 1 and type(last) == 'string' and not bad('HLEN', taken) then
   redis.call('HSET', taken, 'n', last)
   redis.call('PEXPIRE', taken, 3600000)
 end

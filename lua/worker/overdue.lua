@@ -5,8 +5,8 @@
 -- KEYS[1] deadlines, KEYS[2] workers, KEYS[3] dead
 -- ARGV[1] ms after which a deadline is too far away; declare_dead.lua knows it exactly
 -- ARGV[2] how many at the most
--- RETURNS {ids of those overdue, the longest first; how many workers are registered, how many have a deadline, and how many are
---   being taken apart}
+-- RETURNS {ids of those overdue, the longest first; how many workers are registered, how many have a deadline, and how
+--   many are being taken apart}
 -- FIRST WRITE none
 local deadlines, workers, dead = unpack(KEYS)
 

@@ -1,4 +1,5 @@
--- worker/register: makes a worker known: its heartbeat, what it is, the queues it serves (call again for more than 500).
+-- worker/register: makes a worker known: its heartbeat, what it is, the queues it serves (call again for more than
+-- 500).
 --
 -- KEYS[1] worker:<id>, KEYS[2] workers, KEYS[3] worker:<id>:queues, KEYS[4] worker:<id>:info, KEYS[5] queues,
 -- KEYS[6] epoch, KEYS[7] dead, KEYS[8] deadlines
@@ -13,7 +14,8 @@
 local heart, workers, mine, info, queues, epoch, dead, deadlines = unpack(KEYS)
 local worker, life, fresh, former, fields = unpack(ARGV, 1, 5)
 
-local refusal = bad('SCARD', workers) or bad('SCARD', mine) or bad('HLEN', info) or bad('ZCARD', queues) or bad('SCARD', dead)
+local refusal = bad('SCARD', workers) or bad('SCARD', mine) or bad('HLEN', info) or bad('ZCARD', queues)
+  or bad('SCARD', dead)
 if refusal then return refusal end
 
 local time = ms(now())

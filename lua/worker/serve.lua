@@ -1,7 +1,9 @@
--- worker/serve: changes which queues a registered worker serves: adds some, and takes those out of which it holds nothing.
+-- worker/serve: changes which queues a registered worker serves: adds some, and takes those out of which it holds
+-- nothing.
 --
--- A list of a queue that the worker does not serve would be seen by no reaper, so a name stays until that list is empty. The
--- number is of the series of the worker's fetches: none that was sent before lands after this, nor this after a later one.
+-- A list of a queue that the worker does not serve would be seen by no reaper, so a name stays until that list is
+-- empty. The number is of the series of the worker's fetches: none that was sent before lands after this, nor this
+-- after a later one.
 --
 -- KEYS[1] worker:<id>:info, KEYS[2] workers, KEYS[3] worker:<id>:queues, KEYS[4] queues
 -- KEYS[5..] worker:<id>:inprocess:<name> of each queue to be taken out
@@ -14,7 +16,8 @@ local info, workers, mine, queues = unpack(KEYS, 1, 4)
 
 if redis.call('SISMEMBER', workers, ARGV[1]) == 0 then return { 'fenced', {} } end
 if tonumber(ARGV[2]) < tonumber(redis.call('HGET', info, 'n') or 0) then return { 'stale', {} } end
-local refusal, unlisted = bad('SCARD', mine), bad('ZCARD', queues) -- the list of queues is for those who look, not for workers
+-- the list of queues is for those who look, not for workers
+local refusal, unlisted = bad('SCARD', mine), bad('ZCARD', queues)
 if refusal then return refusal end
 redis.call('HDEL', info, '')
 redis.call('HSET', info, 'n', ARGV[2])

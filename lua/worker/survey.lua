@@ -5,8 +5,8 @@
 -- ARGV[1] worker
 -- ARGV[2] number, of the same series as those of its fetches
 -- ARGV[3] how many elements of each list at the most, oldest first
--- RETURNS {state (ok, fenced, stale), the last number before this one, then {element, ...} for each queue, oldest first; no
---   queues where nothing is held of any}
+-- RETURNS {state (ok, fenced, stale), the last number before this one, then {element, ...} for each queue, oldest
+--   first; no queues where nothing is held of any}
 -- FIRST WRITE HDEL (of a field that is never there)
 local info, workers = KEYS[1], KEYS[2]
 

@@ -1,4 +1,5 @@
--- worker/want: tells a worker what is wanted of it. It learns of it by its next heartbeat, and by a hint that makes that one come at once.
+-- worker/want: tells a worker what is wanted of it. It learns of it by its next heartbeat, and by a hint that makes
+-- that one come at once.
 --
 -- A worker that is to go quiet does not go on again, and one that is to stop does neither.
 --

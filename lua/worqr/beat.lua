@@ -1,5 +1,5 @@
--- worqr/beat: renews a worker's timer, as SET workerTimers:<w> RUN EX 3 XX does. A timer that has lapsed is never revived: the
--- worker has to start anew.
+-- worqr/beat: renews a worker's timer, as SET workerTimers:<w> RUN EX 3 XX does. A timer that has lapsed is never
+-- revived: the worker has to start anew.
 --
 -- KEYS[1] workerTimers:<w>, KEYS[2] leasedWorkers, KEYS[3] registrations
 -- ARGV[1] worker

@@ -1,5 +1,5 @@
--- worqr/condemn: takes a worker's timer away, so that it counts as dead, its tasks can be put back, and it cannot go on. Anyone
--- may go on with that from here.
+-- worqr/condemn: takes a worker's timer away, so that it counts as dead, its tasks can be put back, and it cannot go
+-- on. Anyone may go on with that from here.
 --
 -- KEYS[1] workerTimers:<w>, KEYS[2] leasedWorkers, KEYS[3] registrations
 -- ARGV[1] worker

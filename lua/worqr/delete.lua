@@ -1,5 +1,5 @@
--- worqr/delete: removes a queue with the tasks that wait in it and their locks, and tells who listens. Tasks that are worked on
--- stay with their workers, and so do their locks.
+-- worqr/delete: removes a queue with the tasks that wait in it and their locks, and tells who listens. Tasks that are
+-- worked on stay with their workers, and so do their locks.
 --
 -- KEYS[1] queues:<q>, KEYS[2] uniqueWaiting:<q>, KEYS[3] knownQueues, KEYS[4] channel:<q>:delete
 -- KEYS[5..] uniqueTasks:<q>:<hash> of each lock

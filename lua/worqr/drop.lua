@@ -1,6 +1,7 @@
 -- worqr/drop: ends a process without a word if its task was cancelled since it started.
 --
--- KEYS[1] workingProcesses:<w>:<q>, KEYS[2] processes:<pid>, KEYS[3] startedProcesses:<w>:<q>, KEYS[4] cancelledTasks:<q>
+-- KEYS[1] workingProcesses:<w>:<q>, KEYS[2] processes:<pid>, KEYS[3] startedProcesses:<w>:<q>,
+-- KEYS[4] cancelledTasks:<q>
 -- ARGV[1] process
 -- ARGV[2] hash of its task
 -- ARGV[3] 1: also if nothing is known of a cancellation, as of one by the released program, which leaves no mark

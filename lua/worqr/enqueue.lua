@@ -1,8 +1,9 @@
--- worqr/enqueue: puts tasks at the back of a queue, unique ones only where none of their kind is waiting or being worked on.
+-- worqr/enqueue: puts tasks at the back of a queue, unique ones only where none of their kind is waiting or being
+-- worked on.
 --
--- A task has no id, so a call that is sent again is known by its lane: the lane's key keeps the last number and its answer.
--- A number before that landed late and is refused. Which of several copies of the same bytes is the unique one is kept
--- as the number of copies that will be taken before it; only that one frees the lock.
+-- A task has no id, so a call that is sent again is known by its lane: the lane's key keeps the last number and its
+-- answer. A number before that landed late and is refused. Which of several copies of the same bytes is the unique one
+-- is kept as the number of copies that will be taken before it; only that one frees the lock.
 --
 -- KEYS[1] queues:<q>, KEYS[2] knownQueues, KEYS[3] lanes:<lane>, KEYS[4] uniqueWaiting:<q>, KEYS[5] channel:<q>:work
 -- KEYS[6..] uniqueTasks:<q>:<hash> of each task that is to be unique

@@ -1,10 +1,10 @@
 -- worqr/finish: ends a process for good, frees the lock if it is the unique task that has it, and tells who listens.
 --
--- The process is taken out of the worker's own set first: only if it was there does the rest happen. So a process that was taken
--- away cannot be finished, and neither can one be twice.
+-- The process is taken out of the worker's own set first: only if it was there does the rest happen. So a process that
+-- was taken away cannot be finished, and neither can one be twice.
 --
--- KEYS[1] workingProcesses:<w>:<q>, KEYS[2] processes:<pid>, KEYS[3] startedProcesses:<w>:<q>, KEYS[4] uniqueTasks:<q>:<hash>,
--- KEYS[5] channel:<q>:done
+-- KEYS[1] workingProcesses:<w>:<q>, KEYS[2] processes:<pid>, KEYS[3] startedProcesses:<w>:<q>,
+-- KEYS[4] uniqueTasks:<q>:<hash>, KEYS[5] channel:<q>:done
 -- ARGV[1] process
 -- ARGV[2] what is told on the channel
 -- RETURNS 1, or 0 if the process is not this worker's

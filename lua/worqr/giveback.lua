@@ -1,8 +1,10 @@
--- worqr/giveback: puts tasks of a worker back to the front of their queue, those that were cancelled excepted, which end here.
+-- worqr/giveback: puts tasks of a worker back to the front of their queue, those that were cancelled excepted, which
+-- end here.
 --
--- It serves a task that is stopped, a worker that serves the queue no longer, and a worker that is dead; of another worker's
--- tasks it moves none while that one is alive. The processes come newest first, so that the oldest is in front in the end. A
--- process that may still be about to start becomes void. A queue that was deleted meanwhile is in the registry again.
+-- It serves a task that is stopped, a worker that serves the queue no longer, and a worker that is dead; of another
+-- worker's tasks it moves none while that one is alive. The processes come newest first, so that the oldest is in front
+-- in the end. A process that may still be about to start becomes void. A queue that was deleted meanwhile is in the
+-- registry again.
 --
 -- KEYS[1] workingProcesses:<w>:<q>, KEYS[2] startedProcesses:<w>:<q>, KEYS[3] queues:<q>, KEYS[4] uniqueWaiting:<q>,
 -- KEYS[5] cancelledTasks:<q>, KEYS[6] leasedWorkers, KEYS[7] workerTimers:<w>, KEYS[8] voidedProcesses:<w>,
@@ -21,7 +23,9 @@ local refusal = bad('SCARD', working) or bad('HLEN', started) or bad('LLEN', que
   or bad('ZCARD', cancelled) or bad('SCARD', voided) or bad('SCARD', known)
 for i = 11, #KEYS do refusal = refusal or bad('LLEN', KEYS[i]) end
 if refusal then return refusal end
-if mode == 'dead' and (redis.call('SISMEMBER', leased, worker) == 0 or redis.call('EXISTS', timer) == 1) then return { 'alive' } end
+if mode == 'dead' and (redis.call('SISMEMBER', leased, worker) == 0 or redis.call('EXISTS', timer) == 1) then
+  return { 'alive' }
+end
 
 -- locked notes how many copies of the task will be taken before the unique one of its kind.
 local function locked(task, owner)

@@ -1,7 +1,7 @@
 -- worqr/register: makes a worker known, under a random registration that tells it from another one of the same id.
 --
--- To the released program it is a permanent worker, which that never fails. Here it has a timer, unless it is to be permanent
--- here as well.
+-- To the released program it is a permanent worker, which that never fails. Here it has a timer, unless it is to be
+-- permanent here as well.
 --
 -- KEYS[1] workerTimers:<w>, KEYS[2] leasedWorkers, KEYS[3] registrations, KEYS[4] workers, KEYS[5] permanentWorkers
 -- ARGV[1] worker

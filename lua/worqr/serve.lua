@@ -1,7 +1,7 @@
 -- worqr/serve: notes that a worker serves a queue, and tells how many tasks wait in it already.
 --
--- KEYS[1] workerTimers:<w>, KEYS[2] leasedWorkers, KEYS[3] registrations, KEYS[4] workingQueues:<w>, KEYS[5] knownQueues,
--- KEYS[6] queues:<q>
+-- KEYS[1] workerTimers:<w>, KEYS[2] leasedWorkers, KEYS[3] registrations, KEYS[4] workingQueues:<w>,
+-- KEYS[5] knownQueues, KEYS[6] queues:<q>
 -- ARGV[1] worker
 -- ARGV[2] queue
 -- ARGV[3] registration
@@ -10,7 +10,8 @@
 -- FIRST WRITE PEXPIRE
 local timer, leased, registrations, serves, known, queue = unpack(KEYS)
 local worker, name, registration, life = unpack(ARGV)
-local refusal = bad('SCARD', leased) or bad('HLEN', registrations) or bad('SCARD', serves) or bad('SCARD', known) or bad('LLEN', queue)
+local refusal = bad('SCARD', leased) or bad('HLEN', registrations) or bad('SCARD', serves) or bad('SCARD', known)
+  or bad('LLEN', queue)
 if refusal then return refusal end
 
 if redis.call('HGET', registrations, worker) ~= registration then return { 'lapsed' } end

@@ -1,11 +1,11 @@
 -- worqr/start: takes the task at the front of a queue for a worker, as a process whose id the worker has chosen.
 --
--- A call that is sent again finds its process and answers with the same task. One whose worker has given up waiting is void:
--- it must not leave a task with nobody when it lands late.
+-- A call that is sent again finds its process and answers with the same task. One whose worker has given up waiting is
+-- void: it must not leave a task with nobody when it lands late.
 --
 -- KEYS[1] queues:<q>, KEYS[2] processes:<pid>, KEYS[3] workingQueues:<w>, KEYS[4] leasedWorkers, KEYS[5] registrations,
--- KEYS[6] workerTimers:<w>, KEYS[7] workingProcesses:<w>:<q>, KEYS[8] startedProcesses:<w>:<q>, KEYS[9] voidedProcesses:<w>,
--- KEYS[10] uniqueWaiting:<q>, KEYS[11] sequence
+-- KEYS[6] workerTimers:<w>, KEYS[7] workingProcesses:<w>:<q>, KEYS[8] startedProcesses:<w>:<q>,
+-- KEYS[9] voidedProcesses:<w>, KEYS[10] uniqueWaiting:<q>, KEYS[11] sequence
 -- ARGV[1] worker
 -- ARGV[2] queue
 -- ARGV[3] process

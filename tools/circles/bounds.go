@@ -65,8 +65,8 @@ func (b bounds) complaints(name string, f figures) (found []string) {
 		{"arrows between files", f.arrows, most.arrows}, {"files in one circle", f.circle, most.circle},
 	} {
 		if row.is > row.most {
-			found = append(found, fmt.Sprintf("%s has %d %s, more than %d: let files use each other in one direction, or "+
-				"give a part a package of its own", name, row.is, row.what, row.most))
+			found = append(found, fmt.Sprintf("%s has %d %s, more than %d: let files use each other in one "+
+				"direction, or give a part a package of its own", name, row.is, row.what, row.most))
 		}
 	}
 	return found

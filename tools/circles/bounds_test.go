@@ -18,8 +18,8 @@ func TestBoundsAreOfTheNamedPackageOrOfAllOthers(t *testing.T) {
 	assert.Empty(t, b.complaints("root", figures{3, 100, 9999, 5, 2}))
 	assert.Len(t, b.complaints("root", figures{4, 101, 9999, 6, 3}), 4)
 	assert.Empty(t, b.complaints("other", figures{2, 9999, 9999, 9999, 1}))
-	assert.Equal(t, []string{"other has 2 files in one circle, more than 1: let files use each other in one direction, or " +
-		"give a part a package of its own"}, b.complaints("other", figures{2, 1, 1, 1, 2}))
+	assert.Equal(t, []string{"other has 2 files in one circle, more than 1: let files use each other in one " +
+		"direction, or give a part a package of its own"}, b.complaints("other", figures{2, 1, 1, 1, 2}))
 	assert.Empty(t, bounds(nil).complaints("other", figures{9, 9, 9, 9, 9}))
 }
 

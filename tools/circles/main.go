@@ -5,8 +5,8 @@
 //
 // With -bounds it fails where a package is larger, or more of a circle, than the file says.
 //
-// A package that reads well is a few files that use each other in one direction. A circle of two or three files is one idea
-// in several files; a circle of thirty is a tangle.
+// A package that reads well is a few files that use each other in one direction. A circle of two or three files is one
+// idea in several files; a circle of thirty is a tangle.
 package main
 
 import (

@@ -34,16 +34,16 @@ func TestVet(t *testing.T) {
 		"a house finding":          {"// Package a lacks a comment.\npackage a\n\nfunc Bare() {}\n", true},
 		"a finding of staticcheck": {"package a\n", true},
 		"a finding of errcheck": {
-			"// Package a drops an error.\npackage a\n\nfunc fails() error { return nil }\n\n// Calls drops it.\nfunc " +
-				"Calls() { fails() }\n", true,
+			"// Package a drops an error.\npackage a\n\nfunc fails() error { return nil }\n\n" +
+				"// Calls drops it.\nfunc Calls() { fails() }\n", true,
 		},
 		"a deferred close": {
-			"// Package a closes a file.\npackage a\n\nimport \"os\"\n\n// Calls closes it.\nfunc Calls(f *os.File) { " +
-				"defer f.Close() }\n", false,
+			"// Package a closes a file.\npackage a\n\nimport \"os\"\n\n// Calls closes it.\nfunc Calls(f *os.File) " +
+				"{ defer f.Close() }\n", false,
 		},
 		"a close that is not deferred": {
-			"// Package a closes a file.\npackage a\n\nimport \"os\"\n\n// Calls closes it.\nfunc Calls(f *os.File) { " +
-				"f.Close() }\n", true,
+			"// Package a closes a file.\npackage a\n\nimport \"os\"\n\n// Calls closes it.\nfunc Calls(f *os.File) " +
+				"{ f.Close() }\n", true,
 		},
 		"unused code": {"// Package a has a function that nobody calls.\npackage a\n\nfunc idle() {}\n", true},
 		"a silenced finding": {

@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/yuin/gopher-lua/parse"
 )
 
 // maxCodeLines is twice what most need: a fetch, which must decide all of it in one script, needs that much.
 const maxCodeLines = 120
+
+// maxColumns is where a line ends, as those of Go do.
+const maxColumns = 120
 
 // preludeName is the file of what scripts share: it has no KEYS, returns nothing and writes nothing. It may be as long
 // as it likes, since no script gets more of it than the functions that it uses.
@@ -41,6 +45,7 @@ func check(file, source string) findings {
 		found.add(1, "not Lua 5.1: %s", strings.Join(strings.Fields(err.Error()), " "))
 		return found
 	}
+	checkColumns(source, &found)
 	header := parseHeader(source)
 	uses := inspect(chunk, &found)
 	checkTitle(header, name, &found)
@@ -52,6 +57,16 @@ func check(file, source string) findings {
 	}
 	slices.SortStableFunc(found, func(a, b finding) int { return cmp.Compare(a.line, b.line) })
 	return found
+}
+
+func checkColumns(source string, found *findings) {
+	number := 0
+	for line := range strings.Lines(source) {
+		number++
+		if columns := utf8.RuneCountInString(strings.TrimRight(line, "\n")); columns > maxColumns {
+			found.add(number, "the line has %d columns, more than %d", columns, maxColumns)
+		}
+	}
 }
 
 func checkLength(source string, found *findings) {

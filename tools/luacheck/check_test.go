@@ -49,6 +49,8 @@ func TestFaults(t *testing.T) {
 		"another name": {"-- move:", "-- copy:", 1, `the first line must be "-- move:`},
 		"no description": {"move: moves ids from one list to another.", "move: ", 1,
 			`the first line must be "-- move:`},
+		"a long line": {"tonumber(ARGV[1])\n", "tonumber(ARGV[1]) --" + strings.Repeat("x", 87) + "\n", 12,
+			"the line has 121 columns, more than 120"},
 		"no RETURNS":     {"-- RETURNS how many were moved\n", "", 1, `"-- RETURNS ..."`},
 		"no FIRST WRITE": {"-- FIRST WRITE LREM\n", "", 1, `"-- FIRST WRITE COMMAND"`},
 		"a write at full": {"FIRST WRITE LREM", "FIRST WRITE LPUSH", 1,
@@ -124,8 +126,8 @@ func TestEnqueueMayBeRefused(t *testing.T) {
 
 func TestAScriptMayOnlyRead(t *testing.T) {
 	t.Parallel()
-	script := "-- look: looks at one.\n-- KEYS[1] list\n-- RETURNS it\n-- FIRST WRITE none\nreturn redis.call('LINDEX', " +
-		"KEYS[1], 0)\n"
+	script := "-- look: looks at one.\n-- KEYS[1] list\n-- RETURNS it\n-- FIRST WRITE none\nreturn " +
+		"redis.call('LINDEX', KEYS[1], 0)\n"
 	assert.Empty(t, check("look.lua", script))
 }
 

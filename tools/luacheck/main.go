@@ -1,4 +1,4 @@
-// Command luacheck checks the scripts in a directory against the rules for Lua in docs/redis-contract.md:
+// Command luacheck checks the scripts in a directory against the rules for Lua in docs/contributing/redis-contract.md:
 //
 //	go run ./tools/luacheck lua
 //

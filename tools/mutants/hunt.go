@@ -22,8 +22,8 @@ type result struct {
 
 // impatience lets tests wait less long for what will not come.
 var impatience = mutant{
-	Name: "impatience", File: "pool_kit_test.go", Before: "patience = time.Minute",
-	After: "patience = 20 * time.Second",
+	Name: "impatience", File: "internal/pooltest/spy.go", Before: "Patience = time.Minute",
+	After: "Patience = 20 * time.Second",
 }
 
 // onDisk lets the programs of a tree read the scripts when they start: a change of a script needs no build then.

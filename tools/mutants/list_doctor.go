@@ -2,7 +2,7 @@ package main
 
 // doctored are tests of the doctor and of the janitor.
 func doctored(names ...string) []tests {
-	return pool(append(names, "TestDoctorMendsEachDamageAndSparesWhatOnlyLooksLikeIt")...)
+	return []tests{{"./inspect/doctor", append(names, "TestDoctorMendsEachDamageAndSparesWhatOnlyLooksLikeIt")}}
 }
 
 // doctorScripts break what mends a namespace that was damaged.
@@ -39,8 +39,8 @@ var doctorScripts = []mutant{
 	},
 	{
 		Name: "disown-known", File: "lua/repair/remove_worker.lua",
-		Before: "if redis.call('SISMEMBER', workers, ARGV[2]) == 1 or redis.call('SISMEMBER', dead, ARGV[2]) == 1 then " +
-			"return 0 end",
+		Before: "if redis.call('SISMEMBER', workers, ARGV[2]) == 1 or redis.call('SISMEMBER', dead, ARGV[2]) == 1 " +
+			"then return 0 end",
 		Breaks: "a dead worker is taken apart by its reaper, who needs what is stored of it",
 		Tests:  unmodelled("TestAWorkerThatIsKnownIsNotDisowned"),
 	},
@@ -82,8 +82,8 @@ var doctorScripts = []mutant{
 	},
 	{
 		Name: "reclaim-fenced", File: "lua/repair/agree_claim.lua",
-		Before: "if not known and redis.call('PTTL', heart) >= 0 then return 'ok' end -- it was fenced, and is about to " +
-			"notice",
+		Before: "if not known and redis.call('PTTL', heart) >= 0 then return 'ok' end -- it was fenced, and is about " +
+			"to notice",
 		Breaks: "what a worker holds that is about to notice its end is left to it",
 		Tests:  unmodelled("TestReclaimDecidesByWhatIsThereNow"),
 	},

@@ -78,21 +78,21 @@ var endScripts = []mutant{
 		Tests:  unmodelled("TestACancellationIsAnnouncedToWhoHoldsTheJob"),
 	},
 	{
-		Name: "foretell-unflagged", File: "lua/inspect/keep_outcome.lua",
+		Name: "foretell-unflagged", File: "lua/result/keep_outcome.lua",
 		Before: "if not flagged and fresh == '0' then return 'gone' end",
 		Breaks: "only a job that is to be cancelled reads as ended before its end",
 		Tests:  unmodelled("TestForetellKeepsTheOutcomeOfWhatIsToBeCancelled"),
 	},
 	{
-		Name: "foretell-held", File: "lua/inspect/keep_outcome.lua",
+		Name: "foretell-held", File: "lua/result/keep_outcome.lua",
 		Before: "if redis.call('HEXISTS', claimed, id) == 1 then return 'held' end",
 		Breaks: "the outcome of a job that runs is that of its end",
 		Tests:  unmodelled("TestForetellKeepsTheOutcomeOfWhatIsToBeCancelled"),
 	},
 	{
-		Name: "foretell-over-another", File: "lua/inspect/keep_outcome.lua",
-		Before: "if flagged and (fresh == '1' or told and told:find('^{\"state\":\"deleted\"')) then return 'cancelled' " +
-			"end",
+		Name: "foretell-over-another", File: "lua/result/keep_outcome.lua",
+		Before: "if flagged and (fresh == '1' or told and told:find('^{\"state\":\"deleted\"')) then return " +
+			"'cancelled' end",
 		Breaks: "who cancels or deletes a job deep in a queue first decides how it ends",
 		Tests:  unmodelled("TestWhatWasForetoldFirstIsHowAJobEnds"),
 	},
@@ -116,7 +116,7 @@ var endScripts = []mutant{
 		Tests:  scripts("TestAPurgeRemovesWhatItNamesAndNothingElse"),
 	},
 	{
-		Name: "foretell-untold", File: "lua/inspect/keep_outcome.lua",
+		Name: "foretell-untold", File: "lua/result/keep_outcome.lua",
 		Before: "if waiter then redis.call('PUBLISH', done, id) end", After: "_ = waiter",
 		Breaks: "whoever waits for such a job is told",
 		Tests:  unmodelled("TestForetellKeepsTheOutcomeOfWhatIsToBeCancelled"),
@@ -187,51 +187,50 @@ var endScripts = []mutant{
 // waitScripts break what those rely on who wait for jobs, or look for them.
 var waitScripts = []mutant{
 	{
-		Name: "await-unnoted", File: "lua/inspect/await.lua",
+		Name: "await-unnoted", File: "lua/result/await.lua",
 		Before: "if #notes > 0 then redis.call('HSET', waited, unpack(notes)) end",
 		Breaks: "the end of a job that somebody waits for keeps its outcome",
 		Tests:  scripts("TestAwaitSaysWhatHasBecomeOfAJob"),
 	},
 	{
-		Name: "await-the-former", File: "lua/inspect/await.lua",
+		Name: "await-the-former", File: "lua/result/await.lua",
 		Before: "local over = not lives or flagged > 0 and redis.call('SISMEMBER', cancelled, id) == 1",
 		After:  "local over = true or flagged",
 		Breaks: "a job that lives has not ended, though a former one of its id has",
 		Tests:  scripts("TestAwaitSaysWhatHasBecomeOfAJob"),
 	},
 	{
-		Name: "await-unbounded", File: "lua/inspect/await.lua",
+		Name: "await-unbounded", File: "lua/result/await.lua",
 		Before: "elseif from and bytes >= most then", After: "elseif false then",
 		Breaks: "no answer is larger than its bounds",
 		Tests:  unmodelled("TestAwaitPutsOffLargeOutcomes"),
 	},
 	{
-		Name: "collect-again", File: "lua/inspect/collect.lua",
+		Name: "collect-again", File: "lua/result/collect.lua",
 		Before: "if n and tonumber(n) == tonumber(number) then return entry end",
 		Breaks: "an entry whose reply was lost is not lost",
 		Tests:  unmodelled("TestCollectGivesEachEntryOnce"),
 	},
 	{
-		Name: "collect-stale", File: "lua/inspect/collect.lua",
-		Before: "if n and tonumber(n) > tonumber(number) then return redis.error_reply('STALE reader ' .. lane .. ' is " +
-			"at call ' .. n) end",
+		Name: "collect-stale", File: "lua/result/collect.lua",
+		Before: "if n and tonumber(n) > tonumber(number) then", After: "if false then",
 		Breaks: "a call that was given up takes no entry",
 		Tests:  unmodelled("TestCollectGivesEachEntryOnce"),
 	},
 	{
-		Name: "collect-newest", File: "lua/inspect/collect.lua",
+		Name: "collect-newest", File: "lua/result/collect.lua",
 		Before: "entry = redis.call('RPOP', completion)", After: "entry = redis.call('LPOP', completion)",
 		Breaks: "a completion queue gives its oldest entry first",
 		Tests:  unmodelled("TestCollectGivesEachEntryOnce"),
 	},
 	{
-		Name: "unwait-early", File: "lua/inspect/stop_waiting.lua",
+		Name: "unwait-early", File: "lua/result/stop_waiting.lua",
 		Before: "if stands and (tonumber(stands) or 0) <= time then", After: "if stands then",
 		Breaks: "the note of somebody who waits stands for its time",
 		Tests:  unmodelled("TestForgetWaitersRemovesWhatHasRunOut"),
 	},
 	{
-		Name: "unwait-what-cannot-be-read", File: "lua/inspect/stop_waiting.lua",
+		Name: "unwait-what-cannot-be-read", File: "lua/result/stop_waiting.lua",
 		Before: "(tonumber(stands) or 0) <= time", After: "(tonumber(stands) or time + 1) <= time",
 		Breaks: "a note that cannot be read does not stay for ever",
 		Tests:  unmodelled("TestForgetWaitersRemovesWhatHasRunOut"),

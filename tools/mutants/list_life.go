@@ -143,6 +143,12 @@ var lifeScripts = []mutant{
 		Breaks: "who forgets a worker looked at its lists, and not at others",
 		Tests:  unmodelled("TestForgetRemovesOnlyWhoHoldsNothing"),
 	},
+	{
+		Name: "restore-the-known", File: "lua/job/restore.lua",
+		Before: "if redis.call('HEXISTS', jobs, id) == 0 and redis.call('HEXISTS', claimed, id) == 0 then", After: "do",
+		Breaks: "a job that Redis still knows is not stored again",
+		Tests:  pool("TestWhatRedisStillKnowsIsNotRestored"),
+	},
 }
 
 var careScripts = []mutant{
@@ -209,8 +215,8 @@ var careScripts = []mutant{
 	},
 	{
 		Name: "orphan-held", File: "lua/repair/return_claim.lua",
-		Before: "if redis.call('SISMEMBER', workers, worker) == 1 and redis.call('LPOS', inprocess, element) then return " +
-			"0 end",
+		Before: "if redis.call('SISMEMBER', workers, worker) == 1 and redis.call('LPOS', inprocess, element) then " +
+			"return 0 end",
 		Breaks: "a job that a living worker holds is not given to another",
 		Tests:  scripts("TestOrphanGivesBackWhatNobodyHolds"),
 	},
@@ -243,12 +249,6 @@ var careScripts = []mutant{
 		Before: "'-inf', ms(now()), 'LIMIT'", After: "'-inf', '+inf', 'LIMIT'",
 		Breaks: "an outcome is kept for its retention",
 		Tests:  scripts("TestSweepRemovesOutcomesThatAreOver"),
-	},
-	{
-		Name: "overdue-young", File: "internal/rdb/control_page.go",
-		Before: "now.Add(-retention)", After: "now",
-		Breaks: "a buried job stays for MorgueRetention",
-		Tests:  scripts("TestOverdueAreTheOldestOfTheMorgue"),
 	},
 	{
 		Name: "tokens-without-end", File: "lua/prelude.lua",

@@ -172,12 +172,6 @@ var limitScripts = []mutant{
 		Tests:  unmodelled("TestNobodyIsCalledToAQueueWithoutRoom"),
 	},
 	{
-		Name: "quota-unheard", File: "quota.go",
-		Before: "	q.short.Store(true)\n	return q.hasRoom()", After: "	return q.hasRoom()",
-		Breaks: "a worker that met a full quota hears when there is room",
-		Tests:  pool("TestAQuota", "TestMaxRunningBesideALimitIsAsFastAsTheLimit"),
-	},
-	{
 		Name: "want-lesser", File: "lua/worker/want.lua",
 		Before: "elseif before < 2 or rank[wish] > before then", After: "else",
 		Breaks: "a worker that is to stop is not told to go on",
@@ -256,8 +250,7 @@ var lockScripts = []mutant{
 	},
 	{
 		Name: "shelve-lock-stays", File: "lua/job/shelve.lua",
-		Before: ":match('^(.*) %d+ %a$') == id then redis.call('HDEL', unique, digest) end",
-		After:  ":match('^(.*) %d+ %a$') == id then _ = digest end",
+		Before: "  redis.call('HDEL', unique, digest)\n", After: "",
 		Breaks: "a job that is buried makes room for another one of its kind",
 		Tests:  scripts("TestShelvingFreesTheLockThatIsNamedIfItIsTheJobs"),
 	},

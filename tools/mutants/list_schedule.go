@@ -28,8 +28,8 @@ var scheduleScripts = []mutant{
 	},
 	{
 		Name: "tick-overlap", File: "lua/schedule/tick.lua",
-		Before: "if overlap == 'skip' and former ~= '' and redis.call('HEXISTS', jobs, former) == 1 and not",
-		After:  "if false and not",
+		Before: "if overlap == 'skip' and former ~= '' and redis.call('HEXISTS', jobs, former) == 1\n",
+		After:  "if false\n",
 		Breaks: "a schedule that skips does so while its last job lives",
 		Tests:  unmodelled("TestATickSkipsWhileTheLastJobLives"),
 	},
@@ -53,8 +53,7 @@ var scheduleScripts = []mutant{
 	},
 	{
 		Name: "withdraw-declared", File: "lua/schedule/withdraw.lua",
-		Before: "schedule .. '\\n', 1, true) then return 'declared' end",
-		After:  "schedule .. '\\n', 1, true) then _ = 1 end",
+		Before: "    return 'declared'\n", After: "",
 		Breaks: "a schedule that a worker declares stays",
 		Tests:  unmodelled("TestAScheduleIsWithdrawnOnlyWhenNobodyDeclaresIt"),
 	},
@@ -109,8 +108,8 @@ var scheduleScripts = []mutant{
 	},
 	{
 		Name: "tally-stale", File: "lua/history/add.lua",
-		Before: "if n and tonumber(n) > tonumber(number) then return redis.error_reply('STALE lane ' .. lane .. ' is at " +
-			"call ' .. n) end",
+		Before: "if n and tonumber(n) > tonumber(number) then return redis.error_reply('STALE lane ' .. lane .. ' is " +
+			"at call ' .. n) end",
 		Breaks: "counts that come late are refused",
 		Tests:  unmodelled("TestATallySentAgainAddsNothing", "TestTheEdgesOfAMinuteAndOfADay"),
 	},

@@ -9,8 +9,8 @@ var enqueueScripts = []mutant{
 	},
 	{
 		Name: "enqueue-stale", File: "lua/job/enqueue.lua",
-		Before: "if tonumber(n) > tonumber(number) then return redis.error_reply('STALE lane ' .. lane .. ' is at call ' " +
-			".. n) end",
+		Before: "if tonumber(n) > tonumber(number) then return redis.error_reply('STALE lane ' .. lane .. ' is at " +
+			"call ' .. n) end",
 		Breaks: "a call that was given up cannot land after a newer one",
 		Tests:  scripts("TestEnqueueThatCameAfterANewerIsRefused"),
 	},
@@ -53,8 +53,8 @@ var enqueueScripts = []mutant{
 	},
 	{
 		Name: "enqueue-mixed-stale", File: "lua/prelude.lua",
-		Before: "  return n and tonumber(n) > tonumber(number) and redis.error_reply('STALE lane ' .. lane .. ' is at " +
-			"call ' .. n)\n",
+		Before: "  return n and tonumber(n) > tonumber(number) and redis.error_reply('STALE lane ' .. lane .. ' is " +
+			"at call ' .. n)\n",
 		Breaks: "a call that was given up cannot land after a newer one, of whatever kind its jobs are",
 		Tests:  scripts("TestEnqueueThatCameAfterANewerIsRefused"),
 	},
@@ -161,8 +161,8 @@ var fetchScripts = []mutant{
 	},
 	{
 		Name: "fetch-unclaimed", File: "lua/job/fetch.lua",
-		Before: "if redis.call('HSET', claimed, unpack(claims)) < n then n = sift(ids, owners, records, {}) end -- one " +
-			"stood twice",
+		Before: "if redis.call('HSET', claimed, unpack(claims)) < n then n = sift(ids, owners, records, {}) end -- " +
+			"one stood twice",
 		Breaks: "the index of claims knows every claim",
 		Tests:  scripts("TestFetchAnswersWhatIsStored"),
 	},

@@ -1,11 +1,9 @@
-// Command mutants breaks the scripts and the transitions on purpose, one line at a time, and runs the tests that should
-// see it:
+// Command mutants breaks the scripts of lua/ on purpose, one line at a time, and runs the tests that should see it:
 //
-//	go run ./tools/mutants                          # all of them: about half an hour
+//	go run ./tools/mutants                # all of them: about half an hour
 //	go run ./tools/mutants -list
-//	go run ./tools/mutants -only complete           # those whose name matches
-//	go run ./tools/mutants -quick                   # a few that are seen in seconds
-//	go run ./tools/mutants -write docs/mutants.md   # all, and puts what saw them into the table of the page
+//	go run ./tools/mutants -only complete # those whose name matches
+//	go run ./tools/mutants -quick         # a few that are seen in seconds
 //
 // It works in a copy of the tree. A change that no test sees has survived: it is named, and the run fails.
 package main
@@ -23,7 +21,6 @@ import (
 type options struct {
 	only        *regexp.Regexp
 	list, quick bool
-	write       string
 }
 
 func main() {
@@ -47,7 +44,6 @@ func parse(arguments []string) (options, error) {
 	only := flags.String("only", "", "a regular `expression`: only the mutants whose name matches")
 	flags.BoolVar(&o.list, "list", false, "list them and what each breaks; run nothing")
 	flags.BoolVar(&o.quick, "quick", false, "only the few that are seen in seconds")
-	flags.StringVar(&o.write, "write", "", "the `file` into whose table the results are put")
 	if err := flags.Parse(arguments); err != nil {
 		return o, err
 	}
@@ -77,11 +73,6 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	results, err := hunt(ctx, out, root, chosen)
 	if err != nil {
 		return err
-	}
-	if o.write != "" {
-		if err := writeTable(o.write, results); err != nil {
-			return err
-		}
 	}
 	return survivors(results)
 }

@@ -42,7 +42,6 @@ func all() []mutant {
 	for _, some := range [][]mutant{
 		enqueueScripts, fetchScripts, settleScripts, limitScripts, lockScripts, endScripts, waitScripts, longScripts,
 		lifeScripts, careScripts, scheduleScripts, objectScripts, doctorScripts,
-		enqueuers, fetchers, settlers, lives, stops,
 	} {
 		list = append(list, some...)
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/inspect/doctor"
 	"github.com/265d0351/work/webui"
 )
 
@@ -136,14 +137,16 @@ func TestTheFieldsOfTheLibraryAreDescribed(t *testing.T) {
 		of   any
 		more []string // by its own MarshalJSON
 	}{
-		"Counts": {of: work.Counts{}}, "Queue": {of: work.QueueInfo{}},
-		"LimitInfo": {of: work.LimitInfo{}, more: []string{"problem"}},
-		"Job":       {of: work.JobInfo{}}, "Checkin": {of: work.JobCheckin{}}, "JobError": {of: work.JobError{}},
-		"WaitReason": {of: work.WaitReason{}},
-		"ErrorGroup": {of: work.ErrorGroup{}}, "RunningJob": {of: work.RunningJob{}}, "Worker": {of: work.WorkerInfo{}},
-		"HistoryPoint": {of: work.HistoryPoint{}}, "Histogram": {of: work.Histogram{}},
-		"Server":  {of: work.ServerInfo{}},
-		"Finding": {of: work.Finding{}}, "Diagnosis": {of: work.Diagnosis{}},
+		"Counts": {of: inspect.Counts{}}, "Queue": {of: inspect.QueueInfo{}},
+		"LimitInfo": {of: inspect.LimitInfo{}, more: []string{"problem"}},
+		"Job":       {of: inspect.JobInfo{}}, "Checkin": {of: inspect.JobCheckin{}},
+		"JobError":   {of: inspect.JobError{}},
+		"WaitReason": {of: inspect.WaitReason{}},
+		"ErrorGroup": {of: inspect.ErrorGroup{}}, "RunningJob": {of: inspect.RunningJob{}},
+		"Worker":       {of: inspect.WorkerInfo{}},
+		"HistoryPoint": {of: inspect.HistoryPoint{}}, "Histogram": {of: inspect.Histogram{}},
+		"Server":  {of: inspect.ServerInfo{}},
+		"Finding": {of: doctor.Finding{}}, "Diagnosis": {of: doctor.Diagnosis{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/webui"
 )
@@ -34,7 +35,7 @@ type kit struct {
 	t         *testing.T
 	server    redistest.Server
 	namespace string
-	inspector *work.Inspector
+	inspector *inspect.Inspector
 	handler   http.Handler
 	described *description
 	answered  map[string]bool // the routes that did what was asked
@@ -44,7 +45,7 @@ func newKit(t *testing.T, s redistest.Server) *kit {
 	t.Helper()
 	k := &kit{t: t, server: s, namespace: redistest.Namespace(t), answered: map[string]bool{}}
 	var err error
-	k.inspector, err = work.NewInspector(s.DSN(), work.Namespace(k.namespace))
+	k.inspector, err = inspect.New(s.DSN(), work.Namespace(k.namespace))
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, k.inspector.Close()) })
 	enq, err := work.NewEnqueuer(s.DSN(), work.Namespace(k.namespace))
@@ -260,9 +261,9 @@ func (k *kit) workersAndErrors() {
 			k.state("blocks") == work.StateRunning
 	})
 	k.until("it has checked in", func() bool { return strings.Contains(string(k.get("job?id=blocks")), "half") })
-	var groups []work.ErrorGroup
+	var groups []inspect.ErrorGroup
 	k.until("errors are counted", func() bool {
-		groups = into[[]work.ErrorGroup](k.t, k.get("errors"), "errors")
+		groups = into[[]inspect.ErrorGroup](k.t, k.get("errors"), "errors")
 		return len(groups) == 2
 	})
 	k.until("the log was sent",
@@ -273,7 +274,7 @@ func (k *kit) workersAndErrors() {
 		"queue?name=blocks", "counts", "limits"} {
 		k.get(target)
 	}
-	worker := url.QueryEscape(into[[]work.WorkerInfo](k.t, k.get("workers"), "workers")[0].ID)
+	worker := url.QueryEscape(into[[]inspect.WorkerInfo](k.t, k.get("workers"), "workers")[0].ID)
 	k.get("worker?id=" + worker)
 	k.post("worker-ping?id="+worker, "")
 	k.post("worker-pause?id="+worker, "")

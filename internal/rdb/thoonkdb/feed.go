@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // Feed is one feed, of any kind. Its methods may be called concurrently. Most of them take the config that the caller
@@ -37,9 +37,9 @@ func (f *Feed) key(kind string) string { return f.store.prefix + kind + ":" + f.
 func (f *Feed) result(id string) string { return f.key("feed.jobfinished") + ":" + id }
 
 // call runs a script of this package.
-func (f *Feed) call(ctx context.Context, call rdb.Call) (any, error) {
-	value, err := rdb.Do(ctx, f.store.driver, call)
-	var refused *rdb.ServerError
+func (f *Feed) call(ctx context.Context, call redisconn.Call) (any, error) {
+	value, err := redisconn.Do(ctx, f.store.driver, call)
+	var refused *redisconn.ServerError
 	if errors.As(err, &refused) {
 		switch refused.Code {
 		case "NOFEED":
@@ -52,15 +52,15 @@ func (f *Feed) call(ctx context.Context, call rdb.Call) (any, error) {
 }
 
 // flag makes a call that answers 1 for yes.
-func (f *Feed) flag(ctx context.Context, call rdb.Call) (bool, error) {
+func (f *Feed) flag(ctx context.Context, call redisconn.Call) (bool, error) {
 	value, err := f.call(ctx, call)
 	return value == int64(1), err
 }
 
 // look reads, and fails with [ErrNoFeed] where there is no feed.
-func (f *Feed) look(ctx context.Context, calls ...rdb.Call) ([]any, error) {
-	exists := rdb.Call{Command: "SISMEMBER", Keys: []string{f.store.feeds()}, Args: []any{f.name}}
-	replies, err := f.store.driver.Pipeline(ctx, append([]rdb.Call{exists}, calls...)...)
+func (f *Feed) look(ctx context.Context, calls ...redisconn.Call) ([]any, error) {
+	exists := redisconn.Call{Command: "SISMEMBER", Keys: []string{f.store.feeds()}, Args: []any{f.name}}
+	replies, err := f.store.driver.Pipeline(ctx, append([]redisconn.Call{exists}, calls...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (f *Feed) look(ctx context.Context, calls ...rdb.Call) ([]any, error) {
 func (f *Feed) IDs(ctx context.Context) ([]string, error) { return f.list(ctx, f.ids) }
 
 func (f *Feed) list(ctx context.Context, key string) ([]string, error) {
-	values, err := f.look(ctx, rdb.Call{Command: "LRANGE", Keys: []string{key}, Args: []any{0, -1}})
+	values, err := f.look(ctx, redisconn.Call{Command: "LRANGE", Keys: []string{key}, Args: []any{0, -1}})
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (f *Feed) list(ctx context.Context, key string) ([]string, error) {
 
 // Length tells how many ids the list has.
 func (f *Feed) Length(ctx context.Context) (int, error) {
-	values, err := f.look(ctx, rdb.Call{Command: "LLEN", Keys: []string{f.ids}})
+	values, err := f.look(ctx, redisconn.Call{Command: "LLEN", Keys: []string{f.ids}})
 	if err != nil {
 		return 0, err
 	}
@@ -104,11 +104,11 @@ func (f *Feed) Items(ctx context.Context, ids []string) ([][]byte, error) {
 	for i, id := range ids {
 		args[i] = id
 	}
-	values, err := f.look(ctx, rdb.Call{Command: "HMGET", Keys: []string{f.items}, Args: args})
+	values, err := f.look(ctx, redisconn.Call{Command: "HMGET", Keys: []string{f.items}, Args: args})
 	if err != nil {
 		return nil, err
 	}
-	r := rdb.Read("HMGET", values[0])
+	r := redisconn.Read("HMGET", values[0])
 	items := make([][]byte, 0, len(ids))
 	for r.More() {
 		items = append(items, r.Bytes())
@@ -118,7 +118,7 @@ func (f *Feed) Items(ctx context.Context, ids []string) ([][]byte, error) {
 
 // texts turns an array reply into strings.
 func texts(command string, reply any) ([]string, error) {
-	r := rdb.Read(command, reply)
+	r := redisconn.Read(command, reply)
 	var list []string
 	for r.More() {
 		list = append(list, r.Text())

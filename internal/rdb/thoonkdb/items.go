@@ -3,16 +3,16 @@ package thoonkdb
 import (
 	"context"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 var (
-	publishScript = rdb.Load("thoonk/publish")
-	retractScript = rdb.Load("thoonk/retract")
-	reserveScript = rdb.Load("thoonk/reserve")
-	insertScript  = rdb.Load("thoonk/insert")
-	moveScript    = rdb.Load("thoonk/move")
-	editScript    = rdb.Load("thoonk/edit")
+	publishScript = redisconn.Load("thoonk/publish")
+	retractScript = redisconn.Load("thoonk/retract")
+	reserveScript = redisconn.Load("thoonk/reserve")
+	insertScript  = redisconn.Load("thoonk/insert")
+	moveScript    = redisconn.Load("thoonk/move")
+	editScript    = redisconn.Load("thoonk/edit")
 )
 
 // Entry is an item under its id.
@@ -24,7 +24,7 @@ type Entry struct {
 // Publish puts an entry into a leaf and removes the oldest ones beyond max, if that is not 0. It returns false if it
 // replaced one of the same id.
 func (f *Feed) Publish(ctx context.Context, known string, entry Entry, max int) (bool, error) {
-	return f.flag(ctx, rdb.Call{
+	return f.flag(ctx, redisconn.Call{
 		Script: publishScript,
 		Keys:   []string{f.store.feeds(), f.config, f.ids, f.items, f.published, f.edited, f.retracted},
 		Args:   []any{f.name, known, entry.ID, entry.Item, max},
@@ -33,7 +33,7 @@ func (f *Feed) Publish(ctx context.Context, known string, entry Entry, max int) 
 
 // Retract removes an entry of a leaf or a sorted feed. It returns false if there is none.
 func (f *Feed) Retract(ctx context.Context, known, id string) (bool, error) {
-	return f.flag(ctx, rdb.Call{
+	return f.flag(ctx, redisconn.Call{
 		Script: retractScript, Keys: []string{f.store.feeds(), f.config, f.ids, f.items, f.retracted},
 		Args: []any{f.name, known, id},
 	})
@@ -41,7 +41,7 @@ func (f *Feed) Retract(ctx context.Context, known, id string) (bool, error) {
 
 // Reserve returns an id of a sorted feed that nobody else gets.
 func (f *Feed) Reserve(ctx context.Context, known string) (int64, error) {
-	value, err := f.call(ctx, rdb.Call{
+	value, err := f.call(ctx, redisconn.Call{
 		Script: reserveScript, Keys: []string{f.store.feeds(), f.config, f.counter}, Args: []any{f.name, known},
 	})
 	id, _ := value.(int64)
@@ -50,7 +50,7 @@ func (f *Feed) Reserve(ctx context.Context, known string) (int64, error) {
 
 // Insert puts an entry under a reserved id into a sorted feed. It returns false if the item of the position is missing.
 func (f *Feed) Insert(ctx context.Context, known string, entry Entry, position string) (bool, error) {
-	return f.flag(ctx, rdb.Call{
+	return f.flag(ctx, redisconn.Call{
 		Script: insertScript, Keys: []string{f.store.feeds(), f.config, f.ids, f.items, f.published, f.positioned},
 		Args: []any{f.name, known, entry.ID, entry.Item, position},
 	})
@@ -68,7 +68,7 @@ const (
 
 // Move gives an entry of a sorted feed another position.
 func (f *Feed) Move(ctx context.Context, known, id, position string) (Moved, error) {
-	value, err := f.call(ctx, rdb.Call{
+	value, err := f.call(ctx, redisconn.Call{
 		Script: moveScript, Keys: []string{f.store.feeds(), f.config, f.ids, f.items, f.positioned},
 		Args: []any{f.name, known, id, position},
 	})
@@ -78,7 +78,7 @@ func (f *Feed) Move(ctx context.Context, known, id, position string) (Moved, err
 
 // Edit replaces an item of a sorted feed. It returns false if there is none.
 func (f *Feed) Edit(ctx context.Context, known string, entry Entry) (bool, error) {
-	return f.flag(ctx, rdb.Call{
+	return f.flag(ctx, redisconn.Call{
 		Script: editScript, Keys: []string{f.store.feeds(), f.config, f.items, f.edited},
 		Args: []any{f.name, known, entry.ID, entry.Item},
 	})

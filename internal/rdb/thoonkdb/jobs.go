@@ -5,24 +5,24 @@ import (
 	"context"
 	"time"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 var (
-	putScript      = rdb.Load("thoonk/put")
-	takeScript     = rdb.Load("thoonk/take")
-	claimScript    = rdb.Load("thoonk/claim")
-	finishScript   = rdb.Load("thoonk/finish")
-	cancelScript   = rdb.Load("thoonk/cancel")
-	stallScript    = rdb.Load("thoonk/stall")
-	retryScript    = rdb.Load("thoonk/retry")
-	withdrawScript = rdb.Load("thoonk/withdraw")
+	putScript      = redisconn.Load("thoonk/put")
+	takeScript     = redisconn.Load("thoonk/take")
+	claimScript    = redisconn.Load("thoonk/claim")
+	finishScript   = redisconn.Load("thoonk/finish")
+	cancelScript   = redisconn.Load("thoonk/cancel")
+	stallScript    = redisconn.Load("thoonk/stall")
+	retryScript    = redisconn.Load("thoonk/retry")
+	withdrawScript = redisconn.Load("thoonk/withdraw")
 )
 
 // Put stores an entry in a queue or a job feed, at the back or at the front. It returns false if there is one of that
 // id.
 func (f *Feed) Put(ctx context.Context, known string, entry Entry, front bool) (bool, error) {
-	return f.flag(ctx, rdb.Call{
+	return f.flag(ctx, redisconn.Call{
 		Script: putScript, Keys: []string{f.store.feeds(), f.config, f.ids, f.items, f.published},
 		Args: []any{f.name, known, entry.ID, entry.Item, front},
 	})
@@ -30,7 +30,7 @@ func (f *Feed) Put(ctx context.Context, known string, entry Entry, front bool) (
 
 // Take takes the entry at the front of a queue. One without an id means that nothing waits.
 func (f *Feed) Take(ctx context.Context, known string) (Entry, error) {
-	call := rdb.Call{
+	call := redisconn.Call{
 		Script: takeScript, Keys: []string{f.store.feeds(), f.config, f.ids, f.items}, Args: []any{f.name, known},
 	}
 	for {
@@ -38,7 +38,7 @@ func (f *Feed) Take(ctx context.Context, known string) (Entry, error) {
 		if err != nil {
 			return Entry{}, err
 		}
-		r := rdb.Read(takeScript.Name, value)
+		r := redisconn.Read(takeScript.Name, value)
 		if !r.More() {
 			return Entry{}, r.Err()
 		}
@@ -58,7 +58,7 @@ type Claimed struct {
 // Claim claims the job at the front. One without a time means that nothing waits: an id of another program may be
 // empty. The token is of digits, and unique.
 func (f *Feed) Claim(ctx context.Context, known, token string) (Claimed, error) {
-	call := rdb.Call{
+	call := redisconn.Call{
 		Script: claimScript,
 		Keys:   []string{f.store.feeds(), f.config, f.ids, f.items, f.running, f.claimed, f.cancelled},
 		Args:   []any{f.name, known, token},
@@ -68,7 +68,7 @@ func (f *Feed) Claim(ctx context.Context, known, token string) (Claimed, error) 
 		if err != nil {
 			return Claimed{}, err
 		}
-		r := rdb.Read(claimScript.Name, value)
+		r := redisconn.Read(claimScript.Name, value)
 		if !r.More() {
 			return Claimed{}, r.Err()
 		}
@@ -84,7 +84,7 @@ type Claim struct{ ID, Time string }
 // Finish ends a claimed job and, if keep is not 0, keeps its result for so long. It returns false if the claim is gone.
 func (f *Feed) Finish(ctx context.Context, known string, claim Claim, result []byte, keep time.Duration) (bool, error) {
 	ms := int64((keep + time.Millisecond - 1) / time.Millisecond)
-	return f.flag(ctx, rdb.Call{
+	return f.flag(ctx, redisconn.Call{
 		Script: finishScript,
 		Keys: []string{
 			f.store.feeds(), f.config, f.items, f.running, f.claimed, f.cancelled, f.results, f.finished,
@@ -96,7 +96,7 @@ func (f *Feed) Finish(ctx context.Context, known string, claim Claim, result []b
 
 // Cancel puts a claimed job back to the end of the queue, and counts it. It returns false if the claim is gone.
 func (f *Feed) Cancel(ctx context.Context, known string, claim Claim) (bool, error) {
-	return f.flag(ctx, rdb.Call{
+	return f.flag(ctx, redisconn.Call{
 		Script: cancelScript,
 		Keys:   []string{f.store.feeds(), f.config, f.ids, f.items, f.running, f.claimed, f.cancelled},
 		Args:   []any{f.name, known, claim.ID, claim.Time},
@@ -105,7 +105,7 @@ func (f *Feed) Cancel(ctx context.Context, known string, claim Claim) (bool, err
 
 // Stall parks a claimed job. It returns false if the claim is gone.
 func (f *Feed) Stall(ctx context.Context, known string, claim Claim) (bool, error) {
-	return f.flag(ctx, rdb.Call{
+	return f.flag(ctx, redisconn.Call{
 		Script: stallScript, Keys: []string{f.store.feeds(), f.config, f.items, f.running, f.claimed, f.stalled},
 		Args: []any{f.name, known, claim.ID, claim.Time},
 	})
@@ -113,7 +113,7 @@ func (f *Feed) Stall(ctx context.Context, known string, claim Claim) (bool, erro
 
 // Retry puts a stalled job back to the end of the queue. It returns false if it is not stalled.
 func (f *Feed) Retry(ctx context.Context, known, id string) (bool, error) {
-	return f.flag(ctx, rdb.Call{
+	return f.flag(ctx, redisconn.Call{
 		Script: retryScript, Keys: []string{f.store.feeds(), f.config, f.ids, f.items, f.stalled, f.cancelled},
 		Args: []any{f.name, known, id},
 	})
@@ -121,7 +121,7 @@ func (f *Feed) Retry(ctx context.Context, known, id string) (bool, error) {
 
 // Withdraw removes a job from wherever it is. It returns false if there is none.
 func (f *Feed) Withdraw(ctx context.Context, known, id string) (bool, error) {
-	return f.flag(ctx, rdb.Call{
+	return f.flag(ctx, redisconn.Call{
 		Script: withdrawScript,
 		Keys: []string{
 			f.store.feeds(), f.config, f.ids, f.items, f.running, f.stalled, f.claimed, f.cancelled, f.retracted,
@@ -138,11 +138,11 @@ type Result struct{ Item, Result []byte }
 
 // Result reads what [Feed.Finish] has kept; false if there is nothing.
 func (f *Feed) Result(ctx context.Context, id string) (Result, bool, error) {
-	values, err := f.look(ctx, rdb.Call{Command: "LRANGE", Keys: []string{f.result(id)}, Args: []any{0, 1}})
+	values, err := f.look(ctx, redisconn.Call{Command: "LRANGE", Keys: []string{f.result(id)}, Args: []any{0, 1}})
 	if err != nil {
 		return Result{}, false, err
 	}
-	r := rdb.Read("LRANGE", values[0])
+	r := redisconn.Read("LRANGE", values[0])
 	if !r.More() {
 		return Result{}, false, r.Err()
 	}

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 var (
-	lapseScript  = rdb.Load("thoonk/lapse")
-	expireScript = rdb.Load("thoonk/expire")
+	lapseScript  = redisconn.Load("thoonk/lapse")
+	expireScript = redisconn.Load("thoonk/expire")
 )
 
 // Running returns the claimed jobs without their items, the latest first.
@@ -26,12 +27,12 @@ func (f *Feed) Running(ctx context.Context) ([]Claimed, error) {
 		for i, id := range page {
 			args[i] = id
 		}
-		values, err := f.look(ctx, rdb.Call{Command: "HMGET", Keys: []string{f.claimed}, Args: args},
-			rdb.Call{Command: "HMGET", Keys: []string{f.cancelled}, Args: args})
+		values, err := f.look(ctx, redisconn.Call{Command: "HMGET", Keys: []string{f.claimed}, Args: args},
+			redisconn.Call{Command: "HMGET", Keys: []string{f.cancelled}, Args: args})
 		if err != nil {
 			return nil, err
 		}
-		times, counts := rdb.Read("HMGET", values[0]), rdb.Read("HMGET", values[1])
+		times, counts := redisconn.Read("HMGET", values[0]), redisconn.Read("HMGET", values[1])
 		for _, id := range page {
 			jobs = append(jobs, Claimed{Entry{ID: id}, times.Text(), int(counts.Number())})
 		}
@@ -80,7 +81,7 @@ func (f *Feed) Lapse(ctx context.Context, known string, age Age) (waiting, stall
 	if err != nil {
 		return nil, nil, err
 	}
-	claimed, err := rdb.Do(ctx, f.store.driver, rdb.Call{Command: "HKEYS", Keys: []string{f.claimed}})
+	claimed, err := redisconn.Do(ctx, f.store.driver, redisconn.Call{Command: "HKEYS", Keys: []string{f.claimed}})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -109,7 +110,7 @@ func (f *Feed) lapsePage(ctx context.Context, known string, age Age, ids []strin
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	value, err := f.call(ctx, rdb.Call{
+	value, err := f.call(ctx, redisconn.Call{
 		Script: lapseScript,
 		Keys:   []string{f.store.feeds(), f.config, f.ids, f.items, f.running, f.claimed, f.cancelled, f.stalled},
 		Args:   args,
@@ -117,13 +118,13 @@ func (f *Feed) lapsePage(ctx context.Context, known string, age Age, ids []strin
 	if err != nil {
 		return nil, nil, err
 	}
-	r := rdb.Read(lapseScript.Name, value)
+	r := redisconn.Read(lapseScript.Name, value)
 	return r.Texts(), r.Texts(), r.Err()
 }
 
 // Expire strikes ids off the set of those with results whose results have expired, and returns how many.
 func (f *Feed) Expire(ctx context.Context) (int, error) {
-	value, err := rdb.Do(ctx, f.store.driver, rdb.Call{Command: "SMEMBERS", Keys: []string{f.results}})
+	value, err := redisconn.Do(ctx, f.store.driver, redisconn.Call{Command: "SMEMBERS", Keys: []string{f.results}})
 	if err != nil {
 		return 0, err
 	}
@@ -137,7 +138,7 @@ func (f *Feed) Expire(ctx context.Context) (int, error) {
 		for _, id := range page {
 			keys, args = append(keys, f.result(id)), append(args, id)
 		}
-		value, err := f.call(ctx, rdb.Call{Script: expireScript, Keys: keys, Args: args})
+		value, err := f.call(ctx, redisconn.Call{Script: expireScript, Keys: keys, Args: args})
 		if err != nil {
 			return struck, err
 		}

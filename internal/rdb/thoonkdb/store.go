@@ -7,12 +7,13 @@ import (
 	"errors"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 var (
-	createScript    = rdb.Load("thoonk/create")
-	deleteScript    = rdb.Load("thoonk/delete")
-	configureScript = rdb.Load("thoonk/configure")
+	createScript    = redisconn.Load("thoonk/create")
+	deleteScript    = redisconn.Load("thoonk/delete")
+	configureScript = redisconn.Load("thoonk/configure")
 )
 
 // What a script finds before it does anything.
@@ -23,15 +24,17 @@ var (
 
 // Store is all feeds below one key prefix. Its methods may be called concurrently; none is ever resent by itself.
 type Store struct {
-	driver rdb.Driver
+	driver redisconn.Driver
 	prefix string
 }
 
 // NewStore returns the feeds below a prefix. It dials nothing.
-func NewStore(driver rdb.Driver, prefix string) *Store { return &Store{driver: driver, prefix: prefix} }
+func NewStore(driver redisconn.Driver, prefix string) *Store {
+	return &Store{driver: driver, prefix: prefix}
+}
 
 // Driver returns the client that the store was made with.
-func (s *Store) Driver() rdb.Driver { return s.driver }
+func (s *Store) Driver() redisconn.Driver { return s.driver }
 
 // Feed returns the feed of that name, whether there is one or not.
 func (s *Store) Feed(name string) *Feed { return newFeed(s, name) }
@@ -40,7 +43,7 @@ func (s *Store) feeds() string { return s.prefix + "feeds" }
 
 // Names returns the names of all feeds, in no order.
 func (s *Store) Names(ctx context.Context) ([]string, error) {
-	value, err := rdb.Do(ctx, s.driver, rdb.Call{Command: "SMEMBERS", Keys: []string{s.feeds()}})
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "SMEMBERS", Keys: []string{s.feeds()}})
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +52,7 @@ func (s *Store) Names(ctx context.Context) ([]string, error) {
 
 // Create makes a feed known, with its config. It returns false if there is one.
 func (f *Feed) Create(ctx context.Context, config, instance string) (bool, error) {
-	return f.flag(ctx, rdb.Call{
+	return f.flag(ctx, redisconn.Call{
 		Script: createScript, Keys: []string{f.store.feeds(), f.config, f.store.prefix + "newfeed"},
 		Args: []any{f.name, config, instance},
 	})
@@ -57,7 +60,7 @@ func (f *Feed) Create(ctx context.Context, config, instance string) (bool, error
 
 // Configure replaces the config that the caller knows.
 func (f *Feed) Configure(ctx context.Context, known, config, instance string) error {
-	_, err := f.call(ctx, rdb.Call{
+	_, err := f.call(ctx, redisconn.Call{
 		Script: configureScript, Keys: []string{f.store.feeds(), f.config, f.store.prefix + "conffeed"},
 		Args: []any{f.name, known, config, instance},
 	})
@@ -79,7 +82,7 @@ func (f *Feed) Delete(ctx context.Context, instance string) error {
 		for _, id := range page {
 			keys, args = append(keys, f.result(id)), append(args, id)
 		}
-		value, err := f.call(ctx, rdb.Call{Script: deleteScript, Keys: keys, Args: args})
+		value, err := f.call(ctx, redisconn.Call{Script: deleteScript, Keys: keys, Args: args})
 		switch {
 		case err != nil:
 			return err
@@ -93,8 +96,8 @@ func (f *Feed) Delete(ctx context.Context, instance string) error {
 
 // resultIDs are ids that have a list of results, as many as one call may name.
 func (f *Feed) resultIDs(ctx context.Context) ([]string, error) {
-	value, err := rdb.Do(ctx, f.store.driver,
-		rdb.Call{Command: "SRANDMEMBER", Keys: []string{f.results}, Args: []any{rdb.MaxBatch}})
+	value, err := redisconn.Do(ctx, f.store.driver,
+		redisconn.Call{Command: "SRANDMEMBER", Keys: []string{f.results}, Args: []any{rdb.MaxBatch}})
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +106,7 @@ func (f *Feed) resultIDs(ctx context.Context) ([]string, error) {
 
 // Config returns the stored config, empty if none was set, or [ErrNoFeed].
 func (f *Feed) Config(ctx context.Context) (string, error) {
-	values, err := f.look(ctx, rdb.Call{Command: "GET", Keys: []string{f.config}})
+	values, err := f.look(ctx, redisconn.Call{Command: "GET", Keys: []string{f.config}})
 	if err != nil {
 		return "", err
 	}
@@ -113,5 +116,5 @@ func (f *Feed) Config(ctx context.Context) (string, error) {
 
 // Exists tells whether there is such a feed.
 func (f *Feed) Exists(ctx context.Context) (bool, error) {
-	return f.flag(ctx, rdb.Call{Command: "SISMEMBER", Keys: []string{f.store.feeds()}, Args: []any{f.name}})
+	return f.flag(ctx, redisconn.Call{Command: "SISMEMBER", Keys: []string{f.store.feeds()}, Args: []any{f.name}})
 }

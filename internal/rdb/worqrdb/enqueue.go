@@ -5,10 +5,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
-var enqueueScript = rdb.Load("worqr/enqueue")
+var enqueueScript = redisconn.Load("worqr/enqueue")
 
 // copiesReach is how far from the front copies of a unique task are counted: a hundred microseconds of Redis.
 const copiesReach = 10_000
@@ -45,7 +45,7 @@ func (s *Store) Enqueue(ctx context.Context, e Enqueued) (put []bool, late bool,
 	if err != nil {
 		return nil, false, err
 	}
-	r := rdb.Read(enqueueScript.Name, reply)
+	r := redisconn.Read(enqueueScript.Name, reply)
 	state, flags := r.Text(), r.Text()
 	if r.Err() == nil && state == "late" {
 		return nil, true, nil

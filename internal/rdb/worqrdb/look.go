@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // Seen is what is known of a worker.
@@ -21,10 +21,10 @@ type Seen struct {
 // Workers are all that are registered, the released program's too, sorted by id.
 func (s *Store) Workers(ctx context.Context) ([]Seen, error) {
 	replies, err := s.driver.Pipeline(ctx,
-		rdb.Call{Command: "SMEMBERS", Args: []any{s.workers()}},
-		rdb.Call{Command: "HKEYS", Args: []any{s.registrations()}},
-		rdb.Call{Command: "SMEMBERS", Args: []any{s.leasedWorkers()}},
-		rdb.Call{Command: "SMEMBERS", Args: []any{s.permanentWorkers()}})
+		redisconn.Call{Command: "SMEMBERS", Args: []any{s.workers()}},
+		redisconn.Call{Command: "HKEYS", Args: []any{s.registrations()}},
+		redisconn.Call{Command: "SMEMBERS", Args: []any{s.leasedWorkers()}},
+		redisconn.Call{Command: "SMEMBERS", Args: []any{s.permanentWorkers()}})
 	if err != nil {
 		return nil, err
 	}
@@ -60,9 +60,9 @@ func (s *Store) Leased(ctx context.Context) ([]string, error) {
 func (s *Store) Running(ctx context.Context, workers []string) ([]bool, error) {
 	running := make([]bool, 0, len(workers))
 	for some := range slices.Chunk(workers, maxPipeline) {
-		calls := make([]rdb.Call, len(some))
+		calls := make([]redisconn.Call, len(some))
 		for i, id := range some {
-			calls[i] = rdb.Call{Command: "EXISTS", Args: []any{s.timer(id)}}
+			calls[i] = redisconn.Call{Command: "EXISTS", Args: []any{s.timer(id)}}
 		}
 		replies, err := s.driver.Pipeline(ctx, calls...)
 		if err != nil {
@@ -99,8 +99,8 @@ type Holding struct {
 // Holdings are the processes of a worker on a queue, newest first, without their tasks.
 func (s *Store) Holdings(ctx context.Context, worker, queue string) ([]Holding, error) {
 	replies, err := s.driver.Pipeline(ctx,
-		rdb.Call{Command: "SMEMBERS", Args: []any{s.workingProcesses(worker, queue)}},
-		rdb.Call{Command: "HGETALL", Args: []any{s.startedProcesses(worker, queue)}})
+		redisconn.Call{Command: "SMEMBERS", Args: []any{s.workingProcesses(worker, queue)}},
+		redisconn.Call{Command: "HGETALL", Args: []any{s.startedProcesses(worker, queue)}})
 	if err != nil {
 		return nil, err
 	}
@@ -144,9 +144,9 @@ func (s *Store) Others(ctx context.Context, queue string) ([]Holding, error) {
 func (s *Store) WithTasks(ctx context.Context, held []Holding) ([]Holding, error) {
 	var filled []Holding
 	for some := range slices.Chunk(held, maxTasks) {
-		calls := make([]rdb.Call, len(some))
+		calls := make([]redisconn.Call, len(some))
 		for i := range some {
-			calls[i] = rdb.Call{Command: "LINDEX", Args: []any{s.process(some[i].ID), 0}}
+			calls[i] = redisconn.Call{Command: "LINDEX", Args: []any{s.process(some[i].ID), 0}}
 		}
 		replies, err := s.driver.Pipeline(ctx, calls...)
 		if err != nil {
@@ -165,11 +165,11 @@ func (s *Store) WithTasks(ctx context.Context, held []Holding) ([]Holding, error
 	return filled, nil
 }
 
-func names(reply rdb.Reply) ([]string, error) {
+func names(reply redisconn.Reply) ([]string, error) {
 	if reply.Err != nil {
 		return nil, reply.Err
 	}
-	r := rdb.Read("SMEMBERS", []any{reply.Value})
+	r := redisconn.Read("SMEMBERS", []any{reply.Value})
 	list := r.Texts()
 	return list, r.Err()
 }

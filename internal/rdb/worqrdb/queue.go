@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 var (
-	cancelScript = rdb.Load("worqr/cancel")
-	deleteScript = rdb.Load("worqr/delete")
+	cancelScript = redisconn.Load("worqr/cancel")
+	deleteScript = redisconn.Load("worqr/delete")
 )
 
 // Cancel removes the waiting copies of a task, and marks those that are worked on, for keep. It answers how many it
@@ -35,7 +35,7 @@ func (s *Store) Delete(ctx context.Context, queue string, digests []string) (cou
 	if err != nil {
 		return 0, false, err
 	}
-	r := rdb.Read(deleteScript.Name, reply)
+	r := redisconn.Read(deleteScript.Name, reply)
 	if r.Text() == "locked" {
 		return 0, true, r.Err()
 	}
@@ -45,12 +45,12 @@ func (s *Store) Delete(ctx context.Context, queue string, digests []string) (cou
 
 // Locks are some digests of unique tasks that wait in a queue, at most MaxBatch of them.
 func (s *Store) Locks(ctx context.Context, queue string) ([]string, error) {
-	reply, err := rdb.Do(ctx, s.driver,
-		rdb.Call{Command: "HSCAN", Args: []any{s.uniqueWaiting(queue), 0, "COUNT", MaxBatch}})
+	reply, err := redisconn.Do(ctx, s.driver,
+		redisconn.Call{Command: "HSCAN", Args: []any{s.uniqueWaiting(queue), 0, "COUNT", MaxBatch}})
 	if err != nil {
 		return nil, err
 	}
-	r := rdb.Read("HSCAN", reply)
+	r := redisconn.Read("HSCAN", reply)
 	r.Next() // the cursor: what is named is deleted, so the next look begins anew
 	pairs := r.Texts()
 	var digests []string
@@ -67,24 +67,24 @@ func (s *Store) Queues(ctx context.Context) ([]string, error) {
 
 // Count is how many tasks wait.
 func (s *Store) Count(ctx context.Context, queue string) (int, error) {
-	reply, err := rdb.Do(ctx, s.driver, rdb.Call{Command: "LLEN", Args: []any{s.queue(queue)}})
+	reply, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "LLEN", Args: []any{s.queue(queue)}})
 	if err != nil {
 		return 0, err
 	}
-	r := rdb.Read("LLEN", []any{reply})
+	r := redisconn.Read("LLEN", []any{reply})
 	n := r.Number()
 	return int(n), r.Err()
 }
 
 // Tasks are up to limit tasks that wait, from the front, without the first so many.
 func (s *Store) Tasks(ctx context.Context, queue string, from, limit int) ([][]byte, error) {
-	reply, err := rdb.Do(ctx, s.driver, rdb.Call{
+	reply, err := redisconn.Do(ctx, s.driver, redisconn.Call{
 		Command: "LRANGE", Args: []any{s.queue(queue), -from - limit, -from - 1},
 	})
 	if err != nil {
 		return nil, err
 	}
-	r := rdb.Read("LRANGE", reply)
+	r := redisconn.Read("LRANGE", reply)
 	var tasks [][]byte
 	for r.More() {
 		tasks = append([][]byte{r.Bytes()}, tasks...)
@@ -93,11 +93,11 @@ func (s *Store) Tasks(ctx context.Context, queue string, from, limit int) ([][]b
 }
 
 func (s *Store) members(ctx context.Context, key string) ([]string, error) {
-	reply, err := rdb.Do(ctx, s.driver, rdb.Call{Command: "SMEMBERS", Args: []any{key}})
+	reply, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "SMEMBERS", Args: []any{key}})
 	if err != nil {
 		return nil, err
 	}
-	r := rdb.Read("SMEMBERS", []any{reply})
+	r := redisconn.Read("SMEMBERS", []any{reply})
 	names := r.Texts()
 	return names, r.Err()
 }

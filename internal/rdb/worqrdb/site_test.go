@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/worqrdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -21,7 +21,7 @@ var background = context.Background()
 // site is one prefix in one Redis, with plain commands beside the store's methods.
 type site struct {
 	t      *testing.T
-	driver rdb.Driver
+	driver redisconn.Driver
 	prefix string
 	store  *worqrdb.Store
 }
@@ -33,7 +33,7 @@ func onEach(t *testing.T, test func(t *testing.T, s *site)) {
 
 func newSite(t *testing.T, dsn string) *site {
 	t.Helper()
-	driver, err := rdb.Open(dsn)
+	driver, err := redisconn.Open(dsn)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, driver.Close()) })
 	return (&site{t: t, driver: driver}).under(redistest.Namespace(t))
@@ -48,7 +48,7 @@ func (s *site) key(name string) string { return s.prefix + ":" + name }
 
 func (s *site) raw(command string, args ...any) any {
 	s.t.Helper()
-	value, err := rdb.Do(background, s.driver, rdb.Call{Command: command, Args: args})
+	value, err := redisconn.Do(background, s.driver, redisconn.Call{Command: command, Args: args})
 	require.NoError(s.t, err, "%s %v", command, args)
 	return value
 }

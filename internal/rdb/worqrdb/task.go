@@ -4,14 +4,14 @@ import (
 	"context"
 	"time"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 var (
-	startScript    = rdb.Load("worqr/start")
-	finishScript   = rdb.Load("worqr/finish")
-	givebackScript = rdb.Load("worqr/giveback")
-	dropScript     = rdb.Load("worqr/drop")
+	startScript    = redisconn.Load("worqr/start")
+	finishScript   = redisconn.Load("worqr/finish")
+	givebackScript = redisconn.Load("worqr/giveback")
+	dropScript     = redisconn.Load("worqr/drop")
 )
 
 // What Start answers.
@@ -40,7 +40,7 @@ func (s *Store) Start(ctx context.Context, w Worker, queue, process string) (Tak
 	if err != nil {
 		return Taken{}, err
 	}
-	r := rdb.Read(startScript.Name, reply)
+	r := redisconn.Read(startScript.Name, reply)
 	t := Taken{State: r.Text()}
 	if t.State == Started {
 		t.Task, t.Sequence = r.Bytes(), r.Number()
@@ -107,7 +107,7 @@ func (s *Store) Giveback(ctx context.Context, g Giveback) (GivenBack, error) {
 	if err != nil {
 		return GivenBack{}, err
 	}
-	r := rdb.Read(givebackScript.Name, reply)
+	r := redisconn.Read(givebackScript.Name, reply)
 	if r.Text() == "alive" {
 		return GivenBack{Alive: true}, r.Err()
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/worqrdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/lua"
 )
 
-func (r *recorder) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply, error) {
+func (r *recorder) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
 	for _, call := range calls {
 		if call.Script != nil {
 			r.calls = append(r.calls, call)
@@ -29,7 +29,7 @@ func (r *recorder) Pipeline(ctx context.Context, calls ...rdb.Call) ([]rdb.Reply
 }
 
 // recorded sends a transition and returns its call.
-func recorded(t *testing.T, s *site, tr transition) (rdb.Call, any, error) {
+func recorded(t *testing.T, s *site, tr transition) (redisconn.Call, any, error) {
 	t.Helper()
 	r := &recorder{Driver: s.driver}
 	answer, err := tr.send(worqrdb.New(r, s.prefix))
@@ -147,7 +147,7 @@ func TestAFullRedisRefusesEnqueueAndNothingElse(t *testing.T) {
 			s.raw("SCRIPT", "FLUSH") // a server that was restarted knows no script
 			s.raw("CONFIG", "SET", "maxmemory", "1mb")
 			defer s.raw("CONFIG", "SET", "maxmemory", "0")
-			_, err = rdb.Do(t.Context(), s.driver, rdb.Call{Command: "SET", Args: []any{"x", "y"}})
+			_, err = redisconn.Do(t.Context(), s.driver, redisconn.Call{Command: "SET", Args: []any{"x", "y"}})
 			require.ErrorContains(t, err, "OOM", "it is full")
 			got, err := tr.send(full.store)
 			if tr.script == "enqueue" {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/worqrdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // transition is one way to use a script: what must be there before, and what is sent. Several tests send all of them.
@@ -141,6 +141,6 @@ func bytesOf(tasks ...string) [][]byte {
 
 // recorder keeps the script calls that go through it.
 type recorder struct {
-	rdb.Driver
-	calls []rdb.Call
+	redisconn.Driver
+	calls []redisconn.Call
 }

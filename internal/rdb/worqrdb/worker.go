@@ -3,16 +3,16 @@ package worqrdb
 import (
 	"context"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 var (
-	registerScript = rdb.Load("worqr/register")
-	beatScript     = rdb.Load("worqr/beat")
-	serveScript    = rdb.Load("worqr/serve")
-	leaveScript    = rdb.Load("worqr/leave")
-	condemnScript  = rdb.Load("worqr/condemn")
-	forgetScript   = rdb.Load("worqr/forget")
+	registerScript = redisconn.Load("worqr/register")
+	beatScript     = redisconn.Load("worqr/beat")
+	serveScript    = redisconn.Load("worqr/serve")
+	leaveScript    = redisconn.Load("worqr/leave")
+	condemnScript  = redisconn.Load("worqr/condemn")
+	forgetScript   = redisconn.Load("worqr/forget")
 )
 
 // What the scripts of workers answer.
@@ -34,8 +34,8 @@ func (s *Store) Register(ctx context.Context, w Worker) (string, error) {
 }
 
 // Beat renews the timer of a worker over a connection of its own. It answers false when the worker has lapsed.
-func (s *Store) Beat(ctx context.Context, conn rdb.Conn, w Worker) (alive bool, err error) {
-	said, err := word(beatScript)(rdb.Do(ctx, conn, rdb.Call{
+func (s *Store) Beat(ctx context.Context, conn redisconn.Conn, w Worker) (alive bool, err error) {
+	said, err := word(beatScript)(redisconn.Do(ctx, conn, redisconn.Call{
 		Script: beatScript, Keys: []string{s.timer(w.ID), s.leasedWorkers(), s.registrations()},
 		Args: []any{w.ID, w.Registration, w.Life.Milliseconds()},
 	}))
@@ -50,7 +50,7 @@ func (s *Store) Serve(ctx context.Context, w Worker, queue string) (waiting int,
 	if err != nil {
 		return 0, false, err
 	}
-	r := rdb.Read(serveScript.Name, reply)
+	r := redisconn.Read(serveScript.Name, reply)
 	if r.Text() == Lapsed {
 		return 0, true, r.Err()
 	}

@@ -23,6 +23,7 @@ var Analyzers = []*analysis.Analyzer{
 	NoPanic,
 	ExportedDoc,
 	Names,
+	LineLength,
 }
 
 // packagePath is the path of the package as its importers write it. A package that is compiled together with its tests

@@ -54,6 +54,23 @@ func TestSizes(t *testing.T) {
 		{"a function of 60 lines", house.FuncSize, "a.go", function(60, "")},
 		{"a function of 61 lines", house.FuncSize, "a.go", function(61, " // want `long has 61 lines, more than 60`")},
 		{"a test function of 61 lines", house.FuncSize, "a_test.go", function(61, "")},
+		{"a line of 120 columns", house.LineLength, "a.go", line(120, "")},
+		{"a line of 121 columns", house.LineLength, "a.go", line(121, tooLong)},
+		{"a line of 121 columns of a test", house.LineLength, "a_test.go", line(121, tooLong)},
+		{"120 letters of two bytes", house.LineLength, "a.go", "package a\n\n// " + strings.Repeat("ü", 117) + "\n"},
+		{"a tab is 4", house.LineLength, "a.go",
+			"package a\n\nfunc a() {\n\t//" + strings.Repeat("x", 115) + tooLong + "\n}\n"},
+		{"a raw string is broken by nobody", house.LineLength, "a.go",
+			"package a\n\nvar a = `" + strings.Repeat("x", 200) + "\n" + strings.Repeat("y", 200) + "`\n"},
+		{"behind a raw string", house.LineLength, "a.go",
+			"package a\n\nvar a = `" + strings.Repeat("x", 108) + "` + `" +
+				strings.Repeat("y", 7) + "`" + tooLong + "\n"},
+		{"a string that can be broken", house.LineLength, "a.go",
+			"package a\n\nvar a = \"" + strings.Repeat("x", 200) + "\"" + tooLong + "\n"},
+		{"what an example prints", house.LineLength, "a_test.go",
+			"package a\n\nfunc ExampleA() {\n\t// Output:\n\t// " + strings.Repeat("x", 200) + "\n}\n"},
+		{"what is no example", house.LineLength, "a.go",
+			"package a\n\nfunc a() {\n\t// Output:\n\t// " + strings.Repeat("x", 200) + tooLong + "\n}\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -65,6 +82,15 @@ func TestSizes(t *testing.T) {
 			analysistest.Run(t, dir, c.analyzer, "a")
 		})
 	}
+}
+
+// tooLong is wanted of a line that goes on, by what it says itself, behind column 120.
+const tooLong = " // want `columns, more than 120`"
+
+// line is a file with a line of so many columns, what is wanted of it included.
+func line(columns int, want string) string {
+	const begin = "var a = 1 //"
+	return "package a\n\n" + begin + strings.Repeat("x", columns-len(begin)-len(want)) + want + "\n"
 }
 
 func file(lines int, want string) string {

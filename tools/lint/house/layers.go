@@ -17,8 +17,8 @@ type layer struct {
 }
 
 var layers = []layer{
-	{Root, "reflect", []string{"handler.go", "json_walk.go", "error_chain.go"},
-		"signatures are compiled in handler.go and json_walk.go; running a job inspects no types but those of errors"},
+	{Root, "reflect", nil,
+		"signatures are compiled in internal/handler; running a job inspects no types"},
 	{Root, "github.com/gomodule/redigo/", []string{"connection.go"},
 		"the driver is named in connection.go only, so that another fits beside it"},
 	{Root + "/event", Root, nil, "events are a leaf: every part of the framework may tell them"},

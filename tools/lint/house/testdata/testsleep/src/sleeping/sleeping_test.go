@@ -1,6 +1,8 @@
 package sleeping
 
 import (
+	"testing"
+	"testing/synctest"
 	"time"
 	other "time"
 )
@@ -15,4 +17,9 @@ func wait() {
 	nap(time.Second)
 	clock{}.Sleep(time.Second)
 	<-time.After(time.Second)
+}
+
+func TestBubble(t *testing.T) {
+	synctest.Test(t, func(*testing.T) { time.Sleep(time.Hour) })
+	time.Sleep(time.Second) // want `a test must not sleep`
 }

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package main
-
-import "syscall"
-
-// childAttributes has nothing to add here: a child ends when its standard input does.
-func childAttributes() *syscall.SysProcAttr { return nil }

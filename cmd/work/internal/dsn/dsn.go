@@ -1,0 +1,41 @@
+// Package dsn reads the address of a Redis: whether it outlives the program, and how it may be shown.
+package dsn
+
+import (
+	"net/url"
+	"strings"
+)
+
+// InMemory recognizes the DSN of a Redis that lives in one process and ends with it.
+func InMemory(dsn string) bool {
+	scheme, _, found := strings.Cut(dsn, ":")
+	return found && strings.EqualFold(scheme, "memory")
+}
+
+// Lasting is the DSN, or "" if that of a Redis within one process: child processes would each get their own, and what
+// is in it is gone with the program. The demo's embedded one serves the same purpose, and them as well.
+func Lasting(dsn string) string {
+	if InMemory(dsn) {
+		return ""
+	}
+	return dsn
+}
+
+// Redacted is a DSN without its password.
+func Redacted(dsn string) string {
+	parsed, err := url.Parse(dsn)
+	if err != nil {
+		return "the given DSN"
+	}
+	parsed.RawQuery = ""
+	return parsed.Redacted()
+}
+
+// Place is where a DSN leads, without the password.
+func Place(dsn string) string {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return ""
+	}
+	return u.Host + u.Path
+}

@@ -1,0 +1,133 @@
+package jobs
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/cmd/work/internal/cli"
+	"github.com/265d0351/work/cmd/work/internal/exit"
+	"github.com/265d0351/work/cmd/work/internal/human"
+	"github.com/265d0351/work/inspect"
+)
+
+// selectionFlags say which jobs a command is about.
+type selectionFlags struct {
+	state     string
+	name      string
+	id        string
+	tag       string
+	errorText string
+	group     string
+	args      string
+	meta      []string
+	source    int64
+	older     cli.Span
+}
+
+// register adds the flags to a command. The states are those that make sense for it.
+func (f *selectionFlags) register(a *cli.App, cmd *cobra.Command, states []work.State) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.state, "state", "", "`state` of the jobs: "+alternatives(states))
+	flags.StringVar(&f.name, "name", "", "`name` of the jobs")
+	flags.StringVar(&f.id, "id", "", "a `part` of the id")
+	flags.StringVar(&f.tag, "tag", "", "`tag` that the job has among others")
+	flags.StringVar(&f.errorText, "error", "", "a `part` of the last error, or of the reason for which it died")
+	flags.StringVar(&f.group, "error-group", "", "`digest` of the group that its last error is of: see work errors")
+	flags.StringVar(&f.args, "args", "", "a `part` of the arguments, as they stand in the JSON array")
+	flags.StringArrayVar(&f.meta, "meta", nil, "note that it was given, `key=value`; may be repeated")
+	flags.Int64Var(&f.source, "source", 0, "`number` of what the job is about")
+	flags.Var(&f.older, "older-than", "dead or stalled for so long, or else enqueued so long ago, as 90s, 2h or 7d")
+	a.CompleteFlag(cmd, "state", func(*cobra.Command) []string { return words(states) })
+	a.CompleteFlag(cmd, "name", a.QueueNames)
+}
+
+// selectionNames are the flags.
+var selectionNames = []string{"state", "name", "id", "tag", "error", "error-group", "args", "meta", "source",
+	"older-than"}
+
+// given tells whether any of the flags was typed.
+func (f *selectionFlags) given(cmd *cobra.Command) bool {
+	return slices.ContainsFunc(selectionNames, cmd.Flags().Changed)
+}
+
+// selection is what the flags say, in one of these states or, where that may be left out, in none.
+func (f *selectionFlags) selection(states []work.State) (inspect.Selection, error) {
+	if err := checkState(f.state, states); err != nil {
+		return inspect.Selection{}, err
+	}
+	meta, err := pairs(f.meta)
+	return inspect.Selection{
+		State: work.State(f.state), Name: f.name, ID: f.id, Tag: f.tag, ErrorText: f.errorText, ErrorGroup: f.group,
+		ArgsText: f.args,
+		Meta:     meta, Source: f.source, OlderThan: f.older.Duration(),
+	}, err
+}
+
+// pairs reads key=value.
+func pairs(texts []string) (map[string]string, error) {
+	var meta map[string]string
+	for _, text := range texts {
+		key, value, found := strings.Cut(text, "=")
+		if !found || key == "" {
+			return nil, exit.Usagef("--meta is %q: give key=value", text)
+		}
+		if meta == nil {
+			meta = map[string]string{}
+		}
+		meta[key] = value
+	}
+	return meta, nil
+}
+
+func checkState(state string, states []work.State) error {
+	if state == "" || slices.Contains(states, work.State(state)) {
+		return nil
+	}
+	return exit.Usagef("--state is %q: give %s", state, alternatives(states))
+}
+
+// The states that a job can be looked for in, and those in which workers leave it alone.
+var (
+	livingStates = []work.State{work.StateQueued, work.StateRunning, work.StateScheduled, work.StateRetrying,
+		work.StateStalled, work.StateDead}
+	restingStates = []work.State{work.StateQueued, work.StateScheduled, work.StateRetrying, work.StateStalled,
+		work.StateDead}
+)
+
+func words(states []work.State) []string {
+	texts := make([]string, len(states))
+	for i, state := range states {
+		texts[i] = string(state)
+	}
+	return texts
+}
+
+// alternatives is "queued, running or dead".
+func alternatives(states []work.State) string {
+	texts := words(states)
+	if n := len(texts); n > 1 {
+		texts = append(texts[:n-2], texts[n-2]+" or "+texts[n-1])
+	}
+	return strings.Join(texts, ", ")
+}
+
+// selectionText is a selection in words, for a question.
+func selectionText(s inspect.Selection) string {
+	parts := []string{string(s.State) + " jobs"}
+	for _, part := range []struct{ is, word string }{
+		{s.Name, "named"}, {s.ID, "with an id that has"}, {s.Tag, "with the tag"},
+		{s.ErrorText, "with an error that has"},
+		{s.ErrorGroup, "of the group of errors"}, {s.ArgsText, "with args that have"},
+	} {
+		if part.is != "" {
+			parts = append(parts, part.word, human.Visible(part.is))
+		}
+	}
+	if len(s.Meta) > 0 || s.Source != 0 || s.OlderThan != 0 {
+		parts = append(parts, "that fit the other flags")
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,247 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/crash"
+	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/handler"
+	"github.com/265d0351/work/internal/ids"
+	"github.com/265d0351/work/internal/jobargs"
+	"github.com/265d0351/work/internal/limit"
+	"github.com/265d0351/work/internal/liveness"
+	"github.com/265d0351/work/internal/maintain"
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisclock"
+	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/requeue"
+	"github.com/265d0351/work/internal/schedule"
+	"github.com/265d0351/work/internal/subscription"
+	"github.com/265d0351/work/internal/workgroup"
+	"github.com/265d0351/work/objects"
+)
+
+// engine is what the workers of a pool have in common. The pool makes it, and nothing in it knows the pool. What is not
+// of a type that may be used concurrently is written before the first worker is made.
+type engine struct {
+	options     WorkerOptions
+	handlers    *handler.Compiler
+	registered  map[string]*registration
+	periodics   []periodic // what Periodic was asked for
+	incarnation string     // by which others see which workers are of one pool
+	belongs     string     // the service, from the start on
+
+	driver  redisconn.Driver
+	store   *rdb.Store
+	objects *poolObjects
+	events  *stream
+	clock   *redisclock.Clock
+
+	served     map[string]*registration // at the start; what is served now is in serving
+	serving    subscription.Served
+	quarantine crash.Quarantine[Job] // of jobs that workers have died with
+	rhythm     liveness.Rhythm
+	numbers    atomic.Int64   // of fetches
+	requeued   *requeue.Order // what was given back
+	undeclared atomic.Bool    // Redis may have forgotten the limits
+
+	times intervals
+	fleet int // so many workers are a large fleet: see heartbeater.maySkip
+}
+
+// intervals are how often the parts of a pool do what they do, and how long they wait. Nobody changes them but tests,
+// before the start.
+type intervals struct {
+	Stuck     time.Duration // after which a handler that should have returned is reported
+	Hook      time.Duration // that OnDeath may take
+	Park      time.Duration // after which an outcome that was refused is sent again
+	Tidy      time.Duration // between two rounds of the janitor
+	DueRest   time.Duration // that those who move what is due rest at the most
+	Survey    time.Duration // in which each worker asks about all names that it serves
+	ScaleLook time.Duration // between two looks at who is idle
+	ScaleIdle time.Duration // after which an idle worker leaves
+}
+
+// usual are those of every pool.
+var usual = intervals{
+	Stuck: 5 * time.Second, Hook: deathHookTime, Park: 5 * time.Second, Tidy: maintain.JanitorInterval,
+	DueRest: maintain.LongestRest, Survey: time.Minute, ScaleLook: 5 * time.Second, ScaleIdle: 30 * time.Second,
+}
+
+// set fills what does not depend on Redis.
+func (e *engine) set(options WorkerOptions) {
+	e.options, e.registered, e.incarnation = options, map[string]*registration{}, ids.Random(8)
+	e.requeued = requeue.NewOrder(options.ShutdownTimeout)
+	e.events, e.clock = newStream(options.Logger, options.Observers), &redisclock.Clock{}
+	e.times, e.fleet = usual, fleetOf
+}
+
+// fleetOf is how many workers are a large fleet.
+const fleetOf = 1_000
+
+// host is the pool, as far as its workers ask it for something.
+type host interface {
+	hintCancel()              // look whether jobs are to be cancelled
+	beatAtOnce(worker string) // that one is wanted
+	answerHeld(ctx context.Context, token string)
+	wakeFetchers()
+	stopByOrder()   // somebody wants the pool to stop
+	requestWorker() // all of this worker's processors are busy
+}
+
+// registration is a job name with what runs it.
+type registration struct {
+	name      string
+	site      string // where it was registered
+	handler   *handler.Handler
+	options   JobOptions
+	invoke    runner              // the handler inside all middleware
+	labels    context.Context     // carries the profiler's label of its jobs
+	quota     *subscription.Quota // nil where the pool may run any number of them
+	withdrawn *atomic.Bool        // it is not served: nothing of it begins; nil before the start
+}
+
+// declareLimits makes the limits in Redis those that the code declares, of all that is served or was at the start.
+func (e *engine) declareLimits(ctx context.Context) error {
+	var names []string
+	for name, registration := range e.registered {
+		if e.served[name] != nil || !registration.withdrawn.Load() {
+			names = append(names, name)
+		}
+	}
+	return e.declareLimitsOf(ctx, names)
+}
+
+// declareLimitsOf declares the limits of some names. An event tells where another service has declared another limit.
+func (e *engine) declareLimitsOf(ctx context.Context, names []string) error {
+	d := limit.Declaration{
+		Store: e.store, Service: e.service(),
+		Limit: func(name string) rdb.Limit { return limit.Spec(e.registered[name].options.Limit).Stored() },
+		Replaced: func(name string, now, before rdb.Rule) {
+			e.events.emit(event.LimitChanged{Name: name, Limit: Limit(limit.SpecOf(now.Code)).String(),
+				Service: now.Service,
+				Former:  Limit(limit.SpecOf(before.Code)).String(), FormerService: before.Service})
+		},
+	}
+	return d.Declare(ctx, names)
+}
+
+// declareAgain declares the limits once more after Redis has lost its data.
+func (e *engine) declareAgain(ctx context.Context) error {
+	if !e.undeclared.Load() {
+		return nil
+	}
+	if err := e.declareLimits(ctx); err != nil {
+		return err
+	}
+	e.undeclared.Store(false)
+	return nil
+}
+
+// quotas are those of the pool, by name.
+func (e *engine) quotas() map[string]*subscription.Quota {
+	quotas := map[string]*subscription.Quota{}
+	for name, registration := range e.registered {
+		if registration.quota != nil {
+			quotas[name] = registration.quota
+		}
+	}
+	return quotas
+}
+
+// periodic is what one call of Periodic asked for.
+type periodic struct {
+	*schedule.Schedule
+	site string // where
+}
+
+// declared are the schedules of the pool, with what is done about them in Redis.
+func (e *engine) declared() *schedule.Declared {
+	d := &schedule.Declared{Store: e.store, Service: e.service(), Emit: e.events.emit}
+	for _, one := range e.periodics {
+		d.Schedules = append(d.Schedules, schedule.Declaration{Schedule: one.Schedule, Called: one.called()})
+	}
+	return d
+}
+
+// service is the one that this pool belongs to: the one it was given, or one that is made of the names that it serves.
+func (e *engine) service() string { return e.belongs }
+
+// servedNames are the names that the pool serves now, in order. Nobody changes the slice.
+func (e *engine) servedNames() []string {
+	names, _ := e.serving.Now()
+	return names
+}
+
+// How long Redis may take to answer.
+const (
+	fetchTimeout  = 5 * time.Second
+	settleTimeout = 10 * time.Second
+)
+
+// errNotRegistered is what a fetch or a survey of a worker meets that Redis does not know: it was declared dead, or
+// Redis has lost its data. Only a heartbeat can tell the two apart, and jobs that run must end in the first case only.
+var errNotRegistered = errors.New("this worker is not registered in Redis")
+
+// called is how an error names it.
+func (p periodic) called() string {
+	return fmt.Sprintf("schedule %s (added at %s)", excerpt.Brief(p.ID), p.site)
+}
+
+// deathHookTime is how long OnDeath may take. It is shorter than a stop waits for outcomes.
+const deathHookTime = 5 * time.Second
+
+// poolObjects is how a pool reads the objects that its jobs need, and stores results.
+type poolObjects struct {
+	store *objects.Store
+	cache *objects.Cache
+	large int // above how many bytes a result is one
+
+	collector *objects.Collector // the janitor's
+}
+
+func newPoolObjects(store *rdb.Store, options WorkerOptions) (*poolObjects, error) {
+	contents, err := objects.New(store, objects.Options{Home: options.ObjectHome, Grace: options.ObjectGrace})
+	if err != nil {
+		return nil, err
+	}
+	return &poolObjects{
+		store: contents, cache: objects.NewCache(contents, options.ObjectCache),
+		large:     jobargs.NewLimits(0, options.LargeArgs).Large,
+		collector: contents.Collector(),
+	}, nil
+}
+
+// quotaOf is how many jobs of a name this pool runs at once; nil where that is not limited.
+func (e *engine) quotaOf(name string) *subscription.Quota {
+	if registration := e.registered[name]; registration != nil {
+		return registration.quota
+	}
+	return nil
+}
+
+// queues is what a worker knows of the queues that it serves. The fetcher goes by it; whoever learns something of them
+// tells it.
+type queues struct {
+	wakeup  workgroup.Wakeup      // ends what the fetcher waits for, but for a processor: see worker.callFetcher
+	listing subscription.Listing  // what Redis lists with the worker
+	waiter  *subscription.Waiter  // the heartbeater tells it what it has seen
+	watch   *subscription.Watch   // the settler tells it of room
+	surveys *subscription.Surveys // whoever meets with trouble tells it
+}
+
+func newQueues(e *engine, life context.Context) *queues {
+	wakeup := workgroup.NewWakeup()
+	return &queues{
+		wakeup: wakeup,
+		waiter: subscription.NewWaiter(subscription.WaiterOptions{
+			Driver: e.driver, Store: e.store, Life: life, Timeout: fetchTimeout, Wakeup: wakeup, Emit: e.events.emit,
+		}, e.servedNames()),
+		watch: subscription.NewWatch(e.quotaOf), surveys: subscription.NewSurveys(e.times.Survey),
+	}
+}

@@ -1,0 +1,283 @@
+package work
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/record"
+	"github.com/265d0351/work/internal/span"
+)
+
+// The limits of options of one job.
+const (
+	maxRetries   = 100_000
+	maxMetaBytes = 16 << 10
+)
+
+// EnqueueOption is an option of one job, given to [Enqueuer.With] or with an [Entry]. The later one wins, and those of
+// an Entry win over those of With. All of them beat the options with which the job's handler was registered.
+type EnqueueOption func(*jobSettings)
+
+// jobSettings are the options of one job. Those that are absent are left to the worker.
+type jobSettings struct {
+	id        string
+	chosen    bool // the id
+	retries   *int
+	timeout   time.Duration
+	retention time.Duration
+	meta      map[string]string
+	front     bool
+	unique    *UniqueOptions // nil leaves it to the job's own
+	times     jobTimes
+	tags      []string
+
+	completion string // queue
+
+	replicas    int
+	replicaWait time.Duration
+
+	err error // of the first option that cannot be
+}
+
+// ID is the job's id, instead of a random one: 1 to 200 bytes of UTF-8 without control characters. While a job of that
+// id lives, in whichever queue, another is not stored, and the Receipt says Duplicate.
+func ID(id string) EnqueueOption {
+	return func(s *jobSettings) {
+		s.id, s.chosen = id, true
+		s.refuse(validateID(id))
+	}
+}
+
+// Retries is how many attempts may follow the first one. 0, and anything negative, is none.
+func Retries(n int) EnqueueOption {
+	return func(s *jobSettings) {
+		if n > maxRetries {
+			s.refuse(&InvalidError{What: "option Retries", Value: fmt.Sprint(n),
+				Remedy: fmt.Sprintf("use at most %d", maxRetries)})
+		}
+		n := max(0, n)
+		s.retries = &n
+	}
+}
+
+// Timeout is after which time the ctx of an attempt ends. It is above zero, and counts in whole milliseconds; more than
+// 100 years are 100 years.
+func Timeout(d time.Duration) EnqueueOption {
+	return func(s *jobSettings) {
+		s.timeout = span.Capped(d)
+		s.refuse(positive("option Timeout", d))
+	}
+}
+
+// Retention is how long the outcome of the job is kept for [Result]. It is above zero, and counts in whole
+// milliseconds; more than 100 years are 100 years.
+func Retention(d time.Duration) EnqueueOption {
+	return func(s *jobSettings) {
+		s.retention = span.Capped(d)
+		s.refuse(positive("option Retention", d))
+	}
+}
+
+// Meta adds a key and its value to what the handler finds in Job.Meta, beside the keys of other Meta options. Both are
+// UTF-8, and all of a job together have at most 16 KiB.
+func Meta(key, value string) EnqueueOption {
+	return func(s *jobSettings) {
+		what := fmt.Sprintf("option Meta %s", excerpt.Brief(key))
+		switch {
+		case key == "":
+			s.refuse(&InvalidError{What: "option Meta", Value: "without a key",
+				Remedy: "use a key of one byte or more"})
+		case !utf8.ValidString(key), !utf8.ValidString(value):
+			s.refuse(&InvalidError{What: what, Value: "not valid UTF-8", Remedy: "encode it, for instance as base64"})
+		}
+		meta := make(map[string]string, len(s.meta)+1)
+		maps.Copy(meta, s.meta) // which others share
+		meta[key] = value
+		if size := metaSize(meta); size > maxMetaBytes {
+			s.refuse(&InvalidError{What: what, Value: fmt.Sprintf("too large, with it there are %d bytes", size),
+				Remedy: fmt.Sprintf("use at most %d bytes in all, and args for what is larger", maxMetaBytes)})
+		}
+		s.meta = meta
+	}
+}
+
+// Front puts the job before the jobs that wait already, instead of behind them, also one whose time has passed already.
+// It is refused for a job that is due later: such a one waits in no queue yet.
+func Front() EnqueueOption {
+	return func(s *jobSettings) { s.front = true }
+}
+
+// with returns the settings with more options applied.
+func (s jobSettings) with(opts []EnqueueOption) jobSettings {
+	for i, opt := range opts {
+		if opt == nil {
+			s.refuse(&InvalidError{What: fmt.Sprintf("enqueue option %d", i+1), Value: "nil", Remedy: "leave it out"})
+			continue
+		}
+		opt(&s)
+	}
+	return s
+}
+
+// refuse keeps the first mistake for the enqueue, since options have nobody to tell.
+func (s *jobSettings) refuse(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+func positive(what string, d time.Duration) error {
+	if d > 0 {
+		return nil
+	}
+	return &InvalidError{What: what, Value: d.String(), Remedy: "use a duration above zero, or leave the option out"}
+}
+
+func metaSize(meta map[string]string) (size int) {
+	for key, value := range meta {
+		size += len(key) + len(value)
+	}
+	return size
+}
+
+// maxReplicaWait bounds what a call that waits for replicas may hold up.
+const maxReplicaWait = time.Minute
+
+// WaitReplicas makes an enqueue wait until so many replicas of Redis have the job, at most so long. When fewer have
+// confirmed it by then, the job is stored all the same: the error is an *[EnqueueError] that lists it under Stored,
+// with a *[ReplicasError] inside. Redis replicates asynchronously: this makes it less likely that a failover loses the
+// job, not impossible. Callers that share a call wait for the largest number among them.
+func WaitReplicas(n int, timeout time.Duration) EnqueueOption {
+	return func(s *jobSettings) {
+		s.replicas, s.replicaWait = n, timeout
+		if n < 1 {
+			s.refuse(&InvalidError{What: "number of replicas of option WaitReplicas", Value: fmt.Sprint(n),
+				Remedy: "use one or more"})
+		}
+		if timeout <= 0 || timeout > maxReplicaWait {
+			s.refuse(&InvalidError{
+				What: "timeout of option WaitReplicas", Value: timeout.String(),
+				Remedy: "use above zero and at most one minute",
+			})
+		}
+	}
+}
+
+// jobTimes are the options of one job that have to do with when it is too late.
+type jobTimes struct {
+	expireIn time.Duration
+	expireAt time.Time
+	deadline time.Time
+	retryFor time.Duration
+}
+
+// ExpireIn has the job expire when it has not begun d after it is due: it is dropped then, as a [event.JobExpired]
+// tells, and its outcome reads expired. d is above zero, at most 100 years, and counts in whole milliseconds. A job
+// that has failed, was put off by its handler, or died with its worker has begun; one that a stop gave back has not.
+func ExpireIn(d time.Duration) EnqueueOption {
+	return func(s *jobSettings) {
+		s.times.expireIn, s.times.expireAt = d, time.Time{}
+		s.refuse(checkDuration("option ExpireIn", d))
+	}
+}
+
+// ExpireAt is ExpireIn with a time by the clock of Redis. It must not be before the time for which the job is
+// scheduled; one that has passed is no mistake.
+func ExpireAt(t time.Time) EnqueueOption {
+	return func(s *jobSettings) {
+		s.times.expireAt, s.times.expireIn = t, 0
+		s.refuse(checkTime("option ExpireAt", t))
+	}
+}
+
+// Deadline is when the job must have ended, by the clock of Redis: the ctx of an attempt ends then with [ErrDeadline]
+// as its cause, and no attempt begins after it. The job goes to the morgue instead, as one that is out of retries. t
+// must be after the time for which the job is scheduled.
+func Deadline(t time.Time) EnqueueOption {
+	return func(s *jobSettings) {
+		s.times.deadline = t
+		s.refuse(checkTime("option Deadline", t))
+	}
+}
+
+// RetryFor is how long after its first failure the job is tried again: no attempt is due later, whatever retries are
+// left. It is above zero, at most 100 years, and counts in whole milliseconds.
+func RetryFor(d time.Duration) EnqueueOption {
+	return func(s *jobSettings) {
+		s.times.retryFor = d
+		s.refuse(checkDuration("option RetryFor", d))
+	}
+}
+
+// The bounds of tags.
+const (
+	maxTags     = 20
+	maxTagBytes = 100
+)
+
+// Tags are words by which jobs are found in logs and events; the handler sees them in Job.Tags. They replace those of
+// an earlier Tags. There are at most 20, each of 1 to 100 bytes of UTF-8 without control characters.
+func Tags(tags ...string) EnqueueOption {
+	tags = slices.Clone(tags) // the caller's may change
+	return func(s *jobSettings) {
+		s.tags = tags
+		if len(tags) > maxTags {
+			s.refuse(&InvalidError{What: "option Tags", Value: fmt.Sprintf("given %d tags", len(tags)),
+				Remedy: fmt.Sprintf("use at most %d", maxTags)})
+		}
+		for _, tag := range tags {
+			if err := validateWord("tag", tag, maxTagBytes); err != nil {
+				s.refuse(err)
+			}
+		}
+	}
+}
+
+// checkDuration refuses a duration that cannot be.
+func checkDuration(what string, d time.Duration) error {
+	if d > span.Longest {
+		return &InvalidError{What: what, Value: d.String(), Remedy: "use at most 100 years"}
+	}
+	return positive(what, d)
+}
+
+// checkTime refuses a time that is most likely a mistake.
+func checkTime(what string, t time.Time) error {
+	if t.UnixMilli() > 0 && time.Until(t) <= span.Longest {
+		return nil
+	}
+	return &InvalidError{What: what, Value: t.Format(time.RFC3339),
+		Remedy: "use one after 1970 and at most 100 years ahead"}
+}
+
+// extend writes what few jobs have into the record of a job.
+func (s *jobSettings) extend(r *record.Record) error {
+	r.Tags, r.RetryFor = s.tags, span.Millis(s.times.retryFor)
+	if s.times == (jobTimes{}) {
+		return nil
+	}
+	late := func(option string, t time.Time) error {
+		return &InvalidError{What: "option " + option + " of job " + excerpt.Brief(r.Name),
+			Value: t.Format(time.RFC3339),
+			Remedy: "use one after the time for which the job is scheduled, " + time.UnixMilli(r.RunAt).
+				Format(time.RFC3339)}
+	}
+	switch t := s.times.expireAt; {
+	case s.times.expireIn > 0:
+		r.Expires = max(r.RunAt, r.EnqueuedAt) + span.Millis(s.times.expireIn)
+	case !t.IsZero() && t.UnixMilli() < r.RunAt:
+		return late("ExpireAt", t)
+	case !t.IsZero():
+		r.Expires = t.UnixMilli()
+	}
+	if t := s.times.deadline; !t.IsZero() {
+		if r.Deadline = t.UnixMilli(); r.Deadline <= r.RunAt {
+			return late("Deadline", t)
+		}
+	}
+	return nil
+}

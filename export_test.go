@@ -1,0 +1,417 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"math"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/errchain"
+	"github.com/265d0351/work/internal/handler"
+	"github.com/265d0351/work/internal/intake"
+	"github.com/265d0351/work/internal/jobargs"
+	"github.com/265d0351/work/internal/lifecycle"
+	"github.com/265d0351/work/internal/liveness"
+	"github.com/265d0351/work/internal/maintain"
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisclock"
+	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/schedule"
+	"github.com/265d0351/work/internal/subscription"
+	"github.com/265d0351/work/internal/waiting"
+	"github.com/265d0351/work/internal/workgroup"
+	"github.com/265d0351/work/objects"
+)
+
+// What tests outside of the package see and set, beside what a program can. Where a method looks at one worker, it is
+// the first one of the pool.
+
+const (
+	DefaultEnqueueTimeout = defaultEnqueueTimeout
+	DoubtFor              = distrustTime
+	DrainInterval         = drainInterval
+	FleetOf               = fleetOf
+	LookInterval          = lookInterval
+	LookOverdue           = lookOverdue
+	MaxPerWorker          = maxPerWorker
+	MaxResultBytes        = maxResultBytes
+	NextCalledTwice       = nextCalledTwice
+	NextEntries           = nextEntries
+	NextNilContext        = nextNilContext
+	NextNotCalled         = nextNotCalled
+	NextTooLate           = nextTooLate
+	NextUnfinished        = nextUnfinished
+)
+
+var (
+	AsInvalid          = asInvalid
+	CancelJobs         = cancelJobs
+	ErrFencedMeanwhile = errFencedMeanwhile
+	ErrHookLate        = errHookLate
+	ErrListed          = errListed
+)
+
+// Times are those of the pool; they may be changed before its start.
+func (p *WorkerPool) Times() *intervals { return &p.times }
+
+// Interfere puts something between a pool that has not started and Redis.
+func (p *WorkerPool) Interfere(between func(redisconn.Driver) redisconn.Driver) error {
+	if err := p.open(); err != nil {
+		return err
+	}
+	p.driver = between(p.driver)
+	p.store = rdb.NewStore(p.driver, p.options.Namespace)
+	return nil
+}
+
+// ID is the worker's name in Redis.
+func (p *WorkerPool) ID() string { return p.workers[0].session().rdb.ID }
+
+// IDs are those of all workers that the pool has now.
+func (p *WorkerPool) IDs() (ids []string) {
+	for _, w := range p.current() {
+		ids = append(ids, w.session().rdb.ID)
+	}
+	return ids
+}
+
+// Stopping tells whether the last of the workers that the pool began with has heard of the stop.
+func (p *WorkerPool) Stopping() bool { return p.workers[len(p.workers)-1].stopping() }
+
+// Stopped is closed once the stop is over.
+func (p *WorkerPool) Stopped() <-chan struct{} { return p.stopped }
+
+// Leased tells whether the worker has the lease on maintenance.
+func (p *WorkerPool) Leased() bool { return p.workers[0].daemons.leased.Load() }
+
+func (p *WorkerPool) Slots() *workgroup.Slots               { return p.workers[0].slots }
+func (p *WorkerPool) Waiter() *subscription.Waiter          { return p.workers[0].queues.waiter }
+func (p *WorkerPool) Periodics() *maintain.PeriodicEnqueuer { return p.workers[0].daemons.periodic }
+func (p *WorkerPool) Cache() *objects.Cache                 { return p.objects.cache }
+func (p *WorkerPool) Clock() *redisclock.Clock              { return p.clock }
+func (p *WorkerPool) OpenErr() error                        { return p.openErr }
+func (e *Enqueuer) Store() *rdb.Store                       { return e.core.store }
+func (e *Enqueuer) Waiters() *waiting.Waiters               { return e.core.waiters }
+func (e *Enqueuer) Clock() *redisclock.Clock                { return e.core.clock }
+func (e *Enqueuer) Intake() *intake.Intake                  { return e.core.intake }
+
+// Crash is what is left of a pool whose process was killed: nothing is given back, settled or told to Redis any more.
+// Only its handlers are still there; their ctx has ended, and what they return reaches nobody.
+func (p *WorkerPool) Crash() {
+	p.mu.Lock()
+	p.state = poolStopping
+	p.mu.Unlock()
+	p.detach()
+	p.scaling.Stop()
+	<-p.scaling.Done()
+	for _, w := range p.workers {
+		w.stopRequested.Store(true) // what is fetched does not begin
+		w.settling.Stop()           // before the handlers learn of it
+	}
+	for _, w := range p.workers {
+		<-w.settling.Done()
+		w.kill()
+		<-w.fetching.Done()
+		<-w.beating.Done()
+		if w.daemons != nil {
+			w.daemons.stop()
+		}
+		w.runners.Close()
+	}
+	close(p.stopped)
+	p.closeConnection()
+}
+
+// OnStore makes an Enqueuer that uses a store.
+func OnStore(store *rdb.Store, opts ...EnqueuerOption) *Enqueuer {
+	var settings enqueuerSettings
+	for _, opt := range opts {
+		opt(&settings)
+	}
+	return newEnqueuer(store, settings)
+}
+
+// Checking is an option by which args may be refused, as the Enqueuer of a pool does.
+func Checking(check func(name string, args []byte) error) EnqueuerOption {
+	return func(s *enqueuerSettings) { s.check = check }
+}
+
+// WrapIn puts middleware around an Enqueuer that nobody uses yet.
+func (e *Enqueuer) WrapIn(middlewares []EnqueueMiddleware) {
+	e.core.middlewares = middlewares
+	e.compose()
+}
+
+// EnqueueOne enqueues one Entry as Enqueue does.
+func (e *Enqueuer) EnqueueOne(ctx context.Context, entry Entry) (Receipt, error) {
+	return e.enqueue(ctx, entry)
+}
+
+// StopDaemons ends what the first worker of the pool does for all.
+func (p *WorkerPool) StopDaemons() { p.workers[0].daemons.stop() }
+
+// SetFleet says how many workers are a large fleet; before the start.
+func (p *WorkerPool) SetFleet(workers int) { p.fleet = workers }
+
+// Spared tells whether the worker leaves heartbeats out.
+func (p *WorkerPool) Spared() bool { return p.workers[0].skippingBeat.Load() }
+
+func (p *WorkerPool) HeartbeatInterval() time.Duration { return p.workers[0].beats.Interval }
+func (p *WorkerPool) Store() *rdb.Store                { return p.store }
+
+// Claim is the claim of the attempt that a handler has to do with, and whose it is.
+func (j *Job) Claim() (*rdb.Worker, rdb.Claim) {
+	r := j.run.(*run)
+	return r.session.rdb, r.claim
+}
+
+// RunContext ends with the attempt, whatever ctx middleware made of it.
+func (j *Job) RunContext() context.Context { return j.run.(*run).ctx }
+
+// Effective are the options that a pool goes by, and Mistakes what is wrong with them.
+func (o WorkerOptions) Effective() WorkerOptions { return o.withDefaults() }
+func (o JobOptions) Effective() JobOptions       { return o.withDefaults() }
+func (o WorkerOptions) Mistakes() []error        { return o.withDefaults().validate() }
+
+// UsualEnqueuer is what an Enqueuer without options goes by.
+func UsualEnqueuer() (namespace string, timeout time.Duration) {
+	settings, err := newEnqueuerSettings(nil)
+	if err != nil {
+		panic(err)
+	}
+	return settings.namespace, settings.timeout
+}
+
+// Registered are the names that the pool has handlers of.
+func (p *WorkerPool) Registered() []string { return slices.Sorted(maps.Keys(p.registered)) }
+
+// Shares tells whether two pools have one registration of a name.
+func (p *WorkerPool) Shares(other *WorkerPool, name string) bool {
+	return p.registered[name] == other.registered[name]
+}
+
+// Withdrawn tells whether a name is not served any more.
+func (p *WorkerPool) Withdrawn(name string) bool { return p.registered[name].withdrawn.Load() }
+
+// WhatIsLeft is what a drain of a pool that has not started would say, in a store.
+func (p *WorkerPool) WhatIsLeft(store *rdb.Store) string {
+	p.store = store
+	for _, registration := range p.registered {
+		registration.withdrawn = &atomic.Bool{}
+	}
+	return p.describeLeftover()
+}
+
+// Prepare sets the pool up without starting it, and CloseConnection undoes that.
+func (p *WorkerPool) Prepare() error   { return p.prepare() }
+func (p *WorkerPool) CloseConnection() { p.closeConnection() }
+
+// Service is the service that the pool belongs to.
+func (p *WorkerPool) Service() string { return p.service() }
+
+// Ends tells whether a stop has begun, whichever workers have heard of it.
+func (p *WorkerPool) Ends() bool { return p.stateNow() == poolStopping }
+
+// MoreWork has the pool take another worker, as if there were work for it.
+func (p *WorkerPool) MoreWork() { p.scaler.Call() }
+
+// Signs are what the worker's loops say of themselves.
+func (p *WorkerPool) Signs() *liveness.Signs { return &p.workers[0].signs }
+
+func (p *WorkerPool) HealthyBy(ctx context.Context) error { return p.healthyBy(ctx) }
+func (p *WorkerPool) Deadly() []HealthProblem             { return p.deadly() }
+
+// Loop is one more loop of the worker.
+func (p *WorkerPool) Loop(name string, run func(ctx context.Context)) *lifecycle.Loop {
+	return p.workers[0].loop(name, run)
+}
+
+// Info is what the worker would tell Redis of itself if it served so many names.
+func (p *WorkerPool) Info(names int) map[string]string { return p.workers[0].info(names) }
+
+// NewReaper makes a reaper of the worker's that has seen nothing.
+func (p *WorkerPool) NewReaper() *deadPoolReaper { return newDeadPoolReaper(p.workers[0]) }
+
+// Salvage takes dead workers apart.
+func (d *deadPoolReaper) Salvage(ctx context.Context, ids ...string) (left []string, err error) {
+	return d.putBackJobs(ctx, ids...)
+}
+
+// Given is how many jobs of a queue it remembers that it has put back.
+func (d *deadPoolReaper) Given(queue string) int { return len(d.given[queue]) }
+
+// Forgets has the worker believe that Redis may have lost all that it fetched.
+func (p *WorkerPool) Forgets() { p.workers[0].session().forgotten.Store(math.MaxInt64) }
+
+// Cache is the cache of the pool that runs the job.
+func (j *Job) Cache() *objects.Cache { return j.run.(*run).worker.engine.objects.cache }
+
+// Objects is where the Enqueuer puts large args.
+func (e *Enqueuer) Objects() *objects.Store { return e.core.objects }
+
+// Limits bound the args of one call.
+func (e *Enqueuer) Limits() jobargs.Limits { return e.core.limits }
+
+// StoreOne is EnqueueOne without its middleware.
+func (e *Enqueuer) StoreOne(ctx context.Context, entry Entry) (Receipt, error) {
+	return e.store(ctx, entry)
+}
+
+// Unopened is the driver of what could not be opened.
+func Unopened(err error) redisconn.Driver { return unopened{err} }
+
+// Suspecting has the reaper believe that it has seen workers overdue since then.
+func (d *deadPoolReaper) Suspecting(since map[string]time.Time) *deadPoolReaper {
+	d.missing = since
+	return d
+}
+
+// Suspects tells whether it has seen the worker overdue.
+func (d *deadPoolReaper) Suspects(id string) bool { _, seen := d.missing[id]; return seen }
+
+func (d *deadPoolReaper) Look(ctx context.Context) error { return d.look(ctx) }
+func (d *deadPoolReaper) Told(watches bool)              { d.setWatching(watches) }
+
+// Lease is for how long its worker asks for a place among those that look.
+func (d *deadPoolReaper) Lease(now time.Time) time.Duration { return (&daemons{reaper: d}).lease(now) }
+
+// StrangeReaper is the reaper of a worker that nobody has registered.
+func (p *WorkerPool) StrangeReaper(ctx context.Context, store *rdb.Store) *deadPoolReaper {
+	w := &worker{store: store, events: p.events}
+	w.current.Store(newSession(store, ctx))
+	return &deadPoolReaper{worker: w}
+}
+
+// All is several options as one.
+func All(opts ...EnqueueOption) EnqueueOption {
+	return func(s *jobSettings) {
+		for _, opt := range opts {
+			opt(s)
+		}
+	}
+}
+
+// ScheduleMistakes are what is wrong with a schedule.
+func ScheduleMistakes(spec, name string, opts PeriodicOptions) error {
+	_, mistakes := scheduleRequest{spec: spec, name: name, opts: opts}.schedule(1000)
+	return errors.Join(mistakes...)
+}
+
+// RegisterAgain registers the worker once more.
+func (p *WorkerPool) RegisterAgain(ctx context.Context) error {
+	w := p.current()[0]
+	return w.register(ctx, w.session(), "")
+}
+
+func (p *WorkerPool) DeclareLimits(ctx context.Context) error { return p.declareLimits(ctx) }
+
+// Declared are the schedules that the code declares.
+func (p *WorkerPool) Declared() *schedule.Declared { return p.declared() }
+
+// SetOnly sets the option.
+func (p *WorkerPool) SetOnly(names []string) { p.options.Only = names }
+
+// Disposition is what Bury and the like return.
+var Disposition error = &disposition{verb: verbBury}
+
+// Buries tells whether an error buries its job.
+func Buries(err error) bool {
+	d := errchain.Find[*disposition](err)
+	return d != nil && d.verb == verbBury
+}
+
+// NewStream makes what passes events on to a log and to observers.
+func NewStream(log *slog.Logger, observers []Observer) *stream { return newStream(log, observers) }
+
+func (s *stream) Emit(e event.Event) { s.emit(e) }
+
+// ToldLongAgo has the stream believe that it told of the first observer's panics a while ago.
+func (s *stream) ToldLongAgo() { s.observers[0].told = time.Now().Add(-complaintInterval) }
+
+// LoneWorker is the only worker of a pool, which Redis knows and whose goroutines have not begun.
+type LoneWorker struct {
+	pool *WorkerPool
+	w    *worker
+}
+
+// LoneWorker makes it. The pool is not started besides.
+func (p *WorkerPool) LoneWorker(ctx context.Context, concurrency int) (LoneWorker, error) {
+	if err := p.prepare(); err != nil {
+		return LoneWorker{}, err
+	}
+	w := newWorker(&p.engine, p, concurrency, true)
+	return LoneWorker{p, w}, w.join(ctx)
+}
+
+func (l LoneWorker) Begin()                          { l.w.begin() }
+func (l LoneWorker) Leave(ctx context.Context) error { return l.w.leave(ctx) }
+
+// Halt has the worker know of a stop that has not begun to wait for anything.
+func (l LoneWorker) Halt() { l.w.stopRequested.Store(true) }
+
+// Unbegun is how many jobs it has put away since it halted.
+func (l LoneWorker) Unbegun() int {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	return len(l.w.unbegun)
+}
+
+// Stop stops it, giving handlers so much time.
+func (l LoneWorker) Stop(patience time.Duration) error {
+	return l.w.stop(l.pool.deadline, patience).orNil()
+}
+
+// FetchAndRelease fetches jobs of a queue and gives all of them back in one settlement, the newest decided first, of
+// which the oldest few have begun. It returns how many are not settled.
+func (l LoneWorker) FetchAndRelease(ctx context.Context, queue string, jobs, begun int) (left int, err error) {
+	l.w.runners = workgroup.NewPool[run](jobs, func() {}) // nobody takes them
+	if err := newFetcher(l.w).fetch([]rdb.Share{{Queue: queue, Jobs: jobs}}); err != nil {
+		return 0, err
+	}
+	settler := newSettler(l.w)
+	for i := range jobs {
+		r := l.w.runners.Take(false)
+		if i < begun {
+			r.begun.Store(time.Now().UnixNano())
+		}
+		r.decision = decision{verb: verbRelease}
+		settler.pending = append(settler.pending, r)
+	}
+	slices.Reverse(settler.pending)
+	err = settler.send(ctx)
+	return len(settler.pending), err
+}
+
+// Fetched has the first worker of the pool hold a job as if a fetch had brought it. It returns what is closed once the
+// job is called off, and what has a processor take it up.
+func (p *WorkerPool) Fetched(name string, job rdb.FetchedJob) (calledOff <-chan struct{}, process func()) {
+	w, r := p.workers[0], &run{}
+	r.fill(w, w.session(), w.registrations[name], &job)
+	w.session().hold([]*run{r})
+	w.slots.Hold(1)
+	w.slots.Occupy(1)
+	return r.attempt.Done(), func() { (&processor{worker: w}).process(r) }
+}
+
+// PrepareOne makes a request of an Entry, which is not sent.
+func (e *Enqueuer) PrepareOne(entry *Entry) error { _, err := e.prepare(entry); return err }
+
+// CompileAlone compiles a handler for a pool without a context; run runs it with these args.
+func CompileAlone(fn any) (h *handler.Handler, run func(ctx context.Context, args string) error, err error) {
+	c, err := handler.NewCompiler[*Job, NextFunc](nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if h, err = c.Handler(fn); err != nil {
+		return nil, nil, err
+	}
+	return h, func(ctx context.Context, args string) error {
+		_, _, err := runnerOf(h)(ctx, c.UserContext(), &Job{Args: []byte(args)})
+		return err
+	}, nil
+}

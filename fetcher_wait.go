@@ -1,0 +1,157 @@
+package work
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/265d0351/work/internal/backoff"
+	"github.com/265d0351/work/internal/subscription"
+)
+
+// What a fetcher waits for: a free processor, a token of a queue that has jobs, or the end of a pause.
+
+// The times of a wait.
+const (
+	lookUp = time.Second // so often an idle fetcher looks after itself. It asks Redis nothing for that
+
+	// confirmAfter is how long a worker that was called has to fetch before others do it, who happened to look just
+	// then. Among many idle workers the heartbeat of one asks every few milliseconds, and it would be there first or in
+	// vain.
+	confirmAfter = 25 * time.Millisecond
+)
+
+// waitForRoom returns for how many jobs there are processors: at least one, unless ctx ended, there is news, or a rate
+// leaves room.
+func (f *fetcher) waitForRoom(ctx context.Context) int {
+	w := f.worker
+	in, rated := f.watch.HandOnIn()
+	if !rated || w.slots.Free() > 0 {
+		return w.slots.Wait(ctx, f.hasNews)
+	}
+	handOn := time.Now().Add(in) // a processor may become free in time
+	timer := time.AfterFunc(in, w.slots.Signal)
+	defer timer.Stop()
+	return w.slots.Wait(ctx, func() bool { return !time.Now().Before(handOn) || f.hasNews() })
+}
+
+// callOthersForRates calls others to the queues in whose rates there is room now, since this worker has no processor
+// for them.
+func (f *fetcher) callOthersForRates() error {
+	names := f.watch.HandOn()
+	f.sampler.addAll(names)
+	return f.callOthers(names)
+}
+
+// callOthers gives tokens of these queues to other workers.
+func (f *fetcher) callOthers(names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(f.worker.life, fetchTimeout)
+	defer cancel()
+	return f.worker.store.Wake(ctx, names)
+}
+
+// rest waits until a worker that is paused goes on. The tokens that it may have taken go to others, who run what waits.
+func (f *fetcher) rest(ctx context.Context) error {
+	if err := f.callOthers(f.listing.Listed()); err != nil {
+		return err
+	}
+	for f.worker.resting() && !f.hasNews() {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-f.wakeup:
+		}
+	}
+	if f.worker.resting() {
+		return nil
+	}
+	return f.fetch(nil)
+}
+
+// waitForWork waits until a queue calls, or until the fetcher has to look up for another reason, and does what comes of
+// it.
+func (f *fetcher) waitForWork(ctx context.Context) error {
+	w := f.worker
+	unconfirmed := f.unconfirmed
+	f.unconfirmed = nil
+	atMost := min(f.watch.Next(), lookUp)
+	if len(unconfirmed) > 0 {
+		atMost = min(atMost, confirmAfter)
+	}
+	name, why := f.waiter.Wait(ctx, atMost, f.watch.Full())
+	if ctx.Err() != nil {
+		return nil // a token that came now is passed on when the worker leaves
+	}
+	if why == subscription.ByTrouble {
+		w.surveyAgain()
+	}
+	if name != "" {
+		return f.fetchFromCalled(name)
+	}
+	f.reopen()
+	if !f.sampler.idle() || why == subscription.ByWakeup {
+		f.unconfirmed = unconfirmed
+		return nil
+	}
+	w.runners.Shrink()
+	if why == subscription.ByTime && len(unconfirmed) == 0 {
+		return nil // a heartbeat would have told that a call was lost
+	}
+	return f.poll(ctx, why, unconfirmed)
+}
+
+// fetchFromCalled fetches from a queue that has called. Its token is a debt: whatever else is fetched, something must
+// be asked of this queue, or others be called.
+func (f *fetcher) fetchFromCalled(name string) error {
+	w := f.worker
+	if !f.watch.HasQuota(name) { // another worker of this pool was faster
+		return f.callOthers([]string{name})
+	}
+	f.watch.Called(name)
+	f.sampler.add(name)
+	free := w.slots.Free() // more than before the wait, if anything
+	return f.fetch(f.sampler.drawWith(min(free, f.limit), name))
+}
+
+// poll asks which queues have jobs, since a call may have been lost.
+func (f *fetcher) poll(ctx context.Context, why subscription.Woken, unconfirmed []string) error {
+	err := f.fetch(nil)
+	switch {
+	case err != nil:
+	case !f.sampler.idle() && why != subscription.ByTrouble:
+		f.confirm(unconfirmed)
+	case f.sampler.idle() && why == subscription.ByTrouble:
+		backoff.Pause(ctx, f.waiter.Backoff())
+	}
+	return err
+}
+
+// confirm forgets the queues that were seen to have work just now and were not before: others may have been called for
+// them. What is still there at the next poll, a moment later, is fetched.
+func (f *fetcher) confirm(before []string) {
+	ready := f.sampler.ready()
+	f.sampler.setReady(slices.DeleteFunc(slices.Clone(ready),
+		func(name string) bool { return !slices.Contains(before, name) }))
+	if f.sampler.idle() {
+		f.unconfirmed = ready
+	}
+}
+
+// reopen lets those queues take part again that may be asked by now.
+func (f *fetcher) reopen() { f.sampler.addAll(f.watch.Reopened()) }
+
+// resting tells whether the worker fetches nothing because it is to, because it is about to leave, or because nothing
+// may run until a heartbeat is answered.
+func (w *worker) resting() bool {
+	return w.desired.Now() != "" || w.retiring.Load() || w.fence.IsDown()
+}
+
+// leave notes that a run does not count towards its quota any more, and calls the fetchers that wait for that.
+func (r *run) leave() {
+	if q := r.registration.quota; q != nil && q.GiveBack(1) {
+		r.worker.host.wakeFetchers()
+	}
+}

@@ -1,0 +1,269 @@
+// Package doctor examines a namespace while it is at work, tells what contradicts itself, and mends it where it is
+// asked to. docs/doctor.md explains each check. It never changes what merely moves.
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/internal/inside"
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// Options says how a namespace is examined. The zero value looks and changes nothing.
+type Options struct {
+	Repair bool // mend what is found and can be mended
+
+	// Limit bounds how many entries of each key are examined, of a queue those at its back; 0 is all. Whether a job is
+	// lost is then known of queues only that are no longer than that. Diagnosis.Unread says how much was left out.
+	Limit int
+
+	// Patience is how long what may come right by itself is watched, 10 s where it is 0: longer than a fleet takes to
+	// find and reap a dead worker.
+	Patience time.Duration
+
+	Progress func(done, total int) // called now and then with how many entries were looked at; may be nil
+}
+
+// defaultPatience is that of [Options].
+const defaultPatience = 10 * time.Second
+
+// Finding is one thing that is wrong.
+type Finding struct {
+	Check    Check    `json:"check"`
+	Severity Severity `json:"severity"`
+	Key      string   `json:"key,omitempty"`    // in Redis, in full
+	ID       string   `json:"id,omitempty"`     // of the job or of the worker
+	Queue    string   `json:"queue,omitempty"`  // name of the job
+	Detail   string   `json:"detail"`           // what was found
+	Remedy   string   `json:"remedy,omitempty"` // what to do
+	Repaired bool     `json:"repaired"`         // it was put in order
+}
+
+// Diagnosis is what the doctor found.
+type Diagnosis struct {
+	// in the order in which they were found, at most 1,000 of each check
+	Findings []Finding     `json:"findings"`
+	More     map[Check]int `json:"more"`             // how many findings of a check are left out
+	Jobs     int           `json:"jobs"`             // how many records there were at the beginning
+	Queues   int           `json:"queues"`           // how many queues with jobs
+	Workers  int           `json:"workers"`          // how many workers were registered
+	Unread   int           `json:"unread,omitempty"` // about how many entries were left out, by Options.Limit
+
+	unmended bool // an error was left out that was not repaired
+}
+
+// Healthy tells whether there is no error left.
+func (d *Diagnosis) Healthy() bool {
+	return !d.unmended && !slices.ContainsFunc(d.Findings, func(f Finding) bool {
+		return f.Severity == SeverityError && !f.Repaired
+	})
+}
+
+// maxFindings bounds the memory that findings of one check take.
+const maxFindings = 1000
+
+// Examine examines the whole namespace while it is at work, in small steps that do not hold Redis up, and returns what
+// is wrong. Nothing that merely moves is a finding: what looks wrong is confirmed by one script that sees all of it at
+// once, or watched for some seconds where it may come right by itself. With Repair each fault is mended by the script
+// that confirms it. It is an error when Redis cannot be asked; what was found until then is in the Diagnosis as well.
+//
+// It reads every record once and keeps about 40 bytes for each waiting job: see [Size] for how many
+// entries that is, and Options.Limit for less. It walks over all keys of the database with SCAN, so a database
+// that is shared with much else takes longer.
+func Examine(ctx context.Context, i *inspect.Inspector, opts Options) (*Diagnosis, error) {
+	d := newDoctor(i, opts)
+	err := d.unusable
+	if err == nil && opts.Limit < 0 {
+		err = &work.InvalidError{What: "Options.Limit", Value: strconv.Itoa(opts.Limit), Remedy: "use 0 for all"}
+	}
+	if err == nil {
+		err = d.examine(ctx)
+	}
+	if err != nil {
+		err = fmt.Errorf("the doctor could not look at everything: %w", err)
+	}
+	return d.diagnosis, err
+}
+
+// Size is about how many entries [Examine] would look at now, with that Limit for each key: a record and
+// an element of a queue are one each. It costs what [inspect.Inspector.Counts] does. 100,000 take Redis about a second.
+func Size(ctx context.Context, i *inspect.Inspector, limit int) (int, error) {
+	of := inside.Inspector(i)
+	if of.Unusable != nil {
+		return 0, of.Unusable
+	}
+	keys := make([]rdb.Key, len(walked))
+	for n, name := range walked {
+		keys[n] = rdb.Key{Name: name, Type: typeOf[name]}
+	}
+	sizes, err := of.Store.Sizes(ctx, keys)
+	if err == nil {
+		var waiting []int
+		waiting, err = of.Store.Waiting(ctx)
+		sizes = append(sizes, waiting...)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("the size of the namespace cannot be read: %w", err)
+	}
+	total := 0
+	for _, size := range sizes {
+		if limit > 0 {
+			size = min(size, limit)
+		}
+		total += size
+	}
+	return total, nil
+}
+
+func newDoctor(i *inspect.Inspector, opts Options) *doctor {
+	of := inside.Inspector(i)
+	return &doctor{
+		store: of.Store, unusable: of.Unusable, morgueLimit: of.MorgueLimit,
+		patience: cmp.Or(opts.Patience, defaultPatience), repair: opts.Repair, progress: opts.Progress,
+		limit: opts.Limit, partly: map[string]bool{},
+		look: rdb.Mender{Store: of.Store}, mend: rdb.Mender{Store: of.Store, Mend: opts.Repair},
+		diagnosis: &Diagnosis{More: map[Check]int{}}, told: map[fact]bool{}, counts: map[Check]int{},
+		broken: map[string]bool{}, renamed: map[string]bool{},
+		explained: map[string]bool{}, claims: map[string][]rdb.Holding{}, seed: maphash.MakeSeed(),
+		waiting: map[uint64]int32{},
+	}
+}
+
+// doctor is one examination.
+type doctor struct {
+	store       *rdb.Store
+	unusable    error // why there is none
+	morgueLimit int
+	patience    time.Duration
+	repair      bool
+	limit       int
+	progress    func(done, total int)
+
+	look, mend rdb.Mender // the second one mends only if it should
+
+	diagnosis   *Diagnosis
+	told        map[fact]bool
+	counts      map[Check]int
+	done, total int
+
+	keys       inventory
+	broken     map[string]bool // keys of a wrong type
+	renamed    map[string]bool // new names of those that were set aside now
+	registered map[string]bool // workers
+	dead       map[string]bool
+	served     map[string]bool          // names
+	claims     map[string][]rdb.Holding // by worker: those that are not young, and that its list has
+	explained  map[string]bool          // ids of jobs whose claim or element is a finding already
+	seed       maphash.Seed             // ids are kept as hashes, since there may be millions
+	waiting    map[uint64]int32         // id -> number of the queue in which it was seen
+	seenTwice  seenTwice
+	partly     map[string]bool // queues that were not read to their ends
+}
+
+// fact is what makes two findings the same.
+type fact struct {
+	check          Check
+	key, id, queue string
+}
+
+// examine goes on from what others rest upon to what rests on it, so that a repair finds what is before it in order.
+func (d *doctor) examine(ctx context.Context) error {
+	steps := []struct {
+		do    func(context.Context) error
+		needs []string
+	}{
+		{d.checkServer, nil},
+		{d.checkKeys, nil},
+		{d.readWorkers, []string{"workers", "dead"}},
+		{d.checkElements, []string{"workers", "dead", "claimed", "jobs", "scheduled", "retry", "morgue", "ready"}},
+		{d.checkClaims, []string{"workers", "dead", "claimed", "jobs", "scheduled", "retry", "morgue", "ready"}},
+		{d.checkHeld, []string{"workers", "dead", "claimed", "jobs", "ready"}},
+		{d.checkStrangers, []string{"workers", "dead"}},
+		{d.checkQueues, []string{"jobs", "claimed", "names", "scheduled", "retry", "morgue"}},
+		{d.checkPlaces, []string{"jobs", "claimed", "names", "trail", "crashes", "scheduled", "retry", "morgue"}},
+		{d.checkIndexes, []string{"ready", "queues"}},
+		{d.checkFlags, []string{"jobs", "cancelled"}},
+		{d.checkOutcomes, []string{"outcomes", "outcomes:until"}},
+		{d.checkLanes, []string{"lanes"}},
+		{d.checkMorgue, []string{"morgue"}},
+		{d.watch, []string{"workers", "dead"}},
+	}
+	for _, step := range steps {
+		if slices.ContainsFunc(step.needs, func(key string) bool { return d.broken[key] }) {
+			continue // the broken key is a finding; what rests on it cannot be judged
+		}
+		if err := step.do(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find notes a finding, once. Its severity and remedy are those of its check where it has none; what is repaired needs
+// none, unless something is left to do.
+func (d *doctor) find(f Finding) {
+	known := fact{f.Check, f.Key, f.ID, f.Queue}
+	if d.told[known] {
+		return
+	}
+	d.told[known] = true
+	if f.Severity == "" {
+		f.Severity = checks[f.Check].severity
+	}
+	if f.Repaired && f.Check == CheckGhost {
+		f.Remedy = "its record is lost: if the job is still wanted enqueue it again"
+	}
+	if f.Remedy == "" && !f.Repaired {
+		f.Remedy = checks[f.Check].remedy
+	}
+	if d.counts[f.Check]++; d.counts[f.Check] > maxFindings {
+		d.diagnosis.More[f.Check]++
+		d.diagnosis.unmended = d.diagnosis.unmended || f.Severity == SeverityError && !f.Repaired
+		return
+	}
+	d.diagnosis.Findings = append(d.diagnosis.Findings, f)
+}
+
+// advance notes that so many entries more were looked at.
+func (d *doctor) advance(entries int) {
+	d.done += entries
+	d.total = max(d.total, d.done) // jobs were added meanwhile
+	if d.progress != nil {
+		d.progress(d.done, d.total)
+	}
+}
+
+// checkServer asks whether the Redis is fit for it.
+func (d *doctor) checkServer(ctx context.Context) error {
+	facts, err := d.store.Server(ctx)
+	if err != nil {
+		return err
+	}
+	if facts.TooOld() {
+		d.find(Finding{Check: CheckServer, ID: "version", Detail: fmt.Sprintf("this is Redis %s, which lacks commands",
+			facts.Version),
+			Remedy: "use Redis " + rdb.MinVersion + " or newer"})
+	}
+	if facts.EvictionPolicy != "" && facts.EvictionPolicy != "noeviction" {
+		d.find(Finding{Check: CheckServer, ID: "eviction",
+			Detail: fmt.Sprintf("its maxmemory-policy is %s: when its memory is full it removes jobs",
+				facts.EvictionPolicy),
+			Remedy: "set maxmemory-policy noeviction"})
+	}
+	if facts.Role == "slave" {
+		d.find(Finding{Check: CheckServer, ID: "role", Detail: "this Redis is a replica, which takes no writes",
+			Remedy: "name its master"})
+	}
+	return nil
+}
+
+// age is how long ago something was, in words that do not pretend to be exact.
+func age(d time.Duration) string { return d.Round(time.Second).String() }

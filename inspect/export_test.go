@@ -1,0 +1,67 @@
+package inspect
+
+import (
+	"context"
+
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// What the tests outside of the package look at inside of it.
+type (
+	Mark       = position
+	PageCursor = pageCursor
+)
+
+const (
+	DefaultPage      = defaultPage
+	MaxSearched      = maxSearched
+	MaxCursor        = maxCursor
+	MaxRuns          = maxRuns
+	HistogramBuckets = histogramBuckets
+	FarReach         = maxQueueSearch
+)
+
+var (
+	EncodeCursor  = encodeCursor
+	DecodeCursor  = decodeCursor
+	NextLookup    = nextLookup
+	WhyQueued     = whyQueued
+	ServerInfoOf  = serverInfo
+	Searched      = searched
+	Selectable    = selectable
+	ErrRestless   = errKeepsMoving
+	EncodeAllArgs = encodeArgs
+)
+
+func (m *position) Validate(of work.State) error { return m.validate(of) }
+
+func (p *HistoryPoint) Add(stored string) { p.add(stored) }
+
+// StateOf is the state of a job as controls see it.
+func StateOf(ctx context.Context, i *Inspector, id string) (work.State, error) {
+	seen, err := i.find(ctx, id)
+	return seen.state, err
+}
+
+// TurnPage has a Bulk read the next page of its only source, and act on it after something has happened.
+func TurnPage(
+	ctx context.Context, i *Inspector, selection Selection, action Action, between func(),
+) (BulkReport, error) {
+	b := &bulk{Inspector: i, selection: selection, action: action}
+	sources, err := b.sources(ctx)
+	if err != nil {
+		return b.report, err
+	}
+	var page []rdb.SeenJob
+	if page, err = sources[0].next(ctx, 10); err != nil {
+		return b.report, err
+	}
+	now, _, err := b.store.Describe(ctx, page)
+	if err != nil {
+		return b.report, err
+	}
+	between()
+	_, err = b.turn(ctx, page, now)
+	return b.report, err
+}

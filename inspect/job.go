@@ -1,0 +1,212 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/crash"
+	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/inside"
+	"github.com/265d0351/work/internal/invalid"
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/record"
+	"github.com/265d0351/work/internal/span"
+)
+
+// Job tells where the job of that id stands, what happened to it and, if it waits, why. The error is [work.ErrNotFound]
+// when it has ended and no outcome is kept, or there was no such job. However fast the job moves from place to place,
+// the answer is true of one moment. It takes two requests, whose cost does not grow with the queue.
+func (i *Inspector) Job(ctx context.Context, id string) (*JobInfo, error) {
+	infos, err := i.Jobs(ctx, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case infos[0] == nil:
+		return nil, fmt.Errorf("job %s: %w", excerpt.Brief(id), work.ErrNotFound)
+	}
+	return infos[0], nil
+}
+
+// Jobs is [Inspector.Job] for many ids, in as many requests as it takes for 4 to 64 jobs at a time, fewer where they
+// are large. The answers are in the order of the ids, each as of a moment of its own, and nil where nothing is found.
+// After an error they are nil for those jobs too that could not be looked at.
+func (i *Inspector) Jobs(ctx context.Context, ids ...string) ([]*JobInfo, error) {
+	infos := make([]*JobInfo, len(ids))
+	if i.unusable != nil {
+		return infos, i.unusable
+	}
+	for _, id := range ids {
+		if err := inside.AsInvalid(invalid.JobID(id)); err != nil {
+			return infos, err
+		}
+	}
+	var refusals []error
+	err := i.lookUp(ctx, ids, i.store.Lookup, func(n int, found *rdb.Found) {
+		info, err := newJobInfo(found)
+		if err != nil {
+			refusals = append(refusals, fmt.Errorf("job %s cannot be looked up: %w", excerpt.Brief(ids[n]), err))
+		}
+		infos[n] = info
+	})
+	if err != nil {
+		return infos, fmt.Errorf("jobs cannot be looked up: %w", excerpt.Join(append(refusals, err)...))
+	}
+	return infos, excerpt.Join(refusals...)
+}
+
+// lookUp looks for jobs, a few at a time.
+func (i *Inspector) lookUp(ctx context.Context, ids []string, look lookFunc,
+	visit func(n int, found *rdb.Found)) error {
+	for from, size := 0, minLookup; from < len(ids); {
+		page := ids[from:min(from+size, len(ids))]
+		found, err := look(ctx, page, record.NameIn)
+		if err != nil {
+			return err
+		}
+		bytes := 0
+		for n := range found {
+			visit(from+n, &found[n])
+			bytes += len(found[n].Record) + len(found[n].Trail) + len(found[n].Outcome)
+		}
+		from, size = from+len(page), nextLookup(size, bytes)
+	}
+	return nil
+}
+
+// lookFunc is Lookup or Glance of [rdb.Store].
+type lookFunc func(ctx context.Context, ids []string, nameOf func(record []byte) string) ([]rdb.Found, error)
+
+// minLookup is how many jobs are looked up at first, while it is not known how large they are: each may have a MiB.
+const minLookup = 4
+
+// nextLookup is how many jobs to ask for after so many with so many bytes, for replies of about a MiB.
+func nextLookup(size, bytes int) int {
+	switch {
+	case bytes > 1<<20:
+		return max(1, size/4)
+	case bytes < 1<<18:
+		return min(rdb.MaxLookup, 2*size)
+	}
+	return size
+}
+
+// newJobInfo makes sense of what was found; nil where nothing was.
+func newJobInfo(f *rdb.Found) (*JobInfo, error) {
+	if f.Err != nil || f.Where == rdb.WhereGone {
+		return nil, f.Err
+	}
+	crashes := crash.Read(f.Crashes)
+	info := &JobInfo{ID: f.ID, AsOf: f.Time, Cancelling: f.Flagged, Crashes: crashes.Workers()}
+	if f.Where == rdb.WhereEnded {
+		return info, info.readOutcome(f.Outcome)
+	}
+	info.readRecord(f.Record)
+	info.readTrail(record.DecodeTrail(f.Trail))
+	if f.Queue != "" {
+		info.Name = f.Queue
+	}
+	info.setPlace(f)
+	return info, nil
+}
+
+// readOutcome takes over what is kept of a job that has ended.
+func (j *JobInfo) readOutcome(b []byte) error {
+	kept, err := record.DecodeOutcome(b)
+	if err != nil {
+		return fmt.Errorf("its outcome is not what this version writes: %w", err)
+	}
+	j.State, j.Result, j.ResultProblem = work.State(record.StateName(kept.State)), kept.Result, kept.Problem
+	j.EndedAt = timeOf(kept.EndedAt)
+	return nil
+}
+
+func (j *JobInfo) readRecord(b []byte) {
+	j.Name = record.NameIn(b)
+	r, err := record.Decode(b)
+	if err != nil {
+		j.Problem = err.Error()
+		return
+	}
+	j.Args, j.Meta, j.Tags, j.SourceID = r.Args, r.Meta, r.Tags, r.Source
+	j.EnqueuedAt, j.RunAt = timeOf(r.EnqueuedAt), timeOf(max(r.EnqueuedAt, r.RunAt))
+	j.Options = JobInfoOptions{
+		Retries: r.Retries, Timeout: span.FromMillis(r.Timeout), Retention: span.FromMillis(r.Retention),
+		RetryFor: span.FromMillis(r.RetryFor),
+		Expires:  timeOf(r.Expires), Deadline: timeOf(r.Deadline), Completion: r.Completion, Unique: r.Lock != "",
+		Objects: len(r.Objects),
+	}
+}
+
+func (j *JobInfo) readTrail(t record.Trail) {
+	j.Fails, j.Reason, j.HasLog, j.HasState = t.Fails, t.Reason, t.Log, t.State
+	for _, f := range t.Errors {
+		j.Errors = append(j.Errors, JobError{At: timeOf(f.At), Attempt: f.Attempt, Worker: f.Worker, Error: f.Error,
+			Stack: f.Stack})
+	}
+	if t.RunAt > 0 {
+		j.RunAt = timeOf(t.RunAt)
+	}
+}
+
+// setPlace says where a living job is.
+func (j *JobInfo) setPlace(f *rdb.Found) {
+	switch f.Where {
+	case rdb.WhereClaimed:
+		j.State, j.Worker, j.BegunAt, j.WorkerLost = work.StateRunning, f.Claim.Worker, f.Claim.Since, !f.Alive
+		if said := readCheckin(f.Said); said != nil && !said.At.Before(j.BegunAt) { // else it is of an earlier claim
+			j.Checkin = said
+		}
+	case rdb.Where(rdb.ShelfScheduled):
+		j.State, j.RunAt = work.StateScheduled, f.Due
+		j.Why = []WaitReason{{Kind: WaitDue, Until: f.Due}}
+		if len(j.Crashes) >= crash.SuspectAfter { // any attempt that ends in good order forgets them
+			j.Why[0].Kind = WaitSuspect
+		}
+	case rdb.Where(rdb.ShelfRetry):
+		j.State, j.RunAt, j.Why = work.StateRetrying, f.Due, []WaitReason{{Kind: WaitDue, Until: f.Due}}
+	case rdb.Where(rdb.ShelfMorgue):
+		j.State, j.Since = work.StateDead, f.Due
+	case rdb.Where(rdb.ShelfStalled):
+		j.State, j.Since = work.StateStalled, f.Due
+	case rdb.WhereQueue:
+		j.queued(f)
+	default:
+		j.State = work.StateLost
+	}
+}
+
+// queued is for a job in its queue. One there that was cancelled or deleted was too deep in it to be taken out: it has
+// ended for everybody but the worker that will come by it.
+func (j *JobInfo) queued(f *rdb.Found) {
+	if f.Flagged {
+		j.State = doomedAs(f.Outcome)
+		if kept, err := record.DecodeOutcome(f.Outcome); err == nil && kept.State == string(j.State) {
+			j.EndedAt = timeOf(kept.EndedAt)
+		}
+		return
+	}
+	j.State, j.Ahead, j.Why = work.StateQueued, f.Waits.Before, whyQueued(f.Waits, f.Time)
+}
+
+// readCheckin reads "<ms> <message>".
+func readCheckin(said string) *JobCheckin {
+	at, text, ok := strings.Cut(said, " ")
+	ms, err := strconv.ParseInt(at, 10, 64)
+	if !ok || err != nil {
+		return nil
+	}
+	message, progress := record.DecodeCheckin(text)
+	return &JobCheckin{At: timeOf(ms), Message: message, Progress: progress}
+}
+
+// timeOf is a time that is stored in milliseconds; 0 is none.
+func timeOf(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}

@@ -1,0 +1,111 @@
+package inspect
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/rawjson"
+)
+
+// JobInfo is what is known of a job, all of it as of one moment. What does not apply to its state, and what is not
+// known, is the zero value: of a job that has ended only its outcome is there, if it is kept. It is the caller's own.
+type JobInfo struct {
+	ID    string     `json:"id"`
+	Name  string     `json:"name,omitzero"`
+	State work.State `json:"state"`
+	AsOf  time.Time  `json:"as_of"` // the moment, by Redis' clock, as all times but EnqueuedAt
+
+	Args     json.RawMessage   `json:"args,omitempty"` // a JSON array, byte for byte as it is stored
+	Meta     map[string]string `json:"meta,omitempty"`
+	Tags     []string          `json:"tags,omitempty"`
+	SourceID int64             `json:"source,omitzero"`
+	Options  JobInfoOptions    `json:"options,omitzero"`
+
+	EnqueuedAt time.Time `json:"enqueued_at,omitzero"` // Redis' clock, as the enqueuer knew it
+	RunAt      time.Time `json:"run_at,omitzero"`      // when the next attempt, or the one under way, is due or was
+	BegunAt    time.Time `json:"begun_at,omitzero"`    // running: when its worker took it
+	Since      time.Time `json:"since,omitzero"`       // stalled, dead: when it came there
+	EndedAt    time.Time `json:"ended_at,omitzero"`
+
+	Worker string `json:"worker,omitzero"` // running: who has it
+	// that worker has no heartbeat: it is about to be declared dead
+	WorkerLost bool        `json:"worker_lost,omitzero"`
+	Checkin    *JobCheckin `json:"checkin,omitzero"` // running: the last one; nil before the first
+	// queued: how many jobs are before it; -1 when there are over 10,000
+	Ahead      int  `json:"ahead,omitzero"`
+	Cancelling bool `json:"cancelling,omitzero"` // its cancellation is wanted
+
+	Why []WaitReason `json:"why,omitempty"` // queued, scheduled, retrying: why it does not run yet; see there
+
+	Fails  int        `json:"fails,omitzero"`   // attempts that failed
+	Errors []JobError `json:"errors,omitempty"` // of the last ten of them, oldest first
+	Reason string     `json:"reason,omitzero"`  // dead: why
+	// workers that died with it since its last attempt ended in good order
+	Crashes  []string `json:"crashes,omitempty"`
+	HasLog   bool     `json:"has_log,omitzero"`   // it has written a log
+	HasState bool     `json:"has_state,omitzero"` // it has saved a state
+
+	Result        json.RawMessage `json:"result,omitempty"` // succeeded: what its handler returned, if that is kept
+	ResultProblem string          `json:"result_problem,omitzero"`
+
+	Problem string `json:"problem,omitzero"` // what is wrong with its record: what stands in it is not known then
+}
+
+// JobInfoOptions are those that the job got at its enqueue. Zero values are left to the worker that runs it.
+type JobInfoOptions struct {
+	Retries    *int          // nil is the worker's; how many attempts may follow the first
+	Timeout    time.Duration // of an attempt
+	Retention  time.Duration // of the outcome
+	RetryFor   time.Duration // after the first failure in which it is tried again
+	Expires    time.Time     // a job that has not begun by then does not begin
+	Deadline   time.Time     // its attempts end then
+	Completion string        // its completion queue
+	Unique     bool          // it has a lock
+	Objects    int           // how many of its args are kept as objects
+}
+
+// JobCheckin is what a running job said last.
+type JobCheckin struct {
+	At       time.Time       `json:"at"`
+	Message  string          `json:"message,omitzero"`
+	Progress json.RawMessage `json:"progress,omitempty"` // JSON; nil where it tells none
+}
+
+// JobError is one failed attempt.
+type JobError struct {
+	At      time.Time `json:"at,omitzero"`
+	Attempt int       `json:"attempt,omitzero"` // the first is 1
+	Worker  string    `json:"worker,omitzero"`
+	Error   string    `json:"error"`
+	Stack   string    `json:"stack,omitzero"` // of a panic
+}
+
+// MarshalJSON writes durations as [time.Duration] prints them, and leaves out what is not set.
+func (o JobInfoOptions) MarshalJSON() ([]byte, error) {
+	text := func(d time.Duration) string {
+		if d == 0 {
+			return ""
+		}
+		return d.String()
+	}
+	return json.Marshal(struct {
+		Retries    *int      `json:"retries,omitempty"`
+		Timeout    string    `json:"timeout,omitempty"`
+		Retention  string    `json:"retention,omitempty"`
+		RetryFor   string    `json:"retry_for,omitempty"`
+		Expires    time.Time `json:"expires,omitzero"`
+		Deadline   time.Time `json:"deadline,omitzero"`
+		Completion string    `json:"completion,omitempty"`
+		Unique     bool      `json:"unique,omitempty"`
+		Objects    int       `json:"objects,omitempty"`
+	}{o.Retries, text(o.Timeout), text(o.Retention), text(o.RetryFor), o.Expires, o.Deadline, o.Completion, o.Unique,
+		o.Objects})
+}
+
+// MarshalJSON writes the fields under lower case names with underscores, and leaves out those that are zero.
+func (j JobInfo) MarshalJSON() ([]byte, error) {
+	type plain JobInfo
+	j.Args = rawjson.Sound(j.Args)
+	return json.Marshal(plain(j))
+}

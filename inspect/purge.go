@@ -1,0 +1,131 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/265d0351/work/internal/ending"
+	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/record"
+)
+
+// PurgeOptions says how a purge is watched. The zero value is fine.
+type PurgeOptions struct {
+	Progress func(removed int) // called after each step, by the goroutine that purges, with how many are gone so far
+}
+
+// Purge removes the jobs that wait in the queue of a name, those at the front first, and returns how many that were. It
+// looks at as many as wait when it begins, in steps of at most 500, so that it ends although others enqueue meanwhile.
+// What runs, is scheduled, or waits for a retry stays. Who waits for the outcome of such a job learns that it was
+// deleted. One that somebody has cancelled ends as cancelled, and is not counted. When ctx ends or Redis fails, what
+// was removed so far is gone.
+func (i *Inspector) Purge(ctx context.Context, name string, opts PurgeOptions) (removed int, err error) {
+	if i.unusable != nil {
+		return 0, i.unusable
+	}
+	lengths, err := i.store.Sizes(ctx, []rdb.Key{{Name: "queue:" + name, Type: "list"}})
+	if err != nil {
+		return 0, fmt.Errorf("queue %s was not purged: %w", excerpt.Brief(name), err)
+	}
+	var front rdb.FrontReader
+	for left := lengths[0]; left > 0; {
+		part, err := front.Next(ctx, i.store, name, left)
+		if err == nil && len(part) == 0 {
+			return removed, nil
+		}
+		n := 0
+		if err == nil {
+			n, err = i.purgePart(ctx, name, part)
+		}
+		removed += n
+		if err != nil {
+			return removed, fmt.Errorf("queue %s was not purged to its end: %w", excerpt.Brief(name), err)
+		}
+		if opts.Progress != nil {
+			opts.Progress(removed)
+		}
+		left -= len(part)
+	}
+	return removed, nil
+}
+
+// purgePart removes what was seen at the front of a queue: plain jobs together, each other one with all that belongs to
+// it.
+func (i *Inspector) purgePart(ctx context.Context, name string, part []rdb.Waiter) (removed int, err error) {
+	now, err := i.store.Time(ctx)
+	if err != nil {
+		return 0, err
+	}
+	p := &purging{store: i.store, name: name, now: now, waiters: make(map[string]rdb.Waiter, len(part))}
+	var plain, others []string
+	for _, waiter := range part {
+		p.waiters[waiter.ID] = waiter
+		if has := p.belongings(waiter.ID); has.None() {
+			plain = append(plain, waiter.ID)
+		} else {
+			others = append(others, waiter.ID)
+		}
+	}
+	removed, err = p.end(ctx, others)
+	for err == nil {
+		purged, failed := i.store.Purge(ctx, name, len(part), plain)
+		removed += purged.Removed
+		left := slices.Concat(purged.Waited, purged.Cancelled)
+		if failed != nil || len(left) == 0 {
+			return removed, failed
+		}
+		plain = nil // once more without ids: the queue may be empty after these
+		n, failed := p.end(ctx, left)
+		removed, err = removed+n, failed
+	}
+	return removed, err
+}
+
+// purging is what is known of jobs of one queue that are purged.
+type purging struct {
+	store   *rdb.Store
+	name    string
+	now     time.Time
+	waiters map[string]rdb.Waiter
+}
+
+// end deletes jobs each with all that belongs to it, and returns how many it did delete. Those that somebody has
+// cancelled end so.
+func (p *purging) end(ctx context.Context, ids []string) (deleted int, err error) {
+	deletions := make([]rdb.UnheldJob, len(ids))
+	for n, id := range ids {
+		kept := record.Outcome{State: record.Deleted, EndedAt: p.now.UnixMilli()}.Encode()
+		deletions[n] = p.unheldJob(id, rdb.Ending{State: record.Deleted, Keep: ending.Kept, Outcome: kept,
+			Belongings: p.belongings(id)})
+	}
+	rested, err := p.store.EndUnheld(ctx, deletions)
+	var cancellations []rdb.UnheldJob
+	for n, answer := range rested {
+		switch answer {
+		case rdb.EndDone:
+			deleted++
+		case rdb.EndCancelled:
+			waiter := p.waiters[ids[n]]
+			rec, _ := record.Decode(waiter.Record) // of one that cannot be read nothing is known
+			cancellations = append(cancellations, p.unheldJob(ids[n], ending.Cancelled(&rec, waiter.Trail, p.now)))
+		}
+	}
+	if err == nil && len(cancellations) > 0 {
+		_, err = p.store.EndUnheld(ctx, cancellations)
+	}
+	return deleted, err
+}
+
+func (p *purging) unheldJob(id string, end rdb.Ending) rdb.UnheldJob {
+	end.ID, end.Queue = id, p.name
+	return rdb.UnheldJob{Spot: rdb.SpotQueue, Ending: end}
+}
+
+// belongings is what a job that waits has. One whose record cannot be read has nothing that anybody could know of.
+func (p *purging) belongings(id string) rdb.Belongings {
+	waiter := p.waiters[id]
+	return ending.BelongingsIn(waiter.Record, waiter.Trail)
+}

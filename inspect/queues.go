@@ -1,0 +1,210 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/history"
+	"github.com/265d0351/work/internal/inside"
+	"github.com/265d0351/work/internal/invalid"
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/record"
+)
+
+// ErrNoQueue is returned where a queue of that name is needed and there is none.
+var ErrNoQueue = errors.New(
+	"there is no such queue: no job of that name was enqueued and no worker serves it, as far as the last 30 days go")
+
+// QueueInfo is a queue: the jobs of one name.
+type QueueInfo struct {
+	Name    string `json:"name"`
+	Waiting int    `json:"waiting"` // for a worker; jobs that are due later wait elsewhere
+	// since when the job that runs next could have run: it was enqueued, or due, then; zero when none waits
+	Oldest  time.Time  `json:"oldest,omitzero"`
+	Running int        `json:"running"`         // claimed by workers
+	Paused  bool       `json:"paused"`          // the queue is, or all are
+	Limit   *LimitInfo `json:"limit,omitempty"` // nil where there is none
+	Workers int        `json:"workers"`         // with a heartbeat, that serve it. With 0 what waits will wait on
+
+	Done   int64 `json:"done"`   // jobs in the last five full minutes
+	Failed int64 `json:"failed"` // attempts in these minutes that failed
+	Dead   int64 `json:"dead"`   // jobs that went to the morgue in these minutes
+
+	// when it was last seen with jobs or a worker, which is looked at every few minutes
+	LastActive time.Time `json:"last_active,omitzero"`
+	// what is wrong with its key: then Waiting and Oldest are not known, and doctor.Examine mends it
+	Problem string `json:"problem,omitzero"`
+}
+
+// Queues returns all queues, by name. Each number is right by itself; together they are of moments right after each
+// other. What it costs grows with how many queues and workers there are and with how many jobs run, and not with how
+// many wait.
+func (i *Inspector) Queues(ctx context.Context) ([]QueueInfo, error) {
+	if i.unusable != nil {
+		return nil, i.unusable
+	}
+	seen, err := i.store.QueueNames(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the names of the queues cannot be read: %w", err)
+	}
+	infos, err := i.queues(ctx, seen)
+	if err != nil {
+		return nil, fmt.Errorf("the queues cannot be read: %w", err)
+	}
+	return infos, nil
+}
+
+// Queue returns one queue, or an error that is [ErrNoQueue].
+func (i *Inspector) Queue(ctx context.Context, name string) (QueueInfo, error) {
+	if i.unusable != nil {
+		return QueueInfo{}, i.unusable
+	}
+	if err := inside.AsInvalid(invalid.JobName(name)); err != nil {
+		return QueueInfo{}, err
+	}
+	at, is, err := i.store.QueueSeen(ctx, name)
+	if err == nil && !is {
+		err = ErrNoQueue
+	}
+	var infos []QueueInfo
+	if err == nil {
+		infos, err = i.queues(ctx, map[string]time.Time{name: at})
+	}
+	if err != nil {
+		return QueueInfo{}, fmt.Errorf("queue %s cannot be read: %w", excerpt.Brief(name), err)
+	}
+	return infos[0], nil
+}
+
+// queues reads what there is of queues that were seen at those times.
+func (i *Inspector) queues(ctx context.Context, seen map[string]time.Time) ([]QueueInfo, error) {
+	names := slices.Sorted(maps.Keys(seen))
+	infos := make([]QueueInfo, len(names))
+	for n, name := range names {
+		infos[n] = QueueInfo{Name: name, LastActive: seen[name]}
+	}
+	for _, fill := range []func(context.Context, []QueueInfo) error{i.waiting, i.claimed, i.restrained, i.rates} {
+		if err := fill(ctx, infos); err != nil {
+			return nil, err
+		}
+	}
+	return infos, nil
+}
+
+// waiting fills in what waits, and since when.
+func (i *Inspector) waiting(ctx context.Context, infos []QueueInfo) error {
+	names := make([]string, len(infos))
+	for n := range infos {
+		names[n] = infos[n].Name
+	}
+	tips, err := i.store.QueueHeads(ctx, names)
+	if err != nil {
+		return err
+	}
+	var first []rdb.SeenJob
+	var of []*QueueInfo
+	for n, tip := range tips {
+		infos[n].Waiting = tip.Length
+		switch {
+		case tip.Err != nil:
+			infos[n].Problem = tip.Err.Error()
+		case tip.First != "":
+			first = append(first, rdb.SeenJob{JobPlace: rdb.JobPlace{ID: tip.First, Queue: infos[n].Name}})
+			of = append(of, &infos[n])
+		}
+	}
+	for size := minLookup; len(first) > 0; {
+		page := first[:min(size, len(first))]
+		_, bytes, err := i.store.Describe(ctx, page)
+		if err != nil {
+			return err
+		}
+		for n := range page {
+			of[n].Oldest = dueTime(&page[n])
+		}
+		first, of = first[len(page):], of[len(page):]
+		size = nextLookup(size, bytes)
+	}
+	return nil
+}
+
+// dueTime is since when a job could have run; zero where its record does not tell.
+func dueTime(seen *rdb.SeenJob) time.Time {
+	var job JobInfo
+	job.readRecord(seen.Record)
+	job.readTrail(record.DecodeTrail(seen.Trail))
+	return job.RunAt
+}
+
+// claimed fills in what runs, and who could run more.
+func (i *Inspector) claimed(ctx context.Context, infos []QueueInfo) error {
+	running, err := i.store.ClaimsByQueue(ctx)
+	if err != nil {
+		return err
+	}
+	serving, err := i.store.Serving(ctx)
+	for n := range infos {
+		infos[n].Running, infos[n].Workers = running[infos[n].Name], serving[infos[n].Name]
+	}
+	return err
+}
+
+// restrained fills in pauses and limits.
+func (i *Inspector) restrained(ctx context.Context, infos []QueueInfo) error {
+	limits, err := i.Limits(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := i.store.RuleOf(ctx, rdb.Everything)
+	if err != nil {
+		return err
+	}
+	by := make(map[string]*LimitInfo, len(limits))
+	for n := range limits {
+		by[limits[n].Name] = &limits[n]
+	}
+	for n := range infos {
+		limit := by[infos[n].Name]
+		infos[n].Paused = all != "" || limit != nil && limit.Paused
+		if limit != nil && (limit.Limit != work.Limit{} || limit.Operator || limit.Service != "" ||
+			limit.Problem != nil) {
+			infos[n].Limit = limit
+		}
+	}
+	return nil
+}
+
+// ratedMinutes is over how many full minutes a queue tells what became of its jobs.
+const ratedMinutes = 5
+
+// rates fills in what was done, failed and died in the last full minutes.
+func (i *Inspector) rates(ctx context.Context, infos []QueueInfo) error {
+	if len(infos) == 0 {
+		return nil // no names would be all names
+	}
+	now, err := i.store.Time(ctx)
+	if err != nil {
+		return err
+	}
+	byName := make(map[string]*QueueInfo, len(infos))
+	names := make([]string, len(infos))
+	for n := range infos {
+		names[n] = infos[n].Name
+		byName[names[n]] = &infos[n]
+	}
+	at := make([]time.Time, ratedMinutes)
+	for n := range at {
+		at[n] = now.UTC().Truncate(time.Minute).Add(-time.Duration(n+1) * time.Minute)
+	}
+	return i.store.Minutes(ctx, at, names, func(_ time.Time, sums rdb.Sums) {
+		point := history.Parse(sums.Counts)
+		info := byName[sums.Name]
+		info.Done, info.Failed, info.Dead = info.Done+point.Done, info.Failed+point.Failed, info.Dead+point.Dead
+	})
+}

@@ -1,0 +1,316 @@
+package inspect
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/invalid"
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/record"
+)
+
+// The bounds of one Search.
+const (
+	maxSearched      = 2000
+	maxSearchedBytes = 16 << 20
+)
+
+// SearchOptions says how [Inspector.Search] goes about it.
+type SearchOptions struct {
+	Cursor string // SearchPage.Next of the call before; "" is the beginning
+	Limit  int    // of jobs that are found; 0 is 50, at most 500
+	Newest bool   // of each state, and of each queue, the newest first
+}
+
+// SearchPage is what one Search has found.
+type SearchPage struct {
+	Jobs    []*JobInfo `json:"jobs"`
+	Next    string     `json:"next,omitzero"` // to go on with; "" when all were looked at
+	Looked  int        `json:"looked"`        // records that this call has looked at
+	Through int        `json:"through"`       // records that this call and those before it have looked at,
+	Total   int        `json:"total"`         // of about so many
+}
+
+// Search looks through jobs, at most 2,000 records or 16 MiB of them in one call: a page may be empty and not be the
+// last. With State "" it goes through the queues by name, and then through what runs, is scheduled, to be retried,
+// stalled and dead. An ID that is the whole id of a job is answered at once with that one; the next page goes on with
+// those that have it as a part. Jobs that stay where they are come exactly once; one that goes from place to place
+// meanwhile may be missed. A selection or an option that cannot be, a bad cursor among them, is an
+// *[work.InvalidError].
+func (i *Inspector) Search(ctx context.Context, selection Selection, opts SearchOptions) (SearchPage, error) {
+	if i.unusable != nil {
+		return SearchPage{}, i.unusable
+	}
+	s := search{Inspector: i, selection: selection, opts: opts}
+	if err := s.validate(); err != nil {
+		return SearchPage{}, err
+	}
+	if err := s.run(ctx); err != nil {
+		return SearchPage{}, fmt.Errorf("the search has failed after %d records: %w", s.page.Through, err)
+	}
+	return s.page, nil
+}
+
+// search is one Search under way.
+type search struct {
+	*Inspector
+	selection Selection
+	opts      SearchOptions
+
+	cursor searchCursor
+	places []place
+	found  []listedJob
+	bytes  int
+	page   SearchPage
+}
+
+func (s *search) validate() error {
+	if err := s.selection.validateFor(searched); err != nil {
+		return err
+	}
+	if s.opts.Limit < 0 || s.opts.Limit > maxPage {
+		return &work.InvalidError{What: "the limit of the search", Value: strconv.Itoa(s.opts.Limit),
+			Remedy: "use 1 to 500, or 0 for 50"}
+	}
+	if s.opts.Limit == 0 {
+		s.opts.Limit = defaultPage
+	}
+	if s.opts.Cursor == "" {
+		return nil
+	}
+	if err := decodeCursor(s.opts.Cursor, &s.cursor); err != nil {
+		return err
+	}
+	c := &s.cursor
+	if c.Search != s.digest() || c.Newest != s.opts.Newest || s.selection.State != "" && c.State != s.selection.State {
+		return badCursor(s.opts.Cursor, errOtherCursor)
+	}
+	if !slices.Contains(searched, c.State) || c.Through < 0 {
+		return badCursor(s.opts.Cursor, errOtherCursor)
+	}
+	if err := c.Mark.validate(c.State); err != nil {
+		return badCursor(s.opts.Cursor, err)
+	}
+	s.page.Through = c.Through
+	return nil
+}
+
+// digest tells searches apart.
+func (s *search) digest() string {
+	plain, _ := json.Marshal(s.selection) // texts and numbers: cannot fail
+	sum := sha256.Sum256(plain)
+	return hex.EncodeToString(sum[:8])
+}
+
+func (s *search) run(ctx context.Context) error {
+	if err := s.findPlaces(ctx); err != nil {
+		return err
+	}
+	if s.opts.Cursor == "" && s.selection.ID != "" {
+		if done, err := s.lookForID(ctx); done || err != nil {
+			return err
+		}
+	}
+	from, m := s.begin()
+	for n := from; n < len(s.places); n++ {
+		more, err := s.through(ctx, &s.places[n], m)
+		if err != nil {
+			return err
+		}
+		if more || s.ended() && n+1 < len(s.places) {
+			if !more {
+				s.goOn(&s.places[n+1], position{})
+			}
+			break
+		}
+		m = position{}
+	}
+	jobs, err := s.described(ctx, s.found, func(info *JobInfo) bool {
+		return !info.State.Ended() && (s.selection.State == "" || info.State == s.selection.State)
+	})
+	s.page.Jobs = jobs
+	s.page.Total = max(s.page.Total, s.page.Through)
+	return err
+}
+
+// findPlaces says where is to be looked. Places without jobs are left out.
+func (s *search) findPlaces(ctx context.Context) error {
+	for _, state := range searched {
+		if s.selection.State != "" && s.selection.State != state {
+			continue
+		}
+		names := []string{s.selection.Name}
+		if state == work.StateQueued && s.selection.Name == "" {
+			seen, err := s.store.QueueNames(ctx)
+			if err != nil {
+				return err
+			}
+			names = slices.Sorted(maps.Keys(seen))
+		}
+		lengths, err := s.lengths(ctx, state, names)
+		if err != nil {
+			return err
+		}
+		for n, name := range names {
+			if lengths[n] > 0 {
+				s.places = append(s.places, place{state: state, name: name, newest: s.opts.Newest, length: lengths[n]})
+				s.page.Total += lengths[n]
+			}
+		}
+	}
+	return nil
+}
+
+// lengths are how many records there are to be looked at. A queue whose key is broken has none.
+func (s *search) lengths(ctx context.Context, state work.State, names []string) ([]int, error) {
+	switch {
+	case state == work.StateRunning:
+		_, n, err := s.store.ClaimPage(ctx, s.selection.Name, rdb.ClaimCursor{}, 1)
+		return []int{n}, err
+	case selectable[state] != "":
+		n, err := s.store.Length(ctx, "", selectable[state])
+		return []int{n}, err
+	}
+	tips, err := s.store.QueueHeads(ctx, names)
+	lengths := make([]int, len(tips))
+	for n, tip := range tips {
+		lengths[n] = tip.Length
+	}
+	return lengths, err
+}
+
+// lookForID looks for a job with that very id. It is true if there is one.
+func (s *search) lookForID(ctx context.Context) (bool, error) {
+	id := s.selection.ID
+	if invalid.JobID(id) != nil {
+		return false, nil
+	}
+	found, err := s.store.Lookup(ctx, []string{id}, record.NameIn)
+	if err != nil {
+		return false, err
+	}
+	info, err := newJobInfo(&found[0])
+	if info == nil || err != nil {
+		return false, nil // the search comes by it, and says what is wrong
+	}
+	seen, onlyID := seenFrom(&found[0]), s.selection.onlyID()
+	if !onlyID && (seen.over || s.selection.State != "" && s.selection.State != seen.state ||
+		!s.selection.matches(&seen)) {
+		return false, nil
+	}
+	s.page.Jobs, s.page.Looked, s.page.Through = []*JobInfo{info}, 1, 1
+	s.page.Total = max(s.page.Total, 1)
+	s.cursor.Exact = true
+	if len(s.places) > 0 && s.page.Total > 1 {
+		s.goOn(&s.places[0], position{})
+	}
+	return true, nil
+}
+
+// begin is where to go on: in the place of the cursor, or in the next one if that is empty by now.
+func (s *search) begin() (n int, m position) {
+	if s.opts.Cursor == "" {
+		return 0, position{}
+	}
+	rank := func(state work.State, name string) string {
+		return fmt.Sprint(slices.Index(searched, state)) + " " + name
+	}
+	at := rank(s.cursor.State, s.cursor.Name)
+	for n := range s.places {
+		switch here := rank(s.places[n].state, s.places[n].name); {
+		case here == at:
+			return n, s.cursor.Mark
+		case here > at:
+			return n, position{}
+		}
+	}
+	return len(s.places), position{}
+}
+
+// ended tells whether this call has done its share.
+func (s *search) ended() bool {
+	return s.page.Looked >= maxSearched || len(s.found) >= s.opts.Limit || s.bytes >= maxSearchedBytes
+}
+
+func (s *search) goOn(at *place, m position) {
+	s.page.Next = encodeCursor(searchCursor{Search: s.digest(), Newest: s.opts.Newest, State: at.state, Name: at.name,
+		Mark:    m,
+		Through: s.page.Through, Exact: s.cursor.Exact})
+}
+
+// through looks through a place. It is true if there is more of it, where the next call goes on.
+func (s *search) through(ctx context.Context, at *place, m position) (more bool, err error) {
+	for size := 16; !s.ended(); {
+		part, err := s.read(ctx, at, m, min(size, maxSearched-s.page.Looked))
+		if err != nil {
+			return false, err
+		}
+		if len(part.jobs) == 0 {
+			if m, more = part.behind(0); !more {
+				return false, nil
+			}
+			continue
+		}
+		now, bytes, err := s.describe(ctx, part.jobs)
+		if err != nil {
+			return false, err
+		}
+		looked := s.pick(at, &part, now)
+		s.bytes += bytes
+		size = rdb.NextPage(size, bytes)
+		if m, more = part.behind(looked); !more {
+			return false, nil
+		}
+	}
+	s.goOn(at, m)
+	return true, nil
+}
+
+// describe reads what is needed to tell whether jobs match. The names of those on a shelf are in their records; where
+// one cannot be read, it is asked for.
+func (s *search) describe(ctx context.Context, jobs []rdb.SeenJob) (now int64, bytes int, err error) {
+	now, bytes, err = s.store.Skim(ctx, jobs, s.selection.ErrorText != "" || s.selection.ErrorGroup != "")
+	if err != nil {
+		return 0, 0, err
+	}
+	for n := range jobs {
+		if job := &jobs[n]; job.Queue == "" && job.Record != nil {
+			if job.Queue = record.NameIn(job.Record); job.Queue == "" {
+				if _, _, err := s.store.Describe(ctx, jobs[n:n+1]); err != nil {
+					return 0, 0, err
+				}
+			}
+		}
+	}
+	return now, bytes, nil
+}
+
+// pick takes what matches, until there is enough, and returns how many jobs it has looked at.
+func (s *search) pick(at *place, part *portion, now int64) int {
+	for n := range part.jobs {
+		if len(s.found) >= s.opts.Limit {
+			return n
+		}
+		seen := seenJob{SeenJob: part.jobs[n], state: at.state, now: now}
+		if s.cursor.Exact && seen.ID == s.selection.ID {
+			continue // it was found first
+		}
+		s.page.Looked++
+		s.page.Through++
+		if s.selection.matches(&seen) {
+			hit := listedJob{id: seen.ID, state: at.state, ahead: -1}
+			if part.ahead != nil {
+				hit.ahead = part.ahead(n)
+			}
+			s.found = append(s.found, hit)
+		}
+	}
+	return len(part.jobs)
+}

@@ -1,0 +1,204 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/history"
+	"github.com/265d0351/work/internal/inside"
+	"github.com/265d0351/work/internal/invalid"
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/record"
+)
+
+// Selection says which jobs [Inspector.Search] and [Inspector.Bulk] are about: all of one state, or those of them that
+// fit all else that is given. Texts are compared byte for byte.
+type Selection struct {
+	// queued, scheduled, retrying, stalled or dead; for Search also running, or "" for all of these
+	State     work.State
+	Name      string // of the job; "" is any
+	ID        string // a part of its id; "" is any
+	Tag       string // that the job has among others; "" is any
+	ErrorText string // a part of its last error, or of the reason for which it died; "" is any
+	// digest of the ErrorGroup that its last error, or the reason for which it died, is of; "" is any
+	ErrorGroup string
+	// a part of its args as they are stored, a JSON array; what is large enough to be an object is not in there; "" is
+	// any
+	ArgsText string
+	Meta     map[string]string // all of these; nil is any
+	Source   int64             // what it is about, see SourcedEnqueue; 0 is any
+	// how long it has been stalled or dead at the least; of other jobs how long ago they were enqueued; 0 is any
+	OlderThan time.Duration
+}
+
+// validate is for those who change jobs.
+func (s *Selection) validate() error {
+	if s.State == "" {
+		return s.refused(isLarge)
+	}
+	return s.validateFor(isLarge)
+}
+
+// validateFor refuses what none of these states, or no job, can fit. The state may be left out.
+func (s *Selection) validateFor(states []work.State) error {
+	if s.State != "" && !slices.Contains(states, s.State) {
+		return s.refused(states)
+	}
+	if s.OlderThan < 0 {
+		return &work.InvalidError{What: "the age of the selection", Value: s.OlderThan.String(),
+			Remedy: "use zero or more"}
+	}
+	if s.Name == "" {
+		return nil
+	}
+	return inside.AsInvalid(invalid.JobName(s.Name))
+}
+
+func (s *Selection) refused(states []work.State) error {
+	constants := make([]string, len(states))
+	for n, state := range states {
+		constants[n] = "State" + strings.ToUpper(string(state[:1])) + string(state[1:])
+	}
+	last := len(constants) - 1
+	return &work.InvalidError{What: "the state of the selection", Value: excerpt.Brief(string(s.State)),
+		Remedy: "use " + strings.Join(constants[:last], ", ") + " or " + constants[last]}
+}
+
+// onlyID tells whether there is nothing but an id in it.
+func (s *Selection) onlyID() bool {
+	plain := *s
+	plain.ID = ""
+	return plain.everything()
+}
+
+func (s *Selection) everything() bool {
+	return s.State == "" && s.Name == "" && s.ID == "" && s.Tag == "" && s.ErrorText == "" && s.ErrorGroup == "" &&
+		s.ArgsText == "" && len(s.Meta) == 0 &&
+		s.Source == 0 && s.OlderThan == 0
+}
+
+// The states of jobs that can be selected, in the order in which they are searched.
+var (
+	searched = []work.State{work.StateQueued, work.StateRunning, work.StateScheduled, work.StateRetrying,
+		work.StateStalled, work.StateDead}
+	isLarge = []work.State{work.StateQueued, work.StateScheduled, work.StateRetrying, work.StateStalled, work.StateDead}
+)
+
+// selectable are the states that have a place of their own; queued jobs have one for each name.
+var selectable = map[work.State]rdb.Shelf{
+	work.StateQueued: "", work.StateScheduled: rdb.ShelfScheduled, work.StateRetrying: rdb.ShelfRetry,
+	work.StateStalled: rdb.ShelfStalled,
+	work.StateDead:    rdb.ShelfMorgue,
+}
+
+// matches tells whether the job is one of them. One without a record is none, and one that is to be cancelled has
+// ended.
+func (s *Selection) matches(seen *seenJob) bool {
+	if seen.Record == nil || seen.Flagged && seen.state != work.StateRunning || !strings.Contains(seen.ID, s.ID) {
+		return false
+	}
+	rec, err := record.Decode(seen.Record)
+	if seen.Queue == "" {
+		seen.Queue = record.NameIn(seen.Record)
+	}
+	if seen.Queue == "" || s.Name != "" && s.Name != seen.Queue {
+		return false
+	}
+	// what cannot be read fits nothing
+	if err != nil && (s.Tag != "" || s.ArgsText != "" || len(s.Meta) > 0 || s.Source != 0) {
+		return false
+	}
+	if s.Tag != "" && !slices.Contains(rec.Tags, s.Tag) || s.Source != 0 && rec.Source != s.Source ||
+		!bytes.Contains(rec.Args, []byte(s.ArgsText)) || !hasAll(rec.Meta, s.Meta) {
+		return false
+	}
+	if s.OlderThan > 0 {
+		since := rec.EnqueuedAt
+		if seen.state == work.StateDead || seen.state == work.StateStalled {
+			since = seen.At
+		}
+		if since == 0 || seen.now-since < s.OlderThan.Milliseconds() {
+			return false
+		}
+	}
+	if s.ErrorText == "" && s.ErrorGroup == "" {
+		return true
+	}
+	t := record.DecodeTrail(seen.Trail)
+	return lastErrorHas(t, s.ErrorText) &&
+		(s.ErrorGroup == "" || history.InGroup(s.ErrorGroup, seen.Queue, t.LastError(), t.Reason))
+}
+
+func hasAll(meta, wanted map[string]string) bool {
+	for key, value := range wanted {
+		if has, is := meta[key]; !is || has != value {
+			return false
+		}
+	}
+	return true
+}
+
+func lastErrorHas(t record.Trail, text string) bool {
+	return strings.Contains(t.LastError(), text) || strings.Contains(t.Reason, text)
+}
+
+// source is where jobs of a selection stand: a shelf, or a queue.
+type source struct {
+	store  *rdb.Store
+	queue  string
+	shelf  rdb.Shelf // "" for the queue
+	length int       // when it was looked at first
+
+	cursor rdb.ShelfCursor
+	at     int // where the next page of the queue begins, from its back
+}
+
+// sources are where the jobs of the selection stand, with how many there are.
+func (b *bulk) sources(ctx context.Context) ([]*source, error) {
+	shelf := selectable[b.selection.State]
+	queues := []string{b.selection.Name}
+	if shelf == "" && b.selection.Name == "" {
+		queues = nil
+		err := b.store.Walk(ctx, rdb.Key{Name: "queues", Type: "zset"}, func(page []rdb.Field) error {
+			for _, field := range page {
+				queues = append(queues, field.Name)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("the names of the queues cannot be read: %w", err)
+		}
+		slices.Sort(queues)
+		queues = slices.Compact(queues)
+	}
+	sources := make([]*source, 0, len(queues))
+	for _, queue := range queues {
+		length, err := b.store.Length(ctx, queue, shelf)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, &source{store: b.store, queue: queue, shelf: shelf, length: length})
+		b.report.Total += length
+	}
+	return sources, nil
+}
+
+// next reads the next page, of at most n jobs; it is empty at the end. A queue is read from its back: what workers take
+// meanwhile is at its front, and what comes moves all by as much, so that jobs may be seen again but are not missed.
+func (f *source) next(ctx context.Context, n int) ([]rdb.SeenJob, error) {
+	if f.shelf != "" {
+		return f.store.ShelfPage(ctx, f.shelf, &f.cursor, n)
+	}
+	page, err := f.store.QueuePage(ctx, f.queue, f.at, n)
+	f.at += len(page)
+	return page, err
+}
+
+// left notes that so many of the last page are not in the queue any more, or before all that is still to be read.
+func (f *source) left(n int) { f.at = max(0, f.at-n) }

@@ -1,0 +1,111 @@
+package inspect
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// WaitKind is a kind of thing that a job waits for.
+type WaitKind string
+
+// The kinds of things that a job waits for.
+const (
+	WaitDue WaitKind = "due" // its time: Until
+	// its turn, Until: workers died with it, and of such jobs a pool runs one at a time
+	WaitSuspect   WaitKind = "suspect"
+	WaitPaused    WaitKind = "paused"     // somebody who resumes its queue
+	WaitAllPaused WaitKind = "all paused" // somebody who resumes all queues
+	// the end of one of the Running jobs of its queue, of which Limit may run at a time
+	WaitLimit WaitKind = "limit"
+	// the same in all pools that serve its queue: each runs as many as its MaxRunning says, Limit together
+	WaitPool WaitKind = "pool"
+	// its queue, of which so many jobs have begun that the next may not before Until
+	WaitRate     WaitKind = "rate"
+	WaitUnserved WaitKind = "unserved" // a worker that serves its queue: none is registered
+	WaitBehind   WaitKind = "behind"   // those before it: Ahead
+)
+
+// WaitReason is one reason why a job does not run yet. There may be several; a job in a queue for which there is none
+// runs as soon as a worker has a free processor.
+type WaitReason struct {
+	Kind    WaitKind  `json:"kind"`
+	Until   time.Time `json:"until,omitzero"`
+	Limit   int       `json:"limit,omitzero"`
+	Running int       `json:"running,omitzero"`
+	Ahead   int       `json:"ahead,omitzero"` // -1 when there are over 10,000
+}
+
+// String is the reason in words.
+func (w WaitReason) String() string {
+	switch w.Kind {
+	case WaitDue:
+		return "due at " + stamp(w.Until)
+	case WaitSuspect:
+		return "a suspect, put off until " + stamp(w.Until)
+	case WaitPaused:
+		return "its queue is paused"
+	case WaitAllPaused:
+		return "all queues are paused"
+	case WaitLimit:
+		return fmt.Sprintf("%d of its queue run, and %d may", w.Running, w.Limit)
+	case WaitPool:
+		return fmt.Sprintf("%d of its queue run in the pools that serve it, and %d may", w.Running, w.Limit)
+	case WaitRate:
+		return "the rate of its queue leaves room at " + stamp(w.Until)
+	case WaitUnserved:
+		return "no registered worker serves its queue"
+	case WaitBehind:
+		return "behind " + crowd(w.Ahead)
+	}
+	return string(w.Kind)
+}
+
+// stamp is a time as people read it, to the millisecond.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+func crowd(ahead int) string {
+	switch ahead {
+	case -1:
+		return "over 10,000 others"
+	case 1:
+		return "1 other"
+	}
+	return strconv.Itoa(ahead) + " others"
+}
+
+// whyQueued is why a job waits in its queue.
+func whyQueued(w rdb.Waits, now time.Time) []WaitReason {
+	var why []WaitReason
+	add := func(is bool, reason WaitReason) {
+		if is {
+			why = append(why, reason)
+		}
+	}
+	paused, most, limited := readRule(w.Rule)
+	add(w.All, WaitReason{Kind: WaitAllPaused})
+	add(paused, WaitReason{Kind: WaitPaused})
+	add(limited && w.Running >= most, WaitReason{Kind: WaitLimit, Limit: most, Running: w.Running})
+	add(w.Quotas.Most > 0, WaitReason{Kind: WaitPool, Limit: w.Quotas.Most, Running: w.Quotas.Held})
+	add(w.Rate > 0, WaitReason{Kind: WaitRate, Until: now.Add(w.Rate)})
+	add(!w.Served, WaitReason{Kind: WaitUnserved})
+	add(w.Before != 0, WaitReason{Kind: WaitBehind, Ahead: w.Before})
+	return why
+}
+
+// readRule reads what a queue's rule says of pauses and of the limit of jobs that run at a time; see lua/prelude.lua.
+// To a fetch, a rule that it cannot read is a pause.
+func readRule(rule string) (paused bool, most int, limited bool) {
+	if rule == "" {
+		return false, 0, false
+	}
+	fields := strings.Fields(rule)
+	if len(fields) < 5 {
+		return true, 0, false
+	}
+	most, err := strconv.Atoi(fields[1])
+	return fields[0] != "0", most, err == nil
+}

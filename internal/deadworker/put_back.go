@@ -1,0 +1,181 @@
+// Package deadworker puts back what dead workers held, and removes what is left of them. The reaper of a pool does so,
+// and the doctor where no reaper comes. It judges nobody dead.
+package deadworker
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
+)
+
+// Dead is a dead worker whose jobs are put back.
+type Dead struct {
+	*rdb.Worker
+	Jobs int   // that were put back
+	Err  error // what is in the way
+
+	queues []string // that it served
+	failed bool     // a call was refused, so the rest is left to a later look
+}
+
+// Forget removes what is left of the worker, and tells whether nothing is.
+func (d *Dead) Forget(ctx context.Context) (gone bool, err error) {
+	_, gone, err = d.Worker.Forget(ctx, d.queues)
+	return gone, err
+}
+
+func (d *Dead) refused(err error) {
+	if err != nil {
+		d.Err, d.failed = excerpt.Join(d.Err, err), true
+	}
+}
+
+// Given is what was put back into each queue just before, oldest first.
+type Given map[string][]held
+
+// held is a claim of a dead worker.
+type held struct {
+	rdb.DeadClaim
+	of *Dead
+}
+
+// maxCalls is how many calls are sent together.
+const maxCalls = 64
+
+// PutBack gives back what workers hold, and notes with each how much that was or what is in the way.
+func PutBack(ctx context.Context, dead []*Dead, given Given) {
+	for _, d := range dead {
+		d.queues, d.Err = d.Queues(ctx)
+	}
+	for putBackSome(ctx, dead, given) {
+	}
+}
+
+// putBackSome gives the newest claims of each queue back, so that the oldest comes to stand in front in the end. It is
+// false once nothing is left, or what is left cannot be given back now.
+func putBackSome(ctx context.Context, dead []*Dead, given Given) (more bool) {
+	byQueue := map[string][]held{}
+	for _, d := range dead {
+		if d.failed {
+			continue
+		}
+		left, err := d.DeadClaims(ctx, d.queues, true)
+		d.refused(err)
+		for _, of := range left {
+			d.Err = excerpt.Join(d.Err, of.Err)
+			for i, claim := range of.Claims {
+				// whatever the clock says: the list has its order
+				if i > 0 && claim.Fetched.Before(of.Claims[i-1].Fetched) {
+					claim.Fetched = of.Claims[i-1].Fetched
+					of.Claims[i] = claim
+				}
+				byQueue[of.Queue] = append(byQueue[of.Queue], held{claim, d})
+			}
+		}
+	}
+	var calls []redisconn.Call
+	var batches [][]held
+	for queue, claims := range byQueue {
+		for _, batch := range batchesOf(claims) {
+			calls, batches = append(calls, releaseOf(queue, batch, given[queue])), append(batches, batch)
+			given[queue] = append(besides(given[queue], batch), batch...)
+			slices.SortStableFunc(given[queue], held.compare)
+			given[queue] = given[queue][max(0, len(given[queue])-mostGiven):]
+		}
+	}
+	for at := 0; at < len(calls); at += maxCalls {
+		end := min(len(calls), at+maxCalls)
+		if settle(ctx, calls[at:end], batches[at:end]) {
+			more = true
+		}
+	}
+	return more
+}
+
+// compare goes by Redis' clock, and by the numbers, which the workers of a pool share, where that shows the same.
+func (b held) compare(other held) int {
+	return cmp.Or(b.Fetched.Compare(other.Fetched), cmp.Compare(b.Number, other.Number))
+}
+
+// batchesOf are the claims of each worker, as many as one call may give back, the newest first. Those of a worker go
+// together: who is to blame for its death is judged by all that one call names.
+func batchesOf(claims []held) (batches [][]held) {
+	for len(claims) > 0 {
+		to, of := 0, claims[0].of
+		for to < len(claims) && claims[to].of == of {
+			to++
+		}
+		for end := to; end > 0; end -= rdb.MaxBatch {
+			batches = append(batches, claims[max(0, end-rdb.MaxBatch):end])
+		}
+		claims = claims[to:]
+	}
+	slices.SortStableFunc(batches, func(a, b []held) int { return b[len(b)-1].compare(a[len(a)-1]) })
+	return batches
+}
+
+// releaseOf makes the call that gives a batch back, behind what is older and was given back before.
+func releaseOf(queue string, batch, given []held) redisconn.Call {
+	elements, of := make([]string, len(batch)), batch[0].of
+	for i, claim := range batch {
+		elements[i] = claim.Element
+	}
+	var older []rdb.Older
+	before := 0
+	for _, claim := range given {
+		if claim.of.ID == of.ID { // it goes by its list
+			continue
+		}
+		for before < len(batch) && batch[before].compare(claim) < 0 {
+			before++
+		}
+		if before == len(batch) {
+			break
+		}
+		_, id, _ := strings.Cut(claim.Element, ":")
+		older = append(older, rdb.Older{ID: id, Before: before + 1})
+	}
+	older = older[max(0, len(older)-rdb.MaxBatch):]
+	return of.Release(rdb.Released{Queue: queue, Elements: elements, Died: of.ID, Older: older})
+}
+
+// settle sends the calls, and tells whether any of them gave something back.
+func settle(ctx context.Context, calls []redisconn.Call, batches [][]held) (some bool) {
+	settled, err := batches[0][0].of.Settle(ctx, calls)
+	for i, batch := range batches {
+		of, failed := batch[0].of, err
+		if failed == nil {
+			failed = settled[i].Err
+		}
+		if failed != nil {
+			of.refused(failed)
+			continue
+		}
+		given := len(batch) - len(settled[i].Gone)
+		of.Jobs += given
+		some = some || given > 0
+	}
+	return some
+}
+
+// mostGiven is how many claims of a queue are remembered, the newest: a call names no more than 500 that are older.
+const mostGiven = 4 * rdb.MaxBatch
+
+// besides leaves out what a batch names again: an earlier call of it was refused or not answered, or another worker has
+// died with it since.
+func besides(given, batch []held) []held {
+	again := make(map[string]bool, len(batch))
+	for _, claim := range batch {
+		_, id, _ := strings.Cut(claim.Element, ":")
+		again[id] = true
+	}
+	return slices.DeleteFunc(given, func(b held) bool {
+		_, id, _ := strings.Cut(b.Element, ":")
+		return again[id]
+	})
+}

@@ -1,0 +1,206 @@
+package eventlog
+
+import (
+	"cmp"
+	"log/slog"
+
+	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/excerpt"
+)
+
+// describe says how an event is logged. The attributes come as a function, since most events are below the level.
+func (l *Log) describe(e event.Event) (slog.Level, string, func() []slog.Attr) {
+	if level, message, ref, more := l.describeJob(e); message != "" {
+		return level, message, func() []slog.Attr { return append(attrsOf(ref), more()...) }
+	}
+	if level, message, attrs := describePeriodic(e); message != "" {
+		return level, message, func() []slog.Attr { return attrs }
+	}
+	level, message, attrs := describeWorker(e)
+	return level, message, func() []slog.Attr { return attrs }
+}
+
+func (l *Log) describeJob(e event.Event) (level slog.Level, message string, ref event.JobRef, more func() []slog.Attr) {
+	none := func() []slog.Attr { return nil }
+	switch e := e.(type) {
+	case event.JobStarted:
+		return slog.LevelDebug, "job started", e.JobRef, func() []slog.Attr {
+			return []slog.Attr{slog.Duration("waited", e.Waited)}
+		}
+	case event.JobCheckedIn:
+		return slog.LevelDebug, "job checked in", e.JobRef, func() []slog.Attr {
+			return []slog.Attr{slog.String("message", e.Message), slog.String("progress", string(e.Progress))}
+		}
+	case event.JobDone:
+		return slog.LevelDebug, "job done", e.JobRef, func() []slog.Attr {
+			return []slog.Attr{slog.Duration("elapsed", e.Elapsed)}
+		}
+	case event.JobFailed:
+		return slog.LevelWarn, "job failed, will be retried", e.JobRef, func() []slog.Attr {
+			return append([]slog.Attr{slog.Duration("retry_in", e.RetryIn)}, l.failureAttrs(e.Err)...)
+		}
+	case event.JobBuried:
+		return slog.LevelError, "job buried", e.JobRef, func() []slog.Attr {
+			return append([]slog.Attr{slog.String("reason", e.Reason)}, l.failureAttrs(e.Err)...)
+		}
+	case event.JobCancelled:
+		return slog.LevelInfo, "job cancelled", e.JobRef, none
+	case event.JobExpired:
+		return slog.LevelInfo, "job expired", e.JobRef, func() []slog.Attr { return []slog.Attr{slog.Time("at", e.At)} }
+	case event.DeathHookFailed:
+		return slog.LevelError, "the function OnDeath failed", e.JobRef,
+			func() []slog.Attr { return l.failureAttrs(e.Err) }
+	case event.JobDiscarded:
+		return slog.LevelInfo, "job discarded", e.JobRef, func() []slog.Attr { return l.failureAttrs(e.Err) }
+	case event.JobSnoozed:
+		return slog.LevelDebug, "job snoozed", e.JobRef, func() []slog.Attr {
+			return append([]slog.Attr{slog.Duration("for", e.For)}, l.failureAttrs(e.Err)...)
+		}
+	case event.JobReleased:
+		return slog.LevelInfo, "job given back", e.JobRef, func() []slog.Attr { return l.failureAttrs(e.Err) }
+	case event.JobStuck:
+		return slog.LevelError, "handler has not returned although its ctx ended", e.JobRef, func() []slog.Attr {
+			return l.failureAttrs(e.Cause)
+		}
+	case event.OutcomeUnknown:
+		return slog.LevelWarn, "nobody can tell whether the outcome counted", e.JobRef, none
+	case event.ClaimGone:
+		if e.Unaccounted {
+			return slog.LevelWarn, "outcome did not count, Redis has lost its data", e.JobRef, none
+		}
+		return slog.LevelWarn, "outcome did not count, the job had been given to another worker", e.JobRef, none
+	}
+	return 0, "", event.JobRef{}, nil
+}
+
+func describeWorker(e event.Event) (slog.Level, string, []slog.Attr) {
+	switch e := e.(type) {
+	case event.WorkerStarted:
+		return slog.LevelInfo, "worker started", []slog.Attr{
+			slog.String("worker", e.Worker), slog.Int("concurrency", e.Concurrency), slog.Int("queues", len(e.Queues))}
+	case event.WorkerStopped:
+		if e.Err != nil {
+			return slog.LevelWarn, "worker stopped", []slog.Attr{slog.String("worker", e.Worker), errorAttr(e.Err)}
+		}
+		return slog.LevelInfo, "worker stopped", []slog.Attr{slog.String("worker", e.Worker)}
+	case event.WorkerTold:
+		return slog.LevelInfo, "worker was told what is wanted of it", []slog.Attr{
+			slog.String("worker", e.Worker), slog.String("wanted", cmp.Or(e.Wanted, "go on"))}
+	case event.LimitChanged:
+		return slog.LevelInfo, "limit was declared otherwise than before", []slog.Attr{
+			slog.String("job", e.Name), slog.String("limit", e.Limit), slog.String("service", e.Service),
+			slog.String("former", e.Former), slog.String("former_service", e.FormerService)}
+	case event.WorkerFenced:
+		return slog.LevelError, "worker was declared dead and goes on under a new id", []slog.Attr{
+			slog.String("worker", e.Worker), slog.String("next", e.Next), slog.Int("jobs", e.Jobs)}
+	case event.WorkerCutOff:
+		return slog.LevelError, "no heartbeat was answered: what ran may run elsewhere, and was ended", []slog.Attr{
+			slog.String("worker", e.Worker), slog.Duration("silence", e.Silence), slog.Int("jobs", e.Jobs)}
+	case event.DataLost:
+		return slog.LevelError, "Redis lost data",
+			[]slog.Attr{slog.String("worker", e.Worker), slog.Int("held", e.Held), slog.Int("restored", e.Restored),
+				errorAttr(e.Err)}
+	case event.JobsFetched:
+		return slog.LevelDebug, "jobs fetched", []slog.Attr{
+			slog.String("worker", e.Worker), slog.Int("jobs", e.Jobs), slog.Int("asked", e.Asked)}
+	case event.JobsSettled:
+		return slog.LevelDebug, "outcomes settled",
+			[]slog.Attr{slog.String("worker", e.Worker), slog.Int("jobs", e.Jobs)}
+	case event.HistoryTold:
+		return slog.LevelDebug, "history told", []slog.Attr{slog.String("worker", e.Worker), slog.Int("names", e.Names),
+			slog.Int("errors", e.Errors), slog.Int("waiting", e.Waiting), slog.Duration("every", e.Every)}
+	}
+	return describeFinding(e)
+}
+
+// describeFinding describes what was found in Redis, or in what looks after it.
+func describeFinding(e event.Event) (slog.Level, string, []slog.Attr) {
+	switch e := e.(type) {
+	case event.JobsDropped:
+		return slog.LevelWarn, "ids without a record were dropped from a queue", []slog.Attr{slog.Int("count", e.Count)}
+	case event.KeyBroken:
+		return slog.LevelError, "a key in Redis has a wrong type", []slog.Attr{slog.String("key", e.Key)}
+	case event.WorkerReaped:
+		return slog.LevelWarn, "jobs of a dead worker were put back", []slog.Attr{
+			slog.String("worker", e.Worker), slog.Int("jobs", e.Jobs)}
+	case event.JobsReturned:
+		return slog.LevelWarn, "claims that nobody held were given back", []slog.Attr{
+			slog.String("worker", e.Worker), slog.Int("jobs", e.Jobs)}
+	case event.JobTrimmed:
+		return slog.LevelInfo, "job was removed from the morgue",
+			[]slog.Attr{slog.String("job", e.Name), slog.String("id", e.ID)}
+	case event.ServerUnfit:
+		return slog.LevelError, "Redis is set up so that jobs may be lost", []slog.Attr{
+			slog.String("problem", e.Problem), slog.String("remedy", e.Remedy)}
+	case event.Trouble:
+		return slog.LevelWarn, "background work fails",
+			[]slog.Attr{slog.String("component", e.Component), errorAttr(e.Err)}
+	case event.TroubleOver:
+		return slog.LevelInfo, "background work succeeds again", []slog.Attr{
+			slog.String("component", e.Component), slog.Duration("after", e.After), slog.Int("failures", e.Failures)}
+	case event.LoopPanicked:
+		return slog.LevelError, "background work panicked", []slog.Attr{
+			slog.String("component", e.Component), slog.String("panic", excerpt.Describe(e.Value)),
+			slog.String("stack", e.Stack)}
+	}
+	return slog.LevelInfo, "event", []slog.Attr{slog.Any("event", e)}
+}
+
+func describePeriodic(e event.Event) (slog.Level, string, []slog.Attr) {
+	of := func(schedule string, more ...slog.Attr) []slog.Attr {
+		return append([]slog.Attr{slog.String("schedule", schedule)}, more...)
+	}
+	switch e := e.(type) {
+	case event.PeriodicEnqueued:
+		return slog.LevelDebug, "periodic job enqueued",
+			of(e.Schedule, slog.String("job", e.Name), slog.String("id", e.ID),
+				slog.Time("tick", e.Tick), slog.Time("run_at", e.RunAt))
+	case event.PeriodicMissed:
+		return slog.LevelWarn, "ticks of a schedule were missed",
+			of(e.Schedule, slog.String("job", e.Name), slog.Int("ticks", e.Ticks),
+				slog.Time("since", e.Since), slog.Time("until", e.Until))
+	case event.PeriodicSkipped:
+		return slog.LevelInfo, "tick left out, the job of the last one has not ended",
+			of(e.Schedule, slog.String("job", e.Name),
+				slog.Time("tick", e.Tick), slog.String("id", e.Job))
+	case event.PeriodicChanged:
+		return slog.LevelInfo, "schedule was declared otherwise than before",
+			of(e.Schedule, slog.String("spec", e.Spec),
+				slog.String("service", e.Service), slog.String("former_spec", e.FormerSpec),
+				slog.String("former_service", e.FormerService))
+	case event.PeriodicRemoved:
+		return slog.LevelInfo, "schedule removed, nobody declares it any more",
+			of(e.Schedule, slog.String("service", e.Service))
+	case event.PeriodicBroken:
+		return slog.LevelError, "schedule cannot be understood", of(e.Schedule, errorAttr(e.Err))
+	}
+	return 0, "", nil
+}
+
+// attrsOf are those of the job that an event is about.
+func attrsOf(r event.JobRef) []slog.Attr {
+	attrs := []slog.Attr{slog.String("job", r.Name), slog.String("id", r.ID), slog.Int("attempt", r.Attempt)}
+	if r.SourceID != 0 {
+		attrs = append(attrs, slog.Int64("source", r.SourceID))
+	}
+	if len(r.Tags) > 0 {
+		attrs = append(attrs, slog.String("tags", excerpt.List(r.Tags, ",")))
+	}
+	return attrs
+}
+
+// failureAttrs are the error of an attempt and, after a panic, where it was.
+func (l *Log) failureAttrs(err error) []slog.Attr {
+	attrs := []slog.Attr{errorAttr(err)}
+	if stack := l.stackOf(err); stack != "" {
+		attrs = append(attrs, slog.String("stack", stack))
+	}
+	return attrs
+}
+
+func errorAttr(err error) slog.Attr {
+	if err == nil {
+		return slog.Attr{}
+	}
+	return slog.String("error", excerpt.ErrorText(err))
+}

@@ -1,0 +1,98 @@
+package handler
+
+import (
+	"encoding/json"
+	"errors"
+	"math/big"
+	"reflect"
+	"time"
+
+	"github.com/265d0351/work/internal/exactjson"
+	"github.com/265d0351/work/internal/rawjson"
+)
+
+var errNullArgument = errors.New(
+	"null is no such value, and the zero value would hide that: take a pointer where null is meant")
+
+// argument is a parameter that comes from the job's JSON.
+type argument struct {
+	of   reflect.Type
+	want string // of, as errors show it
+	// Int64, Uint64, Float64, String, Bool: what need not go through encoding/json; Invalid for the rest
+	plain reflect.Kind
+	null  bool // null has a meaning
+
+	holdsAny bool // there may be an any somewhere in it
+}
+
+func newArgument(t reflect.Type) argument {
+	a := argument{of: t, want: t.String(), holdsAny: exactjson.MayHoldAny(t)}
+	ownJSON := reflect.PointerTo(t).Implements(unmarshalerType)
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Interface:
+		a.null = true
+	default:
+		// A type's own UnmarshalJSON may know null (an optional value). Of these two it is known that they ignore it.
+		a.null = ownJSON && t != reflect.TypeFor[time.Time]() && t != reflect.TypeFor[big.Int]()
+	}
+	if ownJSON || reflect.PointerTo(t).Implements(textUnmarshalerType) || t == reflect.TypeFor[json.Number]() {
+		return a
+	}
+	switch zero := reflect.Zero(t); {
+	case zero.CanInt():
+		a.plain = reflect.Int64
+	case zero.CanUint():
+		a.plain = reflect.Uint64
+	case zero.CanFloat():
+		a.plain = reflect.Float64
+	case t.Kind() == reflect.String, t.Kind() == reflect.Bool:
+		a.plain = t.Kind()
+	}
+	return a
+}
+
+// decode stores a piece of JSON in slot: what encoding/json would store, but null only where it has a meaning.
+func (a *argument) decode(slot reflect.Value, piece []byte) error {
+	if a.decodePlain(slot, piece) {
+		return nil
+	}
+	if !a.null && string(piece) == "null" {
+		return errNullArgument
+	}
+	if a.holdsAny {
+		return exactjson.Unmarshal(piece, slot.Addr().Interface())
+	}
+	return json.Unmarshal(piece, slot.Addr().Interface())
+}
+
+// decodePlain says false to all that is not simple and right; encoding/json then has the word.
+func (a *argument) decodePlain(slot reflect.Value, piece []byte) bool {
+	switch a.plain {
+	case reflect.Int64:
+		if n, ok := rawjson.Int(piece); ok && !slot.OverflowInt(n) {
+			slot.SetInt(n)
+			return true
+		}
+	case reflect.Uint64:
+		if n, ok := rawjson.Uint(piece); ok && !slot.OverflowUint(n) {
+			slot.SetUint(n)
+			return true
+		}
+	case reflect.Float64:
+		if n, ok := rawjson.Float(piece, a.of.Bits()); ok {
+			slot.SetFloat(n)
+			return true
+		}
+	case reflect.String:
+		if s, ok := rawjson.String(piece); ok {
+			slot.SetString(s)
+			return true
+		}
+	case reflect.Bool:
+		if b, ok := rawjson.Bool(piece); ok {
+			slot.SetBool(b)
+			return true
+		}
+	}
+	return false
+}

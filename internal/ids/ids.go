@@ -1,0 +1,52 @@
+// Package ids makes the ids that this library gives itself: of jobs, of workers, of calls and epochs. It knows nothing
+// of what they name, and checks none: see package invalid for the ids that a program gives.
+package ids
+
+import (
+	crypto "crypto/rand"
+	"encoding/hex"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+)
+
+// Job makes the id of a job: 22 letters, of which the first eleven are the time in microseconds and the others 55
+// random bits. Ids of one process sort in the order in which they were made, those of several as well as their clocks
+// agree: Redis keeps jobs that are due at the same time in the order of their ids. (In Redis' allocator 22 bytes cost a
+// third less than a UUID's 36, and each id stands there three times.) It may be called concurrently.
+func Job(now time.Time) string {
+	const letters = "0123456789abcdefghjkmnpqrstvwxyz" // as they sort
+	var id [22]byte
+	at, random := uint64(after(now.UnixMicro())), rand.Uint64()
+	for i := 10; i >= 0; i-- {
+		id[i], id[11+i] = letters[at&31], letters[random&31]
+		at, random = at>>5, random>>5
+	}
+	return string(id[:])
+}
+
+var last atomic.Int64 // time in an id of a job
+
+// after is the time for an id, which is behind those of all before it, also if the clock was set back.
+func after(micros int64) int64 {
+	for {
+		before := last.Load()
+		next := max(micros, before+1)
+		if last.CompareAndSwap(before, next) {
+			return next
+		}
+	}
+}
+
+// workerBytes makes the id of a worker as long as the hash of claims wants it: see rdb.MinWorkerID.
+const workerBytes = 24
+
+// Worker makes the id of a worker.
+func Worker() string { return Random(workerBytes) }
+
+// Random is so many bytes that nobody guesses, in hex. It may be called concurrently.
+func Random(bytes int) string {
+	b := make([]byte, bytes)
+	_, _ = crypto.Read(b) // it never fails: see crypto/rand
+	return hex.EncodeToString(b)
+}

@@ -1,0 +1,169 @@
+package intake
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/265d0351/work/internal/backoff"
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/retry"
+)
+
+// batchCall is one numbered call of a lane, with the requests that go with it. It is sent until it is answered, or
+// refused, or nobody waits for it any longer; always with the same number, so it counts once.
+type batchCall struct {
+	lanes *lanes
+	lane  *lane
+
+	// Guarded by the mu of lanes.
+	requests  []*pendingRequest
+	waiting   int  // callers
+	uncertain bool // an attempt is under way or was not answered
+	trouble   error
+	cancel    context.CancelFunc
+}
+
+// run makes the call and answers its requests. ctx ends when nobody waits any longer.
+func (c *batchCall) run(ctx context.Context) {
+	defer func() {
+		if value := recover(); value != nil {
+			c.finish(answer{err: c.lanes.Steps.Panicked(value)})
+		}
+	}()
+	for attempt := 1; ; attempt++ {
+		jobs, first := c.begin()
+		if len(jobs) == 0 {
+			return // everybody left before anything was sent
+		}
+		sent := c.lanes.Clock.Local()
+		reply, err := c.lanes.Store.Enqueue(ctx, c.lane.id, c.lane.number, jobs)
+		if err == nil {
+			if first {
+				c.lanes.Clock.Learn(reply.Time, sent, c.lanes.Clock.Local())
+			}
+			c.finish(answer{outcome: Stored, at: reply.Time, problems: reply.Problems, missing: reply.Missing,
+				owners: reply.Owners, replicas: reply.Confirmed})
+			return
+		}
+		class := retry.Classify(err)
+		c.failed(class, first, over(ctx))
+		if !class.Again || !backoff.Pause(ctx, backoff.For(attempt)) {
+			c.giveUp(ctx, class)
+			return
+		}
+	}
+}
+
+// over tells whether ctx has ended, or is about to: sockets watch its deadline as well, and may come first.
+func over(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
+}
+
+// begin returns the jobs of the next attempt, and whether no attempt before may have counted. Then, and only then,
+// those whose callers have left need not go with it.
+func (c *batchCall) begin() (jobs []rdb.NewJob, first bool) {
+	c.lanes.mu.Lock()
+	defer c.lanes.mu.Unlock()
+	first = !c.uncertain
+	c.uncertain = true
+	c.lane.call = c
+	if c.cancel != nil && c.lanes.life.Err() != nil {
+		c.cancel() // it began after what was under way had been cut off
+	}
+	if first {
+		c.dropLeft()
+	}
+	if len(c.requests) == 1 {
+		return c.requests[0].jobs, first
+	}
+	jobs = c.lane.jobs[:0]
+	for _, p := range c.requests {
+		jobs = append(jobs, p.jobs...)
+	}
+	c.lane.jobs = jobs
+	return jobs, first
+}
+
+func (c *batchCall) dropLeft() {
+	kept := c.requests[:0]
+	for _, p := range c.requests {
+		if !p.left {
+			kept = append(kept, p)
+		}
+	}
+	clear(c.requests[len(kept):])
+	c.requests = kept
+}
+
+// failed notes what came of an attempt. What an attempt says that was cut short by the end of ctx is worth less than
+// what the one before said.
+func (c *batchCall) failed(class retry.Class, first, cutShort bool) {
+	c.lanes.mu.Lock()
+	defer c.lanes.mu.Unlock()
+	if first && !class.MayCount {
+		c.uncertain = false
+	}
+	if c.trouble == nil || !cutShort {
+		c.trouble = class.Err
+	}
+}
+
+// leave is called, with mu held, when a caller waits no longer.
+func (c *batchCall) leave(p *pendingRequest, cause error) answer {
+	p.left = true
+	c.waiting--
+	if c.waiting == 0 && c.cancel != nil {
+		c.cancel()
+	}
+	a := answer{outcome: NotStored, err: retry.JoinCause(cause, c.trouble)}
+	if c.uncertain {
+		a.outcome = Unknown
+	}
+	if c.trouble == nil {
+		a.err = fmt.Errorf("no reply from Redis yet: %w", cause)
+	}
+	return a
+}
+
+func (c *batchCall) setCancel(cancel context.CancelFunc) {
+	c.lanes.mu.Lock()
+	defer c.lanes.mu.Unlock()
+	c.cancel = cancel
+	if c.waiting == 0 {
+		cancel()
+	}
+}
+
+// giveUp answers a call that is not made again.
+func (c *batchCall) giveUp(ctx context.Context, class retry.Class) {
+	c.lanes.mu.Lock()
+	a := answer{outcome: NotStored, err: class.Err}
+	if c.uncertain {
+		a.outcome = Unknown
+	}
+	trouble := c.trouble
+	c.lanes.mu.Unlock()
+	switch {
+	case c.lanes.life.Err() != nil:
+		a.err = retry.JoinCause(c.lanes.Closed, trouble)
+	case class.Again:
+		a.err = retry.JoinCause(context.Cause(ctx), trouble)
+	}
+	c.finish(a)
+}
+
+// finish gives each request its part of the answer.
+func (c *batchCall) finish(whole answer) {
+	c.lanes.mu.Lock()
+	defer c.lanes.mu.Unlock()
+	from := 0
+	for _, p := range c.requests {
+		p.answer, p.answered = whole.part(from, len(p.jobs)), true
+		from += len(p.jobs)
+		if p.inLine {
+			p.arrived <- struct{}{}
+		}
+	}
+}

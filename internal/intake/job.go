@@ -1,0 +1,62 @@
+package intake
+
+import (
+	"time"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// objectBytes is what a reference to an object counts for in the size of a call, so that one call checks about 500 of
+// them at the most.
+const objectBytes = 2 << 10
+
+// Job is a job to be stored.
+type Job struct {
+	rdb.NewJob
+
+	// Contents are the objects that the enqueue brings along, by hash: they are stored before it. nil for nearly all.
+	Contents map[string][]byte
+	// Conflict says what happens where another job of its kind lives. nil for nearly all, and for those without a lock.
+	Conflict *Conflict
+}
+
+// bytes is about how much of a call the job takes.
+func (j *Job) bytes() int {
+	return len(j.Record) + len(j.ID) + len(j.Queue) + objectBytes*len(j.Objects)
+}
+
+// Conflict says what happens to a job that comes while another one of its kind lives. The zero value keeps the other
+// one, and it is a duplicate.
+type Conflict struct {
+	Refuse bool   // it is an error
+	Change Change // the other one is changed; nil leaves it as it is
+}
+
+// Change is how a job that lives is changed by one that comes.
+type Change interface {
+	// Amendment is the change of the job with that id, whose record was read.
+	Amendment(id string, read []byte) (rdb.Amendment, error)
+	// Apply is the record that was read with all of the change but the time: for a job that is due already.
+	Apply(read []byte) ([]byte, error)
+}
+
+// Outcome is what became of a job.
+type Outcome int
+
+// The outcomes of an enqueue.
+const (
+	Unknown   Outcome = iota // an attempt was not answered, and may be executed, or may have been
+	Stored                   // or it is a duplicate
+	NotStored                // and will not be
+)
+
+// Result is what became of one job.
+type Result struct {
+	Outcome   Outcome
+	At        time.Time // by the clock of Redis, when it was stored just now
+	Duplicate bool      // Owner lives, so it need not be stored; or, when it is not stored, must not be
+	Owner     string    // id of the job that lives: of that id or of that kind
+	Held      bool      // Owner was to be changed, and a worker has it
+	Confirmed int       // how many replicas have it, when it was stored just now and wanted some
+	Err       error     // why it is not stored, or why that is not known; nil for a duplicate that is refused
+}

@@ -1,0 +1,72 @@
+package rdb
+
+import (
+	"context"
+	"strings"
+
+	"github.com/265d0351/work/internal/redisconn"
+)
+
+// GoneClaim is what became of a claim that is gone.
+type GoneClaim int
+
+// What may have become of it.
+const (
+	GoneUnknown GoneClaim = iota
+	GoneCounted           // its worker's own outcome has ended it
+	GoneTaken             // it was taken from its worker, or Redis has lost it: no outcome of that worker counted
+)
+
+// GoneClaims tells what became of claims of this worker that are gone. From a registered one nothing is taken. What was
+// taken from one that was declared dead is noted for an hour.
+func (w *Worker) GoneClaims(ctx context.Context, elements []string) ([]GoneClaim, error) {
+	verdicts := make([]GoneClaim, 0, len(elements))
+	for len(elements) > 0 {
+		n := min(len(elements), MaxBatch)
+		some, err := w.goneClaims(ctx, elements[:n])
+		if err != nil {
+			return nil, err
+		}
+		verdicts, elements = append(verdicts, some...), elements[n:]
+	}
+	return verdicts, nil
+}
+
+// goneClaims reads in one pipeline whether the worker is registered, up to which fetch Redis knows of it, and what a
+// reaper took. A claim of a later fetch than that was lost with data of Redis, so its outcome cannot have counted.
+func (w *Worker) goneClaims(ctx context.Context, elements []string) ([]GoneClaim, error) {
+	replies, err := w.store.driver.Pipeline(ctx,
+		redisconn.Call{Command: "SISMEMBER", Args: []any{w.store.keys.workers, w.ID}},
+		redisconn.Call{Command: "HGET", Args: []any{w.keys.info, "n"}},
+		redisconn.Call{Command: "HMGET", Args: appendTexts([]any{w.keys.taken, "n"}, elements)})
+	if err != nil {
+		return nil, err
+	}
+	values := make([]any, len(replies))
+	for i, reply := range replies {
+		if reply.Err != nil {
+			return nil, reply.Err
+		}
+		values[i] = reply.Value
+	}
+	r := redisconn.NewReader("HMGET", values, values)
+	registered, reached := r.Number() == 1, toNumber(r.Text())
+	taken := r.List()
+	noted := taken.Text()
+	if !registered {
+		reached = toNumber(noted)
+	}
+	verdicts := make([]GoneClaim, len(elements))
+	for i, element := range elements {
+		number, _, _ := strings.Cut(element, ":")
+		switch was := taken.Text(); {
+		case !registered && noted == "":
+			verdicts[i] = GoneUnknown // it was taken apart long ago, by an older version, or not yet
+		case !registered && was != "", toNumber(number) > reached: // of a fetch that Redis has forgotten
+			verdicts[i] = GoneTaken
+		default:
+			verdicts[i] = GoneCounted
+		}
+	}
+	return verdicts, r.Err()
+}

@@ -1,0 +1,104 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/265d0351/work/internal/rawjson"
+)
+
+// Record is a job as it is stored in Redis, written once at the enqueue. Fields that are absent mean the default. Other
+// versions and other languages may write fields that this one does not know: they are left alone.
+type Record struct {
+	ID         string            `json:"jid"`
+	Name       string            `json:"name"`
+	Args       json.RawMessage   `json:"args"` // an array; nil is written as an empty one
+	EnqueuedAt int64             `json:"t"`    // ms, Redis' clock as the enqueuer knew it
+	Source     int64             `json:"source,omitempty"`
+	Retries    *int              `json:"retries,omitempty"` // nil is the job's own
+	Timeout    int64             `json:"timeout,omitempty"` // ms
+	Retention  int64             `json:"retention,omitempty"`
+	RunAt      int64             `json:"at,omitempty"` // ms, where it was not due at once
+	Meta       map[string]string `json:"meta,omitempty"`
+
+	Extras
+}
+
+// Extras are the fields that few jobs have.
+type Extras struct {
+	Lock       string `json:"lock,omitempty"`       // digest of the job's lock, see rdb.Lock
+	LockKind   string `json:"lock_kind,omitempty"`  // "f", "s" or "t"
+	Completion string `json:"completion,omitempty"` // the completion queue that gets its id when it has ended
+	// position of an argument -> SHA-256 in hex of the object that stands for it
+	Objects  map[int]string `json:"objects,omitempty"`
+	Expires  int64          `json:"expires,omitempty"`   // ms: a job that has not begun by then does not begin
+	Deadline int64          `json:"deadline,omitempty"`  // ms: its attempts end then
+	RetryFor int64          `json:"retry_for,omitempty"` // ms after the first failure in which it is tried again
+	Tags     []string       `json:"tags,omitempty"`
+}
+
+// Default stands for the record of a job that was enqueued without any option.
+var Default Record
+
+// IsDefault tells that there is nothing in the record but what every job has.
+func (r *Record) IsDefault() bool {
+	return r.Retries == nil && r.Timeout == 0 && r.Retention == 0 && r.Extras.empty()
+}
+
+// empty tells that there are none, so that nothing need be written.
+func (e *Extras) empty() bool {
+	return e.Lock == "" && e.LockKind == "" && e.Completion == "" && len(e.Objects) == 0 && e.Expires == 0 &&
+		e.Deadline == 0 && e.RetryFor == 0 && len(e.Tags) == 0
+}
+
+// appendTo writes the extras behind the other fields.
+func (e *Extras) appendTo(dst []byte) []byte {
+	if e.empty() {
+		return dst
+	}
+	extras, err := json.Marshal(e)
+	if err != nil { // strings and numbers only: cannot happen
+		return dst
+	}
+	return append(append(dst, ','), bytes.TrimSuffix(bytes.TrimPrefix(extras, []byte("{")), []byte("}"))...)
+}
+
+// Append appends the JSON of the record to dst: what encoding/json would write, with the args byte for byte.
+func (r *Record) Append(dst []byte) []byte {
+	dst = rawjson.AppendString(append(dst, `{"jid":`...), r.ID)
+	dst = rawjson.AppendString(append(dst, `,"name":`...), r.Name)
+	dst = append(dst, `,"args":`...)
+	if r.Args == nil {
+		dst = append(dst, `[]`...)
+	}
+	dst = append(dst, r.Args...)
+	dst = strconv.AppendInt(append(dst, `,"t":`...), r.EnqueuedAt, 10)
+	dst = appendField(dst, `,"source":`, r.Source)
+	if r.Retries != nil {
+		dst = strconv.AppendInt(append(dst, `,"retries":`...), int64(*r.Retries), 10)
+	}
+	dst = appendField(dst, `,"timeout":`, r.Timeout)
+	dst = appendField(dst, `,"retention":`, r.Retention)
+	dst = appendField(dst, `,"at":`, r.RunAt)
+	if len(r.Meta) > 0 {
+		dst = append(dst, `,"meta":`...)
+		for i, key := range slices.Sorted(maps.Keys(r.Meta)) {
+			dst = append(dst, "{,"[min(i, 1)])
+			dst = append(rawjson.AppendString(dst, key), ':')
+			dst = rawjson.AppendString(dst, r.Meta[key])
+		}
+		dst = append(dst, '}')
+	}
+	return append(r.appendTo(dst), '}')
+}
+
+// appendField writes a number that may be left out when it is 0.
+func appendField(dst []byte, key string, n int64) []byte {
+	if n == 0 {
+		return dst
+	}
+	return strconv.AppendInt(append(dst, key...), n, 10)
+}

@@ -1,0 +1,102 @@
+package redisconn
+
+import (
+	"context"
+	"time"
+
+	"github.com/265d0351/work/internal/excerpt"
+)
+
+// Driver is a Redis as this package sees it: pipelines on pooled connections, and connections of one's own.
+// All methods may be called concurrently.
+type Driver interface {
+	// Pipeline sends the calls in one write on a pooled connection and returns one reply per call, in their order.
+	// An error means that some replies were not read: whether Redis executed those calls is not known, except when
+	// the error is a [*DialError], in which case nothing was sent. Pipeline never sends a call twice, except a
+	// script that Redis answered NOSCRIPT for, which it therefore did not run.
+	Pipeline(ctx context.Context, calls ...Call) ([]Reply, error)
+
+	// Dial opens a connection outside the pool and outside its limit: for calls that block, and for the heartbeat,
+	// which must not queue behind work. It is the caller's to close.
+	Dial(ctx context.Context) (Conn, error)
+
+	// Subscribe listens on the channel with a connection of its own until ctx ends (then it returns nil) or the
+	// connection is lost (then it returns the error). It calls ready once the subscription stands, and receive for
+	// each message, both in the calling goroutine.
+	Subscribe(ctx context.Context, channel string, ready func(), receive func(message []byte)) error
+
+	// SubscribeAll is Subscribe for several channels on one connection: ready is called once all subscriptions stand,
+	// and receive is told the channel of each message.
+	SubscribeAll(ctx context.Context, channels []string, ready func(),
+		receive func(channel string, message []byte)) error
+
+	// SubscribePatterns is SubscribeAll for all channels that match one of the patterns, in Redis' glob style. A
+	// message comes once for each pattern that its channel matches.
+	SubscribePatterns(ctx context.Context, patterns []string, ready func(),
+		receive func(channel string, message []byte)) error
+
+	// Close frees the pooled connections, where they are ours. A given pool is left to its owner.
+	Close() error
+}
+
+// Conn is a connection of one's own. One goroutine uses it at a time; Close may be called from any, and ends a call
+// under way with an error.
+type Conn interface {
+	Pipeline(ctx context.Context, calls ...Call) ([]Reply, error)
+
+	// Broken tells whether every further call fails. A ctx that ends breaks the connection, and may do so when the
+	// replies have just been read: then Pipeline returns them, and no error.
+	Broken() bool
+
+	Close() error
+}
+
+// Call is one command or one script with its arguments.
+type Call struct {
+	Script  *Script // nil for a plain command
+	Command string  // "BLPOP"; empty for a script
+	Keys    []string
+	Args    []any         // string, []byte, int, int64 or bool
+	InFull  bool          // a script is sent by its text: what stands behind it must not come before it
+	Block   time.Duration // how long Redis may hold the answer back (BLPOP), on top of the read timeout
+}
+
+// Reply is what Redis answered to one call.
+type Reply struct {
+	Value any   // nil, int64, []byte, string (a status) or []any of these
+	Err   error // *ServerError: Redis refused the call, or the script failed
+}
+
+// ServerError is an error that Redis sent as an answer: the call is known to have failed.
+type ServerError struct {
+	Code    string // first word: "OOM", "WRONGTYPE", "LOADING", ...
+	Message string // the whole line
+}
+
+func (e *ServerError) Error() string { return excerpt.Text(e.Message, excerpt.Whole) }
+
+// DialError says that no connection could be had, so nothing was sent.
+type DialError struct {
+	Addr string // without user and password
+	Err  error
+}
+
+func (e *DialError) Error() string {
+	return excerpt.Text("cannot connect to Redis at "+excerpt.Text(e.Addr, excerpt.Name)+": "+e.Err.Error(),
+		excerpt.Whole)
+}
+func (e *DialError) Unwrap() error { return e.Err }
+
+// pipeliner is what a Driver and a Conn have in common.
+type pipeliner interface {
+	Pipeline(ctx context.Context, calls ...Call) ([]Reply, error)
+}
+
+// Do makes one call and returns its answer; a refusal by Redis is an error as well.
+func Do(ctx context.Context, on pipeliner, call Call) (any, error) {
+	replies, err := on.Pipeline(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	return replies[0].Value, replies[0].Err
+}

@@ -1,0 +1,76 @@
+package redisconn
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// driver makes the pool of a DSN. Nothing is dialled yet.
+func (e *endpoint) driver() *redigoDriver {
+	d := &redigoDriver{own: true, addr: e.addr, secret: e.password, readTimeout: e.readTimeout}
+	d.pool = &redis.Pool{
+		DialContext:     e.dial,
+		TestOnBorrow:    d.fresh,
+		MaxIdle:         e.poolSize,
+		MaxActive:       e.poolSize,
+		Wait:            true,
+		IdleTimeout:     e.idleTimeout,
+		MaxConnLifetime: e.maxConnLifetime,
+	}
+	return d
+}
+
+// dial has a connection ready for use within the dial timeout and ctx.
+func (e *endpoint) dial(ctx context.Context) (redis.Conn, error) {
+	limited, cancel := context.WithTimeout(ctx, e.dialTimeout)
+	defer cancel()
+	conn, err := redis.DialContext(limited, e.network, e.addr,
+		redis.DialContextFunc(e.dialNet),
+		redis.DialReadTimeout(e.readTimeout),
+		redis.DialWriteTimeout(0), // patientConn's
+		redis.DialUsername(e.user),
+		redis.DialPassword(e.password),
+		redis.DialDatabase(e.db),
+	)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		// Not wrapped: the caller's ctx has not ended.
+		return nil, fmt.Errorf("not ready within dial_timeout=%s: %v", e.dialTimeout, err) // see above
+	}
+	return conn, err
+}
+
+// dialNet does TLS itself: redigo's own handshake does not end with ctx.
+func (e *endpoint) dialNet(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	if e.tls != nil {
+		secured := tls.Client(conn, e.tls)
+		if err := secured.HandshakeContext(ctx); err != nil {
+			conn.Close() //lint:ignore errcheck the handshake's error tells more
+			return nil, err
+		}
+		conn = secured
+	}
+	return &patientConn{Conn: conn, timeout: e.writeTimeout}, nil
+}
+
+// patientConn gives each write a time that grows with its bytes: with a fixed one, a batch that is too big for a slow
+// link would fail in the same way for ever.
+type patientConn struct {
+	net.Conn
+	timeout time.Duration
+}
+
+func (c *patientConn) Write(p []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(c.timeout + time.Duration(len(p))*slowest)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}

@@ -1,0 +1,120 @@
+package subscription_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/subscription"
+)
+
+// watchWith is a watch of a worker whose pool has these quotas.
+func watchWith(quotas map[string]*subscription.Quota) *subscription.Watch {
+	return subscription.NewWatch(func(name string) *subscription.Quota { return quotas[name] })
+}
+
+func TestWhatAFetchMayBringIsReserved(t *testing.T) {
+	t.Parallel()
+	quota := subscription.NewQuota(3)
+	w := watchWith(map[string]*subscription.Quota{"few": quota})
+	shares := func() []rdb.Share { return []rdb.Share{{Queue: "few", Jobs: 2}, {Queue: "any", Jobs: 4}} }
+	kept, leftOut := w.Reserve(shares(), 6)
+	assert.Equal(t, []rdb.Share{{Queue: "few", Jobs: 2, Most: 3}, {Queue: "any", Jobs: 4}}, kept)
+	assert.Empty(t, leftOut)
+	assert.False(t, w.GiveBack(kept, []rdb.FetchedJob{{Claim: rdb.Claim{Queue: "few"}}}), "nobody was refused")
+	assert.Equal(t, 2, quota.Reserve(9), "one has come")
+
+	kept, leftOut = w.Reserve(shares(), 6)
+	assert.Equal(t, []rdb.Share{{Queue: "any", Jobs: 4}}, kept)
+	assert.Equal(t, []string{"few"}, leftOut)
+	assert.Equal(t, map[string]bool{"few": true}, w.Full())
+	assert.Equal(t, []string{"any"}, w.Askable([]string{"any", "few"}))
+	assert.Empty(t, w.Reopened())
+	assert.False(t, w.HasQuota("few"))
+	assert.True(t, w.HasQuota("any"))
+	assert.True(t, quota.GiveBack(1))
+	assert.Equal(t, []string{"few"}, w.Reopened())
+	assert.Empty(t, w.Full())
+	assert.True(t, w.HasQuota("few"))
+}
+
+func TestAHeldQueueIsNotAskedUntilThereIsRoom(t *testing.T) {
+	t.Parallel()
+	w := watchWith(nil)
+	w.Hold("paused", -1, 0)
+	assert.Equal(t, []string{"free"}, w.Askable([]string{"paused", "free"}))
+	assert.Equal(t, time.Hour, w.Next(), "nobody knows when")
+	w.MadeRoom(map[string]bool{"paused": true, "free": true})
+	assert.Equal(t, []string{"paused"}, w.Reopened())
+	assert.Equal(t, []string{"paused"}, w.Askable([]string{"paused"}))
+
+	w.Hold("paused", -1, 0)
+	require.Eventually(t, func() bool { return len(w.Askable([]string{"paused"})) == 1 }, soon, time.Millisecond,
+		"it is asked now and then")
+	w.Hold("paused", -1, 0)
+	w.Forget("paused")
+	assert.Equal(t, []string{"paused"}, w.Askable([]string{"paused"}))
+}
+
+func TestARateIsAskedAgainAtItsTime(t *testing.T) {
+	t.Parallel()
+	w := watchWith(nil)
+	_, waits := w.HandOnIn()
+	assert.False(t, waits)
+	w.Hold("rated", 50*time.Millisecond, 1)
+	assert.Less(t, w.Next(), 50*time.Millisecond, "a little earlier, since a fetch takes its time")
+	w.MadeRoom(map[string]bool{"rated": true})
+	assert.Empty(t, w.Reopened(), "an end makes no room in a rate")
+	require.Eventually(t, func() bool { return len(w.Reopened()) == 1 }, soon, time.Millisecond)
+	assert.Equal(t, time.Hour, w.Next())
+}
+
+func TestAWorkerWithoutProcessorsHandsRatesOn(t *testing.T) {
+	t.Parallel()
+	w := watchWith(nil)
+	w.Hold("soon", time.Millisecond, 1)
+	w.Hold("late", time.Hour, 1)
+	in, waits := w.HandOnIn()
+	assert.True(t, waits)
+	assert.Positive(t, in, "a processor may be free in time")
+	require.Eventually(t, func() bool { return assert.ObjectsAreEqual([]string{"soon"}, w.HandOn()) }, soon,
+		time.Millisecond)
+	assert.Empty(t, w.HandOn())
+}
+
+func TestWhoeverAsksInVainYields(t *testing.T) {
+	t.Parallel()
+	const wait = 200 * time.Millisecond
+	in := func(vain int, called bool, brought int) time.Duration {
+		w := watchWith(nil)
+		for range vain {
+			w.Hold("rated", 0, 0)
+			require.Eventually(t, func() bool { return len(w.Reopened()) == 1 }, soon, time.Millisecond)
+		}
+		if called {
+			w.Called("rated")
+		}
+		w.Hold("rated", wait, brought)
+		return w.Next()
+	}
+	assert.Less(t, in(0, false, 0), wait)
+	assert.Less(t, in(1, false, 0), wait, "that may be chance")
+	assert.Greater(t, in(5, false, 0), wait+60*time.Millisecond, "others are faster")
+	assert.Less(t, in(5, true, 0), wait, "whoever is called is on time")
+	assert.Less(t, in(5, false, 1), wait, "and whoever gets a job")
+}
+
+func TestJobsAreTakenAheadByWhatAFetchTakes(t *testing.T) {
+	t.Parallel()
+	w := watchWith(nil)
+	assert.Equal(t, subscription.LeastAhead, w.Ahead())
+	w.Travelled(20 * time.Millisecond)
+	assert.Equal(t, subscription.LeastAhead+40*time.Millisecond, w.Ahead())
+	for range 100 {
+		w.Travelled(time.Second)
+	}
+	assert.Equal(t, 100*time.Millisecond, w.Ahead(), "and no more")
+}

@@ -1,0 +1,112 @@
+package workgroup
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+)
+
+// Slots counts what a worker may still fetch: a job for each free goroutine, as long as not too many results wait to
+// be acknowledged. So memory stays bounded while Redis is away.
+//
+// A job is held from its fetch to its acknowledgement. In between it occupies a place among those of the goroutines:
+// queued until one of them has taken it up, busy until it is vacated.
+type Slots struct {
+	room int
+	most int
+
+	queued atomic.Int64
+	busy   atomic.Int64
+	held   atomic.Int64
+	parked atomic.Int64
+	freed  Wakeup
+}
+
+// NewSlots makes the slots of a worker with room for so many jobs given to goroutines at once, one for each goroutine
+// and those that are prefetched, and of at most so many that are held, running or not yet acknowledged.
+func NewSlots(room, most int) *Slots {
+	return &Slots{room: room, most: most, freed: NewWakeup()}
+}
+
+// maxParked is how many results may be parked before they count against what is fetched. Until then one broken key
+// keeps no other queue from being served; after that memory comes first.
+const maxParked = 1000
+
+// Free is how many jobs may be fetched; it may be negative.
+func (s *Slots) Free() int {
+	waiting := s.held.Load() - min(s.parked.Load(), maxParked)
+	return int(min(int64(s.room)-s.busy.Load(), int64(s.most)-waiting))
+}
+
+// Room is how many jobs the goroutines may be given at once.
+func (s *Slots) Room() int { return s.room }
+
+// Most is how many jobs may be held at once.
+func (s *Slots) Most() int { return s.most }
+
+// Hold notes jobs that were fetched.
+func (s *Slots) Hold(n int) { s.held.Add(int64(n)) }
+
+// Held is how many jobs are not acknowledged yet.
+func (s *Slots) Held() int { return int(s.held.Load()) }
+
+// Settled notes jobs whose results were acknowledged.
+func (s *Slots) Settled(n int) { s.held.Add(int64(-n)); s.Signal() }
+
+// Park notes a result that is refused for a reason of its own, which is tried again later. That may be all that the
+// fetcher has waited for.
+func (s *Slots) Park() { s.parked.Add(1); s.Signal() }
+
+// Unpark notes so many that are tried again.
+func (s *Slots) Unpark(n int) { s.parked.Add(int64(-n)) }
+
+// Occupy notes jobs that are given to goroutines.
+func (s *Slots) Occupy(n int) { s.queued.Add(int64(n)); s.busy.Add(int64(n)) }
+
+// TakeUp notes that a goroutine has begun with one, or will not.
+func (s *Slots) TakeUp() { s.queued.Add(-1) }
+
+// Queued is how many were given to goroutines and not taken up.
+func (s *Slots) Queued() int { return int(s.queued.Load()) }
+
+// Busy is how many were given to goroutines and not vacated.
+func (s *Slots) Busy() int { return int(s.busy.Load()) }
+
+// overlapFrom is how much room a worker must have for it to be worth while to fetch with the half of it.
+const overlapFrom = 64
+
+// Vacate gives a place back. Where half of them are free the fetcher and the settler get a turn: goroutines with short
+// jobs would otherwise go on until none is left, and then wait for Redis, which had nothing to do until then.
+func (s *Slots) Vacate() {
+	busy := s.busy.Add(-1)
+	s.Signal()
+	if s.room >= overlapFrom && busy == int64(s.room/2) {
+		runtime.Gosched()
+	}
+}
+
+// Signal has the one that waits look again.
+func (s *Slots) Signal() { s.freed.Wake() }
+
+// Wait returns how many jobs may be fetched: at least one, unless ctx ended or there is news.
+func (s *Slots) Wait(ctx context.Context, news func() bool) int {
+	s.Until(ctx, func() bool { return s.Free() > 0 || news() })
+	if ctx.Err() != nil {
+		return 0
+	}
+	Gather(func() bool { return s.Free() >= s.room/2 }) // jobs that are about to end make the fetch larger
+	return s.Free()
+}
+
+// Until waits for a condition that changes only with these counts, or with a Signal, and returns whether it holds. One
+// goroutine at a time may wait.
+func (s *Slots) Until(ctx context.Context, condition func() bool) bool {
+	for !condition() {
+		select {
+		case <-ctx.Done():
+			return condition()
+		case <-s.freed:
+		}
+	}
+	return true
+}

@@ -1,9 +1,0 @@
-package work
-
-import (
-	"testing"
-
-	"github.com/265d0351/work/internal/redistest"
-)
-
-func TestMain(m *testing.M) { redistest.Main(m) }

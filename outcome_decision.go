@@ -1,0 +1,223 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/265d0351/work/internal/errchain"
+	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/record"
+	"github.com/265d0351/work/internal/span"
+)
+
+// stopsRetrying tells whether a failure is the end of a job that has retries left, as far as is known before its
+// backoff.
+func (r *run) stopsRetrying(err error) bool {
+	now := time.Now()
+	if r.worker != nil {
+		now = r.worker.clock.Now()
+	}
+	if r.noTimeReason(now, now) != "" {
+		return true
+	}
+	permanent := false
+	if errchain.Find[*disposition](err) == nil {
+		permanent, _ = r.permanent(err)
+	}
+	return permanent
+}
+
+// endState is how a job has ended, by what became of its last attempt.
+var endState = map[verb]string{verbDone: record.Succeeded, verbDiscard: record.Discarded, verbCancel: record.Cancelled,
+	verbExpire: record.Expired}
+
+// decideByError decides what becomes of a run whose handler returned err.
+func (r *run) decideByError(err error, now time.Time) decision {
+	if err == nil {
+		return decision{verb: verbDone}
+	}
+	v := errchain.Find[*disposition](err)
+	if v == nil {
+		v = &disposition{verb: verbRetry, delay: -1, err: err}
+		if r.cutShort(err) {
+			return decision{verb: verbRelease, err: err, cutShort: true}
+		}
+	}
+	switch v.verb {
+	case verbSnooze:
+		return decision{verb: verbSnooze, delay: v.delay, trail: r.postponed(v.delay, 0, now), err: err}
+	case verbRelease:
+		return r.decideRelease(err, now)
+	case verbDiscard:
+		return decision{verb: verbDiscard, err: err}
+	case verbBury:
+		return r.buryDecision("its handler asked for it", err, now)
+	default:
+		return r.decideFailure(v, err, now)
+	}
+}
+
+// cutShort tells whether the handler gave up because its ctx ended with the worker and not for a reason of its own:
+// that is not the job's failure.
+func (r *run) cutShort(err error) bool {
+	cause := context.Cause(r.ctx)
+	return (errors.Is(cause, ErrShutdown) || errors.Is(cause, ErrFenced)) &&
+		(errchain.Is(err, context.Canceled) || errchain.Is(err, cause))
+}
+
+func (r *run) decideRelease(err error, now time.Time) decision {
+	if r.worker.stopping() {
+		return decision{verb: verbRelease, err: err}
+	}
+	releases := r.trail.Releases + 1
+	delay := min(time.Second<<min(releases-1, 6), time.Minute)
+	return decision{verb: verbSnooze, delay: delay, trail: r.postponed(delay, releases, now), err: err}
+}
+
+// decideFailure decides between another attempt and the morgue. It may call the program's Backoff. Nothing is in Redis
+// yet: if the process dies here, the job is reaped with its claim, and this attempt has no outcome.
+func (r *run) decideFailure(v *disposition, err error, now time.Time) decision {
+	if bad := errchain.Find[*ArgumentError](err); bad != nil && bad.uncalled {
+		return r.buryDecision(excerpt.ErrorText(bad), err, now)
+	}
+	if object := errchain.Find[*ObjectError](err); object != nil && object.final {
+		return r.buryDecision(excerpt.ErrorText(object), err, now)
+	}
+	if r.job.RetriesLeft <= 0 {
+		return r.deathDecision("out of retries", err, now)
+	}
+	delay := v.delay
+	if delay < 0 {
+		var permanent bool
+		if permanent, err = r.permanent(err); permanent {
+			return r.deathDecision("its error is permanent", err, now)
+		}
+		delay, err = r.backoff(err)
+	}
+	if reason := r.noTimeReason(now.Add(delay), now); reason != "" {
+		return r.deathDecision(reason, err, now)
+	}
+	t := r.trail.Failed(r.failure(now, err))
+	if t.RunAt = now.Add(delay).UnixMilli(); r.retryFor() > 0 {
+		t.First = r.firstFailed(now).UnixMilli()
+	}
+	return decision{verb: verbRetry, delay: delay, trail: t.Encode(), err: err, failure: t.LastError()}
+}
+
+// failure is an attempt that failed, for the trail of the job.
+func (r *run) failure(now time.Time, err error) record.Failure {
+	f := record.Failure{At: now.UnixMilli(), Attempt: r.job.Attempt, Worker: r.session.rdb.ID,
+		Error: excerpt.ErrorText(err)}
+	if p := errchain.Find[*PanicError](err); p != nil {
+		f.Stack = p.Stack
+	}
+	return f
+}
+
+// backoff asks the job's backoff function; one that does not return is reported in the error and replaced by the
+// default.
+func (r *run) backoff(cause error) (delay time.Duration, err error) {
+	failure := runApart(func() { delay = boundedDelay(r.registration.options.Backoff(r.job, cause)) })
+	if failure != "" {
+		return DefaultBackoff(r.job, cause), fmt.Errorf("%w (and the backoff function %s)", cause, failure)
+	}
+	return delay, cause
+}
+
+// runApart calls a function of the program in a goroutine of its own, which it may end, as t.FailNow does: the error
+// that it is asked about must not be lost with ours. It returns what has become of it, where it has not returned.
+func runApart(function func()) (failure string) {
+	ended := make(chan string, 1)
+	go func() {
+		failure := "ended its goroutine"
+		defer func() {
+			if value := recover(); value != nil {
+				failure = "panicked: " + excerpt.Describe(value)
+			}
+			ended <- failure
+		}()
+		function()
+		failure = ""
+	}()
+	return <-ended
+}
+
+// buryDecision is the decision to send the run's job to the morgue.
+func (r *run) buryDecision(reason string, err error, now time.Time) decision {
+	t := *r.trail
+	t.Reason, t.RunAt = excerpt.Start(reason, record.MaxErrorBytes), 0
+	failure := t.Reason
+	if err != nil {
+		t = t.Failed(r.failure(now, err))
+		failure = t.LastError()
+	}
+	return decision{
+		verb: verbBury, trail: t.Encode(), err: err, reason: t.Reason, death: causeOfDeath(t.Reason, err),
+		failure: failure,
+	}
+}
+
+func (r *run) postponed(delay time.Duration, releases int, now time.Time) []byte {
+	t := *r.trail
+	t.Releases, t.RunAt = releases, now.Add(delay).UnixMilli()
+	t.Begun = r.record.Expires > 0 && r.begun.Load() != 0 // nobody else asks
+	return t.Encode()
+}
+
+// retryFor is how long after its first failure the job is tried again; 0 is no limit.
+func (r *run) retryFor() time.Duration {
+	if r.record.RetryFor > 0 {
+		return span.FromMillis(r.record.RetryFor)
+	}
+	return span.Capped(r.registration.options.RetryFor)
+}
+
+// firstFailed is when the job failed first: now, if that is what it does.
+func (r *run) firstFailed(now time.Time) time.Time {
+	switch {
+	case r.trail.First > 0:
+		return time.UnixMilli(r.trail.First)
+	case len(r.trail.Errors) > 0 && r.trail.Errors[0].At > 0: // before anybody asked for RetryFor
+		return time.UnixMilli(r.trail.Errors[0].At)
+	}
+	return now
+}
+
+// noTimeReason says why no attempt may be due then; empty when one may.
+func (r *run) noTimeReason(next, now time.Time) string {
+	if r.record.Deadline > 0 && next.UnixMilli() >= r.record.Deadline {
+		return "its next attempt would come after its deadline"
+	}
+	if most := r.retryFor(); most > 0 && next.After(r.firstFailed(now).Add(most)) {
+		return fmt.Sprintf("it is retried for %s after its first failure, and its next attempt would come later", most)
+	}
+	return ""
+}
+
+// ending is what Job.Ending tells.
+func (r *run) ending(err error) (Ending, bool) {
+	v := errchain.Find[*disposition](err)
+	switch {
+	case r.cancelRequested.Load():
+		return EndingCancel, false
+	case err != nil && v == nil && r.cutShort(err):
+		return EndingRelease, false
+	case v != nil && v.verb == verbRelease && r.worker.stopping():
+		return EndingRelease, false
+	}
+	return endingOf(err, func() Ending {
+		switch {
+		case r.job.RetriesLeft > 0 && !r.stopsRetrying(err):
+			return EndingRetry
+		case r.registration.options.SkipMorgue:
+			return EndingDiscard
+		}
+		return EndingBury
+	})
+}
+
+func (r *run) mustEnd() bool { return r.worker.stopping() || r.cancelRequested.Load() }
+
+func (r *run) fencingToken() int64 { return r.token }

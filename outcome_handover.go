@@ -1,0 +1,197 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/record"
+	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/requeue"
+)
+
+// handOver gives the outcome of a run to the settler, also of one that was not begun or did not return. It returns
+// false if its outcome was decided before.
+func (w *worker) handOver(r *run, d decision) bool { return w.handOverAfter(r, d, 0) }
+
+// handOverAfter is handOver for a run whose handler took that long.
+func (w *worker) handOverAfter(r *run, d decision, elapsed time.Duration) bool {
+	if !r.settled.CompareAndSwap(false, true) {
+		return false
+	}
+	r.endAttempt()
+	r.decision, r.elapsed = d, elapsed
+	if d.cutShort && w.stopping() { // else its worker was fenced, which is no matter of a stop
+		w.noteCutShort(r)
+	}
+	defer w.outcomes.Put(r) // whatever an observer does
+	w.emitOutcome(r, d, elapsed)
+	return true
+}
+
+func (w *worker) noteCutShort(r *run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cutShort = append(w.cutShort, r.ref())
+}
+
+// emitOutcome tells what became of an attempt. Of jobs that are done there is an event only where an observer wants
+// those of each job: they are by far the most frequent.
+func (w *worker) emitOutcome(r *run, d decision, elapsed time.Duration) {
+	switch d.verb {
+	case verbDone:
+		if w.events.perJob() {
+			w.events.emit(event.JobDone{JobRef: r.ref(), Elapsed: elapsed})
+		}
+	case verbRetry:
+		w.events.emit(event.JobFailed{JobRef: r.ref(), Elapsed: elapsed, Err: d.err, RetryIn: d.delay})
+	case verbBury:
+		w.events.emit(event.JobBuried{JobRef: r.ref(), Reason: d.reason, Err: d.err})
+	case verbDiscard:
+		w.events.emit(event.JobDiscarded{JobRef: r.ref(), Err: d.err})
+	case verbExpire:
+		w.events.emit(event.JobExpired{JobRef: r.ref(), At: r.expiry()})
+	case verbCancel:
+		w.events.emit(event.JobCancelled{JobRef: r.ref()})
+	case verbSnooze:
+		w.events.emit(event.JobSnoozed{JobRef: r.ref(), For: d.delay, Err: d.err})
+	case verbRelease:
+		w.events.emit(event.JobReleased{JobRef: r.ref(), Err: d.err})
+	}
+}
+
+// inOrder sorts runs by when they were fetched, oldest first.
+func inOrder(runs []*run) {
+	slices.SortFunc(runs, func(a, b *run) int { return int(a.order - b.order) })
+}
+
+// place is where the run's job stands among those that its pool has fetched.
+func (r *run) place() requeue.Place {
+	return requeue.Place{ID: r.job.ID, Worker: r.worker, Fetched: r.fetched, Number: r.fetchNumber(), Order: r.order}
+}
+
+// fetchNumber is that of the fetch that brought the run.
+func (r *run) fetchNumber() int64 {
+	number, _, _ := strings.Cut(r.claim.Element, ":")
+	n, _ := strconv.ParseInt(number, 10, 64) // a claim's element always begins with a number
+	return n
+}
+
+// returnLost gives back what Redis lists with a worker that leaves, and that one does not know of: a fetch under way
+// brought it, or one whose reply was lost. It is newer than all else.
+func (w *worker) returnLost(ctx context.Context, c *session, queue string) error {
+	end, err := w.engine.requeued.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	for {
+		lists, err := c.rdb.InProcess(ctx, []string{queue}, rdb.MaxBatch)
+		if err != nil {
+			return err
+		}
+		elements := lists[0].Elements
+		if len(elements) == 0 {
+			return lists[0].Err
+		}
+		places := make([]requeue.Place, len(elements))
+		for i, element := range elements {
+			_, id, _ := strings.Cut(element, ":")
+			places[i] = requeue.Newest(id, w, w.clock.Now())
+		}
+		released := rdb.Released{Queue: queue, Elements: elements, Older: w.engine.requeued.Note(queue, places)}
+		settled, err := c.rdb.Settle(ctx, []redisconn.Call{c.rdb.Release(released)})
+		if err == nil {
+			err = settled[0].Err
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// deathDecision is the decision about a job that is out of retries, time or hope: it goes to the morgue, unless its
+// options skip that. err is nil when no attempt has failed just now.
+func (r *run) deathDecision(reason string, err error, now time.Time) decision {
+	d := r.buryDecision(reason, err, now)
+	if !r.registration.options.SkipMorgue {
+		return d
+	}
+	return decision{
+		verb: verbDiscard, err: d.death, death: d.death, failure: d.failure, keep: max(r.retention(), discardRetention),
+		result: record.Outcome{State: record.Discarded, EndedAt: now.UnixMilli()}.Encode(),
+	}
+}
+
+// causeOfDeath is what OnDeath is told.
+func causeOfDeath(reason string, err error) error {
+	if err != nil {
+		return err
+	}
+	return errors.New(reason)
+}
+
+// permanent asks the job's Permanent function about an error. One that does not return is reported in the error and
+// counts as no.
+func (r *run) permanent(cause error) (permanent bool, err error) {
+	ask := r.registration.options.Permanent
+	if ask == nil {
+		return false, cause
+	}
+	if failure := runApart(func() { permanent = ask(cause) }); failure != "" {
+		return false, fmt.Errorf("%w (and the function Permanent %s)", cause, failure)
+	}
+	return permanent, cause
+}
+
+// errHookLate is the cause with which the ctx of OnDeath ends.
+var errHookLate = errors.New(
+	"OnDeath has not returned within 5s: its ctx has ended, and it is not waited for any longer")
+
+// needsDeathHook tells whether the run's job has just died here, and somebody wants to know.
+func (r *run) needsDeathHook() bool {
+	return r.decision.death != nil && r.registration.options.OnDeath != nil && !r.lostClaim
+}
+
+// startDeathHook calls OnDeath in a goroutine of its own. Until it returns, or its time is over, its job counts against
+// what may be fetched: so there are never more of these goroutines than claims, and a stop waits for them.
+func (w *worker) startDeathHook(r *run) {
+	ctx, cancel := context.WithTimeoutCause(w.life, w.engine.times.Hook, errHookLate)
+	end := sync.OnceFunc(func() { w.slots.Settled(1) })
+	ref, cause := r.ref(), r.decision.death
+	stopWaiting := context.AfterFunc(ctx, func() {
+		defer end()
+		w.events.emit(event.DeathHookFailed{JobRef: ref, Err: context.Cause(ctx)})
+	})
+	go func() {
+		defer cancel()
+		var err error = fmt.Errorf("the function OnDeath has not returned: %w", &GoexitError{})
+		defer func() {
+			if stopWaiting() {
+				defer end()
+				if err != nil {
+					w.events.emit(event.DeathHookFailed{JobRef: ref, Err: err})
+				}
+			}
+		}()
+		err = callOnDeath(ctx, r, cause)
+	}()
+}
+
+// callOnDeath turns a panic of OnDeath into an error.
+func callOnDeath(ctx context.Context, r *run, cause error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = recovered(value)
+		}
+	}()
+	r.registration.options.OnDeath(ctx, r.job, cause)
+	return nil
+}

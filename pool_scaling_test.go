@@ -1,0 +1,90 @@
+package work_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/pooltest"
+	"github.com/265d0351/work/internal/redistest"
+)
+
+func TestALargePoolHasAsManyWorkersAsItNeeds(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		const concurrency = 2*work.MaxPerWorker + 10
+		goOn, running, most := make(chan struct{}), atomic.Int64{}, atomic.Int64{}
+		pool := work.NewWorkerPool(nil, concurrency, k.Options()).Job("n", func(int) error {
+			most.Store(max(most.Load(), running.Add(1)))
+			<-goOn
+			running.Add(-1)
+			return nil
+		})
+		pool.Times().ScaleLook, pool.Times().ScaleIdle = 20*time.Millisecond, 100*time.Millisecond
+		k.Start(pool)
+		assert.Equal(t, 1, len(pool.IDs()), "nobody more is there before there is work")
+		k.EnqueueNumbers("n", 0, concurrency+50)
+		k.Until("as many run as may", func() bool { return running.Load() == concurrency })
+		assert.Equal(t, 3, len(pool.IDs()))
+		assert.Equal(t, 3, k.Number("SCARD", "workers"))
+		close(goOn)
+		k.Drained(pool)
+		assert.LessOrEqual(t, most.Load(), int64(concurrency))
+		k.Until("the idle ones have left",
+			func() bool { return len(pool.IDs()) == 1 && k.Number("SCARD", "workers") == 1 })
+
+		k.EnqueueNumbers("n", 1000, 3000)
+		k.Drained(pool)
+		assert.Zero(t, pooltest.Count[event.ClaimGone](k.Spy))
+		assert.Empty(t, troubles(k.Spy))
+	})
+}
+
+func TestALargePoolStopsWhileItGrows(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		ran := newTally()
+		k.EnqueueNumbers("n", 0, 2000)
+		pool := work.NewWorkerPool(nil, 20*work.MaxPerWorker, k.Options()).Job("n", ran.handle)
+		require.NoError(t, pool.Start(k.Ctx()))
+		pooltest.Await[event.JobDone](t, k.Spy, nil)
+		require.NoError(t, pool.Stop(context.Background()))
+		assert.Zero(t, k.Number("SCARD", "workers"))
+		assert.Zero(t, k.Number("HLEN", "claimed"))
+		ran.mu.Lock()
+		defer ran.mu.Unlock()
+		assert.Equal(t, 2000, k.Number("HLEN", "jobs")+len(ran.runs), "each has run, or waits")
+	})
+}
+
+func TestPrefetchedJobsGoBackAtAStop(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		options := k.Options()
+		options.Prefetch, options.ShutdownTimeout = 10, 50*time.Millisecond
+		p := newPatient()
+		ids := idsOf(k.EnqueueNumbers("n", 0, 30))
+		pool := work.NewWorkerPool(nil, 2, options).
+			Job("n", func(ctx context.Context, job *work.Job, _ int) error { return p.handle(ctx, job) })
+		require.NoError(t, pool.Start(k.Ctx()))
+		pooltest.Receive(t, p.began)
+		pooltest.Receive(t, p.began)
+		k.Until("more are fetched than run", func() bool { return k.Number("HLEN", "claimed") == 12 })
+		stop := make(chan error, 1)
+		go func() { stop <- pool.Stop(k.Ctx()) }()
+		err := pooltest.Receive(t, stop)
+		var stopped *work.StopError
+		require.ErrorAs(t, err, &stopped)
+		assert.Equal(t, ids, k.inLine("n"), "all are in their old order")
+		close(p.goOn)
+	})
+}

@@ -1,0 +1,223 @@
+package work
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/265d0351/work/internal/ids"
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// session is the identity under which a worker claims jobs, and what it holds under it. A worker that was declared dead
+// goes on under a new one; what it still runs belongs to the old one, whose outcomes count only where nobody took the
+// job yet.
+type session struct {
+	forgotten atomic.Int64 // number of the last fetch that Redis may have lost again, in a failover
+	rdb       *rdb.Worker
+	parent    context.Context // of ctx
+
+	number int64         // of the last fetch or survey; the fetcher's
+	shared *atomic.Int64 // numbers of all workers of the pool, so that they tell which fetch was earlier; may be nil
+
+	mu      sync.Mutex
+	ctx     context.Context // parent of the ctx of its jobs
+	cancel  context.CancelCauseFunc
+	epoch   string
+	held    map[string]*run // by element: fetched and not yet acknowledged
+	watched map[*run]bool   // runs that have checked in; true if a heartbeat told so
+	lost    []string        // ids of jobs that were taken from it; told when it learns that it was fenced
+	left    []string        // ids of those told that have ended, for the next heartbeat to remove
+}
+
+func newSession(store *rdb.Store, parent context.Context) *session {
+	ctx, cancel := context.WithCancelCause(parent)
+	return &session{
+		rdb: store.Worker(ids.Worker()), parent: parent, ctx: ctx, cancel: cancel,
+		held: map[string]*run{}, watched: map[*run]bool{},
+	}
+}
+
+// context is the parent of the ctx of jobs that are fetched now.
+func (c *session) context() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ctx
+}
+
+// end ends the ctx of all jobs, those included that are fetched later.
+func (c *session) end(cause error) {
+	c.mu.Lock()
+	cancel := c.cancel
+	c.mu.Unlock()
+	cancel(cause)
+}
+
+// renew ends the ctx of the jobs that were fetched so far.
+func (c *session) renew(cause error) {
+	c.mu.Lock()
+	cancel := c.cancel
+	c.ctx, c.cancel = context.WithCancelCause(c.parent)
+	c.mu.Unlock()
+	cancel(cause)
+}
+
+func (c *session) nextNumber() int64 {
+	c.number++
+	if c.shared != nil {
+		c.number = max(c.number, c.shared.Add(1))
+	}
+	return c.number
+}
+
+func (c *session) hold(runs []*run) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range runs {
+		c.held[r.claim.Element] = r
+	}
+}
+
+// drop forgets runs whose outcome was acknowledged.
+func (c *session) drop(runs []*run) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range runs {
+		delete(c.held, r.claim.Element)
+		if r.lostClaim && len(c.lost) < maxLost {
+			c.lost = append(c.lost, r.job.ID)
+		}
+		told, watched := c.watched[r]
+		if told {
+			c.left = append(c.left, r.job.ID)
+		}
+		if watched {
+			delete(c.watched, r)
+		}
+	}
+}
+
+// maxLost bounds what is kept of jobs that were taken from a worker that does not know yet that it was fenced: it holds
+// no more.
+const maxLost = 2 * maxHeld
+
+// ever returns the ids of what it holds, and of what was taken from it.
+func (c *session) ever() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ids := c.lost
+	c.lost = nil
+	for _, r := range c.held {
+		ids = append(ids, r.job.ID)
+	}
+	return ids
+}
+
+func (c *session) holds(element string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.held[element] != nil
+}
+
+// runs returns what is held, in no order.
+func (c *session) runs() []*run {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make([]*run, 0, len(c.held))
+	for _, r := range c.held {
+		all = append(all, r)
+	}
+	return all
+}
+
+// elements returns what is held as Redis knows it, in no order.
+func (c *session) elements() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Keys(c.held))
+}
+
+// queues returns the names of the queues of which something is held.
+func (c *session) queues() map[string]bool {
+	names := map[string]bool{}
+	for _, r := range c.runs() {
+		names[r.claim.Queue] = true
+	}
+	return names
+}
+
+// watch begins to pass the check-ins of a run on.
+func (c *session) watch(r *run) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held[r.claim.Element] == r {
+		c.watched[r] = false
+	}
+}
+
+// heartbeatNews returns what the next heartbeat tells: the check-ins since the last one, and who has ended.
+func (c *session) heartbeatNews() (checkins []rdb.CheckIn, left []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	again := map[string]bool{} // jobs that came back since: their new check-ins stand under the same ids
+	for r := range c.watched {
+		again[r.job.ID] = true
+		if message := r.takeNews(); message != nil {
+			c.watched[r] = true
+			number, _, _ := strings.Cut(r.claim.Element, ":")
+			checkins = append(checkins, rdb.CheckIn{ID: r.job.ID, Number: number, Message: *message})
+		}
+	}
+	left, c.left = slices.DeleteFunc(c.left, func(id string) bool { return again[id] }), nil
+	return checkins, left
+}
+
+// restoreNews puts news back whose heartbeat failed, unless there are newer ones.
+func (c *session) restoreNews(checkins []rdb.CheckIn, left []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left = append(left, c.left...)
+	for _, checkin := range checkins {
+		if r := c.held[checkin.Number+":"+checkin.ID]; r != nil {
+			r.longJob().ReturnNews(&checkin.Message)
+		}
+	}
+}
+
+func (c *session) knownEpoch() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.epoch
+}
+
+func (c *session) setEpoch(epoch string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.epoch = epoch
+}
+
+// deathRetraction is owed to the jobs of a worker that was taken for dead and is alive: they have met no crash.
+type deathRetraction struct {
+	of  *session
+	ids []string
+}
+
+// retractDeath takes back that a former identity of this worker died. What fails is tried again with the next
+// heartbeat.
+func (w *worker) retractDeath(ctx context.Context, old *session) {
+	w.deathRetractions = append(w.deathRetractions, deathRetraction{old, old.ever()})
+	w.retractDeaths(ctx)
+}
+
+// retractDeaths is called by the heartbeater alone.
+func (w *worker) retractDeaths(ctx context.Context) {
+	for len(w.deathRetractions) > 0 {
+		if _, err := w.deathRetractions[0].of.rdb.DeclareAlive(ctx, w.deathRetractions[0].ids); err != nil {
+			return
+		}
+		w.deathRetractions = w.deathRetractions[1:]
+	}
+}

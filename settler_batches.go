@@ -1,0 +1,293 @@
+package work
+
+import (
+	"context"
+	"slices"
+
+	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/history"
+	"github.com/265d0351/work/internal/joblog"
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/requeue"
+)
+
+// The bounds of a settlement.
+const (
+	maxSettleCalls = 64
+	maxSettleBytes = 1 << 20
+)
+
+// batch is one call of a settlement with the runs that it settles.
+type batch struct {
+	session *session
+	call    redisconn.Call
+	runs    []*run
+}
+
+// gone are the runs whose claim is gone.
+func (b *batch) gone(answer rdb.Settled) (gone []*run) {
+	for _, r := range b.runs {
+		if len(answer.Gone) > 0 && slices.Contains(answer.Gone, r.claim.Element) {
+			gone = append(gone, r)
+		}
+	}
+	return gone
+}
+
+func (b *batch) markSent() {
+	for _, r := range b.runs {
+		r.sent = true
+	}
+}
+
+// batchKey is what runs must have in common to share a call.
+type batchKey struct {
+	session    *session
+	kind       verb   // verbDone for all that end
+	queue      string // of what is released
+	begun      bool
+	maxPerCall int
+}
+
+// batches makes the calls that settle what is pending, up to the size of a pipeline: those that end many to a call,
+// those that are given back one call per queue, the others each a call of its own.
+func (s *settler) batches() []*batch {
+	runs := s.pending
+	inOrder(runs)
+	var batches []*batch
+	open := map[batchKey]*batch{}
+	var last batchKey
+	var b *batch // the open one of last
+	bytes := 0
+	for _, r := range runs {
+		if key := keyOf(r); b == nil || key != last {
+			b, last = open[key], key
+		}
+		// What is given back goes in one call as long as it fits: the next one would put newer jobs before older ones.
+		if bytes > maxSettleBytes && (b == nil || last.kind != verbRelease) {
+			continue
+		}
+		if b == nil || len(b.runs) >= last.maxPerCall {
+			if len(batches) == maxSettleCalls {
+				continue
+			}
+			b = &batch{session: r.session, runs: make([]*run, 0, min(len(runs), last.maxPerCall))}
+			batches = append(batches, b)
+			open[last] = b
+		}
+		b.runs = append(b.runs, r)
+		bytes += len(r.decision.trail) + len(r.decision.result) + 2*len(r.claim.Element)
+	}
+	batches = newestReleaseFirst(batches)
+	for _, b := range batches {
+		b.call = s.makeCall(b)
+	}
+	return batches
+}
+
+func keyOf(r *run) batchKey {
+	key := batchKey{session: r.session, kind: r.decision.verb, maxPerCall: r.callLimit()}
+	switch key.kind {
+	case verbDiscard, verbExpire:
+		key.kind = verbDone
+	case verbRelease:
+		key.queue, key.begun = r.claim.Queue, r.begun.Load() != 0
+	}
+	return key
+}
+
+// callLimit is how many runs may share a call with this one.
+func (r *run) callLimit() int {
+	switch r.decision.verb {
+	case verbDone, verbDiscard, verbExpire, verbRelease:
+		if belongings := r.belongings(); r.decision.verb != verbRelease && !belongings.None() {
+			return 1
+		}
+		if r.maxPerCall > 0 {
+			return r.maxPerCall
+		}
+		return rdb.MaxBatch
+	}
+	return 1
+}
+
+// makeCall makes the one call that settles a batch. Nothing is sent yet, and a call may be sent more than once: each
+// script acts only as long as the claim stands, so what has counted already is answered as gone. The slice s.ended is
+// shared by all calls, and cleared so that it does not keep the results of jobs in memory.
+func (s *settler) makeCall(b *batch) redisconn.Call {
+	first := b.runs[0]
+	w := b.session.rdb
+	belongings := first.belongings()
+	if state, ends := endState[first.decision.verb]; ends && (first.decision.verb == verbCancel || !belongings.None()) {
+		return w.End(first.claim, rdb.Ending{
+			ID: first.job.ID, Queue: first.claim.Queue, State: state, Keep: first.decision.keep,
+			Outcome:    first.decision.result,
+			Belongings: belongings,
+		})
+	}
+	switch first.decision.verb {
+	case verbDone, verbDiscard, verbExpire:
+		s.ended = s.ended[:0]
+		for _, r := range b.runs {
+			s.ended = append(s.ended, rdb.Ended{Claim: r.claim, ID: r.job.ID, Keep: r.decision.keep,
+				Outcome: r.decision.result})
+		}
+		defer clear(s.ended)
+		return w.Complete(s.ended)
+	case verbRelease:
+		elements, places := make([]string, len(b.runs)), make([]requeue.Place, len(b.runs))
+		for i, r := range b.runs {
+			elements[i], places[i] = r.claim.Element, r.place()
+		}
+		queue := first.claim.Queue
+		older := s.worker.engine.requeued.Note(queue, places)
+		return w.Release(rdb.Released{Queue: queue, Elements: elements, Ended: first.begun.Load() != 0, Older: older})
+	}
+	shelf := map[verb]rdb.Shelf{verbRetry: rdb.ShelfRetry, verbSnooze: rdb.ShelfScheduled, verbBury: rdb.ShelfMorgue}
+	return w.Shelve(rdb.Shelved{
+		Claim: first.claim, Shelf: shelf[first.decision.verb], Delay: first.decision.delay, Trail: first.decision.trail,
+		KeepCrashes: first.decision.keepCrashes, Completion: belongings.Completion, Lock: first.lostLock(),
+	})
+}
+
+// newestReleaseFirst reverses the order of calls that give back: each puts its jobs before those already there, so the
+// oldest must come last.
+func newestReleaseFirst(batches []*batch) []*batch {
+	ordered := make([]*batch, 0, len(batches))
+	for i := len(batches) - 1; i >= 0; i-- {
+		ordered = append(ordered, batches[i])
+	}
+	return ordered
+}
+
+// settle sends what settles these batches in one pipeline. What is left of the logs of their jobs goes ahead of it in
+// the same write: once a job has ended nobody could write it.
+func (s *settler) settle(ctx context.Context, batches []*batch, calls []redisconn.Call) ([]rdb.Settled, error) {
+	ahead, err := s.sendLogs(ctx, batches)
+	if err != nil {
+		return nil, err
+	}
+	// All calls of a pipeline go through one session's handle: the keys in each name their own worker.
+	logged, settled, err := batches[0].session.rdb.SettleBehind(ctx, callsOf(ahead), calls)
+	if err != nil {
+		return nil, err
+	}
+	noteLogged(ahead, logged)
+	return settled, nil
+}
+
+// sendLogs sends as much of the logs of these batches as does not fit beside their outcomes, and returns the rest.
+func (s *settler) sendLogs(ctx context.Context, batches []*batch) (rest []joblog.Batch, err error) {
+	bytes := 0
+	for _, b := range batches {
+		for _, r := range b.runs {
+			for _, lines := range r.logLeft() {
+				if len(rest) == maxSettleCalls || bytes > maxSettleBytes {
+					logged, err := s.worker.store.SendLogs(ctx, callsOf(rest))
+					if err != nil {
+						return nil, err
+					}
+					noteLogged(rest, logged)
+					rest, bytes = nil, 0
+				}
+				rest = append(rest, lines)
+				bytes += lines.Bytes
+			}
+		}
+	}
+	return rest, nil
+}
+
+func callsOf(batches []joblog.Batch) []redisconn.Call {
+	calls := make([]redisconn.Call, len(batches))
+	for i, b := range batches {
+		calls[i] = b.Call
+	}
+	return calls
+}
+
+func noteLogged(batches []joblog.Batch, logged []rdb.Logged) {
+	for i, answer := range logged {
+		batches[i].Answered(answer)
+	}
+}
+
+// countHistory adds runs whose outcomes were acknowledged just now to the history of their names.
+func (s *settler) countHistory(runs []*run) {
+	if s.worker.engine.options.NoHistory {
+		return
+	}
+	for _, r := range runs {
+		if result := r.historyResult(); result != 0 {
+			s.attempts = append(s.attempts, history.Attempt{
+				Name: r.job.Name, ID: r.job.ID, Result: result, Error: r.decision.failure,
+				Begun: r.begunAt(), Due: r.job.RunAt, Took: r.elapsed,
+			})
+		}
+	}
+	s.worker.stats.Count(s.attempts)
+	clear(s.attempts)
+	s.attempts = s.attempts[:0]
+}
+
+// historyResult is how history counts a settled run; 0 where it does not.
+func (r *run) historyResult() history.Result {
+	switch {
+	case r.lostClaim:
+		return 0 // whoever has it now counts it
+	case r.decision.verb == verbDone:
+		return history.Done
+	case r.decision.verb == verbRetry:
+		return history.Failed
+	case r.decision.verb == verbBury, r.decision.death != nil:
+		return history.Dead
+	}
+	return 0
+}
+
+// resolveGone finds out what became of claims that are gone although an earlier send of the same outcome was not
+// answered: that one may have counted, or the claim was taken away before it came.
+func (s *settler) resolveGone(ctx context.Context, batches []*batch, settled []rdb.Settled) error {
+	doubtful := map[*session][]*run{}
+	for i, b := range batches {
+		for _, r := range b.gone(settled[i]) {
+			if r.verdict = rdb.GoneTaken; r.sent {
+				doubtful[b.session] = append(doubtful[b.session], r)
+			}
+		}
+	}
+	for c, runs := range doubtful {
+		elements := make([]string, len(runs))
+		for i, r := range runs {
+			elements[i] = r.claim.Element
+		}
+		verdicts, err := c.rdb.GoneClaims(ctx, elements)
+		if err != nil {
+			return err
+		}
+		for i, r := range runs {
+			r.verdict = verdicts[i]
+			if r.verdict == rdb.GoneCounted && r.fetchNumber() <= c.forgotten.Load() {
+				r.verdict = rdb.GoneUnknown // Redis has lost what it knew: also, perhaps, this claim
+			}
+		}
+	}
+	return nil
+}
+
+// noteGone notes of a run whose claim is gone whether its outcome counted.
+func (s *settler) noteGone(r *run) {
+	unaccounted := r.unaccounted.Load()
+	switch {
+	case r.verdict == rdb.GoneTaken, unaccounted: // whether Redis took it before it lost its data does not matter
+		gone := event.ClaimGone{JobRef: r.ref(), Unaccounted: unaccounted}
+		s.unsentEvents = append(s.unsentEvents, func() { s.worker.events.emit(gone) })
+	case r.verdict == rdb.GoneUnknown:
+		unknown := event.OutcomeUnknown{JobRef: r.ref()}
+		s.unsentEvents = append(s.unsentEvents, func() { s.worker.events.emit(unknown) })
+	default:
+		return // an earlier send has counted
+	}
+	r.lostClaim = true
+}

@@ -1,3 +1,0 @@
-package work
-
-import _ "reflect"

@@ -1,0 +1,88 @@
+package api
+
+import (
+	"slices"
+
+	"github.com/265d0351/work/webui/internal/visit"
+)
+
+// Routes are those below /api/. What a page can do has the same name here.
+func Routes() []visit.Route {
+	return slices.Concat(reads(), jobControls(), queueControls(), otherControls())
+}
+
+func reads() []visit.Route {
+	return []visit.Route{
+		visit.View("/api/openapi.json", "the description of the API", readDescription),
+		visit.View("/api/counts", "how many jobs are where", readCounts),
+		visit.View("/api/queues", "all queues", readQueues),
+		visit.View("/api/queue", "one queue", readQueue),
+		visit.View("/api/jobs", "jobs by state, and search", readJobs),
+		visit.View("/api/job", "one job", readJob),
+		visit.View("/api/args", "the args of a job, all of them", readArgs),
+		visit.View("/api/log", "the log of a job", readLog),
+		visit.View("/api/errors", "failures by kind", readErrors),
+		visit.View("/api/workers", "workers and what they run", readWorkers),
+		visit.View("/api/worker", "one worker", readWorker),
+		visit.View("/api/schedules", "periodic jobs", readSchedules),
+		visit.View("/api/history", "what job names did", readHistory),
+		visit.View("/api/limits", "what restrains names", readLimits),
+		visit.View("/api/server", "the server of the data", readServer),
+	}
+}
+
+func jobControls() []visit.Route {
+	return []visit.Route{
+		command("/api/jobs", "enqueue a job", enqueue),
+		command("/api/job-retry", "retry a job now", retryJob),
+		command("/api/job-run", "run a scheduled job now", runJob),
+		command("/api/job-front", "move a job to the front of its queue", frontJob),
+		command("/api/job-stall", "put a job aside", stallJob),
+		command("/api/job-resume", "give back a stalled job", resumeJob),
+		command("/api/job-cancel", "cancel a job", cancelJob),
+		command("/api/job-delete", "delete a job", deleteJob),
+		command("/api/job-reschedule", "change when a job is due", rescheduleJob),
+		command("/api/job-args", "give a job other args", changeArgs),
+		command("/api/jobs-act", "act on jobs by their ids", actOnJobs),
+		command("/api/bulk", "act on all jobs that match, or count them", bulk),
+	}
+}
+
+func queueControls() []visit.Route {
+	return []visit.Route{
+		command("/api/queue-pause", "pause a queue", pauseQueue),
+		command("/api/queue-resume", "resume a queue", resumeQueue),
+		command("/api/queues-pause", "pause all queues", pauseAll),
+		command("/api/queues-resume", "end the pause of all queues", resumeAll),
+		command("/api/queue-limit", "limit a queue", setLimit),
+		command("/api/queue-unlimit", "take back a limit that was set by hand", resetLimit),
+		command("/api/queue-purge", "delete all that waits in a queue", purge),
+	}
+}
+
+func otherControls() []visit.Route {
+	return []visit.Route{
+		command("/api/worker-ping", "ask a worker for a sign of life", pingWorker),
+		command("/api/worker-pause", "keep a worker from fetching", pauseWorker),
+		command("/api/worker-resume", "end the pause of a worker", resumeWorker),
+		command("/api/worker-quiet", "keep a worker from fetching for good", quietWorker),
+		command("/api/worker-stop", "stop the pool of a worker", stopWorker),
+		command("/api/schedules", "add a schedule", addSchedule),
+		command("/api/schedule-pause", "pause a schedule", pauseSchedule),
+		command("/api/schedule-resume", "resume a schedule", resumeSchedule),
+		command("/api/schedule-run", "run the job of a schedule now", runSchedule),
+		command("/api/schedule-remove", "remove a schedule", removeSchedule),
+		command("/api/errors-clear", "forget the counts of errors", clearErrors),
+		command("/api/doctor", "examine the namespace, and mend it", examine),
+	}
+}
+
+// command is an action that says that its body is JSON, also when it has none: a form of another site cannot.
+func command(path, what string, handle func(*visit.Visit) error) visit.Route {
+	return visit.Action(path, what, func(v *visit.Visit) error {
+		if err := wantJSON(v); err != nil {
+			return err
+		}
+		return handle(v)
+	})
+}

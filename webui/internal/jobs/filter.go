@@ -1,0 +1,164 @@
+// Package jobs is what pages and API share about jobs: the filter that a query asks for, and what can be done to jobs
+// of some states.
+package jobs
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/webui/internal/format"
+	"github.com/265d0351/work/webui/internal/visit"
+)
+
+// How much of it is shown unless more is asked for.
+const (
+	PageSize = 50  // jobs
+	LogLines = 200 // of the log of a job
+	Errors   = 200 // groups of errors
+	Runs     = 10  // next ticks of a schedule
+)
+
+// States are the states that have lists, in the order of a job's life.
+var States = []work.State{work.StateQueued, work.StateRunning, work.StateScheduled, work.StateRetrying,
+	work.StateStalled, work.StateDead}
+
+// Filter is what somebody looks for, as the URL says it.
+type Filter struct {
+	inspect.Selection
+	Newest bool
+	Older  string // OlderThan as it was typed
+	About  string // Source as it was typed
+	Pair   string // Meta as it was typed, key=value
+}
+
+// FilterOf reads the query. Without a state and anything to look for it is about what waits.
+func FilterOf(v *visit.Visit) (Filter, error) {
+	get := func(key string) string { return strings.TrimSpace(v.Query.Get(key)) }
+	f := Filter{Newest: v.Query.Get("newest") != "", Older: get("older"), About: get("source"), Pair: get("meta"),
+		Selection: inspect.Selection{
+			State: work.State(get("state")), Name: v.Query.Get("name"), ID: v.Query.Get("id"), Tag: v.Query.Get("tag"),
+			ErrorText: v.Query.Get("error"), ArgsText: v.Query.Get("args"), ErrorGroup: v.Query.Get("group"),
+		}}
+	if f.ArgsText != "" && v.Redacts() {
+		return f, &visit.StatusError{Status: 403, Text: "args are not shown as they are, so one cannot search by them"}
+	}
+	if f.State != "" && !slices.Contains(States, f.State) {
+		return f, visit.BadRequest(fmt.Sprintf(
+			"there is no list of jobs that are %q: use one of queued, running, scheduled, retrying, stalled and dead",
+			format.Shorten(string(f.State), 60)))
+	}
+	var err error
+	if f.About != "" {
+		if f.Source, err = strconv.ParseInt(f.About, 10, 64); err != nil {
+			return f, visit.BadRequest(fmt.Sprintf("the source %q is not a number", format.Shorten(f.About, 60)))
+		}
+	}
+	if f.Older != "" {
+		if f.OlderThan, err = time.ParseDuration(f.Older); err != nil || f.OlderThan < 0 {
+			older := format.Shorten(f.Older, 60)
+			return f, visit.BadRequest(fmt.Sprintf("%q is no duration: write 30s, 15m or 24h", older))
+		}
+	}
+	if f.Pair != "" {
+		key, value, found := strings.Cut(f.Pair, "=")
+		if !found {
+			return f, visit.BadRequest("metadata is looked for as key=value")
+		}
+		f.Meta = map[string]string{key: value}
+	}
+	if f.State == "" && f.plain() && f.Name == "" {
+		f.State = work.StateQueued
+	}
+	return f, nil
+}
+
+// plain tells whether nothing is looked for but a state and a name.
+func (f *Filter) plain() bool {
+	return f.ID == "" && f.Tag == "" && f.ErrorText == "" && f.ArgsText == "" && f.ErrorGroup == "" && f.Source == 0 &&
+		f.OlderThan == 0 && len(f.Meta) == 0
+}
+
+// Pages tells whether the list can be read page by page, without looking at what does not match.
+func (f *Filter) Pages() bool {
+	switch {
+	case !f.plain() || f.State == "":
+		return false
+	case f.State == work.StateQueued:
+		return f.Name != ""
+	case f.State == work.StateRunning:
+		return true
+	}
+	return f.Name == ""
+}
+
+// Query is the filter as the query of a URL has it.
+func (f *Filter) Query() url.Values {
+	query := url.Values{}
+	for key, value := range map[string]string{
+		"state": string(f.State), "name": f.Name, "id": f.ID, "tag": f.Tag, "error": f.ErrorText, "args": f.ArgsText,
+		"group": f.ErrorGroup, "source": f.About, "older": f.Older, "meta": f.Pair,
+	} {
+		if value != "" {
+			query.Set(key, value)
+		}
+	}
+	if f.Newest {
+		query.Set("newest", "1")
+	}
+	return query
+}
+
+// With is the list with this filter, and another pair if there is one.
+func (f Filter) With(pair ...string) string {
+	query := f.Query()
+	if len(pair) == 2 {
+		query.Set(pair[0], pair[1])
+	}
+	return "jobs?" + query.Encode()
+}
+
+// Link is the list with this filter.
+func (f Filter) Link() string { return f.With() }
+
+// Reversed is the list the other way round.
+func (f Filter) Reversed() string {
+	f.Newest = !f.Newest
+	return f.With()
+}
+
+// TitleText is the title of its page.
+func (f *Filter) TitleText() string {
+	if f.State == "" {
+		return "Search"
+	}
+	return "Jobs " + string(f.State)
+}
+
+// Words says what is selected, for people and for the audit.
+func (f *Filter) Words() string {
+	query := f.Query()
+	query.Del("newest")
+	var words []string
+	for _, key := range []string{"state", "name", "id", "tag", "error", "args", "group", "source", "older", "meta"} {
+		if value := query.Get(key); value != "" {
+			words = append(words, key+" "+format.Shorten(value, 100))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// BulkLink is where the form for all that match leads.
+func (f Filter) BulkLink(action string, pair ...string) string {
+	query := f.Query()
+	query.Set("action", action)
+	if len(pair) == 2 {
+		query.Set(pair[0], pair[1])
+	}
+	return "bulk?" + query.Encode()
+}

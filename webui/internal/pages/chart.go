@@ -1,0 +1,207 @@
+package pages
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/webui/internal/format"
+)
+
+// chart is a picture over time. It is stretched to the width of the page, so what is written stands beside it in HTML.
+type chart struct {
+	Title   string
+	Summary string // for those who do not see it
+	Empty   bool
+	Legend  []series
+	Grid    []gridLine
+	Bars    []bar
+	Tips    []tip
+	From    time.Time
+	To      time.Time
+	step    time.Duration
+}
+
+// Left and Right are the ends of the axis.
+func (c chart) Left() string  { return c.end(c.From) }
+func (c chart) Right() string { return c.end(c.To) }
+
+func (c chart) end(at time.Time) string {
+	if c.step >= 24*time.Hour {
+		return at.UTC().Format("2 January")
+	}
+	return at.UTC().Format("15:04 UTC")
+}
+
+// The picture's own units.
+const (
+	chartWidth  = 600.0
+	chartHeight = 120.0
+)
+
+// series is one line, or one colour of bars. Class is its look.
+type series struct {
+	Name, Class, Path string
+}
+
+// gridLine is a value on the axis; Y is from the top in percent of the height, for the label.
+type gridLine struct {
+	Y     float64
+	Label string
+}
+
+type bar struct {
+	Class      string
+	X, Y, W, H float64
+}
+
+// tip is what a point says when one points at it.
+type tip struct {
+	X, W float64
+	Text string
+}
+
+// outcomeChart stacks what was done, failed and died in each step.
+func outcomeChart(points []inspect.HistoryPoint, step time.Duration) chart {
+	c := newChart("Outcomes per "+stepName(step), points, step)
+	c.Legend = []series{{Name: "done", Class: "good"}, {Name: "failed, to be retried", Class: "warn"},
+		{Name: "dead", Class: "bad"}}
+	highest, sum := int64(0), int64(0)
+	for _, p := range points {
+		highest, sum = max(highest, p.Done+p.Failed+p.Dead), sum+p.Done+p.Failed+p.Dead
+	}
+	c.Empty = sum == 0
+	top := niceAbove(float64(highest))
+	c.Grid = []gridLine{{0, format.Count(int64(top))}, {50, format.Count(int64(top / 2))}, {100, "0"}}
+	width := chartWidth / float64(max(1, len(points)))
+	for i, p := range points {
+		x, y := float64(i)*width, chartHeight
+		for _, part := range []struct {
+			n     int64
+			class string
+		}{{p.Done, "good"}, {p.Failed, "warn"}, {p.Dead, "bad"}} {
+			if part.n == 0 {
+				continue
+			}
+			h := max(1.5, float64(part.n)/top*chartHeight)
+			y = max(0, y-h)
+			c.Bars = append(c.Bars, bar{part.class, round(x + width*0.1), round(y), round(width * 0.8), round(h)})
+		}
+		c.Tips = append(c.Tips, tip{round(x), round(width),
+			fmt.Sprintf("%s: %s done, %s failed, %s dead", stepStamp(p.At, step), format.Count(p.Done),
+				format.Count(p.Failed), format.Count(p.Dead))})
+	}
+	c.Summary = fmt.Sprintf("%s, %s outcomes in all, at most %s per %s", c.Title, format.Count(sum),
+		format.Count(highest), stepName(step))
+	return c
+}
+
+// decadeNames are the values of a logarithmic axis, up to the longest duration that there is.
+var decadeNames = []string{"1 ms", "10 ms", "100 ms", "1 s", "10 s", "100 s", "17 min", "2.8 h", "28 h", "12 d",
+	"116 d", "3 y", "32 y", "317 y", "3,169 y"}
+
+// durationChart shows the median and the slow end of durations in each step. Its axis is logarithmic: from a
+// millisecond to hours.
+func durationChart(title string, points []inspect.HistoryPoint, step time.Duration,
+	of func(*inspect.HistoryPoint) inspect.Histogram) chart {
+	c := newChart(title, points, step)
+	quantiles := []struct {
+		q           float64
+		name, class string
+	}{{0.5, "median", "line-a"}, {0.95, "95 % are shorter", "line-b"}}
+	values := make([][]time.Duration, len(quantiles))
+	longest, n := time.Duration(0), int64(0)
+	for i := range points {
+		h := of(&points[i])
+		n += h.Count()
+		for k, quantile := range quantiles {
+			value := time.Duration(-1) // a gap
+			if h.Count() > 0 {
+				value = h.Quantile(quantile.q)
+			}
+			values[k] = append(values[k], value)
+			longest = max(longest, value)
+		}
+	}
+	c.Empty = n == 0
+	decades := max(2, math.Ceil(math.Log10(max(1, float64(longest)/float64(time.Millisecond))))) // at most 14
+	// from the top, as they stand beside the picture
+	for d := decades; d >= 0; d-- {
+		c.Grid = append(c.Grid, gridLine{round(100 - d/decades*100), decadeNames[int(d)]})
+	}
+	for k, quantile := range quantiles {
+		c.Legend = append(c.Legend, series{quantile.name, quantile.class, linePath(values[k], decades)})
+	}
+	width := chartWidth / float64(max(1, len(points)))
+	for i, p := range points {
+		text := stepStamp(p.At, step) + ": none"
+		if values[0][i] >= 0 {
+			text = fmt.Sprintf("%s: median %s, 95 %% within %s", stepStamp(p.At, step), format.Span(values[0][i]),
+				format.Span(values[1][i]))
+		}
+		c.Tips = append(c.Tips, tip{round(float64(i) * width), round(width), text})
+	}
+	c.Summary = fmt.Sprintf("%s of %s jobs, at most %s", title, format.Count(n), format.Span(longest))
+	return c
+}
+
+func newChart(title string, points []inspect.HistoryPoint, step time.Duration) chart {
+	c := chart{Title: title, step: step}
+	if len(points) > 0 {
+		c.From, c.To = points[0].At, points[len(points)-1].At.Add(step)
+	}
+	return c
+}
+
+// linePath joins neighbours, and marks one that stands alone by a short line.
+func linePath(values []time.Duration, decades float64) string {
+	var b strings.Builder
+	width := chartWidth / float64(max(1, len(values)))
+	drawing := false
+	for i, value := range values {
+		if value < 0 {
+			drawing = false
+			continue
+		}
+		at := math.Log10(max(1, float64(value)/float64(time.Millisecond)))
+		x, y := (float64(i)+0.5)*width, chartHeight-at/decades*chartHeight
+		if !drawing {
+			fmt.Fprintf(&b, "M%g %gh2", round(x-1), round(y))
+		}
+		fmt.Fprintf(&b, "L%g %g", round(x), round(y))
+		drawing = true
+	}
+	return b.String()
+}
+
+// niceAbove is the next of 1, 2, 5, 10, 20, ... that is not below.
+func niceAbove(value float64) float64 {
+	for scale := 2.0; ; scale *= 10 {
+		for _, nice := range []float64{1, 2, 5} {
+			if nice*scale >= value {
+				return nice * scale
+			}
+		}
+	}
+}
+
+func round(value float64) float64 { return math.Round(value*100) / 100 }
+
+func stepName(step time.Duration) string {
+	if step >= 24*time.Hour {
+		return "day"
+	}
+	if step == time.Minute {
+		return "minute"
+	}
+	return format.Span(step)
+}
+
+func stepStamp(at time.Time, step time.Duration) string {
+	if step >= 24*time.Hour {
+		return at.UTC().Format("2006-01-02")
+	}
+	return at.UTC().Format("15:04 UTC")
+}

@@ -1,0 +1,142 @@
+package pages
+
+import (
+	"math"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/inspect"
+)
+
+func TestChartsShowWhatWasCounted(t *testing.T) {
+	t.Parallel()
+	begin := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	points := make([]inspect.HistoryPoint, 3)
+	for i := range points {
+		points[i].At = begin.Add(time.Duration(i) * time.Minute)
+	}
+	assert.True(t, outcomeChart(points, time.Minute).Empty)
+	points[1].Done, points[1].Failed, points[1].Dead = 80, 15, 5
+	points[1].Waited.Add(3 * time.Second)
+	c := outcomeChart(points, time.Minute)
+	assert.False(t, c.Empty)
+	assert.Equal(t, "100", c.Grid[0].Label)
+	require.Len(t, c.Bars, 3)
+	assert.InDelta(t, 0.8*chartHeight, c.Bars[0].H, 0.1)
+	assert.InDelta(t, 0, c.Bars[2].Y, 0.1, "a full bar reaches the top")
+	assert.Equal(t, "12:01 UTC: 80 done, 15 failed, 5 dead", c.Tips[1].Text)
+	assert.Equal(t, "12:00 UTC", c.Left())
+	assert.Equal(t, "12:03 UTC", c.Right())
+
+	d := durationChart("Waiting", points, time.Minute, waited)
+	assert.Equal(t, []string{"10 s", "1 s", "100 ms", "10 ms", "1 ms"}, labels(d.Grid))
+	assert.Equal(t, "12:00 UTC: none", d.Tips[0].Text)
+	assert.True(t, strings.HasPrefix(d.Legend[0].Path, "M"), "one point alone is seen")
+	assert.Empty(t, durationChart("Run", points, time.Minute, ran).Legend[0].Path)
+	var longest inspect.Histogram
+	longest.Add(math.MaxInt64)
+	points[2].Waited = longest
+	assert.NotPanics(t, func() { durationChart("Waiting", points, time.Minute, waited) })
+	assert.Len(t, decadeNames, 15)
+}
+
+func labels(grid []gridLine) []string {
+	var all []string
+	for _, line := range grid {
+		all = append(all, line.Label)
+	}
+	return all
+}
+
+func TestNeighboursAreAddedUp(t *testing.T) {
+	t.Parallel()
+	begin := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	var points []inspect.HistoryPoint
+	for i := range 30 {
+		points = append(points, inspect.HistoryPoint{At: begin.Add(time.Duration(i) * time.Minute), Done: 1})
+	}
+	got := coarser(points, 15*time.Minute)
+	require.Len(t, got, 2)
+	assert.Equal(t, int64(15), got[1].Done)
+	assert.Equal(t, begin, points[0].At)
+	assert.Equal(t, begin.Add(time.Minute), points[1].At, "what was given stays as it was")
+}
+
+func TestAlertsSayWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	texts := func(alerts []alert) string {
+		var all []string
+		for _, a := range alerts {
+			all = append(all, a.Text)
+		}
+		return strings.Join(all, "\n")
+	}
+	assert.Empty(t, serverAlerts(inspect.ServerInfo{}), "what is not told is no alert")
+	assert.Empty(t, serverAlerts(inspect.ServerInfo{Version: "7.0", EvictionPolicy: "noeviction", AppendOnly: true,
+		Role: "master", MemoryUsed: 79 << 20, MemoryMax: 100 << 20}))
+	got := texts(serverAlerts(inspect.ServerInfo{Version: "7.0", EvictionPolicy: "allkeys-lru", Role: "slave",
+		SaveFailed: true, Evicted: 3, MemoryUsed: 80 << 20, MemoryMax: 100 << 20}))
+	for _, part := range []string{"allkeys-lru", "replica", "could not save", "dropped 3 keys", "80 %", "append-only"} {
+		assert.Contains(t, got, part)
+	}
+	queues := []inspect.QueueInfo{{Name: "fine", Waiting: 1, Workers: 1}, {Name: "idle"}, {Name: "lonely", Waiting: 1},
+		{Name: "still", Paused: true, Workers: 1}, {Name: "odd", Problem: "a string"}}
+	assert.Equal(t, "The keys of queues are not what they should be, the doctor mends them: odd\nJobs wait that no "+
+		"worker serves: lonely\nPaused: still", texts(queueAlerts(queues, false)))
+	assert.Contains(t, texts(queueAlerts(queues, true)), "All queues are paused")
+	stuck := inspect.RunningJob{ID: "stuck", Since: now.Add(-2 * time.Hour)}
+	talks := inspect.RunningJob{ID: "talks", Since: now.Add(-2 * time.Hour), CheckAt: now.Add(-time.Minute)}
+	got = texts(workerAlerts([]inspect.WorkerInfo{{ID: "w1", Alive: true, Running: []inspect.RunningJob{stuck, talks}},
+		{ID: "w2"}}, now, time.Hour))
+	assert.Contains(t, got, "over 1 h without a word: stuck")
+	assert.NotContains(t, got, "talks")
+	assert.Contains(t, got, "w2 (0 jobs)")
+	assert.Contains(t, texts(workerAlerts(nil, now, time.Hour)), "No worker")
+}
+
+// All colours that are used for text must stand out from the paper and from what is raised above it: AA of WCAG is 4.5.
+func TestTextIsReadableInBothThemes(t *testing.T) {
+	t.Parallel()
+	css, err := os.ReadFile("assets/style.css")
+	require.NoError(t, err)
+	colours := map[string][2]float64{}
+	for _, m := range regexp.MustCompile(`--(\w+): light-dark\(#(\w{6}), #(\w{6})\)`).
+		FindAllStringSubmatch(string(css), -1) {
+		colours[m[1]] = [2]float64{luminance(t, m[2]), luminance(t, m[3])}
+	}
+	for _, text := range []string{"ink", "muted", "accent", "good", "warn", "bad"} {
+		for _, ground := range []string{"paper", "raised"} {
+			for theme, name := range []string{"light", "dark"} {
+				require.Contains(t, colours, text)
+				a, b := colours[text][theme], colours[ground][theme]
+				ratio := (max(a, b) + 0.05) / (min(a, b) + 0.05)
+				assert.GreaterOrEqual(t, ratio, 4.5, "%s on %s in the %s theme", text, ground, name)
+			}
+		}
+	}
+}
+
+func luminance(t *testing.T, hex string) float64 {
+	t.Helper()
+	sum := 0.0
+	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
+		n, err := strconv.ParseUint(hex[2*i:2*i+2], 16, 8)
+		require.NoError(t, err)
+		c := float64(n) / 255
+		if c <= 0.04045 {
+			c /= 12.92
+		} else {
+			c = math.Pow((c+0.055)/1.055, 2.4)
+		}
+		sum += weight * c
+	}
+	return sum
+}

@@ -1,0 +1,52 @@
+package pages
+
+import (
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"time"
+
+	"github.com/265d0351/work/webui/internal/format"
+	"github.com/265d0351/work/webui/internal/jobs"
+)
+
+// functions are what templates may call. None makes markup: all that they return is escaped for the place where it
+// stands.
+var functions = template.FuncMap{
+	"asset":   AssetURL,
+	"button":  newButton,
+	"count":   format.Count,
+	"link":    format.Link,
+	"moment":  format.MomentAt,
+	"pretty":  func(raw json.RawMessage) string { return format.Pretty(raw, shownBytes) },
+	"rate":    format.Rate,
+	"short":   func(text any, most int) string { return format.Shorten(fmt.Sprint(text), most) },
+	"size":    func(n any) string { return format.Size(asInt64(n)) },
+	"span":    format.Span,
+	"stamp":   format.Stamp,
+	"since":   func(t, now time.Time) string { return format.Span(now.Sub(t)) },
+	"percent": func(part, whole int) int { return format.Percent(part, whole) },
+	"fits":    func(raw json.RawMessage) bool { return len(raw) <= shownBytes },
+}
+
+// shownBytes is how much of a value stands on a page.
+const shownBytes = 8 << 10
+
+func asInt64(n any) int64 {
+	switch n := n.(type) {
+	case int:
+		return int64(n)
+	case int64:
+		return n
+	}
+	return 0
+}
+
+// newButton makes a button. One with a question asks first.
+func newButton(label, url string, question ...string) jobs.Button {
+	b := jobs.Button{Label: label, URL: url}
+	if len(question) > 0 {
+		b.Sure = question[0]
+	}
+	return b
+}

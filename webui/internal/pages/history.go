@@ -1,0 +1,108 @@
+package pages
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/webui/internal/visit"
+)
+
+// historyRow is what one name did in the whole time.
+type historyRow struct {
+	Name               string
+	Done, Failed, Dead int64
+	Run, Waited        inspect.Histogram
+}
+
+// historyPage is one name, or all of them.
+type historyPage struct {
+	Name   string
+	Spans  []historySpan
+	Span   historySpan
+	Charts []chart
+	Rows   []historyRow
+	Many   bool // so many names that only their sum is shown
+}
+
+// historySpan is a time that can be looked at.
+type historySpan struct {
+	Key, Label string
+	Back, By   time.Duration
+	Here       bool
+}
+
+var historySpans = []historySpan{
+	{Key: "hour", Label: "last hour", Back: time.Hour, By: time.Minute},
+	{Key: "day", Label: "last 24 hours", Back: 24 * time.Hour, By: time.Minute},
+	{Key: "quarter", Label: "last 90 days", Back: 90 * 24 * time.Hour, By: 24 * time.Hour},
+}
+
+func (s *Site) showHistory(v *visit.Visit) error {
+	key := cmp.Or(v.Query.Get("span"), "hour")
+	p := &historyPage{Name: v.Query.Get("name"), Spans: slices.Clone(historySpans)}
+	for i := range p.Spans {
+		if p.Spans[i].Key == key {
+			p.Spans[i].Here = true
+			p.Span = p.Spans[i]
+		}
+	}
+	if p.Span.Key == "" {
+		return visit.BadRequest("the span is none of hour, day and quarter")
+	}
+	opts := inspect.HistoryOptions{By: p.Span.By, Since: time.Now().Add(-p.Span.Back)}
+	if p.Name != "" {
+		opts.Names = []string{p.Name}
+	}
+	by, err := v.Inspector.History(v.Ctx(), opts)
+	var invalid *work.InvalidError
+	if errors.As(err, &invalid) && p.Name == "" {
+		p.Many, opts.Together = true, true
+		by, err = v.Inspector.History(v.Ctx(), opts)
+	}
+	if err != nil {
+		return err
+	}
+	points, step := together(by), p.Span.By
+	if p.Span.Key == "day" { // a bar for each minute would be thinner than a line
+		points, step = coarser(points, 15*time.Minute), 15*time.Minute
+	}
+	p.Charts = []chart{
+		outcomeChart(points, step),
+		durationChart("Run time", points, step, ran),
+		durationChart("Waiting time of jobs that began", points, step, waited),
+	}
+	if !p.Many {
+		p.Rows = historyRows(by)
+	}
+	return s.show(v, "history", page{Title: "History", Nav: "/history", Body: p})
+}
+
+// coarser adds up neighbours.
+func coarser(points []inspect.HistoryPoint, step time.Duration) []inspect.HistoryPoint {
+	by := map[string][]inspect.HistoryPoint{"": slices.Clone(points)}
+	for i := range by[""] {
+		by[""][i].At = by[""][i].At.Truncate(step)
+	}
+	return together(by)
+}
+
+func historyRows(by map[string][]inspect.HistoryPoint) []historyRow {
+	rows := make([]historyRow, 0, len(by))
+	for name, points := range by {
+		row := historyRow{Name: name}
+		for _, p := range points {
+			row.Done, row.Failed, row.Dead = row.Done+p.Done, row.Failed+p.Failed, row.Dead+p.Dead
+			row.Run.Merge(p.Run)
+			row.Waited.Merge(p.Waited)
+		}
+		rows = append(rows, row)
+	}
+	slices.SortFunc(rows, func(a, b historyRow) int {
+		return cmp.Or(cmp.Compare(b.Done+b.Failed+b.Dead, a.Done+a.Failed+a.Dead), cmp.Compare(a.Name, b.Name))
+	})
+	return rows
+}

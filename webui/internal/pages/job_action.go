@@ -1,0 +1,46 @@
+package pages
+
+import (
+	"fmt"
+
+	"github.com/265d0351/work/webui/internal/format"
+	"github.com/265d0351/work/webui/internal/jobs"
+	"github.com/265d0351/work/webui/internal/visit"
+)
+
+// actOnTicked does one thing to the jobs that are ticked on a page, one after the other. It tells how many it was done
+// to and why not to the first of the others.
+func (s *Site) actOnTicked(v *visit.Visit) error {
+	if err := v.R.ParseForm(); err != nil {
+		return err
+	}
+	ids := v.R.PostForm["id"]
+	action, err := jobs.ActionNamed(v.R.PostFormValue("action"))
+	switch {
+	case err != nil:
+		return err
+	case len(ids) == 0:
+		return visit.BadRequest("no job is ticked: tick those that are meant")
+	case len(ids) > jobs.MaxTicked:
+		return visit.BadRequest(fmt.Sprintf("%d jobs are too many at once: tick at most %d", len(ids), jobs.MaxTicked))
+	}
+	var refused []error
+	for n, id := range ids {
+		if err := action.One(v.Ctx(), v.Inspector, id); err != nil {
+			if !visit.IsRefusal(err) {
+				err = fmt.Errorf("%d of %d jobs were %s, then: %w", n-len(refused), len(ids), action.Past, err)
+				v.Audit(visit.Failed, err.Error(), ids...)
+				return err
+			}
+			refused = append(refused, err)
+		}
+	}
+	outcome, text := visit.Done, fmt.Sprintf("%s of %s jobs were %s.", format.Count(len(ids)-len(refused)),
+		format.Count(len(ids)), action.Past)
+	if len(refused) > 0 {
+		outcome, text = visit.Partly, text+" "+refused[0].Error()
+	}
+	v.Audit(outcome, text, ids...)
+	s.redirect(v, s.back(v, "jobs"), notice{Text: text, Wrong: len(refused) > 0})
+	return nil
+}

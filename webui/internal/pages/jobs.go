@@ -1,0 +1,171 @@
+package pages
+
+import (
+	"strings"
+	"time"
+
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/webui/internal/format"
+	"github.com/265d0351/work/webui/internal/jobs"
+	"github.com/265d0351/work/webui/internal/visit"
+)
+
+// jobRow is a job in a list.
+type jobRow struct {
+	*inspect.JobInfo
+	Shown string // its args, as they may be seen
+	When  string // what At is: "due", "since", ...
+	At    time.Time
+	Last  string // its last error, or why it died
+}
+
+// jobTable is jobs as of a time, of one state if it says which.
+type jobTable struct {
+	Rows  []jobRow
+	Now   time.Time
+	State work.State
+	Tick  bool // they can be ticked
+}
+
+// When is what the times of the rows are.
+func (t jobTable) When() string {
+	if len(t.Rows) == 0 || t.State == "" {
+		return "When"
+	}
+	word := t.Rows[0].When
+	return strings.ToUpper(word[:1]) + word[1:]
+}
+
+const rowArgs = 120 // bytes of args in a row
+
+func jobRows(v *visit.Visit, jobs []*inspect.JobInfo) []jobRow {
+	rows := make([]jobRow, 0, len(jobs))
+	for _, job := range jobs {
+		if job == nil {
+			continue
+		}
+		row := jobRow{JobInfo: job, Last: job.Reason}
+		row.Shown = format.Shorten(strings.ToValidUTF8(string(v.Redact(job.Name, job.Args)), "\uFFFD"), rowArgs)
+		row.When, row.At = momentOf(job)
+		if n := len(job.Errors); n > 0 {
+			row.Last = job.Errors[n-1].Error
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// momentOf is the time by which one looks for a job in its state, and what it is.
+func momentOf(job *inspect.JobInfo) (string, time.Time) {
+	switch job.State {
+	case work.StateQueued, work.StateLost:
+		return "enqueued", job.EnqueuedAt
+	case work.StateScheduled, work.StateRetrying:
+		return "due", job.RunAt
+	case work.StateRunning:
+		return "taken", job.BegunAt
+	case work.StateStalled:
+		return "stalled", job.Since
+	case work.StateDead:
+		return "died", job.Since
+	}
+	return "ended", job.EndedAt
+}
+
+// jobsPage is one page of a list of jobs.
+type jobsPage struct {
+	States   []stateTab
+	Filter   jobs.Filter
+	Rows     []jobRow
+	First    string // the page's beginning, "" where this is it
+	Next     string
+	Searched bool
+	Looked   int
+	Through  int
+	Total    int
+	Actions  []jobs.Action // for those that are ticked, and for all that match
+	NoArgs   bool          // one cannot search by them
+}
+
+// Table is what the template of jobs takes.
+func (p *jobsPage) Table(now time.Time, canAct bool) jobTable {
+	return jobTable{Rows: p.Rows, Now: now, State: p.Filter.State, Tick: canAct}
+}
+
+type stateTab struct {
+	State work.State
+	Name  string
+	Count int
+	Link  string
+	Here  bool
+}
+
+func (s *Site) showJobs(v *visit.Visit) error {
+	f, err := jobs.FilterOf(v)
+	if err != nil {
+		return err
+	}
+	counts, err := v.Inspector.Counts(v.Ctx())
+	if err != nil {
+		return err
+	}
+	p := &jobsPage{States: tabs(counts, f), Filter: f, NoArgs: v.Redacts()}
+	if f.Pages() {
+		err = s.readPage(v, p)
+	} else {
+		err = s.searchPage(v, p)
+	}
+	if err != nil {
+		return err
+	}
+	if v.MayAct {
+		p.Actions = jobs.ActionsFor(f.State)
+	}
+	if p.Next != "" {
+		p.Next = f.With("cursor", p.Next)
+	}
+	if v.Query.Get("cursor") != "" {
+		p.First = f.With()
+	}
+	return s.show(v, "jobs", page{Title: f.TitleText(), Nav: "/jobs", Body: p, Now: counts.AsOf})
+}
+
+func tabs(counts inspect.Counts, f jobs.Filter) []stateTab {
+	numbers := map[work.State]int{
+		work.StateQueued: counts.Queued, work.StateRunning: counts.Running, work.StateScheduled: counts.Scheduled,
+		work.StateRetrying: counts.Retrying, work.StateStalled: counts.Stalled, work.StateDead: counts.Dead,
+	}
+	shown := make([]stateTab, 0, len(jobs.States))
+	for _, state := range jobs.States {
+		there := f
+		there.State = state
+		shown = append(shown, stateTab{state, string(state), numbers[state], there.With(), state == f.State})
+	}
+	return shown
+}
+
+// readPage reads a page of all jobs of a state.
+func (s *Site) readPage(v *visit.Visit, p *jobsPage) error {
+	read, err := v.Inspector.Page(v.Ctx(), inspect.PageOptions{
+		State: p.Filter.State, Name: p.Filter.Name, Newest: p.Filter.Newest, Cursor: v.Query.Get("cursor"),
+		Limit: jobs.PageSize,
+	})
+	if err != nil {
+		return err
+	}
+	p.Rows, p.Next, p.Total = jobRows(v, read.Jobs), read.Next, read.Total
+	return nil
+}
+
+// searchPage looks for those that match.
+func (s *Site) searchPage(v *visit.Visit, p *jobsPage) error {
+	found, err := v.Inspector.Search(v.Ctx(), p.Filter.Selection,
+		inspect.SearchOptions{Cursor: v.Query.Get("cursor"), Limit: jobs.PageSize, Newest: p.Filter.Newest})
+	if err != nil {
+		return err
+	}
+	p.Rows, p.Next = jobRows(v, found.Jobs), found.Next
+	p.Searched, p.Looked, p.Through, p.Total = true, found.Looked, found.Through, found.Total
+	return nil
+}

@@ -1,0 +1,187 @@
+package pages
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/265d0351/work/webui/internal/visit"
+)
+
+const (
+	liveEvery    = 2 * time.Second  // a reading
+	livePatience = 20 * time.Second // for a browser to take an event
+	liveLife     = 10 * time.Minute // of a stream, after which the browser asks again, and is asked again who it is
+)
+
+// feed is what pages that are open live on: one reader for all, which runs while somebody listens.
+type feed struct {
+	site  *visit.Site
+	watch *watch
+
+	mu        sync.Mutex
+	listeners map[chan []byte]bool // of an overview, or of ticks
+	stop      context.CancelFunc
+	stopped   chan struct{}
+}
+
+func newFeed(s *visit.Site, w *watch) *feed {
+	return &feed{site: s, watch: w, listeners: map[chan []byte]bool{}}
+}
+
+// listen begins the reader if nobody else listens. It returns false when there are too many.
+func (f *feed) listen(overview bool) (chan []byte, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.listeners) >= f.site.MaxStreams {
+		return nil, false
+	}
+	events := make(chan []byte, 1)
+	if len(f.listeners) == 0 {
+		ctx, stop := context.WithCancel(context.Background())
+		f.stop, f.stopped = stop, make(chan struct{})
+		go f.read(ctx, f.stopped)
+	}
+	f.listeners[events] = overview
+	return events, true
+}
+
+// leave ends the reader with its last listener, and waits for it: no goroutine outlives the requests.
+func (f *feed) leave(events chan []byte) {
+	f.mu.Lock()
+	delete(f.listeners, events)
+	var stopped chan struct{}
+	if len(f.listeners) == 0 {
+		f.stop()
+		stopped = f.stopped
+	}
+	f.mu.Unlock()
+	if stopped != nil {
+		<-stopped
+	}
+}
+
+// read tells all listeners every two seconds. What is longer under way than that makes the next one late and not more.
+func (f *feed) read(ctx context.Context, stopped chan struct{}) {
+	defer close(stopped)
+	ticks := time.NewTicker(liveEvery)
+	defer ticks.Stop()
+	for {
+		var overview []byte
+		if f.wanted() {
+			overview = f.overview(ctx)
+		}
+		f.tell(overview)
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+	}
+}
+
+// wanted tells whether somebody looks at the overview.
+func (f *feed) wanted() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, overview := range f.listeners {
+		if overview {
+			return true
+		}
+	}
+	return false
+}
+
+// overview is the live part of that page, made once for all.
+func (f *feed) overview(ctx context.Context) (event []byte) {
+	defer func() {
+		if value := recover(); value != nil { // it runs outside of any request, where nobody else would catch it
+			f.site.Logger.Error("dashboard: the overview panicked", "panic", value, "stack",
+				string(debug.Stack()))
+			event = sse("trouble", []byte("the overview cannot be made"))
+		}
+	}()
+	o, err := f.watch.overview(ctx)
+	if err != nil {
+		return sse("trouble", []byte("Redis does not answer: what is shown is old"))
+	}
+	var b bytes.Buffer
+	if err := pages["overview"].ExecuteTemplate(&b, "live", page{Body: o, Now: o.Now}); err != nil {
+		f.site.Logger.Error("dashboard: the overview cannot be made", "error", err)
+		return sse("trouble", []byte("the overview cannot be made"))
+	}
+	return sse("overview", b.Bytes())
+}
+
+// tell replaces what a listener has not taken yet: only the newest is of use.
+func (f *feed) tell(overview []byte) {
+	tick := sse("tick", []byte(time.Now().UTC().Format(time.RFC3339)))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for events, wants := range f.listeners {
+		news := tick
+		if wants {
+			if overview == nil {
+				continue // it has just come
+			}
+			news = overview
+		}
+		select {
+		case <-events:
+		default:
+		}
+		events <- news // nobody else sends
+	}
+}
+
+// sse writes an event as browsers read it: a line of data for each line.
+func sse(name string, data []byte) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "event: %s\n", name)
+	for line := range bytes.Lines(data) {
+		b.WriteString("data: ")
+		b.Write(bytes.TrimRight(line, "\r\n"))
+		b.WriteByte('\n')
+	}
+	b.WriteByte('\n')
+	return b.Bytes()
+}
+
+// showLive sends events until the browser leaves, or for ten minutes.
+func (s *Site) showLive(v *visit.Visit) error {
+	events, ok := s.feed.listen(v.Query.Get("page") == "overview")
+	if !ok {
+		v.W.Header().Set("Retry-After", "60")
+		return &visit.StatusError{Status: http.StatusServiceUnavailable,
+			Text: "as many pages are live as may be: this one is as of its loading"}
+	}
+	defer s.feed.leave(events)
+	control := http.NewResponseController(v.W)
+	v.W.Header().Set("Content-Type", "text/event-stream")
+	v.W.Header().Set("X-Accel-Buffering", "no")
+	v.W.WriteHeader(http.StatusOK)
+	end := time.NewTimer(liveLife)
+	defer end.Stop()
+	news := []byte("retry: 5000\n\n")
+	for {
+		// not every ResponseWriter can; then its server's limit counts
+		_ = control.SetWriteDeadline(time.Now().Add(livePatience))
+		if _, err := v.W.Write(news); err != nil {
+			return nil // it has gone
+		}
+		if err := control.Flush(); err != nil {
+			return nil
+		}
+		select {
+		case <-v.Ctx().Done():
+			return nil
+		case <-end.C:
+			return nil
+		case news = <-events:
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package pages
+
+import (
+	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/webui/internal/format"
+	"github.com/265d0351/work/webui/internal/visit"
+)
+
+// workerRow is a worker, and which of its jobs seem stuck.
+type workerRow struct {
+	inspect.WorkerInfo
+	Jobs  []heldJob
+	More  int // jobs that are left out
+	Busy  int // percent of its processors
+	Fetch bool
+}
+
+type heldJob struct {
+	inspect.RunningJob
+	Stuck bool
+}
+
+const heldShown = 20
+
+func (s *Site) showWorkers(v *visit.Visit) error {
+	workers, err := v.Inspector.Workers(v.Ctx())
+	if err != nil {
+		return err
+	}
+	counts, err := v.Inspector.Counts(v.Ctx())
+	if err != nil {
+		return err
+	}
+	rows := make([]workerRow, len(workers))
+	for i, w := range workers {
+		rows[i] = workerRow{WorkerInfo: w, Busy: format.Percent(len(w.Running), w.Concurrency),
+			More: max(0, len(w.Running)-heldShown), Fetch: w.Wanted == ""}
+		for _, job := range w.Running[:min(len(w.Running), heldShown)] {
+			rows[i].Jobs = append(rows[i].Jobs, heldJob{job, isStuck(job, counts.AsOf, v.StuckAfter)})
+		}
+	}
+	return s.show(v, "workers", page{Title: "Workers", Nav: "/workers", Body: rows, Now: counts.AsOf})
+}

@@ -1,0 +1,149 @@
+// Package visit is one request to the dashboard, as pages and API see it once it is known who asks: what was asked, who
+// asks and what they may do, the program's options, and how to fail. It answers nothing itself.
+package visit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/webui/internal/format"
+)
+
+// Site is what all visits of one dashboard share.
+type Site struct {
+	Title      string
+	Inspector  *inspect.Inspector
+	Enqueuer   *work.Enqueuer // nil where nothing can be enqueued
+	Logger     *slog.Logger
+	StuckAfter time.Duration
+	MaxStreams int
+
+	// Redaction returns args as they may be shown; nil shows them as they are.
+	Redaction func(name string, args json.RawMessage) json.RawMessage
+}
+
+// Redact returns args as they may be shown. If the program's func panics nothing is shown.
+func (s *Site) Redact(name string, args json.RawMessage) (shown json.RawMessage) {
+	if s.Redaction == nil {
+		return args
+	}
+	defer func() {
+		if recover() != nil {
+			shown = json.RawMessage(`"not shown: Options.Redact panicked"`)
+		}
+	}()
+	return s.Redaction(name, append(json.RawMessage(nil), args...))
+}
+
+// Redacts tells whether args are shown otherwise than they are.
+func (s *Site) Redacts() bool { return s.Redaction != nil }
+
+// Visit is one request under way. One goroutine uses it.
+type Visit struct {
+	*Site
+	W      http.ResponseWriter
+	R      *http.Request
+	Path   string     // below the prefix
+	Query  url.Values // of the URL
+	Actor  string
+	Role   string // in words
+	MaySee bool   // they were let in
+	MayAct bool   // the page should have buttons
+
+	// Record tells the program's audit of an attempt to act.
+	Record func(outcome Outcome, detail string, targets []string)
+
+	audited bool
+}
+
+// Outcome is how an attempt to act ended, as the audit says it.
+type Outcome string
+
+// The outcomes.
+const (
+	Done    Outcome = "done"
+	Partly  Outcome = "partly"
+	Failed  Outcome = "failed"
+	Refused Outcome = "refused"
+	Begun   Outcome = "begun"
+)
+
+// OutcomeOf is Done, or Failed with an error.
+func OutcomeOf(err error) Outcome {
+	if err != nil {
+		return Failed
+	}
+	return Done
+}
+
+// WithError adds an error to what the audit is told.
+func WithError(text string, err error) string {
+	if err != nil {
+		return text + " " + err.Error()
+	}
+	return text
+}
+
+// Audit tells of an attempt to act.
+func (v *Visit) Audit(outcome Outcome, detail string, targets ...string) {
+	v.audited = true
+	v.Record(outcome, detail, targets)
+}
+
+// Audited tells whether Audit was called.
+func (v *Visit) Audited() bool { return v.audited }
+
+// Ctx ends when who asked has gone.
+func (v *Visit) Ctx() context.Context { return v.R.Context() }
+
+// Target is what the request is about. Ids and names travel in the URL, where each byte of them survives.
+func (v *Visit) Target(key string) (string, error) {
+	value := v.Query.Get(key)
+	if value == "" {
+		return "", BadRequest(fmt.Sprintf("the address of this page lacks ?%s=, which says what it is about", key))
+	}
+	return value, nil
+}
+
+// Number reads a number from the query that is from 1 to most, or the other one where there is none.
+func (v *Visit) Number(key string, other, most int) (int, error) {
+	text := v.Query.Get(key)
+	if text == "" {
+		return other, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		return 0, BadRequest(fmt.Sprintf("?%s=%s is out of range: use 1 to %d", key, format.Shorten(text, 60), most))
+	}
+	return n, nil
+}
+
+// How long things may take, for pages and API alike.
+const (
+	PingTimeout = 5 * time.Second        // for a worker to answer
+	StepEvery   = 200 * time.Millisecond // between two words of what goes on for long
+	StepTimeout = time.Minute            // for the next of them, whatever the server's own limit
+)
+
+// FullArgs are the args of a job as the asker may see them, with those in place that are kept as objects.
+func (v *Visit) FullArgs(id string) (json.RawMessage, error) {
+	job, err := v.Inspector.Job(v.Ctx(), id)
+	if err != nil {
+		return nil, err
+	}
+	args := job.Args
+	if job.Options.Objects > 0 {
+		if args, err = v.Inspector.FullArgs(v.Ctx(), id); err != nil {
+			return nil, err
+		}
+	}
+	return v.Redact(job.Name, args), nil
+}

@@ -1,0 +1,185 @@
+package work
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/healthreport"
+	"github.com/265d0351/work/internal/history"
+	"github.com/265d0351/work/internal/ids"
+	"github.com/265d0351/work/internal/joblog"
+	"github.com/265d0351/work/internal/liveness"
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/subscription"
+	"github.com/265d0351/work/internal/workgroup"
+	"github.com/265d0351/work/objects"
+)
+
+// newWorker makes a worker of which Redis does not know yet, and starts no goroutine: see join and begin. Only the
+// first worker of a pool has the daemons. Its life ends by kill alone, not with a ctx of the program, so that handlers
+// may end in peace when that is cancelled.
+func newWorker(p *engine, of host, concurrency int, first bool) *worker {
+	prefetch := p.options.Prefetch
+	held := min(maxHeld, concurrency+prefetch+max(concurrency, 64))
+	life, end := context.WithCancelCause(objects.NewContext(context.Background(), p.objects.cache))
+	w := &worker{
+		engine: p, host: of, driver: p.driver, store: p.store, events: p.events, clock: p.clock, first: first,
+		concurrency: concurrency, registrations: p.registered,
+		life: life, kill: func() { end(ErrShutdown) },
+		slots:        workgroup.NewSlots(concurrency+prefetch, held),
+		beatSooner:   workgroup.NewWakeup(),
+		stats:        history.NewCounter(p.clock),
+		beats:        liveness.BeatsOf(p.options.HeartbeatLife),
+		outcomes:     workgroup.NewOutbox(func(r *run) **run { return &r.older }),
+		beatRequests: make(chan chan<- struct{}),
+		cancelHints:  make(chan struct{}, 1),
+	}
+	w.fence = liveness.NewFence(p.options.FenceAfter, w.cutOff, w.tellCutOff)
+	w.statsReporter = &history.Reporter{Counter: w.stats, Store: w.store, Clock: w.clock, Lane: ids.Random(16),
+		Health: (&healthreport.Reporter{Component: "history", Emit: w.events.emit}).Report}
+	w.runners = workgroup.NewPool[run](concurrency, w.startProcessor)
+	w.logs = joblog.NewFlusher(w.store, w.clock, w.events.emit)
+	w.logging = w.loop(joblog.Component, w.logs.Run)
+	w.logs.Start = func() { w.logging.Start(w.life) }
+	w.queues = newQueues(p, life)
+	w.fetching = w.loop("fetcher", newFetcher(w).run)
+	w.settling = w.loop("settler", newSettler(w).run)
+	w.beating = w.loop("heartbeater",
+		(&heartbeater{worker: w, health: healthreport.Reporter{Component: "heartbeater", Emit: w.events.emit}}).run)
+	if first {
+		w.daemons = newDaemons(w)
+	}
+	return w
+}
+
+// join makes the worker known to Redis.
+func (w *worker) join(ctx context.Context) error {
+	c := newSession(w.store, w.life)
+	c.shared = &w.engine.numbers
+	w.current.Store(c)
+	return w.register(ctx, c, "")
+}
+
+// begin starts the goroutines of a worker that has joined.
+func (w *worker) begin() {
+	w.beating.Start(w.life)
+	w.settling.Start(w.life)
+	w.fetching.Start(w.life)
+	if w.daemons != nil {
+		w.daemons.start(w.life)
+	}
+}
+
+func (w *worker) startProcessor() {
+	w.processors.Add(1)
+	go (&processor{worker: w}).loop()
+}
+
+// announce tells that the worker has begun.
+func (w *worker) announce() {
+	w.events.emit(event.WorkerStarted{
+		Worker: w.session().rdb.ID, Concurrency: w.concurrency, Queues: w.queues.listing.Listed(),
+	})
+}
+
+// register writes the worker into Redis: at the start, under a new id after it was taken for dead (former is the old
+// one), and again where Redis has lost its data. If the reply is lost the worker may be registered all the same.
+func (w *worker) register(ctx context.Context, c *session, former string) error {
+	names := w.namesOf(c)
+	w.queues.listing.Expect(names)
+	defer w.queues.listing.Recheck(names) // whatever came of it: what is served may have changed meanwhile
+	sent, begun := w.clock.Local(), time.Now()
+	at, epoch, err := c.rdb.Register(ctx, rdb.Registration{
+		Life: w.beats.Life, Epoch: ids.Random(16), Former: former, Info: w.info(len(names)), Queues: names,
+	})
+	if err != nil {
+		return err
+	}
+	w.queues.listing.Registered(c.rdb.ID, names)
+	w.clock.Learn(at, sent, w.clock.Local())
+	c.setEpoch(epoch)
+	w.heard(begun)
+	w.signs.Registered()
+	return nil
+}
+
+// info is what an operator wants to know of a worker, which serves so many names.
+func (w *worker) info(names int) map[string]string {
+	host, _ := os.Hostname() // unknown is shown as empty
+	version := "unknown"
+	if build, ok := debug.ReadBuildInfo(); ok {
+		version = build.Main.Version
+	}
+	info := map[string]string{
+		"host": host, "pid": strconv.Itoa(os.Getpid()), "go": runtime.Version(), "version": version,
+		"started": strconv.FormatInt(w.clock.Now().UnixMilli(), 10), "concurrency": strconv.Itoa(w.concurrency),
+		"service": w.engine.service(), "schedules": w.engine.declared().IDs(), "serves": strconv.Itoa(names),
+		"prefetch": strconv.Itoa(w.engine.options.Prefetch), "life": strconv.FormatInt(w.beats.Life.Milliseconds(), 10),
+	}
+	if quotas := subscription.Describe(w.engine.quotas()); quotas != "" {
+		info[rdb.InfoQuotas], info[rdb.InfoPool] = quotas, w.engine.incarnation
+	}
+	if desired := w.desired.Now(); desired != "" { // Redis has forgotten it, or knows it of a former identity
+		info["wanted"] = string(desired)
+	}
+	return info
+}
+
+// rejoin goes on under a new identity after a reaper took this one away. Running jobs are told: they run elsewhere.
+func (w *worker) rejoin(old *session) error {
+	w.rejoining.Lock()
+	defer w.rejoining.Unlock()
+	if w.session() != old {
+		return nil // another goroutine did it
+	}
+	ctx, cancel := context.WithTimeout(w.life, fetchTimeout)
+	defer cancel()
+	if w.stopping() {
+		if old.context().Err() == nil {
+			w.retractDeath(ctx, old)
+		}
+		old.end(ErrFenced)
+		return nil
+	}
+	next := newSession(w.store, w.life)
+	next.shared = old.shared
+	if err := w.register(ctx, next, old.rdb.ID); err != nil {
+		return fmt.Errorf("this worker was declared dead and cannot register again: %w", err)
+	}
+	w.mu.Lock()
+	w.former = append(w.former, old)
+	w.mu.Unlock()
+	w.current.Store(next)
+	jobs := len(old.runs())
+	old.end(ErrFenced)
+	w.retractDeath(ctx, old)
+	time.AfterFunc(w.engine.times.Stuck, func() {
+		for _, r := range old.runs() {
+			r.reportStuck(ErrFenced)
+		}
+	})
+	w.daemons.forgotten()
+	w.events.emit(event.WorkerFenced{Worker: old.rdb.ID, Next: next.rdb.ID, Jobs: jobs})
+	return nil
+}
+
+// reregister makes the worker known again to a Redis that has lost its data. Its jobs run on.
+func (w *worker) reregister(ctx context.Context, c *session) error {
+	before := c.knownEpoch()
+	if err := w.register(ctx, c, ""); err != nil {
+		return err
+	}
+	if c.knownEpoch() != before {
+		w.engine.undeclared.Store(true)
+		w.surveyAgain()
+		w.daemons.forgotten()
+		w.handleDataLoss(c)
+	}
+	return nil
+}
