@@ -257,6 +257,7 @@ func (w *Worker) DeclareAlive(ctx context.Context, ids []string) (int, error) {
 // Settle sends calls made by Complete, End, Shelve and Release in one pipeline and returns for each the elements whose
 // claim was gone, or the error with which Redis refused it. An error of its own means that some were not answered:
 // all are sent again, and of a claim that is then gone [Worker.GoneClaims] tells whether the send before has counted.
+// Calls whose script Redis did not know come after the others, so those of one pipeline are of different claims.
 func (w *Worker) Settle(ctx context.Context, calls []redisconn.Call) ([]Settled, error) {
 	_, settled, err := w.SettleBehind(ctx, nil, calls)
 	return settled, err
