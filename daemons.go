@@ -154,7 +154,8 @@ func (d *daemons) listen(ctx context.Context) {
 			d.retrier.Told(0)
 		}
 	}
-	for failures := 1; ; failures++ {
+	var failures backoff.Failures
+	for {
 		ready := func() { failures = 0; health.Report(nil); look(); d.periodic.Hint(); d.worker.host.hintCancel() }
 		err := d.worker.driver.Subscribe(ctx, d.worker.store.Control(), ready, func(message []byte) {
 			if id, is := rdb.CommandedWorker(message); is {
@@ -178,6 +179,6 @@ func (d *daemons) listen(ctx context.Context) {
 			return
 		}
 		health.Report(err)
-		backoff.Pause(ctx, backoff.For(max(1, failures)))
+		failures.Pause(ctx)
 	}
 }

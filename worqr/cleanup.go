@@ -28,7 +28,7 @@ func (c *Client) FailWorker(ctx context.Context, worker string) (returned int, e
 func (c *Client) Cleanup(ctx context.Context) (failed []string, err error) {
 	var workers []string
 	var running []bool
-	_, err = c.persist(ctx, func(ctx context.Context) (err error) {
+	_, err = c.untilAnswered(ctx, func(ctx context.Context) (err error) {
 		if workers, err = c.store.Leased(ctx); err == nil {
 			running, err = c.store.Running(ctx, workers)
 		}
@@ -83,7 +83,7 @@ func (c *Client) cleanAlways(ctx context.Context) {
 // failWorker takes a dead worker apart, in steps that anyone may go on with.
 func (c *Client) failWorker(ctx context.Context, worker string, force bool) (returned int, err error) {
 	var said string
-	_, err = c.persist(ctx, func(ctx context.Context) (err error) {
+	_, err = c.untilAnswered(ctx, func(ctx context.Context) (err error) {
 		said, err = c.store.Condemn(ctx, worker, force)
 		return err
 	})
@@ -95,7 +95,7 @@ func (c *Client) failWorker(ctx context.Context, worker string, force bool) (ret
 	case said != worqrdb.Condemned:
 		return 0, &WorkerError{ID: worker, Err: ErrWorkerUnknown}
 	}
-	_, err = c.persist(ctx, func(ctx context.Context) error { return c.takeApart(ctx, worker, &returned) })
+	_, err = c.untilAnswered(ctx, func(ctx context.Context) error { return c.takeApart(ctx, worker, &returned) })
 	return returned, err
 }
 

@@ -74,7 +74,7 @@ var errLate = errors.New("the call was overtaken by a later one of its lane")
 func (c *Client) enqueuePart(ctx context.Context, e worqrdb.Enqueued) (put []bool, doubt bool, err error) {
 	err = c.withLane(ctx, func(l *lane) error {
 		e.Lane, e.Number, e.Life = l.id, l.number, laneLife
-		doubt, err = c.persist(ctx, func(ctx context.Context) error {
+		doubt, err = c.untilAnswered(ctx, func(ctx context.Context) error {
 			flags, late, err := c.store.Enqueue(ctx, e)
 			if late {
 				return errLate

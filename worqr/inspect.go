@@ -17,7 +17,7 @@ type WorkerInfo struct {
 
 // Workers are all that are registered, sorted by id.
 func (c *Client) Workers(ctx context.Context) (workers []WorkerInfo, err error) {
-	_, err = c.persist(ctx, func(ctx context.Context) error {
+	_, err = c.untilAnswered(ctx, func(ctx context.Context) error {
 		seen, err := c.store.Workers(ctx)
 		workers = make([]WorkerInfo, len(seen))
 		for i, w := range seen {
@@ -38,7 +38,7 @@ type Holding struct {
 
 // Holdings are the tasks that a worker of this package works on, those of each queue oldest first.
 func (c *Client) Holdings(ctx context.Context, worker string) (held []Holding, err error) {
-	_, err = c.persist(ctx, func(ctx context.Context) error {
+	_, err = c.untilAnswered(ctx, func(ctx context.Context) error {
 		queues, err := c.store.Serves(ctx, worker)
 		if err != nil {
 			return err
@@ -63,7 +63,7 @@ func (c *Client) MatchingProcesses(ctx context.Context, queue string, task []byt
 	if err := validQueue(queue); err != nil {
 		return nil, err
 	}
-	_, err = c.persist(ctx, func(ctx context.Context) error {
+	_, err = c.untilAnswered(ctx, func(ctx context.Context) error {
 		of, err := c.processesOf(ctx, queue)
 		if err != nil {
 			return err

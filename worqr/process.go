@@ -64,7 +64,7 @@ func (c *Client) StartTask(ctx context.Context, queue string) (*Process, error) 
 	defer s.taking()()
 	key := worqrdb.Process{Worker: w.ID, Queue: queue, ID: processID(queue)}
 	var taken worqrdb.Taken
-	doubt, err := c.persist(ctx, func(ctx context.Context) (err error) {
+	doubt, err := c.untilAnswered(ctx, func(ctx context.Context) (err error) {
 		taken, err = c.store.Start(ctx, w, queue, key.ID)
 		return err
 	})
@@ -139,7 +139,7 @@ func (c *Client) StopTask(ctx context.Context, process string) error {
 // ended by that call.
 func (c *Client) settle(ctx context.Context, p *Process, call func(ctx context.Context) (bool, error)) error {
 	ended := false
-	doubt, err := c.persist(ctx, func(ctx context.Context) (err error) {
+	doubt, err := c.untilAnswered(ctx, func(ctx context.Context) (err error) {
 		ended, err = call(ctx)
 		return err
 	})
@@ -179,7 +179,7 @@ func (c *Client) find(ctx context.Context, process string) (*Process, error) {
 	p = &Process{ID: process, Queue: queue, client: c, key: worqrdb.Process{Worker: w.ID, Queue: queue, ID: process}}
 	p.ctx, p.end = context.WithCancelCause(context.Background())
 	var read []worqrdb.Holding
-	_, err = c.persist(ctx, func(ctx context.Context) (err error) {
+	_, err = c.untilAnswered(ctx, func(ctx context.Context) (err error) {
 		read, err = c.store.WithTasks(ctx, []worqrdb.Holding{{Process: p.key}})
 		return err
 	})
@@ -203,7 +203,7 @@ func (c *Client) drop(ctx context.Context, p *Process, unmarked bool) (cancelled
 		return errors.Is(context.Cause(p.ctx), ErrCancelled)
 	}
 	said := worqrdb.Kept
-	doubt, err := c.persist(ctx, func(ctx context.Context) (err error) {
+	doubt, err := c.untilAnswered(ctx, func(ctx context.Context) (err error) {
 		said, err = c.store.Drop(ctx, p.key, p.Task, unmarked)
 		return err
 	})

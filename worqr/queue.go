@@ -9,7 +9,7 @@ import (
 // Queues are the names of the queues that this package knows: those that it has enqueued to or worked on, until they
 // are deleted. Sorted.
 func (c *Client) Queues(ctx context.Context) (queues []string, err error) {
-	_, err = c.persist(ctx, func(ctx context.Context) (err error) {
+	_, err = c.untilAnswered(ctx, func(ctx context.Context) (err error) {
 		queues, err = c.store.Queues(ctx)
 		return err
 	})
@@ -22,7 +22,7 @@ func (c *Client) Count(ctx context.Context, queue string) (count int, err error)
 	if err := validQueue(queue); err != nil {
 		return 0, err
 	}
-	_, err = c.persist(ctx, func(ctx context.Context) (err error) {
+	_, err = c.untilAnswered(ctx, func(ctx context.Context) (err error) {
 		count, err = c.store.Count(ctx, queue)
 		return err
 	})
@@ -70,7 +70,7 @@ func (c *Client) page(ctx context.Context, queue string, from, limit int) (tasks
 	if err := validQueue(queue); err != nil {
 		return nil, err
 	}
-	_, err = c.persist(ctx, func(ctx context.Context) (err error) {
+	_, err = c.untilAnswered(ctx, func(ctx context.Context) (err error) {
 		tasks, err = c.store.Tasks(ctx, queue, from, limit)
 		return err
 	})
@@ -83,7 +83,7 @@ func (c *Client) DeleteQueue(ctx context.Context, queue string) (count int, err 
 	if err := validQueue(queue); err != nil {
 		return 0, err
 	}
-	_, err = c.persist(ctx, func(ctx context.Context) error {
+	_, err = c.untilAnswered(ctx, func(ctx context.Context) error {
 		for {
 			locks, err := c.store.Locks(ctx, queue)
 			if err != nil {
@@ -108,7 +108,7 @@ func (c *Client) CancelTasks(ctx context.Context, queue string, task []byte) (re
 	if err := validTask(task); err != nil {
 		return 0, err
 	}
-	_, err = c.persist(ctx, func(ctx context.Context) (err error) {
+	_, err = c.untilAnswered(ctx, func(ctx context.Context) (err error) {
 		removed, err = c.store.Cancel(ctx, queue, task, c.options.CancelledFor)
 		return err
 	})

@@ -155,7 +155,8 @@ func (c *Client) follow(ctx context.Context, queue string, to subscriber) {
 	channels := c.store.Channels(queue)
 	all := []string{channels.Work, channels.Done, channels.Cancel, channels.Delete}
 	told := false // of the loss that lasts
-	for failures := 1; ctx.Err() == nil; failures++ {
+	var failures backoff.Failures
+	for ctx.Err() == nil {
 		err := c.driver.SubscribeAll(ctx, all, func() {
 			failures, told = 0, false
 			to.ready()
@@ -171,7 +172,7 @@ func (c *Client) follow(ctx context.Context, queue string, to subscriber) {
 			to.failed(err)
 			told = true
 		}
-		backoff.Pause(ctx, backoff.For(max(failures, 1)))
+		failures.Pause(ctx)
 	}
 }
 

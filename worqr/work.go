@@ -56,7 +56,7 @@ func (c *Client) begin(ctx context.Context, w worqrdb.Worker, s *serving) error 
 // announce says in Redis that the worker serves the queue, and here that tasks wait.
 func (c *Client) announce(ctx context.Context, w worqrdb.Worker, s *serving) error {
 	waiting, lapsed := 0, false
-	_, err := c.persist(ctx, func(ctx context.Context) (err error) {
+	_, err := c.untilAnswered(ctx, func(ctx context.Context) (err error) {
 		waiting, lapsed, err = c.store.Serve(ctx, w, s.queue)
 		return err
 	})
@@ -86,7 +86,7 @@ func (c *Client) StopWork(ctx context.Context, queue string) error {
 		if s != nil {
 			s.abandon()
 		}
-		_, err := c.persist(ctx, func(ctx context.Context) error { return c.leave(ctx, w.ID, queue) })
+		_, err := c.untilAnswered(ctx, func(ctx context.Context) error { return c.leave(ctx, w.ID, queue) })
 		return err
 	})
 }

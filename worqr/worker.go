@@ -71,7 +71,7 @@ func (c *Client) candidate() worqrdb.Worker {
 func (c *Client) register(ctx context.Context, w worqrdb.Worker) (worqrdb.Worker, error) {
 	for {
 		var said string
-		_, err := c.persist(ctx, func(ctx context.Context) (err error) {
+		_, err := c.untilAnswered(ctx, func(ctx context.Context) (err error) {
 			said, err = c.store.Register(ctx, w)
 			return err
 		})

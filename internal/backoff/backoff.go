@@ -1,5 +1,5 @@
 // Package backoff is how long the framework waits before it tries something again, and how it waits. It knows nothing
-// of what is tried: see rdb.Classify for what an error says about another attempt.
+// of what is tried: see package retry for what an error says about another attempt.
 package backoff
 
 import (
@@ -27,6 +27,19 @@ func Pause(ctx context.Context, d time.Duration) bool {
 		return ctx.Err() == nil
 	}
 }
+
+// Failures counts failures in a row, and waits after each. Zero is none, so what goes well sets it to zero. It is for one
+// goroutine.
+type Failures int
+
+// Next counts one more, and says how long to wait after it.
+func (f *Failures) Next() time.Duration {
+	*f++
+	return For(int(*f))
+}
+
+// Pause counts one more and waits. It returns false when ctx ended before.
+func (f *Failures) Pause(ctx context.Context) bool { return Pause(ctx, f.Next()) }
 
 // MaxRereads is how often something is read again that others change at the same time.
 const MaxRereads = 50

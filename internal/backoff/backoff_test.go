@@ -60,3 +60,23 @@ func TestRereadsComeToAnEnd(t *testing.T) {
 		break
 	}
 }
+
+func TestFailuresWaitLongerInARow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var failures backoff.Failures
+		for _, ceiling := range []time.Duration{50, 100, 200, 400, 800, 1600, 2000, 2000} {
+			begun := time.Now()
+			assert.True(t, failures.Pause(t.Context()))
+			assert.GreaterOrEqual(t, time.Since(begun), ceiling*time.Millisecond/2)
+			assert.Less(t, time.Since(begun), ceiling*time.Millisecond)
+		}
+		failures = 0
+		assert.Less(t, failures.Next(), 50*time.Millisecond, "what goes well counts as none")
+		assert.GreaterOrEqual(t, failures.Next(), 50*time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		assert.False(t, failures.Pause(ctx))
+		assert.EqualValues(t, 3, failures)
+	})
+}

@@ -31,7 +31,8 @@ func (c *batchCall) run(ctx context.Context) {
 			c.finish(answer{err: c.lanes.Steps.Panicked(value)})
 		}
 	}()
-	for attempt := 1; ; attempt++ {
+	var failures backoff.Failures
+	for {
 		jobs, first := c.begin()
 		if len(jobs) == 0 {
 			return // everybody left before anything was sent
@@ -48,7 +49,7 @@ func (c *batchCall) run(ctx context.Context) {
 		}
 		class := retry.Classify(err)
 		c.failed(class, first, over(ctx))
-		if !class.Again || !backoff.Pause(ctx, backoff.For(attempt)) {
+		if !class.Again || !failures.Pause(ctx) {
 			c.giveUp(ctx, class)
 			return
 		}

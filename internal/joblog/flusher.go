@@ -68,7 +68,8 @@ func (f *Flusher) wait(l *Log) {
 // Run brings lines to Redis until ctx ends.
 func (f *Flusher) Run(ctx context.Context) {
 	f.called.Wake() // what a panic has left
-	for failures := 0; ; {
+	var failures backoff.Failures
+	for {
 		select {
 		case <-ctx.Done():
 			return
@@ -80,12 +81,12 @@ func (f *Flusher) Run(ctx context.Context) {
 			return
 		}
 		f.health.Report(err)
-		if failures++; err == nil {
+		if err == nil {
 			failures = 0
 			continue
 		}
 		f.called.Wake()
-		backoff.Pause(ctx, backoff.For(failures))
+		failures.Pause(ctx)
 	}
 }
 

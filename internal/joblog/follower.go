@@ -53,8 +53,9 @@ var errEnough = errors.New("no more lines are wanted")
 
 // listen passes on what is published, and asks for a reading when something may have been missed.
 func (f *follower) listen(ctx context.Context) {
-	for failures := 1; ; failures++ {
-		ready := func() { failures = 1; f.look.Wake() }
+	var failures backoff.Failures
+	for {
+		ready := func() { failures = 0; f.look.Wake() }
 		_ = f.store.FollowLog(ctx, f.id, ready, func(entries []rdb.LogEntry) {
 			select {
 			case f.live <- entries:
@@ -62,7 +63,7 @@ func (f *follower) listen(ctx context.Context) {
 				f.look.Wake()
 			}
 		}) // why it ended is no matter: reading finds the same lines, or tells what is wrong
-		if !backoff.Pause(ctx, backoff.For(failures)) {
+		if !failures.Pause(ctx) {
 			return
 		}
 	}

@@ -61,7 +61,7 @@ func (d *DueMover) Run(ctx context.Context) {
 	wait := newAlarm()
 	defer wait.stop()
 	var page []rdb.Waiting
-	failures := 0
+	var failures backoff.Failures
 	for {
 		select {
 		case <-ctx.Done():
@@ -80,8 +80,7 @@ func (d *DueMover) Run(ctx context.Context) {
 		}
 		d.health.Report(err)
 		if err != nil {
-			failures++
-			next = backoff.For(failures)
+			next = failures.Next()
 		} else {
 			failures = 0
 		}

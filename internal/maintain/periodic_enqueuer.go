@@ -120,7 +120,8 @@ func (e *PeriodicEnqueuer) Wake() {
 func (e *PeriodicEnqueuer) Run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for failures := 0; ; {
+	var failures backoff.Failures
+	for {
 		select {
 		case <-ctx.Done():
 			return
@@ -135,8 +136,7 @@ func (e *PeriodicEnqueuer) Run(ctx context.Context) {
 		if err == nil {
 			failures = 0
 		} else {
-			failures++
-			rest = min(rest, max(backoff.For(failures), refusedRest/2))
+			rest = min(rest, max(failures.Next(), refusedRest/2))
 		}
 		timer.Reset(rest)
 	}

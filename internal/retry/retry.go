@@ -1,6 +1,9 @@
 // Package retry repeats a step that talks to Redis, or to a home of objects, until it is answered. The enqueuer, the
 // readers of results and the engine call it, each with a step that may be taken twice. It never decides how long there
 // is time: that is the ctx of its caller; nor what a final error of the program looks like: see Steps.
+//
+// Loops that go on after a success do not use it, but count with backoff.Failures, as it does: those that listen, flush
+// or move what is due. So does a call of package intake, whose callers may leave between two attempts.
 package retry
 
 import (
@@ -46,28 +49,34 @@ func JoinCause(cause, trouble error) error {
 
 // Steps knows what only the caller of a step can know of its errors.
 type Steps struct {
-	// the error of a step that panicked, made while it does: it may be code of the program
+	// the error of a step that panicked, made while it does: it may be code of the program; nil lets it panic
 	Panicked func(value any) error
-	Final    func(error) bool // whether asking again is of no use; nil is never
+	Final    func(error) bool  // whether asking again is of no use; nil is never
+	Classify func(error) Class // what the error of an attempt means, told of each once; nil is Classify
 }
 
 // UntilAnswered repeats a step until it is done, ctx ends, or another attempt would not go better. A step that panics
 // is not repeated.
 func (s Steps) UntilAnswered(ctx context.Context, step func(context.Context) error) error {
+	classify := Classify
+	if s.Classify != nil {
+		classify = s.Classify
+	}
 	var trouble error
-	for attempt := 1; ; attempt++ {
+	var failures backoff.Failures
+	for {
 		err, panicked := s.take(ctx, step)
 		if err == nil || panicked || s.Final != nil && s.Final(err) {
 			return err
 		}
-		class := Classify(err)
+		class := classify(err)
 		if trouble == nil || ctx.Err() == nil {
 			trouble = class.Err
 		}
 		if !class.Again {
 			return class.Err
 		}
-		if !backoff.Pause(ctx, backoff.For(attempt)) {
+		if !failures.Pause(ctx) {
 			return JoinCause(context.Cause(ctx), trouble)
 		}
 	}
@@ -75,19 +84,22 @@ func (s Steps) UntilAnswered(ctx context.Context, step func(context.Context) err
 
 // take turns a panic of the step into an error.
 func (s Steps) take(ctx context.Context, step func(context.Context) error) (err error, panicked bool) {
-	defer func() {
-		if value := recover(); value != nil {
-			err, panicked = s.Panicked(value), true
-		}
-	}()
+	if s.Panicked != nil {
+		defer func() {
+			if value := recover(); value != nil {
+				err, panicked = s.Panicked(value), true
+			}
+		}()
+	}
 	return errchain.Tame(step(ctx)), false
 }
 
 // AtMost repeats a step a few times, until it is done, ctx ends, or another attempt would not go better.
 func AtMost(ctx context.Context, tries int, step func(context.Context) error) error {
+	var failures backoff.Failures
 	for attempt := 1; ; attempt++ {
 		err := step(ctx)
-		if err == nil || attempt == tries || !Classify(err).Again || !backoff.Pause(ctx, backoff.For(attempt)) {
+		if err == nil || attempt == tries || !Classify(err).Again || !failures.Pause(ctx) {
 			return err
 		}
 	}

@@ -134,3 +134,26 @@ func TestAtMost(t *testing.T) {
 		assert.Equal(t, 1, tries)
 	})
 }
+
+// A caller with errors of its own says what they mean, and is told of each attempt's.
+func TestStepsWithAClassOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var seen []error
+		steps := retry.Steps{Classify: func(err error) retry.Class {
+			seen = append(seen, err)
+			return retry.Class{Err: fmt.Errorf("own: %w", err), Again: !errors.Is(err, io.EOF)}
+		}}
+		errs := []error{noPerm, full, io.EOF, nil}
+		err := steps.UntilAnswered(t.Context(), func(context.Context) error {
+			err := errs[0]
+			errs = errs[1:]
+			return err
+		})
+		assert.EqualError(t, err, "own: EOF")
+		assert.Equal(t, []error{noPerm, full, io.EOF}, seen)
+	})
+	assert.PanicsWithValue(t, "oh", func() {
+		_ = retry.Steps{}.UntilAnswered(t.Context(), func(context.Context) error { panic("oh") })
+	})
+}

@@ -36,11 +36,11 @@ type Waiter struct {
 	version int      // of queues
 	recent  []string // those that called last, the last one at the end
 
-	conn    redisconn.Conn
-	waiting *tokenWait // nil while nothing is under way
-	whole   time.Time  // when all names were sent last
-	renewal time.Time  // when the connection is to be made anew; zero if it is not
-	lap     int        // failures in a row
+	conn     redisconn.Conn
+	waiting  *tokenWait // nil while nothing is under way
+	whole    time.Time  // when all names were sent last
+	renewal  time.Time  // when the connection is to be made anew; zero if it is not
+	failures int        // in a row
 }
 
 // WaiterOptions are what a Waiter needs.
@@ -133,7 +133,7 @@ func (b *Waiter) Wait(ctx context.Context, atMost time.Duration, except map[stri
 		if err := b.waiting.err; err != nil { // it is over, so nobody writes it
 			return "", b.failed(ctx, err)
 		}
-		b.lap = 0 // for so long nobody called
+		b.failures = 0 // for so long nobody called
 		b.trouble.Report(nil)
 	}
 }
@@ -226,7 +226,7 @@ func (b *Waiter) choose(except map[string]bool) ([]string, time.Duration) {
 	}
 	b.whole = now
 	span := Span(len(b.queues))
-	if b.lap > 0 {
+	if b.failures > 0 {
 		span = trialSpan
 	}
 	return without(b.queues, except), span*8/10 + rand.N(span*4/10)
@@ -278,7 +278,7 @@ func (b *Waiter) failed(ctx context.Context, err error) Woken {
 	if ctx.Err() != nil {
 		return ByTime
 	}
-	b.lap++
+	b.failures++
 	if !b.repair(ctx, err) {
 		b.trouble.Report(err)
 	}
@@ -302,7 +302,7 @@ func (b *Waiter) repair(ctx context.Context, cause error) bool {
 }
 
 // Backoff is how long to wait after a failure instead of waiting for a token.
-func (b *Waiter) Backoff() time.Duration { return backoff.For(b.lap) }
+func (b *Waiter) Backoff() time.Duration { return backoff.For(b.failures) }
 
 // Close ends the wait that is under way. A token that came now is passed on when the worker leaves. The next Wait
 // begins anew.

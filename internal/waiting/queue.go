@@ -39,7 +39,8 @@ func (q *Queue) Next(ctx context.Context) (rdb.Collected, error) {
 	defer cancel(nil)
 	defer context.AfterFunc(life, func() { cancel(context.Cause(life)) })()
 	var trouble error
-	for failures := 0; ; {
+	var failures backoff.Failures
+	for {
 		taken, err := q.take(within)
 		if err == nil && taken.ID != "" {
 			return taken, nil
@@ -58,8 +59,8 @@ func (q *Queue) Next(ctx context.Context) (rdb.Collected, error) {
 		case !retry.Classify(err).Again && !redisconn.ConcernsServer(err):
 			return rdb.Collected{}, q.failed(err)
 		}
-		failures, trouble = failures+1, err
-		backoff.Pause(within, backoff.For(failures))
+		trouble = err
+		failures.Pause(within)
 	}
 }
 

@@ -218,7 +218,8 @@ func (w *Waiters) serve() {
 	listening.Go(func() { w.listen(ctx) })
 	rechecks := time.NewTicker(w.Recheck)
 	defer rechecks.Stop()
-	for failures := 0; ; {
+	var failures backoff.Failures
+	for {
 		select {
 		case <-ctx.Done():
 			return
@@ -233,8 +234,7 @@ func (w *Waiters) serve() {
 			failures = 0
 			continue
 		}
-		failures++
-		backoff.Pause(ctx, backoff.For(failures))
+		failures.Pause(ctx)
 	}
 }
 
@@ -262,10 +262,11 @@ func (w *Waiters) giveUp(err error) {
 
 // listen keeps the subscription. One that cannot be had makes ends known later, by the rechecks.
 func (w *Waiters) listen(ctx context.Context) {
-	for failures := 1; ; failures++ {
+	var failures backoff.Failures
+	for {
 		ready := func() { failures = 0; w.askAll() }
 		_ = w.store.Driver().Subscribe(ctx, w.store.Done(), ready, func(id []byte) { w.hint(string(id)) })
-		if !backoff.Pause(ctx, backoff.For(max(1, failures))) {
+		if !failures.Pause(ctx) {
 			return
 		}
 	}

@@ -66,7 +66,8 @@ func (s *Scaler[M]) Call() {
 func (s *Scaler[M]) Run(ctx context.Context) {
 	look := time.NewTicker(s.look)
 	defer look.Stop()
-	for failures := 0; ; {
+	var failures backoff.Failures
+	for {
 		select {
 		case <-ctx.Done():
 			return
@@ -81,12 +82,11 @@ func (s *Scaler[M]) Run(ctx context.Context) {
 				return
 			}
 			s.report(err)
-			if failures++; err == nil {
+			if err == nil {
 				failures = 0
+				continue
 			}
-			if failures > 0 {
-				backoff.Pause(ctx, backoff.For(failures))
-			}
+			failures.Pause(ctx)
 		}
 	}
 }
