@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/google/uuid"
+	"github.com/265d0351/work/internal/ids"
 
 	"github.com/265d0351/work/internal/rdb/thoonkdb"
 	"github.com/265d0351/work/internal/redisconn"
@@ -57,7 +57,7 @@ const idleConnections = 4
 // Open makes a client of the Redis that the DSN names: redis://, rediss:// and unix:// with their options, or memory://
 // where the package embedded is imported. It dials nothing.
 func Open(dsn string, options ...Option) (*Client, error) {
-	c := &Client{instance: uuid.NewString(), idle: make(chan redisconn.Conn, idleConnections), waits: func() {}}
+	c := &Client{instance: ids.UUID(), idle: make(chan redisconn.Conn, idleConnections), waits: func() {}}
 	for _, option := range options {
 		if err := option(c); err != nil {
 			return nil, err

@@ -1,6 +1,6 @@
 package thoonk
 
-import "github.com/google/uuid"
+import "github.com/265d0351/work/internal/ids"
 
 // PutOption changes how an item is put into a feed.
 type PutOption func(*putting)
@@ -29,7 +29,7 @@ func newPutting(options []PutOption, check func(id string) error) (putting, erro
 		option(&p)
 	}
 	if !p.chosen {
-		p.id = uuid.NewString()
+		p.id = ids.UUID()
 		return p, nil
 	}
 	return p, check(p.id)

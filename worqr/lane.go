@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/google/uuid"
+	"github.com/265d0351/work/internal/ids"
 )
 
 const (
@@ -22,7 +22,7 @@ type lane struct {
 func newLanes() chan *lane {
 	lanes := make(chan *lane, laneCount)
 	for range laneCount {
-		lanes <- &lane{id: uuid.NewString()}
+		lanes <- &lane{id: ids.UUID()}
 	}
 	return lanes
 }

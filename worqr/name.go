@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/google/uuid"
+	"github.com/265d0351/work/internal/ids"
 )
 
 const (
@@ -30,12 +30,12 @@ func validTask(task []byte) error {
 }
 
 // processID is one that nobody else has: the queue and a UUID, as the released program has them.
-func processID(queue string) string { return queue + "_" + uuid.NewString() }
+func processID(queue string) string { return queue + "_" + ids.UUID() }
 
 // queueOf is the queue of a process id. A UUID has no underscore, so a name may have any.
 func queueOf(process string) (string, error) {
 	at := strings.LastIndexByte(process, '_')
-	if at < 1 || uuid.Validate(process[at+1:]) != nil {
+	if at < 1 || !ids.IsUUID(process[at+1:]) {
 		return "", &ProcessError{ID: process}
 	}
 	return process[:at], nil

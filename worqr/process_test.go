@@ -5,9 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/ids"
 
 	"github.com/265d0351/work/internal/rdb/worqrdb"
 	"github.com/265d0351/work/worqr"
@@ -105,8 +106,8 @@ func TestAProcessThatIsNoLongerOursCannotBeFinished(t *testing.T) {
 		s.enqueue("q", "a")
 		p := s.start(w, "q")
 		for name, id := range map[string]string{
-			"unknown": "q_" + uuid.NewString(), "no process id": "q", "empty": "", "without a queue": "_" +
-				uuid.NewString(),
+			"unknown": "q_" + ids.UUID(), "no process id": "q", "empty": "", "without a queue": "_" +
+				ids.UUID(),
 			"NUL": "q_\x00", "of another queue": "r" + p.ID[1:],
 		} {
 			var gone *worqr.ProcessError

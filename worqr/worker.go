@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/google/uuid"
+	"github.com/265d0351/work/internal/ids"
 
 	"github.com/265d0351/work/internal/rdb/worqrdb"
 )
@@ -58,9 +58,9 @@ func (c *Client) candidate() worqrdb.Worker {
 	}
 	id := cmp.Or(c.worker.ID, c.options.WorkerID)
 	if id == "" {
-		id = uuid.NewString()
+		id = ids.UUID()
 	}
-	c.next = worqrdb.Worker{ID: id, Registration: uuid.NewString(), Life: c.options.HeartbeatLife}
+	c.next = worqrdb.Worker{ID: id, Registration: ids.UUID(), Life: c.options.HeartbeatLife}
 	if c.options.Permanent {
 		c.next.Life = 0
 	}

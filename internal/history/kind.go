@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/ids"
 )
 
 // maxMessage is how many bytes of a message are looked at.
@@ -72,11 +73,9 @@ func quoteLength(text string) int {
 	return 0
 }
 
-const uuidLength = len("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
-
 // idLength is how long the id is that the text begins with, 0 where it is a plain word or number.
 func idLength(text string) int {
-	if n := uuidLength; len(text) >= n && isUUID(text[:n]) && (len(text) == n || !isWordByte(text[n])) {
+	if n := ids.UUIDLength; len(text) >= n && ids.IsUUID(text[:n]) && (len(text) == n || !isWordByte(text[n])) {
 		return n
 	}
 	n, digits, hexDigits := 0, 0, 0
@@ -97,15 +96,6 @@ func idLength(text string) int {
 		return n
 	}
 	return 0
-}
-
-func isUUID(text string) bool {
-	for i := range len(text) {
-		if dash := i == 8 || i == 13 || i == 18 || i == 23; dash && text[i] != '-' || !dash && !isHexDigit(text[i]) {
-			return false
-		}
-	}
-	return true
 }
 
 // numberLength is how long the number is that the text begins with: digits, also with points and commas between them.

@@ -1,5 +1,5 @@
 // Package ids makes the ids that this library gives itself: of jobs, of workers, of calls and epochs. It knows nothing
-// of what they name, and checks none: see package invalid for the ids that a program gives.
+// of what they name, and asks nobody whether an id is taken: see package invalid for the ids that a program gives.
 package ids
 
 import (
@@ -49,4 +49,32 @@ func Random(bytes int) string {
 	b := make([]byte, bytes)
 	_, _ = crypto.Read(b) // it never fails: see crypto/rand
 	return hex.EncodeToString(b)
+}
+
+// UUIDLength is how many bytes a UUID has.
+const UUIDLength = len("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
+
+// UUID is a random UUID (RFC 9562, version 4), for those who share a layout with other programs: those expect one. It
+// may be called concurrently.
+func UUID() string {
+	b := make([]byte, 16)
+	_, _ = crypto.Read(b)
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	text := hex.EncodeToString(b)
+	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
+}
+
+// IsUUID tells whether a text has the form of a UUID, of any version, in small letters or capitals.
+func IsUUID(text string) bool {
+	if len(text) != UUIDLength {
+		return false
+	}
+	for i := range len(text) {
+		c := text[i]
+		hexDigit := '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'
+		if dash := i == 8 || i == 13 || i == 18 || i == 23; dash && c != '-' || !dash && !hexDigit {
+			return false
+		}
+	}
+	return true
 }

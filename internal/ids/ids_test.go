@@ -1,6 +1,7 @@
 package ids_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -35,4 +36,41 @@ func TestRandomIsHexOfSoManyBytes(t *testing.T) {
 	t.Parallel()
 	assert.Regexp(t, "^[0-9a-f]{16}$", ids.Random(8))
 	assert.Empty(t, ids.Random(0))
+}
+
+func TestUUIDIsARandomOne(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for range 1_000 {
+		id := ids.UUID()
+		require.Regexp(t, "^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$", id)
+		require.True(t, ids.IsUUID(id))
+		require.False(t, seen[id])
+		seen[id] = true
+	}
+}
+
+func TestIsUUID(t *testing.T) {
+	t.Parallel()
+	const one = "0b14f7a2-9c1e-4c53-8d7b-51a6f0e3c9d8"
+	for name, row := range map[string]struct {
+		text string
+		want bool
+	}{
+		"one":           {text: one, want: true},
+		"in capitals":   {text: strings.ToUpper(one), want: true},
+		"nothing":       {},
+		"too short":     {text: one[1:]},
+		"too long":      {text: one + "0"},
+		"in braces":     {text: "{" + one[1:35] + "}"},
+		"no dashes":     {text: strings.ReplaceAll(one, "-", "0")},
+		"another digit": {text: one[:35] + "g"},
+		"a dash more":   {text: one[:35] + "-"},
+		"no ASCII":      {text: one[:34] + "é"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, row.want, ids.IsUUID(row.text))
+		})
+	}
 }
