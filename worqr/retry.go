@@ -10,7 +10,8 @@ import (
 )
 
 // untilAnswered makes a call until it is answered, for as long as ctx lasts and CallTimeout at the most. The call must
-// be one that may be made twice. doubt says that an attempt was not answered: it may have been executed, or may still be.
+// be one that may be made twice. doubt says that an attempt was not answered: it may have been executed, or may still
+// be.
 func (c *Client) untilAnswered(ctx context.Context, call func(context.Context) error) (doubt bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.CallTimeout)
 	defer cancel()

@@ -28,8 +28,8 @@ func Pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Failures counts failures in a row, and waits after each. Zero is none, so what goes well sets it to zero. It is for one
-// goroutine.
+// Failures counts failures in a row, and waits after each. Zero is none, so what goes well sets it to zero. It is for
+// one goroutine.
 type Failures int
 
 // Next counts one more, and says how long to wait after it.
