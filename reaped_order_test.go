@@ -15,15 +15,15 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// The workers of a pool die together, and lapse at about the same moment: what they held is in its order again. They
-// may be found dead one after the other, and a call that gives back names no more than 500 that are older.
+// The workers of a pool die together, and lapse at about the same moment: what they held is in its order again, also
+// where they are found dead one after the other.
 func TestJobsOfAKilledPoolOfManyWorkersComeBackInOrder(t *testing.T) {
 	t.Parallel()
 	for seed := range 5 {
 		t.Run(fmt.Sprint("kill ", seed), func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
-				const processors = 2*work.MaxPerWorker - 100
+				const processors = 3 * work.MaxPerWorker
 				k := newKit(t, s)
 				ids := idsOf(k.EnqueueNumbers("n", 0, processors))
 				began := make(chan struct{}, processors)
@@ -43,7 +43,7 @@ func TestJobsOfAKilledPoolOfManyWorkersComeBackInOrder(t *testing.T) {
 				for _, id := range victim.IDs() {
 					dead[id] = true
 				}
-				require.Len(t, dead, 2)
+				require.Len(t, dead, 3)
 				victim.Crash()
 				k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", nothing))
 				k.Until("all are taken apart", func() bool {

@@ -42,10 +42,14 @@ type Given map[string][]held
 type held struct {
 	rdb.DeadClaim
 	of *Dead
+	at int // its place in the list of its worker, the oldest is first
 }
 
-// maxCalls is how many calls are sent together.
-const maxCalls = 64
+// The bounds of what is sent together.
+const (
+	maxCalls = 64
+	maxBytes = 1 << 20
+)
 
 // PutBack gives back what workers hold, and notes with each how much that was or what is in the way.
 func PutBack(ctx context.Context, dead []*Dead, given Given) {
@@ -74,32 +78,27 @@ func putBackSome(ctx context.Context, dead []*Dead, given Given) (more bool) {
 					claim.Fetched = of.Claims[i-1].Fetched
 					of.Claims[i] = claim
 				}
-				byQueue[of.Queue] = append(byQueue[of.Queue], held{claim, d})
+				byQueue[of.Queue] = append(byQueue[of.Queue], held{claim, d, i})
 			}
 		}
 	}
-	var calls []redisconn.Call
-	var batches [][]held
+	var p pipeline
 	for queue, claims := range byQueue {
 		for _, batch := range batchesOf(claims) {
-			calls, batches = append(calls, releaseOf(queue, batch, given[queue])), append(batches, batch)
+			p.add(ctx, queue, batch, given[queue])
 			given[queue] = append(besides(given[queue], batch), batch...)
 			slices.SortStableFunc(given[queue], held.compare)
 			given[queue] = given[queue][max(0, len(given[queue])-mostGiven):]
 		}
 	}
-	for at := 0; at < len(calls); at += maxCalls {
-		end := min(len(calls), at+maxCalls)
-		if settle(ctx, calls[at:end], batches[at:end]) {
-			more = true
-		}
-	}
-	return more
+	p.send(ctx)
+	return p.some
 }
 
-// compare goes by Redis' clock, and by the numbers, which the workers of a pool share, where that shows the same.
+// compare goes by Redis' clock, by the numbers, which the workers of a pool share, where that shows the same, and among
+// what one fetch brought by the list.
 func (b held) compare(other held) int {
-	return cmp.Or(b.Fetched.Compare(other.Fetched), cmp.Compare(b.Number, other.Number))
+	return cmp.Or(b.Fetched.Compare(other.Fetched), cmp.Compare(b.Number, other.Number), cmp.Compare(b.at, other.at))
 }
 
 // batchesOf are the claims of each worker, as many as one call may give back, the newest first. Those of a worker go
@@ -119,16 +118,47 @@ func batchesOf(claims []held) (batches [][]held) {
 	return batches
 }
 
-// releaseOf makes the call that gives a batch back, behind what is older and was given back before.
-func releaseOf(queue string, batch, given []held) redisconn.Call {
-	elements, of := make([]string, len(batch)), batch[0].of
-	for i, claim := range batch {
-		elements[i] = claim.Element
+// pipeline gathers calls that are sent together, each with the batch that it gives back.
+type pipeline struct {
+	calls   []redisconn.Call
+	batches [][]held
+	bytes   int
+	some    bool // a call has given something back
+}
+
+// add adds the call that gives a batch back, behind what is older and was given back before. Where that is more than a
+// call may name, what was gathered is sent first: only then does it stand where it is looked for.
+func (p *pipeline) add(ctx context.Context, queue string, batch, given []held) {
+	of, older := batch[0].of, olderThan(batch, given)
+	if len(older) > rdb.MaxOlder {
+		p.send(ctx)
+		var err error
+		if older, err = of.OlderInFront(ctx, queue, older); err != nil {
+			of.refused(err)
+			return
+		}
 	}
-	var older []rdb.Older
+	released := rdb.Released{Queue: queue, Elements: make([]string, len(batch)), Died: of.ID, Older: older}
+	bytes := 0
+	for i, claim := range batch {
+		released.Elements[i] = claim.Element
+		bytes += len(claim.Element)
+	}
+	for _, one := range older {
+		bytes += len(one.ID)
+	}
+	if len(p.calls) == maxCalls || p.bytes+bytes > maxBytes {
+		p.send(ctx)
+	}
+	p.calls, p.batches, p.bytes = append(p.calls, of.Release(released)), append(p.batches, batch), p.bytes+bytes
+}
+
+// olderThan are those of the given ones that were fetched before some of the batch, by another worker: of its own it
+// goes by the list.
+func olderThan(batch, given []held) (older []rdb.Older) {
 	before := 0
 	for _, claim := range given {
-		if claim.of.ID == of.ID { // it goes by its list
+		if claim.of.ID == batch[0].of.ID {
 			continue
 		}
 		for before < len(batch) && batch[before].compare(claim) < 0 {
@@ -140,14 +170,16 @@ func releaseOf(queue string, batch, given []held) redisconn.Call {
 		_, id, _ := strings.Cut(claim.Element, ":")
 		older = append(older, rdb.Older{ID: id, Before: before + 1})
 	}
-	older = older[max(0, len(older)-rdb.MaxBatch):]
-	return of.Release(rdb.Released{Queue: queue, Elements: elements, Died: of.ID, Older: older})
+	return older
 }
 
-// settle sends the calls, and tells whether any of them gave something back.
-func settle(ctx context.Context, calls []redisconn.Call, batches [][]held) (some bool) {
-	settled, err := batches[0][0].of.Settle(ctx, calls)
-	for i, batch := range batches {
+// send sends the calls, and notes with each worker what became of its own.
+func (p *pipeline) send(ctx context.Context) {
+	if len(p.calls) == 0 {
+		return
+	}
+	settled, err := p.batches[0][0].of.Settle(ctx, p.calls)
+	for i, batch := range p.batches {
 		of, failed := batch[0].of, err
 		if failed == nil {
 			failed = settled[i].Err
@@ -158,13 +190,13 @@ func settle(ctx context.Context, calls []redisconn.Call, batches [][]held) (some
 		}
 		given := len(batch) - len(settled[i].Gone)
 		of.Jobs += given
-		some = some || given > 0
+		p.some = p.some || given > 0
 	}
-	return some
+	p.calls, p.batches, p.bytes = nil, nil, 0
 }
 
-// mostGiven is how many claims of a queue are remembered, the newest: a call names no more than 500 that are older.
-const mostGiven = 4 * rdb.MaxBatch
+// mostGiven is how many claims of a queue are remembered, the newest: as many as forty workers may hold.
+const mostGiven = 20 * rdb.MaxOlder
 
 // besides leaves out what a batch names again: an earlier call of it was refused or not answered, or another worker has
 // died with it since.

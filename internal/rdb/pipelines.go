@@ -55,3 +55,7 @@ func (s *Store) values(ctx context.Context, most int, calls []redisconn.Call) ([
 
 // MaxBatch is how many ids one script handles at the most, so that none holds Redis for more than a few milliseconds.
 const MaxBatch = 500
+
+// MaxOlder is how many older jobs a call that releases others may name, and among how many in front of the queue it
+// looks for them. With all of them it holds Redis for about a millisecond more.
+const MaxOlder = 1_000

@@ -131,3 +131,70 @@ func (s *site) redisCPU(b *testing.B) float64 {
 	}
 	return spent
 }
+
+// BenchmarkRedisRelease reports how long one call that gives jobs back holds Redis, by how many it gives back and how
+// many older ones it names, all of which stand in front of a queue of 20,000.
+func BenchmarkRedisRelease(b *testing.B) {
+	for _, released := range []int{1, rdb.MaxBatch} {
+		for _, older := range []int{0, 10, 500, 1000} {
+			b.Run(fmt.Sprintf("released%d/older%d", released, older), func(b *testing.B) {
+				benchmarkRelease(b, released, older)
+			})
+		}
+	}
+}
+
+func benchmarkRelease(b *testing.B, released, older int) {
+	s := newSite(b, redistest.Dedicated(b).DSN(), nil)
+	fill := newFiller(s, 1)
+	for range 40 {
+		fill.enqueue(b, rdb.MaxBatch)
+	}
+	w := s.worker(b, strings.Repeat("w", rdb.MinWorkerID), fill.names...)
+	release := func(r rdb.Released) {
+		settled, err := w.Settle(b.Context(), []redisconn.Call{w.Release(r)})
+		require.NoError(b, err)
+		require.NoError(b, settled[0].Err)
+		require.Empty(b, settled[0].Gone)
+	}
+	number, spent := int64(0), 0.0
+	take := func(wanted int) (elements, ids []string) {
+		for wanted > len(elements) {
+			number++
+			fetched, err := w.Fetch(b.Context(), number, min(wanted-len(elements), rdb.MaxBatch), false,
+				[]rdb.Share{{Queue: "q0", Jobs: min(wanted-len(elements), rdb.MaxBatch)}})
+			require.NoError(b, err)
+			for _, job := range fetched.Jobs {
+				elements, ids = append(elements, job.Element), append(ids, job.ID)
+			}
+		}
+		return elements, ids
+	}
+	for b.Loop() {
+		inFront, ids := take(older)
+		call := rdb.Released{Queue: "q0"}
+		call.Elements, _ = take(released)
+		for _, id := range ids {
+			call.Older = append(call.Older, rdb.Older{ID: id, Before: 1})
+		}
+		for end := len(inFront); end > 0; end -= rdb.MaxBatch {
+			release(rdb.Released{Queue: "q0", Elements: inFront[max(0, end-rdb.MaxBatch):end]})
+		}
+		before := s.scriptTime(b)
+		release(call)
+		spent += s.scriptTime(b) - before
+	}
+	b.ReportMetric(spent/float64(b.N), "redis-us/call")
+}
+
+// scriptTime is for how long the server has run scripts, in microseconds.
+func (s *site) scriptTime(b *testing.B) float64 {
+	replies, err := s.driver.Pipeline(b.Context(), redisconn.Call{Command: "INFO", Args: []any{"commandstats"}})
+	require.NoError(b, err)
+	_, stats, _ := strings.Cut(text(replies[0].Value), "cmdstat_evalsha:")
+	_, stats, _ = strings.Cut(stats, "usec=")
+	stats, _, _ = strings.Cut(stats, ",")
+	spent, err := strconv.ParseFloat(stats, 64)
+	require.NoError(b, err)
+	return spent
+}

@@ -44,7 +44,7 @@ type Released struct {
 	Elements []string // oldest first, at most MaxBatch
 	Died     string   // the worker that died with them, if one did
 	Ended    bool     // their attempts ended in good order, so their crashes are forgotten
-	Older    []Older  // what was given back before, oldest first, at most MaxBatch
+	Older    []Older  // what was given back before, oldest first, at most MaxOlder: see OlderInFront
 }
 
 // Older is a job that was given back before others which are newer.
@@ -215,6 +215,32 @@ func (w *Worker) Release(released Released) redisconn.Call {
 			k.deaths, k.workers, w.keys.taken},
 		Args: args,
 	}
+}
+
+// OlderInFront returns those of the older jobs that a call which releases others is to name. It asks which ones stand
+// where the call would find them only if there are more than it may name: any may have been fetched since. It is asked
+// when whatever put them there has been answered.
+func (w *Worker) OlderInFront(ctx context.Context, queue string, older []Older) ([]Older, error) {
+	if len(older) <= MaxOlder {
+		return older, nil
+	}
+	value, err := redisconn.Do(ctx, w.store.driver,
+		redisconn.Call{Command: "LRANGE", Args: []any{w.store.keys.queue(queue).queue, -MaxOlder, -1}})
+	if err != nil {
+		return nil, err
+	}
+	r := redisconn.Read("LRANGE", value)
+	stands := make(map[string]bool, MaxOlder)
+	for r.More() {
+		stands[r.Text()] = true
+	}
+	there := make([]Older, 0, MaxOlder)
+	for _, one := range older {
+		if stands[one.ID] {
+			there = append(there, one)
+		}
+	}
+	return there, r.Err()
 }
 
 // Suspect notes that this worker is about to begin a job with which workers have died. It returns false when the claim

@@ -60,6 +60,10 @@ func transitions() []transition {
 		settling("release, good order", "job/release", func(w *rdb.Worker) redisconn.Call {
 			return w.Release(rdb.Released{Queue: "a", Elements: elements(claims[:2]), Ended: true})
 		}),
+		settling("release, older ones in front", "job/release", func(w *rdb.Worker) redisconn.Call {
+			return w.Release(rdb.Released{Queue: "a", Elements: elements(claims[:2]),
+				Older: []rdb.Older{{ID: "a3", Before: 2}}})
+		}),
 	}
 	for _, shelf := range []rdb.Shelf{rdb.ShelfRetry, rdb.ShelfScheduled, rdb.ShelfMorgue} {
 		all = append(all, settling("shelve, "+string(shelf), "job/shelve", func(w *rdb.Worker) redisconn.Call {

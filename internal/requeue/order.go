@@ -71,7 +71,7 @@ func (o *Order) Begin(ctx context.Context) (end func(), err error) {
 }
 
 // Note notes what is given back to a queue now, oldest first, and returns the older jobs that were given back to it
-// before: at most as many as one call may name.
+// before. A call may name at most rdb.MaxOlder: see [rdb.Worker.OlderInFront].
 func (o *Order) Note(queue string, places []Place) (older []rdb.Older) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -96,5 +96,5 @@ func (o *Order) Note(queue string, places []Place) (older []rdb.Older) {
 	}
 	slices.SortStableFunc(known, Place.compare)
 	o.byQueue[queue] = known
-	return older[max(0, len(older)-rdb.MaxBatch):]
+	return older
 }

@@ -59,16 +59,16 @@ func TestWhatWasGivenBackIsForgottenInTime(t *testing.T) {
 	})
 }
 
-func TestOneCallNamesABatchAtTheMost(t *testing.T) {
+func TestAllThatIsOlderIsNamedHoweverManyThereAre(t *testing.T) {
 	t.Parallel()
 	o := requeue.NewOrder(0)
-	const many = rdb.MaxBatch + 20
+	const many = rdb.MaxOlder + 20
 	for n := range int64(many) {
 		o.Note("q", []requeue.Place{place(n)})
 	}
 	older := o.Note("q", []requeue.Place{place(many)})
-	require.Len(t, older, rdb.MaxBatch)
-	assert.Equal(t, fmt.Sprint(many-1), older[rdb.MaxBatch-1].ID, "those that stand nearest")
+	require.Len(t, older, many)
+	assert.Equal(t, rdb.Older{ID: "0", Before: 1}, older[0])
 }
 
 func TestOneGivesBackAtATime(t *testing.T) {

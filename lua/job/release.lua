@@ -1,5 +1,6 @@
 -- job/release: gives claims of one queue back to the front of it, in their old order, oldest at the very front. What is
--- older and was given back before, by a call that came first, stands before them again, if it is near the front.
+-- older and was given back before, by a call that came first, stands before them again, if it is among the 1,000 in
+-- front.
 --
 -- Of a job that a worker died with, the hash crashes has words: one of each death that counts against it,
 -- "<worker>@<ms of death>:<ms>:<deaths of workers in the last minute>:<ten minutes>:<hour>:<workers>:<token>", where
@@ -16,7 +17,7 @@
 -- ARGV[2] worker that died with them, which is noted in crashes; empty where none died. What was taken from it is noted
 --   for an hour: it may live on, and ask whether an outcome that it sent had counted
 -- ARGV[3] 1: their attempts ended in good order, so earlier crashes are forgotten
--- ARGV[4] how many older ids follow, at most 500
+-- ARGV[4] how many older ids follow, at most 1,000
 -- ARGV[5..] of each, oldest first: before which of the elements it belongs (1 is the first), and id; then the elements,
 --   oldest first
 -- RETURNS the elements whose claim is gone
@@ -107,23 +108,38 @@ if died ~= '' then
   redis.call('PEXPIRE', taken, 3600000)
 end
 
-local near, older = {}, {}
-for _, id in ipairs(first > 5 and redis.call('LRANGE', queue, -1000, -1) or {}) do near[id] = true end
+-- The front of the queue, its last elements, is written anew from the first of them that must move on.
+local front = first > 5 and redis.call('LRANGE', queue, -1000, -1) or {}
+local at, older, before, from = {}, {}, {}, #front + 1
+for i, id in ipairs(front) do at[id] = i end -- of one that stands twice, the place that is nearer to the front
 for i = 5, first - 1, 2 do
   local id = ARGV[i + 1]
-  if near[id] then
-    near[id] = nil -- named twice, it is put back once
-    redis.call('LREM', queue, -1, id)
-    older[#older + 1] = { tonumber(ARGV[i]), id }
+  local place = at[id]
+  if place then
+    at[id] = nil -- named twice, it is put back once
+    front[place], from = false, math.min(from, place)
+    older[#older + 1], before[#before + 1] = id, tonumber(ARGV[i])
   end
 end
+local written, left = {}, #older
+for i = from, #front do
+  if front[i] then written[#written + 1] = front[i] end
+end
+for i = #ids, 1, -1 do
+  while left > 0 and before[left] > places[i] do
+    written[#written + 1], left = older[left], left - 1
+  end
+  written[#written + 1] = ids[i]
+end
+for i = left, 1, -1 do written[#written + 1] = older[i] end
+
+-- Between LTRIM and the last RPUSH the front of the queue is here alone, so nothing may fail there. Redis refuses a
+-- write for want of memory, of a disk or of replicas only as the first write of a script, and that was LREM. The key is
+-- a list, which bad has asked, and unpack is given 500 at a time: Lua's stack has room for 8,000.
+if from <= #front then redis.call('LTRIM', queue, 0, from - #front - 2) end
+for i = 1, #written, 500 do redis.call('RPUSH', queue, unpack(written, i, math.min(i + 499, #written))) end
 redis.call('HDEL', claimed, unpack(ids))
 redis.call('SREM', running, unpack(ids))
-for i = #ids, 1, -1 do
-  while #older > 0 and older[#older][1] > places[i] do redis.call('RPUSH', queue, table.remove(older)[2]) end
-  redis.call('RPUSH', queue, ids[i])
-end
-while #older > 0 do redis.call('RPUSH', queue, table.remove(older)[2]) end
 if ended then redis.call('HDEL', crashes, unpack(ids)) end
 redis.call('SADD', ready, name)
 wake(tokens, 1)

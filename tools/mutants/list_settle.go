@@ -54,7 +54,7 @@ var settleScripts = []mutant{
 	},
 	{
 		Name: "release-to-the-back", File: "lua/job/release.lua",
-		Before: "redis.call('RPUSH', queue, ids[i])", After: "redis.call('LPUSH', queue, ids[i])",
+		Before: "redis.call('RPUSH', queue, unpack(", After: "redis.call('LPUSH', queue, unpack(",
 		Breaks: "what is given back goes before what came later",
 		Tests:  scripts("TestReleaseGivesBackInTheOldOrder"), Quick: true,
 	},
@@ -63,6 +63,24 @@ var settleScripts = []mutant{
 		Before: "for i = #ids, 1, -1 do", After: "for i = 1, #ids do",
 		Breaks: "what is given back keeps its order",
 		Tests:  scripts("TestReleaseGivesBackInTheOldOrder"),
+	},
+	{
+		Name: "release-older-stay", File: "lua/job/release.lua",
+		Before: "if place then", After: "if false then",
+		Breaks: "what was fetched before stands before what comes back after it",
+		Tests:  unmodelled("TestWhatIsOlderStandsBeforeWhatIsReleased"),
+	},
+	{
+		Name: "release-older-twice", File: "lua/job/release.lua",
+		Before: "if from <= #front then redis.call('LTRIM', queue, 0, from - #front - 2) end",
+		Breaks: "what moves on in a queue stands there once",
+		Tests:  unmodelled("TestWhatIsOlderStandsBeforeWhatIsReleased"), Quick: true,
+	},
+	{
+		Name: "release-trims-one-more", File: "lua/job/release.lua",
+		Before: "from - #front - 2", After: "from - #front - 3",
+		Breaks: "what stands behind those that move on is not lost",
+		Tests:  unmodelled("TestAReleaseMovesAtMostWhatItNames"),
 	},
 	{
 		Name: "release-crashes-of-all", File: "lua/job/release.lua",
