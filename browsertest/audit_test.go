@@ -29,7 +29,11 @@ var intruder string
 func (p *tab) examine(name string) []string {
 	p.t.Helper()
 	problems := p.take()
-	for _, l := range looks {
+	all := slices.Clone(looks)
+	if p.look == all[len(all)-1] {
+		slices.Reverse(all)
+	}
+	for _, l := range all {
 		p.as(l)
 		for _, wrong := range ask[[]string](p, audit, l.Width) {
 			problems = append(problems, l.String()+": "+wrong)

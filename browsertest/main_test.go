@@ -6,4 +6,4 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) { redistest.Main(tests{m}) }

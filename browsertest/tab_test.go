@@ -21,8 +21,11 @@ import (
 
 // tab is a page that somebody has open. It notes what is wrong with whatever it shows: see take.
 type tab struct {
-	t   *testing.T
-	ctx context.Context
+	t    *testing.T
+	ctx  context.Context
+	seat *seat
+	site string // scheme and host of the site that it was opened for
+	look look   // how it shows pages; zero until somebody cared
 
 	mu       sync.Mutex
 	home     string // scheme and host of the site that it is to stay on; "" for any
@@ -43,18 +46,25 @@ func (b *browser) open(t *testing.T, s *site) *tab {
 
 func (b *browser) openAs(t *testing.T, s *site, login string) *tab {
 	t.Helper()
-	p := &tab{t: t, home: s.url}
-	var leave context.CancelFunc
-	p.ctx, leave = chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext(), chromedp.WithListener(p.notice))
-	t.Cleanup(leave)
-	require.NoError(t, chromedp.Do(p.ctx))
-	t.Cleanup(func() { _ = chromedp.Cancel(p.ctx) }) // its streams end before the server that waits for them
+	place, err := b.seat()
+	require.NoError(t, err)
+	p := &tab{t: t, ctx: place.ctx, seat: place, site: s.url, home: s.url}
+	place.taken.Store(p)
+	t.Cleanup(func() { b.giveUp(p) })
 	command(p, network.Enable, network.EnableParams{})
 	if login != "" {
 		command(p, network.SetExtraHTTPHeaders,
 			network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Authorization": login}})
 	}
 	return p
+}
+
+// sends is a command of the browser's protocol whose answer says nothing.
+func sends[P, R any](what cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, page *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, page, what, params)
+		return chromedp.Void{}, err
+	}
 }
 
 // command sends a command of the browser's protocol.
@@ -254,18 +264,24 @@ type look struct {
 
 func (l look) String() string { return fmt.Sprintf("%d-%s", l.Width, l.Theme) }
 
-// looks are the ways in which every page is looked at.
-var looks = []look{{1440, "light"}, {1440, "dark"}, {375, "light"}, {375, "dark"}}
+// looks are the ways in which every page is looked at, each but for one thing like the one before: the browser draws
+// everything anew for another width.
+var looks = []look{{1440, "light"}, {1440, "dark"}, {375, "dark"}, {375, "light"}}
 
 // as shows the page so.
 func (p *tab) as(l look) {
 	p.t.Helper()
 	const height = 900
-	command(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
-		Width: l.Width, Height: height, DeviceScaleFactor: 1, Mobile: l.Width < 600,
-	})
-	command(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-		{Name: "prefers-color-scheme", Value: l.Theme}, {Name: "prefers-reduced-motion", Value: "reduce"},
-	}})
+	if p.look.Width != l.Width {
+		command(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+			Width: l.Width, Height: height, DeviceScaleFactor: 1, Mobile: l.Width < 600,
+		})
+	}
+	if p.look.Theme != l.Theme {
+		command(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: l.Theme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+		}})
+	}
+	p.look = l
 	ask[bool](p, `() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
 }

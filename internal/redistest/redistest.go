@@ -64,11 +64,14 @@ func Rounds(on *embedded.Server, many, few int) int {
 	return many
 }
 
+// Tests are those of a package: a *testing.M, or what ends things of its own behind one.
+type Tests interface{ Run() int }
+
 // Main is the TestMain of a package: Run, then exit.
-func Main(m *testing.M) { os.Exit(Run(m)) }
+func Main(m Tests) { os.Exit(Run(m)) }
 
 // Run runs the tests, stops the servers that they started, and fails if a goroutine is left.
-func Run(m *testing.M) int {
+func Run(m Tests) int {
 	waitTogether()
 	heap := make([]byte, ballast)
 	code := m.Run()
