@@ -86,6 +86,9 @@ func (p *WorkerPool) Stopping() bool { return p.workers[len(p.workers)-1].stoppi
 // Stopped is closed once the stop is over.
 func (p *WorkerPool) Stopped() <-chan struct{} { return p.stopped }
 
+// Life ends when the first of the workers that the pool began with may do nothing any more.
+func (p *WorkerPool) Life() context.Context { return p.workers[0].life }
+
 // Leased tells whether the worker has the lease on maintenance.
 func (p *WorkerPool) Leased() bool { return p.workers[0].daemons.leased.Load() }
 
@@ -353,6 +356,9 @@ func (l LoneWorker) Leave(ctx context.Context) error { return l.w.leave(ctx) }
 
 // Halt has the worker know of a stop that has not begun to wait for anything.
 func (l LoneWorker) Halt() { l.w.stopRequested.Store(true) }
+
+// Strand has a processor that never takes up what it was given.
+func (l LoneWorker) Strand() { l.w.slots.Occupy(1) }
 
 // Unbegun is how many jobs it has put away since it halted.
 func (l LoneWorker) Unbegun() int {

@@ -264,3 +264,32 @@ func TestAClockSetBackKeepsNobodyAlive(t *testing.T) {
 		})
 	}
 }
+
+// TestAWorkerThatNeverBeganIsNotCutOff: the start failed after Redis had answered its registration. The fence of the next
+// start falls later than that one would have.
+func TestAWorkerThatNeverBeganIsNotCutOff(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		options := k.Options()
+		options.HeartbeatLife, options.FenceAfter = time.Minute, 2*time.Second
+		var silent, refused atomic.Bool
+		pool := work.NewWorkerPool(nil, 1, options).JobWithOptions("n",
+			work.JobOptions{Limit: work.Limit{Concurrent: 1}}, func() error { return nil })
+		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
+			if name := pooltest.NameOf(calls[0]); silent.Load() && name == "beat" ||
+				name == "rule" && !refused.Swap(true) {
+				return nil, errLuck
+			}
+			return pass(ctx, calls...)
+		}})
+		require.ErrorIs(t, pool.Start(k.Ctx()), errLuck)
+		k.Start(pool)
+		silent.Store(true)
+		assert.Equal(t, pool.ID(), pooltest.Await[event.WorkerCutOff](t, k.Spy, nil).Worker)
+		assert.Equal(t, 1, pooltest.Count[event.WorkerCutOff](k.Spy))
+		silent.Store(false)
+	})
+}

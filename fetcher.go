@@ -143,7 +143,7 @@ func (f *fetcher) take(c *session, fetched *rdb.Fetched, wanted int) {
 	}
 	// last: an observer may end this goroutine, and nothing must be left to do then
 	if wanted > 0 && w.events.perJob() {
-		w.events.emit(event.JobsFetched{Worker: c.rdb.ID, Jobs: got, Asked: wanted})
+		w.events.emitHere(event.JobsFetched{Worker: c.rdb.ID, Jobs: got, Asked: wanted})
 	}
 }
 
@@ -256,9 +256,9 @@ func (f *fetcher) deliver(c *session, fetched *rdb.Fetched) {
 	}
 	w.slots.Occupy(len(fit))
 	w.runners.Add(fit)
-	for _, r := range away { // one by one: if an observer ends this goroutine, a survey gives back what is not held
-		c.hold([]*run{r})
-		w.slots.Hold(1)
+	c.hold(away)
+	w.slots.Hold(len(away))
+	for _, r := range away {
 		r.leave()
 		w.handOver(r, r.decision)
 	}

@@ -19,7 +19,7 @@ func (f *fetcher) applyServed() error {
 		return nil
 	}
 	followed := false
-	defer func() { // also when an observer ends this goroutine
+	defer func() {
 		if !followed {
 			f.listing.Notify()
 		}
@@ -131,15 +131,7 @@ func (f *fetcher) returnWithdrawn() {
 		w.slots.Vacate()
 	}
 	w.runners.Add(stay)
-	runs := w.takeUnbegun()
-	released := false
-	defer func() {
-		if !released { // an observer ends this goroutine: the next one goes on
-			w.keepUnbegun(runs...)
-		}
-	}()
-	w.release(runs)
-	released = true
+	w.release(w.takeUnbegun())
 }
 
 // returnLater keeps what a fetch has brought of names that were withdrawn while it was under way.

@@ -13,8 +13,8 @@ import (
 	"github.com/265d0351/work/internal/excerpt"
 )
 
-// Observer receives every event of a pool. Observe is called by the goroutine in which the event happens, by many at
-// once, so it must be quick and safe for concurrent use. A panic in it does not reach the job; the log tells of the
+// Observer receives every event of a pool. What has happened waits until Observe returns, and many goroutines call it
+// at once, so it must be quick and safe for concurrent use. A panic in it does not reach the job; the log tells of the
 // first one, and then at most once a minute. A runtime.Goexit in it (t.FailNow, require) is survived in the same way,
 // but the observers behind it miss that event.
 type Observer interface{ Observe(event.Event) }
@@ -44,7 +44,16 @@ func (s *stream) perJob() bool {
 	return len(s.observers) > 0 || s.log.Debug()
 }
 
+// emit tells of an event in a goroutine of its own, and returns once all have heard of it. An observer may end the
+// goroutine in which it is called; whoever tells may have a lock, a processor or a place of a quota, or be in the midst
+// of a stop, and goes on.
 func (s *stream) emit(e event.Event) {
+	runApart(func() { s.emitHere(e) })
+}
+
+// emitHere tells of an event in the goroutine of the caller. It is for the events that every job has, since it costs
+// less than emit. The caller must be ready to end here: nothing that must happen comes after it, but what is deferred.
+func (s *stream) emitHere(e event.Event) {
 	e = eventlog.Bounded(e)
 	s.log.Event(e)
 	for _, o := range s.observers {
@@ -72,8 +81,8 @@ type observed struct {
 	panics int       // since then
 }
 
-// tell calls the observer on the goroutine where the event happened. A panic ends here, and so does not end a loop of
-// the worker; after runtime.Goexit, which nobody can stop, the goroutine still ends.
+// tell calls the observer in the goroutine that tells of the event. A panic ends here; after runtime.Goexit, which
+// nobody can stop, the goroutine still ends.
 func (o *observed) tell(log *eventlog.Log, e event.Event) {
 	returned := false
 	defer func() {

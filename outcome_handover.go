@@ -48,7 +48,7 @@ func (w *worker) emitOutcome(r *run, d decision, elapsed time.Duration) {
 	switch d.verb {
 	case verbDone:
 		if w.events.perJob() {
-			w.events.emit(event.JobDone{JobRef: r.ref(), Elapsed: elapsed})
+			w.events.emitHere(event.JobDone{JobRef: r.ref(), Elapsed: elapsed})
 		}
 	case verbRetry:
 		w.events.emit(event.JobFailed{JobRef: r.ref(), Elapsed: elapsed, Err: d.err, RetryIn: d.delay})

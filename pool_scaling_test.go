@@ -12,6 +12,7 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/pooltest"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -86,5 +87,47 @@ func TestPrefetchedJobsGoBackAtAStop(t *testing.T) {
 		require.ErrorAs(t, err, &stopped)
 		assert.Equal(t, ids, k.inLine("n"), "all are in their old order")
 		close(p.goOn)
+	})
+}
+
+// TestWhatRunsHearsOfAStopAtOnce although a worker is just joining the pool, and Redis does not answer it.
+func TestWhatRunsHearsOfAStopAtOnce(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		registers, joining := atomic.Int64{}, make(chan struct{})
+		stopping, order := make(chan struct{}), make(chan string, 2)
+		pool := work.NewWorkerPool(nil, work.MaxPerWorker+1, k.Options()).Job("n", func(job *work.Job, _ int) error {
+			<-stopping
+			if !job.Checkin("still there?") {
+				return errLuck
+			}
+			return nil
+		})
+		pool.Times().ScaleLook = 20 * time.Millisecond
+		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
+			if pooltest.NameOf(calls[0]) == "register" && registers.Add(1) == 2 {
+				close(joining)
+				select {
+				case <-ctx.Done():
+					order <- "the worker has given up"
+				case <-untilStopping(pool):
+					order <- "the workers have heard"
+				}
+			}
+			return pass(ctx, calls...)
+		}})
+		require.NoError(t, pool.Start(k.Ctx()))
+		k.EnqueueNumbers("n", 0, work.MaxPerWorker+50)
+		pooltest.Receive(t, joining)
+		stopped := make(chan error, 1)
+		go func() { stopped <- pool.Stop(k.Ctx()) }()
+		assert.Equal(t, "the workers have heard", pooltest.Receive(t, order))
+		close(stopping)
+		require.NoError(t, pooltest.Receive(t, stopped))
+		assert.Zero(t, pooltest.Count[event.JobFailed](k.Spy))
+		assert.Zero(t, k.Number("SCARD", "workers"))
 	})
 }

@@ -186,6 +186,7 @@ func removeUnstarted(workers []*worker) {
 	for _, w := range workers {
 		_ = w.leave(ctx) // the start has an error of its own
 		w.kill()
+		w.fence.Stop() // it would tell of a worker that never was
 	}
 }
 

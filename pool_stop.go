@@ -66,25 +66,29 @@ func (p *WorkerPool) beginStop(patience context.Context, room time.Duration) {
 	}
 }
 
-// shutDown stops the scaling first, so that no worker joins any more, then all workers side by side. The connection is
-// closed last: until then their outcomes go through it. p.stopErr may be read once p.stopped is closed.
+// shutDown stops all workers side by side. The pool knows that it stops, so none joins or leaves any more; one that the
+// scaler is adding or removing just now is waited for. The connection is closed last: until then outcomes go through
+// it. p.stopErr may be read once p.stopped is closed.
 func (p *WorkerPool) shutDown() {
 	defer close(p.stopped)
-	if p.scaling != nil {
-		p.scaling.Stop()
-		<-p.scaling.Done()
-	}
-	results := make([]*StopError, len(p.workers))
-	for _, w := range p.workers { // all of them first: what one gives back none of the others takes
+	workers := p.current()
+	results := make([]*StopError, len(workers))
+	for _, w := range workers { // all of them first: what one gives back none of the others takes
 		w.requestStop()
 	}
+	if p.scaling != nil {
+		p.scaling.Stop()
+	}
 	var stops sync.WaitGroup
-	for i, w := range p.workers {
+	for i, w := range workers {
 		// unless it returns
-		results[i] = &StopError{Err: errors.New("an observer ended the goroutine of the stop (runtime.Goexit)")}
+		results[i] = &StopError{Err: errors.New("code of the program ended the goroutine of the stop (runtime.Goexit)")}
 		stops.Go(func() { results[i] = w.stop(p.deadline, p.options.ShutdownTimeout) })
 	}
 	stops.Wait()
+	if p.scaling != nil {
+		<-p.scaling.Done()
+	}
 	all := &StopError{}
 	for _, one := range results {
 		all.Stuck = append(all.Stuck, one.Stuck...)

@@ -14,7 +14,8 @@ import (
 // processor is one goroutine that runs one job at a time.
 type processor struct {
 	worker  *worker
-	current *run // nil between jobs
+	current *run // that has begun; nil between jobs
+	calls   bool // the handler of the current one was called
 }
 
 // loop runs jobs until it is told to leave. A handler may end this very goroutine (runtime.Goexit): then its job ends
@@ -34,17 +35,26 @@ func (p *processor) loop() {
 		}
 		p.replace(err)
 	}()
+	if p.current != nil {
+		p.runCurrent() // on behalf of a goroutine that was ended before it called the handler
+	}
 	for r := p.worker.runners.Take(true); r != nil; r = p.worker.runners.Take(false) {
 		p.process(r)
 	}
 	returned = true
 }
 
-// replace starts another goroutine in place of this one, which is ending, and ends its job. The start is deferred: the
-// job's end calls code of the program once more (Backoff, observers), and that may call Goexit again.
+// replace starts another goroutine in place of this one, which is ending, and ends its job; one whose handler was not
+// called goes on there. The start is deferred: the job's end calls code of the program once more (Backoff, observers),
+// and that may call Goexit again.
 func (p *processor) replace(err error) {
-	defer func() { go (&processor{worker: p.worker}).loop() }()
-	if p.current != nil {
+	next := &processor{worker: p.worker}
+	defer func() { go next.loop() }()
+	switch {
+	case p.current == nil:
+	case !p.calls:
+		next.current = p.current
+	default:
 		p.end(nil, false, err)
 	}
 }
@@ -54,20 +64,36 @@ func (p *processor) process(r *run) {
 	if !r.notBefore.IsZero() { // a rate lets it begin then; a stop gives it back then
 		backoff.Pause(p.worker.life, time.Until(r.notBefore))
 	}
-	if !p.worker.admit(r) {
-		r.leave()
-		p.worker.slots.TakeUp()
-		p.worker.slots.Vacate()
-		return
+	if p.admit(r) {
+		p.begin(r)
+		p.runCurrent()
 	}
-	p.current = r
-	p.begin(r)
-	result, hasResult, err := p.call(r)
-	p.end(result, hasResult, err)
+}
+
+// admit asks the gates whether the run may begin. Where one of them says no, or code of the program ends this goroutine
+// there, the run leaves its places in the quota and among the processors; one about which nobody has decided is tried
+// again later.
+func (p *processor) admit(r *run) (begins bool) {
+	decided := false
+	defer func() {
+		if begins {
+			return
+		}
+		defer p.worker.slots.Vacate()
+		defer p.worker.slots.TakeUp()
+		defer r.leave()
+		if !decided {
+			p.worker.handOver(r, deferral())
+		}
+	}()
+	begins = p.worker.admit(r)
+	decided = true
+	return begins
 }
 
 // begin gives the run its ctx, which ends with the job, with its timeout, or with the worker.
 func (p *processor) begin(r *run) {
+	p.current, p.calls = r, false
 	r.begun.Store(time.Now().UnixNano())
 	p.worker.noteBegun()
 	r.ctx = &r.attempt
@@ -76,9 +102,15 @@ func (p *processor) begin(r *run) {
 		stuck := time.AfterFunc(limit+p.worker.engine.times.Stuck, func() { r.reportStuck(cause) })
 		r.ctx, r.stopTimers = ctx, func() { stuck.Stop(); stopTimer() }
 	}
-	if p.worker.events.perJob() {
-		p.worker.events.emit(event.JobStarted{JobRef: r.ref(), Waited: p.waited(r)})
+	if p.worker.events.perJob() { // last: an observer may end this goroutine, and another one runs the job
+		p.worker.events.emitHere(event.JobStarted{JobRef: r.ref(), Waited: p.waited(r)})
 	}
+}
+
+// runCurrent runs the job that has begun.
+func (p *processor) runCurrent() {
+	p.calls = true
+	p.end(p.call(p.current))
 }
 
 // waited is how long ago the run was due, as far as its record says.

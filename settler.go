@@ -147,7 +147,7 @@ func (s *settler) send(ctx context.Context) error {
 	err = excerpt.Join(transient, s.wakeForRoom(ctx, roomy))
 	// last: an observer may end this goroutine, and nothing must be left to do then
 	if s.acknowledged > 0 && s.worker.events.perJob() {
-		s.worker.events.emit(event.JobsSettled{Worker: batches[0].session.rdb.ID, Jobs: s.acknowledged})
+		s.worker.events.emitHere(event.JobsSettled{Worker: batches[0].session.rdb.ID, Jobs: s.acknowledged})
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 
 // The times of a stop.
 const (
+	takeUpGrace = time.Second      // for processors to take up what they were given: a gate may be asking Redis
 	returnGrace = time.Second      // for handlers to return once their ctx has ended
 	settleGrace = 10 * time.Second // for the outcomes to be acknowledged
 )
@@ -41,6 +42,9 @@ func (w *worker) stop(deadline *lifecycle.StopDeadline, shutdown time.Duration) 
 	defer context.AfterFunc(patience, func() { w.cancelHandlers(ErrShutdown) })()
 	cut, cancel := deadline.After(cutShare)
 	defer cancel()
+	// Whatever code of the program does here, such as its Connection: nothing of a worker outlives its stop.
+	defer w.fence.Stop()
+	defer w.kill()
 
 	result := &StopError{}
 	w.requestStop()
@@ -92,8 +96,10 @@ func (w *worker) waitFor(ctx context.Context, done <-chan struct{}) {
 }
 
 // returnUnbegun gives back what was fetched and has not begun. A processor takes up what it was given at once, either
-// to run it or to keep it for the stop.
+// to run it or to keep it for the stop. Whatever a gate has not decided in time goes back with what does not return.
 func (w *worker) returnUnbegun(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, takeUpGrace)
+	defer cancel()
 	w.slots.Until(ctx, func() bool { return w.slots.Queued() == 0 })
 	w.release(w.takeUnbegun())
 }

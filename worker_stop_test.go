@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -151,4 +152,39 @@ func (k *kit) stopAmid(concurrency, prefetch, round int) {
 		close(stopping)
 	}()
 	_ = k.Stop(pool) // it names what it cut short
+}
+
+// TestAStopEndsThoughAProcessorNeverComes: it has no deadline, and still waits for no more than a while.
+func TestAStopEndsThoughAProcessorNeverComes(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		w := k.lone(work.NewWorkerPool(nil, 2, k.Options()).Job("a", nothing), 2)
+		w.Begin()
+		w.Strand()
+		stopped := make(chan error, 1)
+		go func() { stopped <- w.Stop(-1) }()
+		require.Nil(t, pooltest.Receive(t, stopped))
+		k.noWorker()
+	})
+}
+
+// TestNothingOfAWorkerOutlivesItsStop whatever a Connection of the program does to the goroutine that stops it.
+func TestNothingOfAWorkerOutlivesItsStop(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", nothing)
+		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
+			if pooltest.NameOf(calls[0]) == "forget" {
+				runtime.Goexit()
+			}
+			return pass(ctx, calls...)
+		}})
+		require.NoError(t, pool.Start(k.Ctx()))
+		require.ErrorContains(t, pool.Stop(k.Ctx()), "runtime.Goexit")
+		assert.Error(t, pool.Life().Err())
+	})
 }
