@@ -11,6 +11,7 @@ import (
 	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/eventlog"
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/lifecycle"
 )
 
 // Observer receives every event of a pool. What has happened waits until Observe returns, and many goroutines call it
@@ -48,7 +49,7 @@ func (s *stream) perJob() bool {
 // goroutine in which it is called; whoever tells may have a lock, a processor or a place of a quota, or be in the midst
 // of a stop, and goes on.
 func (s *stream) emit(e event.Event) {
-	runApart(func() { s.emitHere(e) })
+	lifecycle.Apart(func() { s.emitHere(e) })
 }
 
 // emitHere tells of an event in the goroutine of the caller. It is for the events that every job has, since it costs

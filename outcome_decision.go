@@ -8,6 +8,7 @@ import (
 
 	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/span"
 )
@@ -119,29 +120,11 @@ func (r *run) failure(now time.Time, err error) record.Failure {
 // backoff asks the job's backoff function; one that does not return is reported in the error and replaced by the
 // default.
 func (r *run) backoff(cause error) (delay time.Duration, err error) {
-	failure := runApart(func() { delay = boundedDelay(r.registration.options.Backoff(r.job, cause)) })
+	failure := lifecycle.Apart(func() { delay = boundedDelay(r.registration.options.Backoff(r.job, cause)) })
 	if failure != "" {
 		return DefaultBackoff(r.job, cause), fmt.Errorf("%w (and the backoff function %s)", cause, failure)
 	}
 	return delay, cause
-}
-
-// runApart calls a function of the program in a goroutine of its own, which it may end, as t.FailNow does: the error
-// that it is asked about must not be lost with ours. It returns what has become of it, where it has not returned.
-func runApart(function func()) (failure string) {
-	ended := make(chan string, 1)
-	go func() {
-		failure := "ended its goroutine"
-		defer func() {
-			if value := recover(); value != nil {
-				failure = "panicked: " + excerpt.Describe(value)
-			}
-			ended <- failure
-		}()
-		function()
-		failure = ""
-	}()
-	return <-ended
 }
 
 // buryDecision is the decision to send the run's job to the morgue.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/redisconn"
@@ -145,7 +146,7 @@ func (r *run) permanent(cause error) (permanent bool, err error) {
 	if ask == nil {
 		return false, cause
 	}
-	if failure := runApart(func() { permanent = ask(cause) }); failure != "" {
+	if failure := lifecycle.Apart(func() { permanent = ask(cause) }); failure != "" {
 		return false, fmt.Errorf("%w (and the function Permanent %s)", cause, failure)
 	}
 	return permanent, cause

@@ -71,7 +71,7 @@ func (p *WorkerPool) beginStop(patience context.Context, room time.Duration) {
 // it. p.stopErr may be read once p.stopped is closed.
 func (p *WorkerPool) shutDown() {
 	defer close(p.stopped)
-	workers := p.current()
+	workers := p.workers // nobody changes them any more
 	results := make([]*StopError, len(workers))
 	for _, w := range workers { // all of them first: what one gives back none of the others takes
 		w.requestStop()
