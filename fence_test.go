@@ -265,8 +265,8 @@ func TestAClockSetBackKeepsNobodyAlive(t *testing.T) {
 	}
 }
 
-// TestAWorkerThatNeverBeganIsNotCutOff: the start failed after Redis had answered its registration. The fence of the next
-// start falls later than that one would have.
+// TestAWorkerThatNeverBeganIsNotCutOff: the start failed after Redis had answered its registration. The fence of the
+// next start falls later than that one would have.
 func TestAWorkerThatNeverBeganIsNotCutOff(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

@@ -199,8 +199,8 @@ func gates() map[string]askedGate {
 	}
 }
 
-// TestAnObserverThatEndsAProcessorAtAGateTakesNothingWithIt: the only processor and the only place of the quota are free
-// again, the job goes where it belongs, and a stop that has all the time comes to its end.
+// TestAnObserverThatEndsAProcessorAtAGateTakesNothingWithIt: the only processor and the only place of the quota are
+// free again, the job goes where it belongs, and a stop that has all the time comes to its end.
 func TestAnObserverThatEndsAProcessorAtAGateTakesNothingWithIt(t *testing.T) {
 	t.Parallel()
 	for name, g := range gates() {
@@ -334,8 +334,8 @@ func TestAJobBeginsThoughAnObserverEndsItsGoroutine(t *testing.T) {
 	}
 }
 
-// TestAStopEndsInGoodOrderThoughAnObserverEndsItsGoroutine: what is told in the midst of a stop keeps nothing of it from
-// being done, so the worker is gone from Redis, with all that it ran.
+// TestAStopEndsInGoodOrderThoughAnObserverEndsItsGoroutine: what is told in the midst of a stop keeps nothing of it
+// from being done, so the worker is gone from Redis, with all that it ran.
 func TestAStopEndsInGoodOrderThoughAnObserverEndsItsGoroutine(t *testing.T) {
 	t.Parallel()
 	for name, ends := range map[string]work.Observer{
