@@ -202,10 +202,12 @@ func (e Entry) Settings() EntrySettings {
 		Completion: s.completion, Replicas: s.replicas,
 	}
 	if s.retries != nil {
-		settings.Retries = new(*s.retries)
+		retries := *s.retries
+		settings.Retries = &retries
 	}
 	if s.unique != nil {
-		settings.Unique = new(*s.unique)
+		unique := *s.unique
+		settings.Unique = &unique
 	}
 	return settings
 }

@@ -11,7 +11,7 @@ import (
 func TestSettingsOfAnEntryAreWhatItsOptionsSay(t *testing.T) {
 	t.Parallel()
 	at := time.UnixMilli(1_900_000_000_000)
-	unique := UniqueOptions{Key: "k"}
+	unique, retries := UniqueOptions{Key: "k"}, 3
 	entry := Entry{Options: []EnqueueOption{
 		ID("first"), ID("second"), Retries(3), Timeout(time.Minute), Retention(time.Hour), Meta("a", "1"),
 		Meta("b", "2"), Tags("x", "y"),
@@ -19,7 +19,7 @@ func TestSettingsOfAnEntryAreWhatItsOptionsSay(t *testing.T) {
 		WaitReplicas(2, time.Second),
 	}}
 	want := EntrySettings{
-		ID: "second", Retries: new(3), Timeout: time.Minute, Retention: time.Hour,
+		ID: "second", Retries: &retries, Timeout: time.Minute, Retention: time.Hour,
 		Meta: map[string]string{"a": "1", "b": "2"},
 		Tags: []string{"x", "y"}, Front: true, Unique: &unique, ExpireAt: at, Deadline: at, RetryFor: time.Hour,
 		Completion: "ended",

@@ -222,16 +222,18 @@ func TestNoDurationOfTheOptionsIsUnbounded(t *testing.T) {
 	t.Parallel()
 	worker, job := WorkerOptions{}, JobOptions{}
 	for _, options := range []any{&worker, &job} {
-		for _, value := range reflect.ValueOf(options).Elem().Fields() {
-			if value.Type() == reflect.TypeFor[time.Duration]() {
+		options := reflect.ValueOf(options).Elem()
+		for i := range options.NumField() {
+			if value := options.Field(i); value.Type() == reflect.TypeFor[time.Duration]() {
 				value.SetInt(math.MaxInt64)
 			}
 		}
 	}
 	for _, options := range []any{worker.withDefaults(), job.withDefaults()} {
-		for field, value := range reflect.ValueOf(options).Fields() {
-			if value.Type() == reflect.TypeFor[time.Duration]() {
-				assert.EqualValues(t, span.Longest, value.Int(), "%T.%s", options, field.Name)
+		options := reflect.ValueOf(options)
+		for i := range options.NumField() {
+			if value := options.Field(i); value.Type() == reflect.TypeFor[time.Duration]() {
+				assert.EqualValues(t, span.Longest, value.Int(), options.Type().Field(i).Name)
 			}
 		}
 	}

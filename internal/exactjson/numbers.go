@@ -77,8 +77,8 @@ func holdsAny(t reflect.Type, seen map[reflect.Type]bool) bool {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 		return holdsAny(t.Elem(), seen)
 	case reflect.Struct:
-		for field := range t.Fields() {
-			if holdsAny(field.Type, seen) {
+		for i := range t.NumField() {
+			if holdsAny(t.Field(i).Type, seen) {
 				return true
 			}
 		}

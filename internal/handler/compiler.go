@@ -91,8 +91,8 @@ func (c *Compiler) describe(role string, fn any) (*signature, reflect.Value, err
 		}
 		s.in = append(s.in, c.describeParameter(in, f.Name()))
 	}
-	for out := range t.Outs() {
-		s.out = append(s.out, describeResult(out))
+	for i := range t.NumOut() {
+		s.out = append(s.out, describeResult(t.Out(i)))
 	}
 	return s, v, nil
 }

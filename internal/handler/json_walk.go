@@ -97,7 +97,8 @@ func (w *jsonWalk) isKey(t reflect.Type) bool {
 
 // faultInFields looks at the fields that encoding/json looks at.
 func (w *jsonWalk) faultInFields(t reflect.Type, path string, addressable bool) *jsonFault {
-	for field := range t.Fields() {
+	for i := range t.NumField() {
+		field := t.Field(i)
 		inner := field.Type
 		if field.Anonymous && inner.Kind() == reflect.Pointer {
 			inner = inner.Elem()

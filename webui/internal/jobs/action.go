@@ -25,15 +25,17 @@ type Action struct {
 	OnAll *inspect.Action // nil where it is not for all that match
 }
 
+var retryNow, retryFresh = inspect.ActionRetryNow(), inspect.ActionRetryNow(inspect.FreshAttempts())
+
 // actions are all of them, in the order of their buttons.
 var actions = []Action{
 	{Name: "retry", Path: "job-retry", Label: "Retry now", Past: "put back into their queues",
-		states: []work.State{work.StateRetrying, work.StateDead}, OnAll: new(inspect.ActionRetryNow()),
+		states: []work.State{work.StateRetrying, work.StateDead}, OnAll: &retryNow,
 		One: func(ctx context.Context, i *inspect.Inspector, id string) error { return i.RetryNow(ctx, id) }},
 	{Name: "fresh", Path: "job-retry?fresh=1", Label: "Retry with fresh attempts",
 		Past:   "put back into their queues, with fresh attempts",
 		states: []work.State{work.StateRetrying, work.StateDead},
-		OnAll:  new(inspect.ActionRetryNow(inspect.FreshAttempts())),
+		OnAll:  &retryFresh,
 		One: func(ctx context.Context, i *inspect.Inspector, id string) error {
 			return i.RetryNow(ctx, id, inspect.FreshAttempts())
 		}},
