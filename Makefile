@@ -5,7 +5,7 @@ BENCH ?= .
 DIR ?= .
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race lint fmt tidy fuzz bench cover mutants long fault-long races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long doctor-long due-long pictures image ci clean
+.PHONY: help demo test race lint fmt tidy fuzz bench cover mutants long fault-long races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long doctor-long due-long pictures image release ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ due-long: ## 500,000 jobs that are due within one second: what becomes of the li
 
 pictures: ## the pictures of docs/dashboard.md, by a browser
 	WORK_PICTURES=$(CURDIR)/docs/dashboard WORK_REQUIRE_BROWSER=1 go test -count=1 -run TestPicturesForTheGuide ./browsertest
+
+release: ## check everything, write the changelog and tag VERSION in all modules; it says how to push that
+	go run ./tools/release cut $(VERSION)
 
 image: ## make sure that Docker has the Redis image for the tests
 	scripts/redis-image
