@@ -136,7 +136,7 @@ func deeds() []deed {
 		{"keep rules", func(m *manyNames) error { return keeper.Keep(m.Ctx(), m.store) }},
 		{"renew queues", func(m *manyNames) error {
 			j := maintain.NewJanitor(maintain.Env{Store: m.store}, maintain.JanitorOptions{})
-			return j.RenewQueues(m.Ctx())
+			return j.AgreeIndexes(m.Ctx())
 		}},
 		read("queues"),
 		read("limits"),

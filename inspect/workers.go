@@ -183,11 +183,11 @@ func (i *Inspector) StopWorker(ctx context.Context, id string) error {
 	return i.want(ctx, id, rdb.CommandStop, "stopped")
 }
 
-func (i *Inspector) want(ctx context.Context, id string, wish rdb.Command, what string) error {
+func (i *Inspector) want(ctx context.Context, id string, command rdb.Command, what string) error {
 	if i.unusable != nil {
 		return i.unusable
 	}
-	registered, err := i.store.Want(ctx, id, wish)
+	registered, err := i.store.SendCommand(ctx, id, command)
 	if err == nil && !registered {
 		err = ErrNoWorker
 	}

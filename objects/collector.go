@@ -94,8 +94,8 @@ func (c *Collector) step(ctx context.Context) (Collected, bool, error) {
 	}
 }
 
-// adoptLot is how many contents of another home one step looks at.
-const adoptLot = 500
+// adoptBatch is how many contents of another home one step looks at.
+const adoptBatch = 500
 
 // adopt goes on with the listing of another home, and notes in Redis what is not known there.
 func (c *Collector) adopt(ctx context.Context) error {
@@ -104,22 +104,22 @@ func (c *Collector) adopt(ctx context.Context) error {
 		next, stop := iter.Pull2(c.store.contents.list(life))
 		c.listed, c.unlist = next, func() { end(); stop() }
 	}
-	var lot []string
-	for more := true; more && len(lot) < adoptLot; {
+	var batch []string
+	for more := true; more && len(batch) < adoptBatch; {
 		var hash Hash
 		var err error
 		if hash, err, more = c.listed(); err != nil {
 			return fmt.Errorf("the objects in their home cannot be listed: %w", err)
 		}
 		if more {
-			lot = append(lot, string(hash))
+			batch = append(batch, string(hash))
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		c.adopted = !more
 	}
-	return c.store.contents.adopt(ctx, lot)
+	return c.store.contents.adopt(ctx, batch)
 }
 
 func (c *Collector) begin(ctx context.Context) error {
@@ -174,18 +174,18 @@ func (c *Collector) prune(ctx context.Context, o rdb.ObjectInfo) (Collected, err
 	return Collected{References: removed}, err
 }
 
-// drop removes a lot of the old ones.
+// drop removes some of the old ones.
 func (c *Collector) drop(ctx context.Context) (Collected, error) {
 	sizes := map[string]int64{}
-	var lot []string
-	for bytes := int64(0); len(c.old) > 0 && len(lot) < dropObjects; c.old = c.old[1:] {
+	var batch []string
+	for bytes := int64(0); len(c.old) > 0 && len(batch) < dropObjects; c.old = c.old[1:] {
 		o := c.old[0]
-		if bytes += o.Size; bytes > dropBytes && len(lot) > 0 {
+		if bytes += o.Size; bytes > dropBytes && len(batch) > 0 {
 			break
 		}
-		lot, sizes[o.SHA] = append(lot, o.SHA), o.Size
+		batch, sizes[o.SHA] = append(batch, o.SHA), o.Size
 	}
-	dropped, err := c.store.contents.drop(ctx, lot)
+	dropped, err := c.store.contents.drop(ctx, batch)
 	did := Collected{Objects: len(dropped)}
 	for _, sha := range dropped {
 		did.Bytes += sizes[sha]

@@ -36,7 +36,7 @@ func TestAHomeOfManyContentsIsCollectedInSteps(t *testing.T) {
 		k := newKit(t, s)
 		home := &countingHome{Home: newDirectory(t)}
 		store := k.open(s.DSN(), Options{Namespace: k.namespace, Home: home, Grace: minGrace})
-		const contents = adoptLot + 60
+		const contents = adoptBatch + 60
 		for i := range contents {
 			content := fmt.Append(nil, i)
 			require.NoError(t, home.Put(t.Context(), Of(content), content)) // nobody has noted it in Redis
@@ -48,7 +48,7 @@ func TestAHomeOfManyContentsIsCollectedInSteps(t *testing.T) {
 			did, done, err := collector.Step(ctx)
 			cancel()
 			require.NoError(t, err)
-			require.LessOrEqual(t, home.yielded-before, adoptLot)
+			require.LessOrEqual(t, home.yielded-before, adoptBatch)
 			removed += did.Objects
 			if done {
 				walks++

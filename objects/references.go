@@ -13,9 +13,9 @@ import (
 // that enqueues; an id that has neither a record nor an outcome in Redis keeps nothing and is forgotten by the
 // collector.
 func (s *Store) Refer(ctx context.Context, hash Hash, ids ...string) error {
-	return s.eachLot(hash, ids, func(lot []string) error {
+	return s.eachBatch(hash, ids, func(batch []string) error {
 		found, err := repeated(ctx, func() (bool, error) {
-			_, found, err := s.redis.Refer(ctx, string(hash), lot)
+			_, found, err := s.redis.Refer(ctx, string(hash), batch)
 			return found, err
 		})
 		if err == nil && !found {
@@ -27,21 +27,21 @@ func (s *Store) Refer(ctx context.Context, hash Hash, ids ...string) error {
 
 // Unrefer notes that jobs refer to an object no more. Ids that did not refer to it are no error.
 func (s *Store) Unrefer(ctx context.Context, hash Hash, ids ...string) error {
-	return s.eachLot(hash, ids, func(lot []string) error {
-		_, err := repeated(ctx, func() (int, error) { return s.redis.Unrefer(ctx, string(hash), lot) })
+	return s.eachBatch(hash, ids, func(batch []string) error {
+		_, err := repeated(ctx, func() (int, error) { return s.redis.Unrefer(ctx, string(hash), batch) })
 		return err
 	})
 }
 
-func (s *Store) eachLot(hash Hash, ids []string, do func(lot []string) error) error {
+func (s *Store) eachBatch(hash Hash, ids []string, do func(batch []string) error) error {
 	if err := hash.check(); err != nil {
 		return err
 	}
 	if slices.Contains(ids, "") {
 		return fmt.Errorf("an id of the %d jobs that refer to object %s is empty: give the ids of jobs", len(ids), hash)
 	}
-	for lot := range slices.Chunk(ids, rdb.MaxBatch) {
-		if err := do(lot); err != nil {
+	for batch := range slices.Chunk(ids, rdb.MaxBatch) {
+		if err := do(batch); err != nil {
 			return err
 		}
 	}

@@ -87,11 +87,11 @@ func lost(err error) bool {
 	case err == nil, errors.As(err, &refused), errors.As(err, &strange), errors.As(err, &kind), errors.As(err, &name):
 		return false
 	}
-	return !slices.ContainsFunc(verdicts, func(verdict error) bool { return errors.Is(err, verdict) })
+	return !slices.ContainsFunc(answers, func(answer error) bool { return errors.Is(err, answer) })
 }
 
-// verdicts are answers, or stand for one.
-var verdicts = []error{
+// answers are errors that an answer of Redis has led to, or that are none of the connection.
+var answers = []error{
 	ErrClosed, ErrNoFeed, ErrExists, ErrNoItem, ErrTaken, ErrEmpty, ErrGone, ErrNotStalled, ErrNoResult, ErrTooLarge,
 	errFickle, errConfig, thoonkdb.ErrNoFeed, thoonkdb.ErrStale,
 }

@@ -18,7 +18,7 @@ type Patience struct {
 type Maintained struct {
 	Cancelled []string // jobs that wait again
 	Stalled   []string
-	Expired   int // results whose time was over, and whose ids were struck off
+	Expired   int // results whose time was over, and whose ids were removed off
 }
 
 // Maintain takes claims away that are too old: their jobs wait again, or are stalled. Any program may call it at any
@@ -39,7 +39,7 @@ func (j *JobFeed[T, R]) Maintain(ctx context.Context, p Patience) (done Maintain
 		age.Times = 0
 	}
 	err = j.change(ctx, func(ctx context.Context, known string, _ Config) error {
-		waiting, stalled, err := j.db.Lapse(ctx, known, age)
+		waiting, stalled, err := j.db.ReclaimOverdue(ctx, known, age)
 		done.Cancelled, done.Stalled = append(done.Cancelled, waiting...), append(done.Stalled, stalled...)
 		return err
 	})
@@ -47,7 +47,7 @@ func (j *JobFeed[T, R]) Maintain(ctx context.Context, p Patience) (done Maintain
 		return done, err
 	}
 	err = j.read(ctx, func(ctx context.Context) error {
-		done.Expired, err = j.db.Expire(ctx)
+		done.Expired, err = j.db.RemoveExpired(ctx)
 		return err
 	})
 	return done, err

@@ -84,7 +84,7 @@ func (c *Client) cleanAlways(ctx context.Context) {
 func (c *Client) failWorker(ctx context.Context, worker string, force bool) (returned int, err error) {
 	var said string
 	_, err = c.untilAnswered(ctx, func(ctx context.Context) (err error) {
-		said, err = c.store.Condemn(ctx, worker, force)
+		said, err = c.store.DeclareDead(ctx, worker, force)
 		return err
 	})
 	switch {
@@ -92,7 +92,7 @@ func (c *Client) failWorker(ctx context.Context, worker string, force bool) (ret
 		return 0, err
 	case said == worqrdb.Alive:
 		return 0, errAlive
-	case said != worqrdb.Condemned:
+	case said != worqrdb.Dead:
 		return 0, &WorkerError{ID: worker, Err: ErrWorkerUnknown}
 	}
 	_, err = c.untilAnswered(ctx, func(ctx context.Context) error { return c.takeApart(ctx, worker, &returned) })
@@ -108,7 +108,7 @@ func (c *Client) takeApart(ctx context.Context, worker string, returned *int) er
 		}
 		var refusals []error
 		for _, queue := range queues {
-			n, err := c.giveBack(ctx, worqrdb.Giveback{Worker: worker, Queue: queue, Dead: true})
+			n, err := c.requeue(ctx, worqrdb.Requeue{Worker: worker, Queue: queue, Dead: true})
 			*returned += n
 			switch {
 			case isRefusal(err):
@@ -127,8 +127,8 @@ func (c *Client) takeApart(ctx context.Context, worker string, returned *int) er
 	}
 }
 
-// giveBack puts everything that a worker holds of a queue back, newest first, in steps.
-func (c *Client) giveBack(ctx context.Context, g worqrdb.Giveback) (returned int, err error) {
+// requeue puts everything that a worker holds of a queue back, newest first, in steps.
+func (c *Client) requeue(ctx context.Context, g worqrdb.Requeue) (returned int, err error) {
 	held, err := c.store.Holdings(ctx, g.Worker, g.Queue)
 	if err != nil {
 		return 0, err
@@ -138,7 +138,7 @@ func (c *Client) giveBack(ctx context.Context, g worqrdb.Giveback) (returned int
 		for _, h := range some {
 			g.Processes = append(g.Processes, h.ID)
 		}
-		moved, err := c.store.Giveback(ctx, g)
+		moved, err := c.store.Requeue(ctx, g)
 		returned += moved.Back
 		if err != nil || moved.Alive {
 			return returned, err

@@ -59,7 +59,7 @@ func (h *heart) beat(ctx context.Context) error {
 		case alive:
 			return c.recall(ctx)
 		}
-		h.lapse()
+		h.noteLapsed()
 	}
 	if err := c.restart(ctx); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (h *heart) renew(ctx context.Context) (alive bool, err error) {
 		defer cancel()
 		defer func() {
 			if err != nil && !errors.Is(ctx.Err(), context.Canceled) && !time.Now().Before(end) {
-				h.lapse()
+				h.noteLapsed()
 			}
 		}()
 		return h.send(bounded, w, sent)
@@ -104,8 +104,8 @@ func (h *heart) send(ctx context.Context, w worqrdb.Worker, sent time.Time) (ali
 	return alive, err
 }
 
-// lapse has the worker start anew.
-func (h *heart) lapse() {
+// noteLapsed ends what the worker runs and tells of it; the next beat registers it anew.
+func (h *heart) noteLapsed() {
 	h.lapsed = true
 	h.client.dismiss(ErrLapsed)
 	h.client.told.tell(Lapsed{Worker: h.client.Worker()})
@@ -124,7 +124,7 @@ func (c *Client) recall(ctx context.Context) error {
 	doubtful := c.doubtful
 	c.mu.Unlock()
 	for _, p := range doubtful {
-		_, err := c.store.Giveback(ctx, worqrdb.Giveback{
+		_, err := c.store.Requeue(ctx, worqrdb.Requeue{
 			Worker: p.Worker, Queue: p.Queue, Processes: []string{p.ID}, Void: voidFor,
 		})
 		if err != nil {

@@ -40,8 +40,8 @@ func (p *Process) Finish(ctx context.Context, result []byte) error {
 // Stop is [Client.StopTask] of it.
 func (p *Process) Stop(ctx context.Context) error {
 	return p.client.settle(ctx, p, func(ctx context.Context) (bool, error) {
-		moved, err := p.client.store.Giveback(ctx,
-			worqrdb.Giveback{Worker: p.key.Worker, Queue: p.Queue, Processes: []string{p.ID}})
+		moved, err := p.client.store.Requeue(ctx,
+			worqrdb.Requeue{Worker: p.key.Worker, Queue: p.Queue, Processes: []string{p.ID}})
 		return moved.Back+moved.Cancelled > 0, err
 	})
 }
@@ -204,7 +204,7 @@ func (c *Client) drop(ctx context.Context, p *Process, unmarked bool) (cancelled
 	}
 	said := worqrdb.Kept
 	doubt, err := c.untilAnswered(ctx, func(ctx context.Context) (err error) {
-		said, err = c.store.Drop(ctx, p.key, p.Task, unmarked)
+		said, err = c.store.EndCancelled(ctx, p.key, p.Task, unmarked)
 		return err
 	})
 	if err != nil {

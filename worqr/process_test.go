@@ -181,7 +181,7 @@ func TestAStartThatLandsLateIsVoid(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		s.corpse("w", "q")
 		store, w := worqrdb.New(s.driver, s.prefix), worqrdb.Worker{ID: "w", Registration: "r-w", Life: time.Hour}
-		_, err := store.Giveback(t.Context(), worqrdb.Giveback{Worker: "w", Queue: "q", Processes: []string{"q_1"},
+		_, err := store.Requeue(t.Context(), worqrdb.Requeue{Worker: "w", Queue: "q", Processes: []string{"q_1"},
 			Void: time.Hour})
 		require.NoError(t, err)
 		s.enqueue("q", "a")
@@ -212,7 +212,7 @@ func TestACancelledProcessIsReportedAfterALostReply(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
 		lost := make(chan struct{})
-		w := s.losing("worqr/drop", func() { close(lost) })
+		w := s.losing("worqr/end_cancelled", func() { close(lost) })
 		s.enqueue("q", "a")
 		p := s.start(w, "q")
 		events := s.events(w)

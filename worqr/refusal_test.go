@@ -31,7 +31,7 @@ func TestServeGoesOnUntilAProcessHasEnded(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
 		err    error
-	}{"finish": {"worqr/finish", nil}, "stop": {"worqr/giveback", errors.New("broken")}} {
+	}{"finish": {"worqr/finish", nil}, "stop": {"worqr/requeue", errors.New("broken")}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			onEach(t, func(t *testing.T, s *site) {
@@ -67,7 +67,7 @@ func TestARedisThatCannotSaveIsWaitedFor(t *testing.T) {
 
 func TestAStopWorkThatFailedIsCalledAgain(t *testing.T) {
 	t.Parallel()
-	for _, script := range []string{"worqr/giveback", "worqr/leave"} {
+	for _, script := range []string{"worqr/requeue", "worqr/leave"} {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
 			onEach(t, func(t *testing.T, s *site) {

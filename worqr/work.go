@@ -107,7 +107,7 @@ func (s *serving) abandon() {
 // that was under way: then it goes round again.
 func (c *Client) leave(ctx context.Context, worker, queue string) error {
 	for {
-		if _, err := c.giveBack(ctx, worqrdb.Giveback{Worker: worker, Queue: queue}); err != nil {
+		if _, err := c.requeue(ctx, worqrdb.Requeue{Worker: worker, Queue: queue}); err != nil {
 			return err
 		}
 		if left, err := c.store.Leave(ctx, worker, queue); left || err != nil {

@@ -35,12 +35,12 @@ func (d *doctor) checkList(ctx context.Context, list heldList) error {
 				suspects = append(suspects, element)
 			}
 		}
-		verdicts, err := d.mend.AgreeClaims(ctx, suspects)
+		answers, err := d.mend.AgreeClaims(ctx, suspects)
 		if err != nil {
 			return err
 		}
-		for i, verdict := range verdicts {
-			if d.findElement(suspects[i], verdict) {
+		for i, answer := range answers {
+			if d.findElement(suspects[i], answer) {
 				from-- // it is gone from the list
 			}
 		}
@@ -48,10 +48,10 @@ func (d *doctor) checkList(ctx context.Context, list heldList) error {
 }
 
 // findElement reports what is wrong with an element, and returns true when it was removed.
-func (d *doctor) findElement(e rdb.Element, verdict string) (removed bool) {
+func (d *doctor) findElement(e rdb.Element, answer string) (removed bool) {
 	f := Finding{Check: CheckElement, Key: d.store.FullName("worker:" + e.Worker + ":" + inProcess + e.Queue), ID: e.ID,
 		Queue: e.Queue, Repaired: d.repair}
-	switch verdict {
+	switch answer {
 	case "unclaimed":
 		f.Detail = fmt.Sprintf("worker %s holds it as %s, and nothing claims it", e.Worker, e.Text())
 	case "elsewhere":
@@ -68,7 +68,7 @@ func (d *doctor) findElement(e rdb.Element, verdict string) (removed bool) {
 	}
 	d.explained[e.ID] = true
 	d.find(f)
-	return d.repair && verdict != "unclaimed"
+	return d.repair && answer != "unclaimed"
 }
 
 // checkClaims looks for claims that nobody holds.
@@ -140,11 +140,11 @@ func (d *doctor) removeClaim(ctx context.Context, h rdb.Holding) error {
 		}
 	}
 	if d.repair {
-		verdicts, err := d.mend.RemoveClaims(ctx, []rdb.Holding{h})
-		if err != nil || verdicts[0] == "ok" {
+		answers, err := d.mend.RemoveClaims(ctx, []rdb.Holding{h})
+		if err != nil || answers[0] == "ok" {
 			return err
 		}
-		f.Repaired = verdicts[0] != rdb.Blocked
+		f.Repaired = answers[0] != rdb.Blocked
 	}
 	d.find(f)
 	return nil

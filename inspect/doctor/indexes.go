@@ -27,24 +27,24 @@ func (d *doctor) checkIndexes(ctx context.Context) error {
 	}
 	names := slices.Sorted(maps.Keys(all))
 	for page := range slices.Chunk(names, rdb.MaxBatch/2) {
-		if err := d.renew(ctx, page); err != nil {
+		if err := d.agreeIndexes(ctx, page); err != nil {
 			return err
 		}
 	}
 	return d.checkServed(ctx)
 }
 
-// renew looks at some queues, and mends only those that need it: what is right keeps its time.
-func (d *doctor) renew(ctx context.Context, names []string) error {
+// agreeIndexes looks at some queues, and mends only those that need it: what is right keeps its time.
+func (d *doctor) agreeIndexes(ctx context.Context, names []string) error {
 	served := func(name string) bool { return d.served[name] }
-	faults, err := d.look.Renew(ctx, names, served, 0)
+	faults, err := d.look.AgreeIndexes(ctx, names, served, 0)
 	wrong := map[string]bool{}
 	for _, fault := range faults {
 		wrong[fault.ID] = wrong[fault.ID] || fault.What != silentQueue
 	}
 	if d.repair && err == nil {
 		maps.DeleteFunc(wrong, func(_ string, is bool) bool { return !is })
-		faults, err = d.mend.Renew(ctx, slices.Sorted(maps.Keys(wrong)), served, 0)
+		faults, err = d.mend.AgreeIndexes(ctx, slices.Sorted(maps.Keys(wrong)), served, 0)
 	}
 	for _, fault := range faults {
 		d.findIndex(fault)
@@ -119,7 +119,7 @@ func (d *doctor) checkOutcomes(ctx context.Context) error {
 			for i, field := range page {
 				ids[i] = field.Name
 			}
-			faults, err := d.mend.Date(ctx, ids, undatedFor)
+			faults, err := d.mend.AgreeOutcomes(ctx, ids, undatedFor)
 			for _, fault := range faults {
 				f := Finding{Check: CheckOutcome, Key: d.store.FullName("outcomes"), ID: fault.ID, Repaired: d.repair,
 					Detail: "nothing says until when this outcome is kept"}
@@ -164,7 +164,7 @@ func (d *doctor) checkLanes(ctx context.Context) error {
 	}
 	if d.repair {
 		for cursor := ""; cursor != "0"; {
-			if cursor, err = d.store.RetireLanes(ctx, cursor, laneLife); err != nil {
+			if cursor, err = d.store.RemoveStaleLanes(ctx, cursor, laneLife); err != nil {
 				return err
 			}
 		}

@@ -26,7 +26,7 @@ func (d *doctor) checkPlaces(ctx context.Context) error {
 			for i, field := range page {
 				jobs[i].ID = field.Name
 			}
-			_, err := d.place(ctx, jobs)
+			_, err := d.agreePlaces(ctx, jobs)
 			return err
 		})
 		if err != nil {
@@ -55,7 +55,7 @@ func (d *doctor) checkRecords(ctx context.Context) error {
 			jobs[i] = rdb.Named{ID: field.Name, Queue: d.readRecord(field)}
 			records[field.Name] = field.Value
 		}
-		waiting, err := d.place(ctx, jobs)
+		waiting, err := d.agreePlaces(ctx, jobs)
 		if err != nil {
 			return err
 		}
@@ -98,9 +98,9 @@ func (d *doctor) readRecord(field rdb.Field) string {
 	return r.Name
 }
 
-// place looks where jobs are, and returns those that should wait in a queue.
-func (d *doctor) place(ctx context.Context, jobs []rdb.Named) ([]rdb.Named, error) {
-	faults, err := d.mend.Place(ctx, jobs)
+// agreePlaces looks where jobs are, and returns those that should wait in a queue.
+func (d *doctor) agreePlaces(ctx context.Context, jobs []rdb.Named) ([]rdb.Named, error) {
+	faults, err := d.mend.AgreePlaces(ctx, jobs)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (d *doctor) findFault(job rdb.Named, fault rdb.Fault) {
 // enqueuer chose may have ended meanwhile, and be that of another job: then its record has changed.
 func (d *doctor) checkNames(ctx context.Context, job rdb.Named, queue string) error {
 	return d.unchanged(ctx, job, nil, func() (bool, error) {
-		faults, err := d.look.Place(ctx, []rdb.Named{job})
+		faults, err := d.look.AgreePlaces(ctx, []rdb.Named{job})
 		for _, fault := range faults {
 			if fault.What == "misnamed" && fault.Where == queue {
 				return true, err

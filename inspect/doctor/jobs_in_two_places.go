@@ -100,7 +100,7 @@ func (d *doctor) checkTwice(ctx context.Context, names []string, id string, stay
 		if err != nil || !found {
 			return 0, false, err
 		}
-		twice, replaced, err := d.mend.Single(ctx,
+		twice, replaced, err := d.mend.RemoveDuplicate(ctx,
 			rdb.Twice{ID: id, From: names[goes.queue], At: goes.ahead, Other: names[stays.queue], Stays: stays.ahead})
 		if err != nil {
 			return 0, false, err

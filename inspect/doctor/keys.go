@@ -244,24 +244,24 @@ func (d *doctor) walk(ctx context.Context, name string, visit func(page []rdb.Fi
 var errLimited = errors.New("as much was read as was wanted")
 
 // walkInBatches gathers pages, so that what is asked about each of their entries needs fewer round trips.
-func (d *doctor) walkInBatches(ctx context.Context, name string, visit func(lot []rdb.Field) error) error {
-	var lot []rdb.Field
+func (d *doctor) walkInBatches(ctx context.Context, name string, visit func(batch []rdb.Field) error) error {
+	var batch []rdb.Field
 	bytes := 0
 	flush := func() error {
-		gathered := lot
-		lot, bytes = nil, 0
+		gathered := batch
+		batch, bytes = nil, 0
 		if len(gathered) == 0 {
 			return nil
 		}
 		return visit(gathered)
 	}
 	err := d.walk(ctx, name, func(page []rdb.Field) error {
-		if len(lot)+len(page) > rdb.AtOnce {
+		if len(batch)+len(page) > rdb.AtOnce {
 			if err := flush(); err != nil {
 				return err
 			}
 		}
-		lot = append(lot, page...)
+		batch = append(batch, page...)
 		for _, field := range page {
 			bytes += len(field.Value)
 		}

@@ -105,13 +105,13 @@ func (d *doctor) requeueLost(ctx context.Context, lost lostJobs) error {
 			jobs = append(jobs, job)
 		}
 		slices.SortFunc(jobs, func(a, b rdb.LostJob) int { return strings.Compare(a.ID, b.ID) })
-		verdicts, err := d.mend.RequeueLost(ctx, jobs)
+		answers, err := d.mend.RequeueLost(ctx, jobs)
 		if err != nil {
 			return err
 		}
 		unsure := map[string]bool{} // queues
-		for i, verdict := range verdicts {
-			switch verdict {
+		for i, answer := range answers {
+			switch answer {
 			case "lost":
 				d.find(Finding{Check: CheckLostJob, Key: d.store.FullName("jobs"), ID: jobs[i].ID, Queue: jobs[i].Queue,
 					Repaired: d.repair,

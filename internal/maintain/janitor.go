@@ -63,8 +63,8 @@ func (j *Janitor) Run(ctx context.Context) {
 	j.cursor, j.cursors, j.checkIns = "0", map[string]string{}, map[string]string{}
 	defer j.opts.Objects.Close()
 	chores := []func(context.Context) error{ // they take turns: trimming can wait, claims that nobody holds should not
-		j.sweepOutcomes, j.trimMorgue, j.retireLanes, j.RenewQueues, j.removeRecordless, j.RemoveJoblessCheckIns,
-		j.forgetWaiters, j.tidyFlags, j.collectObjects, j.FreeLocks,
+		j.removeExpiredOutcomes, j.trimMorgue, j.removeStaleLanes, j.AgreeIndexes, j.removeRecordless,
+		j.RemoveJoblessCheckIns, j.forgetWaiters, j.tidyFlags, j.collectObjects, j.FreeLocks,
 		j.trimErrors,
 	}
 	j.failed = make([]error, len(chores)+1)

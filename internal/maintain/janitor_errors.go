@@ -34,7 +34,7 @@ func (j *Janitor) trimErrors(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := store.RetireErrorGroups(ctx, surplusErrors(byName, j.env.Now())); err != nil {
+	if _, err := store.RemoveStaleErrorGroups(ctx, surplusErrors(byName, j.env.Now())); err != nil {
 		return err
 	}
 	j.errorsTrimmed = time.Now()

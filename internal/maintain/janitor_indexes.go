@@ -17,9 +17,9 @@ const (
 	joblessWorkers = 64                  // whose check-ins are looked at together
 )
 
-// RenewQueues makes the set of ready queues agree with the queues, renews the names that have jobs or workers, and
+// AgreeIndexes makes the set of ready queues agree with the queues, renews the names that have jobs or workers, and
 // forgets those that had neither for long.
-func (j *Janitor) RenewQueues(ctx context.Context) error {
+func (j *Janitor) AgreeIndexes(ctx context.Context) error {
 	store := j.env.Store
 	registered, _, err := store.Workers(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (j *Janitor) RenewQueues(ctx context.Context) error {
 	}
 	mender := rdb.Mender{Store: store, Mend: true}
 	for page := range slices.Chunk(slices.Sorted(maps.Keys(names)), rdb.MaxBatch/2) {
-		if _, err := mender.Renew(ctx, page, func(name string) bool { return served[name] > 0 },
+		if _, err := mender.AgreeIndexes(ctx, page, func(name string) bool { return served[name] > 0 },
 			UnseenName); err != nil {
 			return err
 		}

@@ -27,9 +27,9 @@ func walk(ctx context.Context, cursor *string, parts int,
 // walkParts is how many parts of 500 one turn of the janitor reads of what grows with the number of clients.
 const walkParts = 100
 
-func (j *Janitor) retireLanes(ctx context.Context) error {
+func (j *Janitor) removeStaleLanes(ctx context.Context) error {
 	return walk(ctx, &j.lanes, walkParts, func(ctx context.Context, cursor string) (string, error) {
-		return j.env.Store.RetireLanes(ctx, cursor, 24*time.Hour)
+		return j.env.Store.RemoveStaleLanes(ctx, cursor, 24*time.Hour)
 	})
 }
 
@@ -37,9 +37,9 @@ func (j *Janitor) forgetWaiters(ctx context.Context) error {
 	return walk(ctx, &j.waiters, walkParts, j.env.Store.ForgetWaiters)
 }
 
-func (j *Janitor) sweepOutcomes(ctx context.Context) error {
+func (j *Janitor) removeExpiredOutcomes(ctx context.Context) error {
 	for {
-		n, err := j.env.Store.Sweep(ctx)
+		n, err := j.env.Store.RemoveExpiredOutcomes(ctx)
 		if err != nil || n < rdb.MaxBatch {
 			return err
 		}

@@ -55,7 +55,7 @@ func TestLanesBehindTheFirstPartsGo(t *testing.T) {
 		for cursor != "0" && turns < 100 {
 			turns++
 			require.NoError(t, walk(t.Context(), &cursor, 2, func(ctx context.Context, cursor string) (string, error) {
-				return k.store.RetireLanes(ctx, cursor, time.Hour)
+				return k.store.RemoveStaleLanes(ctx, cursor, time.Hour)
 			}))
 		}
 		assert.Equal(t, lanes, k.number("HLEN", "lanes"), "after %d turns", turns)
@@ -100,7 +100,7 @@ func TestJanitorGetsToAllOfVeryManyWorkers(t *testing.T) {
 			return trips.made, err
 		}
 		j := NewJanitor(Env{}, JanitorOptions{})
-		made, err := turn(j, workers, j.RenewQueues)
+		made, err := turn(j, workers, j.AgreeIndexes)
 		require.NoError(t, err)
 		assert.Less(t, made, workers/20)
 

@@ -8,7 +8,7 @@ import (
 	"github.com/265d0351/work/internal/redisconn"
 )
 
-var dueScript = redisconn.Load("job/due")
+var moveDueScript = redisconn.Load("job/move_due")
 
 // Waiting is one id on a shelf.
 type Waiting struct {
@@ -58,15 +58,15 @@ func (s *Store) Due(ctx context.Context, shelf Shelf, call DueCall) (Due, error)
 			args = append(append(args, queue, len(ids[name])), ids[name]...)
 		}
 	}
-	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Script: dueScript, Keys: keys, Args: args})
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Script: moveDueScript, Keys: keys, Args: args})
 	if err != nil {
 		return Due{}, err
 	}
-	r := redisconn.Read("job/due", value)
+	r := redisconn.Read("job/move_due", value)
 	due := Due{Time: fromMillis(r.Number()), Moved: int(r.Number()), Stuck: r.Texts(), Removed: int(r.Number())}
 	part := func() *redisconn.Reader {
 		list, _ := r.Next().([]any)
-		return redisconn.NewReader("job/due", value, list)
+		return redisconn.NewReader("job/move_due", value, list)
 	}
 	page, queues, dues := part(), part(), part()
 	for known := page.Len() - dues.Len(); page.More(); known-- {

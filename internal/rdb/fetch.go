@@ -255,12 +255,12 @@ func (s *Store) WakeAfterEnd(ctx context.Context, queues []string) error {
 
 func (s *Store) wake(ctx context.Context, queues []string, ended bool) error {
 	var calls []redisconn.Call
-	for lot := range slices.Chunk(queues, MaxBatch) {
-		keys := append(make([]string, 0, 1+4*len(lot)), s.keys.limits)
-		for _, queue := range lot {
+	for batch := range slices.Chunk(queues, MaxBatch) {
+		keys := append(make([]string, 0, 1+4*len(batch)), s.keys.limits)
+		for _, queue := range batch {
 			keys = s.keys.queue(queue).appendTo(keys)
 		}
-		calls = append(calls, redisconn.Call{Script: wakeScript, Keys: keys, Args: appendTexts([]any{ended}, lot)})
+		calls = append(calls, redisconn.Call{Script: wakeScript, Keys: keys, Args: appendTexts([]any{ended}, batch)})
 	}
 	_, err := s.many(ctx, calls)
 	return err

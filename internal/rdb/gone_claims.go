@@ -20,16 +20,16 @@ const (
 // GoneClaims tells what became of claims of this worker that are gone. From a registered one nothing is taken. What was
 // taken from one that was declared dead is noted for an hour.
 func (w *Worker) GoneClaims(ctx context.Context, elements []string) ([]GoneClaim, error) {
-	verdicts := make([]GoneClaim, 0, len(elements))
+	causes := make([]GoneClaim, 0, len(elements))
 	for len(elements) > 0 {
 		n := min(len(elements), MaxBatch)
 		some, err := w.goneClaims(ctx, elements[:n])
 		if err != nil {
 			return nil, err
 		}
-		verdicts, elements = append(verdicts, some...), elements[n:]
+		causes, elements = append(causes, some...), elements[n:]
 	}
-	return verdicts, nil
+	return causes, nil
 }
 
 // goneClaims reads in one pipeline whether the worker is registered, up to which fetch Redis knows of it, and what a
@@ -56,17 +56,17 @@ func (w *Worker) goneClaims(ctx context.Context, elements []string) ([]GoneClaim
 	if !registered {
 		reached = toNumber(noted)
 	}
-	verdicts := make([]GoneClaim, len(elements))
+	causes := make([]GoneClaim, len(elements))
 	for i, element := range elements {
 		number, _, _ := strings.Cut(element, ":")
 		switch was := taken.Text(); {
 		case !registered && noted == "":
-			verdicts[i] = GoneUnknown // it was taken apart long ago, by an older version, or not yet
+			causes[i] = GoneUnknown // it was taken apart long ago, by an older version, or not yet
 		case !registered && was != "", toNumber(number) > reached: // of a fetch that Redis has forgotten
-			verdicts[i] = GoneTaken
+			causes[i] = GoneTaken
 		default:
-			verdicts[i] = GoneCounted
+			causes[i] = GoneCounted
 		}
 	}
-	return verdicts, r.Err()
+	return causes, r.Err()
 }

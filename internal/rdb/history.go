@@ -146,9 +146,9 @@ func (s *Store) stats(
 func (s *Store) someStats(
 	ctx context.Context, key func(time.Time) string, at []time.Time, names []string, visit func(time.Time, Sums),
 ) error {
-	for lot := range slices.Chunk(at, min(maxPipeline, max(1, 10_000/len(names)))) {
-		calls := make([]redisconn.Call, len(lot))
-		for i, t := range lot {
+	for batch := range slices.Chunk(at, min(maxPipeline, max(1, 10_000/len(names)))) {
+		calls := make([]redisconn.Call, len(batch))
+		for i, t := range batch {
 			args := append(make([]any, 0, 1+len(names)), key(t))
 			for _, name := range names {
 				args = append(args, name)
@@ -163,7 +163,7 @@ func (s *Store) someStats(
 			r := redisconn.Read("HMGET", value)
 			for _, name := range names {
 				if counts := r.Text(); counts != "" {
-					visit(lot[i], Sums{Name: name, Counts: counts})
+					visit(batch[i], Sums{Name: name, Counts: counts})
 				}
 			}
 			if r.Err() != nil {
@@ -252,15 +252,15 @@ func (s *Store) CountErrorGroups(ctx context.Context) (int, error) {
 	return int(n), err
 }
 
-// RetireErrorGroups removes groups to which nothing was added since they were read.
-func (s *Store) RetireErrorGroups(ctx context.Context, groups []ErrorGroup) (removed int, err error) {
-	for lot := range slices.Chunk(groups, maxExamined) {
-		args := append(make([]any, 0, 1+2*len(lot)), 0)
-		for _, group := range lot {
+// RemoveStaleErrorGroups removes groups to which nothing was added since they were read.
+func (s *Store) RemoveStaleErrorGroups(ctx context.Context, groups []ErrorGroup) (removed int, err error) {
+	for batch := range slices.Chunk(groups, maxExamined) {
+		args := append(make([]any, 0, 1+2*len(batch)), 0)
+		for _, group := range batch {
 			args = append(args, group.Digest, group.raw)
 		}
 		value, err := redisconn.Do(ctx, s.driver,
-			redisconn.Call{Script: retireScript, Keys: []string{s.keys.errors}, Args: args})
+			redisconn.Call{Script: removeStaleScript, Keys: []string{s.keys.errors}, Args: args})
 		if err != nil {
 			return removed, err
 		}
@@ -276,9 +276,9 @@ func (s *Store) ForgetErrorGroups(ctx context.Context, digests []string) error {
 		_, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "UNLINK", Args: []any{s.keys.errors}})
 		return err
 	}
-	for lot := range slices.Chunk(digests, MaxBatch) {
+	for batch := range slices.Chunk(digests, MaxBatch) {
 		args := []any{s.keys.errors}
-		for _, digest := range lot {
+		for _, digest := range batch {
 			args = append(args, digest)
 		}
 		if _, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "HDEL", Args: args}); err != nil {

@@ -159,7 +159,7 @@ func (s *Store) ServedBy(ctx context.Context, ids []string) (map[string]int, err
 	return byQueue, r.Err()
 }
 
-var overdueScript = redisconn.Load("worker/overdue")
+var listOverdueScript = redisconn.Load("worker/list_overdue")
 
 // Lateness is what the deadlines of all workers say.
 type Lateness struct {
@@ -174,12 +174,12 @@ type Lateness struct {
 func (s *Store) OverdueWorkers(ctx context.Context, ahead time.Duration, most int) (Lateness, error) {
 	k := s.keys
 	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{
-		Script: overdueScript, Keys: []string{k.deadlines, k.workers, k.dead}, Args: []any{millis(ahead), most},
+		Script: listOverdueScript, Keys: []string{k.deadlines, k.workers, k.dead}, Args: []any{millis(ahead), most},
 	})
 	if err != nil {
 		return Lateness{}, err
 	}
-	r := redisconn.Read(overdueScript.Name, value)
+	r := redisconn.Read(listOverdueScript.Name, value)
 	late := Lateness{Overdue: r.Texts(), Registered: int(r.Number()), Listed: int(r.Number()), Dead: int(r.Number())}
 	return late, r.Err()
 }

@@ -178,8 +178,8 @@ func (l *lookup) close(found func(i int) bool) { l.open = slices.DeleteFunc(l.op
 
 // look sends the scripts.
 func (l *lookup) look(ctx context.Context) error {
-	lot := max(1, min(maxPipeline, maxLookupKeys/(18+len(l.workers))))
-	for part := range slices.Chunk(l.open, lot) {
+	batch := max(1, min(maxPipeline, maxLookupKeys/(18+len(l.workers))))
+	for part := range slices.Chunk(l.open, batch) {
 		calls := make([]redisconn.Call, len(part))
 		for n, i := range part {
 			calls[n] = l.call(i)

@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	ruleScript    = redisconn.Load("limit/rule")
-	recountScript = redisconn.Load("limit/recount")
+	defineLimitScript = redisconn.Load("limit/define")
+	recountScript     = redisconn.Load("limit/recount")
 )
 
 // Everything is the name whose rule is that of all queues: while it is there, no job of any begins.
@@ -37,8 +37,8 @@ func (s *Store) RuleOf(ctx context.Context, name string) (string, error) {
 // RulesOf is RuleOf for several queues.
 func (s *Store) RulesOf(ctx context.Context, names []string) ([]string, error) {
 	var calls []redisconn.Call
-	for lot := range slices.Chunk(names, MaxBatch) {
-		calls = append(calls, redisconn.Call{Command: "HMGET", Args: appendTexts([]any{s.keys.limits}, lot)})
+	for batch := range slices.Chunk(names, MaxBatch) {
+		calls = append(calls, redisconn.Call{Command: "HMGET", Args: appendTexts([]any{s.keys.limits}, batch)})
 	}
 	values, err := s.many(ctx, calls)
 	if err != nil {
@@ -84,14 +84,14 @@ func (s *Store) SetRule(ctx context.Context, name, before, after string, anew bo
 // others from being done, and after an error of the connection any may be.
 func (s *Store) SetRules(ctx context.Context, changes []RuleChange) ([]Changed, error) {
 	var calls []redisconn.Call
-	for lot := range slices.Chunk(changes, maxExamined) {
-		keys := append(make([]string, 0, 1+4*len(lot)), s.keys.limits)
-		args := make([]any, 0, 4*len(lot))
-		for _, c := range lot {
+	for batch := range slices.Chunk(changes, maxExamined) {
+		keys := append(make([]string, 0, 1+4*len(batch)), s.keys.limits)
+		args := make([]any, 0, 4*len(batch))
+		for _, c := range batch {
 			keys = s.keys.queue(c.Name).appendTo(keys)
 			args = append(args, c.Name, c.Before, c.After, c.Anew)
 		}
-		calls = append(calls, redisconn.Call{Script: ruleScript, Keys: keys, Args: args})
+		calls = append(calls, redisconn.Call{Script: defineLimitScript, Keys: keys, Args: args})
 	}
 	replies, err := s.pipelines(ctx, maxPipeline, calls)
 	if err != nil {
@@ -99,12 +99,12 @@ func (s *Store) SetRules(ctx context.Context, changes []RuleChange) ([]Changed, 
 	}
 	changed := make([]Changed, 0, len(changes))
 	for i, reply := range replies {
-		lot := len(calls[i].Args) / 4
+		batch := len(calls[i].Args) / 4
 		answers, _ := reply.Value.([]any)
-		if reply.Err == nil && len(answers) != lot {
-			return nil, &redisconn.UnexpectedReplyError{Script: ruleScript.Name, Reply: reply.Value}
+		if reply.Err == nil && len(answers) != batch {
+			return nil, &redisconn.UnexpectedReplyError{Script: defineLimitScript.Name, Reply: reply.Value}
 		}
-		for j := range lot {
+		for j := range batch {
 			one := Changed{Err: reply.Err}
 			if reply.Err == nil {
 				one = changedAs(answers[j])
@@ -193,10 +193,10 @@ func (s *Store) count(ctx context.Context, ids map[string][]string) (map[string]
 	var calls []redisconn.Call
 	var of []string
 	for name, all := range ids {
-		for lot := range slices.Chunk(all, MaxBatch) {
+		for batch := range slices.Chunk(all, MaxBatch) {
 			calls = append(calls, redisconn.Call{
 				Script: recountScript, Keys: []string{s.keys.queue(name).running, s.keys.claimed},
-				Args: appendTexts([]any{name}, lot),
+				Args: appendTexts([]any{name}, batch),
 			})
 			of = append(of, name)
 		}

@@ -13,9 +13,9 @@ import (
 )
 
 var (
-	returnClaimScript = redisconn.Load("repair/return_claim")
-	sweepScript       = redisconn.Load("repair/sweep")
-	retireScript      = redisconn.Load("repair/retire")
+	returnClaimScript   = redisconn.Load("repair/return_claim")
+	removeExpiredScript = redisconn.Load("repair/remove_expired")
+	removeStaleScript   = redisconn.Load("repair/remove_stale")
 )
 
 // Holding is one entry of the index of claims.
@@ -86,11 +86,12 @@ func (s *Store) ReturnClaim(ctx context.Context, h Holding) (bool, error) {
 	return n > 0, nil
 }
 
-// Sweep removes outcomes whose retention has passed, and returns how many; call again while it is [MaxBatch].
-func (s *Store) Sweep(ctx context.Context) (int, error) {
+// RemoveExpiredOutcomes removes outcomes whose retention has passed, and returns how many; call again while it is
+// [MaxBatch].
+func (s *Store) RemoveExpiredOutcomes(ctx context.Context) (int, error) {
 	k := s.keys
 	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{
-		Script: sweepScript, Keys: []string{k.outcomes, k.outcomesUntil}, Args: []any{MaxBatch},
+		Script: removeExpiredScript, Keys: []string{k.outcomes, k.outcomesUntil}, Args: []any{MaxBatch},
 	})
 	if err != nil {
 		return 0, err
@@ -99,10 +100,10 @@ func (s *Store) Sweep(ctx context.Context) (int, error) {
 	return int(n), nil
 }
 
-// RetireLanes reads a part of the lanes, beginning at that cursor ("" or "0" the first time), and removes those that
-// were not used for that long. It returns where the next call begins: "0" after the last part, and the same cursor with
-// an error.
-func (s *Store) RetireLanes(ctx context.Context, cursor string, silent time.Duration) (next string, err error) {
+// RemoveStaleLanes reads a part of the lanes, beginning at that cursor ("" or "0" the first time), and removes those
+// that were not used for that long. It returns where the next call begins: "0" after the last part, and the same cursor
+// with an error.
+func (s *Store) RemoveStaleLanes(ctx context.Context, cursor string, silent time.Duration) (next string, err error) {
 	value, err := redisconn.Do(ctx, s.driver,
 		redisconn.Call{Command: "HSCAN", Args: []any{s.keys.lanes, cmp.Or(cursor, "0"), "COUNT", MaxBatch}})
 	if err != nil {
@@ -117,7 +118,7 @@ func (s *Store) RetireLanes(ctx context.Context, cursor string, silent time.Dura
 	for page := range slices.Chunk(lanes, 2*MaxBatch) { // a hash in its small encoding comes all at once
 		args := appendTexts([]any{millis(silent)}, page)
 		if _, err := redisconn.Do(ctx, s.driver,
-			redisconn.Call{Script: retireScript, Keys: []string{s.keys.lanes}, Args: args}); err != nil {
+			redisconn.Call{Script: removeStaleScript, Keys: []string{s.keys.lanes}, Args: args}); err != nil {
 			return cursor, err
 		}
 	}

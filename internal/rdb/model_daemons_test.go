@@ -150,19 +150,19 @@ func (m *machine) dueOn(t *rapid.T, shelf rdb.Shelf) {
 	}
 }
 
-func (m *machine) condemn(t *rapid.T) {
+func (m *machine) declareDead(t *rapid.T) {
 	reaper := m.choose(t, "reaper", serving)
 	known := slices.Sorted(maps.Keys(m.workers))
 	known = append(known, slices.Sorted(maps.Keys(m.dead))...)
 	if len(known) == 0 {
 		t.Skip("no worker")
 	}
-	m.condemnOn(t, reaper.id, rapid.SampledFrom(known).Draw(t, "target"))
+	m.declareDeadBy(t, reaper.id, rapid.SampledFrom(known).Draw(t, "target"))
 }
 
-func (m *machine) condemnOn(t *rapid.T, reaper, target string) {
+func (m *machine) declareDeadBy(t *rapid.T, reaper, target string) {
 	m.request(t, step{
-		title: reaper + " condemns " + target,
+		title: reaper + " declares dead " + target,
 		send: func(store *rdb.Store) (any, error) {
 			dead, err := store.Worker(reaper).DeclareDead(background, modelSteady, target)
 			return len(dead) == 1, err
@@ -204,7 +204,7 @@ func (m *machine) die(t *rapid.T) {
 		}
 	}
 	if reaper := slices.IndexFunc(m.actors, serving); reaper >= 0 {
-		m.condemnOn(t, m.actors[reaper].id, corpse.id)
+		m.declareDeadBy(t, m.actors[reaper].id, corpse.id)
 	}
 }
 
@@ -247,7 +247,7 @@ func (m *machine) forgetDeadOn(t *rapid.T, target string) {
 // reapAll is what a steady worker does in the end to all that have no heartbeat.
 func (m *machine) reapAll(t *rapid.T, reaper *actor) {
 	for _, target := range slices.Sorted(maps.Keys(m.workers)) {
-		m.condemnOn(t, reaper.id, target)
+		m.declareDeadBy(t, reaper.id, target)
 	}
 	registered, dead, err := m.site.store.Workers(background)
 	require.NoError(t, err)
@@ -308,10 +308,10 @@ func (m *machine) orphanOn(t *rapid.T, h rdb.Holding) {
 	})
 }
 
-func (m *machine) sweep(t *rapid.T) {
+func (m *machine) removeExpired(t *rapid.T) {
 	m.request(t, step{
 		title: "outcomes are swept",
-		send:  func(store *rdb.Store) (any, error) { return store.Sweep(background) },
+		send:  func(store *rdb.Store) (any, error) { return store.RemoveExpiredOutcomes(background) },
 		execute: func() any {
 			before := len(m.outcomes)
 			maps.DeleteFunc(m.outcomes, func(_ string, o modelOutcome) bool { return o.until <= m.before })

@@ -32,8 +32,8 @@ func (b *between) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redi
 	return b.Driver.Pipeline(ctx, calls...)
 }
 
-// retireLanes removes old lanes. Some are used again after they were read, and those must stay.
-func (m *machine) retireLanes(t *rapid.T) {
+// removeStaleLanes removes old lanes. Some are used again after they were read, and those must stay.
+func (m *machine) removeStaleLanes(t *rapid.T) {
 	through := &between{Driver: m.wire.Driver}
 	title := "silent lanes are retired"
 	if rapid.Bool().Draw(t, "used meanwhile") {
@@ -46,7 +46,7 @@ func (m *machine) retireLanes(t *rapid.T) {
 		send: func(store *rdb.Store) (any, error) {
 			return nil, everyPart(func(cursor string) (string,
 				error) {
-				return store.RetireLanes(background, cursor, modelSilent)
+				return store.RemoveStaleLanes(background, cursor, modelSilent)
 			})
 		},
 		execute: func() any {

@@ -10,9 +10,9 @@ import (
 )
 
 var (
-	objectDropScript  = redisconn.Load("object/drop")
-	objectGoneScript  = redisconn.Load("object/gone")
-	objectPruneScript = redisconn.Load("object/prune")
+	objectDropScript        = redisconn.Load("object/drop")
+	objectMarkRemovedScript = redisconn.Load("object/mark_removed")
+	objectPruneScript       = redisconn.Load("object/prune")
 )
 
 // ObjectInfo is what Redis knows of one object.
@@ -141,7 +141,7 @@ func (o Objects) Drop(ctx context.Context, removal Removal, shas []string) ([]st
 
 // Gone says that the collector of that mark has taken the content out of its home.
 func (o Objects) Gone(ctx context.Context, sha, mark string) error {
-	_, err := o.count(ctx, redisconn.Call{Script: objectGoneScript, Keys: []string{o.Store.keys.object(sha).leaving},
-		Args: []any{mark}})
+	_, err := o.count(ctx, redisconn.Call{Script: objectMarkRemovedScript,
+		Keys: []string{o.Store.keys.object(sha).leaving}, Args: []any{mark}})
 	return err
 }

@@ -17,8 +17,8 @@ const (
 // pipelines makes calls, so many in one round trip, and returns all answers, refusals as well.
 func (s *Store) pipelines(ctx context.Context, most int, calls []redisconn.Call) ([]redisconn.Reply, error) {
 	all := make([]redisconn.Reply, 0, len(calls))
-	for lot := range slices.Chunk(calls, most) {
-		replies, err := s.driver.Pipeline(ctx, lot...)
+	for batch := range slices.Chunk(calls, most) {
+		replies, err := s.driver.Pipeline(ctx, batch...)
 		if err != nil {
 			return nil, err
 		}

@@ -16,15 +16,15 @@ import (
 
 var (
 	renameBrokenScript      = redisconn.Load("repair/rename_broken")
-	placeScript             = redisconn.Load("repair/place")
+	agreePlacesScript       = redisconn.Load("repair/agree_places")
 	removeUnfetchableScript = redisconn.Load("repair/remove_unfetchable")
-	singleScript            = redisconn.Load("repair/single")
+	removeDuplicateScript   = redisconn.Load("repair/remove_duplicate")
 	requeueLostScript       = redisconn.Load("repair/requeue_lost")
 	agreeClaimScript        = redisconn.Load("repair/agree_claim")
 	removeWorkerScript      = redisconn.Load("repair/remove_worker")
-	renewScript             = redisconn.Load("repair/renew")
+	agreeIndexesScript      = redisconn.Load("repair/agree_indexes")
 	removeJoblessScript     = redisconn.Load("repair/remove_jobless")
-	dateScript              = redisconn.Load("repair/date")
+	agreeOutcomesScript     = redisconn.Load("repair/agree_outcomes")
 	limitLifeScript         = redisconn.Load("repair/limit_life")
 	removeClaimScript       = redisconn.Load("repair/remove_claim")
 )
@@ -85,8 +85,8 @@ type Named struct{ ID, Queue string }
 // else between those, so it is few.
 const AtOnce = 4 * maxExamined
 
-// Place tells where up to [AtOnce] jobs stand, apart from queues, and mends what contradicts itself.
-func (m Mender) Place(ctx context.Context, jobs []Named) ([]Fault, error) {
+// AgreePlaces tells where up to [AtOnce] jobs stand, apart from queues, and mends what contradicts itself.
+func (m Mender) AgreePlaces(ctx context.Context, jobs []Named) ([]Fault, error) {
 	k := m.Store.keys
 	var calls []redisconn.Call
 	for part := range slices.Chunk(jobs, maxExamined) {
@@ -95,7 +95,7 @@ func (m Mender) Place(ctx context.Context, jobs []Named) ([]Fault, error) {
 			args = append(args, job.ID, job.Queue)
 		}
 		calls = append(calls, redisconn.Call{
-			Script: placeScript,
+			Script: agreePlacesScript,
 			Keys:   []string{k.jobs, k.claimed, k.names, k.trail, k.crashes, k.scheduled, k.retry, k.morgue, k.stalled},
 			Args:   args,
 		})
@@ -106,7 +106,7 @@ func (m Mender) Place(ctx context.Context, jobs []Named) ([]Fault, error) {
 	}
 	var faults []Fault
 	for _, value := range values {
-		r := redisconn.Read("repair/place", value)
+		r := redisconn.Read("repair/agree_places", value)
 		for r.More() {
 			faults = append(faults, Fault{ID: r.Text(), What: r.Text(), Where: r.Text()})
 		}
@@ -177,12 +177,12 @@ type Twice struct {
 	Stays int
 }
 
-// Single removes an id that stands twice. It answers whether it did so, or would have, and whether [Removed] stands in
-// its place.
-func (m Mender) Single(ctx context.Context, twice Twice) (was, replaced bool, err error) {
+// RemoveDuplicate removes an id that stands twice. It answers whether it did so, or would have, and whether [Removed]
+// stands in its place.
+func (m Mender) RemoveDuplicate(ctx context.Context, twice Twice) (was, replaced bool, err error) {
 	k := m.Store.keys
 	value, err := redisconn.Do(ctx, m.Store.driver, redisconn.Call{
-		Script: singleScript, Keys: []string{k.queue(twice.From).queue, k.queue(twice.Other).queue},
+		Script: removeDuplicateScript, Keys: []string{k.queue(twice.From).queue, k.queue(twice.Other).queue},
 		Args: []any{m.Mend, twice.ID, twice.At, twice.Stays, MaxBatch, m.reach()},
 	})
 	return value == int64(1) || value == int64(2), value == int64(2), err
@@ -219,7 +219,7 @@ func (m Mender) RequeueLost(ctx context.Context, jobs []LostJob) ([]string, erro
 			Args: []any{m.Mend, job.ID, job.Queue, job.Digest, m.reach(), job.Sure},
 		}
 	}
-	return m.verdicts(ctx, calls)
+	return m.answers(ctx, calls)
 }
 
 // AgreeClaims makes elements of in-process lists and the index of claims agree. It answers ok, unclaimed, elsewhere,
@@ -242,7 +242,7 @@ func (m Mender) AgreeClaims(ctx context.Context, elements []Element) ([]string, 
 			Args: []any{m.Mend, e.Worker, e.Queue, e.text, e.Claim.raw, otherElement, m.reach()},
 		}
 	}
-	return m.verdicts(ctx, calls)
+	return m.answers(ctx, calls)
 }
 
 // RemoveClaims removes claims that nobody holds, and gives their jobs back. It answers ok, back, elsewhere or ghost for
@@ -262,15 +262,15 @@ func (m Mender) RemoveClaims(ctx context.Context, claims []Holding) ([]string, e
 			Args: []any{h.ID, h.raw, h.Worker, h.Element(), h.Queue, m.reach()},
 		}
 	}
-	return m.verdicts(ctx, calls)
+	return m.answers(ctx, calls)
 }
 
-// Blocked is the verdict of a script that met a key of a wrong type, and did nothing.
+// Blocked is the answer of a script that met a key of a wrong type, and did nothing.
 const Blocked = "blocked"
 
-// verdicts makes calls that answer with one word each.
-func (m Mender) verdicts(ctx context.Context, calls []redisconn.Call) ([]string, error) {
-	verdicts := make([]string, 0, len(calls))
+// answers makes calls that answer with one word each.
+func (m Mender) answers(ctx context.Context, calls []redisconn.Call) ([]string, error) {
+	answers := make([]string, 0, len(calls))
 	for len(calls) > 0 {
 		n := min(len(calls), maxPipeline)
 		replies, err := m.Store.driver.Pipeline(ctx, calls[:n]...)
@@ -281,18 +281,18 @@ func (m Mender) verdicts(ctx context.Context, calls []redisconn.Call) ([]string,
 			var refused *redisconn.ServerError
 			switch word := reply.Value.(type) {
 			case []byte:
-				verdicts = append(verdicts, string(word))
+				answers = append(answers, string(word))
 			default:
 				if !errors.As(reply.Err, &refused) || refused.Code != "BADKEY" && refused.Code != "WRONGTYPE" {
 					return nil, cmp.Or[error](reply.Err,
 						&redisconn.UnexpectedReplyError{Script: calls[0].Script.Name, Reply: reply.Value})
 				}
-				verdicts = append(verdicts, Blocked)
+				answers = append(answers, Blocked)
 			}
 		}
 		calls = calls[n:]
 	}
-	return verdicts, nil
+	return answers, nil
 }
 
 // RemoveWorker removes the keys of a worker that nobody knows and that has no heartbeat, and answers how many there
@@ -307,10 +307,10 @@ func (m Mender) RemoveWorker(ctx context.Context, worker string) (int, error) {
 	return int(n), err
 }
 
-// Renew makes the indexes of queues agree with up to [MaxBatch]/2 queues, of which it is told whether a worker serves
-// them, and forgets names that were neither seen with jobs nor served for that long (0: never).
-func (m Mender) Renew(ctx context.Context, queues []string, served func(string) bool, unseen time.Duration) ([]Fault,
-	error) {
+// AgreeIndexes makes the indexes of queues agree with up to [MaxBatch]/2 queues, of which it is told whether a worker
+// serves them, and forgets names that were neither seen with jobs nor served for that long (0: never).
+func (m Mender) AgreeIndexes(ctx context.Context, queues []string, served func(string) bool,
+	unseen time.Duration) ([]Fault, error) {
 	k := m.Store.keys
 	keys := append(make([]string, 0, 2+2*len(queues)), k.ready, k.queues)
 	args := append(make([]any, 0, 2+2*len(queues)), m.Mend, millis(unseen))
@@ -319,26 +319,27 @@ func (m Mender) Renew(ctx context.Context, queues []string, served func(string) 
 		keys = append(keys, of.queue, of.wake)
 		args = append(args, name, served(name))
 	}
-	value, err := redisconn.Do(ctx, m.Store.driver, redisconn.Call{Script: renewScript, Keys: keys, Args: args})
+	value, err := redisconn.Do(ctx, m.Store.driver, redisconn.Call{Script: agreeIndexesScript, Keys: keys, Args: args})
 	if err != nil {
 		return nil, err
 	}
-	return faultPairs("renew", value)
+	return faultPairs(agreeIndexesScript.Name, value)
 }
 
-// Date makes outcomes and the times until which they are kept agree; an outcome without one is kept for that long.
-func (m Mender) Date(ctx context.Context, ids []string, keep time.Duration) ([]Fault, error) {
+// AgreeOutcomes makes outcomes and the times until which they are kept agree; an outcome without one is kept for that
+// long.
+func (m Mender) AgreeOutcomes(ctx context.Context, ids []string, keep time.Duration) ([]Fault, error) {
 	k := m.Store.keys
 	args := append(make([]any, 0, 2+len(ids)), m.Mend, millis(keep))
 	for _, id := range ids {
 		args = append(args, id)
 	}
 	value, err := redisconn.Do(ctx, m.Store.driver,
-		redisconn.Call{Script: dateScript, Keys: []string{k.outcomes, k.outcomesUntil}, Args: args})
+		redisconn.Call{Script: agreeOutcomesScript, Keys: []string{k.outcomes, k.outcomesUntil}, Args: args})
 	if err != nil {
 		return nil, err
 	}
-	return faultPairs("date", value)
+	return faultPairs(agreeOutcomesScript.Name, value)
 }
 
 func faultPairs(script string, value any) ([]Fault, error) {

@@ -105,10 +105,10 @@ func (s *Store) ScheduleOf(ctx context.Context, id string) (Schedule, error) {
 func (s *Store) SchedulesOf(ctx context.Context, ids []string) ([]Schedule, error) {
 	page := make([]Schedule, 0, len(ids))
 	var calls []redisconn.Call
-	for lot := range slices.Chunk(ids, MaxBatch) {
+	for batch := range slices.Chunk(ids, MaxBatch) {
 		calls = append(calls,
-			redisconn.Call{Command: "HMGET", Args: appendTexts([]any{s.keys.schedules}, lot)},
-			redisconn.Call{Command: "HMGET", Args: appendTexts([]any{s.keys.ticks}, lot)})
+			redisconn.Call{Command: "HMGET", Args: appendTexts([]any{s.keys.schedules}, batch)},
+			redisconn.Call{Command: "HMGET", Args: appendTexts([]any{s.keys.ticks}, batch)})
 	}
 	replies, err := s.pipelines(ctx, maxPipeline, calls)
 	if err != nil {

@@ -241,7 +241,7 @@ func TestGroupsThatHaveGrownAreNotRetired(t *testing.T) {
 		seen := s.groups(t)
 		s.pass(t, 3*time.Millisecond)
 		s.tell(t, rdb.Tally{Lane: "x", Number: 2, Errors: []rdb.ErrorCount{{Digest: "grows", Count: 1}}})
-		removed, err := s.store.RetireErrorGroups(background, seen)
+		removed, err := s.store.RemoveStaleErrorGroups(background, seen)
 		require.NoError(t, err)
 		assert.Equal(t, 1, removed)
 		left := s.groups(t)

@@ -121,8 +121,8 @@ func TestAnotherRateTakesOverWhatIsOwed(t *testing.T) {
 func TestWhatIsWantedOfAWorker(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
-		wishes []rdb.Command
-		wanted string
+		commands []rdb.Command
+		wanted   string
 	}{
 		"pause":                 {[]rdb.Command{rdb.CommandPause}, "pause"},
 		"go on":                 {[]rdb.Command{rdb.CommandPause, rdb.CommandResume}, ""},
@@ -136,8 +136,8 @@ func TestWhatIsWantedOfAWorker(t *testing.T) {
 			t.Parallel()
 			onEach(t, func(t *testing.T, s *site) {
 				w := s.worker(t, "w1", "a")
-				for _, wish := range row.wishes {
-					known, err := s.store.Want(t.Context(), "w1", wish)
+				for _, command := range row.commands {
+					known, err := s.store.SendCommand(t.Context(), "w1", command)
 					require.NoError(t, err)
 					require.True(t, known)
 				}
@@ -145,7 +145,7 @@ func TestWhatIsWantedOfAWorker(t *testing.T) {
 					pulse := s.beat(t, w, rdb.Beat{Life: time.Minute, Epoch: "epoch-1", Lease: lease})
 					assert.Equal(t, row.wanted, pulse.Wanted, "lease %s", lease)
 				}
-				known, err := s.store.Want(t.Context(), "nobody", rdb.CommandStop)
+				known, err := s.store.SendCommand(t.Context(), "nobody", rdb.CommandStop)
 				require.NoError(t, err)
 				assert.False(t, known || s.exists(t, "worker:nobody:info"))
 			})
@@ -157,7 +157,7 @@ func TestAHeartbeatAnswersAPing(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
 		w := s.worker(t, "w1", "a")
-		_, err := s.store.Want(t.Context(), "w1", rdb.CommandPing)
+		_, err := s.store.SendCommand(t.Context(), "w1", rdb.CommandPing)
 		require.NoError(t, err)
 		pinged, err := s.store.Pinged(t.Context(), "w1")
 		require.NoError(t, err)

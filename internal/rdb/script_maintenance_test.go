@@ -225,7 +225,7 @@ func TestSweepRemovesOutcomesThatAreOver(t *testing.T) {
 		settle(t, w, w.Complete(done))
 		s.pass(t, 10*time.Millisecond)
 		for _, want := range []int{1, 0} {
-			swept, err := s.store.Sweep(t.Context())
+			swept, err := s.store.RemoveExpiredOutcomes(t.Context())
 			require.NoError(t, err)
 			assert.Equal(t, want, swept)
 		}
@@ -247,7 +247,7 @@ func TestRetireLanesRemovesThoseThatAreSilent(t *testing.T) {
 		s.cmd(t, "HSET", "lanes", "recent", recent)
 		require.NoError(t, everyPart(func(cursor string) (string,
 			error) {
-			return s.store.RetireLanes(t.Context(), cursor, time.Minute)
+			return s.store.RemoveStaleLanes(t.Context(), cursor, time.Minute)
 		}))
 		lanes := s.hash(t, "lanes")
 		assert.Len(t, lanes, 2)

@@ -52,13 +52,13 @@ func TestReclaimDecidesByWhatIsThereNow(t *testing.T) {
 					tt.after(t, s)
 				}
 				before := s.dump(t)
-				verdicts, err := rdb.Mender{Store: s.store}.AgreeClaims(t.Context(), elements)
+				answers, err := rdb.Mender{Store: s.store}.AgreeClaims(t.Context(), elements)
 				require.NoError(t, err)
-				assert.Equal(t, []string{tt.want}, verdicts)
+				assert.Equal(t, []string{tt.want}, answers)
 				assert.Equal(t, before, s.dump(t), "a look changes nothing")
-				verdicts, err = rdb.Mender{Store: s.store, Mend: true}.AgreeClaims(t.Context(), elements)
+				answers, err = rdb.Mender{Store: s.store, Mend: true}.AgreeClaims(t.Context(), elements)
 				require.NoError(t, err)
-				assert.Equal(t, []string{tt.want}, verdicts)
+				assert.Equal(t, []string{tt.want}, answers)
 				if tt.want == "ok" {
 					assert.Equal(t, before, s.dump(t))
 				} else {

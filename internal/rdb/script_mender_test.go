@@ -79,9 +79,9 @@ func TestRecallDecidesByWhatIsThereNow(t *testing.T) {
 				}
 				before := s.list(t, "queue:a")
 				lost := []rdb.LostJob{{Named: rdb.Named{ID: "a1", Queue: "a"}, Digest: rdb.Digest(record("a1"))}}
-				verdicts, err := rdb.Mender{Store: s.store, Mend: true}.RequeueLost(t.Context(), lost)
+				answers, err := rdb.Mender{Store: s.store, Mend: true}.RequeueLost(t.Context(), lost)
 				require.NoError(t, err)
-				assert.Equal(t, []string{tt.want}, verdicts)
+				assert.Equal(t, []string{tt.want}, answers)
 				if tt.want == "lost" {
 					before = []string{"a1"}
 				}
@@ -126,9 +126,9 @@ func TestUnclaimDecidesByWhatIsThereNow(t *testing.T) {
 				if tt.meanwhile != nil {
 					tt.meanwhile(t, s)
 				}
-				verdicts, err := rdb.Mender{Store: s.store, Mend: true}.RemoveClaims(t.Context(), claims)
+				answers, err := rdb.Mender{Store: s.store, Mend: true}.RemoveClaims(t.Context(), claims)
 				require.NoError(t, err)
-				assert.Equal(t, []string{tt.want}, verdicts)
+				assert.Equal(t, []string{tt.want}, answers)
 				assert.Equal(t, tt.queue, s.list(t, "queue:a"))
 				assert.Equal(t, tt.want == "ok", s.exists(t, "claimed"))
 				assert.Equal(t, tt.want == "ok", s.exists(t, "running:a"), "a claim that is gone makes room")
@@ -143,7 +143,7 @@ func TestANameIsForgottenOnlyWhenNobodyNeedsIt(t *testing.T) {
 		s.enqueue(t, "full", "f1")
 		s.cmd(t, "ZADD", "queues", 5, "full", 5, "served", 5, "old", s.now(t).UnixMilli(), "young")
 		served := func(name string) bool { return name == "served" }
-		faults, err := rdb.Mender{Store: s.store, Mend: true}.Renew(t.Context(),
+		faults, err := rdb.Mender{Store: s.store, Mend: true}.AgreeIndexes(t.Context(),
 			[]string{"full", "served", "old", "young"}, served, time.Hour)
 		require.NoError(t, err)
 		assert.Equal(t, []rdb.Fault{{ID: "old", What: "old"}}, faults)
@@ -180,13 +180,13 @@ func TestAnIDThatStandsInAQueueOnceStays(t *testing.T) {
 		s.cmd(t, "RPUSH", "queue:a", "x", "once", "twice", "y", "twice")
 		mender := rdb.Mender{Store: s.store, Mend: true}
 		for id, want := range map[string]bool{"once": false, "twice": true, "never": false} {
-			mended, _, err := mender.Single(t.Context(), rdb.Twice{ID: id, From: "a", Other: "a"})
+			mended, _, err := mender.RemoveDuplicate(t.Context(), rdb.Twice{ID: id, From: "a", Other: "a"})
 			require.NoError(t, err)
 			assert.Equal(t, want, mended, id)
 		}
 		assert.Equal(t, []string{"twice", "y", "once", "x"}, s.list(t, "queue:a"),
 			"the one that is nearer to the front stays")
-		mended, _, err := mender.Single(t.Context(), rdb.Twice{ID: "once", From: "a", Other: "b"})
+		mended, _, err := mender.RemoveDuplicate(t.Context(), rdb.Twice{ID: "once", From: "a", Other: "b"})
 		require.NoError(t, err)
 		assert.False(t, mended, "it is not in the other one")
 		assert.Equal(t, []string{"twice", "y", "once", "x"}, s.list(t, "queue:a"))

@@ -257,24 +257,24 @@ func TestCondemnNeedsASteadyReaperAndALapsedTarget(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		reaper := s.worker(t, "w1", "a")
 		s.worker(t, "w2", "a")
-		condemn := func(target string, steady time.Duration) bool {
+		declareDead := func(target string, steady time.Duration) bool {
 			dead, err := reaper.DeclareDead(t.Context(), steady, target)
 			require.NoError(t, err)
 			return len(dead) == 1
 		}
-		assert.False(t, condemn("w2", 0), "it is alive")
+		assert.False(t, declareDead("w2", 0), "it is alive")
 		s.cmd(t, "UNLINK", "worker:w2")
-		assert.False(t, condemn("w2", time.Hour), "the reaper is not steady")
+		assert.False(t, declareDead("w2", time.Hour), "the reaper is not steady")
 		assert.Equal(t, []string{"w1", "w2"}, s.set(t, "workers"))
-		assert.True(t, condemn("w2", 0))
-		assert.True(t, condemn("w2", 0), "now or before")
+		assert.True(t, declareDead("w2", 0))
+		assert.True(t, declareDead("w2", 0), "now or before")
 		s.cmd(t, "SET", "worker:w2", "RUN 1")
-		assert.True(t, condemn("w2", 0), "a late heartbeat revives nobody")
+		assert.True(t, declareDead("w2", 0), "a late heartbeat revives nobody")
 		assert.Equal(t, []string{"w1"}, s.set(t, "workers"))
 		assert.Equal(t, []string{"w2"}, s.set(t, "dead"))
-		assert.False(t, condemn("nobody", 0))
+		assert.False(t, declareDead("nobody", 0))
 		s.cmd(t, "UNLINK", "worker:w1")
-		assert.False(t, condemn("w1", 0), "without a heartbeat there is no judge")
+		assert.False(t, declareDead("w1", 0), "without a heartbeat there is no judge")
 	})
 }
 

@@ -14,7 +14,7 @@ var (
 	endScript          = redisconn.Load("job/end")
 	shelveScript       = redisconn.Load("job/shelve")
 	releaseScript      = redisconn.Load("job/release")
-	suspectScript      = redisconn.Load("job/suspect")
+	markSuspectScript  = redisconn.Load("job/mark_suspect")
 	declareAliveScript = redisconn.Load("worker/declare_alive")
 )
 
@@ -247,7 +247,7 @@ func (w *Worker) OlderInFront(ctx context.Context, queue string, older []Older) 
 // is gone, so that the job must not begin.
 func (w *Worker) Suspect(ctx context.Context, claim Claim) (bool, error) {
 	value, err := redisconn.Do(ctx, w.store.driver, redisconn.Call{
-		Script: suspectScript, Keys: []string{w.store.keys.crashes, w.keys.inprocess(claim.Queue)},
+		Script: markSuspectScript, Keys: []string{w.store.keys.crashes, w.keys.inprocess(claim.Queue)},
 		Args: []any{w.ID, claim.Element},
 	})
 	if err != nil {

@@ -70,7 +70,7 @@ func TestSettlementsTakeAWholeBatch(t *testing.T) {
 		assert.Empty(t, settle(t, w, w.Complete(done)))
 		assert.Len(t, settle(t, w, w.Complete(done)), rdb.MaxBatch)
 		s.pass(t, 5*time.Millisecond)
-		swept, err := s.store.Sweep(t.Context())
+		swept, err := s.store.RemoveExpiredOutcomes(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, rdb.MaxBatch, swept)
 	})

@@ -143,7 +143,7 @@ func storing() []transition {
 			_, claims, err := store.Worker("w1").Survey(background, 3, []string{"a", "b"})
 			return claims, err
 		}},
-		{name: "suspect", script: "job/suspect", timed: true, prepare: func(t *testing.T, s *site) {
+		{name: "suspect", script: "job/mark_suspect", timed: true, prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "HSET", "crashes", "a2", "v@1:2:3:4:5:6:7 +v:1:2")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
@@ -201,11 +201,11 @@ func living() []transition {
 			})
 			return pulse.State, err
 		}},
-		{name: "condemn", script: "worker/declare_dead", prepare: lapsed,
+		{name: "declare dead", script: "worker/declare_dead", prepare: lapsed,
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				return store.Worker("w2").DeclareDead(background, 0, "w1")
 			}},
-		{name: "overdue", script: "worker/overdue", reads: true, prepare: lapsed,
+		{name: "overdue", script: "worker/list_overdue", reads: true, prepare: lapsed,
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				return store.OverdueWorkers(background, time.Minute, 10)
 			}},
@@ -222,7 +222,7 @@ func living() []transition {
 
 func maintaining() []transition {
 	return []transition{
-		{name: "due", script: "job/due", prepare: func(t *testing.T, s *site) {
+		{name: "move due", script: "job/move_due", prepare: func(t *testing.T, s *site) {
 			s.plan(t, "a", "a1", 1)
 			s.plan(t, "b", "b1", 2)
 			s.cmd(t, "ZADD", "scheduled", 3, "ghost")
@@ -246,15 +246,17 @@ func maintaining() []transition {
 			}
 			return nil, err
 		}},
-		{name: "retire", script: "repair/retire", prepare: func(t *testing.T, s *site) {
+		{name: "remove stale", script: "repair/remove_stale", prepare: func(t *testing.T, s *site) {
 			waiting(t, s)
 			s.cmd(t, "HSET", "lanes", "old", "7 5 3=duplicate")
-		}, send: func(_ *site, store *rdb.Store) (any, error) { return store.RetireLanes(background, "", time.Hour) }},
-		{name: "sweep", script: "repair/sweep", prepare: func(t *testing.T, s *site) {
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			return store.RemoveStaleLanes(background, "", time.Hour)
+		}},
+		{name: "remove expired", script: "repair/remove_expired", prepare: func(t *testing.T, s *site) {
 			s.cmd(t, "HSET", "outcomes", "a1", "result", "a2", "result")
 			s.cmd(t, "ZADD", "outcomes:until", 5, "a1", "1e15", "a2")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
-			_, err := store.Sweep(background)
+			_, err := store.RemoveExpiredOutcomes(background)
 			return nil, err
 		}},
 	}

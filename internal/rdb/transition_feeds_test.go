@@ -54,8 +54,8 @@ func callsOfFeeds(r *recorder) {
 	ignore(f.Stall(background, "{}", claim))
 	ignore(f.Retry(background, "{}", "x"))
 	ignore(f.Withdraw(background, "{}", "x"))
-	ignore(f.Lapse(background, "{}", thoonkdb.Age{}))
-	ignore(f.Expire(background))
+	ignore(f.ReclaimOverdue(background, "{}", thoonkdb.Age{}))
+	ignore(f.RemoveExpired(background))
 }
 
 // TestEveryScriptOfFeedsIsSent: those that are not are seen by no other test.
@@ -169,13 +169,13 @@ func feeding() []transition {
 		}, func(f *thoonkdb.Feed) (any, error) { return nil, ignoring(f.Retry(background, feedConfig, "j1")) }),
 		of("thoonk/withdraw", fed(2),
 			func(f *thoonkdb.Feed) (any, error) { return nil, ignoring(f.Withdraw(background, feedConfig, "j1")) }),
-		of("thoonk/lapse", aged, func(f *thoonkdb.Feed) (any, error) {
-			return nil, lapsing(f.Lapse(background, feedConfig, thoonkdb.Age{Max: time.Hour, Times: 1}))
+		of("thoonk/reclaim_overdue", aged, func(f *thoonkdb.Feed) (any, error) {
+			return nil, lapsing(f.ReclaimOverdue(background, feedConfig, thoonkdb.Age{Max: time.Hour, Times: 1}))
 		}),
-		of("thoonk/expire", func(t *testing.T, s *site) {
+		of("thoonk/remove_expired", func(t *testing.T, s *site) {
 			fed(2)(t, s)
 			s.cmd(t, "SADD", "feed.jobresults:news", "gone")
-		}, func(f *thoonkdb.Feed) (any, error) { return nil, ignoring(f.Expire(background)) }),
+		}, func(f *thoonkdb.Feed) (any, error) { return nil, ignoring(f.RemoveExpired(background)) }),
 	}
 	for name, position := range map[string]string{"first": "begin:", "last": ":end", "before": ":2", "after": "2:"} {
 		all = append(all, of("thoonk/insert, "+name, sorted, func(f *thoonkdb.Feed) (any, error) {
@@ -258,7 +258,7 @@ func TestFeedsAreLeftAloneByWhoDoesNotKnowThem(t *testing.T) {
 		"stall":    func(f *thoonkdb.Feed) error { return ignoring(f.Stall(background, "{}", claim)) },
 		"retry":    func(f *thoonkdb.Feed) error { return ignoring(f.Retry(background, "{}", "x")) },
 		"withdraw": func(f *thoonkdb.Feed) error { return ignoring(f.Withdraw(background, "{}", "j3")) },
-		"lapse":    func(f *thoonkdb.Feed) error { return lapsing(f.Lapse(background, "{}", thoonkdb.Age{})) },
+		"reclaim":  func(f *thoonkdb.Feed) error { return lapsing(f.ReclaimOverdue(background, "{}", thoonkdb.Age{})) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

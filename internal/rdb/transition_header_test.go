@@ -66,7 +66,7 @@ func callsOfScripts() []redisconn.Call {
 	ignore(store.OverdueWorkers(background, time.Second, 10))
 	ignore(w.Forget(background, []string{"a", "b"}))
 	ignore(store.ReturnClaim(background, rdb.Holding{ID: "x", Worker: "W", Queue: "a", Number: "1"}))
-	ignore(store.Sweep(background))
+	ignore(store.RemoveExpiredOutcomes(background))
 	callsOfControls(store)
 	ignore(w.Suspect(background, claims[0]))
 	ignore(w.DeclareAlive(background, []string{"x", "y"}))
@@ -84,7 +84,7 @@ func callsOfScripts() []redisconn.Call {
 	callsOfLongJobs(r)
 	callsOfTallies(r)
 	callsOfServing(w)
-	ignore(rdb.NewStore(&oneLane{recorder: r}, "ns").RetireLanes(background, "", time.Second))
+	ignore(rdb.NewStore(&oneLane{recorder: r}, "ns").RemoveStaleLanes(background, "", time.Second))
 	ignore(rdb.NewStore(&oneLane{recorder: r}, "ns").FreeLocks(background, ""))
 	calls := append(r.calls, w.Complete(ended(claims...)),
 		w.End(claims[0], rdb.Ending{ID: "x", Queue: "a", Belongings: belongings}),

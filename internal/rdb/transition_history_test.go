@@ -31,7 +31,7 @@ func tallying() []transition {
 			})
 			return told.Refused, err
 		}},
-		{name: "tally, errors retired", script: "repair/retire", prepare: func(t *testing.T, s *site) {
+		{name: "tally, errors retired", script: "repair/remove_stale", prepare: func(t *testing.T, s *site) {
 			s.cmd(t, "HSET", "errors", "x", "2 7 5\x00id\x00name\x00old", "y", "broken")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
 			var all []rdb.ErrorGroup
@@ -40,7 +40,7 @@ func tallying() []transition {
 			if err != nil {
 				return nil, err
 			}
-			_, err = store.RetireErrorGroups(background, all)
+			_, err = store.RemoveStaleErrorGroups(background, all)
 			return nil, err
 		}},
 	}
@@ -77,5 +77,5 @@ func callsOfTallies(r *recorder) {
 	r.calls = append(r.calls, store.Tally(rdb.Tally{
 		At: time.Now(), Sums: []rdb.Sums{{Name: "a"}}, Errors: []rdb.ErrorCount{{Digest: "x"}},
 	}))
-	_, _ = store.RetireErrorGroups(background, []rdb.ErrorGroup{{}})
+	_, _ = store.RemoveStaleErrorGroups(background, []rdb.ErrorGroup{{}})
 }

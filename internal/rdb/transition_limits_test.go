@@ -11,7 +11,7 @@ import (
 	"github.com/265d0351/work/internal/redisconn"
 )
 
-// limiting are the transitions of rules, of wishes to workers and of a purge.
+// limiting are the transitions of rules, of commands to workers and of a purge.
 func limiting() []transition {
 	atMost := func(n int) string { return rdb.Rule{Limit: rdb.Limit{Concurrent: n}}.Text() }
 	rated := func(jobs int) string {
@@ -31,17 +31,17 @@ func limiting() []transition {
 		}
 	}
 	filling := rdb.Rule{Limit: rdb.Limit{Concurrent: 3}, Filling: "token"}.Text()
-	want := func(wish rdb.Command) func(*site, *rdb.Store) (any, error) {
-		return func(_ *site, store *rdb.Store) (any, error) { return store.Want(background, "w1", wish) }
+	command := func(c rdb.Command) func(*site, *rdb.Store) (any, error) {
+		return func(_ *site, store *rdb.Store) (any, error) { return store.SendCommand(background, "w1", c) }
 	}
 	return []transition{
-		{name: "rule, the first", script: "limit/rule", prepare: ruled(atMost(1)),
+		{name: "rule, the first", script: "limit/define", prepare: ruled(atMost(1)),
 			send: rule("a", atMost(1), atMost(5), false)},
-		{name: "rule, counted anew", script: "limit/rule", prepare: ruled(""), send: rule("a", "", filling, true)},
-		{name: "rule, none", script: "limit/rule", prepare: ruled(atMost(1)), send: rule("a", atMost(1), "", false)},
-		{name: "rule, all queues", script: "limit/rule", prepare: holding,
+		{name: "rule, counted anew", script: "limit/define", prepare: ruled(""), send: rule("a", "", filling, true)},
+		{name: "rule, none", script: "limit/define", prepare: ruled(atMost(1)), send: rule("a", atMost(1), "", false)},
+		{name: "rule, all queues", script: "limit/define", prepare: holding,
 			send: rule("", "", rdb.Rule{Paused: true}.Text(), false)},
-		{name: "rule, another rate", script: "limit/rule", timed: true, prepare: func(t *testing.T, s *site) {
+		{name: "rule, another rate", script: "limit/define", timed: true, prepare: func(t *testing.T, s *site) {
 			ruled(rated(10))(t, s)
 			s.cmd(t, "SET", "rate:a", s.now(t).Add(time.Hour).UnixMilli(), "PX", 3_600_000)
 		}, send: rule("a", rated(10), rated(20), false)},
@@ -54,12 +54,12 @@ func limiting() []transition {
 				_, err := store.Recount(background, "a")
 				return nil, err
 			}},
-		{name: "want", script: "worker/want", prepare: holding, send: want(rdb.CommandQuiet)},
-		{name: "want, resume", script: "worker/want", prepare: func(t *testing.T, s *site) {
+		{name: "command", script: "worker/command", prepare: holding, send: command(rdb.CommandQuiet)},
+		{name: "command, resume", script: "worker/command", prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "HSET", "worker:w1:info", "wanted", "pause")
-		}, send: want(rdb.CommandResume)},
-		{name: "want, ping", script: "worker/want", prepare: holding, send: want(rdb.CommandPing)},
+		}, send: command(rdb.CommandResume)},
+		{name: "command, ping", script: "worker/command", prepare: holding, send: command(rdb.CommandPing)},
 		{name: "beat, which answers", script: "worker/beat", timed: true, prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "HSET", "worker:w1:info", "ping", "5")
@@ -101,13 +101,13 @@ func (o oneClaim) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redi
 	return o.recorder.Pipeline(ctx, calls...)
 }
 
-// callsOfLimits has every method of rules, wishes and purges make its call.
+// callsOfLimits has every method of rules, commands and purges make its call.
 func callsOfLimits(r *recorder) {
 	store := rdb.NewStore(r, "ns")
 	ignore := func(...any) {}
 	ignore(store.SetRule(background, "a", "", "0", true))
 	ignore(rdb.NewStore(oneClaim{r}, "ns").Fill(background, "a"))
-	ignore(store.Want(background, "W", rdb.CommandPause))
+	ignore(store.SendCommand(background, "W", rdb.CommandPause))
 	ignore(store.Purge(background, "a", 1, []string{"x"}))
 }
 

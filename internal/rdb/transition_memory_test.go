@@ -47,7 +47,7 @@ func TestAFullRedisRefusesEnqueueAndNothingElse(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			if !tr.timed && tr.script != "job/due" {
+			if !tr.timed && tr.script != "job/move_due" {
 				assert.Equal(t, want, got)
 			}
 			assert.Equal(t, keysIn(roomy.dump(t)), keysIn(full.dump(t)))

@@ -31,28 +31,33 @@ func mendingJobs() []transition {
 		return nil, err
 	}
 	place := func(_ *site, store *rdb.Store) (any, error) {
-		_, err := mender(store).Place(background,
+		_, err := mender(store).AgreePlaces(background,
 			[]rdb.Named{{ID: "a1", Queue: "a"}, {ID: "a2", Queue: "a"}, {ID: "a3", Queue: "a"}})
 		return nil, err
 	}
 	return []transition{
-		{name: "place, on a shelf too", script: "repair/place", prepare: damaged("ZADD", "retry", 5, "a1"),
+		{name: "agree places, on a shelf too", script: "repair/agree_places",
+			prepare: damaged("ZADD", "retry", 5, "a1"),
+			send:    place},
+		{name: "agree places, no name", script: "repair/agree_places", prepare: damaged("ZADD", "morgue", 5, "a3"),
 			send: place},
-		{name: "place, no name", script: "repair/place", prepare: damaged("ZADD", "morgue", 5, "a3"), send: place},
-		{name: "place, no record", script: "repair/place", prepare: damaged("HDEL", "jobs", "a2"), send: place},
-		{name: "strike", script: "repair/remove_unfetchable", prepare: damaged("RPUSH", "queue:a", "a1", "ghost"),
+		{name: "agree places, no record", script: "repair/agree_places",
+			prepare: damaged("HDEL", "jobs", "a2"), send: place},
+		{name: "remove unfetchable", script: "repair/remove_unfetchable",
+			prepare: damaged("RPUSH", "queue:a", "a1", "ghost"),
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				_, err := mender(store).RemoveUnfetchable(background, "a", 0)
 				return nil, err
 			}},
-		{name: "strike, on a shelf", script: "repair/remove_unfetchable", prepare: damaged("ZADD", "retry", 5, "a3"),
+		{name: "remove unfetchable, on a shelf", script: "repair/remove_unfetchable",
+			prepare: damaged("ZADD", "retry", 5, "a3"),
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				_, err := mender(store).RemoveUnfetchable(background, "a", 0)
 				return nil, err
 			}},
-		{name: "single", script: "repair/single", prepare: damaged("RPUSH", "queue:b", "a3"),
+		{name: "remove duplicate", script: "repair/remove_duplicate", prepare: damaged("RPUSH", "queue:b", "a3"),
 			send: func(_ *site, store *rdb.Store) (any, error) {
-				_, _, err := mender(store).Single(background, rdb.Twice{ID: "a3", From: "b", Other: "a"})
+				_, _, err := mender(store).RemoveDuplicate(background, rdb.Twice{ID: "a3", From: "b", Other: "a"})
 				return nil, err
 			}},
 		{name: "recall", script: "repair/requeue_lost", prepare: damaged("UNLINK", "queue:a"),
@@ -101,7 +106,7 @@ func mendingIndexes() []transition {
 				time.UnixMilli(1_800_000_000_000))
 			return nil, err
 		}},
-		{name: "renew", script: "repair/renew", timed: true, prepare: func(t *testing.T, s *site) {
+		{name: "agree indexes", script: "repair/agree_indexes", timed: true, prepare: func(t *testing.T, s *site) {
 			waiting(t, s)
 			s.cmd(t, "SREM", "ready", "a")
 			s.cmd(t, "SADD", "ready", "gone")
@@ -109,7 +114,7 @@ func mendingIndexes() []transition {
 			s.cmd(t, "UNLINK", "wake:b")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
 			served := func(name string) bool { return name == "served" }
-			_, err := mender(store).Renew(background, []string{"a", "b", "gone", "served"}, served, time.Hour)
+			_, err := mender(store).AgreeIndexes(background, []string{"a", "b", "gone", "served"}, served, time.Hour)
 			return nil, err
 		}},
 		{name: "shed, of records", script: "repair/remove_jobless", prepare: func(t *testing.T, s *site) {
@@ -128,14 +133,14 @@ func mendingIndexes() []transition {
 			_, err := store.RemoveJoblessCheckIns(background, []string{"w1"}, map[string]string{})
 			return nil, err
 		}},
-		{name: "date", script: "repair/date", timed: true, prepare: func(t *testing.T, s *site) {
+		{name: "agree outcomes", script: "repair/agree_outcomes", timed: true, prepare: func(t *testing.T, s *site) {
 			s.cmd(t, "HSET", "outcomes", "a1", "result")
 			s.cmd(t, "ZADD", "outcomes:until", "1e15", "a2")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
-			_, err := mender(store).Date(background, []string{"a1", "a2"}, time.Hour)
+			_, err := mender(store).AgreeOutcomes(background, []string{"a1", "a2"}, time.Hour)
 			return nil, err
 		}},
-		{name: "lapse", script: "repair/limit_life", prepare: func(t *testing.T, s *site) {
+		{name: "limit life", script: "repair/limit_life", prepare: func(t *testing.T, s *site) {
 			s.worker(t, "w1", "a")
 			s.cmd(t, "SET", "lease", "w1")
 		}, send: func(s *site, store *rdb.Store) (any, error) {
@@ -175,16 +180,16 @@ func callsOfMending(r *recorder) {
 	m := rdb.Mender{Store: store, Mend: true}
 	ignore := func(...any) {}
 	ignore(m.RenameBroken(background, rdb.Key{Name: "queue:a"}, "list", time.UnixMilli(1)))
-	ignore(m.Place(background, []rdb.Named{{ID: "x", Queue: "a"}}))
+	ignore(m.AgreePlaces(background, []rdb.Named{{ID: "x", Queue: "a"}}))
 	ignore(m.RemoveUnfetchable(background, "a", 0))
-	ignore(m.Single(background, rdb.Twice{ID: "x", From: "a", Other: "b"}))
+	ignore(m.RemoveDuplicate(background, rdb.Twice{ID: "x", From: "a", Other: "b"}))
 	ignore(m.RequeueLost(background, []rdb.LostJob{{Named: rdb.Named{ID: "x", Queue: "a"}}}))
 	ignore(m.AgreeClaims(background,
 		[]rdb.Element{{Worker: "W", Queue: "a", ID: "x", Claim: rdb.Holding{Worker: "V", Queue: "b"}}}))
 	ignore(m.RemoveClaims(background, []rdb.Holding{{ID: "x", Worker: "W", Queue: "a", Number: "1"}}))
 	ignore(m.RemoveWorker(background, "W"))
-	ignore(m.Renew(background, []string{"a", "b"}, func(string) bool { return true }, time.Hour))
-	ignore(m.Date(background, []string{"x"}, time.Hour))
+	ignore(m.AgreeIndexes(background, []string{"a", "b"}, func(string) bool { return true }, time.Hour))
+	ignore(m.AgreeOutcomes(background, []string{"x"}, time.Hour))
 	ignore(m.LimitLife(background, "lease", time.Hour, time.Hour))
 	ignore(m.LimitLife(background, "worker:W", time.Hour, time.Hour))
 	ignore(store.RemoveJoblessCheckIns(background, []string{"W"}, map[string]string{}))

@@ -74,7 +74,7 @@ func sharing() []transition {
 			}},
 		{name: "object dropped", script: "object/drop", prepare: stored, send: drop("")},
 		{name: "object dropped from another home", script: "object/drop", prepare: stored, send: drop("m")},
-		{name: "object gone", script: "object/gone", prepare: func(t *testing.T, s *site) {
+		{name: "object gone", script: "object/mark_removed", prepare: func(t *testing.T, s *site) {
 			s.cmd(t, "SET", "object:ab:leaving", "m")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
 			return nil, rdb.Objects{Store: store}.Gone(background, "ab", "m")

@@ -70,9 +70,9 @@ func (w *Worker) Register(ctx context.Context, reg Registration) (time.Time, str
 	}
 	n := min(len(reg.Queues), MaxBatch)
 	calls := []redisconn.Call{{Script: registerScript, Keys: keys, Args: appendTexts(args, reg.Queues[:n])}}
-	for lot := range slices.Chunk(reg.Queues[n:], MaxBatch) {
+	for batch := range slices.Chunk(reg.Queues[n:], MaxBatch) {
 		args := []any{w.ID, millis(reg.Life), reg.Epoch, reg.Former, 0}
-		calls = append(calls, redisconn.Call{Script: registerScript, Keys: keys, Args: appendTexts(args, lot)})
+		calls = append(calls, redisconn.Call{Script: registerScript, Keys: keys, Args: appendTexts(args, batch)})
 	}
 	values, err := w.store.many(ctx, calls)
 	if err != nil {
@@ -307,16 +307,16 @@ func (w *Worker) Forget(ctx context.Context, queues []string) (holding []string,
 	k := w.store.keys
 	var calls []redisconn.Call
 	for {
-		lot := queues[:min(len(queues), MaxBatch)]
+		batch := queues[:min(len(queues), MaxBatch)]
 		keys := []string{
 			k.workers, k.dead, w.keys.heart, w.keys.queues, w.keys.info, w.keys.running, k.lease, k.deputy, k.deadlines,
 			w.keys.taken,
 		}
-		for _, queue := range lot {
+		for _, queue := range batch {
 			keys = append(keys, w.keys.inprocess(queue))
 		}
-		calls = append(calls, redisconn.Call{Script: forgetScript, Keys: keys, Args: appendTexts([]any{w.ID}, lot)})
-		if queues = queues[len(lot):]; len(queues) == 0 {
+		calls = append(calls, redisconn.Call{Script: forgetScript, Keys: keys, Args: appendTexts([]any{w.ID}, batch)})
+		if queues = queues[len(batch):]; len(queues) == 0 {
 			break
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/265d0351/work/internal/redisconn"
 )
 
-var wantScript = redisconn.Load("worker/want")
+var commandScript = redisconn.Load("worker/command")
 
 // Command is what an operator wants of a worker.
 type Command string
@@ -29,11 +29,11 @@ func CommandedWorker(message []byte) (worker string, is bool) {
 	return strings.CutPrefix(string(message), commandMessage)
 }
 
-// Want tells a worker what is wanted of it. It answers false when no such worker is registered.
-func (s *Store) Want(ctx context.Context, worker string, wish Command) (bool, error) {
+// SendCommand tells a worker what is wanted of it. It answers false when no such worker is registered.
+func (s *Store) SendCommand(ctx context.Context, worker string, command Command) (bool, error) {
 	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{
-		Script: wantScript, Keys: []string{s.keys.workers, s.keys.worker(worker).info, s.keys.control},
-		Args: []any{worker, string(wish)},
+		Script: commandScript, Keys: []string{s.keys.workers, s.keys.worker(worker).info, s.keys.control},
+		Args: []any{worker, string(command)},
 	})
 	n, _ := value.(int64)
 	return n == 1, err

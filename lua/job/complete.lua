@@ -49,9 +49,9 @@ for i = 1, (flags or waiters) and #ids or 0 do
   end
 end
 
--- strike removes elements from, to of one list and tells which were there. Where they are a good part of it, the list
+-- remove takes elements from, to of one list and tells which were there. Where they are a good part of it, the list
 -- is written anew: to take them out one by one costs a command for each.
-local function strike(from, to)
+local function remove(from, to)
   local list, there = KEYS[lists[from]], {}
   if 3 * (to - from + 1) < lengths[lists[from]] then
     for i = from, to do there[elements[i]] = not skip[i] and redis.call('LREM', list, -1, elements[i]) == 1 end
@@ -71,7 +71,7 @@ local ended, from = {}, 1
 while from <= #ids do
   local to, part = from, {}
   while lists[to + 1] == lists[from] do to = to + 1 end
-  local there = strike(from, to)
+  local there = remove(from, to)
   for i = from, to do
     if there[elements[i]] then
       part[#part + 1], ended[#ended + 1], there[elements[i]] = ids[i], ids[i], nil -- named twice, it counts once

@@ -44,9 +44,9 @@ local time, broken, held, rounds, queues = moment(), {}, {}, {}, {}
 local got, dropped, bytes, prefix = 0, 0, 0, number .. ':'
 for at = 11, #KEYS, 5 do
   local n = #queues + 1
-  local name, share, lot, limit = unpack(ARGV, 3 + 4 * n, 6 + 4 * n)
+  local name, share, batch, limit = unpack(ARGV, 3 + 4 * n, 6 + 4 * n)
   queues[n] = { at = at, name = name, share = tonumber(share), limit = tonumber(limit), asked = share ~= '0',
-    lot = tonumber(lot), claim = worker .. ' ' .. number .. ' ' .. time .. ' ' .. name }
+    batch = tonumber(batch), claim = worker .. ' ' .. number .. ' ' .. time .. ' ' .. name }
 end
 
 local function fail(queue, key) broken[#broken + 1], queue.state = key, 'broken' end
@@ -104,7 +104,7 @@ local function file(ids, owners, records, n)
       queue.room = queue.room - (to - from)
     end
     queue.share, queue.limit = queue.share - (to - from), queue.limit - (to - from)
-    queue.lot, bytes = math.max(1, math.floor(most / 4 * (to - from) / (size + 1))), bytes + size
+    queue.batch, bytes = math.max(1, math.floor(most / 4 * (to - from) / (size + 1))), bytes + size
     for _, part in ipairs({ (queue.at - 6) / 5, to - from, first, each }) do parts[#parts + 1] = part end
     from = to
   end
@@ -115,10 +115,10 @@ local function round(shared)
   local ids, owners, count, quarters = {}, {}, 0, 4 * (1 - bytes / most)
   for _, queue in ipairs(queues) do
     local n = math.min(shared and queue.share or 500, wanted - got - count,
-      math.max(1, math.floor(queue.lot * quarters)))
+      math.max(1, math.floor(queue.batch * quarters)))
     local taken = n > 0 and quarters > 0 and pop(queue, n) or {}
     for i = 1, #taken do ids[count + i], owners[count + i] = taken[i], queue end
-    count, quarters = count + #taken, quarters - #taken / queue.lot
+    count, quarters = count + #taken, quarters - #taken / queue.batch
   end
   if count == 0 then return false end
   local records, holders, claims = redis.call('HMGET', jobs, unpack(ids)), redis.call('HMGET', claimed, unpack(ids)), {}

@@ -24,8 +24,8 @@ if refusal then return refusal end
 local ids = { unpack(ARGV, 3) }
 local stands, bytes = ms(now() + life), 0
 
--- fate says what a job is, and what is kept of it.
-local function fate(id)
+-- outcome says what a job is, and what is kept of it.
+local function outcome(id)
   local lives = redis.call('HEXISTS', jobs, id) == 1
   local over = not lives or flagged > 0 and redis.call('SISMEMBER', cancelled, id) == 1
   if over and redis.call('HEXISTS', outcomes, id) == 1 then return 'ended', outcomes end
@@ -36,7 +36,7 @@ end
 
 local answer, notes = {}, {}
 for _, id in ipairs(ids) do
-  local what, from = fate(id)
+  local what, from = outcome(id)
   if what == 'waiting' then
     notes[#notes + 1], notes[#notes + 2] = id, stands
   elseif from and bytes >= most then

@@ -2,32 +2,32 @@ package main
 
 var lifeScripts = []mutant{
 	{
-		Name: "condemn-unsteady", File: "lua/worker/declare_dead.lua",
+		Name: "declare-dead-unsteady", File: "lua/worker/declare_dead.lua",
 		Before: "if time - tonumber(since) >= life then", After: "if true then",
 		Breaks: "a worker that was itself away judges nobody: after an outage all would look dead",
 		Tests:  scripts("TestCondemnNeedsASteadyReaperAndALapsedTarget"),
 	},
 	{
-		Name: "condemn-living", File: "lua/worker/declare_dead.lua",
+		Name: "declare-dead-living", File: "lua/worker/declare_dead.lua",
 		Before: "elseif redis.call('SISMEMBER', workers, target) == 1 and left == -2 then",
 		After:  "elseif redis.call('SISMEMBER', workers, target) == 1 then",
 		Breaks: "a worker with a heartbeat is not declared dead",
 		Tests:  scripts("TestCondemnNeedsASteadyReaperAndALapsedTarget"), Quick: true,
 	},
 	{
-		Name: "condemn-unnoted", File: "lua/worker/declare_dead.lua",
+		Name: "declare-dead-unnoted", File: "lua/worker/declare_dead.lua",
 		Before: "redis.call('SADD', dead, target)",
 		Breaks: "whoever likes goes on taking a dead worker apart where another stopped",
 		Tests:  scripts("TestCondemnNeedsASteadyReaperAndALapsedTarget"),
 	},
 	{
-		Name: "condemn-set-back", File: "lua/worker/declare_dead.lua",
+		Name: "declare-dead-set-back", File: "lua/worker/declare_dead.lua",
 		Before: "if life > 0 and left > most then", After: "if false then",
 		Breaks: "a worker that dies when Redis' clock is set back is found dead all the same",
 		Tests:  pool("TestAClockSetBackKeepsNobodyAlive"),
 	},
 	{
-		Name: "condemn-untold", File: "lua/worker/declare_dead.lua",
+		Name: "declare-dead-untold", File: "lua/worker/declare_dead.lua",
 		Before: "told or tonumber(ARGV[1]), told or tonumber(ARGV[2])",
 		After:  "told or tonumber(ARGV[1]), told or tonumber(ARGV[1])",
 		Breaks: "a worker that does not say how long its heartbeats last is not taken for dead while one does",
@@ -113,7 +113,7 @@ var lifeScripts = []mutant{
 		Tests:  scripts("TestBeatMakesOneWorkerTheDeputy"),
 	},
 	{
-		Name: "condemn-unexpected", File: "lua/worker/declare_dead.lua",
+		Name: "declare-dead-unexpected", File: "lua/worker/declare_dead.lua",
 		Before: "expect(deadlines, target, time + math.max(left, 0))",
 		Breaks: "a worker that writes no deadline is looked at until it has one, and not each second",
 		Tests:  scripts("TestWorkersWithoutADeadlineAreFound"),
@@ -153,19 +153,19 @@ var lifeScripts = []mutant{
 
 var careScripts = []mutant{
 	{
-		Name: "due-stays", File: "lua/job/due.lua",
+		Name: "due-stays", File: "lua/job/move_due.lua",
 		Before: "  redis.call('ZREM', shelf, unpack(ids))\n",
 		Breaks: "a job that becomes due leaves its shelf: it is moved once, however often that is asked for",
 		Tests:  scripts("TestDueMovesWhatIsDueAndSaysWhatIsNext"),
 	},
 	{
-		Name: "due-early", File: "lua/job/due.lua",
+		Name: "due-early", File: "lua/job/move_due.lua",
 		Before: " and tonumber(score) < after",
 		Breaks: "no job runs before it is due by the clock of Redis",
 		Tests:  scripts("TestDueMovesWhatIsDueAndSaysWhatIsNext"),
 	},
 	{
-		Name: "due-a-ms-late", File: "lua/job/due.lua",
+		Name: "due-a-ms-late", File: "lua/job/move_due.lua",
 		Before: "local after = time + 1", After: "local after = time",
 		Breaks: "the fraction of a score is for the order, and puts nothing off",
 		Tests:  scripts("TestDueMovesAllOfAMillisecondAtItsBeginning"),
@@ -184,31 +184,31 @@ var careScripts = []mutant{
 		Tests: scripts("TestCallsOfJobsAtManyTimesKeepTheOrderOfTheEnqueue"),
 	},
 	{
-		Name: "due-behind-others", File: "lua/job/due.lua",
+		Name: "due-behind-others", File: "lua/job/move_due.lua",
 		Before: "if pending[id] == nil and not asked then", After: "if false then",
 		Breaks: "what is due moves also if more than a page of others have come before it",
 		Tests:  unmodelled("TestDueMovesWhatWasNamedBehindAPageOfOthers"),
 	},
 	{
-		Name: "due-any-queue", File: "lua/job/due.lua",
+		Name: "due-any-queue", File: "lua/job/move_due.lua",
 		Before: "name == wanted or", After: "true or",
 		Breaks: "a job goes to its own queue, also when an older one had the same id",
 		Tests:  scripts("TestDueThatComesLateDoesNotMoveAJobToTheQueueOfItsPredecessor"),
 	},
 	{
-		Name: "due-named", File: "lua/job/due.lua",
+		Name: "due-named", File: "lua/job/move_due.lua",
 		Before: "redis.call('HDEL', names, unpack(ids))",
 		Breaks: "what is kept of a job on a shelf goes when it leaves the shelf",
 		Tests:  scripts("TestDueMovesWhatIsDueAndSaysWhatIsNext"),
 	},
 	{
-		Name: "due-no-token", File: "lua/job/due.lua",
+		Name: "due-no-token", File: "lua/job/move_due.lua",
 		Before: "summon(limits, ARGV[5 + queue], KEYS[key + 1], KEYS[key + 2], KEYS[key + 3], 1)",
 		Breaks: "a job that becomes due wakes those who can take it",
 		Tests:  scripts("TestDueMovesWhatIsDueAndSaysWhatIsNext"),
 	},
 	{
-		Name: "due-drops-the-nameless", File: "lua/job/due.lua",
+		Name: "due-drops-the-nameless", File: "lua/job/move_due.lua",
 		Before: "if redis.call('HEXISTS', jobs, id) == 0 then", After: "if true then",
 		Breaks: "a job on a shelf is removed only if it has no record",
 		Tests:  unmodelled("TestDueSkipsWhatCannotMoveAndRemovesWhatHasNoRecord"),
@@ -233,7 +233,7 @@ var careScripts = []mutant{
 		Tests:  scripts("TestOrphanGivesBackWhatNobodyHolds"),
 	},
 	{
-		Name: "suspect-of-another", File: "lua/job/suspect.lua",
+		Name: "suspect-of-another", File: "lua/job/mark_suspect.lua",
 		Before: "if not redis.call('LPOS', inprocess, ARGV[2]) then return 0 end",
 		Breaks: "a suspect begins only while its claim stands",
 		Tests:  scripts("TestACrashCountsAgainstWhatRan"),
@@ -245,7 +245,7 @@ var careScripts = []mutant{
 		Tests:  scripts("TestTokensWakeAndAreGivenBack"),
 	},
 	{
-		Name: "sweep-young", File: "lua/repair/sweep.lua",
+		Name: "remove-expired-young", File: "lua/repair/remove_expired.lua",
 		Before: "'-inf', ms(now()), 'LIMIT'", After: "'-inf', '+inf', 'LIMIT'",
 		Breaks: "an outcome is kept for its retention",
 		Tests:  scripts("TestSweepRemovesOutcomesThatAreOver"),

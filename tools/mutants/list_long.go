@@ -79,7 +79,7 @@ var objectScripts = []mutant{
 			"TestPutWaitsForACollectorThatTakesItOut", "TestALostReplyOfARemovalFromAHome"),
 	},
 	{
-		Name: "object-gone-of-another", File: "lua/object/gone.lua",
+		Name: "object-gone-of-another", File: "lua/object/mark_removed.lua",
 		Before: "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end",
 		Breaks: "a collector that is late takes no mark of another one away",
 		Tests:  unmodelled("TestAMarkIsTakenAwayByItsOwnCollector"),

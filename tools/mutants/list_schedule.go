@@ -88,14 +88,14 @@ var scheduleScripts = []mutant{
 		Tests:  unmodelled("TestAChangeOfWhatIsServedKeepsItsPlaceAmongFetches"),
 	},
 	{
-		Name: "retire-used", File: "lua/repair/retire.lua",
+		Name: "remove-stale-used", File: "lua/repair/remove_stale.lua",
 		Before: "if time < before and redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[i + 1] then",
 		After:  "if time < before then",
 		Breaks: "a lane that was used meanwhile is not forgotten",
 		Tests:  scripts("TestRetireLanesRemovesThoseThatAreSilent"),
 	},
 	{
-		Name: "retire-young", File: "lua/repair/retire.lua",
+		Name: "remove-stale-young", File: "lua/repair/remove_stale.lua",
 		Before: "if time < before and redis", After: "if redis",
 		Breaks: "a lane is kept for as long as a call may be sent again",
 		Tests:  scripts("TestRetireLanesRemovesThoseThatAreSilent"),

@@ -11,8 +11,8 @@ import (
 )
 
 var (
-	lapseScript  = redisconn.Load("thoonk/lapse")
-	expireScript = redisconn.Load("thoonk/expire")
+	reclaimOverdueScript = redisconn.Load("thoonk/reclaim_overdue")
+	removeExpiredScript  = redisconn.Load("thoonk/remove_expired")
 )
 
 // Running returns the claimed jobs without their items, the latest first.
@@ -75,8 +75,9 @@ type Age struct {
 	Times int // how often a job may be cancelled before it is stalled; negative: any number
 }
 
-// Lapse cancels or stalls claims that are too old, and returns the ids that wait again and those that are stalled.
-func (f *Feed) Lapse(ctx context.Context, known string, age Age) (waiting, stalled []string, err error) {
+// ReclaimOverdue cancels or stalls claims that are too old, and returns the ids that wait again and those that are
+// stalled.
+func (f *Feed) ReclaimOverdue(ctx context.Context, known string, age Age) (waiting, stalled []string, err error) {
 	candidates, err := f.list(ctx, f.running)
 	if err != nil {
 		return nil, nil, err
@@ -92,7 +93,7 @@ func (f *Feed) Lapse(ctx context.Context, known string, age Age) (waiting, stall
 	candidates = append(candidates, more...)
 	slices.Sort(candidates)
 	for page := range slices.Chunk(slices.Compact(candidates), rdb.MaxBatch) {
-		one, two, err := f.lapsePage(ctx, known, age, page)
+		one, two, err := f.reclaimPage(ctx, known, age, page)
 		waiting, stalled = append(waiting, one...), append(stalled, two...)
 		if err != nil {
 			return waiting, stalled, err
@@ -101,7 +102,7 @@ func (f *Feed) Lapse(ctx context.Context, known string, age Age) (waiting, stall
 	return waiting, stalled, nil
 }
 
-func (f *Feed) lapsePage(ctx context.Context, known string, age Age, ids []string) (waiting, stalled []string,
+func (f *Feed) reclaimPage(ctx context.Context, known string, age Age, ids []string) (waiting, stalled []string,
 	err error) {
 	args := []any{f.name, known, age.Max.Milliseconds(), ""}
 	if age.Times >= 0 {
@@ -111,19 +112,19 @@ func (f *Feed) lapsePage(ctx context.Context, known string, age Age, ids []strin
 		args = append(args, id)
 	}
 	value, err := f.call(ctx, redisconn.Call{
-		Script: lapseScript,
+		Script: reclaimOverdueScript,
 		Keys:   []string{f.store.feeds(), f.config, f.ids, f.items, f.running, f.claimed, f.cancelled, f.stalled},
 		Args:   args,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	r := redisconn.Read(lapseScript.Name, value)
+	r := redisconn.Read(reclaimOverdueScript.Name, value)
 	return r.Texts(), r.Texts(), r.Err()
 }
 
-// Expire strikes ids off the set of those with results whose results have expired, and returns how many.
-func (f *Feed) Expire(ctx context.Context) (int, error) {
+// RemoveExpired removes ids from the set of those with results whose results have expired, and returns how many.
+func (f *Feed) RemoveExpired(ctx context.Context) (int, error) {
 	value, err := redisconn.Do(ctx, f.store.driver, redisconn.Call{Command: "SMEMBERS", Keys: []string{f.results}})
 	if err != nil {
 		return 0, err
@@ -132,18 +133,18 @@ func (f *Feed) Expire(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	struck := 0
+	removed := 0
 	for page := range slices.Chunk(ids, rdb.MaxBatch) {
 		keys, args := []string{f.results}, []any{}
 		for _, id := range page {
 			keys, args = append(keys, f.result(id)), append(args, id)
 		}
-		value, err := f.call(ctx, redisconn.Call{Script: expireScript, Keys: keys, Args: args})
+		value, err := f.call(ctx, redisconn.Call{Script: removeExpiredScript, Keys: keys, Args: args})
 		if err != nil {
-			return struck, err
+			return removed, err
 		}
 		n, _ := value.(int64)
-		struck += int(n)
+		removed += int(n)
 	}
-	return struck, nil
+	return removed, nil
 }

@@ -136,13 +136,13 @@ func TestTasksOfAWorkerThatIsAliveStayWhereTheyAre(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		holding(s)
 		before := s.state()
-		said, err := s.store.Condemn(background, "w", false)
+		said, err := s.store.DeclareDead(background, "w", false)
 		require.NoError(t, err)
 		assert.Equal(t, worqrdb.Alive, said)
-		moved, err := s.store.Giveback(background, worqrdb.Giveback{Worker: "w", Queue: "q", Processes: []string{"q_a"},
+		moved, err := s.store.Requeue(background, worqrdb.Requeue{Worker: "w", Queue: "q", Processes: []string{"q_a"},
 			Dead: true})
 		require.NoError(t, err)
-		assert.Equal(t, worqrdb.GivenBack{Alive: true}, moved)
+		assert.Equal(t, worqrdb.Requeued{Alive: true}, moved)
 		left, err := s.store.Leave(background, "w", "q")
 		require.NoError(t, err)
 		assert.False(t, left, "it holds tasks")
@@ -173,9 +173,9 @@ func TestDropEndsWhatWasCancelledAndNothingElse(t *testing.T) {
 				if c.mark != "" {
 					s.raw("ZADD", s.key("cancelledTasks:q"), c.mark, worqrdb.Digest([]byte("b")))
 				}
-				said, err := s.store.Drop(background, ours, []byte("b"), c.unmarked)
+				said, err := s.store.EndCancelled(background, ours, []byte("b"), c.unmarked)
 				require.NoError(t, err)
-				assert.Equal(t, map[bool]string{true: worqrdb.Dropped, false: worqrdb.Kept}[c.dropped], said)
+				assert.Equal(t, map[bool]string{true: worqrdb.Ended, false: worqrdb.Kept}[c.dropped], said)
 				assert.Equal(t, boolToInt(!c.dropped), s.raw("EXISTS", s.key("processes:q_b")))
 			})
 		})

@@ -8,10 +8,10 @@ import (
 )
 
 var (
-	startScript    = redisconn.Load("worqr/start")
-	finishScript   = redisconn.Load("worqr/finish")
-	givebackScript = redisconn.Load("worqr/giveback")
-	dropScript     = redisconn.Load("worqr/drop")
+	startScript        = redisconn.Load("worqr/start")
+	finishScript       = redisconn.Load("worqr/finish")
+	requeueScript      = redisconn.Load("worqr/requeue")
+	endCancelledScript = redisconn.Load("worqr/end_cancelled")
 )
 
 // What Start answers.
@@ -57,38 +57,38 @@ func (s *Store) Finish(ctx context.Context, p Process, task, done []byte) (bool,
 	return n == 1, err
 }
 
-// What Drop answers.
+// What EndCancelled answers.
 const (
-	Dropped = "dropped"
-	Kept    = "kept"
-	Gone    = "gone" // the process is not the worker's: it has ended, or was taken away
+	Ended = "ended"
+	Kept  = "kept"
+	Gone  = "gone" // the process is not the worker's: it has ended, or was taken away
 )
 
-// Drop ends a process if its task was cancelled after its start; unmarked: also if that is not known, and only somebody
-// says so. It answers Dropped, Kept or Gone.
-func (s *Store) Drop(ctx context.Context, p Process, task []byte, unmarked bool) (string, error) {
-	return word(dropScript)(s.do(ctx, dropScript, []string{
+// EndCancelled ends a process if its task was cancelled after its start; unmarked: also if that is not known, and only
+// somebody says so. It answers Ended, Kept or Gone.
+func (s *Store) EndCancelled(ctx context.Context, p Process, task []byte, unmarked bool) (string, error) {
+	return word(endCancelledScript)(s.do(ctx, endCancelledScript, []string{
 		s.workingProcesses(p.Worker, p.Queue), s.process(p.ID), s.startedProcesses(p.Worker, p.Queue),
 		s.cancelledTasks(p.Queue),
 	}, p.ID, Digest(task), unmarked))
 }
 
-// Giveback is what is put back to the front of one queue.
-type Giveback struct {
+// Requeue is what is put back to the front of one queue.
+type Requeue struct {
 	Worker, Queue string
 	Processes     []string      // newest first, at most MaxBatch
 	Dead          bool          // they are those of a worker that has to be dead
 	Void          time.Duration // how long those that have not started may not start
 }
 
-// GivenBack is the answer to it.
-type GivenBack struct {
+// Requeued is the answer to it.
+type Requeued struct {
 	Alive           bool // the worker is not dead: nothing was moved
 	Back, Cancelled int  // put back; ended because they were cancelled
 }
 
-// Giveback puts tasks back to the front of their queue.
-func (s *Store) Giveback(ctx context.Context, g Giveback) (GivenBack, error) {
+// Requeue puts tasks back to the front of their queue.
+func (s *Store) Requeue(ctx context.Context, g Requeue) (Requeued, error) {
 	keys := []string{
 		s.workingProcesses(g.Worker, g.Queue), s.startedProcesses(g.Worker, g.Queue), s.queue(g.Queue),
 		s.uniqueWaiting(g.Queue), s.cancelledTasks(g.Queue), s.leasedWorkers(), s.timer(g.Worker),
@@ -103,14 +103,14 @@ func (s *Store) Giveback(ctx context.Context, g Giveback) (GivenBack, error) {
 		keys = append(keys, s.process(id))
 		args = append(args, id)
 	}
-	reply, err := s.do(ctx, givebackScript, keys, args...)
+	reply, err := s.do(ctx, requeueScript, keys, args...)
 	if err != nil {
-		return GivenBack{}, err
+		return Requeued{}, err
 	}
-	r := redisconn.Read(givebackScript.Name, reply)
+	r := redisconn.Read(requeueScript.Name, reply)
 	if r.Text() == "alive" {
-		return GivenBack{Alive: true}, r.Err()
+		return Requeued{Alive: true}, r.Err()
 	}
 	back, cancelled := r.Number(), r.Number()
-	return GivenBack{Back: int(back), Cancelled: int(cancelled)}, r.Err()
+	return Requeued{Back: int(back), Cancelled: int(cancelled)}, r.Err()
 }

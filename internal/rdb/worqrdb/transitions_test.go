@@ -46,36 +46,38 @@ func transitions() []transition {
 			send: func(store *worqrdb.Store) (any, error) {
 				return store.Finish(background, ours, []byte("b"), []byte("{}"))
 			}},
-		{name: "drop", script: "drop", differs: true, prepare: func(s *site) {
+		{name: "end_cancelled", script: "end_cancelled", differs: true, prepare: func(s *site) {
 			holding(s)
 			_, err := s.store.Cancel(background, "q", []byte("b"), time.Hour)
 			require.NoError(s.t, err)
-		}, send: func(store *worqrdb.Store) (any, error) { return store.Drop(background, ours, []byte("b"), false) }},
-		{name: "giveback, own", script: "giveback", differs: true, prepare: holding,
+		}, send: func(store *worqrdb.Store) (any, error) {
+			return store.EndCancelled(background, ours, []byte("b"), false)
+		}},
+		{name: "requeue, own", script: "requeue", differs: true, prepare: holding,
 			send: func(store *worqrdb.Store) (any, error) {
-				return store.Giveback(background,
-					worqrdb.Giveback{Worker: "w", Queue: "q", Processes: []string{"q_c", "q_b", "q_a"}})
+				return store.Requeue(background,
+					worqrdb.Requeue{Worker: "w", Queue: "q", Processes: []string{"q_c", "q_b", "q_a"}})
 			}},
-		{name: "giveback, deleted", script: "giveback", differs: true, prepare: func(s *site) {
+		{name: "requeue, deleted", script: "requeue", differs: true, prepare: func(s *site) {
 			holding(s)
 			_, _, err := s.store.Delete(background, "q", nil)
 			require.NoError(s.t, err)
 		}, send: func(store *worqrdb.Store) (any, error) {
-			return store.Giveback(background,
-				worqrdb.Giveback{Worker: "w", Queue: "q", Processes: []string{"q_c", "q_b", "q_a"}})
+			return store.Requeue(background,
+				worqrdb.Requeue{Worker: "w", Queue: "q", Processes: []string{"q_c", "q_b", "q_a"}})
 		}},
-		{name: "giveback, void", script: "giveback", prepare: holding, send: func(store *worqrdb.Store) (any, error) {
-			return store.Giveback(background, worqrdb.Giveback{Worker: "w", Queue: "q", Processes: []string{"q_x"},
+		{name: "requeue, void", script: "requeue", prepare: holding, send: func(store *worqrdb.Store) (any, error) {
+			return store.Requeue(background, worqrdb.Requeue{Worker: "w", Queue: "q", Processes: []string{"q_x"},
 				Void: time.Hour})
 		}},
-		{name: "giveback, dead", script: "giveback", differs: true, prepare: func(s *site) {
+		{name: "requeue, dead", script: "requeue", differs: true, prepare: func(s *site) {
 			holding(s)
 			_, err := s.store.Cancel(background, "q", []byte("a"), time.Hour)
 			require.NoError(s.t, err)
 			s.raw("DEL", s.key("workerTimers:w"))
 		}, send: func(store *worqrdb.Store) (any, error) {
-			return store.Giveback(background,
-				worqrdb.Giveback{Worker: "w", Queue: "q", Processes: []string{"q_c", "q_b", "q_a"}, Dead: true})
+			return store.Requeue(background,
+				worqrdb.Requeue{Worker: "w", Queue: "q", Processes: []string{"q_c", "q_b", "q_a"}, Dead: true})
 		}},
 		{name: "cancel", script: "cancel", differs: true, prepare: holding,
 			send: func(store *worqrdb.Store) (any, error) {
@@ -112,8 +114,8 @@ func transitionsOfWorkers(w worqrdb.Worker) []transition {
 			send: func(store *worqrdb.Store) (any, error) {
 				return store.Leave(background, "w", "q")
 			}},
-		{name: "condemn", script: "condemn", prepare: holding, send: func(store *worqrdb.Store) (any, error) {
-			return store.Condemn(background, "w", true)
+		{name: "declare_dead", script: "declare_dead", prepare: holding, send: func(store *worqrdb.Store) (any, error) {
+			return store.DeclareDead(background, "w", true)
 		}},
 		{name: "forget", script: "forget", prepare: func(s *site) {
 			s.worker("w")

@@ -7,20 +7,19 @@ import (
 )
 
 var (
-	registerScript = redisconn.Load("worqr/register")
-	beatScript     = redisconn.Load("worqr/beat")
-	serveScript    = redisconn.Load("worqr/serve")
-	leaveScript    = redisconn.Load("worqr/leave")
-	condemnScript  = redisconn.Load("worqr/condemn")
-	forgetScript   = redisconn.Load("worqr/forget")
+	registerScript    = redisconn.Load("worqr/register")
+	beatScript        = redisconn.Load("worqr/beat")
+	serveScript       = redisconn.Load("worqr/serve")
+	leaveScript       = redisconn.Load("worqr/leave")
+	declareDeadScript = redisconn.Load("worqr/declare_dead")
+	forgetScript      = redisconn.Load("worqr/forget")
 )
 
 // What the scripts of workers answer.
 const (
 	Registered = "registered"
 	IDTaken    = "taken" // another worker has the id
-	Dead       = "dead"  // what is left of the id has to be failed first
-	Condemned  = "condemned"
+	Dead       = "dead"  // the timer has lapsed or was taken away, and what is left of the id has to be failed first
 	Alive      = "alive"
 	Unknown    = "unknown"
 	Forgotten  = "forgotten"
@@ -66,9 +65,9 @@ func (s *Store) Leave(ctx context.Context, worker, queue string) (bool, error) {
 	return n == 1, err
 }
 
-// Condemn makes a worker count as dead, one that is alive only by force. It answers Condemned, Alive or Unknown.
-func (s *Store) Condemn(ctx context.Context, worker string, force bool) (string, error) {
-	return word(condemnScript)(s.do(ctx, condemnScript, []string{
+// DeclareDead makes a worker count as dead, one that is alive only by force. It answers Dead, Alive or Unknown.
+func (s *Store) DeclareDead(ctx context.Context, worker string, force bool) (string, error) {
+	return word(declareDeadScript)(s.do(ctx, declareDeadScript, []string{
 		s.timer(worker), s.leasedWorkers(), s.registrations(),
 	}, worker, force))
 }

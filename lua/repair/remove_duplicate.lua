@@ -1,6 +1,6 @@
--- repair/single: removes an id from the first queue if it stands in the second one too, or twice in a queue that is
--- given as both: there the one nearest to the front stays. It looks about where each was seen, since to search a long
--- queue would hold Redis up.
+-- repair/remove_duplicate: removes an id from the first queue if it stands in the second one too, or twice in a queue
+-- that is given as both: there the one nearest to the front stays. It looks about where each was seen, since to search
+-- a long queue would hold Redis up.
 --
 -- Far from the ends an element cannot be taken out of a list in a short time: the empty text takes its place, which is
 -- the id of no job, and is dropped by the worker that comes to it. LTRIM changes nothing; after a write that needs no

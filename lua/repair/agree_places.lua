@@ -1,5 +1,5 @@
--- repair/place: tells where jobs stand, apart from queues, and mends what contradicts itself. A job that a worker holds
--- stands on no shelf, others on one at the most, and what is kept of a job goes with its record.
+-- repair/agree_places: tells where jobs stand, apart from queues, and mends what contradicts itself. A job that a
+-- worker holds stands on no shelf, others on one at the most, and what is kept of a job goes with its record.
 --
 -- KEYS[1] jobs, KEYS[2] claimed, KEYS[3] names, KEYS[4] trail, KEYS[5] crashes, KEYS[6] scheduled, KEYS[7] retry,
 -- KEYS[8] morgue, KEYS[9] stalled

@@ -1,4 +1,4 @@
--- repair/sweep: removes outcomes whose retention has passed, at most 500 at a time.
+-- repair/remove_expired: removes outcomes whose retention has passed, at most 500 at a time.
 --
 -- KEYS[1] outcomes, KEYS[2] outcomes:until
 -- ARGV[1] how many at the most

@@ -1,4 +1,4 @@
--- job/suspect: notes that a job is about to begin with which workers have died. If this worker dies now, it was
+-- job/mark_suspect: notes that a job is about to begin with which workers have died. If this worker dies now, it was
 -- running.
 --
 -- KEYS[1] crashes, KEYS[2] worker:<id>:inprocess:<name>

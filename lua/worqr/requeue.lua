@@ -1,4 +1,4 @@
--- worqr/giveback: puts tasks of a worker back to the front of their queue, those that were cancelled excepted, which
+-- worqr/requeue: puts tasks of a worker back to the front of their queue, those that were cancelled excepted, which
 -- end here.
 --
 -- It serves a task that is stopped, a worker that serves the queue no longer, and a worker that is dead; of another

@@ -1,10 +1,10 @@
--- worqr/condemn: takes a worker's timer away, so that it counts as dead, its tasks can be put back, and it cannot go
--- on. Anyone may go on with that from here.
+-- worqr/declare_dead: takes a worker's timer away, so that it counts as dead, its tasks can be put back, and it cannot
+-- go on. Anyone may go on with that from here.
 --
 -- KEYS[1] workerTimers:<w>, KEYS[2] leasedWorkers, KEYS[3] registrations
 -- ARGV[1] worker
 -- ARGV[2] 1: also if it is alive
--- RETURNS condemned, alive, or unknown: gone, or a worker of another program
+-- RETURNS dead, alive, or unknown: gone, or a worker of another program
 -- FIRST WRITE UNLINK
 local timer, leased, registrations = unpack(KEYS)
 local worker, force = unpack(ARGV)
@@ -16,4 +16,4 @@ local alive = redis.call('EXISTS', timer) == 1 or redis.call('SISMEMBER', leased
 if alive and force ~= '1' then return 'alive' end
 redis.call('UNLINK', timer)
 redis.call('SADD', leased, worker)
-return 'condemned'
+return 'dead'

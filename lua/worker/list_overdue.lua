@@ -1,4 +1,5 @@
--- worker/overdue: which workers should have beaten again by now, and whether there are any of which that is not known.
+-- worker/list_overdue: which workers should have beaten again by now, and whether there are any of which that is not
+-- known.
 --
 -- A deadline that is further away than heartbeats last was written before Redis' clock was set back, and nothing since.
 --

@@ -1,4 +1,4 @@
--- thoonk/lapse: cancels or stalls those of the named jobs that were claimed too long ago.
+-- thoonk/reclaim_overdue: cancels or stalls those of the named jobs that were claimed too long ago.
 --
 -- A running job without a time of its claim (its worker of another program died in between) gets the present one, and
 -- so the same patience as the others. What was retracted is removed, and never put back.
@@ -24,7 +24,7 @@ end
 local present, waiting, parked = now(), {}, {}
 redis.call('PERSIST', claimed)
 
-local function lapse(id)
+local function reclaim(id)
   if redis.call('LREM', running, 1, id) == 0 then return redis.call('HDEL', claimed, id) end
   redis.call('HDEL', claimed, id)
   if redis.call('HEXISTS', items, id) == 0 then return redis.call('HDEL', cancelled, id) end
@@ -43,7 +43,7 @@ for i = 5, #ARGV do
   local since = tonumber(redis.call('HGET', claimed, id) or '')
   if since and since < 1e11 then since = since * 1000 end -- other programs write seconds
   if redis.call('HEXISTS', items, id) == 0 or since and present - since >= age then
-    lapse(id)
+    reclaim(id)
   elseif not since and redis.call('LPOS', running, id) then
     redis.call('HSET', claimed, id, ms(present))
   elseif not redis.call('LPOS', running, id) then

@@ -1,4 +1,4 @@
--- job/due: moves ids that are due from scheduled or retry to the back of their queues, and says what is due next.
+-- job/move_due: moves ids that are due from scheduled or retry to the back of their queues, and says what is due next.
 --
 -- The caller read the queue names beforehand (the page of the last call); only ids that are still there and due by
 -- Redis' clock are moved, and only if their queue is still the one that the caller read: an id that the caller of

@@ -1,4 +1,4 @@
--- thoonk/expire: strikes ids off the set of those with a result, if their results have expired.
+-- thoonk/remove_expired: removes ids from the set of those with a result, if their results have expired.
 --
 -- KEYS[1] feed.jobresults:<feed>
 -- KEYS[2..] feed.jobfinished:<feed>:<id> of each id

@@ -1,4 +1,4 @@
--- limit/rule: puts the rules of queues into force, or takes them away, each if what is there is still what the caller
+-- limit/define: puts the rules of queues into force, or takes them away, each if what is there is still what the caller
 -- has read.
 --
 -- What a rate has used so far is carried over to the next one, as a number of jobs. A queue that may go on now gets its

@@ -1,11 +1,11 @@
--- worqr/drop: ends a process without a word if its task was cancelled since it started.
+-- worqr/end_cancelled: ends a process without a word if its task was cancelled since it started.
 --
 -- KEYS[1] workingProcesses:<w>:<q>, KEYS[2] processes:<pid>, KEYS[3] startedProcesses:<w>:<q>,
 -- KEYS[4] cancelledTasks:<q>
 -- ARGV[1] process
 -- ARGV[2] hash of its task
 -- ARGV[3] 1: also if nothing is known of a cancellation, as of one by the released program, which leaves no mark
--- RETURNS dropped, kept, or gone if the process is not this worker's
+-- RETURNS ended, kept, or gone if the process is not this worker's
 -- FIRST WRITE SREM
 local working, process, started, cancelled = unpack(KEYS)
 local pid, digest, unmarked = unpack(ARGV)
@@ -19,4 +19,4 @@ if mark and tonumber(seq) > tonumber(mark) or not mark and unmarked ~= '1' then 
 redis.call('SREM', working, pid)
 redis.call('UNLINK', process)
 redis.call('HDEL', started, pid)
-return 'dropped'
+return 'ended'

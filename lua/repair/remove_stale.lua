@@ -1,5 +1,5 @@
--- repair/retire: removes lanes that have not been used for long, or groups of errors that have not grown, if they still
--- are as they were read.
+-- repair/remove_stale: removes lanes that have not been used for long, or groups of errors that have not grown, if they
+-- still are as they were read.
 --
 -- KEYS[1] lanes or errors
 -- ARGV[1] ms for which one must have been silent

@@ -1,4 +1,4 @@
--- repair/date: makes the outcomes and the times until which they are kept agree.
+-- repair/agree_outcomes: makes the outcomes and the times until which they are kept agree.
 --
 -- KEYS[1] outcomes, KEYS[2] outcomes:until
 -- ARGV[1] 1: mend, 0: only look

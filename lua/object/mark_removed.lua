@@ -1,4 +1,4 @@
--- object/gone: says that a collector has taken a content out of its home, so that it may be stored there again.
+-- object/mark_removed: says that a collector has taken a content out of its home, so that it may be stored there again.
 --
 -- KEYS[1] object:<sha>:leaving
 -- ARGV[1] mark of the collector: that of another one stays

@@ -1,5 +1,5 @@
--- repair/renew: makes the index of ready queues and that of all names agree with the queues, and forgets names that
--- were neither seen with jobs nor served for long.
+-- repair/agree_indexes: makes the index of ready queues and that of all names agree with the queues, and forgets names
+-- that were neither seen with jobs nor served for long.
 --
 -- KEYS[1] ready, KEYS[2] queues
 -- KEYS[3..] queue:<name>, wake:<name> of each queue

@@ -1,4 +1,4 @@
--- worker/want: tells a worker what is wanted of it. It learns of it by its next heartbeat, and by a hint that makes
+-- worker/command: tells a worker what is wanted of it. It learns of it by its next heartbeat, and by a hint that makes
 -- that one come at once.
 --
 -- A worker that is to go quiet does not go on again, and one that is to stop does neither.
@@ -9,19 +9,19 @@
 -- RETURNS 1; 0 if it is not registered
 -- FIRST WRITE HDEL
 local workers, info, control = unpack(KEYS)
-local worker, wish = unpack(ARGV)
+local worker, command = unpack(ARGV)
 local refusal = bad('SCARD', workers) or bad('HLEN', info)
 if refusal then return refusal end
 if redis.call('SISMEMBER', workers, worker) == 0 then return 0 end
 
 local rank = { resume = 0, pause = 1, quiet = 2, stop = 3 }
 local before = rank[redis.call('HGET', info, 'wanted') or 'resume'] or 0
-if wish == 'ping' then
+if command == 'ping' then
   redis.call('HDEL', info, 'ping')
   redis.call('HSET', info, 'ping', '1')
-elseif before < 2 or rank[wish] > before then
+elseif before < 2 or rank[command] > before then
   redis.call('HDEL', info, 'wanted')
-  if wish ~= 'resume' then redis.call('HSET', info, 'wanted', wish) end
+  if command ~= 'resume' then redis.call('HSET', info, 'wanted', command) end
 end
 redis.call('PUBLISH', control, 'worker ' .. worker)
 return 1
