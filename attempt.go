@@ -1,7 +1,6 @@
 package work
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"sync"
@@ -196,17 +195,4 @@ func (r *run) keepResult(result any) (keptResult, error) {
 		return keptResult{inline: encoded}, nil
 	}
 	return keptResult{}, &ResultError{Handler: r.registration.handler.String(), Err: err}
-}
-
-// keep stores a content for a job that has a record, or will have an outcome.
-func (o *poolObjects) keep(ctx context.Context, content []byte, id string) (hash objects.Hash, err error) {
-	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
-	defer cancel()
-	err = repeatable.UntilAnswered(ctx, func(ctx context.Context) error {
-		if hash, err = o.store.Put(ctx, content); err != nil {
-			return err
-		}
-		return o.store.Refer(ctx, hash, id)
-	})
-	return hash, err
 }

@@ -3,16 +3,13 @@ package work
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/crash"
-	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/handler"
 	"github.com/265d0351/work/internal/ids"
-	"github.com/265d0351/work/internal/jobargs"
 	"github.com/265d0351/work/internal/limit"
 	"github.com/265d0351/work/internal/liveness"
 	"github.com/265d0351/work/internal/maintain"
@@ -22,8 +19,6 @@ import (
 	"github.com/265d0351/work/internal/requeue"
 	"github.com/265d0351/work/internal/schedule"
 	"github.com/265d0351/work/internal/subscription"
-	"github.com/265d0351/work/internal/workgroup"
-	"github.com/265d0351/work/objects"
 )
 
 // engine is what the workers of a pool have in common. The pool makes it, and nothing in it knows the pool. What is not
@@ -72,6 +67,9 @@ var usual = intervals{
 	Stuck: 5 * time.Second, Hook: deathHookTime, Park: 5 * time.Second, Tidy: maintain.JanitorInterval,
 	DueRest: maintain.LongestRest, Survey: time.Minute, ScaleLook: 5 * time.Second, ScaleIdle: 30 * time.Second,
 }
+
+// deathHookTime is how long OnDeath may take. It is shorter than a stop waits for outcomes.
+const deathHookTime = 5 * time.Second
 
 // set fills what does not depend on Redis.
 func (e *engine) set(options WorkerOptions) {
@@ -154,10 +152,12 @@ func (e *engine) quotas() map[string]*subscription.Quota {
 	return quotas
 }
 
-// periodic is what one call of Periodic asked for.
-type periodic struct {
-	*schedule.Schedule
-	site string // where
+// quotaOf is how many jobs of a name this pool runs at once; nil where that is not limited.
+func (e *engine) quotaOf(name string) *subscription.Quota {
+	if registration := e.registered[name]; registration != nil {
+		return registration.quota
+	}
+	return nil
 }
 
 // declared are the schedules of the pool, with what is done about them in Redis.
@@ -187,61 +187,3 @@ const (
 // errNotRegistered is what a fetch or a survey of a worker meets that Redis does not know: it was declared dead, or
 // Redis has lost its data. Only a heartbeat can tell the two apart, and jobs that run must end in the first case only.
 var errNotRegistered = errors.New("this worker is not registered in Redis")
-
-// called is how an error names it.
-func (p periodic) called() string {
-	return fmt.Sprintf("schedule %s (added at %s)", excerpt.Brief(p.ID), p.site)
-}
-
-// deathHookTime is how long OnDeath may take. It is shorter than a stop waits for outcomes.
-const deathHookTime = 5 * time.Second
-
-// poolObjects is how a pool reads the objects that its jobs need, and stores results.
-type poolObjects struct {
-	store *objects.Store
-	cache *objects.Cache
-	large int // above how many bytes a result is one
-
-	collector *objects.Collector // the janitor's
-}
-
-func newPoolObjects(store *rdb.Store, options WorkerOptions) (*poolObjects, error) {
-	contents, err := objects.New(store, objects.Options{Home: options.ObjectHome, Grace: options.ObjectGrace})
-	if err != nil {
-		return nil, err
-	}
-	return &poolObjects{
-		store: contents, cache: objects.NewCache(contents, options.ObjectCache),
-		large:     jobargs.NewLimits(0, options.LargeArgs).Large,
-		collector: contents.Collector(),
-	}, nil
-}
-
-// quotaOf is how many jobs of a name this pool runs at once; nil where that is not limited.
-func (e *engine) quotaOf(name string) *subscription.Quota {
-	if registration := e.registered[name]; registration != nil {
-		return registration.quota
-	}
-	return nil
-}
-
-// queues is what a worker knows of the queues that it serves. The fetcher goes by it; whoever learns something of them
-// tells it.
-type queues struct {
-	wakeup  workgroup.Wakeup      // ends what the fetcher waits for, but for a processor: see worker.callFetcher
-	listing subscription.Listing  // what Redis lists with the worker
-	waiter  *subscription.Waiter  // the heartbeater tells it what it has seen
-	watch   *subscription.Watch   // the settler tells it of room
-	surveys *subscription.Surveys // whoever meets with trouble tells it
-}
-
-func newQueues(e *engine, life context.Context) *queues {
-	wakeup := workgroup.NewWakeup()
-	return &queues{
-		wakeup: wakeup,
-		waiter: subscription.NewWaiter(subscription.WaiterOptions{
-			Driver: e.driver, Store: e.store, Life: life, Timeout: fetchTimeout, Wakeup: wakeup, Emit: e.events.emit,
-		}, e.servedNames()),
-		watch: subscription.NewWatch(e.quotaOf), surveys: subscription.NewSurveys(e.times.Survey),
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync/atomic"
 
@@ -80,7 +79,7 @@ func passing(m EnqueueMiddleware, name string, rest EnqueueFunc) EnqueueFunc {
 func (p *enqueuePassage) call(ctx context.Context, m EnqueueMiddleware, entries []Entry) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = fmt.Errorf("%s: %w", p.middleware, &PanicError{Value: value, Stack: string(debug.Stack())})
+			err = fmt.Errorf("%s: %w", p.middleware, recovered(value))
 		}
 	}()
 	return errchain.Tame(m(ctx, entries, p.next))

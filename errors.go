@@ -3,7 +3,6 @@ package work
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 
 	"github.com/265d0351/work/event"
@@ -46,7 +45,7 @@ type PanicError struct {
 
 // recovered is the error of what was given to panic, in the goroutine that recovers from it.
 func recovered(value any) error {
-	return &PanicError{Value: value, Stack: excerpt.CutStack(string(debug.Stack()))}
+	return &PanicError{Value: value, Stack: excerpt.PanicStack()}
 }
 
 func (e *PanicError) Error() string { return "panic: " + excerpt.Describe(e.Value) }

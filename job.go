@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"time"
 
 	"github.com/265d0351/work/event"
@@ -244,7 +243,7 @@ func encodeValue(value any) (encoded []byte, err error) {
 func decodeValue(encoded []byte, v any) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &PanicError{Value: value, Stack: string(debug.Stack())}
+			err = recovered(value)
 		}
 	}()
 	return errchain.Tame(exactjson.Unmarshal(encoded, v))

@@ -3,7 +3,6 @@ package work
 import (
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -94,7 +93,7 @@ func (o *observed) tell(log *eventlog.Log, e event.Event) {
 		if value == nil {
 			value = "runtime.Goexit"
 		}
-		o.complain(log, e, value, excerpt.CutStack(string(debug.Stack())))
+		o.complain(log, e, value, excerpt.PanicStack())
 	}()
 	o.observer.Observe(e)
 	returned = true

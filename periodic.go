@@ -2,6 +2,7 @@ package work
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -88,4 +89,15 @@ func (o Overlap) String() string {
 		return "skip"
 	}
 	return "allow"
+}
+
+// periodic is what one call of Periodic asked for.
+type periodic struct {
+	*schedule.Schedule
+	site string // where
+}
+
+// called is how an error names it.
+func (p periodic) called() string {
+	return fmt.Sprintf("schedule %s (added at %s)", excerpt.Brief(p.ID), p.site)
 }

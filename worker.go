@@ -82,8 +82,8 @@ func (w *worker) loop(component string, run func(context.Context)) *lifecycle.Lo
 func restarting(component string, events *stream, run func(context.Context)) *lifecycle.Loop {
 	return &lifecycle.Loop{
 		Run: run,
-		Panic: func(value any, stack []byte) {
-			events.emit(event.LoopPanicked{Component: component, Value: value, Stack: string(stack)})
+		Panic: func(value any, stack string) {
+			events.emit(event.LoopPanicked{Component: component, Value: value, Stack: stack})
 		},
 		Restart: backoff.For,
 	}
@@ -148,3 +148,24 @@ const (
 	maxPerWorker = 256
 	maxHeld      = 512
 )
+
+// queues is what a worker knows of the queues that it serves. The fetcher goes by it; whoever learns something of them
+// tells it.
+type queues struct {
+	wakeup  workgroup.Wakeup      // ends what the fetcher waits for, but for a processor: see worker.callFetcher
+	listing subscription.Listing  // what Redis lists with the worker
+	waiter  *subscription.Waiter  // the heartbeater tells it what it has seen
+	watch   *subscription.Watch   // the settler tells it of room
+	surveys *subscription.Surveys // whoever meets with trouble tells it
+}
+
+func newQueues(e *engine, life context.Context) *queues {
+	wakeup := workgroup.NewWakeup()
+	return &queues{
+		wakeup: wakeup,
+		waiter: subscription.NewWaiter(subscription.WaiterOptions{
+			Driver: e.driver, Store: e.store, Life: life, Timeout: fetchTimeout, Wakeup: wakeup, Emit: e.events.emit,
+		}, e.servedNames()),
+		watch: subscription.NewWatch(e.quotaOf), surveys: subscription.NewSurveys(e.times.Survey),
+	}
+}

@@ -2,9 +2,9 @@ package middleware
 
 import (
 	"context"
-	"runtime/debug"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/excerpt"
 )
 
 // Catch calls next for a middleware that has to see how every attempt ends. A panic is returned as a *work.PanicError
@@ -17,7 +17,7 @@ func Catch(ctx context.Context, next work.NextFunc, exiting func(error)) (err er
 			return
 		}
 		if value := recover(); value != nil {
-			err = &work.PanicError{Value: value, Stack: string(debug.Stack())}
+			err = &work.PanicError{Value: value, Stack: excerpt.PanicStack()}
 			return
 		}
 		exiting(&work.GoexitError{})

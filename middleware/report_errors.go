@@ -2,10 +2,10 @@ package middleware
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/errchain"
 )
 
 // Failure is an attempt that failed.
@@ -47,10 +47,9 @@ func reported(ctx context.Context, job *work.Job, err error, report func(context
 	return err
 }
 
+// stackIn is that of the panic in an error; empty where there is none.
 func stackIn(err error) string {
-	defer func() { _ = recover() }() // the error is the program's own, and so is its Unwrap
-	var panicked *work.PanicError
-	if errors.As(err, &panicked) {
+	if panicked := errchain.Find[*work.PanicError](err); panicked != nil {
 		return panicked.Stack
 	}
 	return ""

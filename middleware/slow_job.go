@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"runtime/pprof"
 	"time"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/excerpt"
 )
 
 // Slow is a job that still runs.
@@ -49,7 +49,7 @@ func reportSlow(ctx context.Context, job *work.Job, begun time.Time, report func
 	defer func() {
 		if value := recover(); value != nil { // nobody else is there to be told
 			slog.ErrorContext(ctx, "work: the report of a slow job panicked", "job", job.Name, "id", job.ID,
-				"panic", fmt.Sprint(value), "stack", string(debug.Stack()))
+				"panic", fmt.Sprint(value), "stack", excerpt.PanicStack())
 		}
 	}()
 	pprof.SetGoroutineLabels(context.Background()) // a timer's goroutine may have inherited those of any job

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 
 	"github.com/265d0351/work/internal/excerpt"
 )
@@ -47,7 +46,7 @@ func download(ctx context.Context, source Source, hash Hash) (content []byte, er
 	defer func() {
 		if value := recover(); value != nil {
 			content, err = nil, fmt.Errorf("reading object %s panicked: %s\n%s", hash,
-				excerpt.Text(fmt.Sprint(value), excerpt.Name), excerpt.Text(string(debug.Stack()), excerpt.Whole/2))
+				excerpt.Text(fmt.Sprint(value), excerpt.Name), excerpt.Text(excerpt.PanicStack(), excerpt.Whole/2))
 		}
 	}()
 	return source.Get(ctx, hash)

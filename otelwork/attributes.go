@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/errchain"
 )
 
 // system is the value of messaging.system. The conventions have none for this library.
@@ -31,8 +32,7 @@ func fail(span trace.Span, err error) {
 		}
 	}()
 	var options []trace.EventOption
-	var panicked *work.PanicError
-	if errors.As(err, &panicked) {
+	if panicked := errchain.Find[*work.PanicError](err); panicked != nil {
 		options = append(options, trace.WithAttributes(semconv.ExceptionStacktrace(panicked.Stack)))
 	}
 	span.RecordError(err, options...)

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"path"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -213,8 +211,7 @@ func (v *caller) rescue() {
 	if value == http.ErrAbortHandler {
 		panic(value)
 	}
-	v.site.options.Logger.Error("dashboard: a page panicked", slog.Any("panic", value), slog.String("path", v.Path),
-		slog.String("stack", string(debug.Stack())))
+	visit.LogPanic(v.site.options.Logger, "a page panicked", value, "path", v.Path)
 	v.fail(&visit.StatusError{Status: http.StatusInternalServerError,
 		Text: "something is wrong with this page: the log of the program says what"})
 }

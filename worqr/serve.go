@@ -3,11 +3,11 @@ package worqr
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/265d0351/work/internal/backoff"
+	"github.com/265d0351/work/internal/excerpt"
 )
 
 // Handler works on a task. Its result, unless it is nil, is told with the end of the task; an error puts the task back
@@ -168,7 +168,7 @@ var errGoexit = errors.New("the handler ended its goroutine with runtime.Goexit"
 func (a *attendant) handle(ctx context.Context, p *Process) (result []byte, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			result, err = nil, &PanicError{Value: value, Stack: string(debug.Stack())}
+			result, err = nil, &PanicError{Value: value, Stack: excerpt.PanicStack()}
 		}
 	}()
 	return a.handler(ctx, p)

@@ -4,6 +4,7 @@ package excerpt
 
 import (
 	"fmt"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -25,6 +26,10 @@ const (
 // Cut bounds the text of an error that quotes others: a handler's, that of Redis, or what somebody has written into a
 // record.
 func Cut(text string) string { return Text(text, Whole) }
+
+// PanicStack is the stack of the goroutine that calls it, bounded: for the deferred function that recovers from a
+// panic, whose stack it still is.
+func PanicStack() string { return CutStack(string(debug.Stack())) }
 
 // CutStack bounds the stack of a panic.
 func CutStack(stack string) string { return Text(stack, Stack) }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -28,4 +29,28 @@ func TestStartMakesValidUTF8OfAtMostSoManyBytes(t *testing.T) {
 		require.True(t, strings.HasSuffix(got, "…"))
 		require.Greater(t, len(got), most-utf8.UTFMax, "no more is cut than must be")
 	})
+}
+
+func explode() { panic("oh") }
+
+// The deferred function that recovers sees the frames in which the panic happened, and keeps no more than is wanted.
+func TestPanicStackIsThatOfThePanic(t *testing.T) {
+	t.Parallel()
+	var stack string
+	func() {
+		defer func() {
+			assert.NotNil(t, recover())
+			stack = excerpt.PanicStack()
+		}()
+		explode()
+	}()
+	assert.Contains(t, stack, "excerpt_test.explode")
+}
+
+// A stack is bounded, however long the names of its frames are.
+func TestCutStackBoundsIt(t *testing.T) {
+	t.Parallel()
+	cut := excerpt.CutStack(strings.Repeat("x", excerpt.Stack+1))
+	assert.Len(t, cut, excerpt.Stack)
+	assert.Contains(t, cut, "bytes)", "it says that it was cut")
 }

@@ -3,18 +3,18 @@ package lifecycle
 
 import (
 	"context"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/265d0351/work/internal/backoff"
+	"github.com/265d0351/work/internal/excerpt"
 )
 
 // Loop is one goroutine with an owner. Its zero value with Run set is ready. Start, Stop and Done may be called in any
 // order, any number of times, from any goroutine: a loop stopped before its start never starts.
 type Loop struct {
 	Run   func(ctx context.Context)     // returns soon after ctx ends
-	Panic func(value any, stack []byte) // is told what a panic was; nil drops it
+	Panic func(value any, stack string) // is told what a panic was; nil drops it
 	// how long to wait before Run is called again after a panic or Goexit; nil ends the loop
 	Restart func(panics int) (after time.Duration)
 
@@ -94,7 +94,7 @@ func (l *Loop) panics(ctx context.Context) (panicked bool) {
 		if value := recover(); value != nil {
 			panicked = true
 			if l.Panic != nil {
-				l.Panic(value, debug.Stack())
+				l.Panic(value, excerpt.PanicStack())
 			}
 		}
 	}()

@@ -58,7 +58,7 @@ func TestPanicIsToldAndTheLoopGoesOn(t *testing.T) {
 			close(again)
 			<-ctx.Done()
 		},
-		Panic:   func(value any, stack []byte) { told = append(told, value); assert.NotEmpty(t, stack) },
+		Panic:   func(value any, stack string) { told = append(told, value); assert.NotEmpty(t, stack) },
 		Restart: func(int) time.Duration { return 0 },
 	}
 	l.Start(t.Context())
@@ -80,7 +80,7 @@ func TestStopWhileWaitingForTheRestart(t *testing.T) {
 	panicked := make(chan struct{})
 	l := &Loop{
 		Run:     func(context.Context) { panic("x") },
-		Panic:   func(any, []byte) { close(panicked) },
+		Panic:   func(any, string) { close(panicked) },
 		Restart: func(int) time.Duration { return time.Hour },
 	}
 	l.Start(t.Context())
@@ -116,7 +116,7 @@ func TestGoexitIsSurvived(t *testing.T) {
 			close(again)
 			<-ctx.Done()
 		},
-		Panic:   func(value any, _ []byte) { t.Errorf("it is no panic: %v", value) },
+		Panic:   func(value any, _ string) { t.Errorf("it is no panic: %v", value) },
 		Restart: func(int) time.Duration { return time.Millisecond },
 	}
 	l.Start(t.Context())

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -100,8 +99,7 @@ func (f *feed) wanted() bool {
 func (f *feed) overview(ctx context.Context) (event []byte) {
 	defer func() {
 		if value := recover(); value != nil { // it runs outside of any request, where nobody else would catch it
-			f.site.Logger.Error("dashboard: the overview panicked", "panic", value, "stack",
-				string(debug.Stack()))
+			visit.LogPanic(f.site.Logger, "the overview panicked", value)
 			event = sse("trouble", []byte("the overview cannot be made"))
 		}
 	}()

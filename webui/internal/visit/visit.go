@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -100,6 +101,11 @@ func (v *Visit) Audit(outcome Outcome, detail string, targets ...string) {
 
 // Audited tells whether Audit was called.
 func (v *Visit) Audited() bool { return v.audited }
+
+// LogPanic tells of a panic of the dashboard, by the goroutine that recovers from it.
+func LogPanic(logger *slog.Logger, what string, value any, about ...any) {
+	logger.With(about...).Error("dashboard: "+what, "panic", value, "stack", string(debug.Stack()))
+}
 
 // Ctx ends when who asked has gone.
 func (v *Visit) Ctx() context.Context { return v.R.Context() }
