@@ -14,6 +14,7 @@ import (
 	"github.com/265d0351/work/internal/history"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/retry"
 	"github.com/265d0351/work/internal/workgroup"
 )
 
@@ -32,7 +33,13 @@ type settler struct {
 	attempts     []history.Attempt
 	acknowledged int // outcomes that the present settlement has acknowledged
 	failures     int // failures in a row
+
+	roomy      map[string]bool // queues whose limits have room again, of which Redis has not been told
+	wakeFailed int             // how often it could not be told
 }
+
+// wakeTries is how often Redis is told of room in a limit: later a heartbeat calls those who wait for it.
+const wakeTries = 5
 
 // refusal is a reason for which outcomes are parked. Many may share one (a key of the whole namespace that is
 // broken), so it is reported once, and once more when the last of them is settled.
@@ -44,7 +51,7 @@ type refusal struct {
 func newSettler(w *worker) *settler {
 	return &settler{
 		worker: w, health: healthreport.Reporter{Component: "settler", Emit: w.events.emit},
-		refused: map[string]*refusal{},
+		refused: map[string]*refusal{}, roomy: map[string]bool{},
 	}
 }
 
@@ -74,7 +81,7 @@ func (s *settler) run(ctx context.Context) {
 // gather waits until there is something to send, then takes all there is: while one batch is under way the next one
 // gathers by itself. It returns false when ctx has ended.
 func (s *settler) gather(ctx context.Context, parking <-chan time.Time) bool {
-	if len(s.pending) == 0 {
+	if len(s.pending) == 0 && len(s.roomy) == 0 {
 		select {
 		case <-ctx.Done():
 			return false
@@ -105,7 +112,7 @@ func (s *settler) send(ctx context.Context) error {
 	}
 	batches := s.batches()
 	if len(batches) == 0 {
-		return nil
+		return s.wakeForRoom(ctx)
 	}
 	calls := make([]redisconn.Call, len(batches))
 	for i, b := range batches {
@@ -131,20 +138,19 @@ func (s *settler) send(ctx context.Context) error {
 	}
 	var transient error
 	s.acknowledged = 0
-	roomy := map[string]bool{}
 	for i, answer := range settled {
 		if err := s.acknowledge(batches[i], answer); err != nil {
 			transient = err
 		}
 		if answer.Roomy {
 			for _, r := range batches[i].runs {
-				roomy[r.claim.Queue] = true
+				s.roomy[r.claim.Queue] = true
 			}
 		}
 	}
 	s.dropDone()
 	s.emitEvents()
-	err = excerpt.Join(transient, s.wakeForRoom(ctx, roomy))
+	err = excerpt.Join(transient, s.wakeForRoom(ctx))
 	// last: an observer may end this goroutine, and nothing must be left to do then
 	if s.acknowledged > 0 && s.worker.events.perJob() {
 		s.worker.events.emitHere(event.JobsSettled{Worker: batches[0].session.rdb.ID, Jobs: s.acknowledged})
@@ -152,13 +158,24 @@ func (s *settler) send(ctx context.Context) error {
 	return err
 }
 
-// wakeForRoom leaves tokens for queues whose limits have room again.
-func (s *settler) wakeForRoom(ctx context.Context, queues map[string]bool) error {
-	if len(queues) == 0 {
+// wakeForRoom leaves tokens for queues whose limits have room again. What is not answered is tried again a few times,
+// whether or not outcomes come meanwhile; a broken key is not.
+func (s *settler) wakeForRoom(ctx context.Context) error {
+	if len(s.roomy) == 0 {
 		return nil
 	}
-	s.worker.queues.watch.MadeRoom(queues)
-	return s.worker.store.WakeAfterEnd(ctx, slices.Collect(maps.Keys(queues)))
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	s.worker.queues.watch.MadeRoom(s.roomy)
+	err := s.worker.store.WakeAfterEnd(ctx, slices.Collect(maps.Keys(s.roomy)))
+	if err != nil && (redisconn.ConcernsServer(err) || retry.Classify(err).Again) {
+		if s.wakeFailed++; s.wakeFailed < wakeTries {
+			return err
+		}
+	}
+	clear(s.roomy)
+	s.wakeFailed = 0
+	return err
 }
 
 // emitEvents sends the events of a settlement, once all of it is acknowledged: an observer may end this goroutine in

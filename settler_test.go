@@ -3,6 +3,7 @@ package work_test
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -263,4 +264,41 @@ func TestAnOutcomeWhoseClaimIsGoneDoesNotCount(t *testing.T) {
 		assert.Equal(t, job.ID, pooltest.Await[event.ClaimGone](t, k.Spy, nil).ID)
 		assert.Equal(t, 1, k.Number("HLEN", "jobs"), "its record is that of whoever has it now")
 	})
+}
+
+// TestRoomInALimitIsToldAgain: whoever waits for it would else learn of it only with a heartbeat. It is tried a few
+// times, and then no more.
+func TestRoomInALimitIsToldAgain(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ cut, sent int64 }{
+		"until it is answered": {cut: 2, sent: 3}, "a few times": {cut: 1000, sent: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s redistest.Server) {
+				k := newKit(t, s)
+				var cut, sent atomic.Int64
+				cut.Store(row.cut)
+				pool := work.NewWorkerPool(nil, 1, k.Options()).Job("free", nothing).
+					JobWithOptions("limited", work.JobOptions{Limit: work.Limit{Concurrent: 1}}, nothing)
+				driver := k.tamper(pool, &pooltest.Tampered{Tamper: func(
+					ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+				) ([]redisconn.Reply, error) {
+					if pooltest.NameOf(calls[0]) == "wake" && sent.Add(1) <= cut.Load() {
+						return nil, io.ErrUnexpectedEOF
+					}
+					return pass(ctx, calls...)
+				}})
+				require.NoError(t, pool.Start(k.Ctx()))
+				k.Enqueue("limited")
+				driver.UntilSentInAll(t, "wake", int(row.sent))
+				k.Enqueue("free")
+				k.Drained(pool)
+				assert.Equal(t, row.sent, sent.Load())
+				cut.Store(0)
+				require.NoError(t, k.Stop(pool))
+				k.noWorker()
+			})
+		})
+	}
 }
