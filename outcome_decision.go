@@ -127,6 +127,19 @@ func (r *run) backoff(cause error) (delay time.Duration, err error) {
 	return delay, cause
 }
 
+// permanent asks the job's Permanent function about an error. One that does not return is reported in the error and
+// counts as no.
+func (r *run) permanent(cause error) (permanent bool, err error) {
+	ask := r.registration.options.Permanent
+	if ask == nil {
+		return false, cause
+	}
+	if failure := lifecycle.Apart(func() { permanent = ask(cause) }); failure != "" {
+		return false, fmt.Errorf("%w (and the function Permanent %s)", cause, failure)
+	}
+	return permanent, cause
+}
+
 // buryDecision is the decision to send the run's job to the morgue.
 func (r *run) buryDecision(reason string, err error, now time.Time) decision {
 	t := *r.trail
@@ -140,6 +153,27 @@ func (r *run) buryDecision(reason string, err error, now time.Time) decision {
 		verb: verbBury, trail: t.Encode(), err: err, reason: t.Reason, death: causeOfDeath(t.Reason, err),
 		failure: failure,
 	}
+}
+
+// deathDecision is the decision about a job that is out of retries, time or hope: it goes to the morgue, unless its
+// options skip that. err is nil when no attempt has failed just now.
+func (r *run) deathDecision(reason string, err error, now time.Time) decision {
+	d := r.buryDecision(reason, err, now)
+	if !r.registration.options.SkipMorgue {
+		return d
+	}
+	return decision{
+		verb: verbDiscard, err: d.death, death: d.death, failure: d.failure, keep: max(r.retention(), discardRetention),
+		result: record.Outcome{State: record.Discarded, EndedAt: now.UnixMilli()}.Encode(),
+	}
+}
+
+// causeOfDeath is what OnDeath is told.
+func causeOfDeath(reason string, err error) error {
+	if err != nil {
+		return err
+	}
+	return errors.New(reason)
 }
 
 func (r *run) postponed(delay time.Duration, releases int, now time.Time) []byte {

@@ -11,9 +11,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/event"
-	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/rdb"
-	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/requeue"
 )
@@ -118,47 +116,13 @@ func (w *worker) returnLost(ctx context.Context, c *session, queue string) error
 	}
 }
 
-// deathDecision is the decision about a job that is out of retries, time or hope: it goes to the morgue, unless its
-// options skip that. err is nil when no attempt has failed just now.
-func (r *run) deathDecision(reason string, err error, now time.Time) decision {
-	d := r.buryDecision(reason, err, now)
-	if !r.registration.options.SkipMorgue {
-		return d
-	}
-	return decision{
-		verb: verbDiscard, err: d.death, death: d.death, failure: d.failure, keep: max(r.retention(), discardRetention),
-		result: record.Outcome{State: record.Discarded, EndedAt: now.UnixMilli()}.Encode(),
-	}
-}
-
-// causeOfDeath is what OnDeath is told.
-func causeOfDeath(reason string, err error) error {
-	if err != nil {
-		return err
-	}
-	return errors.New(reason)
-}
-
-// permanent asks the job's Permanent function about an error. One that does not return is reported in the error and
-// counts as no.
-func (r *run) permanent(cause error) (permanent bool, err error) {
-	ask := r.registration.options.Permanent
-	if ask == nil {
-		return false, cause
-	}
-	if failure := lifecycle.Apart(func() { permanent = ask(cause) }); failure != "" {
-		return false, fmt.Errorf("%w (and the function Permanent %s)", cause, failure)
-	}
-	return permanent, cause
-}
-
 // errHookLate is the cause with which the ctx of OnDeath ends.
 var errHookLate = errors.New(
 	"OnDeath has not returned within 5s: its ctx has ended, and it is not waited for any longer")
 
 // needsDeathHook tells whether the run's job has just died here, and somebody wants to know.
 func (r *run) needsDeathHook() bool {
-	return r.decision.death != nil && r.registration.options.OnDeath != nil && !r.lostClaim
+	return r.decision.death != nil && r.registration.options.OnDeath != nil && !r.settlement.lostClaim
 }
 
 // startDeathHook calls OnDeath in a goroutine of its own. Until it returns, or its time is over, its job counts against

@@ -103,7 +103,7 @@ func TestAJobThatWasTakenAwayHasNotDiedHere(t *testing.T) {
 	r.claim.Element = "1:a"
 	r.decision = r.buryDecision("reason", nil, time.Now())
 	assert.True(t, r.needsDeathHook())
-	r.lostClaim = true
+	r.settlement.lostClaim = true
 	assert.False(t, r.needsDeathHook())
 }
 

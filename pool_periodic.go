@@ -99,10 +99,8 @@ func (p *WorkerPool) checkPeriodics() []error {
 			continue // that was found before
 		}
 		if p.registered[name] == nil {
-			mistakes = append(mistakes, &InvalidError{
-				What: one.called(), Value: "of job " + excerpt.Brief(name),
-				Remedy: "no such job is registered: add the schedule to the pool that runs it; there are " + known(),
-			})
+			mistakes = append(mistakes, unregistered(one.called(), "of job "+excerpt.Brief(name),
+				"add the schedule to the pool that runs it", known))
 			continue
 		}
 		if one.Definition.Args == nil {

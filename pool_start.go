@@ -106,10 +106,7 @@ func (p *WorkerPool) choose() (map[string]*registration, []error) {
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(p.options.Only))) {
 		registration := p.registered[name]
 		if registration == nil {
-			mistakes = append(mistakes, &InvalidError{
-				What: "a name in WorkerOptions.Only", Value: excerpt.Brief(name),
-				Remedy: "no such job is registered; there are " + known(),
-			})
+			mistakes = append(mistakes, unregistered("a name in WorkerOptions.Only", excerpt.Brief(name), "", known))
 			continue
 		}
 		served[name] = registration

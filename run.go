@@ -53,18 +53,22 @@ type run struct {
 	value           any // what the handler returned, while nobody has asked for it
 	hasValue        bool
 	recordErr       error // what is wrong with its record
-	done            bool  // Redis has acknowledged its outcome; the settler's
 	crashed         bool  // a worker died with it
-	maxPerCall      int   // how many outcomes may share its call when it is settled
 	suspected       bool  // workers have died with it: see admission.go
-	sent            bool  // an earlier send of its outcome was not answered
-	lostClaim       bool  // it was taken from this worker, so its outcome did not count, as far as is known
-
-	verdict rdb.GoneClaim // on its claim, once that is gone
 
 	elapsed time.Duration // of its handler
 
-	parkedFor string // why its outcome is refused; empty while it is not
+	settlement settlement
+}
+
+// settlement is how far the settler, whose alone it is, has come with the outcome of a run.
+type settlement struct {
+	done       bool          // Redis has acknowledged the outcome
+	sent       bool          // an earlier send of it was not answered
+	lostClaim  bool          // the job was taken from this worker, so the outcome did not count, as far as is known
+	maxPerCall int           // how many outcomes may share its call; 0 is as many as fit
+	verdict    rdb.GoneClaim // on the claim, once that is gone
+	parkedFor  string        // why the outcome is refused; empty while it is not
 }
 
 // decision is what becomes of a run, in the form that the settler writes.

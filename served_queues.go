@@ -77,10 +77,8 @@ func (p *WorkerPool) checkRegistered(names []string, serve bool) error {
 	var unknown []error
 	for _, name := range names {
 		if p.registered[name] == nil {
-			unknown = append(unknown, &InvalidError{
-				What: "a name given to " + methodOf(serve), Value: excerpt.Brief(name),
-				Remedy: "no such job is registered: register it with Job before Start; there are " + known(),
-			})
+			unknown = append(unknown, unregistered("a name given to "+methodOf(serve), excerpt.Brief(name),
+				"register it with Job before Start", known))
 		}
 	}
 	return excerpt.Join(unknown...)

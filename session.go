@@ -42,60 +42,60 @@ func newSession(store *rdb.Store, parent context.Context) *session {
 }
 
 // context is the parent of the ctx of jobs that are fetched now.
-func (c *session) context() context.Context {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ctx
+func (s *session) context() context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ctx
 }
 
 // end ends the ctx of all jobs, those included that are fetched later.
-func (c *session) end(cause error) {
-	c.mu.Lock()
-	cancel := c.cancel
-	c.mu.Unlock()
+func (s *session) end(cause error) {
+	s.mu.Lock()
+	cancel := s.cancel
+	s.mu.Unlock()
 	cancel(cause)
 }
 
 // renew ends the ctx of the jobs that were fetched so far.
-func (c *session) renew(cause error) {
-	c.mu.Lock()
-	cancel := c.cancel
-	c.ctx, c.cancel = context.WithCancelCause(c.parent)
-	c.mu.Unlock()
+func (s *session) renew(cause error) {
+	s.mu.Lock()
+	cancel := s.cancel
+	s.ctx, s.cancel = context.WithCancelCause(s.parent)
+	s.mu.Unlock()
 	cancel(cause)
 }
 
-func (c *session) nextNumber() int64 {
-	c.number++
-	if c.shared != nil {
-		c.number = max(c.number, c.shared.Add(1))
+func (s *session) nextNumber() int64 {
+	s.number++
+	if s.shared != nil {
+		s.number = max(s.number, s.shared.Add(1))
 	}
-	return c.number
+	return s.number
 }
 
-func (c *session) hold(runs []*run) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (s *session) hold(runs []*run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, r := range runs {
-		c.held[r.claim.Element] = r
+		s.held[r.claim.Element] = r
 	}
 }
 
 // drop forgets runs whose outcome was acknowledged.
-func (c *session) drop(runs []*run) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (s *session) drop(runs []*run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, r := range runs {
-		delete(c.held, r.claim.Element)
-		if r.lostClaim && len(c.lost) < maxLost {
-			c.lost = append(c.lost, r.job.ID)
+		delete(s.held, r.claim.Element)
+		if r.settlement.lostClaim && len(s.lost) < maxLost {
+			s.lost = append(s.lost, r.job.ID)
 		}
-		told, watched := c.watched[r]
+		told, watched := s.watched[r]
 		if told {
-			c.left = append(c.left, r.job.ID)
+			s.left = append(s.left, r.job.ID)
 		}
 		if watched {
-			delete(c.watched, r)
+			delete(s.watched, r)
 		}
 	}
 }
@@ -105,98 +105,98 @@ func (c *session) drop(runs []*run) {
 const maxLost = 2 * maxHeld
 
 // ever returns the ids of what it holds, and of what was taken from it.
-func (c *session) ever() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	ids := c.lost
-	c.lost = nil
-	for _, r := range c.held {
+func (s *session) ever() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ids := s.lost
+	s.lost = nil
+	for _, r := range s.held {
 		ids = append(ids, r.job.ID)
 	}
 	return ids
 }
 
-func (c *session) holds(element string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.held[element] != nil
+func (s *session) holds(element string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held[element] != nil
 }
 
 // runs returns what is held, in no order.
-func (c *session) runs() []*run {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := make([]*run, 0, len(c.held))
-	for _, r := range c.held {
+func (s *session) runs() []*run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*run, 0, len(s.held))
+	for _, r := range s.held {
 		all = append(all, r)
 	}
 	return all
 }
 
 // elements returns what is held as Redis knows it, in no order.
-func (c *session) elements() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Collect(maps.Keys(c.held))
+func (s *session) elements() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.held))
 }
 
 // queues returns the names of the queues of which something is held.
-func (c *session) queues() map[string]bool {
+func (s *session) queues() map[string]bool {
 	names := map[string]bool{}
-	for _, r := range c.runs() {
+	for _, r := range s.runs() {
 		names[r.claim.Queue] = true
 	}
 	return names
 }
 
 // watch begins to pass the check-ins of a run on.
-func (c *session) watch(r *run) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.held[r.claim.Element] == r {
-		c.watched[r] = false
+func (s *session) watch(r *run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held[r.claim.Element] == r {
+		s.watched[r] = false
 	}
 }
 
 // heartbeatNews returns what the next heartbeat tells: the check-ins since the last one, and who has ended.
-func (c *session) heartbeatNews() (checkins []rdb.CheckIn, left []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (s *session) heartbeatNews() (checkins []rdb.CheckIn, left []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	again := map[string]bool{} // jobs that came back since: their new check-ins stand under the same ids
-	for r := range c.watched {
+	for r := range s.watched {
 		again[r.job.ID] = true
 		if message := r.takeNews(); message != nil {
-			c.watched[r] = true
+			s.watched[r] = true
 			number, _, _ := strings.Cut(r.claim.Element, ":")
 			checkins = append(checkins, rdb.CheckIn{ID: r.job.ID, Number: number, Message: *message})
 		}
 	}
-	left, c.left = slices.DeleteFunc(c.left, func(id string) bool { return again[id] }), nil
+	left, s.left = slices.DeleteFunc(s.left, func(id string) bool { return again[id] }), nil
 	return checkins, left
 }
 
 // restoreNews puts news back whose heartbeat failed, unless there are newer ones.
-func (c *session) restoreNews(checkins []rdb.CheckIn, left []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.left = append(left, c.left...)
+func (s *session) restoreNews(checkins []rdb.CheckIn, left []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left = append(left, s.left...)
 	for _, checkin := range checkins {
-		if r := c.held[checkin.Number+":"+checkin.ID]; r != nil {
+		if r := s.held[checkin.Number+":"+checkin.ID]; r != nil {
 			r.longJob().ReturnNews(&checkin.Message)
 		}
 	}
 }
 
-func (c *session) knownEpoch() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.epoch
+func (s *session) knownEpoch() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.epoch
 }
 
-func (c *session) setEpoch(epoch string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.epoch = epoch
+func (s *session) setEpoch(epoch string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.epoch = epoch
 }
 
 // deathRetraction is owed to the jobs of a worker that was taken for dead and is alive: they have met no crash.

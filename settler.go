@@ -89,7 +89,7 @@ func (s *settler) gather(ctx context.Context, parking <-chan time.Time) bool {
 		case <-parking:
 			s.worker.slots.Unpark(len(s.parked))
 			for _, r := range s.parked {
-				r.done = false
+				r.settlement.done = false
 			}
 			s.pending, s.parked = append(s.pending, s.parked...), nil
 		}
@@ -198,9 +198,9 @@ func (s *settler) acknowledge(b *batch, answer rdb.Settled) error {
 		for _, r := range b.runs {
 			if len(b.runs) == 1 {
 				s.park(r, answer.Err)
-				r.done = true
+				r.settlement.done = true
 			}
-			r.maxPerCall = max(1, len(b.runs)/2)
+			r.settlement.maxPerCall = max(1, len(b.runs)/2)
 		}
 		return nil
 	}
@@ -210,7 +210,7 @@ func (s *settler) acknowledge(b *batch, answer rdb.Settled) error {
 	}
 	dying := 0
 	for _, r := range acknowledged {
-		r.done = true
+		r.settlement.done = true
 		s.unpark(r)
 		s.worker.clear(r)
 		if lost := r.lostLog(); lost != nil {
@@ -256,11 +256,11 @@ func (s *settler) park(r *run, err error) {
 	s.parked = append(s.parked, r)
 	s.worker.slots.Park()
 	reason := err.Error()
-	if r.parkedFor == reason {
+	if r.settlement.parkedFor == reason {
 		return
 	}
 	s.unpark(r)
-	r.parkedFor = reason
+	r.settlement.parkedFor = reason
 	why := s.refused[reason]
 	if why == nil {
 		why = &refusal{health: healthreport.Reporter{Component: "settler, " + r.ref().String(),
@@ -273,23 +273,23 @@ func (s *settler) park(r *run, err error) {
 
 // unpark notes that a run is not refused any more, at least not for the reason of before.
 func (s *settler) unpark(r *run) {
-	if r.parkedFor == "" {
+	if r.settlement.parkedFor == "" {
 		return
 	}
-	why := s.refused[r.parkedFor]
+	why := s.refused[r.settlement.parkedFor]
 	why.runs--
 	if why.runs == 0 {
 		s.unsentEvents = append(s.unsentEvents, func() { why.health.Report(nil) })
-		delete(s.refused, r.parkedFor)
+		delete(s.refused, r.settlement.parkedFor)
 	}
-	r.parkedFor = ""
+	r.settlement.parkedFor = ""
 }
 
 // dropDone removes what is done from the pending ones.
 func (s *settler) dropDone() {
 	rest := s.pending[:0]
 	for _, r := range s.pending {
-		if !r.done {
+		if !r.settlement.done {
 			rest = append(rest, r)
 		}
 	}

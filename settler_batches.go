@@ -37,7 +37,7 @@ func (b *batch) gone(answer rdb.Settled) (gone []*run) {
 
 func (b *batch) markSent() {
 	for _, r := range b.runs {
-		r.sent = true
+		r.settlement.sent = true
 	}
 }
 
@@ -104,8 +104,8 @@ func (r *run) callLimit() int {
 		if belongings := r.belongings(); r.decision.verb != verbRelease && !belongings.None() {
 			return 1
 		}
-		if r.maxPerCall > 0 {
-			return r.maxPerCall
+		if r.settlement.maxPerCall > 0 {
+			return r.settlement.maxPerCall
 		}
 		return rdb.MaxBatch
 	}
@@ -234,7 +234,7 @@ func (s *settler) countHistory(runs []*run) {
 // historyResult is how history counts a settled run; 0 where it does not.
 func (r *run) historyResult() history.Result {
 	switch {
-	case r.lostClaim:
+	case r.settlement.lostClaim:
 		return 0 // whoever has it now counts it
 	case r.decision.verb == verbDone:
 		return history.Done
@@ -252,7 +252,7 @@ func (s *settler) resolveGone(ctx context.Context, batches []*batch, settled []r
 	doubtful := map[*session][]*run{}
 	for i, b := range batches {
 		for _, r := range b.gone(settled[i]) {
-			if r.verdict = rdb.GoneTaken; r.sent {
+			if r.settlement.verdict = rdb.GoneTaken; r.settlement.sent {
 				doubtful[b.session] = append(doubtful[b.session], r)
 			}
 		}
@@ -267,9 +267,9 @@ func (s *settler) resolveGone(ctx context.Context, batches []*batch, settled []r
 			return err
 		}
 		for i, r := range runs {
-			r.verdict = verdicts[i]
-			if r.verdict == rdb.GoneCounted && r.fetchNumber() <= c.forgotten.Load() {
-				r.verdict = rdb.GoneUnknown // Redis has lost what it knew: also, perhaps, this claim
+			r.settlement.verdict = verdicts[i]
+			if r.settlement.verdict == rdb.GoneCounted && r.fetchNumber() <= c.forgotten.Load() {
+				r.settlement.verdict = rdb.GoneUnknown // Redis has lost what it knew: also, perhaps, this claim
 			}
 		}
 	}
@@ -280,14 +280,14 @@ func (s *settler) resolveGone(ctx context.Context, batches []*batch, settled []r
 func (s *settler) noteGone(r *run) {
 	unaccounted := r.unaccounted.Load()
 	switch {
-	case r.verdict == rdb.GoneTaken, unaccounted: // whether Redis took it before it lost its data does not matter
+	case r.settlement.verdict == rdb.GoneTaken, unaccounted: // whether Redis took it before it lost its data does not matter
 		gone := event.ClaimGone{JobRef: r.ref(), Unaccounted: unaccounted}
 		s.unsentEvents = append(s.unsentEvents, func() { s.worker.events.emit(gone) })
-	case r.verdict == rdb.GoneUnknown:
+	case r.settlement.verdict == rdb.GoneUnknown:
 		unknown := event.OutcomeUnknown{JobRef: r.ref()}
 		s.unsentEvents = append(s.unsentEvents, func() { s.worker.events.emit(unknown) })
 	default:
 		return // an earlier send has counted
 	}
-	r.lostClaim = true
+	r.settlement.lostClaim = true
 }

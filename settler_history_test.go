@@ -25,7 +25,7 @@ func TestHistoryCountsWhatHasSettled(t *testing.T) {
 		{"given back", run{decision: decision{verb: verbRelease}}, 0},
 		{"cancelled", run{decision: decision{verb: verbCancel}}, 0},
 		{"expired", run{decision: decision{verb: verbExpire}}, 0},
-		{"somebody else's", run{decision: decision{verb: verbDone}, lostClaim: true}, 0},
+		{"somebody else's", run{decision: decision{verb: verbDone}, settlement: settlement{lostClaim: true}}, 0},
 	}
 	for i := range rows {
 		t.Run(rows[i].name, func(t *testing.T) {

@@ -238,12 +238,12 @@ func (w *worker) leave(ctx context.Context) error {
 
 // withdrawAll takes out the names of a worker that has more than one script can look at, and returns those that stay,
 // since it holds jobs of them. The fetcher has ended: the numbers are the caller's.
-func (c *session) withdrawAll(ctx context.Context, names []string) ([]string, error) {
+func (s *session) withdrawAll(ctx context.Context, names []string) ([]string, error) {
 	if len(names) <= rdb.MaxBatch {
 		return names, nil
 	}
 	for range 2 {
-		state, stay, err := c.rdb.Serve(ctx, c.nextNumber, rdb.Serving{Leave: names})
+		state, stay, err := s.rdb.Serve(ctx, s.nextNumber, rdb.Serving{Leave: names})
 		switch {
 		case err != nil:
 			return nil, err
@@ -252,7 +252,7 @@ func (c *session) withdrawAll(ctx context.Context, names []string) ([]string, er
 		case state == rdb.Fenced: // it is being taken apart, or Redis has forgotten it
 			return names, nil
 		}
-		c.number += 1 << 32 // stale: somebody used our id, or a backup was restored
+		s.number += 1 << 32 // stale: somebody used our id, or a backup was restored
 	}
 	return nil, errors.New("the number of a change of what is served was not new to Redis")
 }
