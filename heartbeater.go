@@ -38,7 +38,7 @@ const (
 // and has the fetcher ask again what it holds: a fetch may have failed with the same Redis.
 func (h *heartbeater) run(ctx context.Context) {
 	defer h.disconnect()
-	defer h.answerBeatRequest() // also when an observer has ended this goroutine
+	defer h.answerBeatRequest() // also when a Connection has ended this goroutine
 	for ctx.Err() == nil {
 		err := h.beat(ctx)
 		if ctx.Err() != nil {

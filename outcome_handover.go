@@ -18,10 +18,14 @@ import (
 
 // handOver gives the outcome of a run to the settler, also of one that was not begun or did not return. It returns
 // false if its outcome was decided before.
-func (w *worker) handOver(r *run, d decision) bool { return w.handOverAfter(r, d, 0) }
+func (w *worker) handOver(r *run, d decision) bool { return w.handOverTelling(r, d, 0, w.events.emit) }
 
-// handOverAfter is handOver for a run whose handler took that long.
-func (w *worker) handOverAfter(r *run, d decision, elapsed time.Duration) bool {
+// handOverAfter is handOver for a run whose handler took that long. An observer may end the goroutine of the caller.
+func (w *worker) handOverAfter(r *run, d decision, elapsed time.Duration) {
+	w.handOverTelling(r, d, elapsed, w.events.emitHere)
+}
+
+func (w *worker) handOverTelling(r *run, d decision, elapsed time.Duration, tell func(event.Event)) bool {
 	if !r.settled.CompareAndSwap(false, true) {
 		return false
 	}
@@ -31,7 +35,9 @@ func (w *worker) handOverAfter(r *run, d decision, elapsed time.Duration) bool {
 		w.noteCutShort(r)
 	}
 	defer w.outcomes.Put(r) // whatever an observer does
-	w.emitOutcome(r, d, elapsed)
+	if d.verb != verbDone || w.events.perJob() {
+		tell(r.outcomeEvent(d, elapsed))
+	}
 	return true
 }
 
@@ -41,28 +47,26 @@ func (w *worker) noteCutShort(r *run) {
 	w.cutShort = append(w.cutShort, r.ref())
 }
 
-// emitOutcome tells what became of an attempt. Of jobs that are done there is an event only where an observer wants
+// outcomeEvent tells what became of an attempt. Of jobs that are done there is an event only where an observer wants
 // those of each job: they are by far the most frequent.
-func (w *worker) emitOutcome(r *run, d decision, elapsed time.Duration) {
+func (r *run) outcomeEvent(d decision, elapsed time.Duration) event.Event {
 	switch d.verb {
-	case verbDone:
-		if w.events.perJob() {
-			w.events.emitHere(event.JobDone{JobRef: r.ref(), Elapsed: elapsed})
-		}
 	case verbRetry:
-		w.events.emit(event.JobFailed{JobRef: r.ref(), Elapsed: elapsed, Err: d.err, RetryIn: d.delay})
+		return event.JobFailed{JobRef: r.ref(), Elapsed: elapsed, Err: d.err, RetryIn: d.delay}
 	case verbBury:
-		w.events.emit(event.JobBuried{JobRef: r.ref(), Reason: d.reason, Err: d.err})
+		return event.JobBuried{JobRef: r.ref(), Reason: d.reason, Err: d.err}
 	case verbDiscard:
-		w.events.emit(event.JobDiscarded{JobRef: r.ref(), Err: d.err})
+		return event.JobDiscarded{JobRef: r.ref(), Err: d.err}
 	case verbExpire:
-		w.events.emit(event.JobExpired{JobRef: r.ref(), At: r.expiry()})
+		return event.JobExpired{JobRef: r.ref(), At: r.expiry()}
 	case verbCancel:
-		w.events.emit(event.JobCancelled{JobRef: r.ref()})
+		return event.JobCancelled{JobRef: r.ref()}
 	case verbSnooze:
-		w.events.emit(event.JobSnoozed{JobRef: r.ref(), For: d.delay, Err: d.err})
+		return event.JobSnoozed{JobRef: r.ref(), For: d.delay, Err: d.err}
 	case verbRelease:
-		w.events.emit(event.JobReleased{JobRef: r.ref(), Err: d.err})
+		return event.JobReleased{JobRef: r.ref(), Err: d.err}
+	default: // verbDone
+		return event.JobDone{JobRef: r.ref(), Elapsed: elapsed}
 	}
 }
 

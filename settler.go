@@ -178,8 +178,7 @@ func (s *settler) wakeForRoom(ctx context.Context) error {
 	return err
 }
 
-// emitEvents sends the events of a settlement, once all of it is acknowledged: an observer may end this goroutine in
-// the middle, and what was acknowledged must not be counted again.
+// emitEvents sends the events of a settlement, once all of it is acknowledged: no answer waits for observers.
 func (s *settler) emitEvents() {
 	for len(s.unsentEvents) > 0 {
 		next := s.unsentEvents[0]

@@ -69,7 +69,7 @@ type JobStarted struct {
 	Waited time.Duration // since it was due
 }
 
-// JobCheckedIn is sent when a job calls Checkin or Progress, by the goroutine that does and before the call returns.
+// JobCheckedIn is sent when a job calls Checkin or Progress, before the call returns.
 // Most of what is said so never reaches Redis, which is told the last of it within a second.
 type JobCheckedIn struct {
 	JobRef
