@@ -244,7 +244,9 @@ func unregistered(what, value, remedy string, known func() string) *InvalidError
 	if remedy != "" {
 		remedy = ": " + remedy
 	}
-	return &InvalidError{What: what, Value: value, Remedy: "no such job is registered" + remedy + "; there are " + known()}
+	return &InvalidError{
+		What: what, Value: value, Remedy: "no such job is registered" + remedy + "; there are " + known(),
+	}
 }
 
 // asInvalid is an error as programs may test for it: one in which an internal package has found something invalid has

@@ -52,7 +52,8 @@ func (s *stream) emit(e event.Event) {
 }
 
 // emitHere tells of an event in the goroutine of the caller. It is for the events that every job has, and for how its
-// attempts end, since it costs less than emit. The caller must be ready to end here: nothing that must happen comes after it, but what is deferred.
+// attempts end, since it costs less than emit. The caller must be ready to end here: nothing that must happen comes
+// after it, but what is deferred.
 func (s *stream) emitHere(e event.Event) {
 	e = eventlog.Bounded(e)
 	s.log.Event(e)
