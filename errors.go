@@ -241,12 +241,8 @@ func (e *InvalidError) Unwrap() error { return e.Err }
 // unregistered is what is wrong where a program names a job that its pool has no handler for. known tells the names of
 // those that it has, and is asked for each mistake: see [WorkerPool.registeredNames].
 func unregistered(what, value, remedy string, known func() string) *InvalidError {
-	if remedy != "" {
-		remedy = ": " + remedy
-	}
-	return &InvalidError{
-		What: what, Value: value, Remedy: "no such job is registered" + remedy + "; there are " + known(),
-	}
+	remedy = "no such job is registered" + remedy + "; there are " + known()
+	return &InvalidError{What: what, Value: value, Remedy: remedy}
 }
 
 // asInvalid is an error as programs may test for it: one in which an internal package has found something invalid has

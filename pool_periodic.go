@@ -100,7 +100,7 @@ func (p *WorkerPool) checkPeriodics() []error {
 		}
 		if p.registered[name] == nil {
 			mistakes = append(mistakes, unregistered(one.called(), "of job "+excerpt.Brief(name),
-				"add the schedule to the pool that runs it", known))
+				": add the schedule to the pool that runs it", known))
 			continue
 		}
 		if one.Definition.Args == nil {

@@ -78,7 +78,7 @@ func (p *WorkerPool) checkRegistered(names []string, serve bool) error {
 	for _, name := range names {
 		if p.registered[name] == nil {
 			unknown = append(unknown, unregistered("a name given to "+methodOf(serve), excerpt.Brief(name),
-				"register it with Job before Start", known))
+				": register it with Job before Start", known))
 		}
 	}
 	return excerpt.Join(unknown...)

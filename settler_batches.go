@@ -280,8 +280,7 @@ func (s *settler) resolveGone(ctx context.Context, batches []*batch, settled []r
 func (s *settler) noteGone(r *run) {
 	unaccounted := r.unaccounted.Load()
 	switch {
-	case r.settlement.verdict == rdb.GoneTaken,
-		unaccounted: // whether Redis took it before it lost its data does not matter
+	case r.settlement.verdict == rdb.GoneTaken, unaccounted: // whether Redis took it before that does not matter
 		gone := event.ClaimGone{JobRef: r.ref(), Unaccounted: unaccounted}
 		s.unsentEvents = append(s.unsentEvents, func() { s.worker.events.emit(gone) })
 	case r.settlement.verdict == rdb.GoneUnknown:
