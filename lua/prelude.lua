@@ -222,3 +222,12 @@ local function store(jobs, groups)
   end
   if #single > 0 then redis.call('HSET', jobs, unpack(single)) end
 end
+
+-- outdated is the refusal of a call about a feed that is not there, or has another config than the caller knows: it
+-- reads that again, and decides anew.
+local function outdated(feeds, name, config, known)
+  if redis.call('SISMEMBER', feeds, name) == 0 then return redis.error_reply('NOFEED there is no such feed') end
+  if (redis.call('GET', config) or '') ~= known then
+    return redis.error_reply('STALE the config of the feed is another one')
+  end
+end

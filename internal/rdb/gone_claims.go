@@ -42,12 +42,9 @@ func (w *Worker) goneClaims(ctx context.Context, elements []string) ([]GoneClaim
 	if err != nil {
 		return nil, err
 	}
-	values := make([]any, len(replies))
-	for i, reply := range replies {
-		if reply.Err != nil {
-			return nil, reply.Err
-		}
-		values[i] = reply.Value
+	values, err := redisconn.Values(replies)
+	if err != nil {
+		return nil, err
 	}
 	r := redisconn.NewReader("HMGET", values, values)
 	registered, reached := r.Number() == 1, toNumber(r.Text())

@@ -37,20 +37,13 @@ func (s *Store) brief(ctx context.Context, calls []redisconn.Call) ([]any, error
 	return s.values(ctx, maxBrief, calls)
 }
 
-// values gives up at the first refusal, though the calls beside it were made: it is for reads.
+// values makes reads in pipelines of so many calls at the most: see redisconn.Values.
 func (s *Store) values(ctx context.Context, most int, calls []redisconn.Call) ([]any, error) {
 	replies, err := s.pipelines(ctx, most, calls)
 	if err != nil {
 		return nil, err
 	}
-	values := make([]any, len(replies))
-	for i, reply := range replies {
-		if reply.Err != nil {
-			return nil, reply.Err
-		}
-		values[i] = reply.Value
-	}
-	return values, nil
+	return redisconn.Values(replies)
 }
 
 // MaxBatch is how many ids one script handles at the most, so that none holds Redis for more than a few milliseconds.

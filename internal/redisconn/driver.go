@@ -67,6 +67,18 @@ type Reply struct {
 	Err   error // *ServerError: Redis refused the call, or the script failed
 }
 
+// Values are those of replies. It gives up at the first refusal, though the calls beside it were made: it is for reads.
+func Values(replies []Reply) ([]any, error) {
+	values := make([]any, len(replies))
+	for i, reply := range replies {
+		if reply.Err != nil {
+			return nil, reply.Err
+		}
+		values[i] = reply.Value
+	}
+	return values, nil
+}
+
 // ServerError is an error that Redis sent as an answer: the call is known to have failed.
 type ServerError struct {
 	Code    string // first word: "OOM", "WRONGTYPE", "LOADING", ...

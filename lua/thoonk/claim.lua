@@ -16,10 +16,8 @@ local name, known, token = unpack(ARGV)
 local refusal = bad('SCARD', feeds) or bad('STRLEN', config) or bad('LLEN', ids) or bad('HLEN', items)
   or bad('LLEN', running) or bad('HLEN', claimed) or bad('HLEN', cancelled)
 if refusal then return refusal end
-if redis.call('SISMEMBER', feeds, name) == 0 then return redis.error_reply('NOFEED there is no such feed') end
-if (redis.call('GET', config) or '') ~= known then
-  return redis.error_reply('STALE the config of the feed is another one')
-end
+refusal = outdated(feeds, name, config, known)
+if refusal then return refusal end
 for _ = 1, 500 do
   local id = redis.call('RPOP', ids)
   if not id then return {} end

@@ -12,10 +12,8 @@ local name, known, content, instance = unpack(ARGV)
 local refusal = bad('SCARD', feeds) or bad('STRLEN', config)
 if refusal then return refusal end
 if redis.call('SISMEMBER', feeds, name) == 1 and redis.call('GET', config) == content then return 1 end
-if redis.call('SISMEMBER', feeds, name) == 0 then return redis.error_reply('NOFEED there is no such feed') end
-if (redis.call('GET', config) or '') ~= known then
-  return redis.error_reply('STALE the config of the feed is another one')
-end
+refusal = outdated(feeds, name, config, known)
+if refusal then return refusal end
 redis.call('SET', config, content)
 redis.call('PUBLISH', configured, name .. '\0' .. instance)
 return 1

@@ -12,8 +12,6 @@ local feeds, config, counter = unpack(KEYS)
 local name, known = unpack(ARGV)
 local refusal = bad('SCARD', feeds) or bad('STRLEN', config) or bad('STRLEN', counter)
 if refusal then return refusal end
-if redis.call('SISMEMBER', feeds, name) == 0 then return redis.error_reply('NOFEED there is no such feed') end
-if (redis.call('GET', config) or '') ~= known then
-  return redis.error_reply('STALE the config of the feed is another one')
-end
+refusal = outdated(feeds, name, config, known)
+if refusal then return refusal end
 return redis.call('INCR', counter)

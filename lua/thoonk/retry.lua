@@ -12,10 +12,8 @@ local name, known, id = unpack(ARGV)
 local refusal = bad('SCARD', feeds) or bad('STRLEN', config) or bad('LLEN', ids) or bad('HLEN', items)
   or bad('LLEN', stalled) or bad('HLEN', cancelled)
 if refusal then return refusal end
-if redis.call('SISMEMBER', feeds, name) == 0 then return redis.error_reply('NOFEED there is no such feed') end
-if (redis.call('GET', config) or '') ~= known then
-  return redis.error_reply('STALE the config of the feed is another one')
-end
+refusal = outdated(feeds, name, config, known)
+if refusal then return refusal end
 if redis.call('LREM', stalled, 1, id) == 0 then return 0 end
 redis.call('HDEL', cancelled, id)
 if redis.call('HEXISTS', items, id) == 0 then return 0 end

@@ -64,12 +64,9 @@ func (f *Feed) look(ctx context.Context, calls ...redisconn.Call) ([]any, error)
 	if err != nil {
 		return nil, err
 	}
-	values := make([]any, len(replies))
-	for i, reply := range replies {
-		if reply.Err != nil {
-			return nil, reply.Err
-		}
-		values[i] = reply.Value
+	values, err := redisconn.Values(replies)
+	if err != nil {
+		return nil, err
 	}
 	if values[0] != int64(1) {
 		return nil, ErrNoFeed

@@ -93,9 +93,7 @@ func pingWorker(v *visit.Visit) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(v.Ctx(), visit.PingTimeout)
-	defer cancel()
-	took, err := v.Inspector.Ping(ctx, id)
+	took, err := v.Ping(id)
 	return did(v, deed{Target: id, Effect: "it answered", TookMS: float64(took.Microseconds()) / 1000}, err)
 }
 

@@ -38,9 +38,7 @@ func (s *Site) pingWorker(v *visit.Visit) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(v.Ctx(), visit.PingTimeout)
-	defer cancel()
-	took, err := v.Inspector.Ping(ctx, id)
+	took, err := v.Ping(id)
 	done := fmt.Sprintf("Worker %s answered within %s.", format.Shorten(id, 60), format.Span(took))
 	return s.finish(v, once{target: id, done: done, back: "workers"}, err)
 }

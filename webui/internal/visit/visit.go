@@ -134,10 +134,17 @@ func (v *Visit) Number(key string, other, most int) (int, error) {
 
 // How long things may take, for pages and API alike.
 const (
-	PingTimeout = 5 * time.Second        // for a worker to answer
+	pingTimeout = 5 * time.Second        // for a worker to answer
 	StepEvery   = 200 * time.Millisecond // between two words of what goes on for long
 	StepTimeout = time.Minute            // for the next of them, whatever the server's own limit
 )
+
+// Ping has a worker answer, and returns within which time it did.
+func (v *Visit) Ping(id string) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(v.Ctx(), pingTimeout)
+	defer cancel()
+	return v.Inspector.Ping(ctx, id)
+}
 
 // FullArgs are the args of a job as the asker may see them, with those in place that are kept as objects.
 func (v *Visit) FullArgs(id string) (json.RawMessage, error) {

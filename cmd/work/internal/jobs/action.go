@@ -63,10 +63,7 @@ func jobActions() []jobAction {
 		{name: "delete", past: "deleted", short: "Remove jobs, with all that is kept of them", states: restingStates,
 			destroys: true,
 			more:     "It asks first, unless --yes is given.", needs: " --yes",
-			one: func(ctx context.Context, i *inspect.Inspector, _ actionFlags,
-				id string) error {
-				return i.Delete(ctx, id)
-			},
+			one:  plain((*inspect.Inspector).Delete),
 			bulk: func(actionFlags) inspect.Action { return inspect.ActionDelete }},
 		{name: "reschedule", past: "rescheduled", short: "Change when jobs are due",
 			states: []work.State{work.StateScheduled, work.StateRetrying},
@@ -78,32 +75,27 @@ func jobActions() []jobAction {
 			bulk: func(f actionFlags) inspect.Action { return inspect.ActionReschedule(f.due) }},
 		{name: "run", past: "put into a queue", short: "Put scheduled jobs into their queues at once",
 			states: []work.State{work.StateScheduled},
-			one: func(ctx context.Context, i *inspect.Inspector, _ actionFlags,
-				id string) error {
-				return i.RunNow(ctx, id)
-			},
-			bulk: func(actionFlags) inspect.Action { return inspect.ActionRunNow }},
+			one:    plain((*inspect.Inspector).RunNow),
+			bulk:   func(actionFlags) inspect.Action { return inspect.ActionRunNow }},
 		{name: "front", past: "moved to the front", short: "Put queued jobs before the others of their queue",
 			states: []work.State{work.StateQueued},
-			one: func(ctx context.Context, i *inspect.Inspector, _ actionFlags, id string) error {
-				return i.MoveToFront(ctx, id)
-			},
-			bulk: func(actionFlags) inspect.Action { return inspect.ActionMoveToFront }},
+			one:    plain((*inspect.Inspector).MoveToFront),
+			bulk:   func(actionFlags) inspect.Action { return inspect.ActionMoveToFront }},
 		{name: "stall", past: "stalled", short: "Put jobs aside, until they are resumed",
 			states: []work.State{work.StateQueued, work.StateScheduled, work.StateRetrying},
-			one: func(ctx context.Context, i *inspect.Inspector, _ actionFlags,
-				id string) error {
-				return i.Stall(ctx, id)
-			},
-			bulk: func(actionFlags) inspect.Action { return inspect.ActionStall }},
+			one:    plain((*inspect.Inspector).Stall),
+			bulk:   func(actionFlags) inspect.Action { return inspect.ActionStall }},
 		{name: "resume", past: "resumed", short: "Put stalled jobs back into their queues",
 			states: []work.State{work.StateStalled},
-			one: func(ctx context.Context, i *inspect.Inspector, _ actionFlags,
-				id string) error {
-				return i.Resume(ctx, id)
-			},
-			bulk: func(actionFlags) inspect.Action { return inspect.ActionResume }},
+			one:    plain((*inspect.Inspector).Resume),
+			bulk:   func(actionFlags) inspect.Action { return inspect.ActionResume }},
 	}
+}
+
+// plain is an action that no flag changes.
+func plain(do func(*inspect.Inspector, context.Context, string) error) func(context.Context, *inspect.Inspector,
+	actionFlags, string) error {
+	return func(ctx context.Context, i *inspect.Inspector, _ actionFlags, id string) error { return do(i, ctx, id) }
 }
 
 func (f actionFlags) retry() []inspect.RetryOption {
