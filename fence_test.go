@@ -280,7 +280,7 @@ func TestAWorkerThatNeverBeganIsNotCutOff(t *testing.T) {
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			if name := pooltest.NameOf(calls[0]); silent.Load() && name == "beat" ||
-				name == "rule" && !refused.Swap(true) {
+				name == "define" && !refused.Swap(true) {
 				return nil, errLuck
 			}
 			return pass(ctx, calls...)

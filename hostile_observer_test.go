@@ -190,7 +190,7 @@ func gates() map[string]askedGate {
 				}
 				return nil, errLuck // until the worker has heard of it
 			}},
-		"snoozed": {ends: endsOn[event.JobSnoozed](), entry: work.Entry{Name: "report"}, script: "suspect",
+		"snoozed": {ends: endsOn[event.JobSnoozed](), entry: work.Entry{Name: "report"}, script: "mark_suspect",
 			answer: failsOnce, then: deferred},
 		"its connection ends the goroutine": {ends: pooltest.NewSpy(), entry: unique, script: "begin",
 			answer: endsOnce(runtime.Goexit), then: deferred},
@@ -215,7 +215,7 @@ func TestAnObserverThatEndsAProcessorAtAGateTakesNothingWithIt(t *testing.T) {
 					func(job *work.Job) error { ran <- job.ID; return nil })
 				receipt, err := k.enqueueEntry(g.entry)
 				require.NoError(t, err)
-				if g.script == "suspect" {
+				if g.script == "mark_suspect" {
 					k.Do("HSET", "crashes", receipt.ID, "w1 w2")
 				}
 				k.tamper(pool, &pooltest.Tampered{Tamper: func(
@@ -238,6 +238,7 @@ func TestAnObserverThatEndsAProcessorAtAGateTakesNothingWithIt(t *testing.T) {
 				assert.Equal(t, other, pooltest.Receive(t, ran), "the pool goes on")
 				k.Drained(pool)
 				k.stopsInPeace(t, pool)
+				assert.Positive(t, requests.Load(), "the gate was asked")
 				assert.Empty(t, ran)
 				k.Empty("report")
 			})

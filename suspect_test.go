@@ -92,7 +92,7 @@ func TestASuspectThatCannotBeNamedDoesNotBegin(t *testing.T) {
 				k.tamper(pool, &pooltest.Tampered{Tamper: func(
 					ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 				) ([]redisconn.Reply, error) {
-					if pooltest.NameOf(calls[0]) != "suspect" {
+					if pooltest.NameOf(calls[0]) != "mark_suspect" {
 						return pass(ctx, calls...)
 					}
 					if !gone {
