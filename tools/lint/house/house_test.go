@@ -6,8 +6,11 @@
 package house_test
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,37 +20,118 @@ import (
 	"github.com/265d0351/work/tools/lint/house"
 )
 
-// The packages below testdata/<analyzer> say in their comments what is to be found in them; whatever else is found, or
-// is not, fails the test.
+// look is an analyzer, and the packages that say in their comments what it is to find in them; whatever else it finds,
+// or does not, fails the test.
+type look struct {
+	name     string
+	analyzer *analysis.Analyzer
+	packages []string
+}
+
+// The packages of these are below testdata/<analyzer>.
 func TestFindings(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		analyzer *analysis.Analyzer
-		packages []string
-	}{
-		{house.Layers, []string{house.Root, house.Root + "/cmd/work", house.Root + "/internal/rdb"}},
-		{house.NoPanic, []string{house.Root, house.Root + "/cmd/work"}},
-		{house.Params, []string{"signatures"}},
-		{house.TestSleep, []string{"sleeping"}},
-		{house.ExportedDoc, []string{"documented"}},
-		{house.Names, []string{"util", "counters"}},
-	} {
-		t.Run(c.analyzer.Name, func(t *testing.T) {
-			t.Parallel()
-			dir := filepath.Join(analysistest.TestData(), c.analyzer.Name)
-			analysistest.Run(t, dir, c.analyzer, c.packages...)
+	dir := t.TempDir()
+	all := []look{
+		{"", house.Layers, []string{house.Root, house.Root + "/cmd/work", house.Root + "/internal/rdb"}},
+		{"", house.Params, []string{"signatures"}},
+		{"", house.TestSleep, []string{"sleeping"}},
+		{"", house.ExportedDoc, []string{"documented"}},
+		{"", house.Names, []string{"util", "counters"}},
+	}
+	for i, l := range all {
+		all[i].name = l.analyzer.Name
+		if err := os.CopyFS(dir, os.DirFS(filepath.Join(analysistest.TestData(), l.analyzer.Name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, c := range sizes() {
+		name := fmt.Sprintf("a%d", i)
+		file := filepath.Join(dir, "src", name, c.file)
+		err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(c.source), 0o644))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, look{c.name, c.analyzer, []string{name}})
+	}
+	examine(t, dir, all)
+}
+
+// These are of the same names as others.
+func TestFindingsOfPanics(t *testing.T) {
+	t.Parallel()
+	examine(t, filepath.Join(analysistest.TestData(), house.NoPanic.Name),
+		[]look{{house.NoPanic.Name, house.NoPanic, []string{house.Root, house.Root + "/cmd/work"}}})
+}
+
+// examine reads all packages at once and gives each to its analyzer: with a test comes package testing and all below it,
+// and to read that for every look took longer than everything else.
+func examine(t *testing.T, dir string, all []look) {
+	t.Helper()
+	of, packages := map[string]*analysis.Analyzer{}, []string{}
+	for _, l := range all {
+		for _, name := range l.packages {
+			of[name] = l.analyzer
+			packages = append(packages, name)
+		}
+	}
+	var wrong complaints
+	seen := map[string]bool{}
+	results := analysistest.Run(&wrong, dir, &analysis.Analyzer{Name: "each", Doc: "asks the analyzer of a package",
+		Run: func(pass *analysis.Pass) (any, error) {
+			name, _, _ := strings.Cut(strings.TrimSuffix(pass.Pkg.Path(), "_test"), " ")
+			name = strings.TrimSuffix(name, ".test")
+			return of[name].Run(pass)
+		}}, packages...)
+	for _, result := range results {
+		seen[strings.TrimSuffix(result.Action.Package.PkgPath, "_test")] = true
+	}
+	for _, l := range all {
+		t.Run(l.name, func(t *testing.T) {
+			for _, name := range l.packages {
+				if !seen[name] {
+					t.Errorf("nobody looked at %s", name)
+				}
+				for _, text := range wrong.take(name + "/") {
+					t.Error(text)
+				}
+			}
 		})
+	}
+	for _, text := range wrong {
+		t.Error(text)
 	}
 }
 
-func TestSizes(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name     string
-		analyzer *analysis.Analyzer
-		file     string
-		source   string
-	}{
+// complaints are what is wrong with the findings of an analyzer.
+type complaints []string
+
+func (c *complaints) Errorf(format string, args ...any) {
+	*c = append(*c, fmt.Sprintf(format, args...))
+}
+
+// take removes those about files of a folder, and returns them.
+func (c *complaints) take(folder string) (taken []string) {
+	*c = slices.DeleteFunc(*c, func(text string) bool {
+		about := strings.HasPrefix(text, folder)
+		if about {
+			taken = append(taken, text)
+		}
+		return about
+	})
+	return taken
+}
+
+// sized is a file, and what its lines say is to be found in it.
+type sized struct {
+	name     string
+	analyzer *analysis.Analyzer
+	file     string
+	source   string
+}
+
+func sizes() []sized {
+	return []sized{
 		{"a file of 450 lines", house.FileSize, "a.go", file(450, "")},
 		{"a file of 451 lines", house.FileSize, "a.go", file(451, " // want `the file has 451 lines, more than 450`")},
 		{"a test file of 451 lines", house.FileSize, "a_test.go", file(451, " // want `the file has 451 lines`")},
@@ -71,16 +155,6 @@ func TestSizes(t *testing.T) {
 			"package a\n\nfunc ExampleA() {\n\t// Output:\n\t// " + strings.Repeat("x", 200) + "\n}\n"},
 		{"what is no example", house.LineLength, "a.go",
 			"package a\n\nfunc a() {\n\t// Output:\n\t// " + strings.Repeat("x", 200) + tooLong + "\n}\n"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			dir, clean, err := analysistest.WriteFiles(map[string]string{"a/" + c.file: c.source})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(clean)
-			analysistest.Run(t, dir, c.analyzer, "a")
-		})
 	}
 }
 
