@@ -7,26 +7,35 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/265d0351/work/bench/peer"
 	"github.com/265d0351/work/bench/server"
+	"github.com/265d0351/work/internal/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { redistest.Main(m) }
 
 // TestEachScenarioRunsEveryJobOnce runs all scenarios with all libraries, with a few jobs. A run that loses or doubles
-// a job returns an error; no time is asserted.
+// a job returns an error; no time is asserted. Most of it is to wait for what libraries do once a second, so the
+// scenarios run side by side where each can have servers of its own: a Redis starts at once, a PostgreSQL does not.
 func TestEachScenarioRunsEveryJobOnce(t *testing.T) {
 	t.Parallel()
 	for _, lib := range peer.All() {
 		t.Run(lib.Name(), func(t *testing.T) {
 			t.Parallel()
-			stage := testStage(t, lib)
+			var shared *Stage // for one run at a time
+			if lib.Store() == peer.Postgres {
+				shared = testStage(t, lib)
+			}
 			for _, s := range All() {
-				t.Run(s.Name, func(t *testing.T) { // not parallel: a stage is for one run at a time
+				t.Run(s.Name, func(t *testing.T) {
 					if !s.Takes(lib) {
 						t.Skipf("it means nothing for %s", lib.Name())
+					}
+					stage := shared
+					if stage == nil {
+						t.Parallel()
+						stage = testStage(t, lib)
 					}
 					metrics, err := s.Run(t.Context(), &Run{Stage: stage, Library: lib, Size: Tiny, Jobs: s.Jobs[Tiny]})
 					require.NoError(t, err)
