@@ -39,5 +39,6 @@
 //   - A subscriber that does not read stops the whole server once its socket is full; Redis disconnects it.
 //
 // Time:
+//   - TIME stands still in a script.
 //   - TIME and TTLs can be held and moved; how long BLPOP waits always follows the real clock.
 package embedded

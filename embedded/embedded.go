@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -19,6 +20,9 @@ type Server struct {
 	srv  *server.Server
 	addr string
 
+	clients sync.Map // *server.Peer: the connections that have sent something
+	see     atomic.Pointer[func(command string, args []string)]
+
 	mu   sync.Mutex
 	held time.Time // zero while the clock is the real one
 }
@@ -31,7 +35,45 @@ func Start() (*Server, error) {
 		return nil, fmt.Errorf("embedded Redis cannot listen on a free port of 127.0.0.1: %w", err)
 	}
 	mini.ClockTTL(true)
-	return &Server{mini: mini, srv: mini.Server(), addr: mini.Addr()}, nil
+	s := &Server{mini: mini, srv: mini.Server(), addr: mini.Addr()}
+	s.srv.SetPreHook(s.before)
+	return s, nil
+}
+
+// before comes before every command, those inside scripts included.
+func (s *Server) before(peer *server.Peer, command string, args ...string) (done bool) {
+	if s.isClient(peer) {
+		s.tick()
+	}
+	if see := s.see.Load(); see != nil {
+		(*see)(command, args)
+	}
+	return false
+}
+
+// isClient tells a connection from what stands for one while a script runs. Only a connection has no context with its
+// first command.
+func (s *Server) isClient(peer *server.Peer) bool {
+	if _, known := s.clients.Load(peer); known {
+		return true
+	}
+	if peer.Ctx != nil {
+		return false
+	}
+	s.clients.Store(peer, nil)
+	peer.OnDisconnect(func() { s.clients.Delete(peer) })
+	return true
+}
+
+// tick moves the clock up to the real one, and keeps it there until the next command of a client: miniredis looks at
+// all keys whenever time has passed, and in a script it would with every call. The lock keeps the clock from going back
+// where two connections do so.
+func (s *Server) tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held.IsZero() {
+		s.mini.SetTime(time.Now().UTC())
+	}
 }
 
 // Addr is the host and port it listens on, also after Close.
@@ -76,13 +118,10 @@ func (s *Server) FastForward(d time.Duration) { s.mini.FastForward(d) }
 // at once.
 func (s *Server) Hook(see func(command string, args []string)) {
 	if see == nil {
-		s.srv.SetPreHook(nil)
+		s.see.Store(nil)
 		return
 	}
-	s.srv.SetPreHook(func(_ *server.Peer, command string, args ...string) bool {
-		see(command, args)
-		return false
-	})
+	s.see.Store(&see)
 }
 
 func init() { redisconn.RegisterScheme("memory", openMemory) }

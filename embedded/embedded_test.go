@@ -85,6 +85,27 @@ func TestClockIsRealUntilHeld(t *testing.T) {
 	assert.Equal(t, held, run(t, d, blpop("none", 5*time.Millisecond), cmd("TIME", "")), "held from then on")
 }
 
+// In a script no key goes, however long it takes; it does between two of them.
+func TestNoKeyExpiresInAScript(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		d, key := open(t, s.DSN()), "{"+redistest.Namespace(t)+"}:k"
+		const script = `
+			redis.call('SET', KEYS[1], 'x', 'PX', 1)
+			local begun, calls = redis.call('TIME'), 0
+			while redis.call('EXISTS', KEYS[1]) == 1 and calls < 5000 do calls = calls + 1 end
+			local ended = redis.call('TIME')
+			return {calls, begun[1] == ended[1] and begun[2] == ended[2]}`
+		want := "[5000 nil]"
+		if s.Embedded() != nil {
+			want = "[5000 1]" // a difference: TIME stands still as well
+		}
+		assert.Equal(t, want, run(t, d, lua(script, key)))
+		gone := func() bool { return run(t, d, cmd("EXISTS", key)) == "0" }
+		assert.Eventually(t, gone, time.Minute, time.Millisecond)
+	})
+}
+
 // A BLPOP is woken by a push in a script, also by one that fails later.
 func TestPushInAScriptWakesABlockedPop(t *testing.T) {
 	t.Parallel()
