@@ -53,7 +53,9 @@ func TestPagesCostNoMoreWhereMoreJobsAre(t *testing.T) {
 		format.Count(many))
 	for _, page := range costlyPages {
 		a, b := small.cost(page.target), large.cost(page.target)
-		for range 14 { // the least of some rounds, in turns: other processes get in the way of its caches
+		// The least of some rounds, in turns: other processes get in the way of its caches. A few rounds do where they
+		// show that both cost alike.
+		for round := 1; round < 15 && (round < 4 || b > most*a); round++ {
 			a, b = min(a, small.cost(page.target)), min(b, large.cost(page.target))
 		}
 		times := float64(b) / float64(a)
