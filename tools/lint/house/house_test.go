@@ -64,8 +64,8 @@ func TestFindingsOfPanics(t *testing.T) {
 		[]look{{house.NoPanic.Name, house.NoPanic, []string{house.Root, house.Root + "/cmd/work"}}})
 }
 
-// examine reads all packages at once and gives each to its analyzer: with a test comes package testing and all below it,
-// and to read that for every look took longer than everything else.
+// examine reads all packages at once and gives each to its analyzer: with a test comes package testing and all below
+// it, and to read that for every look took longer than everything else.
 func examine(t *testing.T, dir string, all []look) {
 	t.Helper()
 	of, packages := map[string]*analysis.Analyzer{}, []string{}
