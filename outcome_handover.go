@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/265d0351/work/event"
-	"github.com/265d0351/work/internal/rdb"
-	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/requeue"
 )
 
@@ -77,7 +75,8 @@ func inOrder(runs []*run) {
 
 // place is where the run's job stands among those that its pool has fetched.
 func (r *run) place() requeue.Place {
-	return requeue.Place{ID: r.job.ID, Worker: r.worker, Fetched: r.fetched, Number: r.fetchNumber(), Order: r.order}
+	return requeue.Place{ID: r.job.ID, Worker: r.session.rdb.ID, Fetched: r.fetched, Number: r.fetchNumber(),
+		Order: r.order}
 }
 
 // fetchNumber is that of the fetch that brought the run.
@@ -85,39 +84,6 @@ func (r *run) fetchNumber() int64 {
 	number, _, _ := strings.Cut(r.claim.Element, ":")
 	n, _ := strconv.ParseInt(number, 10, 64) // a claim's element always begins with a number
 	return n
-}
-
-// returnLost gives back what Redis lists with a worker that leaves, and that one does not know of: a fetch under way
-// brought it, or one whose reply was lost. It is newer than all else.
-func (w *worker) returnLost(ctx context.Context, c *session, queue string) error {
-	end, err := w.engine.requeued.Begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer end()
-	for {
-		lists, err := c.rdb.InProcess(ctx, []string{queue}, rdb.MaxBatch)
-		if err != nil {
-			return err
-		}
-		elements := lists[0].Elements
-		if len(elements) == 0 {
-			return lists[0].Err
-		}
-		places := make([]requeue.Place, len(elements))
-		for i, element := range elements {
-			_, id, _ := strings.Cut(element, ":")
-			places[i] = requeue.Newest(id, w, w.clock.Now())
-		}
-		released := rdb.Released{Queue: queue, Elements: elements, Older: w.engine.requeued.Note(queue, places)}
-		settled, err := c.rdb.Settle(ctx, []redisconn.Call{c.rdb.Release(released)})
-		if err == nil {
-			err = settled[0].Err
-		}
-		if err != nil {
-			return err
-		}
-	}
 }
 
 // errHookLate is the cause with which the ctx of OnDeath ends.

@@ -18,6 +18,9 @@ import (
 const (
 	stopTimeAfterSignal = time.Second
 	stopTimeAfterCtx    = 5 * time.Second // at most, and no more than a quarter of the time that there is
+
+	// hurriedTurns is the share of it after which no worker waits for its turn to requeue: each turn is a round trip
+	hurriedTurns = 0.1
 )
 
 // Stop ends the pool: no more jobs are fetched, Checkin answers true, running jobs may go on for ShutdownTimeout, then
@@ -79,6 +82,9 @@ func (p *WorkerPool) shutDown() {
 	if p.scaling != nil {
 		p.scaling.Stop()
 	}
+	hurry, cancel := p.deadline.After(hurriedTurns)
+	defer cancel()
+	defer context.AfterFunc(hurry, p.requeued.Hurry)()
 	var stops sync.WaitGroup
 	for i, w := range workers {
 		// unless it returns

@@ -55,6 +55,7 @@ func (w *worker) restoreUntilDone(c *session, runs []*run) {
 // their outcome came, so it counted for nothing. They run once more; nobody would see them otherwise.
 func (w *worker) returnEnded(c *session, runs []*run) error {
 	ended := map[string][]string{}
+	inOrder(runs)
 	for _, r := range runs {
 		if !c.holds(r.claim.Element) {
 			ended[r.claim.Queue] = append(ended[r.claim.Queue], r.claim.Element)
@@ -65,7 +66,7 @@ func (w *worker) returnEnded(c *session, runs []*run) error {
 	}
 	ctx, cancel := context.WithTimeout(w.life, settleTimeout)
 	defer cancel()
-	return w.giveBack(ctx, c, ended, "")
+	return w.requeueUnheld(ctx, c, ended)
 }
 
 // restore stores held jobs again, in batches that one script may take.

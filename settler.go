@@ -101,26 +101,26 @@ func (s *settler) gather(ctx context.Context, parking <-chan time.Time) bool {
 	return ctx.Err() == nil
 }
 
-// send settles what is pending, as much as fits into one pipeline. An error means that it was not answered.
+// send settles what is pending. What is requeued waits for its turn, and nothing else waits with it. An error means
+// that some was not answered.
 func (s *settler) send(ctx context.Context) error {
-	if slices.ContainsFunc(s.pending, func(r *run) bool { return r.decision.verb == verbRelease }) {
-		end, err := s.worker.engine.requeued.Begin(ctx)
-		if err != nil {
-			return err
-		}
-		defer end()
+	requeued := func(r *run) bool { return r.decision.verb == verbRelease }
+	if !slices.ContainsFunc(s.pending, requeued) {
+		return s.sendSome(ctx, s.pending)
 	}
-	batches := s.batches()
+	if err := s.sendSome(ctx, slices.DeleteFunc(slices.Clone(s.pending), requeued)); err != nil {
+		return err
+	}
+	return s.sendSome(ctx, slices.DeleteFunc(slices.Clone(s.pending), func(r *run) bool { return !requeued(r) }))
+}
+
+// sendSome settles some of what is pending, as much as fits into one pipeline.
+func (s *settler) sendSome(life context.Context, runs []*run) error {
+	batches := s.batches(runs)
 	if len(batches) == 0 {
-		return s.wakeForRoom(ctx)
+		return s.wakeForRoom(life)
 	}
-	calls := make([]redisconn.Call, len(batches))
-	for i, b := range batches {
-		calls[i] = b.call
-	}
-	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
-	defer cancel()
-	settled, err := s.settle(ctx, batches, calls)
+	settled, err := s.settle(life, batches)
 	if err != nil {
 		var dial *redisconn.DialError
 		if !errors.As(err, &dial) {
@@ -130,6 +130,8 @@ func (s *settler) send(ctx context.Context) error {
 		}
 		return err
 	}
+	ctx, cancel := context.WithTimeout(life, settleTimeout)
+	defer cancel()
 	if err := s.resolveGone(ctx, batches, settled); err != nil {
 		for _, b := range batches {
 			b.markSent() // all were answered, and none is booked

@@ -21,7 +21,6 @@ const (
 // batch is one call of a settlement with the runs that it settles.
 type batch struct {
 	session *session
-	call    redisconn.Call
 	runs    []*run
 }
 
@@ -50,10 +49,9 @@ type batchKey struct {
 	maxPerCall int
 }
 
-// batches makes the calls that settle what is pending, up to the size of a pipeline: those that end many to a call,
-// those that are given back one call per queue, the others each a call of its own.
-func (s *settler) batches() []*batch {
-	runs := s.pending
+// batches are for the calls that settle some of what is pending, up to the size of a pipeline: those that end many to a
+// call, those that are given back one call per queue, the others each a call of its own.
+func (s *settler) batches(runs []*run) []*batch {
 	inOrder(runs)
 	var batches []*batch
 	open := map[batchKey]*batch{}
@@ -79,11 +77,7 @@ func (s *settler) batches() []*batch {
 		b.runs = append(b.runs, r)
 		bytes += len(r.decision.trail) + len(r.decision.result) + 2*len(r.claim.Element)
 	}
-	batches = newestReleaseFirst(batches)
-	for _, b := range batches {
-		b.call = s.makeCall(b)
-	}
-	return batches
+	return newestReleaseFirst(batches)
 }
 
 func keyOf(r *run) batchKey {
@@ -112,6 +106,47 @@ func (r *run) callLimit() int {
 	return 1
 }
 
+// makeCalls makes the calls of all batches.
+func (s *settler) makeCalls(ctx context.Context, batches []*batch) ([]redisconn.Call, error) {
+	calls := make([]redisconn.Call, len(batches))
+	for i, b := range batches {
+		if b.runs[0].decision.verb != verbRelease {
+			calls[i] = s.makeCall(b)
+			continue
+		}
+		call, err := s.requeueRuns(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		calls[i] = call
+	}
+	return calls, nil
+}
+
+// requeueRuns makes the call that requeues the runs of a batch.
+func (s *settler) requeueRuns(ctx context.Context, b *batch) (redisconn.Call, error) {
+	first := b.runs[0]
+	released := rdb.Released{Queue: first.claim.Queue, Elements: make([]string, len(b.runs)),
+		Ended: first.begun.Load() != 0}
+	places := make([]requeue.Place, len(b.runs))
+	for i, r := range b.runs {
+		released.Elements[i], places[i] = r.claim.Element, r.place()
+	}
+	return s.worker.engine.requeued.Call(ctx, b.session.rdb, released, places)
+}
+
+// turn waits until none of the pool's other workers requeues anything to the queues of these batches, and returns what
+// ends that. What ends otherwise needs no turn.
+func (s *settler) turn(ctx context.Context, batches []*batch) (end func(), err error) {
+	var queues []string
+	for _, b := range batches {
+		if first := b.runs[0]; first.decision.verb == verbRelease {
+			queues = append(queues, first.claim.Queue)
+		}
+	}
+	return s.worker.engine.requeued.Begin(ctx, queues...)
+}
+
 // makeCall makes the one call that settles a batch. Nothing is sent yet, and a call may be sent more than once: each
 // script acts only as long as the claim stands, so what has counted already is answered as gone. The slice s.ended is
 // shared by all calls, and cleared so that it does not keep the results of jobs in memory.
@@ -135,14 +170,6 @@ func (s *settler) makeCall(b *batch) redisconn.Call {
 		}
 		defer clear(s.ended)
 		return w.Complete(s.ended)
-	case verbRelease:
-		elements, places := make([]string, len(b.runs)), make([]requeue.Place, len(b.runs))
-		for i, r := range b.runs {
-			elements[i], places[i] = r.claim.Element, r.place()
-		}
-		queue := first.claim.Queue
-		older := s.worker.engine.requeued.Note(queue, places)
-		return w.Release(rdb.Released{Queue: queue, Elements: elements, Ended: first.begun.Load() != 0, Older: older})
 	}
 	shelf := map[verb]rdb.Shelf{verbRetry: rdb.ShelfRetry, verbSnooze: rdb.ShelfScheduled, verbBury: rdb.ShelfMorgue}
 	return w.Shelve(rdb.Shelved{
@@ -162,9 +189,20 @@ func newestReleaseFirst(batches []*batch) []*batch {
 }
 
 // settle sends what settles these batches in one pipeline. What is left of the logs of their jobs goes ahead of it in
-// the same write: once a job has ended nobody could write it.
-func (s *settler) settle(ctx context.Context, batches []*batch, calls []redisconn.Call) ([]rdb.Settled, error) {
+// the same write: once a job has ended nobody could write it. The turn of what is requeued ends with the answer.
+func (s *settler) settle(life context.Context, batches []*batch) ([]rdb.Settled, error) {
+	end, err := s.turn(life, batches)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	ctx, cancel := context.WithTimeout(life, settleTimeout) // none of it was spent on waiting
+	defer cancel()
 	ahead, err := s.sendLogs(ctx, batches)
+	if err != nil {
+		return nil, err
+	}
+	calls, err := s.makeCalls(ctx, batches)
 	if err != nil {
 		return nil, err
 	}

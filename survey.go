@@ -120,5 +120,5 @@ func (f *fetcher) surveySome(c *session, queues []string) error {
 			unheld[claim.Queue] = append(unheld[claim.Queue], claim.Element)
 		}
 	}
-	return f.worker.giveBack(ctx, c, unheld, "")
+	return f.worker.requeueUnheld(ctx, c, unheld)
 }

@@ -119,27 +119,18 @@ func (w *worker) tooManyCrashes(crashes *crash.Record) error {
 	return fmt.Errorf("%d workers died while they held it: %s", len(workers), excerpt.List(workers, ", "))
 }
 
-// giveBack releases claims that nobody holds to the front of their queues.
-func (w *worker) giveBack(ctx context.Context, c *session, byQueue map[string][]string, died string) error {
+// requeueUnheld puts claims back to the front of their queues that Redis lists for this worker and the worker does not
+// hold, and tells of it.
+func (w *worker) requeueUnheld(ctx context.Context, c *session, byQueue map[string][]string) (err error) {
 	jobs := 0
 	for queue, elements := range byQueue {
-		for end := len(elements); end > 0; end -= rdb.MaxBatch { // newest lot first: the oldest must end up in front
-			lot := elements[max(0, end-rdb.MaxBatch):end]
-			settled, err := c.rdb.Settle(ctx,
-				[]redisconn.Call{c.rdb.Release(rdb.Released{Queue: queue, Elements: lot, Died: died})})
-			if err != nil {
-				return err
-			}
-			if settled[0].Err != nil {
-				return settled[0].Err
-			}
-			jobs += len(lot) - len(settled[0].Gone)
-		}
+		some, failed := w.engine.requeued.Requeue(ctx, c.rdb, queue, elements)
+		jobs, err = jobs+some, excerpt.Join(err, failed)
 	}
 	if jobs > 0 {
 		w.events.emit(event.JobsReturned{Worker: c.rdb.ID, Jobs: jobs})
 	}
-	return nil
+	return err
 }
 
 // maxPerWorker is how many processors one worker has at the most, and maxHeld how many claims: taking one out of a list

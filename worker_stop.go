@@ -228,12 +228,30 @@ func (w *worker) leave(ctx context.Context) error {
 			continue
 		}
 		for _, queue := range holding {
-			if err := w.returnLost(ctx, c, queue); err != nil {
+			if err := w.requeueListed(ctx, c, queue); err != nil {
 				return err
 			}
 		}
 	}
 	return errors.New("the worker could not be removed from Redis, others will reap it")
+}
+
+// requeueListed requeues what Redis lists for a worker that leaves. That one holds nothing any more: a fetch under way
+// brought it, or one whose reply was lost.
+func (w *worker) requeueListed(ctx context.Context, c *session, queue string) error {
+	for {
+		lists, err := c.rdb.InProcess(ctx, []string{queue}, 4*rdb.MaxBatch) // more than it may hold
+		if err != nil {
+			return err
+		}
+		elements := lists[0].Elements
+		if len(elements) == 0 {
+			return lists[0].Err
+		}
+		if _, err := w.engine.requeued.Requeue(ctx, c.rdb, queue, elements); err != nil {
+			return err
+		}
+	}
 }
 
 // withdrawAll takes out the names of a worker that has more than one script can look at, and returns those that stay,

@@ -43,8 +43,6 @@ func TestJobsOfSeveralWorkersGoByWhenTheyWereFetched(t *testing.T) {
 	o.Note("q", []requeue.Place{first})
 	o.Note("q", []requeue.Place{second})
 	assert.Equal(t, []rdb.Older{{ID: "b7", Before: 1}, {ID: "a1", Before: 1}}, o.Note("q", []requeue.Place{third}))
-	newest := requeue.Newest("x", "b", now)
-	assert.Len(t, o.Note("q", []requeue.Place{newest}), 3, "all else of its worker is older")
 }
 
 func TestWhatWasGivenBackIsForgottenInTime(t *testing.T) {
@@ -71,20 +69,56 @@ func TestAllThatIsOlderIsNamedHoweverManyThereAre(t *testing.T) {
 	assert.Equal(t, rdb.Older{ID: "0", Before: 1}, older[0])
 }
 
-func TestOneGivesBackAtATime(t *testing.T) {
+func TestOneGivesBackToAQueueAtATime(t *testing.T) {
 	t.Parallel()
 	o := requeue.NewOrder(0)
-	end, err := o.Begin(t.Context())
+	end, err := o.Begin(t.Context(), "b", "a", "b")
 	require.NoError(t, err)
+	other, err := o.Begin(t.Context(), "c")
+	require.NoError(t, err, "each queue is by itself")
+	other()
 	errLate := errors.New("too late")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errLate)
-	_, err = o.Begin(ctx)
-	require.ErrorIs(t, err, errLate)
+	for _, queues := range [][]string{{"a"}, {"b"}, {"c", "b"}, {"b", "a"}} {
+		_, err = o.Begin(ctx, queues...)
+		require.ErrorIs(t, err, errLate)
+	}
 	end()
-	end, err = o.Begin(t.Context())
-	require.NoError(t, err)
+	end, err = o.Begin(t.Context(), "a", "b", "c")
+	require.NoError(t, err, "whoever was too late has left all of them")
 	end()
+}
+
+func TestNobodyWaitsForATurnInAHurry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := requeue.NewOrder(0)
+		end, err := o.Begin(t.Context(), "a")
+		require.NoError(t, err)
+		begun := make(chan func())
+		go func() {
+			late, err := o.Begin(t.Context(), "a", "b")
+			assert.NoError(t, err)
+			begun <- late
+		}()
+		synctest.Wait()
+		select {
+		case <-begun:
+			assert.Fail(t, "it is not its turn")
+		default:
+		}
+		o.Hurry()
+		late := <-begun
+		again, err := o.Begin(t.Context(), "a")
+		require.NoError(t, err)
+		again()
+		late()
+		end()
+		end, err = o.Begin(t.Context(), "a", "b")
+		require.NoError(t, err)
+		end()
+	})
 }
 
 // elapse lets time pass in a bubble of synctest, where nobody waits for it.
