@@ -378,3 +378,34 @@ func TestAStopEndsInGoodOrderThoughAnObserverEndsItsGoroutine(t *testing.T) {
 		})
 	}
 }
+
+// TestAnObserverThatEndsAFetcherLosesNoRoomOfAQuota: what a fetch has brought is handed on whatever is told of it.
+func TestAnObserverThatEndsAFetcherLosesNoRoomOfAQuota(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		options := k.Options()
+		options.Observers = append(options.Observers, endsOn[event.TroubleOver]())
+		ran, fetches := make(chan string, 10), atomic.Int64{}
+		pool := work.NewWorkerPool(nil, 1, options).JobWithOptions("scarce", work.JobOptions{MaxRunning: 1},
+			func(job *work.Job) error { ran <- job.ID; return nil })
+		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
+			if pooltest.NameOf(calls[0]) == "fetch" && fetches.Add(1) == 1 {
+				return nil, errLuck
+			}
+			return pass(ctx, calls...)
+		}})
+		first := k.Enqueue("scarce").ID
+		require.NoError(t, pool.Start(k.Ctx()))
+		assert.Equal(t, first, pooltest.Receive(t, ran))
+		second := k.Enqueue("scarce").ID
+		assert.Equal(t, second, pooltest.Receive(t, ran))
+		pooltest.Await(t, k.Spy, func(e event.TroubleOver) bool { return e.Component == "fetcher" })
+		k.Drained(pool)
+		k.stopsInPeace(t, pool)
+		assert.Empty(t, ran)
+		k.Empty("scarce")
+	})
+}
