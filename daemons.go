@@ -25,12 +25,14 @@ type daemons struct {
 	scheduler *maintain.DueMover
 	retrier   *maintain.DueMover
 	periodic  *maintain.PeriodicEnqueuer
-	leased    atomic.Bool
+	leased    atomic.Bool // this pool has the lease, as the last heartbeat brought it
 	loops     []*lifecycle.Loop
-	answers   sync.WaitGroup
-	answering atomic.Bool
+	answers   sync.WaitGroup // of the goroutine that answers what is held
+	answering atomic.Bool    // there is one
 }
 
+// newDaemons makes those of a pool, for its first worker, and starts nothing. All are loops of that worker, watched by
+// its signs of life.
 func newDaemons(w *worker) *daemons {
 	env := maintain.Env{Store: w.store, Emit: w.emitMaintenance, Now: w.clock.Now, Heartbeat: liveness.Interval}
 	pace := maintain.NewPace(w.engine.times.DueRest)
@@ -65,12 +67,15 @@ func (w *worker) emitMaintenance(e event.Event) {
 	w.events.emit(e)
 }
 
+// start is called when the worker has joined: schedules were declared before, so none is found that nobody knows.
 func (d *daemons) start(ctx context.Context) {
 	for _, loop := range d.loops {
 		loop.Start(ctx)
 	}
 }
 
+// stop asks all loops before it waits for the first, so that they end side by side. Whatever one leaves undone the pool
+// that has the lease next does: no daemon holds anything in its memory that is not in Redis.
 func (d *daemons) stop() {
 	for _, loop := range d.loops {
 		loop.Stop()

@@ -92,7 +92,8 @@ type host interface {
 	requestWorker() // all of this worker's processors are busy
 }
 
-// registration is a job name with what runs it.
+// registration is a job name with what runs it. It is made by WorkerPool.Job and filled by the start; afterwards only
+// withdrawn and what quota counts change, so all goroutines read it without a lock.
 type registration struct {
 	name      string
 	site      string // where it was registered
@@ -141,7 +142,8 @@ func (e *engine) declareAgain(ctx context.Context) error {
 	return nil
 }
 
-// quotas are those of the pool, by name.
+// quotas are those of the pool, by name, without names that may run any number of jobs: an operator reads them in what
+// is stored of each worker.
 func (e *engine) quotas() map[string]*subscription.Quota {
 	quotas := map[string]*subscription.Quota{}
 	for name, registration := range e.registered {
@@ -152,7 +154,8 @@ func (e *engine) quotas() map[string]*subscription.Quota {
 	return quotas
 }
 
-// quotaOf is how many jobs of a name this pool runs at once; nil where that is not limited.
+// quotaOf is how many jobs of a name this pool runs at once; nil where that is not limited, or no such job is
+// registered.
 func (e *engine) quotaOf(name string) *subscription.Quota {
 	if registration := e.registered[name]; registration != nil {
 		return registration.quota

@@ -39,7 +39,8 @@ type Receipt struct {
 	Duplicate bool
 }
 
-// prepare checks an entry and encodes its record. Nothing is sent.
+// prepare checks an entry and encodes its record. Nothing is sent. The id is made here and not when the call is made,
+// so that a call that is repeated stores the same job, and what an error names is what may have been stored.
 func (e *Enqueuer) prepare(entry *Entry) (p intake.Job, err error) {
 	if err := validateName(entry.Name); err != nil {
 		return intake.Job{}, err
@@ -65,7 +66,7 @@ func (e *Enqueuer) prepare(entry *Entry) (p intake.Job, err error) {
 	if err != nil {
 		return intake.Job{}, asInvalid(err)
 	}
-	if e.core.check != nil {
+	if e.core.check != nil { // that of a pool knows the handlers: a mistake is better told now than when the job runs
 		if err := e.core.check(entry.Name, apart.Whole(args)); err != nil {
 			return intake.Job{}, fmt.Errorf("args of job %s do not fit its handler: %w", excerpt.Brief(entry.Name), err)
 		}
@@ -120,7 +121,8 @@ func (e *Enqueuer) uniqueOf(name string, given *UniqueOptions) *UniqueOptions {
 	return given
 }
 
-// placeJob decides where the job goes.
+// placeJob decides where the job goes: to an end of its queue, or to the jobs that are due later. now is by the clock
+// of Redis, as far as it is known, and only tells mistakes and what has passed: In is added by Redis itself.
 func placeJob(new *rdb.NewJob, entry *Entry, front bool, now time.Time) error {
 	job := func(what string) string { return what + excerpt.Brief(entry.Name) } // called for errors only
 	later := entry.At.After(now) || entry.In > 0                                // one that has passed is at once
@@ -149,7 +151,9 @@ func placeJob(new *rdb.NewJob, entry *Entry, front bool, now time.Time) error {
 	return nil
 }
 
-// receipt is what to tell of the entry's job. The error says why it is not stored, or how less well than it was to be.
+// receipt is what to tell of the entry's job. The error says why it is not stored, or how less well than it was to be:
+// with a *ReplicasError the job is stored and the receipt full. A job of which it is not known whether it was stored
+// has the zero Receipt; the error of the whole call names it.
 func (e *Entry) receipt(job *intake.Job, result *intake.Result) (Receipt, error) {
 	refused := result.Outcome == intake.NotStored && result.Duplicate
 	switch {

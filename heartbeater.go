@@ -18,7 +18,7 @@ import (
 type heartbeater struct {
 	worker *worker
 	health healthreport.Reporter
-	conn   redisconn.Conn
+	conn   redisconn.Conn // its own: calls that wait for a connection of the pool would make a living worker look dead
 
 	dialled        bool            // not for the first time
 	requested      chan<- struct{} // closed after the beat that somebody waits for
@@ -77,7 +77,9 @@ func (h *heartbeater) maySkip() bool {
 		!w.missed.Swap(false) && time.Since(h.sent) < w.beats.Interval*3/2
 }
 
-// rest waits until the next beat is due, or until somebody asks for one at once.
+// rest waits until the next beat is due, or until somebody asks for one at once: then it returns the channel that is to
+// be closed after it. Meanwhile it follows hints that jobs are to be cancelled, over the same connection, so that these
+// end within milliseconds and not with the next beat.
 func (h *heartbeater) rest(ctx context.Context) chan<- struct{} {
 	timer := time.NewTimer(h.worker.engine.rhythm.Rest(time.Now(), h.worker.beats.Interval))
 	defer timer.Stop()
@@ -192,6 +194,7 @@ func (h *heartbeater) beat(ctx context.Context) error {
 	return nil
 }
 
+// disconnect gives up the connection. After an error it is not known what would be read from it next.
 func (h *heartbeater) disconnect() {
 	if h.conn != nil {
 		_ = h.conn.Close() // it is not used again
@@ -241,7 +244,8 @@ func (w *worker) tellCutOff(silence time.Duration, jobs int) {
 	w.events.emit(event.WorkerCutOff{Worker: w.session().rdb.ID, Silence: silence, Jobs: jobs})
 }
 
-// cancelFlagged asks which of the jobs that the worker holds are to be cancelled, and has them end.
+// cancelFlagged asks which of the jobs that the worker holds are to be cancelled, and has them end. With an error some
+// may have been told; the flags stay in Redis, and the next heartbeat says that there are some.
 func (h *heartbeater) cancelFlagged(ctx context.Context) error {
 	if h.conn == nil {
 		return nil

@@ -17,6 +17,8 @@ type poolObjects struct {
 	collector *objects.Collector // the janitor's
 }
 
+// newPoolObjects is called by open, which dials nothing, and neither does this: an error is one of the options. The
+// cache is closed by the stop of the pool.
 func newPoolObjects(store *rdb.Store, options WorkerOptions) (*poolObjects, error) {
 	contents, err := objects.New(store, objects.Options{Home: options.ObjectHome, Grace: options.ObjectGrace})
 	if err != nil {
@@ -29,7 +31,9 @@ func newPoolObjects(store *rdb.Store, options WorkerOptions) (*poolObjects, erro
 	}, nil
 }
 
-// keep stores a content for a job that has a record, or will have an outcome.
+// keep stores a content for a job that has a record, or will have an outcome. The processor that ran the job waits for
+// it, settleTimeout at the most, before it hands the outcome over. The content comes before the reference: if the
+// process dies in between, the collector finds a content that no job refers to and drops it after the grace period.
 func (o *poolObjects) keep(ctx context.Context, content []byte, id string) (hash objects.Hash, err error) {
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()

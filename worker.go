@@ -79,6 +79,8 @@ func (w *worker) loop(component string, run func(context.Context)) *lifecycle.Lo
 	return restarting(component, w.events, w.signs.Watched(component, run))
 }
 
+// restarting makes a loop of which an event tells when it panics, and which begins anew then. The wait before that
+// grows as for calls to Redis, so that a loop that panics at once does not fill the log.
 func restarting(component string, events *stream, run func(context.Context)) *lifecycle.Loop {
 	return &lifecycle.Loop{
 		Run: run,
@@ -89,6 +91,8 @@ func restarting(component string, events *stream, run func(context.Context)) *li
 	}
 }
 
+// session is the identity under which the worker fetches now. rejoin puts another one in its place at any time, so who
+// makes several calls about the same claims keeps the one it has got.
 func (w *worker) session() *session { return w.current.Load() }
 
 // sessions returns the identity of the worker and those that it had before, as long as something of theirs is held.
@@ -99,7 +103,8 @@ func (w *worker) sessions() []*session {
 	return append([]*session{w.session()}, w.former...)
 }
 
-// remember keeps a former identity of which something is held.
+// remember keeps a former identity of which something is held. The fetcher calls it when its fetch was answered after
+// the worker went on under a new identity: rejoin has seen nothing of these jobs.
 func (w *worker) remember(c *session) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,9 +113,12 @@ func (w *worker) remember(c *session) {
 	}
 }
 
+// stopping tells whether a stop was requested. From then on nothing more is fetched or begun, and an identity that was
+// taken away is not replaced.
 func (w *worker) stopping() bool { return w.stopRequested.Load() }
 
-// tooManyCrashes tells whether enough workers died with a job to bury it.
+// tooManyCrashes is the reason for which a job is buried with which enough workers died; nil leaves it to run. The text
+// names the workers, since it becomes the reason in the morgue.
 func (w *worker) tooManyCrashes(crashes *crash.Record) error {
 	if !crashes.ShouldBury(w.engine.options.MaxCrashes) {
 		return nil
@@ -150,6 +158,8 @@ type queues struct {
 	surveys *subscription.Surveys // whoever meets with trouble tells it
 }
 
+// newQueues has the waiter pass tokens on as long as life lasts, which is that of the worker: a token that came too
+// late for one who stops is one that others wait for.
 func newQueues(e *engine, life context.Context) *queues {
 	wakeup := workgroup.NewWakeup()
 	return &queues{

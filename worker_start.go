@@ -24,6 +24,9 @@ import (
 // newWorker makes a worker of which Redis does not know yet, and starts no goroutine: see join and begin. Only the
 // first worker of a pool has the daemons. Its life ends by kill alone, not with a ctx of the program, so that handlers
 // may end in peace when that is cancelled.
+//
+// It holds more than it runs: as many claims as goroutines, at least 64, may have ended and wait for the settler, so
+// that a slow Redis does not stop the fetcher at once.
 func newWorker(p *engine, of host, concurrency int, first bool) *worker {
 	prefetch := p.options.Prefetch
 	held := min(maxHeld, concurrency+prefetch+max(concurrency, 64))
@@ -58,7 +61,8 @@ func newWorker(p *engine, of host, concurrency int, first bool) *worker {
 	return w
 }
 
-// join makes the worker known to Redis.
+// join makes the worker known to Redis. After an error Redis may know it all the same: whoever called it has it leave,
+// or a reaper finds it dead once its heartbeat has lapsed.
 func (w *worker) join(ctx context.Context) error {
 	c := newSession(w.store, w.life)
 	c.shared = &w.engine.numbers
@@ -66,7 +70,8 @@ func (w *worker) join(ctx context.Context) error {
 	return w.register(ctx, c, "")
 }
 
-// begin starts the goroutines of a worker that has joined.
+// begin starts the goroutines of a worker that has joined. They end by worker.stop, which waits for them in the order
+// in which nothing is lost.
 func (w *worker) begin() {
 	w.beating.Start(w.life)
 	w.settling.Start(w.life)
@@ -76,6 +81,8 @@ func (w *worker) begin() {
 	}
 }
 
+// startProcessor is called by the pool of runners, when a job waits and all goroutines are busy, up to the concurrency.
+// The stop waits for processors, so it counts before the goroutine begins.
 func (w *worker) startProcessor() {
 	w.processors.Add(1)
 	go (&processor{worker: w}).loop()
@@ -132,6 +139,10 @@ func (w *worker) info(names int) map[string]string {
 }
 
 // rejoin goes on under a new identity after a reaper took this one away. Running jobs are told: they run elsewhere.
+//
+// The new identity is registered before anything ends. Where Redis refuses it the worker keeps the old one, and the
+// next heartbeat finds it fenced again. Outcomes of the old one still go to Redis: one counts where the job was not
+// taken yet. A worker that is stopping takes no new identity; its jobs are told all the same.
 func (w *worker) rejoin(old *session) error {
 	w.rejoining.Lock()
 	defer w.rejoining.Unlock()
@@ -169,7 +180,9 @@ func (w *worker) rejoin(old *session) error {
 	return nil
 }
 
-// reregister makes the worker known again to a Redis that has lost its data. Its jobs run on.
+// reregister makes the worker known again to a Redis that has lost its data. Its jobs run on. Redis keeps one epoch for
+// its data, chosen by the first who registers: where it is the known one, only this worker was lost, and nobody else
+// need be told. Otherwise limits, schedules and what is held have to be brought there again.
 func (w *worker) reregister(ctx context.Context, c *session) error {
 	before := c.knownEpoch()
 	if err := w.register(ctx, c, ""); err != nil {
