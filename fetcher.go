@@ -21,8 +21,8 @@ type fetcher struct {
 	health  healthreport.Reporter
 	*queues
 
-	limit       int             // how many jobs the next fetch may ask for: halved by a failure, doubled by a success
-	failures    int             // in a row
+	limit       int // how many jobs the next fetch may ask for: halved by a failure, doubled by a success
+	failures    backoff.Failures
 	asked       time.Time       // when the ready queues were last asked for
 	unconfirmed []string        // queues with work that other workers may have been called for
 	broken      map[string]bool // keys that were reported
@@ -64,8 +64,7 @@ func (f *fetcher) run(ctx context.Context) {
 			f.worker.beatNow(ctx)
 		default:
 			f.health.Report(err)
-			f.failures++
-			backoff.Pause(ctx, backoff.For(f.failures))
+			f.failures.Pause(ctx)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package work
 
 import (
 	"context"
-	"runtime/debug"
 	"runtime/pprof"
 	"time"
 
@@ -29,7 +28,7 @@ func (p *processor) loop() {
 		}
 		var err error = &GoexitError{}
 		if value := recover(); value != nil { // not of the job's code, which call guards: a bug of ours
-			stack := excerpt.CutStack(string(debug.Stack()))
+			stack := excerpt.PanicStack()
 			err = &PanicError{Value: value, Stack: stack}
 			defer p.worker.events.emit(event.LoopPanicked{Component: "processor", Value: value, Stack: stack})
 		}

@@ -32,7 +32,7 @@ type settler struct {
 	// of runs that were acknowledged; between calls of no meaning
 	attempts     []history.Attempt
 	acknowledged int // outcomes that the present settlement has acknowledged
-	failures     int // failures in a row
+	failures     backoff.Failures
 
 	roomy      map[string]bool // queues whose limits have room again, of which Redis has not been told
 	wakeFailed int             // how often it could not be told
@@ -69,8 +69,7 @@ func (s *settler) run(ctx context.Context) {
 		if err != nil {
 			s.worker.surveyAgain()
 			s.health.Report(err)
-			s.failures++
-			backoff.Pause(ctx, backoff.For(s.failures))
+			s.failures.Pause(ctx)
 			continue
 		}
 		s.health.Report(nil)
