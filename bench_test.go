@@ -14,7 +14,6 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/pooltest"
-	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -25,7 +24,7 @@ func benchmarkEnqueue(b *testing.B, callers int, enqueue func(enq *work.Enqueuer
 	enq, err := work.NewEnqueuer(s.DSN(), work.Namespace(redistest.Namespace(b)))
 	require.NoError(b, err)
 	b.Cleanup(func() {
-		_, err := enq.Store().Driver().Pipeline(context.Background(), redisconn.Call{Command: "FLUSHDB"})
+		_, err := pooltest.StoreOf(enq).Driver().Pipeline(context.Background(), redisconn.Call{Command: "FLUSHDB"})
 		require.NoError(b, err)
 		require.NoError(b, enq.Close())
 	})
@@ -74,7 +73,7 @@ func BenchmarkEnqueueMany(b *testing.B) {
 }
 
 func BenchmarkPrepare(b *testing.B) {
-	enq := work.OnStore(rdb.NewStore(&stubDriver{}, "bench"))
+	enq := pooltest.EnqueuerOn(&stubDriver{}, "bench")
 	entry := work.Entry{Name: "create_watch", Args: []any{1234567890123456, "some text", true}}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -126,7 +126,7 @@ func TestAHandlerThatIgnoresItsCancellationIsStuckAndItsJobStillCancelled(t *tes
 		k := newKit(t, s)
 		release := make(chan struct{})
 		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("deaf", func() error { <-release; return nil })
-		pool.Times().Stuck = 5 * time.Millisecond
+		pooltest.Times(pool).Stuck = 5 * time.Millisecond
 		k.Start(pool)
 		id := k.Enqueue("deaf").ID
 		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobStarted](id))
@@ -157,7 +157,7 @@ func TestACancellationWhoseHintIsLostComesWithTheHeartbeat(t *testing.T) {
 			causes <- context.Cause(ctx)
 			return ctx.Err()
 		})
-		k.tamper(pool, &pooltest.Tampered{Deaf: true})
+		k.TamperWith(pool, &pooltest.Tampered{Deaf: true})
 		k.Start(pool)
 		id := k.Enqueue("a").ID
 		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobStarted](id))
@@ -178,7 +178,7 @@ func TestTheHintOfACancellationNeedsNoHeartbeat(t *testing.T) {
 			causes <- context.Cause(ctx)
 			return ctx.Err()
 		})
-		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			replies, err := pass(ctx, calls...)
@@ -203,7 +203,7 @@ func TestAWorkerAsksForFlagsOnlyWhileThereAreSome(t *testing.T) {
 		k := newKit(t, s)
 		release := make(chan struct{})
 		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", func() error { <-release; return nil })
-		driver := k.tamper(pool, &pooltest.Tampered{Deaf: true})
+		driver := k.TamperWith(pool, &pooltest.Tampered{Deaf: true})
 		k.Start(pool)
 		id := k.Enqueue("a").ID
 		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobStarted](id))
@@ -233,7 +233,7 @@ func TestACancellationSurvivesTheDeathOfAWorker(t *testing.T) {
 		require.NoError(t, first.Start(context.Background()))
 		id := k.Enqueue("a").ID
 		pooltest.Receive(t, begun)
-		first.Crash()
+		k.Crash(first)
 		assert.Equal(t, work.CancelFlagged, k.cancel(id).Effect)
 		next := k.Start(work.NewWorkerPool(nil, 1, k.Options()).
 			Job("a", func(job *work.Job) error { begun <- job.ID; return nil }))
@@ -275,7 +275,7 @@ func TestARunThatIsCalledOffBeforeItBeginsDoesNotBegin(t *testing.T) {
 		k.Enqueue("first")
 		pooltest.Await[event.JobStarted](t, k.Spy, nil)
 		id := k.Enqueue("second").ID
-		calledOff, process := pool.Fetched("second", *k.claim(pool.ID(), "second", id))
+		calledOff, process := pool.Fetched("second", *k.claim(pooltest.WorkerID(pool), "second", id))
 		require.Equal(t, work.CancelFlagged, k.Cancel(id).Effect)
 		pooltest.Receive(t, calledOff)
 		process()

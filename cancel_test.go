@@ -381,7 +381,7 @@ func TestTheJanitorEndsWhatWasOnlyFlagged(t *testing.T) {
 		k.keepUnbegun("queue", "queue")
 		k.Do("SADD", "cancelled", "scheduled", "retry", "stalled", "queue", "nobody")
 		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("another", func() error { return nil })
-		pool.Times().Tidy = time.Millisecond
+		pooltest.Times(pool).Tidy = time.Millisecond
 		k.Start(pool)
 		k.Until("only the one in a queue is left", func() bool {
 			return k.Number("SCARD", "cancelled") == 1 && k.Number("HLEN", "jobs") == 1
@@ -401,7 +401,7 @@ func TestAFlagIsOfOneJobOnly(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		k.keepUnbegun("queue", "x")
-		store := k.Enq.Store()
+		store := pooltest.StoreOf(k.Enq)
 		standings, err := store.Cancel(k.Ctx(), []string{"x"})
 		require.NoError(t, err)
 		end, rests := ending.Of(standings[0])
@@ -427,5 +427,5 @@ func (k *kit) interfering(tamper func(
 	k.T.Helper()
 	driver, err := k.Interfering(tamper).Driver()
 	require.NoError(k.T, err)
-	return work.OnStore(rdb.NewStore(driver, k.Namespace))
+	return pooltest.EnqueuerOn(driver, k.Namespace)
 }

@@ -48,7 +48,7 @@ func TestACheckinIsVisibleWithinASecondAndGoneAfterTheJob(t *testing.T) {
 			}
 			return nil
 		})
-		d := k.tamper(pool, &pooltest.Tampered{})
+		d := k.TamperWith(pool, &pooltest.Tampered{})
 		k.Start(pool)
 		id := k.Enqueue("long").ID
 		for _, message := range []string{"row 1 of 3", "日本 \x00 \n"} {
@@ -56,7 +56,7 @@ func TestACheckinIsVisibleWithinASecondAndGoneAfterTheJob(t *testing.T) {
 			assert.False(t, pooltest.Receive(t, stopping))
 			before, _ := d.Sent("beat")
 			k.Until("the next heartbeat but one", func() bool { now, _ := d.Sent("beat"); return now >= before+3 })
-			_, said, _ := strings.Cut(k.Text("HGET", "worker:"+pool.ID()+":running", id), " ")
+			_, said, _ := strings.Cut(k.Text("HGET", "worker:"+pooltest.WorkerID(pool)+":running", id), " ")
 			assert.Equal(t, message, said, "the heartbeat in between has told it")
 		}
 		close(say)

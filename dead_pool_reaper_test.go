@@ -37,7 +37,7 @@ func TestJobsOfADeadWorkerStartElsewhereInOrder(t *testing.T) {
 		k.Start(survivor)
 		require.Equal(t, 20, pooltest.Receive(t, began), "the survivor is busy, four more wait")
 
-		dead := victim.ID()
+		dead := pooltest.WorkerID(victim)
 		victim.Crash()
 		killed := time.Now()
 		reaped := pooltest.Await(t, k.Spy, func(e event.WorkerReaped) bool { return e.Worker == dead })
@@ -96,13 +96,13 @@ func TestTheLookThatFindsAWorkerDeadPutsItsJobsBack(t *testing.T) {
 		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil }))
 		pool.StopDaemons() // its own reaper would look as well
 		victim.Crash()
-		k.Do("DEL", "worker:"+victim.ID())
-		k.Do("ZADD", "deadlines", 1, victim.ID())
-		k.Do("SET", "worker:"+pool.ID(), "RUN 1", "PX", 3000) // it has been steady since 1970
-		reaper := pool.NewReaper().Suspecting(map[string]time.Time{victim.ID(): time.Now().Add(-time.Hour)})
+		k.Do("DEL", "worker:"+pooltest.WorkerID(victim))
+		k.Do("ZADD", "deadlines", 1, pooltest.WorkerID(victim))
+		k.Do("SET", "worker:"+pooltest.WorkerID(pool), "RUN 1", "PX", 3000) // it has been steady since 1970
+		reaper := pool.NewReaper().Suspecting(map[string]time.Time{pooltest.WorkerID(victim): time.Now().Add(-time.Hour)})
 		require.NoError(t, reaper.Look(k.Ctx()))
 		assert.Equal(t, ids, k.queued("n"))
-		assert.Empty(t, k.Remains(victim.ID()))
+		assert.Empty(t, k.Remains(pooltest.WorkerID(victim)))
 	})
 }
 
@@ -113,7 +113,7 @@ func TestManyReapersAtOncePutEachJobBackOnce(t *testing.T) {
 		ids := idsOf(k.EnqueueNumbers("n", 0, 100))
 		victim := k.holding(t, "n", 100)
 		other := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil }))
-		dead := victim.ID()
+		dead := pooltest.WorkerID(victim)
 		victim.Crash()
 		k.bury(dead)
 
@@ -149,7 +149,7 @@ func TestAReaperGoesOnWhereAnotherStopped(t *testing.T) {
 		k := newKit(t, s)
 		ids := idsOf(k.EnqueueNumbers("n", 0, 10))
 		victim := k.holding(t, "n", 10)
-		dead := victim.ID()
+		dead := pooltest.WorkerID(victim)
 		victim.Crash()
 		k.bury(dead)
 		elements := k.Strings("LRANGE", "worker:"+dead+":inprocess:n", 0, 3)
@@ -183,11 +183,11 @@ func TestAReaperThatWasAwayItselfIsNoJudge(t *testing.T) {
 		assert.Equal(t, 1, k.Number("SISMEMBER", "workers", "silent"), "this worker is younger than a heartbeat lasts")
 		assert.True(t, reaper.Suspects("silent"), "it is not forgotten")
 
-		k.Do("DEL", "worker:"+pool.ID())
+		k.Do("DEL", "worker:"+pooltest.WorkerID(pool))
 		require.NoError(t, reaper.Look(k.Ctx()))
 		assert.Equal(t, 1, k.Number("SISMEMBER", "workers", "silent"), "this worker has no heartbeat itself")
 
-		k.Do("SET", "worker:"+pool.ID(), "RUN 1", "PX", 3000) // it has been steady since 1970
+		k.Do("SET", "worker:"+pooltest.WorkerID(pool), "RUN 1", "PX", 3000) // it has been steady since 1970
 		require.NoError(t, reaper.Look(k.Ctx()))
 		assert.Zero(t, k.Number("SISMEMBER", "workers", "silent"))
 		assert.Zero(t, pooltest.Count[event.WorkerFenced](k.Spy))
@@ -199,7 +199,7 @@ func TestAWorkerIsNotCondemnedAfterOneLook(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("n", func() error { return nil }))
-		k.Do("SET", "worker:"+pool.ID(), "RUN 1", "PX", 3000) // it has been steady since 1970
+		k.Do("SET", "worker:"+pooltest.WorkerID(pool), "RUN 1", "PX", 3000) // it has been steady since 1970
 		k.Do("SADD", "workers", "silent")
 		reaper := pool.NewReaper().Suspecting(map[string]time.Time{})
 		require.NoError(t, reaper.Look(k.Ctx()))
@@ -219,8 +219,8 @@ func TestADeadWorkerWithABrokenQueueDoesNotKeepOthersFromBeingReaped(t *testing.
 		k.Do("SET", "queue:broken", "no list")
 		stuck.Crash()
 		victim.Crash()
-		k.bury(stuck.ID())
-		k.bury(victim.ID())
+		k.bury(pooltest.WorkerID(stuck))
+		k.bury(pooltest.WorkerID(victim))
 		other := work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil })
 		driver, err := redisconn.Open(s.DSN())
 		require.NoError(t, err)
@@ -228,11 +228,11 @@ func TestADeadWorkerWithABrokenQueueDoesNotKeepOthersFromBeingReaped(t *testing.
 		reaper := other.StrangeReaper(k.Ctx(), rdb.NewStore(driver, k.Namespace))
 		require.ErrorContains(t, reaper.Look(k.Ctx()), "queue:broken")
 		assert.Equal(t, 1, k.Number("LLEN", "queue:fine"))
-		assert.Equal(t, []string{stuck.ID()}, k.Strings("SMEMBERS", "dead"))
+		assert.Equal(t, []string{pooltest.WorkerID(stuck)}, k.Strings("SMEMBERS", "dead"))
 
 		k.Do("DEL", "queue:broken")
 		require.NoError(t, reaper.Look(k.Ctx()))
-		pooltest.Await(t, k.Spy, func(e event.WorkerReaped) bool { return e.Worker == stuck.ID() })
+		pooltest.Await(t, k.Spy, func(e event.WorkerReaped) bool { return e.Worker == pooltest.WorkerID(stuck) })
 		assert.Equal(t, 1, k.Number("LLEN", "queue:broken"))
 	})
 }
@@ -245,7 +245,7 @@ func TestTwoWorkersLookAfterTheOthers(t *testing.T) {
 		var drivers []*pooltest.Tampered
 		for range 4 {
 			pool := work.NewWorkerPool(nil, 1, k.Options()).Job("n", func() error { return nil })
-			drivers = append(drivers, k.tamper(pool, &pooltest.Tampered{}))
+			drivers = append(drivers, k.TamperWith(pool, &pooltest.Tampered{}))
 			pools = append(pools, k.Start(pool))
 		}
 		for _, d := range drivers {
@@ -262,7 +262,7 @@ func TestTwoWorkersLookAfterTheOthers(t *testing.T) {
 		assert.Equal(t, 2, looking())
 		holder, deputy := k.Text("GET", "lease"), k.Text("GET", "deputy")
 		for _, pool := range pools { // both go: two others take their places
-			if pool.ID() == holder || pool.ID() == deputy {
+			if pooltest.WorkerID(pool) == holder || pooltest.WorkerID(pool) == deputy {
 				require.NoError(t, pool.Stop(k.Ctx()))
 			}
 		}
@@ -302,17 +302,17 @@ func TestWorkersThatWriteNoDeadlineAreReaped(t *testing.T) {
 		victim := k.holding(t, "n", 5)
 		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil }))
 		victim.Crash()
-		k.Do("ZREM", "deadlines", victim.ID())
+		k.Do("ZREM", "deadlines", pooltest.WorkerID(victim))
 		k.Do("ZADD", "deadlines", 1, "nobody")
 		k.Do("SADD", "workers", "old") // and one that lives
 		k.Do("SET", "worker:old", "RUN 1")
-		reaped := pooltest.Await(t, k.Spy, func(e event.WorkerReaped) bool { return e.Worker == victim.ID() })
+		reaped := pooltest.Await(t, k.Spy, func(e event.WorkerReaped) bool { return e.Worker == pooltest.WorkerID(victim) })
 		assert.Equal(t, 5, reaped.Jobs)
 		assert.Equal(t, ids, k.queued("n"))
 		k.Until("the deadlines are those of the workers", func() bool {
 			listed := k.Strings("ZRANGE", "deadlines", 0, -1)
 			slices.Sort(listed)
-			wanted := []string{"old", pool.ID()}
+			wanted := []string{"old", pooltest.WorkerID(pool)}
 			slices.Sort(wanted)
 			return slices.Equal(wanted, listed)
 		})

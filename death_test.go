@@ -104,7 +104,7 @@ func TestAnOnDeathThatFailsIsReported(t *testing.T) {
 					JobWithOptions("a", work.JobOptions{OnDeath: func(context.Context, *work.Job, error) { tt.hook() }},
 						func() error { return work.Bury(errLuck) })
 				if name == "does not return" {
-					pool.Times().Hook = 100 * time.Millisecond
+					pooltest.Times(pool).Hook = 100 * time.Millisecond
 				}
 				k.Start(pool)
 				id := k.Enqueue("a").ID

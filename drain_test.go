@@ -172,11 +172,11 @@ func TestADrainThatIsOverNamesWhatIsDue(t *testing.T) {
 			require.NoError(t, err)
 		}
 		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", nothing)
-		assert.Empty(t, pool.WhatIsLeft(k.Enq.Store()), "it is not due yet")
+		assert.Empty(t, pool.WhatIsLeft(pooltest.StoreOf(k.Enq)), "it is not due yet")
 		for _, id := range k.Strings("ZRANGE", "scheduled", 0, -1) {
 			k.Do("ZADD", "scheduled", "XX", 1, id)
 		}
 		assert.Equal(t, ` (queue "a" has 0 waiting and 0 running, and more that is due)`,
-			pool.WhatIsLeft(k.Enq.Store()))
+			pool.WhatIsLeft(pooltest.StoreOf(k.Enq)))
 	})
 }

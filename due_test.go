@@ -182,7 +182,7 @@ func newDueFlood(t *testing.T, jobs int, rests bool) *dueFlood {
 	})
 	for _, pool := range []*work.WorkerPool{live, probe} {
 		if !rests {
-			pool.Times().DueRest = 0
+			pooltest.Times(pool).DueRest = 0
 		}
 		k.Start(pool)
 	}

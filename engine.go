@@ -10,6 +10,7 @@ import (
 	"github.com/265d0351/work/internal/crash"
 	"github.com/265d0351/work/internal/handler"
 	"github.com/265d0351/work/internal/ids"
+	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/limit"
 	"github.com/265d0351/work/internal/liveness"
 	"github.com/265d0351/work/internal/maintain"
@@ -45,25 +46,12 @@ type engine struct {
 	requeued   *requeue.Order // what was given back
 	undeclared atomic.Bool    // Redis may have forgotten the limits
 
-	times intervals
+	times inside.Times
 	fleet int // so many workers are a large fleet: see heartbeater.maySkip
 }
 
-// intervals are how often the parts of a pool do what they do, and how long they wait. Nobody changes them but tests,
-// before the start.
-type intervals struct {
-	Stuck     time.Duration // after which a handler that should have returned is reported
-	Hook      time.Duration // that OnDeath may take
-	Park      time.Duration // after which an outcome that was refused is sent again
-	Tidy      time.Duration // between two rounds of the janitor
-	DueRest   time.Duration // that those who move what is due rest at the most
-	Survey    time.Duration // in which each worker asks about all names that it serves
-	ScaleLook time.Duration // between two looks at who is idle
-	ScaleIdle time.Duration // after which an idle worker leaves
-}
-
-// usual are those of every pool.
-var usual = intervals{
+// usual are the times of every pool.
+var usual = inside.Times{
 	Stuck: 5 * time.Second, Hook: deathHookTime, Park: 5 * time.Second, Tidy: maintain.JanitorInterval,
 	DueRest: maintain.LongestRest, Survey: time.Minute, ScaleLook: 5 * time.Second, ScaleIdle: 30 * time.Second,
 }

@@ -41,7 +41,7 @@ func (m *meddler) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redi
 func onEachMeddled(t *testing.T, test func(t *testing.T, b *enqueueBench, m *meddler)) {
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
 		m := &meddler{Driver: b.driver}
-		b.Enqueuer = work.OnStore(rdb.NewStore(m, b.namespace))
+		b.Enqueuer = pooltest.EnqueuerOn(m, b.namespace)
 		t.Cleanup(func() { assert.NoError(t, b.Enqueuer.Close()) })
 		test(t, b, m)
 	})

@@ -11,7 +11,6 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/pooltest"
-	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
@@ -333,7 +332,7 @@ func TestNilEnqueueMiddlewareIsRefused(t *testing.T) {
 // TestAnEnqueueWithoutMiddlewareAllocatesNothingMore is not parallel: others would be counted too.
 func TestAnEnqueueWithoutMiddlewareAllocatesNothingMore(t *testing.T) {
 	redistest.SkipUnderRace(t, "the race detector allocates, too")
-	enq := work.OnStore(rdb.NewStore(&stubDriver{}, "test"))
+	enq := pooltest.EnqueuerOn(&stubDriver{}, "test")
 	ctx := context.Background()
 	entry := work.Entry{Name: "", Args: []any{1}} // refused before anything is sent, so that nothing else allocates
 	direct := testing.AllocsPerRun(100, func() { _, _ = enq.StoreOne(ctx, entry) })

@@ -12,7 +12,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/intake"
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/pooltest"
 )
 
 func TestCloseRefusesNewCalls(t *testing.T) {
@@ -93,7 +93,7 @@ func TestCloseGivesUpAfterTheTimeout(t *testing.T) {
 			<-ctx.Done()
 			return "", ctx.Err()
 		}}
-		enq := work.OnStore(rdb.NewStore(driver, "test"))
+		enq := pooltest.EnqueuerOn(driver, "test")
 		entries := make1001Entries()
 		entries[0].Options = []work.EnqueueOption{work.ID("first")}
 		var callers sync.WaitGroup

@@ -12,7 +12,6 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/pooltest"
-	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
 )
 
@@ -21,7 +20,7 @@ func newStubEnqueuer(t *testing.T, play func(ctx context.Context, call sentCall)
 	*stubDriver) {
 	t.Helper()
 	driver := &stubDriver{play: play}
-	enq := work.OnStore(rdb.NewStore(driver, "test"), work.LargeArgs(-1))
+	enq := pooltest.EnqueuerOn(driver, "test", work.LargeArgs(-1))
 	t.Cleanup(func() { assert.NoError(t, enq.Close()) })
 	return enq, driver
 }

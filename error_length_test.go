@@ -290,7 +290,7 @@ func TestLongErrorsOfHandlersAndOfRedisAreToldInShort(t *testing.T) {
 			JobWithOptions("retries", work.JobOptions{},
 				func() error { return work.RetryIn(time.Hour, errors.New(huge)) }).
 			Middleware(func(ctx context.Context, _ *work.Job, next work.NextFunc) error { return next(ctx) })
-		d := k.tamper(pool, &pooltest.Tampered{Tamper: func(
+		d := k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			if pooltest.NameOf(calls[0]) == "overdue" { // the reaper's look

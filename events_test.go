@@ -57,7 +57,7 @@ func TestAFencedHandlerThatDoesNotReturnIsStuck(t *testing.T) {
 			<-release
 			return nil
 		})
-		pool.Times().Stuck = 5 * time.Millisecond
+		pooltest.Times(pool).Stuck = 5 * time.Millisecond
 		k.Start(pool)
 		id := k.Enqueue("deaf").ID
 		pooltest.Receive(t, begun)

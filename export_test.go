@@ -17,13 +17,10 @@ import (
 	"github.com/265d0351/work/internal/jobargs"
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/liveness"
-	"github.com/265d0351/work/internal/maintain"
 	"github.com/265d0351/work/internal/rdb"
-	"github.com/265d0351/work/internal/redisclock"
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/schedule"
 	"github.com/265d0351/work/internal/subscription"
-	"github.com/265d0351/work/internal/waiting"
 	"github.com/265d0351/work/internal/workgroup"
 	"github.com/265d0351/work/objects"
 )
@@ -56,30 +53,6 @@ var (
 	ErrListed          = errListed
 )
 
-// Times are those of the pool; they may be changed before its start.
-func (p *WorkerPool) Times() *intervals { return &p.times }
-
-// Interfere puts something between a pool that has not started and Redis.
-func (p *WorkerPool) Interfere(between func(redisconn.Driver) redisconn.Driver) error {
-	if err := p.open(); err != nil {
-		return err
-	}
-	p.driver = between(p.driver)
-	p.store = rdb.NewStore(p.driver, p.options.Namespace)
-	return nil
-}
-
-// ID is the worker's name in Redis.
-func (p *WorkerPool) ID() string { return p.workers[0].session().rdb.ID }
-
-// IDs are those of all workers that the pool has now.
-func (p *WorkerPool) IDs() (ids []string) {
-	for _, w := range p.current() {
-		ids = append(ids, w.session().rdb.ID)
-	}
-	return ids
-}
-
 // Stopping tells whether the last of the workers that the pool began with has heard of the stop.
 func (p *WorkerPool) Stopping() bool { return p.workers[len(p.workers)-1].stopping() }
 
@@ -89,19 +62,9 @@ func (p *WorkerPool) Stopped() <-chan struct{} { return p.stopped }
 // Life ends when the first of the workers that the pool began with may do nothing any more.
 func (p *WorkerPool) Life() context.Context { return p.workers[0].life }
 
-// Leased tells whether the worker has the lease on maintenance.
-func (p *WorkerPool) Leased() bool { return p.workers[0].daemons.leased.Load() }
-
-func (p *WorkerPool) Slots() *workgroup.Slots               { return p.workers[0].slots }
-func (p *WorkerPool) Waiter() *subscription.Waiter          { return p.workers[0].queues.waiter }
-func (p *WorkerPool) Periodics() *maintain.PeriodicEnqueuer { return p.workers[0].daemons.periodic }
-func (p *WorkerPool) Cache() *objects.Cache                 { return p.objects.cache }
-func (p *WorkerPool) Clock() *redisclock.Clock              { return p.clock }
-func (p *WorkerPool) OpenErr() error                        { return p.openErr }
-func (e *Enqueuer) Store() *rdb.Store                       { return e.core.store }
-func (e *Enqueuer) Waiters() *waiting.Waiters               { return e.core.waiters }
-func (e *Enqueuer) Clock() *redisclock.Clock                { return e.core.clock }
-func (e *Enqueuer) Intake() *intake.Intake                  { return e.core.intake }
+func (p *WorkerPool) Waiter() *subscription.Waiter { return p.workers[0].queues.waiter }
+func (p *WorkerPool) OpenErr() error               { return p.openErr }
+func (e *Enqueuer) Intake() *intake.Intake         { return e.core.intake }
 
 // Crash is what is left of a pool whose process was killed: nothing is given back, settled or told to Redis any more.
 // Only its handlers are still there; their ctx has ended, and what they return reaches nobody.

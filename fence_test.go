@@ -36,7 +36,7 @@ func TestWhatMayRunElsewhereIsEndedBefore(t *testing.T) {
 		k := newKit(t, s)
 		proxy := redistest.NewProxy(t, s.Addr())
 		options := k.Options()
-		options.Redis, options.HeartbeatLife, options.FenceAfter = proxy.DSN(), time.Second, 900*time.Millisecond
+		options.Connection, options.HeartbeatLife, options.FenceAfter = k.Via(proxy.DSN()), time.Second, 900*time.Millisecond
 		type note struct {
 			where string
 			token int64
@@ -53,7 +53,7 @@ func TestWhatMayRunElsewhereIsEndedBefore(t *testing.T) {
 				return nil
 			}
 		}))
-		first := cutOff.ID()
+		first := pooltest.WorkerID(cutOff)
 		id := k.Enqueue("n").ID
 		begun := pooltest.Receive(t, notes)
 		k.Start(work.NewWorkerPool(nil, 1, k.shortLived(pooltest.NewSpy())).Job("n", func(job *work.Job) error {
@@ -103,7 +103,7 @@ func TestAWorkerThatIsHeardAgainGoesOnAsBefore(t *testing.T) {
 				return nil
 			}
 		})
-		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			if silent.Load() && pooltest.NameOf(calls[0]) == "beat" {
@@ -112,7 +112,7 @@ func TestAWorkerThatIsHeardAgainGoesOnAsBefore(t *testing.T) {
 			return pass(ctx, calls...)
 		}})
 		k.Start(pool)
-		id := pool.ID()
+		id := pooltest.WorkerID(pool)
 		k.enqueueAs("first", "n")
 		k.enqueueAs("second", "n")
 		require.Equal(t, "first", pooltest.Receive(t, began))
@@ -126,7 +126,7 @@ func TestAWorkerThatIsHeardAgainGoesOnAsBefore(t *testing.T) {
 		close(goOn)
 		assert.Equal(t, "second", pooltest.Receive(t, began))
 		require.NoError(t, pool.Drain(k.Ctx()))
-		assert.Equal(t, id, pool.ID())
+		assert.Equal(t, id, pooltest.WorkerID(pool))
 		assert.Zero(t, pooltest.Count[event.WorkerFenced](k.Spy)+pooltest.Count[event.JobFailed](k.Spy)+
 			pooltest.Count[event.ClaimGone](k.Spy))
 		k.Empty("n")
@@ -152,7 +152,7 @@ func TestTheLifeOfAHeartbeatDecidesAboutItsOwnWorkers(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		reaper := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil }))
-		k.Until("it looks after the others", func() bool { return k.Text("GET", "lease") == reaper.ID() })
+		k.Until("it looks after the others", func() bool { return k.Text("GET", "lease") == pooltest.WorkerID(reaper) })
 		pools := map[time.Duration]*work.WorkerPool{}
 		for _, life := range []time.Duration{time.Second, 3 * time.Second, 30 * time.Second} {
 			o := k.Another(pooltest.NewSpy())
@@ -167,7 +167,7 @@ func TestTheLifeOfAHeartbeatDecidesAboutItsOwnWorkers(t *testing.T) {
 			k.Enqueue(name)
 			pooltest.Receive(t, began)
 			k.Until("just after a heartbeat more than half of its life is left", func() bool {
-				left := k.Number("PTTL", "worker:"+pool.ID())
+				left := k.Number("PTTL", "worker:"+pooltest.WorkerID(pool))
 				assert.LessOrEqual(t, left, int(life.Milliseconds()))
 				return left > int(life.Milliseconds())/2
 			})
@@ -175,14 +175,14 @@ func TestTheLifeOfAHeartbeatDecidesAboutItsOwnWorkers(t *testing.T) {
 		}
 		var order []string
 		for _, pool := range pools {
-			pool.Crash()
+			k.Crash(pool)
 		}
 		for range 2 {
 			order = append(order, pooltest.Await(t, k.Spy,
 				func(e event.WorkerReaped) bool { return len(order) == 0 || e.Worker != order[0] }).Worker)
 		}
-		assert.Equal(t, []string{pools[time.Second].ID(), pools[3*time.Second].ID()}, order)
-		assert.Equal(t, 1, k.Number("SISMEMBER", "workers", pools[30*time.Second].ID()), "its heartbeat still stands")
+		assert.Equal(t, []string{pooltest.WorkerID(pools[time.Second]), pooltest.WorkerID(pools[3*time.Second])}, order)
+		assert.Equal(t, 1, k.Number("SISMEMBER", "workers", pooltest.WorkerID(pools[30*time.Second])), "its heartbeat still stands")
 	})
 }
 
@@ -231,7 +231,7 @@ func TestAClockSetBackKeepsNobodyAlive(t *testing.T) {
 				next := work.NewWorkerPool(nil, 1, k.Options()).
 					Job("n", func(int) error { began <- struct{}{}; return nil })
 				var behind atomic.Int64 // ms that the clock was set back, as far as this worker is told
-				k.tamper(next, &pooltest.Tampered{Tamper: func(
+				k.TamperWith(next, &pooltest.Tampered{Tamper: func(
 					ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 				) ([]redisconn.Reply, error) {
 					replies, err := pass(ctx, calls...)
@@ -246,20 +246,20 @@ func TestAClockSetBackKeepsNobodyAlive(t *testing.T) {
 				if survives {
 					k.Start(next)
 				}
-				victim.Crash()
+				k.Crash(victim)
 				const hour = 3_600_000
-				for _, key := range []string{"worker:" + victim.ID(), "lease", "deputy"} {
-					k.Do("SET", key, k.Text("GET", "worker:"+victim.ID()), "PX", hour, "XX")
+				for _, key := range []string{"worker:" + pooltest.WorkerID(victim), "lease", "deputy"} {
+					k.Do("SET", key, k.Text("GET", "worker:"+pooltest.WorkerID(victim)), "PX", hour, "XX")
 				}
-				k.Do("SET", "lease", victim.ID(), "PX", hour)
-				k.Do("SET", "deputy", victim.ID(), "PX", hour)
-				k.Do("ZINCRBY", "deadlines", hour, victim.ID())
+				k.Do("SET", "lease", pooltest.WorkerID(victim), "PX", hour)
+				k.Do("SET", "deputy", pooltest.WorkerID(victim), "PX", hour)
+				k.Do("ZINCRBY", "deadlines", hour, pooltest.WorkerID(victim))
 				behind.Store(hour)
 				if !survives {
 					k.Start(next)
 				}
 				pooltest.Receive(t, began)
-				k.Until("it has the lease", func() bool { return k.Text("GET", "lease") == next.ID() })
+				k.Until("it has the lease", func() bool { return k.Text("GET", "lease") == pooltest.WorkerID(next) })
 			})
 		})
 	}

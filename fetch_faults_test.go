@@ -41,7 +41,7 @@ func TestALostFetchIsLookedIntoBeforeTheNext(t *testing.T) {
 		var after []string // what the fetcher sent after the fetch that was lost
 		var next []any     // the args of the first fetch after it
 		lost := false
-		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			replies, err := pass(ctx, calls...)
@@ -94,7 +94,7 @@ func TestAWorkerWhoseNumbersAreBehindGoesOn(t *testing.T) {
 				pool := work.NewWorkerPool(nil, 2, k.Options()).Job("n", ran.handle)
 				var behind atomic.Bool
 				behind.Store(atOnce)
-				k.tamper(pool, &pooltest.Tampered{Tamper: func(
+				k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 					ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 				) ([]redisconn.Reply, error) {
 					script := pooltest.NameOf(calls[0])
@@ -133,7 +133,7 @@ func TestWhatOthersWereCalledForIsLeftToThem(t *testing.T) {
 					Job("n", func(job *work.Job) error { ran <- job.ID; return nil })
 				var looks, fetches atomic.Int64
 				var seen atomic.Bool
-				driver := k.tamper(pool, &pooltest.Tampered{Tamper: func(
+				driver := k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 					ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 				) ([]redisconn.Reply, error) {
 					if pooltest.NameOf(calls[0]) != "fetch" {

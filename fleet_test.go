@@ -61,7 +61,7 @@ func TestWhatAWorkerSendsDoesNotGrowWithTheFleet(t *testing.T) {
 			scales, drivers := make([]scale, 4), []*pooltest.Tampered{}
 			for i := range scales {
 				pool := work.NewWorkerPool(nil, 1, k.Options()).Job(fmt.Sprint("n", i), func() error { return nil })
-				drivers = append(drivers, k.tamper(pool, &pooltest.Tampered{Tamper: scales[i].tamper}))
+				drivers = append(drivers, k.TamperWith(pool, &pooltest.Tampered{Tamper: scales[i].tamper}))
 				k.Start(pool)
 			}
 			neighbours(k, others)
@@ -111,7 +111,7 @@ func TestAnIdleWaitDoesNotGrowWithTheNames(t *testing.T) {
 				pool.Job(fmt.Sprint("n", i), func() error { return nil })
 			}
 			var weighed scale
-			d := k.tamper(pool, &pooltest.Tampered{Tamper: weighed.tamper})
+			d := k.TamperWith(pool, &pooltest.Tampered{Tamper: weighed.tamper})
 			k.Start(pool)
 			require.Eventually(t, func() bool { return weighed.waitedFor.Load() >= int64(names) }, pooltest.Patience,
 				time.Millisecond)
@@ -137,7 +137,7 @@ func TestCallsInAPoolOfManyNamesCostLittle(t *testing.T) {
 			pool.Job(fmt.Sprint("n", i), func(job *work.Job) error { ran <- job.Name; return nil })
 		}
 		var weighed scale
-		k.tamper(pool, &pooltest.Tampered{Tamper: weighed.tamper})
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: weighed.tamper})
 		k.Start(pool)
 		require.Eventually(t, func() bool { return weighed.waitedFor.Load() >= names }, pooltest.Patience,
 			time.Millisecond)
@@ -173,7 +173,7 @@ func TestIdleWorkersOfAFleetSpareHeartbeats(t *testing.T) {
 			join := func(opts work.WorkerOptions, name string) *pooltest.Tampered {
 				pool := work.NewWorkerPool(nil, 1, opts).Job(name, func() error { close(entered); <-leave; return nil })
 				pool.SetFleet(fleet)
-				d := k.tamper(pool, &pooltest.Tampered{})
+				d := k.TamperWith(pool, &pooltest.Tampered{})
 				k.Start(pool)
 				return d
 			}
@@ -210,7 +210,7 @@ func TestASparedHeartbeatIsSentOnceThereIsAJob(t *testing.T) {
 		watchers := []*pooltest.Tampered{}
 		for _, name := range []string{"a", "b"} {
 			pool := work.NewWorkerPool(nil, 1, k.Options()).Job(name, nothing)
-			watchers = append(watchers, k.tamper(pool, &pooltest.Tampered{}))
+			watchers = append(watchers, k.TamperWith(pool, &pooltest.Tampered{}))
 			k.Start(pool)
 		}
 		pooltest.UntilEachSent(t, watchers, "beat", 1) // they have the two places
@@ -246,7 +246,7 @@ func TestTokensOfAWithdrawnNameDoNotGoRoundInCircles(t *testing.T) {
 		for i := range names {
 			pool.Job(fmt.Sprint("n", i), func(job *work.Job) error { ran <- job.Name; return nil })
 		}
-		d := k.tamper(pool, &pooltest.Tampered{})
+		d := k.TamperWith(pool, &pooltest.Tampered{})
 		k.Start(pool)
 		for range 3 { // it is one of those that called lately
 			k.Enqueue("n5")

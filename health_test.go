@@ -59,7 +59,7 @@ func TestHealthFromStartToStop(t *testing.T) {
 		require.NoError(t, pool.Start(k.Ctx()))
 		pool.MoreWork()
 		k.Until("there are two workers",
-			func() bool { return len(pool.IDs()) == 2 })
+			func() bool { return len(pooltest.WorkerIDs(pool)) == 2 })
 		require.NoError(t, pool.Healthy(k.Ctx()), "at once")
 		ready(http.StatusOK)
 
@@ -88,7 +88,7 @@ func TestAPoolGoesOnWhenRedisComesBack(t *testing.T) {
 		k := newKit(t, s)
 		proxy := redistest.NewProxy(t, s.Addr())
 		options := k.Options()
-		options.Redis = proxy.DSN()
+		options.Connection = k.Via(proxy.DSN())
 		ran := make(chan string, 1)
 		before := time.Now()
 		pool := k.Start(work.NewWorkerPool(nil, 1, options).
@@ -106,7 +106,7 @@ func TestAPoolGoesOnWhenRedisComesBack(t *testing.T) {
 		require.ErrorIs(t, err, work.ErrUnanswered)
 		found := problems(t, err)
 		require.Len(t, found, 1)
-		assert.Equal(t, pool.ID(), found[0].Worker)
+		assert.Equal(t, pooltest.WorkerID(pool), found[0].Worker)
 		assert.Equal(t, "heartbeater", found[0].Component)
 		assert.WithinRange(t, found[0].Since, before, time.Now())
 		status, _ := probe(t, pool, "GET", "/live")
@@ -116,7 +116,7 @@ func TestAPoolGoesOnWhenRedisComesBack(t *testing.T) {
 		assert.Equal(t, "failed", body["status"])
 		shown := body["problems"].([]any)[0].(map[string]any)
 		assert.Equal(t, "heartbeater", shown["component"])
-		assert.Equal(t, pool.ID(), shown["worker"])
+		assert.Equal(t, pooltest.WorkerID(pool), shown["worker"])
 		assert.Equal(t, found[0].Since.Format(time.RFC3339Nano), shown["since"])
 		assert.Contains(t, shown["error"], work.ErrUnanswered.Error())
 
@@ -150,7 +150,7 @@ func TestHealthOfAFencedWorker(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("n", nothing))
-		k.Do("SREM", "workers", pool.ID())
+		k.Do("SREM", "workers", pooltest.WorkerID(pool))
 		pooltest.Await[event.WorkerFenced](t, k.Spy, nil)
 		assert.NoError(t, pool.Healthy(k.Ctx()), "it is registered under its new id")
 	})
@@ -178,7 +178,7 @@ func TestALoopThatPanicsIsNoticed(t *testing.T) {
 		err := pool.Healthy(k.Ctx())
 		require.ErrorIs(t, err, work.ErrLoopDown)
 		assert.Equal(t, "tester", problems(t, err)[0].Component)
-		assert.ErrorContains(t, err, "the worker pool is not healthy: tester of worker "+pool.ID()+", since ")
+		assert.ErrorContains(t, err, "the worker pool is not healthy: tester of worker "+pooltest.WorkerID(pool)+", since ")
 		assert.Empty(t, pool.Deadly(), "it will be started again")
 		close(again)
 		k.Until("it runs again", func() bool { return pool.Healthy(k.Ctx()) == nil })

@@ -41,10 +41,10 @@ func TestAHeartbeatLastsThreeSecondsAndIsRenewed(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("n", func() error { return nil }))
-		last := k.Number("PTTL", "worker:"+pool.ID())
+		last := k.Number("PTTL", "worker:"+pooltest.WorkerID(pool))
 		assert.Positive(t, last)
 		k.Until("it is renewed", func() bool {
-			now := k.Number("PTTL", "worker:"+pool.ID())
+			now := k.Number("PTTL", "worker:"+pooltest.WorkerID(pool))
 			assert.LessOrEqual(t, now, 3000)
 			renewed := now > last
 			last = now
@@ -61,7 +61,7 @@ func TestALapsedHeartbeatEndsNoJob(t *testing.T) {
 		pool := k.Start(work.NewWorkerPool(nil, 2, k.Options()).Job("n", p.handle))
 		receipt := k.Enqueue("n")
 		pooltest.Receive(t, p.began)
-		id := pool.ID()
+		id := pooltest.WorkerID(pool)
 		before := k.Do("GET", "worker:"+id)
 		k.Do("DEL", "worker:"+id)
 		k.Until("it is written again", func() bool { return k.Number("EXISTS", "worker:"+id) == 1 })
@@ -70,7 +70,7 @@ func TestALapsedHeartbeatEndsNoJob(t *testing.T) {
 		done := pooltest.Await[event.JobDone](t, k.Spy, nil)
 		assert.Equal(t, receipt.ID, done.ID)
 		require.NoError(t, pool.Drain(k.Ctx()))
-		assert.Equal(t, id, pool.ID())
+		assert.Equal(t, id, pooltest.WorkerID(pool))
 		assert.Zero(t, pooltest.Count[event.WorkerFenced](k.Spy)+pooltest.Count[event.ClaimGone](k.Spy)+
 			pooltest.Count[event.DataLost](k.Spy))
 		assert.Empty(t, p.began, "it ran once")
@@ -86,13 +86,13 @@ func TestAFencedWorkerGoesOnUnderANewID(t *testing.T) {
 		pool := k.Start(work.NewWorkerPool(nil, 2, k.Options()).Job("n", p.handle))
 		receipt := k.Enqueue("n")
 		require.Equal(t, receipt.ID, pooltest.Receive(t, p.began))
-		old := pool.ID()
+		old := pooltest.WorkerID(pool)
 		require.Equal(t, 1, k.Number("SREM", "workers", old))
 
 		assert.ErrorIs(t, pooltest.Receive(t, p.ended), work.ErrFenced)
 		fenced := pooltest.Await[event.WorkerFenced](t, k.Spy, nil)
-		assert.Equal(t, event.WorkerFenced{Worker: old, Next: pool.ID(), Jobs: 1}, fenced)
-		assert.NotEqual(t, old, pool.ID())
+		assert.Equal(t, event.WorkerFenced{Worker: old, Next: pooltest.WorkerID(pool), Jobs: 1}, fenced)
+		assert.NotEqual(t, old, pooltest.WorkerID(pool))
 		assert.Equal(t, receipt.ID, pooltest.Receive(t, p.began), "the job was put back and runs under the new id")
 		k.Until("the old one is taken apart", func() bool { return len(k.Remains(old)) == 0 })
 
@@ -105,7 +105,7 @@ func TestAFencedWorkerGoesOnUnderANewID(t *testing.T) {
 		pooltest.Receive(t, p.began)
 		require.NoError(t, pool.Drain(k.Ctx()))
 		k.Empty("n")
-		assert.Equal(t, []string{pool.ID()}, k.Strings("SMEMBERS", "workers"))
+		assert.Equal(t, []string{pooltest.WorkerID(pool)}, k.Strings("SMEMBERS", "workers"))
 	})
 }
 
@@ -125,7 +125,7 @@ func TestAnOutcomeOfAFencedWorkerCountsWhileNobodyTookItsJob(t *testing.T) {
 		pool.StopDaemons() // so that nobody takes the job, however long the handler needs on a busy machine
 		k.Enqueue("n")
 		pooltest.Receive(t, began)
-		require.Equal(t, 1, k.Number("SREM", "workers", pool.ID()))
+		require.Equal(t, 1, k.Number("SREM", "workers", pooltest.WorkerID(pool)))
 		pooltest.Receive(t, done)
 		require.NoError(t, pool.Drain(k.Ctx()))
 		assert.Empty(t, began)
@@ -161,7 +161,7 @@ func TestJobsRunOnWhenRedisLosesItsData(t *testing.T) {
 				pool := k.Start(work.NewWorkerPool(nil, 2, k.Options()).Job("n", p.handle))
 				k.Enqueue("n")
 				pooltest.Receive(t, p.began)
-				id := pool.ID()
+				id := pooltest.WorkerID(pool)
 				loss.lose(k)
 				assert.Equal(t, event.DataLost{Worker: id, Held: 1}, pooltest.Await[event.DataLost](t, k.Spy, nil))
 				k.Until("it is registered again", func() bool { return k.Number("SISMEMBER", "workers", id) == 1 })
@@ -171,11 +171,13 @@ func TestJobsRunOnWhenRedisLosesItsData(t *testing.T) {
 				close(p.goOn)
 				require.NoError(t, pool.Drain(k.Ctx()))
 				k.Until("both have ended",
-					func() bool { return pooltest.Count[event.JobDone](k.Spy) == 2 && pool.Slots().Held() == 0 })
+					func() bool {
+						return pooltest.Count[event.JobDone](k.Spy) == 2 && pooltest.Parts(pool).Slots.Held() == 0
+					})
 				assert.Equal(t, loss.settled, pooltest.Count[event.ClaimGone](k.Spy) == 0)
 				assert.Equal(t, 1, pooltest.Count[event.DataLost](k.Spy))
 				assert.Zero(t, pooltest.Count[event.WorkerFenced](k.Spy))
-				assert.Equal(t, id, pool.ID())
+				assert.Equal(t, id, pooltest.WorkerID(pool))
 				k.Empty("n")
 			})
 		})
@@ -194,7 +196,7 @@ func TestAFetchDoesNotDecideThatAWorkerIsDead(t *testing.T) {
 		for range 3 { // at various moments between two heartbeats
 			k.wipe()
 			k.Do("LPUSH", "wake:n", "1") // the fetcher asks before the heartbeat does
-			k.Until("it is registered again", func() bool { return k.Number("SISMEMBER", "workers", pool.ID()) == 1 })
+			k.Until("it is registered again", func() bool { return k.Number("SISMEMBER", "workers", pooltest.WorkerID(pool)) == 1 })
 		}
 		assert.Empty(t, p.ended)
 		assert.Zero(t, pooltest.Count[event.WorkerFenced](k.Spy))
@@ -216,12 +218,12 @@ func TestALapseOfAllHeartbeatsReapsNobody(t *testing.T) {
 		// Redis was away: all keys have expired, and come back one by one.
 		for range 2 {
 			for _, pool := range pools {
-				k.Do("DEL", "worker:"+pool.ID())
+				k.Do("DEL", "worker:"+pooltest.WorkerID(pool))
 			}
 			k.Until("all are back", func() bool {
 				there := 0
 				for _, pool := range pools {
-					there += k.Number("EXISTS", "worker:"+pool.ID())
+					there += k.Number("EXISTS", "worker:"+pooltest.WorkerID(pool))
 				}
 				return there == 3
 			})

@@ -28,7 +28,7 @@ func TestHistoryCanBeTurnedOff(t *testing.T) {
 		opts.NoHistory = true
 		pool := work.NewWorkerPool(nil, 2, opts).Job("a", func() error { return nil }).
 			JobWithOptions("b", work.JobOptions{Retries: -1}, func() error { return fmt.Errorf("no") })
-		d := k.tamper(pool, &pooltest.Tampered{})
+		d := k.TamperWith(pool, &pooltest.Tampered{})
 		require.NoError(t, pool.Start(k.Ctx()))
 		k.Enqueue("a")
 		k.Enqueue("b")
@@ -131,7 +131,7 @@ func TestHistoryIsExactWhateverIsLost(t *testing.T) {
 					Job("a", func() error { return nil }).
 					JobWithOptions("b", work.JobOptions{Retries: -1},
 						func(n int) error { return fmt.Errorf("no %d", n) })
-				d := k.tamper(pool, &pooltest.Tampered{Tamper: breakHistory(2)[name]})
+				d := k.TamperWith(pool, &pooltest.Tampered{Tamper: breakHistory(2)[name]})
 				require.NoError(t, pool.Start(k.Ctx()))
 				const rounds, each = 4, 7
 				for round := range rounds {
@@ -179,7 +179,7 @@ func TestAStopTellsWhatIsLeftInSpiteOfFaults(t *testing.T) {
 				pool := work.NewWorkerPool(nil, 4, k.Options()).Job("a", func() error { return nil })
 				var stopping atomic.Bool
 				fault := breakHistory(2)[name]
-				k.tamper(pool, &pooltest.Tampered{Tamper: func(
+				k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 					ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 				) ([]redisconn.Reply, error) {
 					if stopping.Load() {
@@ -206,12 +206,12 @@ func TestAFencedWorkerTellsNothingTwice(t *testing.T) {
 		k := newKit(t, s)
 		pool := work.NewWorkerPool(nil, 4, k.Options()).Job("a", func() error { return nil })
 		var lost atomic.Bool
-		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			replies, err := pass(ctx, calls...)
 			if tells(calls) && lost.CompareAndSwap(false, true) {
-				k.Do("SREM", "workers", pool.ID())
+				k.Do("SREM", "workers", pooltest.WorkerID(pool))
 				return nil, errTampered
 			}
 			return replies, err
@@ -259,7 +259,7 @@ func TestALostClaimIsNotCountedTwice(t *testing.T) {
 		pool := k.Start(work.NewWorkerPool(nil, 2, k.Options()).Job("n", p.handle))
 		k.Enqueue("n")
 		pooltest.Receive(t, p.began)
-		old := pool.ID()
+		old := pooltest.WorkerID(pool)
 		require.Equal(t, 1, k.Number("SREM", "workers", old))
 		assert.Error(t, pooltest.Receive(t, p.ended), "its ctx ended")
 		pooltest.Receive(t, p.began)

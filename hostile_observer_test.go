@@ -38,7 +38,7 @@ func TestAFetcherIsAnsweredThoughAnObserverEndsTheHeartbeater(t *testing.T) {
 		for range 2 {
 			k.Enqueue("any")
 			pooltest.Receive(t, ran)
-			k.Do("SREM", "workers", pool.ID())
+			k.Do("SREM", "workers", pooltest.WorkerID(pool))
 			k.Enqueue("any") // its fetch is refused, so the fetcher asks for a heartbeat and waits for it
 			pooltest.Receive(t, ran)
 		}
@@ -57,13 +57,13 @@ func TestASettlementIsBookedOnceThoughAnObserverEndsTheSettler(t *testing.T) {
 			Job("any", func() error { return nil }))
 		k.Enqueue("taken")
 		pooltest.Receive(t, begun)
-		k.Do("UNLINK", "worker:"+pool.ID()+":inprocess:taken")
+		k.Do("UNLINK", "worker:"+pooltest.WorkerID(pool)+":inprocess:taken")
 		close(goOn)
 		pooltest.Await[event.ClaimGone](t, k.Spy, nil)
 		for range 40 {
 			k.Enqueue("any")
 		}
-		require.Eventually(t, func() bool { return pool.Slots().Held() == 0 }, pooltest.Patience,
+		require.Eventually(t, func() bool { return pooltest.Parts(pool).Slots.Held() == 0 }, pooltest.Patience,
 			10*time.Millisecond)
 		assert.Equal(t, 1, pooltest.Count[event.ClaimGone](k.Spy))
 	})

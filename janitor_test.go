@@ -19,7 +19,7 @@ import (
 
 // tidy makes a pool whose janitor works all the time.
 func (k *kit) tidy(p *work.WorkerPool) *work.WorkerPool {
-	p.Times().Tidy = 50 * time.Millisecond
+	pooltest.Times(p).Tidy = 50 * time.Millisecond
 	return k.Start(p)
 }
 
@@ -38,7 +38,7 @@ func TestClaimsThatNobodyHoldsAreGivenBack(t *testing.T) {
 			return fmt.Sprintf("somebody 3 %d n", time.Now().UnixMilli())
 		},
 		"of a living worker, without an element": func(_ *kit, p *work.WorkerPool) string {
-			return fmt.Sprintf("%s 1 %d n", p.ID(), longAgo)
+			return fmt.Sprintf("%s 1 %d n", pooltest.WorkerID(p), longAgo)
 		},
 		"that cannot be read": func(*kit, *work.WorkerPool) string { return "what?" },
 	}
@@ -53,7 +53,7 @@ func TestClaimsThatNobodyHoldsAreGivenBack(t *testing.T) {
 					Job("other", func() error { return nil }))
 				k.lose(receipt, claim(k, other))
 				pool := work.NewWorkerPool(nil, 1, k.Options()).Job("n", func(n int) error { ran <- n; return nil })
-				k.Until("the other one has the lease", other.Leased)
+				k.UntilLeased(other)
 				require.NoError(t, other.Stop(k.Ctx()))
 				k.tidy(pool)
 				assert.Equal(t, 1, pooltest.Receive(t, ran))
@@ -74,12 +74,12 @@ func TestAClaimThatIsHeldIsLeftAlone(t *testing.T) {
 		pool := k.tidy(work.NewWorkerPool(nil, 2, k.Options()).Job("n", p.handle))
 		receipt := k.Enqueue("n")
 		pooltest.Receive(t, p.began)
-		elements := k.Strings("LRANGE", "worker:"+pool.ID()+":inprocess:n", 0, -1)
+		elements := k.Strings("LRANGE", "worker:"+pooltest.WorkerID(pool)+":inprocess:n", 0, -1)
 		require.Len(t, elements, 1)
 		var fetch int
 		_, err := fmt.Sscanf(elements[0], "%d:", &fetch)
 		require.NoError(t, err)
-		k.Do("HSET", "claimed", receipt.ID, fmt.Sprintf("%s %d 1 n", pool.ID(), fetch)) // since 1970
+		k.Do("HSET", "claimed", receipt.ID, fmt.Sprintf("%s %d 1 n", pooltest.WorkerID(pool), fetch)) // since 1970
 		for range 2 {
 			k.Do("HSET", "claimed", "ghost", "nobody 1 1 n")
 			k.Until("the janitor came by", func() bool { return k.Number("HEXISTS", "claimed", "ghost") == 0 })
@@ -204,7 +204,7 @@ func TestJanitorKeepsWhatIsNeededAndRemovesWhatIsNot(t *testing.T) {
 		k.Do("SADD", "ready", "empty")
 		k.Do("HSET", "crashes", "ghost", "w", held.ID, "w")
 		k.Do("HSET", "trail", waits.ID, `{"fails":1}`)
-		running := "worker:" + pool.ID() + ":running"
+		running := "worker:" + pooltest.WorkerID(pool) + ":running"
 		k.Do("HSET", running, "ghost", "1 half", held.ID, "1 half")
 		k.came()
 

@@ -282,7 +282,7 @@ func TestALongJobGoesOnWithoutRedis(t *testing.T) {
 		})
 		gone := make(chan struct{})
 		refused := make(chan struct{}, 1)
-		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, batch []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			select {
@@ -420,7 +420,7 @@ func TestAnOutcomeDoesNotWaitForTheLogFlusher(t *testing.T) {
 			job.Logger().Info("the last words")
 			return errLuck
 		})
-		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, batch []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			if pooltest.NameOf(batch[len(batch)-1]) == "log" {

@@ -98,7 +98,7 @@ func TestAStateSurvivesTheDeathOfItsWorkerAndTheStopOfAPool(t *testing.T) {
 		id := k.Enqueue("long").ID
 		pooltest.Receive(t, saved)
 		k.Logged(id, 1)
-		first.Crash()
+		k.Crash(first)
 
 		options := k.Another(pooltest.NewSpy())
 		options.ShutdownTimeout = -1

@@ -26,13 +26,6 @@ type kit struct{ *pooltest.Kit }
 
 func newKit(t *testing.T, s redistest.Server) *kit { return &kit{pooltest.NewKit(t, s)} }
 
-// tamper makes a pool that has not started use a driver that interferes.
-func (k *kit) tamper(p *work.WorkerPool, d *pooltest.Tampered) *pooltest.Tampered {
-	k.T.Helper()
-	require.NoError(k.T, p.Interfere(func(driver redisconn.Driver) redisconn.Driver { return d.Over(driver) }))
-	return d
-}
-
 // inspector looks into the namespace of the kit.
 func (k *kit) inspector() *inspect.Inspector {
 	k.T.Helper()
@@ -125,7 +118,7 @@ func (k *kit) loseReplies(pool *work.WorkerPool, script string, calls func(sent 
 	k.T.Helper()
 	sent := 0
 	gate := make(chan struct{}, 1)
-	k.tamper(pool, &pooltest.Tampered{Tamper: func(
+	k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 		ctx context.Context, pass pooltest.Send, batch []redisconn.Call,
 	) ([]redisconn.Reply, error) {
 		replies, err := pass(ctx, batch...)

@@ -13,7 +13,6 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/jobargs"
 	"github.com/265d0351/work/internal/pooltest"
-	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/objects"
@@ -134,8 +133,8 @@ func TestTheSameLargeArgumentIsUploadedOnce(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		driver := &scriptCounter{Driver: k.Enq.Store().Driver()}
-		enq := work.OnStore(rdb.NewStore(driver, k.Namespace))
+		driver := &scriptCounter{Driver: pooltest.StoreOf(k.Enq).Driver()}
+		enq := pooltest.EnqueuerOn(driver, k.Namespace)
 		defer enq.Close()
 		const many, size = 1000, 4 * jobargs.DefaultLarge // two calls of Redis, and not much to encode
 		entries := make([]work.Entry, many)
@@ -163,8 +162,8 @@ func TestCallersShareAnUpload(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		driver := &scriptCounter{Driver: k.Enq.Store().Driver()}
-		enq := work.OnStore(rdb.NewStore(driver, k.Namespace))
+		driver := &scriptCounter{Driver: pooltest.StoreOf(k.Enq).Driver()}
+		enq := pooltest.EnqueuerOn(driver, k.Namespace)
 		defer enq.Close()
 		failed := make(chan error)
 		for range 32 {
@@ -188,8 +187,8 @@ func TestARefIsReferredToWithoutAnUpload(t *testing.T) {
 		store := k.objects()
 		shared, err := objects.Share(k.Ctx(), store, []int{1, 2, 3})
 		require.NoError(t, err)
-		driver := &scriptCounter{Driver: k.Enq.Store().Driver()}
-		enq := work.OnStore(rdb.NewStore(driver, k.Namespace))
+		driver := &scriptCounter{Driver: pooltest.StoreOf(k.Enq).Driver()}
+		enq := pooltest.EnqueuerOn(driver, k.Namespace)
 		defer enq.Close()
 		receipt, err := enq.Enqueue(k.Ctx(), "a", "b", shared, objects.Ref[int]{}, &shared, (*objects.Ref[int])(nil))
 		require.NoError(t, err)

@@ -69,18 +69,17 @@ func newManyNames(t *testing.T, s redistest.Server, n int, opts work.JobOptions)
 	m := &manyNames{kit: newKit(t, s), names: make([]string, n)}
 	options := m.Options()
 	options.Observers = nil
+	driver, err := options.Connection.Driver()
+	require.NoError(t, err)
+	m.trips = &trips{Driver: driver}
+	m.store, options.Connection = rdb.NewStore(m.trips, m.Namespace), pooltest.Connection{Of: m.trips}
 	m.pool = work.NewWorkerPool(nil, 2, options)
 	for i := range m.names {
 		m.names[i] = fmt.Sprintf("job-%05d", i)
 		m.pool.JobWithOptions(m.names[i], opts, func() error { return nil })
 	}
-	require.NoError(t, m.pool.Interfere(func(driver redisconn.Driver) redisconn.Driver {
-		m.trips = &trips{Driver: driver}
-		return m.trips
-	}))
-	m.store = m.pool.Store()
-	m.pool.Times().Tidy = time.Hour // the janitor and others would count
-	m.pool.Times().ScaleLook = time.Hour
+	pooltest.Times(m.pool).Tidy = time.Hour // the janitor and others would count
+	pooltest.Times(m.pool).ScaleLook = time.Hour
 	return m
 }
 
@@ -258,7 +257,7 @@ func TestAWorkerThatIsKnownWithSomeOfItsNamesGoesOn(t *testing.T) {
 	}{
 		{"register", nil},
 		{"rule", nil},
-		{"register", func(k *kit, pool *work.WorkerPool) { k.Do("SREM", "workers", pool.ID()) }},
+		{"register", func(k *kit, pool *work.WorkerPool) { k.Do("SREM", "workers", pooltest.WorkerID(pool)) }},
 		{"register", func(k *kit, _ *work.WorkerPool) { k.Do("DEL", "epoch"); k.Do("DEL", "workers") }},
 		{"serve", func(k *kit, pool *work.WorkerPool) {
 			var all []string
@@ -292,7 +291,7 @@ func TestAWorkerThatIsKnownWithSomeOfItsNamesGoesOn(t *testing.T) {
 					var broken atomic.Bool
 					broken.Store(step.before == nil)
 					fault := halfWay(step.script)[how]
-					k.tamper(pool, &pooltest.Tampered{Tamper: func(
+					k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 						ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 					) ([]redisconn.Reply, error) {
 						if broken.Load() {
@@ -314,12 +313,12 @@ func TestAWorkerThatIsKnownWithSomeOfItsNamesGoesOn(t *testing.T) {
 					got := map[string]bool{pooltest.Receive(t, ran): true, pooltest.Receive(t, ran): true}
 					assert.Equal(t, map[string]bool{name(0): true, name(names - 1): true}, got)
 					k.Until("Redis lists all names",
-						func() bool { return k.Number("SCARD", "worker:"+pool.ID()+":queues") == names })
+						func() bool { return k.Number("SCARD", "worker:"+pooltest.WorkerID(pool)+":queues") == names })
 					ctx, cancel := context.WithTimeout(context.Background(), pooltest.Patience)
 					defer cancel()
 					require.NoError(t, pool.Stop(ctx))
-					assert.Zero(t, k.Number("SISMEMBER", "workers", pool.ID()))
-					assert.Zero(t, k.Number("EXISTS", "worker:"+pool.ID()+":queues"))
+					assert.Zero(t, k.Number("SISMEMBER", "workers", pooltest.WorkerID(pool)))
+					assert.Zero(t, k.Number("EXISTS", "worker:"+pooltest.WorkerID(pool)+":queues"))
 				})
 			})
 		}
@@ -332,7 +331,7 @@ func TestADeadWorkerOfThousandsOfNamesIsTakenApart(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		const names, held, each = 2*rdb.MaxBatch + 7, 50, 3
-		store := k.Enq.Store()
+		store := pooltest.StoreOf(k.Enq)
 		victim := store.Worker(ids.Worker())
 		var queues []string
 		for n := range names {

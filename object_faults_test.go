@@ -13,7 +13,6 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/jobargs"
 	"github.com/265d0351/work/internal/pooltest"
-	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/objects"
@@ -26,14 +25,14 @@ func TestAnObjectThatVanishesBeforeItsJobIsStoredAgain(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		var vanish atomic.Int64
-		driver := &scriptCounter{Driver: k.Enq.Store().Driver()}
+		driver := &scriptCounter{Driver: pooltest.StoreOf(k.Enq).Driver()}
 		driver.before = func(script string) {
 			if script == "enqueue_mixed" && vanish.Add(-1) >= 0 {
 				hashes := k.Strings("ZRANGE", "objects", 0, -1)
 				k.Do("UNLINK", "objects", fmt.Sprintf("{%s}:object:%s", k.Namespace, hashes[0]))
 			}
 		}
-		enq := work.OnStore(rdb.NewStore(driver, k.Namespace))
+		enq := pooltest.EnqueuerOn(driver, k.Namespace)
 		defer enq.Close()
 		vanish.Store(2)
 		receipt, err := enq.Enqueue(k.Ctx(), "a", long(10_000))
@@ -112,7 +111,7 @@ func TestWhatIsNotStoredRefersToNothing(t *testing.T) {
 		options := k.Options()
 		options.ObjectGrace = time.Millisecond
 		pool := work.NewWorkerPool(nil, 1, options).Job("a", func(text string) error { done <- len(text); return nil })
-		pool.Times().Tidy = 5 * time.Millisecond
+		pooltest.Times(pool).Tidy = 5 * time.Millisecond
 		k.Start(pool)
 		assert.Equal(t, 10_000-2, pooltest.Receive(t, done))
 		k.Until("nothing is left", func() bool { return len(k.Remains("object")) == 0 })
@@ -132,7 +131,7 @@ func TestObjectsOutliveAWorkerThatIsKilled(t *testing.T) {
 				<-ctx.Done()
 				return ctx.Err()
 			})
-		victim.Times().Tidy = 5 * time.Millisecond
+		pooltest.Times(victim).Tidy = 5 * time.Millisecond
 		require.NoError(t, victim.Start(context.Background()))
 		for range 3 {
 			k.Enqueue("a", long(10_000))
@@ -140,18 +139,18 @@ func TestObjectsOutliveAWorkerThatIsKilled(t *testing.T) {
 		for range 3 {
 			pooltest.Receive(t, begun)
 		}
-		victim.Crash()
+		k.Crash(victim)
 		survivor, lengths := k.Options(), make(chan int, 3)
 		survivor.ObjectGrace = time.Millisecond
 		pool := work.NewWorkerPool(nil, 3, survivor).
 			Job("a", func(text string) error { lengths <- len(text); return nil })
-		pool.Times().Tidy = 5 * time.Millisecond
+		pooltest.Times(pool).Tidy = 5 * time.Millisecond
 		k.Start(pool)
 		for range 3 {
 			assert.Equal(t, 10_000-2, pooltest.Receive(t, lengths))
 		}
 		k.Drained(pool)
-		assert.Equal(t, int64(1), pool.Cache().Statistics().Downloads)
+		assert.Equal(t, int64(1), pooltest.Parts(pool).Cache.Statistics().Downloads)
 		k.Until("nothing is left", func() bool { return len(k.Remains("object")) == 0 })
 		k.Empty("a")
 	})
@@ -189,7 +188,7 @@ func TestAThousandJobsShareOneCopy(t *testing.T) {
 					lengths.Add(int64(len(content) - len(`""`)))
 					return err
 				})
-			pool.Times().Tidy = 5 * time.Millisecond
+			pooltest.Times(pool).Tidy = 5 * time.Millisecond
 			pools = append(pools, pool)
 		}
 		for _, pool := range pools {
@@ -197,7 +196,7 @@ func TestAThousandJobsShareOneCopy(t *testing.T) {
 		}
 		for _, pool := range pools {
 			require.NoError(t, pool.Drain(k.Ctx()))
-			assert.LessOrEqual(t, pool.Cache().Statistics().Downloads, int64(1))
+			assert.LessOrEqual(t, pooltest.Parts(pool).Cache.Statistics().Downloads, int64(1))
 		}
 		assert.Equal(t, int64(1000*(1<<20-2)), lengths.Load())
 		k.Until("the keys are gone", func() bool { return len(k.Remains("object")) == 0 })

@@ -53,7 +53,7 @@ func TestAHandlerSeesNoDifference(t *testing.T) {
 		for _, key := range k.Remains(":jobs") {
 			assert.NotContains(t, key, "object:", "%s has ended and refers to nothing", receipt.ID)
 		}
-		assert.Equal(t, int64(2), pool.Cache().Statistics().Downloads)
+		assert.Equal(t, int64(2), pooltest.Parts(pool).Cache.Statistics().Downloads)
 		k.Empty("a")
 	})
 }
@@ -87,7 +87,7 @@ func TestRefsAreBoundAndReadWhenTheHandlerWants(t *testing.T) {
 		k.Start(pool)
 		k.Enqueue("never", shared)
 		k.Drained(pool)
-		assert.Zero(t, pool.Cache().Statistics().Downloads, "nobody asked for it")
+		assert.Zero(t, pooltest.Parts(pool).Cache.Statistics().Downloads, "nobody asked for it")
 		for _, name := range []string{"value", "pointer", "tail"} {
 			k.Enqueue(name, shared)
 			assert.Equal(t, []int{1, 2, 3}, pooltest.Receive(t, values), name)
@@ -96,7 +96,7 @@ func TestRefsAreBoundAndReadWhenTheHandlerWants(t *testing.T) {
 		assert.Equal(t, []int{1, 2, 3}, pooltest.Receive(t, values), "deeper")
 		k.Enqueue("nil", (*objects.Ref[[]int])(nil), shared)
 		k.Drained(pool)
-		assert.Equal(t, int64(1), pool.Cache().Statistics().Downloads)
+		assert.Equal(t, int64(1), pooltest.Parts(pool).Cache.Statistics().Downloads)
 		assert.Zero(t, pooltest.Count[event.JobFailed](k.Spy))
 		k.Empty("value")
 	})
@@ -301,7 +301,7 @@ func TestAResultThatIsTheArgumentStays(t *testing.T) {
 		pool := work.NewWorkerPool(nil, 1, options).
 			JobWithOptions("echo", work.JobOptions{Retention: time.Hour},
 				func(text string) (string, error) { return text, nil })
-		pool.Times().Tidy = 5 * time.Millisecond
+		pooltest.Times(pool).Tidy = 5 * time.Millisecond
 		want := long(20_000)
 		id := k.Enqueue("echo", want).ID
 		k.Start(pool)
@@ -323,7 +323,7 @@ func TestAResultGoesWithItsRetention(t *testing.T) {
 		pool := work.NewWorkerPool(nil, 1, options).
 			JobWithOptions("a", work.JobOptions{Retention: 300 * time.Millisecond},
 				func() (string, error) { return long(20_000), nil })
-		pool.Times().Tidy = 5 * time.Millisecond
+		pooltest.Times(pool).Tidy = 5 * time.Millisecond
 		k.Enqueue("a")
 		k.Start(pool)
 		pooltest.Await[event.JobDone](t, k.Spy, nil)
@@ -373,7 +373,7 @@ func (d *scriptCounter) count(script string) int {
 // objects is the store of the namespace.
 func (k *kit) objects() *objects.Store {
 	k.T.Helper()
-	store, err := objects.New(k.Enq.Store(), objects.Options{})
+	store, err := objects.New(pooltest.StoreOf(k.Enq), objects.Options{})
 	require.NoError(k.T, err)
 	return store
 }

@@ -157,7 +157,7 @@ func TestAnObserverThatEndsGoroutinesIsSurvived(t *testing.T) {
 		}
 		k.Drained(pool)
 		require.NoError(t, k.Stop(pool))
-		assert.Zero(t, pool.Slots().Busy(), "each slot was given back once")
+		assert.Zero(t, pooltest.Parts(pool).Slots.Busy(), "each slot was given back once")
 		assert.Equal(t, 3, k.Number("ZCARD", "morgue"))
 		assert.Equal(t, 3, k.Number("ZCARD", "retry"))
 		require.Len(t, log.with("an observer panicked"), 1)

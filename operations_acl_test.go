@@ -148,7 +148,7 @@ func TestTheUserOfWorkersIsEnough(t *testing.T) {
 	workers, more := aclRules(t)
 	allow(workers)
 	options := k.Options()
-	options.Redis = "redis://shop:secret@" + server.Addr() + "/1"
+	options.Redis, options.Connection = "redis://shop:secret@"+server.Addr()+"/1", nil
 
 	u := newUserOfAll(t, k, options)
 	u.runJobs()
@@ -183,7 +183,7 @@ func TestAUserWithoutInfoStillWorks(t *testing.T) {
 	_, err = admin.Do("ACL", "SETUSER", "shop", "on", ">secret", "~*", "&*", "+@all", "-info")
 	require.NoError(t, err)
 	options := k.Options()
-	options.Redis = "redis://shop:secret@" + server.Addr() + "/0"
+	options.Redis, options.Connection = "redis://shop:secret@"+server.Addr()+"/0", nil
 	ran := make(chan struct{}, 1)
 	k.Start(work.NewWorkerPool(nil, 1, options).Job("n", func() error { ran <- struct{}{}; return nil }))
 	k.Enqueue("n")

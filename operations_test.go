@@ -325,7 +325,7 @@ func TestConnectionsOfAPool(t *testing.T) {
 			workers := 1
 			k.Until("all are done", func() bool {
 				look()
-				workers = max(workers, len(pool.IDs()))
+				workers = max(workers, len(pooltest.WorkerIDs(pool)))
 				return done.Load() == int64(jobs)
 			})
 			require.NoError(t, pool.Drain(k.Ctx()))

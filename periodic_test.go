@@ -81,7 +81,7 @@ func TestSeveralPoolsAndRestartsEnqueueEachTickOnce(t *testing.T) {
 			require.NoError(t, second.Start(t.Context()))
 			require.NoError(t, third.Start(t.Context()))
 			see()
-			third.Crash()
+			k.Crash(third)
 			require.NoError(t, k.Stop(second))
 			see()
 		}
@@ -107,13 +107,13 @@ func TestAScheduleThatIsAddedWhileThePoolRuns(t *testing.T) {
 				pool := work.NewWorkerPool(nil, 1, k.Options()).
 					Job("export", func() error { ran <- struct{}{}; return nil })
 				if deaf {
-					k.tamper(pool, &pooltest.Tampered{Deaf: true})
+					k.TamperWith(pool, &pooltest.Tampered{Deaf: true})
 				} else {
-					k.tamper(pool, &pooltest.Tampered{Tamper: silenceRevision})
+					k.TamperWith(pool, &pooltest.Tampered{Tamper: silenceRevision})
 				}
 				k.Start(pool)
 				if deaf {
-					k.Until("the pool has the lease", pool.Leased)
+					k.UntilLeased(pool)
 				} else {
 					k.leased(pool)
 				}
@@ -149,8 +149,8 @@ func TestAWorkerTellsItsServiceAndSchedules(t *testing.T) {
 			PeriodicWithOptions("0 4 * * *", "export",
 				work.PeriodicOptions{ID: "four", TZ: "Europe/Berlin", Jitter: time.Minute, Missed: work.MissedSkip,
 					Overlap: work.OverlapSkip}))
-		assert.Equal(t, "shop", k.Text("HGET", "worker:"+pool.ID()+":info", "service"))
-		assert.Equal(t, "export\nfour", k.Text("HGET", "worker:"+pool.ID()+":info", "schedules"))
+		assert.Equal(t, "shop", k.Text("HGET", "worker:"+pooltest.WorkerID(pool)+":info", "service"))
+		assert.Equal(t, "export\nfour", k.Text("HGET", "worker:"+pooltest.WorkerID(pool)+":info", "schedules"))
 		all := k.schedules()
 		require.Len(t, all, 2)
 		four := all["four"]
@@ -242,7 +242,7 @@ func TestAScheduleGoesWhenItsServiceStartsWithoutIt(t *testing.T) {
 }
 
 // pending tells whether a pool still looks for a chance to remove schedules.
-func (k *kit) pending(p *work.WorkerPool) bool { return p.Periodics().Pending() }
+func (k *kit) pending(p *work.WorkerPool) bool { return pooltest.Parts(p).Periodics.Pending() }
 
 // In a rolling deployment the old processes stop after the new ones have started.
 func TestAScheduleGoesAfterARollingDeployment(t *testing.T) {
@@ -253,7 +253,7 @@ func TestAScheduleGoesAfterARollingDeployment(t *testing.T) {
 		newer := k.Start(k.declaring("shop", "@yearly", "b"))
 		k.has("a", "b")
 		require.NoError(t, k.Stop(old))
-		e := newer.Periodics()
+		e := pooltest.Parts(newer).Periodics
 		require.True(t, e.Pending())
 		e.Undeclared(true, time.Time{}) // half a minute later
 		e.Hint()

@@ -28,18 +28,18 @@ func TestALargePoolHasAsManyWorkersAsItNeeds(t *testing.T) {
 			running.Add(-1)
 			return nil
 		})
-		pool.Times().ScaleLook, pool.Times().ScaleIdle = 20*time.Millisecond, 100*time.Millisecond
+		pooltest.Times(pool).ScaleLook, pooltest.Times(pool).ScaleIdle = 20*time.Millisecond, 100*time.Millisecond
 		k.Start(pool)
-		assert.Equal(t, 1, len(pool.IDs()), "nobody more is there before there is work")
+		assert.Equal(t, 1, len(pooltest.WorkerIDs(pool)), "nobody more is there before there is work")
 		k.EnqueueNumbers("n", 0, concurrency+50)
 		k.Until("as many run as may", func() bool { return running.Load() == concurrency })
-		assert.Equal(t, 3, len(pool.IDs()))
+		assert.Equal(t, 3, len(pooltest.WorkerIDs(pool)))
 		assert.Equal(t, 3, k.Number("SCARD", "workers"))
 		close(goOn)
 		k.Drained(pool)
 		assert.LessOrEqual(t, most.Load(), int64(concurrency))
 		k.Until("the idle ones have left",
-			func() bool { return len(pool.IDs()) == 1 && k.Number("SCARD", "workers") == 1 })
+			func() bool { return len(pooltest.WorkerIDs(pool)) == 1 && k.Number("SCARD", "workers") == 1 })
 
 		k.EnqueueNumbers("n", 1000, 3000)
 		k.Drained(pool)

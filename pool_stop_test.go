@@ -271,7 +271,7 @@ func TestAStopReturnsInTimeWhileRedisIsSilent(t *testing.T) {
 				k := newKit(t, s)
 				proxy := redistest.NewProxy(t, s.Addr())
 				options := k.Options()
-				options.Redis = proxy.DSN()
+				options.Connection = k.Via(proxy.DSN())
 				entered := make(chan struct{}, 2)
 				pool := work.NewWorkerPool(nil, 4, options).Job("a", func(ctx context.Context) error {
 					entered <- struct{}{}
@@ -328,7 +328,7 @@ func TestAStopReturnsInTimeWhileAnEnqueueIsUnderWay(t *testing.T) {
 				k := newKit(t, s)
 				proxy := redistest.NewProxy(t, s.Addr())
 				options := k.Options()
-				options.Redis = proxy.DSN()
+				options.Connection = k.Via(proxy.DSN())
 				pool := work.NewWorkerPool(nil, 2, options).Job("a", nothing)
 				if start {
 					require.NoError(t, pool.Start(k.Ctx()))
@@ -370,7 +370,7 @@ func TestAnotherWorkerTakesOverFromAStopThatWasCutShort(t *testing.T) {
 		k := newKit(t, s)
 		proxy := redistest.NewProxy(t, s.Addr())
 		options := k.Options()
-		options.Redis, options.ShutdownTimeout = proxy.DSN(), -1
+		options.Connection, options.ShutdownTimeout = k.Via(proxy.DSN()), -1
 		entered := make(chan struct{})
 		pool := work.NewWorkerPool(nil, 1, options).Job("a", func(ctx context.Context) error {
 			close(entered)

@@ -247,7 +247,7 @@ func TestAJobThatIsTakenAheadBeginsAtItsTime(t *testing.T) {
 		var answered atomic.Int64
 		began := make(chan time.Time, 1)
 		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("n", func() error { began <- time.Now(); return nil })
-		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			replies, err := pass(ctx, calls...)
@@ -281,7 +281,7 @@ func TestARateIsReachedOverASlowLink(t *testing.T) {
 	k.EnqueueNumbers("n", 0, jobs)
 	b := &beginnings{most: jobs, all: make(chan struct{})}
 	opts := k.Options()
-	opts.Redis = proxy.DSN()
+	opts.Connection = k.Via(proxy.DSN())
 	pool := work.NewWorkerPool(nil, 30, opts).
 		JobWithOptions("n", work.JobOptions{Limit: work.Limit{Rate: 200, Per: time.Second, Burst: 1}},
 			func(int) error { b.add(); return nil })
@@ -313,7 +313,7 @@ func TestFewOfManyWorkersWaitForARate(t *testing.T) {
 			pool := work.NewWorkerPool(nil, 5, k.Another(pooltest.NewSpy())).
 				JobWithOptions("n", work.JobOptions{Limit: work.Limit{Rate: 50, Per: time.Second}},
 					func(n int) error { began <- n; return nil })
-			drivers = append(drivers, k.tamper(pool, &pooltest.Tampered{}))
+			drivers = append(drivers, k.TamperWith(pool, &pooltest.Tampered{}))
 			k.Start(pool)
 		}
 		fetches := func() (all int) {
@@ -349,7 +349,7 @@ func TestAFullWorkerHandsItsRatesOn(t *testing.T) {
 				func() error { ran <- "rated"; return nil }).
 			Job("slow", func() error { slow <- struct{}{}; <-leave; return nil })
 		var handedOn atomic.Int64
-		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			if pooltest.NameOf(calls[0]) == "wake" && slices.Contains(calls[0].Args, any("rated")) {

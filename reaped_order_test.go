@@ -33,14 +33,14 @@ func TestJobsOfAKilledPoolOfManyWorkersComeBackInOrder(t *testing.T) {
 						<-ctx.Done()
 						return ctx.Err()
 					})
-				d := k.tamper(victim, &pooltest.Tampered{})
+				d := k.TamperWith(victim, &pooltest.Tampered{})
 				k.Start(victim)
 				for range processors {
 					pooltest.Receive(t, began)
 				}
 				d.UntilSent(t, "beat", 9) // so they beat together
 				dead := map[string]bool{}
-				for _, id := range victim.IDs() {
+				for _, id := range pooltest.WorkerIDs(victim) {
 					dead[id] = true
 				}
 				require.Len(t, dead, 3)
@@ -83,7 +83,7 @@ func TestJobsOfSeveralDeadWorkersComeBackInTheOrderOfTheirFetches(t *testing.T) 
 		}
 		var dead []string
 		for _, pool := range pools {
-			dead = append(dead, pool.ID())
+			dead = append(dead, pooltest.WorkerID(pool))
 			pool.Crash()
 		}
 		slices.Reverse(dead)
@@ -101,7 +101,7 @@ func TestJobsOfSeveralDeadWorkersComeBackInTheOrderOfTheirFetches(t *testing.T) 
 // nextMillisecond waits until Redis' clock shows another one.
 func (k *kit) nextMillisecond() {
 	now := func() int64 {
-		at, err := k.Enq.Store().Time(k.Ctx())
+		at, err := pooltest.StoreOf(k.Enq).Time(k.Ctx())
 		require.NoError(k.T, err)
 		return at.UnixMilli()
 	}
@@ -172,7 +172,7 @@ func (k *kit) deadWithJobs(workers, each int) (ids, dead []string) {
 		k.nextMillisecond()
 	}
 	for _, pool := range pools {
-		dead = append(dead, pool.ID())
+		dead = append(dead, pooltest.WorkerID(pool))
 		pool.Crash()
 	}
 	return ids, dead

@@ -31,13 +31,13 @@ func (k *kit) later(name string, in time.Duration, args ...any) work.Receipt {
 // leased waits until the pool does the maintenance and hears hints.
 func (k *kit) leased(p *work.WorkerPool) {
 	k.T.Helper()
-	k.Until("the pool has the lease", p.Leased)
+	k.UntilLeased(p)
 	conn, err := redis.Dial("tcp", k.Server.Addr())
 	require.NoError(k.T, err)
 	defer conn.Close()
 	k.Until("it is subscribed", func() bool {
-		reply, err := redis.IntMap(conn.Do("PUBSUB", "NUMSUB", p.Store().Control()))
-		return err == nil && reply[p.Store().Control()] > 0
+		reply, err := redis.IntMap(conn.Do("PUBSUB", "NUMSUB", k.Raw().Control()))
+		return err == nil && reply[k.Raw().Control()] > 0
 	})
 }
 
@@ -58,7 +58,7 @@ func TestAHintMakesAJobPunctualThatIsDueBeforeTheNextHeartbeat(t *testing.T) {
 		k := newKit(t, s)
 		started := make(chan time.Time, 1)
 		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("later", func() error { started <- time.Now(); return nil })
-		k.tamper(pool, &pooltest.Tampered{Tamper: silence})
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: silence})
 		k.Start(pool)
 		k.leased(pool)
 		least := time.Hour
@@ -79,9 +79,9 @@ func TestALostHintCostsAtMostAHeartbeat(t *testing.T) {
 		k := newKit(t, s)
 		started := make(chan time.Time, 1)
 		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("later", func() error { started <- time.Now(); return nil })
-		d := k.tamper(pool, &pooltest.Tampered{Deaf: true})
+		d := k.TamperWith(pool, &pooltest.Tampered{Deaf: true})
 		k.Start(pool)
-		k.Until("the pool has the lease", pool.Leased)
+		k.UntilLeased(pool)
 		k.later("later", 50*time.Millisecond)
 		before, _ := d.Sent("beat")
 		pooltest.Receive(t, started)
@@ -198,16 +198,16 @@ func TestTheMaintenanceMovesToAnotherPoolWhenItsHolderDies(t *testing.T) {
 		k := newKit(t, s)
 		first := k.Start(work.NewWorkerPool(nil, 1, k.Another(pooltest.NewSpy())).
 			Job("other", func() error { return nil }))
-		k.Until("the first has the lease", first.Leased)
+		k.UntilLeased(first)
 		ran := make(chan int, 1)
 		second := k.Start(work.NewWorkerPool(nil, 1, k.Options()).
 			Job("later", func(n int) error { ran <- n; return nil }))
-		require.Equal(t, []byte(first.ID()), k.Do("GET", "lease"))
-		assert.False(t, second.Leased())
-		first.Crash()
+		require.Equal(t, []byte(pooltest.WorkerID(first)), k.Do("GET", "lease"))
+		assert.False(t, pooltest.Leased(second))
+		k.Crash(first)
 		k.later("later", 10*time.Millisecond, 1)
 		assert.Equal(t, 1, pooltest.Receive(t, ran))
-		assert.Equal(t, []byte(second.ID()), k.Do("GET", "lease"))
+		assert.Equal(t, []byte(pooltest.WorkerID(second)), k.Do("GET", "lease"))
 	})
 }
 
@@ -251,7 +251,7 @@ func tripsOfSchedules(t *testing.T, s redistest.Server, n int) map[string]int64 
 	before := d.Schedules[n-1].Definition
 	before.Service = d.Service
 	assert.Equal(t, string(before.Text()), m.Text("HGET", "schedules", d.Schedules[n-1].ID))
-	m.Do("HDEL", "worker:"+m.pool.ID()+":info", "schedules")
+	m.Do("HDEL", "worker:"+pooltest.WorkerID(m.pool)+":info", "schedules")
 	d.Schedules = nil
 	do("withdraw", func(ctx context.Context) error {
 		pending, err := d.Withdraw(ctx)

@@ -227,7 +227,7 @@ func assertSilent(t *testing.T, err error) {
 func TestNoErrorOfAnObjectTellsIt(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, redistest.Embedded(t))
-	store, err := objects.New(k.Enq.Store(), objects.Options{})
+	store, err := objects.New(pooltest.StoreOf(k.Enq), objects.Options{})
 	require.NoError(t, err)
 	ref, err := objects.Share(k.Ctx(), store, map[string]any{"card": json.Number(secret)})
 	require.NoError(t, err)

@@ -27,7 +27,7 @@ func TestAChangeOfWhatIsServedSurvivesLostCalls(t *testing.T) {
 				ran := newTally()
 				pool := work.NewWorkerPool(nil, 3, k.Options()).Job("a", ran.handle).Job("b", ran.handle)
 				var sent atomic.Int64
-				d := k.tamper(pool, &pooltest.Tampered{Tamper: func(
+				d := k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 					ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 				) ([]redisconn.Reply, error) {
 					if pooltest.NameOf(calls[0]) != "serve" || sent.Add(1)%2 == 0 {
@@ -63,7 +63,7 @@ func TestALateChangeOfWhatIsServedIsRefused(t *testing.T) {
 		pool := work.NewWorkerPool(nil, 3, k.Options()).Job("a", ran.handle).Job("b", ran.handle)
 		var sent atomic.Int64
 		late := make(chan func(), 1)
-		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			if pooltest.NameOf(calls[0]) != "serve" || sent.Add(1) > 1 {
@@ -92,7 +92,7 @@ func TestAFetchUnderWayBringsAWithdrawnNameForNothing(t *testing.T) {
 		pool := work.NewWorkerPool(nil, 5, k.Options()).Job("a", func(int) error { return nil }).
 			Job("b", func(int) error { return nil })
 		var withdrawn atomic.Bool
-		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			replies, err := pass(ctx, calls...)
@@ -127,7 +127,7 @@ func TestAWorkerThatDiesWhileANameGoesIsTakenApart(t *testing.T) {
 		pooltest.Receive(t, p.began)
 		require.ErrorIs(t, pool.Withdraw(briefly(), "a"), context.Canceled)
 		k.Until("what had not begun is back", func() bool { return len(k.inLine("a")) == 9 })
-		pool.Crash()
+		k.Crash(pool)
 		close(p.goOn)
 		other := k.Start(work.NewWorkerPool(nil, 3, k.Another(pooltest.NewSpy())).Job("a", ran.handle))
 		k.Until("it was reaped", func() bool {
@@ -152,7 +152,7 @@ func TestAFencedWorkerRegistersWithWhatItServesNow(t *testing.T) {
 		pooltest.Receive(t, p.began)
 		require.ErrorIs(t, pool.Withdraw(briefly(), "a"), context.Canceled)
 		require.NoError(t, pool.Withdraw(k.Ctx(), "b"))
-		k.bury(pool.ID())
+		k.bury(pooltest.WorkerID(pool))
 		pooltest.Await[event.WorkerFenced](t, k.Spy, nil)
 		assert.Equal(t, []string{"c"}, k.serves(), "nothing is held by the new one")
 		withdrawn := make(chan error, 1)
@@ -235,7 +235,7 @@ func TestNothingIsLostWhileNamesComeAndGo(t *testing.T) {
 			receipts = append(receipts, k.EnqueueNumbers(names[from/20%3], from, from+20)...)
 			switch from {
 			case 200:
-				dies.Crash()
+				k.Crash(dies)
 			case 400:
 				require.NoError(t, stops.Stop(k.LongCtx()))
 			}

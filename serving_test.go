@@ -147,13 +147,13 @@ func TestAWorkerThatRestsHearsOfAWithdrawal(t *testing.T) {
 		k := newKit(t, s)
 		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("a", func(int) error { return nil }).
 			Job("n", func(int) error { return nil }))
-		require.NoError(t, k.byHand().PauseWorker(k.Ctx(), pool.ID()))
+		require.NoError(t, k.byHand().PauseWorker(k.Ctx(), pooltest.WorkerID(pool)))
 		pooltest.Await(t, k.Spy, func(e event.WorkerTold) bool { return e.Wanted == "pause" })
 		require.NoError(t, pool.Withdraw(k.Ctx(), "n"))
 		assert.Equal(t, []string{"a"}, k.serves())
 		require.NoError(t, pool.Serve(k.Ctx(), "n"))
 		receipt := k.Enqueue("n", 1)
-		require.NoError(t, k.byHand().ResumeWorker(k.Ctx(), pool.ID()))
+		require.NoError(t, k.byHand().ResumeWorker(k.Ctx(), pooltest.WorkerID(pool)))
 		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobDone](receipt.ID))
 	})
 }
@@ -189,7 +189,7 @@ func TestAllWorkersOfALargePoolFollow(t *testing.T) {
 		gate := pooltest.NewGauge()
 		pool := work.NewWorkerPool(nil, concurrency, k.Options()).
 			Job("n", func(int) error { return gate.Handle() }).Job("m", func(int) error { return nil })
-		pool.Times().ScaleLook, pool.Times().ScaleIdle = 20*time.Millisecond, time.Hour
+		pooltest.Times(pool).ScaleLook, pooltest.Times(pool).ScaleIdle = 20*time.Millisecond, time.Hour
 		k.Start(pool)
 		k.EnqueueNumbers("n", 0, concurrency+50)
 		gate.Began(t, concurrency)
@@ -199,7 +199,7 @@ func TestAllWorkersOfALargePoolFollow(t *testing.T) {
 		require.NoError(t, pool.Withdraw(k.LongCtx(), "n"))
 		assert.Empty(t, k.serves())
 		assert.Equal(t, 50, k.Number("HLEN", "jobs"), "those that had not begun wait")
-		assert.Equal(t, 3, len(pool.IDs()))
+		assert.Equal(t, 3, len(pooltest.WorkerIDs(pool)))
 		require.NoError(t, pool.Serve(k.Ctx(), "n"))
 		assert.Equal(t, []string{"n", "n", "n"}, k.serves())
 		k.Drained(pool)

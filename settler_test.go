@@ -66,7 +66,7 @@ func TestAnOutcomeWhoseReplyWasLostCountsOnce(t *testing.T) {
 				k := newKit(t, s)
 				pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", func() error { return row.outcome })
 				var lost atomic.Bool
-				k.tamper(pool, &pooltest.Tampered{Tamper: func(
+				k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 					ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 				) ([]redisconn.Reply, error) {
 					replies, err := pass(ctx, calls...)
@@ -106,7 +106,7 @@ func TestAnOutcomeThatIsTurnedAwayIsSentAgain(t *testing.T) {
 				k := newKit(t, s)
 				pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", nothing)
 				var refusals atomic.Int64
-				k.tamper(pool, &pooltest.Tampered{Tamper: func(
+				k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 					ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 				) ([]redisconn.Reply, error) {
 					if settles(calls) && refusals.Add(1) <= 3 {
@@ -134,12 +134,12 @@ func TestABrokenKeyParksOnlyWhatNeedsIt(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		pool := work.NewWorkerPool(nil, 30, k.Options())
-		pool.Times().Park = 50 * time.Millisecond
+		pooltest.Times(pool).Park = 50 * time.Millisecond
 		running, leave := make(chan struct{}, 30), make(chan struct{})
 		handler := func() error { running <- struct{}{}; <-leave; return nil }
 		pool.Job("good", handler).Job("bad", handler)
 		gathered := make(chan struct{})
-		d := k.tamper(pool, &pooltest.Tampered{Tamper: func(
+		d := k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			if settles(calls) {
@@ -152,11 +152,11 @@ func TestABrokenKeyParksOnlyWhatNeedsIt(t *testing.T) {
 			k.Enqueue(map[bool]string{true: "bad", false: "good"}[i%10 == 5])
 			pooltest.Receive(t, running)
 		}
-		inprocess := "worker:" + pool.ID() + ":inprocess:bad"
+		inprocess := "worker:" + pooltest.WorkerID(pool) + ":inprocess:bad"
 		k.Do("RENAME", inprocess, "{"+k.Namespace+"}:kept")
 		k.Do("SET", inprocess, "of a wrong type")
 		close(leave)
-		require.Eventually(t, func() bool { return pool.Slots().Busy() == 0 }, pooltest.Patience, time.Millisecond)
+		require.Eventually(t, func() bool { return pooltest.Parts(pool).Slots.Busy() == 0 }, pooltest.Patience, time.Millisecond)
 		close(gathered)
 
 		trouble := pooltest.Await(t, k.Spy,
@@ -184,10 +184,10 @@ func TestABrokenKeyOfAllIsReportedOnce(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		pool := work.NewWorkerPool(nil, 20, k.Options())
-		pool.Times().Park = 50 * time.Millisecond
+		pooltest.Times(pool).Park = 50 * time.Millisecond
 		running, leave := make(chan struct{}, 20), make(chan struct{})
 		pool.Job("a", func() error { running <- struct{}{}; <-leave; return nil })
-		d := k.tamper(pool, &pooltest.Tampered{})
+		d := k.TamperWith(pool, &pooltest.Tampered{})
 		k.Start(pool)
 		for range 20 {
 			k.Enqueue("a")
@@ -217,7 +217,7 @@ func TestFetchingStopsWhileRedisAcknowledgesNothing(t *testing.T) {
 		pool := work.NewWorkerPool(nil, 10, k.Options()).Job("a", nothing)
 		var away atomic.Bool
 		away.Store(true)
-		d := k.tamper(pool, &pooltest.Tampered{Tamper: func(
+		d := k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			if settles(calls) && away.Load() {
@@ -232,7 +232,7 @@ func TestFetchingStopsWhileRedisAcknowledgesNothing(t *testing.T) {
 		_, err := k.Enq.EnqueueMany(k.Ctx(), entries)
 		require.NoError(t, err)
 		k.Start(pool)
-		most := pool.Slots().Most()
+		most := pooltest.Parts(pool).Slots.Most()
 		require.Less(t, most, 100)
 		d.UntilSent(t, "complete", 1)
 		require.Eventually(t, func() bool { return pooltest.Count[event.JobDone](k.Spy) == most }, pooltest.Patience,
@@ -258,7 +258,7 @@ func TestAnOutcomeWhoseClaimIsGoneDoesNotCount(t *testing.T) {
 			Job("a", func() error { close(running); <-leave; return nil }))
 		job := k.Enqueue("a")
 		pooltest.Receive(t, running)
-		k.Do("DEL", "worker:"+pool.ID()+":inprocess:a")
+		k.Do("DEL", "worker:"+pooltest.WorkerID(pool)+":inprocess:a")
 		k.Do("HDEL", "claimed", job.ID)
 		close(leave)
 		assert.Equal(t, job.ID, pooltest.Await[event.ClaimGone](t, k.Spy, nil).ID)

@@ -32,7 +32,7 @@ type held struct {
 // snapshot is taken while the job runs, which is unique and has a place under a limit.
 func (k *kit) snapshot(p *work.WorkerPool, job work.Receipt) held {
 	k.T.Helper()
-	h := held{id: job.ID, list: "worker:" + p.ID() + ":inprocess:" + job.Name}
+	h := held{id: job.ID, list: "worker:" + pooltest.WorkerID(p) + ":inprocess:" + job.Name}
 	h.element = k.Strings("LRANGE", h.list, 0, 0)[0]
 	h.record, h.claim = k.Text("HGET", "jobs", h.id), k.Text("HGET", "claimed", h.id)
 	lock := k.Strings("HGETALL", "unique")
@@ -102,7 +102,7 @@ func TestAClaimThatCameBackIsFoundInTurn(t *testing.T) {
 func testClaimThatCameBack(t *testing.T, s redistest.Server, busy, paused bool) {
 	k, g := newKit(t, s), newDoor()
 	pool := k.quietPool(k.Options(), g)
-	pool.Times().Survey = 300 * time.Millisecond
+	pooltest.Times(pool).Survey = 300 * time.Millisecond
 	k.Start(pool)
 	job, err := k.enqueueEntry(quietEntry())
 	require.NoError(t, err)
@@ -115,16 +115,16 @@ func testClaimThatCameBack(t *testing.T, s redistest.Server, busy, paused bool) 
 		pooltest.Receive(t, g.began)
 	}
 	if paused {
-		require.NoError(t, k.byHand().PauseWorker(k.Ctx(), pool.ID()))
+		require.NoError(t, k.byHand().PauseWorker(k.Ctx(), pooltest.WorkerID(pool)))
 		pooltest.Await(t, k.Spy, func(e event.WorkerTold) bool { return e.Wanted == "pause" })
 	}
 	k.rewind(seen)
-	assert.Equal(t, event.JobsReturned{Worker: pool.ID(), Jobs: 1}, pooltest.Await[event.JobsReturned](t, k.Spy, nil))
+	assert.Equal(t, event.JobsReturned{Worker: pooltest.WorkerID(pool), Jobs: 1}, pooltest.Await[event.JobsReturned](t, k.Spy, nil))
 	if busy {
 		g.leave <- ""
 	}
 	if paused {
-		require.NoError(t, k.byHand().ResumeWorker(k.Ctx(), pool.ID()))
+		require.NoError(t, k.byHand().ResumeWorker(k.Ctx(), pooltest.WorkerID(pool)))
 	}
 	assert.Equal(t, job.ID, pooltest.Receive(t, g.began), "it runs again")
 	g.leave <- ""
@@ -139,10 +139,10 @@ func TestAClaimThatCameBackIsFoundAfterALostConnection(t *testing.T) {
 		k, g := newKit(t, s), newDoor()
 		proxy := redistest.NewProxy(t, s.Addr())
 		options := k.Options()
-		options.Redis = proxy.DSN()
+		options.Connection = k.Via(proxy.DSN())
 		pool := k.quietPool(options, g)
-		pool.Times().Survey = time.Hour
-		d := k.tamper(pool, &pooltest.Tampered{})
+		pooltest.Times(pool).Survey = time.Hour
+		d := k.TamperWith(pool, &pooltest.Tampered{})
 		k.Start(pool)
 		job, err := k.enqueueEntry(quietEntry())
 		require.NoError(t, err)
@@ -173,10 +173,10 @@ func TestAReplicaThatTakesOverWedgesNothingRealRedis(t *testing.T) {
 		k, g := newKit(t, master.Server()), newDoor()
 		proxy := redistest.NewProxy(t, master.Addr())
 		options := k.Options()
-		options.Redis = proxy.DSN()
+		options.Connection = k.Via(proxy.DSN())
 		pool := k.quietPool(options, g)
-		pool.Times().Survey = time.Hour
-		d := k.tamper(pool, &pooltest.Tampered{})
+		pooltest.Times(pool).Survey = time.Hour
+		d := k.TamperWith(pool, &pooltest.Tampered{})
 		k.Start(pool)
 		job, err := k.enqueueEntry(quietEntry())
 		require.NoError(t, err)
@@ -218,11 +218,11 @@ func TestARoundAsksAboutEachNameOnce(t *testing.T) {
 		for i := range names {
 			pool.Job(fmt.Sprint("n", i), nothing)
 		}
-		pool.Times().Survey = time.Second
+		pooltest.Times(pool).Survey = time.Second
 		var mu sync.Mutex
 		var asked []int
 		steps := make(chan struct{}, 100)
-		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			if n := len(calls[0].Keys) - 2; pooltest.NameOf(calls[0]) == "survey" && n > 0 {
@@ -275,17 +275,17 @@ func TestJobsOfAFetchWhoseReplyIsLostRunOnce(t *testing.T) {
 		ran := newTally()
 		proxy := redistest.NewProxy(t, s.Addr())
 		options := k.Options()
-		options.Redis = proxy.DSN()
+		options.Connection = k.Via(proxy.DSN())
 		pool := k.Start(work.NewWorkerPool(nil, 5, options).Job("n", ran.handle))
 		warm := k.EnqueueNumbers("n", 0, 1) // so that Redis knows the script, and answers a fetch with jobs
 		pooltest.Await[event.JobDone](t, k.Spy, nil)
 		// Only a fetch that names the queue has these keys in this order.
-		worker := fmt.Sprintf("{%s}:worker:%s:inprocess:n", k.Namespace, pool.ID())
+		worker := fmt.Sprintf("{%s}:worker:%s:inprocess:n", k.Namespace, pooltest.WorkerID(pool))
 		swallowed := proxy.SwallowReply(fmt.Sprintf("rate:n\r\n$%d\r\n%s", len(worker), worker))
 		receipts := append(warm, k.EnqueueNumbers("n", 1, 6)...)
 		pooltest.Receive(t, swallowed)
 		returned := pooltest.Await[event.JobsReturned](t, k.Spy, nil)
-		assert.Equal(t, event.JobsReturned{Worker: pool.ID(), Jobs: 5}, returned)
+		assert.Equal(t, event.JobsReturned{Worker: pooltest.WorkerID(pool), Jobs: 5}, returned)
 		require.NoError(t, pool.Drain(k.Ctx()))
 		ran.once(t, receipts)
 		k.Empty("n")
@@ -301,7 +301,7 @@ func TestAFetchThatComesLateClaimsNothing(t *testing.T) {
 		pool := work.NewWorkerPool(nil, 5, k.Options()).Job("n", ran.handle)
 		var late []redisconn.Call
 		answer := make(chan redisconn.Reply, 1)
-		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			// the fetcher alone comes here
@@ -340,7 +340,7 @@ func TestDoctorAsksWorkersWhatTheyHold(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k, g := newKit(t, s), newDoor()
 		pool := k.quietPool(k.Options(), g)
-		pool.Times().Survey = time.Hour
+		pooltest.Times(pool).Survey = time.Hour
 		k.Start(pool)
 		examine := func(repair bool) (found []SeenFinding) {
 			look := k.byHand().Findings
@@ -389,9 +389,9 @@ func TestDoctorNamesAWorkerThatDoesNotSayWhatItHolds(t *testing.T) {
 		k := newKit(t, s)
 		k.EnqueueNumbers("n", 0, 1)
 		pool := k.holding(t, "n", 1)
-		silent := pool.ID()
+		silent := pooltest.WorkerID(pool)
 		claim := k.Strings("HVALS", "claimed")[0]
-		pool.Crash() // its heartbeat lasts for seconds
+		k.Crash(pool) // its heartbeat lasts for seconds
 		k.Do("PEXPIRE", "worker:"+silent, pooltest.Patience.Milliseconds())
 		k.Do("HSET", "claimed", k.Strings("HKEYS", "claimed")[0], aged(claim))
 		findings, err := k.byHand().Repairs(k.Ctx(), 200*time.Millisecond)

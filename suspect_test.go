@@ -43,7 +43,7 @@ func TestOneSuspectAtATimeIsNamedBeforeItBegins(t *testing.T) {
 		k.Start(pool)
 		first := pooltest.Receive(t, begun)
 		pooltest.Await(t, k.Spy, func(e event.JobSnoozed) bool { return e.For >= time.Second && e.ID != first })
-		assert.Contains(t, k.Text("HGET", "crashes", first), " +"+pool.ID()+":")
+		assert.Contains(t, k.Text("HGET", "crashes", first), " +"+pooltest.WorkerID(pool)+":")
 		assert.Eventually(t, func() bool { return k.Number("ZCARD", "scheduled") == 2 }, pooltest.Patience,
 			10*time.Millisecond)
 		assert.Equal(t, 3, k.Number("HLEN", "crashes"), "what was put off is not acquitted")
@@ -89,7 +89,7 @@ func TestASuspectThatCannotBeNamedDoesNotBegin(t *testing.T) {
 				k := newKit(t, s)
 				var began atomic.Int32
 				pool := work.NewWorkerPool(nil, 1, k.Options()).Job("quiet", func() error { began.Add(1); return nil })
-				k.tamper(pool, &pooltest.Tampered{Tamper: func(
+				k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 					ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 				) ([]redisconn.Reply, error) {
 					if pooltest.NameOf(calls[0]) != "mark_suspect" {

@@ -107,7 +107,7 @@ func TestADeadlineEndsTheCtxAndTheJob(t *testing.T) {
 		k.Start(work.NewWorkerPool(nil, 2, k.Options()).
 			JobWithOptions("a", work.JobOptions{Timeout: time.Hour},
 				func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }))
-		now := k.Enq.Clock()
+		now := pooltest.PartsOf(k.Enq).Clock
 		k.Enqueue("other")
 		receipt, err := k.Enq.With(work.Deadline(now.Now().Add(200*time.Millisecond))).Enqueue(k.Ctx(), "a")
 		require.NoError(t, err)
@@ -209,7 +209,7 @@ func TestAHandlerThatIgnoresItsTimeoutIsStuckAndKeepsItsSlot(t *testing.T) {
 			JobWithOptions("deaf", work.JobOptions{Timeout: time.Millisecond, Backoff: pooltest.Hourly},
 				func() error { <-release; return errors.New("late") }).
 			Job("next", func() error { return nil })
-		pool.Times().Stuck = 5 * time.Millisecond
+		pooltest.Times(pool).Stuck = 5 * time.Millisecond
 		k.Start(pool)
 		deaf := k.Enqueue("deaf")
 		stuck := pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobStuck](deaf.ID))

@@ -134,7 +134,7 @@ func TestALockIsVoidWithItsOwnerAndSweptByTheJanitor(t *testing.T) {
 		k.Do("HDEL", "jobs", receipt.ID) // whoever deletes it by hand
 		assert.False(t, k.duplicate(only(work.UniqueOptions{})))
 		k.Do("HSET", "unique", "void", "ghost 0 f")
-		j := maintain.NewJanitor(maintain.Env{Store: k.Enq.Store()}, maintain.JanitorOptions{})
+		j := maintain.NewJanitor(maintain.Env{Store: pooltest.StoreOf(k.Enq)}, maintain.JanitorOptions{})
 		require.NoError(t, j.FreeLocks(k.Ctx()))
 		assert.Equal(t, 1, k.Number("HLEN", "unique"))
 		assert.Empty(t, k.Text("HGET", "unique", "void"))
@@ -177,7 +177,7 @@ func TestALostReplyToBeginLeavesTheJobToBegin(t *testing.T) {
 		k := newKit(t, s)
 		proxy := redistest.NewProxy(t, s.Addr())
 		options := k.Options()
-		options.Redis = proxy.DSN()
+		options.Connection = k.Via(proxy.DSN())
 		begun := make(chan struct{}, 2)
 		pool := k.Start(work.NewWorkerPool(nil, 1, options).
 			Job("report", func() error { begun <- struct{}{}; return nil }))
@@ -223,7 +223,7 @@ func TestARequestIsStoredOnceWhateverBecameOfItsJob(t *testing.T) {
 				require.NoError(t, err)
 				assert.False(t, first.Duplicate)
 				end(k, k.byHand(), first.ID)
-				j := maintain.NewJanitor(maintain.Env{Store: k.Enq.Store()}, maintain.JanitorOptions{})
+				j := maintain.NewJanitor(maintain.Env{Store: pooltest.StoreOf(k.Enq)}, maintain.JanitorOptions{})
 				require.NoError(t, j.FreeLocks(k.Ctx()))
 				for _, name := range []string{"ok", "other"} {
 					again, err := once.Enqueue(k.Ctx(), name, 2)

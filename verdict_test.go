@@ -47,7 +47,7 @@ func newPartition(t *testing.T, s redistest.Server) *partition {
 			}
 			return nil
 		})
-	p.driver = p.tamper(p.pool,
+	p.driver = p.TamperWith(p.pool,
 		&pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
@@ -75,7 +75,7 @@ func (p *partition) end(state line) {
 	for range jobsInTheHole {
 		p.door.leave <- ""
 	}
-	slots := p.pool.Slots()
+	slots := pooltest.Parts(p.pool).Slots
 	p.Until("all are decided", func() bool { return slots.Busy() == 0 })
 	p.driver.UntilSent(p.T, "shelve", jobsInTheHole) // all go in each send, so these are two
 }
@@ -84,7 +84,7 @@ func (p *partition) end(state line) {
 func (p *partition) takeOver() *work.WorkerPool {
 	p.T.Helper()
 	other := p.Start(work.NewWorkerPool(nil, 5, p.Another(pooltest.NewSpy())).Job("a", func(int) error { return nil }))
-	dead := p.pool.ID()
+	dead := pooltest.WorkerID(p.pool)
 	p.bury(dead)
 	reaper := other.NewReaper()
 	for range 2 { // the second time since a worker that goes on under a new id names the old one as dead
@@ -147,7 +147,7 @@ func TestOutcomesOfWhichNobodyKnowsAreToldAsSuch(t *testing.T) {
 		p := newPartition(t, s)
 		p.end(lineHole)
 		other := p.takeOver()
-		p.Do("DEL", "taken:"+p.pool.ID())
+		p.Do("DEL", "taken:"+pooltest.WorkerID(p.pool))
 		total := p.heal(other)
 		assert.EqualValues(t, jobsInTheHole, total.Done)
 		assert.Zero(t, total.Dead)

@@ -69,8 +69,8 @@ func TestWaitAsksAgainOnceTheSubscriptionStands(t *testing.T) {
 	t.Parallel()
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
 		driver := &lateSubscription{Driver: b.driver, let: make(chan struct{})}
-		enq := work.OnStore(rdb.NewStore(driver, b.namespace))
-		enq.Waiters().Recheck = time.Hour
+		enq := pooltest.EnqueuerOn(driver, b.namespace)
+		pooltest.PartsOf(enq).Waiters.Recheck = time.Hour
 		defer enq.Close() // everything has been waited for
 		_, err := b.With(work.ID("x")).Enqueue(t.Context(), "a")
 		require.NoError(t, err)
@@ -200,7 +200,7 @@ func TestWaitOutlivesARestartOfRedisRealRedis(t *testing.T) {
 		result := later(func() (int, error) { return work.Wait[int](ctx, enq, receipt.ID) })
 		next := later(func() (work.Ended, error) { return enq.Completions("c").Next(ctx) })
 		require.Eventually(t, func() bool {
-			replies, err := enq.Store().Driver().Pipeline(ctx, redisconn.Call{
+			replies, err := pooltest.StoreOf(enq).Driver().Pipeline(ctx, redisconn.Call{
 				Command: "HEXISTS", Args: []any{"{" + namespace + "}:waited", receipt.ID},
 			})
 			return err == nil && replies[0].Value == int64(1)

@@ -235,7 +235,7 @@ func TestWaitAllAndWaitAny(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(k.Ctx())
 		part := later(func() ([]int, error) { return work.WaitAll[int](ctx, k.Enq, ids...) })
 		k.waiting(ids[1], 2)
-		require.Eventually(t, func() bool { return k.Enq.Waiters().Jobs() == 1 }, pooltest.Patience, time.Millisecond)
+		require.Eventually(t, func() bool { return pooltest.PartsOf(k.Enq).Waiters.Jobs() == 1 }, pooltest.Patience, time.Millisecond)
 		cancel(errors.New("enough"))
 		results, err := part()
 		assert.Equal(t, []int{2, 0, 6}, results, "what came until then")
@@ -261,7 +261,7 @@ func TestWaitAllAndWaitAny(t *testing.T) {
 // waiting waits until so many callers wait for a job with the kit's enqueuer.
 func (k *kit) waiting(id string, callers int) {
 	k.T.Helper()
-	w := k.Enq.Waiters()
+	w := pooltest.PartsOf(k.Enq).Waiters
 	require.Eventually(k.T, func() bool { return w.Callers(id) == callers }, pooltest.Patience, time.Millisecond)
 }
 
@@ -283,7 +283,7 @@ func TestAWaitThatEndsLeavesNothing(t *testing.T) {
 		id, _, err := work.WaitAny[int](ended, b.Enqueuer, "x", "y")
 		assert.Empty(t, id)
 		require.EqualError(t, err, `job "x" and 1 more have not ended: context canceled`)
-		assert.Zero(t, b.Waiters().Jobs())
+		assert.Zero(t, pooltest.PartsOf(b.Enqueuer).Waiters.Jobs())
 
 		hanging := later(func() (int, error) { return work.Wait[int](t.Context(), b.Enqueuer, "y") })
 		b.waited(t, "y")
@@ -322,7 +322,7 @@ func TestAThousandWaitersShareTheirRequests(t *testing.T) {
 	t.Parallel()
 	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
 		counting := &countingDriver{Driver: b.driver}
-		enq := work.OnStore(rdb.NewStore(counting, b.namespace))
+		enq := pooltest.EnqueuerOn(counting, b.namespace)
 		defer enq.Close() // everything has been waited for
 		_, err := b.With(work.ID("x")).Enqueue(t.Context(), "a")
 		require.NoError(t, err)
@@ -336,13 +336,13 @@ func TestAThousandWaitersShareTheirRequests(t *testing.T) {
 				results <- result
 			}()
 		}
-		require.Eventually(t, func() bool { return enq.Waiters().Callers("x") == callers }, pooltest.Patience,
+		require.Eventually(t, func() bool { return pooltest.PartsOf(enq).Waiters.Callers("x") == callers }, pooltest.Patience,
 			time.Millisecond)
 		b.end(t, "a", record.Outcome{State: record.Succeeded, Result: []byte("7")})
 		for range callers {
 			require.Equal(t, 7, pooltest.Receive(t, results))
 		}
-		looks := int(time.Since(began)/enq.Waiters().Recheck) + 1
+		looks := int(time.Since(began)/pooltest.PartsOf(enq).Waiters.Recheck) + 1
 		t.Logf("%d requests for %d callers in %s", counting.count(), callers, time.Since(began))
 		assert.LessOrEqual(t, counting.count(), 3+looks)
 		assert.Zero(t, b.command(t, "EXISTS", b.key("waited")))

@@ -27,7 +27,7 @@ func TestEachJobWakesAnIdlePool(t *testing.T) {
 		const jobs = 100
 		started := make(chan time.Time, 1)
 		pool := work.NewWorkerPool(nil, 5, k.Options()).Job("n", func() error { started <- time.Now(); return nil })
-		d := k.tamper(pool, &pooltest.Tampered{})
+		d := k.TamperWith(pool, &pooltest.Tampered{})
 		k.Start(pool)
 		d.UntilSentInAll(t, "BLPOP", 1)
 		fetches, _ := d.Sent("fetch")
@@ -57,7 +57,7 @@ func TestAnIdleWorkerSendsFewRequests(t *testing.T) {
 			for i := range 20 {
 				pool.Job(fmt.Sprint("n", i), func() error { return nil })
 			}
-			drivers = append(drivers, k.tamper(pool, &pooltest.Tampered{}))
+			drivers = append(drivers, k.TamperWith(pool, &pooltest.Tampered{}))
 			k.Start(pool)
 		}
 		for _, d := range drivers {
@@ -88,7 +88,7 @@ func TestATokenThatComesDuringAStopIsPassedOn(t *testing.T) {
 		popped := make(chan struct{})
 		var once atomic.Bool
 		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("n", func() error { return nil })
-		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			replies, err := pass(ctx, calls...)
@@ -119,7 +119,7 @@ func TestAQueueOfAWrongTypeNeitherStarvesOthersNorSpins(t *testing.T) {
 		pool := work.NewWorkerPool(nil, 1, k.Options()).
 			JobWithOptions("bad", work.JobOptions{Priority: 100}, func() error { return nil }).
 			Job("good", func(n int) error { ran <- n; return nil })
-		d := k.tamper(pool, &pooltest.Tampered{})
+		d := k.TamperWith(pool, &pooltest.Tampered{})
 		k.EnqueueNumbers("good", 0, 20)
 		k.Start(pool)
 		for n := range 20 {
@@ -146,7 +146,7 @@ func TestTokensOfAWrongTypeAreRemoved(t *testing.T) {
 		handler := func(n int) error { ran <- n; return nil }
 		k.EnqueueNumbers("bad", 1, 2)
 		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("bad", handler).Job("good", handler)
-		d := k.tamper(pool, &pooltest.Tampered{})
+		d := k.TamperWith(pool, &pooltest.Tampered{})
 		k.Start(pool)
 		require.Equal(t, 1, pooltest.Receive(t, ran))
 		k.Until("a fetch that empties the queue removes them",
@@ -174,7 +174,7 @@ func TestABlockerThatCannotWaitLooksAtTheReadySetAndDoesNotSpin(t *testing.T) {
 		k := newKit(t, s)
 		ran := make(chan int, 5)
 		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("n", func(n int) error { ran <- n; return nil })
-		d := k.tamper(pool, &pooltest.Tampered{Tamper: func(
+		d := k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			if pooltest.NameOf(calls[0]) == "BLPOP" {
@@ -204,7 +204,7 @@ func TestABlockerLeavesABrokenConnection(t *testing.T) {
 		k := newKit(t, s)
 		ran := make(chan int, 5)
 		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("n", func(n int) error { ran <- n; return nil })
-		d := k.tamper(pool, &pooltest.Tampered{After: func(conn redisconn.Conn, calls []redisconn.Call) {
+		d := k.TamperWith(pool, &pooltest.Tampered{After: func(conn redisconn.Conn, calls []redisconn.Call) {
 			if pooltest.NameOf(calls[0]) == "BLPOP" {
 				_ = conn.Close()
 			}
@@ -226,7 +226,7 @@ func TestAfterAFailedHeartbeatTheWaitIsBegunAnew(t *testing.T) {
 		k := newKit(t, s)
 		ran := make(chan int, 1)
 		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("n", func(n int) error { ran <- n; return nil })
-		d := k.tamper(pool, &pooltest.Tampered{})
+		d := k.TamperWith(pool, &pooltest.Tampered{})
 		k.Start(pool)
 		d.UntilSentInAll(t, "BLPOP", 1)
 		pool.Waiter().Disturb()
@@ -255,8 +255,8 @@ func TestPollFollowsAClockThatWasSet(t *testing.T) {
 		at := time.Now().Add(by)
 		server.Embedded().SetTime(at)
 		pool.Poll(k.Ctx())
-		assert.WithinDuration(t, at, pool.Clock().Now(), pooltest.Patience)
-		assert.WithinDuration(t, at, enq.Clock().Now(), pooltest.Patience)
+		assert.WithinDuration(t, at, pooltest.Parts(pool).Clock.Now(), pooltest.Patience)
+		assert.WithinDuration(t, at, pooltest.PartsOf(enq).Clock.Now(), pooltest.Patience)
 	}
 	receipt, err := enq.With(work.ExpireIn(2*time.Hour)).EnqueueIn(k.Ctx(), "a", time.Hour)
 	require.NoError(t, err)
@@ -339,7 +339,7 @@ func TestSyncClockAsksRedis(t *testing.T) {
 	at := time.Now().Add(-48 * time.Hour)
 	server.Embedded().SetTime(at)
 	require.NoError(t, enq.SyncClock(t.Context()))
-	assert.WithinDuration(t, at, enq.Clock().Now(), pooltest.Patience)
+	assert.WithinDuration(t, at, pooltest.PartsOf(enq).Clock.Now(), pooltest.Patience)
 	require.NoError(t, enq.Close())
 	require.ErrorIs(t, enq.SyncClock(t.Context()), work.ErrClosed)
 }

@@ -263,7 +263,9 @@ func (u unopened) SubscribePatterns(context.Context, []string, func(), func(stri
 func init() {
 	inside.Pool = func(pool any) inside.Of { return pool.(*WorkerPool).inside() }
 	inside.Enqueuer = func(enqueuer any) inside.Of {
-		return inside.Of{Store: enqueuer.(*Enqueuer).core.store, MorgueLimit: defaultMorgueLimit}
+		core := enqueuer.(*Enqueuer).core
+		return inside.Of{Store: core.store, MorgueLimit: defaultMorgueLimit,
+			Parts: inside.Parts{Clock: core.clock, Waiters: core.waiters}}
 	}
 	inside.AsInvalid = asInvalid
 }
@@ -278,5 +280,25 @@ func (p *WorkerPool) inside() inside.Of {
 	} else if of.Unusable = p.open(); of.Unusable == nil {
 		of.Store = p.store
 	}
+	of.Parts = p.parts()
 	return of
+}
+
+// parts are those that tests want; p.mu is held.
+func (p *WorkerPool) parts() inside.Parts {
+	parts := inside.Parts{Times: &p.times, Clock: p.clock}
+	if p.objects != nil {
+		parts.Cache = p.objects.cache
+	}
+	for _, w := range p.workers {
+		parts.Workers = append(parts.Workers, w.session().rdb.ID)
+	}
+	if len(p.workers) > 0 {
+		first := p.workers[0]
+		parts.Slots = first.slots
+		if first.daemons != nil {
+			parts.Leased, parts.Periodics = first.daemons.leased.Load(), first.daemons.periodic
+		}
+	}
+	return parts
 }

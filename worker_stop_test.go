@@ -26,7 +26,7 @@ func TestAStopWaitsForTheAcknowledgementOfOutcomes(t *testing.T) {
 		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", nothing)
 		var refusals atomic.Int64
 		stopping := make(chan struct{})
-		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			if settles(calls) && refusals.Load() < 4 {

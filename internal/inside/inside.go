@@ -3,13 +3,50 @@
 // package is initialised; whoever asks imports that package, so that it has been.
 package inside
 
-import "github.com/265d0351/work/internal/rdb"
+import (
+	"time"
+
+	"github.com/265d0351/work/internal/maintain"
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisclock"
+	"github.com/265d0351/work/internal/waiting"
+	"github.com/265d0351/work/internal/workgroup"
+	"github.com/265d0351/work/objects"
+)
 
 // Of is what is inside.
 type Of struct {
 	Store       *rdb.Store
 	MorgueLimit int   // how many dead jobs the pools of the namespace keep, as far as is known
 	Unusable    error // why there is no store, which each call returns
+
+	Parts
+}
+
+// Parts are what the tests of the engine look at, and set before the start. Those of a worker are the first one's, and
+// there once the pool has started.
+type Parts struct {
+	Times     *Times           // of a pool
+	Workers   []string         // the names in Redis of the workers that the pool has now
+	Leased    bool             // the worker has the lease on maintenance
+	Slots     *workgroup.Slots // of the worker
+	Periodics *maintain.PeriodicEnqueuer
+	Clock     *redisclock.Clock // of a pool or an enqueuer
+	Cache     *objects.Cache    // of a pool that has been opened
+	Waiters   *waiting.Waiters  // of an enqueuer
+}
+
+// Times are how often the parts of a pool do what they do, and how long they wait. Nobody changes them but tests,
+// before the start.
+type Times struct {
+	Stuck     time.Duration // after which a handler that should have returned is reported
+	Hook      time.Duration // that OnDeath may take
+	Park      time.Duration // after which an outcome that was refused is sent again
+	Tidy      time.Duration // between two rounds of the janitor
+	DueRest   time.Duration // that those who move what is due rest at the most
+	Survey    time.Duration // in which each worker asks about all names that it serves
+	ScaleLook time.Duration // between two looks at who is idle
+	ScaleIdle time.Duration // after which an idle worker leaves
 }
 
 // What package work sets.

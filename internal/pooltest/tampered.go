@@ -33,10 +33,9 @@ type Tampered struct {
 // Tamper makes a pool with these options use a driver that interferes.
 func (k *Kit) Tamper(o *work.WorkerOptions, d *Tampered) *Tampered {
 	k.T.Helper()
-	driver, err := redisconn.Open(o.Redis)
+	driver, err := o.Connection.Driver()
 	require.NoError(k.T, err)
-	k.T.Cleanup(func() { _ = driver.Close() })
-	o.Redis, o.Connection = "", Connection{d.Over(driver)}
+	o.Connection = Connection{d.Over(driver)}
 	return d
 }
 
