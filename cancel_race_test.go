@@ -12,6 +12,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/ids"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/redisconn"
@@ -96,7 +97,7 @@ func (r *raced) round(id string, from []string, acts []func(*raced)) work.Cancel
 		}
 		request++
 	}}
-	results, err := work.CancelJobs(r.k.Ctx(), rdb.NewStore(driver, r.k.Namespace), []string{id})
+	results, err := pooltest.EnqueuerOn(driver, r.k.Namespace).Cancel(r.k.Ctx(), id)
 	require.NoError(r.k.T, err)
 	if request <= at {
 		act()

@@ -2,7 +2,6 @@ package work_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/pooltest"
-	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
@@ -24,12 +22,12 @@ func TestARunningJobIsCancelledWhateverItsHandlerReturns(t *testing.T) {
 	for name, end := range map[string]func(ctx context.Context) (int, error){
 		"the cause":      func(ctx context.Context) (int, error) { return 0, context.Cause(ctx) },
 		"a result":       func(context.Context) (int, error) { return 5, nil },
-		"an error":       func(context.Context) (int, error) { return 0, errLuck },
-		"RetryIn":        func(context.Context) (int, error) { return 0, work.RetryIn(time.Hour, errLuck) },
+		"an error":       func(context.Context) (int, error) { return 0, pooltest.ErrLuck },
+		"RetryIn":        func(context.Context) (int, error) { return 0, work.RetryIn(time.Hour, pooltest.ErrLuck) },
 		"Snooze":         func(context.Context) (int, error) { return 0, work.Snooze(time.Hour) },
 		"Release":        func(context.Context) (int, error) { return 0, work.Release(nil) },
-		"Bury":           func(context.Context) (int, error) { return 0, work.Bury(errLuck) },
-		"Discard":        func(context.Context) (int, error) { return 0, work.Discard(errLuck) },
+		"Bury":           func(context.Context) (int, error) { return 0, work.Bury(pooltest.ErrLuck) },
+		"Discard":        func(context.Context) (int, error) { return 0, work.Discard(pooltest.ErrLuck) },
 		"a panic":        func(context.Context) (int, error) { panic("over") },
 		"cause of panic": func(ctx context.Context) (int, error) { panic(context.Cause(ctx)) },
 	} {
@@ -49,7 +47,7 @@ func TestARunningJobIsCancelledWhateverItsHandlerReturns(t *testing.T) {
 				id := k.Enqueue("a").ID
 				pooltest.Receive(t, begun)
 				assert.Equal(t, work.CancelResult{ID: id, Effect: work.CancelFlagged, State: work.StateCancelled},
-					k.cancel(id))
+					k.Cancel(id))
 				require.ErrorIs(t, pooltest.Receive(t, causes), work.ErrCancelled)
 				cancelled := pooltest.Await[event.JobCancelled](t, k.Spy, nil)
 				assert.Equal(t, id, cancelled.ID)
@@ -61,7 +59,7 @@ func TestARunningJobIsCancelledWhateverItsHandlerReturns(t *testing.T) {
 				assert.Greater(t, k.Due("outcomes:until", id), time.Now().Add(time.Hour-pooltest.Patience),
 					"kept for its retention")
 				k.Empty("a")
-				k.unflagged()
+				k.Unflagged()
 			})
 		})
 	}
@@ -87,7 +85,7 @@ func TestTheCauseIsSeenBelowTheTimeoutsOfMiddleware(t *testing.T) {
 			}))
 		id := k.Enqueue("a").ID
 		pooltest.Receive(t, begun)
-		k.cancel(id)
+		k.Cancel(id)
 		require.ErrorIs(t, pooltest.Receive(t, causes), work.ErrCancelled)
 		k.Drained(pool)
 		assert.Zero(t, pooltest.Count[event.JobFailed](k.Spy))
@@ -106,14 +104,14 @@ func TestCheckinAndEndingTellThatAJobIsCancelled(t *testing.T) {
 				begun <- job.ID
 				<-ctx.Done()
 				stop <- job.Checkin("at its end")
-				ending, failed := job.Ending(errLuck)
+				ending, failed := job.Ending(pooltest.ErrLuck)
 				assert.False(t, failed)
 				endings <- ending
 				return nil
 			}))
 		id := k.Enqueue("a").ID
 		pooltest.Receive(t, begun)
-		k.cancel(id)
+		k.Cancel(id)
 		assert.True(t, pooltest.Receive(t, stop))
 		assert.Equal(t, work.EndingCancel, pooltest.Receive(t, endings))
 		k.Drained(pool)
@@ -130,10 +128,10 @@ func TestAHandlerThatIgnoresItsCancellationIsStuckAndItsJobStillCancelled(t *tes
 		k.Start(pool)
 		id := k.Enqueue("deaf").ID
 		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobStarted](id))
-		k.cancel(id)
+		k.Cancel(id)
 		stuck := pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobStuck](id))
 		require.ErrorIs(t, stuck.Cause, work.ErrCancelled)
-		assert.Equal(t, work.CancelFlagged, k.cancel(id).Effect, "again, which does no harm")
+		assert.Equal(t, work.CancelFlagged, k.Cancel(id).Effect, "again, which does no harm")
 		assert.Zero(t, pooltest.Count[event.JobCancelled](k.Spy), "it runs on")
 		close(release)
 		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobCancelled](id))
@@ -142,7 +140,7 @@ func TestAHandlerThatIgnoresItsCancellationIsStuckAndItsJobStillCancelled(t *tes
 		assert.Equal(t, 1, pooltest.Count[event.JobStuck](k.Spy))
 		assert.Zero(t, pooltest.Count[event.JobDone](k.Spy))
 		k.Empty("deaf")
-		k.unflagged()
+		k.Unflagged()
 	})
 }
 
@@ -161,7 +159,7 @@ func TestACancellationWhoseHintIsLostComesWithTheHeartbeat(t *testing.T) {
 		k.Start(pool)
 		id := k.Enqueue("a").ID
 		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobStarted](id))
-		require.Equal(t, work.CancelFlagged, k.cancel(id).Effect)
+		require.Equal(t, work.CancelFlagged, k.Cancel(id).Effect)
 		require.ErrorIs(t, pooltest.Receive(t, causes), work.ErrCancelled)
 		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobCancelled](id))
 	})
@@ -191,7 +189,7 @@ func TestTheHintOfACancellationNeedsNoHeartbeat(t *testing.T) {
 		k.Start(pool)
 		id := k.Enqueue("a").ID
 		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobStarted](id))
-		require.Equal(t, work.CancelFlagged, k.cancel(id).Effect)
+		require.Equal(t, work.CancelFlagged, k.Cancel(id).Effect)
 		require.ErrorIs(t, pooltest.Receive(t, causes), work.ErrCancelled)
 		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobCancelled](id))
 	})
@@ -234,7 +232,7 @@ func TestACancellationSurvivesTheDeathOfAWorker(t *testing.T) {
 		id := k.Enqueue("a").ID
 		pooltest.Receive(t, begun)
 		k.Crash(first)
-		assert.Equal(t, work.CancelFlagged, k.cancel(id).Effect)
+		assert.Equal(t, work.CancelFlagged, k.Cancel(id).Effect)
 		next := k.Start(work.NewWorkerPool(nil, 1, k.Options()).
 			Job("a", func(job *work.Job) error { begun <- job.ID; return nil }))
 		assert.Equal(t, id, pooltest.Await[event.JobCancelled](t, k.Spy, nil).ID)
@@ -242,49 +240,6 @@ func TestACancellationSurvivesTheDeathOfAWorker(t *testing.T) {
 		assert.Empty(t, begun, "it did not run again")
 		assert.Equal(t, record.Cancelled, k.outcomeOf(id).State)
 		k.Empty("a")
-		k.unflagged()
-	})
-}
-
-// claim has a worker claim a job that waits, beside its fetcher.
-func (k *kit) claim(worker, queue, id string) *rdb.FetchedJob {
-	k.T.Helper()
-	element := "9:" + id
-	record := k.Text("HGET", "jobs", id)
-	require.Equal(k.T, 1, k.Number("LREM", "queue:"+queue, 0, id))
-	k.Do("LPUSH", "worker:"+worker+":inprocess:"+queue, element)
-	k.Do("HSET", "claimed", id, fmt.Sprintf("%s 9 %d %s", worker, time.Now().UnixMilli(), queue))
-	return &rdb.FetchedJob{Claim: rdb.Claim{Queue: queue, Element: element}, ID: id, Record: []byte(record)}
-}
-
-// A run that was fetched and has not begun when its job is cancelled does not begin.
-func TestARunThatIsCalledOffBeforeItBeginsDoesNotBegin(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s redistest.Server) {
-		k := newKit(t, s)
-		gate, ran := make(chan struct{}), make(chan string, 2)
-		options := k.Options()
-		options.Observers = append(options.Observers, work.ObserverFunc(func(e event.Event) {
-			if started, is := e.(event.JobStarted); is && started.Name == "first" {
-				<-gate // the processor goes no further
-			}
-		}))
-		pool := k.Start(work.NewWorkerPool(nil, 1, options).
-			Job("first", func() error { return nil }).
-			Job("second", func(job *work.Job) error { ran <- job.ID; return nil }))
-		k.Enqueue("first")
-		pooltest.Await[event.JobStarted](t, k.Spy, nil)
-		id := k.Enqueue("second").ID
-		calledOff, process := pool.Fetched("second", *k.claim(pooltest.WorkerID(pool), "second", id))
-		require.Equal(t, work.CancelFlagged, k.Cancel(id).Effect)
-		pooltest.Receive(t, calledOff)
-		process()
-		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobCancelled](id))
-		close(gate)
-		k.Drained(pool)
-		assert.Empty(t, ran)
-		assert.Zero(t, pooltest.Count[event.ClaimGone](k.Spy))
-		k.Empty("first", "second")
 		k.Unflagged()
 	})
 }

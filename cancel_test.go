@@ -23,26 +23,11 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// cancel cancels one job.
-func (k *kit) cancel(id string) work.CancelResult {
-	k.T.Helper()
-	results, err := k.Enq.Cancel(k.Ctx(), id)
-	require.NoError(k.T, err)
-	require.Len(k.T, results, 1)
-	return results[0]
-}
-
 // outcomeOf is what is kept of a job.
 func (k *kit) outcomeOf(id string) (kept record.Outcome) {
 	k.T.Helper()
 	require.NoError(k.T, json.Unmarshal([]byte(k.Text("HGET", "outcomes", id)), &kept), id)
 	return kept
-}
-
-// unflagged checks that nothing is left of a wish to cancel.
-func (k *kit) unflagged() {
-	k.T.Helper()
-	assert.Zero(k.T, k.Number("SCARD", "cancelled"))
 }
 
 // keepUnbegun puts a job where a test wants it, with all that may belong to one.
@@ -74,25 +59,25 @@ func TestAJobThatRestsIsCancelledAtOnceWithAllThatBelongsToIt(t *testing.T) {
 				k.keepUnbegun(place, "x")
 				began := time.Now()
 				assert.Equal(t, work.CancelResult{ID: "x", Effect: work.CancelEnded, State: work.StateCancelled},
-					k.cancel("x"))
+					k.Cancel("x"))
 
 				assert.Equal(t, record.Cancelled, k.outcomeOf("x").State)
 				assert.InDelta(t, began.UnixMilli(), k.outcomeOf("x").EndedAt,
 					float64(pooltest.Patience.Milliseconds()))
 				k.duration(began, "outcomes:until", "x", time.Hour)
 				k.Empty("a")
-				k.unflagged()
+				k.Unflagged()
 				assert.Zero(t, k.Number("ZCARD", "stalled"))
 				assert.Zero(t, k.Number("HLEN", "unique"), "its lock is free")
 				assert.Zero(t, k.Number("EXISTS", "log:x")+k.Number("EXISTS", "state:x"))
 				assert.Equal(t, []string{"cancelled x"}, k.Strings("LRANGE", "completion:ends", 0, -1))
 				assert.Equal(t, []string{"another"}, k.Strings("SMEMBERS", "object:sha:jobs"))
 
-				again := k.cancel("x")
+				again := k.Cancel("x")
 				assert.Equal(t, work.CancelResult{ID: "x", Effect: work.CancelTooLate, State: work.StateCancelled},
 					again)
 				require.NoError(t, again.Err(), "it is cancelled, as was wanted")
-				k.unflagged()
+				k.Unflagged()
 			})
 		})
 	}
@@ -105,7 +90,7 @@ func TestThatAJobWasCancelledIsKeptForAMinute(t *testing.T) {
 		receipt, err := k.Enq.EnqueueIn(k.Ctx(), "a", time.Hour)
 		require.NoError(t, err)
 		began := time.Now()
-		require.NoError(t, k.cancel(receipt.ID).Err())
+		require.NoError(t, k.Cancel(receipt.ID).Err())
 		k.duration(began, "outcomes:until", receipt.ID, time.Minute)
 		_, err = work.Result[int](k.Ctx(), k.Enq, receipt.ID)
 		var none *work.NoResultError
@@ -133,7 +118,7 @@ func TestCancelSaysWhatCannotBeCancelled(t *testing.T) {
 			"nobody": {work.CancelResult{"nobody", work.CancelNotFound, ""}, `job "nobody" cannot be cancelled: ` +
 				work.ErrNotFound.Error()},
 		} {
-			result := k.cancel(id)
+			result := k.Cancel(id)
 			assert.Equal(t, want.result, result, id)
 			err := result.Err()
 			require.EqualError(t, err, want.text)
@@ -142,11 +127,11 @@ func TestCancelSaysWhatCannotBeCancelled(t *testing.T) {
 			assert.Equal(t, want.result, refused.CancelResult)
 			assert.Equal(t, id == "nobody", errchain.Is(err, work.ErrNotFound), id)
 		}
-		k.unflagged()
+		k.Unflagged()
 		assert.Equal(t, 1, k.Number("ZCARD", "morgue"), "it is still there")
 		assert.EqualError(t, work.CancelResult{ID: "x"}.Err(),
 			`it is not known whether job "x" was cancelled: cancel it again`)
-		encoded, err := json.Marshal([]work.CancelResult{k.cancel("dead"), k.cancel("nobody")})
+		encoded, err := json.Marshal([]work.CancelResult{k.Cancel("dead"), k.Cancel("nobody")})
 		require.NoError(t, err)
 		assert.JSONEq(t, `[{"id":"dead","effect":"dead","state":"dead"},{"id":"nobody","effect":"not found"}]`,
 			string(encoded))
@@ -208,7 +193,7 @@ func TestCancelOfThousandsOfJobs(t *testing.T) {
 			require.NoError(t, result.Err())
 		}
 		k.Empty("a0", "a1", "a2")
-		k.unflagged()
+		k.Unflagged()
 		assert.Equal(t, jobs, k.Number("HLEN", "outcomes"))
 	})
 }
@@ -220,11 +205,11 @@ func TestAJobThatStandsDeepInItsQueueReadsAsCancelledAndNeverRuns(t *testing.T) 
 		receipts := k.EnqueueNumbers("a", 0, 20_100)
 		deep := receipts[len(receipts)/2].ID
 		k.Do("HSET", "waited", deep, time.Now().Add(time.Hour).UnixMilli())
-		assert.Equal(t, work.CancelEnded, k.cancel(deep).Effect)
+		assert.Equal(t, work.CancelEnded, k.Cancel(deep).Effect)
 		assert.Equal(t, record.Cancelled, k.outcomeOf(deep).State)
 		assert.Zero(t, k.Number("HLEN", "waited"), "those who wait were told")
 		assert.Equal(t, 20_100, k.Number("LLEN", "queue:a"), "it is still there")
-		require.NoError(t, k.cancel(deep).Err(), "again")
+		require.NoError(t, k.Cancel(deep).Err(), "again")
 
 		ran := newTally()
 		pool := k.Start(work.NewWorkerPool(nil, 200, k.Options()).Job("a", ran.handle))
@@ -234,7 +219,7 @@ func TestAJobThatStandsDeepInItsQueueReadsAsCancelledAndNeverRuns(t *testing.T) 
 		assert.Equal(t, 1, pooltest.Count[event.JobCancelled](k.Spy))
 		assert.Equal(t, record.Cancelled, k.outcomeOf(deep).State)
 		k.Empty("a")
-		k.unflagged()
+		k.Unflagged()
 	})
 }
 
@@ -243,13 +228,13 @@ func TestAJobWhoseRecordCannotBeReadIsCancelledByItsFetch(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		k.Store("a", "bad", "no JSON")
-		assert.Equal(t, work.CancelFlagged, k.cancel("bad").Effect)
+		assert.Equal(t, work.CancelFlagged, k.Cancel("bad").Effect)
 		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("a", func() error { return nil }))
 		assert.Equal(t, "bad", pooltest.Await[event.JobCancelled](t, k.Spy, nil).ID)
 		k.Drained(pool)
 		assert.Zero(t, pooltest.Count[event.JobBuried](k.Spy))
 		k.Empty("a")
-		k.unflagged()
+		k.Unflagged()
 	})
 }
 
@@ -278,7 +263,7 @@ func TestALostReplyToACancellationDoesNoHarm(t *testing.T) {
 					assert.Equal(t, 2, lost)
 					assert.Equal(t, []work.CancelResult{{"x", work.CancelEnded, work.StateCancelled}}, results)
 					k.Empty("a")
-					k.unflagged()
+					k.Unflagged()
 				})
 			})
 		}
@@ -305,7 +290,7 @@ func TestCancelOutlivesItsConnection(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, work.CancelTooLate, results[0].Effect)
 		k.Empty("a")
-		k.unflagged()
+		k.Unflagged()
 	})
 }
 
@@ -350,7 +335,7 @@ func TestACancellationThatIsCutOffTellsWhatItDid(t *testing.T) {
 			require.NoError(t, result.Err())
 		}
 		k.Empty("a")
-		k.unflagged()
+		k.Unflagged()
 	})
 }
 

@@ -89,7 +89,7 @@ func TestTheSameJobAgainShowsItsOwnCheckin(t *testing.T) {
 		release := make(chan struct{})
 		k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("a", func(job *work.Job) error {
 			if job.Checkin("attempt " + strconv.Itoa(job.Attempt)); job.Attempt < 5 {
-				return work.RetryIn(0, errLuck) // back within the same second, between two heartbeats
+				return work.RetryIn(0, pooltest.ErrLuck) // back within the same second, between two heartbeats
 			}
 			<-release
 			return nil

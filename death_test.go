@@ -28,14 +28,14 @@ func TestOnDeathIsToldOncePerDeath(t *testing.T) {
 		record  string // stored as another program would
 		want    string // empty: it does not die
 	}{
-		"out of retries": {handler: errLuck, job: work.JobOptions{Retries: -1}, want: "no luck"},
-		"out of retries, no morgue": {handler: errLuck, job: work.JobOptions{Retries: -1, SkipMorgue: true},
+		"out of retries": {handler: pooltest.ErrLuck, job: work.JobOptions{Retries: -1}, want: "no luck"},
+		"out of retries, no morgue": {handler: pooltest.ErrLuck, job: work.JobOptions{Retries: -1, SkipMorgue: true},
 			want: "no luck"},
-		"buried by its handler": {handler: work.Bury(errLuck), want: "no luck"},
+		"buried by its handler": {handler: work.Bury(pooltest.ErrLuck), want: "no luck"},
 		"a record that is none": {record: "no JSON", want: "the record cannot be read"},
 		"done":                  {},
-		"discarded":             {handler: work.Discard(errLuck)},
-		"will be retried":       {handler: errLuck},
+		"discarded":             {handler: work.Discard(pooltest.ErrLuck)},
+		"will be retried":       {handler: pooltest.ErrLuck},
 		"expired":               {record: `{"jid":"x","name":"a","args":[],"t":1,"expires":1}`},
 		"after its deadline": {record: `{"jid":"x","name":"a","args":[],"t":1,"deadline":1}`,
 			want: "its deadline has passed"},
@@ -102,7 +102,7 @@ func TestAnOnDeathThatFailsIsReported(t *testing.T) {
 				k := newKit(t, s)
 				pool := work.NewWorkerPool(nil, 2, k.Options()).
 					JobWithOptions("a", work.JobOptions{OnDeath: func(context.Context, *work.Job, error) { tt.hook() }},
-						func() error { return work.Bury(errLuck) })
+						func() error { return work.Bury(pooltest.ErrLuck) })
 				if name == "does not return" {
 					pooltest.Times(pool).Hook = 100 * time.Millisecond
 				}

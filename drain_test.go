@@ -112,7 +112,7 @@ func TestDrainEndsWithItsCtxAndWithThePool(t *testing.T) {
 		go func() { drained <- pool.Drain(k.Ctx()) }()
 		stopped := make(chan error, 1)
 		go func() { stopped <- pool.Stop(k.Ctx()) }()
-		pooltest.Receive(t, untilStopping(pool))
+		pooltest.Receive(t, pooltest.UntilStopping(pool))
 		close(leave)
 		require.NoError(t, pooltest.Receive(t, stopped))
 		require.ErrorIs(t, pooltest.Receive(t, drained), work.ErrStopped)

@@ -22,6 +22,7 @@ import (
 	"github.com/265d0351/work/internal/invalid"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/redistest"
 )
 
 // What an internal package has found invalid a program finds as an *InvalidError, with the same text, however deep it
@@ -342,4 +343,25 @@ func TestArgsOfTheLargestSizeAreStored(t *testing.T) {
 			`pass a reference to what is large`)
 		assert.Len(t, b.waiting(t, "a"), 1)
 	}, work.MaxArgsSize(1000))
+}
+
+func TestEnqueueWithACheckRefusesWhatItRefuses(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		b := newEnqueueBench(t, s, s.DSN())
+		picky := work.OnStore(b.store, work.Checking(func(name string, args []byte) error {
+			if name == "a" && string(args) != "[1]" {
+				return fmt.Errorf("argument 1 is %s: it must be 1", args)
+			}
+			return nil
+		}))
+		defer picky.Close()
+		_, err := picky.Enqueue(t.Context(), "a", 2)
+		assert.EqualError(t, err, `job "a" is not stored: args of job "a" do not fit its handler: argument 1 is [2]: it must be 1`)
+		_, err = picky.EnqueueMany(t.Context(), []work.Entry{{Name: "a", Args: []any{1}}, {Name: "a", Args: []any{2}}})
+		assert.Error(t, err)
+		assert.Empty(t, b.waiting(t, "a"))
+		_, err = picky.Enqueue(t.Context(), "a", 1)
+		assert.NoError(t, err)
+	})
 }

@@ -420,24 +420,3 @@ func TestEnqueueThroughAGivenPool(t *testing.T) {
 		assert.NoError(t, err, "the pool is its owner's: Close must leave it open")
 	})
 }
-
-func TestEnqueueWithACheckRefusesWhatItRefuses(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s redistest.Server) {
-		b := newEnqueueBench(t, s, s.DSN())
-		picky := work.OnStore(b.store, work.Checking(func(name string, args []byte) error {
-			if name == "a" && string(args) != "[1]" {
-				return fmt.Errorf("argument 1 is %s: it must be 1", args)
-			}
-			return nil
-		}))
-		defer picky.Close()
-		_, err := picky.Enqueue(t.Context(), "a", 2)
-		assert.EqualError(t, err, `job "a" is not stored: args of job "a" do not fit its handler: argument 1 is [2]: it must be 1`)
-		_, err = picky.EnqueueMany(t.Context(), []work.Entry{{Name: "a", Args: []any{1}}, {Name: "a", Args: []any{2}}})
-		assert.Error(t, err)
-		assert.Empty(t, b.waiting(t, "a"))
-		_, err = picky.Enqueue(t.Context(), "a", 1)
-		assert.NoError(t, err)
-	})
-}

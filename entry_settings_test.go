@@ -1,11 +1,17 @@
 package work
 
 import (
+	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/jobargs"
 )
 
 func TestSettingsOfAnEntryAreWhatItsOptionsSay(t *testing.T) {
@@ -42,4 +48,49 @@ func TestSettingsOfAnEntryAreComplete(t *testing.T) {
 	inner := []string{"chosen", "err", "times", "replicaWait"} // made of others, or of no interest
 	fields := reflect.TypeFor[jobSettings]().NumField() - len(inner) + reflect.TypeFor[jobTimes]().NumField()
 	assert.Equal(t, fields, reflect.TypeFor[EntrySettings]().NumField())
+}
+
+func TestOptionsOfHeartbeatsAreBounded(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		life, fence time.Duration
+		wrong       string
+	}{
+		{0, 0, ""}, {time.Second, 0, ""}, {10 * time.Minute, time.Hour, ""}, {0, 2 * time.Second, ""},
+		{time.Second, 667 * time.Millisecond, ""},
+		{999 * time.Millisecond, 0, "give 1s to 10m0s, or 0 for 3s"},
+		{11 * time.Minute, 0, "give 1s to 10m0s"},
+		{-1, 0, "HeartbeatLife"},
+		{0, -1, "WorkerOptions.FenceAfter"},
+		{0, 1999 * time.Millisecond, "give 2s or more, which is two heartbeats, up to 3s, the HeartbeatLife"},
+		{time.Minute, time.Second, "give 2s or more, which is two heartbeats, up to 1m0s"},
+		{time.Second, 600 * time.Millisecond, "two heartbeats, up to 1s"},
+	} {
+		t.Run(fmt.Sprint(c.life, " ", c.fence), func(t *testing.T) {
+			t.Parallel()
+			mistakes := WorkerOptions{HeartbeatLife: c.life, FenceAfter: c.fence}.withDefaults().validate()
+			if c.wrong == "" {
+				assert.Empty(t, mistakes)
+				return
+			}
+			require.Len(t, mistakes, 1)
+			assert.Contains(t, mistakes[0].Error(), c.wrong)
+		})
+	}
+}
+
+func TestTheLimitsOfArgsAreTheDefaults(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, jobargs.NewLimits(0, 0), newEnqueuer(nil, enqueuerSettings{}).core.limits)
+}
+
+func TestACloneDoesNotChangeWithThePool(t *testing.T) {
+	t.Parallel()
+	pool := NewWorkerPool(nil, 1, WorkerOptions{Redis: "redis://localhost"}).Job("a", func() error { return nil })
+	clone := pool.Clone(WorkerOptions{Redis: "redis://localhost"})
+	pool.Job("b", func() error { return nil })
+	clone.Job("c", func() error { return nil })
+	assert.Equal(t, []string{"a", "c"}, slices.Sorted(maps.Keys(clone.registered)))
+	assert.NotContains(t, slices.Sorted(maps.Keys(pool.registered)), "c")
+	assert.False(t, pool.registered["a"] == clone.registered["a"])
 }

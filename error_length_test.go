@@ -278,7 +278,7 @@ func TestLongErrorsOfHandlersAndOfRedisAreToldInShort(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		var log lockedBuffer
+		var log pooltest.LockedBuffer
 		opts := k.Options()
 		opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		once := work.JobOptions{Retries: -1}

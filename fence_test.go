@@ -186,35 +186,6 @@ func TestTheLifeOfAHeartbeatDecidesAboutItsOwnWorkers(t *testing.T) {
 	})
 }
 
-func TestOptionsOfHeartbeatsAreBounded(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		life, fence time.Duration
-		wrong       string
-	}{
-		{0, 0, ""}, {time.Second, 0, ""}, {10 * time.Minute, time.Hour, ""}, {0, 2 * time.Second, ""},
-		{time.Second, 667 * time.Millisecond, ""},
-		{999 * time.Millisecond, 0, "give 1s to 10m0s, or 0 for 3s"},
-		{11 * time.Minute, 0, "give 1s to 10m0s"},
-		{-1, 0, "HeartbeatLife"},
-		{0, -1, "WorkerOptions.FenceAfter"},
-		{0, 1999 * time.Millisecond, "give 2s or more, which is two heartbeats, up to 3s, the HeartbeatLife"},
-		{time.Minute, time.Second, "give 2s or more, which is two heartbeats, up to 1m0s"},
-		{time.Second, 600 * time.Millisecond, "two heartbeats, up to 1s"},
-	} {
-		t.Run(fmt.Sprint(c.life, " ", c.fence), func(t *testing.T) {
-			t.Parallel()
-			mistakes := work.WorkerOptions{HeartbeatLife: c.life, FenceAfter: c.fence}.Mistakes()
-			if c.wrong == "" {
-				assert.Empty(t, mistakes)
-				return
-			}
-			require.Len(t, mistakes, 1)
-			assert.Contains(t, mistakes[0].Error(), c.wrong)
-		})
-	}
-}
-
 // TestAClockSetBackKeepsNobodyAlive: a worker dies, and at once Redis' clock is set back: its heartbeat, its deadline
 // and the lease that it had would stand until the clock shows the old time again.
 func TestAClockSetBackKeepsNobodyAlive(t *testing.T) {

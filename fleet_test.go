@@ -267,3 +267,55 @@ func TestTokensOfAWithdrawnNameDoNotGoRoundInCircles(t *testing.T) {
 		assert.Less(t, waited-waits, 5*jobs)
 	})
 }
+
+// TestRoundTripsDoNotGrowWithSchedules counts only what is done itself: the one that enqueues what is periodic reads
+// all schedules again when it hears that some have changed.
+func TestRoundTripsDoNotGrowWithSchedules(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		few, many := tripsOfSchedules(t, s, 10), tripsOfSchedules(t, s, 1_000)
+		for deed, trips := range many {
+			assert.LessOrEqual(t, trips, few[deed]+22, "%s: round trips for 1,000 schedules; %d for 10", deed,
+				few[deed])
+		}
+	})
+}
+
+func tripsOfSchedules(t *testing.T, s redistest.Server, n int) map[string]int64 {
+	m := newManyNames(t, s, n, work.JobOptions{})
+	for _, name := range m.names {
+		m.pool.Periodic("0 0 29 2 *", name)
+	}
+	ctx, made := context.WithValue(m.Ctx(), markOfTrips{}, true), map[string]int64{}
+	do := func(deed string, do func(context.Context) error) {
+		before := m.trips.mine.Load()
+		require.NoError(t, do(ctx), deed)
+		made[deed] = m.trips.mine.Load() - before
+	}
+	stored := func(many int, what string) { assert.EqualValues(t, many, m.Number("HLEN", "schedules"), what) }
+
+	do("start", m.pool.Start)
+	stored(n, "start")
+	d := m.pool.Declared()
+	do("declare again", d.Declare)
+	m.Do("UNLINK", "schedules")
+	do("restore", d.Restore)
+	stored(n, "restore")
+	for i := range d.Schedules {
+		d.Schedules[i].Definition.Spec = "0 1 29 2 *"
+	}
+	do("declare otherwise", d.Declare)
+	before := d.Schedules[n-1].Definition
+	before.Service = d.Service
+	assert.Equal(t, string(before.Text()), m.Text("HGET", "schedules", d.Schedules[n-1].ID))
+	m.Do("HDEL", "worker:"+pooltest.WorkerID(m.pool)+":info", "schedules")
+	d.Schedules = nil
+	do("withdraw", func(ctx context.Context) error {
+		pending, err := d.Withdraw(ctx)
+		assert.False(t, pending)
+		return err
+	})
+	stored(0, "withdraw")
+	require.NoError(t, m.pool.Stop(m.Ctx()))
+	return made
+}

@@ -2,7 +2,9 @@ package work_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/assert"
@@ -11,6 +13,7 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/pooltest"
+	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -234,5 +237,48 @@ func TestALapseOfAllHeartbeatsReapsNobody(t *testing.T) {
 			pooltest.Count[event.ClaimGone](k.Spy))
 		assert.Empty(t, p.began)
 		k.Empty("n")
+	})
+}
+
+// claim has a worker claim a job that waits, beside its fetcher.
+func (k *kit) claim(worker, queue, id string) *rdb.FetchedJob {
+	k.T.Helper()
+	element := "9:" + id
+	record := k.Text("HGET", "jobs", id)
+	require.Equal(k.T, 1, k.Number("LREM", "queue:"+queue, 0, id))
+	k.Do("LPUSH", "worker:"+worker+":inprocess:"+queue, element)
+	k.Do("HSET", "claimed", id, fmt.Sprintf("%s 9 %d %s", worker, time.Now().UnixMilli(), queue))
+	return &rdb.FetchedJob{Claim: rdb.Claim{Queue: queue, Element: element}, ID: id, Record: []byte(record)}
+}
+
+// A run that was fetched and has not begun when its job is cancelled does not begin.
+func TestARunThatIsCalledOffBeforeItBeginsDoesNotBegin(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		gate, ran := make(chan struct{}), make(chan string, 2)
+		options := k.Options()
+		options.Observers = append(options.Observers, work.ObserverFunc(func(e event.Event) {
+			if started, is := e.(event.JobStarted); is && started.Name == "first" {
+				<-gate // the processor goes no further
+			}
+		}))
+		pool := k.Start(work.NewWorkerPool(nil, 1, options).
+			Job("first", func() error { return nil }).
+			Job("second", func(job *work.Job) error { ran <- job.ID; return nil }))
+		k.Enqueue("first")
+		pooltest.Await[event.JobStarted](t, k.Spy, nil)
+		id := k.Enqueue("second").ID
+		calledOff, process := pool.Fetched("second", *k.claim(pooltest.WorkerID(pool), "second", id))
+		require.Equal(t, work.CancelFlagged, k.Cancel(id).Effect)
+		pooltest.Receive(t, calledOff)
+		process()
+		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobCancelled](id))
+		close(gate)
+		k.Drained(pool)
+		assert.Empty(t, ran)
+		assert.Zero(t, pooltest.Count[event.ClaimGone](k.Spy))
+		k.Empty("first", "second")
+		k.Unflagged()
 	})
 }

@@ -2,7 +2,6 @@ package work_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -70,8 +69,6 @@ func TestWhatHistoryCostsIsTold(t *testing.T) {
 	})
 }
 
-var errTampered = errors.New("the connection broke")
-
 // tells tells whether history is among the calls.
 func tells(calls []redisconn.Call) bool {
 	return slices.ContainsFunc(calls, func(call redisconn.Call) bool { return pooltest.NameOf(call) == "add" })
@@ -96,11 +93,11 @@ func breakHistory(times int32) map[string]func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			_, _ = pass(ctx, calls...)
-			return nil, errTampered
+			return nil, pooltest.ErrLuck
 		}),
 		"it is not sent": some(func(context.Context, pooltest.Send, []redisconn.Call) ([]redisconn.Reply, error) {
 			return nil,
-				errTampered
+				pooltest.ErrLuck
 		}),
 		"it is sent twice": some(func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
@@ -212,7 +209,7 @@ func TestAFencedWorkerTellsNothingTwice(t *testing.T) {
 			replies, err := pass(ctx, calls...)
 			if tells(calls) && lost.CompareAndSwap(false, true) {
 				k.Do("SREM", "workers", pooltest.WorkerID(pool))
-				return nil, errTampered
+				return nil, pooltest.ErrLuck
 			}
 			return replies, err
 		}})

@@ -248,7 +248,7 @@ func TestALogWhoseRepliesAreLostHasEachLineOnce(t *testing.T) {
 			for i := range 200 {
 				job.Logger().Info(fmt.Sprint(i))
 			}
-			return errLuck
+			return pooltest.ErrLuck
 		})
 		k.loseReplies(pool, "log", func(sent int) bool { return sent%2 == 1 })
 		k.Start(pool)
@@ -278,7 +278,7 @@ func TestALongJobGoesOnWithoutRedis(t *testing.T) {
 			close(said)
 			saved <- job.SaveState(ctx, "saved late")
 			<-back
-			return errLuck
+			return pooltest.ErrLuck
 		})
 		gone := make(chan struct{})
 		refused := make(chan struct{}, 1)
@@ -297,7 +297,7 @@ func TestALongJobGoesOnWithoutRedis(t *testing.T) {
 			case refused <- struct{}{}:
 			default:
 			}
-			return nil, &redisconn.DialError{Addr: "nowhere", Err: errLuck}
+			return nil, &redisconn.DialError{Addr: "nowhere", Err: pooltest.ErrLuck}
 		}})
 		k.Start(pool)
 		id := k.Enqueue("long").ID
@@ -379,7 +379,7 @@ func TestALongJobInAFullRedisRealRedis(t *testing.T) {
 				<-step
 				job.Logger().Info("full again")
 				results <- job.SaveState(ctx, 3)
-				return errLuck
+				return pooltest.ErrLuck
 			}))
 		id := k.Enqueue("long").ID
 		k.Until("it runs", func() bool { return k.Number("HLEN", "claimed") == 1 })
@@ -418,7 +418,7 @@ func TestAnOutcomeDoesNotWaitForTheLogFlusher(t *testing.T) {
 			}
 			pooltest.Receive(t, flushing)
 			job.Logger().Info("the last words")
-			return errLuck
+			return pooltest.ErrLuck
 		})
 		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, batch []redisconn.Call,

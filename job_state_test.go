@@ -30,11 +30,11 @@ type position struct {
 func TestAStateSurvives(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]error{
-		"a failure":          errLuck,
-		"a chosen retry":     work.RetryIn(0, errLuck),
+		"a failure":          pooltest.ErrLuck,
+		"a chosen retry":     work.RetryIn(0, pooltest.ErrLuck),
 		"a snooze":           work.Snooze(0),
 		"a release":          work.Release(nil),
-		"a failure, wrapped": fmt.Errorf("so: %w", work.RetryIn(0, errLuck)),
+		"a failure, wrapped": fmt.Errorf("so: %w", work.RetryIn(0, pooltest.ErrLuck)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -129,7 +129,7 @@ func TestAStateStaysInTheMorgue(t *testing.T) {
 		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).
 			JobWithOptions("long", work.JobOptions{Retries: -1}, func(ctx context.Context, job *work.Job) error {
 				job.Logger().Info("the last words")
-				return errors.Join(errLuck, job.SaveState(ctx, map[string]any{"row": 7}))
+				return errors.Join(pooltest.ErrLuck, job.SaveState(ctx, map[string]any{"row": 7}))
 			}))
 		id := k.Enqueue("long").ID
 		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobBuried](id))
@@ -156,9 +156,11 @@ func TestAFencedWorkerCannotOverwriteItsSuccessorsState(t *testing.T) {
 		old.Logger().Info("of the first")
 		require.NoError(t, old.SaveState(k.Ctx(), "of the first"))
 		k.Logged(id, 1)
-		worker, claim := old.Claim()
+		worker := k.Raw().Worker(pooltest.WorkerID(pool))
+		held := k.Strings("LRANGE", "worker:"+worker.ID+":inprocess:long", 0, -1)
+		require.Len(t, held, 1)
 		settled, err := worker.Settle(k.Ctx(), []redisconn.Call{
-			worker.Release(rdb.Released{Queue: "long", Elements: []string{claim.Element}, Died: "somebody"}),
+			worker.Release(rdb.Released{Queue: "long", Elements: held, Died: "somebody"}),
 		})
 		require.NoError(t, err)
 		require.NoError(t, settled[0].Err)
@@ -196,7 +198,7 @@ func TestASaveWhoseReplyIsLostIsSentAgain(t *testing.T) {
 				}
 			}
 			job.Logger().Info("once")
-			return errLuck
+			return pooltest.ErrLuck
 		})
 		k.loseReplies(pool, "save", func(sent int) bool { return sent%2 == 1 })
 		k.Start(pool)
@@ -270,7 +272,7 @@ func TestStatesMayBeSavedByManyGoroutines(t *testing.T) {
 				}
 				all.Wait()
 				assert.NoError(t, job.SaveState(ctx, "the last"))
-				return errLuck
+				return pooltest.ErrLuck
 			}))
 		id := k.Enqueue("long").ID
 		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobFailed](id))

@@ -128,7 +128,7 @@ func (k *kit) loseReplies(pool *work.WorkerPool, script string, calls func(sent 
 		gate <- struct{}{}
 		defer func() { <-gate }()
 		if sent++; calls(sent) {
-			return nil, errLuck
+			return nil, pooltest.ErrLuck
 		}
 		return replies, err
 	}})

@@ -108,11 +108,6 @@ func TestLargeArgsHasAnOption(t *testing.T) {
 	})
 }
 
-func TestTheLimitsOfArgsAreTheDefaults(t *testing.T) {
-	t.Parallel()
-	assert.Equal(t, jobargs.NewLimits(0, 0), work.OnStore(nil).Limits())
-}
-
 // A check of the pool's enqueuer sees what the handler will see.
 func TestThePoolsEnqueuerChecksLargeArgs(t *testing.T) {
 	t.Parallel()

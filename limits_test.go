@@ -1,6 +1,7 @@
 package work_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -86,7 +88,11 @@ func TestLimitsThatCannotBe(t *testing.T) {
 			require.ErrorAs(t, err, &wrong)
 			assert.Equal(t, row.limit, wrong.Limit)
 			require.ErrorContains(t, err, row.why)
-			hands, err := inspect.New("", work.WithConnection(pooltest.Connection{Of: work.Unopened(pooltest.ErrLuck)}))
+			refusing := pooltest.Connection{Of: (&pooltest.Tampered{Tamper: func(context.Context, pooltest.Send,
+				[]redisconn.Call) ([]redisconn.Reply, error) {
+				return nil, pooltest.ErrLuck
+			}}).Over(nil)}
+			hands, err := inspect.New("", work.WithConnection(refusing))
 			require.NoError(t, err)
 			require.ErrorAs(t, hands.SetLimit(t.Context(), "n", row.limit), &wrong)
 			require.NoError(t, pool.Stop(t.Context()))
@@ -136,7 +142,7 @@ func TestALimitIsDeclaredAgainAfterALossOfData(t *testing.T) {
 
 func TestAPoolRunsNoMoreThanMaxRunning(t *testing.T) {
 	t.Parallel()
-	for name, concurrency := range map[string]int{"one worker": 10, "two workers": work.MaxPerWorker + 10} {
+	for name, concurrency := range map[string]int{"one worker": 10, "two workers": pooltest.MaxPerWorker + 10} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {

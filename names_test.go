@@ -217,13 +217,13 @@ func halfWay(script string) map[string]func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			_, _ = pass(ctx, calls[0])
-			return nil, errTampered
+			return nil, pooltest.ErrLuck
 		}),
 		"the answer is lost": once(func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			_, _ = pass(ctx, calls...)
-			return nil, errTampered
+			return nil, pooltest.ErrLuck
 		}),
 		"all but the first are refused": once(func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,

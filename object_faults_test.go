@@ -105,7 +105,9 @@ func TestWhatIsNotStoredRefersToNothing(t *testing.T) {
 		assert.Zero(t, k.Number("EXISTS", "object:"+other+":jobs"))
 
 		orphan := plainJSON(t, long(12_000))
-		require.NoError(t, jobargs.NewUploads(k.Enq.Objects()).Ensure(k.Ctx(), string(objects.Of(orphan)), orphan))
+		contents, err := objects.New(k.Raw(), objects.Options{})
+		require.NoError(t, err)
+		require.NoError(t, jobargs.NewUploads(contents).Ensure(k.Ctx(), string(objects.Of(orphan)), orphan))
 		assert.Equal(t, 3, k.Number("ZCARD", "objects"))
 		done := make(chan int, 1)
 		options := k.Options()
@@ -180,11 +182,12 @@ func TestAThousandJobsShareOneCopy(t *testing.T) {
 		for range 2 {
 			options := k.Options()
 			options.ObjectGrace = time.Millisecond
-			pool := work.NewWorkerPool(nil, 20, options).
+			var pool *work.WorkerPool
+			pool = work.NewWorkerPool(nil, 20, options).
 				Job("first", func(text string) error { lengths.Add(int64(len(text))); return nil }).
-				Job("a", func(ctx context.Context, job *work.Job, ref objects.Ref[string]) error {
+				Job("a", func(ctx context.Context, ref objects.Ref[string]) error {
 					// as Value does, which then decodes it
-					content, err := job.Cache().Get(ctx, ref.Hash())
+					content, err := pooltest.Parts(pool).Cache.Get(ctx, ref.Hash())
 					lengths.Add(int64(len(content) - len(`""`)))
 					return err
 				})

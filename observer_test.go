@@ -68,7 +68,7 @@ func TestTheEventsOfAJobComeInOrderWithTheirFields(t *testing.T) {
 		k := newKit(t, s)
 		pool := k.Start(work.NewWorkerPool(nil, 3, k.Options()).Job("a", func(job *work.Job) error {
 			if job.Attempt == 1 {
-				return work.RetryIn(0, errLuck)
+				return work.RetryIn(0, pooltest.ErrLuck)
 			}
 			return nil
 		}))
@@ -114,7 +114,7 @@ func TestAnObserverThatPanicsHarmsNothingAndIsReportedOnce(t *testing.T) {
 		}
 		pool := work.NewWorkerPool(nil, 2, options).
 			Job("a", func() error { return nil }).
-			JobWithOptions("b", work.JobOptions{Retries: -1}, func() error { return errLuck })
+			JobWithOptions("b", work.JobOptions{Retries: -1}, func() error { return pooltest.ErrLuck })
 		require.NoError(t, pool.Start(k.Ctx()))
 		for range 50 {
 			k.Enqueue("a")
@@ -149,7 +149,7 @@ func TestAnObserverThatEndsGoroutinesIsSurvived(t *testing.T) {
 			}
 		})}
 		pool := work.NewWorkerPool(nil, 1, options).
-			JobWithOptions("a", work.JobOptions{Backoff: pooltest.Hourly}, func() error { return errLuck })
+			JobWithOptions("a", work.JobOptions{Backoff: pooltest.Hourly}, func() error { return pooltest.ErrLuck })
 		require.NoError(t, pool.Start(k.Ctx()))
 		for range 3 {
 			k.Store("a", k.newID(), "no record") // buried by the fetcher

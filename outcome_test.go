@@ -16,8 +16,6 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-var errLuck = errors.New("no luck")
-
 // outcomeCase is an error that a handler returns and what must become of the job.
 type outcomeCase struct {
 	name  string
@@ -33,20 +31,20 @@ func TestWhatAHandlerAsksForBecomesOfTheJob(t *testing.T) {
 	t.Parallel()
 	const century = 100 * 365 * 24 * time.Hour
 	cases := []outcomeCase{
-		{"error", errLuck, "retry", time.Hour, 1},
-		{"RetryIn", work.RetryIn(time.Minute, errLuck), "retry", time.Minute, 1},
+		{"error", pooltest.ErrLuck, "retry", time.Hour, 1},
+		{"RetryIn", work.RetryIn(time.Minute, pooltest.ErrLuck), "retry", time.Minute, 1},
 		{"RetryIn without error", work.RetryIn(time.Minute, nil), "retry", time.Minute, 1},
-		{"RetryIn wrapped", wrapped(work.RetryIn(time.Minute, errLuck)), "retry", time.Minute, 1},
-		{"RetryIn too long", work.RetryIn(1<<63-1, errLuck), "retry", century, 1},
+		{"RetryIn wrapped", wrapped(work.RetryIn(time.Minute, pooltest.ErrLuck)), "retry", time.Minute, 1},
+		{"RetryIn too long", work.RetryIn(1<<63-1, pooltest.ErrLuck), "retry", century, 1},
 		{"Snooze", work.Snooze(time.Minute), "scheduled", time.Minute, 0},
 		{"Snooze wrapped", wrapped(work.Snooze(time.Minute)), "scheduled", time.Minute, 0},
 		{"Snooze too long", work.Snooze(1<<63 - 1), "scheduled", century, 0},
-		{"Release", work.Release(errLuck), "scheduled", time.Second, 0},
+		{"Release", work.Release(pooltest.ErrLuck), "scheduled", time.Second, 0},
 		{"Release wrapped", wrapped(work.Release(nil)), "scheduled", time.Second, 0},
-		{"Bury", work.Bury(errLuck), "morgue", 0, 1},
+		{"Bury", work.Bury(pooltest.ErrLuck), "morgue", 0, 1},
 		{"Bury without error", work.Bury(nil), "morgue", 0, 1},
-		{"Bury wrapped", wrapped(work.Bury(errLuck)), "morgue", 0, 1},
-		{"Bury joined", errors.Join(errLuck, work.Bury(errLuck)), "morgue", 0, 1},
+		{"Bury wrapped", wrapped(work.Bury(pooltest.ErrLuck)), "morgue", 0, 1},
+		{"Bury joined", errors.Join(pooltest.ErrLuck, work.Bury(pooltest.ErrLuck)), "morgue", 0, 1},
 	}
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
@@ -105,12 +103,12 @@ func (c outcomeCase) check(t *testing.T, k *kit, id string, began time.Time) {
 func TestErrorsAreFoundThroughWhatAHandlerAsksFor(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{
-		"RetryIn": work.RetryIn(time.Second, errLuck), "Release": work.Release(errLuck), "Bury": work.Bury(errLuck),
-		"Discard": work.Discard(errLuck),
+		"RetryIn": work.RetryIn(time.Second, pooltest.ErrLuck), "Release": work.Release(pooltest.ErrLuck), "Bury": work.Bury(pooltest.ErrLuck),
+		"Discard": work.Discard(pooltest.ErrLuck),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.ErrorIs(t, err, errLuck)
+			require.ErrorIs(t, err, pooltest.ErrLuck)
 			assert.EqualError(t, err, "no luck", "the text is the program's own")
 		})
 	}
@@ -131,7 +129,7 @@ func TestASnoozeUsesNoAttempt(t *testing.T) {
 				if times++; times < 3 {
 					return work.Snooze(0)
 				}
-				return errLuck
+				return pooltest.ErrLuck
 			}))
 		id := k.Enqueue("a").ID
 		buried := pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobBuried](id))
@@ -167,7 +165,7 @@ func TestRetriesOfTheEnqueueBeatTheJobs(t *testing.T) {
 			pool.JobWithOptions(row.name, work.JobOptions{Retries: row.option, Backoff: pooltest.Hourly},
 				func(job *work.Job) error {
 					left[job.Name] = job.RetriesLeft
-					return errLuck
+					return pooltest.ErrLuck
 				})
 			_, err := k.Enq.With(row.enqueue...).Enqueue(k.Ctx(), row.name)
 			require.NoError(t, err)
@@ -192,13 +190,13 @@ func TestOutOfRetriesWithSkipMorgueIsDropped(t *testing.T) {
 		k := newKit(t, s)
 		options := work.JobOptions{Retries: -1, SkipMorgue: true}
 		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).
-			JobWithOptions("plain", options, func() error { return errLuck }).
-			JobWithOptions("retryIn", options, func() error { return work.RetryIn(time.Hour, errLuck) }).
-			JobWithOptions("bury", options, func() error { return work.Bury(errLuck) }).
+			JobWithOptions("plain", options, func() error { return pooltest.ErrLuck }).
+			JobWithOptions("retryIn", options, func() error { return work.RetryIn(time.Hour, pooltest.ErrLuck) }).
+			JobWithOptions("bury", options, func() error { return work.Bury(pooltest.ErrLuck) }).
 			JobWithOptions("args", options, func(int) error { return nil }))
 		for _, name := range []string{"plain", "retryIn"} {
 			discarded := pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobDiscarded](k.Enqueue(name).ID))
-			require.ErrorIs(t, discarded.Err, errLuck)
+			require.ErrorIs(t, discarded.Err, pooltest.ErrLuck)
 		}
 		k.Drained(pool)
 		k.Empty("plain", "retryIn")
@@ -211,14 +209,14 @@ func TestADiscardedJobIsRememberedForAMinute(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		discard := func(context.Context) (int, error) { return 1, wrapped(work.Discard(errLuck)) }
+		discard := func(context.Context) (int, error) { return 1, wrapped(work.Discard(pooltest.ErrLuck)) }
 		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).
 			Job("short", discard).
 			JobWithOptions("long", work.JobOptions{Retention: time.Hour}, discard))
 		began := time.Now()
 		for name, kept := range map[string]time.Duration{"short": time.Minute, "long": time.Hour} {
 			id := k.Enqueue(name).ID
-			assert.ErrorIs(t, pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobDiscarded](id)).Err, errLuck)
+			assert.ErrorIs(t, pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobDiscarded](id)).Err, pooltest.ErrLuck)
 			k.Drained(pool)
 			_, err := work.Result[int](k.Ctx(), k.Enq, id)
 			var none *work.NoResultError

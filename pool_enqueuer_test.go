@@ -9,6 +9,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -86,7 +87,7 @@ func TestEachCallOfAPoolWithWrongRedisOptionsSaysSo(t *testing.T) {
 	start := pool.Start(ctx)
 	var setup *work.SetupError
 	require.ErrorAs(t, start, &setup)
-	reason := pool.OpenErr().Error()
+	reason := inside.Pool(pool).Unusable.Error()
 	for name, call := range map[string]func() error{
 		"Enqueue":                   func() error { _, err := enq.Enqueue(ctx, "a", 1); return err },
 		"a name of somebody else's": func() error { _, err := enq.Enqueue(ctx, "b"); return err },

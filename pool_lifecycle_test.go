@@ -3,7 +3,6 @@ package work_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"sync"
 	"testing"
 
@@ -66,7 +65,7 @@ func TestStopByManyAtOnce(t *testing.T) {
 		select {
 		case err := <-results:
 			require.Failf(t, "a stop returned while a job ran", "%v", err)
-		case <-untilStopping(pool):
+		case <-pooltest.UntilStopping(pool):
 		}
 		close(leave)
 		for range cap(results) {
@@ -74,23 +73,6 @@ func TestStopByManyAtOnce(t *testing.T) {
 		}
 		k.Empty("a")
 	})
-}
-
-// untilStopping is closed when Checkin answers true.
-func untilStopping(pool *work.WorkerPool) <-chan struct{} {
-	stopping := make(chan struct{})
-	go func() {
-		defer close(stopping)
-		for !pool.Stopping() { // the last to be told
-			select {
-			case <-pool.Stopped():
-				return
-			default:
-				runtime.Gosched()
-			}
-		}
-	}()
-	return stopping
 }
 
 // gate is a Connection whose calls wait until they are let through.
@@ -214,7 +196,7 @@ func TestTheEndOfTheCtxOfStartBeginsAGracefulStop(t *testing.T) {
 		job := pooltest.Receive(t, checkins)
 		assert.False(t, job.Checkin("before"))
 		cancel()
-		pooltest.Receive(t, untilStopping(pool))
+		pooltest.Receive(t, pooltest.UntilStopping(pool))
 		assert.True(t, job.Checkin("after"))
 		close(leave)
 		require.NoError(t, pool.Stop(k.Ctx()), "the job ended well: its ctx is not the one of Start")

@@ -20,7 +20,7 @@ func TestALargePoolHasAsManyWorkersAsItNeeds(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		const concurrency = 2*work.MaxPerWorker + 10
+		const concurrency = 2*pooltest.MaxPerWorker + 10
 		goOn, running, most := make(chan struct{}), atomic.Int64{}, atomic.Int64{}
 		pool := work.NewWorkerPool(nil, concurrency, k.Options()).Job("n", func(int) error {
 			most.Store(max(most.Load(), running.Add(1)))
@@ -54,7 +54,7 @@ func TestALargePoolStopsWhileItGrows(t *testing.T) {
 		k := newKit(t, s)
 		ran := newTally()
 		k.EnqueueNumbers("n", 0, 2000)
-		pool := work.NewWorkerPool(nil, 20*work.MaxPerWorker, k.Options()).Job("n", ran.handle)
+		pool := work.NewWorkerPool(nil, 20*pooltest.MaxPerWorker, k.Options()).Job("n", ran.handle)
 		require.NoError(t, pool.Start(k.Ctx()))
 		pooltest.Await[event.JobDone](t, k.Spy, nil)
 		require.NoError(t, pool.Stop(context.Background()))

@@ -1,7 +1,6 @@
 package work_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -221,7 +219,7 @@ func TestASetUpCallAfterStartIsReportedAndHasNoEffect(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		var log lockedBuffer
+		var log pooltest.LockedBuffer
 		options := k.Options()
 		options.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		pool := work.NewWorkerPool(nil, 1, options).Job("a", func() error { return nil })
@@ -238,24 +236,6 @@ func TestASetUpCallAfterStartIsReportedAndHasNoEffect(t *testing.T) {
 		require.NoError(t, pool.Drain(k.Ctx()))
 		assert.Equal(t, 1, k.Number("LLEN", "queue:late"))
 	})
-}
-
-// lockedBuffer is where a test's log goes.
-type lockedBuffer struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.String()
 }
 
 type cloneContext struct{ greeting string }
@@ -309,15 +289,4 @@ func TestACloneHasTheMistakesOfTheSetUpAndNotThoseOfTheOptions(t *testing.T) {
 	for _, text := range []string{"prototype", "concurrency", "greet", "registered already", "Prefetch is -2"} {
 		assert.Contains(t, texts, text)
 	}
-}
-
-func TestACloneDoesNotChangeWithThePool(t *testing.T) {
-	t.Parallel()
-	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: "redis://localhost"}).Job("a", nothing)
-	clone := pool.Clone(work.WorkerOptions{Redis: "redis://localhost"})
-	pool.Job("b", nothing)
-	clone.Job("c", nothing)
-	assert.Equal(t, []string{"a", "c"}, clone.Registered())
-	assert.NotContains(t, pool.Registered(), "c")
-	assert.False(t, pool.Shares(clone, "a"))
 }

@@ -58,7 +58,7 @@ func TestStopWaitsForRunningJobs(t *testing.T) {
 		}
 		stopped := make(chan error, 1)
 		go func() { stopped <- pool.Stop(k.Ctx()) }()
-		pooltest.Receive(t, untilStopping(pool))
+		pooltest.Receive(t, pooltest.UntilStopping(pool))
 		close(leave)
 		require.NoError(t, pooltest.Receive(t, stopped))
 		k.Empty("a")
@@ -209,7 +209,7 @@ func TestASecondStopThatIsInAHurryHurriesTheFirst(t *testing.T) {
 		pooltest.Receive(t, entered)
 		patient := make(chan error, 1)
 		go func() { patient <- pool.Stop(context.Background()) }()
-		pooltest.Receive(t, untilStopping(pool))
+		pooltest.Receive(t, pooltest.UntilStopping(pool))
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
 		require.Error(t, pool.Stop(ended))

@@ -38,7 +38,7 @@ func TestReleasesInARowWaitLonger(t *testing.T) {
 			assert.Equal(t, 3, job.Attempt)
 			begun.Done()
 			<-goes
-			return work.Release(errLuck)
+			return work.Release(pooltest.ErrLuck)
 		}))
 		begun.Wait()
 		// those that wait for a second only must not begin again
@@ -67,7 +67,7 @@ func TestReleasesInARowWaitLonger(t *testing.T) {
 func TestAnythingElseEndsTheRowOfReleases(t *testing.T) {
 	t.Parallel()
 	outcomes := map[string]error{
-		"failure": errLuck, "RetryIn": work.RetryIn(time.Hour, errLuck), "Snooze": work.Snooze(time.Hour),
+		"failure": pooltest.ErrLuck, "RetryIn": work.RetryIn(time.Hour, pooltest.ErrLuck), "Snooze": work.Snooze(time.Hour),
 		"Bury": work.Bury(nil),
 	}
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
@@ -105,7 +105,7 @@ func TestAReleaseDuringAStopGoesToTheFront(t *testing.T) {
 			close(begun)
 			for !job.Checkin("not yet") {
 			}
-			return wrapped(work.Release(errLuck))
+			return wrapped(work.Release(pooltest.ErrLuck))
 		})
 		require.NoError(t, pool.Start(k.Ctx()))
 		k.enqueueAs("first", "a")
@@ -117,7 +117,7 @@ func TestAReleaseDuringAStopGoesToTheFront(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, []string{"third", "second", "first"}, waiting, "the next one to run is the last")
 		released := pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobReleased]("first"))
-		require.ErrorIs(t, released.Err, errLuck)
+		require.ErrorIs(t, released.Err, pooltest.ErrLuck)
 		assert.Zero(t, k.Number("HLEN", "trail"), "no attempt was used")
 		assert.Zero(t, pooltest.Count[event.JobSnoozed](k.Spy))
 	})
@@ -139,10 +139,10 @@ func TestAHandlerCutShortByAStopIsGivenBackUnlessItSaysOtherwise(t *testing.T) {
 		}
 		pool := work.NewWorkerPool(nil, 5, options).
 			Job("gives up", handler(wrapped)).
-			Job("has an error of its own", handler(func(error) error { return errLuck })).
+			Job("has an error of its own", handler(func(error) error { return pooltest.ErrLuck })).
 			Job("asks to be buried", handler(work.Bury)).
 			Job("cannot be asked", handler(func(error) error { return &hostile{is: boom[bool]} })).
-			Job("panics", handler(func(err error) error { panic(errLuck) }))
+			Job("panics", handler(func(err error) error { panic(pooltest.ErrLuck) }))
 		require.NoError(t, pool.Start(k.Ctx()))
 		for _, name := range []string{"gives up", "has an error of its own", "asks to be buried", "cannot be asked",
 			"panics"} {

@@ -72,14 +72,14 @@ func TestWhatIsRestoredIsStillUniqueAndLimited(t *testing.T) {
 				func() error { return g.Handle() }))
 		t.Cleanup(g.Release)
 		unique := work.Entry{Name: "export", Options: []work.EnqueueOption{work.Unique(work.UniqueOptions{Key: "k"})}}
-		require.False(t, k.duplicate(unique))
+		require.False(t, k.Duplicate(unique))
 		g.Began(t, 1)
 		worker := pooltest.WorkerID(pool)
 		k.Do("UNLINK", "limits", "{"+k.Namespace+"}:unique", "{"+k.Namespace+"}:running:export")
 		k.forget(worker, "export")
 		assert.Equal(t, 1, pooltest.Await[event.DataLost](t, k.Spy, nil).Restored)
 
-		assert.True(t, k.duplicate(unique), "its lock is back")
+		assert.True(t, k.Duplicate(unique), "its lock is back")
 		require.Eventually(t, func() bool {
 			return k.Number("HLEN", "limits") == 1 &&
 				k.Number("SCARD", "running:export") == 1
@@ -91,7 +91,7 @@ func TestWhatIsRestoredIsStillUniqueAndLimited(t *testing.T) {
 		g.Pass(t, 1)
 		require.NoError(t, pool.Drain(k.Ctx()))
 		assert.EqualValues(t, 1, g.Most.Load())
-		assert.False(t, k.duplicate(unique))
+		assert.False(t, k.Duplicate(unique))
 		g.Began(t, 1)
 	})
 }

@@ -175,8 +175,8 @@ func TestAResultThatCannotBeKeptFailsTheAttemptOnlyIfItIsToBeKept(t *testing.T) 
 	}{
 		{"NaN", math.NaN(), "json: unsupported value: NaN"},
 		{"a circle", circle, "encountered a cycle"},
-		{"MarshalJSON panics", &hostile{marshal: boom2}, "panic: boom"},
-		{"MarshalJSON that is no JSON", &hostile{marshal: func() ([]byte, error) { return []byte("{"), nil }},
+		{"MarshalJSON panics", marshals(func() ([]byte, error) { panic("boom") }), "panic: boom"},
+		{"MarshalJSON that is no JSON", marshals(func() ([]byte, error) { return []byte("{"), nil }),
 			"unexpected end of JSON input"},
 		{"a channel inside any", map[string]any{"c": make(chan int)}, "unsupported type: chan int"},
 		{"too large", strings.Repeat("x", 1<<20), "its JSON has 1048578 bytes: return at most 1048576"},
@@ -214,7 +214,7 @@ func TestTheLargestResultThatIsNoObjectIsKept(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		want := strings.Repeat("x", work.MaxResultBytes-len(`""`))
+		want := strings.Repeat("x", pooltest.MaxResultBytes-len(`""`))
 		options := k.Options()
 		options.LargeArgs = -1
 		pool := k.Start(work.NewWorkerPool(nil, 4, options).
@@ -231,3 +231,8 @@ func TestTheLargestResultThatIsNoObjectIsKept(t *testing.T) {
 		}
 	})
 }
+
+// marshals is a result that says itself what it is as JSON.
+type marshals func() ([]byte, error)
+
+func (m marshals) MarshalJSON() ([]byte, error) { return m() }

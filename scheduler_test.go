@@ -20,14 +20,6 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// later enqueues a job and returns it with when it is due.
-func (k *kit) later(name string, in time.Duration, args ...any) work.Receipt {
-	k.T.Helper()
-	receipt, err := k.Enq.EnqueueIn(k.Ctx(), name, in, args...)
-	require.NoError(k.T, err)
-	return receipt
-}
-
 // leased waits until the pool does the maintenance and hears hints.
 func (k *kit) leased(p *work.WorkerPool) {
 	k.T.Helper()
@@ -64,7 +56,7 @@ func TestAHintMakesAJobPunctualThatIsDueBeforeTheNextHeartbeat(t *testing.T) {
 		least := time.Hour
 		for range 3 {
 			due := time.Now().Add(200 * time.Millisecond)
-			k.later("later", 200*time.Millisecond)
+			k.Later("later", 200*time.Millisecond)
 			late := pooltest.Receive(t, started).Sub(due)
 			assert.Greater(t, late, -20*time.Millisecond, "not before it is due")
 			least = min(least, late)
@@ -82,7 +74,7 @@ func TestALostHintCostsAtMostAHeartbeat(t *testing.T) {
 		d := k.TamperWith(pool, &pooltest.Tampered{Deaf: true})
 		k.Start(pool)
 		k.UntilLeased(pool)
-		k.later("later", 50*time.Millisecond)
+		k.Later("later", 50*time.Millisecond)
 		before, _ := d.Sent("beat")
 		pooltest.Receive(t, started)
 		after, _ := d.Sent("beat")
@@ -160,11 +152,11 @@ func TestWhatCannotBeMovedIsPassedByAndReportedOnce(t *testing.T) {
 					c.spot(k, i)
 				}
 				ran := make(chan int, 10)
-				k.later("later", time.Millisecond, 1)
+				k.Later("later", time.Millisecond, 1)
 				k.Start(work.NewWorkerPool(nil, 1, k.Options()).
 					Job("later", func(n int) error { ran <- n; return nil }))
 				assert.Equal(t, 1, pooltest.Receive(t, ran))
-				k.later("later", 10*time.Millisecond, 2)
+				k.Later("later", 10*time.Millisecond, 2)
 				assert.Equal(t, 2, pooltest.Receive(t, ran), "in a later look")
 				assert.Equal(t, c.bad, pooltest.Count[event.KeyBroken](k.Spy))
 				assert.Equal(t, c.bad, k.Number("ZCARD", "scheduled"), "they are kept")
@@ -178,7 +170,7 @@ func TestAJobWhoseQueueIsNotNotedIsMovedByItsRecord(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		ran := make(chan int, 1)
-		receipt := k.later("later", 300*time.Millisecond, 7)
+		receipt := k.Later("later", 300*time.Millisecond, 7)
 		require.Equal(t, 1, k.Number("HDEL", "names", receipt.ID))
 		k.Do("ZADD", "scheduled", 1, "ghost")
 		k.Do("HSET", "names", "ghost", "later")
@@ -205,60 +197,8 @@ func TestTheMaintenanceMovesToAnotherPoolWhenItsHolderDies(t *testing.T) {
 		require.Equal(t, []byte(pooltest.WorkerID(first)), k.Do("GET", "lease"))
 		assert.False(t, pooltest.Leased(second))
 		k.Crash(first)
-		k.later("later", 10*time.Millisecond, 1)
+		k.Later("later", 10*time.Millisecond, 1)
 		assert.Equal(t, 1, pooltest.Receive(t, ran))
 		assert.Equal(t, []byte(pooltest.WorkerID(second)), k.Do("GET", "lease"))
 	})
-}
-
-// TestRoundTripsDoNotGrowWithSchedules counts only what is done itself: the one that enqueues what is periodic reads
-// all schedules again when it hears that some have changed.
-func TestRoundTripsDoNotGrowWithSchedules(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s redistest.Server) {
-		few, many := tripsOfSchedules(t, s, 10), tripsOfSchedules(t, s, 1_000)
-		for deed, trips := range many {
-			assert.LessOrEqual(t, trips, few[deed]+22, "%s: round trips for 1,000 schedules; %d for 10", deed,
-				few[deed])
-		}
-	})
-}
-
-func tripsOfSchedules(t *testing.T, s redistest.Server, n int) map[string]int64 {
-	m := newManyNames(t, s, n, work.JobOptions{})
-	for _, name := range m.names {
-		m.pool.Periodic("0 0 29 2 *", name)
-	}
-	ctx, made := context.WithValue(m.Ctx(), markOfTrips{}, true), map[string]int64{}
-	do := func(deed string, do func(context.Context) error) {
-		before := m.trips.mine.Load()
-		require.NoError(t, do(ctx), deed)
-		made[deed] = m.trips.mine.Load() - before
-	}
-	stored := func(many int, what string) { assert.EqualValues(t, many, m.Number("HLEN", "schedules"), what) }
-
-	do("start", m.pool.Start)
-	stored(n, "start")
-	d := m.pool.Declared()
-	do("declare again", d.Declare)
-	m.Do("UNLINK", "schedules")
-	do("restore", d.Restore)
-	stored(n, "restore")
-	for i := range d.Schedules {
-		d.Schedules[i].Definition.Spec = "0 1 29 2 *"
-	}
-	do("declare otherwise", d.Declare)
-	before := d.Schedules[n-1].Definition
-	before.Service = d.Service
-	assert.Equal(t, string(before.Text()), m.Text("HGET", "schedules", d.Schedules[n-1].ID))
-	m.Do("HDEL", "worker:"+pooltest.WorkerID(m.pool)+":info", "schedules")
-	d.Schedules = nil
-	do("withdraw", func(ctx context.Context) error {
-		pending, err := d.Withdraw(ctx)
-		assert.False(t, pending)
-		return err
-	})
-	stored(0, "withdraw")
-	require.NoError(t, m.pool.Stop(m.Ctx()))
-	return made
 }

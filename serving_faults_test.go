@@ -36,7 +36,7 @@ func TestAChangeOfWhatIsServedSurvivesLostCalls(t *testing.T) {
 					if executed {
 						_, _ = pass(ctx, calls...) // its reply is what is lost
 					}
-					return nil, errLuck
+					return nil, pooltest.ErrLuck
 				}})
 				k.Start(pool)
 				require.NoError(t, pool.Withdraw(k.Ctx(), "a"))
@@ -70,7 +70,7 @@ func TestALateChangeOfWhatIsServedIsRefused(t *testing.T) {
 				return pass(ctx, calls...)
 			}
 			late <- func() { _, _ = pass(context.Background(), calls...) } // what it answers reaches nobody
-			return nil, errLuck
+			return nil, pooltest.ErrLuck
 		}})
 		k.Start(pool)
 		require.NoError(t, pool.Withdraw(k.Ctx(), "a"))

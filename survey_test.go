@@ -81,7 +81,7 @@ func (k *kit) unlocked() {
 	assert.Zero(k.T, k.Number("SCARD", "running:quiet"))
 	next := quietEntry()
 	next.In = time.Hour
-	assert.False(k.T, k.duplicate(next), "the next one is no duplicate")
+	assert.False(k.T, k.Duplicate(next), "the next one is no duplicate")
 }
 
 // Nothing calls for a look here: the connections last, and nobody enqueues into the queue.
@@ -104,7 +104,7 @@ func testClaimThatCameBack(t *testing.T, s redistest.Server, busy, paused bool) 
 	pool := k.quietPool(k.Options(), g)
 	pooltest.Times(pool).Survey = 300 * time.Millisecond
 	k.Start(pool)
-	job, err := k.enqueueEntry(quietEntry())
+	job, err := k.EnqueueEntry(quietEntry())
 	require.NoError(t, err)
 	pooltest.Receive(t, g.began)
 	seen := k.snapshot(pool, job)
@@ -144,7 +144,7 @@ func TestAClaimThatCameBackIsFoundAfterALostConnection(t *testing.T) {
 		pooltest.Times(pool).Survey = time.Hour
 		d := k.TamperWith(pool, &pooltest.Tampered{})
 		k.Start(pool)
-		job, err := k.enqueueEntry(quietEntry())
+		job, err := k.EnqueueEntry(quietEntry())
 		require.NoError(t, err)
 		pooltest.Receive(t, g.began)
 		seen := k.snapshot(pool, job)
@@ -178,7 +178,7 @@ func TestAReplicaThatTakesOverWedgesNothingRealRedis(t *testing.T) {
 		pooltest.Times(pool).Survey = time.Hour
 		d := k.TamperWith(pool, &pooltest.Tampered{})
 		k.Start(pool)
-		job, err := k.enqueueEntry(quietEntry())
+		job, err := k.EnqueueEntry(quietEntry())
 		require.NoError(t, err)
 		pooltest.Receive(t, g.began)
 		claimed := fmt.Sprintf("{%s}:claimed", k.Namespace)
@@ -200,7 +200,7 @@ func TestAReplicaThatTakesOverWedgesNothingRealRedis(t *testing.T) {
 		k.Enq, err = work.NewEnqueuer(replica.DSN(), work.Namespace(k.Namespace))
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = k.Enq.Close() })
-		assert.True(t, k.duplicate(quietEntry()), "until the job has run again")
+		assert.True(t, k.Duplicate(quietEntry()), "until the job has run again")
 		assert.Equal(t, job.ID, pooltest.Receive(t, g.began), "it runs again")
 		g.leave <- ""
 		k.Drained(pool)
@@ -356,7 +356,7 @@ func TestDoctorAsksWorkersWhatTheyHold(t *testing.T) {
 			}
 			return found
 		}
-		job, err := k.enqueueEntry(quietEntry())
+		job, err := k.EnqueueEntry(quietEntry())
 		require.NoError(t, err)
 		pooltest.Receive(t, g.began)
 		came := k.snapshot(pool, job)

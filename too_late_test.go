@@ -23,22 +23,22 @@ func TestAJobThatHasNotBegunInTimeExpires(t *testing.T) {
 	t.Parallel()
 	past, future := time.UnixMilli(1), time.Now().Add(time.Hour)
 	tests := map[string]struct {
-		option  work.EnqueueOption
+		options []work.EnqueueOption
 		trail   string
 		crashes string
 		expired bool
 	}{
-		"expired":                     {option: work.ExpireAt(past), expired: true},
-		"not yet":                     {option: work.ExpireAt(future)},
-		"in a while":                  {option: work.ExpireIn(time.Hour)},
-		"has failed before":           {option: work.ExpireAt(past), trail: `{"fails":1}`},
-		"was put off by its handler":  {option: work.ExpireAt(past), trail: `{"begun":true}`},
-		"was put off before it began": {option: work.ExpireAt(past), trail: `{"run_at":5}`, expired: true},
-		"a worker died with it":       {option: work.ExpireAt(past), crashes: "w0"},
-		"the last of two options":     {option: work.All(work.ExpireAt(past), work.ExpireIn(time.Hour))},
-		"the last of two, otherwise": {option: work.All(work.ExpireIn(time.Hour), work.ExpireAt(past)),
+		"expired":                     {options: []work.EnqueueOption{work.ExpireAt(past)}, expired: true},
+		"not yet":                     {options: []work.EnqueueOption{work.ExpireAt(future)}},
+		"in a while":                  {options: []work.EnqueueOption{work.ExpireIn(time.Hour)}},
+		"has failed before":           {options: []work.EnqueueOption{work.ExpireAt(past)}, trail: `{"fails":1}`},
+		"was put off by its handler":  {options: []work.EnqueueOption{work.ExpireAt(past)}, trail: `{"begun":true}`},
+		"was put off before it began": {options: []work.EnqueueOption{work.ExpireAt(past)}, trail: `{"run_at":5}`, expired: true},
+		"a worker died with it":       {options: []work.EnqueueOption{work.ExpireAt(past)}, crashes: "w0"},
+		"the last of two options":     {options: []work.EnqueueOption{work.ExpireAt(past), work.ExpireIn(time.Hour)}},
+		"the last of two, otherwise": {options: []work.EnqueueOption{work.ExpireIn(time.Hour), work.ExpireAt(past)},
 			expired: true},
-		"with what else may belong to it": {option: work.All(work.ExpireAt(past), work.Unique(work.UniqueOptions{})),
+		"with what else may belong to it": {options: []work.EnqueueOption{work.ExpireAt(past), work.Unique(work.UniqueOptions{})},
 			expired: true},
 	}
 	for name, tt := range tests {
@@ -46,7 +46,7 @@ func TestAJobThatHasNotBegunInTimeExpires(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
 				k := newKit(t, s)
-				receipt, err := k.Enq.With(tt.option, work.Tags("big")).SourcedEnqueue(k.Ctx(), "a", 7)
+				receipt, err := k.Enq.With(append(tt.options, work.Tags("big"))...).SourcedEnqueue(k.Ctx(), "a", 7)
 				require.NoError(t, err)
 				if tt.trail != "" {
 					k.Do("HSET", "trail", receipt.ID, tt.trail)

@@ -17,14 +17,6 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// duplicate enqueues the entry once more and tells whether another one of its kind lives.
-func (k *kit) duplicate(e work.Entry) bool {
-	k.T.Helper()
-	receipt, err := k.enqueueEntry(e)
-	require.NoError(k.T, err)
-	return receipt.Duplicate
-}
-
 func TestWhenTheLockOfAJobIsFreed(t *testing.T) {
 	t.Parallel()
 	const later = time.Hour
@@ -39,18 +31,18 @@ func TestWhenTheLockOfAJobIsFreed(t *testing.T) {
 	}{
 		"finished":            {whileRun: true},
 		"finished, discarded": {outcome: work.Discard(nil), whileRun: true},
-		"finished, failed":    {outcome: errLuck, kept: true, living: 1, whileRun: true},
+		"finished, failed":    {outcome: pooltest.ErrLuck, kept: true, living: 1, whileRun: true},
 		"finished, snoozed":   {outcome: work.Snooze(later), kept: true, living: 1, whileRun: true},
-		"finished, buried":    {outcome: work.Bury(errLuck), living: 1, whileRun: true},
-		"finished, dropped":   {job: work.JobOptions{Retries: -1, SkipMorgue: true}, outcome: errLuck, whileRun: true},
-		"kept in morgue": {options: work.UniqueOptions{KeepInMorgue: true}, outcome: work.Bury(errLuck), kept: true,
+		"finished, buried":    {outcome: work.Bury(pooltest.ErrLuck), living: 1, whileRun: true},
+		"finished, dropped":   {job: work.JobOptions{Retries: -1, SkipMorgue: true}, outcome: pooltest.ErrLuck, whileRun: true},
+		"kept in morgue": {options: work.UniqueOptions{KeepInMorgue: true}, outcome: work.Bury(pooltest.ErrLuck), kept: true,
 			living: 1, whileRun: true},
 		"kept in morgue, done":  {options: work.UniqueOptions{KeepInMorgue: true}, whileRun: true},
 		"started":               {options: work.UniqueOptions{Until: work.UntilStarted}},
-		"started, failed":       {options: work.UniqueOptions{Until: work.UntilStarted}, outcome: errLuck, living: 1},
+		"started, failed":       {options: work.UniqueOptions{Until: work.UntilStarted}, outcome: pooltest.ErrLuck, living: 1},
 		"for a time":            {options: work.UniqueOptions{For: later}, kept: true, whileRun: true},
 		"for a time, discarded": {options: work.UniqueOptions{For: later}, outcome: work.Discard(nil), whileRun: true},
-		"for a time, buried": {options: work.UniqueOptions{For: later}, outcome: work.Bury(errLuck), kept: true,
+		"for a time, buried": {options: work.UniqueOptions{For: later}, outcome: work.Bury(pooltest.ErrLuck), kept: true,
 			living: 1, whileRun: true},
 		"expired": {extra: []work.EnqueueOption{work.ExpireAt(time.UnixMilli(1))}},
 		"expired, for a time": {options: work.UniqueOptions{For: later},
@@ -64,7 +56,7 @@ func TestWhenTheLockOfAJobIsFreed(t *testing.T) {
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
 				k, tt := newKit(t, s), tt
 				tt.options.Key = "k"
-				entry := only(tt.options)
+				entry := pooltest.Only(tt.options)
 				first := entry
 				first.Options = append(first.Options, tt.extra...)
 				begun, leave := make(chan struct{}), make(chan struct{})
@@ -74,14 +66,14 @@ func TestWhenTheLockOfAJobIsFreed(t *testing.T) {
 					<-leave
 					return tt.outcome
 				})
-				assert.False(t, k.duplicate(first))
-				assert.True(t, k.duplicate(entry), "it waits")
+				assert.False(t, k.Duplicate(first))
+				assert.True(t, k.Duplicate(entry), "it waits")
 				require.NoError(t, pool.Start(context.Background()))
 				if tt.extra == nil {
 					pooltest.Receive(t, begun)
 					probe := entry // it is not to run, so it is due much later
 					probe.In = later
-					assert.Equal(t, tt.whileRun, k.duplicate(probe), "it runs")
+					assert.Equal(t, tt.whileRun, k.Duplicate(probe), "it runs")
 				}
 				close(leave)
 				k.Drained(pool)
@@ -90,7 +82,7 @@ func TestWhenTheLockOfAJobIsFreed(t *testing.T) {
 					return // the probe has the lock now
 				}
 				assert.Equal(t, tt.living, k.Number("HLEN", "jobs"))
-				assert.Equal(t, tt.kept, k.duplicate(entry), "after it")
+				assert.Equal(t, tt.kept, k.Duplicate(entry), "after it")
 			})
 		})
 	}
@@ -100,12 +92,12 @@ func TestALockForATimeEnds(t *testing.T) {
 	t.Parallel()
 	s := redistest.Embedded(t)
 	k := newKit(t, s)
-	entry := only(work.UniqueOptions{For: time.Minute})
-	assert.False(t, k.duplicate(entry))
+	entry := pooltest.Only(work.UniqueOptions{For: time.Minute})
+	assert.False(t, k.Duplicate(entry))
 	s.Embedded().Advance(59 * time.Second)
-	assert.True(t, k.duplicate(entry))
+	assert.True(t, k.Duplicate(entry))
 	s.Embedded().Advance(time.Second)
-	assert.False(t, k.duplicate(entry))
+	assert.False(t, k.Duplicate(entry))
 }
 
 func TestACancelledJobHasNoLock(t *testing.T) {
@@ -115,7 +107,7 @@ func TestACancelledJobHasNoLock(t *testing.T) {
 		for _, options := range []work.UniqueOptions{{}, {For: time.Hour}, {Until: work.UntilStarted},
 			{KeepInMorgue: true}} {
 			options.Key = "k"
-			receipt, err := k.enqueueEntry(only(options))
+			receipt, err := k.EnqueueEntry(pooltest.Only(options))
 			require.NoError(t, err)
 			require.False(t, receipt.Duplicate)
 			_, err = k.Enq.Cancel(k.Ctx(), receipt.ID)
@@ -129,10 +121,10 @@ func TestALockIsVoidWithItsOwnerAndSweptByTheJanitor(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		receipt, err := k.enqueueEntry(only(work.UniqueOptions{}))
+		receipt, err := k.EnqueueEntry(pooltest.Only(work.UniqueOptions{}))
 		require.NoError(t, err)
 		k.Do("HDEL", "jobs", receipt.ID) // whoever deletes it by hand
-		assert.False(t, k.duplicate(only(work.UniqueOptions{})))
+		assert.False(t, k.Duplicate(pooltest.Only(work.UniqueOptions{})))
 		k.Do("HSET", "unique", "void", "ghost 0 f")
 		j := maintain.NewJanitor(maintain.Env{Store: pooltest.StoreOf(k.Enq)}, maintain.JanitorOptions{})
 		require.NoError(t, j.FreeLocks(k.Ctx()))
@@ -161,7 +153,7 @@ func TestTheLatestArgsRun(t *testing.T) {
 		}
 		for n := range rounds {
 			options := work.UniqueOptions{Key: "k", Until: work.UntilStarted, OnConflict: work.ReplaceArgs}
-			_, err := k.enqueueEntry(only(options, n+1))
+			_, err := k.EnqueueEntry(pooltest.Only(options, n+1))
 			require.NoError(t, err)
 		}
 		k.Drained(pool)
@@ -182,13 +174,13 @@ func TestALostReplyToBeginLeavesTheJobToBegin(t *testing.T) {
 		pool := k.Start(work.NewWorkerPool(nil, 1, options).
 			Job("report", func() error { begun <- struct{}{}; return nil }))
 		pooltest.Await(t, k.Spy, func(event.WorkerStarted) bool { return true })
-		entry := only(work.UniqueOptions{Until: work.UntilStarted})
-		_, err := k.enqueueEntry(entry) // so that the script is known
+		entry := pooltest.Only(work.UniqueOptions{Until: work.UntilStarted})
+		_, err := k.EnqueueEntry(entry) // so that the script is known
 		require.NoError(t, err)
 		pooltest.Receive(t, begun)
 		k.Drained(pool)
 		swallowed := proxy.SwallowReply("{" + k.Namespace + "}:unique")
-		assert.False(t, k.duplicate(entry))
+		assert.False(t, k.Duplicate(entry))
 		pooltest.Receive(t, swallowed)
 		pooltest.Receive(t, begun)
 		k.Drained(pool)
@@ -246,9 +238,9 @@ func TestARequestIsStoredOnceAlsoWhenItsJobRan(t *testing.T) {
 		var ran sync.Map
 		pool := work.NewWorkerPool(nil, 2, work.WorkerOptions{Redis: s.DSN(), Namespace: k.Namespace}).
 			Job("done", func(id string) error { ran.Store(id, true); return nil }).
-			Job("dropped", func() error { return work.Discard(errLuck) }).
+			Job("dropped", func() error { return work.Discard(pooltest.ErrLuck) }).
 			JobWithOptions("dead", work.JobOptions{Retries: -1, Unique: &work.UniqueOptions{}},
-				func() error { return errLuck })
+				func() error { return pooltest.ErrLuck })
 		require.NoError(t, pool.Start(k.Ctx()))
 		defer func() { assert.NoError(t, pool.Stop(k.Ctx())) }()
 		for name, args := range map[string][]any{"done": {"x"}, "dropped": nil, "dead": nil} {

@@ -17,17 +17,6 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// only is an Entry of a job that is the only one of its kind.
-func only(o work.UniqueOptions, args ...any) work.Entry {
-	return work.Entry{Name: "report", Args: args, Options: []work.EnqueueOption{work.Unique(o)}}
-}
-
-func (k *kit) enqueueEntry(e work.Entry) (work.Receipt, error) {
-	k.T.Helper()
-	receipts, err := k.Enq.EnqueueMany(k.Ctx(), []work.Entry{e})
-	return receipts[0], err
-}
-
 func TestWhichJobsAreTheSame(t *testing.T) {
 	t.Parallel()
 	type object map[string]any
@@ -35,38 +24,38 @@ func TestWhichJobsAreTheSame(t *testing.T) {
 		first, second work.Entry
 		same          bool
 	}{
-		"same args": {first: only(work.UniqueOptions{}, 7, "a"), second: only(work.UniqueOptions{}, 7, "a"),
+		"same args": {first: pooltest.Only(work.UniqueOptions{}, 7, "a"), second: pooltest.Only(work.UniqueOptions{}, 7, "a"),
 			same: true},
-		"other args": {first: only(work.UniqueOptions{}, 7, "a"), second: only(work.UniqueOptions{}, 7, "b")},
-		"args in other places": {first: only(work.UniqueOptions{}, "a", "b"),
-			second: only(work.UniqueOptions{}, "b", "a")},
-		"no args":      {first: only(work.UniqueOptions{}), second: only(work.UniqueOptions{}), same: true},
-		"one more arg": {first: only(work.UniqueOptions{}, 7), second: only(work.UniqueOptions{}, 7, nil)},
-		"parts that join the same way": {first: only(work.UniqueOptions{}, "a", "bc"),
-			second: only(work.UniqueOptions{}, "ab", "c")},
-		"members in another order, other spaces": {first: only(work.UniqueOptions{},
+		"other args": {first: pooltest.Only(work.UniqueOptions{}, 7, "a"), second: pooltest.Only(work.UniqueOptions{}, 7, "b")},
+		"args in other places": {first: pooltest.Only(work.UniqueOptions{}, "a", "b"),
+			second: pooltest.Only(work.UniqueOptions{}, "b", "a")},
+		"no args":      {first: pooltest.Only(work.UniqueOptions{}), second: pooltest.Only(work.UniqueOptions{}), same: true},
+		"one more arg": {first: pooltest.Only(work.UniqueOptions{}, 7), second: pooltest.Only(work.UniqueOptions{}, 7, nil)},
+		"parts that join the same way": {first: pooltest.Only(work.UniqueOptions{}, "a", "bc"),
+			second: pooltest.Only(work.UniqueOptions{}, "ab", "c")},
+		"members in another order, other spaces": {first: pooltest.Only(work.UniqueOptions{},
 			json.RawMessage(`{"b": 1, "a":2}`)),
-			second: only(work.UniqueOptions{}, object{"a": 2, "b": 1}), same: true},
-		"large integers one apart": {first: only(work.UniqueOptions{}, int64(9007199254740993)),
-			second: only(work.UniqueOptions{}, int64(9007199254740992))},
-		"chosen args the same": {first: only(work.UniqueOptions{Args: []int{0}}, 7, "a"),
-			second: only(work.UniqueOptions{Args: []int{0, 0}}, 7, "b"), same: true},
-		"chosen args others": {first: only(work.UniqueOptions{Args: []int{1}}, 7, "a"),
-			second: only(work.UniqueOptions{Args: []int{1}}, 7, "b")},
-		"other args chosen": {first: only(work.UniqueOptions{Args: []int{0}}, 7, 7),
-			second: only(work.UniqueOptions{Args: []int{1}}, 7, 7)},
-		"same key, other args": {first: only(work.UniqueOptions{Key: "k"}, 7),
-			second: only(work.UniqueOptions{Key: "k"}, 8), same: true},
-		"other key, same args": {first: only(work.UniqueOptions{Key: "k"}, 7),
-			second: only(work.UniqueOptions{Key: "l"}, 7)},
-		"longest key": {first: only(work.UniqueOptions{Key: strings.Repeat("k", 200)}),
-			second: only(work.UniqueOptions{Key: strings.Repeat("k", 200)}, 8),
+			second: pooltest.Only(work.UniqueOptions{}, object{"a": 2, "b": 1}), same: true},
+		"large integers one apart": {first: pooltest.Only(work.UniqueOptions{}, int64(9007199254740993)),
+			second: pooltest.Only(work.UniqueOptions{}, int64(9007199254740992))},
+		"chosen args the same": {first: pooltest.Only(work.UniqueOptions{Args: []int{0}}, 7, "a"),
+			second: pooltest.Only(work.UniqueOptions{Args: []int{0, 0}}, 7, "b"), same: true},
+		"chosen args others": {first: pooltest.Only(work.UniqueOptions{Args: []int{1}}, 7, "a"),
+			second: pooltest.Only(work.UniqueOptions{Args: []int{1}}, 7, "b")},
+		"other args chosen": {first: pooltest.Only(work.UniqueOptions{Args: []int{0}}, 7, 7),
+			second: pooltest.Only(work.UniqueOptions{Args: []int{1}}, 7, 7)},
+		"same key, other args": {first: pooltest.Only(work.UniqueOptions{Key: "k"}, 7),
+			second: pooltest.Only(work.UniqueOptions{Key: "k"}, 8), same: true},
+		"other key, same args": {first: pooltest.Only(work.UniqueOptions{Key: "k"}, 7),
+			second: pooltest.Only(work.UniqueOptions{Key: "l"}, 7)},
+		"longest key": {first: pooltest.Only(work.UniqueOptions{Key: strings.Repeat("k", 200)}),
+			second: pooltest.Only(work.UniqueOptions{Key: strings.Repeat("k", 200)}, 8),
 			same:   true},
-		"other name": {first: only(work.UniqueOptions{Key: "k"}),
+		"other name": {first: pooltest.Only(work.UniqueOptions{Key: "k"}),
 			second: work.Entry{Name: "mail", Options: []work.EnqueueOption{work.Unique(work.UniqueOptions{Key: "k"})}}},
-		"not unique": {first: only(work.UniqueOptions{}), second: work.Entry{Name: "report"}},
-		"large args, in objects or not": {first: only(work.UniqueOptions{Args: []int{0}}, strings.Repeat("x", 20_000)),
-			second: only(work.UniqueOptions{Args: []int{0}, OnConflict: work.ReplaceArgs}, strings.Repeat("x", 20_000)),
+		"not unique": {first: pooltest.Only(work.UniqueOptions{}), second: work.Entry{Name: "report"}},
+		"large args, in objects or not": {first: pooltest.Only(work.UniqueOptions{Args: []int{0}}, strings.Repeat("x", 20_000)),
+			second: pooltest.Only(work.UniqueOptions{Args: []int{0}, OnConflict: work.ReplaceArgs}, strings.Repeat("x", 20_000)),
 			same:   true},
 	}
 	for name, tt := range tests {
@@ -74,10 +63,10 @@ func TestWhichJobsAreTheSame(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
 				k := newKit(t, s)
-				first, err := k.enqueueEntry(tt.first)
+				first, err := k.EnqueueEntry(tt.first)
 				require.NoError(t, err)
 				assert.False(t, first.Duplicate)
-				second, err := k.enqueueEntry(tt.second)
+				second, err := k.EnqueueEntry(tt.second)
 				if name == "large args, in objects or not" {
 					require.ErrorContains(t, err, "give ReplaceArgs at every enqueue of this kind")
 					return
@@ -96,8 +85,8 @@ func TestTwoOfAKindInOneCall(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		receipts, err := k.Enq.EnqueueMany(k.Ctx(), []work.Entry{
-			only(work.UniqueOptions{}, 1), only(work.UniqueOptions{}, 2), only(work.UniqueOptions{}, 1),
-			only(work.UniqueOptions{OnConflict: work.RefuseDuplicate}, 2),
+			pooltest.Only(work.UniqueOptions{}, 1), pooltest.Only(work.UniqueOptions{}, 2), pooltest.Only(work.UniqueOptions{}, 1),
+			pooltest.Only(work.UniqueOptions{OnConflict: work.RefuseDuplicate}, 2),
 		})
 		var failure *work.EnqueueError
 		require.ErrorAs(t, err, &failure)
@@ -117,26 +106,26 @@ func TestOptionsOfUniqueJobsThatCannotBe(t *testing.T) {
 		entry work.Entry
 		want  string
 	}{
-		"long key": {only(work.UniqueOptions{Key: strings.Repeat("k", 201)}),
+		"long key": {pooltest.Only(work.UniqueOptions{Key: strings.Repeat("k", 201)}),
 			"use at most 200, such as a hash of it"},
-		"key and args":      {only(work.UniqueOptions{Key: "k", Args: []int{0}}, 1), "use one of them"},
-		"negative position": {only(work.UniqueOptions{Args: []int{-1}}, 1), "use positions from 0"},
-		"position past the end": {only(work.UniqueOptions{Args: []int{0, 1}}, 1),
+		"key and args":      {pooltest.Only(work.UniqueOptions{Key: "k", Args: []int{0}}, 1), "use one of them"},
+		"negative position": {pooltest.Only(work.UniqueOptions{Args: []int{-1}}, 1), "use positions from 0"},
+		"position past the end": {pooltest.Only(work.UniqueOptions{Args: []int{0, 1}}, 1),
 			`job "report" has 1 args: use positions below that`},
-		"until when": {only(work.UniqueOptions{Until: 2}), "use UntilFinished or UntilStarted"},
-		"negative time": {only(work.UniqueOptions{For: -1}),
+		"until when": {pooltest.Only(work.UniqueOptions{Until: 2}), "use UntilFinished or UntilStarted"},
+		"negative time": {pooltest.Only(work.UniqueOptions{For: -1}),
 			"use a duration above zero and at most 100 years, or 0 for none"},
-		"for ever": {only(work.UniqueOptions{For: 101 * 365 * 24 * time.Hour}), "at most 100 years"},
-		"time and start": {only(work.UniqueOptions{For: 1, Until: work.UntilStarted}),
+		"for ever": {pooltest.Only(work.UniqueOptions{For: 101 * 365 * 24 * time.Hour}), "at most 100 years"},
+		"time and start": {pooltest.Only(work.UniqueOptions{For: 1, Until: work.UntilStarted}),
 			"use one of them: the time ends whatever becomes of the job"},
-		"time and morgue":  {only(work.UniqueOptions{For: 1, KeepInMorgue: true}), "use one of them"},
-		"time and changes": {only(work.UniqueOptions{For: 1, OnConflict: work.ReplaceArgs}), "nothing can be changed"},
-		"start and morgue": {only(work.UniqueOptions{Until: work.UntilStarted, KeepInMorgue: true}), "use one of them"},
-		"unknown conflict": {only(work.UniqueOptions{OnConflict: 8}),
+		"time and morgue":  {pooltest.Only(work.UniqueOptions{For: 1, KeepInMorgue: true}), "use one of them"},
+		"time and changes": {pooltest.Only(work.UniqueOptions{For: 1, OnConflict: work.ReplaceArgs}), "nothing can be changed"},
+		"start and morgue": {pooltest.Only(work.UniqueOptions{Until: work.UntilStarted, KeepInMorgue: true}), "use one of them"},
+		"unknown conflict": {pooltest.Only(work.UniqueOptions{OnConflict: 8}),
 			"use KeepExisting, ReplaceArgs, Postpone, ReplaceArgs|Postpone or RefuseDuplicate"},
-		"refuse and replace": {only(work.UniqueOptions{OnConflict: work.RefuseDuplicate | work.ReplaceArgs}),
+		"refuse and replace": {pooltest.Only(work.UniqueOptions{OnConflict: work.RefuseDuplicate | work.ReplaceArgs}),
 			"use KeepExisting"},
-		"nothing to postpone": {only(work.UniqueOptions{OnConflict: work.Postpone}),
+		"nothing to postpone": {pooltest.Only(work.UniqueOptions{OnConflict: work.Postpone}),
 			"give a time or a delay, or leave Postpone out"},
 	}
 	for name, tt := range tests {
@@ -191,7 +180,7 @@ func TestTheOptionsOfAJobHoldForItsPoolsEnqueuer(t *testing.T) {
 func TestReplaceArgsAndPostpone(t *testing.T) {
 	t.Parallel()
 	waits := func(o work.Conflict, in time.Duration, args ...any) work.Entry {
-		e := only(work.UniqueOptions{Key: "k", OnConflict: o}, args...)
+		e := pooltest.Only(work.UniqueOptions{Key: "k", OnConflict: o}, args...)
 		e.In = in
 		return e
 	}
@@ -221,10 +210,10 @@ func TestReplaceArgsAndPostpone(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
 				k := newKit(t, s)
-				first, err := k.enqueueEntry(tt.first)
+				first, err := k.EnqueueEntry(tt.first)
 				require.NoError(t, err)
 				began := time.Now()
-				second, err := k.enqueueEntry(tt.second)
+				second, err := k.EnqueueEntry(tt.second)
 				require.NoError(t, err)
 				id := second.ID
 				assert.Equal(t, tt.first.Name == "report", second.Duplicate)
@@ -256,19 +245,19 @@ func TestAJobThatRunsCannotBeChanged(t *testing.T) {
 			<-leave
 			return nil
 		}))
-		entry := only(work.UniqueOptions{Key: "k", OnConflict: work.ReplaceArgs}, 1)
-		first, err := k.enqueueEntry(entry)
+		entry := pooltest.Only(work.UniqueOptions{Key: "k", OnConflict: work.ReplaceArgs}, 1)
+		first, err := k.EnqueueEntry(entry)
 		require.NoError(t, err)
 		pooltest.Receive(t, begun)
 		entry.Args = []any{2}
-		_, err = k.enqueueEntry(entry)
+		_, err = k.EnqueueEntry(entry)
 		var duplicate *work.DuplicateError
 		require.ErrorAs(t, err, &duplicate)
 		assert.Equal(t, &work.DuplicateError{Name: "report", ID: first.ID, Held: true}, duplicate)
 		assert.ErrorContains(t, err, "is with a worker, so it cannot be changed")
 		close(leave)
 		k.Drained(pool)
-		second, err := k.enqueueEntry(entry)
+		second, err := k.EnqueueEntry(entry)
 		require.NoError(t, err)
 		assert.False(t, second.Duplicate)
 		assert.Equal(t, 2, pooltest.Receive(t, begun))
@@ -282,10 +271,10 @@ func TestWhatCannotBeChangedIsSaid(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		first, err := k.enqueueEntry(only(work.UniqueOptions{Key: "k"}))
+		first, err := k.EnqueueEntry(pooltest.Only(work.UniqueOptions{Key: "k"}))
 		require.NoError(t, err)
 		k.Do("HSET", "jobs", first.ID, "no JSON")
-		_, err = k.enqueueEntry(only(work.UniqueOptions{Key: "k", OnConflict: work.ReplaceArgs}, 2))
+		_, err = k.EnqueueEntry(pooltest.Only(work.UniqueOptions{Key: "k", OnConflict: work.ReplaceArgs}, 2))
 		var failure *work.EnqueueError
 		require.ErrorAs(t, err, &failure)
 		assert.Equal(t, []int{0}, failure.NotStored)

@@ -43,7 +43,7 @@ func newPartition(t *testing.T, s redistest.Server) *partition {
 		JobWithOptions("a", work.JobOptions{OnDeath: onDeath}, func(job *work.Job, n int) error {
 			_ = p.door.pass(job)
 			if n%2 == 0 {
-				return work.Bury(errLuck)
+				return work.Bury(pooltest.ErrLuck)
 			}
 			return nil
 		})
@@ -58,7 +58,7 @@ func newPartition(t *testing.T, s redistest.Server) *partition {
 			if state == lineDeaf && settles(calls) {
 				_, _ = pass(ctx, calls...) // its answer is what is lost
 			}
-			return nil, errLuck
+			return nil, pooltest.ErrLuck
 		}})
 	p.Start(p.pool)
 	p.EnqueueNumbers("a", 0, jobsInTheHole)

@@ -229,7 +229,7 @@ func TestAfterAFailedHeartbeatTheWaitIsBegunAnew(t *testing.T) {
 		d := k.TamperWith(pool, &pooltest.Tampered{})
 		k.Start(pool)
 		d.UntilSentInAll(t, "BLPOP", 1)
-		pool.Waiter().Disturb()
+		pooltest.Parts(pool).Waiter.Disturb()
 		d.UntilSentInAll(t, "BLPOP", 2)
 		k.EnqueueNumbers("n", 1, 2)
 		assert.Equal(t, 1, pooltest.Receive(t, ran))

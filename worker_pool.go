@@ -295,7 +295,8 @@ func (p *WorkerPool) parts() inside.Parts {
 	}
 	if len(p.workers) > 0 {
 		first := p.workers[0]
-		parts.Slots = first.slots
+		parts.Slots, parts.Waiter = first.slots, first.queues.waiter
+		parts.Stopping = p.workers[len(p.workers)-1].stopping()
 		if first.daemons != nil {
 			parts.Leased, parts.Periodics = first.daemons.leased.Load(), first.daemons.periodic
 		}

@@ -148,9 +148,9 @@ func TestRunOfAChild(t *testing.T) {
 			}
 		})},
 	})
-	pool.Job("until stopping", job(func(context.Context) { <-untilStopping(pool) }))
+	pool.Job("until stopping", job(func(context.Context) { <-pooltest.UntilStopping(pool) }))
 	pool.Job("until its ctx ends", job(func(ctx context.Context) {
-		<-untilStopping(pool)
+		<-pooltest.UntilStopping(pool)
 		fmt.Println("stopping")
 		<-ctx.Done()
 	}))

@@ -41,7 +41,7 @@ func TestAStopWaitsForTheAcknowledgementOfOutcomes(t *testing.T) {
 		pooltest.Await[event.JobDone](t, k.Spy, nil)
 		stopped := make(chan error, 1)
 		go func() { stopped <- pool.Stop(k.Ctx()) }()
-		pooltest.Receive(t, untilStopping(pool))
+		pooltest.Receive(t, pooltest.UntilStopping(pool))
 		close(stopping)
 		require.NoError(t, pooltest.Receive(t, stopped))
 		assert.EqualValues(t, 4, refusals.Load())
@@ -148,7 +148,7 @@ func (k *kit) stopAmid(concurrency, prefetch, round int) {
 		pooltest.Receive(k.T, began)
 	}
 	go func() {
-		<-untilStopping(pool)
+		<-pooltest.UntilStopping(pool)
 		close(stopping)
 	}()
 	_ = k.Stop(pool) // it names what it cut short

@@ -9,6 +9,7 @@ import (
 	"github.com/265d0351/work/internal/maintain"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisclock"
+	"github.com/265d0351/work/internal/subscription"
 	"github.com/265d0351/work/internal/waiting"
 	"github.com/265d0351/work/internal/workgroup"
 	"github.com/265d0351/work/objects"
@@ -31,9 +32,11 @@ type Parts struct {
 	Leased    bool             // the worker has the lease on maintenance
 	Slots     *workgroup.Slots // of the worker
 	Periodics *maintain.PeriodicEnqueuer
-	Clock     *redisclock.Clock // of a pool or an enqueuer
-	Cache     *objects.Cache    // of a pool that has been opened
-	Waiters   *waiting.Waiters  // of an enqueuer
+	Waiter    *subscription.Waiter // of the worker
+	Stopping  bool                 // the last of the workers has heard of a stop
+	Clock     *redisclock.Clock    // of a pool or an enqueuer
+	Cache     *objects.Cache       // of a pool that has been opened
+	Waiters   *waiting.Waiters     // of an enqueuer
 }
 
 // Times are how often the parts of a pool do what they do, and how long they wait. Nobody changes them but tests,

@@ -1,6 +1,8 @@
 package pooltest
 
 import (
+	"runtime"
+
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/rdb"
@@ -41,4 +43,20 @@ func EnqueuerOn(driver redisconn.Driver, namespace string, opts ...work.Enqueuer
 		panic(err)
 	}
 	return enq
+}
+
+// UntilStopping is closed when Checkin answers true.
+func UntilStopping(pool *work.WorkerPool) <-chan struct{} {
+	stopping := make(chan struct{})
+	go func() {
+		defer close(stopping)
+		for {
+			of := inside.Pool(pool)
+			if of.Stopping || of.Unusable != nil { // the last to be told, or nobody is left to
+				return
+			}
+			runtime.Gosched()
+		}
+	}()
+	return stopping
 }

@@ -172,6 +172,12 @@ func (k *Kit) Cancel(id string) work.CancelResult {
 	return results[0]
 }
 
+// What the root bounds, which its own tests compare.
+const (
+	MaxPerWorker   = 256     // jobs at a time
+	MaxResultBytes = 1 << 20 // of a result that is no object
+)
+
 // Hourly is a Backoff that keeps a retry out of the way of the test.
 func Hourly(*work.Job, error) time.Duration { return time.Hour }
 
