@@ -53,17 +53,17 @@ fault-long: ## kill, stop, cut and fill for as long as docs/reliability.md says,
 	go run ./tools/faulttable .cache/faults.jsonl docs/reliability.md
 
 races-long: ## 1,000 rounds of each control by hand against fetch, settle, due and reap (a few minutes)
-	WORK_RACES_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 30m -run TestControlsAgainstFetchSettleDueAndReap .
+	WORK_RACES_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 30m -run TestControlsAgainstFetchSettleDueAndReap ./inspect
 
 rates-long: ## how much of its rate a worker reaches, over rates, bursts, workers, handlers and neighbours (half an hour)
-	WORK_RATES_LONG=1 WORK_RATES_FIGURES=$(CURDIR)/docs/limits.md WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 60m -run 'TestRatesAreReached|TestARateIsReachedOverASlowLink' .
+	WORK_RATES_LONG=1 WORK_RATES_FIGURES=$(CURDIR)/docs/limits.md WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 60m -run 'TestRatesAreReached|TestARateIsReachedOverASlowLink' ./internal/enginetest/limits
 	WORK_RATES_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 30m -run TestEveryRateLetsBeginWhatExactArithmeticLets ./internal/rdb
 
 cron-long: ## ticks of 1,000 specs in 200 zones, 54 in each, of both kinds of zone data, against a walk over all minutes up to 2045 (a quarter of an hour)
 	WORK_CRON_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 2h -run TestTicksAreThoseOfAWalk ./internal/schedule
 
 reads-long: ## what Redis spends on each read over 4 x 1,000,000 jobs (2 GB, a few minutes), into docs/performance.md
-	WORK_READS_LONG=1 WORK_READS_FIGURES=$(CURDIR)/docs/performance.md WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 30m -run TestReadsCostThePageAndNotTheJobs .
+	WORK_READS_LONG=1 WORK_READS_FIGURES=$(CURDIR)/docs/performance.md WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 30m -run TestReadsCostThePageAndNotTheJobs ./inspect
 
 names-long: ## start and stop with 10,000 names, round trips of all that is done about them, and what their history costs (two minutes)
 	WORK_NAMES_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -v -timeout 30m -run 'TestAPoolOfTenThousandNames|TestWhatHistoryCosts|TestRoundTripsDoNotGrowWithNames' . ./internal/history
@@ -75,13 +75,13 @@ crashes-long: ## 25 million simulated jobs under kills, 40 seeds: none that is i
 	WORK_CRASHES_LONG=1 go test -v -count=1 -timeout 30m -run 'TestInnocentJobsOutliveKills|TestADeadlyJobIsBuriedSoon' ./internal/crash
 
 doctor-long: ## examine 1,000,000 jobs, with a limit and without, and say how long that takes (a few minutes)
-	WORK_DOCTOR_LONG=1 WORK_REQUIRE_REDIS=1 go test -v -count=1 -timeout 30m -run TestTheDoctorReadsNoMoreThanItsLimit .
+	WORK_DOCTOR_LONG=1 WORK_REQUIRE_REDIS=1 go test -v -count=1 -timeout 30m -run TestTheDoctorReadsNoMoreThanItsLimit ./inspect/doctor
 
 fleet-long: ## what 1,000, 2,000 and 10,000 idle workers cost Redis, into docs/performance.md (minutes, on a machine that does little else)
 	WORK_FLEET_LONG=1 WORK_FLEET_FIGURES=$(CURDIR)/docs/performance.md WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 30m -v -run TestAFleetCostsRedisInProportion .
 
 due-long: ## 500,000 jobs that are due within one second: what becomes of the live jobs of other names meanwhile (a minute)
-	WORK_DUE_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -v -timeout 30m -run TestWhatIsDueAtOnceLeavesLiveJobsTheirShare .
+	WORK_DUE_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -v -timeout 30m -run TestWhatIsDueAtOnceLeavesLiveJobsTheirShare ./internal/enginetest/schedules
 
 pictures: ## the pictures of docs/dashboard.md, by a browser
 	WORK_PICTURES=$(CURDIR)/docs/dashboard WORK_REQUIRE_BROWSER=1 go test -count=1 -run TestPicturesForTheGuide ./browsertest

@@ -73,7 +73,7 @@ func BenchmarkEnqueueMany(b *testing.B) {
 }
 
 func BenchmarkPrepare(b *testing.B) {
-	enq := pooltest.EnqueuerOn(&stubDriver{}, "bench")
+	enq := pooltest.EnqueuerOn(&pooltest.StubDriver{}, "bench")
 	entry := work.Entry{Name: "create_watch", Args: []any{1234567890123456, "some text", true}}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -22,7 +22,7 @@ func TestJobsOfADeadWorkerStartElsewhereInOrder(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		receipts := k.EnqueueNumbers("n", 0, 20)
-		victim := k.holding(t, "n", 20)
+		victim := k.Holding(t, "n", 20)
 
 		gate, began := make(chan struct{}), make(chan int, 30)
 		var last time.Time
@@ -44,7 +44,7 @@ func TestJobsOfADeadWorkerStartElsewhereInOrder(t *testing.T) {
 		assert.Equal(t, 20, reaped.Jobs)
 		assert.Equal(t, 20, k.Number("HLEN", "crashes"))
 		for _, receipt := range receipts {
-			assert.Equal(t, []string{dead}, k.diedWith(receipt.ID))
+			assert.Equal(t, []string{dead}, k.DiedWith(receipt.ID))
 		}
 
 		close(gate)
@@ -78,28 +78,21 @@ func (k *kit) queued(queue string) []string {
 	return ids
 }
 
-func idsOf(receipts []work.Receipt) []string {
-	ids := make([]string, len(receipts))
-	for i, receipt := range receipts {
-		ids[i] = receipt.ID
-	}
-	return ids
-}
-
 // TestTheLookThatFindsAWorkerDeadPutsItsJobsBack: the next one comes a second later.
 func TestTheLookThatFindsAWorkerDeadPutsItsJobsBack(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		ids := idsOf(k.EnqueueNumbers("n", 0, 5))
-		victim := k.holding(t, "n", 5)
+		ids := pooltest.IdsOf(k.EnqueueNumbers("n", 0, 5))
+		victim := k.Holding(t, "n", 5)
 		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil }))
 		pool.StopDaemons() // its own reaper would look as well
 		victim.Crash()
 		k.Do("DEL", "worker:"+pooltest.WorkerID(victim))
 		k.Do("ZADD", "deadlines", 1, pooltest.WorkerID(victim))
 		k.Do("SET", "worker:"+pooltest.WorkerID(pool), "RUN 1", "PX", 3000) // it has been steady since 1970
-		reaper := pool.NewReaper().Suspecting(map[string]time.Time{pooltest.WorkerID(victim): time.Now().Add(-time.Hour)})
+		overdue := map[string]time.Time{pooltest.WorkerID(victim): time.Now().Add(-time.Hour)}
+		reaper := pool.NewReaper().Suspecting(overdue)
 		require.NoError(t, reaper.Look(k.Ctx()))
 		assert.Equal(t, ids, k.queued("n"))
 		assert.Empty(t, k.Remains(pooltest.WorkerID(victim)))
@@ -110,8 +103,8 @@ func TestManyReapersAtOncePutEachJobBackOnce(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		ids := idsOf(k.EnqueueNumbers("n", 0, 100))
-		victim := k.holding(t, "n", 100)
+		ids := pooltest.IdsOf(k.EnqueueNumbers("n", 0, 100))
+		victim := k.Holding(t, "n", 100)
 		other := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil }))
 		dead := pooltest.WorkerID(victim)
 		victim.Crash()
@@ -136,7 +129,7 @@ func TestManyReapersAtOncePutEachJobBackOnce(t *testing.T) {
 		}
 		assert.Equal(t, 100, jobs)
 		for _, id := range ids {
-			assert.Equal(t, []string{dead}, k.diedWith(id), "counted once")
+			assert.Equal(t, []string{dead}, k.DiedWith(id), "counted once")
 		}
 		assert.Empty(t, k.Remains(dead))
 		assert.Zero(t, k.Number("HLEN", "claimed"))
@@ -147,8 +140,8 @@ func TestAReaperGoesOnWhereAnotherStopped(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		ids := idsOf(k.EnqueueNumbers("n", 0, 10))
-		victim := k.holding(t, "n", 10)
+		ids := pooltest.IdsOf(k.EnqueueNumbers("n", 0, 10))
+		victim := k.Holding(t, "n", 10)
 		dead := pooltest.WorkerID(victim)
 		victim.Crash()
 		k.bury(dead)
@@ -213,9 +206,9 @@ func TestADeadWorkerWithABrokenQueueDoesNotKeepOthersFromBeingReaped(t *testing.
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		k.EnqueueNumbers("broken", 0, 1)
-		stuck := k.holding(t, "broken", 1)
+		stuck := k.Holding(t, "broken", 1)
 		k.EnqueueNumbers("fine", 0, 1)
-		victim := k.holding(t, "fine", 1)
+		victim := k.Holding(t, "fine", 1)
 		k.Do("SET", "queue:broken", "no list")
 		stuck.Crash()
 		victim.Crash()
@@ -298,15 +291,16 @@ func TestWorkersThatWriteNoDeadlineAreReaped(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		ids := idsOf(k.EnqueueNumbers("n", 0, 5))
-		victim := k.holding(t, "n", 5)
+		ids := pooltest.IdsOf(k.EnqueueNumbers("n", 0, 5))
+		victim := k.Holding(t, "n", 5)
 		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil }))
 		victim.Crash()
 		k.Do("ZREM", "deadlines", pooltest.WorkerID(victim))
 		k.Do("ZADD", "deadlines", 1, "nobody")
 		k.Do("SADD", "workers", "old") // and one that lives
 		k.Do("SET", "worker:old", "RUN 1")
-		reaped := pooltest.Await(t, k.Spy, func(e event.WorkerReaped) bool { return e.Worker == pooltest.WorkerID(victim) })
+		reaped := pooltest.Await(t, k.Spy,
+			func(e event.WorkerReaped) bool { return e.Worker == pooltest.WorkerID(victim) })
 		assert.Equal(t, 5, reaped.Jobs)
 		assert.Equal(t, ids, k.queued("n"))
 		k.Until("the deadlines are those of the workers", func() bool {

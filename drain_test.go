@@ -20,14 +20,14 @@ func TestDrainOutsideOfTheLifeOfAPool(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", nothing)
+		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", pooltest.Nothing)
 		require.ErrorIs(t, pool.Drain(k.Ctx()), work.ErrNotStarted)
 		require.NoError(t, pool.Start(k.Ctx()))
 		require.NoError(t, pool.Drain(k.Ctx()), "there is nothing")
 		require.NoError(t, pool.Stop(k.Ctx()))
 		require.ErrorIs(t, pool.Drain(k.Ctx()), work.ErrStopped)
 
-		pool = work.NewWorkerPool(nil, 1, k.Options()).Job("a", nothing)
+		pool = work.NewWorkerPool(nil, 1, k.Options()).Job("a", pooltest.Nothing)
 		require.NoError(t, pool.Stop(k.Ctx()))
 		require.ErrorIs(t, pool.Drain(k.Ctx()), work.ErrStopped)
 	})
@@ -127,7 +127,7 @@ func TestDrainWaitsForOtherWorkers(t *testing.T) {
 		k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("a", func() error { close(entered); <-leave; return nil }))
 		k.Enqueue("a")
 		pooltest.Receive(t, entered)
-		idle := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("a", nothing))
+		idle := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("a", pooltest.Nothing))
 		drained := make(chan error, 1)
 		go func() { drained <- idle.Drain(k.Ctx()) }()
 		ctx, cancel := context.WithTimeout(context.Background(), 2*work.DrainInterval)
@@ -146,7 +146,7 @@ func TestADrainThatIsOverNamesWhatIsServedNow(t *testing.T) {
 		entered, leave := make(chan struct{}, 2), make(chan struct{}) // the stop may begin the second job, too
 		opts := k.Options()
 		opts.Only = []string{"early"}
-		pool := k.Start(work.NewWorkerPool(nil, 4, opts).Job("early", nothing).
+		pool := k.Start(work.NewWorkerPool(nil, 4, opts).Job("early", pooltest.Nothing).
 			JobWithOptions("late", work.JobOptions{MaxRunning: 1},
 				func() error { entered <- struct{}{}; <-leave; return nil }))
 		t.Cleanup(func() { close(leave) })
@@ -171,7 +171,7 @@ func TestADrainThatIsOverNamesWhatIsDue(t *testing.T) {
 			_, err := k.Enq.EnqueueIn(k.Ctx(), name, time.Hour)
 			require.NoError(t, err)
 		}
-		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", nothing)
+		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", pooltest.Nothing)
 		assert.Empty(t, pool.WhatIsLeft(pooltest.StoreOf(k.Enq)), "it is not due yet")
 		for _, id := range k.Strings("ZRANGE", "scheduled", 0, -1) {
 			k.Do("ZADD", "scheduled", "XX", 1, id)

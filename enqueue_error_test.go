@@ -14,12 +14,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/265d0351/work/internal/enginetest"
+
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/invalid"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
@@ -52,12 +55,12 @@ func TestWhatIsInvalidInsideIsSoOutside(t *testing.T) {
 func TestEnqueueManyEndsWithThePartThatFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		enq, driver := newStubEnqueuer(t, func(ctx context.Context, call sentCall) (string, error) {
-			if call.number == 2 {
+		enq, driver := pooltest.NewStubEnqueuer(t, func(ctx context.Context, call pooltest.SentCall) (string, error) {
+			if call.Number == 2 {
 				<-ctx.Done()
 				return "", ctx.Err()
 			}
-			return stubReply + " 2=duplicate 3=badkey", nil
+			return pooltest.StubReply + " 2=duplicate 3=badkey", nil
 		})
 		entries := make([]work.Entry, 1100)
 		for i := range entries {
@@ -75,7 +78,7 @@ func TestEnqueueManyEndsWithThePartThatFails(t *testing.T) {
 		assert.True(t, receipts[1].Duplicate)
 		assert.Equal(t, time.UnixMilli(1732100000000), receipts[0].RunAt)
 		assert.Equal(t, work.Receipt{}, receipts[500])
-		assert.Len(t, driver.sent(), 2)
+		assert.Len(t, driver.Sent(), 2)
 		assert.EqualError(t, err, `499 of 1100 jobs are stored, 101 are not, 500 are unknown (a reply was lost): `+
 			`queue "a": the key of its queue holds something that is no list: rename or remove that key`)
 	})
@@ -103,8 +106,8 @@ func TestErrorsOfCallsAreThoseThatAProgramMayTestFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				enq, _ := newStubEnqueuer(t, func(_ context.Context, call sentCall) (string, error) {
-					return "", c.errs[call.nth]
+				enq, _ := pooltest.NewStubEnqueuer(t, func(_ context.Context, call pooltest.SentCall) (string, error) {
+					return "", c.errs[call.Nth]
 				})
 				receipt, err := enq.Enqueue(context.Background(), "a")
 				var failed *work.EnqueueError
@@ -121,9 +124,9 @@ func TestErrorsOfCallsAreThoseThatAProgramMayTestFor(t *testing.T) {
 
 func TestPanicOfADriverIsAnError(t *testing.T) {
 	t.Parallel()
-	enq, _ := newStubEnqueuer(t, func(_ context.Context, call sentCall) (string, error) {
-		if call.nth > 0 {
-			return stubReply, nil
+	enq, _ := pooltest.NewStubEnqueuer(t, func(_ context.Context, call pooltest.SentCall) (string, error) {
+		if call.Nth > 0 {
+			return pooltest.StubReply, nil
 		}
 		panic("of a driver")
 	})
@@ -201,7 +204,7 @@ func badEntries() []badEntry {
 
 func TestEnqueueRefusesBadEntries(t *testing.T) {
 	t.Parallel()
-	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
+	enginetest.OnEachRedis(t, func(t *testing.T, b *enginetest.EnqueueBench) {
 		for _, bad := range badEntries() {
 			t.Run(bad.title, func(t *testing.T) {
 				receipt, err := b.EnqueueOne(t.Context(), bad.entry)
@@ -218,7 +221,7 @@ func TestEnqueueRefusesBadEntries(t *testing.T) {
 				}
 			})
 		}
-		assert.EqualValues(t, 0, b.command(t, "EXISTS", b.key("jobs"), b.key("queues"), b.key("lanes")),
+		assert.EqualValues(t, 0, b.Command(t, "EXISTS", b.Key("jobs"), b.Key("queues"), b.Key("lanes")),
 			"nothing was stored")
 	})
 }
@@ -238,7 +241,8 @@ func assertRefused(t *testing.T, err error, notStored []int) {
 
 func TestEnqueueAtTheZeroTimeIsRefused(t *testing.T) {
 	t.Parallel()
-	enq, _ := newStubEnqueuer(t, func(context.Context, sentCall) (string, error) { return stubReply, nil })
+	enq, _ := pooltest.NewStubEnqueuer(t,
+		func(context.Context, pooltest.SentCall) (string, error) { return pooltest.StubReply, nil })
 	_, err := enq.EnqueueAt(t.Context(), "a", time.Time{})
 	assertRefused(t, err, []int{0})
 	assert.EqualError(t, err, `job "a" is not stored: time of job "a" is the zero time: use Enqueue for at once`)
@@ -292,7 +296,8 @@ func TestNewEnqueuerRefusesBadArguments(t *testing.T) {
 // TestRefusalsReadWell keeps all sentences in one file, where they can be read.
 func TestRefusalsReadWell(t *testing.T) {
 	t.Parallel()
-	enq, driver := newStubEnqueuer(t, func(context.Context, sentCall) (string, error) { return stubReply, nil })
+	enq, driver := pooltest.NewStubEnqueuer(t,
+		func(context.Context, pooltest.SentCall) (string, error) { return pooltest.StubReply, nil })
 	var text strings.Builder
 	for _, bad := range badEntries() {
 		_, err := enq.EnqueueOne(t.Context(), bad.entry)
@@ -304,7 +309,7 @@ func TestRefusalsReadWell(t *testing.T) {
 		_, err := work.NewEnqueuer(bad.dsn, bad.opts...)
 		fmt.Fprintf(&text, "%s\n\t%v\n", bad.title, err)
 	}
-	assert.Empty(t, driver.sent())
+	assert.Empty(t, driver.Sent())
 	golden := filepath.Join("testdata", "enqueue_refusals.golden")
 	if *updateRefusals {
 		require.NoError(t, os.WriteFile(golden, []byte(text.String()), 0o600))
@@ -316,40 +321,40 @@ func TestRefusalsReadWell(t *testing.T) {
 
 func TestNamesThatAreOddAreFine(t *testing.T) {
 	t.Parallel()
-	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
+	enginetest.OnEachRedis(t, func(t *testing.T, b *enginetest.EnqueueBench) {
 		for _, name := range []string{" ", "a:b", "{a}", "größe", "\u2028", strings.Repeat("x", 200), `"\`, "a b c",
 			"*?[", "日本"} {
 			receipt, err := b.With(work.ID(name)).Enqueue(t.Context(), name)
 			require.NoError(t, err)
 			assert.Equal(t, name, receipt.ID)
-			jobs := b.fetch(t, name)
+			jobs := b.Fetch(t, name)
 			require.Len(t, jobs, 1)
 			r, err := record.Decode(jobs[0].Record)
 			require.NoError(t, err)
 			assert.Equal(t, name, r.ID)
 			assert.Equal(t, name, r.Name)
-			b.complete(t, jobs)
+			b.Complete(t, jobs)
 		}
 	})
 }
 
 func TestArgsOfTheLargestSizeAreStored(t *testing.T) {
 	t.Parallel()
-	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
+	enginetest.OnEachRedis(t, func(t *testing.T, b *enginetest.EnqueueBench) {
 		_, err := b.Enqueue(t.Context(), "a", strings.Repeat("x", 996))
 		require.NoError(t, err, "1,000 bytes with brackets and quotes")
 		_, err = b.Enqueue(t.Context(), "a", strings.Repeat("x", 997))
 		assert.EqualError(t, err, `job "a" is not stored: the JSON of the args of job "a" is 1001 bytes long: at most 1000 are allowed (MaxArgsSize): `+
 			`pass a reference to what is large`)
-		assert.Len(t, b.waiting(t, "a"), 1)
+		assert.Len(t, b.Waiting(t, "a"), 1)
 	}, work.MaxArgsSize(1000))
 }
 
 func TestEnqueueWithACheckRefusesWhatItRefuses(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
-		b := newEnqueueBench(t, s, s.DSN())
-		picky := work.OnStore(b.store, work.Checking(func(name string, args []byte) error {
+		b := enginetest.NewEnqueueBench(t, s, s.DSN())
+		picky := work.OnStore(b.Store, work.Checking(func(name string, args []byte) error {
 			if name == "a" && string(args) != "[1]" {
 				return fmt.Errorf("argument 1 is %s: it must be 1", args)
 			}
@@ -360,7 +365,7 @@ func TestEnqueueWithACheckRefusesWhatItRefuses(t *testing.T) {
 		assert.EqualError(t, err, `job "a" is not stored: args of job "a" do not fit its handler: argument 1 is [2]: it must be 1`)
 		_, err = picky.EnqueueMany(t.Context(), []work.Entry{{Name: "a", Args: []any{1}}, {Name: "a", Args: []any{2}}})
 		assert.Error(t, err)
-		assert.Empty(t, b.waiting(t, "a"))
+		assert.Empty(t, b.Waiting(t, "a"))
 		_, err = picky.Enqueue(t.Context(), "a", 1)
 		assert.NoError(t, err)
 	})

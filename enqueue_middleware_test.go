@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/265d0351/work/internal/enginetest"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -21,14 +23,14 @@ func twoWays(t *testing.T, s redistest.Server, m work.EnqueueMiddleware, test fu
 	for name, n := range map[string]int{"one": 1, "many": 3} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, &twoWay{enqueueBench: newEnqueueBench(t, s, s.DSN(), work.WithEnqueueMiddleware(m)), n: n})
+			test(t, &twoWay{EnqueueBench: enginetest.NewEnqueueBench(t, s, s.DSN(), work.WithEnqueueMiddleware(m)), n: n})
 		})
 	}
 }
 
 // twoWay is a bench that enqueues that many jobs, by the method for so many.
 type twoWay struct {
-	*enqueueBench
+	*enginetest.EnqueueBench
 	n int
 }
 
@@ -72,12 +74,12 @@ func TestEnqueueMiddlewareIsComposition(t *testing.T) {
 				return err
 			}
 		}
-		b := newEnqueueBench(t, s, s.DSN(), work.WithEnqueueMiddleware(named("a"), named("b")),
+		b := enginetest.NewEnqueueBench(t, s, s.DSN(), work.WithEnqueueMiddleware(named("a"), named("b")),
 			work.WithEnqueueMiddleware(named("c")))
 		receipt, err := b.Enqueue(t.Context(), "n", 7)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"a in <nil>", "b in a", "c in b", "c out 1", "b out 1", "a out 1"}, trace)
-		got := b.fetch(t, "n")
+		got := b.Fetch(t, "n")
 		require.Len(t, got, 1)
 		assert.Equal(t, receipt.ID, got[0].ID)
 		rec, err := record.Decode(got[0].Record)
@@ -90,7 +92,7 @@ func TestEnqueueMiddlewareSeesEntriesOfItsOwn(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		var seen []map[string]string
-		b := newEnqueueBench(t, s, s.DSN(),
+		b := enginetest.NewEnqueueBench(t, s, s.DSN(),
 			work.WithEnqueueMiddleware(func(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {
 				for i := range entries {
 					seen = append(seen, entries[i].Meta())
@@ -112,7 +114,7 @@ func TestEnqueueMiddlewareSeesEntriesOfItsOwn(t *testing.T) {
 		assert.Equal(t, "n", entries[0].Name, "the caller's are as they were")
 		assert.Nil(t, options[:2][1])
 		assert.Equal(t, []string{"id-0", "id-1", "id-2"}, []string{receipts[0].ID, receipts[1].ID, receipts[2].ID})
-		got := b.fetch(t, "renamed")
+		got := b.Fetch(t, "renamed")
 		require.Len(t, got, 3)
 		rec, err := record.Decode(got[0].Record)
 		require.NoError(t, err)
@@ -164,7 +166,7 @@ func TestEnqueueMiddlewareRefuses(t *testing.T) {
 					assert.Equal(t, w.all(), failed.NotStored)
 					assert.ErrorContains(t, err, c.text)
 					assert.Equal(t, make([]work.Receipt, w.n), receipts)
-					assert.Empty(t, w.fetch(t, "a"))
+					assert.Empty(t, w.Fetch(t, "a"))
 				})
 			})
 		})
@@ -221,7 +223,7 @@ func TestWhatEnqueueMiddlewareReturnsDoesNotHideWhatIsStored(t *testing.T) {
 					if c.spoilt {
 						stored = 0
 					}
-					assert.Len(t, w.fetch(t, "a"), stored, "never twice")
+					assert.Len(t, w.Fetch(t, "a"), stored, "never twice")
 					require.Len(t, receipts, w.n)
 					assert.Equal(t, !c.spoilt, receipts[0].ID != "")
 					assertFate(t, err, c.want, w.all(), c.spoilt)
@@ -255,9 +257,9 @@ func assertFate(t *testing.T, err, want error, all []int, spoilt bool) {
 
 func TestEnqueueMiddlewareThatDoesNotWaitForNext(t *testing.T) {
 	t.Parallel()
-	onEachMeddled(t, func(t *testing.T, b *enqueueBench, m *meddler) {
+	enginetest.OnEachMeddled(t, func(t *testing.T, b *enginetest.EnqueueBench, m *enginetest.Meddler) {
 		sent, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-		m.meddle = func(_ context.Context, pass func() ([]redisconn.Reply, error)) ([]redisconn.Reply, error) {
+		m.Meddle = func(_ context.Context, pass func() ([]redisconn.Reply, error)) ([]redisconn.Reply, error) {
 			close(sent)
 			<-goOn
 			return pass()
@@ -278,13 +280,13 @@ func TestEnqueueMiddlewareThatDoesNotWaitForNext(t *testing.T) {
 		require.NoError(t, pooltest.Receive(t, ended), "who waits for it learns the truth")
 		_, err = kept(t.Context(), []work.Entry{{Name: "a"}})
 		assert.ErrorIs(t, err, work.NextCalledTwice)
-		assert.Len(t, b.fetch(t, "a"), 1)
+		assert.Len(t, b.Fetch(t, "a"), 1)
 	})
 }
 
 func TestEnqueueMiddlewareThatCallsNextTooLate(t *testing.T) {
 	t.Parallel()
-	onEachRedis(t, func(t *testing.T, b *enqueueBench) {
+	enginetest.OnEachRedis(t, func(t *testing.T, b *enginetest.EnqueueBench) {
 		var kept work.EnqueueFunc
 		b.WrapIn([]work.EnqueueMiddleware{func(_ context.Context, _ []work.Entry,
 			next work.EnqueueFunc) error {
@@ -295,7 +297,7 @@ func TestEnqueueMiddlewareThatCallsNextTooLate(t *testing.T) {
 		require.ErrorIs(t, err, errClosedToday)
 		_, err = kept(t.Context(), []work.Entry{{Name: "a"}})
 		assert.ErrorIs(t, err, work.NextTooLate)
-		assert.Empty(t, b.fetch(t, "a"))
+		assert.Empty(t, b.Fetch(t, "a"))
 	})
 }
 
@@ -325,14 +327,14 @@ func TestNilEnqueueMiddlewareIsRefused(t *testing.T) {
 	_, err := work.NewEnqueuer("redis://localhost", work.WithEnqueueMiddleware(nil))
 	require.EqualError(t, err, "enqueue middleware 1 is nil: leave it out")
 	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: "redis://localhost",
-		EnqueueMiddleware: []work.EnqueueMiddleware{nil}, Logger: pooltest.Silent()}).Job("a", nothing)
+		EnqueueMiddleware: []work.EnqueueMiddleware{nil}, Logger: pooltest.Silent()}).Job("a", pooltest.Nothing)
 	assert.ErrorContains(t, pool.Start(t.Context()), "WorkerOptions.EnqueueMiddleware is nil at index 0: leave it out")
 }
 
 // TestAnEnqueueWithoutMiddlewareAllocatesNothingMore is not parallel: others would be counted too.
 func TestAnEnqueueWithoutMiddlewareAllocatesNothingMore(t *testing.T) {
 	redistest.SkipUnderRace(t, "the race detector allocates, too")
-	enq := pooltest.EnqueuerOn(&stubDriver{}, "test")
+	enq := pooltest.EnqueuerOn(&pooltest.StubDriver{}, "test")
 	ctx := context.Background()
 	entry := work.Entry{Name: "", Args: []any{1}} // refused before anything is sent, so that nothing else allocates
 	direct := testing.AllocsPerRun(100, func() { _, _ = enq.StoreOne(ctx, entry) })

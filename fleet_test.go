@@ -209,7 +209,7 @@ func TestASparedHeartbeatIsSentOnceThereIsAJob(t *testing.T) {
 		neighbours(k, fleet)
 		watchers := []*pooltest.Tampered{}
 		for _, name := range []string{"a", "b"} {
-			pool := work.NewWorkerPool(nil, 1, k.Options()).Job(name, nothing)
+			pool := work.NewWorkerPool(nil, 1, k.Options()).Job(name, pooltest.Nothing)
 			watchers = append(watchers, k.TamperWith(pool, &pooltest.Tampered{}))
 			k.Start(pool)
 		}

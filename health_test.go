@@ -42,8 +42,8 @@ func TestHealthFromStartToStop(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		p := newPatient()
-		pool := work.NewWorkerPool(nil, work.MaxPerWorker+1, k.Options()).Job("n", p.handle)
+		p := pooltest.NewPatient()
+		pool := work.NewWorkerPool(nil, work.MaxPerWorker+1, k.Options()).Job("n", p.Handle)
 		ready := func(want int) {
 			t.Helper()
 			status, _ := probe(t, pool, "GET", "/ready")
@@ -64,7 +64,7 @@ func TestHealthFromStartToStop(t *testing.T) {
 		ready(http.StatusOK)
 
 		k.Enqueue("n")
-		pooltest.Receive(t, p.began)
+		pooltest.Receive(t, p.Began)
 		before := time.Now()
 		stopped := make(chan error, 1)
 		go func() { stopped <- pool.Stop(context.Background()) }()
@@ -74,7 +74,7 @@ func TestHealthFromStartToStop(t *testing.T) {
 		assert.WithinRange(t, problems(t, err)[0].Since, before, time.Now())
 		ready(http.StatusServiceUnavailable)
 
-		close(p.goOn)
+		close(p.GoOn)
 		require.NoError(t, pooltest.Receive(t, stopped))
 		require.ErrorIs(t, pool.Healthy(k.Ctx()), work.ErrStopped)
 		ready(http.StatusServiceUnavailable)
@@ -132,7 +132,7 @@ func TestHealthyAfterAPause(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("n", nothing))
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("n", pooltest.Nothing))
 		age := func() { pool.Signs().Age(liveness.Heartbeater, time.Hour) }
 		// a heartbeat that came in between would hide one that does not ask; a busy machine may take over a second
 		for range 5 {
@@ -149,7 +149,7 @@ func TestHealthOfAFencedWorker(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("n", nothing))
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("n", pooltest.Nothing))
 		k.Do("SREM", "workers", pooltest.WorkerID(pool))
 		pooltest.Await[event.WorkerFenced](t, k.Spy, nil)
 		assert.NoError(t, pool.Healthy(k.Ctx()), "it is registered under its new id")
@@ -160,7 +160,7 @@ func TestALoopThatPanicsIsNoticed(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("n", nothing))
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("n", pooltest.Nothing))
 		fail, again := make(chan bool), make(chan struct{})
 		loop := pool.Loop("tester", func(ctx context.Context) {
 			select {
@@ -178,7 +178,8 @@ func TestALoopThatPanicsIsNoticed(t *testing.T) {
 		err := pool.Healthy(k.Ctx())
 		require.ErrorIs(t, err, work.ErrLoopDown)
 		assert.Equal(t, "tester", problems(t, err)[0].Component)
-		assert.ErrorContains(t, err, "the worker pool is not healthy: tester of worker "+pooltest.WorkerID(pool)+", since ")
+		assert.ErrorContains(t, err,
+			"the worker pool is not healthy: tester of worker "+pooltest.WorkerID(pool)+", since ")
 		assert.Empty(t, pool.Deadly(), "it will be started again")
 		close(again)
 		k.Until("it runs again", func() bool { return pool.Healthy(k.Ctx()) == nil })
@@ -191,7 +192,7 @@ func TestLiveFailsOnlyForWhatDoesNotMendItself(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("n", nothing))
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("n", pooltest.Nothing))
 		pool.Signs().Watched("tester", func(context.Context) {})(k.Ctx()) // it ends at once
 		pool.Signs().Age("tester", time.Hour)
 		status, body := probe(t, pool, "GET", "/live")
@@ -203,7 +204,7 @@ func TestLiveFailsOnlyForWhatDoesNotMendItself(t *testing.T) {
 func TestHealthHandlerServesNothingElse(t *testing.T) {
 	t.Parallel()
 	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: "redis://localhost", Logger: pooltest.Silent()}).
-		Job("n", nothing)
+		Job("n", pooltest.Nothing)
 	for name, c := range map[string]struct {
 		method, path string
 		want         int

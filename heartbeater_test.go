@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -16,28 +15,6 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
-
-// patient is a handler that tells when it begins, and goes on when it is told or when its ctx ends.
-type patient struct {
-	began chan string
-	ended chan error // the cause with which its ctx ended
-	goOn  chan struct{}
-}
-
-func newPatient() *patient {
-	return &patient{began: make(chan string, 10), ended: make(chan error, 10), goOn: make(chan struct{})}
-}
-
-func (p *patient) handle(ctx context.Context, job *work.Job) error {
-	p.began <- job.ID
-	select {
-	case <-ctx.Done():
-		p.ended <- context.Cause(ctx)
-		<-p.goOn
-	case <-p.goOn:
-	}
-	return nil
-}
 
 func TestAHeartbeatLastsThreeSecondsAndIsRenewed(t *testing.T) {
 	t.Parallel()
@@ -60,23 +37,23 @@ func TestALapsedHeartbeatEndsNoJob(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		p := newPatient()
-		pool := k.Start(work.NewWorkerPool(nil, 2, k.Options()).Job("n", p.handle))
+		p := pooltest.NewPatient()
+		pool := k.Start(work.NewWorkerPool(nil, 2, k.Options()).Job("n", p.Handle))
 		receipt := k.Enqueue("n")
-		pooltest.Receive(t, p.began)
+		pooltest.Receive(t, p.Began)
 		id := pooltest.WorkerID(pool)
 		before := k.Do("GET", "worker:"+id)
 		k.Do("DEL", "worker:"+id)
 		k.Until("it is written again", func() bool { return k.Number("EXISTS", "worker:"+id) == 1 })
 		assert.NotEqual(t, before, k.Do("GET", "worker:"+id), "with a new since")
-		close(p.goOn)
+		close(p.GoOn)
 		done := pooltest.Await[event.JobDone](t, k.Spy, nil)
 		assert.Equal(t, receipt.ID, done.ID)
 		require.NoError(t, pool.Drain(k.Ctx()))
 		assert.Equal(t, id, pooltest.WorkerID(pool))
 		assert.Zero(t, pooltest.Count[event.WorkerFenced](k.Spy)+pooltest.Count[event.ClaimGone](k.Spy)+
 			pooltest.Count[event.DataLost](k.Spy))
-		assert.Empty(t, p.began, "it ran once")
+		assert.Empty(t, p.Began, "it ran once")
 		k.Empty("n")
 	})
 }
@@ -85,27 +62,27 @@ func TestAFencedWorkerGoesOnUnderANewID(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		p := newPatient()
-		pool := k.Start(work.NewWorkerPool(nil, 2, k.Options()).Job("n", p.handle))
+		p := pooltest.NewPatient()
+		pool := k.Start(work.NewWorkerPool(nil, 2, k.Options()).Job("n", p.Handle))
 		receipt := k.Enqueue("n")
-		require.Equal(t, receipt.ID, pooltest.Receive(t, p.began))
+		require.Equal(t, receipt.ID, pooltest.Receive(t, p.Began))
 		old := pooltest.WorkerID(pool)
 		require.Equal(t, 1, k.Number("SREM", "workers", old))
 
-		assert.ErrorIs(t, pooltest.Receive(t, p.ended), work.ErrFenced)
+		assert.ErrorIs(t, pooltest.Receive(t, p.Ended), work.ErrFenced)
 		fenced := pooltest.Await[event.WorkerFenced](t, k.Spy, nil)
 		assert.Equal(t, event.WorkerFenced{Worker: old, Next: pooltest.WorkerID(pool), Jobs: 1}, fenced)
 		assert.NotEqual(t, old, pooltest.WorkerID(pool))
-		assert.Equal(t, receipt.ID, pooltest.Receive(t, p.began), "the job was put back and runs under the new id")
+		assert.Equal(t, receipt.ID, pooltest.Receive(t, p.Began), "the job was put back and runs under the new id")
 		k.Until("the old one is taken apart", func() bool { return len(k.Remains(old)) == 0 })
 
-		close(p.goOn)
+		close(p.GoOn)
 		gone := pooltest.Await[event.ClaimGone](t, k.Spy, nil)
 		assert.Equal(t, old, gone.Worker)
 		require.NoError(t, pool.Drain(k.Ctx()))
 		assert.Equal(t, 1, pooltest.Count[event.ClaimGone](k.Spy))
 		k.Enqueue("n")
-		pooltest.Receive(t, p.began)
+		pooltest.Receive(t, p.Began)
 		require.NoError(t, pool.Drain(k.Ctx()))
 		k.Empty("n")
 		assert.Equal(t, []string{pooltest.WorkerID(pool)}, k.Strings("SMEMBERS", "workers"))
@@ -137,22 +114,13 @@ func TestAnOutcomeOfAFencedWorkerCountsWhileNobodyTookItsJob(t *testing.T) {
 	})
 }
 
-// wipe is what FLUSHALL does, in this test's namespace only.
-func (k *kit) wipe() {
-	conn, err := redis.Dial("tcp", k.Server.Addr())
-	require.NoError(k.T, err)
-	defer conn.Close()
-	_, err = conn.Do("DEL", redis.Args{}.AddFlat(k.Remains(""))...)
-	require.NoError(k.T, err)
-}
-
 func TestJobsRunOnWhenRedisLosesItsData(t *testing.T) {
 	t.Parallel()
 	losses := map[string]struct {
 		lose    func(k *kit)
 		settled bool // whether the outcome of the job that runs still finds its claim
 	}{
-		"all of it":      {func(k *kit) { k.wipe() }, false},
+		"all of it":      {func(k *kit) { k.Wipe() }, false},
 		"but a newer id": {func(k *kit) { k.Do("SET", "epoch", "another") }, true},
 	}
 	for name, loss := range losses {
@@ -160,18 +128,18 @@ func TestJobsRunOnWhenRedisLosesItsData(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
 				k := newKit(t, s)
-				p := newPatient()
-				pool := k.Start(work.NewWorkerPool(nil, 2, k.Options()).Job("n", p.handle))
+				p := pooltest.NewPatient()
+				pool := k.Start(work.NewWorkerPool(nil, 2, k.Options()).Job("n", p.Handle))
 				k.Enqueue("n")
-				pooltest.Receive(t, p.began)
+				pooltest.Receive(t, p.Began)
 				id := pooltest.WorkerID(pool)
 				loss.lose(k)
 				assert.Equal(t, event.DataLost{Worker: id, Held: 1}, pooltest.Await[event.DataLost](t, k.Spy, nil))
 				k.Until("it is registered again", func() bool { return k.Number("SISMEMBER", "workers", id) == 1 })
 				k.Enqueue("n")
-				pooltest.Receive(t, p.began)
-				assert.Empty(t, p.ended, "the handler runs on")
-				close(p.goOn)
+				pooltest.Receive(t, p.Began)
+				assert.Empty(t, p.Ended, "the handler runs on")
+				close(p.GoOn)
 				require.NoError(t, pool.Drain(k.Ctx()))
 				k.Until("both have ended",
 					func() bool {
@@ -192,18 +160,19 @@ func TestAFetchDoesNotDecideThatAWorkerIsDead(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		p := newPatient()
-		pool := k.Start(work.NewWorkerPool(nil, 2, k.Options()).Job("n", p.handle))
+		p := pooltest.NewPatient()
+		pool := k.Start(work.NewWorkerPool(nil, 2, k.Options()).Job("n", p.Handle))
 		k.Enqueue("n")
-		pooltest.Receive(t, p.began)
+		pooltest.Receive(t, p.Began)
 		for range 3 { // at various moments between two heartbeats
-			k.wipe()
+			k.Wipe()
 			k.Do("LPUSH", "wake:n", "1") // the fetcher asks before the heartbeat does
-			k.Until("it is registered again", func() bool { return k.Number("SISMEMBER", "workers", pooltest.WorkerID(pool)) == 1 })
+			k.Until("it is registered again",
+				func() bool { return k.Number("SISMEMBER", "workers", pooltest.WorkerID(pool)) == 1 })
 		}
-		assert.Empty(t, p.ended)
+		assert.Empty(t, p.Ended)
 		assert.Zero(t, pooltest.Count[event.WorkerFenced](k.Spy))
-		close(p.goOn)
+		close(p.GoOn)
 	})
 }
 
@@ -211,12 +180,12 @@ func TestALapseOfAllHeartbeatsReapsNobody(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		p := newPatient()
+		p := pooltest.NewPatient()
 		var pools []*work.WorkerPool
 		for range 3 {
-			pools = append(pools, k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("n", p.handle)))
+			pools = append(pools, k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("n", p.Handle)))
 			k.Enqueue("n")
-			pooltest.Receive(t, p.began)
+			pooltest.Receive(t, p.Began)
 		}
 		// Redis was away: all keys have expired, and come back one by one.
 		for range 2 {
@@ -231,11 +200,11 @@ func TestALapseOfAllHeartbeatsReapsNobody(t *testing.T) {
 				return there == 3
 			})
 		}
-		close(p.goOn)
+		close(p.GoOn)
 		require.NoError(t, pools[0].Drain(k.Ctx()))
 		assert.Zero(t, pooltest.Count[event.WorkerFenced](k.Spy)+pooltest.Count[event.WorkerReaped](k.Spy)+
 			pooltest.Count[event.ClaimGone](k.Spy))
-		assert.Empty(t, p.began)
+		assert.Empty(t, p.Began)
 		k.Empty("n")
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/deadworker"
+	"github.com/265d0351/work/internal/enginetest"
 	"github.com/265d0351/work/internal/ids"
 	"github.com/265d0351/work/internal/limit"
 	"github.com/265d0351/work/internal/maintain"
@@ -106,7 +107,7 @@ func deeds() []deed {
 		m.Do("SADD", "dead", corpse.ID)
 		return corpse
 	}
-	inspect := func(m *manyNames) byHand { return m.handsOn(m.store.Driver()) }
+	inspect := func(m *manyNames) enginetest.ByHand { return m.HandsOn(m.store.Driver()) }
 	read := func(what string) deed {
 		return deed{"inspect " + what, func(m *manyNames) error { return inspect(m).ReadAll(m.Ctx(), what, m.names) }}
 	}
@@ -363,7 +364,7 @@ func TestADeadWorkerOfThousandsOfNamesIsTakenApart(t *testing.T) {
 		assert.Zero(t, k.Number("SCARD", "dead"))
 		assert.Zero(t, k.Number("EXISTS", "worker:"+victim.ID+":queues"))
 		for queue, ids := range want {
-			assert.Equal(t, ids, k.inLine(queue))
+			assert.Equal(t, ids, k.InLine(queue))
 		}
 	})
 }

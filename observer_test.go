@@ -80,7 +80,7 @@ func TestTheEventsOfAJobComeInOrderWithTheirFields(t *testing.T) {
 		assert.Equal(t, 3, worker.Concurrency)
 		assert.Equal(t, []string{"a"}, worker.Queues)
 
-		seen := seenBy(t, k.Spy, receipt.ID)
+		seen := pooltest.SeenBy(t, k.Spy, receipt.ID)
 		require.Len(t, seen, 4)
 		for i, wanted := range []event.Event{event.JobStarted{}, event.JobFailed{}, event.JobStarted{},
 			event.JobDone{}} {

@@ -155,7 +155,7 @@ func TestTheUserOfWorkersIsEnough(t *testing.T) {
 	u.lookAtAll()
 	u.changeAll()
 	assert.Empty(t, refusals())
-	k.noTrouble(t)
+	k.NoTrouble(t)
 
 	_, err = doctor.Examine(k.Ctx(), u.hands, doctor.Options{})
 	require.ErrorContains(t, err, "NOPERM")
@@ -188,7 +188,7 @@ func TestAUserWithoutInfoStillWorks(t *testing.T) {
 	k.Start(work.NewWorkerPool(nil, 1, options).Job("n", func() error { ran <- struct{}{}; return nil }))
 	k.Enqueue("n")
 	pooltest.Receive(t, ran)
-	k.noTrouble(t)
+	k.NoTrouble(t)
 }
 
 // userOfAll uses what the library offers, so that all of it is tried by a user who may not do everything.
@@ -209,7 +209,7 @@ func newUserOfAll(t *testing.T, k *kit, options work.WorkerOptions) *userOfAll {
 			func(text string) (int, error) { return len(text), nil }).
 		JobWithOptions("fail", work.JobOptions{Retries: -1}, func() error { return errors.New("as wanted") }).
 		JobWithOptions("bounded", work.JobOptions{Limit: work.Limit{Concurrent: 1, Rate: 1000, Per: time.Second}},
-			nothing).
+			pooltest.Nothing).
 		Job("hold", func(ctx context.Context, job *work.Job) error {
 			job.Logger().Info("a line")
 			select {

@@ -280,7 +280,7 @@ func TestArgsOfAnotherVersionThatDoNotFitGoToTheMorgue(t *testing.T) {
 		ran := make(chan string, 1)
 		newer := k.Start(work.NewWorkerPool(nil, 1, k.Options()).
 			Job("n", func(one, two string) error { ran <- one + two; return nil }))
-		require.NoError(t, k.byHand().Retry(k.Ctx(), id))
+		require.NoError(t, k.ByHand().Retry(k.Ctx(), id))
 		assert.Equal(t, "onetwo", pooltest.Receive(t, ran))
 		require.NoError(t, newer.Drain(k.Ctx()))
 		k.Empty("n")

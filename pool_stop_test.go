@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -17,29 +15,6 @@ import (
 	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
 )
-
-// inLine returns the ids in a queue, the one at the front first.
-func (k *kit) inLine(queue string) []string {
-	k.T.Helper()
-	ids, err := redis.Strings(k.Do("LRANGE", "queue:"+queue, 0, -1), nil)
-	require.NoError(k.T, err)
-	for i, j := 0, len(ids)-1; i < j; i, j = i+1, j-1 {
-		ids[i], ids[j] = ids[j], ids[i]
-	}
-	return ids
-}
-
-// noWorker checks that nothing of a worker is left in Redis.
-func (k *kit) noWorker() {
-	k.T.Helper()
-	assert.Zero(k.T, k.Number("HLEN", "claimed"))
-	assert.Zero(k.T, k.Number("SCARD", "workers"))
-	assert.Zero(k.T, k.Number("SCARD", "dead"))
-	for _, key := range k.keys() {
-		assert.False(k.T, strings.HasPrefix(key, "worker"), key)
-		assert.NotEqual(k.T, "lease", key)
-	}
-}
 
 func TestStopWaitsForRunningJobs(t *testing.T) {
 	t.Parallel()
@@ -62,7 +37,7 @@ func TestStopWaitsForRunningJobs(t *testing.T) {
 		close(leave)
 		require.NoError(t, pooltest.Receive(t, stopped))
 		k.Empty("a")
-		k.noWorker()
+		k.NoWorker()
 	})
 }
 
@@ -92,9 +67,9 @@ func TestAHandlerThatEndsWithItsCtxIsGivenBackAndNamed(t *testing.T) {
 		assert.Empty(t, stop.Stuck)
 		require.NoError(t, stop.Err)
 		assert.EqualError(t, err, "the worker pool did not stop in good order: jobs given back (1): a "+job.ID)
-		assert.Equal(t, []string{job.ID}, k.inLine("a"))
+		assert.Equal(t, []string{job.ID}, k.InLine("a"))
 		assert.Zero(t, k.Number("HLEN", "trail"), "no attempt was used")
-		k.noWorker()
+		k.NoWorker()
 
 		attempts := make(chan int, 1)
 		next := work.NewWorkerPool(nil, 1, k.Options()).
@@ -122,7 +97,7 @@ func TestAnErrorOfAHandlersOwnIsItsFailureAlsoInAStop(t *testing.T) {
 		require.NoError(t, pool.Stop(k.Ctx()))
 		assert.Equal(t, 1, pooltest.Count[event.JobFailed](k.Spy))
 		assert.Equal(t, 1, k.Number("ZCARD", "retry"))
-		k.noWorker()
+		k.NoWorker()
 	})
 }
 
@@ -154,8 +129,8 @@ func TestAHandlerThatIgnoresItsCtxIsStuckAndItsJobRunsElsewhere(t *testing.T) {
 		assert.EqualError(t, err, "the worker pool did not stop in good order: handlers that did not return (1): a "+
 			""+job.ID)
 		assert.Equal(t, work.ErrShutdown, pooltest.Await[event.JobStuck](t, k.Spy, nil).Cause)
-		assert.Equal(t, []string{job.ID, behind.ID}, k.inLine("a"), "it stands in front of what came after it")
-		k.noWorker()
+		assert.Equal(t, []string{job.ID, behind.ID}, k.InLine("a"), "it stands in front of what came after it")
+		k.NoWorker()
 
 		ran := make(chan string, 2)
 		next := work.NewWorkerPool(nil, 1, k.Options()).
@@ -216,8 +191,8 @@ func TestASecondStopThatIsInAHurryHurriesTheFirst(t *testing.T) {
 		var stop *work.StopError
 		require.ErrorAs(t, pooltest.Receive(t, patient), &stop)
 		require.Len(t, stop.Released, 1, "a healthy Redis takes it back even now")
-		assert.Equal(t, []string{job.ID}, k.inLine("a"))
-		k.noWorker()
+		assert.Equal(t, []string{job.ID}, k.InLine("a"))
+		k.NoWorker()
 	})
 }
 
@@ -235,17 +210,17 @@ func TestWhatDidNotBeginGoesBackInOrder(t *testing.T) {
 		for _, receipt := range receipts {
 			want = append(want, receipt.ID)
 		}
-		pool := work.NewWorkerPool(nil, 200, k.Options()).Job("a", nothing)
+		pool := work.NewWorkerPool(nil, 200, k.Options()).Job("a", pooltest.Nothing)
 		// The stop begins after the fetch has claimed and before a processor has taken anything up.
 		w := k.lone(pool, 200)
 		w.Halt()
 		w.Begin()
 		require.Eventually(t, func() bool { return w.Unbegun() == 200 }, pooltest.Patience, time.Millisecond)
 		require.Nil(t, w.Stop(pooltest.Patience))
-		assert.Equal(t, want, k.inLine("a"))
+		assert.Equal(t, want, k.InLine("a"))
 		assert.Equal(t, 200, pooltest.Count[event.JobReleased](k.Spy))
 		assert.Zero(t, pooltest.Count[event.JobStarted](k.Spy))
-		k.noWorker()
+		k.NoWorker()
 	})
 }
 
@@ -315,8 +290,8 @@ func TestAStopReturnsInTimeWhateverAHandlerDoes(t *testing.T) {
 		require.ErrorAs(t, stopWithin(t, pool, 20*time.Second), &stop)
 		require.Len(t, stop.Stuck, 1)
 		assert.NoError(t, stop.Err)
-		assert.Equal(t, []string{job.ID}, k.inLine("a"))
-		k.noWorker()
+		assert.Equal(t, []string{job.ID}, k.InLine("a"))
+		k.NoWorker()
 	})
 }
 
@@ -329,7 +304,7 @@ func TestAStopReturnsInTimeWhileAnEnqueueIsUnderWay(t *testing.T) {
 				proxy := redistest.NewProxy(t, s.Addr())
 				options := k.Options()
 				options.Connection = k.Via(proxy.DSN())
-				pool := work.NewWorkerPool(nil, 2, options).Job("a", nothing)
+				pool := work.NewWorkerPool(nil, 2, options).Job("a", pooltest.Nothing)
 				if start {
 					require.NoError(t, pool.Start(k.Ctx()))
 				}
@@ -356,7 +331,7 @@ func TestAStopWithoutRedisSaysWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	server := redistest.Dedicated(t)
 	pool := work.NewWorkerPool(nil, 4, work.WorkerOptions{Redis: server.DSN(), Logger: pooltest.Silent()}).
-		Job("a", nothing)
+		Job("a", pooltest.Nothing)
 	require.NoError(t, pool.Start(context.Background()))
 	server.Kill()
 	err := stopWithin(t, pool, pooltest.Patience)

@@ -238,7 +238,7 @@ func (c misdeed) check(t *testing.T, k *kit, id string) {
 	failed := pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobFailed](id))
 	assert.True(t, c.matches(failed.Err), "%T", failed.Err)
 	assert.Equal(t, 1, failed.Attempt)
-	assert.Len(t, seenBy(t, k.Spy, id), 2, "started and failed, nothing else")
+	assert.Len(t, pooltest.SeenBy(t, k.Spy, id), 2, "started and failed, nothing else")
 	kept := k.Trail(id)
 	require.Len(t, kept.Errors, 1)
 	assert.Equal(t, 1, kept.Fails)

@@ -25,7 +25,7 @@ func TestJobsOfAKilledPoolOfManyWorkersComeBackInOrder(t *testing.T) {
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
 				const processors = 3 * work.MaxPerWorker
 				k := newKit(t, s)
-				ids := idsOf(k.EnqueueNumbers("n", 0, processors))
+				ids := pooltest.IdsOf(k.EnqueueNumbers("n", 0, processors))
 				began := make(chan struct{}, processors)
 				victim := work.NewWorkerPool(nil, processors, k.Another(pooltest.NewSpy())).
 					Job("n", func(ctx context.Context, _ int) error {
@@ -45,7 +45,7 @@ func TestJobsOfAKilledPoolOfManyWorkersComeBackInOrder(t *testing.T) {
 				}
 				require.Len(t, dead, 3)
 				victim.Crash()
-				k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", nothing))
+				k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", pooltest.Nothing))
 				k.Until("all are taken apart", func() bool {
 					for _, e := range pooltest.Seen[event.WorkerReaped](k.Spy) {
 						delete(dead, e.Worker)
@@ -64,7 +64,7 @@ func TestJobsOfSeveralDeadWorkersComeBackInTheOrderOfTheirFetches(t *testing.T) 
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		other := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", nothing))
+		other := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", pooltest.Nothing))
 		var pools []*work.WorkerPool
 		began := make(chan string, 100)
 		for range 3 {
@@ -77,7 +77,7 @@ func TestJobsOfSeveralDeadWorkersComeBackInTheOrderOfTheirFetches(t *testing.T) 
 		}
 		var ids []string
 		for i := range 30 { // each is fetched in a millisecond of its own
-			ids = append(ids, idsOf(k.EnqueueNumbers("n", i, i+1))...)
+			ids = append(ids, pooltest.IdsOf(k.EnqueueNumbers("n", i, i+1))...)
 			require.Equal(t, ids[i], pooltest.Receive(t, began))
 			k.nextMillisecond()
 		}
@@ -114,7 +114,7 @@ func TestWhatIsGivenBackAfterARefusalStandsInTheQueueOnce(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		other := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", nothing))
+		other := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", pooltest.Nothing))
 		ids, dead := k.deadWithJobs(2, 5)
 		reaper := other.NewReaper()
 		k.Do("HSET", "running:n", "of another type", "x")
@@ -137,7 +137,7 @@ func TestADeadWorkerWhoseInfoIsBrokenIsTakenApart(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		other := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", nothing))
+		other := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", pooltest.Nothing))
 		ids, dead := k.deadWithJobs(1, 3)
 		k.Do("DEL", "worker:"+dead[0]+":info")
 		k.Do("SADD", "worker:"+dead[0]+":info", "x")
@@ -167,7 +167,7 @@ func (k *kit) deadWithJobs(workers, each int) (ids, dead []string) {
 			})))
 	}
 	for i := range workers * each {
-		ids = append(ids, idsOf(k.EnqueueNumbers("n", i, i+1))...)
+		ids = append(ids, pooltest.IdsOf(k.EnqueueNumbers("n", i, i+1))...)
 		require.Equal(k.T, ids[i], pooltest.Receive(k.T, began))
 		k.nextMillisecond()
 	}

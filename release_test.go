@@ -28,7 +28,7 @@ func TestReleasesInARowWaitLonger(t *testing.T) {
 		k := newKit(t, s)
 		began := time.Now()
 		for before := range waits {
-			k.enqueueAs(fmt.Sprint(before), "a")
+			k.EnqueueAs(fmt.Sprint(before), "a")
 			k.Do("HSET", "trail", fmt.Sprint(before), fmt.Sprintf(`{"fails":2,"releases":%d}`, before))
 		}
 		var begun sync.WaitGroup
@@ -42,7 +42,7 @@ func TestReleasesInARowWaitLonger(t *testing.T) {
 		}))
 		begun.Wait()
 		// those that wait for a second only must not begin again
-		require.NoError(t, k.byHand().PauseQueue(k.Ctx(), "a"))
+		require.NoError(t, k.ByHand().PauseQueue(k.Ctx(), "a"))
 		close(goes)
 		require.Eventually(t, func() bool { return k.Number("HLEN", "claimed") == 0 }, pooltest.Patience,
 			time.Millisecond)
@@ -67,7 +67,8 @@ func TestReleasesInARowWaitLonger(t *testing.T) {
 func TestAnythingElseEndsTheRowOfReleases(t *testing.T) {
 	t.Parallel()
 	outcomes := map[string]error{
-		"failure": pooltest.ErrLuck, "RetryIn": work.RetryIn(time.Hour, pooltest.ErrLuck), "Snooze": work.Snooze(time.Hour),
+		"failure": pooltest.ErrLuck, "RetryIn": work.RetryIn(time.Hour,
+			pooltest.ErrLuck), "Snooze": work.Snooze(time.Hour),
 		"Bury": work.Bury(nil),
 	}
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
@@ -75,11 +76,11 @@ func TestAnythingElseEndsTheRowOfReleases(t *testing.T) {
 		pool := work.NewWorkerPool(nil, 1, k.Options())
 		for name, outcome := range outcomes {
 			pool.JobWithOptions(name, work.JobOptions{Backoff: pooltest.Hourly}, func() error { return outcome })
-			k.enqueueAs(name, name)
+			k.EnqueueAs(name, name)
 			k.Do("HSET", "trail", name, `{"releases":4}`)
 		}
 		pool.Job("success", func() error { return nil })
-		k.enqueueAs("success", "success")
+		k.EnqueueAs("success", "success")
 		k.Do("HSET", "trail", "success", `{"releases":4}`)
 		k.Start(pool)
 		k.Drained(pool)
@@ -88,12 +89,6 @@ func TestAnythingElseEndsTheRowOfReleases(t *testing.T) {
 		}
 		assert.Empty(t, k.Text("HGET", "trail", "success"))
 	})
-}
-
-func (k *kit) enqueueAs(id, name string, args ...any) {
-	k.T.Helper()
-	_, err := k.Enq.With(work.ID(id)).Enqueue(k.Ctx(), name, args...)
-	require.NoError(k.T, err)
 }
 
 func TestAReleaseDuringAStopGoesToTheFront(t *testing.T) {
@@ -105,13 +100,13 @@ func TestAReleaseDuringAStopGoesToTheFront(t *testing.T) {
 			close(begun)
 			for !job.Checkin("not yet") {
 			}
-			return wrapped(work.Release(pooltest.ErrLuck))
+			return pooltest.Wrapped(work.Release(pooltest.ErrLuck))
 		})
 		require.NoError(t, pool.Start(k.Ctx()))
-		k.enqueueAs("first", "a")
+		k.EnqueueAs("first", "a")
 		pooltest.Receive(t, begun)
-		k.enqueueAs("second", "a")
-		k.enqueueAs("third", "a")
+		k.EnqueueAs("second", "a")
+		k.EnqueueAs("third", "a")
 		require.NoError(t, k.Stop(pool), "it was the handler's own wish")
 		waiting, err := redis.Strings(k.Do("LRANGE", "queue:a", 0, -1), nil)
 		require.NoError(t, err)
@@ -138,7 +133,7 @@ func TestAHandlerCutShortByAStopIsGivenBackUnlessItSaysOtherwise(t *testing.T) {
 			}
 		}
 		pool := work.NewWorkerPool(nil, 5, options).
-			Job("gives up", handler(wrapped)).
+			Job("gives up", handler(pooltest.Wrapped)).
 			Job("has an error of its own", handler(func(error) error { return pooltest.ErrLuck })).
 			Job("asks to be buried", handler(work.Bury)).
 			Job("cannot be asked", handler(func(error) error { return &hostile{is: boom[bool]} })).
@@ -146,7 +141,7 @@ func TestAHandlerCutShortByAStopIsGivenBackUnlessItSaysOtherwise(t *testing.T) {
 		require.NoError(t, pool.Start(k.Ctx()))
 		for _, name := range []string{"gives up", "has an error of its own", "asks to be buried", "cannot be asked",
 			"panics"} {
-			k.enqueueAs(name, name)
+			k.EnqueueAs(name, name)
 			pooltest.Receive(t, begun)
 		}
 		var stopped *work.StopError

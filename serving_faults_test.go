@@ -24,8 +24,8 @@ func TestAChangeOfWhatIsServedSurvivesLostCalls(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
 				k := newKit(t, s)
-				ran := newTally()
-				pool := work.NewWorkerPool(nil, 3, k.Options()).Job("a", ran.handle).Job("b", ran.handle)
+				ran := pooltest.NewTally()
+				pool := work.NewWorkerPool(nil, 3, k.Options()).Job("a", ran.Handle).Job("b", ran.Handle)
 				var sent atomic.Int64
 				d := k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 					ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
@@ -45,7 +45,7 @@ func TestAChangeOfWhatIsServedSurvivesLostCalls(t *testing.T) {
 				require.NoError(t, pool.Serve(k.Ctx(), "a"))
 				assert.Equal(t, []string{"a", "b"}, k.serves())
 				k.Drained(pool)
-				ran.once(t, receipts)
+				ran.Once(t, receipts)
 				named, _ := d.Sent("serve")
 				assert.Equal(t, 4, named, "each was sent once more")
 				k.healthy()
@@ -59,8 +59,8 @@ func TestALateChangeOfWhatIsServedIsRefused(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		ran := newTally()
-		pool := work.NewWorkerPool(nil, 3, k.Options()).Job("a", ran.handle).Job("b", ran.handle)
+		ran := pooltest.NewTally()
+		pool := work.NewWorkerPool(nil, 3, k.Options()).Job("a", ran.Handle).Job("b", ran.Handle)
 		var sent atomic.Int64
 		late := make(chan func(), 1)
 		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
@@ -79,7 +79,7 @@ func TestALateChangeOfWhatIsServedIsRefused(t *testing.T) {
 		assert.Equal(t, []string{"a", "b"}, k.serves())
 		receipts := k.EnqueueNumbers("a", 0, 5)
 		k.Drained(pool)
-		ran.once(t, receipts)
+		ran.Once(t, receipts)
 		k.healthy()
 	})
 }
@@ -101,11 +101,11 @@ func TestAFetchUnderWayBringsAWithdrawnNameForNothing(t *testing.T) {
 			}
 			return replies, err
 		}})
-		ids := idsOf(k.EnqueueNumbers("a", 0, 4))
+		ids := pooltest.IdsOf(k.EnqueueNumbers("a", 0, 4))
 		k.Store("a", "broken", "no record")
 		k.Start(pool)
 		require.NoError(t, pool.Withdraw(k.Ctx(), "a"))
-		assert.Equal(t, append(ids, "broken"), k.inLine("a"))
+		assert.Equal(t, append(ids, "broken"), k.InLine("a"))
 		assert.Zero(t, k.Number("ZCARD", "morgue"), "others judge what this pool does not serve")
 		assert.Zero(t, pooltest.Count[event.JobDone](k.Spy)+pooltest.Count[event.JobStarted](k.Spy))
 		assert.Equal(t, []string{"b"}, k.serves())
@@ -116,26 +116,26 @@ func TestAWorkerThatDiesWhileANameGoesIsTakenApart(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		p, ran := newPatient(), newTally()
+		p, ran := pooltest.NewPatient(), pooltest.NewTally()
 		options := k.Options()
 		options.Prefetch = 5
 		receipts := k.EnqueueNumbers("a", 0, 10)
 		pool := work.NewWorkerPool(nil, 1, options).
-			Job("a", func(ctx context.Context, job *work.Job, _ int) error { return p.handle(ctx, job) }).
-			Job("b", ran.handle)
+			Job("a", func(ctx context.Context, job *work.Job, _ int) error { return p.Handle(ctx, job) }).
+			Job("b", ran.Handle)
 		require.NoError(t, pool.Start(k.Ctx()))
-		pooltest.Receive(t, p.began)
+		pooltest.Receive(t, p.Began)
 		require.ErrorIs(t, pool.Withdraw(briefly(), "a"), context.Canceled)
-		k.Until("what had not begun is back", func() bool { return len(k.inLine("a")) == 9 })
+		k.Until("what had not begun is back", func() bool { return len(k.InLine("a")) == 9 })
 		k.Crash(pool)
-		close(p.goOn)
-		other := k.Start(work.NewWorkerPool(nil, 3, k.Another(pooltest.NewSpy())).Job("a", ran.handle))
+		close(p.GoOn)
+		other := k.Start(work.NewWorkerPool(nil, 3, k.Another(pooltest.NewSpy())).Job("a", ran.Handle))
 		k.Until("it was reaped", func() bool {
 			return k.Number("SCARD", "workers") == 1 &&
 				k.Number("SCARD", "dead") == 0
 		})
 		require.NoError(t, other.Drain(k.LongCtx()))
-		ran.once(t, receipts)
+		ran.Once(t, receipts)
 		assert.Equal(t, []string{"a"}, k.serves())
 		k.healthy()
 	})
@@ -145,11 +145,11 @@ func TestAFencedWorkerRegistersWithWhatItServesNow(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		p, ran := newPatient(), newTally()
-		pool := k.Start(work.NewWorkerPool(nil, 3, k.Options()).Job("a", p.handle).Job("b", ran.handle).
-			Job("c", ran.handle))
+		p, ran := pooltest.NewPatient(), pooltest.NewTally()
+		pool := k.Start(work.NewWorkerPool(nil, 3, k.Options()).Job("a", p.Handle).Job("b", ran.Handle).
+			Job("c", ran.Handle))
 		k.Enqueue("a")
-		pooltest.Receive(t, p.began)
+		pooltest.Receive(t, p.Began)
 		require.ErrorIs(t, pool.Withdraw(briefly(), "a"), context.Canceled)
 		require.NoError(t, pool.Withdraw(k.Ctx(), "b"))
 		k.bury(pooltest.WorkerID(pool))
@@ -157,13 +157,13 @@ func TestAFencedWorkerRegistersWithWhatItServesNow(t *testing.T) {
 		assert.Equal(t, []string{"c"}, k.serves(), "nothing is held by the new one")
 		withdrawn := make(chan error, 1)
 		go func() { withdrawn <- pool.Withdraw(k.Ctx(), "a") }()
-		close(p.goOn)
+		close(p.GoOn)
 		require.NoError(t, pooltest.Receive(t, withdrawn))
 		receipts := k.EnqueueNumbers("b", 0, 3)
 		k.Until("the old one is gone", func() bool { return k.Number("SCARD", "dead") == 0 })
 		require.NoError(t, pool.Serve(k.Ctx(), "a", "b")) // what was fenced may have been put back before it ended
 		k.Drained(pool)
-		ran.once(t, receipts)
+		ran.Once(t, receipts)
 		k.healthy()
 	})
 }
@@ -172,25 +172,25 @@ func TestALossOfDataKeepsWhatIsServed(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		p, ran := newPatient(), newTally()
+		p, ran := pooltest.NewPatient(), pooltest.NewTally()
 		options := k.Options()
 		options.RestoreRunning = true
-		pool := k.Start(work.NewWorkerPool(nil, 3, options).Job("a", p.handle).Job("b", ran.handle).
-			Job("c", ran.handle))
+		pool := k.Start(work.NewWorkerPool(nil, 3, options).Job("a", p.Handle).Job("b", ran.Handle).
+			Job("c", ran.Handle))
 		k.Enqueue("a")
-		pooltest.Receive(t, p.began)
+		pooltest.Receive(t, p.Began)
 		require.ErrorIs(t, pool.Withdraw(briefly(), "a"), context.Canceled)
 		require.NoError(t, pool.Withdraw(k.Ctx(), "b"))
-		k.wipe()
+		k.Wipe()
 		pooltest.Await(t, k.Spy, func(e event.DataLost) bool { return e.Restored == 1 })
 		assert.Equal(t, []string{"a", "c"}, k.serves(), "what is held must be found")
 		receipts := k.EnqueueNumbers("b", 0, 3)
-		close(p.goOn)
+		close(p.GoOn)
 		require.NoError(t, pool.Withdraw(k.Ctx(), "a"))
 		assert.Equal(t, []string{"c"}, k.serves())
 		require.NoError(t, pool.Serve(k.Ctx(), "b"))
 		k.Drained(pool)
-		ran.once(t, receipts)
+		ran.Once(t, receipts)
 		k.Empty("a", "b")
 		k.healthy()
 	})
@@ -203,7 +203,7 @@ func TestNothingIsLostWhileNamesComeAndGo(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		names := []string{"a", "b", "c"}
-		ran, killed := newTally(), newTally()
+		ran, killed := pooltest.NewTally(), pooltest.NewTally()
 		options := k.Options()
 		options.Prefetch = 20
 		team := func(count func(*work.Job, int) error) *work.WorkerPool {
@@ -214,7 +214,7 @@ func TestNothingIsLostWhileNamesComeAndGo(t *testing.T) {
 			require.NoError(t, pool.Start(k.Ctx()))
 			return pool
 		}
-		stays, stops, dies := team(ran.handle), team(ran.handle), team(killed.handle)
+		stays, stops, dies := team(ran.Handle), team(ran.Handle), team(killed.Handle)
 		ends, ended := context.WithCancel(context.Background())
 		defer ended()
 		var changes sync.WaitGroup
@@ -248,12 +248,12 @@ func TestNothingIsLostWhileNamesComeAndGo(t *testing.T) {
 		require.NoError(t, stays.Drain(k.LongCtx()))
 		assert.Equal(t, names, k.serves())
 		for _, receipt := range receipts { // one of the killed pool may have run there and again
-			require.Equal(t, 1, max(ran.runs[receipt.ID], killed.runs[receipt.ID]), receipt.ID)
+			require.Equal(t, 1, max(ran.Runs[receipt.ID], killed.Runs[receipt.ID]), receipt.ID)
 		}
 		k.healthy()
 		k.Empty(names...)
 		require.NoError(t, stays.Stop(k.LongCtx()))
-		k.noWorker()
+		k.NoWorker()
 		k.unconfused()
 	})
 }

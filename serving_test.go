@@ -18,7 +18,7 @@ import (
 // serves are the names that Redis lists with the workers of a namespace, once each.
 func (k *kit) serves() []string {
 	k.T.Helper()
-	served, err := k.byHand().Served(k.Ctx())
+	served, err := k.ByHand().Served(k.Ctx())
 	require.NoError(k.T, err)
 	return slices.Concat(served...)
 }
@@ -26,7 +26,7 @@ func (k *kit) serves() []string {
 // healthy has the doctor look: it must find nothing but jobs that wait for these names to be served.
 func (k *kit) healthy(unserved ...string) {
 	k.T.Helper()
-	findings, err := k.byHand().Findings(k.LongCtx(), time.Second)
+	findings, err := k.ByHand().Findings(k.LongCtx(), time.Second)
 	require.NoError(k.T, err)
 	var waiting []string
 	for _, finding := range findings {
@@ -45,7 +45,7 @@ func (k *kit) healthy(unserved ...string) {
 // call take too long on a busy machine.
 func (k *kit) unconfused() {
 	k.T.Helper()
-	for _, trouble := range k.allTroubles() {
+	for _, trouble := range k.AllTroubles() {
 		assert.NotErrorIs(k.T, trouble.Err, work.ErrListed)
 		assert.NotErrorIs(k.T, trouble.Err, work.ErrFencedMeanwhile)
 	}
@@ -63,8 +63,8 @@ func TestWhatIsWithdrawnWaitsUntilItIsServedAgain(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		ran := newTally()
-		pool := k.Start(work.NewWorkerPool(nil, 3, k.Options()).Job("a", ran.handle).Job("b", ran.handle))
+		ran := pooltest.NewTally()
+		pool := k.Start(work.NewWorkerPool(nil, 3, k.Options()).Job("a", ran.Handle).Job("b", ran.Handle))
 		for range 2 { // the second time there is nothing to do
 			require.NoError(t, pool.Withdraw(k.Ctx(), "a"))
 			assert.Equal(t, []string{"b"}, k.serves())
@@ -72,15 +72,15 @@ func TestWhatIsWithdrawnWaitsUntilItIsServedAgain(t *testing.T) {
 		waiting := k.EnqueueNumbers("a", 0, 3)
 		done := k.EnqueueNumbers("b", 0, 3)
 		k.Drained(pool) // of what it serves
-		ran.once(t, done)
-		assert.Equal(t, idsOf(waiting), k.inLine("a"))
+		ran.Once(t, done)
+		assert.Equal(t, pooltest.IdsOf(waiting), k.InLine("a"))
 		k.healthy("a")
 		for range 2 {
 			require.NoError(t, pool.Serve(k.Ctx(), "a", "b"))
 			assert.Equal(t, []string{"a", "b"}, k.serves())
 		}
 		k.Drained(pool)
-		ran.once(t, append(waiting, done...))
+		ran.Once(t, append(waiting, done...))
 		k.EnqueueNumbers("a", 3, 4)
 		k.Drained(pool)
 		k.healthy()
@@ -94,27 +94,27 @@ func TestWhatHasNotBegunGoesBackAndWhatRunsEnds(t *testing.T) {
 		k := newKit(t, s)
 		options := k.Options()
 		options.Prefetch = 10
-		p := newPatient()
-		ids := idsOf(k.EnqueueNumbers("n", 0, 30))
+		p := pooltest.NewPatient()
+		ids := pooltest.IdsOf(k.EnqueueNumbers("n", 0, 30))
 		pool := k.Start(work.NewWorkerPool(nil, 2, options).
-			Job("n", func(ctx context.Context, job *work.Job, _ int) error { return p.handle(ctx, job) }).
+			Job("n", func(ctx context.Context, job *work.Job, _ int) error { return p.Handle(ctx, job) }).
 			Job("other", func(int) error { return nil }))
-		pooltest.Receive(t, p.began)
-		pooltest.Receive(t, p.began)
+		pooltest.Receive(t, p.Began)
+		pooltest.Receive(t, p.Began)
 		k.Until("more are fetched than run", func() bool { return k.Number("HLEN", "claimed") == 12 })
 		err := pool.Withdraw(briefly(), "n")
 		require.ErrorIs(t, err, context.Canceled)
 		k.Until("all but those that run are back, in their old order",
-			func() bool { return assert.ObjectsAreEqual(ids[2:], k.inLine("n")) })
+			func() bool { return assert.ObjectsAreEqual(ids[2:], k.InLine("n")) })
 		assert.Equal(t, []string{"n", "other"}, k.serves(), "a reaper must find those that run")
 		k.healthy()
 		withdrawn := make(chan error, 1)
 		go func() { withdrawn <- pool.Withdraw(k.Ctx(), "n") }()
 		k.Enqueue("other", 1)
-		close(p.goOn)
+		close(p.GoOn)
 		require.NoError(t, pooltest.Receive(t, withdrawn))
 		assert.Equal(t, []string{"other"}, k.serves())
-		assert.Equal(t, ids[2:], k.inLine("n"))
+		assert.Equal(t, ids[2:], k.InLine("n"))
 		k.Drained(pool)
 		assert.Equal(t, 28, k.Number("HLEN", "jobs"), "two ran to their end")
 		assert.Equal(t, 10, pooltest.Count[event.JobReleased](k.Spy))
@@ -128,16 +128,16 @@ func TestAFullWorkerHearsOfAWithdrawal(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		p := newPatient()
-		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("long", p.handle).
+		p := pooltest.NewPatient()
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("long", p.Handle).
 			Job("n", func(int) error { return nil }))
 		k.Enqueue("long")
-		pooltest.Receive(t, p.began)
+		pooltest.Receive(t, p.Began)
 		require.NoError(t, pool.Withdraw(k.Ctx(), "n"))
 		assert.Equal(t, []string{"long"}, k.serves())
 		require.NoError(t, pool.Serve(k.Ctx(), "n"))
 		assert.Equal(t, []string{"long", "n"}, k.serves())
-		close(p.goOn)
+		close(p.GoOn)
 	})
 }
 
@@ -147,13 +147,13 @@ func TestAWorkerThatRestsHearsOfAWithdrawal(t *testing.T) {
 		k := newKit(t, s)
 		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("a", func(int) error { return nil }).
 			Job("n", func(int) error { return nil }))
-		require.NoError(t, k.byHand().PauseWorker(k.Ctx(), pooltest.WorkerID(pool)))
+		require.NoError(t, k.ByHand().PauseWorker(k.Ctx(), pooltest.WorkerID(pool)))
 		pooltest.Await(t, k.Spy, func(e event.WorkerTold) bool { return e.Wanted == "pause" })
 		require.NoError(t, pool.Withdraw(k.Ctx(), "n"))
 		assert.Equal(t, []string{"a"}, k.serves())
 		require.NoError(t, pool.Serve(k.Ctx(), "n"))
 		receipt := k.Enqueue("n", 1)
-		require.NoError(t, k.byHand().ResumeWorker(k.Ctx(), pooltest.WorkerID(pool)))
+		require.NoError(t, k.ByHand().ResumeWorker(k.Ctx(), pooltest.WorkerID(pool)))
 		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobDone](receipt.ID))
 	})
 }
@@ -166,7 +166,7 @@ func TestEverythingMayBeWithdrawn(t *testing.T) {
 			Job("b", func(int) error { return nil })
 		require.NoError(t, pool.Start(k.Ctx()))
 		require.NoError(t, pool.Withdraw(k.Ctx(), "a", "b"))
-		served, err := k.byHand().Served(k.Ctx())
+		served, err := k.ByHand().Served(k.Ctx())
 		require.NoError(t, err)
 		require.Len(t, served, 1, "it is there, and alive")
 		assert.Empty(t, served[0])
@@ -177,7 +177,7 @@ func TestEverythingMayBeWithdrawn(t *testing.T) {
 		k.Drained(pool)
 		require.NoError(t, pool.Withdraw(k.Ctx(), "a"))
 		require.NoError(t, pool.Stop(k.Ctx()))
-		k.noWorker()
+		k.NoWorker()
 	})
 }
 
@@ -227,7 +227,7 @@ func TestWhatIsServedIsSaidBeforeTheStart(t *testing.T) {
 		k.Start(pool)
 		assert.Equal(t, []string{"b", "c"}, k.serves())
 		assert.Equal(t, untouched.Service(), pool.Service(), "schedules belong to the set-up")
-		limits, err := k.byHand().Declared(k.Ctx())
+		limits, err := k.ByHand().Declared(k.Ctx())
 		require.NoError(t, err)
 		require.Len(t, limits, 1)
 		for _, declared := range limits {
@@ -277,11 +277,11 @@ func TestNothingIsServedOnceThePoolStops(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		p := newPatient()
-		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", p.handle)
+		p := pooltest.NewPatient()
+		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", p.Handle)
 		require.NoError(t, pool.Start(k.Ctx()))
 		k.Enqueue("a")
-		pooltest.Receive(t, p.began)
+		pooltest.Receive(t, p.Began)
 		withdrawn, served, stopped := make(chan error, 1), make(chan error, 1), make(chan error, 1)
 		go func() { withdrawn <- pool.Withdraw(k.Ctx(), "a") }()
 		k.Until("it is withdrawn", func() bool { return pool.Withdrawn("a") })
@@ -290,12 +290,12 @@ func TestNothingIsServedOnceThePoolStops(t *testing.T) {
 		go func() { served <- pool.Serve(k.Ctx(), "a") }()
 		require.ErrorIs(t, pooltest.Receive(t, served), work.ErrStopping)
 		require.ErrorIs(t, pool.Withdraw(briefly(), "a"), context.Canceled)
-		close(p.goOn)
+		close(p.GoOn)
 		require.NoError(t, pooltest.Receive(t, stopped))
 		require.NoError(t, pooltest.Receive(t, withdrawn), "the stop has withdrawn it")
 		require.ErrorIs(t, pool.Serve(k.Ctx(), "a"), work.ErrStopped)
 		require.NoError(t, pool.Withdraw(k.Ctx(), "a"))
-		k.noWorker()
+		k.NoWorker()
 		k.Empty("a")
 	})
 }
@@ -304,18 +304,18 @@ func TestTheLaterWishHolds(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		p := newPatient()
-		pool := k.Start(work.NewWorkerPool(nil, 2, k.Options()).Job("a", p.handle))
+		p := pooltest.NewPatient()
+		pool := k.Start(work.NewWorkerPool(nil, 2, k.Options()).Job("a", p.Handle))
 		k.Enqueue("a")
-		pooltest.Receive(t, p.began)
+		pooltest.Receive(t, p.Began)
 		withdrawn := make(chan error, 1)
 		go func() { withdrawn <- pool.Withdraw(k.Ctx(), "a") }()
 		k.Until("it is withdrawn", func() bool { return pool.Withdrawn("a") })
 		require.NoError(t, pool.Serve(k.Ctx(), "a"))
 		require.ErrorIs(t, pooltest.Receive(t, withdrawn), work.ErrOverruled)
 		k.Enqueue("a")
-		pooltest.Receive(t, p.began)
-		close(p.goOn)
+		pooltest.Receive(t, p.Began)
+		close(p.GoOn)
 		k.Drained(pool)
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/enginetest"
 	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
@@ -31,17 +32,17 @@ type partition struct {
 	line   atomic.Int64
 	deaths atomic.Int64
 	pool   *work.WorkerPool
-	door   *door
+	door   *pooltest.Door
 	driver *pooltest.Tampered
 }
 
 // newPartition starts a worker that runs jobs: half of them end well once they may, half are buried.
 func newPartition(t *testing.T, s redistest.Server) *partition {
-	p := &partition{kit: newKit(t, s), door: newDoor()}
+	p := &partition{kit: newKit(t, s), door: pooltest.NewDoor()}
 	onDeath := func(context.Context, *work.Job, error) { p.deaths.Add(1) }
 	p.pool = work.NewWorkerPool(nil, jobsInTheHole, p.Options()).
 		JobWithOptions("a", work.JobOptions{OnDeath: onDeath}, func(job *work.Job, n int) error {
-			_ = p.door.pass(job)
+			_ = p.door.Pass(job)
 			if n%2 == 0 {
 				return work.Bury(pooltest.ErrLuck)
 			}
@@ -55,7 +56,7 @@ func newPartition(t *testing.T, s redistest.Server) *partition {
 			if state == lineGood {
 				return pass(ctx, calls...)
 			}
-			if state == lineDeaf && settles(calls) {
+			if state == lineDeaf && pooltest.Settles(calls) {
 				_, _ = pass(ctx, calls...) // its answer is what is lost
 			}
 			return nil, pooltest.ErrLuck
@@ -63,7 +64,7 @@ func newPartition(t *testing.T, s redistest.Server) *partition {
 	p.Start(p.pool)
 	p.EnqueueNumbers("a", 0, jobsInTheHole)
 	for range jobsInTheHole {
-		pooltest.Receive(t, p.door.began)
+		pooltest.Receive(t, p.door.Began)
 	}
 	return p
 }
@@ -73,7 +74,7 @@ func (p *partition) end(state line) {
 	p.T.Helper()
 	p.line.Store(int64(state))
 	for range jobsInTheHole {
-		p.door.leave <- ""
+		p.door.Leave <- ""
 	}
 	slots := pooltest.Parts(p.pool).Slots
 	p.Until("all are decided", func() bool { return slots.Busy() == 0 })
@@ -97,14 +98,14 @@ func (p *partition) takeOver() *work.WorkerPool {
 }
 
 // heal mends the line, and returns what history says once all is told.
-func (p *partition) heal(others ...*work.WorkerPool) SeenSums {
+func (p *partition) heal(others ...*work.WorkerPool) enginetest.SeenSums {
 	p.T.Helper()
 	p.line.Store(int64(lineGood))
 	require.NoError(p.T, p.pool.Drain(p.Ctx()))
 	for _, pool := range append(others, p.pool) {
 		require.NoError(p.T, p.Stop(pool))
 	}
-	history, err := p.byHand().Sums(p.Ctx(), 0, "a")
+	history, err := p.ByHand().Sums(p.Ctx(), 0, "a")
 	require.NoError(p.T, err)
 	return history["a"]
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/265d0351/work/internal/crash"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/history"
+	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/joblog"
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/liveness"
@@ -169,4 +170,15 @@ func newQueues(e *engine, life context.Context) *queues {
 		}, e.servedNames()),
 		watch: subscription.NewWatch(e.quotaOf), surveys: subscription.NewSurveys(e.times.Survey),
 	}
+}
+
+// show adds what tests want of a worker to what they want of its pool, from the first worker on.
+func (w *worker) show(parts *inside.Parts) {
+	if len(parts.Workers) == 0 {
+		parts.Slots, parts.Waiter = w.slots, w.queues.waiter
+		if w.daemons != nil {
+			parts.Leased, parts.Periodics = w.daemons.leased.Load(), w.daemons.periodic
+		}
+	}
+	parts.Workers, parts.Stopping = append(parts.Workers, w.session().rdb.ID), w.stopping()
 }

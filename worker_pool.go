@@ -291,15 +291,7 @@ func (p *WorkerPool) parts() inside.Parts {
 		parts.Cache = p.objects.cache
 	}
 	for _, w := range p.workers {
-		parts.Workers = append(parts.Workers, w.session().rdb.ID)
-	}
-	if len(p.workers) > 0 {
-		first := p.workers[0]
-		parts.Slots, parts.Waiter = first.slots, first.queues.waiter
-		parts.Stopping = p.workers[len(p.workers)-1].stopping()
-		if first.daemons != nil {
-			parts.Leased, parts.Periodics = first.daemons.leased.Load(), first.daemons.periodic
-		}
+		w.show(&parts)
 	}
 	return parts
 }

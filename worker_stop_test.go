@@ -23,13 +23,13 @@ func TestAStopWaitsForTheAcknowledgementOfOutcomes(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", nothing)
+		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", pooltest.Nothing)
 		var refusals atomic.Int64
 		stopping := make(chan struct{})
 		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
-			if settles(calls) && refusals.Load() < 4 {
+			if pooltest.Settles(calls) && refusals.Load() < 4 {
 				<-stopping
 				refusals.Add(1)
 				return nil, errors.New("Redis is away")
@@ -47,7 +47,7 @@ func TestAStopWaitsForTheAcknowledgementOfOutcomes(t *testing.T) {
 		assert.EqualValues(t, 4, refusals.Load())
 		assert.Zero(t, pooltest.Count[event.ClaimGone](k.Spy))
 		k.Empty("a")
-		k.noWorker()
+		k.NoWorker()
 	})
 }
 
@@ -66,16 +66,16 @@ func TestReleasesOfManyCallsKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		ids := idsOf(k.EnqueueNumbers("n", 0, 6))
+		ids := pooltest.IdsOf(k.EnqueueNumbers("n", 0, 6))
 		k.Do("HSET", "crashes", ids[1], "w1", ids[4], "w1")
 		w := k.lone(work.NewWorkerPool(nil, 6, k.Options()).Job("n", func(int) error { return nil }), 6)
 		left, err := w.FetchAndRelease(k.Ctx(), "n", 6, 3)
 		require.NoError(t, err)
 		assert.Zero(t, left)
-		assert.Equal(t, ids, k.inLine("n"))
+		assert.Equal(t, ids, k.InLine("n"))
 		assert.Equal(t, []string{ids[4], "w1"}, k.Strings("HGETALL", "crashes"), "it did not begin")
 		require.NoError(t, w.Leave(k.Ctx()))
-		k.noWorker()
+		k.NoWorker()
 	})
 }
 
@@ -85,7 +85,7 @@ func TestWhatDidNotBeginDoesNotWaitForWhatRuns(t *testing.T) {
 		k := newKit(t, s)
 		began, gate := make(chan struct{}, 1), make(chan struct{})
 		pool := work.NewWorkerPool(nil, 2, k.Options()).
-			Job("long", func() error { began <- struct{}{}; <-gate; return nil }).Job("a", nothing)
+			Job("long", func() error { began <- struct{}{}; <-gate; return nil }).Job("a", pooltest.Nothing)
 		w := k.lone(pool, 2)
 		w.Begin()
 		k.Enqueue("long")
@@ -95,12 +95,12 @@ func TestWhatDidNotBeginDoesNotWaitForWhatRuns(t *testing.T) {
 		k.Until("it is fetched", func() bool { return w.Unbegun() == 1 })
 		stopped := make(chan error, 1)
 		go func() { stopped <- w.Stop(pooltest.Patience) }()
-		k.Until("it is back in its queue", func() bool { return slices.Equal([]string{job.ID}, k.inLine("a")) })
+		k.Until("it is back in its queue", func() bool { return slices.Equal([]string{job.ID}, k.InLine("a")) })
 		assert.Zero(t, pooltest.Count[event.JobDone](k.Spy), "the other one runs")
 		close(gate)
 		require.Nil(t, pooltest.Receive(t, stopped))
 		assert.Equal(t, 1, pooltest.Count[event.JobDone](k.Spy))
-		k.noWorker()
+		k.NoWorker()
 	})
 }
 
@@ -114,13 +114,13 @@ func TestAStopKeepsTheOrder(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s redistest.Server) {
 				k := newKit(t, s)
-				ids := idsOf(k.EnqueueNumbers("n", 0, c.jobs))
+				ids := pooltest.IdsOf(k.EnqueueNumbers("n", 0, c.jobs))
 				for round := range c.rounds {
 					k.stopAmid(c.concurrency, c.prefetch, round)
-					require.Equal(t, ids, k.inLine("n"), "round %d", round)
+					require.Equal(t, ids, k.InLine("n"), "round %d", round)
 				}
 				assert.Zero(t, pooltest.Count[event.JobDone](k.Spy))
-				k.noWorker()
+				k.NoWorker()
 			})
 		})
 	}

@@ -38,7 +38,8 @@ func StoreOf(e *work.Enqueuer) *rdb.Store { return inside.Enqueuer(e).Store }
 
 // EnqueuerOn makes an Enqueuer of a driver, which stays open.
 func EnqueuerOn(driver redisconn.Driver, namespace string, opts ...work.EnqueuerOption) *work.Enqueuer {
-	enq, err := work.NewEnqueuer("", append(opts, work.WithConnection(Connection{driver}), work.Namespace(namespace))...)
+	enq, err := work.NewEnqueuer("",
+		append(opts, work.WithConnection(Connection{driver}), work.Namespace(namespace))...)
 	if err != nil {
 		panic(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/265d0351/work"
+
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -159,4 +161,102 @@ func (k *Kit) PutAside(place, id string) {
 func (k *Kit) Logged(id string, lines int) {
 	k.T.Helper()
 	k.Until("the log has the lines", func() bool { return k.Number("LLEN", "log:"+id) == lines+1 })
+}
+
+// IdsOf are the ids of jobs.
+func IdsOf(receipts []work.Receipt) []string {
+	ids := make([]string, len(receipts))
+	for i, receipt := range receipts {
+		ids[i] = receipt.ID
+	}
+	return ids
+}
+
+// Wipe is what FLUSHALL does, in this test's namespace only.
+func (k *Kit) Wipe() {
+	conn, err := redis.Dial("tcp", k.Server.Addr())
+	require.NoError(k.T, err)
+	defer conn.Close()
+	_, err = conn.Do("DEL", redis.Args{}.AddFlat(k.Remains(""))...)
+	require.NoError(k.T, err)
+}
+
+// Left are the logs and states in the namespace.
+func (k *Kit) Left() []string {
+	k.T.Helper()
+	return append(k.Remains(":log:"), k.Remains(":state:")...)
+}
+
+// DueIn is a wait that began within the test.
+func (k *Kit) DueIn(began time.Time, shelf, id string, wanted time.Duration) {
+	k.T.Helper()
+	due := k.Due(shelf, id)
+	assert.WithinRange(k.T, due, began.Add(wanted-2*time.Millisecond), time.Now().Add(wanted+2*time.Millisecond))
+}
+
+// StateIn is what stands in Redis as the state of a job.
+func (k *Kit) StateIn(id string) string {
+	k.T.Helper()
+	var saved struct{ State json.RawMessage }
+	text := k.Text("GET", "state:"+id)
+	if text == "" {
+		return ""
+	}
+	require.NoError(k.T, json.Unmarshal([]byte(text), &saved))
+	return string(saved.State)
+}
+
+// LastTick has Redis believe that a schedule has moved on up to then.
+func (k *Kit) LastTick(id string, at time.Time) {
+	k.T.Helper()
+	k.Do("HSET", "ticks", id, tickEntry(at, ""))
+}
+
+func tickEntry(at time.Time, job string) string {
+	text, _ := json.Marshal(at.UnixMilli())
+	return string(text) + " " + job
+}
+
+// Keys are those of the namespace that are left.
+func (k *Kit) Keys() []string {
+	k.T.Helper()
+	conn, err := redis.Dial("tcp", k.Server.Addr())
+	require.NoError(k.T, err)
+	defer conn.Close() //lint:ignore errcheck a test's
+	keys, err := redis.Strings(conn.Do("KEYS", "{"+k.Namespace+"}:*"))
+	require.NoError(k.T, err)
+	for i, key := range keys {
+		keys[i] = strings.TrimPrefix(key, "{"+k.Namespace+"}:")
+	}
+	return keys
+}
+
+// InLine returns the ids in a queue, the one at the front first.
+func (k *Kit) InLine(queue string) []string {
+	k.T.Helper()
+	ids, err := redis.Strings(k.Do("LRANGE", "queue:"+queue, 0, -1), nil)
+	require.NoError(k.T, err)
+	for i, j := 0, len(ids)-1; i < j; i, j = i+1, j-1 {
+		ids[i], ids[j] = ids[j], ids[i]
+	}
+	return ids
+}
+
+// NoWorker checks that nothing of a worker is left in Redis.
+func (k *Kit) NoWorker() {
+	k.T.Helper()
+	assert.Zero(k.T, k.Number("HLEN", "claimed"))
+	assert.Zero(k.T, k.Number("SCARD", "workers"))
+	assert.Zero(k.T, k.Number("SCARD", "dead"))
+	for _, key := range k.Keys() {
+		assert.False(k.T, strings.HasPrefix(key, "worker"), key)
+		assert.NotEqual(k.T, "lease", key)
+	}
+}
+
+// EnqueueAs enqueues a job with that id.
+func (k *Kit) EnqueueAs(id, name string, args ...any) {
+	k.T.Helper()
+	_, err := k.Enq.With(work.ID(id)).Enqueue(k.Ctx(), name, args...)
+	require.NoError(k.T, err)
 }

@@ -1,10 +1,14 @@
 package pooltest
 
 import (
+	"context"
 	"errors"
+	"net"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 
 	"github.com/stretchr/testify/require"
 
@@ -95,4 +99,51 @@ func Receive[T any](t *testing.T, from <-chan T) T {
 		require.FailNow(t, "nothing came")
 		panic("unreachable")
 	}
+}
+
+// NoTrouble checks that nothing was reported but what took too long: a heartbeat may, on a machine that stalls.
+func (k *Kit) NoTrouble(t *testing.T) {
+	t.Helper()
+	for _, e := range Seen[event.Trouble](k.Spy) {
+		var slow net.Error
+		if !errors.Is(e.Err, context.DeadlineExceeded) && (!errors.As(e.Err, &slow) || !slow.Timeout()) {
+			assert.Fail(t, "there was trouble", "%+v", e)
+		}
+	}
+	assert.Empty(t, Seen[event.LoopPanicked](k.Spy))
+}
+
+// SeenBy returns the events of the spy without their times, for those of one job.
+func SeenBy(t *testing.T, s *Spy, id string) []event.Event {
+	t.Helper()
+	var seen []event.Event
+	events, _ := s.All()
+	for _, e := range events {
+		if of, ok := e.(interface{ Ref() event.JobRef }); ok && of.Ref().ID == id {
+			seen = append(seen, e)
+		}
+	}
+	return seen
+}
+
+// Troubles are what was reported, but for what took too long: a heartbeat may, on a machine that stalls.
+func Troubles(s *Spy) (all []event.Trouble) {
+	for _, e := range Seen[event.Trouble](s) {
+		var slow net.Error
+		if !errors.Is(e.Err, context.DeadlineExceeded) && (!errors.As(e.Err, &slow) || !slow.Timeout()) {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// AllTroubles are the reports of background work that failed.
+func (k *Kit) AllTroubles() (found []event.Trouble) {
+	events, _ := k.Spy.All()
+	for _, e := range events {
+		if trouble, ok := e.(event.Trouble); ok {
+			found = append(found, trouble)
+		}
+	}
+	return found
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/265d0351/work/internal/crash"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -157,4 +159,40 @@ func (k *Kit) Settles(ds ...*Tampered) {
 	for _, d := range ds {
 		d.UntilSent(k.T, "beat", 2)
 	}
+}
+
+// LoseReplies makes the pool lose the first reply of each script of that name, after Redis has executed it.
+func (k *Kit) LoseReplies(pool *work.WorkerPool, script string, calls func(sent int) bool) {
+	k.T.Helper()
+	sent := 0
+	gate := make(chan struct{}, 1)
+	k.TamperWith(pool, &Tampered{Tamper: func(
+		ctx context.Context, pass Send, batch []redisconn.Call,
+	) ([]redisconn.Reply, error) {
+		replies, err := pass(ctx, batch...)
+		if NameOf(batch[0]) != script {
+			return replies, err
+		}
+		gate <- struct{}{}
+		defer func() { <-gate }()
+		if sent++; calls(sent) {
+			return nil, ErrLuck
+		}
+		return replies, err
+	}})
+}
+
+// Settles tells whether calls are a settlement.
+func Settles(calls []redisconn.Call) bool {
+	switch NameOf(calls[0]) {
+	case "complete", "shelve", "release":
+		return true
+	}
+	return false
+}
+
+// DiedWith are the workers whose deaths count against a job.
+func (k *Kit) DiedWith(id string) []string {
+	record := crash.Read(k.Text("HGET", "crashes", id))
+	return record.Workers()
 }
