@@ -23,7 +23,8 @@ func twoWays(t *testing.T, s redistest.Server, m work.EnqueueMiddleware, test fu
 	for name, n := range map[string]int{"one": 1, "many": 3} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, &twoWay{EnqueueBench: enginetest.NewEnqueueBench(t, s, s.DSN(), work.WithEnqueueMiddleware(m)), n: n})
+			test(t,
+				&twoWay{EnqueueBench: enginetest.NewEnqueueBench(t, s, s.DSN(), work.WithEnqueueMiddleware(m)), n: n})
 		})
 	}
 }

@@ -152,16 +152,16 @@ type askedGate struct {
 // failsOnce loses the first request of a gate.
 func failsOnce(_ *kit, _ string, n int, pass func() ([]redisconn.Reply, error)) ([]redisconn.Reply, error) {
 	if n == 1 {
-		return nil, errLuck
+		return nil, pooltest.ErrLuck
 	}
 	return pass()
 }
 
 func gates() map[string]askedGate {
-	unique := only(work.UniqueOptions{Until: work.UntilStarted})
+	unique := pooltest.Only(work.UniqueOptions{Until: work.UntilStarted})
 	deferred := func(k *kit, _ string) {
 		k.Until("it was put off", func() bool { return k.Number("ZCARD", "scheduled") == 1 })
-		k.dueNow("scheduled")
+		k.DueNow("scheduled")
 	}
 	endsOnce := func(end func()) func(*kit, string, int, func() ([]redisconn.Reply, error)) ([]redisconn.Reply, error) {
 		return func(_ *kit, _ string, n int, pass func() ([]redisconn.Reply, error)) ([]redisconn.Reply, error) {
@@ -188,7 +188,7 @@ func gates() map[string]askedGate {
 					_, err := k.Enq.Cancel(context.Background(), id)
 					assert.NoError(k.T, err)
 				}
-				return nil, errLuck // until the worker has heard of it
+				return nil, pooltest.ErrLuck // until the worker has heard of it
 			}},
 		"snoozed": {ends: endsOn[event.JobSnoozed](), entry: work.Entry{Name: "report"}, script: "mark_suspect",
 			answer: failsOnce, then: deferred},
@@ -213,12 +213,12 @@ func TestAnObserverThatEndsAProcessorAtAGateTakesNothingWithIt(t *testing.T) {
 				ran, requests := make(chan string, 10), atomic.Int64{}
 				pool := work.NewWorkerPool(nil, 1, options).JobWithOptions("report", work.JobOptions{MaxRunning: 1},
 					func(job *work.Job) error { ran <- job.ID; return nil })
-				receipt, err := k.enqueueEntry(g.entry)
+				receipt, err := k.EnqueueEntry(g.entry)
 				require.NoError(t, err)
 				if g.script == "mark_suspect" {
 					k.Do("HSET", "crashes", receipt.ID, "w1 w2")
 				}
-				k.tamper(pool, &pooltest.Tampered{Tamper: func(
+				k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 					ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 				) ([]redisconn.Reply, error) {
 					if pooltest.NameOf(calls[0]) != g.script {
@@ -252,9 +252,9 @@ func (k *kit) stopsInPeace(t *testing.T, pool *work.WorkerPool) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- pool.Stop(context.Background()) }()
 	require.NoError(t, pooltest.Receive(t, stopped))
-	assert.Zero(t, pool.Slots().Busy())
-	assert.Zero(t, pool.Slots().Queued())
-	k.noWorker()
+	assert.Zero(t, pooltest.Parts(pool).Slots.Busy())
+	assert.Zero(t, pooltest.Parts(pool).Slots.Queued())
+	k.NoWorker()
 }
 
 // TestAnObserverThatEndsAProcessorAtALateJobTakesNothingWithIt is the same for jobs whose time passes while they wait
@@ -283,11 +283,12 @@ func TestAnObserverThatEndsAProcessorAtALateJobTakesNothingWithIt(t *testing.T) 
 				require.NoError(t, pool.Start(k.Ctx()))
 				k.Enqueue("long")
 				pooltest.Receive(t, begun)
-				at := pool.Clock().Now().Add(time.Second)
+				at := pooltest.Parts(pool).Clock.Now().Add(time.Second)
 				_, err := k.Enq.With(tt.late(at)).Enqueue(k.Ctx(), "late")
 				require.NoError(t, err)
 				k.Until("it waits for the processor", func() bool { return k.Number("HLEN", "claimed") == 2 })
-				k.Until("it is late", func() bool { return pool.Clock().Now().After(at.Add(time.Millisecond)) })
+				k.Until("it is late",
+					func() bool { return pooltest.Parts(pool).Clock.Now().After(at.Add(time.Millisecond)) })
 				close(goOn)
 				other := k.Enqueue("late").ID
 				assert.Equal(t, other, pooltest.Receive(t, ran), "the pool goes on")
@@ -351,7 +352,7 @@ func TestAStopEndsInGoodOrderThoughAnObserverEndsItsGoroutine(t *testing.T) {
 				options.Observers = append(options.Observers, ends)
 				options.Prefetch, options.ShutdownTimeout, options.FenceAfter = 3, -1, 8*time.Second
 				begun, leave := make(chan string, 2), make(chan struct{})
-				ids := idsOf(k.EnqueueNumbers("n", 0, 5))
+				ids := pooltest.IdsOf(k.EnqueueNumbers("n", 0, 5))
 				pool := work.NewWorkerPool(nil, 2, options).Job("n", func(job *work.Job, _ int) error {
 					begun <- job.ID
 					<-leave
@@ -369,11 +370,11 @@ func TestAStopEndsInGoodOrderThoughAnObserverEndsItsGoroutine(t *testing.T) {
 				require.ErrorAs(t, err, &stop)
 				require.NoError(t, stop.Err)
 				assert.Len(t, stop.Stuck, 2)
-				assert.Equal(t, ids, k.inLine("n"), "all are back, in their order")
+				assert.Equal(t, ids, k.InLine("n"), "all are back, in their order")
 				assert.Equal(t, len(ids), pooltest.Count[event.JobReleased](k.Spy))
 				assert.Equal(t, 2, pooltest.Count[event.JobStuck](k.Spy))
 				assert.Equal(t, 1, pooltest.Count[event.WorkerStopped](k.Spy))
-				k.noWorker()
+				k.NoWorker()
 			})
 		})
 	}

@@ -159,13 +159,13 @@ func TestAStopEndsThoughAProcessorNeverComes(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		w := k.lone(work.NewWorkerPool(nil, 2, k.Options()).Job("a", nothing), 2)
+		w := k.lone(work.NewWorkerPool(nil, 2, k.Options()).Job("a", pooltest.Nothing), 2)
 		w.Begin()
 		w.Strand()
 		stopped := make(chan error, 1)
 		go func() { stopped <- w.Stop(-1) }()
 		require.Nil(t, pooltest.Receive(t, stopped))
-		k.noWorker()
+		k.NoWorker()
 	})
 }
 
@@ -174,8 +174,8 @@ func TestNothingOfAWorkerOutlivesItsStop(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", nothing)
-		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", pooltest.Nothing)
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			if pooltest.NameOf(calls[0]) == "forget" {

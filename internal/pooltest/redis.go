@@ -260,3 +260,13 @@ func (k *Kit) EnqueueAs(id, name string, args ...any) {
 	_, err := k.Enq.With(work.ID(id)).Enqueue(k.Ctx(), name, args...)
 	require.NoError(k.T, err)
 }
+
+// DueNow makes everything on a shelf due, as if its time had come.
+func (k *Kit) DueNow(shelf string) {
+	k.T.Helper()
+	ids, _ := k.Do("ZRANGE", shelf, 0, -1).([]any)
+	for _, id := range ids {
+		k.Do("ZADD", shelf, 1, id)
+	}
+	k.Do("PUBLISH", "control", "due")
+}

@@ -249,19 +249,19 @@ func TestAWorkerThatNeverBeganIsNotCutOff(t *testing.T) {
 		var silent, refused atomic.Bool
 		pool := work.NewWorkerPool(nil, 1, options).JobWithOptions("n",
 			work.JobOptions{Limit: work.Limit{Concurrent: 1}}, func() error { return nil })
-		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			if name := pooltest.NameOf(calls[0]); silent.Load() && name == "beat" ||
 				name == "define" && !refused.Swap(true) {
-				return nil, errLuck
+				return nil, pooltest.ErrLuck
 			}
 			return pass(ctx, calls...)
 		}})
-		require.ErrorIs(t, pool.Start(k.Ctx()), errLuck)
+		require.ErrorIs(t, pool.Start(k.Ctx()), pooltest.ErrLuck)
 		k.Start(pool)
 		silent.Store(true)
-		assert.Equal(t, pool.ID(), pooltest.Await[event.WorkerCutOff](t, k.Spy, nil).Worker)
+		assert.Equal(t, pooltest.WorkerID(pool), pooltest.Await[event.WorkerCutOff](t, k.Spy, nil).Worker)
 		assert.Equal(t, 1, pooltest.Count[event.WorkerCutOff](k.Spy))
 		silent.Store(false)
 	})

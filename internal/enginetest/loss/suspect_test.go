@@ -52,7 +52,7 @@ func TestOneSuspectAtATimeIsNamedBeforeItBegins(t *testing.T) {
 				return k.Number("ZCARD", "scheduled") == left ||
 					len(begun) > 0
 			})
-			k.dueNow("scheduled")
+			k.DueNow("scheduled")
 			pooltest.Receive(t, begun)
 		}
 		assert.Eventually(t, func() bool { return k.Number("HLEN", "jobs") == 0 }, pooltest.Patience,
@@ -60,16 +60,6 @@ func TestOneSuspectAtATimeIsNamedBeforeItBegins(t *testing.T) {
 		assert.EqualValues(t, 1, most.Load())
 		k.Empty("quiet")
 	})
-}
-
-// dueNow makes everything on a shelf due, as if its time had come.
-func (k *kit) dueNow(shelf string) {
-	k.T.Helper()
-	ids, _ := k.Do("ZRANGE", shelf, 0, -1).([]any)
-	for _, id := range ids {
-		k.Do("ZADD", shelf, 1, id)
-	}
-	k.Do("PUBLISH", "control", "due")
 }
 
 // TestASuspectThatCannotBeNamedDoesNotBegin: were it to kill this worker too, nobody would know whom to blame.

@@ -97,15 +97,16 @@ func TestWhatRunsHearsOfAStopAtOnce(t *testing.T) {
 		k := newKit(t, s)
 		registers, joining := atomic.Int64{}, make(chan struct{})
 		stopping, order := make(chan struct{}), make(chan string, 2)
-		pool := work.NewWorkerPool(nil, work.MaxPerWorker+1, k.Options()).Job("n", func(job *work.Job, _ int) error {
+		pool := work.NewWorkerPool(nil, pooltest.MaxPerWorker+1, k.Options()).Job("n",
+			func(job *work.Job, _ int) error {
 			<-stopping
 			if !job.Checkin("still there?") {
-				return errLuck
+				return pooltest.ErrLuck
 			}
 			return nil
 		})
-		pool.Times().ScaleLook = 20 * time.Millisecond
-		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+		pooltest.Times(pool).ScaleLook = 20 * time.Millisecond
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			if pooltest.NameOf(calls[0]) == "register" && registers.Add(1) == 2 {
@@ -113,14 +114,14 @@ func TestWhatRunsHearsOfAStopAtOnce(t *testing.T) {
 				select {
 				case <-ctx.Done():
 					order <- "the worker has given up"
-				case <-untilStopping(pool):
+				case <-pooltest.UntilStopping(pool):
 					order <- "the workers have heard"
 				}
 			}
 			return pass(ctx, calls...)
 		}})
 		require.NoError(t, pool.Start(k.Ctx()))
-		k.EnqueueNumbers("n", 0, work.MaxPerWorker+50)
+		k.EnqueueNumbers("n", 0, pooltest.MaxPerWorker+50)
 		pooltest.Receive(t, joining)
 		stopped := make(chan error, 1)
 		go func() { stopped <- pool.Stop(k.Ctx()) }()
