@@ -246,7 +246,7 @@ func TestTwoWorkersLookAfterTheOthers(t *testing.T) {
 		}
 		looking := func() (n int) {
 			for _, d := range drivers {
-				if looks, _ := d.Sent("overdue"); looks > 0 {
+				if looks, _ := d.Sent("list_overdue"); looks > 0 {
 					n++
 				}
 			}

@@ -293,7 +293,7 @@ func TestLongErrorsOfHandlersAndOfRedisAreToldInShort(t *testing.T) {
 		d := k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
-			if pooltest.NameOf(calls[0]) == "overdue" { // the reaper's look
+			if pooltest.NameOf(calls[0]) == "list_overdue" { // the reaper's look
 				return nil, &redisconn.ServerError{Code: "ERR", Message: huge}
 			}
 			return pass(ctx, calls...)

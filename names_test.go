@@ -43,7 +43,7 @@ func (d *trips) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisc
 		d.mine.Add(1)
 	}
 	switch pooltest.NameOf(calls[0]) {
-	case "fetch", "due", "tick", "MGET", "SMEMBERS":
+	case "fetch", "move_due", "tick", "MGET", "SMEMBERS":
 	default:
 		d.made.Add(1)
 	}

@@ -99,12 +99,12 @@ func TestWhatRunsHearsOfAStopAtOnce(t *testing.T) {
 		stopping, order := make(chan struct{}), make(chan string, 2)
 		pool := work.NewWorkerPool(nil, pooltest.MaxPerWorker+1, k.Options()).Job("n",
 			func(job *work.Job, _ int) error {
-			<-stopping
-			if !job.Checkin("still there?") {
-				return pooltest.ErrLuck
-			}
-			return nil
-		})
+				<-stopping
+				if !job.Checkin("still there?") {
+					return pooltest.ErrLuck
+				}
+				return nil
+			})
 		pooltest.Times(pool).ScaleLook = 20 * time.Millisecond
 		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,

@@ -271,9 +271,9 @@ func TestRoomInALimitIsToldAgain(t *testing.T) {
 				k := newKit(t, s)
 				var cut, sent atomic.Int64
 				cut.Store(row.cut)
-				pool := work.NewWorkerPool(nil, 1, k.Options()).Job("free", nothing).
-					JobWithOptions("limited", work.JobOptions{Limit: work.Limit{Concurrent: 1}}, nothing)
-				k.tamper(pool, &pooltest.Tampered{Tamper: func(
+				pool := work.NewWorkerPool(nil, 1, k.Options()).Job("free", pooltest.Nothing).
+					JobWithOptions("limited", work.JobOptions{Limit: work.Limit{Concurrent: 1}}, pooltest.Nothing)
+				k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 					ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 				) ([]redisconn.Reply, error) {
 					// not those that pass a token on
@@ -291,7 +291,7 @@ func TestRoomInALimitIsToldAgain(t *testing.T) {
 				assert.Equal(t, row.sent, sent.Load())
 				cut.Store(0)
 				require.NoError(t, k.Stop(pool))
-				k.noWorker()
+				k.NoWorker()
 			})
 		})
 	}
