@@ -390,11 +390,11 @@ func TestAnObserverThatEndsAFetcherLosesNoRoomOfAQuota(t *testing.T) {
 		ran, fetches := make(chan string, 10), atomic.Int64{}
 		pool := work.NewWorkerPool(nil, 1, options).JobWithOptions("scarce", work.JobOptions{MaxRunning: 1},
 			func(job *work.Job) error { ran <- job.ID; return nil })
-		k.tamper(pool, &pooltest.Tampered{Tamper: func(
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			if pooltest.NameOf(calls[0]) == "fetch" && fetches.Add(1) == 1 {
-				return nil, errLuck
+				return nil, pooltest.ErrLuck
 			}
 			return pass(ctx, calls...)
 		}})
