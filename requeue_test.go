@@ -48,19 +48,19 @@ func (m *meeting) come(ctx context.Context, who string) bool {
 func (k *kit) manyHolding(o work.WorkerOptions, workers int, tampered *pooltest.Tampered) (pool *work.WorkerPool,
 	ids []string) {
 	processors := workers * work.MaxPerWorker
-	ids = idsOf(k.EnqueueNumbers("n", 0, processors))
+	ids = pooltest.IdsOf(k.EnqueueNumbers("n", 0, processors))
 	began := make(chan struct{}, processors)
 	pool = work.NewWorkerPool(nil, processors, o).Job("n", func(ctx context.Context, _ int) error {
 		began <- struct{}{}
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	k.tamper(pool, tampered)
+	k.TamperWith(pool, tampered)
 	require.NoError(k.T, pool.Start(k.Ctx()))
 	for range processors {
 		pooltest.Receive(k.T, began)
 	}
-	require.Len(k.T, pool.IDs(), workers)
+	require.Len(k.T, pooltest.WorkerIDs(pool), workers)
 	return pool, ids
 }
 
@@ -93,7 +93,7 @@ func TestAHurriedStopRequeuesWithoutTurns(t *testing.T) {
 		assert.Len(t, stopped.Released, len(ids))
 		assert.Zero(t, k.Number("HLEN", "claimed"))
 		assert.ElementsMatch(t, ids, k.queued("n"))
-		k.noWorker()
+		k.NoWorker()
 	})
 }
 
@@ -116,6 +116,6 @@ func TestAnObserverDoesNotHoldUpWhatOthersRequeue(t *testing.T) {
 		require.ErrorAs(t, k.Stop(pool), &stopped)
 		require.NoError(t, stopped.Err)
 		assert.Equal(t, ids, k.queued("n"), "in the order in which they were fetched")
-		k.noWorker()
+		k.NoWorker()
 	})
 }
