@@ -250,3 +250,10 @@ func (c misdeed) check(t *testing.T, k *kit, id string) {
 	}
 	assert.Greater(t, k.Due("retry", id), failed.Begun)
 }
+
+// Tests beside the package do not see what it bounds, so their kit says it again.
+func TestTheKitKnowsTheBounds(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, work.MaxPerWorker, pooltest.MaxPerWorker)
+	assert.Equal(t, work.MaxResultBytes, pooltest.MaxResultBytes)
+}
