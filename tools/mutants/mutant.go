@@ -33,8 +33,8 @@ func scripts(names ...string) []tests { return []tests{{"./internal/rdb", append
 // unmodelled are tests of the scripts for what the model test leaves out: keys of wrong types, batches, other callers.
 func unmodelled(names ...string) []tests { return []tests{{"./internal/rdb", names}} }
 
-// pool are tests of whole pools and enqueuers.
-func pool(names ...string) []tests { return []tests{{".", names}} }
+// loss are tests of whole pools whose workers or whose Redis die.
+func loss(names ...string) []tests { return []tests{{"./internal/enginetest/loss", names}} }
 
 // all are the mutants, in the order of a job's life.
 func all() []mutant {
