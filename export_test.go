@@ -384,3 +384,12 @@ func CompileAlone(fn any) (h *handler.Handler, run func(ctx context.Context, arg
 		return err
 	}, nil
 }
+
+// TakeTurn has the workers of a started pool wait before they requeue anything to a queue.
+func (p *WorkerPool) TakeTurn(ctx context.Context, queue string) (end func()) {
+	end, err := p.requeued.Begin(ctx, queue)
+	if err != nil {
+		panic(err)
+	}
+	return end
+}

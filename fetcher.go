@@ -23,10 +23,12 @@ type fetcher struct {
 
 	limit       int // how many jobs the next fetch may ask for: halved by a failure, doubled by a success
 	failures    backoff.Failures
-	asked       time.Time       // when the ready queues were last asked for
-	unconfirmed []string        // queues with work that other workers may have been called for
-	broken      map[string]bool // keys that were reported
-	order       int64           // of the last job
+	asked       time.Time        // when the ready queues were last asked for
+	unconfirmed []string         // queues with work that other workers may have been called for
+	broken      map[string]bool  // keys that were reported
+	refused     map[string]error // queues to which Redis did not take claims back that are not held
+	refusals    healthreport.Reporter
+	order       int64 // of the last job
 }
 
 // How often a fetcher looks which queues are ready while it is busy, and how much it asks for at the least.
@@ -45,7 +47,8 @@ func newFetcher(w *worker) *fetcher {
 	return &fetcher{
 		worker: w, queues: w.queues, sampler: newPrioritySampler(priorities),
 		health: healthreport.Reporter{Component: "fetcher", Emit: w.events.emit},
-		limit:  w.slots.Room(), broken: map[string]bool{},
+		limit:  w.slots.Room(), broken: map[string]bool{}, refused: map[string]error{},
+		refusals: healthreport.Reporter{Component: "fetcher, claims that nobody holds", Emit: w.events.emit},
 	}
 }
 

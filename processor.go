@@ -87,13 +87,24 @@ func (p *processor) admit(r *run) (begins bool) {
 	}()
 	begins = p.worker.admit(r)
 	decided = true
-	return begins
+	return begins && r.markBegun()
+}
+
+// markBegun notes that the run begins. It returns false where its outcome is decided: a stop or a fence that waited no
+// longer for the last gate has requeued its job. Whoever decides looks afterwards whether it has begun, so one of the
+// two sees the other.
+func (r *run) markBegun() bool {
+	r.begun.Store(time.Now().UnixNano())
+	if r.settled.Load() {
+		r.begun.Store(0)
+		return false
+	}
+	return true
 }
 
 // begin gives the run its ctx, which ends with the job, with its timeout, or with the worker.
 func (p *processor) begin(r *run) {
 	p.current, p.calls = r, false
-	r.begun.Store(time.Now().UnixNano())
 	p.worker.noteBegun()
 	r.ctx = &r.attempt
 	if limit, cause := r.timeLimit(p.worker.clock); limit > 0 {

@@ -2,7 +2,9 @@ package work_test
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -117,5 +119,129 @@ func TestAnObserverDoesNotHoldUpWhatOthersRequeue(t *testing.T) {
 		require.NoError(t, stopped.Err)
 		assert.Equal(t, ids, k.queued("n"), "in the order in which they were fetched")
 		k.NoWorker()
+	})
+}
+
+// untilCut is a handler that returns when its ctx ends.
+func untilCut(began chan<- struct{}) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		began <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+}
+
+// A worker whose connection hangs while it requeues holds up what others requeue to that queue for a while, and what
+// they end otherwise no longer.
+func TestATurnThatIsNotEndedHoldsNoOutcomeUp(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		released := make(chan struct{})
+		options := k.Options()
+		options.ShutdownTimeout = -1
+		options.Observers = append(options.Observers, work.ObserverFunc(func(e event.Event) {
+			if _, is := e.(event.JobReleased); is {
+				close(released)
+			}
+		}))
+		began := make(chan struct{}, 1)
+		done := make(chan struct{}, 1)
+		pool := work.NewWorkerPool(nil, 2, options).Job("back", untilCut(began)).Job("done", func() error {
+			done <- struct{}{}
+			<-released
+			return nil
+		})
+		require.NoError(t, pool.Start(k.Ctx()))
+		end := pool.TakeTurn(k.Ctx(), "back")
+		defer end()
+		back := k.Enqueue("back")
+		pooltest.Receive(t, began)
+		k.Enqueue("done")
+		pooltest.Receive(t, done)
+		var stopped *work.StopError
+		require.ErrorAs(t, k.Stop(pool), &stopped)
+		require.NoError(t, stopped.Err, "all outcomes are acknowledged in time")
+		assert.Equal(t, []string{back.ID}, k.queued("back"))
+		assert.Equal(t, 1, k.Number("HLEN", "jobs"), "the other one has ended")
+		k.NoWorker()
+	})
+}
+
+// Redis may refuse a script to a user: that concerns the outcomes that need it.
+func TestARefusedOutcomeDoesNotKeepOthersFromBeingRequeued(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		options := k.Options()
+		options.ShutdownTimeout = -1
+		began := make(chan struct{}, 1)
+		pool := work.NewWorkerPool(nil, 2, options).Job("back", untilCut(began)).
+			Job("fails", func() error { return pooltest.ErrLuck })
+		var allowed atomic.Bool
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
+			for i, call := range calls {
+				if pooltest.NameOf(call) != "shelve" || allowed.Load() {
+					continue
+				}
+				replies, err := pass(ctx, slices.Concat(calls[:i], calls[i+1:])...)
+				refused := redisconn.Reply{Err: &redisconn.ServerError{Code: "NOPERM", Message: "no permissions"}}
+				return slices.Insert(replies, i, refused), err
+			}
+			return pass(ctx, calls...)
+		}})
+		require.NoError(t, pool.Start(k.Ctx()))
+		back := k.Enqueue("back")
+		pooltest.Receive(t, began)
+		k.Enqueue("fails")
+		pooltest.Await(t, k.Spy, func(e event.Trouble) bool { return e.Component == "settler" })
+		stopping := make(chan error, 1)
+		go func() { stopping <- k.Stop(pool) }()
+		k.Until("its job is back", func() bool { return k.Number("LLEN", "queue:back") == 1 })
+		allowed.Store(true)
+		var stopped *work.StopError
+		require.ErrorAs(t, <-stopping, &stopped)
+		require.NoError(t, stopped.Err)
+		assert.Equal(t, []string{back.ID}, k.queued("back"))
+		assert.Equal(t, 1, k.Number("ZCARD", "retry"))
+		k.NoWorker()
+	})
+}
+
+// A gate that asks Redis may get its answer when a stop has given up waiting for it and requeued its job.
+func TestAGateThatIsAnsweredTooLateBeginsNothing(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		options := k.Options()
+		options.ShutdownTimeout = -1
+		began := make(chan struct{}, 1)
+		pool := work.NewWorkerPool(nil, 1, options).Job("n", func() error { began <- struct{}{}; return nil })
+		asked, answer := make(chan struct{}, 1), make(chan struct{})
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
+			replies, err := pass(ctx, calls...)
+			if pooltest.NameOf(calls[0]) == "begin" {
+				asked <- struct{}{}
+				<-answer
+			}
+			return replies, err
+		}})
+		k.Start(pool)
+		slots := pooltest.Parts(pool).Slots
+		_, err := k.EnqueueEntry(work.Entry{Name: "n",
+			Options: []work.EnqueueOption{work.Unique(work.UniqueOptions{Until: work.UntilStarted})}})
+		require.NoError(t, err)
+		pooltest.Receive(t, asked)
+		stopped := make(chan error, 1)
+		go func() { stopped <- k.Stop(pool) }()
+		k.Until("its job is back", func() bool { return k.Number("LLEN", "queue:n") == 1 })
+		close(answer)
+		<-stopped
+		k.Until("its processor has left", func() bool { return slots.Busy() == 0 })
+		assert.Empty(t, began, "it runs elsewhere")
 	})
 }

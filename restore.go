@@ -66,7 +66,11 @@ func (w *worker) returnEnded(c *session, runs []*run) error {
 	}
 	ctx, cancel := context.WithTimeout(w.life, settleTimeout)
 	defer cancel()
-	return w.requeueUnheld(ctx, c, ended)
+	refused, err := w.requeueUnheld(ctx, c, ended)
+	for _, why := range refused {
+		err = excerpt.Join(err, why)
+	}
+	return err
 }
 
 // restore stores held jobs again, in batches that one script may take.

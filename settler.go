@@ -100,17 +100,19 @@ func (s *settler) gather(ctx context.Context, parking <-chan time.Time) bool {
 	return ctx.Err() == nil
 }
 
-// send settles what is pending. What is requeued waits for its turn, and nothing else waits with it. An error means
-// that some was not answered.
+// send settles what is pending. What is requeued waits for its turn, so all else goes first; a refusal of that does not
+// keep it back. An error means that some was not answered, or refused.
 func (s *settler) send(ctx context.Context) error {
 	requeued := func(r *run) bool { return r.decision.verb == verbRelease }
 	if !slices.ContainsFunc(s.pending, requeued) {
 		return s.sendSome(ctx, s.pending)
 	}
-	if err := s.sendSome(ctx, slices.DeleteFunc(slices.Clone(s.pending), requeued)); err != nil {
+	err := s.sendSome(ctx, slices.DeleteFunc(slices.Clone(s.pending), requeued))
+	if err != nil && !redisconn.Refused(err) {
 		return err
 	}
-	return s.sendSome(ctx, slices.DeleteFunc(slices.Clone(s.pending), func(r *run) bool { return !requeued(r) }))
+	rest := slices.DeleteFunc(slices.Clone(s.pending), func(r *run) bool { return !requeued(r) })
+	return excerpt.Join(err, s.sendSome(ctx, rest))
 }
 
 // sendSome settles some of what is pending, as much as fits into one pipeline.

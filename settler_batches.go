@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/history"
@@ -135,16 +136,26 @@ func (s *settler) requeueRuns(ctx context.Context, b *batch) (redisconn.Call, er
 	return s.worker.engine.requeued.Call(ctx, b.session.rdb, released, places)
 }
 
+// turnPatience is how long the settler waits for its turn, behind another worker whose connection hangs. The outcomes
+// that come meanwhile wait too, and that they reach Redis before a stop gives up counts for more than an order.
+const turnPatience = 2 * time.Second
+
 // turn waits until none of the pool's other workers requeues anything to the queues of these batches, and returns what
 // ends that. What ends otherwise needs no turn.
-func (s *settler) turn(ctx context.Context, batches []*batch) (end func(), err error) {
+func (s *settler) turn(life context.Context, batches []*batch) (end func(), err error) {
 	var queues []string
 	for _, b := range batches {
 		if first := b.runs[0]; first.decision.verb == verbRelease {
 			queues = append(queues, first.claim.Queue)
 		}
 	}
-	return s.worker.engine.requeued.Begin(ctx, queues...)
+	ctx, cancel := context.WithTimeout(life, turnPatience)
+	defer cancel()
+	end, err = s.worker.engine.requeued.Begin(ctx, queues...)
+	if err != nil && life.Err() == nil {
+		return func() {}, nil
+	}
+	return end, err
 }
 
 // makeCall makes the one call that settles a batch. Nothing is sent yet, and a call may be sent more than once: each

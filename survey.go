@@ -52,6 +52,9 @@ func (f *fetcher) survey() (err error) {
 		err = f.surveyNames(surveys.Part(f.listing.Listed))
 	}
 	surveys.Done(due, err)
+	for queue := range f.refused {
+		surveys.Touch(queue)
+	}
 	return err
 }
 
@@ -120,5 +123,21 @@ func (f *fetcher) surveySome(c *session, queues []string) error {
 			unheld[claim.Queue] = append(unheld[claim.Queue], claim.Element)
 		}
 	}
-	return f.worker.requeueUnheld(ctx, c, unheld)
+	refused, err := f.worker.requeueUnheld(ctx, c, unheld)
+	f.noteRefused(queues, refused)
+	return err
+}
+
+// noteRefused notes of which of these queues Redis refused to take claims back. That is told, and tried again with the
+// surveys to come; the other queues go on.
+func (f *fetcher) noteRefused(queues []string, refused map[string]error) {
+	for _, queue := range queues {
+		delete(f.refused, queue)
+	}
+	maps.Copy(f.refused, refused)
+	for _, err := range f.refused {
+		f.refusals.Report(err)
+		return
+	}
+	f.refusals.Report(nil)
 }

@@ -129,17 +129,28 @@ func (w *worker) tooManyCrashes(crashes *crash.Record) error {
 }
 
 // requeueUnheld puts claims back to the front of their queues that Redis lists for this worker and the worker does not
-// hold, and tells of it.
-func (w *worker) requeueUnheld(ctx context.Context, c *session, byQueue map[string][]string) (err error) {
+// hold, and tells of it. It returns apart what Redis refused of some queues only, such as one whose key is broken.
+func (w *worker) requeueUnheld(ctx context.Context, c *session, byQueue map[string][]string) (refused map[string]error,
+	err error) {
 	jobs := 0
 	for queue, elements := range byQueue {
 		some, failed := w.engine.requeued.Requeue(ctx, c.rdb, queue, elements)
-		jobs, err = jobs+some, excerpt.Join(err, failed)
+		jobs += some
+		switch {
+		case failed == nil:
+		case redisconn.Refused(failed) && !redisconn.ConcernsServer(failed):
+			if refused == nil {
+				refused = map[string]error{}
+			}
+			refused[queue] = failed
+		default:
+			err = excerpt.Join(err, failed)
+		}
 	}
 	if jobs > 0 {
 		w.events.emit(event.JobsReturned{Worker: c.rdb.ID, Jobs: jobs})
 	}
-	return err
+	return refused, err
 }
 
 // maxPerWorker is how many processors one worker has at the most, and maxHeld how many claims: taking one out of a list

@@ -108,6 +108,7 @@ func (w *worker) returnUnbegun(ctx context.Context) {
 func (w *worker) keepUntaken() {
 	for _, r := range w.runners.Untaken() {
 		w.keepUnbegun(r)
+		r.leave()
 		w.slots.TakeUp()
 		w.slots.Vacate()
 	}

@@ -49,6 +49,12 @@ func Passes(err error) bool {
 	return strings.Contains(refused.Message, "max number of clients")
 }
 
+// Refused tells whether Redis has answered, and executed nothing.
+func Refused(err error) bool {
+	var refused *ServerError
+	return errors.As(err, &refused)
+}
+
 // ConcernsServer tells whether a refusal has to do with the server as a whole, and not with one job: what is refused
 // so is kept and sent again, since somebody will mend the server.
 func ConcernsServer(err error) bool {

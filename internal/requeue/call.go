@@ -12,9 +12,9 @@ import (
 func (o *Order) Call(ctx context.Context, w *rdb.Worker, released rdb.Released, places []Place) (redisconn.Call,
 	error) {
 	older, err := w.OlderInFront(ctx, released.Queue, o.Note(released.Queue, places))
-	if err != nil {
+	if err != nil && (!redisconn.Refused(err) || redisconn.ConcernsServer(err)) {
 		return redisconn.Call{}, err
-	}
+	} // else the key is broken, and the call itself is refused
 	released.Older = older
 	return w.Release(released), nil
 }

@@ -123,6 +123,39 @@ func testClaimThatCameBack(t *testing.T, s redistest.Server, busy, paused bool) 
 	k.unlocked()
 }
 
+// A claim that cannot go back, since the key of its queue is broken, keeps the others of its queue waiting, and nobody
+// else.
+func TestAClaimThatCannotGoBackHoldsUpNoOtherQueue(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k, g := newKit(t, s), pooltest.NewDoor()
+		pool := k.quietPool(k.Options(), g)
+		pooltest.Times(pool).Survey = 300 * time.Millisecond
+		k.Start(pool)
+		job, err := k.EnqueueEntry(quietEntry())
+		require.NoError(t, err)
+		pooltest.Receive(t, g.Began)
+		seen := k.snapshot(pool, job)
+		g.Leave <- ""
+		k.Until("it has ended", func() bool { return k.Number("HLEN", "claimed") == 0 })
+		k.Do("SET", "queue:quiet", "something else")
+		k.rewind(seen)
+		trouble := pooltest.Await(t, k.Spy, func(e event.Trouble) bool { return strings.Contains(e.Component, "fetcher") })
+		assert.ErrorContains(t, trouble.Err, "queue:quiet")
+
+		other := k.Enqueue("busy")
+		assert.Equal(t, other.ID, pooltest.Receive(t, g.Began), "another queue is served")
+		g.Leave <- ""
+
+		k.Do("UNLINK", "queue:quiet")
+		assert.Equal(t, job.ID, pooltest.Receive(t, g.Began), "once the key is mended it runs again")
+		pooltest.Await(t, k.Spy, func(e event.TroubleOver) bool { return e.Component == trouble.Component })
+		g.Leave <- ""
+		k.Drained(pool)
+		k.unlocked()
+	})
+}
+
 // Whoever answers after a connection was lost may not know what was acknowledged before.
 func TestAClaimThatCameBackIsFoundAfterALostConnection(t *testing.T) {
 	t.Parallel()
