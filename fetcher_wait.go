@@ -148,10 +148,3 @@ func (f *fetcher) reopen() { f.sampler.addAll(f.watch.Reopened()) }
 func (w *worker) resting() bool {
 	return w.desired.Now() != "" || w.retiring.Load() || w.fence.IsDown()
 }
-
-// leave notes that a run does not count towards its quota any more, and calls the fetchers that wait for that.
-func (r *run) leave() {
-	if q := r.registration.quota; q != nil && q.GiveBack(1) {
-		r.worker.host.wakeFetchers()
-	}
-}

@@ -312,3 +312,10 @@ func (r *run) heldLock() (digest string, kind rdb.LockKind) {
 	}
 	return "", ""
 }
+
+// leave notes that a run does not count towards its quota any more, and calls the fetchers that wait for that.
+func (r *run) leave() {
+	if q := r.registration.quota; q != nil && q.GiveBack(1) {
+		r.worker.host.wakeFetchers()
+	}
+}
