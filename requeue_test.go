@@ -240,7 +240,7 @@ func TestAGateThatIsAnsweredTooLateBeginsNothing(t *testing.T) {
 		go func() { stopped <- k.Stop(pool) }()
 		k.Until("its job is back", func() bool { return k.Number("LLEN", "queue:n") == 1 })
 		close(answer)
-		<-stopped
+		require.NoError(t, <-stopped)
 		k.Until("its processor has left", func() bool { return slots.Busy() == 0 })
 		assert.Empty(t, began, "it runs elsewhere")
 	})

@@ -140,7 +140,8 @@ func TestAClaimThatCannotGoBackHoldsUpNoOtherQueue(t *testing.T) {
 		k.Until("it has ended", func() bool { return k.Number("HLEN", "claimed") == 0 })
 		k.Do("SET", "queue:quiet", "something else")
 		k.rewind(seen)
-		trouble := pooltest.Await(t, k.Spy, func(e event.Trouble) bool { return strings.Contains(e.Component, "fetcher") })
+		refused := func(e event.Trouble) bool { return strings.Contains(e.Component, "fetcher") }
+		trouble := pooltest.Await(t, k.Spy, refused)
 		assert.ErrorContains(t, trouble.Err, "queue:quiet")
 
 		other := k.Enqueue("busy")
