@@ -52,6 +52,7 @@ func TestWhatHistoryCosts(t *testing.T) {
 		const workers, seconds = 4, 60
 		for w := range workers {
 			p := newPacedKit(names)
+			p.Reporter.Lane = fmt.Sprint("lane ", w) // each worker has its own
 			for range seconds {
 				p.Count(p.attempts)
 				p.now = p.now.Add(time.Second)
