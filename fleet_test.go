@@ -215,7 +215,7 @@ func TestASparedHeartbeatIsSentOnceThereIsAJob(t *testing.T) {
 		}
 		pooltest.UntilEachSent(t, watchers, "beat", 1) // they have the two places
 		opts := k.Options()
-		opts.HeartbeatLife = time.Second
+		opts.HeartbeatLife = 2 * time.Second
 		ran := make(chan struct{})
 		pool := work.NewWorkerPool(nil, 1, opts).Job("n", func() error { <-ran; return nil })
 		pool.SetFleet(fleet)
