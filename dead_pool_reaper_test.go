@@ -17,7 +17,7 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// How soon they do is asserted by the package integration: here, other tests may hold the embedded Redis up.
+// How soon they do, the fault tests of integration assert: here, other tests may hold the embedded Redis up for seconds.
 func TestJobsOfADeadWorkerStartElsewhereInOrder(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
