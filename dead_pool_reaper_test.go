@@ -17,7 +17,6 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// How soon they do, the fault tests of integration assert: here, other tests may hold the embedded Redis up for seconds.
 func TestJobsOfADeadWorkerStartElsewhereInOrder(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
@@ -26,6 +25,7 @@ func TestJobsOfADeadWorkerStartElsewhereInOrder(t *testing.T) {
 		victim := k.Holding(t, "n", 20)
 
 		gate, began := make(chan struct{}), make(chan int, 30)
+		var last time.Time
 		survivor := work.NewWorkerPool(nil, 1, k.Options()).Job("n", func(n int) error {
 			began <- n
 			if n == 20 {
@@ -39,6 +39,7 @@ func TestJobsOfADeadWorkerStartElsewhereInOrder(t *testing.T) {
 
 		dead := pooltest.WorkerID(victim)
 		victim.Crash()
+		killed := time.Now()
 		reaped := pooltest.Await(t, k.Spy, func(e event.WorkerReaped) bool { return e.Worker == dead })
 		assert.Equal(t, 20, reaped.Jobs)
 		assert.Equal(t, 20, k.Number("HLEN", "crashes"))
@@ -50,9 +51,13 @@ func TestJobsOfADeadWorkerStartElsewhereInOrder(t *testing.T) {
 		var order []int
 		for range 24 {
 			order = append(order, pooltest.Receive(t, began))
+			if len(order) == 20 {
+				last = time.Now()
+			}
 		}
 		assert.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 21, 22, 23, 24},
 			order)
+		assert.Less(t, last.Sub(killed), 10*time.Second, "the package integration is stricter")
 		require.NoError(t, survivor.Drain(k.Ctx()))
 		k.Until("nothing of the dead worker is left", func() bool { return len(k.Remains(dead)) == 0 })
 		assert.Zero(t, k.Number("SISMEMBER", "dead", dead))
