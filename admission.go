@@ -168,10 +168,7 @@ func (r *run) isLate(now time.Time, outcome *decision) bool {
 	case r.record.Deadline > 0 && ms >= r.record.Deadline:
 		*outcome = r.deathDecision("its deadline has passed", nil, now)
 	case r.record.Expires > 0 && ms >= r.record.Expires && !r.hadBegun():
-		*outcome = decision{
-			verb: verbExpire, keep: max(r.retention(), discardRetention),
-			result: record.Outcome{State: record.Expired, EndedAt: ms}.Encode(),
-		}
+		*outcome = r.ends(decision{verb: verbExpire, keep: discardRetention}, record.Outcome{}, now)
 	default:
 		return false
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/redisclock"
 	"github.com/265d0351/work/internal/span"
+	"github.com/265d0351/work/internal/workgroup"
 )
 
 // run is one claimed job on its way through a worker: fetched, perhaps run, settled.
@@ -59,6 +60,8 @@ type run struct {
 	elapsed time.Duration // of its handler
 
 	settlement settlement
+
+	absence atomic.Pointer[workgroup.Absence] // nil while it has not waited for other jobs
 }
 
 // settlement is how far the settler, whose alone it is, has come with the outcome of a run.
@@ -73,15 +76,16 @@ type settlement struct {
 
 // decision is what becomes of a run, in the form that the settler writes.
 type decision struct {
-	verb   verb
-	delay  time.Duration
-	trail  []byte // nil leaves it as it is
-	keep   time.Duration
-	result []byte // JSON of the outcome that is kept
-	object string // of that outcome; the job refers to it as long as it is kept
-	err    error
-	reason string // of a burial
-	death  error  // why it dies; nil when it does not
+	verb    verb
+	delay   time.Duration
+	trail   []byte // nil leaves it as it is
+	keep    time.Duration
+	result  []byte // JSON of the outcome that is kept
+	details []byte // that are kept beside it; nil for none
+	object  string // of that outcome; the job refers to it as long as it is kept
+	err     error
+	reason  string // of a burial
+	death   error  // why it dies; nil when it does not
 
 	failure string // the text of the error by which it is counted: see package history
 
@@ -141,7 +145,7 @@ func (r *run) fill(w *worker, c *session, reg *registration, fetched *rdb.Fetche
 		retries = max(0, *rec.Retries)
 	}
 	j := r.job
-	j.SourceID, j.Args, j.Meta, j.Tags = rec.Source, rec.Args, rec.Meta, rec.Tags
+	j.SourceID, j.Args, j.Meta, j.Tags, j.Parent = rec.Source, rec.Args, rec.Meta, rec.Tags, rec.Parent
 	j.RetriesLeft = max(0, retries-r.trail.Fails)
 	if rec.EnqueuedAt > 0 {
 		j.EnqueuedAt, j.RunAt = time.UnixMilli(rec.EnqueuedAt), time.UnixMilli(rec.EnqueuedAt)
@@ -202,10 +206,7 @@ const discardRetention = ending.Kept
 
 // cancelDecision is the decision for a job that somebody has cancelled.
 func (r *run) cancelDecision(now time.Time) decision {
-	return decision{
-		verb: verbCancel, keep: max(r.retention(), discardRetention),
-		result: record.Outcome{State: record.Cancelled, EndedAt: now.UnixMilli()}.Encode(),
-	}
+	return r.ends(decision{verb: verbCancel, keep: discardRetention}, record.Outcome{}, now)
 }
 
 // keepForWaiters adds an outcome to the decision, because somebody waits for it. A result that cannot be kept is none.
@@ -236,12 +237,11 @@ func (r *run) decide(result any, hasResult bool, err error, now time.Time) decis
 	r.value, r.hasValue = result, hasResult && d.verb == verbDone && keep == 0
 	switch {
 	case d.verb == verbDone && keep > 0:
-		d.keep, d.object = keep, kept.object
-		d.result = record.Outcome{State: record.Succeeded, EndedAt: now.UnixMilli(), Result: kept.inline,
-			Object: kept.object}.Encode()
-	case d.verb == verbDiscard:
-		d.keep, d.result = max(keep, discardRetention),
-			record.Outcome{State: record.Discarded, EndedAt: now.UnixMilli()}.Encode()
+		d.object = kept.object
+		return r.ends(d, record.Outcome{Result: kept.inline, Object: kept.object}, now)
+	case d.verb == verbDiscard && d.result == nil:
+		d.keep = discardRetention
+		return r.ends(d, record.Outcome{}, now)
 	}
 	return d
 }

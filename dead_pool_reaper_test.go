@@ -133,6 +133,8 @@ func TestManyReapersAtOncePutEachJobBackOnce(t *testing.T) {
 		}
 		assert.Empty(t, k.Remains(dead))
 		assert.Zero(t, k.Number("HLEN", "claimed"))
+		assert.Equal(t, 1, k.Number("ZCARD", "stopped"))
+		assert.Contains(t, k.Text("HGET", "stopped:info", dead), `"held":{"jobs":100,`, "whoever removed it")
 	})
 }
 

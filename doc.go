@@ -29,6 +29,8 @@
 // error. The signature is compiled once, when the pool is set up. Each job gets a shallow copy of the context given to
 // [NewWorkerPool]: what is set there is shared, what a job changes in its copy is its own.
 //
+// A [Kind] is a name with a type for the args and one for the result, which the compiler then checks: see [Define].
+//
 // In an any, a JSON number is a float64, as encoding/json has it, unless it is an integer that this would round: that
 // is an int64, and one beyond that a [encoding/json.Number]. The same holds for [Job.LoadState], [Result] and the Value
 // of an [objects.Ref]. A type switch needs all three; a field that is an int64 needs none.
@@ -125,8 +127,8 @@
 // several workers. There is no limit on how many pools and programs share a namespace.
 //
 // Any number of goroutines may call the methods of [Enqueuer] and, once it is set up, of [WorkerPool]; callers of one
-// Enqueuer share round trips. A handler may use its pool's Enqueuer. A [Job] belongs to its run: do not keep it, and
-// call only Checkin from other goroutines of the handler. Many goroutines call an [Observer] at once.
+// Enqueuer share round trips. A handler enqueues through [EnqueuerFromContext]. A [Job] belongs to its run: do not keep
+// it, and call only Checkin from other goroutines of the handler. Many goroutines call an [Observer] at once.
 //
 // A handler that ignores its ctx cannot be stopped: a Timeout reports it ([event.JobStuck]), and its processor stays
 // taken.

@@ -45,6 +45,7 @@ type engine struct {
 	numbers    atomic.Int64   // of fetches
 	requeued   *requeue.Order // what was given back
 	undeclared atomic.Bool    // Redis may have forgotten the limits
+	ordered    atomic.Bool    // an operator has the pool stop
 
 	times inside.Times
 	fleet int // so many workers are a large fleet: see heartbeater.maySkip
@@ -54,6 +55,7 @@ type engine struct {
 var usual = inside.Times{
 	Stuck: 5 * time.Second, Hook: deathHookTime, Park: 5 * time.Second, Tidy: maintain.JanitorInterval,
 	DueRest: maintain.LongestRest, Survey: time.Minute, ScaleLook: 5 * time.Second, ScaleIdle: 30 * time.Second,
+	Waiting: 1_000,
 }
 
 // deathHookTime is how long OnDeath may take. It is shorter than a stop waits for outcomes.
@@ -72,6 +74,7 @@ const fleetOf = 1_000
 
 // host is the pool, as far as its workers ask it for something.
 type host interface {
+	Enqueuer() *Enqueuer
 	hintCancel()              // look whether jobs are to be cancelled
 	beatAtOnce(worker string) // that one is wanted
 	answerHeld(ctx context.Context, token string)

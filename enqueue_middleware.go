@@ -27,13 +27,13 @@ type EnqueueFunc func(ctx context.Context, entries []Entry) ([]Receipt, error)
 //
 //	[a, b] = a(b(store))
 //
-// The entries are its own to change, all but what Args holds. Their Options begin with those of [Enqueuer.With], so
-// that Entry.Meta is what the job will have; what it appends to them beats them. They are checked at the end, by the
-// store. Where it returns an error without calling next nothing is stored, and that error is the caller's. Otherwise
-// what became of the jobs is what next said, whatever is returned: an error of its own comes to the caller as the cause
-// of an *[EnqueueError] that lists the jobs as Stored, and nil does not hide an error of next. Only so is a job stored
-// whose enqueue returned no error. next may be called once. A panic is an error of its own too, a *[PanicError]: where
-// next was under way, the jobs are Unknown.
+// The entries are its own to change, all but what Args holds; one that it makes anew instead is of no [Kind]. Their
+// Options begin with those of [Enqueuer.With], so that Entry.Meta is what the job will have; what it appends to them
+// beats them. They are checked at the end, by the store. Where it returns an error without calling next nothing is
+// stored, and that error is the caller's. Otherwise what became of the jobs is what next said, whatever is returned: an
+// error of its own comes to the caller as the cause of an *[EnqueueError] that lists the jobs as Stored, and nil does
+// not hide an error of next. Only so is a job stored whose enqueue returned no error. next may be called once. A panic
+// is an error of its own too, a *[PanicError]: where next was under way, the jobs are Unknown.
 //
 // It runs in the goroutine of the caller, in many at once, and not for an EnqueueMany without entries.
 type EnqueueMiddleware func(ctx context.Context, entries []Entry, next EnqueueFunc) error
@@ -60,6 +60,9 @@ func (e *Enqueuer) pass(ctx context.Context, entries []Entry) ([]Receipt, error)
 	own := slices.Clone(entries)
 	for i := range own {
 		own[i].Options = slices.Concat(e.options, own[i].Options)
+		if own[i].Source == 0 && len(own[i].Options) > 0 {
+			own[i].Source = jobSettings{}.with(own[i].Options).source
+		}
 	}
 	return e.around(ctx, own)
 }

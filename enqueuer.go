@@ -11,6 +11,7 @@ import (
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/intake"
 	"github.com/265d0351/work/internal/jobargs"
+	"github.com/265d0351/work/internal/jobnames"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisclock"
 	"github.com/265d0351/work/internal/redisconn"
@@ -26,6 +27,9 @@ import (
 // [ErrClosed], the error of the ctx, or what went wrong between here and Redis. A lost connection is no error as long
 // as there is time: the call is made again in a way that stores nothing twice. There is time until ctx ends, and no
 // more than [EnqueueTimeout].
+//
+// A name that nobody serves is a queue that nobody empties. The Enqueuer of a pool refuses names that the pool does not
+// know, and others can: see [Names] and [ServedNames].
 //
 // Arguments are encoded by encoding/json, each by itself, without escaping HTML. (It replaces invalid UTF-8 in strings:
 // pass such as []byte.)
@@ -43,6 +47,7 @@ type enqueuerCore struct {
 	clock   *redisclock.Clock
 	limits  jobargs.Limits
 	objects *objects.Store
+	names   *jobnames.Rule                       // which are accepted; nil: any
 	check   func(name string, args []byte) error // may be nil
 	unique  func(name string) *UniqueOptions     // of the job's own options; may be nil
 	waiters *waiting.Waiters
@@ -66,7 +71,7 @@ func NewEnqueuer(dsn string, opts ...EnqueuerOption) (*Enqueuer, error) {
 	if err != nil {
 		return nil, err
 	}
-	enq := newEnqueuer(rdb.NewStore(driver, settings.namespace), settings)
+	enq := newEnqueuer(rdb.NewStore(driver, settings.namespace).Guarded(), settings)
 	if owned {
 		enq.core.toClose = driver
 	}
@@ -78,16 +83,18 @@ func NewEnqueuer(dsn string, opts ...EnqueuerOption) (*Enqueuer, error) {
 func newEnqueuer(store *rdb.Store, settings enqueuerSettings) *Enqueuer {
 	contents, err := objects.New(store, objects.Options{Home: settings.home})
 	clock := &redisclock.Clock{}
+	closed := cmp.Or(settings.closed, ErrClosed)
 	enq := &Enqueuer{core: &enqueuerCore{
 		store: store, clock: clock, objects: contents, limits: jobargs.NewLimits(settings.maxArgs, settings.largeArgs),
 		check: settings.check, unique: settings.unique, middlewares: settings.middlewares,
-		waiters: waiting.New(store, ErrClosed, recovered),
+		waiters: waiting.New(store, closed, recovered),
 		intake: intake.New(intake.Config{
 			Store: store, Clock: clock, Timeout: cmp.Or(settings.timeout, defaultEnqueueTimeout),
-			Uploads: jobargs.NewUploads(contents), Closed: ErrClosed, Steps: repeatable,
+			Uploads: jobargs.NewUploads(contents), Closed: closed, Steps: repeatable,
 		}),
 	}}
 	enq.settings.err = err
+	enq.core.names = settings.rule(enq.core)
 	enq.compose()
 	return enq
 }
@@ -123,12 +130,18 @@ func (e *Enqueuer) SourcedEnqueueIn(ctx context.Context, name string, source int
 // SourcedEnqueueAt is [Enqueuer.EnqueueAt] with a source.
 func (e *Enqueuer) SourcedEnqueueAt(ctx context.Context, name string, source int64, t time.Time, args ...any) (Receipt,
 	error) {
+	return e.enqueueAt(ctx, t, Entry{Name: name, Source: source, Args: args})
+}
+
+// enqueueAt stores one job that is due at t.
+func (e *Enqueuer) enqueueAt(ctx context.Context, t time.Time, entry Entry) (Receipt, error) {
 	if t.IsZero() {
-		err := &InvalidError{What: "time of job " + excerpt.Brief(name), Value: "the zero time",
+		err := &InvalidError{What: "time of job " + excerpt.Brief(entry.Name), Value: "the zero time",
 			Remedy: "use Enqueue for at once"}
-		return Receipt{}, &EnqueueError{NotStored: []int{0}, Err: err, job: name}
+		return Receipt{}, &EnqueueError{NotStored: []int{0}, Err: err, job: entry.Name}
 	}
-	return e.enqueue(ctx, Entry{Name: name, Source: source, At: t, Args: args})
+	entry.At = t
+	return e.enqueue(ctx, entry)
 }
 
 // enqueue stores one job, through the middleware where there is some.
@@ -143,6 +156,9 @@ func (e *Enqueuer) enqueue(ctx context.Context, entry Entry) (Receipt, error) {
 // store stores one job.
 func (e *Enqueuer) store(ctx context.Context, entry Entry) (Receipt, error) {
 	job, err := e.prepare(&entry)
+	if err == nil {
+		_, err = e.core.checkNames(ctx, entry.Name)
+	}
 	if err != nil {
 		return Receipt{}, &EnqueueError{NotStored: []int{0}, Err: err, job: entry.Name}
 	}
@@ -173,7 +189,7 @@ func (e *Enqueuer) storeMany(ctx context.Context, entries []Entry) ([]Receipt, e
 	if len(entries) == 1 {
 		failed.job = entries[0].Name
 	}
-	jobs, err := e.prepareMany(entries)
+	jobs, err := e.prepareMany(ctx, entries)
 	if err == nil {
 		err = e.core.intake.PutAll(ctx, jobs, func(i int, result intake.Result) {
 			receipts[i] = failed.note(i, &entries[i], &jobs[i], &result)
@@ -202,9 +218,12 @@ func (e *Enqueuer) With(opts ...EnqueueOption) *Enqueuer {
 // Close refuses new calls with [ErrClosed], ends those that wait for jobs with it, waits for the others under way, at
 // most as long as EnqueueTimeout, and closes the connection unless it came from WithConnection or a pool. Closing again
 // does nothing and returns the same error. It closes the enqueuers that With made, and the one that they were made of,
-// as well.
+// as well. Of one from [EnqueuerFromContext] it does nothing.
 func (e *Enqueuer) Close() error {
 	c := e.core
+	if e.settings.parent != "" {
+		return nil // a handler has it, and shares it with others
+	}
 	c.closing.Do(func() {
 		c.waiters.Close()
 		c.closed = c.intake.Close()

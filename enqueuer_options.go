@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/internal/jobargs"
+	"github.com/265d0351/work/internal/jobnames"
 	"github.com/265d0351/work/internal/span"
 	"github.com/265d0351/work/objects"
 )
@@ -28,8 +29,13 @@ type enqueuerSettings struct {
 
 	middlewares []EnqueueMiddleware
 
-	check  func(name string, args []byte) error // may refuse the args of a job; its error need not name the job
-	unique func(name string) *UniqueOptions     // of the job's own options
+	names       []string                             // of Names
+	named       bool                                 // they were given
+	servedNames bool                                 // others are asked for in Redis
+	own         *jobnames.Rule                       // that of a pool, where these are not given
+	check       func(name string, args []byte) error // may refuse the args of a job; its error need not name the job
+	unique      func(name string) *UniqueOptions     // of the job's own options
+	closed      error                                // what callers get after Close; nil is ErrClosed
 }
 
 // Namespace is what all keys in Redis begin with: enqueuers and pools of one namespace belong together. The default is
@@ -67,6 +73,35 @@ func ObjectHome(home objects.Home) EnqueuerOption {
 	return func(s *enqueuerSettings) { s.home = home }
 }
 
+// Names are the names of jobs that the Enqueuer accepts; what is given again is added. It refuses others with an
+// *[InvalidError] that suggests the nearest, and stores nothing. By default it accepts any.
+func Names(names ...string) EnqueuerOption {
+	return func(s *enqueuerSettings) { s.names, s.named = append(s.names, names...), true }
+}
+
+// ServedNames accepts, beside those of [Names], all names that some worker has served in the last 90 days, on any
+// machine. Others are refused as Names refuses them. Redis is asked: once for a name that is known there, in a round
+// trip for all new names of a call, and for one that is not once in 3 seconds. So start the workers of a new job before
+// the programs that enqueue it.
+//
+// While Redis cannot be reached such a call tries as long as [EnqueueTimeout], and fails as if to store had failed. A
+// Redis that answers without telling, since its user may not read the key, refuses nothing. Of jobs whose workers are
+// older than this option it knows once one worker runs that is not.
+func ServedNames() EnqueuerOption {
+	return func(s *enqueuerSettings) { s.servedNames = true }
+}
+
+// rule says which names are accepted; nil is any.
+func (s *enqueuerSettings) rule(core *enqueuerCore) *jobnames.Rule {
+	switch {
+	case s.servedNames:
+		return jobnames.OfEnqueuer(s.names, jobnames.NewServed(core.store, core.intake.Ask))
+	case s.named:
+		return jobnames.OfEnqueuer(s.names, nil)
+	}
+	return s.own
+}
+
 // WithEnqueueMiddleware puts middleware around every enqueue, the first one outermost. What is given again comes behind
 // what was given before. Package inspect has no use for it.
 func WithEnqueueMiddleware(middlewares ...EnqueueMiddleware) EnqueuerOption {
@@ -99,6 +134,11 @@ func (s *enqueuerSettings) validate() error {
 	if s.bounded && (s.maxArgs < 1 || s.maxArgs > jobargs.Most) {
 		return &InvalidError{What: "MaxArgsSize", Value: fmt.Sprint(s.maxArgs),
 			Remedy: "use 1 to 67108864 bytes (64 MiB)"}
+	}
+	for _, name := range s.names {
+		if err := validateName(name); err != nil {
+			return fmt.Errorf("option Names: %w", err)
+		}
 	}
 	for i, m := range s.middlewares {
 		if m == nil {

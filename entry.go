@@ -1,6 +1,8 @@
 package work
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,8 +23,16 @@ type Entry struct {
 	Args    []any           // encoded as a JSON array, each by encoding/json
 	At      time.Time       // when it is due; the zero time is at once, and one that has passed as well
 	In      time.Duration   // in how long it is due, by the clock of Redis; not together with At
-	Source  int64           // what it is about, for the handler: Job.SourceID
+	Source  int64           // what it is about, for the handler: Job.SourceID; 0 leaves it to the options
 	Options []EnqueueOption // beat those of With
+
+	kind entryKind // of an entry that a Kind made
+}
+
+// entryKind is what a Kind knows of its jobs beside their name and args.
+type entryKind struct {
+	unique *UniqueOptions // unless the enqueue gives others; nil is none
+	err    error          // what is wrong with the kind
 }
 
 // Meta is what the options give as [Job].Meta; nil when nothing. The map is the caller's own.
@@ -42,6 +52,9 @@ type Receipt struct {
 // prepare checks an entry and encodes its record. Nothing is sent. The id is made here and not when the call is made,
 // so that a call that is repeated stores the same job, and what an error names is what may have been stored.
 func (e *Enqueuer) prepare(entry *Entry) (p intake.Job, err error) {
+	if entry.kind.err != nil {
+		return intake.Job{}, entry.kind.err
+	}
 	if err := validateName(entry.Name); err != nil {
 		return intake.Job{}, err
 	}
@@ -61,7 +74,7 @@ func (e *Enqueuer) prepare(entry *Entry) (p intake.Job, err error) {
 	if !settings.chosen {
 		p.ID = ids.Job(now)
 	}
-	options := e.uniqueOf(entry.Name, settings.unique)
+	options := e.uniqueOf(entry, settings.unique)
 	args, apart, err := options.limits(e.core.limits).Encode(nil, entry.Name, entry.Args)
 	if err != nil {
 		return intake.Job{}, asInvalid(err)
@@ -72,7 +85,8 @@ func (e *Enqueuer) prepare(entry *Entry) (p intake.Job, err error) {
 		}
 	}
 	r := record.Record{
-		ID: p.ID, Name: entry.Name, Args: args, EnqueuedAt: now.UnixMilli(), Source: entry.Source,
+		ID: p.ID, Name: entry.Name, Args: args, EnqueuedAt: now.UnixMilli(),
+		Source: cmp.Or(entry.Source, settings.source), Parent: settings.parent,
 		Retries: settings.retries, Timeout: span.Millis(settings.timeout), Retention: span.Millis(settings.retention),
 		Meta: settings.meta,
 	}
@@ -99,26 +113,50 @@ func (e *Enqueuer) prepare(entry *Entry) (p intake.Job, err error) {
 }
 
 // prepareMany prepares entries of which all must be good. Jobs that bring the same contents along hold each once.
-func (e *Enqueuer) prepareMany(entries []Entry) (jobs []intake.Job, err error) {
+func (e *Enqueuer) prepareMany(ctx context.Context, entries []Entry) (jobs []intake.Job, err error) {
 	jobs, known := make([]intake.Job, len(entries)), map[string][]byte{}
+	names := make([]string, len(entries))
+	refused := func(i int, err error) error {
+		if len(entries) > 1 {
+			return fmt.Errorf("entry %d: %w", i, err)
+		}
+		return err
+	}
 	for i := range entries {
 		if jobs[i], err = e.prepare(&entries[i]); err != nil {
-			if len(entries) > 1 {
-				err = fmt.Errorf("entry %d: %w", i, err)
-			}
-			return nil, err
+			return nil, refused(i, err)
 		}
 		jobargs.Share(jobs[i].Contents, known)
+		names[i] = entries[i].Name
+	}
+	if at, err := e.core.checkNames(ctx, names...); err != nil {
+		return nil, refused(at, err)
 	}
 	return jobs, nil
 }
 
-// uniqueOf are the options given at the enqueue, or the job's own; nil where it has none.
-func (e *Enqueuer) uniqueOf(name string, given *UniqueOptions) *UniqueOptions {
-	if given == nil && e.core.unique != nil {
-		return e.core.unique(name)
+// checkNames refuses names that the Enqueuer is not to accept: the index is that of the first one.
+func (c *enqueuerCore) checkNames(ctx context.Context, names ...string) (at int, err error) {
+	if c.names == nil {
+		return 0, nil
 	}
-	return given
+	at, err = c.names.Check(ctx, names...)
+	return at, asInvalid(err)
+}
+
+// uniqueOf are the options given at the enqueue, those of the entry's kind, or the job's own; nil where it has none.
+func (e *Enqueuer) uniqueOf(entry *Entry, given *UniqueOptions) *UniqueOptions {
+	own := entry.kind.unique
+	if own == nil && e.core.unique != nil {
+		own = e.core.unique(entry.Name)
+	}
+	switch {
+	case given == nil:
+		return own
+	case own == nil:
+		return given
+	}
+	return given.withFields(own.fields)
 }
 
 // placeJob decides where the job goes: to an end of its queue, or to the jobs that are due later. now is by the clock
@@ -183,6 +221,7 @@ type EntrySettings struct {
 	Retries    *int // nil was not given
 	Timeout    time.Duration
 	Retention  time.Duration
+	OmitArgs   bool
 	Meta       map[string]string
 	Tags       []string
 	Front      bool
@@ -193,6 +232,8 @@ type EntrySettings struct {
 	RetryFor   time.Duration
 	Completion string
 	Replicas   int
+	Source     int64  // that of the entry itself beats it
+	Parent     string // the id of the job whose handler enqueues it: see EnqueuerFromContext
 }
 
 // Settings are what the options of the entry come to, each the last that was given. In an [EnqueueMiddleware] those of
@@ -200,10 +241,10 @@ type EntrySettings struct {
 func (e Entry) Settings() EntrySettings {
 	s := jobSettings{}.with(e.Options)
 	settings := EntrySettings{
-		ID: s.id, Timeout: s.timeout, Retention: s.retention, Meta: maps.Clone(s.meta), Tags: slices.Clone(s.tags),
-		Front:    s.front,
+		ID: s.id, Timeout: s.timeout, Retention: s.retention, OmitArgs: s.omitArgs, Meta: maps.Clone(s.meta),
+		Tags: slices.Clone(s.tags), Front: s.front,
 		ExpireIn: s.times.expireIn, ExpireAt: s.times.expireAt, Deadline: s.times.deadline, RetryFor: s.times.retryFor,
-		Completion: s.completion, Replicas: s.replicas,
+		Completion: s.completion, Replicas: s.replicas, Source: s.source, Parent: s.parent,
 	}
 	if s.retries != nil {
 		retries := *s.retries

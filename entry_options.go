@@ -29,11 +29,14 @@ type jobSettings struct {
 	retries   *int
 	timeout   time.Duration
 	retention time.Duration
+	omitArgs  bool
 	meta      map[string]string
 	front     bool
 	unique    *UniqueOptions // nil leaves it to the job's own
 	times     jobTimes
 	tags      []string
+	source    int64  // that of an entry beats it
+	parent    string // the id of the job whose handler enqueues it
 
 	completion string // queue
 
@@ -73,13 +76,19 @@ func Timeout(d time.Duration) EnqueueOption {
 	}
 }
 
-// Retention is how long the outcome of the job is kept for [Result]. It is above zero, and counts in whole
-// milliseconds; more than 100 years are 100 years.
+// Retention is how long the outcome of the job is kept for [Result], and with it the job for package inspect: its args,
+// its attempts, what it told last. It is above zero, and counts in whole milliseconds; more than 100 years are 100
+// years.
 func Retention(d time.Duration) EnqueueOption {
 	return func(s *jobSettings) {
 		s.retention = span.Capped(d)
 		s.refuse(positive("option Retention", d))
 	}
+}
+
+// OmitArgs keeps the args out of what stays of the job when it has ended, see [Retention].
+func OmitArgs() EnqueueOption {
+	return func(s *jobSettings) { s.omitArgs = true }
 }
 
 // Meta adds a key and its value to what the handler finds in Job.Meta, beside the keys of other Meta options. Both are
@@ -103,6 +112,12 @@ func Meta(key, value string) EnqueueOption {
 		}
 		s.meta = meta
 	}
+}
+
+// Source is what the job is about, the id of a user or an order for instance: its Job.SourceID. [Entry].Source and the
+// Sourced methods beat it; 0 is none.
+func Source(id int64) EnqueueOption {
+	return func(s *jobSettings) { s.source = id }
 }
 
 // Front puts the job before the jobs that wait already, instead of behind them, also one whose time has passed already.
@@ -256,7 +271,7 @@ func checkTime(what string, t time.Time) error {
 
 // extend writes what few jobs have into the record of a job.
 func (s *jobSettings) extend(r *record.Record) error {
-	r.Tags, r.RetryFor = s.tags, span.Millis(s.times.retryFor)
+	r.Tags, r.RetryFor, r.OmitArgs = s.tags, span.Millis(s.times.retryFor), s.omitArgs
 	if s.times == (jobTimes{}) {
 		return nil
 	}

@@ -19,13 +19,13 @@ func TestSettingsOfAnEntryAreWhatItsOptionsSay(t *testing.T) {
 	at := time.UnixMilli(1_900_000_000_000)
 	unique, retries := UniqueOptions{Key: "k"}, 3
 	entry := Entry{Options: []EnqueueOption{
-		ID("first"), ID("second"), Retries(3), Timeout(time.Minute), Retention(time.Hour), Meta("a", "1"),
+		ID("first"), ID("second"), Retries(3), Timeout(time.Minute), Retention(time.Hour), OmitArgs(), Meta("a", "1"),
 		Meta("b", "2"), Tags("x", "y"),
 		Front(), Unique(unique), ExpireAt(at), Deadline(at), RetryFor(time.Hour), Completion("ended"),
 		WaitReplicas(2, time.Second),
 	}}
 	want := EntrySettings{
-		ID: "second", Retries: &retries, Timeout: time.Minute, Retention: time.Hour,
+		ID: "second", Retries: &retries, Timeout: time.Minute, Retention: time.Hour, OmitArgs: true,
 		Meta: map[string]string{"a": "1", "b": "2"},
 		Tags: []string{"x", "y"}, Front: true, Unique: &unique, ExpireAt: at, Deadline: at, RetryFor: time.Hour,
 		Completion: "ended",

@@ -10,6 +10,7 @@ import (
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/handler"
 	"github.com/265d0351/work/internal/invalid"
+	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/retry"
 	"github.com/265d0351/work/objects"
 )
@@ -223,6 +224,9 @@ var (
 	ErrRedisFull = retry.ErrFull
 	// ErrGone says that no outcome of a job is kept.
 	ErrGone = errors.New("no outcome is kept")
+	// ErrOutdated says that a newer program has changed the namespace in a way that this one does not know. It is what
+	// everything that uses the namespace returns then, workers too; nothing was stored. See docs/compatibility.md.
+	ErrOutdated = rdb.ErrOutdated
 )
 
 // InvalidError says that something given by the program cannot be used. Nothing was stored.

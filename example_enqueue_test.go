@@ -31,6 +31,44 @@ func ExampleEnqueuer() {
 	// Output: create_watch is stored, its id has 22 letters
 }
 
+// A misspelt name is an error, not a job that nobody ever runs.
+func ExampleNames() {
+	enq, err := work.NewEnqueuer("memory://example-names", work.Names("create_watch", "send_mail"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer enq.Close()
+	_, err = enq.Enqueue(context.Background(), "create_wacth", 17)
+	var invalid *work.InvalidError
+	fmt.Println(errors.As(err, &invalid), invalid.What)
+	fmt.Println(invalid.Remedy)
+	// Output:
+	// true job "create_wacth"
+	// did you mean "create_watch"? If not, add it to the option Names; it has ["create_watch" "send_mail"]
+}
+
+// Which names there are the workers have told Redis.
+func ExampleServedNames() {
+	ctx, options := context.Background(), quiet("served")
+	pool := work.NewWorkerPool(nil, 1, options).Job("send_mail", func(to string) error { return nil })
+	if err := pool.Start(ctx); err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = pool.Stop(ctx) }() // nothing runs
+	enq, err := work.NewEnqueuer(options.Redis, work.Namespace(options.Namespace), work.ServedNames())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer enq.Close()
+	_, err = enq.Enqueue(ctx, "send_mail", "ada@example.org")
+	fmt.Println(err)
+	_, err = enq.Enqueue(ctx, "sendmail", "ada@example.org")
+	fmt.Println(err != nil)
+	// Output:
+	// <nil>
+	// true
+}
+
 func ExampleEnqueuer_EnqueueIn() {
 	enq, err := work.NewEnqueuer("memory://example-in")
 	if err != nil {

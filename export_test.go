@@ -20,6 +20,7 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/schedule"
+	"github.com/265d0351/work/internal/stopped"
 	"github.com/265d0351/work/internal/subscription"
 	"github.com/265d0351/work/internal/workgroup"
 	"github.com/265d0351/work/objects"
@@ -315,7 +316,7 @@ func (p *WorkerPool) LoneWorker(ctx context.Context, concurrency int) (LoneWorke
 }
 
 func (l LoneWorker) Begin()                          { l.w.begin() }
-func (l LoneWorker) Leave(ctx context.Context) error { return l.w.leave(ctx) }
+func (l LoneWorker) Leave(ctx context.Context) error { return l.w.leave(ctx, stopped.Stopped) }
 
 // Halt has the worker know of a stop that has not begun to wait for anything.
 func (l LoneWorker) Halt() { l.w.stopRequested.Store(true) }

@@ -143,8 +143,8 @@ func (f *fetcher) confirm(before []string) {
 // reopen lets those queues take part again that may be asked by now.
 func (f *fetcher) reopen() { f.sampler.addAll(f.watch.Reopened()) }
 
-// resting tells whether the worker fetches nothing because it is to, because it is about to leave, or because nothing
-// may run until a heartbeat is answered.
+// resting tells whether the worker fetches nothing because it is to, because it is about to leave, because nothing may
+// run until a heartbeat is answered, or because it is too old for the namespace.
 func (w *worker) resting() bool {
-	return w.desired.Now() != "" || w.retiring.Load() || w.fence.IsDown()
+	return w.desired.Now() != "" || w.retiring.Load() || w.fence.IsDown() || w.outdated.Load() != nil
 }

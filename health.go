@@ -25,7 +25,7 @@ type HealthProblem struct {
 	Err       error     // what is wrong
 }
 
-// What a [HealthProblem] may be, beside [ErrNotStarted], [ErrStopping] and [ErrStopped].
+// What a [HealthProblem] may be, beside [ErrNotStarted], [ErrStopping], [ErrStopped] and [ErrOutdated].
 var (
 	// ErrUnanswered: Redis has not answered the heartbeats of a worker lately. What they met with is wrapped beside it.
 	ErrUnanswered = errors.New("redis has answered no heartbeat of this worker")
@@ -113,6 +113,9 @@ func (p *WorkerPool) problems(limits liveness.Limits) []HealthProblem {
 		id := w.session().rdb.ID
 		for _, problem := range w.signs.Problems(time.Now(), limits) {
 			found = append(found, healthProblem(id, problem))
+		}
+		if outdated := w.outdated.Load(); outdated != nil {
+			found = append(found, HealthProblem{Worker: id, Component: "layout", Err: *outdated})
 		}
 	}
 	return found

@@ -157,11 +157,12 @@ func (h *heartbeater) beat(ctx context.Context) error {
 	h.sent = begun
 	pulse, err := c.rdb.Beat(ctx, h.conn, rdb.Beat{
 		Life: h.worker.beats.Life, Epoch: c.knownEpoch(), Lease: h.worker.daemons.lease(time.Now()),
-		Waits:    h.worker.queues.waiter.Waits(),
+		Waits: h.worker.queues.waiter.Waits(), Ran: c.ran.News(begun),
 		CheckIns: checkins, Ended: left, Along: h.worker.statsReporter.Calls(false),
 	})
 	if err != nil {
 		c.restoreNews(checkins, left)
+		c.ran.Untold()
 		return err
 	}
 	h.worker.statsReporter.Answered(pulse.Along)
@@ -180,6 +181,7 @@ func (h *heartbeater) beat(ctx context.Context) error {
 	h.fleet = pulse.Workers > h.worker.engine.fleet
 	h.worker.daemons.pulse(pulse)
 	h.worker.apply(rdb.Command(pulse.Wanted))
+	h.worker.noteLayout(pulse.Outdated)
 	if pulse.Called {
 		h.worker.queues.waiter.Poll()
 	}
@@ -212,6 +214,20 @@ func (w *worker) apply(wanted rdb.Command) {
 	if wanted == rdb.CommandStop {
 		w.host.stopByOrder()
 	}
+}
+
+// noteLayout notes whether a newer program has changed the layout of the namespace. A worker that does not know it runs
+// what it holds to its end, and fetches nothing more.
+func (w *worker) noteLayout(outdated error) {
+	if was := w.outdated.Load() != nil; outdated != nil {
+		w.outdated.Store(&outdated)
+	} else if was {
+		w.outdated.Store(nil)
+	} else {
+		return
+	}
+	w.queues.wakeup.Wake() // the fetcher may wait for jobs, or rest
+	w.layout.Report(outdated)
 }
 
 // heard notes that Redis has answered a heartbeat, or a registration, that was sent then.

@@ -144,7 +144,9 @@ func TestWhatPanicsIsAnErrorOfTheCall(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).
+		options := k.Options()
+		options.EnqueueNames = []string{"other"}
+		pool := k.Start(work.NewWorkerPool(nil, 1, options).
 			Job("decodes", func(string, brokenIn) error { return nil }).
 			Job("list", func(int, ...brokenIn) error { return nil }).
 			Job("bad", func(badIn) error { return nil }))

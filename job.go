@@ -28,6 +28,8 @@ type Job struct {
 
 	Tags []string // what Tags gave at the enqueue; nil when nothing
 
+	Parent string // the id of the job whose handler enqueued it: see EnqueuerFromContext; empty when there was none
+
 	Attempt     int       // 1 for the first run; a run that ended by Snooze, Release or a crash is not counted
 	RetriesLeft int       // how many more attempts follow if this one fails
 	EnqueuedAt  time.Time // Redis' clock, as the enqueuer knew it
@@ -45,6 +47,7 @@ type attempt interface {
 	stateError(err error) error
 	ending(err error) (Ending, bool)
 	objects() objects.Source
+	await(ctx context.Context, wait func(context.Context) error, look func(context.Context) bool) error
 }
 
 // Checkin tells how far a long job is; the message can be read in Redis within a second. It returns true once the pool
@@ -68,6 +71,15 @@ type jobKey struct{}
 func JobFromContext(ctx context.Context) *Job {
 	job, _ := ctx.Value(jobKey{}).(*Job)
 	return job
+}
+
+// awaiting calls wait, which waits for other jobs. Where ctx is that of a handler, that one leaves its processor
+// meanwhile. If it may not, look tells whether what it would wait for is there already; it may be nil.
+func awaiting(ctx context.Context, wait func(context.Context) error, look func(context.Context) bool) error {
+	if job := JobFromContext(ctx); job != nil && job.run != nil {
+		return job.run.await(ctx, wait, look)
+	}
+	return wait(ctx)
 }
 
 // FencingToken returns a number that is larger for each later claim of the same job: that of the first run is smaller

@@ -60,6 +60,9 @@ type WorkerOptions struct {
 	ObjectGrace time.Duration // how long an object stays that no job refers to; default an hour, at least a millisecond
 	ObjectHome  objects.Home  // where their contents are kept; default Redis; all of a namespace must have the same one
 
+	EnqueueNames   []string // what this pool's Enqueuer accepts beside the registered names: jobs of other programs
+	EnqueueAnyName bool     // it accepts every name: see WorkerPool.Enqueuer
+
 	EnqueueMiddleware []EnqueueMiddleware // around every enqueue of this pool's Enqueuer, the first one outermost
 }
 
@@ -78,7 +81,7 @@ const (
 // withDefaults returns a copy in which every zero value is replaced.
 func (o WorkerOptions) withDefaults() WorkerOptions {
 	o.Observers, o.Only = slices.Clone(o.Observers), slices.Clone(o.Only) // the caller's may change
-	o.EnqueueMiddleware = slices.Clone(o.EnqueueMiddleware)
+	o.EnqueueMiddleware, o.EnqueueNames = slices.Clone(o.EnqueueMiddleware), slices.Clone(o.EnqueueNames)
 	if o.Namespace == "" {
 		o.Namespace = defaultNamespace
 	}
@@ -156,6 +159,11 @@ func (o WorkerOptions) validate() []error {
 			refuse("Observers", fmt.Sprintf("nil at index %d", i), "leave it out")
 		}
 	}
+	for _, name := range o.EnqueueNames {
+		if err := validateName(name); err != nil {
+			mistakes = append(mistakes, fmt.Errorf("WorkerOptions.EnqueueNames: %w", err))
+		}
+	}
 	for i, m := range o.EnqueueMiddleware {
 		if m == nil {
 			refuse("EnqueueMiddleware", fmt.Sprintf("nil at index %d", i), "leave it out")
@@ -173,14 +181,21 @@ type JobOptions struct {
 	Backoff    func(*Job, error) time.Duration // how long to wait after a failure; default DefaultBackoff
 	Timeout    time.Duration                   // after which the ctx of an attempt ends; 0 is never
 	SkipMorgue bool                            // drop jobs that are out of retries instead of burying them
-	Retention  time.Duration                   // how long results are kept; 0 keeps none
+	Retention  time.Duration                   // how long results, and what became of the job, are kept; 0 keeps none
+	OmitArgs   bool                            // what is kept of a job that has ended is without its args
 	Limit      Limit                           // over all workers; the zero value is no limit
 	MaxRunning int                             // how many this pool runs at once; 0 is not limited
 
 	RetryFor time.Duration // no attempt is due later than that after the first failure; 0 is no limit
 	// tells that an error will not go away, so the job dies at once; nil is never. Many ask at a time
 	Permanent func(error) bool
-	Unique    *UniqueOptions // of the jobs that this pool's Enqueuer stores, unless they have their own; nil is none
+	// of the jobs that this pool's Enqueuer stores, or any by its Kind, unless they have their own; nil is none, but
+	// for args with fields that are tagged as unique
+	Unique *UniqueOptions
+	// StrictArgs refuses args with a field that the handler's struct does not have: this pool's Enqueuer stores none,
+	// and a worker buries one that comes, with an *ArgumentError that names the field. Default: such a field is
+	// ignored, so that enqueuers may be deployed before workers. A type's own UnmarshalJSON decides for itself.
+	StrictArgs bool
 
 	// OnDeath is told of each job that dies, by the worker that had it and after Redis took note of it: one that is out
 	// of retries or time (in the morgue, or dropped by SkipMorgue), was buried by Bury, has a permanent error, a record

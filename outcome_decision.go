@@ -48,7 +48,7 @@ func (r *run) decideByError(err error, now time.Time) decision {
 	}
 	switch v.verb {
 	case verbSnooze:
-		return decision{verb: verbSnooze, delay: v.delay, trail: r.postponed(v.delay, 0, now), err: err}
+		return decision{verb: verbSnooze, delay: v.delay, trail: r.postponed(v.delay, 0, now, v.err), err: err}
 	case verbRelease:
 		return r.decideRelease(err, now)
 	case verbDiscard:
@@ -74,7 +74,7 @@ func (r *run) decideRelease(err error, now time.Time) decision {
 	}
 	releases := r.trail.Releases + 1
 	delay := min(time.Second<<min(releases-1, 6), time.Minute)
-	return decision{verb: verbSnooze, delay: delay, trail: r.postponed(delay, releases, now), err: err}
+	return decision{verb: verbSnooze, delay: delay, trail: r.postponed(delay, releases, now, err), err: err}
 }
 
 // decideFailure decides between another attempt and the morgue. It may call the program's Backoff. Nothing is in Redis
@@ -100,7 +100,7 @@ func (r *run) decideFailure(v *disposition, err error, now time.Time) decision {
 	if reason := r.noTimeReason(now.Add(delay), now); reason != "" {
 		return r.deathDecision(reason, err, now)
 	}
-	t := r.trail.Failed(r.failure(now, err))
+	t := r.interrupted().Failed(r.failure(now, err))
 	if t.RunAt = now.Add(delay).UnixMilli(); r.retryFor() > 0 {
 		t.First = r.firstFailed(now).UnixMilli()
 	}
@@ -109,8 +109,9 @@ func (r *run) decideFailure(v *disposition, err error, now time.Time) decision {
 
 // failure is an attempt that failed, for the trail of the job.
 func (r *run) failure(now time.Time, err error) record.Failure {
-	f := record.Failure{At: now.UnixMilli(), Attempt: r.job.Attempt, Worker: r.session.rdb.ID,
-		Error: excerpt.ErrorText(err)}
+	due, begun := r.times(now)
+	f := record.Failure{At: now.UnixMilli(), Due: due, Begun: begun, Attempt: r.job.Attempt,
+		Worker: r.session.rdb.ID, Error: excerpt.ErrorText(err)}
 	if p := errchain.Find[*PanicError](err); p != nil {
 		f.Stack = p.Stack
 	}
@@ -142,7 +143,7 @@ func (r *run) permanent(cause error) (permanent bool, err error) {
 
 // buryDecision is the decision to send the run's job to the morgue.
 func (r *run) buryDecision(reason string, err error, now time.Time) decision {
-	t := *r.trail
+	t := r.interrupted()
 	t.Reason, t.RunAt = excerpt.Start(reason, record.MaxErrorBytes), 0
 	failure := t.Reason
 	if err != nil {
@@ -162,10 +163,9 @@ func (r *run) deathDecision(reason string, err error, now time.Time) decision {
 	if !r.registration.options.SkipMorgue {
 		return d
 	}
-	return decision{
-		verb: verbDiscard, err: d.death, death: d.death, failure: d.failure, keep: max(r.retention(), discardRetention),
-		result: record.Outcome{State: record.Discarded, EndedAt: now.UnixMilli()}.Encode(),
-	}
+	return r.ends(decision{
+		verb: verbDiscard, err: d.death, death: d.death, reason: d.reason, failure: d.failure, keep: discardRetention,
+	}, record.Outcome{}, now)
 }
 
 // causeOfDeath is what OnDeath is told.
@@ -176,8 +176,13 @@ func causeOfDeath(reason string, err error) error {
 	return errors.New(reason)
 }
 
-func (r *run) postponed(delay time.Duration, releases int, now time.Time) []byte {
-	t := *r.trail
+// postponed is the trail of a job that its handler has put off, with err if it said why.
+func (r *run) postponed(delay time.Duration, releases int, now time.Time, err error) []byte {
+	outcome := record.Snoozed
+	if releases > 0 {
+		outcome = record.Released
+	}
+	t := r.interrupted().Interrupt(r.lastAttempt(now, outcome, err))
 	t.Releases, t.RunAt = releases, now.Add(delay).UnixMilli()
 	t.Begun = r.record.Expires > 0 && r.begun.Load() != 0 // nobody else asks
 	return t.Encode()

@@ -181,7 +181,7 @@ func removeUnstarted(workers []*worker) {
 	ctx, cancel := context.WithTimeout(context.Background(), undoTimeout)
 	defer cancel()
 	for _, w := range workers {
-		_ = w.leave(ctx) // the start has an error of its own
+		_ = w.leave(ctx, "") // the start has an error of its own
 		w.kill()
 		w.fence.Stop() // it would tell of a worker that never was
 	}

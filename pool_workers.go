@@ -69,7 +69,10 @@ func (p *WorkerPool) current() []*worker {
 func (p *WorkerPool) requestWorker() { p.scaler.Call() }
 
 // stopByOrder begins a stop that waits for the handlers, because somebody wants it.
-func (p *WorkerPool) stopByOrder() { p.beginStop(context.Background(), stopTimeAfterCtx) }
+func (p *WorkerPool) stopByOrder() {
+	p.ordered.Store(true)
+	p.beginStop(context.Background(), stopTimeAfterCtx)
+}
 
 // newScaler makes what adds and removes the workers of a pool, but for the first one: that one has the daemons.
 func newScaler(p *WorkerPool) *workgroup.Scaler[*worker] {

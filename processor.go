@@ -2,12 +2,14 @@ package work
 
 import (
 	"context"
+	"fmt"
 	"runtime/pprof"
 	"time"
 
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/workgroup"
 )
 
 // processor is one goroutine that runs one job at a time.
@@ -154,6 +156,9 @@ func (p *processor) end(result any, hasResult bool, err error) {
 	// calls code of the program: if that ends this goroutine, replace ends the job
 	d := r.decide(result, hasResult, err, p.worker.clock.Now())
 	p.current = nil
+	if absence := r.absence.Load(); absence != nil {
+		absence.Close() // a goroutine of the handler may wait on
+	}
 	defer p.worker.slots.Vacate()
 	defer r.leave()
 	defer r.endContext()
@@ -166,4 +171,64 @@ func (r *run) endContext() {
 		r.stopTimers()
 	}
 	r.attempt.End(nil)
+}
+
+// A handler that waits for other jobs leaves its processor to them, or to any other job, until it goes on: were all
+// processors taken by handlers that wait, what these wait for would never begin. It counts neither as running nor
+// against what may be fetched then. Its claim, the quota of its pool and the limits of its name know nothing of that.
+
+// await is awaiting for the handler of this run. The wait ends with the stop of the worker, which fetches nothing any
+// more that it could be for; one that begins after that is given what is there.
+func (r *run) await(ctx context.Context, wait func(context.Context) error, look func(context.Context) bool) error {
+	absence := r.absenceOf()
+	if absence == nil {
+		return wait(ctx)
+	}
+	within, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(r.worker.untilStop, func() { cancel(ErrShutdown) })()
+	if err := absence.Begin(); err != nil {
+		if look != nil && look(ctx) {
+			return nil
+		}
+		return Release(fmt.Errorf("job %s cannot wait for others: %w", excerpt.Brief(r.job.ID), err))
+	}
+	defer absence.End(within)
+	err := wait(within)
+	if err != nil && ctx.Err() == nil && within.Err() != nil {
+		return Release(err)
+	}
+	return err
+}
+
+// absenceOf is the absence of the run, made if need be; nil where the attempt is over, whose goroutines leave nothing.
+func (r *run) absenceOf() *workgroup.Absence {
+	r.long.mu.Lock()
+	defer r.long.mu.Unlock()
+	if r.absence.Load() == nil && !r.long.over {
+		r.absence.Store(&workgroup.Absence{Leave: r.leaveProcessor, Return: r.returnToProcessor})
+	}
+	return r.absence.Load()
+}
+
+// leaveProcessor has another job run in the place of this one. It refuses where nothing more is begun, and where as
+// many wait as may: each is a claim that Redis lists and a goroutine with all that its handler holds.
+func (r *run) leaveProcessor() error {
+	w := r.worker
+	if w.stopping() {
+		return ErrShutdown
+	}
+	if most := w.engine.times.Waiting; !w.slots.Leave(most) {
+		return fmt.Errorf("%d handlers of this worker wait for other jobs already: its job is to be tried again later",
+			most)
+	}
+	w.clear(r) // else the jobs that it waits for would be kept back, should they be suspects too
+	w.runners.Away()
+	return nil
+}
+
+// returnToProcessor takes a processor again, before the jobs that wait for one.
+func (r *run) returnToProcessor(ctx context.Context) {
+	r.worker.slots.Return()
+	r.worker.runners.Return(ctx)
 }

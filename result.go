@@ -3,7 +3,6 @@ package work
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"sync"
@@ -59,10 +58,10 @@ func Result[T any](ctx context.Context, enq *Enqueuer, id string) (T, error) {
 // outcomeResult is the result in what is kept of a job.
 func outcomeResult[T any](ctx context.Context, enq *Enqueuer, id string, kept record.Outcome) (T, error) {
 	var result, none T
+	if _, unread := any(none).(NoResult); unread && kept.State == record.Succeeded {
+		return none, nil
+	}
 	if kept.Object != "" {
-		if _, unread := any(&none).(*ignored); unread {
-			return none, nil
-		}
 		if err := enq.fillIn(ctx, id, &kept); err != nil {
 			return none, err
 		}
@@ -131,6 +130,12 @@ func (e *Enqueuer) fillIn(ctx context.Context, id string, kept *record.Outcome) 
 // [Enqueuer.WaitEnd]); [ErrGone] when nothing is kept of it, or there was no such job. A failed attempt that is
 // followed by another is no end. When ctx ends the error is its cause; nothing is left behind. [Enqueuer.Close] ends
 // the wait with [ErrClosed].
+//
+// A handler that waits with its ctx gives its processor back meanwhile, so it may wait for jobs that its own pool is to
+// run. At most 1,000 handlers of a worker may wait at once, and none once the pool is stopping (the error is
+// [ErrShutdown] then): the wait of any other, for jobs that have not all ended, returns an error by which, if the
+// handler returns it, its job is tried again later as after [Release]. The job still counts towards the limits of its
+// name: see docs/jobs.md.
 func Wait[T any](ctx context.Context, enq *Enqueuer, id string) (result T, err error) {
 	if unended := enq.wait(ctx, []string{id}, func(end waiting.End) bool {
 		result, err = endResult[T](ctx, enq, end)
@@ -183,19 +188,13 @@ func WaitAny[T any](ctx context.Context, enq *Enqueuer, ids ...string) (id strin
 
 // WaitEnd waits until a job has ended, as [Wait] does, and returns nil if it has ended well, with a result or without.
 func (e *Enqueuer) WaitEnd(ctx context.Context, id string) error {
-	_, err := Wait[ignored](ctx, e, id)
-	var none *NoResultError
-	if errors.As(err, &none) && none.State == record.Succeeded {
-		return nil
-	}
+	_, err := Wait[NoResult](ctx, e, id)
 	return err
 }
 
-// ignored is a result that nobody reads.
-type ignored struct{}
-
-// UnmarshalJSON takes any.
-func (*ignored) UnmarshalJSON([]byte) error { return nil }
+// NoResult is the result of jobs whose handler returns none, or where nobody asks for it: [Wait] and [Result] return it
+// without an error when the job has ended well.
+type NoResult struct{}
 
 // distinct are the ids in their order, each once.
 func distinct(ids []string, places map[string][]int) []string {
@@ -215,7 +214,9 @@ func (e *Enqueuer) wait(ctx context.Context, ids []string, enough func(waiting.E
 			return err
 		}
 	}
-	return e.core.waiters.Wait(ctx, ids, enough)
+	w := e.core.waiters
+	return awaiting(ctx, func(ctx context.Context) error { return w.Wait(ctx, ids, enough) },
+		func(ctx context.Context) bool { return w.Look(ctx, ids, enough) })
 }
 
 // endResult is what the end of a job means to those who wait for its result.
@@ -324,13 +325,16 @@ func (e *Enqueuer) Completions(name string) *Completions {
 }
 
 // Next waits until a job has ended, and takes it. When ctx ends the error is its cause; [Enqueuer.Close] ends the wait
-// with [ErrClosed]. A Redis that is away is waited for.
+// with [ErrClosed]. A Redis that is away is waited for. A handler gives its processor back meanwhile, as in [Wait].
 func (c *Completions) Next(ctx context.Context) (Ended, error) {
 	if c.err != nil {
 		return Ended{}, fmt.Errorf("completion queue: %w", c.err)
 	}
-	taken, err := c.queue.Next(ctx)
-	if err != nil {
+	var taken rdb.Collected
+	if err := awaiting(ctx, func(ctx context.Context) (err error) {
+		taken, err = c.queue.Next(ctx)
+		return err
+	}, nil); err != nil {
 		return Ended{}, err
 	}
 	return Ended{ID: taken.ID, State: State(record.StateName(taken.State))}, nil

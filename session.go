@@ -10,6 +10,7 @@ import (
 
 	"github.com/265d0351/work/internal/ids"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/stopped"
 )
 
 // session is the identity under which a worker claims jobs, and what it holds under it. A worker that was declared dead
@@ -18,7 +19,9 @@ import (
 type session struct {
 	forgotten atomic.Int64 // number of the last fetch that Redis may have lost again, in a failover
 	rdb       *rdb.Worker
-	parent    context.Context // of ctx
+	parent    context.Context   // of ctx
+	info      map[string]string // what it has told Redis of itself; of whoever registers it
+	ran       stopped.Counter
 
 	number int64         // of the last fetch or survey; the fetcher's
 	shared *atomic.Int64 // numbers of all workers of the pool, so that they tell which fetch was earlier; may be nil
@@ -101,8 +104,11 @@ func (s *session) drop(runs []*run) {
 }
 
 // maxLost bounds what is kept of jobs that were taken from a worker that does not know yet that it was fenced: it holds
-// no more.
-const maxLost = 2 * maxHeld
+// no more, with a thousand handlers that wait and a thousand outcomes that are refused.
+const maxLost = 5 * maxHeld
+
+// maxCheckIns is how many check-ins one heartbeat tells; others are told by the next.
+const maxCheckIns = rdb.MaxBatch
 
 // ever returns the ids of what it holds, and of what was taken from it.
 func (s *session) ever() []string {
@@ -165,6 +171,9 @@ func (s *session) heartbeatNews() (checkins []rdb.CheckIn, left []string) {
 	again := map[string]bool{} // jobs that came back since: their new check-ins stand under the same ids
 	for r := range s.watched {
 		again[r.job.ID] = true
+		if len(checkins) == maxCheckIns {
+			continue
+		}
 		if message := r.takeNews(); message != nil {
 			s.watched[r] = true
 			number, _, _ := strings.Cut(r.claim.Element, ":")

@@ -224,7 +224,7 @@ func (s *settler) acknowledge(b *batch, answer rdb.Settled) error {
 		}
 	}
 	s.acknowledged += len(acknowledged)
-	s.countHistory(acknowledged)
+	s.count(b.session, acknowledged)
 	b.session.drop(acknowledged)
 	s.worker.noteLeft()
 	s.worker.slots.Settled(len(acknowledged) - dying)

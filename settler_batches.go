@@ -76,7 +76,7 @@ func (s *settler) batches(runs []*run) []*batch {
 			open[last] = b
 		}
 		b.runs = append(b.runs, r)
-		bytes += len(r.decision.trail) + len(r.decision.result) + 2*len(r.claim.Element)
+		bytes += len(r.decision.trail) + len(r.decision.result) + len(r.decision.details) + 2*len(r.claim.Element)
 	}
 	return newestReleaseFirst(batches)
 }
@@ -168,7 +168,7 @@ func (s *settler) makeCall(b *batch) redisconn.Call {
 	if state, ends := endState[first.decision.verb]; ends && (first.decision.verb == verbCancel || !belongings.None()) {
 		return w.End(first.claim, rdb.Ending{
 			ID: first.job.ID, Queue: first.claim.Queue, State: state, Keep: first.decision.keep,
-			Outcome:    first.decision.result,
+			Outcome: first.decision.result, Details: first.decision.details,
 			Belongings: belongings,
 		})
 	}
@@ -177,7 +177,7 @@ func (s *settler) makeCall(b *batch) redisconn.Call {
 		s.ended = s.ended[:0]
 		for _, r := range b.runs {
 			s.ended = append(s.ended, rdb.Ended{Claim: r.claim, ID: r.job.ID, Keep: r.decision.keep,
-				Outcome: r.decision.result})
+				Outcome: r.decision.result, State: endState[r.decision.verb], Details: r.decision.details})
 		}
 		defer clear(s.ended)
 		return w.Complete(s.ended)
@@ -262,11 +262,9 @@ func noteLogged(batches []joblog.Batch, logged []rdb.Logged) {
 	}
 }
 
-// countHistory adds runs whose outcomes were acknowledged just now to the history of their names.
-func (s *settler) countHistory(runs []*run) {
-	if s.worker.engine.options.NoHistory {
-		return
-	}
+// count adds runs whose outcomes were acknowledged just now to what their worker has run, and to the history of their
+// names.
+func (s *settler) count(of *session, runs []*run) {
 	for _, r := range runs {
 		if result := r.historyResult(); result != 0 {
 			s.attempts = append(s.attempts, history.Attempt{
@@ -275,7 +273,10 @@ func (s *settler) countHistory(runs []*run) {
 			})
 		}
 	}
-	s.worker.stats.Count(s.attempts)
+	of.ran.Count(s.attempts)
+	if !s.worker.engine.options.NoHistory {
+		s.worker.stats.Count(s.attempts)
+	}
 	clear(s.attempts)
 	s.attempts = s.attempts[:0]
 }

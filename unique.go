@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/265d0351/work/internal/excerpt"
-	"github.com/265d0351/work/internal/handler"
 	"github.com/265d0351/work/internal/intake"
 	"github.com/265d0351/work/internal/jobargs"
 	"github.com/265d0351/work/internal/rdb"
@@ -22,6 +21,9 @@ import (
 type UniqueOptions struct {
 	Key  string // jobs with this key are the same, whatever their args; at most 200 bytes
 	Args []int  // positions of the args that count, the first is 0; none is all of them. Not together with Key
+	// instead of both: a key that is made of the first arg, see KeyOf. Where none of the three is given, fields of the
+	// args that are tagged with work:"unique" are what counts, if there are any
+	By UniqueKey
 
 	Until Until // when another one may be stored; default UntilFinished
 	// instead: when this time has passed since the enqueue, even if the job is done; 0 is not used
@@ -30,7 +32,18 @@ type UniqueOptions struct {
 
 	OnConflict Conflict // what happens to one that comes while another lives; default KeepExisting
 
-	once bool // the key is that of a request, see Once
+	once   bool       // the key is that of a request, see Once
+	fields [][]string // of each arg, those that are tagged
+}
+
+// UniqueKey makes the key of a job out of its args: see [KeyOf]. The zero value makes none.
+type UniqueKey struct{ maker *unique.KeyMaker }
+
+// KeyOf is a key for [UniqueOptions].By. fn gets the first arg of a job, as its handler would; jobs for which it
+// returns the same text, of any length but not empty, are the same. It is called by each enqueue, many at a time. A
+// panic in it is an error of the enqueue.
+func KeyOf[A any](fn func(args A) string) UniqueKey {
+	return UniqueKey{unique.NewKeyMaker(fn, recovered)}
 }
 
 // Until says when another job of the same kind may be stored. In any case it may once the job was cancelled, deleted,
@@ -104,6 +117,10 @@ func (o *UniqueOptions) validate() error {
 		return refuse("Key", fmt.Sprintf("%d bytes long", len(o.Key)), "use at most 200, such as a hash of it")
 	case o.Key != "" && len(o.Args) > 0:
 		return refuse("Key", "given beside Args", "use one of them")
+	case o.By.maker != nil && o.identified():
+		return refuse("By", "given beside Key or Args", "use one of them")
+	case !o.By.maker.Usable():
+		return refuse("By", "made of a nil function", "give KeyOf one, or leave By out")
 	case len(o.Args) > 0 && slices.Min(o.Args) < 0:
 		return refuse("Args", o.Args, "use positions from 0")
 	case o.Until != UntilFinished && o.Until != UntilStarted:
@@ -125,6 +142,41 @@ func (o *UniqueOptions) validate() error {
 	return nil
 }
 
+// identified tells that the options say by themselves which jobs are the same, beside By.
+func (o *UniqueOptions) identified() bool { return o.Key != "" || len(o.Args) > 0 }
+
+// taking is o for jobs of that name with such args: with the fields that are tagged. It is nil where o is nil and there
+// are none. The error says that the two do not go together, so that every enqueue would be refused.
+func (o *UniqueOptions) taking(name string, args unique.Args) (*UniqueOptions, error) {
+	fields, err := args.Fields()
+	switch {
+	case err != nil || o == nil:
+	case o.By.maker != nil:
+		err = o.By.maker.Fits(args)
+	default:
+		err = unique.Kind{Name: name, Args: o.Args}.FitsArgs(args)
+	}
+	if err != nil {
+		return o, asInvalid(err)
+	}
+	return o.withFields(fields), nil
+}
+
+// withFields is o by those fields, if there are any and it does not say otherwise.
+func (o *UniqueOptions) withFields(fields [][]string) *UniqueOptions {
+	switch {
+	case fields == nil:
+		return o
+	case o == nil:
+		return &UniqueOptions{fields: fields}
+	case o.identified() || o.By.maker != nil || o.once:
+		return o
+	}
+	tagged := *o
+	tagged.fields = fields
+	return &tagged
+}
+
 // limits are those of the args: what may replace the args of another job stays in its record. o may be nil.
 func (o *UniqueOptions) limits(l jobargs.Limits) jobargs.Limits {
 	if o != nil && o.OnConflict&ReplaceArgs != 0 {
@@ -135,7 +187,12 @@ func (o *UniqueOptions) limits(l jobargs.Limits) jobargs.Limits {
 
 // makeUnique gives a job its lock. apart are those of its args that are objects; it may be nil.
 func (o *UniqueOptions) makeUnique(job *intake.Job, r *record.Record, apart *jobargs.Apart) error {
-	digest, err := o.kind(r.Name).Digest(apart.Whole(r.Args))
+	args := apart.Whole(r.Args)
+	kind, err := o.kind(r.Name, args)
+	digest := ""
+	if err == nil {
+		digest, err = kind.Digest(args)
+	}
 	switch {
 	case err != nil:
 		return asInvalid(err)
@@ -158,12 +215,18 @@ func (o *UniqueOptions) makeUnique(job *intake.Job, r *record.Record, apart *job
 	return nil
 }
 
-// kind says which jobs of that name are the same.
-func (o *UniqueOptions) kind(name string) unique.Kind {
+// kind says which jobs of that name are the same as one with these args.
+func (o *UniqueOptions) kind(name string, args []byte) (unique.Kind, error) {
 	if o.once {
 		name = "" // the key is of no job
 	}
-	return unique.Kind{Name: name, Key: o.Key, Args: o.Args}
+	kind := unique.Kind{Name: name, Key: o.Key, Args: o.Args, Fields: o.fields}
+	if o.By.maker == nil {
+		return kind, nil
+	}
+	var err error
+	kind.Key, err = o.By.maker.Key(args)
+	return kind, err
 }
 
 func (o *UniqueOptions) lockKind() rdb.LockKind {
@@ -185,15 +248,6 @@ func (o *UniqueOptions) change(job *intake.Job, r *record.Record) *unique.Change
 		change.Args = r.Args
 	}
 	return change
-}
-
-// checkHandler refuses positions of args that the handler never has: every enqueue would be refused.
-func (o *UniqueOptions) checkHandler(name string, h *handler.Handler) error {
-	n, more := h.Args()
-	if more {
-		return nil
-	}
-	return asInvalid(unique.Kind{Name: name, Args: o.Args}.Fits(n))
 }
 
 // Once stores one job for all requests that give the same key within d of the first, whatever the names of their jobs

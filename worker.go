@@ -11,6 +11,7 @@ import (
 	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/crash"
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/healthreport"
 	"github.com/265d0351/work/internal/history"
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/joblog"
@@ -44,6 +45,9 @@ type worker struct {
 	life context.Context // of everything; ends with ErrShutdown when a stop is over, or gives up
 	kill func()
 
+	untilStop context.Context // of what a stop does not wait for: ends with ErrShutdown when one is requested
+	beginStop func()
+
 	current       atomic.Pointer[session]
 	rejoining     sync.Mutex
 	mu            sync.Mutex
@@ -51,16 +55,18 @@ type worker struct {
 	unbegun       []*run         // fetched before a stop and not begun when it came
 	cutShort      []event.JobRef // runs that a stop gave back although their handlers returned
 	stopRequested atomic.Bool
-	retiring      atomic.Bool // it leaves if it holds nothing at the next look of the scaler
+	outdated      atomic.Pointer[error] // a newer program has changed the layout of the namespace; nil while none has
+	retiring      atomic.Bool           // it leaves if it holds nothing at the next look of the scaler
 	slots         *workgroup.Slots
 	runners       *workgroup.Pool[run]
 	outcomes      *workgroup.Outbox[run] // to the settler
 	desired       subscription.Desired
-	beatRequests  chan chan<- struct{} // to the heartbeater: see beatNow
-	cancelHints   chan struct{}        // to the heartbeater: see hintCancel
-	skippingBeat  atomic.Bool          // a heartbeat is left out: see heartbeater.maySkip
-	beatSooner    workgroup.Wakeup     // to the heartbeater: it holds a job, so none is left out any more
-	missed        atomic.Bool          // an order came while a heartbeat was under way: the next one is not left out
+	layout        healthreport.Reporter // tells of the change of outdated
+	beatRequests  chan chan<- struct{}  // to the heartbeater: see beatNow
+	cancelHints   chan struct{}         // to the heartbeater: see hintCancel
+	skippingBeat  atomic.Bool           // a heartbeat is left out: see heartbeater.maySkip
+	beatSooner    workgroup.Wakeup      // to the heartbeater: it holds a job, so none is left out any more
+	missed        atomic.Bool           // an order came while a heartbeat was under way: the next one is not left out
 	processors    sync.WaitGroup
 	restoring     sync.WaitGroup // of what runs, after a loss of data
 

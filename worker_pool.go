@@ -3,18 +3,22 @@ package work
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/handler"
 	"github.com/265d0351/work/internal/inside"
+	"github.com/265d0351/work/internal/jobnames"
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/unique"
 	"github.com/265d0351/work/internal/workgroup"
 )
 
@@ -133,9 +137,14 @@ func (p *WorkerPool) register(name string, opts JobOptions, fn any, site string)
 	if err != nil {
 		p.note(fmt.Errorf("%s: %w", job, signatureError(err)))
 	}
-	if err == nil && opts.Unique != nil {
-		if err := opts.Unique.checkHandler(name, compiled); err != nil {
+	if err == nil {
+		_, more := compiled.Args()
+		args := unique.NewArgs(compiled.Types(), more)
+		if opts.Unique, err = opts.Unique.taking(name, args); err != nil {
 			p.note(fmt.Errorf("%s: JobOptions.Unique: %w", job, err))
+		}
+		if opts.StrictArgs {
+			compiled = compiled.Strict()
 		}
 	}
 	p.registered[name] = &registration{name: name, site: site, handler: compiled, options: opts.withDefaults(),
@@ -166,12 +175,15 @@ func caller() string {
 }
 
 // Clone returns another pool with the handlers, the concurrency, the middleware and the jobs of p, and options of its
-// own: none of p's are taken over, and its schedules are not. It is not started, and what becomes of one pool does not
-// concern the other. It is meant for tests, which run a program's jobs on a Redis of theirs (see package worktest).
+// own: of p's only EnqueueNames and EnqueueAnyName are taken over, in addition, and its schedules are not. It is not
+// started, and what becomes of one pool does not concern the other. It is meant for tests, which run a program's jobs
+// on a Redis of theirs (see package worktest).
 //
 // What is registered with p later is not in the clone. Mistakes of p's set-up are mistakes of the clone, except those
 // of p's options. It may be called whatever the state of p, but not while another goroutine sets p up.
 func (p *WorkerPool) Clone(opts WorkerOptions) *WorkerPool {
+	opts.EnqueueNames = slices.Concat(opts.EnqueueNames, p.options.EnqueueNames)
+	opts.EnqueueAnyName = opts.EnqueueAnyName || p.options.EnqueueAnyName
 	clone := NewWorkerPool(nil, p.concurrency, opts)
 	clone.handlers = p.handlers
 	clone.middlewares = append(clone.middlewares, p.middlewares...)
@@ -191,8 +203,9 @@ func (p *WorkerPool) Clone(opts WorkerOptions) *WorkerPool {
 	return clone
 }
 
-// Enqueuer returns an Enqueuer that shares the pool's connection; it also refuses args that the registered handler
-// could not take, and has WorkerOptions.EnqueueMiddleware around it. It works before Start, and until Stop has ended.
+// Enqueuer returns an Enqueuer that shares the pool's connection. It refuses names that are not registered with the
+// pool, unless WorkerOptions.EnqueueNames has them or EnqueueAnyName is set, and args that the registered handler could
+// not take; WorkerOptions.EnqueueMiddleware is around it. It works before Start, and until Stop has ended.
 // If the pool's Redis options are wrong, each of its calls returns that error. Its Close is the pool's matter: the
 // program need not call it.
 func (p *WorkerPool) Enqueuer() *Enqueuer {
@@ -205,19 +218,28 @@ func (p *WorkerPool) Enqueuer() *Enqueuer {
 	if !p.closed {
 		err = p.open()
 	}
-	store := p.store
-	if err != nil {
-		store = rdb.NewStore(unopened{err}, p.options.Namespace)
+	store := rdb.NewStore(unopened{err}, p.options.Namespace)
+	if err == nil {
+		store = p.store.Guarded() // no heartbeat tells those who enqueue that this program is too old
 	}
 	p.enqueuer = newEnqueuer(store, enqueuerSettings{
 		maxArgs: p.options.MaxArgsSize, largeArgs: p.options.LargeArgs, home: p.options.ObjectHome,
-		check: p.checkArgs, unique: p.uniqueOf, middlewares: p.options.EnqueueMiddleware,
+		own: p.namesToEnqueue(), check: p.checkArgs, unique: p.uniqueOf, middlewares: p.options.EnqueueMiddleware,
 	})
 	p.enqueuer.settings.err = err
 	if p.closed {
 		_ = p.enqueuer.Close() // it has nothing to lose
 	}
 	return p.enqueuer
+}
+
+// namesToEnqueue are those that its Enqueuer accepts; nil is any.
+func (p *WorkerPool) namesToEnqueue() *jobnames.Rule {
+	if p.options.EnqueueAnyName {
+		return nil
+	}
+	return jobnames.OfPool(func(name string) bool { return p.registered[name] != nil },
+		func() []string { return slices.Collect(maps.Keys(p.registered)) }, p.options.EnqueueNames)
 }
 
 // uniqueOf are the options with which the jobs of that name are registered; nil where they are not unique.

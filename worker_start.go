@@ -31,12 +31,15 @@ func newWorker(p *engine, of host, concurrency int, first bool) *worker {
 	prefetch := p.options.Prefetch
 	held := min(maxHeld, concurrency+prefetch+max(concurrency, 64))
 	life, end := context.WithCancelCause(objects.NewContext(context.Background(), p.objects.cache))
+	untilStop, beginStop := context.WithCancelCause(life)
 	w := &worker{
 		engine: p, host: of, driver: p.driver, store: p.store, events: p.events, clock: p.clock, first: first,
 		concurrency: concurrency, registrations: p.registered,
 		life: life, kill: func() { end(ErrShutdown) },
+		untilStop: untilStop, beginStop: func() { beginStop(ErrShutdown) },
 		slots:        workgroup.NewSlots(concurrency+prefetch, held),
 		beatSooner:   workgroup.NewWakeup(),
+		layout:       healthreport.Reporter{Component: "layout", Emit: p.events.emit},
 		stats:        history.NewCounter(p.clock),
 		beats:        liveness.BeatsOf(p.options.HeartbeatLife),
 		outcomes:     workgroup.NewOutbox(func(r *run) **run { return &r.older }),
@@ -102,8 +105,10 @@ func (w *worker) register(ctx context.Context, c *session, former string) error 
 	w.queues.listing.Expect(names)
 	defer w.queues.listing.Recheck(names) // whatever came of it: what is served may have changed meanwhile
 	sent, begun := w.clock.Local(), time.Now()
+	c.info = w.info(len(names))
+	c.ran.Untold() // Redis may have lost it
 	at, epoch, err := c.rdb.Register(ctx, rdb.Registration{
-		Life: w.beats.Life, Epoch: ids.Random(16), Former: former, Info: w.info(len(names)), Queues: names,
+		Life: w.beats.Life, Epoch: ids.Random(16), Former: former, Info: c.info, Queues: names,
 	})
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/stopped"
 )
 
 // The times of a stop.
@@ -26,10 +27,11 @@ const (
 	cutShare    = 0.8 // after that nothing is waited for
 )
 
-// requestStop begins the stop of the worker: no more fetches, and what its handlers give back goes to the front of its
-// queue.
+// requestStop begins the stop of the worker: no more fetches, no handler waits for other jobs, and what handlers give
+// back goes to the front of its queue.
 func (w *worker) requestStop() {
 	w.stopRequested.Store(true)
+	w.beginStop()
 	w.fetching.Stop()
 }
 
@@ -64,7 +66,7 @@ func (w *worker) stop(deadline *lifecycle.StopDeadline, shutdown time.Duration) 
 	w.waitFor(cut, w.beating.Done())
 	w.fence.Stop()
 	w.reportHistory(cut)
-	result.note(w.leave(cut))
+	result.note(w.leave(cut, w.whyStopped()))
 	w.settling.Stop()
 	w.kill()
 	w.restoring.Wait()
@@ -205,17 +207,34 @@ func (w *worker) awaitSettled(ctx context.Context) error {
 		w.slots.Held())
 }
 
+// whyStopped is what the list of workers that have stopped says.
+func (w *worker) whyStopped() string {
+	switch {
+	case w.engine.ordered.Load():
+		return stopped.Ordered
+	case w.retiring.Load():
+		return stopped.Retired
+	}
+	return stopped.Stopped
+}
+
 // leave removes the worker from Redis, giving back what a lost fetch may have left, and passes tokens on that it took.
-func (w *worker) leave(ctx context.Context) error {
+// It is listed with why it has stopped; without a reason it is not.
+func (w *worker) leave(ctx context.Context, why string) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	c, names := w.session(), w.queues.listing.Listed()
+	c, names, text := w.session(), w.queues.listing.Listed(), ""
+	if why != "" {
+		told := stopped.Of(c.info, why)
+		told.Ran = c.ran.Ran()
+		text = told.Encode()
+	}
 	for range 3 {
 		left, err := c.withdrawAll(ctx, names)
 		if err != nil {
 			return fmt.Errorf("the worker could not be removed from Redis, others will reap it: %w", err)
 		}
-		holding, gone, err := c.rdb.Forget(ctx, left)
+		holding, gone, err := c.rdb.Forget(ctx, left, text)
 		if err != nil {
 			return fmt.Errorf("the worker could not be removed from Redis, others will reap it: %w", err)
 		}
@@ -241,7 +260,7 @@ func (w *worker) leave(ctx context.Context) error {
 // brought it, or one whose reply was lost.
 func (w *worker) requeueListed(ctx context.Context, c *session, queue string) error {
 	for {
-		lists, err := c.rdb.InProcess(ctx, []string{queue}, 4*rdb.MaxBatch) // more than it may hold
+		lists, err := c.rdb.InProcess(ctx, []string{queue}, 7*rdb.MaxBatch) // more than it may hold
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/visible"
 )
 
 // hostile is a name that means something to HTML.
@@ -31,10 +32,11 @@ func TestWhateverItIsCalledItIsShownAndCanBeActedOn(t *testing.T) {
 			p := b.open(t, s)
 			p.visit("/queues")
 			p.press(`td.name a`)
-			require.Equal(t, "Queue "+name, ask[string](p, `() => document.querySelector("h1").textContent`))
+			heading := func() string { return ask[string](p, `() => document.querySelector("h1").textContent`) }
+			require.Equal(t, "Queue "+visible.Text(name), heading())
 			require.NoError(t, s.inspector.ResumeAll(s.ctx()))
 			p.press(`td.id a`)
-			require.Equal(t, "Job "+name, ask[string](p, `() => document.querySelector("h1").textContent`))
+			require.Equal(t, "Job "+visible.Text(name), heading())
 			assert.Empty(t, p.examine("hostile"))
 			query := url.Values{"id": {name}}.Encode()
 			p.submit("job-stall?"+query, "Put aside")

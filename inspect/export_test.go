@@ -9,8 +9,9 @@ import (
 
 // What the tests outside of the package look at inside of it.
 type (
-	Mark       = position
-	PageCursor = pageCursor
+	Mark         = position
+	PageCursor   = pageCursor
+	SearchCursor = searchCursor
 )
 
 const (
@@ -33,6 +34,9 @@ var (
 	ErrRestless   = errKeepsMoving
 	EncodeAllArgs = encodeArgs
 )
+
+// SealCursor makes a text of the bytes of a cursor, right or wrong.
+func SealCursor(b []byte) string { return (&cursorWriter{b: b}).sealed() }
 
 func (m *position) Validate(of work.State) error { return m.validate(of) }
 

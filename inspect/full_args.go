@@ -8,18 +8,20 @@ import (
 	"slices"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/ended"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/invalid"
 	"github.com/265d0351/work/internal/rawjson"
+	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/objects"
 )
 
-// FullArgs returns the args of a job that has not ended, with those that are kept as objects in their places, as its
-// handler gets them; JobInfo.Args has null there. It reads each object by itself. One that is kept outside of Redis, by
-// an ObjectHome, the Inspector does not find: then the error is an *[work.ObjectError]. It is [work.ErrNotFound] where
-// there is no such job.
+// FullArgs returns the args of a job, with those that are kept as objects in their places, as its handler gets them;
+// JobInfo.Args has null there. It reads each object by itself. One that is kept outside of Redis, by an ObjectHome, the
+// Inspector does not find, and those of a job that has ended go when no other job needs them: then the error is an
+// *[work.ObjectError]. It is [work.ErrNotFound] where there is no such job, or its args are not kept.
 func (i *Inspector) FullArgs(ctx context.Context, id string) (json.RawMessage, error) {
 	if i.unusable != nil {
 		return nil, i.unusable
@@ -42,10 +44,14 @@ func (i *Inspector) wholeArgs(ctx context.Context, id string) (json.RawMessage, 
 	if found[0].Err != nil {
 		return nil, found[0].Err
 	}
-	if found[0].Record == nil {
-		return nil, work.ErrNotFound
+	stored, err := recordOf(&found[0])
+	if err == nil && stored == nil {
+		err = work.ErrNotFound
 	}
-	rec, err := record.Decode(found[0].Record)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := record.Decode(stored)
 	if err != nil {
 		return nil, err
 	}
@@ -67,4 +73,16 @@ func (i *Inspector) wholeArgs(ctx context.Context, id string) (json.RawMessage, 
 		}
 	}
 	return rawjson.Join(pieces), nil
+}
+
+// recordOf is the record of a job with its args, also of one that has ended; nil where it is not kept.
+func recordOf(found *rdb.Found) ([]byte, error) {
+	if found.Details == nil {
+		return found.Record, nil
+	}
+	details, err := ended.Decode(found.Details)
+	if details.NoArgs != "" {
+		return nil, fmt.Errorf("they were not kept when it ended (%s): %w", details.NoArgs, work.ErrNotFound)
+	}
+	return details.Record, err
 }

@@ -3,6 +3,7 @@ package inspect_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -63,5 +64,44 @@ func TestFullArgsSayWhichObjectIsElsewhere(t *testing.T) {
 		var missing *work.ObjectError
 		require.ErrorAs(t, err, &missing)
 		assert.Equal(t, 1, missing.Argument)
+	})
+}
+
+// Of a job that has ended the objects are shown as long as they are there.
+func TestFullArgsOfAJobThatHasEnded(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		long := strings.Repeat("x", 100_000)
+		enq := k.Enq.With(work.Retention(time.Hour))
+		shared, err := enq.Enqueue(k.Ctx(), "n", 7, long)
+		require.NoError(t, err)
+		omitted, err := enq.With(work.OmitArgs()).Enqueue(k.Ctx(), "n", 7, long)
+		require.NoError(t, err)
+		forgotten, err := k.Enq.Enqueue(k.Ctx(), "n", 7, long)
+		require.NoError(t, err)
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("n", func(int, string) error { return nil }))
+		k.Drained(pool)
+		info := k.over(shared.ID)
+		assert.Equal(t, "[7,null]", string(info.Args))
+		assert.Equal(t, 1, info.Options.Objects)
+		args, err := k.hands().FullArgs(k.Ctx(), shared.ID)
+		require.NoError(t, err)
+		assert.Equal(t, `[7,"`+long+`"]`, string(args), "nobody has removed it yet")
+		for id, want := range map[string]string{omitted.ID: "unwanted", forgotten.ID: ""} {
+			_, err = k.hands().FullArgs(k.Ctx(), id)
+			require.ErrorIs(t, err, work.ErrNotFound)
+			assert.ErrorContains(t, err, want)
+		}
+
+		for _, key := range k.Remains("object:") { // as the janitor does
+			k.Do("UNLINK", strings.TrimPrefix(key, "{"+k.Namespace+"}:"))
+		}
+		_, err = k.hands().FullArgs(k.Ctx(), shared.ID)
+		var missing *work.ObjectError
+		require.ErrorAs(t, err, &missing)
+		assert.Equal(t, 2, missing.Argument)
+		info = k.over(shared.ID)
+		assert.Equal(t, "[7,null]", string(info.Args))
 	})
 }

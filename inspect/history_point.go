@@ -8,14 +8,14 @@ import (
 )
 
 // HistoryPoint is what became of the jobs of one name in one minute or one day, by the time at which Redis was told.
-// Each attempt counts once, as done, failed or dead. What was put off, given back, discarded by its handler, cancelled
-// or has expired does not count.
+// Each attempt counts once, as done or failed; of those that failed some were the last one of a job. What was put off,
+// given back, discarded by its handler, cancelled or has expired does not count.
 type HistoryPoint struct {
 	At     time.Time `json:"at"`     // begin of the minute, or of the day in UTC
 	Done   int64     `json:"done"`   // ended without an error
-	Failed int64     `json:"failed"` // ended with an error, and are tried again
+	Failed int64     `json:"failed"` // ended with an error or a panic, whatever followed: Dead is a part of it
 	Dead   int64     `json:"dead"`   // went to the morgue, or would have but for SkipMorgue
-	Run    Histogram `json:"run"`    // how long handlers took, in all three
+	Run    Histogram `json:"run"`    // how long handlers took, in both
 	Waited Histogram `json:"waited"` // how long these jobs were due when their handlers began
 }
 
@@ -94,7 +94,7 @@ func (h Histogram) Quantile(q float64) time.Duration {
 // add adds what is stored.
 func (p *HistoryPoint) add(stored string) {
 	c := history.Parse(stored)
-	p.Done, p.Failed, p.Dead = p.Done+c.Done, p.Failed+c.Failed, p.Dead+c.Dead
+	p.Done, p.Failed, p.Dead = p.Done+c.Done, p.Failed+c.Failed+c.Dead, p.Dead+c.Dead // stored is each for itself
 	p.Run.Merge(Histogram(c.Run))
 	p.Waited.Merge(Histogram(c.Waited))
 }

@@ -114,7 +114,7 @@ func TestWhatIsStoredIsAddedToAPoint(t *testing.T) {
 	var p inspect.HistoryPoint
 	p.Add("d:3 f:1 m:2 r:15000 r4:1 w:7 w0:1")
 	p.Add("d:3 f:1 m:2 r:15000 r4:1 w:7 w0:1")
-	want := inspect.HistoryPoint{Done: 6, Failed: 2, Dead: 4}
+	want := inspect.HistoryPoint{Done: 6, Failed: 6, Dead: 4}
 	want.Run.Counts[4], want.Run.Sum = 2, 30*time.Millisecond
 	want.Waited.Counts[0], want.Waited.Sum = 2, 14*time.Microsecond
 	assert.Equal(t, want, p)

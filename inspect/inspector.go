@@ -42,7 +42,11 @@ func New(dsn string, opts ...work.EnqueuerOption) (*Inspector, error) {
 }
 
 func inspectorOf(of inside.Of, enqueuer func() *work.Enqueuer) *Inspector {
-	return &Inspector{store: of.Store, unusable: of.Unusable, morgueLimit: of.MorgueLimit, enqueuer: enqueuer}
+	i := &Inspector{unusable: of.Unusable, morgueLimit: of.MorgueLimit, enqueuer: enqueuer}
+	if of.Store != nil {
+		i.store = of.Store.Guarded()
+	}
+	return i
 }
 
 // Of returns an Inspector that shares the pool's connection. It works before Start, and until Stop has ended. If the

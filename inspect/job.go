@@ -1,14 +1,15 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/crash"
+	"github.com/265d0351/work/internal/ended"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/invalid"
@@ -70,7 +71,8 @@ func (i *Inspector) lookUp(ctx context.Context, ids []string, look lookFunc,
 		bytes := 0
 		for n := range found {
 			visit(from+n, &found[n])
-			bytes += len(found[n].Record) + len(found[n].Trail) + len(found[n].Outcome)
+			bytes += len(found[n].Record) + len(found[n].Trail) + len(found[n].Outcome) +
+				len(found[n].Details)
 		}
 		from, size = from+len(page), nextLookup(size, bytes)
 	}
@@ -102,14 +104,17 @@ func newJobInfo(f *rdb.Found) (*JobInfo, error) {
 	crashes := crash.Read(f.Crashes)
 	info := &JobInfo{ID: f.ID, AsOf: f.Time, Cancelling: f.Flagged, Crashes: crashes.Workers()}
 	if f.Where == rdb.WhereEnded {
+		info.readDetails(f.Details)
 		return info, info.readOutcome(f.Outcome)
 	}
 	info.readRecord(f.Record)
-	info.readTrail(record.DecodeTrail(f.Trail))
+	trail := record.DecodeTrail(f.Trail)
+	info.readTrail(trail)
 	if f.Queue != "" {
 		info.Name = f.Queue
 	}
 	info.setPlace(f)
+	info.readAttempts(f, &trail, &crashes)
 	return info, nil
 }
 
@@ -120,7 +125,7 @@ func (j *JobInfo) readOutcome(b []byte) error {
 		return fmt.Errorf("its outcome is not what this version writes: %w", err)
 	}
 	j.State, j.Result, j.ResultProblem = work.State(record.StateName(kept.State)), kept.Result, kept.Problem
-	j.EndedAt = timeOf(kept.EndedAt)
+	j.EndedAt, j.Name = timeOf(kept.EndedAt), cmp.Or(kept.Name, j.Name)
 	return nil
 }
 
@@ -131,7 +136,7 @@ func (j *JobInfo) readRecord(b []byte) {
 		j.Problem = err.Error()
 		return
 	}
-	j.Args, j.Meta, j.Tags, j.SourceID = r.Args, r.Meta, r.Tags, r.Source
+	j.Args, j.Meta, j.Tags, j.SourceID, j.Parent = r.Args, r.Meta, r.Tags, r.Source, r.Parent
 	j.EnqueuedAt, j.RunAt = timeOf(r.EnqueuedAt), timeOf(max(r.EnqueuedAt, r.RunAt))
 	j.Options = JobInfoOptions{
 		Retries: r.Retries, Timeout: span.FromMillis(r.Timeout), Retention: span.FromMillis(r.Retention),
@@ -149,6 +154,51 @@ func (j *JobInfo) readTrail(t record.Trail) {
 	}
 	if t.RunAt > 0 {
 		j.RunAt = timeOf(t.RunAt)
+	}
+}
+
+// readDetails takes over what is kept of a job that has ended, beside its outcome.
+func (j *JobInfo) readDetails(text []byte) {
+	if text == nil {
+		return
+	}
+	details, err := ended.Decode(text)
+	if err != nil {
+		j.Problem = "what is kept of it is not what this version writes: " + err.Error()
+		return
+	}
+	name := j.Name
+	if details.Record != nil {
+		j.readRecord(details.Record)
+	}
+	j.Name = cmp.Or(name, j.Name)
+	if j.NoArgs = string(details.NoArgs); j.NoArgs != "" {
+		j.Args = nil
+	}
+	j.Attempts, j.AttemptsLeftOut, j.Fails = attemptsOf(details.Attempts), details.Left, details.Fails
+	j.Reason = details.Reason
+	for _, a := range details.Attempts {
+		if a.Outcome == record.Failed {
+			j.Errors = append(j.Errors, JobError{At: timeOf(a.Ended), Attempt: a.Number, Worker: a.Worker,
+				Error: a.Error, Stack: a.Stack})
+		}
+	}
+	if last := len(details.Attempts); last > 0 {
+		if due := details.Attempts[last-1].Due; due > 0 {
+			j.RunAt = timeOf(due)
+		}
+	}
+	if details.Message != "" || details.Progress != nil {
+		j.Checkin = &JobCheckin{At: timeOf(details.SaidAt), Message: details.Message, Progress: details.Progress}
+	}
+}
+
+// readAttempts takes over the attempts of a living job, the one under way included.
+func (j *JobInfo) readAttempts(f *rdb.Found, t *record.Trail, crashes *crash.Record) {
+	j.Attempts, j.AttemptsLeftOut = attemptsOf(ended.Attempts(t, crashes)), t.LeftOut()
+	if f.Where == rdb.WhereClaimed {
+		j.Attempts = append(j.Attempts, Attempt{Number: t.Fails + 1, Due: j.RunAt, Begun: j.BegunAt, Worker: j.Worker,
+			Outcome: AttemptRunning})
 	}
 }
 
@@ -201,12 +251,4 @@ func readCheckin(said string) *JobCheckin {
 	}
 	message, progress := record.DecodeCheckin(text)
 	return &JobCheckin{At: timeOf(ms), Message: message, Progress: progress}
-}
-
-// timeOf is a time that is stored in milliseconds; 0 is none.
-func timeOf(ms int64) time.Time {
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms)
 }

@@ -100,9 +100,8 @@ func (i *Inspector) endCancelled(ctx context.Context, id string) {
 	if err != nil || seen.over || seen.state != work.StateCancelled {
 		return
 	}
-	rec, _ := record.Decode(seen.Record) // of one that cannot be read nothing is known
-	cancelled := ending.Cancelled(&rec, seen.Trail, time.UnixMilli(seen.now))
-	_, _ = i.store.Execute(ctx, []rdb.Order{i.store.Remove(seen.JobPlace, cancelled)})
+	rests := ending.Resting{Name: seen.Queue, Record: seen.Record, Trail: seen.Trail, Now: time.UnixMilli(seen.now)}
+	_, _ = i.store.Execute(ctx, []rdb.Order{i.store.Remove(seen.JobPlace, rests.Cancelled())})
 }
 
 func stalling() control {

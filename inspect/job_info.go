@@ -9,17 +9,20 @@ import (
 )
 
 // JobInfo is what is known of a job, all of it as of one moment. What does not apply to its state, and what is not
-// known, is the zero value: of a job that has ended only its outcome is there, if it is kept. It is the caller's own.
+// known, is the zero value. Of a job that has ended all of that is there for as long as its Retention says; of one
+// without, and of those before the last 10,000 of a name and state, or before the last 16 MiB of these, nothing but the
+// outcome, if that is kept. It is the caller's own.
 type JobInfo struct {
 	ID    string     `json:"id"`
 	Name  string     `json:"name,omitzero"`
 	State work.State `json:"state"`
 	AsOf  time.Time  `json:"as_of"` // the moment, by Redis' clock, as all times but EnqueuedAt
 
-	Args     json.RawMessage   `json:"args,omitempty"` // a JSON array, byte for byte as it is stored
+	Args     json.RawMessage   `json:"args,omitempty"` // a JSON array as it is stored; objects are null: see FullArgs
 	Meta     map[string]string `json:"meta,omitempty"`
 	Tags     []string          `json:"tags,omitempty"`
 	SourceID int64             `json:"source,omitzero"`
+	Parent   string            `json:"parent,omitzero"` // the id of the job whose handler enqueued it
 	Options  JobInfoOptions    `json:"options,omitzero"`
 
 	EnqueuedAt time.Time `json:"enqueued_at,omitzero"` // Redis' clock, as the enqueuer knew it
@@ -31,16 +34,22 @@ type JobInfo struct {
 	Worker string `json:"worker,omitzero"` // running: who has it
 	// that worker has no heartbeat: it is about to be declared dead
 	WorkerLost bool        `json:"worker_lost,omitzero"`
-	Checkin    *JobCheckin `json:"checkin,omitzero"` // running: the last one; nil before the first
+	Checkin    *JobCheckin `json:"checkin,omitzero"` // running, ended: the last one of the last attempt; nil: none
 	// queued: how many jobs are before it; -1 when there are over 10,000
 	Ahead      int  `json:"ahead,omitzero"`
 	Cancelling bool `json:"cancelling,omitzero"` // its cancellation is wanted
 
 	Why []WaitReason `json:"why,omitempty"` // queued, scheduled, retrying: why it does not run yet; see there
 
+	// those that are known, in the order of their ends, the one under way last: the last ten that failed, the last ten
+	// that were snoozed, released or crashed, and the one with which the job has ended. One that its worker gave back
+	// when it stopped is not noted, nor a crash of one that was cancelled or deleted before its next attempt had ended
+	Attempts        []Attempt `json:"attempts,omitempty"`
+	AttemptsLeftOut int       `json:"attempts_left_out,omitzero"` // how many more there were
+
 	Fails  int        `json:"fails,omitzero"`   // attempts that failed
 	Errors []JobError `json:"errors,omitempty"` // of the last ten of them, oldest first
-	Reason string     `json:"reason,omitzero"`  // dead: why
+	Reason string     `json:"reason,omitzero"`  // dead, discarded: why
 	// workers that died with it since its last attempt ended in good order
 	Crashes  []string `json:"crashes,omitempty"`
 	HasLog   bool     `json:"has_log,omitzero"`   // it has written a log
@@ -48,6 +57,13 @@ type JobInfo struct {
 
 	Result        json.RawMessage `json:"result,omitempty"` // succeeded: what its handler returned, if that is kept
 	ResultProblem string          `json:"result_problem,omitzero"`
+
+	// ended: why its Args are not here: "unwanted" (see work.OmitArgs) or "too large", where it would have more than
+	// 64 KiB with them
+	NoArgs string `json:"no_args,omitzero"`
+	// in a page or search of ended jobs: this is an earlier job of an id that was used again, or whose outcome is not
+	// kept any more. [Inspector.Job] tells of the newer one
+	Former bool `json:"former,omitzero"`
 
 	Problem string `json:"problem,omitzero"` // what is wrong with its record: what stands in it is not known then
 }
@@ -62,7 +78,7 @@ type JobInfoOptions struct {
 	Deadline   time.Time     // its attempts end then
 	Completion string        // its completion queue
 	Unique     bool          // it has a lock
-	Objects    int           // how many of its args are kept as objects
+	Objects    int           // how many of its args are objects, which go when no job needs them that has not ended
 }
 
 // JobCheckin is what a running job said last.

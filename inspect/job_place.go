@@ -2,13 +2,14 @@ package inspect
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// place is where jobs of one state stand: a shelf, a queue, or what is claimed.
+// place is where jobs of one state stand: a shelf, a queue, what is claimed, or what is kept of those that have ended.
 type place struct {
 	state  work.State
 	name   string // of the queue; of claims "" is any
@@ -30,6 +31,9 @@ func (i *Inspector) read(ctx context.Context, at *place, from position, n int) (
 		return i.readQueue(ctx, at, from, n)
 	case work.StateRunning:
 		return i.readClaims(ctx, at, from, n)
+	}
+	if at.hasEnded() {
+		return i.readEnded(ctx, at, from, n)
 	}
 	cursor := rdb.ShelfCursor{Newest: at.newest, Score: from.Score, ID: from.ID}
 	jobs, err := i.store.ShelfPage(ctx, selectable[at.state], &cursor, n+1) // one more tells whether there are more
@@ -72,11 +76,23 @@ func (i *Inspector) readClaims(ctx context.Context, at *place, from position, n 
 	}), err
 }
 
+// readEnded reads up to n jobs of a place where jobs have ended.
+func (i *Inspector) readEnded(ctx context.Context, at *place, from position, n int) (portion, error) {
+	cursor := rdb.ShelfCursor{Newest: at.newest, Score: from.Score, ID: from.ID}
+	jobs, err := i.store.EndedPage(ctx, endedShelf(at.state, at.name), &cursor, n+1)
+	return portionOf(jobs, n, func(last *rdb.SeenJob) position { return position{Score: last.Score, ID: last.ID} }), err
+}
+
+// hasEnded tells whether jobs of a place have ended.
+func (at *place) hasEnded() bool { return slices.Contains(endedStates, at.state) }
+
 // listedJob is a job that was seen in a place.
 type listedJob struct {
 	id    string
 	state work.State
-	ahead int // how many run before it, where that is known; else -1
+	ahead int    // how many run before it, where that is known; else -1
+	score string // of one that has ended
+	of    *place // where a search has found it
 }
 
 // described looks at jobs once more and tells all of each. Those that are not as wanted any more are left out. One that

@@ -3,12 +3,14 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/invalid"
+	"github.com/265d0351/work/internal/rdb"
 )
 
 // The bounds of a page.
@@ -19,11 +21,13 @@ const (
 
 // PageOptions says which jobs, in which order.
 type PageOptions struct {
-	State work.State // queued, running, scheduled, retrying, stalled or dead
-	// of the queue: needed for queued jobs, may be given for running ones, "" for all others, which Search can tell
-	// apart
+	// queued, running, scheduled, retrying, stalled or dead; or one in which jobs have ended: succeeded, cancelled,
+	// discarded, expired or deleted, of which those are listed that had a Retention
+	State work.State
+	// of the queue: needed for queued jobs and those that have ended, may be given for running ones, "" for all others,
+	// which Search can tell apart
 	Name string
-	// the newest, or due last, first. Otherwise the oldest, or due first; of a queue the one that runs next
+	// the newest, due last or ended last, first. Otherwise the oldest, or due first; of a queue the one that runs next
 	Newest bool
 	Cursor string // JobPage.Next of the page before; "" is the beginning
 	Limit  int    // of jobs; 0 is 50, at most 500
@@ -60,11 +64,13 @@ func (i *Inspector) Page(ctx context.Context, opts PageOptions) (JobPage, error)
 // validate fills in the defaults and reads the cursor.
 func (o *PageOptions) validate() (position, error) {
 	_, standing := selectable[o.State]
-	named := o.State == work.StateQueued || o.State == work.StateRunning
+	over := slices.Contains(endedStates, o.State)
+	named := over || o.State == work.StateQueued || o.State == work.StateRunning
 	switch {
-	case !standing && o.State != work.StateRunning:
+	case !standing && !over && o.State != work.StateRunning:
 		return position{}, &work.InvalidError{What: "the state of the page", Value: excerpt.Brief(string(o.State)),
-			Remedy: "use StateQueued, StateRunning, StateScheduled, StateRetrying, StateStalled or StateDead"}
+			Remedy: "use StateQueued, StateRunning, StateScheduled, StateRetrying, StateStalled, StateDead, or a " +
+				"state in which jobs have ended"}
 	case o.Name != "" && !named:
 		return position{}, &work.InvalidError{What: "the name of the page", Value: excerpt.Brief(o.Name),
 			Remedy: "leave it out: jobs of all names stand together when they are " + string(o.State) +
@@ -73,7 +79,7 @@ func (o *PageOptions) validate() (position, error) {
 		return position{}, &work.InvalidError{What: "the limit of the page", Value: strconv.Itoa(o.Limit),
 			Remedy: "use 1 to 500, or 0 for 50"}
 	}
-	if o.State == work.StateQueued || o.Name != "" {
+	if over || o.State == work.StateQueued || o.Name != "" {
 		if err := inside.AsInvalid(invalid.JobName(o.Name)); err != nil {
 			return position{}, err
 		}
@@ -108,16 +114,26 @@ func (i *Inspector) page(ctx context.Context, opts PageOptions, from position) (
 		if page.Total, err = i.store.Length(ctx, "", shelf); err != nil {
 			return JobPage{}, err
 		}
+	} else if at.hasEnded() {
+		counts, err := i.store.EndedCounts(ctx, []rdb.EndedShelf{endedShelf(opts.State, opts.Name)})
+		if err != nil {
+			return JobPage{}, err
+		}
+		page.Total = counts[0]
 	}
 	if next, more := part.behind(len(part.jobs)); more {
 		page.Next = encodeCursor(pageCursor{State: opts.State, Name: opts.Name, Newest: opts.Newest, Mark: next})
 	}
 	seen := make([]listedJob, len(part.jobs))
 	for n, job := range part.jobs {
-		seen[n] = listedJob{id: job.ID, state: opts.State, ahead: -1}
+		seen[n] = listedJob{id: job.ID, state: opts.State, ahead: -1, score: job.Score}
 		if part.ahead != nil {
 			seen[n].ahead = part.ahead(n)
 		}
+	}
+	if at.hasEnded() {
+		page.Jobs, err = i.describedEnded(ctx, &at, seen)
+		return page, err
 	}
 	page.Jobs, err = i.described(ctx, seen, func(info *JobInfo) bool { return info.State == opts.State })
 	return page, err

@@ -1,9 +1,6 @@
 package inspect
 
 import (
-	"bytes"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"math"
 	"strconv"
@@ -15,58 +12,119 @@ import (
 
 // position is how far a place was read. The zero value is its beginning.
 type position struct {
-	Score string           `json:"score,omitzero"` // of the last job on a shelf; of a running one ms of its claim
-	ID    string           `json:"id,omitzero"`
-	Line  *rdb.QueueCursor `json:"line,omitempty"` // of a queue
+	Score string           // of the last job on a shelf; of a running one ms of its claim
+	ID    string           // of that job
+	Line  *rdb.QueueCursor // of a queue
 }
 
 // pageCursor is what JobPage.Next says.
 type pageCursor struct {
-	State  work.State `json:"state"`
-	Name   string     `json:"name,omitzero"`
-	Newest bool       `json:"newest,omitzero"`
-	Mark   position   `json:"mark"`
+	State  work.State
+	Name   string
+	Newest bool
+	Mark   position
 }
 
 // searchCursor is what SearchPage.Next says.
 type searchCursor struct {
-	Search  string     `json:"search"` // digest of the selection
-	Newest  bool       `json:"newest,omitzero"`
-	State   work.State `json:"state"` // the place where it goes on
-	Name    string     `json:"name,omitzero"`
-	Mark    position   `json:"mark"`
-	Through int        `json:"through"`
-	Exact   bool       `json:"exact,omitzero"` // the job with that very id was found already
+	Search  string // digest of the selection
+	Newest  bool
+	State   work.State // the place where it goes on
+	Name    string
+	Mark    position
+	Through int
+	Exact   bool // the job with that very id was found already
 }
 
-// encodeCursor makes a text of letters, digits, "-" and "_".
-func encodeCursor(cursor any) string {
-	plain, err := json.Marshal(cursor)
-	if err != nil { // texts and numbers only: cannot happen
-		return ""
+// The kinds of cursors, each its first byte: another layout gets another one.
+const (
+	pageKind   = 0x21
+	searchKind = 0x22
+)
+
+func (c pageCursor) write(w *cursorWriter) {
+	w.number(pageKind)
+	w.state(c.State)
+	w.text(c.Name)
+	w.truth(c.Newest)
+	c.Mark.write(w)
+}
+
+func (c *pageCursor) read(r *cursorReader) {
+	r.expect(pageKind)
+	c.State, c.Name, c.Newest = r.state(), r.text(), r.truth()
+	c.Mark.read(r)
+}
+
+func (c searchCursor) write(w *cursorWriter) {
+	w.number(searchKind)
+	w.text(c.Search)
+	w.truth(c.Newest)
+	w.state(c.State)
+	w.text(c.Name)
+	c.Mark.write(w)
+	w.number(c.Through)
+	w.truth(c.Exact)
+}
+
+func (c *searchCursor) read(r *cursorReader) {
+	r.expect(searchKind)
+	c.Search, c.Newest, c.State, c.Name = r.text(), r.truth(), r.state(), r.text()
+	c.Mark.read(r)
+	c.Through, c.Exact = r.number(), r.truth()
+}
+
+func (m *position) write(w *cursorWriter) {
+	w.score(m.Score)
+	w.text(m.ID)
+	w.truth(m.Line != nil)
+	if m.Line == nil {
+		return
 	}
-	return base64.RawURLEncoding.EncodeToString(plain)
+	w.truth(m.Line.Newest)
+	w.number(m.Line.At)
+	w.number(m.Line.Length)
+	w.anchors([]rdb.Anchor{m.Line.Front})
+	w.anchors(m.Line.Before)
+	w.anchors(m.Line.Behind)
 }
 
-// maxCursor is above what any cursor has: eight ids of 200 bytes, escaped.
-const maxCursor = 64 << 10
+func (m *position) read(r *cursorReader) {
+	m.Score, m.ID = r.score(), r.text()
+	if !r.truth() {
+		return
+	}
+	m.Line = &rdb.QueueCursor{Newest: r.truth(), At: r.number(), Length: r.number()}
+	if front := r.anchors(); len(front) == 1 {
+		m.Line.Front = front[0]
+	} else {
+		r.fail()
+	}
+	m.Line.Before, m.Line.Behind = r.anchors(), r.anchors()
+}
+
+// encodeCursor makes a text of letters, digits, "-" and "_": about 60 for a shelf and 100 for a queue or a search.
+func encodeCursor(cursor interface{ write(*cursorWriter) }) string {
+	var w cursorWriter
+	cursor.write(&w)
+	return w.sealed()
+}
+
+// maxCursor is above what any cursor has: a digest, a name and an id of 200 bytes.
+const maxCursor = 2 << 10
 
 // decodeCursor reads what encodeCursor made of such a cursor, and no other.
-func decodeCursor(text string, into any) error {
+func decodeCursor(text string, into interface{ read(*cursorReader) }) error {
 	if len(text) > maxCursor {
 		return badCursor(text, errors.New("it is too long"))
 	}
-	plain, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	r, err := unsealed(text)
+	if err == nil {
+		into.read(r)
+		err = r.end()
+	}
 	if err != nil {
 		return badCursor(text, err)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(plain))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
-		return badCursor(text, err)
-	}
-	if decoder.More() {
-		return badCursor(text, errors.New("there is something behind it"))
 	}
 	return nil
 }

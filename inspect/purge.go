@@ -9,7 +9,6 @@ import (
 	"github.com/265d0351/work/internal/ending"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
-	"github.com/265d0351/work/internal/record"
 )
 
 // PurgeOptions says how a purge is watched. The zero value is fine.
@@ -63,7 +62,7 @@ func (i *Inspector) purgePart(ctx context.Context, name string, part []rdb.Waite
 	var plain, others []string
 	for _, waiter := range part {
 		p.waiters[waiter.ID] = waiter
-		if has := p.belongings(waiter.ID); has.None() {
+		if end := p.resting(waiter.ID).Deleted(0); end.None() && end.Details == nil {
 			plain = append(plain, waiter.ID)
 		} else {
 			others = append(others, waiter.ID)
@@ -97,9 +96,7 @@ type purging struct {
 func (p *purging) end(ctx context.Context, ids []string) (deleted int, err error) {
 	deletions := make([]rdb.UnheldJob, len(ids))
 	for n, id := range ids {
-		kept := record.Outcome{State: record.Deleted, EndedAt: p.now.UnixMilli()}.Encode()
-		deletions[n] = p.unheldJob(id, rdb.Ending{State: record.Deleted, Keep: ending.Kept, Outcome: kept,
-			Belongings: p.belongings(id)})
+		deletions[n] = p.unheldJob(id, p.resting(id).Deleted(ending.Kept))
 	}
 	rested, err := p.store.EndUnheld(ctx, deletions)
 	var cancellations []rdb.UnheldJob
@@ -108,9 +105,8 @@ func (p *purging) end(ctx context.Context, ids []string) (deleted int, err error
 		case rdb.EndDone:
 			deleted++
 		case rdb.EndCancelled:
-			waiter := p.waiters[ids[n]]
-			rec, _ := record.Decode(waiter.Record) // of one that cannot be read nothing is known
-			cancellations = append(cancellations, p.unheldJob(ids[n], ending.Cancelled(&rec, waiter.Trail, p.now)))
+			cancellations = append(cancellations,
+				p.unheldJob(ids[n], p.resting(ids[n]).Cancelled()))
 		}
 	}
 	if err == nil && len(cancellations) > 0 {
@@ -124,8 +120,8 @@ func (p *purging) unheldJob(id string, end rdb.Ending) rdb.UnheldJob {
 	return rdb.UnheldJob{Spot: rdb.SpotQueue, Ending: end}
 }
 
-// belongings is what a job that waits has. One whose record cannot be read has nothing that anybody could know of.
-func (p *purging) belongings(id string) rdb.Belongings {
+// resting is a job that waits. Of one whose record cannot be read nobody could know what it has.
+func (p *purging) resting(id string) ending.Resting {
 	waiter := p.waiters[id]
-	return ending.BelongingsIn(waiter.Record, waiter.Trail)
+	return ending.Resting{Name: p.name, Record: waiter.Record, Trail: waiter.Trail, Now: p.now}
 }

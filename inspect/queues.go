@@ -33,7 +33,7 @@ type QueueInfo struct {
 	Workers int        `json:"workers"`         // with a heartbeat, that serve it. With 0 what waits will wait on
 
 	Done   int64 `json:"done"`   // jobs in the last five full minutes
-	Failed int64 `json:"failed"` // attempts in these minutes that failed
+	Failed int64 `json:"failed"` // attempts in these minutes that failed, those of Dead among them
 	Dead   int64 `json:"dead"`   // jobs that went to the morgue in these minutes
 
 	// when it was last seen with jobs or a worker, which is looked at every few minutes
@@ -205,6 +205,7 @@ func (i *Inspector) rates(ctx context.Context, infos []QueueInfo) error {
 	return i.store.Minutes(ctx, at, names, func(_ time.Time, sums rdb.Sums) {
 		point := history.Parse(sums.Counts)
 		info := byName[sums.Name]
-		info.Done, info.Failed, info.Dead = info.Done+point.Done, info.Failed+point.Failed, info.Dead+point.Dead
+		info.Done, info.Failed = info.Done+point.Done, info.Failed+point.Failed+point.Dead
+		info.Dead += point.Dead
 	})
 }

@@ -102,8 +102,8 @@ func costlyReads() []costlyRead {
 		page("a queue, in the middle", inspect.PageOptions{State: work.StateQueued, Name: "n"},
 			func(many int) *inspect.Mark {
 				return &inspect.Mark{Line: &rdb.QueueCursor{At: many / 2, Length: many,
-					Before: []string{redistest.CrowdID("q", many/2-1)},
-					Behind: []string{redistest.CrowdID("q", many/2)}}}
+					Before: []rdb.Anchor{rdb.AnchorOf(redistest.CrowdID("q", many/2-1))},
+					Behind: []rdb.Anchor{rdb.AnchorOf(redistest.CrowdID("q", many/2))}}}
 			}),
 		page("scheduled, due first", inspect.PageOptions{State: work.StateScheduled}, nil),
 		page("scheduled, due last", inspect.PageOptions{State: work.StateScheduled, Newest: true}, nil),

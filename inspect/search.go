@@ -27,6 +27,7 @@ type SearchOptions struct {
 	Cursor string // SearchPage.Next of the call before; "" is the beginning
 	Limit  int    // of jobs that are found; 0 is 50, at most 500
 	Newest bool   // of each state, and of each queue, the newest first
+	Ended  bool   // with State "": behind all others also the jobs that have ended and are kept
 }
 
 // SearchPage is what one Search has found.
@@ -40,10 +41,10 @@ type SearchPage struct {
 
 // Search looks through jobs, at most 2,000 records or 16 MiB of them in one call: a page may be empty and not be the
 // last. With State "" it goes through the queues by name, and then through what runs, is scheduled, to be retried,
-// stalled and dead. An ID that is the whole id of a job is answered at once with that one; the next page goes on with
-// those that have it as a part. Jobs that stay where they are come exactly once; one that goes from place to place
-// meanwhile may be missed. A selection or an option that cannot be, a bad cursor among them, is an
-// *[work.InvalidError].
+// stalled and dead; behind these through jobs that have ended, where Ended asks for them. An ID that is the whole id of
+// a job is answered at once with that one; the next page goes on with those that have it as a part. Jobs that stay
+// where they are come exactly once; one that goes from place to place meanwhile may be missed. A selection or an option
+// that cannot be, a bad cursor among them, is an *[work.InvalidError].
 func (i *Inspector) Search(ctx context.Context, selection Selection, opts SearchOptions) (SearchPage, error) {
 	if i.unusable != nil {
 		return SearchPage{}, i.unusable
@@ -72,7 +73,7 @@ type search struct {
 }
 
 func (s *search) validate() error {
-	if err := s.selection.validateFor(searched); err != nil {
+	if err := s.selection.validateFor(slices.Concat(searched, endedStates)); err != nil {
 		return err
 	}
 	if s.opts.Limit < 0 || s.opts.Limit > maxPage {
@@ -92,7 +93,7 @@ func (s *search) validate() error {
 	if c.Search != s.digest() || c.Newest != s.opts.Newest || s.selection.State != "" && c.State != s.selection.State {
 		return badCursor(s.opts.Cursor, errOtherCursor)
 	}
-	if !slices.Contains(searched, c.State) || c.Through < 0 {
+	if !slices.Contains(s.states(), c.State) || c.Through < 0 {
 		return badCursor(s.opts.Cursor, errOtherCursor)
 	}
 	if err := c.Mark.validate(c.State); err != nil {
@@ -105,8 +106,22 @@ func (s *search) validate() error {
 // digest tells searches apart.
 func (s *search) digest() string {
 	plain, _ := json.Marshal(s.selection) // texts and numbers: cannot fail
+	if s.opts.Ended {
+		plain = append(plain, "and ended"...)
+	}
 	sum := sha256.Sum256(plain)
 	return hex.EncodeToString(sum[:8])
+}
+
+// states are those that are searched, in order.
+func (s *search) states() []work.State {
+	switch {
+	case s.selection.State != "":
+		return []work.State{s.selection.State}
+	case s.opts.Ended:
+		return slices.Concat(searched, endedStates)
+	}
+	return searched
 }
 
 func (s *search) run(ctx context.Context) error {
@@ -132,27 +147,45 @@ func (s *search) run(ctx context.Context) error {
 		}
 		m = position{}
 	}
-	jobs, err := s.described(ctx, s.found, func(info *JobInfo) bool {
+	s.page.Total = max(s.page.Total, s.page.Through)
+	return s.tell(ctx)
+}
+
+// tell reads all of the jobs that were found: those that live, and behind them, by place, those that have ended.
+func (s *search) tell(ctx context.Context) (err error) {
+	living := slices.IndexFunc(s.found, func(hit listedJob) bool { return hit.of.hasEnded() })
+	if living < 0 {
+		living = len(s.found)
+	}
+	s.page.Jobs, err = s.described(ctx, s.found[:living], func(info *JobInfo) bool {
 		return !info.State.Ended() && (s.selection.State == "" || info.State == s.selection.State)
 	})
-	s.page.Jobs = jobs
-	s.page.Total = max(s.page.Total, s.page.Through)
+	for rest := s.found[living:]; err == nil && len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].of == rest[0].of {
+			n++
+		}
+		var infos []*JobInfo
+		infos, err = s.describedEnded(ctx, rest[0].of, rest[:n])
+		s.page.Jobs, rest = append(s.page.Jobs, infos...), rest[n:]
+	}
 	return err
 }
 
 // findPlaces says where is to be looked. Places without jobs are left out.
 func (s *search) findPlaces(ctx context.Context) error {
-	for _, state := range searched {
-		if s.selection.State != "" && s.selection.State != state {
-			continue
-		}
+	var known []string
+	for _, state := range s.states() {
 		names := []string{s.selection.Name}
-		if state == work.StateQueued && s.selection.Name == "" {
-			seen, err := s.store.QueueNames(ctx)
-			if err != nil {
-				return err
+		if (state == work.StateQueued || state.Ended()) && s.selection.Name == "" {
+			if known == nil {
+				seen, err := s.store.QueueNames(ctx)
+				if err != nil {
+					return err
+				}
+				known = slices.Sorted(maps.Keys(seen))
 			}
-			names = slices.Sorted(maps.Keys(seen))
+			names = known
 		}
 		lengths, err := s.lengths(ctx, state, names)
 		if err != nil {
@@ -177,6 +210,13 @@ func (s *search) lengths(ctx context.Context, state work.State, names []string) 
 	case selectable[state] != "":
 		n, err := s.store.Length(ctx, "", selectable[state])
 		return []int{n}, err
+	}
+	if state.Ended() {
+		shelves := make([]rdb.EndedShelf, len(names))
+		for n, name := range names {
+			shelves[n] = endedShelf(state, name)
+		}
+		return s.store.EndedCounts(ctx, shelves)
 	}
 	tips, err := s.store.QueueHeads(ctx, names)
 	lengths := make([]int, len(tips))
@@ -220,7 +260,7 @@ func (s *search) begin() (n int, m position) {
 		return 0, position{}
 	}
 	rank := func(state work.State, name string) string {
-		return fmt.Sprint(slices.Index(searched, state)) + " " + name
+		return fmt.Sprintf("%02d %s", slices.Index(s.states(), state), name)
 	}
 	at := rank(s.cursor.State, s.cursor.Name)
 	for n := range s.places {
@@ -258,7 +298,7 @@ func (s *search) through(ctx context.Context, at *place, m position) (more bool,
 			}
 			continue
 		}
-		now, bytes, err := s.describe(ctx, part.jobs)
+		now, bytes, err := s.describe(ctx, at, part.jobs)
 		if err != nil {
 			return false, err
 		}
@@ -275,7 +315,10 @@ func (s *search) through(ctx context.Context, at *place, m position) (more bool,
 
 // describe reads what is needed to tell whether jobs match. The names of those on a shelf are in their records; where
 // one cannot be read, it is asked for.
-func (s *search) describe(ctx context.Context, jobs []rdb.SeenJob) (now int64, bytes int, err error) {
+func (s *search) describe(ctx context.Context, at *place, jobs []rdb.SeenJob) (now int64, bytes int, err error) {
+	if at.hasEnded() {
+		return s.describeEnded(ctx, at, jobs)
+	}
 	now, bytes, err = s.store.Skim(ctx, jobs, s.selection.ErrorText != "" || s.selection.ErrorGroup != "")
 	if err != nil {
 		return 0, 0, err
@@ -305,7 +348,7 @@ func (s *search) pick(at *place, part *portion, now int64) int {
 		s.page.Looked++
 		s.page.Through++
 		if s.selection.matches(&seen) {
-			hit := listedJob{id: seen.ID, state: at.state, ahead: -1}
+			hit := listedJob{id: seen.ID, state: at.state, ahead: -1, score: seen.Score, of: at}
 			if part.ahead != nil {
 				hit.ahead = part.ahead(n)
 			}

@@ -256,7 +256,7 @@ func TestSearchRefusesWhatCannotBe(t *testing.T) {
 		opts      inspect.SearchOptions
 		want      string
 	}{
-		"a state that has ended": {inspect.Selection{State: work.StateSucceeded}, inspect.SearchOptions{},
+		"a state of no list": {inspect.Selection{State: work.StateLost}, inspect.SearchOptions{},
 			"use StateQueued, StateRunning"},
 		"an age below zero":     {inspect.Selection{OlderThan: -1}, inspect.SearchOptions{}, "the age"},
 		"a name that cannot be": {inspect.Selection{Name: "a\n"}, inspect.SearchOptions{}, "name"},

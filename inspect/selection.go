@@ -20,12 +20,15 @@ import (
 // Selection says which jobs [Inspector.Search] and [Inspector.Bulk] are about: all of one state, or those of them that
 // fit all else that is given. Texts are compared byte for byte.
 type Selection struct {
-	// queued, scheduled, retrying, stalled or dead; for Search also running, or "" for all of these
-	State     work.State
-	Name      string // of the job; "" is any
-	ID        string // a part of its id; "" is any
-	Tag       string // that the job has among others; "" is any
-	ErrorText string // a part of its last error, or of the reason for which it died; "" is any
+	// queued, scheduled, retrying, stalled or dead; for Search also running, "" for all of these, or a state in which
+	// jobs have ended
+	State work.State
+	Name  string // of the job; "" is any
+	ID    string // a part of its id; "" is any
+	Tag   string // that the job has among others; "" is any
+	// a part of its last error, or of the reason for which it died; of a job that has ended, of any error that is
+	// known; "" is any
+	ErrorText string
 	// digest of the ErrorGroup that its last error, or the reason for which it died, is of; "" is any
 	ErrorGroup string
 	// a part of its args as they are stored, a JSON array; what is large enough to be an object is not in there; "" is
@@ -33,7 +36,7 @@ type Selection struct {
 	ArgsText string
 	Meta     map[string]string // all of these; nil is any
 	Source   int64             // what it is about, see SourcedEnqueue; 0 is any
-	// how long it has been stalled or dead at the least; of other jobs how long ago they were enqueued; 0 is any
+	// how long it has been stalled, dead or over at the least; of other jobs how long ago they were enqueued; 0 is any
 	OlderThan time.Duration
 }
 
@@ -97,6 +100,19 @@ var selectable = map[work.State]rdb.Shelf{
 	work.StateDead:    rdb.ShelfMorgue,
 }
 
+// endedStates are those in which jobs have ended, in the order in which they are searched.
+var endedStates = []work.State{work.StateSucceeded, work.StateCancelled, work.StateDiscarded, work.StateExpired,
+	work.StateDeleted}
+
+// endedShelf is where jobs of a name stand that have ended so.
+func endedShelf(state work.State, name string) rdb.EndedShelf {
+	stored := string(state)
+	if state == work.StateSucceeded {
+		stored = record.Succeeded
+	}
+	return rdb.EndedShelf{State: stored, Name: name}
+}
+
 // matches tells whether the job is one of them. One without a record is none, and one that is to be cancelled has
 // ended.
 func (s *Selection) matches(seen *seenJob) bool {
@@ -120,7 +136,7 @@ func (s *Selection) matches(seen *seenJob) bool {
 	}
 	if s.OlderThan > 0 {
 		since := rec.EnqueuedAt
-		if seen.state == work.StateDead || seen.state == work.StateStalled {
+		if seen.state == work.StateDead || seen.state == work.StateStalled || seen.state.Ended() {
 			since = seen.At
 		}
 		if since == 0 || seen.now-since < s.OlderThan.Milliseconds() {
@@ -131,7 +147,7 @@ func (s *Selection) matches(seen *seenJob) bool {
 		return true
 	}
 	t := record.DecodeTrail(seen.Trail)
-	return lastErrorHas(t, s.ErrorText) &&
+	return (lastErrorHas(t, s.ErrorText) || seen.state.Ended() && anyErrorHas(t, s.ErrorText)) &&
 		(s.ErrorGroup == "" || history.InGroup(s.ErrorGroup, seen.Queue, t.LastError(), t.Reason))
 }
 
@@ -142,6 +158,10 @@ func hasAll(meta, wanted map[string]string) bool {
 		}
 	}
 	return true
+}
+
+func anyErrorHas(t record.Trail, text string) bool {
+	return slices.ContainsFunc(t.Errors, func(f record.Failure) bool { return strings.Contains(f.Error, text) })
 }
 
 func lastErrorHas(t record.Trail, text string) bool {

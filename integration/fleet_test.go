@@ -3,6 +3,7 @@ package integration
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -26,6 +27,7 @@ type fleet struct {
 	namespace string
 	ledger    *ledger
 	enq       *work.Enqueuer
+	program   string            // of the next process; empty is this one
 	accepted  []string          // ids of the jobs that Enqueue acknowledged
 	doomed    []string          // those of them that are to be buried
 	killed    map[int]time.Time // when each process ended that did not end in good order
@@ -73,7 +75,7 @@ func (f *fleet) launch(clock time.Duration, concurrency int) *process {
 	f.t.Helper()
 	encoded, err := json.Marshal(duty{Redis: f.dsn, Namespace: f.namespace, Concurrency: concurrency, Clock: clock})
 	require.NoError(f.t, err)
-	p := &process{fleet: f, cmd: exec.Command(os.Args[0]), exited: make(chan struct{})}
+	p := &process{fleet: f, cmd: exec.Command(cmp.Or(f.program, os.Args[0])), exited: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), dutyVariable+"="+string(encoded))
 	p.cmd.Stderr = &p.errors
 	p.orders, err = p.cmd.StdinPipe()

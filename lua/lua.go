@@ -34,6 +34,9 @@ var shared = regexp.MustCompile(`(?ms)^local function (\w+)\(.*?^end\n`)
 // make a function costs every call about as much as a command: a branch that few calls take is the better place.
 const here = "-- PRELUDE\n"
 
+// hereOnly is a line at which a script has one function of the prelude, which may use those that the others have.
+var hereOnly = regexp.MustCompile(`(?m)^ *-- PRELUDE (\w+)\n`)
+
 // Source returns the text of the script called name, as Redis gets it: with the functions of prelude.lua that it uses.
 func Source(name string) (string, error) {
 	script, err := files.ReadFile(name + ".lua")
@@ -41,7 +44,15 @@ func Source(name string) (string, error) {
 		return "", fmt.Errorf("no script lua/%s.lua: %w", name, err)
 	}
 	text, used := string(script), ""
+	late := map[string]bool{}
+	for _, line := range hereOnly.FindAllStringSubmatch(text, -1) {
+		late[line[1]] = true
+	}
 	for _, function := range slices.Backward(prelude()) { // one may use those before it
+		if late[function[1]] {
+			text = regexp.MustCompile(`(?m)^ *-- PRELUDE `+function[1]+`\n`).ReplaceAllLiteralString(text, function[0])
+			continue
+		}
 		if calls(used+text, function[1]) {
 			used = function[0] + used
 		}

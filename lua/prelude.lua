@@ -231,3 +231,46 @@ local function outdated(feeds, name, config, known)
     return redis.error_reply('STALE the config of the feed is another one')
   end
 end
+
+-- weight is how long what is kept of a job is. It is read for that: a user who may do what earlier versions did may not
+-- use HSTRLEN, and a script that is refused a command in its midst has done half of what it should.
+local function weight(details, id)
+  return #(redis.call('HGET', details, id) or '')
+end
+
+-- remember lists jobs that have ended in one state, with their details: {id, details, ms to keep them, id, ...}. The
+-- oldest ones go where there are more than 10,000, or 16 MiB of details, at most 500 in a call; whoever adds so many
+-- comes again. The field "" counts the bytes. Both keys live at least an hour longer than what was put there last, so
+-- that what the janitor does not come by is no leak.
+local function remember(ended, details, jobs, time)
+  local bytes, longest = tonumber(redis.call('HGET', details, '') or 0) or 0, 0
+  for i = 1, #jobs, 3 do
+    bytes = bytes + #jobs[i + 1] - weight(details, jobs[i])
+    redis.call('HSET', details, jobs[i], jobs[i + 1])
+    redis.call('ZADD', ended, ms(time), jobs[i])
+    longest = math.max(longest, jobs[i + 2] + 3600 * 1000)
+  end
+  local many = redis.call('ZCARD', ended)
+  for _ = 1, 500 do
+    if many <= 1 or many <= 10000 and bytes <= 16 * 1024 * 1024 then break end
+    local oldest = redis.call('ZRANGE', ended, 0, 0)[1]
+    bytes, many = bytes - weight(details, oldest), many - 1
+    redis.call('ZREM', ended, oldest)
+    redis.call('HDEL', details, oldest)
+  end
+  redis.call('HSET', details, '', ms(math.max(0, bytes)))
+  if redis.call('PTTL', ended) < longest then redis.call('PEXPIRE', ended, ms(longest)) end
+  if redis.call('PTTL', details) < longest then redis.call('PEXPIRE', details, ms(longest)) end
+end
+
+-- forget takes a job out of the list of those that have ended, with its details.
+local function forget(ended, details, id)
+  local left = (tonumber(redis.call('HGET', details, '') or 0) or 0) - weight(details, id)
+  redis.call('ZREM', ended, id)
+  if redis.call('HDEL', details, id) == 0 then return end
+  if redis.call('HLEN', details) > 1 then
+    redis.call('HSET', details, '', ms(math.max(0, left)))
+  else
+    redis.call('UNLINK', details)
+  end
+end

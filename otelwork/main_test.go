@@ -33,7 +33,7 @@ func newStudio(t *testing.T, s redistest.Server, opts ...otelwork.Option) *studi
 	exporter := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter))
 	opts = append([]otelwork.Option{otelwork.WithTracerProvider(provider)}, opts...)
-	pool := work.NewWorkerPool(nil, 2, work.WorkerOptions{
+	pool := work.NewWorkerPool(nil, 2, work.WorkerOptions{EnqueueAnyName: true,
 		Redis: s.DSN(), Namespace: redistest.Namespace(t), Logger: slog.New(slog.DiscardHandler),
 		EnqueueMiddleware: []work.EnqueueMiddleware{otelwork.Enqueue(opts...)},
 	})

@@ -91,6 +91,33 @@ func TestWithNewTraces(t *testing.T) {
 	})
 }
 
+// TestAChildHangsBelowTheHandlerThatEnqueuedIt: one trace from the request to the child of the child.
+func TestAChildHangsBelowTheHandlerThatEnqueuedIt(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		studio := newStudio(t, s)
+		enqueue := func(name string) func(ctx context.Context) error {
+			return func(ctx context.Context) error {
+				_, err := work.EnqueuerFromContext(ctx).Enqueue(ctx, name)
+				return err
+			}
+		}
+		studio.pool.Job("a", enqueue("b")).Job("b", enqueue("c")).Job("c", func() error { return nil })
+		studio.request(func(ctx context.Context) {
+			_, err := studio.pool.Enqueuer().Enqueue(ctx, "a")
+			require.NoError(t, err)
+		})
+		studio.run()
+		above := studio.span("request")
+		for _, name := range []string{"enqueue a", "process a", "enqueue b", "process b", "enqueue c", "process c"} {
+			span := studio.span(name)
+			assert.Equal(t, above.SpanContext.SpanID(), span.Parent.SpanID(), name)
+			assert.Equal(t, above.SpanContext.TraceID(), span.SpanContext.TraceID(), name)
+			above = span
+		}
+	})
+}
+
 // TestASpanAroundTheJob: what a middleware further out has begun is the parent, as the conventions want it.
 func TestASpanAroundTheJob(t *testing.T) {
 	t.Parallel()

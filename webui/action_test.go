@@ -109,7 +109,7 @@ func effects() map[string]effect {
 				is("first", work.StateQueued)(t, k)
 				assert.Equal(t, OutcomePartly, k.entries()[0].Outcome)
 			}},
-		"/queue-pause": {target: "name=mail", after: func(t *testing.T, k *kit) {
+		"/queue-pause": {target: "name=mail&force=true", after: func(t *testing.T, k *kit) {
 			names, _ := k.paused()
 			assert.Equal(t, []string{"mail"}, names)
 		}},
@@ -125,7 +125,7 @@ func effects() map[string]effect {
 				_, all := k.paused()
 				assert.False(t, all)
 			}},
-		"/queue-limit": {target: "name=mail", form: []string{"concurrent", "3", "rate", "10", "per", "1m"},
+		"/queue-limit": {target: "name=mail&force=true", form: []string{"concurrent", "3", "rate", "10", "per", "1m"},
 			after: func(t *testing.T, k *kit) {
 				limits, err := k.inspector.Limits(k.ctx())
 				require.NoError(t, err)
@@ -154,6 +154,16 @@ func effects() map[string]effect {
 				workers, err := k.inspector.Workers(k.ctx())
 				return err == nil && len(workers) == 0
 			})
+			var stopped struct{ Workers []inspect.StoppedWorker }
+			k.until("it is listed", func() bool {
+				return json.Unmarshal([]byte(k.get("api/stopped-workers?limit=1").Text), &stopped) == nil &&
+					len(stopped.Workers) == 1
+			})
+			assert.Equal(t, inspect.WorkerStoppedByOrder, stopped.Workers[0].Why)
+			page := k.get("workers").Text
+			assert.Contains(t, page, "Stopped lately")
+			assert.Contains(t, page, `<tr id="`+stopped.Workers[0].ID+`"`)
+			assert.Contains(t, page, inspect.WorkerStoppedByOrder)
 		}},
 		"/schedule-pause": {before: periodic, target: "id=s",
 			after: func(t *testing.T, k *kit) { assert.True(t, k.schedules()[0].Paused) }},
@@ -331,7 +341,7 @@ func TestAFormLeadsBackToOurPagesOnly(t *testing.T) {
 		"../queues":           "queue", "queue-purge": "queue", `\\evil.example`: "queue",
 	} {
 		t.Run(back, func(t *testing.T) {
-			got := k.post("queue-pause?" + url.Values{"name": {"mail"}, "back": {back}}.Encode())
+			got := k.post("queue-pause?" + url.Values{"name": {"mail"}, "back": {back}, "force": {"true"}}.Encode())
 			require.Equal(t, http.StatusSeeOther, got.StatusCode)
 			u, err := url.Parse(got.Header.Get("Location"))
 			require.NoError(t, err)

@@ -24,9 +24,9 @@ import (
 func (k *kit) order(body, key string) answer {
 	k.t.Helper()
 	if key == "" {
-		return k.call(http.MethodPost, "jobs", body)
+		return k.call(http.MethodPost, "jobs?force=true", body)
 	}
-	return k.call(http.MethodPost, "jobs", body, "Idempotency-Key", key)
+	return k.call(http.MethodPost, "jobs?force=true", body, "Idempotency-Key", key)
 }
 
 func (k *kit) receipt(a answer) (r api.Receipt) {
@@ -340,8 +340,9 @@ func TestAnIdempotencyKeyThatCannotBe(t *testing.T) {
 	k := newAPI(t, redistest.Embedded(t))
 	body := `{"name":"mail"}`
 	k.order(body, strings.Repeat("k", 201)).problem(t, http.StatusBadRequest, "1 to 200 bytes")
-	k.call(http.MethodPost, "jobs", body, "Idempotency-Key", "").problem(t, http.StatusBadRequest, "1 to 200 bytes")
-	k.call(http.MethodPost, "jobs", body, "Idempotency-Key", "a", "Idempotency-Key", "b").problem(t,
+	k.call(http.MethodPost, "jobs?force=true", body, "Idempotency-Key", "").problem(t,
+		http.StatusBadRequest, "1 to 200 bytes")
+	k.call(http.MethodPost, "jobs?force=true", body, "Idempotency-Key", "a", "Idempotency-Key", "b").problem(t,
 		http.StatusBadRequest, "one header")
 	for _, body := range []string{`{"name":"mail","id":"mine"}`, `{"name":"mail","unique":{}}`} {
 		k.order(body, "key").problem(t, http.StatusBadRequest, `leave "id" and "unique" out`)

@@ -34,7 +34,7 @@ func ExampleOptions() {
 	})
 	ids := map[string]bool{}
 	for range 2 {
-		r := httptest.NewRequest(http.MethodPost, "/api/jobs", strings.NewReader(`{"name": "mail", "args": ["ann"]}`))
+		r := httptest.NewRequest(http.MethodPost, "/api/jobs?force=true", strings.NewReader(`{"name": "mail", "args": ["ann"]}`))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Idempotency-Key", "order 7")
 		w := httptest.NewRecorder()

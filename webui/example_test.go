@@ -34,7 +34,7 @@ func ExampleHandler() {
 		Logger: slog.New(slog.DiscardHandler),
 	})))
 	for _, staff := range []string{"", "ann"} {
-		r := httptest.NewRequest(http.MethodPost, "/jobs/queue-pause?name=mail", nil)
+		r := httptest.NewRequest(http.MethodPost, "/jobs/queue-pause?name=mail&force=true", nil)
 		r.Header.Set("X-Staff", staff)
 		w := httptest.NewRecorder()
 		mux.ServeHTTP(w, r)

@@ -17,6 +17,7 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/redistest"
+	"github.com/265d0351/work/objects"
 	"github.com/265d0351/work/webui/internal/format"
 	"github.com/265d0351/work/webui/internal/visit"
 )
@@ -62,6 +63,12 @@ func TestWhateverItIsCalledAJobIsShownAndCanBeActedOn(t *testing.T) {
 				assertHarmless(t, dry)
 				assert.Contains(t, dry.Text, "1 of 1 jobs match.")
 				assert.Contains(t, k.get(format.Link("jobs", "id", word)).Text, "1 found on this page")
+				id = word[:min(len(word), 100)] + "!"
+				k.end(id, word, word)
+				over := k.get(format.Link("jobs", "state", "cancelled", "name", word))
+				assertHarmless(t, over)
+				require.Contains(t, targets(hrefs, over.Text), "job?id="+url.QueryEscape(id))
+				assertHarmless(t, k.get("job?id="+url.QueryEscape(id)))
 			})
 		}
 	})
@@ -198,6 +205,7 @@ func TestStatusesFitErrors(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, http.StatusBadGateway, visit.StatusOf(errors.New("x")))
 	assert.Equal(t, http.StatusNotFound, visit.StatusOf(inspect.ErrNoQueue))
+	assert.Equal(t, http.StatusNotFound, visit.StatusOf(&work.ObjectError{Err: &objects.VanishedError{}}))
 	assert.Equal(t, http.StatusRequestEntityTooLarge, visit.StatusOf(&http.MaxBytesError{}))
 	assert.False(t, slices.ContainsFunc(Routes(), func(r Route) bool { return r.What == "" || r.Role == RoleNone }))
 }

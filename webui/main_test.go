@@ -139,15 +139,21 @@ func (k *kit) schedule(id, name string) {
 	require.NoError(k.t, err)
 }
 
-// state is that of a job, "" where there is none.
-func (k *kit) state(id string) work.State {
+// job is what is known of one, nil where there is none.
+func (k *kit) job(id string) *inspect.JobInfo {
 	k.t.Helper()
 	jobs, err := k.inspector.Jobs(k.ctx(), id)
 	require.NoError(k.t, err)
-	if jobs[0] == nil {
-		return ""
+	return jobs[0]
+}
+
+// state is that of a job, "" where there is none.
+func (k *kit) state(id string) work.State {
+	k.t.Helper()
+	if job := k.job(id); job != nil {
+		return job.State
 	}
-	return jobs[0].State
+	return ""
 }
 
 // pool starts one that ends with the test. Its jobs fail: "dies" at once for good, "fails" with a retry in an hour.

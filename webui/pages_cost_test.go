@@ -27,6 +27,9 @@ var costlyPages = []struct{ name, target string }{
 	{"jobs retrying", "jobs?state=retrying"},
 	{"jobs dead", "jobs?state=dead"},
 	{"jobs dead, newest first", "jobs?state=dead&newest=1"},
+	{"jobs that were cancelled", "jobs?state=cancelled&name=n"},
+	{"jobs that were cancelled, oldest first", "jobs?state=cancelled&name=n&newest=0"},
+	{"a job that was cancelled", "job?id=" + redistest.CrowdID("e", 777)},
 	{"a job", "job?id=" + redistest.CrowdID("m", 777)},
 	{"its args", "args?id=" + redistest.CrowdID("m", 777)},
 	{"errors", "errors"},
@@ -78,6 +81,11 @@ func newCrowdedPages(t *testing.T, server *redistest.Process, many int) *crowded
 	t.Helper()
 	k := newKit(t, server.Server())
 	c := &crowdedPages{k, redistest.NewCrowd(t, server.Addr(), k.namespace, many)}
+	c.crowd.AddEnded(k.namespace)
+	ended, err := k.inspector.EndedCounts(k.ctx(), redistest.CrowdName)
+	require.NoError(t, err)
+	require.Equal(t, many, ended.Cancelled)
+	require.Contains(t, k.get("jobs?state=cancelled&name=n").Text, redistest.CrowdID("e", many-1))
 	counts, err := k.inspector.Counts(k.ctx())
 	require.NoError(t, err)
 	require.Equal(t, []int{many, many, many, many},

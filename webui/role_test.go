@@ -73,7 +73,7 @@ func TestBasicAuthKnowsItsLogins(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for method, want := range map[string]int{"GET": row.get, "POST": row.post} {
-				target := map[string]string{"GET": "/queues", "POST": "/queue-pause?name=mail"}[method]
+				target := map[string]string{"GET": "/queues", "POST": "/queue-pause?name=mail&force=true"}[method]
 				r := request(method, target, "", nil)
 				if row.user != "" {
 					r.SetBasicAuth(row.user, row.password)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -62,6 +63,11 @@ func TestNoPageTellsArgsThatAreHidden(t *testing.T) {
 				k.state("b") == work.StateDead
 		})
 		require.NoError(t, pool.Drain(k.ctx()))
+		_, err := k.enq.With(work.ID("d"), work.Retention(time.Hour)).Enqueue(k.ctx(), "ends", secret)
+		require.NoError(t, err)
+		_, err = k.inspector.Cancel(k.ctx(), "d")
+		require.NoError(t, err)
+		require.Contains(t, string(k.job("d").Args), secret, "it is kept")
 		looked := 0
 		for _, route := range Routes() {
 			if route.Acts() || route.Path == "/live" || strings.Contains(route.Path, "{") ||
@@ -69,7 +75,8 @@ func TestNoPageTellsArgsThatAreHidden(t *testing.T) {
 				continue
 			}
 			for _, query := range []string{"", "?id=a", "?id=b", "?id=c", "?state=dead", "?name=card", "?name=list",
-				"?state=queued&name=waits", "?error=argument"} {
+				"?state=queued&name=waits", "?error=argument",
+				"?id=d", "?state=cancelled&name=ends", "?state=cancelled", "?ended=1", "?name=ends"} {
 				got := k.do(request(http.MethodGet, route.Path+query, "operator", nil))
 				assert.NotContains(t, got.Text, secret, route.Path+query)
 				if got.StatusCode == http.StatusOK {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Recorded is what the assertions look at: a [*Redis] or a [*Recorder].
+// Recorded is what the assertions look at: a [*Redis], a [*Recorder], or the [*Outcome] of one job.
 type Recorded interface{ Enqueued() []Enqueued }
 
 // AssertEnqueued fails the test unless a job of that name was enqueued, with these args if any are given. It returns

@@ -20,14 +20,15 @@
 //
 // # Which to use
 //
-//   - [Run] runs one job through middleware and handler and tells what came of it: its error, result, log, check-ins.
-//     The pool that it gets need not be started, nor reach any Redis.
+//   - [Run] runs one job through middleware and handler and tells what came of it: its error, result, log, check-ins,
+//     and what it enqueued. The pool that it gets need not be started, nor reach any Redis. [RunKind] is for a
+//     work.Kind, and [WantKind] describes a job of one.
 //   - [New] is a [Redis] for pools and enqueuers that run on, with a clock that can be held and moved: [Redis.Hold],
 //     [Redis.Advance].
 //   - [Drain], [DrainAll] and [DrainFor] run what waits until nothing is left: what is due; all of it; what is due in
 //     some time.
 //   - [AssertEnqueued], [AssertNotEnqueued], [AssertNoneEnqueued] and [AssertWanted] look at what was enqueued through
-//     a [Redis], or through any Enqueuer with a [Recorder] around it.
+//     a [Redis], by one job, or through any Enqueuer with a [Recorder] around it.
 //   - [WaitFor] waits for an event that a [Spy] has seen or will see, [WaitEnded] for the end of a job.
 //
 // # How near to production

@@ -38,7 +38,9 @@ func inHours(job *work.Job, _ error) time.Duration { return time.Duration(job.At
 func TestDrainAllRunsRetriesAndScheduledJobsInTheOrderOfTheirTimes(t *testing.T) {
 	t.Parallel()
 	d := newDiary(t)
-	pool := d.r.Start(t, work.NewWorkerPool(nil, 3, d.r.Options()).
+	options := d.r.Options()
+	options.EnqueueNames = []string{"strange"}
+	pool := d.r.Start(t, work.NewWorkerPool(nil, 3, options).
 		JobWithOptions("fails", work.JobOptions{Retries: 3, Backoff: inHours},
 			func() error { d.note("fails"); return errLuck }).
 		Job("later", func(ctx context.Context) error { d.note("later"); return nil }))

@@ -20,12 +20,13 @@ import (
 //
 // It records what was stored, so it belongs behind middleware that changes entries. It may be used concurrently.
 type Recorder struct {
-	mu   sync.Mutex
-	kept []Enqueued
+	mu        sync.Mutex
+	kept      []Enqueued
+	forgotten map[string]bool // ids of jobs of ticks: Redis still knows them
 }
 
 // NewRecorder makes an empty Recorder.
-func NewRecorder() *Recorder { return &Recorder{} }
+func NewRecorder() *Recorder { return &Recorder{forgotten: map[string]bool{}} }
 
 // Enqueued is one job that was enqueued.
 type Enqueued struct {
@@ -39,6 +40,7 @@ type Enqueued struct {
 	// Duplicate: it was not stored, since a job of its id, or of its kind, lives already; ID is that of the other one.
 	// The assertions count it as not enqueued.
 	Duplicate bool
+	Schedule  string // id of the schedule whose tick it is; "" for what was enqueued otherwise
 }
 
 // Record is a work.EnqueueMiddleware that keeps the entries that were stored.
@@ -76,6 +78,11 @@ func (r *Recorder) Enqueued() []Enqueued {
 func (r *Recorder) Forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for _, e := range r.kept {
+		if e.Schedule != "" {
+			r.forgotten[e.ID] = true
+		}
+	}
 	r.kept = nil
 }
 

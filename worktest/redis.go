@@ -24,10 +24,11 @@ const namespace = "test"
 // Enqueuer is recorded. All methods may be called concurrently, except where they take a t: those that can fail the
 // test belong into its goroutine.
 type Redis struct {
-	server   *embedded.Server
-	log      *testLog
-	spy      *Spy
-	recorder *Recorder
+	server    *embedded.Server
+	log       *testLog
+	spy       *Spy
+	recorder  *Recorder
+	inspector *inspect.Inspector // for ticks
 
 	mu        sync.Mutex
 	held      time.Time // zero while the clock is the real one
@@ -43,6 +44,9 @@ func New(t testing.TB) *Redis {
 		t.Fatalf("worktest: %v", err)
 	}
 	r := &Redis{server: server, log: newTestLog(t), spy: NewSpy(), recorder: NewRecorder()}
+	if r.inspector, err = inspect.New(r.DSN(), work.Namespace(namespace)); err != nil {
+		t.Fatalf("worktest: %v", err)
+	}
 	t.Cleanup(r.close)
 	return r
 }
@@ -54,6 +58,7 @@ func (r *Redis) close() {
 	for _, enq := range enqueuers {
 		_ = enq.Close() // every call that it could have failed has returned
 	}
+	_ = r.inspector.Close() // it only reads
 	r.log.close()
 	r.server.Close()
 }
@@ -64,12 +69,13 @@ func (r *Redis) DSN() string { return r.server.DSN() }
 // Namespace is the namespace of Options and Enqueuer.
 func (r *Redis) Namespace() string { return namespace }
 
-// Options are those of a pool on this Redis: its events come to Spy, its enqueues to the recorder, and what it logs at
-// [slog.LevelWarn] and above to the log of the test. The caller may change them; an EnqueueMiddleware of its own
-// belongs before the one that is there.
+// Options are those of a pool on this Redis: its events come to Spy, its enqueues and ticks to the recorder, and what
+// it logs at [slog.LevelWarn] and above to the log of the test. The caller may change them; an EnqueueMiddleware of its
+// own belongs before the one that is there.
 func (r *Redis) Options() work.WorkerOptions {
 	return work.WorkerOptions{
-		Redis: r.DSN(), Namespace: namespace, Logger: slog.New(r.log.handler()), Observers: []work.Observer{r.spy},
+		Redis: r.DSN(), Namespace: namespace, Logger: slog.New(r.log.handler()),
+		Observers:         []work.Observer{r.spy, work.ObserverFunc(r.tick)},
 		EnqueueMiddleware: []work.EnqueueMiddleware{r.recorder.Record}, ShutdownTimeout: 2 * time.Second,
 	}
 }
@@ -131,8 +137,12 @@ func (r *Redis) Start(t testing.TB, pool *work.WorkerPool) *work.WorkerPool {
 // Spy has seen every event of the pools with Options.
 func (r *Redis) Spy() *Spy { return r.spy }
 
-// Enqueued are the jobs that were enqueued through Options and Enqueuer, in that order.
-func (r *Redis) Enqueued() []Enqueued { return r.recorder.Enqueued() }
+// Enqueued are the jobs that were enqueued through Options and Enqueuer, in that order, and those of ticks of
+// schedules: each tick that has come when [Redis.Advance], [Drain] or [DrainFor] returns.
+func (r *Redis) Enqueued() []Enqueued {
+	r.lastTicks()
+	return r.recorder.Enqueued()
+}
 
 // within ends with the test, or when nothing is worth waiting for any longer.
 func within(t testing.TB) (context.Context, context.CancelFunc) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -30,7 +31,13 @@ type Outcome struct {
 	Log      []inspect.LogLine // what it wrote to Job.Logger
 	// in middleware and handler, where they were called and returned without a verdict of their own
 	Elapsed time.Duration
+
+	enqueued []Enqueued
 }
+
+// Enqueued are the jobs that its handler and middleware enqueued through [work.EnqueuerFromContext], for the
+// assertions of this package. None of them runs.
+func (o *Outcome) Enqueued() []Enqueued { return slices.Clone(o.enqueued) }
 
 // Run runs one job with these args, through the middleware and the handler that are registered with pool, and returns
 // what came of it. It fails the test if the job cannot be run: a name that is not registered, args that the handler
@@ -38,8 +45,10 @@ type Outcome struct {
 //
 // The pool itself, its Redis and its observers have no part in it, and it need not be started: a
 // [work.WorkerPool.Clone] on a Redis of its own runs the job, all as in production, and is stopped when Run returns.
-// The clock of that Redis stands, so there is one attempt. What the handler enqueues goes to where its Enqueuer goes.
-// Tests may call Run at the same time.
+// The clock of that Redis stands, so there is one attempt. What the handler enqueues through
+// [work.EnqueuerFromContext] is in [Outcome.Enqueued]; through another Enqueuer it goes to where that one goes. None of
+// it runs: a handler that waits for such jobs is tested with [Redis.Start] and [Drain]. Tests may call Run at the same
+// time.
 func Run(t testing.TB, pool *work.WorkerPool, name string, args ...any) *Outcome {
 	t.Helper()
 	return RunEntry(t, pool, work.Entry{Name: name, Args: args})
@@ -75,6 +84,7 @@ func RunEntry(t testing.TB, pool *work.WorkerPool, entry work.Entry) *Outcome {
 		t.Errorf("worktest: the pool that ran job %q did not stop in good order: %v", entry.Name, err)
 	}
 	outcome.Log = lines.all()
+	outcome.enqueued = slices.DeleteFunc(r.Enqueued(), func(e Enqueued) bool { return e.Settings.Parent != outcome.ID })
 	outcome.Result, err = work.Result[json.RawMessage](ctx, r.Enqueuer(t), outcome.ID)
 	var none *work.NoResultError
 	if err != nil && !errors.As(err, &none) && !errors.Is(err, work.ErrGone) {

@@ -43,6 +43,29 @@ func unreachable() *work.WorkerPool {
 	return work.NewWorkerPool(app{}, 15, work.WorkerOptions{Redis: "redis://127.0.0.1:1/0"}).Middleware((*app).Tenant)
 }
 
+// TestRunTellsWhatItsJobEnqueued: the job itself is not among it, and nothing goes to the Redis of the pool.
+func TestRunTellsWhatItsJobEnqueued(t *testing.T) {
+	t.Parallel()
+	pool := unreachable().
+		Job("order", func(ctx context.Context, items ...string) error {
+			for _, item := range items {
+				if _, err := work.EnqueuerFromContext(ctx).EnqueueIn(ctx, "ship", time.Hour, item); err != nil {
+					return err
+				}
+			}
+			return nil
+		}).
+		Job("ship", func(string) error { return nil })
+	outcome := RunEntry(t, pool, work.Entry{Name: "order", Args: []any{"pen", "ink"}, Source: 7})
+	require.NoError(t, outcome.Err)
+	require.Len(t, outcome.Enqueued(), 2)
+	assert.Equal(t, outcome.ID, outcome.Enqueued()[0].Settings.Parent)
+	AssertEnqueued(t, outcome, "ship", "pen")
+	AssertWanted(t, outcome, Want{Name: "ship", Args: []any{"ink"}, In: time.Hour, Source: 7, Times: 1})
+	AssertNotEnqueued(t, outcome, "order")
+	AssertNoneEnqueued(t, Run(t, pool, "order"))
+}
+
 func TestRunTellsAllThatAJobDid(t *testing.T) {
 	t.Parallel()
 	pool := unreachable().Job("say", (*app).Say)
@@ -139,7 +162,7 @@ func TestRunFailsTheTestWhenTheJobCannotBeRun(t *testing.T) {
 		"args that do not fit": {work.NewWorkerPool(nil, 1, work.WorkerOptions{}).Job("add", add), []any{1, "two"},
 			`args of job "add" do not fit its handler`},
 		"a name of nobody": {work.NewWorkerPool(nil, 1, work.WorkerOptions{}).Job("sub", add), []any{1, 2},
-			`no such job is registered; there are ["sub"]`},
+			`job "add" is not registered with this pool: register it with Job`},
 		"a mistake elsewhere": {work.NewWorkerPool(nil, 1, work.WorkerOptions{}).Job("add", add).Job("sub", 7),
 			[]any{1, 2}, `job "sub"`},
 	} {

@@ -103,6 +103,7 @@ func options(s work.EntrySettings) (given []option) {
 		{name: "Retries", of: func(s *work.EntrySettings) any { return s.Retries }},
 		{name: "Timeout", of: func(s *work.EntrySettings) any { return s.Timeout }},
 		{name: "Retention", of: func(s *work.EntrySettings) any { return s.Retention }},
+		{name: "OmitArgs", of: func(s *work.EntrySettings) any { return s.OmitArgs }},
 		{name: "Tags", of: func(s *work.EntrySettings) any { return s.Tags }},
 		{name: "Front", of: func(s *work.EntrySettings) any { return s.Front }},
 		{name: "Unique", of: func(s *work.EntrySettings) any { return s.Unique }},

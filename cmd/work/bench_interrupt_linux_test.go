@@ -18,7 +18,7 @@ import (
 func TestCtrlCEndsABenchAndRemovesItsNamespace(t *testing.T) {
 	t.Parallel()
 	dsn := clitest.Redis(t)
-	require.Zero(t, call("enqueue", "--redis", dsn, "greet").status)
+	require.Zero(t, call("enqueue", "--force", "--redis", dsn, "greet").status)
 	before := clitest.Keys(t, dsn)
 	errOut := &bytes.Buffer{}
 	cmd := exec.Command(os.Args[0], "bench", "--redis", dsn, "--duration", "1h", "--quiet")

@@ -34,7 +34,7 @@ func shape(text string) string {
 func TestBenchPrintsATableAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dsn := clitest.Redis(t)
-	require.Zero(t, call("enqueue", "--redis", dsn, "greet").status)
+	require.Zero(t, call("enqueue", "--force", "--redis", dsn, "greet").status)
 	before := clitest.Keys(t, dsn)
 	require.NotEmpty(t, before)
 	got := call("bench", "--redis", dsn, "--jobs", "300", "--queues", "3", "--args-bytes", "100")

@@ -25,20 +25,24 @@ func TestCommandsOnBothKindsOfRedis(t *testing.T) {
 			return got
 		}
 		for _, id := range []string{"one", "two", "three", "four"} {
-			run("enqueue", "greet", `"Ann"`, "--id", id)
+			run("enqueue", "--force", "greet", `"Ann"`, "--id", id, "--retention", "1h")
 		}
-		run("enqueue", "greet", "--id", "later", "--in", "1h")
+		run("enqueue", "--force", "greet", "--id", "later", "--in", "1h")
 		for _, step := range []struct{ line, want string }{
 			{"jobs front four", "1 job moved to the front\n"},
 			{"jobs list --state queued --name greet --ids", "four\none\ntwo\nthree\n"},
 			{"jobs stall one two", "2 jobs stalled\n"},
 			{"jobs resume --state stalled --limit 1", "1 of 1 selected job resumed, looked at 1 of 2\n"},
 			{"jobs cancel --state stalled", "1 of 1 selected job cancelled, looked at 1 of 1\n"},
+			{"jobs list --state cancelled --name greet --ids", "two\n"},
+			{"jobs search --state cancelled --args Ann --ids", "two\n"},
+			{"jobs search --state cancelled --args Bob", ""},
 			{"jobs reschedule later --in 2h", "1 job rescheduled\n"},
 			{"jobs run --state scheduled --args [] --name greet",
 				"1 of 1 selected job put into a queue, looked at 1 of 1\n"},
 			{"jobs search --id thre --ids", "three\n"},
 			{"jobs delete three --yes", "1 job deleted\n"},
+			{"jobs list --ended --ids", "four\none\nlater\ntwo\nthree\n"},
 			{"pause greet", "paused: greet\n"}, {"resume greet", "resumed: greet\n"},
 			{"pause --all --wait", "paused: all queues\n"}, {"resume --all", "resumed: all queues\n"},
 			{"limits set greet --concurrent 3", "greet: 3 at a time\n"}, {"limits reset greet", "greet: no limit\n"},

@@ -200,13 +200,13 @@ func TestDemoLeavesOutItsOwnOutput(t *testing.T) {
 func TestDemoLeavesOtherNamespacesAlone(t *testing.T) {
 	t.Parallel()
 	dsn := clitest.Redis(t)
-	require.Equal(t, said{out: "mine\n"}, call("enqueue", "--redis", dsn, "--id", "mine", "measure", "1"))
+	require.Equal(t, said{out: "mine\n"}, call("enqueue", "--force", "--redis", dsn, "--id", "mine", "measure", "1"))
 	got := call("demo", "--redis", dsn, clitest.OddTree(t))
 	require.Equal(t, exit.OK, got.status, got.err)
 	assert.Regexp(t,
 		`redis     redis://127.0.0.1:\d+/0, where the results of this run are left in namespace work-demo-\w{10}\n`,
 		got.out)
-	again := call("enqueue", "--redis", dsn, "--id", "mine", "measure", "1", "--json")
+	again := call("enqueue", "--force", "--redis", dsn, "--id", "mine", "measure", "1", "--json")
 	assert.Contains(t, again.out, `"duplicate":true`, "the job of before still waits")
 }
 

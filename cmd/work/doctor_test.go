@@ -22,7 +22,7 @@ func ill(t *testing.T) string {
 	t.Helper()
 	dsn := clitest.Redis(t)
 	for _, id := range []string{"one", "two", "three"} {
-		require.Zero(t, call("enqueue", "--redis", dsn, "greet", "--id", id).status)
+		require.Zero(t, call("enqueue", "--force", "--redis", dsn, "greet", "--id", id).status)
 	}
 	clitest.Command(t, dsn, "LREM", "{work}:queue:greet", "0", "two")
 	clitest.Command(t, dsn, "HDEL", "{work}:jobs", "three")

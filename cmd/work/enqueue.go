@@ -16,6 +16,7 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/cmd/work/internal/cli"
 	"github.com/265d0351/work/cmd/work/internal/exit"
+	"github.com/265d0351/work/inspect"
 )
 
 // enqueueFlags are those of enqueue alone. What was not given is not passed on: then the job's own options count.
@@ -31,6 +32,7 @@ type enqueueFlags struct {
 	source    int64
 	text      bool
 	within    time.Duration
+	force     bool
 	given     func(name string) bool
 }
 
@@ -62,6 +64,7 @@ Arguments that begin with a minus come after --.`,
 	flags.Int64Var(&f.source, "source", 0, "`number` of what the job is about")
 	flags.BoolVar(&f.text, "string", false, "take every ARG as a string, not as JSON")
 	flags.DurationVar(&f.within, "within", 10*time.Second, "give up after this `duration` if Redis does not answer")
+	cli.Force(cmd, &f.force)
 	return cmd
 }
 
@@ -83,12 +86,18 @@ func enqueueJob(ctx context.Context, a *cli.App, f enqueueFlags, name string, ar
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, f.within, &cli.LateError{Within: f.within})
+	defer cancel()
+	err = a.Inspect(ctx, func(ctx context.Context, i *inspect.Inspector) error {
+		return cli.CheckNames(ctx, i, f.force, name)
+	})
+	if err != nil {
+		return err
+	}
 	enq, err := a.Enqueuer()
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, f.within, &cli.LateError{Within: f.within})
-	defer cancel()
 	receipts, err := enq.EnqueueMany(ctx, []work.Entry{entry})
 	return concludeEnqueue(a, f.id, receipts[0], enqueueErrors{call: err, close: enq.Close()})
 }

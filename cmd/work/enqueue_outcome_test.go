@@ -83,7 +83,8 @@ func TestEnqueueWhoseReplyIsLostTellsHowToBeSure(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			dsn := clitest.Redis(t)
-			args := append([]string{"enqueue", "--redis", startSwallower(t, dsn, "greet"), "--within", "500ms",
+			args := append([]string{"enqueue", "--force", "--redis", startSwallower(t, dsn, "greet"),
+				"--within", "500ms",
 				"greet"}, row.args...)
 			got := call(args...)
 			assert.Equal(t, exit.Failure, got.status)
@@ -96,7 +97,7 @@ func TestEnqueueWhoseReplyIsLostTellsHowToBeSure(t *testing.T) {
 			require.Len(t, advice, 2, got.err)
 			assert.Equal(t, said{out: advice[1] + "\n", err: "work: a job with the id " + advice[1] +
 				" was there already, nothing was stored\n"},
-				call("enqueue", "--redis", dsn, "greet", "--id", advice[1]), "it was stored under that id")
+				call("enqueue", "--force", "--redis", dsn, "greet", "--id", advice[1]), "it was stored under that id")
 		})
 	}
 }
@@ -141,7 +142,7 @@ func TestEnqueueConcludes(t *testing.T) {
 func TestEnqueueChoosesAnIDThatIsPrinted(t *testing.T) {
 	t.Parallel()
 	dsn := clitest.Redis(t)
-	first, second := call("enqueue", "--redis", dsn, "greet"), call("enqueue", "--redis", dsn, "greet")
+	first, second := call("enqueue", "--force", "--redis", dsn, "greet"), call("enqueue", "--redis", dsn, "greet")
 	assert.Regexp(t, `^[a-z2-7]{26}\n$`, first.out)
 	assert.NotEqual(t, first, second)
 	assert.Equal(t, strings.TrimSpace(first.out), runOne(t, dsn, "greet").ID)

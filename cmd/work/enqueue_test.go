@@ -55,7 +55,7 @@ func TestEnqueuedArgumentsReachTheHandler(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			dsn := clitest.Redis(t)
-			got := call(append([]string{"enqueue", "--redis", dsn, "greet"}, row.args...)...)
+			got := call(append([]string{"enqueue", "--force", "--redis", dsn, "greet"}, row.args...)...)
 			require.Equal(t, said{out: got.out}, got)
 			job := runOne(t, dsn, "greet")
 			assert.Equal(t, row.want, string(job.Args))
@@ -67,7 +67,8 @@ func TestEnqueuedArgumentsReachTheHandler(t *testing.T) {
 func TestEnqueueFlagsReachTheHandler(t *testing.T) {
 	t.Parallel()
 	dsn := clitest.Redis(t)
-	got := call("enqueue", "--redis", dsn, "greet", "--id", "one", "--retries", "3", "--source", "77", "--front",
+	got := call("enqueue", "--force", "--redis", dsn, "greet", "--id", "one", "--retries", "3",
+		"--source", "77", "--front",
 		"--meta", "trace=a=b", "--meta", "user=", "--timeout", "1m", "--json")
 	require.Zero(t, got.status, got.err)
 	var printed receipt
@@ -87,8 +88,8 @@ func TestEnqueueRetentionKeepsTheResultForALaterWait(t *testing.T) {
 	t.Parallel()
 	dsn := clitest.Redis(t)
 	require.Equal(t, said{out: "kept\n"},
-		call("enqueue", "--redis", dsn, "greet", "--id", "kept", "--retention", "1h"))
-	require.Equal(t, said{out: "gone\n"}, call("enqueue", "--redis", dsn, "greet", "--id", "gone"))
+		call("enqueue", "--force", "--redis", dsn, "greet", "--id", "kept", "--retention", "1h"))
+	require.Equal(t, said{out: "gone\n"}, call("enqueue", "--force", "--redis", dsn, "greet", "--id", "gone"))
 	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: dsn, Logger: slog.New(slog.DiscardHandler)}).
 		Job("greet", func() (int, error) { return 42, nil })
 	require.NoError(t, pool.Start(t.Context()))
@@ -102,17 +103,18 @@ func TestEnqueueRetentionKeepsTheResultForALaterWait(t *testing.T) {
 func TestEnqueueTwiceUnderOneID(t *testing.T) {
 	t.Parallel()
 	dsn := clitest.Redis(t)
-	require.Equal(t, said{out: "one\n"}, call("enqueue", "--redis", dsn, "greet", "--id", "one"))
+	require.Equal(t, said{out: "one\n"}, call("enqueue", "--force", "--redis", dsn, "greet", "--id", "one"))
 	assert.Equal(t, said{out: "one\n", err: "work: a job with the id one was there already, nothing was stored\n"},
-		call("enqueue", "--redis", dsn, "greet", "--id", "one"))
-	assert.Equal(t, said{out: "one\n"}, call("enqueue", "--redis", dsn, "greet", "--id", "one", "--quiet"))
-	got := call("enqueue", "--redis", dsn, "greet", "--id", "one", "--json")
+		call("enqueue", "--force", "--redis", dsn, "greet", "--id", "one"))
+	assert.Equal(t, said{out: "one\n"}, call("enqueue", "--force", "--redis", dsn, "greet", "--id", "one", "--quiet"))
+	got := call("enqueue", "--force", "--redis", dsn, "greet", "--id", "one", "--json")
 	assert.Contains(t, got.out, `"duplicate":true`)
 }
 
 func TestEnqueueAtKeepsTheTime(t *testing.T) {
 	t.Parallel()
-	got := call("enqueue", "--redis", clitest.Redis(t), "greet", "--at", "2099-01-31T10:00:00+01:00", "--json")
+	got := call("enqueue", "--force", "--redis", clitest.Redis(t), "greet",
+		"--at", "2099-01-31T10:00:00+01:00", "--json")
 	require.Zero(t, got.status, got.err)
 	var printed receipt
 	require.NoError(t, json.Unmarshal([]byte(got.out), &printed))
@@ -123,7 +125,8 @@ func TestEnqueueInRunsLater(t *testing.T) {
 	t.Parallel()
 	dsn := clitest.Redis(t)
 	before := time.Now()
-	require.Equal(t, said{out: "later\n"}, call("enqueue", "--redis", dsn, "greet", "--id", "later", "--in", "150ms"))
+	require.Equal(t, said{out: "later\n"},
+		call("enqueue", "--force", "--redis", dsn, "greet", "--id", "later", "--in", "150ms"))
 	assert.Equal(t, "later", runOne(t, dsn, "greet").ID)
 	assert.GreaterOrEqual(t, time.Since(before), 149*time.Millisecond)
 }
@@ -158,7 +161,7 @@ func TestEnqueuePassesOnWhatTheLibraryRefuses(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			got := call(append([]string{"enqueue", "--redis", dsn}, row.args...)...)
+			got := call(append([]string{"enqueue", "--force", "--redis", dsn}, row.args...)...)
 			assert.Equal(t, said{status: exit.Usage, err: "work: " + row.want + "\n"}, got)
 		})
 	}
@@ -215,7 +218,7 @@ func TestEnqueueRefuses(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			got := call(append([]string{"enqueue", "--redis", dsn}, row.args...)...)
+			got := call(append([]string{"enqueue", "--force", "--redis", dsn}, row.args...)...)
 			assert.Equal(t, said{status: exit.Usage, err: "work: " + row.want + "\n"}, got)
 		})
 	}
@@ -227,7 +230,7 @@ func TestEnqueueWithoutARedisFailsInTime(t *testing.T) {
 	require.NoError(t, err)
 	server.Close()
 	began := time.Now()
-	got := call("enqueue", "--redis", server.DSN(), "--within", "300ms", "greet")
+	got := call("enqueue", "--force", "--redis", server.DSN(), "--within", "300ms", "greet")
 	assert.Equal(t, exit.Failure, got.status)
 	assert.Contains(t, got.err, `work: job "greet" is not stored: no answer within 300ms (--within): `)
 	assert.Less(t, time.Since(began), 10*time.Second)

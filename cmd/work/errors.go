@@ -38,8 +38,8 @@ that died for the same reason. docs/history.md says how they are told apart.`
 }
 
 func errorTable(groups []inspect.ErrorGroup) *console.Table {
-	t := console.NewTable(console.Left("GROUP"), console.Right("COUNT"), console.Left("NAME"),
-		console.Left("LAST (UTC)"), console.Left("LAST JOB"), console.Prose("ERROR"))
+	t := console.NewTable(console.ID("GROUP"), console.Right("COUNT"), console.Left("NAME"),
+		console.Left("LAST (UTC)"), console.ID("LAST JOB"), console.Prose("ERROR"))
 	for _, g := range groups {
 		t.Add(human.Visible(g.Digest), human.Grouped(g.Count), human.OrDash(g.Name),
 			human.Stamp(g.Last),

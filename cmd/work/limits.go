@@ -54,6 +54,7 @@ func limitTable(limits []inspect.LimitInfo) *console.Table {
 
 func newLimitsSetCommand(a *cli.App) *cobra.Command {
 	var limit work.Limit
+	var force bool
 	cmd := &cobra.Command{
 		Use:   "set NAME",
 		Short: "Limit the jobs of a name by hand, over all workers",
@@ -68,6 +69,9 @@ every limit. To let no job begin, pause the queue.`,
 				wanted.Per = 0
 			}
 			return a.Inspect(ctx, func(ctx context.Context, i *inspect.Inspector) error {
+				if err := cli.CheckNames(ctx, i, force, args[0]); err != nil {
+					return err
+				}
 				if err := i.SetLimit(ctx, args[0], wanted); err != nil {
 					return err
 				}
@@ -80,6 +84,7 @@ every limit. To let no job begin, pause the queue.`,
 	flags.IntVar(&limit.Rate, "rate", 0, "how many `jobs` may begin in each --per")
 	flags.DurationVar(&limit.Per, "per", time.Second, "the `duration` that --rate is for")
 	flags.IntVar(&limit.Burst, "burst", 0, "how many `jobs` may begin one right after the other")
+	cli.Force(cmd, &force)
 	a.CompleteArgs(cmd, a.QueueNames)
 	return cmd
 }

@@ -17,6 +17,8 @@ func TestCommandsThatLook(t *testing.T) {
 		{"queues"}, {"queues", "mail"}, {"queues", "nobody"},
 		{"jobs", "list"}, {"jobs", "list", "--state", "dead"},
 		{"jobs", "list", "--state", "queued", "--name", "greet", "--limit", "2"},
+		{"jobs", "list", "--state", "succeeded", "--name", "report"}, {"jobs", "list", "--name", "report", "--ended"},
+		{"jobs", "search", "--state", "succeeded", "--tag", "eu"},
 		{"jobs", "list", "--state", "stalled"}, {"jobs", "list", "--name", "greet", "--ids"},
 		{"jobs", "search", "--error", "disk"}, {"jobs", "search", "--tag", "eu", "--meta", "user=7", "--source", "77",
 			"--args", "Ann", "--older-than", "0s"},

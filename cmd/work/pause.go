@@ -20,6 +20,7 @@ type pauseFlags struct {
 	all    bool
 	wait   bool
 	within time.Duration
+	force  bool
 }
 
 func newPauseCommand(a *cli.App) *cobra.Command {
@@ -40,6 +41,7 @@ if --within passes first, or at Ctrl-C, they stay paused.`,
 	cmd.Flags().BoolVar(&f.all, "all", false, "all queues of the namespace")
 	cmd.Flags().BoolVar(&f.wait, "wait", false, "until none of their jobs runs")
 	cmd.Flags().DurationVar(&f.within, "within", 0, "with --wait: give up after this `duration`; 0 waits for ever")
+	cli.Force(cmd, &f.force)
 	a.CompleteArgs(cmd, a.QueueNames)
 	return cmd
 }
@@ -80,6 +82,9 @@ func pauseQueues(ctx context.Context, a *cli.App, f pauseFlags, names []string) 
 		return err
 	}
 	return a.Inspect(ctx, func(ctx context.Context, i *inspect.Inspector) error {
+		if err := cli.CheckNames(ctx, i, f.force, names...); err != nil {
+			return err
+		}
 		pause := func(ctx context.Context) error { return i.PauseQueue(ctx, names...) }
 		if f.all {
 			pause = i.PauseAll

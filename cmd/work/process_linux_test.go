@@ -17,6 +17,7 @@ import (
 	"github.com/265d0351/work/cmd/work/internal/clitest"
 	"github.com/265d0351/work/cmd/work/internal/demo"
 	"github.com/265d0351/work/cmd/work/internal/exit"
+	"github.com/265d0351/work/internal/pooltest"
 )
 
 // childrenOf returns the processes that pid has started and that live.
@@ -46,9 +47,10 @@ func alive(pid int) bool {
 }
 
 // startProgram starts the program as a process of its own and waits until it has so many children.
-func startProgram(t *testing.T, children int, args ...string) (cmd *exec.Cmd, pids []int, errOut *bytes.Buffer) {
+func startProgram(t *testing.T, children int, args ...string) (cmd *exec.Cmd, pids []int,
+	errOut *pooltest.LockedBuffer) {
 	t.Helper()
-	errOut = &bytes.Buffer{}
+	errOut = &pooltest.LockedBuffer{}
 	cmd = exec.Command(os.Args[0], args...)
 	cmd.Stderr = errOut
 	require.NoError(t, cmd.Start())

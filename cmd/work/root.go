@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"os"
 
@@ -25,7 +26,28 @@ func execute(args []string, in io.Reader, out, errOut io.Writer) int {
 func run(ctx context.Context, a *cli.App, args []string) int {
 	root := newRootCommand(a)
 	root.SetArgs(args)
-	return a.Status(root.ExecuteContext(ctx))
+	help := &notedWriter{Writer: a.Out}
+	root.SetOut(help)
+	err := root.ExecuteContext(ctx)
+	if help.err != nil {
+		a.Running = true // what was typed is right
+		err = fmt.Errorf("cannot write to standard output: %w", help.err)
+	}
+	return a.Status(err)
+}
+
+// notedWriter keeps the first error: help and completion, which cobra writes, drop it or take it for a mistake.
+type notedWriter struct {
+	io.Writer
+	err error
+}
+
+func (w *notedWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
 }
 
 // newRootCommand makes the tree of commands.
@@ -50,6 +72,9 @@ Exit status: 0 success, 1 failure, 2 a mistake in flags or arguments, 3 what was
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.Redis, "redis", os.Getenv("WORK_REDIS"),
 		"`DSN` of Redis, redis://localhost:6379/0 (env WORK_REDIS)")
+	flags.StringVar(&a.RedisPasswordFile, "redis-password-file", os.Getenv("WORK_REDIS_PASSWORD_FILE"),
+		"`file` with the password of Redis; or set WORK_REDIS_PASSWORD (env WORK_REDIS_PASSWORD_FILE)")
+	a.RedisPassword = os.Getenv("WORK_REDIS_PASSWORD")
 	flags.StringVar(&a.Namespace, "namespace", cmp.Or(os.Getenv("WORK_NAMESPACE"), "work"),
 		"first part of all keys, a `name` (env WORK_NAMESPACE)")
 	flags.BoolVar(&a.JSON, "json", false, "print JSON")

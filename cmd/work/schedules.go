@@ -49,8 +49,8 @@ func listSchedules(ctx context.Context, a *cli.App, i *inspect.Inspector) error 
 }
 
 func scheduleTable(schedules []inspect.ScheduleView) *console.Table {
-	t := console.NewTable(console.Left("SCHEDULE"), console.Left("SPEC"), console.Left("JOB"),
-		console.Left("NEXT (UTC)"), console.Left("LAST JOB"), console.Left("OF"), console.Prose("ARGS"))
+	t := console.NewTable(console.ID("SCHEDULE"), console.Left("SPEC"), console.Left("JOB"),
+		console.Left("NEXT (UTC)"), console.ID("LAST JOB"), console.Left("OF"), console.Prose("ARGS"))
 	for _, s := range schedules {
 		next, spec := human.Stamp(s.Next), s.Spec
 		if s.Paused {

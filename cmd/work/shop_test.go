@@ -48,7 +48,8 @@ func (s *shop) settled(got said) string {
 	lines := strings.Split(text, "\n")
 	for n, line := range lines {
 		if strings.Contains(line, "WORKER") || strings.Contains(line, "HOST") || strings.Contains(line, "TOOK") {
-			lines[n] = regexp.MustCompile(` +`).ReplaceAllString(line, " ") // what it was as wide as differs
+			line = regexp.MustCompile(` 0s\b`).ReplaceAllString(line, " TOOK") // or it took none
+			lines[n] = regexp.MustCompile(` +`).ReplaceAllString(line, " ")    // what it was as wide as differs
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -66,7 +67,7 @@ var shopChanges = []struct {
 	{regexp.MustCompile(`"(mean|p50|p99|took)":[0-9.e-]+`), `"$1":TOOK`},
 	{regexp.MustCompile(` [0-9.]+(ms|µs)\b`), " TOOK"},
 	{regexp.MustCompile(`, (now|in [0-9]+s|[0-9]+s ago)\b`), ", now"},
-	{regexp.MustCompile(`\b[0-9a-f]{48}\b`), "WORKER"},
+	{regexp.MustCompile(`\b[0-9a-f]{48}\b|\b[0-9a-f]{12}\b`), "WORKER"},
 	{regexp.MustCompile(`"(started|host|service|version|go)":"[^"]*"`), `"$1":"OF THE MACHINE"`},
 	{regexp.MustCompile(`"pid":[0-9]+`), `"pid":0`},
 	{regexp.MustCompile(`(?m)^(started|host|service|version|go|pid)  .*`), "$1  OF THE MACHINE"},

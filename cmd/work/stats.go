@@ -135,7 +135,7 @@ func newStatsSpread(h inspect.Histogram) *statsSpread {
 		P99: human.Seconds(h.Quantile(0.99))}
 }
 
-func (s nameStats) empty() bool { return s.Done+s.Failed+s.Dead == 0 }
+func (s nameStats) empty() bool { return s.Done+s.Failed == 0 }
 
 // statsLines are the table, and a chart of all together.
 func statsLines(c *console.Console, all []nameStats) []string {

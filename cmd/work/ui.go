@@ -25,6 +25,7 @@ type uiFlags struct {
 	user     string
 	password string
 	token    string
+	files    struct{ password, token string }
 	trusting bool
 	readOnly bool
 }
@@ -40,12 +41,20 @@ there is logged to standard error.
 Who comes in needs a token: the address that is printed has a new one in it, which a browser keeps as a cookie. Or give
 one with --token, for programs too ("Authorization: Bearer ..."), or a login with --user and --password, which browsers
 ask for. One of these it wants on an address that other machines can reach; put a server before it there that speaks
-HTTPS. Others can see the flags of a program: the environment is the better place for a token or a password.`,
+HTTPS. Others can see the flags of a program: the environment, --token-file and --password-file are the better places
+for a token or a password.`,
 		Example: `  work ui
   work ui --read-only --listen 127.0.0.1:8080
   WORK_UI_USER=ann WORK_UI_PASSWORD=secret work ui --listen 0.0.0.0:7788`,
 		Args: cli.AtMost(0, "no argument"),
-		RunE: a.Runs(func(ctx context.Context, _ *cobra.Command, _ []string) error { return serveUI(ctx, a, f) }),
+		RunE: a.Runs(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
+			a.WarnOfSecret(cmd, "password", "WORK_UI_PASSWORD or --password-file")
+			a.WarnOfSecret(cmd, "token", "WORK_UI_TOKEN or --token-file")
+			if err := f.readFiles(); err != nil {
+				return err
+			}
+			return serveUI(ctx, a, f)
+		}),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:7788", "`address` to listen on; port 0 is a free one")
@@ -54,6 +63,8 @@ HTTPS. Others can see the flags of a program: the environment is the better plac
 		"`password` to log in with (env WORK_UI_PASSWORD)")
 	flags.StringVar(&f.token, "token", os.Getenv("WORK_UI_TOKEN"),
 		"`secret` to come in with instead of a new one, of 16 bytes or more (env WORK_UI_TOKEN)")
+	flags.StringVar(&f.files.password, "password-file", "", "`file` with the password to log in with")
+	flags.StringVar(&f.files.token, "token-file", "", "`file` with the token")
 	flags.BoolVar(&f.trusting, "insecure-loopback", false,
 		"let in whoever connects from this machine, with no token: behind a proxy that can be everybody")
 	flags.BoolVar(&f.readOnly, "read-only", false, "show all, and let nobody change anything")
@@ -61,6 +72,22 @@ HTTPS. Others can see the flags of a program: the environment is the better plac
 		flags.Lookup(secret).DefValue = "" // help prints defaults
 	}
 	return cmd
+}
+
+// readFiles takes the secrets from files where there are some.
+func (f *uiFlags) readFiles() (err error) {
+	for _, from := range []struct {
+		flag, path string
+		into       *string
+	}{{"password-file", f.files.password, &f.password}, {"token-file", f.files.token, &f.token}} {
+		if from.path == "" {
+			continue
+		}
+		if *from.into, err = cli.ReadSecret(from.flag, from.path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // authorizer is who may come in: who knows the password, or the token. One that is made for this start is returned as

@@ -146,7 +146,7 @@ func TestUIPrintsTheAddressThatLetsIn(t *testing.T) {
 func TestUIServesTheAPI(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.address+"api/jobs",
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.address+"api/jobs?force=true",
 		strings.NewReader(`{"name": "mail", "args": ["ann"]}`))
 	require.NoError(t, err)
 	r.Header.Set("Content-Type", "application/json")

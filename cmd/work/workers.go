@@ -20,17 +20,27 @@ import (
 
 func newWorkersCommand(a *cli.App) *cobra.Command {
 	cmd := a.Group("workers", "Look at workers, and tell them what to do")
+	gone := false
 	cmd.RunE = a.Runs(func(ctx context.Context, _ *cobra.Command, _ []string) error {
-		return a.Inspect(ctx, func(ctx context.Context, i *inspect.Inspector) error { return listWorkers(ctx, a, i) })
+		return a.Inspect(ctx, func(ctx context.Context, i *inspect.Inspector) error {
+			if gone {
+				return listStoppedWorkers(ctx, a, i)
+			}
+			return listWorkers(ctx, a, i)
+		})
 	})
 	cmd.Long = "workers, without another word, is workers list. A worker is a pool as Redis sees it; a large pool is " +
 		"several."
-	cmd.AddCommand(&cobra.Command{
+	list := &cobra.Command{
 		Use:   "list",
-		Short: "List the workers that are registered",
+		Short: "List the workers that are registered, or those that have stopped",
 		Args:  cli.AtMost(0, "no argument"),
 		RunE:  cmd.RunE,
-	}, newWorkersShowCommand(a), newWorkersPingCommand(a))
+	}
+	for _, either := range []*cobra.Command{cmd, list} {
+		either.Flags().BoolVar(&gone, "stopped", false, "list those that have stopped or died within a week")
+	}
+	cmd.AddCommand(list, newWorkersShowCommand(a), newWorkersPingCommand(a))
 	for _, order := range workerOrders {
 		cmd.AddCommand(newWorkerOrderCommand(a, order))
 	}
@@ -46,7 +56,7 @@ func listWorkers(ctx context.Context, a *cli.App, i *inspect.Inspector) error {
 }
 
 func workerTable(workers []inspect.WorkerInfo) *console.Table {
-	t := console.NewTable(console.Left("WORKER"), console.Left("HOST"), console.Right("PID"), console.Right("UP"),
+	t := console.NewTable(console.ID("WORKER"), console.Left("HOST"), console.Right("PID"), console.Right("UP"),
 		console.Right("BUSY"), console.Left("STATE"), console.Left("VERSION"), console.Prose("QUEUES"))
 	for _, w := range workers {
 		t.Add(human.Visible(describe.ShortWorker(w.ID)), human.OrDash(w.Host),
@@ -119,7 +129,7 @@ func workerLines(c *console.Console, w inspect.WorkerInfo) []string {
 	if len(w.Running) == 0 {
 		return lines
 	}
-	t := console.NewTable(console.Left("JOB"), console.Left("NAME"), console.Right("FOR"), console.Right("HEARD"),
+	t := console.NewTable(console.ID("JOB"), console.Left("NAME"), console.Right("FOR"), console.Right("HEARD"),
 		console.Prose("SAID"))
 	for _, job := range w.Running {
 		said := strings.TrimSpace(job.CheckIn + " " + string(job.Progress))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,7 +14,9 @@ import (
 	"github.com/265d0351/work/worktest"
 )
 
-// outbox is a Mailer that keeps what is sent, and fails so many times before.
+var order = Order{ID: 42, Address: "ada@example.org", Items: []string{"pen"}}
+
+// outbox keeps what is sent, and fails so many times before.
 type outbox struct {
 	mu       sync.Mutex
 	failures int
@@ -31,33 +34,58 @@ func (o *outbox) Send(_ context.Context, address, text string) error {
 	return nil
 }
 
-// What is enqueued, without running any of it.
-func TestBuyEnqueuesThanksAndTheQuestion(t *testing.T) {
+// What a handler enqueues, without running any of it.
+func TestShippingHasTheCustomerThankedAndAsked(t *testing.T) {
+	t.Parallel()
+	_, outcome := worktest.RunKind(t, NewPool(Context{}, work.WorkerOptions{}), Ship, order)
+	worktest.AssertWanted(t, outcome, worktest.WantKind(Thank, order))
+	ask := worktest.WantKind(AskForReview, order)
+	ask.In, ask.Times = 14*24*time.Hour, 1
+	worktest.AssertWanted(t, outcome, ask)
+}
+
+// What the program enqueues: the order is shipped once, however often the button is pressed.
+func TestAnOrderIsShippedOnce(t *testing.T) {
 	t.Parallel()
 	r := worktest.New(t)
-	if err := Buy(t.Context(), r.Enqueuer(t), 42, "ada@example.org"); err != nil {
-		t.Fatal(err)
+	for _, items := range [][]string{{"pen"}, {"pen", "ink"}} {
+		if _, err := Ship.Enqueue(t.Context(), r.Enqueuer(t), Order{ID: 42, Items: items}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	worktest.AssertEnqueued(t, r, "thank", "ada@example.org")
-	worktest.AssertWanted(t, r, worktest.Want{Name: "ask for a review", Source: 42, In: 14 * 24 * time.Hour, Times: 1})
+	want := worktest.WantKind(Ship, Order{ID: 42, Items: []string{"pen"}})
+	want.Times = 1
+	worktest.AssertWanted(t, r, want)
+	worktest.AssertNotEnqueued(t, r, Ship.Name(), Order{ID: 42, Items: []string{"pen", "ink"}})
 }
 
 // One job, without anything around it.
 func TestThankGivesUpWithoutAnAddress(t *testing.T) {
 	t.Parallel()
-	outcome := worktest.Run(t, NewPool(&outbox{}, work.WorkerOptions{}), "thank", "")
+	_, outcome := worktest.RunKind(t, NewPool(Context{}, work.WorkerOptions{}), Thank, Order{ID: 42})
 	if outcome.Ending != work.EndingBury || !errors.Is(outcome.Err, ErrNoAddress) {
 		t.Errorf("it ended as %s, error: %v", outcome.Ending, outcome.Err)
 	}
 }
 
-// All of it, with retries and two weeks of waiting, in no time.
+// A result, with its type.
+func TestOrdersAreSummedUp(t *testing.T) {
+	t.Parallel()
+	count := func(_ context.Context, date string) (int, error) { return len(date), nil }
+	pool := NewPool(Context{Count: count}, work.WorkerOptions{})
+	if n, _ := worktest.RunKind(t, pool, SumUp, Day{"2026-03-01"}); n != len("2026-03-01") {
+		t.Errorf("there were %d orders", n)
+	}
+}
+
+// All of it, with retries, two weeks of waiting and what is due each morning, in no time.
 func TestACustomerIsThankedAndAsked(t *testing.T) {
 	t.Parallel()
-	mails := &outbox{failures: 3}
+	mails, days := &outbox{failures: 3}, atomic.Int64{}
+	count := func(context.Context, string) (int, error) { return int(days.Add(1)), nil }
 	r := worktest.New(t)
-	pool := r.Start(t, NewPool(mails, r.Options()))
-	if err := Buy(t.Context(), pool.Enqueuer(), 42, "ada@example.org"); err != nil {
+	pool := r.Start(t, NewPool(Context{Send: mails.Send, Count: count}, r.Options()))
+	if _, err := Ship.Enqueue(t.Context(), pool.Enqueuer(), order); err != nil {
 		t.Fatal(err)
 	}
 	worktest.DrainFor(t, r, pool, 24*time.Hour)
@@ -68,5 +96,8 @@ func TestACustomerIsThankedAndAsked(t *testing.T) {
 	want := []string{"ada@example.org: thank you for order 42", "ada@example.org: how was order 42?"}
 	if !slices.Equal(mails.sent, want) {
 		t.Errorf("sent were %q, not %q", mails.sent, want)
+	}
+	if n := days.Load(); n < 13 || n > 15 { // 14, unless clocks are put forward or back near the ends
+		t.Errorf("%d days were summed up in two weeks", n)
 	}
 }

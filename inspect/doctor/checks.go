@@ -39,9 +39,10 @@ const (
 	CheckToken         Check = "token"           // are workers called where jobs wait
 	CheckQueueName     Check = "queue-name"      // is each queue with jobs in the list of queues
 	CheckUnserved      Check = "unserved"        // serves somebody each queue with jobs
-	CheckOutcome       Check = "outcome"         // has each outcome the time until which it is kept
-	CheckLane          Check = "lane"            // are old lanes removed
-	CheckMorgue        Check = "morgue"          // is the morgue within its limit
+	// has each outcome the time until which it is kept, and each ended job what is kept of it
+	CheckOutcome Check = "outcome"
+	CheckLane    Check = "lane"   // are old lanes removed
+	CheckMorgue  Check = "morgue" // is the morgue within its limit
 )
 
 // checks say what a finding means for a job, and what to do if the doctor does not mend it.

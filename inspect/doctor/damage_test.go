@@ -199,6 +199,16 @@ func damagedIndexes() []damage {
 			spare: do("ZADD", "outcomes:until", 5, "done")},
 		{name: "time without outcome", check: CheckOutcome, damage: do("ZADD", "outcomes:until", 5, "gone"),
 			spare: do("HSET", "outcomes", "done", "x")},
+		{name: "ended job without details", check: CheckOutcome, damage: do("ZADD", "ended:done:a", 5, "gone"),
+			spare: func(w *ward) {
+				w.Do("ZADD", "ended:done:a", 5, "done")
+				w.Do("HSET", "details:done:a", "done", "{}", "", 2)
+			}},
+		{name: "details of a job that is not listed", check: CheckOutcome,
+			damage: do("HSET", "details:deleted:a", "gone", "{}", "", 2), spare: func(w *ward) {
+				w.Do("HSET", "details:deleted:a", "done", "{}", "", 2)
+				w.Do("ZADD", "ended:deleted:a", 5, "done")
+			}},
 		{name: "old lane", check: CheckLane, damage: do("HSET", "lanes", "old", "7 1000 3=duplicate"),
 			spare: func(w *ward) {
 				w.Do("HSET", "lanes", "new", fmt.Sprint("7 ", time.Now().Add(-23*time.Hour).UnixMilli()))

@@ -192,6 +192,7 @@ func (d *doctor) examine(ctx context.Context) error {
 		{d.checkIndexes, []string{"ready", "queues"}},
 		{d.checkFlags, []string{"jobs", "cancelled"}},
 		{d.checkOutcomes, []string{"outcomes", "outcomes:until"}},
+		{d.checkEnded, nil},
 		{d.checkLanes, []string{"lanes"}},
 		{d.checkMorgue, []string{"morgue"}},
 		{d.watch, []string{"workers", "dead"}},

@@ -157,7 +157,7 @@ func (w *ward) run() map[string]int {
 			require.NoError(w.T, err)
 		}
 	}
-	_, _, err = w.worker.Forget(w.Ctx(), queues)
+	_, _, err = w.worker.Forget(w.Ctx(), queues, "")
 	require.NoError(w.T, err)
 	for _, shelf := range []string{"scheduled", "retry", "morgue"} {
 		for _, id := range w.strings("ZRANGE", shelf, 0, -1) {

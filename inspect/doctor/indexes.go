@@ -138,6 +138,44 @@ func (d *doctor) checkOutcomes(ctx context.Context) error {
 	return nil
 }
 
+// checkEnded compares the lists of jobs that have ended with what is kept of these.
+func (d *doctor) checkEnded(ctx context.Context) error {
+	for _, shelf := range slices.Sorted(maps.Keys(d.keys.past)) {
+		state, name, _ := strings.Cut(shelf, ":")
+		list, details := "ended:"+shelf, "details:"+shelf
+		if d.broken[list] || d.broken[details] {
+			continue
+		}
+		for _, key := range []string{list, details} {
+			err := d.walk(ctx, key, func(page []rdb.Field) error {
+				ids := make([]string, 0, len(page))
+				for _, field := range page {
+					if field.Name != "" { // it counts the bytes
+						ids = append(ids, field.Name)
+					}
+				}
+				faults, err := d.mend.AgreeDetails(ctx, rdb.EndedShelf{State: state, Name: name}, ids)
+				for _, fault := range faults {
+					f := Finding{Check: CheckOutcome, Key: d.store.FullName(list), ID: fault.ID, Queue: name,
+						Repaired: d.repair, Detail: "it is listed as ended, and nothing is kept of it"}
+					if fault.What == "unlisted" {
+						f.Key, f.Detail = d.store.FullName(details), "it is kept of a job that is not listed as ended"
+					}
+					if !d.repair {
+						f.Remedy = "a repair removes what is there of it"
+					}
+					d.find(f)
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // laneLife is how long a lane is kept after its last call.
 const laneLife = 24 * time.Hour
 

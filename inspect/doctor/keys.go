@@ -19,6 +19,7 @@ type inventory struct {
 	workers map[string]bool // ids
 	lists   []heldList      // in-process lists
 	serving map[string]bool // ids of workers that have a set of names
+	past    map[string]bool // "<state>:<name>" of jobs that have ended
 }
 
 // heldList is one in-process list.
@@ -30,7 +31,8 @@ var typeOf = map[string]string{
 	"names":  "hash",
 	"morgue": "zset", "outcomes": "hash", "outcomes:until": "zset", "workers": "set", "dead": "set", "claimed": "hash",
 	"crashes": "hash", "deaths": "zset", "lanes": "hash", "lease": "string", "deputy": "string", "deadlines": "zset",
-	"epoch": "string", "objects": "zset", "limits": "hash", "home": "string",
+	"served": "zset", "stopped": "zset", "stopped:info": "hash",
+	"layout": "string", "epoch": "string", "objects": "zset", "limits": "hash", "home": "string",
 	"waited": "hash", "cancelled": "set", "unique": "hash", "errors": "hash", "schedules": "hash", "ticks": "hash",
 	"schedules:revision": "string",
 }
@@ -39,7 +41,7 @@ var typeOf = map[string]string{
 // colon.
 var typeOfEach = map[string]string{
 	"queue": "list", "wake": "list", "completion": "list", "running": "set", "rate": "string",
-	"log": "list", "state": "string", "stats": "hash", "taken": "hash",
+	"log": "list", "state": "string", "stats": "hash", "taken": "hash", "ended": "zset", "details": "hash",
 }
 
 // wantedType returns the type that a key should have, "" for one that is not known.
@@ -99,7 +101,7 @@ func workerKey(name string) (id, part string) {
 // checkKeys walks over all keys of the namespace and looks at their types.
 func (d *doctor) checkKeys(ctx context.Context) error {
 	d.keys = inventory{fixed: map[string]bool{}, queues: map[string]bool{}, workers: map[string]bool{},
-		serving: map[string]bool{}}
+		serving: map[string]bool{}, past: map[string]bool{}}
 	now, err := d.store.Time(ctx)
 	if err != nil {
 		return err
@@ -173,6 +175,12 @@ func (d *doctor) note(name string, lists map[heldList]bool) {
 		d.keys.queues[queue] = true
 		return
 	}
+	for _, prefix := range []string{"ended:", "details:"} {
+		if shelf, is := strings.CutPrefix(name, prefix); is {
+			d.keys.fixed[name], d.keys.past[shelf] = true, true
+			return
+		}
+	}
 	id, part := workerKey(name)
 	if id == "" {
 		return
@@ -197,6 +205,10 @@ func (d *doctor) measure(ctx context.Context) error {
 		if d.keys.fixed[name] {
 			keys = append(keys, rdb.Key{Name: name, Type: typeOf[name]})
 		}
+	}
+	for shelf := range d.keys.past {
+		keys = append(keys, rdb.Key{Name: "ended:" + shelf, Type: "zset"},
+			rdb.Key{Name: "details:" + shelf, Type: "hash"})
 	}
 	for name := range d.keys.queues {
 		keys = append(keys, rdb.Key{Name: "queue:" + name, Type: "list"})
@@ -226,7 +238,7 @@ func (d *doctor) walk(ctx context.Context, name string, visit func(page []rdb.Fi
 		return nil
 	}
 	read := 0
-	err := d.store.Walk(ctx, rdb.Key{Name: name, Type: typeOf[name]}, func(page []rdb.Field) error {
+	err := d.store.Walk(ctx, rdb.Key{Name: name, Type: wantedType(name)}, func(page []rdb.Field) error {
 		if d.limit > 0 && read >= d.limit {
 			return errLimited
 		}

@@ -20,7 +20,8 @@ type Record struct {
 type crash struct {
 	worker  string
 	died    int64                  // ms, by Redis' clock
-	ran     float64                // ms of this attempt, times how many jobs ran in that worker that are as suspicious
+	alone   int64                  // ms of this attempt; 0 where that is not known
+	ran     float64                // the same, times how many jobs ran in that worker that are as suspicious
 	deaths  [len(crashWindows)]int // of workers of the namespace in the time before, this one included
 	workers int                    // that were left
 }
@@ -51,6 +52,8 @@ func Read(text string) Record {
 		if len(facts) == 4+len(crashWindows) {
 			c.died, _ = strconv.ParseInt(facts[0], 10, 64) // what is no number is 0, as if it were not known
 			c.ran, _ = strconv.ParseFloat(facts[1], 64)
+			_, alone, _ := strings.Cut(facts[1], ".") // earlier versions did not write it
+			c.alone, _ = strconv.ParseInt(alone, 10, 64)
 			for i := range c.deaths {
 				c.deaths[i], _ = strconv.Atoi(facts[2+i])
 			}
@@ -79,6 +82,21 @@ func (r *Record) Workers() []string {
 		ids = append(ids, c.worker)
 	}
 	return ids
+}
+
+// Death is that of a worker which ran the job.
+type Death struct {
+	Worker  string
+	At, Ran int64 // ms: when, and how long the job had run; 0 where it is not known
+}
+
+// Deaths are those of workers that died while the job ran, the oldest first.
+func (r *Record) Deaths() []Death {
+	deaths := make([]Death, len(r.counted))
+	for i, c := range r.counted {
+		deaths[i] = Death{Worker: c.worker, At: c.died, Ran: c.alone}
+	}
+	return deaths
 }
 
 // SuspectAfter is with how many deaths a job is watched, and DefaultMost after how many it may be buried.

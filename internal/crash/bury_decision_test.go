@@ -39,6 +39,18 @@ func TestWhatIsReadOfCrashes(t *testing.T) {
 	}
 }
 
+// How long a job ran in a worker that died is told apart from the time that counts against it; where it is not, as
+// earlier versions wrote, it is not known.
+func TestDeathsTellHowLongTheJobItselfRan(t *testing.T) {
+	t.Parallel()
+	record := Read("w1@1000:750.250:1:2:3:4:77 w2@2000:750:1:2:3:4:78 w3@3000:300.0:1:2:3:4:79 w4")
+	assert.Equal(t, []Death{{Worker: "w1", At: 1000, Ran: 250}, {Worker: "w2", At: 2000}, {Worker: "w3", At: 3000},
+		{Worker: "w4"}}, record.Deaths())
+	for i, ran := range []float64{750.25, 750, 300, 0} {
+		assert.InDelta(t, ran, record.counted[i].ran, 1e-9)
+	}
+}
+
 // deaths are so many crashes of a job, each after it ran for a time, in a fleet in which as many other workers died in
 // each window.
 func deaths(n int, ran time.Duration, others, workers int) Record {

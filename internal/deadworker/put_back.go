@@ -5,12 +5,14 @@ package deadworker
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/stopped"
 )
 
 // Dead is a dead worker whose jobs are put back.
@@ -19,14 +21,62 @@ type Dead struct {
 	Jobs int   // that were put back
 	Err  error // what is in the way
 
-	queues []string // that it served
-	failed bool     // a call was refused, so the rest is left to a later look
+	queues []string          // that it served
+	held   map[string]string // element -> name, of what it was seen to hold
+	failed bool              // a call was refused, so the rest is left to a later look
 }
 
-// Forget removes what is left of the worker, and tells whether nothing is.
+// Forget removes what is left of the worker, and tells whether nothing is. What is known of it is listed.
 func (d *Dead) Forget(ctx context.Context) (gone bool, err error) {
-	_, gone, err = d.Worker.Forget(ctx, d.queues)
+	left, err := d.Remains(ctx)
+	if err != nil {
+		return false, err
+	}
+	_, gone, err = d.Worker.Forget(ctx, d.queues, d.describe(left).Encode())
 	return gone, err
+}
+
+// describe tells what the worker was. Another reaper may have put back some of what it held: what was taken from it is
+// in Redis, by ids.
+func (d *Dead) describe(left rdb.Remains) stopped.Worker {
+	why := stopped.Died
+	if left.Info["alive"] != "" {
+		why = stopped.Fenced
+	}
+	w := stopped.Of(left.Info, why)
+	if !left.Died.IsZero() {
+		w.Ended = left.Died.UnixMilli()
+	}
+	held := maps.Clone(d.held)
+	if held == nil {
+		held = map[string]string{}
+	}
+	for _, element := range left.Taken {
+		held[element] = d.held[element]
+	}
+	w.Held.Jobs = len(held)
+	for _, element := range slices.SortedFunc(maps.Keys(held), olderElement) {
+		if len(w.Held.Some) == stopped.MostHeld {
+			break
+		}
+		_, id, _ := strings.Cut(element, ":")
+		w.Held.Some = append(w.Held.Some, stopped.Job{ID: id, Name: held[element]})
+	}
+	return w
+}
+
+// olderElement goes by the numbers of the fetches.
+func olderElement(a, b string) int {
+	first, _, _ := strings.Cut(a, ":")
+	second, _, _ := strings.Cut(b, ":")
+	return cmp.Or(cmp.Compare(len(first), len(second)), strings.Compare(a, b)) // they have no zeros in front
+}
+
+func (d *Dead) note(element, queue string) {
+	if d.held == nil {
+		d.held = map[string]string{}
+	}
+	d.held[element] = queue
 }
 
 func (d *Dead) refused(err error) {
@@ -73,6 +123,7 @@ func putBackSome(ctx context.Context, dead []*Dead, given Given) (more bool) {
 		for _, of := range left {
 			d.Err = excerpt.Join(d.Err, of.Err)
 			for i, claim := range of.Claims {
+				d.note(claim.Element, of.Queue)
 				// whatever the clock says: the list has its order
 				if i > 0 && claim.Fetched.Before(of.Claims[i-1].Fetched) {
 					claim.Fetched = of.Claims[i-1].Fetched

@@ -203,7 +203,7 @@ func Of(s rdb.CancelledJob) (rdb.Ending, bool) {
 	if err != nil || rec.Name == "" {
 		return rdb.Ending{}, false
 	}
-	ending := Cancelled(&rec, s.Trail, s.Seen)
+	ending := Resting{rec.Name, s.Record, s.Trail, s.Seen}.Cancelled()
 	ending.ID, ending.Queue = s.ID, rec.Name
 	return ending, true
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
-	"github.com/265d0351/work/internal/record"
 )
 
 // Delete is the order that ends a job as deleted if it still stands where it was seen. now is Redis' clock in ms.
@@ -26,8 +25,5 @@ func DeleteOtherwise(store *rdb.Store, seen *rdb.SeenJob, now int64, answer rdb.
 
 // deleted is how a job ends that is deleted.
 func deleted(seen *rdb.SeenJob, now int64, keep time.Duration) rdb.Ending {
-	return rdb.Ending{
-		State: record.Deleted, Belongings: BelongingsIn(seen.Record, seen.Trail), Keep: keep,
-		Outcome: record.Outcome{State: record.Deleted, EndedAt: now}.Encode(),
-	}
+	return Resting{seen.Queue, seen.Record, seen.Trail, time.UnixMilli(now)}.Deleted(keep)
 }

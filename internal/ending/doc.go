@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/265d0351/work/internal/ended"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/span"
@@ -35,12 +36,34 @@ func BelongingsIn(rawRecord, rawTrail []byte) rdb.Belongings {
 	return Belongings(&rec, &trail, "")
 }
 
-// Cancelled is how a job that rests ends as cancelled, at that time.
-func Cancelled(rec *record.Record, rawTrail []byte, now time.Time) rdb.Ending {
-	trail := record.DecodeTrail(rawTrail)
-	return rdb.Ending{
-		State: record.Cancelled, Keep: max(span.FromMillis(rec.Retention), Kept),
-		Outcome:    record.Outcome{State: record.Cancelled, EndedAt: now.UnixMilli()}.Encode(),
-		Belongings: Belongings(rec, &trail, ""),
+// Resting is a job that no worker holds, as it was seen.
+type Resting struct {
+	Name          string
+	Record, Trail []byte // as they are stored
+	Now           time.Time
+}
+
+// Cancelled is how the job ends as cancelled.
+func (r Resting) Cancelled() rdb.Ending {
+	return r.leaving(rdb.Ending{State: record.Cancelled, Keep: Kept})
+}
+
+// Deleted is how the job ends as deleted, if its outcome is kept for that long at least: 0 keeps none.
+func (r Resting) Deleted(keep time.Duration) rdb.Ending {
+	return r.leaving(rdb.Ending{State: record.Deleted, Keep: keep})
+}
+
+// leaving completes how a job ends: what belongs to it, and what stays of it, as far as its record can be read. What
+// its handler was registered with is not known here.
+func (r Resting) leaving(e rdb.Ending) rdb.Ending {
+	rec, _ := record.Decode(r.Record)
+	trail := record.DecodeTrail(r.Trail)
+	e.Belongings = Belongings(&rec, &trail, "")
+	outcome := record.Outcome{State: e.State, EndedAt: r.Now.UnixMilli()}
+	if retention := span.FromMillis(rec.Retention); retention > 0 {
+		outcome.Name, e.Keep = r.Name, max(e.Keep, retention)
+		e.Details = ended.Of(ended.Job{Record: r.Record, Trail: &trail, OmitArgs: rec.OmitArgs}).Encode()
 	}
+	e.Outcome = outcome.Encode()
+	return e
 }

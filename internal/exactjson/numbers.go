@@ -17,16 +17,38 @@ import (
 // one that this would round is an int64, and one beyond that a json.Number. It decodes once: methods of the program may
 // add to what is there.
 func Unmarshal(text []byte, into any) error {
-	target := reflect.ValueOf(into)
-	if target.Kind() != reflect.Pointer || target.IsNil() || !hasLongNumber(text) || !MayHoldAny(target.Type()) ||
-		!json.Valid(text) {
+	if !mayRound(text, into) || !json.Valid(text) {
+		return json.Unmarshal(text, into)
+	}
+	return decode(json.NewDecoder(bytes.NewReader(text)), into)
+}
+
+// UnmarshalStrictly is Unmarshal that refuses a member of an object that the struct has no field for. What has an
+// UnmarshalJSON of its own takes what it likes.
+func UnmarshalStrictly(text []byte, into any) error {
+	if !json.Valid(text) {
 		return json.Unmarshal(text, into)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if !mayRound(text, into) {
+		return decoder.Decode(into)
+	}
+	return decode(decoder, into)
+}
+
+// mayRound tells whether json.Unmarshal may round an integer of the text.
+func mayRound(text []byte, into any) bool {
+	target := reflect.ValueOf(into)
+	return target.Kind() == reflect.Pointer && !target.IsNil() && hasLongNumber(text) && MayHoldAny(target.Type())
+}
+
+// decode decodes and rounds nothing.
+func decode(decoder *json.Decoder, into any) error {
 	decoder.UseNumber()
 	err := decoder.Decode(into)
 	var found numbers
-	found.settle(target.Elem())
+	found.settle(reflect.ValueOf(into).Elem())
 	return cmp.Or(err, found.refused)
 }
 

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"math/big"
 	"reflect"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/exactjson"
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rawjson"
 )
 
@@ -23,6 +27,7 @@ type argument struct {
 	null  bool // null has a meaning
 
 	holdsAny bool // there may be an any somewhere in it
+	strict   bool // fields that it does not have are refused
 }
 
 func newArgument(t reflect.Type) argument {
@@ -59,10 +64,32 @@ func (a *argument) decode(slot reflect.Value, piece []byte) error {
 	if !a.null && string(piece) == "null" {
 		return errNullArgument
 	}
+	if a.strict {
+		return namingUnknown(exactjson.UnmarshalStrictly(piece, slot.Addr().Interface()))
+	}
 	if a.holdsAny {
 		return exactjson.Unmarshal(piece, slot.Addr().Interface())
 	}
 	return json.Unmarshal(piece, slot.Addr().Interface())
+}
+
+// unknownFieldError says that an object has a member that the type has no field for. It names the member.
+type unknownFieldError struct{ name string }
+
+func (e *unknownFieldError) Error() string {
+	return "it has the field " + excerpt.Brief(e.name) + ", which is unknown there"
+}
+
+// namingUnknown makes what encoding/json says of an unknown field an error that may be shown.
+func namingUnknown(err error) error {
+	if err == nil {
+		return nil
+	}
+	quoted, found := strings.CutPrefix(errchain.Tame(err).Error(), "json: unknown field ")
+	if name, bad := strconv.Unquote(quoted); found && bad == nil {
+		return &unknownFieldError{name}
+	}
+	return err
 }
 
 // decodePlain says false to all that is not simple and right; encoding/json then has the word.

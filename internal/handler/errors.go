@@ -3,6 +3,7 @@ package handler
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -90,7 +91,8 @@ func (h *Handler) refuseList(args []byte) error {
 
 // withoutQuotes leaves alone what is our own.
 func withoutQuotes(err error) error {
-	if err == errNullArgument {
+	var unknown *unknownFieldError
+	if err == errNullArgument || errors.As(err, &unknown) {
 		return err
 	}
 	return unquoted.Error(err)

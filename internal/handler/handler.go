@@ -3,6 +3,7 @@ package handler
 import (
 	"context"
 	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/265d0351/work/internal/errchain"
@@ -35,6 +36,30 @@ func (h *Handler) String() string { return h.name }
 
 // Args is how many arguments the handler takes, and whether it takes any number more.
 func (h *Handler) Args() (n int, more bool) { return len(h.args), h.tail != nil }
+
+// Types are those of the arguments, without any number more.
+func (h *Handler) Types() []reflect.Type {
+	types := make([]reflect.Type, len(h.args))
+	for i := range h.args {
+		types[i] = h.args[i].of
+	}
+	return types
+}
+
+// Strict is the handler that refuses fields which the structs among its arguments do not have. Others are left out.
+func (h *Handler) Strict() *Handler {
+	strict := *h
+	strict.args = slices.Clone(h.args)
+	for i := range strict.args {
+		strict.args[i].strict = true
+	}
+	if h.tail != nil {
+		tail := *h.tail
+		tail.strict = true
+		strict.tail = &tail
+	}
+	return &strict
+}
 
 // Run decodes the job's arguments and calls the function. An *ArgumentError means that it was not called; no function
 // of a program can return one. A panic of the function passes through.

@@ -39,8 +39,8 @@ type Parts struct {
 	Waiters   *waiting.Waiters     // of an enqueuer
 }
 
-// Times are how often the parts of a pool do what they do, and how long they wait. Nobody changes them but tests,
-// before the start.
+// Times are how often the parts of a pool do what they do, how long they wait, and how many may. Nobody changes them
+// but tests, before the start.
 type Times struct {
 	Stuck     time.Duration // after which a handler that should have returned is reported
 	Hook      time.Duration // that OnDeath may take
@@ -50,6 +50,8 @@ type Times struct {
 	Survey    time.Duration // in which each worker asks about all names that it serves
 	ScaleLook time.Duration // between two looks at who is idle
 	ScaleIdle time.Duration // after which an idle worker leaves
+
+	Waiting int // so many handlers of a worker may wait for other jobs at once
 }
 
 // What package work sets.

@@ -237,6 +237,13 @@ func (a *Attempt) End() (hasLog, hasState bool) {
 	return a.hasLog(), a.hasState
 }
 
+// Said is what the attempt has told last: a message, and the JSON of a progress.
+func (a *Attempt) Said() (message string, progress json.RawMessage) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.message, json.RawMessage(a.progress)
+}
+
 // Log is the log of an attempt; nil where nobody asked for the logger.
 func (a *Attempt) Log() *joblog.Log {
 	a.mu.Lock()

@@ -31,6 +31,7 @@ type Janitor struct {
 	locks     string            // cursor of the walk over the locks of unique jobs
 	lanes     string            // cursor of the walk over the lanes
 	waiters   string            // cursor of the walk over the notes of those who wait
+	endings   []string          // how outcomes begin of jobs that have left details
 	limits    limit.Keeper
 
 	errorsTrimmed time.Time

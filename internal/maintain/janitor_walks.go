@@ -39,12 +39,21 @@ func (j *Janitor) forgetWaiters(ctx context.Context) error {
 
 func (j *Janitor) removeExpiredOutcomes(ctx context.Context) error {
 	for {
-		n, err := j.env.Store.RemoveExpiredOutcomes(ctx)
-		if err != nil || n < rdb.MaxBatch {
+		expired, err := j.env.Store.RemoveExpiredOutcomes(ctx, j.endings)
+		if err != nil {
 			return err
+		}
+		if j.endings = append(j.endings, expired.Unknown...); len(j.endings) > maxEndings {
+			j.endings = expired.Unknown
+		}
+		if !expired.More && len(expired.Unknown) == 0 {
+			return nil
 		}
 	}
 }
+
+// maxEndings is of how many states and names the janitor remembers how outcomes begin, so that it need not ask.
+const maxEndings = 200
 
 // FreeLocks goes on with the walk over the locks of unique jobs, and removes those that hold nothing.
 func (j *Janitor) FreeLocks(ctx context.Context) error {

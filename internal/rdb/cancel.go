@@ -132,10 +132,12 @@ func (s *Store) KeepOutcomes(ctx context.Context, endings []Ending) error {
 // keepOutcome makes the call that keeps the outcome of a job before its end. A fresh one is not flagged yet.
 func (s *Store) keepOutcome(e Ending, fresh bool) redisconn.Call {
 	k := s.keys
+	ids, details := k.ended(e.State, e.Queue)
 	return redisconn.Call{
 		Script: keepOutcomeScript,
-		Keys:   []string{k.jobs, k.cancelled, k.claimed, k.outcomes, k.outcomesUntil, k.waited, k.done, k.names},
-		Args:   []any{e.ID, millis(e.Keep), e.Outcome, fresh},
+		Keys: []string{k.jobs, k.cancelled, k.claimed, k.outcomes, k.outcomesUntil, k.waited, k.done, k.names, ids,
+			details},
+		Args: []any{e.ID, millis(e.Keep), e.Outcome, fresh, e.Details},
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/redisconn"
 )
 
@@ -63,7 +62,7 @@ func (s *Store) Move(from JobPlace, to Destination) Order {
 // Flag is the order to end a job that waits in its queue, too deep to be taken out: it reads as ended so from now on,
 // and whoever fetches it ends it.
 func (s *Store) Flag(from JobPlace, ending Ending) Order {
-	ending.ID = from.ID
+	ending.ID, ending.Queue = from.ID, from.Queue
 	return Order{s.keepOutcome(ending, true)}
 }
 
@@ -138,14 +137,4 @@ func parseOrderResult(script string, reply redisconn.Reply) OrderResult {
 		return OrderResult{Answer: Answer(answer)}
 	}
 	return OrderResult{Err: &redisconn.UnexpectedReplyError{Script: script, Reply: reply.Value}}
-}
-
-// DropOutcome removes the outcome that is kept of a job, and tells whether there was one.
-func (s *Store) DropOutcome(ctx context.Context, id string) (bool, error) {
-	replies, err := s.driver.Pipeline(ctx, redisconn.Call{Command: "HDEL", Args: []any{s.keys.outcomes, id}},
-		redisconn.Call{Command: "ZREM", Args: []any{s.keys.outcomesUntil, id}})
-	if err != nil {
-		return false, err
-	}
-	return replies[0].Value == int64(1), excerpt.Join(replies[0].Err, replies[1].Err)
 }

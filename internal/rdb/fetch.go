@@ -19,8 +19,9 @@ var (
 const MaxQueues = 64
 
 // maxSurvey is how many elements of one queue a survey tells. A worker holds no more than 512 jobs of one queue, and a
-// fetch whose reply was lost added at most [MaxBatch]: were fewer told, those held could hide those lost for ever.
-const maxSurvey = 4 * MaxBatch
+// thousand each of those that wait for other jobs and of outcomes that are refused; a fetch whose reply was lost added
+// at most [MaxBatch]: were fewer told, those held could hide those lost for ever.
+const maxSurvey = 7 * MaxBatch
 
 // maxFetchBytes bounds the reply to a fetch.
 const maxFetchBytes = 4 << 20

@@ -41,6 +41,7 @@ type Found struct {
 	Time                   time.Time // that moment, by Redis' clock
 	Record, Trail, Outcome []byte
 	Crashes                string // words about workers that died with it: see release.lua
+	Details                []byte // of WhereEnded, where they are kept
 	Flagged                bool   // its cancellation is wanted
 	Queue                  string // by its claim or its shelf; the record knows otherwise
 
@@ -101,6 +102,9 @@ func (s *Store) lookup(ctx context.Context, ids []string, nameOf func(record []b
 	}
 	for _, i := range l.open {
 		l.found[i] = Found{ID: ids[i], Err: errElsewhere}
+	}
+	if err := l.details(ctx); err != nil {
+		return nil, err
 	}
 	return l.found, l.quotas(ctx)
 }
@@ -241,4 +245,33 @@ func parseFound(id string, value any) Found {
 	}
 	f.Err = r.Err()
 	return f
+}
+
+// details adds to what was found of jobs that have ended what else is kept of them.
+func (l *lookup) details(ctx context.Context) error {
+	var of []int
+	var calls []redisconn.Call
+	for i := range l.found {
+		f := &l.found[i]
+		beginning := beginningOf(f.Outcome)
+		if f.Err != nil || f.Where != WhereEnded || beginning == "" {
+			continue
+		}
+		shelf := shelfIn(beginning)
+		_, details := l.store.keys.ended(shelf.State, shelf.Name)
+		of = append(of, i)
+		calls = append(calls, redisconn.Call{Command: "HGET", Args: []any{details, f.ID}})
+	}
+	if len(calls) == 0 {
+		return nil
+	}
+	replies, err := l.store.driver.Pipeline(ctx, calls...)
+	if err != nil {
+		return err
+	}
+	for n, i := range of {
+		l.found[i].Err = replies[n].Err
+		l.found[i].Details, _ = replies[n].Value.([]byte)
+	}
+	return nil
 }

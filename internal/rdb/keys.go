@@ -7,11 +7,12 @@ import "sync"
 type keys struct {
 	prefix string
 
-	jobs, trail, queues, ready, scheduled, retry, names, morgue             string
-	outcomes, outcomesUntil, workers, dead, claimed, crashes, deaths        string
-	lanes, lease, deputy, deadlines, epoch, control                         string
-	schedules, ticks, revision                                              string
-	limits, cancelled, waited, done, stalled, unique, errors, objects, home string
+	jobs, trail, queues, ready, scheduled, retry, names, morgue              string
+	outcomes, outcomesUntil, workers, dead, claimed, crashes, deaths, served string
+	lanes, lease, deputy, deadlines, epoch, control                          string
+	schedules, ticks, revision                                               string
+	limits, cancelled, waited, done, stalled, unique, errors, objects, home  string
+	layout, stopped, stoppedInfo                                             string
 
 	byQueue sync.Map // name -> *queueKeys: made once, since every fetch and every enqueue needs them
 }
@@ -32,12 +33,14 @@ func newKeys(namespace string) *keys {
 		scheduled: p + "scheduled", retry: p + "retry", names: p + "names", morgue: p + "morgue",
 		outcomes: p + "outcomes", outcomesUntil: p + "outcomes:until",
 		workers: p + "workers", dead: p + "dead", claimed: p + "claimed", crashes: p + "crashes", deaths: p + "deaths",
-		lanes: p + "lanes", lease: p + "lease", deputy: p + "deputy", deadlines: p + "deadlines",
+		served: p + "served",
+		lanes:  p + "lanes", lease: p + "lease", deputy: p + "deputy", deadlines: p + "deadlines",
 		epoch: p + "epoch", control: p + "control",
 		schedules: p + "schedules", ticks: p + "ticks", revision: p + "schedules:revision",
 		limits: p + "limits", cancelled: p + "cancelled", waited: p + "waited", done: p + "done", stalled: p +
 			"stalled",
 		unique: p + "unique", errors: p + "errors", objects: p + "objects", home: p + "home",
+		layout: p + "layout", stopped: p + "stopped", stoppedInfo: p + "stopped:info",
 	}
 }
 
@@ -56,6 +59,11 @@ func (k *keys) shelf(shelf Shelf) string      { return k.prefix + string(shelf) 
 func (k *keys) log(id string) string          { return k.prefix + "log:" + id }
 func (k *keys) state(id string) string        { return k.prefix + "state:" + id }
 func (k *keys) completion(name string) string { return k.prefix + "completion:" + name }
+
+// ended are the keys of jobs of a name that have ended in a state: which ones, and the details of each.
+func (k *keys) ended(state, name string) (ids, details string) {
+	return k.prefix + "ended:" + state + ":" + name, k.prefix + "details:" + state + ":" + name
+}
 
 // workerKeys are the keys of one worker.
 type workerKeys struct {

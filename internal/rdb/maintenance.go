@@ -13,9 +13,8 @@ import (
 )
 
 var (
-	returnClaimScript   = redisconn.Load("repair/return_claim")
-	removeExpiredScript = redisconn.Load("repair/remove_expired")
-	removeStaleScript   = redisconn.Load("repair/remove_stale")
+	returnClaimScript = redisconn.Load("repair/return_claim")
+	removeStaleScript = redisconn.Load("repair/remove_stale")
 )
 
 // Holding is one entry of the index of claims.
@@ -84,20 +83,6 @@ func (s *Store) ReturnClaim(ctx context.Context, h Holding) (bool, error) {
 	}
 	n, _ := value.(int64)
 	return n > 0, nil
-}
-
-// RemoveExpiredOutcomes removes outcomes whose retention has passed, and returns how many; call again while it is
-// [MaxBatch].
-func (s *Store) RemoveExpiredOutcomes(ctx context.Context) (int, error) {
-	k := s.keys
-	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{
-		Script: removeExpiredScript, Keys: []string{k.outcomes, k.outcomesUntil}, Args: []any{MaxBatch},
-	})
-	if err != nil {
-		return 0, err
-	}
-	n, _ := value.(int64)
-	return int(n), nil
 }
 
 // RemoveStaleLanes reads a part of the lanes, beginning at that cursor ("" or "0" the first time), and removes those

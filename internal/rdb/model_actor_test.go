@@ -126,6 +126,9 @@ func (m *machine) registerOn(t *rapid.T, a *actor) {
 				m.dead[former] = true
 			}
 			m.serves[id] = queues
+			for _, queue := range queues {
+				m.once[queue] = true
+			}
 			m.epoch = cmp.Or(m.epoch, fresh)
 			return m.epoch
 		},
@@ -360,7 +363,7 @@ func (m *machine) forgetting(id string, queues []string) step {
 	return step{
 		title: id + " is forgotten",
 		send: func(store *rdb.Store) (any, error) {
-			holding, gone, err := store.Worker(id).Forget(background, queues)
+			holding, gone, err := store.Worker(id).Forget(background, queues, "died {"+id+"}")
 			return forgotten{holding, gone}, err
 		},
 		execute: func() any {

@@ -45,6 +45,7 @@ func (m *machine) end(t *rapid.T, from modelPlace, e rdb.Ending) string {
 	m.ended[e.ID] = true
 	if e.Keep > 0 {
 		m.outcomes[e.ID] = modelOutcome{string(e.Outcome), m.learn(t, "outcomes:until", e.ID, e.Keep)}
+		m.remember(e.State, e.Queue, e.ID, e.Details)
 	}
 	if e.State != "done" || m.locks[e.Lock].kind != rdb.ForATime {
 		m.unlock(e.ID, e.Lock)
@@ -78,6 +79,9 @@ func (m *machine) endingOne(t *rapid.T, worker string, held rdb.Held, state stri
 		Belongings: rdb.Belongings{Lock: lockOf(string(held.Record)).Digest}}
 	if keep > 0 {
 		e.Outcome = []byte(state + " " + held.Element)
+		if rapid.Bool().Draw(t, "details") {
+			e.Outcome, e.Details = withDetails(state, held.Queue, held.Element)
+		}
 	}
 	return intent{
 		title:    fmt.Sprintf("end %s as %s, lock %q", held.Element, state, e.Lock),
@@ -165,8 +169,9 @@ func (m *machine) cancelAll(t *rapid.T, ids []string) {
 }
 
 func (m *machine) rest(id string, spot rdb.Spot, queue, state, record string) rdb.UnheldJob {
+	outcome, details := withDetails(state, queue, id)
 	return rdb.UnheldJob{Spot: spot, Ending: rdb.Ending{
-		ID: id, Queue: queue, State: state, Keep: 15 * time.Second, Outcome: []byte(state + " " + id),
+		ID: id, Queue: queue, State: state, Keep: 15 * time.Second, Outcome: outcome, Details: details,
 		Belongings: rdb.Belongings{Lock: lockOf(record).Digest},
 	}}
 }

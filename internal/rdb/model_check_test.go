@@ -16,8 +16,8 @@ import (
 // known are all keys that there may be.
 var known = regexp.MustCompile(
 	`^(jobs|trail|queues|queue:.+|ready|wake:.+|scheduled|retry|names|morgue|stalled|outcomes|outcomes:until|workers|dead|` +
-		`worker:[^:]+|worker:[^:]+:(queues|info|running)|worker:[^:]+:inprocess:.+|claimed|lease|deputy|deadlines|crashes|deaths|lanes|epoch|waited|` +
-		`cancelled|unique|limits|running:.+|taken:.+|rate:.+)$`)
+		`worker:[^:]+|worker:[^:]+:(queues|info|running)|worker:[^:]+:inprocess:.+|claimed|lease|deputy|deadlines|served|layout|crashes|deaths|lanes|epoch|waited|` +
+		`cancelled|unique|(ended|details):.+|limits|stopped|stopped:info|running:.+|taken:.+|rate:.+)$`)
 
 // redisState is everything that is in Redis, keys without their prefix: lists front first, scores and hash values as
 // texts, sets with empty values.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -309,13 +310,20 @@ func (m *machine) orphanOn(t *rapid.T, h rdb.Holding) {
 }
 
 func (m *machine) removeExpired(t *rapid.T) {
+	var named []string
+	for shelf := range m.past {
+		state, queue, _ := strings.Cut(shelf, ":")
+		named = append(named, fmt.Sprintf(`{"state":%q,"name":%q`, state, queue))
+	}
+	slices.Sort(named)
+	named = named[:len(named)-rapid.IntRange(0, len(named)).Draw(t, "not named")]
 	m.request(t, step{
 		title: "outcomes are swept",
-		send:  func(store *rdb.Store) (any, error) { return store.RemoveExpiredOutcomes(background) },
-		execute: func() any {
-			before := len(m.outcomes)
-			maps.DeleteFunc(m.outcomes, func(_ string, o modelOutcome) bool { return o.until <= m.before })
-			return before - len(m.outcomes)
+		send: func(store *rdb.Store) (any, error) {
+			expired, err := store.RemoveExpiredOutcomes(background, named)
+			slices.Sort(expired.Unknown)
+			return expired, err
 		},
+		execute: func() any { return m.sweep(m.before, named) },
 	})
 }

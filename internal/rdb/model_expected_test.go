@@ -35,6 +35,7 @@ func (m *machine) expected() redisState {
 	put("names", names)
 	if m.epoch != "" {
 		put("epoch", members(m.epoch))
+		put("layout", members("1 1"))
 	}
 	m.expectJobs(put)
 	m.expectRules(put)
@@ -78,6 +79,7 @@ func (m *machine) expectJobs(put func(string, map[string]string)) {
 	put("claimed", claimed)
 	put("outcomes", outcomes)
 	put("outcomes:until", until)
+	m.expectPast(put)
 	put("lanes", lanes)
 }
 
@@ -131,6 +133,9 @@ func (m *machine) expectWorkers(put func(string, map[string]string)) {
 	if m.deputy.until > now {
 		put("deputy", members(m.deputy.holder))
 	}
+	put("stopped", members(slices.Collect(maps.Keys(m.stopped))...))
+	put("stopped:info", maps.Clone(m.stopped))
+	put("served", members(slices.Collect(maps.Keys(m.once))...))
 	put("deadlines", members(slices.Collect(maps.Keys(m.timed))...))
 }
 
@@ -152,7 +157,7 @@ func plain(state redisState) redisState {
 		switch {
 		case key == "queues", key == "objects", key == "deaths": // times
 			delete(state.maps, key)
-		case key == "deadlines":
+		case key == "deadlines", key == "served", key == "stopped", strings.HasPrefix(key, "ended:"):
 			rewrite(key, func(string, string) string { return "" })
 		case strings.HasSuffix(key, ":running"):
 			rewrite(key, func(_, value string) string { _, message, _ := strings.Cut(value, " "); return message })

@@ -59,6 +59,7 @@ func (m *machine) whereabouts(id string, now int64) rdb.Found {
 	}
 	job := m.jobs[id]
 	if job == nil {
+		f.Details = m.detailsOf(id)
 		return f
 	}
 	f.Flagged = m.cancelled[id]

@@ -50,6 +50,9 @@ func (m *machine) decide(t *rapid.T, a *actor) []intent {
 			end := rdb.Ended{Claim: claim, ID: idOf(claim.Element)}
 			if outcome == "kept" {
 				end.Keep, end.Outcome = delay(t), []byte("result of "+end.ID)
+				if end.State = "done"; rapid.Bool().Draw(t, "details") {
+					end.Outcome, end.Details = withDetails("done", end.Queue, claim.Element)
+				}
 			}
 			done = append(done, end)
 		case "retry", "scheduled", "morgue":

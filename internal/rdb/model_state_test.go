@@ -21,6 +21,7 @@ type model struct {
 	turns    map[string]int
 	shelved  int // how many came to shelves
 	outcomes map[string]modelOutcome
+	past     map[string]map[string]string // state and queue, id -> details
 	lanes    map[string]modelLane
 
 	workers, dead map[string]bool
@@ -28,9 +29,11 @@ type model struct {
 	last          map[string]int64 // worker -> number of its last fetch or survey
 	hearts        map[string]modelHeart
 	running       map[string]map[string]string // worker, id -> check-in
+	stopped       map[string]string            // what is listed of workers that were forgotten
 	absolved      map[string]bool              // workers that were taken for dead and turned out to be alive
 	lease, deputy modelLease
 	timed         map[string]bool              // workers that have a deadline
+	once          map[string]bool              // names that some worker has served
 	taken         map[string]map[string]string // dead worker -> what was taken from it, and its last number as n
 	epoch         string
 
@@ -78,11 +81,14 @@ func newModel() *model {
 	return &model{
 		jobs: map[string]*modelJob{}, queues: map[string][]string{}, inProcess: map[string]map[string][]string{},
 		claimed: map[string]modelClaim{}, turns: map[string]int{}, outcomes: map[string]modelOutcome{},
+		past:  map[string]map[string]string{},
 		lanes: map[string]modelLane{},
 		shelves: map[rdb.Shelf]map[string]int64{rdb.ShelfRetry: {}, rdb.ShelfScheduled: {}, rdb.ShelfMorgue: {},
 			rdb.ShelfStalled: {}},
 		workers: map[string]bool{}, dead: map[string]bool{}, serves: map[string][]string{}, last: map[string]int64{},
-		hearts: map[string]modelHeart{}, timed: map[string]bool{}, running: map[string]map[string]string{},
+		hearts: map[string]modelHeart{}, timed: map[string]bool{}, once: map[string]bool{},
+		running:      map[string]map[string]string{},
+		stopped:      map[string]string{},
 		absolved:     map[string]bool{},
 		taken:        map[string]map[string]string{},
 		acknowledged: map[string]bool{}, ended: map[string]bool{}, waited: map[string]bool{}, owed: map[string]bool{},
@@ -244,6 +250,7 @@ func (m *model) complete(worker string, e rdb.Ended, now int64) bool {
 	m.ended[e.ID] = true
 	if e.Keep > 0 {
 		m.outcomes[e.ID] = modelOutcome{string(e.Outcome), now + e.Keep.Milliseconds()}
+		m.remember(e.State, e.Queue, e.ID, e.Details)
 	}
 	return true
 }
@@ -336,6 +343,12 @@ func (m *model) forget(worker string, queues []string) ([]string, bool) {
 	}
 	if m.dead[worker] && m.last[worker] > 0 {
 		m.noteTaken(worker)
+	}
+	if (m.dead[worker] || m.workers[worker]) && m.stopped[worker] == "" {
+		m.stopped[worker] = "died {" + worker + "}"
+		if m.absolved[worker] {
+			m.stopped[worker] = "fenced {" + worker + "}"
+		}
 	}
 	m.erase(worker)
 	if m.lease.holder == worker {

@@ -103,6 +103,9 @@ func (m *machine) absolveSome(t *rapid.T) {
 			if m.serves[id] != nil {
 				m.absolved[id] = true
 			}
+			if m.stopped[id] != "" { // it was forgotten before this came
+				m.stopped[id] = "fenced {" + id + "}"
+			}
 			taken := 0
 			for _, of := range ids {
 				taken += m.absolve(id, of)

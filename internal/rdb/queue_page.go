@@ -2,6 +2,7 @@ package rdb
 
 import (
 	"context"
+	"hash/fnv"
 	"slices"
 
 	"github.com/265d0351/work/internal/redisconn"
@@ -20,12 +21,34 @@ const (
 // The places in a list are not its own: they change as workers take from the front, as new jobs come at the back, and
 // as people take out any. So a place is known by the jobs around it.
 type QueueCursor struct {
-	Newest bool     `json:"newest,omitzero"` // read from the back
-	At     int      `json:"at,omitzero"`     // how many stood before it, from where reading began
-	Length int      `json:"length,omitzero"` // of the queue then
-	Front  string   `json:"front,omitzero"`  // the job that was to run next then
-	Before []string `json:"before,omitzero"` // the last that were read, the nearest first
-	Behind []string `json:"behind,omitzero"` // those that come next, the nearest first
+	Newest bool     // read from the back
+	At     int      // how many stood before it, from where reading began
+	Length int      // of the queue then
+	Front  Anchor   // the job that was to run next then
+	Before []Anchor // the last that were read, the nearest first
+	Behind []Anchor // those that come next, the nearest first
+}
+
+// Anchor is by what an id is known again: 32 bits of it, so that a cursor is short. 0 is no id. Two ids that are taken
+// for one are like a job that was moved by hand: see cut.
+type Anchor uint32
+
+// AnchorOf is the anchor of an id.
+func AnchorOf(id string) Anchor {
+	if id == "" {
+		return 0
+	}
+	h := fnv.New32a()
+	h.Write([]byte(id)) //lint:ignore errcheck it never fails
+	return Anchor(max(1, h.Sum32()))
+}
+
+func anchorsOf(ids []string) []Anchor {
+	all := make([]Anchor, len(ids))
+	for i, id := range ids {
+		all[i] = AnchorOf(id)
+	}
+	return all
 }
 
 // QueuePart is a part of a queue.
@@ -53,7 +76,7 @@ func (p *QueuePart) Behind(jobs int) (QueueCursor, bool) {
 	if at >= len(ids) && p.window.last() {
 		return QueueCursor{}, false
 	}
-	before := slices.Clone(ids[max(0, at-anchors):at])
+	before := anchorsOf(ids[max(0, at-anchors):at])
 	slices.Reverse(before)
 	for _, id := range p.cursor.Before { // a short page: those before it are further away
 		if len(before) < anchors && !slices.Contains(before, id) {
@@ -61,8 +84,8 @@ func (p *QueuePart) Behind(jobs int) (QueueCursor, bool) {
 		}
 	}
 	return QueueCursor{
-		Newest: p.cursor.Newest, At: p.From + jobs, Length: p.Length, Front: p.window.front, Before: before,
-		Behind: slices.Clone(ids[min(len(ids), at):min(len(ids), at+anchors)]),
+		Newest: p.cursor.Newest, At: p.From + jobs, Length: p.Length, Front: AnchorOf(p.window.front), Before: before,
+		Behind: anchorsOf(ids[min(len(ids), at):min(len(ids), at+anchors)]),
 	}, true
 }
 
@@ -81,7 +104,7 @@ func (s *Store) ReadQueue(ctx context.Context, queue string, cursor QueueCursor,
 		if err != nil {
 			return QueuePart{}, err
 		}
-		if cut, found := cursor.cut(w.ids); found {
+		if cut, found := cursor.cut(anchorsOf(w.ids)); found {
 			return q.whole(ctx, w, cut)
 		}
 		if len(further) == 0 {
@@ -150,7 +173,7 @@ func (q *queueReader) whole(ctx context.Context, w span, cut int) (QueuePart, er
 	if err != nil {
 		return QueuePart{}, err
 	}
-	cut, found := q.cursor.cut(w.ids)
+	cut, found := q.cursor.cut(anchorsOf(w.ids))
 	switch {
 	case found && (cut < len(w.ids) || w.last()):
 		return q.part(w, cut), nil
@@ -170,8 +193,8 @@ func (q *queueReader) part(w span, cut int) QueuePart {
 
 // cut finds the place among ids: that on whose wrong side the fewest of those that knew it are, since one of them may
 // have been moved by hand, or have come back. It is false where none of them is there.
-func (c *QueueCursor) cut(ids []string) (at int, found bool) {
-	where := make(map[string]int, 2*anchors)
+func (c *QueueCursor) cut(ids []Anchor) (at int, found bool) {
+	where := make(map[Anchor]int, 2*anchors)
 	for i, id := range ids {
 		if slices.Contains(c.Before, id) || slices.Contains(c.Behind, id) {
 			where[id] = i
@@ -191,7 +214,7 @@ func (c *QueueCursor) cut(ids []string) (at int, found bool) {
 }
 
 // wrong counts the jobs that would be on the wrong side of a place.
-func (c *QueueCursor) wrong(where map[string]int, at int) (n int) {
+func (c *QueueCursor) wrong(where map[Anchor]int, at int) (n int) {
 	for _, id := range c.Before {
 		if i, is := where[id]; is && i >= at {
 			n++
@@ -237,7 +260,7 @@ func (c *QueueCursor) fallback(w *span) int {
 	switch {
 	case !c.Newest:
 		return 0
-	case w.front != c.Front && w.length <= c.At+strides*stride:
+	case AnchorOf(w.front) != c.Front && w.length <= c.At+strides*stride:
 		return w.length
 	}
 	return max(0, min(c.At, c.At+w.length-c.Length))

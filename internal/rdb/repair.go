@@ -25,6 +25,7 @@ var (
 	agreeIndexesScript      = redisconn.Load("repair/agree_indexes")
 	removeJoblessScript     = redisconn.Load("repair/remove_jobless")
 	agreeOutcomesScript     = redisconn.Load("repair/agree_outcomes")
+	agreeDetailsScript      = redisconn.Load("repair/agree_details")
 	limitLifeScript         = redisconn.Load("repair/limit_life")
 	removeClaimScript       = redisconn.Load("repair/remove_claim")
 )
@@ -307,13 +308,20 @@ func (m Mender) RemoveWorker(ctx context.Context, worker string) (int, error) {
 	return int(n), err
 }
 
+// The names that some worker has served are remembered for three times as long as those of queues, and the last so many
+// of them: about 10 MB.
+const (
+	servedLives = 3
+	MostServed  = 100_000
+)
+
 // AgreeIndexes makes the indexes of queues agree with up to [MaxBatch]/2 queues, of which it is told whether a worker
 // serves them, and forgets names that were neither seen with jobs nor served for that long (0: never).
 func (m Mender) AgreeIndexes(ctx context.Context, queues []string, served func(string) bool,
 	unseen time.Duration) ([]Fault, error) {
 	k := m.Store.keys
-	keys := append(make([]string, 0, 2+2*len(queues)), k.ready, k.queues)
-	args := append(make([]any, 0, 2+2*len(queues)), m.Mend, millis(unseen))
+	keys := append(make([]string, 0, 3+2*len(queues)), k.ready, k.queues, k.served)
+	args := append(make([]any, 0, 4+2*len(queues)), m.Mend, millis(unseen), millis(servedLives*unseen), MostServed)
 	for _, name := range queues {
 		of := k.queue(name)
 		keys = append(keys, of.queue, of.wake)
@@ -340,6 +348,17 @@ func (m Mender) AgreeOutcomes(ctx context.Context, ids []string, keep time.Durat
 		return nil, err
 	}
 	return faultPairs(agreeOutcomesScript.Name, value)
+}
+
+// AgreeDetails makes the list of the jobs of a shelf and what is kept of them agree.
+func (m Mender) AgreeDetails(ctx context.Context, of EndedShelf, ids []string) ([]Fault, error) {
+	list, details := m.Store.keys.ended(of.State, of.Name)
+	value, err := redisconn.Do(ctx, m.Store.driver, redisconn.Call{Script: agreeDetailsScript,
+		Keys: []string{list, details}, Args: appendTexts([]any{m.Mend}, ids)})
+	if err != nil {
+		return nil, err
+	}
+	return faultPairs(agreeDetailsScript.Name, value)
 }
 
 func faultPairs(script string, value any) ([]Fault, error) {

@@ -169,7 +169,7 @@ func TestOverdueAreTheOldestOfTheMorgue(t *testing.T) {
 func TestDropOutcome(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
-		s.cmd(t, "HSET", "outcomes", "a1", "x")
+		s.cmd(t, "HSET", "outcomes", "a1", "x") // as older versions wrote it: it names no details
 		s.cmd(t, "ZADD", "outcomes:until", 5, "a1")
 		for _, want := range []bool{true, false} {
 			dropped, err := s.store.DropOutcome(t.Context(), "a1")

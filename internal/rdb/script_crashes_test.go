@@ -115,10 +115,10 @@ func TestOlderWorkersAreBlamedAsTheyNoteIt(t *testing.T) {
 	})
 }
 
-// lastWord is what stands at the end of the last crash of a job: its token; and how long the job ran.
+// lastCrash is what the last crash of a job says: its token; how long the job ran; how often workers died.
 func (s *site) lastCrash(t *testing.T, id string) (token, ran int64, deaths string) {
 	t.Helper()
-	of := regexp.MustCompile(`@\d+:(\d+):(\d+:\d+:\d+:\d+):(\d+)(?: \?\S+)?$`).
+	of := regexp.MustCompile(`@\d+:\d+\.(\d+):(\d+:\d+:\d+:\d+):(\d+)(?: \?\S+)?$`).
 		FindStringSubmatch(s.hash(t, "crashes")[id])
 	require.NotNil(t, of, s.hash(t, "crashes")[id])
 	token, err := strconv.ParseInt(of[3], 10, 64)
@@ -158,6 +158,26 @@ func TestACrashSaysHowLongTheJobRanAndHowOftenWorkersDie(t *testing.T) {
 		assert.Equal(t, "2:3:4:1", deaths,
 			"in a minute, ten minutes and an hour before, itself included; and one worker is left")
 		assert.NotContains(t, s.cmd(t, "ZRANGE", "deaths", 0, -1), []byte("too long ago"))
+	})
+}
+
+// What counts against a job is longer where others ran beside it; how long it ran itself is not.
+func TestACrashTellsApartHowLongEachJobRan(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.enqueue(t, "a", "a1", "a2", "a3")
+		w := s.prefetching(t, "w1", "0")
+		held := s.take(t, w, 1, 3, "a")
+		now := s.now(t).UnixMilli()
+		s.cmd(t, "ZADD", "deaths", now, "w1")
+		for i, id := range []string{"a1", "a2", "a3"} {
+			s.cmd(t, "HSET", "claimed", id, fmt.Sprintf("w1 1 %d a", now-int64(i)*1000-50))
+		}
+		s.dies(t, w, held)
+		for i, shared := range []int64{300, 3150, 6150} {
+			assert.Contains(t, s.hash(t, "crashes")[fmt.Sprint("a", i+1)],
+				fmt.Sprintf("w1@%d:%d.%d:", now, shared, i*1000+50))
+		}
 	})
 }
 

@@ -225,9 +225,9 @@ func TestSweepRemovesOutcomesThatAreOver(t *testing.T) {
 		settle(t, w, w.Complete(done))
 		s.pass(t, 10*time.Millisecond)
 		for _, want := range []int{1, 0} {
-			swept, err := s.store.RemoveExpiredOutcomes(t.Context())
+			swept, err := s.store.RemoveExpiredOutcomes(t.Context(), nil)
 			require.NoError(t, err)
-			assert.Equal(t, want, swept)
+			assert.Equal(t, rdb.Expired{Removed: want}, swept)
 		}
 		outcome, err := s.store.Outcome(t.Context(), "a2")
 		require.NoError(t, err)

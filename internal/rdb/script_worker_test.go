@@ -226,7 +226,7 @@ func TestBeatMakesOneWorkerTheDeputy(t *testing.T) {
 		s.cmd(t, "LPUSH", "deputy", "something else")
 		assert.True(t, s.beat(t, first, beat).Leased)
 		assert.True(t, s.beat(t, second, beat).Deputy, "a place of another type is overwritten")
-		_, gone, err := second.Forget(t.Context(), []string{"a"})
+		_, gone, err := second.Forget(t.Context(), []string{"a"}, "")
 		require.NoError(t, err)
 		assert.True(t, gone)
 		assert.False(t, s.exists(t, "deputy"))
@@ -305,7 +305,7 @@ func TestForgetRemovesOnlyWhoHoldsNothing(t *testing.T) {
 		s.beat(t, w, rdb.Beat{Life: time.Minute, Epoch: "epoch-1", Lease: time.Minute,
 			CheckIns: []rdb.CheckIn{{ID: "a1", Number: "1", Message: "x"}}})
 		forget := func(queues ...string) ([]string, bool) {
-			holding, gone, err := w.Forget(t.Context(), queues)
+			holding, gone, err := w.Forget(t.Context(), queues, "")
 			require.NoError(t, err)
 			return holding, gone
 		}

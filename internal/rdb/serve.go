@@ -2,6 +2,7 @@ package rdb
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/265d0351/work/internal/redisconn"
@@ -23,8 +24,8 @@ func (w *Worker) Serve(ctx context.Context, number func() int64, change Serving)
 	for len(change.Add)+len(change.Leave) > 0 {
 		leave := min(len(change.Leave), MaxBatch)
 		add := min(len(change.Add), MaxBatch-leave)
-		keys := append(make([]string, 0, 4+leave), w.keys.info, w.store.keys.workers, w.keys.queues,
-			w.store.keys.queues)
+		keys := append(make([]string, 0, 5+leave), w.keys.info, w.store.keys.workers, w.keys.queues,
+			w.store.keys.queues, w.store.keys.served)
 		for _, queue := range change.Leave[:leave] {
 			keys = append(keys, w.keys.inprocess(queue))
 		}
@@ -46,6 +47,42 @@ func (w *Worker) Serve(ctx context.Context, number func() int64, change Serving)
 		}
 	}
 	return Registered, stay, nil
+}
+
+// NeverServed returns those of the names that no worker has served in the last 90 days, in one round trip.
+func (s *Store) NeverServed(ctx context.Context, names []string) (never []string, err error) {
+	var calls []redisconn.Call
+	for part := range slices.Chunk(names, MaxBatch) {
+		calls = append(calls, redisconn.Call{Command: "ZMSCORE", Args: appendTexts([]any{s.keys.served}, part)})
+	}
+	values, err := s.many(ctx, calls)
+	if err != nil {
+		return nil, err
+	}
+	for i, value := range values {
+		r := redisconn.Read("ZMSCORE", value)
+		for _, name := range names[i*MaxBatch : min(len(names), (i+1)*MaxBatch)] {
+			if r.Next() == nil {
+				never = append(never, name)
+			}
+		}
+		if r.Err() != nil {
+			return nil, r.Err()
+		}
+	}
+	return never, nil
+}
+
+// LastServed returns up to so many of the names that workers have served, the last ones.
+func (s *Store) LastServed(ctx context.Context, most int) ([]string, error) {
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "ZREVRANGE",
+		Args: []any{s.keys.served, 0, most - 1}})
+	if err != nil {
+		return nil, err
+	}
+	r := redisconn.Read("ZREVRANGE", value)
+	names := r.TextsOf(value)
+	return names, r.Err()
 }
 
 var restoreScript = redisconn.Load("job/restore")

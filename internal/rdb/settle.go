@@ -24,6 +24,8 @@ type Ended struct {
 	ID      string
 	Keep    time.Duration // for how long the outcome is kept; 0 keeps none
 	Outcome []byte
+	State   string // how it ended, as in an [Ending]; needed with Details
+	Details []byte // that are kept with the outcome, which names the queue then; nil for none
 }
 
 // Shelved is a claim whose job is put on a shelf.
@@ -81,7 +83,30 @@ func (w *Worker) Complete(ended []Ended) redisconn.Call {
 			args = append(args, place[i], millis(ended[i].Keep), ended[i].Outcome)
 		}
 	}
+	keys, args = k.appendDetails(keys, args, ended, place)
 	return redisconn.Call{Script: completeScript, Keys: keys, Args: args}
+}
+
+// appendDetails adds the details of those that have some, and the keys for them.
+func (k *keys) appendDetails(keys []string, args []any, ended []Ended, place []int) ([]string, []any) {
+	type shelf struct{ state, name string }
+	var at map[shelf]int // in KEYS, the first is 1
+	for i := range ended {
+		if ended[i].Details == nil || ended[i].Keep <= 0 {
+			continue
+		}
+		of := shelf{ended[i].State, ended[i].Queue}
+		if at == nil {
+			at = map[shelf]int{}
+		}
+		if at[of] == 0 {
+			ids, details := k.ended(of.state, of.name)
+			keys = append(keys, ids, details)
+			at[of] = len(keys) - 1
+		}
+		args = append(args, -place[i], at[of], ended[i].Details)
+	}
+	return keys, args
 }
 
 // endedGroup is what has queue and number of the fetch in common.
@@ -123,6 +148,7 @@ type Ending struct {
 	State   string        // done, discarded, cancelled, deleted or expired
 	Keep    time.Duration // for how long the outcome is kept; 0 keeps none
 	Outcome []byte
+	Details []byte // that are kept with the outcome, which names the queue then; nil for none
 	Belongings
 }
 
@@ -174,6 +200,11 @@ func (s *Store) end(from endPlace, e Ending) redisconn.Call {
 	}
 	for _, sha := range e.Objects {
 		add(k.object(sha).jobs, "object")
+	}
+	if e.Details != nil && e.Keep > 0 {
+		ids, details := k.ended(e.State, e.Queue)
+		add(ids, "ended")
+		add(details, "details "+string(e.Details))
 	}
 	return redisconn.Call{Script: endScript, Keys: keys, Args: args}
 }
@@ -268,7 +299,8 @@ func (w *Worker) DeclareAlive(ctx context.Context, ids []string) (int, error) {
 			args = append(args, id)
 		}
 		value, err := redisconn.Do(ctx, w.store.driver,
-			redisconn.Call{Script: declareAliveScript, Keys: []string{k.deaths, k.crashes, w.keys.info}, Args: args})
+			redisconn.Call{Script: declareAliveScript,
+				Keys: []string{k.deaths, k.crashes, w.keys.info, k.stoppedInfo}, Args: args})
 		if err != nil {
 			return taken, err
 		}
@@ -336,14 +368,6 @@ func parseSettled(call redisconn.Call, reply redisconn.Reply) Settled {
 		return parseOne(call, reply.Value, call.Args[2])
 	}
 	return parseOne(call, reply.Value, call.Args[0])
-}
-
-// someTexts are nil when there are none.
-func someTexts(r *redisconn.Reader) []string {
-	if list := r.Texts(); len(list) > 0 {
-		return list
-	}
-	return nil
 }
 
 // parseOne reads the word with which a call for a single claim is answered.

@@ -20,8 +20,12 @@ type ShelfCursor struct {
 // them. It is empty at the end. Jobs may leave and come meanwhile: those that stay where they are come exactly once. It
 // costs as much wherever the page is, and however many have the same score.
 func (s *Store) ShelfPage(ctx context.Context, shelf Shelf, cursor *ShelfCursor, n int) ([]SeenJob, error) {
+	return s.shelfPage(ctx, s.keys.shelf(shelf), shelf, cursor, n)
+}
+
+func (s *Store) shelfPage(ctx context.Context, key string, shelf Shelf, cursor *ShelfCursor, n int) ([]SeenJob, error) {
 	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{
-		Script: pageScript, Keys: []string{s.keys.shelf(shelf)}, Args: []any{n, cursor.Newest, cursor.Score, cursor.ID},
+		Script: pageScript, Keys: []string{key}, Args: []any{n, cursor.Newest, cursor.Score, cursor.ID},
 	})
 	if err != nil {
 		return nil, err

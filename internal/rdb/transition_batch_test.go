@@ -70,9 +70,9 @@ func TestSettlementsTakeAWholeBatch(t *testing.T) {
 		assert.Empty(t, settle(t, w, w.Complete(done)))
 		assert.Len(t, settle(t, w, w.Complete(done)), rdb.MaxBatch)
 		s.pass(t, 5*time.Millisecond)
-		swept, err := s.store.RemoveExpiredOutcomes(t.Context())
+		swept, err := s.store.RemoveExpiredOutcomes(t.Context(), nil)
 		require.NoError(t, err)
-		assert.Equal(t, rdb.MaxBatch, swept)
+		assert.Equal(t, rdb.Expired{Removed: rdb.MaxBatch, More: true}, swept)
 	})
 }
 
@@ -93,7 +93,7 @@ func TestAWholeBatchOfQueuesIsFetchedAndSettledAtOnce(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, claims, rdb.MaxBatch)
 		assert.Empty(t, settle(t, w, w.Complete(ended(claims...))))
-		_, gone, err := w.Forget(t.Context(), many("q"))
+		_, gone, err := w.Forget(t.Context(), many("q"), "")
 		require.NoError(t, err)
 		assert.True(t, gone)
 		require.NoError(t, s.store.Wake(t.Context(), many("q")))

@@ -48,6 +48,19 @@ func transitions() []transition {
 			}
 			return w.Complete(done)
 		}),
+		settling("complete, details kept", "job/complete", func(w *rdb.Worker) redisconn.Call {
+			done := ended(claims...)
+			for i := range done {
+				done[i].Keep, done[i].State = time.Hour, []string{"done", "discarded", "done"}[i]
+				done[i].Outcome, done[i].Details = withDetails(done[i].State, done[i].Queue, done[i].Element)
+			}
+			return w.Complete(done[:3])
+		}),
+		settling("end, details kept", "job/end", func(w *rdb.Worker) redisconn.Call {
+			e := rdb.Ending{ID: "a2", Queue: "a", State: "done", Keep: time.Hour, Belongings: rdb.Belongings{Log: true}}
+			e.Outcome, e.Details = withDetails("done", "a", "1:a2")
+			return w.End(claims[1], e)
+		}),
 		settling("end", "job/end", func(w *rdb.Worker) redisconn.Call {
 			return w.End(claims[1], rdb.Ending{ID: "a2", Queue: "a", State: "done", Keep: time.Hour,
 				Outcome: []byte("result"),
@@ -197,6 +210,7 @@ func living() []transition {
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
 			pulse, err := store.Worker("w1").Beat(context.Background(), conn{store.Driver()}, rdb.Beat{
 				Life: time.Minute, Epoch: "epoch-1", Lease: time.Minute,
+				Ran:      `{"done":1}`,
 				CheckIns: []rdb.CheckIn{{ID: "a1", Number: "1", Message: "half"}}, Ended: []string{"a0"},
 			})
 			return pulse.State, err
@@ -209,12 +223,12 @@ func living() []transition {
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				return store.OverdueWorkers(background, time.Minute, 10)
 			}},
-		{name: "forget", script: "worker/forget", prepare: func(t *testing.T, s *site) {
+		{name: "forget", script: "worker/forget", timed: true, prepare: func(t *testing.T, s *site) {
 			w := s.worker(t, "w1", "a", "b")
 			s.beat(t, w, rdb.Beat{Life: time.Minute, Epoch: "epoch-1", Lease: time.Minute})
 			s.cmd(t, "SMOVE", "workers", s.key("dead"), "w1")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
-			_, gone, err := store.Worker("w1").Forget(background, []string{"a", "b"})
+			_, gone, err := store.Worker("w1").Forget(background, []string{"a", "b"}, "died {}")
 			return gone, err
 		}},
 	}
@@ -253,10 +267,13 @@ func maintaining() []transition {
 			return store.RemoveStaleLanes(background, "", time.Hour)
 		}},
 		{name: "remove expired", script: "repair/remove_expired", prepare: func(t *testing.T, s *site) {
-			s.cmd(t, "HSET", "outcomes", "a1", "result", "a2", "result")
-			s.cmd(t, "ZADD", "outcomes:until", 5, "a1", "1e15", "a2")
+			outcome, details := withDetails("done", "a", "a3")
+			s.cmd(t, "HSET", "outcomes", "a1", "result", "a2", "result", "a3", outcome)
+			s.cmd(t, "ZADD", "outcomes:until", 5, "a1", "1e15", "a2", 6, "a3")
+			s.cmd(t, "HSET", "details:done:a", "a3", details, "a4", "x", "", len(details)+1)
+			s.cmd(t, "ZADD", "ended:done:a", 1, "a3", 2, "a4")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
-			_, err := store.RemoveExpiredOutcomes(background)
+			_, err := store.RemoveExpiredOutcomes(background, []string{`{"state":"done","name":"a"`})
 			return nil, err
 		}},
 	}

@@ -52,6 +52,18 @@ func controlling() []transition {
 			send: obey(func(store *rdb.Store) rdb.Order {
 				return store.Flag(queued, rdb.Ending{Keep: time.Minute, Outcome: []byte("deleted")})
 			})},
+		{name: "foretell, details kept", script: "result/keep_outcome", prepare: stands,
+			send: obey(func(store *rdb.Store) rdb.Order {
+				e := rdb.Ending{State: "deleted", Keep: time.Minute}
+				e.Outcome, e.Details = withDetails("deleted", "a", "a3")
+				return store.Flag(queued, e)
+			})},
+		{name: "drop outcome", script: "result/drop_outcome", prepare: func(t *testing.T, s *site) {
+			pastOf(t, s, "a1", "a2")
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			_, err := store.DropOutcome(background, "a1")
+			return nil, err
+		}},
 		{name: "end, in its queue", script: "job/end", prepare: stands, send: obey(func(store *rdb.Store) rdb.Order {
 			return store.Remove(queued,
 				rdb.Ending{State: "deleted", Belongings: rdb.Belongings{Log: true, Completion: "ends"}})
@@ -68,7 +80,7 @@ func callsOfControls(store *rdb.Store) {
 		rdb.JobPlace{ID: "x", Queue: "a", Shelf: rdb.ShelfMorgue, Score: "1"}
 	for _, order := range []rdb.Order{
 		store.Move(queued, rdb.Destination{Shelf: rdb.ShelfStalled}), store.Move(shelved, rdb.Destination{}),
-		store.Flag(queued, rdb.Ending{}),
+		store.Flag(queued, rdb.Ending{State: "deleted"}),
 		store.Move(shelved, rdb.Destination{Shelf: rdb.ShelfMorgue, At: 1}), store.Remove(shelved, rdb.Ending{}),
 		store.Remove(queued, rdb.Ending{Belongings: rdb.Belongings{Log: true, State: true, Completion: "c",
 			Objects: []string{"sha"}}}),

@@ -44,6 +44,21 @@ func (o *oneLane) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redi
 	return []redisconn.Reply{{Value: []any{[]byte("0"), []any{[]byte("lane"), []byte("1 2")}}}}, nil
 }
 
+// oneOutcome answers the first call with an outcome.
+type oneOutcome struct {
+	*recorder
+	answered bool
+}
+
+func (o *oneOutcome) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
+	if o.answered {
+		return o.recorder.Pipeline(ctx, calls...)
+	}
+	o.answered = true
+	outcome, _ := withDetails("done", "a", "x")
+	return []redisconn.Reply{{Value: outcome}}, nil
+}
+
 // callsOfScripts has every method of Store and Worker that sends a script make its call, of two queues where it can.
 func callsOfScripts() []redisconn.Call {
 	r := &recorder{}
@@ -64,9 +79,10 @@ func callsOfScripts() []redisconn.Call {
 	ignore(w.Beat(background, conn{r}, rdb.Beat{}))
 	ignore(w.DeclareDead(background, time.Second, "T", "U"))
 	ignore(store.OverdueWorkers(background, time.Second, 10))
-	ignore(w.Forget(background, []string{"a", "b"}))
+	ignore(w.Forget(background, []string{"a", "b"}, "stopped {}"))
 	ignore(store.ReturnClaim(background, rdb.Holding{ID: "x", Worker: "W", Queue: "a", Number: "1"}))
-	ignore(store.RemoveExpiredOutcomes(background))
+	ignore(store.RemoveExpiredOutcomes(background,
+		[]string{`{"state":"done","name":"a"`, `{"state":"done","name":"b"`}))
 	callsOfControls(store)
 	ignore(w.Suspect(background, claims[0]))
 	ignore(w.DeclareAlive(background, []string{"x", "y"}))
@@ -86,6 +102,7 @@ func callsOfScripts() []redisconn.Call {
 	callsOfServing(w)
 	ignore(rdb.NewStore(&oneLane{recorder: r}, "ns").RemoveStaleLanes(background, "", time.Second))
 	ignore(rdb.NewStore(&oneLane{recorder: r}, "ns").FreeLocks(background, ""))
+	ignore(rdb.NewStore(&oneOutcome{recorder: r}, "ns").DropOutcome(background, "x"))
 	calls := append(r.calls, w.Complete(ended(claims...)),
 		w.End(claims[0], rdb.Ending{ID: "x", Queue: "a", Belongings: belongings}),
 		w.Release(rdb.Released{Queue: "a", Elements: elements(claims)}))

@@ -140,6 +140,15 @@ func mendingIndexes() []transition {
 			_, err := mender(store).AgreeOutcomes(background, []string{"a1", "a2"}, time.Hour)
 			return nil, err
 		}},
+		{name: "agree details", script: "repair/agree_details", prepare: func(t *testing.T, s *site) {
+			pastOf(t, s, "a1", "a2", "a3")
+			s.cmd(t, "ZREM", "ended:done:a", "a1")
+			s.cmd(t, "HDEL", "details:done:a", "a2")
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			_, err := mender(store).AgreeDetails(background, rdb.EndedShelf{State: "done", Name: "a"},
+				[]string{"a1", "a2", "a3"})
+			return nil, err
+		}},
 		{name: "limit life", script: "repair/limit_life", prepare: func(t *testing.T, s *site) {
 			s.worker(t, "w1", "a")
 			s.cmd(t, "SET", "lease", "w1")
@@ -189,6 +198,7 @@ func callsOfMending(r *recorder) {
 	ignore(m.RemoveClaims(background, []rdb.Holding{{ID: "x", Worker: "W", Queue: "a", Number: "1"}}))
 	ignore(m.RemoveWorker(background, "W"))
 	ignore(m.AgreeIndexes(background, []string{"a", "b"}, func(string) bool { return true }, time.Hour))
+	ignore(m.AgreeDetails(background, rdb.EndedShelf{State: "done", Name: "a"}, []string{"x"}))
 	ignore(m.AgreeOutcomes(background, []string{"x"}, time.Hour))
 	ignore(m.LimitLife(background, "lease", time.Hour, time.Hour))
 	ignore(m.LimitLife(background, "worker:W", time.Hour, time.Hour))

@@ -71,7 +71,7 @@ func TestAWorkerLeavesTheQueuesOfWhichItHoldsNothing(t *testing.T) {
 		assert.Empty(t, stay)
 		assert.Empty(t, s.set(t, "worker:w1:queues"))
 		assert.Equal(t, "0", s.hash(t, "worker:w1:info")["serves"], "it is meant to have none")
-		_, gone, err := w.Forget(t.Context(), nil)
+		_, gone, err := w.Forget(t.Context(), nil, "")
 		require.NoError(t, err)
 		assert.True(t, gone)
 	})

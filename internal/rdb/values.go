@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 func appendTexts(args []any, texts []string) []any {
@@ -58,4 +60,12 @@ func parseMoment(text string) time.Time {
 func toNumber(text string) int64 {
 	n, _ := strconv.ParseInt(text, 10, 64)
 	return n
+}
+
+// someTexts are nil when there are none.
+func someTexts(r *redisconn.Reader) []string {
+	if list := r.Texts(); len(list) > 0 {
+		return list
+	}
+	return nil
 }

@@ -31,6 +31,15 @@ const (
 	ClaimSettled = 10 * time.Second
 )
 
+// The bounds of the list of workers that have stopped: see [Worker.Forget].
+const (
+	StoppedKept = 7 * 24 * time.Hour
+	MaxStopped  = 1000
+)
+
+// InfoRan is the field of the hash of a worker in which its heartbeats tell what it has run.
+const InfoRan = "ran"
+
 // Worker is one worker as Redis sees it. Its methods may be called concurrently, except that one goroutine at a time
 // fetches and surveys.
 type Worker struct {
@@ -60,18 +69,20 @@ type Registration struct {
 }
 
 // Register makes the worker known and returns Redis' clock and epoch. It may be repeated: one that was cut off has made
-// it known with some of its queues, of which it then holds nothing.
+// it known with some of its queues, of which it then holds nothing. The error is an *[OutdatedError], and nothing was
+// written, where a newer program has changed the layout.
 func (w *Worker) Register(ctx context.Context, reg Registration) (time.Time, string, error) {
 	k := w.store.keys
-	keys := []string{w.keys.heart, k.workers, w.keys.queues, w.keys.info, k.queues, k.epoch, k.dead, k.deadlines}
-	args := []any{w.ID, millis(reg.Life), reg.Epoch, reg.Former, len(reg.Info)}
+	keys := []string{w.keys.heart, k.workers, w.keys.queues, w.keys.info, k.queues, k.epoch, k.dead, k.deadlines,
+		k.served, k.layout}
+	args := []any{w.ID, millis(reg.Life), reg.Epoch, reg.Former, Layout, OldestLayout, len(reg.Info)}
 	for _, field := range slices.Sorted(maps.Keys(reg.Info)) {
 		args = append(args, field, reg.Info[field])
 	}
 	n := min(len(reg.Queues), MaxBatch)
 	calls := []redisconn.Call{{Script: registerScript, Keys: keys, Args: appendTexts(args, reg.Queues[:n])}}
 	for batch := range slices.Chunk(reg.Queues[n:], MaxBatch) {
-		args := []any{w.ID, millis(reg.Life), reg.Epoch, reg.Former, 0}
+		args := []any{w.ID, millis(reg.Life), reg.Epoch, reg.Former, Layout, OldestLayout, 0}
 		calls = append(calls, redisconn.Call{Script: registerScript, Keys: keys, Args: appendTexts(args, batch)})
 	}
 	values, err := w.store.many(ctx, calls)
@@ -79,8 +90,11 @@ func (w *Worker) Register(ctx context.Context, reg Registration) (time.Time, str
 		return time.Time{}, "", err
 	}
 	r := redisconn.Read("worker/register", values[len(values)-1])
-	at, epoch := fromMillis(r.Number()), r.Text()
-	return at, epoch, r.Err()
+	at, epoch := r.Number(), r.Text()
+	if r.Err() == nil && at == 0 {
+		return time.Time{}, "", k.outdated(epoch)
+	}
+	return fromMillis(at), epoch, r.Err()
 }
 
 // CheckIn is the last message of a running job.
@@ -96,7 +110,8 @@ type Beat struct {
 	Epoch string
 	// how long the lease on maintenance lasts, or the place of its deputy, if it gets one; 0 wants neither
 	Lease    time.Duration
-	Waits    bool // it has nothing to do, and asks whether one of its queues has jobs
+	Waits    bool   // it has nothing to do, and asks whether one of its queues has jobs
+	Ran      string // what it has run, for [InfoRan]; empty where that is as told before
 	CheckIns []CheckIn
 	Ended    []string         // ids that checked in before and have ended
 	Along    []redisconn.Call // sent in the same pipeline
@@ -116,6 +131,7 @@ type Pulse struct {
 	Flags    int               // how many jobs of the namespace are to be cancelled: see Store.Flagged
 	Wanted   string            // what somebody wants it to do: pause, quiet or stop, else empty
 	Workers  int               // how many are registered
+	Outdated error             // an *OutdatedError where a newer program has changed the layout
 	Along    []redisconn.Reply // to the calls that were sent along
 }
 
@@ -128,7 +144,7 @@ const (
 // Beat keeps the worker alive. It goes over a connection of its own, since it must not queue behind work.
 func (w *Worker) Beat(ctx context.Context, conn redisconn.Conn, beat Beat) (Pulse, error) {
 	k := w.store.keys
-	args := []any{w.ID, millis(beat.Life), beat.Epoch, millis(beat.Lease), beat.Waits, len(beat.CheckIns)}
+	args := []any{w.ID, millis(beat.Life), beat.Epoch, millis(beat.Lease), beat.Waits, beat.Ran, len(beat.CheckIns)}
 	for _, c := range beat.CheckIns {
 		args = append(args, c.ID, c.Number, c.Message)
 	}
@@ -140,6 +156,7 @@ func (w *Worker) Beat(ctx context.Context, conn redisconn.Conn, beat Beat) (Puls
 		Keys: []string{
 			w.keys.heart, k.workers, k.epoch, k.lease, k.scheduled, k.retry, w.keys.running, k.claimed,
 			k.revision, w.keys.info, k.cancelled, k.deadlines, k.deputy, k.ready, w.keys.queues,
+			k.layout,
 		},
 		Args: args,
 	}}, beat.Along...)...)
@@ -166,6 +183,7 @@ func (w *Worker) Beat(ctx context.Context, conn redisconn.Conn, beat Beat) (Puls
 	pulse.Flags = int(r.Number())
 	pulse.Called = r.Number() == 1
 	pulse.Workers = int(r.Number())
+	pulse.Outdated = k.outdated(r.Text())
 	return pulse, r.Err()
 }
 
@@ -302,20 +320,22 @@ func (w *Worker) InProcess(ctx context.Context, queues []string, most int) ([]In
 
 // Forget removes the worker if it holds nothing. It answers the queues that it still holds jobs of, and true once it is
 // gone; false without queues means that the names given are not those that Redis knows. More than [MaxBatch] names only
-// a worker may have that is dead, or not known: one that is registered leaves them first, see [Worker.Serve].
-func (w *Worker) Forget(ctx context.Context, queues []string) (holding []string, gone bool, err error) {
+// a worker may have that is dead, or not known: one that is registered leaves them first, see [Worker.Serve]. The text
+// then stands in the list of [Store.Stopped].
+func (w *Worker) Forget(ctx context.Context, queues []string, text string) (holding []string, gone bool, err error) {
 	k := w.store.keys
 	var calls []redisconn.Call
 	for {
 		batch := queues[:min(len(queues), MaxBatch)]
 		keys := []string{
 			k.workers, k.dead, w.keys.heart, w.keys.queues, w.keys.info, w.keys.running, k.lease, k.deputy, k.deadlines,
-			w.keys.taken,
+			w.keys.taken, k.stopped, k.stoppedInfo,
 		}
 		for _, queue := range batch {
 			keys = append(keys, w.keys.inprocess(queue))
 		}
-		calls = append(calls, redisconn.Call{Script: forgetScript, Keys: keys, Args: appendTexts([]any{w.ID}, batch)})
+		args := []any{w.ID, text, millis(StoppedKept), MaxStopped}
+		calls = append(calls, redisconn.Call{Script: forgetScript, Keys: keys, Args: appendTexts(args, batch)})
 		if queues = queues[len(batch):]; len(queues) == 0 {
 			break
 		}

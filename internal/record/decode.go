@@ -50,6 +50,9 @@ func decodePlainRecord(b []byte, id, name string) (Record, bool) {
 	r.Name = s.Known(`,"name":"`, name)
 	r.Args = s.Array(`,"args":`)
 	r.EnqueuedAt = s.Number(`,"t":`)
+	if s.Has(`}`) { // that was all, of most jobs
+		return r, s.Done()
+	}
 	r.Source = s.Optional(`,"source":`)
 	if s.Has(`,"retries":`) {
 		retries := int(s.Digits())
@@ -60,6 +63,9 @@ func decodePlainRecord(b []byte, id, name string) (Record, bool) {
 	r.RunAt = s.Optional(`,"at":`)
 	if s.Has(`,"meta":{`) {
 		r.Meta = s.Texts()
+	}
+	if s.Has(`,"parent":`) {
+		r.Parent = s.Text(`"`)
 	}
 	return r, s.Has(`}`) && s.Done()
 }

@@ -19,6 +19,7 @@ const (
 // Outcome is what is kept of a job that has ended, for its retention.
 type Outcome struct {
 	State   string          `json:"state"`
+	Name    string          `json:"name,omitempty"`    // of the job, where its details are kept: see package ended
 	EndedAt int64           `json:"ended"`             // ms
 	Result  json.RawMessage `json:"result,omitempty"`  // absent where the handler returns none
 	Object  string          `json:"object,omitempty"`  // SHA-256 of the result, where it is stored as an object
@@ -55,6 +56,9 @@ func StateName(ended string) string {
 func (o Outcome) Encode() []byte {
 	dst := make([]byte, 0, len(o.State)+len(o.Result)+48)
 	dst = rawjson.AppendString(append(dst, `{"state":`...), o.State)
+	if o.Name != "" { // before all that may be large: scripts look for it at the beginning
+		dst = rawjson.AppendString(append(dst, `,"name":`...), o.Name)
+	}
 	dst = strconv.AppendInt(append(dst, `,"ended":`...), o.EndedAt, 10)
 	if len(o.Result) > 0 {
 		dst = append(append(dst, `,"result":`...), o.Result...)

@@ -23,6 +23,7 @@ type Record struct {
 	Retention  int64             `json:"retention,omitempty"`
 	RunAt      int64             `json:"at,omitempty"` // ms, where it was not due at once
 	Meta       map[string]string `json:"meta,omitempty"`
+	Parent     string            `json:"parent,omitempty"` // the id of the job whose handler enqueued it
 
 	Extras
 }
@@ -38,6 +39,7 @@ type Extras struct {
 	Deadline int64          `json:"deadline,omitempty"`  // ms: its attempts end then
 	RetryFor int64          `json:"retry_for,omitempty"` // ms after the first failure in which it is tried again
 	Tags     []string       `json:"tags,omitempty"`
+	OmitArgs bool           `json:"omit_args,omitempty"` // what is kept of it when it has ended is without its args
 }
 
 // Default stands for the record of a job that was enqueued without any option.
@@ -51,7 +53,7 @@ func (r *Record) IsDefault() bool {
 // empty tells that there are none, so that nothing need be written.
 func (e *Extras) empty() bool {
 	return e.Lock == "" && e.LockKind == "" && e.Completion == "" && len(e.Objects) == 0 && e.Expires == 0 &&
-		e.Deadline == 0 && e.RetryFor == 0 && len(e.Tags) == 0
+		e.Deadline == 0 && e.RetryFor == 0 && len(e.Tags) == 0 && !e.OmitArgs
 }
 
 // appendTo writes the extras behind the other fields.
@@ -91,6 +93,9 @@ func (r *Record) Append(dst []byte) []byte {
 			dst = rawjson.AppendString(dst, r.Meta[key])
 		}
 		dst = append(dst, '}')
+	}
+	if r.Parent != "" {
+		dst = rawjson.AppendString(append(dst, `,"parent":`...), r.Parent)
 	}
 	return append(r.appendTo(dst), '}')
 }

@@ -22,6 +22,7 @@ func fullRecord() record.Record {
 	three := 3
 	r := sampleRecord()
 	r.Source, r.Retries, r.Timeout, r.Retention, r.RunAt = -7, &three, 1500, 60_000, 1732100001000
+	r.Parent = "<the \"first\">"
 	r.Meta = map[string]string{"trace": "a\"b", "": "", "ünï": "\u2028"}
 	return r
 }
@@ -33,8 +34,10 @@ func TestRecordEncodesAsEncodingJSONDoes(t *testing.T) {
 	none := 0
 	noRetries := sampleRecord()
 	noRetries.Retries = &none
-	for name, r := range map[string]record.Record{"plain": sampleRecord(), "all fields": fullRecord(), "odd": odd,
-		"no retries": noRetries} {
+	child := sampleRecord()
+	child.Parent = "7zk3vq0m1x9t2c8r5wj4hb"
+	for name, r := range map[string]record.Record{"plain": sampleRecord(), "of a parent": child,
+		"all fields": fullRecord(), "odd": odd, "no retries": noRetries} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			assert.Equal(t, encodedByJSON(t, r), string(r.Append(nil)))

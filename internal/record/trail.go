@@ -19,6 +19,9 @@ type Trail struct {
 	Log      bool      `json:"log,omitempty"`      // it has written a log
 	State    bool      `json:"state,omitempty"`    // it has saved a state
 
+	Interrupted   []Attempt `json:"interrupted,omitempty"`   // the last maxInterrupted of those that ended otherwise
+	Interruptions int       `json:"interruptions,omitempty"` // how many there were
+
 	Raw []byte `json:"-"` // as it is stored; whoever reads it notes it
 }
 
@@ -27,7 +30,9 @@ var NoTrail Trail
 
 // Failure is one failed attempt.
 type Failure struct {
-	At      int64  `json:"at"` // ms
+	At      int64  `json:"at"`             // ms
+	Due     int64  `json:"due,omitzero"`   // ms
+	Begun   int64  `json:"begun,omitzero"` // ms; 0 where it did not begin
 	Attempt int    `json:"attempt"`
 	Worker  string `json:"worker"`
 	Error   string `json:"error"`
@@ -53,6 +58,7 @@ func DecodeTrail(b []byte) Trail {
 			MaxErrorBytes)}}}
 	}
 	t.Fails, t.Releases = min(max(t.Fails, 0), MaxCount), min(max(t.Releases, 0), MaxCount)
+	t.Interruptions = min(max(t.Interruptions, 0), MaxCount)
 	return t
 }
 
@@ -67,11 +73,16 @@ func (t Trail) Encode() []byte {
 
 // Failed returns the trail with one more failure, the texts of which it bounds.
 func (t Trail) Failed(f Failure) Trail {
-	f.Error, f.Stack = excerpt.Start(f.Error, MaxErrorBytes), excerpt.Start(f.Stack, maxStackBytes)
-	errors := append(append([]Failure{}, t.Errors...), f)
+	errors := append(append([]Failure{}, t.Errors...), f.Bounded())
 	t.Errors = errors[max(0, len(errors)-maxErrors):]
 	t.Fails, t.Releases = t.Fails+1, 0
 	return t
+}
+
+// Bounded is the failure with texts that are not too long for a trail.
+func (f Failure) Bounded() Failure {
+	f.Error, f.Stack = excerpt.Start(f.Error, MaxErrorBytes), excerpt.Start(f.Stack, maxStackBytes)
+	return f
 }
 
 // LastError is the text of the last failure; empty before the first.

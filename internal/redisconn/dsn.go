@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/nearest"
 )
 
 const (
@@ -229,37 +230,11 @@ func (e *endpoint) setDB(text, where string) error {
 	return nil
 }
 
-// didYouMean is " (did you mean ...?)" for the known word that is at most two typos away, else empty.
+// didYouMean is " (did you mean ...?)" for the known word that is nearest, else empty.
 func didYouMean(word string, known []string) string {
-	best, distance := "", 3
-	for _, candidate := range known {
-		if d := typos(strings.ToLower(word), candidate); d < distance {
-			best, distance = candidate, d
-		}
-	}
-	if best == "" {
+	meant := nearest.DidYouMean(word, known, func(word string) string { return word })
+	if meant == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (did you mean %s?)", best)
-}
-
-// typos counts the letters to insert, delete or replace to get from a to b.
-func typos(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, diagonal+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
+	return " (" + meant + ")"
 }

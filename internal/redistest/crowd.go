@@ -65,6 +65,28 @@ func NewCrowd(t testing.TB, addr, namespace string, many int) *Crowd {
 	return &Crowd{t: t, conn: conn, Many: many}
 }
 
+// endedCrowd puts jobs among those of a name that were cancelled, one behind the other, with what is kept of each.
+var endedCrowd = redis.NewScript(3, `
+local ended, details, outcomes = unpack(KEYS)
+for n = tonumber(ARGV[1]), ARGV[2] - 1 do
+  local id, at = 'e' .. string.format('%021d', n), string.format('%.0f', ARGV[3] + n)
+  redis.call('ZADD', ended, at, id)
+  redis.call('HSET', details, id, '{"record":{"jid":"' .. id .. '","name":"n","args":[],"t":1}}')
+  redis.call('HSET', outcomes, id, '{"state":"cancelled","name":"n","ended":' .. at .. '}')
+end`)
+
+// AddEnded adds as many jobs of the name that were cancelled, more than are kept of one.
+func (c *Crowd) AddEnded(namespace string) {
+	c.t.Helper()
+	prefix := "{" + namespace + "}:"
+	const step = 5_000
+	for from := 0; from < c.Many; from += step {
+		_, err := endedCrowd.Do(c.conn, prefix+"ended:cancelled:"+CrowdName, prefix+"details:cancelled:"+CrowdName,
+			prefix+"outcomes", from, min(c.Many, from+step), CrowdTime)
+		require.NoError(c.t, err)
+	}
+}
+
 // Spent is the processor time of the server's thread that runs commands, which the kernel counts.
 func (c *Crowd) Spent() (total time.Duration) {
 	c.t.Helper()

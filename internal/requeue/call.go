@@ -2,6 +2,7 @@ package requeue
 
 import (
 	"context"
+	"slices"
 
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
@@ -11,12 +12,23 @@ import (
 // there. Whoever sends it has begun that queue, and sends it before the next call for it is made.
 func (o *Order) Call(ctx context.Context, w *rdb.Worker, released rdb.Released, places []Place) (redisconn.Call,
 	error) {
+	elements, places := o.restored(released.Queue, released.Elements, places)
+	released.Elements = elements
 	older, err := w.OlderInFront(ctx, released.Queue, o.Note(released.Queue, places))
 	if err != nil && (!redisconn.Refused(err) || redisconn.ConcernsServer(err)) {
 		return redisconn.Call{}, err
 	} // else the key is broken, and the call itself is refused
 	released.Older = older
 	return w.Release(released), nil
+}
+
+// restored are the elements and their places, oldest first, where some were given back a moment ago and fetched again.
+func (o *Order) restored(queue string, elements []string, places []Place) (inOrder []string, theirs []Place) {
+	places = slices.Clone(places)
+	for _, i := range o.Restore(queue, places) {
+		inOrder, theirs = append(inOrder, elements[i]), append(theirs, places[i])
+	}
+	return inOrder, theirs
 }
 
 // Requeue puts claims of one queue back to the front of it that Redis lists for a worker and the worker does not hold,

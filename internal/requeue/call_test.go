@@ -66,3 +66,66 @@ func TestWhatIsNotHeldIsRequeuedInItsPlace(t *testing.T) {
 		assert.Equal(t, ids, stands)
 	})
 }
+
+// What is given back while a fetch is under way, and is brought again by that one, is not newer than what it stood
+// before.
+func TestWhatWasFetchedAgainIsRequeuedInItsFormerPlace(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		driver, err := redisconn.Open(s.DSN())
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, driver.Close()) })
+		for name, calls := range map[string][][]string{
+			"first":     {{"2:b"}, {"1:a", "1:c", "1:d"}},
+			"last":      {{"1:a", "1:c", "1:d"}, {"2:b"}},
+			"with them": {{"1:a", "1:c", "1:d", "2:b"}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				store := rdb.NewStore(driver, redistest.Namespace(t))
+				w := store.Worker(fmt.Sprintf("worker-%041d", 1))
+				_, _, err := w.Register(t.Context(),
+					rdb.Registration{Life: time.Minute, Epoch: "epoch", Queues: []string{"q"}})
+				require.NoError(t, err)
+				jobs := []rdb.NewJob{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}}
+				for i := range jobs {
+					jobs[i].Queue, jobs[i].Place, jobs[i].Record = "q", rdb.Back, []byte("{}")
+				}
+				_, err = store.Enqueue(t.Context(), "lane", 1, jobs)
+				require.NoError(t, err)
+				fetch := func(number int64, most int, want ...string) {
+					fetched, err := w.Fetch(t.Context(), number, most, false, []rdb.Share{{Queue: "q", Jobs: most}})
+					require.NoError(t, err)
+					require.Len(t, fetched.Jobs, len(want))
+					for i, job := range fetched.Jobs {
+						require.Equal(t, want[i], job.Element)
+					}
+				}
+				orders := map[string]int64{"1:a": 1, "1:b": 2, "1:c": 3, "1:d": 4, "2:b": 5}
+				o := requeue.NewOrder(0)
+				giveBack := func(elements ...string) {
+					places := make([]requeue.Place, len(elements))
+					for i, element := range elements {
+						places[i] = requeue.Place{ID: element[2:], Worker: w.ID, Number: int64(element[0] - '0'),
+							Order: orders[element]}
+					}
+					call, err := o.Call(t.Context(), w, rdb.Released{Queue: "q", Elements: elements}, places)
+					require.NoError(t, err)
+					settled, err := w.Settle(t.Context(), []redisconn.Call{call})
+					require.NoError(t, err)
+					require.NoError(t, settled[0].Err)
+					require.Empty(t, settled[0].Gone)
+				}
+
+				fetch(1, 4, "1:a", "1:b", "1:c", "1:d")
+				giveBack("1:b")
+				fetch(2, 4, "2:b")
+				for _, elements := range calls {
+					giveBack(elements...)
+				}
+				stands, err := store.QueueAhead(t.Context(), "q", 0)
+				require.NoError(t, err)
+				assert.Equal(t, []string{"a", "b", "c", "d"}, stands)
+			})
+		}
+	})
+}

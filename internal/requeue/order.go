@@ -119,6 +119,33 @@ func (o *Order) line(queue string) *line {
 	return o.byQueue[queue]
 }
 
+// refetched is within which time a job that was given back and comes again was fetched for no other reason than that: a
+// fetch was under way.
+const refetched = 10 * time.Second
+
+// Restore gives those of the places back that jobs had a moment ago: what a stop gives back a fetch that was under way
+// may take again, as the newest of all. It returns in which order the jobs stand then.
+func (o *Order) Restore(queue string, places []Place) (order []int) {
+	former, now := map[string]Place{}, time.Now()
+	l := o.line(queue)
+	o.mu.Lock()
+	for _, p := range l.places {
+		if now.Sub(p.given) < refetched {
+			former[p.ID] = p
+		}
+	}
+	o.mu.Unlock()
+	order = make([]int, len(places))
+	for i, p := range places {
+		order[i] = i
+		if before, again := former[p.ID]; again && before.compare(p) < 0 {
+			places[i] = before
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return places[i].compare(places[j]) })
+	return order
+}
+
 // Note notes what is given back to a queue now, oldest first, and returns the older jobs that were given back to it
 // before. A call may name at most rdb.MaxOlder: see [rdb.Worker.OlderInFront].
 func (o *Order) Note(queue string, places []Place) (older []rdb.Older) {

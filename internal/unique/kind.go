@@ -22,6 +22,8 @@ type Kind struct {
 	Name string // of the jobs; empty for a key that is of no job, but of a request
 	Key  string // if there is one the args do not count
 	Args []int  // positions of the args that count, the first is 0; none is all of them
+	// names of the members that count, of each arg which is such an object; where there are any, nothing else counts
+	Fields [][]string
 }
 
 // Digest is equal for jobs of the same kind, and for no others. args is the JSON array of all args.
@@ -49,6 +51,10 @@ func (k Kind) addArgs(args []byte, add func(part []byte)) error {
 	if err := k.Fits(len(list)); err != nil {
 		return err
 	}
+	if k.Fields != nil {
+		k.addFields(list, add)
+		return nil
+	}
 	add([]byte("args"))
 	for i, arg := range list {
 		if len(k.Args) > 0 && !slices.Contains(k.Args, i) {
@@ -60,6 +66,31 @@ func (k Kind) addArgs(args []byte, add func(part []byte)) error {
 	return nil
 }
 
+// addFields adds the members that count, in the order of their names. One that is missing differs from all
+// values, and what is no object counts as a whole.
+func (k Kind) addFields(list []any, add func(part []byte)) {
+	add([]byte("fields"))
+	for i, arg := range list {
+		if i >= len(k.Fields) || len(k.Fields[i]) == 0 {
+			continue
+		}
+		add([]byte(strconv.Itoa(i)))
+		object, ok := arg.(map[string]any)
+		if !ok {
+			add(canonical(arg))
+			continue
+		}
+		for _, name := range k.Fields[i] {
+			add([]byte(name))
+			if value, there := object[name]; there {
+				add(canonical(value))
+			} else {
+				add(nil)
+			}
+		}
+	}
+}
+
 // Fits refuses positions that jobs with so many args do not have.
 func (k Kind) Fits(args int) error {
 	if len(k.Args) == 0 || slices.Max(k.Args) < args {
@@ -67,6 +98,14 @@ func (k Kind) Fits(args int) error {
 	}
 	return &invalid.Error{What: "UniqueOptions.Args", Value: fmt.Sprint(k.Args),
 		Remedy: fmt.Sprintf("job %s has %d args: use positions below that", excerpt.Brief(k.Name), args)}
+}
+
+// FitsArgs is Fits for args of these types.
+func (k Kind) FitsArgs(args Args) error {
+	if args.more {
+		return nil
+	}
+	return k.Fits(len(args.types))
 }
 
 func decodeList(args []byte) (list []any, err error) {

@@ -7,10 +7,14 @@ import "sync/atomic"
 // Whoever was woken, takes an item and sees another wakes one more: a batch of short items is done by the few that are
 // awake already.
 //
+// A goroutine that waits for something else while it has an item may leave its place to another one meanwhile: see
+// Away.
+//
 // To take an item costs one atomic addition: one goroutine alone adds, a batch at a time.
 type Pool[T any] struct {
 	most  int64
 	start func()
+	away  returns
 
 	alive   atomic.Int64
 	resting atomic.Int64
@@ -18,6 +22,7 @@ type Pool[T any] struct {
 	last    *batch[T]     // of the one that adds
 	bell    Wakeup        // wakes one that rests
 	leave   chan struct{} // tells one that rests to go
+	yield   chan struct{} // tells one that rests to go, for the sake of one that was away
 	closed  chan struct{}
 }
 
@@ -36,7 +41,8 @@ const Spare = 8
 func NewPool[T any](most int, start func()) *Pool[T] {
 	p := &Pool[T]{
 		most: int64(most), start: start, last: &batch[T]{},
-		bell: NewWakeup(), leave: make(chan struct{}), closed: make(chan struct{}),
+		bell: NewWakeup(), leave: make(chan struct{}), yield: make(chan struct{}),
+		closed: make(chan struct{}),
 	}
 	p.first.Store(p.last)
 	return p
@@ -71,6 +77,9 @@ func (p *Pool[T]) call() {
 // started says so: it was called for help, and calls the next one.
 func (p *Pool[T]) Take(called bool) *T {
 	for {
+		if p.alive.Load() > p.most && p.makeRoom() {
+			return nil
+		}
 		if item, more := p.next(); item != nil {
 			return p.pass(item, more && called)
 		}
@@ -84,10 +93,15 @@ func (p *Pool[T]) Take(called bool) *T {
 			p.resting.Add(-1)
 			called = true
 			continue
+		case <-p.yield: // whoever sent it away counts it no more
+			if p.hasMore() {
+				p.call() // who called for help may have counted on this one
+			}
+			return nil
 		case <-p.closed:
 			p.resting.Add(-1)
-			p.alive.Add(-1)
-		case <-p.leave: // whoever sent it away counts it no more
+			p.gone()
+		case <-p.leave: // as above
 		}
 		return p.takeLast()
 	}
@@ -126,6 +140,12 @@ func (p *Pool[T]) next() (item *T, more bool) {
 	}
 }
 
+// hasMore tells whether there is something to take.
+func (p *Pool[T]) hasMore() bool {
+	b := p.first.Load()
+	return b.taken.Load() < int64(len(b.items)) || b.next.Load() != nil
+}
+
 // Untaken takes back what no goroutine has taken, in the order in which it was added.
 func (p *Pool[T]) Untaken() (items []*T) {
 	for item, _ := p.next(); item != nil; item, _ = p.next() {
@@ -140,7 +160,7 @@ func (p *Pool[T]) Shrink() {
 		select {
 		case p.leave <- struct{}{}:
 			p.resting.Add(-1)
-			p.alive.Add(-1)
+			p.gone()
 		default:
 			return
 		}

@@ -10,7 +10,8 @@ import (
 // be acknowledged. So memory stays bounded while Redis is away.
 //
 // A job is held from its fetch to its acknowledgement. In between it occupies a place among those of the goroutines:
-// queued until one of them has taken it up, busy until it is vacated.
+// queued until one of them has taken it up, busy until it is vacated. One that is away, since all that it does is wait,
+// leaves room for another one meanwhile.
 type Slots struct {
 	room int
 	most int
@@ -19,6 +20,7 @@ type Slots struct {
 	busy   atomic.Int64
 	held   atomic.Int64
 	parked atomic.Int64
+	away   atomic.Int64
 	freed  Wakeup
 }
 
@@ -34,8 +36,9 @@ const maxParked = 1000
 
 // Free is how many jobs may be fetched; it may be negative.
 func (s *Slots) Free() int {
-	waiting := s.held.Load() - min(s.parked.Load(), maxParked)
-	return int(min(int64(s.room)-s.busy.Load(), int64(s.most)-waiting))
+	away := s.away.Load()
+	waiting := s.held.Load() - away - min(s.parked.Load(), maxParked)
+	return int(min(int64(s.room)-s.busy.Load()+away, int64(s.most)-waiting))
 }
 
 // Room is how many jobs the goroutines may be given at once.
@@ -69,7 +72,25 @@ func (s *Slots) TakeUp() { s.queued.Add(-1) }
 // Queued is how many were given to goroutines and not taken up.
 func (s *Slots) Queued() int { return int(s.queued.Load()) }
 
-// Busy is how many were given to goroutines and not vacated.
+// Leave notes that one which is busy is away from now on, and that another may be fetched. It returns false where so
+// many are away already.
+func (s *Slots) Leave(most int) bool {
+	for away := s.away.Load(); away < int64(most); away = s.away.Load() {
+		if s.away.CompareAndSwap(away, away+1) {
+			s.Signal()
+			return true
+		}
+	}
+	return false
+}
+
+// Return notes that one is not away any more, or is about to come back: nothing is fetched in its stead.
+func (s *Slots) Return() { s.away.Add(-1) }
+
+// Away is how many are away.
+func (s *Slots) Away() int { return int(s.away.Load()) }
+
+// Busy is how many were given to goroutines and not vacated, with those that are away.
 func (s *Slots) Busy() int { return int(s.busy.Load()) }
 
 // overlapFrom is how much room a worker must have for it to be worth while to fetch with the half of it.

@@ -3,7 +3,7 @@
 -- The cursor is the last job that was read, which may have left by now: what counts is where it would stand. That is
 -- found by halves, so that a million jobs that are due at the same moment are no dearer than one.
 --
--- KEYS[1] scheduled, retry, morgue or stalled
+-- KEYS[1] scheduled, retry, morgue or stalled or ended:<state>:<name>
 -- ARGV[1] how many at the most
 -- ARGV[2] 1 to begin with the highest score, else 0
 -- ARGV[3] score of the cursor, empty to begin at the beginning

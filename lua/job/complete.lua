@@ -6,10 +6,12 @@
 --
 -- KEYS[1] claimed, KEYS[2] jobs, KEYS[3] trail, KEYS[4] crashes, KEYS[5] outcomes, KEYS[6] outcomes:until,
 -- KEYS[7] limits, KEYS[8] cancelled, KEYS[9] waited, KEYS[10] done
--- KEYS[11..] worker:<id>:inprocess:<name>, running:<name> of each queue
+-- KEYS[11..] worker:<id>:inprocess:<name>, running:<name> of each queue, and then ended:<state>:<name>,
+--   details:<state>:<name> of each state and queue of whose jobs details are kept
 -- ARGV[1] how many groups follow
 -- ARGV[2..] of each group: queue (1 is the first), number of the fetch, how many ids, and they; then, of each job whose
---   outcome is kept, which of all it is (1 is the first), ms to keep it and outcome
+--   outcome is kept, which of all it is (1 is the first), ms to keep it and outcome; of each of these whose details are
+--   kept, minus which it is, where in KEYS they go, and details
 -- RETURNS {elements whose claim is gone, those to be cancelled, those waited for, then the KEYS of in-process lists of
 --   queues that may have room now}
 -- FIRST WRITE UNLINK or LREM
@@ -22,23 +24,33 @@ local noflags, flagged = bad('SCARD', cancelled)
 local nowaiters, waiting = bad('HLEN', waited)
 local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or notrail or nocrashes or nolimits or noflags or nowaiters
 
-local ids, elements, lists, at = {}, {}, {}, 2
+local ids, elements, lists, at, last = {}, {}, {}, 2, 11
 for _ = 1, tonumber(ARGV[1]) do
   local list, prefix, count = 9 + 2 * tonumber(ARGV[at]), ARGV[at + 1] .. ':', tonumber(ARGV[at + 2])
   local n = #ids - at - 2
+  last = math.max(last, list)
   for i = at + 3, at + 2 + count do ids[n + i], elements[n + i], lists[n + i] = ARGV[i], prefix .. ARGV[i], list end
   at = at + 3 + count
 end
 if ARGV[at] then refusal = refusal or bad('HLEN', outcomes) or bad('ZCARD', expiry) end
 local lengths = {}
 for i = 11, #KEYS, 2 do
-  local no, length = bad('LLEN', KEYS[i])
-  lengths[i], refusal = length, refusal or no or ruled > 0 and bad('SCARD', KEYS[i + 1]) or nil
+  local no, length
+  if i <= last then
+    no, length = bad('LLEN', KEYS[i])
+    no = no or ruled > 0 and bad('SCARD', KEYS[i + 1])
+  else
+    no = bad('ZCARD', KEYS[i]) or bad('HLEN', KEYS[i + 1])
+  end
+  lengths[i], refusal = length, refusal or no or nil
 end
 if refusal then return refusal end
 
-local kept, answer, skip = {}, { {}, {}, {} }, {}
-for i = at, #ARGV, 3 do kept[tonumber(ARGV[i])] = i end
+local kept, told, answer, skip = {}, {}, { {}, {}, {} }, {}
+for i = at, #ARGV, 3 do
+  local which = tonumber(ARGV[i])
+  if which > 0 then kept[which] = i else told[-which] = i end
+end
 local flags = flagged > 0 and redis.call('SMISMEMBER', cancelled, unpack(ids))
 local waiters = waiting > 0 and redis.call('HMGET', waited, unpack(ids))
 for i = 1, (flags or waiters) and #ids or 0 do
@@ -87,7 +99,7 @@ while from <= #ids do
 end
 if #ended == 0 then return answer end
 
-local time = ARGV[at] and now()
+local time, past = ARGV[at] and now(), {}
 for i, k in pairs(kept) do
   redis.call('HSET', outcomes, ids[i], ARGV[k + 2])
   redis.call('ZADD', expiry, ms(time + tonumber(ARGV[k + 1])), ids[i])
@@ -95,6 +107,18 @@ for i, k in pairs(kept) do
     redis.call('HDEL', waited, ids[i])
     redis.call('PUBLISH', done, ids[i])
   end
+  local d = told[i]
+  if d then
+    local place = tonumber(ARGV[d + 1])
+    local jobs = past[place] or {}
+    past[place] = jobs
+    jobs[#jobs + 1], jobs[#jobs + 2], jobs[#jobs + 3] = ids[i], ARGV[d + 2], ARGV[k + 1]
+  end
+end
+if next(past) then
+  -- PRELUDE weight
+  -- PRELUDE remember
+  for place, jobs in pairs(past) do remember(KEYS[place], KEYS[place + 1], jobs, time) end
 end
 redis.call('HDEL', claimed, unpack(ended))
 redis.call('HDEL', jobs, unpack(ended))

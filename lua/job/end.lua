@@ -8,7 +8,8 @@
 -- KEYS[1] claimed, KEYS[2] jobs, KEYS[3] trail, KEYS[4] crashes, KEYS[5] outcomes, KEYS[6] outcomes:until,
 -- KEYS[7] limits, KEYS[8] cancelled, KEYS[9] waited, KEYS[10] done, KEYS[11] names, KEYS[12] unique,
 -- KEYS[13] worker:<id>:inprocess:<name>, queue:<name>, scheduled, retry, morgue or stalled, KEYS[14] running:<name>
--- KEYS[15..] log:<id> or state:<id> or completion:<name> or object:<sha>:jobs or ready of each belonging
+-- KEYS[15..] log:<id> or state:<id> or completion:<name> or object:<sha>:jobs or ready of each belonging; or
+--   ended:<state>:<name> and, next to it, details:<state>:<name>, where details are kept with the outcome
 -- ARGV[1] id
 -- ARGV[2] kind of place: claim, queue or shelf
 -- ARGV[3] element of the claim; of a shelf, the score with which it must stand there, or empty
@@ -18,7 +19,7 @@
 -- ARGV[7] digest of its lock, empty where it has none
 -- ARGV[8] how far from the ends of a queue is looked
 -- ARGV[9..] of each key from the 15th: own (it is removed), completion, object, or ready with the name of the queue
---   that may be empty now
+--   that may be empty now; ended, and details with what they are
 -- RETURNS ended; roomy: so did it, and its queue may have room now; gone: it does not stand there; far: it may stand in
 --   the middle of the queue; held: a worker has it; or, where it ended otherwise, cancelled: it is to end so; waited:
 --   somebody waits for its outcome, and none was sent along
@@ -31,7 +32,7 @@ local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or bad('HLEN', trail) 
   or bad('HLEN', outcomes) or bad('ZCARD', expiry) or bad('HLEN', limits) or bad('SCARD', cancelled)
   or bad('HLEN', waited) or bad('HLEN', names)
   or bad('HLEN', unique) or bad(kind == 'shelf' and 'ZCARD' or 'LLEN', place) or bad('SCARD', running)
-local lengths = { completion = 'LLEN', object = 'SCARD', ready = 'SCARD' }
+local lengths = { completion = 'LLEN', object = 'SCARD', ready = 'SCARD', ended = 'ZCARD', details = 'HLEN' }
 for i = 15, #KEYS do
   local length = lengths[ARGV[i - 6]:match('^%a+')]
   refusal = refusal or length and bad(length, KEYS[i])
@@ -87,10 +88,14 @@ for i = 15, #KEYS do
     redis.call('LPUSH', KEYS[i], state .. ' ' .. id)
     redis.call('LTRIM', KEYS[i], 0, 999999) -- nobody may read it
     redis.call('PEXPIRE', KEYS[i], 7 * 24 * 3600 * 1000)
-  elseif ARGV[i - 6] ~= 'object' then
-    if redis.call('LLEN', place) == 0 then redis.call('SREM', KEYS[i], ARGV[i - 6]:sub(7)) end
-  else
+  elseif ARGV[i - 6] == 'object' then
     redis.call('SREM', KEYS[i], id)
+  elseif ARGV[i - 6]:find('^ready ') then
+    if redis.call('LLEN', place) == 0 then redis.call('SREM', KEYS[i], ARGV[i - 6]:sub(7)) end
+  elseif ARGV[i - 6] ~= 'ended' and not said then -- where it was said before, its details are kept
+    -- PRELUDE weight
+    -- PRELUDE remember
+    remember(KEYS[i - 1], KEYS[i], { id, ARGV[i - 6]:sub(9), keep }, time)
   end
 end
 return roomy and 'roomy' or 'ended'

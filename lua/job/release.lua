@@ -3,12 +3,14 @@
 -- front.
 --
 -- Of a job that a worker died with, the hash crashes has words: one of each death that counts against it,
--- "<worker>@<ms of death>:<ms>:<deaths of workers in the last minute>:<ten minutes>:<hour>:<workers>:<token>", where
--- the second time is for how long it ran, times how many jobs ran that are as suspicious, itself included (at most 5);
--- perhaps "?<worker>:<token>" of one that does not count; and "+<worker>:<n>:<ms>", when its present attempt began (see
--- suspect.lua). A death counts if the job is known to have begun. Of the first one nobody noted that: then it counts
--- where the worker held nothing that it did not run. (Older workers note only which of those that two died with they
--- run.) The token is that of the claim, larger than that of each claim before.
+-- "<worker>@<ms of death>:<ms>.<ms>:<deaths of workers in the last minute>:<ten minutes>:<hour>:<workers>:<token>",
+-- where the last time is for how long it ran, and the one before is that times how many jobs ran that are as
+-- suspicious, itself included (at most 5), of at least 100 ms. (Both stand in one place since older workers read a
+-- number there, to whom less than a ms does not matter.) Perhaps "?<worker>:<token>" of one that does not count; and
+-- "+<worker>:<n>:<ms>", when its present attempt began (see mark_suspect.lua). A death counts if the job is known to
+-- have begun. Of the first one nobody noted that: then it counts where the worker held nothing that it did not run.
+-- (Older workers note only which of those that two died with they run.) The token is that of the claim, larger than
+-- that of each claim before.
 --
 -- KEYS[1] claimed, KEYS[2] crashes, KEYS[3] ready, KEYS[4] worker:<id>:inprocess:<name>, KEYS[5] queue:<name>,
 -- KEYS[6] wake:<name>, KEYS[7] worker:<id>:info, KEYS[8] running:<name>, KEYS[9] deaths, KEYS[10] workers,
@@ -92,8 +94,9 @@ if died ~= '' then
   end
   for i, of in ipairs(found) do
     if of.begun and not alive then
-      local share = math.max(time - of.begun, 100) * math.min(ran[of.times], 5)
-      of.words[#of.words + 1] = died .. '@' .. ms(time) .. ':' .. ms(share) .. report .. of.token
+      local alone = math.max(time - of.begun, 0)
+      local share = math.max(alone, 100) * math.min(ran[of.times], 5)
+      of.words[#of.words + 1] = died .. '@' .. ms(time) .. ':' .. ms(share) .. '.' .. ms(alone) .. report .. of.token
     else
       of.doubt = of.doubt or '?' .. died
     end

@@ -2,7 +2,7 @@
 -- again.
 --
 -- KEYS[1] jobs, trail, queues, ready, scheduled, retry, names, morgue, outcomes, outcomes:until, workers, dead,
---   claimed, crashes, lanes, lease, deputy, deadlines, epoch, queue:<name>, wake:<name>, worker:<id>,
+--   claimed, crashes, lanes, lease, deputy, deadlines, served, epoch, queue:<name>, wake:<name>, worker:<id>,
 --   worker:<id>:queues, worker:<id>:info, worker:<id>:running or worker:<id>:inprocess:<name>
 -- KEYS[2] queue:<name>:broken:<ms> or the like
 -- ARGV[1] type that the key should have

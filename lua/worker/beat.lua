@@ -10,27 +10,29 @@
 --
 -- KEYS[1] worker:<id>, KEYS[2] workers, KEYS[3] epoch, KEYS[4] lease, KEYS[5] scheduled, KEYS[6] retry,
 -- KEYS[7] worker:<id>:running, KEYS[8] claimed, KEYS[9] schedules:revision, KEYS[10] worker:<id>:info,
--- KEYS[11] cancelled, KEYS[12] deadlines, KEYS[13] deputy, KEYS[14] ready, KEYS[15] worker:<id>:queues
+-- KEYS[11] cancelled, KEYS[12] deadlines, KEYS[13] deputy, KEYS[14] ready, KEYS[15] worker:<id>:queues,
+-- KEYS[16] layout
 -- ARGV[1] worker
 -- ARGV[2] ms that its heartbeat lasts
 -- ARGV[3] epoch that it knows
 -- ARGV[4] ms that the lease on maintenance and the place of its deputy last; 0 wants neither, and gives back what it
 --   has
 -- ARGV[5] 1: it waits, and asks whether one of its queues has jobs
--- ARGV[6] how many check-ins
--- ARGV[7..] id, number of the fetch and message of each, then ids of jobs that ended
+-- ARGV[6] what it has run, for whoever finds it dead; empty where that is as told before
+-- ARGV[7] how many check-ins
+-- ARGV[8..] id, number of the fetch and message of each, then ids of jobs that ended
 -- RETURNS {state (ok, fenced, lost), ms, 1 if it has the lease and 2 if it is the deputy, due ms of the next scheduled
 --   id or false, of the next retry or false, revision of the schedules or false: these three only to the one with the
 --   lease; what is wanted of it (pause, quiet, stop) or false; how many jobs are to be cancelled; 1 if one of its
---   queues has jobs; how many workers are registered}
+--   queues has jobs; how many workers are registered; the layout or false}
 -- FIRST WRITE PEXPIRE
 local heart, workers, epoch, lease, scheduled, retry, running, claimed, revision, info, cancelled, deadlines, deputy,
-  ready, mine = unpack(KEYS)
-local worker, life, known, leased, count = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[6])
+  ready, mine, layout = unpack(KEYS)
+local worker, life, known, leased, count = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[7])
 
 local alive = redis.call('PEXPIRE', heart, life) == 1
 -- of another type: as if not there
-local kept, since, holder, second = unpack(redis.call('MGET', epoch, heart, lease, deputy))
+local kept, since, holder, second, shape = unpack(redis.call('MGET', epoch, heart, lease, deputy, layout))
 if kept ~= known then return { 'lost' } end
 if redis.call('SISMEMBER', workers, worker) == 0 then return { 'fenced' } end
 local clock = redis.call('TIME')
@@ -41,9 +43,10 @@ local noted = redis.pcall('ZADD', deadlines, string.format('%d', time + life), w
 -- written by the next one
 if type(noted) == 'table' and noted.err:find('WRONGTYPE', 1, true) then redis.call('UNLINK', deadlines) end
 
-if #ARGV > 6 and type(redis.pcall('HLEN', running)) == 'number' then
-  local from = 7 + 3 * count
-  for i = 7, from - 1, 3 do
+if ARGV[6] ~= '' then redis.pcall('HSET', info, 'ran', ARGV[6]) end
+if #ARGV > 7 and type(redis.pcall('HLEN', running)) == 'number' then
+  local from = 8 + 3 * count
+  for i = 8, from - 1, 3 do
     local claim = redis.pcall('HGET', claimed, ARGV[i])
     if type(claim) == 'string' and claim:find(worker .. ' ' .. ARGV[i + 1] .. ' ', 1, true) == 1 then
       redis.call('HSET', running, ARGV[i], time .. ' ' .. ARGV[i + 2])
@@ -76,10 +79,10 @@ if redis.call('EXISTS', cancelled, ready) > 0 then
   calls = ARGV[5] == '1' and redis.pcall('SINTERCARD', 2, ready, mine, 'LIMIT', 1) == 1 and 1 or 0
 end
 local fleet = redis.call('SCARD', workers)
-if role ~= 1 then return { 'ok', time, role, false, false, false, wanted, flags, calls, fleet } end
+if role ~= 1 then return { 'ok', time, role, false, false, false, wanted, flags, calls, fleet, shape } end
 local function next(shelf)
   return type(redis.pcall('ZCARD', shelf)) == 'number' and redis.call('ZRANGE', shelf, 0, 0, 'WITHSCORES')[2] or false
 end
 local revised = redis.pcall('GET', revision)
 return { 'ok', time, role, next(scheduled), next(retry), type(revised) == 'string' and revised or false, wanted, flags,
-  calls, fleet }
+  calls, fleet, shape }

@@ -5,30 +5,31 @@
 -- empty. The number is of the series of the worker's fetches: none that was sent before lands after this, nor this
 -- after a later one.
 --
--- KEYS[1] worker:<id>:info, KEYS[2] workers, KEYS[3] worker:<id>:queues, KEYS[4] queues
--- KEYS[5..] worker:<id>:inprocess:<name> of each queue to be taken out
+-- KEYS[1] worker:<id>:info, KEYS[2] workers, KEYS[3] worker:<id>:queues, KEYS[4] queues, KEYS[5] served
+-- KEYS[6..] worker:<id>:inprocess:<name> of each queue to be taken out
 -- ARGV[1] worker
 -- ARGV[2] number, of the same series as those of its fetches
 -- ARGV[3..] names of the queues to be taken out, then of those to be added
 -- RETURNS {state (ok, fenced, stale), names that stay since the worker holds jobs of them}
 -- FIRST WRITE HDEL (of a field that is never there)
-local info, workers, mine, queues = unpack(KEYS, 1, 4)
+local info, workers, mine, queues, served = unpack(KEYS, 1, 5)
 
 if redis.call('SISMEMBER', workers, ARGV[1]) == 0 then return { 'fenced', {} } end
 if tonumber(ARGV[2]) < tonumber(redis.call('HGET', info, 'n') or 0) then return { 'stale', {} } end
--- the list of queues is for those who look, not for workers
-local refusal, unlisted = bad('SCARD', mine), bad('ZCARD', queues)
+-- the lists of names are for those who look and ask, not for workers
+local refusal, unlisted, unnoted = bad('SCARD', mine), bad('ZCARD', queues), bad('ZCARD', served)
 if refusal then return refusal end
 redis.call('HDEL', info, '')
 redis.call('HSET', info, 'n', ARGV[2])
 
 local stay, time = {}, ms(now())
 for i = 3, #ARGV do
-  local name, inprocess = ARGV[i], KEYS[i + 2]
+  local name, inprocess = ARGV[i], KEYS[i + 3]
   local length = inprocess and redis.pcall('LLEN', inprocess)
   if not inprocess then
     redis.call('SADD', mine, name)
     if not unlisted then redis.call('ZADD', queues, time, name) end
+    if not unnoted then redis.call('ZADD', served, time, name) end
   elseif type(length) == 'number' and length > 0 then
     stay[#stay + 1] = name
   else

@@ -91,7 +91,7 @@ var endScripts = []mutant{
 	},
 	{
 		Name: "foretell-over-another", File: "lua/result/keep_outcome.lua",
-		Before: "if flagged and (fresh == '1' or told and told:find('^{\"state\":\"deleted\"')) then return " +
+		Before: "if flagged and (fresh == '1' or kept and kept:find('^{\"state\":\"deleted\"')) then return " +
 			"'cancelled' end",
 		Breaks: "who cancels or deletes a job deep in a queue first decides how it ends",
 		Tests:  unmodelled("TestWhatWasForetoldFirstIsHowAJobEnds"),

@@ -76,6 +76,24 @@ var scheduleScripts = []mutant{
 		Tests:  unmodelled("TestAWorkerLeavesTheQueuesOfWhichItHoldsNothing"),
 	},
 	{
+		Name: "register-name-unnoted", File: "lua/worker/register.lua",
+		Before: "if not unnoted then redis.call('ZADD', served, time, ARGV[i]) end",
+		Breaks: "an enqueuer may ask whether a name was ever served",
+		Tests:  unmodelled("TestANameThatWasServedIsRemembered"),
+	},
+	{
+		Name: "serve-name-unnoted", File: "lua/worker/serve.lua",
+		Before: "if not unnoted then redis.call('ZADD', served, time, name) end",
+		Breaks: "an enqueuer may ask whether a name was ever served",
+		Tests:  unmodelled("TestANameThatWasServedIsRemembered"),
+	},
+	{
+		Name: "agree-indexes-served-unnoted", File: "lua/repair/agree_indexes.lua",
+		Before: "if #now_served > 0 then redis.call('ZADD', noted, unpack(now_served)) end",
+		Breaks: "the name of a worker that lives long is not forgotten",
+		Tests:  unmodelled("TestTheJanitorKeepsServedNamesFreshAndFew"),
+	},
+	{
 		Name: "serve-late", File: "lua/worker/serve.lua",
 		Before: "if tonumber(ARGV[2]) < tonumber(redis.call('HGET', info, 'n') or 0) then return { 'stale', {} } end",
 		Breaks: "a change of what is served that comes late undoes no newer one",

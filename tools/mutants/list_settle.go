@@ -89,6 +89,12 @@ var settleScripts = []mutant{
 		Tests:  scripts("TestACrashCountsAgainstWhatRan"),
 	},
 	{
+		Name: "release-ran-shared", File: "lua/job/release.lua",
+		Before: "ms(share) .. '.' .. ms(alone)", After: "ms(share) .. '.' .. ms(share)",
+		Breaks: "an attempt whose worker died is known with when it began",
+		Tests:  unmodelled("TestACrashTellsApartHowLongEachJobRan"),
+	},
+	{
 		Name: "release-crash-forgotten", File: "lua/job/release.lua",
 		Before: "before[i] or ''", After: "''",
 		Breaks: "the crashes of a job add up, until it is buried",

@@ -41,7 +41,7 @@ func all() []mutant {
 	var list []mutant
 	for _, some := range [][]mutant{
 		enqueueScripts, fetchScripts, settleScripts, limitScripts, lockScripts, endScripts, waitScripts, longScripts,
-		lifeScripts, careScripts, scheduleScripts, objectScripts, doctorScripts,
+		lifeScripts, careScripts, scheduleScripts, objectScripts, doctorScripts, endedScripts,
 	} {
 		list = append(list, some...)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The whole of it, as a user meets it. Nothing of the network is asked.
+// The whole of it, as a user meets it.
 func TestWhatIsPublishedInstalls(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, try(t.Context(), filepath.Join("..", ".."), "v0.1.0"))

@@ -13,7 +13,7 @@ import (
 
 // try publishes a tree as a version into a proxy of files and installs it from there, as a user would: each of the
 // modules in each order in a directory of its own, a program that uses them, and the command line. Other modules come
-// from the cache of this machine, so nothing is asked of the network.
+// from the cache of this machine, into which what is missing there is downloaded first.
 func try(ctx context.Context, tree, version string) (err error) {
 	dir, err := os.MkdirTemp("", "work-try-")
 	if err != nil {
@@ -22,6 +22,9 @@ func try(ctx context.Context, tree, version string) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	proxy := filepath.Join(dir, "proxy")
 	if err := publish(ctx, tree, proxy, version); err != nil {
+		return err
+	}
+	if err := fillCache(ctx, tree); err != nil {
 		return err
 	}
 	u, err := newUser(ctx, dir, proxy)
@@ -34,6 +37,18 @@ func try(ctx context.Context, tree, version string) (err error) {
 		}
 	}
 	return u.installs(ctx, version)
+}
+
+// fillCache downloads what the modules need each by itself: in the workspace that may be newer versions.
+func fillCache(ctx context.Context, tree string) error {
+	for _, dir := range released {
+		c := exec.CommandContext(ctx, "go", "mod", "download")
+		c.Dir, c.Env = filepath.Join(tree, dir), append(os.Environ(), "GOWORK=off")
+		if out, err := c.CombinedOutput(); err != nil {
+			return fmt.Errorf("go mod download in %s: %w\n%s", dir, err, out)
+		}
+	}
+	return nil
 }
 
 // user is somebody who has Go, and nothing of ours but what the proxy holds.

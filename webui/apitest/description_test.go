@@ -140,6 +140,7 @@ func TestTheFieldsOfTheLibraryAreDescribed(t *testing.T) {
 		"Counts": {of: inspect.Counts{}}, "Queue": {of: inspect.QueueInfo{}},
 		"LimitInfo": {of: inspect.LimitInfo{}, more: []string{"problem"}},
 		"Job":       {of: inspect.JobInfo{}}, "Checkin": {of: inspect.JobCheckin{}},
+		"Attempt":    {of: inspect.Attempt{}},
 		"JobError":   {of: inspect.JobError{}},
 		"WaitReason": {of: inspect.WaitReason{}},
 		"ErrorGroup": {of: inspect.ErrorGroup{}}, "RunningJob": {of: inspect.RunningJob{}},

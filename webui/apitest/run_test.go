@@ -180,8 +180,9 @@ func TestEachAnswerIsAsItIsDescribed(t *testing.T) {
 
 // readNothing reads where nothing is: lists are there and empty.
 func (k *kit) readNothing() {
-	for _, target := range []string{"openapi.json", "counts", "queues", "jobs", "jobs?state=dead", "jobs?tag=x",
-		"errors", "workers", "schedules",
+	for _, target := range []string{"openapi.json", "counts", "queues", "jobs", "jobs?state=dead",
+		"jobs?state=cancelled&name=mail", "jobs?ended=1", "jobs?tag=x",
+		"errors", "workers", "stopped-workers", "schedules",
 		"history", "history?name=a&name=b&by=day", "limits", "server"} {
 		k.get(target)
 	}
@@ -191,16 +192,16 @@ func (k *kit) enqueue() {
 	all := `{"name": "mail", "args": ["ann", 7, null], "source": 7, "retries": 2, "timeout": "1m", "retention": "1h", "retry_for": "24h",
 		"expire_in": "2h", "deadline": "2041-02-03T04:05:06Z", "meta": {"a": "b"}, "tags": ["eu"], "completion": "ended",
 		"unique": {"key": "k", "until": "started", "on_conflict": ["replace_args"]}, "id": "all"}`
-	k.call(http.StatusCreated, http.MethodPost, "jobs", all)
-	k.call(http.StatusOK, http.MethodPost, "jobs", `{"name": "mail", "id": "all", "front": true}`)
-	k.call(http.StatusCreated, http.MethodPost, "jobs", `{"name": "mail", "id": "later", "in": "1h"}`)
-	k.call(http.StatusCreated, http.MethodPost, "jobs",
+	k.call(http.StatusCreated, http.MethodPost, "jobs?force=true", all)
+	k.call(http.StatusOK, http.MethodPost, "jobs?force=true", `{"name": "mail", "id": "all", "front": true}`)
+	k.call(http.StatusCreated, http.MethodPost, "jobs?force=true", `{"name": "mail", "id": "later", "in": "1h"}`)
+	k.call(http.StatusCreated, http.MethodPost, "jobs?force=true",
 		`{"name": "mail", "id": "at", "at": "2040-02-03T04:05:06Z", "expire_at": "2041-02-03T04:05:06Z"}`)
 	for range 2 {
-		k.call(http.StatusCreated, http.MethodPost, "jobs", `{"name": "mail"}`, "Idempotency-Key", "k")
+		k.call(http.StatusCreated, http.MethodPost, "jobs?force=true", `{"name": "mail"}`, "Idempotency-Key", "k")
 	}
-	k.call(http.StatusConflict, http.MethodPost, "jobs", `{"name": "other"}`, "Idempotency-Key", "k")
-	k.call(http.StatusConflict, http.MethodPost, "jobs",
+	k.call(http.StatusConflict, http.MethodPost, "jobs?force=true", `{"name": "other"}`, "Idempotency-Key", "k")
+	k.call(http.StatusConflict, http.MethodPost, "jobs?force=true",
 		`{"name": "mail", "unique": {"key": "k", "until": "started", "on_conflict": ["refuse"]}}`)
 	for _, target := range []string{"job?id=all", "job?id=later", "args?id=all", "log?id=all",
 		"jobs?state=queued&name=mail&limit=1", "jobs?state=scheduled&newest=1",
@@ -224,13 +225,13 @@ func (k *kit) controlJobs() {
 }
 
 func (k *kit) controlQueues() {
-	k.post("queue-pause?name=mail", "")
+	k.post("queue-pause?name=mail&force=true", "")
 	k.get("limits")
 	k.post("queue-resume?name=mail", "")
 	k.post("queues-pause", "")
 	k.get("job?id=all")
 	k.post("queues-resume", "")
-	k.post("queue-limit?name=mail", `{"concurrent": 3, "rate": 10, "per": "1m", "burst": 2}`)
+	k.post("queue-limit?name=mail&force=true", `{"concurrent": 3, "rate": 10, "per": "1m", "burst": 2}`)
 	k.get("queue?name=mail")
 	k.get("limits")
 	k.post("queue-unlimit?name=mail", "")
@@ -253,7 +254,7 @@ func (k *kit) workersAndErrors() {
 	for _, job := range []string{`{"name": "dies", "id": "dead"}`, `{"name": "fails", "id": "fails"}`,
 		`{"name": "gives", "id": "gives", "args": [7]}`,
 		`{"name": "blocks", "id": "blocks"}`, `{"name": "blocks", "id": "behind"}`} {
-		k.call(http.StatusCreated, http.MethodPost, "jobs", job)
+		k.call(http.StatusCreated, http.MethodPost, "jobs?force=true", job)
 	}
 	k.until("they have ended, and one runs", func() bool {
 		return k.state("dead") == work.StateDead && k.state("fails") == work.StateRetrying &&
@@ -287,11 +288,14 @@ func (k *kit) workersAndErrors() {
 	k.post("errors-clear?all=1", "")
 	k.post("worker-quiet?id="+worker, "")
 	k.post("worker-stop?id="+worker, "")
+	k.until("it is listed as stopped", func() bool {
+		return strings.Contains(string(k.get("stopped-workers?limit=10")), `"stopped by an operator"`)
+	})
 }
 
 func (k *kit) many() {
 	for i := range 3 {
-		k.call(http.StatusCreated, http.MethodPost, "jobs", fmt.Sprintf(`{"name": "heap", "args": [%d]}`, i))
+		k.call(http.StatusCreated, http.MethodPost, "jobs?force=true", fmt.Sprintf(`{"name": "heap", "args": [%d]}`, i))
 	}
 	k.post("bulk?state=queued&name=heap&action=delete", "")
 	k.post("bulk?state=queued&name=heap&action=stall&sure=1&limit=1", "")
@@ -304,6 +308,6 @@ func (k *kit) refusals() {
 	k.call(http.StatusBadRequest, http.MethodGet, "job", "")
 	k.call(http.StatusConflict, http.MethodPost, "job-run?id=dead", "")
 	k.call(http.StatusBadRequest, http.MethodPost, "bulk?action=delete", "")
-	k.call(http.StatusBadRequest, http.MethodPost, "jobs", `{"nmae": "mail"}`)
+	k.call(http.StatusBadRequest, http.MethodPost, "jobs?force=true", `{"nmae": "mail"}`)
 	k.call(http.StatusUnsupportedMediaType, http.MethodPost, "queues-pause", "", "Content-Type", "text/plain")
 }

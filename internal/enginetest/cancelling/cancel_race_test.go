@@ -259,7 +259,7 @@ func (r *raced) finish() {
 
 // done checks that nothing is out of order at the end.
 func (r *raced) done() {
-	_, gone, err := r.worker.Forget(r.k.T.Context(), []string{"a"})
+	_, gone, err := r.worker.Forget(r.k.T.Context(), []string{"a"}, "")
 	require.NoError(r.k.T, err)
 	require.True(r.k.T, gone)
 	findings, err := r.k.HandsOn(r.store.Driver()).Findings(r.k.T.Context(), time.Nanosecond)

@@ -41,7 +41,9 @@ func TestAPoolsEnqueuerRefusesWhatItsHandlerCannotTake(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		pool := work.NewWorkerPool(nil, 1, k.Options()).
+		options := k.Options()
+		options.EnqueueNames = []string{"somebody else's"}
+		pool := work.NewWorkerPool(nil, 1, options).
 			Job("resize", func(id int64, width uint8) error { return nil }).
 			Job("broken", "not a function")
 		t.Cleanup(func() { assert.NoError(t, pool.Stop(context.Background())) })

@@ -207,7 +207,7 @@ func TestASetUpCallAfterStartIsReportedAndHasNoEffect(t *testing.T) {
 		k := newKit(t, s)
 		var log pooltest.LockedBuffer
 		options := k.Options()
-		options.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		options.Logger, options.EnqueueAnyName = slog.New(slog.NewTextHandler(&log, nil)), true
 		pool := work.NewWorkerPool(nil, 1, options).Job("a", func() error { return nil })
 		k.Start(pool)
 		pool.Job("late", func() error { return nil }).

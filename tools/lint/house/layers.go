@@ -24,10 +24,11 @@ var layers = []layer{
 	{Root + "/event", Root, nil, "events are a leaf: every part of the framework may tell them"},
 	{Root + "/event", Root + "/", nil, "events are a leaf: every part of the framework may tell them"},
 	{Root, Root + "/embedded", nil, "programs choose the in-process Redis by a blank import"},
-	{Root + "/cmd/", Root + "/internal/", nil, "commands use the public API only"},
+	{Root + "/cmd/", Root + "/internal/", []string{"visible.go"}, // both show hidden characters by internal/visible
+		"commands use the public API only"},
 	{Root + "/examples/", Root + "/internal/", nil, "examples use the public API only"},
 	{Root + "/metrics/", Root + "/internal/", nil, "metrics use the public API only"},
-	{Root + "/webui/", Root + "/internal/", nil, "the web pages use the public API only"},
+	{Root + "/webui/", Root + "/internal/", []string{"visible_text.go"}, "the web pages use the public API only"},
 }
 
 // Layers reports imports that cross the layers drawn in docs/architecture.md. Tests may cross them.

@@ -48,7 +48,12 @@ func on(v *visit.Visit, key string, do func(ctx context.Context, target string) 
 }
 
 func pauseQueue(v *visit.Visit) error {
-	return on(v, "name", func(ctx context.Context, name string) error { return v.Inspector.PauseQueue(ctx, name) })
+	return on(v, "name", func(ctx context.Context, name string) error {
+		if err := v.KnownName(name); err != nil {
+			return err
+		}
+		return v.Inspector.PauseQueue(ctx, name)
+	})
 }
 
 func resumeQueue(v *visit.Visit) error {
@@ -77,6 +82,9 @@ func setLimit(v *visit.Visit) error {
 		return err
 	}
 	return on(v, "name", func(ctx context.Context, name string) error {
+		if err := v.KnownName(name); err != nil {
+			return err
+		}
 		return v.Inspector.SetLimit(ctx, name, work.Limit{
 			Concurrent: limit.Concurrent, Rate: limit.Rate, Per: time.Duration(limit.Per), Burst: limit.Burst,
 		})

@@ -95,7 +95,11 @@ func enqueue(v *visit.Visit) error {
 
 // store enqueues one job. The error says what became of it.
 func store(v *visit.Visit, entry work.Entry) (work.Receipt, error) {
-	receipts, err := v.Enqueuer.EnqueueMany(v.Ctx(), []work.Entry{entry})
+	err := v.KnownName(entry.Name)
+	var receipts []work.Receipt
+	if err == nil {
+		receipts, err = v.Enqueuer.EnqueueMany(v.Ctx(), []work.Entry{entry})
+	}
 	if err != nil {
 		v.Audit(visit.Failed, err.Error(), entry.Name)
 		return work.Receipt{}, err

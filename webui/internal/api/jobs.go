@@ -49,7 +49,7 @@ func onlyKeys(v *visit.Visit, more ...string) error {
 
 // readJobs takes the query that the page of jobs takes, and limit.
 func readJobs(v *visit.Visit) error {
-	if err := onlyKeys(v, "cursor", "limit"); err != nil {
+	if err := onlyKeys(v, "cursor", "limit", "ended"); err != nil {
 		return err
 	}
 	f, err := jobs.FilterOf(v)
@@ -74,7 +74,8 @@ func readJobs(v *visit.Visit) error {
 
 func answerSearch(v *visit.Visit, f jobs.Filter, limit int) error {
 	found, err := v.Inspector.Search(v.Ctx(), f.Selection,
-		inspect.SearchOptions{Cursor: v.Query.Get("cursor"), Limit: limit, Newest: f.Newest})
+		inspect.SearchOptions{Cursor: v.Query.Get("cursor"), Limit: limit, Newest: f.Newest,
+			Ended: f.Ended})
 	if err != nil {
 		return err
 	}

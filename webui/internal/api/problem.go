@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/webui/internal/visit"
 )
 
@@ -33,6 +34,10 @@ func problemOf(err error) Problem {
 	var enqueue *work.EnqueueError
 	if errors.As(err, &enqueue) {
 		p.Stored = storedOf(enqueue)
+	}
+	var unknown *inspect.UnknownNameError
+	if errors.As(err, &unknown) {
+		p.Detail += "; ?force=true goes on all the same"
 	}
 	var part *unfinished
 	if errors.As(err, &part) {

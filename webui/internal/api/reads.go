@@ -78,6 +78,20 @@ func readWorkers(v *visit.Visit) error {
 	}{listed(workers)})
 }
 
+func readStoppedWorkers(v *visit.Visit) error {
+	limit, err := v.Number("limit", 100, 1000)
+	if err != nil {
+		return err
+	}
+	workers, err := v.Inspector.StoppedWorkers(v.Ctx(), limit)
+	if err != nil {
+		return err
+	}
+	return answer(v, http.StatusOK, struct {
+		Workers []inspect.StoppedWorker `json:"workers"`
+	}{listed(workers)})
+}
+
 func readWorker(v *visit.Visit) error {
 	id, err := v.Target("id")
 	if err != nil {

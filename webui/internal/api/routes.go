@@ -23,6 +23,7 @@ func reads() []visit.Route {
 		visit.View("/api/log", "the log of a job", readLog),
 		visit.View("/api/errors", "failures by kind", readErrors),
 		visit.View("/api/workers", "workers and what they run", readWorkers),
+		visit.View("/api/stopped-workers", "workers that have stopped or died", readStoppedWorkers),
 		visit.View("/api/worker", "one worker", readWorker),
 		visit.View("/api/schedules", "periodic jobs", readSchedules),
 		visit.View("/api/history", "what job names did", readHistory),

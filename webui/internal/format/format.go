@@ -25,6 +25,19 @@ func Shorten(text string, most int) string {
 	return text[:cut] + "…"
 }
 
+// Middle cuts the middle out of a text of more bytes than that, between characters, and shows that it did: names that
+// begin alike often end differently.
+func Middle(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	end := len(text) - most/2
+	for end < len(text) && !utf8.RuneStart(text[end]) {
+		end++
+	}
+	return Shorten(text, most-most/2) + text[end:]
+}
+
 // Count writes a number in groups of three.
 func Count(n any) string {
 	digits := fmt.Sprint(n)
@@ -97,6 +110,16 @@ func MomentAt(t, now time.Time) Moment {
 		m.Words = "in " + Span(d)
 	default:
 		m.Words = "now"
+	}
+	return m
+}
+
+// ClockAt is a time with the words of a clock, and of a calendar where it is of another day than now.
+func ClockAt(t, now time.Time) Moment {
+	m := MomentAt(t, now)
+	m.Words = t.UTC().Format("2006-01-02 15:04:05")
+	if day := now.UTC().Format("2006-01-02 "); strings.HasPrefix(m.Words, day) {
+		m.Words = t.UTC().Format("15:04:05.000")
 	}
 	return m
 }

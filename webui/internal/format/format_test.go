@@ -28,6 +28,8 @@ func TestWordsForNumbersAndTimes(t *testing.T) {
 		format.Shorten("日本語", 4): "日…", format.Shorten("abc", 3): "abc",
 		format.MomentAt(now.Add(-time.Hour), now).Words:              "1 h ago",
 		format.MomentAt(now.Add(time.Minute), now).Words:             "in 1 min",
+		format.ClockAt(now, now.Add(time.Minute)).Words:              "07:08:09.123",
+		format.ClockAt(now, now.Add(24*time.Hour)).Words:             "2026-05-06 07:08:09",
 		format.MomentAt(now, now).Words:                              "now",
 		format.MomentAt(now.In(time.FixedZone("", 3600)), now).Exact: "2026-05-06 07:08:09.123 UTC",
 		format.MomentAt(now, now).Machine:                            "2026-05-06T07:08:09.123Z",
@@ -39,5 +41,19 @@ func TestWordsForNumbersAndTimes(t *testing.T) {
 		format.Link("jobs", "name", ""):                                     "jobs",
 	} {
 		assert.Equal(t, want, got)
+	}
+}
+
+func TestMiddle(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text string
+		most int
+		want string
+	}{
+		{"", 4, ""}, {"abcd", 4, "abcd"}, {"abcde", 4, "ab…de"}, {"abcdef", 5, "abc…ef"},
+		{"ääääää", 5, "ä…ä"}, {"abcdeä", 2, "a…"},
+	} {
+		assert.Equal(t, c.want, format.Middle(c.text, c.most), "%q to %d", c.text, c.most)
 	}
 }

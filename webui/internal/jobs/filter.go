@@ -24,14 +24,20 @@ const (
 	Runs     = 10  // next ticks of a schedule
 )
 
-// States are the states that have lists, in the order of a job's life.
-var States = []work.State{work.StateQueued, work.StateRunning, work.StateScheduled, work.StateRetrying,
-	work.StateStalled, work.StateDead}
+// States are the states that have lists, in the order of a job's life. EndedStates are those in which jobs have ended,
+// of which there are lists by name.
+var (
+	States = []work.State{work.StateQueued, work.StateRunning, work.StateScheduled, work.StateRetrying,
+		work.StateStalled, work.StateDead}
+	EndedStates = []work.State{work.StateSucceeded, work.StateCancelled, work.StateDiscarded, work.StateExpired,
+		work.StateDeleted}
+)
 
 // Filter is what somebody looks for, as the URL says it.
 type Filter struct {
 	inspect.Selection
-	Newest bool
+	Newest bool   // as it is for jobs that have ended unless the query says newest=0
+	Ended  bool   // where all states are searched, also those in which jobs have ended
 	Older  string // OlderThan as it was typed
 	About  string // Source as it was typed
 	Pair   string // Meta as it was typed, key=value
@@ -40,17 +46,21 @@ type Filter struct {
 // FilterOf reads the query. Without a state and anything to look for it is about what waits.
 func FilterOf(v *visit.Visit) (Filter, error) {
 	get := func(key string) string { return strings.TrimSpace(v.Query.Get(key)) }
-	f := Filter{Newest: v.Query.Get("newest") != "", Older: get("older"), About: get("source"), Pair: get("meta"),
+	f := Filter{Ended: v.Query.Get("ended") != "", Older: get("older"), About: get("source"), Pair: get("meta"),
 		Selection: inspect.Selection{
 			State: work.State(get("state")), Name: v.Query.Get("name"), ID: v.Query.Get("id"), Tag: v.Query.Get("tag"),
 			ErrorText: v.Query.Get("error"), ArgsText: v.Query.Get("args"), ErrorGroup: v.Query.Get("group"),
 		}}
+	f.Newest, f.Ended = f.State.Ended(), f.Ended && f.State == ""
+	if newest := v.Query.Get("newest"); newest != "" {
+		f.Newest = newest != "0"
+	}
 	if f.ArgsText != "" && v.Redacts() {
 		return f, &visit.StatusError{Status: 403, Text: "args are not shown as they are, so one cannot search by them"}
 	}
-	if f.State != "" && !slices.Contains(States, f.State) {
-		return f, visit.BadRequest(fmt.Sprintf(
-			"there is no list of jobs that are %q: use one of queued, running, scheduled, retrying, stalled and dead",
+	if f.State != "" && !slices.Contains(States, f.State) && !f.State.Ended() {
+		return f, visit.BadRequest(fmt.Sprintf("there is no list of jobs that are %q: use one of queued, running, "+
+			"scheduled, retrying, stalled, dead, succeeded, cancelled, discarded, expired and deleted",
 			format.Shorten(string(f.State), 60)))
 	}
 	var err error
@@ -72,7 +82,7 @@ func FilterOf(v *visit.Visit) (Filter, error) {
 		}
 		f.Meta = map[string]string{key: value}
 	}
-	if f.State == "" && f.plain() && f.Name == "" {
+	if f.State == "" && f.plain() && f.Name == "" && !f.Ended {
 		f.State = work.StateQueued
 	}
 	return f, nil
@@ -89,7 +99,7 @@ func (f *Filter) Pages() bool {
 	switch {
 	case !f.plain() || f.State == "":
 		return false
-	case f.State == work.StateQueued:
+	case f.State == work.StateQueued || f.State.Ended():
 		return f.Name != ""
 	case f.State == work.StateRunning:
 		return true
@@ -108,10 +118,31 @@ func (f *Filter) Query() url.Values {
 			query.Set(key, value)
 		}
 	}
-	if f.Newest {
-		query.Set("newest", "1")
+	if order := f.Order(); order != "" {
+		query.Set("newest", order)
+	}
+	if f.Ended {
+		query.Set("ended", "1")
 	}
 	return query
+}
+
+// Order is what a query says of the order, "" where it is the usual one of the state.
+func (f *Filter) Order() string {
+	switch {
+	case f.Newest == f.State.Ended():
+		return ""
+	case f.Newest:
+		return "1"
+	}
+	return "0"
+}
+
+// In is the filter for another state, in the usual order of that.
+func (f Filter) In(state work.State) Filter {
+	f.Newest = state.Ended() || f.Newest && !f.State.Ended()
+	f.State = state
+	return f
 }
 
 // With is the list with this filter, and another pair if there is one.
@@ -143,7 +174,6 @@ func (f *Filter) TitleText() string {
 // Words says what is selected, for people and for the audit.
 func (f *Filter) Words() string {
 	query := f.Query()
-	query.Del("newest")
 	var words []string
 	for _, key := range []string{"state", "name", "id", "tag", "error", "args", "group", "source", "older", "meta"} {
 		if value := query.Get(key); value != "" {

@@ -67,10 +67,10 @@ type tip struct {
 func outcomeChart(points []inspect.HistoryPoint, step time.Duration) chart {
 	c := newChart("Outcomes per "+stepName(step), points, step)
 	c.Legend = []series{{Name: "done", Class: "good"}, {Name: "failed, to be retried", Class: "warn"},
-		{Name: "dead", Class: "bad"}}
+		{Name: "failed, dead", Class: "bad"}}
 	highest, sum := int64(0), int64(0)
 	for _, p := range points {
-		highest, sum = max(highest, p.Done+p.Failed+p.Dead), sum+p.Done+p.Failed+p.Dead
+		highest, sum = max(highest, p.Done+p.Failed), sum+p.Done+p.Failed
 	}
 	c.Empty = sum == 0
 	top := niceAbove(float64(highest))
@@ -81,7 +81,7 @@ func outcomeChart(points []inspect.HistoryPoint, step time.Duration) chart {
 		for _, part := range []struct {
 			n     int64
 			class string
-		}{{p.Done, "good"}, {p.Failed, "warn"}, {p.Dead, "bad"}} {
+		}{{p.Done, "good"}, {p.Failed - p.Dead, "warn"}, {p.Dead, "bad"}} {
 			if part.n == 0 {
 				continue
 			}
@@ -90,7 +90,7 @@ func outcomeChart(points []inspect.HistoryPoint, step time.Duration) chart {
 			c.Bars = append(c.Bars, bar{part.class, round(x + width*0.1), round(y), round(width * 0.8), round(h)})
 		}
 		c.Tips = append(c.Tips, tip{round(x), round(width),
-			fmt.Sprintf("%s: %s done, %s failed, %s dead", stepStamp(p.At, step), format.Count(p.Done),
+			fmt.Sprintf("%s: %s done, %s failed, %s of them dead", stepStamp(p.At, step), format.Count(p.Done),
 				format.Count(p.Failed), format.Count(p.Dead))})
 	}
 	c.Summary = fmt.Sprintf("%s, %s outcomes in all, at most %s per %s", c.Title, format.Count(sum),

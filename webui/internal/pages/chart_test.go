@@ -23,7 +23,7 @@ func TestChartsShowWhatWasCounted(t *testing.T) {
 		points[i].At = begin.Add(time.Duration(i) * time.Minute)
 	}
 	assert.True(t, outcomeChart(points, time.Minute).Empty)
-	points[1].Done, points[1].Failed, points[1].Dead = 80, 15, 5
+	points[1].Done, points[1].Failed, points[1].Dead = 80, 20, 5
 	points[1].Waited.Add(3 * time.Second)
 	c := outcomeChart(points, time.Minute)
 	assert.False(t, c.Empty)
@@ -31,7 +31,7 @@ func TestChartsShowWhatWasCounted(t *testing.T) {
 	require.Len(t, c.Bars, 3)
 	assert.InDelta(t, 0.8*chartHeight, c.Bars[0].H, 0.1)
 	assert.InDelta(t, 0, c.Bars[2].Y, 0.1, "a full bar reaches the top")
-	assert.Equal(t, "12:01 UTC: 80 done, 15 failed, 5 dead", c.Tips[1].Text)
+	assert.Equal(t, "12:01 UTC: 80 done, 20 failed, 5 of them dead", c.Tips[1].Text)
 	assert.Equal(t, "12:00 UTC", c.Left())
 	assert.Equal(t, "12:03 UTC", c.Right())
 

@@ -15,11 +15,13 @@ import (
 var functions = template.FuncMap{
 	"asset":   AssetURL,
 	"button":  newButton,
+	"clock":   format.ClockAt,
 	"count":   format.Count,
 	"link":    format.Link,
 	"moment":  format.MomentAt,
 	"pretty":  func(raw json.RawMessage) string { return format.Pretty(raw, shownBytes) },
 	"rate":    format.Rate,
+	"middle":  func(text any, most int) string { return format.Middle(fmt.Sprint(text), most) },
 	"short":   func(text any, most int) string { return format.Shorten(fmt.Sprint(text), most) },
 	"size":    func(n any) string { return format.Size(asInt64(n)) },
 	"span":    format.Span,

@@ -102,7 +102,7 @@ func historyRows(by map[string][]inspect.HistoryPoint) []historyRow {
 		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b historyRow) int {
-		return cmp.Or(cmp.Compare(b.Done+b.Failed+b.Dead, a.Done+a.Failed+a.Dead), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Done+b.Failed, a.Done+a.Failed), cmp.Compare(a.Name, b.Name))
 	})
 	return rows
 }

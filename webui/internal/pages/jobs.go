@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -18,7 +19,13 @@ type jobRow struct {
 	When  string // what At is: "due", "since", ...
 	At    time.Time
 	Last  string // its last error, or why it died
+	// of one that has ended: how many attempts it had, and the last one
+	Tries int
+	Try   inspect.Attempt
 }
+
+// Ran is how long the last attempt took, "" where that is not known.
+func (r jobRow) Ran() string { return spanBetween(r.Try.Begun, r.Try.Ended) }
 
 // jobTable is jobs as of a time, of one state if it says which.
 type jobTable struct {
@@ -27,6 +34,9 @@ type jobTable struct {
 	State work.State
 	Tick  bool // they can be ticked
 }
+
+// Over tells whether the jobs have ended: then the rows are about their last attempts.
+func (t jobTable) Over() bool { return t.State.Ended() }
 
 // When is what the times of the rows are.
 func (t jobTable) When() string {
@@ -50,6 +60,10 @@ func jobRows(v *visit.Visit, jobs []*inspect.JobInfo) []jobRow {
 		row.When, row.At = momentOf(job)
 		if n := len(job.Errors); n > 0 {
 			row.Last = job.Errors[n-1].Error
+		}
+		if n := len(job.Attempts); n > 0 && job.State.Ended() {
+			row.Tries, row.Try = n+job.AttemptsLeftOut, job.Attempts[n-1]
+			row.Last = cmp.Or(row.Try.Error, job.Reason)
 		}
 		rows = append(rows, row)
 	}
@@ -76,6 +90,7 @@ func momentOf(job *inspect.JobInfo) (string, time.Time) {
 // jobsPage is one page of a list of jobs.
 type jobsPage struct {
 	States   []stateTab
+	Ended    []stateTab // their counts are there where a name is looked for
 	Filter   jobs.Filter
 	Rows     []jobRow
 	First    string // the page's beginning, "" where this is it
@@ -90,7 +105,7 @@ type jobsPage struct {
 
 // Table is what the template of jobs takes.
 func (p *jobsPage) Table(now time.Time, canAct bool) jobTable {
-	return jobTable{Rows: p.Rows, Now: now, State: p.Filter.State, Tick: canAct}
+	return jobTable{Rows: p.Rows, Now: now, State: p.Filter.State, Tick: canAct && len(p.Actions) > 0}
 }
 
 type stateTab struct {
@@ -99,6 +114,8 @@ type stateTab struct {
 	Count int
 	Link  string
 	Here  bool
+
+	Counted bool // Count is known
 }
 
 func (s *Site) showJobs(v *visit.Visit) error {
@@ -111,6 +128,9 @@ func (s *Site) showJobs(v *visit.Visit) error {
 		return err
 	}
 	p := &jobsPage{States: tabs(counts, f), Filter: f, NoArgs: v.Redacts()}
+	if p.Ended, err = endedTabs(v, f); err != nil {
+		return err
+	}
 	if f.Pages() {
 		err = s.readPage(v, p)
 	} else {
@@ -138,9 +158,30 @@ func tabs(counts inspect.Counts, f jobs.Filter) []stateTab {
 	}
 	shown := make([]stateTab, 0, len(jobs.States))
 	for _, state := range jobs.States {
-		there := f
-		there.State = state
-		shown = append(shown, stateTab{state, string(state), numbers[state], there.With(), state == f.State})
+		shown = append(shown, stateTab{State: state, Name: string(state), Count: numbers[state],
+			Link: f.In(state).Link(), Here: state == f.State, Counted: true})
+	}
+	return shown
+}
+
+// endedTabs lead to the jobs that have ended. How many those are is known by name only.
+func endedTabs(v *visit.Visit, f jobs.Filter) ([]stateTab, error) {
+	var counts inspect.EndedCounts
+	if f.Name != "" {
+		var err error
+		if counts, err = v.Inspector.EndedCounts(v.Ctx(), f.Name); err != nil {
+			return nil, err
+		}
+	}
+	return endedTabsOf(counts, f), nil
+}
+
+func endedTabsOf(counts inspect.EndedCounts, f jobs.Filter) []stateTab {
+	shown := make([]stateTab, 0, len(jobs.EndedStates))
+	for n, count := range []int{counts.Succeeded, counts.Cancelled, counts.Discarded, counts.Expired, counts.Deleted} {
+		state := jobs.EndedStates[n]
+		shown = append(shown, stateTab{State: state, Name: string(state), Count: count, Link: f.In(state).Link(),
+			Here: state == f.State, Counted: f.Name != ""})
 	}
 	return shown
 }
@@ -161,7 +202,8 @@ func (s *Site) readPage(v *visit.Visit, p *jobsPage) error {
 // searchPage looks for those that match.
 func (s *Site) searchPage(v *visit.Visit, p *jobsPage) error {
 	found, err := v.Inspector.Search(v.Ctx(), p.Filter.Selection,
-		inspect.SearchOptions{Cursor: v.Query.Get("cursor"), Limit: jobs.PageSize, Newest: p.Filter.Newest})
+		inspect.SearchOptions{Cursor: v.Query.Get("cursor"), Limit: jobs.PageSize, Newest: p.Filter.Newest,
+			Ended: p.Filter.Ended})
 	if err != nil {
 		return err
 	}

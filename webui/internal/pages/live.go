@@ -108,7 +108,7 @@ func (f *feed) overview(ctx context.Context) (event []byte) {
 		return sse("trouble", []byte("Redis does not answer: what is shown is old"))
 	}
 	var b bytes.Buffer
-	if err := pages["overview"].ExecuteTemplate(&b, "live", page{Body: o, Now: o.Now}); err != nil {
+	if err := execute(&b, "overview", "live", page{Body: o, Now: o.Now}); err != nil {
 		f.site.Logger.Error("dashboard: the overview cannot be made", "error", err)
 		return sse("trouble", []byte("the overview cannot be made"))
 	}

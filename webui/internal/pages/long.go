@@ -52,7 +52,7 @@ func (l *long) end(outcome any) {
 // write sends a part of the page at once. That who asked has gone shows in the context.
 func (l *long) write(part string, data any) {
 	var b bytes.Buffer
-	if err := pages["long"].ExecuteTemplate(&b, part, data); err != nil {
+	if err := execute(&b, "long", part, data); err != nil {
 		l.v.Logger.Error("dashboard: a page cannot be made", "page", part, "error", err)
 		return
 	}

@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/webui/internal/visit"
 )
 
@@ -64,7 +66,7 @@ func (s *Site) show(v *visit.Visit, name string, p page) error {
 // render makes the whole page before the first byte of it is sent, so that a mistake cannot leave half of one.
 func (s *Site) render(v *visit.Visit, status int, name string, p page) {
 	var b bytes.Buffer
-	if err := pages[name].ExecuteTemplate(&b, "layout.html", s.fill(v, p)); err != nil {
+	if err := execute(&b, name, "layout.html", s.fill(v, p)); err != nil {
 		v.Logger.Error("dashboard: a page cannot be made", "page", name, "error", err)
 		http.Error(v.W, "something is wrong with this page: the log of the program says what",
 			http.StatusInternalServerError)
@@ -104,5 +106,23 @@ func (s *Site) Fail(v *visit.Visit, err error) {
 		Status int
 		Text   string
 		Token  bool // it is asked for
-	}{status, err.Error(), errors.Is(err, visit.ErrNoToken)}})
+		Again  *again
+	}{status, err.Error(), errors.Is(err, visit.ErrNoToken), forcing(v, err)}})
+}
+
+// again is a form that repeats what was refused.
+type again struct {
+	Address string
+	Fields  url.Values
+}
+
+// forcing offers to go on all the same with a name that nothing has.
+func forcing(v *visit.Visit, err error) *again {
+	var unknown *inspect.UnknownNameError
+	if !errors.As(err, &unknown) {
+		return nil
+	}
+	query := maps.Clone(v.Query)
+	query.Set("force", "true")
+	return &again{Address: strings.TrimPrefix(v.Path, "/") + "?" + query.Encode(), Fields: v.R.PostForm}
 }

@@ -22,7 +22,12 @@ func (s *Site) onQueue(v *visit.Visit, done string, do func(name string) error) 
 
 func (s *Site) pauseQueue(v *visit.Visit) error {
 	return s.onQueue(v, "is paused: what runs goes on",
-		func(name string) error { return v.Inspector.PauseQueue(v.Ctx(), name) })
+		func(name string) error {
+			if err := v.KnownName(name); err != nil {
+				return err
+			}
+			return v.Inspector.PauseQueue(v.Ctx(), name)
+		})
 }
 
 func (s *Site) resumeQueue(v *visit.Visit) error {
@@ -42,6 +47,9 @@ func (s *Site) resumeAll(v *visit.Visit) error {
 func (s *Site) setLimit(v *visit.Visit) error {
 	return s.onQueue(v, "has another limit", func(name string) error {
 		limit, err := limitOf(v)
+		if err == nil {
+			err = v.KnownName(name)
+		}
 		if err != nil {
 			return err
 		}

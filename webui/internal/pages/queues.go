@@ -6,6 +6,7 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/webui/internal/format"
+	"github.com/265d0351/work/webui/internal/jobs"
 	"github.com/265d0351/work/webui/internal/visit"
 )
 
@@ -79,18 +80,23 @@ func (s *Site) showQueue(v *visit.Visit) error {
 	if err != nil {
 		return err
 	}
-	table := func(state work.State, jobs []*inspect.JobInfo) jobTable {
-		return jobTable{Rows: jobRows(v, jobs), Now: counts.AsOf, State: state}
+	ended, err := endedTabs(v, jobs.Filter{Selection: inspect.Selection{Name: name}})
+	if err != nil {
+		return err
+	}
+	table := func(state work.State, of []*inspect.JobInfo) jobTable {
+		return jobTable{Rows: jobRows(v, of), Now: counts.AsOf, State: state}
 	}
 	return s.show(v, "queue", page{Title: "Queue " + format.Shorten(name, 60), Nav: "/queues", Now: counts.AsOf,
 		Body: struct {
 			Queue            queueRow
 			Waiting, Running jobTable
 			Charts           []chart
+			Ended            []stateTab
 		}{queueRows([]inspect.QueueInfo{q})[0], table(work.StateQueued, waiting.Jobs),
 			table(work.StateRunning, running.Jobs),
 			[]chart{
 				outcomeChart(history[name], time.Minute),
 				durationChart("Waiting time of jobs that began", history[name], time.Minute, waited),
-			}}})
+			}, ended}})
 }

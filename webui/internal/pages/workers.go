@@ -22,6 +22,16 @@ type heldJob struct {
 
 const heldShown = 20
 
+// stoppedShown is how many workers that have stopped are shown: the API and the command line have the others.
+const stoppedShown = 50
+
+// workersBody are those that are registered, and those that are no more.
+type workersBody struct {
+	Workers []workerRow
+	Stopped []inspect.StoppedWorker
+	Problem string // with which the latter cannot be read: a list that is broken hides no others
+}
+
 func (s *Site) showWorkers(v *visit.Visit) error {
 	workers, err := v.Inspector.Workers(v.Ctx())
 	if err != nil {
@@ -39,5 +49,9 @@ func (s *Site) showWorkers(v *visit.Visit) error {
 			rows[i].Jobs = append(rows[i].Jobs, heldJob{job, isStuck(job, counts.AsOf, v.StuckAfter)})
 		}
 	}
-	return s.show(v, "workers", page{Title: "Workers", Nav: "/workers", Body: rows, Now: counts.AsOf})
+	body := workersBody{Workers: rows}
+	if body.Stopped, err = v.Inspector.StoppedWorkers(v.Ctx(), stoppedShown); err != nil {
+		body.Problem = err.Error()
+	}
+	return s.show(v, "workers", page{Title: "Workers", Nav: "/workers", Body: body, Now: counts.AsOf})
 }

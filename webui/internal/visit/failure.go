@@ -7,6 +7,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/objects"
 )
 
 // StatusError is an answer other than 200, in words for people.
@@ -39,16 +40,18 @@ func StatusOf(err error) int {
 		late    *work.CancelError
 		twin    *work.DuplicateError
 		tooLong *http.MaxBytesError
+		unknown *inspect.UnknownNameError
+		gone    *objects.VanishedError
 	)
 	switch {
 	case errors.As(err, &answer):
 		return answer.Status
 	case errors.As(err, &tooLong):
 		return http.StatusRequestEntityTooLarge
-	case errors.As(err, &invalid), errors.As(err, &limit):
+	case errors.As(err, &invalid), errors.As(err, &limit), errors.As(err, &unknown):
 		return http.StatusBadRequest
 	case errors.Is(err, work.ErrNotFound), errors.Is(err, inspect.ErrNoWorker), errors.Is(err, work.ErrNoSchedule),
-		errors.Is(err, inspect.ErrNoQueue):
+		errors.Is(err, inspect.ErrNoQueue), errors.As(err, &gone):
 		return http.StatusNotFound
 	case errors.As(err, &state), errors.As(err, &far), errors.As(err, &late), errors.As(err, &twin),
 		errors.Is(err, work.ErrScheduleExists):

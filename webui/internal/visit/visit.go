@@ -5,6 +5,7 @@ package visit
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -117,6 +118,19 @@ func (v *Visit) Target(key string) (string, error) {
 		return "", BadRequest(fmt.Sprintf("the address of this page lacks ?%s=, which says what it is about", key))
 	}
 	return value, nil
+}
+
+// KnownName refuses a name that nothing in Redis has, unless ?force=true says that it is meant. Where that cannot be
+// told, what is to be done tells why.
+func (v *Visit) KnownName(name string) error {
+	if v.Query.Get("force") == "true" {
+		return nil
+	}
+	var unknown *inspect.UnknownNameError
+	if errors.As(v.Inspector.CheckNames(v.Ctx(), name), &unknown) {
+		return unknown
+	}
+	return nil
 }
 
 // Number reads a number from the query that is from 1 to most, or the other one where there is none.

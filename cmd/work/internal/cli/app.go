@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/265d0351/work/cmd/work/internal/console"
+	"github.com/265d0351/work/cmd/work/internal/dsn"
 	"github.com/265d0351/work/cmd/work/internal/exit"
 	"github.com/265d0351/work/cmd/work/internal/interrupt"
 )
@@ -24,11 +25,13 @@ type App struct {
 	In       io.Reader
 	Out, Err io.Writer
 
-	Redis     string
+	Redis     string // with a password once a command runs
 	Namespace string
 	JSON      bool
 	NoColor   bool
 	Quiet     bool
+
+	RedisPassword, RedisPasswordFile string // to be put into Redis
 
 	Hurry   context.Context     // ends at the second signal
 	Columns func(io.Writer) int // instead of asking whether it is a terminal; nil asks
@@ -47,6 +50,12 @@ func (a *App) Console() *console.Console {
 func (a *App) Runs(do func(context.Context, *cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a.Running, a.Path = true, cmd.CommandPath()
+		if dsn.HasPassword(a.Redis) {
+			a.WarnOfSecret(cmd, "redis", "WORK_REDIS, WORK_REDIS_PASSWORD or --redis-password-file")
+		}
+		if err := a.addPassword(); err != nil {
+			return err
+		}
 		return do(cmd.Context(), cmd, args)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/spf13/cobra"
+
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/cmd/work/internal/dsn"
 	"github.com/265d0351/work/cmd/work/internal/exit"
@@ -13,6 +15,9 @@ import (
 
 // NeedRedis refuses to go on without a Redis that outlives this program.
 func (a *App) NeedRedis() error {
+	if err := a.addPassword(); err != nil { // a completion runs no command
+		return err
+	}
 	switch {
 	case a.Redis == "":
 		return exit.Usagef("no Redis is named: give --redis redis://localhost:6379/0 or set WORK_REDIS")
@@ -36,6 +41,24 @@ func (a *App) Inspect(ctx context.Context, do func(context.Context, *inspect.Ins
 		err = closeErr
 	}
 	return Explain(ctx, err)
+}
+
+// Force is the flag that goes on where a name is known to nobody.
+func Force(cmd *cobra.Command, force *bool) {
+	cmd.Flags().BoolVar(force, "force", false, "also for a name that no queue, worker, schedule or limit has yet")
+}
+
+// CheckNames refuses names that nothing in Redis has, unless it is forced: they are nearly always misspelt. Where that
+// cannot be told, what is to be done tells why.
+func CheckNames(ctx context.Context, i *inspect.Inspector, force bool, names ...string) error {
+	if force {
+		return nil
+	}
+	var unknown *inspect.UnknownNameError
+	if errors.As(i.CheckNames(ctx, names...), &unknown) {
+		return exit.Usagef("%w; --force goes on all the same", unknown)
+	}
+	return nil
 }
 
 // Explain tells an interruption, and mistakes in what was typed, from failures.

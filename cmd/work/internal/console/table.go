@@ -12,19 +12,24 @@ import (
 type Column struct {
 	Title string
 	Right bool // it holds numbers, which stand at the right
+	ID    bool // it holds what somebody copies: it is shown in full or not at all
 	Prose bool // it holds sentences: where there is little room it gives way first, and loses its end
 }
 
-// Table is text in columns. Where there is little room the last one gives way, if it is prose, then the first one, then
-// whole columns from the right do.
+// Table is text in columns. Where there is little room the last one gives way, if it is prose, then the first one that
+// holds names, then whole columns from the right do. Ids are never cut: where the first column holds those and has no
+// room, its lines are wider than the terminal.
 type Table struct {
 	Columns []Column
 	Rows    [][]string
 	Footer  []string // nil for none
 }
 
-// Left is a column of words, of which the end stays where there is little room.
+// Left is a column of names, which lose their middle where there is little room.
 func Left(title string) Column { return Column{Title: title} }
+
+// ID is a column of ids.
+func ID(title string) Column { return Column{Title: title, ID: true} }
 
 // Right is a column of numbers.
 func Right(title string) Column { return Column{Title: title, Right: true} }
@@ -40,7 +45,7 @@ func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
 
 const gap = "  "
 
-// Render returns the lines of the table, none wider than width unless it is 0.
+// Render returns the lines of the table, none wider than width unless it is 0 or an id is.
 func (t *Table) Render(c *Console) []string {
 	widths := t.widths()
 	shown := len(t.Columns)
@@ -75,23 +80,44 @@ func (t *Table) widths() []int {
 	return widths
 }
 
-// fit narrows the first column to what the others leave it, and says how many columns are to be shown. The first
+// fit narrows the first column of names to what the others leave it, and says how many columns are to be shown. It
 // keeps a readable width before others are dropped for it.
 func (t *Table) fit(widths []int, width int) (shown int) {
 	const readable = 24
+	names := t.names()
 	for shown = len(widths); shown > 1; shown-- {
 		t.squeeze(widths[:shown], width)
-		rest := 0
-		for _, w := range widths[1:shown] {
-			rest += w + len(gap)
+		left := width - len(gap)*(shown-1)
+		for i, w := range widths[:shown] {
+			if i != names {
+				left -= w
+			}
 		}
-		if left := width - rest; left >= min(widths[0], readable) || (shown == 2 && left >= readable/3) {
-			widths[0] = min(widths[0], left)
+		if names >= shown { // what is left cannot be narrowed
+			if left >= 0 {
+				return shown
+			}
+			continue
+		}
+		if left >= min(widths[names], readable) || (shown == 2 && left >= readable/3) {
+			widths[names] = min(widths[names], left)
 			return shown
 		}
 	}
-	widths[0] = min(widths[0], width)
+	if names == 0 {
+		widths[0] = min(widths[0], width)
+	}
 	return 1
+}
+
+// names is the first column that may be narrowed; behind the last where there is none.
+func (t *Table) names() int {
+	for i, col := range t.Columns {
+		if !col.ID && !col.Right && !col.Prose {
+			return i
+		}
+	}
+	return len(t.Columns)
 }
 
 // squeeze narrows a last column of prose as far as the others need it.
@@ -120,7 +146,7 @@ func (t *Table) line(cells []string, widths []int) string {
 		if t.Columns[i].Prose {
 			cell = human.CutEnd(cell, width)
 		} else {
-			cell = human.CutStart(cell, width)
+			cell = human.CutMiddle(cell, width)
 		}
 		padding := strings.Repeat(" ", width-uniseg.StringWidth(cell))
 		if t.Columns[i].Right {

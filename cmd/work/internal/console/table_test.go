@@ -47,7 +47,7 @@ internal/some/very/long/path/to/a/file/below.go  12,345    310  0123456789ab
 `},
 		{"20 columns", 20, `
 FILE           BYTES
-…le/below.go  12,345
+inter…low.go  12,345
 漢字/x             7
 2 files       12,352
 `},
@@ -65,7 +65,7 @@ func TestProseGivesWayFirst(t *testing.T) {
 	t.Parallel()
 	id := strings.Repeat("x", 26)
 	made := func() *console.Table {
-		return &console.Table{Columns: []console.Column{{Title: "ID"}, {Title: "N", Right: true},
+		return &console.Table{Columns: []console.Column{console.ID("ID"), {Title: "N", Right: true},
 			{Title: "WHAT", Prose: true}}, Rows: [][]string{{id, "7", "a sentence that is longer than that"}}}
 	}
 	for _, row := range []struct {
@@ -74,13 +74,13 @@ func TestProseGivesWayFirst(t *testing.T) {
 	}{
 		{0, id + "  7  a sentence that is longer than that"}, {80, id + "  7  a sentence that is longer than that"},
 		{50, id + "  7  a sentence that is…"}, {44, id + "  7  a sentence t…"}, {36, id + "  7"},
-		{20, "…" + strings.Repeat("x", 16) + "  7"},
+		{20, id},
 	} {
 		t.Run(fmt.Sprint(row.width), func(t *testing.T) {
 			t.Parallel()
 			lines := made().Render(&console.Console{Width: row.width})
 			assert.Equal(t, row.want, lines[1])
-			if row.width > 0 {
+			if row.width > len(id) {
 				assert.LessOrEqual(t, uniseg.StringWidth(lines[1]), row.width)
 			}
 		})
@@ -92,4 +92,26 @@ func TestTableWithoutAFooter(t *testing.T) {
 	lines := (&console.Table{Columns: []console.Column{{Title: "A"}, {Title: "B", Right: true}},
 		Rows: [][]string{{"x", "12"}}}).Render(&console.Console{})
 	assert.Equal(t, []string{"A   B", "x  12"}, lines)
+}
+
+// A name beside an id loses its middle, the id nothing.
+func TestIDsAreNeverCut(t *testing.T) {
+	t.Parallel()
+	id, name := strings.Repeat("i", 22), "create_watch_for_"+strings.Repeat("x", 40)+"_user"
+	for width := 10; width <= 120; width++ {
+		table := console.NewTable(console.ID("ID"), console.Left("NAME"), console.Right("N"), console.ID("OTHER"))
+		table.Add(id, name, "7", id)
+		line := table.Render(&console.Console{Width: width})[1]
+		assert.True(t, strings.HasPrefix(line, id), "%d: %s", width, line)
+		if width >= len(id) {
+			assert.LessOrEqual(t, uniseg.StringWidth(line), width)
+		}
+		if strings.Count(line, "i") > len(id)+10 {
+			assert.True(t, strings.HasSuffix(line, "  7  "+id), "%d: %s", width, line)
+		}
+		if width == 60 {
+			assert.Contains(t, line, id+"  create_watch_")
+			assert.Contains(t, line, "xxx_user")
+		}
+	}
 }

@@ -39,3 +39,23 @@ func Place(dsn string) string {
 	}
 	return u.Host + u.Path
 }
+
+// HasPassword tells whether a DSN has a password in it.
+func HasPassword(dsn string) bool {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return false
+	}
+	_, has := u.User.Password()
+	return has
+}
+
+// WithPassword is a DSN with a password in it. One that cannot be read stays as it is: whoever opens it says why.
+func WithPassword(dsn, password string) string {
+	u, err := url.Parse(dsn)
+	if err != nil || InMemory(dsn) {
+		return dsn
+	}
+	u.User = url.UserPassword(u.User.Username(), password)
+	return u.String()
+}

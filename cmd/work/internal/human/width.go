@@ -6,9 +6,9 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// CutStart leaves out the beginning of text, since the end of a path says more. (TruncateLeft of charmbracelet/x/ansi
-// comes out a column too wide where a wide character stands at the cut.)
-func CutStart(text string, width int) string {
+// CutMiddle leaves out the middle of text: names that belong together begin alike and differ at their end. (Truncate of
+// charmbracelet/x/ansi comes out a column too wide where a wide character stands at the cut.)
+func CutMiddle(text string, width int) string {
 	if uniseg.StringWidth(text) <= width {
 		return text
 	}
@@ -16,15 +16,23 @@ func CutStart(text string, width int) string {
 	for g := uniseg.NewGraphemes(text); g.Next(); {
 		clusters = append(clusters, g.Str())
 	}
-	kept, room := "", width-1
-	for i := len(clusters) - 1; i >= 0; i-- {
-		room -= uniseg.StringWidth(clusters[i])
-		if room < 0 {
+	start, end, room := "", "", max(0, width-1)
+	for first, last := 0, len(clusters)-1; first <= last; {
+		atEnd := uniseg.StringWidth(end) <= uniseg.StringWidth(start)
+		next := clusters[first]
+		if atEnd {
+			next = clusters[last]
+		}
+		if room -= uniseg.StringWidth(next); room < 0 {
 			break
 		}
-		kept = clusters[i] + kept
+		if atEnd {
+			end, last = next+end, last-1
+		} else {
+			start, first = start+next, first+1
+		}
 	}
-	return "…" + kept
+	return start + "…" + end
 }
 
 // CutEnd leaves out the end of text, since the beginning of a sentence says more.

@@ -8,7 +8,7 @@ import (
 	"github.com/265d0351/work/cmd/work/internal/human"
 )
 
-func TestShortenKeepsTheEnd(t *testing.T) {
+func TestANameIsCutInTheMiddle(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name, text string
@@ -16,14 +16,16 @@ func TestShortenKeepsTheEnd(t *testing.T) {
 		want       string
 	}{
 		{"fits", "a/b", 3, "a/b"},
-		{"too long", "dir/file.go", 8, "…file.go"},
-		{"wide characters are not cut in half", "漢字漢字", 6, "…漢字"},
+		{"too long", "dir/file.go", 8, "dir…e.go"},
+		{"as much of both", "create_watch_for_user", 9, "crea…user"},
+		{"wide characters are not cut in half", "漢字漢語", 6, "漢…語"},
 		{"one column", "abc", 1, "…"},
+		{"two", "abc", 2, "…c"},
 		{"letters with marks stay whole", "xxe\u0301", 2, "…e\u0301"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, row.want, human.CutStart(row.text, row.width))
+			assert.Equal(t, row.want, human.CutMiddle(row.text, row.width))
 		})
 	}
 }

@@ -20,6 +20,8 @@ import (
 type listFlags struct {
 	limit  int
 	newest bool
+	ended  bool
+	over   bool // they are of a state in which jobs have ended
 	cursor string
 	ids    bool
 	yes    bool
@@ -28,10 +30,24 @@ type listFlags struct {
 func (f *listFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.IntVar(&f.limit, "limit", 50, "at most so many `jobs`; 0 is all")
-	flags.BoolVar(&f.newest, "newest", false, "the newest, or due last, first")
+	flags.BoolVar(&f.newest, "newest", false, "the newest, or due last, first; so come those that have ended anyway")
+	flags.BoolVar(&f.ended, "ended", false, "without a state: behind all others also those that have ended")
 	flags.StringVar(&f.cursor, "cursor", "", "go on where a list has ended: the `cursor` that it named")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask before very many records are looked at")
 	flags.BoolVar(&f.ids, "ids", false, "print the ids only, for the - of other commands")
+}
+
+// order completes the flags for jobs of that state: of those that have ended the newest come first, unless
+// --newest=false was typed.
+func (f *listFlags) order(cmd *cobra.Command, state work.State) error {
+	if f.ended && state != "" {
+		return exit.Usagef("--ended adds states to a list of all: leave it out with --state %s", state)
+	}
+	f.over = state.Ended()
+	if f.over && !cmd.Flags().Changed("newest") {
+		f.newest = true
+	}
+	return nil
 }
 
 func newJobsListCommand(a *cli.App) *cobra.Command {
@@ -41,26 +57,34 @@ func newJobsListCommand(a *cli.App) *cobra.Command {
 		Use:   "list",
 		Short: "List jobs, of one state or of all",
 		Long: `list prints jobs: of a queue those first that run next, of others those first that are due first or
-came first. With a state (and, for queued jobs, a name) it costs what the page costs, however many
-jobs there are. A name of jobs that are neither queued nor running is looked for in all of that state:
-it asks first where these are more than 100,000.`,
+came first, of those that have ended the last. Jobs that have ended are kept for as long as their
+retention says, of each name and state the last 10,000.
+
+With a state (and, for queued jobs and those that have ended, a name) it costs what the page costs,
+however many jobs there are. A name of others, which do not run, is looked for in all of that state: it
+asks first where these are more than 100,000.`,
 		Example: `  work jobs list --state dead
+  work jobs list --state succeeded --name export
   work jobs list --state queued --name export --limit 10 --json
   work jobs list --state dead --limit 0 --ids | work jobs retry -`,
 		Args: cli.AtMost(0, "no argument"),
-		RunE: a.Runs(func(ctx context.Context, _ *cobra.Command, _ []string) error {
-			if err := checkState(state, livingStates); err != nil {
+		RunE: a.Runs(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
+			of := inspect.Selection{State: work.State(state), Name: name}
+			if err := checkState(state, listedStates); err != nil {
+				return err
+			}
+			if err := f.order(cmd, of.State); err != nil {
 				return err
 			}
 			return a.Inspect(ctx, func(ctx context.Context, i *inspect.Inspector) error {
-				return listJobs(ctx, a, f, pagesOf(i, work.State(state), name, f.newest))
+				return listJobs(ctx, a, f, pagesOf(i, of, f))
 			})
 		}),
 	}
 	f.register(cmd)
-	cmd.Flags().StringVar(&state, "state", "", "`state` of the jobs: "+alternatives(livingStates))
+	cmd.Flags().StringVar(&state, "state", "", "`state` of the jobs: "+alternatives(listedStates))
 	cmd.Flags().StringVar(&name, "name", "", "`name` of the jobs")
-	a.CompleteFlag(cmd, "state", func(*cobra.Command) []string { return words(livingStates) })
+	a.CompleteFlag(cmd, "state", func(*cobra.Command) []string { return words(listedStates) })
 	a.CompleteFlag(cmd, "name", a.QueueNames)
 	return cmd
 }
@@ -78,21 +102,24 @@ every record on its way, which takes about a second for 30,000, and asks first w
   work jobs search --state dead --error timeout --older-than 7d
   work jobs search --name export --args '"customer":42' --json`,
 		Args: cli.AtMost(0, "no argument"),
-		RunE: a.Runs(func(ctx context.Context, _ *cobra.Command, _ []string) error {
-			selection, err := s.selection(livingStates)
+		RunE: a.Runs(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
+			selection, err := s.selection(listedStates)
 			if err != nil {
+				return err
+			}
+			if err := f.order(cmd, selection.State); err != nil {
 				return err
 			}
 			return a.Inspect(ctx, func(ctx context.Context, i *inspect.Inspector) error {
 				if selection.ErrorGroup, err = wholeGroup(ctx, i, selection.ErrorGroup); err != nil {
 					return err
 				}
-				return listJobs(ctx, a, f, found(i, selection, f.newest))
+				return listJobs(ctx, a, f, found(i, selection, f))
 			})
 		}),
 	}
 	f.register(cmd)
-	s.register(a, cmd, livingStates)
+	s.register(a, cmd, listedStates)
 	return cmd
 }
 
@@ -106,23 +133,26 @@ type jobPage struct {
 	through, total int // how many were looked at, of about how many; 0 where the next page is near anyway
 }
 
-// pagesOf are the jobs of one state where they can be read as such, and otherwise those that are found by looking.
-func pagesOf(i *inspect.Inspector, state work.State, name string, newest bool) jobPages {
-	named := state == work.StateQueued || state == work.StateRunning
-	if state == "" || (state == work.StateQueued && name == "") || (name != "" && !named) {
-		return found(i, inspect.Selection{State: state, Name: name}, newest)
+// pagesOf are the jobs of a state and a name where they can be read as such, and otherwise those that are found by
+// looking.
+func pagesOf(i *inspect.Inspector, of inspect.Selection, f listFlags) jobPages {
+	needsName := of.State == work.StateQueued || of.State.Ended()
+	canName := needsName || of.State == work.StateRunning
+	if of.State == "" || (needsName && of.Name == "") || (of.Name != "" && !canName) {
+		return found(i, of, f)
 	}
 	return func(ctx context.Context, cursor string, limit int) (jobPage, error) {
-		page, err := i.Page(ctx, inspect.PageOptions{State: state, Name: name, Newest: newest, Cursor: cursor,
+		page, err := i.Page(ctx, inspect.PageOptions{State: of.State, Name: of.Name, Newest: f.newest, Cursor: cursor,
 			Limit: limit})
 		return jobPage{jobs: page.Jobs, next: page.Next}, err
 	}
 }
 
 // found are the jobs that a search finds.
-func found(i *inspect.Inspector, selection inspect.Selection, newest bool) jobPages {
+func found(i *inspect.Inspector, selection inspect.Selection, f listFlags) jobPages {
 	return func(ctx context.Context, cursor string, limit int) (jobPage, error) {
-		page, err := i.Search(ctx, selection, inspect.SearchOptions{Cursor: cursor, Limit: limit, Newest: newest})
+		page, err := i.Search(ctx, selection,
+			inspect.SearchOptions{Cursor: cursor, Limit: limit, Newest: f.newest, Ended: f.ended})
 		return jobPage{jobs: page.Jobs, next: page.Next, through: page.Through, total: page.Total}, err
 	}
 }
@@ -135,7 +165,10 @@ func listJobs(ctx context.Context, a *cli.App, f listFlags, read jobPages) error
 	if f.limit < 0 {
 		return exit.Usagef("--limit is %d: give 1 or more, or 0 for all", f.limit)
 	}
-	p := &jobPrinter{App: a, ids: f.ids, console: a.Console(), out: bufio.NewWriter(a.Out)}
+	p := &jobPrinter{App: a, ids: f.ids, table: jobTable, console: a.Console(), out: bufio.NewWriter(a.Out)}
+	if f.over {
+		p.table = endedTable
+	}
 	steps := a.Console().Steps("looked at")
 	defer steps.Clear()
 	for cursor := f.cursor; ; {
@@ -205,6 +238,7 @@ func pageSize(limit, printed int) int {
 type jobPrinter struct {
 	*cli.App
 	ids     bool
+	table   func([]*inspect.JobInfo) *console.Table
 	console *console.Console
 	out     *bufio.Writer
 	printed int
@@ -224,7 +258,7 @@ func (p *jobPrinter) print(jobs []*inspect.JobInfo) error {
 			fmt.Fprintln(p.out, job.ID)
 		}
 	default:
-		lines := jobTable(jobs).Render(p.console)
+		lines := p.table(jobs).Render(p.console)
 		if p.printed > 0 {
 			lines = lines[1:] // one title is enough
 		}

@@ -89,12 +89,15 @@ func checkState(state string, states []work.State) error {
 	return exit.Usagef("--state is %q: give %s", state, alternatives(states))
 }
 
-// The states that a job can be looked for in, and those in which workers leave it alone.
+// The states of a job that lives, those of which workers leave it alone, and those in which it has ended.
 var (
 	livingStates = []work.State{work.StateQueued, work.StateRunning, work.StateScheduled, work.StateRetrying,
 		work.StateStalled, work.StateDead}
 	restingStates = []work.State{work.StateQueued, work.StateScheduled, work.StateRetrying, work.StateStalled,
 		work.StateDead}
+	endedStates = []work.State{work.StateSucceeded, work.StateCancelled, work.StateDiscarded, work.StateExpired,
+		work.StateDeleted}
+	listedStates = slices.Concat(livingStates, endedStates)
 )
 
 func words(states []work.State) []string {

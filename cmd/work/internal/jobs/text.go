@@ -15,7 +15,7 @@ import (
 
 // jobTable has a row for each job.
 func jobTable(jobs []*inspect.JobInfo) *console.Table {
-	t := console.NewTable(console.Left("ID"), console.Left("NAME"), console.Left("STATE"), console.Right("SINCE"),
+	t := console.NewTable(console.ID("ID"), console.Left("NAME"), console.Left("STATE"), console.Right("SINCE"),
 		console.Right("DUE"), console.Right("FAILS"), console.Prose("WHAT"))
 	for _, job := range jobs {
 		since, due := jobTimes(job)
@@ -49,6 +49,7 @@ func jobWhat(job *inspect.JobInfo) string {
 		}
 	}
 	add(job.Problem != "", job.Problem)
+	add(job.Former, "an earlier job of this id")
 	add(job.Cancelling && !job.State.Ended(), "to be cancelled")
 	add(job.Worker != "", "worker "+job.Worker)
 	add(job.Checkin != nil, checkinText(job.Checkin))
@@ -87,9 +88,10 @@ func jobLines(c *console.Console, job *inspect.JobInfo) []string {
 	facts := []console.SummaryLine{
 		{"id", human.Visible(job.ID)}, {"name", human.Visible(job.Name)}, {"state", jobState(job)},
 		{"problem", human.Visible(job.Problem)},
-		{"args", human.Visible(string(job.Args))}, {"meta", metaText(job.Meta)},
+		{"args", argsText(job)}, {"meta", metaText(job.Meta)},
 		{"tags", human.Visible(strings.Join(job.Tags, ", "))},
-		{"source", numberText(job.SourceID)}, {"options", optionText(job.Options)},
+		{"source", numberText(job.SourceID)}, {"parent", human.Visible(job.Parent)},
+		{"options", optionText(job.Options)},
 		{"enqueued", human.When(job.EnqueuedAt, job.AsOf)}, {"due", human.When(job.RunAt, job.AsOf)},
 		{"begun", human.When(job.BegunAt, job.AsOf)}, {"ended", human.When(job.EndedAt, job.AsOf)},
 		{"worker", human.Visible(job.Worker)}, {"said", human.Visible(checkinText(job.Checkin))},
@@ -101,7 +103,15 @@ func jobLines(c *console.Console, job *inspect.JobInfo) []string {
 	facts = append(facts, console.SummaryLine{"crashes", human.Visible(strings.Join(job.Crashes, ", "))},
 		console.SummaryLine{"result", human.Visible(string(job.Result))},
 		console.SummaryLine{"result", human.Visible(job.ResultProblem)}, console.SummaryLine{"kept", keptText(job)})
-	return c.Summary(facts)
+	return append(c.Summary(facts), attemptLines(c, job)...)
+}
+
+// argsText are the args, or why those of a job that has ended are not kept.
+func argsText(job *inspect.JobInfo) string {
+	if job.NoArgs != "" {
+		return "not kept: " + human.Visible(job.NoArgs)
+	}
+	return human.Visible(string(job.Args))
 }
 
 func jobState(job *inspect.JobInfo) string {
@@ -111,6 +121,9 @@ func jobState(job *inspect.JobInfo) string {
 	}
 	if job.WorkerLost {
 		text += ", its worker has no heartbeat"
+	}
+	if job.Former {
+		text += ", an earlier job of this id"
 	}
 	if job.Cancelling && !job.State.Ended() {
 		text += ", to be cancelled"

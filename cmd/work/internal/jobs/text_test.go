@@ -1,13 +1,23 @@
 package jobs
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/cmd/work/internal/console"
 	"github.com/265d0351/work/inspect"
 )
+
+// The id of a parent is a program's own text.
+func TestAJobShowsItsParent(t *testing.T) {
+	t.Parallel()
+	lines := strings.Join(jobLines(&console.Console{}, &inspect.JobInfo{ID: "7", Parent: "order\x1b-6"}), "\n")
+	assert.Regexp(t, `(?m)^parent +order\\x1b-6$`, lines)
+	assert.NotContains(t, strings.Join(jobLines(&console.Console{}, &inspect.JobInfo{ID: "7"}), "\n"), "parent")
+}
 
 // The reason of a death is often its last error, which is printed once.
 func TestWhatOfADeadJob(t *testing.T) {

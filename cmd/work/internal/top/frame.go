@@ -160,7 +160,7 @@ func (m *model) foot() textLine {
 // yesOrNo is a question, of which the name gives way where there is little room.
 func (m *model) yesOrNo(verb string) textLine {
 	const answers = "? y/n"
-	name := human.CutStart(human.Visible(m.asking.queue), max(2, m.console.Width-len(verb)-len(answers)))
+	name := human.CutMiddle(human.Visible(m.asking.queue), max(2, m.console.Width-len(verb)-len(answers)))
 	return textLine{{console.Yellow, verb + name}, {console.Bold, answers}}
 }
 

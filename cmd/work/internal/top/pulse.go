@@ -51,7 +51,7 @@ func (p *pulse) take(history map[string][]inspect.HistoryPoint) {
 			if seen[minute] == nil {
 				seen[minute] = map[string]endCounts{}
 			}
-			seen[minute][name] = endCounts{Done: point.Done, Failed: point.Failed + point.Dead, Dead: point.Dead}
+			seen[minute][name] = endCounts{Done: point.Done, Failed: point.Failed, Dead: point.Dead}
 		}
 	}
 	for minute, names := range seen {

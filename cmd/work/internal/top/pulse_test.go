@@ -17,7 +17,7 @@ func told(p *pulse, second int, done ...int64) {
 	var points []inspect.HistoryPoint
 	for n, count := range done {
 		points = append(points, inspect.HistoryPoint{At: noon.Truncate(time.Hour).Add(time.Duration(n) * time.Minute),
-			Done: count, Failed: 2 * count, Dead: count})
+			Done: count, Failed: 3 * count, Dead: count})
 	}
 	p.take(map[string][]inspect.HistoryPoint{"a": points})
 	p.mark(at)

@@ -1,0 +1,91 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/inside"
+	"github.com/265d0351/work/internal/invalid"
+	"github.com/265d0351/work/internal/nearest"
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/schedule"
+)
+
+// UnknownNameError says that nothing in the namespace has a name, so that it may be misspelt. Nothing was done.
+type UnknownNameError struct {
+	Name    string
+	Nearest string // what may have been meant; "" where nothing is near
+}
+
+func (e *UnknownNameError) Error() string {
+	text := fmt.Sprintf("no queue, worker, schedule or limit has the name %s", excerpt.Brief(e.Name))
+	if e.Nearest != "" {
+		text += fmt.Sprintf(" (did you mean %s?)", excerpt.Brief(e.Nearest))
+	}
+	return text
+}
+
+// CheckNames returns an *[UnknownNameError] for the first of the names that nothing in the namespace has: no job was
+// enqueued under it in the last 30 days and none waits, no worker has served it in the last 90, and there is no
+// schedule and no limit of it. It is for those who ask a person once more: what a program sets up may come before the
+// first job. A known name costs one or two round trips.
+func (i *Inspector) CheckNames(ctx context.Context, names ...string) error {
+	if i.unusable != nil {
+		return i.unusable
+	}
+	for _, name := range names {
+		if err := inside.AsInvalid(invalid.JobName(name)); err != nil {
+			return err
+		}
+		meant, known, err := i.nameKnown(ctx, name)
+		if err != nil {
+			return fmt.Errorf("it cannot be told whether there is the name %s: %w", excerpt.Brief(name), err)
+		}
+		if !known {
+			return &UnknownNameError{Name: name, Nearest: meant}
+		}
+	}
+	return nil
+}
+
+// nameKnown tells whether anything has the name, and else which is nearest.
+func (i *Inspector) nameKnown(ctx context.Context, name string) (meant string, known bool, err error) {
+	if _, is, err := i.store.QueueSeen(ctx, name); is || err != nil {
+		return "", is, err
+	}
+	if never, err := i.store.NeverServed(ctx, []string{name}); err != nil || len(never) == 0 {
+		return "", err == nil, err
+	}
+	others, err := i.otherNames(ctx)
+	if err != nil || slices.Contains(others, name) {
+		return "", err == nil, err
+	}
+	served, err := i.store.LastServed(ctx, nearest.Most)
+	if err != nil {
+		return "", false, err
+	}
+	queues, err := i.store.QueueNames(ctx)
+	all := slices.Concat(slices.Collect(maps.Keys(queues)), others, served)
+	slices.Sort(all)
+	return nearest.Word(name, slices.Compact(all)), false, err
+}
+
+// otherNames are those that schedules and limits have.
+func (i *Inspector) otherNames(ctx context.Context) ([]string, error) {
+	rules, err := i.store.Rules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	delete(rules, rdb.Everything)
+	names := slices.Collect(maps.Keys(rules))
+	schedules, _, err := i.store.Schedules(ctx)
+	for _, one := range schedules {
+		if s, err := schedule.Read(one.ID, one.Definition); err == nil {
+			names = append(names, s.Definition.Name)
+		}
+	}
+	return names, err
+}

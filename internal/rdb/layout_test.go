@@ -1,0 +1,121 @@
+package rdb_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
+)
+
+// TestARegistrationAgreesOnTheLayout: it writes what this program needs where less is needed, and keeps what is more.
+func TestARegistrationAgreesOnTheLayout(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		for stored, want := range map[string]string{
+			"": "1 1", "0 0": "1 1", "1 0": "1 1", "1 1": "1 1", "2 1": "2 1", "2 0": "2 1", "0 1": "1 1",
+			"something else": "1 1", "2": "1 1",
+		} {
+			s.cmd(t, "DEL", "layout")
+			if stored != "" {
+				s.cmd(t, "SET", "layout", stored)
+			}
+			_, _, err := s.store.Worker("w1").Register(t.Context(), rdb.Registration{Life: time.Minute, Epoch: "e"})
+			require.NoError(t, err)
+			assert.Equal(t, want, string(s.cmd(t, "GET", "layout").([]byte)), "after %q", stored)
+		}
+		s.cmd(t, "DEL", "layout")
+		s.cmd(t, "LPUSH", "layout", "of another type")
+		_, _, err := s.store.Worker("w1").Register(t.Context(), rdb.Registration{Life: time.Minute, Epoch: "e"})
+		require.NoError(t, err)
+		assert.Equal(t, "1 1", string(s.cmd(t, "GET", "layout").([]byte)))
+	})
+}
+
+// TestAProgramThatIsTooOldIsNoWorker, and nothing of it is written.
+func TestAProgramThatIsTooOldIsNoWorker(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.cmd(t, "SET", "layout", "3 2")
+		before := s.dump(t)
+		_, _, err := s.store.Worker("w1").Register(t.Context(), rdb.Registration{Life: time.Minute, Epoch: "e",
+			Queues: []string{"a"}})
+		var outdated *rdb.OutdatedError
+		require.ErrorAs(t, err, &outdated)
+		require.ErrorIs(t, err, rdb.ErrOutdated)
+		assert.Equal(t, []int{3, 2}, []int{outdated.Layout, outdated.Oldest})
+		assert.ErrorContains(t, err, "its layout is 3 and needs programs that know 2, this one knows 1: build it with")
+		assert.Equal(t, before, s.dump(t))
+	})
+}
+
+// asked is a Redis that tells which layout it has, and counts who asks for what.
+type asked struct {
+	redisconn.Driver
+	layout           any
+	fails            error
+	pipelines, calls int
+}
+
+func (a *asked) Pipeline(_ context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
+	a.pipelines++
+	a.calls += len(calls)
+	if a.fails != nil {
+		return nil, a.fails
+	}
+	replies := make([]redisconn.Reply, len(calls))
+	for i, call := range calls {
+		if call.Command == "GET" {
+			replies[i].Value = a.layout
+		}
+	}
+	return replies, nil
+}
+
+// TestAGuardedStoreAsksOnceAMinute: alone before the first call, of which nothing may be sent otherwise, and with a
+// call later, which costs no round trip.
+func TestAGuardedStoreAsksOnceAMinute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := &asked{fails: errors.New("away")}
+		s := rdb.NewStore(a, "shop").Guarded()
+		use := func() error {
+			_, err := s.Driver().Pipeline(t.Context(), redisconn.Call{Command: "PING"})
+			return err
+		}
+		costs := func(pipelines, calls int) {
+			t.Helper()
+			assert.Equal(t, []int{pipelines, calls}, []int{a.pipelines, a.calls})
+			a.pipelines, a.calls = 0, 0
+		}
+		require.EqualError(t, use(), "away")
+		costs(1, 1)
+		a.fails = nil
+		require.NoError(t, use())
+		costs(2, 2)
+		for range 100 {
+			require.NoError(t, use())
+		}
+		costs(100, 100)
+		time.Sleep(2 * time.Minute)
+		require.NoError(t, use())
+		require.NoError(t, use())
+		costs(2, 3)
+		a.layout = []byte("2 2")
+		time.Sleep(2 * time.Minute)
+		require.NoError(t, use(), "it was sent along")
+		costs(1, 2)
+		require.ErrorIs(t, use(), rdb.ErrOutdated)
+		costs(0, 0)
+		a.layout = []byte("2 1")
+		time.Sleep(2 * time.Minute)
+		require.NoError(t, use(), "somebody has put it back")
+		costs(2, 2)
+	})
+}
