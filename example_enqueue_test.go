@@ -54,13 +54,13 @@ func ExampleServedNames() {
 	if err := pool.Start(ctx); err != nil {
 		log.Fatal(err)
 	}
-	defer func() { _ = pool.Stop(ctx) }() // nothing runs
+	defer stop(ctx, pool) // nothing is due
 	enq, err := work.NewEnqueuer(options.Redis, work.Namespace(options.Namespace), work.ServedNames())
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer enq.Close()
-	_, err = enq.Enqueue(ctx, "send_mail", "ada@example.org")
+	_, err = enq.EnqueueIn(ctx, "send_mail", time.Hour, "ada@example.org")
 	fmt.Println(err)
 	_, err = enq.Enqueue(ctx, "sendmail", "ada@example.org")
 	fmt.Println(err != nil)

@@ -28,8 +28,8 @@ func (k *kit) mixed() *work.WorkerPool {
 // ranMixed are the counts of a pool that is mixed, after one job of each name and one more that is good.
 var ranMixed = []inspect.NameCounts{
 	{Name: "good", AttemptCounts: inspect.AttemptCounts{Done: 2}},
-	{Name: "worse", AttemptCounts: inspect.AttemptCounts{Failed: 1, Dead: 1}},
 	{Name: "bad", AttemptCounts: inspect.AttemptCounts{Failed: 1}},
+	{Name: "worse", AttemptCounts: inspect.AttemptCounts{Failed: 1, Dead: 1}},
 }
 
 func (k *kit) runMixed() {
@@ -112,7 +112,7 @@ func TestAWorkerThatDiesStaysListed(t *testing.T) {
 		held := pooltest.IdsOf([]work.Receipt{k.Enqueue("held"), k.Enqueue("held")})
 		k.Until("it holds them", func() bool { return k.Number("HLEN", "claimed") == 2 })
 		want := `{"done":2,"failed":2,"dead":1,"names":[{"name":"good","done":2},` +
-			`{"name":"worse","failed":1,"dead":1},{"name":"bad","failed":1}]}`
+			`{"name":"bad","failed":1},{"name":"worse","failed":1,"dead":1}]}`
 		k.Until("its heartbeat has told", func() bool { return k.Text("HGET", "worker:"+id+":info", "ran") == want })
 		k.Crash(victim)
 		k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", pooltest.Nothing))
