@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/265d0351/work"
 	_ "github.com/265d0351/work/embedded" // memory://
@@ -16,7 +17,7 @@ type WatchArgs struct {
 }
 
 // CreateWatch is a kind of job: enqueuers and workers both see it.
-var CreateWatch = work.DefineResult[WatchArgs, string]("create_watch", work.JobOptions{Retries: 5})
+var CreateWatch = work.DefineResult[WatchArgs, string]("create_watch", work.JobOptions{Retention: time.Minute})
 
 // Watches is the context of the pool.
 type Watches struct{ Shop string }
