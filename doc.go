@@ -98,6 +98,9 @@
 // back, and what is left over is taken up by other workers a few seconds later. Start and Stop may be called in
 // any order, twice and at the same time; a stopped pool does not start again.
 //
+// A pool with an IdleTimeout stops by itself when it had nothing to do for so long. [WorkerPool.Done] tells that a pool
+// has stopped, for whatever reason.
+//
 // [WorkerPool.Run] is Start, waiting for the end of its ctx, SIGINT or SIGTERM, and Stop; a second signal ends the
 // wait. [WorkerPool.Drain] waits until there is nothing to do, which is what a test or a batch wants.
 //

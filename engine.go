@@ -46,6 +46,8 @@ type engine struct {
 	requeued   *requeue.Order // what was given back
 	undeclared atomic.Bool    // Redis may have forgotten the limits
 	ordered    atomic.Bool    // an operator has the pool stop
+	idled      atomic.Bool    // the pool stops since it had nothing to do
+	delivered  atomic.Int64   // jobs that fetches have brought
 
 	times inside.Times
 	fleet int // so many workers are a large fleet: see heartbeater.maySkip

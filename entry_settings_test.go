@@ -94,3 +94,21 @@ func TestACloneDoesNotChangeWithThePool(t *testing.T) {
 	assert.NotContains(t, slices.Sorted(maps.Keys(pool.registered)), "c")
 	assert.False(t, pool.registered["a"] == clone.registered["a"])
 }
+
+func TestAnIdleTimeoutThatIsTooShortIsRefused(t *testing.T) {
+	t.Parallel()
+	for timeout, wrong := range map[time.Duration]bool{0: false, 10 * time.Millisecond: false, time.Hour: false,
+		10*time.Millisecond - 1: true, -1: true} {
+		t.Run(timeout.String(), func(t *testing.T) {
+			t.Parallel()
+			mistakes := WorkerOptions{IdleTimeout: timeout}.withDefaults().validate()
+			if !wrong {
+				assert.Empty(t, mistakes)
+				return
+			}
+			require.Len(t, mistakes, 1)
+			assert.Contains(t, mistakes[0].Error(), "WorkerOptions.IdleTimeout")
+			assert.Contains(t, mistakes[0].Error(), "give 10ms or more, or 0 for never")
+		})
+	}
+}

@@ -137,7 +137,8 @@ func fill(v reflect.Value, depth int) {
 // allEvents are one of each event. TestEventsAreBounded finds those that are missing.
 func allEvents() []event.Event {
 	return []event.Event{
-		event.WorkerStarted{}, event.WorkerStopped{}, event.WorkerTold{}, event.LimitChanged{}, event.WorkerFenced{},
+		event.WorkerStarted{}, event.WorkerStopped{}, event.PoolIdle{}, event.WorkerTold{}, event.LimitChanged{},
+		event.WorkerFenced{},
 		event.DataLost{}, event.JobStarted{},
 		event.JobCheckedIn{}, event.JobDone{},
 		event.JobFailed{}, event.JobBuried{}, event.JobDiscarded{}, event.JobSnoozed{}, event.JobReleased{},

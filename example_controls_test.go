@@ -13,6 +13,19 @@ import (
 	"github.com/265d0351/work/inspect"
 )
 
+// A pool that nobody needs ends by itself: something starts the program again when there is work.
+func ExampleWorkerPool_Done() {
+	options := quiet("idle")
+	options.IdleTimeout = 50 * time.Millisecond
+	pool := work.NewWorkerPool(nil, 2, options).Job("report", func() error { return nil })
+	fmt.Println(pool.Start(context.Background()))
+	<-pool.Done()
+	fmt.Println(pool.Stop(context.Background())) // how that went
+	// Output:
+	// <nil>
+	// <nil>
+}
+
 // A job that was put aside goes to the back of its queue.
 func ExampleInspector_Resume() {
 	ctx, pool := context.Background(), work.NewWorkerPool(nil, 1, quiet("resume"))

@@ -226,6 +226,7 @@ func (f *fetcher) deliver(c *session, fetched *rdb.Fetched) {
 		return
 	}
 	w := f.worker
+	w.engine.delivered.Add(int64(len(jobs)))
 	if w.session() != c {
 		w.remember(c) // it was fenced while the fetch was under way
 	}

@@ -42,6 +42,12 @@ type WorkerOptions struct {
 	// set forward, and handlers heed their ctx. What must not happen twice in any case needs a check where it happens:
 	// see Job.FencingToken.
 	FenceAfter time.Duration
+	// IdleTimeout ends the pool as Stop does, in good order, once none of its workers has held a job for so long and
+	// none waits or is due in the names that it serves: for programs that something starts again when there is work.
+	// It takes up to a tenth more, a second at the most, and Done tells of it. What is scheduled for later does not
+	// keep the pool; what waits behind a pause or a limit does, and so does an order to pause or to be quiet. Default
+	// 0: never; at least 10 ms.
+	IdleTimeout time.Duration
 	// how many jobs each worker fetches beyond those that its processors run; default 0, at most 256
 	Prefetch       int
 	RestoreRunning bool // store the jobs that are running again when Redis has lost its data; default false
@@ -76,6 +82,7 @@ const (
 	maxPriority            = 100_000
 	maxConcurrency         = 100_000
 	maxPrefetch            = 256
+	minIdleTimeout         = 10 * time.Millisecond
 )
 
 // withDefaults returns a copy in which every zero value is replaced.
@@ -107,7 +114,7 @@ func (o WorkerOptions) withDefaults() WorkerOptions {
 		o.MorgueLimit = defaultMorgueLimit
 	}
 	for _, d := range []*time.Duration{&o.ShutdownTimeout, &o.MorgueRetention, &o.ObjectGrace, &o.HeartbeatLife,
-		&o.FenceAfter} {
+		&o.FenceAfter, &o.IdleTimeout} {
 		*d = span.Capped(*d)
 	}
 	return o
@@ -129,15 +136,7 @@ func (o WorkerOptions) validate() []error {
 		refuse("MaxCrashes", o.MaxCrashes,
 			"give 3 or more: with fewer, innocent jobs that shared a worker with a deadly one are buried with it")
 	}
-	if o.HeartbeatLife < liveness.MinLife || o.HeartbeatLife > liveness.MaxLife {
-		refuse("HeartbeatLife", o.HeartbeatLife,
-			fmt.Sprintf("give %s to %s, or 0 for %s", liveness.MinLife, liveness.MaxLife, liveness.Life))
-	} else if least := 2 * liveness.BeatsOf(o.HeartbeatLife).Interval; o.FenceAfter < 0 || o.FenceAfter > 0 &&
-		o.FenceAfter < least {
-		refuse("FenceAfter", o.FenceAfter,
-			fmt.Sprintf("give %s or more, which is two heartbeats, up to %s, the HeartbeatLife, if handlers are to"+
-				" end before others begin their jobs; or 0 for never", least, o.HeartbeatLife))
-	}
+	o.validateLife(refuse)
 	if o.MorgueRetention < 0 {
 		refuse("MorgueRetention", o.MorgueRetention, "give a positive duration, or 0 for 180 days")
 	}
@@ -170,6 +169,22 @@ func (o WorkerOptions) validate() []error {
 		}
 	}
 	return mistakes
+}
+
+// validateLife checks what is about the life of the pool and of its workers.
+func (o WorkerOptions) validateLife(refuse func(field string, value any, remedy string)) {
+	if o.HeartbeatLife < liveness.MinLife || o.HeartbeatLife > liveness.MaxLife {
+		refuse("HeartbeatLife", o.HeartbeatLife,
+			fmt.Sprintf("give %s to %s, or 0 for %s", liveness.MinLife, liveness.MaxLife, liveness.Life))
+	} else if least := 2 * liveness.BeatsOf(o.HeartbeatLife).Interval; o.FenceAfter < 0 || o.FenceAfter > 0 &&
+		o.FenceAfter < least {
+		refuse("FenceAfter", o.FenceAfter,
+			fmt.Sprintf("give %s or more, which is two heartbeats, up to %s, the HeartbeatLife, if handlers are to"+
+				" end before others begin their jobs; or 0 for never", least, o.HeartbeatLife))
+	}
+	if o.IdleTimeout < 0 || o.IdleTimeout > 0 && o.IdleTimeout < minIdleTimeout {
+		refuse("IdleTimeout", o.IdleTimeout, fmt.Sprintf("give %s or more, or 0 for never", minIdleTimeout))
+	}
 }
 
 // JobOptions says how the jobs of one name are run. The zero value of each field is its default; options given at the

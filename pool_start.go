@@ -169,6 +169,10 @@ func (p *WorkerPool) begin(ctx context.Context, workers []*worker) bool {
 	}
 	p.scaling = p.scalingLoop()
 	p.scaling.Start(context.Background()) // until the stop
+	p.idling = restarting("idle watch", p.events, (&idleWatch{pool: p}).run)
+	if p.options.IdleTimeout > 0 {
+		p.idling.Start(context.Background()) // until the stop
+	}
 	p.state = poolStarted
 	p.serving.Tell()
 	// whoever waits in Stop gets the error

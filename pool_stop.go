@@ -49,6 +49,10 @@ func (p *WorkerPool) Stop(ctx context.Context) error {
 	}
 }
 
+// Done is closed once the pool has stopped: since somebody has called Stop, the ctx of Start ended, an operator wanted
+// it, or nothing was there to do for IdleTimeout. Stop then returns at once how the stop went. Before Start it is open.
+func (p *WorkerPool) Done() <-chan struct{} { return p.stopped }
+
 // beginStop makes sure that the pool is stopped, or is being stopped.
 func (p *WorkerPool) beginStop(patience context.Context, room time.Duration) {
 	p.mu.Lock()
@@ -79,8 +83,10 @@ func (p *WorkerPool) shutDown() {
 	for _, w := range workers { // all of them first: what one gives back none of the others takes
 		w.requestStop()
 	}
-	if p.scaling != nil {
-		p.scaling.Stop()
+	for _, loop := range []*lifecycle.Loop{p.scaling, p.idling} {
+		if loop != nil {
+			loop.Stop()
+		}
 	}
 	hurry, cancel := p.deadline.After(hurriedTurns)
 	defer cancel()
@@ -92,8 +98,10 @@ func (p *WorkerPool) shutDown() {
 		stops.Go(func() { results[i] = w.stop(p.deadline, p.options.ShutdownTimeout) })
 	}
 	stops.Wait()
-	if p.scaling != nil {
-		<-p.scaling.Done()
+	for _, loop := range []*lifecycle.Loop{p.scaling, p.idling} {
+		if loop != nil {
+			<-loop.Done()
+		}
 	}
 	all := &StopError{}
 	for _, one := range results {

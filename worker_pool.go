@@ -40,6 +40,7 @@ type WorkerPool struct {
 
 	scaler  *workgroup.Scaler[*worker]
 	scaling *lifecycle.Loop
+	idling  *lifecycle.Loop // begins where there is an IdleTimeout
 
 	abort      context.CancelFunc      // ends the start under way
 	detach     func() bool             // from the ctx of Start

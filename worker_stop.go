@@ -214,6 +214,8 @@ func (w *worker) whyStopped() string {
 		return stopped.Ordered
 	case w.retiring.Load():
 		return stopped.Retired
+	case w.engine.idled.Load():
+		return stopped.Idle
 	}
 	return stopped.Stopped
 }

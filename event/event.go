@@ -24,6 +24,12 @@ type WorkerStopped struct {
 	Err    error // *StopError when it could not stop in good order
 }
 
+// PoolIdle is sent when a pool begins to stop by itself, since it had nothing to do for WorkerOptions.IdleTimeout.
+type PoolIdle struct {
+	Worker string        // the first of its workers
+	Idle   time.Duration // since one of them held a job, or the start
+}
+
 // WorkerTold is sent when a worker learns what somebody wants of it: see Inspector.PauseWorker.
 type WorkerTold struct {
 	Worker string
@@ -272,6 +278,7 @@ type LoopPanicked struct {
 
 func (WorkerStarted) event()    {}
 func (WorkerStopped) event()    {}
+func (PoolIdle) event()         {}
 func (WorkerTold) event()       {}
 func (LimitChanged) event()     {}
 func (WorkerFenced) event()     {}

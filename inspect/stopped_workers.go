@@ -14,6 +14,7 @@ const (
 	WorkerStopped        = stopped.Stopped // its program stopped it
 	WorkerStoppedByOrder = stopped.Ordered // somebody did, by [Inspector.StopWorker], the command line or the dashboard
 	WorkerRetired        = stopped.Retired // its pool had nothing for it to do
+	WorkerIdle           = stopped.Idle    // its pool had nothing to do for as long as its IdleTimeout, and stopped
 	WorkerDied           = stopped.Died    // its heartbeat had lapsed, and others took its jobs back
 	WorkerFenced         = stopped.Fenced  // it was taken for dead and was alive: it went on under another id
 )

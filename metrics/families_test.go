@@ -56,7 +56,8 @@ func counted() []event.Event {
 
 // uncounted are the events that no metric tells of.
 func uncounted() []event.Event {
-	return []event.Event{event.WorkerTold{}, event.LimitChanged{}, event.JobCheckedIn{}, event.PeriodicChanged{},
+	return []event.Event{event.PoolIdle{}, event.WorkerTold{}, event.LimitChanged{}, event.JobCheckedIn{},
+		event.PeriodicChanged{},
 		event.PeriodicRemoved{}}
 }
 

@@ -83,6 +83,9 @@ func describeWorker(e event.Event) (slog.Level, string, []slog.Attr) {
 			return slog.LevelWarn, "worker stopped", []slog.Attr{slog.String("worker", e.Worker), errorAttr(e.Err)}
 		}
 		return slog.LevelInfo, "worker stopped", []slog.Attr{slog.String("worker", e.Worker)}
+	case event.PoolIdle:
+		return slog.LevelInfo, "worker pool stops, it had nothing to do", []slog.Attr{
+			slog.String("worker", e.Worker), slog.Duration("idle", e.Idle)}
 	case event.WorkerTold:
 		return slog.LevelInfo, "worker was told what is wanted of it", []slog.Attr{
 			slog.String("worker", e.Worker), slog.String("wanted", cmp.Or(e.Wanted, "go on"))}

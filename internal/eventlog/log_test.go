@@ -52,6 +52,7 @@ func exampleEvents() []event.Event {
 		event.WorkerStarted{Worker: "w1", Concurrency: 5, Queues: []string{"export", "mail"}},
 		event.WorkerStopped{Worker: "w1"},
 		event.WorkerStopped{Worker: "w1", Err: errors.New("the worker pool did not stop in good order: no luck")},
+		event.PoolIdle{Worker: "w1", Idle: time.Minute},
 		event.WorkerTold{Worker: "w1", Wanted: "pause"},
 		event.WorkerTold{Worker: "w1"},
 		event.LimitChanged{Name: "mail", Limit: "5 at once", Service: "shop",

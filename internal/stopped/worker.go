@@ -18,6 +18,7 @@ const (
 	Stopped = "stopped"                // its program stopped it
 	Ordered = "stopped by an operator" // as Inspector.StopWorker does
 	Retired = "retired"                // its pool had nothing for it to do
+	Idle    = "idle"                   // none of its pool had anything to do, for as long as its IdleTimeout
 	Died    = "died"                   // its heartbeat had lapsed; declare_alive.lua knows this one and the next
 	Fenced  = "fenced"                 // it was taken for dead, and goes on under another id
 )
