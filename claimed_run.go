@@ -43,6 +43,8 @@ type run struct {
 	ctx             context.Context // of the handler; its session's until it begins
 	attempt         lazyctx.Context // what ctx is, or wraps; it may end before the handler begins
 	stopTimers      func()          // nil without a timeout
+	limit           time.Duration   // of the attempt; 0 is none
+	late            atomic.Int32    // how the handler failed: see timeout.go
 	given           Job             // what job points to
 	older           *run            // in the outbox
 	begun           atomic.Int64    // ns, when the handler was called; 0 before
@@ -86,6 +88,8 @@ type decision struct {
 	err     error
 	reason  string // of a burial
 	death   error  // why it dies; nil when it does not
+
+	kind event.FailureKind // of the failure
 
 	failure string // the text of the error by which it is counted: see package history
 
@@ -228,6 +232,7 @@ func (r *run) decide(result any, hasResult bool, err error, now time.Time) decis
 	if r.cancelRequested.Load() {
 		return r.cancelDecision(now)
 	}
+	err = r.failed(err)
 	keep := r.retention()
 	var kept keptResult
 	if err == nil && hasResult && keep > 0 {

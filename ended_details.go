@@ -27,7 +27,7 @@ func (r *run) details(d *decision, now time.Time) ended.Details {
 	if r.begun.Load() != 0 {
 		last := r.lastAttempt(now, endState[d.verb], d.err)
 		if d.death != nil {
-			last.Outcome = record.Failed
+			last.Outcome = record.FailureOutcome(string(d.kind))
 		}
 		job.Last = &last
 	}
@@ -36,7 +36,7 @@ func (r *run) details(d *decision, now time.Time) ended.Details {
 	}
 	details := ended.Of(job)
 	if d.reason != "" {
-		details.Reason = d.reason
+		details.Reason, details.Failure = d.reason, string(d.kind)
 	}
 	return details
 }

@@ -333,6 +333,7 @@ func errorTypes() map[string][]any {
 			work.ArgumentError{},
 			work.PanicError{}, work.GoexitError{}, work.SetupError{},
 			work.StopError{}, work.NoResultError{}, work.ClaimGoneError{}, work.ObjectError{}, work.ReplicasError{},
+			work.TimeoutError{},
 		},
 		"internal/rdb": {rdb.RuleError{}, rdb.OutdatedError{}},
 		"internal/redisconn": {

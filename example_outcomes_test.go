@@ -193,6 +193,26 @@ func ExampleJobFailed() {
 	// Output: nothing else is printed
 }
 
+// A middleware tells a job whose time was up from one that failed otherwise.
+func ExampleTimeoutError() {
+	ctx := context.Background()
+	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: "memory://examples", Namespace: "timeouts",
+		Logger: slog.New(slog.DiscardHandler)}).
+		Middleware(func(ctx context.Context, job *work.Job, next work.NextFunc) error {
+			err := next(ctx)
+			var timeout *work.TimeoutError
+			if errors.As(err, &timeout) {
+				fmt.Println(job.Name, "had", timeout.Limit, "and returned:", timeout.Err)
+			}
+			return err
+		}).
+		JobWithOptions("slow", work.JobOptions{Timeout: 10 * time.Millisecond},
+			func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+	defer stop(ctx, pool)
+	runOne(ctx, pool, "slow")
+	// Output: slow had 10ms and returned: context deadline exceeded
+}
+
 // stop ends the pool of an example.
 func stop(ctx context.Context, pool *work.WorkerPool) {
 	if err := pool.Stop(ctx); err != nil {

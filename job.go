@@ -47,7 +47,16 @@ type attempt interface {
 	stateError(err error) error
 	ending(err error) (Ending, bool)
 	objects() objects.Source
+	failed(err error) error // what a handler's error is, seen from the attempt
 	await(ctx context.Context, wait func(context.Context) error, look func(context.Context) bool) error
+}
+
+// failed is the error of its handler as middleware and observers see it.
+func (j *Job) failed(err error) error {
+	if j.run == nil {
+		return err
+	}
+	return j.run.failed(err)
 }
 
 // Checkin tells how far a long job is; the message can be read in Redis within a second. It returns true once the pool

@@ -45,7 +45,7 @@ func runnerOf(h *handler.Handler) runner {
 		call := handler.Call{Own: own, Job: job, Args: job.Args, Objects: job.objects()}
 		result, hasResult, err := h.Run(ctx, call)
 		if err != nil {
-			return nil, false, argumentError(err, true)
+			return nil, false, job.failed(argumentError(err, true))
 		}
 		return result, hasResult, nil
 	}

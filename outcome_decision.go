@@ -104,14 +104,15 @@ func (r *run) decideFailure(v *disposition, err error, now time.Time) decision {
 	if t.RunAt = now.Add(delay).UnixMilli(); r.retryFor() > 0 {
 		t.First = r.firstFailed(now).UnixMilli()
 	}
-	return decision{verb: verbRetry, delay: delay, trail: t.Encode(), err: err, failure: t.LastError()}
+	return decision{verb: verbRetry, delay: delay, trail: t.Encode(), err: err, failure: t.LastError(),
+		kind: r.failureKind(err)}
 }
 
 // failure is an attempt that failed, for the trail of the job.
 func (r *run) failure(now time.Time, err error) record.Failure {
 	due, begun := r.times(now)
 	f := record.Failure{At: now.UnixMilli(), Due: due, Begun: begun, Attempt: r.job.Attempt,
-		Worker: r.session.rdb.ID, Error: excerpt.ErrorText(err)}
+		Worker: r.session.rdb.ID, Error: excerpt.ErrorText(err), Kind: string(r.failureKind(err))}
 	if p := errchain.Find[*PanicError](err); p != nil {
 		f.Stack = p.Stack
 	}
@@ -144,7 +145,8 @@ func (r *run) permanent(cause error) (permanent bool, err error) {
 // buryDecision is the decision to send the run's job to the morgue.
 func (r *run) buryDecision(reason string, err error, now time.Time) decision {
 	t := r.interrupted()
-	t.Reason, t.RunAt = excerpt.Start(reason, record.MaxErrorBytes), 0
+	kind := r.failureKind(err)
+	t.Reason, t.Failure, t.RunAt = excerpt.Start(reason, record.MaxErrorBytes), string(kind), 0
 	failure := t.Reason
 	if err != nil {
 		t = t.Failed(r.failure(now, err))
@@ -152,7 +154,7 @@ func (r *run) buryDecision(reason string, err error, now time.Time) decision {
 	}
 	return decision{
 		verb: verbBury, trail: t.Encode(), err: err, reason: t.Reason, death: causeOfDeath(t.Reason, err),
-		failure: failure,
+		failure: failure, kind: kind,
 	}
 }
 
@@ -165,7 +167,8 @@ func (r *run) deathDecision(reason string, err error, now time.Time) decision {
 	}
 	return r.ends(decision{
 		verb: verbDiscard, err: d.death, death: d.death, reason: d.reason, failure: d.failure, keep: discardRetention,
-	}, record.Outcome{}, now)
+		kind: d.kind,
+	}, record.Outcome{Failure: string(d.kind)}, now)
 }
 
 // causeOfDeath is what OnDeath is told.

@@ -50,11 +50,11 @@ func (w *worker) noteCutShort(r *run) {
 func (r *run) outcomeEvent(d decision, elapsed time.Duration) event.Event {
 	switch d.verb {
 	case verbRetry:
-		return event.JobFailed{JobRef: r.ref(), Elapsed: elapsed, Err: d.err, RetryIn: d.delay}
+		return event.JobFailed{JobRef: r.ref(), Elapsed: elapsed, Err: d.err, RetryIn: d.delay, Failure: d.kind}
 	case verbBury:
-		return event.JobBuried{JobRef: r.ref(), Reason: d.reason, Err: d.err}
+		return event.JobBuried{JobRef: r.ref(), Reason: d.reason, Err: d.err, Failure: d.kind}
 	case verbDiscard:
-		return event.JobDiscarded{JobRef: r.ref(), Err: d.err}
+		return event.JobDiscarded{JobRef: r.ref(), Err: d.err, Failure: d.kind}
 	case verbExpire:
 		return event.JobExpired{JobRef: r.ref(), At: r.expiry()}
 	case verbCancel:

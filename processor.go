@@ -110,6 +110,7 @@ func (p *processor) begin(r *run) {
 	p.worker.noteBegun()
 	r.ctx = &r.attempt
 	if limit, cause := r.timeLimit(p.worker.clock); limit > 0 {
+		r.limit = limit
 		ctx, stopTimer := context.WithTimeoutCause(r.ctx, limit, cause)
 		stuck := time.AfterFunc(limit+p.worker.engine.times.Stuck, func() { r.reportStuck(cause) })
 		r.ctx, r.stopTimers = ctx, func() { stuck.Stop(); stopTimer() }

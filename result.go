@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/ids"
 	"github.com/265d0351/work/internal/rdb"
@@ -22,6 +23,8 @@ type NoResultError struct {
 	// "done": its handler returns no value; "cancelled", "discarded", "expired", "deleted": it did not end well
 	State   string
 	Problem string // why the value that its handler returned is not kept; empty otherwise
+
+	Failure event.FailureKind // of the attempt with which it was discarded, out of retries
 }
 
 func (e *NoResultError) Error() string { return excerpt.Cut(e.text()) }
@@ -37,9 +40,10 @@ func (e *NoResultError) text() string {
 	return fmt.Sprintf("job %s ended as %s, so it has no result", excerpt.Brief(e.ID), e.State)
 }
 
-// Is makes that of a cancelled job [ErrCancelled] for errors.Is.
+// Is makes that of a cancelled job [ErrCancelled] for errors.Is, and that of one that died by a timeout [ErrTimeout].
 func (e *NoResultError) Is(target error) bool {
-	return target == ErrCancelled && e.State == record.Cancelled
+	return target == ErrCancelled && e.State == record.Cancelled ||
+		target == ErrTimeout && e.Failure == event.FailureTimeout
 }
 
 // Result returns what the handler of a job returned beside its error. Results are kept for the Retention that the job's
@@ -67,7 +71,8 @@ func outcomeResult[T any](ctx context.Context, enq *Enqueuer, id string, kept re
 		}
 	}
 	if kept.State != record.Succeeded || len(kept.Result) == 0 {
-		return none, &NoResultError{ID: id, State: kept.State, Problem: kept.Problem}
+		return none, &NoResultError{ID: id, State: kept.State, Problem: kept.Problem,
+			Failure: event.FailureKind(kept.Failure)}
 	}
 	if err := decodeValue(kept.Result, &result); err != nil {
 		return none, fmt.Errorf("the result of job %s does not fit a %T: %w", excerpt.Brief(id), none, err)
@@ -245,14 +250,21 @@ type JobFailedError struct {
 	Reason   string // why it was buried: "out of retries" for instance
 	Attempts int    // that failed; 0 where its workers died or it could not begin
 	Err      string // of the last failed attempt; empty when there was none
+
+	Failure event.FailureKind // of the attempt with which it died
 }
 
 func newJobFailedError(id string, t record.Trail) *JobFailedError {
-	e := &JobFailedError{ID: id, Reason: t.Reason, Attempts: t.Fails}
+	e := &JobFailedError{ID: id, Reason: t.Reason, Attempts: t.Fails, Failure: event.FailureKind(t.Failure)}
 	if n := len(t.Errors); n > 0 {
 		e.Err = t.Errors[n-1].Error
 	}
 	return e
+}
+
+// Is makes that of a job that died by a timeout [ErrTimeout] for errors.Is.
+func (e *JobFailedError) Is(target error) bool {
+	return target == ErrTimeout && e.Failure == event.FailureTimeout
 }
 
 func (e *JobFailedError) Error() string { return excerpt.Cut(e.text()) }

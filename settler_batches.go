@@ -269,7 +269,8 @@ func (s *settler) count(of *session, runs []*run) {
 		if result := r.historyResult(); result != 0 {
 			s.attempts = append(s.attempts, history.Attempt{
 				Name: r.job.Name, ID: r.job.ID, Result: result, Error: r.decision.failure,
-				Begun: r.begunAt(), Due: r.job.RunAt, Took: r.elapsed,
+				TimedOut: r.decision.kind == event.FailureTimeout,
+				Begun:    r.begunAt(), Due: r.job.RunAt, Took: r.elapsed,
 			})
 		}
 	}

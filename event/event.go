@@ -90,12 +90,20 @@ type JobDone struct {
 	Elapsed time.Duration // in middleware and handler
 }
 
+// FailureKind is what kind of failure an attempt ended with. The zero value is any that is not told apart.
+type FailureKind string
+
+// FailureTimeout is the kind of an attempt that failed when its Timeout had passed or its Deadline had come: the error
+// is a *work.TimeoutError.
+const FailureTimeout FailureKind = "timeout"
+
 // JobFailed is sent when an attempt failed and will be retried; before Redis knows of it, as [JobDone] is.
 type JobFailed struct {
 	JobRef
 	Elapsed time.Duration
 	Err     error         // *PanicError with its stack after a panic
 	RetryIn time.Duration // until the next attempt is due
+	Failure FailureKind
 }
 
 // JobBuried is sent when a job goes to the morgue: by Bury, out of retries, with args that do not fit its handler, with
@@ -104,12 +112,16 @@ type JobBuried struct {
 	JobRef
 	Reason string // one sentence, at most 1 KiB, as it stands in the morgue
 	Err    error  // nil when there was no attempt: a record that cannot be read, too many crashes
+
+	Failure FailureKind // of the attempt with which it died
 }
 
 // JobDiscarded is sent when a job is dropped: by Discard, or out of retries with SkipMorgue.
 type JobDiscarded struct {
 	JobRef
 	Err error // what its handler returned
+
+	Failure FailureKind // of the attempt with which it died; none by Discard
 }
 
 // JobExpired is sent when a job is dropped because it has not begun in time: see work.ExpireIn.

@@ -15,7 +15,8 @@ type Attempt struct {
 	Begun  time.Time `json:"begun,omitzero"` // of one under way: when its worker took it
 	Ended  time.Time `json:"ended,omitzero"` // of one that crashed: when its worker was declared dead, about
 	Worker string    `json:"worker,omitzero"`
-	// running, succeeded, failed, snoozed, released, crashed (its worker died), discarded or cancelled
+	// running, succeeded, failed, timeout (it failed when its time was up: see work.TimeoutError), snoozed, released,
+	// crashed (its worker died), discarded or cancelled
 	Outcome string `json:"outcome"`
 	Error   string `json:"error,omitzero"`
 	Stack   string `json:"stack,omitzero"` // of a panic

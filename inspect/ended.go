@@ -61,7 +61,7 @@ func (i *Inspector) describeEnded(ctx context.Context, at *place, jobs []rdb.See
 
 // errorsIn is a trail with the errors of the attempts.
 func errorsIn(details *ended.Details) *record.Trail {
-	t := record.Trail{Reason: details.Reason}
+	t := record.Trail{Reason: details.Reason, Failure: details.Failure}
 	for _, a := range details.Attempts {
 		if a.Error != "" {
 			t.Errors = append(t.Errors, record.Failure{Error: a.Error})

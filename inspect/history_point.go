@@ -15,8 +15,10 @@ type HistoryPoint struct {
 	Done   int64     `json:"done"`   // ended without an error
 	Failed int64     `json:"failed"` // ended with an error or a panic, whatever followed: Dead is a part of it
 	Dead   int64     `json:"dead"`   // went to the morgue, or would have but for SkipMorgue
-	Run    Histogram `json:"run"`    // how long handlers took, in both
-	Waited Histogram `json:"waited"` // how long these jobs were due when their handlers began
+	// failed because the time of the attempt was up: a part of Failed
+	TimedOut int64     `json:"timed_out"`
+	Run      Histogram `json:"run"`    // how long handlers took, in both
+	Waited   Histogram `json:"waited"` // how long these jobs were due when their handlers began
 }
 
 // Histogram counts durations in fixed buckets. The zero value is empty. It is not safe for concurrent use while it
@@ -95,6 +97,7 @@ func (h Histogram) Quantile(q float64) time.Duration {
 func (p *HistoryPoint) add(stored string) {
 	c := history.Parse(stored)
 	p.Done, p.Failed, p.Dead = p.Done+c.Done, p.Failed+c.Failed+c.Dead, p.Dead+c.Dead // stored is each for itself
+	p.TimedOut += c.TimedOut
 	p.Run.Merge(Histogram(c.Run))
 	p.Waited.Merge(Histogram(c.Waited))
 }

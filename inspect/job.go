@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/crash"
 	"github.com/265d0351/work/internal/ended"
 	"github.com/265d0351/work/internal/excerpt"
@@ -125,6 +126,7 @@ func (j *JobInfo) readOutcome(b []byte) error {
 		return fmt.Errorf("its outcome is not what this version writes: %w", err)
 	}
 	j.State, j.Result, j.ResultProblem = work.State(record.StateName(kept.State)), kept.Result, kept.Problem
+	j.Failure = cmp.Or(event.FailureKind(kept.Failure), j.Failure)
 	j.EndedAt, j.Name = timeOf(kept.EndedAt), cmp.Or(kept.Name, j.Name)
 	return nil
 }
@@ -148,6 +150,7 @@ func (j *JobInfo) readRecord(b []byte) {
 
 func (j *JobInfo) readTrail(t record.Trail) {
 	j.Fails, j.Reason, j.HasLog, j.HasState = t.Fails, t.Reason, t.Log, t.State
+	j.Failure = event.FailureKind(t.FailureKind())
 	for _, f := range t.Errors {
 		j.Errors = append(j.Errors, JobError{At: timeOf(f.At), Attempt: f.Attempt, Worker: f.Worker, Error: f.Error,
 			Stack: f.Stack})
@@ -176,9 +179,9 @@ func (j *JobInfo) readDetails(text []byte) {
 		j.Args = nil
 	}
 	j.Attempts, j.AttemptsLeftOut, j.Fails = attemptsOf(details.Attempts), details.Left, details.Fails
-	j.Reason = details.Reason
+	j.Reason, j.Failure = details.Reason, event.FailureKind(details.Failure)
 	for _, a := range details.Attempts {
-		if a.Outcome == record.Failed {
+		if a.HasFailed() {
 			j.Errors = append(j.Errors, JobError{At: timeOf(a.Ended), Attempt: a.Number, Worker: a.Worker,
 				Error: a.Error, Stack: a.Stack})
 		}

@@ -143,7 +143,7 @@ func retrying(opts []RetryOption) control {
 		order: func(store *rdb.Store, seen *seenJob) rdb.Order {
 			return store.Move(seen.JobPlace, rdb.Destination{Lock: seen.freedLock(),
 				Trail: seen.trailDueAt(seen.now, func(t *record.Trail) {
-					t.Reason, t.Releases = "", 0
+					t.Reason, t.Failure, t.Releases = "", "", 0
 					t.Begun = true // somebody asked for it: it does not expire any more
 					if settings.fresh {
 						t.Fails, t.First = 0, seen.now // RetryFor counts anew as well

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/rawjson"
 )
 
@@ -50,6 +51,8 @@ type JobInfo struct {
 	Fails  int        `json:"fails,omitzero"`   // attempts that failed
 	Errors []JobError `json:"errors,omitempty"` // of the last ten of them, oldest first
 	Reason string     `json:"reason,omitzero"`  // dead, discarded: why
+	// what kind of failure the last one was; dead, discarded: the one with which it died
+	Failure event.FailureKind `json:"failure,omitzero"`
 	// workers that died with it since its last attempt ended in good order
 	Crashes  []string `json:"crashes,omitempty"`
 	HasLog   bool     `json:"has_log,omitzero"`   // it has written a log

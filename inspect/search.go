@@ -319,7 +319,7 @@ func (s *search) describe(ctx context.Context, at *place, jobs []rdb.SeenJob) (n
 	if at.hasEnded() {
 		return s.describeEnded(ctx, at, jobs)
 	}
-	now, bytes, err = s.store.Skim(ctx, jobs, s.selection.ErrorText != "" || s.selection.ErrorGroup != "")
+	now, bytes, err = s.store.Skim(ctx, jobs, s.selection.asksForTrail())
 	if err != nil {
 		return 0, 0, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/history"
 	"github.com/265d0351/work/internal/inside"
@@ -31,6 +32,8 @@ type Selection struct {
 	ErrorText string
 	// digest of the ErrorGroup that its last error, or the reason for which it died, is of; "" is any
 	ErrorGroup string
+	// event.FailureTimeout: its last failure was one; of a dead or discarded job the one with which it died. "" is any
+	Failure event.FailureKind
 	// a part of its args as they are stored, a JSON array; what is large enough to be an object is not in there; "" is
 	// any
 	ArgsText string
@@ -57,6 +60,10 @@ func (s *Selection) validateFor(states []work.State) error {
 		return &work.InvalidError{What: "the age of the selection", Value: s.OlderThan.String(),
 			Remedy: "use zero or more"}
 	}
+	if s.Failure != "" && s.Failure != event.FailureTimeout {
+		return &work.InvalidError{What: "the kind of failure of the selection", Value: excerpt.Brief(string(s.Failure)),
+			Remedy: "use FailureTimeout, or none for any"}
+	}
 	if s.Name == "" {
 		return nil
 	}
@@ -82,7 +89,7 @@ func (s *Selection) onlyID() bool {
 
 func (s *Selection) everything() bool {
 	return s.State == "" && s.Name == "" && s.ID == "" && s.Tag == "" && s.ErrorText == "" && s.ErrorGroup == "" &&
-		s.ArgsText == "" && len(s.Meta) == 0 &&
+		s.Failure == "" && s.ArgsText == "" && len(s.Meta) == 0 &&
 		s.Source == 0 && s.OlderThan == 0
 }
 
@@ -143,12 +150,20 @@ func (s *Selection) matches(seen *seenJob) bool {
 			return false
 		}
 	}
-	if s.ErrorText == "" && s.ErrorGroup == "" {
+	if !s.asksForTrail() {
 		return true
 	}
 	t := record.DecodeTrail(seen.Trail)
+	if s.Failure != "" && t.FailureKind() != string(s.Failure) {
+		return false
+	}
 	return (lastErrorHas(t, s.ErrorText) || seen.state.Ended() && anyErrorHas(t, s.ErrorText)) &&
 		(s.ErrorGroup == "" || history.InGroup(s.ErrorGroup, seen.Queue, t.LastError(), t.Reason))
+}
+
+// asksForTrail tells whether it is about what happened to the job.
+func (s *Selection) asksForTrail() bool {
+	return s.ErrorText != "" || s.ErrorGroup != "" || s.Failure != ""
 }
 
 func hasAll(meta, wanted map[string]string) bool {

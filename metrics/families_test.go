@@ -189,6 +189,21 @@ func TestWhatTheRarerEventsCount(t *testing.T) {
 	assert.Zero(t, ended, "these do not tell how long a handler took")
 }
 
+// An attempt whose time was up counts as such, whatever became of its job, and no other one does.
+func TestTimeoutsAreCounted(t *testing.T) {
+	t.Parallel()
+	recorder := New(Options{})
+	ref := event.JobRef{Name: "a", Begun: time.Now()}
+	for _, e := range []event.Event{
+		event.JobFailed{JobRef: ref, Failure: event.FailureTimeout}, event.JobFailed{JobRef: ref, Err: work.ErrTimeout},
+		event.JobBuried{JobRef: ref, Failure: event.FailureTimeout},
+		event.JobDiscarded{JobRef: ref, Failure: event.FailureTimeout},
+	} {
+		recorder.Observe(e)
+	}
+	newSite(t, recorder).scrape().is(3, "work_job_timeouts_total", "name", "a")
+}
+
 func TestHowManySeriesANameHas(t *testing.T) {
 	t.Parallel()
 	recorder := New(Options{})
@@ -210,7 +225,7 @@ func TestHowManySeriesANameHas(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, map[bool]int{false: 46, true: 7}, series, "docs/metrics.md and doc.go say so")
+	assert.Equal(t, map[bool]int{false: 47, true: 7}, series, "docs/metrics.md and doc.go say so")
 }
 
 func TestTheDefaultBuckets(t *testing.T) {

@@ -28,14 +28,16 @@ var outcomeNames = [outcomes]string{"done", "failed", "buried", "discarded", "ca
 
 // jobVectors are the families with the name of a job as their first label.
 type jobVectors struct {
-	outcomes, panics, stuck, gone, trimmed, hooks, ticks *prometheus.CounterVec
-	run, waiting                                         *prometheus.HistogramVec
+	outcomes, panics, timeouts, stuck, gone, trimmed, hooks, ticks *prometheus.CounterVec
+	run, waiting                                                   *prometheus.HistogramVec
 }
 
 func newJobVectors(opts Options) jobVectors {
 	return jobVectors{
 		outcomes: counters("work_job_outcomes_total", "Outcomes of jobs and their attempts.", "name", "outcome"),
 		panics:   counters("work_job_panics_total", "Attempts that failed with a panic.", "name"),
+		timeouts: counters("work_job_timeouts_total",
+			"Attempts that failed when their timeout had passed or their deadline had come.", "name"),
 		stuck: counters("work_job_stuck_total", "Handlers that had not returned some time after their ctx ended.",
 			"name", "cause"),
 		gone: counters("work_job_claims_gone_total",
@@ -54,7 +56,8 @@ func newJobVectors(opts Options) jobVectors {
 }
 
 func (v *jobVectors) all() []prometheus.Collector {
-	return []prometheus.Collector{v.outcomes, v.panics, v.stuck, v.gone, v.trimmed, v.hooks, v.ticks, v.run, v.waiting}
+	return []prometheus.Collector{v.outcomes, v.panics, v.timeouts, v.stuck, v.gone, v.trimmed, v.hooks, v.ticks, v.run,
+		v.waiting}
 }
 
 // jobSeries are the series of one label that every job needs, looked up once.
@@ -72,6 +75,7 @@ func (v *jobVectors) series(label string) *jobSeries {
 		s.outcomes[outcome] = v.outcomes.WithLabelValues(label, name)
 	}
 	v.panics.WithLabelValues(label)
+	v.timeouts.WithLabelValues(label)
 	for _, cause := range causes {
 		v.stuck.WithLabelValues(label, cause.name)
 	}
@@ -90,13 +94,13 @@ func (r *Recorder) observeJob(e event.Event) bool {
 		r.of(e.Name).ended(outcomeDone, e.Elapsed)
 	case event.JobFailed:
 		r.of(e.Name).ended(outcomeFailed, e.Elapsed)
-		r.blame(e.Name, e.Err)
+		r.blame(e.Name, e.Err, e.Failure)
 	case event.JobBuried:
 		r.of(e.Name).ended(outcomeBuried, elapsed(e.JobRef))
-		r.blame(e.Name, e.Err)
+		r.blame(e.Name, e.Err, e.Failure)
 	case event.JobDiscarded:
 		r.of(e.Name).ended(outcomeDiscarded, elapsed(e.JobRef))
-		r.blame(e.Name, e.Err)
+		r.blame(e.Name, e.Err, e.Failure)
 	case event.JobSnoozed:
 		r.of(e.Name).ended(outcomeSnoozed, elapsed(e.JobRef))
 	case event.JobReleased: // its handler may run on
@@ -130,9 +134,12 @@ func (s *jobSeries) ended(outcome int, took time.Duration) {
 	}
 }
 
-// blame counts a panic.
-func (r *Recorder) blame(name string, err error) {
-	if isPanic(err) {
+// blame counts a timeout or a panic.
+func (r *Recorder) blame(name string, err error, kind event.FailureKind) {
+	switch {
+	case kind == event.FailureTimeout:
+		r.jobs.timeouts.WithLabelValues(r.of(name).label).Inc()
+	case isPanic(err):
 		r.jobs.panics.WithLabelValues(r.of(name).label).Inc()
 	}
 }

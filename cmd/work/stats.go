@@ -58,6 +58,7 @@ type nameStats struct {
 	Done   int64        `json:"done"`
 	Failed int64        `json:"failed"`
 	Dead   int64        `json:"dead"`
+	Timed  int64        `json:"timed_out"`        // of those that failed
 	Run    *statsSpread `json:"run,omitempty"`    // nil where no handler was called
 	Waited *statsSpread `json:"waited,omitempty"` // the same
 	Points []statsPoint `json:"points"`
@@ -76,6 +77,7 @@ type statsPoint struct {
 	Done   int64     `json:"done"`
 	Failed int64     `json:"failed"`
 	Dead   int64     `json:"dead"`
+	Timed  int64     `json:"timed_out,omitzero"`
 }
 
 func showStats(ctx context.Context, a *cli.App, i *inspect.Inspector, f statsFlags, names []string) error {
@@ -113,9 +115,11 @@ func newNameStats(name string, points []inspect.HistoryPoint) nameStats {
 	var run, waited inspect.Histogram
 	for _, p := range points {
 		s.Done, s.Failed, s.Dead = s.Done+p.Done, s.Failed+p.Failed, s.Dead+p.Dead
+		s.Timed += p.TimedOut
 		run.Merge(p.Run)
 		waited.Merge(p.Waited)
-		s.Points = append(s.Points, statsPoint{At: p.At, Done: p.Done, Failed: p.Failed, Dead: p.Dead})
+		s.Points = append(s.Points, statsPoint{At: p.At, Done: p.Done, Failed: p.Failed, Dead: p.Dead,
+			Timed: p.TimedOut})
 	}
 	if len(points) > 0 {
 		s.Since = points[0].At

@@ -21,6 +21,7 @@ type Details struct {
 	Progress json.RawMessage  `json:"progress,omitempty"`
 	SaidAt   int64            `json:"said,omitzero"` // when that was known, about
 	Reason   string           `json:"reason,omitzero"`
+	Failure  string           `json:"failure,omitzero"` // the kind of the failure by which it died
 }
 
 // Omission is why the args of a job are not kept.

@@ -27,7 +27,7 @@ func Of(job Job) Details {
 		d.NoArgs = Unwanted
 	}
 	if job.Last != nil {
-		if job.Last.Outcome == record.Failed {
+		if job.Last.HasFailed() {
 			d.Fails++
 		}
 		d.Attempts = append(d.Attempts, *job.Last)
@@ -44,7 +44,7 @@ func Attempts(trail *record.Trail, crashes *crash.Record) []record.Attempt {
 	attempts := slices.Clone(trail.Interrupted)
 	for _, f := range trail.Errors {
 		attempts = append(attempts, record.Attempt{Number: f.Attempt, Due: f.Due, Begun: f.Begun, Ended: f.At,
-			Worker: f.Worker, Outcome: record.Failed, Error: f.Error, Stack: f.Stack})
+			Worker: f.Worker, Outcome: record.FailureOutcome(f.Kind), Error: f.Error, Stack: f.Stack})
 	}
 	attempts = append(attempts, Crashed(trail, crashes)...)
 	slices.SortStableFunc(attempts, func(a, b record.Attempt) int { return cmp.Compare(a.Ended, b.Ended) })

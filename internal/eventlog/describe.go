@@ -37,11 +37,12 @@ func (l *Log) describeJob(e event.Event) (level slog.Level, message string, ref 
 		}
 	case event.JobFailed:
 		return slog.LevelWarn, "job failed, will be retried", e.JobRef, func() []slog.Attr {
-			return append([]slog.Attr{slog.Duration("retry_in", e.RetryIn)}, l.failureAttrs(e.Err)...)
+			return append([]slog.Attr{slog.Duration("retry_in", e.RetryIn), kindAttr(e.Failure)},
+				l.failureAttrs(e.Err)...)
 		}
 	case event.JobBuried:
 		return slog.LevelError, "job buried", e.JobRef, func() []slog.Attr {
-			return append([]slog.Attr{slog.String("reason", e.Reason)}, l.failureAttrs(e.Err)...)
+			return append([]slog.Attr{slog.String("reason", e.Reason), kindAttr(e.Failure)}, l.failureAttrs(e.Err)...)
 		}
 	case event.JobCancelled:
 		return slog.LevelInfo, "job cancelled", e.JobRef, none
@@ -51,7 +52,9 @@ func (l *Log) describeJob(e event.Event) (level slog.Level, message string, ref 
 		return slog.LevelError, "the function OnDeath failed", e.JobRef,
 			func() []slog.Attr { return l.failureAttrs(e.Err) }
 	case event.JobDiscarded:
-		return slog.LevelInfo, "job discarded", e.JobRef, func() []slog.Attr { return l.failureAttrs(e.Err) }
+		return slog.LevelInfo, "job discarded", e.JobRef, func() []slog.Attr {
+			return append([]slog.Attr{kindAttr(e.Failure)}, l.failureAttrs(e.Err)...)
+		}
 	case event.JobSnoozed:
 		return slog.LevelDebug, "job snoozed", e.JobRef, func() []slog.Attr {
 			return append([]slog.Attr{slog.Duration("for", e.For)}, l.failureAttrs(e.Err)...)
@@ -199,6 +202,14 @@ func (l *Log) failureAttrs(err error) []slog.Attr {
 		attrs = append(attrs, slog.String("stack", stack))
 	}
 	return attrs
+}
+
+// kindAttr is the kind of a failure, an empty attribute where it is none.
+func kindAttr(kind event.FailureKind) slog.Attr {
+	if kind == "" {
+		return slog.Attr{}
+	}
+	return slog.String("failure", string(kind))
 }
 
 func errorAttr(err error) slog.Attr {

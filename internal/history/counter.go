@@ -23,6 +23,7 @@ const (
 type Attempt struct {
 	Name, ID string // of the job
 	Result   Result
+	TimedOut bool          // it failed, or its job died, because its time was up
 	Error    string        // by which it belongs to a group of errors; empty where it belongs to none
 	Begun    time.Time     // when its handler was called, by the clock of this machine; zero where it never was
 	Due      time.Time     // by the clock of Redis; zero where nobody knows

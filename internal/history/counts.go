@@ -10,6 +10,7 @@ import (
 // Counts are the sums of one name in some time.
 type Counts struct {
 	Done, Failed, Dead int64
+	TimedOut           int64 // of those that failed or died
 	Run, Waited        Durations
 }
 
@@ -21,6 +22,9 @@ func (c *Counts) count(a *Attempt, ahead time.Duration) {
 		c.Failed++
 	case Dead:
 		c.Dead++
+	}
+	if a.TimedOut {
+		c.TimedOut++
 	}
 	if a.Begun.IsZero() {
 		return
@@ -37,6 +41,7 @@ const (
 	letterDone   = 'd'
 	letterFailed = 'f'
 	letterDead   = 'm'
+	letterTimes  = 't'
 	letterRun    = 'r'
 	letterWaited = 'w'
 )
@@ -61,6 +66,8 @@ func Parse(stored string) (c Counts) {
 			c.Failed += n
 		case letter == letterDead:
 			c.Dead += n
+		case letter == letterTimes:
+			c.TimedOut += n
 		}
 	}
 	return c
@@ -73,6 +80,7 @@ func (c *Counts) Take() string {
 	b = appendCount(b, letterDone, c.Done)
 	b = appendCount(b, letterFailed, c.Failed)
 	b = appendCount(b, letterDead, c.Dead)
+	b = appendCount(b, letterTimes, c.TimedOut)
 	run, waited := c.Run.Sum, c.Waited.Sum
 	b = c.Run.appendStored(b, letterRun)
 	b = c.Waited.appendStored(b, letterWaited)

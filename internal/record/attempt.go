@@ -21,6 +21,7 @@ type Attempt struct {
 // How attempts end with which a job does not.
 const (
 	Failed   = "failed"
+	TimedOut = "timeout" // failed because its time was up
 	Snoozed  = "snoozed"
 	Released = "released"
 	Crashed  = "crashed" // its worker died
@@ -31,6 +32,17 @@ const (
 	maxInterrupted       = 10
 	maxInterruptionBytes = 200
 )
+
+// HasFailed tells whether the attempt counts as a failure of its job.
+func (a *Attempt) HasFailed() bool { return a.Outcome == Failed || a.Outcome == TimedOut }
+
+// FailureOutcome is how an attempt has ended that failed, by the kind of its failure.
+func FailureOutcome(kind string) string {
+	if kind == TimedOut {
+		return TimedOut
+	}
+	return Failed
+}
 
 // Interrupt returns the trail with more attempts that did not fail, the texts of which it bounds.
 func (t Trail) Interrupt(attempts ...Attempt) Trail {

@@ -24,6 +24,7 @@ type Outcome struct {
 	Result  json.RawMessage `json:"result,omitempty"`  // absent where the handler returns none
 	Object  string          `json:"object,omitempty"`  // SHA-256 of the result, where it is stored as an object
 	Problem string          `json:"problem,omitempty"` // why a result that was returned is not here
+	Failure string          `json:"failure,omitempty"` // the kind of the failure by which it died, without a morgue
 }
 
 // DecodeOutcome reads what is kept of a job. Its errors are those of encoding/json.
@@ -68,6 +69,9 @@ func (o Outcome) Encode() []byte {
 	}
 	if o.Problem != "" {
 		dst = rawjson.AppendString(append(dst, `,"problem":`...), o.Problem)
+	}
+	if o.Failure != "" {
+		dst = rawjson.AppendString(append(dst, `,"failure":`...), o.Failure)
 	}
 	return append(dst, '}')
 }

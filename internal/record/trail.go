@@ -13,6 +13,7 @@ type Trail struct {
 	Releases int       `json:"releases,omitempty"` // in a row; how long the next one waits depends on it
 	Errors   []Failure `json:"errors,omitempty"`   // the last maxErrors
 	Reason   string    `json:"reason,omitempty"`   // why it is in the morgue
+	Failure  string    `json:"failure,omitempty"`  // the kind of the failure with which it came there
 	RunAt    int64     `json:"run_at,omitempty"`   // ms, when the next attempt is due
 	First    int64     `json:"first,omitempty"`    // ms of the first failure, where RetryFor is in force
 	Begun    bool      `json:"begun,omitempty"`    // an attempt was put off by its handler, of a job that may expire
@@ -37,6 +38,7 @@ type Failure struct {
 	Worker  string `json:"worker"`
 	Error   string `json:"error"`
 	Stack   string `json:"stack,omitempty"`
+	Kind    string `json:"kind,omitempty"` // TimedOut, or empty for any other
 }
 
 // The bounds of a trail, so that a job that fails for weeks does not grow.
@@ -91,4 +93,12 @@ func (t *Trail) LastError() string {
 		return t.Errors[n-1].Error
 	}
 	return ""
+}
+
+// FailureKind is the kind of the last failure; of a job in the morgue, of that with which it came there.
+func (t *Trail) FailureKind() string {
+	if n := len(t.Errors); t.Reason == "" && n > 0 {
+		return t.Errors[n-1].Kind
+	}
+	return t.Failure
 }

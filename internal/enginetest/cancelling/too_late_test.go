@@ -116,6 +116,8 @@ func TestADeadlineEndsTheCtxAndTheJob(t *testing.T) {
 		buried := pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobBuried](receipt.ID))
 		if errors.Is(buried.Err, work.ErrDeadline) { // else the machine was so slow that it has not begun
 			assert.Equal(t, "its next attempt would come after its deadline", buried.Reason)
+			require.ErrorIs(t, buried.Err, work.ErrTimeout)
+			assert.Equal(t, event.FailureTimeout, buried.Failure)
 			return
 		}
 		assert.Equal(t, "its deadline has passed", buried.Reason)

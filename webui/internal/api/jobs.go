@@ -26,7 +26,8 @@ type jobList struct {
 }
 
 // filterKeys are those of the query of a filter.
-var filterKeys = []string{"state", "name", "id", "tag", "error", "args", "group", "source", "older", "meta", "newest"}
+var filterKeys = []string{"state", "name", "id", "tag", "error", "args", "group", "failure", "source", "older", "meta",
+	"newest"}
 
 // onlyKeys refuses a query in which something would be dropped without a word: what is left of it selects more than was
 // meant.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/webui/internal/format"
 	"github.com/265d0351/work/webui/internal/visit"
@@ -50,6 +51,7 @@ func FilterOf(v *visit.Visit) (Filter, error) {
 		Selection: inspect.Selection{
 			State: work.State(get("state")), Name: v.Query.Get("name"), ID: v.Query.Get("id"), Tag: v.Query.Get("tag"),
 			ErrorText: v.Query.Get("error"), ArgsText: v.Query.Get("args"), ErrorGroup: v.Query.Get("group"),
+			Failure: event.FailureKind(get("failure")),
 		}}
 	f.Newest, f.Ended = f.State.Ended(), f.Ended && f.State == ""
 	if newest := v.Query.Get("newest"); newest != "" {
@@ -62,6 +64,10 @@ func FilterOf(v *visit.Visit) (Filter, error) {
 		return f, visit.BadRequest(fmt.Sprintf("there is no list of jobs that are %q: use one of queued, running, "+
 			"scheduled, retrying, stalled, dead, succeeded, cancelled, discarded, expired and deleted",
 			format.Shorten(string(f.State), 60)))
+	}
+	if f.Failure != "" && f.Failure != event.FailureTimeout {
+		return f, visit.BadRequest(fmt.Sprintf("there is no kind of failure %q: use timeout, or none for any",
+			format.Shorten(string(f.Failure), 60)))
 	}
 	var err error
 	if f.About != "" {
@@ -90,8 +96,8 @@ func FilterOf(v *visit.Visit) (Filter, error) {
 
 // plain tells whether nothing is looked for but a state and a name.
 func (f *Filter) plain() bool {
-	return f.ID == "" && f.Tag == "" && f.ErrorText == "" && f.ArgsText == "" && f.ErrorGroup == "" && f.Source == 0 &&
-		f.OlderThan == 0 && len(f.Meta) == 0
+	return f.ID == "" && f.Tag == "" && f.ErrorText == "" && f.ArgsText == "" && f.ErrorGroup == "" &&
+		f.Failure == "" && f.Source == 0 && f.OlderThan == 0 && len(f.Meta) == 0
 }
 
 // Pages tells whether the list can be read page by page, without looking at what does not match.
@@ -112,7 +118,7 @@ func (f *Filter) Query() url.Values {
 	query := url.Values{}
 	for key, value := range map[string]string{
 		"state": string(f.State), "name": f.Name, "id": f.ID, "tag": f.Tag, "error": f.ErrorText, "args": f.ArgsText,
-		"group": f.ErrorGroup, "source": f.About, "older": f.Older, "meta": f.Pair,
+		"group": f.ErrorGroup, "failure": string(f.Failure), "source": f.About, "older": f.Older, "meta": f.Pair,
 	} {
 		if value != "" {
 			query.Set(key, value)
@@ -175,7 +181,8 @@ func (f *Filter) TitleText() string {
 func (f *Filter) Words() string {
 	query := f.Query()
 	var words []string
-	for _, key := range []string{"state", "name", "id", "tag", "error", "args", "group", "source", "older", "meta"} {
+	for _, key := range []string{"state", "name", "id", "tag", "error", "args", "group", "failure", "source", "older",
+		"meta"} {
 		if value := query.Get(key); value != "" {
 			words = append(words, key+" "+format.Shorten(value, 100))
 		}

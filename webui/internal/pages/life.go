@@ -101,7 +101,8 @@ func endedWithLast(job *inspect.JobInfo) bool {
 		return false
 	}
 	outcome := job.Attempts[len(job.Attempts)-1].Outcome
-	return outcome == string(job.State) || job.State == work.StateDead && (outcome == "failed" || outcome == "crashed")
+	dies := outcome == "failed" || outcome == "timeout" || outcome == "crashed"
+	return outcome == string(job.State) || job.State == work.StateDead && dies
 }
 
 // wait adds a span in which no attempt ran, if there was one.

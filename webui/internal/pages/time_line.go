@@ -60,6 +60,7 @@ type outcomeLook struct{ Class, Sign string }
 // outcomeLooks are by what attempts say of themselves.
 var outcomeLooks = map[string]outcomeLook{
 	inspect.AttemptRunning: {"now", "▸"}, "succeeded": {"good", "✓"}, "failed": {"warn", "✕"},
+	"timeout": {"warn", "◷"},
 	"crashed": {"bad", "!"}, "discarded": {"bad", "✕"}, "snoozed": {"calm", "z"}, "released": {"calm", "↩"},
 	"cancelled": {"calm", "–"},
 }

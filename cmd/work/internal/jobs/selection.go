@@ -10,6 +10,7 @@ import (
 	"github.com/265d0351/work/cmd/work/internal/cli"
 	"github.com/265d0351/work/cmd/work/internal/exit"
 	"github.com/265d0351/work/cmd/work/internal/human"
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/inspect"
 )
 
@@ -21,6 +22,7 @@ type selectionFlags struct {
 	tag       string
 	errorText string
 	group     string
+	failure   string
 	args      string
 	meta      []string
 	source    int64
@@ -36,17 +38,19 @@ func (f *selectionFlags) register(a *cli.App, cmd *cobra.Command, states []work.
 	flags.StringVar(&f.tag, "tag", "", "`tag` that the job has among others")
 	flags.StringVar(&f.errorText, "error", "", "a `part` of the last error, or of the reason for which it died")
 	flags.StringVar(&f.group, "error-group", "", "`digest` of the group that its last error is of: see work errors")
+	flags.StringVar(&f.failure, "failure", "", "`kind` of the last failure, or of that with which it died: timeout")
 	flags.StringVar(&f.args, "args", "", "a `part` of the arguments, as they stand in the JSON array")
 	flags.StringArrayVar(&f.meta, "meta", nil, "note that it was given, `key=value`; may be repeated")
 	flags.Int64Var(&f.source, "source", 0, "`number` of what the job is about")
 	flags.Var(&f.older, "older-than", "dead or stalled for so long, or else enqueued so long ago, as 90s, 2h or 7d")
 	a.CompleteFlag(cmd, "state", func(*cobra.Command) []string { return words(states) })
+	a.CompleteFlag(cmd, "failure", func(*cobra.Command) []string { return []string{string(event.FailureTimeout)} })
 	a.CompleteFlag(cmd, "name", a.QueueNames)
 }
 
 // selectionNames are the flags.
-var selectionNames = []string{"state", "name", "id", "tag", "error", "error-group", "args", "meta", "source",
-	"older-than"}
+var selectionNames = []string{"state", "name", "id", "tag", "error", "error-group", "failure", "args", "meta",
+	"source", "older-than"}
 
 // given tells whether any of the flags was typed.
 func (f *selectionFlags) given(cmd *cobra.Command) bool {
@@ -58,11 +62,14 @@ func (f *selectionFlags) selection(states []work.State) (inspect.Selection, erro
 	if err := checkState(f.state, states); err != nil {
 		return inspect.Selection{}, err
 	}
+	if f.failure != "" && f.failure != string(event.FailureTimeout) {
+		return inspect.Selection{}, exit.Usagef("--failure is %q: give timeout", f.failure)
+	}
 	meta, err := pairs(f.meta)
 	return inspect.Selection{
 		State: work.State(f.state), Name: f.name, ID: f.id, Tag: f.tag, ErrorText: f.errorText, ErrorGroup: f.group,
-		ArgsText: f.args,
-		Meta:     meta, Source: f.source, OlderThan: f.older.Duration(),
+		Failure: event.FailureKind(f.failure), ArgsText: f.args,
+		Meta: meta, Source: f.source, OlderThan: f.older.Duration(),
 	}, err
 }
 
@@ -123,7 +130,8 @@ func selectionText(s inspect.Selection) string {
 	for _, part := range []struct{ is, word string }{
 		{s.Name, "named"}, {s.ID, "with an id that has"}, {s.Tag, "with the tag"},
 		{s.ErrorText, "with an error that has"},
-		{s.ErrorGroup, "of the group of errors"}, {s.ArgsText, "with args that have"},
+		{s.ErrorGroup, "of the group of errors"}, {string(s.Failure), "that failed by a"},
+		{s.ArgsText, "with args that have"},
 	} {
 		if part.is != "" {
 			parts = append(parts, part.word, human.Visible(part.is))

@@ -54,6 +54,7 @@ func jobWhat(job *inspect.JobInfo) string {
 	add(job.Worker != "", "worker "+job.Worker)
 	add(job.Checkin != nil, checkinText(job.Checkin))
 	add(job.Reason != "", job.Reason)
+	add(job.Failure != "", string(job.Failure))
 	add(!strings.Contains(job.Reason, lastError(job)), lastError(job)) // often the reason is the last error
 	if job.State == work.StateQueued {
 		add(true, whyText(job.Why))
@@ -95,7 +96,8 @@ func jobLines(c *console.Console, job *inspect.JobInfo) []string {
 		{"enqueued", human.When(job.EnqueuedAt, job.AsOf)}, {"due", human.When(job.RunAt, job.AsOf)},
 		{"begun", human.When(job.BegunAt, job.AsOf)}, {"ended", human.When(job.EndedAt, job.AsOf)},
 		{"worker", human.Visible(job.Worker)}, {"said", human.Visible(checkinText(job.Checkin))},
-		{"waits", whyText(job.Why)}, {"reason", human.Visible(job.Reason)}, {"fails", numberText(int64(job.Fails))},
+		{"waits", whyText(job.Why)}, {"reason", human.Visible(job.Reason)},
+		{"failure", string(job.Failure)}, {"fails", numberText(int64(job.Fails))},
 	}
 	for _, failed := range job.Errors {
 		facts = append(facts, console.SummaryLine{"error", errorText(failed)})
