@@ -20,6 +20,7 @@ type Client struct {
 	instance string
 	idle     chan redisconn.Conn // connections for waiting that nobody uses
 	waits    func()              // is told that a wait begins; tests listen
+	kinds    map[Kind]ownKind    // is read only, once the client is open
 
 	life context.Context    // ends with Close
 	end  context.CancelFunc // idempotent
@@ -57,7 +58,8 @@ const idleConnections = 4
 // Open makes a client of the Redis that the DSN names: redis://, rediss:// and unix:// with their options, or memory://
 // where the package embedded is imported. It dials nothing.
 func Open(dsn string, options ...Option) (*Client, error) {
-	c := &Client{instance: ids.UUID(), idle: make(chan redisconn.Conn, idleConnections), waits: func() {}}
+	c := &Client{instance: ids.UUID(), idle: make(chan redisconn.Conn, idleConnections), waits: func() {},
+		kinds: map[Kind]ownKind{}}
 	for _, option := range options {
 		if err := option(c); err != nil {
 			return nil, err

@@ -76,19 +76,21 @@ func (c Config) stored() (string, error) {
 	return string(text), err
 }
 
-// checked is the config with its default, or says what is wrong with it.
-func (c Config) checked() (Config, error) {
-	if c.Kind == "" {
-		c.Kind = KindLeaf
+// checked is a config with its default, or says what is wrong with it.
+func (c *Client) checked(config Config) (Config, error) {
+	if config.Kind == "" {
+		config.Kind = KindLeaf
 	}
+	base := c.base(config.Kind)
 	switch {
-	case c.Kind != KindLeaf && c.Kind != KindSorted && c.Kind != KindQueue && c.Kind != KindJob:
-		return c, fmt.Errorf("kind %q is unknown: use %q, %q, %q or %q", c.Kind, KindLeaf, KindSorted, KindQueue,
-			KindJob)
-	case c.MaxLength < 0:
-		return c, fmt.Errorf("max_length %d is negative: use 0 for no limit", c.MaxLength)
-	case c.MaxLength > 0 && c.Kind != KindLeaf:
-		return c, fmt.Errorf("max_length %d of a %s has no meaning: only a leaf has a limit", c.MaxLength, c.Kind)
+	case !builtIn(base):
+		return config, fmt.Errorf("kind %q is unknown: use %q, %q, %q or %q, or add it with WithKind", config.Kind,
+			KindLeaf, KindSorted, KindQueue, KindJob)
+	case config.MaxLength < 0:
+		return config, fmt.Errorf("max_length %d is negative: use 0 for no limit", config.MaxLength)
+	case config.MaxLength > 0 && base != KindLeaf:
+		return config, fmt.Errorf("max_length %d of a %s has no meaning: only a leaf has a limit", config.MaxLength,
+			config.Kind)
 	}
-	return c, nil
+	return config, nil
 }

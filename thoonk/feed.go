@@ -27,7 +27,7 @@ var errFickle = errors.New("its config changes faster than a call can be made: t
 type feed struct {
 	client *Client
 	db     *thoonkdb.Feed
-	kind   Kind
+	base   Kind          // what it is kept as
 	turn   chan struct{} // full while one of this feed's callers waits in Redis, for all of them
 
 	mu     sync.Mutex
@@ -35,11 +35,14 @@ type feed struct {
 	config Config
 }
 
-// open reads the config and refuses a feed of another kind.
-func (c *Client) open(ctx context.Context, name string, kind Kind) (*feed, error) {
+// open reads the config and refuses a feed of another kind, or first creates the feed where the options want that.
+func (c *Client) open(ctx context.Context, name string, kind Kind, options []OpenOption) (*feed, error) {
 	var f *feed
 	err := c.about(ctx, name, func(ctx context.Context, db *thoonkdb.Feed) error {
-		f = &feed{client: c, db: db, kind: kind, turn: make(chan struct{}, 1)}
+		if err := c.ensure(ctx, db, kind, options); err != nil {
+			return err
+		}
+		f = &feed{client: c, db: db, base: kind, turn: make(chan struct{}, 1)}
 		return f.learn(ctx)
 	})
 	if err != nil {
@@ -51,8 +54,11 @@ func (c *Client) open(ctx context.Context, name string, kind Kind) (*feed, error
 // Name is the name of the feed.
 func (f *feed) Name() string { return f.db.Name() }
 
-// Kind is the kind of the feed.
-func (f *feed) Kind() Kind { return f.kind }
+// Kind is the kind of the feed, as its config says it.
+func (f *feed) Kind() Kind {
+	_, config := f.snapshot()
+	return config.Kind
+}
 
 // learn reads the config again.
 func (f *feed) learn(ctx context.Context) error {
@@ -64,8 +70,8 @@ func (f *feed) learn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if config.Kind != f.kind {
-		return &KindError{Want: f.kind, Have: config.Kind}
+	if f.client.base(config.Kind) != f.base {
+		return &KindError{Want: f.base, Have: config.Kind}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

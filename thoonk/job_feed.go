@@ -20,10 +20,10 @@ type JobFeed[T, R any] struct {
 	results Codec[R]
 }
 
-// OpenJobFeed opens a job feed; a nil codec is [JSON]. It fails with [ErrNoFeed] or a [*KindError].
+// OpenJobFeed opens a job feed; a nil codec is [JSON]. It fails with [ErrNoFeed], see [OrCreate], or a [*KindError].
 func OpenJobFeed[T, R any](ctx context.Context, c *Client, name string, items Codec[T],
-	results Codec[R]) (*JobFeed[T, R], error) {
-	f, err := c.open(ctx, name, KindJob)
+	results Codec[R], options ...OpenOption) (*JobFeed[T, R], error) {
+	f, err := c.open(ctx, name, KindJob, options)
 	if err != nil {
 		return nil, err
 	}

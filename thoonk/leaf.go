@@ -14,9 +14,10 @@ type Leaf[T any] struct {
 	codec Codec[T]
 }
 
-// OpenLeaf opens a leaf; a nil codec is [JSON]. It fails with [ErrNoFeed] or a [*KindError].
-func OpenLeaf[T any](ctx context.Context, c *Client, name string, codec Codec[T]) (*Leaf[T], error) {
-	f, err := c.open(ctx, name, KindLeaf)
+// OpenLeaf opens a leaf; a nil codec is [JSON]. It fails with [ErrNoFeed], see [OrCreate], or a [*KindError].
+func OpenLeaf[T any](ctx context.Context, c *Client, name string, codec Codec[T],
+	options ...OpenOption) (*Leaf[T], error) {
+	f, err := c.open(ctx, name, KindLeaf, options)
 	if err != nil {
 		return nil, err
 	}

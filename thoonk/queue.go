@@ -14,9 +14,10 @@ type Queue[T any] struct {
 	codec Codec[T]
 }
 
-// OpenQueue opens a queue; a nil codec is [JSON]. It fails with [ErrNoFeed] or a [*KindError].
-func OpenQueue[T any](ctx context.Context, c *Client, name string, codec Codec[T]) (*Queue[T], error) {
-	f, err := c.open(ctx, name, KindQueue)
+// OpenQueue opens a queue; a nil codec is [JSON]. It fails with [ErrNoFeed], see [OrCreate], or a [*KindError].
+func OpenQueue[T any](ctx context.Context, c *Client, name string, codec Codec[T],
+	options ...OpenOption) (*Queue[T], error) {
+	f, err := c.open(ctx, name, KindQueue, options)
 	if err != nil {
 		return nil, err
 	}

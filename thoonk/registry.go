@@ -10,7 +10,7 @@ import (
 
 // Create makes a feed. It fails with [ErrExists] where there is one of that name, and otherwise is an event for all.
 func (c *Client) Create(ctx context.Context, name string, config Config) error {
-	config, err := config.checked()
+	config, err := c.checked(config)
 	if err != nil {
 		return c.explained(name, err)
 	}
@@ -51,7 +51,7 @@ func (c *Client) Config(ctx context.Context, name string) (Config, error) {
 // SetConfig stores another config, which is an event for all. The kind of a feed cannot be changed: that fails with a
 // [*KindError].
 func (c *Client) SetConfig(ctx context.Context, name string, config Config) error {
-	config, err := config.checked()
+	config, err := c.checked(config)
 	if err != nil {
 		return c.explained(name, err)
 	}
@@ -99,13 +99,23 @@ func (c *Client) Names(ctx context.Context) ([]string, error) {
 }
 
 // Open opens a feed as what its config says: a [*Leaf], [*SortedFeed] or [*Queue] of bytes, or a [*JobFeed] of bytes
-// with results of bytes. [OpenLeaf], [OpenSortedFeed], [OpenQueue] and [OpenJobFeed] open one with values of a type.
-func (c *Client) Open(ctx context.Context, name string) (Feed, error) {
+// with results of bytes; one of a kind of the program's own as [WithKind] says. [OpenLeaf], [OpenSortedFeed], [OpenQueue]
+// and [OpenJobFeed] open one with values of a type.
+func (c *Client) Open(ctx context.Context, name string, options ...OpenOption) (Feed, error) {
+	err := c.about(ctx, name, func(ctx context.Context, db *thoonkdb.Feed) error {
+		return c.ensure(ctx, db, "", options)
+	})
+	if err != nil {
+		return nil, err
+	}
 	config, err := c.Config(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	switch config.Kind {
+	if own := c.kinds[config.Kind]; own.open != nil {
+		return own.open(ctx, c, name)
+	}
+	switch c.base(config.Kind) {
 	case KindLeaf:
 		return OpenLeaf(ctx, c, name, Codec[[]byte](Raw{}))
 	case KindSorted:
@@ -115,7 +125,7 @@ func (c *Client) Open(ctx context.Context, name string) (Feed, error) {
 	case KindJob:
 		return OpenJobFeed(ctx, c, name, Codec[[]byte](Raw{}), Codec[[]byte](Raw{}))
 	}
-	return nil, c.explained(name, &KindError{Want: "one of this package's", Have: config.Kind})
+	return nil, c.explained(name, &KindError{Want: "one that this client knows", Have: config.Kind})
 }
 
 // about makes calls that concern one feed, of whatever kind.

@@ -14,9 +14,11 @@ type SortedFeed[T any] struct {
 	codec Codec[T]
 }
 
-// OpenSortedFeed opens a sorted feed; a nil codec is [JSON]. It fails with [ErrNoFeed] or a [*KindError].
-func OpenSortedFeed[T any](ctx context.Context, c *Client, name string, codec Codec[T]) (*SortedFeed[T], error) {
-	f, err := c.open(ctx, name, KindSorted)
+// OpenSortedFeed opens a sorted feed; a nil codec is [JSON]. It fails with [ErrNoFeed], see [OrCreate], or a
+// [*KindError].
+func OpenSortedFeed[T any](ctx context.Context, c *Client, name string, codec Codec[T],
+	options ...OpenOption) (*SortedFeed[T], error) {
+	f, err := c.open(ctx, name, KindSorted, options)
 	if err != nil {
 		return nil, err
 	}
