@@ -40,10 +40,13 @@ func (c *Client) Subscribe(ctx context.Context, w Watch) (iter.Seq[Event], error
 		return nil, ErrClosed
 	}
 	return func(yield func(Event) bool) {
-		ctx, end := c.within(ctx)
-		defer end()
-		l := &listener{client: c, patterns: patterns, yield: yield, end: end}
-		l.listen(ctx)
+		c.listen(ctx, patterns, func(m message) bool {
+			if m.what == Connected || m.what == Disconnected {
+				return yield(Event{What: m.what, Err: m.err})
+			}
+			event, ours := c.event(m.channel, m.text)
+			return !ours || yield(event)
+		})
 	}, nil
 }
 
@@ -72,11 +75,27 @@ func escaped(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
 }
 
-// listener is one loop over events. One goroutine uses it.
+// message is what was heard on a channel, or that the connection stands or does not.
+type message struct {
+	what    What // Connected, Disconnected, or Published
+	channel string
+	text    []byte
+	err     error // of Disconnected
+}
+
+// listen tells messages until tell returns false, ctx ends or the client is closed.
+func (c *Client) listen(ctx context.Context, patterns []string, tell func(message) bool) {
+	ctx, end := c.within(ctx)
+	defer end()
+	l := &listener{client: c, patterns: patterns, yield: tell, end: end}
+	l.listen(ctx)
+}
+
+// listener is one loop over messages. One goroutine uses it.
 type listener struct {
 	client   *Client
 	patterns []string
-	yield    func(Event) bool
+	yield    func(message) bool
 	end      func()
 	over     bool // the loop was left: yield must not be called again
 	silent   bool // Disconnected has been said
@@ -92,7 +111,7 @@ func (l *listener) listen(ctx context.Context) {
 		}
 		if !l.silent {
 			l.silent = true
-			l.tell(Event{What: Disconnected, Err: err})
+			l.tell(message{what: Disconnected, err: err})
 		}
 		if !sleep(ctx, l.pause) {
 			return
@@ -103,17 +122,15 @@ func (l *listener) listen(ctx context.Context) {
 
 func (l *listener) connected() {
 	l.silent, l.pause = false, pauseMin
-	l.tell(Event{What: Connected})
+	l.tell(message{what: Connected})
 }
 
-func (l *listener) heard(channel string, message []byte) {
-	if event, ok := l.client.event(channel, message); ok {
-		l.tell(event)
-	}
+func (l *listener) heard(channel string, text []byte) {
+	l.tell(message{what: Published, channel: channel, text: text})
 }
 
-func (l *listener) tell(e Event) {
-	if !l.over && !l.yield(e) {
+func (l *listener) tell(m message) {
+	if !l.over && !l.yield(m) {
 		l.over = true
 		l.end()
 	}
