@@ -22,10 +22,12 @@ type Client struct {
 	waits    func()              // is told that a wait begins; tests listen
 	kinds    map[Kind]ownKind    // is read only, once the client is open
 
-	life context.Context    // ends with Close
-	end  context.CancelFunc // idempotent
-	once sync.Once
-	err  error // of Close
+	life     context.Context    // ends with Close
+	end      context.CancelFunc // idempotent
+	gate     sync.Mutex         // of watchers: none is added once the client is closed
+	watchers sync.WaitGroup     // goroutines that wait for the ends of jobs
+	once     sync.Once
+	err      error // of Close
 }
 
 // Option changes how a [Client] is opened.
@@ -77,11 +79,27 @@ func Open(dsn string, options ...Option) (*Client, error) {
 // Instance is the name of this client in events about feeds.
 func (c *Client) Instance() string { return c.instance }
 
+// watch runs loops that end with the client, and that Close waits for. It returns false where that is closed.
+func (c *Client) watch(loops ...func()) bool {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	if c.life.Err() != nil {
+		return false
+	}
+	for _, loop := range loops {
+		c.watchers.Go(loop)
+	}
+	return true
+}
+
 // Close ends all calls that wait and all subscriptions, with [ErrClosed]; later calls fail with it. What has been
 // claimed stays claimed. A second Close does nothing more.
 func (c *Client) Close() error {
 	c.once.Do(func() {
+		c.gate.Lock()
 		c.end()
+		c.gate.Unlock()
+		c.watchers.Wait()
 		c.dropIdle()
 		c.err = c.store.Driver().Close()
 	})

@@ -130,6 +130,23 @@ func (f *Feed) Withdraw(ctx context.Context, known, id string) (bool, error) {
 	})
 }
 
+// Have tells of each id whether it has an item, wherever its job is. It makes a call for each.
+func (f *Feed) Have(ctx context.Context, ids []string) ([]bool, error) {
+	calls := make([]redisconn.Call, len(ids))
+	for i, id := range ids {
+		calls[i] = redisconn.Call{Command: "HEXISTS", Keys: []string{f.items}, Args: []any{id}}
+	}
+	values, err := f.look(ctx, calls...)
+	if err != nil {
+		return nil, err
+	}
+	have := make([]bool, len(values))
+	for i, value := range values {
+		have[i] = value == int64(1)
+	}
+	return have, nil
+}
+
 // Stalled returns the ids of parked jobs, in the order in which they were.
 func (f *Feed) Stalled(ctx context.Context) ([]string, error) { return f.list(ctx, f.stalled) }
 
