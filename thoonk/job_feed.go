@@ -144,6 +144,29 @@ func (j *JobFeed[T, R]) Stalled(ctx context.Context) (ids []string, err error) {
 	return ids, err
 }
 
+// AllIDs returns the ids of all jobs, whether they wait, are claimed or are stalled, in no order. IDs are those that
+// wait.
+func (j *JobFeed[T, R]) AllIDs(ctx context.Context) (ids []string, err error) {
+	err = j.read(ctx, func(ctx context.Context) error {
+		ids, err = j.db.AllIDs(ctx)
+		return err
+	})
+	return ids, err
+}
+
+// Cancels tells how often a job was claimed and cancelled, or lost to [JobFeed.Maintain], wherever it is now, or fails
+// with [ErrNoItem].
+func (j *JobFeed[T, R]) Cancels(ctx context.Context, id string) (times int, err error) {
+	err = j.read(ctx, func(ctx context.Context) error {
+		n, found, err := j.db.Cancels(ctx, id)
+		if times = n; err == nil && !found {
+			err = &FeedError{Feed: j.Name(), ID: id, Err: ErrNoItem}
+		}
+		return err
+	})
+	return times, err
+}
+
 // Item returns what a job is that waits, is claimed or is stalled, or fails with [ErrNoItem].
 func (j *JobFeed[T, R]) Item(ctx context.Context, id string) (T, error) {
 	return one(ctx, j.feed, j.items, id)

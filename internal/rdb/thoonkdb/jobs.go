@@ -147,6 +147,27 @@ func (f *Feed) Have(ctx context.Context, ids []string) ([]bool, error) {
 	return have, nil
 }
 
+// AllIDs returns the ids of all jobs, wherever they are, in no order.
+func (f *Feed) AllIDs(ctx context.Context) ([]string, error) {
+	values, err := f.look(ctx, redisconn.Call{Command: "HKEYS", Keys: []string{f.items}})
+	if err != nil {
+		return nil, err
+	}
+	return texts("HKEYS", values[0])
+}
+
+// Cancels tells how often a job was cancelled; false if there is no such job.
+func (f *Feed) Cancels(ctx context.Context, id string) (times int, found bool, err error) {
+	values, err := f.look(ctx,
+		redisconn.Call{Command: "HEXISTS", Keys: []string{f.items}, Args: []any{id}},
+		redisconn.Call{Command: "HMGET", Keys: []string{f.cancelled}, Args: []any{id}})
+	if err != nil {
+		return 0, false, err
+	}
+	r := redisconn.Read("HMGET", values[1])
+	return int(r.Number()), values[0] == int64(1), r.Err()
+}
+
 // Stalled returns the ids of parked jobs, in the order in which they were.
 func (f *Feed) Stalled(ctx context.Context) ([]string, error) { return f.list(ctx, f.stalled) }
 
