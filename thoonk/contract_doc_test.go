@@ -21,7 +21,7 @@ func TestTheContractNamesEveryKey(t *testing.T) {
 	require.NoError(t, err)
 	_, section, _ := strings.Cut(string(page), "\n## Thoonk\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	scripts, err := filepath.Glob(filepath.Join("..", "lua", "thoonk", "*.lua"))
+	scripts, err := filepath.Glob(filepath.Join("..", "lua", "[tr]*n[kg]", "*.lua"))
 	require.NoError(t, err)
 	require.NotEmpty(t, scripts)
 	for _, script := range scripts {
@@ -32,7 +32,8 @@ func TestTheContractNamesEveryKey(t *testing.T) {
 			keys := keyOfAHeader.FindAllStringSubmatch(string(source), -1)
 			require.NotEmpty(t, keys)
 			for _, key := range keys {
-				assert.Contains(t, section, "`"+strings.ReplaceAll(key[1], "<feed>", "<f>")+"`")
+				named := strings.NewReplacer("<feed>", "<f>", "<name>", "<f>").Replace(key[1])
+				assert.Contains(t, section, "`"+named+"`")
 			}
 		})
 	}

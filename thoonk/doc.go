@@ -4,8 +4,8 @@
 // names, of whatever language they are.
 //
 //	client, err := thoonk.Open("redis://localhost:6379/0")
-//	err = client.Create(ctx, "thumbnails", thoonk.Config{Kind: thoonk.KindJob})
-//	jobs, err := thoonk.OpenJobFeed[Picture, string](ctx, client, "thumbnails", nil, nil)
+//	ifNew := thoonk.OrCreate(thoonk.Config{})
+//	jobs, err := thoonk.OpenJobFeed[Picture, string](ctx, client, "thumbnails", nil, nil, ifNew)
 //
 //	id, err := jobs.Put(ctx, Picture{Path: "cat.png"})          // one program
 //	result, err := jobs.Result(ctx, id, time.Minute)
@@ -20,7 +20,10 @@
 //   - [Queue]: items that are taken out, first in, first out.
 //   - [JobFeed]: items that are claimed, and finished, cancelled or stalled; with results.
 //
-// A feed is created once, with its kind. [Client.Open] opens it as what it is; OpenLeaf and its like open it with
+// Beside them stand [Recurring] items, which come again and again, and [Object]s, whose methods are Lua scripts.
+//
+// A feed is created once, with its kind: by [Client.Create], or by who opens it first with [OrCreate]. Programs may
+// have kinds of their own, see [WithKind]. [Client.Open] opens a feed as what it is; OpenLeaf and its like open it with
 // values of a type, which a [Codec] turns into bytes: [JSON] where none is given, [Raw] for bytes that are not to be
 // touched.
 //

@@ -28,7 +28,8 @@ type Ended[R any] struct {
 // not block, and not close the client. All jobs of one feed that was opened share one connection. After an error of
 // PutThen itself then is not called; the job may be in the feed all the same, as with Put. Do not use an id again while
 // the earlier job of it ends: that one's end may be told.
-func (j *JobFeed[T, R]) PutThen(ctx context.Context, value T, then func(Ended[R]), options ...PutOption) (string, error) {
+func (j *JobFeed[T, R]) PutThen(ctx context.Context, value T, then func(Ended[R]),
+	options ...PutOption) (string, error) {
 	chosen, err := newPutting(options, checkJobID)
 	if err != nil {
 		return "", j.client.explained(j.Name(), err)

@@ -22,6 +22,8 @@ type JobFeed[T, R any] struct {
 }
 
 // OpenJobFeed opens a job feed; a nil codec is [JSON]. It fails with [ErrNoFeed], see [OrCreate], or a [*KindError].
+//
+//lint:ignore params the options are most often left out
 func OpenJobFeed[T, R any](ctx context.Context, c *Client, name string, items Codec[T],
 	results Codec[R], options ...OpenOption) (*JobFeed[T, R], error) {
 	f, err := c.open(ctx, name, KindJob, options)

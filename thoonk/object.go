@@ -94,7 +94,8 @@ func (e *ScriptError) Error() string {
 func (o *Object) Run(ctx context.Context, method string, args ...any) ([]any, error) {
 	script, ok := o.scripts[method]
 	if !ok {
-		return nil, &NameError{What: "method", Name: method, Reason: "is none of the type " + o.kind + ": add its script"}
+		return nil, &NameError{What: "method", Name: method,
+			Reason: "is none of the type " + o.kind + ": add its script"}
 	}
 	sent, err := o.args(args)
 	if err != nil {

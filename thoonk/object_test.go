@@ -89,7 +89,8 @@ func TestObjectsAreSharedWithOtherPrograms(t *testing.T) {
 		ctx, cancel := context.WithCancel(k.ctx())
 		defer cancel()
 		go func() {
-			_ = k.plain.Subscribe(ctx, channel, func() { close(stands) }, func(message []byte) { theirs <- string(message) })
+			_ = k.plain.Subscribe(ctx, channel, func() { close(stands) },
+				func(message []byte) { theirs <- string(message) })
 		}()
 		receive(t, stands)
 
@@ -107,7 +108,8 @@ func TestObjectsAreSharedWithOtherPrograms(t *testing.T) {
 		assert.Equal(t, "6", receive(t, heard).Message)
 		require.NoError(t, object.Emit(k.ctx(), "reset", "is another event"))
 		require.NoError(t, object.Emit(k.ctx(), "re*set", "is one"))
-		assert.Equal(t, thoonk.ObjectEvent{What: thoonk.Published, Event: "re*set", Message: "is one"}, receive(t, heard))
+		assert.Equal(t, thoonk.ObjectEvent{What: thoonk.Published, Event: "re*set", Message: "is one"},
+			receive(t, heard))
 	})
 }
 

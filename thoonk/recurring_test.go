@@ -66,7 +66,8 @@ func TestRecurringItemsComeInTheOrderInWhichTheyAreDue(t *testing.T) {
 			assert.Equal(t, want, got)
 			next, err := set.Due(k.ctx(), want.Item)
 			require.NoError(t, err)
-			assert.WithinRange(t, next, began.Add(time.Hour), time.Now().Add(time.Hour+time.Second), "a period from now")
+			assert.WithinRange(t, next, began.Add(time.Hour), time.Now().Add(time.Hour+time.Second),
+				"a period from now")
 		}
 		_, behind, err = set.Length(k.ctx())
 		require.NoError(t, err)

@@ -99,8 +99,8 @@ func (c *Client) Names(ctx context.Context) ([]string, error) {
 }
 
 // Open opens a feed as what its config says: a [*Leaf], [*SortedFeed] or [*Queue] of bytes, or a [*JobFeed] of bytes
-// with results of bytes; one of a kind of the program's own as [WithKind] says. [OpenLeaf], [OpenSortedFeed], [OpenQueue]
-// and [OpenJobFeed] open one with values of a type.
+// with results of bytes; one of a kind of the program's own as [WithKind] says. [OpenLeaf], [OpenSortedFeed],
+// [OpenQueue] and [OpenJobFeed] open one with values of a type.
 func (c *Client) Open(ctx context.Context, name string, options ...OpenOption) (Feed, error) {
 	err := c.about(ctx, name, func(ctx context.Context, db *thoonkdb.Feed) error {
 		return c.ensure(ctx, db, "", options)
