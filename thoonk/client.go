@@ -30,6 +30,12 @@ type Client struct {
 	err      error // of Close
 }
 
+// ownKind is a kind that the program has added.
+type ownKind struct {
+	base Kind
+	open func(ctx context.Context, name string) (feed any, err error) // nil: as the base
+}
+
 // Option changes how a [Client] is opened.
 type Option func(*Client) error
 
@@ -128,6 +134,27 @@ func (c *Client) within(ctx context.Context) (joined context.Context, end func()
 		stop()
 		cancel()
 	}
+}
+
+// base is what a kind is kept as, or the kind itself where this client was not told of it.
+func (c *Client) base(kind Kind) Kind {
+	if own, ok := c.kinds[kind]; ok {
+		return own.base
+	}
+	return kind
+}
+
+// about makes calls that concern one feed, of whatever kind.
+func (c *Client) about(ctx context.Context, name string, do func(ctx context.Context, db *thoonkdb.Feed) error) error {
+	if err := checkName("feed", name); err != nil {
+		return c.explained(name, err)
+	}
+	if c.life.Err() != nil {
+		return c.explained(name, ErrClosed)
+	}
+	ctx, end := c.within(ctx)
+	defer end()
+	return c.explained(name, do(ctx, c.store.Feed(name)))
 }
 
 // explained says which feed an error is about, and what it means.

@@ -18,6 +18,14 @@ const (
 	KindJob    Kind = "job"
 )
 
+func builtIn(kind Kind) bool {
+	switch kind {
+	case KindLeaf, KindSorted, KindQueue, KindJob:
+		return true
+	}
+	return false
+}
+
 // Config is the stored config of a feed. The zero value is that of a leaf without a limit.
 type Config struct {
 	Kind Kind // empty: a leaf
@@ -76,21 +84,25 @@ func (c Config) stored() (string, error) {
 	return string(text), err
 }
 
-// checked is a config with its default, or says what is wrong with it.
-func (c *Client) checked(config Config) (Config, error) {
-	if config.Kind == "" {
-		config.Kind = KindLeaf
+// orLeaf is a config with its default.
+func (c Config) orLeaf() Config {
+	if c.Kind == "" {
+		c.Kind = KindLeaf
 	}
-	base := c.base(config.Kind)
+	return c
+}
+
+// check says what is wrong with a config of a kind that is kept as base.
+func (c Config) check(base Kind) error {
 	switch {
 	case !builtIn(base):
-		return config, fmt.Errorf("kind %q is unknown: use %q, %q, %q or %q, or add it with WithKind", config.Kind,
+		return fmt.Errorf("kind %q is unknown: use %q, %q, %q or %q, or add it with WithKind", c.Kind,
 			KindLeaf, KindSorted, KindQueue, KindJob)
-	case config.MaxLength < 0:
-		return config, fmt.Errorf("max_length %d is negative: use 0 for no limit", config.MaxLength)
-	case config.MaxLength > 0 && base != KindLeaf:
-		return config, fmt.Errorf("max_length %d of a %s has no meaning: only a leaf has a limit", config.MaxLength,
-			config.Kind)
+	case c.MaxLength < 0:
+		return fmt.Errorf("max_length %d is negative: use 0 for no limit", c.MaxLength)
+	case c.MaxLength > 0 && base != KindLeaf:
+		return fmt.Errorf("max_length %d of a %s has no meaning: only a leaf has a limit", c.MaxLength,
+			c.Kind)
 	}
-	return config, nil
+	return nil
 }

@@ -27,6 +27,8 @@ var (
 	ErrUncertain = errors.New("the connection was lost while an item was taken, which may be lost with it")
 )
 
+var errFickle = errors.New("its config changes faster than a call can be made: try again")
+
 // FeedError says which feed, and which of its items, an error is about.
 type FeedError struct {
 	Feed string

@@ -10,7 +10,7 @@ import (
 )
 
 // Whoever comes first creates the feed, and the one who puts a job in is told what came of it.
-func ExampleJobFeed_PutThen() {
+func ExampleJobEnds() {
 	ctx := context.Background()
 	client, err := thoonk.Open("memory://thoonk-then")
 	if err != nil {
@@ -22,7 +22,7 @@ func ExampleJobFeed_PutThen() {
 		log.Fatal(err)
 	}
 	done := make(chan thoonk.Ended[int])
-	if _, err = jobs.PutThen(ctx, 12, func(e thoonk.Ended[int]) { done <- e }); err != nil {
+	if _, err = thoonk.NewJobEnds(jobs).Put(ctx, 12, func(e thoonk.Ended[int]) { done <- e }); err != nil {
 		log.Fatal(err)
 	}
 	claim, err := jobs.Get(ctx, thoonk.NoWait)

@@ -21,8 +21,6 @@ type Feed interface {
 // staleTries is how often a call is made anew because the config has changed under it.
 const staleTries = 10
 
-var errFickle = errors.New("its config changes faster than a call can be made: try again")
-
 // feed is the part that is alike in all kinds. Its methods may be called concurrently.
 type feed struct {
 	client *Client

@@ -18,7 +18,6 @@ type JobFeed[T, R any] struct {
 	*feed
 	items   Codec[T]
 	results Codec[R]
-	endings *endings
 }
 
 // OpenJobFeed opens a job feed; a nil codec is [JSON]. It fails with [ErrNoFeed], see [OrCreate], or a [*KindError].
@@ -30,7 +29,7 @@ func OpenJobFeed[T, R any](ctx context.Context, c *Client, name string, items Co
 	if err != nil {
 		return nil, err
 	}
-	return &JobFeed[T, R]{f, orJSON(items), orJSON(results), newEndings(f)}, nil
+	return &JobFeed[T, R]{f, orJSON(items), orJSON(results)}, nil
 }
 
 // Put puts a job at the end, or [AtFront], and returns its id, as [Queue.Put] does: [ErrTaken] also where the job of

@@ -38,8 +38,8 @@ func (c *Client) ensure(ctx context.Context, db *thoonkdb.Feed, kind Kind, optio
 	if o.config.Kind == "" {
 		o.config.Kind = kind
 	}
-	config, err := c.checked(o.config)
-	if err != nil {
+	config := o.config.orLeaf()
+	if err := config.check(c.base(config.Kind)); err != nil {
 		return err
 	}
 	if kind != "" && c.base(config.Kind) != kind {

@@ -9,12 +9,6 @@ import (
 // [*JobFeed], for instance.
 type OpenFunc func(ctx context.Context, c *Client, name string) (Feed, error)
 
-// ownKind is a kind that a program has added.
-type ownKind struct {
-	base Kind
-	open OpenFunc
-}
-
 // WithKind adds a kind of the program's own, which is kept in Redis as one of this package's. [Client.Create] takes it,
 // [Client.Open] calls open for feeds of it, with nil as a feed of the base kind; and the functions that open the base
 // kind, such as [OpenQueue], open it too. Each client that uses such a feed has to be told of its kind.
@@ -30,23 +24,12 @@ func WithKind(kind, base Kind, open OpenFunc) Option {
 		if _, twice := c.kinds[kind]; twice {
 			return fmt.Errorf("kind %q is given twice: give it once", kind)
 		}
-		c.kinds[kind] = ownKind{base, open}
+		c.kinds[kind] = ownKind{base: base}
+		if open != nil {
+			c.kinds[kind] = ownKind{base, func(ctx context.Context, name string) (any, error) {
+				return open(ctx, c, name)
+			}}
+		}
 		return nil
 	}
-}
-
-func builtIn(kind Kind) bool {
-	switch kind {
-	case KindLeaf, KindSorted, KindQueue, KindJob:
-		return true
-	}
-	return false
-}
-
-// base is what a kind is kept as, or the kind itself where this client was not told of it.
-func (c *Client) base(kind Kind) Kind {
-	if own, ok := c.kinds[kind]; ok {
-		return own.base
-	}
-	return kind
 }

@@ -10,8 +10,8 @@ import (
 
 // Create makes a feed. It fails with [ErrExists] where there is one of that name, and otherwise is an event for all.
 func (c *Client) Create(ctx context.Context, name string, config Config) error {
-	config, err := c.checked(config)
-	if err != nil {
+	config = config.orLeaf()
+	if err := config.check(c.base(config.Kind)); err != nil {
 		return c.explained(name, err)
 	}
 	stored, err := config.stored()
@@ -51,8 +51,8 @@ func (c *Client) Config(ctx context.Context, name string) (Config, error) {
 // SetConfig stores another config, which is an event for all. The kind of a feed cannot be changed: that fails with a
 // [*KindError].
 func (c *Client) SetConfig(ctx context.Context, name string, config Config) error {
-	config, err := c.checked(config)
-	if err != nil {
+	config = config.orLeaf()
+	if err := config.check(c.base(config.Kind)); err != nil {
 		return c.explained(name, err)
 	}
 	wanted, err := config.stored()
@@ -113,7 +113,7 @@ func (c *Client) Open(ctx context.Context, name string, options ...OpenOption) (
 		return nil, err
 	}
 	if own := c.kinds[config.Kind]; own.open != nil {
-		return own.open(ctx, c, name)
+		return c.openOwn(ctx, name, own)
 	}
 	switch c.base(config.Kind) {
 	case KindLeaf:
@@ -128,15 +128,10 @@ func (c *Client) Open(ctx context.Context, name string, options ...OpenOption) (
 	return nil, c.explained(name, &KindError{Want: "one that this client knows", Have: config.Kind})
 }
 
-// about makes calls that concern one feed, of whatever kind.
-func (c *Client) about(ctx context.Context, name string, do func(ctx context.Context, db *thoonkdb.Feed) error) error {
-	if err := checkName("feed", name); err != nil {
-		return c.explained(name, err)
+func (c *Client) openOwn(ctx context.Context, name string, own ownKind) (Feed, error) {
+	feed, err := own.open(ctx, name)
+	if err != nil {
+		return nil, err
 	}
-	if c.life.Err() != nil {
-		return c.explained(name, ErrClosed)
-	}
-	ctx, end := c.within(ctx)
-	defer end()
-	return c.explained(name, do(ctx, c.store.Feed(name)))
+	return feed.(Feed), nil
 }

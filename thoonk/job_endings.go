@@ -11,54 +11,6 @@ import (
 	"github.com/265d0351/work/internal/rdb/thoonkdb"
 )
 
-// Ended says what came of a job.
-type Ended[R any] struct {
-	ID     string
-	Result R     // the zero value where it ended without one
-	Err    error // nil, or why Result says nothing: see [JobFeed.PutThen]
-}
-
-// PutThen puts a job as [JobFeed.Put] does, and calls then once when it has ended, whoever ends it. Err is nil where it
-// was finished, with a result or without; [ErrNoItem] where it was retracted, [ErrNoFeed] where its feed was deleted, a
-// [*DecodeError] where its result cannot be read, and [ErrClosed] where the client was closed before. It is
-// [ErrNoResult] where the job is gone and nobody has said why: it was retracted, or ended without a result, while the
-// connection was away or by a program that does not tell.
-//
-// The calls come from goroutines of the client and hold up each other's, and [Client.Close] waits for them: then must
-// not block, and not close the client. All jobs of one feed that was opened share one connection. After an error of
-// PutThen itself then is not called; the job may be in the feed all the same, as with Put. Do not use an id again while
-// the earlier job of it ends: that one's end may be told.
-func (j *JobFeed[T, R]) PutThen(ctx context.Context, value T, then func(Ended[R]),
-	options ...PutOption) (string, error) {
-	chosen, err := newPutting(options, checkJobID)
-	if err != nil {
-		return "", j.client.explained(j.Name(), err)
-	}
-	tell := func(e ending) { then(j.ended(chosen.id, e)) }
-	if err := j.endings.expect(ctx, chosen.id, tell); err != nil {
-		return "", &FeedError{Feed: j.Name(), ID: chosen.id, Err: err}
-	}
-	id, err := put(ctx, j.feed, j.items, value, chosen)
-	if err != nil {
-		j.endings.forget(chosen.id)
-		return "", err
-	}
-	j.endings.stored(chosen.id)
-	return id, nil
-}
-
-// ended decodes what came of a job.
-func (j *JobFeed[T, R]) ended(id string, e ending) Ended[R] {
-	told := Ended[R]{ID: id, Err: e.err}
-	if told.Err == nil && e.result != nil {
-		told.Result, told.Err = decoded(j.results, e.result)
-	}
-	if told.Err != nil {
-		told.Err = &FeedError{Feed: j.Name(), ID: id, Err: told.Err}
-	}
-	return told
-}
-
 // lookAtOnce is how many jobs are looked for in one pipeline.
 const lookAtOnce = 60
 
