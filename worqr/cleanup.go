@@ -22,16 +22,13 @@ func (c *Client) FailWorker(ctx context.Context, worker string) (returned int, e
 	return c.failWorker(ctx, worker, true)
 }
 
-// Cleanup fails every worker whose timer has lapsed, and returns their ids. One that Redis refuses to take apart, as
-// for a key of a wrong type, does not keep the others: the errors come joined. The client does it by itself now and
-// then.
+// Cleanup fails every worker whose timer has lapsed, or that the released program has failed, which leaves what a worker
+// of this package holds with nobody. It returns their ids. One that Redis refuses to take apart, as for a key of a wrong
+// type, does not keep the others: the errors come joined. The client does it by itself now and then.
 func (c *Client) Cleanup(ctx context.Context) (failed []string, err error) {
-	var workers []string
-	var running []bool
+	var dead []string
 	_, err = c.untilAnswered(ctx, func(ctx context.Context) (err error) {
-		if workers, err = c.store.Leased(ctx); err == nil {
-			running, err = c.store.Running(ctx, workers)
-		}
+		dead, err = c.store.Dead(ctx)
 		return err
 	})
 	if err != nil {
@@ -39,8 +36,8 @@ func (c *Client) Cleanup(ctx context.Context) (failed []string, err error) {
 	}
 	own := c.Worker()
 	var refusals []error
-	for i, worker := range workers {
-		if running[i] || worker == own { // its own lapse is the heartbeat's
+	for _, worker := range dead {
+		if worker == own { // its own lapse is the heartbeat's
 			continue
 		}
 		returned, err := c.failWorker(ctx, worker, false)

@@ -59,6 +59,7 @@
 //	worqr:permanentWorkers                set     ours are all in it, see below              shared
 //	worqr:workerTimers:<w>                string  RUN, while the worker is alive             shared
 //	worqr:workingQueues:<w>               set     queues that w serves                       shared
+//	worqr:servedQueues:<w>                set     the same, which the released program does not remove
 //	worqr:leasedWorkers                   set     workers of ours that have a timer
 //	worqr:registrations                   hash    worker of ours -> random registration
 //	worqr:workingProcesses:<w>:<q>        set     processes of w on q
@@ -85,6 +86,10 @@
 //     deleting the queue in which it waits, and by taking a copy that waits in front of it: the copies are counted, and
 //     ours is then taken for a plain one. [Client.CancelTasks] of the task frees the lock. A task of theirs that ours
 //     finish, cancel or delete keeps their lock likewise.
+//   - Failing a worker. The released failWorker takes a worker of ours apart without what it holds, which it cannot
+//     know; it puts back what released workers hold of the same queues instead, as it always does. Ours find the tasks:
+//     a worker that is alive starts anew within a heartbeat ([Lapsed]), one that is dead is taken apart by the next
+//     cleanup. FailWorker refuses released workers, since their processes are not noted by worker.
 //   - Processes. A released worker's are not put back by ours, nor ours by them; MatchingProcesses names theirs without
 //     a worker.
 //   - A cancellation by the released program ends running copies of those workers that hear it; it leaves no mark, so

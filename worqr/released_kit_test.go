@@ -3,7 +3,8 @@ package worqr_test
 import (
 	"crypto/md5" // the released program names its locks by it; it protects nothing
 	"encoding/hex"
-	"encoding/json"
+	"fmt"
+	"strings"
 
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/assert"
@@ -104,29 +105,32 @@ func (r released) dequeue(w, queue, uuid string) (process, task string) {
 		command{"SADD", r.key("workingProcesses:%s", queue), process},
 	)
 	if replies[0] == nil {
-		r.stop(queue, process)
+		r.multi(append(r.back([]string{process}), command{"SREM", r.key("workingProcesses:%s", queue), process})...)
 		return "", ""
 	}
 	return process, text(replies[0])
 }
 
-func (r released) stop(queue, process string) {
+func (r released) stop(process string) {
 	r.multi(
-		command{"RPOPLPUSH", r.key("processes:%s", process), r.key("queues:%s", queue)},
-		command{"SREM", r.key("workingProcesses:%s", queue), process},
+		command{"RPOPLPUSH", r.key("processes:%s", process), r.key("queues:%s", queueOf(process))},
+		command{"SREM", r.key("workingProcesses:%s", queueOf(process)), process},
 	)
 }
 
-func (r released) finish(w, queue, process string) {
+// finish tells a result, which is JSON of any kind, or "" for none.
+func (r released) finish(w, process, result string) {
 	task := texts(r.do(command{"LRANGE", r.key("processes:%s", process), 0, -1}))[0]
 	r.multi(
 		command{"DEL", r.lock(task)},
 		command{"DEL", r.key("processes:%s", process)},
-		command{"SREM", r.key("workingProcesses:%s", queue), process},
+		command{"SREM", r.key("workingProcesses:%s", queueOf(process)), process},
 	)
-	done, err := json.Marshal(map[string]string{"workerId": w, "task": task, "result": "theirs"})
-	require.NoError(r.t, err)
-	r.do(command{"PUBLISH", r.channel(queue, "done"), done})
+	if result != "" {
+		result = `,"result":` + result
+	}
+	r.do(command{"PUBLISH", r.channel(queueOf(process), "done"),
+		fmt.Sprintf(`{"workerId":%q,"task":%q%s}`, w, task, result)})
 }
 
 func (r released) cancel(queue, task string) {
@@ -137,21 +141,70 @@ func (r released) deleteQueue(queue string) {
 	r.multi(command{"DEL", r.key("queues:%s", queue)}, command{"PUBLISH", r.channel(queue, "delete"), ""})
 }
 
+// failWorker is what the program does to a worker, its own or any other: it believes that all processes of the queues
+// are that worker's.
+func (r released) failWorker(w string) {
+	queues := r.set("workingQueues:" + w)
+	commands := []command{
+		{"SREM", r.key("workers"), w}, {"SREM", r.key("expiringWorkers"), w}, {"SREM", r.key("permanentWorkers"), w},
+		{"DEL", r.key("workerTimers:%s", w)}, {"DEL", r.key("workingQueues:%s", w)},
+	}
+	var processes []string
+	for _, queue := range queues {
+		processes = append(processes, r.set("workingProcesses:"+queue)...)
+		commands = append(commands, command{"DEL", r.key("workingProcesses:%s", queue)})
+	}
+	r.multi(append(commands, r.back(processes)...)...)
+}
+
+// back are the commands that put processes back.
+func (r released) back(processes []string) (commands []command) {
+	for _, process := range processes {
+		commands = append(commands,
+			command{"RPOPLPUSH", r.key("processes:%s", process), r.key("queues:%s", queueOf(process))},
+			command{"DEL", r.key("processes:%s", process)})
+	}
+	return commands
+}
+
+func queueOf(process string) string { return process[:strings.LastIndexByte(process, '_')] }
+
+func (r released) stopWork(w, queue string) {
+	processes := r.set("workingProcesses:" + queue) // whoever holds them
+	r.multi(append([]command{
+		{"SREM", r.key("workingQueues:%s", w), queue}, {"DEL", r.key("workingProcesses:%s", queue)},
+	}, r.back(processes)...)...)
+}
+
 // cleanup is what every instance does every ten seconds.
 func (r released) cleanup() {
 	for _, w := range texts(r.do(command{"SMEMBERS", r.key("expiringWorkers")})) {
-		if len(texts(r.do(command{"KEYS", r.key("workerTimers:%s", w)}))) > 0 {
-			continue
+		if len(texts(r.do(command{"KEYS", r.key("workerTimers:%s", w)}))) == 0 {
+			r.failWorker(w)
 		}
-		queues := r.set("workingQueues:" + w)
-		for _, set := range []string{"workers", "expiringWorkers", "permanentWorkers"} {
-			r.do(command{"SREM", r.key("%s", set), w})
+	}
+}
+
+// matching are the processes that have the task, of whatever queue and worker.
+func (r released) matching(task string) (processes []string) {
+	for _, key := range texts(r.do(command{"KEYS", r.key("processes*")})) {
+		process := strings.Split(strings.TrimPrefix(key, r.prefix), ":")[2]
+		if held := r.do(command{"LINDEX", r.key("processes:%s", process), 0}); held != nil && text(held) == task {
+			processes = append(processes, process)
 		}
-		r.do(command{"DEL", r.key("workerTimers:%s", w), r.key("workingQueues:%s", w)})
-		for _, queue := range queues {
-			for _, process := range r.set("workingProcesses:" + queue) { // whoever holds it
-				r.stop(queue, process)
-			}
-		}
+	}
+	return processes
+}
+
+// hearCancel is what the worker that the program ships as its example does with the message: it puts all back.
+func (r released) hearCancel(task string) {
+	for _, process := range r.matching(task) {
+		r.stop(process)
+	}
+}
+
+func (r released) requestWork(queue string) {
+	if count := r.do(command{"LLEN", r.key("queues:%s", queue)}).(int64); count > 0 {
+		r.do(command{"PUBLISH", r.channel(queue, "work"), count})
 	}
 }

@@ -62,7 +62,7 @@ func TestOursFollowTheCommandsOfTheReleasedProgram(t *testing.T) {
 		"stop": func(t *testing.T, s shared) {
 			s.enqueue("q", "a", "b")
 			process, _ := s.r.dequeue("r", "q", "0")
-			s.r.stop("q", process)
+			s.r.stop(process)
 			assert.Equal(t, "b", string(s.start(s.w, "q").Task))
 			assert.Equal(t, "a", string(s.start(s.w, "q").Task), "they put it at the back")
 		},
@@ -135,7 +135,7 @@ func TestReleasedProgramsLeakOurLocks(t *testing.T) {
 			require.True(t, s.unique())
 			process, task := s.r.dequeue("r", "q", "0")
 			require.Equal(t, "u", task)
-			s.r.finish("r", "q", process)
+			s.r.finish("r", process, "")
 		},
 		"cancel": func(t *testing.T, s shared) {
 			require.True(t, s.unique())
@@ -149,7 +149,7 @@ func TestReleasedProgramsLeakOurLocks(t *testing.T) {
 			s.enqueue("q", "u")
 			require.True(t, s.unique())
 			process, _ := s.r.dequeue("r", "q", "0")
-			s.r.finish("r", "q", process)
+			s.r.finish("r", process, "")
 			require.NoError(t, s.start(s.w, "q").Finish(t.Context(), nil), "this one was the unique task")
 		},
 	}

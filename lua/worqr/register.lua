@@ -1,7 +1,7 @@
 -- worqr/register: makes a worker known, under a random registration that tells it from another one of the same id.
 --
 -- To the released program it is a permanent worker, which that never fails. Here it has a timer, unless it is to be
--- permanent here as well.
+-- permanent here as well. What is left of one that the released program has failed has to be put back first.
 --
 -- KEYS[1] workerTimers:<w>, KEYS[2] leasedWorkers, KEYS[3] registrations, KEYS[4] workers, KEYS[5] permanentWorkers
 -- ARGV[1] worker
@@ -15,7 +15,9 @@ local refusal = bad('SCARD', leased) or bad('HLEN', registrations) or bad('SCARD
 if refusal then return refusal end
 
 local present = redis.call('HGET', registrations, worker)
-if not present and redis.call('SISMEMBER', workers, worker) == 1 then return 'taken' end
+local known = redis.call('SISMEMBER', workers, worker) == 1
+if not present and known then return 'taken' end
+if present and not known then return 'dead' end
 if present and redis.call('SISMEMBER', leased, worker) == 1 and redis.call('EXISTS', timer) == 0 then return 'dead' end
 if present and present ~= registration then return 'taken' end
 

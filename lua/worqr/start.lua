@@ -5,14 +5,15 @@
 --
 -- KEYS[1] queues:<q>, KEYS[2] processes:<pid>, KEYS[3] workingQueues:<w>, KEYS[4] leasedWorkers, KEYS[5] registrations,
 -- KEYS[6] workerTimers:<w>, KEYS[7] workingProcesses:<w>:<q>, KEYS[8] startedProcesses:<w>:<q>,
--- KEYS[9] voidedProcesses:<w>, KEYS[10] uniqueWaiting:<q>, KEYS[11] sequence
+-- KEYS[9] voidedProcesses:<w>, KEYS[10] uniqueWaiting:<q>, KEYS[11] sequence, KEYS[12] workers
 -- ARGV[1] worker
 -- ARGV[2] queue
 -- ARGV[3] process
 -- ARGV[4] registration of the worker
 -- RETURNS {started, task, its number} or {empty, idle, lapsed or void}
 -- FIRST WRITE RPOP
-local queue, process, serves, leased, registrations, timer, working, started, voided, waiting, sequence = unpack(KEYS)
+local queue, process, serves, leased, registrations, timer, working, started, voided, waiting = unpack(KEYS, 1, 10)
+local sequence, workers = KEYS[11], KEYS[12]
 local worker, name, pid, registration = unpack(ARGV)
 local refusal = bad('LLEN', queue) or bad('LLEN', process) or bad('SCARD', serves) or bad('SCARD', working)
   or bad('HLEN', started) or bad('SCARD', voided) or bad('HLEN', waiting) or bad('STRLEN', sequence)
@@ -24,6 +25,7 @@ if redis.call('SISMEMBER', working, pid) == 1 then
 end
 if redis.call('SISMEMBER', voided, pid) == 1 then return { 'void' } end
 if redis.call('HGET', registrations, worker) ~= registration then return { 'lapsed' } end
+if redis.call('SISMEMBER', workers, worker) == 0 then return { 'lapsed' } end
 if redis.call('SISMEMBER', leased, worker) == 1 and redis.call('EXISTS', timer) == 0 then return { 'lapsed' } end
 if redis.call('SISMEMBER', serves, name) == 0 then return { 'idle' } end
 

@@ -21,6 +21,7 @@ func (s *Store) knownQueues() string             { return s.prefix + ":knownQueu
 func (s *Store) sequence() string                { return s.prefix + ":sequence" }
 func (s *Store) timer(w string) string           { return s.prefix + ":workerTimers:" + w }
 func (s *Store) workingQueues(w string) string   { return s.prefix + ":workingQueues:" + w }
+func (s *Store) servedQueues(w string) string    { return s.prefix + ":servedQueues:" + w }
 func (s *Store) voidedProcesses(w string) string { return s.prefix + ":voidedProcesses:" + w }
 func (s *Store) lane(id string) string           { return s.prefix + ":lanes:" + id }
 func (s *Store) uniqueWaiting(q string) string   { return s.prefix + ":uniqueWaiting:" + q }

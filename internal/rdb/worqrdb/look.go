@@ -3,6 +3,7 @@ package worqrdb
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,19 +21,13 @@ type Seen struct {
 
 // Workers are all that are registered, the released program's too, sorted by id.
 func (s *Store) Workers(ctx context.Context) ([]Seen, error) {
-	replies, err := s.driver.Pipeline(ctx,
+	lists, err := s.lists(ctx,
 		redisconn.Call{Command: "SMEMBERS", Args: []any{s.workers()}},
 		redisconn.Call{Command: "HKEYS", Args: []any{s.registrations()}},
 		redisconn.Call{Command: "SMEMBERS", Args: []any{s.leasedWorkers()}},
 		redisconn.Call{Command: "SMEMBERS", Args: []any{s.permanentWorkers()}})
 	if err != nil {
 		return nil, err
-	}
-	lists := make([][]string, len(replies))
-	for i := range replies {
-		if lists[i], err = names(replies[i]); err != nil {
-			return nil, err
-		}
 	}
 	slices.Sort(lists[0])
 	running, err := s.Running(ctx, lists[0])
@@ -51,9 +46,34 @@ func (s *Store) Workers(ctx context.Context) ([]Seen, error) {
 	return seen, nil
 }
 
-// Leased are the workers of ours that have a timer, or had one.
-func (s *Store) Leased(ctx context.Context) ([]string, error) {
-	return s.members(ctx, s.leasedWorkers())
+// Dead are the workers of ours that look dead: those whose timer is gone, and those that the released program has
+// failed, which has taken them out of workers. DeclareDead has the last word.
+func (s *Store) Dead(ctx context.Context) ([]string, error) {
+	lists, err := s.lists(ctx,
+		redisconn.Call{Command: "SMEMBERS", Args: []any{s.leasedWorkers()}},
+		redisconn.Call{Command: "HKEYS", Args: []any{s.registrations()}},
+		redisconn.Call{Command: "SMEMBERS", Args: []any{s.workers()}})
+	if err != nil {
+		return nil, err
+	}
+	leased, registered, workers := lists[0], lists[1], lists[2]
+	running, err := s.Running(ctx, leased)
+	if err != nil {
+		return nil, err
+	}
+	dead := map[string]bool{}
+	for _, id := range registered {
+		dead[id] = true
+	}
+	for _, id := range workers {
+		delete(dead, id)
+	}
+	for i, id := range leased {
+		if !running[i] {
+			dead[id] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(dead)), nil
 }
 
 // Running tells of each worker whether its timer stands.
@@ -84,9 +104,14 @@ const maxTasks = 16
 // maxPipeline is how many calls one pipeline has at the most.
 const maxPipeline = 64
 
-// Serves are the queues that a worker serves.
+// Serves are the queues that a worker serves. The released program removes the one set when it fails the worker.
 func (s *Store) Serves(ctx context.Context, worker string) ([]string, error) {
-	return s.members(ctx, s.workingQueues(worker))
+	reply, err := redisconn.Do(ctx, s.driver,
+		redisconn.Call{Command: "SUNION", Args: []any{s.workingQueues(worker), s.servedQueues(worker)}})
+	if err != nil {
+		return nil, err
+	}
+	return names(redisconn.Reply{Value: reply})
 }
 
 // Holding is a process of a worker.
@@ -98,20 +123,13 @@ type Holding struct {
 
 // Holdings are the processes of a worker on a queue, newest first, without their tasks.
 func (s *Store) Holdings(ctx context.Context, worker, queue string) ([]Holding, error) {
-	replies, err := s.driver.Pipeline(ctx,
+	lists, err := s.lists(ctx,
 		redisconn.Call{Command: "SMEMBERS", Args: []any{s.workingProcesses(worker, queue)}},
 		redisconn.Call{Command: "HGETALL", Args: []any{s.startedProcesses(worker, queue)}})
 	if err != nil {
 		return nil, err
 	}
-	ids, err := names(replies[0])
-	if err != nil {
-		return nil, err
-	}
-	pairs, err := names(replies[1])
-	if err != nil {
-		return nil, err
-	}
+	ids, pairs := lists[0], lists[1]
 	numbers := map[string]int64{}
 	for _, id := range ids {
 		numbers[id] = 0 // so that one is found whose number is lost
@@ -163,6 +181,21 @@ func (s *Store) WithTasks(ctx context.Context, held []Holding) ([]Holding, error
 		}
 	}
 	return filled, nil
+}
+
+// lists are the answers of calls that each list something, in one round trip.
+func (s *Store) lists(ctx context.Context, calls ...redisconn.Call) ([][]string, error) {
+	replies, err := s.driver.Pipeline(ctx, calls...)
+	if err != nil {
+		return nil, err
+	}
+	lists := make([][]string, len(replies))
+	for i := range replies {
+		if lists[i], err = names(replies[i]); err != nil {
+			return nil, err
+		}
+	}
+	return lists, nil
 }
 
 func names(reply redisconn.Reply) ([]string, error) {

@@ -35,7 +35,7 @@ func (s *Store) Start(ctx context.Context, w Worker, queue, process string) (Tak
 	reply, err := s.do(ctx, startScript, []string{
 		s.queue(queue), s.process(process), s.workingQueues(w.ID), s.leasedWorkers(), s.registrations(), s.timer(w.ID),
 		s.workingProcesses(w.ID, queue), s.startedProcesses(w.ID, queue), s.voidedProcesses(w.ID),
-		s.uniqueWaiting(queue), s.sequence(),
+		s.uniqueWaiting(queue), s.sequence(), s.workers(),
 	}, w.ID, queue, process, w.Registration)
 	if err != nil {
 		return Taken{}, err

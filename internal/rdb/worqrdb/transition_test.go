@@ -275,3 +275,44 @@ func TestStartedProcessesAreNumberedAcrossQueues(t *testing.T) {
 		assert.Equal(t, []string{"q_d", "q_c", "q_b", "q_a"}, ids, "newest first")
 	})
 }
+
+// TestWhatTheReleasedProgramFailedIsDeadAndIsFound: it takes a worker out of workers, and removes workingQueues.
+func TestWhatTheReleasedProgramFailedIsDeadAndIsFound(t *testing.T) {
+	t.Parallel()
+	for name, permanent := range map[string]bool{"with a timer": false, "permanent": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onEach(t, func(t *testing.T, s *site) {
+				holding(s)
+				dead, err := s.store.Dead(background)
+				require.NoError(t, err)
+				assert.Empty(t, dead)
+				if permanent {
+					s.raw("DEL", s.key("workerTimers:w"))
+					s.raw("SREM", s.key("leasedWorkers"), "w")
+				}
+				s.raw("SREM", s.key("workers"), "w")
+				s.raw("DEL", s.key("workingQueues:w"))
+				w := worqrdb.Worker{ID: "w", Registration: "r-w", Life: time.Hour}
+				alive, err := beat(t, s, w)
+				require.NoError(t, err)
+				assert.False(t, alive)
+				said, err := s.store.Register(background, w)
+				require.NoError(t, err)
+				assert.Equal(t, worqrdb.Dead, said, "what it holds has to be put back first")
+				dead, err = s.store.Dead(background)
+				require.NoError(t, err)
+				assert.Equal(t, []string{"w"}, dead)
+				said, err = s.store.DeclareDead(background, "w", false)
+				require.NoError(t, err)
+				assert.Equal(t, worqrdb.Dead, said)
+				queues, err := s.store.Serves(background, "w")
+				require.NoError(t, err)
+				assert.Equal(t, []string{"q"}, queues)
+				said, err = s.store.Forget(background, "w", nil)
+				require.NoError(t, err)
+				assert.Equal(t, "again", said)
+			})
+		})
+	}
+}

@@ -35,7 +35,7 @@ func (s *Store) Register(ctx context.Context, w Worker) (string, error) {
 // Beat renews the timer of a worker over a connection of its own. It answers false when the worker has lapsed.
 func (s *Store) Beat(ctx context.Context, conn redisconn.Conn, w Worker) (alive bool, err error) {
 	said, err := word(beatScript)(redisconn.Do(ctx, conn, redisconn.Call{
-		Script: beatScript, Keys: []string{s.timer(w.ID), s.leasedWorkers(), s.registrations()},
+		Script: beatScript, Keys: []string{s.timer(w.ID), s.leasedWorkers(), s.registrations(), s.workers()},
 		Args: []any{w.ID, w.Registration, w.Life.Milliseconds()},
 	}))
 	return said == Alive, err
@@ -45,6 +45,7 @@ func (s *Store) Beat(ctx context.Context, conn redisconn.Conn, w Worker) (alive 
 func (s *Store) Serve(ctx context.Context, w Worker, queue string) (waiting int, lapsed bool, err error) {
 	reply, err := s.do(ctx, serveScript, []string{
 		s.timer(w.ID), s.leasedWorkers(), s.registrations(), s.workingQueues(w.ID), s.knownQueues(), s.queue(queue),
+		s.servedQueues(w.ID), s.workers(),
 	}, w.ID, queue, w.Registration, w.Life.Milliseconds())
 	if err != nil {
 		return 0, false, err
@@ -61,6 +62,7 @@ func (s *Store) Serve(ctx context.Context, w Worker, queue string) (waiting int,
 func (s *Store) Leave(ctx context.Context, worker, queue string) (bool, error) {
 	n, err := number(leaveScript)(s.do(ctx, leaveScript, []string{
 		s.workingQueues(worker), s.workingProcesses(worker, queue), s.startedProcesses(worker, queue),
+		s.servedQueues(worker),
 	}, queue))
 	return n == 1, err
 }
@@ -68,7 +70,7 @@ func (s *Store) Leave(ctx context.Context, worker, queue string) (bool, error) {
 // DeclareDead makes a worker count as dead, one that is alive only by force. It answers Dead, Alive or Unknown.
 func (s *Store) DeclareDead(ctx context.Context, worker string, force bool) (string, error) {
 	return word(declareDeadScript)(s.do(ctx, declareDeadScript, []string{
-		s.timer(worker), s.leasedWorkers(), s.registrations(),
+		s.timer(worker), s.leasedWorkers(), s.registrations(), s.workers(),
 	}, worker, force))
 }
 
@@ -77,7 +79,7 @@ func (s *Store) DeclareDead(ctx context.Context, worker string, force bool) (str
 func (s *Store) Forget(ctx context.Context, worker string, queues []string) (string, error) {
 	keys := []string{
 		s.timer(worker), s.leasedWorkers(), s.registrations(), s.workers(), s.permanentWorkers(),
-		s.workingQueues(worker), s.voidedProcesses(worker),
+		s.workingQueues(worker), s.voidedProcesses(worker), s.servedQueues(worker),
 	}
 	args := []any{worker}
 	for _, queue := range queues {
