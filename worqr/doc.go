@@ -30,7 +30,7 @@
 //     an enqueue has a number, a start finds the process that it has made, a finish that finds its process gone has
 //     done it before. A start whose caller has gone away is taken back by the next heartbeat, and void if it lands
 //     later.
-//   - A process that is no longer the worker's cannot be finished ([ErrProcessGone]).
+//   - A process that is no longer the worker's can be neither finished nor stopped ([ErrProcessGone]).
 //   - A cancelled task that is being worked on ends, and is never put back, even if its worker dies without having
 //     heard of it, for Options.CancelledFor and among the newest 10,000 cancellations of the queue.
 //   - The lock of a unique task belongs to that one task: copies of the same bytes that were enqueued without it do not
@@ -83,15 +83,23 @@
 // What cannot be shared:
 //   - Unique locks. Theirs are named by the task alone and without an owner; each side sees its own only, and frees its
 //     own only. A released program leaks the lock of a unique task of ours by finishing the task, by cancelling it, by
-//     deleting the queue in which it waits, and by taking a copy that waits in front of it: the copies are counted, and
-//     ours is then taken for a plain one. [Client.CancelTasks] of the task frees the lock. A task of theirs that ours
+//     putting it back, by deleting the queue in which it waits, and by taking a copy that waits in front of it: the
+//     copies are counted, and ours is then taken for a plain one. [Client.CancelTasks] of the task frees the lock. A task of theirs that ours
 //     finish, cancel or delete keeps their lock likewise.
 //   - Failing a worker. The released failWorker takes a worker of ours apart without what it holds, which it cannot
 //     know; it puts back what released workers hold of the same queues instead, as it always does. Ours find the tasks:
 //     a worker that is alive starts anew within a heartbeat ([Lapsed]), one that is dead is taken apart by the next
 //     cleanup. FailWorker refuses released workers, since their processes are not noted by worker.
-//   - Processes. A released worker's are not put back by ours, nor ours by them; MatchingProcesses names theirs without
-//     a worker.
+//   - Processes. Ours put back and end only their own; MatchingProcesses names those of released workers without a
+//     worker. The released stopProcess and finishProcess act on whatever process they are given, without a word to its
+//     worker. One of ours says [ErrProcessGone] then, at once when it is to be finished or stopped; else its context
+//     ends with the second heartbeat that does not find it. Until then two may work on a task that was put back.
+//   - Handlers of a cancellation as in the released program's example put every process of the task back, ours too,
+//     although it was cancelled. A worker of ours that hears of the cancellation later than that takes one copy out of
+//     the queue again for each process that it has lost so. One that another worker has taken meanwhile is out of its
+//     reach and runs again, as does that of a worker which died before it heard. And it cannot tell a copy that came
+//     back from one of the same bytes that was enqueued since, if the process had been stopped before the cancellation
+//     and less than two heartbeats ago: then it removes that one.
 //   - A cancellation by the released program ends running copies of those workers that hear it; it leaves no mark, so
 //     one that is put back at that moment is not known to be cancelled. Nor does it end copies of a task that ours have
 //     cancelled before they were started, within Options.CancelledFor: its message cannot be told from that one, come

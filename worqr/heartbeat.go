@@ -3,6 +3,8 @@ package worqr
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/265d0351/work/internal/backoff"
@@ -57,7 +59,7 @@ func (h *heart) beat(ctx context.Context) error {
 		case err != nil:
 			return err
 		case alive:
-			return c.recall(ctx)
+			return errors.Join(c.recall(ctx), h.look(ctx))
 		}
 		h.noteLapsed()
 	}
@@ -116,6 +118,40 @@ func (h *heart) disconnect() {
 		_ = h.conn.Close() // what was wrong with it is reported
 		h.conn = nil
 	}
+}
+
+// look ends processes that somebody has taken away without a word, as the released program does. It takes two looks that
+// do not find one: if that program has cancelled the task, its message has come until then, and says so.
+func (h *heart) look(ctx context.Context) error {
+	c := h.client
+	held := c.unsettled()
+	if len(held) == 0 {
+		return nil
+	}
+	missing, err := c.store.Missing(ctx, h.conn, slices.Collect(maps.Keys(held)))
+	if err != nil {
+		return err
+	}
+	for id, p := range held {
+		c.mu.Lock()
+		gone := slices.Contains(missing, id)
+		again := gone && p.missed
+		p.missed = gone
+		c.mu.Unlock()
+		if again && c.drop(ctx, p, false) {
+			c.told.tell(Cancelled{Queue: p.Queue, Task: p.Task, Processes: []string{p.ID}})
+		}
+	}
+	return nil
+}
+
+// unsettled are the processes that nobody is about to end.
+func (c *Client) unsettled() map[string]*Process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	held := maps.Clone(c.held)
+	maps.DeleteFunc(held, func(_ string, p *Process) bool { return p.settling > 0 })
+	return held
 }
 
 // recall puts back what was perhaps started and has nobody who waits for it, and makes it void where it was not.

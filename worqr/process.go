@@ -1,6 +1,7 @@
 package worqr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -19,11 +20,16 @@ type Process struct {
 	ctx      context.Context
 	end      context.CancelCauseFunc
 	dropping sync.Mutex
-	unsure   bool // a finish or stop of it was not answered; guarded by the client's mu
+
+	// guarded by the client's mu
+	unsure   bool // a finish or stop of it was not answered
+	settling int  // calls of finish and stop under way
+	missed   bool // the last look did not find it
 }
 
 // Context ends when the process does, with the reason as its cause: [ErrCancelled], [ErrLapsed], [ErrProcessEnded],
-// [ErrProcessGone] for one that was found to be taken away, [ErrClosed].
+// [ErrProcessGone] for one that was found to be taken away, [ErrClosed]. The released program takes processes away
+// without a word; each heartbeat looks for those, and the second one that does not find it ends the context.
 func (p *Process) Context() context.Context { return p.ctx }
 
 // Finish is [Client.FinishTask] of it.
@@ -138,26 +144,29 @@ func (c *Client) StopTask(ctx context.Context, process string) error {
 // settle ends a process by a call that tells whether it was there. One that is gone after a call without an answer was
 // ended by that call.
 func (c *Client) settle(ctx context.Context, p *Process, call func(ctx context.Context) (bool, error)) error {
+	c.mu.Lock()
+	p.settling++
+	c.mu.Unlock()
 	ended := false
 	doubt, err := c.untilAnswered(ctx, func(ctx context.Context) (err error) {
 		ended, err = call(ctx)
 		return err
 	})
 	c.mu.Lock()
+	p.settling--
 	p.unsure = p.unsure || doubt
-	unsure := p.unsure
-	if err == nil {
+	if !ended && !p.unsure && err == nil {
+		err = &ProcessError{ID: p.ID}
+	}
+	over := err == nil || errors.Is(err, ErrProcessGone)
+	if over {
 		delete(c.held, p.ID)
 	}
 	c.mu.Unlock()
-	if err != nil {
-		return err
+	if over {
+		p.end(cmp.Or(err, ErrProcessEnded))
 	}
-	p.end(ErrProcessEnded)
-	if !ended && !unsure {
-		return &ProcessError{ID: p.ID}
-	}
-	return nil
+	return err
 }
 
 // find returns a process of this worker. One that this client does not hold is looked up: Redis has the last word.
@@ -221,8 +230,14 @@ func (c *Client) drop(ctx context.Context, p *Process, unmarked bool) (cancelled
 		why = &ProcessError{ID: p.ID}
 	}
 	c.mu.Lock()
-	delete(c.held, p.ID)
+	settled := said == worqrdb.Gone && !doubt && (p.settling > 0 || c.held[p.ID] != p) // whoever does that knows why
+	if !settled {
+		delete(c.held, p.ID)
+	}
 	c.mu.Unlock()
+	if settled {
+		return false
+	}
 	p.end(why)
 	return errors.Is(context.Cause(p.ctx), ErrCancelled)
 }

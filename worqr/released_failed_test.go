@@ -34,7 +34,8 @@ func TestTasksOfADeadWorkerThatTheReleasedProgramFailed(t *testing.T) {
 				failed, err := c.Cleanup(t.Context())
 				require.NoError(t, err)
 				assert.Equal(t, []string{dead}, failed)
-				assert.Equal(t, worqr.WorkerFailed{Worker: dead, Returned: 2}, await(t, events, always[worqr.WorkerFailed]))
+				assert.Equal(t, worqr.WorkerFailed{Worker: dead, Returned: 2},
+					await(t, events, always[worqr.WorkerFailed]))
 				assert.Equal(t, []string{"a", "b"}, s.waiting("q"))
 				assert.Empty(t, s.keys("*dead*"))
 				assert.Equal(t, []string{c.Worker()}, s.set("workers"))

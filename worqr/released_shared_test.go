@@ -66,6 +66,12 @@ func TestOursFollowTheCommandsOfTheReleasedProgram(t *testing.T) {
 			assert.Equal(t, "b", string(s.start(s.w, "q").Task))
 			assert.Equal(t, "a", string(s.start(s.w, "q").Task), "they put it at the back")
 		},
+		"request work": func(t *testing.T, s shared) {
+			s.enqueue("q", "a", "b")
+			events := s.events(s.w)
+			s.r.requestWork("q")
+			assert.Equal(t, worqr.Work{Queue: "q", Count: 2}, await(t, events, always[worqr.Work]))
+		},
 		"cancel": func(t *testing.T, s shared) {
 			s.enqueue("q", "a", "b", "a")
 			p := s.start(s.w, "q")

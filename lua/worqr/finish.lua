@@ -1,7 +1,8 @@
 -- worqr/finish: ends a process for good, frees the lock if it is the unique task that has it, and tells who listens.
 --
 -- The process is taken out of the worker's own set first: only if it was there does the rest happen. So a process that
--- was taken away cannot be finished, and neither can one be twice.
+-- was taken away cannot be finished, and neither can one be twice. The released program takes one away without touching
+-- that set: then the process itself is gone, its task may be with somebody else, and nothing is told.
 --
 -- KEYS[1] workingProcesses:<w>:<q>, KEYS[2] processes:<pid>, KEYS[3] startedProcesses:<w>:<q>,
 -- KEYS[4] uniqueTasks:<q>:<hash>, KEYS[5] channel:<q>:done
@@ -15,9 +16,9 @@ local refusal = bad('SCARD', working) or bad('LLEN', process) or bad('HLEN', sta
 if refusal then return refusal end
 
 if redis.call('SREM', working, pid) == 0 then return 0 end
-redis.call('UNLINK', process)
 local owner = (redis.call('HGET', started, pid) or ''):match('^%d+ (.+)$')
 redis.call('HDEL', started, pid)
+if redis.call('UNLINK', process) == 0 then return 0 end
 if owner and redis.call('GET', lock) == owner then redis.call('UNLINK', lock) end
 redis.call('PUBLISH', channel, done)
 return 1

@@ -78,13 +78,22 @@ func (s *Store) Dead(ctx context.Context) ([]string, error) {
 
 // Running tells of each worker whether its timer stands.
 func (s *Store) Running(ctx context.Context, workers []string) ([]bool, error) {
-	running := make([]bool, 0, len(workers))
-	for some := range slices.Chunk(workers, maxPipeline) {
+	timers := make([]string, len(workers))
+	for i, id := range workers {
+		timers[i] = s.timer(id)
+	}
+	return exist(ctx, s.driver, timers)
+}
+
+// exist tells of each key whether it is there.
+func exist(ctx context.Context, over pipeliner, keys []string) ([]bool, error) {
+	there := make([]bool, 0, len(keys))
+	for some := range slices.Chunk(keys, maxPipeline) {
 		calls := make([]redisconn.Call, len(some))
-		for i, id := range some {
-			calls[i] = redisconn.Call{Command: "EXISTS", Args: []any{s.timer(id)}}
+		for i, key := range some {
+			calls[i] = redisconn.Call{Command: "EXISTS", Args: []any{key}}
 		}
-		replies, err := s.driver.Pipeline(ctx, calls...)
+		replies, err := over.Pipeline(ctx, calls...)
 		if err != nil {
 			return nil, err
 		}
@@ -92,10 +101,15 @@ func (s *Store) Running(ctx context.Context, workers []string) ([]bool, error) {
 			if replies[i].Err != nil {
 				return nil, replies[i].Err
 			}
-			running = append(running, replies[i].Value == int64(1))
+			there = append(there, replies[i].Value == int64(1))
 		}
 	}
-	return running, nil
+	return there, nil
+}
+
+// pipeliner is a driver, or one of its connections.
+type pipeliner interface {
+	Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error)
 }
 
 // maxTasks is how many tasks one pipeline reads: they may be large.
@@ -156,6 +170,24 @@ func (s *Store) Others(ctx context.Context, queue string) ([]Holding, error) {
 		held[i].Process = Process{Queue: queue, ID: id}
 	}
 	return held, err
+}
+
+// Missing are those of the processes that are gone. It asks over a connection of the caller's.
+func (s *Store) Missing(ctx context.Context, conn redisconn.Conn, processes []string) (missing []string, err error) {
+	keys := make([]string, len(processes))
+	for i, id := range processes {
+		keys[i] = s.process(id)
+	}
+	there, err := exist(ctx, conn, keys)
+	if err != nil {
+		return nil, err
+	}
+	for i, id := range processes {
+		if !there[i] {
+			missing = append(missing, id)
+		}
+	}
+	return missing, nil
 }
 
 // WithTasks fills in the tasks of processes, and leaves out those that have ended meanwhile.

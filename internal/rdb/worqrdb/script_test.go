@@ -1,6 +1,7 @@
 package worqrdb_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -107,6 +108,8 @@ func TestForgetLeavesNothingThatNobodyWouldFind(t *testing.T) {
 		"holds tasks": {func(*site) {}, []string{"q"}, "again"},
 		"serves more queues": {func(s *site) { s.raw("SADD", s.key("workingQueues:w"), "r") }, []string{"q"},
 			"again"},
+		"is noted for more queues": {func(s *site) { s.raw("SADD", s.key("servedQueues:w"), "r") }, []string{"q"},
+			"again"},
 		"serves another queue":    {func(*site) {}, []string{"r"}, "again"},
 		"serves none as was read": {func(*site) {}, nil, "again"},
 		"alive": {func(s *site) { s.raw("SET", s.key("workerTimers:w"), "RUN") }, []string{"q"},
@@ -180,6 +183,63 @@ func TestDropEndsWhatWasCancelledAndNothingElse(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTheCopyThatTheReleasedProgramPutBackIsRemoved when its task was cancelled, and no other one: a unique one that
+// came since, and its place among the copies, stay.
+func TestTheCopyThatTheReleasedProgramPutBackIsRemoved(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		prepare func(s *site) // q_b is there; then it has to be taken away, and be cancelled or not
+		said    string
+		queue   string // from the head
+		waiting string // which copy is the unique one
+	}{
+		"not cancelled": {func(s *site) { s.takeAway("q_b") }, worqrdb.Gone, "b\nd", ""},
+		"cancelled":     {func(s *site) { s.cancelB(); s.takeAway("q_b") }, worqrdb.Ended, "d", ""},
+		"taken by somebody": {func(s *site) { s.cancelB(); s.takeAway("q_b"); s.raw("LPOP", s.key("queues:q")) },
+			worqrdb.Gone, "d", ""},
+		"put back before that": {func(s *site) { s.takeAway("q_b"); s.cancelB() }, worqrdb.Gone, "d", ""},
+		"and a unique one came since": {func(s *site) { s.takeAway("q_b"); s.cancelB(); s.uniqueB() },
+			worqrdb.Gone, "b\nd", "0"},
+		"a unique one behind it": {func(s *site) { s.cancelB(); s.takeAway("q_b"); s.uniqueB() },
+			worqrdb.Ended, "b\nd", "0"},
+		"a unique one before it": {func(s *site) { s.cancelB(); s.uniqueB(); s.takeAway("q_b") },
+			worqrdb.Ended, "b\nd", "0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onEach(t, func(t *testing.T, s *site) {
+				holding(s)
+				c.prepare(s)
+				said, err := s.store.EndCancelled(background, ours, []byte("b"), false)
+				require.NoError(t, err)
+				assert.Equal(t, c.said, said)
+				state := s.state()
+				assert.Equal(t, c.queue, state[":queues:q"])
+				assert.NotContains(t, state[":startedProcesses:w:q"], "q_b")
+				assert.NotContains(t, state[":workingProcesses:w:q"], "q_b")
+				_, place, _ := strings.Cut(state[":uniqueWaiting:q"], "=")
+				before, _, _ := strings.Cut(place, " ")
+				assert.Equal(t, c.waiting, before)
+			})
+		})
+	}
+}
+
+func (s *site) cancelB() {
+	s.t.Helper()
+	_, err := s.store.Cancel(background, "q", []byte("b"), time.Hour)
+	require.NoError(s.t, err)
+}
+
+// uniqueB enqueues the task of q_b again, by a lane of its own.
+func (s *site) uniqueB() {
+	s.t.Helper()
+	put, _, err := s.store.Enqueue(background, worqrdb.Enqueued{Lane: "again", Number: 1, Life: time.Hour, Queue: "q",
+		Tasks: bytesOf("b"), Unique: true})
+	require.NoError(s.t, err)
+	require.Equal(s.t, []bool{true}, put)
 }
 
 func boolToInt(b bool) int64 {

@@ -136,3 +136,9 @@ func holding(s *site) {
 		require.Equal(s.t, worqrdb.Started, taken.State)
 	}
 }
+
+// takeAway puts a process back as the released program does, which touches none of our keys.
+func (s *site) takeAway(process string) {
+	s.t.Helper()
+	s.raw("RPOPLPUSH", s.key("processes:"+process), s.key("queues:q"))
+}

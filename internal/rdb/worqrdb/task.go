@@ -65,12 +65,12 @@ const (
 )
 
 // EndCancelled ends a process if its task was cancelled after its start; unmarked: also if that is not known, and only
-// somebody says so. It answers Ended, Kept or Gone.
+// somebody says so. A copy that the released program has put back meanwhile is removed. It answers Ended, Kept or Gone.
 func (s *Store) EndCancelled(ctx context.Context, p Process, task []byte, unmarked bool) (string, error) {
 	return word(endCancelledScript)(s.do(ctx, endCancelledScript, []string{
 		s.workingProcesses(p.Worker, p.Queue), s.process(p.ID), s.startedProcesses(p.Worker, p.Queue),
-		s.cancelledTasks(p.Queue),
-	}, p.ID, Digest(task), unmarked))
+		s.cancelledTasks(p.Queue), s.queue(p.Queue), s.uniqueWaiting(p.Queue),
+	}, p.ID, Digest(task), unmarked, task, copiesReach))
 }
 
 // Requeue is what is put back to the front of one queue.

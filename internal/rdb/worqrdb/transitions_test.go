@@ -53,6 +53,27 @@ func transitions() []transition {
 		}, send: func(store *worqrdb.Store) (any, error) {
 			return store.EndCancelled(background, ours, []byte("b"), false)
 		}},
+		{name: "end_cancelled, put back", script: "end_cancelled", differs: true, prepare: func(s *site) {
+			holding(s)
+			_, err := s.store.Cancel(background, "q", []byte("b"), time.Hour)
+			require.NoError(s.t, err)
+			s.takeAway("q_b")
+			s.uniqueB()
+		}, send: func(store *worqrdb.Store) (any, error) {
+			return store.EndCancelled(background, ours, []byte("b"), false)
+		}},
+		{name: "end_cancelled, taken away", script: "end_cancelled", prepare: func(s *site) {
+			holding(s)
+			s.takeAway("q_b")
+		}, send: func(store *worqrdb.Store) (any, error) {
+			return store.EndCancelled(background, ours, []byte("b"), false)
+		}},
+		{name: "finish, taken away", script: "finish", prepare: func(s *site) {
+			holding(s)
+			s.takeAway("q_b")
+		}, send: func(store *worqrdb.Store) (any, error) {
+			return store.Finish(background, ours, []byte("b"), []byte("{}"))
+		}},
 		{name: "requeue, own", script: "requeue", differs: true, prepare: holding,
 			send: func(store *worqrdb.Store) (any, error) {
 				return store.Requeue(background,
