@@ -22,9 +22,9 @@ func (c *Client) FailWorker(ctx context.Context, worker string) (returned int, e
 	return c.failWorker(ctx, worker, true)
 }
 
-// Cleanup fails every worker whose timer has lapsed, or that the released program has failed, which leaves what a worker
-// of this package holds with nobody. It returns their ids. One that Redis refuses to take apart, as for a key of a wrong
-// type, does not keep the others: the errors come joined. The client does it by itself now and then.
+// Cleanup fails every worker whose timer has lapsed, or that the released program has failed, which leaves what a
+// worker of this package holds with nobody. It returns their ids. One that Redis refuses to take apart, as for a key of
+// a wrong type, does not keep the others: the errors come joined. The client does it by itself now and then.
 func (c *Client) Cleanup(ctx context.Context) (failed []string, err error) {
 	var dead []string
 	_, err = c.untilAnswered(ctx, func(ctx context.Context) (err error) {

@@ -17,7 +17,8 @@
 //	                 StopWork, a dead worker: to the front
 //
 // [Client.StartWork] subscribes to the channels of a queue. From then on the worker is told of tasks ([Work]) and takes
-// them with [Client.StartTask]; nobody asks again and again. [Client.Serve] does all of it around a handler.
+// them with [Client.StartTask]; nobody asks again and again. [Client.Serve] does all of it around a handler, and looks
+// every few seconds for tasks of which nobody has told.
 //
 // # Guarantees
 //
@@ -84,12 +85,15 @@
 //   - Unique locks. Theirs are named by the task alone and without an owner; each side sees its own only, and frees its
 //     own only. A released program leaks the lock of a unique task of ours by finishing the task, by cancelling it, by
 //     putting it back, by deleting the queue in which it waits, and by taking a copy that waits in front of it: the
-//     copies are counted, and ours is then taken for a plain one. [Client.CancelTasks] of the task frees the lock. A task of theirs that ours
-//     finish, cancel or delete keeps their lock likewise.
+//     copies are counted, and ours is then taken for a plain one. [Client.CancelTasks] of the task frees the lock. A
+//     task of theirs that ours finish, cancel or delete keeps their lock likewise.
 //   - Failing a worker. The released failWorker takes a worker of ours apart without what it holds, which it cannot
 //     know; it puts back what released workers hold of the same queues instead, as it always does. Ours find the tasks:
 //     a worker that is alive starts anew within a heartbeat ([Lapsed]), one that is dead is taken apart by the next
 //     cleanup. FailWorker refuses released workers, since their processes are not noted by worker.
+//   - Word of tasks that come back. The released program publishes nothing when it stops a process or work, fails a
+//     worker or cleans up. [Client.Serve] looks by itself, after Options.LookEvery; who works by events has none then,
+//     and may call [Client.RequestWork] now and then.
 //   - Processes. Ours put back and end only their own; MatchingProcesses names those of released workers without a
 //     worker. The released stopProcess and finishProcess act on whatever process they are given, without a word to its
 //     worker. One of ours says [ErrProcessGone] then, at once when it is to be finished or stopped; else its context

@@ -120,8 +120,8 @@ func (h *heart) disconnect() {
 	}
 }
 
-// look ends processes that somebody has taken away without a word, as the released program does. It takes two looks that
-// do not find one: if that program has cancelled the task, its message has come until then, and says so.
+// look ends processes that somebody has taken away without a word, as the released program does. It takes two looks
+// that do not find one: if that program has cancelled the task, its message has come until then, and says so.
 func (h *heart) look(ctx context.Context) error {
 	c := h.client
 	held := c.unsettled()

@@ -32,6 +32,10 @@ type Options struct {
 	CleanupEvery  time.Duration // between two looks for dead workers; 0 is 10 s
 	CallTimeout   time.Duration // how long a call tries to reach Redis when its ctx lasts longer; 0 is 10 s
 	RetryAfter    time.Duration // how long [Client.Serve] waits after a handler or Redis has failed; 0 is 1 s
+	// LookEvery is how long [Client.Serve] waits for a message before it looks at an empty queue again; 0 is 5 s. Tasks
+	// that this package stores or puts back are told at once. Those that the released program puts back are not, so
+	// that is how long one may wait beside an idle worker.
+	LookEvery time.Duration
 	// CancelledFor is how long a cancelled task that is being worked on is known to be cancelled, so that it ends where
 	// it would be put back; 0 is 24 h. It should be longer than tasks take.
 	CancelledFor time.Duration
@@ -47,6 +51,7 @@ func (o Options) withDefaults() Options {
 	orElse(&o.CleanupEvery, 10*time.Second)
 	orElse(&o.CallTimeout, 10*time.Second)
 	orElse(&o.RetryAfter, time.Second)
+	orElse(&o.LookEvery, 5*time.Second)
 	orElse(&o.CancelledFor, 24*time.Hour)
 	orElse(&o.Concurrency, 1)
 	orElse(&o.EventBuffer, 1024)
@@ -67,6 +72,7 @@ func (o Options) validate() error {
 	}{
 		{"HeartbeatEvery", o.HeartbeatEvery}, {"HeartbeatLife", o.HeartbeatLife}, {"CleanupEvery", o.CleanupEvery},
 		{"CallTimeout", o.CallTimeout}, {"RetryAfter", o.RetryAfter}, {"CancelledFor", o.CancelledFor},
+		{"LookEvery", o.LookEvery},
 	} {
 		if d.value < time.Millisecond {
 			return &InvalidError{What: d.name, Value: d.value.String(),

@@ -189,7 +189,8 @@ func TestACancellationThatIsLateFindsAProcessThatALookHasMissed(t *testing.T) {
 		r.hearCancel("a")
 		timer := s.key("workerTimers:%s", w.Worker())
 		s.cmd("PEXPIRE", timer, 60_000)
-		require.Eventually(t, func() bool { return s.cmd("PTTL", timer).(int64) > 60_000 }, patience, 5*time.Millisecond)
+		require.Eventually(t, func() bool { return s.cmd("PTTL", timer).(int64) > 60_000 }, patience,
+			5*time.Millisecond)
 		assert.Equal(t, []string{"a"}, s.waiting("q"))
 		s.cmd("PUBLISH", s.prefix+"_q_cancel", "a") // the message that the others heard before
 		assert.Equal(t, []string{p.ID}, await(t, events, always[worqr.Cancelled]).Processes)

@@ -16,9 +16,9 @@ import (
 type Handler func(ctx context.Context, p *Process) (result []byte, err error)
 
 // Serve works on a queue until ctx ends, with up to Options.Concurrency handlers at a time: StartWork, then StartTask,
-// the handler and FinishTask or StopTask for each task, then StopWork. It waits for tasks without asking for them. It
-// returns nil when ctx has ended and all handlers have returned, and an error when the client was closed or somebody
-// called StopWork.
+// the handler and FinishTask or StopTask for each task, then StopWork. It waits to be told of tasks, and looks for
+// those of which nobody tells after Options.LookEvery. It returns nil when ctx has ended and all handlers have
+// returned, and an error when the client was closed or somebody called StopWork.
 //
 // A handler that fails is reported as an event [Failed]; Serve starts the next task after RetryAfter then, since that
 // may be the same one. A panic counts as an error.
@@ -107,12 +107,7 @@ func (a *attendant) take(ctx context.Context) (*Process, error) {
 		case err == nil:
 			return p, nil
 		case errors.Is(err, ErrEmpty), errors.Is(err, ErrLapsed):
-			select {
-			case <-a.serving.wake:
-			case <-ctx.Done():
-			case <-a.client.life.Done():
-				return nil, ErrClosed
-			}
+			a.rest(ctx)
 		case isGone(err):
 			return nil, err
 		case ctx.Err() == nil:
@@ -120,6 +115,18 @@ func (a *attendant) take(ctx context.Context) (*Process, error) {
 		}
 	}
 	return nil, nil
+}
+
+// rest waits until tasks are told of, or until it is time to look: the released program puts tasks back without a word.
+func (a *attendant) rest(ctx context.Context) {
+	look := time.NewTimer(a.client.options.LookEvery)
+	defer look.Stop()
+	select {
+	case <-a.serving.wake:
+	case <-look.C:
+	case <-ctx.Done():
+	case <-a.client.life.Done(): // StartTask says so
+	}
 }
 
 // work runs the handler, and settles what came of it even if ctx has ended.

@@ -37,9 +37,9 @@ func newSite(t *testing.T, server redistest.Server) *site {
 	return &site{t: t, server: server, driver: driver, prefix: redistest.Namespace(t)}
 }
 
-// options are those of a client that hurries.
+// options are those of a client that hurries. Its Serve does not look for tasks, so that it has to be told of them.
 func (s *site) options() worqr.Options {
-	return worqr.Options{Prefix: s.prefix, RetryAfter: 10 * time.Millisecond}
+	return worqr.Options{Prefix: s.prefix, RetryAfter: 10 * time.Millisecond, LookEvery: time.Hour}
 }
 
 func (s *site) dial(options worqr.Options) *worqr.Client {
