@@ -93,6 +93,8 @@
 //     its successor; the program should exit.
 //  5. Every outcome is acknowledged by Redis, and the worker is removed from it.
 //
+// [WorkerPool.StopNow] begins at 3, without the wait.
+//
 // Stop returns nil, or a *[StopError] that names the jobs of 3 and 4 and whatever else went wrong. It returns within
 // its ctx whatever Redis or a handler does: the last quarter of the time, at most five seconds, is kept for giving jobs
 // back, and what is left over is taken up by other workers a few seconds later. Start and Stop may be called in

@@ -82,6 +82,7 @@ type host interface {
 	answerHeld(ctx context.Context, token string)
 	wakeFetchers()
 	stopByOrder()   // somebody wants the pool to stop
+	hurryStop()     // the stop under way waits for no handler
 	requestWorker() // all of this worker's processors are busy
 }
 

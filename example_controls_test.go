@@ -13,6 +13,26 @@ import (
 	"github.com/265d0351/work/inspect"
 )
 
+// What runs is given back at once, with no attempt used.
+func ExampleWorkerPool_StopNow() {
+	ctx, begun := context.Background(), make(chan bool)
+	pool := work.NewWorkerPool(nil, 1, quiet("stop now")).Job("report", func(ctx context.Context) error {
+		begun <- true
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	_ = pool.Start(ctx)                                                     // seen below
+	_, _ = pool.Enqueuer().With(work.ID("report-1")).Enqueue(ctx, "report") // seen below
+	<-begun
+	var stop *work.StopError
+	if errors.As(pool.StopNow(ctx), &stop) {
+		fmt.Println("cut short:", stop.Released)
+	}
+	// Output:
+	// given back
+	// cut short: [report report-1]
+}
+
 // A pool that nobody needs ends by itself: something starts the program again when there is work.
 func ExampleWorkerPool_Done() {
 	options := quiet("idle")

@@ -211,8 +211,12 @@ func (w *worker) apply(wanted rdb.Command) {
 	}
 	w.queues.wakeup.Wake()
 	w.events.emit(event.WorkerTold{Worker: w.session().rdb.ID, Wanted: string(wanted)})
-	if wanted == rdb.CommandStop {
+	switch wanted {
+	case rdb.CommandStop:
 		w.host.stopByOrder()
+	case rdb.CommandNow:
+		w.host.stopByOrder()
+		w.host.hurryStop()
 	}
 }
 

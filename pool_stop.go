@@ -40,6 +40,33 @@ func (p *WorkerPool) Stop(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}
+	return p.stopResult(ctx)
+}
+
+// StopNow ends the pool at once: no more jobs are fetched, the ctx of all that run ends with ErrShutdown, and their
+// jobs go back to the front of their queues without using an attempt. A handler has a second, less where ctx leaves
+// less than four, to return the error of its ctx. The job of one that has not returned by then is given back too: it
+// is begun elsewhere while that handler runs on, so it runs twice, and what the first one returns counts for nothing.
+// [event.JobStuck] and StopError.Stuck name these; the program should exit.
+//
+// It makes a Stop under way hurry, returns what Stop returns, an error wherever a job was cut short, and returns within
+// ctx. What has ended by itself counts as in a Stop. A pool that was never started is stopped at once.
+func (p *WorkerPool) StopNow(ctx context.Context) error {
+	room := stopTimeAfterCtx
+	if deadline, ok := ctx.Deadline(); ok {
+		room = min(room, time.Until(deadline))
+	}
+	p.beginStop(ctx, room)
+	p.deadline.Hurry(room)
+	select {
+	case <-p.stopped:
+	case <-ctx.Done():
+	}
+	return p.stopResult(ctx)
+}
+
+// stopResult is what came of the stop, or that nobody waits for it any longer, since ctx has ended.
+func (p *WorkerPool) stopResult(ctx context.Context) error {
 	select {
 	case <-p.stopped:
 		return p.stopErr

@@ -74,6 +74,9 @@ func (p *WorkerPool) stopByOrder() {
 	p.beginStop(context.Background(), stopTimeAfterCtx)
 }
 
+// hurryStop has a stop that was begun wait for no handler any longer.
+func (p *WorkerPool) hurryStop() { p.deadline.Hurry(stopTimeAfterCtx) }
+
 // newScaler makes what adds and removes the workers of a pool, but for the first one: that one has the daemons.
 func newScaler(p *WorkerPool) *workgroup.Scaler[*worker] {
 	h := &healthreport.Reporter{Component: "scaler", Emit: p.events.emit}

@@ -139,6 +139,9 @@ func (w *worker) info(names int) map[string]string {
 	}
 	if desired := w.desired.Now(); desired != "" { // Redis has forgotten it, or knows it of a former identity
 		info["wanted"] = string(desired)
+		if desired == rdb.CommandNow {
+			info["wanted"], info["now"] = string(rdb.CommandStop), "1"
+		}
 	}
 	return info
 }

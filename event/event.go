@@ -33,7 +33,7 @@ type PoolIdle struct {
 // WorkerTold is sent when a worker learns what somebody wants of it: see Inspector.PauseWorker.
 type WorkerTold struct {
 	Worker string
-	Wanted string // "pause", "quiet", "stop", or "" to go on
+	Wanted string // "pause", "quiet", "stop", "now" (a stop at once), or "" to go on
 }
 
 // LimitChanged is sent when a pool starts whose limit for a name is another one than was declared before. The later one

@@ -12,7 +12,7 @@ import (
 // Why a worker is gone, as [StoppedWorker] says it.
 const (
 	WorkerStopped        = stopped.Stopped // its program stopped it
-	WorkerStoppedByOrder = stopped.Ordered // somebody did, by [Inspector.StopWorker], the command line or the dashboard
+	WorkerStoppedByOrder = stopped.Ordered // somebody did, by [Inspector.StopWorker], the command line, ...
 	WorkerRetired        = stopped.Retired // its pool had nothing for it to do
 	WorkerIdle           = stopped.Idle    // its pool had nothing to do for as long as its IdleTimeout, and stopped
 	WorkerDied           = stopped.Died    // its heartbeat had lapsed, and others took its jobs back

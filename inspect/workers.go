@@ -183,6 +183,13 @@ func (i *Inspector) StopWorker(ctx context.Context, id string) error {
 	return i.want(ctx, id, rdb.CommandStop, "stopped")
 }
 
+// StopWorkerNow stops the pool that the worker belongs to at once, as [work.WorkerPool.StopNow] does: handlers have a
+// second to return, and jobs go back to their queues. It does not wait for that, and makes a stop under way hurry. A
+// worker of an older program stops as by StopWorker.
+func (i *Inspector) StopWorkerNow(ctx context.Context, id string) error {
+	return i.want(ctx, id, rdb.CommandNow, "stopped")
+}
+
 func (i *Inspector) want(ctx context.Context, id string, command rdb.Command, what string) error {
 	if i.unusable != nil {
 		return i.unusable

@@ -157,6 +157,53 @@ func TestAWorkerIsStoppedFromOutside(t *testing.T) {
 	}
 }
 
+// A stop at once waits for no handler, also where a stop that waits is under way.
+func TestAWorkerIsStoppedAtOnceFromOutside(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ deaf, waits bool }{
+		"by the hint":                              {},
+		"by a heartbeat, where the hint is lost":   {deaf: true},
+		"after a stop that waits for the handlers": {waits: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s redistest.Server) {
+				k := newKit(t, s)
+				i := k.inspector()
+				receipts := k.EnqueueNumbers("n", 0, 3)
+				o := k.Options()
+				o.ShutdownTimeout = time.Hour
+				k.Tamper(&o, &pooltest.Tampered{Deaf: row.deaf})
+				began := make(chan struct{}, 3)
+				pool := work.NewWorkerPool(nil, 2, o).Job("n", func(ctx context.Context, _ int) error {
+					began <- struct{}{}
+					<-ctx.Done()
+					return ctx.Err()
+				})
+				ran := make(chan error, 1)
+				go func() { ran <- pool.Run(context.Background()) }()
+				pooltest.Receive(t, began)
+				pooltest.Receive(t, began)
+				id := k.only()
+				if row.waits {
+					require.NoError(t, i.StopWorker(k.Ctx(), id))
+					pooltest.Receive(t, pooltest.UntilStopping(pool))
+				}
+				require.NoError(t, i.StopWorkerNow(k.Ctx(), id))
+				var stop *work.StopError
+				require.ErrorAs(t, pooltest.Receive(t, ran), &stop)
+				assert.Len(t, stop.Released, 2)
+				pooltest.Await(t, k.Spy, func(e event.WorkerTold) bool { return e.Wanted == "now" })
+				assert.Equal(t, pooltest.IdsOf(receipts), k.InLine("n"))
+				stopped, err := i.StoppedWorkers(k.Ctx(), 1)
+				require.NoError(t, err)
+				assert.Equal(t, inspect.WorkerStoppedByOrder, stopped[0].Why)
+				require.ErrorIs(t, i.StopWorkerNow(k.Ctx(), id), inspect.ErrNoWorker)
+			})
+		})
+	}
+}
+
 func TestAPingThatNobodyAnswersEndsWithItsCtx(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -349,4 +351,29 @@ func TestAFormLeadsBackToOurPagesOnly(t *testing.T) {
 			assert.Empty(t, u.Host)
 		})
 	}
+}
+
+func TestAWorkerIsToldToStopAtOnce(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		for name, tell := range map[string]func(k *kit, id string) answer{
+			"worker-stop":     func(k *kit, id string) answer { return k.post("worker-stop?now=1&id=" + id) },
+			"api/worker-stop": func(k *kit, id string) answer { return k.call("POST", "worker-stop?now=1&id="+id, "") },
+		} {
+			t.Run(name, func(t *testing.T) {
+				k := newAPI(t, s)
+				driver, err := redisconn.Open(s.DSN())
+				require.NoError(t, err)
+				defer func() { require.NoError(t, driver.Close()) }()
+				store := rdb.NewStore(driver, k.namespace)
+				_, _, err = store.Worker("w1").Register(k.ctx(), rdb.Registration{Life: time.Minute, Epoch: "e"})
+				require.NoError(t, err)
+				assert.Less(t, tell(k, "w1").StatusCode, http.StatusBadRequest)
+				profiles, err := store.ProfileOf(k.ctx(), []string{"w1"})
+				require.NoError(t, err)
+				assert.Equal(t, "1", profiles[0].Info["now"])
+				assert.Contains(t, k.get("workers").Text, "Stop now", "it may be told again")
+			})
+		}
+	})
 }

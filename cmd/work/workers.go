@@ -212,18 +212,21 @@ type workerOrder struct {
 	name, past, short string
 	asks              bool
 	tell              func(*inspect.Inspector, context.Context, string) error
+	tellNow           func(*inspect.Inspector, context.Context, string) error // with --now; nil for none
 }
 
 var workerOrders = []workerOrder{
-	{"quiet", "made quiet", "Have workers begin no more jobs, for good", false, (*inspect.Inspector).QuietWorker},
+	{"quiet", "made quiet", "Have workers begin no more jobs, for good", false, (*inspect.Inspector).QuietWorker,
+		nil},
 	{"pause", "paused", "Have workers begin no more jobs, until they are resumed", false,
-		(*inspect.Inspector).PauseWorker},
-	{"resume", "resumed", "Have paused workers begin jobs again", false, (*inspect.Inspector).ResumeWorker},
-	{"stop", "told to stop", "Stop the pools of workers; asks first", true, (*inspect.Inspector).StopWorker},
+		(*inspect.Inspector).PauseWorker, nil},
+	{"resume", "resumed", "Have paused workers begin jobs again", false, (*inspect.Inspector).ResumeWorker, nil},
+	{"stop", "told to stop", "Stop the pools of workers; asks first", true, (*inspect.Inspector).StopWorker,
+		(*inspect.Inspector).StopWorkerNow},
 }
 
 func newWorkerOrderCommand(a *cli.App, order workerOrder) *cobra.Command {
-	var all, yes bool
+	var all, yes, now bool
 	cmd := &cobra.Command{
 		Use:   order.name + " ID...",
 		Short: order.short,
@@ -250,7 +253,11 @@ Exit status: 3 if none of the named workers is registered, 5 if some are not.`,
 						return err
 					}
 				}
-				tell := cli.OneByOne(func(ctx context.Context, id string) error { return order.tell(i, ctx, id) })
+				do := order.tell
+				if now {
+					do = order.tellNow
+				}
+				tell := cli.OneByOne(func(ctx context.Context, id string) error { return do(i, ctx, id) })
 				return a.CarryOut(ctx, cli.Action{Verb: order.name, Past: order.past, Noun: "worker", Do: tell}, ids)
 			})
 		}),
@@ -258,6 +265,9 @@ Exit status: 3 if none of the named workers is registered, 5 if some are not.`,
 	cmd.Flags().BoolVar(&all, "all", false, "all that are registered")
 	if order.asks {
 		cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	}
+	if order.tellNow != nil {
+		cmd.Flags().BoolVar(&now, "now", false, "wait for no handler: what runs goes back, and may run twice")
 	}
 	a.CompleteArgs(cmd, a.WorkerIDs)
 	return cmd

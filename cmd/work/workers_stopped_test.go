@@ -13,6 +13,30 @@ import (
 	"github.com/265d0351/work/internal/redisconn"
 )
 
+func TestAWorkerIsToldToStopAtOnce(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	driver, err := redisconn.Open(s.Server.DSN())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, driver.Close()) }()
+	store := rdb.NewStore(driver, "work")
+	_, _, err = store.Worker("w1").Register(t.Context(),
+		rdb.Registration{Life: time.Minute, Epoch: "e", Queues: []string{"mail"}})
+	require.NoError(t, err)
+	for _, row := range []struct {
+		flag string
+		now  string
+	}{{"", ""}, {"--now", "1"}} {
+		args := append([]string{"workers", "stop", "w1", "-y"}, strings.Fields(row.flag)...)
+		assert.Equal(t, exit.OK, s.call(args...).status)
+		profiles, err := store.ProfileOf(t.Context(), []string{"w1"})
+		require.NoError(t, err)
+		assert.Equal(t, "stop", profiles[0].Info["wanted"])
+		assert.Equal(t, row.now, profiles[0].Info["now"], row.flag)
+	}
+	assert.Equal(t, exit.Usage, s.call("workers", "quiet", "w1", "--now").status, "only a stop can be")
+}
+
 func TestWorkersThatHaveStoppedAreListed(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

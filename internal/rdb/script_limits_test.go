@@ -131,6 +131,9 @@ func TestWhatIsWantedOfAWorker(t *testing.T) {
 		"stop, and nothing after that": {
 			[]rdb.Command{rdb.CommandQuiet, rdb.CommandStop, rdb.CommandQuiet, rdb.CommandResume},
 			"stop"},
+		"at once":                        {[]rdb.Command{rdb.CommandPause, rdb.CommandNow, rdb.CommandNow}, "now"},
+		"a stop that is to be at once":   {[]rdb.Command{rdb.CommandStop, rdb.CommandNow}, "now"},
+		"at once, and nothing less then": {[]rdb.Command{rdb.CommandNow, rdb.CommandStop, rdb.CommandResume}, "now"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

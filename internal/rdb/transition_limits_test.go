@@ -55,6 +55,7 @@ func limiting() []transition {
 				return nil, err
 			}},
 		{name: "command", script: "worker/command", prepare: holding, send: command(rdb.CommandQuiet)},
+		{name: "command, at once", script: "worker/command", prepare: holding, send: command(rdb.CommandNow)},
 		{name: "command, resume", script: "worker/command", prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "HSET", "worker:w1:info", "wanted", "pause")

@@ -129,7 +129,7 @@ type Pulse struct {
 	// of the schedules: it is another one after each change; told only to the one with the lease
 	Revision string
 	Flags    int               // how many jobs of the namespace are to be cancelled: see Store.Flagged
-	Wanted   string            // what somebody wants it to do: pause, quiet or stop, else empty
+	Wanted   string            // what somebody wants it to do: pause, quiet, stop or now, else empty
 	Workers  int               // how many are registered
 	Outdated error             // an *OutdatedError where a newer program has changed the layout
 	Along    []redisconn.Reply // to the calls that were sent along

@@ -12,11 +12,12 @@ var commandScript = redisconn.Load("worker/command")
 // Command is what an operator wants of a worker.
 type Command string
 
-// The commands. A heartbeat brings the first three as Wanted.
+// The commands. A heartbeat brings the first four as Wanted.
 const (
 	CommandPause  Command = "pause"
 	CommandQuiet  Command = "quiet"
 	CommandStop   Command = "stop"
+	CommandNow    Command = "now" // a stop at once
 	CommandResume Command = "resume"
 	CommandPing   Command = "ping"
 )

@@ -23,8 +23,8 @@
 -- ARGV[8..] id, number of the fetch and message of each, then ids of jobs that ended
 -- RETURNS {state (ok, fenced, lost), ms, 1 if it has the lease and 2 if it is the deputy, due ms of the next scheduled
 --   id or false, of the next retry or false, revision of the schedules or false: these three only to the one with the
---   lease; what is wanted of it (pause, quiet, stop) or false; how many jobs are to be cancelled; 1 if one of its
---   queues has jobs; how many workers are registered; the layout or false}
+--   lease; what is wanted of it (pause, quiet, stop, now) or false; how many jobs are to be cancelled; 1 if one of
+--   its queues has jobs; how many workers are registered; the layout or false}
 -- FIRST WRITE PEXPIRE
 local heart, workers, epoch, lease, scheduled, retry, running, claimed, revision, info, cancelled, deadlines, deputy,
   ready, mine, layout = unpack(KEYS)
@@ -68,10 +68,10 @@ elseif not second or second == worker then
   role = 2
 end
 
-local asked = redis.pcall('HMGET', info, 'wanted', 'ping')
+local asked = redis.pcall('HMGET', info, 'wanted', 'ping', 'now')
 if asked.err then asked = {} end
 if asked[2] then redis.call('HDEL', info, 'ping') end -- only the worker itself beats: this is its answer
-local wanted = asked[1] or false
+local wanted = asked[3] and 'now' or asked[1] or false
 local flags, calls = 0, 0
 if redis.call('EXISTS', cancelled, ready) > 0 then
   flags = redis.pcall('SCARD', cancelled)

@@ -1,11 +1,12 @@
 -- worker/command: tells a worker what is wanted of it. It learns of it by its next heartbeat, and by a hint that makes
 -- that one come at once.
 --
--- A worker that is to go quiet does not go on again, and one that is to stop does neither.
+-- A worker that is to go quiet does not go on again, and one that is to stop does neither. One that is to stop at once
+-- is to stop as well: that is all that an older program knows.
 --
 -- KEYS[1] workers, KEYS[2] worker:<id>:info, KEYS[3] control
 -- ARGV[1] worker
--- ARGV[2] pause, resume, quiet, stop, or ping: its next heartbeat removes that field
+-- ARGV[2] pause, resume, quiet, stop, now, which is a stop at once, or ping: its next heartbeat removes that field
 -- RETURNS 1; 0 if it is not registered
 -- FIRST WRITE HDEL
 local workers, info, control = unpack(KEYS)
@@ -14,14 +15,18 @@ local refusal = bad('SCARD', workers) or bad('HLEN', info)
 if refusal then return refusal end
 if redis.call('SISMEMBER', workers, worker) == 0 then return 0 end
 
-local rank = { resume = 0, pause = 1, quiet = 2, stop = 3 }
+local rank = { resume = 0, pause = 1, quiet = 2, stop = 3, now = 4 }
 local before = rank[redis.call('HGET', info, 'wanted') or 'resume'] or 0
 if command == 'ping' then
   redis.call('HDEL', info, 'ping')
   redis.call('HSET', info, 'ping', '1')
 elseif before < 2 or rank[command] > before then
   redis.call('HDEL', info, 'wanted')
-  if command ~= 'resume' then redis.call('HSET', info, 'wanted', command) end
+  if command == 'now' then
+    redis.call('HSET', info, 'wanted', 'stop', 'now', '1')
+  elseif command ~= 'resume' then
+    redis.call('HSET', info, 'wanted', command)
+  end
 end
 redis.call('PUBLISH', control, 'worker ' .. worker)
 return 1

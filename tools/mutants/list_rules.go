@@ -178,6 +178,12 @@ var limitScripts = []mutant{
 		Tests:  unmodelled("TestWhatIsWantedOfAWorker"),
 	},
 	{
+		Name: "command-now-forgotten", File: "lua/worker/command.lua",
+		Before: "'wanted', 'stop', 'now', '1')", After: "'wanted', 'stop')",
+		Breaks: "a worker that is to stop at once is told to",
+		Tests:  unmodelled("TestWhatIsWantedOfAWorker"),
+	},
+	{
 		Name: "command-of-nobody", File: "lua/worker/command.lua",
 		Before: "if redis.call('SISMEMBER', workers, worker) == 0 then return 0 end",
 		Breaks: "nothing is stored for a worker that is not there",

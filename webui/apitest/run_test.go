@@ -287,7 +287,7 @@ func (k *kit) workersAndErrors() {
 	k.post("errors-clear?name=dies", "")
 	k.post("errors-clear?all=1", "")
 	k.post("worker-quiet?id="+worker, "")
-	k.post("worker-stop?id="+worker, "")
+	k.post("worker-stop?now=1&id="+worker, "")
 	k.until("it is listed as stopped", func() bool {
 		return strings.Contains(string(k.get("stopped-workers?limit=10")), `"stopped by an operator"`)
 	})

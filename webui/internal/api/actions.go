@@ -94,7 +94,14 @@ func setLimit(v *visit.Visit) error {
 func pauseWorker(v *visit.Visit) error  { return on(v, "id", v.Inspector.PauseWorker) }
 func resumeWorker(v *visit.Visit) error { return on(v, "id", v.Inspector.ResumeWorker) }
 func quietWorker(v *visit.Visit) error  { return on(v, "id", v.Inspector.QuietWorker) }
-func stopWorker(v *visit.Visit) error   { return on(v, "id", v.Inspector.StopWorker) }
+
+// stopWorker stops at once where ?now=1 says so.
+func stopWorker(v *visit.Visit) error {
+	if v.Query.Get("now") != "" {
+		return on(v, "id", v.Inspector.StopWorkerNow)
+	}
+	return on(v, "id", v.Inspector.StopWorker)
+}
 
 func pingWorker(v *visit.Visit) error {
 	id, err := v.Target("id")

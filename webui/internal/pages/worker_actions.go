@@ -30,6 +30,9 @@ func (s *Site) quietWorker(v *visit.Visit) error {
 }
 
 func (s *Site) stopWorker(v *visit.Visit) error {
+	if v.Query.Get("now") != "" {
+		return s.onWorker(v, "was told to stop at once", v.Inspector.StopWorkerNow)
+	}
 	return s.onWorker(v, "was told to stop", v.Inspector.StopWorker)
 }
 
