@@ -26,6 +26,7 @@ type Client struct {
 	desk    chan struct{}      // held by the one who changes which queues are served
 	beating lifecycle.Loop
 	cleans  lifecycle.Loop
+	debugs  lifecycle.Loop
 
 	mu     sync.Mutex
 	phase  phase
@@ -64,7 +65,7 @@ func Dial(dsn string, opts Options) (*Client, error) {
 		serving: map[string]*serving{}, held: map[string]*Process{},
 	}
 	c.life, c.end = context.WithCancel(context.Background())
-	c.beating.Run, c.cleans.Run = c.beatAlways, c.cleanAlways
+	c.beating.Run, c.cleans.Run, c.debugs.Run = c.beatAlways, c.cleanAlways, c.debugAlways
 	return c, nil
 }
 
@@ -108,10 +109,10 @@ func (c *Client) Close() error {
 	}
 	c.end()
 	c.busy.Wait()
-	c.beating.Stop()
-	c.cleans.Stop()
-	<-c.beating.Done()
-	<-c.cleans.Done()
+	for _, loop := range []*lifecycle.Loop{&c.beating, &c.cleans, &c.debugs} {
+		loop.Stop()
+		<-loop.Done()
+	}
 	c.stopListening()
 	err := c.retire(was)
 	if c.owned {

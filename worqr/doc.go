@@ -46,7 +46,8 @@
 // # Events
 //
 // [Client.Events] yields what concerns the client: [Work], [Done], [Cancelled], [Deleted] of the queues it works on,
-// and [Lapsed], [Restarted], [WorkerFailed], [Failed]. [Client.Watch] does so for one queue that it does not work on.
+// and [Lapsed], [Restarted], [WorkerFailed], [Failed], and [Debug] now and then with Options.Debug. [Client.Watch] does
+// so for one queue that it does not work on. A result is JSON, and [Done.Text] the string that most are.
 // They are published, so who does not listen does not hear them; what the state of a worker depends on is looked up
 // again after a connection was lost. Each queue takes one connection to listen on.
 //
@@ -110,6 +111,7 @@
 //     late.
 //   - The registry: a queue that only released programs have used is not in Queues until ours enqueue to it or work on
 //     it.
+//   - A result that is false, 0, "" or null: the released program tells none then, ours tell the empty string.
 //   - Bytes that are no text: in the JSON of a done event they are replaced for the released program; ours read them
 //     from two more fields, taskBase64 and resultBase64.
 //   - Redis Cluster: the layout has no hash tags, so all keys must be in one node.

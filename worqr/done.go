@@ -1,35 +1,46 @@
 package worqr
 
 import (
+	"bytes"
 	"encoding/json"
 	"unicode/utf8"
 )
 
-// doneMessage is what is published when a task was finished. The released program knows the first three fields; bytes
-// that are no text would not survive as a JSON string, so they are in the other two as well.
+// doneMessage is what is published when a task was finished. The released program knows the first three fields, and its
+// result may be JSON of any kind. Bytes that are no text would not survive as a JSON string, so they are in the other
+// two as well.
 type doneMessage struct {
-	Worker    string  `json:"workerId"`
-	Task      string  `json:"task"`
-	Result    *string `json:"result,omitempty"`
-	TaskRaw   []byte  `json:"taskBase64,omitempty"`
-	ResultRaw []byte  `json:"resultBase64,omitempty"`
+	Worker    string          `json:"workerId"`
+	Task      string          `json:"task"`
+	Result    json.RawMessage `json:"result,omitempty"`
+	TaskRaw   []byte          `json:"taskBase64,omitempty"`
+	ResultRaw []byte          `json:"resultBase64,omitempty"`
 }
 
-func encodeDone(worker string, task, result []byte) []byte {
-	m := doneMessage{Worker: worker, Task: string(task)}
-	if !utf8.Valid(task) {
-		m.TaskRaw = task
-	}
+// doneBytes is the message for a result of bytes, or nil for none.
+func doneBytes(worker string, task, result []byte) []byte {
+	m := doneMessage{}
 	if result != nil {
-		text := string(result)
-		m.Result = &text
+		m.Result = encoded(string(result))
 	}
 	if !utf8.Valid(result) {
 		m.ResultRaw = result
 	}
-	message, err := json.Marshal(m)
+	return m.encode(worker, task)
+}
+
+func (m doneMessage) encode(worker string, task []byte) []byte {
+	m.Worker, m.Task = worker, string(task)
+	if !utf8.Valid(task) {
+		m.TaskRaw = task
+	}
+	return encoded(m)
+}
+
+func encoded(value any) []byte {
+	message, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // strings and bytes
+		panic(err) // strings, bytes, and JSON that was checked
 	}
 	return message
 }
@@ -40,12 +51,25 @@ func decodeDone(queue string, message []byte) Done {
 	if json.Unmarshal(message, &m) != nil {
 		return Done{Queue: queue, Task: message}
 	}
-	d := Done{Queue: queue, Worker: m.Worker, Task: []byte(m.Task), Result: m.ResultRaw}
+	d := Done{Queue: queue, Worker: m.Worker, Task: []byte(m.Task), Result: m.Result, raw: m.ResultRaw}
 	if m.TaskRaw != nil {
 		d.Task = m.TaskRaw
 	}
-	if d.Result == nil && m.Result != nil {
-		d.Result = []byte(*m.Result)
+	if bytes.Equal(d.Result, []byte("null")) {
+		d.Result = nil
 	}
 	return d
+}
+
+// Text is a result that is a string, as FinishTask was given it, even if its bytes are no text. ok is false without a
+// result and for one of another kind.
+func (d Done) Text() (result []byte, ok bool) {
+	if d.raw != nil {
+		return d.raw, true
+	}
+	var text string
+	if len(d.Result) == 0 || d.Result[0] != '"' || json.Unmarshal(d.Result, &text) != nil {
+		return nil, false
+	}
+	return []byte(text), true
 }

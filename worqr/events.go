@@ -1,5 +1,10 @@
 package worqr
 
+import (
+	"encoding/json"
+	"time"
+)
+
 // Event is one thing that happened, as [Client.Events] and [Client.Watch] tell it. The types of this file are all there
 // are.
 type Event interface{ event() }
@@ -15,7 +20,11 @@ type Done struct {
 	Queue  string
 	Worker string
 	Task   []byte
-	Result []byte // nil without a result
+	// Result is JSON, nil without a result: a string if it was told by FinishTask or a handler, and of any kind if the
+	// released program told it, or FinishJSON. Text is that string.
+	Result json.RawMessage
+
+	raw []byte // a result of bytes that are no text
 }
 
 // Cancelled says that a task was cancelled. Those processes of it that this client had have ended.
@@ -47,6 +56,14 @@ type Failed struct {
 	Err   error
 }
 
+// Debug says what this client's worker works on. It comes every Options.DebugEvery in the mode Options.Debug, also when
+// there is nothing.
+type Debug struct {
+	Worker   string
+	JobCount int
+	Jobs     map[string]time.Duration // by the id of the process: how long it has been worked on
+}
+
 // Missed says that the reader was so slow that so many events before the next one were dropped.
 type Missed struct{ Count int }
 
@@ -58,4 +75,5 @@ func (Lapsed) event()       {}
 func (Restarted) event()    {}
 func (WorkerFailed) event() {}
 func (Failed) event()       {}
+func (Debug) event()        {}
 func (Missed) event()       {}

@@ -40,6 +40,10 @@ type Options struct {
 	// it would be put back; 0 is 24 h. It should be longer than tasks take.
 	CancelledFor time.Duration
 
+	// Debug has the client tell of what its worker works on, by events [Debug], every DebugEvery; 0 is 1 s.
+	Debug      bool
+	DebugEvery time.Duration
+
 	Concurrency int // how many tasks [Client.Serve] runs at a time; 0 is 1
 	EventBuffer int // how many events wait for a slow reader of [Client.Events], then the oldest go; 0 is 1024
 }
@@ -53,6 +57,7 @@ func (o Options) withDefaults() Options {
 	orElse(&o.RetryAfter, time.Second)
 	orElse(&o.LookEvery, 5*time.Second)
 	orElse(&o.CancelledFor, 24*time.Hour)
+	orElse(&o.DebugEvery, time.Second)
 	orElse(&o.Concurrency, 1)
 	orElse(&o.EventBuffer, 1024)
 	return o
@@ -72,7 +77,7 @@ func (o Options) validate() error {
 	}{
 		{"HeartbeatEvery", o.HeartbeatEvery}, {"HeartbeatLife", o.HeartbeatLife}, {"CleanupEvery", o.CleanupEvery},
 		{"CallTimeout", o.CallTimeout}, {"RetryAfter", o.RetryAfter}, {"CancelledFor", o.CancelledFor},
-		{"LookEvery", o.LookEvery},
+		{"LookEvery", o.LookEvery}, {"DebugEvery", o.DebugEvery},
 	} {
 		if d.value < time.Millisecond {
 			return &InvalidError{What: d.name, Value: d.value.String(),

@@ -28,6 +28,7 @@ func TestOptionsAreChecked(t *testing.T) {
 			worqr.Options{HeartbeatEvery: 2 * time.Second, HeartbeatLife: 3 * time.Second}, "HeartbeatLife"},
 		"a call timeout below": {"redis://h", worqr.Options{CallTimeout: time.Microsecond}, "CallTimeout"},
 		"retry":                {"redis://h", worqr.Options{RetryAfter: -1}, "RetryAfter"},
+		"debug every":          {"redis://h", worqr.Options{DebugEvery: -1}, "DebugEvery"},
 		"look every":           {"redis://h", worqr.Options{LookEvery: -1}, "LookEvery"},
 		"cancelled for":        {"redis://h", worqr.Options{CancelledFor: -1}, "CancelledFor"},
 		"concurrency":          {"redis://h", worqr.Options{Concurrency: -1}, "Concurrency"},

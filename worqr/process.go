@@ -1,10 +1,14 @@
 package worqr
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
+	"time"
 
 	"github.com/265d0351/work/internal/rdb/worqrdb"
 )
@@ -16,6 +20,7 @@ type Process struct {
 	Task  []byte
 
 	client   *Client
+	began    time.Time // when the answer came
 	key      worqrdb.Process
 	ctx      context.Context
 	end      context.CancelCauseFunc
@@ -37,7 +42,25 @@ func (p *Process) Finish(ctx context.Context, result []byte) error {
 	if err := validTask(result); err != nil {
 		return err
 	}
-	done := encodeDone(p.key.Worker, p.Task, result)
+	return p.finish(ctx, doneBytes(p.key.Worker, p.Task, result))
+}
+
+// FinishJSON is Finish with a result of any kind, as the released program may tell one: an object, a number, or null
+// for none. What is no JSON is refused.
+func (p *Process) FinishJSON(ctx context.Context, result json.RawMessage) error {
+	if err := validTask(result); err != nil {
+		return err
+	}
+	if !json.Valid(result) {
+		return &InvalidError{What: "result", Value: fmt.Sprintf("%.100q", result), Remedy: "use JSON, or Finish"}
+	}
+	if bytes.Equal(bytes.TrimSpace(result), []byte("null")) {
+		result = nil
+	}
+	return p.finish(ctx, doneMessage{Result: result}.encode(p.key.Worker, p.Task))
+}
+
+func (p *Process) finish(ctx context.Context, done []byte) error {
 	return p.client.settle(ctx, p, func(ctx context.Context) (bool, error) {
 		return p.client.store.Finish(ctx, p.key, p.Task, done)
 	})
@@ -101,6 +124,7 @@ func (c *Client) doubt(key worqrdb.Process) {
 // hold notes a process that has begun. What happened to it before it was noted is looked up.
 func (c *Client) hold(ctx context.Context, s *serving, w worqrdb.Worker, p *Process) (*Process, error) {
 	p.ctx, p.end = context.WithCancelCause(context.Background())
+	p.began = time.Now()
 	c.mu.Lock()
 	var gone error
 	switch {

@@ -35,7 +35,7 @@ func TestReleasedWorkersTakeWhatOursEnqueue(t *testing.T) {
 		p := s.start(w, "q")
 		assert.Equal(t, "b", string(p.Task))
 		r.finish("r", process, `"theirs"`)
-		assert.Equal(t, worqr.Done{Queue: "q", Worker: "r", Task: []byte("a"), Result: []byte("theirs")},
+		assert.Equal(t, worqr.Done{Queue: "q", Worker: "r", Task: []byte("a"), Result: []byte(`"theirs"`)},
 			await(t, events, always[worqr.Done]))
 		require.NoError(t, p.Finish(t.Context(), nil))
 		assert.Empty(t, s.keys("processes:*"))

@@ -35,9 +35,9 @@ func TestServe(t *testing.T) {
 		stop := serve(t, w, func(_ context.Context, p *worqr.Process) ([]byte, error) {
 			return append([]byte("did "), p.Task...), nil
 		})
-		assert.Equal(t, "did before", string(await(t, told, always[worqr.Done]).Result))
+		assert.JSONEq(t, `"did before"`, string(await(t, told, always[worqr.Done]).Result))
 		s.enqueue("q", "after")
-		assert.Equal(t, "did after", string(await(t, told, always[worqr.Done]).Result))
+		assert.JSONEq(t, `"did after"`, string(await(t, told, always[worqr.Done]).Result))
 		require.NoError(t, stop())
 		assert.Empty(t, s.set("workingQueues:"+w.Worker()))
 	})

@@ -116,22 +116,14 @@ func (c *Client) leave(ctx context.Context, worker, queue string) error {
 	}
 }
 
-// RequestWork has the client told of a queue's waiting tasks again, by an event [Work], if there are any.
+// RequestWork tells everybody who listens to a queue how many tasks wait in it, if any do: workers of both programs,
+// and those who watch it. Any client may call it, with a worker or without.
 func (c *Client) RequestWork(ctx context.Context, queue string) error {
-	if err := validQueue(queue); err != nil {
-		return err
-	}
-	if _, err := c.present(); err != nil {
-		return err
-	}
-	s := c.served(queue)
-	if s == nil {
-		return &NotWorkingError{Queue: queue}
-	}
 	count, err := c.Count(ctx, queue)
-	if err == nil && count > 0 {
-		s.tellWork(count)
+	if err != nil || count == 0 {
+		return err
 	}
+	_, err = c.untilAnswered(ctx, func(ctx context.Context) error { return c.store.TellWork(ctx, queue, count) })
 	return err
 }
 

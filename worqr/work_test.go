@@ -66,18 +66,25 @@ func TestStopWorkPutsBackOwnTasksOnly(t *testing.T) {
 	})
 }
 
+// TestRequestWork: anybody may ask, also without a worker, and all who listen are told.
 func TestRequestWork(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
-		w := s.worker("q")
-		require.ErrorAs(t, w.RequestWork(t.Context(), "other"), new(*worqr.NotWorkingError))
+		w, c := s.worker("q"), s.producer()
 		events := s.events(w)
-		require.NoError(t, w.RequestWork(t.Context(), "q"), "none waits, none is told")
+		watched, err := s.producer().Watch(t.Context(), "q")
+		require.NoError(t, err)
+		require.NoError(t, c.RequestWork(t.Context(), "q"), "none waits, none is told")
 		s.enqueue("q", "a", "b", "c")
 		assert.Equal(t, 3, await(t, events, always[worqr.Work]).Count)
+		assert.Equal(t, 3, await(t, watched, always[worqr.Work]).Count)
 		s.start(w, "q")
-		require.NoError(t, w.RequestWork(t.Context(), "q"))
-		assert.Equal(t, 2, await(t, events, always[worqr.Work]).Count)
+		for _, asking := range []*worqr.Client{c, w, s.worker("other")} {
+			require.NoError(t, asking.RequestWork(t.Context(), "q"))
+			assert.Equal(t, 2, await(t, events, always[worqr.Work]).Count)
+			assert.Equal(t, 2, await(t, watched, always[worqr.Work]).Count)
+		}
+		require.ErrorAs(t, c.RequestWork(t.Context(), ""), new(*worqr.InvalidError))
 	})
 }
 

@@ -31,6 +31,9 @@ func (c *Client) Start(ctx context.Context) error {
 	}
 	c.beating.Start(context.Background())
 	c.cleans.Start(context.Background())
+	if c.options.Debug {
+		c.debugs.Start(context.Background())
+	}
 	return nil
 }
 

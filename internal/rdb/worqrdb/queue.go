@@ -76,6 +76,13 @@ func (s *Store) Count(ctx context.Context, queue string) (int, error) {
 	return int(n), r.Err()
 }
 
+// TellWork tells who listens to a queue that so many tasks wait.
+func (s *Store) TellWork(ctx context.Context, queue string, count int) error {
+	_, err := redisconn.Do(ctx, s.driver,
+		redisconn.Call{Command: "PUBLISH", Args: []any{s.Channels(queue).Work, count}})
+	return err
+}
+
 // Tasks are up to limit tasks that wait, from the front, without the first so many.
 func (s *Store) Tasks(ctx context.Context, queue string, from, limit int) ([][]byte, error) {
 	reply, err := redisconn.Do(ctx, s.driver, redisconn.Call{
