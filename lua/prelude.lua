@@ -223,15 +223,6 @@ local function store(jobs, groups)
   if #single > 0 then redis.call('HSET', jobs, unpack(single)) end
 end
 
--- outdated is the refusal of a call about a feed that is not there, or has another config than the caller knows: it
--- reads that again, and decides anew.
-local function outdated(feeds, name, config, known)
-  if redis.call('SISMEMBER', feeds, name) == 0 then return redis.error_reply('NOFEED there is no such feed') end
-  if (redis.call('GET', config) or '') ~= known then
-    return redis.error_reply('STALE the config of the feed is another one')
-  end
-end
-
 -- weight is how long what is kept of a job is. It is read for that: a user who may do what earlier versions did may not
 -- use HSTRLEN, and a script that is refused a command in its midst has done half of what it should.
 local function weight(details, id)
@@ -273,4 +264,120 @@ local function forget(ended, details, id)
   else
     redis.call('UNLINK', details)
   end
+end
+
+-- What follows is about feeds, whose keys have one of two forms each: that of the contract, or that of the released
+-- programs.
+
+-- unframed are the texts of a config that is a hash, as its caller knows it.
+local function unframed(known)
+  local texts, at = {}, 2
+  while at <= #known do
+    local colon = known:find(':', at, true)
+    local length = tonumber(known:sub(at, colon - 1), 10)
+    texts[#texts + 1] = known:sub(colon + 1, colon + length)
+    at = colon + length + 1
+  end
+  return texts
+end
+
+-- outdated is the refusal of a call about a feed that is not there, or has another config than the caller knows: it
+-- reads that again, and decides anew. A config that is a hash is known as a NUL, and then each field and each value
+-- behind its length and a colon.
+local function outdated(feeds, name, config, known)
+  if redis.call('SISMEMBER', feeds, name) == 0 then return redis.error_reply('NOFEED there is no such feed') end
+  local stale = redis.error_reply('STALE the config of the feed is another one')
+  if known:sub(1, 1) ~= '\0' then
+    if (redis.pcall('GET', config) or '') ~= known then return stale end
+    return
+  end
+  local fields = unframed(known)
+  if redis.pcall('HLEN', config) ~= #fields / 2 then return stale end
+  for i = 1, #fields, 2 do
+    if redis.call('HGET', config, fields[i]) ~= fields[i + 1] then return stale end
+  end
+end
+
+-- unfit is the refusal of a call about keys of which one has a type that no feed has there: key, types, key, types ...
+local function unfit(...)
+  local wanted = { ... }
+  for i = 1, #wanted, 2 do
+    local found = redis.call('TYPE', wanted[i]).ok
+    if found ~= 'none' and not (' ' .. wanted[i + 1] .. ' '):find(' ' .. found .. ' ', 1, true) then
+      return redis.error_reply('BADFORM ' .. found .. ',' .. wanted[i + 1]:gsub(' ', ',') .. ' ' .. wanted[i])
+    end
+  end
+end
+
+-- released tells whether a feed has the form of the released programs, where a key that is not there cannot say so: its
+-- config is a hash, or what was put into it is counted.
+local function released(known, publishes)
+  return known:sub(1, 1) == '\0' or redis.call('EXISTS', publishes) == 1
+end
+
+-- as_set tells whether a key is a set or a sorted set, or would be one.
+local function as_set(key, known, publishes)
+  local found = redis.call('TYPE', key).ok
+  if found == 'none' then return released(known, publishes) end
+  return found == 'zset' or found == 'set'
+end
+
+-- A claim c is an element of the list c.running and a field of the hash c.claimed. Or it is a member of the sorted set
+-- c.claimed: then the time of ours ends in half a ms, as that of no other program does, and the hash c.tokens has its
+-- token.
+
+-- mark is the time of a claim and, if it is ours, its token.
+local function mark(c, id)
+  if not c.sorted then return redis.call('HGET', c.claimed, id) end
+  local time = redis.call('ZSCORE', c.claimed, id)
+  local ours = time and redis.call('HGET', c.tokens, id)
+  return ours and ours:match('^%d+') .. '.5' == time and ours or time
+end
+
+-- hold claims a job, and returns the mark.
+local function hold(c, id, token)
+  local time = ms(now())
+  local marked = time .. '.' .. token
+  if c.sorted then
+    redis.call('ZADD', c.claimed, time .. '.5', id)
+    redis.call('HSET', c.tokens, id, marked)
+  else
+    redis.call('LPUSH', c.running, id)
+    redis.call('HSET', c.claimed, id, marked)
+  end
+  return marked
+end
+
+-- release ends a claim but for its element of c.running. It returns how many claims that were.
+local function release(c, id)
+  if not c.sorted then
+    redis.call('HDEL', c.claimed, id)
+    return 0
+  end
+  redis.call('HDEL', c.tokens, id)
+  return redis.call('ZREM', c.claimed, id)
+end
+
+-- cancels is how often a job was cancelled. Programs that cancel by the letter of the contract count those of all jobs
+-- in one number; then it is 0.
+local function cancels(cancelled, id)
+  local n = redis.pcall('HGET', cancelled, id)
+  return type(n) == 'string' and tonumber(n) or 0
+end
+
+local function count_cancel(cancelled, id)
+  if redis.call('TYPE', cancelled).ok == 'string' then return redis.pcall('INCR', cancelled) end
+  redis.pcall('HINCRBY', cancelled, id, 1)
+end
+
+local function forget_cancels(cancelled, id)
+  redis.pcall('HDEL', cancelled, id)
+end
+
+-- park puts a job aside. The released programs, which have a set of those, forget with it how often it was cancelled.
+local function park(stalled, id, set, cancelled, published)
+  if not set then return redis.call('RPUSH', stalled, id) end
+  redis.call('SADD', stalled, id)
+  redis.call('ZREM', published, id)
+  forget_cancels(cancelled, id)
 end

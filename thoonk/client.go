@@ -160,11 +160,14 @@ func (c *Client) about(ctx context.Context, name string, do func(ctx context.Con
 // explained says which feed an error is about, and what it means.
 func (c *Client) explained(feed string, err error) error {
 	var told *FeedError
+	var form *thoonkdb.FormError
 	switch {
 	case err == nil || errors.As(err, &told):
 		return err
 	case errors.Is(err, thoonkdb.ErrNoFeed):
 		err = ErrNoFeed
+	case errors.As(err, &form):
+		err = &FormError{Key: form.Key, Found: form.Found, Want: strings.Join(form.Want, " or ")}
 	case c.life.Err() != nil && (errors.Is(err, redisconn.ErrClosed) || errors.Is(err, context.Canceled)):
 		err = ErrClosed
 	}

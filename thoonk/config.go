@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+
+	"github.com/265d0351/work/internal/rdb/thoonkdb"
 )
 
 // Kind is what a feed is, as its config says it.
@@ -32,19 +34,22 @@ type Config struct {
 	// items that a leaf keeps, the latest; 0: all. The next publish removes what is over
 	MaxLength int
 	Other     map[string]json.RawMessage // what else there is, as it is: options of other programs
+	// how a new feed is to look in Redis, and how one that is there looks. [Client.SetConfig] keeps what it finds;
+	// but a feed that nobody has used yet, and whose config is no hash, can be given FormSorted
+	Form Form
 }
 
 var errConfig = errors.New("its config cannot be read")
 
-// parseConfig reads the JSON of a config. "leaf" and "list" are other words of other programs.
+// parseConfig reads a config: its JSON, or a hash. "leaf" and "list" are other words of other programs.
 func parseConfig(stored string) (Config, error) {
 	config := Config{Kind: KindLeaf}
 	if stored == "" {
 		return config, nil
 	}
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(stored), &all); err != nil {
-		return config, fmt.Errorf("%w: it is not a JSON object: %w", errConfig, err)
+	all, err := storedOptions(stored)
+	if err != nil {
+		return config, err
 	}
 	if kind, ok := all["type"]; ok {
 		if err := json.Unmarshal(kind, &config.Kind); err != nil {
@@ -70,8 +75,18 @@ func parseConfig(stored string) (Config, error) {
 	return config, nil
 }
 
-// stored is the JSON of a checked config, the same for the same config.
-func (c Config) stored() (string, error) {
+func storedOptions(stored string) (all map[string]json.RawMessage, err error) {
+	if texts, isHash := thoonkdb.Unframed(stored); isHash {
+		return options(texts)
+	}
+	if err := json.Unmarshal([]byte(stored), &all); err != nil {
+		return nil, fmt.Errorf("%w: it is not a JSON object: %w", errConfig, err)
+	}
+	return all, nil
+}
+
+// stored is what is stored of a checked config, the same for the same config.
+func (c Config) stored() (thoonkdb.NewConfig, error) {
 	all := map[string]any{"type": c.Kind}
 	for option, value := range maps.All(c.Other) {
 		all[option] = value
@@ -80,8 +95,15 @@ func (c Config) stored() (string, error) {
 	if c.MaxLength != 0 {
 		all["max_length"] = c.MaxLength
 	}
+	stored := thoonkdb.NewConfig{Released: c.Form != FormContract, Leaf: c.Kind == KindLeaf}
+	if c.Form == FormHash {
+		texts, err := fields(all)
+		stored.Content = thoonkdb.Framed(texts)
+		return stored, err
+	}
 	text, err := json.Marshal(all)
-	return string(text), err
+	stored.Content = string(text)
+	return stored, err
 }
 
 // orLeaf is a config with its default.
@@ -104,5 +126,5 @@ func (c Config) check(base Kind) error {
 		return fmt.Errorf("max_length %d of a %s has no meaning: only a leaf has a limit", c.MaxLength,
 			c.Kind)
 	}
-	return nil
+	return c.Form.check()
 }

@@ -53,6 +53,18 @@ func (e *KindError) Error() string {
 	return fmt.Sprintf("it is of kind %q, not %q: open it as what it is, or delete it first", e.Have, e.Want)
 }
 
+// FormError means that a key of a feed has a type that no [Form] has there, so that it is another program's. Nothing was
+// done.
+type FormError struct {
+	Key         string
+	Found, Want string // types, as Redis names them
+}
+
+func (e *FormError) Error() string {
+	return fmt.Sprintf("key %q is a %s, where a feed has a %s: rename or delete that key, or use another name for the "+
+		"feed, or another Prefix", e.Key, e.Found, e.Want)
+}
+
 // NameError means that a name or an id cannot be used. Nothing was done.
 type NameError struct {
 	What   string // "feed", "id", "instance"
@@ -85,8 +97,10 @@ func lost(err error) bool {
 	var strange *redisconn.UnexpectedReplyError
 	var kind *KindError
 	var name *NameError
+	var form *FormError
+	var found *thoonkdb.FormError
 	switch {
-	case err == nil, errors.As(err, &refused), errors.As(err, &strange), errors.As(err, &kind), errors.As(err, &name):
+	case err == nil, errors.As(err, &form), errors.As(err, &found), errors.As(err, &refused), errors.As(err, &strange), errors.As(err, &kind), errors.As(err, &name):
 		return false
 	}
 	return !slices.ContainsFunc(answers, func(answer error) bool { return errors.Is(err, answer) })
@@ -95,5 +109,5 @@ func lost(err error) bool {
 // answers are errors that an answer of Redis has led to, or that are none of the connection.
 var answers = []error{
 	ErrClosed, ErrNoFeed, ErrExists, ErrNoItem, ErrTaken, ErrEmpty, ErrGone, ErrNotStalled, ErrNoResult, ErrTooLarge,
-	errFickle, errConfig, thoonkdb.ErrNoFeed, thoonkdb.ErrStale,
+	errFickle, errConfig, errForm, thoonkdb.ErrNoFeed, thoonkdb.ErrStale,
 }

@@ -16,7 +16,7 @@ const (
 	Edited                   // ID is now Item
 	Retracted                // ID was retracted, or gave way to a newer one
 	Moved                    // ID is at Position
-	Finished                 // ID has ended, with the result Item or nil
+	Finished                 // ID has ended, with the result Item or, if that is empty or missing, nil
 )
 
 // Event is something that happened to a feed, or to the subscription.
@@ -31,9 +31,11 @@ type Event struct {
 	Err      error  // of Disconnected
 }
 
-// topics are the channels of feeds, and what they say.
+// topics are the channels of feeds, and what they say. Each event is on one of them; feed.publishes is where programs
+// that keep the config as a hash say what was put into a job feed.
 var topics = map[string]What{
-	"feed.publish": Published, "feed.edit": Edited, "feed.retract": Retracted, "feed.position": Moved,
+	"feed.publishes": Published,
+	"feed.publish":   Published, "feed.edit": Edited, "feed.retract": Retracted, "feed.position": Moved,
 	"job.finish": Finished,
 }
 
@@ -53,7 +55,7 @@ func (c *Client) event(channel string, message []byte) (Event, bool) {
 	switch {
 	case what == Moved:
 		e.Position = second
-	case both:
+	case both && (what != Finished || second != ""):
 		e.Item = []byte(second)
 	}
 	return e, ok

@@ -41,7 +41,14 @@ func (c *Client) open(ctx context.Context, name string, kind Kind, options []Ope
 			return err
 		}
 		f = &feed{client: c, db: db, base: kind, turn: make(chan struct{}, 1)}
-		return f.learn(ctx)
+		err := f.learn(ctx)
+		if wrong := (*KindError)(nil); errors.As(err, &wrong) && wrong.Have == KindLeaf {
+			if err := f.adopt(ctx); err != nil {
+				return err
+			}
+			return f.learn(ctx)
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err

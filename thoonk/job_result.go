@@ -9,7 +9,8 @@ import (
 	"github.com/265d0351/work/internal/redisconn"
 )
 
-// Result is what a job was and what came of it.
+// Result is what a job was and what came of it. Of a job that another program has ended the Item may be missing: then it
+// is the zero value.
 type Result[T, R any] struct {
 	Item   T
 	Result R
@@ -32,6 +33,9 @@ func (j *JobFeed[T, R]) Result(ctx context.Context, id string, timeout time.Dura
 					return there, err
 				},
 				wait: func(ctx context.Context, on redisconn.Conn, timeout time.Duration) (bool, error) {
+					if found.Taken {
+						return j.db.WaitForTakenResult(ctx, on, id, timeout)
+					}
 					return j.db.WaitForResult(ctx, on, id, timeout)
 				},
 			})
@@ -56,7 +60,10 @@ func (j *JobFeed[T, R]) CheckResult(ctx context.Context, id string) (result Resu
 }
 
 func (j *JobFeed[T, R]) decodedResult(id string, found thoonkdb.Result) (result Result[T, R], err error) {
-	if result.Item, err = decoded(j.items, found.Item); err == nil {
+	if !found.Alone {
+		result.Item, err = decoded(j.items, found.Item)
+	}
+	if err == nil {
 		result.Result, err = decoded(j.results, found.Result)
 	}
 	if err != nil {

@@ -41,7 +41,8 @@ func put[T any](ctx context.Context, f *feed, codec Codec[T], value T, chosen pu
 		return "", f.client.explained(f.Name(), err)
 	}
 	err = f.changed(ctx, chosen.id, ErrTaken, func(ctx context.Context, known string) (bool, error) {
-		return f.db.Put(ctx, known, thoonkdb.Entry{ID: chosen.id, Item: item}, chosen.front)
+		return f.db.Put(ctx, known, thoonkdb.Entry{ID: chosen.id, Item: item},
+			thoonkdb.Place{Front: chosen.front, Job: f.base == KindJob})
 	})
 	if err != nil {
 		return "", err

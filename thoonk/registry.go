@@ -38,37 +38,37 @@ func (c *Client) Delete(ctx context.Context, name string) error {
 func (c *Client) Config(ctx context.Context, name string) (Config, error) {
 	var config Config
 	err := c.about(ctx, name, func(ctx context.Context, db *thoonkdb.Feed) error {
-		stored, err := db.Config(ctx)
+		layout, err := db.Layout(ctx)
 		if err != nil {
 			return err
 		}
-		config, err = parseConfig(stored)
+		config, err = described(layout)
 		return err
 	})
 	return config, err
 }
 
 // SetConfig stores another config, which is an event for all. The kind of a feed cannot be changed: that fails with a
-// [*KindError].
+// [*KindError]. Nor can its form: see [Config].
 func (c *Client) SetConfig(ctx context.Context, name string, config Config) error {
 	config = config.orLeaf()
 	if err := config.check(c.base(config.Kind)); err != nil {
 		return c.explained(name, err)
 	}
-	wanted, err := config.stored()
-	if err != nil {
-		return c.explained(name, err)
-	}
 	return c.about(ctx, name, func(ctx context.Context, db *thoonkdb.Feed) error {
 		for range staleTries {
-			known, err := db.Config(ctx)
+			layout, err := db.Layout(ctx)
 			if err != nil {
 				return err
 			}
-			if present, err := parseConfig(known); err == nil && present.Kind != config.Kind {
+			if present, err := described(layout); err == nil && present.Kind != config.Kind {
 				return &KindError{Want: config.Kind, Have: present.Kind}
 			}
-			if err := db.Configure(ctx, known, wanted, c.instance); !errors.Is(err, thoonkdb.ErrStale) {
+			wanted, err := config.reformed(layout)
+			if err != nil {
+				return err
+			}
+			if err := db.Configure(ctx, layout.Config, wanted, c.instance); !errors.Is(err, thoonkdb.ErrStale) {
 				return err
 			}
 		}

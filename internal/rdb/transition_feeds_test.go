@@ -25,8 +25,11 @@ func (a answering) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]red
 	}
 	replies := make([]redisconn.Reply, len(calls))
 	for i, call := range calls {
-		if replies[i].Value = []any{[]byte("x"), []byte("y")}; call.Command == "SISMEMBER" {
+		switch replies[i].Value = []any{[]byte("x"), []byte("y")}; call.Command {
+		case "SISMEMBER":
 			replies[i].Value = int64(1)
+		case "TYPE":
+			replies[i].Value = "hash"
 		}
 	}
 	return replies, nil
@@ -37,8 +40,8 @@ func callsOfFeeds(r *recorder) {
 	f := thoonkdb.NewStore(answering{r}, "{ns}:").Feed("news")
 	ignore := func(...any) {}
 	entry, claim := thoonkdb.Entry{ID: "x", Item: []byte("i")}, thoonkdb.Claim{ID: "x"}
-	ignore(f.Create(background, "{}", "me"))
-	ignore(f.Configure(background, "{}", "{}", "me"))
+	ignore(f.Create(background, thoonkdb.NewConfig{Content: "{}"}, "me"))
+	ignore(f.Configure(background, "{}", thoonkdb.NewConfig{Content: "{}"}, "me"))
 	ignore(f.Delete(background, "me"))
 	ignore(f.Publish(background, "{}", entry, 5))
 	ignore(f.Retract(background, "{}", "x"))
@@ -46,7 +49,7 @@ func callsOfFeeds(r *recorder) {
 	ignore(f.Insert(background, "{}", entry, ":end"))
 	ignore(f.Move(background, "{}", "x", ":end"))
 	ignore(f.Edit(background, "{}", entry))
-	ignore(f.Put(background, "{}", entry, true))
+	ignore(f.Put(background, "{}", entry, thoonkdb.Place{Front: true}))
 	ignore(f.Take(background, "{}"))
 	ignore(f.Claim(background, "{}", "1"))
 	ignore(f.Finish(background, "{}", claim, nil, 0))
@@ -98,11 +101,11 @@ func fed(claimed int) func(t *testing.T, s *site) {
 	return func(t *testing.T, s *site) {
 		t.Helper()
 		f := s.feeds(s.driver)
-		created, err := f.Create(background, feedConfig, "me")
+		created, err := f.Create(background, thoonkdb.NewConfig{Content: feedConfig}, "me")
 		require.NoError(t, err)
 		require.True(t, created)
 		for _, id := range []string{"j1", "j2", "j3", "j4", "j5"} {
-			put, err := f.Put(background, feedConfig, thoonkdb.Entry{ID: id, Item: []byte("item " + id)}, false)
+			put, err := f.Put(background, feedConfig, thoonkdb.Entry{ID: id, Item: []byte("item " + id)}, thoonkdb.Place{})
 			require.NoError(t, err)
 			require.True(t, put)
 		}
@@ -125,7 +128,7 @@ func feeding() []transition {
 	sorted := func(t *testing.T, s *site) {
 		t.Helper()
 		f := s.feeds(s.driver)
-		_, err := f.Create(background, feedConfig, "me")
+		_, err := f.Create(background, thoonkdb.NewConfig{Content: feedConfig}, "me")
 		require.NoError(t, err)
 		for _, id := range []string{"1", "2", "3"} {
 			_, err := f.Insert(background, feedConfig, thoonkdb.Entry{ID: id, Item: []byte("item")}, ":end")
@@ -135,7 +138,7 @@ func feeding() []transition {
 	entry, claim := thoonkdb.Entry{ID: "9", Item: []byte("new")}, thoonkdb.Claim{ID: "j1"}
 	all := []transition{
 		of("thoonk/configure", fed(0), func(f *thoonkdb.Feed) (any, error) {
-			return nil, f.Configure(background, feedConfig, `{"type":"job","more":1}`, "me")
+			return nil, f.Configure(background, feedConfig, thoonkdb.NewConfig{Content: `{"type":"job","more":1}`}, "me")
 		}),
 		of("thoonk/publish", fed(0),
 			func(f *thoonkdb.Feed) (any, error) { return nil, ignoring(f.Publish(background, feedConfig, entry, 3)) }),
@@ -149,10 +152,12 @@ func feeding() []transition {
 		}),
 		of("thoonk/put", fed(0), func(f *thoonkdb.Feed) (any, error) {
 			return nil,
-				ignoring(f.Put(background, feedConfig, entry, false))
+				ignoring(f.Put(background, feedConfig, entry, thoonkdb.Place{}))
 		}),
 		of("thoonk/put, front", fed(0),
-			func(f *thoonkdb.Feed) (any, error) { return nil, ignoring(f.Put(background, feedConfig, entry, true)) }),
+			func(f *thoonkdb.Feed) (any, error) {
+				return nil, ignoring(f.Put(background, feedConfig, entry, thoonkdb.Place{Front: true}))
+			}),
 		of("thoonk/finish", fed(2), func(f *thoonkdb.Feed) (any, error) {
 			return nil, ignoring(f.Finish(background, feedConfig, claim, nil, 0))
 		}),
@@ -200,7 +205,9 @@ func feedingOnce() []transition {
 	}
 	return []transition{
 		of("thoonk/create", func(t *testing.T, s *site) {},
-			func(f *thoonkdb.Feed) error { return ignoring(f.Create(background, feedConfig, "me")) }),
+			func(f *thoonkdb.Feed) error {
+				return ignoring(f.Create(background, thoonkdb.NewConfig{Content: feedConfig}, "me"))
+			}),
 		of("thoonk/delete", func(t *testing.T, s *site) {
 			fed(3)(t, s)
 			f := s.feeds(s.driver)
@@ -241,16 +248,20 @@ func TestFeedsAreLeftAloneByWhoDoesNotKnowThem(t *testing.T) {
 	t.Parallel()
 	entry, claim := thoonkdb.Entry{ID: "x", Item: []byte("i")}, thoonkdb.Claim{ID: "x"}
 	for name, call := range map[string]func(f *thoonkdb.Feed) error{
-		"configure": func(f *thoonkdb.Feed) error { return f.Configure(background, "{}", `{"other":1}`, "me") },
-		"publish":   func(f *thoonkdb.Feed) error { return ignoring(f.Publish(background, "{}", entry, 5)) },
-		"retract":   func(f *thoonkdb.Feed) error { return ignoring(f.Retract(background, "{}", "j3")) },
-		"reserve":   func(f *thoonkdb.Feed) error { return ignoring(f.Reserve(background, "{}")) },
-		"insert":    func(f *thoonkdb.Feed) error { return ignoring(f.Insert(background, "{}", entry, ":end")) },
-		"move":      func(f *thoonkdb.Feed) error { return ignoring(f.Move(background, "{}", "j3", ":end")) },
+		"configure": func(f *thoonkdb.Feed) error {
+			return f.Configure(background, "{}", thoonkdb.NewConfig{Content: `{"other":1}`}, "me")
+		},
+		"publish": func(f *thoonkdb.Feed) error { return ignoring(f.Publish(background, "{}", entry, 5)) },
+		"retract": func(f *thoonkdb.Feed) error { return ignoring(f.Retract(background, "{}", "j3")) },
+		"reserve": func(f *thoonkdb.Feed) error { return ignoring(f.Reserve(background, "{}")) },
+		"insert":  func(f *thoonkdb.Feed) error { return ignoring(f.Insert(background, "{}", entry, ":end")) },
+		"move":    func(f *thoonkdb.Feed) error { return ignoring(f.Move(background, "{}", "j3", ":end")) },
 		"edit": func(f *thoonkdb.Feed) error {
 			return ignoring(f.Edit(background, "{}", thoonkdb.Entry{ID: "j3", Item: []byte("i")}))
 		},
-		"put":      func(f *thoonkdb.Feed) error { return ignoring(f.Put(background, "{}", entry, true)) },
+		"put": func(f *thoonkdb.Feed) error {
+			return ignoring(f.Put(background, "{}", entry, thoonkdb.Place{Front: true}))
+		},
 		"take":     func(f *thoonkdb.Feed) error { return ignoring(f.Take(background, "{}")) },
 		"claim":    func(f *thoonkdb.Feed) error { return ignoring(f.Claim(background, "{}", "1")) },
 		"finish":   func(f *thoonkdb.Feed) error { return ignoring(f.Finish(background, "{}", claim, nil, 0)) },

@@ -4,29 +4,24 @@
 -- answer can look for its own. It is never sent twice. An id without an item was retracted, and is dropped.
 --
 -- KEYS[1] feeds, KEYS[2] feed.config:<feed>, KEYS[3] feed.ids:<feed>, KEYS[4] feed.items:<feed>,
--- KEYS[5] feed.running:<feed>, KEYS[6] feed.claimed:<feed>, KEYS[7] feed.cancelled:<feed>
+-- KEYS[5] feed.running:<feed>, KEYS[6] feed.claimed:<feed>, KEYS[7] feed.cancelled:<feed>,
+-- KEYS[8] feed.publishes:<feed>, KEYS[9] feed.tokens:<feed>
 -- ARGV[1] name
 -- ARGV[2] config that the caller knows
 -- ARGV[3] token, of digits
 -- RETURNS {id, item, time of the claim, how often it was cancelled}, or {} if nothing waits, or {''} if 500 ids without
 --   an item were dropped
 -- FIRST WRITE RPOP
-local feeds, config, ids, items, running, claimed, cancelled = unpack(KEYS)
+local feeds, config, ids, items, running, claimed, cancelled, publishes, tokens = unpack(KEYS)
 local name, known, token = unpack(ARGV)
-local refusal = bad('SCARD', feeds) or bad('STRLEN', config) or bad('LLEN', ids) or bad('HLEN', items)
-  or bad('LLEN', running) or bad('HLEN', claimed) or bad('HLEN', cancelled)
+local refusal = unfit(feeds, 'set', config, 'string hash', ids, 'list', items, 'hash', running, 'list',
+  claimed, 'hash zset', cancelled, 'hash string', tokens, 'hash') or outdated(feeds, name, config, known)
 if refusal then return refusal end
-refusal = outdated(feeds, name, config, known)
-if refusal then return refusal end
+local c = { running = running, claimed = claimed, tokens = tokens, sorted = as_set(claimed, known, publishes) }
 for _ = 1, 500 do
   local id = redis.call('RPOP', ids)
   if not id then return {} end
   local item = redis.call('HGET', items, id)
-  if item then
-    local time = ms(now()) .. '.' .. token
-    redis.call('LPUSH', running, id)
-    redis.call('HSET', claimed, id, time)
-    return { id, item, time, redis.call('HGET', cancelled, id) or '0' }
-  end
+  if item then return { id, item, hold(c, id, token), cancels(cancelled, id) } end
 end
 return { '' }

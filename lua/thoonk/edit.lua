@@ -1,19 +1,22 @@
 -- thoonk/edit: replaces an item of a sorted feed, which keeps its id and its position.
 --
--- KEYS[1] feeds, KEYS[2] feed.config:<feed>, KEYS[3] feed.items:<feed>, KEYS[4] feed.edit:<feed>
+-- Programs that keep the config as a hash say that on the channel of what is new, and listen to no other.
+--
+-- KEYS[1] feeds, KEYS[2] feed.config:<feed>, KEYS[3] feed.items:<feed>, KEYS[4] feed.edit:<feed>,
+-- KEYS[5] feed.publish:<feed>, KEYS[6] feed.publishes:<feed>
 -- ARGV[1] name
 -- ARGV[2] config that the caller knows
 -- ARGV[3] id
 -- ARGV[4] item
 -- RETURNS 1 if it was replaced, 0 if there is no such item
 -- FIRST WRITE HSET, refused at full memory
-local feeds, config, items, edited = unpack(KEYS)
+local feeds, config, items, edited, published, publishes = unpack(KEYS)
 local name, known, id, item = unpack(ARGV)
-local refusal = bad('SCARD', feeds) or bad('STRLEN', config) or bad('HLEN', items)
-if refusal then return refusal end
-refusal = outdated(feeds, name, config, known)
+local refusal = unfit(feeds, 'set', config, 'string hash', items, 'hash', publishes, 'string')
+  or outdated(feeds, name, config, known)
 if refusal then return refusal end
 if redis.call('HEXISTS', items, id) == 0 then return 0 end
 redis.call('HSET', items, id, item)
-redis.call('PUBLISH', edited, id .. '\0' .. item)
+if released(known, publishes) then redis.pcall('INCR', publishes) end
+redis.call('PUBLISH', known:sub(1, 1) == '\0' and published or edited, id .. '\0' .. item)
 return 1

@@ -1,7 +1,7 @@
 -- thoonk/insert: puts an item into a sorted feed, under an id that was reserved for it.
 --
 -- KEYS[1] feeds, KEYS[2] feed.config:<feed>, KEYS[3] feed.ids:<feed>, KEYS[4] feed.items:<feed>,
--- KEYS[5] feed.publish:<feed>, KEYS[6] feed.position:<feed>
+-- KEYS[5] feed.publish:<feed>, KEYS[6] feed.position:<feed>, KEYS[7] feed.publishes:<feed>
 -- ARGV[1] name
 -- ARGV[2] config that the caller knows
 -- ARGV[3] id
@@ -9,11 +9,10 @@
 -- ARGV[5] position, as its event says it: "begin:", ":end", ":<id>" before an item, "<id>:" after one
 -- RETURNS 1 if it is in the feed, 0 if the item of the position is not
 -- FIRST WRITE HSET, refused at full memory
-local feeds, config, ids, items, published, positioned = unpack(KEYS)
+local feeds, config, ids, items, published, positioned, publishes = unpack(KEYS)
 local name, known, id, item, position = unpack(ARGV)
-local refusal = bad('SCARD', feeds) or bad('STRLEN', config) or bad('LLEN', ids) or bad('HLEN', items)
-if refusal then return refusal end
-refusal = outdated(feeds, name, config, known)
+local refusal = unfit(feeds, 'set', config, 'string hash', ids, 'list', items, 'hash', publishes, 'string')
+  or outdated(feeds, name, config, known)
 if refusal then return refusal end
 if redis.call('HEXISTS', items, id) == 1 then return 1 end
 local before, after = position:match('^:(%d+)$'), position:match('^(%d+):$')
@@ -24,6 +23,7 @@ if before or after then
 else
   redis.call(position == 'begin:' and 'LPUSH' or 'RPUSH', ids, id)
 end
+if released(known, publishes) then redis.pcall('INCR', publishes) end
 redis.call('PUBLISH', published, id .. '\0' .. item)
 redis.call('PUBLISH', positioned, id .. '\0' .. position)
 return 1

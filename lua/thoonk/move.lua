@@ -10,9 +10,8 @@
 -- FIRST WRITE LREM
 local feeds, config, ids, items, positioned = unpack(KEYS)
 local name, known, id, position = unpack(ARGV)
-local refusal = bad('SCARD', feeds) or bad('STRLEN', config) or bad('LLEN', ids) or bad('HLEN', items)
-if refusal then return refusal end
-refusal = outdated(feeds, name, config, known)
+local refusal = unfit(feeds, 'set', config, 'string hash', ids, 'list', items, 'hash')
+  or outdated(feeds, name, config, known)
 if refusal then return refusal end
 if redis.call('HEXISTS', items, id) == 0 then return 0 end
 local before, after = position:match('^:(%d+)$'), position:match('^(%d+):$')

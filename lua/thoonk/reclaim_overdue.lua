@@ -4,7 +4,8 @@
 -- so the same patience as the others. What was retracted is removed, and never put back.
 --
 -- KEYS[1] feeds, KEYS[2] feed.config:<feed>, KEYS[3] feed.ids:<feed>, KEYS[4] feed.items:<feed>,
--- KEYS[5] feed.running:<feed>, KEYS[6] feed.claimed:<feed>, KEYS[7] feed.cancelled:<feed>, KEYS[8] feed.stalled:<feed>
+-- KEYS[5] feed.running:<feed>, KEYS[6] feed.claimed:<feed>, KEYS[7] feed.cancelled:<feed>, KEYS[8] feed.stalled:<feed>,
+-- KEYS[9] feed.publishes:<feed>, KEYS[10] feed.tokens:<feed>, KEYS[11] feed.published:<feed>
 -- ARGV[1] name
 -- ARGV[2] config that the caller knows
 -- ARGV[3] ms that a claim may be old
@@ -12,25 +13,25 @@
 -- ARGV[5..] ids
 -- RETURNS {ids that wait again, ids that are stalled}
 -- FIRST WRITE PERSIST (of the claims, which have no TTL: what follows must not be refused at full memory)
-local feeds, config, ids, items, running, claimed, cancelled, stalled = unpack(KEYS)
+local feeds, config, ids, items, running, claimed, cancelled, stalled, publishes, tokens, published = unpack(KEYS)
 local name, known, age, times = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local refusal = bad('SCARD', feeds) or bad('STRLEN', config) or bad('LLEN', ids) or bad('HLEN', items)
-  or bad('LLEN', running) or bad('HLEN', claimed) or bad('HLEN', cancelled) or bad('LLEN', stalled)
+local refusal = unfit(feeds, 'set', config, 'string hash', ids, 'list', items, 'hash', running, 'list',
+  claimed, 'hash zset', cancelled, 'hash string', stalled, 'list set', tokens, 'hash', published, 'zset')
+  or outdated(feeds, name, config, known)
 if refusal then return refusal end
-refusal = outdated(feeds, name, config, known)
-if refusal then return refusal end
+local c = { running = running, claimed = claimed, tokens = tokens, sorted = as_set(claimed, known, publishes) }
+local set = as_set(stalled, known, publishes)
 local present, waiting, parked = now(), {}, {}
 redis.call('PERSIST', claimed)
 
 local function reclaim(id)
-  if redis.call('LREM', running, 1, id) == 0 then return redis.call('HDEL', claimed, id) end
-  redis.call('HDEL', claimed, id)
-  if redis.call('HEXISTS', items, id) == 0 then return redis.call('HDEL', cancelled, id) end
-  if times and (tonumber(redis.call('HGET', cancelled, id)) or 0) >= times then
-    redis.call('RPUSH', stalled, id)
+  if redis.call('LREM', running, 1, id) + release(c, id) == 0 then return end
+  if redis.call('HEXISTS', items, id) == 0 then return forget_cancels(cancelled, id) end
+  if times and cancels(cancelled, id) >= times then
+    park(stalled, id, set, cancelled, published)
     parked[#parked + 1] = id
   else
-    redis.call('HINCRBY', cancelled, id, 1)
+    count_cancel(cancelled, id)
     redis.call('LPUSH', ids, id)
     waiting[#waiting + 1] = id
   end
@@ -38,14 +39,17 @@ end
 
 for i = 5, #ARGV do
   local id = ARGV[i]
-  local since = tonumber(redis.call('HGET', claimed, id) or '')
+  local since = tonumber(mark(c, id) or '')
+  local held = c.sorted and since or redis.call('LPOS', running, id)
   if since and since < 1e11 then since = since * 1000 end -- other programs write seconds
   if redis.call('HEXISTS', items, id) == 0 or since and present - since >= age then
     reclaim(id)
-  elseif not since and redis.call('LPOS', running, id) then
+  elseif not held then
+    release(c, id) -- of which only a time or a token is left
+  elseif not since and c.sorted then
+    redis.call('ZADD', claimed, ms(present), id)
+  elseif not since then
     redis.call('HSET', claimed, id, ms(present))
-  elseif not redis.call('LPOS', running, id) then
-    redis.call('HDEL', claimed, id)
   end
 end
 return { waiting, parked }

@@ -5,7 +5,7 @@
 -- ARGV[1..] ids
 -- RETURNS how many were struck off
 -- FIRST WRITE SREM
-local refusal = bad('SCARD', KEYS[1])
+local refusal = unfit(KEYS[1], 'set')
 if refusal then return refusal end
 local struck = 0
 for i = 2, #KEYS do

@@ -10,8 +10,7 @@
 -- FIRST WRITE INCR, refused at full memory
 local feeds, config, counter = unpack(KEYS)
 local name, known = unpack(ARGV)
-local refusal = bad('SCARD', feeds) or bad('STRLEN', config) or bad('STRLEN', counter)
-if refusal then return refusal end
-refusal = outdated(feeds, name, config, known)
+local refusal = unfit(feeds, 'set', config, 'string hash', counter, 'string')
+  or outdated(feeds, name, config, known)
 if refusal then return refusal end
 return redis.call('INCR', counter)

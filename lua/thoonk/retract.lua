@@ -6,15 +6,18 @@
 -- ARGV[2] config that the caller knows
 -- ARGV[3] id
 -- RETURNS 1 if it was removed, 0 if there is no such item
--- FIRST WRITE LREM
+-- FIRST WRITE LREM or ZREM
 local feeds, config, ids, items, retracted = unpack(KEYS)
 local name, known, id = unpack(ARGV)
-local refusal = bad('SCARD', feeds) or bad('STRLEN', config) or bad('LLEN', ids) or bad('HLEN', items)
-if refusal then return refusal end
-refusal = outdated(feeds, name, config, known)
+local refusal = unfit(feeds, 'set', config, 'string hash', ids, 'list zset', items, 'hash')
+  or outdated(feeds, name, config, known)
 if refusal then return refusal end
 if redis.call('HEXISTS', items, id) == 0 then return 0 end
-redis.call('LREM', ids, 1, id)
+if redis.call('TYPE', ids).ok == 'zset' then
+  redis.call('ZREM', ids, id)
+else
+  redis.call('LREM', ids, 1, id)
+end
 redis.call('HDEL', items, id)
 redis.call('PUBLISH', retracted, id)
 return 1

@@ -9,9 +9,8 @@
 -- FIRST WRITE RPOP
 local feeds, config, ids, items = unpack(KEYS)
 local name, known = unpack(ARGV)
-local refusal = bad('SCARD', feeds) or bad('STRLEN', config) or bad('LLEN', ids) or bad('HLEN', items)
-if refusal then return refusal end
-refusal = outdated(feeds, name, config, known)
+local refusal = unfit(feeds, 'set', config, 'string hash', ids, 'list', items, 'hash')
+  or outdated(feeds, name, config, known)
 if refusal then return refusal end
 for _ = 1, 500 do
   local id = redis.call('RPOP', ids)

@@ -2,24 +2,27 @@
 --
 -- KEYS[1] feeds, KEYS[2] feed.config:<feed>, KEYS[3] feed.ids:<feed>, KEYS[4] feed.items:<feed>,
 -- KEYS[5] feed.running:<feed>, KEYS[6] feed.stalled:<feed>, KEYS[7] feed.claimed:<feed>, KEYS[8] feed.cancelled:<feed>,
--- KEYS[9] feed.retract:<feed>
+-- KEYS[9] feed.retract:<feed>, KEYS[10] feed.published:<feed>, KEYS[11] feed.tokens:<feed>
 -- ARGV[1] name
 -- ARGV[2] config that the caller knows
 -- ARGV[3] id
 -- RETURNS 1 if it was removed, 0 if there is no such job
 -- FIRST WRITE LREM
-local feeds, config, ids, items, running, stalled, claimed, cancelled, retracted = unpack(KEYS)
+local feeds, config, ids, items, running, stalled, claimed, cancelled, retracted, published, tokens = unpack(KEYS)
 local name, known, id = unpack(ARGV)
-local refusal = bad('SCARD', feeds) or bad('STRLEN', config) or bad('LLEN', ids) or bad('HLEN', items)
-  or bad('LLEN', running) or bad('LLEN', stalled) or bad('HLEN', claimed) or bad('HLEN', cancelled)
-if refusal then return refusal end
-refusal = outdated(feeds, name, config, known)
+local refusal = unfit(feeds, 'set', config, 'string hash', ids, 'list', items, 'hash', running, 'list',
+  stalled, 'list set', claimed, 'hash zset', cancelled, 'hash string', published, 'zset', tokens, 'hash')
+  or outdated(feeds, name, config, known)
 if refusal then return refusal end
 if redis.call('HEXISTS', items, id) == 0 then return 0 end
 redis.call('LREM', running, 1, id)
-if redis.call('LREM', stalled, 1, id) == 0 then redis.call('LREM', ids, 1, id) end
-redis.call('HDEL', claimed, id)
-redis.call('HDEL', cancelled, id)
+local set = redis.call('TYPE', stalled).ok == 'set'
+if redis.call(set and 'SREM' or 'LREM', stalled, unpack(set and { id } or { 1, id })) == 0 then
+  redis.call('LREM', ids, 1, id)
+end
+release({ claimed = claimed, tokens = tokens, sorted = redis.call('TYPE', claimed).ok == 'zset' }, id)
+redis.call('ZREM', published, id)
+forget_cancels(cancelled, id)
 redis.call('HDEL', items, id)
 redis.call('PUBLISH', retracted, id)
 return 1

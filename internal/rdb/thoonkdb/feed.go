@@ -15,6 +15,8 @@ type Feed struct {
 	name  string
 
 	config, ids, items, running, claimed, cancelled, stalled, results, counter string
+	publishes, putTimes, finishes                                              string // of the released programs
+	tokens                                                                     string // of claims in a sorted set
 	published, edited, retracted, positioned, finished                         string // channels
 }
 
@@ -23,6 +25,8 @@ func newFeed(s *Store, name string) *Feed {
 	f.config, f.ids, f.items = f.key("feed.config"), f.key("feed.ids"), f.key("feed.items")
 	f.running, f.claimed, f.cancelled = f.key("feed.running"), f.key("feed.claimed"), f.key("feed.cancelled")
 	f.stalled, f.results, f.counter = f.key("feed.stalled"), f.key("feed.jobresults"), f.key("feed.idincr")
+	f.publishes, f.putTimes, f.finishes = f.key("feed.publishes"), f.key("feed.published"), f.key("feed.finishes")
+	f.tokens = f.key("feed.tokens")
 	f.published, f.edited, f.retracted = f.key("feed.publish"), f.key("feed.edit"), f.key("feed.retract")
 	f.positioned, f.finished = f.key("feed.position"), f.key("job.finish")
 	return f
@@ -33,8 +37,11 @@ func (f *Feed) Name() string { return f.name }
 
 func (f *Feed) key(kind string) string { return f.store.prefix + kind + ":" + f.name }
 
-// result is the list that holds the result of a job.
+// result is the list that holds the result of a job, with its item.
 func (f *Feed) result(id string) string { return f.key("feed.jobfinished") + ":" + id }
+
+// takenResult is the list out of which released programs take the result of a job.
+func (f *Feed) takenResult(id string) string { return f.key("feed.jobfinished") + "\x00" + id }
 
 // call runs a script of this package.
 func (f *Feed) call(ctx context.Context, call redisconn.Call) (any, error) {
@@ -46,6 +53,8 @@ func (f *Feed) call(ctx context.Context, call redisconn.Call) (any, error) {
 			return nil, ErrNoFeed
 		case "STALE":
 			return nil, ErrStale
+		case "BADFORM":
+			return nil, parseFormError(refused.Message)
 		}
 	}
 	return value, err
@@ -59,40 +68,47 @@ func (f *Feed) flag(ctx context.Context, call redisconn.Call) (bool, error) {
 
 // look reads, and fails with [ErrNoFeed] where there is no feed.
 func (f *Feed) look(ctx context.Context, calls ...redisconn.Call) ([]any, error) {
+	replies, err := f.replies(ctx, calls...)
+	if err != nil {
+		return nil, err
+	}
+	return redisconn.Values(replies)
+}
+
+// replies reads what may be refused, in one round trip, and fails with [ErrNoFeed] where there is no feed.
+func (f *Feed) replies(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
 	exists := redisconn.Call{Command: "SISMEMBER", Keys: []string{f.store.feeds()}, Args: []any{f.name}}
 	replies, err := f.store.driver.Pipeline(ctx, append([]redisconn.Call{exists}, calls...)...)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	values, err := redisconn.Values(replies)
-	if err != nil {
-		return nil, err
-	}
-	if values[0] != int64(1) {
+	case replies[0].Err != nil:
+		return nil, replies[0].Err
+	case replies[0].Value != int64(1):
 		return nil, ErrNoFeed
 	}
-	return values[1:], nil
+	return replies[1:], nil
+}
+
+// of is a call on one key.
+func of(command, key string, args ...any) redisconn.Call {
+	return redisconn.Call{Command: command, Keys: []string{key}, Args: args}
 }
 
 // IDs returns the ids in the order of their list: of what waits, in a queue or a job feed.
-func (f *Feed) IDs(ctx context.Context) ([]string, error) { return f.list(ctx, f.ids) }
-
-func (f *Feed) list(ctx context.Context, key string) ([]string, error) {
-	values, err := f.look(ctx, redisconn.Call{Command: "LRANGE", Keys: []string{key}, Args: []any{0, -1}})
-	if err != nil {
+func (f *Feed) IDs(ctx context.Context) ([]string, error) {
+	_, ids, err := f.lookAt(ctx, f.ids, as{"list", "LRANGE", []any{0, -1}}, as{"zset", "ZREVRANGE", []any{0, -1}})
+	if err != nil || ids == nil {
 		return nil, err
 	}
-	return texts("LRANGE", values[0])
+	return texts("ids", ids)
 }
 
 // Length tells how many ids the list has.
 func (f *Feed) Length(ctx context.Context) (int, error) {
-	values, err := f.look(ctx, redisconn.Call{Command: "LLEN", Keys: []string{f.ids}})
-	if err != nil {
-		return 0, err
-	}
-	n, _ := values[0].(int64)
-	return int(n), nil
+	_, length, err := f.lookAt(ctx, f.ids, as{"list", "LLEN", nil}, as{"zset", "ZCARD", nil})
+	n, _ := length.(int64)
+	return int(n), err
 }
 
 // Items returns the items of at most [rdb.MaxBatch] ids; nil stands for one that is not there.
@@ -101,11 +117,11 @@ func (f *Feed) Items(ctx context.Context, ids []string) ([][]byte, error) {
 	for i, id := range ids {
 		args[i] = id
 	}
-	values, err := f.look(ctx, redisconn.Call{Command: "HMGET", Keys: []string{f.items}, Args: args})
-	if err != nil {
-		return nil, err
+	_, found, err := f.lookAt(ctx, f.items, as{"hash", "HMGET", args})
+	if err != nil || found == nil {
+		return make([][]byte, len(ids)), err
 	}
-	r := redisconn.Read("HMGET", values[0])
+	r := redisconn.Read("HMGET", found)
 	items := make([][]byte, 0, len(ids))
 	for r.More() {
 		items = append(items, r.Bytes())

@@ -26,7 +26,7 @@ type Entry struct {
 func (f *Feed) Publish(ctx context.Context, known string, entry Entry, max int) (bool, error) {
 	return f.flag(ctx, redisconn.Call{
 		Script: publishScript,
-		Keys:   []string{f.store.feeds(), f.config, f.ids, f.items, f.published, f.edited, f.retracted},
+		Keys:   []string{f.store.feeds(), f.config, f.ids, f.items, f.published, f.edited, f.retracted, f.publishes},
 		Args:   []any{f.name, known, entry.ID, entry.Item, max},
 	})
 }
@@ -51,8 +51,9 @@ func (f *Feed) Reserve(ctx context.Context, known string) (int64, error) {
 // Insert puts an entry under a reserved id into a sorted feed. It returns false if the item of the position is missing.
 func (f *Feed) Insert(ctx context.Context, known string, entry Entry, position string) (bool, error) {
 	return f.flag(ctx, redisconn.Call{
-		Script: insertScript, Keys: []string{f.store.feeds(), f.config, f.ids, f.items, f.published, f.positioned},
-		Args: []any{f.name, known, entry.ID, entry.Item, position},
+		Script: insertScript,
+		Keys:   []string{f.store.feeds(), f.config, f.ids, f.items, f.published, f.positioned, f.publishes},
+		Args:   []any{f.name, known, entry.ID, entry.Item, position},
 	})
 }
 
@@ -79,7 +80,8 @@ func (f *Feed) Move(ctx context.Context, known, id, position string) (Moved, err
 // Edit replaces an item of a sorted feed. It returns false if there is none.
 func (f *Feed) Edit(ctx context.Context, known string, entry Entry) (bool, error) {
 	return f.flag(ctx, redisconn.Call{
-		Script: editScript, Keys: []string{f.store.feeds(), f.config, f.items, f.edited},
-		Args: []any{f.name, known, entry.ID, entry.Item},
+		Script: editScript,
+		Keys:   []string{f.store.feeds(), f.config, f.items, f.edited, f.published, f.publishes},
+		Args:   []any{f.name, known, entry.ID, entry.Item},
 	})
 }

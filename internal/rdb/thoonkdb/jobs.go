@@ -1,8 +1,8 @@
 package thoonkdb
 
 import (
-	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/265d0351/work/internal/redisconn"
@@ -19,12 +19,19 @@ var (
 	withdrawScript = redisconn.Load("thoonk/withdraw")
 )
 
+// Place is where an entry is put.
+type Place struct {
+	Front bool
+	Job   bool // into a job feed, and not into a queue
+}
+
 // Put stores an entry in a queue or a job feed, at the back or at the front. It returns false if there is one of that
 // id.
-func (f *Feed) Put(ctx context.Context, known string, entry Entry, front bool) (bool, error) {
+func (f *Feed) Put(ctx context.Context, known string, entry Entry, place Place) (bool, error) {
 	return f.flag(ctx, redisconn.Call{
-		Script: putScript, Keys: []string{f.store.feeds(), f.config, f.ids, f.items, f.published},
-		Args: []any{f.name, known, entry.ID, entry.Item, front},
+		Script: putScript,
+		Keys:   []string{f.store.feeds(), f.config, f.ids, f.items, f.published, f.publishes, f.putTimes},
+		Args:   []any{f.name, known, entry.ID, entry.Item, place.Front, place.Job},
 	})
 }
 
@@ -60,8 +67,10 @@ type Claimed struct {
 func (f *Feed) Claim(ctx context.Context, known, token string) (Claimed, error) {
 	call := redisconn.Call{
 		Script: claimScript,
-		Keys:   []string{f.store.feeds(), f.config, f.ids, f.items, f.running, f.claimed, f.cancelled},
-		Args:   []any{f.name, known, token},
+		Keys: []string{
+			f.store.feeds(), f.config, f.ids, f.items, f.running, f.claimed, f.cancelled, f.publishes, f.tokens,
+		},
+		Args: []any{f.name, known, token},
 	}
 	for {
 		value, err := f.call(ctx, call)
@@ -88,7 +97,7 @@ func (f *Feed) Finish(ctx context.Context, known string, claim Claim, result []b
 		Script: finishScript,
 		Keys: []string{
 			f.store.feeds(), f.config, f.items, f.running, f.claimed, f.cancelled, f.results, f.finished,
-			f.result(claim.ID),
+			f.result(claim.ID), f.takenResult(claim.ID), f.publishes, f.tokens, f.putTimes, f.finishes,
 		},
 		Args: []any{f.name, known, claim.ID, claim.Time, ms, result},
 	})
@@ -98,15 +107,21 @@ func (f *Feed) Finish(ctx context.Context, known string, claim Claim, result []b
 func (f *Feed) Cancel(ctx context.Context, known string, claim Claim) (bool, error) {
 	return f.flag(ctx, redisconn.Call{
 		Script: cancelScript,
-		Keys:   []string{f.store.feeds(), f.config, f.ids, f.items, f.running, f.claimed, f.cancelled},
-		Args:   []any{f.name, known, claim.ID, claim.Time},
+		Keys: []string{
+			f.store.feeds(), f.config, f.ids, f.items, f.running, f.claimed, f.cancelled, f.publishes, f.tokens,
+		},
+		Args: []any{f.name, known, claim.ID, claim.Time},
 	})
 }
 
 // Stall parks a claimed job. It returns false if the claim is gone.
 func (f *Feed) Stall(ctx context.Context, known string, claim Claim) (bool, error) {
 	return f.flag(ctx, redisconn.Call{
-		Script: stallScript, Keys: []string{f.store.feeds(), f.config, f.items, f.running, f.claimed, f.stalled},
+		Script: stallScript,
+		Keys: []string{
+			f.store.feeds(), f.config, f.items, f.running, f.claimed, f.stalled, f.cancelled, f.publishes, f.tokens,
+			f.putTimes,
+		},
 		Args: []any{f.name, known, claim.ID, claim.Time},
 	})
 }
@@ -114,8 +129,9 @@ func (f *Feed) Stall(ctx context.Context, known string, claim Claim) (bool, erro
 // Retry puts a stalled job back to the end of the queue. It returns false if it is not stalled.
 func (f *Feed) Retry(ctx context.Context, known, id string) (bool, error) {
 	return f.flag(ctx, redisconn.Call{
-		Script: retryScript, Keys: []string{f.store.feeds(), f.config, f.ids, f.items, f.stalled, f.cancelled},
-		Args: []any{f.name, known, id},
+		Script: retryScript,
+		Keys:   []string{f.store.feeds(), f.config, f.ids, f.items, f.stalled, f.cancelled, f.putTimes},
+		Args:   []any{f.name, known, id},
 	})
 }
 
@@ -125,6 +141,7 @@ func (f *Feed) Withdraw(ctx context.Context, known, id string) (bool, error) {
 		Script: withdrawScript,
 		Keys: []string{
 			f.store.feeds(), f.config, f.ids, f.items, f.running, f.stalled, f.claimed, f.cancelled, f.retracted,
+			f.putTimes, f.tokens,
 		},
 		Args: []any{f.name, known, id},
 	})
@@ -149,48 +166,35 @@ func (f *Feed) Have(ctx context.Context, ids []string) ([]bool, error) {
 
 // AllIDs returns the ids of all jobs, wherever they are, in no order.
 func (f *Feed) AllIDs(ctx context.Context) ([]string, error) {
-	values, err := f.look(ctx, redisconn.Call{Command: "HKEYS", Keys: []string{f.items}})
-	if err != nil {
+	_, ids, err := f.lookAt(ctx, f.items, as{"hash", "HKEYS", nil})
+	if err != nil || ids == nil {
 		return nil, err
 	}
-	return texts("HKEYS", values[0])
+	return texts("HKEYS", ids)
 }
 
 // Cancels tells how often a job was cancelled; false if there is no such job.
 func (f *Feed) Cancels(ctx context.Context, id string) (times int, found bool, err error) {
-	values, err := f.look(ctx,
-		redisconn.Call{Command: "HEXISTS", Keys: []string{f.items}, Args: []any{id}},
-		redisconn.Call{Command: "HMGET", Keys: []string{f.cancelled}, Args: []any{id}})
+	replies, err := f.replies(ctx, of("HEXISTS", f.items, id), of("HMGET", f.cancelled, id))
 	if err != nil {
 		return 0, false, err
 	}
-	r := redisconn.Read("HMGET", values[1])
-	return int(r.Number()), values[0] == int64(1), r.Err()
+	counts, err := optionalTexts(replies[1], 1)
+	if err != nil {
+		return 0, false, err
+	}
+	return number(counts[0]), replies[0].Value == int64(1), replies[0].Err
 }
 
-// Stalled returns the ids of parked jobs, in the order in which they were.
-func (f *Feed) Stalled(ctx context.Context) ([]string, error) { return f.list(ctx, f.stalled) }
-
-// Result is what a job was and what came of it.
-type Result struct{ Item, Result []byte }
-
-// Result reads what [Feed.Finish] has kept; false if there is nothing.
-func (f *Feed) Result(ctx context.Context, id string) (Result, bool, error) {
-	values, err := f.look(ctx, redisconn.Call{Command: "LRANGE", Keys: []string{f.result(id)}, Args: []any{0, 1}})
-	if err != nil {
-		return Result{}, false, err
+// Stalled returns the ids of parked jobs, in the order in which they were; those of a set are sorted.
+func (f *Feed) Stalled(ctx context.Context) ([]string, error) {
+	typ, value, err := f.lookAt(ctx, f.stalled, as{"list", "LRANGE", []any{0, -1}}, as{"set", "SMEMBERS", nil})
+	if err != nil || value == nil {
+		return nil, err
 	}
-	r := redisconn.Read("LRANGE", values[0])
-	if !r.More() {
-		return Result{}, false, r.Err()
+	ids, err := texts("stalled", value)
+	if typ == "set" {
+		slices.Sort(ids)
 	}
-	both := r.Bytes()
-	length := bytes.IndexByte(both, 0)
-	if r.More() {
-		length = int(r.Number())
-	}
-	if length < 0 || length >= len(both) {
-		return Result{Item: both}, true, r.Err() // of another program
-	}
-	return Result{both[:length], both[length+1:]}, true, r.Err()
+	return ids, err
 }

@@ -15,41 +15,6 @@ var (
 	removeExpiredScript  = redisconn.Load("thoonk/remove_expired")
 )
 
-// Running returns the claimed jobs without their items, the latest first.
-func (f *Feed) Running(ctx context.Context) ([]Claimed, error) {
-	ids, err := f.list(ctx, f.running)
-	if err != nil {
-		return nil, err
-	}
-	jobs := make([]Claimed, 0, len(ids))
-	for page := range slices.Chunk(ids, rdb.MaxBatch) {
-		args := make([]any, len(page))
-		for i, id := range page {
-			args[i] = id
-		}
-		values, err := f.look(ctx, redisconn.Call{Command: "HMGET", Keys: []string{f.claimed}, Args: args},
-			redisconn.Call{Command: "HMGET", Keys: []string{f.cancelled}, Args: args})
-		if err != nil {
-			return nil, err
-		}
-		times, counts := redisconn.Read("HMGET", values[0]), redisconn.Read("HMGET", values[1])
-		for _, id := range page {
-			jobs = append(jobs, Claimed{Entry{ID: id}, times.Text(), int(counts.Number())})
-		}
-		if err := firstOf(times.Err(), counts.Err()); err != nil {
-			return nil, err
-		}
-	}
-	return jobs, nil
-}
-
-func firstOf(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
-}
-
 // FindClaim returns the job whose claim ends with the token: for a caller that never got the answer to its claim. One
 // without a time means that there is none.
 func (f *Feed) FindClaim(ctx context.Context, token string) (Claimed, error) {
@@ -78,19 +43,10 @@ type Age struct {
 // ReclaimOverdue cancels or stalls claims that are too old, and returns the ids that wait again and those that are
 // stalled.
 func (f *Feed) ReclaimOverdue(ctx context.Context, known string, age Age) (waiting, stalled []string, err error) {
-	candidates, err := f.list(ctx, f.running)
+	candidates, err := f.candidates(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	claimed, err := redisconn.Do(ctx, f.store.driver, redisconn.Call{Command: "HKEYS", Keys: []string{f.claimed}})
-	if err != nil {
-		return nil, nil, err
-	}
-	more, err := texts("HKEYS", claimed)
-	if err != nil {
-		return nil, nil, err
-	}
-	candidates = append(candidates, more...)
 	slices.Sort(candidates)
 	for page := range slices.Chunk(slices.Compact(candidates), rdb.MaxBatch) {
 		one, two, err := f.reclaimPage(ctx, known, age, page)
@@ -113,14 +69,42 @@ func (f *Feed) reclaimPage(ctx context.Context, known string, age Age, ids []str
 	}
 	value, err := f.call(ctx, redisconn.Call{
 		Script: reclaimOverdueScript,
-		Keys:   []string{f.store.feeds(), f.config, f.ids, f.items, f.running, f.claimed, f.cancelled, f.stalled},
-		Args:   args,
+		Keys: []string{
+			f.store.feeds(), f.config, f.ids, f.items, f.running, f.claimed, f.cancelled, f.stalled, f.publishes,
+			f.tokens, f.putTimes,
+		},
+		Args: args,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	r := redisconn.Read(reclaimOverdueScript.Name, value)
 	return r.Texts(), r.Texts(), r.Err()
+}
+
+// candidates are all ids that are claimed, or of which something of a claim is left.
+func (f *Feed) candidates(ctx context.Context) ([]string, error) {
+	replies, err := f.replies(ctx, of("LRANGE", f.running, 0, -1), of("HKEYS", f.claimed),
+		of("ZRANGE", f.claimed, 0, -1), of("HKEYS", f.tokens))
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, reply := range replies {
+		list, err := optional(reply) // the script refuses what fits no form
+		if err != nil {
+			return nil, err
+		}
+		if list == nil {
+			continue
+		}
+		some, err := texts("claims", list)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, some...)
+	}
+	return ids, nil
 }
 
 // RemoveExpired removes ids from the set of those with results whose results have expired, and returns how many.

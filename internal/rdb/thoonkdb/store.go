@@ -50,19 +50,36 @@ func (s *Store) Names(ctx context.Context) ([]string, error) {
 	return texts("SMEMBERS", value)
 }
 
+// NewConfig is a config to be stored.
+type NewConfig struct {
+	Content  string // [Framed], if it is to be a hash
+	Released bool   // the feed is to have the form of the released programs, also where the config is no hash
+	Leaf     bool   // it is a leaf; only looked at beside Released
+}
+
 // Create makes a feed known, with its config. It returns false if there is one.
-func (f *Feed) Create(ctx context.Context, config, instance string) (bool, error) {
+func (f *Feed) Create(ctx context.Context, config NewConfig, instance string) (bool, error) {
 	return f.flag(ctx, redisconn.Call{
-		Script: createScript, Keys: []string{f.store.feeds(), f.config, f.store.prefix + "newfeed"},
-		Args: []any{f.name, config, instance},
+		Script: createScript, Keys: []string{f.store.feeds(), f.config, f.store.prefix + "newfeed", f.publishes},
+		Args: []any{f.name, config.Content, instance, config.Released},
 	})
 }
 
-// Configure replaces the config that the caller knows.
-func (f *Feed) Configure(ctx context.Context, known, config, instance string) error {
+// Configure replaces the config that the caller knows, by one of the same form.
+func (f *Feed) Configure(ctx context.Context, known string, config NewConfig, instance string) error {
+	form := ""
+	switch {
+	case config.Released && config.Leaf:
+		form = "leaf"
+	case config.Released:
+		form = "other"
+	}
 	_, err := f.call(ctx, redisconn.Call{
-		Script: configureScript, Keys: []string{f.store.feeds(), f.config, f.store.prefix + "conffeed"},
-		Args: []any{f.name, known, config, instance},
+		Script: configureScript,
+		Keys: []string{
+			f.store.feeds(), f.config, f.store.prefix + "conffeed", f.publishes, f.ids, f.claimed, f.stalled,
+		},
+		Args: []any{f.name, known, config.Content, instance, form},
 	})
 	return err
 }
@@ -76,11 +93,11 @@ func (f *Feed) Delete(ctx context.Context, instance string) error {
 		}
 		keys := []string{
 			f.store.feeds(), f.results, f.store.prefix + "delfeed", f.config, f.ids, f.items, f.running, f.claimed,
-			f.cancelled, f.stalled, f.counter, f.key("feed.publishes"), f.key("feed.published"),
+			f.cancelled, f.stalled, f.counter, f.publishes, f.putTimes, f.finishes, f.tokens,
 		}
 		args := []any{f.name, instance}
 		for _, id := range page {
-			keys, args = append(keys, f.result(id)), append(args, id)
+			keys, args = append(keys, f.result(id), f.takenResult(id)), append(args, id)
 		}
 		value, err := f.call(ctx, redisconn.Call{Script: deleteScript, Keys: keys, Args: args})
 		switch {
@@ -96,22 +113,12 @@ func (f *Feed) Delete(ctx context.Context, instance string) error {
 
 // resultIDs are ids that have a list of results, as many as one call may name.
 func (f *Feed) resultIDs(ctx context.Context) ([]string, error) {
-	value, err := redisconn.Do(ctx, f.store.driver,
+	value, err := f.call(ctx,
 		redisconn.Call{Command: "SRANDMEMBER", Keys: []string{f.results}, Args: []any{rdb.MaxBatch}})
 	if err != nil {
 		return nil, err
 	}
 	return texts("SRANDMEMBER", value)
-}
-
-// Config returns the stored config, empty if none was set, or [ErrNoFeed].
-func (f *Feed) Config(ctx context.Context) (string, error) {
-	values, err := f.look(ctx, redisconn.Call{Command: "GET", Keys: []string{f.config}})
-	if err != nil {
-		return "", err
-	}
-	content, _ := values[0].([]byte)
-	return string(content), nil
 }
 
 // Exists tells whether there is such a feed.

@@ -21,6 +21,13 @@ func (f *Feed) WaitForResult(ctx context.Context, on redisconn.Conn, id string, 
 	return waitFor(ctx, on, f.result(id), "LEFT", timeout)
 }
 
+// WaitForTakenResult waits until a job has a result where released programs take it, and leaves it there. One that is
+// taken in that moment is not seen.
+func (f *Feed) WaitForTakenResult(ctx context.Context, on redisconn.Conn, id string, timeout time.Duration) (bool,
+	error) {
+	return waitFor(ctx, on, f.takenResult(id), "LEFT", timeout)
+}
+
 func waitFor(ctx context.Context, on redisconn.Conn, list, end string, timeout time.Duration) (bool, error) {
 	value, err := redisconn.Do(ctx, on, redisconn.Call{
 		Command: "BLMOVE", Keys: []string{list, list}, Args: []any{end, end, redisconn.BlockFor(timeout)},
