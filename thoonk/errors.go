@@ -53,8 +53,8 @@ func (e *KindError) Error() string {
 	return fmt.Sprintf("it is of kind %q, not %q: open it as what it is, or delete it first", e.Have, e.Want)
 }
 
-// FormError means that a key of a feed has a type that no [Form] has there, so that it is another program's. Nothing was
-// done.
+// FormError means that a key of a feed has a type that no [Form] has there, so that it is another program's. Nothing
+// was done.
 type FormError struct {
 	Key         string
 	Found, Want string // types, as Redis names them
@@ -100,7 +100,8 @@ func lost(err error) bool {
 	var form *FormError
 	var found *thoonkdb.FormError
 	switch {
-	case err == nil, errors.As(err, &form), errors.As(err, &found), errors.As(err, &refused), errors.As(err, &strange), errors.As(err, &kind), errors.As(err, &name):
+	case err == nil, errors.As(err, &refused), errors.As(err, &strange), errors.As(err, &kind), errors.As(err, &name),
+		errors.As(err, &form), errors.As(err, &found):
 		return false
 	}
 	return !slices.ContainsFunc(answers, func(answer error) bool { return errors.Is(err, answer) })

@@ -43,7 +43,7 @@ func (c *Client) open(ctx context.Context, name string, kind Kind, options []Ope
 		f = &feed{client: c, db: db, base: kind, turn: make(chan struct{}, 1)}
 		err := f.learn(ctx)
 		if wrong := (*KindError)(nil); errors.As(err, &wrong) && wrong.Have == KindLeaf {
-			if err := f.adopt(ctx); err != nil {
+			if err := adopt(ctx, db, kind, c.instance); err != nil {
 				return err
 			}
 			return f.learn(ctx)

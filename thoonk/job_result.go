@@ -9,8 +9,8 @@ import (
 	"github.com/265d0351/work/internal/redisconn"
 )
 
-// Result is what a job was and what came of it. Of a job that another program has ended the Item may be missing: then it
-// is the zero value.
+// Result is what a job was and what came of it. Of a job that another program has ended the Item may be missing: then
+// it is the zero value.
 type Result[T, R any] struct {
 	Item   T
 	Result R

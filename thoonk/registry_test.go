@@ -368,11 +368,13 @@ func TestAKeyOfAWrongType(t *testing.T) {
 		require.NoError(t, err)
 		before := k.keys()
 		_, _, err = leaf.Publish(k.ctx(), "x")
-		require.ErrorContains(t, err, `key "`+k.prefix+`feed.ids:leaf" is a string, where a feed has a list or zset: rename`)
+		require.ErrorContains(t, err,
+			`key "`+k.prefix+`feed.ids:leaf" is a string, where a feed has a list or zset: rename`)
 		_, err = feed.Get(k.ctx(), time.Minute)
 		var wrong *thoonk.FormError
 		require.ErrorAs(t, err, &wrong)
-		assert.Equal(t, thoonk.FormError{Key: k.prefix + "feed.claimed:jobs", Found: "string", Want: "hash or zset"}, *wrong)
+		assert.Equal(t, thoonk.FormError{Key: k.prefix + "feed.claimed:jobs", Found: "string", Want: "hash or zset"},
+			*wrong)
 		_, err = leaf.IDs(k.ctx())
 		require.ErrorAs(t, err, &wrong)
 		assert.Equal(t, k.prefix+"feed.ids:leaf", wrong.Key)

@@ -105,7 +105,8 @@ func fed(claimed int) func(t *testing.T, s *site) {
 		require.NoError(t, err)
 		require.True(t, created)
 		for _, id := range []string{"j1", "j2", "j3", "j4", "j5"} {
-			put, err := f.Put(background, feedConfig, thoonkdb.Entry{ID: id, Item: []byte("item " + id)}, thoonkdb.Place{})
+			entry := thoonkdb.Entry{ID: id, Item: []byte("item " + id)}
+			put, err := f.Put(background, feedConfig, entry, thoonkdb.Place{})
 			require.NoError(t, err)
 			require.True(t, put)
 		}
@@ -138,7 +139,8 @@ func feeding() []transition {
 	entry, claim := thoonkdb.Entry{ID: "9", Item: []byte("new")}, thoonkdb.Claim{ID: "j1"}
 	all := []transition{
 		of("thoonk/configure", fed(0), func(f *thoonkdb.Feed) (any, error) {
-			return nil, f.Configure(background, feedConfig, thoonkdb.NewConfig{Content: `{"type":"job","more":1}`}, "me")
+			return nil, f.Configure(background, feedConfig,
+				thoonkdb.NewConfig{Content: `{"type":"job","more":1}`}, "me")
 		}),
 		of("thoonk/publish", fed(0),
 			func(f *thoonkdb.Feed) (any, error) { return nil, ignoring(f.Publish(background, feedConfig, entry, 3)) }),

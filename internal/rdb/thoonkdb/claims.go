@@ -39,7 +39,8 @@ func (f *Feed) claims(ctx context.Context) (claims, error) {
 	if err != nil {
 		return claims{}, err
 	}
-	typ, sorted, err := chosen(f.claimed, replies[0], []redisconn.Reply{replies[1], {}}, []as{{typ: "zset"}, {typ: "hash"}})
+	forms := []as{{typ: "zset"}, {typ: "hash"}}
+	typ, sorted, err := chosen(f.claimed, replies[0], []redisconn.Reply{replies[1], {}}, forms)
 	if err != nil {
 		return claims{}, err
 	}

@@ -42,7 +42,7 @@ func config(typ string, value any) (string, error) {
 func (f *Feed) Layout(ctx context.Context) (Layout, error) {
 	replies, err := f.replies(ctx, of("TYPE", f.config), of("GET", f.config), of("HGETALL", f.config),
 		of("TYPE", f.ids), of("TYPE", f.claimed), of("TYPE", f.stalled),
-		of("EXISTS", f.publishes), redisconn.Call{Command: "EXISTS", Keys: []string{f.running, f.putTimes}}, of("EXISTS", f.counter))
+		of("EXISTS", f.publishes), of("EXISTS", f.counter), of("EXISTS", f.running), of("EXISTS", f.putTimes))
 	if err != nil {
 		return Layout{}, err
 	}
@@ -56,8 +56,8 @@ func (f *Feed) Layout(ctx context.Context) (Layout, error) {
 	}
 	ids, claimed, stalled, none := text(v[0]), text(v[1]), text(v[2]), int64(0)
 	l := Layout{
-		Hash: typ == "hash", Items: ids, Sorted: v[5] != none,
-		Job: v[4] != none || claimed != "none" || stalled != "none",
+		Hash: typ == "hash", Items: ids, Sorted: v[4] != none,
+		Job: v[5] != none || v[6] != none || claimed != "none" || stalled != "none",
 	}
 	l.Released = l.Hash || v[3] != none || ids == "zset" || claimed == "zset" || stalled == "set"
 	l.Config, err = config(typ, value)
