@@ -150,6 +150,25 @@ func ExampleInspector_RunNow() {
 	// queued ["bob"]
 }
 
+// A job that has ended is done once more, and once only.
+func ExampleInspector_EnqueueAgain() {
+	ctx := context.Background()
+	enq, _ := work.NewEnqueuer("memory://examples", work.Namespace("again"))
+	defer enq.Close()
+	hands, _ := inspect.New("memory://examples", work.Namespace("again"))
+	defer hands.Close()
+	_, _ = enq.With(work.ID("mail-1"), work.Retention(time.Hour)).EnqueueIn(ctx, "mail", time.Hour, "ann")
+	_, _ = hands.Cancel(ctx, "mail-1")
+	first, _ := hands.EnqueueAgain(ctx, "mail-1")
+	second, _ := hands.EnqueueAgain(ctx, "mail-1")
+	fmt.Println(first.ID == second.ID, second.Duplicate)
+	info, _ := hands.Job(ctx, first.ID)
+	fmt.Println(info.State, string(info.Args), "again of", info.AgainOf)
+	// Output:
+	// true true
+	// queued ["ann"] again of mail-1
+}
+
 // Dead jobs get another chance, or go.
 func ExampleInspector_RetryNow() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

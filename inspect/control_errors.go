@@ -63,7 +63,7 @@ func (e *StateError) remedy() string {
 	case work.StateDead:
 		return "retry or delete it"
 	case work.StateCancelled, work.StateSucceeded, work.StateDiscarded, work.StateExpired, work.StateDeleted:
-		return "enqueue another one"
+		return "enqueue it again"
 	}
 	return ""
 }

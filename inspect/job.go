@@ -139,6 +139,7 @@ func (j *JobInfo) readRecord(b []byte) {
 		return
 	}
 	j.Args, j.Meta, j.Tags, j.SourceID, j.Parent = r.Args, r.Meta, r.Tags, r.Source, r.Parent
+	j.AgainOf = r.AgainOf
 	j.EnqueuedAt, j.RunAt = timeOf(r.EnqueuedAt), timeOf(max(r.EnqueuedAt, r.RunAt))
 	j.Options = JobInfoOptions{
 		Retries: r.Retries, Timeout: span.FromMillis(r.Timeout), Retention: span.FromMillis(r.Retention),
@@ -179,6 +180,8 @@ func (j *JobInfo) readDetails(text []byte) {
 		j.Args = nil
 	}
 	j.Attempts, j.AttemptsLeftOut, j.Fails = attemptsOf(details.Attempts), details.Left, details.Fails
+	j.setFirstBegun(details.Begun)
+	j.AgainAs = details.Again
 	j.Reason, j.Failure = details.Reason, event.FailureKind(details.Failure)
 	for _, a := range details.Attempts {
 		if a.HasFailed() {
@@ -202,6 +205,20 @@ func (j *JobInfo) readAttempts(f *rdb.Found, t *record.Trail, crashes *crash.Rec
 	if f.Where == rdb.WhereClaimed {
 		j.Attempts = append(j.Attempts, Attempt{Number: t.Fails + 1, Due: j.RunAt, Begun: j.BegunAt, Worker: j.Worker,
 			Outcome: AttemptRunning})
+	}
+	j.setFirstBegun(t.FirstBegun)
+}
+
+// setFirstBegun takes over when the first attempt began, of those that are not told: 0 where all are.
+func (j *JobInfo) setFirstBegun(unlisted int64) {
+	j.FirstBegunAt = timeOf(unlisted)
+	if unlisted != 0 || j.AttemptsLeftOut > 0 {
+		return
+	}
+	for _, a := range j.Attempts {
+		if !a.Begun.IsZero() && (j.FirstBegunAt.IsZero() || a.Begun.Before(j.FirstBegunAt)) {
+			j.FirstBegunAt = a.Begun
+		}
 	}
 }
 

@@ -29,8 +29,10 @@ type JobInfo struct {
 	EnqueuedAt time.Time `json:"enqueued_at,omitzero"` // Redis' clock, as the enqueuer knew it
 	RunAt      time.Time `json:"run_at,omitzero"`      // when the next attempt, or the one under way, is due or was
 	BegunAt    time.Time `json:"begun_at,omitzero"`    // running: when its worker took it
-	Since      time.Time `json:"since,omitzero"`       // stalled, dead: when it came there
-	EndedAt    time.Time `json:"ended_at,omitzero"`
+	// when its first attempt began, of those that are noted: see Attempts
+	FirstBegunAt time.Time `json:"first_begun_at,omitzero"`
+	Since        time.Time `json:"since,omitzero"` // stalled, dead: when it came there
+	EndedAt      time.Time `json:"ended_at,omitzero"`
 
 	Worker string `json:"worker,omitzero"` // running: who has it
 	// that worker has no heartbeat: it is about to be declared dead
@@ -63,7 +65,9 @@ type JobInfo struct {
 
 	// ended: why its Args are not here: "unwanted" (see work.OmitArgs) or "too large", where it would have more than
 	// 64 KiB with them
-	NoArgs string `json:"no_args,omitzero"`
+	NoArgs  string `json:"no_args,omitzero"`
+	AgainOf string `json:"again_of,omitzero"` // the id of the job that had ended, and was enqueued again as this one
+	AgainAs string `json:"again_as,omitzero"` // ended: the id of the one as which it was enqueued again
 	// in a page or search of ended jobs: this is an earlier job of an id that was used again, or whose outcome is not
 	// kept any more. [Inspector.Job] tells of the newer one
 	Former bool `json:"former,omitzero"`

@@ -75,7 +75,17 @@ func wanted(wish string) func(*testing.T, *kit) {
 func effects() map[string]effect {
 	return map[string]effect{
 		"/job-retry": {before: dead, target: "id=a", after: is("a", work.StateQueued)},
-		"/job-run":   {before: scheduled, target: "id=a", after: is("a", work.StateQueued)},
+		"/job-again": {before: func(k *kit) {
+			receipt, err := k.enq.With(work.ID("a"), work.Retention(time.Hour)).EnqueueIn(k.ctx(), "mail", time.Hour)
+			require.NoError(k.t, err)
+			_, err = k.inspector.Cancel(k.ctx(), receipt.ID)
+			require.NoError(k.t, err)
+		}, target: "id=a", after: func(t *testing.T, k *kit) {
+			former, err := k.inspector.Job(k.ctx(), "a")
+			require.NoError(t, err)
+			assert.Equal(t, work.StateQueued, k.state(former.AgainAs))
+		}},
+		"/job-run": {before: scheduled, target: "id=a", after: is("a", work.StateQueued)},
 		"/job-front": {before: queued, target: "id=a", after: func(t *testing.T, k *kit) {
 			page, err := k.inspector.Page(k.ctx(), inspect.PageOptions{State: work.StateQueued, Name: "mail"})
 			require.NoError(t, err)

@@ -64,9 +64,11 @@ func TestJobsThatHaveEndedAreListedNewestFirst(t *testing.T) {
 		assert.Equal(t, []string{"x"}, listed(k.get("jobs?state=cancelled&args=an+arg")))
 		assert.ElementsMatch(t, []string{"x"}, listed(k.get("jobs?ended=1&name=other")))
 		assert.Empty(t, listed(k.get("jobs?name=other")), "what has ended is searched where that is asked for")
-		assert.NotContains(t, first.Text, "Act on", "nothing can be done to them")
+		assert.Contains(t, first.Text, "Enqueue again")
+		assert.NotContains(t, first.Text, "Act on all that match", "only to those that are ticked")
 		viewer := k.do(request(http.MethodGet, "/jobs?name=mail&state=cancelled", "viewer", nil))
 		assert.Equal(t, listed(first), listed(viewer))
+		assert.NotContains(t, viewer.Text, "Act on")
 	})
 }
 

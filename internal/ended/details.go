@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/265d0351/work/internal/rawjson"
 	"github.com/265d0351/work/internal/record"
 )
 
@@ -17,11 +18,13 @@ type Details struct {
 	Attempts []record.Attempt `json:"attempts,omitempty"`
 	Fails    int              `json:"fails,omitzero"`    // attempts that failed
 	Left     int              `json:"left_out,omitzero"` // attempts before those, of which nothing is known any more
+	Begun    int64            `json:"begun,omitzero"`    // the first of all attempts, where it is one that was left out
 	Message  string           `json:"message,omitzero"`  // what the last attempt said last
 	Progress json.RawMessage  `json:"progress,omitempty"`
 	SaidAt   int64            `json:"said,omitzero"` // when that was known, about
 	Reason   string           `json:"reason,omitzero"`
 	Failure  string           `json:"failure,omitzero"` // the kind of the failure by which it died
+	Again    string           `json:"again,omitzero"`   // the id of the job that was enqueued to do the same again
 }
 
 // Omission is why the args of a job are not kept.
@@ -110,4 +113,9 @@ func Decode(text []byte) (Details, error) {
 	}
 	stored.Details.Record = stored.Record
 	return stored.Details, nil
+}
+
+// WithAgain are stored details with the id of the job that does the same again. All else stays byte for byte.
+func WithAgain(text []byte, id string) ([]byte, error) {
+	return rawjson.Set(text, "again", rawjson.AppendString(nil, id))
 }

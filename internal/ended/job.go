@@ -22,6 +22,7 @@ type Job struct {
 // Of are the details of a job that ends.
 func Of(job Job) Details {
 	d := Details{Record: job.Record, Attempts: Attempts(job.Trail, job.Crashes), Left: job.Trail.LeftOut(),
+		Begun: job.Trail.FirstBegun,
 		Fails: job.Trail.Fails, Message: job.Message, Progress: job.Progress, Reason: job.Trail.Reason}
 	if job.OmitArgs {
 		d.NoArgs = Unwanted

@@ -64,6 +64,12 @@ func controlling() []transition {
 			_, err := store.DropOutcome(background, "a1")
 			return nil, err
 		}},
+		{name: "again", script: "inspect/again", storing: true, timed: true, prepare: func(t *testing.T, s *site) {
+			pastOf(t, s, "a1", "a2")
+			s.cmd(t, "ZADD", "objects", 1, "sha")
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			return store.Again(background, again("a1", "new", "sha"))
+		}},
 		{name: "end, in its queue", script: "job/end", prepare: stands, send: obey(func(store *rdb.Store) rdb.Order {
 			return store.Remove(queued,
 				rdb.Ending{State: "deleted", Belongings: rdb.Belongings{Log: true, Completion: "ends"}})
@@ -78,6 +84,7 @@ func controlling() []transition {
 func callsOfControls(store *rdb.Store) {
 	queued, shelved := rdb.JobPlace{ID: "x", Queue: "a"},
 		rdb.JobPlace{ID: "x", Queue: "a", Shelf: rdb.ShelfMorgue, Score: "1"}
+	_, _ = store.Again(background, again("x", "y", "sha"))
 	for _, order := range []rdb.Order{
 		store.Move(queued, rdb.Destination{Shelf: rdb.ShelfStalled}), store.Move(shelved, rdb.Destination{}),
 		store.Flag(queued, rdb.Ending{State: "deleted"}),

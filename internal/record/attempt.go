@@ -51,6 +51,9 @@ func (t Trail) Interrupt(attempts ...Attempt) Trail {
 		a.Error, a.Stack = excerpt.Start(a.Error, maxInterruptionBytes), ""
 		all = append(all, a)
 	}
+	if len(all) > maxInterrupted {
+		t.FirstBegun = t.begunFirst()
+	}
 	t.Interrupted = all[max(0, len(all)-maxInterrupted):]
 	t.Interruptions = min(t.Interruptions+len(attempts), MaxCount)
 	return t

@@ -40,6 +40,7 @@ type Extras struct {
 	RetryFor int64          `json:"retry_for,omitempty"` // ms after the first failure in which it is tried again
 	Tags     []string       `json:"tags,omitempty"`
 	OmitArgs bool           `json:"omit_args,omitempty"` // what is kept of it when it has ended is without its args
+	AgainOf  string         `json:"again_of,omitempty"`  // the id of the ended job that it does again
 }
 
 // Default stands for the record of a job that was enqueued without any option.
@@ -53,7 +54,7 @@ func (r *Record) IsDefault() bool {
 // empty tells that there are none, so that nothing need be written.
 func (e *Extras) empty() bool {
 	return e.Lock == "" && e.LockKind == "" && e.Completion == "" && len(e.Objects) == 0 && e.Expires == 0 &&
-		e.Deadline == 0 && e.RetryFor == 0 && len(e.Tags) == 0 && !e.OmitArgs
+		e.Deadline == 0 && e.RetryFor == 0 && len(e.Tags) == 0 && !e.OmitArgs && e.AgainOf == ""
 }
 
 // appendTo writes the extras behind the other fields.

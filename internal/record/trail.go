@@ -23,6 +23,9 @@ type Trail struct {
 	Interrupted   []Attempt `json:"interrupted,omitempty"`   // the last maxInterrupted of those that ended otherwise
 	Interruptions int       `json:"interruptions,omitempty"` // how many there were
 
+	// ms, when the first attempt has begun, where that is not among those that are kept; 0 is not known
+	FirstBegun int64 `json:"first_begun,omitempty"`
+
 	Raw []byte `json:"-"` // as it is stored; whoever reads it notes it
 }
 
@@ -76,6 +79,9 @@ func (t Trail) Encode() []byte {
 // Failed returns the trail with one more failure, the texts of which it bounds.
 func (t Trail) Failed(f Failure) Trail {
 	errors := append(append([]Failure{}, t.Errors...), f.Bounded())
+	if len(errors) > maxErrors {
+		t.FirstBegun = t.begunFirst()
+	}
 	t.Errors = errors[max(0, len(errors)-maxErrors):]
 	t.Fails, t.Releases = t.Fails+1, 0
 	return t
@@ -101,4 +107,27 @@ func (t *Trail) FailureKind() string {
 		return t.Errors[n-1].Kind
 	}
 	return t.Failure
+}
+
+// begunFirst is when the first attempt has begun, as far as the trail knows.
+func (t *Trail) begunFirst() int64 {
+	if t.FirstBegun > 0 {
+		return t.FirstBegun
+	}
+	first := int64(0)
+	for _, f := range t.Errors {
+		first = earlier(first, f.Begun)
+	}
+	for _, a := range t.Interrupted {
+		first = earlier(first, a.Begun)
+	}
+	return first
+}
+
+// earlier is the earlier of two times, either of which may not be known.
+func earlier(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }

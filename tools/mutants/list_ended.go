@@ -99,4 +99,34 @@ var endedScripts = []mutant{
 		Breaks: "nothing is kept of jobs that no list has",
 		Tests:  doctored(),
 	},
+	{
+		Name: "again-unmarked", File: "lua/inspect/again.lua",
+		Before: "redis.call('HSET', details, former, marked, '', ms(math.max(0, bytes)))",
+		Breaks: "a job is enqueued again once",
+		Tests:  unmodelled("TestAJobIsEnqueuedAgainOnce"),
+	},
+	{
+		Name: "again-lives", File: "lua/inspect/again.lua",
+		Before: " or redis.call('HEXISTS', jobs, former) == 1 then", After: " then",
+		Breaks: "a job whose id lives again is not enqueued again",
+		Tests:  unmodelled("TestWhatKeepsAJobFromBeingEnqueuedAgain"),
+	},
+	{
+		Name: "again-other-end", File: "lua/inspect/again.lua",
+		Before: "kept ~= seen or outcome:sub(1, #beginning) ~= beginning or", After: "kept ~= seen or",
+		Breaks: "only the end that was seen is repeated",
+		Tests:  unmodelled("TestWhatKeepsAJobFromBeingEnqueuedAgain"),
+	},
+	{
+		Name: "again-own-lock", File: "lua/inspect/again.lua",
+		Before: "owner and owner ~= former and", After: "owner and",
+		Breaks: "the lock of the former job is no obstacle",
+		Tests:  unmodelled("TestWhatKeepsAJobFromBeingEnqueuedAgain"),
+	},
+	{
+		Name: "again-timed-lock", File: "lua/inspect/again.lua",
+		Before: "digest ~= '' and kind ~= 't' then", After: "digest ~= '' then",
+		Breaks: "a lock for a time is not taken without one",
+		Tests:  unmodelled("TestALockForATimeIsNotTakenAgain"),
+	},
 }

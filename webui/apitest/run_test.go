@@ -221,6 +221,13 @@ func (k *kit) controlJobs() {
 	k.post("job-cancel?id=later", "")
 	k.get("job?id=later")
 	k.post("job-delete?id=at", "")
+	k.call(http.StatusCreated, http.MethodPost, "jobs?force=true",
+		`{"name": "mail", "id": "over", "in": "1h", "retention": "1h"}`)
+	k.post("job-cancel?id=over", "")
+	for range 2 {
+		k.post("job-again?id=over", "")
+	}
+	k.get("job?id=over")
 	k.post("jobs-act", `{"action": "stall", "ids": ["all", "gone"]}`)
 }
 

@@ -27,6 +27,20 @@ func stallJob(v *visit.Visit) error  { return on(v, "id", v.Inspector.Stall) }
 func resumeJob(v *visit.Visit) error { return on(v, "id", v.Inspector.Resume) }
 func deleteJob(v *visit.Visit) error { return on(v, "id", v.Inspector.Delete) }
 
+// againJob names the job that was enqueued, by this request or by one before.
+func againJob(v *visit.Visit) error {
+	id, err := v.Target("id")
+	if err != nil {
+		return err
+	}
+	receipt, err := v.Inspector.EnqueueAgain(v.Ctx(), id)
+	d := deed{Target: id, Job: receipt.ID}
+	if receipt.Duplicate {
+		d.Effect = "enqueued before"
+	}
+	return did(v, d, err)
+}
+
 // cancelJob says by its effect whether the job has ended, or its worker was told.
 func cancelJob(v *visit.Visit) error {
 	id, err := v.Target("id")

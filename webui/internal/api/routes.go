@@ -37,6 +37,7 @@ func jobControls() []visit.Route {
 		command("/api/jobs", "enqueue a job", enqueue),
 		command("/api/job-retry", "retry a job now", retryJob),
 		command("/api/job-run", "run a scheduled job now", runJob),
+		command("/api/job-again", "enqueue a job again that has ended", againJob),
 		command("/api/job-front", "move a job to the front of its queue", frontJob),
 		command("/api/job-stall", "put a job aside", stallJob),
 		command("/api/job-resume", "give back a stalled job", resumeJob),

@@ -39,6 +39,13 @@ var actions = []Action{
 		One: func(ctx context.Context, i *inspect.Inspector, id string) error {
 			return i.RetryNow(ctx, id, inspect.FreshAttempts())
 		}},
+	{Name: "again", Path: "job-again", Label: "Enqueue again", Past: "enqueued again",
+		states: []work.State{work.StateSucceeded, work.StateCancelled, work.StateDiscarded, work.StateExpired,
+			work.StateDeleted},
+		One: func(ctx context.Context, i *inspect.Inspector, id string) error {
+			_, err := i.EnqueueAgain(ctx, id)
+			return err
+		}},
 	{Name: "run", Path: "job-run", Label: "Run now", Past: "put into their queues",
 		states: []work.State{work.StateScheduled}, OnAll: &inspect.ActionRunNow,
 		One: func(ctx context.Context, i *inspect.Inspector, id string) error { return i.RunNow(ctx, id) }},

@@ -59,6 +59,24 @@ func (s *Site) runJob(v *visit.Visit) error {
 	return s.onJob(v, "put into its queue", func(id string) error { return v.Inspector.RunNow(v.Ctx(), id) })
 }
 
+// againJob leads to the new job.
+func (s *Site) againJob(v *visit.Visit) error {
+	id, err := v.Target("id")
+	if err != nil {
+		return err
+	}
+	receipt, err := v.Inspector.EnqueueAgain(v.Ctx(), id)
+	o := once{target: id, back: format.Link("job", "id", id)}
+	if err == nil {
+		o.back = format.Link("job", "id", receipt.ID)
+		o.done = fmt.Sprintf("Job %q was enqueued again as %q.", format.Shorten(id, 60), receipt.ID)
+		if receipt.Duplicate {
+			o.done = fmt.Sprintf("Job %q had been enqueued again before, as %q.", format.Shorten(id, 60), receipt.ID)
+		}
+	}
+	return s.finish(v, o, err)
+}
+
 func (s *Site) frontJob(v *visit.Visit) error {
 	return s.onJob(v, "moved to the front of its queue",
 		func(id string) error { return v.Inspector.MoveToFront(v.Ctx(), id) })

@@ -45,6 +45,7 @@ func (s *Site) jobRoutes() []visit.Route {
 	return []visit.Route{
 		visit.Action("/job-retry", "retry a job now", s.retryJob),
 		visit.Action("/job-run", "run a scheduled job now", s.runJob),
+		visit.Action("/job-again", "enqueue a job again that has ended", s.againJob),
 		visit.Action("/job-front", "move a job to the front of its queue", s.frontJob),
 		visit.Action("/job-stall", "put a job aside", s.stallJob),
 		visit.Action("/job-resume", "give back a stalled job", s.resumeJob),

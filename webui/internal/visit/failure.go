@@ -42,6 +42,7 @@ func StatusOf(err error) int {
 		tooLong *http.MaxBytesError
 		unknown *inspect.UnknownNameError
 		gone    *objects.VanishedError
+		lost    *inspect.ArgsGoneError
 	)
 	switch {
 	case errors.As(err, &answer):
@@ -54,6 +55,7 @@ func StatusOf(err error) int {
 		errors.Is(err, inspect.ErrNoQueue), errors.As(err, &gone):
 		return http.StatusNotFound
 	case errors.As(err, &state), errors.As(err, &far), errors.As(err, &late), errors.As(err, &twin),
+		errors.As(err, &lost),
 		errors.Is(err, work.ErrScheduleExists):
 		return http.StatusConflict
 	case errors.Is(err, work.ErrRedisFull), errors.Is(err, work.ErrClosed):
@@ -71,7 +73,8 @@ func IsRefusal(err error) bool {
 	var late *work.CancelError
 	var invalid *work.InvalidError
 	var twin *work.DuplicateError
+	var lost *inspect.ArgsGoneError
 	return errors.As(err, &state) || errors.As(err, &far) || errors.As(err, &late) || errors.As(err, &invalid) ||
-		errors.As(err, &twin) ||
+		errors.As(err, &twin) || errors.As(err, &lost) ||
 		errors.Is(err, work.ErrNotFound)
 }

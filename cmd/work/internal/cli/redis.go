@@ -94,6 +94,9 @@ func isOwn(err error) bool {
 	var far *inspect.TooDeepError
 	var cancel *work.CancelError
 	var invalid *work.InvalidError
-	return exit.IsMissing(err) || errors.As(err, &state) || errors.As(err, &far) || errors.As(err, &cancel) ||
+	var lost *inspect.ArgsGoneError
+	var twin *work.DuplicateError
+	return exit.IsMissing(err) || errors.As(err, &lost) || errors.As(err, &twin) ||
+		errors.As(err, &state) || errors.As(err, &far) || errors.As(err, &cancel) ||
 		errors.As(err, &invalid)
 }

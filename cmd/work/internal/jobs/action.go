@@ -47,9 +47,10 @@ var cancellable = []work.State{work.StateQueued, work.StateRunning, work.StateSc
 // jobActions are the commands. cancel alone has no bulk: what it reaches runs, too.
 func jobActions() []jobAction {
 	return []jobAction{
-		{name: "retry", past: "retried", short: "Retry jobs that are dead, or wait for their next attempt",
+		{name: "retry", past: "retried", short: "Retry jobs that are dead, wait for their next attempt, or have ended",
 			states: []work.State{work.StateDead, work.StateRetrying},
-			more:   "A dead job has one more attempt, or with --fresh as many as a new one.",
+			more: "A dead job has one more attempt, or with --fresh as many as a new one. A job that has ended\n" +
+				"(give its id) is enqueued again as another one, once, if its args are kept.",
 			flags: func(flags *pflag.FlagSet, f *actionFlags) {
 				flags.BoolVar(&f.fresh, "fresh", false, "give them as many attempts as new ones")
 			},
@@ -211,13 +212,32 @@ func actOnIDs(ctx context.Context, a *cli.App, i *inspect.Inspector, o jobOrder)
 		}
 	}
 	d := cli.Action{Verb: o.action.name, Past: o.action.past, Noun: "job"}
-	if o.action.one == nil {
+	switch {
+	case o.action.name == "retry":
+		d.Do = func(ctx context.Context, ids []string) ([]cli.Result, error) {
+			return retryOne(ctx, i, o.flags, ids[0])
+		}
+	case o.action.one == nil:
 		d.Batch, d.Do = mostOfPage,
 			func(ctx context.Context, ids []string) ([]cli.Result, error) { return cancelAll(ctx, i, ids) }
-	} else {
+	default:
 		d.Do = cli.OneByOne(func(ctx context.Context, id string) error { return o.action.one(ctx, i, o.flags, id) })
 	}
 	return a.CarryOut(ctx, d, ids)
+}
+
+// retryOne retries a job, or enqueues it again if it has ended.
+func retryOne(ctx context.Context, i *inspect.Inspector, f actionFlags, id string) ([]cli.Result, error) {
+	of := cli.Result{ID: id}
+	err := i.RetryNow(ctx, id, f.retry()...)
+	if refused := (*inspect.StateError)(nil); errors.As(err, &refused) && refused.State.Ended() {
+		var receipt work.Receipt
+		receipt, err = i.EnqueueAgain(ctx, id)
+		if of.Job = receipt.ID; receipt.Duplicate {
+			of.Effect = "it had been enqueued again before"
+		}
+	}
+	return cli.ResultOf(of, err)
 }
 
 // manyIDs names the jobs of a question.

@@ -92,9 +92,11 @@ func jobLines(c *console.Console, job *inspect.JobInfo) []string {
 		{"args", argsText(job)}, {"meta", metaText(job.Meta)},
 		{"tags", human.Visible(strings.Join(job.Tags, ", "))},
 		{"source", numberText(job.SourceID)}, {"parent", human.Visible(job.Parent)},
+		{"again of", human.Visible(job.AgainOf)}, {"again as", human.Visible(job.AgainAs)},
 		{"options", optionText(job.Options)},
 		{"enqueued", human.When(job.EnqueuedAt, job.AsOf)}, {"due", human.When(job.RunAt, job.AsOf)},
-		{"begun", human.When(job.BegunAt, job.AsOf)}, {"ended", human.When(job.EndedAt, job.AsOf)},
+		{"first try", human.When(firstBegun(job), job.AsOf)}, {"begun", human.When(job.BegunAt, job.AsOf)},
+		{"ended", human.When(job.EndedAt, job.AsOf)},
 		{"worker", human.Visible(job.Worker)}, {"said", human.Visible(checkinText(job.Checkin))},
 		{"waits", whyText(job.Why)}, {"reason", human.Visible(job.Reason)},
 		{"failure", string(job.Failure)}, {"fails", numberText(int64(job.Fails))},
@@ -106,6 +108,14 @@ func jobLines(c *console.Console, job *inspect.JobInfo) []string {
 		console.SummaryLine{"result", human.Visible(string(job.Result))},
 		console.SummaryLine{"result", human.Visible(job.ResultProblem)}, console.SummaryLine{"kept", keptText(job)})
 	return append(c.Summary(facts), attemptLines(c, job)...)
+}
+
+// firstBegun is when its first attempt began, where that is not the one under way.
+func firstBegun(job *inspect.JobInfo) time.Time {
+	if job.FirstBegunAt.Equal(job.BegunAt) {
+		return time.Time{}
+	}
+	return job.FirstBegunAt
 }
 
 // argsText are the args, or why those of a job that has ended are not kept.

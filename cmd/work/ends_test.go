@@ -39,3 +39,26 @@ func TestJobsThatTimedOutAreFound(t *testing.T) {
 		s.call("jobs", "retry", "--state", "dead", "--failure", "timeout", "--dry-run").out)
 	assert.Equal(t, exit.Usage, s.call("jobs", "search", "--failure", "error").status)
 }
+
+// A job that has ended is retried as another one, by its id, and named each time.
+func TestAJobThatHasEndedIsRetriedOnce(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	_, err := s.Enq.With(work.ID("over"), work.Retention(time.Hour)).EnqueueIn(t.Context(), "mail", time.Hour)
+	require.NoError(t, err)
+	require.Empty(t, s.call("jobs", "cancel", "over").err)
+	first := s.call("jobs", "retry", "over", "--json").out
+	again, err := s.Looked.Job(t.Context(), "over")
+	require.NoError(t, err)
+	assert.Contains(t, first, `"done":true,"job":"`+again.AgainAs+`"`)
+	second := s.call("jobs", "retry", "over", "--json").out
+	assert.Contains(t, second, `"effect":"it had been enqueued again before","job":"`+again.AgainAs+`"`)
+	assert.Regexp(t, `again as +`+again.AgainAs, s.call("jobs", "show", "over").out)
+	assert.Regexp(t, `again of +over`, s.call("jobs", "show", again.AgainAs).out)
+	_, err = s.Enq.With(work.ID("bare")).EnqueueIn(t.Context(), "mail", time.Hour)
+	require.NoError(t, err)
+	require.Empty(t, s.call("jobs", "cancel", "bare").err)
+	refused := s.call("jobs", "retry", "bare")
+	assert.Equal(t, exit.Undone, refused.status)
+	assert.Contains(t, refused.err, "its args are not kept")
+}
