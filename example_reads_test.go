@@ -42,6 +42,25 @@ func ExampleInspector_Queues() {
 	// report 0 wait, 0 workers, paused: false and the first waits: false
 }
 
+// A deploy waits until its workers are there.
+func ExampleInspector_WaitForWorkers() {
+	ctx, pool := context.Background(), work.NewWorkerPool(nil, 1, quiet("wait for workers"))
+	pool.Job("mail", func() error { return nil })
+	hands := inspect.Of(pool)
+	fmt.Println(pool.Start(ctx))
+	workers, err := hands.WaitForWorkers(ctx, 1, "mail")
+	fmt.Println(len(workers), err)
+	short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	defer cancel()
+	_, err = hands.WaitForWorkers(short, 2)
+	fmt.Println(err)
+	_ = pool.Stop(ctx) // nothing runs
+	// Output:
+	// <nil>
+	// 1 <nil>
+	// 1 of 2 workers are there: context deadline exceeded
+}
+
 func ExampleInspector_Counts() {
 	enq, inspector := hall("counts")
 	defer enq.Close()

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/265d0351/work/cmd/work/internal/exit"
+)
+
+func TestWorkersAreWaitedForByTheirNumber(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	s.Importing()
+	id := s.Worker()
+	assert.Equal(t, said{exit.OK, "1 worker there\n", ""}, s.call("workers", "wait", "1"))
+	assert.Equal(t, said{exit.OK, `{"wanted":1,"there":1,"workers":["` + id + "\"]}\n", ""},
+		s.call("workers", "wait", "1", "--name", "import", "--within", "1m", "--json"))
+	late := s.call("workers", "wait", "2", "--name", "import", "--within", "200ms", "--json")
+	assert.Equal(t, exit.Undone, late.status)
+	assert.Contains(t, late.out, `"wanted":2,"there":1,`)
+	assert.Contains(t, late.err, `1 of 2 workers are there that serve`)
+	assert.Contains(t, late.err, "within 200ms (--within)")
+	nobody := s.call("workers", "wait", "1", "--name", "nothing", "--within", "200ms")
+	assert.Equal(t, exit.Undone, nobody.status)
+	assert.Contains(t, nobody.err, "0 of 1 workers are there")
+	for _, args := range [][]string{{"none"}, {"0"}, {"-1"}, {"1", "--within", "-1s"}, {}, {"1", "2"}} {
+		assert.Equal(t, exit.Usage, s.call(append([]string{"workers", "wait"}, args...)...).status, args)
+	}
+}
