@@ -30,7 +30,7 @@ type duty struct {
 func hurried(prefix string) worqr.Options {
 	return worqr.Options{
 		Prefix: prefix, HeartbeatEvery: 200 * time.Millisecond, HeartbeatLife: 3 * time.Second,
-		CleanupEvery: 100 * time.Millisecond, Concurrency: 5,
+		CleanupEvery: 100 * time.Millisecond, LookEvery: 100 * time.Millisecond, Concurrency: 5,
 	}
 }
 

@@ -1,6 +1,7 @@
 package worqr_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -47,6 +48,54 @@ func TestAWorkerIsKilledWithFiftyTasks(t *testing.T) {
 		}
 		assert.Empty(t, s.keys("*"+victim.worker+"*"))
 		assert.Equal(t, []string{live.Worker()}, s.set("workers"))
+	})
+}
+
+// TestBothProgramsAreKilledWhileTheyShareAQueue: a released worker dies with tasks, and one of ours, which a released
+// program fails before ours have found it dead. Every task is done in the end, and nothing is left.
+func TestBothProgramsAreKilledWhileTheyShareAQueue(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		tasks := numbered(300)
+		options := s.options()
+		options.EventBuffer = 10_000
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		told, err := s.dial(options).Watch(ctx, "q")
+		require.NoError(t, err)
+		r := newReleased(s)
+		for _, w := range []string{"r1", "r2"} {
+			r.startWorker(w, "q")
+		}
+		s.enqueue("q", tasks...)
+		theirs := map[string]string{}
+		for i := range 20 {
+			w := []string{"r1", "r2"}[i%2]
+			process, _ := r.dequeue(w, "q", fmt.Sprint(i))
+			theirs[process] = w
+		}
+		victim, survivor := s.process(0), s.process(0)
+		done := map[string]bool{}
+		for e := range told {
+			if e, ok := e.(worqr.Done); ok {
+				done[string(e.Task)] = true
+			}
+			if len(done) == 50 && len(theirs) > 0 {
+				victim.kill()
+				r.failWorker(victim.worker) // and all that released workers hold is back
+				s.lapse("r1")
+				r.cleanup()
+				theirs = nil
+			}
+			if len(done) == len(tasks) {
+				break
+			}
+		}
+		require.Len(t, done, len(tasks))
+		require.Eventually(t, func() bool {
+			return len(s.keys("processes:*"))+len(s.waiting("q"))+len(s.keys("*"+victim.worker+"*")) == 0
+		}, patience, 20*time.Millisecond)
+		assert.ElementsMatch(t, []string{survivor.worker, "r2"}, s.set("workers"))
 	})
 }
 

@@ -12,10 +12,11 @@ import (
 )
 
 // released sends what the released program (1.2.3) sends, command by command, over a connection of its own, because
-// MULTI and WATCH belong to a connection.
+// MULTI and WATCH belong to a connection. testdata has what the program itself was seen to send.
 type released struct {
 	*site
 	conn redis.Conn
+	sent *[]string
 }
 
 func newReleased(s *site) released {
@@ -23,7 +24,7 @@ func newReleased(s *site) released {
 	conn, err := redis.Dial("tcp", s.server.Addr())
 	require.NoError(s.t, err)
 	s.t.Cleanup(func() { assert.NoError(s.t, conn.Close()) })
-	return released{site: s, conn: conn}
+	return released{site: s, conn: conn, sent: new([]string)}
 }
 
 // command is a command with its arguments.
@@ -31,6 +32,11 @@ type command []any
 
 func (r released) do(c command) any {
 	r.t.Helper()
+	words := make([]string, len(c))
+	for i := range c {
+		words[i] = strings.ReplaceAll(fmt.Sprint(c[i]), r.prefix, "p")
+	}
+	*r.sent = append(*r.sent, strings.TrimSpace(strings.Join(words, " ")))
 	reply, err := r.conn.Do(c[0].(string), c[1:]...)
 	require.NoError(r.t, err, "%v", c)
 	return reply
@@ -66,8 +72,7 @@ func (r released) enqueue(queue string, tasks ...string) {
 func (r released) enqueueUnique(queue, task string, meanwhile func()) bool {
 	r.do(command{"WATCH", r.lock(task)})
 	if r.do(command{"GET", r.lock(task)}) != nil {
-		r.do(command{"UNWATCH"}) // the program leaves it open, and loses its next enqueue by that
-		return false
+		return false // the watch stays, and the next transaction fails if that task is finished meanwhile
 	}
 	if meanwhile != nil {
 		meanwhile()
@@ -79,19 +84,35 @@ func (r released) enqueueUnique(queue, task string, meanwhile func()) bool {
 	) != nil
 }
 
+// startWorker starts a worker with a timer, and its work on the queues.
 func (r released) startWorker(w string, queues ...string) {
 	r.multi(
 		command{"SADD", r.key("workers"), w},
 		command{"SADD", r.key("expiringWorkers"), w},
-		command{"SET", r.key("workerTimers:%s", w), "RUN", "EX", 3},
+		command{"SET", r.key("workerTimers:%s", w), "RUN", "EX", 30},
 	)
 	for _, queue := range queues {
-		r.do(command{"SADD", r.key("workingQueues:%s", w), queue})
+		r.startWork(w, queue)
 	}
 }
 
+func (r released) startPermanentWorker(w string) {
+	r.multi(command{"SADD", r.key("workers"), w}, command{"SADD", r.key("permanentWorkers"), w})
+}
+
+func (r released) startWork(w, queue string) {
+	require.Equal(r.t, int64(1), r.do(command{"SISMEMBER", r.key("workers"), w}))
+	r.do(command{"SADD", r.key("workingQueues:%s", w), queue})
+	r.requestWork(queue)
+}
+
+// keepAlive answers whether the worker was alive; one that was not is failed.
 func (r released) keepAlive(w string) bool {
-	return r.do(command{"SET", r.key("workerTimers:%s", w), "RUN", "EX", 3, "XX"}) != nil
+	alive := r.do(command{"SET", r.key("workerTimers:%s", w), "RUN", "EX", 30, "XX"}) != nil
+	if !alive {
+		r.failWorker(w)
+	}
+	return alive
 }
 
 // dequeue returns what it took, or "" if there was nothing or the worker does not work on the queue.
@@ -144,14 +165,14 @@ func (r released) deleteQueue(queue string) {
 // failWorker is what the program does to a worker, its own or any other: it believes that all processes of the queues
 // are that worker's.
 func (r released) failWorker(w string) {
-	queues := r.set("workingQueues:" + w)
+	queues := r.members("workingQueues:" + w)
 	commands := []command{
 		{"SREM", r.key("workers"), w}, {"SREM", r.key("expiringWorkers"), w}, {"SREM", r.key("permanentWorkers"), w},
 		{"DEL", r.key("workerTimers:%s", w)}, {"DEL", r.key("workingQueues:%s", w)},
 	}
 	var processes []string
 	for _, queue := range queues {
-		processes = append(processes, r.set("workingProcesses:"+queue)...)
+		processes = append(processes, r.members("workingProcesses:"+queue)...)
 		commands = append(commands, command{"DEL", r.key("workingProcesses:%s", queue)})
 	}
 	r.multi(append(commands, r.back(processes)...)...)
@@ -167,10 +188,14 @@ func (r released) back(processes []string) (commands []command) {
 	return commands
 }
 
+func (r released) members(key string) []string {
+	return texts(r.do(command{"SMEMBERS", r.key("%s", key)}))
+}
+
 func queueOf(process string) string { return process[:strings.LastIndexByte(process, '_')] }
 
 func (r released) stopWork(w, queue string) {
-	processes := r.set("workingProcesses:" + queue) // whoever holds them
+	processes := r.members("workingProcesses:" + queue) // whoever holds them
 	r.multi(append([]command{
 		{"SREM", r.key("workingQueues:%s", w), queue}, {"DEL", r.key("workingProcesses:%s", queue)},
 	}, r.back(processes)...)...)
@@ -204,7 +229,24 @@ func (r released) hearCancel(task string) {
 }
 
 func (r released) requestWork(queue string) {
-	if count := r.do(command{"LLEN", r.key("queues:%s", queue)}).(int64); count > 0 {
+	if count := r.count(queue); count > 0 {
 		r.do(command{"PUBLISH", r.channel(queue, "work"), count})
 	}
+}
+
+func (r released) queues() []string { return texts(r.do(command{"KEYS", r.key("queues*")})) }
+
+func (r released) workers() []string { return r.members("workers") }
+
+func (r released) peek(queue string) string {
+	return text(r.do(command{"LINDEX", r.key("queues:%s", queue), -1}))
+}
+
+func (r released) count(queue string) int64 {
+	return r.do(command{"LLEN", r.key("queues:%s", queue)}).(int64)
+}
+
+// tasks are those of a queue, the one at the back first.
+func (r released) tasks(queue string) []string {
+	return texts(r.do(command{"LRANGE", r.key("queues:%s", queue), 0, -1}))
 }

@@ -66,6 +66,36 @@ func TestOursFollowTheCommandsOfTheReleasedProgram(t *testing.T) {
 			assert.Equal(t, "b", string(s.start(s.w, "q").Task))
 			assert.Equal(t, "a", string(s.start(s.w, "q").Task), "they put it at the back")
 		},
+		"reads": func(t *testing.T, s shared) {
+			s.r.enqueue("q", "a", "b", "c")
+			process, _ := s.r.dequeue("r", "q", "0")
+			count, err := s.w.Count(t.Context(), "q")
+			require.NoError(t, err)
+			assert.Equal(t, s.r.count("q"), int64(count))
+			next, err := s.w.Peek(t.Context(), "q")
+			require.NoError(t, err)
+			assert.Equal(t, s.r.peek("q"), string(next))
+			var tasks []string
+			for task, err := range s.w.Tasks(t.Context(), "q") {
+				require.NoError(t, err)
+				tasks = append([]string{string(task)}, tasks...)
+			}
+			assert.Equal(t, s.r.tasks("q"), tasks, "they list from the back")
+			ours := s.start(s.w, "q")
+			assert.ElementsMatch(t, []string{process, ours.ID}, append(s.r.matching("a"), s.r.matching("b")...))
+			for task, want := range map[string]worqr.Holding{
+				"a": {Process: process, Queue: "q", Task: []byte("a")},
+				"b": {Process: ours.ID, Worker: s.w.Worker(), Queue: "q", Task: []byte("b")},
+			} {
+				matching, err := s.w.MatchingProcesses(t.Context(), "q", []byte(task))
+				require.NoError(t, err)
+				assert.Equal(t, []worqr.Holding{want}, matching)
+			}
+			queues, err := s.w.Queues(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, []string{"q"}, queues)
+			assert.Len(t, s.r.queues(), 1, "they list those in which tasks wait")
+		},
 		"request work": func(t *testing.T, s shared) {
 			s.enqueue("q", "a", "b")
 			events := s.events(s.w)
