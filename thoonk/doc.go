@@ -31,7 +31,8 @@
 //
 // Every change is one script, which also publishes its event: there is no half of it, and no event is lost between. A
 // change rests on the config that was read before; the script does nothing where that has changed, and the call is made
-// anew. So a feed that was deleted, or is another kind by now, is an error and never a mixture.
+// anew. So a feed that was deleted, or is another kind by now, is an error and never a mixture. Inserts into a
+// [SortedFeed] reserve an id by a script of their own first, so an id may be left out.
 //
 // A job is claimed by the script that takes it out of the queue, so a worker that dies right after that has claimed it,
 // and [JobFeed.Maintain] gives it back: once, whoever calls it. An outcome counts only for the very claim that it was

@@ -22,7 +22,10 @@
 //
 // # Guarantees
 //
-//   - Every transition is one script: a task is in a queue or in one process, at any time, and goes to one worker.
+//   - Every transition of a task is one script: it is in a queue or in one process, at any time, and goes to one
+//     worker. What concerns many tasks takes several scripts, each of up to 500 of them: StopWork, FailWorker, Cleanup
+//     and Close put tasks back in such steps, and the worker is forgotten in the last; DeleteQueue reads the locks
+//     first; Enqueue stores in parts. Who dies in between leaves nothing that the next one does not go on with.
 //   - Starting a task takes one round trip, finishing it another.
 //   - A task that is given back (stopped, left, of a dead worker) goes to the front of its queue, those of one worker
 //     in the order in which it had taken them, and the workers of the queue are told how many there are.
@@ -33,7 +36,8 @@
 //     later.
 //   - A process that is no longer the worker's can be neither finished nor stopped ([ErrProcessGone]).
 //   - A cancelled task that is being worked on ends, and is never put back, even if its worker dies without having
-//     heard of it, for Options.CancelledFor and among the newest 10,000 cancellations of the queue.
+//     heard of it, for Options.CancelledFor and among the newest 10,000 cancellations of the queue, unless a released
+//     program puts it back.
 //   - The lock of a unique task belongs to that one task: copies of the same bytes that were enqueued without it do not
 //     free it, and cancelling the task or deleting the queue does. Copies are told apart by their order, and those
 //     further than 10,000 tasks from the front are not seen when a unique one is enqueued behind them.
@@ -82,37 +86,46 @@
 // are never in that set: to those programs they are permanent workers. Ours fail only workers of leasedWorkers and
 // their own permanent ones.
 //
-// What cannot be shared:
-//   - Unique locks. Theirs are named by the task alone and without an owner; each side sees its own only, and frees its
-//     own only. A released program leaks the lock of a unique task of ours by finishing the task, by cancelling it, by
-//     putting it back, by deleting the queue in which it waits, and by taking a copy that waits in front of it: the
-//     copies are counted, and ours is then taken for a plain one. [Client.CancelTasks] of the task frees the lock. A
-//     task of theirs that ours finish, cancel or delete keeps their lock likewise.
-//   - Failing a worker. The released failWorker takes a worker of ours apart without what it holds, which it cannot
-//     know; it puts back what released workers hold of the same queues instead, as it always does. Ours find the tasks:
-//     a worker that is alive starts anew within a heartbeat ([Lapsed]), one that is dead is taken apart by the next
-//     cleanup. FailWorker refuses released workers, since their processes are not noted by worker.
+// What cannot be shared, and why:
+//   - Processes. Ours put back and end only their own, since a released worker does not note which are its own:
+//     MatchingProcesses names those without a worker. The released stopProcess and finishProcess act on whatever
+//     process they are given, without a word to its worker. One of ours says [ErrProcessGone] then, at once when it is
+//     to be finished or stopped; else its context ends with the second heartbeat that does not find it. Until then two
+//     may work on a task that was put back. If a finish was not answered and is sent again, gone means done, which it
+//     then need not be.
+//   - Failing a worker. The released failWorker removes the worker, one of ours too, and puts back what released
+//     workers hold of its queues, whoever of them that is. It does not know what one of ours holds; ours find that: a
+//     worker that is alive starts anew within a heartbeat ([Lapsed]), one that is dead is taken apart by the next
+//     cleanup of a client of this package, of which one has to run. [Client.FailWorker] refuses released workers, since
+//     nobody knows what they hold.
 //   - Word of tasks that come back. The released program publishes nothing when it stops a process or work, fails a
-//     worker or cleans up. [Client.Serve] looks by itself, after Options.LookEvery; who works by events has none then,
-//     and may call [Client.RequestWork] now and then.
-//   - Processes. Ours put back and end only their own; MatchingProcesses names those of released workers without a
-//     worker. The released stopProcess and finishProcess act on whatever process they are given, without a word to its
-//     worker. One of ours says [ErrProcessGone] then, at once when it is to be finished or stopped; else its context
-//     ends with the second heartbeat that does not find it. Until then two may work on a task that was put back.
-//   - Handlers of a cancellation as in the released program's example put every process of the task back, ours too,
-//     although it was cancelled. A worker of ours that hears of the cancellation later than that takes one copy out of
-//     the queue again for each process that it has lost so. One that another worker has taken meanwhile is out of its
-//     reach and runs again, as does that of a worker which died before it heard. And it cannot tell a copy that came
-//     back from one of the same bytes that was enqueued since, if the process had been stopped before the cancellation
-//     and less than two heartbeats ago: then it removes that one.
-//   - A cancellation by the released program ends running copies of those workers that hear it; it leaves no mark, so
-//     one that is put back at that moment is not known to be cancelled. Nor does it end copies of a task that ours have
-//     cancelled before they were started, within Options.CancelledFor: its message cannot be told from that one, come
-//     late.
-//   - The registry: a queue that only released programs have used is not in Queues until ours enqueue to it or work on
-//     it.
-//   - A result that is false, 0, "" or null: the released program tells none then, ours tell the empty string.
-//   - Bytes that are no text: in the JSON of a done event they are replaced for the released program; ours read them
-//     from two more fields, taskBase64 and resultBase64.
+//     worker or cleans up, so idle workers are not told. [Client.Serve] looks by itself, after Options.LookEvery; who
+//     works by events may call [Client.RequestWork] now and then.
+//   - The order of tasks that come back. The released program puts them at the back of the queue, ours at the front, as
+//     the description of Worqr has it.
+//   - Handlers of a cancellation as in the released program's example: they put every process of the task back, ours
+//     too, although it was cancelled. A worker of ours that hears of the cancellation only then takes a copy out of the
+//     queue again for each process that it has lost so. One that another worker has taken meanwhile is out of its reach
+//     and runs again, as does that of a worker which died before it heard. It cannot tell the copy that came back from
+//     one of the same bytes that was enqueued since, so it takes that one if the process had been stopped before the
+//     cancellation, and less than two heartbeats before the worker heard of it.
+//   - A cancellation by the released program ends running copies of those workers that hear it, by its message alone:
+//     it leaves no mark, so one that is put back at that moment is not known to be cancelled. Nor does it end copies of
+//     a task that ours have cancelled before they were started, within Options.CancelledFor: its message cannot be told
+//     from that one, come late.
+//   - Unique locks. Theirs are named by the task alone and without an owner, so that one queue's task locks another's;
+//     each side sees its own only, and frees its own only. A released program leaks the lock of a unique task of ours
+//     by finishing the task, by cancelling it, by putting it back, by deleting the queue in which it waits, and by
+//     taking a copy that waits in front of it: the copies are counted, and ours is then taken for a plain one.
+//     [Client.CancelTasks] of the task frees the lock. A task of theirs that ours finish, cancel or delete keeps their
+//     lock likewise.
+//   - The registry. A queue that only released programs have used is not in Queues until ours enqueue to it or work on
+//     it: they keep no list, and finding queues by KEYS looks at every key in Redis.
+//   - Names. The released program finds the queue of a message behind the first underscore of its channel, so with a
+//     prefix that has one it hears nothing; it cuts keys at colons, so with a prefix that has one it lists neither
+//     queues nor processes, and of a queue's name it lists what is before a colon.
+//   - A result that is false, 0, "" or null: the released program tells none then, ours tell all but null.
+//   - Bytes that are no text: in the JSON of a done event they are replaced for the released program, since JSON cannot
+//     have them; ours read them from two more fields, taskBase64 and resultBase64.
 //   - Redis Cluster: the layout has no hash tags, so all keys must be in one node.
 package worqr
