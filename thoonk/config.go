@@ -34,8 +34,9 @@ type Config struct {
 	// items that a leaf keeps, the latest; 0: all. The next publish removes what is over
 	MaxLength int
 	Other     map[string]json.RawMessage // what else there is, as it is: options of other programs
-	// how a new feed is to look in Redis, and how one that is there looks. [Client.SetConfig] keeps what it finds;
-	// but a feed that nobody has used yet, and whose config is no hash, can be given FormSorted
+	// how a new feed is to look in Redis, and how one that is there looks. [Client.SetConfig] keeps what it finds; but
+	// with FormSorted, where the config is no hash and no job is claimed or stalled, it gives that one: a leaf's ids
+	// become a sorted set in one script, which takes some ms for each 10,000 items
 	Form Form
 }
 

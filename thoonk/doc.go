@@ -71,16 +71,17 @@
 // written in the form that it is found in, key by key; [Config] has a [Form] for feeds that are created here for them.
 // A key that fits no form is a [*FormError].
 //
-// A feed that shows no form, since nobody has used it, is the contract's: where thoonk.js has created it and a program
-// with this package publishes first, give it FormSorted by [Client.SetConfig] before. Of a feed that is used, thoonk.js
-// and thoonk.py add to what they find and fail where that has another form: thoonk.py where the config is no hash,
-// thoonk.js where it is one, and both where leaves are lists. So they cannot share a feed with each other.
+// A feed that shows no form, since nobody has used it, is the contract's. Those programs fail where a key has another
+// form than theirs: thoonk.py where the config is no hash, thoonk.js where it is one, so that they cannot share a feed
+// with each other; and both where a leaf is a list, or while a claim is in a hash. [Client.SetConfig] with FormSorted
+// gives thoonk.js a leaf of the contract's form, and a feed that it has created itself before anybody uses it.
 //
-// What they do otherwise, in their forms too: thoonk.js 0.2 calls each feed that it creates a leaf, unless it is told a
-// type, until it opens it again; [OpenJobFeed] and its like write down what the keys show. It takes the item of a queue
-// that was put last, cannot retract a job, nor the oldest item of a leaf, and takes a result out, so that one who waits
-// for it here may miss it. thoonk.py keeps no results: they are [Finished] events only. To both of them an edit of a
-// leaf's item makes it the newest. Between the two steps in which they claim a job it is in no list.
+// What they do otherwise, in their forms too: thoonk.js 0.2 calls each feed that it creates a leaf, unless it is told
+// a type, until it opens it again; [OpenJobFeed] and its like write down what the keys show, and only [OpenQueue] opens
+// such a queue. It takes the item of a queue that was put last, cannot retract a job, nor the oldest item of a leaf,
+// and takes a result out, so that one who waits for it here may miss it. thoonk.py keeps no results: they are
+// [Finished] events only. To both of them an edit of a leaf's item makes it the newest. Between the two steps in which
+// they claim a job it is in no list.
 //
 // # Concurrency
 //

@@ -3,6 +3,7 @@ package thoonk_test
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -102,14 +103,48 @@ func TestAFormIsGivenOnlyToWhatHasNone(t *testing.T) {
 		assert.Equal(t, []string{"x"}, p.ids("new"))
 		publish("used")
 		assert.Equal(t, []string{"x"}, p.texts("LRANGE", "feed.ids:used", 0, -1))
-		var wrong *thoonk.FormError
-		require.ErrorAs(t, k.client.SetConfig(k.ctx(), "used", sorted), &wrong)
-		assert.Equal(t, thoonk.FormError{Key: k.prefix + "feed.ids:used", Found: "list", Want: "zset"}, *wrong)
 		err := k.client.SetConfig(k.ctx(), "used", thoonk.Config{Form: thoonk.FormHash})
 		require.ErrorContains(t, err, "the form of a feed stays")
 		k.create("hash", thoonk.Config{Form: thoonk.FormHash})
 		require.ErrorContains(t, k.client.SetConfig(k.ctx(), "hash", sorted), "the form of a feed stays")
 		require.NoError(t, k.client.SetConfig(k.ctx(), "hash", thoonk.Config{MaxLength: 5}))
+
+		feed := k.jobs("jobs")
+		k.put(feed, "x")
+		claim := k.claim(feed)
+		sorted.Kind = thoonk.KindJob
+		var wrong *thoonk.FormError
+		require.ErrorAs(t, k.client.SetConfig(k.ctx(), "jobs", sorted), &wrong)
+		assert.Equal(t, thoonk.FormError{Key: k.prefix + "feed.claimed:jobs", Found: "hash", Want: "zset"}, *wrong)
+		require.NoError(t, feed.Cancel(k.ctx(), claim.Held))
+		require.NoError(t, k.client.SetConfig(k.ctx(), "jobs", sorted))
+		k.claim(feed)
+		assert.True(t, p.holds("jobs", "x"))
+	})
+}
+
+// A leaf of the contract's form becomes one that released programs can read, with what they have published in vain.
+func TestALeafIsGivenAnotherForm(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, k *kit) {
+		p, leaf := released{k, thoonk.FormSorted}, k.leaf("l", 3)
+		for _, id := range []string{"a", "b", "c"} {
+			_, _, err := leaf.Publish(k.ctx(), id, thoonk.WithID(id))
+			require.NoError(t, err)
+		}
+		k.cmd("INCR", "feed.publishes:l")
+		k.cmd("HSET", "feed.items:l", "vain", `"vain"`)
+		for range 2 {
+			require.NoError(t, k.client.SetConfig(k.ctx(), "l", thoonk.Config{MaxLength: 4, Form: thoonk.FormSorted}))
+			assert.Equal(t, []string{"a", "b", "c", "vain"}, p.ids("l"))
+		}
+		_, _, err := leaf.Publish(k.ctx(), "d", thoonk.WithID("d"))
+		require.NoError(t, err)
+		k.pass(2 * time.Millisecond)
+		p.publish("l", "e", `"e"`)
+		ids, err := leaf.IDs(k.ctx())
+		require.NoError(t, err)
+		assert.Equal(t, []string{"e", "d", "vain", "c", "b"}, ids)
 	})
 }
 

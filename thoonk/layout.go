@@ -30,10 +30,8 @@ func traced(l thoonkdb.Layout) Kind {
 		return KindSorted
 	case l.Job:
 		return KindJob
-	case l.Items == "list":
-		return KindQueue
 	}
-	return KindLeaf
+	return KindLeaf // or a queue, or a leaf of the contract's form in which it cannot publish
 }
 
 // reformed is the config in the form of the one that is stored.
@@ -46,7 +44,7 @@ func (c Config) reformed(l thoonkdb.Layout) (thoonkdb.NewConfig, error) {
 		c.Form = FormHash
 	}
 	stored, err := c.stored()
-	stored.Released = given == FormSorted && !l.Released
+	stored.Released = given == FormSorted && (!l.Released || l.Items == "list" && c.Kind == KindLeaf)
 	return stored, err
 }
 
@@ -60,8 +58,9 @@ func adopt(ctx context.Context, db *thoonkdb.Feed, base Kind, instance string) e
 	if err != nil {
 		return err
 	}
-	if config.Kind == KindQueue && base == KindJob {
-		config.Kind = KindJob // of either the ids are a list, and nothing else may be there
+	list := config.Kind == KindLeaf && config.Form == FormSorted && layout.Items == "list"
+	if list && (base == KindQueue || base == KindJob) {
+		config.Kind = base // of either the ids are a list, and nothing else may be there
 	}
 	if config.Kind != base {
 		return &KindError{Want: base, Have: config.Kind}

@@ -161,6 +161,9 @@ func TestFeedsThatCallThemselvesLeaves(t *testing.T) {
 		p.publish("leaf", "x", `"item x"`)
 		for name, want := range map[string]thoonk.Kind{"job": thoonk.KindJob, "queue": thoonk.KindQueue,
 			"sorted": thoonk.KindSorted, "leaf": thoonk.KindLeaf} {
+			if want == thoonk.KindQueue {
+				k.queueOf(k.client, name) // nothing but this call tells it from a leaf
+			}
 			config, err := k.client.Config(k.ctx(), name)
 			require.NoError(t, err)
 			assert.Equal(t, thoonk.Config{Kind: want, Form: thoonk.FormSorted}, config, name)
@@ -171,8 +174,14 @@ func TestFeedsThatCallThemselvesLeaves(t *testing.T) {
 			assert.Equal(t, stored, p.text("GET", "feed.config:"+name))
 		}
 		assert.Equal(t, "item x", k.claim(k.jobsOf(k.client, "job")).Item)
+		k.leaf("ours", 0)
+		k.cmd("LPUSH", "feed.ids:ours", "x")
+		k.cmd("INCR", "feed.publishes:ours") // of a publish that failed
+		feed, err := k.client.Open(k.ctx(), "ours")
+		require.NoError(t, err)
+		assert.Equal(t, thoonk.KindLeaf, feed.Kind())
 		var kind *thoonk.KindError
-		_, err := thoonk.OpenQueue[string](k.ctx(), k.client, "leaf", nil)
+		_, err = thoonk.OpenQueue[string](k.ctx(), k.client, "leaf", nil)
 		require.ErrorAs(t, err, &kind)
 	})
 }

@@ -193,7 +193,8 @@ func feeding() []transition {
 			return f.Move(background, feedConfig, moved, position)
 		}))
 	}
-	return append(all, feedingOnce()...)
+	all = append(all, feedingReleased()...)
+	return append(append(all, feedingOtherForm()), feedingOnce()...)
 }
 
 // feedingOnce are the first and the last script of a feed, and those that are never sent twice.

@@ -15,8 +15,9 @@ local name, known, id, item = unpack(ARGV)
 local refusal = unfit(feeds, 'set', config, 'string hash', items, 'hash', publishes, 'string')
   or outdated(feeds, name, config, known)
 if refusal then return refusal end
-if redis.call('HEXISTS', items, id) == 0 then return 0 end
+local old = redis.call('HGET', items, id)
+if not old then return 0 end
 redis.call('HSET', items, id, item)
-if released(known, publishes) then redis.pcall('INCR', publishes) end
+if old ~= item and released(known, publishes) then redis.pcall('INCR', publishes) end
 redis.call('PUBLISH', known:sub(1, 1) == '\0' and published or edited, id .. '\0' .. item)
 return 1

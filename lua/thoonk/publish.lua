@@ -18,8 +18,9 @@ local refusal = unfit(feeds, 'set', config, 'string hash', ids, 'list zset', ite
   or outdated(feeds, name, config, known)
 if refusal then return refusal end
 local sorted = as_set(ids, known, publishes)
+local old = sorted and redis.call('HGET', items, id)
 local new = redis.call('HSET', items, id, item) == 1
-if sorted then redis.pcall('INCR', publishes) end
+if sorted and old ~= item then redis.pcall('INCR', publishes) end
 if not new then
   redis.call('PUBLISH', edited, id .. '\0' .. item)
   return 0

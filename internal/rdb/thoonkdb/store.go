@@ -78,6 +78,7 @@ func (f *Feed) Configure(ctx context.Context, known string, config NewConfig, in
 		Script: configureScript,
 		Keys: []string{
 			f.store.feeds(), f.config, f.store.prefix + "conffeed", f.publishes, f.ids, f.claimed, f.stalled,
+			f.items,
 		},
 		Args: []any{f.name, known, config.Content, instance, form},
 	})
