@@ -122,8 +122,9 @@
 //   - The registry. A queue that only released programs have used is not in Queues until ours enqueue to it or work on
 //     it: they keep no list, and finding queues by KEYS looks at every key in Redis.
 //   - Names. The released program finds the queue of a message behind the first underscore of its channel, so with a
-//     prefix that has one it hears nothing; it cuts keys at colons, so with a prefix that has one it lists neither
-//     queues nor processes, and of a queue's name it lists what is before a colon.
+//     prefix that has one it hears of queues that there are not. It cuts keys at colons: with a prefix that has one it
+//     finds neither queues nor processes, and of a queue whose name has one it lists the first part, and finds no
+//     processes.
 //   - A result that is false, 0, "" or null: the released program tells none then, ours tell all but null.
 //   - Bytes that are no text: in the JSON of a done event they are replaced for the released program, since JSON cannot
 //     have them; ours read them from two more fields, taskBase64 and resultBase64.

@@ -111,6 +111,51 @@ func ExampleClient_Watch() {
 	// cancelled: to bob
 }
 
+func ExampleDone_Text() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c, err := worqr.Dial("memory://worqr-example-done", worqr.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+	events, err := c.Watch(ctx, "sums")
+	if err := errors.Join(err, c.Start(ctx), c.StartWork(ctx, "sums"),
+		c.Enqueue(ctx, "sums", []byte("1+1"), []byte("1+2"))); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 2 {
+		p, err := c.StartTask(ctx, "sums")
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if string(p.Task) == "1+1" {
+			err = p.Finish(ctx, []byte("two"))
+		} else {
+			err = p.FinishJSON(ctx, []byte(`{"sum": 3}`))
+		}
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	for e := range events {
+		if done, ok := e.(worqr.Done); ok {
+			text, isText := done.Text()
+			fmt.Printf("%s: %s %q %t\n", done.Task, done.Result, text, isText)
+			if !isText {
+				break
+			}
+		}
+	}
+	// Output:
+	// 1+1: "two" "two" true
+	// 1+2: {"sum":3} "" false
+}
+
 func ExampleClient_CancelTasks() {
 	ctx := context.Background()
 	c, err := worqr.Dial("memory://worqr-example-cancel", worqr.Options{})

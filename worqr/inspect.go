@@ -3,6 +3,7 @@ package worqr
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"github.com/265d0351/work/internal/rdb/worqrdb"
 )
@@ -26,6 +27,17 @@ func (c *Client) Workers(ctx context.Context) (workers []WorkerInfo, err error) 
 		return err
 	})
 	return workers, err
+}
+
+// WorkingQueues are the queues that a worker works on, of this package or of the released program, sorted. An unknown
+// worker has none.
+func (c *Client) WorkingQueues(ctx context.Context, worker string) (queues []string, err error) {
+	_, err = c.untilAnswered(ctx, func(ctx context.Context) (err error) {
+		queues, err = c.store.Serves(ctx, worker)
+		return err
+	})
+	slices.Sort(queues)
+	return queues, err
 }
 
 // Holding is a task that somebody works on.

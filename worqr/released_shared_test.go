@@ -96,6 +96,15 @@ func TestOursFollowTheCommandsOfTheReleasedProgram(t *testing.T) {
 			assert.Equal(t, []string{"q"}, queues)
 			assert.Len(t, s.r.queues(), 1, "they list those in which tasks wait")
 		},
+		"fail worker": func(t *testing.T, s shared) {
+			s.enqueue("q", "a", "b")
+			process, _ := s.r.dequeue("r", "q", "0")
+			ours := s.start(s.w, "q")
+			s.r.failWorker(s.w.Worker())
+			assert.Equal(t, []string{"a"}, s.waiting("q"), "of their own worker, which lives")
+			assert.False(t, s.exists("processes:"+process))
+			assert.True(t, s.exists("processes:"+ours.ID))
+		},
 		"request work": func(t *testing.T, s shared) {
 			s.enqueue("q", "a", "b")
 			events := s.events(s.w)
@@ -159,6 +168,16 @@ func TestTheReleasedProgramFollowsOurCommands(t *testing.T) {
 			s.lapse("r")
 			assert.False(t, s.r.keepAlive("r"))
 		},
+		"working queues": func(t *testing.T, s shared) {
+			require.NoError(t, s.w.StartWork(t.Context(), "a"))
+			s.r.startWork("r", "b")
+			for worker, want := range map[string][]string{s.w.Worker(): {"a", "q"}, "r": {"b", "q"}, "nobody": nil} {
+				queues, err := s.w.WorkingQueues(t.Context(), worker)
+				require.NoError(t, err)
+				assert.ElementsMatch(t, want, queues)
+				assert.ElementsMatch(t, want, s.r.members("workingQueues:"+worker))
+			}
+		},
 	})
 }
 
@@ -180,6 +199,11 @@ func TestReleasedProgramsLeakOurLocks(t *testing.T) {
 		"delete": func(t *testing.T, s shared) {
 			require.True(t, s.unique())
 			s.r.deleteQueue("q")
+		},
+		"put back": func(t *testing.T, s shared) {
+			require.True(t, s.unique())
+			s.r.stop(s.start(s.w, "q").ID)
+			require.NoError(t, s.start(s.w, "q").Finish(t.Context(), nil), "this one came back as a plain task")
 		},
 		"a plain twin in front is taken": func(t *testing.T, s shared) {
 			s.enqueue("q", "u")

@@ -175,7 +175,7 @@ func TestCallersPassTheKeysThatTheHeadersName(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
 		for i, tr := range transitions() {
-			at := s.under(fmt.Sprint("ns", i))
+			at := s.under(fmt.Sprintf("%s-%d", s.prefix, i))
 			tr.prepare(at)
 			call, _, err := recorded(t, at, tr)
 			require.NoError(t, err)
@@ -241,9 +241,9 @@ func headerOf(t *testing.T, script, prefix string, keys int) (patterns []string,
 		number, names, _ := strings.Cut(part, "] ")
 		names, _, repeated := strings.Cut(names, " of each")
 		for _, name := range strings.Split(strings.Trim(names, ", \n"), ", ") {
-			pattern := "^" + prefix + ":" + placeholder.ReplaceAllString(name, "[^:]+") + "$"
+			pattern := "^" + regexp.QuoteMeta(prefix) + ":" + placeholder.ReplaceAllString(name, "[^:]+") + "$"
 			if rest, channel := strings.CutPrefix(name, "channel:<q>:"); channel {
-				pattern = "^" + prefix + "_[^:]+_" + rest + "$"
+				pattern = "^" + regexp.QuoteMeta(prefix) + "_[^:]+_" + rest + "$"
 			}
 			if repeated || strings.HasSuffix(number, "..") {
 				group = append(group, pattern)
