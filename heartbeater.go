@@ -138,31 +138,23 @@ func (w *worker) beatNow(ctx context.Context) {
 func (h *heartbeater) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, h.worker.beats.Timeout)
 	defer cancel()
-	if h.conn != nil && h.conn.Broken() { // by a deadline that came just when the answer had come
-		h.disconnect()
-	}
-	if h.conn == nil {
-		conn, err := h.worker.driver.Dial(ctx)
-		if err != nil {
-			return err
-		}
-		if h.dialled {
-			h.worker.surveyAgain() // it may be another Redis
-		}
-		h.conn, h.dialled = conn, true
+	if err := h.connect(ctx); err != nil {
+		return err
 	}
 	c := h.worker.session()
 	checkins, left := c.heartbeatNews()
 	sent, begun := h.worker.clock.Local(), time.Now()
 	h.sent = begun
+	h.worker.load.Sample(begun, h.worker.processorsBusy())
 	pulse, err := c.rdb.Beat(ctx, h.conn, rdb.Beat{
 		Life: h.worker.beats.Life, Epoch: c.knownEpoch(), Lease: h.worker.daemons.lease(time.Now()),
-		Waits: h.worker.queues.waiter.Waits(), Ran: c.ran.News(begun),
+		Waits: h.worker.queues.waiter.Waits(), Ran: c.ran.News(begun), Load: h.worker.load.News(begun),
 		CheckIns: checkins, Ended: left, Along: h.worker.statsReporter.Calls(false),
 	})
 	if err != nil {
 		c.restoreNews(checkins, left)
 		c.ran.Untold()
+		h.worker.load.Untold()
 		return err
 	}
 	h.worker.statsReporter.Answered(pulse.Along)
@@ -194,6 +186,30 @@ func (h *heartbeater) beat(ctx context.Context) error {
 		return h.cancelFlagged(ctx)
 	}
 	return nil
+}
+
+// connect makes sure that there is a connection, another one where the last was broken.
+func (h *heartbeater) connect(ctx context.Context) error {
+	if h.conn != nil && h.conn.Broken() { // by a deadline that came just when the answer had come
+		h.disconnect()
+	}
+	if h.conn != nil {
+		return nil
+	}
+	conn, err := h.worker.driver.Dial(ctx)
+	if err != nil {
+		return err
+	}
+	if h.dialled {
+		h.worker.surveyAgain() // it may be another Redis
+	}
+	h.conn, h.dialled = conn, true
+	return nil
+}
+
+// processorsBusy is how many processors run a handler that does not wait for other jobs.
+func (w *worker) processorsBusy() int {
+	return max(0, min(w.concurrency, w.slots.Busy()-w.slots.Queued()-w.slots.Away()))
 }
 
 // disconnect gives up the connection. After an error it is not known what would be read from it next.

@@ -17,6 +17,7 @@ import (
 	"github.com/265d0351/work/internal/joblog"
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/liveness"
+	"github.com/265d0351/work/internal/loadavg"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisclock"
 	"github.com/265d0351/work/internal/redisconn"
@@ -70,6 +71,7 @@ type worker struct {
 	processors    sync.WaitGroup
 	restoring     sync.WaitGroup // of what runs, after a loss of data
 
+	load          loadavg.Meter
 	stats         *history.Counter  // what became of jobs, until Redis is told
 	statsReporter *history.Reporter // the heartbeater's, and after it the stop's
 

@@ -107,6 +107,7 @@ func (w *worker) register(ctx context.Context, c *session, former string) error 
 	sent, begun := w.clock.Local(), time.Now()
 	c.info = w.info(len(names))
 	c.ran.Untold() // Redis may have lost it
+	w.load.Untold()
 	at, epoch, err := c.rdb.Register(ctx, rdb.Registration{
 		Life: w.beats.Life, Epoch: ids.Random(16), Former: former, Info: c.info, Queues: names,
 	})

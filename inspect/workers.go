@@ -13,6 +13,7 @@ import (
 
 	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/loadavg"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -32,9 +33,30 @@ type WorkerInfo struct {
 	Queues      []string  `json:"queues"` // names that it serves, in order
 	// its last heartbeat has not lapsed: see WorkerOptions.HeartbeatLife
 	Alive   bool         `json:"alive"`
+	Load    Load         `json:"load"`            // as told up to about five seconds ago
 	Wanted  string       `json:"wanted,omitzero"` // "pause", "quiet" or "stop", as somebody has asked for; else ""
 	Running []RunningJob `json:"running"`         // oldest first
 	AsOf    time.Time    `json:"as_of"`           // Redis' clock, as all times here
+}
+
+// Load is how many processors were busy on average over the last 1, 5 and 15 minutes: as the load of a Unix system, an
+// exponentially damped average that begins with 0. A worker samples it with each heartbeat, and one of an older program
+// tells none, which is 0 too.
+type Load struct {
+	One     float64 `json:"one"`
+	Five    float64 `json:"five"`
+	Fifteen float64 `json:"fifteen"`
+}
+
+// TotalLoad is the load of all workers with a heartbeat among these.
+func TotalLoad(workers []WorkerInfo) Load {
+	var all Load
+	for n := range workers {
+		if w := &workers[n]; w.Alive {
+			all.One, all.Five, all.Fifteen = all.One+w.Load.One, all.Five+w.Load.Five, all.Fifteen+w.Load.Fifteen
+		}
+	}
+	return all
 }
 
 // Uptime is for how long the worker runs; 0 where it did not tell when it began.
@@ -131,6 +153,7 @@ func workerInfo(p rdb.Profile) WorkerInfo {
 		ID: p.ID, Host: p.Info["host"], PID: number("pid"), Service: p.Info["service"], Version: p.Info["version"],
 		Go:          p.Info["go"],
 		Concurrency: number("concurrency"), Queues: p.Queues, Alive: p.Alive, Wanted: p.Info["wanted"],
+		Load: Load(loadavg.Parse(p.Info[rdb.InfoLoad])),
 	}
 	if ms := number("started"); ms > 0 {
 		info.Started = time.UnixMilli(int64(ms))

@@ -50,6 +50,36 @@ func TestWorkersAreShownWithWhatTheyRun(t *testing.T) {
 	})
 }
 
+func TestTheLoadOfAWorkerIsShown(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		i, g := k.inspector(), pooltest.NewGauge()
+		t.Cleanup(g.Release)
+		pool := k.Start(work.NewWorkerPool(nil, 7, k.Options()).Job("n", func(int) error { return g.Handle() }))
+		t.Cleanup(g.Release)
+		k.Start(work.NewWorkerPool(nil, 7, k.Options()).Job("m", pooltest.Nothing))
+		k.EnqueueNumbers("n", 0, 3)
+		g.Began(t, 3)
+		id, load := k.ID(pool), inspect.Load{}
+		k.Until("a heartbeat has told", func() bool {
+			info, err := i.Worker(k.Ctx(), id)
+			require.NoError(t, err)
+			load = info.Load
+			return load.One > 0
+		})
+		assert.LessOrEqual(t, load.One, 3.)
+		assert.True(t, load.One >= load.Five && load.Five >= load.Fifteen, load)
+		workers, err := i.Workers(k.Ctx())
+		require.NoError(t, err)
+		require.Len(t, workers, 2)
+		workers[0].Load, workers[1].Load = inspect.Load{One: 3, Five: 2, Fifteen: 1}, inspect.Load{One: 1}
+		assert.Equal(t, inspect.Load{One: 4, Five: 2, Fifteen: 1}, inspect.TotalLoad(workers))
+		workers[1].Alive = false
+		assert.Equal(t, inspect.Load{One: 3, Five: 2, Fifteen: 1}, inspect.TotalLoad(workers), "it is not there")
+	})
+}
+
 func TestAWorkerIsPausedAndOthersDoItsWork(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

@@ -26,6 +26,9 @@ var (
 	descProcessors = describe("work_fleet_processors", "Processors of the workers that are alive.")
 	descBusy       = describe("work_fleet_processors_busy", "Those of them that hold a job.")
 
+	descLoad = describe("work_fleet_load",
+		"Processors that were busy on average over the last minutes: window is 1m, 5m or 15m.", "window")
+
 	descWaiting = describe("work_queue_waiting_jobs", "Jobs that wait for a worker.", "name")
 	descOldest  = describe("work_queue_oldest_waiting_seconds",
 		"For how long the job that is next could have run, in seconds.", "name")
@@ -63,6 +66,9 @@ func census(counts *inspect.Counts, workers []inspect.WorkerInfo) []prometheus.M
 		gauge(descWorkers, float64(alive), "alive"), gauge(descWorkers, float64(silent), "silent"),
 		gauge(descProcessors, float64(processors)), gauge(descBusy, float64(busy)),
 	}
+	load := inspect.TotalLoad(workers)
+	rows = append(rows, gauge(descLoad, load.One, "1m"), gauge(descLoad, load.Five, "5m"),
+		gauge(descLoad, load.Fifteen, "15m"))
 	for _, c := range []struct {
 		state work.State
 		jobs  int

@@ -232,13 +232,17 @@ func TestWorkersAndTheirProcessors(t *testing.T) {
 	t.Parallel()
 	holds := func(n int) []inspect.RunningJob { return make([]inspect.RunningJob, n) }
 	source := &fakeFleet{workers: []inspect.WorkerInfo{
-		{Alive: true, Concurrency: 10, Running: holds(4)}, {Alive: true, Concurrency: 5, Running: holds(9)},
-		{Concurrency: 100, Running: holds(50)}}}
+		{Alive: true, Concurrency: 10, Running: holds(4), Load: inspect.Load{One: 3, Five: 2, Fifteen: 1}},
+		{Alive: true, Concurrency: 5, Running: holds(9), Load: inspect.Load{One: 0.5}},
+		{Concurrency: 100, Running: holds(50), Load: inspect.Load{One: 100}}}}
 	page := newSite(t, newFleet(source, FleetOptions{Logger: quiet})).scrape()
 	page.is(2, "work_fleet_workers", "state", "alive")
 	page.is(1, "work_fleet_workers", "state", "silent")
 	page.is(15, "work_fleet_processors")
 	page.is(9, "work_fleet_processors_busy")
+	page.is(3.5, "work_fleet_load", "window", "1m")
+	page.is(2, "work_fleet_load", "window", "5m")
+	page.is(1, "work_fleet_load", "window", "15m")
 }
 
 // journal keeps what is logged.

@@ -70,9 +70,10 @@ var shopChanges = []struct {
 	{regexp.MustCompile(`\b[0-9a-f]{48}\b|\b[0-9a-f]{12}\b`), "WORKER"},
 	{regexp.MustCompile(`"(started|host|service|version|go)":"[^"]*"`), `"$1":"OF THE MACHINE"`},
 	{regexp.MustCompile(`"pid":[0-9]+`), `"pid":0`},
-	{regexp.MustCompile(`(?m)^(started|host|service|version|go|pid)  .*`), "$1  OF THE MACHINE"},
-	{regexp.MustCompile(`(?m)^WORKER .*( [01]/3  [a-z]+( [a-z]+)?) .*  (import)$`),
-		"WORKER  HOST  PID  UP $1  VERSION  $3"},
+	{regexp.MustCompile(`"load":\{[^}]*\}`), `"load":"OF THE MACHINE"`},
+	{regexp.MustCompile(`(?m)^(started|host|service|version|go|pid|load)  .*`), "$1  OF THE MACHINE"},
+	{regexp.MustCompile(`(?m)^WORKER .*( [01]/3)  +[0-9.]+(  [a-z]+( [a-z]+)?) .*  (import)$`),
+		"WORKER  HOST  PID  UP $1  LOAD$2  VERSION  $4"},
 }
 
 // fileName is that of the golden file of a command line.

@@ -57,11 +57,13 @@ func listWorkers(ctx context.Context, a *cli.App, i *inspect.Inspector) error {
 
 func workerTable(workers []inspect.WorkerInfo) *console.Table {
 	t := console.NewTable(console.ID("WORKER"), console.Left("HOST"), console.Right("PID"), console.Right("UP"),
-		console.Right("BUSY"), console.Left("STATE"), console.Left("VERSION"), console.Prose("QUEUES"))
+		console.Right("BUSY"), console.Right("LOAD"), console.Left("STATE"), console.Left("VERSION"),
+		console.Prose("QUEUES"))
 	for _, w := range workers {
 		t.Add(human.Visible(describe.ShortWorker(w.ID)), human.OrDash(w.Host),
 			fmt.Sprint(w.PID),
-			human.Duration(w.Uptime()), describe.WorkerBusy(w), describe.WorkerState(w),
+			human.Duration(w.Uptime()), describe.WorkerBusy(w), fmt.Sprintf("%.2f", w.Load.One),
+			describe.WorkerState(w),
 			human.OrDash(w.Version), human.Visible(strings.Join(w.Queues, ", ")))
 	}
 	return t
@@ -123,7 +125,7 @@ func workerLines(c *console.Console, w inspect.WorkerInfo) []string {
 		{"pid", fmt.Sprint(w.PID)},
 		{"service", human.Visible(w.Service)},
 		{"version", human.Visible(w.Version)}, {"go", human.Visible(w.Go)}, {"started", human.When(w.Started, w.AsOf)},
-		{"busy", describe.WorkerBusy(w)},
+		{"busy", describe.WorkerBusy(w)}, {"load", describe.Load(w.Load)},
 		{"queues", human.Visible(strings.Join(w.Queues, ", "))},
 	})
 	if len(w.Running) == 0 {

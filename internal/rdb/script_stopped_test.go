@@ -189,6 +189,9 @@ func TestBeatTellsWhatTheWorkerRan(t *testing.T) {
 		w := s.worker(t, "w1", "a")
 		beat := rdb.Beat{Life: time.Minute, Epoch: "epoch-1"}
 		for _, ran := range []string{`{"done":1}`, "", `{"done":2}`, ""} {
+			if beat.Load = ""; ran != "" {
+				beat.Load = "load of " + ran
+			}
 			if beat.Ran = ran; ran == "" {
 				before := s.hash(t, "worker:w1:info")
 				assert.Equal(t, rdb.Registered, s.beat(t, w, beat).State)
@@ -197,6 +200,7 @@ func TestBeatTellsWhatTheWorkerRan(t *testing.T) {
 			}
 			assert.Equal(t, rdb.Registered, s.beat(t, w, beat).State)
 			assert.Equal(t, ran, s.hash(t, "worker:w1:info")[rdb.InfoRan])
+			assert.Equal(t, beat.Load, s.hash(t, "worker:w1:info")[rdb.InfoLoad])
 		}
 		left, err := w.Remains(t.Context())
 		require.NoError(t, err)

@@ -210,7 +210,7 @@ func living() []transition {
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
 			pulse, err := store.Worker("w1").Beat(context.Background(), conn{store.Driver()}, rdb.Beat{
 				Life: time.Minute, Epoch: "epoch-1", Lease: time.Minute,
-				Ran:      `{"done":1}`,
+				Ran: `{"done":1}`, Load: "0.10 0.05 0.01",
 				CheckIns: []rdb.CheckIn{{ID: "a1", Number: "1", Message: "half"}}, Ended: []string{"a0"},
 			})
 			return pulse.State, err

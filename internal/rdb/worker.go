@@ -37,8 +37,11 @@ const (
 	MaxStopped  = 1000
 )
 
-// InfoRan is the field of the hash of a worker in which its heartbeats tell what it has run.
-const InfoRan = "ran"
+// The fields of the hash of a worker in which its heartbeats tell what it has run, and how busy it was.
+const (
+	InfoRan  = "ran"
+	InfoLoad = "load"
+)
 
 // Worker is one worker as Redis sees it. Its methods may be called concurrently, except that one goroutine at a time
 // fetches and surveys.
@@ -112,6 +115,7 @@ type Beat struct {
 	Lease    time.Duration
 	Waits    bool   // it has nothing to do, and asks whether one of its queues has jobs
 	Ran      string // what it has run, for [InfoRan]; empty where that is as told before
+	Load     string // for [InfoLoad]; empty where that is as told before
 	CheckIns []CheckIn
 	Ended    []string         // ids that checked in before and have ended
 	Along    []redisconn.Call // sent in the same pipeline
@@ -144,7 +148,8 @@ const (
 // Beat keeps the worker alive. It goes over a connection of its own, since it must not queue behind work.
 func (w *Worker) Beat(ctx context.Context, conn redisconn.Conn, beat Beat) (Pulse, error) {
 	k := w.store.keys
-	args := []any{w.ID, millis(beat.Life), beat.Epoch, millis(beat.Lease), beat.Waits, beat.Ran, len(beat.CheckIns)}
+	args := []any{w.ID, millis(beat.Life), beat.Epoch, millis(beat.Lease), beat.Waits, beat.Ran, beat.Load,
+		len(beat.CheckIns)}
 	for _, c := range beat.CheckIns {
 		args = append(args, c.ID, c.Number, c.Message)
 	}

@@ -19,8 +19,9 @@
 --   has
 -- ARGV[5] 1: it waits, and asks whether one of its queues has jobs
 -- ARGV[6] what it has run, for whoever finds it dead; empty where that is as told before
--- ARGV[7] how many check-ins
--- ARGV[8..] id, number of the fetch and message of each, then ids of jobs that ended
+-- ARGV[7] its load, likewise
+-- ARGV[8] how many check-ins
+-- ARGV[9..] id, number of the fetch and message of each, then ids of jobs that ended
 -- RETURNS {state (ok, fenced, lost), ms, 1 if it has the lease and 2 if it is the deputy, due ms of the next scheduled
 --   id or false, of the next retry or false, revision of the schedules or false: these three only to the one with the
 --   lease; what is wanted of it (pause, quiet, stop, now) or false; how many jobs are to be cancelled; 1 if one of
@@ -28,7 +29,7 @@
 -- FIRST WRITE PEXPIRE
 local heart, workers, epoch, lease, scheduled, retry, running, claimed, revision, info, cancelled, deadlines, deputy,
   ready, mine, layout = unpack(KEYS)
-local worker, life, known, leased, count = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[7])
+local worker, life, known, leased, count = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[8])
 
 local alive = redis.call('PEXPIRE', heart, life) == 1
 -- of another type: as if not there
@@ -44,9 +45,10 @@ local noted = redis.pcall('ZADD', deadlines, string.format('%d', time + life), w
 if type(noted) == 'table' and noted.err:find('WRONGTYPE', 1, true) then redis.call('UNLINK', deadlines) end
 
 if ARGV[6] ~= '' then redis.pcall('HSET', info, 'ran', ARGV[6]) end
-if #ARGV > 7 and type(redis.pcall('HLEN', running)) == 'number' then
-  local from = 8 + 3 * count
-  for i = 8, from - 1, 3 do
+if ARGV[7] ~= '' then redis.pcall('HSET', info, 'load', ARGV[7]) end
+if #ARGV > 8 and type(redis.pcall('HLEN', running)) == 'number' then
+  local from = 9 + 3 * count
+  for i = 9, from - 1, 3 do
     local claim = redis.pcall('HGET', claimed, ARGV[i])
     if type(claim) == 'string' and claim:find(worker .. ' ' .. ARGV[i + 1] .. ' ', 1, true) == 1 then
       redis.call('HSET', running, ARGV[i], time .. ' ' .. ARGV[i + 2])

@@ -205,6 +205,12 @@ var lifeScripts = []mutant{
 		Tests:  unmodelled("TestBeatTellsWhatTheWorkerRan"),
 	},
 	{
+		Name: "beat-load", File: "lua/worker/beat.lua",
+		Before: "if ARGV[7] ~= '' then redis.pcall('HSET', info, 'load', ARGV[7]) end",
+		Breaks: "Redis knows how busy a worker is",
+		Tests:  unmodelled("TestBeatTellsWhatTheWorkerRan"),
+	},
+	{
 		Name: "restore-the-known", File: "lua/job/restore.lua",
 		Before: "if redis.call('HEXISTS', jobs, id) == 0 and redis.call('HEXISTS', claimed, id) == 0 then", After: "do",
 		Breaks: "a job that Redis still knows is not stored again",

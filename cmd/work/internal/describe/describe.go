@@ -18,6 +18,9 @@ func WorkerBusy(w inspect.WorkerInfo) string {
 	return fmt.Sprintf("%d/%d", len(w.Running), w.Concurrency)
 }
 
+// Load is "0.52 0.30 0.11": busy processors on average over 1, 5 and 15 minutes.
+func Load(l inspect.Load) string { return fmt.Sprintf("%.2f %.2f %.2f", l.One, l.Five, l.Fifteen) }
+
 // WorkerState is what a worker does, or was told to do.
 func WorkerState(w inspect.WorkerInfo) string {
 	wanted := map[string]string{"pause": "paused", "quiet": "quiet", "stop": "stopping"}

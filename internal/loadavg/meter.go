@@ -1,0 +1,87 @@
+// Package loadavg averages over 1, 5 and 15 minutes how many processors of a worker were busy, as a Unix system does
+// with its run queue. It decides nothing.
+package loadavg
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"time"
+)
+
+// Averages are those over the last 1, 5 and 15 minutes.
+type Averages struct{ One, Five, Fifteen float64 }
+
+// String is what [Parse] reads: with two decimals each, as in /proc/loadavg.
+func (a Averages) String() string { return fmt.Sprintf("%.2f %.2f %.2f", a.One, a.Five, a.Fifteen) }
+
+// Parse reads what String has written. What it cannot read is zero: nobody has told anything.
+func Parse(text string) Averages {
+	var a Averages
+	if n, err := fmt.Sscanf(text, "%f %f %f", &a.One, &a.Five, &a.Fifteen); n != 3 || err != nil || !a.sane() {
+		return Averages{}
+	}
+	return a
+}
+
+// sane tells whether JSON can hold them, and they can be what was averaged.
+func (a Averages) sane() bool {
+	for _, one := range []float64{a.One, a.Five, a.Fifteen} {
+		if !(one >= 0 && one <= math.MaxInt32) {
+			return false
+		}
+	}
+	return true
+}
+
+// Meter averages what it is told. Its zero value has begun with nothing busy; its methods may be called concurrently.
+type Meter struct {
+	mu       sync.Mutex
+	averages Averages
+	sampled  time.Time // when, or that it has not begun
+	told     Averages
+	toldAt   time.Time
+}
+
+// Sample notes that so many processors are busy, as they are taken to have been since the last sample. Each average a
+// becomes a·d + busy·(1-d), where d is e to the power of -elapsed/period: a system with a fixed interval, such as Linux
+// with its five seconds (kernel/sched/loadavg.c), has a constant for d. So an average that was 0 when something began
+// reaches 63% of it after its period.
+func (m *Meter) Sample(now time.Time, busy int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if elapsed := now.Sub(m.sampled); !m.sampled.IsZero() && elapsed > 0 {
+		damp(&m.averages.One, busy, elapsed, time.Minute)
+		damp(&m.averages.Five, busy, elapsed, 5*time.Minute)
+		damp(&m.averages.Fifteen, busy, elapsed, 15*time.Minute)
+	}
+	m.sampled = now
+}
+
+func damp(average *float64, busy int, elapsed, period time.Duration) {
+	d := math.Exp(-float64(elapsed) / float64(period))
+	*average = *average*d + float64(busy)*(1-d)
+}
+
+// tellEvery is how often they are told at the most.
+const tellEvery = 5 * time.Second
+
+// News is what is to be told now; "" where that is as told before, or was told just now. Whoever does not get it to
+// Redis calls [Meter.Untold].
+func (m *Meter) News(now time.Time) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	text := m.averages.String()
+	if text == m.told.String() || !m.toldAt.IsZero() && now.Sub(m.toldAt) < tellEvery {
+		return ""
+	}
+	m.told, m.toldAt = m.averages, now
+	return text
+}
+
+// Untold has the next news be told at once: an answer was lost, or Redis has forgotten what it knew.
+func (m *Meter) Untold() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.told, m.toldAt = Averages{One: -1}, time.Time{}
+}
