@@ -16,9 +16,10 @@ func TestAConfigThatIsAHash(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p := released{k, thoonk.FormHash}
 		p.create("l", thoonk.KindLeaf)
-		p.cmd("HSET", "feed.config:l", "max_length", "2", "title", "News: \x00 \xff")
+		p.cmd("HSET", "feed.config:l", "title", "News: \x00 \xff")
 		leaf, err := thoonk.OpenLeaf[string](k.ctx(), k.client, "l", nil)
 		require.NoError(t, err)
+		p.cmd("HSET", "feed.config:l", "max_length", "2")
 		for range 3 {
 			_, _, err := leaf.Publish(k.ctx(), "x")
 			require.NoError(t, err)
@@ -49,6 +50,28 @@ func TestAConfigThatIsAHash(t *testing.T) {
 		require.NoError(t, k.client.Delete(k.ctx(), "l"))
 		assert.Equal(t, thoonk.Deleted, k.next(events).What)
 		assert.Empty(t, k.keys())
+	})
+}
+
+// A config that is a hash is enough: such a feed has their form before anybody has used it.
+func TestAFeedWhoseConfigIsAHashIsTheirsFromTheStart(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, k *kit) {
+		p := released{k, thoonk.FormHash}
+		p.create("j", thoonk.KindJob)
+		feed := k.jobsOf(k.client, "j")
+		k.put(feed, "x", "y")
+		k.claim(feed)
+		require.NoError(t, feed.Stall(k.ctx(), k.claim(feed).Held))
+		assert.True(t, p.holds("j", "x"))
+		assert.Equal(t, []string{"y"}, p.texts("SMEMBERS", "feed.stalled:j"))
+		assert.Equal(t, 2, p.count("j"))
+		p.create("l", thoonk.KindLeaf)
+		leaf, err := thoonk.OpenLeaf[string](k.ctx(), k.client, "l", nil)
+		require.NoError(t, err)
+		_, _, err = leaf.Publish(k.ctx(), "x", thoonk.WithID("x"))
+		require.NoError(t, err)
+		assert.Equal(t, []string{"x"}, p.ids("l"))
 	})
 }
 
