@@ -374,6 +374,11 @@ local function forget_cancels(cancelled, id)
   redis.pcall('HDEL', cancelled, id)
 end
 
+-- count adds to what is counted of a feed. A broken key costs the count, and nothing else.
+local function count(counts, what, n)
+  redis.pcall('HINCRBY', counts, what, n or 1)
+end
+
 -- park puts a job aside. The released programs, which have a set of those, forget with it how often it was cancelled.
 local function park(stalled, id, set, cancelled, published)
   if not set then return redis.call('RPUSH', stalled, id) end

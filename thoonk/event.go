@@ -16,6 +16,7 @@ const (
 	Edited                   // ID is now Item
 	Retracted                // ID was retracted, or gave way to a newer one
 	Moved                    // ID is at Position
+	Claimed                  // ID was claimed
 	Finished                 // ID has ended, with the result Item or, if that is empty or missing, nil
 )
 
@@ -36,7 +37,7 @@ type Event struct {
 var topics = map[string]What{
 	"feed.publishes": Published,
 	"feed.publish":   Published, "feed.edit": Edited, "feed.retract": Retracted, "feed.position": Moved,
-	"job.finish": Finished,
+	"feed.claimed": Claimed, "job.finish": Finished,
 }
 
 // registry are the channels of all feeds.

@@ -16,6 +16,7 @@ type Feed interface {
 	Name() string
 	Kind() Kind
 	Length(ctx context.Context) (int, error)
+	Stats(ctx context.Context) (Stats, error)
 }
 
 // staleTries is how often a call is made anew because the config has changed under it.

@@ -11,7 +11,7 @@ import (
 	"github.com/265d0351/work/internal/rdb/thoonkdb"
 )
 
-// lookAtOnce is how many jobs are looked for in one pipeline.
+// lookAtOnce is how many jobs are looked for in one round trip.
 const lookAtOnce = 60
 
 // ending is what came of a job, before it is decoded.

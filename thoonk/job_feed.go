@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/265d0351/work/internal/rdb/thoonkdb"
@@ -177,18 +175,5 @@ func (j *JobFeed[T, R]) Item(ctx context.Context, id string) (T, error) {
 func (j *JobFeed[T, R]) Has(ctx context.Context, id string) (bool, error) { return j.has(ctx, id) }
 
 func held(c thoonkdb.Claimed) Held {
-	return Held{ID: c.ID, At: claimTime(c.Time), Cancelled: c.Cancelled, mark: c.Time}
-}
-
-// claimTime reads the time of a claim. Other programs write ms or seconds; the zero time is none.
-func claimTime(stored string) time.Time {
-	whole, _, _ := strings.Cut(stored, ".")
-	n, err := strconv.ParseInt(whole, 10, 64)
-	if err != nil {
-		return time.Time{}
-	}
-	if n < 1e11 {
-		n *= 1000
-	}
-	return time.UnixMilli(n)
+	return Held{ID: c.ID, At: thoonkdb.ClaimTime(c.Time), Cancelled: c.Cancelled, mark: c.Time}
 }

@@ -146,7 +146,7 @@ func TestJobFinish(t *testing.T) {
 		require.NoError(t, err)
 		assert.False(t, found)
 		require.ErrorIs(t, feed.Finish(k.ctx(), claim.Held), thoonk.ErrGone)
-		assert.Equal(t, []string{"feed.config:a", "feed.ids:a", "feed.items:a", "feeds"}, k.keys())
+		assert.Equal(t, []string{"feed.config:a", "feed.ids:a", "feed.items:a", "feed.published:a", "feeds"}, k.keys())
 	})
 }
 

@@ -31,6 +31,7 @@ func TestJobResult(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, found)
 		assert.Equal(t, want, got)
+		assert.Equal(t, thoonk.Event{What: thoonk.Claimed, Feed: "a", ID: "x"}, k.next(events))
 		assert.Equal(t, thoonk.Event{What: thoonk.Finished, Feed: "a", ID: "x", Item: []byte(`"done"`)}, k.next(events))
 		assert.Equal(t, []any{[]byte("\"item x\"\x00\"done\"")}, k.cmd("LRANGE", "feed.jobfinished:a:x", 0, -1))
 	})

@@ -198,6 +198,7 @@ func TestItemsOfAnyBytes(t *testing.T) {
 				assert.Equal(t, item, string(result.Item))
 				assert.Equal(t, item+"!", string(result.Result))
 				assert.Equal(t, thoonk.Published, k.next(events).What)
+				assert.Equal(t, thoonk.Claimed, k.next(events).What)
 				assert.Equal(t, thoonk.Event{What: thoonk.Finished, Feed: "jobs", ID: id, Item: []byte(item + "!")},
 					k.next(events))
 			})

@@ -18,12 +18,15 @@ type Patience struct {
 type Maintained struct {
 	Cancelled []string // jobs that wait again
 	Stalled   []string
-	Expired   int // results whose time was over, and whose ids were removed off
+	Adopted   []string // jobs that stood nowhere: their worker died while it took them out
+	Expired   int      // results whose time was over, and whose ids were removed off
 }
 
 // Maintain takes claims away that are too old: their jobs wait again, or are stalled. Any program may call it at any
 // time, and several at once: a job comes back once. A job of another program that runs without a time of its claim gets
-// the present one, and comes back one MaxAge later.
+// the present one, and comes back one MaxAge later; so does one that stands nowhere, in no list and no claim, as
+// released programs leave it that die while they take it out. In a feed of more than 10,000 jobs such ones are looked
+// for when there are more items than places.
 //
 // Call it now and then, each MaxAge for instance: without it a job whose worker died stays claimed.
 func (j *JobFeed[T, R]) Maintain(ctx context.Context, p Patience) (done Maintained, err error) {
@@ -46,9 +49,19 @@ func (j *JobFeed[T, R]) Maintain(ctx context.Context, p Patience) (done Maintain
 	if err != nil {
 		return done, err
 	}
-	err = j.read(ctx, func(ctx context.Context) error {
-		done.Expired, err = j.db.RemoveExpired(ctx)
+	err = j.change(ctx, func(ctx context.Context, known string, _ Config) error {
+		adopted, err := j.db.Adopt(ctx, known)
+		done.Adopted = append(done.Adopted, adopted...)
 		return err
+	})
+	if err != nil {
+		return done, err
+	}
+	err = j.read(ctx, func(ctx context.Context) error {
+		if done.Expired, err = j.db.RemoveExpired(ctx); err != nil {
+			return err
+		}
+		return j.db.ForgetPutTimes(ctx)
 	})
 	return done, err
 }

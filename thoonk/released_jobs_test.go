@@ -169,6 +169,7 @@ func TestEventsOfJobsAreThoseOfReleasedPrograms(t *testing.T) {
 		events := p.listen(p.client, thoonk.Watch{Feeds: []string{name}})
 		channel := map[bool]string{true: "feed.publishes:", false: "feed.publish:"}[p.python()]
 		put, ended := p.hear(channel+name), p.hear("job.finish:"+name)
+		claimed := p.hear("feed.claimed:" + name)
 		p.kit.put(feed, "x", "y")
 		for _, id := range []string{"x", "y"} {
 			assert.Equal(t, id+"\x00"+`"item `+id+`"`, receive(t, put))
@@ -177,9 +178,12 @@ func TestEventsOfJobsAreThoseOfReleasedPrograms(t *testing.T) {
 		}
 		require.NoError(t, feed.FinishWith(p.ctx(), p.claim(feed).Held, "r", 0))
 		require.NoError(t, feed.Finish(p.ctx(), p.claim(feed).Held))
+		assert.Equal(t, []string{"x", "y"}, []string{receive(t, claimed), receive(t, claimed)})
 		assert.Equal(t, "x\x00"+`"r"`, receive(t, ended))
 		assert.Equal(t, "y\x00", receive(t, ended), "thoonk.py splits it at the NUL, and dies where there is none")
+		assert.Equal(t, thoonk.Event{What: thoonk.Claimed, Feed: name, ID: "x"}, p.next(events))
 		assert.Equal(t, []byte(`"r"`), p.next(events).Item)
+		assert.Equal(t, thoonk.Event{What: thoonk.Claimed, Feed: name, ID: "y"}, p.next(events))
 		assert.Equal(t, thoonk.Event{What: thoonk.Finished, Feed: name, ID: "y"}, p.next(events))
 	})
 }

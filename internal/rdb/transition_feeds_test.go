@@ -30,6 +30,15 @@ func (a answering) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]red
 			replies[i].Value = int64(1)
 		case "TYPE":
 			replies[i].Value = "hash"
+			if slices.Contains([]string{"{ns}:feed.ids:news", "{ns}:feed.stalled:news"}, call.Keys[0]) {
+				replies[i].Value = "list"
+			}
+		case "HLEN":
+			replies[i].Value = int64(1)
+		case "HKEYS":
+			if call.Keys[0] == "{ns}:feed.items:news" {
+				replies[i].Value = []any{[]byte("z")} // which is nowhere else
+			}
 		}
 	}
 	return replies, nil
@@ -59,6 +68,8 @@ func callsOfFeeds(r *recorder) {
 	ignore(f.Withdraw(background, "{}", "x"))
 	ignore(f.ReclaimOverdue(background, "{}", thoonkdb.Age{}))
 	ignore(f.RemoveExpired(background))
+	ignore(f.Adopt(background, "{}"))
+	callsOfRecurring(r)
 }
 
 // TestEveryScriptOfFeedsIsSent: those that are not are seen by no other test.
@@ -73,20 +84,28 @@ func TestEveryScriptOfFeedsIsSent(t *testing.T) {
 	for _, tr := range feeding() {
 		changing[tr.script] = true
 	}
-	files, err := filepath.Glob("../../lua/thoonk/*.lua")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		name := "thoonk/" + strings.TrimSuffix(filepath.Base(file), ".lua")
+	for _, name := range slices.Concat(scriptsIn(t, "thoonk"), scriptsIn(t, "recurring")) {
 		assert.True(t, sent[name], "add %s to callsOfFeeds", name)
 		assert.True(t, changing[name], "add %s to feeding", name)
 	}
 }
 
+// scriptsIn are the scripts of a folder of lua/.
+func scriptsIn(t *testing.T, folder string) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob("../../lua/" + folder + "/*.lua")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		names = append(names, folder+"/"+strings.TrimSuffix(filepath.Base(file), ".lua"))
+	}
+	return names
+}
+
 // storingFeeds are the scripts that a full Redis refuses.
 var storingFeeds = []string{
 	"thoonk/create", "thoonk/configure", "thoonk/publish", "thoonk/reserve", "thoonk/insert", "thoonk/edit",
-	"thoonk/put",
+	"thoonk/put", "recurring/define", "recurring/add",
 }
 
 const feedConfig = `{"type":"job"}`
@@ -179,6 +198,11 @@ func feeding() []transition {
 		of("thoonk/reclaim_overdue", aged, func(f *thoonkdb.Feed) (any, error) {
 			return nil, lapsing(f.ReclaimOverdue(background, feedConfig, thoonkdb.Age{Max: time.Hour, Times: 1}))
 		}),
+		of("thoonk/adopt", func(t *testing.T, s *site) {
+			fed(2)(t, s)
+			s.cmd(t, "LREM", "feed.ids:news", "0", "j4")
+			s.cmd(t, "LREM", "feed.ids:news", "0", "j5")
+		}, func(f *thoonkdb.Feed) (any, error) { return nil, ignoring(f.Adopt(background, feedConfig)) }),
 		of("thoonk/remove_expired", func(t *testing.T, s *site) {
 			fed(2)(t, s)
 			s.cmd(t, "SADD", "feed.jobresults:news", "gone")
@@ -193,8 +217,8 @@ func feeding() []transition {
 			return f.Move(background, feedConfig, moved, position)
 		}))
 	}
-	all = append(all, feedingReleased()...)
-	return append(append(all, feedingOtherForm()), feedingOnce()...)
+	all = append(append(all, feedingReleased()...), feedingOtherForm())
+	return slices.Concat(all, feedingOnce(), recurring())
 }
 
 // feedingOnce are the first and the last script of a feed, and those that are never sent twice.
@@ -240,6 +264,7 @@ func aged(t *testing.T, s *site) {
 	s.cmd(t, "HSET", "feed.cancelled:news", "j2", "1")
 	s.cmd(t, "HDEL", "feed.claimed:news", "j1") // it comes first: nothing before it makes room
 	s.cmd(t, "LPUSH", "feed.running:news", "zombie")
+	s.cmd(t, "HSET", "feed.items:news", "orphan", "x") // which is nowhere else
 }
 
 func ignoring[T any](_ T, err error) error { return err }
@@ -272,6 +297,7 @@ func TestFeedsAreLeftAloneByWhoDoesNotKnowThem(t *testing.T) {
 		"stall":    func(f *thoonkdb.Feed) error { return ignoring(f.Stall(background, "{}", claim)) },
 		"retry":    func(f *thoonkdb.Feed) error { return ignoring(f.Retry(background, "{}", "x")) },
 		"withdraw": func(f *thoonkdb.Feed) error { return ignoring(f.Withdraw(background, "{}", "j3")) },
+		"adopt":    func(f *thoonkdb.Feed) error { return ignoring(f.Adopt(background, "{}")) },
 		"reclaim":  func(f *thoonkdb.Feed) error { return lapsing(f.ReclaimOverdue(background, "{}", thoonkdb.Age{})) },
 	} {
 		t.Run(name, func(t *testing.T) {

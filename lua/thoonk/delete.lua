@@ -6,8 +6,9 @@
 -- KEYS[1] feeds, KEYS[2] feed.jobresults:<feed>, KEYS[3] delfeed, KEYS[4] feed.config:<feed>, KEYS[5] feed.ids:<feed>,
 -- KEYS[6] feed.items:<feed>, KEYS[7] feed.running:<feed>, KEYS[8] feed.claimed:<feed>, KEYS[9] feed.cancelled:<feed>,
 -- KEYS[10] feed.stalled:<feed>, KEYS[11] feed.idincr:<feed>, KEYS[12] feed.publishes:<feed>,
--- KEYS[13] feed.published:<feed>, KEYS[14] feed.finishes:<feed>, KEYS[15] feed.tokens:<feed>
--- KEYS[16..] feed.jobfinished:<feed>:<id> or feed.jobfinished:<feed>\0<id> of each id
+-- KEYS[13] feed.published:<feed>, KEYS[14] feed.finishes:<feed>, KEYS[15] feed.tokens:<feed>,
+-- KEYS[16] feed.counts:<feed>
+-- KEYS[17..] feed.jobfinished:<feed>:<id> or feed.jobfinished:<feed>\0<id> of each id
 -- ARGV[1] name
 -- ARGV[2] instance
 -- ARGV[3..] ids
@@ -20,10 +21,10 @@ if refusal then return refusal end
 if redis.call('SISMEMBER', feeds, name) == 0 then return -1 end
 for i = 3, #ARGV do
   redis.call('SREM', results, ARGV[i])
-  redis.call('UNLINK', KEYS[10 + 2 * i], KEYS[11 + 2 * i])
+  redis.call('UNLINK', KEYS[11 + 2 * i], KEYS[12 + 2 * i])
 end
 if redis.call('SCARD', results) > 0 then return 0 end
 redis.call('SREM', feeds, name)
-redis.call('UNLINK', unpack(KEYS, 4, 15))
+redis.call('UNLINK', unpack(KEYS, 4, 16))
 redis.call('PUBLISH', deleted, name .. '\0' .. instance)
 return 1

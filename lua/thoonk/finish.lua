@@ -10,7 +10,7 @@
 -- KEYS[5] feed.claimed:<feed>, KEYS[6] feed.cancelled:<feed>, KEYS[7] feed.jobresults:<feed>,
 -- KEYS[8] job.finish:<feed>, KEYS[9] feed.jobfinished:<feed>:<id>, KEYS[10] feed.jobfinished:<feed>\0<id>,
 -- KEYS[11] feed.publishes:<feed>, KEYS[12] feed.tokens:<feed>, KEYS[13] feed.published:<feed>,
--- KEYS[14] feed.finishes:<feed>
+-- KEYS[14] feed.finishes:<feed>, KEYS[15] feed.counts:<feed>
 -- ARGV[1] name
 -- ARGV[2] config that the caller knows
 -- ARGV[3] id
@@ -20,7 +20,7 @@
 -- RETURNS 1 if it ended, 0 if the claim is gone
 -- FIRST WRITE LREM
 local feeds, config, items, running, claimed, cancelled, results, finished, list, taken, publishes, tokens, published,
-  finishes = unpack(KEYS)
+  finishes, counts = unpack(KEYS)
 local name, known, id, time, keep, result = unpack(ARGV)
 local refusal = unfit(feeds, 'set', config, 'string hash', items, 'hash', running, 'list', claimed, 'hash zset',
   cancelled, 'hash string', results, 'set', list, 'list', taken, 'list', tokens, 'hash', published, 'zset',
@@ -32,10 +32,9 @@ if redis.call('LREM', running, 1, id) + release(c, id) == 0 then return 0 end
 forget_cancels(cancelled, id)
 local item = redis.call('HGET', items, id) or ''
 redis.call('HDEL', items, id)
-if c.sorted then
-  redis.call('ZREM', published, id)
-  redis.pcall('INCR', finishes)
-end
+redis.call('ZREM', published, id)
+if c.sorted then redis.pcall('INCR', finishes) end
+count(counts, 'finished')
 redis.call('UNLINK', taken)
 if not id:find(':', 1, true) then
   redis.call('UNLINK', list)

@@ -4,7 +4,8 @@
 -- clock is ahead has published what is later than now: what comes next is later still.
 --
 -- KEYS[1] feeds, KEYS[2] feed.config:<feed>, KEYS[3] feed.ids:<feed>, KEYS[4] feed.items:<feed>,
--- KEYS[5] feed.publish:<feed>, KEYS[6] feed.edit:<feed>, KEYS[7] feed.retract:<feed>, KEYS[8] feed.publishes:<feed>
+-- KEYS[5] feed.publish:<feed>, KEYS[6] feed.edit:<feed>, KEYS[7] feed.retract:<feed>, KEYS[8] feed.publishes:<feed>,
+-- KEYS[9] feed.counts:<feed>
 -- ARGV[1] name
 -- ARGV[2] config that the caller knows
 -- ARGV[3] id
@@ -12,15 +13,18 @@
 -- ARGV[5] how many items the feed may have, 0 for any number; at most 500 of the oldest are removed at once
 -- RETURNS 1 if it was published, 0 if it was edited
 -- FIRST WRITE HSET, refused at full memory
-local feeds, config, ids, items, published, edited, retracted, publishes = unpack(KEYS)
+local feeds, config, ids, items, published, edited, retracted, publishes, counts = unpack(KEYS)
 local name, known, id, item, max = unpack(ARGV)
 local refusal = unfit(feeds, 'set', config, 'string hash', ids, 'list zset', items, 'hash', publishes, 'string')
   or outdated(feeds, name, config, known)
 if refusal then return refusal end
 local sorted = as_set(ids, known, publishes)
-local old = sorted and redis.call('HGET', items, id)
+local old = redis.call('HGET', items, id)
 local new = redis.call('HSET', items, id, item) == 1
-if sorted and old ~= item then redis.pcall('INCR', publishes) end
+if old ~= item then
+  if sorted then redis.pcall('INCR', publishes) end
+  count(counts, new and 'put' or 'edited')
+end
 if not new then
   redis.call('PUBLISH', edited, id .. '\0' .. item)
   return 0
@@ -43,5 +47,6 @@ for _ = 1, math.min(over, 500) do
   if sorted then redis.call('ZREM', ids, oldest) end
   redis.call('HDEL', items, oldest)
   redis.call('PUBLISH', retracted, oldest)
+  count(counts, 'dropped')
 end
 return 1

@@ -5,7 +5,8 @@
 --
 -- KEYS[1] feeds, KEYS[2] feed.config:<feed>, KEYS[3] feed.ids:<feed>, KEYS[4] feed.items:<feed>,
 -- KEYS[5] feed.running:<feed>, KEYS[6] feed.claimed:<feed>, KEYS[7] feed.cancelled:<feed>, KEYS[8] feed.stalled:<feed>,
--- KEYS[9] feed.publishes:<feed>, KEYS[10] feed.tokens:<feed>, KEYS[11] feed.published:<feed>
+-- KEYS[9] feed.publishes:<feed>, KEYS[10] feed.tokens:<feed>, KEYS[11] feed.published:<feed>,
+-- KEYS[12] feed.counts:<feed>
 -- ARGV[1] name
 -- ARGV[2] config that the caller knows
 -- ARGV[3] ms that a claim may be old
@@ -13,7 +14,8 @@
 -- ARGV[5..] ids
 -- RETURNS {ids that wait again, ids that are stalled}
 -- FIRST WRITE PERSIST (of the claims, which have no TTL: what follows must not be refused at full memory)
-local feeds, config, ids, items, running, claimed, cancelled, stalled, publishes, tokens, published = unpack(KEYS)
+local feeds, config, ids, items, running, claimed, cancelled, stalled, publishes, tokens, published,
+  counts = unpack(KEYS)
 local name, known, age, times = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local refusal = unfit(feeds, 'set', config, 'string hash', ids, 'list', items, 'hash', running, 'list',
   claimed, 'hash zset', cancelled, 'hash string', stalled, 'list set', tokens, 'hash', published, 'zset')
@@ -52,4 +54,5 @@ for i = 5, #ARGV do
     redis.call('HSET', claimed, id, ms(present))
   end
 end
+if #waiting + #parked > 0 then count(counts, 'lapsed', #waiting + #parked) end
 return { waiting, parked }

@@ -2,13 +2,15 @@
 --
 -- KEYS[1] feeds, KEYS[2] feed.config:<feed>, KEYS[3] feed.ids:<feed>, KEYS[4] feed.items:<feed>,
 -- KEYS[5] feed.running:<feed>, KEYS[6] feed.stalled:<feed>, KEYS[7] feed.claimed:<feed>, KEYS[8] feed.cancelled:<feed>,
--- KEYS[9] feed.retract:<feed>, KEYS[10] feed.published:<feed>, KEYS[11] feed.tokens:<feed>
+-- KEYS[9] feed.retract:<feed>, KEYS[10] feed.published:<feed>, KEYS[11] feed.tokens:<feed>,
+-- KEYS[12] feed.counts:<feed>
 -- ARGV[1] name
 -- ARGV[2] config that the caller knows
 -- ARGV[3] id
 -- RETURNS 1 if it was removed, 0 if there is no such job
 -- FIRST WRITE LREM
-local feeds, config, ids, items, running, stalled, claimed, cancelled, retracted, published, tokens = unpack(KEYS)
+local feeds, config, ids, items, running, stalled, claimed, cancelled, retracted, published, tokens,
+  counts = unpack(KEYS)
 local name, known, id = unpack(ARGV)
 local refusal = unfit(feeds, 'set', config, 'string hash', ids, 'list', items, 'hash', running, 'list',
   stalled, 'list set', claimed, 'hash zset', cancelled, 'hash string', published, 'zset', tokens, 'hash')
@@ -24,5 +26,6 @@ release({ claimed = claimed, tokens = tokens, sorted = redis.call('TYPE', claime
 redis.call('ZREM', published, id)
 forget_cancels(cancelled, id)
 redis.call('HDEL', items, id)
+count(counts, 'retracted')
 redis.call('PUBLISH', retracted, id)
 return 1

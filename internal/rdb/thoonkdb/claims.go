@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
@@ -127,4 +128,17 @@ func marked(times map[string]string, id, token string) string {
 		return token
 	}
 	return times[id]
+}
+
+// ClaimTime reads the time of a claim. Other programs write ms or seconds; the zero time is none.
+func ClaimTime(stored string) time.Time {
+	whole, _, _ := strings.Cut(stored, ".")
+	n, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	if n < 1e11 {
+		n *= 1000
+	}
+	return time.UnixMilli(n)
 }

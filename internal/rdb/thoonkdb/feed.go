@@ -17,6 +17,7 @@ type Feed struct {
 	config, ids, items, running, claimed, cancelled, stalled, results, counter string
 	publishes, putTimes, finishes                                              string // of the released programs
 	tokens                                                                     string // of claims in a sorted set
+	counts                                                                     string // of what this package did
 	published, edited, retracted, positioned, finished                         string // channels
 }
 
@@ -26,7 +27,7 @@ func newFeed(s *Store, name string) *Feed {
 	f.running, f.claimed, f.cancelled = f.key("feed.running"), f.key("feed.claimed"), f.key("feed.cancelled")
 	f.stalled, f.results, f.counter = f.key("feed.stalled"), f.key("feed.jobresults"), f.key("feed.idincr")
 	f.publishes, f.putTimes, f.finishes = f.key("feed.publishes"), f.key("feed.published"), f.key("feed.finishes")
-	f.tokens = f.key("feed.tokens")
+	f.tokens, f.counts = f.key("feed.tokens"), f.key("feed.counts")
 	f.published, f.edited, f.retracted = f.key("feed.publish"), f.key("feed.edit"), f.key("feed.retract")
 	f.positioned, f.finished = f.key("feed.position"), f.key("job.finish")
 	return f

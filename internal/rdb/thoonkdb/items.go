@@ -26,15 +26,16 @@ type Entry struct {
 func (f *Feed) Publish(ctx context.Context, known string, entry Entry, max int) (bool, error) {
 	return f.flag(ctx, redisconn.Call{
 		Script: publishScript,
-		Keys:   []string{f.store.feeds(), f.config, f.ids, f.items, f.published, f.edited, f.retracted, f.publishes},
-		Args:   []any{f.name, known, entry.ID, entry.Item, max},
+		Keys: []string{f.store.feeds(), f.config, f.ids, f.items, f.published, f.edited, f.retracted, f.publishes,
+			f.counts},
+		Args: []any{f.name, known, entry.ID, entry.Item, max},
 	})
 }
 
 // Retract removes an entry of a leaf or a sorted feed. It returns false if there is none.
 func (f *Feed) Retract(ctx context.Context, known, id string) (bool, error) {
 	return f.flag(ctx, redisconn.Call{
-		Script: retractScript, Keys: []string{f.store.feeds(), f.config, f.ids, f.items, f.retracted},
+		Script: retractScript, Keys: []string{f.store.feeds(), f.config, f.ids, f.items, f.retracted, f.counts},
 		Args: []any{f.name, known, id},
 	})
 }
@@ -52,7 +53,7 @@ func (f *Feed) Reserve(ctx context.Context, known string) (int64, error) {
 func (f *Feed) Insert(ctx context.Context, known string, entry Entry, position string) (bool, error) {
 	return f.flag(ctx, redisconn.Call{
 		Script: insertScript,
-		Keys:   []string{f.store.feeds(), f.config, f.ids, f.items, f.published, f.positioned, f.publishes},
+		Keys:   []string{f.store.feeds(), f.config, f.ids, f.items, f.published, f.positioned, f.publishes, f.counts},
 		Args:   []any{f.name, known, entry.ID, entry.Item, position},
 	})
 }
@@ -81,7 +82,7 @@ func (f *Feed) Move(ctx context.Context, known, id, position string) (Moved, err
 func (f *Feed) Edit(ctx context.Context, known string, entry Entry) (bool, error) {
 	return f.flag(ctx, redisconn.Call{
 		Script: editScript,
-		Keys:   []string{f.store.feeds(), f.config, f.items, f.edited, f.published, f.publishes},
+		Keys:   []string{f.store.feeds(), f.config, f.items, f.edited, f.published, f.publishes, f.counts},
 		Args:   []any{f.name, known, entry.ID, entry.Item},
 	})
 }

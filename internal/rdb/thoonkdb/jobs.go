@@ -30,7 +30,7 @@ type Place struct {
 func (f *Feed) Put(ctx context.Context, known string, entry Entry, place Place) (bool, error) {
 	return f.flag(ctx, redisconn.Call{
 		Script: putScript,
-		Keys:   []string{f.store.feeds(), f.config, f.ids, f.items, f.published, f.publishes, f.putTimes},
+		Keys:   []string{f.store.feeds(), f.config, f.ids, f.items, f.published, f.publishes, f.putTimes, f.counts},
 		Args:   []any{f.name, known, entry.ID, entry.Item, place.Front, place.Job},
 	})
 }
@@ -38,7 +38,8 @@ func (f *Feed) Put(ctx context.Context, known string, entry Entry, place Place) 
 // Take takes the entry at the front of a queue. One without an id means that nothing waits.
 func (f *Feed) Take(ctx context.Context, known string) (Entry, error) {
 	call := redisconn.Call{
-		Script: takeScript, Keys: []string{f.store.feeds(), f.config, f.ids, f.items}, Args: []any{f.name, known},
+		Script: takeScript, Keys: []string{f.store.feeds(), f.config, f.ids, f.items, f.counts},
+		Args: []any{f.name, known},
 	}
 	for {
 		value, err := f.call(ctx, call)
@@ -69,6 +70,7 @@ func (f *Feed) Claim(ctx context.Context, known, token string) (Claimed, error) 
 		Script: claimScript,
 		Keys: []string{
 			f.store.feeds(), f.config, f.ids, f.items, f.running, f.claimed, f.cancelled, f.publishes, f.tokens,
+			f.counts,
 		},
 		Args: []any{f.name, known, token},
 	}
@@ -98,6 +100,7 @@ func (f *Feed) Finish(ctx context.Context, known string, claim Claim, result []b
 		Keys: []string{
 			f.store.feeds(), f.config, f.items, f.running, f.claimed, f.cancelled, f.results, f.finished,
 			f.result(claim.ID), f.takenResult(claim.ID), f.publishes, f.tokens, f.putTimes, f.finishes,
+			f.counts,
 		},
 		Args: []any{f.name, known, claim.ID, claim.Time, ms, result},
 	})
@@ -109,6 +112,7 @@ func (f *Feed) Cancel(ctx context.Context, known string, claim Claim) (bool, err
 		Script: cancelScript,
 		Keys: []string{
 			f.store.feeds(), f.config, f.ids, f.items, f.running, f.claimed, f.cancelled, f.publishes, f.tokens,
+			f.counts,
 		},
 		Args: []any{f.name, known, claim.ID, claim.Time},
 	})
@@ -120,7 +124,7 @@ func (f *Feed) Stall(ctx context.Context, known string, claim Claim) (bool, erro
 		Script: stallScript,
 		Keys: []string{
 			f.store.feeds(), f.config, f.items, f.running, f.claimed, f.stalled, f.cancelled, f.publishes, f.tokens,
-			f.putTimes,
+			f.putTimes, f.counts,
 		},
 		Args: []any{f.name, known, claim.ID, claim.Time},
 	})
@@ -130,7 +134,7 @@ func (f *Feed) Stall(ctx context.Context, known string, claim Claim) (bool, erro
 func (f *Feed) Retry(ctx context.Context, known, id string) (bool, error) {
 	return f.flag(ctx, redisconn.Call{
 		Script: retryScript,
-		Keys:   []string{f.store.feeds(), f.config, f.ids, f.items, f.stalled, f.cancelled, f.putTimes},
+		Keys:   []string{f.store.feeds(), f.config, f.ids, f.items, f.stalled, f.cancelled, f.putTimes, f.counts},
 		Args:   []any{f.name, known, id},
 	})
 }
@@ -141,7 +145,7 @@ func (f *Feed) Withdraw(ctx context.Context, known, id string) (bool, error) {
 		Script: withdrawScript,
 		Keys: []string{
 			f.store.feeds(), f.config, f.ids, f.items, f.running, f.stalled, f.claimed, f.cancelled, f.retracted,
-			f.putTimes, f.tokens,
+			f.putTimes, f.tokens, f.counts,
 		},
 		Args: []any{f.name, known, id},
 	})

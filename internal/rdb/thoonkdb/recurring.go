@@ -117,18 +117,17 @@ func (r *Recurring) Due(ctx context.Context, item []byte) (time.Time, error) {
 
 // Length tells how many items there are, and how many of them are due.
 func (r *Recurring) Length(ctx context.Context) (all, due int, err error) {
-	now, err := r.do(ctx, redisconn.Call{Command: "TIME"})
+	answer, err := r.do(ctx, redisconn.Call{Command: "TIME"})
 	if err != nil {
 		return 0, 0, err
 	}
-	clock := redisconn.Read("TIME", now)
-	ms := clock.Number()*1000 + clock.Number()/1000
-	if err := clock.Err(); err != nil {
+	now, err := clock(answer)
+	if err != nil {
 		return 0, 0, err
 	}
 	replies, err := r.store.driver.Pipeline(ctx,
 		redisconn.Call{Command: "ZCARD", Keys: []string{r.items}},
-		redisconn.Call{Command: "ZCOUNT", Keys: []string{r.items}, Args: []any{"-inf", ms}})
+		redisconn.Call{Command: "ZCOUNT", Keys: []string{r.items}, Args: []any{"-inf", now.UnixMilli()}})
 	if err != nil {
 		return 0, 0, err
 	}

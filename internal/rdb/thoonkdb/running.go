@@ -71,7 +71,7 @@ func (f *Feed) reclaimPage(ctx context.Context, known string, age Age, ids []str
 		Script: reclaimOverdueScript,
 		Keys: []string{
 			f.store.feeds(), f.config, f.ids, f.items, f.running, f.claimed, f.cancelled, f.stalled, f.publishes,
-			f.tokens, f.putTimes,
+			f.tokens, f.putTimes, f.counts,
 		},
 		Args: args,
 	})

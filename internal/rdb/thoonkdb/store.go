@@ -94,7 +94,7 @@ func (f *Feed) Delete(ctx context.Context, instance string) error {
 		}
 		keys := []string{
 			f.store.feeds(), f.results, f.store.prefix + "delfeed", f.config, f.ids, f.items, f.running, f.claimed,
-			f.cancelled, f.stalled, f.counter, f.publishes, f.putTimes, f.finishes, f.tokens,
+			f.cancelled, f.stalled, f.counter, f.publishes, f.putTimes, f.finishes, f.tokens, f.counts,
 		}
 		args := []any{f.name, instance}
 		for _, id := range page {
