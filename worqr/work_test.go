@@ -56,6 +56,7 @@ func TestStopWorkPutsBackOwnTasksOnly(t *testing.T) {
 		assert.Equal(t, []string{"a", "c", "d"}, s.waiting("q"))
 		assert.ErrorIs(t, cause(a), worqr.ErrProcessEnded)
 		assert.Equal(t, []string{"r"}, s.set("workingQueues:"+w.Worker()))
+		assert.Equal(t, []string{"r"}, s.set("servedQueues:"+w.Worker()))
 		_, err = w.StartTask(t.Context(), "q")
 		assert.ErrorAs(t, err, new(*worqr.NotWorkingError))
 		require.NoError(t, b.Finish(t.Context(), nil))
