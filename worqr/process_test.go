@@ -227,3 +227,33 @@ func TestACancelledProcessIsReportedAfterALostReply(t *testing.T) {
 		assert.ErrorIs(t, cause(p), worqr.ErrCancelled)
 	})
 }
+
+// TestAFinishUnderWayIsNoProcessThatWasTakenAway: a cancellation is heard when Redis has executed it and the answer has
+// not come.
+func TestAFinishUnderWayIsNoProcessThatWasTakenAway(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		executed, answered := make(chan struct{}), make(chan struct{})
+		w := s.hooked(s.options(), &hooks{after: func(name string) error {
+			if name == "worqr/finish" {
+				close(executed)
+				<-answered
+			}
+			return nil
+		}})
+		require.NoError(t, w.Start(t.Context()))
+		require.NoError(t, w.StartWork(t.Context(), "q"))
+		s.enqueue("q", "a")
+		p := s.start(w, "q")
+		events := s.events(w)
+		finished := make(chan error, 1)
+		go func() { finished <- p.Finish(t.Context(), nil) }()
+		<-executed
+		s.cmd("PUBLISH", s.prefix+"_q_cancel", "a")
+		assert.Empty(t, await(t, events, always[worqr.Cancelled]).Processes)
+		assert.NoError(t, p.Context().Err())
+		close(answered)
+		require.NoError(t, <-finished)
+		assert.ErrorIs(t, cause(p), worqr.ErrProcessEnded)
+	})
+}
