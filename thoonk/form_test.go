@@ -87,7 +87,8 @@ func TestAFeedHasTheFormThatItIsCreatedWith(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, want, config)
 			feed := k.jobsOf(k.client, name)
-			k.put(feed, "x")
+			k.put(feed, "w", "x")
+			require.NoError(t, feed.FinishWith(k.ctx(), k.claim(feed).Held, "r", 0))
 			k.claim(feed)
 		}
 		assert.Equal(t, []string{"x"}, p.texts("HKEYS", "feed.claimed:contract"))

@@ -91,12 +91,14 @@ func TestWhatIsLeftOfAClaimGoes(t *testing.T) {
 	t.Parallel()
 	eitherCreates(t, func(t *testing.T, p released, feed *jobs) {
 		name := feed.Name()
-		p.kit.put(feed, "a", "b")
-		p.claim(feed)
-		p.claim(feed)
+		p.kit.put(feed, "a", "b", "c")
+		for range 3 {
+			p.claim(feed)
+		}
 		p.withdraw(name, "a")
 		p.finish(name, "b", `"r"`)
-		assert.Equal(t, int64(2), p.cmd("HLEN", "feed.tokens:"+name))
+		p.cancel(name, "c")
+		assert.Equal(t, int64(3), p.cmd("HLEN", "feed.tokens:"+name))
 		back, _ := p.maintainAll(feed, thoonk.Patience{MaxAge: time.Hour})
 		assert.Empty(t, back)
 		assert.Equal(t, int64(0), p.cmd("EXISTS", "feed.tokens:"+name))
