@@ -169,6 +169,24 @@ func ExampleInspector_EnqueueAgain() {
 	// queued ["ann"] again of mail-1
 }
 
+// First it is counted what would go, then it goes.
+func ExampleInspector_DestroyQueue() {
+	ctx := context.Background()
+	enq, _ := work.NewEnqueuer("memory://examples", work.Namespace("destroy"))
+	defer enq.Close()
+	hands, _ := inspect.New("memory://examples", work.Namespace("destroy"))
+	defer hands.Close()
+	_, _ = enq.Enqueue(ctx, "export", 1)
+	_, _ = enq.EnqueueIn(ctx, "export", time.Hour, 2)
+	there, _ := hands.DestroyQueue(ctx, "export", inspect.DestroyOptions{DryRun: true})
+	fmt.Println(there.Waiting, "waiting,", there.Scheduled, "scheduled")
+	gone, err := hands.DestroyQueue(ctx, "export", inspect.DestroyOptions{})
+	fmt.Println(gone.Sum(), gone.Forgotten, err)
+	// Output:
+	// 1 waiting, 1 scheduled
+	// 2 true <nil>
+}
+
 // Dead jobs get another chance, or go.
 func ExampleInspector_RetryNow() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

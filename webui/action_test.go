@@ -198,6 +198,12 @@ func effects() map[string]effect {
 				is("first", "")(t, k)
 				is("b", work.StateQueued)(t, k)
 			}},
+		"/queue-destroy": {before: func(k *kit) { queued(k); k.enqueue("b", "other"); k.schedule("c", "mail") },
+			target: "name=mail&sure=1", status: http.StatusOK, after: func(t *testing.T, k *kit) {
+				is("a", "")(t, k)
+				is("c", "")(t, k)
+				is("b", work.StateQueued)(t, k)
+			}},
 		"/queue-purge": {before: func(k *kit) { queued(k); k.enqueue("b", "other") }, target: "name=mail",
 			status: http.StatusOK, after: func(t *testing.T, k *kit) {
 				is("a", "")(t, k)

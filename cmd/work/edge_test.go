@@ -331,7 +331,7 @@ func TestCompletionKnowsWhatIsThere(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"queues", []string{"queues", ""}, []string{"export", "greet", "import", "mail", "report"}},
+		{"queues", []string{"queues", ""}, []string{"destroy", "export", "greet", "import", "mail", "report"}},
 		{"name", []string{"jobs", "list", "--name", ""}, []string{"export", "greet", "import", "mail", "report"}},
 		{"states", []string{"jobs", "list", "--state", ""},
 			[]string{"queued", "running", "scheduled", "retrying", "stalled", "dead", "succeeded", "cancelled",
@@ -354,7 +354,7 @@ func TestCompletionKnowsWhatIsThere(t *testing.T) {
 		})
 	}
 	t.Run("without Redis", func(t *testing.T) {
-		got := call("__complete", "--redis", "redis://127.0.0.1:1", "queues", "")
+		got := call("__complete", "--redis", "redis://127.0.0.1:1", "purge", "")
 		assert.Equal(t, exit.OK, got.status)
 		assert.Equal(t, ":4\n", got.out)
 		assert.NotContains(t, got.err, "connect")

@@ -62,3 +62,23 @@ func TestAJobThatHasEndedIsRetriedOnce(t *testing.T) {
 	assert.Equal(t, exit.Undone, refused.status)
 	assert.Contains(t, refused.err, "its args are not kept")
 }
+
+// A queue goes with all that is in it, after a question; what went is counted, and a repeat finds no queue.
+func TestAQueueIsDestroyedFromTheCommandLine(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	whole := s.call("queues", "destroy", "mail", "--dry-run")
+	assert.Regexp(t, `^the queue of mail would be destroyed, with \d+ jobs \(.*\d+ dead.*\)\n$`, whole.out)
+	before := s.State("mail-1")
+	refused := s.callWith("no\n", "queues", "destroy", "mail")
+	assert.NotZero(t, refused.status)
+	assert.Equal(t, before, s.State("mail-1"))
+	got := s.call("queues", "destroy", "mail", "--yes", "--json")
+	assert.Zero(t, got.status, got.err)
+	assert.Contains(t, got.out, `{"action":"destroy","name":"mail","dry_run":false,"waiting":`)
+	assert.Contains(t, got.out, `"forgotten":`)
+	assert.Equal(t, work.State(""), s.State("mail-1"))
+	assert.NotContains(t, s.call("jobs", "search", "--name", "mail", "--ids").out, "mail")
+	assert.NotEmpty(t, s.call("jobs", "search", "--name", "report", "--ids", "--ended").out)
+	assert.Equal(t, exit.NotFound, s.call("queues", "destroy", "nobody", "--yes").status)
+}

@@ -33,6 +33,7 @@ Exit status: 3 if there is no queue of that name.`,
 		}),
 	}
 	a.CompleteArgs(cmd, a.QueueNames)
+	cmd.AddCommand(newQueuesDestroyCommand(a))
 	return cmd
 }
 

@@ -70,6 +70,18 @@ func controlling() []transition {
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
 			return store.Again(background, again("a1", "new", "sha"))
 		}},
+		{name: "forget ended", script: "inspect/forget_ended", prepare: func(t *testing.T, s *site) {
+			pastOf(t, s, "a1", "a2")
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			_, left, err := store.ForgetEnded(background, doneOf, doneBeginning)
+			return left, err
+		}},
+		{name: "forget queue", script: "inspect/forget_queue", prepare: func(t *testing.T, s *site) {
+			s.cmd(t, "ZADD", "queues", 1, "a")
+			s.cmd(t, "SADD", "ready", "a")
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			return store.ForgetQueue(background, "a", true)
+		}},
 		{name: "end, in its queue", script: "job/end", prepare: stands, send: obey(func(store *rdb.Store) rdb.Order {
 			return store.Remove(queued,
 				rdb.Ending{State: "deleted", Belongings: rdb.Belongings{Log: true, Completion: "ends"}})
@@ -84,6 +96,8 @@ func controlling() []transition {
 func callsOfControls(store *rdb.Store) {
 	queued, shelved := rdb.JobPlace{ID: "x", Queue: "a"},
 		rdb.JobPlace{ID: "x", Queue: "a", Shelf: rdb.ShelfMorgue, Score: "1"}
+	_, _, _ = store.ForgetEnded(background, doneOf, doneBeginning)
+	_, _ = store.ForgetQueue(background, "a", true)
 	_, _ = store.Again(background, again("x", "y", "sha"))
 	for _, order := range []rdb.Order{
 		store.Move(queued, rdb.Destination{Shelf: rdb.ShelfStalled}), store.Move(shelved, rdb.Destination{}),

@@ -129,4 +129,29 @@ var endedScripts = []mutant{
 		Breaks: "a lock for a time is not taken without one",
 		Tests:  unmodelled("TestALockForATimeIsNotTakenAgain"),
 	},
+	{
+		Name: "forget-newer", File: "lua/inspect/forget_ended.lua",
+		Before: "    if kept:sub(1, #beginning) == beginning then", After: "    if true then",
+		Breaks: "the outcome of a newer job of the id stays",
+		Tests:  unmodelled("TestEndedJobsAreForgottenWithAllThatIsKeptOfThem"),
+	},
+	{
+		Name: "forget-all-at-once", File: "lua/inspect/forget_ended.lua",
+		Before: "  if bytes > large then break end",
+		Breaks: "no call looks at more than some MiB of outcomes",
+		Tests:  unmodelled("TestLargeOutcomesAreForgottenInParts"),
+	},
+	{
+		Name: "forget-queue-with-jobs", File: "lua/inspect/forget_queue.lua",
+		Before: "if redis.call('EXISTS', queue) == 1 or redis.call('EXISTS', running) == 1 then return 0 end",
+		Breaks: "a queue with jobs stays",
+		Tests:  unmodelled("TestAQueueIsForgottenWhereNothingIsInIt"),
+	},
+	{
+		Name: "forget-queue-served", File: "lua/inspect/forget_queue.lua",
+		Before: "if ARGV[2] == '1' then redis.call('ZREM', served, ARGV[1]) end",
+		After:  "redis.call('ZREM', served, ARGV[1])",
+		Breaks: "a name that is served stays known",
+		Tests:  unmodelled("TestAQueueIsForgottenWhereNothingIsInIt"),
+	},
 }

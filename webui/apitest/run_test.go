@@ -244,6 +244,11 @@ func (k *kit) controlQueues() {
 	k.post("queue-unlimit?name=mail", "")
 	k.post("queue-purge?name=mail", "")
 	k.post("queue-purge?name=mail", "", "Accept", "application/x-ndjson")
+	k.call(http.StatusCreated, http.MethodPost, "jobs?force=true", `{"name": "gone", "in": "1h"}`)
+	k.post("queue-destroy?name=gone", "")
+	k.post("queue-destroy?name=gone&sure=1", "", "Accept", "application/x-ndjson")
+	k.call(http.StatusCreated, http.MethodPost, "jobs?force=true", `{"name": "gone", "in": "1h"}`)
+	k.post("queue-destroy?name=gone&sure=1", "")
 }
 
 func (k *kit) schedules() {

@@ -201,6 +201,40 @@ func purge(v *visit.Visit) error {
 	return l.end(purgeDone{name, removed}, err)
 }
 
+// destroyDone is what is gone of a queue, or would be.
+type destroyDone struct {
+	Name   string `json:"name"`
+	DryRun bool   `json:"dry_run"`
+	inspect.DestroyReport
+}
+
+// destroyQueue destroys a queue where the query says that this is sure, and counts what there is otherwise.
+func destroyQueue(v *visit.Visit) error {
+	name, err := v.Target("name")
+	if err != nil {
+		return err
+	}
+	sure := v.Query.Get("sure") != ""
+	there, err := v.Inspector.DestroyQueue(v.Ctx(), name, inspect.DestroyOptions{DryRun: true})
+	if err != nil {
+		return err
+	}
+	if there.Sum() == 0 {
+		if _, err := v.Inspector.Queue(v.Ctx(), name); err != nil {
+			return err
+		}
+	}
+	if !sure {
+		return answer(v, http.StatusOK, destroyDone{name, true, there})
+	}
+	v.Audit(visit.Begun, "destroy", name)
+	l := newLengthy(v)
+	report, err := v.Inspector.DestroyQueue(v.Ctx(), name, inspect.DestroyOptions{
+		Progress: func(c inspect.DestroyedCounts) { l.step(c.Sum(), max(c.Sum(), there.Sum())) }})
+	v.Audit(visit.OutcomeOf(err), visit.WithError(fmt.Sprintf("%d jobs were deleted", report.Sum()), err), name)
+	return l.end(destroyDone{name, false, report}, err)
+}
+
 // examine examines the namespace, and mends it where the query says so.
 func examine(v *visit.Visit) error {
 	mend := v.Query.Get("mend") != ""

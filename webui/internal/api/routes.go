@@ -58,6 +58,7 @@ func queueControls() []visit.Route {
 		command("/api/queues-resume", "end the pause of all queues", resumeAll),
 		command("/api/queue-limit", "limit a queue", setLimit),
 		command("/api/queue-unlimit", "take back a limit that was set by hand", resetLimit),
+		command("/api/queue-destroy", "delete a queue with all its jobs", destroyQueue),
 		command("/api/queue-purge", "delete all that waits in a queue", purge),
 	}
 }

@@ -151,6 +151,26 @@ func (s *Site) purgeQueue(v *visit.Visit) error {
 	return nil
 }
 
+// destroyQueue leads to the list of queues: this one has no page any more.
+func (s *Site) destroyQueue(v *visit.Visit) error {
+	name, err := v.Target("name")
+	if err != nil {
+		return err
+	}
+	there, err := v.Inspector.DestroyQueue(v.Ctx(), name, inspect.DestroyOptions{DryRun: true})
+	if err != nil {
+		return err
+	}
+	v.Audit(visit.Begun, "destroy", name)
+	l := s.begin(v, "Destruction of queue "+format.Shorten(name, 60), "/queues")
+	report, err := v.Inspector.DestroyQueue(v.Ctx(), name, inspect.DestroyOptions{
+		Progress: func(c inspect.DestroyedCounts) { l.step(c.Sum(), max(c.Sum(), there.Sum())) }})
+	text := format.Count(report.Sum()) + " jobs were deleted."
+	v.Audit(visit.OutcomeOf(err), visit.WithError(text, err), name)
+	l.end(outcome{Text: text, Err: err, Back: "queues"})
+	return nil
+}
+
 // examine lets the doctor look at the whole namespace, and mend it where it should.
 func (s *Site) examine(v *visit.Visit) error {
 	mend := v.Query.Get("mend") != ""

@@ -91,6 +91,7 @@ func (s *Site) scheduleRoutes() []visit.Route {
 func (s *Site) longRoutes() []visit.Route {
 	return []visit.Route{
 		visit.Action("/bulk", "act on all jobs that match, after a dry run", s.bulk),
+		visit.Action("/queue-destroy", "delete a queue with all its jobs", s.destroyQueue),
 		visit.Action("/queue-purge", "delete all that waits in a queue", s.purgeQueue),
 		visit.Action("/doctor", "examine the namespace, and mend it", s.examine),
 		visit.Action("/errors-clear", "forget the counts of errors", s.clearErrors),

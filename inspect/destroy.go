@@ -1,0 +1,81 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/265d0351/work/internal/destroy"
+	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/inside"
+	"github.com/265d0351/work/internal/invalid"
+)
+
+// DestroyOptions says how a queue is destroyed. The zero value is fine.
+type DestroyOptions struct {
+	DryRun   bool                  // only count what there is
+	Progress func(DestroyedCounts) // called after each step, by the goroutine that destroys, with what is gone so far
+}
+
+// DestroyedCounts are how many jobs of a queue there are, or have gone with it.
+type DestroyedCounts struct {
+	Waiting   int `json:"waiting"`
+	Running   int `json:"running"` // were cancelled
+	Scheduled int `json:"scheduled"`
+	Retrying  int `json:"retrying"`
+	Stalled   int `json:"stalled"`
+	Dead      int `json:"dead"`
+	Ended     int `json:"ended"` // that were kept, those among them that have ended so just now
+}
+
+// Sum is how many that are.
+func (c DestroyedCounts) Sum() int { return destroy.Counts(c).Sum() }
+
+// DestroyReport is what has become of a queue that was to be destroyed.
+type DestroyReport struct {
+	DestroyedCounts
+	// it is in no list of queues any more. It is false after a dry run, and where jobs were enqueued meanwhile: these
+	// are in a queue of that name which has begun anew
+	Forgotten bool `json:"forgotten"`
+}
+
+// DestroyQueue removes a queue with all that there is of it: jobs that wait, are scheduled, to be retried, stalled or
+// dead, what is kept of those that have ended, its history and groups of errors, its pause, its limit, and its place in
+// the lists. It cannot be undone; a DryRun counts what would go.
+//
+// First the queue is paused, so that nothing of it begins any more. Jobs that run are cancelled, since to spare them
+// would leave a queue that is half there: DestroyQueue waits until their handlers have returned, or ctx ends. Whoever
+// waits for a job learns that it was deleted or cancelled, and completion queues too. What is enqueued meanwhile goes
+// as well, or stays in a queue that begins anew: see [DestroyReport]. What schedules enqueue comes again: remove them
+// first. Workers that are there go on serving the name and keep the limit that their code declares, and list it
+// again within minutes. Locks for a time stay until that is over.
+//
+// It goes in steps of at most 500 jobs, so that a queue of millions holds nobody up, and keeps no note of how far it
+// is: after an error, or when the program has died, the queue has less in it and is paused; call it again. Two calls at
+// a time do no harm. Of scheduled, retrying, stalled and dead jobs those of all names are looked at.
+//
+// A name of which nothing is known is no error.
+func (i *Inspector) DestroyQueue(ctx context.Context, name string, opts DestroyOptions) (DestroyReport, error) {
+	if i.unusable != nil {
+		return DestroyReport{}, i.unusable
+	}
+	if err := inside.AsInvalid(invalid.JobName(name)); err != nil {
+		return DestroyReport{}, err
+	}
+	if opts.DryRun {
+		counts, err := destroy.Count(ctx, i.store, name)
+		if err != nil {
+			return DestroyReport{}, fmt.Errorf("what is in queue %s cannot be counted: %w", excerpt.Brief(name), err)
+		}
+		return DestroyReport{DestroyedCounts: DestroyedCounts(counts)}, nil
+	}
+	q := destroy.Queue{Store: i.store, Name: name, Wait: true}
+	if opts.Progress != nil {
+		q.Progress = func(c destroy.Counts) { opts.Progress(DestroyedCounts(c)) }
+	}
+	counts, forgotten, err := q.Run(ctx)
+	report := DestroyReport{DestroyedCounts(counts), forgotten}
+	if err != nil {
+		return report, fmt.Errorf("queue %s was not destroyed to its end, and is paused: %w", excerpt.Brief(name), err)
+	}
+	return report, nil
+}

@@ -1,0 +1,110 @@
+package ending
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/265d0351/work/internal/rdb"
+)
+
+// Purge removes the jobs that wait in a queue, those at the front first, as many as wait when it begins, and returns
+// how many that were. progress is told after each step, of at most 500, how many are gone so far; it may be nil.
+func Purge(ctx context.Context, store *rdb.Store, name string, progress func(removed int)) (removed int, err error) {
+	lengths, err := store.Sizes(ctx, []rdb.Key{{Name: "queue:" + name, Type: "list"}})
+	if err != nil {
+		return 0, err
+	}
+	var front rdb.FrontReader
+	for left := lengths[0]; left > 0; {
+		part, err := front.Next(ctx, store, name, left)
+		if err != nil || len(part) == 0 {
+			return removed, err
+		}
+		n, err := purgePart(ctx, store, name, part)
+		removed += n
+		if err != nil {
+			return removed, err
+		}
+		if progress != nil {
+			progress(removed)
+		}
+		left -= len(part)
+	}
+	return removed, nil
+}
+
+// purgePart removes what was seen at the front of a queue: plain jobs together, each other one with all that belongs to
+// it.
+func purgePart(ctx context.Context, store *rdb.Store, name string, part []rdb.Waiter) (removed int, err error) {
+	now, err := store.Time(ctx)
+	if err != nil {
+		return 0, err
+	}
+	p := &purging{store: store, name: name, now: now, waiters: make(map[string]rdb.Waiter, len(part))}
+	var plain, others []string
+	for _, waiter := range part {
+		p.waiters[waiter.ID] = waiter
+		if end := p.resting(waiter.ID).Deleted(0); end.None() && end.Details == nil {
+			plain = append(plain, waiter.ID)
+		} else {
+			others = append(others, waiter.ID)
+		}
+	}
+	removed, err = p.end(ctx, others)
+	for err == nil {
+		purged, failed := store.Purge(ctx, name, len(part), plain)
+		removed += purged.Removed
+		left := slices.Concat(purged.Waited, purged.Cancelled)
+		if failed != nil || len(left) == 0 {
+			return removed, failed
+		}
+		plain = nil // once more without ids: the queue may be empty after these
+		n, failed := p.end(ctx, left)
+		removed, err = removed+n, failed
+	}
+	return removed, err
+}
+
+// purging is what is known of jobs of one queue that are purged.
+type purging struct {
+	store   *rdb.Store
+	name    string
+	now     time.Time
+	waiters map[string]rdb.Waiter
+}
+
+// end deletes jobs each with all that belongs to it, and returns how many it did delete. Those that somebody has
+// cancelled end so.
+func (p *purging) end(ctx context.Context, ids []string) (deleted int, err error) {
+	deletions := make([]rdb.UnheldJob, len(ids))
+	for n, id := range ids {
+		deletions[n] = p.unheldJob(id, p.resting(id).Deleted(Kept))
+	}
+	rested, err := p.store.EndUnheld(ctx, deletions)
+	var cancellations []rdb.UnheldJob
+	for n, answer := range rested {
+		switch answer {
+		case rdb.EndDone:
+			deleted++
+		case rdb.EndCancelled:
+			cancellations = append(cancellations,
+				p.unheldJob(ids[n], p.resting(ids[n]).Cancelled()))
+		}
+	}
+	if err == nil && len(cancellations) > 0 {
+		_, err = p.store.EndUnheld(ctx, cancellations)
+	}
+	return deleted, err
+}
+
+func (p *purging) unheldJob(id string, end rdb.Ending) rdb.UnheldJob {
+	end.ID, end.Queue = id, p.name
+	return rdb.UnheldJob{Spot: rdb.SpotQueue, Ending: end}
+}
+
+// resting is a job that waits. Of one whose record cannot be read nobody could know what it has.
+func (p *purging) resting(id string) Resting {
+	waiter := p.waiters[id]
+	return Resting{Name: p.name, Record: waiter.Record, Trail: waiter.Trail, Now: p.now}
+}

@@ -1,0 +1,75 @@
+package rdb
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/265d0351/work/internal/redisconn"
+)
+
+var (
+	forgetEndedScript = redisconn.Load("inspect/forget_ended")
+	forgetQueueScript = redisconn.Load("inspect/forget_queue")
+)
+
+// ForgetEnded removes jobs that have ended, oldest first, with outcomes that begin so, and their details: at most
+// [MaxBatch] of them, fewer where their outcomes are large. It answers how many there were, and how many are left.
+func (s *Store) ForgetEnded(ctx context.Context, of EndedShelf, beginning string) (removed, left int, err error) {
+	k := s.keys
+	ended, details := k.ended(of.State, of.Name)
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Script: forgetEndedScript,
+		Keys: []string{k.outcomes, k.outcomesUntil, ended, details}, Args: []any{beginning, MaxBatch, maxExpiredBytes}})
+	if err != nil {
+		return 0, 0, err
+	}
+	r := redisconn.Read("inspect/forget_ended", value)
+	return int(r.Number()), int(r.Number()), r.Err()
+}
+
+// ForgetQueue takes a queue out of the lists of queues, if nothing is in it; also out of those names that are known to
+// be served, where no worker serves it. It answers whether it did.
+func (s *Store) ForgetQueue(ctx context.Context, name string, unserved bool) (bool, error) {
+	k, of := s.keys, s.keys.queue(name)
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Script: forgetQueueScript,
+		Keys: []string{k.queues, k.ready, k.served, of.queue, of.wake, of.running, of.rate},
+		Args: []any{name, unserved}})
+	if err != nil {
+		return false, err
+	}
+	n, _ := value.(int64)
+	return n == 1, nil
+}
+
+// ForgetHistory removes what was counted of a name, in all minutes and days that are kept. It makes a call for each of
+// them, of some microseconds.
+func (s *Store) ForgetHistory(ctx context.Context, name string, now time.Time) error {
+	var calls []redisconn.Call
+	for at := minuteOf(now.Add(-MinutesKept)); !at.After(now); at = at.Add(time.Minute) {
+		calls = append(calls, redisconn.Call{Command: "HDEL", Args: []any{s.keys.minute(at), name}})
+	}
+	for at := dayOf(now.Add(-DaysKept)); !at.After(now); at = at.Add(24 * time.Hour) {
+		calls = append(calls, redisconn.Call{Command: "HDEL", Args: []any{s.keys.day(at), name}})
+	}
+	_, err := s.many(ctx, calls)
+	return err
+}
+
+// OfQueue are the jobs of a page of a shelf that are of a queue, as far as the shelf tells. Those of which it does not
+// are among them, with an empty Queue: their records may.
+func (s *Store) OfQueue(ctx context.Context, page []SeenJob, queue string) ([]SeenJob, error) {
+	ids := make([]string, len(page))
+	for i := range page {
+		ids[i] = page[i].ID
+	}
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "HMGET",
+		Args: appendTexts([]any{s.keys.names}, ids)})
+	if err != nil {
+		return nil, err
+	}
+	names := redisconn.Read("HMGET", value)
+	for i := range page {
+		page[i].Queue = string(names.Bytes())
+	}
+	return slices.DeleteFunc(page, func(job SeenJob) bool { return job.Queue != "" && job.Queue != queue }), names.Err()
+}

@@ -1,0 +1,20 @@
+-- inspect/forget_queue: takes a queue in which nothing is out of the lists of queues, with what is left of it.
+--
+-- Somebody may have enqueued meanwhile: then it is a queue like any other, and stays.
+--
+-- KEYS[1] queues, KEYS[2] ready, KEYS[3] served, KEYS[4] queue:<name>, KEYS[5] wake:<name>, KEYS[6] running:<name>,
+-- KEYS[7] rate:<name>
+-- ARGV[1] name
+-- ARGV[2] 1: no worker serves it, so that the name need not be known any longer
+-- RETURNS 1, or 0 where there are jobs in it
+-- FIRST WRITE ZREM
+local queues, ready, served, queue, tokens, running, rate = unpack(KEYS)
+local refusal = bad('ZCARD', queues) or bad('SCARD', ready) or bad('ZCARD', served) or bad('LLEN', queue)
+  or bad('SCARD', running)
+if refusal then return refusal end
+if redis.call('EXISTS', queue) == 1 or redis.call('EXISTS', running) == 1 then return 0 end
+redis.call('ZREM', queues, ARGV[1])
+redis.call('SREM', ready, ARGV[1])
+redis.call('UNLINK', tokens, rate)
+if ARGV[2] == '1' then redis.call('ZREM', served, ARGV[1]) end
+return 1
