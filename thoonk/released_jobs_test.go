@@ -151,7 +151,8 @@ func TestResultsOfReleasedPrograms(t *testing.T) {
 		client, waits := p.waiter(p.server.DSN())
 		results := make(chan result, 1)
 		go func() {
-			got, err := p.jobsOf(client, name).Result(p.ctx(), "theirs", 0)
+			// shorter than a wait in Redis lasts: who is not woken finds nothing
+			got, err := p.jobsOf(client, name).Result(p.ctx(), "theirs", 4*time.Second)
 			assert.NoError(t, err)
 			results <- got
 		}()
