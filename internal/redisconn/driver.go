@@ -8,12 +8,14 @@ import (
 )
 
 // Driver is a Redis as this package sees it: pipelines on pooled connections, and connections of one's own.
-// All methods may be called concurrently.
+// All methods may be called concurrently. The package drivertest has what each of them must do.
 type Driver interface {
 	// Pipeline sends the calls in one write on a pooled connection and returns one reply per call, in their order.
 	// An error means that some replies were not read: whether Redis executed those calls is not known, except when
-	// the error is a [*DialError], in which case nothing was sent. Pipeline never sends a call twice, except a
-	// script that Redis answered NOSCRIPT for, which it therefore did not run.
+	// the error is a [*DialError], in which case nothing was sent. Pipeline never sends a call twice, except what
+	// Redis says it did not run: a script that it answered NOSCRIPT for, and calls that were all answered MOVED.
+	//
+	// All keys of the calls are in one slot, where there are slots; a driver may refuse others.
 	Pipeline(ctx context.Context, calls ...Call) ([]Reply, error)
 
 	// Dial opens a connection outside the pool and outside its limit: for calls that block, and for the heartbeat,

@@ -36,14 +36,15 @@ func IsFull(err error) bool {
 }
 
 // Passes tells whether a refusal ends by itself: the server is loading, a replica, busy, cannot write its snapshot now,
-// or has no connection left.
+// has no connection left, or gave the slot to another server of its cluster.
 func Passes(err error) bool {
 	var refused *ServerError
 	if !errors.As(err, &refused) {
 		return false
 	}
 	switch refused.Code {
-	case "LOADING", "READONLY", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS", "MISCONF":
+	case "LOADING", "READONLY", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK", "NOREPLICAS",
+		"MISCONF":
 		return true
 	}
 	return strings.Contains(refused.Message, "max number of clients")

@@ -26,6 +26,8 @@ func TestClassify(t *testing.T) {
 		"none":        {},
 		"loading":     {refused("LOADING", ""), redisconn.ErrorClass{Again: true}, true, false, true},
 		"no snapshot": {refused("MISCONF", ""), redisconn.ErrorClass{Again: true}, true, false, true},
+		"moved":       {refused("MOVED", ""), redisconn.ErrorClass{Again: true}, true, false, true},
+		"about to":    {refused("ASK", ""), redisconn.ErrorClass{Again: true}, true, false, true},
 		"too many": {refused("ERR", "max number of clients reached"), redisconn.ErrorClass{Again: true}, true,
 			false, true},
 		"full":          {refused("OOM", "command not allowed"), redisconn.ErrorClass{}, false, true, true},

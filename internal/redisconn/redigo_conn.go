@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,7 +38,7 @@ func (l *link) run(ctx context.Context, calls []Call) ([]Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	if unknown := notRun(calls, replies); len(unknown) > 0 {
+	if unknown := NotRun(calls, replies); len(unknown) > 0 {
 		again := make([]Call, len(unknown))
 		for i, at := range unknown {
 			again[i] = calls[at]
@@ -52,7 +51,7 @@ func (l *link) run(ctx context.Context, calls []Call) ([]Reply, error) {
 			replies[at] = answers[i]
 		}
 	}
-	if turnedAway(replies) {
+	if TurnedAway(replies) {
 		l.peerLost = true
 		l.kill()
 	}
@@ -130,32 +129,7 @@ func (l *link) lost(ctx context.Context, doing string, call *Call, err error) er
 	default:
 		l.peerLost = true
 	}
-	return fmt.Errorf("connection to Redis at %s lost while %s %s: %w", l.addr, doing, call.name(), err)
-}
-
-func (c *Call) name() string {
-	if c.Script != nil {
-		return "script " + c.Script.Name
-	}
-	return c.Command
-}
-
-// check refuses calls that have no meaning on the wire, before anything is sent.
-func check(calls []Call) error {
-	for i := range calls {
-		c := &calls[i]
-		if c.Script == nil && c.Command == "" {
-			return fmt.Errorf("call %d has neither a script nor a command: set one", i)
-		}
-		for j, arg := range c.Args {
-			switch arg.(type) {
-			case string, []byte, int, int64, bool:
-			default:
-				return fmt.Errorf("argument %d of %s is a %T: use string, []byte, int, int64 or bool", j, c.name(), arg)
-			}
-		}
-	}
-	return nil
+	return fmt.Errorf("connection to Redis at %s lost while %s %s: %w", l.addr, doing, call.Name(), err)
 }
 
 // arguments are kept between calls: a pipeline would otherwise make garbage of one slice per call.
@@ -198,54 +172,6 @@ func argumentSize(arg any) int {
 	return 8
 }
 
-// notRun are the positions of the scripts that Redis did not run because it does not have their text, and of each WAIT
-// behind one of them: that has waited for what was written before.
-func notRun(calls []Call, replies []Reply) []int {
-	var positions []int
-	for i := range replies {
-		if calls[i].Script != nil && replies[i].Err != nil && code(replies[i].Err) == "NOSCRIPT" ||
-			calls[i].Command == "WAIT" && len(positions) > 0 {
-			positions = append(positions, i)
-		}
-	}
-	return positions
-}
-
-// turnedAway says whether the server is one that takes no work now: a replica, one that is loading, one that was
-// demoted while we waited. The next connection may reach another one.
-func turnedAway(replies []Reply) bool {
-	for i := range replies {
-		if replies[i].Err == nil {
-			continue
-		}
-		switch code(replies[i].Err) {
-		case "READONLY", "LOADING", "MASTERDOWN", "UNBLOCKED":
-			return true
-		}
-	}
-	return false
-}
-
-func code(err error) string {
-	var refused *ServerError
-	if errors.As(err, &refused) {
-		return refused.Code
-	}
-	return ""
-}
-
-// ParseServerError finds the code of an error line. Redis before 7 hides the one of a command inside a script behind
-// "ERR Error running script (call to f_...): ...: -CODE text".
-func ParseServerError(line string) *ServerError {
-	first, _, _ := strings.Cut(line, " ")
-	if strings.HasPrefix(line, "ERR Error running script") {
-		if _, inner, found := strings.Cut(line, ": -"); found {
-			first, _, _ = strings.Cut(inner, " ")
-		}
-	}
-	return &ServerError{Code: first, Message: line}
-}
-
 // mapped replaces redigo's errors inside arrays by ours.
 func mapped(value any) any {
 	switch v := value.(type) {
@@ -272,7 +198,7 @@ func newRedigoConn(conn redis.Conn, addr string, readTimeout time.Duration) *red
 }
 
 func (c *redigoConn) Pipeline(ctx context.Context, calls ...Call) ([]Reply, error) {
-	if err := check(calls); err != nil || len(calls) == 0 {
+	if err := Check(calls); err != nil || len(calls) == 0 {
 		return nil, err
 	}
 	if err := c.usable(ctx); err != nil {

@@ -60,7 +60,7 @@ func newRedigoDriver(d *redigoDriver) *redigoDriver {
 }
 
 func (d *redigoDriver) Pipeline(ctx context.Context, calls ...Call) ([]Reply, error) {
-	if err := check(calls); err != nil || len(calls) == 0 {
+	if err := Check(calls); err != nil || len(calls) == 0 {
 		return nil, err
 	}
 	conn, err := d.get(ctx)

@@ -30,8 +30,8 @@ func TestPasswordUserAndSocket(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := open(t, dsn)
-			do(t, d, "PING", "")
-			assert.Contains(t, string(do(t, d, "CLIENT", "", "INFO").([]byte)), " db=3 ")
+			do(t, d, "PING")
+			assert.Contains(t, string(do(t, d, "CLIENT", "INFO").([]byte)), " db=3 ")
 		})
 	}
 	for name, dsn := range map[string]string{
@@ -60,7 +60,7 @@ func TestIdleConnectionsAreNotUsedAfterARestart(t *testing.T) {
 	require.NoError(t, p.Restart())
 	_, err := d.Pipeline(t.Context(), redisconn.Call{Command: "PING"})
 	require.Error(t, err)
-	do(t, d, "PING", "")
+	do(t, d, "PING")
 	assert.Equal(t, 1, redisconn.IdleConnections(d))
 }
 
@@ -74,7 +74,7 @@ func TestReplicaLosesItsConnections(t *testing.T) {
 	require.NoError(t, err)
 	defer conn.Close() //lint:ignore errcheck broken below
 
-	do(t, d, "REPLICAOF", "", "127.0.0.1", "1")
+	do(t, d, "REPLICAOF", "127.0.0.1", "1")
 	write := redisconn.Call{Command: "SET", Keys: []string{"k"}, Args: []any{"v"}}
 	inside := redisconn.Call{Script: script(t, `return redis.call('SET', KEYS[1], 'v')`), Keys: []string{"k"}}
 	for _, call := range []redisconn.Call{write, inside} {
@@ -84,7 +84,7 @@ func TestReplicaLosesItsConnections(t *testing.T) {
 		require.ErrorAs(t, replies[0].Err, &refused)
 		assert.Equal(t, "READONLY", refused.Code)
 	}
-	do(t, d, "PING", "")
+	do(t, d, "PING")
 	assert.Equal(t, 1, redisconn.IdleConnections(d), "the idle ones are gone too")
 
 	replies, err := conn.Pipeline(t.Context(), write)
@@ -121,7 +121,7 @@ func TestTLS(t *testing.T) {
 			"authority and server name": "rediss://localhost:" + port + "?tls_server_name=example.com&tls_ca=" + ca,
 			"not verified":              "rediss://" + addr + "?tls_insecure_skip_verify=true",
 		} {
-			assert.Equal(t, "PONG", do(t, open(t, dsn), "PING", ""), name)
+			assert.Equal(t, "PONG", do(t, open(t, dsn), "PING"), name)
 		}
 		for name, dsn := range map[string]string{
 			"unknown authority":        "rediss://" + addr,
