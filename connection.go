@@ -9,7 +9,8 @@ import (
 )
 
 // Connection is a client for Redis that the program made itself, for [WithConnection] and [WorkerOptions]. It comes
-// from [Redigo]. It may be given to several enqueuers and pools, and is not closed by them.
+// from [Redigo], or from the module github.com/265d0351/work/goredis. It may be given to several enqueuers and pools,
+// and is not closed by them.
 type Connection interface {
 	// Driver is for this package and those beside it, which take a Connection too.
 	Driver() (redisconn.Driver, error)

@@ -1,0 +1,33 @@
+// Package goredis lets enqueuers, pools and inspectors speak to Redis by a client of go-redis that the program has: to
+// one server, to the one that Sentinels name, or to a Redis Cluster.
+//
+//	client := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "shop", SentinelAddrs: sentinels})
+//	pool := work.NewWorkerPool(nil, 10, work.WorkerOptions{Connection: goredis.Connection(client)})
+//
+// Who has a DSN for a single server needs none of this. It is a module of its own, so that go-redis is downloaded by
+// those who use it.
+//
+// # What is sent, and over what
+//
+// Calls go over connections of the client's pool, within its limits, by its timeouts and through its hooks; one without
+// a read timeout is given 5 s. What blocks, a heartbeat and a subscription have connections of their own, outside of
+// the pool, dialled as the client dials: with its TLS, user, password, database and OnConnect, without its hooks.
+//
+// Nothing is sent twice that may have run, whatever MaxRetries says. A call whose ctx ends gives its pooled connection
+// up to go-redis, which keeps it until Redis has answered or the read timeout is over.
+//
+// # Clusters
+//
+// All keys of a namespace are in one slot. So a namespace lives on one primary of a cluster, and a cluster spreads
+// namespaces, not the jobs of one. Calls go to primaries only, also with ReadOnly or RouteByLatency. When a slot has
+// moved, what the old server did not run is sent to the new one. While a slot moves, calls may be refused, and are
+// repeated by whoever made them where that is safe.
+//
+// # What is not there yet
+//
+//   - DSNs for Sentinel and Cluster.
+//   - What a failover lost is not noticed by itself: Redis acknowledges writes before its replicas have them, unless
+//     enqueues ask for [github.com/265d0351/work.WaitReplicas].
+//   - Pub/sub is the classic kind, which a cluster tells to all of its servers.
+//   - A redis.Ring is refused: it moves keys to another server when one does not answer.
+package goredis

@@ -1,0 +1,160 @@
+package goredis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/265d0351/work/internal/redisconn"
+)
+
+// A silent subscription is probed this often and given up after this silence.
+const (
+	defaultProbeEvery = 15 * time.Second
+	defaultSilence    = 22 * time.Second
+)
+
+// moves is how often calls that a server of a cluster did not run are taken to the one it named.
+const moves = 3
+
+// nodes are the servers that a client knows.
+type nodes interface {
+	// primary is the server that has the slot; of a single server, always that one.
+	primary(ctx context.Context, slot slot) (*redis.Client, error)
+
+	// slotOf is where calls go, or an error if one server cannot take them all.
+	slotOf(calls []redisconn.Call) (slot, error)
+
+	// look asks the servers anew who has what.
+	look(ctx context.Context)
+
+	// name stands for the servers in errors.
+	name() string
+}
+
+// driver is a Driver on a client of go-redis that belongs to somebody else.
+type driver struct {
+	nodes      nodes
+	probeEvery time.Duration // of a subscription
+	silence    time.Duration // after which a subscription is given up
+
+	life context.Context // ends with Close
+	end  context.CancelFunc
+}
+
+func newDriver(nodes nodes) *driver {
+	d := &driver{nodes: nodes, probeEvery: defaultProbeEvery, silence: defaultSilence}
+	d.life, d.end = context.WithCancel(context.Background())
+	return d
+}
+
+func (d *driver) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
+	if err := redisconn.Check(calls); err != nil || len(calls) == 0 {
+		return nil, err
+	}
+	slot, err := d.nodes.slotOf(calls)
+	if err != nil {
+		return nil, err
+	}
+	for move := 0; ; move++ {
+		node, err := d.node(ctx, slot)
+		if err != nil {
+			return nil, err
+		}
+		replies, err := d.lend(ctx, node, calls)
+		if err != nil || !moved(replies) {
+			return replies, err
+		}
+		d.nodes.look(ctx)
+		if move == moves || !movedWhole(calls, replies) {
+			return replies, nil
+		}
+	}
+}
+
+// node is the server for a slot, or a *DialError.
+func (d *driver) node(ctx context.Context, slot slot) (*redis.Client, error) {
+	if err := d.usable(ctx); err != nil {
+		return nil, err
+	}
+	node, err := d.nodes.primary(ctx, slot)
+	if err != nil {
+		return nil, notSent(d.nodes.name(), "", err)
+	}
+	return node, nil
+}
+
+// lend runs the calls on a connection of the client's pool. Both rounds of a script that the server does not know go
+// over the same one, since a WAIT is about what its own connection has written.
+func (d *driver) lend(ctx context.Context, node *redis.Client, calls []redisconn.Call) ([]redisconn.Reply, error) {
+	l := &link{conn: patient(node, calls).Conn(), addr: node.Options().Addr, secret: node.Options().Password}
+	defer l.release()
+	replies, err := l.run(ctx, calls)
+	if err == nil && redisconn.TurnedAway(replies) {
+		discard(l.conn)
+	}
+	return replies, err
+}
+
+func (d *driver) Dial(ctx context.Context) (redisconn.Conn, error) {
+	node, err := d.node(ctx, anySlot)
+	if err != nil {
+		return nil, err
+	}
+	w, err := dial(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{driver: d, wire: w}, nil
+}
+
+// usable refuses a call for which no connection need be tried.
+func (d *driver) usable(ctx context.Context) error {
+	if d.life.Err() != nil {
+		return &redisconn.DialError{Addr: d.nodes.name(), Err: redisconn.ErrClosed}
+	}
+	if err := ctx.Err(); err != nil {
+		return &redisconn.DialError{Addr: d.nodes.name(), Err: err}
+	}
+	return nil
+}
+
+// Close ends subscriptions and makes every later call fail. The client is left to its owner; connections from Dial are
+// their callers' to close.
+func (d *driver) Close() error {
+	d.end()
+	return nil
+}
+
+// notSent makes the *DialError of what go-redis said when it had no connection to send anything on.
+func notSent(addr, secret string, err error) error {
+	var refused redis.Error
+	switch {
+	case errors.Is(err, redis.ErrClosed):
+		err = fmt.Errorf("%w: the client of go-redis was closed", redisconn.ErrClosed)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.As(err, &refused):
+		err = redisconn.ParseServerError(redacted(secret, refused.Error()))
+	default:
+		if text := redacted(secret, err.Error()); text != err.Error() {
+			err = errors.New(text) // not wrapped: the inner text is the secret one
+		}
+	}
+	return &redisconn.DialError{Addr: addr, Err: err}
+}
+
+// credentials are what stands between the scheme and the host of a URL that some error quotes.
+var credentials = regexp.MustCompile(`://[^\s"]*@`)
+
+// redacted takes the password out of a text. Servers that do not know AUTH or HELLO quote its arguments.
+func redacted(secret, text string) string {
+	if secret != "" {
+		text = strings.ReplaceAll(text, secret, "***")
+	}
+	return credentials.ReplaceAllString(text, "://***@")
+}
