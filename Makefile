@@ -5,7 +5,7 @@ BENCH ?= .
 DIR ?= .
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race lint fmt tidy fuzz bench cover mutants long fault-long races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long doctor-long due-long pictures image release ci clean
+.PHONY: help demo test race lint fmt tidy fuzz bench cover mutants long fault-long races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long doctor-long due-long drivers-long pictures image release ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,12 +45,15 @@ cover: ## write the coverage of all packages by all tests to cover.out
 mutants: ## break the scripts one line at a time: which test sees it? (about half an hour)
 	go run ./tools/mutants
 
-long: fault-long races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long doctor-long due-long ## every long form below (two to three hours; run it before a release)
+long: fault-long races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long doctor-long due-long drivers-long ## every long form below (two to three hours; run it before a release)
 
 fault-long: ## kill, stop, cut and fill for as long as docs/reliability.md says, and write its figures (about four minutes)
 	@mkdir -p .cache && rm -f .cache/faults.jsonl
 	WORK_REQUIRE_REDIS=1 WORK_FAULT_LONG=1 WORK_FAULT_FIGURES=$(CURDIR)/.cache/faults.jsonl go test -count=1 -timeout 30m ./integration -run Fault
 	go run ./tools/faulttable .cache/faults.jsonl docs/reliability.md
+
+drivers-long: ## all tests of internal/rdb with a client of go-redis, of one server and of a cluster (a few minutes)
+	WORK_DRIVERS_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 30m -run TestRdbOnGoRedisLong ./goredis
 
 races-long: ## 1,000 rounds of each control by hand against fetch, settle, due and reap (a few minutes)
 	WORK_RACES_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 30m -run TestControlsAgainstFetchSettleDueAndReap ./inspect

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// try publishes a tree as a version into a proxy of files and installs it from there, as a user would: each of the
-// modules in each order in a directory of its own, a program that uses them, and the command line. Other modules come
-// from the cache of this machine, into which what is missing there is downloaded first.
+// try publishes a tree as a version into a proxy of files and installs it from there, as a user would: all modules,
+// each of them first once, in a directory of its own, a program that uses them, and the command line. Other modules
+// come from the cache of this machine, into which what is missing there is downloaded first.
 func try(ctx context.Context, tree, version string) (err error) {
 	dir, err := os.MkdirTemp("", "work-try-")
 	if err != nil {
@@ -31,7 +31,7 @@ func try(ctx context.Context, tree, version string) (err error) {
 	if err != nil {
 		return err
 	}
-	for i, order := range orders([]string{root, root + "/metrics", root + "/otelwork"}) {
+	for i, order := range orders([]string{root, root + "/goredis", root + "/metrics", root + "/otelwork"}) {
 		if err := u.gets(ctx, order, version, i == 0); err != nil {
 			return fmt.Errorf("go get of %s: %w", strings.Join(order, ", "), err)
 		}
@@ -93,6 +93,7 @@ import (
 
 	"github.com/265d0351/work"
 	_ "github.com/265d0351/work/embedded"
+	"github.com/265d0351/work/goredis"
 	"github.com/265d0351/work/metrics"
 	"github.com/265d0351/work/otelwork"
 )
@@ -101,6 +102,9 @@ func mail(to string) (string, error) { return "mailed " + to, nil }
 
 func main() {
 	ctx := context.Background()
+	if _, err := work.NewEnqueuer("", work.WithConnection(goredis.Connection(nil))); err == nil {
+		log.Fatal("goredis takes no client for one")
+	}
 	pool := work.NewWorkerPool(nil, 2, work.WorkerOptions{Redis: "memory://",
 		Observers: []work.Observer{metrics.New(metrics.Options{})}}).
 		Middleware(otelwork.Process()).
@@ -140,11 +144,11 @@ func (u user) gets(ctx context.Context, order []string, version string, runs boo
 	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o600); err != nil {
 		return err
 	}
-	got, err := u.do(ctx, dir, "go", "list", "-m", "-f", "{{.Version}}", order[0], order[1], order[2])
+	got, err := u.do(ctx, dir, append([]string{"go", "list", "-m", "-f", "{{.Version}}"}, order...)...)
 	if err != nil {
 		return err
 	}
-	if want := strings.Repeat(version+"\n", 3); got != want {
+	if want := strings.Repeat(version+"\n", len(order)); got != want {
 		return fmt.Errorf("go list says the versions\n%swanted\n%s", got, want)
 	}
 	if _, err := u.do(ctx, dir, "go", "get", "."); err != nil { // what the embedded Redis needs
@@ -179,17 +183,11 @@ func (u user) installs(ctx context.Context, version string) error {
 	return nil
 }
 
-// orders are all in which the modules may be got.
+// orders are as many as there are modules, each of which comes first in one and last in another.
 func orders(of []string) [][]string {
-	if len(of) < 2 {
-		return [][]string{of}
-	}
-	var all [][]string
-	for i, first := range of {
-		rest := append(append([]string{}, of[:i]...), of[i+1:]...)
-		for _, order := range orders(rest) {
-			all = append(all, append([]string{first}, order...))
-		}
+	all := make([][]string, len(of))
+	for i := range of {
+		all[i] = append(append([]string{}, of[i:]...), of[:i]...)
 	}
 	return all
 }
