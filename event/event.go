@@ -221,6 +221,13 @@ type JobsReturned struct {
 // JobTrimmed is sent when a job was removed from the morgue, because of its age or of the morgue's size.
 type JobTrimmed struct{ ID, Name string }
 
+// QueueDestroyed is sent when a queue was destroyed whose date had come, by the worker that came to its end.
+type QueueDestroyed struct {
+	Name      string
+	Jobs      int  // that this worker removed in its last turn; others may have removed more before
+	Forgotten bool // it is in no list any more; false where jobs were enqueued meanwhile
+}
+
 // PeriodicEnqueued is sent when the job of a tick was enqueued, by the worker that did.
 type PeriodicEnqueued struct {
 	Schedule string    // its id
@@ -315,6 +322,7 @@ func (KeyBroken) event()        {}
 func (WorkerReaped) event()     {}
 func (JobsReturned) event()     {}
 func (JobTrimmed) event()       {}
+func (QueueDestroyed) event()   {}
 func (PeriodicEnqueued) event() {}
 func (PeriodicMissed) event()   {}
 func (PeriodicSkipped) event()  {}

@@ -3,11 +3,14 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/destroy"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/invalid"
+	"github.com/265d0351/work/internal/span"
 )
 
 // DestroyOptions says how a queue is destroyed. The zero value is fine.
@@ -78,4 +81,53 @@ func (i *Inspector) DestroyQueue(ctx context.Context, name string, opts DestroyO
 		return report, fmt.Errorf("queue %s was not destroyed to its end, and is paused: %w", excerpt.Brief(name), err)
 	}
 	return report, nil
+}
+
+// DestroyQueueAt has a queue destroyed at a time, in whole milliseconds, by whichever worker of the namespace does the
+// maintenance then: within seconds, or as soon as there is a worker. What is in the queue by then goes, as by
+// [Inspector.DestroyQueue]. Until it has begun, [Inspector.KeepQueue] calls it off; another call sets another date. One
+// that has passed is at once. [QueueInfo.DestroyAt] tells of it. The error of a queue of which nothing is known is
+// [ErrNoQueue].
+//
+// Workers of an earlier version know nothing of such dates: where only these run, nothing happens.
+func (i *Inspector) DestroyQueueAt(ctx context.Context, name string, at time.Time) error {
+	if at.UnixMilli() <= 0 || time.Until(at) > span.Longest {
+		return &work.InvalidError{What: "the time of the destruction", Value: at.Format(time.RFC3339),
+			Remedy: "use one after 1970 and at most 100 years ahead"}
+	}
+	if _, err := i.Queue(ctx, name); err != nil {
+		return err
+	}
+	if err := i.store.Doom(ctx, name, at); err != nil {
+		return fmt.Errorf("queue %s has no date: %w", excerpt.Brief(name), err)
+	}
+	return nil
+}
+
+// KeepQueue calls off what [Inspector.DestroyQueueAt] has ordered, and tells whether there was anything. One that has
+// begun ends within about 10 s: what is gone by then is gone, and the queue stays paused, see [Inspector.ResumeQueue].
+func (i *Inspector) KeepQueue(ctx context.Context, name string) (bool, error) {
+	if i.unusable != nil {
+		return false, i.unusable
+	}
+	if err := inside.AsInvalid(invalid.JobName(name)); err != nil {
+		return false, err
+	}
+	had, err := i.store.Spare(ctx, name)
+	if err != nil {
+		return false, fmt.Errorf("the date of queue %s was not removed: %w", excerpt.Brief(name), err)
+	}
+	return had, nil
+}
+
+// endless is later than any date.
+var endless = time.UnixMilli(1 << 52)
+
+// doomed fills in when queues are to be destroyed.
+func (i *Inspector) doomed(ctx context.Context, infos []QueueInfo) error {
+	dates, err := i.store.Doomed(ctx, endless)
+	for n := range infos {
+		infos[n].DestroyAt = dates[infos[n].Name]
+	}
+	return err
 }

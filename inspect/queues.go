@@ -38,6 +38,7 @@ type QueueInfo struct {
 
 	// when it was last seen with jobs or a worker, which is looked at every few minutes
 	LastActive time.Time `json:"last_active,omitzero"`
+	DestroyAt  time.Time `json:"destroy_at,omitzero"` // see DestroyQueueAt; zero where nobody wants that
 	// what is wrong with its key: then Waiting and Oldest are not known, and doctor.Examine mends it
 	Problem string `json:"problem,omitzero"`
 }
@@ -89,7 +90,8 @@ func (i *Inspector) queues(ctx context.Context, seen map[string]time.Time) ([]Qu
 	for n, name := range names {
 		infos[n] = QueueInfo{Name: name, LastActive: seen[name]}
 	}
-	for _, fill := range []func(context.Context, []QueueInfo) error{i.waiting, i.claimed, i.restrained, i.rates} {
+	for _, fill := range []func(context.Context, []QueueInfo) error{i.waiting, i.claimed, i.restrained, i.rates,
+		i.doomed} {
 		if err := fill(ctx, infos); err != nil {
 			return nil, err
 		}

@@ -58,7 +58,7 @@ func counted() []event.Event {
 func uncounted() []event.Event {
 	return []event.Event{event.PoolIdle{}, event.WorkerTold{}, event.LimitChanged{}, event.JobCheckedIn{},
 		event.PeriodicChanged{},
-		event.PeriodicRemoved{}}
+		event.PeriodicRemoved{}, event.QueueDestroyed{}}
 }
 
 // gatherAll is one scrape of all there is, with every family in it.

@@ -331,7 +331,7 @@ func TestCompletionKnowsWhatIsThere(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"queues", []string{"queues", ""}, []string{"destroy", "export", "greet", "import", "mail", "report"}},
+		{"queues", []string{"queues", ""}, []string{"destroy", "keep", "export", "greet", "import", "mail", "report"}},
 		{"name", []string{"jobs", "list", "--name", ""}, []string{"export", "greet", "import", "mail", "report"}},
 		{"states", []string{"jobs", "list", "--state", ""},
 			[]string{"queued", "running", "scheduled", "retrying", "stalled", "dead", "succeeded", "cancelled",

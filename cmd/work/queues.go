@@ -33,7 +33,7 @@ Exit status: 3 if there is no queue of that name.`,
 		}),
 	}
 	a.CompleteArgs(cmd, a.QueueNames)
-	cmd.AddCommand(newQueuesDestroyCommand(a))
+	cmd.AddCommand(newQueuesDestroyCommand(a), newQueuesKeepCommand(a))
 	return cmd
 }
 
@@ -89,6 +89,7 @@ func queueHolds(q inspect.QueueInfo) string {
 		add(limit != "", "a limit: "+limit)
 	}
 	add(q.Workers == 0 && q.Waiting > 0, "no worker serves it")
+	add(!q.DestroyAt.IsZero(), "to be destroyed at "+human.Stamp(q.DestroyAt))
 	return cmp.Or(text, "-")
 }
 
@@ -98,6 +99,7 @@ func queueFacts(q inspect.QueueInfo, server inspect.ServerInfo) []console.Summar
 		{"oldest", human.When(q.Oldest, server.Now)},
 		{"running", human.Number(q.Running)},
 		{"workers", human.Number(q.Workers)}, {"held by", queueHolds(q)},
+		{"goes", human.When(q.DestroyAt, server.Now)},
 		{"lately", fmt.Sprintf("%s done, %s failed, %s dead in the last five full minutes", human.Grouped(q.Done),
 			human.Grouped(q.Failed), human.Grouped(q.Dead))},
 	}

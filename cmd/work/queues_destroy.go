@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,8 @@ import (
 type destroyFlags struct {
 	yes    bool
 	dryRun bool
+	when   cli.TimeFlags
+	due    time.Time // when, by the clock of Redis; zero is at once
 }
 
 func newQueuesDestroyCommand(a *cli.App) *cobra.Command {
@@ -31,16 +34,25 @@ cannot be undone.
 At Ctrl-C it says what is gone; the queue stays paused, and the same command goes on. What is enqueued meanwhile
 goes too, or begins the queue anew.
 
+With --in or --at a worker does it then, and work queues keep calls it off.
+
 Exit status: 3 if there is no such queue.`,
 		Example: `  work queues destroy export --dry-run
+  work queues destroy export --in 1h --yes
   work queues destroy export --yes`,
 		Args: cli.Exactly(1, "the name of one queue"),
-		RunE: a.Runs(func(ctx context.Context, _ *cobra.Command, args []string) error {
-			return a.Inspect(ctx, func(ctx context.Context, i *inspect.Inspector) error {
+		RunE: a.Runs(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			return a.Inspect(ctx, func(ctx context.Context, i *inspect.Inspector) (err error) {
+				if cmd.Flags().Changed("in") || cmd.Flags().Changed("at") {
+					if f.due, err = f.when.Time(ctx, i); err != nil {
+						return err
+					}
+				}
 				return destroyQueue(ctx, a, i, f, args[0])
 			})
 		}),
 	}
+	f.when.Register(cmd.Flags())
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only say what would be done")
 	a.CompleteArgs(cmd, a.QueueNames)
@@ -53,6 +65,30 @@ type destroyed struct {
 	Name   string `json:"name"`
 	DryRun bool   `json:"dry_run"`
 	inspect.DestroyReport
+	DestroyAt time.Time `json:"destroy_at,omitzero"` // nothing is done yet
+}
+
+func newQueuesKeepCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "keep NAME",
+		Short: "Call off that a queue is destroyed later",
+		Long: "keep calls off what queues destroy has ordered with --in or --at. Of a queue that has no date it is " +
+			"no\nerror.",
+		Example: "  work queues keep export",
+		Args:    cli.Exactly(1, "the name of one queue"),
+		RunE: a.Runs(func(ctx context.Context, _ *cobra.Command, args []string) error {
+			return a.Inspect(ctx, func(ctx context.Context, i *inspect.Inspector) error {
+				d := cli.Action{Verb: "keep", Past: "kept", Noun: "queue"}
+				d.Do = cli.OneByOne(func(ctx context.Context, name string) error {
+					_, err := i.KeepQueue(ctx, name)
+					return err
+				})
+				return a.CarryOut(ctx, d, args)
+			})
+		}),
+	}
+	a.CompleteArgs(cmd, a.QueueNames)
+	return cmd
 }
 
 func destroyQueue(ctx context.Context, a *cli.App, i *inspect.Inspector, f destroyFlags, name string) error {
@@ -75,6 +111,14 @@ func destroyQueue(ctx context.Context, a *cli.App, i *inspect.Inspector, f destr
 			human.Visible(name), a.Namespace, destroyedText(there.DestroyedCounts))); err != nil {
 			return err
 		}
+	}
+	if !f.due.IsZero() {
+		if err := i.DestroyQueueAt(ctx, name, f.due); err != nil {
+			return err
+		}
+		d.DestroyAt = f.due
+		return a.Console().Tell(d, fmt.Sprintf("the queue of %s is to be destroyed at %s", human.Visible(name),
+			human.Stamp(f.due)))
 	}
 	steps := a.Console().Steps("removed")
 	steady, between, stop := interrupt.Gently(ctx, a.Hurry)

@@ -176,6 +176,8 @@ type fact struct {
 
 // examine goes on from what others rest upon to what rests on it, so that a repair finds what is before it in order.
 func (d *doctor) examine(ctx context.Context) error {
+	// where a job may be that has a record
+	places := slices.Clip([]string{"jobs", "claimed", "scheduled", "retry", "morgue", "stalled"})
 	steps := []struct {
 		do    func(context.Context) error
 		needs []string
@@ -183,12 +185,12 @@ func (d *doctor) examine(ctx context.Context) error {
 		{d.checkServer, nil},
 		{d.checkKeys, nil},
 		{d.readWorkers, []string{"workers", "dead"}},
-		{d.checkElements, []string{"workers", "dead", "claimed", "jobs", "scheduled", "retry", "morgue", "ready"}},
-		{d.checkClaims, []string{"workers", "dead", "claimed", "jobs", "scheduled", "retry", "morgue", "ready"}},
+		{d.checkElements, append(places, "workers", "dead", "ready")},
+		{d.checkClaims, append(places, "workers", "dead", "ready")},
 		{d.checkHeld, []string{"workers", "dead", "claimed", "jobs", "ready"}},
 		{d.checkStrangers, []string{"workers", "dead"}},
-		{d.checkQueues, []string{"jobs", "claimed", "names", "scheduled", "retry", "morgue"}},
-		{d.checkPlaces, []string{"jobs", "claimed", "names", "trail", "crashes", "scheduled", "retry", "morgue"}},
+		{d.checkQueues, append(places, "names")},
+		{d.checkPlaces, append(places, "names", "trail", "crashes")},
 		{d.checkIndexes, []string{"ready", "queues"}},
 		{d.checkFlags, []string{"jobs", "cancelled"}},
 		{d.checkOutcomes, []string{"outcomes", "outcomes:until"}},

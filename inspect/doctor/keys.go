@@ -34,7 +34,7 @@ var typeOf = map[string]string{
 	"served": "zset", "stopped": "zset", "stopped:info": "hash",
 	"layout": "string", "epoch": "string", "objects": "zset", "limits": "hash", "home": "string",
 	"waited": "hash", "cancelled": "set", "unique": "hash", "errors": "hash", "schedules": "hash", "ticks": "hash",
-	"schedules:revision": "string", "stalled": "zset",
+	"schedules:revision": "string", "stalled": "zset", "doomed": "zset",
 }
 
 // typeOfEach is the type of keys of which there is one for each queue, job, or hour, by what stands before the first

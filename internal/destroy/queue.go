@@ -49,6 +49,7 @@ type Queue struct {
 	Name     string
 	Wait     bool         // for jobs that run, as long as their handlers take; otherwise they are [ErrRuns]
 	Progress func(Counts) // is told after each step what has been removed so far; may be nil
+	Due      time.Time    // the date at which it was to be destroyed; zero at once
 
 	done Counts
 }
@@ -308,7 +309,7 @@ func (q *Queue) forget(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	unserved := serving[q.Name] == 0
-	forgotten, err := q.Store.ForgetQueue(ctx, q.Name, unserved)
+	forgotten, err := q.Store.ForgetQueue(ctx, q.Name, unserved, q.Due)
 	if err != nil {
 		return false, err
 	}

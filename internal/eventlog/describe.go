@@ -135,6 +135,9 @@ func describeFinding(e event.Event) (slog.Level, string, []slog.Attr) {
 	case event.JobTrimmed:
 		return slog.LevelInfo, "job was removed from the morgue",
 			[]slog.Attr{slog.String("job", e.Name), slog.String("id", e.ID)}
+	case event.QueueDestroyed:
+		return slog.LevelInfo, "queue was destroyed", []slog.Attr{slog.String("queue", e.Name),
+			slog.Int("jobs", e.Jobs), slog.Bool("forgotten", e.Forgotten)}
 	case event.ServerUnfit:
 		return slog.LevelError, "Redis is set up so that jobs may be lost", []slog.Attr{
 			slog.String("problem", e.Problem), slog.String("remedy", e.Remedy)}

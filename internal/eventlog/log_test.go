@@ -88,7 +88,7 @@ func exampleEvents() []event.Event {
 		event.KeyBroken{Key: "{work}:queue:mail"},
 		event.WorkerReaped{Worker: "w0", Jobs: 9},
 		event.JobsReturned{Worker: "w1", Jobs: 1},
-		event.JobTrimmed{ID: "id1", Name: "mail"},
+		event.JobTrimmed{ID: "id1", Name: "mail"}, event.QueueDestroyed{Name: "mail", Jobs: 7, Forgotten: true},
 		event.PeriodicEnqueued{Schedule: "nightly", Name: "export", Tick: time.Unix(60, 0).UTC(), ID: "id1",
 			RunAt: time.Unix(75, 0).UTC()},
 		event.PeriodicMissed{Schedule: "nightly", Name: "export", Ticks: 3, Since: time.Unix(60, 0).UTC(),

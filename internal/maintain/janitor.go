@@ -68,7 +68,7 @@ func (j *Janitor) Run(ctx context.Context) {
 		j.RemoveJoblessCheckIns, j.forgetWaiters, j.tidyFlags, j.collectObjects, j.FreeLocks,
 		j.trimErrors,
 	}
-	j.failed = make([]error, len(chores)+1)
+	j.failed = make([]error, len(chores)+2)
 	for round := 0; ; {
 		backoff.Pause(ctx, j.opts.Interval)
 		if ctx.Err() != nil {
@@ -78,6 +78,7 @@ func (j *Janitor) Run(ctx context.Context) {
 			continue
 		}
 		j.do(ctx, len(chores), j.everyRound)
+		j.do(ctx, len(chores)+1, j.DestroyDoomed)
 		turn := round % len(chores)
 		j.do(ctx, turn, chores[turn])
 		round++

@@ -3,6 +3,7 @@ package rdb
 import (
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/265d0351/work/internal/redisconn"
@@ -28,12 +29,13 @@ func (s *Store) ForgetEnded(ctx context.Context, of EndedShelf, beginning string
 }
 
 // ForgetQueue takes a queue out of the lists of queues, if nothing is in it; also out of those names that are known to
-// be served, where no worker serves it. It answers whether it did.
-func (s *Store) ForgetQueue(ctx context.Context, name string, unserved bool) (bool, error) {
+// be served, where no worker serves it. It answers whether it did. The date at which it was to be destroyed goes if it
+// is still the given one; where that is zero, whatever it is.
+func (s *Store) ForgetQueue(ctx context.Context, name string, unserved bool, due time.Time) (bool, error) {
 	k, of := s.keys, s.keys.queue(name)
 	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Script: forgetQueueScript,
-		Keys: []string{k.queues, k.ready, k.served, of.queue, of.wake, of.running, of.rate},
-		Args: []any{name, unserved}})
+		Keys: []string{k.queues, k.ready, k.served, of.queue, of.wake, of.running, of.rate, k.doomed},
+		Args: []any{name, unserved, doomScore(due)}})
 	if err != nil {
 		return false, err
 	}
@@ -72,4 +74,42 @@ func (s *Store) OfQueue(ctx context.Context, page []SeenJob, queue string) ([]Se
 		page[i].Queue = string(names.Bytes())
 	}
 	return slices.DeleteFunc(page, func(job SeenJob) bool { return job.Queue != "" && job.Queue != queue }), names.Err()
+}
+
+// doomScore is a date as the key of those that are to be destroyed has it; empty for none.
+func doomScore(due time.Time) string {
+	if due.IsZero() {
+		return ""
+	}
+	return strconv.FormatInt(due.UnixMilli(), 10)
+}
+
+// Doom sets when a queue is to be destroyed, in place of any date before.
+func (s *Store) Doom(ctx context.Context, name string, due time.Time) error {
+	_, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "ZADD",
+		Args: []any{s.keys.doomed, doomScore(due), name}})
+	return err
+}
+
+// Spare takes that back, and tells whether there was a date.
+func (s *Store) Spare(ctx context.Context, name string) (bool, error) {
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "ZREM", Args: []any{s.keys.doomed, name}})
+	n, _ := value.(int64)
+	return n == 1, err
+}
+
+// Doomed are the queues that are to be destroyed until a time, and when.
+func (s *Store) Doomed(ctx context.Context, until time.Time) (map[string]time.Time, error) {
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "ZRANGEBYSCORE",
+		Args: []any{s.keys.doomed, "-inf", doomScore(until), "WITHSCORES"}})
+	if err != nil {
+		return nil, err
+	}
+	r := redisconn.NewReader("ZRANGEBYSCORE", value, nil)
+	words := r.TextsOf(value)
+	dates := make(map[string]time.Time, len(words)/2)
+	for i := 0; i+1 < len(words); i += 2 {
+		dates[words[i]] = time.UnixMilli(int64(parseScore(words[i+1])))
+	}
+	return dates, r.Err()
 }

@@ -12,7 +12,7 @@ type keys struct {
 	lanes, lease, deputy, deadlines, epoch, control                          string
 	schedules, ticks, revision                                               string
 	limits, cancelled, waited, done, stalled, unique, errors, objects, home  string
-	layout, stopped, stoppedInfo                                             string
+	layout, stopped, stoppedInfo, doomed                                     string
 
 	byQueue sync.Map // name -> *queueKeys: made once, since every fetch and every enqueue needs them
 }
@@ -40,7 +40,7 @@ func newKeys(namespace string) *keys {
 		limits: p + "limits", cancelled: p + "cancelled", waited: p + "waited", done: p + "done", stalled: p +
 			"stalled",
 		unique: p + "unique", errors: p + "errors", objects: p + "objects", home: p + "home",
-		layout: p + "layout", stopped: p + "stopped", stoppedInfo: p + "stopped:info",
+		layout: p + "layout", stopped: p + "stopped", stoppedInfo: p + "stopped:info", doomed: p + "doomed",
 	}
 }
 

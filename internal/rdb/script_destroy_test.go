@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -87,7 +88,7 @@ func TestAQueueIsForgottenWhereNothingIsInIt(t *testing.T) {
 				if row.before != nil {
 					row.before(t, s)
 				}
-				forgotten, err := s.store.ForgetQueue(t.Context(), "a", row.unserved)
+				forgotten, err := s.store.ForgetQueue(t.Context(), "a", row.unserved, time.Time{})
 				require.NoError(t, err)
 				assert.Equal(t, row.want, forgotten)
 				_, listed := s.scores(t, "queues")["a"]
@@ -104,4 +105,39 @@ func TestAQueueIsForgottenWhereNothingIsInIt(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A date that somebody has set meanwhile stays; who destroys at once leaves none.
+func TestADateToBeDestroyed(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		first, second := time.UnixMilli(1_700_000_000_123), time.UnixMilli(1_800_000_000_456)
+		dates := func(until time.Time) map[string]time.Time {
+			dates, err := s.store.Doomed(t.Context(), until)
+			require.NoError(t, err)
+			return dates
+		}
+		for range 2 { // sent twice
+			require.NoError(t, s.store.Doom(t.Context(), "a", first))
+		}
+		require.NoError(t, s.store.Doom(t.Context(), "b", second))
+		assert.Equal(t, map[string]time.Time{"a": first}, dates(second.Add(-time.Millisecond)))
+		assert.Equal(t, map[string]time.Time{"a": first, "b": second}, dates(second))
+		forget := func(name string, due time.Time) {
+			_, err := s.store.ForgetQueue(t.Context(), name, true, due)
+			require.NoError(t, err)
+		}
+		forget("b", first)
+		assert.Len(t, dates(second), 2)
+		forget("a", first)
+		assert.Equal(t, map[string]time.Time{"b": second}, dates(second))
+		forget("b", time.Time{})
+		assert.Empty(t, dates(second))
+		require.NoError(t, s.store.Doom(t.Context(), "a", first))
+		for _, want := range []bool{true, false} {
+			had, err := s.store.Spare(t.Context(), "a")
+			require.NoError(t, err)
+			assert.Equal(t, want, had)
+		}
+	})
 }

@@ -154,4 +154,10 @@ var endedScripts = []mutant{
 		Breaks: "a name that is served stays known",
 		Tests:  unmodelled("TestAQueueIsForgottenWhereNothingIsInIt"),
 	},
+	{
+		Name: "forget-queue-later-date", File: "lua/inspect/forget_queue.lua",
+		Before: "if ARGV[3] == '' or redis.call('ZSCORE', doomed, ARGV[1]) == ARGV[3] then", After: "if true then",
+		Breaks: "a date that somebody has set meanwhile stays",
+		Tests:  unmodelled("TestADateToBeDestroyed"),
+	},
 }
