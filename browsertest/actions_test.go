@@ -90,6 +90,15 @@ func dead(s *site) {
 	require.NoError(s.t, s.inspector.PauseQueue(s.ctx(), "charge"))
 }
 
+// mailed leaves a job that has ended, and its queue paused.
+func mailed(s *site) {
+	s.pool()
+	_, err := s.enq.With(work.ID("a"), work.Retention(time.Hour)).Enqueue(s.ctx(), "mail", "ada", "hello")
+	require.NoError(s.t, err)
+	s.until("the job has ended", func() bool { return s.state("a") == work.StateSucceeded })
+	require.NoError(s.t, s.inspector.PauseQueue(s.ctx(), "mail"))
+}
+
 func jobDeeds() map[string]deed {
 	return map[string]deed{
 		"retry a job":  {dead, onJob("job-retry?id=a", "Retry now"), is(work.StateQueued)},
@@ -105,6 +114,12 @@ func jobDeeds() map[string]deed {
 		"cancel":     {queued, onJob("job-cancel?id=a", "Cancel"), is(work.StateCancelled)},
 		"delete":     {queued, onJob("job-delete?id=a", "Delete"), is("")},
 		"reschedule": {scheduled, onJob("job-reschedule?id=a", "Reschedule", "at", "2041-02-03T04:05:06"), dueIn2041},
+		"enqueue again": {mailed, onJob("job-again?id=a", "Enqueue again"), func(t *testing.T, s *site) {
+			again := s.job(s.job("a").AgainAs)
+			require.NotNil(t, again)
+			assert.Equal(t, work.StateQueued, again.State)
+			assert.Equal(t, "a", again.AgainOf)
+		}},
 		"change args": {queued, onJob("job-args?id=a", "Change args", "args", `[12345678901234567890, "<b>"]`),
 			func(t *testing.T, s *site) {
 				assert.JSONEq(t, `[12345678901234567890,"<b>"]`, string(s.job("a").Args))
@@ -226,6 +241,14 @@ func queueDeeds() map[string]deed {
 			queued(s)
 			require.NoError(s.t, s.inspector.SetLimit(s.ctx(), "report", work.Limit{Concurrent: 3}))
 		}, onQueue("queue-unlimit", "Take back"), limited(work.Limit{})},
+		"destroy a queue": {func(s *site) { queued(s); s.schedule("later", "report") }, onQueue("queue-destroy", "Destroy"),
+			func(t *testing.T, s *site) {
+				for _, id := range []string{"first", "a", "later"} {
+					assert.Empty(t, s.state(id))
+				}
+				_, err := s.inspector.Queue(s.ctx(), "report")
+				assert.ErrorIs(t, err, inspect.ErrNoQueue)
+			}},
 		"purge a queue": {queued, onQueue("queue-purge", "Purge"), func(t *testing.T, s *site) {
 			assert.Empty(t, s.state("a"))
 			assert.Empty(t, s.state("first"))
