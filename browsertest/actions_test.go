@@ -241,8 +241,8 @@ func queueDeeds() map[string]deed {
 			queued(s)
 			require.NoError(s.t, s.inspector.SetLimit(s.ctx(), "report", work.Limit{Concurrent: 3}))
 		}, onQueue("queue-unlimit", "Take back"), limited(work.Limit{})},
-		"destroy a queue": {func(s *site) { queued(s); s.schedule("later", "report") }, onQueue("queue-destroy", "Destroy"),
-			func(t *testing.T, s *site) {
+		"destroy a queue": {func(s *site) { queued(s); s.schedule("later", "report") },
+			onQueue("queue-destroy", "Destroy"), func(t *testing.T, s *site) {
 				for _, id := range []string{"first", "a", "later"} {
 					assert.Empty(t, s.state(id))
 				}
