@@ -14,6 +14,7 @@ import (
 	"github.com/265d0351/work/internal/limit"
 	"github.com/265d0351/work/internal/liveness"
 	"github.com/265d0351/work/internal/maintain"
+	"github.com/265d0351/work/internal/questions"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisclock"
 	"github.com/265d0351/work/internal/redisconn"
@@ -29,8 +30,9 @@ type engine struct {
 	handlers    *handler.Compiler
 	registered  map[string]*registration
 	periodics   []periodic // what Periodic was asked for
-	incarnation string     // by which others see which workers are of one pool
-	belongs     string     // the service, from the start on
+	messages    map[string]questions.Handler
+	incarnation string // by which others see which workers are of one pool
+	belongs     string // the service, from the start on
 
 	driver  redisconn.Driver
 	store   *rdb.Store

@@ -2,6 +2,7 @@ package work_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -31,6 +32,25 @@ func ExampleWorkerPool_StopNow() {
 	// Output:
 	// given back
 	// cut short: [report report-1]
+}
+
+// All workers are told to do something, and answer.
+func ExampleWorkerPool_OnMessage() {
+	ctx := context.Background()
+	pool := work.NewWorkerPool(nil, 1, quiet("on message")).Job("report", func() error { return nil }).
+		OnMessage("level", func(_ context.Context, payload json.RawMessage) (any, error) {
+			return "the level is now " + string(payload), nil
+		})
+	fmt.Println(pool.Start(ctx))
+	answers, err := inspect.Of(pool).Ask(ctx, nil, "level", 3)
+	for _, answer := range answers {
+		fmt.Println(string(answer.Value), answer.Err)
+	}
+	fmt.Println(err, pool.Stop(ctx))
+	// Output:
+	// <nil>
+	// "the level is now 3" <nil>
+	// <nil> <nil>
 }
 
 // A pool that nobody needs ends by itself: something starts the program again when there is work.

@@ -174,6 +174,7 @@ func (h *heartbeater) beat(ctx context.Context) error {
 	h.worker.daemons.pulse(pulse)
 	h.worker.apply(rdb.Command(pulse.Wanted))
 	h.worker.noteLayout(pulse.Outdated)
+	h.worker.answerer.Asked(c.rdb.ID, pulse.Asked)
 	if pulse.Called {
 		h.worker.queues.waiter.Poll()
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/backoff"
@@ -18,6 +19,7 @@ import (
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/liveness"
 	"github.com/265d0351/work/internal/loadavg"
+	"github.com/265d0351/work/internal/questions"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisclock"
 	"github.com/265d0351/work/internal/redisconn"
@@ -72,6 +74,8 @@ type worker struct {
 	restoring     sync.WaitGroup // of what runs, after a loss of data
 
 	load          loadavg.Meter
+	made          time.Time
+	answerer      *questions.Answerer
 	stats         *history.Counter  // what became of jobs, until Redis is told
 	statsReporter *history.Reporter // the heartbeater's, and after it the stop's
 

@@ -188,6 +188,7 @@ func (p *WorkerPool) Clone(opts WorkerOptions) *WorkerPool {
 	clone := NewWorkerPool(nil, p.concurrency, opts)
 	clone.handlers = p.handlers
 	clone.middlewares = append(clone.middlewares, p.middlewares...)
+	clone.messages = maps.Clone(p.messages)
 	known := map[string]bool{}
 	for _, err := range append(p.options.validate(), clone.mistakes...) {
 		known[err.Error()] = true

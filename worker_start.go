@@ -54,6 +54,7 @@ func newWorker(p *engine, of host, concurrency int, first bool) *worker {
 	w.logging = w.loop(joblog.Component, w.logs.Run)
 	w.logs.Start = func() { w.logging.Start(w.life) }
 	w.queues = newQueues(p, life)
+	w.made, w.answerer = time.Now(), w.newAnswerer()
 	w.fetching = w.loop("fetcher", newFetcher(w).run)
 	w.settling = w.loop("settler", newSettler(w).run)
 	w.beating = w.loop("heartbeater",
@@ -125,12 +126,8 @@ func (w *worker) register(ctx context.Context, c *session, former string) error 
 // info is what an operator wants to know of a worker, which serves so many names.
 func (w *worker) info(names int) map[string]string {
 	host, _ := os.Hostname() // unknown is shown as empty
-	version := "unknown"
-	if build, ok := debug.ReadBuildInfo(); ok {
-		version = build.Main.Version
-	}
 	info := map[string]string{
-		"host": host, "pid": strconv.Itoa(os.Getpid()), "go": runtime.Version(), "version": version,
+		"host": host, "pid": strconv.Itoa(os.Getpid()), "go": runtime.Version(), "version": programVersion(),
 		"started": strconv.FormatInt(w.clock.Now().UnixMilli(), 10), "concurrency": strconv.Itoa(w.concurrency),
 		"service": w.engine.service(), "schedules": w.engine.declared().IDs(), "serves": strconv.Itoa(names),
 		"prefetch": strconv.Itoa(w.engine.options.Prefetch), "life": strconv.FormatInt(w.beats.Life.Milliseconds(), 10),
@@ -145,6 +142,14 @@ func (w *worker) info(names int) map[string]string {
 		}
 	}
 	return info
+}
+
+// programVersion is that of the main module.
+func programVersion() string {
+	if build, ok := debug.ReadBuildInfo(); ok {
+		return build.Main.Version
+	}
+	return "unknown"
 }
 
 // rejoin goes on under a new identity after a reaper took this one away. Running jobs are told: they run elsewhere.

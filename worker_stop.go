@@ -64,6 +64,7 @@ func (w *worker) stop(deadline *lifecycle.StopDeadline, shutdown time.Duration) 
 	}
 	w.beating.Stop()
 	w.waitFor(cut, w.beating.Done())
+	w.stopAnswering(cut)
 	w.fence.Stop()
 	w.reportHistory(cut)
 	result.note(w.leave(cut, w.whyStopped()))
@@ -78,6 +79,13 @@ func (w *worker) stop(deadline *lifecycle.StopDeadline, shutdown time.Duration) 
 	w.statsReporter.Announce(w.session().rdb.ID, w.events.emit)
 	w.events.emit(event.WorkerStopped{Worker: w.session().rdb.ID, Err: result.orNil()})
 	return result
+}
+
+// stopAnswering waits for the answers under way as long as for handlers whose ctx has ended: theirs has ended, too.
+func (w *worker) stopAnswering(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, returnGrace)
+	defer cancel()
+	w.answerer.Stop(ctx)
 }
 
 // reportHistory brings what is left of history to Redis. What cannot be reported soon is lost.

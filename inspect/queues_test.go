@@ -142,7 +142,7 @@ func TestReadsAsJSON(t *testing.T) {
 		"a worker": {inspect.WorkerInfo{ID: "w", PID: 7, Started: at, AsOf: at, Queues: []string{"a"},
 			Running: []inspect.RunningJob{{ID: "j", Name: "a", Since: at,
 				CheckIn: "half", Progress: json.RawMessage(`{"n":1}`), CheckAt: at}}},
-			`{"id":"w","pid":7,"started":"2023-11-14T22:13:20Z","as_of":"2023-11-14T22:13:20Z","concurrency":0,"queues":["a"],"alive":false,
+			`{"id":"w","pid":7,"started":"2023-11-14T22:13:20Z","as_of":"2023-11-14T22:13:20Z","concurrency":0,"queues":["a"],"alive":false,"load":{"one":0,"five":0,"fifteen":0},
 			"running":[{"id":"j","name":"a","since":"2023-11-14T22:13:20Z","check_in":"half","progress":{"n":1},"check_at":"2023-11-14T22:13:20Z"}]}`},
 		"counts": {inspect.Counts{Queued: 1, AsOf: at},
 			`{"queued":1,"running":0,"scheduled":0,"retrying":0,"stalled":0,"dead":0,"queues":0,"workers":0,"as_of":"2023-11-14T22:13:20Z"}`},

@@ -40,7 +40,8 @@ func newWorkersCommand(a *cli.App) *cobra.Command {
 	for _, either := range []*cobra.Command{cmd, list} {
 		either.Flags().BoolVar(&gone, "stopped", false, "list those that have stopped or died within a week")
 	}
-	cmd.AddCommand(list, newWorkersShowCommand(a), newWorkersPingCommand(a), newWorkersWaitCommand(a))
+	cmd.AddCommand(list, newWorkersShowCommand(a), newWorkersPingCommand(a), newWorkersWaitCommand(a),
+		newWorkersAskCommand(a))
 	for _, order := range workerOrders {
 		cmd.AddCommand(newWorkerOrderCommand(a, order))
 	}

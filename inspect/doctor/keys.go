@@ -42,6 +42,7 @@ var typeOf = map[string]string{
 var typeOfEach = map[string]string{
 	"queue": "list", "wake": "list", "completion": "list", "running": "set", "rate": "string",
 	"log": "list", "state": "string", "stats": "hash", "taken": "hash", "ended": "zset", "details": "hash",
+	"question": "string", "answer": "string",
 }
 
 // wantedType returns the type that a key should have, "" for one that is not known.

@@ -58,7 +58,12 @@ func (k *keys) queue(name string) *queueKeys {
 func (k *keys) shelf(shelf Shelf) string      { return k.prefix + string(shelf) }
 func (k *keys) log(id string) string          { return k.prefix + "log:" + id }
 func (k *keys) state(id string) string        { return k.prefix + "state:" + id }
+func (k *keys) question(token string) string  { return k.prefix + "question:" + token }
 func (k *keys) completion(name string) string { return k.prefix + "completion:" + name }
+
+func (k *keys) answer(token, worker string) string {
+	return k.prefix + "answer:" + token + ":" + worker
+}
 
 // ended are the keys of jobs of a name that have ended in a state: which ones, and the details of each.
 func (k *keys) ended(state, name string) (ids, details string) {

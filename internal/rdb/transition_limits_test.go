@@ -56,6 +56,16 @@ func limiting() []transition {
 			}},
 		{name: "command", script: "worker/command", prepare: holding, send: command(rdb.CommandQuiet)},
 		{name: "command, at once", script: "worker/command", prepare: holding, send: command(rdb.CommandNow)},
+		{name: "command, ask", script: "worker/command", prepare: holding,
+			send: func(_ *site, store *rdb.Store) (any, error) {
+				return store.Ask(background, "t1", []string{"w1"})
+			}},
+		{name: "command, answered", script: "worker/command", prepare: func(t *testing.T, s *site) {
+			holding(t, s)
+			s.cmd(t, "HSET", "worker:w1:info", "asked", "t0 t1 t2")
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			return nil, store.Answer(background, "w1", "t1", "x", time.Minute)
+		}},
 		{name: "command, resume", script: "worker/command", prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "HSET", "worker:w1:info", "wanted", "pause")
@@ -109,6 +119,7 @@ func callsOfLimits(r *recorder) {
 	ignore(store.SetRule(background, "a", "", "0", true))
 	ignore(rdb.NewStore(oneClaim{r}, "ns").Fill(background, "a"))
 	ignore(store.SendCommand(background, "W", rdb.CommandPause))
+	ignore(store.Ask(background, "T", []string{"W"}))
 	ignore(store.Purge(background, "a", 1, []string{"x"}))
 }
 

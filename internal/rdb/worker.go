@@ -135,6 +135,7 @@ type Pulse struct {
 	Flags    int               // how many jobs of the namespace are to be cancelled: see Store.Flagged
 	Wanted   string            // what somebody wants it to do: pause, quiet, stop or now, else empty
 	Workers  int               // how many are registered
+	Asked    string            // tokens of questions that it has not answered, with blanks between
 	Outdated error             // an *OutdatedError where a newer program has changed the layout
 	Along    []redisconn.Reply // to the calls that were sent along
 }
@@ -189,6 +190,7 @@ func (w *Worker) Beat(ctx context.Context, conn redisconn.Conn, beat Beat) (Puls
 	pulse.Called = r.Number() == 1
 	pulse.Workers = int(r.Number())
 	pulse.Outdated = k.outdated(r.Text())
+	pulse.Asked = r.Text()
 	return pulse, r.Err()
 }
 

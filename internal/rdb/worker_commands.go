@@ -34,7 +34,7 @@ func CommandedWorker(message []byte) (worker string, is bool) {
 func (s *Store) SendCommand(ctx context.Context, worker string, command Command) (bool, error) {
 	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{
 		Script: commandScript, Keys: []string{s.keys.workers, s.keys.worker(worker).info, s.keys.control},
-		Args: []any{worker, string(command)},
+		Args: []any{worker, string(command), ""},
 	})
 	n, _ := value.(int64)
 	return n == 1, err

@@ -184,6 +184,18 @@ var limitScripts = []mutant{
 		Tests:  unmodelled("TestWhatIsWantedOfAWorker"),
 	},
 	{
+		Name: "command-ask-without-end", File: "lua/worker/command.lua",
+		Before: "if count >= 100 then return -1 end",
+		Breaks: "what is asked of a worker that does not answer is bounded",
+		Tests:  unmodelled("TestAWorkerIsAskedOnce"),
+	},
+	{
+		Name: "command-ask-twice", File: "lua/worker/command.lua",
+		Before: "if command == 'ask' and #others == count then", After: "if command == 'ask' then",
+		Breaks: "a question that is sent twice is there once",
+		Tests:  unmodelled("TestAWorkerIsAskedOnce"),
+	},
+	{
 		Name: "command-of-nobody", File: "lua/worker/command.lua",
 		Before: "if redis.call('SISMEMBER', workers, worker) == 0 then return 0 end",
 		Breaks: "nothing is stored for a worker that is not there",
