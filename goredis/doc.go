@@ -4,6 +4,17 @@
 //	client := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "shop", SentinelAddrs: sentinels})
 //	pool := work.NewWorkerPool(nil, 10, work.WorkerOptions{Connection: goredis.Connection(client)})
 //
+// Who has no client of its own imports the package for its DSNs, which then work wherever a DSN does:
+//
+//	import _ "github.com/265d0351/work/goredis"
+//
+//	redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/MASTER?db=0&sentinel_password=...
+//	redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT?tls=true&tls_ca=/etc/ca.pem
+//
+// They take the options of redis:// in their query, tls=true in place of rediss://, and db, of Sentinel only. User and
+// password are those of the servers; those of the Sentinels are sentinel_user and sentinel_password. What cannot be is
+// an error.
+//
 // Who has a DSN for a single server needs none of this. It is a module of its own, so that go-redis is downloaded by
 // those who use it.
 //
@@ -25,7 +36,7 @@
 //
 // # What is not there yet
 //
-//   - DSNs for Sentinel and Cluster.
+//   - The command line does not take the DSNs.
 //   - What a failover lost is not noticed by itself: Redis acknowledges writes before its replicas have them, unless
 //     enqueues ask for [github.com/265d0351/work.WaitReplicas].
 //   - Pub/sub is the classic kind, which a cluster tells to all of its servers.

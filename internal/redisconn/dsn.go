@@ -40,6 +40,7 @@ type endpoint struct {
 	idleTimeout     time.Duration
 	maxConnLifetime time.Duration // 0: no limit
 	tls             *tls.Config   // nil: plain
+	own             []string      // options of the scheme that are read elsewhere
 }
 
 var schemes = struct {
@@ -66,7 +67,11 @@ func Open(dsn string) (Driver, error) {
 	open := schemes.open[u.Scheme]
 	schemes.Unlock()
 	if open != nil {
-		return open(u)
+		driver, err := open(u)
+		if err != nil && strings.HasPrefix(u.Scheme, severalPrefix) {
+			return nil, refusedDSN(dsn, err)
+		}
+		return driver, err
 	}
 	e, err := newEndpoint(u)
 	if err != nil {
@@ -90,13 +95,20 @@ func parseDSN(dsn string) (*url.URL, error) {
 	if err := checkScheme(scheme, knownSchemes()); err != nil {
 		return nil, err
 	}
-	u, err := url.Parse(dsn)
-	if err != nil {
-		return nil, errors.New("is not a valid URL: the form is redis://USER:PASSWORD@HOST:PORT/DB; " + encodeRemedy)
-	}
 	authority := rest
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
 		authority = rest[:end]
+	}
+	one, hosts, err := oneHost(scheme, authority)
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(scheme + "://" + one + rest[len(authority):])
+	if err != nil {
+		return nil, errors.New("is not a valid URL: the form is redis://USER:PASSWORD@HOST:PORT/DB; " + encodeRemedy)
+	}
+	if hosts != "" {
+		u.Host = hosts
 	}
 	if strings.Contains(rest[len(authority):], "@") { // a password with a slash was cut in two
 		return nil, errors.New("has an @ after its host: " + encodeRemedy)
@@ -147,6 +159,9 @@ func checkScheme(scheme string, known []string) error {
 	}
 	if scheme == "memory" {
 		return errors.New(`needs the embedded Redis: import _ "github.com/265d0351/work/embedded"`)
+	}
+	if scheme == "redis+sentinel" || scheme == "redis+cluster" {
+		return errors.New(`needs go-redis: import _ "github.com/265d0351/work/goredis"`)
 	}
 	return fmt.Errorf("has the scheme %q%s: use one of %s", scheme, didYouMean(scheme, known),
 		strings.Join(known, ", "))

@@ -37,7 +37,8 @@ func knownOptions() []string {
 // setOptions checks every key of the query and applies the sizes and times. A value that is quoted in an error is that
 // of a key known to hold no secret.
 func (e *endpoint) setOptions(query url.Values) error {
-	known := knownOptions()
+	known := append(knownOptions(), e.own...)
+	slices.Sort(known)
 	for _, key := range slices.Sorted(maps.Keys(query)) {
 		switch {
 		case !slices.Contains(known, key):
@@ -45,7 +46,7 @@ func (e *endpoint) setOptions(query url.Values) error {
 				strings.Join(known, ", "))
 		case len(query[key]) > 1:
 			return fmt.Errorf("has the option %s %d times: keep one", key, len(query[key]))
-		case key == "db" && e.network != "unix":
+		case key == "db" && e.network == "tcp":
 			return fmt.Errorf("has the option db: write the database into the path, as in redis://%s/%s", e.addr,
 				query.Get(key))
 		}
