@@ -282,6 +282,6 @@ func (w *worker) poll(ctx context.Context) {
 	if d := w.daemons; d != nil {
 		d.scheduler.Told(0)
 		d.retrier.Told(0)
-		d.periodic.Wake()
+		d.periodic.Look(ctx) // its ticks are jobs that wait then, which a drain knows of
 	}
 }

@@ -28,13 +28,14 @@ type PeriodicEnqueuer struct {
 
 	mu       sync.Mutex
 	leased   bool
-	stale    bool      // the schedules have to be read
-	loaded   string    // the revision of those that were read
-	lost     bool      // Redis may have forgotten what this pool declares
-	redis    time.Time // what the clock of Redis showed
-	seen     time.Time // when
-	pending  bool      // others may still declare what this pool's service no longer has
-	withdrew time.Time // when that was looked at last
+	stale    bool            // the schedules have to be read
+	loaded   string          // the revision of those that were read
+	lost     bool            // Redis may have forgotten what this pool declares
+	redis    time.Time       // what the clock of Redis showed
+	seen     time.Time       // when
+	pending  bool            // others may still declare what this pool's service no longer has
+	withdrew time.Time       // when that was looked at last
+	looks    []chan struct{} // each is closed by the round that follows
 
 	known []*scheduled // of the loop
 }
@@ -116,6 +117,32 @@ func (e *PeriodicEnqueuer) Wake() {
 	}
 }
 
+// Look has it look what is due, and returns when it has, or ctx has ended.
+func (e *PeriodicEnqueuer) Look(ctx context.Context) {
+	looked := make(chan struct{})
+	e.mu.Lock()
+	e.looks = append(e.looks, looked)
+	e.mu.Unlock()
+	e.Wake()
+	select {
+	case <-looked:
+	case <-ctx.Done():
+	}
+}
+
+// looked returns what ends the looks that were asked for before the round that it is called for.
+func (e *PeriodicEnqueuer) looked() func() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	looks := e.looks
+	e.looks = nil
+	return func() {
+		for _, look := range looks {
+			close(look)
+		}
+	}
+}
+
 // Run enqueues what is due until ctx ends.
 func (e *PeriodicEnqueuer) Run(ctx context.Context) {
 	timer := time.NewTimer(0)
@@ -128,7 +155,9 @@ func (e *PeriodicEnqueuer) Run(ctx context.Context) {
 		case <-e.wakeup:
 		case <-timer.C:
 		}
+		looked := e.looked()
 		rest, err := e.Round(ctx)
+		looked()
 		if ctx.Err() != nil {
 			return // a stop cut it off: no trouble
 		}
