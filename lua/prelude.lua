@@ -334,6 +334,13 @@ local function mark(c, id)
   return ours and ours:match('^%d+') .. '.5' == time and ours or time
 end
 
+-- is_ours tells whether somebody holds a job by this package: its tokens have 20 digits, which no time of others has.
+local function is_ours(c, id)
+  local marked = mark(c, id)
+  if not marked or not marked:find('%.' .. ('%d'):rep(20) .. '$') then return false end
+  return c.sorted or redis.call('LPOS', c.running, id)
+end
+
 -- hold claims a job, and returns the mark.
 local function hold(c, id, token)
   local time = ms(now())

@@ -139,3 +139,43 @@ func TestJobsThatStandNowhereInALargeFeed(t *testing.T) {
 		assert.Empty(t, maintain())
 	})
 }
+
+// A program that stands between two commands of its put when the job is adopted goes on, and the job runs once.
+func TestAJobThatIsPutInWhileItIsAdoptedRunsOnce(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, k *kit) {
+		for _, form := range []thoonk.Form{thoonk.FormContract, thoonk.FormSorted, thoonk.FormHash} {
+			name := "j" + string(form)
+			k.create(name, thoonk.Config{Kind: thoonk.KindJob, Form: form})
+			feed := k.jobsOf(k.client, name)
+			k.cmd("HSET", "feed.items:"+name, "x", `"v"`)
+			done, err := feed.Maintain(k.ctx(), thoonk.Patience{MaxAge: time.Hour})
+			require.NoError(t, err)
+			require.Equal(t, []string{"x"}, done.Adopted)
+			k.cmd("LPUSH", "feed.ids:"+name, "x")
+			k.pass(2 * time.Millisecond)
+			_, err = feed.Maintain(k.ctx(), thoonk.Patience{MaxAge: time.Millisecond})
+			require.NoError(t, err)
+			assert.Equal(t, "waiting x, running, stalled", k.state(feed), form)
+		}
+	})
+}
+
+// Maintenance of other programs may put a second copy of an id beside a claim.
+func TestASecondCopyOfAClaimedJobIsDropped(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, k *kit) {
+		for _, form := range []thoonk.Form{thoonk.FormContract, thoonk.FormSorted, thoonk.FormHash} {
+			name := "j" + string(form)
+			k.create(name, thoonk.Config{Kind: thoonk.KindJob, Form: form})
+			feed := k.jobsOf(k.client, name)
+			k.put(feed, "x")
+			first := k.claim(feed)
+			k.cmd("LPUSH", "feed.ids:"+name, "x")
+			_, err := feed.Get(k.ctx(), thoonk.NoWait)
+			require.ErrorIs(t, err, thoonk.ErrEmpty, form)
+			require.NoError(t, feed.Cancel(k.ctx(), first.Held), form)
+			require.NoError(t, feed.Finish(k.ctx(), k.claim(feed).Held), "what was given back is claimed again")
+		}
+	})
+}

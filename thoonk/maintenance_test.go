@@ -3,6 +3,7 @@ package thoonk_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -242,5 +243,29 @@ func TestKilledWorkersLoseAndDoubleNothing(t *testing.T) {
 			assert.Equal(t, 1, n, id)
 		}
 		assert.Equal(t, []string{"feed.config:a", "feeds"}, k.keys())
+	})
+}
+
+// The claims of a large feed are looked through in one go: none of them is looked for in the list of all.
+func TestManyClaimsAreMaintained(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, k *kit) {
+		feed := k.jobs("j")
+		const many = 20_000
+		items, ids, claims := make([]any, 0, 2*many), make([]any, 0, many), make([]any, 0, 2*many)
+		for i := range many {
+			id := strconv.Itoa(i)
+			items, ids = append(items, id, `"x"`), append(ids, id)
+			claims = append(claims, id, "1000.00000000000000000001")
+		}
+		k.cmd("HSET", "feed.items:j", items...)
+		k.cmd("LPUSH", "feed.running:j", ids...)
+		k.cmd("HSET", "feed.claimed:j", claims...)
+		done, err := feed.Maintain(k.ctx(), thoonk.Patience{MaxAge: time.Hour})
+		require.NoError(t, err)
+		assert.Len(t, done.Cancelled, many)
+		running, err := feed.Running(k.ctx())
+		require.NoError(t, err)
+		assert.Empty(t, running)
 	})
 }

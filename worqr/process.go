@@ -27,10 +27,18 @@ type Process struct {
 	dropping sync.Mutex
 
 	// guarded by the client's mu
-	unsure   bool // a finish or stop of it was not answered
-	settling int  // calls of finish and stop under way
-	missed   bool // the last look did not find it
+	unsure   map[outcome]bool // one of these was not answered
+	settling int              // calls of finish and stop under way
+	missed   bool             // the last look did not find it
 }
+
+// outcome is how the worker ends a process.
+type outcome int
+
+const (
+	finished outcome = iota
+	putBack
+)
 
 // Context ends when the process does, with the reason as its cause: [ErrCancelled], [ErrLapsed], [ErrProcessEnded],
 // [ErrProcessGone] for one that was found to be taken away, [ErrClosed]. The released program takes processes away
@@ -61,14 +69,14 @@ func (p *Process) FinishJSON(ctx context.Context, result json.RawMessage) error 
 }
 
 func (p *Process) finish(ctx context.Context, done []byte) error {
-	return p.client.settle(ctx, p, func(ctx context.Context) (bool, error) {
+	return p.client.settle(ctx, p, finished, func(ctx context.Context) (bool, error) {
 		return p.client.store.Finish(ctx, p.key, p.Task, done)
 	})
 }
 
 // Stop is [Client.StopTask] of it.
 func (p *Process) Stop(ctx context.Context) error {
-	return p.client.settle(ctx, p, func(ctx context.Context) (bool, error) {
+	return p.client.settle(ctx, p, putBack, func(ctx context.Context) (bool, error) {
 		moved, err := p.client.store.Requeue(ctx,
 			worqrdb.Requeue{Worker: p.key.Worker, Queue: p.Queue, Processes: []string{p.ID}})
 		return moved.Back+moved.Cancelled > 0, err
@@ -165,9 +173,10 @@ func (c *Client) StopTask(ctx context.Context, process string) error {
 	return p.Stop(ctx)
 }
 
-// settle ends a process by a call that tells whether it was there. One that is gone after a call without an answer was
-// ended by that call.
-func (c *Client) settle(ctx context.Context, p *Process, call func(ctx context.Context) (bool, error)) error {
+// settle ends a process by a call that tells whether it was there. One that is gone after a call for the same outcome,
+// without an answer, was ended by that call.
+func (c *Client) settle(ctx context.Context, p *Process, as outcome,
+	call func(ctx context.Context) (bool, error)) error {
 	c.mu.Lock()
 	p.settling++
 	c.mu.Unlock()
@@ -178,8 +187,13 @@ func (c *Client) settle(ctx context.Context, p *Process, call func(ctx context.C
 	})
 	c.mu.Lock()
 	p.settling--
-	p.unsure = p.unsure || doubt
-	if !ended && !p.unsure && err == nil {
+	if doubt && p.unsure == nil {
+		p.unsure = map[outcome]bool{}
+	}
+	if doubt {
+		p.unsure[as] = true
+	}
+	if !ended && !p.unsure[as] && err == nil {
 		err = &ProcessError{ID: p.ID}
 	}
 	over := err == nil || errors.Is(err, ErrProcessGone)

@@ -2,6 +2,7 @@ package worqr_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -256,4 +257,44 @@ func TestAFinishUnderWayIsNoProcessThatWasTakenAway(t *testing.T) {
 		require.NoError(t, <-finished)
 		assert.ErrorIs(t, cause(p), worqr.ErrProcessEnded)
 	})
+}
+
+// One outcome is no answer to another: the task that was put back waits, and a finish that finds it gone says so.
+func TestAFinishAfterAStopWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	outcomes := map[string]func(p *worqr.Process) error{
+		"worqr/requeue": func(p *worqr.Process) error { return p.Stop(context.Background()) },
+		"worqr/finish":  func(p *worqr.Process) error { return p.Finish(context.Background(), nil) },
+	}
+	for first, end := range outcomes {
+		for second, again := range outcomes {
+			t.Run(first+" then "+second, func(t *testing.T) {
+				t.Parallel()
+				onEach(t, func(t *testing.T, s *site) {
+					var losing atomic.Bool
+					options := s.options()
+					options.CallTimeout = 200 * time.Millisecond
+					c := s.hooked(options, &hooks{after: func(name string) error {
+						if name == first && losing.Load() {
+							return errLost
+						}
+						return nil
+					}})
+					require.NoError(t, c.Start(t.Context()))
+					require.NoError(t, c.StartWork(t.Context(), "q"))
+					s.enqueue("q", "t")
+					p, err := c.StartTask(t.Context(), "q")
+					require.NoError(t, err)
+					losing.Store(true)
+					require.Error(t, end(p))
+					losing.Store(false)
+					if first == second {
+						require.NoError(t, again(p), "the first one counted")
+						return
+					}
+					require.ErrorIs(t, again(p), worqr.ErrProcessGone)
+				})
+			})
+		}
+	}
 }

@@ -60,7 +60,7 @@ func limiting() []transition {
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				return store.Ask(background, "t1", []string{"w1"})
 			}},
-		{name: "command, answered", script: "worker/command", prepare: func(t *testing.T, s *site) {
+		{name: "command, answered", script: "worker/command", storing: true, prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "HSET", "worker:w1:info", "asked", "t0 t1 t2")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {

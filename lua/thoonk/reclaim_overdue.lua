@@ -3,6 +3,11 @@
 -- A running job without a time of its claim (its worker of another program died in between) gets the present one, and
 -- so the same patience as the others. What was retracted is removed, and never put back.
 --
+-- The oldest claims are at the tail of their list, and best named first: then none is looked for in the whole of it.
+-- What is left in the hash of a claim that is over goes when it is too old. A claim that is not ours may be of a job
+-- that its program has put back, or was just putting in: that one is looked for among the 10,000 at either end of those
+-- that wait.
+--
 -- KEYS[1] feeds, KEYS[2] feed.config:<feed>, KEYS[3] feed.ids:<feed>, KEYS[4] feed.items:<feed>,
 -- KEYS[5] feed.running:<feed>, KEYS[6] feed.claimed:<feed>, KEYS[7] feed.cancelled:<feed>, KEYS[8] feed.stalled:<feed>,
 -- KEYS[9] feed.publishes:<feed>, KEYS[10] feed.tokens:<feed>, KEYS[11] feed.published:<feed>,
@@ -26,15 +31,20 @@ local set = as_set(stalled, known, publishes)
 local present, waiting, parked = now(), {}, {}
 redis.call('PERSIST', claimed)
 
+local function waits(id)
+  return redis.call('LPOS', ids, id, 'MAXLEN', 10000) or redis.call('LPOS', ids, id, 'RANK', -1, 'MAXLEN', 10000)
+end
+
 local function reclaim(id)
-  if redis.call('LREM', running, 1, id) + release(c, id) == 0 then return end
+  local mine = (mark(c, id) or ''):find('%.' .. ('%d'):rep(20) .. '$')
+  if redis.call('LREM', running, -1, id) + release(c, id) == 0 then return end
   if redis.call('HEXISTS', items, id) == 0 then return forget_cancels(cancelled, id) end
   if times and cancels(cancelled, id) >= times then
     park(stalled, id, set, cancelled, published)
     parked[#parked + 1] = id
   else
     count_cancel(cancelled, id)
-    redis.call('LPUSH', ids, id)
+    if mine or not waits(id) then redis.call('LPUSH', ids, id) end
     waiting[#waiting + 1] = id
   end
 end
@@ -42,15 +52,12 @@ end
 for i = 5, #ARGV do
   local id = ARGV[i]
   local since = tonumber(mark(c, id) or '')
-  local held = c.sorted and since or redis.call('LPOS', running, id)
   if since and since < 1e11 then since = since * 1000 end -- other programs write seconds
   if redis.call('HEXISTS', items, id) == 0 or since and present - since >= age then
     reclaim(id)
-  elseif not held then
-    release(c, id) -- of which only a time or a token is left
   elseif not since and c.sorted then
-    redis.call('ZADD', claimed, ms(present), id)
-  elseif not since then
+    release(c, id) -- of which only a token is left
+  elseif not since and redis.call('LPOS', running, id) then
     redis.call('HSET', claimed, id, ms(present))
   end
 end

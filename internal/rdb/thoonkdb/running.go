@@ -47,8 +47,7 @@ func (f *Feed) ReclaimOverdue(ctx context.Context, known string, age Age) (waiti
 	if err != nil {
 		return nil, nil, err
 	}
-	slices.Sort(candidates)
-	for page := range slices.Chunk(slices.Compact(candidates), rdb.MaxBatch) {
+	for page := range slices.Chunk(candidates, rdb.MaxBatch) {
 		one, two, err := f.reclaimPage(ctx, known, age, page)
 		waiting, stalled = append(waiting, one...), append(stalled, two...)
 		if err != nil {
@@ -82,7 +81,8 @@ func (f *Feed) reclaimPage(ctx context.Context, known string, age Age, ids []str
 	return r.Texts(), r.Texts(), r.Err()
 }
 
-// candidates are all ids that are claimed, or of which something of a claim is left.
+// candidates are all ids that are claimed, or of which something of a claim is left, each once: those of the list of
+// claims first, from its tail on.
 func (f *Feed) candidates(ctx context.Context) ([]string, error) {
 	replies, err := f.replies(ctx, of("LRANGE", f.running, 0, -1), of("HKEYS", f.claimed),
 		of("ZRANGE", f.claimed, 0, -1), of("HKEYS", f.tokens))
@@ -90,7 +90,8 @@ func (f *Feed) candidates(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	var ids []string
-	for _, reply := range replies {
+	seen := map[string]bool{}
+	for n, reply := range replies {
 		list, err := optional(reply) // the script refuses what fits no form
 		if err != nil {
 			return nil, err
@@ -102,7 +103,14 @@ func (f *Feed) candidates(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, some...)
+		if n == 0 {
+			slices.Reverse(some)
+		}
+		for _, id := range some {
+			if !seen[id] {
+				ids, seen[id] = append(ids, id), true
+			}
+		}
 	}
 	return ids, nil
 }

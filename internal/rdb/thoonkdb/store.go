@@ -60,7 +60,10 @@ type NewConfig struct {
 // Create makes a feed known, with its config. It returns false if there is one.
 func (f *Feed) Create(ctx context.Context, config NewConfig, instance string) (bool, error) {
 	return f.flag(ctx, redisconn.Call{
-		Script: createScript, Keys: []string{f.store.feeds(), f.config, f.store.prefix + "newfeed", f.publishes},
+		Script: createScript,
+		Keys: []string{
+			f.store.feeds(), f.config, f.store.prefix + "newfeed", f.publishes, f.tokens, f.counts,
+		},
 		Args: []any{f.name, config.Content, instance, config.Released},
 	})
 }
