@@ -47,6 +47,7 @@ type engine struct {
 	numbers    atomic.Int64   // of fetches
 	requeued   *requeue.Order // what was given back
 	undeclared atomic.Bool    // Redis may have forgotten the limits
+	missing    atomic.Bool    // some of them may have gone with their queues
 	ordered    atomic.Bool    // an operator has the pool stop
 	idled      atomic.Bool    // the pool stops since it had nothing to do
 	delivered  atomic.Int64   // jobs that fetches have brought
@@ -114,7 +115,11 @@ func (e *engine) declareLimits(ctx context.Context) error {
 
 // declareLimitsOf declares the limits of some names. An event tells where another service has declared another limit.
 func (e *engine) declareLimitsOf(ctx context.Context, names []string) error {
-	d := limit.Declaration{
+	return e.declaration().Declare(ctx, names)
+}
+
+func (e *engine) declaration() *limit.Declaration {
+	return &limit.Declaration{
 		Store: e.store, Service: e.service(),
 		Limit: func(name string) rdb.Limit { return limit.Spec(e.registered[name].options.Limit).Stored() },
 		Replaced: func(name string, now, before rdb.Rule) {
@@ -123,11 +128,32 @@ func (e *engine) declareLimitsOf(ctx context.Context, names []string) error {
 				Former:  Limit(limit.SpecOf(before.Code)).String(), FormerService: before.Service})
 		},
 	}
-	return d.Declare(ctx, names)
+}
+
+// declareMissing declares limits of which nothing is known any more, after a worker was taken for dead: whoever
+// destroyed a queue meanwhile has removed the limit with it. Others stay: a newer program may have declared them. What
+// fails is tried again with the next heartbeat.
+func (e *engine) declareMissing(ctx context.Context) error {
+	var names []string
+	for name, registration := range e.registered {
+		if registration.options.Limit != (Limit{}) && !registration.withdrawn.Load() {
+			names = append(names, name)
+		}
+	}
+	d := e.declaration()
+	d.Missing = true
+	err := d.Declare(ctx, names)
+	e.missing.Store(err != nil)
+	return err
 }
 
 // declareAgain declares the limits once more after Redis has lost its data.
 func (e *engine) declareAgain(ctx context.Context) error {
+	if e.missing.Load() {
+		if err := e.declareMissing(ctx); err != nil {
+			return err
+		}
+	}
 	if !e.undeclared.Load() {
 		return nil
 	}

@@ -177,6 +177,7 @@ func (w *worker) rejoin(old *session) error {
 	if err := w.register(ctx, next, old.rdb.ID); err != nil {
 		return fmt.Errorf("this worker was declared dead and cannot register again: %w", err)
 	}
+	_ = w.engine.declareMissing(ctx) // before anything of its names begins; a heartbeat tries again
 	w.mu.Lock()
 	w.former = append(w.former, old)
 	w.mu.Unlock()

@@ -50,7 +50,8 @@ type DestroyReport struct {
 // waits for a job learns that it was deleted or cancelled, and completion queues too. What is enqueued meanwhile goes
 // as well, or stays in a queue that begins anew: see [DestroyReport]. What schedules enqueue comes again: remove them
 // first. Workers that are there go on serving the name and keep the limit that their code declares, and list it
-// again within minutes. Locks for a time stay until that is over.
+// again within minutes; so does one that is cut off, and one that comes back after it was taken for dead. Locks for a
+// time stay until that is over.
 //
 // It goes in steps of at most 500 jobs, so that a queue of millions holds nobody up, and keeps no note of how far it
 // is: after an error, or when the program has died, the queue has less in it and is paused; call it again. Two calls at

@@ -301,25 +301,27 @@ func (q *Queue) forgetCounts(ctx context.Context) error {
 	return q.Store.ForgetErrorGroups(ctx, digests)
 }
 
-// forget removes the queue from the lists, and last what restrains it: what workers that are there have declared stays,
-// or what is enqueued next would run without their limit.
+// forget removes the queue from the lists, and last what restrains it: what workers have declared stays, or what is
+// enqueued next would run without their limit. A worker counts without a heartbeat too: it may only be cut off. The
+// limit is marked before workers are looked for: whoever registers after that declares it anew, which removes the mark.
 func (q *Queue) forget(ctx context.Context) (bool, error) {
-	serving, err := q.Store.Serving(ctx)
+	if err := limit.One(ctx, q.Store, q.Name, limit.Leave); err != nil {
+		return false, err
+	}
+	ids, err := q.Store.Registered(ctx)
 	if err != nil {
 		return false, err
 	}
-	unserved := serving[q.Name] == 0
-	forgotten, err := q.Store.ForgetQueue(ctx, q.Name, unserved, q.Due)
+	serving, err := q.Store.ServedBy(ctx, ids)
 	if err != nil {
 		return false, err
 	}
-	return forgotten, limit.One(ctx, q.Store, q.Name, func(rule *rdb.Rule) {
-		if unserved {
-			*rule = rdb.Rule{}
-			return
-		}
-		rule.Paused, rule.Operator, rule.Limit = false, false, rule.Code
-	})
+	served := serving[q.Name] > 0
+	forgotten, err := q.Store.ForgetQueue(ctx, q.Name, !served, q.Due)
+	if err != nil {
+		return false, err
+	}
+	return forgotten, limit.One(ctx, q.Store, q.Name, func(rule *rdb.Rule) { limit.Left(rule, served) })
 }
 
 // Count counts what Run would remove. It looks at all names of jobs that are scheduled, to be retried, stalled or dead,

@@ -16,6 +16,7 @@ type Declaration struct {
 	Service  string
 	Limit    func(name string) rdb.Limit // of a job; the zero value is none
 	Replaced func(name string, now, before rdb.Rule)
+	Missing  bool // only where no code declares one: nothing is replaced, and nothing taken away
 }
 
 // Declare makes the limits of names in Redis those that the code says, where no operator has set others.
@@ -26,6 +27,8 @@ func (d *Declaration) Declare(ctx context.Context, names []string) error {
 
 func (d *Declaration) apply(name string, rule *rdb.Rule) {
 	switch limit := d.Limit(name); {
+	case d.Missing && rule.Service != "" && !leaves(rule):
+		return
 	case limit != rdb.Limit{}:
 		rule.Service, rule.Code = d.Service, limit
 	case rule.Service != d.Service: // another service's
@@ -39,7 +42,7 @@ func (d *Declaration) apply(name string, rule *rdb.Rule) {
 }
 
 func (d *Declaration) changed(name string, before rdb.Rule) {
-	if limit := d.Limit(name); limit != (rdb.Limit{}) && before.Service != "" && before.Code != limit {
+	if limit := d.Limit(name); !d.Missing && limit != (rdb.Limit{}) && before.Service != "" && before.Code != limit {
 		d.Replaced(name, rdb.Rule{Service: d.Service, Code: limit}, before)
 	}
 }
