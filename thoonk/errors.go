@@ -11,15 +11,17 @@ import (
 
 // What can be the matter with a call, for errors.Is. Calls about a feed wrap them in a [*FeedError].
 var (
-	ErrClosed     = errors.New("the client is closed")
-	ErrNoFeed     = errors.New("there is no such feed: create it first")
-	ErrExists     = errors.New("there is a feed of that name: open it, or delete it first")
-	ErrNoItem     = errors.New("there is no such item")
-	ErrTaken      = errors.New("an item of that id is in the feed: choose another id, or retract it first")
-	ErrEmpty      = errors.New("nothing came within the timeout")
-	ErrGone       = errors.New("the claim is gone: the job was cancelled, stalled, finished or retracted meanwhile")
+	ErrClosed = errors.New("the client is closed")
+	ErrNoFeed = errors.New("there is no such feed: create it first")
+	ErrExists = errors.New("there is a feed of that name: open it, or delete it first")
+	ErrNoItem = errors.New("there is no such item")
+	ErrTaken  = errors.New("an item of that id is in the feed: choose another id, or retract it first")
+	ErrEmpty  = errors.New("nothing came within the timeout")
+	ErrGone   = errors.New("the claim is gone: it was older than the MaxAge of a maintenance, or the job was " +
+		"cancelled, stalled, finished or retracted meanwhile")
 	ErrNotStalled = errors.New("the job is not stalled, so it cannot be retried")
 	ErrNoResult   = errors.New("no result came within the timeout")
+	ErrEndUnknown = errors.New("the job is gone, and nobody has said how it ended")
 	ErrTooLarge   = errors.New("the item is larger than 64 MiB: store it elsewhere and put its name here")
 
 	// ErrUncertain means that the connection was lost after a queue was asked for an item: one may have been taken out
@@ -109,6 +111,6 @@ func lost(err error) bool {
 
 // answers are errors that an answer of Redis has led to, or that are none of the connection.
 var answers = []error{
-	ErrClosed, ErrNoFeed, ErrExists, ErrNoItem, ErrTaken, ErrEmpty, ErrGone, ErrNotStalled, ErrNoResult, ErrTooLarge,
-	errFickle, errConfig, errForm, thoonkdb.ErrNoFeed, thoonkdb.ErrStale,
+	ErrClosed, ErrNoFeed, ErrExists, ErrNoItem, ErrTaken, ErrEmpty, ErrGone, ErrNotStalled, ErrNoResult, ErrEndUnknown,
+	ErrTooLarge, errFickle, errConfig, errForm, thoonkdb.ErrNoFeed, thoonkdb.ErrStale,
 }

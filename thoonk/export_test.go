@@ -1,5 +1,7 @@
 package thoonk
 
+import "context"
+
 // OnWait makes a client tell when it begins to wait in Redis.
 func OnWait(tell func()) Option {
 	return func(c *Client) error {
@@ -7,3 +9,6 @@ func OnWait(tell func()) Option {
 		return nil
 	}
 }
+
+// Look looks for jobs that have ended unheard, as is done now and then.
+func (j *JobEnds[T, R]) Look(ctx context.Context) { j.endings.lookFor(ctx) }

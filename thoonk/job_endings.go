@@ -11,8 +11,14 @@ import (
 	"github.com/265d0351/work/internal/rdb/thoonkdb"
 )
 
-// lookAtOnce is how many jobs are looked for in one round trip.
-const lookAtOnce = 60
+const (
+	// lookAtOnce is how many jobs are looked for in one round trip.
+	lookAtOnce = 60
+
+	// hearsay is how long the event of an end is waited for after a look that missed the job: it comes by another
+	// connection than the look's answer, which may be the quicker one.
+	hearsay = waitStep / 2
+)
 
 // ending is what came of a job, before it is decoded.
 type ending struct {
@@ -35,8 +41,9 @@ type endings struct {
 // expected is one job.
 type expected struct {
 	tell   func(ending)
-	stored bool    // the put was answered: from then on a job that is not there has ended
-	early  *ending // was heard before that
+	stored bool      // the put was answered: from then on a job that is not there has ended
+	early  *ending   // was heard before that
+	missed time.Time // when a look first found it gone; zero: it was there
 }
 
 func newEndings(f *feed) *endings {
@@ -195,14 +202,18 @@ func (e *endings) lookFor(ctx context.Context) {
 	for page := range slices.Chunk(e.known(), lookAtOnce) {
 		there, err := e.feed.db.Have(ctx, page)
 		if errors.Is(err, thoonkdb.ErrNoFeed) {
-			e.tellAll(ErrNoFeed)
+			for _, id := range e.known() {
+				e.suspect(id, ErrNoFeed)
+			}
 		}
 		if err != nil {
 			return // the next look comes soon
 		}
 		for i, id := range page {
-			if !there[i] {
-				e.tellGone(ctx, id)
+			if there[i] {
+				e.found(id)
+			} else {
+				e.lookForResult(ctx, id)
 			}
 		}
 	}
@@ -220,8 +231,8 @@ func (e *endings) known() (ids []string) {
 	return ids
 }
 
-// tellGone tells of a job that is no longer in the feed, with its result if that was kept.
-func (e *endings) tellGone(ctx context.Context, id string) {
+// lookForResult tells of a job that is no longer in the feed, if its result was kept.
+func (e *endings) lookForResult(ctx context.Context, id string) {
 	result, kept, err := e.feed.db.Result(ctx, id)
 	switch {
 	case err != nil:
@@ -229,6 +240,29 @@ func (e *endings) tellGone(ctx context.Context, id string) {
 	case kept:
 		e.tell(id, ending{result: result.Result})
 	default:
-		e.tell(id, ending{err: ErrNoResult})
+		e.suspect(id, ErrEndUnknown)
+	}
+}
+
+// suspect tells of a job that is gone, unless its event may still be on the way.
+func (e *endings) suspect(id string, why error) {
+	e.mu.Lock()
+	job := e.jobs[id]
+	if job != nil && job.missed.IsZero() {
+		job.missed = time.Now()
+	}
+	late := job != nil && time.Since(job.missed) >= hearsay
+	e.mu.Unlock()
+	if late {
+		e.tell(id, ending{err: why})
+	}
+}
+
+// found notes that a job is there.
+func (e *endings) found(id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if job := e.jobs[id]; job != nil {
+		job.missed = time.Time{}
 	}
 }

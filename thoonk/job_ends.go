@@ -24,8 +24,8 @@ func NewJobEnds[T, R any](jobs *JobFeed[T, R]) *JobEnds[T, R] {
 // Put puts a job as [JobFeed.Put] does, and calls then once when it has ended, whoever ends it. Err is nil where it was
 // finished, with a result or without; [ErrNoItem] where it was retracted, [ErrNoFeed] where its feed was deleted, a
 // [*DecodeError] where its result cannot be read, and [ErrClosed] where the client was closed before. It is
-// [ErrNoResult] where the job is gone and nobody has said why: it was retracted, or ended without a result, while the
-// connection was away or by a program that does not tell.
+// [ErrEndUnknown] where the job is gone and nobody has said how: it was retracted, or ended without a result, while the
+// connection was away or by a program that does not tell. That is told some seconds later, lest it overtakes an event.
 //
 // The calls come from goroutines of the client and hold up each other's, and [Client.Close] waits for them: then must
 // not block, and not close the client. After an error of Put itself then is not called; the job may be in the feed all

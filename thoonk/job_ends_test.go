@@ -103,12 +103,12 @@ func TestAnEndThatNobodyToldIsFound(t *testing.T) {
 			ends[e.ID] = e
 		}
 		assert.Equal(t, ended{ID: "result", Result: "is kept"}, ends["result"])
-		require.ErrorIs(t, ends["silent"].Err, thoonk.ErrNoResult)
+		require.ErrorIs(t, ends["silent"].Err, thoonk.ErrEndUnknown)
 		assert.Empty(t, told)
 
 		k.claim(feed)
 		k.cmd("HDEL", "feed.items:j", "waits") // as programs do that do not tell
-		assert.ErrorIs(t, receive(t, told).Err, thoonk.ErrNoResult)
+		assert.ErrorIs(t, receive(t, told).Err, thoonk.ErrEndUnknown)
 	})
 }
 
