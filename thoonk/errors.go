@@ -93,6 +93,10 @@ func unanswered(err error) bool {
 	return lost(err) && !errors.As(err, &unsent)
 }
 
+// passing tells whether the same call may succeed later: its connection failed, or Redis refuses such calls for a
+// while, as it does in a failover.
+func passing(err error) bool { return lost(err) || redisconn.Passes(err) }
+
 // lost tells whether a call failed by its connection, so that the same call may succeed later.
 func lost(err error) bool {
 	var refused *redisconn.ServerError

@@ -56,7 +56,8 @@ type Claim[T any] struct {
 }
 
 // Get claims the job at the front. Where nothing waits it waits up to the timeout, 0 for ever, [NoWait] not at all, and
-// fails with [ErrEmpty]; or until ctx ends. A job that was claimed while ctx ended is returned.
+// fails with [ErrEmpty]; or until ctx ends. A job that was claimed while ctx ended is returned. What Redis refuses for a
+// while, as in a failover, is tried again for as long, and then the refusal is the error.
 //
 // When the connection is lost just then, its claim is looked for by another one. Where that cannot be done either, Get
 // fails, and [JobFeed.Maintain] gives the job back in its time. A job that cannot be decoded is claimed: Get returns
@@ -109,7 +110,7 @@ func (j *JobFeed[T, R]) recover(ctx context.Context, token string, cause error) 
 			claimed, err = j.db.FindClaim(ctx, token)
 			return err
 		})
-		if err == nil && claimed.Time != "" || !lost(err) && err != nil {
+		if err == nil && claimed.Time != "" || err != nil && !passing(err) {
 			return claimed, err
 		}
 		if !sleep(ctx, pause) {
@@ -153,8 +154,9 @@ func (j *JobFeed[T, R]) AllIDs(ctx context.Context) (ids []string, err error) {
 	return ids, err
 }
 
-// Cancels tells how often a job was claimed and cancelled, or lost to [JobFeed.Maintain], wherever it is now, or fails
-// with [ErrNoItem].
+// Cancels tells how often a job was claimed and cancelled, or lost to [JobFeed.Maintain], or fails with [ErrNoItem]. A
+// retried job begins anew; in the forms of the released programs a stalled one does already, since those forget the
+// count when they stall.
 func (j *JobFeed[T, R]) Cancels(ctx context.Context, id string) (times int, err error) {
 	err = j.read(ctx, func(ctx context.Context) error {
 		n, found, err := j.db.Cancels(ctx, id)

@@ -14,8 +14,8 @@ const DefaultKeep = time.Hour
 // Finish ends a job without a result; one that an earlier job of that id had goes away. It fails with [ErrGone] where
 // the claim is no longer there: then the job is another's, and what this one did may be done twice.
 //
-// An outcome that got no answer is sent again until ctx ends, so give it one that does. A claim that is gone after that
-// counts as ended.
+// An outcome that got no answer, or that Redis refuses for a while as in a failover, is sent again until ctx ends, so
+// give it one that does. A claim that is gone after no answer counts as ended.
 func (j *JobFeed[T, R]) Finish(ctx context.Context, h Held) error { return j.finish(ctx, h, nil, 0) }
 
 // FinishWith ends a job with a result, kept for that time; 0 is [DefaultKeep]. It fails with a [*NameError], and the
@@ -70,7 +70,8 @@ func (j *JobFeed[T, R]) Retract(ctx context.Context, id string) error {
 	})
 }
 
-// settle sends an outcome until it is answered. One for any claim is sent once: a second one could hit another claim.
+// settle sends an outcome until it is answered, and not by a refusal that passes. One for any claim is not sent again
+// after a lost answer: it could hit another claim.
 func (j *JobFeed[T, R]) settle(ctx context.Context, h Held,
 	send func(ctx context.Context, known string, claim thoonkdb.Claim) (bool, error)) error {
 	claim, doubt := thoonkdb.Claim{ID: h.ID, Time: h.mark}, false
@@ -79,7 +80,7 @@ func (j *JobFeed[T, R]) settle(ctx context.Context, h Held,
 			done, err := send(ctx, known, claim)
 			return done || doubt && err == nil, err
 		})
-		if !lost(err) || h.mark == "" {
+		if !passing(err) || lost(err) && h.mark == "" {
 			return err
 		}
 		doubt = doubt || unanswered(err)

@@ -26,11 +26,13 @@ const (
 )
 
 // await tries until it succeeds, and waits in between, at most for the timeout: 0 is for ever. It returns nil, the
-// error of a try, ErrEmpty, or why ctx ended. Those who share a turn wait one for all.
+// error of a try, ErrEmpty, or why ctx ended. A refusal that passes is the error only when the timeout is over. Those
+// who share a turn wait one for all.
 func (c *Client) await(ctx context.Context, timeout time.Duration, turn chan struct{}, w waiting) error {
 	done, err := w.try(ctx)
+	refusal := passingRefusal(err)
 	switch {
-	case done || err != nil:
+	case done || err != nil && (refusal == nil || timeout < 0):
 		return err
 	case timeout < 0:
 		return ErrEmpty
@@ -40,22 +42,38 @@ func (c *Client) await(ctx context.Context, timeout time.Duration, turn chan str
 		ctx = limited
 	}
 	for pause := pauseMin; ; pause = min(2*pause, pauseMax) {
-		if c.wait(ctx, turn, w) == nil {
+		if refusal == nil && c.wait(ctx, turn, w) == nil {
 			pause = pauseMin / 2
 		} else {
-			sleep(ctx, pause) // the connection was lost, or Redis is full: the next try tells whether that is all
+			sleep(ctx, pause) // the connection was lost, or Redis refuses: the next try tells whether that is all
 		}
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return outOfTime(ctx, refusal)
 		}
 		done, err := w.try(ctx)
 		if err != nil && ended(ctx, err) {
-			return context.Cause(ctx)
+			return outOfTime(ctx, refusal)
 		}
-		if done || err != nil {
+		if refusal = passingRefusal(err); refusal == nil && (done || err != nil) {
 			return err
 		}
 	}
+}
+
+// passingRefusal is an error by which Redis says that it will do such a call later, or nil.
+func passingRefusal(err error) error {
+	if redisconn.Passes(err) {
+		return err
+	}
+	return nil
+}
+
+// outOfTime is why ctx ended; where the timeout did that, a refusal says more than that nothing came.
+func outOfTime(ctx context.Context, refusal error) error {
+	if cause := context.Cause(ctx); refusal == nil || !errors.Is(cause, ErrEmpty) {
+		return cause
+	}
+	return refusal
 }
 
 // waiting is what is tried, and how to wait between two tries.
