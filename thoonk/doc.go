@@ -51,7 +51,8 @@
 // it in. They take nothing by waking. They end with their ctx, their timeout, or [Client.Close]; an item that was taken
 // in that moment is still returned. All who wait at one opened queue or job feed share one connection; waiting for a
 // result needs one for each. Every 5 s a wait is begun anew, so an idle one costs a few requests in that time. In a
-// Redis that is full waiting is refused: then they look again each second at the latest.
+// Redis that is full, or is a replica or loads in a failover, waiting is refused: then they look again each second at
+// the latest. A refusal that lasts until the timeout is their error.
 //
 // # Events
 //

@@ -2,7 +2,7 @@ package thoonk
 
 import "context"
 
-// OnWait makes a client tell when it begins to wait in Redis.
+// OnWait makes a client tell when it begins to wait.
 func OnWait(tell func()) Option {
 	return func(c *Client) error {
 		c.waits = tell

@@ -66,6 +66,8 @@ type Due[T any] struct {
 // Get hands out the item that is due for longest; it is due again a period from now. Where none is due it waits up to
 // the timeout, 0 for ever, [NoWait] not at all, and fails with [ErrEmpty]; or until ctx ends.
 //
+// An empty set is looked at each 100 ms at most: the first item of a shorter period may come by that much later.
+//
 // An item goes to one caller per period. What is under way to a program that dies, or over a connection that breaks,
 // comes again when its period is over. One that cannot be decoded is a [*DecodeError], and put off like any other.
 func (r *Recurring[T]) Get(ctx context.Context, timeout time.Duration) (Due[T], error) {
@@ -107,12 +109,16 @@ func (r *Recurring[T]) take(ctx context.Context) (taken thoonkdb.Taken, err erro
 	return taken, err
 }
 
+// emptyStep is how long an empty set is left alone at least: a period may be a millisecond.
+const emptyStep = 100 * time.Millisecond
+
 // pause waits until the next item is due. What is added to an empty set is due a period later, so looking once per
 // period is soon enough; and now and then, since the set may be deleted.
 func (r *Recurring[T]) pause(ctx context.Context, next time.Duration) error {
 	if next < 0 {
-		next = r.period
+		next = max(r.period, emptyStep)
 	}
+	r.client.waits()
 	ctx, end := r.client.within(ctx)
 	defer end()
 	next = min(next, waitStep)

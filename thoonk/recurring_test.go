@@ -3,6 +3,7 @@ package thoonk_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -130,6 +131,20 @@ func TestGetWaitsUntilAnItemIsDueAgain(t *testing.T) {
 		require.ErrorIs(t, receive(t, ended), context.Canceled)
 		_, err := k.recurring("empty", time.Hour).Get(k.ctx(), time.Millisecond)
 		require.ErrorIs(t, err, thoonk.ErrEmpty)
+	})
+}
+
+func TestAnEmptySetIsLookedAtNowAndThen(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, k *kit) {
+		var looks atomic.Int32
+		client := k.open(k.server.DSN(), thoonk.OnWait(func() { looks.Add(1) }))
+		set, err := thoonk.OpenRecurring[string](k.ctx(), client, "r", time.Millisecond, nil)
+		require.NoError(t, err)
+		_, err = set.Get(k.ctx(), 350*time.Millisecond)
+		require.ErrorIs(t, err, thoonk.ErrEmpty)
+		assert.Positive(t, looks.Load())
+		assert.LessOrEqual(t, looks.Load(), int32(4), "in 350 ms, whatever the period")
 	})
 }
 

@@ -13,7 +13,8 @@ type Stats struct {
 
 	Now time.Time // by Redis' clock, as the times below
 	// when the oldest job that has not ended was put in, and the oldest claim was made; zero: there is none, or no time
-	// of it. A queue keeps no such times
+	// of it. A queue keeps no such times: the released programs take its items without removing one, so they would be
+	// left behind
 	OldestPut, OldestClaim time.Time
 
 	Counts Counts
