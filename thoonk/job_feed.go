@@ -56,8 +56,8 @@ type Claim[T any] struct {
 }
 
 // Get claims the job at the front. Where nothing waits it waits up to the timeout, 0 for ever, [NoWait] not at all, and
-// fails with [ErrEmpty]; or until ctx ends. A job that was claimed while ctx ended is returned. What Redis refuses for a
-// while, as in a failover, is tried again for as long, and then the refusal is the error.
+// fails with [ErrEmpty]; or until ctx ends. A job that was claimed while ctx ended is returned. What Redis refuses for
+// a while, as in a failover, is tried again for as long, and then the refusal is the error.
 //
 // When the connection is lost just then, its claim is looked for by another one. Where that cannot be done either, Get
 // fails, and [JobFeed.Maintain] gives the job back in its time. A job that cannot be decoded is claimed: Get returns

@@ -51,8 +51,8 @@ func put[T any](ctx context.Context, f *feed, codec Codec[T], value T, chosen pu
 }
 
 // Get takes the item at the front. Where nothing waits it waits up to the timeout, 0 for ever, [NoWait] not at all, and
-// fails with [ErrEmpty]; or until ctx ends. An item that was taken while ctx ended is returned. What Redis refuses for a
-// while, as in a failover, is tried again for as long, and then the refusal is the error.
+// fails with [ErrEmpty]; or until ctx ends. An item that was taken while ctx ended is returned. What Redis refuses for
+// a while, as in a failover, is tried again for as long, and then the refusal is the error.
 //
 // When the connection is lost just then it fails with [ErrUncertain]. An item that cannot be decoded is out of the
 // queue and in the [*DecodeError].
