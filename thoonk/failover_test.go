@@ -100,13 +100,19 @@ func TestWaitsOutlastAFailover(t *testing.T) {
 	for name, open := range map[string]func(d *demoted) (get, func() error){
 		"jobs": func(d *demoted) (get, func() error) {
 			feed := d.jobs("f")
-			return func(ctx context.Context, timeout time.Duration) error { _, err := feed.Get(ctx, timeout); return err },
-				func() error { _, err := feed.Put(d.ctx(), "x"); return err }
+			get := func(ctx context.Context, timeout time.Duration) error {
+				_, err := feed.Get(ctx, timeout)
+				return err
+			}
+			return get, func() error { _, err := feed.Put(d.ctx(), "x"); return err }
 		},
 		"queue": func(d *demoted) (get, func() error) {
 			queue := d.queue("f")
-			return func(ctx context.Context, timeout time.Duration) error { _, err := queue.Get(ctx, timeout); return err },
-				func() error { _, err := queue.Put(d.ctx(), "x"); return err }
+			get := func(ctx context.Context, timeout time.Duration) error {
+				_, err := queue.Get(ctx, timeout)
+				return err
+			}
+			return get, func() error { _, err := queue.Put(d.ctx(), "x"); return err }
 		},
 	} {
 		t.Run("redis/"+name, func(t *testing.T) {
