@@ -66,7 +66,7 @@ func (q *Queue) Run(ctx context.Context) (Counts, bool, error) {
 		q.clearQueue, q.forgetEnded, q.forgetCounts, func(ctx context.Context) (err error) {
 			forgotten, err = q.forget(ctx)
 			return err
-		}} {
+		}, q.forgetDate} {
 		if err := step(ctx); err != nil {
 			return q.done, false, err
 		}
@@ -317,12 +317,15 @@ func (q *Queue) forget(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	served := serving[q.Name] > 0
-	forgotten, err := q.Store.ForgetQueue(ctx, q.Name, !served, q.Due)
+	forgotten, err := q.Store.ForgetQueue(ctx, q.Name, !served)
 	if err != nil {
 		return false, err
 	}
 	return forgotten, limit.One(ctx, q.Store, q.Name, func(rule *rdb.Rule) { limit.Left(rule, served) })
 }
+
+// forgetDate comes last, when the queue is not paused any more: nobody would go on with a queue that has no date.
+func (q *Queue) forgetDate(ctx context.Context) error { return q.Store.ForgetDate(ctx, q.Name, q.Due) }
 
 // Count counts what Run would remove. It looks at all names of jobs that are scheduled, to be retried, stalled or dead,
 // 500 at a time.

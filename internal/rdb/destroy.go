@@ -12,6 +12,7 @@ import (
 var (
 	forgetEndedScript = redisconn.Load("inspect/forget_ended")
 	forgetQueueScript = redisconn.Load("inspect/forget_queue")
+	forgetDateScript  = redisconn.Load("inspect/forget_date")
 )
 
 // ForgetEnded removes jobs that have ended, oldest first, with outcomes that begin so, and their details: at most
@@ -29,18 +30,14 @@ func (s *Store) ForgetEnded(ctx context.Context, of EndedShelf, beginning string
 }
 
 // ForgetQueue takes a queue out of the lists of queues, if nothing is in it; also out of those names that are known to
-// be served, where no worker serves it. It answers whether it did. The date at which it was to be destroyed goes if it
-// is still the given one; where that is zero, whatever it is.
-func (s *Store) ForgetQueue(ctx context.Context, name string, unserved bool, due time.Time) (bool, error) {
+// be served, where no worker serves it. It answers whether it did.
+func (s *Store) ForgetQueue(ctx context.Context, name string, unserved bool) (bool, error) {
 	k, of := s.keys, s.keys.queue(name)
 	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Script: forgetQueueScript,
-		Keys: []string{k.queues, k.ready, k.served, of.queue, of.wake, of.running, of.rate, k.doomed},
-		Args: []any{name, unserved, doomScore(due)}})
-	if err != nil {
-		return false, err
-	}
+		Keys: []string{k.queues, k.ready, k.served, of.queue, of.wake, of.running, of.rate},
+		Args: []any{name, unserved}})
 	n, _ := value.(int64)
-	return n == 1, nil
+	return n == 1, err
 }
 
 // ForgetHistory removes what was counted of a name, in all minutes and days that are kept. It makes a call for each of
@@ -96,6 +93,14 @@ func (s *Store) Spare(ctx context.Context, name string) (bool, error) {
 	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "ZREM", Args: []any{s.keys.doomed, name}})
 	n, _ := value.(int64)
 	return n == 1, err
+}
+
+// ForgetDate removes the date of a queue that has been destroyed, if it is still the given one; where that is zero,
+// whatever it is.
+func (s *Store) ForgetDate(ctx context.Context, name string, due time.Time) error {
+	_, err := redisconn.Do(ctx, s.driver, redisconn.Call{Script: forgetDateScript, Keys: []string{s.keys.doomed},
+		Args: []any{name, doomScore(due)}})
+	return err
 }
 
 // Doomed are the queues that are to be destroyed until a time, and when.

@@ -88,7 +88,7 @@ func TestAQueueIsForgottenWhereNothingIsInIt(t *testing.T) {
 				if row.before != nil {
 					row.before(t, s)
 				}
-				forgotten, err := s.store.ForgetQueue(t.Context(), "a", row.unserved, time.Time{})
+				forgotten, err := s.store.ForgetQueue(t.Context(), "a", row.unserved)
 				require.NoError(t, err)
 				assert.Equal(t, row.want, forgotten)
 				_, listed := s.scores(t, "queues")["a"]
@@ -124,8 +124,7 @@ func TestADateToBeDestroyed(t *testing.T) {
 		assert.Equal(t, map[string]time.Time{"a": first}, dates(second.Add(-time.Millisecond)))
 		assert.Equal(t, map[string]time.Time{"a": first, "b": second}, dates(second))
 		forget := func(name string, due time.Time) {
-			_, err := s.store.ForgetQueue(t.Context(), name, true, due)
-			require.NoError(t, err)
+			require.NoError(t, s.store.ForgetDate(t.Context(), name, due))
 		}
 		forget("b", first)
 		assert.Len(t, dates(second), 2)

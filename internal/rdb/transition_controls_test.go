@@ -80,7 +80,12 @@ func controlling() []transition {
 			s.cmd(t, "ZADD", "queues", 1, "a")
 			s.cmd(t, "SADD", "ready", "a")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
-			return store.ForgetQueue(background, "a", true, time.UnixMilli(5))
+			return store.ForgetQueue(background, "a", true)
+		}},
+		{name: "forget date", script: "inspect/forget_date", prepare: func(t *testing.T, s *site) {
+			s.cmd(t, "ZADD", "doomed", 5, "a")
+		}, send: func(_ *site, store *rdb.Store) (any, error) {
+			return nil, store.ForgetDate(background, "a", time.UnixMilli(5))
 		}},
 		{name: "end, in its queue", script: "job/end", prepare: stands, send: obey(func(store *rdb.Store) rdb.Order {
 			return store.Remove(queued,
@@ -97,7 +102,8 @@ func callsOfControls(store *rdb.Store) {
 	queued, shelved := rdb.JobPlace{ID: "x", Queue: "a"},
 		rdb.JobPlace{ID: "x", Queue: "a", Shelf: rdb.ShelfMorgue, Score: "1"}
 	_, _, _ = store.ForgetEnded(background, doneOf, doneBeginning)
-	_, _ = store.ForgetQueue(background, "a", true, time.UnixMilli(5))
+	_, _ = store.ForgetQueue(background, "a", true)
+	_ = store.ForgetDate(background, "a", time.UnixMilli(5))
 	_, _ = store.Again(background, again("x", "y", "sha"))
 	for _, order := range []rdb.Order{
 		store.Move(queued, rdb.Destination{Shelf: rdb.ShelfStalled}), store.Move(shelved, rdb.Destination{}),

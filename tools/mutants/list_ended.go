@@ -155,8 +155,8 @@ var endedScripts = []mutant{
 		Tests:  unmodelled("TestAQueueIsForgottenWhereNothingIsInIt"),
 	},
 	{
-		Name: "forget-queue-later-date", File: "lua/inspect/forget_queue.lua",
-		Before: "if ARGV[3] == '' or redis.call('ZSCORE', doomed, ARGV[1]) == ARGV[3] then", After: "if true then",
+		Name: "forget-later-date", File: "lua/inspect/forget_date.lua",
+		Before: "if ARGV[2] == '' or redis.call('ZSCORE', doomed, ARGV[1]) == ARGV[2] then", After: "if true then",
 		Breaks: "a date that somebody has set meanwhile stays",
 		Tests:  unmodelled("TestADateToBeDestroyed"),
 	},
