@@ -22,7 +22,8 @@ import (
 // EnqueueAgain enqueues a job anew that has ended, however it did: it does again what that one did, as a job of its own
 // with all attempts and another id, at the back of the queue. [JobInfo.AgainOf] and AgainAs lead from one to the other.
 // Args, meta, tags, source and the options of its enqueue are the same; the time until which it had to begin or end is
-// left out if it has passed.
+// left out if it has passed. It takes the lock that its [work.Unique] asks for, but none for a time, see
+// [work.UniqueOptions].For: others like it may be enqueued within that time.
 //
 // A job is enqueued again once. A second call, after a lost reply or by somebody else, stores nothing: its receipt
 // names the job that was stored first, as a Duplicate, without RunAt. To repeat that one, enqueue that again.

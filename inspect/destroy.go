@@ -107,6 +107,7 @@ func (i *Inspector) DestroyQueueAt(ctx context.Context, name string, at time.Tim
 
 // KeepQueue calls off what [Inspector.DestroyQueueAt] has ordered, and tells whether there was anything. One that has
 // begun ends within about 10 s: what is gone by then is gone, and the queue stays paused, see [Inspector.ResumeQueue].
+// It has begun where [QueueInfo.Paused] is set and nobody else has paused the queue or all queues.
 func (i *Inspector) KeepQueue(ctx context.Context, name string) (bool, error) {
 	if i.unusable != nil {
 		return false, i.unusable

@@ -2,8 +2,9 @@
 --
 -- Both are done or none, so that a job is enqueued again once, however often and however late that is sent: who comes
 -- second finds the note. The caller has read how the former job ended and what is kept of it. Where that is not so any
--- more, or the id lives again, nothing is done. The new job takes the lock that its record names, as an enqueue would;
--- one for a time may still be that of the former job, and does not keep it from being enqueued again by hand.
+-- more, or the id lives again, nothing is done. The new job takes the lock that its record names, unless it is one for
+-- a time: such a lock is not taken, and where the former job still has it that does not keep it from being enqueued
+-- again by hand.
 --
 -- KEYS[1] jobs, KEYS[2] queues, KEYS[3] ready, KEYS[4] limits, KEYS[5] outcomes, KEYS[6] details:<state>:<name>,
 -- KEYS[7] unique, KEYS[8] objects, KEYS[9] queue:<name>, KEYS[10] wake:<name>, KEYS[11] running:<name>,
