@@ -55,3 +55,19 @@ func TestCancelsOfAJobWhereverItIs(t *testing.T) {
 		assert.ErrorIs(t, err, thoonk.ErrNoItem)
 	})
 }
+
+// Servers write a round score, which is a time of a claim in the released forms, in one way or the other.
+func TestATimeThatIsARoundNumber(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, k *kit) {
+		feed := k.jobs("j")
+		k.put(feed, "a")
+		k.claim(feed)
+		for _, stored := range []string{"1800000000000", "1.8e+12", "1800000000"} {
+			k.cmd("HSET", "feed.claimed:j", "a", stored)
+			running, err := feed.Running(k.ctx())
+			require.NoError(t, err)
+			assert.Equal(t, int64(1800000000000), running[0].At.UnixMilli(), stored)
+		}
+	})
+}

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -115,12 +114,17 @@ func (m *model) leave(from rdb.JobPlace, moving, owned bool) rdb.Answer {
 		return rdb.AnswerDone
 	}
 	score, there := m.shelves[from.Shelf][from.ID]
-	whole, _, _ := strings.Cut(from.Score, ".") // its fraction is for the order only
-	if !there || whole != "" && strconv.FormatInt(score, 10) != whole {
+	if !there || from.Score != "" && score != wholeScore(from.Score) {
 		return rdb.AnswerGone
 	}
 	delete(m.shelves[from.Shelf], from.ID)
 	return rdb.AnswerDone
+}
+
+// wholeScore is a score without its fraction, which is for the order only. A round one may be written as 1.8e+12.
+func wholeScore(text string) int64 {
+	score, _ := strconv.ParseFloat(text, 64)
+	return int64(score)
 }
 
 func (m *machine) arriveAt(t *rapid.T, from rdb.JobPlace, to rdb.Destination) {

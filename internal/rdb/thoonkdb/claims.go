@@ -133,6 +133,10 @@ func marked(times map[string]string, id, token string) string {
 // ClaimTime reads the time of a claim. Other programs write ms or seconds; the zero time is none.
 func ClaimTime(stored string) time.Time {
 	whole, _, _ := strings.Cut(stored, ".")
+	if strings.Contains(stored, "e") { // a round score: 1.8e+12
+		score, _ := strconv.ParseFloat(stored, 64) //lint:ignore errcheck it is no time then
+		whole = strconv.FormatInt(int64(score), 10)
+	}
 	n, err := strconv.ParseInt(whole, 10, 64)
 	if err != nil {
 		return time.Time{}
