@@ -264,3 +264,23 @@ func TestAMarkIsTakenAwayByItsOwnCollector(t *testing.T) {
 		assert.False(t, s.exists(t, "object:ab:leaving"))
 	})
 }
+
+// A job that was stored again after Redis had lost it may have the outcome of an end before: only a cancellation that
+// was told already stays as it was told.
+func TestACancelledJobIsListedBesideAnEarlierEnd(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.enqueue(t, "a", "a1")
+		s.cmd(t, "HSET", "outcomes", "a1", `{"state":"expired","name":"a","ended":1}`)
+		s.cmd(t, "SADD", "cancelled", "a1")
+		outcome, details := withDetails("cancelled", "a", "a1")
+		rested, err := s.store.EndUnheld(t.Context(), []rdb.UnheldJob{{Spot: rdb.SpotQueue, Ending: rdb.Ending{
+			ID: "a1", Queue: "a", State: "cancelled", Keep: time.Minute, Outcome: outcome, Details: details,
+		}}})
+		require.NoError(t, err)
+		assert.Equal(t, []rdb.EndResult{"ended"}, rested)
+		assert.Equal(t, string(outcome), s.hash(t, "outcomes")["a1"])
+		assert.Equal(t, string(details), s.hash(t, "details:cancelled:a")["a1"])
+		assert.Contains(t, s.scores(t, "ended:cancelled:a"), "a1")
+	})
+}

@@ -46,7 +46,11 @@ local waiter = redis.call('HEXISTS', waited, id) == 1
 if waiter and keep == '0' then return 'waited' end
 local told = flagged and redis.call('HGET', outcomes, id)
 local said = told and told:match('^{"state":"(%a+)"')
-if said == 'cancelled' or said == 'deleted' then state, outcome = said, told end
+if said == 'cancelled' or said == 'deleted' then
+  state, outcome = said, told
+else
+  said = nil -- of an earlier end: the job was stored again after Redis had lost it
+end
 
 -- leave takes the job out of its place.
 local function leave()
