@@ -98,7 +98,7 @@ var endScripts = []mutant{
 	},
 	{
 		Name: "end-otherwise-than-told", File: "lua/job/end.lua",
-		Before: "if said == 'cancelled' or said == 'deleted' then state, outcome = said, told end",
+		Before: "  state, outcome = said, told",
 		Breaks: "a job ends as was told before its end",
 		Tests:  unmodelled("TestWhatWasForetoldFirstIsHowAJobEnds"),
 	},
