@@ -20,6 +20,7 @@ type processVectors struct {
 	reapedJobs             prometheus.Counter
 	returned, dropped      prometheus.Counter
 	losses, broken         prometheus.Counter
+	lostJobs               *prometheus.CounterVec
 	badSchedules           prometheus.Counter
 	unfit                  prometheus.Counter
 
@@ -47,7 +48,9 @@ func newProcessVectors() processVectors {
 		returned:   counter("work_jobs_returned_total", "Jobs given back whose claims nobody held."),
 		dropped: counter("work_ids_dropped_total",
 			"Ids dropped from queues that had no record or were claimed already."),
-		losses:       counter("work_data_losses_total", "Times Redis was found to have forgotten what it knew."),
+		losses: counter("work_data_losses_total", "Times Redis was found to have forgotten what it knew."),
+		lostJobs: counters("work_data_loss_jobs_total",
+			"Jobs of which Redis had forgotten something, by what became of them.", "fate"),
 		broken:       counter("work_broken_keys_total", "Keys found in Redis with a wrong type."),
 		badSchedules: counter("work_broken_schedules_total", "Schedules found in Redis that cannot be understood."),
 		unfit: counter("work_redis_problems_total",
@@ -62,7 +65,7 @@ func newProcessVectors() processVectors {
 func (v *processVectors) all() []prometheus.Collector {
 	return []prometheus.Collector{v.fetched, v.asked, v.settled, v.historyNames, v.historyErrors, v.started, v.stopped,
 		v.fenced, v.cutOff, v.reaped, v.reapedJobs, v.returned,
-		v.dropped, v.losses, v.broken, v.badSchedules, v.unfit, v.troubles, v.over, v.panics}
+		v.dropped, v.losses, v.lostJobs, v.broken, v.badSchedules, v.unfit, v.troubles, v.over, v.panics}
 }
 
 // observeProcess counts what is not of one job. Left out are PoolIdle, WorkerTold, LimitChanged, JobCheckedIn,
@@ -101,12 +104,26 @@ func (r *Recorder) observeProcess(e event.Event) {
 	}
 }
 
+// What became of jobs of which Redis had forgotten something.
+const (
+	fateRestored  = "restored"
+	fateReclaimed = "reclaimed"
+	fateRepeated  = "repeated"
+	fateGone      = "gone"
+)
+
 // observeTrouble counts what an operator should know.
 func (r *Recorder) observeTrouble(e event.Event) {
 	v := &r.process
 	switch e := e.(type) {
 	case event.DataLost:
 		v.losses.Inc()
+		for fate, jobs := range map[string]int{
+			fateRestored: e.Restored, fateReclaimed: e.Reclaimed, fateRepeated: e.Outcomes,
+			fateGone: len(e.Enqueued) + e.EnqueuedMore,
+		} {
+			v.lostJobs.WithLabelValues(fate).Add(float64(jobs))
+		}
 	case event.KeyBroken:
 		v.broken.Inc()
 	case event.PeriodicBroken:

@@ -3,6 +3,7 @@ package eventlog
 import (
 	"cmp"
 	"log/slog"
+	"strings"
 
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/excerpt"
@@ -103,9 +104,7 @@ func describeWorker(e event.Event) (slog.Level, string, []slog.Attr) {
 		return slog.LevelError, "no heartbeat was answered: what ran may run elsewhere, and was ended", []slog.Attr{
 			slog.String("worker", e.Worker), slog.Duration("silence", e.Silence), slog.Int("jobs", e.Jobs)}
 	case event.DataLost:
-		return slog.LevelError, "Redis lost data",
-			[]slog.Attr{slog.String("worker", e.Worker), slog.Int("held", e.Held), slog.Int("restored", e.Restored),
-				errorAttr(e.Err)}
+		return slog.LevelError, "Redis lost data", lossAttrs(e)
 	case event.JobsFetched:
 		return slog.LevelDebug, "jobs fetched", []slog.Attr{
 			slog.String("worker", e.Worker), slog.Int("jobs", e.Jobs), slog.Int("asked", e.Asked)}
@@ -117,6 +116,23 @@ func describeWorker(e event.Event) (slog.Level, string, []slog.Attr) {
 			slog.Int("errors", e.Errors), slog.Int("waiting", e.Waiting), slog.Duration("every", e.Every)}
 	}
 	return describeFinding(e)
+}
+
+// maxLoggedIDs is how many ids of lost jobs one line names; an observer gets more.
+const maxLoggedIDs = 10
+
+// lossAttrs leaves out what is of others: a worker knows of no enqueues, and an Enqueuer of no jobs held.
+func lossAttrs(e event.DataLost) []slog.Attr {
+	attrs := []slog.Attr{slog.Bool("failover", e.Failover)}
+	if e.Worker != "" {
+		attrs = append(attrs, slog.String("worker", e.Worker), slog.Int("held", e.Held),
+			slog.Int("restored", e.Restored), slog.Int("reclaimed", e.Reclaimed), slog.Int("outcomes", e.Outcomes))
+	}
+	if lost := len(e.Enqueued) + e.EnqueuedMore; lost > 0 {
+		ids := e.Enqueued[:min(len(e.Enqueued), maxLoggedIDs)]
+		attrs = append(attrs, slog.Int("enqueued", lost), slog.String("ids", excerpt.Cut(strings.Join(ids, " "))))
+	}
+	return append(attrs, errorAttr(e.Err))
 }
 
 // describeFinding describes what was found in Redis, or in what looks after it.

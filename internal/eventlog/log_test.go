@@ -61,6 +61,10 @@ func exampleEvents() []event.Event {
 		event.WorkerCutOff{Worker: "w1", Silence: 3 * time.Second, Jobs: 3},
 		event.DataLost{Worker: "w1", Held: 4},
 		event.DataLost{Worker: "w1", Held: 4, Restored: 3, Err: errLuck},
+		event.DataLost{Worker: "w1", Failover: true, Held: 4, Restored: 1, Reclaimed: 2, Outcomes: 5},
+		event.DataLost{Failover: true, Enqueued: []string{"id1", "id2"}},
+		event.DataLost{Failover: true, EnqueuedMore: 3, Enqueued: []string{
+			"id1", "id2", "id3", "id4", "id5", "id6", "id7", "id8", "id9", "id10", "id11"}},
 		event.JobStarted{JobRef: ref, Waited: time.Second},
 		event.JobCheckedIn{JobRef: ref, Message: "row 1 of 3"},
 		event.JobCheckedIn{JobRef: plain, Progress: []byte(`{"done":1}`)},
