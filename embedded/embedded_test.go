@@ -206,7 +206,8 @@ func TestDeafSubscriber(t *testing.T) {
 		deaf, ended := make(chan struct{}), make(chan error, 1)
 		ready := make(chan struct{})
 		go func() {
-			ended <- d.Subscribe(ctx, channel, func() { close(ready) }, func([]byte) { <-deaf })
+			ended <- d.SubscribeAll(ctx, []string{channel}, func() { close(ready) },
+				func(string, []byte) { <-deaf })
 		}()
 		<-ready
 		limited, stop := context.WithTimeout(t.Context(), 2*time.Second)

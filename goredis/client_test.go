@@ -127,7 +127,7 @@ func TestALostSubscriptionIsNotMadeAnew(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		proxy := redistest.NewProxy(t, s.Addr())
 		client, _ := given(t, proxy.Addr(), nil)
-		w := newWire(client)
+		w := newWire(client, "")
 		defer w.end()
 		heard := w.client.Subscribe(t.Context())
 		defer heard.Close() //lint:ignore errcheck the end of the test

@@ -18,6 +18,7 @@ import (
 // clusterOf are the options of a cluster in which one server has all slots, whatever it says itself.
 func clusterOf(opt *redis.Options) *redis.ClusterOptions {
 	return &redis.ClusterOptions{Addrs: []string{opt.Addr}, ReadTimeout: opt.ReadTimeout,
+		Username: opt.Username, Password: opt.Password,
 		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
 			return []redis.ClusterSlot{{Start: 0, End: int(slots) - 1, Nodes: []redis.ClusterNode{{Addr: opt.Addr}}}},
 				nil

@@ -120,6 +120,32 @@ func TestASlotThatMovedIsFollowed(t *testing.T) {
 	assert.Equal(t, "1", m.do(m.owner(s), "GET", tag))
 }
 
+// Who listens to a slot that was given away is told, asks anew, and hears what scripts tell there.
+func TestASubscriptionFollowsItsSlot(t *testing.T) {
+	t.Parallel()
+	m := startCluster(t, 2)
+	d := driverOf(t, m)
+	const channel = "{shop}:control"
+	s := slotOfKey(channel)
+	for _, by := range []int{m.owner(s), 1 - m.owner(s)} {
+		ready, heard, ended := make(chan struct{}), make(chan string, 1), make(chan error, 1)
+		go func() {
+			ended <- d.Subscribe(t.Context(), channel, func() { close(ready) }, func(m []byte) { heard <- string(m) })
+		}()
+		select {
+		case <-ready:
+		case err := <-ended:
+			require.FailNow(t, "it never stood", "%v", err)
+		}
+		assert.Equal(t, []any{channel}, m.do(by, "PUBSUB", "SHARDCHANNELS"))
+		assert.Equal(t, int64(1), m.do(by, "EVAL", `return redis.call('SPUBLISH', KEYS[1], 'due')`, 1, channel))
+		assert.Equal(t, "due", <-heard)
+		m.give(s, 1-by)
+		require.ErrorContains(t, <-ended, "the slot of \"{shop}:control\" was given to another server")
+		drivertest.Do(t, d, "EXISTS", channel) // the look after it: it goes to the new one, and the driver knows that now
+	}
+}
+
 // What ran in part is not sent again, and neither is a transaction: the caller is told what did not run.
 func TestOnlyAPipelineThatMovedWholeIsSentAgain(t *testing.T) {
 	t.Parallel()

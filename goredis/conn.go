@@ -29,6 +29,13 @@ func (c *conn) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisco
 		return nil, err
 	}
 	replies, err := w.send(ctx, calls)
+	if to := askedAt(w.of, calls, replies); to != "" {
+		if w, err = c.take(newWire(w.of, to)); err != nil {
+			return nil, err
+		}
+		replies, err = c.driver.ask(ctx, w, calls)
+	}
+	c.driver.notice(ctx, replies, err)
 	if err != nil && c.isClosed() && ctx.Err() == nil {
 		return nil, fmt.Errorf("call to Redis at %s ended: %w", w.addr, redisconn.ErrClosed)
 	}
@@ -71,8 +78,14 @@ func (c *conn) follow(ctx context.Context, now *wire, calls []redisconn.Call) (*
 	}
 	next, err := dial(ctx, node)
 	if err != nil {
+		c.driver.notice(ctx, nil, err)
 		return nil, err
 	}
+	return c.take(next)
+}
+
+// take puts another connection in the place of the one that there is.
+func (c *conn) take(next *wire) (*wire, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {

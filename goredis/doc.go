@@ -31,14 +31,16 @@
 //
 // All keys of a namespace are in one slot. So a namespace lives on one primary of a cluster, and a cluster spreads
 // namespaces, not the jobs of one. Calls go to primaries only, also with ReadOnly or RouteByLatency. When a slot has
-// moved, what the old server did not run is sent to the new one. While a slot moves, calls may be refused, and are
-// repeated by whoever made them where that is safe.
+// moved, what the old server did not run is sent to the new one. While a slot moves with its keys, a call goes to the
+// server that has all keys of the call. Most have keys on both sides, or that are nowhere: these are refused until the
+// slot has arrived, and are repeated by whoever made them where that is safe. So a namespace stands still meanwhile.
+//
+// Pub/sub is that of shards, where the servers have it (7.0 and newer): a message goes to the servers of the slot alone.
 //
 // # What is not there yet
 //
 //   - The command line does not take the DSNs.
 //   - What a failover lost is not noticed by itself: Redis acknowledges writes before its replicas have them, unless
 //     enqueues ask for [github.com/265d0351/work.WaitReplicas].
-//   - Pub/sub is the classic kind, which a cluster tells to all of its servers.
 //   - A redis.Ring is refused: it moves keys to another server when one does not answer.
 package goredis

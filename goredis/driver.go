@@ -13,12 +13,6 @@ import (
 	"github.com/265d0351/work/internal/redisconn"
 )
 
-// A silent subscription is probed this often and given up after this silence.
-const (
-	defaultProbeEvery = 15 * time.Second
-	defaultSilence    = 22 * time.Second
-)
-
 // moves is how often calls that a server of a cluster did not run are taken to the one it named.
 const moves = 3
 
@@ -30,8 +24,11 @@ type nodes interface {
 	// slotOf is where calls go, or an error if one server cannot take them all.
 	slotOf(calls []redisconn.Call) (slot, error)
 
-	// look asks the servers anew who has what.
+	// look asks the servers anew who has what, and waits for the answer.
 	look(ctx context.Context)
+
+	// lost asks them as well, and does not wait: a server has failed, and another may have its slots by now.
+	lost()
 
 	// name stands for the servers in errors.
 	name() string
@@ -48,7 +45,7 @@ type driver struct {
 }
 
 func newDriver(nodes nodes) *driver {
-	d := &driver{nodes: nodes, probeEvery: defaultProbeEvery, silence: defaultSilence}
+	d := &driver{nodes: nodes, probeEvery: redisconn.ProbeEvery, silence: redisconn.Silence}
 	d.life, d.end = context.WithCancel(context.Background())
 	return d
 }
@@ -67,6 +64,9 @@ func (d *driver) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redis
 			return nil, err
 		}
 		replies, err := d.lend(ctx, node, calls)
+		if to := askedAt(node, calls, replies); to != "" {
+			replies, err = d.ask(ctx, newWire(node, to), calls)
+		}
 		if err != nil || !moved(replies) {
 			return replies, err
 		}
@@ -98,7 +98,23 @@ func (d *driver) lend(ctx context.Context, node *redis.Client, calls []redisconn
 	if err == nil && redisconn.TurnedAway(replies) {
 		discard(l.conn)
 	}
+	d.notice(ctx, replies, err)
 	return replies, err
+}
+
+// notice has the servers asked who is who where one has failed, or says that it is not who it was.
+func (d *driver) notice(ctx context.Context, replies []redisconn.Reply, err error) {
+	if err != nil && ctx.Err() == nil || redisconn.TurnedAway(replies) || has(replies, "CLUSTERDOWN") {
+		d.nodes.lost()
+	}
+}
+
+// ask sends the calls to the server that is about to have their slot, on a connection for them alone.
+func (d *driver) ask(ctx context.Context, w *wire, calls []redisconn.Call) ([]redisconn.Reply, error) {
+	defer w.end()
+	replies, err := w.send(ctx, asking(calls))
+	d.notice(ctx, replies, err)
+	return answered(replies), err
 }
 
 func (d *driver) Dial(ctx context.Context) (redisconn.Conn, error) {
@@ -108,6 +124,7 @@ func (d *driver) Dial(ctx context.Context) (redisconn.Conn, error) {
 	}
 	w, err := dial(ctx, node)
 	if err != nil {
+		d.notice(ctx, nil, err)
 		return nil, err
 	}
 	return &conn{driver: d, wire: w}, nil

@@ -2,7 +2,6 @@ package goredis
 
 import (
 	"context"
-	"errors"
 
 	"github.com/redis/go-redis/v9"
 
@@ -15,6 +14,7 @@ type single struct{ client *redis.Client }
 func (s single) primary(context.Context, slot) (*redis.Client, error) { return s.client, nil }
 func (s single) slotOf([]redisconn.Call) (slot, error)                { return anySlot, nil }
 func (s single) look(context.Context)                                 {}
+func (s single) lost()                                                {}
 func (s single) name() string                                         { return s.client.Options().Addr }
 
 // cluster is a Redis Cluster. Calls go to primaries only, whatever the client does with reads.
@@ -38,42 +38,27 @@ func (c *cluster) slotOf(calls []redisconn.Call) (slot, error) {
 	return of, err
 }
 
-// look has go-redis ask a server who has which slots, and waits for the answer.
+// look has go-redis ask a server who has which slots, and waits for the answer, which may take as long as a server that
+// hangs does.
 func (c *cluster) look(ctx context.Context) {
-	// That it failed shows in the next call.
-	_ = c.client.ForEachMaster(ctx, func(context.Context, *redis.Client) error { return nil })
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		// That it failed shows in the next call.
+		_ = c.client.ForEachMaster(ctx, func(context.Context, *redis.Client) error { return nil })
+	}()
+	select {
+	case <-asked:
+	case <-ctx.Done():
+	}
 }
+
+// lost does so too, at most five times a second.
+func (c *cluster) lost() { c.client.ReloadState(context.Background()) }
 
 func (c *cluster) name() string {
 	if addrs := c.client.Options().Addrs; len(addrs) > 0 {
 		return "the cluster of " + addrs[0]
 	}
 	return "a cluster"
-}
-
-// moved tells whether a server has answered that a slot is another's now, or about to be.
-func moved(replies []redisconn.Reply) bool {
-	for i := range replies {
-		if replies[i].Err != nil && isMoved(replies[i].Err) {
-			return true
-		}
-	}
-	return false
-}
-
-func isMoved(err error) bool {
-	var refused *redisconn.ServerError
-	return errors.As(err, &refused) && (refused.Code == "MOVED" || refused.Code == "ASK")
-}
-
-// movedWhole tells whether nothing of a pipeline was run because its slot is another server's, so that all of it can be
-// sent there in its order. A WAIT has waited for nothing then.
-func movedWhole(calls []redisconn.Call, replies []redisconn.Reply) bool {
-	for i := range replies {
-		var refused *redisconn.ServerError
-		if calls[i].Command != "WAIT" && (!errors.As(replies[i].Err, &refused) || refused.Code != "MOVED") {
-			return false
-		}
-	}
-	return true
 }

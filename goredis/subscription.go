@@ -3,8 +3,7 @@ package goredis
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -13,113 +12,95 @@ import (
 )
 
 func (d *driver) Subscribe(ctx context.Context, channel string, ready func(), receive func([]byte)) error {
-	return d.SubscribeAll(ctx, []string{channel}, ready, func(_ string, message []byte) { receive(message) })
+	return d.subscription([]string{channel}, ready, func(_ string, message []byte) { receive(message) }).
+		Listen(ctx, redisconn.ToShard)
 }
 
 func (d *driver) SubscribeAll(ctx context.Context, channels []string, ready func(),
 	receive func(string, []byte)) error {
-	return (&subscription{driver: d, channels: channels, ready: ready, receive: receive,
-		subscribe: (*redis.PubSub).Subscribe}).live(ctx)
+	return d.subscription(channels, ready, receive).Listen(ctx, redisconn.ToChannels)
 }
 
 func (d *driver) SubscribePatterns(ctx context.Context, patterns []string, ready func(),
 	receive func(string, []byte)) error {
-	return (&subscription{driver: d, channels: patterns, ready: ready, receive: receive,
-		subscribe: (*redis.PubSub).PSubscribe}).live(ctx)
+	return d.subscription(patterns, ready, receive).Listen(ctx, redisconn.ToPatterns)
 }
 
-// subscription is one call of SubscribeAll or SubscribePatterns. It has a connection that is made once, so that
-// go-redis cannot make it anew: whoever listens must know that messages may be missing.
-type subscription struct {
-	driver    *driver
-	channels  []string // or patterns
-	subscribe func(*redis.PubSub, context.Context, ...string) error
-	standing  int // channels that Redis has confirmed
-	ready     func()
-	receive   func(channel string, message []byte)
-}
-
-// name stands for the channels in errors.
-func (s *subscription) name() string { return strings.Join(s.channels, " ") }
-
-func (s *subscription) live(ctx context.Context) error {
-	err := s.run(ctx)
-	switch {
-	case ctx.Err() != nil:
-		return nil
-	case s.driver.life.Err() != nil:
-		return fmt.Errorf("subscription to %q at %s ended: %w", s.name(), s.driver.nodes.name(), redisconn.ErrClosed)
-	}
-	return err
-}
-
-func (s *subscription) run(ctx context.Context) error {
-	d := s.driver
-	node, err := d.node(ctx, anySlot) // a cluster tells all its servers what is published
-	if err != nil {
-		return err
-	}
-	w := newWire(node)
-	defer w.end()
-	defer context.AfterFunc(ctx, w.cut)()
-	defer context.AfterFunc(d.life, w.cut)()
-
-	heard := w.client.Subscribe(ctx)
-	defer heard.Close() //lint:ignore errcheck the connection is what matters, and that is ended above
-	if err := s.subscribe(heard, ctx, s.channels...); err != nil {
-		return notSent(w.addr, w.secret, err)
-	}
-	probing, over := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(probing)
-		probe(heard, d.probeEvery, over)
-	}()
-	defer func() {
-		w.cut() // first: a probe may be stuck in a write
-		close(over)
-		<-probing
-	}()
-	return s.listen(heard, w)
-}
-
-// listen reads until the connection fails.
-func (s *subscription) listen(heard *redis.PubSub, w *wire) error {
-	for {
-		push, err := heard.ReceiveTimeout(context.Background(), s.driver.silence)
+func (d *driver) subscription(channels []string, ready func(), receive func(string, []byte)) *redisconn.Subscription {
+	s := &redisconn.Subscription{Life: d.life, At: d.nodes.name(), ProbeEvery: d.probeEvery, Silence: d.silence,
+		Channels: channels, Ready: ready, Receive: receive}
+	s.Open = func(ctx context.Context, command string) (redisconn.Line, error) {
+		at := anySlot // a cluster tells all its servers what is published without a shard
+		if command == redisconn.ToShard {
+			at = slotOfKey(channels[0])
+		}
+		node, err := d.node(ctx, at)
 		if err != nil {
-			return s.lost(w, err)
+			return nil, err
 		}
-		switch push := push.(type) {
-		case *redis.Subscription:
-			if s.standing++; s.standing == len(s.channels) {
-				s.ready()
-			}
-		case *redis.Message:
-			s.receive(push.Channel, []byte(push.Payload))
-		}
+		w := newWire(node, "")
+		return &line{wire: w, heard: w.client.Subscribe(ctx), driver: d}, nil
 	}
+	return s
 }
 
-// probe makes the server answer now and then, until over. A failed write shows in the reading.
-func probe(heard *redis.PubSub, every time.Duration, over <-chan struct{}) {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-over:
-			return
-		case <-ticker.C:
-			if heard.Ping(context.Background()) != nil {
-				return
-			}
-		}
-	}
+// line is a Line on a wire.
+type line struct {
+	wire   *wire
+	heard  *redis.PubSub
+	driver *driver
+	ended  atomic.Bool
 }
 
-func (s *subscription) lost(w *wire, err error) error {
+func (l *line) Ask(ctx context.Context, command string, channels []string) error {
+	ask := map[string]func(*redis.PubSub, context.Context, ...string) error{
+		redisconn.ToShard: (*redis.PubSub).SSubscribe, redisconn.ToChannels: (*redis.PubSub).Subscribe,
+		redisconn.ToPatterns: (*redis.PubSub).PSubscribe,
+	}[command]
+	if err := ask(l.heard, ctx, channels...); err != nil {
+		l.lost()
+		return notSent(l.wire.addr, l.wire.secret, err)
+	}
+	return nil
+}
+
+func (l *line) Next(silence time.Duration) (redisconn.Push, error) {
+	said, err := l.heard.ReceiveTimeout(context.Background(), silence)
 	var refused redis.Error
-	if errors.As(err, &refused) {
-		err = redisconn.ParseServerError(refused.Error())
+	switch {
+	case errors.As(err, &refused):
+		l.lost()
+		return redisconn.Push{}, redisconn.ParseServerError(refused.Error())
+	case err != nil:
+		l.lost()
+		return redisconn.Push{}, err
 	}
-	return fmt.Errorf("subscription to %q at %s lost: %w", s.name(), w.addr, err)
+	switch said := said.(type) {
+	case *redis.Subscription:
+		if said.Kind == "sunsubscribe" {
+			l.lost()
+		}
+		return redisconn.Push{Kind: said.Kind, Channel: said.Channel}, nil
+	case *redis.Message:
+		return redisconn.Push{Kind: "message", Channel: said.Channel, Message: []byte(said.Payload)}, nil
+	}
+	return redisconn.Push{}, nil
 }
+
+func (l *line) Probe() error { return l.heard.Ping(context.Background()) }
+
+// Cut ends what go-redis has on the connection as well: Close of a PubSub may be called more than once.
+func (l *line) Cut() {
+	l.ended.Store(true)
+	l.wire.end()
+	l.heard.Close() //lint:ignore errcheck the connection is what matters, and that is ended above
+}
+
+// lost has the servers asked where the channel is now, unless it was given up here.
+func (l *line) lost() {
+	if !l.ended.Load() {
+		l.driver.nodes.lost()
+	}
+}
+
+func (l *line) Addr() string { return l.wire.addr }

@@ -15,6 +15,7 @@ import (
 // wire is a client of go-redis with one connection, which is made once: go-redis would dial again without a word, and
 // a subscription or a connection of one's own that was lost must be told. It can be broken from any goroutine.
 type wire struct {
+	of     *redis.Client // whose options it has
 	client *redis.Client
 	addr   string
 	secret string
@@ -30,9 +31,13 @@ var errOnce = errors.New("the connection was lost")
 
 // newWire makes one to the server of a client, with its options: where and how it dials, who it is, what it does on
 // connecting. What is about many connections, or hidden from the caller, is switched off. Hooks do not come along.
-func newWire(of *redis.Client) *wire {
+// at is another server than the client's, if it is not empty.
+func newWire(of *redis.Client, at string) *wire {
 	opt := *of.Options()
-	w := &wire{addr: opt.Addr, secret: opt.Password, dial: opt.Dialer}
+	if at != "" {
+		opt.Addr = at
+	}
+	w := &wire{of: of, addr: opt.Addr, secret: opt.Password, dial: opt.Dialer}
 	opt.Dialer = w.once
 	opt.DialerRetries, opt.MaxRetries = 1, -1
 	opt.PoolSize, opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns, opt.PipelinePoolSize = 1, 0, 0, 0, -1
@@ -53,7 +58,7 @@ func newWire(of *redis.Client) *wire {
 
 // dial has a connection ready for use, or fails with a *DialError.
 func dial(ctx context.Context, to *redis.Client) (*wire, error) {
-	w := newWire(to)
+	w := newWire(to, "")
 	if _, err := w.send(ctx, []redisconn.Call{{Command: "PING"}}); err != nil {
 		w.end()
 		if ctx.Err() != nil {

@@ -33,6 +33,14 @@ local function wake(tokens, wanted)
   end
 end
 
+-- tell publishes to who listens now. A cluster tells what is published by SPUBLISH to the servers of the slot, and what
+-- is published by PUBLISH to all that it has. Who listens asks the same server, so that both use the same kind: the
+-- other one where the server does not know this one, or does not allow it.
+local function tell(channel, message)
+  local heard = redis.pcall('SPUBLISH', channel, message)
+  if type(heard) == 'table' and heard.err then redis.call('PUBLISH', channel, message) end
+end
+
 -- expect notes by when a worker must have beaten again. It is known of all of them anew within two seconds, so what has
 -- another type is overwritten.
 local function expect(deadlines, worker, time)

@@ -89,8 +89,8 @@ func TestObjectsAreSharedWithOtherPrograms(t *testing.T) {
 		ctx, cancel := context.WithCancel(k.ctx())
 		defer cancel()
 		go func() {
-			_ = k.plain.Subscribe(ctx, channel, func() { close(stands) },
-				func(message []byte) { theirs <- string(message) })
+			_ = k.plain.SubscribeAll(ctx, []string{channel}, func() { close(stands) },
+				func(_ string, message []byte) { theirs <- string(message) })
 		}()
 		receive(t, stands)
 

@@ -251,8 +251,8 @@ func (k *kit) hear(channel string) <-chan string {
 	heard, stands, ended := make(chan string, 100), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = k.plain.Subscribe(ctx, k.prefix+channel, func() { close(stands) },
-			func(message []byte) { heard <- string(message) })
+		_ = k.plain.SubscribeAll(ctx, []string{k.prefix + channel}, func() { close(stands) },
+			func(_ string, message []byte) { heard <- string(message) })
 	}()
 	k.t.Cleanup(func() {
 		cancel()

@@ -94,8 +94,8 @@ func (s *site) hear(queue, event string) <-chan string {
 	s.t.Helper()
 	heard, ready := make(chan string, 16), make(chan struct{})
 	go func() {
-		_ = s.driver.Subscribe(s.t.Context(), s.prefix+"_"+queue+"_"+event, func() { close(ready) },
-			func(message []byte) { heard <- string(message) })
+		_ = s.driver.SubscribeAll(s.t.Context(), []string{s.prefix + "_" + queue + "_" + event},
+			func() { close(ready) }, func(_ string, message []byte) { heard <- string(message) })
 	}()
 	<-ready
 	return heard

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/record"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // Do runs a plain command; the first argument is a key without its prefix.
@@ -268,5 +269,14 @@ func (k *Kit) DueNow(shelf string) {
 	for _, id := range ids {
 		k.Do("ZADD", shelf, 1, id)
 	}
-	k.Do("PUBLISH", "control", "due")
+	k.Tell("control", "due")
+}
+
+// Tell publishes as scripts do.
+func (k *Kit) Tell(channel, message string) {
+	k.T.Helper()
+	driver, err := redisconn.Open(k.Server.DSN())
+	require.NoError(k.T, err)
+	defer driver.Close() //lint:ignore errcheck what went wrong was told
+	require.NoError(k.T, redisconn.Publish(k.Ctx(), driver, "{"+k.Namespace+"}:"+channel, message))
 }

@@ -35,9 +35,7 @@ func (w *Worker) AnswerHeld(ctx context.Context, token string, elements []string
 	if err != nil {
 		return err
 	}
-	_, err = redisconn.Do(ctx, w.store.driver,
-		redisconn.Call{Command: "PUBLISH", Args: []any{w.store.answers(token), text}})
-	return err
+	return redisconn.Publish(ctx, w.store.driver, w.store.answers(token), string(text))
 }
 
 // AskHeld asks all workers what they hold, until those that are named have answered or ctx ends, and returns what they
@@ -79,8 +77,7 @@ func (s *Store) ask(ctx context.Context, token string) error {
 	again := time.NewTicker(repeatQuestion)
 	defer again.Stop()
 	for ctx.Err() == nil {
-		_, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "PUBLISH",
-			Args: []any{s.keys.control, heldQuestion + token}})
+		err := redisconn.Publish(ctx, s.driver, s.keys.control, heldQuestion+token)
 		if err != nil && ctx.Err() == nil {
 			return err
 		}

@@ -219,9 +219,7 @@ func (s *site) published(t *testing.T, channel string, during func()) []string {
 	}()
 	<-ready
 	during()
-	replies, err := s.driver.Pipeline(t.Context(), redisconn.Call{Command: "PUBLISH", Args: []any{channel, "the end"}})
-	require.NoError(t, err)
-	require.NoError(t, replies[0].Err)
+	require.NoError(t, redisconn.Publish(t.Context(), s.driver, channel, "the end"))
 	<-end
 	return told
 }

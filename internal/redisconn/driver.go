@@ -13,7 +13,7 @@ type Driver interface {
 	// Pipeline sends the calls in one write on a pooled connection and returns one reply per call, in their order.
 	// An error means that some replies were not read: whether Redis executed those calls is not known, except when
 	// the error is a [*DialError], in which case nothing was sent. Pipeline never sends a call twice, except what
-	// Redis says it did not run: a script that it answered NOSCRIPT for, and calls that were all answered MOVED.
+	// Redis says it did not run: a script that it answered NOSCRIPT for, and calls that were all answered MOVED or ASK.
 	//
 	// All keys of the calls are in one slot, where there are slots; a driver may refuse others.
 	Pipeline(ctx context.Context, calls ...Call) ([]Reply, error)
@@ -22,13 +22,13 @@ type Driver interface {
 	// which must not queue behind work. It is the caller's to close.
 	Dial(ctx context.Context) (Conn, error)
 
-	// Subscribe listens on the channel with a connection of its own until ctx ends (then it returns nil) or the
-	// connection is lost (then it returns the error). It calls ready once the subscription stands, and receive for
-	// each message, both in the calling goroutine.
+	// Subscribe listens to what scripts and [Publish] tell on the channel, with a connection of its own, until ctx ends
+	// (then it returns nil) or the connection is lost, or the channel's slot is another server's (then it returns the
+	// error). It calls ready once the subscription stands, and receive for each message, both in the calling goroutine.
 	Subscribe(ctx context.Context, channel string, ready func(), receive func(message []byte)) error
 
-	// SubscribeAll is Subscribe for several channels on one connection: ready is called once all subscriptions stand,
-	// and receive is told the channel of each message.
+	// SubscribeAll is the same for several channels of other programs, which use PUBLISH: ready is called once all
+	// subscriptions stand, and receive is told the channel of each message.
 	SubscribeAll(ctx context.Context, channels []string, ready func(),
 		receive func(channel string, message []byte)) error
 

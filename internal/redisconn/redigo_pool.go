@@ -54,7 +54,7 @@ func FromPool(pool *redis.Pool) (Driver, error) {
 }
 
 func newRedigoDriver(d *redigoDriver) *redigoDriver {
-	d.probeEvery, d.silence = defaultProbeEvery, defaultSilence
+	d.probeEvery, d.silence = ProbeEvery, Silence
 	d.life, d.end = context.WithCancel(context.Background())
 	return d
 }

@@ -2,142 +2,93 @@ package redisconn
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"errors"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
 )
 
-// A silent subscription is probed this often and given up after this silence, so a peer that died without closing the
-// connection is noticed within that silence. A pool also looks by itself, about once a second; who
-// listens to the feeds or processes of other programs misses what is published meanwhile. Among thousands of idle
-// workers each probe costs Redis as much as a heartbeat.
-const (
-	defaultProbeEvery = 15 * time.Second
-	defaultSilence    = 22 * time.Second
-)
-
 func (d *redigoDriver) Subscribe(ctx context.Context, channel string, ready func(), receive func([]byte)) error {
-	return d.SubscribeAll(ctx, []string{channel}, ready, func(_ string, message []byte) { receive(message) })
+	return d.subscription([]string{channel}, ready, func(_ string, message []byte) { receive(message) }).
+		Listen(ctx, ToShard)
 }
 
 func (d *redigoDriver) SubscribeAll(ctx context.Context, channels []string, ready func(),
 	receive func(string, []byte)) error {
-	return (&subscription{driver: d, command: "SUBSCRIBE", channels: channels, ready: ready,
-		receive: receive}).live(ctx)
+	return d.subscription(channels, ready, receive).Listen(ctx, ToChannels)
 }
 
 func (d *redigoDriver) SubscribePatterns(ctx context.Context, patterns []string, ready func(),
 	receive func(string, []byte)) error {
-	return (&subscription{driver: d, command: "PSUBSCRIBE", channels: patterns, ready: ready,
-		receive: receive}).live(ctx)
+	return d.subscription(patterns, ready, receive).Listen(ctx, ToPatterns)
 }
 
-// subscription is one call of SubscribeAll or SubscribePatterns.
-type subscription struct {
-	driver   *redigoDriver
-	command  string
-	channels []string // or patterns
-	standing int      // channels that Redis has confirmed
-	ready    func()
-	receive  func(channel string, message []byte)
+func (d *redigoDriver) subscription(channels []string, ready func(), receive func(string, []byte)) *Subscription {
+	return &Subscription{Open: d.line, Life: d.life, At: d.addr, ProbeEvery: d.probeEvery, Silence: d.silence,
+		Channels: channels, Ready: ready, Receive: receive}
 }
 
-// name stands for the channels in errors.
-func (s *subscription) name() string { return strings.Join(s.channels, " ") }
-
-func (s *subscription) live(ctx context.Context) error {
-	err := s.run(ctx)
-	switch {
-	case ctx.Err() != nil:
-		return nil
-	case s.driver.life.Err() != nil:
-		return fmt.Errorf("subscription to %q at %s ended: %w", s.name(), s.driver.addr, ErrClosed)
-	}
-	return err
-}
-
-func (s *subscription) run(ctx context.Context) error {
-	d := s.driver
+func (d *redigoDriver) line(ctx context.Context, _ string) (Line, error) {
 	conn, err := d.dial(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	shut := func() { conn.Close() } //lint:ignore errcheck closed to end the reading below
-	defer shut()
-	defer context.AfterFunc(ctx, shut)()
-	defer context.AfterFunc(d.life, shut)()
+	return redigoLine{conn, d.addr}, nil
+}
 
-	names := make([]any, len(s.channels))
-	for i, channel := range s.channels {
+// redigoLine is a Line on a redigo connection.
+type redigoLine struct {
+	conn redis.Conn
+	addr string
+}
+
+func (l redigoLine) Ask(_ context.Context, command string, channels []string) error {
+	names := make([]any, len(channels))
+	for i, channel := range channels {
 		names[i] = channel
 	}
-	if err := conn.Send(s.command, names...); err != nil {
-		return s.lost(err)
-	}
-	if err := conn.Flush(); err != nil {
-		return s.lost(err)
-	}
-	probing := make(chan struct{})
-	over := make(chan struct{})
-	go func() {
-		defer close(probing)
-		probe(conn, d.probeEvery, over)
-	}()
-	defer func() {
-		shut() // first: a probe may be stuck in a write
-		close(over)
-		<-probing
-	}()
-	return s.listen(conn)
+	return l.send(command, names...)
 }
 
-// listen reads until the connection fails.
-func (s *subscription) listen(conn redis.Conn) error {
-	for {
-		value, err := redis.ReceiveWithTimeout(conn, s.driver.silence)
-		if err != nil {
-			return s.lost(err)
-		}
-		push, _ := value.([]any)
-		if len(push) < 2 {
-			continue // PONG of a server that answers it as a status
-		}
-		kind, _ := push[0].([]byte)
-		switch string(kind) {
-		case "subscribe", "psubscribe":
-			if s.standing++; s.standing == len(s.channels) {
-				s.ready()
-			}
-		case "message", "pmessage":
-			channel, named := push[len(push)-2].([]byte)
-			if message, ok := push[len(push)-1].([]byte); ok && named {
-				s.receive(string(channel), message)
-			}
-		}
+func (l redigoLine) Probe() error { return l.send("PING") }
+
+func (l redigoLine) send(command string, args ...any) error {
+	if err := l.conn.Send(command, args...); err != nil {
+		return err
 	}
+	return l.conn.Flush()
 }
 
-// probe makes the server answer now and then, until over. A failed write shows in the reading.
-func probe(conn redis.Conn, every time.Duration, over <-chan struct{}) {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-over:
-			return
-		case <-ticker.C:
-			if conn.Send("PING") != nil || conn.Flush() != nil {
-				return
-			}
-		}
+func (l redigoLine) Next(silence time.Duration) (Push, error) {
+	value, err := redis.ReceiveWithTimeout(l.conn, silence)
+	var refused redis.Error
+	switch {
+	case errors.As(err, &refused):
+		return Push{}, ParseServerError(string(refused))
+	case err != nil:
+		return Push{}, err
 	}
+	list, _ := value.([]any)
+	if len(list) < 2 {
+		return Push{}, nil // PONG of a server that answers it as a status
+	}
+	kind, _ := list[0].([]byte)
+	push := Push{Kind: string(kind)}
+	switch push.Kind {
+	case "message", "smessage", "pmessage": // the pattern comes before the channel
+		channel, named := list[len(list)-2].([]byte)
+		message, text := list[len(list)-1].([]byte)
+		if !named || !text {
+			return Push{}, nil
+		}
+		push.Channel, push.Message = string(channel), message
+	default:
+		channel, _ := list[1].([]byte)
+		push.Channel = string(channel)
+	}
+	return push, nil
 }
 
-func (s *subscription) lost(err error) error {
-	if refused, ok := err.(redis.Error); ok { // redigo returns it bare
-		err = ParseServerError(string(refused))
-	}
-	return fmt.Errorf("subscription to %q at %s lost: %w", s.name(), s.driver.addr, err)
-}
+func (l redigoLine) Cut() { l.conn.Close() } //lint:ignore errcheck closed to end the reading
+
+func (l redigoLine) Addr() string { return l.addr }

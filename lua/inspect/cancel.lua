@@ -55,5 +55,8 @@ for i = 2, #ARGV do
   bytes = bytes + #(record or '') + #(history or '')
   if bytes > most then break end
 end
-if held then redis.call('PUBLISH', control, 'cancel') end
+if held then
+  -- PRELUDE tell
+  tell(control, 'cancel')
+end
 return answer

@@ -77,7 +77,10 @@ if requeued then
 end
 redis.call('ZADD', to, turn(to, place == 'now' and now() or tonumber(place), id, {}), id)
 redis.call('HSET', names, id, name)
-if place ~= 'now' and redis.call('ZRANGE', to, 0, 0)[1] == id then redis.call('PUBLISH', control, 'due') end
+if place ~= 'now' and redis.call('ZRANGE', to, 0, 0)[1] == id then
+  -- PRELUDE tell
+  tell(control, 'due')
+end
 if redis.call('LLEN', queue) == 0 then
   redis.call('SREM', ready, name)
   redis.call('UNLINK', tokens)

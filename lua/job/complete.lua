@@ -105,7 +105,8 @@ for i, k in pairs(kept) do
   redis.call('ZADD', expiry, ms(time + tonumber(ARGV[k + 1])), ids[i])
   if waiters and waiters[i] then
     redis.call('HDEL', waited, ids[i])
-    redis.call('PUBLISH', done, ids[i])
+    -- PRELUDE tell
+    tell(done, ids[i])
   end
   local d = told[i]
   if d then

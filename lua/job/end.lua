@@ -81,7 +81,8 @@ if keep ~= '0' then
 end
 if waiter then
   redis.call('HDEL', waited, id)
-  redis.call('PUBLISH', done, id)
+  -- PRELUDE tell
+  tell(done, id)
 end
 local owner, _, lock = (digest ~= '' and redis.call('HGET', unique, digest) or ''):match('^(.*) (%d+) (%a)$')
 if owner == id and (lock ~= 't' or state ~= 'done') then redis.call('HDEL', unique, digest) end

@@ -88,7 +88,10 @@ if special then
     redis.call('ZADD', scheduled, unpack(scores))
     redis.call('HSET', names, unpack(owners))
     redis.call('ZADD', queues, 'NX', unpack(known))
-    if not next or low < tonumber(next) then redis.call('PUBLISH', control, 'due') end
+    if not next or low < tonumber(next) then
+      -- PRELUDE tell
+      tell(control, 'due')
+    end
   end
 end
 

@@ -48,5 +48,6 @@ redis.call('LPUSH', log, '# ' .. ms(number + #lines) .. ' ' .. ms(bytes) .. ' ' 
 redis.call('PEXPIRE', log, life)
 local id = element:sub(element:find(':', 1, true) + 1)
 if note ~= '' and redis.call('HGET', trail, id) ~= fuller then redis.call('HSET', trail, id, note) end
-redis.call('PUBLISH', log, table.concat(lines, '\n'))
+-- PRELUDE tell
+tell(log, table.concat(lines, '\n'))
 return 'logged'

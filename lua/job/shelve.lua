@@ -35,8 +35,14 @@ if keep ~= '1' then redis.call('HDEL', crashes, id) end
 redis.call('ZADD', shelf, turn(shelf, now() + tonumber(delay), id, {}), id)
 redis.call('HSET', names, id, queue)
 if news ~= '' then redis.call('HSET', trail, id, news) end
-if tonumber(delay) > 0 and redis.call('ZRANGE', shelf, 0, 0)[1] == id then redis.call('PUBLISH', control, 'due') end
-if over == '1' and redis.call('HDEL', waited, id) == 1 then redis.call('PUBLISH', done, id) end
+if tonumber(delay) > 0 and redis.call('ZRANGE', shelf, 0, 0)[1] == id then
+  -- PRELUDE tell
+  tell(control, 'due')
+end
+if over == '1' and redis.call('HDEL', waited, id) == 1 then
+  -- PRELUDE tell
+  tell(done, id)
+end
 if digest ~= '' and (redis.call('HGET', unique, digest) or ''):match('^(.*) %d+ %a$') == id then
   redis.call('HDEL', unique, digest)
 end

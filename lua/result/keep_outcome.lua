@@ -35,5 +35,8 @@ redis.call('HSET', outcomes, id, outcome)
 local time = now()
 redis.call('ZADD', expiry, ms(time + tonumber(keep)), id)
 if told ~= '' then remember(ended, details, { id, told, keep }, time) end
-if waiter then redis.call('PUBLISH', done, id) end
+if waiter then
+  -- PRELUDE tell
+  tell(done, id)
+end
 return 'flagged'

@@ -27,5 +27,6 @@ else
   end
 end
 redis.call('SET', revision, time .. ' ' .. redis.sha1hex(schedule .. definition .. digest))
-redis.call('PUBLISH', control, 'schedules')
+-- PRELUDE tell
+tell(control, 'schedules')
 return { 1, time }

@@ -50,7 +50,10 @@ local seen = {}
 local function schedule_later(id, due)
   redis.call('ZADD', scheduled, turn(scheduled, tonumber(due), id, seen), id)
   redis.call('HSET', names, id, name)
-  if redis.call('ZRANGE', scheduled, 0, 0)[1] == id then redis.call('PUBLISH', control, 'due') end
+  if redis.call('ZRANGE', scheduled, 0, 0)[1] == id then
+    -- PRELUDE tell
+    tell(control, 'due')
+  end
 end
 
 local former = last:match('^%d+ (.*)$') or ''

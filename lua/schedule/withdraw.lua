@@ -31,5 +31,6 @@ end
 redis.call('HDEL', schedules, schedule)
 redis.call('HDEL', ticks, schedule)
 redis.call('SET', revision, ms(now()) .. ' ' .. digest)
-redis.call('PUBLISH', control, 'schedules')
+-- PRELUDE tell
+tell(control, 'schedules')
 return 'gone'

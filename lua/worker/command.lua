@@ -49,5 +49,6 @@ elseif before < 2 or rank[command] > before then
     redis.call('HSET', info, 'wanted', command)
   end
 end
-redis.call('PUBLISH', control, 'worker ' .. worker)
+-- PRELUDE tell
+tell(control, 'worker ' .. worker)
 return 1

@@ -73,7 +73,7 @@ var endScripts = []mutant{
 	},
 	{
 		Name: "cancel-unannounced", File: "lua/inspect/cancel.lua",
-		Before: "if held then redis.call('PUBLISH', control, 'cancel') end",
+		Before: "  tell(control, 'cancel')",
 		Breaks: "a worker that runs a job learns at once that it is cancelled",
 		Tests:  unmodelled("TestACancellationIsAnnouncedToWhoHoldsTheJob"),
 	},
@@ -117,7 +117,7 @@ var endScripts = []mutant{
 	},
 	{
 		Name: "foretell-untold", File: "lua/result/keep_outcome.lua",
-		Before: "if waiter then redis.call('PUBLISH', done, id) end", After: "_ = waiter",
+		Before: "  tell(done, id)", After: "",
 		Breaks: "whoever waits for such a job is told",
 		Tests:  unmodelled("TestForetellKeepsTheOutcomeOfWhatIsToBeCancelled"),
 	},

@@ -268,8 +268,7 @@ func (f *dueFlood) fallDue() {
 	defer conn.Close()
 	_, err := conn.Do("RENAME", f.key("aside"), f.key("scheduled"))
 	require.NoError(f.t, err)
-	_, err = conn.Do("PUBLISH", f.key("control"), "due")
-	require.NoError(f.t, err)
+	f.k.Tell("control", "due")
 	require.Eventually(f.t, func() bool {
 		left, err := redis.Int(conn.Do("ZCARD", f.key("scheduled")))
 		return err == nil && left == 0

@@ -54,7 +54,7 @@ func TestOnlySoManyHandlersWait(t *testing.T) {
 		k.Cancel(first)
 		k.away(pool, 1)
 		k.Do("ZADD", "scheduled", 1, third)
-		k.Do("PUBLISH", "control", "due")
+		k.Tell("control", "due")
 		k.away(pool, 2)
 		k.Cancel(second)
 		k.Drained(pool)

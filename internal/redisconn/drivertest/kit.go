@@ -48,6 +48,7 @@ func Test(t *testing.T, k Kit) {
 		"a connection that was broken says so":        k.aConnectionThatWasBrokenSaysSo,
 		"close ends what is under way":                k.closeEndsWhatIsUnderWay,
 		"subscription":                                k.subscription,
+		"a subscription is to the shard":              k.aSubscriptionIsToTheShard,
 		"subscribe all tells the channels apart":      k.subscribeAllTellsTheChannelsApart,
 		"subscribe patterns tells the channels apart": k.subscribePatternsTellsTheChannelsApart,
 	} {

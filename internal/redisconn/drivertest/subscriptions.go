@@ -32,13 +32,13 @@ func (k Kit) subscription(t *testing.T) {
 
 		ctx, cancel := context.WithCancel(t.Context())
 		messages, ended := listen(ctx)
-		Do(t, d, "PUBLISH", channel, "one")
+		require.NoError(t, redisconn.Publish(t.Context(), d, channel, "one"))
 		assert.Equal(t, "one", <-messages)
 		pause := silence + time.Second/2 // longer than the silence allowed: the probes are answered
 		_, err := d.Pipeline(t.Context(), redisconn.Call{Command: "BLPOP", Keys: []string{channel + "-none"},
 			Args: []any{fmt.Sprint(pause.Seconds())}, Block: pause})
 		require.NoError(t, err)
-		Do(t, d, "PUBLISH", channel, "two")
+		tell(t, d, channel, "two")
 		select {
 		case got := <-messages:
 			assert.Equal(t, "two", got)
@@ -58,6 +58,54 @@ func (k Kit) subscription(t *testing.T) {
 		err = <-ended
 		var timeout interface{ Timeout() bool }
 		require.True(t, errors.As(err, &timeout) && timeout.Timeout(), "a peer that is silent: %v", err)
+	})
+}
+
+// tell publishes as scripts do, by the function tell of lua/prelude.lua.
+func tell(t *testing.T, d redisconn.Driver, channel, message string) {
+	t.Helper()
+	script := Script(t, `local heard = redis.pcall('SPUBLISH', KEYS[1], ARGV[1])
+		if type(heard) == 'table' then redis.call('PUBLISH', KEYS[1], ARGV[1]) end`)
+	reply, err := redisconn.Do(t.Context(), d, redisconn.Call{Script: script, Keys: []string{channel},
+		Args: []any{message}})
+	require.NoError(t, err)
+	require.Nil(t, reply)
+}
+
+// What scripts tell goes to the shard where the server has such channels, and to all servers where it does not know
+// them, as the embedded one, or does not allow them. Who listens hears it either way.
+func (k Kit) aSubscriptionIsToTheShard(t *testing.T) {
+	k.Each(t, func(t *testing.T, s redistest.Server) {
+		d, channel := k.open(t, s.DSN()), name(t)
+		limited := d
+		if s.Embedded() == nil {
+			user := redistest.Namespace(t)
+			Do(t, d, "ACL", "SETUSER", user, "on", ">secret", "~*", "&*", "+@all", "-spublish", "-ssubscribe")
+			defer Do(t, d, "ACL", "DELUSER", user)
+			limited = k.open(t, "redis://"+user+":secret@"+s.Addr()+"/0")
+		}
+		for kind, on := range map[string]redisconn.Driver{"SHARDCHANNELS": d, "CHANNELS": limited} {
+			if s.Embedded() != nil {
+				kind = "CHANNELS"
+			}
+			ready, heard, ended := make(chan struct{}), make(chan string, 2), make(chan error, 1)
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				ended <- on.Subscribe(ctx, channel, func() { close(ready) }, func(m []byte) { heard <- string(m) })
+			}()
+			select {
+			case <-ready:
+			case err := <-ended:
+				require.FailNow(t, "it never stood", "%v", err)
+			}
+			assert.Equal(t, []any{[]byte(channel)}, Do(t, d, "PUBSUB", kind, channel))
+			require.NoError(t, redisconn.Publish(t.Context(), on, channel, "by a program"))
+			assert.Equal(t, "by a program", <-heard)
+			tell(t, on, channel, "by a script")
+			assert.Equal(t, "by a script", <-heard)
+			cancel()
+			require.NoError(t, <-ended)
+		}
 	})
 }
 
