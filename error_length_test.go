@@ -215,8 +215,20 @@ func TestWhatIsAskedForInVainIsToldInShort(t *testing.T) {
 			"an ended ctx":         last(enq.Enqueue(ended, "a")),
 			"names not registered": only(running.Serve(k.Ctx(), hugeNames...)),
 			"names not withdrawn":  only(running.Withdraw(k.Ctx(), hugeNames...)),
-			"a wish not fulfilled": only(running.Serve(ended, hugeNames[:10]...)),
-			"a drain cut off":      only(running.Drain(ended)),
+			"a wish not fulfilled": only(func() error { // no worker can tell a Redis that does not answer
+				proxy := redistest.NewProxy(t, s.Addr())
+				opts := work.WorkerOptions{Redis: proxy.DSN(), Namespace: k.Namespace, Logger: pooltest.Silent()}
+				p := work.NewWorkerPool(nil, 1, opts)
+				for _, name := range hugeNames[:10] {
+					p.Job(name, func() error { return nil })
+				}
+				p.SetOnly(hugeNames[:1])
+				k.Start(p)
+				proxy.Pause()
+				defer proxy.Resume()
+				return p.Serve(ended, hugeNames[:10]...)
+			}()),
+			"a drain cut off": only(running.Drain(ended)),
 			"names of Only": only(func() error {
 				p := named(1_000)
 				p.SetOnly(hugeNames[5_000:])
