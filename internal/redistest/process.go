@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,8 +30,9 @@ type Process struct {
 	exited chan struct{}
 }
 
-// Dedicated starts a redis-server for this test, with more arguments such as "--maxmemory", "10mb". It ends with the
-// test. Without a redis-server on PATH the test is skipped, or fails if Redis is required.
+// Dedicated starts a redis-server for this test, with more arguments such as "--maxmemory", "10mb". A first one without
+// hyphens is the path of its configuration, which it may rewrite. It ends with the test. Without a redis-server on PATH
+// the test is skipped, or fails if Redis is required.
 func Dedicated(t testing.TB, args ...string) *Process {
 	t.Helper()
 	return DedicatedIn(t, nil, args...)
@@ -40,7 +42,7 @@ func Dedicated(t testing.TB, args ...string) *Process {
 func DedicatedIn(t testing.TB, env []string, args ...string) *Process {
 	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
-		missing(t, fmt.Errorf("a server that the test may kill needs redis-server on PATH: %w", err))
+		Missing(t, fmt.Errorf("a server that the test may kill needs redis-server on PATH: %w", err))
 	}
 	p, err := startProcess(t.TempDir(), env, args...)
 	if err != nil {
@@ -91,9 +93,7 @@ func (p *Process) Dir() string { return p.dir }
 func (p *Process) start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	args := append([]string{
-		"--port", strconv.Itoa(p.port), "--bind", "127.0.0.1", "--save", "", "--dir", p.dir, "--daemonize", "no",
-	}, p.args...)
+	args := p.commandLine()
 	cmd := exec.Command("redis-server", args...)
 	cmd.Env = append(os.Environ(), p.env...)
 	dieWithUs(cmd)
@@ -127,6 +127,17 @@ func (p *Process) start() error {
 	return nil
 }
 
+// commandLine has the configuration first, where redis-server looks for it.
+func (p *Process) commandLine() []string {
+	own := []string{
+		"--port", strconv.Itoa(p.port), "--bind", "127.0.0.1", "--save", "", "--dir", p.dir, "--daemonize", "no",
+	}
+	if len(p.args) > 0 && !strings.HasPrefix(p.args[0], "-") {
+		return slices.Concat(p.args[:1], own, p.args[1:])
+	}
+	return append(own, p.args...)
+}
+
 // readiness reads the log of a starting server, and drops it afterwards.
 type readiness struct {
 	started chan<- error
@@ -141,7 +152,9 @@ func (r *readiness) Write(b []byte) (int, error) {
 	r.log.Write(b)
 	lines := bufio.NewScanner(bytes.NewReader(r.log.Bytes()))
 	for lines.Scan() {
-		if strings.Contains(lines.Text(), "eady to accept connections") {
+		// A Sentinel says who it is instead.
+		if line := lines.Text(); strings.Contains(line, "eady to accept connections") ||
+			strings.Contains(line, "Sentinel ID is") {
 			r.ready = true
 			r.log.Reset()
 			r.started <- nil

@@ -157,7 +157,7 @@ func Real(t testing.TB) Server {
 		t.Fatalf("WORK_TEST_REDIS=%s: %v", asked, shared.err)
 	}
 	if shared.err != nil {
-		missing(t, shared.err)
+		Missing(t, shared.err)
 	}
 	return Server{addr: shared.addr}
 }
@@ -168,8 +168,8 @@ func sharedRuns() bool {
 	return shared.err == nil
 }
 
-// missing ends the test: there is no real Redis for it.
-func missing(t testing.TB, reason error) {
+// Missing ends the test: there is no real Redis for it. It fails if one is required, else it is skipped.
+func Missing(t testing.TB, reason error) {
 	t.Helper()
 	if os.Getenv("WORK_REQUIRE_REDIS") == "1" {
 		t.Fatalf("WORK_REQUIRE_REDIS=1, but no real Redis: %v", reason)
