@@ -31,8 +31,8 @@ type Process struct {
 }
 
 // Dedicated starts a redis-server for this test, with more arguments such as "--maxmemory", "10mb". A first one without
-// hyphens is the path of its configuration, which it may rewrite. It ends with the test. Without a redis-server on PATH
-// the test is skipped, or fails if Redis is required.
+// hyphens is the path of its configuration, which it may rewrite. It ends with the test. Without a redis-server on PATH,
+// or the one of WORK_REDIS_SERVER, the test is skipped, or fails if Redis is required.
 func Dedicated(t testing.TB, args ...string) *Process {
 	t.Helper()
 	return DedicatedIn(t, nil, args...)
@@ -41,8 +41,8 @@ func Dedicated(t testing.TB, args ...string) *Process {
 // DedicatedIn is Dedicated with more environment, such as "LD_PRELOAD=/tmp/clock.so".
 func DedicatedIn(t testing.TB, env []string, args ...string) *Process {
 	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		Missing(t, fmt.Errorf("a server that the test may kill needs redis-server on PATH: %w", err))
+	if _, err := program(); err != nil {
+		Missing(t, fmt.Errorf("a server that the test may kill: %w", err))
 	}
 	p, err := startProcess(t.TempDir(), env, args...)
 	if err != nil {
@@ -94,7 +94,11 @@ func (p *Process) start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	args := p.commandLine()
-	cmd := exec.Command("redis-server", args...)
+	server, err := program()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(server, args...)
 	cmd.Env = append(os.Environ(), p.env...)
 	dieWithUs(cmd)
 	output, err := cmd.StdoutPipe()
@@ -117,7 +121,7 @@ func (p *Process) start() error {
 		ready := &readiness{started: started}
 		io.Copy(ready, output) //lint:ignore errcheck ends with the process
 		cmd.Wait()             //lint:ignore errcheck it is killed
-		started <- fmt.Errorf("redis-server %s ended: %s", strings.Join(args, " "), ready.log.String())
+		started <- fmt.Errorf("%s %s ended: %s", server, strings.Join(args, " "), ready.log.String())
 	}()
 	if err := <-started; err != nil {
 		<-exited

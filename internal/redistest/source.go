@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 )
 
 // Containers starts a Redis in a container. It is nil but in test packages of the module integration, so that nothing
@@ -38,8 +37,9 @@ func startShared() (addr string, stop func(), err error) {
 	if given := os.Getenv("WORK_REDIS_ADDR"); given != "" {
 		return given, nil, loopback(given)
 	}
-	// A process starts in milliseconds, a container in a second: every test package pays for it.
-	if _, err := exec.LookPath("redis-server"); err == nil {
+	// A process starts in milliseconds, a container in a second: every test package pays for it. Who names a server is
+	// told why it does not start, instead of being given another one.
+	if _, err := program(); err == nil || named() != "" {
 		return startServer()
 	}
 	addr, stop, err = startContainer()
