@@ -22,6 +22,7 @@ import (
 // orders are what the command line asked for.
 type orders struct {
 	quick, tiny, json, config, list, own bool
+	drivers                              bool
 	redis, write, note, cpuProfile       string
 	rounds                               int
 	scenarios                            []scenario.Scenario
@@ -36,12 +37,14 @@ func parse(args []string, stderr io.Writer) (o orders, err error) {
 	flags.BoolVar(&o.quick, "quick", false, "fewer jobs and rounds: under ten minutes for everything")
 	flags.BoolVar(&o.tiny, "tiny", false, "a few jobs only: proves that everything works, measures nothing")
 	only := flags.String("only", "", "run the scenarios whose name matches this regular expression")
-	libraries := flags.String("lib", "", "run these libraries only, comma-separated: work,asynq,river")
+	libraries := flags.String("lib", "", "run these libraries only, comma-separated: work,asynq,river; "+
+		"with --drivers redigo,go-redis,rueidis")
 	flags.IntVar(&o.rounds, "rounds", 0, "how often each is run (default 3 with --quick, else 5)")
 	flags.BoolVar(&o.json, "json", false, "print JSON with every sample instead of the table")
 	flags.BoolVar(&o.config, "config", false, "print how each library and server is configured, and run nothing")
 	flags.BoolVar(&o.list, "list", false, "print the names of the scenarios, and run nothing")
 	flags.BoolVar(&o.own, "own", false, "run asynq's own benchmark beside our adapter for asynq in the same shape")
+	flags.BoolVar(&o.drivers, "drivers", false, "compare clients of Redis instead, each below this library")
 	flags.StringVar(&o.redis, "redis", "",
 		"host:port of an EMPTY Redis to use; it is flushed between runs (default: one is started)")
 	flags.StringVar(&o.write, "write", "", "also write the tables between the markers of this page")
@@ -56,11 +59,33 @@ func parse(args []string, stderr io.Writer) (o orders, err error) {
 	if o.rounds < 0 {
 		return o, fmt.Errorf("--rounds is %d: use 1 or more", o.rounds)
 	}
-	if o.scenarios, err = chosenScenarios(*only); err != nil {
+	if o.scenarios, err = chosenScenarios(o.allScenarios(), *only); err != nil {
 		return o, err
 	}
-	o.libraries, err = chosenLibraries(*libraries)
+	o.libraries, err = chosenLibraries(o.allLibraries(), *libraries)
 	return o, err
+}
+
+func (o orders) allScenarios() []scenario.Scenario {
+	if o.drivers {
+		return scenario.OfDrivers()
+	}
+	return scenario.All()
+}
+
+func (o orders) allLibraries() []peer.Library {
+	if o.drivers {
+		return peer.Drivers()
+	}
+	return peer.All()
+}
+
+// subject is what the report is of.
+func (o orders) subject() string {
+	if o.drivers {
+		return report.Drivers
+	}
+	return report.Bench
 }
 
 func (o orders) size() scenario.Size {
@@ -136,7 +161,7 @@ func (o orders) measure(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	defer stage.Close()
 	result := &report.Report{
-		Date: time.Now(), Command: o.command(), Note: o.note, Machine: report.ThisMachine(),
+		Of: o.subject(), Date: time.Now(), Command: o.command(), Note: o.note, Machine: report.ThisMachine(),
 		Rounds: o.roundCount(), Servers: serverNames(stage),
 	}
 	game := &contest.Contest{Stage: stage, Scenarios: o.scenarios, Size: o.size(), Rounds: result.Rounds,
@@ -214,13 +239,13 @@ func serverNames(stage *scenario.Stage) []string {
 	return out
 }
 
-func chosenScenarios(only string) ([]scenario.Scenario, error) {
+func chosenScenarios(all []scenario.Scenario, only string) ([]scenario.Scenario, error) {
 	pattern, err := regexp.Compile(only)
 	if err != nil {
 		return nil, fmt.Errorf("--only is %q: %w", only, err)
 	}
 	var chosen []scenario.Scenario
-	for _, s := range scenario.All() {
+	for _, s := range all {
 		if pattern.MatchString(s.Name) {
 			chosen = append(chosen, s)
 		}
@@ -231,23 +256,31 @@ func chosenScenarios(only string) ([]scenario.Scenario, error) {
 	return chosen, nil
 }
 
-func chosenLibraries(list string) ([]peer.Library, error) {
+func chosenLibraries(all []peer.Library, list string) ([]peer.Library, error) {
 	if list == "" {
-		return peer.All(), nil
+		return all, nil
 	}
 	var chosen []peer.Library
 	for name := range strings.SplitSeq(list, ",") {
 		found := false
-		for _, lib := range peer.All() {
+		for _, lib := range all {
 			if strings.EqualFold(lib.Name(), strings.TrimSpace(name)) {
 				chosen, found = append(chosen, lib), true
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("--lib names %q: use work, asynq or river", name)
+			return nil, fmt.Errorf("--lib names %q: use some of %s", name, names(all))
 		}
 	}
 	return chosen, nil
+}
+
+func names(all []peer.Library) string {
+	list := make([]string, len(all))
+	for i, lib := range all {
+		list[i] = lib.Name()
+	}
+	return strings.Join(list, ", ")
 }
 
 func printConfig(w io.Writer, libraries []peer.Library) {

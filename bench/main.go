@@ -4,6 +4,7 @@
 //	go run . --quick                      everything, in under ten minutes
 //	go run .                              everything, with more jobs and rounds
 //	go run . --quick --only 'idle|process' --lib work,asynq
+//	go run . --drivers                    clients of Redis below this library, side by side
 //	go run . --own                        a peer's own benchmark beside our adapter for it
 package main
 

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -14,8 +15,8 @@ import (
 )
 
 // Work is this library, with the defaults of everything: one Enqueuer, a WorkerPool of so many processors, a handler
-// that takes the job's one argument decoded, a logger that drops.
-type Work struct{}
+// that takes the job's one argument decoded, a logger that drops. Its zero value has the client of a DSN.
+type Work struct{ Client Client }
 
 // WorkNamespace is where Work keeps its keys.
 const WorkNamespace = "bench"
@@ -38,11 +39,18 @@ func (Work) Config() []string {
 }
 
 // Open makes an Enqueuer.
-func (Work) Open(_ context.Context, place Place, names []string) (Session, error) {
-	dsn := "redis://" + place.Redis + "/0"
-	enq, err := work.NewEnqueuer(dsn, work.Namespace(WorkNamespace))
+func (w Work) Open(_ context.Context, place Place, names []string) (Session, error) {
+	connection, end, err := w.Client.connect(place.Redis)
 	if err != nil {
 		return nil, err
+	}
+	dsn, options := "redis://"+place.Redis+"/0", []work.EnqueuerOption{work.Namespace(WorkNamespace)}
+	if connection != nil {
+		dsn, options = "", append(options, work.WithConnection(connection))
+	}
+	enq, err := work.NewEnqueuer(dsn, options...)
+	if err != nil {
+		return nil, errors.Join(err, end())
 	}
 	prefix := "{" + WorkNamespace + "}:"
 	counts := []keyCount{
@@ -52,7 +60,7 @@ func (Work) Open(_ context.Context, place Place, names []string) (Session, error
 	for _, name := range names {
 		counts = append(counts, keyCount{"LLEN", prefix + "queue:" + name})
 	}
-	return &workSession{dsn: dsn, enq: enq, left: newCounter(place.Redis, counts)}, nil
+	return &workSession{dsn: dsn, connection: connection, end: end, enq: enq, left: newCounter(place.Redis, counts)}, nil
 }
 
 // Fetched knows the fetch by its script, which the first time is sent in full.
@@ -77,9 +85,11 @@ func (Work) Fetched(request []string, reply any) (bool, int) {
 }
 
 type workSession struct {
-	dsn  string
-	enq  *work.Enqueuer
-	left *counter
+	dsn        string          // or
+	connection work.Connection // of the client that end ends
+	end        func() error
+	enq        *work.Enqueuer
+	left       *counter
 }
 
 func (s *workSession) Insert(ctx context.Context, job Job) error {
@@ -102,7 +112,7 @@ func (s *workSession) InsertMany(ctx context.Context, jobs []Job) error {
 
 func (s *workSession) Start(ctx context.Context, load Workload) (Worker, error) {
 	pool := work.NewWorkerPool(nil, load.Concurrency, work.WorkerOptions{
-		Redis: s.dsn, Namespace: WorkNamespace, Logger: slog.New(slog.DiscardHandler),
+		Redis: s.dsn, Connection: s.connection, Namespace: WorkNamespace, Logger: slog.New(slog.DiscardHandler),
 	})
 	for _, name := range slices.Concat(load.Names, load.Idle) {
 		pool.Job(name, func(args Args) error {
@@ -117,7 +127,7 @@ func (s *workSession) Left(context.Context) (int, error) { return s.left.sum() }
 
 func (s *workSession) Close() error {
 	s.left.close()
-	return s.enq.Close()
+	return errors.Join(s.enq.Close(), s.end())
 }
 
 // fetchSHA and fetchSource are how requests name the script of a fetch.

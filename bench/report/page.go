@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// The lines of a page between which the tables stand.
-const (
-	begin = "<!-- bench:begin -->"
-	end   = "<!-- bench:end -->"
-)
+// marks are the lines of a page between which the tables stand.
+func (r *Report) marks() (begin, end string) {
+	return "<!-- " + r.Of + ":begin -->", "<!-- " + r.Of + ":end -->"
+}
 
 // WriteInto replaces what stands between the markers of a page.
 func (r *Report) WriteInto(path string) error {
@@ -19,6 +18,7 @@ func (r *Report) WriteInto(path string) error {
 	if err != nil {
 		return err
 	}
+	begin, end := r.marks()
 	before, rest, found := strings.Cut(string(page), begin)
 	_, after, closed := strings.Cut(rest, end)
 	if !found || !closed {

@@ -16,6 +16,7 @@ import (
 
 // Report is what one command measured, and on what.
 type Report struct {
+	Of        string            `json:"of"` // Bench or Drivers
 	Date      time.Time         `json:"date"`
 	Command   string            `json:"command"`
 	Note      string            `json:"note,omitempty"`
@@ -27,6 +28,12 @@ type Report struct {
 	Failures  []contest.Failure `json:"failures,omitempty"`
 	LeftOut   []string          `json:"left_out,omitempty"`
 }
+
+// What a report is of, which names its place on a page. Budgets and growth are of the first.
+const (
+	Bench   = "bench"
+	Drivers = "drivers"
+)
 
 // Machine is where it ran.
 type Machine struct {
@@ -61,11 +68,10 @@ func (r *Report) Markdown(w io.Writer) error {
 		b.WriteString(r.Note + "\n\n")
 	}
 	b.WriteString(r.table().String())
-	if budgets := r.budgets(); len(budgets.rows) > 1 {
-		b.WriteString("\n" + budgets.String())
-	}
-	if growth := r.growth(); len(growth.rows) > 1 {
-		b.WriteString("\n" + growth.String())
+	for _, more := range r.more() {
+		if len(more.rows) > 1 {
+			b.WriteString("\n" + more.String())
+		}
 	}
 	for _, why := range r.LeftOut {
 		fmt.Fprintf(&b, "\n%s.\n", why)
@@ -75,6 +81,14 @@ func (r *Report) Markdown(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// more are the tables below the first.
+func (r *Report) more() []*table {
+	if r.Of == Drivers {
+		return nil
+	}
+	return []*table{r.budgets(), r.growth()}
 }
 
 // table has a row per figure and a column per library, then how many times better the first library is than each of the

@@ -22,7 +22,7 @@ func sample() *Report {
 		return contest.Row{Scenario: scenario, Metric: metric, Unit: unit, Lower: lower, Samples: samples}
 	}
 	return &Report{
-		Date: time.Date(2026, 2, 3, 4, 5, 0, 0, time.UTC), Command: "go run . --quick", Rounds: 3, Note: "It rained.",
+		Of: Bench, Date: time.Date(2026, 2, 3, 4, 5, 0, 0, time.UTC), Command: "go run . --quick", Rounds: 3, Note: "It rained.",
 		Machine: Machine{CPU: "a processor", Cores: 2, OS: "linux/amd64", Go: "go1.26"},
 		Servers: []string{"Redis 7.0", "PostgreSQL 15"},
 		Libraries: []Library{
@@ -122,6 +122,7 @@ func TestBudgets(t *testing.T) {
 
 func TestTablesGoBetweenTheMarkersOfAPage(t *testing.T) {
 	t.Parallel()
+	begin, end := sample().marks()
 	path := filepath.Join(t.TempDir(), "page.md")
 	require.NoError(t, os.WriteFile(path, []byte("# Page\n\n"+begin+"\nold\n"+end+"\n\nafter\n"), 0o600))
 	require.NoError(t, sample().WriteInto(path))
@@ -133,8 +134,25 @@ func TestTablesGoBetweenTheMarkersOfAPage(t *testing.T) {
 	assert.Equal(t, "# Page\n\n"+begin+"\n\n"+table.String()+"\n"+end+"\n\nafter\n", string(page))
 }
 
+// A table of clients stands beside that of libraries, and has no budgets.
+func TestTablesOfDriversHaveAPlaceOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	const kept = "<!-- bench:begin -->\nkept\n<!-- bench:end -->\n"
+	path := filepath.Join(t.TempDir(), "page.md")
+	require.NoError(t, os.WriteFile(path, []byte(kept+"<!-- drivers:begin -->\n<!-- drivers:end -->\n"), 0o600))
+	of := sample()
+	of.Of = Drivers
+	require.NoError(t, of.WriteInto(path))
+	page, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Contains(t, string(page), kept)
+	assert.Contains(t, string(page), "bytes per waiting job")
+	assert.NotContains(t, string(page), "budget")
+}
+
 func TestAPageWithoutMarkersIsLeftAlone(t *testing.T) {
 	t.Parallel()
+	begin, _ := sample().marks()
 	path := filepath.Join(t.TempDir(), "page.md")
 	require.NoError(t, os.WriteFile(path, []byte("# Page\n"), 0o600))
 	require.ErrorContains(t, sample().WriteInto(path), begin)

@@ -33,3 +33,24 @@ func All() []Scenario {
 		startStop(),
 	}
 }
+
+// OfDrivers are those that show what a client of Redis costs: single calls, small and large pipelines of scripts, and
+// what an idle worker waits by.
+func OfDrivers() []Scenario {
+	all := []Scenario{
+		enqueue(1),
+		enqueue(16),
+		bulk(),
+		process(processing{concurrency: 1, queues: 1}),
+		process(processing{concurrency: 200, queues: 1}),
+		process(processing{concurrency: 200, queues: 10}),
+		ceiling(20),
+		ceiling(200),
+		pickup(),
+		elastic(20),
+	}
+	for i := range all {
+		all[i].Rounds = [3]int{} // as many as of the others
+	}
+	return all
+}

@@ -19,9 +19,14 @@ func ceiling(concurrency int) Scenario {
 	return Scenario{
 		Name: fmt.Sprintf("ceiling, batches of %d, 10 queues", concurrency), Jobs: [3]int{200, 300_000, 1_000_000},
 		Fitted: true,
-		For:    func(lib peer.Library) bool { return lib == peer.Work{} },
+		For:    func(lib peer.Library) bool { _, has := lib.(replayable); return has },
 		Run:    func(ctx context.Context, r *Run) ([]Metric, error) { return r.replay(ctx, concurrency) },
 	}
+}
+
+// replayable is a library whose scripts can be called without it: this one.
+type replayable interface {
+	Replay(place peer.Place) (driver redisconn.Driver, end func() error, err error)
 }
 
 func (r *Run) replay(ctx context.Context, batch int) (metrics []Metric, err error) {
@@ -34,11 +39,11 @@ func (r *Run) replay(ctx context.Context, batch int) (metrics []Metric, err erro
 	if err := r.fill(ctx, session, names, r.Jobs, ""); err != nil {
 		return nil, err
 	}
-	driver, err := redisconn.Open("redis://" + r.Stage.Redis.Addr + "/0")
+	driver, end, err := r.Library.(replayable).Replay(r.Stage.place(""))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, driver.Close()) }()
+	defer func() { err = errors.Join(err, end()) }()
 	worker := rdb.NewStore(driver, peer.WorkNamespace).Worker(strings.Repeat("c", rdb.MinWorkerID))
 	if _, _, err := worker.Register(ctx, rdb.Registration{Life: time.Hour, Epoch: "bench", Queues: names}); err != nil {
 		return nil, err

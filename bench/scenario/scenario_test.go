@@ -51,6 +51,24 @@ func TestEachScenarioRunsEveryJobOnce(t *testing.T) {
 	}
 }
 
+// TestEachDriverRunsEveryJobOnce: the figures of a client that loses or doubles calls would mean nothing.
+func TestEachDriverRunsEveryJobOnce(t *testing.T) {
+	t.Parallel()
+	for _, lib := range peer.Drivers() {
+		t.Run(lib.Name(), func(t *testing.T) {
+			t.Parallel()
+			stage := testStage(t, lib)
+			for _, s := range OfDrivers() {
+				if s.Fitted { // the others wait for seconds
+					metrics, err := s.Run(t.Context(), &Run{Stage: stage, Library: lib, Size: Tiny, Jobs: s.Jobs[Tiny]})
+					require.NoError(t, err, s.Name)
+					assert.Positive(t, metrics[0].Value, s.Name)
+				}
+			}
+		})
+	}
+}
+
 // TestASingleJobWakesOneOfManyIdleWorkers: what the proxy counts is exact, whatever the machine does.
 func TestASingleJobWakesOneOfManyIdleWorkers(t *testing.T) {
 	t.Parallel()
