@@ -3,9 +3,10 @@
 FUZZTIME ?= 30s
 BENCH ?= .
 DIR ?= .
+SERVERS ?= .cache/servers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race lint fmt tidy fuzz bench cover mutants long fault-long races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long doctor-long due-long drivers-long pictures image release ci clean
+.PHONY: help demo test race lint fmt tidy fuzz bench cover mutants long fault-long races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long doctor-long due-long drivers-long servers drivers-bench pictures image release ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +55,12 @@ fault-long: ## kill, stop, cut and fill for as long as docs/reliability.md says,
 
 drivers-long: ## all tests of internal/rdb with a client of go-redis, of one server and of a cluster (a few minutes)
 	WORK_DRIVERS_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 30m -run TestRdbOnGoRedisLong ./goredis
+
+servers: ## the scripts' tests on each server in the folders of .cache/servers, or of SERVERS, into docs/compatibility.md (minutes for each)
+	scripts/servers $(SERVERS) docs/compatibility.md
+
+drivers-bench: ## clients of Redis below this library, side by side, into docs/performance.md (a quarter of an hour)
+	cd bench && go run . --drivers --quick --rounds 7 --write ../docs/performance.md
 
 races-long: ## 1,000 rounds of each control by hand against fetch, settle, due and reap (a few minutes)
 	WORK_RACES_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 30m -run TestControlsAgainstFetchSettleDueAndReap ./inspect
