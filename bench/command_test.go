@@ -29,7 +29,7 @@ func TestWhatIsNotUnderstoodIsSaid(t *testing.T) {
 		`argument "work" is not understood`:        {"work"},
 		"--rounds is -1":                           {"--rounds", "-1"},
 		`--lib names "sidekiq"`:                    {"--lib", "work,sidekiq"},
-		"use some of redigo, go-redis, rueidis":     {"--drivers", "--lib", "work"},
+		"use some of redigo, go-redis, rueidis":    {"--drivers", "--lib", "work"},
 		`--only is "nothing like this"`:            {"--only", "nothing like this"},
 		"missing closing )":                        {"--only", "("},
 		"flag provided but not defined: -undefind": {"--undefind"},

@@ -31,7 +31,7 @@ func TestAFullRedisRefusesEnqueueAndNothingElse(t *testing.T) {
 				require.NoError(t, replies[0].Err)
 			}
 			before := full.dump(t)
-			server1("SCRIPT", "FLUSH") // a server that was restarted knows no script
+			server1("SCRIPT", "FLUSH")                   // a server that was restarted knows no script
 			server1("CONFIG", "SET", "maxmemory", "1kb") // an empty one may take less than a megabyte
 			defer server1("CONFIG", "SET", "maxmemory", "0")
 			replies, err := s.driver.Pipeline(t.Context(), redisconn.Call{Command: "SET", Args: []any{"x", "y"}})
