@@ -12,16 +12,31 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/inspect/doctor"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // do asks Redis, past any proxy, over a connection of its own.
 func (f *fleet) do(command string, args ...any) (any, error) {
+	if f.several != nil {
+		return f.doSomewhere(redisconn.Call{Command: command, Args: args})
+	}
 	conn, err := redis.DialURL(f.direct, redis.DialConnectTimeout(time.Second), redis.DialReadTimeout(time.Second))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = conn.Close() }()
 	return conn.Do(command, args...)
+}
+
+// doSomewhere asks the server that has the namespace now.
+func (f *fleet) doSomewhere(call redisconn.Call) (any, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	replies, err := f.several.Pipeline(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	return replies[0].Value, replies[0].Err
 }
 
 func (f *fleet) key(name string) string { return "{" + f.namespace + "}:" + name }

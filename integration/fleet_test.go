@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -31,17 +33,29 @@ type fleet struct {
 	accepted  []string          // ids of the jobs that Enqueue acknowledged
 	doomed    []string          // those of them that are to be buried
 	killed    map[int]time.Time // when each process ended that did not end in good order
+	ticks     bool              // the workers have a schedule
+	several   redisconn.Driver  // what the test looks with where the server may change; else nil
 }
 
 func newFleet(t *testing.T, dsn string) *fleet { return newFleetBehind(t, dsn, dsn) }
 
 // newFleetBehind makes a fleet that reaches Redis by dsn, and looks at it by direct.
 func newFleetBehind(t *testing.T, dsn, direct string) *fleet {
+	return newFleetIn(t, redistest.Namespace(t), dsn, direct)
+}
+
+// newFleetIn makes one in a namespace that is known already.
+func newFleetIn(t *testing.T, namespace, dsn, direct string) *fleet {
 	f := &fleet{
-		t: t, dsn: dsn, direct: direct, namespace: redistest.Namespace(t), ledger: newLedger(),
+		t: t, dsn: dsn, direct: direct, namespace: namespace, ledger: newLedger(),
 		killed: map[int]time.Time{},
 	}
 	var err error
+	if !strings.HasPrefix(direct, "redis://") {
+		f.several, err = redisconn.Open(direct)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = f.several.Close() })
+	}
 	f.enq, err = work.NewEnqueuer(dsn, work.Namespace(f.namespace))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = f.enq.Close() })
@@ -73,7 +87,8 @@ func (f *fleet) startUnder(clock time.Duration, concurrency int) *process {
 // launch starts a worker process that may die before it can say that it is registered.
 func (f *fleet) launch(clock time.Duration, concurrency int) *process {
 	f.t.Helper()
-	encoded, err := json.Marshal(duty{Redis: f.dsn, Namespace: f.namespace, Concurrency: concurrency, Clock: clock})
+	encoded, err := json.Marshal(duty{Redis: f.dsn, Namespace: f.namespace, Concurrency: concurrency, Clock: clock,
+		Ticks: f.ticks})
 	require.NoError(f.t, err)
 	p := &process{fleet: f, cmd: exec.Command(cmp.Or(f.program, os.Args[0])), exited: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), dutyVariable+"="+string(encoded))

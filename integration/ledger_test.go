@@ -18,6 +18,8 @@ const (
 	cut   = "cut"   // its ctx ended first
 	erred = "erred" // it asked for another attempt
 
+	ticked = "ticked" // a job of the schedule ran
+
 	gone = "gone" // seen by the test: the outcome of a job has counted, Redis knows the job no more
 
 	believed = "believed" // the time of the entry, by a clock that may be wrong

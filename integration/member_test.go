@@ -27,7 +27,11 @@ type duty struct {
 	Namespace   string
 	Concurrency int
 	Clock       time.Duration // how far its own clock is ahead of the true one
+	Ticks       bool          // enqueue a tick each second
 }
+
+// narrow is how many jobs of that name may run at once.
+const narrow = 4
 
 // batch is an order to enqueue so many jobs alike, of that many milliseconds each.
 type batch struct {
@@ -68,7 +72,11 @@ func serve(encoded string) int {
 	})
 	pool.Job("hold", m.hold).Job("stubborn", m.stubborn).Job("brief", m.brief).
 		Job("laden", m.laden).Job("flaky", m.flaky).Job("deadly", m.deadly).Job("climb", m.climb).
-		Job("counted", m.counted)
+		Job("counted", m.counted).Job("tick", m.tick).
+		JobWithOptions("narrow", work.JobOptions{Limit: work.Limit{Concurrent: narrow}}, m.brief)
+	if d.Ticks {
+		pool.Periodic("@every 1s", "tick")
+	}
 	if err := pool.Run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -171,6 +179,12 @@ func (m *member) counted(ctx context.Context, job *work.Job, counter string, ms 
 	err = m.brief(ctx, job, ms)
 	_, uncounted := counting.Do(conn, os.Getpid(), -1)
 	return errors.Join(err, uncounted)
+}
+
+// tick is the job of a schedule.
+func (m *member) tick(job *work.Job) error {
+	report(ticked, job.ID)
+	return nil
 }
 
 // laden is brief with something to carry.

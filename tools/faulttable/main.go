@@ -2,6 +2,9 @@
 //
 //	WORK_FAULT_LONG=1 WORK_FAULT_FIGURES=figures.jsonl go test ./integration -run Fault
 //	go run ./tools/faulttable figures.jsonl docs/reliability.md
+//
+// The markers are <!-- faults:begin --> and <!-- faults:end -->, and the table says that make fault-long made it. A third
+// and a fourth argument are other names for both.
 package main
 
 import (
@@ -18,26 +21,32 @@ import (
 	"time"
 )
 
-const (
-	begin = "<!-- faults:begin -->\n"
-	end   = "<!-- faults:end -->\n"
-)
+// place is where a table stands, and what makes it.
+type place struct{ marker, target string }
+
+func (p place) begin() string { return "<!-- " + p.marker + ":begin -->\n" }
+func (p place) end() string   { return "<!-- " + p.marker + ":end -->\n" }
 
 // figure is one line of the file that the tests write.
 type figure struct{ Test, Fault, Result string }
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: faulttable FIGURES.jsonl PAGE.md")
+	at := place{"faults", "fault-long"}
+	switch len(os.Args) {
+	case 3:
+	case 5:
+		at = place{os.Args[3], os.Args[4]}
+	default:
+		fmt.Fprintln(os.Stderr, "usage: faulttable FIGURES.jsonl PAGE.md [MARKER TARGET]")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1], os.Args[2]); err != nil {
+	if err := at.run(os.Args[1], os.Args[2]); err != nil {
 		fmt.Fprintln(os.Stderr, "faulttable:", err)
 		os.Exit(1)
 	}
 }
 
-func run(from, into string) error {
+func (p place) run(from, into string) error {
 	file, err := os.Open(from)
 	if err != nil {
 		return err
@@ -55,7 +64,7 @@ func run(from, into string) error {
 	if err != nil {
 		return err
 	}
-	changed, err := replace(page, table(figures, info.ModTime()))
+	changed, err := p.replace(page, p.table(figures, info.ModTime()))
 	if err != nil {
 		return fmt.Errorf("%s: %w", into, err)
 	}
@@ -79,11 +88,10 @@ func read(from io.Reader) ([]figure, error) {
 }
 
 // table is what stands between the markers.
-func table(figures []figure, measured time.Time) string {
+func (p place) table(figures []figure, measured time.Time) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Measured %s by `make fault-long` on %d cores, %s/%s.\n\n", measured.UTC().
-		Format("2006-01-02 15:04 UTC"),
-		runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(&b, "Measured %s by `make %s` on %d cores, %s/%s.\n\n",
+		measured.UTC().Format("2006-01-02 15:04 UTC"), p.target, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
 	b.WriteString("| fault | what came of it | test |\n|---|---|---|\n")
 	for _, f := range figures {
 		fmt.Fprintf(&b, "| %s | %s | `%s` |\n", f.Fault, f.Result, f.Test)
@@ -92,12 +100,12 @@ func table(figures []figure, measured time.Time) string {
 }
 
 // replace puts the text between the markers of the page.
-func replace(page []byte, text string) ([]byte, error) {
-	before, rest, found := bytes.Cut(page, []byte(begin))
-	_, after, closed := bytes.Cut(rest, []byte(end))
+func (p place) replace(page []byte, text string) ([]byte, error) {
+	before, rest, found := bytes.Cut(page, []byte(p.begin()))
+	_, after, closed := bytes.Cut(rest, []byte(p.end()))
 	if !found || !closed {
-		return nil, fmt.Errorf("it lacks the line %q or, behind it, %q", strings.TrimSpace(begin),
-			strings.TrimSpace(end))
+		return nil, fmt.Errorf("it lacks the line %q or, behind it, %q", strings.TrimSpace(p.begin()),
+			strings.TrimSpace(p.end()))
 	}
-	return slices.Concat(before, []byte(begin), []byte(text), []byte(end), after), nil
+	return slices.Concat(before, []byte(p.begin()), []byte(text), []byte(p.end()), after), nil
 }

@@ -15,9 +15,10 @@ func TestFiguresReplaceWhatStoodBetweenTheMarkers(t *testing.T) {
 {"Test":"TestA","Fault":"a pause","Result":"counted 0"}
 `))
 	require.NoError(t, err)
-	text := table(figures, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	assert.Contains(t, text, "Measured 2026-01-02 03:04 UTC")
-	page, err := replace([]byte("# page\n"+begin+"old\n"+end+"rest\n"), text)
+	at := place{"scale", "scale"}
+	text := at.table(figures, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	assert.Contains(t, text, "Measured 2026-01-02 03:04 UTC by `make scale`")
+	page, err := at.replace([]byte("# page\n"+at.begin()+"old\n"+at.end()+"rest\n"), text)
 	require.NoError(t, err)
 	assert.NotContains(t, string(page), "old")
 	assert.Regexp(t, "(?s)^# page\n.*counted 0.*`TestA`.*lost 0.*`TestB`.*rest\n$", string(page))
@@ -29,8 +30,9 @@ func TestMistakesAreNamed(t *testing.T) {
 	require.ErrorContains(t, err, "no figures")
 	_, err = read(strings.NewReader("{}\nnonsense\n"))
 	require.ErrorContains(t, err, "line 2")
-	_, err = replace([]byte("no markers"), "text")
+	at := place{"faults", "fault-long"}
+	_, err = at.replace([]byte("no markers"), "text")
 	require.ErrorContains(t, err, "faults:begin")
-	_, err = replace([]byte(end+begin), "text")
+	_, err = at.replace([]byte(at.end()+at.begin()), "text")
 	require.ErrorContains(t, err, "faults:end")
 }

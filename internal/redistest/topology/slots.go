@@ -145,12 +145,14 @@ func (c *Cluster) SlotsOf(s *Server) []int {
 	return all
 }
 
-// MoveSlots makes slots, which all have the same owner now, another primary's, with their keys, a few at a time, so that
-// each is on its way for milliseconds.
+// lot is how many slots are on their way at once. The one that has keys is so for some 100 ms.
+const lot = 512
+
+// MoveSlots makes slots, which all have the same owner now, another primary's, with their keys.
 func (c *Cluster) MoveSlots(to *Server, slots ...int) {
 	c.t.Helper()
-	for lot := range slices.Chunk(slots, 64) {
-		c.Move(to, lot...).End()
+	for some := range slices.Chunk(slots, lot) {
+		c.Move(to, some...).End()
 	}
 }
 
