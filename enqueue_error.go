@@ -1,6 +1,7 @@
 package work
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -8,16 +9,27 @@ import (
 	"github.com/265d0351/work/internal/intake"
 )
 
-// ReplicasError says that a job is stored, but that fewer replicas have confirmed it than [WaitReplicas] asked for.
-type ReplicasError struct{ Wanted, Confirmed int }
-
-func (e *ReplicasError) Error() string {
-	return fmt.Sprintf("%d of %d replicas have confirmed it in time", e.Confirmed, e.Wanted)
+// ReplicasError says that a job, or an outcome, is stored, but that fewer replicas have confirmed it than [WaitReplicas]
+// or WorkerOptions.WaitReplicas asked for.
+type ReplicasError struct {
+	Wanted, Confirmed int
+	Err               error // what was in the way of asking; nil where there were too few in time
 }
 
+func (e *ReplicasError) Error() string {
+	text := fmt.Sprintf("%d of %d replicas have confirmed it in time", e.Confirmed, e.Wanted)
+	if e.Err != nil {
+		text += ": " + excerpt.ErrorText(e.Err)
+	}
+	return text
+}
+
+// Unwrap returns what was in the way, which may be nil.
+func (e *ReplicasError) Unwrap() error { return e.Err }
+
 // EnqueueError says what became of the entries of a call that did not go well. Each entry is in exactly one of the
-// three lists. A job that is Unknown may be stored: the reply was lost, or nobody waited for it any longer. To enqueue
-// it again without doubling it, use [ID] at both times.
+// three lists. A job that is Unknown may be stored: the reply was lost, or nobody waited for it any longer; or it was
+// stored, and is gone ([ErrLostInFailover]). To enqueue it again without doubling it, use [ID] at both times.
 type EnqueueError struct {
 	Stored    []int // indices into the entries; 0 for the one of Enqueue
 	NotStored []int
@@ -62,7 +74,7 @@ func (e *EnqueueError) text() string {
 	case len(e.Stored) == 1:
 		return fmt.Sprintf("%s is stored, but: %v", job, e.Err)
 	case len(e.Unknown) == 1:
-		return fmt.Sprintf("it is not known whether %s is stored (a reply was lost): %v", job, e.Err)
+		return fmt.Sprintf("it is not known whether %s is stored%s: %v", job, e.doubt(), e.Err)
 	}
 	return fmt.Sprintf("%s is not stored: %v", job, e.Err)
 }
@@ -77,9 +89,17 @@ func (e *EnqueueError) counts(total int) string {
 		parts = append(parts, fmt.Sprintf("%d %s not", n, isOrAre(n)))
 	}
 	if n := len(e.Unknown); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d %s unknown (a reply was lost)", n, isOrAre(n)))
+		parts = append(parts, fmt.Sprintf("%d %s unknown%s", n, isOrAre(n), e.doubt()))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// doubt is why something is not known, where the cause does not say so.
+func (e *EnqueueError) doubt() string {
+	if errors.Is(e.Err, ErrLostInFailover) {
+		return ""
+	}
+	return " (a reply was lost)"
 }
 
 func isOrAre(n int) string {

@@ -15,6 +15,7 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisclock"
 	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/replicas"
 	"github.com/265d0351/work/internal/waiting"
 	"github.com/265d0351/work/objects"
 )
@@ -83,7 +84,7 @@ func NewEnqueuer(dsn string, opts ...EnqueuerOption) (*Enqueuer, error) {
 func newEnqueuer(store *rdb.Store, settings enqueuerSettings) *Enqueuer {
 	contents, err := objects.New(store, objects.Options{Home: settings.home})
 	clock := &redisclock.Clock{}
-	closed := cmp.Or(settings.closed, ErrClosed)
+	closed, tell := cmp.Or(settings.closed, ErrClosed), settings.teller()
 	enq := &Enqueuer{core: &enqueuerCore{
 		store: store, clock: clock, objects: contents, limits: jobargs.NewLimits(settings.maxArgs, settings.largeArgs),
 		check: settings.check, unique: settings.unique, middlewares: settings.middlewares,
@@ -91,12 +92,24 @@ func newEnqueuer(store *rdb.Store, settings enqueuerSettings) *Enqueuer {
 		intake: intake.New(intake.Config{
 			Store: store, Clock: clock, Timeout: cmp.Or(settings.timeout, defaultEnqueueTimeout),
 			Uploads: jobargs.NewUploads(contents), Closed: closed, Steps: repeatable,
+			Witness: witnessOf(store), Lost: func(loss intake.Loss) { tell(dataLost(loss)) },
 		}),
 	}}
 	enq.settings.err = err
 	enq.core.names = settings.rule(enq.core)
 	enq.compose()
 	return enq
+}
+
+// witnessOf dials connections on which replicas are waited for.
+func witnessOf(store *rdb.Store) func(context.Context) (replicas.Witness, error) {
+	return func(ctx context.Context) (replicas.Witness, error) {
+		witness, err := store.Witness(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return witness, nil
+	}
 }
 
 // Enqueue stores a job that is due at once, at the back of the queue of its name.

@@ -1,9 +1,14 @@
 package work
 
 import (
+	"cmp"
 	"fmt"
+	"log/slog"
+	"sync"
 	"time"
 
+	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/intake"
 	"github.com/265d0351/work/internal/jobargs"
 	"github.com/265d0351/work/internal/jobnames"
 	"github.com/265d0351/work/internal/span"
@@ -28,6 +33,10 @@ type enqueuerSettings struct {
 	home       objects.Home
 
 	middlewares []EnqueueMiddleware
+
+	observers []Observer
+	log       *slog.Logger
+	emit      func(event.Event) // of a pool, which has observers of its own; nil is theirs
 
 	names       []string                             // of Names
 	named       bool                                 // they were given
@@ -108,6 +117,38 @@ func WithEnqueueMiddleware(middlewares ...EnqueueMiddleware) EnqueuerOption {
 	return func(s *enqueuerSettings) { s.middlewares = append(s.middlewares, middlewares...) }
 }
 
+// WithObserver has an observer told when Redis has lost jobs that it had acknowledged to this Enqueuer: an
+// [event.DataLost] names them in Enqueued. A failover to a replica that was behind loses what came last. The Enqueuer
+// notices it with its next call, or looks half a minute after its last one, and stores nothing again by itself: a worker
+// may have begun such a job before. Who wants it stored enqueues it again, with its [ID]. It is no other event's
+// observer. What is given again is added. The Enqueuer of a pool tells the observers of the pool.
+func WithObserver(o Observer) EnqueuerOption {
+	return func(s *enqueuerSettings) { s.observers = append(s.observers, o) }
+}
+
+// WithLogger is where the Enqueuer says what it tells observers: see [WithObserver]. The default is slog.Default(). The
+// Enqueuer of a pool writes to the log of the pool.
+func WithLogger(log *slog.Logger) EnqueuerOption {
+	return func(s *enqueuerSettings) { s.log = log }
+}
+
+// teller is who hears of a loss. The log is taken when there is something to tell: the program may set it later.
+func (s *enqueuerSettings) teller() func(event.Event) {
+	if s.emit != nil {
+		return s.emit
+	}
+	observers, log := s.observers, s.log
+	stream := sync.OnceValue(func() *stream { return newStream(cmp.Or(log, slog.Default()), observers) })
+	return func(e event.Event) { stream().emit(e) }
+}
+
+// dataLost is the event that tells of a loss.
+func dataLost(loss intake.Loss) event.DataLost {
+	named := loss.IDs[:min(len(loss.IDs), event.MaxLostIDs)]
+	return event.DataLost{Failover: loss.Failover, Enqueued: named, EnqueuedMore: len(loss.IDs) - len(named),
+		Err: loss.Err}
+}
+
 // defaultNamespace is that of enqueuers, pools and inspectors.
 const defaultNamespace = "work"
 
@@ -138,6 +179,12 @@ func (s *enqueuerSettings) validate() error {
 	for _, name := range s.names {
 		if err := validateName(name); err != nil {
 			return fmt.Errorf("option Names: %w", err)
+		}
+	}
+	for i, observer := range s.observers {
+		if function, is := observer.(ObserverFunc); observer == nil || is && function == nil {
+			return &InvalidError{What: fmt.Sprintf("observer %d of the enqueuer", i+1), Value: "nil",
+				Remedy: "leave WithObserver out"}
 		}
 	}
 	for i, m := range s.middlewares {

@@ -209,7 +209,7 @@ func (e *Entry) receipt(job *intake.Job, result *intake.Result) (Receipt, error)
 		r.RunAt = e.At
 	}
 	if result.Confirmed < job.Replicas {
-		return r, &ReplicasError{Wanted: job.Replicas, Confirmed: result.Confirmed}
+		return r, &ReplicasError{Wanted: job.Replicas, Confirmed: result.Confirmed, Err: result.Few}
 	}
 	return r, nil
 }

@@ -162,10 +162,13 @@ func metaSize(meta map[string]string) (size int) {
 // maxReplicaWait bounds what a call that waits for replicas may hold up.
 const maxReplicaWait = time.Minute
 
-// WaitReplicas makes an enqueue wait until so many replicas of Redis have the job, at most so long. When fewer have
-// confirmed it by then, the job is stored all the same: the error is an *[EnqueueError] that lists it under Stored,
-// with a *[ReplicasError] inside. Redis replicates asynchronously: this makes it less likely that a failover loses the
-// job, not impossible. Callers that share a call wait for the largest number among them.
+// WaitReplicas makes an enqueue wait until so many replicas of Redis have the job, at most so long from when it was
+// stored, whatever [EnqueueTimeout] is. Others go on meanwhile: it costs time, and hardly any throughput.
+//
+// When fewer have confirmed it by then, or ctx ends first, the job is stored all the same: the error is an
+// *[EnqueueError] that lists it under Stored, with a *[ReplicasError] inside. Where a failover comes in between, and
+// the replica that took over does not have the job, it is listed under Unknown, with [ErrLostInFailover] inside: it is
+// not stored any more, and may have begun. Which replica takes over is the server's matter: see docs/reliability.md.
 func WaitReplicas(n int, timeout time.Duration) EnqueueOption {
 	return func(s *jobSettings) {
 		s.replicas, s.replicaWait = n, timeout

@@ -9,6 +9,7 @@ import (
 	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/handler"
+	"github.com/265d0351/work/internal/intake"
 	"github.com/265d0351/work/internal/invalid"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/retry"
@@ -222,6 +223,9 @@ var (
 	ErrClosed = errors.New("the enqueuer is closed: make a new one")
 	// ErrRedisFull says that Redis has reached its maxmemory, so it takes no new jobs until some have ended.
 	ErrRedisFull = retry.ErrFull
+	// ErrLostInFailover says that a job was stored, and that the replica that took over did not have it yet: see
+	// WaitReplicas. A worker may have begun it before that. Enqueue it again if it may run twice.
+	ErrLostInFailover = intake.ErrLost
 	// ErrGone says that no outcome of a job is kept.
 	ErrGone = errors.New("no outcome is kept")
 	// ErrOutdated says that a newer program has changed the namespace in a way that this one does not know. It is what

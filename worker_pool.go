@@ -227,6 +227,7 @@ func (p *WorkerPool) Enqueuer() *Enqueuer {
 	p.enqueuer = newEnqueuer(store, enqueuerSettings{
 		maxArgs: p.options.MaxArgsSize, largeArgs: p.options.LargeArgs, home: p.options.ObjectHome,
 		own: p.namesToEnqueue(), check: p.checkArgs, unique: p.uniqueOf, middlewares: p.options.EnqueueMiddleware,
+		emit: p.events.emit,
 	})
 	p.enqueuer.settings.err = err
 	if p.closed {

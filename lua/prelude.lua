@@ -208,12 +208,23 @@ local function lineup(shelf, groups, ascend)
 end
 
 -- answered is what a call of a lane was answered when it came before, or the error of one that is older than the last
--- one.
+-- one. Where there is neither it returns nil, what is kept of the last one, and its number.
 local function answered(lanes, lane, number)
   local last = redis.call('HGET', lanes, lane)
   local n = last and last:match('^%d+')
   if n == number then return last:sub(#n + 2) end
-  return n and tonumber(n) > tonumber(number) and redis.error_reply('STALE lane ' .. lane .. ' is at call ' .. n)
+  if n and tonumber(n) > tonumber(number) then
+    return redis.error_reply('STALE lane ' .. lane .. ' is at call ' .. n)
+  end
+  return nil, last, n
+end
+
+-- rewound is what the answer to a call says where the last call of its lane is another one than that which its caller
+-- knows to be answered. An older one: a failover has lost those between. A newer one, whose answer was lost: what that
+-- one said is said again, until somebody has heard it.
+local function rewound(last, n, known, number)
+  if not n or tonumber(n) < tonumber(known) then return ' 0=rewound:' .. (n or '0') .. '-' .. number end
+  return last:match(' 0=rewound:%d+%-%d+') or ''
 end
 
 -- store writes the records of new jobs: those of a group as they stand in ARGV, since to copy them costs as much as to

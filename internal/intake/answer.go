@@ -18,8 +18,10 @@ type answer struct {
 	missing  map[int]string      // by index: the object that was not there
 	owners   map[int]string      // by index: the job that has the lock
 	later    map[int]answer      // by index: what came of sending that job alone again
-	replicas int                 // that have it, where a job wanted some
 	err      error               // otherwise
+
+	of           callID               // the call of which all this is the answer
+	confirmation *pendingConfirmation // that some of the jobs wait for; nil for none
 }
 
 // errQueueKey is the problem of a job whose queue cannot take any.
@@ -35,7 +37,9 @@ func (a *answer) result(job *Job, i int) Result {
 	}
 	switch problem := a.problems[i]; problem {
 	case "":
-		return Result{Outcome: Stored, At: a.at, Confirmed: a.replicas}
+		stored := Result{Outcome: Stored, At: a.at}
+		a.confirmation.tell(&stored)
+		return stored
 	case rdb.Duplicate:
 		return Result{Outcome: Stored, Duplicate: true, Owner: job.ID}
 	case rdb.Unique:

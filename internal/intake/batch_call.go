@@ -28,7 +28,7 @@ type batchCall struct {
 func (c *batchCall) run(ctx context.Context) {
 	defer func() {
 		if value := recover(); value != nil {
-			c.finish(answer{err: c.lanes.Steps.Panicked(value)})
+			c.finish(answer{err: c.lanes.Steps.Panicked(value)}, rdb.Rewind{})
 		}
 	}()
 	var failures backoff.Failures
@@ -38,13 +38,13 @@ func (c *batchCall) run(ctx context.Context) {
 			return // everybody left before anything was sent
 		}
 		sent := c.lanes.Clock.Local()
-		reply, err := c.lanes.Store.Enqueue(ctx, c.lane.id, c.lane.number, jobs)
+		reply, err := c.lanes.Store.EnqueueIn(ctx, c.lane.call(), jobs)
 		if err == nil {
 			if first {
 				c.lanes.Clock.Learn(reply.Time, sent, c.lanes.Clock.Local())
 			}
 			c.finish(answer{outcome: Stored, at: reply.Time, problems: reply.Problems, missing: reply.Missing,
-				owners: reply.Owners, replicas: reply.Confirmed})
+				owners: reply.Owners, of: callID{c.lane, c.lane.number}}, reply.Rewound)
 			return
 		}
 		class := retry.Classify(err)
@@ -69,7 +69,7 @@ func (c *batchCall) begin() (jobs []rdb.NewJob, first bool) {
 	defer c.lanes.mu.Unlock()
 	first = !c.uncertain
 	c.uncertain = true
-	c.lane.call = c
+	c.lane.underWay = c
 	if c.cancel != nil && c.lanes.life.Err() != nil {
 		c.cancel() // it began after what was under way had been cut off
 	}
@@ -152,16 +152,23 @@ func (c *batchCall) giveUp(ctx context.Context, class retry.Class) {
 	case class.Again:
 		a.err = retry.JoinCause(context.Cause(ctx), trouble)
 	}
-	c.finish(a)
+	c.finish(a, rdb.Rewind{})
 }
 
-// finish gives each request its part of the answer.
-func (c *batchCall) finish(whole answer) {
+// finish gives each request its part of the answer. What Redis says that it has forgotten is noted before the lane goes
+// on: whoever reads a later number of it knows then.
+func (c *batchCall) finish(whole answer, rewound rdb.Rewind) {
 	c.lanes.mu.Lock()
 	defer c.lanes.mu.Unlock()
+	if whole.outcome == Stored {
+		c.lanes.noteAnswered(c.lane, rewound)
+	}
 	from := 0
 	for _, p := range c.requests {
 		p.answer, p.answered = whole.part(from, len(p.jobs)), true
+		if whole.outcome == Stored && !p.left && !p.confirmed {
+			c.lane.recent.add(c.lane.number, p.jobs, p.answer.problems)
+		}
 		from += len(p.jobs)
 		if p.inLine {
 			p.arrived <- struct{}{}

@@ -17,11 +17,13 @@ const (
 	conflictWait  = 5 * time.Millisecond
 )
 
-// settle says what became of a job, the i-th of its request, once its conflict, if it has one, is resolved.
+// settle says what became of a job, the i-th of its request, once its conflict, if it has one, is resolved, and the
+// replicas have it that it waits for.
 func (in *Intake) settle(ctx context.Context, job *Job, a *answer, i int) Result {
 	if later, ok := a.later[i]; ok {
 		return in.settle(ctx, job, &later, 0)
 	}
+	a.confirmation.resolve(ctx)
 	if job.Conflict == nil || job.Conflict.Change == nil || a.outcome != Stored || a.problems[i] != rdb.Unique {
 		return a.result(job, i)
 	}
@@ -39,6 +41,7 @@ func (in *Intake) settle(ctx context.Context, job *Job, a *answer, i int) Result
 		}
 		again := in.putOne(ctx, job)
 		if again.outcome != Stored || again.problems[0] != rdb.Unique {
+			again.confirmation.resolve(ctx)
 			return again.result(job, 0)
 		}
 		owner = again.owners[0]

@@ -14,19 +14,21 @@ const resends = 3
 // putOne is put for one job.
 func (in *Intake) putOne(ctx context.Context, job *Job) answer {
 	jobs := []rdb.NewJob{job.NewJob}
-	if job.Contents == nil {
-		return in.lanes.send(ctx, jobs, job.bytes())
+	if job.Contents != nil {
+		return in.put(ctx, []Job{*job}, jobs, job.bytes())
 	}
-	return in.put(ctx, []Job{*job}, jobs, job.bytes())
+	a := in.lanes.send(ctx, jobs, job.bytes(), job.Replicas > 0)
+	in.lanes.confirm(&a, jobs, job.Replicas, job.Wait)
+	return a
 }
 
 // put stores jobs by one call, and what they need of objects before it. Jobs whose object vanished in between are sent
-// again, behind the others.
+// again, behind the others. It does not wait for replicas.
 func (in *Intake) put(ctx context.Context, all []Job, jobs []rdb.NewJob, bytes int) answer {
 	if err := in.upload(ctx, all); err != nil {
 		return answer{outcome: NotStored, err: err}
 	}
-	whole := in.lanes.send(ctx, jobs, bytes)
+	whole := in.sendAll(ctx, all, jobs, bytes)
 	last, sent := whole, make([]int, len(all))
 	for i := range sent {
 		sent[i] = i
@@ -71,7 +73,15 @@ func (in *Intake) putAgain(ctx context.Context, all []Job, which []int) answer {
 	if err := in.upload(ctx, some); err != nil {
 		return answer{outcome: NotStored, err: err}
 	}
-	return in.lanes.send(ctx, newJobs(some), bytes)
+	return in.sendAll(ctx, some, newJobs(some), bytes)
+}
+
+// sendAll makes one call, and begins to wait for replicas.
+func (in *Intake) sendAll(ctx context.Context, all []Job, jobs []rdb.NewJob, bytes int) answer {
+	most, wait := wanted(all)
+	a := in.lanes.send(ctx, jobs, bytes, most > 0)
+	in.lanes.confirm(&a, jobs, most, wait)
+	return a
 }
 
 // upload stores what the jobs bring along, unless it is there.

@@ -7,13 +7,16 @@ import (
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisclock"
+	"github.com/265d0351/work/internal/replicas"
 	"github.com/265d0351/work/internal/retry"
 )
 
 // Store is what an intake needs of Redis. *rdb.Store is one.
 type Store interface {
-	// Enqueue makes one numbered call of a lane: see rdb.Store.
-	Enqueue(ctx context.Context, lane string, number int64, jobs []rdb.NewJob) (rdb.Enqueued, error)
+	// EnqueueIn makes one numbered call of a lane: see rdb.Store.
+	EnqueueIn(ctx context.Context, in rdb.LaneCall, jobs []rdb.NewJob) (rdb.Enqueued, error)
+	// Lanes returns what Redis knows of lanes, in their order.
+	Lanes(ctx context.Context, lanes []string) ([]rdb.LaneState, error)
 	// Record returns the record of a job, nil when there is none.
 	Record(ctx context.Context, id string) ([]byte, error)
 	// Amend changes a job that nobody holds.
@@ -26,6 +29,8 @@ type Uploads interface {
 	Ensure(ctx context.Context, hash string, content []byte) error
 	// Forget says that Redis has not found the object.
 	Forget(hash string)
+	// ForgetAll says that Redis may have lost any of them.
+	ForgetAll()
 }
 
 // Config is what an intake is made of.
@@ -36,6 +41,11 @@ type Config struct {
 	Uploads Uploads           // may be nil where no job has Contents
 	Closed  error             // what callers get after Close
 	Steps   retry.Steps
+
+	// Witness dials a connection for those who wait for replicas; nil where nobody does.
+	Witness func(ctx context.Context) (replicas.Witness, error)
+	// Lost is told what Redis has forgotten, in a goroutine that Close waits for; nil: nobody is.
+	Lost func(Loss)
 }
 
 // Intake stores jobs. All methods may be called concurrently.
@@ -62,36 +72,49 @@ func (in *Intake) Put(ctx context.Context, job *Job) Result {
 
 // PutAll stores many jobs in calls of at most rdb.MaxBatch jobs and 1 MiB, and tells what became of each, in their
 // order. With the first call that Redis does not take it ends: the jobs behind it are NotStored without an Err. It
-// returns an error, and tells of none, when it is closed.
+// waits for replicas once all calls are made. It returns an error, and tells of none, when it is closed.
 func (in *Intake) PutAll(ctx context.Context, jobs []Job, tell func(i int, result Result)) error {
 	if err := in.lanes.enter(); err != nil {
 		return err
 	}
 	defer in.lanes.leave()
-	for i := in.putParts(ctx, jobs, tell); i < len(jobs); i++ {
+	most, _ := wanted(jobs)
+	all, sent, told := newJobs(jobs), 0, 0
+	var parts []sentPart // that are not told of
+	for stored := true; stored && sent < len(jobs); {
+		p := in.putPart(ctx, jobs, all, sent)
+		sent, stored = p.to, p.answer.outcome == Stored
+		if parts = append(parts, p); most > 0 && stored && sent < len(jobs) {
+			continue
+		}
+		for _, p := range parts {
+			for i := range jobs[p.from:p.to] {
+				tell(p.from+i, in.settle(ctx, &jobs[p.from+i], &p.answer, i))
+			}
+			told = p.to
+		}
+		parts = parts[:0]
+	}
+	for i := told; i < len(jobs); i++ {
 		tell(i, Result{Outcome: NotStored})
 	}
 	return nil
 }
 
-// putParts returns how many of the jobs were sent.
-func (in *Intake) putParts(ctx context.Context, jobs []Job, tell func(i int, result Result)) (sent int) {
-	all := newJobs(jobs)
-	for from := 0; from < len(jobs); {
-		to, bytes := from, 0
-		for to < len(jobs) && to-from < rdb.MaxBatch && (to == from || bytes+jobs[to].bytes() <= maxCallBytes) {
-			bytes += jobs[to].bytes()
-			to++
-		}
-		a := in.put(ctx, jobs[from:to], all[from:to], bytes)
-		for i := range jobs[from:to] {
-			tell(from+i, in.settle(ctx, &jobs[from+i], &a, i))
-		}
-		if from = to; a.outcome != Stored {
-			return from
-		}
+// sentPart is a part of the jobs of one caller, with the answer to its call.
+type sentPart struct {
+	from, to int
+	answer   answer
+}
+
+// putPart stores as many jobs as fit into a call.
+func (in *Intake) putPart(ctx context.Context, jobs []Job, all []rdb.NewJob, from int) sentPart {
+	to, bytes := from, 0
+	for to < len(jobs) && to-from < rdb.MaxBatch && (to == from || bytes+jobs[to].bytes() <= maxCallBytes) {
+		bytes += jobs[to].bytes()
+		to++
 	}
-	return len(jobs)
+	return sentPart{from, to, in.put(ctx, jobs[from:to], all[from:to], bytes)}
 }
 
 // newJobs are the jobs as the store takes them.

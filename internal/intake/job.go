@@ -14,6 +14,9 @@ const objectBytes = 2 << 10
 type Job struct {
 	rdb.NewJob
 
+	Replicas int           // how many replicas should have it before it is told of; 0 waits for none
+	Wait     time.Duration // how long that may take, from when it was stored
+
 	// Contents are the objects that the enqueue brings along, by hash: they are stored before it. nil for nearly all.
 	Contents map[string][]byte
 	// Conflict says what happens where another job of its kind lives. nil for nearly all, and for those without a lock.
@@ -58,5 +61,6 @@ type Result struct {
 	Owner     string    // id of the job that lives: of that id or of that kind
 	Held      bool      // Owner was to be changed, and a worker has it
 	Confirmed int       // how many replicas have it, when it was stored just now and wanted some
+	Few       error     // what was in the way of asking more of them; nil where there was nothing
 	Err       error     // why it is not stored, or why that is not known; nil for a duplicate that is refused
 }

@@ -24,18 +24,21 @@ type played struct {
 
 	mu    sync.Mutex
 	calls []sentCall
+	back  map[string]int64 // where lanes are that went back
+	looks int
 }
 
 // sentCall is one attempt as Redis would see it.
 type sentCall struct {
 	lane   string
 	number int64
+	known  int64
 	ids    []string
 	nth    int // of all attempts, from 0
 }
 
-func (p *played) Enqueue(ctx context.Context, lane string, number int64, jobs []rdb.NewJob) (rdb.Enqueued, error) {
-	sent := sentCall{lane: lane, number: number}
+func (p *played) EnqueueIn(ctx context.Context, in rdb.LaneCall, jobs []rdb.NewJob) (rdb.Enqueued, error) {
+	sent := sentCall{lane: in.Lane, number: in.Number, known: in.Known}
 	for _, job := range jobs {
 		sent.ids = append(sent.ids, job.ID)
 	}
@@ -50,6 +53,43 @@ func (p *played) sent() []sentCall {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]sentCall{}, p.calls...)
+}
+
+// goBack lets a lane be at that number, whatever was called; below zero it is where it was called.
+func (p *played) goBack(lane string, number int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if number < 0 {
+		delete(p.back, lane)
+		return
+	}
+	p.back[lane] = number
+}
+
+// looked is how often Lanes was called.
+func (p *played) looked() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.looks
+}
+
+// Lanes says that every lane is where its last call was, unless the test says what else.
+func (p *played) Lanes(_ context.Context, lanes []string) ([]rdb.LaneState, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.looks++
+	states := make([]rdb.LaneState, len(lanes))
+	for i, lane := range lanes {
+		for _, call := range p.calls {
+			if call.lane == lane {
+				states[i].Number = call.number
+			}
+		}
+		if at, ok := p.back[lane]; ok {
+			states[i].Number = at
+		}
+	}
+	return states, nil
 }
 
 // Record says that nothing is stored: tests of conflicts play it anew.

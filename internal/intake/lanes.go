@@ -9,6 +9,7 @@ import (
 
 	"github.com/265d0351/work/internal/ids"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/replicas"
 )
 
 const (
@@ -27,7 +28,9 @@ type lane struct {
 	number int64
 	jobs   []rdb.NewJob // of its last call: the room is used again
 
-	call *batchCall // under way, and nil while it is free; guarded by the mu of lanes
+	// Guarded by the mu of lanes.
+	underWay *batchCall // nil while it is free
+	past
 }
 
 // lanes sends requests: at once where a lane is free, else together with others once one is. While nobody calls it has
@@ -46,6 +49,9 @@ type lanes struct {
 	closed  bool
 	vacated chan struct{} // closed when closed and without callers
 	serving sync.WaitGroup
+	losses  losses
+
+	confirmer *replicas.Confirmer
 }
 
 func newLanes(config Config) *lanes {
@@ -55,6 +61,7 @@ func newLanes(config Config) *lanes {
 		l.all = append(l.all, &lane{id: ids.Job(config.Clock.Now())})
 	}
 	l.free = slices.Clone(l.all)
+	l.confirmer = replicas.New(replicas.Config{Dial: config.Witness, Closed: config.Closed})
 	return l
 }
 
@@ -78,12 +85,14 @@ func (l *lanes) leave() {
 	}
 }
 
-// send sends the jobs and waits for the answer, or until ctx ends or the timeout has passed.
-func (l *lanes) send(ctx context.Context, jobs []rdb.NewJob, bytes int) answer {
+// send sends the jobs and waits for the answer, or until ctx ends or the timeout has passed. confirmed says that the
+// caller tells of them once replicas have them.
+func (l *lanes) send(ctx context.Context, jobs []rdb.NewJob, bytes int, confirmed bool) answer {
 	if ctx.Err() != nil {
 		return answer{outcome: NotStored, err: context.Cause(ctx)}
 	}
 	p := l.newRequest(jobs, bytes)
+	p.confirmed = confirmed
 	l.mu.Lock()
 	if n := len(l.free) - 1; n >= 0 {
 		own := l.free[n]
@@ -117,7 +126,7 @@ func (l *lanes) sendAlone(ctx context.Context, own *lane, p *pendingRequest) ans
 func (l *lanes) next(own *lane) *batchCall {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if own.call = nil; len(l.line) == 0 {
+	if own.underWay = nil; len(l.line) == 0 {
 		l.free = append(l.free, own)
 		return nil
 	}
@@ -156,6 +165,7 @@ func (l *lanes) serve(c *batchCall) {
 func (l *lanes) close() error {
 	l.mu.Lock()
 	l.closed = true
+	l.losses.stopLooking()
 	left := l.callers
 	if left == 0 {
 		close(l.vacated)
@@ -174,6 +184,7 @@ func (l *lanes) close() error {
 	l.cutOff()
 	<-l.vacated
 	l.serving.Wait()
+	l.confirmer.Close()
 	return err
 }
 
@@ -183,7 +194,7 @@ func (l *lanes) cutOff() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, each := range l.all {
-		if c := each.call; c != nil && c.cancel != nil {
+		if c := each.underWay; c != nil && c.cancel != nil {
 			c.cancel()
 		}
 	}

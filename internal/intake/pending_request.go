@@ -11,8 +11,9 @@ import (
 
 // pendingRequest is what one caller sends in one call, as a whole.
 type pendingRequest struct {
-	jobs  []rdb.NewJob
-	bytes int
+	jobs      []rdb.NewJob
+	bytes     int
+	confirmed bool // it is told of once replicas have it
 
 	arrived chan struct{} // has room for one: the answer is there
 	timer   *time.Timer

@@ -95,3 +95,10 @@ func (u *Uploads) Forget(hash string) {
 	defer u.mu.Unlock()
 	delete(u.fresh, hash)
 }
+
+// ForgetAll is called when Redis has lost what it had acknowledged: any of them may not be there.
+func (u *Uploads) ForgetAll() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	clear(u.fresh)
+}

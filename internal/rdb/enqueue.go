@@ -38,9 +38,6 @@ type NewJob struct {
 
 	Lock    Lock     // that the job should have; the zero value is none
 	Objects []string // SHA-256 in hex of the objects that its record refers to
-
-	Replicas int           // how many replicas should have it before Enqueue returns; 0 waits for none
-	Wait     time.Duration // how long that may take
 }
 
 // Lock makes a job unique: while it is held no other job with the same digest is stored.
@@ -108,15 +105,19 @@ type Enqueued struct {
 	Owners   map[int]string  // by index: the id of the job that has the lock
 	Missing  map[int]string  // by index: the object that is not there
 
-	Confirmed int // how many replicas have it, where a job wanted some
+	Rewound Rewind // what of the lane this Redis has forgotten
 }
 
-// Enqueue stores up to [MaxBatch] jobs in one call. A call is (lane, number): numbers of a lane grow, one call of a
-// lane is outstanding at a time, and a call sent again with its number gets the answer of the first time.
+// Enqueue is [Store.EnqueueIn] of a call of which nobody knows what came before it.
 func (s *Store) Enqueue(ctx context.Context, lane string, number int64, jobs []NewJob) (Enqueued, error) {
-	call, order := s.enqueueCall(lane, number, jobs)
-	calls := appendWait([]redisconn.Call{call}, jobs)
-	replies, err := s.driver.Pipeline(ctx, calls...)
+	return s.EnqueueIn(ctx, LaneCall{Lane: lane, Number: number}, jobs)
+}
+
+// EnqueueIn stores up to [MaxBatch] jobs in one call. A call is (lane, number): numbers of a lane grow, one call of a
+// lane is outstanding at a time, and a call sent again with its number gets the answer of the first time.
+func (s *Store) EnqueueIn(ctx context.Context, in LaneCall, jobs []NewJob) (Enqueued, error) {
+	call, order := s.enqueueCall(in, jobs)
+	replies, err := s.driver.Pipeline(ctx, call)
 	if err == nil {
 		err = replies[0].Err
 	}
@@ -131,35 +132,17 @@ func (s *Store) Enqueue(ctx context.Context, lane string, number int64, jobs []N
 	case string:
 		line = v
 	}
-	answer, err := parseEnqueued(call.Script.Name, line, value, order)
-	if len(replies) > 1 && err == nil {
-		confirmed, _ := replies[1].Value.(int64) // a server without WAIT confirms nothing
-		answer.Confirmed = int(confirmed)
-	}
-	return answer, err
-}
-
-// appendWait adds a WAIT on the same connection, for as many replicas as any of the jobs wants. After a repeated call
-// it waits for at least what the first one wrote, since Redis takes the offset of the last command of the connection.
-func appendWait(calls []redisconn.Call, jobs []NewJob) []redisconn.Call {
-	replicas, wait := 0, time.Duration(0)
-	for i := range jobs {
-		replicas, wait = max(replicas, jobs[i].Replicas), max(wait, jobs[i].Wait)
-	}
-	if replicas == 0 {
-		return calls
-	}
-	return append(calls, redisconn.Call{Command: "WAIT", Args: []any{replicas, millis(wait)}, Block: wait})
+	return parseEnqueued(call.Script.Name, line, value, order)
 }
 
 // enqueueCall makes the call of some jobs, and returns which of them is the n-th that the script sees.
-func (s *Store) enqueueCall(lane string, number int64, jobs []NewJob) (redisconn.Call, []int) {
+func (s *Store) enqueueCall(in LaneCall, jobs []NewJob) (redisconn.Call, []int) {
 	if !plain(jobs) {
-		return s.enqueueMixedCall(lane, number, jobs)
+		return s.enqueueMixedCall(in, jobs)
 	}
 	k, first := s.keys, &jobs[0]
 	keys := k.queue(first.Queue).appendTo(append(make([]string, 0, 9), k.lanes, k.jobs, k.queues, k.ready, k.limits))
-	args := append(make([]any, 0, 4+2*len(jobs)), lane, number, first.Queue, string(first.Place))
+	args := append(make([]any, 0, 4+2*len(jobs)), in.Lane, in.numbers(), first.Queue, string(first.Place))
 	for i := range jobs {
 		args = append(args, jobs[i].ID, jobs[i].Record)
 	}
@@ -191,7 +174,7 @@ type group struct {
 }
 
 // enqueueMixedCall makes the call of jobs of all kinds.
-func (s *Store) enqueueMixedCall(lane string, number int64, jobs []NewJob) (redisconn.Call, []int) {
+func (s *Store) enqueueMixedCall(in LaneCall, jobs []NewJob) (redisconn.Call, []int) {
 	names, groups := grouped(jobs)
 	w := s.groupWriter(names, len(groups), len(jobs))
 	w.special = slices.ContainsFunc(groups, func(g group) bool { return jobs[g.jobs[0]].special() })
@@ -201,7 +184,7 @@ func (s *Store) enqueueMixedCall(lane string, number int64, jobs []NewJob) (redi
 	for i := range groups {
 		w.write(&groups[i], jobs)
 	}
-	w.args[0], w.args[1], w.args[2], w.args[3] = lane, number, len(names), kinds(w.special, jobs)
+	w.args[0], w.args[1], w.args[2], w.args[3] = in.Lane, in.numbers(), len(names), kinds(w.special, jobs)
 	return redisconn.Call{Script: enqueueMixedScript, Keys: w.keys, Args: w.args}, w.order
 }
 
@@ -316,7 +299,7 @@ func (w *groupWriter) object(sha string) int {
 	return at + 1
 }
 
-// parseEnqueued reads "1732100000000 3=duplicate 5=unique:6a31".
+// parseEnqueued reads "1732100000000 0=rewound:5-8 3=duplicate 5=unique:6a31".
 func parseEnqueued(script, line string, whole any, order []int) (Enqueued, error) {
 	stamp, rest, _ := strings.Cut(line, " ")
 	ms, err := strconv.ParseInt(stamp, 10, 64)
@@ -326,6 +309,12 @@ func parseEnqueued(script, line string, whole any, order []int) (Enqueued, error
 	answer := Enqueued{Time: fromMillis(ms)}
 	for _, field := range strings.Fields(rest) {
 		at, why, _ := strings.Cut(field, "=")
+		if rewound, is := strings.CutPrefix(field, rewoundMark); is {
+			if answer.Rewound, err = parseRewind(rewound); err != nil {
+				return Enqueued{}, &redisconn.UnexpectedReplyError{Script: script, Reply: whole}
+			}
+			continue
+		}
 		n, err := strconv.Atoi(at)
 		if err != nil || n < 1 || n > len(order) {
 			return Enqueued{}, &redisconn.UnexpectedReplyError{Script: script, Reply: whole}

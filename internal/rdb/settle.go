@@ -324,20 +324,40 @@ func (w *Worker) Settle(ctx context.Context, calls []redisconn.Call) ([]Settled,
 // SettleBehind is Settle behind calls made by Log, in the same pipeline: Redis has executed those, or refused them,
 // before it gets to the outcomes.
 func (w *Worker) SettleBehind(ctx context.Context, logs, calls []redisconn.Call) ([]Logged, []Settled, error) {
+	logged, settled, _, err := w.settle(ctx, logs, calls)
+	return logged, settled, err
+}
+
+// SettleNoted is SettleBehind with a call made by NoteSettled behind it all, and what that one found.
+func (w *Worker) SettleNoted(ctx context.Context, logs, calls []redisconn.Call, note redisconn.Call) ([]Logged,
+	[]Settled, Noted, error) {
+	logged, settled, replies, err := w.settle(ctx, logs, calls, note)
+	if err != nil {
+		return nil, nil, Noted{}, err
+	}
+	return logged, settled, parseNoted(replies[0]), nil
+}
+
+// settle sends logs, outcomes and what stands behind them in one pipeline.
+func (w *Worker) settle(ctx context.Context, logs, calls []redisconn.Call, behind ...redisconn.Call) ([]Logged,
+	[]Settled, []redisconn.Reply, error) {
+	all := calls
 	if len(logs) > 0 {
 		// A script that Redis does not know would be sent again when the outcomes have counted.
 		logs[0].InFull = true
-		calls = slices.Concat(logs, calls)
 	}
-	replies, err := w.store.driver.Pipeline(ctx, calls...)
+	if len(logs)+len(behind) > 0 {
+		all = slices.Concat(logs, calls, behind)
+	}
+	replies, err := w.store.driver.Pipeline(ctx, all...)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	logged, settled := parseLogged(replies[:len(logs)]), make([]Settled, len(replies)-len(logs))
+	logged, settled := parseLogged(replies[:len(logs)]), make([]Settled, len(calls))
 	for i := range settled {
-		settled[i] = parseSettled(calls[len(logs)+i], replies[len(logs)+i])
+		settled[i] = parseSettled(calls[i], replies[len(logs)+i])
 	}
-	return logged, settled, nil
+	return logged, settled, replies[len(logs)+len(calls):], nil
 }
 
 // Settled is the answer to one call of a settlement.

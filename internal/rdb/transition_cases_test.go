@@ -87,7 +87,7 @@ func transitions() []transition {
 		return w.Shelve(rdb.Shelved{Claim: claims[1], Shelf: rdb.ShelfMorgue, Completion: "ends"})
 	})
 	all = append(all, buried)
-	all = append(all, storing()...)
+	all = append(append(all, storing()...), noting()...)
 	all = append(all, living()...)
 	all = append(all, mending()...)
 	all = append(all, cancelling()...)

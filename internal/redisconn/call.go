@@ -33,12 +33,12 @@ func Check(calls []Call) error {
 }
 
 // NotRun are the positions of the scripts that Redis did not run because it does not have their text, and of each WAIT
-// behind one of them: that has waited for what was written before.
+// behind one of them, which has waited for what was written before, and of each call behind one that must come last.
 func NotRun(calls []Call, replies []Reply) []int {
 	var positions []int
 	for i := range replies {
 		if calls[i].Script != nil && replies[i].Err != nil && code(replies[i].Err) == "NOSCRIPT" ||
-			calls[i].Command == "WAIT" && len(positions) > 0 {
+			(calls[i].Command == "WAIT" || calls[i].Last) && len(positions) > 0 {
 			positions = append(positions, i)
 		}
 	}

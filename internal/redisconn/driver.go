@@ -60,6 +60,7 @@ type Call struct {
 	Keys    []string
 	Args    []any         // string, []byte, int, int64 or bool
 	InFull  bool          // a script is sent by its text: what stands behind it must not come before it
+	Last    bool          // it must not come before what stands ahead of it: it is made again with what was not run
 	Block   time.Duration // how long Redis may hold the answer back (BLPOP), on top of the read timeout
 }
 

@@ -10,17 +10,19 @@
 -- KEYS[1] lanes, KEYS[2] jobs, KEYS[3] queues, KEYS[4] ready, KEYS[5] limits, KEYS[6] queue:<name>,
 -- KEYS[7] wake:<name>, KEYS[8] running:<name>, KEYS[9] rate:<name>
 -- ARGV[1] lane
--- ARGV[2] number of the call
+-- ARGV[2] number of the call, and behind a space that of the last one that was answered, if it is known
 -- ARGV[3] name of the queue
 -- ARGV[4] place (back, front)
 -- ARGV[5..] id and record of each job
--- RETURNS time in ms, then for each job that was not stored its number in this call and why: " 1=badkey 2=badkey"
+-- RETURNS time in ms, then " 0=rewound:5-8" where Redis has forgotten the calls of the lane between these, then for
+--   each job that was not stored its number in this call and why: " 1=badkey 2=badkey"
 -- FIRST WRITE LPUSHX, RPUSHX, LPUSH or RPUSH, refused at full memory as is all that stores what is new
-local lanes, jobs, queue, lane, number, front = KEYS[1], KEYS[2], KEYS[6], ARGV[1], ARGV[2], ARGV[4] == 'front'
+local lanes, jobs, queue, lane, front = KEYS[1], KEYS[2], KEYS[6], ARGV[1], ARGV[4] == 'front'
+local number, known = ARGV[2]:match('^(%d+) ?(%d*)')
 
-local last = redis.call('HGET', lanes, lane)
+local last, n = redis.call('HGET', lanes, lane), nil
 if last then
-  local n = last:match('^%d+')
+  n = last:match('^%d+')
   if n == number then return last:sub(#n + 2) end
   if tonumber(n) > tonumber(number) then return redis.error_reply('STALE lane ' .. lane .. ' is at call ' .. n) end
 end
@@ -33,7 +35,12 @@ local stamp = t[1] .. ('00000' .. t[2]):sub(-6, -4) -- ms, as now reckons
 local ids = { ARGV[5] }
 for i = 7, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
 
-local reply, length = stamp, redis.pcall(front and 'RPUSHX' or 'LPUSHX', queue, unpack(ids))
+local reply = stamp
+if known ~= '' and known ~= n then
+  -- PRELUDE rewound
+  reply = reply .. rewound(last, n, known, number)
+end
+local length = redis.pcall(front and 'RPUSHX' or 'LPUSHX', queue, unpack(ids))
 if type(length) == 'table' then
   if not length.err:find('WRONGTYPE', 1, true) then return length end
   for i = 1, #ids do reply = reply .. ' ' .. i .. '=badkey' end

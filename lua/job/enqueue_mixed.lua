@@ -8,7 +8,7 @@
 -- KEYS[6..] queue:<name>, wake:<name>, running:<name>, rate:<name> of each queue, then, where some have more than a
 --   record, scheduled, names, control, unique, objects, outcomes, outcomes:until, and object:<sha>:jobs of each object
 -- ARGV[1] lane
--- ARGV[2] number of the call
+-- ARGV[2] number of the call, and behind a space that of the last one that was answered, if it is known
 -- ARGV[3] how many queues
 -- ARGV[4] 1: some have more than a record: an id that the caller chose, a time, a lock, objects; 2: so it is, and the
 --   ids of those that have a time ascend in the order of the call
@@ -17,18 +17,20 @@
 --   empty, that of each follows. If the place has a "+" behind it there follow, of a single job: whether the caller
 --   chose the id (0, 1), digest of its lock, kind of lock (f until it has ended, s until it begins, t for a time), ms
 --   that it lasts (0: no end), how many objects, then number of its key (1 is the first) and sha of each
--- RETURNS time in ms, then for each job that was not stored its number in this call and why: " 3=duplicate 5=badkey",
---   or " 4=unique:" with the bytes of the id of the job that has the lock in hex, or " 6=noobject:" with its sha
+-- RETURNS time in ms, then " 0=rewound:5-8" where Redis has forgotten the calls of the lane between these, then for
+--   each job that was not stored its number in this call and why: " 3=duplicate 5=badkey", or " 4=unique:" with the
+--   bytes of the id of the job that has the lock in hex, or " 6=noobject:" with its sha
 -- FIRST WRITE LPUSHX, RPUSHX, LPUSH, RPUSH or ZADD, refused at full memory as is all that stores what is new
 local lanes, jobs, queues, ready, limits = unpack(KEYS, 1, 5)
-local lane, number, count, special, ascend = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] ~= '0', ARGV[4] == '2'
+local lane, count, special, ascend = ARGV[1], tonumber(ARGV[3]), ARGV[4] ~= '0', ARGV[4] == '2'
+local number, known = ARGV[2]:match('^(%d+) ?(%d*)')
 local before_objects = 12 + 4 * count -- keys
 local scheduled, names, control, unique, objects, outcomes, expiry = unpack(KEYS, before_objects - 6, before_objects)
 
-local answer = answered(lanes, lane, number)
+local answer, last, n = answered(lanes, lane, number)
 if answer then return answer end
 
-local refusal, broken = bad('HLEN', jobs) or bad('ZCARD', queues) or bad('SCARD', ready), {}
+local refusal, broken, time = bad('HLEN', jobs) or bad('ZCARD', queues) or bad('SCARD', ready), {}, now()
 if special then
   refusal = refusal or bad('ZCARD', scheduled) or bad('HLEN', names) or bad('HLEN', unique) or bad('ZCARD', objects)
     or bad('HLEN', outcomes) or bad('ZCARD', expiry)
@@ -37,18 +39,20 @@ if special then
 end
 if refusal then return refusal end
 
-local time = now()
 local stamp, reply = ms(time), ms(time)
+if known ~= '' and known ~= n then
+  -- PRELUDE rewound
+  reply = reply .. rewound(last, n, known, number)
+end
 
 -- The groups that are to be stored, by the end of a queue where they go, and those that are due later. A group has its
 -- queue, where it begins in ARGV, how many jobs it has, how many came before it, and when it is due, or when each of it
 -- is. Others are refused.
-local lists, later = {}, {}
+local lists, later, locks, members, chosen = {}, {}, {}, {}, {}
 local function refuse(group, why)
   for n = group.nth + 1, group.nth + group.size do reply = reply .. ' ' .. n .. '=' .. why end
 end
 
-local locks, members, chosen = {}, {}, {}
 local admit, schedule -- nearly no call needs them, and a function costs as much as a command
 if special then
   local stored, taken = {}, {} -- what this call will have stored

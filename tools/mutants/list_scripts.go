@@ -53,10 +53,40 @@ var enqueueScripts = []mutant{
 	},
 	{
 		Name: "enqueue-mixed-stale", File: "lua/prelude.lua",
-		Before: "  return n and tonumber(n) > tonumber(number) and redis.error_reply('STALE lane ' .. lane .. ' is " +
-			"at call ' .. n)\n",
+		Before: "if n and tonumber(n) > tonumber(number) then",
+		After:  "if false then",
 		Breaks: "a call that was given up cannot land after a newer one, of whatever kind its jobs are",
 		Tests:  scripts("TestEnqueueThatCameAfterANewerIsRefused"),
+	},
+	{
+		Name: "enqueue-rewound", File: "lua/job/enqueue.lua",
+		Before: "if known ~= '' and known ~= n then", After: "if false then",
+		Breaks: "a call says that calls of its lane before it were lost",
+		Tests:  scripts("TestALaneThatWentBackIsNoticed"),
+	},
+	{
+		Name: "enqueue-mixed-rewound", File: "lua/job/enqueue_mixed.lua",
+		Before: "if known ~= '' and known ~= n then", After: "if false then",
+		Breaks: "a call says that calls of its lane before it were lost, of whatever kind its jobs are",
+		Tests:  scripts("TestALaneThatWentBackIsNoticed"),
+	},
+	{
+		Name: "rewound-heard", File: "lua/prelude.lua",
+		Before: "  return last:match(' 0=rewound:%d+%-%d+') or ''\n", After: "  return ''\n",
+		Breaks: "what a call has said of a loss is said again while nobody has heard it",
+		Tests:  scripts("TestALaneThatWentBackIsNoticed"),
+	},
+	{
+		Name: "rewound-by-text", File: "lua/prelude.lua",
+		Before: "tonumber(n) < tonumber(known)", After: "true",
+		Breaks: "a call that was not answered is no loss",
+		Tests:  scripts("TestALaneThatWentBackIsNoticed"),
+	},
+	{
+		Name: "settled-again-unwritten", File: "lua/worker/note_settled.lua",
+		Before: "if type(answer) == 'table' then return answer end", After: "if answer then return answer end",
+		Breaks: "a settlement that is noted again stands behind the outcomes that were sent again",
+		Tests:  scripts("TestASettlementThatIsNotedAgainIsWrittenAgain"),
 	},
 	{
 		Name: "enqueue-mixed-no-token", File: "lua/job/enqueue_mixed.lua",

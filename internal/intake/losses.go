@@ -1,0 +1,155 @@
+package intake
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/rdb"
+)
+
+const (
+	// quietFor is after how long without a call it is looked whether a failover has lost the last ones. A replica that
+	// was further behind would have been no replica for long.
+	quietFor = 30 * time.Second
+	// mostLooks is how often that is tried while Redis does not answer. After that the next call finds out.
+	mostLooks = 10
+)
+
+// Loss is what Redis has forgotten of what it had acknowledged.
+type Loss struct {
+	IDs      []string // of the jobs, as far as they are remembered, in the order of their calls
+	Failover bool     // it remembers older calls: a replica that was behind took over; else it knows nothing any more
+	Err      error    // says that there are more than these; nil where they are all
+}
+
+// losses gathers what is lost until it is told. All is guarded by the mu of lanes.
+type losses struct {
+	ids        []string
+	failover   bool
+	unnamed    int64 // calls of which not all jobs are remembered
+	telling    bool
+	looking    *time.Timer // nil while nothing was called lately
+	looks      int         // that have failed
+	lastAnswer time.Time
+}
+
+// stopLooking is called with mu held when nobody calls any more.
+func (s *losses) stopLooking() {
+	if s.looking != nil {
+		s.looking.Stop()
+	}
+}
+
+// noteAnswered notes that the present call of a lane was answered, and what Redis said that it had forgotten of those
+// before; mu is held.
+func (l *lanes) noteAnswered(own *lane, rewound rdb.Rewind) {
+	if rewound != (rdb.Rewind{}) {
+		l.noteForgotten(own, rewound)
+	}
+	own.known, own.answered = own.number, time.Now().Round(0)
+	l.losses.lastAnswer = own.answered
+	if l.losses.looking == nil && !l.closed {
+		l.losses.looking = time.AfterFunc(quietFor, l.lookWhenQuiet)
+	}
+}
+
+// noteForgotten notes that Redis has forgotten calls of a lane, and has it told; mu is held.
+func (l *lanes) noteForgotten(own *lane, rewound rdb.Rewind) {
+	own.forget(rewound)
+	own.known = min(own.known, rewound.Had)
+	ids, all := own.recent.take(rewound)
+	s := &l.losses
+	s.ids = append(s.ids, ids...)
+	s.failover = s.failover || rewound.Had > 0
+	if !all {
+		s.unnamed += min(own.recent.dropped, rewound.At-1) - rewound.Had
+	}
+	if !s.telling {
+		s.telling = true
+		l.serving.Go(l.tellLosses)
+	}
+}
+
+// tellLosses tells what is lost, of all lanes at once: what one of them has found is true of the others.
+func (l *lanes) tellLosses() {
+	if l.Uploads != nil {
+		l.Uploads.ForgetAll()
+	}
+	ctx, cancel := context.WithTimeout(l.life, l.Timeout)
+	_ = l.look(ctx) // the next calls find out
+	cancel()
+	l.mu.Lock()
+	s := &l.losses
+	loss := Loss{IDs: s.ids, Failover: s.failover}
+	if s.unnamed > 0 {
+		loss.Err = fmt.Errorf("%d calls before those are lost as well: the last %d jobs of %s are remembered, and"+
+			" Redis has gone back further", s.unnamed, recentJobs, recentFor)
+	}
+	s.ids, s.failover, s.unnamed, s.telling = nil, false, 0, false
+	l.mu.Unlock()
+	if l.Lost != nil && (len(loss.IDs) > 0 || loss.Err != nil) {
+		l.Lost(loss)
+	}
+}
+
+// lookWhenQuiet looks once nothing was called for a while. A call that comes meanwhile finds out by itself.
+func (l *lanes) lookWhenQuiet() {
+	l.mu.Lock()
+	s := &l.losses
+	quiet := time.Now().Round(0).Sub(s.lastAnswer)
+	if l.closed || quiet >= 0 && quiet < quietFor {
+		if !l.closed {
+			s.looking.Reset(quietFor - quiet)
+		}
+		l.mu.Unlock()
+		return
+	}
+	l.callers++ // Close waits for it
+	l.mu.Unlock()
+	defer l.leave()
+	ctx, cancel := context.WithTimeout(l.life, l.Timeout)
+	defer cancel()
+	err := l.look(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s.looks++; err == nil || s.looks == mostLooks {
+		s.looks, s.looking = 0, nil
+		return
+	}
+	s.looking.Reset(quietFor)
+}
+
+// look compares what Redis knows of the lanes with what was answered.
+func (l *lanes) look(ctx context.Context) error {
+	var asked []*lane
+	var names []string
+	var known []int64
+	l.mu.Lock()
+	for _, own := range l.all {
+		if own.trusted() {
+			asked, names, known = append(asked, own), append(names, own.id), append(known, own.known)
+		}
+	}
+	l.mu.Unlock()
+	if len(asked) == 0 {
+		return nil
+	}
+	var states []rdb.LaneState
+	err := l.Steps.UntilAnswered(ctx, func(ctx context.Context) (err error) {
+		states, err = l.Store.Lanes(ctx, names)
+		return err
+	})
+	if err != nil {
+		return excerpt.Error(err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, own := range asked {
+		if state := states[i]; state.Number < known[i] && own.known >= known[i] {
+			l.noteForgotten(own, rdb.Rewind{Had: state.Number, At: known[i] + 1})
+		}
+	}
+	return nil
+}
