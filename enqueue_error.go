@@ -9,8 +9,8 @@ import (
 	"github.com/265d0351/work/internal/intake"
 )
 
-// ReplicasError says that a job, or an outcome, is stored, but that fewer replicas have confirmed it than [WaitReplicas]
-// or WorkerOptions.WaitReplicas asked for.
+// ReplicasError says that a job, or an outcome, is stored, but that fewer replicas have confirmed it than
+// [WaitReplicas] or WorkerOptions.WaitReplicas asked for.
 type ReplicasError struct {
 	Wanted, Confirmed int
 	Err               error // what was in the way of asking; nil where there were too few in time

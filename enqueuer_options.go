@@ -119,9 +119,9 @@ func WithEnqueueMiddleware(middlewares ...EnqueueMiddleware) EnqueuerOption {
 
 // WithObserver has an observer told when Redis has lost jobs that it had acknowledged to this Enqueuer: an
 // [event.DataLost] names them in Enqueued. A failover to a replica that was behind loses what came last. The Enqueuer
-// notices it with its next call, or looks half a minute after its last one, and stores nothing again by itself: a worker
-// may have begun such a job before. Who wants it stored enqueues it again, with its [ID]. It is no other event's
-// observer. What is given again is added. The Enqueuer of a pool tells the observers of the pool.
+// notices it with its next call, or looks half a minute after its last one. It stores nothing again by itself: a worker
+// may have begun such a job before. Who wants it stored enqueues it again, with its [ID]. Nothing else is told. What is
+// given again is added. The Enqueuer of a pool tells the observers of the pool.
 func WithObserver(o Observer) EnqueuerOption {
 	return func(s *enqueuerSettings) { s.observers = append(s.observers, o) }
 }

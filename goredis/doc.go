@@ -40,7 +40,5 @@
 // # What is not there yet
 //
 //   - The command line does not take the DSNs.
-//   - What a failover lost is not noticed by itself: Redis acknowledges writes before its replicas have them, unless
-//     enqueues ask for [github.com/265d0351/work.WaitReplicas].
 //   - A redis.Ring is refused: it moves keys to another server when one does not answer.
 package goredis

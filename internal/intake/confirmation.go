@@ -47,8 +47,8 @@ func (l *lanes) confirm(a *answer, jobs []rdb.NewJob, most int, wait time.Durati
 		Until: time.Now().Add(wait)}, func(result replicas.Result) { c.arrived <- result })
 }
 
-// resolve waits for what comes of it, or until ctx ends or the intake is cut off: the jobs are stored then, as far as is
-// known.
+// resolve waits for what comes of it, or until ctx ends or the intake is cut off: the jobs are stored then, as far as
+// is known.
 func (c *pendingConfirmation) resolve(ctx context.Context) {
 	if c == nil || c.resolved {
 		return

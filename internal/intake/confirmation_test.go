@@ -23,7 +23,8 @@ type lagging struct {
 	err error
 }
 
-func (l *lagging) Ask(ctx context.Context, lanes []string, replicas int, wait time.Duration) (t rdb.Testimony, err error) {
+func (l *lagging) Ask(ctx context.Context, lanes []string, replicas int, wait time.Duration) (t rdb.Testimony,
+	err error) {
 	if l.err != nil {
 		return t, l.err
 	}

@@ -14,7 +14,7 @@ import (
 
 const (
 	// mostWitnesses is how many connections wait at a time. Each is held by one WAIT for as long as replicas lag: with
-	// four of them, spread over that time, a call waits an eighth of the lag on the average for its turn.
+	// four of them, spread over that time, a call waits an eighth of the lag for its turn, on the average.
 	mostWitnesses = 4
 	// idleAfter is how long a connection is kept that nobody needs.
 	idleAfter = 5 * time.Second
@@ -22,8 +22,8 @@ const (
 	mostCalls = 1000
 	// grain is how exactly the ends of waits are kept: those of a question that end within so long end together.
 	grain = 10 * time.Millisecond
-	// longestPause is how long a witness waits at the most before it asks again after a failure: the calls that it keeps
-	// waiting have not much time.
+	// longestPause is how long a witness waits at the most before it asks again after a failure: the calls have not much
+	// time.
 	longestPause = 500 * time.Millisecond
 	// grace is how long an answer may take beyond the wait itself.
 	grace = time.Second
