@@ -22,7 +22,7 @@ const (
 	mostCalls = 1000
 	// grain is how exactly the ends of waits are kept: those of a question that end within so long end together.
 	grain = 10 * time.Millisecond
-	// longestPause is how long a witness waits at the most before it asks again after a failure: the calls have not much
+	// longestPause is how long a witness waits at the most before it asks again after a failure: calls have not much
 	// time.
 	longestPause = 500 * time.Millisecond
 	// grace is how long an answer may take beyond the wait itself.

@@ -154,10 +154,7 @@ for key, groups in pairs(lists) do
   for _, group in ipairs(why and groups or {}) do refuse(group, why) end
   if why then lists[key] = nil end
 end
-if #later > 0 then
-  schedule()
-  lists[0] = later
-end
+if #later > 0 then schedule() lists[0] = later end
 if #locks > 0 then redis.call('HSET', unique, unpack(locks)) end
 for key, ids in pairs(members) do redis.call('SADD', key, unpack(ids)) end
 if #chosen > 0 and redis.call('HDEL', outcomes, unpack(chosen)) > 0 then redis.call('ZREM', expiry, unpack(chosen)) end
