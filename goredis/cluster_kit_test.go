@@ -2,17 +2,12 @@ package goredis
 
 import (
 	"context"
-	"fmt"
-	"net"
-	"strconv"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/265d0351/work/internal/redistest"
+	"github.com/265d0351/work/internal/redistest/topology"
 )
 
 // clusterOf are the options of a cluster in which one server has all slots, whatever it says itself.
@@ -36,31 +31,12 @@ type members struct {
 func startCluster(t *testing.T, n int) *members {
 	t.Helper()
 	m := &members{t: t}
-	for i := range n {
-		p := redistest.Dedicated(t, "--cluster-enabled", "yes", "--cluster-port", freePort(t),
-			"--cluster-node-timeout", "2000", "--cluster-announce-ip", "127.0.0.1")
-		client := redis.NewClient(&redis.Options{Addr: p.Addr(), Protocol: 2})
+	for _, s := range topology.StartCluster(t, topology.ClusterOptions{Primaries: n}).Nodes {
+		client := redis.NewClient(&redis.Options{Addr: s.Addr(), Protocol: 2})
 		t.Cleanup(func() { client.Close() }) //lint:ignore errcheck the end of the test
 		m.clients = append(m.clients, client)
-		m.ids = append(m.ids, m.do(i, "CLUSTER", "MYID").(string))
-		m.do(i, "CLUSTER", "ADDSLOTSRANGE", i*int(slots)/n, (i+1)*int(slots)/n-1)
+		m.ids = append(m.ids, s.ID())
 	}
-	for i := range n {
-		host, port, err := net.SplitHostPort(m.addr(i))
-		require.NoError(t, err)
-		bus := m.do(i, "CONFIG", "GET", "cluster-port").([]any)[1]
-		m.do(0, "CLUSTER", "MEET", host, port, bus)
-	}
-	require.Eventually(t, func() bool {
-		for i := range n {
-			info := m.do(i, "CLUSTER", "INFO").(string)
-			if !strings.Contains(info, "cluster_state:ok") ||
-				!strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d\r", n)) {
-				return false
-			}
-		}
-		return true
-	}, time.Minute, 10*time.Millisecond)
 	return m
 }
 
@@ -92,12 +68,4 @@ func (m *members) give(of slot, to int) {
 			m.do(i, "CLUSTER", "SETSLOT", int(of), "NODE", m.ids[to])
 		}
 	}
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close() //lint:ignore errcheck nothing was sent
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }

@@ -2,16 +2,12 @@ package goredis
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -19,6 +15,7 @@ import (
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redisconn/drivertest"
 	"github.com/265d0351/work/internal/redistest"
+	"github.com/265d0351/work/internal/redistest/topology"
 )
 
 func TestDSNsAreUnderstood(t *testing.T) {
@@ -94,17 +91,11 @@ func TestADSNOfACluster(t *testing.T) {
 	jobRuns(t, dsn)
 }
 
-// The master that the Sentinel names is the one that is worked on, also after it has named another.
+// The primary that the Sentinels name is the one that is worked on, also after they have named another.
 func TestSentinelNamesTheMaster(t *testing.T) {
 	t.Parallel()
-	one, two := redistest.Dedicated(t), redistest.Dedicated(t)
-	sentinel := startSentinel(t, one.Addr())
-	of := func(addr string) *redis.Client {
-		client := redis.NewClient(&redis.Options{Addr: addr})
-		t.Cleanup(func() { client.Close() }) //lint:ignore errcheck the end of the test
-		return client
-	}
-	dsn := "redis+sentinel://" + sentinel + "/shop?db=2&dial_timeout=2s"
+	s := topology.StartSentinels(t, topology.SentinelOptions{})
+	dsn := s.DSN() + "?db=2&dial_timeout=2s"
 	d, err := redisconn.Open(dsn)
 	require.NoError(t, err)
 	defer d.Close() //lint:ignore errcheck the end of the test
@@ -114,40 +105,20 @@ func TestSentinelNamesTheMaster(t *testing.T) {
 	require.NoError(t, err)
 	defer conn.Close() //lint:ignore errcheck as above
 
-	host, port := "127.0.0.1", two.Addr()[len("127.0.0.1:"):]
-	require.NoError(t, of(sentinel).Do(t.Context(), "SENTINEL", "REMOVE", "shop").Err())
-	require.NoError(t, of(sentinel).Do(t.Context(), "SENTINEL", "MONITOR", "shop", host, port, 1).Err())
-	one.Kill()
+	old := s.Primary()
+	old.Kill()
+	promoted := s.AwaitPromotion(old)
 	require.Eventually(t, func() bool {
 		replies, err := d.Pipeline(t.Context(), redisconn.Call{Command: "SET", Args: []any{key, "on two"}})
 		return err == nil && replies[0].Err == nil
 	}, time.Minute, 10*time.Millisecond)
-	info := string(drivertest.Do(t, d, "INFO", "server").([]byte))
-	assert.Contains(t, info, "tcp_port:"+port)
+	_, port, err := net.SplitHostPort(promoted.Direct())
+	require.NoError(t, err)
+	assert.Contains(t, string(drivertest.Do(t, d, "INFO", "server").([]byte)), "tcp_port:"+port)
 	_, err = conn.Pipeline(t.Context(), redisconn.Call{Command: "PING"})
 	require.Error(t, err)
 	assert.True(t, conn.Broken(), "its owner dials again")
 	jobRuns(t, dsn)
-}
-
-// startSentinel starts one that watches the master "shop".
-func startSentinel(t *testing.T, master string) (addr string) {
-	t.Helper()
-	port := freePort(t)
-	file := filepath.Join(t.TempDir(), "sentinel.conf")
-	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "port %s\nbind 127.0.0.1\ndir %s\n"+
-		"sentinel monitor shop 127.0.0.1 %s 1\n", port, filepath.Dir(file), master[len("127.0.0.1:"):]), 0o600))
-	c := exec.Command("redis-server", file, "--sentinel")
-	require.NoError(t, c.Start())
-	t.Cleanup(func() {
-		c.Process.Kill() //lint:ignore errcheck it is the end of the test
-		c.Wait()         //lint:ignore errcheck it is killed
-	})
-	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port})
-	defer client.Close() //lint:ignore errcheck nothing is left to say
-	require.Eventually(t, func() bool { return client.Ping(context.Background()).Err() == nil }, time.Minute,
-		10*time.Millisecond)
-	return "127.0.0.1:" + port
 }
 
 // jobRuns has a pool and an enqueuer of a DSN run a job.
