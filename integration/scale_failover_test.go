@@ -71,13 +71,14 @@ func TestScaleFailover(t *testing.T) {
 func failOver(t *testing.T, row failovers) {
 	l := startRow(t, row.layout, row.safe)
 	l.servers.Lag(row.lag)
-	var recovered []time.Duration
+	var recovered, named times
 	for range row.rounds {
 		old := l.servers.primary()
 		followers := l.servers.followers(old)
 		old.Kill()
 		at := promotion(t, followers)
 		promoted := l.servers.awaitPromotion(old)
+		named = append(named, time.Since(at))
 		recovered = append(recovered, l.worksAfter(at))
 		old.Restart()
 		l.servers.awaitReplica(old)
@@ -90,12 +91,18 @@ func failOver(t *testing.T, row failovers) {
 		assert.Empty(t, lost, "acknowledged jobs, of %d", len(l.accepted))
 	}
 	l.goesOn()
-	slices.Sort(recovered)
 	measured(t, fmt.Sprintf("%s: SIGKILL of the primary, %d times", row, row.rounds),
-		"lost %d of %d acknowledged jobs; %d were begun again; from the promotion to the end of a job enqueued after it: "+
-			"median %v, longest %v", len(lost), len(l.accepted), l.again(),
-		recovered[len(recovered)/2].Round(10*time.Millisecond),
-		recovered[len(recovered)-1].Round(10*time.Millisecond))
+		"lost %d of %d acknowledged jobs; %d were begun again; from the promotion until it is known to clients: %v; until "+
+			"a job enqueued after it has ended: %v", len(lost), len(l.accepted), l.again(), named, recovered)
+}
+
+// times are what one row took each time.
+type times []time.Duration
+
+func (t times) String() string {
+	slices.Sort(t)
+	median, longest := t[len(t)/2], t[len(t)-1]
+	return fmt.Sprintf("median %v, longest %v", median.Round(10*time.Millisecond), longest.Round(10*time.Millisecond))
 }
 
 // startRow starts the load of a row.

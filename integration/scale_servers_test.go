@@ -42,6 +42,12 @@ var layouts = map[string]func(t *testing.T, namespace string, args ...string) se
 		c.AddReplica(c.primary())
 		return c
 	},
+	"Cluster without replicas": func(t *testing.T, namespace string, args ...string) servers {
+		return spread{
+			topology.StartCluster(t, topology.ClusterOptions{Primaries: 3, Args: args}),
+			topology.Slot("{" + namespace + "}"),
+		}
+	},
 }
 
 // watched are servers that Sentinels watch.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/redistest/topology"
 )
@@ -16,7 +15,7 @@ import (
 // form, a few around the namespace's otherwise.
 func TestScaleSlots(t *testing.T) {
 	t.Parallel()
-	l := startRow(t, "Cluster", false)
+	l := startRow(t, "Cluster without replicas", false)
 	c := l.servers.(spread)
 	rounds := 1
 	home := c.primary()
@@ -47,20 +46,11 @@ func TestScaleSlots(t *testing.T) {
 // TestScaleNodes adds a node, which gets the slots of the namespace's, and removes that one.
 func TestScaleNodes(t *testing.T) {
 	t.Parallel()
-	l := startRow(t, "Cluster", false)
+	l := startRow(t, "Cluster without replicas", false)
 	c := l.servers.(spread)
 	old := c.primary()
 	added := c.AddPrimary()
-	slots := c.SlotsOf(old)
-	if !scaleLong() {
-		c.MoveSlots(c.otherThan(old), slots[:len(slots)-1]...) // in the short form, too: a node goes without slots
-		slots = slots[len(slots)-1:]
-	}
-	c.MoveSlots(added, slots...)
-	for _, replica := range c.Replicas(old) {
-		_, err := replica.Do("CLUSTER", "REPLICATE", added.ID())
-		require.NoError(t, err)
-	}
+	c.MoveSlots(added, c.SlotsOf(old)...)
 	c.AwaitWhole()
 	l.worksAfter(time.Now())
 	c.Remove(old)
