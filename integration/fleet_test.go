@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -56,11 +58,23 @@ func newFleetIn(t *testing.T, namespace, dsn, direct string) *fleet {
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = f.several.Close() })
 	}
-	f.enq, err = work.NewEnqueuer(dsn, work.Namespace(f.namespace))
+	f.enq, err = work.NewEnqueuer(dsn, work.Namespace(f.namespace), work.WithObserver(work.ObserverFunc(f.observe)),
+		work.WithLogger(slog.New(slog.DiscardHandler)))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = f.enq.Close() })
 	f.watch()
 	return f
+}
+
+// observe notes what the enqueuer tells of jobs that are gone.
+func (f *fleet) observe(e event.Event) {
+	lost, is := e.(event.DataLost)
+	if !is {
+		return
+	}
+	for _, id := range lost.Enqueued {
+		f.ledger.add(entry{At: time.Now(), What: told, Of: id})
+	}
 }
 
 // process is one worker process.

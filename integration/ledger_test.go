@@ -22,6 +22,8 @@ const (
 
 	gone = "gone" // seen by the test: the outcome of a job has counted, Redis knows the job no more
 
+	told = "told" // by the enqueuer: a job that was acknowledged is gone
+
 	believed = "believed" // the time of the entry, by a clock that may be wrong
 	refused  = "refused"  // an enqueue, with its error
 

@@ -201,6 +201,19 @@ func (l *load) found(ctx context.Context) {
 	}
 }
 
+// told waits until the enqueuer has told of every job that was lost. It looks by itself half a minute after its last
+// call.
+func (l *load) told(lost []string) {
+	l.t.Helper()
+	var untold []string
+	assert.Eventually(l.t, func() bool {
+		known := l.ledger.times(told)
+		untold = slices.DeleteFunc(slices.Clone(lost), func(id string) bool { return known[id] > 0 })
+		return len(untold) == 0
+	}, patience, 200*time.Millisecond)
+	assert.Empty(l.t, untold, "lost, and nobody says so")
+}
+
 // again is how many jobs were begun more often than they asked for.
 func (l *load) again() (jobs int) {
 	asked := l.ledger.times(erred)
