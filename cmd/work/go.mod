@@ -15,6 +15,13 @@ require (
 )
 
 require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/redis/go-redis/v9 v9.23.0 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
+)
+
+require (
+	github.com/265d0351/work/goredis v0.0.0
 	github.com/alicebob/miniredis/v2 v2.40.0 // indirect
 	github.com/charmbracelet/colorprofile v0.4.3 // indirect
 	github.com/charmbracelet/ultraviolet v0.0.0-20260703014108-f5a850f9c2b7 // indirect
@@ -42,3 +49,5 @@ require (
 )
 
 replace github.com/265d0351/work => ../..
+
+replace github.com/265d0351/work/goredis => ../../goredis

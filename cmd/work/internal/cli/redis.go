@@ -10,6 +10,7 @@ import (
 	"github.com/265d0351/work/cmd/work/internal/dsn"
 	"github.com/265d0351/work/cmd/work/internal/exit"
 	"github.com/265d0351/work/cmd/work/internal/interrupt"
+	_ "github.com/265d0351/work/goredis" // redis+sentinel:// and redis+cluster://
 	"github.com/265d0351/work/inspect"
 )
 

@@ -6,6 +6,28 @@ import (
 	"strings"
 )
 
+// parse takes several servers behind each other, too, which are no URL.
+func parse(dsn string) (*url.URL, error) {
+	scheme, rest, _ := strings.Cut(dsn, "://")
+	end := len(rest)
+	if at := strings.IndexAny(rest, "/?#"); at >= 0 {
+		end = at
+	}
+	user, hosts := "", rest[:end]
+	if at := strings.LastIndexByte(hosts, '@'); at >= 0 {
+		user, hosts = hosts[:at+1], hosts[at+1:]
+	}
+	first, _, several := strings.Cut(hosts, ",")
+	if !several {
+		return url.Parse(dsn)
+	}
+	u, err := url.Parse(scheme + "://" + user + first + rest[end:])
+	if err == nil {
+		u.Host = hosts
+	}
+	return u, err
+}
+
 // InMemory recognizes the DSN of a Redis that lives in one process and ends with it.
 func InMemory(dsn string) bool {
 	scheme, _, found := strings.Cut(dsn, ":")
@@ -23,7 +45,7 @@ func Lasting(dsn string) string {
 
 // Redacted is a DSN without its password.
 func Redacted(dsn string) string {
-	parsed, err := url.Parse(dsn)
+	parsed, err := parse(dsn)
 	if err != nil {
 		return "the given DSN"
 	}
@@ -33,7 +55,7 @@ func Redacted(dsn string) string {
 
 // Place is where a DSN leads, without the password.
 func Place(dsn string) string {
-	u, err := url.Parse(dsn)
+	u, err := parse(dsn)
 	if err != nil {
 		return ""
 	}
@@ -42,7 +64,7 @@ func Place(dsn string) string {
 
 // HasPassword tells whether a DSN has a password in it.
 func HasPassword(dsn string) bool {
-	u, err := url.Parse(dsn)
+	u, err := parse(dsn)
 	if err != nil {
 		return false
 	}
@@ -52,7 +74,7 @@ func HasPassword(dsn string) bool {
 
 // WithPassword is a DSN with a password in it. One that cannot be read stays as it is: whoever opens it says why.
 func WithPassword(dsn, password string) string {
-	u, err := url.Parse(dsn)
+	u, err := parse(dsn)
 	if err != nil || InMemory(dsn) {
 		return dsn
 	}
