@@ -11,8 +11,10 @@ import (
 
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/healthreport"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/retry"
 	"github.com/265d0351/work/internal/subscription"
 )
 
@@ -140,7 +142,7 @@ func (p *WorkerPool) join(ctx context.Context) ([]*worker, error) {
 	p.scaler = newScaler(p)
 	w := newWorker(&p.engine, p, min(p.concurrency, maxPerWorker), true)
 	joined := []*worker{w}
-	if err := w.join(ctx); err != nil {
+	if err := p.joinPatiently(ctx, w); err != nil {
 		var unsent *redisconn.DialError
 		if errors.As(err, &unsent) {
 			joined = nil
@@ -154,6 +156,21 @@ func (p *WorkerPool) join(ctx context.Context) ([]*worker, error) {
 		return joined, fmt.Errorf("the worker pool cannot start: %w", err)
 	}
 	return joined, nil
+}
+
+// joinPatiently joins a worker. Where Redis refuses that for a time (it is a replica that may be promoted, it loads its
+// data) it is told once, and tried until the time of the start is over: programs start while servers do. A server that
+// is a wrong one for good ends the start at once.
+func (p *WorkerPool) joinPatiently(ctx context.Context, w *worker) error {
+	health := healthreport.Reporter{Component: "start", Emit: p.events.emit}
+	lasting := func(err error) bool { return !redisconn.Passes(err) }
+	return retry.Steps{Final: lasting}.UntilAnswered(ctx, func(ctx context.Context) error {
+		err := w.join(ctx)
+		if err == nil || !lasting(err) {
+			health.Report(err)
+		}
+		return err
+	})
 }
 
 // begin starts the workers, unless a stop came in between.

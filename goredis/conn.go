@@ -42,6 +42,7 @@ func (c *conn) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisco
 	if err == nil && moved(replies) {
 		c.driver.nodes.look(ctx)
 	}
+	c.driver.signpost.Explain(ctx, c.driver.askApart, calls, replies)
 	return replies, err
 }
 

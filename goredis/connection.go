@@ -24,7 +24,9 @@ func (c connection) Driver() (redisconn.Driver, error) {
 	}
 	switch client := c.client.(type) {
 	case *redis.Client:
-		return newDriver(single{client}), nil
+		d := newDriver(single{client})
+		d.signpost = signpostOf(client)
+		return d, nil
 	case *redis.ClusterClient:
 		return newDriver(&cluster{client: client}), nil
 	case *redis.Ring:

@@ -39,6 +39,7 @@ type driver struct {
 	nodes      nodes
 	probeEvery time.Duration // of a subscription
 	silence    time.Duration // after which a subscription is given up
+	signpost   *redisconn.Signpost
 
 	life context.Context // ends with Close
 	end  context.CancelFunc
@@ -54,6 +55,13 @@ func (d *driver) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redis
 	if err := redisconn.Check(calls); err != nil || len(calls) == 0 {
 		return nil, err
 	}
+	replies, err := d.route(ctx, calls)
+	d.signpost.Explain(ctx, d.askApart, calls, replies)
+	return replies, d.explain(ctx, err)
+}
+
+// route takes calls to the server that has their slot.
+func (d *driver) route(ctx context.Context, calls []redisconn.Call) ([]redisconn.Reply, error) {
 	slot, err := d.nodes.slotOf(calls)
 	if err != nil {
 		return nil, err
@@ -120,12 +128,12 @@ func (d *driver) ask(ctx context.Context, w *wire, calls []redisconn.Call) ([]re
 func (d *driver) Dial(ctx context.Context) (redisconn.Conn, error) {
 	node, err := d.node(ctx, anySlot)
 	if err != nil {
-		return nil, err
+		return nil, d.explain(ctx, err)
 	}
 	w, err := dial(ctx, node)
 	if err != nil {
 		d.notice(ctx, nil, err)
-		return nil, err
+		return nil, d.explain(ctx, err)
 	}
 	return &conn{driver: d, wire: w}, nil
 }

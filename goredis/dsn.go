@@ -25,7 +25,7 @@ func openSentinel(u *url.URL) (redisconn.Driver, error) {
 		return nil, err
 	}
 	client := redis.NewFailoverClient(opt)
-	return &ownDriver{driver: newDriver(single{client}), client: client}, nil
+	return &ownDriver{driver: newDriver(failover{single{client}, opt}), client: client}, nil
 }
 
 func sentinelOptions(u *url.URL) (*redis.FailoverOptions, error) {

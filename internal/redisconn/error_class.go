@@ -17,7 +17,7 @@ func Classify(err error) ErrorClass {
 	var notSent *DialError
 	var strange *UnexpectedReplyError
 	switch {
-	case err == nil:
+	case err == nil, neverRight(err):
 		return ErrorClass{}
 	case errors.As(err, &refused):
 		return ErrorClass{Again: Passes(err)}
@@ -39,7 +39,7 @@ func IsFull(err error) bool {
 // has no connection left, or gave the slot to another server of its cluster.
 func Passes(err error) bool {
 	var refused *ServerError
-	if !errors.As(err, &refused) {
+	if !errors.As(err, &refused) || neverRight(err) {
 		return false
 	}
 	switch refused.Code {
@@ -62,6 +62,10 @@ func ConcernsServer(err error) bool {
 	var refused *ServerError
 	if !errors.As(err, &refused) {
 		return false
+	}
+	var wrong *WrongServerError
+	if errors.As(err, &wrong) {
+		return true
 	}
 	switch refused.Code {
 	case "OOM", "UNKILLABLE", "NOAUTH", "NOPERM", "WRONGPASS":

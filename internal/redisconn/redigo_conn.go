@@ -191,6 +191,8 @@ type redigoConn struct {
 	addr        string
 	readTimeout time.Duration
 	closed      atomic.Bool
+	signpost    *Signpost
+	ask         Asks // on another connection: a refusal may have ended this one
 }
 
 func newRedigoConn(conn redis.Conn, addr string, readTimeout time.Duration) *redigoConn {
@@ -209,6 +211,7 @@ func (c *redigoConn) Pipeline(ctx context.Context, calls ...Call) ([]Reply, erro
 	if err != nil && c.closed.Load() && ctx.Err() == nil {
 		return nil, fmt.Errorf("call to Redis at %s ended: %w", c.addr, ErrClosed)
 	}
+	c.signpost.Explain(ctx, c.ask, calls, replies)
 	return replies, err
 }
 

@@ -12,7 +12,8 @@ import (
 
 // driver makes the pool of a DSN. Nothing is dialled yet.
 func (e *endpoint) driver() *redigoDriver {
-	d := &redigoDriver{own: true, addr: e.addr, secret: e.password, readTimeout: e.readTimeout}
+	d := &redigoDriver{own: true, addr: e.addr, secret: e.password, readTimeout: e.readTimeout,
+		signpost: e.signpost()}
 	d.pool = &redis.Pool{
 		DialContext:     e.dial,
 		TestOnBorrow:    d.fresh,
@@ -23,6 +24,15 @@ func (e *endpoint) driver() *redigoDriver {
 		MaxConnLifetime: e.maxConnLifetime,
 	}
 	return d
+}
+
+// signpost knows how the DSN would be written with another scheme.
+func (e *endpoint) signpost() *Signpost {
+	s := &Signpost{Addr: e.addr}
+	if e.tls != nil {
+		s.Query = "?tls=true"
+	}
+	return s
 }
 
 // dial has a connection ready for use within the dial timeout and ctx.

@@ -34,6 +34,7 @@ type redigoDriver struct {
 	readTimeout time.Duration
 	probeEvery  time.Duration // of a subscription
 	silence     time.Duration // after which a subscription is given up
+	signpost    *Signpost     // for a server that is not the one that was meant
 
 	staleBefore atomic.Int64       // Unix ns: connections idle since before are not used again (own pool only)
 	life        context.Context    // ends with Close
@@ -50,7 +51,8 @@ func FromPool(pool *redis.Pool) (Driver, error) {
 	if pool.Dial == nil && pool.DialContext == nil {
 		return nil, errors.New("the redis.Pool has neither Dial nor DialContext: set one of them")
 	}
-	return newRedigoDriver(&redigoDriver{pool: pool, addr: givenPool, readTimeout: defaultReadTimeout}), nil
+	return newRedigoDriver(&redigoDriver{pool: pool, addr: givenPool, readTimeout: defaultReadTimeout,
+		signpost: &Signpost{Client: "redigo"}}), nil
 }
 
 func newRedigoDriver(d *redigoDriver) *redigoDriver {
@@ -63,6 +65,23 @@ func (d *redigoDriver) Pipeline(ctx context.Context, calls ...Call) ([]Reply, er
 	if err := Check(calls); err != nil || len(calls) == 0 {
 		return nil, err
 	}
+	replies, err := d.pipeline(ctx, calls)
+	d.signpost.Explain(ctx, d.askApart, calls, replies)
+	return replies, err
+}
+
+// askApart asks on a connection outside of the pool, which may have none left.
+func (d *redigoDriver) askApart(ctx context.Context, calls ...Call) ([]Reply, error) {
+	conn, err := d.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own := &redigoConn{conn: conn, addr: d.addr, readTimeout: d.readTimeout}
+	defer own.Close() //lint:ignore errcheck the answer was read
+	return own.Pipeline(ctx, calls...)
+}
+
+func (d *redigoDriver) pipeline(ctx context.Context, calls []Call) ([]Reply, error) {
 	conn, err := d.get(ctx)
 	if err != nil {
 		return nil, err
@@ -149,7 +168,9 @@ func (d *redigoDriver) Dial(ctx context.Context) (Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRedigoConn(conn, d.addr, d.readTimeout), nil
+	own := newRedigoConn(conn, d.addr, d.readTimeout)
+	own.signpost, own.ask = d.signpost, d.askApart
+	return own, nil
 }
 
 // dial makes a connection outside the pool and its limit, or fails with a *DialError.
@@ -200,7 +221,7 @@ func (d *redigoDriver) dialError(ctx context.Context, err error) error {
 			err = errors.New(text) // not wrapped: the inner text is the secret one
 		}
 	}
-	return &DialError{Addr: d.addr, Err: err}
+	return d.signpost.ExplainDial(&DialError{Addr: d.addr, Err: err})
 }
 
 // credentials are what stands between the scheme and the host of a URL that some error quotes.
