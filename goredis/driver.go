@@ -32,6 +32,9 @@ type nodes interface {
 
 	// name stands for the servers in errors.
 	name() string
+
+	// options are how to reach another of the servers, but for its address; an error if there are no others.
+	options() (*redis.Options, error)
 }
 
 // driver is a Driver on a client of go-redis that belongs to somebody else.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ func openSentinel(u *url.URL) (redisconn.Driver, error) {
 		return nil, err
 	}
 	client := redis.NewFailoverClient(opt)
-	return &ownDriver{driver: newDriver(failover{single{client}, opt}), client: client}, nil
+	return &ownDriver{driver: newDriver(failover{single{client}, opt, slices.Clone(opt.SentinelAddrs)}), client: client}, nil
 }
 
 func sentinelOptions(u *url.URL) (*redis.FailoverOptions, error) {

@@ -14,29 +14,10 @@ type slot int
 
 const (
 	anySlot slot = -1
-	slots   slot = 16384
+	slots   slot = redisconn.Slots
 )
 
-// slotOfKey is by the CRC16 of the key, or of what stands between its first brace and the next closing one.
-func slotOfKey(key string) slot {
-	if _, behind, found := strings.Cut(key, "{"); found {
-		if tag, _, closed := strings.Cut(behind, "}"); closed && tag != "" {
-			key = tag
-		}
-	}
-	crc := uint16(0)
-	for i := range len(key) {
-		crc ^= uint16(key[i]) << 8
-		for range 8 {
-			if crc&0x8000 != 0 {
-				crc = crc<<1 ^ 0x1021
-			} else {
-				crc <<= 1
-			}
-		}
-	}
-	return slot(crc) % slots
-}
+func slotOfKey(key string) slot { return slot(redisconn.SlotOf(key)) }
 
 // slotOf is the one of all keys. Calls without keys go where the others do.
 func slotOf(calls []redisconn.Call) (slot, error) {

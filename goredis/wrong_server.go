@@ -45,7 +45,7 @@ func (d *driver) askApart(ctx context.Context, calls ...redisconn.Call) ([]redis
 
 // signpostOf is for a client of one server. One that asks Sentinels is led by them.
 func signpostOf(client *redis.Client) *redisconn.Signpost {
-	if client.Options().Addr == "FailoverClient" {
+	if client.Options().Addr == failoverName {
 		return nil
 	}
 	return &redisconn.Signpost{Addr: client.Options().Addr, Client: "go-redis"}
@@ -70,14 +70,15 @@ func (c *cluster) explain(_ context.Context, err error) error {
 // failover is the server that the Sentinels of a DSN name.
 type failover struct {
 	single
-	opt *redis.FailoverOptions
+	opt   *redis.FailoverOptions
+	addrs []string // of the Sentinels: go-redis changes the order of its own
 }
 
 func (f failover) name() string {
 	return fmt.Sprintf("the primary %s of the Sentinels %s", f.opt.MasterName, f.sentinels())
 }
 
-func (f failover) sentinels() string { return strings.Join(f.opt.SentinelAddrs, ",") }
+func (f failover) sentinels() string { return strings.Join(f.addrs, ",") }
 
 func (f failover) explain(ctx context.Context, err error) error {
 	text := strings.ToLower(err.Error())
@@ -85,7 +86,7 @@ func (f failover) explain(ctx context.Context, err error) error {
 	switch {
 	case strings.Contains(text, "unknown command 'sentinel'"):
 		e.Problem = "is a Redis and no Sentinel"
-		e.Remedy = "use redis://" + f.opt.SentinelAddrs[0] + ", or name the Sentinels, which listen on 26379 usually"
+		e.Remedy = "use redis://" + f.addrs[0] + ", or name the Sentinels, which listen on 26379 usually"
 	case strings.Contains(text, "redis: nil"):
 		e.Problem = fmt.Sprintf("watches no primary that is called %q", f.opt.MasterName)
 		e.Remedy = "write the name behind the address as \"sentinel monitor\" has it"
@@ -102,7 +103,7 @@ func (f failover) explain(ctx context.Context, err error) error {
 func (f failover) masters(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, mastersTimeout)
 	defer cancel()
-	for _, addr := range f.opt.SentinelAddrs {
+	for _, addr := range f.addrs {
 		answer, err := f.ask(ctx, addr, "masters")
 		if err != nil {
 			continue

@@ -235,6 +235,9 @@ func (d *redigoDriver) redacted(text string) string {
 	return credentials.ReplaceAllString(text, "://***@")
 }
 
+// Where is the address of the server, or empty for a given pool.
+func (d *redigoDriver) Where() string { return d.signpost.Addr }
+
 // Close ends subscriptions and makes every later call fail. Calls under way finish; connections from Dial are their
 // callers' to close.
 func (d *redigoDriver) Close() error {

@@ -122,7 +122,7 @@ func (s *Signpost) cluster(call *Call, err error) error {
 	}
 	of := ""
 	if len(call.Keys) > 0 {
-		of = " of namespace " + tagOf(call.Keys[0])
+		of = " of namespace " + Tag(call.Keys[0])
 	}
 	return &WrongServerError{Where: s.where(), Answered: err, Remedy: s.useCluster(at),
 		Problem: "is a node of a cluster, and slot " + slot + of + " is on " + at}
@@ -212,16 +212,6 @@ func (s *Signpost) where() string {
 		return "the server of the given " + s.Client + " client"
 	}
 	return "the server"
-}
-
-// tagOf is the name that stands in the braces of a key, or the key.
-func tagOf(key string) string {
-	if _, behind, found := strings.Cut(key, "{"); found {
-		if tag, _, closed := strings.Cut(behind, "}"); closed && tag != "" {
-			return tag
-		}
-	}
-	return key
 }
 
 // ParseInfo reads what INFO answered, by field. What is not an answer of INFO has no fields.
