@@ -244,5 +244,12 @@ func (p *WorkerPool) checkServer(ctx context.Context) error {
 			Remedy: "CONFIG SET maxmemory-policy noeviction",
 		})
 	}
+	if facts.Mode == "cluster" && !p.store.Follows() {
+		p.events.emit(event.ServerUnfit{
+			Problem: "it is a node of a cluster, and the DSN or client is for one server: when the slot of this " +
+				"namespace moves, or this node fails, nothing runs",
+			Remedy: "redis+cluster://HOST:PORT,HOST:PORT with package goredis, or a redis.ClusterClient",
+		})
+	}
 	return nil
 }

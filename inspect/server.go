@@ -40,15 +40,15 @@ func (i *Inspector) Server(ctx context.Context) (ServerInfo, error) {
 	if i.unusable != nil {
 		return ServerInfo{}, i.unusable
 	}
+	facts, err := i.store.Server(ctx)
+	if err != nil {
+		return ServerInfo{}, fmt.Errorf("redis does not say what it is: %w", err)
+	}
 	asked := time.Now()
 	now, err := i.store.Time(ctx)
 	took := time.Since(asked)
 	if err != nil {
 		return ServerInfo{}, fmt.Errorf("the clock of Redis cannot be read: %w", err)
-	}
-	facts, err := i.store.Server(ctx)
-	if err != nil {
-		return ServerInfo{}, fmt.Errorf("redis does not say what it is: %w", err)
 	}
 	cpu, err := i.store.CPU(ctx)
 	if err != nil {

@@ -43,6 +43,8 @@ const (
 	CheckOutcome Check = "outcome"
 	CheckLane    Check = "lane"   // are old lanes removed
 	CheckMorgue  Check = "morgue" // is the morgue within its limit
+
+	CheckReplicas Check = "replicas" // do the replicas follow, and are they of use in a failover
 )
 
 // checks say what a finding means for a job, and what to do if the doctor does not mend it.
@@ -51,6 +53,7 @@ var checks = map[Check]struct {
 	remedy   string
 }{
 	CheckServer:     {SeverityError, "use Redis 7.0 or newer, as master, with maxmemory-policy noeviction"},
+	CheckReplicas:   {SeverityInfo, "see docs/scale.md for what a failover loses"},
 	CheckKeyType:    {SeverityError, "find out what wrote it; a repair renames it to <key>:broken:<ms>"},
 	CheckSetAside:   {SeverityInfo, "look what is in it, then remove it"},
 	CheckUnknownKey: {SeverityInfo, "find out what wrote it; a newer version of the library may have"},

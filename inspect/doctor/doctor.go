@@ -183,6 +183,7 @@ func (d *doctor) examine(ctx context.Context) error {
 		needs []string
 	}{
 		{d.checkServer, nil},
+		{d.checkReplicas, nil},
 		{d.checkKeys, nil},
 		{d.readWorkers, []string{"workers", "dead"}},
 		{d.checkElements, append(places, "workers", "dead", "ready")},

@@ -2,10 +2,12 @@ package rdb
 
 import (
 	"context"
+	"maps"
 	"strconv"
 	"strings"
 
 	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/servers"
 )
 
 // ServerFacts is what a Redis says of itself, as far as it matters here. What it does not say is empty: managed servers
@@ -14,6 +16,7 @@ type ServerFacts struct {
 	Version        string // "7.0.15"
 	EvictionPolicy string // "noeviction"
 	Role           string // "master", "slave"
+	Mode           string // "standalone", "cluster", "sentinel"
 
 	Uptime     int64 // seconds
 	Clients    int
@@ -45,14 +48,11 @@ func (s *Store) Server(ctx context.Context) (ServerFacts, error) {
 	said := info{}
 	for _, reply := range replies {
 		text, _ := reply.Value.([]byte)
-		for line := range strings.Lines(string(text)) {
-			if field, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-				said[field] = value
-			}
-		}
+		maps.Copy(said, redisconn.ParseInfo(text))
 	}
 	return ServerFacts{
 		Version: said["redis_version"], EvictionPolicy: said["maxmemory_policy"], Role: said["role"],
+		Mode:   said["redis_mode"],
 		Uptime: said.number("uptime_in_seconds"), Clients: int(said.number("connected_clients")),
 		MemoryUsed: said.number("used_memory"), MemoryMax: said.number("maxmemory"),
 		Operations: int(said.number("instantaneous_ops_per_sec")), Evicted: said.number("evicted_keys"),
@@ -60,6 +60,25 @@ func (s *Store) Server(ctx context.Context) (ServerFacts, error) {
 		SaveStatus: said["rdb_last_bgsave_status"], LastSave: said.number("rdb_last_save_time"),
 		Unsaved: said.number("rdb_changes_since_last_save"),
 	}, nil
+}
+
+// Topology finds out which servers there are, of which one has the keys.
+func (s *Store) Topology(ctx context.Context) (servers.Topology, error) {
+	return servers.Look(ctx, s.bare(), s.keys.epoch)
+}
+
+// Follows tells whether calls go to another server when the keys do.
+func (s *Store) Follows() bool {
+	fleet, is := s.bare().(redisconn.Fleet)
+	return is && fleet.Follows()
+}
+
+// bare is the driver as it was given, of which more can be asked than calls.
+func (s *Store) bare() redisconn.Driver {
+	if g, guarded := s.driver.(*guard); guarded {
+		return g.Driver
+	}
+	return s.driver
 }
 
 // info is the answer to INFO, by field.
