@@ -15,7 +15,13 @@ func (s single) primary(context.Context, slot) (*redis.Client, error) { return s
 func (s single) slotOf([]redisconn.Call) (slot, error)                { return anySlot, nil }
 func (s single) look(context.Context)                                 {}
 func (s single) lost()                                                {}
-func (s single) name() string                                         { return s.client.Options().Addr }
+
+func (s single) name() string {
+	if addr := s.client.Options().Addr; addr != failoverName {
+		return addr
+	}
+	return "the primary that the Sentinels name"
+}
 
 // cluster is a Redis Cluster. Calls go to primaries only, whatever the client does with reads.
 type cluster struct {

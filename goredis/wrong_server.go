@@ -23,6 +23,10 @@ type explainer interface {
 // explain says what is wrong with a client that reaches no server of the kind that it is made for.
 func (d *driver) explain(ctx context.Context, err error) error {
 	var refused *redisconn.ServerError
+	var unsent *redisconn.DialError
+	if errors.As(err, &unsent) && unsent.Addr == failoverName {
+		err = &redisconn.DialError{Addr: d.nodes.name(), Err: unsent.Err}
+	}
 	if e, is := d.nodes.(explainer); is && errors.As(err, &refused) {
 		return e.explain(ctx, err)
 	}

@@ -121,11 +121,24 @@ func (s *Signpost) cluster(call *Call, err error) error {
 		at = host + at // a cluster may leave it to the client to know the host
 	}
 	of := ""
-	if len(call.Keys) > 0 {
-		of = " of namespace " + Tag(call.Keys[0])
+	if key := keyOf(call); key != "" {
+		of = " of namespace " + Tag(key)
 	}
 	return &WrongServerError{Where: s.where(), Answered: err, Remedy: s.useCluster(at),
 		Problem: "is a node of a cluster, and slot " + slot + of + " is on " + at}
+}
+
+// keyOf is a key of a call, which a plain command has among its arguments, or empty.
+func keyOf(call *Call) string {
+	if len(call.Keys) > 0 {
+		return call.Keys[0]
+	}
+	for _, arg := range call.Args {
+		if text, is := arg.(string); is && strings.HasPrefix(text, "{") {
+			return text
+		}
+	}
+	return ""
 }
 
 func (s *Signpost) replica(said map[string]string, err error) error {

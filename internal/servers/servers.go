@@ -77,6 +77,7 @@ func Look(ctx context.Context, driver redisconn.Driver, key string) (Topology, e
 	l.order()
 	l.askOthers(ctx)
 	l.lags()
+	l.order() // they know their roles better than others do
 	return l.Topology, nil
 }
 

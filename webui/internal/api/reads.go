@@ -125,7 +125,14 @@ func readServer(v *visit.Visit) error {
 	if err != nil {
 		return err
 	}
-	return answer(v, http.StatusOK, server)
+	topology, err := v.Inspector.Topology(v.Ctx())
+	if err != nil {
+		return err
+	}
+	return answer(v, http.StatusOK, struct {
+		inspect.ServerInfo
+		Topology inspect.Topology `json:"topology"`
+	}{server, topology})
 }
 
 // readHistory answers for the names of the query, or for all.
