@@ -142,7 +142,6 @@ func TestTheServersOfACluster(t *testing.T) {
 		promoted := servers.AwaitPromotion(slot, owner)
 		require.Eventually(t, func() bool {
 			found, err := i.Topology(t.Context())
-			t.Logf("%+v %v", found, err)
 			return err == nil && found.Nodes[0].Home && found.Nodes[0].Addr == promoted.Addr()
 		}, 10*time.Second, 50*time.Millisecond)
 	})

@@ -159,9 +159,11 @@ func (l *look) lags() {
 	for i := range l.Nodes {
 		n := &l.Nodes[i]
 		of := l.at(n.Primary)
-		if n.LagKnown || n.Role != "replica" || n.Offset == 0 || of < 0 || l.Nodes[of].Offset == 0 {
+		if n.LagKnown || n.Role != "replica" || !n.offsetKnown() || of < 0 || !l.Nodes[of].offsetKnown() {
 			continue
 		}
 		n.LagKnown, n.LagBytes = true, max(0, l.Nodes[of].Offset-n.Offset)
 	}
 }
+
+func (n *Node) offsetKnown() bool { return n.told || n.Offset > 0 }
