@@ -20,6 +20,7 @@ import (
 type statsFlags struct {
 	since cli.Span
 	by    string
+	nodes bool
 }
 
 func newStatsCommand(a *cli.App) *cobra.Command {
@@ -31,20 +32,28 @@ func newStatsCommand(a *cli.App) *cobra.Command {
 had waited, and draws how many were done when. Minutes are kept for a day, days (in UTC) for 90.
 p50 and p99 are estimates, right within a factor of two: see docs/history.md.
 
+Where there are several Redis servers they are shown below; --nodes shows them alone, in JSON too: role, state, how far
+each replica is behind, memory, and which has the namespace. A redis:// DSN asks the primary only.
+
 Exit status: 3 if nothing is known of the name.`,
 		Example: `  work stats
   work stats export --since 30d
+  work stats --nodes --redis redis+sentinel://10.0.0.1:26379,10.0.0.2:26379/mymaster
   work stats export --since 6h --by minute --json | jq '.points[] | [.at, .done]'`,
 		Args: cli.AtMost(1, "at most one name"),
 		RunE: a.Runs(func(ctx context.Context, _ *cobra.Command, args []string) error {
 			return a.Inspect(ctx, func(ctx context.Context,
 				i *inspect.Inspector) error {
+				if f.nodes {
+					return showNodes(ctx, a, i, args)
+				}
 				return showStats(ctx, a, i, f, args)
 			})
 		}),
 	}
 	cmd.Flags().Var(&f.since, "since", "how far back, as 6h or 30d")
 	cmd.Flags().StringVar(&f.by, "by", "", "minute or day; otherwise minutes where they are still kept")
+	cmd.Flags().BoolVar(&f.nodes, "nodes", false, "the Redis servers alone")
 	a.CompleteFlag(cmd, "by", func(*cobra.Command) []string { return []string{"minute", "day"} })
 	a.CompleteArgs(cmd, a.QueueNames)
 	return cmd
@@ -107,7 +116,10 @@ func showStats(ctx context.Context, a *cli.App, i *inspect.Inspector, f statsFla
 		a.Console().Note("no jobs have run since %s", human.Stamp(server.Now.Add(-f.since.Duration())))
 		return nil
 	}
-	return console.ShowAll(a.Console(), all, func(c *console.Console) []string { return statsLines(c, all) })
+	nodes := severalNodes(ctx, i, names)
+	return console.ShowAll(a.Console(), all, func(c *console.Console) []string {
+		return append(statsLines(c, all), nodes(c)...)
+	})
 }
 
 func newNameStats(name string, points []inspect.HistoryPoint) nameStats {
