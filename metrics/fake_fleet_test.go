@@ -14,6 +14,9 @@ type fakeFleet struct {
 	history map[string][]inspect.HistoryPoint
 	failure error // of the history
 
+	topology inspect.Topology
+	unknown  error // why the servers are not told
+
 	hang, panics bool
 	asked        chan struct{} // not nil: it is told of each reading
 	release      chan struct{} // not nil: a reading waits for it
@@ -38,6 +41,8 @@ func (f *fakeFleet) Counts(ctx context.Context) (inspect.Counts, error) {
 
 func (f *fakeFleet) Queues(context.Context) ([]inspect.QueueInfo, error)   { return f.queues, nil }
 func (f *fakeFleet) Workers(context.Context) ([]inspect.WorkerInfo, error) { return f.workers, nil }
+
+func (f *fakeFleet) Topology(context.Context) (inspect.Topology, error) { return f.topology, f.unknown }
 
 func (f *fakeFleet) History(_ context.Context, opts inspect.HistoryOptions) (map[string][]inspect.HistoryPoint, error) {
 	f.asks = opts.Names

@@ -18,8 +18,8 @@ import (
 // stale number is worse than none. Scrapes at the same time share one reading. The Inspector is the caller's, to be
 // closed after the last scrape.
 //
-// It looks at no more than what [inspect.Inspector.Counts], Queues, Workers and, for the queues in which jobs wait, ten
-// minutes of History cost.
+// It looks at no more than what [inspect.Inspector.Counts], Queues, Workers, Topology and, for the queues in which jobs
+// wait, ten minutes of History cost. A Topology that cannot be told is left out.
 func Fleet(inspector *inspect.Inspector, opts FleetOptions) prometheus.Collector {
 	return newFleet(inspector, opts)
 }
@@ -29,6 +29,7 @@ type source interface {
 	Counts(ctx context.Context) (inspect.Counts, error)
 	Queues(ctx context.Context) ([]inspect.QueueInfo, error)
 	Workers(ctx context.Context) ([]inspect.WorkerInfo, error)
+	Topology(ctx context.Context) (inspect.Topology, error)
 	History(ctx context.Context, opts inspect.HistoryOptions) (map[string][]inspect.HistoryPoint, error)
 }
 
@@ -155,5 +156,9 @@ func (f *fleet) look() (rows []prometheus.Metric, err error) {
 	for n := range queues {
 		table.of(queues[n].Name).wanted += wanted(&queues[n], runs[queues[n].Name], f.opts.Target)
 	}
-	return append(census(&counts, workers), table.metrics()...), nil
+	rows = append(census(&counts, workers), table.metrics()...)
+	if servers, err := f.source.Topology(ctx); err == nil { // managed services may hide it
+		rows = append(rows, nodeRows(servers)...)
+	}
+	return rows, nil
 }
