@@ -36,7 +36,8 @@ func IsFull(err error) bool {
 }
 
 // Passes tells whether a refusal ends by itself: the server is loading, a replica, busy, cannot write its snapshot now,
-// has no connection left, or gave the slot to another server of its cluster.
+// has no connection left or too few replicas, was demoted while we waited, or gave the slot to another server of its
+// cluster, which is whole again soon.
 func Passes(err error) bool {
 	var refused *ServerError
 	if !errors.As(err, &refused) || neverRight(err) {
@@ -44,7 +45,7 @@ func Passes(err error) bool {
 	}
 	switch refused.Code {
 	case "LOADING", "READONLY", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK", "NOREPLICAS",
-		"MISCONF":
+		"MISCONF", "UNBLOCKED":
 		return true
 	}
 	return strings.Contains(refused.Message, "max number of clients")
