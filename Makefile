@@ -58,8 +58,9 @@ scale: ## kill, cut off, add and remove servers under Sentinels and in a cluster
 	WORK_REQUIRE_REDIS=1 WORK_SCALE_LONG=1 WORK_FAULT_FIGURES=$(CURDIR)/.cache/scale.jsonl go test -count=1 -timeout 60m -parallel 4 ./integration -run Scale
 	go run ./tools/faulttable .cache/scale.jsonl docs/scale.md scale scale
 
-drivers-long: ## all tests of internal/rdb with a client of go-redis, of one server and of a cluster (a few minutes)
-	WORK_DRIVERS_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 30m -run TestRdbOnGoRedisLong ./goredis
+drivers-long: ## all tests of internal/rdb and all faults with a client of go-redis, of one server and of a cluster (ten minutes)
+	WORK_DRIVERS_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 60m -run TestRdbOnGoRedisLong ./goredis
+	WORK_DRIVERS_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 60m -run TestDriversFaults ./integration
 
 servers: ## the scripts' tests on each server in the folders of .cache/servers, or of SERVERS, into docs/compatibility.md (minutes for each)
 	scripts/servers $(SERVERS) docs/compatibility.md

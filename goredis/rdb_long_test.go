@@ -15,7 +15,8 @@ import (
 const keysOfTheirOwn = "TestEnqueueOfOneQueue|TestWhatIsOlderStandsBeforeWhatIsReleased|" +
 	"TestAReleaseMovesAtMostWhatItNames"
 
-// All tests of internal/rdb, the model test among them, with a client of go-redis behind each redis:// that they open.
+// All tests of internal/rdb, with a client of go-redis behind each redis:// that they open, and 500 random runs of the
+// model test besides. The servers of the cluster's client are each a cluster of one, which refuses what no cluster runs.
 // The go command adds the file that does so to their package for this run.
 func TestRdbOnGoRedisLong(t *testing.T) {
 	if os.Getenv("WORK_DRIVERS_LONG") == "" {
@@ -29,13 +30,20 @@ func TestRdbOnGoRedisLong(t *testing.T) {
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "overlay.json")
 	require.NoError(t, os.WriteFile(file, overlay, 0o600))
-	for as, skip := range map[string]string{"client": "^$", "cluster": keysOfTheirOwn} {
-		t.Run(as, func(t *testing.T) {
-			c := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-timeout", "20m", "-overlay", file,
-				"-skip", skip, "./internal/rdb")
-			c.Dir, c.Env = root, append(os.Environ(), "WORK_GOREDIS_AS="+as)
-			out, err := c.CombinedOutput()
-			assert.NoError(t, err, "%s", out)
-		})
+	for as, row := range map[string]struct{ skip, cluster string }{
+		"client": {"^$", "0"}, "cluster": {keysOfTheirOwn, "1"},
+	} {
+		for name, args := range map[string][]string{
+			"all":   {"-count=1", "-skip", row.skip},
+			"model": {"-count=20", "-run", "^TestModelOnARealRedis$"},
+		} {
+			t.Run(as+"/"+name, func(t *testing.T) {
+				args := append([]string{"test", "-timeout", "30m", "-overlay", file}, args...)
+				c := exec.CommandContext(t.Context(), "go", append(args, "./internal/rdb")...)
+				c.Dir, c.Env = root, append(os.Environ(), "WORK_GOREDIS_AS="+as, "WORK_TEST_CLUSTER="+row.cluster)
+				out, err := c.CombinedOutput()
+				assert.NoError(t, err, "%s", out)
+			})
+		}
 	}
 }

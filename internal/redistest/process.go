@@ -22,6 +22,7 @@ import (
 type Process struct {
 	dir  string
 	port int
+	bus  int // of a cluster of one
 	args []string
 	env  []string // beside that of the test
 
@@ -61,9 +62,18 @@ func startProcess(dir string, env []string, args ...string) (*Process, error) {
 			return nil, err
 		}
 		p := &Process{dir: dir, port: port, args: args, env: env}
-		if last = p.start(); last == nil {
-			return p, nil
+		if p.clustered() {
+			if p.bus, err = freePort(); err != nil {
+				return nil, err
+			}
 		}
+		if last = p.start(); last != nil {
+			continue
+		}
+		if p.clustered() {
+			return p, p.takeSlots()
+		}
+		return p, nil
 	}
 	return nil, last
 }
@@ -135,6 +145,9 @@ func (p *Process) start() error {
 func (p *Process) commandLine() []string {
 	own := []string{
 		"--port", strconv.Itoa(p.port), "--bind", "127.0.0.1", "--save", "", "--dir", p.dir, "--daemonize", "no",
+	}
+	if p.clustered() {
+		own = append(own, p.clusterArgs()...)
 	}
 	if len(p.args) > 0 && !strings.HasPrefix(p.args[0], "-") {
 		return slices.Concat(p.args[:1], own, p.args[1:])
