@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/redis/go-redis/v9"
 
@@ -38,6 +39,8 @@ func sentinelOptions(u *url.URL) (*redis.FailoverOptions, error) {
 	switch {
 	case master == "":
 		return nil, errors.New("names no master: write redis+sentinel://HOST:26379,HOST:26379/MASTER")
+	case strings.ContainsFunc(master, unicode.IsSpace):
+		return nil, fmt.Errorf("has the master %q: no name that Sentinels know has a space", master)
 	case strings.Contains(master, "/"):
 		return nil, fmt.Errorf("has the path %q: it is the name of the master, and the database is ?db=0", master)
 	case s.Own["sentinel_user"] != "" && s.Own["sentinel_password"] == "":

@@ -3,6 +3,8 @@ package goredis
 import (
 	"context"
 	"errors"
+	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,8 +14,49 @@ import (
 
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redisconn/drivertest"
+	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/internal/redistest/topology"
 )
+
+// A server that fails has the others asked at once who took over, and the next call waits for what they say.
+func TestACallAfterAFailureGoesToWhoTookOver(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		gone, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		require.NoError(t, gone.Close()) // nobody is there
+		answer := make(chan struct{})
+		var asked atomic.Int32
+		d, err := owned(redis.NewClusterClient(&redis.ClusterOptions{MaxRetries: -1,
+			ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+				addr := gone.Addr().String()
+				if asked.Add(1) > 1 {
+					<-answer
+					addr = s.Addr()
+				}
+				return []redis.ClusterSlot{{End: int(slots) - 1, Nodes: []redis.ClusterNode{{Addr: addr}}}}, nil
+			}}))
+		require.NoError(t, err)
+		defer d.Close() //lint:ignore errcheck the end of the test
+		key := redistest.Namespace(t)
+		var unsent *redisconn.DialError
+		_, err = d.Pipeline(t.Context(), increment(key))
+		require.ErrorAs(t, err, &unsent)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := d.Pipeline(t.Context(), increment(key))
+			ended <- err
+		}()
+		select {
+		case err := <-ended:
+			require.FailNow(t, "it did not wait", "%v", err)
+		case <-time.After(50 * time.Millisecond): // so long the servers do not know
+		}
+		close(answer)
+		require.NoError(t, <-ended)
+		assert.Equal(t, int32(2), asked.Load())
+	})
+}
 
 // standing is a connection that blocks, and a subscription, as a pool has them.
 type standing struct {
@@ -92,6 +135,7 @@ func TestAFailoverOfAClusterIsFollowed(t *testing.T) {
 			d, err := redisconn.Open(c.DSN())
 			require.NoError(t, err)
 			defer d.Close() //lint:ignore errcheck the end of the test
+			d.(*ownDriver).probeEvery, d.(*ownDriver).silence = time.Second, 5*time.Second
 			drivertest.Do(t, d, "INCR", "{shop}:n")
 			s := stand(t, d, old)
 			begin := time.Now()
@@ -122,6 +166,7 @@ func TestAFailoverBySentinelsIsFollowed(t *testing.T) {
 				SentinelAddrs: sentinels}))
 			require.NoError(t, err)
 			defer d.Close() //lint:ignore errcheck the end of the test
+			setProbe(d, time.Second, 5*time.Second)
 			drivertest.Do(t, d, "INCR", "{shop}:n")
 			old := servers.Primary()
 			s := stand(t, d, old)

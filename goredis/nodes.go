@@ -2,6 +2,8 @@ package goredis
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -27,12 +29,19 @@ func (s single) name() string {
 type cluster struct {
 	client *redis.ClusterClient
 	home   home
+
+	mu    sync.Mutex
+	asked chan struct{} // ends with the answer of a server that is asked now who has what; nil if none is
 }
+
+// patience is how long a call waits for that answer. A server that is asked may hang as well.
+const patience = time.Second
 
 func (c *cluster) primary(ctx context.Context, of slot) (*redis.Client, error) {
 	if of == anySlot {
 		of = c.home.slot()
 	}
+	c.await(ctx)
 	return c.client.MasterForKey(ctx, keyIn(of))
 }
 
@@ -59,8 +68,41 @@ func (c *cluster) look(ctx context.Context) {
 	}
 }
 
-// lost does so too, at most five times a second.
-func (c *cluster) lost() { c.client.ReloadState(context.Background()) }
+// lost begins to ask, unless somebody is being asked already. What is called next waits for the answer: it would go to
+// the server that has failed, and wait there for as long as a call may.
+func (c *cluster) lost() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.asked != nil {
+		return
+	}
+	asked := make(chan struct{})
+	c.asked = asked
+	go func() {
+		c.look(context.Background())
+		c.mu.Lock()
+		c.asked = nil
+		c.mu.Unlock()
+		close(asked)
+	}()
+}
+
+// await waits for an answer that is on its way.
+func (c *cluster) await(ctx context.Context) {
+	c.mu.Lock()
+	asked := c.asked
+	c.mu.Unlock()
+	if asked == nil {
+		return
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-asked:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
 
 func (c *cluster) name() string {
 	if addrs := c.client.Options().Addrs; len(addrs) > 0 {

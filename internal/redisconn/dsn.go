@@ -160,6 +160,9 @@ func checkScheme(scheme string, known []string) error {
 	if scheme == "memory" {
 		return errors.New(`needs the embedded Redis: import _ "github.com/265d0351/work/embedded"`)
 	}
+	if plain, secured := strings.CutPrefix(scheme, "rediss+"); secured {
+		return fmt.Errorf("has the scheme %q: write %s%s, and tls=true in the query", scheme, severalPrefix, plain)
+	}
 	if scheme == "redis+sentinel" || scheme == "redis+cluster" {
 		return errors.New(`needs go-redis: import _ "github.com/265d0351/work/goredis"`)
 	}

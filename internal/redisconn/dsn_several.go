@@ -24,6 +24,9 @@ func oneHost(scheme, authority string) (one, hosts string, err error) {
 	}
 	first, _, several := strings.Cut(hosts, ",")
 	switch {
+	case strings.HasPrefix(scheme, severalPrefix) && strings.Count(authority, "@") > 1:
+		return "", "", errors.New("has more than one @ before its path: user and password stand once, before the " +
+			"first server; " + encodeRemedy)
 	case !several:
 		return authority, "", nil
 	case strings.HasPrefix(scheme, severalPrefix):
@@ -83,6 +86,9 @@ func SettingsOf(u *url.URL, port string, own ...string) (*Settings, error) {
 		DialTimeout: e.dialTimeout, ReadTimeout: e.readTimeout, WriteTimeout: e.writeTimeout,
 		IdleTimeout: e.idleTimeout, MaxConnLifetime: e.maxConnLifetime, TLS: e.tls, Own: map[string]string{}}
 	for _, key := range own {
+		if query.Has(key) && query.Get(key) == "" {
+			return nil, fmt.Errorf("has the option %s without a value: give one, or leave it out", key)
+		}
 		if query.Has(key) {
 			s.Own[key] = query.Get(key)
 		}
@@ -132,7 +138,11 @@ func addrsOf(hosts, port string) ([]string, error) {
 		case err != nil || n < 1 || n > 65535:
 			return nil, fmt.Errorf("has the port %q: use 1 to 65535", number)
 		}
-		addrs = append(addrs, net.JoinHostPort(name, number))
+		addr := net.JoinHostPort(name, number)
+		if slices.Contains(addrs, addr) {
+			return nil, fmt.Errorf("names the server %s twice: give each once", addr)
+		}
+		addrs = append(addrs, addr)
 	}
 	return addrs, nil
 }
