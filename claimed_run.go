@@ -315,6 +315,9 @@ func (r *run) heldLock() (digest string, kind rdb.LockKind) {
 	if kind == rdb.UntilEnded || kind == rdb.UntilGone || kind == rdb.UntilBegun && r.begun.Load() == 0 {
 		return r.record.Lock, kind
 	}
+	if kind == rdb.UntilBegun {
+		return r.record.Lock, rdb.FreedLock
+	}
 	return "", ""
 }
 

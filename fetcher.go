@@ -112,6 +112,7 @@ func (f *fetcher) fetch(shares []rdb.Share) error {
 	c.rdb.Ahead = f.watch.Ahead()
 	fetched, err := c.rdb.Fetch(ctx, c.nextNumber(), wanted, ask, shares)
 	if err != nil {
+		c.book.Unanswered(c.number)
 		f.giveBack(shares, nil) // what it has claimed nevertheless a survey gives back
 		f.failed(err, wanted)
 		return err
@@ -120,6 +121,9 @@ func (f *fetcher) fetch(shares []rdb.Share) error {
 	switch fetched.State {
 	case rdb.Fenced:
 		return errNotRegistered
+	case rdb.Rewound:
+		w.noteFellBack(c)
+		return nil
 	case rdb.Stale: // somebody used our id, or a backup was restored: jump over what was used
 		c.number += 1 << 32
 		f.surveys.Lose()

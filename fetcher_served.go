@@ -101,6 +101,8 @@ func (f *fetcher) tellServed(c *session, change rdb.Serving) error {
 		return err
 	case state == rdb.Fenced:
 		return errNotRegistered
+	case state == rdb.Rewound:
+		return f.mendFirst(c, func() error { return f.tellServed(c, change) })
 	case state == rdb.Stale:
 		c.number += 1 << 32
 		f.surveys.Lose()

@@ -25,6 +25,7 @@ type heartbeater struct {
 	cancelsChecked time.Time       // when a message about cancelled jobs was followed last
 	clock          liveness.Jumps
 	sent           time.Time // when the last heartbeat was sent
+	answered       time.Time // when the last one that was answered was; zero before the first
 	fleet          bool      // so many workers are registered that what each idle one costs adds up
 }
 
@@ -160,11 +161,16 @@ func (h *heartbeater) beat(ctx context.Context) error {
 	h.worker.statsReporter.Answered(pulse.Along)
 	switch pulse.State {
 	case rdb.Fenced:
+		if lost, err := h.registrationLost(ctx, c); lost || err != nil {
+			return err
+		}
 		return h.worker.rejoin(c)
 	case rdb.Lost:
 		return h.worker.reregister(ctx, c)
 	}
+	h.answered = begun
 	h.worker.heard(begun)
+	h.worker.noteFellBack(c)
 	h.worker.retractDeaths(ctx)
 	if h.clock.SetBack(pulse.Time, begun) {
 		h.clock.Dealt(h.worker.daemons.clockSetBack(ctx) == nil)
@@ -179,6 +185,9 @@ func (h *heartbeater) beat(ctx context.Context) error {
 		h.worker.queues.waiter.Poll()
 	}
 	if h.worker.first {
+		if h.worker.engine.undeclared.Load() {
+			h.worker.daemons.forgotten()
+		}
 		if err := h.worker.engine.declareAgain(ctx); err != nil {
 			return err
 		}
@@ -312,4 +321,23 @@ func (r *run) requestCancel() {
 	}
 	r.attempt.End(ErrCancelled)
 	time.AfterFunc(r.worker.engine.times.Stuck, func() { r.reportStuck(ErrCancelled) })
+}
+
+// registrationLost finds out why Redis does not know this worker, and registers it again where nobody has declared it
+// dead: a replica has taken over that had not heard of it. Its claims were lost with its registration. Who has heard
+// nothing of Redis for longer than a death is noted cannot tell.
+func (h *heartbeater) registrationLost(ctx context.Context, c *session) (lost bool, err error) {
+	w := h.worker
+	if w.stopping() || !h.answered.IsZero() && time.Since(h.answered) > rdb.TakenKept/2 {
+		return false, nil
+	}
+	if lost, err = c.rdb.Unknown(ctx); err != nil || !lost {
+		return false, err
+	}
+	if err := w.register(ctx, c, ""); err != nil {
+		return true, err
+	}
+	c.rdb.FellBackTo(0) // also where nothing was acknowledged to it but that it is known
+	w.noteFellBack(c)
+	return true, nil
 }

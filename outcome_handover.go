@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -80,11 +78,7 @@ func (r *run) place() requeue.Place {
 }
 
 // fetchNumber is that of the fetch that brought the run.
-func (r *run) fetchNumber() int64 {
-	number, _, _ := strings.Cut(r.claim.Element, ":")
-	n, _ := strconv.ParseInt(number, 10, 64) // a claim's element always begins with a number
-	return n
-}
+func (r *run) fetchNumber() int64 { return r.claim.Number() }
 
 // errHookLate is the cause with which the ctx of OnDeath ends.
 var errHookLate = errors.New(

@@ -2,9 +2,8 @@ package work
 
 import (
 	"context"
+	"errors"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/backoff"
@@ -31,23 +30,31 @@ func (w *worker) handleDataLoss(c *session) {
 // restoreUntilDone stores the runs again, however often it must be tried, as long as they are held. It does so beside
 // the heartbeat, which must not wait for it.
 func (w *worker) restoreUntilDone(c *session, runs []*run) {
-	health := healthreport.Reporter{Component: "restorer", Emit: w.events.emit}
+	health := &healthreport.Reporter{Component: "restorer", Emit: w.events.emit}
 	held := len(runs)
-	for attempt := 1; ; attempt++ {
-		ctx, cancel := context.WithTimeout(w.life, settleTimeout)
-		restored, err := restore(ctx, c, runs)
-		cancel()
-		if attempt == 1 {
-			w.events.emit(event.DataLost{Worker: c.rdb.ID, Held: held, Restored: restored, Err: err})
-		}
+	done, left, err := w.restore(c, runs)
+	w.events.emit(event.DataLost{Worker: c.rdb.ID, Held: held, Restored: done.Stored, Reclaimed: done.Reclaimed,
+		Err: err})
+	err = excerpt.Join(err, w.returnEnded(c, runs))
+	if health.Report(err); err == nil {
+		return
+	}
+	if left == nil {
+		left = runs // all are stored, and some have ended
+	}
+	w.restoreLater(c, left, health)
+}
+
+// restoreLater tries again to store runs until they are, or are not held any more.
+func (w *worker) restoreLater(c *session, runs []*run, health *healthreport.Reporter) {
+	for attempt := 1; backoff.Pause(w.life, backoff.For(attempt)); attempt++ {
+		runs = slices.DeleteFunc(runs, func(r *run) bool { return !c.holds(r.claim.Element) })
+		_, left, err := w.restore(c, runs)
 		err = excerpt.Join(err, w.returnEnded(c, runs))
-		health.Report(err)
-		if err == nil || !backoff.Pause(w.life, backoff.For(attempt)) {
+		if health.Report(err); err == nil {
 			return
 		}
-		runs = slices.DeleteFunc(runs, func(r *run) bool {
-			return !r.unaccounted.Load() || !c.holds(r.claim.Element)
-		})
+		runs = left
 	}
 }
 
@@ -66,40 +73,47 @@ func (w *worker) returnEnded(c *session, runs []*run) error {
 	}
 	ctx, cancel := context.WithTimeout(w.life, settleTimeout)
 	defer cancel()
-	refused, err := w.requeueUnheld(ctx, c, ended)
+	_, refused, err := w.requeueUnheld(ctx, c, ended)
 	for _, why := range refused {
 		err = excerpt.Join(err, why)
 	}
 	return err
 }
 
-// restore stores held jobs again, in batches that one script may take.
-func restore(ctx context.Context, c *session, runs []*run) (restored int, err error) {
+// restore makes Redis know held jobs again, in batches that one script may take. It returns what became of them, and
+// those that it did not come to: all from the first batch on that was not answered, or refused.
+func (w *worker) restore(c *session, runs []*run) (done rdb.Restored, left []*run, err error) {
+	ctx, cancel := context.WithTimeout(w.life, settleTimeout)
+	defer cancel()
 	inOrder(runs)
 	for len(runs) > 0 {
 		batch, bytes, number := []rdb.Held{}, 0, int64(0)
 		for _, r := range runs {
 			trail := r.presentTrail()
 			bytes += len(r.raw) + len(trail)
-			if len(batch) == rdb.MaxBatch || len(batch) > 0 && bytes > maxSettleBytes {
+			if len(batch) == rdb.MaxRestored || len(batch) > 0 && bytes > maxSettleBytes {
 				break
 			}
-			n, _, _ := strings.Cut(r.claim.Element, ":")
-			of, _ := strconv.ParseInt(n, 10, 64) // a claim's element always begins with a number
-			number = max(number, of)
+			number = max(number, r.fetchNumber())
 			held := rdb.Held{Claim: r.claim, ID: r.job.ID, Record: r.raw, Trail: trail}
 			held.Lock, held.Kind = r.heldLock()
 			batch = append(batch, held)
 		}
-		n, err := c.rdb.Restore(ctx, number, batch)
-		restored += n
-		if err != nil {
-			return restored, err
+		some, state, err := c.rdb.Restore(ctx, number, c.restores.Add(1), batch)
+		switch {
+		case err != nil:
+			return done, runs, err
+		case state == rdb.Fenced:
+			return done, runs, errNotRegistered
+		case state != rdb.Registered:
+			return done, runs, errors.New("a call that stores held jobs again was overtaken by a later one")
 		}
+		done.Stored, done.Reclaimed = done.Stored+some.Stored, done.Reclaimed+some.Reclaimed
+		done.Known += some.Known
 		for _, r := range runs[:len(batch)] {
 			r.unaccounted.Store(false)
 		}
 		runs = runs[len(batch):]
 	}
-	return restored, nil
+	return done, nil, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/265d0351/work/internal/ids"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/rewound"
 	"github.com/265d0351/work/internal/stopped"
 )
 
@@ -22,6 +23,8 @@ type session struct {
 	parent    context.Context   // of ctx
 	info      map[string]string // what it has told Redis of itself; of whoever registers it
 	ran       stopped.Counter
+	book      rewound.Book
+	restores  atomic.Int64 // how often something was stored again
 
 	number int64         // of the last fetch or survey; the fetcher's
 	shared *atomic.Int64 // numbers of all workers of the pool, so that they tell which fetch was earlier; may be nil
@@ -90,6 +93,9 @@ func (s *session) drop(runs []*run) {
 	defer s.mu.Unlock()
 	for _, r := range runs {
 		delete(s.held, r.claim.Element)
+		if !r.settlement.lostClaim {
+			s.book.Ended(r.fetchNumber())
+		}
 		if r.settlement.lostClaim && len(s.lost) < maxLost {
 			s.lost = append(s.lost, r.job.ID)
 		}

@@ -31,7 +31,8 @@ type settler struct {
 	refused      map[string]*refusal
 	// of runs that were acknowledged; between calls of no meaning
 	attempts     []history.Attempt
-	acknowledged int // outcomes that the present settlement has acknowledged
+	acknowledged int  // outcomes that the present settlement has acknowledged
+	forgotten    bool // it has met claims that Redis has forgotten
 	failures     backoff.Failures
 
 	roomy      map[string]bool // queues whose limits have room again, of which Redis has not been told
@@ -140,7 +141,7 @@ func (s *settler) sendSome(life context.Context, runs []*run) error {
 		return err
 	}
 	var transient error
-	s.acknowledged = 0
+	s.acknowledged, s.forgotten = 0, false
 	for i, answer := range settled {
 		if err := s.acknowledge(batches[i], answer); err != nil {
 			transient = err
@@ -150,6 +151,9 @@ func (s *settler) sendSome(life context.Context, runs []*run) error {
 				s.roomy[r.claim.Queue] = true
 			}
 		}
+	}
+	if s.forgotten {
+		transient = excerpt.Join(transient, errForgotten)
 	}
 	s.dropDone()
 	s.emitEvents()
@@ -245,7 +249,11 @@ func (s *settler) splitFinished(b *batch, answer rdb.Settled) (over []*run) {
 		case slices.Contains(answer.Waited, r.claim.Element):
 			r.keepForWaiters(now)
 			continue
-		case slices.Contains(answer.Gone, r.claim.Element):
+		case !slices.Contains(answer.Gone, r.claim.Element):
+		case r.settlement.verdict == rdb.GoneForgotten:
+			s.forgotten = true
+			continue
+		default:
 			s.noteGone(r)
 		}
 		over = append(over, r)

@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -297,13 +298,14 @@ func (r *run) historyResult() history.Result {
 	return 0
 }
 
-// resolveGone finds out what became of claims that are gone although an earlier send of the same outcome was not
-// answered: that one may have counted, or the claim was taken away before it came.
+// resolveGone finds out what became of claims that are gone. If an earlier send of the same outcome was not answered,
+// that one may have counted, or the claim was taken away before it came. And Redis may have forgotten the claim.
 func (s *settler) resolveGone(ctx context.Context, batches []*batch, settled []rdb.Settled) error {
 	doubtful := map[*session][]*run{}
 	for i, b := range batches {
 		for _, r := range b.gone(settled[i]) {
-			if r.settlement.verdict = rdb.GoneTaken; r.settlement.sent {
+			r.settlement.verdict = rdb.GoneTaken
+			if r.settlement.sent || s.mayBeForgotten(r) {
 				doubtful[b.session] = append(doubtful[b.session], r)
 			}
 		}
@@ -318,7 +320,7 @@ func (s *settler) resolveGone(ctx context.Context, batches []*batch, settled []r
 			return err
 		}
 		for i, r := range runs {
-			r.settlement.verdict = verdicts[i]
+			r.settlement.verdict = s.judge(r, verdicts[i])
 			if r.settlement.verdict == rdb.GoneCounted && r.fetchNumber() <= c.forgotten.Load() {
 				r.settlement.verdict = rdb.GoneUnknown // Redis has lost what it knew: also, perhaps, this claim
 			}
@@ -342,3 +344,25 @@ func (s *settler) noteGone(r *run) {
 	}
 	r.settlement.lostClaim = true
 }
+
+// judge is the verdict on the claim of a run that is gone, where Redis gives that one. Of what was never sent before no
+// outcome can have counted. A registration that Redis does not know is looked into by the next heartbeat.
+func (s *settler) judge(r *run, verdict rdb.GoneClaim) rdb.GoneClaim {
+	doubtful := s.mayBeForgotten(r)
+	switch {
+	case doubtful && verdict == rdb.GoneUnknown && !r.settlement.sent && !s.worker.stopping():
+		return rdb.GoneForgotten
+	case verdict == rdb.GoneForgotten && !doubtful, verdict != rdb.GoneForgotten && !r.settlement.sent:
+		return rdb.GoneTaken
+	}
+	return verdict
+}
+
+// mayBeForgotten tells whether Redis, if it has forgotten the claim of this run, is about to be told of it again.
+func (s *settler) mayBeForgotten(r *run) bool {
+	return !r.unaccounted.Load() && r.session == s.worker.session()
+}
+
+// errForgotten is what a settlement meets when Redis has forgotten claims. They are stored again, and then the outcomes
+// are sent once more.
+var errForgotten = errors.New("Redis has forgotten that this worker holds jobs: it is told of them again")

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/subscription"
 )
@@ -37,7 +38,10 @@ func (f *fetcher) hasNews() bool { return f.listing.HasNews() || f.surveys.Due()
 // survey finds out what Redis thinks this worker holds, where there is reason to, and gives back what it does not hold.
 // No fetch that was sent before can land after it.
 func (f *fetcher) survey() (err error) {
-	surveys := f.surveys
+	surveys, c := f.surveys, f.worker.session()
+	if err := f.worker.mend(c); err != nil {
+		return err
+	}
 	due := surveys.Next()
 	switch due {
 	case subscription.NoSurvey:
@@ -52,6 +56,9 @@ func (f *fetcher) survey() (err error) {
 		err = f.surveyNames(surveys.Part(f.listing.Listed))
 	}
 	surveys.Done(due, err)
+	if due == subscription.SurveyOfAll && err == nil {
+		f.worker.tellLoss(c)
+	}
 	for queue := range f.refused {
 		surveys.Touch(queue)
 	}
@@ -97,7 +104,8 @@ func (f *fetcher) surveyNames(names []string) error {
 }
 
 // surveySome asks what Redis holds as claimed by this worker in some queues, and gives back what the worker does not
-// have: the reply to the fetch that claimed it was lost. The number of the survey is of the series of the fetches, so a
+// have: the reply to the fetch that claimed it was lost, or, where that was answered, Redis has forgotten an outcome
+// that it had acknowledged. The number of the survey is of the series of the fetches, so a
 // fetch that was sent before can claim nothing any more. Only the fetcher calls it.
 func (f *fetcher) surveySome(c *session, queues []string) error {
 	ctx, cancel := context.WithTimeout(f.worker.life, fetchTimeout)
@@ -114,18 +122,39 @@ func (f *fetcher) surveySome(c *session, queues []string) error {
 		c.number += 1 << 32
 		return errors.New("the number of a survey was not new to Redis")
 	case rdb.Rewound:
-		c.forgotten.Store(c.number)
-		f.worker.surveyAgain()
+		return f.mendFirst(c, func() error { return f.surveySome(c, queues) })
 	}
-	unheld := map[string][]string{}
+	unheld, ended := map[string][]string{}, map[string][]string{}
 	for _, claim := range claims {
-		if !c.holds(claim.Element) {
-			unheld[claim.Queue] = append(unheld[claim.Queue], claim.Element)
+		if c.holds(claim.Element) {
+			continue
 		}
+		of := unheld
+		if c.book.Answered(claim.Number()) {
+			of = ended
+		}
+		of[claim.Queue] = append(of[claim.Queue], claim.Element)
 	}
-	refused, err := f.worker.requeueUnheld(ctx, c, unheld)
+	_, refused, err := f.worker.requeueUnheld(ctx, c, unheld)
+	outcomes, others, failed := f.worker.requeueUnheld(ctx, c, ended)
+	if c.book.Returned(outcomes, len(c.runs())) {
+		f.worker.loseFaith()
+	}
+	if refused == nil {
+		refused = others
+	}
+	maps.Copy(refused, others)
 	f.noteRefused(queues, refused)
-	return err
+	return excerpt.Join(err, failed)
+}
+
+// mendFirst makes Redis know again what this worker holds, and then does again what was refused because it does not.
+func (f *fetcher) mendFirst(c *session, then func() error) error {
+	f.worker.noteFellBack(c)
+	if err := f.worker.mend(c); err != nil {
+		return err
+	}
+	return then()
 }
 
 // noteRefused notes of which of these queues Redis refused to take claims back. That is told, and tried again with the

@@ -141,10 +141,10 @@ func (w *worker) tooManyCrashes(crashes *crash.Record) error {
 }
 
 // requeueUnheld puts claims back to the front of their queues that Redis lists for this worker and the worker does not
-// hold, and tells of it. It returns apart what Redis refused of some queues only, such as one whose key is broken.
-func (w *worker) requeueUnheld(ctx context.Context, c *session, byQueue map[string][]string) (refused map[string]error,
-	err error) {
-	jobs := 0
+// hold, and tells of it. It returns how many, and apart what Redis refused of some queues only, such as one whose key is
+// broken.
+func (w *worker) requeueUnheld(ctx context.Context, c *session, byQueue map[string][]string) (jobs int,
+	refused map[string]error, err error) {
 	for queue, elements := range byQueue {
 		some, failed := w.engine.requeued.Requeue(ctx, c.rdb, queue, elements)
 		jobs += some
@@ -162,7 +162,7 @@ func (w *worker) requeueUnheld(ctx context.Context, c *session, byQueue map[stri
 	if jobs > 0 {
 		w.events.emit(event.JobsReturned{Worker: c.rdb.ID, Jobs: jobs})
 	}
-	return refused, err
+	return jobs, refused, err
 }
 
 // maxPerWorker is how many processors one worker has at the most, and maxHeld how many claims: taking one out of a list

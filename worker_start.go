@@ -200,6 +200,7 @@ func (w *worker) rejoin(old *session) error {
 // need be told. Otherwise limits, schedules and what is held have to be brought there again.
 func (w *worker) reregister(ctx context.Context, c *session) error {
 	before := c.knownEpoch()
+	c.rdb.Acknowledged(0)
 	if err := w.register(ctx, c, ""); err != nil {
 		return err
 	}

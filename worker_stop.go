@@ -51,6 +51,7 @@ func (w *worker) stop(deadline *lifecycle.StopDeadline, shutdown time.Duration) 
 	result := &StopError{}
 	w.requestStop()
 	w.waitFor(cut, w.fetching.Done())
+	w.mendWithoutFetcher(w.session())
 	w.runners.Close() // the fetcher was the only one to add
 	w.keepUntaken()
 	w.returnUnbegun(cut)
@@ -290,7 +291,7 @@ func (s *session) withdrawAll(ctx context.Context, names []string) ([]string, er
 	if len(names) <= rdb.MaxBatch {
 		return names, nil
 	}
-	for range 2 {
+	for range 3 {
 		state, stay, err := s.rdb.Serve(ctx, s.nextNumber, rdb.Serving{Leave: names})
 		switch {
 		case err != nil:
@@ -299,6 +300,9 @@ func (s *session) withdrawAll(ctx context.Context, names []string) ([]string, er
 			return stay, nil
 		case state == rdb.Fenced: // it is being taken apart, or Redis has forgotten it
 			return names, nil
+		case state == rdb.Rewound:
+			s.rdb.Acknowledged(0) // nothing is held any more
+			continue
 		}
 		s.number += 1 << 32 // stale: somebody used our id, or a backup was restored
 	}

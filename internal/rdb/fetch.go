@@ -36,8 +36,8 @@ const (
 	Stale      State = "stale"  // the number of the call is not new: it was given up and came late
 	Lost       State = "lost"   // Redis lost data (another epoch): the worker should register again
 
-	// Rewound is the answer to a survey that met an older number than Redis had acknowledged: it has lost some of what
-	// it knew, as a replica that takes over may. All else is as with Registered.
+	// Rewound is the answer where Redis knows of an older call only than it had acknowledged: it has lost some of what
+	// it knew, as a replica that takes over may. Nothing was done. See Worker.FellBack.
 	Rewound State = "rewound"
 )
 
@@ -81,8 +81,8 @@ func (w *Worker) Fetch(ctx context.Context, number int64, wanted int, ask bool, 
 	keys := make([]string, 0, 10+5*len(shares))
 	keys = append(keys, w.keys.info, k.workers, k.claimed, k.jobs, k.trail, k.crashes, k.ready, w.keys.queues, k.limits,
 		k.cancelled)
-	args := make([]any, 0, 6+4*len(shares))
-	args = append(args, w.ID, number, wanted, ask, maxFetchBytes, w.Ahead.Nanoseconds())
+	args, reached := make([]any, 0, 7+4*len(shares)), w.reached.Load()
+	args = append(args, w.ID, number, wanted, ask, maxFetchBytes, w.Ahead.Nanoseconds(), reached)
 	for _, share := range shares {
 		keys = append(k.queue(share.Queue).appendTo(keys), w.keys.inprocess(share.Queue))
 		args = append(args, share.Queue, share.Jobs, w.firstLot(share.Queue), cmp.Or(share.Most, MaxBatch))
@@ -92,12 +92,22 @@ func (w *Worker) Fetch(ctx context.Context, number int64, wanted int, ask bool, 
 		return Fetched{}, err
 	}
 	fetched, err := parseFetched(value, number, shares, w.spare)
-	if fetched.State == Registered && len(shares) > 0 {
-		w.reached = number
+	switch {
+	case fetched.State == Rewound:
+		w.compare(reached, knownOf(value))
+	case fetched.State == Registered && len(shares) > 0:
+		w.reached.Store(number)
 	}
 	w.spare = nil
 	w.weigh(fetched.Jobs)
 	return fetched, err
+}
+
+// knownOf is the last number that Redis knows, from an answer that begins with Rewound.
+func knownOf(value any) int64 {
+	r := redisconn.Read("rewound", value)
+	r.Text()
+	return r.Number()
 }
 
 // Recycle takes the jobs of a fetch back, once the caller has no use for the slice, to read the next ones into it.
@@ -199,25 +209,26 @@ func appendRound(jobs []FetchedJob, round *redisconn.Reader, shares []Share, pre
 // Survey returns what Redis thinks the worker holds of these queues, at most [MaxBatch] of them, oldest first, and
 // makes sure that no fetch with a smaller number can still land. The caller releases what it does not hold.
 func (w *Worker) Survey(ctx context.Context, number int64, queues []string) (State, []Claim, error) {
-	keys := make([]string, 0, 2+len(queues))
+	keys, reached := make([]string, 0, 2+len(queues)), w.reached.Load()
 	keys = append(keys, w.keys.info, w.store.keys.workers)
 	for _, queue := range queues {
 		keys = append(keys, w.keys.inprocess(queue))
 	}
 	value, err := redisconn.Do(ctx, w.store.driver,
-		redisconn.Call{Script: surveyScript, Keys: keys, Args: []any{w.ID, number, maxSurvey}})
+		redisconn.Call{Script: surveyScript, Keys: keys, Args: []any{w.ID, number, reached, maxSurvey}})
 	if err != nil {
 		return "", nil, err
 	}
 	r := redisconn.Read("worker/survey", value)
 	state := State(r.Text())
+	if state == Rewound {
+		w.compare(reached, r.Number())
+	}
 	if state != Registered {
 		return state, nil, r.Err()
 	}
-	if r.Number() < w.reached {
-		state = Rewound
-	}
-	w.reached = number
+	r.Number() // of the call before this one
+	w.reached.Store(number)
 	var claims []Claim
 	for i := 0; r.More() && i < len(queues); i++ {
 		for _, element := range r.Texts() {

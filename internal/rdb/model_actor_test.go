@@ -26,6 +26,9 @@ type actor struct {
 	restoring  bool   // it stores what it holds again, until that is answered
 	unsure     bool   // a fetch was not answered: it surveys before the next
 	number     int64
+	reached    int64               // the last number that was acknowledged to it
+	from       int64               // what it fetched later it restores
+	calls      int64               // how often it has restored something
 	held       map[string]rdb.Held // by element: fetched, and the outcome not acknowledged
 	lost       []rdb.Claim         // found by a survey and not held
 	unsettled  []intent
@@ -153,7 +156,7 @@ func (m *machine) fetchOf(t *rapid.T, a *actor) {
 
 func (m *machine) fetchOn(t *rapid.T, a *actor, wanted int, ask bool, shares []rdb.Share) {
 	a.number++
-	id, number := a.id, a.number
+	id, number, reached := a.id, a.number, a.reached
 	var text strings.Builder
 	for _, share := range shares {
 		text.WriteString(" " + share.Queue + ":" + strconv.Itoa(share.Jobs))
@@ -163,7 +166,9 @@ func (m *machine) fetchOn(t *rapid.T, a *actor, wanted int, ask bool, shares []r
 		title: a.id + " fetches " + strconv.Itoa(wanted) + " of" + text.String() + ", number " +
 			strconv.FormatInt(number, 10),
 		send: func(store *rdb.Store) (any, error) {
-			fetched, err := store.Worker(id).Fetch(background, number, wanted, ask, shares)
+			w := workerAt(store, id, reached)
+			fetched, err := w.Fetch(background, number, wanted, ask, shares)
+			m.requireFell(t, w, fetched.State == rdb.Rewound)
 			held, fetched.Held = fetched.Held, nil
 			fetched.Time = time.Time{}
 			slices.Sort(fetched.Ready)
@@ -173,7 +178,7 @@ func (m *machine) fetchOn(t *rapid.T, a *actor, wanted int, ask bool, shares []r
 			}
 			return fetched, err
 		},
-		execute: func() any { return m.fetchExecuted(t, id, fetching{number, wanted, ask, shares}, held) },
+		execute: func() any { return m.fetchExecuted(t, id, fetching{number, reached, wanted, ask, shares}, held) },
 	})
 	if !ok {
 		a.unsure = true
@@ -182,6 +187,12 @@ func (m *machine) fetchOn(t *rapid.T, a *actor, wanted int, ask bool, shares []r
 	fetched := answer.(rdb.Fetched)
 	require.NotEqual(t, rdb.Stale, fetched.State, "its own newest number")
 	a.doubts = fetched.State == rdb.Fenced
+	if a.rewound(m, fetched.State == rdb.Rewound) {
+		return
+	}
+	if fetched.State == rdb.Registered {
+		a.reached = number
+	}
 	for i := range fetched.Jobs {
 		job := &fetched.Jobs[i]
 		held := rdb.Held{Claim: job.Claim, ID: job.ID, Record: job.Record, Trail: job.Trail}
@@ -203,10 +214,11 @@ func sortByQueue(jobs []rdb.FetchedJob) {
 
 // fetching is what a fetch asks for.
 type fetching struct {
-	number int64
-	wanted int
-	ask    bool
-	shares []rdb.Share
+	number  int64
+	reached int64
+	wanted  int
+	ask     bool
+	shares  []rdb.Share
 }
 
 func (m *machine) fetchExecuted(t *rapid.T, id string, asked fetching, held map[string]time.Duration) rdb.Fetched {
@@ -215,6 +227,9 @@ func (m *machine) fetchExecuted(t *rapid.T, id string, asked fetching, held map[
 	}
 	if asked.number <= m.last[id] {
 		return rdb.Fetched{State: rdb.Stale}
+	}
+	if m.last[id] < asked.reached {
+		return rdb.Fetched{State: rdb.Rewound}
 	}
 	answer := rdb.Fetched{State: rdb.Registered, Broken: []string{}}
 	f := m.model.fetch(id, asked.number, asked.wanted, asked.shares, m.before)
@@ -249,11 +264,13 @@ func (m *machine) survey(t *rapid.T) { m.surveyOn(t, m.choose(t, "worker", servi
 
 func (m *machine) surveyOn(t *rapid.T, a *actor) {
 	a.number++
-	id, number, queues := a.id, a.number, a.queues
+	id, number, reached, queues := a.id, a.number, a.reached, a.queues
 	answer, ok := m.request(t, step{
 		title: a.id + " surveys, number " + strconv.FormatInt(number, 10),
 		send: func(store *rdb.Store) (any, error) {
-			state, claims, err := store.Worker(id).Survey(background, number, queues)
+			w := workerAt(store, id, reached)
+			state, claims, err := w.Survey(background, number, queues)
+			m.requireFell(t, w, state == rdb.Rewound)
 			return surveyed{state, claims}, err
 		},
 		execute: func() any {
@@ -262,6 +279,9 @@ func (m *machine) surveyOn(t *rapid.T, a *actor) {
 			}
 			if number < m.last[id] {
 				return surveyed{state: rdb.Stale}
+			}
+			if m.last[id] < reached {
+				return surveyed{state: rdb.Rewound}
 			}
 			m.last[id] = number
 			answer := surveyed{state: rdb.Registered}
@@ -277,6 +297,12 @@ func (m *machine) surveyOn(t *rapid.T, a *actor) {
 		return
 	}
 	found := answer.(surveyed)
+	if a.rewound(m, found.state == rdb.Rewound) {
+		return
+	}
+	if found.state == rdb.Registered {
+		a.reached = number
+	}
 	a.doubts, a.unsure, a.lost = found.state == rdb.Fenced, false, nil
 	for _, claim := range found.claims {
 		if _, held := a.held[claim.Element]; !held {

@@ -34,11 +34,14 @@ func (m *machine) beatOn(t *rapid.T, a *actor) {
 			beat.Ended = append(beat.Ended, id)
 		}
 	}
-	id := a.id
+	id, reached, fell := a.id, a.reached, false
 	answer, ok := m.request(t, step{
 		title: fmt.Sprintf("%s beats, %d check-ins, lease %s", id, len(beat.CheckIns), beat.Lease),
 		send: func(store *rdb.Store) (any, error) {
-			pulse, err := store.Worker(id).Beat(background, conn{store.Driver()}, beat)
+			w := workerAt(store, id, reached)
+			pulse, err := w.Beat(background, conn{store.Driver()}, beat)
+			fell = pulse.State == rdb.Registered && m.last[id] < reached
+			m.requireFell(t, w, fell)
 			pulse.Time = time.Time{}
 			return pulse, err
 		},
@@ -50,6 +53,7 @@ func (m *machine) beatOn(t *rapid.T, a *actor) {
 	if ok {
 		a.spoke = slices.DeleteFunc(a.spoke, func(id string) bool { return slices.Contains(beat.Ended, id) })
 		a.felt(answer.(rdb.Pulse).State)
+		a.rewound(m, fell)
 	}
 }
 

@@ -21,7 +21,7 @@ func (m *machine) lose(t *rapid.T) {
 		m.giveUpLanded(t, lane)
 	}
 	m.site.eraseAll(t)
-	m.model = newModel()
+	m.model, m.photo = newModel(), nil
 	for _, a := range m.actors {
 		if serving(a) && rapid.Bool().Draw(t, "beats") {
 			m.beatOn(t, a)
@@ -43,6 +43,7 @@ func (m *machine) lose(t *rapid.T) {
 func (a *actor) registered(t *rapid.T, epoch string) {
 	a.epoch = epoch
 	if a.bereft {
+		a.reached, a.from = 0, 0
 		a.bereft, a.restoring = false, len(a.held) > 0 && rapid.Bool().Draw(t, "restores")
 	}
 }
@@ -55,46 +56,74 @@ func (a *actor) felt(state rdb.State) {
 	}
 }
 
-// restoreOn stores what the worker holds again. A job whose outcome is not acknowledged yet is held as well.
+// restoreOn stores what the worker holds again, of fetches that Redis does not know. A job whose outcome is not
+// acknowledged yet is held as well.
 func (m *machine) restoreOn(t *rapid.T, a *actor) {
 	var jobs []rdb.Held
 	var titles []string
 	number := int64(0)
 	for _, claim := range a.sortedHeld() {
-		jobs = append(jobs, a.held[claim.Element])
-		titles = append(titles, claim.Element)
-		of, _, _ := strings.Cut(claim.Element, ":")
-		number = max(number, asInt(t, of))
+		if claim.Number() > a.from {
+			jobs = append(jobs, a.held[claim.Element])
+			titles = append(titles, claim.Element)
+			number = max(number, claim.Number())
+		}
 	}
 	if a.restoring = len(jobs) > 0; !a.restoring {
+		a.reached = a.from
 		t.Skip("nothing is held any more")
 	}
-	id := a.id
+	a.calls++
+	id, call := a.id, a.calls
 	_, answered := m.request(t, step{
-		title: fmt.Sprintf("%s restores %s, number %d", id, strings.Join(titles, " "), number),
+		title: fmt.Sprintf("%s restores %s, number %d, call %d", id, strings.Join(titles, " "), number, call),
 		send: func(store *rdb.Store) (any, error) {
-			return store.Worker(id).Restore(background, number, jobs)
+			done, state, err := store.Worker(id).Restore(background, number, call, jobs)
+			return restored{done, state}, err
 		},
-		execute: func() any { return m.model.restore(id, number, jobs) },
+		execute: func() any { return m.model.restore(id, number, call, jobs) },
 	})
-	a.restoring = !answered
+	if a.restoring = !answered; answered {
+		a.reached = min(a.reached, a.from)
+	}
 }
 
-// restore stores like lua/job/restore.lua and returns how many were not known.
-func (m *model) restore(worker string, number int64, jobs []rdb.Held) int {
-	if !m.workers[worker] {
-		return 0
+type restored struct {
+	rdb.Restored
+	state rdb.State
+}
+
+// restore makes jobs known again like lua/job/restore.lua.
+func (m *model) restore(worker string, number, call int64, jobs []rdb.Held) restored {
+	switch {
+	case !m.workers[worker]:
+		return restored{state: rdb.Fenced}
+	case m.restores[worker] >= call:
+		return restored{state: rdb.Stale}
 	}
-	m.last[worker] = max(m.last[worker], number)
-	restored := 0
+	m.last[worker], m.restores[worker] = max(m.last[worker], number), call
+	done := rdb.Restored{Others: []string{}}
 	for _, job := range jobs {
-		if _, held := m.claimed[job.ID]; held || m.jobs[job.ID] != nil {
+		claim, held := m.claimed[job.ID]
+		known := m.jobs[job.ID]
+		switch {
+		case held && claim.worker == worker && claim.element == job.Element:
+			done.Known++
 			continue
+		case held || known != nil && known.record != string(job.Record):
+			done.Others = append(done.Others, job.Element)
+			continue
+		case known != nil:
+			m.unplace(job.ID, job.Queue)
+			done.Reclaimed++
+		default:
+			m.jobs[job.ID] = &modelJob{queue: job.Queue, record: string(job.Record), trail: string(job.Trail)}
+			m.acknowledged[job.ID] = true
+			m.freed[job.ID] = true
+			delete(m.ended, job.ID)
+			done.Stored++
 		}
-		m.jobs[job.ID] = &modelJob{queue: job.Queue, record: string(job.Record), trail: string(job.Trail)}
 		m.claim(worker, job.Claim)
-		m.acknowledged[job.ID] = true
-		m.freed[job.ID] = true
 		if _, taken := m.locks[job.Lock]; job.Lock != "" && !taken {
 			m.locks[job.Lock] = modelLock{owner: job.ID, kind: job.Kind}
 			delete(m.freed, job.ID)
@@ -102,8 +131,19 @@ func (m *model) restore(worker string, number int64, jobs []rdb.Held) int {
 		if m.rules[job.Queue].Concurrent > 0 {
 			m.count(job.Queue, job.ID, true)
 		}
-		delete(m.ended, job.ID)
-		restored++
 	}
-	return restored
+	return restored{done, rdb.Registered}
+}
+
+// unplace takes a job out of where it waits. In a queue it may stand twice: the one nearer to the front goes.
+func (m *model) unplace(id, queue string) {
+	for _, waiting := range m.shelves {
+		if _, there := waiting[id]; there {
+			delete(waiting, id)
+			return
+		}
+	}
+	if at := slices.Index(m.queues[queue], id); at >= 0 {
+		m.queues[queue] = slices.Delete(m.queues[queue], at, at+1)
+	}
 }

@@ -39,6 +39,7 @@ type machine struct {
 	enqueuers []*enqueuer
 	pages     map[rdb.Shelf][]rdb.Waiting // what the scheduler and the retrier know
 	script    []string                    // what happened, to be read by people
+	photo     *photo                      // what a replica knows that lags behind; nil for none
 	born      int                         // how many workers and jobs there were
 }
 
@@ -76,7 +77,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				m.removeStaleLanes),
 			oneOf(m.stallSome, m.moveToQueue, m.reschedule, m.removeSome),
 			oneOf(m.register, m.survey, m.giveBackLost, m.suspect, m.suspect, m.absolveSome, m.wait, m.wait, m.wakeSome,
-				m.crash, m.stop, m.lose),
+				m.crash, m.stop, oneOf(m.lose, m.photograph, m.failOver, m.failOver)),
 		),
 	}
 }
@@ -103,6 +104,7 @@ func (m *machine) timePasses(t *rapid.T) {
 
 func (m *machine) elapse(t *rapid.T, d time.Duration) {
 	m.logf(t, "%s pass", d)
+	m.photo = nil // else its times would have to be moved too
 	if m.site.clock != nil {
 		m.site.clock.Advance(d)
 		return

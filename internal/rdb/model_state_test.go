@@ -27,6 +27,7 @@ type model struct {
 	workers, dead map[string]bool
 	serves        map[string][]string
 	last          map[string]int64 // worker -> number of its last fetch or survey
+	restores      map[string]int64 // worker -> number of its last call that restored something
 	hearts        map[string]modelHeart
 	running       map[string]map[string]string // worker, id -> check-in
 	stopped       map[string]string            // what is listed of workers that were forgotten
@@ -86,7 +87,8 @@ func newModel() *model {
 		shelves: map[rdb.Shelf]map[string]int64{rdb.ShelfRetry: {}, rdb.ShelfScheduled: {}, rdb.ShelfMorgue: {},
 			rdb.ShelfStalled: {}},
 		workers: map[string]bool{}, dead: map[string]bool{}, serves: map[string][]string{}, last: map[string]int64{},
-		hearts: map[string]modelHeart{}, timed: map[string]bool{}, once: map[string]bool{},
+		restores: map[string]int64{},
+		hearts:   map[string]modelHeart{}, timed: map[string]bool{}, once: map[string]bool{},
 		running:      map[string]map[string]string{},
 		stopped:      map[string]string{},
 		absolved:     map[string]bool{},

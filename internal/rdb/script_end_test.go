@@ -201,9 +201,11 @@ func TestARestoredJobCountsAndTakesNoLockFromAnother(t *testing.T) {
 			return rdb.Held{Claim: rdb.Claim{Queue: "a", Element: "1:" + id}, ID: id, Record: record(id), Lock: lock,
 				Kind: rdb.UntilEnded}
 		}
-		restored, err := w.Restore(t.Context(), 1, []rdb.Held{held("a1", "taken"), held("a2", "free"), held("a3", "")})
+		jobs := []rdb.Held{held("a1", "taken"), held("a2", "free"), held("a3", "")}
+		restored, state, err := w.Restore(t.Context(), 1, 1, jobs)
 		require.NoError(t, err)
-		assert.Equal(t, 3, restored)
+		assert.Equal(t, rdb.Registered, state)
+		assert.Equal(t, rdb.Restored{Stored: 3, Others: []string{}}, restored)
 		assert.Equal(t, map[string]string{"taken": "other 0 f", "free": "a2 0 f"}, s.hash(t, "unique"))
 		assert.Equal(t, []string{"a1", "a2", "a3"}, s.set(t, "running:a"),
 			"they count towards the limit that was declared again")

@@ -3,7 +3,6 @@ package rdb
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/265d0351/work/internal/redisconn"
 )
@@ -20,6 +19,7 @@ type Serving struct {
 // number is of the same series as those of its fetches and at least the last one; each call uses one more. After an
 // error the worker surveys: so no call that was given up lands later. One that was cut off half-way may be repeated.
 func (w *Worker) Serve(ctx context.Context, number func() int64, change Serving) (State, []string, error) {
+	reached := w.reached.Load()
 	var calls []redisconn.Call
 	for len(change.Add)+len(change.Leave) > 0 {
 		leave := min(len(change.Leave), MaxBatch)
@@ -29,7 +29,7 @@ func (w *Worker) Serve(ctx context.Context, number func() int64, change Serving)
 		for _, queue := range change.Leave[:leave] {
 			keys = append(keys, w.keys.inprocess(queue))
 		}
-		args := appendTexts(appendTexts([]any{w.ID, number()}, change.Leave[:leave]), change.Add[:add])
+		args := appendTexts(appendTexts([]any{w.ID, number(), reached}, change.Leave[:leave]), change.Add[:add])
 		calls = append(calls, redisconn.Call{Script: serveScript, Keys: keys, Args: args})
 		change.Leave, change.Add = change.Leave[leave:], change.Add[add:]
 	}
@@ -41,6 +41,10 @@ func (w *Worker) Serve(ctx context.Context, number func() int64, change Serving)
 	for _, value := range values {
 		r := redisconn.Read("worker/serve", value)
 		state := State(r.Text())
+		if state == Rewound {
+			w.compare(reached, r.Number())
+			return state, nil, r.Err()
+		}
 		stay = append(stay, r.Texts()...)
 		if state != Registered || r.Err() != nil {
 			return state, stay, r.Err()
@@ -83,44 +87,4 @@ func (s *Store) LastServed(ctx context.Context, most int) ([]string, error) {
 	r := redisconn.Read("ZREVRANGE", value)
 	names := r.TextsOf(value)
 	return names, r.Err()
-}
-
-var restoreScript = redisconn.Load("job/restore")
-
-// Held is a job that a worker holds, with what it needs to be known again.
-type Held struct {
-	Claim
-	ID     string
-	Record []byte
-	Trail  []byte // nil when nothing happened to it yet
-	Lock   string // digest of the lock that it owns; "" for none
-	Kind   LockKind
-}
-
-// Restore stores jobs that the worker holds in a Redis that has lost its data: at most [MaxBatch], and about 1 MiB of
-// records. number is that of the worker's last fetch. It returns how many Redis did not know.
-func (w *Worker) Restore(ctx context.Context, number int64, jobs []Held) (int, error) {
-	k := w.store.keys
-	keys := []string{w.keys.info, k.workers, k.jobs, k.claimed, k.trail, k.unique, k.limits}
-	indices := map[string]int{}
-	var names, rest []any
-	for _, job := range jobs {
-		queue, known := indices[job.Queue]
-		if !known {
-			keys = append(keys, w.keys.inprocess(job.Queue), k.queue(job.Queue).running)
-			names = append(names, job.Queue)
-			queue = len(names)
-			indices[job.Queue] = queue
-		}
-		n, _, _ := strings.Cut(job.Element, ":")
-		rest = append(rest, queue, job.ID, job.Element, n, job.Record, job.Trail, job.Lock, string(job.Kind))
-	}
-	args := append([]any{w.ID, number, len(names)}, names...)
-	value, err := redisconn.Do(ctx, w.store.driver,
-		redisconn.Call{Script: restoreScript, Keys: keys, Args: append(args, rest...)})
-	if err != nil {
-		return 0, err
-	}
-	n, _ := value.(int64)
-	return int(n), nil
 }

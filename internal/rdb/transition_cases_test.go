@@ -177,7 +177,7 @@ func storing() []transition {
 			s.worker(t, "w1", "a", "b")
 			s.cmd(t, "HSET", "limits", "a", "0 2 - - -")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
-			_, err := store.Worker("w1").Restore(background, 4, []rdb.Held{
+			_, _, err := store.Worker("w1").Restore(background, 4, 1, []rdb.Held{
 				{Claim: rdb.Claim{Queue: "a", Element: "1:a1"}, ID: "a1", Record: []byte("{}"), Trail: []byte("{}"),
 					Lock: "d1", Kind: rdb.UntilEnded},
 				{Claim: rdb.Claim{Queue: "b", Element: "4:b1"}, ID: "b1", Record: []byte("{}")},

@@ -88,7 +88,7 @@ func callsOfScripts() []redisconn.Call {
 	ignore(w.DeclareAlive(background, []string{"x", "y"}))
 	ignore(w.Begin(background, claims[0], "digest"))
 	ignore(store.Amend(background, rdb.Amendment{ID: "x"}))
-	ignore(w.Restore(background, 1, []rdb.Held{{Claim: claims[0], ID: "x"}, {Claim: claims[1], ID: "y"}}))
+	ignore(w.Restore(background, 1, 1, []rdb.Held{{Claim: claims[0], ID: "x"}, {Claim: claims[1], ID: "y"}}))
 	callsOfMending(r)
 	callsOfLimits(r)
 	callsOfCancelling(r)

@@ -33,6 +33,12 @@ func millis(d time.Duration) int64 {
 
 func elementPrefix(number int64) string { return strconv.FormatInt(number, 10) + ":" }
 
+// Number is that of the fetch that made the claim: an element always begins with it.
+func (c Claim) Number() int64 {
+	number, _, _ := strings.Cut(c.Element, ":")
+	return toNumber(number)
+}
+
 func parseScore(text string) float64 {
 	at, _ := strconv.ParseFloat(text, 64)
 	return at

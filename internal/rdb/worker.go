@@ -54,7 +54,7 @@ type Worker struct {
 	sizes map[string]int // of the records of each queue, as last fetched; the fetching goroutine's
 	spare []FetchedJob   // to read into; the fetching goroutine's
 
-	reached int64 // the number that Redis has acknowledged last; the fetching goroutine's
+	memory
 }
 
 // Worker returns the worker of that id. It is known to Redis once it registers.
@@ -148,6 +148,7 @@ const (
 
 // Beat keeps the worker alive. It goes over a connection of its own, since it must not queue behind work.
 func (w *Worker) Beat(ctx context.Context, conn redisconn.Conn, beat Beat) (Pulse, error) {
+	reached := w.reached.Load() // before it is sent: what is acknowledged meanwhile Redis need not know yet
 	k := w.store.keys
 	args := []any{w.ID, millis(beat.Life), beat.Epoch, millis(beat.Lease), beat.Waits, beat.Ran, beat.Load,
 		len(beat.CheckIns)}
@@ -191,6 +192,9 @@ func (w *Worker) Beat(ctx context.Context, conn redisconn.Conn, beat Beat) (Puls
 	pulse.Workers = int(r.Number())
 	pulse.Outdated = k.outdated(r.Text())
 	pulse.Asked = r.Text()
+	if last := toNumber(r.Text()); r.Err() == nil {
+		w.compare(reached, last)
+	}
 	return pulse, r.Err()
 }
 

@@ -3,7 +3,9 @@
 --
 -- A claim is (worker, number of the fetch, id), and says to the microsecond when that was: the workers of a pool fetch
 -- many times in a millisecond, and what they held must come back in the order of their fetches. A worker that is not
--- registered and a number that is not new are refused, so a fetch whose reply was given up can never land late. An id
+-- registered and a number that is not new are refused, so a fetch whose reply was given up can never land late. So is
+-- one of a worker that knows of a later fetch than Redis: what it holds must be stored again before anybody claims
+-- more, else it would run what it runs already, and the new number would hide the loss from it. An id
 -- that is claimed already, stands in the queue twice or has no record is dropped. First each queue gives its share;
 -- then any of them fills up what is still wanted. It works in rounds, each of which pops from many queues and then
 -- reads all records at once: what Redis spends on one job is mostly the number of commands. A round takes no more than
@@ -18,20 +20,23 @@
 -- ARGV[4] 1: say which queues are ready, in any case
 -- ARGV[5] about how many bytes of records at the most
 -- ARGV[6] how many ns before a rate lets them begin jobs may be taken
--- ARGV[7..] name, share, how many records may fill a quarter of those bytes, and how many jobs at the most, of each
+-- ARGV[7] the last number that was acknowledged to the worker
+-- ARGV[8..] name, share, how many records may fill a quarter of those bytes, and how many jobs at the most, of each
 --   queue
--- RETURNS {state (ok, fenced, stale), ms with three digits behind the point, ready names or false, broken keys, how
---   many ids were dropped, {name and us until one may begin (-1: not known) of each queue that has jobs which may not
---   be taken now}, then for each round {queue (1 is the first), how many jobs, in how many us the first of them may
---   begin (0 or less: now) and how many lie between two, of each, ids, records, trails, workers that crashed with each,
---   whether they are cancelled; the last three false where there is none}}
+-- RETURNS {rewound, the last number that Redis knows}; or {state (ok, fenced, stale), ms with three digits behind the
+--   point, ready names or false, broken keys, how many ids were dropped, {name and us until one may begin (-1: not
+--   known) of each queue that has jobs which may not be taken now}, then for each round {queue (1 is the first), how
+--   many jobs, in how many us the first of them may begin (0 or less: now) and how many lie between two, of each, ids,
+--   records, trails, workers that crashed with each, whether they are cancelled; the last three false where there is
+--   none}}
 -- FIRST WRITE RPOP
 local info, workers, claimed, jobs, trail, crashes, ready, mine, limits, cancelled = unpack(KEYS, 1, 10)
-local worker, number, wanted, most, ahead = ARGV[1], ARGV[2], math.min(tonumber(ARGV[3]), 500), tonumber(ARGV[5]),
-  tonumber(ARGV[6])
+local worker, number, wanted, most = ARGV[1], ARGV[2], math.min(tonumber(ARGV[3]), 500), tonumber(ARGV[5])
 
 if redis.call('SISMEMBER', workers, worker) == 0 then return { 'fenced' } end
-if tonumber(number) <= tonumber(redis.call('HGET', info, 'n') or 0) then return { 'stale' } end
+local before = tonumber(redis.call('HGET', info, 'n') or 0)
+if tonumber(number) <= before then return { 'stale' } end
+if before < tonumber(ARGV[7]) then return { 'rewound', before } end
 local nolimits, ruled = bad('HLEN', limits)
 local notrail, tried = bad('HLEN', trail)
 local nocrashes, crashed = bad('HLEN', crashes)
@@ -40,11 +45,10 @@ local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or bad('SCARD', ready)
   or noflags
 if refusal then return refusal end
 
-local time, broken, held, rounds, queues = moment(), {}, {}, {}, {}
-local got, dropped, bytes, prefix = 0, 0, 0, number .. ':'
+local time, broken, held, rounds, queues, got, dropped, bytes = moment(), {}, {}, {}, {}, 0, 0, 0
 for at = 11, #KEYS, 5 do
   local n = #queues + 1
-  local name, share, batch, limit = unpack(ARGV, 3 + 4 * n, 6 + 4 * n)
+  local name, share, batch, limit = unpack(ARGV, 4 + 4 * n, 7 + 4 * n)
   queues[n] = { at = at, name = name, share = tonumber(share), limit = tonumber(limit), asked = share ~= '0',
     batch = tonumber(batch), claim = worker .. ' ' .. number .. ' ' .. time .. ' ' .. name }
 end
@@ -59,7 +63,7 @@ local function touch(queue)
   if ruled == 0 then return end
   if bad('SCARD', KEYS[at + 2]) then return fail(queue, KEYS[at + 2]) end
   if bad('STRLEN', KEYS[at + 3]) then return fail(queue, KEYS[at + 3]) end
-  local left, _, free = room(limits, queue.name, KEYS[at + 2], KEYS[at + 3], ahead)
+  local left, _, free = room(limits, queue.name, KEYS[at + 2], KEYS[at + 3], tonumber(ARGV[6]))
   if not free then queue.room = left end
 end
 
@@ -95,7 +99,7 @@ local function file(ids, owners, records, n)
   while from <= n do
     local queue, elements, size, to, first, each = owners[from], {}, 0, from, 0, 0
     while to <= n and owners[to] == queue do
-      elements[to - from + 1], size, to = prefix .. ids[to], size + #records[to], to + 1
+      elements[to - from + 1], size, to = number .. ':' .. ids[to], size + #records[to], to + 1
     end
     redis.call('LPUSH', KEYS[queue.at + 4], unpack(elements))
     if queue.room then

@@ -1,40 +1,79 @@
--- job/restore: stores what a worker still holds in a Redis that has lost its data: record, claim, place and lock of
--- each job. It counts towards the limit of its queue, if that has been declared again by now; else the limit counts it
--- when it is.
+-- job/restore: makes a Redis that has lost data know again what a worker holds: record, claim, place and lock of each
+-- job. It counts towards the limit of its queue, if that has been declared again by now; else the limit counts it when
+-- it is.
+--
+-- A job that has its record may wait again, since Redis has lost that it was fetched: it is taken out of where it waits
+-- and claimed, so that it does not run twice. In a queue it is looked for from the front, where it was fetched. One
+-- that is not found there is claimed all the same: a fetch drops an id that is claimed. What is claimed by somebody
+-- else stays so, and what has another record by now is another job.
+--
+-- Each call has a number of its own, so that one that was given up stores nothing that has ended since.
 --
 -- KEYS[1] worker:<id>:info, KEYS[2] workers, KEYS[3] jobs, KEYS[4] claimed, KEYS[5] trail, KEYS[6] unique,
--- KEYS[7] limits
--- KEYS[8..] worker:<id>:inprocess:<name>, running:<name> of each queue
+-- KEYS[7] limits, KEYS[8] names, KEYS[9] scheduled, KEYS[10] retry, KEYS[11] morgue, KEYS[12] stalled
+-- KEYS[13..] worker:<id>:inprocess:<name>, running:<name>, queue:<name> of each queue
 -- ARGV[1] worker
 -- ARGV[2] number of its last fetch
--- ARGV[3] how many queues
--- ARGV[4..] their names, then queue (1 is the first), id, element, number in the element, record, trail, digest of its
---   lock (empty for none) and its kind (f, m, s) of each job
--- RETURNS how many were restored; a job that Redis knows is left alone
+-- ARGV[3] number of this call
+-- ARGV[4] how far from the front of a queue is looked
+-- ARGV[5] how many queues
+-- ARGV[6..] their names, then queue (1 is the first), id, element, number in the element, record, trail, digest of its
+--   lock (empty for none) and its kind (f, m, s; - where it was freed when the job began) of each job
+-- RETURNS {ok, fenced or stale, how many were stored again, how many waited and were claimed again, how many were
+--   claimed so already, elements of those that are somebody else's}
 -- FIRST WRITE HDEL (of a field that is never there)
-local info, workers, jobs, claimed, trail, unique, limits = unpack(KEYS, 1, 7)
-local worker, number, count = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local info, workers, jobs, claimed, trail, unique, limits, names = unpack(KEYS, 1, 8)
+local worker, number, call, reach, count = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 
 local refusal = bad('HLEN', info) or bad('SCARD', workers) or bad('HLEN', jobs) or bad('HLEN', claimed)
-  or bad('HLEN', trail) or bad('HLEN', unique) or bad('HLEN', limits)
-for i = 8, #KEYS, 2 do refusal = refusal or bad('LLEN', KEYS[i]) or bad('SCARD', KEYS[i + 1]) end
+  or bad('HLEN', trail) or bad('HLEN', unique) or bad('HLEN', limits) or bad('HLEN', names)
+for i = 9, 12 do refusal = refusal or bad('ZCARD', KEYS[i]) end
+for i = 13, #KEYS, 3 do
+  refusal = refusal or bad('LLEN', KEYS[i]) or bad('SCARD', KEYS[i + 1]) or bad('LLEN', KEYS[i + 2])
+end
 if refusal then return refusal end
-if redis.call('SISMEMBER', workers, worker) == 0 then return 0 end
+if redis.call('SISMEMBER', workers, worker) == 0 then return { 'fenced' } end
+local last = redis.call('HMGET', info, 'n', 'restored')
+if tonumber(last[2] or 0) >= tonumber(call) then return { 'stale' } end
 
 redis.call('HDEL', info, '')
-if tonumber(redis.call('HGET', info, 'n') or 0) < tonumber(number) then redis.call('HSET', info, 'n', number) end
-local time, restored = ms(now()), 0
-for i = 4 + count, #ARGV, 8 do
-  local queue, id, element, n, record, news, digest, kind = tonumber(ARGV[i]), unpack(ARGV, i + 1, i + 7)
-  if redis.call('HEXISTS', jobs, id) == 0 and redis.call('HEXISTS', claimed, id) == 0 then
-    redis.call('LPUSH', KEYS[6 + 2 * queue], element)
-    local _, most = (redis.call('HGET', limits, ARGV[3 + queue]) or ''):match('^(%d) (%d+)')
-    if most then redis.call('SADD', KEYS[7 + 2 * queue], id) end
-    if digest ~= '' then redis.call('HSETNX', unique, digest, id .. ' 0 ' .. kind) end
-    redis.call('HSET', claimed, id, worker .. ' ' .. n .. ' ' .. time .. ' ' .. ARGV[3 + queue])
-    if news ~= '' then redis.call('HSET', trail, id, news) end
-    redis.call('HSET', jobs, id, record)
-    restored = restored + 1
+redis.call('HSET', info, 'n', ms(math.max(last[1] or 0, number)), 'restored', call)
+
+-- take removes a job from where it waits.
+local function take(id, queue)
+  for i = 9, 12 do
+    if redis.call('ZREM', KEYS[i], id) == 1 then return redis.call('HDEL', names, id) end
+  end
+  if redis.call('LPOS', queue, id, 'RANK', -1, 'MAXLEN', reach) then redis.call('LREM', queue, -1, id) end
+end
+
+local time, stored, again, mine, others = ms(now()), 0, 0, 0, {}
+for i = 6 + count, #ARGV, 8 do
+  local at, id, element, n, record, news, digest, kind = 10 + 3 * ARGV[i], unpack(ARGV, i + 1, i + 7)
+  local name, claim, known = ARGV[5 + ARGV[i]], redis.call('HGET', claimed, id), redis.call('HGET', jobs, id)
+  if claim and claim:find(worker .. ' ' .. n .. ' ', 1, true) == 1 then
+    mine = mine + 1
+  elseif claim or known and known ~= record then
+    others[#others + 1] = element
+  else
+    if known then
+      take(id, KEYS[at + 2])
+      again = again + 1
+    else
+      if news ~= '' then redis.call('HSET', trail, id, news) end
+      stored = stored + 1
+    end
+    redis.call('LPUSH', KEYS[at], element)
+    local _, most = (redis.call('HGET', limits, name) or ''):match('^(%d) (%d+)')
+    if most then redis.call('SADD', KEYS[at + 1], id) end
+    if kind == '-' then
+      local owner = (redis.call('HGET', unique, digest) or ''):match('^(.*) %d+ s$')
+      if owner == id then redis.call('HDEL', unique, digest) end
+    elseif digest ~= '' then
+      redis.call('HSETNX', unique, digest, id .. ' 0 ' .. kind)
+    end
+    redis.call('HSET', claimed, id, worker .. ' ' .. n .. ' ' .. time .. ' ' .. name)
+    if not known then redis.call('HSET', jobs, id, record) end
   end
 end
-return restored
+return { 'ok', stored, again, mine, others }

@@ -25,8 +25,8 @@
 -- RETURNS {state (ok, fenced, lost), ms, 1 if it has the lease and 2 if it is the deputy, due ms of the next scheduled
 --   id or false, of the next retry or false, revision of the schedules or false: these three only to the one with the
 --   lease; what is wanted of it (pause, quiet, stop, now) or false; how many jobs are to be cancelled; 1 if one of
---   its queues has jobs; how many workers are registered; the layout or false; tokens of questions
---   or false}
+--   its queues has jobs; how many workers are registered; the layout or false; tokens of questions or false; number
+--   of its last fetch or false: a smaller one than it knows of says that Redis has forgotten some}
 -- FIRST WRITE PEXPIRE
 local heart, workers, epoch, lease, scheduled, retry, running, claimed, revision, info, cancelled, deadlines, deputy,
   ready, mine, layout = unpack(KEYS)
@@ -71,10 +71,10 @@ elseif not second or second == worker then
   role = 2
 end
 
-local asked = redis.pcall('HMGET', info, 'wanted', 'ping', 'now', 'asked')
+local asked = redis.pcall('HMGET', info, 'wanted', 'ping', 'now', 'asked', 'n')
 if asked.err then asked = {} end
 if asked[2] then redis.call('HDEL', info, 'ping') end -- only the worker itself beats: this is its answer
-local wanted, questions = asked[3] and 'now' or asked[1] or false, asked[4] or false
+local wanted, questions, last = asked[3] and 'now' or asked[1] or false, asked[4] or false, asked[5] or false
 local flags, calls = 0, 0
 if redis.call('EXISTS', cancelled, ready) > 0 then
   flags = redis.pcall('SCARD', cancelled)
@@ -82,10 +82,12 @@ if redis.call('EXISTS', cancelled, ready) > 0 then
   calls = ARGV[5] == '1' and redis.pcall('SINTERCARD', 2, ready, mine, 'LIMIT', 1) == 1 and 1 or 0
 end
 local fleet = redis.call('SCARD', workers)
-if role ~= 1 then return { 'ok', time, role, false, false, false, wanted, flags, calls, fleet, shape, questions } end
+if role ~= 1 then
+  return { 'ok', time, role, false, false, false, wanted, flags, calls, fleet, shape, questions, last }
+end
 local function next(shelf)
   return type(redis.pcall('ZCARD', shelf)) == 'number' and redis.call('ZRANGE', shelf, 0, 0, 'WITHSCORES')[2] or false
 end
 local revised = redis.pcall('GET', revision)
 return { 'ok', time, role, next(scheduled), next(retry), type(revised) == 'string' and revised or false, wanted, flags,
-  calls, fleet, shape, questions }
+  calls, fleet, shape, questions, last }

@@ -9,13 +9,17 @@
 -- KEYS[6..] worker:<id>:inprocess:<name> of each queue to be taken out
 -- ARGV[1] worker
 -- ARGV[2] number, of the same series as those of its fetches
--- ARGV[3..] names of the queues to be taken out, then of those to be added
--- RETURNS {state (ok, fenced, stale), names that stay since the worker holds jobs of them}
+-- ARGV[3] the last number that was acknowledged to the worker
+-- ARGV[4..] names of the queues to be taken out, then of those to be added
+-- RETURNS {state (ok, fenced, stale), names that stay since the worker holds jobs of them}, or {rewound, the last
+--   number that Redis knows}, see survey.lua
 -- FIRST WRITE HDEL (of a field that is never there)
 local info, workers, mine, queues, served = unpack(KEYS, 1, 5)
 
 if redis.call('SISMEMBER', workers, ARGV[1]) == 0 then return { 'fenced', {} } end
-if tonumber(ARGV[2]) < tonumber(redis.call('HGET', info, 'n') or 0) then return { 'stale', {} } end
+local before = tonumber(redis.call('HGET', info, 'n') or 0)
+if tonumber(ARGV[2]) < before then return { 'stale', {} } end
+if before < tonumber(ARGV[3]) then return { 'rewound', before } end
 -- the lists of names are for those who look and ask, not for workers
 local refusal, unlisted, unnoted = bad('SCARD', mine), bad('ZCARD', queues), bad('ZCARD', served)
 if refusal then return refusal end
@@ -23,8 +27,8 @@ redis.call('HDEL', info, '')
 redis.call('HSET', info, 'n', ARGV[2])
 
 local stay, time = {}, ms(now())
-for i = 3, #ARGV do
-  local name, inprocess = ARGV[i], KEYS[i + 3]
+for i = 4, #ARGV do
+  local name, inprocess = ARGV[i], KEYS[i + 2]
   local length = inprocess and redis.pcall('LLEN', inprocess)
   if not inprocess then
     redis.call('SADD', mine, name)

@@ -119,7 +119,7 @@ var limitScripts = []mutant{
 	},
 	{
 		Name: "restore-uncounted", File: "lua/job/restore.lua",
-		Before: "if most then redis.call('SADD', KEYS[7 + 2 * queue], id) end",
+		Before: "if most then redis.call('SADD', KEYS[at + 1], id) end",
 		Breaks: "what is stored again after a loss of data counts towards its limit",
 		Tests:  scripts("TestARestoredJobCountsAndTakesNoLockFromAnother"),
 	},

@@ -95,7 +95,7 @@ var scheduleScripts = []mutant{
 	},
 	{
 		Name: "serve-late", File: "lua/worker/serve.lua",
-		Before: "if tonumber(ARGV[2]) < tonumber(redis.call('HGET', info, 'n') or 0) then return { 'stale', {} } end",
+		Before: "if tonumber(ARGV[2]) < before then return { 'stale', {} } end",
 		Breaks: "a change of what is served that comes late undoes no newer one",
 		Tests:  unmodelled("TestAChangeOfWhatIsServedKeepsItsPlaceAmongFetches"),
 	},

@@ -1,0 +1,75 @@
+package rewound_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/265d0351/work/internal/rewound"
+)
+
+func TestWhatWasFetchedAndEndedLaterIsForgotten(t *testing.T) {
+	t.Parallel()
+	var b rewound.Book
+	for number, outcomes := range map[int64]int{3: 1, 5: 2, 9: 4, 5000: 8} {
+		for range outcomes {
+			b.Ended(number)
+		}
+	}
+	b.FellBack(5, 7)
+	_, told := b.Tell()
+	assert.False(t, told, "before it is mended")
+	from, is := b.ToMend()
+	assert.True(t, is)
+	assert.EqualValues(t, 5, from)
+	b.FellBack(5, 6)
+	b.Mended(5, 1, 2, true, nil)
+	_, told = b.Tell()
+	assert.False(t, told, "some is left")
+	luck := errors.New("no luck")
+	b.Mended(5, 1, 0, false, luck)
+	_, is = b.ToMend()
+	assert.False(t, is)
+	loss, told := b.Tell()
+	assert.True(t, told)
+	assert.Equal(t, rewound.Loss{Held: 7, Restored: 2, Reclaimed: 2, Outcomes: 12, Err: luck}, loss)
+	_, told = b.Tell()
+	assert.False(t, told, "once")
+}
+
+func TestAnOlderLossIsMendedAsWell(t *testing.T) {
+	t.Parallel()
+	var b rewound.Book
+	b.FellBack(5, 0)
+	b.FellBack(8, 0)
+	from, _ := b.ToMend()
+	assert.EqualValues(t, 5, from)
+	b.FellBack(2, 0)
+	b.Mended(5, 0, 0, false, nil)
+	from, is := b.ToMend()
+	assert.True(t, is, "since then it fell back further")
+	assert.EqualValues(t, 2, from)
+}
+
+func TestClaimsOfAFetchThatWasAnsweredWereForgotten(t *testing.T) {
+	t.Parallel()
+	var b rewound.Book
+	assert.True(t, b.Answered(1))
+	for number := int64(1); number <= 2000; number += 2 {
+		b.Unanswered(number)
+	}
+	assert.True(t, b.Answered(1990))
+	assert.False(t, b.Answered(1991))
+	for number := int64(3001); number <= 3100; number++ {
+		b.Unanswered(number)
+	}
+	assert.False(t, b.Answered(2), "so old that it is not known any more")
+	assert.True(t, b.Answered(1990))
+	assert.False(t, b.Returned(0, 3), "nothing")
+	assert.True(t, b.Returned(2, 3), "the first sign")
+	assert.False(t, b.Returned(1, 1))
+	loss, told := b.Tell()
+	assert.True(t, told)
+	assert.Equal(t, rewound.Loss{Held: 3, Outcomes: 3}, loss)
+}
