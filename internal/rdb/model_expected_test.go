@@ -114,6 +114,9 @@ func (m *machine) expectWorkers(put func(string, map[string]string)) {
 		if m.last[worker] > 0 {
 			info["n"] = strconv.FormatInt(m.last[worker], 10)
 		}
+		if m.restores[worker] > 0 {
+			info["restored"] = strconv.FormatInt(m.restores[worker], 10)
+		}
 		if m.absolved[worker] {
 			info["alive"] = "1"
 		}

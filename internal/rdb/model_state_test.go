@@ -370,6 +370,7 @@ func (m *model) erase(worker string) {
 	delete(m.timed, worker)
 	delete(m.serves, worker)
 	delete(m.last, worker)
+	delete(m.restores, worker)
 	delete(m.running, worker)
 	delete(m.absolved, worker)
 }
