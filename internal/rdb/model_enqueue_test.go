@@ -1,6 +1,7 @@
 package rdb_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -139,6 +140,7 @@ func (m *machine) store(t *rapid.T, jobs []rdb.NewJob) (problems map[int]rdb.Pro
 		}
 		problems[i] = why
 	}
+	var later []timedJob
 	for _, i := range asSent(jobs) {
 		j := jobs[i]
 		if j.Chosen && m.jobs[j.ID] != nil {
@@ -160,12 +162,45 @@ func (m *machine) store(t *rapid.T, jobs []rdb.NewJob) (problems map[int]rdb.Pro
 		case j.Place == rdb.Front:
 			m.queues[j.Queue] = append([]string{j.ID}, m.queues[j.Queue]...)
 		case j.Place == rdb.In:
-			m.shelve(rdb.ShelfScheduled, j.ID, m.learn(t, "scheduled", j.ID, time.Duration(j.When)*time.Millisecond))
+			due := m.learn(t, "scheduled", j.ID, time.Duration(j.When)*time.Millisecond)
+			later = append(later, timedJob{i, j.ID, due})
 		case j.Place == rdb.At && j.When > m.before:
-			m.shelve(rdb.ShelfScheduled, j.ID, j.When)
+			later = append(later, timedJob{i, j.ID, j.When})
 		default:
 			m.queues[j.Queue] = append(m.queues[j.Queue], j.ID)
 		}
 	}
+	m.schedule(later, jobs)
 	return problems, owners
+}
+
+// timedJob is the i-th of a call, which is due later.
+type timedJob struct {
+	i   int
+	id  string
+	due int64
+}
+
+// schedule puts jobs on their shelf in the order of the call's groups, but for those that Redis sorts by their ids
+// itself: of a call in which ids ascend, at a ms that nothing else is due at.
+func (m *machine) schedule(later []timedJob, jobs []rdb.NewJob) {
+	last, ascend := "", true
+	for _, j := range jobs {
+		if j.Place == rdb.In || j.Place == rdb.At {
+			last, ascend = j.ID, ascend && j.ID > last
+		}
+	}
+	taken := map[int64]bool{}
+	for _, due := range m.shelves[rdb.ShelfScheduled] {
+		taken[due] = true
+	}
+	slices.SortStableFunc(later, func(a, b timedJob) int {
+		if a.due != b.due || !ascend || taken[a.due] {
+			return cmp.Compare(a.due, b.due)
+		}
+		return cmp.Compare(a.i, b.i)
+	})
+	for _, j := range later {
+		m.shelve(rdb.ShelfScheduled, j.id, j.due)
+	}
 }
