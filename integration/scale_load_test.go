@@ -109,7 +109,7 @@ func (l *load) worksAfter(at time.Time) time.Duration {
 	l.t.Helper()
 	seen := len(l.ledger.of(ended, 0))
 	var took time.Duration
-	require.Eventually(l.t, func() bool {
+	if !assert.Eventually(l.t, func() bool {
 		all := l.ledger.of(ended, 0)
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -120,7 +120,9 @@ func (l *load) worksAfter(at time.Time) time.Duration {
 			}
 		}
 		return false
-	}, patience, 5*time.Millisecond, "no job that was enqueued afterwards ends")
+	}, patience, 5*time.Millisecond, "no job that was enqueued afterwards ends") {
+		require.FailNow(l.t, "wedged", "refused:%s", l.said())
+	}
 	return took
 }
 

@@ -197,3 +197,39 @@ func TestAFailoverBeforeTheReplicasConfirm(t *testing.T) {
 		})
 	})
 }
+
+// cutOff is a Witness of a server that another one has taken over from after the first question, which it does not know.
+type cutOff struct {
+	*lagging
+	asked bool
+}
+
+func (c *cutOff) Ask(ctx context.Context, lanes []string, replicas int, wait time.Duration) (rdb.Testimony, error) {
+	t, err := c.lagging.Ask(ctx, lanes, replicas, wait)
+	if c.asked {
+		t.Lanes, t.Confirmed = make([]rdb.LaneState, len(lanes)), 0
+	}
+	c.asked = true
+	return t, err
+}
+
+func TestAConnectionToAServerThatWasCutOffIsNoProofOfALoss(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		witness := &lagging{played: &played{back: map[string]int64{}}, lag: 10 * time.Millisecond}
+		witness.play = func(context.Context, sentCall) (rdb.Enqueued, error) { return stored, nil }
+		config, dialled := configured(witness.played), 0
+		config.Witness = func(context.Context) (replicas.Witness, error) {
+			if dialled++; dialled == 1 {
+				return &cutOff{lagging: witness}, nil
+			}
+			return witness, nil
+		}
+		in := intake.New(config)
+		defer closing(t, in)
+		for range 3 {
+			assert.Equal(t, 1, in.Put(t.Context(), safe("a")).Confirmed)
+		}
+		assert.Equal(t, 2, dialled)
+	})
+}

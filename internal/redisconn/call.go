@@ -46,14 +46,14 @@ func NotRun(calls []Call, replies []Reply) []int {
 }
 
 // TurnedAway says whether the server is one that takes no work now: a replica, one that is loading, one that was
-// demoted while we waited. The next connection may reach another one.
+// demoted while we waited, one that is cut off from its replicas. The next connection may reach another one.
 func TurnedAway(replies []Reply) bool {
 	for i := range replies {
 		if replies[i].Err == nil {
 			continue
 		}
 		switch code(replies[i].Err) {
-		case "READONLY", "LOADING", "MASTERDOWN", "UNBLOCKED":
+		case "READONLY", "LOADING", "MASTERDOWN", "UNBLOCKED", "NOREPLICAS":
 			return true
 		}
 	}

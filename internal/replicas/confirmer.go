@@ -257,7 +257,7 @@ func (c *Confirmer) ask(witness *Witness, batch []*waiting) error {
 	ctx, cancel := context.WithTimeout(c.life, wait+grace)
 	defer cancel()
 	lanes, at := lanesOf(batch)
-	began := time.Now()
+	began, fresh := time.Now(), *witness == nil
 	said, err := c.question(ctx, witness, lanes, batch[0].Replicas, wait)
 	if err != nil && *witness != nil {
 		_ = (*witness).Close() // it is of no use any more
@@ -265,6 +265,7 @@ func (c *Confirmer) ask(witness *Witness, batch []*waiting) error {
 	}
 	took := time.Since(began)
 	var again []*waiting
+	doubted := false
 	for i, w := range batch {
 		over := time.Until(w.Until) < grain
 		switch {
@@ -274,6 +275,14 @@ func (c *Confirmer) ask(witness *Witness, batch []*waiting) error {
 			c.tell(w, Result{Err: err})
 		case err != nil:
 			again = append(again, w)
+		case !said.Lanes[at[i]].Has(w.Number) && !fresh:
+			// It may be this connection that leads to the wrong server: one that was cut off from the others.
+			doubted = true
+			if over {
+				c.tell(w, Result{})
+			} else {
+				again = append(again, w)
+			}
 		case !said.Lanes[at[i]].Has(w.Number):
 			c.tell(w, Result{Lost: true})
 		case said.Confirmed >= w.Replicas || over || said.Unable != nil:
@@ -281,6 +290,10 @@ func (c *Confirmer) ask(witness *Witness, batch []*waiting) error {
 		default:
 			again = append(again, w)
 		}
+	}
+	if doubted {
+		_ = (*witness).Close() // as above
+		*witness = nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -85,12 +85,12 @@ func (c *Cluster) anyOther(than *Server) *Server {
 	return nil
 }
 
-// AddPrimary adds a node without slots and returns it when all others know it.
+// AddPrimary adds a node without slots and returns it when all others know it and it serves.
 func (c *Cluster) AddPrimary() *Server {
 	c.t.Helper()
 	s := c.start()
 	c.meet(s)
-	c.awaitNodes()
+	c.AwaitWhole()
 	return s
 }
 

@@ -64,7 +64,20 @@ func (n *links) start(t testing.TB, as role, config string, args ...string) *Ser
 	s.front.target = s.process.Addr()
 	s.check(s.open()) // nothing came in before there was a target
 	t.Cleanup(s.Kill)
+	t.Cleanup(s.testify)
 	return s
+}
+
+// testify logs what the server has to say about the others when the test has failed.
+func (s *Server) testify() {
+	if !s.t.Failed() {
+		return
+	}
+	for _, ask := range [][]any{{"INFO", "replication"}, {"INFO", "sentinel"}, {"CLUSTER", "NODES"}} {
+		if said, err := redis.String(s.Do(ask[0].(string), ask[1:]...)); err == nil && said != "" {
+			s.t.Logf("%s (%s) says:\n%s", s.Addr(), s.Direct(), said)
+		}
+	}
 }
 
 // config writes what the server may rewrite, as Sentinels do and as they have others do.
