@@ -13,7 +13,7 @@ import (
 
 // keysOfTheirOwn are tests of internal/rdb that put keys outside of the namespace into a call beside its own.
 const keysOfTheirOwn = "TestEnqueueOfOneQueue|TestWhatIsOlderStandsBeforeWhatIsReleased|" +
-	"TestAReleaseMovesAtMostWhatItNames"
+	"TestAReleaseMovesAtMostWhatItNames|TestScheduledJobsCostNotMuchMoreThanPlainOnes"
 
 // All tests of internal/rdb, with a client of go-redis behind each redis:// that they open, and 500 random runs of the
 // model test besides. The servers of the cluster's client are each a cluster of one, which refuses what no cluster runs.
