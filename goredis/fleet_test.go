@@ -103,6 +103,10 @@ func TestTheServersOfACluster(t *testing.T) {
 	slot := topology.Slot("{shop}:")
 	owner := servers.Owner(slot)
 	i := inspectorOn(t, servers.DSN())
+	require.Eventually(t, func() bool { // each replica knows whom it follows; the others hear it a moment later
+		found, err := i.Topology(t.Context())
+		return err == nil && len(found.Nodes) == 6 && found.Nodes[1].OfHome
+	}, time.Minute, 10*time.Millisecond)
 	found, err := i.Topology(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, found.Problems)
