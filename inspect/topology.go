@@ -56,8 +56,9 @@ type NodeInfo struct {
 
 // ReplicaLag is how far a replica is behind.
 type ReplicaLag struct {
-	Bytes  int64         `json:"bytes"`  // of the stream of its primary
-	Silent time.Duration `json:"silent"` // since it confirmed something or heard something last, in whole seconds
+	Bytes int64 `json:"bytes"` // of the stream of its primary
+	// since it confirmed something to the primary of the namespace, in whole seconds; 0 of replicas of others
+	Silent time.Duration `json:"silent"`
 }
 
 // Topology asks which servers there are. The primary is asked first; the others, where the driver can reach them (a DSN

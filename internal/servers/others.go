@@ -149,9 +149,6 @@ func (l *look) askNode(ctx context.Context, n *Node) {
 	if n.Role == "replica" && primary != "" {
 		n.Primary = primary // by the name that it has elsewhere in the list
 	}
-	if n.Role == "replica" && !n.LagKnown && n.State == "online" {
-		n.Silent = seconds(info["master_last_io_seconds_ago"])
-	}
 }
 
 // lags are those of the replicas whose primary was not the one that was asked first.

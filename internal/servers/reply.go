@@ -1,9 +1,6 @@
 package servers
 
-import (
-	"strconv"
-	"time"
-)
+import "strconv"
 
 // Replies of CLUSTER SHARDS are lists of names and values. What is not as expected is read as nothing: a server of
 // another make may tell less.
@@ -38,9 +35,4 @@ func number(reply any) int64 {
 	}
 	n, _ := strconv.ParseInt(text(reply), 10, 64)
 	return n
-}
-
-func seconds(field string) time.Duration {
-	n, _ := strconv.Atoi(field)
-	return time.Duration(max(0, n)) * time.Second
 }
