@@ -86,6 +86,9 @@ var durationsTaken = map[string]func(k *kit, d time.Duration) error{
 	"WorkerOptions.FenceAfter": func(k *kit, d time.Duration) error {
 		return k.runs(func(o *work.WorkerOptions) { o.FenceAfter = d }, work.JobOptions{})
 	},
+	"WorkerOptions.WaitTimeout": func(k *kit, d time.Duration) error {
+		return k.runs(func(o *work.WorkerOptions) { o.WaitReplicas, o.WaitTimeout = 1, d }, work.JobOptions{})
+	},
 	"WorkerOptions.IdleTimeout": func(k *kit, d time.Duration) error {
 		return k.runs(func(o *work.WorkerOptions) { o.IdleTimeout = d }, work.JobOptions{})
 	},

@@ -52,6 +52,15 @@ type WorkerOptions struct {
 	Prefetch       int
 	RestoreRunning bool // store the jobs that are running again when Redis has lost its data; default false
 
+	// WaitReplicas is how many replicas of Redis must have the outcome of a job before the worker forgets the job. A
+	// failover in between then has the outcome sent again, where the job would have run again. Processors do not wait;
+	// the fetcher does, once 5,000 outcomes wait. OnDeath and JobsSettled come after it; what Redis itself tells of an
+	// end (waiters, completion queues) before. Default 0: none, which costs nothing.
+	WaitReplicas int
+	// WaitTimeout is how long an outcome waits for replicas. When too few have it by then an event tells of trouble,
+	// and the outcome counts: it is stored. Default 1 s, at most a minute; it needs WaitReplicas.
+	WaitTimeout time.Duration
+
 	MorgueRetention time.Duration // how long a job stays in the morgue; default 180 days
 	MorgueLimit     int           // how many jobs the morgue of the namespace holds; default 1,000,000
 	// count nothing for Inspector.History and Inspector.Errors, which costs Redis nothing then; default false
@@ -113,8 +122,11 @@ func (o WorkerOptions) withDefaults() WorkerOptions {
 	if o.MorgueLimit == 0 {
 		o.MorgueLimit = defaultMorgueLimit
 	}
+	if o.WaitTimeout == 0 && o.WaitReplicas > 0 {
+		o.WaitTimeout = defaultWaitTimeout
+	}
 	for _, d := range []*time.Duration{&o.ShutdownTimeout, &o.MorgueRetention, &o.ObjectGrace, &o.HeartbeatLife,
-		&o.FenceAfter, &o.IdleTimeout} {
+		&o.FenceAfter, &o.IdleTimeout, &o.WaitTimeout} {
 		*d = span.Capped(*d)
 	}
 	return o
@@ -137,6 +149,7 @@ func (o WorkerOptions) validate() []error {
 			"give 3 or more: with fewer, innocent jobs that shared a worker with a deadly one are buried with it")
 	}
 	o.validateLife(refuse)
+	o.validateReplicas(refuse)
 	if o.MorgueRetention < 0 {
 		refuse("MorgueRetention", o.MorgueRetention, "give a positive duration, or 0 for 180 days")
 	}
@@ -169,6 +182,18 @@ func (o WorkerOptions) validate() []error {
 		}
 	}
 	return mistakes
+}
+
+// validateReplicas checks what is about replicas of Redis.
+func (o WorkerOptions) validateReplicas(refuse func(field string, value any, remedy string)) {
+	switch {
+	case o.WaitReplicas < 0:
+		refuse("WaitReplicas", o.WaitReplicas, "give one or more, or 0 to wait for none")
+	case o.WaitTimeout < 0 || o.WaitTimeout > maxReplicaWait:
+		refuse("WaitTimeout", o.WaitTimeout, "give up to a minute, or 0 for a second")
+	case o.WaitTimeout > 0 && o.WaitReplicas == 0:
+		refuse("WaitTimeout", o.WaitTimeout, "set WaitReplicas as well, or leave it out")
+	}
 }
 
 // validateLife checks what is about the life of the pool and of its workers.

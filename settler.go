@@ -35,6 +35,8 @@ type settler struct {
 	forgotten    bool // it has met claims that Redis has forgotten
 	failures     backoff.Failures
 
+	replicas *outcomeReplicas // nil where none are waited for
+
 	roomy      map[string]bool // queues whose limits have room again, of which Redis has not been told
 	wakeFailed int             // how often it could not be told
 }
@@ -50,9 +52,18 @@ type refusal struct {
 }
 
 func newSettler(w *worker) *settler {
-	return &settler{
+	s := &settler{
 		worker: w, health: healthreport.Reporter{Component: "settler", Emit: w.events.emit},
 		refused: map[string]*refusal{}, roomy: map[string]bool{},
+	}
+	s.replicas = newOutcomeReplicas(s)
+	return s
+}
+
+// close frees what it has opened, once it runs no more.
+func (s *settler) close() {
+	if s.replicas != nil {
+		s.replicas.confirmer.Close()
 	}
 }
 
@@ -62,6 +73,9 @@ func (s *settler) run(ctx context.Context) {
 	for {
 		if !s.gather(ctx, parking.C) {
 			return
+		}
+		if s.replicas != nil {
+			s.replicas.book()
 		}
 		err := s.send(ctx)
 		if ctx.Err() != nil {
@@ -155,13 +169,14 @@ func (s *settler) sendSome(life context.Context, runs []*run) error {
 	if s.forgotten {
 		transient = excerpt.Join(transient, errForgotten)
 	}
+	if s.replicas != nil {
+		s.replicas.ask()
+	}
 	s.dropDone()
 	s.emitEvents()
 	err = excerpt.Join(transient, s.wakeForRoom(ctx))
 	// last: an observer may end this goroutine, and nothing must be left to do then
-	if s.acknowledged > 0 && s.worker.events.perJob() {
-		s.worker.events.emitHere(event.JobsSettled{Worker: batches[0].session.rdb.ID, Jobs: s.acknowledged})
-	}
+	s.tellSettled(batches[0].session)
 	return err
 }
 
@@ -214,6 +229,14 @@ func (s *settler) acknowledge(b *batch, answer rdb.Settled) error {
 	if len(answer.Gone)+len(answer.Cancelled)+len(answer.Waited) > 0 {
 		acknowledged = s.splitFinished(b, answer)
 	}
+	if s.replicas == nil || !s.replicas.hold(b.session, acknowledged) {
+		s.finish(b.session, acknowledged)
+	}
+	return nil
+}
+
+// finish books runs of which nothing is left to do.
+func (s *settler) finish(of *session, acknowledged []*run) {
 	dying := 0
 	for _, r := range acknowledged {
 		r.settlement.done = true
@@ -228,11 +251,10 @@ func (s *settler) acknowledge(b *batch, answer rdb.Settled) error {
 		}
 	}
 	s.acknowledged += len(acknowledged)
-	s.count(b.session, acknowledged)
-	b.session.drop(acknowledged)
+	s.count(of, acknowledged)
+	of.drop(acknowledged)
 	s.worker.noteLeft()
 	s.worker.slots.Settled(len(acknowledged) - dying)
-	return nil
 }
 
 // splitFinished returns the runs that are over, and changes the decisions about those that are not: they are sent once

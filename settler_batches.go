@@ -219,12 +219,26 @@ func (s *settler) settle(life context.Context, batches []*batch) ([]rdb.Settled,
 		return nil, err
 	}
 	// All calls of a pipeline go through one session's handle: the keys in each name their own worker.
-	logged, settled, err := batches[0].session.rdb.SettleBehind(ctx, callsOf(ahead), calls)
+	logged, settled, err := s.pipeline(ctx, batches[0].session, callsOf(ahead), calls)
 	if err != nil {
 		return nil, err
 	}
 	noteLogged(ahead, logged)
 	return settled, nil
+}
+
+// pipeline sends a settlement, with its number behind it where replicas are waited for.
+func (s *settler) pipeline(ctx context.Context, of *session, logs, calls []redisconn.Call) ([]rdb.Logged,
+	[]rdb.Settled, error) {
+	if s.replicas == nil {
+		return of.rdb.SettleBehind(ctx, logs, calls)
+	}
+	note := s.worker.store.NoteSettled(s.replicas.next())
+	logged, settled, noted, err := of.rdb.SettleNoted(ctx, logs, calls, note)
+	if err == nil {
+		s.replicas.noted(noted)
+	}
+	return logged, settled, err
 }
 
 // sendLogs sends as much of the logs of these batches as does not fit beside their outcomes, and returns the rest.

@@ -83,6 +83,7 @@ type worker struct {
 	logging *lifecycle.Loop // begins when somebody logs
 
 	queues                      *queues
+	settler                     *settler
 	fetching, settling, beating *lifecycle.Loop
 	daemons                     *daemons
 }

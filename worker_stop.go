@@ -73,6 +73,7 @@ func (w *worker) stop(deadline *lifecycle.StopDeadline, shutdown time.Duration) 
 	w.kill()
 	w.restoring.Wait()
 	<-w.settling.Done()
+	w.settler.close()
 	<-w.logging.Done()
 	if w.slots.Busy() == 0 {
 		w.processors.Wait()
@@ -210,6 +211,10 @@ func (w *worker) awaitSettled(ctx context.Context) error {
 	defer cancel()
 	if w.slots.Until(ctx, func() bool { return w.slots.Held() == 0 }) {
 		return nil
+	}
+	if held := w.slots.Held(); held == w.slots.Waiting() {
+		return fmt.Errorf("replicas have not confirmed %d outcomes yet: they are stored, and a failover may lose them",
+			held)
 	}
 	return fmt.Errorf("%d outcomes were not acknowledged by Redis: those jobs run again once this worker counts as "+
 		"dead",

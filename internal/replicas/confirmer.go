@@ -314,6 +314,7 @@ func (c *Confirmer) question(ctx context.Context, witness *Witness, lanes []stri
 			return said, errchain.Tame(err)
 		}
 		*witness = dialled
+		wait = grain // another server may answer: whether it has the calls is known before it waits for replicas
 	}
 	said, err = (*witness).Ask(ctx, lanes, replicas, wait)
 	if err == nil && len(said.Lanes) < len(lanes) {
