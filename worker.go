@@ -83,7 +83,7 @@ type worker struct {
 	logging *lifecycle.Loop // begins when somebody logs
 
 	queues                      *queues
-	settler                     *settler
+	closeSettler                func() // once it runs no more
 	fetching, settling, beating *lifecycle.Loop
 	daemons                     *daemons
 }

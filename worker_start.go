@@ -56,8 +56,8 @@ func newWorker(p *engine, of host, concurrency int, first bool) *worker {
 	w.queues = newQueues(p, life)
 	w.made, w.answerer = time.Now(), w.newAnswerer()
 	w.fetching = w.loop("fetcher", newFetcher(w).run)
-	w.settler = newSettler(w)
-	w.settling = w.loop("settler", w.settler.run)
+	settler := newSettler(w)
+	w.settling, w.closeSettler = w.loop("settler", settler.run), settler.close
 	w.beating = w.loop("heartbeater",
 		(&heartbeater{worker: w, health: healthreport.Reporter{Component: "heartbeater", Emit: w.events.emit}}).run)
 	if first {

@@ -73,7 +73,7 @@ func (w *worker) stop(deadline *lifecycle.StopDeadline, shutdown time.Duration) 
 	w.kill()
 	w.restoring.Wait()
 	<-w.settling.Done()
-	w.settler.close()
+	w.closeSettler()
 	<-w.logging.Done()
 	if w.slots.Busy() == 0 {
 		w.processors.Wait()
