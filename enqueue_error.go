@@ -9,24 +9,6 @@ import (
 	"github.com/265d0351/work/internal/intake"
 )
 
-// ReplicasError says that a job, or an outcome, is stored, but that fewer replicas have confirmed it than
-// [WaitReplicas] or WorkerOptions.WaitReplicas asked for.
-type ReplicasError struct {
-	Wanted, Confirmed int
-	Err               error // what was in the way of asking; nil where there were too few in time
-}
-
-func (e *ReplicasError) Error() string {
-	text := fmt.Sprintf("%d of %d replicas have confirmed it in time", e.Confirmed, e.Wanted)
-	if e.Err != nil {
-		text += ": " + excerpt.ErrorText(e.Err)
-	}
-	return text
-}
-
-// Unwrap returns what was in the way, which may be nil.
-func (e *ReplicasError) Unwrap() error { return e.Err }
-
 // EnqueueError says what became of the entries of a call that did not go well. Each entry is in exactly one of the
 // three lists. A job that is Unknown may be stored: the reply was lost, or nobody waited for it any longer; or it was
 // stored, and is gone ([ErrLostInFailover]). To enqueue it again without doubling it, use [ID] at both times.

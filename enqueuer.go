@@ -92,24 +92,13 @@ func newEnqueuer(store *rdb.Store, settings enqueuerSettings) *Enqueuer {
 		intake: intake.New(intake.Config{
 			Store: store, Clock: clock, Timeout: cmp.Or(settings.timeout, defaultEnqueueTimeout),
 			Uploads: jobargs.NewUploads(contents), Closed: closed, Steps: repeatable,
-			Witness: witnessOf(store), Lost: func(loss intake.Loss) { tell(dataLost(loss)) },
+			Witness: replicas.Of(store), Lost: func(loss intake.Loss) { tell(dataLost(loss)) },
 		}),
 	}}
 	enq.settings.err = err
 	enq.core.names = settings.rule(enq.core)
 	enq.compose()
 	return enq
-}
-
-// witnessOf dials connections on which replicas are waited for.
-func witnessOf(store *rdb.Store) func(context.Context) (replicas.Witness, error) {
-	return func(ctx context.Context) (replicas.Witness, error) {
-		witness, err := store.Witness(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return witness, nil
-	}
 }
 
 // Enqueue stores a job that is due at once, at the back of the queue of its name.

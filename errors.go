@@ -233,6 +233,24 @@ var (
 	ErrOutdated = rdb.ErrOutdated
 )
 
+// ReplicasError says that a job, or an outcome, is stored, but that fewer replicas have confirmed it than
+// [WaitReplicas] or WorkerOptions.WaitReplicas asked for.
+type ReplicasError struct {
+	Wanted, Confirmed int
+	Err               error // what was in the way of asking; nil where there were too few in time
+}
+
+func (e *ReplicasError) Error() string {
+	text := fmt.Sprintf("%d of %d replicas have confirmed it in time", e.Confirmed, e.Wanted)
+	if e.Err != nil {
+		text += ": " + excerpt.ErrorText(e.Err)
+	}
+	return text
+}
+
+// Unwrap returns what was in the way, which may be nil.
+func (e *ReplicasError) Unwrap() error { return e.Err }
+
 // InvalidError says that something given by the program cannot be used. Nothing was stored.
 type InvalidError struct {
 	What   string // the thing: "job name", "delay"

@@ -92,6 +92,7 @@ const (
 	maxConcurrency         = 100_000
 	maxPrefetch            = 256
 	minIdleTimeout         = 10 * time.Millisecond
+	defaultWaitTimeout     = time.Second // for replicas
 )
 
 // withDefaults returns a copy in which every zero value is replaced.

@@ -14,7 +14,6 @@ import (
 
 // The bounds of WorkerOptions.WaitReplicas.
 const (
-	defaultWaitTimeout = time.Second
 	// laneTrust is how long after a settlement its number is compared: the janitor forgets lanes after a day.
 	laneTrust = 12 * time.Hour
 	// mostLaneRewinds is how many failovers are kept in mind.
@@ -53,7 +52,7 @@ func newOutcomeReplicas(s *settler) *outcomeReplicas {
 	}
 	return &outcomeReplicas{
 		settler: s, wanted: options.WaitReplicas, wait: options.WaitTimeout,
-		confirmer: replicas.New(replicas.Config{Dial: witnessOf(s.worker.store), Closed: ErrShutdown}),
+		confirmer: replicas.New(replicas.Config{Dial: replicas.Of(s.worker.store), Closed: ErrShutdown}),
 		health:    healthreport.Reporter{Component: "settler, replicas", Emit: s.worker.events.emit},
 		lane:      ids.Random(16), waiting: map[int64][]*batch{}, results: map[int64]replicas.Result{},
 	}

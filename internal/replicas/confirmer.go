@@ -36,6 +36,17 @@ type Witness interface {
 	Close() error
 }
 
+// Of dials the witnesses of a store.
+func Of(store *rdb.Store) func(context.Context) (Witness, error) {
+	return func(ctx context.Context) (Witness, error) {
+		witness, err := store.Witness(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return witness, nil
+	}
+}
+
 // Config is what a Confirmer is made of.
 type Config struct {
 	Dial   func(ctx context.Context) (Witness, error)
