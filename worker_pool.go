@@ -293,6 +293,10 @@ func init() {
 			Parts: inside.Parts{Clock: core.clock, Waiters: core.waiters}}
 	}
 	inside.AsInvalid = asInvalid
+	inside.Prepare = func(entry any) (rdb.NewJob, error) { return prepareForLater(entry.(Entry)) }
+	inside.Accepts = func(ctx context.Context, enqueuer any, name string, args []byte) (refusal, err error) {
+		return enqueuer.(*Enqueuer).core.accepts(ctx, name, args)
+	}
 }
 
 // inside opens the connection of the pool, if that is not done yet. After the pool's end there is none.

@@ -176,7 +176,7 @@ func (d *doctor) checkEnded(ctx context.Context) error {
 	return nil
 }
 
-// laneLife is how long a lane is kept after its last call.
+// laneLife is how long a lane is kept after its last call, unless it is one of an outbox.
 const laneLife = 24 * time.Hour
 
 // checkLanes counts the lanes of enqueuers that should have been removed.
@@ -191,7 +191,7 @@ func (d *doctor) checkLanes(ctx context.Context) error {
 			_, rest, _ := strings.Cut(string(field.Value), " ")
 			stamp, _, _ := strings.Cut(rest, " ")
 			ms, _ := strconv.ParseInt(stamp, 10, 64)
-			if now.Sub(time.UnixMilli(ms)) > laneLife+time.Hour {
+			if now.Sub(time.UnixMilli(ms)) > rdb.LaneLife(field.Name, laneLife)+time.Hour {
 				old[field.Name] = true
 			}
 		}

@@ -4,6 +4,7 @@
 package inside
 
 import (
+	"context"
 	"time"
 
 	"github.com/265d0351/work/internal/maintain"
@@ -60,6 +61,11 @@ var (
 	Enqueuer func(enqueuer any) Of // looks into a *work.Enqueuer
 	// AsInvalid makes an *invalid.Error, or one below err, a *work.InvalidError. The text stays.
 	AsInvalid func(err error) error
+	// Prepare checks and encodes a work.Entry that is stored some time later by somebody else.
+	Prepare func(entry any) (rdb.NewJob, error)
+	// Accepts tells whether a *work.Enqueuer would store a job with that name and args: an invalid one is refused for
+	// good, while an err says that nobody knows now.
+	Accepts func(ctx context.Context, enqueuer any, name string, args []byte) (refusal, err error)
 )
 
 // Inspector looks into an *inspect.Inspector. Package inspect sets it.

@@ -85,9 +85,25 @@ func (s *Store) ReturnClaim(ctx context.Context, h Holding) (bool, error) {
 	return n > 0, nil
 }
 
+// Lanes of an outbox begin with LastingLane and are kept for LastingLaneLife. A call of theirs is written in a database:
+// whoever finds it there may send it again long after the process that sent it first has died. They are few, and are
+// used for as long as there is an outbox.
+const (
+	LastingLane     = "outbox:"
+	LastingLaneLife = 90 * 24 * time.Hour
+)
+
+// LaneLife is how long a lane is kept after its last call, where others are kept for so long.
+func LaneLife(lane string, others time.Duration) time.Duration {
+	if strings.HasPrefix(lane, LastingLane) {
+		return max(others, LastingLaneLife)
+	}
+	return others
+}
+
 // RemoveStaleLanes reads a part of the lanes, beginning at that cursor ("" or "0" the first time), and removes those
-// that were not used for that long. It returns where the next call begins: "0" after the last part, and the same cursor
-// with an error.
+// that were not used for that long, or for LaneLife. It returns where the next call begins: "0" after the last part,
+// and the same cursor with an error.
 func (s *Store) RemoveStaleLanes(ctx context.Context, cursor string, silent time.Duration) (next string, err error) {
 	value, err := redisconn.Do(ctx, s.driver,
 		redisconn.Call{Command: "HSCAN", Args: []any{s.keys.lanes, cmp.Or(cursor, "0"), "COUNT", MaxBatch}})
@@ -100,11 +116,18 @@ func (s *Store) RemoveStaleLanes(ctx context.Context, cursor string, silent time
 	if r.Err() != nil {
 		return cursor, r.Err()
 	}
-	for page := range slices.Chunk(lanes, 2*MaxBatch) { // a hash in its small encoding comes all at once
-		args := appendTexts([]any{millis(silent)}, page)
-		if _, err := redisconn.Do(ctx, s.driver,
-			redisconn.Call{Script: removeStaleScript, Keys: []string{s.keys.lanes}, Args: args}); err != nil {
-			return cursor, err
+	byLife := map[time.Duration][]string{}
+	for i := 0; i+1 < len(lanes); i += 2 {
+		life := LaneLife(lanes[i], silent)
+		byLife[life] = append(byLife[life], lanes[i:i+2]...)
+	}
+	for life, lanes := range byLife {
+		for page := range slices.Chunk(lanes, 2*MaxBatch) { // a hash in its small encoding comes all at once
+			args := appendTexts([]any{millis(life)}, page)
+			if _, err := redisconn.Do(ctx, s.driver,
+				redisconn.Call{Script: removeStaleScript, Keys: []string{s.keys.lanes}, Args: args}); err != nil {
+				return cursor, err
+			}
 		}
 	}
 	return next, nil
