@@ -65,7 +65,7 @@ func (l *laneState) open() (open []int64, err error) {
 
 // inTx does something in a transaction, within the time of a step.
 func (r *Relay) inTx(do func(ctx context.Context, tx *sql.Tx) error) error {
-	ctx, cancel := r.step()
+	ctx, cancel := step(context.Background())
 	defer cancel()
 	tx, err := r.db.BeginTx(ctx, r.box.dialect.isolation)
 	if err != nil {
@@ -256,7 +256,7 @@ func (r *Relay) send(c *call) (a answer, err error) {
 	if len(c.jobs) == 0 {
 		return a, nil // somebody has deleted its rows
 	}
-	ctx, cancel := r.step()
+	ctx, cancel := step(context.Background())
 	defer cancel()
 	stored, err := r.store.Enqueue(ctx, c.name(), c.number, c.jobs)
 	var refused *redisconn.ServerError

@@ -24,8 +24,7 @@ type RelayOptions struct {
 	Batch int           // rows in one call, 1 to 500; 0 is 500
 	Poll  time.Duration // between two looks at the table while nothing wakes the relay; 0 is 1 s
 	// Lease is after what time another relay goes on with a call whose relay says nothing any more; 0 is 10 s, less than
-	// 100 ms is refused. A step that takes longer than half of it is given up and tried again. Nothing is lost or doubled
-	// where it is too short.
+	// 100 ms is refused. Nothing is lost or doubled where it is too short: both then send the same.
 	Lease time.Duration
 	// Keep is how long rows stay in the table when their jobs were stored, with state 2; 0 deletes them at once.
 	Keep     time.Duration
@@ -82,8 +81,8 @@ func (o *Outbox) Relay(db *sql.DB, enq *work.Enqueuer, options RelayOptions) (*R
 		owner: ids.Random(16), heard: make(chan struct{}, 1), at: func(string) {}}, nil
 }
 
-// Run relays until ctx ends, and returns nil when the batch under way is done: within half of Lease for each of its
-// three steps, and usually at once. What fails is told and tried again. Of two calls at a time the second is an error. A
+// Run relays until ctx ends, and returns nil when the batch under way is done: within 5 s for each of its three steps,
+// and usually at once. What fails is told and tried again. Of two calls at a time the second is an error. A
 // relay in a pool's process should end before the pool does.
 func (r *Relay) Run(ctx context.Context) error {
 	if !r.running.CompareAndSwap(false, true) {
@@ -189,15 +188,17 @@ func (r *Relay) relayLane(lane int) (more bool, err error) {
 	return more, r.finish(c, answer)
 }
 
+// stepTime is how long a step may take, a transaction or a call: then it is given up and tried again.
+const stepTime = 5 * time.Second
+
 // step is the ctx of one step.
-func (r *Relay) step() (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(context.Background(), r.options.Lease/2,
-		fmt.Errorf("no answer within %s (half of RelayOptions.Lease)", r.options.Lease/2))
+func step(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, stepTime, fmt.Errorf("no answer within %s", stepTime))
 }
 
 // busyLanes are those with something to do.
 func (r *Relay) busyLanes(ctx context.Context) (busy []int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, r.options.Lease/2)
+	ctx, cancel := step(ctx)
 	defer cancel()
 	rows, err := r.db.QueryContext(ctx, r.box.sql(`SELECT lane FROM $_lanes l
 		WHERE (owner = ? OR leased < ?)
@@ -225,7 +226,7 @@ func (r *Relay) prune(ctx context.Context) error {
 	if time.Since(r.pruned) < min(pruneEvery, max(r.options.Keep, r.options.Poll)) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.options.Lease/2)
+	ctx, cancel := step(ctx)
 	defer cancel()
 	old, err := r.box.numbers(ctx, r.db, "SELECT id FROM $ WHERE state = 2 AND since < ? LIMIT 1000",
 		time.Now().Add(-r.options.Keep).UnixMilli())

@@ -1,0 +1,7 @@
+package outbox
+
+// At lets a test do something at each step of the relay: "claimed", "sent", "finishing", "finished".
+func (r *Relay) At(do func(step string)) { r.at = do }
+
+// CallLife is after what time a call is not sent again.
+const CallLife = callLife
