@@ -114,7 +114,7 @@ func TestARelayIsKilledAnywhere(t *testing.T) {
 	for _, step := range []string{"claimed", "sent", "finishing", "finished"} {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
-			eachDatabase(t, server.Server(), func(t *testing.T, d database) {
+			onEach := func(t *testing.T, d database) {
 				k := newKit(t, d, server.DSN())
 				pool := k.workers(4, "a")
 				committed := k.write(24, "a", "key")
