@@ -31,7 +31,8 @@ func try(ctx context.Context, tree, version string) (err error) {
 	if err != nil {
 		return err
 	}
-	for i, order := range orders([]string{root, root + "/goredis", root + "/metrics", root + "/otelwork"}) {
+	for i, order := range orders([]string{root, root + "/goredis", root + "/metrics", root + "/otelwork",
+		root + "/outbox"}) {
 		if err := u.gets(ctx, order, version, i == 0); err != nil {
 			return fmt.Errorf("go get of %s: %w", strings.Join(order, ", "), err)
 		}
@@ -96,6 +97,7 @@ import (
 	"github.com/265d0351/work/goredis"
 	"github.com/265d0351/work/metrics"
 	"github.com/265d0351/work/otelwork"
+	"github.com/265d0351/work/outbox"
 )
 
 func mail(to string) (string, error) { return "mailed " + to, nil }
@@ -104,6 +106,9 @@ func main() {
 	ctx := context.Background()
 	if _, err := work.NewEnqueuer("", work.WithConnection(goredis.Connection(nil))); err == nil {
 		log.Fatal("goredis takes no client for one")
+	}
+	if _, err := outbox.New(nil); err == nil {
+		log.Fatal("outbox takes no dialect for one")
 	}
 	pool := work.NewWorkerPool(nil, 2, work.WorkerOptions{Redis: "memory://",
 		Observers: []work.Observer{metrics.New(metrics.Options{})}}).
