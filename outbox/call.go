@@ -18,11 +18,12 @@ import (
 	"github.com/265d0351/work/internal/redisconn"
 )
 
+// callLife is after what time a call is not sent again: Redis will have forgotten its number.
+var callLife = rdb.LaneLife(rdb.LastingLane, 0) * 2 / 3
+
 const (
 	// callBytes is how large a call may be, unless a single job is larger.
 	callBytes = 1 << 20
-	// callLife is after what time a call is not sent again: Redis will have forgotten its number.
-	callLife = rdb.LastingLaneLife * 2 / 3
 	// askFor is how long Redis may take to tell whether a name that is new is served: the lane is locked meanwhile, and
 	// with SQLite the database is.
 	askFor = time.Second
@@ -94,9 +95,9 @@ func (r *Relay) lock(ctx context.Context, tx *sql.Tx, lane int) (*laneState, err
 	return &l, err
 }
 
-// claim is the call of a lane that is under way, or makes the next one of the rows that wait: nil where there is nothing
-// to do, or another relay does it. It commits which rows the call has. Rows that cannot be jobs are parked by the same
-// transaction, and never part of a call: all who send it must send the same.
+// claim is the call of a lane that is under way, or makes the next one of the rows that wait: nil where there is
+// nothing to do, or another relay does it. It commits which rows the call has. Rows that cannot be jobs are parked by
+// the same transaction, and never part of a call: all who send it must send the same.
 func (r *Relay) claim(lane int) (c *call, more bool, err error) {
 	var told []ParkedRow
 	err = r.inTx(func(ctx context.Context, tx *sql.Tx) error {
@@ -261,8 +262,8 @@ func (r *Relay) send(c *call) (a answer, err error) {
 	stored, err := r.store.Enqueue(ctx, c.name(), c.number, c.jobs)
 	var refused *redisconn.ServerError
 	if errors.As(err, &refused) && refused.Code == "STALE" {
-		a.expired = "Redis knows a later call of its lane, so the database is older than Redis (was it restored from a " +
-			"backup?) and the job may have been stored: look whether it has run"
+		a.expired = "Redis knows a later call of its lane, so the database is older than Redis (was it restored from " +
+			"a backup?) and the job may have been stored: look whether it has run"
 		return a, nil
 	}
 	if err != nil {

@@ -30,7 +30,8 @@ var (
 	PostgreSQL = &Dialect{folder: "postgres", numbered: true, lock: lockLane + " FOR UPDATE SKIP LOCKED",
 		notify: "SELECT pg_notify($1, '')", guard: "SELECT pg_advisory_xact_lock(7264531890)",
 		isolation: committed}
-	MySQL  = &Dialect{folder: "mysql", lock: lockLane + " FOR UPDATE SKIP LOCKED", isolation: committed} // MariaDB as well
+	// MySQL is MariaDB as well.
+	MySQL  = &Dialect{folder: "mysql", lock: lockLane + " FOR UPDATE SKIP LOCKED", isolation: committed}
 	SQLite = &Dialect{folder: "sqlite", lock: lockLane, hold: "UPDATE $_lanes SET lane = lane WHERE lane = ?"}
 )
 

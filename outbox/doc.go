@@ -21,8 +21,8 @@
 // the call in the table and sends the same one. That the job's record exists would be no proof, since a job may have
 // run and be forgotten before its row is deleted. Several relays share the lanes.
 //
-// Rows that cannot be jobs, of a name that nobody serves for instance, are parked with the reason and told. They hold up
-// no others. See [Outbox.Parked], [Outbox.Retry] and [Outbox.Discard].
+// Rows that cannot be jobs, of a name that nobody serves for instance, are parked with the reason and told. They hold
+// up no others. See [Outbox.Parked], [Outbox.Retry] and [Outbox.Discard].
 //
 // # Databases
 //

@@ -4,4 +4,4 @@ package outbox
 func (r *Relay) At(do func(step string)) { r.at = do }
 
 // CallLife is after what time a call is not sent again.
-const CallLife = callLife
+var CallLife = callLife

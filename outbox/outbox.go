@@ -71,11 +71,11 @@ type Tx interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// Enqueue writes jobs that run once tx is committed, and never if it is rolled back. All entries are checked first: if
-// one is invalid, nothing is written, and the error is, or wraps, a *work.InvalidError or what encoding/json said.
-// Entries of one name come into their queue in the order given. There is one Receipt per entry, with the id that the job
-// will have; a job whose ID or kind (Unique) lives when it is relayed is dropped as a duplicate, which nobody tells the
-// caller.
+// Enqueue writes jobs that run once tx is committed, and never if it is rolled back. All entries are checked first:
+// if one is invalid, nothing is written, and the error is, or wraps, a *work.InvalidError or what encoding/json said.
+// Entries of one name come into their queue in the order given. There is one Receipt per entry, with the id that the
+// job will have; a job whose ID or kind (Unique) lives when it is relayed is dropped as a duplicate, which nobody
+// tells the caller.
 //
 // After an error of the database the transaction must be rolled back. A delay (Entry.In) counts from now, by the clock
 // of this machine. Refused are WaitReplicas, and an OnConflict other than KeepExisting. Args have at most 1 MiB of JSON

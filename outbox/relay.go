@@ -23,8 +23,8 @@ import (
 type RelayOptions struct {
 	Batch int           // rows in one call, 1 to 500; 0 is 500
 	Poll  time.Duration // between two looks at the table while nothing wakes the relay; 0 is 1 s
-	// Lease is after what time another relay goes on with a call whose relay says nothing any more; 0 is 10 s, less than
-	// 100 ms is refused. Nothing is lost or doubled where it is too short: both then send the same.
+	// Lease is after what time another relay goes on with a call whose relay says nothing any more; 0 is 10 s, less
+	// than 100 ms is refused. Nothing is lost or doubled where it is too short: both then send the same.
 	Lease time.Duration
 	// Keep is how long rows stay in the table when their jobs were stored, with state 2; 0 deletes them at once.
 	Keep     time.Duration

@@ -58,8 +58,8 @@ type database struct {
 	DSN     string
 }
 
-// eachDatabase runs a test on each database of the machine: on SQLite with both kinds of Redis, on the others with a real
-// one.
+// eachDatabase runs a test on each database of the machine: on SQLite with both kinds of Redis, on the others with a
+// real one.
 func eachDatabase(t *testing.T, test func(t *testing.T, d database, s redistest.Server)) {
 	t.Helper()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) { test(t, sqlite(t), s) })
@@ -214,8 +214,8 @@ func startPostgres(s *server) error {
 		return err
 	}
 	s.dsn = fmt.Sprintf("postgres://test@127.0.0.1:%d/postgres?sslmode=disable", port)
-	cmd := exec.Command(filepath.Join(filepath.Dir(initdb), "postgres"), "-D", data, "-p", strconv.Itoa(port), "-k", s.dir,
-		"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "max_connections=200")
+	cmd := exec.Command(filepath.Join(filepath.Dir(initdb), "postgres"), "-D", data, "-p", strconv.Itoa(port), "-k",
+		s.dir, "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "max_connections=200")
 	cmd.Dir, cmd.SysProcAttr = s.dir, attr
 	return s.launch(cmd, "pgx")
 }

@@ -85,18 +85,18 @@ func (s *Store) ReturnClaim(ctx context.Context, h Holding) (bool, error) {
 	return n > 0, nil
 }
 
-// Lanes of an outbox begin with LastingLane and are kept for LastingLaneLife. A call of theirs is written in a database:
+// Lanes of an outbox begin with LastingLane and are kept for LaneLife. A call of theirs is written in a database:
 // whoever finds it there may send it again long after the process that sent it first has died. They are few, and are
 // used for as long as there is an outbox.
 const (
 	LastingLane     = "outbox:"
-	LastingLaneLife = 90 * 24 * time.Hour
+	lastingLaneLife = 90 * 24 * time.Hour
 )
 
 // LaneLife is how long a lane is kept after its last call, where others are kept for so long.
 func LaneLife(lane string, others time.Duration) time.Duration {
 	if strings.HasPrefix(lane, LastingLane) {
-		return max(others, LastingLaneLife)
+		return max(others, lastingLaneLife)
 	}
 	return others
 }

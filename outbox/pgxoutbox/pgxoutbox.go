@@ -38,7 +38,8 @@ func (e executor) ExecContext(ctx context.Context, query string, args ...any) (s
 }
 
 // Listener hears of commits by a connection of its own, made with a copy of the config: not one of a pooler that gives
-// each transaction another connection, such as PgBouncer in its transaction mode. Where it cannot hear, the relay looks.
+// each transaction another connection, such as PgBouncer in its transaction mode. Where it cannot hear, the relay
+// looks.
 func Listener(config *pgx.ConnConfig) outbox.Listener { return listener{config.Copy(), quiet} }
 
 type listener struct {

@@ -13,8 +13,8 @@ CREATE TABLE IF NOT EXISTS work_outbox (
 	INDEX work_outbox_state (state, lane, id)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET = utf8mb4 COLLATE = utf8mb4_bin;
 
--- A lane is relayed by one process at a time, one numbered call after the other: open_rows are the rows of the call that
--- is under way. The token makes the lane known to Redis, and is never another one.
+-- A lane is relayed by one process at a time, one numbered call after the other: open_rows are the rows of the call
+-- that is under way. The token makes the lane known to Redis, and is never another one.
 CREATE TABLE IF NOT EXISTS work_outbox_lanes (
 	lane      SMALLINT    NOT NULL PRIMARY KEY,
 	token     VARCHAR(64) NOT NULL,

@@ -13,8 +13,8 @@ CREATE TABLE IF NOT EXISTS work_outbox (
 );
 CREATE INDEX IF NOT EXISTS work_outbox_state ON work_outbox (state, lane, id);
 
--- A lane is relayed by one process at a time, one numbered call after the other: open_rows are the rows of the call that
--- is under way. The token makes the lane known to Redis, and is never another one.
+-- A lane is relayed by one process at a time, one numbered call after the other: open_rows are the rows of the call
+-- that is under way. The token makes the lane known to Redis, and is never another one.
 CREATE TABLE IF NOT EXISTS work_outbox_lanes (
 	lane      INTEGER PRIMARY KEY,
 	token     TEXT    NOT NULL,
