@@ -2,6 +2,7 @@ package loss_test
 
 import (
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -70,6 +71,15 @@ func (p *pair) failOver() {
 	p.lead.Cut()
 }
 
+// waits returns when somebody waits for replicas at the primary: a connection that is only being made would not be cut.
+func (p *pair) waits() {
+	p.t.Helper()
+	require.Eventually(p.t, func() bool {
+		clients, _ := redis.String(do(p.t, p.primary, "CLIENT", "LIST"), nil)
+		return strings.Contains(clients, "cmd=wait")
+	}, pooltest.Patience, time.Millisecond)
+}
+
 func (p *pair) stored(namespace string, jobs int) {
 	p.t.Helper()
 	require.Eventually(p.t, func() bool {
@@ -125,6 +135,7 @@ func TestAFailoverWhileReplicasAreWaitedForRealRedis(t *testing.T) {
 			ended <- err
 		}()
 		p.stored("work", 2)
+		p.waits()
 		p.failOver()
 		err = pooltest.Receive(t, ended)
 		require.ErrorIs(t, err, work.ErrLostInFailover)
@@ -159,6 +170,7 @@ func TestAnOutcomeThatAFailoverLostIsSentAgainRealRedis(t *testing.T) {
 		p.part()
 		close(release)
 		p.stored("work", 0)
+		p.waits()
 		assert.Zero(t, pooltest.Count[event.JobsSettled](spy), "no replica has it")
 		assert.Equal(t, int64(1), do(t, p.replica, "HLEN", "{work}:jobs"))
 		p.failOver()
