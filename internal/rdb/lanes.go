@@ -10,7 +10,10 @@ import (
 	"github.com/265d0351/work/internal/redisconn"
 )
 
-var noteSettledScript = redisconn.Load("worker/note_settled")
+var (
+	noteSettledScript = redisconn.Load("worker/note_settled")
+	witnessScript     = redisconn.Load("worker/witness")
+)
 
 // LaneCall names one call among those of its lane.
 type LaneCall struct {
@@ -79,12 +82,8 @@ func parseLane(text string) (s LaneState, err error) {
 	return s, nil
 }
 
-func (s *Store) lanesCall(lanes []string) redisconn.Call {
-	return redisconn.Call{Command: "HMGET", Args: appendTexts([]any{s.keys.lanes}, lanes)}
-}
-
-func readLanes(value any) ([]LaneState, error) {
-	r := redisconn.Read("HMGET", value)
+func readLanes(asked string, value any) ([]LaneState, error) {
+	r := redisconn.Read(asked, value)
 	var states []LaneState
 	for r.More() {
 		state, err := parseLane(r.Text())
@@ -98,11 +97,12 @@ func readLanes(value any) ([]LaneState, error) {
 
 // Lanes returns what Redis knows of some lanes, in their order.
 func (s *Store) Lanes(ctx context.Context, lanes []string) ([]LaneState, error) {
-	value, err := redisconn.Do(ctx, s.driver, s.lanesCall(lanes))
+	value, err := redisconn.Do(ctx, s.driver,
+		redisconn.Call{Command: "HMGET", Args: appendTexts([]any{s.keys.lanes}, lanes)})
 	if err != nil {
 		return nil, err
 	}
-	return readLanes(value)
+	return readLanes("HMGET", value)
 }
 
 // Witness is a connection of one's own on which Redis is asked how many replicas have what it has executed. One
@@ -133,9 +133,9 @@ type Testimony struct {
 
 // Ask asks for some lanes, and waits until so many replicas have what the server has executed by then, at most so long.
 // Which server answers is not known: the lanes tell whether it is one that has a call. Redis waits for what it had
-// executed when it came to the command before the WAIT, whoever wrote it.
+// executed when it came to the script before the WAIT, whoever wrote it.
 func (w *Witness) Ask(ctx context.Context, lanes []string, replicas int, wait time.Duration) (t Testimony, err error) {
-	replies, err := w.conn.Pipeline(ctx, w.store.lanesCall(lanes),
+	replies, err := w.conn.Pipeline(ctx, w.store.WitnessCall(lanes),
 		redisconn.Call{Command: "WAIT", Args: []any{replicas, max(1, millis(wait))}, Block: wait})
 	if err != nil {
 		return t, err
@@ -143,7 +143,7 @@ func (w *Witness) Ask(ctx context.Context, lanes []string, replicas int, wait ti
 	if err := replies[0].Err; err != nil {
 		return t, err
 	}
-	if t.Lanes, err = readLanes(replies[0].Value); err != nil {
+	if t.Lanes, err = readLanes(witnessScript.Name, replies[0].Value); err != nil {
 		return t, err
 	}
 	if err := replies[1].Err; err != nil {
@@ -156,6 +156,11 @@ func (w *Witness) Ask(ctx context.Context, lanes []string, replicas int, wait ti
 	confirmed, _ := replies[1].Value.(int64)
 	t.Confirmed = int(confirmed)
 	return t, nil
+}
+
+// WitnessCall makes the call that stands before the WAIT.
+func (s *Store) WitnessCall(lanes []string) redisconn.Call {
+	return redisconn.Call{Script: witnessScript, Keys: []string{s.keys.lanes}, Args: appendTexts(nil, lanes)}
 }
 
 // cannotWait tells a server that has no WAIT, or forbids it, from one that is none to ask: a replica, which has no

@@ -1,13 +1,19 @@
 package rdb_test
 
 import (
+	"net"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
+	redigo "github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/redistest"
 )
 
 // noted notes a settlement of no outcomes.
@@ -27,7 +33,19 @@ func noting() []transition {
 		}
 	}
 	nothing := func(*testing.T, *site) {}
+	witness := func(_ *site, store *rdb.Store) (any, error) {
+		w, err := store.Witness(background)
+		if err != nil {
+			return nil, err
+		}
+		defer w.Close() //lint:ignore errcheck nothing of it is needed
+		said, err := w.Ask(background, []string{"l", "other"}, 1, time.Millisecond)
+		return said.Lanes, err
+	}
 	return []transition{
+		{name: "lanes, witnessed", script: "worker/witness", reads: true, prepare: func(t *testing.T, s *site) {
+			s.cmd(t, "HSET", "lanes", "l", "7 1732100000000")
+		}, send: witness},
 		{name: "settled, noted", script: "worker/note_settled", prepare: nothing, send: note(0)},
 		{name: "settled, noted after a failover", script: "worker/note_settled", prepare: nothing, send: note(5)},
 	}
@@ -123,4 +141,59 @@ func TestASettlementThatIsNotedAgainIsWrittenAgain(t *testing.T) {
 		order := s.cmd(t, "HKEYS", "lanes").([]any)
 		assert.Equal(t, "z", text(order[len(order)-1]), "a small hash is in the order in which it was written")
 	})
+}
+
+// A WAIT of Redis 7.2 and newer is about the last command of its own connection that was replicated. So a witness has to
+// write something: this fails on such a server where it does not, and says so on any other by the offset.
+func TestAWitnessWaitsForWhatOthersWrote(t *testing.T) {
+	t.Parallel()
+	primary, replica := redistest.Dedicated(t, "--repl-diskless-sync-delay", "0"), redistest.Dedicated(t)
+	s := newSite(t, primary.DSN(), nil)
+	host, port, err := net.SplitHostPort(primary.Addr())
+	require.NoError(t, err)
+	at, err := redigo.Dial("tcp", primary.Addr())
+	require.NoError(t, err)
+	defer at.Close() //lint:ignore errcheck the end of the test
+	on, err := redigo.Dial("tcp", replica.Addr())
+	require.NoError(t, err)
+	defer on.Close() //lint:ignore errcheck the end of the test
+	_, err = on.Do("REPLICAOF", host, port)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		info, err := redigo.String(on.Do("INFO", "replication"))
+		return err == nil && strings.Contains(info, "master_link_status:up")
+	}, time.Minute, 10*time.Millisecond)
+
+	enqueue := func(number int64) {
+		_, err := s.store.EnqueueIn(t.Context(), rdb.LaneCall{Lane: "l", Number: number}, []rdb.NewJob{job("a", "a1")})
+		require.NoError(t, err)
+	}
+	enqueue(1)
+	witness, err := s.store.Witness(t.Context())
+	require.NoError(t, err)
+	defer witness.Close() //lint:ignore errcheck the end of the test
+	said, err := witness.Ask(t.Context(), []string{"l"}, 1, time.Minute)
+	require.NoError(t, err)
+	assert.Equal(t, rdb.Testimony{Lanes: []rdb.LaneState{{Number: 1}}, Confirmed: 1}, said)
+
+	require.NoError(t, replica.Pause())
+	enqueue(2)
+	offset := func() int {
+		info, err := redigo.String(at.Do("INFO", "replication"))
+		require.NoError(t, err)
+		_, after, _ := strings.Cut(info, "master_repl_offset:")
+		at, err := strconv.Atoi(strings.TrimSpace(strings.SplitN(after, "\n", 2)[0]))
+		require.NoError(t, err)
+		return at
+	}
+	before := offset()
+	said, err = witness.Ask(t.Context(), []string{"l"}, 1, 50*time.Millisecond)
+	require.NoError(t, err)
+	assert.Equal(t, rdb.Testimony{Lanes: []rdb.LaneState{{Number: 2}}}, said)
+	assert.Greater(t, offset(), before+len("*3 PEXPIREAT"), "it has written: more than a ping of the primary")
+	require.NoError(t, replica.Resume())
+	said, err = witness.Ask(t.Context(), []string{"l"}, 1, time.Minute)
+	require.NoError(t, err)
+	assert.Equal(t, 1, said.Confirmed)
+	assert.Equal(t, int64(-1), s.cmd(t, "PTTL", "lanes"))
 }
