@@ -143,8 +143,8 @@ func TestASettlementThatIsNotedAgainIsWrittenAgain(t *testing.T) {
 	})
 }
 
-// A WAIT of Redis 7.2 and newer is about the last command of its own connection that was replicated. So a witness has to
-// write something: this fails on such a server where it does not, and says so on any other by the offset.
+// A WAIT of Redis 7.2 and newer is about the last command of its own connection that was replicated. So a witness has
+// to write something: this fails on such a server where it does not, and says so on any other by the offset.
 func TestAWitnessWaitsForWhatOthersWrote(t *testing.T) {
 	t.Parallel()
 	primary, replica := redistest.Dedicated(t, "--repl-diskless-sync-delay", "0"), redistest.Dedicated(t)
