@@ -366,12 +366,10 @@ func connectionsBeside(t *testing.T, admin redis.Conn) map[string]int {
 			continue
 		}
 		kinds["all"]++
-		for _, command := range []string{"subscribe", "blpop"} {
-			if strings.Contains(line, " cmd="+command+" ") {
-				kinds[command]++
-			}
+		if strings.Contains(line, " cmd=blpop ") {
+			kinds["blpop"]++
 		}
-		if strings.Contains(line, " sub=1 ") && !strings.Contains(line, " cmd=subscribe ") { // it was probed last
+		if strings.Contains(line, " ssub=1 ") { // to the shard; its last command may be a probe
 			kinds["subscribe"]++
 		}
 	}

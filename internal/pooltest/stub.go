@@ -3,6 +3,7 @@ package pooltest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -59,8 +60,11 @@ func (d *StubDriver) Close() error { return nil }
 
 // Pipeline has the test answer.
 func (d *StubDriver) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
-	if calls[0].Command == "GET" { // the layout, which an enqueuer asks for before its first call
+	switch calls[0].Command {
+	case "GET": // the layout, which an enqueuer asks for before its first call
 		return []redisconn.Reply{{}}, nil
+	case "HMGET": // what is known of its lanes, when it was quiet for long
+		return []redisconn.Reply{{Value: []any{}}}, nil
 	}
 	sent := ReadCall(calls[0])
 	d.mu.Lock()
@@ -80,7 +84,11 @@ func (d *StubDriver) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]r
 
 // ReadCall takes the arguments of enqueue.lua or enqueue_mixed.lua apart.
 func ReadCall(call redisconn.Call) SentCall {
-	sent := SentCall{lane: call.Args[0].(string), Number: call.Args[1].(int64)}
+	sent := SentCall{lane: call.Args[0].(string)}
+	// behind the number may stand the last one that was answered
+	if _, err := fmt.Sscan(fmt.Sprint(call.Args[1]), &sent.Number); err != nil {
+		panic(err)
+	}
 	if NameOf(call) == "enqueue" {
 		for at := 4; at < len(call.Args); at += 2 {
 			sent.Ids = append(sent.Ids, call.Args[at].(string))
