@@ -88,7 +88,8 @@ func TestTheLookThatFindsAWorkerDeadPutsItsJobsBack(t *testing.T) {
 		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil }))
 		pool.StopDaemons() // its own reaper would look as well
 		victim.Crash()
-		k.Do("DEL", "worker:"+pooltest.WorkerID(victim))
+		// one heartbeat may still be on its way
+		k.Until("its heart has lapsed", func() bool { return k.Number("EXISTS", "worker:"+pooltest.WorkerID(victim)) == 0 })
 		k.Do("ZADD", "deadlines", 1, pooltest.WorkerID(victim))
 		k.Do("SET", "worker:"+pooltest.WorkerID(pool), "RUN 1", "PX", 3000) // it has been steady since 1970
 		overdue := map[string]time.Time{pooltest.WorkerID(victim): time.Now().Add(-time.Hour)}

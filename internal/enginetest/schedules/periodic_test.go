@@ -132,7 +132,7 @@ func TestAScheduleThatIsAddedWhileThePoolRuns(t *testing.T) {
 func silenceRevision(ctx context.Context, pass pooltest.Send, calls []redisconn.Call) ([]redisconn.Reply, error) {
 	replies, err := pass(ctx, calls...)
 	if err == nil && pooltest.NameOf(calls[0]) == "beat" {
-		if list, ok := replies[0].Value.([]any); ok && len(list) == 6 {
+		if list, ok := replies[0].Value.([]any); ok && len(list) > 5 {
 			list[5] = nil
 		}
 	}

@@ -28,8 +28,13 @@ func (k *kit) leased(p *work.WorkerPool) {
 	require.NoError(k.T, err)
 	defer conn.Close()
 	k.Until("it is subscribed", func() bool {
-		reply, err := redis.IntMap(conn.Do("PUBSUB", "NUMSUB", k.Raw().Control()))
-		return err == nil && reply[k.Raw().Control()] > 0
+		for _, kind := range []string{"SHARDNUMSUB", "NUMSUB"} { // the embedded Redis knows the second one only
+			heard, err := redis.IntMap(conn.Do("PUBSUB", kind, k.Raw().Control()))
+			if err == nil && heard[k.Raw().Control()] > 0 {
+				return true
+			}
+		}
+		return false
 	})
 }
 
