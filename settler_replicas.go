@@ -82,8 +82,8 @@ func (o *outcomeReplicas) noted(answer rdb.Noted) {
 	}
 }
 
-// hold keeps runs whose outcomes the present settlement has brought. It returns false where they are not waited for: the
-// number could not be written.
+// hold keeps runs whose outcomes the present settlement has brought. It returns false where they are not waited for:
+// the number could not be written.
 func (o *outcomeReplicas) hold(of *session, runs []*run) bool {
 	if o.unnoted != nil {
 		return false

@@ -142,8 +142,8 @@ func (w *worker) tooManyCrashes(crashes *crash.Record) error {
 }
 
 // requeueUnheld puts claims back to the front of their queues that Redis lists for this worker and the worker does not
-// hold, and tells of it. It returns how many, and apart what Redis refused of some queues only, such as one whose key is
-// broken.
+// hold, and tells of it. It returns how many, and apart what Redis refused of some queues only, such as one whose key
+// is broken.
 func (w *worker) requeueUnheld(ctx context.Context, c *session, byQueue map[string][]string) (jobs int,
 	refused map[string]error, err error) {
 	for queue, elements := range byQueue {

@@ -62,8 +62,8 @@ type ReplicaLag struct {
 }
 
 // Topology asks which servers there are. The primary is asked first; the others, where the driver can reach them (a DSN
-// of Sentinels or of a cluster, or such a client), at the same time, for at most two seconds. What could not be asked is
-// told in it and is no error.
+// of Sentinels or of a cluster, or such a client), at the same time, for at most two seconds. What could not be asked
+// is told in it and is no error.
 func (i *Inspector) Topology(ctx context.Context) (Topology, error) {
 	if i.unusable != nil {
 		return Topology{}, i.unusable

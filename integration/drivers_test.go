@@ -68,7 +68,8 @@ func (o owner) Close() error {
 	return nil
 }
 
-// clusterOf is a cluster of one server at the address of a DSN, which may be a proxy's that the server knows nothing of.
+// clusterOf is a cluster of one server at the address of a DSN, which may be a proxy's that the server knows nothing
+// of.
 func clusterOf(opt *goredisclient.Options) *goredisclient.ClusterOptions {
 	return &goredisclient.ClusterOptions{Addrs: []string{opt.Addr}, DialTimeout: opt.DialTimeout,
 		ReadTimeout: opt.ReadTimeout, WriteTimeout: opt.WriteTimeout,

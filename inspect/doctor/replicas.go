@@ -14,8 +14,8 @@ const (
 	farBehind     = 64 << 20         // bytes: a failover would lose tens of thousands of jobs
 )
 
-// checkReplicas looks whether a failover would go well. That is no fault of what is stored, so it is never an error, and
-// a Redis that does not tell is none either.
+// checkReplicas looks whether a failover would go well. That is no fault of what is stored, so it is never an error,
+// and a Redis that does not tell is none either.
 func (d *doctor) checkReplicas(ctx context.Context) error {
 	found, err := d.store.Topology(ctx)
 	if err != nil {

@@ -198,7 +198,8 @@ func TestAFailoverBeforeTheReplicasConfirm(t *testing.T) {
 	})
 }
 
-// cutOff is a Witness of a server that another one has taken over from after the first question, which it does not know.
+// cutOff is a Witness of a server that another one has taken over from after the first question, which it does not
+// know.
 type cutOff struct {
 	*lagging
 	asked bool

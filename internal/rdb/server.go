@@ -90,8 +90,8 @@ func (i info) number(field string) int64 {
 	return n
 }
 
-// MinVersion is the oldest Redis that is supported. What 6.2 lacks is SINTERCARD, and errors out of scripts that begin with
-// the code of the command that was refused, such as OOM.
+// MinVersion is the oldest Redis that is supported. What 6.2 lacks is SINTERCARD, and errors out of scripts that begin
+// with the code of the command that was refused, such as OOM.
 const MinVersion = "7.0"
 
 // TooOld tells whether the server says that it is older than [MinVersion].

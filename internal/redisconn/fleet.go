@@ -9,7 +9,8 @@ type Fleet interface {
 	// that Sentinels name.
 	Follows() bool
 
-	// Ask makes calls to the server at that address, on a connection of its own. A driver that cannot returns ErrNoFleet.
+	// Ask makes calls to the server at that address, on a connection of its own. A driver that cannot returns
+	// ErrNoFleet.
 	Ask(ctx context.Context, addr string, calls ...Call) ([]Reply, error)
 
 	// Sentinels tells what they know of the primary, or nil where none are asked.

@@ -32,8 +32,8 @@ type Process struct {
 }
 
 // Dedicated starts a redis-server for this test, with more arguments such as "--maxmemory", "10mb". A first one without
-// hyphens is the path of its configuration, which it may rewrite. It ends with the test. Without a redis-server on PATH,
-// or the one of WORK_REDIS_SERVER, the test is skipped, or fails if Redis is required.
+// hyphens is the path of its configuration, which it may rewrite. It ends with the test. Without a redis-server on
+// PATH, or the one of WORK_REDIS_SERVER, the test is skipped, or fails if Redis is required.
 func Dedicated(t testing.TB, args ...string) *Process {
 	t.Helper()
 	return DedicatedIn(t, nil, args...)

@@ -10,8 +10,9 @@
 //	}
 //
 // The real Redis is the one of WORK_REDIS_ADDR (on loopback); else the server program of WORK_REDIS_SERVER, or a
-// redis-server on PATH; else, in test packages that bring Containers, a container. It is one per test process and shared
-// by its tests. WORK_TEST_REDIS=server, docker or embedded forces a way. Where there is none the tests are skipped with the reason, or fail with WORK_REQUIRE_REDIS=1.
+// redis-server on PATH; else, in test packages that bring Containers, a container. It is one per test process and
+// shared by its tests. WORK_TEST_REDIS=server, docker or embedded forces a way. Where there is none the tests are
+// skipped with the reason, or fail with WORK_REQUIRE_REDIS=1.
 package redistest
 
 import (

@@ -128,7 +128,8 @@ func (l *look) askOthers(ctx context.Context) {
 	all.Wait()
 }
 
-// askNode adds what a node says of itself. What a cluster or a Sentinel says is wrong with it stays, where it is silent.
+// askNode adds what a node says of itself. What a cluster or a Sentinel says is wrong with it stays, where it is
+// silent.
 func (l *look) askNode(ctx context.Context, n *Node) {
 	replies, err := l.fleet.Ask(ctx, n.Addr, questions()...)
 	if err == nil {

@@ -1,7 +1,7 @@
 -- worker/witness: tells what is known of lanes to whoever asks next how many replicas have all that.
 --
--- It stands before a WAIT, and it writes, though nothing changes: since Redis 7.2 a WAIT is about the last command of its
--- own connection that was replicated, and says at once that all replicas have it where there was none.
+-- It stands before a WAIT, and it writes, though nothing changes: since Redis 7.2 a WAIT is about the last command of
+-- its own connection that was replicated, and says at once that all replicas have it where there was none.
 --
 -- KEYS[1] lanes
 -- ARGV[1..] lanes

@@ -3,8 +3,8 @@
 //	WORK_FAULT_LONG=1 WORK_FAULT_FIGURES=figures.jsonl go test ./integration -run Fault
 //	go run ./tools/faulttable figures.jsonl docs/reliability.md
 //
-// The markers are <!-- faults:begin --> and <!-- faults:end -->, and the table says that make fault-long made it. A third
-// and a fourth argument are other names for both.
+// The markers are <!-- faults:begin --> and <!-- faults:end -->, and the table says that make fault-long made it. A
+// third and a fourth argument are other names for both.
 package main
 
 import (
