@@ -33,6 +33,9 @@ type nodes interface {
 	// name stands for the servers in errors.
 	name() string
 
+	// named is the client whose server Sentinels name, or nil.
+	named() *redis.Client
+
 	// options are how to reach another of the servers, but for its address; an error if there are no others.
 	options() (*redis.Options, error)
 }
@@ -43,6 +46,7 @@ type driver struct {
 	probeEvery time.Duration // of a subscription
 	silence    time.Duration // after which a subscription is given up
 	signpost   *redisconn.Signpost
+	lookout    *lookout // nil unless Sentinels name the server
 
 	life context.Context // ends with Close
 	end  context.CancelFunc
@@ -51,6 +55,9 @@ type driver struct {
 func newDriver(nodes nodes) *driver {
 	d := &driver{nodes: nodes, probeEvery: redisconn.ProbeEvery, silence: redisconn.Silence}
 	d.life, d.end = context.WithCancel(context.Background())
+	if client := nodes.named(); client != nil {
+		d.lookout = &lookout{client: client, life: d.life, every: lookEvery, wires: map[*wire]bool{}}
+	}
 	return d
 }
 
@@ -138,6 +145,7 @@ func (d *driver) Dial(ctx context.Context) (redisconn.Conn, error) {
 		d.notice(ctx, nil, err)
 		return nil, d.explain(ctx, err)
 	}
+	d.lookout.watch(w)
 	return &conn{driver: d, wire: w}, nil
 }
 

@@ -18,6 +18,13 @@ func (s single) slotOf([]redisconn.Call) (slot, error)                { return a
 func (s single) look(context.Context)                                 {}
 func (s single) lost()                                                {}
 
+func (s single) named() *redis.Client {
+	if s.client.Options().Addr != failoverName {
+		return nil
+	}
+	return s.client
+}
+
 func (s single) name() string {
 	if addr := s.client.Options().Addr; addr != failoverName {
 		return addr
@@ -103,6 +110,9 @@ func (c *cluster) await(ctx context.Context) {
 	case <-ctx.Done():
 	}
 }
+
+// named is nil: who has a slot is asked before each call.
+func (c *cluster) named() *redis.Client { return nil }
 
 func (c *cluster) name() string {
 	if addrs := c.client.Options().Addrs; len(addrs) > 0 {

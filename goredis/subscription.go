@@ -39,6 +39,7 @@ func (d *driver) subscription(channels []string, ready func(), receive func(stri
 			return nil, err
 		}
 		w := newWire(node, "")
+		d.lookout.watch(w)
 		return &line{wire: w, heard: w.client.Subscribe(ctx), driver: d}, nil
 	}
 	return s

@@ -137,6 +137,24 @@ func (w *wire) broken() bool {
 	return w.ended
 }
 
+// remote is where the connection ends, in the words of the network; empty if there is none, or it has no such words.
+func (w *wire) remote() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.socket == nil {
+		return ""
+	}
+	return addrOf(w.socket)
+}
+
+// addrOf is the other end; a dialer of the program's may make connections that have none.
+func addrOf(conn net.Conn) string {
+	if addr := conn.RemoteAddr(); addr != nil {
+		return addr.String()
+	}
+	return ""
+}
+
 // socket tells its wire when go-redis gives it up.
 type socket struct {
 	net.Conn
