@@ -27,6 +27,15 @@
 // Nothing is sent twice that may have run, whatever MaxRetries says. A call whose ctx ends gives its pooled connection
 // up to go-redis, which keeps it until Redis has answered or the read timeout is over.
 //
+// # Sentinels
+//
+// When the Sentinels name another primary, go-redis closes the connections of its pool. Those outside of it are broken
+// within about a second, also if the old primary still answers because it is cut off from all but its clients. For that
+// the client's dialer is called once a second while some of them are open: that is a question to a Sentinel and a
+// connection to the primary, on which nothing is sent but a handshake of TLS. They are told apart by their RemoteAddr,
+// so a Dialer of one's own should make connections that have it. What the one Sentinel that go-redis asks does not know
+// is not known here.
+//
 // # Clusters
 //
 // All keys of a namespace are in one slot. So a namespace lives on one primary of a cluster, and a cluster spreads
