@@ -13,8 +13,8 @@ import (
 const lookEvery = time.Second
 
 // lookout finds out that the Sentinels name another primary, and breaks the connections to the one before. That one may
-// be alive, cut off from all but its clients: it answers and blocks as ever, so that nothing else tells. go-redis closes
-// connections of its pool alone.
+// be alive, cut off from all but its clients: it answers and blocks as ever, so that nothing else tells. go-redis
+// closes connections of its pool alone.
 //
 // It dials as the client does and compares where that ends. The client's dialer is the only one that knows: a client of
 // the program's tells neither its Sentinels nor the address that they name, and a Sentinel that was asked beside it may
