@@ -89,7 +89,8 @@ func TestTheLookThatFindsAWorkerDeadPutsItsJobsBack(t *testing.T) {
 		pool.StopDaemons() // its own reaper would look as well
 		victim.Crash()
 		// one heartbeat may still be on its way
-		k.Until("its heart has lapsed", func() bool { return k.Number("EXISTS", "worker:"+pooltest.WorkerID(victim)) == 0 })
+		heart := "worker:" + pooltest.WorkerID(victim)
+		k.Until("its heart has lapsed", func() bool { return k.Number("EXISTS", heart) == 0 })
 		k.Do("ZADD", "deadlines", 1, pooltest.WorkerID(victim))
 		k.Do("SET", "worker:"+pooltest.WorkerID(pool), "RUN 1", "PX", 3000) // it has been steady since 1970
 		overdue := map[string]time.Time{pooltest.WorkerID(victim): time.Now().Add(-time.Hour)}

@@ -350,7 +350,8 @@ func errorTypes() map[string][]any {
 		},
 		"internal/rdb": {rdb.RuleError{}, rdb.OutdatedError{}},
 		"internal/redisconn": {
-			redisconn.UnexpectedReplyError{}, redisconn.ServerError{}, redisconn.DialError{}, redisconn.WrongServerError{},
+			redisconn.UnexpectedReplyError{}, redisconn.ServerError{}, redisconn.DialError{},
+			redisconn.WrongServerError{},
 		},
 		"internal/invalid":  {invalid.Error{}},
 		"internal/errchain": {reflect.Zero(endlessType).Interface()},

@@ -142,7 +142,7 @@ func TestASubscriptionFollowsItsSlot(t *testing.T) {
 		assert.Equal(t, "due", <-heard)
 		m.give(s, 1-by)
 		require.ErrorContains(t, <-ended, "the slot of \"{shop}:control\" was given to another server")
-		drivertest.Do(t, d, "EXISTS", channel) // the look after it: it goes to the new one, and the driver knows that now
+		drivertest.Do(t, d, "EXISTS", channel) // the look after it: it goes to the new one
 	}
 }
 

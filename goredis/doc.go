@@ -44,7 +44,8 @@
 // server that has all keys of the call. Most have keys on both sides, or that are nowhere: these are refused until the
 // slot has arrived, and are repeated by whoever made them where that is safe. So a namespace stands still meanwhile.
 //
-// Pub/sub is that of shards, where the servers have it (7.0 and newer): a message goes to the servers of the slot alone.
+// Pub/sub is that of shards, where the servers have it (7.0 and newer): a message goes to the servers of the slot
+// alone.
 //
 // # What is not there yet
 //

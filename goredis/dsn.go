@@ -27,7 +27,8 @@ func openSentinel(u *url.URL) (redisconn.Driver, error) {
 		return nil, err
 	}
 	client := redis.NewFailoverClient(opt)
-	return &ownDriver{driver: newDriver(failover{single{client}, opt, slices.Clone(opt.SentinelAddrs)}), client: client}, nil
+	watched := failover{single{client}, opt, slices.Clone(opt.SentinelAddrs)}
+	return &ownDriver{driver: newDriver(watched), client: client}, nil
 }
 
 func sentinelOptions(u *url.URL) (*redis.FailoverOptions, error) {
@@ -49,7 +50,8 @@ func sentinelOptions(u *url.URL) (*redis.FailoverOptions, error) {
 	return &redis.FailoverOptions{
 		MasterName: master, SentinelAddrs: s.Addrs,
 		SentinelUsername: s.Own["sentinel_user"], SentinelPassword: s.Own["sentinel_password"],
-		Username: s.User, Password: s.Password, DB: s.DB, TLSConfig: s.TLS, MaxRetries: -1, DialerRetries: 1, Protocol: 2,
+		Username: s.User, Password: s.Password, DB: s.DB, TLSConfig: s.TLS,
+		MaxRetries: -1, DialerRetries: 1, Protocol: 2,
 		DialTimeout: s.DialTimeout, ReadTimeout: s.ReadTimeout, WriteTimeout: s.WriteTimeout,
 		PoolSize: s.PoolSize, MaxActiveConns: s.PoolSize, ConnMaxIdleTime: never(s.IdleTimeout),
 		ConnMaxLifetime: never(s.MaxConnLifetime),
@@ -79,7 +81,8 @@ func clusterOptions(u *url.URL) (*redis.ClusterOptions, error) {
 			u.Path)
 	}
 	return &redis.ClusterOptions{
-		Addrs: s.Addrs, Username: s.User, Password: s.Password, TLSConfig: s.TLS, MaxRetries: -1, DialerRetries: 1, Protocol: 2,
+		Addrs: s.Addrs, Username: s.User, Password: s.Password, TLSConfig: s.TLS,
+		MaxRetries: -1, DialerRetries: 1, Protocol: 2,
 		DialTimeout: s.DialTimeout, ReadTimeout: s.ReadTimeout, WriteTimeout: s.WriteTimeout,
 		PoolSize: s.PoolSize, MaxActiveConns: s.PoolSize, ConnMaxIdleTime: never(s.IdleTimeout),
 		ConnMaxLifetime: never(s.MaxConnLifetime),

@@ -64,12 +64,13 @@ func TestDSNsThatCannotBeAreRefused(t *testing.T) {
 		"redis+cluster://a?sentinel_user=x":             "unknown option",
 		"redis+cluster://a?pool_size=0":                 `pool_size="0"`,
 		"redis+clustre://a":                             "redis+cluster",
-		"redis+sentinel://:s3cr3t@a,:s3cr3t@b/shop":     "more than one @ before its path: user and password stand once",
-		"redis+cluster://a:7000,b,a:7000":               "names the server a:7000 twice",
-		"redis+sentinel://a/shop?sentinel_password=":    "sentinel_password without a value",
-		"redis+sentinel://a/my%20shop":                  `master "my shop"`,
-		"rediss+sentinel://a/shop":                      "write redis+sentinel, and tls=true in the query",
-		"rediss+cluster://:s3cr3t@a":                    "write redis+cluster, and tls=true in the query",
+		"redis+sentinel://:s3cr3t@a,:s3cr3t@b/shop": "more than one @ before its path: user and password " +
+			"stand once",
+		"redis+cluster://a:7000,b,a:7000":            "names the server a:7000 twice",
+		"redis+sentinel://a/shop?sentinel_password=": "sentinel_password without a value",
+		"redis+sentinel://a/my%20shop":               `master "my shop"`,
+		"rediss+sentinel://a/shop":                   "write redis+sentinel, and tls=true in the query",
+		"rediss+cluster://:s3cr3t@a":                 "write redis+cluster, and tls=true in the query",
 	} {
 		_, err := redisconn.Open(dsn)
 		require.ErrorContains(t, err, want, dsn)

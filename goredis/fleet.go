@@ -79,7 +79,8 @@ func (c *cluster) options() (*redis.Options, error) {
 
 func (f failover) options() (*redis.Options, error) {
 	return &redis.Options{Username: f.opt.Username, Password: f.opt.Password, DB: f.opt.DB, TLSConfig: f.opt.TLSConfig,
-		Protocol: 2, DialTimeout: f.opt.DialTimeout, ReadTimeout: f.opt.ReadTimeout, WriteTimeout: f.opt.WriteTimeout}, nil
+		Protocol: 2, DialTimeout: f.opt.DialTimeout, ReadTimeout: f.opt.ReadTimeout,
+		WriteTimeout: f.opt.WriteTimeout}, nil
 }
 
 // view is what the first Sentinel that answers knows.

@@ -32,12 +32,14 @@ func TestTheServersThatSentinelsWatch(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, found.Problems)
 	require.Len(t, found.Nodes, 3)
-	assert.Equal(t, &inspect.SentinelInfo{Primary: topology.Master, State: "ok", Sentinels: 3, Quorum: 2}, found.Sentinel)
+	watch := &inspect.SentinelInfo{Primary: topology.Master, State: "ok", Sentinels: 3, Quorum: 2}
+	assert.Equal(t, watch, found.Sentinel)
 	assert.Equal(t, "standalone", found.Mode)
 	assert.Equal(t, topology.Slot("{shop}:"), found.Slot)
 	assert.False(t, found.MinReplicas)
 	home := found.Nodes[0]
-	assert.Equal(t, []any{primary.Addr(), "primary", "online", true}, []any{home.Addr, home.Role, home.State, home.Home})
+	assert.Equal(t, []any{primary.Addr(), "primary", "online", true},
+		[]any{home.Addr, home.Role, home.State, home.Home})
 	for _, n := range found.Nodes[1:] {
 		assert.Equal(t, []any{"replica", "online", true, primary.Addr()}, []any{n.Role, n.State, n.OfHome, n.Primary})
 		assert.Contains(t, []string{replicas[0].Addr(), replicas[1].Addr()}, n.Addr)

@@ -77,8 +77,8 @@ func askedAt(by *redis.Client, calls []redisconn.Call, replies []redisconn.Reply
 	return net.JoinHostPort(host, port)
 }
 
-// asking puts ASKING in front of each call. It holds for the next call alone, so that a script is sent in full: one that
-// the server does not know would be sent again without it.
+// asking puts ASKING in front of each call. It holds for the next call alone, so that a script is sent in full: one
+// that the server does not know would be sent again without it.
 func asking(calls []redisconn.Call) []redisconn.Call {
 	asked := make([]redisconn.Call, 0, 2*len(calls))
 	for _, call := range calls {

@@ -57,7 +57,8 @@ func TestACallRunsWhereItsKeysAreWhileTheirSlotMoves(t *testing.T) {
 		replies, err := on.Pipeline(t.Context(), increment(gone), run,
 			redisconn.Call{Command: "WAIT", Args: []any{0, 1}}, run)
 		require.NoError(t, err)
-		assert.Equal(t, []redisconn.Reply{{Value: at + 2}, {Value: at + 3}, {Value: int64(0)}, {Value: at + 4}}, replies)
+		assert.Equal(t,
+			[]redisconn.Reply{{Value: at + 2}, {Value: at + 3}, {Value: int64(0)}, {Value: at + 4}}, replies)
 	}
 	assert.True(t, conn.Broken(), "its owner dials again, to who has the slot then")
 	require.NoError(t, conn.Close())

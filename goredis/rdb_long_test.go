@@ -16,8 +16,8 @@ const keysOfTheirOwn = "TestEnqueueOfOneQueue|TestWhatIsOlderStandsBeforeWhatIsR
 	"TestAReleaseMovesAtMostWhatItNames|TestScheduledJobsCostNotMuchMoreThanPlainOnes"
 
 // All tests of internal/rdb, with a client of go-redis behind each redis:// that they open, and 500 random runs of the
-// model test besides. The servers of the cluster's client are each a cluster of one, which refuses what no cluster runs.
-// The go command adds the file that does so to their package for this run.
+// model test besides. The servers of the cluster's client are each a cluster of one, which refuses what no cluster
+// runs. The go command adds the file that does so to their package for this run.
 func TestRdbOnGoRedisLong(t *testing.T) {
 	if os.Getenv("WORK_DRIVERS_LONG") == "" {
 		t.Skip("takes minutes: set WORK_DRIVERS_LONG=1, or make drivers-long")

@@ -87,7 +87,8 @@ func TestSentinelsAndReplicasAreNoPlaceForJobs(t *testing.T) {
 	watcher, replica := servers.Watchers[0].Addr(), servers.Replicas()[0].Addr()
 	for name, w := range waysTo(t, watcher) {
 		for does, err := range w.errors(t, "shop") {
-			require.ErrorContains(t, err, "is a Redis Sentinel, which stores nothing (it watches shop)", "%s %s", name, does)
+			require.ErrorContains(t, err, "is a Redis Sentinel, which stores nothing (it watches shop)",
+				"%s %s", name, does)
 			if name == "DSN" {
 				assert.ErrorContains(t, err, "use redis+sentinel://"+watcher+"/shop, with import", does)
 			}
@@ -96,7 +97,8 @@ func TestSentinelsAndReplicasAreNoPlaceForJobs(t *testing.T) {
 	}
 	for name, w := range waysTo(t, replica) {
 		for does, err := range w.errors(t, "shop") { // a start waits for a promotion
-			assert.ErrorContains(t, err, "is a replica of "+servers.Primary().Addr()+": give the address", "%s %s", name, does)
+			assert.ErrorContains(t, err, "is a replica of "+servers.Primary().Addr()+": give the address",
+				"%s %s", name, does)
 		}
 	}
 
@@ -107,8 +109,9 @@ func TestSentinelsAndReplicasAreNoPlaceForJobs(t *testing.T) {
 		for dsn, want := range map[string]string{
 			"redis+sentinel://" + replica + "/shop": "is a Redis and no Sentinel: use redis://" + replica,
 			"redis+sentinel://" + watcher + "/shoe": `watches no primary that is called "shoe"`,
-			"redis+cluster://" + replica:            "is a single Redis and no node of a cluster: use redis://" + replica,
-			"redis+cluster://" + watcher:            "is no node of a cluster, perhaps a Sentinel",
+			"redis+cluster://" + replica: "is a single Redis and no node of a cluster: use redis://" +
+				replica,
+			"redis+cluster://" + watcher: "is no node of a cluster, perhaps a Sentinel",
 		} {
 			for does, err := range (way{dsn: dsn}).errors(t, "shop") {
 				assert.ErrorContains(t, err, want, "%s %s", dsn, does)

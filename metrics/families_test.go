@@ -70,7 +70,8 @@ var gatherAll = sync.OnceValues(func() ([]*dto.MetricFamily, error) {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(recorder,
 		newFleet(&fakeFleet{queues: []inspect.QueueInfo{{Name: "a"}}, topology: inspect.Topology{
-			Nodes: []inspect.NodeInfo{{Addr: "a:1", OfHome: true, MemoryUsed: 1, Lag: &inspect.ReplicaLag{}}}}}, FleetOptions{Logger: quiet}))
+			Nodes: []inspect.NodeInfo{{Addr: "a:1", OfHome: true, MemoryUsed: 1, Lag: &inspect.ReplicaLag{}}}}},
+			FleetOptions{Logger: quiet}))
 	return registry.Gather()
 })
 

@@ -12,7 +12,7 @@ var (
 	descNodeUp   = describe("work_redis_node_up",
 		"Whether a server of the namespace is in use (1) or not (0).", "node", "role")
 	descNodeMemory = describe("work_redis_node_memory_bytes", "Memory that a server uses.", "node")
-	descNodeLimit  = describe("work_redis_node_memory_limit_bytes", "Memory that a server may use; 0 is no limit.", "node")
+	descNodeLimit  = describe("work_redis_node_memory_limit_bytes", "Memory that a server may use; 0: any.", "node")
 	descReplicaLag = describe("work_redis_replica_lag_bytes", "How far a replica is behind its primary.", "node")
 	descSilent     = describe("work_redis_replica_silent_seconds",
 		"How long ago a replica confirmed something last.", "node")

@@ -41,7 +41,8 @@ func (d Driven) Name() string {
 // Module is that of the client.
 func (d Driven) Module() string {
 	return map[Client]string{
-		Redigo: "github.com/gomodule/redigo", GoRedis: "github.com/redis/go-redis/v9", Rueidis: "github.com/redis/rueidis",
+		Redigo: "github.com/gomodule/redigo", GoRedis: "github.com/redis/go-redis/v9",
+		Rueidis: "github.com/redis/rueidis",
 	}[d.Client]
 }
 

@@ -60,7 +60,8 @@ func (w Work) Open(_ context.Context, place Place, names []string) (Session, err
 	for _, name := range names {
 		counts = append(counts, keyCount{"LLEN", prefix + "queue:" + name})
 	}
-	return &workSession{dsn: dsn, connection: connection, end: end, enq: enq, left: newCounter(place.Redis, counts)}, nil
+	left := newCounter(place.Redis, counts)
+	return &workSession{dsn: dsn, connection: connection, end: end, enq: enq, left: left}, nil
 }
 
 // Fetched knows the fetch by its script, which the first time is sent in full.

@@ -22,7 +22,8 @@ func sample() *Report {
 		return contest.Row{Scenario: scenario, Metric: metric, Unit: unit, Lower: lower, Samples: samples}
 	}
 	return &Report{
-		Of: Bench, Date: time.Date(2026, 2, 3, 4, 5, 0, 0, time.UTC), Command: "go run . --quick", Rounds: 3, Note: "It rained.",
+		Of: Bench, Date: time.Date(2026, 2, 3, 4, 5, 0, 0, time.UTC), Command: "go run . --quick", Rounds: 3,
+		Note:    "It rained.",
 		Machine: Machine{CPU: "a processor", Cores: 2, OS: "linux/amd64", Go: "go1.26"},
 		Servers: []string{"Redis 7.0", "PostgreSQL 15"},
 		Libraries: []Library{

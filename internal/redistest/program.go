@@ -20,7 +20,8 @@ func program() (string, error) {
 	}
 	path, err := exec.LookPath(named())
 	if err != nil {
-		return "", fmt.Errorf("WORK_REDIS_SERVER=%q is no program: give the path of a redis-server or valkey-server: %w",
+		return "", fmt.Errorf("WORK_REDIS_SERVER=%q is no program: give the path of a redis-server or "+
+			"valkey-server: %w",
 			named(), err)
 	}
 	return path, nil

@@ -171,8 +171,9 @@ func connected(info map[string]string, home Node) []Node {
 		}
 		offset, _ := strconv.ParseInt(fields["offset"], 10, 64)
 		lag, _ := strconv.Atoi(fields["lag"])
-		n := Node{Addr: net.JoinHostPort(fields["ip"], fields["port"]), Role: "replica", Primary: home.Addr, OfHome: true,
-			State: fields["state"], Offset: offset}
+		n := Node{Addr: net.JoinHostPort(fields["ip"], fields["port"]), Role: "replica", Primary: home.Addr,
+			OfHome: true,
+			State:  fields["state"], Offset: offset}
 		if n.State == "wait_bgsave" || n.State == "send_bulk" {
 			n.State = "syncing"
 		}

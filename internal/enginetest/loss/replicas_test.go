@@ -109,7 +109,8 @@ func TestAnEnqueuerTellsWhatAFailoverLostRealRedis(t *testing.T) {
 		enqueue("kept")
 		p.part()
 		enqueue("lost 1")
-		_, err = enq.EnqueueMany(t.Context(), []work.Entry{{Name: "a", Options: []work.EnqueueOption{work.ID("lost 2")}},
+		_, err = enq.EnqueueMany(t.Context(), []work.Entry{
+			{Name: "a", Options: []work.EnqueueOption{work.ID("lost 2")}},
 			{Name: "b", Options: []work.EnqueueOption{work.ID("lost 3")}}})
 		require.NoError(t, err)
 		p.failOver()
