@@ -6,7 +6,7 @@ DIR ?= .
 SERVERS ?= .cache/servers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race lint fmt tidy fuzz bench cover mutants long fault-long scale races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long doctor-long due-long drivers-long servers drivers-bench pictures image release ci clean
+.PHONY: help demo test race lint fmt tidy fuzz bench cover mutants long fault-long scale replicas races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long doctor-long due-long drivers-long servers drivers-bench pictures image release ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,7 +46,7 @@ cover: ## write the coverage of all packages by all tests to cover.out
 mutants: ## break the scripts one line at a time: which test sees it? (about half an hour)
 	go run ./tools/mutants
 
-long: fault-long scale races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long doctor-long due-long drivers-long ## every long form below (two to three hours; run it before a release)
+long: fault-long scale replicas races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long doctor-long due-long drivers-long ## every long form below (two to three hours; run it before a release)
 
 fault-long: ## kill, stop, cut and fill for as long as docs/reliability.md says, and write its figures (about four minutes)
 	@mkdir -p .cache && rm -f .cache/faults.jsonl
@@ -57,6 +57,9 @@ scale: ## kill, cut off, add and remove servers under Sentinels and in a cluster
 	@mkdir -p .cache && rm -f .cache/scale.jsonl
 	WORK_REQUIRE_REDIS=1 WORK_SCALE_LONG=1 WORK_FAULT_FIGURES=$(CURDIR)/.cache/scale.jsonl go test -count=1 -timeout 60m -parallel 4 ./integration -run Scale
 	go run ./tools/faulttable .cache/scale.jsonl docs/scale.md scale scale
+
+replicas: ## jobs per second with and without WaitReplicas, a replica 100 ms behind, into docs/scale.md (two minutes)
+	WORK_REPLICAS_LONG=1 WORK_REPLICAS_FIGURES=$(CURDIR)/docs/scale.md WORK_REQUIRE_REDIS=1 go test -count=1 -v -timeout 30m -run TestWhatWaitReplicasCosts ./integration
 
 drivers-long: ## all tests of internal/rdb and all faults with a client of go-redis, of one server and of a cluster (ten minutes)
 	WORK_DRIVERS_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 60m -run TestRdbOnGoRedisLong ./goredis

@@ -1,0 +1,210 @@
+package integration
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/redistest"
+	"github.com/265d0351/work/internal/redistest/topology"
+)
+
+// behind is how far the replica is behind its primary while it is measured what waiting for it costs.
+const behind = 100 * time.Millisecond
+
+// Callers that wait for a replica share its confirmations: one question is about all calls that were answered until
+// then. Each would wait for a question of its own otherwise.
+func TestCallsThatWaitForReplicasAreConfirmedTogether(t *testing.T) {
+	t.Parallel()
+	const many, each = 200, 5
+	c := newReplicaCost(t)
+	enq := c.enqueuer().With(work.WaitReplicas(1, time.Minute))
+	var callers sync.WaitGroup
+	began, before := time.Now(), c.questions()
+	for range many {
+		callers.Go(func() {
+			for range each {
+				_, err := enq.Enqueue(t.Context(), "none") // it is an error if no replica has it
+				assert.NoError(t, err)
+			}
+		})
+	}
+	callers.Wait()
+	took, asked := time.Since(began), c.questions()-before
+	t.Logf("%d calls in %v with %d questions", many*each, took, asked)
+	assert.GreaterOrEqual(t, took, each*behind, "a call that was answered sooner has not waited for the replica")
+	assert.Less(t, took, many*each*behind/10)
+	assert.Positive(t, asked)
+	assert.GreaterOrEqual(t, many*each, 10*asked, "calls of one question, on the average")
+}
+
+// TestWhatWaitReplicasCosts measures all that docs/scale.md says of it, and writes the figures into the file that
+// WORK_REPLICAS_FIGURES names. It lasts minutes, so WORK_REPLICAS_LONG=1 switches it on.
+func TestWhatWaitReplicasCosts(t *testing.T) {
+	if os.Getenv("WORK_REPLICAS_LONG") != "1" {
+		t.Skip("it lasts minutes: make replicas")
+	}
+	const rounds = 3
+	c := newReplicaCost(t)
+	rows := []*costRow{
+		{what: "enqueues, 1 caller", measure: c.enqueues, size: 1},
+		{what: "enqueues, 16 callers", measure: c.enqueues, size: 16},
+		{what: "enqueues, 100 callers", measure: c.enqueues, size: 100},
+		{what: "enqueues, 1,000 callers", measure: c.enqueues, size: 1000},
+		{what: "outcomes, a pool of 20 processors", measure: c.outcomes, size: 20},
+		{what: "outcomes, a pool of 200 processors", measure: c.outcomes, size: 200},
+	}
+	for range rounds {
+		for _, row := range rows {
+			row.without = append(row.without, row.measure(t, row.size, false))
+			row.with = append(row.with, row.measure(t, row.size, true))
+			last := len(row.with) - 1
+			t.Logf("%s: %d without, %d with", row.what, row.without[last], row.with[last])
+		}
+	}
+	figures := fmt.Sprintf("Measured %s by `make replicas` on %d cores, %s/%s; medians of %d rounds, in brackets the "+
+		"least and the most.\n\n| per second | without | with |\n|---|--:|--:|\n",
+		time.Now().UTC().Format("2006-01-02 15:04 UTC"), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, rounds)
+	for _, row := range rows {
+		figures += fmt.Sprintf("| %s | %s | %s |\n", row.what, row.without, row.with)
+	}
+	t.Log("\n" + figures)
+	if file := os.Getenv("WORK_REPLICAS_FIGURES"); file != "" && !t.Failed() {
+		redistest.WriteFigures(t, file, "replicas", figures)
+	}
+}
+
+// costRow is one thing that is measured with and without replicas.
+type costRow struct {
+	what          string
+	size          int
+	measure       func(t *testing.T, size int, wait bool) int
+	without, with rates
+}
+
+// rates are how many there were in a second, of each round.
+type rates []int
+
+func (r rates) String() string {
+	sorted := slices.Sorted(slices.Values(r))
+	return fmt.Sprintf("%s (%s to %s)", redistest.Grouped(sorted[len(sorted)/2]), redistest.Grouped(sorted[0]),
+		redistest.Grouped(sorted[len(sorted)-1]))
+}
+
+// replicaCost is servers on which it is measured what replicas cost.
+type replicaCost struct {
+	t    *testing.T
+	pair *topology.Pair
+	dsn  string // past the proxy, which would cost time as well
+}
+
+func newReplicaCost(t *testing.T) *replicaCost {
+	c := &replicaCost{t: t, pair: topology.StartPair(t)}
+	c.dsn = "redis://" + c.pair.Primary.Direct()
+	c.pair.Lag(behind)
+	return c
+}
+
+func (c *replicaCost) enqueuer() *work.Enqueuer {
+	enq, err := work.NewEnqueuer(c.dsn, work.EnqueueTimeout(patience))
+	require.NoError(c.t, err)
+	c.t.Cleanup(func() { _ = enq.Close() })
+	return enq
+}
+
+// questions is how often the primary was asked for its replicas.
+func (c *replicaCost) questions() int {
+	stats := c.pair.Primary.Info("cmdstat_wait") // calls=12,usec=...
+	calls, _, _ := strings.Cut(strings.TrimPrefix(stats, "calls="), ",")
+	n, err := strconv.Atoi(cmp.Or(calls, "0"))
+	require.NoError(c.t, err, stats)
+	return n
+}
+
+// enqueues is how many jobs of so many callers, each of which enqueues one after the other, are acknowledged in a
+// second.
+func (c *replicaCost) enqueues(t *testing.T, callers int, wait bool) int {
+	const long = 3 * time.Second
+	defer c.pair.Empty()
+	enq, err := work.NewEnqueuer(c.dsn, work.EnqueueTimeout(patience))
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, enq.Close()) }()
+	if wait {
+		enq = enq.With(work.WaitReplicas(1, 5*time.Second))
+	}
+	_, err = enq.Enqueue(t.Context(), "none") // the connections are there
+	require.NoError(t, err)
+	var acknowledged atomic.Int64
+	var all sync.WaitGroup
+	end := time.Now().Add(long)
+	for range callers {
+		all.Go(func() {
+			for time.Now().Before(end) {
+				if _, err := enq.Enqueue(t.Context(), "none"); !assert.NoError(t, err) {
+					return
+				}
+				if time.Now().Before(end) {
+					acknowledged.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return int(float64(acknowledged.Load()) / long.Seconds())
+}
+
+// outcomes is how many jobs that do nothing end in a second, of a queue that was filled before, once the first have.
+func (c *replicaCost) outcomes(t *testing.T, processors int, wait bool) int {
+	const jobs, long = 100_000, 3 * time.Second
+	defer c.pair.Empty()
+	c.fill(t, jobs)
+	s := &settled{first: make(chan struct{}), all: make(chan struct{}), jobs: jobs}
+	options := work.WorkerOptions{Redis: c.dsn, Observers: []work.Observer{work.ObserverFunc(s.observe)}}
+	if wait {
+		options.WaitReplicas, options.WaitTimeout = 1, 5*time.Second
+	}
+	pool := work.NewWorkerPool(nil, processors, options).Job("none", func() error { return nil })
+	require.NoError(t, pool.Start(t.Context()))
+	<-s.first
+	before, began := s.count.Load(), time.Now()
+	select {
+	case <-s.all:
+	case <-time.After(long): // so long is measured
+	}
+	ended, took := s.count.Load()-before, time.Since(began)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	require.NoError(t, pool.Stop(ctx))
+	return int(float64(ended) / took.Seconds())
+}
+
+// fill enqueues jobs of which the replica has the last one in the end.
+func (c *replicaCost) fill(t *testing.T, jobs int) {
+	enq, err := work.NewEnqueuer(c.dsn, work.EnqueueTimeout(patience))
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, enq.Close()) }()
+	entries := slices.Repeat([]work.Entry{{Name: "none"}}, 1000)
+	for range jobs/len(entries) - 1 {
+		_, err = enq.EnqueueMany(t.Context(), entries)
+		require.NoError(t, err)
+	}
+	_, err = enq.With(work.WaitReplicas(1, time.Minute)).EnqueueMany(t.Context(), entries)
+	require.NoError(t, err)
+	stored, err := redis.Int(c.pair.Primary.Do("HLEN", "{work}:jobs"))
+	require.NoError(t, err)
+	require.Equal(t, jobs, stored)
+}
