@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime"
 	"slices"
@@ -148,7 +149,7 @@ func (c *replicaCost) enqueues(t *testing.T, callers int, wait bool) int {
 	}
 	_, err = enq.Enqueue(t.Context(), "none") // the connections are there
 	require.NoError(t, err)
-	var acknowledged atomic.Int64
+	var inTime, late atomic.Int64
 	var all sync.WaitGroup
 	end := time.Now().Add(long)
 	for range callers {
@@ -158,13 +159,16 @@ func (c *replicaCost) enqueues(t *testing.T, callers int, wait bool) int {
 					return
 				}
 				if time.Now().Before(end) {
-					acknowledged.Add(1)
+					inTime.Add(1)
+				} else {
+					late.Add(1)
 				}
 			}
 		})
 	}
 	all.Wait()
-	return int(float64(acknowledged.Load()) / long.Seconds())
+	require.Equal(t, 1+int(inTime.Load()+late.Load()), c.stored(), "what was acknowledged is there")
+	return int(float64(inTime.Load()) / long.Seconds())
 }
 
 // outcomes is how many jobs that do nothing end in a second, of a queue that was filled before, once the first have.
@@ -173,7 +177,8 @@ func (c *replicaCost) outcomes(t *testing.T, processors int, wait bool) int {
 	defer c.pair.Empty()
 	c.fill(t, jobs)
 	s := &settled{first: make(chan struct{}), all: make(chan struct{}), jobs: jobs}
-	options := work.WorkerOptions{Redis: c.dsn, Observers: []work.Observer{work.ObserverFunc(s.observe)}}
+	options := work.WorkerOptions{Redis: c.dsn, Logger: slog.New(slog.DiscardHandler),
+		Observers: []work.Observer{work.ObserverFunc(s.observe)}}
 	if wait {
 		options.WaitReplicas, options.WaitTimeout = 1, 5*time.Second
 	}
@@ -204,7 +209,12 @@ func (c *replicaCost) fill(t *testing.T, jobs int) {
 	}
 	_, err = enq.With(work.WaitReplicas(1, time.Minute)).EnqueueMany(t.Context(), entries)
 	require.NoError(t, err)
-	stored, err := redis.Int(c.pair.Primary.Do("HLEN", "{work}:jobs"))
-	require.NoError(t, err)
-	require.Equal(t, jobs, stored)
+	require.Equal(t, jobs, c.stored())
+}
+
+// stored is how many jobs the primary has.
+func (c *replicaCost) stored() int {
+	jobs, err := redis.Int(c.pair.Primary.Do("HLEN", "{work}:jobs"))
+	require.NoError(c.t, err)
+	return jobs
 }
