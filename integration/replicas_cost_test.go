@@ -28,13 +28,22 @@ import (
 const behind = 100 * time.Millisecond
 
 // Callers that wait for a replica share its confirmations: one question is about all calls that were answered until
-// then. Each would wait for a question of its own otherwise.
+// then. Each would wait for a question of its own otherwise. A caller beside them that waits for none is not held up.
 func TestCallsThatWaitForReplicasAreConfirmedTogether(t *testing.T) {
 	t.Parallel()
 	const many, each = 200, 5
 	c := newReplicaCost(t)
-	enq := c.enqueuer().With(work.WaitReplicas(1, time.Minute))
-	var callers sync.WaitGroup
+	plain := c.enqueuer()
+	enq := plain.With(work.WaitReplicas(1, time.Minute))
+	var callers, other sync.WaitGroup
+	var over atomic.Bool
+	beside := 0
+	other.Go(func() {
+		for ; !over.Load(); beside++ {
+			_, err := plain.Enqueue(t.Context(), "none")
+			assert.NoError(t, err)
+		}
+	})
 	began, before := time.Now(), c.questions()
 	for range many {
 		callers.Go(func() {
@@ -46,7 +55,10 @@ func TestCallsThatWaitForReplicasAreConfirmedTogether(t *testing.T) {
 	}
 	callers.Wait()
 	took, asked := time.Since(began), c.questions()-before
-	t.Logf("%d calls in %v with %d questions", many*each, took, asked)
+	over.Store(true)
+	other.Wait()
+	t.Logf("%d calls in %v with %d questions, and %d calls of the one who does not wait", many*each, took, asked, beside)
+	assert.Greater(t, beside, int(10*took/behind), "calls of the one who does not wait")
 	assert.GreaterOrEqual(t, took, each*behind, "a call that was answered sooner has not waited for the replica")
 	assert.Less(t, took, many*each*behind/10)
 	assert.Positive(t, asked)
@@ -66,6 +78,7 @@ func TestWhatWaitReplicasCosts(t *testing.T) {
 		{what: "enqueues, 16 callers", measure: c.enqueues, size: 16},
 		{what: "enqueues, 100 callers", measure: c.enqueues, size: 100},
 		{what: "enqueues, 1,000 callers", measure: c.enqueues, size: 1000},
+		{what: "enqueues of 16 callers that do not wait, beside 16 that do", measure: c.beside, size: 16},
 		{what: "outcomes, a pool of 20 processors", measure: c.outcomes, size: 20},
 		{what: "outcomes, a pool of 200 processors", measure: c.outcomes, size: 200},
 	}
@@ -77,7 +90,7 @@ func TestWhatWaitReplicasCosts(t *testing.T) {
 			t.Logf("%s: %d without, %d with", row.what, row.without[last], row.with[last])
 		}
 	}
-	figures := fmt.Sprintf("Measured %s by `make replicas` on %d cores, %s/%s; medians of %d rounds, in brackets the "+
+	figures := fmt.Sprintf("Measured %s by `make replicas` on %d cores, %s/%s; medians of %d rounds, in brackets the\n"+
 		"least and the most.\n\n| per second | without | with |\n|---|--:|--:|\n",
 		time.Now().UTC().Format("2006-01-02 15:04 UTC"), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, rounds)
 	for _, row := range rows {
@@ -136,38 +149,58 @@ func (c *replicaCost) questions() int {
 	return n
 }
 
-// enqueues is how many jobs of so many callers, each of which enqueues one after the other, are acknowledged in a
-// second.
+// enqueues is how many jobs of so many callers are acknowledged in a second.
 func (c *replicaCost) enqueues(t *testing.T, callers int, wait bool) int {
+	return c.enqueuing(t, crowd{callers: callers, wait: wait})
+}
+
+// beside is how many jobs of so many callers that do not wait are, beside as many others.
+func (c *replicaCost) beside(t *testing.T, callers int, wait bool) int {
+	return c.enqueuing(t, crowd{callers: callers, others: callers, othersWait: wait})
+}
+
+// crowd are callers, each of which enqueues one job after the other.
+type crowd struct {
+	callers, others  int
+	wait, othersWait bool // for a replica
+}
+
+// enqueuing is how many jobs of the callers are acknowledged in a second.
+func (c *replicaCost) enqueuing(t *testing.T, of crowd) int {
 	const long = 3 * time.Second
 	defer c.pair.Empty()
 	enq, err := work.NewEnqueuer(c.dsn, work.EnqueueTimeout(patience))
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, enq.Close()) }()
-	if wait {
-		enq = enq.With(work.WaitReplicas(1, 5*time.Second))
-	}
 	_, err = enq.Enqueue(t.Context(), "none") // the connections are there
 	require.NoError(t, err)
-	var inTime, late atomic.Int64
+	var inTime, rest, others atomic.Int64
 	var all sync.WaitGroup
 	end := time.Now().Add(long)
-	for range callers {
-		all.Go(func() {
-			for time.Now().Before(end) {
-				if _, err := enq.Enqueue(t.Context(), "none"); !assert.NoError(t, err) {
-					return
+	start := func(callers int, wait bool, early *atomic.Int64) {
+		mine := enq
+		if wait {
+			mine = enq.With(work.WaitReplicas(1, 5*time.Second))
+		}
+		for range callers {
+			all.Go(func() {
+				for time.Now().Before(end) {
+					if _, err := mine.Enqueue(t.Context(), "none"); !assert.NoError(t, err) {
+						return
+					}
+					if time.Now().Before(end) {
+						early.Add(1)
+					} else {
+						rest.Add(1)
+					}
 				}
-				if time.Now().Before(end) {
-					inTime.Add(1)
-				} else {
-					late.Add(1)
-				}
-			}
-		})
+			})
+		}
 	}
+	start(of.callers, of.wait, &inTime)
+	start(of.others, of.othersWait, &others)
 	all.Wait()
-	require.Equal(t, 1+int(inTime.Load()+late.Load()), c.stored(), "what was acknowledged is there")
+	require.Equal(t, 1+int(inTime.Load()+rest.Load()+others.Load()), c.stored(), "what was acknowledged is there")
 	return int(float64(inTime.Load()) / long.Seconds())
 }
 
