@@ -57,8 +57,8 @@ func TestCallsThatWaitForReplicasAreConfirmedTogether(t *testing.T) {
 	took, asked := time.Since(began), c.questions()-before
 	over.Store(true)
 	other.Wait()
-	t.Logf("%d calls in %v with %d questions, and %d calls of the one who does not wait", many*each, took, asked, beside)
-	assert.Greater(t, beside, int(30*took/behind), "calls of the one who does not wait")
+	t.Logf("%d calls in %v with %d questions, and %d calls of one who does not wait", many*each, took, asked, beside)
+	assert.Greater(t, beside, int(30*took/behind), "calls of one who does not wait")
 	assert.GreaterOrEqual(t, took, each*behind, "a call that was answered sooner has not waited for the replica")
 	assert.Less(t, took, many*each*behind/10)
 	assert.Positive(t, asked)

@@ -230,7 +230,7 @@ func TestWhoLeavesIsNotCalled(t *testing.T) {
 		leave()
 		leave()
 		close(fail)
-		time.Sleep(2 * time.Minute)
+		pass(2 * time.Minute)
 		assert.Empty(t, left)
 		assert.Len(t, s.questions(), 1, "nobody waits: nobody is asked again")
 	})
@@ -240,7 +240,7 @@ func TestCloseEndsAllWaits(t *testing.T) {
 	s := &server{lag: time.Hour}
 	within(t, s, func(t *testing.T, c *Confirmer) {
 		asked, _ := begin(c, 7, time.Minute)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		standing, _ := begin(c, 8, time.Minute)
 		left, leave := begin(c, 9, time.Minute)
 		leave()
@@ -263,10 +263,10 @@ func TestAnIdleConfirmerHasNoConnections(t *testing.T) {
 	s := &server{}
 	within(t, s, func(t *testing.T, c *Confirmer) {
 		warm(c)
-		time.Sleep(idleAfter - time.Second)
+		pass(idleAfter - time.Second)
 		_, open := s.connections()
 		assert.Equal(t, 1, open)
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		_, open = s.connections()
 		assert.Zero(t, open)
 		warm(c)

@@ -103,3 +103,6 @@ func (w *played) Close() error {
 	w.server.open--
 	return nil
 }
+
+// pass lets so much of a bubble's time pass.
+func pass(d time.Duration) { <-time.After(d) }
