@@ -33,12 +33,12 @@ func (c *batchCall) run(ctx context.Context) {
 	}()
 	var failures backoff.Failures
 	for {
-		jobs, first := c.begin()
+		call, jobs, first := c.begin()
 		if len(jobs) == 0 {
 			return // everybody left before anything was sent
 		}
 		sent := c.lanes.Clock.Local()
-		reply, err := c.lanes.Store.EnqueueIn(ctx, c.lane.call(), jobs)
+		reply, err := c.lanes.Store.EnqueueIn(ctx, call, jobs)
 		if err == nil {
 			if first {
 				c.lanes.Clock.Learn(reply.Time, sent, c.lanes.Clock.Local())
@@ -62,9 +62,9 @@ func over(ctx context.Context) bool {
 	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
 }
 
-// begin returns the jobs of the next attempt, and whether no attempt before may have counted. Then, and only then,
+// begin returns the call of the next attempt with its jobs, and whether no attempt before may have counted. Then, and only then,
 // those whose callers have left need not go with it.
-func (c *batchCall) begin() (jobs []rdb.NewJob, first bool) {
+func (c *batchCall) begin() (call rdb.LaneCall, jobs []rdb.NewJob, first bool) {
 	c.lanes.mu.Lock()
 	defer c.lanes.mu.Unlock()
 	first = !c.uncertain
@@ -76,15 +76,16 @@ func (c *batchCall) begin() (jobs []rdb.NewJob, first bool) {
 	if first {
 		c.dropLeft()
 	}
+	call = c.lane.call()
 	if len(c.requests) == 1 {
-		return c.requests[0].jobs, first
+		return call, c.requests[0].jobs, first
 	}
 	jobs = c.lane.jobs[:0]
 	for _, p := range c.requests {
 		jobs = append(jobs, p.jobs...)
 	}
 	c.lane.jobs = jobs
-	return jobs, first
+	return call, jobs, first
 }
 
 func (c *batchCall) dropLeft() {

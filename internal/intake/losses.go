@@ -55,10 +55,14 @@ func (l *lanes) noteAnswered(own *lane, rewound rdb.Rewind) {
 	}
 }
 
-// noteForgotten notes that Redis has forgotten calls of a lane, and has it told; mu is held.
+// noteForgotten notes that Redis has forgotten calls of a lane, and has it told; mu is held. A look and a call that were
+// under way together both find it: it is told once.
 func (l *lanes) noteForgotten(own *lane, rewound rdb.Rewind) {
 	own.forget(rewound)
-	own.known = min(own.known, rewound.Had)
+	if own.known <= rewound.Had {
+		return
+	}
+	own.known = rewound.Had
 	ids, all := own.recent.take(rewound)
 	s := &l.losses
 	s.ids = append(s.ids, ids...)
@@ -146,8 +150,9 @@ func (l *lanes) look(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// A lane that was answered meanwhile has been told by that answer, or will be by the next one.
 	for i, own := range asked {
-		if state := states[i]; state.Number < known[i] && own.known >= known[i] {
+		if state := states[i]; state.Number < known[i] && own.known == known[i] {
 			l.noteForgotten(own, rdb.Rewind{Had: state.Number, At: known[i] + 1})
 		}
 	}

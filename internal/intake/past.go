@@ -31,7 +31,7 @@ type past struct {
 	recent   recent
 }
 
-// call is the present call as the store takes it.
+// call is the present call as the store takes it; mu is held, as the look of another lane may note a loss meanwhile.
 func (l *lane) call() rdb.LaneCall {
 	call := rdb.LaneCall{Lane: l.id, Number: l.number}
 	if l.trusted() {
@@ -41,7 +41,7 @@ func (l *lane) call() rdb.LaneCall {
 }
 
 // trusted tells whether Redis must know the lane. It goes by the clock on the wall, which also counts while the machine
-// sleeps.
+// sleeps. mu is held.
 func (l *lane) trusted() bool {
 	since := time.Now().Round(0).Sub(l.answered)
 	return l.known > 0 && since >= 0 && since < trustedFor
