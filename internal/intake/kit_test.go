@@ -26,6 +26,8 @@ type played struct {
 	calls []sentCall
 	back  map[string]int64 // where lanes are that went back
 	looks int
+	// peek, unless nil, waits while a look is under way, after it was answered.
+	peek func(ctx context.Context) error
 }
 
 // sentCall is one attempt as Redis would see it.
@@ -74,7 +76,15 @@ func (p *played) looked() int {
 }
 
 // Lanes says that every lane is where its last call was, unless the test says what else.
-func (p *played) Lanes(_ context.Context, lanes []string) ([]rdb.LaneState, error) {
+func (p *played) Lanes(ctx context.Context, lanes []string) ([]rdb.LaneState, error) {
+	states := p.states(lanes)
+	if p.peek != nil {
+		return states, p.peek(ctx)
+	}
+	return states, nil
+}
+
+func (p *played) states(lanes []string) []rdb.LaneState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.looks++
@@ -89,7 +99,7 @@ func (p *played) Lanes(_ context.Context, lanes []string) ([]rdb.LaneState, erro
 			states[i].Number = at
 		}
 	}
-	return states, nil
+	return states
 }
 
 // Record says that nothing is stored: tests of conflicts play it anew.

@@ -161,13 +161,13 @@ func (l *lanes) serve(c *batchCall) {
 	}
 }
 
-// close refuses new callers, waits for the present ones as long as a call may take, then ends what is under way.
+// close refuses new callers, waits for the present ones as long as a call may take, looks whether Redis still has what
+// they stored, where that was due later, then ends what is under way.
 func (l *lanes) close() error {
 	l.mu.Lock()
 	l.closed = true
 	l.losses.stopLooking()
-	left := l.callers
-	if left == 0 {
+	if l.callers == 0 {
 		close(l.vacated)
 	}
 	l.mu.Unlock()
@@ -180,6 +180,9 @@ func (l *lanes) close() error {
 	case <-timer.C:
 		err = fmt.Errorf("calls of the enqueuer were still under way %s after Close began: they were given up",
 			l.Timeout)
+	}
+	if err == nil {
+		l.lookLast()
 	}
 	l.cutOff()
 	<-l.vacated

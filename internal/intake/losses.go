@@ -15,6 +15,8 @@ const (
 	quietFor = 30 * time.Second
 	// mostLooks is how often that is tried while Redis does not answer. After that the next call finds out.
 	mostLooks = 10
+	// lastLook is for how long Close looks: a program that ends has nothing to find out later, nor much time.
+	lastLook = time.Second
 )
 
 // Loss is what Redis has forgotten of what it had acknowledged.
@@ -118,11 +120,38 @@ func (l *lanes) lookWhenQuiet() {
 	err := l.look(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s.looks++; err == nil || s.looks == mostLooks {
+	if err == nil {
+		l.forgetOld()
+	}
+	quiet = time.Now().Round(0).Sub(s.lastAnswer)
+	called := quiet >= 0 && quiet < quietFor // while it looked: that has to be looked at, too
+	if s.looks++; !called && (err == nil || s.looks == mostLooks) {
 		s.looks, s.looking = 0, nil
 		return
 	}
-	s.looking.Reset(quietFor)
+	if !l.closed {
+		s.looking.Reset(quietFor)
+	}
+}
+
+// forgetOld gives up the memory of jobs that no replica can lack; mu is held.
+func (l *lanes) forgetOld() {
+	for _, own := range l.all {
+		own.recent.forgetOld()
+	}
+}
+
+// lookLast makes the look of a quiet time that Close did not wait for, where one was due.
+func (l *lanes) lookLast() {
+	l.mu.Lock()
+	due := l.losses.looking != nil
+	l.mu.Unlock()
+	if !due {
+		return
+	}
+	ctx, cancel := context.WithTimeout(l.life, lastLook)
+	defer cancel()
+	_ = l.look(ctx) // nobody is left who could find out later
 }
 
 // look compares what Redis knows of the lanes with what was answered.

@@ -150,12 +150,205 @@ func TestNobodyLooksBehindAnIntakeThatIsClosedOrUnused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &played{play: func(context.Context, sentCall) (rdb.Enqueued, error) { return stored, nil }}
-		in := intake.New(configured(store))
+		unused := intake.New(configured(store))
 		elapse(time.Hour)
+		require.NoError(t, unused.Close())
+		quiet := intake.New(configured(store))
+		require.NoError(t, put(t.Context(), quiet, "a").Err)
+		elapse(time.Hour)
+		looks := store.looked()
+		require.NoError(t, quiet.Close())
+		assert.Equal(t, looks, store.looked(), "it has looked since its last call")
+		in := intake.New(configured(store))
 		require.NoError(t, put(t.Context(), in, "a").Err)
 		require.NoError(t, in.Close())
+		looks = store.looked()
 		elapse(time.Hour)
-		assert.Zero(t, store.looked())
+		assert.Equal(t, looks, store.looked(), "Close has ended it")
+	})
+}
+
+// A program that enqueues and ends hears of what a failover lost meanwhile, or ends without.
+func TestCloseLooksWhatWasLost(t *testing.T) {
+	t.Parallel()
+	stores := func(context.Context, sentCall) (rdb.Enqueued, error) { return stored, nil }
+	t.Run("and tells it", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			store, told := &played{play: stores, back: map[string]int64{}}, &heard{}
+			config := configured(store)
+			config.Lost = told.note
+			in := intake.New(config)
+			require.NoError(t, put(t.Context(), in, "j1").Err)
+			require.NoError(t, put(t.Context(), in, "j2").Err)
+			store.goBack(store.sent()[0].lane, 1)
+			require.NoError(t, in.Close())
+			assert.Equal(t, []intake.Loss{{IDs: []string{"j2"}, Failover: true}}, told.take())
+		})
+	})
+	t.Run("for a second", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			store := &played{play: stores, peek: func(ctx context.Context) error {
+				<-ctx.Done()
+				return ctx.Err()
+			}}
+			in := intake.New(configured(store))
+			require.NoError(t, put(t.Context(), in, "a").Err)
+			began := time.Now()
+			require.NoError(t, in.Close())
+			assert.Equal(t, time.Second, time.Since(began))
+		})
+	})
+}
+
+// What a look has seen before a call was answered is older than what the answer says.
+func TestALookBesideACallTellsALossOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		gate, rewound := make(chan struct{}), rdb.Rewind{}
+		in, store, told, _ := lossy(t, func(_ context.Context, call sentCall) (rdb.Enqueued, error) {
+			if call.number < 3 {
+				return stored, nil
+			}
+			return rdb.Enqueued{Time: storedAt, Rewound: rewound}, nil
+		})
+		many := make([]intake.Job, rdb.MaxBatch)
+		for i := range many {
+			many[i] = *job(fmt.Sprint(i))
+		}
+		for range 2 {
+			require.NoError(t, in.PutAll(t.Context(), many, func(int, intake.Result) {}))
+		}
+		elapse(20 * time.Second)
+		store.peek = func(context.Context) error {
+			<-gate
+			return nil
+		}
+		store.goBack(store.sent()[0].lane, 1)
+		elapse(11 * time.Second) // the look has its answer, and the lane of it has not
+		rewound = rdb.Rewind{Had: 1, At: 3}
+		require.NoError(t, put(t.Context(), in, "finds it").Err)
+		store.goBack(store.sent()[0].lane, -1)
+		close(gate)
+		synctest.Wait()
+		losses := told.take()
+		require.Len(t, losses, 1)
+		assert.Len(t, losses[0].IDs, rdb.MaxBatch)
+		require.NoError(t, put(t.Context(), in, "after").Err)
+		calls := store.sent()
+		assert.Equal(t, int64(3), calls[len(calls)-1].known, "what the look has seen is older")
+	})
+}
+
+// One lane is told of losses while the other one calls: the race detector sees what they do to each other, unless their
+// time is a bubble's.
+func TestLanesThatLoseTogether(t *testing.T) {
+	t.Parallel()
+	in, store, _, _ := lossy(t, func(_ context.Context, call sentCall) (rdb.Enqueued, error) {
+		elapse(100 * time.Microsecond)
+		if call.nth%20 == 0 && call.known > 3 {
+			return rdb.Enqueued{Time: storedAt, Rewound: rdb.Rewind{Had: call.known - 2, At: call.number}}, nil
+		}
+		return stored, nil
+	})
+	var callers sync.WaitGroup
+	for range intake.Lanes {
+		callers.Go(func() {
+			for i := range 300 {
+				if i%10 == 5 {
+					for _, call := range store.sent() {
+						store.goBack(call.lane, 2)
+					}
+				}
+				assert.NoError(t, put(context.Background(), in, "a").Err)
+			}
+		})
+	}
+	callers.Wait()
+}
+
+// A call that was under way while a look found its lane's loss is told of it as well, which is no other loss.
+func TestACallBesideALookTellsALossOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		in, store, told, _ := lossy(t, func(context.Context, sentCall) (rdb.Enqueued, error) {
+			<-gate
+			return stored, nil
+		})
+		wait := occupy(t, in)
+		close(gate)
+		wait()
+		elapse(time.Minute) // their ids are not remembered
+		for _, call := range store.sent() {
+			store.goBack(call.lane, 0)
+		}
+		held := make(chan struct{})
+		store.play = func(_ context.Context, call sentCall) (rdb.Enqueued, error) {
+			if call.ids[0] == "held" {
+				<-held
+			}
+			store.goBack(call.lane, -1)
+			return rdb.Enqueued{Time: storedAt, Rewound: rdb.Rewind{Had: 0, At: call.number}}, nil
+		}
+		var caller sync.WaitGroup
+		caller.Go(func() { assert.NoError(t, put(context.Background(), in, "held").Err) })
+		synctest.Wait()
+		require.NoError(t, put(t.Context(), in, "finds it").Err)
+		synctest.Wait()
+		losses := told.take()
+		require.Len(t, losses, 1)
+		assert.ErrorContains(t, losses[0].Err, "2 calls before those are lost as well", "one of each lane")
+		close(held)
+		caller.Wait()
+		synctest.Wait()
+		assert.Empty(t, told.take())
+	})
+}
+
+// What nobody asks for any more is given back: a loss that is found later is told without names.
+func TestAQuietIntakeForgetsWhatItStored(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rewound := rdb.Rewind{}
+		in, _, told, _ := lossy(t, func(context.Context, sentCall) (rdb.Enqueued, error) {
+			return rdb.Enqueued{Time: storedAt, Rewound: rewound}, nil
+		})
+		for range 3 { // a ring would lose one of them to the next job
+			require.NoError(t, put(t.Context(), in, "old").Err)
+		}
+		elapse(time.Minute)
+		require.NoError(t, put(t.Context(), in, "young").Err)
+		rewound = rdb.Rewind{Had: 0, At: 5}
+		require.NoError(t, put(t.Context(), in, "finds it").Err)
+		synctest.Wait()
+		losses := told.take()
+		require.Len(t, losses, 1)
+		assert.Equal(t, []string{"young"}, losses[0].IDs)
+		assert.ErrorContains(t, losses[0].Err, "3 calls before those are lost as well")
+	})
+}
+
+// A call that comes while a quiet intake looks is looked at later.
+func TestACallBesideALookIsLookedAtAsWell(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		in, store, told, _ := lossy(t, func(context.Context, sentCall) (rdb.Enqueued, error) { return stored, nil })
+		gate := make(chan struct{})
+		store.peek = func(context.Context) error {
+			<-gate
+			return nil
+		}
+		require.NoError(t, put(t.Context(), in, "j1").Err)
+		elapse(31 * time.Second)
+		require.Equal(t, 1, store.looked())
+		require.NoError(t, put(t.Context(), in, "j2").Err)
+		close(gate)
+		synctest.Wait()
+		store.goBack(store.sent()[0].lane, 1)
+		elapse(31 * time.Second)
+		assert.Equal(t, []intake.Loss{{IDs: []string{"j2"}, Failover: true}}, told.take())
 	})
 }
 

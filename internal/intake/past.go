@@ -102,6 +102,20 @@ func (r *recent) put(job storedJob) {
 	r.jobs = append(r.jobs, job)
 }
 
+// forgetOld forgets the jobs that are not remembered any longer, and gives back their room.
+func (r *recent) forgetOld() {
+	since := time.Now().Add(-recentFor).UnixMilli()
+	var kept []storedJob
+	for i := range r.jobs {
+		if job := r.jobs[(r.oldest+i)%len(r.jobs)]; job.at > since {
+			kept = append(kept, job)
+		} else {
+			r.dropped = max(r.dropped, job.number)
+		}
+	}
+	r.jobs, r.oldest = kept, 0
+}
+
 // take removes the jobs of calls that Redis has forgotten, and returns their ids. It says whether these are all.
 func (r *recent) take(rewound rdb.Rewind) (ids []string, all bool) {
 	r.jobs = slices.Concat(r.jobs[r.oldest:], r.jobs[:r.oldest])
