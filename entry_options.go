@@ -167,8 +167,9 @@ const maxReplicaWait = time.Minute
 //
 // When fewer have confirmed it by then, or ctx ends first, the job is stored all the same: the error is an
 // *[EnqueueError] that lists it under Stored, with a *[ReplicasError] inside. Where a failover comes in between, and
-// the replica that took over does not have the job, it is listed under Unknown, with [ErrLostInFailover] inside: it is
-// not stored any more, and may have begun. Which replica takes over is the server's matter: see docs/reliability.md.
+// the server that took over does not know the call, it is listed under Unknown, with [ErrLostInFailover] inside: it is
+// not proven to be there, and may have begun. Repeat it with the same [ID]. Which replica takes over is the server's
+// matter: see docs/reliability.md.
 func WaitReplicas(n int, timeout time.Duration) EnqueueOption {
 	return func(s *jobSettings) {
 		s.replicas, s.replicaWait = n, timeout

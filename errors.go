@@ -223,8 +223,10 @@ var (
 	ErrClosed = errors.New("the enqueuer is closed: make a new one")
 	// ErrRedisFull says that Redis has reached its maxmemory, so it takes no new jobs until some have ended.
 	ErrRedisFull = retry.ErrFull
-	// ErrLostInFailover says that a job was stored, and that the replica that took over did not have it yet: see
-	// WaitReplicas. A worker may have begun it before that. Enqueue it again if it may run twice.
+	// ErrLostInFailover says that a job was stored, and is not proven to be there: the server that answers after a
+	// failover, or after a loss of data, does not know the call that stored it. A worker may have begun it. Where it
+	// may run twice enqueue it again with the same [ID]: a job that is there all the same is then a duplicate, and
+	// not a second one. See WaitReplicas.
 	ErrLostInFailover = intake.ErrLost
 	// ErrGone says that no outcome of a job is kept.
 	ErrGone = errors.New("no outcome is kept")

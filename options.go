@@ -49,8 +49,11 @@ type WorkerOptions struct {
 	// 0: never; at least 10 ms.
 	IdleTimeout time.Duration
 	// how many jobs each worker fetches beyond those that its processors run; default 0, at most 256
-	Prefetch       int
-	RestoreRunning bool // store the jobs that are running again when Redis has lost its data; default false
+	Prefetch int
+	// RestoreRunning stores the jobs that are running again when Redis knows nothing of the namespace any more: it was
+	// flushed, restarted without its data, or is another one. After a failover, where a replica remembers less, they
+	// are always stored again, whatever this says. Default false: they run to their end, and no outcome counts.
+	RestoreRunning bool
 
 	// WaitReplicas is how many replicas of Redis must have the outcome of a job before the worker forgets the job. A
 	// failover in between then has the outcome sent again, where the job would have run again. Processors do not wait;

@@ -51,7 +51,7 @@
 //
 //   - One namespace is on one primary, however many there are.
 //   - Redis acknowledges writes before its replicas have them, unless [github.com/265d0351/work.WaitReplicas] is asked
-//     for: docs/scale.md says what a failover loses, and how that is told.
+//     for, or WaitReplicas of the WorkerOptions: docs/scale.md says what a failover loses, and how that is told.
 //   - The Sentinels of a client that the program made cannot be asked, so inspectors show less of them.
 //   - A redis.Ring is refused: it moves keys to another server when one does not answer.
 package goredis

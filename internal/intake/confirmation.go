@@ -9,9 +9,10 @@ import (
 	"github.com/265d0351/work/internal/replicas"
 )
 
-// ErrLost says that a failover has lost jobs which were stored. They may have begun before that.
-var ErrLost = errors.New("a failover has lost it: the replica that took over did not have it yet. " +
-	"A worker may have begun it before that")
+// ErrLost says that jobs which were stored are not proven to be there any more: the server that answers now does not
+// know their call. They may have begun, and in rare cases be there all the same (its memory of calls was evicted).
+var ErrLost = errors.New("it was stored, and is not proven to be there: the server that took over does not know the " +
+	"call. A worker may have begun it. To repeat it without doubling it, use the same ID")
 
 // pendingConfirmation is the wait for replicas of the jobs of one caller that one call has stored. The lane of the call
 // is free meanwhile.
