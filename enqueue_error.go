@@ -11,7 +11,8 @@ import (
 
 // EnqueueError says what became of the entries of a call that did not go well. Each entry is in exactly one of the
 // three lists. A job that is Unknown may be stored: the reply was lost, or nobody waited for it any longer; or it was
-// stored, and is not proven to be there ([ErrLostInFailover]). To enqueue it again without doubling it, use [ID] at both times.
+// stored, and is not proven to be there ([ErrLostInFailover]). To enqueue it again without doubling it, use [ID] at
+// both times.
 type EnqueueError struct {
 	Stored    []int // indices into the entries; 0 for the one of Enqueue
 	NotStored []int

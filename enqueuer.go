@@ -218,10 +218,10 @@ func (e *Enqueuer) With(opts ...EnqueueOption) *Enqueuer {
 }
 
 // Close refuses new calls with [ErrClosed], ends those that wait for jobs with it, waits for the others under way, at
-// most as long as EnqueueTimeout, and closes the connection unless it came from WithConnection or a pool. Before that it
-// looks once, for a second at the most, whether Redis has lost what was enqueued in the last 30 s ([DataLost]). Closing
-// again does nothing and returns the same error. It closes the enqueuers that With made, and the one that they were made of,
-// as well. Of one from [EnqueuerFromContext] it does nothing.
+// most as long as EnqueueTimeout, and closes the connection unless it came from WithConnection or a pool. Before that
+// it looks once, for a second at the most, whether Redis has lost what was enqueued in the last 30 s, and tells it
+// (event.DataLost). Closing again does nothing and returns the same error. It closes the enqueuers that With made, and
+// the one that they were made of, as well. Of one from [EnqueuerFromContext] it does nothing.
 func (e *Enqueuer) Close() error {
 	c := e.core
 	if e.settings.parent != "" {

@@ -62,8 +62,8 @@ func over(ctx context.Context) bool {
 	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
 }
 
-// begin returns the call of the next attempt with its jobs, and whether no attempt before may have counted. Then, and only then,
-// those whose callers have left need not go with it.
+// begin returns the call of the next attempt with its jobs, and whether no attempt before may have counted. Then, and
+// only then, those whose callers have left need not go with it.
 func (c *batchCall) begin() (call rdb.LaneCall, jobs []rdb.NewJob, first bool) {
 	c.lanes.mu.Lock()
 	defer c.lanes.mu.Unlock()

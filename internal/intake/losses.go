@@ -57,8 +57,8 @@ func (l *lanes) noteAnswered(own *lane, rewound rdb.Rewind) {
 	}
 }
 
-// noteForgotten notes that Redis has forgotten calls of a lane, and has it told; mu is held. A look and a call that were
-// under way together both find it: it is told once.
+// noteForgotten notes that Redis has forgotten calls of a lane, and has it told; mu is held. A look and a call that
+// were under way together both find it: it is told once.
 func (l *lanes) noteForgotten(own *lane, rewound rdb.Rewind) {
 	own.forget(rewound)
 	if own.known <= rewound.Had {
