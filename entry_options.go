@@ -163,7 +163,7 @@ func metaSize(meta map[string]string) (size int) {
 const maxReplicaWait = time.Minute
 
 // WaitReplicas makes an enqueue wait until so many replicas of Redis have the job, at most so long from when it was
-// stored, whatever [EnqueueTimeout] is. Others go on meanwhile: it costs time, and hardly any throughput.
+// stored, whatever [EnqueueTimeout] is. Others go on meanwhile: what it costs is in docs/scale.md.
 //
 // When fewer have confirmed it by then, or ctx ends first, the job is stored all the same: the error is an
 // *[EnqueueError] that lists it under Stored, with a *[ReplicasError] inside. Where a failover comes in between, and

@@ -184,18 +184,24 @@ func (h *heartbeater) beat(ctx context.Context) error {
 	if pulse.Called {
 		h.worker.queues.waiter.Poll()
 	}
-	if h.worker.first {
-		if h.worker.engine.undeclared.Load() {
-			h.worker.daemons.forgotten()
-		}
-		if err := h.worker.engine.declareAgain(ctx); err != nil {
-			return err
-		}
+	if err := h.declareAgain(ctx); err != nil {
+		return err
 	}
 	if pulse.Flags > 0 {
 		return h.cancelFlagged(ctx)
 	}
 	return nil
+}
+
+// declareAgain brings limits and schedules to a Redis that may have forgotten them; one worker does so for all.
+func (h *heartbeater) declareAgain(ctx context.Context) error {
+	if !h.worker.first {
+		return nil
+	}
+	if h.worker.engine.undeclared.Load() {
+		h.worker.daemons.forgotten()
+	}
+	return h.worker.engine.declareAgain(ctx)
 }
 
 // connect makes sure that there is a connection, another one where the last was broken.

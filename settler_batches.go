@@ -379,4 +379,4 @@ func (s *settler) mayBeForgotten(r *run) bool {
 
 // errForgotten is what a settlement meets when Redis has forgotten claims. They are stored again, and then the outcomes
 // are sent once more.
-var errForgotten = errors.New("Redis has forgotten that this worker holds jobs: it is told of them again")
+var errForgotten = errors.New("what this worker holds is not known to Redis any more: it is told of it again")

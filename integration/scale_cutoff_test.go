@@ -64,7 +64,8 @@ func (l *load) countedOnce() {
 	inspector, err := inspect.New(l.direct, work.Namespace(l.namespace))
 	require.NoError(l.t, err)
 	defer func() { _ = inspector.Close() }()
-	history, err := inspector.History(l.t.Context(), inspect.HistoryOptions{Names: []string{"brief", "flaky", "narrow"}})
+	names := []string{"brief", "flaky", "narrow"}
+	history, err := inspector.History(l.t.Context(), inspect.HistoryOptions{Names: names})
 	require.NoError(l.t, err)
 	counted := 0
 	for _, points := range history {

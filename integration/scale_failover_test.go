@@ -94,9 +94,10 @@ func failOver(t *testing.T, row failovers) {
 	l.told(lost)
 	losses := l.ledger.of(dataLost, 0)
 	measured(t, fmt.Sprintf("%s: SIGKILL of the primary, %d times", row, row.rounds),
-		"lost %d of %d acknowledged jobs, each told by the enqueuer; %d were begun again; workers told of data that was "+
-			"lost %d times; from the promotion until it is known to clients: %v; "+
-			"until a job enqueued after it has ended: %v", len(lost), len(l.accepted), l.again(), len(losses), named, recovered)
+		"lost %d of %d acknowledged jobs, each told by the enqueuer; %d were begun again; workers told of data that "+
+			"was lost %d times; from the promotion until it is known to clients: %v; "+
+			"until a job enqueued after it has ended: %v",
+		len(lost), len(l.accepted), l.again(), len(losses), named, recovered)
 }
 
 // times are what one row took each time.

@@ -32,18 +32,22 @@ func (d *doctor) checkReplicas(ctx context.Context) error {
 	home := found.Nodes[0]
 	switch {
 	case found.Mode == "cluster" && home.Home && replicas == 0:
-		d.find(Finding{Check: CheckReplicas, ID: "none", Detail: fmt.Sprintf("slot %d of this namespace is on %s, which "+
-			"has no replica: when it fails, nothing runs until it is back", found.Slot, home.Addr),
+		d.find(Finding{Check: CheckReplicas, ID: "none",
+			Detail: fmt.Sprintf("slot %d of this namespace is on %s, which has no replica: when it fails, nothing runs "+
+				"until it is back", found.Slot, home.Addr),
 			Remedy: "add a replica: redis-cli --cluster add-node NEW:PORT ANY:PORT --cluster-slave"})
 	case replicas > 0 && home.Home && !found.MinReplicas:
-		d.find(Finding{Check: CheckReplicas, ID: "min-replicas-to-write", Detail: "min-replicas-to-write is 0: a primary " +
-			"that is cut off from its replicas goes on taking jobs, which are lost when it is replaced",
+		d.find(Finding{Check: CheckReplicas, ID: "min-replicas-to-write",
+			Detail: "min-replicas-to-write is 0: a primary that is cut off from its replicas goes on taking jobs, " +
+				"which are lost when it is replaced",
 			Remedy: "CONFIG SET min-replicas-to-write 1, and in its file too; with a single replica nothing is " +
 				"enqueued while that is away"})
 	}
 	if found.Sentinels != nil && found.Sentinels.Known < 3 {
-		d.find(Finding{Check: CheckReplicas, ID: "sentinels", Detail: fmt.Sprintf("%d Sentinels watch the primary: when "+
-			"one fails, no majority can begin a failover", found.Sentinels.Known), Remedy: "run three or more, apart"})
+		d.find(Finding{Check: CheckReplicas, ID: "sentinels",
+			Detail: fmt.Sprintf("%d Sentinels watch the primary: when one fails, no majority can begin a failover",
+				found.Sentinels.Known),
+			Remedy: "run three or more, apart"})
 	}
 	return nil
 }
@@ -59,7 +63,8 @@ func (d *doctor) checkReplica(n servers.Node) {
 		detail = fmt.Sprintf("is %d MiB behind", n.LagBytes>>20)
 	}
 	if detail != "" {
-		d.find(Finding{Check: CheckReplicas, Severity: SeverityWarning, ID: n.Addr, Detail: "the replica " + n.Addr + " " +
-			detail, Remedy: "look at its log, the network and repl-backlog-size; a failover to it would lose what it lacks"})
+		d.find(Finding{Check: CheckReplicas, Severity: SeverityWarning, ID: n.Addr,
+			Detail: "the replica " + n.Addr + " " + detail,
+			Remedy: "look at its log, the network and repl-backlog-size; a failover to it would lose what it lacks"})
 	}
 }

@@ -114,16 +114,14 @@ func (l *look) askOthers(ctx context.Context) {
 		if n.told {
 			continue
 		}
-		all.Add(1)
-		go func() {
-			defer all.Done()
+		all.Go(func() {
 			select {
 			case turn <- struct{}{}:
 				defer func() { <-turn }()
 			case <-ctx.Done():
 			}
 			l.askNode(ctx, n)
-		}()
+		})
 	}
 	all.Wait()
 }

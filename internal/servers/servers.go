@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -101,9 +102,7 @@ func questions(first ...redisconn.Call) []redisconn.Call {
 func said(replies []redisconn.Reply) map[string]string {
 	all := map[string]string{}
 	for _, reply := range replies {
-		for field, value := range redisconn.ParseInfo(reply.Value) {
-			all[field] = value
-		}
+		maps.Copy(all, redisconn.ParseInfo(reply.Value))
 	}
 	return all
 }
