@@ -33,8 +33,8 @@ func (d *doctor) checkReplicas(ctx context.Context) error {
 	switch {
 	case found.Mode == "cluster" && home.Home && replicas == 0:
 		d.find(Finding{Check: CheckReplicas, ID: "none",
-			Detail: fmt.Sprintf("slot %d of this namespace is on %s, which has no replica: when it fails, nothing runs "+
-				"until it is back", found.Slot, home.Addr),
+			Detail: fmt.Sprintf("slot %d of this namespace is on %s, which has no replica: when it fails, nothing "+
+				"runs until it is back", found.Slot, home.Addr),
 			Remedy: "add a replica: redis-cli --cluster add-node NEW:PORT ANY:PORT --cluster-slave"})
 	case replicas > 0 && home.Home && !found.MinReplicas:
 		d.find(Finding{Check: CheckReplicas, ID: "min-replicas-to-write",
