@@ -26,6 +26,7 @@ type actor struct {
 	restoring  bool   // it stores what it holds again, until that is answered
 	unsure     bool   // a fetch was not answered: it surveys before the next
 	number     int64
+	unanswered map[string]bool     // elements of the last restore, while it is not answered
 	reached    int64               // the last number that was acknowledged to it
 	from       int64               // what it fetched later it restores
 	calls      int64               // how often it has restored something

@@ -3,7 +3,9 @@ package rdb_test
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pgregory.net/rapid"
@@ -62,18 +64,28 @@ func (m *machine) restoreOn(t *rapid.T, a *actor) {
 	var jobs []rdb.Held
 	var titles []string
 	number := int64(0)
+	again := a.unanswered != nil
 	for _, claim := range a.sortedHeld() {
-		if claim.Number() > a.from {
+		if claim.Number() > a.from && (!again || a.unanswered[claim.Element]) {
 			jobs = append(jobs, a.held[claim.Element])
 			titles = append(titles, claim.Element)
 			number = max(number, claim.Number())
 		}
 	}
-	if a.restoring = len(jobs) > 0; !a.restoring {
-		a.reached = a.from
+	if len(jobs) == 0 {
+		a.unanswered, a.restoring = nil, again
+		if !again {
+			a.reached = a.from
+		}
 		t.Skip("nothing is held any more")
 	}
-	a.calls++
+	if !again {
+		a.calls++
+		a.unanswered = map[string]bool{}
+		for _, title := range titles {
+			a.unanswered[title] = true
+		}
+	}
 	id, call := a.id, a.calls
 	_, answered := m.request(t, step{
 		title: fmt.Sprintf("%s restores %s, number %d, call %d", id, strings.Join(titles, " "), number, call),
@@ -83,8 +95,13 @@ func (m *machine) restoreOn(t *rapid.T, a *actor) {
 		},
 		execute: func() any { return m.model.restore(id, number, call, jobs) },
 	})
-	if a.restoring = !answered; answered {
-		a.reached = min(a.reached, a.from)
+	if !answered {
+		a.restoring = true
+		return
+	}
+	a.unanswered, a.restoring = nil, again // then there may be others
+	if !again {
+		a.reached = max(a.from, number)
 	}
 }
 
@@ -98,23 +115,32 @@ func (m *model) restore(worker string, number, call int64, jobs []rdb.Held) rest
 	switch {
 	case !m.workers[worker]:
 		return restored{state: rdb.Fenced}
-	case m.restores[worker] >= call:
+	case m.restores[worker] > call:
 		return restored{state: rdb.Stale}
 	}
+	again := m.restores[worker] == call
 	m.last[worker], m.restores[worker] = max(m.last[worker], number), call
 	done := rdb.Restored{Others: []string{}}
 	for _, job := range jobs {
 		claim, held := m.claimed[job.ID]
 		known := m.jobs[job.ID]
+		if again {
+			known = nil
+		}
 		switch {
 		case held && claim.worker == worker && claim.element == job.Element:
 			done.Known++
 			continue
-		case held || known != nil && known.record != string(job.Record):
+		case held || known != nil && (known.record != string(job.Record) || tries(known.trail) > tries(string(job.Trail))):
 			done.Others = append(done.Others, job.Element)
+			continue
+		case again:
 			continue
 		case known != nil:
 			m.unplace(job.ID, job.Queue)
+			if len(job.Trail) > 0 {
+				known.trail = string(job.Trail)
+			}
 			done.Reclaimed++
 		default:
 			m.jobs[job.ID] = &modelJob{queue: job.Queue, record: string(job.Record), trail: string(job.Trail)}
@@ -133,6 +159,17 @@ func (m *model) restore(worker string, number, call int64, jobs []rdb.Held) rest
 		}
 	}
 	return restored{done, rdb.Registered}
+}
+
+var counted = regexp.MustCompile(`"(?:fails|interruptions)":([0-9]+)`)
+
+// tries is how often a job with that trail has come back from who ran it.
+func tries(trail string) (tries int) {
+	for _, count := range counted.FindAllStringSubmatch(trail, -1) {
+		n, _ := strconv.Atoi(count[1])
+		tries += n
+	}
+	return tries
 }
 
 // unplace takes a job out of where it waits. In a queue it may stand twice: the one nearer to the front goes.

@@ -33,13 +33,14 @@ type Restored struct {
 	Stored    int      // Redis did not know them
 	Reclaimed int      // they waited again
 	Known     int      // they are claimed so: by an earlier call
-	Others    []string // elements of those that belong to somebody else by now
+	Others    []string // elements of those that belong to somebody else by now, or were run by somebody else since
 }
 
 // Restore makes a Redis that has lost data know again what the worker holds: at most [MaxRestored] jobs, and about
 // 1 MiB of records. number is that of the worker's last fetch; that of the call must be larger than those of all calls
-// before. The state is Stale for a call that is overtaken, and Fenced where the worker is not registered; then nothing
-// was done.
+// before. A call that was not answered is to be sent again under its number, with all or some of its jobs, before any
+// other: if it was executed before, none is stored that has ended since. The state is Stale for a call that is
+// overtaken, and Fenced where the worker is not registered; then, and after a refusal, nothing was done.
 func (w *Worker) Restore(ctx context.Context, number, call int64, jobs []Held) (Restored, State, error) {
 	k := w.store.keys
 	keys := []string{w.keys.info, k.workers, k.jobs, k.claimed, k.trail, k.unique, k.limits, k.names,

@@ -110,15 +110,78 @@ func TestWhatRestoreMakesOfEachJob(t *testing.T) {
 		done, _, err = w.Restore(t.Context(), 5, 3, jobs[2:3])
 		require.NoError(t, err)
 		assert.Equal(t, rdb.Restored{Known: 1, Others: []string{}}, done, "its reply was lost")
-		for _, call := range []int64{2, 3} {
-			_, state, err = w.Restore(t.Context(), 5, call, []rdb.Held{held("5", "ended", record("ended"))})
-			require.NoError(t, err)
-			assert.Equal(t, rdb.Stale, state)
-		}
+		_, state, err = w.Restore(t.Context(), 5, 2, []rdb.Held{held("5", "ended", record("ended"))})
+		require.NoError(t, err)
+		assert.Equal(t, rdb.Stale, state)
 		before.maps["worker:w1:info"]["restored"] = "3"
 		assert.Equal(t, before, s.dump(t))
 		_, state, err = s.store.Worker("stranger").Restore(t.Context(), 5, 9, jobs)
 		require.NoError(t, err)
 		assert.Equal(t, rdb.Fenced, state)
 	})
+}
+
+func TestARestoreThatIsSentAgainStoresNothingThatHasEnded(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		w := s.worker(t, "w1", "a")
+		jobs := []rdb.Held{
+			{Claim: rdb.Claim{Queue: "a", Element: "4:ended"}, ID: "ended", Record: record("ended")},
+			{Claim: rdb.Claim{Queue: "a", Element: "4:held"}, ID: "held", Record: record("held")},
+		}
+		done, _, err := w.Restore(t.Context(), 4, 1, jobs)
+		require.NoError(t, err)
+		require.Equal(t, rdb.Restored{Stored: 2, Others: []string{}}, done)
+		replies, err := s.driver.Pipeline(t.Context(),
+			w.Complete([]rdb.Ended{{Claim: jobs[0].Claim, ID: "ended", State: "done"}}))
+		require.NoError(t, err)
+		require.NoError(t, replies[0].Err)
+		before := s.dump(t)
+		s.cmd(t, "SET", "trail", "broken")
+		done, state, err := w.Restore(t.Context(), 4, 1, jobs)
+		require.NoError(t, err, "a refusal would say that it was not executed")
+		s.cmd(t, "UNLINK", "trail")
+		assert.Equal(t, rdb.Registered, state)
+		assert.Equal(t, rdb.Restored{Known: 1, Others: []string{}}, done)
+		assert.Equal(t, before, s.dump(t))
+	})
+}
+
+func TestARestoreLeavesWhatSomebodyElseHasRunSince(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		shelf, mine, stands string
+		others              bool
+	}{
+		"as it was":                    {"retry", `{"fails":1}`, `{"fails":1}`, false},
+		"has failed since":             {"retry", `{"fails":1}`, `{"fails":2}`, true},
+		"was buried since":             {"morgue", "", `{"fails":1,"reason":"no luck"}`, true},
+		"was interrupted since":        {"stalled", `{"fails":1}`, `{"fails":1,"interruptions":1}`, true},
+		"its last failure is lost too": {"scheduled", `{"fails":2}`, `{"fails":1}`, false},
+		"it has saved a state":         {"retry", `{"fails":9,"state":true}`, `{"fails":9}`, false},
+		"its error looks like one":     {"retry", `{"fails":1}`, `{"fails":1,"errors":[{"error":"\"fails\":7"}]}`, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onEach(t, func(t *testing.T, s *site) {
+				w := s.worker(t, "w1", "a")
+				s.cmd(t, "HSET", "jobs", "j", string(record("j")))
+				s.cmd(t, "HSET", "trail", "j", tt.stands)
+				s.cmd(t, "HSET", "names", "j", "a")
+				s.cmd(t, "ZADD", tt.shelf, 5, "j")
+				done, _, err := w.Restore(t.Context(), 4, 1, []rdb.Held{{Claim: rdb.Claim{Queue: "a", Element: "4:j"},
+					ID: "j", Record: record("j"), Trail: []byte(tt.mine)}})
+				require.NoError(t, err)
+				if tt.others {
+					assert.Equal(t, rdb.Restored{Others: []string{"4:j"}}, done)
+					assert.True(t, s.exists(t, tt.shelf))
+					return
+				}
+				assert.Equal(t, rdb.Restored{Reclaimed: 1, Others: []string{}}, done)
+				assert.False(t, s.exists(t, tt.shelf))
+				assert.Equal(t, tt.mine, s.hash(t, "trail")["j"], "no attempt is forgotten")
+			})
+		})
+	}
 }

@@ -5,9 +5,12 @@
 -- A job that has its record may wait again, since Redis has lost that it was fetched: it is taken out of where it waits
 -- and claimed, so that it does not run twice. In a queue it is looked for from the front, where it was fetched. One
 -- that is not found there is claimed all the same: a fetch drops an id that is claimed. What is claimed by somebody
--- else stays so, and what has another record by now is another job.
+-- else stays so, and what has another record by now is another job. Nor is one taken that has failed, or was
+-- interrupted, more often than its worker knows: somebody else has run it meanwhile, and decided what becomes of it.
 --
--- Each call has a number of its own, so that one that was given up stores nothing that has ended since.
+-- Each call has a number, so that one that was given up stores nothing that has ended since. A call that was not
+-- answered is sent again under the same number: if it was executed before, nothing is stored, as a job without a claim
+-- has then ended since. That is looked at before the other keys, so a refusal says that it was not executed.
 --
 -- KEYS[1] worker:<id>:info, KEYS[2] workers, KEYS[3] jobs, KEYS[4] claimed, KEYS[5] trail, KEYS[6] unique,
 -- KEYS[7] limits, KEYS[8] names, KEYS[9] scheduled, KEYS[10] retry, KEYS[11] morgue, KEYS[12] stalled
@@ -25,16 +28,20 @@
 local info, workers, jobs, claimed, trail, unique, limits, names = unpack(KEYS, 1, 8)
 local worker, number, call, reach, count = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 
-local refusal = bad('HLEN', info) or bad('SCARD', workers) or bad('HLEN', jobs) or bad('HLEN', claimed)
-  or bad('HLEN', trail) or bad('HLEN', unique) or bad('HLEN', limits) or bad('HLEN', names)
-for i = 9, 12 do refusal = refusal or bad('ZCARD', KEYS[i]) end
-for i = 13, #KEYS, 3 do
-  refusal = refusal or bad('LLEN', KEYS[i]) or bad('SCARD', KEYS[i + 1]) or bad('LLEN', KEYS[i + 2])
-end
+local refusal = bad('HLEN', info) or bad('SCARD', workers) or bad('HLEN', claimed)
 if refusal then return refusal end
 if redis.call('SISMEMBER', workers, worker) == 0 then return { 'fenced' } end
 local last = redis.call('HMGET', info, 'n', 'restored')
-if tonumber(last[2] or 0) >= tonumber(call) then return { 'stale' } end
+local ahead = tonumber(last[2] or 0) - tonumber(call)
+if ahead > 0 then return { 'stale' } end
+if ahead < 0 then
+  refusal = bad('HLEN', jobs) or bad('HLEN', trail) or bad('HLEN', unique) or bad('HLEN', limits) or bad('HLEN', names)
+  for i = 9, 12 do refusal = refusal or bad('ZCARD', KEYS[i]) end
+  for i = 13, #KEYS, 3 do
+    refusal = refusal or bad('LLEN', KEYS[i]) or bad('SCARD', KEYS[i + 1]) or bad('LLEN', KEYS[i + 2])
+  end
+  if refusal then return refusal end
+end
 
 redis.call('HDEL', info, '')
 redis.call('HSET', info, 'n', ms(math.max(last[1] or 0, number)), 'restored', call)
@@ -47,22 +54,33 @@ local function take(id, queue)
   if redis.call('LPOS', queue, id, 'RANK', -1, 'MAXLEN', reach) then redis.call('LREM', queue, -1, id) end
 end
 
+-- tries is how often a job with that trail has come back from who ran it.
+local function tries(of)
+  return (of:match('"fails":(%d+)') or 0) + (of:match('"interruptions":(%d+)') or 0)
+end
+
+-- foreign tells whether a job that nobody has claimed is not the one that is held, or was run by somebody else since.
+local function foreign(id, known, record, news)
+  return known and (known ~= record or tries(redis.call('HGET', trail, id) or '') > tries(news))
+end
+
 local time, stored, again, mine, others = ms(now()), 0, 0, 0, {}
 for i = 6 + count, #ARGV, 8 do
   local at, id, element, n, record, news, digest, kind = 10 + 3 * ARGV[i], unpack(ARGV, i + 1, i + 7)
-  local name, claim, known = ARGV[5 + ARGV[i]], redis.call('HGET', claimed, id), redis.call('HGET', jobs, id)
+  local name, claim = ARGV[5 + ARGV[i]], redis.call('HGET', claimed, id)
+  local known = ahead < 0 and redis.call('HGET', jobs, id)
   if claim and claim:find(worker .. ' ' .. n .. ' ', 1, true) == 1 then
     mine = mine + 1
-  elseif claim or known and known ~= record then
+  elseif claim or foreign(id, known, record, news) then
     others[#others + 1] = element
-  else
+  elseif ahead < 0 then
     if known then
       take(id, KEYS[at + 2])
       again = again + 1
     else
-      if news ~= '' then redis.call('HSET', trail, id, news) end
       stored = stored + 1
     end
+    if news ~= '' then redis.call('HSET', trail, id, news) end
     redis.call('LPUSH', KEYS[at], element)
     local _, most = (redis.call('HGET', limits, name) or ''):match('^(%d) (%d+)')
     if most then redis.call('SADD', KEYS[at + 1], id) end

@@ -253,9 +253,21 @@ var fetchScripts = []mutant{
 	},
 	{
 		Name: "restore-overtaken", File: "lua/job/restore.lua",
-		Before: "if tonumber(last[2] or 0) >= tonumber(call) then return { 'stale' } end",
+		Before: "if ahead > 0 then return { 'stale' } end",
 		Breaks: "a restore that was given up stores nothing that has ended since",
 		Tests:  scripts("TestWhatRestoreMakesOfEachJob"),
+	},
+	{
+		Name: "restore-again", File: "lua/job/restore.lua",
+		Before: "local ahead = tonumber(last[2] or 0) - tonumber(call)", After: "local ahead = -1",
+		Breaks: "a restore that is sent again stores nothing that has ended since",
+		Tests:  scripts("TestARestoreThatIsSentAgainStoresNothingThatHasEnded"),
+	},
+	{
+		Name: "restore-run-since", File: "lua/job/restore.lua",
+		Before: " or tries(redis.call('HGET', trail, id) or '') > tries(news))", After: ")",
+		Breaks: "a job that somebody else has run since is left as that one left it",
+		Tests:  scripts("TestARestoreLeavesWhatSomebodyElseHasRunSince"),
 	},
 	{
 		Name: "restore-number", File: "lua/job/restore.lua",
@@ -265,13 +277,14 @@ var fetchScripts = []mutant{
 	},
 	{
 		Name: "restore-from-another", File: "lua/job/restore.lua",
-		Before: "elseif claim or known and known ~= record then", After: "elseif known and known ~= record then",
+		Before: "elseif claim or foreign(id, known, record, news) then",
+		After:  "elseif foreign(id, known, record, news) then",
 		Breaks: "a job that another worker has claimed meanwhile stays there",
 		Tests:  scripts("TestWhatRestoreMakesOfEachJob"),
 	},
 	{
 		Name: "restore-another", File: "lua/job/restore.lua",
-		Before: "elseif claim or known and known ~= record then", After: "elseif claim then",
+		Before: "elseif claim or foreign(id, known, record, news) then", After: "elseif claim then",
 		Breaks: "another job that was given the same id is not taken for it",
 		Tests:  scripts("TestWhatRestoreMakesOfEachJob"),
 	},
