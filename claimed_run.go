@@ -50,6 +50,8 @@ type run struct {
 	begun           atomic.Int64    // ns, when the handler was called; 0 before
 	long            longRun         // a log, a state, what it last told
 	unaccounted     atomic.Bool     // Redis has lost its data while it was held
+	unrestored      atomic.Bool     // Redis has forgotten it, and refuses to know it again
+	restored        atomic.Int64    // after which fall of Redis it was stored again: see rewound.Book.Falls
 	settled         atomic.Bool     // its outcome is decided: what the handler returns later does not count
 	cancelRequested atomic.Bool     // it is to end as cancelled: see requestCancel
 	decision        decision

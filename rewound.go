@@ -2,12 +2,10 @@ package work
 
 import (
 	"context"
-	"errors"
 
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/healthreport"
-	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/objects"
 )
 
@@ -62,11 +60,18 @@ func (w *worker) mend(c *session) error {
 		}
 	}
 	done, left, err := w.restore(c, runs)
-	if err != nil && (errors.Is(err, errNotRegistered) || !redisconn.Refused(err) || redisconn.ConcernsServer(err)) {
+	if err != nil && !refusedAlone(err) {
 		c.book.Mended(from, done.Stored+done.Known, done.Reclaimed, true, nil)
 		return err
 	}
-	c.rdb.Acknowledged(from) // only now: what it fetches from here on must not hide that it has lost what it held
+	// Only now: what it fetches from here on must not hide that it has lost what it held.
+	reached := from
+	for _, r := range runs {
+		if c.knownAgain(r) {
+			reached = max(reached, r.fetchNumber())
+		}
+	}
+	c.rdb.Acknowledged(reached)
 	err = excerpt.Join(err, w.referAgain(runs))
 	c.book.Mended(from, done.Stored+done.Known, done.Reclaimed, false, err)
 	if len(left) > 0 {

@@ -24,7 +24,10 @@ type session struct {
 	info      map[string]string // what it has told Redis of itself; of whoever registers it
 	ran       stopped.Counter
 	book      rewound.Book
-	restores  atomic.Int64 // how often something was stored again
+
+	restoring  sync.Mutex   // held while something is stored again
+	restores   atomic.Int64 // the number of the last call that did
+	unanswered *restoreCall // sent again before all others
 
 	number int64         // of the last fetch or survey; the fetcher's
 	shared *atomic.Int64 // numbers of all workers of the pool, so that they tell which fetch was earlier; may be nil

@@ -272,6 +272,10 @@ func (s *settler) splitFinished(b *batch, answer rdb.Settled) (over []*run) {
 			r.keepForWaiters(now)
 			continue
 		case !slices.Contains(answer.Gone, r.claim.Element):
+		case r.settlement.verdict == rdb.GoneForgotten && r.unrestored.Load():
+			s.park(r, errForgotten) // others must not wait for it
+			r.settlement.done = true
+			continue
 		case r.settlement.verdict == rdb.GoneForgotten:
 			s.forgotten = true
 			continue

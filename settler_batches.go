@@ -364,6 +364,8 @@ func (s *settler) noteGone(r *run) {
 func (s *settler) judge(r *run, verdict rdb.GoneClaim) rdb.GoneClaim {
 	doubtful := s.mayBeForgotten(r)
 	switch {
+	case doubtful && verdict == rdb.GoneCounted && r.unrestored.Load() && !s.worker.stopping():
+		return rdb.GoneForgotten // as Redis knows of that fetch again by others of its jobs
 	case doubtful && verdict == rdb.GoneUnknown && !r.settlement.sent && !s.worker.stopping():
 		return rdb.GoneForgotten
 	case verdict == rdb.GoneForgotten && !doubtful, verdict != rdb.GoneForgotten && !r.settlement.sent:

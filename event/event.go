@@ -69,7 +69,7 @@ type DataLost struct {
 	// numbers went back: a replica took over that lacked the last writes. Otherwise everything is gone.
 	Failover bool
 
-	Held      int // jobs that this worker holds
+	Held      int // jobs that this worker holds; ErrFenced ends those that somebody else has run since
 	Restored  int // how many of them were stored again; without Failover see WorkerOptions.RestoreRunning
 	Reclaimed int // how many of them stood in their queue again, and were claimed again: they do not run twice
 	Outcomes  int // acknowledged outcomes that Redis forgot: these jobs begin again

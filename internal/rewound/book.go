@@ -28,10 +28,12 @@ type Book struct {
 	unanswered []int64 // numbers, ascending
 	forgotten  int64   // the largest number that did not fit there
 
-	mend bool  // what it holds is to be stored again
-	from int64 // if it was fetched later than that
-	open bool  // there is a loss that nobody was told of
-	loss Loss
+	mend  bool  // what it holds is to be stored again
+	from  int64 // if it was fetched later than that
+	falls int64 // how often it fell back
+	moved bool  // some of it was, since Redis fell back last
+	open  bool  // there is a loss that nobody was told of
+	loss  Loss
 }
 
 // Ended notes that an outcome of a job that came with that fetch was acknowledged.
@@ -70,7 +72,7 @@ func (b *Book) Answered(number int64) bool {
 }
 
 // FellBack notes that Redis knows of fetches up to that number only: what was fetched later it has forgotten, with all
-// outcomes of that.
+// outcomes of that. Each answer says so until something is stored again: that is the same fall.
 func (b *Book) FellBack(known int64, held int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -80,10 +82,35 @@ func (b *Book) FellBack(known int64, held int) {
 			of.outcomes = 0
 		}
 	}
+	if b.moved || !b.mend || known < b.from {
+		b.falls++
+	}
+	b.moved = false
 	if !b.mend || known < b.from {
 		b.mend, b.from = true, known
 	}
 	b.begin(held)
+}
+
+// LostAll notes that Redis has lost all.
+func (b *Book) LostAll() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.falls++
+}
+
+// Falls is how often Redis fell back, or lost all.
+func (b *Book) Falls() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.falls
+}
+
+// Restored notes that Redis knows some of what is held again: if it falls back now, it does so once more.
+func (b *Book) Restored() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.moved = true
 }
 
 // Returned notes how many claims stood again of jobs that had ended, and were given back. It returns true where that is

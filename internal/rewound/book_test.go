@@ -73,3 +73,22 @@ func TestClaimsOfAFetchThatWasAnsweredWereForgotten(t *testing.T) {
 	assert.True(t, told)
 	assert.Equal(t, rewound.Loss{Held: 3, Outcomes: 3}, loss)
 }
+
+func TestAFallIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	var b rewound.Book
+	falls := func(known int64) int64 {
+		b.FellBack(known, 1)
+		return b.Falls()
+	}
+	assert.EqualValues(t, 1, falls(5))
+	assert.EqualValues(t, 1, falls(5), "each answer says so")
+	assert.EqualValues(t, 2, falls(4), "further back")
+	b.Restored()
+	assert.EqualValues(t, 3, falls(4), "what was stored again is forgotten")
+	assert.EqualValues(t, 3, falls(4))
+	b.Mended(4, 1, 0, false, nil)
+	assert.EqualValues(t, 4, falls(9))
+	b.LostAll()
+	assert.EqualValues(t, 5, b.Falls())
+}
