@@ -85,13 +85,6 @@ func (w *worker) returnEnded(c *session, runs []*run) error {
 // errOvertaken is met where Redis has seen a later call than the one that was sent.
 var errOvertaken = errors.New("a call that stores held jobs again was overtaken by a later one")
 
-// restoreCall is a call that stores held jobs again. Until it is answered it is sent again under its number: a new one
-// would store jobs again that have ended since the first was executed.
-type restoreCall struct {
-	number int64
-	runs   []*run
-}
-
 // restore makes Redis know held jobs again, in batches that one script may take. A batch that is refused for a reason
 // of its own is halved until the job is alone, whose queue is left out then. It returns what became of them, and those
 // that are still to be stored: what was left out, and with an error of the server all that it did not come to.

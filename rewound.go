@@ -6,6 +6,7 @@ import (
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/healthreport"
+	"github.com/265d0351/work/internal/rewound"
 	"github.com/265d0351/work/objects"
 )
 
@@ -13,8 +14,8 @@ import (
 // some moment before. What the worker remembers is not: it holds jobs that wait again, or that Redis has never heard
 // of, and has ended some that are claimed again. See docs/contributing/how-it-runs.md.
 
-// noteFellBack looks whether an answer has shown that Redis forgot calls of this worker. The fetcher mends that, with no
-// fetch under way, and asks about all names; what the pool has declared is declared again.
+// noteFellBack looks whether an answer has shown that Redis forgot calls of this worker. The fetcher mends that, with
+// no fetch under way, and asks about all names; what the pool has declared is declared again.
 func (w *worker) noteFellBack(c *session) {
 	known, is := c.rdb.FellBack()
 	if !is {
@@ -61,7 +62,7 @@ func (w *worker) mend(c *session) error {
 	}
 	done, left, err := w.restore(c, runs)
 	if err != nil && !refusedAlone(err) {
-		c.book.Mended(from, done.Stored+done.Known, done.Reclaimed, true, nil)
+		c.book.Mended(from, rewound.Mend{Restored: done.Stored + done.Known, Reclaimed: done.Reclaimed, Left: true})
 		return err
 	}
 	// Only now: what it fetches from here on must not hide that it has lost what it held.
@@ -73,7 +74,7 @@ func (w *worker) mend(c *session) error {
 	}
 	c.rdb.Acknowledged(reached)
 	err = excerpt.Join(err, w.referAgain(runs))
-	c.book.Mended(from, done.Stored+done.Known, done.Reclaimed, false, err)
+	c.book.Mended(from, rewound.Mend{Restored: done.Stored + done.Known, Reclaimed: done.Reclaimed, Err: err})
 	if len(left) > 0 {
 		health := &healthreport.Reporter{Component: "restorer", Emit: w.events.emit}
 		health.Report(err)

@@ -42,6 +42,13 @@ type session struct {
 	left    []string        // ids of those told that have ended, for the next heartbeat to remove
 }
 
+// restoreCall is a call that stores held jobs again. Until it is answered it is sent again under its number: a new one
+// would store jobs again that have ended since the first was executed.
+type restoreCall struct {
+	number int64
+	runs   []*run
+}
+
 func newSession(store *rdb.Store, parent context.Context) *session {
 	ctx, cancel := context.WithCancelCause(parent)
 	return &session{

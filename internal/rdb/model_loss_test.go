@@ -131,7 +131,8 @@ func (m *model) restore(worker string, number, call int64, jobs []rdb.Held) rest
 		case held && claim.worker == worker && claim.element == job.Element:
 			done.Known++
 			continue
-		case held || known != nil && (known.record != string(job.Record) || tries(known.trail) > tries(string(job.Trail))):
+		case held || known != nil &&
+			(known.record != string(job.Record) || tries(known.trail) > tries(string(job.Trail))):
 			done.Others = append(done.Others, job.Element)
 			continue
 		case again:

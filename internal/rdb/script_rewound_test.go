@@ -92,12 +92,14 @@ func TestWhatRestoreMakesOfEachJob(t *testing.T) {
 		}
 		jobs := []rdb.Held{held("1", "mine", record("mine")), held("4", "others", record("others")),
 			held("4", "waits", record("waits")), held("4", "begun", record("begun")), held("4", "due", record("due")),
-			held("4", "dead", record("dead")), held("4", "another", []byte("as it was")), held("5", "new", record("new"))}
+			held("4", "dead", record("dead")), held("4", "another", []byte("as it was")),
+			held("5", "new", record("new"))}
 		jobs[3].Lock, jobs[3].Kind = "d", rdb.FreedLock
 		done, state, err := w.Restore(t.Context(), 5, 2, jobs)
 		require.NoError(t, err)
 		assert.Equal(t, rdb.Registered, state)
-		assert.Equal(t, rdb.Restored{Stored: 1, Reclaimed: 4, Known: 1, Others: []string{"4:others", "4:another"}}, done)
+		others := []string{"4:others", "4:another"}
+		assert.Equal(t, rdb.Restored{Stored: 1, Reclaimed: 4, Known: 1, Others: others}, done)
 		assert.Equal(t, []string{"first", "last", "another"}, s.list(t, "queue:a"))
 		assert.Equal(t, []string{"1:mine", "4:waits", "4:begun", "4:due", "4:dead", "5:new"},
 			s.list(t, "worker:w1:inprocess:a"))
@@ -159,7 +161,8 @@ func TestARestoreLeavesWhatSomebodyElseHasRunSince(t *testing.T) {
 		"was interrupted since":        {"stalled", `{"fails":1}`, `{"fails":1,"interruptions":1}`, true},
 		"its last failure is lost too": {"scheduled", `{"fails":2}`, `{"fails":1}`, false},
 		"it has saved a state":         {"retry", `{"fails":9,"state":true}`, `{"fails":9}`, false},
-		"its error looks like one":     {"retry", `{"fails":1}`, `{"fails":1,"errors":[{"error":"\"fails\":7"}]}`, false},
+		"its error looks like one": {"retry", `{"fails":1}`,
+			`{"fails":1,"errors":[{"error":"\"fails\":7"}]}`, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -3,7 +3,10 @@
 // whose outcome was acknowledged. It knows no Redis; the worker tells it what it meets, and asks it what to do.
 package rewound
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // The bounds of a book. Of what is older it cannot tell any more that an outcome was forgotten.
 const (
@@ -63,12 +66,7 @@ func (b *Book) Unanswered(number int64) {
 func (b *Book) Answered(number int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, other := range b.unanswered {
-		if other == number {
-			return false
-		}
-	}
-	return number > b.forgotten
+	return number > b.forgotten && !slices.Contains(b.unanswered, number)
 }
 
 // FellBack notes that Redis knows of fetches up to that number only: what was fetched later it has forgotten, with all
@@ -139,14 +137,21 @@ func (b *Book) ToMend() (from int64, is bool) {
 	return b.from, b.mend
 }
 
-// Mended notes what came of it. With left some is still to be mended; then nothing is told yet.
-func (b *Book) Mended(from int64, restored, reclaimed int, left bool, err error) {
+// Mend is what came of mending.
+type Mend struct {
+	Restored, Reclaimed int
+	Left                bool // some is still to be mended, and nothing is told yet
+	Err                 error
+}
+
+// Mended notes what came of mending what was fetched later than that number.
+func (b *Book) Mended(from int64, mend Mend) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.loss.Restored += restored
-	b.loss.Reclaimed += reclaimed
-	b.loss.Err = err
-	if !left && from == b.from {
+	b.loss.Restored += mend.Restored
+	b.loss.Reclaimed += mend.Reclaimed
+	b.loss.Err = mend.Err
+	if !mend.Left && from == b.from {
 		b.mend = false
 	}
 }
