@@ -135,7 +135,7 @@ func TestTheFieldsOfTheLibraryAreDescribed(t *testing.T) {
 	d := describe(t, k.handler)
 	for name, row := range map[string]struct {
 		of   any
-		more []string // by its own MarshalJSON
+		more []string // by its own MarshalJSON, or by the API
 	}{
 		"Counts": {of: inspect.Counts{}}, "Queue": {of: inspect.QueueInfo{}},
 		"LimitInfo": {of: inspect.LimitInfo{}, more: []string{"problem"}},
@@ -146,7 +146,8 @@ func TestTheFieldsOfTheLibraryAreDescribed(t *testing.T) {
 		"ErrorGroup": {of: inspect.ErrorGroup{}}, "RunningJob": {of: inspect.RunningJob{}},
 		"Worker":       {of: inspect.WorkerInfo{}},
 		"HistoryPoint": {of: inspect.HistoryPoint{}}, "Histogram": {of: inspect.Histogram{}},
-		"Server":  {of: inspect.ServerInfo{}},
+		"Server":   {of: inspect.ServerInfo{}, more: []string{"topology"}},
+		"Topology": {of: inspect.Topology{}}, "NodeInfo": {of: inspect.NodeInfo{}},
 		"Finding": {of: doctor.Finding{}}, "Diagnosis": {of: doctor.Diagnosis{}},
 	} {
 		t.Run(name, func(t *testing.T) {
