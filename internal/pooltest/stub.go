@@ -64,7 +64,7 @@ func (d *StubDriver) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]r
 	case "GET": // the layout, which an enqueuer asks for before its first call
 		return []redisconn.Reply{{}}, nil
 	case "HMGET": // what is known of its lanes, when it was quiet for long
-		return []redisconn.Reply{{Value: []any{}}}, nil
+		return []redisconn.Reply{{Value: make([]any, len(calls[0].Args)-1)}}, nil
 	}
 	sent := ReadCall(calls[0])
 	d.mu.Lock()

@@ -102,7 +102,11 @@ func (s *Store) Lanes(ctx context.Context, lanes []string) ([]LaneState, error) 
 	if err != nil {
 		return nil, err
 	}
-	return readLanes("HMGET", value)
+	states, err := readLanes("HMGET", value)
+	if err == nil && len(states) != len(lanes) {
+		err = &redisconn.UnexpectedReplyError{Script: "HMGET", Reply: value}
+	}
+	return states, err
 }
 
 // Witness is a connection of one's own on which Redis is asked how many replicas have what it has executed. One
