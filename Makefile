@@ -6,7 +6,7 @@ DIR ?= .
 SERVERS ?= .cache/servers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race lint fmt tidy fuzz bench cover mutants long fault-long scale replicas races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long doctor-long due-long drivers-long servers drivers-bench pictures image release ci clean
+.PHONY: help demo test race lint fmt tidy fuzz bench cover mutants long fault-long scale scale-partitions partitions partitions-faults partitions-model replicas races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long doctor-long due-long drivers-long servers drivers-bench pictures image release ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,7 +46,7 @@ cover: ## write the coverage of all packages by all tests to cover.out
 mutants: ## break the scripts one line at a time: which test sees it? (about half an hour)
 	go run ./tools/mutants
 
-long: fault-long scale replicas races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long doctor-long due-long drivers-long ## every long form below (two to three hours; run it before a release)
+long: fault-long scale partitions partitions-faults replicas races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long doctor-long due-long drivers-long ## every long form below (two to three hours; run it before a release)
 
 fault-long: ## kill, stop, cut and fill for as long as docs/reliability.md says, and write its figures (about four minutes)
 	@mkdir -p .cache && rm -f .cache/faults.jsonl
@@ -55,11 +55,27 @@ fault-long: ## kill, stop, cut and fill for as long as docs/reliability.md says,
 
 scale: ## kill, cut off, add and remove servers under Sentinels and in a cluster, and write the figures into docs/scale.md (a quarter of an hour)
 	@mkdir -p .cache && rm -f .cache/scale.jsonl
-	WORK_REQUIRE_REDIS=1 WORK_SCALE_LONG=1 WORK_FAULT_FIGURES=$(CURDIR)/.cache/scale.jsonl go test -count=1 -timeout 60m -parallel 4 ./integration -run Scale
+	WORK_REQUIRE_REDIS=1 WORK_SCALE_LONG=1 WORK_FAULT_FIGURES=$(CURDIR)/.cache/scale.jsonl go test -count=1 -timeout 60m -parallel 4 ./integration -run Scale -skip 'Partition|Resize'
 	go run ./tools/faulttable .cache/scale.jsonl docs/scale.md scale scale
+	$(MAKE) scale-partitions
+
+scale-partitions: ## the part of it that is about a namespace of several partitions (seven minutes)
+	@mkdir -p .cache && rm -f .cache/scale-partitions.jsonl
+	WORK_REQUIRE_REDIS=1 WORK_SCALE_LONG=1 WORK_FAULT_FIGURES=$(CURDIR)/.cache/scale-partitions.jsonl go test -count=1 -timeout 60m -parallel 2 ./integration -run 'TestScalePartition|TestScaleResize'
+	go run ./tools/faulttable .cache/scale-partitions.jsonl docs/scale.md scale-partitions scale-partitions
+
+partitions: ## what 1 to 16 partitions cost on one server and on a server each, and the rate of 1, 2 and 4 primaries, into docs/scale.md (a quarter of an hour)
+	WORK_PARTITIONS_LONG=1 WORK_PARTITIONS_FIGURES=$(CURDIR)/docs/scale.md WORK_REQUIRE_REDIS=1 go test -count=1 -v -timeout 60m -run 'TestWhatPartitionsCost|TestRateGrowsWithPrimaries' ./integration
 
 replicas: ## jobs per second with and without WaitReplicas, a replica 100 ms behind, into docs/scale.md (two minutes)
 	WORK_REPLICAS_LONG=1 WORK_REPLICAS_FIGURES=$(CURDIR)/docs/scale.md WORK_REQUIRE_REDIS=1 go test -count=1 -v -timeout 30m -run TestWhatWaitReplicasCosts ./integration
+
+partitions-model: ## programs, workers and dying movers on partitions that come and go, against a ledger: 300 runs (ten minutes)
+	WORK_PARTITION_MODEL=300 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 60m -run TestModelOfPartitions ./internal/resize
+
+partitions-faults: ## all faults on a namespace of four partitions, on one server and on a cluster (ten minutes)
+	WORK_FAULT_PARTITIONS=4 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 60m -run 'TestFault' ./integration
+	WORK_FAULT_PARTITIONS=4 WORK_FAULT_DRIVER=cluster WORK_TEST_CLUSTER=1 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 60m -run 'TestFault' ./integration
 
 drivers-long: ## all tests of internal/rdb and all faults with a client of go-redis, of one server and of a cluster (ten minutes)
 	WORK_DRIVERS_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 60m -run TestRdbOnGoRedisLong ./goredis

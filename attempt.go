@@ -143,7 +143,7 @@ func (r *run) log() *joblog.Log {
 // gatherObjects puts the arguments that are objects into the job's Args, where null stands for them. What the program
 // refers to by a [objects.Ref] its handler reads when it wants to.
 func (r *run) gatherObjects() error {
-	get := func(hash objects.Hash) ([]byte, error) { return r.worker.engine.objects.cache.Get(r.ctx, hash) }
+	get := func(hash objects.Hash) ([]byte, error) { return r.worker.site.objects.cache.Get(r.ctx, hash) }
 	whole, missing := jobargs.Gather(r.record.Args, r.record.Objects, get)
 	if missing != nil {
 		return r.decideObjectFailure(&ObjectError{Argument: missing.Position + 1, Hash: missing.Hash, Err: missing.Err,
@@ -158,7 +158,7 @@ func (r *run) objects() objects.Source {
 	if len(r.record.Objects) == 0 {
 		return nil
 	}
-	return r.worker.engine.objects.cache
+	return r.worker.site.objects.cache
 }
 
 // decideObjectFailure decides whether the attempt has failed. What is wrong on the way to Redis is not the job's
@@ -179,7 +179,7 @@ type keptResult struct {
 
 // keepResult encodes a result and stores a large one as an object, to which the job then refers.
 func (r *run) keepResult(result any) (keptResult, error) {
-	o, most := r.worker.engine.objects, maxResultBytes
+	o, most := r.worker.site.objects, maxResultBytes
 	if o.large < objects.MaxSize {
 		most = objects.MaxSize
 	}

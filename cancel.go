@@ -82,7 +82,7 @@ func (e *Enqueuer) Cancel(ctx context.Context, ids ...string) ([]CancelResult, e
 		return nil, err
 	}
 	defer e.core.intake.Leave()
-	return cancelJobs(ctx, e.core.store, ids)
+	return e.core.cancel(ctx, ids)
 }
 
 // cancelJobs cancels jobs, as many to a script as it takes. There is a result for each id, also with an error.

@@ -72,6 +72,7 @@ type run struct {
 type settlement struct {
 	done       bool          // Redis has acknowledged the outcome
 	sent       bool          // an earlier send of it was not answered
+	turn       int64         // of the book, when it was sent last
 	lostClaim  bool          // the job was taken from this worker, so the outcome did not count, as far as is known
 	maxPerCall int           // how many outcomes may share its call; 0 is as many as fit
 	verdict    rdb.GoneClaim // on the claim, once that is gone

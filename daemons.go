@@ -34,18 +34,19 @@ type daemons struct {
 // newDaemons makes those of a pool, for its first worker, and starts nothing. All are loops of that worker, watched by
 // its signs of life.
 func newDaemons(w *worker) *daemons {
-	env := maintain.Env{Store: w.store, Emit: w.emitMaintenance, Now: w.clock.Now, Heartbeat: liveness.Interval}
+	env := maintain.Env{Store: w.store, Emit: w.emitMaintenance, Now: w.clock.Now, Heartbeat: liveness.Interval,
+		Homes: homes{w.site, w.host}}
 	pace := maintain.NewPace(w.engine.times.DueRest)
 	d := &daemons{
 		worker:    w,
 		scheduler: maintain.NewDueMover(env, "scheduler", rdb.ShelfScheduled, pace),
 		retrier:   maintain.NewDueMover(env, "retrier", rdb.ShelfRetry, pace),
-		periodic:  maintain.NewPeriodicEnqueuer(env, w.engine.declared, schedule.Job.Record),
+		periodic:  maintain.NewPeriodicEnqueuer(env, w.site.declared, schedule.Job.Record),
 		reaper:    newDeadPoolReaper(w),
 	}
 	janitor := maintain.NewJanitor(env, maintain.JanitorOptions{
 		Leased: d.leased.Load, Interval: w.engine.times.Tidy, MorgueLimit: w.engine.options.MorgueLimit,
-		MorgueRetention: w.engine.options.MorgueRetention, Objects: w.engine.objects.collector,
+		MorgueRetention: w.engine.options.MorgueRetention, Objects: w.site.objects.collector,
 	})
 	d.loops = []*lifecycle.Loop{
 		w.loop("scheduler", d.scheduler.Run),
@@ -54,6 +55,7 @@ func newDaemons(w *worker) *daemons {
 		w.loop("subscriber", d.listen),
 		w.loop("reaper", d.reaper.run),
 		w.loop("janitor", janitor.Run),
+		w.loop("mover", d.finishMoves),
 	}
 	return d
 }
@@ -92,7 +94,7 @@ func (d *daemons) answer(ctx context.Context, token string) {
 	if d.answering.CompareAndSwap(false, true) {
 		d.answers.Go(func() {
 			defer d.answering.Store(false)
-			d.worker.host.answerHeld(ctx, token)
+			d.worker.host.answerHeld(ctx, d.worker.site.partition, token)
 		})
 	}
 }
@@ -161,7 +163,13 @@ func (d *daemons) listen(ctx context.Context) {
 	}
 	var failures backoff.Failures
 	for {
-		ready := func() { failures = 0; health.Report(nil); look(); d.periodic.Hint(); d.worker.host.hintCancel() }
+		ready := func() {
+			failures = 0
+			health.Report(nil)
+			look()
+			d.periodic.Hint()
+			d.worker.host.hintCancel(d.worker.site.partition)
+		}
 		err := d.worker.driver.Subscribe(ctx, d.worker.store.Control(), ready, func(message []byte) {
 			if id, is := rdb.CommandedWorker(message); is {
 				d.worker.host.beatAtOnce(id)
@@ -175,7 +183,7 @@ func (d *daemons) listen(ctx context.Context) {
 			case rdb.ScheduleHint:
 				d.periodic.Hint()
 			case rdb.CancelHint:
-				d.worker.host.hintCancel()
+				d.worker.host.hintCancel(d.worker.site.partition)
 			default:
 				look()
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/span"
@@ -104,13 +105,15 @@ func (p *WorkerPool) serves(name string) bool {
 // dueQueues are the queues whose jobs are due on a shelf, as far as the first page of it tells.
 func (p *WorkerPool) dueQueues(ctx context.Context) map[string]bool {
 	queues := map[string]bool{}
-	for _, shelf := range []rdb.Shelf{rdb.ShelfScheduled, rdb.ShelfRetry} {
-		due, err := p.store.Due(ctx, shelf, rdb.DueCall{})
-		if err != nil {
-			continue // what is known is told
-		}
-		for _, waiting := range due.Page {
-			queues[waiting.Queue] = true
+	for _, store := range p.stores() {
+		for _, shelf := range []rdb.Shelf{rdb.ShelfScheduled, rdb.ShelfRetry} {
+			due, err := store.Due(ctx, shelf, rdb.DueCall{})
+			if err != nil {
+				continue // what is known is told
+			}
+			for _, waiting := range due.Page {
+				queues[waiting.Queue] = true
+			}
 		}
 	}
 	return queues
@@ -126,23 +129,52 @@ type busyQueue struct {
 	problem          error // what is wrong with its key
 }
 
-// busyQueues reads the queues that this pool serves now, by name.
+// busyQueues reads the queues that this pool serves now, by name, over all partitions.
 func (p *WorkerPool) busyQueues(ctx context.Context) ([]busyQueue, error) {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(p.registered)),
 		func(name string) bool { return !p.serves(name) })
-	tips, err := p.store.QueueHeads(ctx, names)
+	all := make([]busyQueue, len(names))
+	for at, store := range p.stores() {
+		some, err := busyQueuesOf(ctx, store, names)
+		if err != nil {
+			return nil, err
+		}
+		for i, q := range some {
+			if at > 0 {
+				q.add(all[i])
+			}
+			all[i] = q
+		}
+	}
+	return all, nil
+}
+
+// add adds what is known of the queue in another partition.
+func (q *busyQueue) add(other busyQueue) {
+	q.waiting, q.running, q.paused = q.waiting+other.waiting, q.running+other.running, q.paused || other.paused
+	q.workers = max(q.workers, other.workers)
+	if other.limit != (rdb.Limit{}) {
+		q.limit = other.limit // in the one partition where its jobs are
+	}
+	if other.problem != nil {
+		q.problem = other.problem
+	}
+}
+
+func busyQueuesOf(ctx context.Context, store *rdb.Store, names []string) ([]busyQueue, error) {
+	tips, err := store.QueueHeads(ctx, names)
 	if err != nil {
 		return nil, err
 	}
-	running, err := p.store.ClaimsByQueue(ctx)
+	running, err := store.ClaimsByQueue(ctx)
 	if err != nil {
 		return nil, err
 	}
-	workers, err := p.store.Serving(ctx)
+	workers, err := store.Serving(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rules, err := p.store.Rules(ctx)
+	rules, err := store.Rules(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -203,26 +235,61 @@ func (p *WorkerPool) hasJobsLeft(ctx context.Context) (bool, error) {
 }
 
 func (p *WorkerPool) hasWork(ctx context.Context) (bool, error) {
+	for i, store := range p.stores() {
+		if busy, err := p.hasWorkIn(ctx, store); busy || err != nil {
+			return busy, p.inPartition(i, err)
+		}
+	}
+	return false, nil
+}
+
+func (p *WorkerPool) hasWorkIn(ctx context.Context, store *rdb.Store) (bool, error) {
 	for _, shelf := range []rdb.Shelf{rdb.ShelfScheduled, rdb.ShelfRetry} {
-		if _, found, err := p.firstDue(ctx, shelf, 0, p.serves); found || err != nil {
+		if _, found, err := firstDue(ctx, store, dueJobs{shelf: shelf, serves: p.serves}); found || err != nil {
 			return found, err
 		}
 	}
-	n, err := p.store.Load(ctx, p.servedNames())
-	return n > 0, err
+	n, err := store.Load(ctx, p.servedNames())
+	if err != nil || n > 0 || p.directory.Map().Single() {
+		return n > 0, err
+	}
+	there, err := store.Remaining(ctx) // what is on its way to another partition stands in no queue, of whatever name
+	return there.Frozen > 0, err
 }
 
-// firstDue is when the first job of a shelf is due that is in one of those queues, past the jobs of all others. None is
-// found where none is due within that time from now.
-func (p *WorkerPool) firstDue(ctx context.Context, shelf rdb.Shelf, ahead time.Duration,
-	serves func(name string) bool) (at time.Time, found bool, err error) {
+// stores are those of the partitions in which the pool works, or is about to, by their numbers.
+func (p *WorkerPool) stores() map[int]*rdb.Store {
+	stores := map[int]*rdb.Store{}
+	for _, i := range p.directory.Map().Served() {
+		stores[i] = p.directory.Store(i)
+	}
+	return stores
+}
+
+// inPartition says where an error comes from, if the namespace is divided.
+func (p *WorkerPool) inPartition(i int, err error) error {
+	if err == nil || p.directory.Map().Single() {
+		return err
+	}
+	return &partition.Error{Partition: i, Err: err}
+}
+
+// dueJobs are those of a shelf that are due within a time from now, in queues that the pool serves.
+type dueJobs struct {
+	shelf  rdb.Shelf
+	ahead  time.Duration
+	serves func(name string) bool
+}
+
+// firstDue is when the first of these jobs is due, past the jobs of all other queues.
+func firstDue(ctx context.Context, store *rdb.Store, jobs dueJobs) (at time.Time, found bool, err error) {
 	for skip := 0; ; {
-		due, err := p.store.Due(ctx, shelf, rdb.DueCall{Skip: skip, Ahead: ahead})
+		due, err := store.Due(ctx, jobs.shelf, rdb.DueCall{Skip: skip, Ahead: jobs.ahead})
 		if err != nil || len(due.Page) == 0 {
 			return time.Time{}, false, err
 		}
 		for _, waiting := range due.Page {
-			if serves(waiting.Queue) {
+			if jobs.serves(waiting.Queue) {
 				return waiting.Due, true, nil
 			}
 		}
@@ -246,13 +313,15 @@ func (p *WorkerPool) NextDue(ctx context.Context) (time.Time, error) {
 		return time.Time{}, ErrNotStarted
 	}
 	var first time.Time
-	for _, shelf := range []rdb.Shelf{rdb.ShelfScheduled, rdb.ShelfRetry} {
-		next, _, err := p.firstDue(ctx, shelf, span.Longest, p.serves)
-		if err != nil {
-			return time.Time{}, fmt.Errorf("cannot tell when the next job is due: %w", err)
-		}
-		if first.IsZero() || !next.IsZero() && next.Before(first) {
-			first = next
+	for i, store := range p.stores() {
+		for _, shelf := range []rdb.Shelf{rdb.ShelfScheduled, rdb.ShelfRetry} {
+			next, _, err := firstDue(ctx, store, dueJobs{shelf: shelf, ahead: span.Longest, serves: p.serves})
+			if err != nil {
+				return time.Time{}, fmt.Errorf("cannot tell when the next job is due: %w", p.inPartition(i, err))
+			}
+			if first.IsZero() || !next.IsZero() && next.Before(first) {
+				first = next
+			}
 		}
 	}
 	return first, nil

@@ -3,23 +3,24 @@ package work
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
-	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/crash"
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/handler"
 	"github.com/265d0351/work/internal/ids"
 	"github.com/265d0351/work/internal/inside"
-	"github.com/265d0351/work/internal/limit"
 	"github.com/265d0351/work/internal/liveness"
 	"github.com/265d0351/work/internal/maintain"
+	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/questions"
 	"github.com/265d0351/work/internal/rdb"
-	"github.com/265d0351/work/internal/redisclock"
 	"github.com/265d0351/work/internal/redisconn"
-	"github.com/265d0351/work/internal/requeue"
-	"github.com/265d0351/work/internal/schedule"
+	"github.com/265d0351/work/internal/resize"
 	"github.com/265d0351/work/internal/subscription"
 )
 
@@ -34,23 +35,18 @@ type engine struct {
 	incarnation string // by which others see which workers are of one pool
 	belongs     string // the service, from the start on
 
-	driver  redisconn.Driver
-	store   *rdb.Store
-	objects *poolObjects
-	events  *stream
-	clock   *redisclock.Clock
+	driver    redisconn.Driver
+	directory *partition.Directory // of the namespace
+	home      *site                // partition 0, which every namespace has
+	events    *stream
 
 	served     map[string]*registration // at the start; what is served now is in serving
 	serving    subscription.Served
 	quarantine crash.Quarantine[Job] // of jobs that workers have died with
 	rhythm     liveness.Rhythm
-	numbers    atomic.Int64   // of fetches
-	requeued   *requeue.Order // what was given back
-	undeclared atomic.Bool    // Redis may have forgotten the limits
-	missing    atomic.Bool    // some of them may have gone with their queues
-	ordered    atomic.Bool    // an operator has the pool stop
-	idled      atomic.Bool    // the pool stops since it had nothing to do
-	delivered  atomic.Int64   // jobs that fetches have brought
+	ordered    atomic.Bool  // an operator has the pool stop
+	idled      atomic.Bool  // the pool stops since it had nothing to do
+	delivered  atomic.Int64 // jobs that fetches have brought
 
 	times inside.Times
 	fleet int // so many workers are a large fleet: see heartbeater.maySkip
@@ -69,8 +65,7 @@ const deathHookTime = 5 * time.Second
 // set fills what does not depend on Redis.
 func (e *engine) set(options WorkerOptions) {
 	e.options, e.registered, e.incarnation = options, map[string]*registration{}, ids.Random(8)
-	e.requeued = requeue.NewOrder(options.ShutdownTimeout)
-	e.events, e.clock = newStream(options.Logger, options.Observers), &redisclock.Clock{}
+	e.events, e.home = newStream(options.Logger, options.Observers), newSite(e, 0)
 	e.times, e.fleet = usual, fleetOf
 }
 
@@ -80,13 +75,14 @@ const fleetOf = 1_000
 // host is the pool, as far as its workers ask it for something.
 type host interface {
 	Enqueuer() *Enqueuer
-	hintCancel()              // look whether jobs are to be cancelled
+	hintCancel(partition int) // look whether jobs are to be cancelled
 	beatAtOnce(worker string) // that one is wanted
-	answerHeld(ctx context.Context, token string)
+	answerHeld(ctx context.Context, partition int, token string)
 	wakeFetchers()
-	stopByOrder()   // somebody wants the pool to stop
-	hurryStop()     // the stop under way waits for no handler
-	requestWorker() // all of this worker's processors are busy
+	stopByOrder()        // somebody wants the pool to stop
+	hurryStop()          // the stop under way waits for no handler
+	requestWorker()      // all of this worker's processors are busy
+	mapIs(version int64) // of the map of the partitions, as some Redis has it: a newer one, or one that it has lost
 }
 
 // registration is a job name with what runs it. It is made by WorkerPool.Job and filled by the start; afterwards only
@@ -102,65 +98,35 @@ type registration struct {
 	withdrawn *atomic.Bool        // it is not served: nothing of it begins; nil before the start
 }
 
-// declareLimits makes the limits in Redis those that the code declares, of all that is served or was at the start.
-func (e *engine) declareLimits(ctx context.Context) error {
-	var names []string
-	for name, registration := range e.registered {
-		if e.served[name] != nil || !registration.withdrawn.Load() {
-			names = append(names, name)
-		}
-	}
-	return e.declareLimitsOf(ctx, names)
-}
-
-// declareLimitsOf declares the limits of some names. An event tells where another service has declared another limit.
-func (e *engine) declareLimitsOf(ctx context.Context, names []string) error {
-	return e.declaration().Declare(ctx, names)
-}
-
-func (e *engine) declaration() *limit.Declaration {
-	return &limit.Declaration{
-		Store: e.store, Service: e.service(),
-		Limit: func(name string) rdb.Limit { return limit.Spec(e.registered[name].options.Limit).Stored() },
-		Replaced: func(name string, now, before rdb.Rule) {
-			e.events.emit(event.LimitChanged{Name: name, Limit: Limit(limit.SpecOf(now.Code)).String(),
-				Service: now.Service,
-				Former:  Limit(limit.SpecOf(before.Code)).String(), FormerService: before.Service})
-		},
-	}
-}
-
-// declareMissing declares limits of which nothing is known any more, after a worker was taken for dead: whoever
-// destroyed a queue meanwhile has removed the limit with it. Others stay: a newer program may have declared them. What
-// fails is tried again with the next heartbeat.
-func (e *engine) declareMissing(ctx context.Context) error {
-	var names []string
-	for name, registration := range e.registered {
-		if registration.options.Limit != (Limit{}) && !registration.withdrawn.Load() {
-			names = append(names, name)
-		}
-	}
-	d := e.declaration()
-	d.Missing = true
-	err := d.Declare(ctx, names)
-	e.missing.Store(err != nil)
-	return err
-}
-
-// declareAgain declares the limits once more after Redis has lost its data.
-func (e *engine) declareAgain(ctx context.Context) error {
-	if e.missing.Load() {
-		if err := e.declareMissing(ctx); err != nil {
+// byMap does what Redis refuses who goes by an older map of the partitions than it knows, again by the newest one.
+func (e *engine) byMap(ctx context.Context, do func() error) error {
+	for pause := shortestRoutePause; ; pause = min(2*pause, longestRoutePause) {
+		err := do()
+		var route *rdb.RouteError
+		if !errors.As(err, &route) || e.directory.Refresh(ctx) != nil || !backoff.Pause(ctx, pause) {
 			return err
 		}
 	}
-	if !e.undeclared.Load() {
-		return nil
+}
+
+// The pauses of who has to go by a newer map.
+const (
+	shortestRoutePause = 5 * time.Millisecond
+	longestRoutePause  = 100 * time.Millisecond
+)
+
+// bindLimited sees to it that the jobs of each of these names that has a limit live in one partition: only there it
+// holds. Nothing is to be done where the namespace is not divided, or that is so already.
+func (e *engine) bindLimited(ctx context.Context, names []string) error {
+	for _, name := range names {
+		m := e.directory.Map()
+		if m.Single() || e.registered[name].options.Limit == (Limit{}) || slices.Contains(m.Bound, name) {
+			continue
+		}
+		if err := resize.Bind(ctx, e.directory, name); err != nil {
+			return fmt.Errorf("the limit of job %s cannot be declared: %w", excerpt.Brief(name), err)
+		}
 	}
-	if err := e.declareLimits(ctx); err != nil {
-		return err
-	}
-	e.undeclared.Store(false)
 	return nil
 }
 
@@ -183,15 +149,6 @@ func (e *engine) quotaOf(name string) *subscription.Quota {
 		return registration.quota
 	}
 	return nil
-}
-
-// declared are the schedules of the pool, with what is done about them in Redis.
-func (e *engine) declared() *schedule.Declared {
-	d := &schedule.Declared{Store: e.store, Service: e.service(), Emit: e.events.emit}
-	for _, one := range e.periodics {
-		d.Schedules = append(d.Schedules, schedule.Declaration{Schedule: one.Schedule, Called: one.called()})
-	}
-	return d
 }
 
 // service is the one that this pool belongs to: the one it was given, or one that is made of the names that it serves.

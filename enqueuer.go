@@ -12,10 +12,10 @@ import (
 	"github.com/265d0351/work/internal/intake"
 	"github.com/265d0351/work/internal/jobargs"
 	"github.com/265d0351/work/internal/jobnames"
+	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisclock"
 	"github.com/265d0351/work/internal/redisconn"
-	"github.com/265d0351/work/internal/replicas"
 	"github.com/265d0351/work/internal/waiting"
 	"github.com/265d0351/work/objects"
 )
@@ -43,7 +43,9 @@ type Enqueuer struct {
 
 // enqueuerCore is what an Enqueuer and those derived from it share.
 type enqueuerCore struct {
-	store   *rdb.Store
+	parts   *partition.Directory
+	places  *places
+	store   *rdb.Store // of partition 0
 	intake  *intake.Intake
 	clock   *redisclock.Clock
 	limits  jobargs.Limits
@@ -51,7 +53,7 @@ type enqueuerCore struct {
 	names   *jobnames.Rule                       // which are accepted; nil: any
 	check   func(name string, args []byte) error // may be nil
 	unique  func(name string) *UniqueOptions     // of the job's own options; may be nil
-	waiters *waiting.Waiters
+	waiters *waiting.Group
 	readers readers
 
 	middlewares []EnqueueMiddleware // outermost first
@@ -72,27 +74,33 @@ func NewEnqueuer(dsn string, opts ...EnqueuerOption) (*Enqueuer, error) {
 	if err != nil {
 		return nil, err
 	}
-	enq := newEnqueuer(rdb.NewStore(driver, settings.namespace).Guarded(), settings)
+	enq := newEnqueuer(partition.NewDirectory(driver, settings.namespace), settings)
 	if owned {
 		enq.core.toClose = driver
 	}
 	return enq, nil
 }
 
-// newEnqueuer makes an Enqueuer on a store that its Close leaves open. What of the settings is zero has its default. A
+// newEnqueuer makes an Enqueuer on stores that its Close leaves open. What of the settings is zero has its default. A
 // home of objects that cannot be is told by each enqueue.
-func newEnqueuer(store *rdb.Store, settings enqueuerSettings) *Enqueuer {
-	contents, err := objects.New(store, objects.Options{Home: settings.home})
+func newEnqueuer(parts *partition.Directory, settings enqueuerSettings) *Enqueuer {
+	places := newPlaces(parts, settings.home)
+	store := places.store(0)
+	contents, err := places.contents(0)
 	clock := &redisclock.Clock{}
 	closed, tell := cmp.Or(settings.closed, ErrClosed), settings.teller()
 	enq := &Enqueuer{core: &enqueuerCore{
-		store: store, clock: clock, objects: contents, limits: jobargs.NewLimits(settings.maxArgs, settings.largeArgs),
-		check: settings.check, unique: settings.unique, middlewares: settings.middlewares,
-		waiters: waiting.New(store, closed, recovered),
+		parts: parts, places: places, store: store, clock: clock, objects: contents,
+		limits: jobargs.NewLimits(settings.maxArgs, settings.largeArgs),
+		check:  settings.check, unique: settings.unique, middlewares: settings.middlewares,
+		waiters: waiting.NewGroup(parts, closed, recovered),
 		intake: intake.New(intake.Config{
-			Store: store, Clock: clock, Timeout: cmp.Or(settings.timeout, defaultEnqueueTimeout),
-			Uploads: jobargs.NewUploads(contents), Closed: closed, Steps: repeatable,
-			Witness: replicas.Of(store), Lost: func(loss intake.Loss) { tell(dataLost(loss)) },
+			Site: places.site(0), Directory: parts, Others: places.site,
+			Clock: clock, Timeout: cmp.Or(settings.timeout, defaultEnqueueTimeout), Closed: closed, Steps: repeatable,
+			Fetch: func(ctx context.Context, hash string) ([]byte, error) {
+				return contents.Get(ctx, objects.Hash(hash))
+			},
+			Lost: func(loss intake.Loss) { tell(dataLost(loss)) },
 		}),
 	}}
 	enq.settings.err = err
@@ -177,7 +185,8 @@ func (e *Enqueuer) store(ctx context.Context, entry Entry) (Receipt, error) {
 // EnqueueMany stores many jobs, in calls of at most 500 jobs and 1 MiB. All entries are checked first: if one is
 // invalid, none is stored. Entries of one name come into their queue in the order given. With the first part that
 // Redis does not take, it ends. There is one Receipt per entry, also with an error: then those of the entries that are
-// not stored are zero.
+// not stored are zero. Where the namespace has several partitions that is so for the entries of each of them: those
+// that are bound to one that is away are not stored, the others are, and the order of a name holds in each partition.
 func (e *Enqueuer) EnqueueMany(ctx context.Context, entries []Entry) ([]Receipt, error) {
 	if e.around == nil || len(entries) == 0 {
 		return e.storeMany(ctx, entries)
@@ -241,16 +250,49 @@ func (e *Enqueuer) Close() error {
 // first enqueue goes by the clock of this machine where it has to name a time (see [ExpireIn]). It may be called
 // concurrently.
 func (e *Enqueuer) SyncClock(ctx context.Context) error {
-	err := e.core.intake.Ask(ctx, func(ctx context.Context) error {
-		sent := e.core.clock.Local()
-		at, err := e.core.store.Time(ctx)
-		if err == nil {
-			e.core.clock.Learn(at.Truncate(time.Millisecond), sent, e.core.clock.Local())
-		}
-		return err
-	})
+	err := e.core.intake.Ask(ctx, e.core.syncClock)
 	if err != nil {
-		return fmt.Errorf("the clock of Redis cannot be read: %w", err)
+		return asPartition(fmt.Errorf("the clock of Redis cannot be read: %w", err))
 	}
 	return nil
+}
+
+// syncClock asks the first partition that answers.
+func (c *enqueuerCore) syncClock(ctx context.Context) error {
+	asked := c.parts.Map().Served()
+	var failed []error
+	for _, at := range asked {
+		err := c.syncClockWith(ctx, at, len(asked) > 1)
+		if err == nil {
+			return nil
+		}
+		failed = append(failed, err)
+	}
+	if c.parts.Discover(ctx) {
+		return c.syncClock(ctx)
+	}
+	if len(failed) == 1 {
+		return failed[0]
+	}
+	return excerpt.Join(failed...)
+}
+
+// oneOfSeveral is how long a partition may take where another one could answer as well.
+const oneOfSeveral = time.Second
+
+func (c *enqueuerCore) syncClockWith(ctx context.Context, number int, several bool) error {
+	if several {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, oneOfSeveral)
+		defer cancel()
+	}
+	sent := c.clock.Local()
+	at, err := c.places.store(number).Time(ctx)
+	switch {
+	case err == nil:
+		c.clock.Learn(at.Truncate(time.Millisecond), sent, c.clock.Local())
+	case several:
+		err = &partition.Error{Partition: number, Err: err}
+	}
+	return err
 }

@@ -104,7 +104,7 @@ func ServedNames() EnqueuerOption {
 func (s *enqueuerSettings) rule(core *enqueuerCore) *jobnames.Rule {
 	switch {
 	case s.servedNames:
-		return jobnames.OfEnqueuer(s.names, jobnames.NewServed(core.store, core.intake.Ask))
+		return jobnames.OfEnqueuer(s.names, jobnames.NewServed(servedAnywhere{core}, core.intake.Ask))
 	case s.named:
 		return jobnames.OfEnqueuer(s.names, nil)
 	}

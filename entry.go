@@ -69,11 +69,7 @@ func (e *Enqueuer) prepare(entry *Entry) (p intake.Job, err error) {
 	if err := placeJob(&p.NewJob, entry, settings.front, now); err != nil {
 		return intake.Job{}, err
 	}
-	p.Replicas, p.Wait = settings.replicas, settings.replicaWait
-	p.Queue, p.ID, p.Chosen = entry.Name, settings.id, settings.chosen
-	if !settings.chosen {
-		p.ID = ids.Job(now)
-	}
+	settings.name(&p, entry.Name, now)
 	options := e.uniqueOf(entry, settings.unique)
 	args, apart, err := options.limits(e.core.limits).Encode(nil, entry.Name, entry.Args)
 	if err != nil {
@@ -90,7 +86,7 @@ func (e *Enqueuer) prepare(entry *Entry) (p intake.Job, err error) {
 		Retries: settings.retries, Timeout: span.Millis(settings.timeout), Retention: span.Millis(settings.retention),
 		Meta: settings.meta,
 	}
-	r.Completion = settings.completion
+	r.Completion, r.Given = settings.completion, settings.chosen
 	if apart != nil {
 		p.Contents, p.Objects, r.Objects = apart.Contents, apart.Hashes, apart.At
 	}
@@ -103,13 +99,34 @@ func (e *Enqueuer) prepare(entry *Entry) (p intake.Job, err error) {
 	if err := settings.extend(&r); err != nil {
 		return intake.Job{}, err
 	}
+	p.Turn = settings.turn
 	if options != nil {
 		if err := options.makeUnique(&p, &r, apart); err != nil {
 			return intake.Job{}, err
 		}
 	}
+	if err := e.core.holdable(&p); err != nil {
+		return intake.Job{}, err
+	}
 	p.Record = r.Append(make([]byte, 0, len(r.ID)+len(r.Name)+len(args)+64))
 	return p, nil
+}
+
+// name gives a job its name and its id, and says how many replicas it waits for.
+func (s *jobSettings) name(p *intake.Job, queue string, now time.Time) {
+	p.Replicas, p.Wait = s.replicas, s.replicaWait
+	p.Queue, p.ID, p.Chosen = queue, s.id, s.chosen
+	if !s.chosen {
+		p.ID = ids.Job(now)
+	}
+}
+
+// holdable refuses a job that is bound by two things which may be in different partitions.
+func (c *enqueuerCore) holdable(job *intake.Job) error {
+	if !job.Request || c.parts == nil {
+		return nil
+	}
+	return asInvalid(intake.Unholdable(c.parts.Map(), job))
 }
 
 // prepareMany prepares entries of which all must be good. Jobs that bring the same contents along hold each once.
@@ -196,7 +213,7 @@ func (e *Entry) receipt(job *intake.Job, result *intake.Result) (Receipt, error)
 	refused := result.Outcome == intake.NotStored && result.Duplicate
 	switch {
 	case result.Err != nil:
-		return Receipt{}, asInvalid(result.Err)
+		return Receipt{}, asPartition(asInvalid(result.Err))
 	case refused:
 		return Receipt{}, &DuplicateError{Name: job.Queue, ID: result.Owner, Held: result.Held}
 	case result.Outcome != intake.Stored:
@@ -231,6 +248,8 @@ type EntrySettings struct {
 	Deadline   time.Time
 	RetryFor   time.Duration
 	Completion string
+	Key        string
+	Weight     int // 0 was not given
 	Replicas   int
 	Source     int64  // that of the entry itself beats it
 	Parent     string // the id of the job whose handler enqueues it: see EnqueuerFromContext
@@ -244,7 +263,8 @@ func (e Entry) Settings() EntrySettings {
 		ID: s.id, Timeout: s.timeout, Retention: s.retention, OmitArgs: s.omitArgs, Meta: maps.Clone(s.meta),
 		Tags: slices.Clone(s.tags), Front: s.front,
 		ExpireIn: s.times.expireIn, ExpireAt: s.times.expireAt, Deadline: s.times.deadline, RetryFor: s.times.retryFor,
-		Completion: s.completion, Replicas: s.replicas, Source: s.source, Parent: s.parent,
+		Completion: s.completion, Key: s.turn.Key, Weight: s.turn.Weight, Replicas: s.replicas, Source: s.source,
+		Parent: s.parent,
 	}
 	if s.retries != nil {
 		retries := *s.retries

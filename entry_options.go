@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/span"
 )
@@ -39,6 +40,7 @@ type jobSettings struct {
 	parent    string // the id of the job whose handler enqueues it
 
 	completion string // queue
+	turn       rdb.Turn
 
 	replicas    int
 	replicaWait time.Duration
@@ -276,6 +278,11 @@ func checkTime(what string, t time.Time) error {
 // extend writes what few jobs have into the record of a job.
 func (s *jobSettings) extend(r *record.Record) error {
 	r.Tags, r.RetryFor, r.OmitArgs = s.tags, span.Millis(s.times.retryFor), s.omitArgs
+	if s.turn.Weight > 0 && s.turn.Key == "" {
+		return &InvalidError{What: "job " + excerpt.Brief(r.Name), Value: "given Weight without Key",
+			Remedy: "give it the key whose weight that is"}
+	}
+	r.Key, r.Weight = s.turn.Key, s.turn.Weight
 	if s.times == (jobTimes{}) {
 		return nil
 	}

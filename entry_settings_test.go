@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/jobargs"
+	"github.com/265d0351/work/internal/partition"
+	"github.com/265d0351/work/internal/rdb"
 )
 
 func TestSettingsOfAnEntryAreWhatItsOptionsSay(t *testing.T) {
@@ -22,7 +24,7 @@ func TestSettingsOfAnEntryAreWhatItsOptionsSay(t *testing.T) {
 		ID("first"), ID("second"), Retries(3), Timeout(time.Minute), Retention(time.Hour), OmitArgs(), Meta("a", "1"),
 		Meta("b", "2"), Tags("x", "y"),
 		Front(), Unique(unique), ExpireAt(at), Deadline(at), RetryFor(time.Hour), Completion("ended"),
-		WaitReplicas(2, time.Second),
+		WaitReplicas(2, time.Second), Key("customer-42"), Weight(3),
 	}}
 	want := EntrySettings{
 		ID: "second", Retries: &retries, Timeout: time.Minute, Retention: time.Hour, OmitArgs: true,
@@ -30,6 +32,7 @@ func TestSettingsOfAnEntryAreWhatItsOptionsSay(t *testing.T) {
 		Tags: []string{"x", "y"}, Front: true, Unique: &unique, ExpireAt: at, Deadline: at, RetryFor: time.Hour,
 		Completion: "ended",
 		Replicas:   2,
+		Key:        "customer-42", Weight: 3,
 	}
 	got := entry.Settings()
 	assert.Equal(t, want, got)
@@ -45,8 +48,9 @@ func TestSettingsOfAnEntryAreWhatItsOptionsSay(t *testing.T) {
 // A field of jobSettings or jobTimes that is added belongs into EntrySettings too.
 func TestSettingsOfAnEntryAreComplete(t *testing.T) {
 	t.Parallel()
-	inner := []string{"chosen", "err", "times", "replicaWait"} // made of others, or of no interest
-	fields := reflect.TypeFor[jobSettings]().NumField() - len(inner) + reflect.TypeFor[jobTimes]().NumField()
+	inner := []string{"chosen", "err", "times", "replicaWait", "turn"} // made of others, or of no interest
+	fields := reflect.TypeFor[jobSettings]().NumField() - len(inner) + reflect.TypeFor[jobTimes]().NumField() +
+		reflect.TypeFor[rdb.Turn]().NumField()
 	assert.Equal(t, fields, reflect.TypeFor[EntrySettings]().NumField())
 }
 
@@ -81,7 +85,8 @@ func TestOptionsOfHeartbeatsAreBounded(t *testing.T) {
 
 func TestTheLimitsOfArgsAreTheDefaults(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, jobargs.NewLimits(0, 0), newEnqueuer(nil, enqueuerSettings{}).core.limits)
+	assert.Equal(t, jobargs.NewLimits(0, 0), newEnqueuer(partition.NewDirectory(unopened{}, "test"),
+		enqueuerSettings{}).core.limits)
 }
 
 func TestACloneDoesNotChangeWithThePool(t *testing.T) {

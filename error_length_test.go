@@ -137,7 +137,8 @@ func fill(v reflect.Value, depth int) {
 // allEvents are one of each event. TestEventsAreBounded finds those that are missing.
 func allEvents() []event.Event {
 	return []event.Event{
-		event.WorkerStarted{}, event.WorkerStopped{}, event.PoolIdle{}, event.WorkerTold{}, event.LimitChanged{},
+		event.WorkerStarted{}, event.WorkerStopped{}, event.PoolIdle{}, event.PartitionJoined{}, event.PartitionLeft{},
+		event.WorkerTold{}, event.LimitChanged{},
 		event.WorkerFenced{},
 		event.DataLost{}, event.JobStarted{},
 		event.JobCheckedIn{}, event.JobDone{},
@@ -346,9 +347,9 @@ func errorTypes() map[string][]any {
 			work.ArgumentError{},
 			work.PanicError{}, work.GoexitError{}, work.SetupError{},
 			work.StopError{}, work.NoResultError{}, work.ClaimGoneError{}, work.ObjectError{}, work.ReplicasError{},
-			work.TimeoutError{},
+			work.TimeoutError{}, work.PartitionError{},
 		},
-		"internal/rdb": {rdb.RuleError{}, rdb.OutdatedError{}},
+		"internal/rdb": {rdb.RuleError{}, rdb.OutdatedError{}, rdb.RouteError{}},
 		"internal/redisconn": {
 			redisconn.UnexpectedReplyError{}, redisconn.ServerError{}, redisconn.DialError{},
 			redisconn.WrongServerError{},

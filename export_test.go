@@ -17,6 +17,7 @@ import (
 	"github.com/265d0351/work/internal/jobargs"
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/liveness"
+	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/schedule"
@@ -74,8 +75,10 @@ func (p *WorkerPool) Crash() {
 	p.state = poolStopping
 	p.mu.Unlock()
 	p.detach()
-	p.scaling.Stop()
-	<-p.scaling.Done()
+	for _, loop := range []*lifecycle.Loop{p.scaling, p.joining} {
+		loop.Stop()
+		<-loop.Done()
+	}
 	for _, w := range p.workers {
 		w.stopRequested.Store(true) // what is fetched does not begin
 		w.settling.Stop()           // before the handlers learn of it
@@ -88,7 +91,9 @@ func (p *WorkerPool) Crash() {
 		if w.daemons != nil {
 			w.daemons.stop()
 		}
-		w.runners.Close()
+	}
+	for _, g := range p.groups {
+		g.runners.Close()
 	}
 	close(p.stopped)
 	p.closeConnection()
@@ -100,7 +105,7 @@ func OnStore(store *rdb.Store, opts ...EnqueuerOption) *Enqueuer {
 	for _, opt := range opts {
 		opt(&settings)
 	}
-	return newEnqueuer(store, settings)
+	return newEnqueuer(partition.NewDirectory(store.Driver(), store.Namespace()), settings)
 }
 
 // Checking is an option by which args may be refused, as the Enqueuer of a pool does.
@@ -129,7 +134,7 @@ func (p *WorkerPool) SetFleet(workers int) { p.fleet = workers }
 func (p *WorkerPool) Spared() bool { return p.workers[0].skippingBeat.Load() }
 
 func (p *WorkerPool) HeartbeatInterval() time.Duration { return p.workers[0].beats.Interval }
-func (p *WorkerPool) Store() *rdb.Store                { return p.store }
+func (p *WorkerPool) Store() *rdb.Store                { return p.home.store }
 
 // Claim is the claim of the attempt that a handler has to do with, and whose it is.
 func (j *Job) Claim() (*rdb.Worker, rdb.Claim) {
@@ -167,7 +172,7 @@ func (p *WorkerPool) Withdrawn(name string) bool { return p.registered[name].wit
 
 // WhatIsLeft is what a drain of a pool that has not started would say, in a store.
 func (p *WorkerPool) WhatIsLeft(store *rdb.Store) string {
-	p.store = store
+	p.home.store, p.directory = store, partition.NewDirectory(store.Driver(), store.Namespace())
 	for _, registration := range p.registered {
 		registration.withdrawn = &atomic.Bool{}
 	}
@@ -216,7 +221,7 @@ func (d *deadPoolReaper) Given(queue string) int { return len(d.given[queue]) }
 func (p *WorkerPool) Forgets() { p.workers[0].session().forgotten.Store(math.MaxInt64) }
 
 // Cache is the cache of the pool that runs the job.
-func (j *Job) Cache() *objects.Cache { return j.run.(*run).worker.engine.objects.cache }
+func (j *Job) Cache() *objects.Cache { return j.run.(*run).worker.site.objects.cache }
 
 // Objects is where the Enqueuer puts large args.
 func (e *Enqueuer) Objects() *objects.Store { return e.core.objects }
@@ -275,10 +280,10 @@ func (p *WorkerPool) RegisterAgain(ctx context.Context) error {
 	return w.register(ctx, w.session(), "")
 }
 
-func (p *WorkerPool) DeclareLimits(ctx context.Context) error { return p.declareLimits(ctx) }
+func (p *WorkerPool) DeclareLimits(ctx context.Context) error { return p.home.declareLimits(ctx) }
 
 // Declared are the schedules that the code declares.
-func (p *WorkerPool) Declared() *schedule.Declared { return p.declared() }
+func (p *WorkerPool) Declared() *schedule.Declared { return p.home.declared() }
 
 // SetOnly sets the option.
 func (p *WorkerPool) SetOnly(names []string) { p.options.Only = names }
@@ -311,7 +316,7 @@ func (p *WorkerPool) LoneWorker(ctx context.Context, concurrency int) (LoneWorke
 	if err := p.prepare(); err != nil {
 		return LoneWorker{}, err
 	}
-	w := newWorker(&p.engine, p, concurrency, true)
+	w := newWorker(p.home, newGroup(&p.engine, concurrency, true), p)
 	return LoneWorker{p, w}, w.join(ctx)
 }
 
@@ -333,6 +338,7 @@ func (l LoneWorker) Unbegun() int {
 
 // Stop stops it, giving handlers so much time.
 func (l LoneWorker) Stop(patience time.Duration) error {
+	defer l.w.group.close()
 	return l.w.stop(l.pool.deadline, patience).orNil()
 }
 
@@ -365,7 +371,7 @@ func (p *WorkerPool) Fetched(name string, job rdb.FetchedJob) (calledOff <-chan 
 	w.session().hold([]*run{r})
 	w.slots.Hold(1)
 	w.slots.Occupy(1)
-	return r.attempt.Done(), func() { (&processor{worker: w}).process(r) }
+	return r.attempt.Done(), func() { (&processor{group: w.group}).process(r) }
 }
 
 // PrepareOne makes a request of an Entry, which is not sent.
@@ -388,7 +394,7 @@ func CompileAlone(fn any) (h *handler.Handler, run func(ctx context.Context, arg
 
 // TakeTurn has the workers of a started pool wait before they requeue anything to a queue.
 func (p *WorkerPool) TakeTurn(ctx context.Context, queue string) (end func()) {
-	end, err := p.requeued.Begin(ctx, queue)
+	end, err := p.home.requeued.Begin(ctx, queue)
 	if err != nil {
 		panic(err)
 	}

@@ -29,6 +29,8 @@ type fetcher struct {
 	refused     map[string]error // queues to which Redis did not take claims back that are not held
 	refusals    healthreport.Reporter
 	order       int64 // of the last job
+
+	idleLook idleLook
 }
 
 // How often a fetcher looks which queues are ready while it is busy, and how much it asks for at the least.
@@ -61,6 +63,7 @@ func (f *fetcher) run(ctx context.Context) {
 			return
 		}
 		err := f.step(ctx, free)
+		f.worker.slots.EndTurn()
 		switch {
 		case err == nil || ctx.Err() != nil:
 		case errors.Is(err, errNotRegistered):
@@ -84,7 +87,7 @@ func (f *fetcher) step(ctx context.Context, free int) error {
 		return f.rest(ctx)
 	}
 	if free <= 0 {
-		return f.callOthersForRates()
+		return f.withoutRoom()
 	}
 	f.reopen()
 	if f.sampler.idle() {
@@ -104,6 +107,7 @@ func (f *fetcher) fetch(shares []rdb.Share) error {
 		return nil
 	}
 	w, c := f.worker, f.worker.session()
+	w.slots.KeepOnly(wanted)
 	interval := max(askInterval, askPerQueue*time.Duration(len(f.sampler.active)))
 	ask := len(shares) == 0 || time.Since(f.asked) > interval
 	ctx, cancel := context.WithTimeout(w.life, fetchTimeout)
@@ -144,6 +148,7 @@ func (f *fetcher) take(c *session, fetched *rdb.Fetched, wanted int) {
 	w, got := f.worker, len(fetched.Jobs)
 	f.deliver(c, fetched)
 	c.rdb.Recycle(fetched.Jobs)
+	w.slots.EndTurn()
 	if !f.sampler.idle() && w.slots.Free() <= 0 {
 		w.host.requestWorker()
 	}
@@ -262,7 +267,7 @@ func (f *fetcher) deliver(c *session, fetched *rdb.Fetched) {
 		w.beatSooner.Wake()
 	}
 	w.slots.Occupy(len(fit))
-	w.runners.Add(fit)
+	w.give(fit)
 	c.hold(away)
 	w.slots.Hold(len(away))
 	for _, r := range away {

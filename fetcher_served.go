@@ -117,12 +117,12 @@ func (f *fetcher) tellServed(c *session, change rdb.Serving) error {
 	return nil
 }
 
-// returnWithdrawn gives back what was fetched and has not begun of names that are withdrawn. Only the fetcher adds to
-// the runners, so it may take back what none of them has taken, and add again what is still served.
+// returnWithdrawn gives back what was fetched and has not begun of names that are withdrawn. Only the fetcher gives
+// them runs of this worker, so it may take back what none of them has taken, and give again what is still served.
 func (f *fetcher) returnWithdrawn() {
 	w := f.worker
 	var stay []*run
-	for _, r := range w.runners.Untaken() {
+	for _, r := range w.untaken() {
 		if !r.registration.withdrawn.Load() {
 			stay = append(stay, r)
 			continue
@@ -132,7 +132,7 @@ func (f *fetcher) returnWithdrawn() {
 		w.slots.TakeUp()
 		w.slots.Vacate()
 	}
-	w.runners.Add(stay)
+	w.give(stay)
 	w.release(w.takeUnbegun())
 }
 

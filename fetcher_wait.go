@@ -25,6 +25,9 @@ const (
 // leaves room.
 func (f *fetcher) waitForRoom(ctx context.Context) int {
 	w := f.worker
+	if w.slots.Shared() {
+		return f.waitForTurn(ctx)
+	}
 	in, rated := f.watch.HandOnIn()
 	if !rated || w.slots.Free() > 0 {
 		return w.slots.Wait(ctx, f.hasNews)
@@ -113,6 +116,11 @@ func (f *fetcher) fetchFromCalled(name string) error {
 	f.watch.Called(name)
 	f.sampler.add(name)
 	free := w.slots.Free() // more than before the wait, if anything
+	if w.slots.Shared() {
+		if free = w.slots.Turn(f.limit); free <= 0 { // the processors are busy with jobs of other partitions by now
+			return f.callOthers([]string{name})
+		}
+	}
 	return f.fetch(f.sampler.drawWith(min(free, f.limit), name))
 }
 

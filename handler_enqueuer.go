@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/partition"
 )
 
 // EnqueuerFromContext returns the Enqueuer for a handler, or a middleware, to enqueue with: that of the pool that runs
@@ -38,7 +38,7 @@ func passedOn(job *Job) EnqueueOption {
 // poolless is the Enqueuer of those who have none. It is closed from the start, with ErrNoPool instead of ErrClosed.
 var poolless = sync.OnceValue(func() *Enqueuer {
 	err := fmt.Errorf("%w with this ctx: give EnqueuerFromContext that of a handler", ErrNoPool)
-	enq := newEnqueuer(rdb.NewStore(unopened{err}, defaultNamespace), enqueuerSettings{closed: err})
+	enq := newEnqueuer(partition.NewDirectory(unopened{err}, defaultNamespace), enqueuerSettings{closed: err})
 	enq.settings.err = err
 	_ = enq.Close() // it has nothing to lose
 	return enq

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -118,7 +119,7 @@ func (p *WorkerPool) problems(limits liveness.Limits) []HealthProblem {
 			found = append(found, HealthProblem{Worker: id, Component: "layout", Err: *outdated})
 		}
 	}
-	return found
+	return slices.Concat(found, p.members.problems(), p.binding.problems())
 }
 
 // healthProblem is what a sign that is too old means.

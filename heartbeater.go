@@ -178,6 +178,9 @@ func (h *heartbeater) beat(ctx context.Context) error {
 	h.worker.clock.Learn(pulse.Time, sent, h.worker.clock.Local())
 	h.fleet = pulse.Workers > h.worker.engine.fleet
 	h.worker.daemons.pulse(pulse)
+	if pulse.Map != h.worker.engine.directory.Map().Version {
+		h.worker.host.mapIs(pulse.Map)
+	}
 	h.worker.apply(rdb.Command(pulse.Wanted))
 	h.worker.noteLayout(pulse.Outdated)
 	h.worker.answerer.Asked(c.rdb.ID, pulse.Asked)
@@ -198,10 +201,10 @@ func (h *heartbeater) declareAgain(ctx context.Context) error {
 	if !h.worker.first {
 		return nil
 	}
-	if h.worker.engine.undeclared.Load() {
+	if h.worker.site.undeclared.Load() {
 		h.worker.daemons.forgotten()
 	}
-	return h.worker.engine.declareAgain(ctx)
+	return h.worker.site.declareAgain(ctx)
 }
 
 // connect makes sure that there is a connection, another one where the last was broken.

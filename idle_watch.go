@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/265d0351/work/event"
@@ -67,23 +68,27 @@ func (p *WorkerPool) hasWorkInHand() bool {
 func (p *WorkerPool) hasWorkToFetch(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	for _, shelf := range []rdb.Shelf{rdb.ShelfScheduled, rdb.ShelfRetry} {
-		if _, due, err := p.firstDue(ctx, shelf, 0, p.serves); due || err != nil {
+	for _, store := range p.stores() {
+		for _, shelf := range []rdb.Shelf{rdb.ShelfScheduled, rdb.ShelfRetry} {
+			if _, due, err := firstDue(ctx, store, dueJobs{shelf: shelf, serves: p.serves}); due || err != nil {
+				return true
+			}
+		}
+		queues, err := store.QueueHeads(ctx, p.servedNames())
+		if err != nil || slices.ContainsFunc(queues, func(q rdb.QueueHead) bool { return q.Length > 0 }) {
 			return true
 		}
 	}
-	queues, err := p.store.QueueHeads(ctx, p.servedNames())
-	for i := range queues {
-		if queues[i].Length > 0 {
-			return true
-		}
-	}
-	return err != nil
+	return false
 }
 
 // stopIdle tells of the stop and begins it.
 func (p *WorkerPool) stopIdle(idle time.Duration) {
-	p.events.emit(event.PoolIdle{Worker: p.current()[0].session().rdb.ID, Idle: idle})
+	told := event.PoolIdle{Idle: idle}
+	if workers := p.current(); len(workers) > 0 {
+		told.Worker = workers[0].session().rdb.ID
+	}
+	p.events.emit(told)
 	p.idled.Store(p.stateNow() == poolStarted)
 	p.beginStop(context.Background(), stopTimeAfterCtx)
 }

@@ -16,7 +16,7 @@ func TestTheSameScheduleTwiceIsOne(t *testing.T) {
 		Periodic("@daily", "export").
 		PeriodicWithOptions("@hourly", "export", PeriodicOptions{ID: "export hourly"})
 	require.NoError(t, pool.prepare())
-	assert.Equal(t, "export\nexport hourly", pool.declared().IDs())
+	assert.Equal(t, "export\nexport hourly", pool.home.declared().IDs())
 }
 
 func TestAScheduleAfterTheStartHasNoEffect(t *testing.T) {

@@ -114,13 +114,14 @@ func (p *WorkerPool) checkPeriodics() []error {
 	return mistakes
 }
 
-// startSchedules makes the schedules in Redis those that the pool declares. Its workers are registered; the first one
-// goes on where others still declare what is no longer wanted.
+// startSchedules makes the schedules in a partition those that the pool declares there, by its first worker in it,
+// which is registered. That goes on where others still declare what is no longer wanted.
 func (p *WorkerPool) startSchedules(ctx context.Context, first *worker) error {
-	if err := p.declared().Declare(ctx); err != nil {
+	s := first.site
+	if err := p.byMap(ctx, func() error { return s.declared().Declare(ctx) }); err != nil {
 		return asInvalid(err)
 	}
-	pending, err := p.declared().Withdraw(ctx)
+	pending, err := s.declared().Withdraw(ctx)
 	// what fails here is tried again, and told there
 	first.daemons.periodic.Undeclared(pending || err != nil, time.Now())
 	return nil

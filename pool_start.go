@@ -2,17 +2,15 @@ package work
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/healthreport"
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/retry"
 	"github.com/265d0351/work/internal/subscription"
@@ -32,14 +30,16 @@ func (p *WorkerPool) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	workers, err := p.join(joining)
-	if err == nil && p.begin(ctx, workers) {
+	g, workers, err := p.join(joining)
+	if err == nil && p.begin(ctx, g, workers) {
 		for _, w := range workers {
 			w.announce()
 		}
 		return nil
 	}
-	removeUnstarted(workers)
+	for _, w := range workers {
+		w.discard(true)
+	}
 	if p.endFailedStart() {
 		return ErrStopped
 	}
@@ -124,38 +124,23 @@ func (p *WorkerPool) open() error {
 	p.opened = true
 	p.driver, p.owned, p.openErr = openConnection(p.options.Redis, p.options.Connection)
 	if p.openErr == nil {
-		p.store = rdb.NewStore(p.driver, p.options.Namespace)
-		options := p.options
-		options.ObjectGrace = max(options.ObjectGrace, 0) // what is negative is reported as that
-		p.objects, p.openErr = newPoolObjects(p.store, options)
+		p.directory = partition.NewDirectory(p.driver, p.options.Namespace)
+		p.openErr = p.home.open()
 	}
 	return p.openErr
 }
 
-// join makes the first worker of the pool known to Redis: a start that fails has run nothing. With an error it returns
-// the worker if Redis may know it.
-func (p *WorkerPool) join(ctx context.Context) ([]*worker, error) {
+// join makes the first worker of the pool known to Redis, in each partition: a start that fails has run nothing.
+func (p *WorkerPool) join(ctx context.Context) (*group, []*worker, error) {
 	defer p.abort()
-	if err := p.checkServer(ctx); err != nil {
-		return nil, fmt.Errorf("the worker pool cannot start: %w", err)
+	if err := p.learnMap(ctx); err != nil {
+		return nil, nil, fmt.Errorf("the worker pool cannot start: %w", err)
 	}
-	p.scaler = newScaler(p)
-	w := newWorker(&p.engine, p, min(p.concurrency, maxPerWorker), true)
-	joined := []*worker{w}
-	if err := p.joinPatiently(ctx, w); err != nil {
-		var unsent *redisconn.DialError
-		if errors.As(err, &unsent) {
-			joined = nil
-		}
-		return joined, fmt.Errorf("the worker pool cannot start: %w", err)
-	}
-	if err := p.declareLimits(ctx); err != nil {
-		return joined, fmt.Errorf("the worker pool cannot start: %w", err)
-	}
-	if err := p.startSchedules(ctx, joined[0]); err != nil {
-		return joined, fmt.Errorf("the worker pool cannot start: %w", err)
-	}
-	return joined, nil
+	p.scaler, p.members, p.binding = newScaler(p), newMemberships(p), newBinding(p)
+	p.binding.start(ctx, slices.Sorted(maps.Keys(p.served)))
+	g := newGroup(&p.engine, min(p.concurrency, maxPerWorker), true)
+	workers, err := p.joinAll(ctx, g, p.directory.Map().Served())
+	return g, workers, err
 }
 
 // joinPatiently joins a worker. Where Redis refuses that for a time (it is a replica that may be promoted, it loads its
@@ -174,18 +159,21 @@ func (p *WorkerPool) joinPatiently(ctx context.Context, w *worker) error {
 }
 
 // begin starts the workers, unless a stop came in between.
-func (p *WorkerPool) begin(ctx context.Context, workers []*worker) bool {
+func (p *WorkerPool) begin(ctx context.Context, g *group, workers []*worker) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.state != poolStarting {
 		return false
 	}
-	p.workers = workers
+	g.workers = workers
+	p.groups, p.workers = []*group{g}, workers
 	for _, w := range workers {
 		w.begin()
 	}
 	p.scaling = p.scalingLoop()
 	p.scaling.Start(context.Background()) // until the stop
+	p.joining = restarting("partitions", p.events, p.members.run)
+	p.joining.Start(context.Background()) // until the stop
 	p.idling = restarting("idle watch", p.events, (&idleWatch{pool: p}).run)
 	if p.options.IdleTimeout > 0 {
 		p.idling.Start(context.Background()) // until the stop
@@ -197,15 +185,17 @@ func (p *WorkerPool) begin(ctx context.Context, workers []*worker) bool {
 	return true
 }
 
-// removeUnstarted removes workers from Redis that have run nothing. What fails here a reaper does in a few seconds.
-func removeUnstarted(workers []*worker) {
-	ctx, cancel := context.WithTimeout(context.Background(), undoTimeout)
-	defer cancel()
-	for _, w := range workers {
-		_ = w.leave(ctx, "") // the start has an error of its own
-		w.kill()
-		w.fence.Stop() // it would tell of a worker that never was
+// discard ends a worker that has run nothing, and removes it from Redis where that may know it. What fails here a
+// reaper does in a few seconds.
+func (w *worker) discard(known bool) {
+	if known {
+		ctx, cancel := context.WithTimeout(context.Background(), undoTimeout)
+		defer cancel()
+		_ = w.leave(ctx, "") // there is an error of its own
 	}
+	w.kill()
+	w.fence.Stop() // it would tell of a worker that never was
+	w.slots.Part()
 }
 
 // endFailedStart makes the pool ready for another start. It returns true when it was stopped meanwhile: then that stop
@@ -223,33 +213,4 @@ func (p *WorkerPool) endFailedStart() bool {
 		close(p.stopped)
 	}
 	return stopped
-}
-
-// checkServer looks at what Redis says of itself, once, when a pool starts. One that is too old is refused, since
-// scripts would fail in the middle of the work; one that may evict keys is reported: it would drop jobs at full memory.
-func (p *WorkerPool) checkServer(ctx context.Context) error {
-	facts, err := p.store.Server(ctx)
-	if err != nil {
-		return err
-	}
-	if facts.TooOld() {
-		return &InvalidError{
-			What: "the version of Redis", Value: facts.Version, Remedy: "use " + rdb.MinVersion + " or newer",
-		}
-	}
-	if facts.EvictionPolicy != "" && facts.EvictionPolicy != "noeviction" {
-		p.events.emit(event.ServerUnfit{
-			Problem: fmt.Sprintf("its maxmemory-policy is %s: when its memory is full it drops keys, and jobs with "+
-				"them", facts.EvictionPolicy),
-			Remedy: "CONFIG SET maxmemory-policy noeviction",
-		})
-	}
-	if facts.Mode == "cluster" && !p.store.Follows() {
-		p.events.emit(event.ServerUnfit{
-			Problem: "it is a node of a cluster, and the DSN or client is for one server: when the slot of this " +
-				"namespace moves, or this node fails, nothing runs",
-			Remedy: "redis+cluster://HOST:PORT,HOST:PORT with package goredis, or a redis.ClusterClient",
-		})
-	}
-	return nil
 }

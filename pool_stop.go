@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -105,19 +106,39 @@ func (p *WorkerPool) beginStop(patience context.Context, room time.Duration) {
 // it. p.stopErr may be read once p.stopped is closed.
 func (p *WorkerPool) shutDown() {
 	defer close(p.stopped)
-	workers := p.workers // nobody changes them any more
-	results := make([]*StopError, len(workers))
-	for _, w := range workers { // all of them first: what one gives back none of the others takes
+	workers, groups := p.workers, p.groups // nobody changes them any more
+	for _, w := range workers {            // all of them first: what one gives back none of the others takes
 		w.requestStop()
 	}
-	for _, loop := range []*lifecycle.Loop{p.scaling, p.idling} {
-		if loop != nil {
-			loop.Stop()
-		}
+	loops := slices.DeleteFunc([]*lifecycle.Loop{p.scaling, p.joining, p.idling},
+		func(loop *lifecycle.Loop) bool { return loop == nil })
+	for _, loop := range loops {
+		loop.Stop()
 	}
 	hurry, cancel := p.deadline.After(hurriedTurns)
 	defer cancel()
-	defer context.AfterFunc(hurry, p.requeued.Hurry)()
+	for _, s := range p.allSites() {
+		defer context.AfterFunc(hurry, s.requeued.Hurry)()
+	}
+	all := p.stopWorkers(workers)
+	for _, loop := range loops {
+		<-loop.Done()
+	}
+	for _, g := range groups {
+		g.close()
+	}
+	if p.members != nil {
+		for _, one := range p.members.results() {
+			all.add(one)
+		}
+	}
+	p.stopErr = all.orNil()
+	p.closeConnection()
+}
+
+// stopWorkers stops workers side by side. They have heard of it before.
+func (p *WorkerPool) stopWorkers(workers []*worker) *StopError {
+	results := make([]*StopError, len(workers))
 	var stops sync.WaitGroup
 	for i, w := range workers {
 		// unless it returns
@@ -125,19 +146,17 @@ func (p *WorkerPool) shutDown() {
 		stops.Go(func() { results[i] = w.stop(p.deadline, p.options.ShutdownTimeout) })
 	}
 	stops.Wait()
-	for _, loop := range []*lifecycle.Loop{p.scaling, p.idling} {
-		if loop != nil {
-			<-loop.Done()
-		}
-	}
 	all := &StopError{}
 	for _, one := range results {
-		all.Stuck = append(all.Stuck, one.Stuck...)
-		all.Released = append(all.Released, one.Released...)
-		all.Err = excerpt.Join(all.Err, one.Err)
+		all.add(one)
 	}
-	p.stopErr = all.orNil()
-	p.closeConnection()
+	return all
+}
+
+func (e *StopError) add(one *StopError) {
+	e.Stuck = append(e.Stuck, one.Stuck...)
+	e.Released = append(e.Released, one.Released...)
+	e.Err = excerpt.Join(e.Err, one.Err)
 }
 
 // closeConnection closes what the pool opened itself. The enqueuer comes first: calls under way may end until the
@@ -145,8 +164,9 @@ func (p *WorkerPool) shutDown() {
 func (p *WorkerPool) closeConnection() {
 	p.mu.Lock()
 	p.closed = true
-	enqueuer, driver, owned, objects := p.enqueuer, p.driver, p.owned, p.objects
+	enqueuer, driver, owned := p.enqueuer, p.driver, p.owned
 	p.mu.Unlock()
+	sites := p.allSites()
 	if enqueuer != nil {
 		defer context.AfterFunc(p.deadline, enqueuer.core.intake.CutOff)()
 		_ = enqueuer.Close() // it is told by whoever still calls it
@@ -154,8 +174,10 @@ func (p *WorkerPool) closeConnection() {
 	if owned {
 		_ = driver.Close() // nothing uses it any more
 	}
-	if objects != nil {
-		objects.cache.Close()
+	for _, s := range sites {
+		if s.objects != nil {
+			s.objects.cache.Close()
+		}
 	}
 }
 

@@ -339,6 +339,22 @@ func TestAStopWithoutRedisSaysWhatIsLeft(t *testing.T) {
 	assert.ErrorContains(t, err, "Redis at "+server.Addr(), "it cannot connect, or finds an idle connection broken")
 }
 
+// What breaks a connection last may be what the worker leaves with.
+func TestAStopSurvivesABrokenConnection(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		proxy := redistest.NewProxy(t, s.Addr())
+		options := k.Options()
+		options.Connection = k.Via(proxy.DSN())
+		pool := work.NewWorkerPool(nil, 2, options).Job("a", pooltest.Nothing)
+		require.NoError(t, pool.Start(k.Ctx()))
+		swallowed := proxy.SwallowReply(":stopped:info") // the reply that the worker was removed
+		require.NoError(t, stopWithin(t, pool, pooltest.Patience))
+		pooltest.Receive(t, swallowed)
+	})
+}
+
 func TestAnotherWorkerTakesOverFromAStopThatWasCutShort(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

@@ -9,12 +9,28 @@ import (
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/ids"
 	"github.com/265d0351/work/internal/workgroup"
 )
 
+// newGroup makes a group without workers.
+func newGroup(e *engine, concurrency int, first bool) *group {
+	g := &group{id: ids.Random(8), concurrency: concurrency, first: first, events: e.events,
+		places: workgroup.NewPlaces(concurrency + e.options.Prefetch)}
+	g.runners = workgroup.NewPool[run](concurrency, g.startProcessor)
+	return g
+}
+
+// startProcessor is called by the pool of runners, when a job waits and all goroutines are busy, up to the concurrency.
+// The stop waits for processors, so it counts before the goroutine begins.
+func (g *group) startProcessor() {
+	g.processors.Add(1)
+	go (&processor{group: g}).loop()
+}
+
 // processor is one goroutine that runs one job at a time.
 type processor struct {
-	worker  *worker
+	group   *group
 	current *run // that has begun; nil between jobs
 	calls   bool // the handler of the current one was called
 }
@@ -25,21 +41,21 @@ func (p *processor) loop() {
 	returned := false
 	defer func() {
 		if returned {
-			p.worker.processors.Done()
+			p.group.processors.Done()
 			return
 		}
 		var err error = &GoexitError{}
 		if value := recover(); value != nil { // not of the job's code, which call guards: a bug of ours
 			stack := excerpt.PanicStack()
 			err = &PanicError{Value: value, Stack: stack}
-			defer p.worker.events.emit(event.LoopPanicked{Component: "processor", Value: value, Stack: stack})
+			defer p.group.events.emit(event.LoopPanicked{Component: "processor", Value: value, Stack: stack})
 		}
 		p.replace(err)
 	}()
 	if p.current != nil {
 		p.runCurrent() // on behalf of a goroutine that was ended before it called the handler
 	}
-	for r := p.worker.runners.Take(true); r != nil; r = p.worker.runners.Take(false) {
+	for r := p.group.runners.Take(true); r != nil; r = p.group.runners.Take(false) {
 		p.process(r)
 	}
 	returned = true
@@ -49,7 +65,7 @@ func (p *processor) loop() {
 // called goes on there. The start is deferred: the job's end calls code of the program once more (Backoff, observers),
 // and that may call Goexit again.
 func (p *processor) replace(err error) {
-	next := &processor{worker: p.worker}
+	next := &processor{group: p.group}
 	defer func() { go next.loop() }()
 	switch {
 	case p.current == nil:
@@ -63,7 +79,7 @@ func (p *processor) replace(err error) {
 // process runs one job to its end, unless a gate keeps it from beginning.
 func (p *processor) process(r *run) {
 	if !r.notBefore.IsZero() { // a rate lets it begin then; a stop gives it back then
-		backoff.Pause(p.worker.life, time.Until(r.notBefore))
+		backoff.Pause(r.worker.life, time.Until(r.notBefore))
 	}
 	if p.admit(r) {
 		p.begin(r)
@@ -80,14 +96,14 @@ func (p *processor) admit(r *run) (begins bool) {
 		if begins {
 			return
 		}
-		defer p.worker.slots.Vacate()
-		defer p.worker.slots.TakeUp()
+		defer r.worker.slots.Vacate()
+		defer r.worker.slots.TakeUp()
 		defer r.leave()
 		if !decided {
-			p.worker.handOver(r, deferral())
+			r.worker.handOver(r, deferral())
 		}
 	}()
-	begins = p.worker.admit(r)
+	begins = r.worker.admit(r)
 	decided = true
 	return begins && r.markBegun()
 }
@@ -107,16 +123,16 @@ func (r *run) markBegun() bool {
 // begin gives the run its ctx, which ends with the job, with its timeout, or with the worker.
 func (p *processor) begin(r *run) {
 	p.current, p.calls = r, false
-	p.worker.noteBegun()
+	r.worker.noteBegun()
 	r.ctx = &r.attempt
-	if limit, cause := r.timeLimit(p.worker.clock); limit > 0 {
+	if limit, cause := r.timeLimit(r.worker.clock); limit > 0 {
 		r.limit = limit
 		ctx, stopTimer := context.WithTimeoutCause(r.ctx, limit, cause)
-		stuck := time.AfterFunc(limit+p.worker.engine.times.Stuck, func() { r.reportStuck(cause) })
+		stuck := time.AfterFunc(limit+r.worker.engine.times.Stuck, func() { r.reportStuck(cause) })
 		r.ctx, r.stopTimers = ctx, func() { stuck.Stop(); stopTimer() }
 	}
-	if p.worker.events.perJob() { // last: an observer may end this goroutine, and another one runs the job
-		p.worker.events.emitHere(event.JobStarted{JobRef: r.ref(), Waited: p.waited(r)})
+	if r.worker.events.perJob() { // last: an observer may end this goroutine, and another one runs the job
+		r.worker.events.emitHere(event.JobStarted{JobRef: r.ref(), Waited: r.waited()})
 	}
 }
 
@@ -127,11 +143,11 @@ func (p *processor) runCurrent() {
 }
 
 // waited is how long ago the run was due, as far as its record says.
-func (p *processor) waited(r *run) time.Duration {
+func (r *run) waited() time.Duration {
 	if r.job.RunAt.IsZero() {
 		return 0
 	}
-	return max(0, p.worker.clock.Now().Sub(r.job.RunAt))
+	return max(0, r.worker.clock.Now().Sub(r.job.RunAt))
 }
 
 // call runs middleware and handler, and turns a panic into an error.
@@ -148,22 +164,22 @@ func (p *processor) call(r *run) (result any, hasResult bool, err error) {
 			return nil, false, err
 		}
 	}
-	return r.registration.invoke(r.ctx, p.worker.engine.handlers.UserContext(), r.job)
+	return r.registration.invoke(r.ctx, r.worker.engine.handlers.UserContext(), r.job)
 }
 
 func (p *processor) end(result any, hasResult bool, err error) {
 	r := p.current
 	elapsed := time.Since(r.begunAt())
 	// calls code of the program: if that ends this goroutine, replace ends the job
-	d := r.decide(result, hasResult, err, p.worker.clock.Now())
+	d := r.decide(result, hasResult, err, r.worker.clock.Now())
 	p.current = nil
 	if absence := r.absence.Load(); absence != nil {
 		absence.Close() // a goroutine of the handler may wait on
 	}
-	defer p.worker.slots.Vacate()
+	defer r.worker.slots.Vacate()
 	defer r.leave()
 	defer r.endContext()
-	p.worker.handOverAfter(r, d, elapsed)
+	r.worker.handOverAfter(r, d, elapsed)
 }
 
 // endContext ends the ctx of the attempt, and its timers.

@@ -151,6 +151,7 @@ func (w *worker) sendRestore(ctx context.Context, c *session, call *restoreCall)
 		number = max(number, r.fetchNumber())
 		batch[i] = rdb.Held{Claim: r.claim, ID: r.job.ID, Record: r.raw, Trail: r.presentTrail()}
 		batch[i].Lock, batch[i].Kind = r.heldLock()
+		batch[i].Turn = rdb.Turn{Key: r.record.Key, Weight: r.record.Weight}
 	}
 	falls := c.book.Falls() // before it is sent: what has fallen since may have forgotten it
 	some, state, err := c.rdb.Restore(ctx, number, call.number, batch)

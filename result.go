@@ -51,22 +51,30 @@ func (e *NoResultError) Is(target error) bool {
 // longer kept), *[NoResultError] when the job ended without a result, or says why the result does not fit T or Redis
 // could not be asked. It does not wait for the job: see [Wait]. It may be called concurrently.
 func Result[T any](ctx context.Context, enq *Enqueuer, id string) (T, error) {
-	kept, err := enq.outcome(ctx, id)
+	kept, at, err := enq.outcome(ctx, id)
 	if err != nil {
 		var none T
 		return none, err
 	}
-	return outcomeResult[T](ctx, enq, id, kept)
+	return outcomeResult[T](ctx, enq, keptOutcome{kept, id, at})
+}
+
+// keptOutcome is what is kept of a job, and in which partition.
+type keptOutcome struct {
+	record.Outcome
+	id string
+	at int
 }
 
 // outcomeResult is the result in what is kept of a job.
-func outcomeResult[T any](ctx context.Context, enq *Enqueuer, id string, kept record.Outcome) (T, error) {
+func outcomeResult[T any](ctx context.Context, enq *Enqueuer, kept keptOutcome) (T, error) {
 	var result, none T
+	id := kept.id
 	if _, unread := any(none).(NoResult); unread && kept.State == record.Succeeded {
 		return none, nil
 	}
 	if kept.Object != "" {
-		if err := enq.fillIn(ctx, id, &kept); err != nil {
+		if err := enq.fillIn(ctx, &kept); err != nil {
 			return none, err
 		}
 	}
@@ -80,25 +88,31 @@ func outcomeResult[T any](ctx context.Context, enq *Enqueuer, id string, kept re
 	return result, nil
 }
 
-// outcome reads what is kept of a job.
-func (e *Enqueuer) outcome(ctx context.Context, id string) (record.Outcome, error) {
+// outcome reads what is kept of a job, and tells in which partition.
+func (e *Enqueuer) outcome(ctx context.Context, id string) (kept record.Outcome, at int, err error) {
 	if err := validateID(id); err != nil {
-		return record.Outcome{}, err
+		return kept, 0, err
 	}
-	var stored []byte
-	err := e.core.intake.Ask(ctx, func(ctx context.Context) (err error) {
-		stored, err = e.core.store.Outcome(ctx, id)
+	var stored sync.Map // by partition
+	err = e.core.intake.Ask(ctx, func(ctx context.Context) (err error) {
+		at, err = e.core.parts.Find(ctx, id, func(ctx context.Context, number int) (bool, error) {
+			text, err := e.core.places.store(number).Outcome(ctx, id)
+			stored.Store(number, text)
+			return text != nil, err
+		})
 		return err
 	})
 	if err != nil {
-		return record.Outcome{}, fmt.Errorf("the outcome of job %s cannot be read: %w", excerpt.Brief(id), err)
+		return kept, 0, asPartition(fmt.Errorf("the outcome of job %s cannot be read: %w", excerpt.Brief(id), err))
 	}
-	if stored == nil {
-		return record.Outcome{}, fmt.Errorf(
+	if at < 0 {
+		return kept, 0, fmt.Errorf(
 			"job %s: %w: it has not ended yet, its Retention (by default none) is over, or there was no such job",
 			excerpt.Brief(id), ErrGone)
 	}
-	return readOutcome(id, stored)
+	text, _ := stored.Load(at)
+	kept, err = readOutcome(id, text.([]byte))
+	return kept, at, err
 }
 
 // readOutcome names the job where what is kept of it cannot be read.
@@ -112,14 +126,17 @@ func readOutcome(id string, stored []byte) (record.Outcome, error) {
 }
 
 // fillIn reads the result of an outcome that is an object.
-func (e *Enqueuer) fillIn(ctx context.Context, id string, kept *record.Outcome) error {
-	err := e.core.intake.Move(ctx, objects.MaxSize, func(ctx context.Context) error {
-		content, err := e.core.objects.Get(ctx, objects.Hash(kept.Object))
-		kept.Result = json.RawMessage(content)
-		return err
-	})
+func (e *Enqueuer) fillIn(ctx context.Context, kept *keptOutcome) error {
+	contents, err := e.core.places.contents(kept.at)
+	if err == nil {
+		err = e.core.intake.Move(ctx, objects.MaxSize, func(ctx context.Context) error {
+			content, err := contents.Get(ctx, objects.Hash(kept.Object))
+			kept.Result = json.RawMessage(content)
+			return err
+		})
+	}
 	if err != nil {
-		return fmt.Errorf("the result of job %s is the object %s, which cannot be read: %w", excerpt.Brief(id),
+		return fmt.Errorf("the result of job %s is the object %s, which cannot be read: %w", excerpt.Brief(kept.id),
 			excerpt.Brief(kept.Object), err)
 	}
 	return nil
@@ -220,7 +237,7 @@ func (e *Enqueuer) wait(ctx context.Context, ids []string, enough func(waiting.E
 		}
 	}
 	w := e.core.waiters
-	return awaiting(ctx, func(ctx context.Context) error { return w.Wait(ctx, ids, enough) },
+	return awaiting(ctx, func(ctx context.Context) error { return asPartition(w.Wait(ctx, ids, enough)) },
 		func(ctx context.Context) bool { return w.Look(ctx, ids, enough) })
 }
 
@@ -228,7 +245,7 @@ func (e *Enqueuer) wait(ctx context.Context, ids []string, enough func(waiting.E
 func endResult[T any](ctx context.Context, enq *Enqueuer, end waiting.End) (result T, err error) {
 	switch {
 	case end.Err != nil:
-		return result, end.Err
+		return result, asPartition(end.Err)
 	case end.Known.State == rdb.WaitDead:
 		return result, newJobFailedError(end.ID, record.DecodeTrail(end.Known.Kept))
 	case end.Known.State == rdb.WaitGone:
@@ -240,7 +257,7 @@ func endResult[T any](ctx context.Context, enq *Enqueuer, end waiting.End) (resu
 	if err != nil {
 		return result, err
 	}
-	return outcomeResult[T](ctx, enq, end.ID, kept)
+	return outcomeResult[T](ctx, enq, keptOutcome{kept, end.ID, end.Partition})
 }
 
 // JobFailedError is the error of those who wait for a job that is dead: it is in the morgue, and gives no result unless
@@ -309,7 +326,7 @@ type Ended struct {
 // been told and not dealt with when it dies is gone. What nobody reads is removed a week after the queue's last entry.
 // All methods may be called concurrently.
 type Completions struct {
-	queue *waiting.Queue
+	queue *waiting.GroupQueue
 	err   error // what is wrong with the name
 }
 
@@ -345,7 +362,7 @@ func (c *Completions) Next(ctx context.Context) (Ended, error) {
 	var taken rdb.Collected
 	if err := awaiting(ctx, func(ctx context.Context) (err error) {
 		taken, err = c.queue.Next(ctx)
-		return err
+		return asPartition(err)
 	}, nil); err != nil {
 		return Ended{}, err
 	}

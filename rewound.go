@@ -30,7 +30,7 @@ func (w *worker) noteFellBack(c *session) {
 
 // loseFaith is called when Redis may no longer know what it has acknowledged: all of it is looked into.
 func (w *worker) loseFaith() {
-	w.engine.undeclared.Store(true)
+	w.site.undeclared.Store(true)
 	w.surveyAgain()
 }
 
@@ -90,7 +90,7 @@ func (w *worker) referAgain(runs []*run) (err error) {
 	defer cancel()
 	for _, r := range runs {
 		for _, sha := range r.record.Objects {
-			err = excerpt.Join(err, w.engine.objects.store.Refer(ctx, objects.Hash(sha), r.job.ID))
+			err = excerpt.Join(err, w.site.objects.store.Refer(ctx, objects.Hash(sha), r.job.ID))
 		}
 	}
 	return err

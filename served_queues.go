@@ -128,7 +128,13 @@ func (p *WorkerPool) declareFor(ctx context.Context, names []string, serve bool)
 	if len(names) == 0 {
 		return nil
 	}
-	if err := p.declareLimitsOf(ctx, names); err != nil {
+	err := p.bindLimited(ctx, names)
+	for _, s := range p.workedSites() {
+		if err == nil {
+			err = s.declareLimitsOf(ctx, names)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("nothing more is served: %w", err)
 	}
 	return nil

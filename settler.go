@@ -136,6 +136,9 @@ func (s *settler) sendSome(life context.Context, runs []*run) error {
 	if len(batches) == 0 {
 		return s.wakeForRoom(life)
 	}
+	for _, b := range batches {
+		b.noteTurn()
+	}
 	settled, err := s.settle(life, batches)
 	if err != nil {
 		var dial *redisconn.DialError

@@ -42,6 +42,14 @@ func (b *batch) markSent() {
 	}
 }
 
+// noteTurn is called before a send.
+func (b *batch) noteTurn() {
+	turn, _ := b.session.book.Turn()
+	for _, r := range b.runs {
+		r.settlement.turn = turn
+	}
+}
+
 // batchKey is what runs must have in common to share a call.
 type batchKey struct {
 	session    *session
@@ -134,7 +142,7 @@ func (s *settler) requeueRuns(ctx context.Context, b *batch) (redisconn.Call, er
 	for i, r := range b.runs {
 		released.Elements[i], places[i] = r.claim.Element, r.place()
 	}
-	return s.worker.engine.requeued.Call(ctx, b.session.rdb, released, places)
+	return s.worker.site.requeued.Call(ctx, b.session.rdb, released, places)
 }
 
 // turnPatience is how long the settler waits for its turn, behind another worker whose connection hangs. The outcomes
@@ -152,7 +160,7 @@ func (s *settler) turn(life context.Context, batches []*batch) (end func(), err 
 	}
 	ctx, cancel := context.WithTimeout(life, turnPatience)
 	defer cancel()
-	end, err = s.worker.engine.requeued.Begin(ctx, queues...)
+	end, err = s.worker.site.requeued.Begin(ctx, queues...)
 	if err != nil && life.Err() == nil {
 		return func() {}, nil
 	}
@@ -178,7 +186,8 @@ func (s *settler) makeCall(b *batch) redisconn.Call {
 		s.ended = s.ended[:0]
 		for _, r := range b.runs {
 			s.ended = append(s.ended, rdb.Ended{Claim: r.claim, ID: r.job.ID, Keep: r.decision.keep,
-				Outcome: r.decision.result, State: endState[r.decision.verb], Details: r.decision.details})
+				Outcome: r.decision.result, State: endState[r.decision.verb], Details: r.decision.details,
+				Keyed: r.record.Key != ""})
 		}
 		defer clear(s.ended)
 		return w.Complete(s.ended)
@@ -364,6 +373,8 @@ func (s *settler) noteGone(r *run) {
 func (s *settler) judge(r *run, verdict rdb.GoneClaim) rdb.GoneClaim {
 	doubtful := s.mayBeForgotten(r)
 	switch {
+	case doubtful && verdict != rdb.GoneTaken && s.stoodAgain(r):
+		return rdb.GoneForgotten // the claim may stand by now
 	case doubtful && verdict == rdb.GoneCounted && r.unrestored.Load() && !s.worker.stopping():
 		return rdb.GoneForgotten // as Redis knows of that fetch again by others of its jobs
 	case doubtful && verdict == rdb.GoneUnknown && !r.settlement.sent && !s.worker.stopping():
@@ -377,6 +388,12 @@ func (s *settler) judge(r *run, verdict rdb.GoneClaim) rdb.GoneClaim {
 // mayBeForgotten tells whether Redis, if it has forgotten the claim of this run, is about to be told of it again.
 func (s *settler) mayBeForgotten(r *run) bool {
 	return !r.unaccounted.Load() && r.session == s.worker.session()
+}
+
+// stoodAgain tells whether the claim of a run may have been stored again since its outcome was sent.
+func (s *settler) stoodAgain(r *run) bool {
+	turn, mending := r.session.book.Turn()
+	return turn != r.settlement.turn || mending && !s.worker.stopping()
 }
 
 // errForgotten is what a settlement meets when Redis has forgotten claims. They are stored again, and then the outcomes

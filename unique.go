@@ -205,7 +205,7 @@ func (o *UniqueOptions) makeUnique(job *intake.Job, r *record.Record, apart *job
 			Remedy: "give a time or a delay, or leave Postpone out"}
 	}
 	job.Lock = rdb.Lock{Digest: digest, Kind: o.lockKind(), Life: o.For}
-	if !o.once { // the end of a job frees the lock that its record names
+	if job.Request = o.once; !o.once { // the end of a job frees the lock that its record names
 		r.Lock, r.LockKind = digest, string(job.Lock.Kind)
 	}
 	job.Conflict = &intake.Conflict{Refuse: o.OnConflict == RefuseDuplicate}
@@ -257,6 +257,9 @@ func (o *UniqueOptions) change(job *intake.Job, r *record.Record) *unique.Change
 //
 // It takes the place of [Unique], also of that in the job's own options: a job has one lock, and this one belongs to
 // the request and not to the job. An [ID] beside it must not be used a second time.
+//
+// Where a namespace has several partitions, jobs of a name with a limit are refused with an *[InvalidError]: all of
+// them live in one partition, and those of the same key in another.
 func Once(key string, d time.Duration) EnqueueOption {
 	return func(s *jobSettings) {
 		options := &UniqueOptions{Key: key, For: d, once: true}

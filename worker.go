@@ -31,6 +31,8 @@ import (
 // one, or several when its concurrency is larger than one should hold.
 type worker struct {
 	engine *engine
+	site   *site
+	group  *group
 	host   host // the pool
 	driver redisconn.Driver
 	store  *rdb.Store
@@ -70,8 +72,7 @@ type worker struct {
 	skippingBeat  atomic.Bool           // a heartbeat is left out: see heartbeater.maySkip
 	beatSooner    workgroup.Wakeup      // to the heartbeater: it holds a job, so none is left out any more
 	missed        atomic.Bool           // an order came while a heartbeat was under way: the next one is not left out
-	processors    sync.WaitGroup
-	restoring     sync.WaitGroup // of what runs, after a loss of data
+	restoring     sync.WaitGroup        // of what runs, after a loss of data
 
 	load          loadavg.Meter
 	made          time.Time
@@ -147,7 +148,7 @@ func (w *worker) tooManyCrashes(crashes *crash.Record) error {
 func (w *worker) requeueUnheld(ctx context.Context, c *session, byQueue map[string][]string) (jobs int,
 	refused map[string]error, err error) {
 	for queue, elements := range byQueue {
-		some, failed := w.engine.requeued.Requeue(ctx, c.rdb, queue, elements)
+		some, failed := w.site.requeued.Requeue(ctx, c.rdb, queue, elements)
 		jobs += some
 		switch {
 		case failed == nil:
@@ -185,12 +186,13 @@ type queues struct {
 
 // newQueues has the waiter pass tokens on as long as life lasts, which is that of the worker: a token that came too
 // late for one who stops is one that others wait for.
-func newQueues(e *engine, life context.Context) *queues {
+func newQueues(s *site, life context.Context) *queues {
+	e := s.engine
 	wakeup := workgroup.NewWakeup()
 	return &queues{
 		wakeup: wakeup,
 		waiter: subscription.NewWaiter(subscription.WaiterOptions{
-			Driver: e.driver, Store: e.store, Life: life, Timeout: fetchTimeout, Wakeup: wakeup, Emit: e.events.emit,
+			Driver: e.driver, Store: s.store, Life: life, Timeout: fetchTimeout, Wakeup: wakeup, Emit: e.events.emit,
 		}, e.servedNames()),
 		watch: subscription.NewWatch(e.quotaOf), surveys: subscription.NewSurveys(e.times.Survey),
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/jobnames"
 	"github.com/265d0351/work/internal/lifecycle"
+	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/unique"
@@ -36,9 +37,14 @@ type WorkerPool struct {
 	openErr  error
 	owned    bool // the driver was opened here, so it is closed here
 	enqueuer *Enqueuer
-	workers  []*worker
+	groups   []*group
+	workers  []*worker     // of all groups
+	sites    map[int]*site // of partitions, but for the home
 
-	scaler  *workgroup.Scaler[*worker]
+	members *memberships
+	binding *binding
+	joining *lifecycle.Loop // of those
+	scaler  *workgroup.Scaler[*group]
 	scaling *lifecycle.Loop
 	idling  *lifecycle.Loop // begins where there is an IdleTimeout
 
@@ -64,7 +70,8 @@ const (
 // a shallow copy of it as its context, so what is set in it is shared by all jobs. Mistakes are returned by Start.
 func NewWorkerPool(prototype any, concurrency int, opts WorkerOptions) *WorkerPool {
 	p := &WorkerPool{
-		concurrency: concurrency, stopped: make(chan struct{}), deadline: lifecycle.NewStopDeadline(),
+		concurrency: concurrency, sites: map[int]*site{}, stopped: make(chan struct{}),
+		deadline: lifecycle.NewStopDeadline(),
 	}
 	p.engine.set(opts.withDefaults())
 	var err error
@@ -220,11 +227,11 @@ func (p *WorkerPool) Enqueuer() *Enqueuer {
 	if !p.closed {
 		err = p.open()
 	}
-	store := rdb.NewStore(unopened{err}, p.options.Namespace)
+	parts := partition.NewDirectory(unopened{err}, p.options.Namespace)
 	if err == nil {
-		store = p.store.Guarded() // no heartbeat tells those who enqueue that this program is too old
+		parts = p.directory
 	}
-	p.enqueuer = newEnqueuer(store, enqueuerSettings{
+	p.enqueuer = newEnqueuer(parts, enqueuerSettings{
 		maxArgs: p.options.MaxArgsSize, largeArgs: p.options.LargeArgs, home: p.options.ObjectHome,
 		own: p.namesToEnqueue(), check: p.checkArgs, unique: p.uniqueOf, middlewares: p.options.EnqueueMiddleware,
 		emit: p.events.emit,
@@ -289,8 +296,8 @@ func init() {
 	inside.Pool = func(pool any) inside.Of { return pool.(*WorkerPool).inside() }
 	inside.Enqueuer = func(enqueuer any) inside.Of {
 		core := enqueuer.(*Enqueuer).core
-		return inside.Of{Store: core.store, MorgueLimit: defaultMorgueLimit,
-			Parts: inside.Parts{Clock: core.clock, Waiters: core.waiters}}
+		return inside.Of{Partitions: core.parts, Store: core.store, MorgueLimit: defaultMorgueLimit,
+			Parts: inside.Parts{Clock: core.clock, Waiters: core.waiters.In(0)}}
 	}
 	inside.AsInvalid = asInvalid
 	inside.Prepare = func(entry any) (rdb.NewJob, error) { return prepareForLater(entry.(Entry)) }
@@ -307,7 +314,7 @@ func (p *WorkerPool) inside() inside.Of {
 	if p.closed {
 		of.Unusable = ErrClosed
 	} else if of.Unusable = p.open(); of.Unusable == nil {
-		of.Store = p.store
+		of.Partitions, of.Store = p.directory, p.home.store
 	}
 	of.Parts = p.parts()
 	return of
@@ -315,9 +322,9 @@ func (p *WorkerPool) inside() inside.Of {
 
 // parts are those that tests want; p.mu is held.
 func (p *WorkerPool) parts() inside.Parts {
-	parts := inside.Parts{Times: &p.times, Clock: p.clock}
-	if p.objects != nil {
-		parts.Cache = p.objects.cache
+	parts := inside.Parts{Times: &p.times, Clock: p.home.clock}
+	if p.home.objects != nil {
+		parts.Cache = p.home.objects.cache
 	}
 	for _, w := range p.workers {
 		w.show(&parts)

@@ -27,20 +27,22 @@ import (
 //
 // It holds more than it runs: as many claims as goroutines, at least 64, may have ended and wait for the settler, so
 // that a slow Redis does not stop the fetcher at once.
-func newWorker(p *engine, of host, concurrency int, first bool) *worker {
+func newWorker(s *site, g *group, of host) *worker {
+	p, concurrency := s.engine, g.concurrency
 	prefetch := p.options.Prefetch
 	held := min(maxHeld, concurrency+prefetch+max(concurrency, 64))
-	life, end := context.WithCancelCause(objects.NewContext(context.Background(), p.objects.cache))
+	life, end := context.WithCancelCause(objects.NewContext(context.Background(), s.objects.cache))
 	untilStop, beginStop := context.WithCancelCause(life)
 	w := &worker{
-		engine: p, host: of, driver: p.driver, store: p.store, events: p.events, clock: p.clock, first: first,
+		engine: p, site: s, group: g, host: of, driver: p.driver, store: s.store, events: p.events, clock: s.clock,
+		first:       g.first,
 		concurrency: concurrency, registrations: p.registered,
 		life: life, kill: func() { end(ErrShutdown) },
 		untilStop: untilStop, beginStop: func() { beginStop(ErrShutdown) },
-		slots:        workgroup.NewSlots(concurrency+prefetch, held),
+		slots:        g.places.Slots(held),
 		beatSooner:   workgroup.NewWakeup(),
 		layout:       healthreport.Reporter{Component: "layout", Emit: p.events.emit},
-		stats:        history.NewCounter(p.clock),
+		stats:        history.NewCounter(s.clock),
 		beats:        liveness.BeatsOf(p.options.HeartbeatLife),
 		outcomes:     workgroup.NewOutbox(func(r *run) **run { return &r.older }),
 		beatRequests: make(chan chan<- struct{}),
@@ -49,18 +51,18 @@ func newWorker(p *engine, of host, concurrency int, first bool) *worker {
 	w.fence = liveness.NewFence(p.options.FenceAfter, w.cutOff, w.tellCutOff)
 	w.statsReporter = &history.Reporter{Counter: w.stats, Store: w.store, Clock: w.clock, Lane: ids.Random(16),
 		Health: (&healthreport.Reporter{Component: "history", Emit: w.events.emit}).Report}
-	w.runners = workgroup.NewPool[run](concurrency, w.startProcessor)
+	w.runners = g.runners
 	w.logs = joblog.NewFlusher(w.store, w.clock, w.events.emit)
 	w.logging = w.loop(joblog.Component, w.logs.Run)
 	w.logs.Start = func() { w.logging.Start(w.life) }
-	w.queues = newQueues(p, life)
+	w.queues = newQueues(s, life)
 	w.made, w.answerer = time.Now(), w.newAnswerer()
 	w.fetching = w.loop("fetcher", newFetcher(w).run)
 	settler := newSettler(w)
 	w.settling, w.closeSettler = w.loop("settler", settler.run), settler.close
 	w.beating = w.loop("heartbeater",
 		(&heartbeater{worker: w, health: healthreport.Reporter{Component: "heartbeater", Emit: w.events.emit}}).run)
-	if first {
+	if g.first {
 		w.daemons = newDaemons(w)
 	}
 	return w
@@ -70,7 +72,7 @@ func newWorker(p *engine, of host, concurrency int, first bool) *worker {
 // or a reaper finds it dead once its heartbeat has lapsed.
 func (w *worker) join(ctx context.Context) error {
 	c := newSession(w.store, w.life)
-	c.shared = &w.engine.numbers
+	c.shared = &w.site.numbers
 	w.current.Store(c)
 	return w.register(ctx, c, "")
 }
@@ -86,17 +88,11 @@ func (w *worker) begin() {
 	}
 }
 
-// startProcessor is called by the pool of runners, when a job waits and all goroutines are busy, up to the concurrency.
-// The stop waits for processors, so it counts before the goroutine begins.
-func (w *worker) startProcessor() {
-	w.processors.Add(1)
-	go (&processor{worker: w}).loop()
-}
-
 // announce tells that the worker has begun.
 func (w *worker) announce() {
 	w.events.emit(event.WorkerStarted{
 		Worker: w.session().rdb.ID, Concurrency: w.concurrency, Queues: w.queues.listing.Listed(),
+		Partition: w.site.partition,
 	})
 }
 
@@ -130,8 +126,9 @@ func (w *worker) info(names int) map[string]string {
 	info := map[string]string{
 		"host": host, "pid": strconv.Itoa(os.Getpid()), "go": runtime.Version(), "version": programVersion(),
 		"started": strconv.FormatInt(w.clock.Now().UnixMilli(), 10), "concurrency": strconv.Itoa(w.concurrency),
-		"service": w.engine.service(), "schedules": w.engine.declared().IDs(), "serves": strconv.Itoa(names),
+		"service": w.engine.service(), "schedules": w.site.declared().IDs(), "serves": strconv.Itoa(names),
 		"prefetch": strconv.Itoa(w.engine.options.Prefetch), "life": strconv.FormatInt(w.beats.Life.Milliseconds(), 10),
+		rdb.InfoGroup: w.group.id,
 	}
 	if quotas := subscription.Describe(w.engine.quotas()); quotas != "" {
 		info[rdb.InfoQuotas], info[rdb.InfoPool] = quotas, w.engine.incarnation
@@ -178,7 +175,7 @@ func (w *worker) rejoin(old *session) error {
 	if err := w.register(ctx, next, old.rdb.ID); err != nil {
 		return fmt.Errorf("this worker was declared dead and cannot register again: %w", err)
 	}
-	_ = w.engine.declareMissing(ctx) // before anything of its names begins; a heartbeat tries again
+	_ = w.site.declareMissing(ctx) // before anything of its names begins; a heartbeat tries again
 	w.mu.Lock()
 	w.former = append(w.former, old)
 	w.mu.Unlock()
@@ -206,7 +203,7 @@ func (w *worker) reregister(ctx context.Context, c *session) error {
 		return err
 	}
 	if c.knownEpoch() != before {
-		w.engine.undeclared.Store(true)
+		w.site.undeclared.Store(true)
 		w.surveyAgain()
 		w.daemons.forgotten()
 		w.handleDataLoss(c)

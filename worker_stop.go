@@ -11,6 +11,7 @@ import (
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/stopped"
 )
 
@@ -20,6 +21,9 @@ const (
 	returnGrace = time.Second      // for handlers to return once their ctx has ended
 	settleGrace = 10 * time.Second // for the outcomes to be acknowledged
 )
+
+// leaveAgain is how often the worker tries again to be removed from Redis where a connection broke.
+const leaveAgain = 2
 
 // The shares of the room that a stop has left once it has to hurry.
 const (
@@ -51,8 +55,8 @@ func (w *worker) stop(deadline *lifecycle.StopDeadline, shutdown time.Duration) 
 	result := &StopError{}
 	w.requestStop()
 	w.waitFor(cut, w.fetching.Done())
+	w.slots.Part()
 	w.mendWithoutFetcher(w.session())
-	w.runners.Close() // the fetcher was the only one to add
 	w.keepUntaken()
 	w.returnUnbegun(cut)
 	w.awaitHandlers(patience, deadline)
@@ -75,9 +79,6 @@ func (w *worker) stop(deadline *lifecycle.StopDeadline, shutdown time.Duration) 
 	<-w.settling.Done()
 	w.closeSettler()
 	<-w.logging.Done()
-	if w.slots.Busy() == 0 {
-		w.processors.Wait()
-	}
 	w.statsReporter.Announce(w.session().rdb.ID, w.events.emit)
 	w.events.emit(event.WorkerStopped{Worker: w.session().rdb.ID, Err: result.orNil()})
 	return result
@@ -118,7 +119,7 @@ func (w *worker) returnUnbegun(ctx context.Context) {
 
 // keepUntaken takes what was prefetched, and no processor has come to: they may all be busy for long.
 func (w *worker) keepUntaken() {
-	for _, r := range w.runners.Untaken() {
+	for _, r := range w.untaken() {
 		w.keepUnbegun(r)
 		r.leave()
 		w.slots.TakeUp()
@@ -236,9 +237,23 @@ func (w *worker) whyStopped() string {
 
 // leave removes the worker from Redis, giving back what a lost fetch may have left, and passes tokens on that it took.
 // It is listed with why it has stopped; without a reason it is not.
+//
+// A connection may have broken long before, while it was idle, and whether Redis did it is then not known: it is done
+// again, which changes nothing where it was done. A stop has no later turn that would mend it.
 func (w *worker) leave(ctx context.Context, why string) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
+	err := w.leaveOnce(ctx, why)
+	for range leaveAgain {
+		if class := redisconn.Classify(err); !class.MayCount || !class.Again || ctx.Err() != nil {
+			break
+		}
+		err = w.leaveOnce(ctx, why)
+	}
+	return err
+}
+
+func (w *worker) leaveOnce(ctx context.Context, why string) error {
 	c, names, text := w.session(), w.queues.listing.Listed(), ""
 	if why != "" {
 		told := stopped.Of(c.info, why)
@@ -284,7 +299,7 @@ func (w *worker) requeueListed(ctx context.Context, c *session, queue string) er
 		if len(elements) == 0 {
 			return lists[0].Err
 		}
-		if _, err := w.engine.requeued.Requeue(ctx, c.rdb, queue, elements); err != nil {
+		if _, err := w.site.requeued.Requeue(ctx, c.rdb, queue, elements); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ type WorkerStarted struct {
 	Worker      string
 	Concurrency int
 	Queues      []string
+	Partition   int // of the namespace; 0 where it is not divided
 }
 
 // WorkerStopped is sent when a worker has stopped.
@@ -288,7 +289,23 @@ type PeriodicBroken struct {
 }
 
 // ServerUnfit is sent when a pool starts on a Redis whose settings put jobs at risk.
-type ServerUnfit struct{ Problem, Remedy string }
+type ServerUnfit struct {
+	Problem, Remedy string
+	Partition       int // of the namespace, which that server has
+}
+
+// PartitionJoined is sent when a pool that runs has begun to work in a partition of its namespace: one that is new, or
+// did not answer before. For those that it begins with there is a [WorkerStarted].
+type PartitionJoined struct {
+	Partition int
+	Worker    string // the first of the pool there
+}
+
+// PartitionLeft is sent when a pool that runs has stopped working in a partition, since that was closed.
+type PartitionLeft struct {
+	Partition int
+	Err       error // *StopError when its workers could not stop in good order
+}
 
 // Trouble is sent when background work begins to fail, once until it succeeds again.
 type Trouble struct {
@@ -346,6 +363,8 @@ func (PeriodicChanged) event()  {}
 func (PeriodicRemoved) event()  {}
 func (PeriodicBroken) event()   {}
 func (ServerUnfit) event()      {}
+func (PartitionJoined) event()  {}
+func (PartitionLeft) event()    {}
 func (Trouble) event()          {}
 func (TroubleOver) event()      {}
 func (LoopPanicked) event()     {}

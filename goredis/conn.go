@@ -35,7 +35,7 @@ func (c *conn) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisco
 		}
 		replies, err = c.driver.ask(ctx, w, calls)
 	}
-	c.driver.notice(ctx, replies, err)
+	c.driver.notice(ctx, w.addr, replies, err)
 	if err != nil && c.isClosed() && ctx.Err() == nil {
 		return nil, fmt.Errorf("call to Redis at %s ended: %w", w.addr, redisconn.ErrClosed)
 	}
@@ -79,7 +79,7 @@ func (c *conn) follow(ctx context.Context, now *wire, calls []redisconn.Call) (*
 	}
 	next, err := dial(ctx, node)
 	if err != nil {
-		c.driver.notice(ctx, nil, err)
+		c.driver.notice(ctx, node.Options().Addr, nil, err)
 		return nil, err
 	}
 	return c.take(next)

@@ -28,7 +28,7 @@ type nodes interface {
 	look(ctx context.Context)
 
 	// lost asks them as well, and does not wait: a server has failed, and another may have its slots by now.
-	lost()
+	lost(server string)
 
 	// name stands for the servers in errors.
 	name() string
@@ -116,14 +116,14 @@ func (d *driver) lend(ctx context.Context, node *redis.Client, calls []redisconn
 	if err == nil && redisconn.TurnedAway(replies) {
 		discard(l.conn)
 	}
-	d.notice(ctx, replies, err)
+	d.notice(ctx, l.addr, replies, err)
 	return replies, err
 }
 
 // notice has the servers asked who is who where one has failed, or says that it is not who it was.
-func (d *driver) notice(ctx context.Context, replies []redisconn.Reply, err error) {
+func (d *driver) notice(ctx context.Context, server string, replies []redisconn.Reply, err error) {
 	if err != nil && ctx.Err() == nil || redisconn.TurnedAway(replies) || has(replies, "CLUSTERDOWN") {
-		d.nodes.lost()
+		d.nodes.lost(server)
 	}
 }
 
@@ -131,7 +131,7 @@ func (d *driver) notice(ctx context.Context, replies []redisconn.Reply, err erro
 func (d *driver) ask(ctx context.Context, w *wire, calls []redisconn.Call) ([]redisconn.Reply, error) {
 	defer w.end()
 	replies, err := w.send(ctx, asking(calls))
-	d.notice(ctx, replies, err)
+	d.notice(ctx, w.addr, replies, err)
 	return answered(replies), err
 }
 
@@ -142,7 +142,7 @@ func (d *driver) Dial(ctx context.Context) (redisconn.Conn, error) {
 	}
 	w, err := dial(ctx, node)
 	if err != nil {
-		d.notice(ctx, nil, err)
+		d.notice(ctx, node.Options().Addr, nil, err)
 		return nil, d.explain(ctx, err)
 	}
 	d.lookout.watch(w)

@@ -23,7 +23,8 @@ const readTimeout = 5 * time.Second
 // large is how many bytes need more than the client's own timeout.
 const large = 64 << 10
 
-// patient is the client with the time that the calls may take. It shares the pool.
+// patient is the client with the time that the calls may take. It shares the pool, but not the options: a connection
+// that is set up writes into them what its server cannot do, and go-redis guards them for a client, not for its Conns.
 func patient(client *redis.Client, calls []redisconn.Call) *redis.Client {
 	size, block := 0, time.Duration(0)
 	for i := range calls {
@@ -31,13 +32,13 @@ func patient(client *redis.Client, calls []redisconn.Call) *redis.Client {
 		block = max(block, calls[i].Block)
 	}
 	timeout := client.Options().ReadTimeout
-	if timeout > 0 && block == 0 && size < large {
-		return client
-	}
 	if timeout <= 0 {
 		timeout = readTimeout
 	}
-	return client.WithTimeout(timeout + block + time.Duration(size)*slowest)
+	if block > 0 || size >= large {
+		timeout += block + time.Duration(size)*slowest
+	}
+	return client.WithTimeout(timeout)
 }
 
 // link is one connection during one Pipeline.

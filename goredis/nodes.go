@@ -16,7 +16,7 @@ type single struct{ client *redis.Client }
 func (s single) primary(context.Context, slot) (*redis.Client, error) { return s.client, nil }
 func (s single) slotOf([]redisconn.Call) (slot, error)                { return anySlot, nil }
 func (s single) look(context.Context)                                 {}
-func (s single) lost()                                                {}
+func (s single) lost(string)                                          {}
 
 func (s single) named() *redis.Client {
 	if s.client.Options().Addr != failoverName {
@@ -37,19 +37,25 @@ type cluster struct {
 	client *redis.ClusterClient
 	home   home
 
-	mu    sync.Mutex
-	asked chan struct{} // ends with the answer of a server that is asked now who has what; nil if none is
+	mu     sync.Mutex
+	asked  chan struct{}   // ends with the answer of a server that is asked now who has what; nil if none is
+	failed map[string]bool // the addresses of the servers for whose sake it is asked
 }
 
-// patience is how long a call waits for that answer. A server that is asked may hang as well.
+// patience is how long a call to a server that has failed waits for that answer. A server that is asked may hang as
+// well.
 const patience = time.Second
 
 func (c *cluster) primary(ctx context.Context, of slot) (*redis.Client, error) {
 	if of == anySlot {
 		of = c.home.slot()
 	}
-	c.await(ctx)
-	return c.client.MasterForKey(ctx, keyIn(of))
+	node, err := c.client.MasterForKey(ctx, keyIn(of))
+	if asked := c.asking(node, err); asked != nil {
+		await(ctx, asked)
+		return c.client.MasterForKey(ctx, keyIn(of))
+	}
+	return node, err
 }
 
 func (c *cluster) slotOf(calls []redisconn.Call) (slot, error) {
@@ -75,33 +81,40 @@ func (c *cluster) look(ctx context.Context) {
 	}
 }
 
-// lost begins to ask, unless somebody is being asked already. What is called next waits for the answer: it would go to
-// the server that has failed, and wait there for as long as a call may.
-func (c *cluster) lost() {
+// lost begins to ask for the sake of a server that has failed, unless somebody is being asked already. What is called
+// next of what it has waits for the answer: it would go to that server, and wait there for as long as a call may. Calls
+// to others go on: they have other partitions, or other namespaces.
+func (c *cluster) lost(server string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.asked != nil {
+		c.failed[server] = true
 		return
 	}
 	asked := make(chan struct{})
-	c.asked = asked
+	c.asked, c.failed = asked, map[string]bool{server: true}
 	go func() {
 		c.look(context.Background())
 		c.mu.Lock()
-		c.asked = nil
+		c.asked, c.failed = nil, nil
 		c.mu.Unlock()
 		close(asked)
 	}()
 }
 
-// await waits for an answer that is on its way.
-func (c *cluster) await(ctx context.Context) {
+// asking is the answer that a call must wait for: its server has failed, or nobody knows which it is. It is nil where
+// it need not.
+func (c *cluster) asking(node *redis.Client, err error) chan struct{} {
 	c.mu.Lock()
-	asked := c.asked
-	c.mu.Unlock()
-	if asked == nil {
-		return
+	defer c.mu.Unlock()
+	if err == nil && !c.failed[node.Options().Addr] {
+		return nil
 	}
+	return c.asked
+}
+
+// await waits for an answer that is on its way.
+func await(ctx context.Context, asked chan struct{}) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {

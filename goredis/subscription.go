@@ -100,7 +100,7 @@ func (l *line) Cut() {
 // lost has the servers asked where the channel is now, unless it was given up here.
 func (l *line) lost() {
 	if !l.ended.Load() {
-		l.driver.nodes.lost()
+		l.driver.nodes.lost(l.wire.addr)
 	}
 }
 

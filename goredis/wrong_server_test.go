@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,33 +37,39 @@ func waysTo(t *testing.T, addr string) map[string]way {
 		"go-redis": {connection: goredis.Connection(client)}}
 }
 
-func (w way) options(namespace string) []work.EnqueuerOption {
-	opts := []work.EnqueuerOption{work.Namespace(namespace), work.EnqueueTimeout(300 * time.Millisecond)}
+func (w way) options(namespace string, patience time.Duration) []work.EnqueuerOption {
+	opts := []work.EnqueuerOption{work.Namespace(namespace), work.EnqueueTimeout(patience)}
 	if w.connection != nil {
 		opts = append(opts, work.WithConnection(w.connection))
 	}
 	return opts
 }
 
+// The time that a call has: soon is far more than it needs where the answer comes at once, and awaited is all waited for
+// where it comes when the time is over.
+const (
+	soon    = 20 * time.Second
+	awaited = 3 * time.Second
+)
+
 // errors are what a program hears at an enqueue, at a start, and as it looks and changes something by hand.
-func (w way) errors(t *testing.T, namespace string) map[string]error {
+func (w way) errors(t *testing.T, namespace string, patience time.Duration) map[string]error {
 	t.Helper()
-	within := func(do func(ctx context.Context) error) error {
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		defer cancel()
-		return do(ctx)
-	}
-	enq, err := work.NewEnqueuer(w.dsn, w.options(namespace)...)
+	enq, err := work.NewEnqueuer(w.dsn, w.options(namespace, patience)...)
 	require.NoError(t, err)
 	defer enq.Close() //lint:ignore errcheck nothing was stored
-	inspector, err := inspect.New(w.dsn, w.options(namespace)...)
+	inspector, err := inspect.New(w.dsn, w.options(namespace, patience)...)
 	require.NoError(t, err)
 	defer inspector.Close() //lint:ignore errcheck the same
-	return map[string]error{
-		"enqueue": within(func(ctx context.Context) error { _, err := enq.Enqueue(ctx, "mail"); return err }),
-		"pause":   within(func(ctx context.Context) error { return inspector.PauseQueue(ctx, "mail") }),
-		"start":   within(func(ctx context.Context) error { return w.start(ctx, namespace, nil) }),
-	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience+time.Second)
+	defer cancel()
+	var enqueue, pause, start error
+	var all sync.WaitGroup
+	all.Go(func() { _, enqueue = enq.Enqueue(ctx, "mail") })
+	all.Go(func() { pause = inspector.PauseQueue(ctx, "mail") })
+	all.Go(func() { start = w.start(ctx, namespace, nil) })
+	all.Wait()
+	return map[string]error{"enqueue": enqueue, "pause": pause, "start": start}
 }
 
 // start starts a pool and stops it again.
@@ -86,7 +93,7 @@ func TestSentinelsAndReplicasAreNoPlaceForJobs(t *testing.T) {
 	servers := topology.StartSentinels(t, topology.SentinelOptions{})
 	watcher, replica := servers.Watchers[0].Addr(), servers.Replicas()[0].Addr()
 	for name, w := range waysTo(t, watcher) {
-		for does, err := range w.errors(t, "shop") {
+		for does, err := range w.errors(t, "shop", soon) {
 			require.ErrorContains(t, err, "is a Redis Sentinel, which stores nothing (it watches shop)",
 				"%s %s", name, does)
 			if name == "DSN" {
@@ -96,10 +103,12 @@ func TestSentinelsAndReplicasAreNoPlaceForJobs(t *testing.T) {
 		}
 	}
 	for name, w := range waysTo(t, replica) {
-		for does, err := range w.errors(t, "shop") { // a start waits for a promotion
-			assert.ErrorContains(t, err, "is a replica of "+servers.Primary().Addr()+": give the address",
-				"%s %s", name, does)
-		}
+		t.Run("replica by "+name, func(t *testing.T) {
+			t.Parallel()
+			for does, err := range w.errors(t, "shop", awaited) { // a start waits for a promotion
+				assert.ErrorContains(t, err, "is a replica of "+servers.Primary().Addr()+": give the address", does)
+			}
+		})
 	}
 
 	_, err := mustDriver(t, "redis://"+watcher+"/3").Dial(t.Context())
@@ -113,7 +122,7 @@ func TestSentinelsAndReplicasAreNoPlaceForJobs(t *testing.T) {
 				replica,
 			"redis+cluster://" + watcher: "is no node of a cluster, perhaps a Sentinel",
 		} {
-			for does, err := range (way{dsn: dsn}).errors(t, "shop") {
+			for does, err := range (way{dsn: dsn}).errors(t, "shop", soon) {
 				assert.ErrorContains(t, err, want, "%s %s", dsn, does)
 			}
 		}
@@ -158,7 +167,7 @@ func TestASingleNodeOfAClusterIsNamed(t *testing.T) {
 		other = servers.Primaries()[1]
 	}
 	for name, w := range waysTo(t, other.Addr()) {
-		for does, err := range w.errors(t, "shop") {
+		for does, err := range w.errors(t, "shop", soon) {
 			require.ErrorContains(t, err, "of namespace shop is on "+owner.Addr(), "%s %s", name, does)
 			if name == "DSN" {
 				assert.ErrorContains(t, err, "use redis+cluster://"+other.Addr()+","+owner.Addr())

@@ -15,6 +15,7 @@ import (
 	"github.com/265d0351/work/internal/ids"
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/invalid"
+	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
 )
@@ -37,18 +38,55 @@ func (i *Inspector) EnqueueAgain(ctx context.Context, id string) (work.Receipt, 
 		return work.Receipt{}, i.unusable
 	}
 	if err := inside.AsInvalid(invalid.JobID(id)); err != nil {
-		return work.Receipt{}, i.failed(id, againPast, err)
+		return work.Receipt{}, failed(id, againPast, err)
 	}
 	for range backoff.Rereads(ctx) {
-		receipt, err := i.enqueueAgain(ctx, id)
+		var receipt work.Receipt
+		err := i.routed(ctx, func() error {
+			v, err := i.whereAgain(ctx, id)
+			if err != nil {
+				return failed(id, againPast, err)
+			}
+			receipt, err = v.enqueueAgain(ctx, id)
+			return err
+		})
 		if err == nil || !errors.Is(err, errMoved) {
 			return receipt, err
 		}
 	}
-	return work.Receipt{}, i.failed(id, againPast, errKeepsMoving)
+	return work.Receipt{}, failed(id, againPast, errKeepsMoving)
 }
 
 const againPast = "enqueued again"
+
+// whereAgain is the partition that has what is kept of the job, which is where the new one is stored: the note in the
+// one that has ended, and the record of the other, are written at once. So they must belong there together.
+func (i *Inspector) whereAgain(ctx context.Context, id string) (*view, error) {
+	of := i.everywhere(ctx)
+	if of.single() {
+		return of.views[0], nil
+	}
+	v, seen, err := i.find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	rec, _ := record.Decode(seen.Record) // of one that cannot be read nothing is known, which is told below
+	home, err := i.arrived(ctx, func(m *partition.Map) partition.Home {
+		return m.Home(partition.Job{Name: rec.Name, Lock: rec.Lock})
+	})
+	m := i.partitions.Map()
+	switch {
+	case err != nil:
+		return nil, err
+	case home.Bound && home.Partition != v.partition:
+		return nil, fmt.Errorf("what is kept of it is in partition %d, and one like it now belongs into partition %d, "+
+			"since %s: enqueue another one", v.partition, home.Partition, home.By)
+	case m.State(v.partition) != partition.Open:
+		return nil, fmt.Errorf("what is kept of it is in partition %d, which is %s: enqueue another one", v.partition,
+			m.State(v.partition))
+	}
+	return v, nil
+}
 
 // errMoved is why to look once more.
 var errMoved = errors.New("it has changed meanwhile")
@@ -86,33 +124,33 @@ const (
 )
 
 // enqueueAgain looks and lets a script do it that looks again.
-func (i *Inspector) enqueueAgain(ctx context.Context, id string) (work.Receipt, error) {
-	found, err := i.store.Lookup(ctx, []string{id}, record.NameIn)
+func (v *view) enqueueAgain(ctx context.Context, id string) (work.Receipt, error) {
+	found, err := v.store.Lookup(ctx, []string{id}, record.NameIn)
 	if err == nil {
 		err = found[0].Err
 	}
 	if err != nil {
-		return work.Receipt{}, i.failed(id, againPast, err)
+		return work.Receipt{}, failed(id, againPast, err)
 	}
 	switch found[0].Where {
 	case rdb.WhereGone:
-		return work.Receipt{}, i.failed(id, againPast, work.ErrNotFound)
+		return work.Receipt{}, failed(id, againPast, work.ErrNotFound)
 	case rdb.WhereEnded:
 	default:
 		seen := seenFrom(&found[0])
 		return work.Receipt{}, &StateError{ID: id, State: seen.state, What: againPast,
 			Wanted: slices.Clone(endedStates)}
 	}
-	again, receipt, err := newAgain(&found[0])
+	again, receipt, err := newAgain(&found[0], ids.InPartition(ids.Job(found[0].Time), v.partition))
 	if err != nil || receipt.Duplicate {
 		return receipt, err
 	}
-	answer, err := i.store.Again(ctx, again)
+	answer, err := v.store.Again(ctx, again)
 	switch {
 	case err != nil:
-		return work.Receipt{}, i.failed(id, againPast, err)
+		return work.Receipt{}, failed(id, againPast, err)
 	case answer.Owner != "":
-		return work.Receipt{}, i.failed(id, againPast,
+		return work.Receipt{}, failed(id, againPast,
 			&work.DuplicateError{Name: again.Shelf.Name, ID: answer.Owner, Stored: true})
 	case answer.NoObject != "":
 		return work.Receipt{}, &ArgsGoneError{ID: id, State: stateEnded(&found[0]), Why: argsObject}
@@ -124,8 +162,9 @@ func (i *Inspector) enqueueAgain(ctx context.Context, id string) (work.Receipt, 
 
 func stateEnded(f *rdb.Found) work.State { return work.State(record.EndedAs(f.Outcome)) }
 
-// newAgain makes the order of what is kept of a job. Where it was enqueued again before, the receipt says so.
-func newAgain(f *rdb.Found) (again rdb.Again, receipt work.Receipt, err error) {
+// newAgain makes the order of what is kept of a job, for a new one of that id. Where it was enqueued again before, the
+// receipt says so.
+func newAgain(f *rdb.Found, id string) (again rdb.Again, receipt work.Receipt, err error) {
 	gone := func(why string) (rdb.Again, work.Receipt, error) {
 		return rdb.Again{}, work.Receipt{}, &ArgsGoneError{ID: f.ID, State: stateEnded(f), Why: why}
 	}
@@ -147,7 +186,7 @@ func newAgain(f *rdb.Found) (again rdb.Again, receipt work.Receipt, err error) {
 	case details.Record == nil:
 		return gone(argsNotKept)
 	}
-	receipt = work.Receipt{ID: ids.Job(f.Time), Name: outcome.Name, RunAt: f.Time}
+	receipt = work.Receipt{ID: id, Name: outcome.Name, RunAt: f.Time}
 	raw, err := record.Again(details.Record, receipt.ID, f.Time.UnixMilli())
 	if err != nil {
 		return gone(argsDamaged)
@@ -161,5 +200,6 @@ func newAgain(f *rdb.Found) (again rdb.Again, receipt work.Receipt, err error) {
 	return rdb.Again{Former: f.ID, Shelf: rdb.EndedShelf{State: outcome.State, Name: outcome.Name},
 		Beginning: bytes.TrimSuffix(beginning, []byte("}")), Details: f.Details, Marked: marked,
 		ID: receipt.ID, Record: raw, Lock: rdb.Lock{Digest: rec.Lock, Kind: rdb.LockKind(rec.LockKind)},
+		Turn:    rdb.Turn{Key: rec.Key, Weight: rec.Weight},
 		Objects: ending.Belongings(&rec, &record.NoTrail, "").Objects}, receipt, nil
 }

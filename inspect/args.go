@@ -22,48 +22,48 @@ func (i *Inspector) ChangeArgs(ctx context.Context, id string, args ...any) erro
 	const past = "given other args"
 	encoded, err := encodeArgs(id, args)
 	if err != nil {
-		return i.failed(id, past, err)
+		return failed(id, past, err)
 	}
 	c := control{past: past, from: []work.State{work.StateQueued, work.StateScheduled, work.StateRetrying,
 		work.StateStalled, work.StateDead}}
 	for range backoff.Rereads(ctx) {
-		seen, err := i.find(ctx, id)
+		v, seen, err := i.find(ctx, id)
 		if err != nil {
-			return i.failed(id, past, err)
+			return failed(id, past, err)
 		}
 		if err := c.refusal(&seen); err != nil {
 			return err
 		}
-		done, err := i.changeArgs(ctx, &seen, encoded)
+		done, err := v.changeArgs(ctx, &seen, encoded)
 		if err != nil {
-			return i.failed(id, past, err)
+			return failed(id, past, err)
 		}
 		if done {
 			return nil
 		}
 	}
-	return i.failed(id, past, errKeepsMoving)
+	return failed(id, past, errKeepsMoving)
 }
 
 // changeArgs is false when the record is not as it was read, or somebody holds the job.
-func (i *Inspector) changeArgs(ctx context.Context, seen *seenJob, args []byte) (bool, error) {
+func (v *view) changeArgs(ctx context.Context, seen *seenJob, args []byte) (bool, error) {
 	edited, err := record.WithArgs(seen.Record, args)
 	if err != nil {
 		return false, err
 	}
-	amended, err := i.store.Amend(ctx, rdb.Amendment{ID: seen.ID, Read: seen.Record, New: edited})
+	amended, err := v.store.Amend(ctx, rdb.Amendment{ID: seen.ID, Read: seen.Record, New: edited})
 	if err != nil || amended != rdb.AmendDone {
 		return false, err
 	}
-	return true, i.dropReferences(ctx, seen)
+	return true, v.dropReferences(ctx, seen)
 }
 
 // dropReferences frees the objects that stood for some of the old args. What is left after an error goes with the job.
-func (i *Inspector) dropReferences(ctx context.Context, seen *seenJob) error {
+func (v *view) dropReferences(ctx context.Context, seen *seenJob) error {
 	objects := ending.BelongingsIn(seen.Record, seen.Trail).Objects
 	slices.Sort(objects)
 	for _, sha := range slices.Compact(objects) {
-		if _, err := (rdb.Objects{Store: i.store}).Unrefer(ctx, sha, []string{seen.ID}); err != nil {
+		if _, err := (rdb.Objects{Store: v.store}).Unrefer(ctx, sha, []string{seen.ID}); err != nil {
 			return fmt.Errorf("the args were changed, and object %s is still kept for the old ones: %w", sha, err)
 		}
 	}

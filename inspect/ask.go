@@ -1,11 +1,13 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/265d0351/work/internal/backoff"
@@ -52,19 +54,75 @@ func (i *Inspector) Ask(ctx context.Context, workers []string, name string, payl
 		return nil, fmt.Errorf("message %s was not sent: its name has %d bytes, more than %d", excerpt.Brief(name),
 			len(name), questions.MaxName)
 	}
-	if len(workers) == 0 {
-		if workers, err = i.store.Registered(ctx); err != nil {
-			return nil, fmt.Errorf("message %s was not sent, the workers cannot be read: %w", excerpt.Brief(name), err)
-		}
-		slices.Sort(workers)
+	q := questions.Question{Name: name, Payload: encoded}
+	of := i.served(ctx)
+	if of.single() && len(workers) > 0 {
+		return of.views[0].ask(ctx, workers, q)
 	}
-	a := &asking{Inspector: i, token: ids.Random(16), answers: make([]Answer, len(workers))}
+	return askAll(ctx, of, workers, q)
+}
+
+// askAll finds out where workers are registered, and asks them there; all that there are where none are named.
+func askAll(ctx context.Context, of scope, named []string, q questions.Question) ([]Answer, error) {
+	at := map[*view][]string{}
+	registered := ask(ctx, of.views, func(v *view, ctx context.Context) ([]string, error) {
+		workers, err := v.store.Registered(ctx)
+		if err != nil {
+			err = fmt.Errorf("message %s was not sent, the workers cannot be read: %w", excerpt.Brief(q.Name), err)
+		}
+		return workers, err
+	})
+	var asked []*view
+	for _, a := range registered {
+		for _, id := range slices.Sorted(slices.Values(a.value)) {
+			if len(named) == 0 || slices.Contains(named, id) {
+				at[a.from] = append(at[a.from], id)
+			}
+		}
+		if len(at[a.from]) > 0 {
+			asked = append(asked, a.from)
+		}
+	}
+	err := failure(registered)
+	if err != nil && len(asked) == 0 {
+		return nil, err
+	}
+	answered := ask(ctx, asked, func(v *view, ctx context.Context) ([]Answer, error) { return v.ask(ctx, at[v], q) })
+	answers, unsent := []Answer{}, failure(answered)
+	for _, a := range answered {
+		answers = append(answers, a.value...)
+	}
+	if unsent != nil {
+		err = unsent
+	}
+	if len(named) == 0 {
+		slices.SortFunc(answers, func(a, b Answer) int { return strings.Compare(a.Worker, b.Worker) })
+		return answers, err
+	}
+	return inOrder(named, answers, err), err
+}
+
+// inOrder are the answers of those that were named. Who was not found may be where nobody could be asked.
+func inOrder(named []string, answers []Answer, missing error) []Answer {
+	all := make([]Answer, len(named))
+	for n, id := range named {
+		all[n] = Answer{Worker: id, Err: cmp.Or(missing, ErrNoWorker)}
+		if k := slices.IndexFunc(answers, func(a Answer) bool { return a.Worker == id }); k >= 0 {
+			all[n] = answers[k]
+		}
+	}
+	return all
+}
+
+// ask asks workers of one partition.
+func (v *view) ask(ctx context.Context, workers []string, q questions.Question) ([]Answer, error) {
+	a := &asking{view: v, token: ids.Random(16), answers: make([]Answer, len(workers))}
 	for n, id := range workers {
 		a.answers[n].Worker = id
 		a.open = append(a.open, n)
 	}
-	if err := a.send(ctx, questions.Question{Name: name, Payload: encoded}); err != nil {
-		return nil, fmt.Errorf("message %s was not sent, or not to all: %w", excerpt.Brief(name), err)
+	if err := a.send(ctx, q); err != nil {
+		return nil, fmt.Errorf("message %s was not sent, or not to all: %w", excerpt.Brief(q.Name), err)
 	}
 	a.wait(ctx)
 	return a.answers, nil
@@ -72,7 +130,7 @@ func (i *Inspector) Ask(ctx context.Context, workers []string, name string, payl
 
 // asking is one question under way.
 type asking struct {
-	*Inspector
+	*view
 	token   string
 	answers []Answer
 	open    []int // of the answers: those that have not come

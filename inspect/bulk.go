@@ -73,13 +73,13 @@ const maxBulkFailures = 100
 // that is not for that state, is an *[work.InvalidError].
 func (i *Inspector) Bulk(ctx context.Context, selection Selection, action Action, opts BulkOptions) (BulkReport,
 	error) {
-	b := bulk{Inspector: i, selection: selection, action: action, opts: opts}
+	b := bulk{selection: selection, action: action, opts: opts}
 	err := b.validate()
 	if err == nil {
-		err = i.unusable
-	}
-	if err == nil {
-		err = b.run(ctx)
+		of := i.served(ctx)
+		if err = of.err; err == nil {
+			err = b.run(ctx, of)
+		}
 	}
 	if err != nil {
 		return b.report, fmt.Errorf("the bulk ended after %d of %d jobs: %w", b.report.Looked, b.report.Total, err)
@@ -90,7 +90,7 @@ func (i *Inspector) Bulk(ctx context.Context, selection Selection, action Action
 
 // bulk is one Bulk under way.
 type bulk struct {
-	*Inspector
+	*view     // the partition that it is at
 	selection Selection
 	action    Action
 	opts      BulkOptions
@@ -122,17 +122,24 @@ func (b *bulk) validate() error {
 	return nil
 }
 
-func (b *bulk) run(ctx context.Context) error {
-	sources, err := b.sources(ctx)
-	if err != nil {
-		return err
-	}
-	for _, from := range sources {
-		if err := b.walk(ctx, from); err != nil {
-			return err
+// run goes through one partition after the other. One that fails is left.
+func (b *bulk) run(ctx context.Context, of scope) error {
+	sources := ask(ctx, of.views, func(v *view, ctx context.Context) ([]*source, error) {
+		return v.sources(ctx, &b.selection)
+	})
+	for _, at := range sources {
+		for _, from := range at.value {
+			b.report.Total += from.length
 		}
 	}
-	return nil
+	for n := range sources {
+		at := &sources[n]
+		b.view = at.from
+		for k := 0; k < len(at.value) && at.err == nil && !b.full(); k++ {
+			at.err = b.walk(ctx, at.value[k])
+		}
+	}
+	return failure(sources)
 }
 
 // walk goes through all that stands in one place, to its end: what is moved, or comes, may stand before what is still

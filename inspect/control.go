@@ -10,6 +10,7 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/ids"
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/invalid"
 	"github.com/265d0351/work/internal/rdb"
@@ -40,9 +41,9 @@ type seenJob struct {
 // moved meanwhile it begins anew.
 func (i *Inspector) control(ctx context.Context, id string, c control) error {
 	for range backoff.Rereads(ctx) {
-		seen, err := i.find(ctx, id)
+		v, seen, err := i.find(ctx, id)
 		if err != nil {
-			return i.failed(id, c.past, err)
+			return failed(id, c.past, err)
 		}
 		if slices.Contains(c.already, seen.state) && !seen.over {
 			return nil
@@ -50,15 +51,15 @@ func (i *Inspector) control(ctx context.Context, id string, c control) error {
 		if err := c.refusal(&seen); err != nil {
 			return err
 		}
-		done, err := i.execute(ctx, c, &seen)
+		done, err := v.execute(ctx, c, &seen)
 		if done || err != nil {
 			return err
 		}
 	}
-	return i.failed(id, c.past, errKeepsMoving)
+	return failed(id, c.past, errKeepsMoving)
 }
 
-func (i *Inspector) failed(id, past string, err error) error {
+func failed(id, past string, err error) error {
 	return fmt.Errorf("job %s was not %s: %w", excerpt.Brief(id), past, err)
 }
 
@@ -71,26 +72,26 @@ func (c *control) refusal(seen *seenJob) error {
 }
 
 // execute has the order carried out. It is false when the job was not where it was seen.
-func (i *Inspector) execute(ctx context.Context, c control, seen *seenJob) (bool, error) {
-	order := c.order(i.store, seen)
+func (v *view) execute(ctx context.Context, c control, seen *seenJob) (bool, error) {
+	order := c.order(v.store, seen)
 	for {
-		obeyed, err := i.store.Execute(ctx, []rdb.Order{order})
+		obeyed, err := v.store.Execute(ctx, []rdb.Order{order})
 		if err == nil {
 			err = obeyed[0].Err
 		}
 		if err != nil {
-			return false, i.failed(seen.ID, c.past, err)
+			return false, failed(seen.ID, c.past, err)
 		}
 		answer := obeyed[0].Answer
 		if answer == rdb.AnswerDone || answer == rdb.AnswerFlagged {
 			return true, nil
 		}
-		next, ok := c.again(i.store, seen, answer)
+		next, ok := c.again(v.store, seen, answer)
 		switch {
 		case ok:
 			order = next
 		case answer == rdb.AnswerOwned:
-			return false, i.failed(seen.ID, c.past, seen.duplicate(obeyed[0].Owner))
+			return false, failed(seen.ID, c.past, seen.duplicate(obeyed[0].Owner))
 		case answer == rdb.AnswerFar:
 			return false, &TooDeepError{ID: seen.ID, Name: seen.Queue, What: c.past}
 		default:
@@ -106,15 +107,24 @@ func (c *control) again(store *rdb.Store, seen *seenJob, answer rdb.Answer) (rdb
 	return c.second(store, seen, answer)
 }
 
-// seenJob looks for a job. One of which nothing is there is [work.ErrNotFound].
-func (i *Inspector) find(ctx context.Context, id string) (seenJob, error) {
+// find looks for a job, and says where it is. One of which nothing is there is [work.ErrNotFound].
+func (i *Inspector) find(ctx context.Context, id string) (*view, seenJob, error) {
 	if i.unusable != nil {
-		return seenJob{}, i.unusable
+		return nil, seenJob{}, i.unusable
 	}
 	if err := inside.AsInvalid(invalid.JobID(id)); err != nil {
-		return seenJob{}, err
+		return nil, seenJob{}, err
 	}
-	found, err := i.store.Lookup(ctx, []string{id}, record.NameIn)
+	_, made := ids.PartitionOf(id)
+	return seek(ctx, i, id, seeking[seenJob]{
+		question: func(v *view, ctx context.Context) (seenJob, error) { return v.find(ctx, id) },
+		// One that is over settles it only if its id was made: another one of a given id may live elsewhere.
+		settled: func(seen seenJob) bool { return made || !seen.over },
+	})
+}
+
+func (v *view) find(ctx context.Context, id string) (seenJob, error) {
+	found, err := v.store.Lookup(ctx, []string{id}, record.NameIn)
 	if err == nil {
 		err = found[0].Err
 	}
@@ -149,6 +159,9 @@ func seenFrom(found *rdb.Found) seenJob {
 		return seen
 	case rdb.WhereQueue:
 		seen.state = work.StateQueued
+		if found.Pass != "" {
+			seen.Shelf, seen.Score = rdb.Turns, found.Pass
+		}
 	default:
 		seen.Shelf = rdb.Shelf(found.Where)
 		seen.state, seen.At = shelfState[seen.Shelf], found.Due.UnixMilli()

@@ -114,10 +114,13 @@ func (r *cursorReader) text() string { return string(r.take(r.number())) }
 
 func (r *cursorReader) truth() bool { return r.number() == 1 }
 
-func (r *cursorReader) expect(kind int) {
-	if r.number() != kind {
+// kind reads what a cursor is, one of these.
+func (r *cursorReader) kind(kinds ...int) int {
+	kind := r.number()
+	if !slices.Contains(kinds, kind) {
 		r.fail()
 	}
+	return kind
 }
 
 func (r *cursorReader) state() work.State {

@@ -57,7 +57,7 @@ type DestroyReport struct {
 // is: after an error, or when the program has died, the queue has less in it and is paused; call it again. Two calls at
 // a time do no harm. Of scheduled, retrying, stalled and dead jobs those of all names are looked at.
 //
-// A name of which nothing is known is no error.
+// A name of which nothing is known is no error. Partitions are gone through one after the other.
 func (i *Inspector) DestroyQueue(ctx context.Context, name string, opts DestroyOptions) (DestroyReport, error) {
 	if i.unusable != nil {
 		return DestroyReport{}, i.unusable
@@ -65,23 +65,57 @@ func (i *Inspector) DestroyQueue(ctx context.Context, name string, opts DestroyO
 	if err := inside.AsInvalid(invalid.JobName(name)); err != nil {
 		return DestroyReport{}, err
 	}
+	of := i.everywhere(ctx)
 	if opts.DryRun {
-		counts, err := destroy.Count(ctx, i.store, name)
-		if err != nil {
-			return DestroyReport{}, fmt.Errorf("what is in queue %s cannot be counted: %w", excerpt.Brief(name), err)
-		}
-		return DestroyReport{DestroyedCounts: DestroyedCounts(counts)}, nil
+		return gather(ctx, of, func(v *view, ctx context.Context) (DestroyReport, error) {
+			counts, err := destroy.Count(ctx, v.store, name)
+			if err != nil {
+				err = fmt.Errorf("what is in queue %s cannot be counted: %w", excerpt.Brief(name), err)
+			}
+			return DestroyReport{DestroyedCounts: DestroyedCounts(counts)}, err
+		}, (*DestroyReport).add)
 	}
-	q := destroy.Queue{Store: i.store, Name: name, Wait: true}
+	all := DestroyReport{Forgotten: true}
+	err := inTurn(ctx, of, func(v *view) error {
+		one, err := v.destroy(ctx, name, all.DestroyedCounts, opts)
+		all.add(one)
+		return err
+	})
+	all.Forgotten = all.Forgotten && err == nil
+	return all, err
+}
+
+func (r *DestroyReport) add(one DestroyReport) {
+	r.DestroyedCounts.add(one.DestroyedCounts)
+	r.Forgotten = r.Forgotten && one.Forgotten
+}
+
+func (c *DestroyedCounts) add(one DestroyedCounts) {
+	c.Waiting += one.Waiting
+	c.Running += one.Running
+	c.Scheduled += one.Scheduled
+	c.Retrying += one.Retrying
+	c.Stalled += one.Stalled
+	c.Dead += one.Dead
+	c.Ended += one.Ended
+}
+
+// destroy removes what is in one partition. So much has gone before.
+func (v *view) destroy(ctx context.Context, name string, before DestroyedCounts, opts DestroyOptions) (DestroyReport,
+	error) {
+	q := destroy.Queue{Store: v.store, Name: name, Wait: true}
 	if opts.Progress != nil {
-		q.Progress = func(c destroy.Counts) { opts.Progress(DestroyedCounts(c)) }
+		q.Progress = func(c destroy.Counts) {
+			sum := before
+			sum.add(DestroyedCounts(c))
+			opts.Progress(sum)
+		}
 	}
 	counts, forgotten, err := q.Run(ctx)
-	report := DestroyReport{DestroyedCounts(counts), forgotten}
 	if err != nil {
-		return report, fmt.Errorf("queue %s was not destroyed to its end, and is paused: %w", excerpt.Brief(name), err)
+		err = fmt.Errorf("queue %s was not destroyed to its end, and is paused: %w", excerpt.Brief(name), err)
 	}
-	return report, nil
+	return DestroyReport{DestroyedCounts(counts), forgotten}, err
 }
 
 // DestroyQueueAt has a queue destroyed at a time, in whole milliseconds, by whichever worker of the namespace does the
@@ -99,10 +133,12 @@ func (i *Inspector) DestroyQueueAt(ctx context.Context, name string, at time.Tim
 	if _, err := i.Queue(ctx, name); err != nil {
 		return err
 	}
-	if err := i.store.Doom(ctx, name, at); err != nil {
-		return fmt.Errorf("queue %s has no date: %w", excerpt.Brief(name), err)
-	}
-	return nil
+	return each(ctx, i.served(ctx), func(v *view, ctx context.Context) error {
+		if err := v.store.Doom(ctx, name, at); err != nil {
+			return fmt.Errorf("queue %s has no date: %w", excerpt.Brief(name), err)
+		}
+		return nil
+	})
 }
 
 // KeepQueue calls off what [Inspector.DestroyQueueAt] has ordered, and tells whether there was anything. One that has
@@ -115,19 +151,21 @@ func (i *Inspector) KeepQueue(ctx context.Context, name string) (bool, error) {
 	if err := inside.AsInvalid(invalid.JobName(name)); err != nil {
 		return false, err
 	}
-	had, err := i.store.Spare(ctx, name)
-	if err != nil {
-		return false, fmt.Errorf("the date of queue %s was not removed: %w", excerpt.Brief(name), err)
-	}
-	return had, nil
+	return gather(ctx, i.served(ctx), func(v *view, ctx context.Context) (bool, error) {
+		had, err := v.store.Spare(ctx, name)
+		if err != nil {
+			return false, fmt.Errorf("the date of queue %s was not removed: %w", excerpt.Brief(name), err)
+		}
+		return had, nil
+	}, func(any *bool, one bool) { *any = *any || one })
 }
 
 // endless is later than any date.
 var endless = time.UnixMilli(1 << 52)
 
 // doomed fills in when queues are to be destroyed.
-func (i *Inspector) doomed(ctx context.Context, infos []QueueInfo) error {
-	dates, err := i.store.Doomed(ctx, endless)
+func (v *view) doomed(ctx context.Context, infos []QueueInfo) error {
+	dates, err := v.store.Doomed(ctx, endless)
 	for n := range infos {
 		infos[n].DestroyAt = dates[infos[n].Name]
 	}

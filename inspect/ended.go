@@ -22,19 +22,30 @@ type EndedCounts struct {
 }
 
 // EndedCounts counts the jobs of a name that have ended and are kept: those with a Retention, of each state the last
-// 10,000 at the most. It takes one request.
+// 10,000 at the most. It takes one request of each partition.
 func (i *Inspector) EndedCounts(ctx context.Context, name string) (EndedCounts, error) {
-	if i.unusable != nil {
-		return EndedCounts{}, i.unusable
-	}
 	if err := inside.AsInvalid(invalid.JobName(name)); err != nil {
 		return EndedCounts{}, err
 	}
+	return readAll(ctx, i.everywhere(ctx), func(v *view, ctx context.Context) (EndedCounts, error) {
+		return v.endedCounts(ctx, name)
+	}, (*EndedCounts).add)
+}
+
+func (c *EndedCounts) add(one EndedCounts) {
+	c.Succeeded += one.Succeeded
+	c.Cancelled += one.Cancelled
+	c.Discarded += one.Discarded
+	c.Expired += one.Expired
+	c.Deleted += one.Deleted
+}
+
+func (v *view) endedCounts(ctx context.Context, name string) (EndedCounts, error) {
 	shelves := make([]rdb.EndedShelf, len(endedStates))
 	for n, state := range endedStates {
 		shelves[n] = endedShelf(state, name)
 	}
-	counts, err := i.store.EndedCounts(ctx, shelves)
+	counts, err := v.store.EndedCounts(ctx, shelves)
 	if err != nil {
 		return EndedCounts{}, fmt.Errorf("the ended jobs of %s cannot be counted: %w", name, err)
 	}
@@ -43,9 +54,9 @@ func (i *Inspector) EndedCounts(ctx context.Context, name string) (EndedCounts, 
 }
 
 // describeEnded reads of jobs in such a place what is needed to tell whether they match.
-func (i *Inspector) describeEnded(ctx context.Context, at *place, jobs []rdb.SeenJob) (now int64, bytes int,
+func (v *view) describeEnded(ctx context.Context, at *place, jobs []rdb.SeenJob) (now int64, bytes int,
 	err error) {
-	kept, now, bytes, err := i.store.Ended(ctx, endedShelf(at.state, at.name), idsOf(jobs), false)
+	kept, now, bytes, err := v.store.Ended(ctx, endedShelf(at.state, at.name), idsOf(jobs), false)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -80,7 +91,7 @@ func idsOf(jobs []rdb.SeenJob) []string {
 
 // describedEnded tells all of jobs that were seen in one place where jobs have ended. Those that are not kept any more
 // are left out.
-func (i *Inspector) describedEnded(ctx context.Context, of *place, seen []listedJob) ([]*JobInfo, error) {
+func (v *view) describedEnded(ctx context.Context, of *place, seen []listedJob) ([]*JobInfo, error) {
 	infos := make([]*JobInfo, 0, len(seen))
 	for size := minLookup; len(seen) > 0; {
 		part := seen[:min(size, len(seen))]
@@ -88,14 +99,14 @@ func (i *Inspector) describedEnded(ctx context.Context, of *place, seen []listed
 		for n := range part {
 			ids[n] = part[n].id
 		}
-		kept, now, bytes, err := i.store.Ended(ctx, endedShelf(of.state, of.name), ids, true)
+		kept, now, bytes, err := v.store.Ended(ctx, endedShelf(of.state, of.name), ids, true)
 		if err != nil {
 			return infos, err
 		}
 		for n := range kept {
 			kept[n].Score = part[n].score
 			if info := newEndedInfo(of, &kept[n], now); info != nil {
-				infos = append(infos, info)
+				infos = append(infos, v.placed(info))
 			}
 		}
 		seen, size = seen[len(part):], nextLookup(size, bytes)

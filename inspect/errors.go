@@ -23,15 +23,18 @@ type ErrorGroup struct {
 }
 
 // Errors returns the groups of errors of one name, or of all where the name is empty, the most frequent first. There
-// are at most 1,000 of one name and 10,000 in all: beyond that, the janitor of the workers removes those that came last
-// the longest time ago, and new ones are counted in one group of the name, "(other errors: there are too many kinds)",
-// until it has. Groups that nothing was added to for 90 days go too.
+// are at most 1,000 of one name and 10,000 in all, in each partition: beyond that, the janitor of the workers removes
+// those that came last the longest time ago, and new ones are counted in one group of the name, "(other errors: there
+// are too many kinds)", until it has. Groups that nothing was added to for 90 days go too.
 func (i *Inspector) Errors(ctx context.Context, name string) ([]ErrorGroup, error) {
-	if i.unusable != nil {
-		return nil, i.unusable
-	}
+	return readAll(ctx, i.everywhere(ctx), func(v *view, ctx context.Context) ([]ErrorGroup, error) {
+		return v.errors(ctx, name)
+	}, addErrors)
+}
+
+func (v *view) errors(ctx context.Context, name string) ([]ErrorGroup, error) {
 	known := map[string]ErrorGroup{} // a walk may show a group twice
-	err := i.store.ErrorGroups(ctx, func(page []rdb.ErrorGroup) error {
+	err := v.store.ErrorGroups(ctx, func(page []rdb.ErrorGroup) error {
 		for _, g := range page {
 			if g.Name != "" && (name == "" || g.Name == name) {
 				known[g.Digest] = ErrorGroup{Digest: g.Digest, Name: g.Name, Message: g.Message, Count: g.Count,
@@ -48,21 +51,47 @@ func (i *Inspector) Errors(ctx context.Context, name string) ([]ErrorGroup, erro
 	for _, g := range known {
 		groups = append(groups, g)
 	}
+	sortErrors(groups)
+	return groups, nil
+}
+
+func sortErrors(groups []ErrorGroup) {
 	slices.SortFunc(groups, func(a, b ErrorGroup) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), b.Last.Compare(a.Last), strings.Compare(a.Digest, b.Digest))
 	})
-	return groups, nil
+}
+
+// addErrors adds groups of another partition. The same group has the same digest everywhere.
+func addErrors(all *[]ErrorGroup, ones []ErrorGroup) {
+	by := make(map[string]int, len(*all))
+	for n := range *all {
+		by[(*all)[n].Digest] = n
+	}
+	for _, one := range ones {
+		n, known := by[one.Digest]
+		if !known {
+			*all = append(*all, one)
+			continue
+		}
+		sum := &(*all)[n]
+		sum.Count, sum.First = sum.Count+one.Count, earlier(sum.First, one.First)
+		if one.Last.After(sum.Last) {
+			sum.Last, sum.Sample = one.Last, one.Sample
+		}
+	}
+	sortErrors(*all)
 }
 
 // ClearErrors forgets the groups of errors of one name, or all where the name is empty. Jobs keep their errors, and
 // those that fail later are counted anew.
 func (i *Inspector) ClearErrors(ctx context.Context, name string) error {
-	if i.unusable != nil {
-		return i.unusable
-	}
+	return each(ctx, i.everywhere(ctx), func(v *view, ctx context.Context) error { return v.clearErrors(ctx, name) })
+}
+
+func (v *view) clearErrors(ctx context.Context, name string) error {
 	var digests []string
 	if name != "" {
-		groups, err := i.Errors(ctx, name)
+		groups, err := v.errors(ctx, name)
 		if err != nil || len(groups) == 0 {
 			return err
 		}
@@ -70,7 +99,7 @@ func (i *Inspector) ClearErrors(ctx context.Context, name string) error {
 			digests = append(digests, g.Digest)
 		}
 	}
-	if err := i.store.ForgetErrorGroups(ctx, digests); err != nil {
+	if err := v.store.ForgetErrorGroups(ctx, digests); err != nil {
 		return fmt.Errorf("the groups of errors cannot be cleared: %w", err)
 	}
 	return nil

@@ -2,8 +2,10 @@ package inspect
 
 import (
 	"context"
+	"math"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -44,7 +46,7 @@ func (p *HistoryPoint) Add(stored string) { p.add(stored) }
 
 // StateOf is the state of a job as controls see it.
 func StateOf(ctx context.Context, i *Inspector, id string) (work.State, error) {
-	seen, err := i.find(ctx, id)
+	_, seen, err := i.find(ctx, id)
 	return seen.state, err
 }
 
@@ -52,8 +54,8 @@ func StateOf(ctx context.Context, i *Inspector, id string) (work.State, error) {
 func TurnPage(
 	ctx context.Context, i *Inspector, selection Selection, action Action, between func(),
 ) (BulkReport, error) {
-	b := &bulk{Inspector: i, selection: selection, action: action}
-	sources, err := b.sources(ctx)
+	b := &bulk{view: i.view(0), selection: selection, action: action}
+	sources, err := b.sources(ctx, &selection)
 	if err != nil {
 		return b.report, err
 	}
@@ -68,4 +70,12 @@ func TurnPage(
 	between()
 	_, err = b.turn(ctx, page, now)
 	return b.report, err
+}
+
+// Alone looks into one partition as if it were all, and never learns of others.
+func Alone(i *Inspector, n int) *Inspector {
+	alone := &Inspector{begun: i.begun, enqueuer: i.enqueuer, morgueLimit: i.morgueLimit,
+		partitions: partition.NewDirectory(i.partitions.Driver(), partition.Namespace(i.partitions.Namespace(), n))}
+	alone.refreshed.Store(math.MaxInt64)
+	return alone
 }

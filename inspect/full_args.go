@@ -26,18 +26,20 @@ func (i *Inspector) FullArgs(ctx context.Context, id string) (json.RawMessage, e
 	if i.unusable != nil {
 		return nil, i.unusable
 	}
-	args, err := i.wholeArgs(ctx, id)
+	_, args, err := seek(ctx, i, id, seeking[json.RawMessage]{
+		question: func(v *view, ctx context.Context) (json.RawMessage, error) { return v.wholeArgs(ctx, id) },
+	})
 	if err != nil {
 		return nil, fmt.Errorf("the args of job %s cannot be read: %w", excerpt.Brief(id), err)
 	}
 	return args, nil
 }
 
-func (i *Inspector) wholeArgs(ctx context.Context, id string) (json.RawMessage, error) {
+func (v *view) wholeArgs(ctx context.Context, id string) (json.RawMessage, error) {
 	if err := inside.AsInvalid(invalid.JobID(id)); err != nil {
 		return nil, err
 	}
-	found, err := i.store.Lookup(ctx, []string{id}, record.NameIn)
+	found, err := v.store.Lookup(ctx, []string{id}, record.NameIn)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +61,7 @@ func (i *Inspector) wholeArgs(ctx context.Context, id string) (json.RawMessage, 
 	if !ok {
 		return rec.Args, nil // it is shown as it is
 	}
-	contents, err := objects.New(i.store, objects.Options{})
+	contents, err := objects.New(v.store, objects.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -33,10 +34,19 @@ const day = 24 * time.Hour
 // Workers bring their counts with their heartbeats, so the last second may be missing; docs/history.md says what is
 // lost when.
 func (i *Inspector) History(ctx context.Context, opts HistoryOptions) (map[string][]HistoryPoint, error) {
-	if i.unusable != nil {
-		return nil, i.unusable
+	of := i.everywhere(ctx)
+	if of.err == nil && !of.single() && opts.By == 0 {
+		if _, err := opts.times(time.Now()); err != nil { // all are to answer the same, by clocks that differ a little
+			return nil, err
+		}
 	}
-	now, err := i.store.Time(ctx)
+	return readAll(ctx, of, func(v *view, ctx context.Context) (map[string][]HistoryPoint, error) {
+		return v.history(ctx, opts)
+	}, addHistories)
+}
+
+func (v *view) history(ctx context.Context, opts HistoryOptions) (map[string][]HistoryPoint, error) {
+	now, err := v.store.Time(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the history cannot be read: %w", err)
 	}
@@ -54,10 +64,50 @@ func (i *Inspector) History(ctx context.Context, opts HistoryOptions) (map[strin
 			return nil, err
 		}
 	}
-	if err := h.read(ctx, i.store, opts); err != nil {
+	if err := h.read(ctx, v.store, opts); err != nil {
 		return nil, err
 	}
 	return h.points, nil
+}
+
+// addHistories adds the points of another partition. Its clock may have come to another minute by now.
+func addHistories(all *map[string][]HistoryPoint, one map[string][]HistoryPoint) {
+	by := map[time.Time]bool{}
+	for _, points := range []map[string][]HistoryPoint{*all, one} {
+		for _, of := range points {
+			for n := range of {
+				by[of[n].At] = true
+			}
+			break // those of all names are at the same times
+		}
+	}
+	at := slices.SortedFunc(maps.Keys(by), time.Time.Compare)
+	for name := range one {
+		if _, known := (*all)[name]; !known {
+			(*all)[name] = nil
+		}
+	}
+	for name, points := range *all {
+		(*all)[name] = addPoints(at, points, one[name])
+	}
+}
+
+// addPoints adds up points at those times, which both may have.
+func addPoints(at []time.Time, of ...[]HistoryPoint) []HistoryPoint {
+	sums := make([]HistoryPoint, len(at))
+	for n := range at {
+		sums[n].At = at[n]
+	}
+	for _, points := range of {
+		n := 0
+		for k := range points {
+			for !sums[n].At.Equal(points[k].At) {
+				n++
+			}
+			sums[n].merge(&points[k])
+		}
+	}
+	return sums
 }
 
 // times are those of the points, by the clock of Redis. By is set where it was open.

@@ -93,6 +93,14 @@ func (h Histogram) Quantile(q float64) time.Duration {
 	return longest
 }
 
+// merge adds what another point has counted.
+func (p *HistoryPoint) merge(other *HistoryPoint) {
+	p.Done, p.Failed, p.Dead = p.Done+other.Done, p.Failed+other.Failed, p.Dead+other.Dead
+	p.TimedOut += other.TimedOut
+	p.Run.Merge(other.Run)
+	p.Waited.Merge(other.Waited)
+}
+
 // add adds what is stored.
 func (p *HistoryPoint) add(stored string) {
 	c := history.Parse(stored)

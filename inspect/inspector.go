@@ -1,20 +1,33 @@
 // Package inspect reads what is stored of a namespace, and changes it by hand: jobs one by one and in bulk, queues,
 // limits, schedules, workers, history, errors and logs. It is for operators, for their tools, and for tests. It imports
 // package work as any program does, runs no jobs, and mends nothing: that is for package doctor, below it.
+//
+// # Partitions
+//
+// A namespace may be divided into partitions. An Inspector asks all of them side by side and merges what they say: it
+// adds up counts, puts lists in one order, and goes through all of them with one cursor. Where some cannot be asked it
+// returns what the others have said and a [*PartialError] beside it that names them, from each of its methods that
+// asks several; so who gets one has something to show. Reads that are about one job ask the partition that most likely
+// has it, and the others only if it does not. What workers, queues and jobs say of where they are, in Partition and
+// Partitions, is 0 and empty where there is one.
 package inspect
 
 import (
 	"context"
+	"sync/atomic"
+	"time"
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/inside"
-	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/partition"
 )
 
 // Inspector looks into a namespace and puts it in order. All methods may be called concurrently.
 type Inspector struct {
-	store       *rdb.Store
-	unusable    error // why there is no Redis, which each call returns
+	partitions  *partition.Directory
+	begun       time.Time    // from which refreshed counts
+	refreshed   atomic.Int64 // ns: when the map of the partitions is to be read again; 0 before the first time
+	unusable    error        // why there is no Redis, which each call returns
 	morgueLimit int
 
 	enqueuer func() *work.Enqueuer // of the same connection
@@ -24,7 +37,11 @@ type Inspector struct {
 func init() {
 	inside.Inspector = func(inspector any) inside.Of {
 		i := inspector.(*Inspector)
-		return inside.Of{Store: i.store, MorgueLimit: i.morgueLimit, Unusable: i.unusable}
+		of := inside.Of{Partitions: i.partitions, MorgueLimit: i.morgueLimit, Unusable: i.unusable}
+		if i.partitions != nil {
+			of.Store = i.partitions.Guarded(0)
+		}
+		return of
 	}
 }
 
@@ -42,11 +59,8 @@ func New(dsn string, opts ...work.EnqueuerOption) (*Inspector, error) {
 }
 
 func inspectorOf(of inside.Of, enqueuer func() *work.Enqueuer) *Inspector {
-	i := &Inspector{unusable: of.Unusable, morgueLimit: of.MorgueLimit, enqueuer: enqueuer}
-	if of.Store != nil {
-		i.store = of.Store.Guarded()
-	}
-	return i
+	return &Inspector{partitions: of.Partitions, begun: time.Now(), unusable: of.Unusable, morgueLimit: of.MorgueLimit,
+		enqueuer: enqueuer}
 }
 
 // Of returns an Inspector that shares the pool's connection. It works before Start, and until Stop has ended. If the

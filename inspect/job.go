@@ -37,22 +37,28 @@ func (i *Inspector) Job(ctx context.Context, id string) (*JobInfo, error) {
 // are large. The answers are in the order of the ids, each as of a moment of its own, and nil where nothing is found.
 // After an error they are nil for those jobs too that could not be looked at.
 func (i *Inspector) Jobs(ctx context.Context, ids ...string) ([]*JobInfo, error) {
-	infos := make([]*JobInfo, len(ids))
-	if i.unusable != nil {
-		return infos, i.unusable
+	of := i.everywhere(ctx)
+	if of.err != nil {
+		return make([]*JobInfo, len(ids)), of.err
 	}
 	for _, id := range ids {
 		if err := inside.AsInvalid(invalid.JobID(id)); err != nil {
-			return infos, err
+			return make([]*JobInfo, len(ids)), err
 		}
 	}
+	return i.jobs(ctx, of, ids)
+}
+
+// jobs looks for jobs in one partition.
+func (v *view) jobs(ctx context.Context, ids []string) ([]*JobInfo, error) {
+	infos := make([]*JobInfo, len(ids))
 	var refusals []error
-	err := i.lookUp(ctx, ids, i.store.Lookup, func(n int, found *rdb.Found) {
+	err := v.lookUp(ctx, ids, v.store.Lookup, func(n int, found *rdb.Found) {
 		info, err := newJobInfo(found)
 		if err != nil {
 			refusals = append(refusals, fmt.Errorf("job %s cannot be looked up: %w", excerpt.Brief(ids[n]), err))
 		}
-		infos[n] = info
+		infos[n] = v.placed(info)
 	})
 	if err != nil {
 		return infos, fmt.Errorf("jobs cannot be looked up: %w", excerpt.Join(append(refusals, err)...))
@@ -60,8 +66,16 @@ func (i *Inspector) Jobs(ctx context.Context, ids ...string) ([]*JobInfo, error)
 	return infos, excerpt.Join(refusals...)
 }
 
+// placed notes of a job that it is here; of none nothing.
+func (v *view) placed(info *JobInfo) *JobInfo {
+	if info != nil {
+		info.Partition = v.partition
+	}
+	return info
+}
+
 // lookUp looks for jobs, a few at a time.
-func (i *Inspector) lookUp(ctx context.Context, ids []string, look lookFunc,
+func (v *view) lookUp(ctx context.Context, ids []string, look lookFunc,
 	visit func(n int, found *rdb.Found)) error {
 	for from, size := 0, minLookup; from < len(ids); {
 		page := ids[from:min(from+size, len(ids))]

@@ -53,7 +53,7 @@ func (i *Inspector) RetryNow(ctx context.Context, id string, opts ...RetryOption
 func (i *Inspector) Reschedule(ctx context.Context, id string, at time.Time) error {
 	c, err := rescheduling(at)
 	if err != nil {
-		return i.failed(id, "rescheduled", err)
+		return failed(id, "rescheduled", err)
 	}
 	return i.control(ctx, id, c)
 }
@@ -72,9 +72,9 @@ func (i *Inspector) MoveToFront(ctx context.Context, id string) error {
 // the same time or one after the other, a single one is told that it has done it. What is kept of a job that was
 // cancelled or deleted goes by itself.
 func (i *Inspector) Delete(ctx context.Context, id string) error {
-	seen, err := i.find(ctx, id)
+	v, seen, err := i.find(ctx, id)
 	if err != nil {
-		return i.failed(id, "deleted", err)
+		return failed(id, "deleted", err)
 	}
 	c := deleting()
 	switch {
@@ -87,8 +87,8 @@ func (i *Inspector) Delete(ctx context.Context, id string) error {
 	case seen.state == work.StateCancelled || seen.state == work.StateDeleted:
 		return c.refusal(&seen)
 	}
-	if _, err := i.store.DropOutcome(ctx, id); err != nil {
-		return i.failed(id, "deleted", err)
+	if _, err := v.store.DropOutcome(ctx, id); err != nil {
+		return failed(id, "deleted", err)
 	}
 	return nil
 }
@@ -96,12 +96,12 @@ func (i *Inspector) Delete(ctx context.Context, id string) error {
 // endCancelled ends a job that is to be cancelled, where it stands: whoever cancelled it may have gone away before it
 // could. What comes in the way of it does not matter: then it ends when a worker or the janitor comes by it.
 func (i *Inspector) endCancelled(ctx context.Context, id string) {
-	seen, err := i.find(ctx, id)
+	v, seen, err := i.find(ctx, id)
 	if err != nil || seen.over || seen.state != work.StateCancelled {
 		return
 	}
 	rests := ending.Resting{Name: seen.Queue, Record: seen.Record, Trail: seen.Trail, Now: time.UnixMilli(seen.now)}
-	_, _ = i.store.Execute(ctx, []rdb.Order{i.store.Remove(seen.JobPlace, rests.Cancelled())})
+	_, _ = v.store.Execute(ctx, []rdb.Order{v.store.Remove(seen.JobPlace, rests.Cancelled())})
 }
 
 func stalling() control {

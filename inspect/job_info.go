@@ -19,6 +19,8 @@ type JobInfo struct {
 	State work.State `json:"state"`
 	AsOf  time.Time  `json:"as_of"` // the moment, by Redis' clock, as all times but EnqueuedAt
 
+	Partition int `json:"partition,omitzero"` // where it is, or what is kept of it
+
 	Args     json.RawMessage   `json:"args,omitempty"` // a JSON array as it is stored; objects are null: see FullArgs
 	Meta     map[string]string `json:"meta,omitempty"`
 	Tags     []string          `json:"tags,omitempty"`

@@ -51,37 +51,61 @@ func (i *Inspector) CheckNames(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// nameKnown tells whether anything has the name, and else which is nearest.
+// nameKnown tells whether anything in any partition has the name, and else which is nearest.
 func (i *Inspector) nameKnown(ctx context.Context, name string) (meant string, known bool, err error) {
-	if _, is, err := i.store.QueueSeen(ctx, name); is || err != nil {
+	type told struct {
+		nearest []string
+		known   bool
+	}
+	all, err := gather(ctx, i.everywhere(ctx), func(v *view, ctx context.Context) (told, error) {
+		meant, known, err := v.nameKnown(ctx, name)
+		return told{[]string{meant}, known}, err
+	}, func(sum *told, one told) {
+		sum.nearest, sum.known = append(sum.nearest, one.nearest...), sum.known || one.known
+	})
+	switch {
+	case all.known:
+		return "", true, nil // whatever those know that were not reached
+	case err != nil:
+		return "", false, err
+	case len(all.nearest) > 1:
+		candidates := slices.DeleteFunc(all.nearest, func(name string) bool { return name == "" })
+		return nearest.Word(name, slices.Compact(slices.Sorted(slices.Values(candidates)))), false, nil
+	}
+	return all.nearest[0], false, nil
+}
+
+// nameKnown tells whether anything has the name, and else which is nearest.
+func (v *view) nameKnown(ctx context.Context, name string) (meant string, known bool, err error) {
+	if _, is, err := v.store.QueueSeen(ctx, name); is || err != nil {
 		return "", is, err
 	}
-	if never, err := i.store.NeverServed(ctx, []string{name}); err != nil || len(never) == 0 {
+	if never, err := v.store.NeverServed(ctx, []string{name}); err != nil || len(never) == 0 {
 		return "", err == nil, err
 	}
-	others, err := i.otherNames(ctx)
+	others, err := v.otherNames(ctx)
 	if err != nil || slices.Contains(others, name) {
 		return "", err == nil, err
 	}
-	served, err := i.store.LastServed(ctx, nearest.Most)
+	served, err := v.store.LastServed(ctx, nearest.Most)
 	if err != nil {
 		return "", false, err
 	}
-	queues, err := i.store.QueueNames(ctx)
+	queues, err := v.store.QueueNames(ctx)
 	all := slices.Concat(slices.Collect(maps.Keys(queues)), others, served)
 	slices.Sort(all)
 	return nearest.Word(name, slices.Compact(all)), false, err
 }
 
 // otherNames are those that schedules and limits have.
-func (i *Inspector) otherNames(ctx context.Context) ([]string, error) {
-	rules, err := i.store.Rules(ctx)
+func (v *view) otherNames(ctx context.Context) ([]string, error) {
+	rules, err := v.store.Rules(ctx)
 	if err != nil {
 		return nil, err
 	}
 	delete(rules, rdb.Everything)
 	names := slices.Collect(maps.Keys(rules))
-	schedules, _, err := i.store.Schedules(ctx)
+	schedules, _, err := v.store.Schedules(ctx)
 	for _, one := range schedules {
 		if s, err := schedule.Read(one.ID, one.Definition); err == nil {
 			names = append(names, s.Definition.Name)

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/265d0351/work"
-	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/invalid"
 	"github.com/265d0351/work/internal/limit"
+	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/resize"
 )
 
 // LimitInfo is what restrains the jobs of one name.
@@ -49,10 +49,41 @@ func (l LimitInfo) MarshalJSON() ([]byte, error) {
 // Limits returns what restrains names, by name: a limit, a pause, or both. A pause of all queues is not among them, see
 // [Inspector.Paused].
 func (i *Inspector) Limits(ctx context.Context) ([]LimitInfo, error) {
-	if i.unusable != nil {
-		return nil, i.unusable
+	return readAll(ctx, i.served(ctx), (*view).limits, addLimits)
+}
+
+// addLimits adds what other partitions know of names. One that is limited has its limit in one of them; paused it is in
+// all.
+func addLimits(all *[]LimitInfo, ones []LimitInfo) {
+	by := make(map[string]int, len(*all))
+	for n := range *all {
+		by[(*all)[n].Name] = n
 	}
-	rules, err := i.store.Rules(ctx)
+	for _, one := range ones {
+		if n, known := by[one.Name]; known {
+			(*all)[n].add(&one)
+		} else {
+			*all = append(*all, one)
+		}
+	}
+	slices.SortFunc(*all, func(a, b LimitInfo) int { return strings.Compare(a.Name, b.Name) })
+}
+
+func (l *LimitInfo) add(one *LimitInfo) {
+	running, paused := l.Running+one.Running, l.Paused || one.Paused
+	if l.bare() && !one.bare() {
+		*l = *one
+	}
+	l.Running, l.Paused = running, paused
+}
+
+// bare tells whether there is nothing but a pause.
+func (l *LimitInfo) bare() bool {
+	return l.Limit == work.Limit{} && !l.Operator && l.Service == "" && l.Problem == nil
+}
+
+func (v *view) limits(ctx context.Context) ([]LimitInfo, error) {
+	rules, err := v.store.Rules(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the limits cannot be read: %w", err)
 	}
@@ -66,7 +97,7 @@ func (i *Inspector) Limits(ctx context.Context) ([]LimitInfo, error) {
 	for _, info := range infos {
 		names = append(names, info.Name)
 	}
-	counted, err := i.store.Counted(ctx, names)
+	counted, err := v.store.Counted(ctx, names)
 	if err != nil {
 		return nil, fmt.Errorf("what runs cannot be counted: %w", err)
 	}
@@ -95,124 +126,69 @@ func (i *Inspector) SetLimit(ctx context.Context, name string, wanted work.Limit
 	if why := spec.Mistake(); why != "" {
 		return &work.LimitError{Name: name, Limit: wanted, Why: why}
 	}
-	return i.changeRules(ctx, []string{name}, "the limit of job %s was not set: %w", func(rule *rdb.Rule) {
-		rule.Operator, rule.Limit = true, spec.Stored()
-	})
+	return i.changeLimit(ctx, limitChange{name: name, failure: "the limit of job %s was not set: %w", binds: true,
+		apply: func(rule *rdb.Rule) { rule.Operator, rule.Limit = true, spec.Stored() }})
 }
 
 // ResetLimit takes back what SetLimit has set: what the code declares is in force again, or nothing. Without a limit
 // that was set by hand it does nothing.
 func (i *Inspector) ResetLimit(ctx context.Context, name string) error {
-	return i.changeRules(ctx, []string{name}, "the limit of job %s was not reset: %w", func(rule *rdb.Rule) {
-		rule.Operator, rule.Limit = false, rule.Code
+	return i.changeLimit(ctx, limitChange{name: name, failure: "the limit of job %s was not reset: %w",
+		apply: func(rule *rdb.Rule) { rule.Operator, rule.Limit = false, rule.Code }})
+}
+
+// limitChange is a change of the limit of a name.
+type limitChange struct {
+	name    string
+	failure string // what is said where it could not be done: of the name and the error
+	apply   func(*rdb.Rule)
+	binds   bool // the jobs of the name are to be in one partition from now on
+}
+
+// changeLimit changes a limit where the jobs of the name are.
+func (i *Inspector) changeLimit(ctx context.Context, c limitChange) error {
+	if i.unusable != nil {
+		return i.unusable
+	}
+	fail := func(err error) error { return fmt.Errorf(c.failure, excerpt.Brief(c.name), err) }
+	if err := inside.AsInvalid(invalid.JobName(c.name)); err != nil {
+		return fail(err)
+	}
+	return i.routed(ctx, func() error {
+		v, err := i.limitHome(ctx, c)
+		switch {
+		case err != nil:
+			return fail(err)
+		case v == nil:
+			return nil
+		}
+		change := limit.Change{Store: v.store, Apply: func(_ string, rule *rdb.Rule) { c.apply(rule) },
+			Failure: func(_ string, err error) error { return fail(err) }}
+		return change.Run(ctx, []string{c.name})
 	})
 }
 
-func (i *Inspector) changeRules(ctx context.Context, names []string, failure string, change func(*rdb.Rule)) error {
-	if i.unusable != nil {
-		return i.unusable
+// limitHome is the partition of a limited name, or of one that becomes so now. It is nil where there is no limit and
+// none is wanted.
+func (i *Inspector) limitHome(ctx context.Context, c limitChange) (*view, error) {
+	of := i.served(ctx)
+	if of.single() {
+		return of.views[0], nil
 	}
-	fail := func(name string, err error) error { return fmt.Errorf(failure, excerpt.Brief(name), err) }
-	for _, name := range names {
-		if err := inside.AsInvalid(invalid.JobName(name)); err != nil {
-			return fail(name, err)
+	home := i.partitions.Map().Home(partition.Job{Name: c.name})
+	if (!home.Bound || home.Moving) && c.binds {
+		if err := resize.Bind(ctx, i.partitions, c.name); err != nil {
+			return nil, err
+		}
+		home = i.partitions.Map().Home(partition.Job{Name: c.name})
+	}
+	if !home.Bound { // unless it is by a newer map: nobody refuses who asks nobody
+		if err := i.partitions.Refresh(ctx); err != nil {
+			return nil, err
+		}
+		if home = i.partitions.Map().Home(partition.Job{Name: c.name}); !home.Bound {
+			return nil, nil
 		}
 	}
-	c := limit.Change{Store: i.store, Apply: func(_ string, rule *rdb.Rule) { change(rule) }, Failure: fail}
-	return c.Run(ctx, names)
-}
-
-// PauseQueue keeps the jobs of these names from beginning, in all workers, until [Inspector.ResumeQueue]; what runs
-// goes on, and enqueueing too. To pause again does nothing. The names need not be known yet.
-func (i *Inspector) PauseQueue(ctx context.Context, names ...string) error {
-	return i.setPaused(ctx, names, "queue %s was not paused: %w", true)
-}
-
-// ResumeQueue lets jobs of these names begin again, at once. To resume what is not paused does nothing.
-func (i *Inspector) ResumeQueue(ctx context.Context, names ...string) error {
-	return i.setPaused(ctx, names, "queue %s was not resumed: %w", false)
-}
-
-func (i *Inspector) setPaused(ctx context.Context, names []string, failure string, paused bool) error {
-	return i.changeRules(ctx, names, failure, func(rule *rdb.Rule) { rule.Paused = paused })
-}
-
-// PauseAll keeps all jobs of the namespace from beginning, until [Inspector.ResumeAll]. Queues that are paused one by
-// one stay so after that.
-func (i *Inspector) PauseAll(ctx context.Context) error {
-	if i.unusable != nil {
-		return i.unusable
-	}
-	if err := limit.One(ctx, i.store, rdb.Everything, func(rule *rdb.Rule) { rule.Paused = true }); err != nil {
-		return fmt.Errorf("the queues were not paused: %w", err)
-	}
-	return nil
-}
-
-// ResumeAll ends what PauseAll began, and calls the workers to all queues with jobs.
-func (i *Inspector) ResumeAll(ctx context.Context) error {
-	if i.unusable != nil {
-		return i.unusable
-	}
-	err := limit.One(ctx, i.store, rdb.Everything, func(rule *rdb.Rule) { *rule = rdb.Rule{} })
-	if err != nil {
-		return fmt.Errorf("the queues were not resumed: %w", err)
-	}
-	ready, err := i.store.Members(ctx, "ready")
-	if err == nil {
-		err = i.store.Wake(ctx, ready)
-	}
-	if err != nil {
-		return fmt.Errorf("the queues were resumed, but workers that sleep may need a second to see it: %w", err)
-	}
-	return nil
-}
-
-// Paused returns the names that are paused, in order, and whether all are by PauseAll.
-func (i *Inspector) Paused(ctx context.Context) (names []string, all bool, err error) {
-	if i.unusable != nil {
-		return nil, false, i.unusable
-	}
-	rules, err := i.store.Rules(ctx)
-	if err != nil {
-		return nil, false, fmt.Errorf("the rules of the queues cannot be read: %w", err)
-	}
-	for name, text := range rules {
-		switch rule, err := rdb.ParseRule(text); {
-		case name == rdb.Everything:
-			all = true
-		case err == nil && rule.Paused:
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names, all, nil
-}
-
-// The times between two looks of a PauseAndWait.
-const (
-	firstLook = 5 * time.Millisecond
-	slowLook  = 250 * time.Millisecond
-)
-
-// PauseAndWait pauses these names and waits until no worker holds a job of any. When ctx ends first it says so, and
-// they stay paused.
-func (i *Inspector) PauseAndWait(ctx context.Context, names ...string) error {
-	if err := i.PauseQueue(ctx, names...); err != nil {
-		return err
-	}
-	for wait := firstLook; ; wait = min(2*wait, slowLook) {
-		held, err := i.store.InHand(ctx, names)
-		switch {
-		case err != nil && ctx.Err() == nil:
-			return fmt.Errorf("the queues are paused, but what runs cannot be counted: %w", err)
-		case err == nil && held == 0:
-			return nil
-		}
-		backoff.Pause(ctx, wait)
-		if ctx.Err() != nil {
-			return fmt.Errorf("the queues are paused, and jobs of them still run: %w",
-				excerpt.Error(context.Cause(ctx)))
-		}
-	}
+	return i.view(home.Partition), nil
 }

@@ -18,7 +18,10 @@ import (
 
 // follow reads a log in a goroutine of its own, until the loop ends by itself.
 func (k *kit) follow(ctx context.Context, id string) (lines <-chan inspect.LogLine, ended <-chan error) {
-	inspector := k.inspector()
+	return follow(ctx, k.inspector(), id)
+}
+
+func follow(ctx context.Context, inspector *inspect.Inspector, id string) (<-chan inspect.LogLine, <-chan error) {
 	read, over := make(chan inspect.LogLine, 10_000), make(chan error, 1)
 	go func() {
 		var last error

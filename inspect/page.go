@@ -54,87 +54,138 @@ func (i *Inspector) Page(ctx context.Context, opts PageOptions) (JobPage, error)
 	if err != nil {
 		return JobPage{}, err
 	}
-	page, err := i.page(ctx, opts, from)
-	if err != nil {
-		return JobPage{}, fmt.Errorf("the page of %s jobs cannot be read: %w", opts.State, err)
-	}
-	return page, nil
+	return i.page(ctx, opts, from)
 }
 
 // validate fills in the defaults and reads the cursor.
-func (o *PageOptions) validate() (position, error) {
+func (o *PageOptions) validate() (pageCursor, error) {
 	_, standing := selectable[o.State]
 	over := slices.Contains(endedStates, o.State)
 	named := over || o.State == work.StateQueued || o.State == work.StateRunning
 	switch {
 	case !standing && !over && o.State != work.StateRunning:
-		return position{}, &work.InvalidError{What: "the state of the page", Value: excerpt.Brief(string(o.State)),
+		return pageCursor{}, &work.InvalidError{What: "the state of the page", Value: excerpt.Brief(string(o.State)),
 			Remedy: "use StateQueued, StateRunning, StateScheduled, StateRetrying, StateStalled, StateDead, or a " +
 				"state in which jobs have ended"}
 	case o.Name != "" && !named:
-		return position{}, &work.InvalidError{What: "the name of the page", Value: excerpt.Brief(o.Name),
+		return pageCursor{}, &work.InvalidError{What: "the name of the page", Value: excerpt.Brief(o.Name),
 			Remedy: "leave it out: jobs of all names stand together when they are " + string(o.State) +
 				"; Search finds those of one"}
 	case o.Limit < 0 || o.Limit > maxPage:
-		return position{}, &work.InvalidError{What: "the limit of the page", Value: strconv.Itoa(o.Limit),
+		return pageCursor{}, &work.InvalidError{What: "the limit of the page", Value: strconv.Itoa(o.Limit),
 			Remedy: "use 1 to 500, or 0 for 50"}
 	}
 	if over || o.State == work.StateQueued || o.Name != "" {
 		if err := inside.AsInvalid(invalid.JobName(o.Name)); err != nil {
-			return position{}, err
+			return pageCursor{}, err
 		}
 	}
 	if o.Limit == 0 {
 		o.Limit = defaultPage
 	}
 	if o.Cursor == "" {
-		return position{}, nil
+		return pageCursor{}, nil
 	}
 	var cursor pageCursor
 	if err := decodeCursor(o.Cursor, &cursor); err != nil {
-		return position{}, err
+		return pageCursor{}, err
 	}
 	if cursor.State != o.State || cursor.Name != o.Name || cursor.Newest != o.Newest {
-		return position{}, badCursor(o.Cursor, errOtherCursor)
+		return pageCursor{}, badCursor(o.Cursor, errOtherCursor)
 	}
-	if err := cursor.Mark.validate(o.State); err != nil {
-		return position{}, badCursor(o.Cursor, err)
+	if err := cursor.validate(); err != nil {
+		return pageCursor{}, badCursor(o.Cursor, err)
 	}
-	return cursor.Mark, nil
+	return cursor, nil
 }
 
-func (i *Inspector) page(ctx context.Context, opts PageOptions, from position) (JobPage, error) {
-	at := place{state: opts.State, name: opts.Name, newest: opts.Newest}
-	part, err := i.read(ctx, &at, from, opts.Limit)
-	if err != nil {
-		return JobPage{}, err
+// page reads the page of one partition, or merges those of several.
+func (i *Inspector) page(ctx context.Context, opts PageOptions, from pageCursor) (JobPage, error) {
+	of := i.served(ctx)
+	if slices.Contains(endedStates, opts.State) {
+		of = i.everywhere(ctx)
 	}
-	page := JobPage{Total: at.length}
-	if shelf := selectable[opts.State]; shelf != "" {
-		if page.Total, err = i.store.Length(ctx, "", shelf); err != nil {
-			return JobPage{}, err
-		}
-	} else if at.hasEnded() {
-		counts, err := i.store.EndedCounts(ctx, []rdb.EndedShelf{endedShelf(opts.State, opts.Name)})
-		if err != nil {
-			return JobPage{}, err
-		}
-		page.Total = counts[0]
+	m := merging{opts: opts, from: from}
+	parts := ask(ctx, of.views, m.read)
+	if !of.single() {
+		return m.merge(ctx, parts)
 	}
-	if next, more := part.behind(len(part.jobs)); more {
-		page.Next = encodeCursor(pageCursor{State: opts.State, Name: opts.Name, Newest: opts.Newest, Mark: next})
+	part := &parts[0].value
+	if parts[0].err != nil {
+		return JobPage{}, parts[0].err
 	}
-	seen := make([]listedJob, len(part.jobs))
-	for n, job := range part.jobs {
-		seen[n] = listedJob{id: job.ID, state: opts.State, ahead: -1, score: job.Score}
-		if part.ahead != nil {
-			seen[n].ahead = part.ahead(n)
-		}
+	page := JobPage{Total: part.total}
+	if next, more := part.part.behind(len(part.part.jobs)); more {
+		page.Next = m.cursor(next, nil)
 	}
-	if at.hasEnded() {
-		page.Jobs, err = i.describedEnded(ctx, &at, seen)
-		return page, err
-	}
-	page.Jobs, err = i.described(ctx, seen, func(info *JobInfo) bool { return info.State == opts.State })
+	err := m.tell(ctx, part, len(part.part.jobs))
+	page.Jobs = part.told
 	return page, err
+}
+
+// pagePart is what one partition has for a page.
+type pagePart struct {
+	*view
+	at    place
+	from  position // where it was read from
+	part  portion
+	total int
+
+	taken int        // of its jobs: so many are on the page
+	told  []*JobInfo // of these; those that have moved on are left out
+}
+
+// read reads what a partition has for a page, as much as if there were no other.
+func (m *merging) read(v *view, ctx context.Context) (p pagePart, err error) {
+	p = pagePart{view: v, at: place{state: m.opts.State, name: m.opts.Name, newest: m.opts.Newest}}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("the page of %s jobs cannot be read: %w", m.opts.State, err)
+		}
+	}()
+	if m.from.over(v.partition) {
+		p.part.behind = func(int) (position, bool) { return position{}, false }
+		p.total, err = v.store.Length(ctx, m.opts.Name, "")
+		return p, err
+	}
+	p.from = m.from.markOf(v.partition)
+	if p.part, err = v.read(ctx, &p.at, p.from, m.opts.Limit); err != nil {
+		return p, err
+	}
+	p.total = p.at.length
+	if shelf := selectable[m.opts.State]; shelf != "" {
+		p.total, err = v.store.Length(ctx, "", shelf)
+	} else if p.at.hasEnded() {
+		var counts []int
+		if counts, err = v.store.EndedCounts(ctx, []rdb.EndedShelf{endedShelf(m.opts.State, m.opts.Name)}); err == nil {
+			p.total = counts[0]
+		}
+	}
+	return p, err
+}
+
+// tell reads all of the first n jobs of a part.
+func (m *merging) tell(ctx context.Context, p *pagePart, n int) (err error) {
+	seen := make([]listedJob, n)
+	for k, job := range p.part.jobs[:n] {
+		seen[k] = listedJob{id: job.ID, state: m.opts.State, ahead: -1, score: job.Score}
+		if p.part.ahead != nil {
+			seen[k].ahead = p.part.ahead(k)
+		}
+	}
+	if p.at.hasEnded() {
+		p.told, err = p.describedEnded(ctx, &p.at, seen)
+	} else {
+		p.told, err = p.described(ctx, seen, func(info *JobInfo) bool { return info.State == m.opts.State })
+	}
+	if err != nil {
+		err = fmt.Errorf("the page of %s jobs cannot be read: %w", m.opts.State, err)
+	}
+	return err
+}
+
+// cursor is where the next page begins: behind a job, or in queues behind one of each.
+func (m *merging) cursor(mark position, lines []lineMark) string {
+	return encodeCursor(pageCursor{State: m.opts.State, Name: m.opts.Name, Newest: m.opts.Newest, Mark: mark,
+		Lines: lines})
 }

@@ -3,10 +3,12 @@ package inspect
 import (
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -23,6 +25,14 @@ type pageCursor struct {
 	Name   string
 	Newest bool
 	Mark   position
+	Lines  []lineMark // of the queues of a namespace with partitions, instead of Mark
+}
+
+// lineMark is how far the queue of a partition was read.
+type lineMark struct {
+	Partition int
+	Over      bool // to its end
+	Mark      position
 }
 
 // searchCursor is what SearchPage.Next says.
@@ -31,6 +41,7 @@ type searchCursor struct {
 	Newest  bool
 	State   work.State // the place where it goes on
 	Name    string
+	At      int // its partition
 	Mark    position
 	Through int
 	Exact   bool // the job with that very id was found already
@@ -40,24 +51,96 @@ type searchCursor struct {
 const (
 	pageKind   = 0x21
 	searchKind = 0x22
+	linesKind  = 0x23 // of a page, with a mark for each partition
+	spreadKind = 0x24 // of a search in a namespace with partitions
 )
 
 func (c pageCursor) write(w *cursorWriter) {
-	w.number(pageKind)
+	w.number(c.kind())
 	w.state(c.State)
 	w.text(c.Name)
 	w.truth(c.Newest)
-	c.Mark.write(w)
+	if len(c.Lines) == 0 {
+		c.Mark.write(w)
+		return
+	}
+	w.number(len(c.Lines))
+	for _, line := range c.Lines {
+		w.number(line.Partition)
+		w.truth(line.Over)
+		if !line.Over {
+			line.Mark.write(w)
+		}
+	}
+}
+
+func (c *pageCursor) kind() int {
+	if len(c.Lines) == 0 {
+		return pageKind
+	}
+	return linesKind
 }
 
 func (c *pageCursor) read(r *cursorReader) {
-	r.expect(pageKind)
+	kind := r.kind(pageKind, linesKind)
 	c.State, c.Name, c.Newest = r.state(), r.text(), r.truth()
-	c.Mark.read(r)
+	if kind == pageKind {
+		c.Mark.read(r)
+		return
+	}
+	n := r.number()
+	if n < 1 || n > partition.Max {
+		r.fail()
+		return
+	}
+	c.Lines = make([]lineMark, n)
+	for k := range c.Lines {
+		line := &c.Lines[k]
+		line.Partition, line.Over = r.number(), r.truth()
+		if !line.Over {
+			line.Mark.read(r)
+		}
+	}
+}
+
+// markOf is where a page of a partition begins. Marks of one are from the time before there were others.
+func (c *pageCursor) markOf(partition int) position {
+	for n := range c.Lines {
+		if c.Lines[n].Partition == partition {
+			return c.Lines[n].Mark
+		}
+	}
+	if c.Mark.Line != nil && partition > 0 {
+		return position{}
+	}
+	return c.Mark
+}
+
+// over tells whether a partition has nothing more.
+func (c *pageCursor) over(partition int) bool {
+	return slices.ContainsFunc(c.Lines, func(line lineMark) bool { return line.Partition == partition && line.Over })
+}
+
+// validate refuses marks that nothing of that place could have made.
+func (c *pageCursor) validate() error {
+	if len(c.Lines) > 0 && c.State != work.StateQueued {
+		return errOtherCursor
+	}
+	for n := range c.Lines {
+		if err := c.Lines[n].Mark.validate(c.State); err != nil {
+			return err
+		}
+	}
+	return c.Mark.validate(c.State)
 }
 
 func (c searchCursor) write(w *cursorWriter) {
-	w.number(searchKind)
+	if c.At == 0 {
+		w.number(searchKind)
+	} else {
+		w.number(spreadKind)
+		w.number(c.At)
+	}
 	w.text(c.Search)
 	w.truth(c.Newest)
 	w.state(c.State)
@@ -68,7 +151,9 @@ func (c searchCursor) write(w *cursorWriter) {
 }
 
 func (c *searchCursor) read(r *cursorReader) {
-	r.expect(searchKind)
+	if r.kind(searchKind, spreadKind) == spreadKind {
+		c.At = r.number()
+	}
 	c.Search, c.Newest, c.State, c.Name = r.text(), r.truth(), r.state(), r.text()
 	c.Mark.read(r)
 	c.Through, c.Exact = r.number(), r.truth()
@@ -103,15 +188,16 @@ func (m *position) read(r *cursorReader) {
 	m.Line.Before, m.Line.Behind = r.anchors(), r.anchors()
 }
 
-// encodeCursor makes a text of letters, digits, "-" and "_": about 60 for a shelf and 100 for a queue or a search.
+// encodeCursor makes a text of letters, digits, "-" and "_": about 60 for a shelf and 100 for a queue or a search, and
+// for queues of several partitions about 70 for each that is not over.
 func encodeCursor(cursor interface{ write(*cursorWriter) }) string {
 	var w cursorWriter
 	cursor.write(&w)
 	return w.sealed()
 }
 
-// maxCursor is above what any cursor has: a digest, a name and an id of 200 bytes.
-const maxCursor = 2 << 10
+// maxCursor is above what any cursor has: a digest, a name and an id of 200 bytes, and marks of all partitions.
+const maxCursor = 8 << 10
 
 // decodeCursor reads what encodeCursor made of such a cursor, and no other.
 func decodeCursor(text string, into interface{ read(*cursorReader) }) error {
@@ -141,7 +227,7 @@ var errOtherCursor = errors.New("it is of another question")
 func (m *position) validate(of work.State) error {
 	at, err := strconv.ParseFloat(m.Score, 64)
 	switch {
-	case of == work.StateQueued && (m.Score != "" || m.ID != "") || of != work.StateQueued && m.Line != nil:
+	case m.Line != nil && (of != work.StateQueued || m.Score != "" || m.ID != ""):
 		return errOtherCursor
 	case m.Score != "" && (err != nil || math.IsNaN(at)):
 		return errors.New("its score is no number")

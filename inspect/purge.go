@@ -19,12 +19,18 @@ type PurgeOptions struct {
 // deleted. One that somebody has cancelled ends as cancelled, and is not counted. When ctx ends or Redis fails, what
 // was removed so far is gone.
 func (i *Inspector) Purge(ctx context.Context, name string, opts PurgeOptions) (removed int, err error) {
-	if i.unusable != nil {
-		return 0, i.unusable
-	}
-	removed, err = ending.Purge(ctx, i.store, name, opts.Progress)
-	if err != nil {
-		return removed, fmt.Errorf("queue %s was not purged to its end: %w", excerpt.Brief(name), err)
-	}
-	return removed, nil
+	err = inTurn(ctx, i.everywhere(ctx), func(v *view) error {
+		before := removed
+		here, err := ending.Purge(ctx, v.store, name, func(here int) {
+			if opts.Progress != nil {
+				opts.Progress(before + here)
+			}
+		})
+		removed += here
+		if err != nil {
+			return fmt.Errorf("queue %s was not purged to its end: %w", excerpt.Brief(name), err)
+		}
+		return nil
+	})
+	return removed, err
 }

@@ -1,11 +1,13 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/265d0351/work"
@@ -28,7 +30,7 @@ type QueueInfo struct {
 	// since when the job that runs next could have run: it was enqueued, or due, then; zero when none waits
 	Oldest  time.Time  `json:"oldest,omitzero"`
 	Running int        `json:"running"`         // claimed by workers
-	Paused  bool       `json:"paused"`          // the queue is, or all are
+	Paused  bool       `json:"paused"`          // the queue is, or all are; with partitions in any of them
 	Limit   *LimitInfo `json:"limit,omitempty"` // nil where there is none
 	Workers int        `json:"workers"`         // with a heartbeat, that serve it. With 0 what waits will wait on
 
@@ -47,35 +49,104 @@ type QueueInfo struct {
 // other. What it costs grows with how many queues and workers there are and with how many jobs run, and not with how
 // many wait.
 func (i *Inspector) Queues(ctx context.Context) ([]QueueInfo, error) {
-	if i.unusable != nil {
-		return nil, i.unusable
-	}
-	seen, err := i.store.QueueNames(ctx)
+	return readAll(ctx, i.everywhere(ctx), (*view).allQueues, addQueues)
+}
+
+func (v *view) allQueues(ctx context.Context) ([]QueueInfo, error) {
+	seen, err := v.store.QueueNames(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the names of the queues cannot be read: %w", err)
 	}
-	infos, err := i.queues(ctx, seen)
+	infos, err := v.queues(ctx, seen)
 	if err != nil {
 		return nil, fmt.Errorf("the queues cannot be read: %w", err)
 	}
 	return infos, nil
 }
 
+// addQueues adds what other partitions have of queues. What runs next in any of them is what is told of a queue.
+func addQueues(all *[]QueueInfo, ones []QueueInfo) {
+	by := make(map[string]int, len(*all))
+	for n := range *all {
+		by[(*all)[n].Name] = n
+	}
+	for _, one := range ones {
+		if n, known := by[one.Name]; known {
+			(*all)[n].add(&one)
+		} else {
+			*all = append(*all, one)
+		}
+	}
+	slices.SortFunc(*all, func(a, b QueueInfo) int { return strings.Compare(a.Name, b.Name) })
+}
+
+func (q *QueueInfo) add(one *QueueInfo) {
+	q.Waiting += one.Waiting
+	q.Running += one.Running
+	q.Workers += one.Workers
+	q.Done += one.Done
+	q.Failed += one.Failed
+	q.Dead += one.Dead
+	q.Oldest, q.DestroyAt = earlier(q.Oldest, one.Oldest), earlier(q.DestroyAt, one.DestroyAt)
+	q.LastActive = later(q.LastActive, one.LastActive)
+	q.Paused = q.Paused || one.Paused
+	q.Problem = cmp.Or(q.Problem, one.Problem)
+	switch {
+	case q.Limit == nil:
+		q.Limit = one.Limit
+	case one.Limit != nil:
+		q.Limit.add(one.Limit)
+	}
+}
+
+// earlier is the earlier of two times, where both are set.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// later is the later of two times.
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
 // Queue returns one queue, or an error that is [ErrNoQueue].
 func (i *Inspector) Queue(ctx context.Context, name string) (QueueInfo, error) {
-	if i.unusable != nil {
-		return QueueInfo{}, i.unusable
-	}
 	if err := inside.AsInvalid(invalid.JobName(name)); err != nil {
 		return QueueInfo{}, err
 	}
-	at, is, err := i.store.QueueSeen(ctx, name)
+	infos, err := gather(ctx, i.everywhere(ctx), func(v *view, ctx context.Context) ([]QueueInfo, error) {
+		info, err := v.queue(ctx, name)
+		switch {
+		case errors.Is(err, ErrNoQueue):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
+		return []QueueInfo{info}, nil
+	}, addQueues)
+	switch {
+	case len(infos) > 0:
+		return infos[0], noted(ctx, err)
+	case err == nil:
+		err = fmt.Errorf("queue %s cannot be read: %w", excerpt.Brief(name), ErrNoQueue)
+	}
+	return QueueInfo{}, err
+}
+
+func (v *view) queue(ctx context.Context, name string) (QueueInfo, error) {
+	at, is, err := v.store.QueueSeen(ctx, name)
 	if err == nil && !is {
 		err = ErrNoQueue
 	}
 	var infos []QueueInfo
 	if err == nil {
-		infos, err = i.queues(ctx, map[string]time.Time{name: at})
+		infos, err = v.queues(ctx, map[string]time.Time{name: at})
 	}
 	if err != nil {
 		return QueueInfo{}, fmt.Errorf("queue %s cannot be read: %w", excerpt.Brief(name), err)
@@ -84,14 +155,14 @@ func (i *Inspector) Queue(ctx context.Context, name string) (QueueInfo, error) {
 }
 
 // queues reads what there is of queues that were seen at those times.
-func (i *Inspector) queues(ctx context.Context, seen map[string]time.Time) ([]QueueInfo, error) {
+func (v *view) queues(ctx context.Context, seen map[string]time.Time) ([]QueueInfo, error) {
 	names := slices.Sorted(maps.Keys(seen))
 	infos := make([]QueueInfo, len(names))
 	for n, name := range names {
 		infos[n] = QueueInfo{Name: name, LastActive: seen[name]}
 	}
-	for _, fill := range []func(context.Context, []QueueInfo) error{i.waiting, i.claimed, i.restrained, i.rates,
-		i.doomed} {
+	for _, fill := range []func(context.Context, []QueueInfo) error{v.waiting, v.claimed, v.restrained, v.rates,
+		v.doomed} {
 		if err := fill(ctx, infos); err != nil {
 			return nil, err
 		}
@@ -100,12 +171,12 @@ func (i *Inspector) queues(ctx context.Context, seen map[string]time.Time) ([]Qu
 }
 
 // waiting fills in what waits, and since when.
-func (i *Inspector) waiting(ctx context.Context, infos []QueueInfo) error {
+func (v *view) waiting(ctx context.Context, infos []QueueInfo) error {
 	names := make([]string, len(infos))
 	for n := range infos {
 		names[n] = infos[n].Name
 	}
-	tips, err := i.store.QueueHeads(ctx, names)
+	tips, err := v.store.QueueHeads(ctx, names)
 	if err != nil {
 		return err
 	}
@@ -123,7 +194,7 @@ func (i *Inspector) waiting(ctx context.Context, infos []QueueInfo) error {
 	}
 	for size := minLookup; len(first) > 0; {
 		page := first[:min(size, len(first))]
-		_, bytes, err := i.store.Describe(ctx, page)
+		_, bytes, err := v.store.Describe(ctx, page)
 		if err != nil {
 			return err
 		}
@@ -145,12 +216,12 @@ func dueTime(seen *rdb.SeenJob) time.Time {
 }
 
 // claimed fills in what runs, and who could run more.
-func (i *Inspector) claimed(ctx context.Context, infos []QueueInfo) error {
-	running, err := i.store.ClaimsByQueue(ctx)
+func (v *view) claimed(ctx context.Context, infos []QueueInfo) error {
+	running, err := v.store.ClaimsByQueue(ctx)
 	if err != nil {
 		return err
 	}
-	serving, err := i.store.Serving(ctx)
+	serving, err := v.store.Serving(ctx)
 	for n := range infos {
 		infos[n].Running, infos[n].Workers = running[infos[n].Name], serving[infos[n].Name]
 	}
@@ -158,12 +229,12 @@ func (i *Inspector) claimed(ctx context.Context, infos []QueueInfo) error {
 }
 
 // restrained fills in pauses and limits.
-func (i *Inspector) restrained(ctx context.Context, infos []QueueInfo) error {
-	limits, err := i.Limits(ctx)
+func (v *view) restrained(ctx context.Context, infos []QueueInfo) error {
+	limits, err := v.limits(ctx)
 	if err != nil {
 		return err
 	}
-	all, err := i.store.RuleOf(ctx, rdb.Everything)
+	all, err := v.store.RuleOf(ctx, rdb.Everything)
 	if err != nil {
 		return err
 	}
@@ -186,11 +257,11 @@ func (i *Inspector) restrained(ctx context.Context, infos []QueueInfo) error {
 const ratedMinutes = 5
 
 // rates fills in what was done, failed and died in the last full minutes.
-func (i *Inspector) rates(ctx context.Context, infos []QueueInfo) error {
+func (v *view) rates(ctx context.Context, infos []QueueInfo) error {
 	if len(infos) == 0 {
 		return nil // no names would be all names
 	}
-	now, err := i.store.Time(ctx)
+	now, err := v.store.Time(ctx)
 	if err != nil {
 		return err
 	}
@@ -204,7 +275,7 @@ func (i *Inspector) rates(ctx context.Context, infos []QueueInfo) error {
 	for n := range at {
 		at[n] = now.UTC().Truncate(time.Minute).Add(-time.Duration(n+1) * time.Minute)
 	}
-	return i.store.Minutes(ctx, at, names, func(_ time.Time, sums rdb.Sums) {
+	return v.store.Minutes(ctx, at, names, func(_ time.Time, sums rdb.Sums) {
 		point := history.Parse(sums.Counts)
 		info := byName[sums.Name]
 		info.Done, info.Failed = info.Done+point.Done, info.Failed+point.Failed+point.Dead

@@ -13,6 +13,7 @@ import (
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/ids"
 	"github.com/265d0351/work/internal/inside"
+	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/schedule"
 	"github.com/265d0351/work/internal/span"
@@ -71,14 +72,20 @@ func (s ScheduleInfo) View() ScheduleView {
 
 // Schedules returns all schedules of the namespace by their ids, of all services.
 func (i *Inspector) Schedules(ctx context.Context) ([]ScheduleInfo, error) {
-	if i.unusable != nil {
-		return nil, i.unusable
-	}
-	stored, _, err := i.store.Schedules(ctx)
+	return readAll(ctx, i.served(ctx), (*view).schedules, func(all *[]ScheduleInfo, ones []ScheduleInfo) {
+		*all = append(*all, ones...)
+		slices.SortStableFunc(*all, func(a, b ScheduleInfo) int { return strings.Compare(a.ID, b.ID) })
+		// one that is moved may be in both for a moment
+		*all = slices.CompactFunc(*all, func(a, b ScheduleInfo) bool { return a.ID == b.ID })
+	})
+}
+
+func (v *view) schedules(ctx context.Context) ([]ScheduleInfo, error) {
+	stored, _, err := v.store.Schedules(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the schedules cannot be read: %w", err)
 	}
-	now, err := i.store.Time(ctx)
+	now, err := v.store.Time(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the clock of Redis cannot be read: %w", err)
 	}
@@ -120,7 +127,8 @@ func (i *Inspector) AddSchedule(ctx context.Context, spec, name string, opts wor
 	if err != nil {
 		return err
 	}
-	return i.redefine(ctx, "added", made.ID, func(stored rdb.Schedule) (schedule.Change, error) {
+	r := redefinition{what: "added", id: made.ID, name: name}
+	return i.redefine(ctx, r, func(stored rdb.Schedule) (schedule.Change, error) {
 		wanted := made.Definition.Text()
 		if stored.Definition != nil {
 			return schedule.Change{}, work.ErrScheduleExists
@@ -131,20 +139,28 @@ func (i *Inspector) AddSchedule(ctx context.Context, spec, name string, opts wor
 
 // ChangeSchedule replaces the spec, the job, the args and the options of the schedule with the id of opts, or that of
 // the job where opts has none. It goes on from its last tick, or with another spec or time zone from now; a pause
-// stays. What a program declares it declares again at its next start, and that wins. Without such a schedule the error
-// is [work.ErrNoSchedule].
+// stays. In a namespace with partitions a job that belongs into another one is refused. What a program declares it
+// declares again at its next start, and that wins. Without such a schedule the error is [work.ErrNoSchedule].
 func (i *Inspector) ChangeSchedule(ctx context.Context, spec, name string, opts work.PeriodicOptions,
 	args ...any) error {
 	made, err := wantedSchedule(spec, name, opts, args)
 	if err != nil {
 		return err
 	}
-	return i.edit(ctx, "changed", made.ID, func(d *schedule.Definition) (anew bool) {
+	return i.edit(ctx, "changed", made.ID, func(d *schedule.Definition) (anew bool, err error) {
+		m := i.partitions.Map()
+		was := m.OfSchedule(made.ID, partition.Job{Name: d.Name})
+		is := m.OfSchedule(made.ID, partition.Job{Name: name})
+		if was.Partition != is.Partition {
+			return false, fmt.Errorf(
+				"its jobs would belong into partition %d instead of %d: remove it, and add it anew",
+				is.Partition, was.Partition)
+		}
 		wanted := made.Definition
 		wanted.Service, wanted.Paused = d.Service, d.Paused
 		anew = !d.SameTicks(wanted)
 		*d = wanted
-		return anew
+		return anew, nil
 	})
 }
 
@@ -165,19 +181,24 @@ func wantedSchedule(spec, name string, opts work.PeriodicOptions, args []any) (*
 
 // PauseSchedule keeps a schedule from enqueueing until it is resumed. To pause it again does nothing.
 func (i *Inspector) PauseSchedule(ctx context.Context, id string) error {
-	return i.edit(ctx, "paused", id, func(d *schedule.Definition) bool { d.Paused = true; return false })
+	return i.edit(ctx, "paused", id, func(d *schedule.Definition) (bool, error) {
+		d.Paused = true
+		return false, nil
+	})
 }
 
 // ResumeSchedule ends a pause. The ticks of the pause are not made up for. To resume it again does nothing.
 func (i *Inspector) ResumeSchedule(ctx context.Context, id string) error {
-	return i.edit(ctx, "resumed", id,
-		func(d *schedule.Definition) (anew bool) { anew = d.Paused; d.Paused = false; return anew })
+	return i.edit(ctx, "resumed", id, func(d *schedule.Definition) (anew bool, err error) {
+		anew, d.Paused = d.Paused, false
+		return anew, nil
+	})
 }
 
 // RemoveSchedule removes a schedule. A program that declares it adds it again at its next start. What it has enqueued
 // stays. Without such a schedule the error is [work.ErrNoSchedule].
 func (i *Inspector) RemoveSchedule(ctx context.Context, id string) error {
-	return i.redefine(ctx, "removed", id, func(stored rdb.Schedule) (schedule.Change, error) {
+	return i.redefine(ctx, redefinition{what: "removed", id: id}, func(stored rdb.Schedule) (schedule.Change, error) {
 		if stored.Definition == nil {
 			return schedule.Change{}, work.ErrNoSchedule
 		}
@@ -186,8 +207,9 @@ func (i *Inspector) RemoveSchedule(ctx context.Context, id string) error {
 }
 
 // edit changes a definition that is there.
-func (i *Inspector) edit(ctx context.Context, what, id string, apply func(*schedule.Definition) (anew bool)) error {
-	return i.redefine(ctx, what, id, func(stored rdb.Schedule) (schedule.Change, error) {
+func (i *Inspector) edit(ctx context.Context, what, id string,
+	apply func(*schedule.Definition) (anew bool, err error)) error {
+	return i.redefine(ctx, redefinition{what: what, id: id}, func(stored rdb.Schedule) (schedule.Change, error) {
 		if stored.Definition == nil {
 			return schedule.Change{}, work.ErrNoSchedule
 		}
@@ -196,7 +218,10 @@ func (i *Inspector) edit(ctx context.Context, what, id string, apply func(*sched
 			return schedule.Change{}, unquoted.Error(err)
 		}
 		before := string(d.Text())
-		anew := apply(&d)
+		anew, err := apply(&d)
+		if err != nil {
+			return schedule.Change{}, err
+		}
 		if string(d.Text()) == before {
 			return schedule.Change{Definition: stored.Definition}, nil
 		}
@@ -204,15 +229,58 @@ func (i *Inspector) edit(ctx context.Context, what, id string, apply func(*sched
 	})
 }
 
-func (i *Inspector) redefine(ctx context.Context, what, id string,
+// redefinition is a change of a schedule.
+type redefinition struct {
+	what string // "added", for errors
+	id   string
+	name string // of its jobs, where there is to be none of that id yet
+}
+
+func (i *Inspector) redefine(ctx context.Context, r redefinition,
 	decide func(rdb.Schedule) (schedule.Change, error)) error {
 	if i.unusable != nil {
 		return i.unusable
 	}
-	if err := schedule.Redefine(ctx, i.store, id, decide); err != nil {
-		return fmt.Errorf("schedule %s was not %s: %w", excerpt.Brief(id), what, err)
+	err := i.routed(ctx, func() error {
+		v, err := i.scheduleAt(ctx, r.id)
+		if err == nil && v == nil {
+			var home partition.Home
+			home, err = i.arrived(ctx, func(m *partition.Map) partition.Home {
+				return m.OfSchedule(r.id, partition.Job{Name: r.name})
+			})
+			v = i.view(home.Partition)
+		}
+		if err != nil {
+			return err
+		}
+		return schedule.Redefine(ctx, v.store, r.id, decide)
+	})
+	if err != nil {
+		return fmt.Errorf("schedule %s was not %s: %w", excerpt.Brief(r.id), r.what, err)
 	}
 	return nil
+}
+
+// scheduleAt is the partition that has a schedule; nil where none has it, which all must have said.
+func (i *Inspector) scheduleAt(ctx context.Context, id string) (*view, error) {
+	of := i.served(ctx)
+	switch {
+	case of.err != nil:
+		return nil, of.err
+	case of.single():
+		return of.views[0], nil
+	}
+	there, err := gather(ctx, of, func(v *view, ctx context.Context) ([]*view, error) {
+		stored, err := v.store.ScheduleOf(ctx, id)
+		if err != nil || stored.Definition == nil {
+			return nil, err
+		}
+		return []*view{v}, nil
+	}, func(all *[]*view, one []*view) { *all = append(*all, one...) })
+	if len(there) > 0 {
+		return there[0], nil
+	}
+	return nil, err
 }
 
 // RunScheduleNow enqueues the job of a schedule at once, whatever its ticks, its pause, its overlap and its jitter. For
@@ -221,17 +289,27 @@ func (i *Inspector) RunScheduleNow(ctx context.Context, id string) (work.Receipt
 	if i.unusable != nil {
 		return work.Receipt{}, i.unusable
 	}
-	receipt, err := i.runNow(ctx, id)
+	var receipt work.Receipt
+	err := i.routed(ctx, func() error {
+		v, err := i.scheduleAt(ctx, id)
+		if err == nil && v == nil {
+			err = work.ErrNoSchedule
+		}
+		if err == nil {
+			receipt, err = v.runNow(ctx, id, i.partitions.Map())
+		}
+		return err
+	})
 	if err != nil {
 		return work.Receipt{}, fmt.Errorf("schedule %s was not run: %w", excerpt.Brief(id), err)
 	}
 	return receipt, nil
 }
 
-func (i *Inspector) runNow(ctx context.Context, id string) (work.Receipt, error) {
-	job := ids.Job(time.Now())
+func (v *view) runNow(ctx context.Context, id string, m *partition.Map) (work.Receipt, error) {
+	job := ids.InPartition(ids.Job(time.Now()), v.partition)
 	for range backoff.Rereads(ctx) {
-		stored, err := i.store.ScheduleOf(ctx, id)
+		stored, err := v.store.ScheduleOf(ctx, id)
 		if err != nil {
 			return work.Receipt{}, err
 		}
@@ -242,7 +320,7 @@ func (i *Inspector) runNow(ctx context.Context, id string) (work.Receipt, error)
 		if err != nil {
 			return work.Receipt{}, inside.AsInvalid(err)
 		}
-		now, err := i.store.Time(ctx)
+		now, err := v.store.Time(ctx)
 		if err != nil {
 			return work.Receipt{}, err
 		}
@@ -251,8 +329,9 @@ func (i *Inspector) runNow(ctx context.Context, id string) (work.Receipt, error)
 		if stored.Entry == "" {
 			tick.At = now
 		}
+		tick.Tracked = m.Tracking && m.Home(partition.Job{Name: tick.Queue}).Bound
 		tick.Jobs = []rdb.TickJob{{ID: job, Record: s.JobNow(job, now).Record()}}
-		answers, err := i.store.Tick(ctx, []rdb.Tick{tick})
+		answers, err := v.store.Tick(ctx, []rdb.Tick{tick})
 		if err == nil {
 			err = answers[0].Err
 		}

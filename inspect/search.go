@@ -1,14 +1,17 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/invalid"
@@ -46,30 +49,44 @@ type SearchPage struct {
 // where they are come exactly once; one that goes from place to place meanwhile may be missed. A selection or an option
 // that cannot be, a bad cursor among them, is an *[work.InvalidError].
 func (i *Inspector) Search(ctx context.Context, selection Selection, opts SearchOptions) (SearchPage, error) {
+	s := search{Inspector: i, selection: selection, opts: opts, missing: map[int]error{}}
 	if i.unusable != nil {
 		return SearchPage{}, i.unusable
 	}
-	s := search{Inspector: i, selection: selection, opts: opts}
 	if err := s.validate(); err != nil {
 		return SearchPage{}, err
 	}
-	if err := s.run(ctx); err != nil {
+	s.of = i.everywhere(ctx)
+	s.run(ctx)
+	err := s.failure()
+	if partial := (*PartialError)(nil); err != nil && !errors.As(err, &partial) {
 		return SearchPage{}, fmt.Errorf("the search has failed after %d records: %w", s.page.Through, err)
 	}
-	return s.page, nil
+	return s.page, noted(ctx, err)
 }
 
 // search is one Search under way.
 type search struct {
 	*Inspector
+	of        scope
 	selection Selection
 	opts      SearchOptions
 
-	cursor searchCursor
-	places []place
-	found  []listedJob
-	bytes  int
-	page   SearchPage
+	cursor  searchCursor
+	places  []place
+	found   []listedJob
+	bytes   int
+	page    SearchPage
+	missing map[int]error // why a partition is not searched any more
+}
+
+// failure says which partitions are missing.
+func (s *search) failure() error {
+	answers := make([]answer[struct{}], len(s.of.views))
+	for n, v := range s.of.views {
+		answers[n].from, answers[n].err = v, s.missing[v.partition]
+	}
+	return failure(answers)
 }
 
 func (s *search) validate() error {
@@ -93,7 +110,7 @@ func (s *search) validate() error {
 	if c.Search != s.digest() || c.Newest != s.opts.Newest || s.selection.State != "" && c.State != s.selection.State {
 		return badCursor(s.opts.Cursor, errOtherCursor)
 	}
-	if !slices.Contains(s.states(), c.State) || c.Through < 0 {
+	if !slices.Contains(s.states(), c.State) || c.Through < 0 || c.At < 0 {
 		return badCursor(s.opts.Cursor, errOtherCursor)
 	}
 	if err := c.Mark.validate(c.State); err != nil {
@@ -124,20 +141,20 @@ func (s *search) states() []work.State {
 	return searched
 }
 
-func (s *search) run(ctx context.Context) error {
-	if err := s.findPlaces(ctx); err != nil {
-		return err
-	}
-	if s.opts.Cursor == "" && s.selection.ID != "" {
-		if done, err := s.lookForID(ctx); done || err != nil {
-			return err
-		}
+func (s *search) run(ctx context.Context) {
+	s.findPlaces(ctx)
+	if s.opts.Cursor == "" && s.selection.ID != "" && s.lookForID(ctx) {
+		return
 	}
 	from, m := s.begin()
 	for n := from; n < len(s.places); n++ {
-		more, err := s.through(ctx, &s.places[n], m)
-		if err != nil {
-			return err
+		at := &s.places[n]
+		more := false
+		if s.missing[at.view.partition] == nil {
+			var err error
+			if more, err = s.through(ctx, at, m); err != nil {
+				s.missing[at.view.partition] = err
+			}
 		}
 		if more || s.ended() && n+1 < len(s.places) {
 			if !more {
@@ -148,67 +165,97 @@ func (s *search) run(ctx context.Context) error {
 		m = position{}
 	}
 	s.page.Total = max(s.page.Total, s.page.Through)
-	return s.tell(ctx)
+	s.tell(ctx)
 }
 
-// tell reads all of the jobs that were found: those that live, and behind them, by place, those that have ended.
-func (s *search) tell(ctx context.Context) (err error) {
-	living := slices.IndexFunc(s.found, func(hit listedJob) bool { return hit.of.hasEnded() })
-	if living < 0 {
-		living = len(s.found)
-	}
-	s.page.Jobs, err = s.described(ctx, s.found[:living], func(info *JobInfo) bool {
-		return !info.State.Ended() && (s.selection.State == "" || info.State == s.selection.State)
-	})
-	for rest := s.found[living:]; err == nil && len(rest) > 0; {
-		n := 1
-		for n < len(rest) && rest[n].of == rest[0].of {
+// tell reads all of the jobs that were found, in their order: those that live, and behind them, by place, those that
+// have ended.
+func (s *search) tell(ctx context.Context) {
+	s.page.Jobs = []*JobInfo{}
+	for rest := s.found; len(rest) > 0; {
+		of, n := rest[0].of, 1
+		for n < len(rest) && of.toldWith(rest[n].of) {
 			n++
 		}
 		var infos []*JobInfo
-		infos, err = s.describedEnded(ctx, rest[0].of, rest[:n])
+		var err error
+		if of.hasEnded() {
+			infos, err = of.view.describedEnded(ctx, of, rest[:n])
+		} else {
+			infos, err = of.view.described(ctx, rest[:n], func(info *JobInfo) bool {
+				return !info.State.Ended() && (s.selection.State == "" || info.State == s.selection.State)
+			})
+		}
+		if err != nil {
+			s.missing[of.view.partition] = err
+		}
 		s.page.Jobs, rest = append(s.page.Jobs, infos...), rest[n:]
 	}
-	return err
+}
+
+// toldWith tells whether jobs of both places can be read at once.
+func (at *place) toldWith(other *place) bool {
+	return at == other || at.view == other.view && !at.hasEnded() && !other.hasEnded()
 }
 
 // findPlaces says where is to be looked. Places without jobs are left out.
-func (s *search) findPlaces(ctx context.Context) error {
+func (s *search) findPlaces(ctx context.Context) {
+	for _, a := range ask(ctx, s.of.views, s.placesOf) {
+		if a.err != nil {
+			s.missing[a.from.partition] = a.err
+		}
+		for n := range a.value {
+			s.page.Total += a.value[n].length
+		}
+		s.places = append(s.places, a.value...)
+	}
+	slices.SortStableFunc(s.places, func(a, b place) int { return s.order(&a, &b) })
+}
+
+// order is that in which places are searched.
+func (s *search) order(a, b *place) int {
+	rank := func(state work.State) int { return slices.Index(s.states(), state) }
+	return cmp.Or(cmp.Compare(rank(a.state), rank(b.state)), strings.Compare(a.name, b.name),
+		cmp.Compare(a.view.partition, b.view.partition))
+}
+
+// placesOf are those of one partition.
+func (s *search) placesOf(v *view, ctx context.Context) (places []place, err error) {
 	var known []string
 	for _, state := range s.states() {
 		names := []string{s.selection.Name}
 		if (state == work.StateQueued || state.Ended()) && s.selection.Name == "" {
 			if known == nil {
-				seen, err := s.store.QueueNames(ctx)
+				seen, err := v.store.QueueNames(ctx)
 				if err != nil {
-					return err
+					return nil, err
 				}
 				known = slices.Sorted(maps.Keys(seen))
 			}
 			names = known
 		}
-		lengths, err := s.lengths(ctx, state, names)
+		lengths, err := s.lengths(ctx, v, state, names)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for n, name := range names {
 			if lengths[n] > 0 {
-				s.places = append(s.places, place{state: state, name: name, newest: s.opts.Newest, length: lengths[n]})
-				s.page.Total += lengths[n]
+				places = append(places, place{view: v, state: state, name: name, newest: s.opts.Newest,
+					length: lengths[n]})
 			}
 		}
 	}
-	return nil
+	return places, nil
 }
 
 // lengths are how many records there are to be looked at. A queue whose key is broken has none.
-func (s *search) lengths(ctx context.Context, state work.State, names []string) ([]int, error) {
+func (s *search) lengths(ctx context.Context, v *view, state work.State, names []string) ([]int, error) {
 	switch {
 	case state == work.StateRunning:
-		_, n, err := s.store.ClaimPage(ctx, s.selection.Name, rdb.ClaimCursor{}, 1)
+		_, n, err := v.store.ClaimPage(ctx, s.selection.Name, rdb.ClaimCursor{}, 1)
 		return []int{n}, err
 	case selectable[state] != "":
-		n, err := s.store.Length(ctx, "", selectable[state])
+		n, err := v.store.Length(ctx, "", selectable[state])
 		return []int{n}, err
 	}
 	if state.Ended() {
@@ -216,9 +263,9 @@ func (s *search) lengths(ctx context.Context, state work.State, names []string) 
 		for n, name := range names {
 			shelves[n] = endedShelf(state, name)
 		}
-		return s.store.EndedCounts(ctx, shelves)
+		return v.store.EndedCounts(ctx, shelves)
 	}
-	tips, err := s.store.QueueHeads(ctx, names)
+	tips, err := v.store.QueueHeads(ctx, names)
 	lengths := make([]int, len(tips))
 	for n, tip := range tips {
 		lengths[n] = tip.Length
@@ -227,23 +274,37 @@ func (s *search) lengths(ctx context.Context, state work.State, names []string) 
 }
 
 // lookForID looks for a job with that very id. It is true if there is one.
-func (s *search) lookForID(ctx context.Context) (bool, error) {
+func (s *search) lookForID(ctx context.Context) bool {
 	id := s.selection.ID
 	if invalid.JobID(id) != nil {
-		return false, nil
+		return false
 	}
-	found, err := s.store.Lookup(ctx, []string{id}, record.NameIn)
+	question := func(v *view, ctx context.Context) (rdb.Found, error) {
+		found, err := v.store.Lookup(ctx, []string{id}, record.NameIn)
+		switch {
+		case err != nil:
+			return rdb.Found{}, err
+		case found[0].Where == rdb.WhereGone:
+			return rdb.Found{}, work.ErrNotFound
+		}
+		return found[0], nil
+	}
+	v, found, err := seek(ctx, s.Inspector, id, seeking[rdb.Found]{question: question})
 	if err != nil {
-		return false, err
+		if s.of.single() && !errors.Is(err, work.ErrNotFound) {
+			s.missing[0] = err
+		}
+		return false
 	}
-	info, err := newJobInfo(&found[0])
+	info, err := newJobInfo(&found)
 	if info == nil || err != nil {
-		return false, nil // the search comes by it, and says what is wrong
+		return false // the search comes by it, and says what is wrong
 	}
-	seen, onlyID := seenFrom(&found[0]), s.selection.onlyID()
+	info = v.placed(info)
+	seen, onlyID := seenFrom(&found), s.selection.onlyID()
 	if !onlyID && (seen.over || s.selection.State != "" && s.selection.State != seen.state ||
 		!s.selection.matches(&seen)) {
-		return false, nil
+		return false
 	}
 	s.page.Jobs, s.page.Looked, s.page.Through = []*JobInfo{info}, 1, 1
 	s.page.Total = max(s.page.Total, 1)
@@ -251,7 +312,7 @@ func (s *search) lookForID(ctx context.Context) (bool, error) {
 	if len(s.places) > 0 && s.page.Total > 1 {
 		s.goOn(&s.places[0], position{})
 	}
-	return true, nil
+	return true
 }
 
 // begin is where to go on: in the place of the cursor, or in the next one if that is empty by now.
@@ -259,15 +320,12 @@ func (s *search) begin() (n int, m position) {
 	if s.opts.Cursor == "" {
 		return 0, position{}
 	}
-	rank := func(state work.State, name string) string {
-		return fmt.Sprintf("%02d %s", slices.Index(s.states(), state), name)
-	}
-	at := rank(s.cursor.State, s.cursor.Name)
+	at := place{state: s.cursor.State, name: s.cursor.Name, view: &view{partition: s.cursor.At}}
 	for n := range s.places {
-		switch here := rank(s.places[n].state, s.places[n].name); {
-		case here == at:
+		switch order := s.order(&s.places[n], &at); {
+		case order == 0:
 			return n, s.cursor.Mark
-		case here > at:
+		case order > 0:
 			return n, position{}
 		}
 	}
@@ -281,14 +339,14 @@ func (s *search) ended() bool {
 
 func (s *search) goOn(at *place, m position) {
 	s.page.Next = encodeCursor(searchCursor{Search: s.digest(), Newest: s.opts.Newest, State: at.state, Name: at.name,
-		Mark:    m,
+		At: at.view.partition, Mark: m,
 		Through: s.page.Through, Exact: s.cursor.Exact})
 }
 
 // through looks through a place. It is true if there is more of it, where the next call goes on.
 func (s *search) through(ctx context.Context, at *place, m position) (more bool, err error) {
 	for size := 16; !s.ended(); {
-		part, err := s.read(ctx, at, m, min(size, maxSearched-s.page.Looked))
+		part, err := at.view.read(ctx, at, m, min(size, maxSearched-s.page.Looked))
 		if err != nil {
 			return false, err
 		}
@@ -317,16 +375,16 @@ func (s *search) through(ctx context.Context, at *place, m position) (more bool,
 // one cannot be read, it is asked for.
 func (s *search) describe(ctx context.Context, at *place, jobs []rdb.SeenJob) (now int64, bytes int, err error) {
 	if at.hasEnded() {
-		return s.describeEnded(ctx, at, jobs)
+		return at.view.describeEnded(ctx, at, jobs)
 	}
-	now, bytes, err = s.store.Skim(ctx, jobs, s.selection.asksForTrail())
+	now, bytes, err = at.view.store.Skim(ctx, jobs, s.selection.asksForTrail())
 	if err != nil {
 		return 0, 0, err
 	}
 	for n := range jobs {
 		if job := &jobs[n]; job.Queue == "" && job.Record != nil {
 			if job.Queue = record.NameIn(job.Record); job.Queue == "" {
-				if _, _, err := s.store.Describe(ctx, jobs[n:n+1]); err != nil {
+				if _, _, err := at.view.store.Describe(ctx, jobs[n:n+1]); err != nil {
 					return 0, 0, err
 				}
 			}

@@ -191,16 +191,17 @@ type source struct {
 	length int       // when it was looked at first
 
 	cursor rdb.ShelfCursor
-	at     int // where the next page of the queue begins, from its back
+	at     int  // where the next page of the queue begins, from its back
+	turns  bool // its list was read: what waits by turns comes next
 }
 
-// sources are where the jobs of the selection stand, with how many there are.
-func (b *bulk) sources(ctx context.Context) ([]*source, error) {
-	shelf := selectable[b.selection.State]
-	queues := []string{b.selection.Name}
-	if shelf == "" && b.selection.Name == "" {
+// sources are where the jobs of a selection stand, with how many there are.
+func (v *view) sources(ctx context.Context, selection *Selection) ([]*source, error) {
+	shelf := selectable[selection.State]
+	queues := []string{selection.Name}
+	if shelf == "" && selection.Name == "" {
 		queues = nil
-		err := b.store.Walk(ctx, rdb.Key{Name: "queues", Type: "zset"}, func(page []rdb.Field) error {
+		err := v.store.Walk(ctx, rdb.Key{Name: "queues", Type: "zset"}, func(page []rdb.Field) error {
 			for _, field := range page {
 				queues = append(queues, field.Name)
 			}
@@ -214,12 +215,11 @@ func (b *bulk) sources(ctx context.Context) ([]*source, error) {
 	}
 	sources := make([]*source, 0, len(queues))
 	for _, queue := range queues {
-		length, err := b.store.Length(ctx, queue, shelf)
+		length, err := v.store.Length(ctx, queue, shelf)
 		if err != nil {
 			return nil, err
 		}
-		sources = append(sources, &source{store: b.store, queue: queue, shelf: shelf, length: length})
-		b.report.Total += length
+		sources = append(sources, &source{store: v.store, queue: queue, shelf: shelf, length: length})
 	}
 	return sources, nil
 }
@@ -230,9 +230,15 @@ func (f *source) next(ctx context.Context, n int) ([]rdb.SeenJob, error) {
 	if f.shelf != "" {
 		return f.store.ShelfPage(ctx, f.shelf, &f.cursor, n)
 	}
-	page, err := f.store.QueuePage(ctx, f.queue, f.at, n)
-	f.at += len(page)
-	return page, err
+	if !f.turns {
+		page, err := f.store.QueuePage(ctx, f.queue, f.at, n)
+		f.at += len(page)
+		if err != nil || len(page) > 0 {
+			return page, err
+		}
+		f.turns = true
+	}
+	return f.store.Turns(ctx, f.queue, &f.cursor, n)
 }
 
 // left notes that so many of the last page are not in the queue any more, or before all that is still to be read.

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -33,29 +34,76 @@ type ServerInfo struct {
 	SaveFailed bool `json:"save_failed,omitzero"`
 
 	CPU time.Duration `json:"cpu,omitzero"` // see ServerCPU
+
+	// of Servers only: the partitions of the namespace that it has
+	Partitions []int `json:"partitions,omitempty"`
+
+	run string // what names this run of it
 }
 
-// Server asks Redis what it is and how it does. It takes three small requests.
+// Server asks Redis what it is and how it does, that of the first partition that answers: see [Inspector.Servers]. It
+// takes three small requests.
 func (i *Inspector) Server(ctx context.Context) (ServerInfo, error) {
-	if i.unusable != nil {
-		return ServerInfo{}, i.unusable
+	of := i.everywhere(ctx)
+	if of.err != nil {
+		return ServerInfo{}, of.err
 	}
-	facts, err := i.store.Server(ctx)
+	if of.single() {
+		return of.views[0].server(ctx, (*rdb.Store).Server)
+	}
+	var failed error
+	for _, v := range of.views {
+		info, err := v.server(ctx, (*rdb.Store).ServerOf)
+		if err == nil {
+			return info, nil
+		}
+		failed = cmp.Or(failed, err)
+	}
+	return ServerInfo{}, failed
+}
+
+// Servers is [Inspector.Server] of each server that has a partition, by the lowest of their numbers, with Partitions.
+// Those that do not say who they are, as the embedded one, count as one for each partition.
+func (i *Inspector) Servers(ctx context.Context) ([]ServerInfo, error) {
+	return readAll(ctx, i.served(ctx), func(v *view, ctx context.Context) ([]ServerInfo, error) {
+		info, err := v.server(ctx, (*rdb.Store).ServerOf)
+		if err != nil {
+			return nil, err
+		}
+		info.Partitions = []int{v.partition}
+		return []ServerInfo{info}, nil
+	}, func(all *[]ServerInfo, ones []ServerInfo) {
+		one := ones[0]
+		for n := range *all {
+			if same := &(*all)[n]; same.run == one.run && one.run != "" {
+				same.Partitions = append(same.Partitions, one.Partitions...)
+				return
+			}
+		}
+		*all = append(*all, one)
+	})
+}
+
+// server asks the server of a partition by one of these questions.
+func (v *view) server(ctx context.Context, question func(*rdb.Store, context.Context) (rdb.ServerFacts, error)) (
+	ServerInfo, error) {
+	facts, err := question(v.store, ctx)
 	if err != nil {
 		return ServerInfo{}, fmt.Errorf("redis does not say what it is: %w", err)
 	}
 	asked := time.Now()
-	now, err := i.store.Time(ctx)
+	now, err := v.store.Time(ctx)
 	took := time.Since(asked)
 	if err != nil {
 		return ServerInfo{}, fmt.Errorf("the clock of Redis cannot be read: %w", err)
 	}
-	cpu, err := i.store.CPU(ctx)
-	if err != nil {
-		return ServerInfo{}, fmt.Errorf("redis does not say what it is: %w", err)
-	}
 	info := serverInfo(facts)
-	info.Now, info.RoundTrip, info.CPU = now, took, cpu
+	if info.CPU == 0 {
+		if info.CPU, err = v.store.CPU(ctx); err != nil {
+			return ServerInfo{}, fmt.Errorf("redis does not say what it is: %w", err)
+		}
+	}
+	info.Now, info.RoundTrip = now, took
 	return info, nil
 }
 
@@ -64,7 +112,7 @@ func serverInfo(facts rdb.ServerFacts) ServerInfo {
 		Version: facts.Version, Role: facts.Role, Uptime: time.Duration(facts.Uptime) * time.Second,
 		Clients: facts.Clients, Operations: facts.Operations,
 		MemoryUsed: facts.MemoryUsed, MemoryMax: facts.MemoryMax, EvictionPolicy: facts.EvictionPolicy,
-		Evicted:    facts.Evicted,
+		Evicted: facts.Evicted, CPU: facts.CPU, run: facts.RunID,
 		AppendOnly: facts.AppendOnly, Unsaved: facts.Unsaved,
 		SaveFailed: facts.SaveStatus == "err" || facts.AppendOnly && facts.WriteStatus == "err",
 	}

@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
@@ -21,15 +22,17 @@ const (
 
 // StoppedWorker is a worker that has stopped, or died and was taken apart.
 type StoppedWorker struct {
-	ID      string    `json:"id"`
-	Why     string    `json:"why"` // WorkerStopped, ... or what a newer program says
-	Host    string    `json:"host,omitzero"`
-	PID     int       `json:"pid,omitzero"`
-	Service string    `json:"service,omitzero"`
-	Version string    `json:"version,omitzero"`
-	Go      string    `json:"go,omitzero"`
-	Started time.Time `json:"started,omitzero"` // by the clock of its machine
-	Ended   time.Time `json:"ended"`            // by Redis' clock; of one that died about when that was
+	ID string `json:"id"`
+	// the partition in which it was registered: of each a worker of its own is listed, also of one pool
+	Partition int       `json:"partition,omitzero"`
+	Why       string    `json:"why"` // WorkerStopped, ... or what a newer program says
+	Host      string    `json:"host,omitzero"`
+	PID       int       `json:"pid,omitzero"`
+	Service   string    `json:"service,omitzero"`
+	Version   string    `json:"version,omitzero"`
+	Go        string    `json:"go,omitzero"`
+	Started   time.Time `json:"started,omitzero"` // by the clock of its machine
+	Ended     time.Time `json:"ended"`            // by Redis' clock; of one that died about when that was
 	// attempts whose outcome Redis has acknowledged. One that died had told of them up to about five seconds before
 	Ran AttemptCounts `json:"ran"`
 	// the same of each name, most first, at most 20, and how many names are left out
@@ -65,16 +68,23 @@ type HeldJob struct {
 }
 
 // StoppedWorkers returns workers that have stopped or died, the last one first: at most so many, and 100 where limit is
-// 0 or less. Redis keeps the last 1,000, for seven days. Those that never began are not among them, nor those of
-// programs that do not know of the list yet.
+// 0 or less. Redis keeps the last 1,000 of each partition, for seven days. Those that never began are not among them,
+// nor those of programs that do not know of the list yet.
 func (i *Inspector) StoppedWorkers(ctx context.Context, limit int) ([]StoppedWorker, error) {
-	if i.unusable != nil {
-		return nil, i.unusable
-	}
 	if limit <= 0 {
 		limit = 100
 	}
-	listed, err := i.store.Stopped(ctx, min(limit, rdb.MaxStopped))
+	return readAll(ctx, i.everywhere(ctx), func(v *view, ctx context.Context) ([]StoppedWorker, error) {
+		return v.stoppedWorkers(ctx, limit)
+	}, func(all *[]StoppedWorker, ones []StoppedWorker) {
+		*all = append(*all, ones...)
+		slices.SortStableFunc(*all, func(a, b StoppedWorker) int { return b.Ended.Compare(a.Ended) })
+		*all = (*all)[:min(limit, len(*all))]
+	})
+}
+
+func (v *view) stoppedWorkers(ctx context.Context, limit int) ([]StoppedWorker, error) {
+	listed, err := v.store.Stopped(ctx, min(limit, rdb.MaxStopped))
 	if err != nil {
 		return nil, fmt.Errorf("the workers that have stopped cannot be read: %w", err)
 	}
@@ -84,7 +94,9 @@ func (i *Inspector) StoppedWorkers(ctx context.Context, limit int) ([]StoppedWor
 		if err != nil { // it was removed meanwhile
 			continue
 		}
-		workers = append(workers, stoppedWorker(l, told))
+		worker := stoppedWorker(l, told)
+		worker.Partition = v.partition
+		workers = append(workers, worker)
 	}
 	return workers, nil
 }

@@ -1,8 +1,10 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/265d0351/work/internal/servers"
@@ -12,7 +14,7 @@ import (
 // Sentinels. What is not known is the zero value.
 type Topology struct {
 	Mode string `json:"mode,omitzero"` // "standalone" or "cluster"
-	// of the namespace in a cluster, 0 to 16383; known beforehand where there is none yet
+	// of the namespace, or its first partition, in a cluster, 0 to 16383; known beforehand where there is none yet
 	Slot         int           `json:"slot"`
 	ClusterState string        `json:"cluster_state,omitzero"` // "ok" or "fail", of a cluster only
 	Sentinel     *SentinelInfo `json:"sentinel,omitzero"`      // nil where none are asked
@@ -41,9 +43,11 @@ type NodeInfo struct {
 	// "online", "loading", "unreachable", and what a cluster or a Sentinel says; of a replica also "syncing" and "link
 	// down"
 	State  string `json:"state,omitzero"`
-	Home   bool   `json:"home,omitzero"`    // the primary of the namespace
+	Home   bool   `json:"home,omitzero"`    // the primary of the namespace, or of a partition of it
 	OfHome bool   `json:"of_home,omitzero"` // a replica of that one
 	Slots  int    `json:"slots,omitzero"`   // that it serves, of 16384
+	// of a namespace with several: of which partitions it is the primary
+	Partitions []int `json:"partitions,omitempty"`
 
 	Version    string `json:"version,omitzero"`
 	MemoryUsed int64  `json:"memory_used,omitzero"` // bytes
@@ -65,10 +69,55 @@ type ReplicaLag struct {
 // of Sentinels or of a cluster, or such a client), at the same time, for at most two seconds. What could not be asked
 // is told in it and is no error.
 func (i *Inspector) Topology(ctx context.Context) (Topology, error) {
-	if i.unusable != nil {
-		return Topology{}, i.unusable
+	of := i.served(ctx)
+	return readAll(ctx, of, func(v *view, ctx context.Context) (Topology, error) {
+		t, err := v.topology(ctx)
+		for n := range t.Nodes {
+			if t.Nodes[n].Home && !of.single() {
+				t.Nodes[n].Partitions = []int{v.partition}
+			}
+		}
+		return t, err
+	}, func(all *Topology, one Topology) { all.add(&one) })
+}
+
+// add adds what the servers of another partition are. The same one may have several, and follow others.
+func (t *Topology) add(one *Topology) {
+	by := make(map[string]int, len(t.Nodes))
+	for n := range t.Nodes {
+		by[t.Nodes[n].Addr] = n
 	}
-	found, err := i.store.Topology(ctx)
+	for _, node := range one.Nodes {
+		if n, known := by[node.Addr]; known {
+			same := &t.Nodes[n]
+			same.Home, same.OfHome = same.Home || node.Home, same.OfHome || node.OfHome
+			same.Partitions = append(same.Partitions, node.Partitions...)
+		} else {
+			t.Nodes = append(t.Nodes, node)
+		}
+	}
+	slices.SortStableFunc(t.Nodes, func(a, b NodeInfo) int { return cmp.Compare(a.rank(), b.rank()) })
+	t.More, t.MinReplicas = max(t.More, one.More), t.MinReplicas && one.MinReplicas
+	for _, problem := range one.Problems {
+		if !slices.Contains(t.Problems, problem) {
+			t.Problems = append(t.Problems, problem)
+		}
+	}
+}
+
+// rank puts primaries of partitions first, and behind them their replicas.
+func (n *NodeInfo) rank() int {
+	switch {
+	case n.Home:
+		return 0
+	case n.OfHome:
+		return 1
+	}
+	return 2
+}
+
+func (v *view) topology(ctx context.Context) (Topology, error) {
+	found, err := v.store.Topology(ctx)
 	if err != nil {
 		return Topology{}, fmt.Errorf("redis does not say which servers there are: %w", err)
 	}

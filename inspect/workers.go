@@ -20,9 +20,11 @@ import (
 // ErrNoWorker is returned where a worker of that id is needed and none is registered.
 var ErrNoWorker = errors.New("no such worker is registered: it has stopped, or died and was reaped")
 
-// WorkerInfo is a worker as Redis sees it. A pool is one, or several when its concurrency is above 256.
+// WorkerInfo is a worker as Redis sees it. A pool is one in each partition, or several when its concurrency is above
+// 256.
 type WorkerInfo struct {
 	ID          string    `json:"id"`
+	Partition   int       `json:"partition,omitzero"` // in which it is registered, and has its jobs
 	Host        string    `json:"host,omitzero"`
 	PID         int       `json:"pid,omitzero"`
 	Service     string    `json:"service,omitzero"`
@@ -30,7 +32,10 @@ type WorkerInfo struct {
 	Go          string    `json:"go,omitzero"`
 	Started     time.Time `json:"started,omitzero"` // by the clock of its machine, as Uptime is
 	Concurrency int       `json:"concurrency"`
-	Queues      []string  `json:"queues"` // names that it serves, in order
+	// the same of those workers, in several partitions, that have the same processors: see TotalProcessors. "" of an
+	// older program
+	Group  string   `json:"group,omitzero"`
+	Queues []string `json:"queues"` // names that it serves, in order
 	// its last heartbeat has not lapsed: see WorkerOptions.HeartbeatLife
 	Alive   bool         `json:"alive"`
 	Load    Load         `json:"load"`            // as told up to about five seconds ago
@@ -46,6 +51,30 @@ type Load struct {
 	One     float64 `json:"one"`
 	Five    float64 `json:"five"`
 	Fifteen float64 `json:"fifteen"`
+}
+
+// Processors are those of several workers.
+type Processors struct {
+	Busy  int `json:"busy"` // those that hold a job
+	Total int `json:"total"`
+}
+
+// TotalProcessors are the processors of all workers with a heartbeat among these. Those of a pool are counted once,
+// although it has a worker in each partition.
+func TotalProcessors(workers []WorkerInfo) Processors {
+	groups := map[string]Processors{}
+	for n := range workers {
+		if w := &workers[n]; w.Alive {
+			of := cmp.Or(w.Group, "worker "+w.ID)
+			all := groups[of]
+			groups[of] = Processors{Total: max(all.Total, w.Concurrency), Busy: all.Busy + len(w.Running)}
+		}
+	}
+	var sum Processors
+	for _, of := range groups {
+		sum.Total, sum.Busy = sum.Total+of.Total, sum.Busy+min(of.Busy, of.Total) // more are held, and have not begun
+	}
+	return sum
 }
 
 // TotalLoad is the load of all workers with a heartbeat among these.
@@ -84,32 +113,59 @@ func since(begin, now time.Time) time.Duration {
 
 // Workers returns the workers that are registered, by host, process and start.
 func (i *Inspector) Workers(ctx context.Context) ([]WorkerInfo, error) {
-	if i.unusable != nil {
-		return nil, i.unusable
-	}
-	ids, err := i.store.Registered(ctx)
+	return readAll(ctx, i.served(ctx), (*view).allWorkers, addWorkers)
+}
+
+func (v *view) allWorkers(ctx context.Context) ([]WorkerInfo, error) {
+	ids, err := v.store.Registered(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the workers cannot be read: %w", err)
 	}
-	infos, err := i.workers(ctx, ids)
+	infos, err := v.workers(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("the workers cannot be read: %w", err)
 	}
+	sortWorkers(infos)
+	return infos, nil
+}
+
+func sortWorkers(infos []WorkerInfo) {
 	slices.SortFunc(infos, func(a, b WorkerInfo) int {
 		return cmp.Or(strings.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), a.Started.Compare(b.Started),
-			strings.Compare(a.ID, b.ID))
+			cmp.Compare(a.Partition, b.Partition), strings.Compare(a.ID, b.ID))
 	})
-	return infos, nil
+}
+
+func addWorkers(all *[]WorkerInfo, ones []WorkerInfo) {
+	*all = append(*all, ones...)
+	sortWorkers(*all)
 }
 
 // Worker returns one worker, or an error that is [ErrNoWorker].
 func (i *Inspector) Worker(ctx context.Context, id string) (WorkerInfo, error) {
-	if i.unusable != nil {
-		return WorkerInfo{}, i.unusable
+	infos, err := gather(ctx, i.served(ctx), func(v *view, ctx context.Context) ([]WorkerInfo, error) {
+		info, err := v.worker(ctx, id)
+		switch {
+		case errors.Is(err, ErrNoWorker):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
+		return []WorkerInfo{info}, nil
+	}, addWorkers)
+	switch {
+	case len(infos) > 0:
+		return infos[0], nil // a worker is in one partition: nobody else knows more
+	case err == nil:
+		err = fmt.Errorf("worker %s cannot be read: %w", excerpt.Brief(id), ErrNoWorker)
 	}
-	infos, err := i.workers(ctx, []string{id})
+	return WorkerInfo{}, err
+}
+
+func (v *view) worker(ctx context.Context, id string) (WorkerInfo, error) {
+	infos, err := v.workers(ctx, []string{id})
 	if err == nil {
-		err = i.registered(ctx, id)
+		err = v.registered(ctx, id)
 	}
 	if err == nil && len(infos) == 0 {
 		err = ErrNoWorker
@@ -120,12 +176,12 @@ func (i *Inspector) Worker(ctx context.Context, id string) (WorkerInfo, error) {
 	return infos[0], nil
 }
 
-func (i *Inspector) workers(ctx context.Context, ids []string) ([]WorkerInfo, error) {
-	profiles, err := i.store.ProfileOf(ctx, ids)
+func (v *view) workers(ctx context.Context, ids []string) ([]WorkerInfo, error) {
+	profiles, err := v.store.ProfileOf(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	now, err := i.store.Time(ctx)
+	now, err := v.store.Time(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +191,8 @@ func (i *Inspector) workers(ctx context.Context, ids []string) ([]WorkerInfo, er
 			continue
 		}
 		info := workerInfo(profile)
-		info.AsOf = now
-		if info.Running, err = i.running(ctx, profile); err != nil {
+		info.AsOf, info.Partition = now, v.partition
+		if info.Running, err = v.running(ctx, profile); err != nil {
 			return nil, err
 		}
 		infos = append(infos, info)
@@ -153,7 +209,7 @@ func workerInfo(p rdb.Profile) WorkerInfo {
 		ID: p.ID, Host: p.Info["host"], PID: number("pid"), Service: p.Info["service"], Version: p.Info["version"],
 		Go:          p.Info["go"],
 		Concurrency: number("concurrency"), Queues: p.Queues, Alive: p.Alive, Wanted: p.Info["wanted"],
-		Load: Load(loadavg.Parse(p.Info[rdb.InfoLoad])),
+		Load: Load(loadavg.Parse(p.Info[rdb.InfoLoad])), Group: p.Info[rdb.InfoGroup],
 	}
 	if ms := number("started"); ms > 0 {
 		info.Started = time.UnixMilli(int64(ms))
@@ -163,8 +219,8 @@ func workerInfo(p rdb.Profile) WorkerInfo {
 }
 
 // running returns what a worker holds, oldest first.
-func (i *Inspector) running(ctx context.Context, p rdb.Profile) ([]RunningJob, error) {
-	held, err := i.store.HeldBy(ctx, p.ID, p.Queues)
+func (v *view) running(ctx context.Context, p rdb.Profile) ([]RunningJob, error) {
+	held, err := v.store.HeldBy(ctx, p.ID, p.Queues)
 	if err != nil {
 		return nil, err
 	}
@@ -183,19 +239,22 @@ func (i *Inspector) running(ctx context.Context, p rdb.Profile) ([]RunningJob, e
 }
 
 // PauseWorker keeps one worker from fetching until [Inspector.ResumeWorker]; what it has goes on, and what waits is for
-// others. The worker hears of it at once, or if that message is lost within a second, or two in a fleet of more than
+// others. In a namespace with partitions it is said to the workers of all of them that have its processors, and a
+// [*PartialError] names those partitions that could not be asked: say it again when they are back.
+//
+// The worker hears of it at once, or if that message is lost within a second, or two in a fleet of more than
 // 1,000, as of all that follows here. Without such a worker the error is [ErrNoWorker].
 func (i *Inspector) PauseWorker(ctx context.Context, id string) error {
 	return i.want(ctx, id, rdb.CommandPause, "paused")
 }
 
-// ResumeWorker ends the pause of a worker. One that was made quiet stays so.
+// ResumeWorker ends the pause of a worker, in all partitions as PauseWorker. One that was made quiet stays so.
 func (i *Inspector) ResumeWorker(ctx context.Context, id string) error {
 	return i.want(ctx, id, rdb.CommandResume, "resumed")
 }
 
-// QuietWorker keeps one worker from fetching for the rest of its life: the first half of a stop, for a process that is
-// about to be replaced.
+// QuietWorker keeps one worker from fetching for the rest of its life, in all partitions as PauseWorker: the first half
+// of a stop, for a process that is about to be replaced.
 func (i *Inspector) QuietWorker(ctx context.Context, id string) error {
 	return i.want(ctx, id, rdb.CommandQuiet, "made quiet")
 }
@@ -214,17 +273,58 @@ func (i *Inspector) StopWorkerNow(ctx context.Context, id string) error {
 }
 
 func (i *Inspector) want(ctx context.Context, id string, command rdb.Command, what string) error {
-	if i.unusable != nil {
-		return i.unusable
-	}
-	registered, err := i.store.SendCommand(ctx, id, command)
-	if err == nil && !registered {
-		err = ErrNoWorker
+	v, err := i.command(ctx, id, command)
+	if err == nil && command != rdb.CommandStop && command != rdb.CommandNow { // which end the pool
+		err = i.commandOthers(ctx, v, id, command)
 	}
 	if err != nil {
 		return fmt.Errorf("worker %s was not %s: %w", excerpt.Brief(id), what, err)
 	}
 	return nil
+}
+
+// commandOthers sends a command to the workers of other partitions that have the same processors as one that was told.
+func (i *Inspector) commandOthers(ctx context.Context, told *view, id string, command rdb.Command) error {
+	of := i.served(ctx)
+	if of.single() {
+		return nil
+	}
+	groups, err := told.store.GroupsOf(ctx, []string{id})
+	if err != nil || groups[0] == "" {
+		return err
+	}
+	answers := ask(ctx, of.without(told.partition), func(v *view, ctx context.Context) (struct{}, error) {
+		ids, err := v.store.Registered(ctx)
+		if err != nil {
+			return struct{}{}, err
+		}
+		of, err := v.store.GroupsOf(ctx, ids)
+		for n := 0; n < len(of) && err == nil; n++ {
+			if of[n] == groups[0] {
+				_, err = v.store.SendCommand(ctx, ids[n], command)
+			}
+		}
+		return struct{}{}, err
+	})
+	return incomplete(len(answers)+1, missingOf(answers))
+}
+
+// command sends a command to all partitions, of which one knows the worker, and returns that one.
+func (i *Inspector) command(ctx context.Context, id string, command rdb.Command) (*view, error) {
+	there, err := gather(ctx, i.served(ctx), func(v *view, ctx context.Context) ([]*view, error) {
+		registered, err := v.store.SendCommand(ctx, id, command)
+		if err != nil || !registered {
+			return nil, err
+		}
+		return []*view{v}, nil
+	}, func(all *[]*view, one []*view) { *all = append(*all, one...) })
+	switch {
+	case len(there) > 0:
+		return there[0], nil
+	case err == nil:
+		err = ErrNoWorker
+	}
+	return nil, err
 }
 
 // pongLook is the time between two looks for the answer to a ping.
@@ -235,11 +335,12 @@ const pongLook = 10 * time.Millisecond
 // heartbeat, so it says that the process runs and reaches Redis, not that its handlers get on.
 func (i *Inspector) Ping(ctx context.Context, id string) (time.Duration, error) {
 	begun := time.Now()
-	if err := i.want(ctx, id, rdb.CommandPing, "pinged"); err != nil {
-		return 0, err
+	v, err := i.command(ctx, id, rdb.CommandPing)
+	if err != nil {
+		return 0, fmt.Errorf("worker %s was not pinged: %w", excerpt.Brief(id), err)
 	}
 	for {
-		waits, err := i.store.Pinged(ctx, id)
+		waits, err := v.store.Pinged(ctx, id)
 		switch {
 		case ctx.Err() != nil:
 			return 0, fmt.Errorf("worker %s has not answered within %s: %w", excerpt.Brief(id), time.Since(begun).
@@ -247,23 +348,23 @@ func (i *Inspector) Ping(ctx context.Context, id string) (time.Duration, error) 
 		case err != nil:
 			return 0, fmt.Errorf("worker %s was pinged, but the answer cannot be read: %w", excerpt.Brief(id), err)
 		case !waits:
-			return time.Since(begun), i.stillThere(ctx, id)
+			return time.Since(begun), v.stillThere(ctx, id)
 		}
 		backoff.Pause(ctx, pongLook)
 	}
 }
 
 // stillThere tells an answer from the end of the worker, with which its keys go as well.
-func (i *Inspector) stillThere(ctx context.Context, id string) error {
-	if err := i.registered(ctx, id); err != nil {
+func (v *view) stillThere(ctx context.Context, id string) error {
+	if err := v.registered(ctx, id); err != nil {
 		return fmt.Errorf("worker %s has not answered: %w", excerpt.Brief(id), err)
 	}
 	return nil
 }
 
 // registered returns ErrNoWorker for a worker that is not.
-func (i *Inspector) registered(ctx context.Context, id string) error {
-	ids, err := i.store.Registered(ctx)
+func (v *view) registered(ctx context.Context, id string) error {
+	ids, err := v.store.Registered(ctx)
 	if err == nil && !slices.Contains(ids, id) {
 		return ErrNoWorker
 	}

@@ -266,3 +266,19 @@ func (k *kit) visible(i *inspect.Inspector, id, message string) {
 		return job.Checkin != nil && job.Checkin.Message == message
 	})
 }
+
+func TestProcessorsAreThoseOfGroups(t *testing.T) {
+	t.Parallel()
+	holds := func(n int) []inspect.RunningJob { return make([]inspect.RunningJob, n) }
+	assert.Equal(t, inspect.Processors{}, inspect.TotalProcessors(nil))
+	assert.Equal(t, inspect.Processors{Busy: 3 + 10 + 1, Total: 10 + 10 + 5}, inspect.TotalProcessors(
+		[]inspect.WorkerInfo{
+			{ID: "a0", Group: "a", Alive: true, Concurrency: 10, Running: holds(1)},
+			{ID: "a1", Group: "a", Alive: true, Concurrency: 10, Running: holds(2)},
+			{ID: "a2", Group: "a", Concurrency: 10, Running: holds(3)},
+			{ID: "b0", Group: "b", Alive: true, Concurrency: 10, Running: holds(7)},
+			{ID: "b1", Group: "b", Alive: true, Concurrency: 10, Running: holds(7)},
+			{ID: "old", Alive: true, Concurrency: 5, Running: holds(1)},
+			{ID: "silent", Concurrency: 50},
+		}))
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/inspect/doctor"
+	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/redisconn"
 )
 
@@ -39,7 +40,24 @@ func (f *fleet) doSomewhere(call redisconn.Call) (any, error) {
 	return replies[0].Value, replies[0].Err
 }
 
-func (f *fleet) key(name string) string { return "{" + f.namespace + "}:" + name }
+// key is a key of the first partition.
+func (f *fleet) key(name string) string { return f.keyIn(0, name) }
+
+func (f *fleet) keyIn(number int, name string) string {
+	return "{" + partition.Namespace(f.namespace, number) + "}:" + name
+}
+
+// sum adds up what a command says of a key of each partition.
+func (f *fleet) sum(command, name string) (sum int, err error) {
+	for i := range max(1, f.partitions) {
+		n, err := redis.Int(f.do(command, f.keyIn(i, name)))
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
 
 // watch notes in the ledger when the outcome of each job that ended has counted: from then on Redis knows it no more,
 // and nobody may begin it again. It ends with the test.
@@ -72,14 +90,14 @@ func (f *fleet) watch() {
 func (f *fleet) stillOpen(open []string) []string {
 	var still []string
 	for lot := range slices.Chunk(open, 500) {
-		present, err := redis.Values(f.do("HMGET", redis.Args{f.key("jobs")}.AddFlat(lot)...))
+		present, err := f.present(lot)
 		at := time.Now()
 		if err != nil {
 			still = append(still, lot...) // Redis is away
 			continue
 		}
-		for i, record := range present {
-			if record != nil {
+		for i := range lot {
+			if present[i] {
 				still = append(still, lot[i])
 				continue
 			}
@@ -89,13 +107,34 @@ func (f *fleet) stillOpen(open []string) []string {
 	return still
 }
 
+// present tells which of some ids Redis knows. One that is being moved from a partition to another is known to both, or
+// to the hash of those that are on their way.
+func (f *fleet) present(ids []string) ([]bool, error) {
+	present := make([]bool, len(ids))
+	for i := range max(1, f.partitions) {
+		for _, hash := range []string{"jobs", "frozen"} {
+			if hash == "frozen" && f.partitions < 2 {
+				continue
+			}
+			records, err := redis.Values(f.do("HMGET", redis.Args{f.keyIn(i, hash)}.AddFlat(ids)...))
+			if err != nil {
+				return nil, err
+			}
+			for k, record := range records {
+				present[k] = present[k] || record != nil
+			}
+		}
+	}
+	return present, nil
+}
+
 // settled waits until no job is left in Redis but the doomed, and checks that each that was accepted ran to its end and
 // none was buried that should not be.
 func (f *fleet) settled() {
 	f.t.Helper()
 	require.Eventually(f.t, func() bool {
-		left, err := redis.Int(f.do("HLEN", f.key("jobs")))
-		buried, failed := redis.Int(f.do("ZCARD", f.key("morgue")))
+		left, err := f.sum("HLEN", "jobs")
+		buried, failed := f.sum("ZCARD", "morgue")
 		return err == nil && failed == nil && left == len(f.doomed) && buried == len(f.doomed)
 	}, patience, 50*time.Millisecond, "jobs are left")
 	empty := []string{"claimed", "scheduled", "retry"}
@@ -103,12 +142,16 @@ func (f *fleet) settled() {
 		empty = append(empty, "crashes", "trail", "names", "morgue")
 	}
 	for _, of := range empty {
-		left, err := redis.Int(f.do("EXISTS", f.key(of)))
+		left, err := f.sum("EXISTS", of)
 		assert.NoError(f.t, err)
 		assert.Zero(f.t, left, of)
 	}
-	morgue, err := redis.Strings(f.do("ZRANGE", f.key("morgue"), 0, -1))
-	assert.NoError(f.t, err)
+	var morgue []string
+	for i := range max(1, f.partitions) {
+		some, err := redis.Strings(f.do("ZRANGE", f.keyIn(i, "morgue"), 0, -1))
+		assert.NoError(f.t, err)
+		morgue = append(morgue, some...)
+	}
 	assert.ElementsMatch(f.t, f.doomed, morgue)
 
 	ends, lost := f.ledger.times(ended), 0
@@ -194,4 +237,20 @@ func (f *fleet) healthy() {
 	diagnosis, err := doctor.Examine(ctx, inspector, doctor.Options{})
 	require.NoError(f.t, err)
 	assert.True(f.t, diagnosis.Healthy(), "%+v", diagnosis.Findings)
+}
+
+// only waits until so many processes are left in each partition, since all workers that died were reaped. One that held
+// nothing in a partition is dead there too, and is found a second or two after those whose jobs were waited for.
+func (f *fleet) only(processes int) {
+	f.t.Helper()
+	for i := range max(1, f.partitions) {
+		var workers, dead int
+		assert.Eventually(f.t, func() (done bool) {
+			var err, failed error
+			workers, err = redis.Int(f.do("SCARD", f.keyIn(i, "workers")))
+			dead, failed = redis.Int(f.do("SCARD", f.keyIn(i, "dead")))
+			return err == nil && failed == nil && workers == processes && dead == 0
+		}, patience, 50*time.Millisecond)
+		require.Equal(f.t, []int{processes, 0}, []int{workers, dead}, "workers, and dead ones, in partition %d", i)
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -43,7 +42,7 @@ func TestFaultCancelledAndKilled(t *testing.T) {
 	f.ledger.awaitAmong(t, running, cut, survivor.pid, 1)
 	victim.kill()
 	require.Eventually(t, func() bool {
-		left, err := redis.Int(f.do("HLEN", f.key("jobs")))
+		left, err := f.sum("HLEN", "jobs")
 		return err == nil && left == 0
 	}, patience, 50*time.Millisecond, "jobs are left")
 	assert.Len(t, f.ledger.of(begun, survivor.pid), 1, "only the one that it ran before")
@@ -53,7 +52,7 @@ func TestFaultCancelledAndKilled(t *testing.T) {
 		assert.Equal(t, work.StateCancelled, job.State)
 	}
 	for _, key := range []string{"cancelled", "claimed", "crashes", "queue:hold"} {
-		there, err := redis.Int(f.do("EXISTS", f.key(key)))
+		there, err := f.sum("EXISTS", key)
 		require.NoError(t, err)
 		assert.Zero(t, there, key)
 	}

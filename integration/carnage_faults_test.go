@@ -32,6 +32,7 @@ func TestFaultCarnage(t *testing.T) {
 	repeated := f.explained()
 	assert.Empty(t, f.ledger.of(dataLost, 0))
 	assert.Len(t, ids(f.ledger.of(ended, 0)), jobs)
+	f.only(len(workers))
 	for _, worker := range workers {
 		assert.Zero(t, worker.terminate())
 	}

@@ -3,6 +3,8 @@ package integration
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -104,7 +106,7 @@ func (f *fleet) onTime(members []*process) (late time.Duration) {
 // that it held was begun elsewhere.
 func (f *fleet) killedAmongRetries(members []*process, which int) time.Duration {
 	f.t.Helper()
-	victim, name := members[which], f.ledger.of(ready, members[which].pid)[0].Of
+	victim, names := members[which], ids(f.ledger.of(ready, members[which].pid))
 	for _, p := range members {
 		p.order(batch{Label: "failing", Name: "flaky", Ms: 5, Many: 20})
 		p.order(batch{Label: "later", Name: "brief", Ms: 5, Many: 10, In: time.Second})
@@ -114,9 +116,11 @@ func (f *fleet) killedAmongRetries(members []*process, which int) time.Duration 
 	killed := victim.kill()
 	f.settled()
 	require.Positive(f.t, f.explained())
-	reaps := f.ledger.of(reaped, 0)
-	require.Len(f.t, reaps, 1, "nobody else is taken for dead")
-	assert.Equal(f.t, name, reaps[0].Of)
+	reaps := f.ledger.of(reaped, 0) // nothing is told of partitions where it held nothing
+	require.NotEmpty(f.t, reaps)
+	assert.Subset(f.t, slices.Collect(maps.Keys(names)), slices.Collect(maps.Keys(ids(reaps))),
+		"nobody else is taken for dead")
+	assert.LessOrEqual(f.t, len(reaps), max(1, f.partitions))
 	for _, what := range []string{fenced, cut, claimGone, dataLost, refused} {
 		assert.Empty(f.t, f.ledger.of(what, 0), what)
 	}

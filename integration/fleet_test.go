@@ -37,6 +37,8 @@ type fleet struct {
 	killed    map[int]time.Time // when each process ended that did not end in good order
 	ticks     bool              // the workers have a schedule
 	several   redisconn.Driver  // what the test looks with where the server may change; else nil
+
+	partitions int // that the namespace has, or may have had; 0 is as 1
 }
 
 func newFleet(t *testing.T, dsn string) *fleet { return newFleetBehind(t, dsn, dsn) }
@@ -48,11 +50,20 @@ func newFleetBehind(t *testing.T, dsn, direct string) *fleet {
 
 // newFleetIn makes one in a namespace that is known already.
 func newFleetIn(t *testing.T, namespace, dsn, direct string) *fleet {
+	return newFleetOf(t, namespace, dsn, direct, partitionsOfFaults(t))
+}
+
+// newFleetOf makes one in a namespace that has so many partitions.
+func newFleetOf(t *testing.T, namespace, dsn, direct string, partitions int) *fleet {
+	t.Helper()
 	f := &fleet{
 		t: t, dsn: dsn, direct: direct, namespace: namespace, ledger: newLedger(),
-		killed: map[int]time.Time{},
+		killed: map[int]time.Time{}, partitions: partitions,
 	}
 	var err error
+	if f.partitions > 1 {
+		divide(t, direct, namespace, f.partitions)
+	}
 	if !strings.HasPrefix(direct, "redis://") {
 		f.several, err = redisconn.Open(direct)
 		require.NoError(t, err)

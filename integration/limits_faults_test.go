@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -39,9 +38,9 @@ func TestFaultKilledUnderALimit(t *testing.T) {
 	second.kill()
 	limit(4)
 	require.Eventually(t, func() bool { // nothing is told of a dead worker that held nothing
-		left, err := redis.Int(f.do("SCARD", f.key("workers")))
-		dead, failed := redis.Int(f.do("SCARD", f.key("dead")))
-		return err == nil && failed == nil && left == 1 && dead == 0
+		left, err := f.sum("SCARD", "workers")
+		dead, failed := f.sum("SCARD", "dead")
+		return err == nil && failed == nil && left == max(1, f.partitions) && dead == 0
 	}, patience, 50*time.Millisecond)
 	limit(6)
 	f.settled()
@@ -59,7 +58,10 @@ func TestFaultKilledUnderALimit(t *testing.T) {
 
 // together is how many handlers ran at once at the most, by what they reported themselves. One that was killed ended
 // then.
-func (f *fleet) together() int {
+func (f *fleet) together() int { return f.togetherOf(nil) }
+
+// togetherOf is together for some jobs only; nil is all.
+func (f *fleet) togetherOf(some map[string]bool) int {
 	type step struct {
 		at   time.Time
 		more int
@@ -67,10 +69,16 @@ func (f *fleet) together() int {
 	var steps []step
 	open := map[int]int{}
 	for _, e := range f.ledger.of(begun, 0) {
+		if some != nil && !some[e.Of] {
+			continue
+		}
 		steps = append(steps, step{e.At, 1})
 		open[e.Member]++
 	}
 	for _, e := range f.ledger.of(ended, 0) {
+		if some != nil && !some[e.Of] {
+			continue
+		}
 		steps = append(steps, step{e.At, -1})
 		open[e.Member]--
 	}

@@ -104,9 +104,11 @@ func TestFaultRedisStalled(t *testing.T) {
 	f.once(f.accepted)
 	f.explained()
 	f.undisturbed()
-	left, err := redis.Strings(f.do("KEYS", f.key("worker:*:inprocess:*")))
-	require.NoError(t, err)
-	assert.Empty(t, left, "nothing is left in process")
+	for i := range max(1, f.partitions) {
+		left, err := redis.Strings(f.do("KEYS", f.keyIn(i, "worker:*:inprocess:*")))
+		require.NoError(t, err)
+		assert.Empty(t, left, "nothing is left in process")
+	}
 	assert.Zero(t, worker.terminate())
 	f.healthy()
 	measured(t, fmt.Sprintf("10 processors, read timeout 100 ms, Redis stalled %d times for 400 ms", stalls),

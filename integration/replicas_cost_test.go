@@ -58,7 +58,7 @@ func TestCallsThatWaitForReplicasAreConfirmedTogether(t *testing.T) {
 	over.Store(true)
 	other.Wait()
 	t.Logf("%d calls in %v with %d questions, and %d calls of one who does not wait", many*each, took, asked, beside)
-	assert.Greater(t, beside, int(30*took/behind), "calls of one who does not wait")
+	assert.Greater(t, beside, int(10*took/behind), "one who does not wait gets more than a call per lag")
 	assert.GreaterOrEqual(t, took, each*behind, "a call that was answered sooner has not waited for the replica")
 	assert.Less(t, took, many*each*behind/10)
 	assert.Positive(t, asked)

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -20,7 +19,7 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// callers is how many enqueue at once, each one job after the other, one every pace.
+// callers is how many enqueue at once, each one job after the other, one every pace unless a test says otherwise.
 const (
 	callers = 4
 	pace    = 10 * time.Millisecond
@@ -31,6 +30,7 @@ type load struct {
 	*fleet
 	servers servers
 	options []work.EnqueueOption
+	pace    time.Duration
 
 	end     context.CancelFunc
 	callers sync.WaitGroup
@@ -38,16 +38,36 @@ type load struct {
 	mu    sync.Mutex
 	known map[string]time.Time // when each job was acknowledged
 	fails map[string]int       // enqueues that were not, by what was said
+	few   map[string]bool      // ids of the jobs whose name has a limit
 }
 
 // startLoad starts servers with these arguments, two workers and the enqueuers.
 func startLoad(t *testing.T, layout string, args []string, options ...work.EnqueueOption) *load {
 	t.Helper()
 	namespace := redistest.Namespace(t)
-	on := layouts[layout](t, namespace, args...)
-	f := newFleetIn(t, namespace, on.DSN(), on.DSN())
+	return startLoadOn(t, layouts[layout](t, namespace, args...), namespace, partitionsOfFaults(t), options...)
+}
+
+// startLoadOn is startLoad on servers that there are, in a namespace of so many partitions.
+func startLoadOn(t *testing.T, on servers, namespace string, partitions int, options ...work.EnqueueOption) *load {
+	t.Helper()
+	l := newLoad(t, on, namespace, partitions)
+	l.options = options
+	l.begin()
+	return l
+}
+
+// newLoad is one that has yet to begin.
+func newLoad(t *testing.T, on servers, namespace string, partitions int) *load {
+	t.Helper()
+	f := newFleetOf(t, namespace, on.DSN(), on.DSN(), partitions)
 	f.ticks = true
-	l := &load{fleet: f, servers: on, options: options, known: map[string]time.Time{}, fails: map[string]int{}}
+	return &load{fleet: f, servers: on, pace: pace, known: map[string]time.Time{}, fails: map[string]int{},
+		few: map[string]bool{}}
+}
+
+func (l *load) begin() {
+	l.t.Helper()
 	l.start(10)
 	l.start(10)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -55,18 +75,17 @@ func startLoad(t *testing.T, layout string, args []string, options ...work.Enque
 	for caller := range callers {
 		l.callers.Go(func() { l.enqueueUntil(ctx, caller) })
 	}
-	t.Cleanup(func() {
+	l.t.Cleanup(func() {
 		cancel()
 		l.callers.Wait()
 	})
-	l.ledger.await(t, ended, 0, 100)
-	return l
+	l.ledger.await(l.t, ended, 0, 100)
 }
 
 func (l *load) enqueueUntil(ctx context.Context, caller int) {
 	for n := 0; ctx.Err() == nil; n++ {
 		l.enqueueOne(n, caller)
-		<-time.After(pace) // the rate of the load
+		<-time.After(l.pace) // the rate of the load
 	}
 }
 
@@ -96,6 +115,7 @@ func (l *load) enqueueOne(n, caller int) {
 		l.fails[err.Error()]++
 	case !receipt.Duplicate:
 		l.known[receipt.ID] = time.Now()
+		l.few[receipt.ID] = n%5 == 3
 	}
 }
 
@@ -153,7 +173,7 @@ func (l *load) drained() (lost []string) {
 
 func (l *load) nothingLeft() error {
 	for _, of := range []string{"jobs", "claimed", "scheduled", "retry", "crashes", "trail", "names", "morgue"} {
-		left, err := redis.Int(l.do("EXISTS", l.key(of)))
+		left, err := l.sum("EXISTS", of)
 		if err != nil {
 			return err
 		}

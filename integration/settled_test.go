@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/265d0351/work/event"
@@ -11,18 +12,17 @@ type settled struct {
 	jobs       int64 // how many there are in all
 	count      atomic.Int64
 	first, all chan struct{} // closed with the first and the last
+	begun      sync.Once
 }
 
-// observe is called by the settler of one worker alone, so no two calls overlap.
+// observe is called by the settlers of all workers of the pool.
 func (s *settled) observe(e event.Event) {
 	told, is := e.(event.JobsSettled)
 	if !is {
 		return
 	}
 	now := s.count.Add(int64(told.Jobs))
-	if now == int64(told.Jobs) {
-		close(s.first)
-	}
+	s.begun.Do(func() { close(s.first) })
 	if now == s.jobs {
 		close(s.all)
 	}

@@ -207,15 +207,23 @@ local function lineup(shelf, groups, ascend)
   return scores, owners, low
 end
 
+-- elsewhere is the refusal of who goes by an older map of the partitions than the version that is known here: what it
+-- stores may belong to another one by now.
+local function elsewhere(version, map)
+  if version and tonumber(version) > (tonumber(map) or 0) then return redis.error_reply('ROUTE ' .. version) end
+end
+
 -- answered is what a call of a lane was answered when it came before, or the error of one that is older than the last
--- one. Where there is neither it returns nil, what is kept of the last one, and its number.
-local function answered(lanes, lane, number)
-  local last = redis.call('HGET', lanes, lane)
+-- one, or of one by an older map of the partitions than is known here, if map is given. Where there is none of these it
+-- returns nil, what is kept of the last one, and its number.
+local function answered(lanes, lane, number, map)
+  local last, version = unpack(redis.call('HMGET', lanes, lane, ''))
   local n = last and last:match('^%d+')
   if n == number then return last:sub(#n + 2) end
   if n and tonumber(n) > tonumber(number) then
     return redis.error_reply('STALE lane ' .. lane .. ' is at call ' .. n)
   end
+  if map then return elsewhere(version, map), last, n end
   return nil, last, n
 end
 
@@ -225,6 +233,222 @@ end
 local function rewound(last, n, known, number)
   if not n or tonumber(n) < tonumber(known) then return ' 0=rewound:' .. (n or '0') .. '-' .. number end
   return last:match(' 0=rewound:%d+%-%d+') or ''
+end
+
+-- put adds to the list of a key.
+local function put(into, key, what)
+  into[key] = into[key] or {}
+  table.insert(into[key], what)
+end
+
+-- alive tells whether there is a job of that id: here, or in hand of a worker of another partition. No script names
+-- these while there is one partition.
+local function alive(jobs, foreign, id)
+  return redis.call('HEXISTS', jobs, id) == 1 or foreign and redis.call('HEXISTS', foreign, id) == 1
+end
+
+-- Jobs that have a key wait by turns: in one sorted set for all queues, with the number of their queue times 2^43 and
+-- their pass for a score. A pass counts in 840ths of a turn, so that what a weight divides it by is whole, or nearly.
+-- 2^43 of them are 10^10 turns of a key; behind these all have the same pass, and ids decide.
+
+-- line is where the turns of a queue begin, nil where it has none.
+local function line(turning, name)
+  local number = redis.pcall('HGET', turning, name)
+  return type(number) == 'string' and number * 2 ^ 43 or nil
+end
+
+-- lined is how many jobs of a queue wait by turns.
+local function lined(turns, turning, name)
+  local base = line(turning, name)
+  local count = base and redis.pcall('ZCOUNT', turns, ms(base), '(' .. ms(base + 2 ^ 43))
+  return type(count) == 'number' and count or 0
+end
+
+-- line_up has jobs of a queue wait by turns: {id, key, weight, ...}, at most 500. The pass of a job is the last one of
+-- its key, or that of the job that was taken last where that is later, and its part of a turn more. So a key that was
+-- not there comes next, and one that has many jobs has its turn with each of them. It returns nil where 1,024 queues
+-- have turns already: then nothing is done.
+local function line_up(turns, passes, turning, name, jobs)
+  local base = line(turning, name)
+  if not base then
+    local taken, number = {}, 0
+    for _, n in ipairs(redis.call('HGETALL', turning)) do taken[n] = true end -- names do no harm
+    while taken[ms(number)] do number = number + 1 end
+    if number >= 1024 then return end
+    redis.call('HSET', turning, name, ms(number))
+    base = number * 2 ^ 43
+  end
+  local marks, at = { name .. '\0' }, {}
+  for i = 2, #jobs, 3 do
+    if not at[jobs[i]] then
+      marks[#marks + 1] = name .. '\0' .. jobs[i]
+      at[jobs[i]] = #marks
+    end
+  end
+  local found = redis.call('ZMSCORE', passes, unpack(marks))
+  local floor, scores, last, kept = tonumber(found[1] or base), {}, {}, {}
+  for i = 1, #jobs, 3 do
+    local key, n = jobs[i + 1], #scores
+    local pass = math.max(last[key] or tonumber(found[at[key]] or base), floor) + math.floor(840 / jobs[i + 2])
+    last[key] = math.min(pass, base + 2 ^ 43 - 1)
+    scores[n + 1], scores[n + 2] = ms(last[key]), jobs[i]
+  end
+  for key, pass in pairs(last) do
+    local n = #kept
+    kept[n + 1], kept[n + 2] = ms(pass), marks[at[key]]
+  end
+  redis.call('ZADD', turns, unpack(scores))
+  redis.call('ZADD', passes, unpack(kept))
+  return true
+end
+
+-- sift keeps what has a record and no holder, each once, and returns how many that are. Others count
+-- as dropped, but for those that have left for another partition.
+local function sift(drops, ids, owners, records, holders)
+  local n, seen, count = 0, {}, #ids
+  for i = 1, count do
+    if not records[i] and redis.pcall('SREM', drops.departed, ids[i]) == 1 then drops.count = drops.count - 1 end
+    if records[i] and not holders[i] and not seen[ids[i]] then
+      n = n + 1
+      seen[ids[i]], ids[n], owners[n], records[n] = true, ids[i], owners[i], records[i]
+    end
+  end
+  for i = n + 1, count do ids[i], records[i] = nil, nil end
+  drops.count = drops.count + count - n
+  return n
+end
+
+-- turn_back has those of some ids that have a key wait by turns before all others of their queue, in their old order,
+-- and returns the other ones, with their places.
+local function turn_back(turns, base, ids, places, known)
+  if not base then return ids, places end
+  local upto = '(' .. ms(base + 2 ^ 43)
+  local first = redis.call('ZRANGE', turns, ms(base), upto, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+  local scores, others, where = {}, {}, {}
+  for i = #ids, 1, -1 do
+    local n = #scores
+    if known[i] then
+      scores[n + 1], scores[n + 2] = ms(math.max(base, (first or base + 840) - n / 2 - 1)), ids[i]
+    else
+      table.insert(others, 1, ids[i])
+      table.insert(where, 1, places[i])
+    end
+  end
+  if #scores > 0 then redis.call('ZADD', turns, unpack(scores)) end
+  return others, where
+end
+
+-- settle notes which pass of a queue was served last, and that of its list if jobs are left there, and forgets passes
+-- that are not above: some in each call, so that what is kept is of keys that have jobs. Where nobody waits any more
+-- all begin anew.
+local function settle(passes, queue, served, loose, over, n)
+  local base, name = queue.line, queue.name
+  local upto, many = over and '(' .. ms(base + 2 ^ 43) or ms(served), over and 1000 or 2 * n + 64
+  local old = redis.call('ZRANGE', passes, ms(base), upto, 'BYSCORE', 'LIMIT', 0, many)
+  if #old > 0 then redis.call('ZREM', passes, unpack(old)) end
+  if over and #old < many then return end
+  if over then
+    local last = redis.call('ZRANGE', passes, upto, ms(base), 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+    served = math.max(served, last and tonumber(last) or 0)
+  end
+  redis.call('ZADD', passes, ms(served), name .. '\0')
+  if loose then redis.call('ZADD', passes, ms(loose), name .. '\0\0') end
+end
+
+-- draw takes up to n ids of a queue: of those that wait by turns, and of those in its list.
+local function draw(turns, passes, queue, list, n)
+  local base, have = queue.line, redis.pcall('LLEN', list)
+  if type(have) ~= 'number' then return have end
+  local upto = '(' .. ms(base + 2 ^ 43)
+  local front = redis.call('ZRANGE', turns, ms(base), upto, 'BYSCORE', 'LIMIT', 0, n, 'WITHSCORES')
+  if not front[1] then
+    settle(passes, queue, base, false, true, n)
+    return redis.call('RPOP', list, n) or {}
+  end
+  local marks = redis.call('ZMSCORE', passes, queue.name .. '\0', queue.name .. '\0\0')
+  local served = tonumber(marks[1] or base)
+  local loose, ids, taken, rest = tonumber(marks[2] or served), {}, {}, 0 -- since some were in the list
+  while #ids < n and (front[2 * #taken + 1] or rest < have) do
+    local pass = tonumber(front[2 * #taken + 2])
+    if pass and (rest >= have or pass <= loose + 840) then
+      ids[#ids + 1], served = front[2 * #taken + 1], math.max(served, pass)
+      taken[#taken + 1] = ids[#ids]
+    else
+      loose, rest = loose + 840, rest + 1
+      ids[#ids + 1], served = false, math.max(served, loose)
+    end
+  end
+  if #taken > 0 then redis.call('ZREM', turns, unpack(taken)) end
+  local popped, at = rest > 0 and redis.call('RPOP', list, rest) or {}, 0
+  for i, id in ipairs(ids) do
+    if not id then
+      at = at + 1
+      ids[i] = popped[at]
+    end
+  end
+  settle(passes, queue, served, rest < have and loose, #front < 2 * n and 2 * #taken == #front, n)
+  return ids
+end
+
+-- put_later puts the jobs that are due later on their shelf, and tells whoever moves them if one of them is the next.
+local function put_later(keys, later, ascend, stamp)
+  local scheduled, names, queues, control = unpack(keys)
+  local next, known = redis.call('ZRANGE', scheduled, 0, 0, 'WITHSCORES')[2], {}
+  local scores, owners, low = lineup(scheduled, later, ascend)
+  for g, group in ipairs(later) do known[2 * g - 1], known[2 * g] = stamp, ARGV[4 + group.queue] end
+  redis.call('ZADD', scheduled, unpack(scores))
+  redis.call('HSET', names, unpack(owners))
+  redis.call('ZADD', queues, 'NX', unpack(known))
+  if not next or low < tonumber(next) then tell(control, 'due') end
+end
+
+-- admit looks whether a single job may be stored at all, and returns why not; else it notes what is to be stored with
+-- it. ARGV[from] is the first word about it.
+local function admit(to, group, from)
+  local id, mine, more = ARGV[group.first], ARGV[from]:match('^(.)(.?)')
+  local digest, after = ARGV[from + 1], from + 4 + 2 * tonumber(ARGV[from + 4])
+  local function lives(other) return to.stored[other] or alive(to.jobs, to.foreign, other) end
+  if mine == '1' and lives(id) then return 'duplicate' end
+  for i = from + 5, after, 2 do
+    if not redis.call('ZSCORE', to.objects, ARGV[i + 1]) then return 'noobject:' .. ARGV[i + 1] end
+  end
+  if digest ~= '' then
+    local held = to.taken[digest] or redis.call('HGET', to.unique, digest) or ''
+    local owner, ends, kind = held:match('^(.*) (%d+) (%a)$')
+    if owner and owner ~= id and (ends == '0' or tonumber(ends) > to.time) and (kind == 't' or lives(owner)) then
+      return 'unique:' .. owner:gsub('.', function(c) return string.format('%02x', c:byte()) end)
+    end
+    local till, n = ARGV[from + 3] == '0' and '0' or ms(to.time + tonumber(ARGV[from + 3])), #to.locks
+    to.taken[digest] = id .. ' ' .. till .. ' ' .. ARGV[from + 2]
+    to.locks[n + 1], to.locks[n + 2] = digest, to.taken[digest]
+  end
+  for i = from + 5, after, 2 do put(to.members, KEYS[to.before_objects + ARGV[i]], id) end
+  if mine == '1' then table.insert(to.chosen, id) end
+  if more == '+' then table.insert(to.listed, id .. '\0' .. digest .. '\0' .. ARGV[4 + group.queue]) end
+  to.stored[id] = true
+end
+
+-- with_keys are the jobs of groups, with what has them wait by turns: {id, key, weight, ...}.
+local function with_keys(groups)
+  local jobs = {}
+  for _, group in ipairs(groups) do
+    for nth = 0, group.keys and 2 * group.size - 2 or -1, 2 do
+      local n = #jobs
+      jobs[n + 1], jobs[n + 2] = ARGV[group.first + nth], ARGV[group.keys + nth]
+      jobs[n + 3] = ARGV[group.keys + nth + 1]
+    end
+  end
+  return jobs
+end
+
+-- know notes the keys of jobs, as with_keys tells them.
+local function know(keyed, jobs)
+  local known = {}
+  for i = 1, #jobs, 3 do
+    local n = #known
+    known[n + 1], known[n + 2] = jobs[i], jobs[i + 2] .. ' ' .. jobs[i + 1]
+  end
+  if #known > 0 then redis.call('HSET', keyed, unpack(known)) end
 end
 
 -- store writes the records of new jobs: those of a group as they stand in ARGV, since to copy them costs as much as to

@@ -17,6 +17,9 @@ type fakeFleet struct {
 	topology inspect.Topology
 	unknown  error // why the servers are not told
 
+	partitions []inspect.PartitionInfo
+	partial    error // beside what is counted
+
 	hang, panics bool
 	asked        chan struct{} // not nil: it is told of each reading
 	release      chan struct{} // not nil: a reading waits for it
@@ -36,11 +39,22 @@ func (f *fakeFleet) Counts(ctx context.Context) (inspect.Counts, error) {
 	if f.hang {
 		<-ctx.Done()
 	}
+	if f.partial != nil {
+		return f.counts, f.partial
+	}
 	return f.counts, ctx.Err()
 }
 
-func (f *fakeFleet) Queues(context.Context) ([]inspect.QueueInfo, error)   { return f.queues, nil }
-func (f *fakeFleet) Workers(context.Context) ([]inspect.WorkerInfo, error) { return f.workers, nil }
+func (f *fakeFleet) Queues(context.Context) ([]inspect.QueueInfo, error) { return f.queues, f.partial }
+func (f *fakeFleet) Workers(context.Context) ([]inspect.WorkerInfo, error) {
+	return f.workers, f.partial
+}
+
+func (f *fakeFleet) Divided(context.Context) bool { return f.partitions != nil }
+
+func (f *fakeFleet) Partitions(context.Context) ([]inspect.PartitionInfo, error) {
+	return f.partitions, nil
+}
 
 func (f *fakeFleet) Topology(context.Context) (inspect.Topology, error) { return f.topology, f.unknown }
 

@@ -56,7 +56,8 @@ func counted() []event.Event {
 
 // uncounted are the events that no metric tells of.
 func uncounted() []event.Event {
-	return []event.Event{event.PoolIdle{}, event.WorkerTold{}, event.LimitChanged{}, event.JobCheckedIn{},
+	return []event.Event{event.PoolIdle{}, event.PartitionJoined{}, event.PartitionLeft{},
+		event.WorkerTold{}, event.LimitChanged{}, event.JobCheckedIn{},
 		event.PeriodicChanged{},
 		event.PeriodicRemoved{}, event.QueueDestroyed{}}
 }
@@ -69,8 +70,9 @@ var gatherAll = sync.OnceValues(func() ([]*dto.MetricFamily, error) {
 	}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(recorder,
-		newFleet(&fakeFleet{queues: []inspect.QueueInfo{{Name: "a"}}, topology: inspect.Topology{
-			Nodes: []inspect.NodeInfo{{Addr: "a:1", OfHome: true, MemoryUsed: 1, Lag: &inspect.ReplicaLag{}}}}},
+		newFleet(&fakeFleet{queues: []inspect.QueueInfo{{Name: "a"}}, partitions: make([]inspect.PartitionInfo, 1),
+			topology: inspect.Topology{Nodes: []inspect.NodeInfo{
+				{Addr: "a:1", OfHome: true, MemoryUsed: 1, Lag: &inspect.ReplicaLag{}}}}},
 			FleetOptions{Logger: quiet}))
 	return registry.Gather()
 })

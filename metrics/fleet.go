@@ -19,7 +19,8 @@ import (
 // closed after the last scrape.
 //
 // It looks at no more than what [inspect.Inspector.Counts], Queues, Workers, Topology and, for the queues in which jobs
-// wait, ten minutes of History cost. A Topology that cannot be told is left out.
+// wait, ten minutes of History cost. A Topology that cannot be told is left out. Of a namespace with partitions it
+// reads those that answer: work_partition_up says which do not, and then what is counted is less than there is.
 func Fleet(inspector *inspect.Inspector, opts FleetOptions) prometheus.Collector {
 	return newFleet(inspector, opts)
 }
@@ -31,6 +32,8 @@ type source interface {
 	Workers(ctx context.Context) ([]inspect.WorkerInfo, error)
 	Topology(ctx context.Context) (inspect.Topology, error)
 	History(ctx context.Context, opts inspect.HistoryOptions) (map[string][]inspect.HistoryPoint, error)
+	Divided(ctx context.Context) bool
+	Partitions(ctx context.Context) ([]inspect.PartitionInfo, error)
 }
 
 // fleet is the collector.
@@ -137,15 +140,15 @@ func (f *fleet) look() (rows []prometheus.Metric, err error) {
 	ctx, cancel := context.WithTimeout(f.opts.Context, f.opts.Timeout)
 	defer cancel()
 	counts, err := f.source.Counts(ctx)
-	if err != nil {
+	if !answered(err) {
 		return nil, err
 	}
 	workers, err := f.source.Workers(ctx)
-	if err != nil {
+	if !answered(err) {
 		return nil, err
 	}
 	queues, err := f.source.Queues(ctx)
-	if err != nil {
+	if !answered(err) {
 		return nil, err
 	}
 	table := f.tabulate(queues, counts.AsOf)
@@ -157,8 +160,19 @@ func (f *fleet) look() (rows []prometheus.Metric, err error) {
 		table.of(queues[n].Name).wanted += wanted(&queues[n], runs[queues[n].Name], f.opts.Target)
 	}
 	rows = append(census(&counts, workers), table.metrics()...)
-	if servers, err := f.source.Topology(ctx); err == nil { // managed services may hide it
+	if f.source.Divided(ctx) {
+		if partitions, err := f.source.Partitions(ctx); err == nil {
+			rows = append(rows, partitionRows(partitions)...)
+		}
+	}
+	if servers, err := f.source.Topology(ctx); answered(err) { // managed services may hide it
 		rows = append(rows, nodeRows(servers)...)
 	}
 	return rows, nil
+}
+
+// answered tells whether there is something to show: all partitions have answered, or some.
+func answered(err error) bool {
+	var partial *inspect.PartialError
+	return err == nil || errors.As(err, &partial)
 }

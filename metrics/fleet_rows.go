@@ -23,7 +23,7 @@ var (
 	descJobs    = describe("work_fleet_jobs", "Jobs that there are, by state.", "state")
 	descWorkers = describe("work_fleet_workers",
 		"Workers that are registered, alive or silent (without a heartbeat).", "state")
-	descProcessors = describe("work_fleet_processors", "Processors of the workers that are alive.")
+	descProcessors = describe("work_fleet_processors", "Processors of workers that are alive, those of a pool once.")
 	descBusy       = describe("work_fleet_processors_busy", "Those of them that hold a job.")
 
 	descLoad = describe("work_fleet_load",
@@ -52,19 +52,18 @@ func gauge(desc *prometheus.Desc, value float64, labels ...string) prometheus.Me
 
 // census is what there is of the namespace as a whole.
 func census(counts *inspect.Counts, workers []inspect.WorkerInfo) []prometheus.Metric {
-	alive, silent, processors, busy := 0, 0, 0, 0
+	alive, silent := 0, 0
 	for n := range workers {
-		if !workers[n].Alive {
+		if workers[n].Alive {
+			alive++
+		} else {
 			silent++
-			continue
 		}
-		alive++
-		processors += workers[n].Concurrency
-		busy += min(len(workers[n].Running), workers[n].Concurrency) // it may hold more, that it has not begun
 	}
+	processors := inspect.TotalProcessors(workers)
 	rows := []prometheus.Metric{
 		gauge(descWorkers, float64(alive), "alive"), gauge(descWorkers, float64(silent), "silent"),
-		gauge(descProcessors, float64(processors)), gauge(descBusy, float64(busy)),
+		gauge(descProcessors, float64(processors.Total)), gauge(descBusy, float64(processors.Busy)),
 	}
 	load := inspect.TotalLoad(workers)
 	rows = append(rows, gauge(descLoad, load.One, "1m"), gauge(descLoad, load.Five, "5m"),

@@ -232,9 +232,9 @@ func TestWorkersAndTheirProcessors(t *testing.T) {
 	t.Parallel()
 	holds := func(n int) []inspect.RunningJob { return make([]inspect.RunningJob, n) }
 	source := &fakeFleet{workers: []inspect.WorkerInfo{
-		{Alive: true, Concurrency: 10, Running: holds(4), Load: inspect.Load{One: 3, Five: 2, Fifteen: 1}},
-		{Alive: true, Concurrency: 5, Running: holds(9), Load: inspect.Load{One: 0.5}},
-		{Concurrency: 100, Running: holds(50), Load: inspect.Load{One: 100}}}}
+		{ID: "a", Alive: true, Concurrency: 10, Running: holds(4), Load: inspect.Load{One: 3, Five: 2, Fifteen: 1}},
+		{ID: "b", Alive: true, Concurrency: 5, Running: holds(9), Load: inspect.Load{One: 0.5}},
+		{ID: "c", Concurrency: 100, Running: holds(50), Load: inspect.Load{One: 100}}}}
 	page := newSite(t, newFleet(source, FleetOptions{Logger: quiet})).scrape()
 	page.is(2, "work_fleet_workers", "state", "alive")
 	page.is(1, "work_fleet_workers", "state", "silent")

@@ -68,8 +68,8 @@ func (v *processVectors) all() []prometheus.Collector {
 		v.dropped, v.losses, v.lostJobs, v.broken, v.badSchedules, v.unfit, v.troubles, v.over, v.panics}
 }
 
-// observeProcess counts what is not of one job. Left out are PoolIdle, WorkerTold, LimitChanged, JobCheckedIn,
-// PeriodicChanged and PeriodicRemoved: somebody meant them.
+// observeProcess counts what is not of one job. Left out are PartitionJoined, PartitionLeft, PoolIdle, WorkerTold,
+// LimitChanged, JobCheckedIn, PeriodicChanged and PeriodicRemoved: somebody meant them.
 func (r *Recorder) observeProcess(e event.Event) {
 	v := &r.process
 	switch e := e.(type) {

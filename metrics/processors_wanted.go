@@ -28,7 +28,7 @@ func (f *fleet) meanRuns(ctx context.Context, queues []inspect.QueueInfo, worker
 	}
 	history, err := f.source.History(ctx, inspect.HistoryOptions{Names: waiting, Since: now.Add(-historyWindow),
 		By: time.Minute})
-	if err != nil {
+	if !answered(err) {
 		return nil, err
 	}
 	ages := agesOf(workers)

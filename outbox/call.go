@@ -3,7 +3,6 @@ package outbox
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,14 +32,16 @@ const (
 // has been heeded: until then nothing is known of it, and it is sent again. That is safe from whoever does it and
 // however late, since Redis answers a known number as it did before and refuses an older one.
 type call struct {
-	lane   int
-	token  string
-	number int64
-	rows   []row
-	jobs   []rdb.NewJob
-	oldest int64 // ms
-	opened int64 // ms
-	again  bool
+	lane    int
+	token   string
+	number  int64
+	rows    []row
+	jobs    []rdb.NewJob
+	at      []int // the partition of each
+	version int64 // of the map by which they go there
+	oldest  int64 // ms
+	opened  int64 // ms
+	again   bool
 }
 
 // name is the lane as Redis knows it.
@@ -54,14 +55,6 @@ type laneState struct {
 	opened   int64
 	owner    string
 	leased   int64
-}
-
-// open are the ids of the rows of the call that is under way.
-func (l *laneState) open() (open []int64, err error) {
-	if l.openRows != "" {
-		err = json.Unmarshal([]byte(l.openRows), &open)
-	}
-	return open, err
 }
 
 // inTx does something in a transaction, within the time of a step.
@@ -106,12 +99,13 @@ func (r *Relay) claim(lane int) (c *call, more bool, err error) {
 		if err != nil || state == nil || state.owner != r.owner && state.leased >= now.UnixMilli() {
 			return err
 		}
-		open, err := state.open()
+		open, err := decodeAssignment(state.openRows)
 		if err != nil {
 			return fmt.Errorf("open_rows of lane %d cannot be read: %w", lane, err)
 		}
-		c = &call{lane: lane, token: state.token, number: state.number, opened: state.opened, again: open != nil}
-		if open != nil {
+		c = &call{lane: lane, token: state.token, number: state.number, opened: state.opened,
+			again: open.Rows != nil}
+		if c.again {
 			err = r.load(ctx, tx, c, open)
 		} else {
 			more, told, err = r.gather(ctx, tx, c)
@@ -122,14 +116,14 @@ func (r *Relay) claim(lane int) (c *call, more bool, err error) {
 			return err
 		}
 		if !c.again {
-			open = c.ids()
+			open = assignment{Rows: c.ids(), At: c.at, Map: c.version}
 		}
-		ids, err := json.Marshal(open)
+		ids, err := open.encode()
 		if err != nil {
 			return err
 		}
 		_, err = tx.ExecContext(ctx, r.box.sql(`UPDATE $_lanes SET number = ?, open_rows = ?, opened = ?, owner = ?,
-			leased = ? WHERE lane = ?`), c.number, string(ids), c.opened, r.owner,
+			leased = ? WHERE lane = ?`), c.number, ids, c.opened, r.owner,
 			now.Add(r.options.Lease).UnixMilli(), lane)
 		return err
 	})
@@ -152,9 +146,10 @@ func (c *call) ids() []int64 {
 }
 
 // load reads the rows of a call that is under way, in the order of the call. Who claimed them had read them as jobs.
-func (r *Relay) load(ctx context.Context, tx *sql.Tx, c *call, open []int64) error {
-	found, err := r.read(ctx, tx, c, "SELECT id, job_id, name, record, options, since FROM $ WHERE id IN "+list(open)+
-		" ORDER BY id")
+func (r *Relay) load(ctx context.Context, tx *sql.Tx, c *call, open assignment) error {
+	c.version = open.Map
+	found, err := r.read(ctx, tx, c,
+		"SELECT id, job_id, name, record, options, since FROM $ WHERE id IN "+list(open.Rows)+" ORDER BY id")
 	if err != nil {
 		return err
 	}
@@ -163,7 +158,7 @@ func (r *Relay) load(ctx context.Context, tx *sql.Tx, c *call, open []int64) err
 		if err != nil {
 			return fmt.Errorf("row %d: %w", row.id, err)
 		}
-		c.rows, c.jobs = append(c.rows, row), append(c.jobs, job)
+		c.rows, c.jobs, c.at = append(c.rows, row), append(c.jobs, job), append(c.at, open.of(row.id))
 	}
 	return nil
 }
@@ -175,7 +170,8 @@ func (r *Relay) gather(ctx context.Context, tx *sql.Tx, c *call) (more bool, tol
 	if err != nil {
 		return false, nil, err
 	}
-	bytes := 0
+	m, bytes := r.parts.Map(), 0
+	c.version = m.Version
 	for _, row := range found {
 		bytes += len(row.record) + len(row.jobID) + len(row.name)
 		if len(c.rows) > 0 && bytes > callBytes {
@@ -193,7 +189,11 @@ func (r *Relay) gather(ctx context.Context, tx *sql.Tx, c *call) (more bool, tol
 			told = append(told, put)
 			continue
 		}
-		c.rows, c.jobs = append(c.rows, row), append(c.jobs, job)
+		at, now := home(m, &job)
+		if !now {
+			continue // it waits until what it is bound by has arrived
+		}
+		c.rows, c.jobs, c.at = append(c.rows, row), append(c.jobs, job), append(c.at, at)
 	}
 	return len(found) == r.options.Batch, told, nil
 }
@@ -244,7 +244,8 @@ func (r *Relay) examine(ctx context.Context, row *row) (job rdb.NewJob, refusal,
 type answer struct {
 	problems map[int]rdb.Problem
 	missing  map[int]string
-	expired  string // why none of it was sent
+	returned map[int]bool // they were not stored, and go elsewhere with another call
+	expired  string       // why none of it was sent
 }
 
 // send sends the call.
@@ -259,18 +260,20 @@ func (r *Relay) send(c *call) (a answer, err error) {
 	}
 	ctx, cancel := step(context.Background())
 	defer cancel()
-	stored, err := r.store.Enqueue(ctx, c.name(), c.number, c.jobs)
-	var refused *redisconn.ServerError
-	if errors.As(err, &refused) && refused.Code == "STALE" {
-		a.expired = "Redis knows a later call of its lane, so the database is older than Redis (was it restored from " +
-			"a backup?) and the job may have been stored: look whether it has run"
-		return a, nil
-	}
-	if err != nil {
-		return a, fmt.Errorf("jobs cannot be stored in Redis: %w", err)
+	a = answer{problems: map[int]rdb.Problem{}, missing: map[int]string{}, returned: map[int]bool{}}
+	partitions, places := c.assigned()
+	for _, at := range partitions {
+		err := r.sendTo(ctx, c, at, places[at], &a)
+		var refused *redisconn.ServerError
+		if errors.As(err, &refused) && refused.Code == "STALE" {
+			return answer{expired: "Redis knows a later call of its lane, so the database is older than Redis (was " +
+				"it restored from a backup?) and the job may have been stored: look whether it has run"}, nil
+		}
+		if err != nil {
+			return a, fmt.Errorf("jobs cannot be stored in Redis: %w", err)
+		}
 	}
 	r.at("sent")
-	a.problems, a.missing = stored.Problems, stored.Missing
 	return a, nil
 }
 
@@ -291,6 +294,8 @@ func (r *Relay) finish(c *call, a answer) error {
 		for i, row := range slices.Backward(c.rows) {
 			reason := a.reason(i)
 			switch {
+			case a.returned[i]:
+				done = slices.Delete(done, i, i+1)
 			case a.problems[i] == rdb.Duplicate || a.problems[i] == rdb.Unique:
 				event.Duplicates++
 			case reason == "":
@@ -316,6 +321,9 @@ func (r *Relay) finish(c *call, a answer) error {
 	r.at("finished")
 	for _, row := range slices.Backward(told) {
 		r.tell(Parked{row})
+	}
+	if len(a.returned) > 0 && event.Stored+event.Duplicates == 0 {
+		return nil // the next call has them
 	}
 	event.Oldest = time.Since(time.UnixMilli(c.oldest))
 	r.tell(event)

@@ -16,6 +16,7 @@ import (
 	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/ids"
 	"github.com/265d0351/work/internal/inside"
+	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -45,7 +46,8 @@ type Relay struct {
 	box     *Outbox
 	db      *sql.DB
 	enq     *work.Enqueuer
-	store   *rdb.Store
+	store   *rdb.Store           // of the first partition
+	parts   *partition.Directory // of all
 	options RelayOptions
 	owner   string
 
@@ -77,7 +79,8 @@ func (o *Outbox) Relay(db *sql.DB, enq *work.Enqueuer, options RelayOptions) (*R
 	options.Batch = cmp.Or(options.Batch, rdb.MaxBatch)
 	options.Poll, options.Lease = cmp.Or(options.Poll, time.Second), cmp.Or(options.Lease, 10*time.Second)
 	options.Logger = cmp.Or(options.Logger, slog.Default())
-	return &Relay{box: o, db: db, enq: enq, store: inside.Enqueuer(enq).Store, options: options,
+	of := inside.Enqueuer(enq)
+	return &Relay{box: o, db: db, enq: enq, store: of.Store, parts: of.Partitions, options: options,
 		owner: ids.Random(16), heard: make(chan struct{}, 1), at: func(string) {}}, nil
 }
 
@@ -185,7 +188,7 @@ func (r *Relay) relayLane(lane int) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return more, r.finish(c, answer)
+	return more || len(answer.returned) > 0, r.finish(c, answer)
 }
 
 // stepTime is how long a step may take, a transaction or a call: then it is given up and tried again.

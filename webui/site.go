@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/internal/partly"
 	"github.com/265d0351/work/webui/internal/api"
 	"github.com/265d0351/work/webui/internal/pages"
 	"github.com/265d0351/work/webui/internal/visit"
@@ -164,6 +165,10 @@ func (v *caller) enter(route visit.Route) {
 	}
 	if route.Acts() {
 		defer v.site.pages.Changed()
+	} else { // what the others say is shown, with what is missing
+		var ctx context.Context
+		ctx, v.Missing = partly.Collect(v.R.Context())
+		v.R = v.R.WithContext(ctx)
 	}
 	err := route.Handle(v.Visit)
 	if err != nil && route.Acts() && !v.Audited() {

@@ -12,6 +12,7 @@ import (
 	"github.com/265d0351/work/cmd/work/internal/cli"
 	"github.com/265d0351/work/cmd/work/internal/interrupt"
 	"github.com/265d0351/work/cmd/work/internal/jobs"
+	migrate "github.com/265d0351/work/cmd/work/internal/migrate/command"
 )
 
 // execute runs the command line and returns the exit status.
@@ -83,8 +84,8 @@ Exit status: 0 success, 1 failure, 2 a mistake in flags or arguments, 3 what was
 	flags.Lookup("redis").DefValue = "" // it may hold a password, and help prints defaults
 	root.AddCommand(newBenchCommand(a), newDemoCommand(a), newDoctorCommand(a), newEnqueueCommand(a), newUICommand(a),
 		newVersionCommand(a), newWorkerCommand(a))
-	root.AddCommand(newErrorsCommand(a), jobs.NewCommand(a), newLimitsCommand(a), newPauseCommand(a),
-		newPurgeCommand(a),
+	root.AddCommand(newErrorsCommand(a), jobs.NewCommand(a), newLimitsCommand(a), migrate.New(a),
+		newPartitionsCommand(a), newPauseCommand(a), newPurgeCommand(a),
 		newQueuesCommand(a), newResumeCommand(a), newSchedulesCommand(a), newStatsCommand(a), newTopCommand(a),
 		newWorkersCommand(a))
 	return root

@@ -68,7 +68,7 @@ var shopChanges = []struct {
 	{regexp.MustCompile(` [0-9.]+(ms|µs)\b`), " TOOK"},
 	{regexp.MustCompile(`, (now|in [0-9]+s|[0-9]+s ago)\b`), ", now"},
 	{regexp.MustCompile(`\b[0-9a-f]{48}\b|\b[0-9a-f]{12}\b`), "WORKER"},
-	{regexp.MustCompile(`"(started|host|service|version|go)":"[^"]*"`), `"$1":"OF THE MACHINE"`},
+	{regexp.MustCompile(`"(started|host|group|service|version|go)":"[^"]*"`), `"$1":"OF THE MACHINE"`},
 	{regexp.MustCompile(`"pid":[0-9]+`), `"pid":0`},
 	{regexp.MustCompile(`"load":\{[^}]*\}`), `"load":"OF THE MACHINE"`},
 	{regexp.MustCompile(`(?m)^(started|host|service|version|go|pid|load)  .*`), "$1  OF THE MACHINE"},

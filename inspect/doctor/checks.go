@@ -44,6 +44,10 @@ const (
 	CheckLane    Check = "lane"   // are old lanes removed
 	CheckMorgue  Check = "morgue" // is the morgue within its limit
 
+	CheckMap   Check = "map"            // has each partition the newest map
+	CheckHome  Check = "elsewhere"      // does each job that is bound live where it belongs
+	CheckTwins Check = "two-partitions" // is no job in two partitions
+
 	CheckReplicas Check = "replicas" // do the replicas follow, and are they of use in a failover
 )
 
@@ -52,7 +56,12 @@ var checks = map[Check]struct {
 	severity Severity
 	remedy   string
 }{
-	CheckServer:     {SeverityError, "use Redis 7.0 or newer, as master, with maxmemory-policy noeviction"},
+	CheckServer: {SeverityError, "use Redis 7.0 or newer, as master, with maxmemory-policy noeviction"},
+	CheckMap:    {SeverityWarning, "whoever reads the maps, as this did, gives it the newest one"},
+	CheckHome: {SeverityWarning,
+		"it runs where it is; delete it if another one like it must not run beside it"},
+	CheckTwins: {SeverityError, "delete it in one of them, or pause its queue there, before it runs twice"},
+
 	CheckReplicas:   {SeverityInfo, "see docs/scale.md for what a failover loses"},
 	CheckKeyType:    {SeverityError, "find out what wrote it; a repair renames it to <key>:broken:<ms>"},
 	CheckSetAside:   {SeverityInfo, "look what is in it, then remove it"},

@@ -37,14 +37,15 @@ const defaultPatience = 10 * time.Second
 
 // Finding is one thing that is wrong.
 type Finding struct {
-	Check    Check    `json:"check"`
-	Severity Severity `json:"severity"`
-	Key      string   `json:"key,omitempty"`    // in Redis, in full
-	ID       string   `json:"id,omitempty"`     // of the job or of the worker
-	Queue    string   `json:"queue,omitempty"`  // name of the job
-	Detail   string   `json:"detail"`           // what was found
-	Remedy   string   `json:"remedy,omitempty"` // what to do
-	Repaired bool     `json:"repaired"`         // it was put in order
+	Check     Check    `json:"check"`
+	Severity  Severity `json:"severity"`
+	Partition int      `json:"partition,omitzero"` // in which it was found
+	Key       string   `json:"key,omitempty"`      // in Redis, in full
+	ID        string   `json:"id,omitempty"`       // of the job or of the worker
+	Queue     string   `json:"queue,omitempty"`    // name of the job
+	Detail    string   `json:"detail"`             // what was found
+	Remedy    string   `json:"remedy,omitempty"`   // what to do
+	Repaired  bool     `json:"repaired"`           // it was put in order
 }
 
 // Diagnosis is what the doctor found.
@@ -53,8 +54,8 @@ type Diagnosis struct {
 	Findings []Finding     `json:"findings"`
 	More     map[Check]int `json:"more"`             // how many findings of a check are left out
 	Jobs     int           `json:"jobs"`             // how many records there were at the beginning
-	Queues   int           `json:"queues"`           // how many queues with jobs
-	Workers  int           `json:"workers"`          // how many workers were registered
+	Queues   int           `json:"queues"`           // how many queues with jobs, of each partition
+	Workers  int           `json:"workers"`          // how many workers were registered, in all partitions
 	Unread   int           `json:"unread,omitempty"` // about how many entries were left out, by Options.Limit
 
 	unmended bool // an error was left out that was not repaired
@@ -78,69 +79,88 @@ const maxFindings = 1000
 // It reads every record once and keeps about 40 bytes for each waiting job: see [Size] for how many
 // entries that is, and Options.Limit for less. It walks over all keys of the database with SCAN, so a database
 // that is shared with much else takes longer.
+//
+// Partitions are examined one after the other. Those that cannot be asked are told in an *[inspect.PartialError].
 func Examine(ctx context.Context, i *inspect.Inspector, opts Options) (*Diagnosis, error) {
-	d := newDoctor(i, opts)
-	err := d.unusable
+	of := inside.Inspector(i)
+	e := &examination{of: of, opts: opts, diagnosis: &Diagnosis{More: map[Check]int{}}, seed: maphash.MakeSeed()}
+	err := of.Unusable
 	if err == nil && opts.Limit < 0 {
 		err = &work.InvalidError{What: "Options.Limit", Value: strconv.Itoa(opts.Limit), Remedy: "use 0 for all"}
 	}
 	if err == nil {
-		err = d.examine(ctx)
+		err = e.run(ctx)
 	}
 	if err != nil {
 		err = fmt.Errorf("the doctor could not look at everything: %w", err)
 	}
-	return d.diagnosis, err
+	return e.diagnosis, err
 }
 
 // Size is about how many entries [Examine] would look at now, with that Limit for each key: a record and
 // an element of a queue are one each. It costs what [inspect.Inspector.Counts] does. 100,000 take Redis about a second.
+// Partitions that cannot be asked count as empty, unless none can be.
 func Size(ctx context.Context, i *inspect.Inspector, limit int) (int, error) {
 	of := inside.Inspector(i)
 	if of.Unusable != nil {
 		return 0, of.Unusable
 	}
+	_ = of.Partitions.Refresh(ctx) // where it fails so does what follows
+	total, asked, failed := 0, 0, error(nil)
+	for n := range of.Partitions.Map().Len() {
+		size, err := sizeOf(ctx, of.Partitions.Guarded(n), limit)
+		if err != nil {
+			failed = cmp.Or(failed, err)
+			continue
+		}
+		total, asked = total+size, asked+1
+	}
+	if asked == 0 {
+		return 0, fmt.Errorf("the size of the namespace cannot be read: %w", failed)
+	}
+	return total, nil
+}
+
+func sizeOf(ctx context.Context, store *rdb.Store, limit int) (total int, err error) {
 	keys := make([]rdb.Key, len(walked))
 	for n, name := range walked {
 		keys[n] = rdb.Key{Name: name, Type: typeOf[name]}
 	}
-	sizes, err := of.Store.Sizes(ctx, keys)
+	sizes, err := store.Sizes(ctx, keys)
 	if err == nil {
 		var waiting []int
-		waiting, err = of.Store.Waiting(ctx)
+		waiting, err = store.Waiting(ctx)
 		sizes = append(sizes, waiting...)
 	}
-	if err != nil {
-		return 0, fmt.Errorf("the size of the namespace cannot be read: %w", err)
-	}
-	total := 0
 	for _, size := range sizes {
 		if limit > 0 {
 			size = min(size, limit)
 		}
 		total += size
 	}
-	return total, nil
+	return total, err
 }
 
-func newDoctor(i *inspect.Inspector, opts Options) *doctor {
-	of := inside.Inspector(i)
+func (e *examination) doctor(n int) *doctor {
+	store := e.of.Partitions.Guarded(n)
 	return &doctor{
-		store: of.Store, unusable: of.Unusable, morgueLimit: of.MorgueLimit,
-		patience: cmp.Or(opts.Patience, defaultPatience), repair: opts.Repair, progress: opts.Progress,
-		limit: opts.Limit, partly: map[string]bool{},
-		look: rdb.Mender{Store: of.Store}, mend: rdb.Mender{Store: of.Store, Mend: opts.Repair},
+		examination: e, partition: n,
+		store: store, morgueLimit: e.of.MorgueLimit,
+		patience: cmp.Or(e.opts.Patience, defaultPatience), repair: e.opts.Repair, progress: e.progress(),
+		limit: e.opts.Limit, partly: map[string]bool{},
+		look: rdb.Mender{Store: store}, mend: rdb.Mender{Store: store, Mend: e.opts.Repair},
 		diagnosis: &Diagnosis{More: map[Check]int{}}, told: map[fact]bool{}, counts: map[Check]int{},
 		broken: map[string]bool{}, renamed: map[string]bool{},
-		explained: map[string]bool{}, claims: map[string][]rdb.Holding{}, seed: maphash.MakeSeed(),
+		explained: map[string]bool{}, claims: map[string][]rdb.Holding{}, seed: e.seed,
 		waiting: map[uint64]int32{},
 	}
 }
 
-// doctor is one examination.
+// doctor is one examination of one partition.
 type doctor struct {
+	*examination
+	partition   int
 	store       *rdb.Store
-	unusable    error // why there is none
 	morgueLimit int
 	patience    time.Duration
 	repair      bool
@@ -166,6 +186,7 @@ type doctor struct {
 	waiting    map[uint64]int32         // id -> number of the queue in which it was seen
 	seenTwice  seenTwice
 	partly     map[string]bool // queues that were not read to their ends
+	strays     []stray         // jobs that may belong elsewhere
 }
 
 // fact is what makes two findings the same.
@@ -177,7 +198,7 @@ type fact struct {
 // examine goes on from what others rest upon to what rests on it, so that a repair finds what is before it in order.
 func (d *doctor) examine(ctx context.Context) error {
 	// where a job may be that has a record
-	places := slices.Clip([]string{"jobs", "claimed", "scheduled", "retry", "morgue", "stalled"})
+	places := slices.Clip([]string{"jobs", "claimed", "scheduled", "retry", "morgue", "stalled", "turns"})
 	steps := []struct {
 		do    func(context.Context) error
 		needs []string
@@ -191,8 +212,9 @@ func (d *doctor) examine(ctx context.Context) error {
 		{d.checkHeld, []string{"workers", "dead", "claimed", "jobs", "ready"}},
 		{d.checkStrangers, []string{"workers", "dead"}},
 		{d.checkQueues, append(places, "names")},
-		{d.checkPlaces, append(places, "names", "trail", "crashes")},
-		{d.checkIndexes, []string{"ready", "queues"}},
+		{d.checkPlaces, append(places, "names", "trail", "crashes", "keyed", "turning")},
+		{d.checkStrays, append(places, "stragglers")},
+		{d.checkIndexes, []string{"ready", "queues", "turns", "turning"}},
 		{d.checkFlags, []string{"jobs", "cancelled"}},
 		{d.checkOutcomes, []string{"outcomes", "outcomes:until"}},
 		{d.checkEnded, nil},
@@ -214,6 +236,7 @@ func (d *doctor) examine(ctx context.Context) error {
 // find notes a finding, once. Its severity and remedy are those of its check where it has none; what is repaired needs
 // none, unless something is left to do.
 func (d *doctor) find(f Finding) {
+	f.Partition = d.partition
 	known := fact{f.Check, f.Key, f.ID, f.Queue}
 	if d.told[known] {
 		return

@@ -188,6 +188,9 @@ func (d *doctor) checkLanes(ctx context.Context) error {
 	old := map[string]bool{} // some may be met twice
 	err = d.walk(ctx, "lanes", func(page []rdb.Field) error {
 		for _, field := range page {
+			if field.Name == rdb.MapLane {
+				continue
+			}
 			_, rest, _ := strings.Cut(string(field.Value), " ")
 			stamp, _, _ := strings.Cut(rest, " ")
 			ms, _ := strconv.ParseInt(stamp, 10, 64)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"slices"
 
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
@@ -94,6 +95,8 @@ func (d *doctor) readRecord(field rdb.Field) string {
 	if err != nil {
 		d.find(Finding{Check: CheckRecord, Key: d.store.FullName("jobs"), ID: field.Name, Queue: r.Name,
 			Detail: err.Error()})
+	} else {
+		d.locate(field.Name, &r)
 	}
 	return r.Name
 }
@@ -134,6 +137,8 @@ func (d *doctor) findFault(job rdb.Named, fault rdb.Fault) {
 	switch fault.What {
 	case "twice":
 		f.Check, f.Detail = CheckTwoPlaces, "it is here, and in a place where it runs before"
+	case "astray":
+		f.Check, f.Detail = CheckWrongQueue, "it waits by turns of no queue, or of another one"
 	case "idle":
 		f.Check, f.Detail = CheckName, "its queue is kept here, and it is on no shelf"
 	case "nameless":
@@ -146,7 +151,7 @@ func (d *doctor) findFault(job rdb.Named, fault rdb.Fault) {
 		f.Remedy = "wait until it has ended; if it fails it is lost, and to be enqueued again"
 	case "ghost":
 		f.Check, f.Detail = CheckGhost, "it is here, and has no record"
-		if fault.Where == "trail" || fault.Where == "crashes" {
+		if slices.Contains([]string{"trail", "crashes", "keyed"}, fault.Where) {
 			f.Check, f.Detail = CheckLeftover, "this is kept of a job that has no record"
 		}
 	}

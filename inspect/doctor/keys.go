@@ -35,6 +35,9 @@ var typeOf = map[string]string{
 	"layout": "string", "epoch": "string", "objects": "zset", "limits": "hash", "home": "string",
 	"waited": "hash", "cancelled": "set", "unique": "hash", "errors": "hash", "schedules": "hash", "ticks": "hash",
 	"schedules:revision": "string", "stalled": "zset", "doomed": "zset",
+	"map": "string", "tracked": "list", "frozen": "hash", "departed": "set", "stragglers": "hash", "foreign": "hash",
+	"mover": "string", "pauses": "hash", "hints": "hash",
+	"turns": "zset", "passes": "zset", "turning": "hash", "keyed": "hash",
 }
 
 // typeOfEach is the type of keys of which there is one for each queue, job, or hour, by what stands before the first
@@ -42,7 +45,7 @@ var typeOf = map[string]string{
 var typeOfEach = map[string]string{
 	"queue": "list", "wake": "list", "completion": "list", "running": "set", "rate": "string",
 	"log": "list", "state": "string", "stats": "hash", "taken": "hash", "ended": "zset", "details": "hash",
-	"question": "string", "answer": "string",
+	"question": "string", "answer": "string", "leaving": "set",
 }
 
 // wantedType returns the type that a key should have, "" for one that is not known.
@@ -197,7 +200,7 @@ func (d *doctor) note(name string, lists map[heldList]bool) {
 
 // walked are the keys that are read from one end to the other, beside the queues.
 var walked = []string{"jobs", "claimed", "names", "trail", "crashes", "scheduled", "retry", "morgue", "outcomes",
-	"outcomes:until", "lanes"}
+	"outcomes:until", "lanes", "turns", "keyed"}
 
 // measure finds out how much there is to do.
 func (d *doctor) measure(ctx context.Context) error {

@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"container/heap"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -39,6 +42,7 @@ type simulation struct {
 }
 
 type simulatedJob struct {
+	number   int
 	words    []string // of crashes
 	duration float64
 	poison   bool
@@ -76,15 +80,15 @@ func (s *simulation) after(ms float64, do func()) {
 
 func (s *simulation) run(seed uint64) {
 	s.random, s.left = rand.New(rand.NewPCG(seed, 1)), s.jobs
-	for range s.jobs {
-		job := &simulatedJob{duration: s.long}
+	for number := range s.jobs {
+		job := &simulatedJob{number: number, duration: s.long}
 		if s.random.IntN(10) == 0 {
 			job.duration = s.long / 100
 		}
 		s.queue = append(s.queue, job)
 	}
 	if s.poison > 0 {
-		s.deadly = &simulatedJob{poison: true, duration: 1e9}
+		s.deadly = &simulatedJob{number: -1, poison: true, duration: 1e9}
 		s.queue = append([]*simulatedJob{s.deadly}, s.queue...)
 		s.left++
 	}
@@ -132,7 +136,7 @@ func (s *simulation) begin(w *simulatedWorker, job *simulatedJob) {
 	}
 	if len(record.counted) >= SuspectAfter {
 		if w.suspect != nil {
-			wait := MinWait + rand.N(MaxWait-MinWait)
+			wait := MinWait + time.Duration(s.random.Int64N(int64(MaxWait-MinWait)))
 			s.after(float64(wait.Milliseconds()), func() { s.queue = append(s.queue, job); s.fetch() })
 			return
 		}
@@ -203,8 +207,8 @@ func (s *simulation) kill(w *simulatedWorker) {
 		for job := range held {
 			times[job] = len(job.words)
 		}
-		for job, since := range held {
-			share := 0.0
+		for _, job := range s.anyOrder(held) {
+			since, share := held[job], 0.0
 			for _, of := range times {
 				if of >= times[job] {
 					share++
@@ -218,6 +222,13 @@ func (s *simulation) kill(w *simulatedWorker) {
 		s.queue = append(back, s.queue...)
 		s.fetch()
 	})
+}
+
+// anyOrder is an order by chance, the same for the same seed.
+func (s *simulation) anyOrder(held map[*simulatedJob]float64) []*simulatedJob {
+	jobs := slices.SortedFunc(maps.Keys(held), func(a, b *simulatedJob) int { return cmp.Compare(a.number, b.number) })
+	s.random.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
+	return jobs
 }
 
 // TestInnocentJobsOutliveKills: what is buried for its crashes is worse than chance, however many jobs there are to be
@@ -254,6 +265,10 @@ func TestInnocentJobsOutliveKills(t *testing.T) {
 func TestADeadlyJobIsBuriedSoon(t *testing.T) {
 	t.Parallel()
 	redistest.SkipUnderRace(t, "it reckons, in one goroutine")
+	seeds := uint64(20)
+	if os.Getenv("WORK_CRASHES_LONG") != "" {
+		seeds = 600
+	}
 	for name, c := range map[string]struct {
 		of   simulation
 		most int
@@ -270,18 +285,20 @@ func TestADeadlyJobIsBuriedSoon(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			most := 0
-			for seed := range uint64(20) {
+			most, unlucky := 0, 0
+			for seed := range seeds {
 				s := c.of
 				s.slots, s.jobs, s.long = 20, 5000, 1500
 				s.run(seed)
 				require.Contains(t, s.buried, s.deadly, seed)
-				assert.Len(t, s.buried, 1, "its neighbours are not buried with it")
+				unlucky += len(s.buried) - 1
 				record := Read(strings.Join(s.deadly.words, " "))
 				most = max(most, len(record.counted))
 			}
 			assert.LessOrEqual(t, most, cmp.Or(c.most, 12))
-			t.Logf("buried after at most %d crashes", most)
+			// who is always near the deadly one is as suspicious: that is rare, and cannot be told apart from outside
+			assert.LessOrEqual(t, unlucky, int(seeds/200), "its neighbours are not buried with it")
+			t.Logf("buried after at most %d crashes, and with it %d neighbours in %d runs", most, unlucky, seeds)
 		})
 	}
 }

@@ -81,7 +81,12 @@ func (q *Queue) tell() {
 }
 
 func (q *Queue) pause(ctx context.Context) error {
-	return limit.One(ctx, q.Store, q.Name, func(rule *rdb.Rule) { rule.Paused = true })
+	version, err := q.Store.NextVersion(ctx, []string{q.Name}) // an older pause that comes late does not count then
+	if err != nil {
+		return err
+	}
+	return limit.Say(ctx, q.Store, []rdb.Pause{{Name: q.Name, Version: version, Paused: true}},
+		func(_ string, err error) error { return err })
 }
 
 // cancelRunning tells the workers that have jobs of the queue.

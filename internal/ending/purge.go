@@ -15,35 +15,70 @@ func Purge(ctx context.Context, store *rdb.Store, name string, progress func(rem
 	if err != nil {
 		return 0, err
 	}
-	var front rdb.FrontReader
-	for left := lengths[0]; left > 0; {
-		part, err := front.Next(ctx, store, name, left)
+	all, err := store.Length(ctx, name, "")
+	if err != nil {
+		return 0, err
+	}
+	p := purge{store: store, name: name, progress: progress}
+	if err := p.run(ctx, rdb.FrontReader{}, lengths[0]); err != nil {
+		return p.removed, err
+	}
+	return p.removed, p.run(ctx, rdb.FrontReader{ByTurns: true}, all-lengths[0])
+}
+
+// purge is one Purge under way.
+type purge struct {
+	store    *rdb.Store
+	name     string
+	progress func(removed int)
+	removed  int
+}
+
+// run removes so many of what a reader reads.
+func (p *purge) run(ctx context.Context, front rdb.FrontReader, left int) error {
+	for left > 0 {
+		part, err := front.Next(ctx, p.store, p.name, left)
 		if err != nil || len(part) == 0 {
-			return removed, err
+			return err
 		}
-		n, err := purgePart(ctx, store, name, part)
-		removed += n
+		n, err := purgePart(ctx, p.store, p.name, purgedPart{part, front.ByTurns})
+		p.removed += n
 		if err != nil {
-			return removed, err
+			return err
 		}
-		if progress != nil {
-			progress(removed)
+		if p.progress != nil {
+			p.progress(p.removed)
 		}
 		left -= len(part)
 	}
-	return removed, nil
+	return nil
+}
+
+// purgedPart are jobs that wait, in the list of their queue or by turns.
+type purgedPart struct {
+	jobs    []rdb.Waiter
+	byTurns bool
+}
+
+// reach is how many ids of the list the script looks at.
+func (p *purgedPart) reach() int {
+	if p.byTurns {
+		return 0
+	}
+	return len(p.jobs)
 }
 
 // purgePart removes what was seen at the front of a queue: plain jobs together, each other one with all that belongs to
 // it.
-func purgePart(ctx context.Context, store *rdb.Store, name string, part []rdb.Waiter) (removed int, err error) {
+func purgePart(ctx context.Context, store *rdb.Store, name string, part purgedPart) (removed int, err error) {
 	now, err := store.Time(ctx)
 	if err != nil {
 		return 0, err
 	}
-	p := &purging{store: store, name: name, now: now, waiters: make(map[string]rdb.Waiter, len(part))}
+	p := &purging{store: store, name: name, now: now, byTurns: part.byTurns,
+		waiters: make(map[string]rdb.Waiter, len(part.jobs))}
 	var plain, others []string
-	for _, waiter := range part {
+	for _, waiter := range part.jobs {
 		p.waiters[waiter.ID] = waiter
 		if end := p.resting(waiter.ID).Deleted(0); end.None() && end.Details == nil {
 			plain = append(plain, waiter.ID)
@@ -53,7 +88,7 @@ func purgePart(ctx context.Context, store *rdb.Store, name string, part []rdb.Wa
 	}
 	removed, err = p.end(ctx, others)
 	for err == nil {
-		purged, failed := store.Purge(ctx, name, len(part), plain)
+		purged, failed := store.Purge(ctx, name, part.reach(), plain)
 		removed += purged.Removed
 		left := slices.Concat(purged.Waited, purged.Cancelled)
 		if failed != nil || len(left) == 0 {
@@ -71,6 +106,7 @@ type purging struct {
 	store   *rdb.Store
 	name    string
 	now     time.Time
+	byTurns bool
 	waiters map[string]rdb.Waiter
 }
 
@@ -100,7 +136,11 @@ func (p *purging) end(ctx context.Context, ids []string) (deleted int, err error
 
 func (p *purging) unheldJob(id string, end rdb.Ending) rdb.UnheldJob {
 	end.ID, end.Queue = id, p.name
-	return rdb.UnheldJob{Spot: rdb.SpotQueue, Ending: end}
+	spot := rdb.SpotQueue
+	if p.byTurns {
+		spot = rdb.SpotTurns
+	}
+	return rdb.UnheldJob{Spot: spot, Ending: end}
 }
 
 // resting is a job that waits. Of one whose record cannot be read nobody could know what it has.

@@ -13,6 +13,9 @@ func Bounded(e event.Event) event.Event {
 	case event.WorkerStopped:
 		e.Err = excerpt.Error(e.Err)
 		return e
+	case event.PartitionLeft:
+		e.Err = excerpt.Error(e.Err)
+		return e
 	case event.DataLost:
 		e.Err = excerpt.Error(e.Err)
 		return e

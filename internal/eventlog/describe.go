@@ -77,16 +77,33 @@ func (l *Log) describeJob(e event.Event) (level slog.Level, message string, ref 
 	return 0, "", event.JobRef{}, nil
 }
 
+// inPartition names the partition of the namespace, but for the one that every namespace has.
+func inPartition(partition int, attrs ...slog.Attr) []slog.Attr {
+	if partition == 0 {
+		return attrs
+	}
+	return append(attrs, slog.Int("partition", partition))
+}
+
 func describeWorker(e event.Event) (slog.Level, string, []slog.Attr) {
 	switch e := e.(type) {
 	case event.WorkerStarted:
-		return slog.LevelInfo, "worker started", []slog.Attr{
-			slog.String("worker", e.Worker), slog.Int("concurrency", e.Concurrency), slog.Int("queues", len(e.Queues))}
+		return slog.LevelInfo, "worker started", inPartition(e.Partition, slog.String("worker", e.Worker),
+			slog.Int("concurrency", e.Concurrency), slog.Int("queues", len(e.Queues)))
 	case event.WorkerStopped:
 		if e.Err != nil {
 			return slog.LevelWarn, "worker stopped", []slog.Attr{slog.String("worker", e.Worker), errorAttr(e.Err)}
 		}
 		return slog.LevelInfo, "worker stopped", []slog.Attr{slog.String("worker", e.Worker)}
+	case event.PartitionJoined:
+		return slog.LevelInfo, "worker pool works in one more partition",
+			[]slog.Attr{slog.Int("partition", e.Partition), slog.String("worker", e.Worker)}
+	case event.PartitionLeft:
+		if e.Err != nil {
+			return slog.LevelWarn, "worker pool has left a partition",
+				[]slog.Attr{slog.Int("partition", e.Partition), errorAttr(e.Err)}
+		}
+		return slog.LevelInfo, "worker pool has left a partition", []slog.Attr{slog.Int("partition", e.Partition)}
 	case event.PoolIdle:
 		return slog.LevelInfo, "worker pool stops, it had nothing to do", []slog.Attr{
 			slog.String("worker", e.Worker), slog.Duration("idle", e.Idle)}
@@ -155,8 +172,8 @@ func describeFinding(e event.Event) (slog.Level, string, []slog.Attr) {
 		return slog.LevelInfo, "queue was destroyed", []slog.Attr{slog.String("queue", e.Name),
 			slog.Int("jobs", e.Jobs), slog.Bool("forgotten", e.Forgotten)}
 	case event.ServerUnfit:
-		return slog.LevelError, "Redis is set up so that jobs may be lost", []slog.Attr{
-			slog.String("problem", e.Problem), slog.String("remedy", e.Remedy)}
+		return slog.LevelError, "Redis is set up so that jobs may be lost", inPartition(e.Partition,
+			slog.String("problem", e.Problem), slog.String("remedy", e.Remedy))
 	case event.Trouble:
 		return slog.LevelWarn, "background work fails",
 			[]slog.Attr{slog.String("component", e.Component), errorAttr(e.Err)}

@@ -74,3 +74,41 @@ func TestIsUUID(t *testing.T) {
 		})
 	}
 }
+
+// The letters of the partition stand last, so that ids sort by time wherever their jobs live.
+func TestAnIDNamesThePartitionOfItsJob(t *testing.T) {
+	t.Parallel()
+	before := ""
+	for i := range 1024 {
+		id := ids.Job(time.Now())
+		at, made := ids.PartitionOf(id)
+		require.True(t, made)
+		require.Zero(t, at)
+		there := ids.InPartition(id, (i*7)%1024)
+		require.Len(t, there, len(id))
+		require.Less(t, before, there)
+		require.Equal(t, id[:20], there[:20])
+		at, made = ids.PartitionOf(there)
+		require.True(t, made)
+		require.Equal(t, (i*7)%1024, at)
+		require.Equal(t, id, ids.InPartition(there, 0))
+		before = there
+	}
+}
+
+// Ids that programs give are left alone, and name no partition unless they look as if they had been made: which of
+// those were cannot be told.
+func TestAGivenIDNamesNoPartition(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{"", "order-7", "01j8zq7w1mf5c2k9t0x4a", "01j8zq7w1mf5c2k9t0x4aab",
+		"01J8ZQ7W1MF5C2K9T0X4AA", "01j8zq7w1mf5c2k9t0x4al", "01j8zq7w1mf5c2k9t-x4aa"} {
+		_, made := ids.PartitionOf(id)
+		assert.False(t, made, id)
+	}
+	assert.Equal(t, "order-7", ids.InPartition("order-7", 3))
+	id := ids.Job(time.Now())
+	assert.Equal(t, id, ids.InPartition(id, -1))
+	assert.Equal(t, id, ids.InPartition(id, 1024))
+	_, made := ids.PartitionOf("01j8zq7w1mf5c2k9t0x4aa")
+	assert.True(t, made)
+}

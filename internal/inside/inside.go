@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/internal/maintain"
+	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisclock"
 	"github.com/265d0351/work/internal/subscription"
@@ -18,9 +19,10 @@ import (
 
 // Of is what is inside.
 type Of struct {
-	Store       *rdb.Store
-	MorgueLimit int   // how many dead jobs the pools of the namespace keep, as far as is known
-	Unusable    error // why there is no store, which each call returns
+	Partitions  *partition.Directory // nil where there is no Store
+	Store       *rdb.Store           // of the first partition
+	MorgueLimit int                  // how many dead jobs the pools of the namespace keep, as far as is known
+	Unusable    error                // why there is no store, which each call returns
 
 	Parts
 }

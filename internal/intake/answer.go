@@ -20,11 +20,16 @@ type answer struct {
 	later    map[int]answer      // by index: what came of sending that job alone again
 	err      error               // otherwise
 
+	// the version of the map that the partition knows, where the jobs came back by that
+	newer        int64
 	of           callID               // the call of which all this is the answer
 	confirmation *pendingConfirmation // that some of the jobs wait for; nil for none
 }
 
 // errQueueKey is the problem of a job whose queue cannot take any.
+var errCrowded = fmt.Errorf("%d other names of this namespace have jobs with keys already: leave the key out, or "+
+	"use another namespace", rdb.MaxTurning)
+
 var errQueueKey = errors.New("the key of its queue holds something that is no list: rename or remove that key")
 
 // result reads what was answered for the job, the i-th of its request.
@@ -51,10 +56,24 @@ func (a *answer) result(job *Job, i int) Result {
 		return Result{Outcome: NotStored, Err: fmt.Errorf("queue %s: %w", excerpt.Brief(job.Queue), errQueueKey)}
 	case rdb.NoObject:
 		return Result{Outcome: NotStored, Err: &objects.VanishedError{Hash: objects.Hash(a.missing[i])}}
+	case rdb.Crowded:
+		return Result{Outcome: NotStored, Err: fmt.Errorf("queue %s: %w", excerpt.Brief(job.Queue), errCrowded)}
 	default:
 		return Result{Outcome: NotStored,
 			Err: fmt.Errorf("redis refused it with %s", excerpt.Quoted(fmt.Sprint(problem)))}
 	}
+}
+
+// returned is the outcome of jobs that were not executed where they went, and belong elsewhere or may go there: their
+// caller finds out where. It is told to nobody.
+const returned Outcome = -1
+
+// one is the answer for the i-th job alone.
+func (a *answer) one(i int) answer {
+	if later, ok := a.later[i]; ok {
+		return later
+	}
+	return a.part(i, 1)
 }
 
 // part is the answer for so many jobs of a request, counted from the first of these.

@@ -11,10 +11,13 @@ import (
 )
 
 // batchCall is one numbered call of a lane, with the requests that go with it. It is sent until it is answered, or
-// refused, or nobody waits for it any longer; always with the same number, so it counts once.
+// refused, or nobody waits for it any longer; always with the same number, so it counts once. Where it surely was not
+// executed, and another partition may take its jobs, its callers get them back.
 type batchCall struct {
-	lanes *lanes
-	lane  *lane
+	lanes   *lanes
+	lane    *lane
+	version int64 // of the map by which its jobs go where they go: the same in all attempts
+	began   time.Time
 
 	// Guarded by the mu of lanes.
 	requests  []*pendingRequest
@@ -22,6 +25,18 @@ type batchCall struct {
 	uncertain bool // an attempt is under way or was not answered
 	trouble   error
 	cancel    context.CancelFunc
+	probe     bool // it tries whether its partition is well again
+	slow      bool // it does not count any more towards those that may be under way
+}
+
+// take makes a request part of the call; mu is held.
+func (c *batchCall) take(p *pendingRequest) {
+	to := c.lane.site
+	placed(p.jobs, to.number)
+	if p.to == nil {
+		c.lanes.charge(to, len(p.jobs))
+	}
+	c.requests = append(c.requests, p)
 }
 
 // run makes the call and answers its requests. ctx ends when nobody waits any longer.
@@ -38,7 +53,7 @@ func (c *batchCall) run(ctx context.Context) {
 			return // everybody left before anything was sent
 		}
 		sent := c.lanes.Clock.Local()
-		reply, err := c.lanes.Store.EnqueueIn(ctx, call, jobs)
+		reply, err := c.lane.site.Store.EnqueueIn(ctx, call, jobs)
 		if err == nil {
 			if first {
 				c.lanes.Clock.Learn(reply.Time, sent, c.lanes.Clock.Local())
@@ -47,8 +62,14 @@ func (c *batchCall) run(ctx context.Context) {
 				owners: reply.Owners, of: callID{c.lane, c.lane.number}}, reply.Rewound)
 			return
 		}
+		if c.routed(err) {
+			return
+		}
 		class := retry.Classify(err)
-		c.failed(class, first, over(ctx))
+		if c.failed(class, first, over(ctx)); c.moves(err, class) {
+			c.finish(c.reroute(), rdb.Rewind{})
+			return
+		}
 		if !class.Again || !failures.Pause(ctx) {
 			c.giveUp(ctx, class)
 			return
@@ -77,6 +98,7 @@ func (c *batchCall) begin() (call rdb.LaneCall, jobs []rdb.NewJob, first bool) {
 		c.dropLeft()
 	}
 	call = c.lane.call()
+	call.Map = c.version
 	if len(c.requests) == 1 {
 		return call, c.requests[0].jobs, first
 	}
@@ -110,6 +132,9 @@ func (c *batchCall) failed(class retry.Class, first, cutShort bool) {
 	if c.trouble == nil || !cutShort {
 		c.trouble = class.Err
 	}
+	if class.Again {
+		c.lane.site.note(false)
+	}
 }
 
 // leave is called, with mu held, when a caller waits no longer.
@@ -126,6 +151,7 @@ func (c *batchCall) leave(p *pendingRequest, cause error) answer {
 	if c.trouble == nil {
 		a.err = fmt.Errorf("no reply from Redis yet: %w", cause)
 	}
+	a.err = c.lanes.located(a.err, c.lane.site)
 	return a
 }
 
@@ -153,6 +179,7 @@ func (c *batchCall) giveUp(ctx context.Context, class retry.Class) {
 	case class.Again:
 		a.err = retry.JoinCause(context.Cause(ctx), trouble)
 	}
+	a.err = c.lanes.located(a.err, c.lane.site)
 	c.finish(a, rdb.Rewind{})
 }
 
@@ -162,7 +189,13 @@ func (c *batchCall) finish(whole answer, rewound rdb.Rewind) {
 	c.lanes.mu.Lock()
 	defer c.lanes.mu.Unlock()
 	if whole.outcome == Stored {
+		c.lane.site.note(true)
 		c.lanes.noteAnswered(c.lane, rewound)
+	}
+	if whole.outcome == returned && c.lane.desk.site == nil {
+		for _, p := range c.requests {
+			c.lane.site.load -= int64(len(p.jobs))
+		}
 	}
 	from := 0
 	for _, p := range c.requests {

@@ -44,7 +44,7 @@ func (l *lanes) confirm(a *answer, jobs []rdb.NewJob, most int, wait time.Durati
 	c := &pendingConfirmation{lanes: l, of: a.of, jobs: jobs, problems: a.problems,
 		arrived: make(chan replicas.Result, 1)}
 	a.confirmation = c
-	c.leave = l.confirmer.Confirm(replicas.Call{Lane: c.of.lane.id, Number: c.of.number, Replicas: most,
+	c.leave = c.of.lane.site.confirmer.Confirm(replicas.Call{Lane: c.of.lane.id, Number: c.of.number, Replicas: most,
 		Until: time.Now().Add(wait)}, func(result replicas.Result) { c.arrived <- result })
 }
 

@@ -29,7 +29,7 @@ func (in *Intake) settle(ctx context.Context, job *Job, a *answer, i int) Result
 	}
 	owner := a.owners[i]
 	for try := range conflictTries {
-		amended, outcome, err := in.amend(ctx, job.Conflict.Change, owner)
+		amended, outcome, err := in.amend(ctx, a.of.lane.site, job.Conflict.Change, owner)
 		switch {
 		case err != nil:
 			return Result{Outcome: outcome, Err: err}
@@ -44,17 +44,19 @@ func (in *Intake) settle(ctx context.Context, job *Job, a *answer, i int) Result
 			again.confirmation.resolve(ctx)
 			return again.result(job, 0)
 		}
-		owner = again.owners[0]
+		owner, a = again.owners[0], &again
 	}
 	return Result{Outcome: NotStored, Duplicate: true, Owner: owner, Held: true}
 }
 
-// amend changes the job that lives. With an error it says whether that may have happened.
-func (in *Intake) amend(ctx context.Context, change Change, owner string) (amended rdb.Amended, o Outcome, err error) {
+// amend changes the job that lives, in the partition where it has the lock. With an error it says whether that may have
+// happened.
+func (in *Intake) amend(ctx context.Context, at *site, change Change, owner string) (amended rdb.Amended, o Outcome,
+	err error) {
 	o = NotStored
 	var broken error
 	err = in.Ask(ctx, func(ctx context.Context) error {
-		read, err := in.store.Record(ctx, owner)
+		read, err := at.Store.Record(ctx, owner)
 		if err != nil || read == nil {
 			amended = rdb.AmendGone
 			return err
@@ -64,11 +66,11 @@ func (in *Intake) amend(ctx context.Context, change Change, owner string) (amend
 			return nil // the same the next time
 		}
 		o = Unknown
-		amended, err = in.store.Amend(ctx, a)
+		amended, err = at.Store.Amend(ctx, a)
 		if err == nil && amended == rdb.AmendDue { // it comes soon enough
 			a.Place = ""
 			if a.New, broken = change.Apply(read); broken == nil {
-				amended, err = in.store.Amend(ctx, a)
+				amended, err = at.Store.Amend(ctx, a)
 			}
 		}
 		return err

@@ -2,12 +2,12 @@ package intake
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisclock"
-	"github.com/265d0351/work/internal/replicas"
 	"github.com/265d0351/work/internal/retry"
 )
 
@@ -35,30 +35,27 @@ type Uploads interface {
 
 // Config is what an intake is made of.
 type Config struct {
-	Store   Store
-	Clock   *redisclock.Clock // learns the clock of Redis from each reply
-	Timeout time.Duration     // of each call, when its ctx does not end earlier
-	Uploads Uploads           // may be nil where no job has Contents
-	Closed  error             // what callers get after Close
-	Steps   retry.Steps
+	Site                        // of partition 0
+	Directory Directory         // knows which others there are; nil: none
+	Others    func(int) Site    // of those, by number: asked once for each; nil only without a Directory
+	Clock     *redisclock.Clock // learns the clock of Redis from each reply
+	Timeout   time.Duration     // of each call, when its ctx does not end earlier
+	Closed    error             // what callers get after Close
+	Steps     retry.Steps
 
-	// Witness dials a connection for those who wait for replicas; nil where nobody does.
-	Witness func(ctx context.Context) (replicas.Witness, error)
+	// Fetch returns the content of an object of partition 0; nil where jobs of others refer to none of these.
+	Fetch func(ctx context.Context, hash string) ([]byte, error)
 	// Lost is told what Redis has forgotten, in a goroutine that Close waits for; nil: nobody is.
 	Lost func(Loss)
 }
 
 // Intake stores jobs. All methods may be called concurrently.
 type Intake struct {
-	lanes   *lanes
-	uploads Uploads
-	store   Store
+	lanes *lanes
 }
 
 // New makes an intake. It has no goroutines until somebody calls it.
-func New(config Config) *Intake {
-	return &Intake{lanes: newLanes(config), uploads: config.Uploads, store: config.Store}
-}
+func New(config Config) *Intake { return &Intake{lanes: newLanes(config)} }
 
 // Put stores one job.
 func (in *Intake) Put(ctx context.Context, job *Job) Result {
@@ -71,34 +68,72 @@ func (in *Intake) Put(ctx context.Context, job *Job) Result {
 }
 
 // PutAll stores many jobs in calls of at most rdb.MaxBatch jobs and 1 MiB, and tells what became of each, in their
-// order. With the first call that Redis does not take it ends: the jobs behind it are NotStored without an Err. It
-// waits for replicas once all calls are made. It returns an error, and tells of none, when it is closed.
+// order. With the first call that Redis does not take it ends: the jobs behind it are NotStored without an Err. Where
+// there are several partitions that is so for those of each home: what is bound to one that is away is not stored, and
+// all else is. It waits for replicas once all calls are made. It returns an error, and tells of none, when it is
+// closed.
 func (in *Intake) PutAll(ctx context.Context, jobs []Job, tell func(i int, result Result)) error {
 	if err := in.lanes.enter(); err != nil {
 		return err
 	}
 	defer in.lanes.leave()
-	most, _ := wanted(jobs)
-	all, sent, told := newJobs(jobs), 0, 0
+	whole := &delivery{all: jobs, jobs: newJobs(jobs)}
+	if groups := whole.groups(in.lanes.current()); len(groups) > 1 {
+		in.putChains(ctx, whole, groups, tell)
+		return nil
+	}
+	in.putChain(ctx, whole, tell)
+	return nil
+}
+
+// putChains stores the jobs of each home in calls one after the other, and all homes at the same time.
+func (in *Intake) putChains(ctx context.Context, whole *delivery, groups [][]int, tell func(int, Result)) {
+	results := make([]Result, len(whole.all))
+	var putting sync.WaitGroup
+	for _, which := range groups {
+		putting.Go(func() {
+			some := whole.pick(which)
+			defer func() {
+				if value := recover(); value != nil {
+					for _, i := range which {
+						results[i] = Result{Err: in.lanes.Steps.Panicked(value)}
+					}
+				}
+			}()
+			in.putChain(ctx, some, func(k int, result Result) {
+				whole.all[which[k]].ID = some.all[k].ID
+				results[which[k]] = result
+			})
+		})
+	}
+	putting.Wait()
+	for i, result := range results {
+		tell(i, result)
+	}
+}
+
+// putChain stores jobs in calls one after the other.
+func (in *Intake) putChain(ctx context.Context, d *delivery, tell func(i int, result Result)) {
+	most, _ := wanted(d.all)
+	sent, told := 0, 0
 	var parts []sentPart // that are not told of
-	for stored := true; stored && sent < len(jobs); {
-		p := in.putPart(ctx, jobs, all, sent)
+	for stored := true; stored && sent < len(d.all); {
+		p := in.putPart(ctx, d, sent)
 		sent, stored = p.to, p.answer.outcome == Stored
-		if parts = append(parts, p); most > 0 && stored && sent < len(jobs) {
+		if parts = append(parts, p); most > 0 && stored && sent < len(d.all) {
 			continue
 		}
 		for _, p := range parts {
-			for i := range jobs[p.from:p.to] {
-				tell(p.from+i, in.settle(ctx, &jobs[p.from+i], &p.answer, i))
+			for i := range d.all[p.from:p.to] {
+				tell(p.from+i, in.settle(ctx, &d.all[p.from+i], &p.answer, i))
 			}
 			told = p.to
 		}
 		parts = parts[:0]
 	}
-	for i := told; i < len(jobs); i++ {
+	for i := told; i < len(d.all); i++ {
 		tell(i, Result{Outcome: NotStored})
 	}
-	return nil
 }
 
 // sentPart is a part of the jobs of one caller, with the answer to its call.
@@ -108,13 +143,18 @@ type sentPart struct {
 }
 
 // putPart stores as many jobs as fit into a call.
-func (in *Intake) putPart(ctx context.Context, jobs []Job, all []rdb.NewJob, from int) sentPart {
+func (in *Intake) putPart(ctx context.Context, d *delivery, from int) sentPart {
 	to, bytes := from, 0
-	for to < len(jobs) && to-from < rdb.MaxBatch && (to == from || bytes+jobs[to].bytes() <= maxCallBytes) {
-		bytes += jobs[to].bytes()
+	for to < len(d.all) && to-from < rdb.MaxBatch && (to == from || bytes+d.all[to].bytes() <= maxCallBytes) {
+		bytes += d.all[to].bytes()
 		to++
 	}
-	return sentPart{from, to, in.put(ctx, jobs[from:to], all[from:to], bytes)}
+	part := &delivery{all: d.all[from:to], jobs: d.jobs[from:to]}
+	p := sentPart{from, to, in.put(ctx, part)}
+	for i := range part.all {
+		part.all[i].ID = part.jobs[i].ID
+	}
+	return p
 }
 
 // newJobs are the jobs as the store takes them.
@@ -142,7 +182,7 @@ func (in *Intake) Move(ctx context.Context, bytes int, step func(context.Context
 		return err
 	}
 	defer in.lanes.leave()
-	return in.lanes.move(ctx, bytes, step)
+	return in.lanes.move(ctx, bytes, in.lanes.Steps, step)
 }
 
 // Enter announces a caller that Close has to wait for; Leave must follow, unless there is an error.
@@ -174,14 +214,14 @@ func (l *lanes) ask(ctx context.Context, step func(context.Context) error) error
 }
 
 // move is Move for a caller that has entered.
-func (l *lanes) move(ctx context.Context, bytes int, step func(context.Context) error) error {
+func (l *lanes) move(ctx context.Context, bytes int, steps retry.Steps, step func(context.Context) error) error {
 	if ctx.Err() != nil {
 		return excerpt.Error(context.Cause(ctx))
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, l.Timeout+time.Duration(bytes)*time.Microsecond, l.timedOut())
 	defer cancel()
 	defer context.AfterFunc(l.life, cancel)()
-	err := l.Steps.UntilAnswered(ctx, step)
+	err := steps.UntilAnswered(ctx, step)
 	if err != nil && l.life.Err() != nil {
 		return retry.JoinCause(l.Closed, err)
 	}

@@ -3,6 +3,9 @@ package intake
 import (
 	"time"
 
+	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/invalid"
+	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -19,6 +22,8 @@ type Job struct {
 
 	// Contents are the objects that the enqueue brings along, by hash: they are stored before it. nil for nearly all.
 	Contents map[string][]byte
+	// Request says that its lock is that of a request, for jobs of all names.
+	Request bool
 	// Conflict says what happens where another job of its kind lives. nil for nearly all, and for those without a lock.
 	Conflict *Conflict
 }
@@ -26,6 +31,19 @@ type Job struct {
 // bytes is about how much of a call the job takes.
 func (j *Job) bytes() int {
 	return len(j.Record) + len(j.ID) + len(j.Queue) + objectBytes*len(j.Objects)
+}
+
+// Unholdable is what is wrong with a job that has the lock of a request while its name is limited: the lock lives in
+// one partition, for all names, and the name in another. It is nil where there is nothing wrong, and an *invalid.Error
+// otherwise.
+func Unholdable(m *partition.Map, job *Job) error {
+	if m.Single() || !job.Request || !m.Limited(job.Queue) {
+		return nil
+	}
+	return &invalid.Error{What: "job " + excerpt.Brief(job.Queue),
+		Value: "given Once, while its name is limited and the namespace has several partitions",
+		Remedy: "give it a Key or an ID of its own instead (Unique, ID), or enqueue a job without a limit that " +
+			"enqueues it"}
 }
 
 // Conflict says what happens to a job that comes while another one of its kind lives. The zero value keeps the other

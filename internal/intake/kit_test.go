@@ -32,17 +32,20 @@ type played struct {
 
 // sentCall is one attempt as Redis would see it.
 type sentCall struct {
-	lane   string
-	number int64
-	known  int64
-	ids    []string
-	nth    int // of all attempts, from 0
+	lane    string
+	number  int64
+	known   int64
+	version int64 // of the map
+	ids     []string
+	records []string
+	nth     int // of all attempts, from 0
 }
 
 func (p *played) EnqueueIn(ctx context.Context, in rdb.LaneCall, jobs []rdb.NewJob) (rdb.Enqueued, error) {
-	sent := sentCall{lane: in.Lane, number: in.Number, known: in.Known}
+	sent := sentCall{lane: in.Lane, number: in.Number, known: in.Known, version: in.Map}
 	for _, job := range jobs {
 		sent.ids = append(sent.ids, job.ID)
+		sent.records = append(sent.records, string(job.Record))
 	}
 	p.mu.Lock()
 	sent.nth = len(p.calls)
@@ -131,7 +134,7 @@ const timeout = 10 * time.Second
 
 func configured(store intake.Store) intake.Config {
 	return intake.Config{
-		Store: store, Clock: &redisclock.Clock{}, Timeout: timeout, Closed: errClosed,
+		Site: intake.Site{Store: store}, Clock: &redisclock.Clock{}, Timeout: timeout, Closed: errClosed,
 		Steps: retry.Steps{Panicked: func(value any) error { return &panicError{value, string(debug.Stack())} }},
 	}
 }

@@ -3,20 +3,22 @@ package intake
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/265d0351/work/internal/ids"
+	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
-	"github.com/265d0351/work/internal/replicas"
 )
 
 const (
 	// Lanes is how many calls an intake has under way at a time. The callers that come meanwhile gather, and go
 	// together. Fewer lanes make larger calls: 128 callers on two cores shared with Redis got 170,000 jobs/s through
 	// one lane, 160,000 through two, 135,000 through four. Two keep a call on its way while the other is answered.
+	// With several partitions it is as many for all of them together, so that calls are as large.
 	Lanes = 2
+	// countsFor is how long a call counts towards that where there are several partitions: one that takes longer holds
+	// up nobody who may go to another.
+	countsFor = 50 * time.Millisecond
 	// maxCallBytes is how large a call may be, unless a single job is larger.
 	maxCallBytes = 1 << 20
 )
@@ -25,12 +27,21 @@ const (
 // lands late, after the lane went on.
 type lane struct {
 	id     string
+	site   *site
+	desk   *desk
 	number int64
 	jobs   []rdb.NewJob // of its last call: the room is used again
 
 	// Guarded by the mu of lanes.
 	underWay *batchCall // nil while it is free
 	past
+}
+
+// desk is where requests stand in line: those for any partition, or those for one. It is guarded by the mu of lanes.
+type desk struct {
+	site *site             // nil: any
+	line []*pendingRequest // oldest first; empty while a call can be made
+	own  laneSet           // of one partition; those for any have theirs in the partitions
 }
 
 // lanes sends requests: at once where a lane is free, else together with others once one is. While nobody calls it has
@@ -41,28 +52,34 @@ type lanes struct {
 	end      context.CancelCauseFunc
 	requests sync.Pool // of pending requests that were answered
 
-	mu      sync.Mutex
-	all     []*lane
-	free    []*lane
-	line    []*pendingRequest // oldest first; empty while a lane is free
-	callers int
-	closed  bool
-	vacated chan struct{} // closed when closed and without callers
-	serving sync.WaitGroup
-	losses  losses
-
-	confirmer *replicas.Confirmer
+	mu       sync.Mutex
+	sites    []*site // by number; nil where nothing went yet
+	all      []*lane
+	anywhere desk
+	turn     int          // which partition is next, of those that have as few jobs
+	load     int64        // of the partition with the most
+	counted  []*batchCall // calls of anywhere under way, at most Lanes, but for those that take too long
+	aging    *time.Timer  // looks for such while somebody stands in line; nil before it was needed
+	asked    time.Time    // when a map was looked for last, by one who knows of none
+	callers  int
+	closed   bool
+	vacated  chan struct{} // closed when closed and without callers
+	serving  sync.WaitGroup
+	losses   losses
 }
 
 func newLanes(config Config) *lanes {
 	l := &lanes{Config: config, vacated: make(chan struct{})}
 	l.life, l.end = context.WithCancelCause(context.Background())
-	for range Lanes {
-		l.all = append(l.all, &lane{id: ids.Job(config.Clock.Now())})
-	}
-	l.free = slices.Clone(l.all)
-	l.confirmer = replicas.New(replicas.Config{Dial: config.Witness, Closed: config.Closed})
 	return l
+}
+
+// current is the newest map that is known.
+func (l *lanes) current() *partition.Map {
+	if l.Directory == nil {
+		return undivided
+	}
+	return l.Directory.Map()
 }
 
 // enter announces a caller; leave must follow, unless there is an error.
@@ -85,36 +102,73 @@ func (l *lanes) leave() {
 	}
 }
 
-// send sends the jobs and waits for the answer, or until ctx ends or the timeout has passed. confirmed says that the
-// caller tells of them once replicas have them.
-func (l *lanes) send(ctx context.Context, jobs []rdb.NewJob, bytes int, confirmed bool) answer {
+// send sends a request and waits for the answer, or until ctx ends or the timeout has passed.
+func (l *lanes) send(ctx context.Context, p *pendingRequest) answer {
 	if ctx.Err() != nil {
 		return answer{outcome: NotStored, err: context.Cause(ctx)}
 	}
-	p := l.newRequest(jobs, bytes)
-	p.confirmed = confirmed
 	l.mu.Lock()
-	if n := len(l.free) - 1; n >= 0 {
-		own := l.free[n]
-		l.free = l.free[:n]
-		l.mu.Unlock()
-		return l.sendAlone(ctx, own, p)
+	at := &l.anywhere
+	if p.to != nil {
+		at = &p.to.bound
+	}
+	if len(at.line) == 0 {
+		if own := l.grant(at); own != nil {
+			c := l.newCall(own)
+			if c.stale(p) {
+				a := c.reroute() // while the lane is its own
+				l.release(c)
+				l.mu.Unlock()
+				return a
+			}
+			c.take(p)
+			l.mu.Unlock()
+			return l.sendAlone(ctx, c, p)
+		}
 	}
 	p.inLine = true
-	l.line = append(l.line, p)
+	at.line = append(at.line, p)
+	l.watch(at)
 	l.mu.Unlock()
-	return l.await(ctx, p)
+	return l.await(ctx, p, at)
+}
+
+// grant takes a lane for the next call of a desk; nil where none may be made now. mu is held.
+func (l *lanes) grant(at *desk) *lane {
+	if at.site != nil {
+		if !at.own.room(mostBound) {
+			return nil
+		}
+		return at.own.take(l, at.site, at)
+	}
+	if len(l.counted) >= Lanes {
+		return nil
+	}
+	if to := l.choose(l.current()); to != nil {
+		return to.anywhere.take(l, to, at)
+	}
+	return nil
+}
+
+// newCall makes a call without requests; mu is held.
+func (l *lanes) newCall(own *lane) *batchCall {
+	own.number++
+	c := &batchCall{lanes: l, lane: own, version: l.current().Version, began: time.Now(), probe: own.site.probing}
+	if own.desk.site == nil {
+		l.counted = append(l.counted, c)
+		own.site.began = c.began
+	}
+	return c
 }
 
 // sendAlone makes the call in the goroutine of its only caller, whose ctx is then that of the call. Whoever comes in
 // the meantime is served by a goroutine.
-func (l *lanes) sendAlone(ctx context.Context, own *lane, p *pendingRequest) answer {
-	ctx, cancel := context.WithTimeoutCause(ctx, l.Timeout, l.timedOut())
+func (l *lanes) sendAlone(ctx context.Context, c *batchCall, p *pendingRequest) answer {
+	ctx, cancel := context.WithDeadlineCause(ctx, p.until, l.timedOut())
 	defer cancel()
-	own.number++
-	c := &batchCall{lanes: l, lane: own, requests: []*pendingRequest{p}, waiting: 1, cancel: cancel}
+	c.waiting, c.cancel = 1, cancel
 	c.run(ctx)
-	if next := l.next(own); next != nil {
+	if next := l.next(c); next != nil {
 		go l.serve(next)
 	}
 	a := p.answer
@@ -122,41 +176,79 @@ func (l *lanes) sendAlone(ctx context.Context, own *lane, p *pendingRequest) ans
 	return a
 }
 
-// next makes the next call of a lane out of what stands in line. Without any the lane is free, and there is no call.
-func (l *lanes) next(own *lane) *batchCall {
+// next ends a call, and makes the next one out of what stands in line at its desk. Without any there is none.
+func (l *lanes) next(before *batchCall) *batchCall {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if own.underWay = nil; len(l.line) == 0 {
-		l.free = append(l.free, own)
+	at := before.lane.desk
+	l.release(before)
+	return l.gather(at)
+}
+
+// release gives the lane of a call back; mu is held.
+func (l *lanes) release(c *batchCall) {
+	own := c.lane
+	own.underWay = nil
+	if c.probe {
+		own.site.probing = false
+	}
+	if own.desk.site != nil {
+		own.desk.own.free = append(own.desk.own.free, own)
+		return
+	}
+	own.site.anywhere.free = append(own.site.anywhere.free, own)
+	l.uncount(c)
+	if c.slow {
+		own.site.slow--
+	}
+}
+
+// gather makes a call out of what stands in line at a desk, if one may be made now; mu is held.
+func (l *lanes) gather(at *desk) *batchCall {
+	if len(at.line) == 0 {
 		return nil
 	}
-	own.number++
-	c := &batchCall{lanes: l, lane: own}
-	jobs, bytes := 0, 0
-	for _, p := range l.line {
+	own := l.grant(at)
+	if own == nil {
+		l.watch(at)
+		return nil
+	}
+	c := l.newCall(own)
+	jobs, bytes, taken := 0, 0, 0
+	for _, p := range at.line {
+		if c.stale(p) { // its caller finds out where it belongs now
+			p.answer, p.answered = c.reroute(), true
+			p.arrived <- struct{}{}
+			taken++
+			continue
+		}
 		jobs, bytes = jobs+len(p.jobs), bytes+p.bytes
 		if len(c.requests) > 0 && (jobs > rdb.MaxBatch || bytes > maxCallBytes) {
 			break
 		}
 		p.call = c
-		c.requests = append(c.requests, p)
+		c.take(p)
+		taken++
 	}
-	c.waiting = len(c.requests)
-	rest := copy(l.line, l.line[len(c.requests):])
-	clear(l.line[rest:])
-	l.line = l.line[:rest]
+	rest := copy(at.line, at.line[taken:])
+	clear(at.line[rest:])
+	at.line = at.line[:rest]
+	if c.waiting = len(c.requests); c.waiting == 0 {
+		l.release(c)
+		return nil
+	}
 	l.serving.Add(1)
 	return c
 }
 
-// serve makes calls of one lane until nobody stands in line.
+// serve makes calls until nobody stands in line.
 func (l *lanes) serve(c *batchCall) {
 	for c != nil {
 		ctx, cancel := context.WithCancel(l.life)
 		c.setCancel(cancel)
 		c.run(ctx)
 		cancel()
-		c = l.next(c.lane)
+		c = l.next(c)
 		l.serving.Done()
 	}
 }
@@ -187,7 +279,9 @@ func (l *lanes) close() error {
 	l.cutOff()
 	<-l.vacated
 	l.serving.Wait()
-	l.confirmer.Close()
+	for _, s := range l.present() {
+		s.confirmer.Close()
+	}
 	return err
 }
 

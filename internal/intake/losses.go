@@ -3,6 +3,7 @@ package intake
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/265d0351/work/internal/excerpt"
@@ -80,12 +81,15 @@ func (l *lanes) noteForgotten(own *lane, rewound rdb.Rewind) {
 
 // tellLosses tells what is lost, of all lanes at once: what one of them has found is true of the others.
 func (l *lanes) tellLosses() {
-	if l.Uploads != nil {
-		l.Uploads.ForgetAll()
+	for _, s := range l.present() {
+		if s.Uploads != nil {
+			s.Uploads.ForgetAll()
+		}
 	}
 	ctx, cancel := context.WithTimeout(l.life, l.Timeout)
 	_ = l.look(ctx) // the next calls find out
 	cancel()
+	l.giveMap()
 	l.mu.Lock()
 	s := &l.losses
 	loss := Loss{IDs: s.ids, Failover: s.failover}
@@ -98,6 +102,17 @@ func (l *lanes) tellLosses() {
 	if l.Lost != nil && (len(loss.IDs) > 0 || loss.Err != nil) {
 		l.Lost(loss)
 	}
+}
+
+// giveMap gives the map of the partitions to those who have lost it with the rest. Whoever starts after that would
+// believe in one partition, and leave alone what waits in the others.
+func (l *lanes) giveMap() {
+	if l.Directory == nil || l.current().Single() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(l.life, l.Timeout)
+	defer cancel()
+	_ = l.Directory.Refresh(ctx) // the heartbeats of workers do the same
 }
 
 // lookWhenQuiet looks once nothing was called for a while. A call that comes meanwhile finds out by itself.
@@ -154,14 +169,29 @@ func (l *lanes) lookLast() {
 	_ = l.look(ctx) // nobody is left who could find out later
 }
 
-// look compares what Redis knows of the lanes with what was answered.
+// look compares what Redis knows of the lanes with what was answered, in all partitions at once.
 func (l *lanes) look(ctx context.Context) error {
+	sites := l.present()
+	failed := make([]error, len(sites))
+	var looking sync.WaitGroup
+	for i, s := range sites[min(1, len(sites)):] {
+		looking.Go(func() { failed[i+1] = l.lookAt(ctx, s) })
+	}
+	if len(sites) > 0 { // most programs have one
+		failed[0] = l.lookAt(ctx, sites[0])
+	}
+	looking.Wait()
+	return excerpt.Join(failed...)
+}
+
+// lookAt compares what one partition knows of its lanes with what it has answered.
+func (l *lanes) lookAt(ctx context.Context, s *site) error {
 	var asked []*lane
 	var names []string
 	var known []int64
 	l.mu.Lock()
 	for _, own := range l.all {
-		if own.trusted() {
+		if own.site == s && own.trusted() {
 			asked, names, known = append(asked, own), append(names, own.id), append(known, own.known)
 		}
 	}
@@ -171,11 +201,11 @@ func (l *lanes) look(ctx context.Context) error {
 	}
 	var states []rdb.LaneState
 	err := l.Steps.UntilAnswered(ctx, func(ctx context.Context) (err error) {
-		states, err = l.Store.Lanes(ctx, names)
+		states, err = s.Store.Lanes(ctx, names)
 		return err
 	})
 	if err != nil {
-		return excerpt.Error(err)
+		return excerpt.Error(l.located(err, s))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,7 +13,11 @@ import (
 type pendingRequest struct {
 	jobs      []rdb.NewJob
 	bytes     int
-	confirmed bool // it is told of once replicas have it
+	confirmed bool  // it is told of once replicas have it
+	to        *site // where it goes; nil: anywhere
+	loose     bool  // it may go to another partition as well, if that fails
+	version   int64 // of the map by which it goes there
+	until     time.Time
 
 	arrived chan struct{} // has room for one: the answer is there
 	timer   *time.Timer
@@ -26,13 +30,24 @@ type pendingRequest struct {
 	answer   answer
 }
 
-func (l *lanes) newRequest(jobs []rdb.NewJob, bytes int) *pendingRequest {
+// route is where a request goes. The zero value is anywhere, by no map.
+type route struct {
+	to      *site
+	loose   bool
+	version int64     // of the map
+	until   time.Time // when it is over; the zero time is as long as a call may take
+}
+
+func (l *lanes) newRequest(jobs []rdb.NewJob, bytes int, by route) *pendingRequest {
 	p, ok := l.requests.Get().(*pendingRequest)
 	if !ok {
 		p = &pendingRequest{arrived: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
 		p.timer.Stop()
 	}
-	p.jobs, p.bytes = jobs, bytes
+	p.jobs, p.bytes, p.to, p.loose, p.version, p.until = jobs, bytes, by.to, by.loose, by.version, by.until
+	if by.until.IsZero() {
+		p.until = time.Now().Add(l.Timeout)
+	}
 	return p
 }
 
@@ -43,8 +58,8 @@ func (l *lanes) putBack(p *pendingRequest) {
 }
 
 // await waits for the answer to a request that stands in line.
-func (l *lanes) await(ctx context.Context, p *pendingRequest) answer {
-	p.timer.Reset(l.Timeout)
+func (l *lanes) await(ctx context.Context, p *pendingRequest, at *desk) answer {
+	p.timer.Reset(time.Until(p.until))
 	var cause error
 	select {
 	case <-p.arrived:
@@ -66,6 +81,10 @@ func (l *lanes) await(ctx context.Context, p *pendingRequest) answer {
 	case p.call != nil:
 		return p.call.leave(p, cause)
 	}
-	l.line = slices.DeleteFunc(l.line, func(other *pendingRequest) bool { return other == p })
-	return answer{outcome: NotStored, err: fmt.Errorf("it waited behind calls that Redis has not answered: %w", cause)}
+	at.line = slices.DeleteFunc(at.line, func(other *pendingRequest) bool { return other == p })
+	err := fmt.Errorf("it waited behind calls that Redis has not answered: %w", cause)
+	if p.to != nil {
+		err = l.located(err, p.to)
+	}
+	return answer{outcome: NotStored, err: err}
 }

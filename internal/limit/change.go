@@ -45,7 +45,7 @@ func (c *Change) Run(ctx context.Context, names []string) error {
 	for range backoff.Rereads(ctx) {
 		left, err := r.round(ctx, names)
 		if err != nil {
-			return r.unsure(names, err)
+			return unsure(names, err, r.Failure)
 		}
 		if names = left; len(names) == 0 {
 			break
@@ -74,8 +74,8 @@ type changing struct {
 }
 
 // unsure is what is said when the connection is lost: any of these rules may have been changed.
-func (r *changing) unsure(names []string, err error) error {
-	err = r.Failure(names[0], err)
+func unsure(names []string, err error, failure func(name string, err error) error) error {
+	err = failure(names[0], err)
 	if len(names) > 1 {
 		err = fmt.Errorf("%w (and so for %s more)", err, excerpt.Count(len(names)-1))
 	}

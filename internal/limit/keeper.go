@@ -32,7 +32,7 @@ func (k *Keeper) Keep(ctx context.Context, store *rdb.Store) error {
 	fillings := map[string]string{}
 	for name, text := range rules {
 		// one that cannot be read is shown by whoever lists the limits
-		if rule, err := rdb.ParseRule(text); err == nil && rule.Filling != "" {
+		if rule, err := rdb.ParseRule(text); err == nil && rule.Filling != "" && !Held(rule) {
 			fillings[name] = rule.Filling
 		}
 	}

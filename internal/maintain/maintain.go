@@ -19,6 +19,7 @@ type Env struct {
 	Emit      func(event.Event)
 	Now       func() time.Time // what the clock of Redis shows, as far as is known
 	Heartbeat time.Duration    // how often news comes by heartbeats
+	Homes     Homes            // what lives there; nil where the namespace is not divided
 }
 
 // callTimeout bounds what is done in one go.

@@ -2,6 +2,7 @@ package maintain
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 // The clock of this machine is only used to tell how long ago that was.
 type PeriodicEnqueuer struct {
 	store    *rdb.Store
+	homes    Homes
 	emit     func(event.Event)
 	declared func() *schedule.Declared
 	encode   func(schedule.Job) []byte
@@ -62,8 +64,12 @@ const (
 // records of jobs like that.
 func NewPeriodicEnqueuer(env Env, declared func() *schedule.Declared,
 	encode func(schedule.Job) []byte) *PeriodicEnqueuer {
+	homes := env.Homes
+	if homes == nil {
+		homes = everything{}
+	}
 	return &PeriodicEnqueuer{
-		store: env.Store, emit: env.Emit, declared: declared, encode: encode,
+		store: env.Store, homes: homes, emit: env.Emit, declared: declared, encode: encode,
 		health: healthreport.Reporter{Component: "periodic enqueuer", Emit: env.Emit}, wakeup: make(chan struct{}, 1),
 	}
 }
@@ -291,7 +297,7 @@ func (e *PeriodicEnqueuer) Saw(redis time.Time) {
 func (e *PeriodicEnqueuer) rest() time.Duration {
 	rest, now := PeriodicRest, e.now()
 	for _, s := range e.known {
-		if !s.next.IsZero() && s.failed == nil {
+		if !s.next.IsZero() && s.failed == nil && e.homes.HasSchedule(s.ID, s.Definition.Name) {
 			rest = min(rest, s.next.Sub(now))
 		}
 	}
@@ -302,7 +308,8 @@ func (e *PeriodicEnqueuer) rest() time.Duration {
 func (e *PeriodicEnqueuer) refused() error {
 	var all []error
 	for _, s := range e.known {
-		if s.failed != nil {
+		var route *rdb.RouteError
+		if s.failed != nil && !errors.As(s.failed, &route) { // that one is sent again by the map that there is then
 			all = append(all, s.failed)
 		}
 	}

@@ -2,6 +2,7 @@ package maintain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,6 +22,7 @@ type sentTick struct {
 // fire sends all ticks that are due, and again what Redis knew better.
 func (e *PeriodicEnqueuer) fire(ctx context.Context) error {
 	for range maxTickRounds {
+		version := e.homes.Map() // before it is looked what lives here
 		sent := e.collect(e.now())
 		if len(sent) == 0 {
 			return nil
@@ -29,7 +31,7 @@ func (e *PeriodicEnqueuer) fire(ctx context.Context) error {
 		for i := range sent {
 			ticks[i] = sent[i].tick
 		}
-		answers, err := e.store.Tick(ctx, ticks)
+		answers, err := e.store.AtMap(version).Tick(ctx, ticks)
 		for i, answer := range answers {
 			e.answered(sent[i], answer)
 		}
@@ -50,9 +52,12 @@ func (e *PeriodicEnqueuer) collect(now time.Time) []sentTick {
 		if s.next.IsZero() || s.next.After(now) || s.failed != nil && time.Now().Before(s.after) {
 			continue
 		}
+		if !e.homes.HasSchedule(s.ID, s.Definition.Name) { // it goes on where it lives, from its last tick
+			continue
+		}
 		one := sentTick{scheduled: s, tick: rdb.Tick{
 			Schedule: s.stored, At: now, Judged: now, Skip: s.Definition.Overlap == schedule.OverlapSkip,
-			Queue: s.Definition.Name,
+			Queue: s.Definition.Name, Tracked: e.homes.Tracked(),
 		}}
 		if last, _ := rdb.LastTick(s.stored.Entry); !last.IsZero() {
 			one.due = s.Due(last, now)
@@ -70,6 +75,10 @@ func (e *PeriodicEnqueuer) collect(now time.Time) []sentTick {
 
 // answered takes up what Redis said of a tick.
 func (e *PeriodicEnqueuer) answered(s sentTick, answer rdb.Ticked) {
+	var route *rdb.RouteError
+	if errors.As(answer.Err, &route) {
+		e.homes.Outdated(route.Version)
+	}
 	if answer.Err != nil {
 		s.failed, s.after = fmt.Errorf("schedule %s: %w", excerpt.Brief(s.ID), answer.Err), time.Now().Add(refusedRest)
 		return

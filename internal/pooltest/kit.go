@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
@@ -37,6 +38,13 @@ func NewKit(t *testing.T, s redistest.Server) *Kit {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = k.Enq.Close() })
 	return k
+}
+
+// Part is the kit of one partition of the namespace, as if it were a namespace by itself: it must not have a map yet.
+func (k *Kit) Part(i int) *Kit {
+	part := &Kit{T: k.T, Server: k.Server, Namespace: partition.Namespace(k.Namespace, i), Spy: NewSpy()}
+	part.Enq = EnqueuerOn(k.Raw().Driver(), part.Namespace, work.EnqueueTimeout(Patience))
+	return part
 }
 
 // Options are those of a pool on the kit's Redis, which the spy observes.

@@ -19,6 +19,7 @@ type Again struct {
 	ID      string // of the new job
 	Record  []byte
 	Lock    Lock
+	Turn    Turn
 	Objects []string // SHA-256 of those that its record refers to
 }
 
@@ -36,14 +37,15 @@ func (s *Store) Again(ctx context.Context, a Again) (AgainAnswer, error) {
 	_, details := k.ended(a.Shelf.State, a.Shelf.Name)
 	keys := k.queue(a.Shelf.Name).appendTo([]string{k.jobs, k.queues, k.ready, k.limits, k.outcomes, details, k.unique,
 		k.objects})
+	keys = append(keys, k.lanes, k.foreign, k.turns, k.passes, k.turning, k.keyed)
 	for _, sha := range a.Objects {
 		keys = append(keys, k.object(sha).jobs)
 	}
 	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Script: againScript, Keys: keys,
 		Args: appendTexts([]any{a.Former, a.Beginning, a.Details, a.Marked, a.ID, a.Record, a.Shelf.Name,
-			a.Lock.Digest, string(a.Lock.Kind)}, a.Objects)})
+			a.Lock.Digest, string(a.Lock.Kind), s.at, a.Turn.text()}, a.Objects)})
 	if err != nil {
-		return AgainAnswer{}, err
+		return AgainAnswer{}, routed(err)
 	}
 	said := word(value)
 	owner, owned := strings.CutPrefix(said, "unique:")

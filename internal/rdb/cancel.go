@@ -26,6 +26,9 @@ const (
 	SpotGone  Spot = "gone" // it has no record
 	SpotHeld  Spot = "held"
 	SpotQueue Spot = "queue"
+
+	SpotTurns  Spot = "turns"  // in its queue, by turns
+	SpotFrozen Spot = "frozen" // it is on its way to another partition, and will end there as cancelled
 )
 
 // CancelledJob is what became of a wish to cancel a job: unless it is gone or in the morgue it will end as cancelled,
@@ -50,7 +53,7 @@ func (s *Store) Cancel(ctx context.Context, ids []string) ([]CancelledJob, error
 	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{
 		Script: cancelScript,
 		Keys: []string{k.jobs, k.cancelled, k.claimed, k.trail, k.outcomes, k.scheduled, k.retry, k.stalled, k.morgue,
-			k.control},
+			k.control, k.frozen, k.turns},
 		Args: appendTexts([]any{maxCancelBytes}, ids),
 	})
 	if err != nil {

@@ -72,8 +72,9 @@ func (s *Store) move(from JobPlace, key, place string, to Destination) Order {
 		k.cancelled})
 	return Order{redisconn.Call{
 		Script: moveScript,
-		Keys:   append(keys, s.placeKey(from.Queue, from.Shelf), key, k.unique),
-		Args:   []any{from.ID, from.Queue, from.Score, place, to.Trail, positionReach, to.Lock},
+		Keys: append(keys, s.placeKey(from.Queue, from.Shelf), key, k.unique, k.foreign,
+			k.turns, k.passes, k.turning, k.keyed),
+		Args: []any{from.ID, from.Queue, from.Score, place, to.Trail, positionReach, to.Lock},
 	}}
 }
 

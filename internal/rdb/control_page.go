@@ -110,7 +110,18 @@ func (s *Store) Length(ctx context.Context, queue string, shelf Shelf) (int, err
 	}
 	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: command, Args: []any{s.placeKey(queue, shelf)}})
 	n, _ := value.(int64)
-	return int(n), err
+	if err != nil || shelf != "" {
+		return int(n), err
+	}
+	turning, err := s.turning(ctx)
+	if err != nil || !turning.has(queue) {
+		return int(n), err
+	}
+	counts, err := s.numbers(ctx, []redisconn.Call{s.countTurns(turning, queue)})
+	if err != nil {
+		return 0, err
+	}
+	return int(n) + counts[0], nil
 }
 
 // Overdue reads the oldest jobs of the morgue, at most n: those that are more than it may hold, or if there are none

@@ -34,7 +34,8 @@ func (s *Store) ForgetEnded(ctx context.Context, of EndedShelf, beginning string
 func (s *Store) ForgetQueue(ctx context.Context, name string, unserved bool) (bool, error) {
 	k, of := s.keys, s.keys.queue(name)
 	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Script: forgetQueueScript,
-		Keys: []string{k.queues, k.ready, k.served, of.queue, of.wake, of.running, of.rate},
+		Keys: []string{k.queues, k.ready, k.served, of.queue, of.wake, of.running, of.rate, k.turns, k.passes,
+			k.turning},
 		Args: []any{name, unserved}})
 	n, _ := value.(int64)
 	return n == 1, err

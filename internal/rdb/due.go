@@ -39,7 +39,7 @@ type Due struct {
 // Due moves ids that are due from a shelf to the back of their queues, and reads the next page, in one round trip.
 func (s *Store) Due(ctx context.Context, shelf Shelf, call DueCall) (Due, error) {
 	k := s.keys
-	keys := []string{k.retry, k.names, k.ready, k.jobs, k.limits}
+	keys := []string{k.retry, k.names, k.ready, k.jobs, k.limits, k.turns, k.passes, k.turning, k.keyed}
 	if shelf == ShelfScheduled {
 		keys[0] = k.scheduled
 	}

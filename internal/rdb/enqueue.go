@@ -38,6 +38,10 @@ type NewJob struct {
 
 	Lock    Lock     // that the job should have; the zero value is none
 	Objects []string // SHA-256 in hex of the objects that its record refers to
+	Turn    Turn     // the zero value where it has no key
+
+	// It is bound, and a resize is on: it is listed for whoever moves what is bound.
+	Tracked bool
 }
 
 // Lock makes a job unique: while it is held no other job with the same digest is stored.
@@ -59,10 +63,15 @@ const (
 )
 
 // extended tells whether the script must know more of the job than its record.
-func (j *NewJob) extended() bool { return j.Chosen || j.Lock.Digest != "" || len(j.Objects) > 0 }
+func (j *NewJob) extended() bool {
+	return j.Chosen || j.Lock.Digest != "" || len(j.Objects) > 0 || j.Tracked
+}
 
 // special tells whether the job needs more than a push into its queue.
 func (j *NewJob) special() bool { return j.extended() || j.timed() }
+
+// keyed tells whether the job waits by turns of its key.
+func (j *NewJob) keyed() bool { return j.Turn.Key != "" }
 
 // timed tells whether the job may be due later.
 func (j *NewJob) timed() bool { return j.Place == In || j.Place == At }
@@ -70,7 +79,8 @@ func (j *NewJob) timed() bool { return j.Place == In || j.Place == At }
 // joins tells whether the job can be in one group behind another one of its queue. Those that are due later stand in
 // the order of their ids there, as Redis sorts those of one time: the script looks at the first only.
 func (j *NewJob) joins(other *NewJob) bool {
-	return j.Place == other.Place && !j.extended() && !other.extended() && (!j.timed() || other.ID < j.ID)
+	return j.Place == other.Place && j.keyed() == other.keyed() && !j.extended() && !other.extended() &&
+		(!j.timed() || other.ID < j.ID)
 }
 
 // ascend tells whether the ids of those jobs that may be due later ascend.
@@ -96,6 +106,7 @@ const (
 	BadKey    Problem = "badkey"    // the key of its queue holds something that is no list
 	Unique    Problem = "unique"    // another job has its lock
 	NoObject  Problem = "noobject"  // an object that it refers to is not there
+	Crowded   Problem = "crowded"   // it has a key, and MaxTurning other queues have jobs with keys already
 )
 
 // Enqueued is the answer to an enqueue.
@@ -114,7 +125,8 @@ func (s *Store) Enqueue(ctx context.Context, lane string, number int64, jobs []N
 }
 
 // EnqueueIn stores up to [MaxBatch] jobs in one call. A call is (lane, number): numbers of a lane grow, one call of a
-// lane is outstanding at a time, and a call sent again with its number gets the answer of the first time.
+// lane is outstanding at a time, and a call sent again with its number gets the answer of the first time. A call by an
+// older map of the partitions than is known there is refused with a *[RouteError], unless it was executed before.
 func (s *Store) EnqueueIn(ctx context.Context, in LaneCall, jobs []NewJob) (Enqueued, error) {
 	call, order := s.enqueueCall(in, jobs)
 	replies, err := s.driver.Pipeline(ctx, call)
@@ -122,7 +134,7 @@ func (s *Store) EnqueueIn(ctx context.Context, in LaneCall, jobs []NewJob) (Enqu
 		err = replies[0].Err
 	}
 	if err != nil {
-		return Enqueued{}, err
+		return Enqueued{}, routed(err)
 	}
 	value := replies[0].Value
 	var line string
@@ -152,7 +164,7 @@ func (s *Store) enqueueCall(in LaneCall, jobs []NewJob) (redisconn.Call, []int) 
 // plain tells whether the jobs are what enqueue.lua is made for.
 func plain(jobs []NewJob) bool {
 	for i := range jobs {
-		if job := &jobs[i]; job.special() || job.Queue != jobs[0].Queue || job.Place != jobs[0].Place {
+		if job := &jobs[i]; job.special() || job.keyed() || job.Queue != jobs[0].Queue || job.Place != jobs[0].Place {
 			return false
 		}
 	}
@@ -184,21 +196,42 @@ func (s *Store) enqueueMixedCall(in LaneCall, jobs []NewJob) (redisconn.Call, []
 	for i := range groups {
 		w.write(&groups[i], jobs)
 	}
-	w.args[0], w.args[1], w.args[2], w.args[3] = in.Lane, in.numbers(), len(names), kinds(w.special, jobs)
+	kind := kinds(w.special, jobs)
+	if strings.HasSuffix(kind, tracked) {
+		w.keys = append(w.keys, s.keys.tracked)
+	}
+	if w.special && in.Map > 0 {
+		w.keys = append(w.keys, s.keys.foreign)
+	}
+	if slices.ContainsFunc(jobs, func(job NewJob) bool { return job.keyed() }) {
+		kind += keyed
+		w.keys = append(w.keys, s.keys.turns, s.keys.passes, s.keys.turning, s.keys.keyed)
+	}
+	w.args[0], w.args[1], w.args[2], w.args[3] = in.Lane, in.numbers(), len(names), kind
 	return redisconn.Call{Script: enqueueMixedScript, Keys: w.keys, Args: w.args}, w.order
 }
 
 // kinds tells the script what there is among the jobs of a call: 0 for nothing but records, 2 where it need not sort,
-// else 1.
-func kinds(special bool, jobs []NewJob) int {
+// else 1; with a + where some are tracked.
+func kinds(special bool, jobs []NewJob) string {
+	kind := "1"
 	switch {
 	case !special:
-		return 0
+		return "0"
 	case ascend(jobs):
-		return 2
+		kind = "2"
 	}
-	return 1
+	if slices.ContainsFunc(jobs, func(job NewJob) bool { return job.Tracked }) {
+		kind += tracked
+	}
+	return kind
 }
+
+// What stands behind what is said of jobs: of those that are tracked, and of those that have keys.
+const (
+	tracked = "+"
+	keyed   = "*"
+)
 
 // grouped groups the jobs, so that those of a queue which go to one place are described together, and names their
 // queues.
@@ -261,6 +294,9 @@ type groupWriter struct {
 func (w *groupWriter) write(g *group, jobs []NewJob) {
 	first := &jobs[g.jobs[0]]
 	place := string(first.Place)
+	if first.keyed() {
+		place += keyed
+	}
 	if first.extended() {
 		place += "+"
 	}
@@ -278,10 +314,22 @@ func (w *groupWriter) write(g *group, jobs []NewJob) {
 			w.args = append(w.args, jobs[i].When)
 		}
 	}
+	for _, i := range g.jobs {
+		if jobs[i].keyed() {
+			w.args = append(w.args, jobs[i].Turn.Key, jobs[i].Turn.weight())
+		}
+	}
 	if !first.extended() {
 		return
 	}
-	w.args = append(w.args, first.Chosen, first.Lock.Digest, string(first.Lock.Kind), millis(first.Lock.Life),
+	chosen := "0"
+	if first.Chosen {
+		chosen = "1"
+	}
+	if first.Tracked {
+		chosen += tracked
+	}
+	w.args = append(w.args, chosen, first.Lock.Digest, string(first.Lock.Kind), millis(first.Lock.Life),
 		len(first.Objects))
 	for _, sha := range first.Objects {
 		w.args = append(w.args, w.object(sha), sha)

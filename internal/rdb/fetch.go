@@ -78,11 +78,11 @@ type Fetched struct {
 // that of every fetch and survey of this worker before. A fetch is never resent: after an error the worker surveys.
 func (w *Worker) Fetch(ctx context.Context, number int64, wanted int, ask bool, shares []Share) (Fetched, error) {
 	k := w.store.keys
-	keys := make([]string, 0, 10+5*len(shares))
+	keys := make([]string, 0, 14+5*len(shares))
 	keys = append(keys, w.keys.info, k.workers, k.claimed, k.jobs, k.trail, k.crashes, k.ready, w.keys.queues, k.limits,
-		k.cancelled)
-	args, reached := make([]any, 0, 7+4*len(shares)), w.reached.Load()
-	args = append(args, w.ID, number, wanted, ask, maxFetchBytes, w.Ahead.Nanoseconds(), reached)
+		k.cancelled, k.departed, k.turns, k.passes, k.turning)
+	args, before := make([]any, 0, 7+4*len(shares)), w.remembers()
+	args = append(args, w.ID, number, wanted, ask, maxFetchBytes, w.Ahead.Nanoseconds(), before.reached)
 	for _, share := range shares {
 		keys = append(k.queue(share.Queue).appendTo(keys), w.keys.inprocess(share.Queue))
 		args = append(args, share.Queue, share.Jobs, w.firstLot(share.Queue), cmp.Or(share.Most, MaxBatch))
@@ -94,7 +94,7 @@ func (w *Worker) Fetch(ctx context.Context, number int64, wanted int, ask bool, 
 	fetched, err := parseFetched(value, number, shares, w.spare)
 	switch {
 	case fetched.State == Rewound:
-		w.compare(reached, knownOf(value))
+		w.compare(before, knownOf(value))
 	case fetched.State == Registered && len(shares) > 0:
 		w.reached.Store(number)
 	}
@@ -209,20 +209,20 @@ func appendRound(jobs []FetchedJob, round *redisconn.Reader, shares []Share, pre
 // Survey returns what Redis thinks the worker holds of these queues, at most [MaxBatch] of them, oldest first, and
 // makes sure that no fetch with a smaller number can still land. The caller releases what it does not hold.
 func (w *Worker) Survey(ctx context.Context, number int64, queues []string) (State, []Claim, error) {
-	keys, reached := make([]string, 0, 2+len(queues)), w.reached.Load()
+	keys, before := make([]string, 0, 2+len(queues)), w.remembers()
 	keys = append(keys, w.keys.info, w.store.keys.workers)
 	for _, queue := range queues {
 		keys = append(keys, w.keys.inprocess(queue))
 	}
 	value, err := redisconn.Do(ctx, w.store.driver,
-		redisconn.Call{Script: surveyScript, Keys: keys, Args: []any{w.ID, number, reached, maxSurvey}})
+		redisconn.Call{Script: surveyScript, Keys: keys, Args: []any{w.ID, number, before.reached, maxSurvey}})
 	if err != nil {
 		return "", nil, err
 	}
 	r := redisconn.Read("worker/survey", value)
 	state := State(r.Text())
 	if state == Rewound {
-		w.compare(reached, r.Number())
+		w.compare(before, r.Number())
 	}
 	if state != Registered {
 		return state, nil, r.Err()
@@ -268,7 +268,7 @@ func (s *Store) WakeAfterEnd(ctx context.Context, queues []string) error {
 func (s *Store) wake(ctx context.Context, queues []string, ended bool) error {
 	var calls []redisconn.Call
 	for batch := range slices.Chunk(queues, MaxBatch) {
-		keys := append(make([]string, 0, 1+4*len(batch)), s.keys.limits)
+		keys := append(make([]string, 0, 3+4*len(batch)), s.keys.limits, s.keys.turns, s.keys.turning)
 		for _, queue := range batch {
 			keys = s.keys.queue(queue).appendTo(keys)
 		}

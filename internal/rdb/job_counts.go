@@ -26,7 +26,7 @@ func (s *Store) JobCounts(ctx context.Context) (JobCounts, error) {
 	slices.Sort(ready)
 	ready = slices.Compact(ready) // SSCAN may tell of one twice
 	k := s.keys
-	keys := []string{k.claimed, k.scheduled, k.retry, k.stalled, k.morgue, k.queues}
+	keys := []string{k.claimed, k.scheduled, k.retry, k.stalled, k.morgue, k.queues, k.turns}
 	calls := make([]redisconn.Call, 0, len(keys)+1+len(ready))
 	for _, key := range keys {
 		command := "ZCARD"
@@ -44,7 +44,7 @@ func (s *Store) JobCounts(ctx context.Context) (JobCounts, error) {
 		return JobCounts{}, err
 	}
 	c := JobCounts{}
-	for i, into := range []*int{&c.Claimed, &c.Scheduled, &c.Retry, &c.Stalled, &c.Morgue, &c.Queues} {
+	for i, into := range []*int{&c.Claimed, &c.Scheduled, &c.Retry, &c.Stalled, &c.Morgue, &c.Queues, &c.Queued} {
 		if replies[i].Err != nil {
 			return JobCounts{}, fmt.Errorf("%s cannot be counted: %w", keys[i], replies[i].Err)
 		}
@@ -116,6 +116,10 @@ func (s *Store) QueueHeads(ctx context.Context, names []string) ([]QueueHead, er
 	if err != nil {
 		return nil, err
 	}
+	turning, err := s.turning(ctx)
+	if err != nil {
+		return nil, err
+	}
 	tips := make([]QueueHead, len(names))
 	for i := range tips {
 		length, first := replies[2*i], replies[2*i+1]
@@ -123,7 +127,37 @@ func (s *Store) QueueHeads(ctx context.Context, names []string) ([]QueueHead, er
 		id, _ := first.Value.([]byte)
 		tips[i] = QueueHead{Length: int(n), First: string(id), Err: length.Err}
 	}
-	return tips, nil
+	return tips, s.addTurns(ctx, turning, names, tips)
+}
+
+// addTurns adds to the heads of queues what waits there by turns, and which of these comes first where the list of the
+// queue is empty.
+func (s *Store) addTurns(ctx context.Context, t turning, names []string, heads []QueueHead) error {
+	var of []*QueueHead
+	var calls []redisconn.Call
+	for i, name := range names {
+		if t.has(name) {
+			of = append(of, &heads[i])
+			calls = append(calls, s.countTurns(t, name), redisconn.Call{Command: "ZRANGEBYSCORE",
+				Args: append(append([]any{s.keys.turns}, t.bounds(name)...), "LIMIT", 0, 1)})
+		}
+	}
+	values, err := s.many(ctx, calls)
+	if err != nil {
+		return err
+	}
+	for i, head := range of {
+		n, _ := values[2*i].(int64)
+		r := redisconn.Read("ZRANGEBYSCORE", values[2*i+1])
+		head.Length += int(n)
+		if r.More() && head.First == "" {
+			head.First = r.Text()
+		}
+		if r.Err() != nil {
+			return r.Err()
+		}
+	}
+	return nil
 }
 
 // Serving returns how many workers with a heartbeat serve each queue.

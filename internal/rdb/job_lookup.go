@@ -50,7 +50,8 @@ type Found struct {
 	Said  string    // "<ms> <message>" of the last check-in; "" where there was none
 	Alive bool      // whoever claims it has a heartbeat
 
-	Waits Waits // of WhereQueue
+	Waits Waits  // of WhereQueue
+	Pass  string // of the same: of one that waits by turns; else ""
 
 	Err error // with which Redis refused to look: nothing else is known then
 }
@@ -182,7 +183,7 @@ func (l *lookup) close(found func(i int) bool) { l.open = slices.DeleteFunc(l.op
 
 // look sends the scripts.
 func (l *lookup) look(ctx context.Context) error {
-	batch := max(1, min(maxPipeline, maxLookupKeys/(18+len(l.workers))))
+	batch := max(1, min(maxPipeline, maxLookupKeys/(19+len(l.workers))))
 	for part := range slices.Chunk(l.open, batch) {
 		calls := make([]redisconn.Call, len(part))
 		for n, i := range part {
@@ -210,10 +211,10 @@ func (l *lookup) look(ctx context.Context) error {
 func (l *lookup) call(i int) redisconn.Call {
 	k, h := l.store.keys, l.hints[i]
 	queue, worker := k.queue(h.queue), k.worker(cmp.Or(h.worker, "nobody")) // who has no keys
-	keys := append(make([]string, 0, 18+len(l.workers)), k.jobs, k.trail, k.crashes, k.outcomes, k.claimed, k.names,
+	keys := append(make([]string, 0, 19+len(l.workers)), k.jobs, k.trail, k.crashes, k.outcomes, k.claimed, k.names,
 		k.scheduled, k.retry,
 		k.morgue, k.stalled, k.cancelled, k.limits, k.workers, queue.queue, queue.running, queue.rate, worker.heart,
-		worker.running)
+		worker.running, k.turns)
 	if h.waiting {
 		for _, id := range l.workers {
 			keys = append(keys, k.worker(id).queues)
@@ -238,6 +239,9 @@ func parseFound(id string, value any) Found {
 		f.Waits = Waits{
 			Before: int(r.Number()), All: r.Number() == 1, Rule: r.Text(), Running: int(r.Number()),
 			Rate: time.Duration(r.Number()) * time.Millisecond, Served: r.Number() == 1,
+		}
+		if r.More() {
+			f.Pass = r.Text()
 		}
 	case WhereNowhere, WhereEnded, WhereGone:
 	default:

@@ -1,6 +1,9 @@
 package rdb
 
-import "sync"
+import (
+	"strings"
+	"sync"
+)
 
 // keys makes the names of all keys of one namespace. The namespace stands in braces, so that on a cluster all its keys
 // are in one slot and a script may touch any of them.
@@ -12,7 +15,9 @@ type keys struct {
 	lanes, lease, deputy, deadlines, epoch, control                          string
 	schedules, ticks, revision                                               string
 	limits, cancelled, waited, done, stalled, unique, errors, objects, home  string
-	layout, stopped, stoppedInfo, doomed                                     string
+	layout, stopped, stoppedInfo, doomed, partitions                         string
+	frozen, departed, stragglers, foreign, tracked, mover, pauses, hints     string
+	turns, passes, turning, keyed                                            string
 
 	byQueue sync.Map // name -> *queueKeys: made once, since every fetch and every enqueue needs them
 }
@@ -41,6 +46,10 @@ func newKeys(namespace string) *keys {
 			"stalled",
 		unique: p + "unique", errors: p + "errors", objects: p + "objects", home: p + "home",
 		layout: p + "layout", stopped: p + "stopped", stoppedInfo: p + "stopped:info", doomed: p + "doomed",
+		partitions: p + "map",
+		frozen:     p + "frozen", departed: p + "departed", stragglers: p + "stragglers", foreign: p + "foreign",
+		tracked: p + "tracked", mover: p + "mover", pauses: p + "pauses", hints: p + "hints",
+		turns: p + "turns", passes: p + "passes", turning: p + "turning", keyed: p + "keyed",
 	}
 }
 
@@ -54,6 +63,8 @@ func (k *keys) queue(name string) *queueKeys {
 	})
 	return made.(*queueKeys)
 }
+
+func (k *keys) namespace() string { return strings.TrimSuffix(strings.TrimPrefix(k.prefix, "{"), "}:") }
 
 func (k *keys) shelf(shelf Shelf) string      { return k.prefix + string(shelf) }
 func (k *keys) log(id string) string          { return k.prefix + "log:" + id }

@@ -15,20 +15,28 @@ var (
 	witnessScript     = redisconn.Load("worker/witness")
 )
 
+// MapLane is the field among the lanes that is none: it has the version of the map of the partitions.
+const MapLane = ""
+
 // LaneCall names one call among those of its lane.
 type LaneCall struct {
 	Lane   string
 	Number int64 // grows with each call
 	Known  int64 // the last call of the lane that was answered; 0 where that is not known, or too long ago
+	Map    int64 // the version of the map of the partitions by which an enqueue goes; 0 where there is none
 }
 
 // numbers are the numbers of the call as scripts read them. They stand in one argument, so that programs which know of
 // the first one only need not change.
 func (c *LaneCall) numbers() any {
-	if c.Known == 0 {
+	if c.Known == 0 && c.Map == 0 {
 		return c.Number
 	}
-	return string(strconv.AppendInt(append(strconv.AppendInt(nil, c.Number, 10), ' '), c.Known, 10))
+	words := strconv.AppendInt(append(strconv.AppendInt(nil, c.Number, 10), ' '), c.Known, 10)
+	if c.Map != 0 {
+		words = strconv.AppendInt(append(words, ' '), c.Map, 10)
+	}
+	return string(words)
 }
 
 // Rewind says that Redis has forgotten calls of a lane: a replica took over that had not got them. The zero value says
@@ -177,6 +185,7 @@ func cannotWait(err error) bool {
 // NoteSettled makes the call that notes in a lane that what stands before it in a pipeline was executed. It must stand
 // behind all of that, also where a script has to be sent again.
 func (s *Store) NoteSettled(in LaneCall) redisconn.Call {
+	in.Map = 0 // a settlement stores nothing new, and belongs where its jobs are
 	return redisconn.Call{Script: noteSettledScript, Keys: []string{s.keys.lanes}, Args: []any{in.Lane, in.numbers()},
 		Last: true}
 }

@@ -17,8 +17,10 @@ import (
 // before does not get along with makes Layout one more; OldestLayout is that of the oldest programs that may still work
 // beside this one.
 const (
-	Layout       = 1
+	Layout       = 2
 	OldestLayout = 1
+	// Divided is that of the oldest programs that know of partitions: what a namespace needs once it was divided.
+	Divided = 2
 )
 
 // ErrOutdated is what [OutdatedError] is for errors.Is.
@@ -55,8 +57,7 @@ func (k *keys) outdated(stored string) error {
 	if err != nil || bad != nil || needs <= Layout {
 		return nil
 	}
-	namespace := strings.TrimSuffix(strings.TrimPrefix(k.prefix, "{"), "}:")
-	return &OutdatedError{Namespace: namespace, Layout: has, Oldest: needs}
+	return &OutdatedError{Namespace: k.namespace(), Layout: has, Oldest: needs}
 }
 
 // guardInterval is how often a guarded store looks at the layout while it is used.
@@ -70,7 +71,7 @@ func (s *Store) Guarded() *Store {
 	if _, guarded := s.driver.(*guard); guarded {
 		return s
 	}
-	return &Store{driver: &guard{Driver: s.driver, keys: s.keys}, keys: s.keys}
+	return &Store{driver: &guard{Driver: s.driver, keys: s.keys}, keys: s.keys, at: s.at}
 }
 
 // guard is a driver that knows whether it may be used.

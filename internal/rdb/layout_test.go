@@ -19,8 +19,8 @@ func TestARegistrationAgreesOnTheLayout(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
 		for stored, want := range map[string]string{
-			"": "1 1", "0 0": "1 1", "1 0": "1 1", "1 1": "1 1", "2 1": "2 1", "2 0": "2 1", "0 1": "1 1",
-			"something else": "1 1", "2": "1 1",
+			"": "2 1", "0 0": "2 1", "1 0": "2 1", "1 1": "2 1", "3 1": "3 1", "3 0": "3 1", "0 1": "2 1",
+			"2 2": "2 2", "something else": "2 1", "3": "2 1",
 		} {
 			s.cmd(t, "DEL", "layout")
 			if stored != "" {
@@ -34,7 +34,7 @@ func TestARegistrationAgreesOnTheLayout(t *testing.T) {
 		s.cmd(t, "LPUSH", "layout", "of another type")
 		_, _, err := s.store.Worker("w1").Register(t.Context(), rdb.Registration{Life: time.Minute, Epoch: "e"})
 		require.NoError(t, err)
-		assert.Equal(t, "1 1", string(s.cmd(t, "GET", "layout").([]byte)))
+		assert.Equal(t, "2 1", string(s.cmd(t, "GET", "layout").([]byte)))
 	})
 }
 
@@ -42,15 +42,15 @@ func TestARegistrationAgreesOnTheLayout(t *testing.T) {
 func TestAProgramThatIsTooOldIsNoWorker(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
-		s.cmd(t, "SET", "layout", "3 2")
+		s.cmd(t, "SET", "layout", "4 3")
 		before := s.dump(t)
 		_, _, err := s.store.Worker("w1").Register(t.Context(), rdb.Registration{Life: time.Minute, Epoch: "e",
 			Queues: []string{"a"}})
 		var outdated *rdb.OutdatedError
 		require.ErrorAs(t, err, &outdated)
 		require.ErrorIs(t, err, rdb.ErrOutdated)
-		assert.Equal(t, []int{3, 2}, []int{outdated.Layout, outdated.Oldest})
-		assert.ErrorContains(t, err, "its layout is 3 and needs programs that know 2, this one knows 1: build it with")
+		assert.Equal(t, []int{4, 3}, []int{outdated.Layout, outdated.Oldest})
+		assert.ErrorContains(t, err, "its layout is 4 and needs programs that know 3, this one knows 2: build it with")
 		assert.Equal(t, before, s.dump(t))
 	})
 }
@@ -107,13 +107,13 @@ func TestAGuardedStoreAsksOnceAMinute(t *testing.T) {
 		require.NoError(t, use())
 		require.NoError(t, use())
 		costs(2, 3)
-		a.layout = []byte("2 2")
+		a.layout = []byte("3 3")
 		time.Sleep(2 * time.Minute)
 		require.NoError(t, use(), "it was sent along")
 		costs(1, 2)
 		require.ErrorIs(t, use(), rdb.ErrOutdated)
 		costs(0, 0)
-		a.layout = []byte("2 1")
+		a.layout = []byte("3 1")
 		time.Sleep(2 * time.Minute)
 		require.NoError(t, use(), "somebody has put it back")
 		costs(2, 2)

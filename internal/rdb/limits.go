@@ -83,29 +83,38 @@ func (s *Store) SetRule(ctx context.Context, name, before, after string, anew bo
 // SetRules changes the rules of several queues. Each change is one by itself: one that is refused keeps none of the
 // others from being done, and after an error of the connection any may be.
 func (s *Store) SetRules(ctx context.Context, changes []RuleChange) ([]Changed, error) {
+	args := make([][]any, len(changes))
+	for i, c := range changes {
+		args[i] = []any{c.Name, c.Before, c.After, c.Anew}
+	}
+	return s.onRules(ctx, defineLimitScript, []string{s.keys.limits, s.keys.lanes, s.keys.turns, s.keys.turning}, args)
+}
+
+// onRules sends a script about the rules of queues, with so many arguments of each: the first one is its name.
+func (s *Store) onRules(ctx context.Context, script *redisconn.Script, own []string, of [][]any) ([]Changed, error) {
 	var calls []redisconn.Call
-	for batch := range slices.Chunk(changes, maxExamined) {
-		keys := append(make([]string, 0, 1+4*len(batch)), s.keys.limits)
-		args := make([]any, 0, 4*len(batch))
-		for _, c := range batch {
-			keys = s.keys.queue(c.Name).appendTo(keys)
-			args = append(args, c.Name, c.Before, c.After, c.Anew)
+	var sizes []int
+	for batch := range slices.Chunk(of, maxExamined) {
+		keys := append(make([]string, 0, len(own)+4*len(batch)), own...)
+		args := append(make([]any, 0, 1+4*len(batch)), s.at)
+		for _, one := range batch {
+			keys = s.keys.queue(one[0].(string)).appendTo(keys)
+			args = append(args, one...)
 		}
-		calls = append(calls, redisconn.Call{Script: defineLimitScript, Keys: keys, Args: args})
+		calls, sizes = append(calls, redisconn.Call{Script: script, Keys: keys, Args: args}), append(sizes, len(batch))
 	}
 	replies, err := s.pipelines(ctx, maxPipeline, calls)
 	if err != nil {
 		return nil, err
 	}
-	changed := make([]Changed, 0, len(changes))
+	changed := make([]Changed, 0, len(of))
 	for i, reply := range replies {
-		batch := len(calls[i].Args) / 4
 		answers, _ := reply.Value.([]any)
-		if reply.Err == nil && len(answers) != batch {
-			return nil, &redisconn.UnexpectedReplyError{Script: defineLimitScript.Name, Reply: reply.Value}
+		if reply.Err == nil && len(answers) != sizes[i] {
+			return nil, &redisconn.UnexpectedReplyError{Script: script.Name, Reply: reply.Value}
 		}
-		for j := range batch {
-			one := Changed{Err: reply.Err}
+		for j := range sizes[i] {
+			one := Changed{Err: routed(reply.Err)}
 			if reply.Err == nil {
 				one = changedAs(answers[j])
 			}
@@ -122,8 +131,9 @@ func changedAs(answer any) Changed {
 	return Changed{Done: answer == int64(1)}
 }
 
-// Fill counts all jobs of these queues that are claimed, in steps of [MaxBatch], with one walk for all of them. What is
-// claimed or ended meanwhile is right by itself, since there is a rule by then.
+// Fill counts all jobs of these queues that are claimed, here or in the partition from where they come, in steps of
+// [MaxBatch], with one walk for all of them. What is claimed or ended meanwhile is right by itself, since there is a
+// rule by then.
 func (s *Store) Fill(ctx context.Context, names ...string) error {
 	wanted := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -144,9 +154,23 @@ func (s *Store) Fill(ctx context.Context, names ...string) error {
 			return err
 		}
 		if cursor = next; cursor == "0" {
-			return nil
+			return s.fillForeign(ctx, wanted)
 		}
 	}
+}
+
+// fillForeign counts what workers of other partitions hold.
+func (s *Store) fillForeign(ctx context.Context, wanted map[string]bool) error {
+	return s.Walk(ctx, Key{Name: "foreign", Type: "hash"}, func(page []Field) error {
+		ids := map[string][]string{}
+		for _, field := range page {
+			if foreign := parseAbsent(field); wanted[foreign.Queue] {
+				ids[foreign.Queue] = append(ids[foreign.Queue], foreign.ID)
+			}
+		}
+		_, err := s.count(ctx, ids)
+		return err
+	})
 }
 
 // Recount takes out of what counts towards the limits of queues what nobody holds, and returns how many that were, by
@@ -195,7 +219,7 @@ func (s *Store) count(ctx context.Context, ids map[string][]string) (map[string]
 	for name, all := range ids {
 		for batch := range slices.Chunk(all, MaxBatch) {
 			calls = append(calls, redisconn.Call{
-				Script: recountScript, Keys: []string{s.keys.queue(name).running, s.keys.claimed},
+				Script: recountScript, Keys: []string{s.keys.queue(name).running, s.keys.claimed, s.keys.foreign},
 				Args: appendTexts([]any{name}, batch),
 			})
 			of = append(of, name)
@@ -227,17 +251,4 @@ func (s *Store) InHand(ctx context.Context, queues []string) (int, error) {
 		return 0, err
 	}
 	return s.lengths(ctx, s.inProcess(append(registered, dead...), queues))
-}
-
-func (s *Store) numbers(ctx context.Context, calls []redisconn.Call) ([]int, error) {
-	values, err := s.brief(ctx, calls)
-	if err != nil {
-		return nil, err
-	}
-	numbers := make([]int, len(values))
-	for i, value := range values {
-		n, _ := value.(int64)
-		numbers[i] = int(n)
-	}
-	return numbers, nil
 }

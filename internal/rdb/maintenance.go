@@ -74,7 +74,7 @@ func (s *Store) ReturnClaim(ctx context.Context, h Holding) (bool, error) {
 		Script: returnClaimScript,
 		Keys: []string{
 			k.claimed, k.workers, k.dead, k.jobs, k.ready, worker.inprocess(h.Queue), of.queue, of.wake,
-			k.scheduled, k.retry, k.morgue, k.stalled, of.running,
+			k.scheduled, k.retry, k.morgue, k.stalled, of.running, k.turns,
 		},
 		Args: []any{h.ID, h.raw, h.Worker, h.Element(), h.Queue},
 	})
@@ -87,15 +87,17 @@ func (s *Store) ReturnClaim(ctx context.Context, h Holding) (bool, error) {
 
 // Lanes of an outbox begin with LastingLane and are kept for LaneLife. A call of theirs is written in a database:
 // whoever finds it there may send it again long after the process that sent it first has died. They are few, and are
-// used for as long as there is an outbox.
+// used for as long as there is an outbox. So are those of movers (MoveLane): a batch may wait for a partition that is
+// away.
 const (
 	LastingLane     = "outbox:"
+	MoveLane        = "move:" // and then the partition that the jobs come from
 	lastingLaneLife = 90 * 24 * time.Hour
 )
 
 // LaneLife is how long a lane is kept after its last call, where others are kept for so long.
 func LaneLife(lane string, others time.Duration) time.Duration {
-	if strings.HasPrefix(lane, LastingLane) {
+	if strings.HasPrefix(lane, LastingLane) || strings.HasPrefix(lane, MoveLane) {
 		return max(others, lastingLaneLife)
 	}
 	return others
@@ -118,6 +120,9 @@ func (s *Store) RemoveStaleLanes(ctx context.Context, cursor string, silent time
 	}
 	byLife := map[time.Duration][]string{}
 	for i := 0; i+1 < len(lanes); i += 2 {
+		if lanes[i] == MapLane {
+			continue
+		}
 		life := LaneLife(lanes[i], silent)
 		byLife[life] = append(byLife[life], lanes[i:i+2]...)
 	}
@@ -141,6 +146,9 @@ func (s *Store) Load(ctx context.Context, queues []string) (int, error) {
 	}
 	total, err := s.lengths(ctx, waiting)
 	if err != nil || total > 0 {
+		return total, err
+	}
+	if total, err = s.lined(ctx, queues); err != nil || total > 0 {
 		return total, err
 	}
 	registered, dead, err := s.Workers(ctx)

@@ -8,13 +8,25 @@ import "sync/atomic"
 // Then it refuses these calls until the worker says, by [memory.Acknowledged], that it remembers no more than that.
 type memory struct {
 	reached atomic.Int64
+	turn    atomic.Int64 // how often the worker said so
 	fell    atomic.Int64 // one more than what Redis fell back to and nobody has asked about; 0 is nothing
 }
 
-// compare looks whether Redis, which knows of calls up to known, has forgotten some: when it was asked it had
-// acknowledged reached. An answer that was overtaken says nothing.
-func (m *memory) compare(reached, known int64) {
-	if known < reached && m.reached.Load() == reached {
+// remembered is what was acknowledged before a call, by which its answer is judged.
+type remembered struct{ reached, turn int64 }
+
+// remembers is asked before a call. The turn is read first: what changes in between makes the answer one that was
+// overtaken.
+func (m *memory) remembers() remembered {
+	turn := m.turn.Load()
+	return remembered{m.reached.Load(), turn}
+}
+
+// compare looks whether Redis, which knows of calls up to known, has forgotten some of those that it had acknowledged
+// before it was asked. An answer that was overtaken says nothing, also where the worker remembers the same number
+// again: Redis was told meanwhile what the worker holds.
+func (m *memory) compare(before remembered, known int64) {
+	if known < before.reached && m.remembers() == before {
 		m.FellBackTo(known)
 	}
 }
@@ -37,4 +49,7 @@ func (m *memory) FellBack() (known int64, is bool) {
 }
 
 // Acknowledged has the worker remember that Redis has acknowledged that number, and no later one.
-func (m *memory) Acknowledged(number int64) { m.reached.Store(number) }
+func (m *memory) Acknowledged(number int64) {
+	m.reached.Store(number)
+	m.turn.Add(1)
+}

@@ -52,3 +52,16 @@ const MaxBatch = 500
 // MaxOlder is how many older jobs a call that releases others may name, and among how many in front of the queue it
 // looks for them. With all of them it holds Redis for about a millisecond more.
 const MaxOlder = 1_000
+
+func (s *Store) numbers(ctx context.Context, calls []redisconn.Call) ([]int, error) {
+	values, err := s.brief(ctx, calls)
+	if err != nil {
+		return nil, err
+	}
+	numbers := make([]int, len(values))
+	for i, value := range values {
+		n, _ := value.(int64)
+		numbers[i] = int(n)
+	}
+	return numbers, nil
+}

@@ -2,8 +2,6 @@ package rdb
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/265d0351/work/internal/redisconn"
@@ -24,21 +22,19 @@ const (
 )
 
 // FrontReader reads the front of a queue that is purged. The zero value is ready for use; one goroutine uses it.
-type FrontReader struct{ count int }
+type FrontReader struct {
+	ByTurns bool // it reads those that wait by turns, instead of the list
+
+	count int
+}
 
 // Next returns the jobs at the front of a queue, oldest first, at most so many: fewer where their records are large.
 func (f *FrontReader) Next(ctx context.Context, s *Store, queue string, most int) ([]Waiter, error) {
 	f.count = max(f.count, firstFront)
 	n := min(f.count, most, MaxBatch)
-	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "LRANGE",
-		Args: []any{s.keys.queue(queue).queue, -n, -1}})
-	if err != nil {
+	ids, err := f.ids(ctx, s, queue, n)
+	if err != nil || len(ids) == 0 {
 		return nil, err
-	}
-	r := redisconn.NewReader("LRANGE", value, nil)
-	ids := r.TextsOf(value)
-	if r.Err() != nil || len(ids) == 0 {
-		return nil, r.Err()
 	}
 	values, err := s.many(ctx, []redisconn.Call{
 		{Command: "HMGET", Args: appendTexts([]any{s.keys.jobs}, ids)},
@@ -61,14 +57,35 @@ func (f *FrontReader) Next(ctx context.Context, s *Store, queue string, most int
 	return front, trails.Err()
 }
 
+// ids are those that come first, the first one last.
+func (f *FrontReader) ids(ctx context.Context, s *Store, queue string, n int) ([]string, error) {
+	if !f.ByTurns {
+		value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "LRANGE",
+			Args: []any{s.keys.queue(queue).queue, -n, -1}})
+		if err != nil {
+			return nil, err
+		}
+		r := redisconn.NewReader("LRANGE", value, nil)
+		ids := r.TextsOf(value)
+		return ids, r.Err()
+	}
+	page, err := s.Turns(ctx, queue, &ShelfCursor{}, n)
+	ids := make([]string, len(page))
+	for i := range page {
+		ids[len(page)-1-i] = page[i].ID
+	}
+	return ids, err
+}
+
 // Purge removes jobs, at most [MaxBatch], from the front of a queue that have nothing beside record, trail and crashes.
-// It looks at so many ids there.
+// It looks at so many ids there; 0 is for those that wait by turns.
 func (s *Store) Purge(ctx context.Context, queue string, reach int, ids []string) (Purged, error) {
 	k, of := s.keys, s.keys.queue(queue)
 	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{
 		Script: purgeScript,
-		Keys:   []string{of.queue, k.ready, of.wake, k.jobs, k.trail, k.crashes, k.cancelled, k.claimed, k.waited},
-		Args:   appendTexts([]any{queue, reach}, ids),
+		Keys: []string{of.queue, k.ready, of.wake, k.jobs, k.trail, k.crashes, k.cancelled, k.claimed, k.waited,
+			k.turns, k.turning, k.keyed},
+		Args: appendTexts([]any{queue, reach}, ids),
 	})
 	if err != nil {
 		return Purged{}, err
@@ -112,16 +129,6 @@ func (s *Store) CPU(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	said, _ := replies[0].Value.([]byte)
-	used := 0.0
-	for line := range strings.Lines(string(said)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		if name != "used_cpu_user" && name != "used_cpu_sys" {
-			continue
-		}
-		if seconds, err := strconv.ParseFloat(value, 64); err == nil {
-			used += seconds
-		}
-	}
-	return time.Duration(used * float64(time.Second)), nil
+	text, _ := replies[0].Value.([]byte)
+	return info(redisconn.ParseInfo(text)).cpu(), nil
 }

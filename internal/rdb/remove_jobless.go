@@ -12,7 +12,7 @@ import (
 // reads a part of each, beginning at cursors and leaving there where the next call begins; a walk that has ended leaves
 // none.
 func (s *Store) RemoveRecordless(ctx context.Context, cursors map[string]string) (removed int, err error) {
-	for _, name := range []string{"trail", "crashes", "names"} {
+	for _, name := range []string{"trail", "crashes", "names", "keyed"} {
 		n, err := s.removeJobless(ctx, []joblessPart{{hash: s.FullName(name), of: s.keys.jobs}}, cursors)
 		removed += n
 		if err != nil {

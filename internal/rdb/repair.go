@@ -97,8 +97,9 @@ func (m Mender) AgreePlaces(ctx context.Context, jobs []Named) ([]Fault, error) 
 		}
 		calls = append(calls, redisconn.Call{
 			Script: agreePlacesScript,
-			Keys:   []string{k.jobs, k.claimed, k.names, k.trail, k.crashes, k.scheduled, k.retry, k.morgue, k.stalled},
-			Args:   args,
+			Keys: []string{k.jobs, k.claimed, k.names, k.trail, k.crashes, k.scheduled, k.retry, k.morgue, k.stalled,
+				k.turns, k.keyed, k.turning},
+			Args: args,
 		})
 	}
 	values, err := m.Store.many(ctx, calls)
@@ -137,7 +138,7 @@ func (m Mender) RemoveUnfetchable(ctx context.Context, queue string, from int) (
 		calls[i] = redisconn.Call{
 			Script: removeUnfetchableScript,
 			Keys: []string{k.queue(queue).queue, k.jobs, k.claimed, k.names, k.scheduled, k.retry, k.morgue,
-				k.stalled},
+				k.stalled, k.turns},
 			Args: []any{m.Mend, from + i*maxExamined, maxExamined, m.reach()},
 		}
 	}
@@ -215,7 +216,7 @@ func (m Mender) RequeueLost(ctx context.Context, jobs []LostJob) ([]string, erro
 			Script: requeueLostScript,
 			Keys: []string{
 				k.jobs, k.claimed, k.names, k.scheduled, k.retry, k.morgue, k.ready, k.queues, of.queue, of.wake,
-				k.stalled,
+				k.stalled, k.turns,
 			},
 			Args: []any{m.Mend, job.ID, job.Queue, job.Digest, m.reach(), job.Sure},
 		}
@@ -238,7 +239,7 @@ func (m Mender) AgreeClaims(ctx context.Context, elements []Element) ([]string, 
 			Script: agreeClaimScript,
 			Keys: []string{
 				list, k.claimed, k.jobs, k.workers, k.dead, worker.heart, k.scheduled, k.retry, k.morgue, k.ready,
-				of.queue, of.wake, other, k.stalled,
+				of.queue, of.wake, other, k.stalled, k.turns,
 			},
 			Args: []any{m.Mend, e.Worker, e.Queue, e.text, e.Claim.raw, otherElement, m.reach()},
 		}
@@ -258,7 +259,7 @@ func (m Mender) RemoveClaims(ctx context.Context, claims []Holding) ([]string, e
 			Keys: []string{
 				k.claimed, k.workers, k.dead, k.jobs, k.ready, k.scheduled, k.retry, k.morgue,
 				k.worker(h.Worker).inprocess(h.Queue), of.queue, of.wake, k.worker(h.Worker).heart, k.stalled,
-				of.running,
+				of.running, k.turns,
 			},
 			Args: []any{h.ID, h.raw, h.Worker, h.Element(), h.Queue, m.reach()},
 		}
@@ -320,7 +321,7 @@ const (
 func (m Mender) AgreeIndexes(ctx context.Context, queues []string, served func(string) bool,
 	unseen time.Duration) ([]Fault, error) {
 	k := m.Store.keys
-	keys := append(make([]string, 0, 3+2*len(queues)), k.ready, k.queues, k.served)
+	keys := append(make([]string, 0, 5+2*len(queues)), k.ready, k.queues, k.served, k.turns, k.turning)
 	args := append(make([]any, 0, 4+2*len(queues)), m.Mend, millis(unseen), millis(servedLives*unseen), MostServed)
 	for _, name := range queues {
 		of := k.queue(name)

@@ -1,6 +1,7 @@
 package rdb
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -66,7 +67,7 @@ func (s *Store) Walk(ctx context.Context, key Key, visit func(page []Field) erro
 	command := map[string]string{"hash": "HSCAN", "zset": "ZSCAN"}[key.Type]
 	count := 16
 	for cursor := "0"; ; {
-		value, err := redisconn.Do(ctx, s.driver,
+		value, err := s.page(ctx,
 			redisconn.Call{Command: command, Args: []any{s.FullName(key.Name), cursor, "COUNT", count}})
 		if err != nil {
 			return err
@@ -92,6 +93,21 @@ func (s *Store) Walk(ctx context.Context, key Key, visit func(page []Field) erro
 			return nil
 		}
 	}
+}
+
+// page reads a page of a walk, and keeps the lead of a mover.
+func (s *Store) page(ctx context.Context, read redisconn.Call) (any, error) {
+	if s.lead == nil {
+		return redisconn.Do(ctx, s.driver, read)
+	}
+	values, err := s.many(ctx, []redisconn.Call{s.leading(*s.lead, true), read})
+	switch {
+	case err != nil:
+		return nil, err
+	case values[0] != int64(1):
+		return nil, ErrLed
+	}
+	return values[1], nil
 }
 
 // maxExamined is how many ids a script is given that asks several keys about each.
@@ -264,7 +280,19 @@ func (s *Store) Fronts(ctx context.Context, queues []string) ([]QueueFront, erro
 	for i := range fronts {
 		fronts[i].Length, fronts[i].First, fronts[i].Tokens = int(r.Number()), r.Text(), int(r.Number())
 	}
-	return fronts, r.Err()
+	if r.Err() != nil {
+		return nil, r.Err()
+	}
+	heads := make([]QueueHead, len(queues))
+	turning, err := s.turning(ctx)
+	if err == nil {
+		err = s.addTurns(ctx, turning, queues, heads)
+	}
+	for i, head := range heads {
+		fronts[i].Length += head.Length
+		fronts[i].First = cmp.Or(fronts[i].First, head.First)
+	}
+	return fronts, err
 }
 
 // QueuePart reads a part of a queue, from its back.

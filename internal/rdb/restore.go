@@ -26,6 +26,7 @@ type Held struct {
 	Trail  []byte   // nil when nothing happened to it yet
 	Lock   string   // digest of the lock that it owns; "" for none
 	Kind   LockKind // or FreedLock
+	Turn   Turn     // the zero value where it has no key
 }
 
 // Restored is what became of held jobs.
@@ -44,7 +45,7 @@ type Restored struct {
 func (w *Worker) Restore(ctx context.Context, number, call int64, jobs []Held) (Restored, State, error) {
 	k := w.store.keys
 	keys := []string{w.keys.info, k.workers, k.jobs, k.claimed, k.trail, k.unique, k.limits, k.names,
-		k.scheduled, k.retry, k.morgue, k.stalled}
+		k.scheduled, k.retry, k.morgue, k.stalled, k.turns, k.keyed}
 	indices := map[string]int{}
 	var names, rest []any
 	for _, job := range jobs {
@@ -56,7 +57,8 @@ func (w *Worker) Restore(ctx context.Context, number, call int64, jobs []Held) (
 			queue = len(names)
 			indices[job.Queue] = queue
 		}
-		rest = append(rest, queue, job.ID, job.Element, job.Number(), job.Record, job.Trail, job.Lock, string(job.Kind))
+		rest = append(rest, queue, job.ID, job.Element, job.Number(), job.Record, job.Trail, job.Lock, string(job.Kind),
+			job.Turn.text())
 	}
 	args := append([]any{w.ID, number, call, restoreReach, len(names)}, names...)
 	value, err := redisconn.Do(ctx, w.store.driver,

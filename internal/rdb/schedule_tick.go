@@ -14,6 +14,8 @@ type Tick struct {
 	Judged   time.Time // Redis' clock, as the caller knew it when it decided what was missed; zero if it did not
 	Skip     bool      // store nothing while the last job lives
 	Queue    string
+	Tracked  bool      // its jobs are listed for who moves what is bound: see NewJob
+	Turn     Turn      // of its jobs
 	Jobs     []TickJob // of this tick, or of several that were missed; the last one last
 }
 
@@ -43,7 +45,7 @@ type Ticked struct {
 	State TickState
 	Time  time.Time // Redis' clock
 	Entry string    // the schedule's last tick now
-	Err   error     // *ServerError: it was refused
+	Err   error     // *ServerError: it was refused; *RouteError: by a newer map
 }
 
 // The bounds of a pipeline.
@@ -91,7 +93,7 @@ func (s *Store) tickCall(tick Tick) redisconn.Call {
 	}
 	args := []any{
 		tick.Schedule.ID, Digest(tick.Schedule.Definition), tick.Schedule.Entry, tick.At.UnixMilli(), judged, overlap,
-		tick.Queue,
+		tick.Queue, s.at, tick.Tracked, tick.Turn.text(),
 	}
 	for _, job := range tick.Jobs {
 		args = append(args, job.ID, job.Due.UnixMilli(), job.Record)
@@ -100,7 +102,7 @@ func (s *Store) tickCall(tick Tick) redisconn.Call {
 		Script: tickScript,
 		Keys: []string{
 			k.schedules, k.ticks, k.jobs, k.queues, k.ready, k.scheduled, k.names, k.control, k.morgue, of.queue,
-			of.wake,
+			of.wake, k.lanes, k.tracked, k.turns, k.passes, k.turning, k.keyed,
 		},
 		Args: args,
 	}
@@ -113,7 +115,7 @@ func (s *Store) sendTicks(ctx context.Context, calls []redisconn.Call, answers [
 	}
 	for _, reply := range replies {
 		if reply.Err != nil {
-			answers = append(answers, Ticked{Err: reply.Err})
+			answers = append(answers, Ticked{Err: routed(reply.Err)})
 			continue
 		}
 		r := redisconn.Read("schedule/tick", reply.Value)

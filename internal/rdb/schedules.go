@@ -170,8 +170,8 @@ func (s *Store) DefineAll(ctx context.Context, changes []Redefinition) ([]Change
 			digest = Digest(c.Before)
 		}
 		calls[i] = redisconn.Call{
-			Script: defineScript, Keys: []string{k.schedules, k.ticks, k.revision, k.control},
-			Args: []any{c.ID, digest, c.Definition, c.Anew},
+			Script: defineScript, Keys: []string{k.schedules, k.ticks, k.revision, k.control, k.lanes},
+			Args: []any{c.ID, digest, c.Definition, c.Anew, s.at},
 		}
 	}
 	replies, err := s.pipelines(ctx, maxBrief, calls)
@@ -180,7 +180,7 @@ func (s *Store) DefineAll(ctx context.Context, changes []Redefinition) ([]Change
 	}
 	changed := make([]Changed, len(replies))
 	for i, reply := range replies {
-		if changed[i].Err = reply.Err; reply.Err == nil {
+		if changed[i].Err = routed(reply.Err); reply.Err == nil {
 			r := redisconn.Read("schedule/define", reply.Value)
 			changed[i] = Changed{Done: r.Number() == 1, Err: r.Err()}
 		}

@@ -64,6 +64,10 @@ func TestWhatKeepsAJobFromBeingEnqueuedAgain(t *testing.T) {
 		"another one was of its kind for a time": {before: func(t *testing.T, s *site) {
 			s.cmd(t, "HSET", "unique", "digest", "o 9999999999999 t")
 		}, want: rdb.AgainAnswer{Owner: "o"}},
+		"another one of its kind runs elsewhere": {before: func(t *testing.T, s *site) {
+			s.cmd(t, "HSET", "unique", "digest", "o 0 f")
+			s.cmd(t, "HSET", "foreign", "o", "1 a\x00digest")
+		}, want: rdb.AgainAnswer{Owner: "o"}},
 		"the lock of one that has gone": {before: func(t *testing.T, s *site) {
 			s.cmd(t, "HSET", "unique", "digest", "o 0 f")
 		}, want: rdb.AgainAnswer{Stored: true}},

@@ -22,6 +22,7 @@ func TestAMoveTakesALockThatNobodyHas(t *testing.T) {
 		"of another one":               {held: "other 0 f", owner: "other"},
 		"of another one, for a time":   {held: "gone 9000000000000 t", owner: "gone"},
 		"of one with spaces in its id": {held: "a b 0 m", owner: "a b"},
+		"of one that runs elsewhere":   {held: "away 0 f", owner: "away"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -34,6 +35,7 @@ func TestAMoveTakesALockThatNobodyHas(t *testing.T) {
 				if c.held != "" {
 					s.cmd(t, "HSET", "unique", "digest", c.held)
 				}
+				s.cmd(t, "HSET", "foreign", "away", "1 a\x00digest")
 				before := s.dump(t)
 				order := s.store.Move(rdb.JobPlace{ID: "dead", Queue: "a", Shelf: rdb.ShelfMorgue, Score: "12"},
 					rdb.Destination{Lock: "digest"})

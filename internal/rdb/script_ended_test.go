@@ -92,7 +92,7 @@ func TestWhoKeepsNothingPaysNothing(t *testing.T) {
 	assert.Equal(t, []any{1, 1, "1", 1, "x"}, w.Complete([]rdb.Ended{plain}).Args)
 	assert.Len(t, w.Complete([]rdb.Ended{kept}).Keys, 14)
 	ending := rdb.Ending{ID: "x", Queue: "a", State: "done"}
-	assert.Len(t, w.End(plain.Claim, ending).Keys, 14)
+	assert.Len(t, w.End(plain.Claim, ending).Keys, 17)
 	assert.Len(t, w.End(plain.Claim, ending).Args, 8)
 }
 

@@ -267,9 +267,24 @@ func TestFetchGoesOnWithoutTheReadyQueuesOfAWorkerWhoseSetIsBroken(t *testing.T)
 	})
 }
 
+func TestFetchGoesOnWithoutTheSetOfReadyQueues(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.cmd(t, "LPUSH", "queue:a", "a1")
+		s.cmd(t, "HSET", "jobs", "a1", "{}")
+		w := s.worker(t, "w1", "a")
+		s.cmd(t, "SET", "ready", "something else")
+		fetched, err := w.Fetch(t.Context(), 1, 5, true, []rdb.Share{{Queue: "a", Jobs: 2}})
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a/a1"}, fetchedIDs(fetched))
+		assert.False(t, fetched.Asked)
+		assert.Equal(t, []string{s.key("ready")}, fetched.Broken)
+	})
+}
+
 func TestFetchRefusesAKeyOfAnotherTypeBeforeItWrites(t *testing.T) {
 	t.Parallel()
-	for _, key := range []string{"claimed", "jobs", "trail", "crashes", "ready", "limits", "cancelled",
+	for _, key := range []string{"claimed", "jobs", "trail", "crashes", "turning", "limits", "cancelled",
 		"worker:w1:info", "workers"} {
 		t.Run(key, func(t *testing.T) {
 			t.Parallel()

@@ -1,6 +1,7 @@
 package rdb_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // fell is what a worker is told of a Redis that fell back.
@@ -187,4 +189,35 @@ func TestARestoreLeavesWhatSomebodyElseHasRunSince(t *testing.T) {
 			})
 		})
 	}
+}
+
+// afterwards is a connection whose answers come when something else has happened.
+type afterwards struct {
+	conn
+	happens func()
+}
+
+func (a afterwards) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
+	replies, err := a.conn.Pipeline(ctx, calls...)
+	a.happens()
+	return replies, err
+}
+
+// The worker has been told of the fall otherwise, has mended it, and remembers the same number as before.
+func TestAnAnswerFromBeforeAMendIsNoFall(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.enqueue(t, "a", "a1")
+		w := s.worker(t, "w1", "a")
+		s.cmd(t, "SET", "epoch", "epoch")
+		s.take(t, w, 1, 1, "a")
+		w.Acknowledged(5)
+		beat := rdb.Beat{Life: time.Minute, Epoch: "epoch"}
+		_, err := w.Beat(t.Context(), afterwards{conn{s.driver}, func() { w.Acknowledged(5) }}, beat)
+		require.NoError(t, err)
+		assert.EqualValues(t, -1, fell(t, w))
+		_, err = w.Beat(t.Context(), conn{s.driver}, beat)
+		require.NoError(t, err)
+		assert.EqualValues(t, 1, fell(t, w))
+	})
 }

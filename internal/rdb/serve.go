@@ -19,7 +19,7 @@ type Serving struct {
 // number is of the same series as those of its fetches and at least the last one; each call uses one more. After an
 // error the worker surveys: so no call that was given up lands later. One that was cut off half-way may be repeated.
 func (w *Worker) Serve(ctx context.Context, number func() int64, change Serving) (State, []string, error) {
-	reached := w.reached.Load()
+	before := w.remembers()
 	var calls []redisconn.Call
 	for len(change.Add)+len(change.Leave) > 0 {
 		leave := min(len(change.Leave), MaxBatch)
@@ -29,7 +29,7 @@ func (w *Worker) Serve(ctx context.Context, number func() int64, change Serving)
 		for _, queue := range change.Leave[:leave] {
 			keys = append(keys, w.keys.inprocess(queue))
 		}
-		args := appendTexts(appendTexts([]any{w.ID, number(), reached}, change.Leave[:leave]), change.Add[:add])
+		args := appendTexts(appendTexts([]any{w.ID, number(), before.reached}, change.Leave[:leave]), change.Add[:add])
 		calls = append(calls, redisconn.Call{Script: serveScript, Keys: keys, Args: args})
 		change.Leave, change.Add = change.Leave[leave:], change.Add[add:]
 	}
@@ -42,7 +42,7 @@ func (w *Worker) Serve(ctx context.Context, number func() int64, change Serving)
 		r := redisconn.Read("worker/serve", value)
 		state := State(r.Text())
 		if state == Rewound {
-			w.compare(reached, r.Number())
+			w.compare(before, r.Number())
 			return state, nil, r.Err()
 		}
 		stay = append(stay, r.Texts()...)

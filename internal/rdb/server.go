@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/servers"
@@ -17,6 +18,7 @@ type ServerFacts struct {
 	EvictionPolicy string // "noeviction"
 	Role           string // "master", "slave"
 	Mode           string // "standalone", "cluster", "sentinel"
+	RunID          string // another one for each start of a server
 
 	Uptime     int64 // seconds
 	Clients    int
@@ -30,6 +32,8 @@ type ServerFacts struct {
 	SaveStatus  string // of its last snapshot: "ok", "err"
 	LastSave    int64  // Unix seconds of the last snapshot
 	Unsaved     int64  // changes since
+
+	CPU time.Duration // of ServerOf only: that it has used since it started; 0 where it does not say
 }
 
 // serverSections are those of INFO that hold them.
@@ -37,10 +41,23 @@ var serverSections = []string{"server", "memory", "replication", "clients", "sta
 
 // Server asks Redis what it is. A refusal of a question is no error.
 func (s *Store) Server(ctx context.Context) (ServerFacts, error) {
-	calls := make([]redisconn.Call, len(serverSections))
-	for i, section := range serverSections {
-		calls[i] = redisconn.Call{Command: "INFO", Args: []any{section}}
+	calls := make([]redisconn.Call, 0, len(serverSections))
+	for _, section := range serverSections {
+		calls = append(calls, redisconn.Call{Command: "INFO", Args: []any{section}})
 	}
+	return s.serverFacts(ctx, calls)
+}
+
+// ServerOf asks the Redis that has this namespace, where calls without keys may go to any of several.
+func (s *Store) ServerOf(ctx context.Context) (ServerFacts, error) {
+	calls := []redisconn.Call{{Command: "EXISTS", Args: []any{s.keys.layout}}, {Command: "INFO", Args: []any{"cpu"}}}
+	for _, section := range serverSections {
+		calls = append(calls, redisconn.Call{Command: "INFO", Args: []any{section}})
+	}
+	return s.serverFacts(ctx, calls)
+}
+
+func (s *Store) serverFacts(ctx context.Context, calls []redisconn.Call) (ServerFacts, error) {
 	replies, err := s.driver.Pipeline(ctx, calls...)
 	if err != nil {
 		return ServerFacts{}, err
@@ -52,13 +69,13 @@ func (s *Store) Server(ctx context.Context) (ServerFacts, error) {
 	}
 	return ServerFacts{
 		Version: said["redis_version"], EvictionPolicy: said["maxmemory_policy"], Role: said["role"],
-		Mode:   said["redis_mode"],
+		Mode: said["redis_mode"], RunID: said["run_id"],
 		Uptime: said.number("uptime_in_seconds"), Clients: int(said.number("connected_clients")),
 		MemoryUsed: said.number("used_memory"), MemoryMax: said.number("maxmemory"),
 		Operations: int(said.number("instantaneous_ops_per_sec")), Evicted: said.number("evicted_keys"),
 		AppendOnly: said["aof_enabled"] == "1", WriteStatus: said["aof_last_write_status"],
 		SaveStatus: said["rdb_last_bgsave_status"], LastSave: said.number("rdb_last_save_time"),
-		Unsaved: said.number("rdb_changes_since_last_save"),
+		Unsaved: said.number("rdb_changes_since_last_save"), CPU: said.cpu(),
 	}, nil
 }
 
@@ -88,6 +105,13 @@ type info map[string]string
 func (i info) number(field string) int64 {
 	n, _ := strconv.ParseInt(i[field], 10, 64)
 	return n
+}
+
+// cpu is the processor time that was used, with all threads.
+func (i info) cpu() time.Duration {
+	user, _ := strconv.ParseFloat(i["used_cpu_user"], 64) // 0 where Redis does not say it
+	system, _ := strconv.ParseFloat(i["used_cpu_sys"], 64)
+	return time.Duration((user + system) * float64(time.Second))
 }
 
 // MinVersion is the oldest Redis that is supported. What 6.2 lacks is SINTERCARD, and errors out of scripts that begin

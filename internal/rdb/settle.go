@@ -26,6 +26,7 @@ type Ended struct {
 	Outcome []byte
 	State   string // how it ended, as in an [Ending]; needed with Details
 	Details []byte // that are kept with the outcome, which names the queue then; nil for none
+	Keyed   bool   // it has a key
 }
 
 // Shelved is a claim whose job is put on a shelf.
@@ -84,6 +85,9 @@ func (w *Worker) Complete(ended []Ended) redisconn.Call {
 		}
 	}
 	keys, args = k.appendDetails(keys, args, ended, place)
+	if slices.ContainsFunc(ended, func(e Ended) bool { return e.Keyed }) {
+		keys = append(keys, k.keyed)
+	}
 	return redisconn.Call{Script: completeScript, Keys: keys, Args: args}
 }
 
@@ -180,9 +184,9 @@ const positionReach = 10_000
 // acts only where the job stands at the place that is named.
 func (s *Store) end(from endPlace, e Ending) redisconn.Call {
 	k := s.keys
-	keys := append(make([]string, 0, 18), k.claimed, k.jobs, k.trail, k.crashes, k.outcomes, k.outcomesUntil, k.limits,
+	keys := append(make([]string, 0, 21), k.claimed, k.jobs, k.trail, k.crashes, k.outcomes, k.outcomesUntil, k.limits,
 		k.cancelled,
-		k.waited, k.done, k.names, k.unique, from.key, k.queue(e.Queue).running)
+		k.waited, k.done, k.names, k.unique, from.key, k.queue(e.Queue).running, k.keyed, k.turns, k.turning)
 	args := append(make([]any, 0, 12), e.ID, from.kind, from.member, e.State, millis(e.Keep), e.Outcome, e.Lock,
 		positionReach)
 	add := func(key, kind string) { keys, args = append(keys, key), append(args, kind) }
@@ -243,7 +247,7 @@ func (w *Worker) Release(released Released) redisconn.Call {
 		Script: releaseScript,
 		Keys: []string{k.claimed, k.crashes, k.ready, w.keys.inprocess(released.Queue), of.queue, of.wake, w.keys.info,
 			of.running,
-			k.deaths, k.workers, w.keys.taken},
+			k.deaths, k.workers, w.keys.taken, k.turns, k.turning, k.keyed},
 		Args: args,
 	}
 }

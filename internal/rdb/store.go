@@ -11,6 +11,8 @@ import (
 type Store struct {
 	driver redisconn.Driver
 	keys   *keys
+	at     int64 // the version of the map of the partitions by which it is used
+	lead   *Lead // of a mover, which keeps it by its walks; else nil
 }
 
 // NewStore returns the namespace of that name. It dials nothing.
@@ -18,8 +20,22 @@ func NewStore(driver redisconn.Driver, namespace string) *Store {
 	return &Store{driver: driver, keys: newKeys(namespace)}
 }
 
+// AtMap returns the same namespace for who goes by that version of the map of the partitions. Where a newer one is
+// known there, what stores or defines something fails with a *[RouteError]; 0, as of any other Store, is who knows no
+// map. Enqueues say it themselves: see LaneCall.Map.
+func (s *Store) AtMap(version int64) *Store {
+	at := *s
+	at.at = version
+	return &at
+}
+
 // Driver returns the client that the store was made with.
 func (s *Store) Driver() redisconn.Driver { return s.driver }
+
+// Namespace is the name of the namespace, or of one of its partitions.
+func (s *Store) Namespace() string {
+	return s.keys.namespace()
+}
 
 // Control is the channel on which workers are told what is urgent.
 func (s *Store) Control() string { return s.keys.control }
@@ -40,3 +56,6 @@ const (
 	ShelfMorgue    Shelf = "morgue"
 	ShelfStalled   Shelf = "stalled"
 )
+
+// Turns is where jobs with a key stand that wait in their queues: a place like a shelf, with their passes for scores.
+const Turns Shelf = "turns"

@@ -102,6 +102,8 @@ func transitions() []transition {
 	all = append(all, lasting()...)
 	all = append(all, tallying()...)
 	all = append(all, staffing()...)
+	all = append(all, dividing()...)
+	all = append(all, moving()...)
 	return append(all, maintaining()...)
 }
 
@@ -136,13 +138,16 @@ func storing() []transition {
 	enqueue := func(jobs ...rdb.NewJob) func(*site, *rdb.Store) (any, error) {
 		return func(_ *site, store *rdb.Store) (any, error) { return store.Enqueue(background, "lane", 7, jobs) }
 	}
-	front, later, chosen := job("a", "front"), job("b", "later"), job("c", "chosen")
+	front, later, chosen, bound := job("a", "front"), job("b", "later"), job("c", "chosen"), job("d", "bound")
 	front.Place, later.Place, later.When, chosen.Chosen = rdb.Front, rdb.In, 60_000, true
+	bound.Tracked = true
 	return []transition{
 		{name: "enqueue", script: "job/enqueue", prepare: nothing, send: enqueue(job("a", "a1"), job("a", "a2"))},
 		{name: "enqueue, at the front of others", script: "job/enqueue", prepare: waiting, send: enqueue(front)},
 		{name: "enqueue of all kinds", script: "job/enqueue_mixed", prepare: nothing,
 			send: enqueue(job("a", "a1"), front, later, chosen, chosen)},
+		{name: "enqueue, tracked", script: "job/enqueue_mixed", prepare: nothing,
+			send: enqueue(job("a", "a1"), bound, later)},
 		{name: "enqueue, scheduled first", script: "job/enqueue_mixed", prepare: nothing, send: enqueue(later)},
 		{name: "fetch", script: "job/fetch", prepare: func(t *testing.T, s *site) {
 			waiting(t, s)

@@ -100,6 +100,8 @@ func callsOfScripts() []redisconn.Call {
 	callsOfLongJobs(r)
 	callsOfTallies(r)
 	callsOfServing(w)
+	callsOfDividing(r)
+	callsOfMoving(r)
 	ignore(rdb.NewStore(&oneLane{recorder: r}, "ns").RemoveStaleLanes(background, "", time.Second))
 	ignore(rdb.NewStore(&oneLane{recorder: r}, "ns").FreeLocks(background, ""))
 	ignore(rdb.NewStore(&oneOutcome{recorder: r}, "ns").DropOutcome(background, "x"))

@@ -30,6 +30,15 @@ func limiting() []transition {
 			s.cmd(t, "UNLINK", "wake:a")
 		}
 	}
+	said := func(t *testing.T, s *site) {
+		ruled(atMost(1))(t, s)
+		s.cmd(t, "HSET", "limits", "b", rdb.Rule{Paused: true}.Text(), "", rdb.Rule{Paused: true}.Text())
+		s.cmd(t, "HSET", "pauses", "a", "5", "b", "8")
+		s.cmd(t, "HSET", "hints", "1\x00a", "5 0")
+	}
+	say := func(pauses ...rdb.Pause) func(*site, *rdb.Store) (any, error) {
+		return func(_ *site, store *rdb.Store) (any, error) { return store.SetPauses(background, pauses) }
+	}
 	filling := rdb.Rule{Limit: rdb.Limit{Concurrent: 3}, Filling: "token"}.Text()
 	command := func(c rdb.Command) func(*site, *rdb.Store) (any, error) {
 		return func(_ *site, store *rdb.Store) (any, error) { return store.SendCommand(background, "w1", c) }
@@ -45,6 +54,18 @@ func limiting() []transition {
 			ruled(rated(10))(t, s)
 			s.cmd(t, "SET", "rate:a", s.now(t).Add(time.Hour).UnixMilli(), "PX", 3_600_000)
 		}, send: rule("a", rated(10), rated(20), false)},
+		{name: "pause", script: "limit/pause", prepare: said,
+			send: say(rdb.Pause{Name: "a", Version: 9, Paused: true})},
+		{name: "pause, undivided", script: "limit/pause", prepare: ruled(atMost(1)),
+			send: say(rdb.Pause{Name: "a", Paused: true}, rdb.Pause{Name: "b", Paused: true})},
+		{name: "resume", script: "limit/pause", prepare: said, send: say(rdb.Pause{Name: "b", Version: 9},
+			rdb.Pause{Name: "", Version: 9}, rdb.Pause{Name: "a", Version: 4})},
+		{name: "hint", script: "limit/hint", prepare: said, send: func(_ *site, store *rdb.Store) (any, error) {
+			return nil, store.AddHints(background, hinted)
+		}},
+		{name: "hint, told", script: "limit/hint", prepare: func(t *testing.T, s *site) {
+			require.NoError(t, s.store.AddHints(background, hinted))
+		}, send: func(_ *site, store *rdb.Store) (any, error) { return nil, store.DropHints(background, hinted[:1]) }},
 		{name: "fill", script: "limit/recount", prepare: ruled(filling),
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				return nil, store.Fill(background, "a")
@@ -91,6 +112,10 @@ func limiting() []transition {
 	}
 }
 
+// hinted are controls that partition 1 has to be told of.
+var hinted = []rdb.Hint{{Partition: 1, Pause: rdb.Pause{Name: "a", Version: 9, Paused: true}},
+	{Partition: 1, Pause: rdb.Pause{Name: "", Version: 9}}}
+
 // crowded lets a3 to a6 wait, where a4 has a past and a1, which is held, stands once more.
 func crowded(t *testing.T, s *site) {
 	t.Helper()
@@ -117,6 +142,9 @@ func callsOfLimits(r *recorder) {
 	store := rdb.NewStore(r, "ns")
 	ignore := func(...any) {}
 	ignore(store.SetRule(background, "a", "", "0", true))
+	ignore(store.SetPauses(background, []rdb.Pause{{Name: "a"}, {Name: "b", Paused: true}}))
+	ignore(store.AddHints(background, hinted))
+	ignore(store.DropHints(background, hinted))
 	ignore(rdb.NewStore(oneClaim{r}, "ns").Fill(background, "a"))
 	ignore(store.SendCommand(background, "W", rdb.CommandPause))
 	ignore(store.Ask(background, "T", []string{"W"}))

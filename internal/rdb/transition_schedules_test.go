@@ -41,6 +41,8 @@ func sendTick(store *rdb.Store, tick rdb.Tick) (rdb.Ticked, error) {
 func scheduling() []transition {
 	skip := nextTick(timed)
 	skip.Skip = true
+	tracked := nextTick(timed)
+	tracked.Tracked = true
 	tick := func(tick rdb.Tick) func(*site, *rdb.Store) (any, error) {
 		return func(_ *site, store *rdb.Store) (any, error) {
 			answer, err := sendTick(store, tick)
@@ -54,6 +56,7 @@ func scheduling() []transition {
 	}
 	return []transition{
 		{name: "tick", script: "schedule/tick", prepare: timetable, send: tick(nextTick(timed))},
+		{name: "tick, tracked", script: "schedule/tick", prepare: timetable, send: tick(tracked)},
 		{name: "tick, skipped", script: "schedule/tick", prepare: func(t *testing.T, s *site) {
 			timetable(t, s)
 			s.cmd(t, "HSET", "jobs", "old", "{}")

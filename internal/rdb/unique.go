@@ -108,7 +108,7 @@ func (s *Store) freeLocks(ctx context.Context, page []Field) (int, error) {
 		digests[i] = field.Name
 	}
 	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Script: freeLocksScript,
-		Keys: []string{s.keys.unique, s.keys.jobs}, Args: digests})
+		Keys: []string{s.keys.unique, s.keys.jobs, s.keys.foreign}, Args: digests})
 	if err != nil {
 		return 0, err
 	}

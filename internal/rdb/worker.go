@@ -41,6 +41,8 @@ const (
 const (
 	InfoRan  = "ran"
 	InfoLoad = "load"
+	// InfoGroup is the same for workers of several partitions that have the same processors.
+	InfoGroup = "group"
 )
 
 // Worker is one worker as Redis sees it. Its methods may be called concurrently, except that one goroutine at a time
@@ -137,6 +139,7 @@ type Pulse struct {
 	Workers  int               // how many are registered
 	Asked    string            // tokens of questions that it has not answered, with blanks between
 	Outdated error             // an *OutdatedError where a newer program has changed the layout
+	Map      int64             // the version of the map of the partitions that is known there; 0 where there is none
 	Along    []redisconn.Reply // to the calls that were sent along
 }
 
@@ -148,7 +151,7 @@ const (
 
 // Beat keeps the worker alive. It goes over a connection of its own, since it must not queue behind work.
 func (w *Worker) Beat(ctx context.Context, conn redisconn.Conn, beat Beat) (Pulse, error) {
-	reached := w.reached.Load() // before it is sent: what is acknowledged meanwhile Redis need not know yet
+	before := w.remembers() // before it is sent: what is acknowledged meanwhile Redis need not know yet
 	k := w.store.keys
 	args := []any{w.ID, millis(beat.Life), beat.Epoch, millis(beat.Lease), beat.Waits, beat.Ran, beat.Load,
 		len(beat.CheckIns)}
@@ -163,7 +166,7 @@ func (w *Worker) Beat(ctx context.Context, conn redisconn.Conn, beat Beat) (Puls
 		Keys: []string{
 			w.keys.heart, k.workers, k.epoch, k.lease, k.scheduled, k.retry, w.keys.running, k.claimed,
 			k.revision, w.keys.info, k.cancelled, k.deadlines, k.deputy, k.ready, w.keys.queues,
-			k.layout,
+			k.layout, k.lanes,
 		},
 		Args: args,
 	}}, beat.Along...)...)
@@ -192,8 +195,10 @@ func (w *Worker) Beat(ctx context.Context, conn redisconn.Conn, beat Beat) (Puls
 	pulse.Workers = int(r.Number())
 	pulse.Outdated = k.outdated(r.Text())
 	pulse.Asked = r.Text()
-	if last := toNumber(r.Text()); r.Err() == nil {
-		w.compare(reached, last)
+	last := toNumber(r.Text())
+	pulse.Map = toNumber(r.Text())
+	if r.Err() == nil {
+		w.compare(before, last)
 	}
 	return pulse, r.Err()
 }

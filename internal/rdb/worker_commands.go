@@ -40,6 +40,20 @@ func (s *Store) SendCommand(ctx context.Context, worker string, command Command)
 	return n == 1, err
 }
 
+// GroupsOf returns the groups of workers, "" of those that have told none: see [InfoGroup].
+func (s *Store) GroupsOf(ctx context.Context, workers []string) ([]string, error) {
+	calls := make([]redisconn.Call, len(workers))
+	for i, id := range workers {
+		calls[i] = redisconn.Call{Command: "HGET", Args: []any{s.keys.worker(id).info, InfoGroup}}
+	}
+	values, err := s.brief(ctx, calls)
+	groups := make([]string, len(values))
+	for i, value := range values {
+		groups[i] = word(value)
+	}
+	return groups, err
+}
+
 // Pinged tells whether a worker has not answered yet.
 func (s *Store) Pinged(ctx context.Context, worker string) (bool, error) {
 	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "HEXISTS",

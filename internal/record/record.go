@@ -41,6 +41,9 @@ type Extras struct {
 	Tags     []string       `json:"tags,omitempty"`
 	OmitArgs bool           `json:"omit_args,omitempty"` // what is kept of it when it has ended is without its args
 	AgainOf  string         `json:"again_of,omitempty"`  // the id of the ended job that it does again
+	Given    bool           `json:"given,omitempty"`     // the program has chosen the id, which binds it to a partition
+	Key      string         `json:"key,omitempty"`       // it waits by turns with the jobs of other keys
+	Weight   int            `json:"weight,omitempty"`    // of its key; 0 is 1
 }
 
 // Default stands for the record of a job that was enqueued without any option.
@@ -54,7 +57,8 @@ func (r *Record) IsDefault() bool {
 // empty tells that there are none, so that nothing need be written.
 func (e *Extras) empty() bool {
 	return e.Lock == "" && e.LockKind == "" && e.Completion == "" && len(e.Objects) == 0 && e.Expires == 0 &&
-		e.Deadline == 0 && e.RetryFor == 0 && len(e.Tags) == 0 && !e.OmitArgs && e.AgainOf == ""
+		e.Deadline == 0 && e.RetryFor == 0 && len(e.Tags) == 0 && !e.OmitArgs && e.AgainOf == "" && !e.Given &&
+		e.Key == "" && e.Weight == 0
 }
 
 // appendTo writes the extras behind the other fields.

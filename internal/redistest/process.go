@@ -214,5 +214,15 @@ func (p *Process) signal(s syscall.Signal) error {
 	return p.cmd.Process.Signal(s)
 }
 
+// PID is the process of the system; 0 where it does not run.
+func (p *Process) PID() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil {
+		return 0
+	}
+	return p.cmd.Process.Pid
+}
+
 // Close ends it.
 func (p *Process) Close() { p.Kill() }

@@ -34,6 +34,7 @@ type Book struct {
 	mend  bool  // what it holds is to be stored again
 	from  int64 // if it was fetched later than that
 	falls int64 // how often it fell back
+	turns int64 // falls, and calls that stored again what is held
 	moved bool  // some of it was, since Redis fell back last
 	open  bool  // there is a loss that nobody was told of
 	loss  Loss
@@ -82,6 +83,7 @@ func (b *Book) FellBack(known int64, held int) {
 	}
 	if b.moved || !b.mend || known < b.from {
 		b.falls++
+		b.turns++
 	}
 	b.moved = false
 	if !b.mend || known < b.from {
@@ -95,6 +97,7 @@ func (b *Book) LostAll() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.falls++
+	b.turns++
 }
 
 // Falls is how often Redis fell back, or lost all.
@@ -109,6 +112,15 @@ func (b *Book) Restored() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.moved = true
+	b.turns++
+}
+
+// Turn is how often Redis has come to know other claims than those that were made and ended: it fell back, or was told
+// again what is held. While that is being mended it may do so at any moment.
+func (b *Book) Turn() (turn int64, mending bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.turns, b.mend
 }
 
 // Returned notes how many claims stood again of jobs that had ended, and were given back. It returns true where that is

@@ -92,3 +92,22 @@ func TestAFallIsCountedOnce(t *testing.T) {
 	b.LostAll()
 	assert.EqualValues(t, 5, b.Falls())
 }
+
+func TestAFallAndWhatIsStoredAgainAreTurns(t *testing.T) {
+	t.Parallel()
+	var b rewound.Book
+	b.FellBack(5, 1)
+	fell, mending := b.Turn()
+	assert.True(t, mending)
+	b.FellBack(5, 1)
+	again, _ := b.Turn()
+	assert.Equal(t, fell, again, "the same fall")
+	b.Restored()
+	b.Mended(5, rewound.Mend{Restored: 1})
+	restored, mending := b.Turn()
+	assert.False(t, mending)
+	assert.Greater(t, restored, fell)
+	b.LostAll()
+	lost, _ := b.Turn()
+	assert.Greater(t, lost, restored)
+}

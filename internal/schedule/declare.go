@@ -23,6 +23,7 @@ type Declared struct {
 	Store     *rdb.Store
 	Service   string // that declares them
 	Schedules []Declaration
+	Elsewhere []string // ids of those that it declares in other partitions
 	Emit      func(event.Event)
 }
 
@@ -118,6 +119,9 @@ func (d *Declared) Withdraw(ctx context.Context) (pending bool, err error) {
 	for _, one := range d.Schedules {
 		own[one.ID] = true
 	}
+	for _, id := range d.Elsewhere {
+		own[id] = true
+	}
 	all = slices.DeleteFunc(all, func(stored rdb.Schedule) bool { return own[stored.ID] || !d.owns(stored) })
 	if len(all) == 0 {
 		return false, nil
@@ -156,11 +160,12 @@ func (d *Declared) owns(stored rdb.Schedule) bool {
 	return json.Unmarshal(stored.Definition, &definition) == nil && definition.Service == d.Service
 }
 
-// IDs is how a worker tells Redis what its program declares: one id per line. Ids have no control characters.
+// IDs is how a worker tells Redis what its program declares, in whichever partition: one id per line. Ids have no
+// control characters.
 func (d *Declared) IDs() string {
 	ids := make([]string, len(d.Schedules))
 	for i, one := range d.Schedules {
 		ids[i] = one.ID
 	}
-	return strings.Join(ids, "\n")
+	return strings.Join(append(ids, d.Elsewhere...), "\n")
 }

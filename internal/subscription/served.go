@@ -14,6 +14,7 @@ type Served struct {
 	version   int64
 	names     []string // in order; another slice after each change
 	withdrawn map[string]*atomic.Bool
+	held      map[string]bool // that cannot be served yet, though they may be wanted
 	wanted    map[string]bool // by name: what was wanted last; others are as chosen at the start
 	moved     chan struct{}   // closed at the next change of anything that somebody may wait for
 }
@@ -24,6 +25,7 @@ func (s *Served) Open(registered []string, chosen func(name string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.withdrawn = make(map[string]*atomic.Bool, len(registered)) // others for each start
+	s.held = nil
 	for _, name := range registered {
 		serve, said := s.wanted[name]
 		withdrawn := &atomic.Bool{}
@@ -37,7 +39,7 @@ func (s *Served) Open(registered []string, chosen func(name string) bool) {
 func (s *Served) list() {
 	names := make([]string, 0, len(s.withdrawn))
 	for name, withdrawn := range s.withdrawn {
-		if !withdrawn.Load() {
+		if !withdrawn.Load() && !s.held[name] {
 			names = append(names, name)
 		}
 	}
@@ -72,6 +74,28 @@ func (s *Served) Change(names []string, serve bool) (version int64) {
 		s.list()
 	}
 	return s.version
+}
+
+// Hold has queues not served, whatever is wanted, until Release. It is called after Open, before anybody serves them.
+func (s *Served) Hold(names []string) {
+	if len(names) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = make(map[string]bool, len(names))
+	for _, name := range names {
+		s.held[name] = true
+	}
+	s.list()
+}
+
+// Release has a queue served that was held, if that is wanted.
+func (s *Served) Release(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.held, name)
+	s.list()
 }
 
 // Overruled tells whether somebody has wanted the opposite for one of the names since.

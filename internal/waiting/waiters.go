@@ -55,9 +55,10 @@ type call struct {
 
 // End is what is told of a job that is not waited for any longer.
 type End struct {
-	ID    string
-	Known rdb.Awaited
-	Err   error // it cannot be known
+	ID        string
+	Partition int // which says so
+	Known     rdb.Awaited
+	Err       error // it cannot be known
 }
 
 const (
@@ -177,6 +178,13 @@ func (w *Waiters) joinTrouble(cause error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return retry.JoinCause(cause, w.trouble)
+}
+
+// lastTrouble is why the last question was not answered; nil when it was.
+func (w *Waiters) lastTrouble() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.trouble
 }
 
 // Close ends all waits.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"sync/atomic"
+	"time"
 )
 
 // Slots counts what a worker may still fetch: a job for each free goroutine, as long as not too many results wait to
@@ -12,9 +13,16 @@ import (
 // A job is held from its fetch to its acknowledgement. In between it occupies a place among those of the goroutines:
 // queued until one of them has taken it up, busy until it is vacated. One that is away, since all that it does is wait,
 // leaves room for another one meanwhile.
+//
+// Several who fetch for the same goroutines share the places: see [Places]. What else is counted is of each alone, so
+// that one whose Redis takes no results keeps nobody else from fetching.
 type Slots struct {
-	room int
-	most int
+	places *Places
+	most   int
+
+	lent  int         // of the places, for the fetch under way; guarded by those
+	turns int64       // how often places were lent; guarded by them
+	lapse *time.Timer // takes back what is lent; nil between turns. Of the one who fetches
 
 	queued atomic.Int64
 	busy   atomic.Int64
@@ -27,9 +35,7 @@ type Slots struct {
 
 // NewSlots makes the slots of a worker with room for so many jobs given to goroutines at once, one for each goroutine
 // and those that are prefetched, and of at most so many that are held, running or not yet acknowledged.
-func NewSlots(room, most int) *Slots {
-	return &Slots{room: room, most: most, freed: NewWakeup()}
-}
+func NewSlots(room, most int) *Slots { return NewPlaces(room).Slots(most) }
 
 // maxParked is how many results may be parked before they count against what is fetched. Until then one broken key
 // keeps no other queue from being served; after that memory comes first.
@@ -40,14 +46,16 @@ const maxParked = 1000
 const maxUnconfirmed = 5000
 
 // Free is how many jobs may be fetched; it may be negative.
-func (s *Slots) Free() int {
-	away := s.away.Load()
-	waiting := s.held.Load() - away - min(s.parked.Load(), maxParked) - min(s.spread.Load(), maxUnconfirmed)
-	return int(min(int64(s.room)-s.busy.Load()+away, int64(s.most)-waiting))
+func (s *Slots) Free() int { return min(s.places.Free(), s.own()) }
+
+// own is how many more may be held.
+func (s *Slots) own() int {
+	waiting := s.held.Load() - s.away.Load() - min(s.parked.Load(), maxParked) - min(s.spread.Load(), maxUnconfirmed)
+	return int(int64(s.most) - waiting)
 }
 
 // Room is how many jobs the goroutines may be given at once.
-func (s *Slots) Room() int { return s.room }
+func (s *Slots) Room() int { return s.places.room }
 
 // Most is how many jobs may be held at once.
 func (s *Slots) Most() int { return s.most }
@@ -75,7 +83,11 @@ func (s *Slots) Unconfirmed(n int) { s.spread.Add(int64(n)); s.Signal() }
 func (s *Slots) Waiting() int { return int(s.spread.Load()) }
 
 // Occupy notes jobs that are given to goroutines.
-func (s *Slots) Occupy(n int) { s.queued.Add(int64(n)); s.busy.Add(int64(n)) }
+func (s *Slots) Occupy(n int) {
+	s.queued.Add(int64(n))
+	s.busy.Add(int64(n))
+	s.places.busy.Add(int64(n))
+}
 
 // TakeUp notes that a goroutine has begun with one, or will not.
 func (s *Slots) TakeUp() { s.queued.Add(-1) }
@@ -84,11 +96,15 @@ func (s *Slots) TakeUp() { s.queued.Add(-1) }
 func (s *Slots) Queued() int { return int(s.queued.Load()) }
 
 // Leave notes that one which is busy is away from now on, and that another may be fetched. It returns false where so
-// many are away already.
+// many of the goroutines are away already.
 func (s *Slots) Leave(most int) bool {
-	for away := s.away.Load(); away < int64(most); away = s.away.Load() {
-		if s.away.CompareAndSwap(away, away+1) {
+	for away := s.places.away.Load(); away < int64(most); away = s.places.away.Load() {
+		if s.places.away.CompareAndSwap(away, away+1) {
+			s.away.Add(1)
 			s.Signal()
+			if s.Shared() {
+				s.places.call()
+			}
 			return true
 		}
 	}
@@ -96,7 +112,7 @@ func (s *Slots) Leave(most int) bool {
 }
 
 // Return notes that one is not away any more, or is about to come back: nothing is fetched in its stead.
-func (s *Slots) Return() { s.away.Add(-1) }
+func (s *Slots) Return() { s.away.Add(-1); s.places.away.Add(-1) }
 
 // Away is how many are away.
 func (s *Slots) Away() int { return int(s.away.Load()) }
@@ -110,9 +126,10 @@ const overlapFrom = 64
 // Vacate gives a place back. Where half of them are free the fetcher and the settler get a turn: goroutines with short
 // jobs would otherwise go on until none is left, and then wait for Redis, which had nothing to do until then.
 func (s *Slots) Vacate() {
-	busy := s.busy.Add(-1)
+	s.busy.Add(-1)
+	busy := s.places.vacate()
 	s.Signal()
-	if s.room >= overlapFrom && busy == int64(s.room/2) {
+	if s.places.room >= overlapFrom && busy == int64(s.places.room/2) {
 		runtime.Gosched()
 	}
 }
@@ -126,7 +143,7 @@ func (s *Slots) Wait(ctx context.Context, news func() bool) int {
 	if ctx.Err() != nil {
 		return 0
 	}
-	Gather(func() bool { return s.Free() >= s.room/2 }) // jobs that are about to end make the fetch larger
+	Gather(func() bool { return s.Free() >= s.places.room/2 }) // jobs that are about to end make the fetch larger
 	return s.Free()
 }
 

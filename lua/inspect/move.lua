@@ -5,12 +5,13 @@
 -- have the score with which it was seen, to the ms: one that was fetched, has failed and is back there stands with
 -- another one. In a queue it is looked for near both ends only: to walk over a long one would hold Redis up. A job
 -- whose lock was freed when it was buried takes it again when it leaves the morgue, and stays there while another job
--- of its kind lives.
+-- of its kind lives. One that has a key goes to the back of its queue by waiting by turns.
 --
 -- KEYS[1] claimed, KEYS[2] jobs, KEYS[3] names, KEYS[4] trail, KEYS[5] ready, KEYS[6] control, KEYS[7] limits,
 -- KEYS[8] cancelled, KEYS[9] queue:<name>, KEYS[10] wake:<name>, KEYS[11] running:<name>, KEYS[12] rate:<name>,
--- KEYS[13] queue:<name>, scheduled, retry, morgue or stalled,
--- KEYS[14] queue:<name>, scheduled, retry, morgue or stalled, KEYS[15] unique
+-- KEYS[13] queue:<name>, turns, scheduled, retry, morgue or stalled,
+-- KEYS[14] queue:<name>, scheduled, retry, morgue or stalled, KEYS[15] unique, KEYS[16] foreign, KEYS[17] turns,
+-- KEYS[18] passes, KEYS[19] turning, KEYS[20] keyed
 -- ARGV[1] id
 -- ARGV[2] queue
 -- ARGV[3] score with which it stands on the shelf it comes from; empty where it comes from its queue
@@ -21,15 +22,16 @@
 -- RETURNS moved; gone: it does not stand there; held: a worker has it; cancelled: it is to end so; far: it may stand in
 --   the middle of the queue; unique: with the id of the job that has the lock behind it
 -- FIRST WRITE HDEL (of a field that is never there)
-local claimed, jobs, names, trail, ready, control, limits, cancelled, queue, tokens, running, rate, from, to, unique =
-  unpack(KEYS)
+local claimed, jobs, names, trail, ready, control, limits, cancelled, queue, tokens, running, rate, from, to, unique,
+  foreign, turns, passes, turning, keyed = unpack(KEYS)
 local id, name, score, place, news, reach, digest = unpack(ARGV)
 
 local shelved, requeued = score ~= '', place == 'back' or place == 'front'
 local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or bad('HLEN', names) or bad('HLEN', trail)
   or bad('SCARD', ready)
   or bad('HLEN', limits) or bad('SCARD', cancelled) or bad('LLEN', queue) or bad(shelved and 'ZCARD' or 'LLEN', from)
-  or bad(requeued and 'LLEN' or 'ZCARD', to) or bad('HLEN', unique)
+  or bad(requeued and 'LLEN' or 'ZCARD', to) or bad('HLEN', unique) or bad('HLEN', foreign)
+  or bad('ZCARD', turns) or bad('ZCARD', passes) or bad('HLEN', turning) or bad('HLEN', keyed)
 if refusal then return refusal end
 
 if redis.call('HEXISTS', jobs, id) == 0 then return 'gone' end
@@ -42,7 +44,7 @@ if redis.call('SISMEMBER', cancelled, id) == 1 then return 'cancelled' end
 local function other()
   local holder, ends, kind = (redis.call('HGET', unique, digest) or ''):match('^(.*) (%d+) (%a)$')
   if not holder or holder == id or ends ~= '0' and tonumber(ends) <= now() then return end
-  if kind == 't' or redis.call('HEXISTS', jobs, holder) == 1 then return holder end
+  if kind == 't' or alive(jobs, foreign, holder) then return holder end
 end
 
 -- leave takes the job out of its place.
@@ -70,7 +72,10 @@ if digest ~= '' then redis.call('HSET', unique, digest, id .. ' 0 f') end
 if news ~= '' then redis.call('HSET', trail, id, news) end
 if requeued then
   redis.call('HDEL', names, id)
-  redis.call(place == 'back' and 'LPUSH' or 'RPUSH', to, id)
+  local weight, key = (place == 'back' and redis.call('HGET', keyed, id) or ''):match('^(%d+) (.*)$')
+  if not key or not line_up(turns, passes, turning, name, { id, key, weight }) then
+    redis.call(place == 'back' and 'LPUSH' or 'RPUSH', to, id)
+  end
   redis.call('SADD', ready, name)
   summon(limits, name, tokens, running, rate, 1)
   return 'moved'
@@ -81,7 +86,7 @@ if place ~= 'now' and redis.call('ZRANGE', to, 0, 0)[1] == id then
   -- PRELUDE tell
   tell(control, 'due')
 end
-if redis.call('LLEN', queue) == 0 then
+if redis.call('LLEN', queue) == 0 and lined(turns, turning, name) == 0 then
   redis.call('SREM', ready, name)
   redis.call('UNLINK', tokens)
 end

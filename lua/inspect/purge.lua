@@ -6,23 +6,28 @@
 -- Without ids it only puts away what an empty queue has left.
 --
 -- KEYS[1] queue:<name>, KEYS[2] ready, KEYS[3] wake:<name>, KEYS[4] jobs, KEYS[5] trail, KEYS[6] crashes,
--- KEYS[7] cancelled, KEYS[8] claimed, KEYS[9] waited
+-- KEYS[7] cancelled, KEYS[8] claimed, KEYS[9] waited, KEYS[10] turns, KEYS[11] turning, KEYS[12] keyed
 -- ARGV[1] name
--- ARGV[2] how many ids the part has
+-- ARGV[2] how many ids the part has; 0: they wait by turns instead
 -- ARGV[3..] ids to be removed, at most 500
 -- RETURNS {how many jobs were removed, the ids of those that somebody waits for, the ids of those that are to be
 --   cancelled}
--- FIRST WRITE LTRIM or SREM
-local queue, ready, tokens, jobs, trail, crashes, cancelled, claimed, waited = unpack(KEYS)
+-- FIRST WRITE LTRIM, ZREM or SREM
+local queue, ready, tokens, jobs, trail, crashes, cancelled, claimed, waited, turns, turning, keyed =
+  unpack(KEYS)
 local name, size = ARGV[1], tonumber(ARGV[2])
 
 local noflags, flagged = bad('SCARD', cancelled)
 local refusal = bad('LLEN', queue) or bad('SCARD', ready) or bad('HLEN', jobs) or bad('HLEN', trail)
   or bad('HLEN', crashes) or noflags or bad('HLEN', claimed) or bad('HLEN', waited)
+  or bad('ZCARD', turns) or bad('HLEN', keyed)
 if refusal then return refusal end
 
-local named, part = {}, redis.call('LRANGE', queue, -size, -1)
-for i = 3, #ARGV do named[ARGV[i]] = true end
+local named, part = {}, size > 0 and redis.call('LRANGE', queue, -size, -1) or {}
+for i = 3, #ARGV do
+  named[ARGV[i]] = true
+  if size == 0 and redis.call('ZSCORE', turns, ARGV[i]) then part[#part + 1] = ARGV[i] end
+end
 local waiters, holders, flags = {}, {}, {}
 if #part > 0 then
   waiters, holders = redis.call('HMGET', waited, unpack(part)), redis.call('HMGET', claimed, unpack(part))
@@ -39,7 +44,9 @@ for i, id in ipairs(part) do
   end
 end
 
-if #rest < #part then
+if size == 0 and #ended > 0 then
+  redis.call('ZREM', turns, unpack(ended))
+elseif #rest < #part then
   redis.call('LTRIM', queue, 0, -size - 1)
   if #rest > 0 then redis.call('RPUSH', queue, unpack(rest)) end
 end
@@ -48,8 +55,9 @@ if #ended > 0 then
   removed = redis.call('HDEL', jobs, unpack(ended))
   redis.call('HDEL', trail, unpack(ended))
   redis.call('HDEL', crashes, unpack(ended))
+  redis.call('HDEL', keyed, unpack(ended))
 end
-if redis.call('EXISTS', queue) == 0 then
+if redis.call('EXISTS', queue) == 0 and lined(turns, turning, name) == 0 then
   redis.call('SREM', ready, name)
   redis.call('UNLINK', tokens)
 end

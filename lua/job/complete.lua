@@ -7,7 +7,8 @@
 -- KEYS[1] claimed, KEYS[2] jobs, KEYS[3] trail, KEYS[4] crashes, KEYS[5] outcomes, KEYS[6] outcomes:until,
 -- KEYS[7] limits, KEYS[8] cancelled, KEYS[9] waited, KEYS[10] done
 -- KEYS[11..] worker:<id>:inprocess:<name>, running:<name> of each queue, and then ended:<state>:<name>,
---   details:<state>:<name> of each state and queue of whose jobs details are kept
+--   details:<state>:<name> of each state and queue of whose jobs details are kept,
+--   and keyed where some have a key
 -- ARGV[1] how many groups follow
 -- ARGV[2..] of each group: queue (1 is the first), number of the fetch, how many ids, and they; then, of each job whose
 --   outcome is kept, which of all it is (1 is the first), ms to keep it and outcome; of each of these whose details are
@@ -22,7 +23,9 @@ local nocrashes, crashed = bad('HLEN', crashes)
 local nolimits, ruled = bad('HLEN', limits)
 local noflags, flagged = bad('SCARD', cancelled)
 local nowaiters, waiting = bad('HLEN', waited)
+local keyed = #KEYS % 2 == 1 and KEYS[#KEYS]
 local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or notrail or nocrashes or nolimits or noflags or nowaiters
+  or keyed and bad('HLEN', keyed)
 
 local ids, elements, lists, at, last = {}, {}, {}, 2, 11
 for _ = 1, tonumber(ARGV[1]) do
@@ -34,7 +37,7 @@ for _ = 1, tonumber(ARGV[1]) do
 end
 if ARGV[at] then refusal = refusal or bad('HLEN', outcomes) or bad('ZCARD', expiry) end
 local lengths = {}
-for i = 11, #KEYS, 2 do
+for i = 11, #KEYS - #KEYS % 2, 2 do
   local no, length
   if i <= last then
     no, length = bad('LLEN', KEYS[i])
@@ -124,5 +127,6 @@ end
 redis.call('HDEL', claimed, unpack(ended))
 redis.call('HDEL', jobs, unpack(ended))
 if tried > 0 then redis.call('HDEL', trail, unpack(ended)) end
+if keyed then redis.call('HDEL', keyed, unpack(ended)) end
 if crashed > 0 then redis.call('HDEL', crashes, unpack(ended)) end
 return answer

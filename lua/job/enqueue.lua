@@ -10,22 +10,26 @@
 -- KEYS[1] lanes, KEYS[2] jobs, KEYS[3] queues, KEYS[4] ready, KEYS[5] limits, KEYS[6] queue:<name>,
 -- KEYS[7] wake:<name>, KEYS[8] running:<name>, KEYS[9] rate:<name>
 -- ARGV[1] lane
--- ARGV[2] number of the call, and behind a space that of the last one that was answered, if it is known
+-- ARGV[2] number of the call; behind a space that of the last one that was answered, if it is known, else 0; behind
+--   another the version of the map of the partitions by which it goes, if there is one
 -- ARGV[3] name of the queue
 -- ARGV[4] place (back, front)
 -- ARGV[5..] id and record of each job
 -- RETURNS time in ms, then " 0=rewound:5-8" where Redis has forgotten the calls of the lane between these, then for
---   each job that was not stored its number in this call and why: " 1=badkey 2=badkey"
+--   each job that was not stored its number in this call and why: " 1=badkey 2=badkey". Where a newer map is
+--   known here than its caller goes by nothing is done, and the error is ROUTE with its version
 -- FIRST WRITE LPUSHX, RPUSHX, LPUSH or RPUSH, refused at full memory as is all that stores what is new
 local lanes, jobs, queue, lane, front = KEYS[1], KEYS[2], KEYS[6], ARGV[1], ARGV[4] == 'front'
-local number, known = ARGV[2]:match('^(%d+) ?(%d*)')
+local number, known, map = ARGV[2]:match('^(%d+) ?0?(%d*) ?(%d*)')
 
-local last, n = redis.call('HGET', lanes, lane), nil
+local found = redis.call('HMGET', lanes, lane, '')
+local last, version, n = found[1], found[2], nil
 if last then
   n = last:match('^%d+')
   if n == number then return last:sub(#n + 2) end
   if tonumber(n) > tonumber(number) then return redis.error_reply('STALE lane ' .. lane .. ' is at call ' .. n) end
 end
+if version and tonumber(version) > (tonumber(map) or 0) then return redis.error_reply('ROUTE ' .. version) end
 if type(redis.pcall('HLEN', jobs)) ~= 'number' then
   return redis.error_reply('BADKEY ' .. jobs .. ' has the wrong type for HLEN')
 end

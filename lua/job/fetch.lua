@@ -5,15 +5,19 @@
 -- many times in a millisecond, and what they held must come back in the order of their fetches. A worker that is not
 -- registered and a number that is not new are refused, so a fetch whose reply was given up can never land late. So is
 -- one of a worker that knows of a later fetch than Redis: what it holds must be stored again before anybody claims
--- more, else it would run what it runs already, and the new number would hide the loss from it. An id
--- that is claimed already, stands in the queue twice or has no record is dropped. First each queue gives its share;
--- then any of them fills up what is still wanted. It works in rounds, each of which pops from many queues and then
--- reads all records at once: what Redis spends on one job is mostly the number of commands. A round takes no more than
--- fits into the reply, as far as sizes are known.
+-- more, else it would run what it runs already, and the new number would hide the loss from it. An id that is claimed
+-- already, stands in the queue twice or has no record is dropped, and not counted where it has left for another
+-- partition (departed). First each queue gives its share; then any of them fills up what is still wanted. It works in
+-- rounds, each of which pops from many queues and then reads all records at once: what Redis spends on one job is
+-- mostly the number of commands. A round takes no more than fits into the reply, as far as sizes are known.
+--
+-- Of a queue with jobs that wait by turns the lowest passes come first. Those in its list, which have no key, have
+-- turns together, as one more key.
 --
 -- KEYS[1] worker:<id>:info, KEYS[2] workers, KEYS[3] claimed, KEYS[4] jobs, KEYS[5] trail, KEYS[6] crashes,
--- KEYS[7] ready, KEYS[8] worker:<id>:queues, KEYS[9] limits, KEYS[10] cancelled
--- KEYS[11..] queue:<name>, wake:<name>, running:<name>, rate:<name>, worker:<id>:inprocess:<name> of each queue
+-- KEYS[7] ready, KEYS[8] worker:<id>:queues, KEYS[9] limits, KEYS[10] cancelled, KEYS[11] departed, KEYS[12] turns,
+-- KEYS[13] passes, KEYS[14] turning
+-- KEYS[15..] queue:<name>, wake:<name>, running:<name>, rate:<name>, worker:<id>:inprocess:<name> of each queue
 -- ARGV[1] worker
 -- ARGV[2] number of the fetch
 -- ARGV[3] how many jobs in all, at most 500
@@ -29,8 +33,9 @@
 --   many jobs, in how many us the first of them may begin (0 or less: now) and how many lie between two, of each, ids,
 --   records, trails, workers that crashed with each, whether they are cancelled; the last three false where there is
 --   none}}
--- FIRST WRITE RPOP
+-- FIRST WRITE RPOP or ZREM
 local info, workers, claimed, jobs, trail, crashes, ready, mine, limits, cancelled = unpack(KEYS, 1, 10)
+local turns, passes, turning = unpack(KEYS, 12, 14)
 local worker, number, wanted, most = ARGV[1], ARGV[2], math.min(tonumber(ARGV[3]), 500), tonumber(ARGV[5])
 
 if redis.call('SISMEMBER', workers, worker) == 0 then return { 'fenced' } end
@@ -41,12 +46,14 @@ local nolimits, ruled = bad('HLEN', limits)
 local notrail, tried = bad('HLEN', trail)
 local nocrashes, crashed = bad('HLEN', crashes)
 local noflags, flagged = bad('SCARD', cancelled)
-local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or bad('SCARD', ready) or nolimits or notrail or nocrashes
-  or noflags
+local noturns, turned = bad('HLEN', turning)
+local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or nolimits or notrail or nocrashes
+  or noflags or noturns or turned > 0 and (bad('ZCARD', turns) or bad('ZCARD', passes))
 if refusal then return refusal end
 
-local time, broken, held, rounds, queues, got, dropped, bytes = moment(), {}, {}, {}, {}, 0, 0, 0
-for at = 11, #KEYS, 5 do
+local time, broken, held, rounds, queues, got, bytes = moment(), {}, {}, {}, {}, 0, 0
+local drops = { count = 0, departed = KEYS[11] }
+for at = 15, #KEYS, 5 do
   local n = #queues + 1
   local name, share, batch, limit = unpack(ARGV, 4 + 4 * n, 7 + 4 * n)
   queues[n] = { at = at, name = name, share = tonumber(share), limit = tonumber(limit), asked = share ~= '0',
@@ -67,29 +74,22 @@ local function touch(queue)
   if not free then queue.room = left end
 end
 
+for _, queue in ipairs(turned > 0 and queues or {}) do queue.line = line(turning, queue.name) end
+
 -- pop takes up to that many ids from a queue.
 local function pop(queue, n)
   if not queue.touched then touch(queue) end
   n = math.min(n, queue.room or 500, queue.limit)
   if n < 1 or queue.state then return end
-  local ids = redis.pcall('RPOP', KEYS[queue.at], n) or {}
+  local ids = not queue.line and (redis.pcall('RPOP', KEYS[queue.at], n) or {})
+  if queue.line then
+    -- PRELUDE settle
+    -- PRELUDE draw
+    ids = draw(turns, passes, queue, KEYS[queue.at], n)
+  end
   if ids.err then return fail(queue, KEYS[queue.at]) end
   if #ids < n then queue.state = 'empty' end
   return ids
-end
-
--- sift keeps what has a record and no holder, each once, and returns how many that are.
-local function sift(ids, owners, records, holders)
-  local n, seen, count = 0, {}, #ids
-  for i = 1, count do
-    if records[i] and not holders[i] and not seen[ids[i]] then
-      n = n + 1
-      seen[ids[i]], ids[n], owners[n], records[n] = true, ids[i], owners[i], records[i]
-    end
-  end
-  for i = n + 1, count do ids[i], records[i] = nil, nil end
-  dropped = dropped + count - n
-  return n
 end
 
 -- file puts n jobs that are claimed into the lists of their queues, and says how many went to each and when they may
@@ -109,7 +109,7 @@ local function file(ids, owners, records, n)
     end
     queue.share, queue.limit = queue.share - (to - from), queue.limit - (to - from)
     queue.batch, bytes = math.max(1, math.floor(most / 4 * (to - from) / (size + 1))), bytes + size
-    for _, part in ipairs({ (queue.at - 6) / 5, to - from, first, each }) do parts[#parts + 1] = part end
+    for _, part in ipairs({ (queue.at - 10) / 5, to - from, first, each }) do parts[#parts + 1] = part end
     from = to
   end
   return parts
@@ -125,14 +125,16 @@ local function round(shared)
     count, quarters = count + #taken, quarters - #taken / queue.batch
   end
   if count == 0 then return false end
-  local records, holders, claims = redis.call('HMGET', jobs, unpack(ids)), redis.call('HMGET', claimed, unpack(ids)), {}
-  local n = count
+  local records, holders = redis.call('HMGET', jobs, unpack(ids)), redis.call('HMGET', claimed, unpack(ids))
+  local n, claims = count, {}
   for i = 1, count do
-    if not records[i] or holders[i] then n = sift(ids, owners, records, holders) break end
+    if not records[i] or holders[i] then n = sift(drops, ids, owners, records, holders) break end
   end
   if n == 0 then return true end
   for i = 1, n do claims[2 * i - 1], claims[2 * i] = ids[i], owners[i].claim end
-  if redis.call('HSET', claimed, unpack(claims)) < n then n = sift(ids, owners, records, {}) end -- one stood twice
+  if redis.call('HSET', claimed, unpack(claims)) < n then -- one stood twice
+    n = sift(drops, ids, owners, records, {})
+  end
   rounds[#rounds + 1] = { file(ids, owners, records, n), ids, records,
     tried > 0 and redis.call('HMGET', trail, unpack(ids)), crashed > 0 and redis.call('HMGET', crashes, unpack(ids)),
     flagged > 0 and redis.call('SMISMEMBER', cancelled, unpack(ids)) }
@@ -140,17 +142,21 @@ local function round(shared)
   return true
 end
 for _, shared in ipairs({ true, false }) do
-  while got < wanted and bytes < most and dropped < 500 and round(shared) do end
+  while got < wanted and bytes < most and drops.count < 500 and round(shared) do end
 end
 
 for _, queue in ipairs(queues) do -- those of which nothing was asked stay as they were
   if queue.asked and not queue.touched then touch(queue) end
   local left = queue.state == 'empty' and 0 or queue.touched and redis.pcall('LLEN', KEYS[queue.at])
+  if left == 0 and queue.line and queue.state ~= 'empty' then
+    -- PRELUDE lined
+    left = lined(turns, turning, queue.name)
+  end
   if queue.state == 'broken' or not left then -- reported, or as it was
   elseif type(left) ~= 'number' then
     fail(queue, KEYS[queue.at])
   elseif left == 0 then
-    redis.call('SREM', ready, queue.name)
+    redis.pcall('SREM', ready, queue.name) -- of a wrong type: that is for those who ask for names to tell
     redis.call('UNLINK', KEYS[queue.at + 1])
   elseif queue.room and queue.room < 1 then
     local _, wait = room(limits, queue.name, KEYS[queue.at + 2], KEYS[queue.at + 3])
@@ -163,5 +169,5 @@ for _, queue in ipairs(queues) do -- those of which nothing was asked stay as th
 end
 if #queues > 0 then redis.call('HSET', info, 'n', number) end
 local names = (ARGV[4] == '1' or got < wanted) and redis.pcall('SINTER', ready, mine) or false
-if names and names.err then names, broken[#broken + 1] = false, mine end
-return { 'ok', time, names, broken, dropped, held, unpack(rounds) }
+if names and names.err then names, broken[#broken + 1] = false, bad('SCARD', ready) and ready or mine end
+return { 'ok', time, names, broken, drops.count, held, unpack(rounds) }

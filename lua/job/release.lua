@@ -1,6 +1,6 @@
 -- job/release: gives claims of one queue back to the front of it, in their old order, oldest at the very front. What is
 -- older and was given back before, by a call that came first, stands before them again, if it is among the 1,000 in
--- front.
+-- front. Those that have a key wait by turns again, before all others.
 --
 -- Of a job that a worker died with, the hash crashes has words: one of each death that counts against it,
 -- "<worker>@<ms of death>:<ms>.<ms>:<deaths of workers in the last minute>:<ten minutes>:<hour>:<workers>:<token>",
@@ -14,7 +14,7 @@
 --
 -- KEYS[1] claimed, KEYS[2] crashes, KEYS[3] ready, KEYS[4] worker:<id>:inprocess:<name>, KEYS[5] queue:<name>,
 -- KEYS[6] wake:<name>, KEYS[7] worker:<id>:info, KEYS[8] running:<name>, KEYS[9] deaths, KEYS[10] workers,
--- KEYS[11] taken:<id>
+-- KEYS[11] taken:<id>, KEYS[12] turns, KEYS[13] turning, KEYS[14] keyed
 -- ARGV[1] queue
 -- ARGV[2] worker that died with them, which is noted in crashes; empty where none died. What was taken from it is noted
 --   for an hour: it may live on, and ask whether an outcome that it sent had counted
@@ -24,12 +24,15 @@
 --   oldest first
 -- RETURNS the elements whose claim is gone
 -- FIRST WRITE LREM
-local claimed, crashes, ready, inprocess, queue, tokens, info, running, deaths, workers, taken = unpack(KEYS)
+local claimed, crashes, ready, inprocess, queue, tokens, info, running, deaths, workers, taken,
+  turns, turning, keyed = unpack(KEYS)
 local name, died, ended = ARGV[1], ARGV[2], ARGV[3] == '1'
 
 local refusal = bad('HLEN', claimed) or bad('HLEN', crashes) or bad('SCARD', ready)
   or bad('LLEN', inprocess) or bad('LLEN', queue) or bad('SCARD', running)
   or bad('HLEN', taken)
+local nokeys, some = bad('HLEN', keyed)
+refusal = refusal or nokeys or some > 0 and bad('ZCARD', turns)
 if refusal then return refusal end
 
 local first = 5 + 2 * tonumber(ARGV[4])
@@ -111,6 +114,18 @@ if died ~= '' then
   redis.call('PEXPIRE', taken, 3600000)
 end
 
+redis.call('HDEL', claimed, unpack(ids))
+redis.call('SREM', running, unpack(ids))
+if ended then redis.call('HDEL', crashes, unpack(ids)) end
+redis.call('SADD', ready, name)
+wake(tokens, 1)
+if some > 0 then
+  -- PRELUDE line
+  -- PRELUDE turn_back
+  ids, places = turn_back(turns, line(turning, name), ids, places, redis.call('HMGET', keyed, unpack(ids)))
+  if #ids == 0 then return gone end
+end
+
 -- The front of the queue, its last elements, is written anew from the first of them that must move on.
 local front = first > 5 and redis.call('LRANGE', queue, -1000, -1) or {}
 local at, older, before, from = {}, {}, {}, #front + 1
@@ -141,9 +156,4 @@ for i = left, 1, -1 do written[#written + 1] = older[i] end
 -- a list, which bad has asked, and unpack is given 500 at a time: Lua's stack has room for 8,000.
 if from <= #front then redis.call('LTRIM', queue, 0, from - #front - 2) end
 for i = 1, #written, 500 do redis.call('RPUSH', queue, unpack(written, i, math.min(i + 499, #written))) end
-redis.call('HDEL', claimed, unpack(ids))
-redis.call('SREM', running, unpack(ids))
-if ended then redis.call('HDEL', crashes, unpack(ids)) end
-redis.call('SADD', ready, name)
-wake(tokens, 1)
 return gone

@@ -13,19 +13,22 @@
 -- has then ended since. That is looked at before the other keys, so a refusal says that it was not executed.
 --
 -- KEYS[1] worker:<id>:info, KEYS[2] workers, KEYS[3] jobs, KEYS[4] claimed, KEYS[5] trail, KEYS[6] unique,
--- KEYS[7] limits, KEYS[8] names, KEYS[9] scheduled, KEYS[10] retry, KEYS[11] morgue, KEYS[12] stalled
--- KEYS[13..] worker:<id>:inprocess:<name>, running:<name>, queue:<name> of each queue
+-- KEYS[7] limits, KEYS[8] names, KEYS[9] scheduled, KEYS[10] retry, KEYS[11] morgue, KEYS[12] stalled,
+-- KEYS[13] turns, KEYS[14] keyed
+-- KEYS[15..] worker:<id>:inprocess:<name>, running:<name>, queue:<name> of each queue
 -- ARGV[1] worker
 -- ARGV[2] number of its last fetch
 -- ARGV[3] number of this call
 -- ARGV[4] how far from the front of a queue is looked
 -- ARGV[5] how many queues
 -- ARGV[6..] their names, then queue (1 is the first), id, element, number in the element, record, trail, digest of its
---   lock (empty for none) and its kind (f, m, s; - where it was freed when the job began) of each job
+--   lock (empty for none), its kind (f, m, s; - where it was freed when the job began), and weight and key (empty for
+--   none) of each job
 -- RETURNS {ok, fenced or stale, how many were stored again, how many waited and were claimed again, how many were
 --   claimed so already, elements of those that are somebody else's}
 -- FIRST WRITE HDEL (of a field that is never there)
 local info, workers, jobs, claimed, trail, unique, limits, names = unpack(KEYS, 1, 8)
+local turns, keyed = KEYS[13], KEYS[14]
 local worker, number, call, reach, count = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 
 local refusal = bad('HLEN', info) or bad('SCARD', workers) or bad('HLEN', claimed)
@@ -36,8 +39,9 @@ local ahead = tonumber(last[2] or 0) - tonumber(call)
 if ahead > 0 then return { 'stale' } end
 if ahead < 0 then
   refusal = bad('HLEN', jobs) or bad('HLEN', trail) or bad('HLEN', unique) or bad('HLEN', limits) or bad('HLEN', names)
-  for i = 9, 12 do refusal = refusal or bad('ZCARD', KEYS[i]) end
-  for i = 13, #KEYS, 3 do
+  for i = 9, 13 do refusal = refusal or bad('ZCARD', KEYS[i]) end
+  refusal = refusal or bad('HLEN', keyed)
+  for i = 15, #KEYS, 3 do
     refusal = refusal or bad('LLEN', KEYS[i]) or bad('SCARD', KEYS[i + 1]) or bad('LLEN', KEYS[i + 2])
   end
   if refusal then return refusal end
@@ -51,6 +55,7 @@ local function take(id, queue)
   for i = 9, 12 do
     if redis.call('ZREM', KEYS[i], id) == 1 then return redis.call('HDEL', names, id) end
   end
+  if redis.call('ZREM', turns, id) == 1 then return end
   if redis.call('LPOS', queue, id, 'RANK', -1, 'MAXLEN', reach) then redis.call('LREM', queue, -1, id) end
 end
 
@@ -65,8 +70,8 @@ local function foreign(id, known, record, news)
 end
 
 local time, stored, again, mine, others = ms(now()), 0, 0, 0, {}
-for i = 6 + count, #ARGV, 8 do
-  local at, id, element, n, record, news, digest, kind = 10 + 3 * ARGV[i], unpack(ARGV, i + 1, i + 7)
+for i = 6 + count, #ARGV, 9 do
+  local at, id, element, n, record, news, digest, kind, key = 12 + 3 * ARGV[i], unpack(ARGV, i + 1, i + 8)
   local name, claim = ARGV[5 + ARGV[i]], redis.call('HGET', claimed, id)
   local known = ahead < 0 and redis.call('HGET', jobs, id)
   if claim and claim:find(worker .. ' ' .. n .. ' ', 1, true) == 1 then
@@ -81,6 +86,7 @@ for i = 6 + count, #ARGV, 8 do
       stored = stored + 1
     end
     if news ~= '' then redis.call('HSET', trail, id, news) end
+    if key ~= '' then redis.call('HSET', keyed, id, key) end
     redis.call('LPUSH', KEYS[at], element)
     local _, most = (redis.call('HGET', limits, name) or ''):match('^(%d) (%d+)')
     if most then redis.call('SADD', KEYS[at + 1], id) end

@@ -4,16 +4,18 @@
 -- What a rate has used so far is carried over to the next one, as a number of jobs. A queue that may go on now gets its
 -- tokens.
 --
--- KEYS[1] limits
--- KEYS[2..] queue:<name>, wake:<name>, running:<name>, rate:<name> of each queue
--- ARGV[1..] name (empty for the rule of all queues), rule that the caller has read (empty where there was none), new
+-- KEYS[1] limits, KEYS[2] lanes, KEYS[3] turns, KEYS[4] turning
+-- KEYS[5..] queue:<name>, wake:<name>, running:<name>, rate:<name> of each queue
+-- ARGV[1] version of the map of the partitions by which its caller goes, 0 where it knows none
+-- ARGV[2..] name (empty for the rule of all queues), rule that the caller has read (empty where there was none), new
 --   rule (empty takes it away), and 1 if what runs is counted anew (see fill), so that what was counted is forgotten,
 --   of each queue
 -- RETURNS for each queue 1 if the rule is now the new one, 0 if it is another one than the caller has read, else why it
---   is refused: a key of it has the wrong type. Where only one queue is named that is the error
+--   is refused: a key of it has the wrong type. Where only one queue is named that is the error.
+--   The error ROUTE with the version of a newer map: the jobs of a name may live elsewhere
 -- FIRST WRITE HDEL
 local limits = KEYS[1]
-local refusal = bad('HLEN', limits)
+local refusal = bad('HLEN', limits) or elsewhere(redis.call('HGET', KEYS[2], ''), ARGV[1])
 if refusal then return refusal end
 
 -- pace is how many ns of a rate one job takes, and how many the whole burst.
@@ -41,6 +43,7 @@ local function change(at, name, before, after, anew)
     if debt > 0 then owe(rate, math.ceil(debt)) end
   end
   local waiting = redis.pcall('LLEN', queue)
+  if waiting == 0 then waiting = lined(KEYS[3], KEYS[4], name) end
   if type(waiting) == 'number' and waiting > 0 then
     summon(limits, name, tokens, running, rate, math.min(waiting, 2))
   end
@@ -48,10 +51,10 @@ local function change(at, name, before, after, anew)
 end
 
 local answers = {}
-for i = 1, #ARGV, 4 do
-  local answer = change(i + 1, unpack(ARGV, i, i + 3))
+for i = 2, #ARGV, 4 do
+  local answer = change(i + 3, unpack(ARGV, i, i + 3))
   if type(answer) == 'table' then
-    if #ARGV == 4 then return answer end
+    if #ARGV == 5 then return answer end
     answer = answer.err
   end
   answers[#answers + 1] = answer

@@ -4,7 +4,7 @@
 --
 -- KEYS[1] worker:<id>:inprocess:<name>, KEYS[2] claimed, KEYS[3] jobs, KEYS[4] workers, KEYS[5] dead,
 -- KEYS[6] worker:<id>, KEYS[7] scheduled, KEYS[8] retry, KEYS[9] morgue, KEYS[10] ready, KEYS[11] queue:<name>,
--- KEYS[12] wake:<name>, KEYS[13] worker:<id>:inprocess:<name>, KEYS[14] stalled
+-- KEYS[12] wake:<name>, KEYS[13] worker:<id>:inprocess:<name>, KEYS[14] stalled, KEYS[15] turns
 -- ARGV[1] 1: mend, 0: only look
 -- ARGV[2] worker
 -- ARGV[3] queue
@@ -14,13 +14,13 @@
 -- ARGV[7] how far from the ends of the queue is looked
 -- RETURNS ok, unclaimed, elsewhere, ghost (no record) or stray (a worker that nobody knows)
 -- FIRST WRITE LREM
-local list, claimed, jobs, workers, dead, heart, scheduled, retry, morgue, ready, queue, tokens, other, stalled =
-  unpack(KEYS)
+local list, claimed, jobs, workers, dead, heart, scheduled, retry, morgue, ready, queue, tokens, other, stalled,
+  turns = unpack(KEYS)
 local mend, worker, name, element, read, otherElement, reach = unpack(ARGV)
 
 local refusal = bad('LLEN', list) or bad('HLEN', claimed) or bad('HLEN', jobs) or bad('SCARD', workers)
   or bad('SCARD', dead) or bad('ZCARD', scheduled) or bad('ZCARD', retry) or bad('ZCARD', morgue) or bad('SCARD', ready)
-  or bad('LLEN', queue) or bad('LLEN', other) or bad('ZCARD', stalled)
+  or bad('LLEN', queue) or bad('LLEN', other) or bad('ZCARD', stalled) or bad('ZCARD', turns)
 if refusal then return refusal end
 
 local number, id = element:match('^(%d+):(.*)$')
@@ -33,7 +33,7 @@ if not known and redis.call('PTTL', heart) >= 0 then return 'ok' end -- it was f
 local function placed()
   return otherElement ~= '' and not mine and redis.call('LPOS', other, otherElement)
     or redis.call('ZSCORE', scheduled, id) or redis.call('ZSCORE', retry, id) or redis.call('ZSCORE', morgue, id)
-    or redis.call('ZSCORE', stalled, id)
+    or redis.call('ZSCORE', stalled, id) or redis.call('ZSCORE', turns, id)
     or redis.call('LPOS', queue, id, 'RANK', -1, 'MAXLEN', reach)
     or redis.call('LPOS', queue, id, 'RANK', 1, 'MAXLEN', reach)
 end

@@ -3,19 +3,21 @@
 -- fetch will drop them. What waits is taken off the shelves.
 --
 -- KEYS[1] queue:<name>, KEYS[2] jobs, KEYS[3] claimed, KEYS[4] names, KEYS[5] scheduled, KEYS[6] retry, KEYS[7] morgue,
--- KEYS[8] stalled
+-- KEYS[8] stalled, KEYS[9] turns
 -- ARGV[1] 1: mend, 0: only look
 -- ARGV[2] where to begin, from the back of the queue
 -- ARGV[3] how many ids
 -- ARGV[4] how far from the ends an id may be to be removed
 -- RETURNS {length, ids, {id, what, 1 if it was removed from the queue, 2 if from the shelf, ...}}. ghost: it has no
---   record; held: a worker has it; scheduled, retry, morgue, stalled: it is on that shelf too
+--   record; held: a worker has it; scheduled, retry, morgue, stalled: it is on that shelf too; turns: it waits by
+--   turns as well
 -- FIRST WRITE LREM or ZREM
-local queue, jobs, claimed, names, scheduled, retry, morgue, stalled = unpack(KEYS)
+local queue, jobs, claimed, names, scheduled, retry, morgue, stalled, turns = unpack(KEYS)
 local mend, from, reach = ARGV[1] == '1', tonumber(ARGV[2]), tonumber(ARGV[4])
 
 local refusal = bad('LLEN', queue) or bad('HLEN', jobs) or bad('HLEN', claimed) or bad('HLEN', names)
   or bad('ZCARD', scheduled) or bad('ZCARD', retry) or bad('ZCARD', morgue) or bad('ZCARD', stalled)
+  or bad('ZCARD', turns)
 if refusal then return refusal end
 
 local length, claims = redis.call('LLEN', queue), redis.call('HLEN', claimed)
@@ -55,4 +57,5 @@ unshelve(scheduled, 'scheduled')
 unshelve(retry, 'retry')
 unshelve(morgue, 'morgue')
 unshelve(stalled, 'stalled')
+unshelve(turns, 'turns')
 return { length, ids, told }

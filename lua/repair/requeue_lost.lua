@@ -1,7 +1,7 @@
 -- repair/requeue_lost: gives a job that is nowhere, although it has a record, to the front of its queue.
 --
 -- KEYS[1] jobs, KEYS[2] claimed, KEYS[3] names, KEYS[4] scheduled, KEYS[5] retry, KEYS[6] morgue, KEYS[7] ready,
--- KEYS[8] queues, KEYS[9] queue:<name>, KEYS[10] wake:<name>, KEYS[11] stalled
+-- KEYS[8] queues, KEYS[9] queue:<name>, KEYS[10] wake:<name>, KEYS[11] stalled, KEYS[12] turns
 -- ARGV[1] 1: mend, 0: only look
 -- ARGV[2] id
 -- ARGV[3] queue
@@ -10,16 +10,18 @@
 -- ARGV[6] 1: the caller looked through what is between, time and again
 -- RETURNS lost, placed, or unsure: it may be in the middle of the queue
 -- FIRST WRITE HDEL
-local jobs, claimed, names, scheduled, retry, morgue, ready, queues, queue, tokens, stalled = unpack(KEYS)
+local jobs, claimed, names, scheduled, retry, morgue, ready, queues, queue, tokens, stalled, turns =
+  unpack(KEYS)
 local mend, id, name, digest, reach, sure = unpack(ARGV)
 
 local refusal = bad('HLEN', jobs) or bad('HLEN', claimed) or bad('HLEN', names) or bad('ZCARD', scheduled)
   or bad('ZCARD', retry) or bad('ZCARD', morgue) or bad('SCARD', ready) or bad('ZCARD', queues) or bad('LLEN', queue)
-  or bad('ZCARD', stalled)
+  or bad('ZCARD', stalled) or bad('ZCARD', turns)
 if refusal then return refusal end
 
 if redis.call('HEXISTS', claimed, id) == 1 or redis.call('ZSCORE', scheduled, id) or redis.call('ZSCORE', retry, id)
-  or redis.call('ZSCORE', morgue, id) or redis.call('ZSCORE', stalled, id) then
+  or redis.call('ZSCORE', morgue, id) or redis.call('ZSCORE', stalled, id)
+  or redis.call('ZSCORE', turns, id) then
   return 'placed'
 end
 local record = redis.call('HGET', jobs, id)

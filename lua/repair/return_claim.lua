@@ -2,7 +2,8 @@
 --
 -- KEYS[1] claimed, KEYS[2] workers, KEYS[3] dead, KEYS[4] jobs, KEYS[5] ready,
 -- KEYS[6] worker:<id>:inprocess:<name>, KEYS[7] queue:<name>, KEYS[8] wake:<name>,
--- KEYS[9] scheduled, KEYS[10] retry, KEYS[11] morgue, KEYS[12] stalled, KEYS[13] running:<name>
+-- KEYS[9] scheduled, KEYS[10] retry, KEYS[11] morgue, KEYS[12] stalled, KEYS[13] running:<name>,
+-- KEYS[14] turns
 -- ARGV[1] id
 -- ARGV[2] claim as it was read: "worker n ms queue"
 -- ARGV[3] worker
@@ -11,8 +12,8 @@
 -- RETURNS 1 if the job was given back, 2 if only the claim was removed: the job has no record, or lies on a shelf; 0 if
 --   it is held after all
 -- FIRST WRITE LREM
-local claimed, workers, dead, jobs, ready, inprocess, queue, tokens, scheduled, retry, morgue, stalled, running =
-  unpack(KEYS)
+local claimed, workers, dead, jobs, ready, inprocess, queue, tokens, scheduled, retry, morgue, stalled, running,
+  turns = unpack(KEYS)
 local id, claim, worker, element, name = unpack(ARGV)
 
 local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or bad('SCARD', ready) or bad('LLEN', inprocess)
@@ -23,7 +24,7 @@ if redis.call('SISMEMBER', dead, worker) == 1 then return 0 end
 if redis.call('SISMEMBER', workers, worker) == 1 and redis.call('LPOS', inprocess, element) then return 0 end
 
 local function on(shelf) return type(redis.pcall('ZSCORE', shelf, id)) == 'string' end
-local shelved = on(scheduled) or on(retry) or on(morgue) or on(stalled)
+local shelved = on(scheduled) or on(retry) or on(morgue) or on(stalled) or on(turns)
 redis.call('LREM', inprocess, 0, element)
 redis.call('HDEL', claimed, id)
 redis.call('SREM', running, id)

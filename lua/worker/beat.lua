@@ -11,7 +11,7 @@
 -- KEYS[1] worker:<id>, KEYS[2] workers, KEYS[3] epoch, KEYS[4] lease, KEYS[5] scheduled, KEYS[6] retry,
 -- KEYS[7] worker:<id>:running, KEYS[8] claimed, KEYS[9] schedules:revision, KEYS[10] worker:<id>:info,
 -- KEYS[11] cancelled, KEYS[12] deadlines, KEYS[13] deputy, KEYS[14] ready, KEYS[15] worker:<id>:queues,
--- KEYS[16] layout
+-- KEYS[16] layout, KEYS[17] lanes
 -- ARGV[1] worker
 -- ARGV[2] ms that its heartbeat lasts
 -- ARGV[3] epoch that it knows
@@ -26,10 +26,11 @@
 --   id or false, of the next retry or false, revision of the schedules or false: these three only to the one with the
 --   lease; what is wanted of it (pause, quiet, stop, now) or false; how many jobs are to be cancelled; 1 if one of
 --   its queues has jobs; how many workers are registered; the layout or false; tokens of questions or false; number
---   of its last fetch or false: a smaller one than it knows of says that Redis has forgotten some}
+--   of its last fetch or false: a smaller one than it knows of says that Redis has forgotten some; version of the
+--   map of the partitions or false}
 -- FIRST WRITE PEXPIRE
 local heart, workers, epoch, lease, scheduled, retry, running, claimed, revision, info, cancelled, deadlines, deputy,
-  ready, mine, layout = unpack(KEYS)
+  ready, mine, layout, lanes = unpack(KEYS)
 local worker, life, known, leased, count = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[8])
 
 local alive = redis.call('PEXPIRE', heart, life) == 1
@@ -81,13 +82,14 @@ if redis.call('EXISTS', cancelled, ready) > 0 then
   if type(flags) ~= 'number' then flags = 0 end
   calls = ARGV[5] == '1' and redis.pcall('SINTERCARD', 2, ready, mine, 'LIMIT', 1) == 1 and 1 or 0
 end
-local fleet = redis.call('SCARD', workers)
+local fleet, map = redis.call('SCARD', workers), redis.pcall('HGET', lanes, '')
+if type(map) ~= 'string' then map = false end
 if role ~= 1 then
-  return { 'ok', time, role, false, false, false, wanted, flags, calls, fleet, shape, questions, last }
+  return { 'ok', time, role, false, false, false, wanted, flags, calls, fleet, shape, questions, last, map }
 end
 local function next(shelf)
   return type(redis.pcall('ZCARD', shelf)) == 'number' and redis.call('ZRANGE', shelf, 0, 0, 'WITHSCORES')[2] or false
 end
 local revised = redis.pcall('GET', revision)
 return { 'ok', time, role, next(scheduled), next(retry), type(revised) == 'string' and revised or false, wanted, flags,
-  calls, fleet, shape, questions, last }
+  calls, fleet, shape, questions, last, map }

@@ -17,7 +17,8 @@ var endedScripts = []mutant{
 	},
 	{
 		Name: "ended-twice-said", File: "lua/job/end.lua",
-		Before: "ARGV[i - 6] ~= 'ended' and not said then", After: "ARGV[i - 6] ~= 'ended' then",
+		Before: "ARGV[i - 9] ~= 'ended' and not said then",
+		After:  "ARGV[i - 9] ~= 'ended' then",
 		Breaks: "a job that was deleted deep in its queue is listed once",
 		Tests:  unmodelled("TestWhatWasForetoldIsListedOnce"),
 	},
@@ -124,6 +125,12 @@ var endedScripts = []mutant{
 		Tests:  unmodelled("TestWhatKeepsAJobFromBeingEnqueuedAgain"),
 	},
 	{
+		Name: "again-over-a-foreign-lock", File: "lua/inspect/again.lua",
+		Before: "alive(jobs, foreign, owner)", After: "alive(jobs, nil, owner)",
+		Breaks: "a job is not enqueued again while one of its kind runs in another partition",
+		Tests:  unmodelled("TestWhatKeepsAJobFromBeingEnqueuedAgain"),
+	},
+	{
 		Name: "again-timed-lock", File: "lua/inspect/again.lua",
 		Before: "digest ~= '' and kind ~= 't' then", After: "digest ~= '' then",
 		Breaks: "a lock for a time is not taken without one",
@@ -143,7 +150,8 @@ var endedScripts = []mutant{
 	},
 	{
 		Name: "forget-queue-with-jobs", File: "lua/inspect/forget_queue.lua",
-		Before: "if redis.call('EXISTS', queue) == 1 or redis.call('EXISTS', running) == 1 then return 0 end",
+		Before: "if redis.call('EXISTS', queue) == 1 or redis.call('EXISTS', running) == 1",
+		After:  "if false",
 		Breaks: "a queue with jobs stays",
 		Tests:  unmodelled("TestAQueueIsForgottenWhereNothingIsInIt"),
 	},

@@ -41,8 +41,8 @@ var endScripts = []mutant{
 	},
 	{
 		Name: "end-ready-stays", File: "lua/job/end.lua",
-		Before: "if redis.call('LLEN', place) == 0 then redis.call('SREM', KEYS[i], ARGV[i - 6]:sub(7)) end",
-		After:  "_ = lengths",
+		Before: "and lined(turns, turning, name) == 0 then redis.call('SREM', KEYS[i], name) end",
+		After:  "and lined(turns, turning, name) == 0 then _ = lengths end",
 		Breaks: "an empty queue is not among the ready ones",
 		Tests:  scripts("TestRemoveEndsAJobWhereItStands"),
 	},
@@ -244,7 +244,8 @@ var waitScripts = []mutant{
 	},
 	{
 		Name: "lookup-from-the-back", File: "lua/inspect/lookup.lua",
-		Before: "at and length - 1 - at or -1", After: "at or -1",
+		Before: "if at then return length - 1 - at end",
+		After:  "if at then return at end",
 		Breaks: "the position of a job is how many go before it",
 		Tests:  scripts("TestThePositionIsToldNearTheEndsOfALongQueue"),
 	},

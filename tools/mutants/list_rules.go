@@ -206,26 +206,28 @@ var limitScripts = []mutant{
 // lockScripts break what keeps jobs unique.
 var lockScripts = []mutant{
 	{
-		Name: "enqueue-lock-ignored", File: "lua/job/enqueue_mixed.lua",
-		Before: "if owner and owner ~= id and (ends", After: "if false and (ends",
+		Name: "enqueue-lock-ignored", File: "lua/prelude.lua",
+		Before: "if owner and owner ~= id and (ends",
+		After:  "if false and (ends",
 		Breaks: "while a job has its lock no other one of its kind is stored",
 		Tests:  scripts("TestAtMostOneJobOfAKindLives"), Quick: true,
 	},
 	{
-		Name: "enqueue-lock-of-the-gone", File: "lua/job/enqueue_mixed.lua",
-		Before: " and (kind == 't' or lives(owner)) then", After: " then",
+		Name: "enqueue-lock-of-the-gone", File: "lua/prelude.lua",
+		Before: " and (kind == 't' or lives(owner)) then",
+		After:  " then",
 		Breaks: "a lock whose owner is gone keeps nobody out",
 		Tests:  scripts(),
 	},
 	{
-		Name: "enqueue-lock-for-ever", File: "lua/job/enqueue_mixed.lua",
-		Before: "(ends == '0' or tonumber(ends) > time) and ",
+		Name: "enqueue-lock-for-ever", File: "lua/prelude.lua",
+		Before: "(ends == '0' or tonumber(ends) > to.time) and ",
 		Breaks: "a lock whose time is over keeps nobody out",
 		Tests:  scripts(),
 	},
 	{
 		Name: "enqueue-unlocked", File: "lua/job/enqueue_mixed.lua",
-		Before: "if #locks > 0 then redis.call('HSET', unique, unpack(locks)) end",
+		Before: "if #to.locks > 0 then redis.call('HSET', unique, unpack(to.locks)) end",
 		Breaks: "a job that is unique has its lock",
 		Tests:  scripts("TestAtMostOneJobOfAKindLives"),
 	},
@@ -285,6 +287,12 @@ var lockScripts = []mutant{
 		Tests:  scripts("TestAMoveTakesALockThatNobodyHas"),
 	},
 	{
+		Name: "move-over-a-foreign-lock", File: "lua/inspect/move.lua",
+		Before: "alive(jobs, foreign, holder)", After: "alive(jobs, nil, holder)",
+		Breaks: "a dead job stays dead while one of its kind runs in another partition",
+		Tests:  scripts("TestAMoveTakesALockThatNobodyHas"),
+	},
+	{
 		Name: "move-unlocked", File: "lua/inspect/move.lua",
 		Before: "if digest ~= '' then redis.call('HSET', unique, digest, id .. ' 0 f') end",
 		Breaks: "a dead job that is retried is unique again",
@@ -292,7 +300,7 @@ var lockScripts = []mutant{
 	},
 	{
 		Name: "void-living", File: "lua/repair/free_locks.lua",
-		Before: "or kind ~= 't' and redis.call('HEXISTS', jobs, owner) == 0 then", After: "or kind ~= 't' then",
+		Before: "or kind ~= 't' and redis.call('HEXISTS', jobs, owner) == 0", After: "or kind ~= 't'",
 		Breaks: "the janitor leaves the locks of jobs that live",
 		Tests:  scripts("TestVoidLocksAreRemovedAndOthersAreNot"),
 	},

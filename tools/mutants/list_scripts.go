@@ -21,8 +21,8 @@ var enqueueScripts = []mutant{
 		Tests:  scripts("TestEnqueueOfOneQueue"),
 	},
 	{
-		Name: "enqueue-duplicate", File: "lua/job/enqueue_mixed.lua",
-		Before: "if mine and lives(id) then return 'duplicate' end",
+		Name: "enqueue-duplicate", File: "lua/prelude.lua",
+		Before: "if mine == '1' and lives(id) then return 'duplicate' end",
 		Breaks: "an id that the caller chose stands for one job as long as that lives",
 		Tests:  scripts("TestEnqueueRefusesAChosenIDThatLives"),
 	},
@@ -40,8 +40,8 @@ var enqueueScripts = []mutant{
 	},
 	{
 		Name: "enqueue-former-outcome", File: "lua/job/enqueue_mixed.lua",
-		Before: "if #chosen > 0 and redis.call('HDEL', outcomes, unpack(chosen)) > 0 then redis.call('ZREM', expiry, " +
-			"unpack(chosen)) end",
+		Before: "if #to.chosen > 0 and redis.call('HDEL', outcomes, unpack(to.chosen)) > 0 then",
+		After:  "if false then",
 		Breaks: "an id that is chosen again has no former result",
 		Tests:  scripts(),
 	},
@@ -159,7 +159,7 @@ var fetchScripts = []mutant{
 		Tests:  scripts("TestFetchAnswersWhatIsStored"),
 	},
 	{
-		Name: "fetch-claimed", File: "lua/job/fetch.lua",
+		Name: "fetch-claimed", File: "lua/prelude.lua",
 		Before: "if records[i] and not holders[i] and not seen[ids[i]] then",
 		After:  "if records[i] and not seen[ids[i]] then",
 		Breaks: "a job has one claim at the most",
@@ -173,26 +173,29 @@ var fetchScripts = []mutant{
 	},
 	{
 		Name: "fetch-unsifted-twice", File: "lua/job/fetch.lua",
-		Before: "< n then n = sift(ids, owners, records, {}) end -- one stood twice", After: "< 0 then return true end",
+		Before: "if redis.call('HSET', claimed, unpack(claims)) < n then",
+		After:  "if redis.call('HSET', claimed, unpack(claims)) < 0 then",
 		Breaks: "an id that stands in a queue twice runs once, also where nothing else is wrong",
 		Tests:  unmodelled("TestFetchTakesAnIDOnceThatStandsTwiceInOneLot"),
 	},
 	{
-		Name: "fetch-twice-in-line", File: "lua/job/fetch.lua",
-		Before: "not holders[i] and not seen[ids[i]] then", After: "not holders[i] then",
+		Name: "fetch-twice-in-line", File: "lua/prelude.lua",
+		Before: "not holders[i] and not seen[ids[i]] then",
+		After:  "not holders[i] then",
 		Breaks: "an id that stands in a queue twice runs once",
 		Tests:  unmodelled("TestFetchTakesAnIDOnceThatStandsTwiceInOneLot"),
 	},
 	{
-		Name: "fetch-no-record", File: "lua/job/fetch.lua",
-		Before: "if records[i] and not holders[i]", After: "if not holders[i]",
+		Name: "fetch-no-record", File: "lua/prelude.lua",
+		Before: "if records[i] and not holders[i]",
+		After:  "if not holders[i]",
 		Breaks: "an id without a record is dropped, and the rest of its queue is served",
 		Tests:  scripts("TestFetchDropsWhatIsNoJobToRun"),
 	},
 	{
 		Name: "fetch-unclaimed", File: "lua/job/fetch.lua",
-		Before: "if redis.call('HSET', claimed, unpack(claims)) < n then n = sift(ids, owners, records, {}) end -- " +
-			"one stood twice",
+		Before: "if redis.call('HSET', claimed, unpack(claims)) < n then",
+		After:  "if false then",
 		Breaks: "the index of claims knows every claim",
 		Tests:  scripts("TestFetchAnswersWhatIsStored"),
 	},
@@ -211,7 +214,7 @@ var fetchScripts = []mutant{
 	},
 	{
 		Name: "fetch-ready-stays", File: "lua/job/fetch.lua",
-		Before: "redis.call('SREM', ready, queue.name)",
+		Before: "redis.pcall('SREM', ready, queue.name)",
 		Breaks: "an empty queue is not among the ready ones, so nobody asks it again and again",
 		Tests:  scripts("TestFetchAnswersWhatIsStored"),
 	},
@@ -311,5 +314,64 @@ var fetchScripts = []mutant{
 		Before: "if redis.call('SISMEMBER', workers, ARGV[1]) == 0 then return { 'fenced' } end",
 		Breaks: "a worker that was declared dead learns so, and gives nothing back that others hold",
 		Tests:  scripts("TestSurveyTellsWhatIsHeldAndKeepsOlderFetchesOut"),
+	},
+}
+
+// turnScripts are mutants of what has jobs with keys wait by turns.
+var turnScripts = []mutant{
+	{
+		Name: "turns-no-floor", File: "lua/prelude.lua",
+		Before: "math.max(last[key] or tonumber(found[at[key]] or base), floor)",
+		After:  "(last[key] or tonumber(found[at[key]] or base))",
+		Breaks: "a key that was away has no turns to catch up with",
+		Tests:  unmodelled("TestAKeyThatWasAwayHasNoTurnsToCatchUpWith"),
+	},
+	{
+		Name: "turns-weightless", File: "lua/prelude.lua",
+		Before: "math.floor(840 / jobs[i + 2])", After: "840",
+		Breaks: "a key has as many turns as its weight says",
+		Tests:  unmodelled("TestAKeyHasAsManyTurnsAsItsWeightSays", "TestSharesAreThoseOfTheWeights"),
+	},
+	{
+		Name: "turns-stay", File: "lua/prelude.lua",
+		Before: "if #taken > 0 then redis.call('ZREM', turns, unpack(taken)) end",
+		Breaks: "what was fetched waits no more",
+		Tests:  unmodelled("TestKeysHaveTurns"),
+	},
+	{
+		Name: "turns-never-given-back", File: "lua/prelude.lua",
+		Before: "if #scores > 0 then redis.call('ZADD', turns, unpack(scores)) end",
+		Breaks: "a job with a key that is given back waits again",
+		Tests:  unmodelled("TestKeyedJobsThatAreGivenBackOrRestored"),
+	},
+	{
+		Name: "turns-passes-kept", File: "lua/prelude.lua",
+		Before: "if #old > 0 then redis.call('ZREM', passes, unpack(old)) end",
+		Breaks: "passes are kept of keys that have jobs",
+		Tests:  unmodelled("TestPassesAreKeptOfKeysThatHaveJobsOnly"),
+	},
+	{
+		Name: "turns-list-first", File: "lua/prelude.lua",
+		Before: "if pass and (rest >= have or pass <= loose + 840) then", After: "if pass and rest >= have then",
+		Breaks: "jobs without a key have turns together, as one more key",
+		Tests:  unmodelled("TestJobsWithoutAKeyHaveTurnsTogether"),
+	},
+	{
+		Name: "turns-key-stays", File: "lua/job/complete.lua",
+		Before: "if keyed then redis.call('HDEL', keyed, unpack(ended)) end",
+		Breaks: "nothing is kept of the key of a job that has ended",
+		Tests:  unmodelled("TestKeysHaveTurns"),
+	},
+	{
+		Name: "turns-not-when-due", File: "lua/job/move_due.lua",
+		Before: "      if key then", After: "      if false then",
+		Breaks: "a job with a key that is due waits by turns",
+		Tests:  unmodelled("TestAKeyedJobThatIsDueLinesUp"),
+	},
+	{
+		Name: "turns-not-when-moved", File: "lua/partition/receive.lua",
+		Before: "  if place == 'turns' and key then", After: "  if false then",
+		Breaks: "a job with a key that was moved waits by turns",
+		Tests:  unmodelled("TestKeyedJobsThatAreMovedLineUpThere"),
 	},
 }

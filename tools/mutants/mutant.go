@@ -40,8 +40,10 @@ func loss(names ...string) []tests { return []tests{{"./internal/enginetest/loss
 func all() []mutant {
 	var list []mutant
 	for _, some := range [][]mutant{
-		enqueueScripts, fetchScripts, settleScripts, limitScripts, lockScripts, endScripts, waitScripts, longScripts,
-		lifeScripts, careScripts, scheduleScripts, objectScripts, doctorScripts, endedScripts,
+		enqueueScripts, partitionScripts, moveScripts, fetchScripts, turnScripts, settleScripts, limitScripts,
+		lockScripts, endScripts, waitScripts, longScripts, lifeScripts, careScripts, scheduleScripts, objectScripts,
+		doctorScripts,
+		endedScripts,
 	} {
 		list = append(list, some...)
 	}

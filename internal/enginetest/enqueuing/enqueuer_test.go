@@ -164,7 +164,7 @@ func TestEnqueueOptionsAreInTheRecord(t *testing.T) {
 			{ID: receipts[0].ID, Name: "a", Args: args, Retries: &three, Timeout: 60_000, Retention: hour,
 				Meta: shared},
 			{ID: "mine", Name: "a", Args: args, Retries: &none, Timeout: 1, Retention: 1000,
-				Meta: map[string]string{"a": "1", "b": "2"}},
+				Extras: record.Extras{Given: true}, Meta: map[string]string{"a": "1", "b": "2"}},
 			{ID: receipts[2].ID, Name: "a", Args: args, Retries: &three, Timeout: 60_000, Retention: hour,
 				Meta: shared},
 			{ID: receipts[3].ID, Name: "a", Args: args, Retries: &five, Timeout: 60_000, Retention: hour, Meta: shared},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -164,5 +165,52 @@ func TestAJobThatSomebodyElseHasRunSinceIsLeftToThem(t *testing.T) {
 		assert.Equal(t, job.ID, gone.ID)
 		assert.Equal(t, 1, th.Number("ZCARD", "scheduled"))
 		assert.Equal(t, `{"fails":1}`, th.Text("HGET", "trail", job.ID))
+	})
+}
+
+// The outcome finds no claim, and before the worker has asked why its claim is stored again: it stands, so the outcome
+// must be sent once more.
+func TestAnOutcomeCountsWhoseClaimIsStoredAgainMeanwhile(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		th, g := newTheater(t, s), pooltest.NewDoor()
+		options := th.options()
+		refused, restored := make(chan struct{}), make(chan struct{})
+		var refusal, restoring sync.Once
+		th.Tamper(&options, &pooltest.Tampered{Tamper: func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
+			switch pooltest.NameOf(calls[0]) {
+			case "restore":
+				select {
+				case <-refused:
+				case <-ctx.Done():
+					return nil, context.Cause(ctx)
+				}
+				replies, err := pass(ctx, calls...)
+				if err == nil && replies[0].Err == nil {
+					restoring.Do(func() { close(restored) })
+				}
+				return replies, err
+			case "SISMEMBER": // why the claim is gone
+				refusal.Do(func() { close(refused) })
+				select {
+				case <-restored:
+				case <-ctx.Done():
+					return nil, context.Cause(ctx)
+				}
+			}
+			return pass(ctx, calls...)
+		}})
+		pool := th.quietPool(options, g)
+		pooltest.Times(pool).Survey = time.Hour
+		th.Start(pool)
+		th.fallBehind()
+		th.quiet()
+		pooltest.Receive(t, g.Began)
+		th.failOver(func() { g.Leave <- "" })
+		th.told(event.DataLost{Worker: pooltest.WorkerID(pool), Held: 1, Restored: 1})
+		th.finished(pool)
+		assert.Empty(t, g.Began, "it has run")
 	})
 }

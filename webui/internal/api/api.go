@@ -87,6 +87,9 @@ func answer(v *visit.Visit, status int, body any) error {
 	if err != nil {
 		return fmt.Errorf("what is in Redis cannot be written as JSON: %w", err)
 	}
+	if missing := v.MissingText(); missing != "" {
+		v.W.Header().Set("Work-Missing-Partitions", fmt.Sprint(v.Missing.Partitions()))
+	}
 	v.W.Header().Set("Content-Type", "application/json")
 	v.W.WriteHeader(status)
 	v.W.Write(text) //lint:ignore errcheck who asked has gone

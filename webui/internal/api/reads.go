@@ -74,8 +74,9 @@ func readWorkers(v *visit.Visit) error {
 		workers[i] = wholeWorker(workers[i])
 	}
 	return answer(v, http.StatusOK, struct {
-		Workers []inspect.WorkerInfo `json:"workers"`
-	}{listed(workers)})
+		Workers    []inspect.WorkerInfo `json:"workers"`
+		Processors inspect.Processors   `json:"processors"` // of those with a heartbeat
+	}{listed(workers), inspect.TotalProcessors(workers)})
 }
 
 func readStoppedWorkers(v *visit.Visit) error {

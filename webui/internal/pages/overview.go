@@ -21,6 +21,9 @@ type overview struct {
 	Charts  []chart
 	Now     time.Time
 
+	Missing    error                   // which partitions have not answered
+	Partitions []inspect.PartitionInfo // of a namespace with several
+
 	StateAsOf  time.Time     // queues and alerts are as of then
 	StateEvery time.Duration // and read again after so long
 }

@@ -32,14 +32,17 @@ type page struct {
 	CanAct bool
 	Live   bool
 	Notice *notice
-	Now    time.Time
-	Here   string // this page, for forms that lead back to it
+	// which partitions have not answered; "" where all have
+	Missing string
+	Now     time.Time
+	Here    string // this page, for forms that lead back to it
 }
 
 // fill adds what all pages have.
 func (s *Site) fill(v *visit.Visit, p page) page {
 	p.Site, p.Actor, p.Role, p.CanAct, p.Notice = v.Title, v.Actor, v.Role, v.MayAct, s.notice(v)
 	p.Live = v.MaxStreams > 0
+	p.Missing = v.MissingText()
 	if p.Now.IsZero() {
 		p.Now = time.Now()
 	}

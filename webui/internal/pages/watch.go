@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/internal/partly"
 	"github.com/265d0351/work/webui/internal/visit"
 )
 
@@ -52,9 +53,12 @@ type flight struct {
 type fleetState struct {
 	queues []inspect.QueueInfo
 	alerts []alert
-	asOf   time.Time     // by Redis' clock
-	took   time.Duration // to read it
-	next   time.Time     // when it is read again, by this machine's clock
+	asOf   time.Time // by Redis' clock
+
+	partitions []inspect.PartitionInfo // where there are several
+	missing    error                   // which of them did not answer
+	took       time.Duration           // to read it
+	next       time.Time               // when it is read again, by this machine's clock
 }
 
 // every is how long it is shown before it is read again.
@@ -121,6 +125,7 @@ func (w *watch) forget() {
 func (w *watch) read(ctx context.Context) (*overview, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
+	ctx, missing := partly.Collect(ctx)
 	o := &overview{}
 	var err error
 	if o.Counts, err = w.site.Inspector.Counts(ctx); err != nil {
@@ -134,6 +139,10 @@ func (w *watch) read(ctx context.Context) (*overview, error) {
 	if err := w.readState(ctx, o.Now); err != nil {
 		return nil, err
 	}
+	if missing.Err() != nil {
+		w.state.missing, w.hour = missing.Err(), pastHour{} // of what is kept some is not known
+	}
+	o.Missing, o.Partitions = cmp.Or(missing.Err(), w.state.missing), w.state.partitions
 	o.StateAsOf, o.StateEvery = w.state.asOf, w.state.every()
 	o.Alerts = w.state.alerts
 	o.count(w.state.queues, history)
@@ -156,6 +165,10 @@ func (w *watch) readState(ctx context.Context, asOf time.Time) error {
 	if err == nil {
 		alerts, err = alertsOf(ctx, w.site, queues, asOf)
 	}
+	var partitions []inspect.PartitionInfo
+	if err == nil && w.site.Inspector.Divided(ctx) {
+		partitions, err = w.site.Inspector.Partitions(ctx)
+	}
 	took := w.now().Sub(begun)
 	switch {
 	case err != nil && (w.state.queues == nil || !errors.Is(err, context.DeadlineExceeded)):
@@ -165,7 +178,7 @@ func (w *watch) readState(ctx context.Context, asOf time.Time) error {
 	default:
 		slices.SortStableFunc(alerts, func(a, b alert) int { return cmp.Compare(a.order(), b.order()) })
 		w.state = fleetState{queues: slices.Clip(append([]inspect.QueueInfo{}, queues...)), alerts: alerts, asOf: asOf,
-			took: took}
+			took: took, partitions: partitions}
 	}
 	w.state.next = w.now().Add(w.state.every())
 	return nil

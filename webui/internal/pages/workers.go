@@ -27,9 +27,10 @@ const stoppedShown = 50
 
 // workersBody are those that are registered, and those that are no more.
 type workersBody struct {
-	Workers []workerRow
-	Stopped []inspect.StoppedWorker
-	Problem string // with which the latter cannot be read: a list that is broken hides no others
+	Workers            []workerRow
+	inspect.Processors // of those with a heartbeat
+	Stopped            []inspect.StoppedWorker
+	Problem            string // with which the latter cannot be read: a list that is broken hides no others
 }
 
 func (s *Site) showWorkers(v *visit.Visit) error {
@@ -49,7 +50,7 @@ func (s *Site) showWorkers(v *visit.Visit) error {
 			rows[i].Jobs = append(rows[i].Jobs, heldJob{job, isStuck(job, counts.AsOf, v.StuckAfter)})
 		}
 	}
-	body := workersBody{Workers: rows}
+	body := workersBody{Workers: rows, Processors: inspect.TotalProcessors(workers)}
 	if body.Stopped, err = v.Inspector.StoppedWorkers(v.Ctx(), stoppedShown); err != nil {
 		body.Problem = err.Error()
 	}

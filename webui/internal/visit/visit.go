@@ -16,6 +16,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/internal/partly"
 	"github.com/265d0351/work/webui/internal/format"
 )
 
@@ -59,6 +60,8 @@ type Visit struct {
 	Role   string // in words
 	MaySee bool   // they were let in
 	MayAct bool   // the page should have buttons
+	// which partitions have not answered to what is read for this; nil where something is done
+	Missing *partly.Missing
 
 	// Record tells the program's audit of an attempt to act.
 	Record func(outcome Outcome, detail string, targets []string)
@@ -110,6 +113,14 @@ func LogPanic(logger *slog.Logger, what string, value any, about ...any) {
 
 // Ctx ends when who asked has gone.
 func (v *Visit) Ctx() context.Context { return v.R.Context() }
+
+// MissingText says which partitions have not answered so far; "" where all have.
+func (v *Visit) MissingText() string {
+	if v.Missing == nil || v.Missing.Err() == nil {
+		return ""
+	}
+	return v.Missing.Err().Error()
+}
 
 // Target is what the request is about. Ids and names travel in the URL, where each byte of them survives.
 func (v *Visit) Target(key string) (string, error) {

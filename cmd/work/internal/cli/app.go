@@ -18,6 +18,7 @@ import (
 	"github.com/265d0351/work/cmd/work/internal/dsn"
 	"github.com/265d0351/work/cmd/work/internal/exit"
 	"github.com/265d0351/work/cmd/work/internal/interrupt"
+	"github.com/265d0351/work/inspect"
 )
 
 // App is one call of the program: its streams and global flags.
@@ -64,6 +65,7 @@ func (a *App) Runs(do func(context.Context, *cobra.Command, []string) error) fun
 func (a *App) Status(err error) int {
 	var usage *exit.UsageError
 	var unfulfilled *exit.StatusError
+	var partial *inspect.PartialError
 	switch {
 	case err == nil:
 		return exit.OK
@@ -82,6 +84,8 @@ func (a *App) Status(err error) int {
 		return unfulfilled.Status
 	case exit.IsMissing(err):
 		return exit.NotFound
+	case errors.As(err, &partial):
+		return exit.Undone
 	}
 	return exit.Failure
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/265d0351/work/cmd/work/internal/interrupt"
 	_ "github.com/265d0351/work/goredis" // redis+sentinel:// and redis+cluster://
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/internal/partly"
 )
 
 // NeedRedis refuses to go on without a Redis that outlives this program.
@@ -28,7 +29,8 @@ func (a *App) NeedRedis() error {
 	return nil
 }
 
-// Inspect does something with an inspector, which it closes.
+// Inspect does something with an inspector, which it closes. Where some partitions of the namespace do not answer to a
+// read the others are shown, and the error says so.
 func (a *App) Inspect(ctx context.Context, do func(context.Context, *inspect.Inspector) error) error {
 	if err := a.NeedRedis(); err != nil {
 		return err
@@ -37,7 +39,10 @@ func (a *App) Inspect(ctx context.Context, do func(context.Context, *inspect.Ins
 	if err != nil {
 		return &exit.UsageError{Err: err}
 	}
-	err = do(ctx, inspector)
+	asking, missing := partly.Collect(ctx)
+	if err = do(asking, inspector); err == nil && missing.Err() != nil {
+		err = &exit.StatusError{Status: exit.Undone, Err: missing.Err()}
+	}
 	if closeErr := inspector.Close(); err == nil {
 		err = closeErr
 	}

@@ -8,21 +8,16 @@ import (
 
 // snapshot are what one reading has found, and what --json prints.
 type snapshot struct {
-	AsOf       time.Time            `json:"as_of"`      // Redis' clock
-	AllPaused  bool                 `json:"all_paused"` // all queues are, beside those that are paused one by one
+	AsOf       time.Time            `json:"as_of"`                        // Redis' clock
+	Missing    []int                `json:"missing_partitions,omitempty"` // those that did not answer to this reading
+	AllPaused  bool                 `json:"all_paused"`                   // all are, beside those paused one by one
 	Counts     inspect.Counts       `json:"counts"`
-	Processors processorCount       `json:"processors"`
+	Processors inspect.Processors   `json:"processors"` // of workers with a heartbeat
 	Rates      rates                `json:"rates"`
 	Queues     []queueFigures       `json:"queues"`
 	Workers    []inspect.WorkerInfo `json:"workers"`
 	Errors     []inspect.ErrorGroup `json:"errors"`  // the most frequent first; nil where they were not read
 	Minutes    []minuteFigures      `json:"minutes"` // the last hour, the minute under way last
-}
-
-// processorCount are those of workers with a heartbeat.
-type processorCount struct {
-	Busy  int `json:"busy"` // jobs that these workers hold; with a prefetch it may be more than Total
-	Total int `json:"total"`
 }
 
 // rates are per second: over the last 5 s of a live view, over the last minute where there was only one reading.

@@ -27,7 +27,7 @@ func sample() snapshot {
 		AsOf: noon,
 		Counts: inspect.Counts{Queued: 1_250_319, Running: 31, Scheduled: 48, Retrying: 3, Dead: 17, Queues: 6,
 			Workers: 2, AsOf: noon},
-		Processors: processorCount{Busy: 31, Total: 40},
+		Processors: inspect.Processors{Busy: 31, Total: 40},
 		Rates:      rates{Done: 812.44, Failed: 3.2},
 	}
 	queue := func(info inspect.QueueInfo, done, failed float64) {

@@ -14,6 +14,7 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/cmd/work/internal/cli"
 	"github.com/265d0351/work/cmd/work/internal/clitest"
+	"github.com/265d0351/work/inspect"
 )
 
 func TestTopClerkReadsAndPauses(t *testing.T) {
@@ -49,7 +50,7 @@ func TestTopCountsProcessorsOfWorkersThatLive(t *testing.T) {
 	reader.pulse.since(noon)
 	reader.pulse.mark(noon)
 	reader.fill(&f, nil)
-	assert.Equal(t, processorCount{Busy: 2, Total: 40}, f.Processors)
+	assert.Equal(t, inspect.Processors{Busy: 2, Total: 40}, f.Processors)
 }
 
 // The inspector is closed after the clerk, so not under a reading.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/internal/partly"
 )
 
 // reader reads the figures. What one reading costs grows with the number of queues, workers and jobs that run, and
@@ -22,6 +23,7 @@ const mostPoints = 20_000
 func (r *reader) read(ctx context.Context, withErrors bool) (snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
+	ctx, missing := partly.Collect(ctx)
 	counts, err := r.inspector.Counts(ctx)
 	if err != nil {
 		return snapshot{}, err
@@ -49,6 +51,7 @@ func (r *reader) read(ctx context.Context, withErrors bool) (snapshot, error) {
 		return snapshot{}, err
 	}
 	r.fill(&f, queues)
+	f.Missing = missing.Partitions()
 	return f, nil
 }
 
@@ -70,12 +73,7 @@ func (r *reader) readHistory(ctx context.Context, asOf time.Time, names int) err
 // fill works out what follows from what was read.
 func (r *reader) fill(f *snapshot, queues []inspect.QueueInfo) {
 	f.Rates, f.Minutes = r.pulse.rates(), r.pulse.minutes()
-	for _, w := range f.Workers {
-		if w.Alive {
-			f.Processors.Busy += len(w.Running)
-			f.Processors.Total += w.Concurrency
-		}
-	}
+	f.Processors = inspect.TotalProcessors(f.Workers)
 	f.Queues = make([]queueFigures, len(queues))
 	for n, q := range queues {
 		f.Queues[n] = queueFigures{QueueInfo: q, LastMinute: r.pulse.minuteOf(q.Name)}

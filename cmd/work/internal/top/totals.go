@@ -20,6 +20,9 @@ func (m *model) totals() []textLine {
 			pieces = append(pieces, textLine{{console.Faint, name + " "}, {s, value}})
 		}
 	}
+	for _, n := range m.figures.Missing {
+		pieces = append(pieces, styled(console.Red, fmt.Sprint("without partition ", n)))
+	}
 	if m.figures.AllPaused {
 		pieces = append(pieces, styled(console.Yellow, "all queues are paused"))
 	}

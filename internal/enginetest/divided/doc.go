@@ -1,0 +1,2 @@
+// Package divided has the tests of an Enqueuer whose namespace has several partitions, on each Redis.
+package divided

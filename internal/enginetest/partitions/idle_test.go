@@ -1,0 +1,36 @@
+package partitions_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/pooltest"
+	"github.com/265d0351/work/internal/redistest"
+)
+
+// TestAnIdlePoolAsksEachPartitionAsMuchAsOneAlone: little besides the heartbeats. make partitions measures it.
+func TestAnIdlePoolAsksEachPartitionAsMuchAsOneAlone(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 2, 4, 16} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s redistest.Server) {
+				const beats = 3
+				d := newDivided(t, s, n)
+				o := d.Options()
+				driver := d.Tamper(&o, &pooltest.Tampered{})
+				pool := work.NewWorkerPool(nil, 4, o).Job("load", pooltest.Nothing)
+				d.Start(pool)
+				driver.UntilSent(t, "beat", 2*n) // what a start asks is over
+				beatsBefore, before := driver.Sent("beat")
+				driver.UntilSent(t, "beat", beats*n)
+				beatsAfter, after := driver.Sent("beat")
+				t.Logf("%d requests in %d heartbeats of %d partitions", after-before, beatsAfter-beatsBefore, n)
+				assert.LessOrEqual(t, after-before, 4*(beatsAfter-beatsBefore), "of each partition")
+			})
+		})
+	}
+}

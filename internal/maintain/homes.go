@@ -1,0 +1,21 @@
+package maintain
+
+// Homes says what lives in the partition of the namespace that is maintained.
+type Homes interface {
+	// Map is the version of the map of the partitions by which it says so.
+	Map() int64
+	// HasSchedule tells whether a schedule of jobs of that name lives there, and is not on its way elsewhere.
+	HasSchedule(id, name string) bool
+	// Tracked tells whether jobs that are bound to the partition are to be listed as they are stored.
+	Tracked() bool
+	// Outdated is called when the partition knows a newer map.
+	Outdated(version int64)
+}
+
+// everything lives in a namespace that is not divided.
+type everything struct{}
+
+func (everything) Map() int64                      { return 0 }
+func (everything) HasSchedule(string, string) bool { return true }
+func (everything) Tracked() bool                   { return false }
+func (everything) Outdated(int64)                  {}

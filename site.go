@@ -1,0 +1,200 @@
+package work
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/limit"
+	"github.com/265d0351/work/internal/partition"
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisclock"
+	"github.com/265d0351/work/internal/requeue"
+	"github.com/265d0351/work/internal/schedule"
+	"github.com/265d0351/work/internal/sharedhome"
+)
+
+// site is what the workers of a pool have in common in one partition of the namespace: what goes by the clock of that
+// Redis, or is known of what is stored there. What they have in common in all of them is the engine.
+type site struct {
+	engine    *engine
+	partition int
+	store     *rdb.Store
+	objects   *poolObjects
+	clock     *redisclock.Clock
+
+	numbers    atomic.Int64   // of fetches
+	requeued   *requeue.Order // what was given back
+	undeclared atomic.Bool    // Redis may have forgotten the limits
+	missing    atomic.Bool    // some of them may have gone with their queues
+}
+
+// newSite makes that of a partition. It has a store once it is opened.
+func newSite(e *engine, number int) *site {
+	return &site{engine: e, partition: number, clock: &redisclock.Clock{},
+		requeued: requeue.NewOrder(e.options.ShutdownTimeout)}
+}
+
+// open gives the site its store, and dials nothing: an error is one of the options.
+func (s *site) open() (err error) {
+	s.store = s.engine.directory.Store(s.partition)
+	options := s.engine.options
+	options.ObjectGrace = max(options.ObjectGrace, 0) // what is negative is reported as that
+	options.ObjectHome = sharedhome.Of(options.ObjectHome, s.engine.directory, s.partition)
+	s.objects, err = newPoolObjects(s.store, options)
+	return err
+}
+
+// declareLimits makes the limits in Redis those that the code declares, of all that is served or was at the start.
+func (s *site) declareLimits(ctx context.Context) error {
+	var names []string
+	for name, registration := range s.engine.registered {
+		if s.engine.served[name] != nil || !registration.withdrawn.Load() {
+			names = append(names, name)
+		}
+	}
+	return s.declareLimitsOf(ctx, names)
+}
+
+// declareLimitsOf declares the limits of some names. An event tells where another service has declared another limit.
+func (s *site) declareLimitsOf(ctx context.Context, names []string) error {
+	return s.engine.byMap(ctx, func() error { return s.declaration().Declare(ctx, s.limitedHere(names)) })
+}
+
+func (s *site) declaration() *limit.Declaration {
+	e := s.engine
+	return &limit.Declaration{
+		Store: s.store.AtMap(s.Map()), Service: e.service(),
+		Limit: func(name string) rdb.Limit { return limit.Spec(e.registered[name].options.Limit).Stored() },
+		Replaced: func(name string, now, before rdb.Rule) {
+			e.events.emit(event.LimitChanged{Name: name, Limit: Limit(limit.SpecOf(now.Code)).String(),
+				Service: now.Service,
+				Former:  Limit(limit.SpecOf(before.Code)).String(), FormerService: before.Service})
+		},
+	}
+}
+
+// limitedHere are those of the names whose limits stand in this partition, or would: a name that is limited lives in
+// one.
+func (s *site) limitedHere(names []string) []string {
+	m := s.engine.directory.Map()
+	if m.Single() {
+		return names
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		home := m.Home(partition.Job{Name: name})
+		if home.Bound {
+			return home.Partition != s.partition
+		}
+		return s.engine.registered[name].options.Limit != Limit{} // it is bound before: see bindLimited
+	})
+}
+
+// declareMissing declares limits of which nothing is known any more, after a worker was taken for dead: whoever
+// destroyed a queue meanwhile has removed the limit with it. Others stay: a newer program may have declared them. What
+// fails is tried again with the next heartbeat.
+func (s *site) declareMissing(ctx context.Context) error {
+	var names []string
+	for name, registration := range s.engine.registered {
+		if registration.options.Limit != (Limit{}) && !registration.withdrawn.Load() {
+			names = append(names, name)
+		}
+	}
+	err := s.engine.byMap(ctx, func() error {
+		d := s.declaration()
+		d.Missing = true
+		return d.Declare(ctx, s.limitedHere(names))
+	})
+	s.missing.Store(err != nil)
+	return err
+}
+
+// declareAgain declares the limits once more after Redis has lost its data.
+func (s *site) declareAgain(ctx context.Context) error {
+	if s.missing.Load() {
+		if err := s.declareMissing(ctx); err != nil {
+			return err
+		}
+	}
+	if !s.undeclared.Load() {
+		return nil
+	}
+	if err := s.declareLimits(ctx); err != nil {
+		return err
+	}
+	s.undeclared.Store(false)
+	return nil
+}
+
+// declared are the schedules of the pool that live in this partition, with what is done about them in Redis.
+func (s *site) declared() *schedule.Declared {
+	d := &schedule.Declared{Store: s.store, Service: s.engine.service(), Emit: s.engine.events.emit}
+	if s.engine.directory != nil {
+		d.Store = s.store.AtMap(s.Map())
+	}
+	for _, one := range s.engine.periodics {
+		if s.HasSchedule(one.ID, one.Definition.Name) {
+			d.Schedules = append(d.Schedules, schedule.Declaration{Schedule: one.Schedule, Called: one.called()})
+		} else {
+			d.Elsewhere = append(d.Elsewhere, one.ID)
+		}
+	}
+	return d
+}
+
+// Map is the version of the map of the partitions by which the site goes.
+func (s *site) Map() int64 { return s.engine.directory.Map().Version }
+
+// HasSchedule tells whether a schedule of jobs of that name lives in this partition, and is not on its way elsewhere.
+func (s *site) HasSchedule(id, name string) bool {
+	if s.engine.directory == nil {
+		return true
+	}
+	home := s.engine.directory.Map().OfSchedule(id, partition.Job{Name: name})
+	return !home.Bound || home.Partition == s.partition && !home.Moving
+}
+
+// Tracked tells whether jobs that are bound to the partition are to be listed as they are stored.
+func (s *site) Tracked() bool { return s.engine.directory.Map().Tracking }
+
+// homes is a site for its daemons.
+type homes struct {
+	*site
+	host host
+}
+
+// Outdated has the pool read the map of the partitions.
+func (h homes) Outdated(version int64) { h.host.mapIs(version) }
+
+// checkServer looks at what Redis says of itself, once, when a pool begins to work in a partition. One that is too old
+// is refused, since scripts would fail in the middle of the work; one that may evict keys is reported: it would drop
+// jobs at full memory.
+func (s *site) checkServer(ctx context.Context) error {
+	facts, err := s.store.Server(ctx)
+	if err != nil {
+		return err
+	}
+	if facts.TooOld() {
+		return &InvalidError{
+			What: "the version of Redis", Value: facts.Version, Remedy: "use " + rdb.MinVersion + " or newer",
+		}
+	}
+	if facts.EvictionPolicy != "" && facts.EvictionPolicy != "noeviction" {
+		s.engine.events.emit(event.ServerUnfit{
+			Problem: fmt.Sprintf("its maxmemory-policy is %s: when its memory is full it drops keys, and jobs with "+
+				"them", facts.EvictionPolicy),
+			Remedy: "CONFIG SET maxmemory-policy noeviction", Partition: s.partition,
+		})
+	}
+	if facts.Mode == "cluster" && !s.store.Follows() {
+		s.engine.events.emit(event.ServerUnfit{
+			Problem: "it is a node of a cluster, and the DSN or client is for one server: when the slot of this " +
+				"namespace moves, or this node fails, nothing runs",
+			Remedy:    "redis+cluster://HOST:PORT,HOST:PORT with package goredis, or a redis.ClusterClient",
+			Partition: s.partition,
+		})
+	}
+	return nil
+}
