@@ -45,8 +45,8 @@ func (w way) options(namespace string, patience time.Duration) []work.EnqueuerOp
 	return opts
 }
 
-// The time that a call has: soon is far more than it needs where the answer comes at once, and awaited is all waited for
-// where it comes when the time is over.
+// The time that a call has: soon is far more than it needs where the answer comes at once, and awaited is all that is
+// waited for where it comes when the time is over.
 const (
 	soon    = 20 * time.Second
 	awaited = 3 * time.Second
