@@ -8,6 +8,7 @@ import (
 	"github.com/265d0351/work/internal/crash"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/healthreport"
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/redisconn"
@@ -30,6 +31,10 @@ func (w *worker) reject(r *run, fetched *rdb.FetchedJob, now time.Time) bool {
 	case err != nil:
 		r.decision = r.buryDecision(excerpt.ErrorText(err), nil, now)
 	case r.isLate(now, &r.decision):
+	case r.registration.missing:
+		r.decision = handedOn(r)
+	case !needs.Met(r.record.Needs, w.engine.options.Labels):
+		r.decision = whereItBelongs(r)
 	case w.mustWait(r):
 		r.decision = deferral()
 	default:
@@ -148,6 +153,33 @@ func (w *worker) mustWait(r *run) bool {
 	}
 	r.suspected = true
 	return !w.engine.quarantine.Enter(r.job)
+}
+
+// whereItBelongs has a job wait in its own queue that needs labels which this worker does not have, and stood in
+// another one: a program that knows of no labels may have put it there. No attempt is used.
+func whereItBelongs(r *run) decision {
+	return decision{verb: verbSnooze, delay: time.Millisecond, keepCrashes: true, queue: r.record.Queue()}
+}
+
+// strayed tells whether a job that was met in the queue of another name was put there rightly: somebody else has names
+// share it.
+func (r *run) strayed() (name string, is bool) {
+	if r.recordErr == nil {
+		return "", false
+	}
+	rec, err := record.Decode(r.raw)
+	return rec.Name, err == nil && rec.Shared != "" && rec.Shared == needs.Name(r.claim.Queue) &&
+		rec.Name != r.registration.name
+}
+
+// handedOn has a job wait for a worker that has a handler for it. No attempt is used. Should it have been handed on
+// already, some time has to pass: who serves that queue is to have a handler.
+func handedOn(r *run) decision {
+	queue, delay := needs.HandOn(r.claim.Queue, r.registration.name), time.Millisecond
+	if queue == r.claim.Queue {
+		delay = time.Second
+	}
+	return decision{verb: verbSnooze, delay: delay, keepCrashes: true, queue: queue}
 }
 
 // deferral shelves a suspect for a while; no attempt is used and its crashes are not forgotten.

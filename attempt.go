@@ -4,8 +4,11 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/codec"
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/jobargs"
 	"github.com/265d0351/work/internal/joblog"
 	"github.com/265d0351/work/internal/longjob"
@@ -28,6 +31,24 @@ func (r *run) tell(said event.JobCheckedIn, change func(*longjob.Attempt) (first
 		r.session.watch(r)
 	}
 	return true
+}
+
+// tellStep tells the observers of a step that is done.
+func (r *run) tellStep(done event.StepDone) {
+	if r.worker.events.perJob() {
+		done.JobRef = r.ref()
+		r.worker.events.emit(done)
+	}
+}
+
+func (r *run) now() time.Time { return r.worker.clock.Now() }
+
+// parked is what the job waits for; nil where its attempt has come to no wait.
+func (r *run) parked() *longjob.Parking {
+	if long := r.longIfAny(); long != nil {
+		return long.Parked()
+	}
+	return nil
 }
 
 // stateError is what a program is told where its state was not saved.
@@ -60,7 +81,9 @@ func (r *run) longJob() *longjob.Attempt {
 		}
 		r.long.attempt = longjob.New(longjob.Options{
 			Worker: r.session.rdb, Store: r.worker.store, Claim: r.claim, ID: r.job.ID, Named: r.ref().String(),
-			Number: r.job.Attempt, Trail: *r.trail, Logs: r.worker.logs, Mirror: mirror, Life: r.worker.life,
+			Number: r.job.Attempt, Trail: *r.trail, Record: r.raw,
+			Member: r.record.Flow != "", Logs: r.worker.logs, Mirror: mirror,
+			Life:  r.worker.life,
 			Steps: repeatable,
 		})
 		if r.long.over {
@@ -140,11 +163,63 @@ func (r *run) log() *joblog.Log {
 	return nil
 }
 
+// openArgs opens args that codecs have stored, and gathers those that are objects. A job whose codec or key is not
+// known here waits for a worker that knows it: no attempt is used.
+func (r *run) openArgs() error {
+	if codec.Is(r.job.Args) {
+		open, err := r.registration.codecs.Open(codec.Args(r.job.Name), r.job.Args)
+		if err != nil {
+			return r.unopened(err)
+		}
+		r.job.Args = open
+	}
+	if len(r.record.Objects) > 0 {
+		return r.gatherObjects()
+	}
+	return nil
+}
+
+// unopened is the error of an attempt whose args could not be opened.
+func (r *run) unopened(err error) error {
+	err = codecError("the args of job "+excerpt.Brief(r.job.ID), err)
+	var failed *CodecError
+	if errors.As(err, &failed) && failed.elsewhere() {
+		return Release(failed)
+	}
+	return err
+}
+
+// codecs are those of the job's values.
+func (r *run) codecs() *codec.Chain { return r.registration.codecs }
+
+// encodeResult is the JSON of a result, as it is stored. most bounds it before codecs have it.
+func (r *run) encodeResult(result any, most int) ([]byte, error) {
+	encoded, err := encodeResult(r.registration.handler, result, most)
+	if err != nil {
+		return nil, err
+	}
+	if encoded, err = r.registration.codecs.Encode(codec.Result(r.job.ID), encoded); err != nil {
+		return nil, &ResultError{Handler: r.registration.handler.String(), Err: codecError("the result", err)}
+	}
+	return encoded, nil
+}
+
 // gatherObjects puts the arguments that are objects into the job's Args, where null stands for them. What the program
 // refers to by a [objects.Ref] its handler reads when it wants to.
 func (r *run) gatherObjects() error {
-	get := func(hash objects.Hash) ([]byte, error) { return r.worker.site.objects.cache.Get(r.ctx, hash) }
-	whole, missing := jobargs.Gather(r.record.Args, r.record.Objects, get)
+	var sealed error
+	get := func(hash objects.Hash) ([]byte, error) {
+		content, err := r.worker.site.objects.cache.Get(r.ctx, hash)
+		if err == nil {
+			content, err = r.registration.codecs.Open(codec.Argument(r.job.Name), content)
+			sealed = err
+		}
+		return content, err
+	}
+	whole, missing := jobargs.Gather(r.job.Args, r.record.Objects, get)
+	if sealed != nil {
+		return r.unopened(sealed)
+	}
 	if missing != nil {
 		return r.decideObjectFailure(&ObjectError{Argument: missing.Position + 1, Hash: missing.Hash, Err: missing.Err,
 			final: missing.Beyond || isFinal(missing.Err)})
@@ -183,7 +258,7 @@ func (r *run) keepResult(result any) (keptResult, error) {
 	if o.large < objects.MaxSize {
 		most = objects.MaxSize
 	}
-	encoded, err := encodeResult(r.registration.handler, result, most)
+	encoded, err := r.encodeResult(result, most)
 	if err != nil || len(encoded) <= o.large {
 		return keptResult{inline: encoded}, err
 	}

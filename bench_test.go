@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
@@ -124,6 +125,56 @@ func benchmarkProcess(b *testing.B, concurrency int) {
 	require.NoError(b, pool.Stop(context.Background()))
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
 	b.ReportMetric((redisCPU(b, s)-before)/float64(b.N), "redis-us/job")
+}
+
+// BenchmarkTogether runs jobs of one name that wait already, one by one and taken together. Their handlers do nothing,
+// or wait for a millisecond, as for an answer of something else.
+func BenchmarkTogether(b *testing.B) {
+	for name, c := range map[string]struct {
+		concurrency, most int
+		call              time.Duration
+	}{
+		"one by one, 20": {20, 0, 0}, "one by one, 200": {200, 0, 0}, "50, 2": {2, 50, 0}, "500, 2": {2, 500, 0},
+		"one by one, 20, 1 ms": {20, 0, time.Millisecond}, "500, 2, 1 ms": {2, 500, time.Millisecond},
+	} {
+		b.Run(name, func(b *testing.B) {
+			left := atomic.Int64{}
+			left.Store(int64(b.N))
+			done := make(chan struct{})
+			ended := func(n int) error {
+				if c.call > 0 {
+					<-time.After(c.call)
+				}
+				if left.Add(int64(-n)) == 0 {
+					close(done)
+				}
+				return nil
+			}
+			var handler any = func(int) error { return ended(1) }
+			if c.most > 0 {
+				handler = func(batch work.Batch[int]) error { return ended(len(batch)) }
+			}
+			s := redistest.Dedicated(b)
+			pool := work.NewWorkerPool(nil, c.concurrency, work.WorkerOptions{Redis: s.DSN(),
+				Namespace: redistest.Namespace(b), Logger: pooltest.Silent()}).
+				JobWithOptions("index", work.JobOptions{Together: work.Together{Most: c.most}}, handler)
+			for i := 0; i < b.N; i += 5000 {
+				var entries []work.Entry
+				for j := i; j < min(i+5000, b.N); j++ {
+					entries = append(entries, work.Entry{Name: "index", Args: []any{j}})
+				}
+				_, err := pool.Enqueuer().EnqueueMany(context.Background(), entries)
+				require.NoError(b, err)
+			}
+			before := redisCPU(b, s)
+			b.ResetTimer()
+			require.NoError(b, pool.Start(context.Background()))
+			<-done
+			require.NoError(b, pool.Stop(context.Background()))
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+			b.ReportMetric((redisCPU(b, s)-before)/float64(b.N), "redis-us/job")
+		})
+	}
 }
 
 // redisCPU is the time that the server's processor has worked, in microseconds.

@@ -26,6 +26,9 @@ const (
 	CancelDead CancelEffect = "dead"
 	// CancelNotFound: there is no such job, or it has ended and no outcome is kept.
 	CancelNotFound CancelEffect = "not found"
+
+	// it is on its way from the partition that says so, and was flagged there. Nobody is told that: see cancelling.
+	cancelLeaving CancelEffect = "leaving"
 )
 
 // CancelResult is what a call of Cancel has done about one job.

@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,34 +10,38 @@ import (
 	"github.com/265d0351/work/internal/partition"
 )
 
-// someNotFound tells whether some of the jobs were not found.
+// someNotFound tells whether some of the jobs are to be looked for elsewhere.
 func someNotFound(results []CancelResult) bool {
-	return slices.ContainsFunc(results, func(r CancelResult) bool { return r.Effect == CancelNotFound })
+	return slices.ContainsFunc(results, func(r CancelResult) bool { return elsewhere(r.Effect) })
 }
+
+func elsewhere(effect CancelEffect) bool { return effect == CancelNotFound || effect == cancelLeaving }
 
 // cancelling is one call of Cancel over several partitions.
 type cancelling struct {
 	core    *enqueuerCore
 	results []CancelResult
-	open    []int // of the results: those of jobs that are not found yet
+	open    []int        // of the results: those of jobs that are not found yet
+	leaving map[int]bool // of the results: those of jobs that were flagged as they left a partition
 	failed  []error
 }
 
 // cancel cancels jobs where they are: those that are not where they most likely are, in all other partitions. One that
-// is being moved is cancelled where it arrives. That a job is not found is said where all partitions say so.
+// is being moved is cancelled where it arrives: it is flagged as it leaves, but may have begun where it goes, and end
+// as done, before the mover has brought the flag. That a job is not found is said where all partitions say so.
 func (c *enqueuerCore) cancel(ctx context.Context, ids []string) ([]CancelResult, error) {
-	call := &cancelling{core: c}
+	call := &cancelling{core: c, leaving: map[int]bool{}}
 	absence := c.parts.Absence()
 	if c.parts.Map().Single() {
 		results, err := cancelJobs(ctx, c.store, ids)
 		if results == nil || err == nil && !someNotFound(results) || err != nil && !c.parts.Discover(ctx) {
-			return results, err
+			return flagged(results), err
 		}
 		if call.results = results; err == nil {
 			_ = c.parts.Refresh(ctx) // it has just answered
 		}
 		if now := c.parts.Map(); now.Single() {
-			return results, err
+			return flagged(results), err
 		}
 	}
 	if err := call.begin(ids); err != nil {
@@ -52,7 +57,7 @@ func (c *enqueuerCore) cancel(ctx context.Context, ids []string) ([]CancelResult
 		}
 		again, err := absence.Again(ctx, call.ids(call.open))
 		if err != nil {
-			return call.results, err
+			return call.results, call.stranded(err)
 		}
 		if !again {
 			for _, i := range call.open {
@@ -61,6 +66,35 @@ func (c *enqueuerCore) cancel(ctx context.Context, ids []string) ([]CancelResult
 			return call.results, nil
 		}
 	}
+}
+
+// flagged are results for who cannot look where jobs go that were on their way.
+func flagged(results []CancelResult) []CancelResult {
+	for i := range results {
+		if results[i].Effect == cancelLeaving {
+			results[i].Effect, results[i].State = CancelFlagged, StateCancelled
+		}
+	}
+	return results
+}
+
+// stranded is the error of a call whose jobs do not arrive where they go. Those that are flagged end as cancelled when
+// somebody brings them, as none of them is there yet.
+func (c *cancelling) stranded(err error) error {
+	var stranded *partition.StrandedError
+	if !errors.As(err, &stranded) {
+		return err
+	}
+	c.open = slices.DeleteFunc(c.open, func(i int) bool {
+		if c.leaving[i] {
+			c.results[i].Effect, c.results[i].State = CancelFlagged, StateCancelled
+		}
+		return c.leaving[i]
+	})
+	if len(c.open) == 0 {
+		return nil
+	}
+	return err
 }
 
 // begin lists the jobs of which nothing is known yet, or that the first partition has not found.
@@ -73,7 +107,7 @@ func (c *cancelling) begin(ids []string) error {
 			return fmt.Errorf("no job was cancelled: %w", err)
 		}
 		result := &c.results[i]
-		if result.ID = id; result.Effect == CancelNotFound {
+		if result.ID = id; elsewhere(result.Effect) {
 			result.Effect = ""
 		}
 		if result.Effect == "" {
@@ -107,8 +141,15 @@ func (c *cancelling) where(ctx context.Context, m *partition.Map, likely bool) {
 	}, nil)
 	for a, number := range asked {
 		for k, result := range answers[a] {
-			if result.Effect != CancelNotFound && result.Effect != "" {
-				c.results[at[number][k]] = result
+			i := at[number][k]
+			switch {
+			case result.Effect == cancelLeaving:
+				c.leaving[i] = true
+			case result.Effect == CancelTooLate && result.State == StateCancelled && c.leaving[i]:
+				result.Effect = CancelEnded // the mover was faster
+				c.results[i] = result
+			case result.Effect != CancelNotFound && result.Effect != "":
+				c.results[i] = result
 			}
 		}
 		if failed[a] != nil {

@@ -63,6 +63,10 @@ type run struct {
 
 	elapsed time.Duration // of its handler
 
+	together atomic.Pointer[batchRun] // that it is in; nil until it has one, and for jobs that run one by one
+	apart    bool                     // it counts in the room of its gatherer, and not in what its worker may hold
+	shared   int                      // so many jobs its handler had at once; 0 is 1
+
 	settlement settlement
 
 	absence atomic.Pointer[workgroup.Absence] // nil while it has not waited for other jobs
@@ -88,15 +92,19 @@ type decision struct {
 	result  []byte // JSON of the outcome that is kept
 	details []byte // that are kept beside it; nil for none
 	object  string // of that outcome; the job refers to it as long as it is kept
+	forFlow []byte // JSON of the result, that other members of the job's flow may ask for
 	err     error
 	reason  string // of a burial
 	death   error  // why it dies; nil when it does not
+	queue   string // where it waits next, if that is another one than that from which it came
 
 	kind event.FailureKind // of the failure
 
 	failure string // the text of the error by which it is counted: see package history
 
 	keepCrashes bool // it was put off, so its crashes are not forgotten
+
+	wait rdb.Wait // what it was put off for by Sleep or Receive
 
 	cutShort bool // the handler gave up because its ctx ended with the worker
 }
@@ -129,14 +137,14 @@ func (r *run) fill(w *worker, c *session, reg *registration, fetched *rdb.Fetche
 		r.trail = &t
 	}
 	r.ctx = c.context()
-	r.given = Job{ID: fetched.ID, Name: fetched.Queue, Attempt: r.trail.Fails + 1, run: r}
+	r.given = Job{ID: fetched.ID, Name: reg.name, Attempt: r.trail.Fails + 1, run: r}
 	r.job = &r.given
 	r.attempt.Parent, r.attempt.Labels, r.attempt.Gate = r.ctx, reg.labels, w.fence
 	r.attempt.Key, r.attempt.Own = jobKey{}, r.job
-	rec, err := record.DecodeKnown(fetched.Record, fetched.ID, fetched.Queue)
-	if err == nil && rec.Name != fetched.Queue {
+	rec, err := record.DecodeKnown(fetched.Record, fetched.ID, reg.name)
+	if err == nil && rec.Name != reg.name {
 		err = &InvalidError{
-			What: "the name in its record", Value: rec.Name, Remedy: "it stood in the queue of " + fetched.Queue,
+			What: "the name in its record", Value: rec.Name, Remedy: "it stood in the queue of " + reg.name,
 		}
 	}
 	if err != nil {
@@ -152,7 +160,8 @@ func (r *run) fill(w *worker, c *session, reg *registration, fetched *rdb.Fetche
 		retries = max(0, *rec.Retries)
 	}
 	j := r.job
-	j.SourceID, j.Args, j.Meta, j.Tags, j.Parent = rec.Source, rec.Args, rec.Meta, rec.Tags, rec.Parent
+	j.SourceID, j.Args, j.Meta, j.Tags = rec.Source, rec.Args, rec.Meta, rec.Tags
+	j.Parent, j.Key = rec.Parent, rec.Key
 	j.RetriesLeft = max(0, retries-r.trail.Fails)
 	if rec.EnqueuedAt > 0 {
 		j.EnqueuedAt, j.RunAt = time.UnixMilli(rec.EnqueuedAt), time.UnixMilli(rec.EnqueuedAt)
@@ -164,7 +173,16 @@ func (r *run) fill(w *worker, c *session, reg *registration, fetched *rdb.Fetche
 
 // belongings is what the job has in Redis beside its record and trail.
 func (r *run) belongings() rdb.Belongings {
-	return ending.Belongings(r.record, r.trail, r.decision.object)
+	b := ending.Belongings(r.record, r.trail, r.decision.object)
+	b.Flow = r.membership()
+	return b
+}
+
+// membership is its part in a flow.
+func (r *run) membership() rdb.Membership {
+	of := ending.Membership(r.record)
+	of.Result = r.decision.forFlow
+	return of
 }
 
 // timeout is how long the handler may take; 0 is no limit.
@@ -193,8 +211,8 @@ func (r *run) begunAt() time.Time {
 
 func (r *run) ref() event.JobRef {
 	return event.JobRef{
-		ID: r.job.ID, Name: r.job.Name, SourceID: r.job.SourceID, Tags: r.job.Tags, Attempt: r.job.Attempt,
-		Worker: r.session.rdb.ID, Begun: r.begunAt(),
+		ID: r.job.ID, Name: r.job.Name, SourceID: r.job.SourceID, Tags: r.job.Tags, Key: r.job.Key,
+		Attempt: r.job.Attempt, Worker: r.session.rdb.ID, Begun: r.begunAt(),
 	}
 }
 
@@ -220,7 +238,7 @@ func (r *run) cancelDecision(now time.Time) decision {
 func (r *run) keepForWaiters(now time.Time) {
 	kept := record.Outcome{State: endState[r.decision.verb], EndedAt: now.UnixMilli()}
 	if r.hasValue {
-		encoded, err := encodeResult(r.registration.handler, r.value, maxResultBytes)
+		encoded, err := r.encodeResult(r.value, maxResultBytes)
 		if err != nil {
 			kept.Problem = excerpt.ErrorText(err)
 		}
@@ -236,12 +254,20 @@ func (r *run) decide(result any, hasResult bool, err error, now time.Time) decis
 		return r.cancelDecision(now)
 	}
 	err = r.failed(err)
+	if parked := r.parked(); parked != nil && !broken(err) {
+		return r.parkDecision(parked, err, now)
+	}
 	keep := r.retention()
 	var kept keptResult
 	if err == nil && hasResult && keep > 0 {
 		kept, err = r.keepResult(result)
 	}
+	var forFlow []byte
+	if err == nil && hasResult && r.record.Flow != "" {
+		forFlow, err = r.encodeResult(result, maxResultBytes)
+	}
 	d := r.decideByError(err, now)
+	d.forFlow = forFlow
 	r.value, r.hasValue = result, hasResult && d.verb == verbDone && keep == 0
 	switch {
 	case d.verb == verbDone && keep > 0:

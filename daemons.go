@@ -12,8 +12,12 @@ import (
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/liveness"
 	"github.com/265d0351/work/internal/maintain"
+	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/rdb/flowdb"
+	"github.com/265d0351/work/internal/resize"
 	"github.com/265d0351/work/internal/schedule"
+	"github.com/265d0351/work/internal/workgroup"
 )
 
 // daemons are the background work that a pool does for the whole namespace: moving what is due, reaping dead workers,
@@ -25,6 +29,8 @@ type daemons struct {
 	scheduler *maintain.DueMover
 	retrier   *maintain.DueMover
 	periodic  *maintain.PeriodicEnqueuer
+	flows     *maintain.FlowMover
+	parts     *partsWatch
 	leased    atomic.Bool // this pool has the lease, as the last heartbeat brought it
 	loops     []*lifecycle.Loop
 	answers   sync.WaitGroup // of the goroutine that answers what is held
@@ -42,7 +48,9 @@ func newDaemons(w *worker) *daemons {
 		scheduler: maintain.NewDueMover(env, "scheduler", rdb.ShelfScheduled, pace),
 		retrier:   maintain.NewDueMover(env, "retrier", rdb.ShelfRetry, pace),
 		periodic:  maintain.NewPeriodicEnqueuer(env, w.site.declared, schedule.Job.Record),
+		flows:     maintain.NewFlowMover(env),
 		reaper:    newDeadPoolReaper(w),
+		parts:     &partsWatch{worker: w, missed: workgroup.NewWakeup()},
 	}
 	janitor := maintain.NewJanitor(env, maintain.JanitorOptions{
 		Leased: d.leased.Load, Interval: w.engine.times.Tidy, MorgueLimit: w.engine.options.MorgueLimit,
@@ -51,11 +59,13 @@ func newDaemons(w *worker) *daemons {
 	d.loops = []*lifecycle.Loop{
 		w.loop("scheduler", d.scheduler.Run),
 		w.loop("retrier", d.retrier.Run),
+		w.loop("flow mover", d.flows.Run),
 		w.loop("periodic enqueuer", d.periodic.Run),
 		w.loop("subscriber", d.listen),
 		w.loop("reaper", d.reaper.run),
 		w.loop("janitor", janitor.Run),
 		w.loop("mover", d.finishMoves),
+		w.loop("watch for jobs that need labels", d.parts.run),
 	}
 	return d
 }
@@ -161,14 +171,21 @@ func (d *daemons) listen(ctx context.Context) {
 			d.retrier.Told(0)
 		}
 	}
+	lookAtFlows := func() {
+		if d.leased.Load() {
+			d.flows.Told()
+		}
+	}
 	var failures backoff.Failures
 	for {
 		ready := func() {
 			failures = 0
 			health.Report(nil)
 			look()
+			lookAtFlows()
 			d.periodic.Hint()
 			d.worker.host.hintCancel(d.worker.site.partition)
+			d.parts.missed.Wake()
 		}
 		err := d.worker.driver.Subscribe(ctx, d.worker.store.Control(), ready, func(message []byte) {
 			if id, is := rdb.CommandedWorker(message); is {
@@ -179,11 +196,16 @@ func (d *daemons) listen(ctx context.Context) {
 				d.answer(ctx, token)
 				return
 			}
+			if d.parts.told(message) {
+				return
+			}
 			switch string(message) {
 			case rdb.ScheduleHint:
 				d.periodic.Hint()
 			case rdb.CancelHint:
 				d.worker.host.hintCancel(d.worker.site.partition)
+			case flowdb.Hint:
+				lookAtFlows()
 			default:
 				look()
 			}
@@ -193,5 +215,53 @@ func (d *daemons) listen(ctx context.Context) {
 		}
 		health.Report(err)
 		failures.Pause(ctx)
+	}
+}
+
+// settleLooks is in how many rounds of a second the daemon that finishes moves looks once while nothing is known to be
+// left: a mover may have died.
+const settleLooks = 10
+
+// trimLooks is in how many rounds names are forgotten that were resumed long ago: once an hour.
+const trimLooks = 3600
+
+// finishMoves goes on with what movers have left in this partition: jobs that workers held then, and what is there of a
+// partition that is to go. It asks Redis nothing while there is one partition, and little while nothing is left. What
+// fails is tried again in the next round: the map and Redis say what is to be done.
+func (d *daemons) finishMoves(ctx context.Context) {
+	directory, i := d.worker.engine.directory, d.worker.site.partition
+	left, change := 0, resize.Stalled{After: d.worker.engine.times.Stalled}
+	health := healthreport.Reporter{Component: "change of the partitions", Emit: d.worker.events.emit}
+	for round := 0; backoff.Pause(ctx, time.Second); round++ {
+		m := directory.Map()
+		d.repeatPauses(ctx, m)
+		if m.Single() || !d.leased.Load() {
+			continue
+		}
+		if i == 0 { // where maps are decided
+			if err := change.GoOn(ctx, directory); ctx.Err() == nil {
+				health.Report(err)
+			}
+			if round%trimLooks == trimLooks-1 {
+				_ = resize.TrimPauses(ctx, directory) // what is not forgotten now is in an hour
+			}
+		}
+		under := m.Wanted != 0 || m.Tracking || m.State(i) == partition.Draining || len(m.Binding) > 0
+		if left > 0 || under || round%settleLooks == 0 {
+			now, err := resize.Settle(ctx, directory, i)
+			if left = now; err != nil {
+				left = 1
+			}
+		}
+	}
+}
+
+// repeatPauses has a Redis that may have lost what it had know again what is paused: the other partitions know. It is
+// done until all of them have answered.
+func (d *daemons) repeatPauses(ctx context.Context, m *partition.Map) {
+	if s := d.worker.site; !m.Single() && s.unsaid.Swap(false) {
+		if resize.RepeatPauses(ctx, s.engine.directory, s.partition) != nil {
+			s.unsaid.Store(true)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
@@ -20,9 +21,10 @@ import (
 const drainInterval = 50 * time.Millisecond
 
 // Drain waits until nothing is due, waits or runs in the queues that this pool serves, here or in another worker. Jobs
-// that are scheduled for later, and retries that are not due yet, do not count. It is meant for tests and for programs
-// that do a fixed amount of work. When ctx ends before, the error names the queues that have jobs, and what keeps these
-// from running. Before Start it returns ErrNotStarted, once the pool has stopped ErrStopped.
+// that are scheduled for later, and retries that are not due yet, do not count. What this pool collects to take it
+// together waits for no others meanwhile. It is meant for tests and for programs that do a fixed amount of work. When
+// ctx ends before, the error names the queues that have jobs, and what keeps these from running. Before Start it
+// returns ErrNotStarted, once the pool has stopped ErrStopped.
 func (p *WorkerPool) Drain(ctx context.Context) error {
 	p.mu.Lock()
 	started := p.state != poolNew && p.state != poolStarting && p.served != nil
@@ -42,6 +44,11 @@ func (p *WorkerPool) Drain(ctx context.Context) error {
 			return fmt.Errorf("cannot tell whether jobs are left: %w", err)
 		case !busy:
 			return nil
+		}
+		if !p.hasWorkToFetch(ctx) && p.claiming.Load() == 0 { // nothing can join what is collected
+			for _, w := range p.current() {
+				w.flushGathered()
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -81,7 +88,8 @@ func (p *WorkerPool) describeLeftover() string {
 			more++
 			continue
 		}
-		text := fmt.Sprintf("queue %s has %d waiting and %d running", excerpt.Brief(q.name), q.waiting, q.running)
+		text := fmt.Sprintf("queue %s has %d waiting and %d running", excerpt.Brief(needs.Text(q.name)), q.waiting,
+			q.running)
 		if due[q.name] {
 			text += ", and more that is due"
 		}
@@ -96,10 +104,9 @@ func (p *WorkerPool) describeLeftover() string {
 	return " (" + strings.Join(left, "; ") + ")"
 }
 
-// serves tells whether jobs of this name begin here now.
-func (p *WorkerPool) serves(name string) bool {
-	registration := p.registered[name]
-	return registration != nil && !registration.withdrawn.Load()
+// serves tells whether jobs of this queue begin here now.
+func (p *WorkerPool) serves(queue string) bool {
+	return p.serving.Serves(queue)
 }
 
 // dueQueues are the queues whose jobs are due on a shelf, as far as the first page of it tells.
@@ -131,8 +138,15 @@ type busyQueue struct {
 
 // busyQueues reads the queues that this pool serves now, by name, over all partitions.
 func (p *WorkerPool) busyQueues(ctx context.Context) ([]busyQueue, error) {
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(p.registered)),
-		func(name string) bool { return !p.serves(name) })
+	names := slices.Collect(maps.Keys(p.registered))
+	for name := range p.registered {
+		names = append(names, p.serving.Siblings(name)...)
+	}
+	for name := range p.shared.All() {
+		names = append(append(names, name), p.serving.Siblings(name)...)
+	}
+	slices.Sort(names)
+	names = slices.DeleteFunc(names, func(queue string) bool { return !p.serves(queue) })
 	all := make([]busyQueue, len(names))
 	for at, store := range p.stores() {
 		some, err := busyQueuesOf(ctx, store, names)
@@ -181,7 +195,7 @@ func busyQueuesOf(ctx context.Context, store *rdb.Store, names []string) ([]busy
 	all := rules[rdb.Everything] != ""
 	queues := make([]busyQueue, len(names))
 	for i, name := range names {
-		rule, _ := rdb.ParseRule(rules[name]) // of one that this version cannot read nothing is told
+		rule, _ := rdb.ParseRule(rules[needs.Name(name)]) // of one that this version cannot read nothing is told
 		queues[i] = busyQueue{name: name, waiting: tips[i].Length, running: running[name], workers: workers[name],
 			paused: all || rule.Paused, limit: rule.Limit, problem: tips[i].Err}
 	}
@@ -190,7 +204,7 @@ func busyQueuesOf(ctx context.Context, store *rdb.Store, names []string) ([]busy
 
 // whyWaiting is why jobs of a queue wait; empty where nothing is in their way but those before them.
 func (p *WorkerPool) whyWaiting(q *busyQueue) string {
-	own := p.registered[q.name].quota
+	own := p.quotaOf(q.name)
 	switch {
 	case q.problem != nil:
 		return ": " + q.problem.Error()
@@ -249,11 +263,27 @@ func (p *WorkerPool) hasWorkIn(ctx context.Context, store *rdb.Store) (bool, err
 			return found, err
 		}
 	}
-	n, err := store.Load(ctx, p.servedNames())
-	if err != nil || n > 0 || p.directory.Map().Single() {
+	if p.looksForParts() { // of what has just come for them nobody may have heard
+		ready, err := store.ReadyParts(ctx)
+		if err != nil {
+			return false, err
+		}
+		p.learnParts(ready)
+	}
+	n, err := store.Load(ctx, p.servedQueues())
+	if err != nil || n > 0 {
 		return n > 0, err
 	}
-	there, err := store.Remaining(ctx) // what is on its way to another partition stands in no queue, of whatever name
+	return p.movesFrom(ctx, store)
+}
+
+// movesFrom tells whether jobs, of whatever name, are on their way from a partition to another one: they stand in no
+// queue.
+func (p *WorkerPool) movesFrom(ctx context.Context, store *rdb.Store) (bool, error) {
+	if p.directory.Map().Single() {
+		return false, nil
+	}
+	there, err := store.Remaining(ctx)
 	return there.Frozen > 0, err
 }
 

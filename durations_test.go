@@ -77,6 +77,18 @@ var durationsTaken = map[string]func(k *kit, d time.Duration) error{
 	},
 	"RetryIn": func(k *kit, d time.Duration) error { return k.endsWith(work.RetryIn(d, errors.New("no"))) },
 	"Snooze":  func(k *kit, d time.Duration) error { return k.endsWith(work.Snooze(d)) },
+	"Sleep": func(k *kit, d time.Duration) error {
+		return k.asks(func(ctx context.Context) error { return work.Sleep(ctx, "rest", d) })
+	},
+	"ReceiveWithin": func(k *kit, d time.Duration) error {
+		return k.asks(func(ctx context.Context) error {
+			_, err := work.ReceiveWithin[int](ctx, "approval", d)
+			if errors.Is(err, work.ErrNoMessage) {
+				return nil
+			}
+			return err
+		})
+	},
 	"WorkerOptions.ShutdownTimeout": func(k *kit, d time.Duration) error {
 		return k.runs(func(o *work.WorkerOptions) { o.ShutdownTimeout = d }, work.JobOptions{})
 	},
@@ -154,6 +166,11 @@ func (k *kit) runs(change func(o *work.WorkerOptions), job work.JobOptions) erro
 	k.Enqueue("job")
 	defer func() { require.Zero(k.T, k.Number("ZCARD", "morgue")) }()
 	return k.drains(work.NewWorkerPool(nil, 1, opts).JobWithOptions("job", job, func() error { return nil }))
+}
+
+func (k *kit) asks(handler func(ctx context.Context) error) error {
+	k.Enqueue("job")
+	return k.drains(work.NewWorkerPool(nil, 1, k.Options()).Job("job", handler))
 }
 
 func (k *kit) endsWith(err error, opts ...work.JobOptions) error {

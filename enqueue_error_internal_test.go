@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/intake"
 )
 
 func TestEnqueueErrorCountsItsJobs(t *testing.T) {
@@ -32,4 +35,11 @@ func TestEnqueueErrorCountsItsJobs(t *testing.T) {
 			assert.ErrorIs(t, &e, cause)
 		})
 	}
+}
+
+func TestLostIDsAreBounded(t *testing.T) {
+	t.Parallel()
+	told := dataLost(intake.Loss{IDs: make([]string, event.MaxLostIDs+7)})
+	assert.Len(t, told.Enqueued, event.MaxLostIDs)
+	assert.Equal(t, 7, told.EnqueuedMore)
 }

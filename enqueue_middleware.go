@@ -36,6 +36,9 @@ type EnqueueFunc func(ctx context.Context, entries []Entry) ([]Receipt, error)
 // is an error of its own too, a *[PanicError]: where next was under way, the jobs are Unknown.
 //
 // It runs in the goroutine of the caller, in many at once, and not for an EnqueueMany without entries.
+//
+// What package flow stores goes through it as well: all members of a flow at once, behind them what runs at its end;
+// the members of a batch in parts. A middleware learns that by flow.StoringFromContext.
 type EnqueueMiddleware func(ctx context.Context, entries []Entry, next EnqueueFunc) error
 
 // compose wraps e once for all of its calls. Without middleware there is nothing to pass through, and nothing to pay.
@@ -50,9 +53,21 @@ func (e *Enqueuer) compose() {
 		receipt, err := e.store(ctx, entries[0])
 		return []Receipt{receipt}, err
 	}
+	e.around = e.wrapped(e.around)
+}
+
+// wrapped is what stores, with the middleware around it.
+func (e *Enqueuer) wrapped(store EnqueueFunc) EnqueueFunc {
 	for i, m := range slices.Backward(e.core.middlewares) {
-		e.around = passing(m, fmt.Sprintf("enqueue middleware %d of %d", i+1, len(e.core.middlewares)), e.around)
+		store = passing(m, fmt.Sprintf("enqueue middleware %d of %d", i+1, len(e.core.middlewares)), store)
 	}
+	return store
+}
+
+// through has the middleware around what package flow stores: it does so by itself, once the middleware has let the
+// entries through. They are the middleware's to change.
+func (e *Enqueuer) through(ctx context.Context, entries []Entry, store EnqueueFunc) ([]Receipt, error) {
+	return e.wrapped(store)(ctx, entries)
 }
 
 // pass sends entries through the middleware, which gets copies to change.

@@ -3,15 +3,19 @@ package work
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/codec"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/intake"
 	"github.com/265d0351/work/internal/jobargs"
 	"github.com/265d0351/work/internal/jobnames"
+	"github.com/265d0351/work/internal/mailing"
 	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisclock"
@@ -53,10 +57,13 @@ type enqueuerCore struct {
 	names   *jobnames.Rule                       // which are accepted; nil: any
 	check   func(name string, args []byte) error // may be nil
 	unique  func(name string) *UniqueOptions     // of the job's own options; may be nil
+	codec   func(name string) *codec.Chain       // of the job's own options; may be nil
 	waiters *waiting.Group
 	readers readers
+	mail    mailing.Sender
 
 	middlewares []EnqueueMiddleware // outermost first
+	tell        func(event.Event)
 
 	closing sync.Once
 	closed  error
@@ -74,7 +81,9 @@ func NewEnqueuer(dsn string, opts ...EnqueuerOption) (*Enqueuer, error) {
 	if err != nil {
 		return nil, err
 	}
-	enq := newEnqueuer(partition.NewDirectory(driver, settings.namespace), settings)
+	parts := partition.NewDirectory(driver, settings.namespace)
+	parts.TellFlows(tellingFlows(settings.teller()))
+	enq := newEnqueuer(parts, settings)
 	if owned {
 		enq.core.toClose = driver
 	}
@@ -90,9 +99,9 @@ func newEnqueuer(parts *partition.Directory, settings enqueuerSettings) *Enqueue
 	clock := &redisclock.Clock{}
 	closed, tell := cmp.Or(settings.closed, ErrClosed), settings.teller()
 	enq := &Enqueuer{core: &enqueuerCore{
-		parts: parts, places: places, store: store, clock: clock, objects: contents,
+		parts: parts, places: places, store: store, clock: clock, objects: contents, tell: tell,
 		limits: jobargs.NewLimits(settings.maxArgs, settings.largeArgs),
-		check:  settings.check, unique: settings.unique, middlewares: settings.middlewares,
+		check:  settings.check, unique: settings.unique, codec: settings.codec, middlewares: settings.middlewares,
 		waiters: waiting.NewGroup(parts, closed, recovered),
 		intake: intake.New(intake.Config{
 			Site: places.site(0), Directory: parts, Others: places.site,
@@ -103,7 +112,8 @@ func newEnqueuer(parts *partition.Directory, settings enqueuerSettings) *Enqueue
 			Lost: func(loss intake.Loss) { tell(dataLost(loss)) },
 		}),
 	}}
-	enq.settings.err = err
+	enq.core.mail = mailing.Sender{Directory: parts, Store: places.store, Ask: enq.core.intake.Ask}
+	enq.settings.err, enq.settings.codecs = err, settings.chain
 	enq.core.names = settings.rule(enq.core)
 	enq.compose()
 	return enq
@@ -295,4 +305,61 @@ func (c *enqueuerCore) syncClockWith(ctx context.Context, number int, several bo
 		err = &partition.Error{Partition: number, Err: err}
 	}
 	return err
+}
+
+// prepareForLater checks and encodes an entry that somebody else brings into Redis, some time later: the relay of an
+// outbox. So all of the job is in what it returns, its args as well, and a delay counts from now. What needs the caller
+// after the job was stored is refused.
+func prepareForLater(entry Entry, by any) (rdb.NewJob, error) {
+	settings := jobSettings{}.with(entry.Options)
+	if settings.replicas > 0 {
+		return rdb.NewJob{}, &InvalidError{What: "job " + excerpt.Brief(entry.Name), Value: "given WaitReplicas",
+			Remedy: "leave it out: the job is stored in Redis after the enqueue has returned"}
+	}
+	if entry.In > 0 && entry.At.IsZero() {
+		entry.At, entry.In = time.Now().Add(entry.In), 0
+	}
+	e := &Enqueuer{core: &enqueuerCore{clock: &redisclock.Clock{}, limits: jobargs.NewLimits(0, -1)}}
+	switch by := by.(type) {
+	case *Enqueuer:
+		e.core.codec, e.settings.codecs = by.core.codec, by.settings.codecs
+	case *codec.Chain:
+		e.settings.codecs = by
+	}
+	job, err := e.prepare(&entry)
+	switch {
+	case err != nil:
+		return rdb.NewJob{}, err
+	case job.Conflict != nil && (job.Conflict.Refuse || job.Conflict.Change != nil):
+		return rdb.NewJob{}, &InvalidError{What: "job " + excerpt.Brief(entry.Name),
+			Value:  "unique with an OnConflict that changes another job or returns an error",
+			Remedy: "use KeepExisting: whether another job lives is known after the enqueue has returned"}
+	}
+	return job.NewJob, nil
+}
+
+// accepts tells whether the name and the args of a job are such as an enqueue would take. The err says that this is not
+// known, since Redis could not be asked.
+func (e *Enqueuer) accepts(ctx context.Context, name string, args []byte) (refusal, err error) {
+	if err := validateName(name); err != nil {
+		return err, nil
+	}
+	_, err = e.core.checkNames(ctx, name)
+	var invalid *InvalidError
+	switch {
+	case errors.As(err, &invalid):
+		return err, nil
+	case err != nil:
+		return nil, err
+	case e.core.check == nil:
+		return nil, nil
+	}
+	open, err := e.core.codecsOf(&Entry{Name: name}, e.settings.codecs).Open(codec.Args(name), args)
+	if err != nil {
+		return nil, nil // the worker is to know its key: who brings a job into Redis need not
+	}
+	if err := e.core.check(name, open); err != nil {
+		return fmt.Errorf("args of job %s do not fit its handler: %w", excerpt.Brief(name), err), nil
+	}
+	return nil, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/codec"
 	"github.com/265d0351/work/internal/intake"
 	"github.com/265d0351/work/internal/jobargs"
 	"github.com/265d0351/work/internal/jobnames"
@@ -33,6 +34,10 @@ type enqueuerSettings struct {
 	home       objects.Home
 
 	middlewares []EnqueueMiddleware
+
+	codecs []Codec
+	chain  *codec.Chain                   // of the codecs
+	codec  func(name string) *codec.Chain // of the job's own options; may be nil
 
 	observers []Observer
 	log       *slog.Logger
@@ -120,8 +125,9 @@ func WithEnqueueMiddleware(middlewares ...EnqueueMiddleware) EnqueuerOption {
 // WithObserver has an observer told when Redis has lost jobs that it had acknowledged to this Enqueuer: an
 // [event.DataLost] names them in Enqueued. A failover to a replica that was behind loses what came last. The Enqueuer
 // notices it with its next call, or looks half a minute after its last one. It stores nothing again by itself: a worker
-// may have begun such a job before. Who wants it stored enqueues it again, with its [ID]. Nothing else is told. What is
-// given again is added. The Enqueuer of a pool tells the observers of the pool.
+// may have begun such a job before. Who wants it stored enqueues it again, with its [ID]. What package flow does with
+// this Enqueuer is told as well: [event.FlowStored], [event.FlowEnded] and [event.FlowReopened].
+// Nothing else is. What is given again is added. The Enqueuer of a pool tells the observers of the pool.
 func WithObserver(o Observer) EnqueuerOption {
 	return func(s *enqueuerSettings) { s.observers = append(s.observers, o) }
 }
@@ -176,6 +182,10 @@ func (s *enqueuerSettings) validate() error {
 		return &InvalidError{What: "MaxArgsSize", Value: fmt.Sprint(s.maxArgs),
 			Remedy: "use 1 to 67108864 bytes (64 MiB)"}
 	}
+	var err error
+	if s.chain, err = newCodecs("option Codecs", s.codecs); err != nil {
+		return err
+	}
 	for _, name := range s.names {
 		if err := validateName(name); err != nil {
 			return fmt.Errorf("option Names: %w", err)
@@ -193,4 +203,12 @@ func (s *enqueuerSettings) validate() error {
 		}
 	}
 	return nil
+}
+
+// Codecs are how the args of this Enqueuer's jobs and the messages that it sends are stored, each codec in turn:
+// compress before you seal. What others have stored it opens by the same codecs, whichever of them are named on it.
+// What is given again replaces what was given before. JobOptions.Codecs of a [Kind] beat them. Give the codecs to the
+// workers first.
+func Codecs(codecs ...Codec) EnqueuerOption {
+	return func(s *enqueuerSettings) { s.codecs = codecs }
 }

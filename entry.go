@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
+	"github.com/265d0351/work/internal/codec"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/ids"
 	"github.com/265d0351/work/internal/intake"
 	"github.com/265d0351/work/internal/jobargs"
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/span"
@@ -32,6 +35,7 @@ type Entry struct {
 // entryKind is what a Kind knows of its jobs beside their name and args.
 type entryKind struct {
 	unique *UniqueOptions // unless the enqueue gives others; nil is none
+	codecs *codec.Chain   // of its own; nil is none
 	err    error          // what is wrong with the kind
 }
 
@@ -71,22 +75,40 @@ func (e *Enqueuer) prepare(entry *Entry) (p intake.Job, err error) {
 	}
 	settings.name(&p, entry.Name, now)
 	options := e.uniqueOf(entry, settings.unique)
-	args, apart, err := options.limits(e.core.limits).Encode(nil, entry.Name, entry.Args)
+	room := argsRoom.Get().(*[]byte)
+	args, err := e.encodeArgs((*room)[:0], entry, options.limits(e.core.limits), settings.codecs)
 	if err != nil {
-		return intake.Job{}, asInvalid(err)
-	}
-	if e.core.check != nil { // that of a pool knows the handlers: a mistake is better told now than when the job runs
-		if err := e.core.check(entry.Name, apart.Whole(args)); err != nil {
-			return intake.Job{}, fmt.Errorf("args of job %s do not fit its handler: %w", excerpt.Brief(entry.Name), err)
-		}
+		return intake.Job{}, err
 	}
 	r := record.Record{
-		ID: p.ID, Name: entry.Name, Args: args, EnqueuedAt: now.UnixMilli(),
+		ID: p.ID, Name: entry.Name, Args: args.stored, EnqueuedAt: now.UnixMilli(),
 		Source: cmp.Or(entry.Source, settings.source), Parent: settings.parent,
 		Retries: settings.retries, Timeout: span.Millis(settings.timeout), Retention: span.Millis(settings.retention),
 		Meta: settings.meta,
 	}
 	r.Completion, r.Given = settings.completion, settings.chosen
+	noteWhere(&p, &r, args.apart)
+	if err := settings.extend(&r); err != nil {
+		return intake.Job{}, err
+	}
+	p.Turn = settings.turn
+	if options != nil {
+		if err := options.makeUnique(&p, &r, &args); err != nil {
+			return intake.Job{}, err
+		}
+	}
+	if err := e.core.holdable(&p); err != nil {
+		return intake.Job{}, err
+	}
+	p.Record = r.Append(make([]byte, 0, len(r.ID)+len(r.Name)+len(r.Args)+64))
+	if options == nil { // else another job of the kind may be to have the args
+		args.free(room)
+	}
+	return p, nil
+}
+
+// noteWhere notes when a job is due, and which of its args are objects.
+func noteWhere(p *intake.Job, r *record.Record, apart *jobargs.Apart) {
 	if apart != nil {
 		p.Contents, p.Objects, r.Objects = apart.Contents, apart.Hashes, apart.At
 	}
@@ -96,26 +118,57 @@ func (e *Enqueuer) prepare(entry *Entry) (p intake.Job, err error) {
 	case rdb.In:
 		r.RunAt = r.EnqueuedAt + p.When
 	}
-	if err := settings.extend(&r); err != nil {
-		return intake.Job{}, err
+}
+
+// free lets others have the room of the args. A codec may keep what it was given.
+func (a *encodedArgs) free(room *[]byte) {
+	if cap(a.open) <= maxArgsRoom && !a.codecs.Encodes() {
+		*room = a.open
+		argsRoom.Put(room)
 	}
-	p.Turn = settings.turn
-	if options != nil {
-		if err := options.makeUnique(&p, &r, apart); err != nil {
-			return intake.Job{}, err
+}
+
+// argsRoom is where args are encoded before they become part of a record. What is larger than maxArgsRoom is not kept.
+var argsRoom = sync.Pool{New: func() any { return new([]byte) }}
+
+const maxArgsRoom = 64 << 10
+
+// encodeArgs encodes the args of an entry, behind what dst has, and checks them.
+func (e *Enqueuer) encodeArgs(dst []byte, entry *Entry, limits jobargs.Limits, codecs *codec.Chain) (args encodedArgs,
+	err error) {
+	args.codecs = e.core.codecsOf(entry, codecs)
+	if args.codecs.Encodes() {
+		limits.Seal = args.codecs.Encoding(codec.Argument(entry.Name))
+	}
+	if args.open, args.apart, err = limits.Encode(dst, entry.Name, entry.Args); err != nil {
+		return args, codecError("an argument of job "+excerpt.Brief(entry.Name), asInvalid(err))
+	}
+	if e.core.check != nil { // that of a pool knows the handlers: a mistake is better told now than when the job runs
+		if err := e.core.check(entry.Name, args.whole()); err != nil {
+			return args, fmt.Errorf("args of job %s do not fit its handler: %w", excerpt.Brief(entry.Name), err)
 		}
 	}
-	if err := e.core.holdable(&p); err != nil {
-		return intake.Job{}, err
+	args.stored, err = sealArgs(args.codecs, entry.Name, args.open)
+	return args, err
+}
+
+// codecsOf are the codecs of an entry: those of its kind, of the job's own options, or of the Enqueuer.
+func (c *enqueuerCore) codecsOf(entry *Entry, codecs *codec.Chain) *codec.Chain {
+	if own := entry.kind.codecs; own != nil {
+		return own
 	}
-	p.Record = r.Append(make([]byte, 0, len(r.ID)+len(r.Name)+len(args)+64))
-	return p, nil
+	if c.codec != nil {
+		if own := c.codec(entry.Name); own != nil {
+			return own
+		}
+	}
+	return codecs
 }
 
 // name gives a job its name and its id, and says how many replicas it waits for.
-func (s *jobSettings) name(p *intake.Job, queue string, now time.Time) {
+func (s *jobSettings) name(p *intake.Job, name string, now time.Time) {
 	p.Replicas, p.Wait = s.replicas, s.replicaWait
-	p.Queue, p.ID, p.Chosen = queue, s.id, s.chosen
+	p.Queue, p.ID, p.Chosen = needs.Queue(name, s.needs), s.id, s.chosen
 	if !s.chosen {
 		p.ID = ids.Job(now)
 	}
@@ -215,18 +268,22 @@ func (e *Entry) receipt(job *intake.Job, result *intake.Result) (Receipt, error)
 	case result.Err != nil:
 		return Receipt{}, asPartition(asInvalid(result.Err))
 	case refused:
-		return Receipt{}, &DuplicateError{Name: job.Queue, ID: result.Owner, Held: result.Held}
+		return Receipt{}, &DuplicateError{Name: job.Name(), ID: result.Owner, Held: result.Held}
 	case result.Outcome != intake.Stored:
 		return Receipt{}, nil
 	case result.Duplicate:
-		return Receipt{ID: result.Owner, Name: job.Queue, Duplicate: true}, nil
+		return Receipt{ID: result.Owner, Name: job.Name(), Duplicate: true}, nil
 	}
-	r := Receipt{ID: job.ID, Name: job.Queue, RunAt: result.At.Add(e.In)}
+	r := Receipt{ID: job.ID, Name: job.Name(), RunAt: result.At.Add(e.In)}
 	if !e.At.IsZero() {
 		r.RunAt = e.At
 	}
 	if result.Confirmed < job.Replicas {
-		return r, &ReplicasError{Wanted: job.Replicas, Confirmed: result.Confirmed, Err: result.Few}
+		few := &ReplicasError{Wanted: job.Replicas, Confirmed: result.Confirmed, Err: result.Few}
+		if result.Divided {
+			return r, &PartitionError{Partition: result.Partition, Err: few}
+		}
+		return r, few
 	}
 	return r, nil
 }
@@ -250,6 +307,7 @@ type EntrySettings struct {
 	Completion string
 	Key        string
 	Weight     int // 0 was not given
+	Needs      []string
 	Replicas   int
 	Source     int64  // that of the entry itself beats it
 	Parent     string // the id of the job whose handler enqueues it: see EnqueuerFromContext
@@ -263,7 +321,8 @@ func (e Entry) Settings() EntrySettings {
 		ID: s.id, Timeout: s.timeout, Retention: s.retention, OmitArgs: s.omitArgs, Meta: maps.Clone(s.meta),
 		Tags: slices.Clone(s.tags), Front: s.front,
 		ExpireIn: s.times.expireIn, ExpireAt: s.times.expireAt, Deadline: s.times.deadline, RetryFor: s.times.retryFor,
-		Completion: s.completion, Key: s.turn.Key, Weight: s.turn.Weight, Replicas: s.replicas, Source: s.source,
+		Completion: s.completion, Key: s.turn.Key, Weight: s.turn.Weight, Needs: slices.Clone(s.needs),
+		Replicas: s.replicas, Source: s.source,
 		Parent: s.parent,
 	}
 	if s.retries != nil {

@@ -4,10 +4,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
+	"github.com/265d0351/work/internal/codec"
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/invalid"
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/span"
@@ -41,9 +46,12 @@ type jobSettings struct {
 
 	completion string // queue
 	turn       rdb.Turn
+	needs      []string // labels, sorted
 
 	replicas    int
 	replicaWait time.Duration
+
+	codecs *codec.Chain // of the enqueuer; those of the job's own options beat them
 
 	err error // of the first option that cannot be
 }
@@ -282,7 +290,12 @@ func (s *jobSettings) extend(r *record.Record) error {
 		return &InvalidError{What: "job " + excerpt.Brief(r.Name), Value: "given Weight without Key",
 			Remedy: "give it the key whose weight that is"}
 	}
-	r.Key, r.Weight = s.turn.Key, s.turn.Weight
+	if s.turn.Key != "" && len(s.needs) > 0 {
+		return &InvalidError{What: "job " + excerpt.Brief(r.Name), Value: "given both Key and Needs",
+			Remedy: "use one of them: the jobs of a key are limited and ordered together, and those that need labels " +
+				"wait apart"}
+	}
+	r.Key, r.Weight, r.Needs = s.turn.Key, s.turn.Weight, s.needs
 	if s.times == (jobTimes{}) {
 		return nil
 	}
@@ -306,4 +319,61 @@ func (s *jobSettings) extend(r *record.Record) error {
 		}
 	}
 	return nil
+}
+
+// Needs names labels that a worker must have to run the job, all of them: see [WorkerOptions].Labels. There are at most
+// 4, each of 1 to 64 letters, digits and .:/_-; they replace those of an earlier Needs, and none is no need.
+//
+// Until a worker of the job's name has them the job waits, and says so: in package inspect, in the dashboard and in
+// what the doctor finds. It stands in the way of no other job meanwhile: the jobs of a name that need the same wait in
+// a queue of their own, of which workers without these labels never hear. Limits, rates and pauses of the name hold for
+// all of its jobs, whatever they need. Among workers that serve several such queues each has the share of its name's
+// Priority. It is refused beside a [Key].
+func Needs(labels ...string) EnqueueOption {
+	labels = needs.Sorted(slices.Clone(labels)) // the caller's may change
+	return func(s *jobSettings) {
+		s.needs = labels
+		s.refuse(asInvalid(needs.Check("option Needs", labels, needs.MostOfJob)))
+	}
+}
+
+// Key is on whose behalf the job is done, the id of a customer for instance: 1 to 200 bytes of UTF-8 without control
+// characters. The jobs of one name that have keys are not run in the order of their enqueue, but the keys have turns,
+// one job each, or as many as [Weight] says. So the first job of a key that comes is next, however many jobs of another
+// key wait, and a key that is alone has all turns. Jobs of one key begin in their order. JobOptions.PerKey limits how
+// many of a key run, and JobOptions.Ordered has one end before the next begins.
+//
+// Jobs of the same name without a key have turns together, as one more key. What a worker gives back that stops or dies
+// comes first. A retry lines up anew when it is due, unless the key is Ordered. [Front] beats the key. What waits by
+// turns costs Redis more time and memory than what waits in order. Up to 1,024 names of a namespace may have jobs with
+// keys, and up to 2^42/840 jobs of a key, about 5 * 10^9, have their turns before it is empty once.
+//
+// With several partitions all jobs of a name that have the same key are in one of them, and have turns with the other
+// keys there. [Unique] is about jobs of the same key. [Once] is not, and is refused beside a Key there.
+func Key(key string) EnqueueOption {
+	return func(s *jobSettings) {
+		s.turn.Key = key
+		switch {
+		case key == "":
+			s.refuse(&InvalidError{What: "option Key", Value: "empty", Remedy: "use one of one byte or more, or none"})
+		case len(key) > invalid.MaxKey:
+			s.refuse(&InvalidError{What: "option Key", Value: fmt.Sprintf("%d bytes long", len(key)),
+				Remedy: fmt.Sprintf("use at most %d, such as a hash of it", invalid.MaxKey)})
+		case !utf8.ValidString(key) || strings.ContainsFunc(key, unicode.IsControl):
+			s.refuse(&InvalidError{What: "option Key", Value: fmt.Sprintf("%.40q", key),
+				Remedy: "use UTF-8 without control characters"})
+		}
+	}
+}
+
+// Weight is how many turns the job's [Key] has where others have one: 1, which is the default, to 100. Each job has the
+// weight of its own enqueue. It is an error without a Key.
+func Weight(n int) EnqueueOption {
+	return func(s *jobSettings) {
+		s.turn.Weight = n
+		if n < 1 || n > rdb.MaxWeight {
+			s.refuse(&InvalidError{What: "option Weight", Value: fmt.Sprint(n),
+				Remedy: fmt.Sprintf("use 1 to %d", rdb.MaxWeight)})
+		}
+	}
 }

@@ -411,3 +411,35 @@ func ExampleOnce() {
 	// <nil>
 	// true true <nil>
 }
+
+// Two workers serve the same name, and one of them has what some of its jobs need.
+func ExampleNeeds() {
+	ctx := context.Background()
+	ran := make(chan string)
+	worker := func(where string, labels ...string) *work.WorkerPool {
+		options := quiet("needs")
+		options.Labels = labels
+		return work.NewWorkerPool(nil, 2, options).Job("render", func(frame int) error {
+			ran <- fmt.Sprintf("frame %d %s", frame, where)
+			return nil
+		})
+	}
+	plain, gpu := worker("anywhere"), worker("on a gpu", "gpu", "eu")
+	if _, err := plain.Enqueuer().With(work.Needs("gpu")).Enqueue(ctx, "render", 1); err != nil {
+		fmt.Println(err)
+	}
+	if _, err := plain.Enqueuer().Enqueue(ctx, "render", 2); err != nil {
+		fmt.Println(err)
+	}
+	for _, pool := range []*work.WorkerPool{plain, gpu} {
+		if err := pool.Start(ctx); err != nil {
+			fmt.Println(err)
+		}
+		fmt.Println(<-ran)
+	}
+	_ = plain.Stop(ctx)
+	_ = gpu.Stop(ctx)
+	// Output:
+	// frame 2 anywhere
+	// frame 1 on a gpu
+}

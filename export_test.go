@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/265d0351/work/event"
@@ -173,9 +172,7 @@ func (p *WorkerPool) Withdrawn(name string) bool { return p.registered[name].wit
 // WhatIsLeft is what a drain of a pool that has not started would say, in a store.
 func (p *WorkerPool) WhatIsLeft(store *rdb.Store) string {
 	p.home.store, p.directory = store, partition.NewDirectory(store.Driver(), store.Namespace())
-	for _, registration := range p.registered {
-		registration.withdrawn = &atomic.Bool{}
-	}
+	p.serving.Open(slices.Collect(maps.Keys(p.registered)), func(string) bool { return true })
 	return p.describeLeftover()
 }
 
@@ -367,7 +364,7 @@ func (l LoneWorker) FetchAndRelease(ctx context.Context, queue string, jobs, beg
 // job is called off, and what has a processor take it up.
 func (p *WorkerPool) Fetched(name string, job rdb.FetchedJob) (calledOff <-chan struct{}, process func()) {
 	w, r := p.workers[0], &run{}
-	r.fill(w, w.session(), w.registrations[name], &job)
+	r.fill(w, w.session(), w.engine.registrationOf(name), &job)
 	w.session().hold([]*run{r})
 	w.slots.Hold(1)
 	w.slots.Occupy(1)

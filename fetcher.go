@@ -11,6 +11,7 @@ import (
 	"github.com/265d0351/work/internal/healthreport"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/workgroup"
 )
 
 // fetcher takes jobs from Redis for all free processors of a worker in one round trip. It knows which queues have work
@@ -30,7 +31,14 @@ type fetcher struct {
 	refusals    healthreport.Reporter
 	order       int64 // of the last job
 
+	begun    bool // it has looked for work
 	idleLook idleLook
+	ahead    *workgroup.Foresight
+	sent     time.Time // the fetch that was made last
+
+	gotAhead   time.Time // when jobs were fetched ahead last
+	lineOver   bool      // and these have begun, or were given back
+	aheadAfter time.Time // before that nothing is fetched ahead: Redis could not be told of it
 }
 
 // How often a fetcher looks which queues are ready while it is busy, and how much it asks for at the least.
@@ -41,13 +49,14 @@ const (
 )
 
 func newFetcher(w *worker) *fetcher {
-	p, names := w.engine, w.engine.servedNames()
-	priorities := make(map[string]int, len(names))
+	p, names := w.engine, w.engine.servedQueues()
+	sampler := newPrioritySampler(nil)
 	for _, name := range names {
-		priorities[name] = p.registered[name].options.Priority
+		sampler.meet(name, p.registrationOf(name).options)
 	}
 	return &fetcher{
-		worker: w, queues: w.queues, sampler: newPrioritySampler(priorities),
+		ahead: &w.ahead, lineOver: true,
+		worker: w, queues: w.queues, sampler: sampler,
 		health: healthreport.Reporter{Component: "fetcher", Emit: w.events.emit},
 		limit:  w.slots.Room(), broken: map[string]bool{}, refused: map[string]error{},
 		refusals: healthreport.Reporter{Component: "fetcher, claims that nobody holds", Emit: w.events.emit},
@@ -77,11 +86,18 @@ func (f *fetcher) run(ctx context.Context) {
 
 // step does one thing: find out what a lost fetch did, follow what the pool serves, wait for work, or fetch.
 func (f *fetcher) step(ctx context.Context, free int) error {
+	if !f.begun {
+		return f.begin(free)
+	}
 	if err := f.survey(); err != nil {
 		return err
 	}
 	if err := f.applyServed(); err != nil {
 		return err
+	}
+	if f.lapsesIn() == 0 {
+		f.returnUntaken()
+		return nil // there is less room by now
 	}
 	if f.worker.resting() {
 		return f.rest(ctx)
@@ -93,6 +109,22 @@ func (f *fetcher) step(ctx context.Context, free int) error {
 	if f.sampler.idle() {
 		return f.waitForWork(ctx)
 	}
+	if name := f.sampler.together(); name != "" {
+		return f.fetchTogether(name, free, false)
+	}
+	return f.fetch(f.sampler.draw(min(free, f.limit)))
+}
+
+// begin fetches from what it serves before it waits for a call, which takes two round trips more, and before the first
+// survey, since it holds nothing. A call that it answers thereby is taken back by the fetch. Many names are waited for.
+func (f *fetcher) begin(free int) error {
+	w := f.worker
+	f.begun = true
+	names := w.engine.servedQueues()
+	if len(names) > rdb.MaxQueues || w.slots.Shared() || w.resting() || free <= 0 || w.gatherers != nil {
+		return nil
+	}
+	f.sampler.addAll(names)
 	return f.fetch(f.sampler.draw(min(free, f.limit)))
 }
 
@@ -107,13 +139,22 @@ func (f *fetcher) fetch(shares []rdb.Share) error {
 		return nil
 	}
 	w, c := f.worker, f.worker.session()
-	w.slots.KeepOnly(wanted)
+	places := wanted
+	if drawn > 0 && w.gathererOf(shares[0].Queue) != nil {
+		places = 1
+	}
+	w.slots.KeepOnly(places)
 	interval := max(askInterval, askPerQueue*time.Duration(len(f.sampler.active)))
 	ask := len(shares) == 0 || time.Since(f.asked) > interval
 	ctx, cancel := context.WithTimeout(w.life, fetchTimeout)
 	defer cancel()
 	sent, began := w.clock.Local(), time.Now()
+	f.sent = began
 	c.rdb.Ahead = f.watch.Ahead()
+	if wanted > 0 {
+		w.engine.claiming.Add(1)
+		defer w.engine.claiming.Add(-1) // when what it has brought is held
+	}
 	fetched, err := c.rdb.Fetch(ctx, c.nextNumber(), wanted, ask, shares)
 	if err != nil {
 		c.book.Unanswered(c.number)
@@ -147,9 +188,14 @@ func (f *fetcher) fetch(shares []rdb.Share) error {
 func (f *fetcher) take(c *session, fetched *rdb.Fetched, wanted int) {
 	w, got := f.worker, len(fetched.Jobs)
 	f.deliver(c, fetched)
+	for name, wait := range fetched.Held {
+		if wait < 0 { // else a rate lets others join in time
+			f.flushHeld(name)
+		}
+	}
 	c.rdb.Recycle(fetched.Jobs)
 	w.slots.EndTurn()
-	if !f.sampler.idle() && w.slots.Free() <= 0 {
+	if !f.sampler.idle() && w.slots.Places().Full() {
 		w.host.requestWorker()
 	}
 	// last: an observer may end this goroutine, and nothing must be left to do then
@@ -165,6 +211,7 @@ func (f *fetcher) reserve(shares []rdb.Share, wanted int) []rdb.Share {
 	for _, name := range full {
 		f.sampler.remove(name)
 	}
+	f.flushHeld(full...)
 	for _, share := range shares {
 		f.surveys.Touch(share.Queue)
 	}
@@ -200,6 +247,9 @@ func (f *fetcher) noteReady(shares []rdb.Share, fetched rdb.Fetched) {
 	for name, wait := range fetched.Held {
 		f.sampler.remove(name)
 		f.watch.Hold(name, wait, gave[name])
+	}
+	for name, wait := range fetched.Later {
+		f.watch.Remind(name, wait)
 	}
 	for _, share := range shares {
 		f.sampler.charge(share.Queue, gave[share.Queue])
@@ -244,7 +294,11 @@ func (f *fetcher) deliver(c *session, fetched *rdb.Fetched) {
 	for i, r := range runs {
 		f.order++
 		r.order, r.fetched = f.order, fetched.Time
-		r.fill(w, c, w.registrations[jobs[i].Queue], &jobs[i])
+		r.fill(w, c, w.engine.runs(jobs[i].Queue, jobs[i].Record), &jobs[i])
+		if name, is := r.strayed(); is {
+			r.recordErr = nil
+			r.fill(w, c, r.registration.without(name), &jobs[i])
+		}
 		if in := min(jobs[i].In, c.rdb.Ahead); in > 0 {
 			r.notBefore, early = received.Add(in), true
 		}
@@ -261,17 +315,37 @@ func (f *fetcher) deliver(c *session, fetched *rdb.Fetched) {
 	if early { // a processor that waits for the moment takes no other
 		slices.SortStableFunc(fit, func(a, b *run) int { return a.notBefore.Compare(b.notBefore) })
 	}
-	c.hold(fit)
-	w.slots.Hold(len(fit))
+	f.hold(c, fit)
 	if w.skippingBeat.Load() {
 		w.beatSooner.Wake()
 	}
-	w.slots.Occupy(len(fit))
-	w.give(fit)
-	c.hold(away)
-	w.slots.Hold(len(away))
+	if g := w.gathererOf(jobs[0].Queue); g != nil {
+		g.add(fit)
+	} else {
+		w.slots.Occupy(len(fit))
+		f.noteGiven(len(fit), received)
+		w.give(fit)
+	}
+	f.hold(c, away)
 	for _, r := range away {
 		r.leave()
 		w.handOver(r, r.decision)
 	}
+}
+
+// hold notes that the worker has these jobs.
+func (f *fetcher) hold(c *session, runs []*run) {
+	if len(runs) == 0 {
+		return
+	}
+	slots := f.worker.slots
+	if g := f.worker.gathererOf(runs[0].claim.Queue); g != nil {
+		for _, r := range runs {
+			r.apart = true
+		}
+		g.came += len(runs)
+		slots.Apart(len(runs))
+	}
+	c.hold(runs)
+	slots.Hold(len(runs))
 }

@@ -33,7 +33,7 @@ func (f *fetcher) applyServed() error {
 	}
 	f.waiter.Serve(names)
 	for _, name := range names {
-		f.sampler.meet(name, w.registrations[name].options.Priority)
+		f.sampler.meet(name, w.engine.registrationOf(name).options)
 	}
 	followed = true
 	f.listing.Follow(version)
@@ -84,7 +84,7 @@ func (f *fetcher) list(names []string) (added int, err error) {
 	if !f.listing.Changed(c.rdb.ID, change) {
 		return 0, errFencedMeanwhile
 	}
-	f.listing.SetLeaving(leaving)
+	f.listing.SetLeaving(leaving || w.holdsWithdrawn())
 	return len(change.Add), nil
 }
 
@@ -127,11 +127,9 @@ func (f *fetcher) returnWithdrawn() {
 			stay = append(stay, r)
 			continue
 		}
-		w.keepUnbegun(r)
-		r.leave()
-		w.slots.TakeUp()
-		w.slots.Vacate()
+		w.keepInstead(r)
 	}
+	w.keepGathered(func(g *gatherer) bool { return w.engine.registrationOf(g.name).withdrawn.Load() })
 	w.give(stay)
 	w.release(w.takeUnbegun())
 }
@@ -141,8 +139,7 @@ func (f *fetcher) returnLater(c *session, runs []*run) {
 	if len(runs) == 0 {
 		return
 	}
-	c.hold(runs)
-	f.worker.slots.Hold(len(runs))
+	f.hold(c, runs)
 	for _, r := range runs {
 		r.leave()
 	}
@@ -159,7 +156,8 @@ func (w *worker) alert() {
 // noteLeft alerts the fetcher when the last job of a withdrawn name has ended. It costs nothing while no name is
 // withdrawn.
 func (w *worker) noteLeft() {
-	if w.queues.listing.Leaving() && w.queues.listing.Left(w.engine.servedNames(), w.heldNames()) {
+	if listing := &w.queues.listing; listing.Leaving() &&
+		(listing.Left(w.engine.servedQueues(), w.heldNames()) || !w.holdsWithdrawn()) {
 		w.alert()
 	}
 }
@@ -176,7 +174,7 @@ func (w *worker) heldNames() map[string]bool {
 // namesOf are the names with which an identity of the worker registers: what it serves, and what it holds, which must
 // be found if it dies.
 func (w *worker) namesOf(c *session) []string {
-	names, held := w.engine.servedNames(), c.queues()
+	names, held := w.engine.servedQueues(), c.queues()
 	if len(held) == 0 {
 		return names
 	}
@@ -184,4 +182,24 @@ func (w *worker) namesOf(c *session) []string {
 		held[name] = true
 	}
 	return slices.Sorted(maps.Keys(held))
+}
+
+// holdsWithdrawn tells whether the worker holds jobs of names that are withdrawn.
+func (w *worker) holdsWithdrawn() bool {
+	for _, c := range w.sessions() {
+		if slices.ContainsFunc(c.runs(), func(r *run) bool { return r.registration.withdrawn.Load() }) {
+			return true
+		}
+	}
+	return false
+}
+
+// holdsAny tells whether the worker holds jobs of these names.
+func (w *worker) holdsAny(names []string) bool {
+	for _, c := range w.sessions() {
+		if slices.ContainsFunc(c.runs(), func(r *run) bool { return slices.Contains(names, r.registration.name) }) {
+			return true
+		}
+	}
+	return false
 }

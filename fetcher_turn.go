@@ -3,6 +3,8 @@ package work
 import (
 	"context"
 	"time"
+
+	"github.com/265d0351/work/internal/rdb"
 )
 
 // How a fetcher shares the processors with those of the other partitions: who knows of work waits for its turn to
@@ -101,4 +103,40 @@ func (f *fetcher) withoutRoom() error {
 		return err
 	}
 	return nil
+}
+
+// fetchTogether asks for jobs that are taken together, for a batch that is being collected or a new one. A queue that
+// has called is owed a question, so others are called where this worker has no room.
+func (f *fetcher) fetchTogether(queue string, free int, called bool) error {
+	g := f.worker.gathererOf(queue)
+	wanted := g.room.Reserve(g.wanted(free))
+	if wanted == 0 {
+		f.sampler.remove(queue)
+		f.watch.Shut(queue, g.room)
+		g.open.Flush(1) // what could join it has no room either
+		if called {
+			return f.callOthers([]string{queue})
+		}
+		return nil
+	}
+	g.came = 0
+	err := f.fetch([]rdb.Share{{Queue: queue, Jobs: wanted}})
+	if g.room.GiveBack(wanted - g.came) {
+		f.wakeup.Wake()
+	}
+	g.limit = min(g.limit*2, g.most)
+	if err != nil {
+		g.limit = max(minFetchLimit, wanted/2)
+	}
+	return err
+}
+
+// flushHeld has batches wait for no more whose queues give nothing now: a limit, a pause or a quota of the pool is in
+// the way.
+func (f *fetcher) flushHeld(names ...string) {
+	for _, name := range names {
+		if g := f.worker.gathererOf(name); g != nil {
+			g.flush()
+		}
+	}
 }

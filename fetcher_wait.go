@@ -19,6 +19,17 @@ const (
 	// then. Among many idle workers the heartbeat of one asks every few milliseconds, and it would be there first or in
 	// vain.
 	confirmAfter = 25 * time.Millisecond
+	// aheadOver is after how long without such jobs Redis is told so; aheadPause is how long nothing is fetched ahead
+	// where it could not be told.
+	aheadOver  = 10 * time.Second
+	aheadPause = time.Second
+)
+
+// How many jobs are fetched ahead: at most so many for each processor, and so many in any case where a worker has as
+// many processors that it may hold few jobs more.
+const (
+	aheadPerProcessor = 8
+	leastAhead        = 32
 )
 
 // waitForRoom returns for how many jobs there are processors: at least one, unless ctx ended, there is news, or a rate
@@ -28,14 +39,95 @@ func (f *fetcher) waitForRoom(ctx context.Context) int {
 	if w.slots.Shared() {
 		return f.waitForTurn(ctx)
 	}
-	in, rated := f.watch.HandOnIn()
-	if !rated || w.slots.Free() > 0 {
+	f.fetchAhead()
+	in, limited := f.watch.HandOnIn()
+	if lapse := f.lapsesIn(); lapse >= 0 && (!limited || lapse < in) {
+		in, limited = lapse, true
+	}
+	if !limited || w.slots.Ready() {
 		return w.slots.Wait(ctx, f.hasNews)
 	}
-	handOn := time.Now().Add(in) // a processor may become free in time
+	lookUp := time.Now().Add(in) // a processor may become free in time
 	timer := time.AfterFunc(in, w.slots.Signal)
 	defer timer.Stop()
-	return w.slots.Wait(ctx, func() bool { return !time.Now().Before(handOn) || f.hasNews() })
+	return w.slots.Wait(ctx, func() bool { return !time.Now().Before(lookUp) || f.hasNews() })
+}
+
+// fetchAhead has the next fetches bring a few jobs more than there are processors, while jobs are so short that these
+// would wait for Redis. Redis is told before that happens the first time: should the worker die, nobody knows which of
+// the jobs ran. So it is when none was fetched ahead for a while.
+func (f *fetcher) fetchAhead() {
+	w := f.worker
+	if w.engine.options.Prefetch != 0 {
+		return
+	}
+	now, jobs := time.Now(), 0
+	if !w.slots.Shared() && now.After(f.aheadAfter) {
+		jobs = f.ahead.Ahead(now, w.slots.Busy())
+	}
+	f.lineOver = f.lineOver || w.slots.Queued() == 0
+	switch claims := w.claimsAhead.Load(); {
+	case jobs > 0 && !claims, jobs == 0 && claims && f.lineOver && now.Sub(f.gotAhead) > aheadOver:
+		w.claimsAhead.Store(true) // first: who registers the worker anew meanwhile tells it, too
+		if !f.tellAhead(jobs > 0) {
+			f.aheadAfter, jobs = now.Add(aheadPause), 0
+		}
+	}
+	w.slots.FetchAhead(jobs, min(2*jobs, max(0, maxHeld-w.slots.Most())))
+}
+
+// mostAhead bounds what is fetched ahead by the processors, which have to come to it soon, and by what one worker may
+// hold.
+func mostAhead(w *worker) int {
+	return min(maxPrefetch, aheadPerProcessor*w.concurrency, max(leastAhead, (maxHeld-w.slots.Most())/2))
+}
+
+// tellAhead tells Redis that the worker claims more than it runs, or does not any more. It returns false where that is
+// not known to have been noted; why is for fetches and heartbeats to find out.
+func (f *fetcher) tellAhead(claims bool) bool {
+	w, most := f.worker, 0
+	if claims {
+		most = f.ahead.Most
+	}
+	ctx, cancel := context.WithTimeout(w.life, fetchTimeout)
+	defer cancel()
+	noted, err := w.session().rdb.NotePrefetch(ctx, most)
+	noted = noted && err == nil
+	w.claimsAhead.Store(claims == noted)
+	return noted
+}
+
+// noteGiven notes that processors were given what a fetch has brought.
+func (f *fetcher) noteGiven(jobs int, at time.Time) {
+	slots := f.worker.slots
+	f.ahead.Fetched(at.Sub(f.sent), jobs, at, slots.Busy())
+	if slots.Room() > f.worker.concurrency {
+		f.gotAhead, f.lineOver = at, false
+	}
+}
+
+// lapsesIn is in how long what was fetched ahead is to go back if no processor has come to it; negative where there is
+// nothing.
+func (f *fetcher) lapsesIn() time.Duration {
+	if f.lineOver {
+		return -1
+	}
+	return max(0, time.Until(f.gotAhead.Add(f.worker.engine.times.Ahead)))
+}
+
+// returnUntaken gives back what no processor has come to: jobs take longer than they did, and others may have time.
+func (f *fetcher) returnUntaken() {
+	w := f.worker
+	f.lineOver = true
+	f.ahead.Forget()
+	w.slots.FetchAhead(0, 0)
+	if w.stopping() {
+		return // a stop gives all back by itself
+	}
+	for _, r := range w.untaken() {
+		w.keepInstead(r)
+	}
+	w.release(w.takeUnbegun())
 }
 
 // callOthersForRates calls others to the queues in whose rates there is room now, since this worker has no processor
@@ -61,6 +153,9 @@ func (f *fetcher) rest(ctx context.Context) error {
 	if err := f.callOthers(f.listing.Listed()); err != nil {
 		return err
 	}
+	if f.worker.desired.Now() != "" {
+		f.worker.flushGathered() // nothing that it could wait for is fetched
+	}
 	for f.worker.resting() && !f.hasNews() {
 		select {
 		case <-ctx.Done():
@@ -83,6 +178,9 @@ func (f *fetcher) waitForWork(ctx context.Context) error {
 	atMost := min(f.watch.Next(), lookUp)
 	if len(unconfirmed) > 0 {
 		atMost = min(atMost, confirmAfter)
+	}
+	if lapse := f.lapsesIn(); lapse >= 0 {
+		atMost = min(atMost, lapse)
 	}
 	name, why := f.waiter.Wait(ctx, atMost, f.watch.Full())
 	if ctx.Err() != nil {
@@ -120,6 +218,9 @@ func (f *fetcher) fetchFromCalled(name string) error {
 		if free = w.slots.Turn(f.limit); free <= 0 { // the processors are busy with jobs of other partitions by now
 			return f.callOthers([]string{name})
 		}
+	}
+	if w.gathererOf(name) != nil {
+		return f.fetchTogether(name, free, true)
 	}
 	return f.fetch(f.sampler.drawWith(min(free, f.limit), name))
 }

@@ -283,6 +283,7 @@ func (w *worker) heard(sent time.Time) {
 func (w *worker) cutOff() int {
 	c := w.session()
 	c.renew(ErrFenced)
+	w.flushGathered()
 	return len(c.runs())
 }
 
@@ -323,13 +324,22 @@ func (h *heartbeater) cancelFlagged(ctx context.Context) error {
 }
 
 // requestCancel ends the ctx of a run whose job is to be cancelled. Whatever its handler returns, the job then ends as
-// cancelled; one that has not begun does not begin.
+// cancelled; one that has not begun does not begin. A handler that has other jobs as well goes on.
 func (r *run) requestCancel() {
 	if r.cancelRequested.Swap(true) {
 		return
 	}
 	r.attempt.End(ErrCancelled)
-	time.AfterFunc(r.worker.engine.times.Stuck, func() { r.reportStuck(ErrCancelled) })
+	r.worker.endGathered(r)
+	b := r.together.Load()
+	if b != nil {
+		b.noteCancel()
+	}
+	time.AfterFunc(r.worker.engine.times.Stuck, func() {
+		if b == nil || b.attempt.Err() != nil {
+			r.reportStuck(ErrCancelled)
+		}
+	})
 }
 
 // registrationLost finds out why Redis does not know this worker, and registers it again where nobody has declared it

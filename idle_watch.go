@@ -13,8 +13,8 @@ import (
 // asks Redis nothing. Then it looks once whether a job waits, since a call may have been lost; where Redis does not
 // answer it does not know, and the time begins anew.
 //
-// A job that comes after that look is in its queue, or the fetch under way has brought it: the stop gives it back, and
-// passes on the call for it. Neither is lost.
+// A job that comes after that look is in its queue, or a later fetch has brought it: the stop gives it back, and passes
+// on the call for it. Neither is lost.
 type idleWatch struct {
 	pool      *WorkerPool
 	since     time.Time // nothing was held since then
@@ -38,10 +38,10 @@ func (i *idleWatch) run(ctx context.Context) {
 		case <-look.C:
 		}
 		switch idle := time.Since(i.since); {
-		case i.pool.hasWorkInHand() || i.pool.delivered.Load() != i.delivered:
+		case i.isBusy():
 			i.begin()
 		case idle < timeout:
-		case i.pool.hasWorkToFetch(ctx):
+		case i.pool.hasWorkToFetch(ctx), i.isBusy(): // what has left its queue before that was looked at is in hand
 			i.begin()
 		default:
 			i.pool.stopIdle(idle)
@@ -53,6 +53,11 @@ func (i *idleWatch) run(ctx context.Context) {
 // begin counts the time from now on.
 func (i *idleWatch) begin() { i.since, i.delivered = time.Now(), i.pool.delivered.Load() }
 
+// isBusy tells whether the pool has something in hand, has got something since the time began, or may be about to.
+func (i *idleWatch) isBusy() bool {
+	return i.pool.claiming.Load() > 0 || i.pool.delivered.Load() != i.delivered || i.pool.hasWorkInHand()
+}
+
 // hasWorkInHand tells whether a worker holds a job, or does what an operator wants.
 func (p *WorkerPool) hasWorkInHand() bool {
 	for _, w := range p.current() {
@@ -63,23 +68,37 @@ func (p *WorkerPool) hasWorkInHand() bool {
 	return false
 }
 
-// hasWorkToFetch tells whether a job waits in a served queue or is due, or whether nobody can tell. It looks in the
-// direction in which jobs move.
+// hasWorkToFetch tells whether a job waits in a served queue, is due or on its way to another partition, or whether
+// nobody can tell. It looks in the direction in which jobs move, and once more: one that went from a partition to one
+// that was asked before is there by then.
 func (p *WorkerPool) hasWorkToFetch(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	for _, store := range p.stores() {
-		for _, shelf := range []rdb.Shelf{rdb.ShelfScheduled, rdb.ShelfRetry} {
-			if _, due, err := firstDue(ctx, store, dueJobs{shelf: shelf, serves: p.serves}); due || err != nil {
+	for range 2 {
+		for _, store := range p.stores() {
+			if p.hasWorkToFetchFrom(ctx, store) {
 				return true
 			}
 		}
-		queues, err := store.QueueHeads(ctx, p.servedNames())
-		if err != nil || slices.ContainsFunc(queues, func(q rdb.QueueHead) bool { return q.Length > 0 }) {
-			return true
+		if p.directory.Map().Single() {
+			break
 		}
 	}
 	return false
+}
+
+func (p *WorkerPool) hasWorkToFetchFrom(ctx context.Context, store *rdb.Store) bool {
+	for _, shelf := range []rdb.Shelf{rdb.ShelfScheduled, rdb.ShelfRetry} {
+		if _, due, err := firstDue(ctx, store, dueJobs{shelf: shelf, serves: p.serves}); due || err != nil {
+			return true
+		}
+	}
+	queues, err := store.QueueHeads(ctx, p.servedQueues())
+	if err != nil || slices.ContainsFunc(queues, func(q rdb.QueueHead) bool { return q.Length > 0 }) {
+		return true
+	}
+	moves, err := p.movesFrom(ctx, store)
+	return moves || err != nil
 }
 
 // stopIdle tells of the stop and begins it.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/codec"
 	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/exactjson"
 	"github.com/265d0351/work/internal/excerpt"
@@ -29,6 +30,7 @@ type Job struct {
 	Tags []string // what Tags gave at the enqueue; nil when nothing
 
 	Parent string // the id of the job whose handler enqueued it: see EnqueuerFromContext; empty when there was none
+	Key    string // on whose behalf it is done, see the option Key; empty when it has none
 
 	Attempt     int       // 1 for the first run; a run that ended by Snooze, Release or a crash is not counted
 	RetriesLeft int       // how many more attempts follow if this one fails
@@ -45,9 +47,13 @@ type attempt interface {
 	fencingToken() int64
 	longJob() *longjob.Attempt
 	stateError(err error) error
+	tellStep(done event.StepDone)
+	now() time.Time // by Redis' clock
 	ending(err error) (Ending, bool)
 	objects() objects.Source
+	codecs() *codec.Chain
 	failed(err error) error // what a handler's error is, seen from the attempt
+	batch() []*Job          // those that are taken together with it; nil for none
 	await(ctx context.Context, wait func(context.Context) error, look func(context.Context) bool) error
 }
 
@@ -197,6 +203,11 @@ func (j *Job) SaveState(ctx context.Context, v any) error {
 			Remedy: fmt.Sprintf("save at most %d, and where to find what is larger", maxStateBytes)}
 	}
 	if err == nil {
+		if encoded, err = j.run.codecs().Encode(codec.State(j.ID), encoded); err != nil {
+			err = codecError("the state", err)
+		}
+	}
+	if err == nil {
 		err = j.run.stateError(j.run.longJob().SaveState(ctx, encoded))
 	}
 	if err != nil {
@@ -214,6 +225,11 @@ func (j *Job) LoadState(ctx context.Context, v any) (found bool, err error) {
 		err = ErrNoPool
 	} else {
 		encoded, err = j.run.longJob().LoadState(ctx)
+	}
+	if err == nil && encoded != nil {
+		if encoded, err = j.run.codecs().Open(codec.State(j.ID), encoded); err != nil {
+			err = codecError("the state", err)
+		}
 	}
 	if err == nil && encoded != nil {
 		err = decodeValue(encoded, v)

@@ -66,12 +66,15 @@ func define[A any](name string, opts []JobOptions, site string) *definition {
 			Value:  "of type " + strings.TrimPrefix(fmt.Sprintf("%T", args), "*"),
 			Remedy: "use data; a handler has its ctx, and its job by JobFromContext"}
 	}
-	mistakes := append(d.options.validate(), validateName(name), d.options.Limit.check(name), d.extra)
+	mistakes := append(d.options.validate(), validateName(name), d.options.checkLimits(name),
+		d.options.checkQueue(name), d.extra)
 	only, err := d.options.Unique.taking(name, unique.ArgsOf[A]())
 	if err != nil {
 		err = fmt.Errorf("JobOptions.Unique: %w", err)
 	}
 	d.entry.unique = only
+	codecs, wrong := newCodecs("JobOptions.Codecs", d.options.Codecs)
+	d.entry.codecs, mistakes = codecs, append(mistakes, wrong)
 	if err := excerpt.Join(append(mistakes, err)...); err != nil {
 		d.entry.err = fmt.Errorf("job %s (defined at %s): %w", excerpt.Brief(name), site, err)
 	}
@@ -112,6 +115,18 @@ func HandleFunc[A any](p *WorkerPool, k *Kind[A, NoResult], fn func(context.Cont
 
 // HandleFuncResult is [HandleFunc] of a kind whose jobs have a result.
 func HandleFuncResult[A, R any](p *WorkerPool, k *Kind[A, R], fn func(context.Context, A) (R, error)) *WorkerPool {
+	return handle(p, k.known(), fn, caller())
+}
+
+// HandleTogether is [Handle] of a kind whose jobs are taken together, as its JobOptions.Together says. Where the jobs
+// have results, of type R, the handler gives them by [Item.Return].
+func HandleTogether[C, A, R any](p *WorkerPool, k *Kind[A, R], fn func(C, context.Context, Batch[A]) error,
+) *WorkerPool {
+	return handle(p, k.known(), fn, caller())
+}
+
+// HandleFuncTogether is [HandleTogether] with a function that does not take the pool's context.
+func HandleFuncTogether[A, R any](p *WorkerPool, k *Kind[A, R], fn func(context.Context, Batch[A]) error) *WorkerPool {
 	return handle(p, k.known(), fn, caller())
 }
 
@@ -172,15 +187,25 @@ func (k *Kind[A, R]) Periodic(p *WorkerPool, spec string, args A, opts ...Period
 
 // Result is [Result] of a job of the kind.
 func (k *Kind[A, R]) Result(ctx context.Context, enq *Enqueuer, id string) (R, error) {
-	return Result[R](ctx, enq, id)
+	return Result[R](ctx, enq.opening(k.known()), id)
 }
 
 // Wait is [Wait] for a job of the kind. For one without a result it returns nil when the job is done.
 func (k *Kind[A, R]) Wait(ctx context.Context, enq *Enqueuer, id string) (R, error) {
-	return Wait[R](ctx, enq, id)
+	return Wait[R](ctx, enq.opening(k.known()), id)
 }
 
 // WaitAll is [WaitAll] for jobs of the kind.
 func (k *Kind[A, R]) WaitAll(ctx context.Context, enq *Enqueuer, ids ...string) ([]R, error) {
-	return WaitAll[R](ctx, enq, ids...)
+	return WaitAll[R](ctx, enq.opening(k.known()), ids...)
+}
+
+// opening is an Enqueuer that opens the results of a kind.
+func (e *Enqueuer) opening(kind *definition) *Enqueuer {
+	if kind.entry.codecs == nil {
+		return e
+	}
+	with := *e
+	with.settings.codecs = kind.entry.codecs.Or(e.settings.codecs)
+	return &with
 }

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/limit"
+	"github.com/265d0351/work/internal/rdb"
 )
 
 // Limit is how many jobs of one name may run, over all workers of the namespace. The zero value is no limit.
@@ -59,12 +61,36 @@ type LimitError struct {
 	Name  string // of the job
 	Limit Limit
 	Why   string
+
+	PerKey bool // it is that of each key
 }
 
 func (e *LimitError) Error() string { return excerpt.Cut(e.text()) }
 
 func (e *LimitError) text() string {
-	return fmt.Sprintf("the limit of job %s cannot be: %s", excerpt.Brief(e.Name), e.Why)
+	of := "job"
+	if e.PerKey {
+		of = "keys of job"
+	}
+	return fmt.Sprintf("the limit of %s %s cannot be: %s", of, excerpt.Brief(e.Name), e.Why)
+}
+
+// limited tells whether the jobs have a limit that workers declare.
+func (o *JobOptions) limited() bool { return o.Limit != Limit{} || o.keyRule() != rdb.KeyRule{} }
+
+// keyRule is what restrains each key.
+func (o *JobOptions) keyRule() rdb.KeyRule {
+	return rdb.KeyRule{Limit: limit.Spec(o.PerKey).Stored(), Ordered: o.Ordered, BackAgain: o.RetryAtBack,
+		DeathStop: o.StopAtDeath}
+}
+
+// checkLimits returns a *LimitError for a limit of jobs of that name, or of their keys, that cannot be.
+func (o *JobOptions) checkLimits(name string) error {
+	err := o.PerKey.check(name)
+	if of, is := err.(*LimitError); is {
+		of.PerKey = true
+	}
+	return cmp.Or(o.Limit.check(name), err)
 }
 
 // check returns a *LimitError for a limit that cannot be.

@@ -11,6 +11,7 @@ import (
 	"github.com/265d0351/work/internal/eventlog"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/lifecycle"
+	"github.com/265d0351/work/internal/rdb"
 )
 
 // Observer receives every event of a pool. What has happened waits until Observe returns, and many goroutines call it
@@ -60,6 +61,16 @@ func (s *stream) emitHere(e event.Event) {
 	for _, o := range s.observers {
 		o.tell(s.log, e)
 	}
+}
+
+// tellingFlows tells of flows that have ended.
+func tellingFlows(emit func(event.Event)) func(rdb.FlowEnd) {
+	return func(end rdb.FlowEnd) { emit(flowEnded(end)) }
+}
+
+func flowEnded(end rdb.FlowEnd) event.FlowEnded {
+	return event.FlowEnded{Flow: end.Flow, How: event.FlowEnd(end.How), Generation: end.Generation, Jobs: end.Members,
+		Took: end.Took}
 }
 
 // stackOf is the stack of the panic that an attempt ended with; empty for other errors.

@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/265d0351/work/internal/crash"
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/liveness"
+	"github.com/265d0351/work/internal/needs"
+	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/span"
 	"github.com/265d0351/work/objects"
 )
@@ -25,6 +28,10 @@ type WorkerOptions struct {
 	Logger          *slog.Logger // default slog.Default()
 	Observers       []Observer   // receive every event, after the log
 	Only            []string     // serve only these of the registered names; default all
+	// Labels say what the workers of the pool have that others may not: jobs that need some (see [Needs]) run only
+	// where all of these are. Jobs that need none run here as well. At most 8, each of 1 to 64 letters, digits and
+	// .:/_-; default none.
+	Labels []string
 	// whose schedules the pool's are: see Periodic; default one that is made of the served names
 	Service string
 	// a job that this many workers died with, more than chance explains, is buried; default 3, less is refused
@@ -48,7 +55,10 @@ type WorkerOptions struct {
 	// keep the pool; what waits behind a pause or a limit does, and so does an order to pause or to be quiet. Default
 	// 0: never; at least 10 ms.
 	IdleTimeout time.Duration
-	// how many jobs each worker fetches beyond those that its processors run; default 0, at most 256
+	// Prefetch is how many jobs each worker fetches beyond those that its processors run, at most 256. Default 0: as
+	// many as end within two round trips, by how long jobs took lately, so that short ones need not wait for Redis; at
+	// most 8 for each processor, none of long ones, and what no processor has come to within 100 ms goes back. Of other
+	// numbers so many are always fetched, and wait as long as it takes. NoPrefetch is none, ever.
 	Prefetch int
 	// RestoreRunning stores the jobs that are running again when Redis knows nothing of the namespace any more: it was
 	// flushed, restarted without its data, or is another one. After a failover, where a replica remembers less, they
@@ -78,6 +88,10 @@ type WorkerOptions struct {
 	ObjectGrace time.Duration // how long an object stays that no job refers to; default an hour, at least a millisecond
 	ObjectHome  objects.Home  // where their contents are kept; default Redis; all of a namespace must have the same one
 
+	// how args, results, steps, states and messages of its jobs are stored, each codec in turn; what is stored
+	// otherwise it opens by those of them that are named on it. Default none. See Codec
+	Codecs []Codec
+
 	EnqueueNames   []string // what this pool's Enqueuer accepts beside the registered names: jobs of other programs
 	EnqueueAnyName bool     // it accepts every name: see WorkerPool.Enqueuer
 
@@ -98,9 +112,13 @@ const (
 	defaultWaitTimeout     = time.Second // for replicas
 )
 
+// NoPrefetch is the WorkerOptions.Prefetch of a worker that holds no more jobs than it runs, however short they are.
+const NoPrefetch = -1
+
 // withDefaults returns a copy in which every zero value is replaced.
 func (o WorkerOptions) withDefaults() WorkerOptions {
 	o.Observers, o.Only = slices.Clone(o.Observers), slices.Clone(o.Only) // the caller's may change
+	o.Labels = needs.Sorted(slices.Clone(o.Labels))
 	o.EnqueueMiddleware, o.EnqueueNames = slices.Clone(o.EnqueueMiddleware), slices.Clone(o.EnqueueNames)
 	if o.Namespace == "" {
 		o.Namespace = defaultNamespace
@@ -148,6 +166,9 @@ func (o WorkerOptions) validate() []error {
 	if err := validateService(o.Service); err != nil {
 		mistakes = append(mistakes, err)
 	}
+	if err := needs.Check("WorkerOptions.Labels", o.Labels, needs.MostOfWorker); err != nil {
+		mistakes = append(mistakes, asInvalid(err))
+	}
 	if o.MaxCrashes < defaultMaxCrashes {
 		refuse("MaxCrashes", o.MaxCrashes,
 			"give 3 or more: with fewer, innocent jobs that shared a worker with a deadly one are buried with it")
@@ -166,8 +187,8 @@ func (o WorkerOptions) validate() []error {
 	if o.ObjectGrace < 0 || o.ObjectGrace > 0 && o.ObjectGrace < time.Millisecond {
 		refuse("ObjectGrace", o.ObjectGrace, "give a millisecond or more, or 0 for an hour")
 	}
-	if o.Prefetch < 0 || o.Prefetch > maxPrefetch {
-		refuse("Prefetch", o.Prefetch, fmt.Sprintf("give 0 to %d", maxPrefetch))
+	if o.Prefetch < NoPrefetch || o.Prefetch > maxPrefetch {
+		refuse("Prefetch", o.Prefetch, fmt.Sprintf("give 0 to %d, or NoPrefetch", maxPrefetch))
 	}
 	for i, observer := range o.Observers {
 		function, isFunction := observer.(ObserverFunc)
@@ -229,6 +250,32 @@ type JobOptions struct {
 	OmitArgs   bool                            // what is kept of a job that has ended is without its args
 	Limit      Limit                           // over all workers; the zero value is no limit
 	MaxRunning int                             // how many this pool runs at once; 0 is not limited
+	Together   Together                        // the handler takes so many at once; the zero value is one by one
+
+	// Queue has the jobs wait in a queue of that name, with those of all names that give the same: in one order, under
+	// one Priority, Limit and MaxRunning (given with one of the names, or the same with all), and paused together. It
+	// is no name of a job. A worker runs those it has a handler for; the others wait for one that has, aside, and in
+	// nobody's way. In history, events, search and what locks and results go by they keep their name. The pool that was
+	// started last decides, also for Enqueuers that run already; default the queue is called by the name, and has no
+	// others. It cannot be beside PerKey, Ordered and Together, nor in a namespace that has several partitions.
+	Queue string
+
+	// PerKey is how many jobs of each Key may run at once, and begin in a time, over all workers; the zero value is no
+	// limit. Jobs without a key do not count. A job that may not begin waits aside until it may, and costs nothing
+	// meanwhile; jobs of other keys go on.
+	PerKey Limit
+	// Ordered has the jobs of each Key run one after the other: the next begins when the last has ended, in the order
+	// of their enqueue, or of when they became due. A job that failed, was put off by Snooze or Release, or is stalled
+	// keeps the others of its key waiting until it has ended. So does one whose worker died. After one that died, in
+	// the morgue or dropped, the next goes on. Jobs without a key are not ordered; Front, and what is done by hand,
+	// may change the order of what waits. Default false.
+	Ordered bool
+	// RetryAtBack lets the others of an Ordered key go on while a job waits for another attempt. It goes to the back of
+	// its key then. Default false.
+	RetryAtBack bool
+	// StopAtDeath keeps an Ordered key waiting with a job of it that is in the morgue, until somebody has retried or
+	// deleted it. Default false.
+	StopAtDeath bool
 
 	RetryFor time.Duration // no attempt is due later than that after the first failure; 0 is no limit
 	// tells that an error will not go away, so the job dies at once; nil is never. Many ask at a time
@@ -240,6 +287,10 @@ type JobOptions struct {
 	// and a worker buries one that comes, with an *ArgumentError that names the field. Default: such a field is
 	// ignored, so that enqueuers may be deployed before workers. A type's own UnmarshalJSON decides for itself.
 	StrictArgs bool
+
+	// Codecs are those of the jobs of this name, and of any Kind that is defined so, instead of those of the pool or of
+	// the Enqueuer. Default theirs.
+	Codecs []Codec
 
 	// OnDeath is told of each job that dies, by the worker that had it and after Redis took note of it: one that is out
 	// of retries or time (in the morgue, or dropped by SkipMorgue), was buried by Bury, has a permanent error, a record
@@ -286,9 +337,24 @@ func (o JobOptions) validate() []error {
 	if o.MaxRunning < 0 {
 		refuse("MaxRunning", o.MaxRunning, "give a positive number, or 0 for no limit")
 	}
+	if o.Ordered && o.PerKey.Concurrent > 1 {
+		refuse("Ordered", fmt.Sprintf("true beside a PerKey.Concurrent of %d", o.PerKey.Concurrent),
+			"leave one of both out: in order only one job of a key can run")
+	}
+	if !o.Ordered && o.RetryAtBack {
+		refuse("RetryAtBack", true, "set Ordered as well, or leave it out")
+	}
+	if !o.Ordered && o.StopAtDeath {
+		refuse("StopAtDeath", true, "set Ordered as well, or leave it out")
+	}
+	if o.StopAtDeath && o.SkipMorgue {
+		refuse("StopAtDeath", "true beside SkipMorgue",
+			"leave one of both out: what is dropped cannot be decided about")
+	}
 	if o.RetryFor < 0 {
 		refuse("RetryFor", o.RetryFor, "give a positive duration, or 0 for no limit")
 	}
+	o.Together.validate(o.Ordered, refuse)
 	if o.Unique != nil {
 		if err := o.Unique.validate(); err != nil {
 			mistakes = append(mistakes, fmt.Errorf("JobOptions.Unique: %w", err))
@@ -299,3 +365,50 @@ func (o JobOptions) validate() []error {
 
 // defaultObjectCache is how many bytes of objects a pool keeps.
 const defaultObjectCache = 64 << 20
+
+// and are the options of a queue as one more of its names gives them. What was given before, and otherwise, is a
+// mistake.
+func (o JobOptions) and(more JobOptions) (JobOptions, error) {
+	refuse := func(field string, value, before any) error {
+		return &InvalidError{What: "JobOptions." + field,
+			Value: fmt.Sprintf("%v, while another job of queue %s has %v", value, excerpt.Brief(more.Queue), before),
+			Remedy: "give it with one of the jobs of the queue, or the same with all: it holds for all of them " +
+				"together"}
+	}
+	switch {
+	case o.Priority > 1 && more.Priority > 1 && o.Priority != more.Priority:
+		return o, refuse("Priority", more.Priority, o.Priority)
+	case o.Limit != Limit{} && more.Limit != Limit{} && o.Limit != more.Limit:
+		return o, refuse("Limit", more.Limit, o.Limit)
+	case o.MaxRunning > 0 && more.MaxRunning > 0 && o.MaxRunning != more.MaxRunning:
+		return o, refuse("MaxRunning", more.MaxRunning, o.MaxRunning)
+	}
+	o.Priority, o.MaxRunning = max(o.Priority, more.Priority), max(o.MaxRunning, more.MaxRunning)
+	if o.Limit == (Limit{}) {
+		o.Limit = more.Limit
+	}
+	return o, nil
+}
+
+// checkQueue is what is wrong with the queue that the jobs of a name are to share with others.
+func (o *JobOptions) checkQueue(name string) error {
+	refuse := func(value, remedy string) error {
+		return &InvalidError{What: "JobOptions.Queue", Value: value, Remedy: remedy}
+	}
+	switch {
+	case o.Queue == "":
+		return nil
+	case o.Queue == name:
+		return refuse(excerpt.Brief(name)+", which is the name of the job itself",
+			"give the queue a name that no job has, or leave it out")
+	case o.keyRule() != (rdb.KeyRule{}):
+		return refuse("given beside PerKey or Ordered", "leave one of both out: a job that a worker without its "+
+			"handler hands on leaves the others of its key")
+	case o.Together.Most > 0:
+		return refuse("given beside Together", "leave one of both out: what is taken together is of one name")
+	}
+	if err := validateName(o.Queue); err != nil {
+		return fmt.Errorf("JobOptions.Queue: %w", err)
+	}
+	return nil
+}

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/ended"
 	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/lifecycle"
+	"github.com/265d0351/work/internal/longjob"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/span"
 )
@@ -58,6 +61,21 @@ func (r *run) decideByError(err error, now time.Time) decision {
 	default:
 		return r.decideFailure(v, err, now)
 	}
+}
+
+// broken tells whether a handler has not returned: then what it waits for does not count.
+func broken(err error) bool {
+	return errchain.Find[*PanicError](err) != nil || errchain.Find[*GoexitError](err) != nil
+}
+
+// parkDecision is the decision about a job that waits by Sleep or Receive, whatever its handler has returned.
+func (r *run) parkDecision(parked *longjob.Parking, err error, now time.Time) decision {
+	if !errchain.Is(err, ErrWaiting) {
+		r.worker.events.emit(event.WaitIgnored{JobRef: r.ref(), Step: parked.Name, Err: err})
+	}
+	delay := boundedDelay(parked.Until.Sub(now))
+	return decision{verb: verbSnooze, delay: delay, trail: r.postponed(delay, 0, now, parked.Err), err: parked.Err,
+		wait: parked.Wait}
 }
 
 // cutShort tells whether the handler gave up because its ctx ended with the worker and not for a reason of its own:
@@ -227,6 +245,8 @@ func (r *run) ending(err error) (Ending, bool) {
 	switch {
 	case r.cancelRequested.Load():
 		return EndingCancel, false
+	case r.parked() != nil && !broken(err):
+		return EndingSnooze, false
 	case err != nil && v == nil && r.cutShort(err):
 		return EndingRelease, false
 	case v != nil && v.verb == verbRelease && r.worker.stopping():
@@ -246,3 +266,69 @@ func (r *run) ending(err error) (Ending, bool) {
 func (r *run) mustEnd() bool { return r.worker.stopping() || r.cancelRequested.Load() }
 
 func (r *run) fencingToken() int64 { return r.token }
+
+// ends completes the decision to end the run's job: what is kept of it, and for how long. Those whose results nobody
+// wants leave their outcome for the time that d says, and no details.
+func (r *run) ends(d decision, kept record.Outcome, now time.Time) decision {
+	kept.State, kept.EndedAt = endState[d.verb], now.UnixMilli()
+	if retention := r.retention(); retention > 0 {
+		kept.Name = r.job.Name
+		d.keep = max(d.keep, retention)
+		d.details = r.details(&d, now).Encode()
+	}
+	d.result = kept.Encode()
+	return d
+}
+
+// details are what is kept of the run's job beside its outcome.
+func (r *run) details(d *decision, now time.Time) ended.Details {
+	job := ended.Job{Record: r.raw, Trail: r.trail, Crashes: &r.crashes,
+		OmitArgs: r.record.OmitArgs || r.registration.options.OmitArgs}
+	if r.begun.Load() != 0 {
+		last := r.lastAttempt(now, endState[d.verb], d.err)
+		if d.death != nil {
+			last.Outcome = record.FailureOutcome(string(d.kind))
+		}
+		job.Last = &last
+	}
+	if long := r.longIfAny(); long != nil {
+		job.Message, job.Progress = long.Said()
+	}
+	details := ended.Of(job)
+	if d.reason != "" {
+		details.Reason, details.Failure = d.reason, string(d.kind)
+	}
+	return details
+}
+
+// lastAttempt is the attempt that ends now.
+func (r *run) lastAttempt(now time.Time, outcome string, err error) record.Attempt {
+	due, begun := r.times(now)
+	a := record.Attempt{Number: r.job.Attempt, Due: due, Begun: begun, Ended: now.UnixMilli(),
+		Worker: r.session.rdb.ID, Outcome: outcome}
+	if err != nil {
+		f := r.failure(now, err).Bounded()
+		a.Error, a.Stack = f.Error, f.Stack
+	}
+	return a
+}
+
+// times are when the run was due and has begun, in ms by the clock of Redis that shows now; 0 is not known.
+func (r *run) times(now time.Time) (due, begun int64) {
+	if !r.job.RunAt.IsZero() {
+		due = r.job.RunAt.UnixMilli()
+	}
+	if at := r.begunAt(); !at.IsZero() {
+		begun = now.Add(-max(0, time.Since(at))).UnixMilli()
+	}
+	return due, begun
+}
+
+// interrupted is the trail with the attempts whose workers have died: Redis forgets of the crashes when another attempt
+// has ended in good order.
+func (r *run) interrupted() record.Trail {
+	if r.crashes.Count() == 0 {
+		return *r.trail
+	}
+	return r.trail.Interrupt(ended.Crashed(r.trail, &r.crashes)...)
+}

@@ -22,6 +22,19 @@ func (w *worker) handOverAfter(r *run, d decision, elapsed time.Duration) {
 }
 
 func (w *worker) handOverTelling(r *run, d decision, elapsed time.Duration, tell func(event.Event)) bool {
+	if !w.conclude(r, d, elapsed) {
+		return false
+	}
+	defer w.outcomes.Put(r) // whatever an observer does
+	if d.verb != verbDone || w.events.perJob() {
+		tell(r.outcomeEvent(d, elapsed))
+	}
+	return true
+}
+
+// conclude notes what becomes of a run, whose outcome the caller gives to the settler. It returns false if that was
+// decided before.
+func (w *worker) conclude(r *run, d decision, elapsed time.Duration) bool {
 	if !r.settled.CompareAndSwap(false, true) {
 		return false
 	}
@@ -29,10 +42,6 @@ func (w *worker) handOverTelling(r *run, d decision, elapsed time.Duration, tell
 	r.decision, r.elapsed = d, elapsed
 	if d.cutShort && w.stopping() { // else its worker was fenced, which is no matter of a stop
 		w.noteCutShort(r)
-	}
-	defer w.outcomes.Put(r) // whatever an observer does
-	if d.verb != verbDone || w.events.perJob() {
-		tell(r.outcomeEvent(d, elapsed))
 	}
 	return true
 }

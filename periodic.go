@@ -42,6 +42,13 @@ type PeriodicOptions struct {
 
 	Missed  Missed  // what to do about ticks at which no worker was there; default MissedOnce
 	Overlap Overlap // what to do about a tick while the job of the last one waits or runs; default OverlapAllow
+
+	// of its jobs, as the option Key gives one; default none. With several partitions a schedule is where the key of
+	// its jobs is: one that is declared with another key than before needs another ID as well
+	Key    string
+	Weight int // of that key, as the option Weight gives one; 0 is 1. Not without Key
+
+	Needs []string // labels that its jobs need, as the option Needs gives them; default none
 }
 
 // Missed says what is done about ticks that are more than ten seconds late: no worker was there, or Redis was away.

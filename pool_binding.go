@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -52,6 +53,22 @@ func (b *binding) start(ctx context.Context, names []string) {
 		b.health.Report(b.problem())
 	}
 }
+
+// followUp holds names back that are still to be bound once the workers have joined: the namespace was divided since
+// start has looked, and no partition has declared a limit that would hold there alone.
+func (b *binding) followUp(names []string) {
+	unbound := slices.DeleteFunc(b.pool.unbound(names), func(name string) bool { return slices.Contains(b.left, name) })
+	if len(unbound) == 0 {
+		return
+	}
+	if b.err == nil {
+		b.since, b.err = time.Now(), errDivided
+	}
+	b.left = append(b.left, unbound...)
+	b.pool.serving.Hold(b.left)
+}
+
+var errDivided = errors.New("the namespace has just been divided")
 
 // run binds what a start has left, one name after the other, and has it served then. It ends when all is done.
 func (b *binding) run(ctx context.Context) {

@@ -74,6 +74,7 @@ func (m *memberships) run(ctx context.Context) {
 	m.under.Go(func() { m.pool.binding.run(ctx) })
 	for ctx.Err() == nil {
 		changed := m.pool.directory.Changed()
+		m.pool.shareAs()
 		m.readMap(ctx)
 		timer := time.NewTimer(m.follow(ctx))
 		select {
@@ -338,10 +339,12 @@ func (p *WorkerPool) enter(ctx context.Context, w *worker, join func(context.Con
 		var unsent *redisconn.DialError
 		return !errors.As(err, &unsent), err
 	}
-	if err := w.site.declareLimits(ctx); err != nil {
-		return true, err
-	}
-	return true, p.startSchedules(ctx, w)
+	var limits, schedules error
+	var declaring sync.WaitGroup // neither has to do with the other, and each is two round trips or more
+	declaring.Go(func() { limits = w.site.declareLimits(ctx) })
+	declaring.Go(func() { schedules = p.startSchedules(ctx, w) })
+	declaring.Wait()
+	return true, cmp.Or(limits, schedules)
 }
 
 // site is what the pool has in a partition, made if need be.

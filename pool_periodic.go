@@ -14,6 +14,7 @@ import (
 
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/jobargs"
+	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/schedule"
 )
 
@@ -28,8 +29,9 @@ type scheduleRequest struct {
 func (r scheduleRequest) schedule(maxArgs int) (*schedule.Schedule, []error) {
 	made, mistakes := schedule.New(schedule.Wanted{
 		ID: r.opts.ID, Spec: r.spec, TZ: r.opts.TZ, Name: r.name, Jitter: r.opts.Jitter, Missed: int(r.opts.Missed),
-		Overlap: int(r.opts.Overlap),
-		Args:    func() (json.RawMessage, error) { return jobargs.EncodeAll(nil, r.name, r.args, maxArgs) },
+		Overlap: int(r.opts.Overlap), Turn: rdb.Turn{Key: r.opts.Key, Weight: r.opts.Weight},
+		Needs: r.opts.Needs,
+		Args:  func() (json.RawMessage, error) { return jobargs.EncodeAll(nil, r.name, r.args, maxArgs) },
 	})
 	for i := range mistakes {
 		mistakes[i] = asInvalid(mistakes[i])
@@ -105,6 +107,9 @@ func (p *WorkerPool) checkPeriodics() []error {
 		}
 		if one.Definition.Args == nil {
 			continue // they were found wrong before
+		}
+		if err := p.registered[name].codecs.CheckSchedule(name, one.Definition.Args); err != nil {
+			mistakes = append(mistakes, fmt.Errorf("%s: %w", one.called(), asInvalid(err)))
 		}
 		if err := p.checkArgs(name, one.Definition.Args); err != nil {
 			mistakes = append(mistakes, fmt.Errorf("%s: args of job %s do not fit its handler: %w", one.called(),

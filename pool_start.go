@@ -74,17 +74,26 @@ func (p *WorkerPool) prepare() error {
 	served, err := p.choose()
 	mistakes = append(mistakes, err...)
 	mistakes = append(mistakes, p.checkPeriodics()...)
+	mistakes = append(mistakes, p.collectShared()...)
 	if len(mistakes) > 0 {
 		return &SetupError{Mistakes: mistakes}
 	}
 	for _, registration := range p.registered { // any of them may be served later
 		registration.quota = subscription.NewQuota(registration.options.MaxRunning)
-		registration.invoke = chain(p.middlewares, runnerOf(registration.handler))
+		if queue := registration.options.Queue; queue != "" {
+			registration.quota = p.shared.Of(queue).quota
+		}
+		run := runnerOf
+		if registration.handler.Together() {
+			run = runnerOfBatch
+		}
+		registration.invoke = chain(p.middlewares, run(registration.handler))
 	}
 	p.served, p.belongs = served, p.options.Service
 	if p.belongs == "" {
 		p.belongs = serviceOf(served)
 	}
+	p.serving.SetLabels(p.options.Labels)
 	p.serving.Open(slices.Collect(maps.Keys(p.registered)), func(name string) bool { return served[name] != nil })
 	for name, registration := range p.registered { // a Clone begins with a copy of the registration
 		registration.withdrawn = p.serving.Withdrawn(name)
@@ -125,6 +134,7 @@ func (p *WorkerPool) open() error {
 	p.driver, p.owned, p.openErr = openConnection(p.options.Redis, p.options.Connection)
 	if p.openErr == nil {
 		p.directory = partition.NewDirectory(p.driver, p.options.Namespace)
+		p.directory.TellFlows(tellingFlows(p.events.emit))
 		p.openErr = p.home.open()
 	}
 	return p.openErr
@@ -136,10 +146,15 @@ func (p *WorkerPool) join(ctx context.Context) (*group, []*worker, error) {
 	if err := p.learnMap(ctx); err != nil {
 		return nil, nil, fmt.Errorf("the worker pool cannot start: %w", err)
 	}
+	if err := p.declareShared(ctx, slices.Collect(maps.Keys(p.served))); err != nil {
+		return nil, nil, fmt.Errorf("the worker pool cannot start: %w", err)
+	}
+	p.followShared(p.directory.Map())
 	p.scaler, p.members, p.binding = newScaler(p), newMemberships(p), newBinding(p)
 	p.binding.start(ctx, slices.Sorted(maps.Keys(p.served)))
 	g := newGroup(&p.engine, min(p.concurrency, maxPerWorker), true)
 	workers, err := p.joinAll(ctx, g, p.directory.Map().Served())
+	p.binding.followUp(slices.Sorted(maps.Keys(p.served)))
 	return g, workers, err
 }
 

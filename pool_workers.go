@@ -63,6 +63,26 @@ func (p *WorkerPool) hintCancel(partition int) {
 	}
 }
 
+// learnParts notes queues of jobs that need labels. Where workers of the pool serve some of them that they did not
+// know, they ask for their jobs at once.
+func (p *WorkerPool) learnParts(queues []string) {
+	if !p.serving.Learn(queues) {
+		return
+	}
+	for _, w := range p.current() {
+		w.alert()
+	}
+}
+
+// shareAs has the workers serve the queues that the map says.
+func (p *WorkerPool) shareAs() {
+	if p.followShared(p.directory.Map()) {
+		for _, w := range p.current() {
+			w.alert()
+		}
+	}
+}
+
 // current are the workers of the pool as of now.
 func (p *WorkerPool) current() []*worker {
 	p.mu.Lock()
@@ -157,7 +177,7 @@ func (m poolMembers) register(ctx context.Context, g *group) (joined []*worker, 
 	return joined, excerpt.Join(failed...)
 }
 
-func (m poolMembers) Full(g *group) bool { return g.places.Free() <= 0 }
+func (m poolMembers) Full(g *group) bool { return g.places.Full() }
 
 // Busy is also one of which an operator has told a worker to rest: that is known by its id.
 func (m poolMembers) Busy(g *group) bool {

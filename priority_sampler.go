@@ -17,6 +17,8 @@ type prioritySampler struct {
 	active []*stride // queues that are known to have work
 	byName map[string]*stride
 	floor  float64 // the smallest pass of those that have work: where a queue joins that has just got some
+
+	batches int // how many of the queues that have work give their jobs together
 }
 
 type stride struct {
@@ -25,6 +27,8 @@ type stride struct {
 	pass   float64
 	share  int // within the draw under way
 	active bool
+	// Its jobs are taken together: a batch counts as one job, and no draw has some of them beside those of others.
+	together bool
 }
 
 // spareQueues is how many queues a fetch names beyond those that it wants something from, to fill up from when those
@@ -38,15 +42,15 @@ const batchesPerDraw = 2
 func newPrioritySampler(priorities map[string]int) *prioritySampler {
 	s := &prioritySampler{byName: make(map[string]*stride, len(priorities))}
 	for name, priority := range priorities {
-		s.meet(name, priority)
+		s.meet(name, JobOptions{Priority: priority})
 	}
 	return s
 }
 
 // meet adds a queue to those that are known, if it is new.
-func (s *prioritySampler) meet(name string, priority int) {
+func (s *prioritySampler) meet(name string, options JobOptions) {
 	if s.byName[name] == nil {
-		s.byName[name] = &stride{name: name, weight: float64(priority)}
+		s.byName[name] = &stride{name: name, weight: float64(options.Priority), together: options.Together.Most > 0}
 	}
 }
 
@@ -62,7 +66,7 @@ func (s *prioritySampler) setReady(names []string) (strangers []string) {
 	for _, q := range s.active {
 		q.active = false
 	}
-	s.active = s.active[:0]
+	s.active, s.batches = s.active[:0], 0
 	for _, name := range names {
 		if s.byName[name] == nil {
 			strangers = append(strangers, name)
@@ -93,6 +97,9 @@ func (s *prioritySampler) join(name string) {
 	q.active = true
 	q.pass = max(q.pass, s.floor)
 	s.active = append(s.active, q)
+	if q.together {
+		s.batches++
+	}
 }
 
 // remove notes that a queue is empty.
@@ -104,6 +111,9 @@ func (s *prioritySampler) remove(name string) {
 	s.raiseFloor()
 	q.active = false
 	s.active = slices.DeleteFunc(s.active, func(other *stride) bool { return other == q })
+	if q.together {
+		s.batches--
+	}
 }
 
 func (s *prioritySampler) raiseFloor() {
@@ -129,7 +139,11 @@ func (s *prioritySampler) idle() bool { return len(s.active) == 0 }
 // Call charge with what came of it.
 func (s *prioritySampler) draw(jobs int) []rdb.Share {
 	slices.SortFunc(s.active, func(a, b *stride) int { return cmp.Compare(a.pass, b.pass) })
-	candidates := s.active[:min(len(s.active), rdb.MaxQueues)]
+	candidates := s.active
+	if s.batches > 0 {
+		candidates = slices.DeleteFunc(slices.Clone(s.active), func(q *stride) bool { return q.together })
+	}
+	candidates = candidates[:min(len(candidates), rdb.MaxQueues)]
 	if len(candidates) == 0 {
 		return nil
 	}
@@ -156,6 +170,18 @@ func (s *prioritySampler) draw(jobs int) []rdb.Share {
 		left -= n
 	}
 	return s.shares(candidates)
+}
+
+// together is the queue that is next, where its jobs are taken together; empty where it is another one.
+func (s *prioritySampler) together() string {
+	if s.batches == 0 {
+		return ""
+	}
+	next := slices.MinFunc(s.active, func(a, b *stride) int { return cmp.Compare(a.pass, b.pass) })
+	if !next.together {
+		return ""
+	}
+	return next.name
 }
 
 // drawWith is draw with at least one job from that queue.
@@ -204,6 +230,9 @@ func (s *prioritySampler) charge(name string, jobs int) {
 	q := s.byName[name]
 	if q == nil || jobs == 0 {
 		return
+	}
+	if q.together {
+		jobs = 1
 	}
 	q.pass += float64(jobs) / q.weight
 }

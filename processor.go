@@ -16,7 +16,7 @@ import (
 // newGroup makes a group without workers.
 func newGroup(e *engine, concurrency int, first bool) *group {
 	g := &group{id: ids.Random(8), concurrency: concurrency, first: first, events: e.events,
-		places: workgroup.NewPlaces(concurrency + e.options.Prefetch)}
+		places: workgroup.NewPlaces(concurrency + max(0, e.options.Prefetch))}
 	g.runners = workgroup.NewPool[run](concurrency, g.startProcessor)
 	return g
 }
@@ -78,6 +78,10 @@ func (p *processor) replace(err error) {
 
 // process runs one job to its end, unless a gate keeps it from beginning.
 func (p *processor) process(r *run) {
+	if b := r.together.Load(); b != nil {
+		p.processTogether(b)
+		return
+	}
 	if !r.notBefore.IsZero() { // a rate lets it begin then; a stop gives it back then
 		backoff.Pause(r.worker.life, time.Until(r.notBefore))
 	}
@@ -159,16 +163,21 @@ func (p *processor) call(r *run) (result any, hasResult bool, err error) {
 	}()
 	pprof.SetGoroutineLabels(r.registration.labels)
 	defer pprof.SetGoroutineLabels(context.Background())
-	if len(r.record.Objects) > 0 {
-		if err := r.gatherObjects(); err != nil {
-			return nil, false, err
-		}
+	ctx := r.ctx
+	if b := r.together.Load(); b != nil {
+		ctx = b.ctx
+	} else if err := r.openArgs(); err != nil {
+		return nil, false, err
 	}
-	return r.registration.invoke(r.ctx, r.worker.engine.handlers.UserContext(), r.job)
+	return r.registration.invoke(ctx, r.worker.engine.handlers.UserContext(), r.job)
 }
 
 func (p *processor) end(result any, hasResult bool, err error) {
 	r := p.current
+	if b := r.together.Load(); b != nil {
+		p.endTogether(b, err)
+		return
+	}
 	elapsed := time.Since(r.begunAt())
 	// calls code of the program: if that ends this goroutine, replace ends the job
 	d := r.decide(result, hasResult, err, r.worker.clock.Now())
@@ -197,6 +206,9 @@ func (r *run) endContext() {
 // await is awaiting for the handler of this run. The wait ends with the stop of the worker, which fetches nothing any
 // more that it could be for; one that begins after that is given what is there.
 func (r *run) await(ctx context.Context, wait func(context.Context) error, look func(context.Context) bool) error {
+	if b := r.together.Load(); b != nil {
+		r = b.lead() // all of them have one processor
+	}
 	absence := r.absenceOf()
 	if absence == nil {
 		return wait(ctx)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/codec"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/ids"
 	"github.com/265d0351/work/internal/rdb"
@@ -82,7 +83,11 @@ func outcomeResult[T any](ctx context.Context, enq *Enqueuer, kept keptOutcome) 
 		return none, &NoResultError{ID: id, State: kept.State, Problem: kept.Problem,
 			Failure: event.FailureKind(kept.Failure)}
 	}
-	if err := decodeValue(kept.Result, &result); err != nil {
+	open, err := enq.settings.codecs.Open(codec.Result(id), kept.Result)
+	if err != nil {
+		return none, codecError("the result of job "+excerpt.Brief(id), err)
+	}
+	if err := decodeValue(open, &result); err != nil {
 		return none, fmt.Errorf("the result of job %s does not fit a %T: %w", excerpt.Brief(id), none, err)
 	}
 	return result, nil

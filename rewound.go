@@ -31,6 +31,7 @@ func (w *worker) noteFellBack(c *session) {
 // loseFaith is called when Redis may no longer know what it has acknowledged: all of it is looked into.
 func (w *worker) loseFaith() {
 	w.site.undeclared.Store(true)
+	w.site.unsaid.Store(true)
 	w.surveyAgain()
 }
 

@@ -123,21 +123,34 @@ func (p *WorkerPool) tooLateTo(ctx context.Context, serve bool) error {
 func (p *WorkerPool) declareFor(ctx context.Context, names []string, serve bool) error {
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		registration := p.registered[name]
-		return !serve || !registration.withdrawn.Load() || registration.options.Limit == (Limit{})
+		return !serve || !registration.withdrawn.Load() ||
+			!registration.options.limited() && registration.options.Queue == ""
 	})
 	if len(names) == 0 {
 		return nil
 	}
+	err := p.declareShared(ctx, names)
+	if err == nil {
+		err = p.declareEverywhere(ctx, names)
+	}
+	for err == nil && len(p.unbound(names)) > 0 { // the namespace was divided meanwhile
+		err = p.declareEverywhere(ctx, names)
+	}
+	if err != nil {
+		return fmt.Errorf("nothing more is served: %w", err)
+	}
+	return nil
+}
+
+// declareEverywhere has names live where their limits hold, and declares these.
+func (p *WorkerPool) declareEverywhere(ctx context.Context, names []string) error {
 	err := p.bindLimited(ctx, names)
 	for _, s := range p.workedSites() {
 		if err == nil {
 			err = s.declareLimitsOf(ctx, names)
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("nothing more is served: %w", err)
-	}
-	return nil
+	return err
 }
 
 // changeServed changes what is served, if the pool is still in that state, and has the workers see it.
@@ -165,7 +178,9 @@ func (p *WorkerPool) awaitServed(ctx context.Context, version int64, names []str
 			return ErrOverruled
 		}
 		if !slices.ContainsFunc(p.current(),
-			func(w *worker) bool { return !w.queues.listing.Follows(version, names, serve) }) {
+			func(w *worker) bool {
+				return !w.queues.listing.Follows(version, names, serve) || !serve && w.holdsAny(names)
+			}) {
 			return nil
 		}
 		if err := p.awaitMove(ctx, moved); err != nil {

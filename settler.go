@@ -27,6 +27,7 @@ type settler struct {
 	pending      []*run
 	ended        []rdb.Ended // to make a call of; between calls of no meaning
 	parked       []*run      // refused for a reason of their own; tried again slowly
+	counted      int         // how many of those count among what the worker may hold
 	unsentEvents []func()    // events that are told once a settlement is acknowledged
 	refused      map[string]*refusal
 	// of runs that were acknowledged; between calls of no meaning
@@ -101,7 +102,8 @@ func (s *settler) gather(ctx context.Context, parking <-chan time.Time) bool {
 			return false
 		case <-s.worker.outcomes.Filled:
 		case <-parking:
-			s.worker.slots.Unpark(len(s.parked))
+			s.worker.slots.Unpark(s.counted)
+			s.counted = 0
 			for _, r := range s.parked {
 				r.settlement.done = false
 			}
@@ -165,8 +167,11 @@ func (s *settler) sendSome(life context.Context, runs []*run) error {
 		}
 		if answer.Roomy {
 			for _, r := range batches[i].runs {
-				s.roomy[r.claim.Queue] = true
+				s.noteRoom(r.claim.Queue)
 			}
+		}
+		for _, end := range answer.Flows {
+			s.unsentEvents = append(s.unsentEvents, func() { s.worker.events.emit(flowEnded(end)) })
 		}
 	}
 	if s.forgotten {
@@ -181,6 +186,17 @@ func (s *settler) sendSome(life context.Context, runs []*run) error {
 	// last: an observer may end this goroutine, and nothing must be left to do then
 	s.tellSettled(batches[0].session)
 	return err
+}
+
+// noteRoom notes that the limit of a queue may have room again, and so that of the others of its name, which is one.
+func (s *settler) noteRoom(queue string) {
+	if s.roomy[queue] {
+		return
+	}
+	s.roomy[queue] = true
+	for _, sibling := range s.worker.engine.serving.Siblings(queue) {
+		s.roomy[sibling] = true
+	}
 }
 
 // wakeForRoom leaves tokens for queues whose limits have room again. What is not answered is tried again a few times,
@@ -254,6 +270,7 @@ func (s *settler) finish(of *session, acknowledged []*run) {
 		}
 	}
 	s.acknowledged += len(acknowledged)
+	s.worker.leaveGatherers(acknowledged)
 	s.count(of, acknowledged)
 	of.drop(acknowledged)
 	s.worker.noteLeft()
@@ -293,7 +310,10 @@ func (s *settler) splitFinished(b *batch, answer rdb.Settled) (over []*run) {
 // park puts a run aside whose outcome is refused for a reason that is not the server's.
 func (s *settler) park(r *run, err error) {
 	s.parked = append(s.parked, r)
-	s.worker.slots.Park()
+	if !r.apart {
+		s.counted++
+		s.worker.slots.Park()
+	}
 	reason := err.Error()
 	if r.settlement.parkedFor == reason {
 		return

@@ -24,6 +24,23 @@ const (
 type batch struct {
 	session *session
 	runs    []*run
+	flows   map[string]bool // of which members are among the runs
+}
+
+// fits tells whether there is room for another run.
+func (b *batch) fits(r *run, most int) bool {
+	flow := r.record.Flow
+	return len(b.runs) < most && (flow == "" || b.flows[flow] || len(b.flows) < rdb.MaxFlows)
+}
+
+func (b *batch) add(r *run) {
+	b.runs = append(b.runs, r)
+	if flow := r.record.Flow; flow != "" && !b.flows[flow] {
+		if b.flows == nil {
+			b.flows = map[string]bool{}
+		}
+		b.flows[flow] = true
+	}
 }
 
 // gone are the runs whose claim is gone.
@@ -56,6 +73,7 @@ type batchKey struct {
 	kind       verb   // verbDone for all that end
 	queue      string // of what is released
 	begun      bool
+	member     bool // of a flow: what is broken there is not to hold up others
 	maxPerCall int
 }
 
@@ -76,7 +94,7 @@ func (s *settler) batches(runs []*run) []*batch {
 		if bytes > maxSettleBytes && (b == nil || last.kind != verbRelease) {
 			continue
 		}
-		if b == nil || len(b.runs) >= last.maxPerCall {
+		if b == nil || !b.fits(r, last.maxPerCall) {
 			if len(batches) == maxSettleCalls {
 				continue
 			}
@@ -84,8 +102,9 @@ func (s *settler) batches(runs []*run) []*batch {
 			batches = append(batches, b)
 			open[last] = b
 		}
-		b.runs = append(b.runs, r)
-		bytes += len(r.decision.trail) + len(r.decision.result) + len(r.decision.details) + 2*len(r.claim.Element)
+		b.add(r)
+		bytes += len(r.decision.trail) + len(r.decision.result) + len(r.decision.details) + len(r.decision.forFlow) +
+			2*len(r.claim.Element)
 	}
 	return newestReleaseFirst(batches)
 }
@@ -94,7 +113,9 @@ func keyOf(r *run) batchKey {
 	key := batchKey{session: r.session, kind: r.decision.verb, maxPerCall: r.callLimit()}
 	switch key.kind {
 	case verbDiscard, verbExpire:
-		key.kind = verbDone
+		key.kind, key.member = verbDone, r.record.Flow != ""
+	case verbDone:
+		key.member = r.record.Flow != ""
 	case verbRelease:
 		key.queue, key.begun = r.claim.Queue, r.begun.Load() != 0
 	}
@@ -105,7 +126,7 @@ func keyOf(r *run) batchKey {
 func (r *run) callLimit() int {
 	switch r.decision.verb {
 	case verbDone, verbDiscard, verbExpire, verbRelease:
-		if belongings := r.belongings(); r.decision.verb != verbRelease && !belongings.None() {
+		if belongings := r.belongings(); r.decision.verb != verbRelease && !belongings.OnlyFlow() {
 			return 1
 		}
 		if r.settlement.maxPerCall > 0 {
@@ -174,10 +195,11 @@ func (s *settler) makeCall(b *batch) redisconn.Call {
 	first := b.runs[0]
 	w := b.session.rdb
 	belongings := first.belongings()
-	if state, ends := endState[first.decision.verb]; ends && (first.decision.verb == verbCancel || !belongings.None()) {
+	alone := first.decision.verb == verbCancel || !belongings.OnlyFlow()
+	if state, ends := endState[first.decision.verb]; ends && alone {
 		return w.End(first.claim, rdb.Ending{
 			ID: first.job.ID, Queue: first.claim.Queue, State: state, Keep: first.decision.keep,
-			Outcome: first.decision.result, Details: first.decision.details,
+			Outcome: first.decision.result, Details: first.decision.details, Name: first.job.Name,
 			Belongings: belongings,
 		})
 	}
@@ -187,7 +209,7 @@ func (s *settler) makeCall(b *batch) redisconn.Call {
 		for _, r := range b.runs {
 			s.ended = append(s.ended, rdb.Ended{Claim: r.claim, ID: r.job.ID, Keep: r.decision.keep,
 				Outcome: r.decision.result, State: endState[r.decision.verb], Details: r.decision.details,
-				Keyed: r.record.Key != ""})
+				Keyed: r.record.Key != "", Flow: r.membership(), Name: r.job.Name})
 		}
 		defer clear(s.ended)
 		return w.Complete(s.ended)
@@ -195,7 +217,8 @@ func (s *settler) makeCall(b *batch) redisconn.Call {
 	shelf := map[verb]rdb.Shelf{verbRetry: rdb.ShelfRetry, verbSnooze: rdb.ShelfScheduled, verbBury: rdb.ShelfMorgue}
 	return w.Shelve(rdb.Shelved{
 		Claim: first.claim, Shelf: shelf[first.decision.verb], Delay: first.decision.delay, Trail: first.decision.trail,
-		KeepCrashes: first.decision.keepCrashes, Completion: belongings.Completion, Lock: first.lostLock(),
+		Into: first.decision.queue, KeepCrashes: first.decision.keepCrashes, Completion: belongings.Completion,
+		Lock: first.lostLock(), Keyed: first.record.Key != "", Flow: belongings.Flow, Wait: first.decision.wait,
 	})
 }
 
@@ -289,21 +312,35 @@ func noteLogged(batches []joblog.Batch, logged []rdb.Logged) {
 // count adds runs whose outcomes were acknowledged just now to what their worker has run, and to the history of their
 // names.
 func (s *settler) count(of *session, runs []*run) {
+	begun, took := 0, time.Duration(0)
 	for _, r := range runs {
+		if !r.apart && r.begun.Load() != 0 {
+			begun, took = begun+1, took+r.elapsed
+		}
 		if result := r.historyResult(); result != 0 {
 			s.attempts = append(s.attempts, history.Attempt{
 				Name: r.job.Name, ID: r.job.ID, Result: result, Error: r.decision.failure,
 				TimedOut: r.decision.kind == event.FailureTimeout,
-				Begun:    r.begunAt(), Due: r.job.RunAt, Took: r.elapsed,
+				Begun:    r.begunAt(), Due: r.job.RunAt, Took: r.elapsed / time.Duration(max(1, r.shared)),
+				Gap: r.gap(),
 			})
 		}
 	}
+	s.worker.ahead.Ran(begun, took)
 	of.ran.Count(s.attempts)
 	if !s.worker.engine.options.NoHistory {
 		s.worker.stats.Count(s.attempts)
 	}
 	clear(s.attempts)
 	s.attempts = s.attempts[:0]
+}
+
+// gap is how long a job that failed was put off; 0 of all others.
+func (r *run) gap() time.Duration {
+	if r.decision.verb != verbRetry {
+		return 0
+	}
+	return max(0, r.decision.delay)
 }
 
 // historyResult is how history counts a settled run; 0 where it does not.

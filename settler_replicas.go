@@ -92,6 +92,7 @@ func (o *outcomeReplicas) hold(of *session, runs []*run) bool {
 		r.settlement.done = true
 		o.settler.unpark(r)
 	}
+	o.settler.worker.leaveGatherers(runs)
 	o.waiting[o.number] = append(o.waiting[o.number], &batch{session: of, runs: runs})
 	o.settler.worker.slots.Unconfirmed(len(runs))
 	return true
@@ -158,12 +159,16 @@ func (o *outcomeReplicas) take() (number int64, result replicas.Result, ok bool)
 	return 0, result, false
 }
 
-// few is what to report of a wait.
+// few is what to report of a wait: with the partition, where there are several.
 func (o *outcomeReplicas) few(result replicas.Result) error {
 	if result.Confirmed >= o.wanted {
 		return nil
 	}
-	return &ReplicasError{Wanted: o.wanted, Confirmed: result.Confirmed, Err: result.Err}
+	few := &ReplicasError{Wanted: o.wanted, Confirmed: result.Confirmed, Err: result.Err}
+	if w := o.settler.worker; !w.engine.directory.Map().Single() {
+		return &PartitionError{Partition: w.site.partition, Err: few}
+	}
+	return few
 }
 
 // sendAgain puts the runs of a batch back to what is to be sent.

@@ -4,16 +4,21 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/intake"
+	"github.com/265d0351/work/internal/jobargs"
 	"github.com/265d0351/work/internal/limit"
 	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisclock"
+	"github.com/265d0351/work/internal/replicas"
 	"github.com/265d0351/work/internal/requeue"
 	"github.com/265d0351/work/internal/schedule"
 	"github.com/265d0351/work/internal/sharedhome"
+	"github.com/265d0351/work/objects"
 )
 
 // site is what the workers of a pool have in common in one partition of the namespace: what goes by the clock of that
@@ -29,6 +34,7 @@ type site struct {
 	requeued   *requeue.Order // what was given back
 	undeclared atomic.Bool    // Redis may have forgotten the limits
 	missing    atomic.Bool    // some of them may have gone with their queues
+	unsaid     atomic.Bool    // Redis may have forgotten what operators have said of queues
 }
 
 // newSite makes that of a partition. It has a store once it is opened.
@@ -60,6 +66,7 @@ func (s *site) declareLimits(ctx context.Context) error {
 
 // declareLimitsOf declares the limits of some names. An event tells where another service has declared another limit.
 func (s *site) declareLimitsOf(ctx context.Context, names []string) error {
+	names = s.engine.withShared(names)
 	return s.engine.byMap(ctx, func() error { return s.declaration().Declare(ctx, s.limitedHere(names)) })
 }
 
@@ -67,7 +74,11 @@ func (s *site) declaration() *limit.Declaration {
 	e := s.engine
 	return &limit.Declaration{
 		Store: s.store.AtMap(s.Map()), Service: e.service(),
-		Limit: func(name string) rdb.Limit { return limit.Spec(e.registered[name].options.Limit).Stored() },
+		Limit: func(name string) rdb.Limit { return limit.Spec(e.ruled(name).Limit).Stored() },
+		Keys: func(name string) rdb.KeyRule {
+			options := e.ruled(name)
+			return options.keyRule()
+		},
 		Replaced: func(name string, now, before rdb.Rule) {
 			e.events.emit(event.LimitChanged{Name: name, Limit: Limit(limit.SpecOf(now.Code)).String(),
 				Service: now.Service,
@@ -88,7 +99,7 @@ func (s *site) limitedHere(names []string) []string {
 		if home.Bound {
 			return home.Partition != s.partition
 		}
-		return s.engine.registered[name].options.Limit != Limit{} // it is bound before: see bindLimited
+		return s.engine.ruled(name).Limit != Limit{} // it is bound before: see bindLimited
 	})
 }
 
@@ -98,10 +109,11 @@ func (s *site) limitedHere(names []string) []string {
 func (s *site) declareMissing(ctx context.Context) error {
 	var names []string
 	for name, registration := range s.engine.registered {
-		if registration.options.Limit != (Limit{}) && !registration.withdrawn.Load() {
+		if registration.options.limited() && !registration.withdrawn.Load() {
 			names = append(names, name)
 		}
 	}
+	names = s.engine.withShared(names)
 	err := s.engine.byMap(ctx, func() error {
 		d := s.declaration()
 		d.Missing = true
@@ -135,7 +147,7 @@ func (s *site) declared() *schedule.Declared {
 		d.Store = s.store.AtMap(s.Map())
 	}
 	for _, one := range s.engine.periodics {
-		if s.HasSchedule(one.ID, one.Definition.Name) {
+		if s.HasSchedule(one.Schedule) {
 			d.Schedules = append(d.Schedules, schedule.Declaration{Schedule: one.Schedule, Called: one.called()})
 		} else {
 			d.Elsewhere = append(d.Elsewhere, one.ID)
@@ -147,12 +159,16 @@ func (s *site) declared() *schedule.Declared {
 // Map is the version of the map of the partitions by which the site goes.
 func (s *site) Map() int64 { return s.engine.directory.Map().Version }
 
-// HasSchedule tells whether a schedule of jobs of that name lives in this partition, and is not on its way elsewhere.
-func (s *site) HasSchedule(id, name string) bool {
+// QueueOf is the queue that the jobs of a name share with others; "" where they have their own.
+func (s *site) QueueOf(name string) string { return s.engine.directory.Map().QueueOf(name) }
+
+// HasSchedule tells whether a schedule lives in this partition, and is not on its way elsewhere.
+func (s *site) HasSchedule(of *schedule.Schedule) bool {
 	if s.engine.directory == nil {
 		return true
 	}
-	home := s.engine.directory.Map().OfSchedule(id, partition.Job{Name: name})
+	home := s.engine.directory.Map().OfSchedule(of.ID, partition.Job{Name: of.Definition.Name,
+		Key: of.Definition.Key})
 	return !home.Bound || home.Partition == s.partition && !home.Moving
 }
 
@@ -198,3 +214,89 @@ func (s *site) checkServer(ctx context.Context) error {
 	}
 	return nil
 }
+
+// poolObjects is how a pool reads the objects that its jobs need, and stores results.
+type poolObjects struct {
+	store *objects.Store
+	cache *objects.Cache
+	large int // above how many bytes a result is one
+
+	collector *objects.Collector // the janitor's
+}
+
+// newPoolObjects is called by open, which dials nothing, and neither does this: an error is one of the options. The
+// cache is closed by the stop of the pool.
+func newPoolObjects(store *rdb.Store, options WorkerOptions) (*poolObjects, error) {
+	contents, err := objects.New(store, objects.Options{Home: options.ObjectHome, Grace: options.ObjectGrace})
+	if err != nil {
+		return nil, err
+	}
+	return &poolObjects{
+		store: contents, cache: objects.NewCache(contents, options.ObjectCache),
+		large:     jobargs.NewLimits(0, options.LargeArgs).Large,
+		collector: contents.Collector(),
+	}, nil
+}
+
+// keep stores a content for a job that has a record, or will have an outcome. The processor that ran the job waits for
+// it, settleTimeout at the most, before it hands the outcome over. The content comes before the reference: if the
+// process dies in between, the collector finds a content that no job refers to and drops it after the grace period.
+func (o *poolObjects) keep(ctx context.Context, content []byte, id string) (hash objects.Hash, err error) {
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	err = repeatable.UntilAnswered(ctx, func(ctx context.Context) error {
+		if hash, err = o.store.Put(ctx, content); err != nil {
+			return err
+		}
+		return o.store.Refer(ctx, hash, id)
+	})
+	return hash, err
+}
+
+// places are what an Enqueuer uses of each partition.
+type places struct {
+	parts *partition.Directory
+	home  objects.Home
+
+	mu      sync.Mutex
+	objects map[int]*objects.Store
+}
+
+func newPlaces(parts *partition.Directory, home objects.Home) *places {
+	return &places{parts: parts, home: home, objects: map[int]*objects.Store{}}
+}
+
+// store is that of a partition. No heartbeat tells those who enqueue that this program is too old: the store does.
+func (p *places) store(number int) *rdb.Store { return p.parts.Guarded(number) }
+
+// contents are the objects of a partition.
+func (p *places) contents(number int) (*objects.Store, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known := p.objects[number]; known != nil {
+		return known, nil
+	}
+	contents, err := objects.New(p.store(number), objects.Options{Home: sharedhome.Of(p.home, p.parts, number)})
+	if err == nil {
+		p.objects[number] = contents
+	}
+	return contents, err
+}
+
+// site is what it stores by in a partition.
+func (p *places) site(number int) intake.Site {
+	store := p.store(number)
+	site := intake.Site{Store: store, Witness: replicas.Of(store)}
+	contents, err := p.contents(number)
+	if site.Uploads = jobargs.NewUploads(contents); err != nil {
+		site.Uploads = homeless{err}
+	}
+	return site
+}
+
+// homeless is where nothing can be uploaded.
+type homeless struct{ err error }
+
+func (h homeless) Ensure(context.Context, string, []byte) error { return h.err }
+func (homeless) Forget(string)                                  {}
+func (homeless) ForgetAll()                                     {}

@@ -9,6 +9,7 @@ import (
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/intake"
 	"github.com/265d0351/work/internal/jobargs"
+	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/span"
@@ -17,7 +18,8 @@ import (
 
 // UniqueOptions says which jobs of one name count as the same, until when, and what happens to one that comes while
 // another lives. The zero value: jobs with the same args are the same, until the first one has finished, and the
-// enqueue of another one answers with the id of the first. Jobs of different names are never the same.
+// enqueue of another one answers with the id of the first. Jobs of different names are never the same, nor are those
+// whose option [Key] differs.
 type UniqueOptions struct {
 	Key  string // jobs with this key are the same, whatever their args; at most 200 bytes
 	Args []int  // positions of the args that count, the first is 0; none is all of them. Not together with Key
@@ -185,18 +187,13 @@ func (o *UniqueOptions) limits(l jobargs.Limits) jobargs.Limits {
 	return l
 }
 
-// makeUnique gives a job its lock. apart are those of its args that are objects; it may be nil.
-func (o *UniqueOptions) makeUnique(job *intake.Job, r *record.Record, apart *jobargs.Apart) error {
-	args := apart.Whole(r.Args)
-	kind, err := o.kind(r.Name, args)
-	digest := ""
-	if err == nil {
-		digest, err = kind.Digest(args)
-	}
+// makeUnique gives a job its lock.
+func (o *UniqueOptions) makeUnique(job *intake.Job, r *record.Record, args *encodedArgs) error {
+	digest, err := o.digest(r, args)
 	switch {
 	case err != nil:
 		return asInvalid(err)
-	case o.OnConflict&ReplaceArgs != 0 && apart != nil:
+	case o.OnConflict&ReplaceArgs != 0 && args.apart != nil:
 		return &InvalidError{What: "job " + excerpt.Brief(r.Name),
 			Value:  "given ReplaceArgs and args that refer to objects",
 			Remedy: "pass what identifies the objects, or leave ReplaceArgs out"}
@@ -215,12 +212,31 @@ func (o *UniqueOptions) makeUnique(job *intake.Job, r *record.Record, apart *job
 	return nil
 }
 
-// kind says which jobs of that name are the same as one with these args.
-func (o *UniqueOptions) kind(name string, args []byte) (unique.Kind, error) {
-	if o.once {
-		name = "" // the key is of no job
+// digest is that of the lock of a job with these args. The lock of a job with a key lives where that does.
+// Where args are sealed it is a keyed one of the open args, unless the program gave a Key: all who seal find the same,
+// whichever key they seal with, and nobody else can guess.
+func (o *UniqueOptions) digest(r *record.Record, args *encodedArgs) (string, error) {
+	whole := args.whole()
+	kind, err := o.kind(r, whole)
+	if err != nil {
+		return "", err
 	}
-	kind := unique.Kind{Name: name, Key: o.Key, Args: o.Args, Fields: o.fields}
+	digest, err := kind.Digest(whole)
+	if err == nil && o.Key == "" {
+		digest, err = keyedDigest(args.codecs, r.Name, digest)
+	}
+	if err == nil && kind.Of != "" {
+		digest = partition.LockOfKey(digest, kind.Name, kind.Of)
+	}
+	return digest, err
+}
+
+// kind says which jobs are the same as one with these args.
+func (o *UniqueOptions) kind(r *record.Record, args []byte) (unique.Kind, error) {
+	kind := unique.Kind{Key: o.Key, Args: o.Args, Fields: o.fields}
+	if !o.once { // else the key is of no job
+		kind.Name, kind.Of = r.Name, r.Key
+	}
 	if o.By.maker == nil {
 		return kind, nil
 	}

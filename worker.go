@@ -41,7 +41,6 @@ type worker struct {
 	first  bool // of its pool: it has the daemons
 
 	concurrency      int
-	registrations    map[string]*registration // all of the pool, served or not
 	signs            liveness.Signs
 	fence            *liveness.Fence
 	deathRetractions []deathRetraction // the heartbeater's
@@ -63,12 +62,15 @@ type worker struct {
 	outdated      atomic.Pointer[error] // a newer program has changed the layout of the namespace; nil while none has
 	retiring      atomic.Bool           // it leaves if it holds nothing at the next look of the scaler
 	slots         *workgroup.Slots
+	gatherers     map[string]*gatherer // of jobs that are taken together, by name; nil where there are none
 	runners       *workgroup.Pool[run]
 	outcomes      *workgroup.Outbox[run] // to the settler
 	desired       subscription.Desired
 	layout        healthreport.Reporter // tells of the change of outdated
 	beatRequests  chan chan<- struct{}  // to the heartbeater: see beatNow
 	cancelHints   chan struct{}         // to the heartbeater: see hintCancel
+	ahead         workgroup.Foresight   // the fetcher's; the settler tells it of runs
+	claimsAhead   atomic.Bool           // Redis knows that it may hold more than it runs: see fetcher.fetchAhead
 	skippingBeat  atomic.Bool           // a heartbeat is left out: see heartbeater.maySkip
 	beatSooner    workgroup.Wakeup      // to the heartbeater: it holds a job, so none is left out any more
 	missed        atomic.Bool           // an order came while a heartbeat was under way: the next one is not left out
@@ -193,7 +195,7 @@ func newQueues(s *site, life context.Context) *queues {
 		wakeup: wakeup,
 		waiter: subscription.NewWaiter(subscription.WaiterOptions{
 			Driver: e.driver, Store: s.store, Life: life, Timeout: fetchTimeout, Wakeup: wakeup, Emit: e.events.emit,
-		}, e.servedNames()),
+		}, e.servedQueues()),
 		watch: subscription.NewWatch(e.quotaOf), surveys: subscription.NewSurveys(e.times.Survey),
 	}
 }
@@ -207,4 +209,60 @@ func (w *worker) show(parts *inside.Parts) {
 		}
 	}
 	parts.Workers, parts.Stopping = append(parts.Workers, w.session().rdb.ID), w.stopping()
+}
+
+// group is up to maxPerWorker processors and the workers that fetch for them: one in each partition in which the pool
+// works. A worker settles and beats by itself; the processors do not care where a job is from.
+type group struct {
+	id          string // by which others see which workers have the same processors
+	concurrency int
+	first       bool // of its pool: its workers have the daemons of their partitions
+	places      *workgroup.Places
+	runners     *workgroup.Pool[run]
+	processors  sync.WaitGroup
+	events      *stream
+
+	adding  sync.Mutex // held by who adds to the runners
+	workers []*worker  // guarded by the pool, which replaces the slice
+}
+
+// close ends the processors, once all workers have stopped. Those whose handlers do not return are left behind.
+func (g *group) close() {
+	g.runners.Close()
+	if g.places.Busy() == 0 {
+		g.processors.Wait()
+	}
+}
+
+// at is the worker in a partition; nil where there is none.
+func (g *group) at(partition int) *worker {
+	for _, w := range g.workers {
+		if w.site.partition == partition {
+			return w
+		}
+	}
+	return nil
+}
+
+// give hands runs to the processors.
+func (w *worker) give(runs []*run) {
+	w.group.adding.Lock()
+	defer w.group.adding.Unlock()
+	w.runners.Add(runs)
+}
+
+// untaken takes back what no processor has taken of what this worker gave.
+func (w *worker) untaken() (own []*run) {
+	w.group.adding.Lock()
+	defer w.group.adding.Unlock()
+	var others []*run
+	for _, r := range w.runners.Untaken() {
+		if r.worker == w {
+			own = append(own, r)
+		} else {
+			others = append(others, r)
+		}
+	}
+	w.runners.Add(others)
+	return own
 }

@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -11,12 +12,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/265d0351/work/internal/codec"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/handler"
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/jobnames"
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/partition"
+	"github.com/265d0351/work/internal/questions"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/unique"
@@ -75,7 +78,10 @@ func NewWorkerPool(prototype any, concurrency int, opts WorkerOptions) *WorkerPo
 	}
 	p.engine.set(opts.withDefaults())
 	var err error
+	p.codecs, err = newCodecs("WorkerOptions.Codecs", p.options.Codecs)
+	p.note(err)
 	p.handlers, err = handler.NewCompiler[*Job, NextFunc](prototype)
+	p.handlers.Batch = batchLooks
 	p.note(signatureError(err))
 	if concurrency < 1 || concurrency > maxConcurrency {
 		p.note(&InvalidError{
@@ -138,7 +144,10 @@ func (p *WorkerPool) register(name string, opts JobOptions, fn any, site string)
 	for _, err := range opts.validate() {
 		p.note(fmt.Errorf("%s: %w", job, err))
 	}
-	if err := opts.Limit.check(name); err != nil {
+	if err := opts.checkLimits(name); err != nil {
+		p.note(fmt.Errorf("%s: %w", job, err))
+	}
+	if err := opts.checkQueue(name); err != nil {
 		p.note(fmt.Errorf("%s: %w", job, err))
 	}
 	compiled, err := p.handlers.Handler(fn)
@@ -146,6 +155,9 @@ func (p *WorkerPool) register(name string, opts JobOptions, fn any, site string)
 		p.note(fmt.Errorf("%s: %w", job, signatureError(err)))
 	}
 	if err == nil {
+		if err := opts.Together.suits(compiled.Together(), compiled.String()); err != nil {
+			p.note(fmt.Errorf("%s: %w", job, err))
+		}
 		_, more := compiled.Args()
 		args := unique.NewArgs(compiled.Types(), more)
 		if opts.Unique, err = opts.Unique.taking(name, args); err != nil {
@@ -155,8 +167,12 @@ func (p *WorkerPool) register(name string, opts JobOptions, fn any, site string)
 			compiled = compiled.Strict()
 		}
 	}
+	codecs, err := newCodecs("JobOptions.Codecs", opts.Codecs)
+	if err != nil {
+		p.note(fmt.Errorf("%s: %w", job, err))
+	}
 	p.registered[name] = &registration{name: name, site: site, handler: compiled, options: opts.withDefaults(),
-		labels: pprof.WithLabels(context.Background(), pprof.Labels("job", name))}
+		labels: pprof.WithLabels(context.Background(), pprof.Labels("job", name)), codecs: codecs.Or(p.codecs)}
 	return p
 }
 
@@ -206,8 +222,9 @@ func (p *WorkerPool) Clone(opts WorkerOptions) *WorkerPool {
 		}
 	}
 	for name, r := range p.registered { // without what a start adds to them
+		codecs, _ := newCodecs("JobOptions.Codecs", r.options.Codecs) // a mistake is among those of p
 		clone.registered[name] = &registration{name: r.name, site: r.site, handler: r.handler, options: r.options,
-			labels: r.labels}
+			labels: r.labels, codecs: codecs.Or(clone.codecs)}
 	}
 	return clone
 }
@@ -234,7 +251,7 @@ func (p *WorkerPool) Enqueuer() *Enqueuer {
 	p.enqueuer = newEnqueuer(parts, enqueuerSettings{
 		maxArgs: p.options.MaxArgsSize, largeArgs: p.options.LargeArgs, home: p.options.ObjectHome,
 		own: p.namesToEnqueue(), check: p.checkArgs, unique: p.uniqueOf, middlewares: p.options.EnqueueMiddleware,
-		emit: p.events.emit,
+		emit: p.events.emit, chain: p.allCodecs(), codec: p.codecsOf,
 	})
 	p.enqueuer.settings.err = err
 	if p.closed {
@@ -258,6 +275,23 @@ func (p *WorkerPool) uniqueOf(name string) *UniqueOptions {
 		return registration.options.Unique
 	}
 	return nil
+}
+
+// codecsOf are the codecs of the jobs of that name; nil where it is not registered.
+func (p *WorkerPool) codecsOf(name string) *codec.Chain {
+	if registration := p.registered[name]; registration != nil {
+		return registration.codecs
+	}
+	return nil
+}
+
+// allCodecs are the pool's own, which also know what those of its jobs know: a handler may ask for any result.
+func (p *WorkerPool) allCodecs() *codec.Chain {
+	all := p.codecs
+	for _, registration := range p.registered {
+		all = all.Knowing(registration.codecs)
+	}
+	return all
 }
 
 // checkArgs tells whether the handler registered for that name could take the args. Names that are not registered here
@@ -296,13 +330,32 @@ func init() {
 	inside.Pool = func(pool any) inside.Of { return pool.(*WorkerPool).inside() }
 	inside.Enqueuer = func(enqueuer any) inside.Of {
 		core := enqueuer.(*Enqueuer).core
-		return inside.Of{Partitions: core.parts, Store: core.store, MorgueLimit: defaultMorgueLimit,
-			Parts: inside.Parts{Clock: core.clock, Waiters: core.waiters.In(0)}}
+		return inside.Of{Partitions: core.parts, Store: core.store, MorgueLimit: defaultMorgueLimit, Emit: core.tell,
+			Passes: len(core.middlewares) > 0,
+			Parts:  inside.Parts{Clock: core.clock, Waiters: core.waiters.In(0)}}
 	}
 	inside.AsInvalid = asInvalid
-	inside.Prepare = func(entry any) (rdb.NewJob, error) { return prepareForLater(entry.(Entry)) }
+	inside.Prepare = func(entry, by any) (rdb.NewJob, error) { return prepareForLater(entry.(Entry), by) }
+	inside.Pass = func(ctx context.Context, enqueuer, entries, store any) error {
+		_, err := enqueuer.(*Enqueuer).through(ctx, slices.Clone(entries.([]Entry)), store.(EnqueueFunc))
+		return err
+	}
 	inside.Accepts = func(ctx context.Context, enqueuer any, name string, args []byte) (refusal, err error) {
-		return enqueuer.(*Enqueuer).core.accepts(ctx, name, args)
+		return enqueuer.(*Enqueuer).accepts(ctx, name, args)
+	}
+	inside.CodecError = codecError
+	inside.NewCodecs = func(what string, codecs any) (*codec.Chain, error) { return newCodecs(what, codecs.([]Codec)) }
+	inside.Opened = func(enqueuer any, id string, stored []byte) ([]byte, error) {
+		e := enqueuer.(*Enqueuer)
+		open, err := e.settings.codecs.Open(codec.Result(id), stored)
+		if err != nil {
+			return nil, codecError("the result of job "+excerpt.Brief(id), err)
+		}
+		return open, nil
+	}
+	inside.Codecs = func(enqueuer any, name string) *codec.Chain {
+		e := enqueuer.(*Enqueuer)
+		return e.core.codecsOf(&Entry{Name: name}, e.settings.codecs)
 	}
 }
 
@@ -330,4 +383,43 @@ func (p *WorkerPool) parts() inside.Parts {
 		w.show(&parts)
 	}
 	return parts
+}
+
+// OnMessage has this pool's workers answer messages of that name, which inspect.Inspector.Ask sends, with what fn
+// returns: a value that is written as JSON, of up to 64 KiB, or an error, of which the one who asks gets the text. The
+// payload is the JSON that was sent, nil for none. The ctx of fn ends when the one who asks no longer waits, or a stop
+// begins. fn is called in a goroutine of its own, up to eight at a time in each worker, and a panic is such an error;
+// one that does not heed its ctx keeps its place. Each message is handled once by each worker that it was sent to,
+// unless that dies.
+//
+// Every pool answers "echo", with the payload, and "info", with a [PoolInfo]. It is called before Start.
+func (p *WorkerPool) OnMessage(name string,
+	fn func(ctx context.Context, payload json.RawMessage) (any, error)) *WorkerPool {
+	site := caller()
+	if p.tooLate("OnMessage", site) {
+		return p
+	}
+	err := validateName(name)
+	refused := ""
+	switch {
+	case fn == nil:
+		refused = "without a function"
+	case name == "echo" || name == "info":
+		refused = "answered by every pool"
+	case p.messages[name] != nil:
+		refused = "registered already"
+	}
+	if refused != "" {
+		err = &InvalidError{What: "message " + excerpt.Brief(name), Value: refused,
+			Remedy: "give each message a name and a function of its own"}
+	}
+	if err != nil {
+		p.note(fmt.Errorf("OnMessage at %s: %w", site, err))
+		return p
+	}
+	if p.messages == nil {
+		p.messages = map[string]questions.Handler{}
+	}
+	p.messages[name] = fn
+	return p
 }

@@ -6,7 +6,9 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/265d0351/work/event"
@@ -15,6 +17,7 @@ import (
 	"github.com/265d0351/work/internal/ids"
 	"github.com/265d0351/work/internal/joblog"
 	"github.com/265d0351/work/internal/liveness"
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/subscription"
 	"github.com/265d0351/work/internal/workgroup"
@@ -29,15 +32,15 @@ import (
 // that a slow Redis does not stop the fetcher at once.
 func newWorker(s *site, g *group, of host) *worker {
 	p, concurrency := s.engine, g.concurrency
-	prefetch := p.options.Prefetch
+	prefetch := max(0, p.options.Prefetch)
 	held := min(maxHeld, concurrency+prefetch+max(concurrency, 64))
 	life, end := context.WithCancelCause(objects.NewContext(context.Background(), s.objects.cache))
 	untilStop, beginStop := context.WithCancelCause(life)
 	w := &worker{
 		engine: p, site: s, group: g, host: of, driver: p.driver, store: s.store, events: p.events, clock: s.clock,
 		first:       g.first,
-		concurrency: concurrency, registrations: p.registered,
-		life: life, kill: func() { end(ErrShutdown) },
+		concurrency: concurrency,
+		life:        life, kill: func() { end(ErrShutdown) },
 		untilStop: untilStop, beginStop: func() { beginStop(ErrShutdown) },
 		slots:        g.places.Slots(held),
 		beatSooner:   workgroup.NewWakeup(),
@@ -48,10 +51,11 @@ func newWorker(s *site, g *group, of host) *worker {
 		beatRequests: make(chan chan<- struct{}),
 		cancelHints:  make(chan struct{}, 1),
 	}
+	w.ahead.Goroutines, w.ahead.Most = concurrency, mostAhead(w)
 	w.fence = liveness.NewFence(p.options.FenceAfter, w.cutOff, w.tellCutOff)
 	w.statsReporter = &history.Reporter{Counter: w.stats, Store: w.store, Clock: w.clock, Lane: ids.Random(16),
 		Health: (&healthreport.Reporter{Component: "history", Emit: w.events.emit}).Report}
-	w.runners = g.runners
+	w.runners, w.gatherers = g.runners, newGatherers(w)
 	w.logs = joblog.NewFlusher(w.store, w.clock, w.events.emit)
 	w.logging = w.loop(joblog.Component, w.logs.Run)
 	w.logs.Start = func() { w.logging.Start(w.life) }
@@ -91,7 +95,7 @@ func (w *worker) begin() {
 // announce tells that the worker has begun.
 func (w *worker) announce() {
 	w.events.emit(event.WorkerStarted{
-		Worker: w.session().rdb.ID, Concurrency: w.concurrency, Queues: w.queues.listing.Listed(),
+		Worker: w.session().rdb.ID, Concurrency: w.concurrency, Queues: namesOf(w.queues.listing.Listed()),
 		Partition: w.site.partition,
 	})
 }
@@ -120,6 +124,15 @@ func (w *worker) register(ctx context.Context, c *session, former string) error 
 	return nil
 }
 
+// namesOf are the names of the jobs of queues, each once and in order, as the queues are.
+func namesOf(queues []string) []string {
+	names := make([]string, len(queues))
+	for i, queue := range queues {
+		names[i] = needs.Name(queue)
+	}
+	return slices.Compact(names)
+}
+
 // info is what an operator wants to know of a worker, which serves so many names.
 func (w *worker) info(names int) map[string]string {
 	host, _ := os.Hostname() // unknown is shown as empty
@@ -127,8 +140,11 @@ func (w *worker) info(names int) map[string]string {
 		"host": host, "pid": strconv.Itoa(os.Getpid()), "go": runtime.Version(), "version": programVersion(),
 		"started": strconv.FormatInt(w.clock.Now().UnixMilli(), 10), "concurrency": strconv.Itoa(w.concurrency),
 		"service": w.engine.service(), "schedules": w.site.declared().IDs(), "serves": strconv.Itoa(names),
-		"prefetch": strconv.Itoa(w.engine.options.Prefetch), "life": strconv.FormatInt(w.beats.Life.Milliseconds(), 10),
+		"prefetch": strconv.Itoa(w.prefetch()), "life": strconv.FormatInt(w.beats.Life.Milliseconds(), 10),
 		rdb.InfoGroup: w.group.id,
+	}
+	if labels := w.engine.options.Labels; len(labels) > 0 {
+		info[rdb.InfoLabels] = strings.Join(labels, ",")
 	}
 	if quotas := subscription.Describe(w.engine.quotas()); quotas != "" {
 		info[rdb.InfoQuotas], info[rdb.InfoPool] = quotas, w.engine.incarnation
@@ -140,6 +156,14 @@ func (w *worker) info(names int) map[string]string {
 		}
 	}
 	return info
+}
+
+// prefetch is how many more jobs than it runs the worker may hold.
+func (w *worker) prefetch() int {
+	if w.claimsAhead.Load() {
+		return mostAhead(w)
+	}
+	return max(0, w.engine.options.Prefetch)
 }
 
 // programVersion is that of the main module.
@@ -182,6 +206,7 @@ func (w *worker) rejoin(old *session) error {
 	w.current.Store(next)
 	jobs := len(old.runs())
 	old.end(ErrFenced)
+	w.flushGathered()
 	w.retractDeath(ctx, old)
 	time.AfterFunc(w.engine.times.Stuck, func() {
 		for _, r := range old.runs() {
@@ -204,6 +229,7 @@ func (w *worker) reregister(ctx context.Context, c *session) error {
 	}
 	if c.knownEpoch() != before {
 		w.site.undeclared.Store(true)
+		w.site.unsaid.Store(true)
 		w.surveyAgain()
 		w.daemons.forgotten()
 		w.handleDataLoss(c)

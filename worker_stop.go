@@ -117,13 +117,36 @@ func (w *worker) returnUnbegun(ctx context.Context) {
 	w.release(w.takeUnbegun())
 }
 
-// keepUntaken takes what was prefetched, and no processor has come to: they may all be busy for long.
+// keepUntaken takes what no processor has come to: what was prefetched, since they may all be busy for long, and what
+// waits for others to be taken together with.
 func (w *worker) keepUntaken() {
+	w.keepGathered(func(*gatherer) bool { return true })
 	for _, r := range w.untaken() {
+		w.keepInstead(r)
+	}
+}
+
+// keepInstead keeps what a processor was given and has not taken up.
+func (w *worker) keepInstead(given *run) {
+	for _, r := range given.members() {
 		w.keepUnbegun(r)
 		r.leave()
-		w.slots.TakeUp()
-		w.slots.Vacate()
+	}
+	w.slots.TakeUp()
+	w.slots.Vacate()
+}
+
+// keepGathered keeps what waits for more of some names for whoever gives it back.
+func (w *worker) keepGathered(some func(*gatherer) bool) {
+	for _, g := range w.gatherers {
+		if !some(g) {
+			continue
+		}
+		runs := g.open.Take()
+		for _, r := range runs {
+			r.leave()
+		}
+		w.keepUnbegun(runs...)
 	}
 }
 

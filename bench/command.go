@@ -23,8 +23,10 @@ import (
 type orders struct {
 	quick, tiny, json, config, list, own bool
 	drivers                              bool
-	redis, write, note, cpuProfile       string
+	redis, write, note, cpuProfile, as   string
 	rounds                               int
+	span                                 time.Duration
+	pin                                  bool
 	scenarios                            []scenario.Scenario
 	libraries                            []peer.Library
 	args                                 []string
@@ -40,6 +42,8 @@ func parse(args []string, stderr io.Writer) (o orders, err error) {
 	libraries := flags.String("lib", "", "run these libraries only, comma-separated: work,asynq,river; "+
 		"with --drivers redigo,go-redis,rueidis")
 	flags.IntVar(&o.rounds, "rounds", 0, "how often each is run (default 3 with --quick, else 5)")
+	flags.DurationVar(&o.span, "span", 0, "for how long jobs come where they come at a rate (default 3 s and a minute)")
+	flags.BoolVar(&o.pin, "pin", false, "Redis on the first core, this program and all else on the second, by taskset")
 	flags.BoolVar(&o.json, "json", false, "print JSON with every sample instead of the table")
 	flags.BoolVar(&o.config, "config", false, "print how each library and server is configured, and run nothing")
 	flags.BoolVar(&o.list, "list", false, "print the names of the scenarios, and run nothing")
@@ -49,6 +53,7 @@ func parse(args []string, stderr io.Writer) (o orders, err error) {
 		"host:port of an EMPTY Redis to use; it is flushed between runs (default: one is started)")
 	flags.StringVar(&o.write, "write", "", "also write the tables between the markers of this page")
 	flags.StringVar(&o.note, "note", "", "a sentence about this run, to stand above the table")
+	flags.StringVar(&o.as, "as", "go run .", "how the tables call this command")
 	flags.StringVar(&o.cpuProfile, "cpuprofile", "", "write a CPU profile of this program to this file")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -155,6 +160,11 @@ func profile(path string) (stop func(), err error) {
 }
 
 func (o orders) measure(ctx context.Context, stdout, stderr io.Writer) error {
+	if o.pin {
+		if err := server.Part(); err != nil {
+			return err
+		}
+	}
 	stage, err := openStage(ctx, o.redis, o.libraries)
 	if err != nil {
 		return err
@@ -165,7 +175,7 @@ func (o orders) measure(ctx context.Context, stdout, stderr io.Writer) error {
 		Rounds: o.roundCount(), Servers: serverNames(stage),
 	}
 	game := &contest.Contest{Stage: stage, Scenarios: o.scenarios, Size: o.size(), Rounds: result.Rounds,
-		Progress: stderr}
+		Span: o.span, Progress: stderr}
 	for _, lib := range o.libraries {
 		if err := stage.Lacks(lib); err != nil {
 			result.LeftOut = append(result.LeftOut, err.Error())
@@ -192,10 +202,10 @@ func (o orders) measure(ctx context.Context, stdout, stderr io.Writer) error {
 
 // command is what was asked for, as it would be typed, without what does not change the figures.
 func (o orders) command() string {
-	words := []string{"go run ."}
+	words := []string{o.as}
 	for i := 0; i < len(o.args); i++ {
 		switch name := strings.TrimLeft(o.args[i], "-"); name {
-		case "note", "write", "cpuprofile":
+		case "note", "write", "cpuprofile", "as":
 			i++
 		default:
 			words = append(words, o.args[i])

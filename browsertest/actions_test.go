@@ -55,7 +55,8 @@ func TestEveryActionDoesWhatItSays(t *testing.T) {
 
 func deeds() map[string]deed {
 	all := jobDeeds()
-	for _, more := range []map[string]deed{manyDeeds(), queueDeeds(), workerDeeds(), scheduleDeeds(), longDeeds()} {
+	for _, more := range []map[string]deed{manyDeeds(), flowDeeds(), queueDeeds(), keyDeeds(), workerDeeds(),
+		scheduleDeeds(), alertDeeds(), longDeeds()} {
 		maps.Copy(all, more)
 	}
 	return all
@@ -99,6 +100,14 @@ func mailed(s *site) {
 	require.NoError(s.t, s.inspector.PauseQueue(s.ctx(), "mail"))
 }
 
+// waitsForApproval leaves a job that waits for a message.
+func waitsForApproval(s *site) {
+	s.pool()
+	_, err := s.enq.With(work.ID("a"), work.Retention(time.Hour)).Enqueue(s.ctx(), "refund")
+	require.NoError(s.t, err)
+	s.until("the job waits", func() bool { return s.state("a") == work.StateScheduled })
+}
+
 func jobDeeds() map[string]deed {
 	return map[string]deed{
 		"retry a job":  {dead, onJob("job-retry?id=a", "Retry now"), is(work.StateQueued)},
@@ -120,6 +129,15 @@ func jobDeeds() map[string]deed {
 			assert.Equal(t, work.StateQueued, again.State)
 			assert.Equal(t, "a", again.AgainOf)
 		}},
+		"send a message": {waitsForApproval, func(p *tab, _ *site) {
+			p.visit("/job?id=a")
+			assert.Empty(p.t, p.examine("job-that-waits"))
+			p.submit("job-send?id=a", "Send", "value", `{"by": "ann"}`)
+		},
+			func(t *testing.T, s *site) {
+				s.until("the job has got it", func() bool { return s.state("a") == work.StateSucceeded })
+				assert.JSONEq(t, `"ann"`, string(s.job("a").Result))
+			}},
 		"change args": {queued, onJob("job-args?id=a", "Change args", "args", `[12345678901234567890, "<b>"]`),
 			func(t *testing.T, s *site) {
 				assert.JSONEq(t, `[12345678901234567890,"<b>"]`, string(s.job("a").Args))
@@ -160,17 +178,27 @@ func manyDeeds() map[string]deed {
 			assert.Equal(t, work.StateStalled, s.state("a"))
 			assert.Equal(t, work.StateQueued, s.state("first"))
 		}},
-		"all that are ticked": {queued, func(p *tab, _ *site) {
+		"all that are ticked": {queued, func(p *tab, s *site) {
 			tick(p)
-			p.run(chromedp.Click(`#tick-all`))
+			p.run(chromedp.Click(`[data-tick-all]`))
 			p.submit(list, "delete")
+			assert.Equal(p.t, work.StateQueued, s.state("a"), "it asks first")
+			assert.Empty(p.t, p.examine("asks-first"))
+			p.submit(list, "Delete 2")
 		}, func(t *testing.T, s *site) {
 			assert.Empty(t, s.state("a"))
 			assert.Empty(t, s.state("first"))
 		}},
+		"enqueue a job": {func(s *site) { s.enqueue("first", "report") }, func(p *tab, _ *site) {
+			p.visit("/jobs?state=queued&name=report")
+			p.press(`.summary a[href^=new-job]`)
+			p.submit("enqueue", "Enqueue", "id", "a", "args", `["ann"]`, "in", "1h")
+			assert.Equal(p.t, prefix+"/job", p.path(), "it leads to the job")
+		}, is(work.StateScheduled)},
 		"all that match": {queued, func(p *tab, s *site) {
 			s.enqueue("other", "mail")
 			p.visit("/jobs?state=queued&name=report")
+			p.press(`.bulk a`)
 			p.submit("bulk?action=stall&name=report&state=queued", "Put aside…")
 			assert.Equal(p.t, work.StateQueued, s.state("a"), "that was a dry run")
 			assert.Contains(p.t, ask[string](p, `() => document.querySelector(".said").innerText`), "2 of 2 jobs match")
@@ -188,6 +216,38 @@ func manyDeeds() map[string]deed {
 			p.submit(ask[string](p, `() => [...document.forms].map(f => f.getAttribute("action")).
 				find(a => a?.includes("sure=1"))`), "")
 		}, is(work.StateQueued)},
+	}
+}
+
+// keyDeeds are about key "north" of a queue.
+func keyDeeds() map[string]deed {
+	waits := func(s *site) {
+		_, err := s.enq.With(work.Key("north")).Enqueue(s.ctx(), "report", 1)
+		require.NoError(s.t, err)
+	}
+	onKey := func(action, button string, fields ...string) func(*tab, *site) {
+		return func(p *tab, _ *site) {
+			p.visit("/keys?name=report")
+			p.submit(action+"?name=report&key=north", button, fields...)
+		}
+	}
+	has := func(stopped bool, want work.Limit) func(*testing.T, *site) {
+		return func(t *testing.T, s *site) {
+			page, err := s.inspector.Keys(s.ctx(), inspect.KeysOptions{Name: "report"})
+			require.NoError(t, err)
+			require.Len(t, page.Keys, 1)
+			assert.Equal(t, stopped, page.Keys[0].Stopped)
+			assert.Equal(t, want, page.Keys[0].Limit)
+		}
+	}
+	return map[string]deed{
+		"limit a key": {waits, onKey("key-limit", "Set limit", "concurrent", "2", "rate", "60", "per", "1m"),
+			has(false, work.Limit{Concurrent: 2, Rate: 60, Per: time.Minute, Burst: 1})},
+		"stop a key": {waits, onKey("key-stop", "Stop"), has(true, work.Limit{})},
+		"let a key go on": {func(s *site) {
+			waits(s)
+			require.NoError(s.t, s.inspector.StopKey(s.ctx(), "report", "north"))
+		}, onKey("key-unlimit", "Take back"), has(false, work.Limit{})},
 	}
 }
 
@@ -308,6 +368,13 @@ func scheduleDeeds() map[string]deed {
 		}
 	}
 	return map[string]deed{
+		"add a schedule": {queued, func(p *tab, _ *site) {
+			p.visit("/schedules")
+			p.submit("schedule-add?back=schedules", "Add", "spec", "@every 1h", "name", "report", "args", `["orders"]`)
+		}, only(func(t *testing.T, i inspect.ScheduleInfo) {
+			assert.Equal(t, []string{"report", "report", "@every 1h"}, []string{i.ID, i.Name, i.Spec})
+			assert.JSONEq(t, `["orders"]`, string(i.Args))
+		})},
 		"pause a schedule": {add, on("schedule-pause", "Pause"),
 			only(func(t *testing.T, i inspect.ScheduleInfo) { assert.True(t, i.Paused) })},
 		"resume a schedule": {func(s *site) { add(s); require.NoError(s.t, s.inspector.PauseSchedule(s.ctx(), "s")) },

@@ -58,7 +58,7 @@
   }
 
   // What a name of a job could do if it got out of its text.
-  for (const e of document.querySelectorAll("script")) if (!new URL(e.src, location).pathname.endsWith("/assets/app.js")) say("foreign markup", e);
+  for (const e of document.querySelectorAll("script")) if (!/\/assets\/[a-z_]+\.js$/.test(new URL(e.src, location).pathname)) say("foreign markup", e);
   for (const e of document.querySelectorAll("img, iframe, object, embed, style, base, [style]")) say("foreign markup", e);
   for (const e of document.querySelectorAll("*")) for (const a of e.attributes) {
     if (a.name.startsWith("on") || ["href", "src", "action"].includes(a.name) && /^\s*javascript:/i.test(a.value)) say("foreign markup", e);
@@ -72,6 +72,43 @@
   const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
   for (const id of new Set(ids)) if (ids.filter((other) => other === id).length > 1) wrong.push(`structure: two elements have the id ${id}`);
   for (const t of document.querySelectorAll("time")) if (isNaN(Date.parse(t.dateTime)) || !t.title) say("structure: a time without its date", t);
+
+  // What those need who hear a page, or go through it by keys.
+  const level = (e) => Number(e.tagName.slice(1));
+  [...document.querySelectorAll("h1, h2, h3, h4")].filter(shown).reduce((above, e) => {
+    if (level(e) > above + 1) say(`heard: a heading of level ${level(e)} below one of ${above}`, e);
+    return level(e);
+  }, 1);
+  for (const e of document.querySelectorAll("nav, dialog, [role=group], [role=listbox], section[id]:has(progress)")) {
+    if (!e.getAttribute("aria-label") && !e.getAttribute("aria-labelledby")) say("heard: a part without a name", e);
+  }
+  for (const kind of ["header", "footer"]) {
+    if (document.querySelectorAll("body > " + kind).length !== 1) wrong.push(`heard: not one ${kind}`);
+  }
+  for (const e of document.querySelectorAll("[aria-controls], [aria-labelledby], [aria-activedescendant]")) {
+    for (const a of ["aria-controls", "aria-labelledby", "aria-activedescendant"]) {
+      const id = e.getAttribute(a);
+      if (id && !document.getElementById(id)) say(`heard: ${a} names nothing`, e);
+    }
+  }
+  for (const e of document.querySelectorAll("th")) if (!e.textContent.trim()) say("heard: a column without a name", e);
+  for (const e of document.querySelectorAll("table")) {
+    if (e.querySelectorAll("[aria-sort]").length > 1) say("heard: sorted by two columns", e);
+    const columns = e.querySelectorAll("thead th").length;
+    for (const row of e.tBodies[0]?.rows ?? []) {
+      if (columns && row.cells.length !== columns) { say(`heard: ${row.cells.length} cells below ${columns} heads`, row); break; }
+    }
+  }
+  for (const e of document.querySelectorAll("[tabindex]")) if (e.tabIndex > 0) say("keys: an order of its own", e);
+  for (const e of document.querySelectorAll("[role=option]")) if (!e.closest("[role=listbox]")) say("heard: an option of no list", e);
+
+  // Those who asked for less motion get none.
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
+    for (const e of document.querySelectorAll("*")) for (const part of [null, "::before", "::after"]) {
+      const style = getComputedStyle(e, part);
+      if ([style.transitionDuration, style.animationDuration].some((span) => /[1-9]/.test(span))) say("motion", e);
+    }
+  }
 
   // Not innerWidth: what is emulated as a phone shows more when the page is wider.
   const room = document.documentElement.scrollWidth;

@@ -16,26 +16,36 @@ import (
 // asked for by the pages.
 var visits = map[string]map[string]string{
 	"/":       {"overview": ""},
-	"/queues": {"queues": ""},
+	"/queues": {"queues": "", "queues-sorted": "sort=-waiting"},
 	"/queue":  {"queue": "name=import", "queue-unserved": "name=archive"},
 	"/jobs": {"jobs-queued": "state=queued&name=archive", "jobs-running": "state=running",
 		"jobs-scheduled": "state=scheduled", "jobs-retrying": "state=retrying", "jobs-stalled": "state=stalled",
 		"jobs-dead": "state=dead&newest=1", "jobs-search": "id=archive-a",
 		"jobs-succeeded": "state=succeeded&name=mail", "jobs-over": "ended=1&name=mail",
-		"jobs-expired": "state=expired", "jobs-none": "tag=nothing"},
+		"jobs-expired": "state=expired", "jobs-none": "tag=nothing", "jobs-found": "text=a&state=queued",
+		"jobs-all": "text=archive&all=1"},
 	"/job": {"job-dead": "id=charge-7", "job-retrying": "id=import-b", "job-running": "id=crawl-1",
-		"job-done": "id=mail-kept", "job-queued": "id=archive-c0", "job-scheduled": "id=newsletter"},
+		"job-done": "id=mail-kept", "job-queued": "id=archive-c0", "job-scheduled": "id=newsletter",
+		"job-of-flow": "id=order-7/pick", "job-member": "id=order-7/ship"},
+	"/flows": {"flows": "", "flows-dead": "state=dead", "flows-none": "state=unsealed"},
+	"/flow": {"flow": "id=order-7", "flow-dead": "id=order-6", "flow-large": "id=catalogue",
+		"flow-batch": "id=newsletters", "flow-members": "id=order-7&state=left"},
+	"/keys":      {"keys": "name=report", "keys-none": "name=mail"},
+	"/new-job":   {"new-job": "name=mail"},
 	"/errors":    {"errors": "", "errors-of-one": "name=import"},
 	"/workers":   {"workers": ""},
 	"/schedules": {"schedules": ""},
 	"/history":   {"history": "", "history-of-one": "name=mail", "history-days": "span=quarter"},
 	"/redis":     {"redis": ""},
+	"/alerts":    {"alerts": ""},
+	"/audit":     {"audit": "", "audit-none": "actor=nobody"},
 }
 
 func TestEveryPageIsSoundInEveryLook(t *testing.T) {
 	t.Parallel()
 	b, s := newBrowser(t), newSite(t, siteOptions{})
 	s.shop()
+	s.flows()
 	p := b.open(t, s)
 	for _, route := range webui.Routes() {
 		for name, query := range visits[route.Path] {
@@ -99,7 +109,7 @@ func TestTheMenuAndItsKeysLeadThroughThePages(t *testing.T) {
 	})
 	t.Run("search", func(t *testing.T) {
 		p.on(t).visit("/jobs")
-		p.run(chromedp.SendKeys(`.search input[name=args]`, "ann"))
+		p.run(chromedp.Click(`.search .more summary`), chromedp.SendKeys(`.search input[name=args]`, "ann"))
 		p.press(`.search button`)
 		assert.Contains(t, ask[string](p, `() => document.querySelector(".summary").innerText`), "1 found on this page")
 	})

@@ -71,7 +71,7 @@ func newSite(t *testing.T, opts siteOptions) *site {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.enq.Close()) })
 	dashboard := webui.Handler(s.inspector,
-		webui.Options{Title: "shop", Authorize: opts.authorize, Logger: slog.New(slog.DiscardHandler)})
+		webui.Options{Title: "shop", Authorize: opts.authorize, Logger: slog.New(slog.DiscardHandler), Enqueuer: s.enq})
 	if opts.harm != nil {
 		dashboard = opts.harm(dashboard)
 	}
@@ -177,6 +177,7 @@ func (s *site) pool() {
 		JobWithOptions("import", work.JobOptions{Backoff: inAnHour},
 			func(file string) error { return errors.New("line 17 of " + file + " has 3 columns instead of 4") }).
 		Job("crawl", crawl).
+		Job("refund", refund).
 		Job("mail", mail)
 	require.NoError(s.t, pool.Start(context.Background())) // with a deadline it would stop then
 	s.t.Cleanup(func() {
@@ -187,6 +188,12 @@ func (s *site) pool() {
 			assert.ErrorAs(s.t, err, &stop)
 		}
 	})
+}
+
+// refund waits until somebody says that it may go on, and returns who.
+func refund(ctx context.Context) (string, error) {
+	approval, err := work.Receive[struct{ By string }](ctx, "approval")
+	return approval.By, err
 }
 
 func inAnHour(*work.Job, error) time.Duration { return time.Hour }
@@ -228,6 +235,13 @@ func (s *site) shop() {
 			map[string]any{"order": 88000 + i, "keep": "7 years"})
 	}
 	require.NoError(s.t, s.inspector.Stall(ctx, "archive-b0"))
+	for i, key := range []string{"north", "south", "a customer whose name is very long indeed"} {
+		for range 3 - i {
+			_, err := s.enq.With(work.Key(key), work.Weight(1+i)).Enqueue(ctx, "report", i)
+			require.NoError(s.t, err)
+		}
+	}
+	require.NoError(s.t, s.inspector.StopKey(ctx, "report", "north"))
 	s.enqueue("thumb-1", "thumbnail", "cat.jpg", 640)
 	require.NoError(s.t, s.inspector.PauseQueue(ctx, "thumbnail"))
 	require.NoError(s.t, s.inspector.SetLimit(ctx, "import", work.Limit{Concurrent: 2, Rate: 30, Per: time.Minute}))
@@ -236,6 +250,8 @@ func (s *site) shop() {
 	require.NoError(s.t, s.inspector.AddSchedule(ctx, "@every 15m", "import", work.PeriodicOptions{ID: "prices"},
 		"prices.csv"))
 	require.NoError(s.t, s.inspector.PauseSchedule(ctx, "prices"))
+	require.NoError(s.t, s.inspector.SilenceAlert(ctx, "redis-no-log", 7*24*time.Hour, "ann"))
+	s.audited()
 	s.until("the jobs that run are done", func() bool {
 		return s.state("import-c") == work.StateRetrying && s.state("charge-7") == work.StateDead &&
 			s.state("charge-8") == work.StateDead &&
@@ -247,6 +263,25 @@ func (s *site) shop() {
 		return err == nil && len(groups) >= 2 &&
 			slices.ContainsFunc(groups, func(g inspect.ErrorGroup) bool { return g.Name == "charge" })
 	})
+}
+
+// audited has people have done things, and been refused some.
+func (s *site) audited() {
+	s.t.Helper()
+	for _, e := range []inspect.AuditEntry{
+		{Actor: "ann", Remote: "192.0.2.7:50312", Action: "/queue-pause", Targets: []string{"thumbnail"},
+			Outcome: "done",
+			Detail:  `Queue "thumbnail" is paused: what runs goes on.`},
+		{Actor: "bob@example.com", Remote: "[2001:db8::9]:4711", Action: "/job-delete", Outcome: "refused",
+			Detail: "this needs the role of an operator: nothing was done"},
+		{Actor: "ann", Remote: "192.0.2.7:50312", Action: "/api/jobs-act",
+			Targets: []string{"charge-7", "charge-8", hostile},
+			LeftOut: 480, Outcome: "partly", Detail: "500 of 502 were retried."},
+		{Remote: "192.0.2.7:50312", Action: "/bulk", Targets: []string{"dead jobs of charge"}, Outcome: "failed",
+			Detail: "Redis does not answer: dial tcp 192.0.2.1:6379: connection refused"},
+	} {
+		require.NoError(s.t, s.inspector.NoteAudit(s.ctx(), e))
+	}
 }
 
 // worker is the only one.

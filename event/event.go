@@ -100,11 +100,47 @@ type JobCheckedIn struct {
 	Progress json.RawMessage // of Progress; nil for a Checkin
 }
 
+// StepKind is what kind of thing a StepDone is about.
+type StepKind string
+
+// The kinds.
+const (
+	StepKindStep    StepKind = "step"    // work.Step has succeeded, and is stored
+	StepKindSleep   StepKind = "sleep"   // work.Sleep is over
+	StepKindMessage StepKind = "message" // work.Receive has a message, or its time has passed
+)
+
+// StepDone is sent when a step of a job is done, or a wait of it is over, and Redis has it; not again by the attempts
+// that follow.
+type StepDone struct {
+	JobRef
+	Step    string // its name
+	Kind    StepKind
+	Elapsed time.Duration // in the function of a step; 0 for a wait
+	Bytes   int           // of the JSON that is kept
+}
+
+// WaitIgnored is sent when a handler was told by work.Sleep or work.Receive that its job has to wait, and has returned
+// something else than that error. The job waits all the same: see work.ErrWaiting.
+type WaitIgnored struct {
+	JobRef
+	Step string // the name of the wait
+	Err  error  // what the handler returned; nil for none
+}
+
 // JobDone is sent when handler and middleware returned without error, before Redis knows of it: like every outcome it
 // is sent to Redis right after its event, and a [ClaimGone] follows if it did not count, or an [OutcomeUnknown].
 type JobDone struct {
 	JobRef
 	Elapsed time.Duration // in middleware and handler
+}
+
+// BatchEnded is sent when the handler of jobs that are taken together has returned, after the events of all of them.
+type BatchEnded struct {
+	Worker, Name string
+	Jobs         int           // that it had begun with
+	Elapsed      time.Duration // in middleware and handler
+	Err          error         // what came of it: the error of those jobs of which the handler had said nothing
 }
 
 // FailureKind is what kind of failure an attempt ended with. The zero value is any that is not told apart.
@@ -158,7 +194,8 @@ type DeathHookFailed struct {
 // count then.
 type JobCancelled struct{ JobRef }
 
-// JobSnoozed is sent when a handler returned Snooze, or Release outside a stop.
+// JobSnoozed is sent when a handler returned Snooze, or Release outside a stop; and when its job waits by work.Sleep or
+// work.Receive: then Err is work.ErrWaiting and says for what.
 type JobSnoozed struct {
 	JobRef
 	For time.Duration // until it is due again; the job has used no attempt
@@ -237,6 +274,38 @@ type JobsReturned struct {
 
 // JobTrimmed is sent when a job was removed from the morgue, because of its age or of the morgue's size.
 type JobTrimmed struct{ ID, Name string }
+
+// FlowStored is sent when a call of package flow has stored a flow whole, so that it runs. A store that was cut off,
+// and one of a flow that was there already, are not told.
+type FlowStored struct {
+	Flow string // its id
+	Jobs int    // how many members it has
+}
+
+// FlowEnd is how a flow has ended.
+type FlowEnd string
+
+// How flows end.
+const (
+	FlowDone      FlowEnd = "done"      // all members are done
+	FlowDead      FlowEnd = "dead"      // some are not
+	FlowCancelled FlowEnd = "cancelled" // as a whole
+)
+
+// FlowEnded is sent when a flow has ended, by the pool or the Enqueuer whose call to Redis has ended it: most often by
+// the worker that ran its last member. It is told once for each generation, or not at all: where that call had no
+// answer, and where a program did it that has no observers, a command for instance. What must happen at the end of a
+// flow is a job of its OnDone or OnDeath.
+type FlowEnded struct {
+	Flow       string // its id
+	How        FlowEnd
+	Generation int           // 1, and one more with each time it was opened again
+	Jobs       int           // how many members it has
+	Took       time.Duration // since it was stored whole
+}
+
+// FlowReopened is sent when a call of flow.Retry has opened a flow again that had ended.
+type FlowReopened struct{ Flow string }
 
 // QueueDestroyed is sent when a queue was destroyed whose date had come, by the worker that came to its end.
 type QueueDestroyed struct {
@@ -343,6 +412,8 @@ func (JobFailed) event()        {}
 func (JobBuried) event()        {}
 func (JobDiscarded) event()     {}
 func (JobSnoozed) event()       {}
+func (StepDone) event()         {}
+func (WaitIgnored) event()      {}
 func (JobReleased) event()      {}
 func (JobStuck) event()         {}
 func (ClaimGone) event()        {}
@@ -356,6 +427,9 @@ func (WorkerReaped) event()     {}
 func (JobsReturned) event()     {}
 func (JobTrimmed) event()       {}
 func (QueueDestroyed) event()   {}
+func (FlowStored) event()       {}
+func (FlowEnded) event()        {}
+func (FlowReopened) event()     {}
 func (PeriodicEnqueued) event() {}
 func (PeriodicMissed) event()   {}
 func (PeriodicSkipped) event()  {}
@@ -368,22 +442,7 @@ func (PartitionLeft) event()    {}
 func (Trouble) event()          {}
 func (TroubleOver) event()      {}
 func (LoopPanicked) event()     {}
+func (BatchEnded) event()       {}
 func (JobCancelled) event()     {}
 func (JobExpired) event()       {}
 func (DeathHookFailed) event()  {}
-
-// JobRef names one attempt of a job, in events and errors.
-type JobRef struct {
-	ID       string
-	Name     string
-	SourceID int64
-	Tags     []string // read-only
-	Attempt  int
-	Worker   string    // id of the worker that ran it
-	Begun    time.Time // when the handler was called; zero when it was not
-}
-
-func (r JobRef) String() string { return r.Name + " " + r.ID }
-
-// Ref returns r itself. The events that are about a job embed a JobRef, so that they are those that have this method.
-func (r JobRef) Ref() JobRef { return r }

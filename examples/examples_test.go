@@ -123,6 +123,27 @@ func TestLong(t *testing.T) {
 	})
 }
 
+func TestImport(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, redis ...string) {
+		var lines, rows []string
+		for _, line := range output(t, "import", redis...) {
+			if progress, is := strings.CutPrefix(line, "rows: "); is { // as far as the program saw it
+				rows = append(rows, progress)
+			} else {
+				lines = append(lines, line)
+			}
+		}
+		require.Len(t, lines, 9)
+		assert.Equal(t, []string{"download people.csv", "charge 3"}, lines[:2])
+		assert.ElementsMatch(t, []string{"waits: rows are stored", "row ann", "row cy", "row bob"}, lines[2:6])
+		assert.Equal(t, []string{"waits: cool-down", "waits: approval",
+			"imported 3 rows, approved by the boss, charged 1 time"}, lines[6:])
+		assert.Equal(t, "3 of 3", rows[len(rows)-1])
+		assert.True(t, slices.IsSorted(rows), "%v", rows)
+	})
+}
+
 func TestCron(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, redis ...string) {
@@ -155,6 +176,25 @@ func TestUnique(t *testing.T) {
 		assert.Equal(t, []string{"books will be reindexed already", "books will be reindexed already"}, lines[:2])
 		assert.ElementsMatch(t, []string{"reindexed books", "reindexed games"}, lines[2:4])
 		assert.Equal(t, "20 pages, at most 2 at once", lines[4])
+	})
+}
+
+func TestSealed(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, redis ...string) {
+		assert.Equal(t, []string{"in Redis: sealed with key 2026-05, 62 bytes",
+			"in Redis: sealed with key 2026-11, 62 bytes",
+			"charged the card that ends in 9012", "charged the card that ends in 9012"}, output(t, "sealed", redis...))
+	})
+}
+
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, redis ...string) {
+		assert.Equal(t, []string{"order 7: shipped, paid by receipt-7", "order 7: the customer is told",
+			"order 7: closed", "order-7: done, 4 of 4 done",
+			"order 101: the customer is told", "order 101: 1999 cents are paid back", "order-101: dead, 3 of 4 done",
+		}, output(t, "order", redis...))
 	})
 }
 
@@ -216,8 +256,13 @@ func TestEachExampleIsListedAndRun(t *testing.T) {
 	for _, name := range names {
 		assert.Contains(t, string(readme), "`go run ./examples/"+name+"`")
 		assert.Contains(t, string(tests), "func Test"+strings.ToUpper(name[:1])+name[1:]+"(")
-		source, err := os.ReadFile(filepath.Join(name, "main.go"))
+		sources, err := filepath.Glob(filepath.Join(name, "*.go"))
 		require.NoError(t, err)
-		assert.LessOrEqual(t, strings.Count(string(source), "\n"), 90, "%s is to fit a page", name)
+		require.NotEmpty(t, sources)
+		for _, path := range sources {
+			source, err := os.ReadFile(path)
+			require.NoError(t, err)
+			assert.LessOrEqual(t, strings.Count(string(source), "\n"), 90, "%s is to be short", path)
+		}
 	}
 }

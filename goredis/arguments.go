@@ -20,12 +20,15 @@ func arguments(c *redisconn.Call, full bool) []any {
 	for _, key := range c.Keys {
 		args = append(args, key)
 	}
-	return append(args, c.Args...)
+	for _, arg := range c.Args {
+		args = append(args, redisconn.Plain(arg))
+	}
+	return args
 }
 
 // textOf is a value as it stands on the wire.
 func textOf(value any) []byte {
-	switch v := value.(type) {
+	switch v := redisconn.Plain(value).(type) {
 	case []byte:
 		return v
 	case bool:
@@ -34,7 +37,7 @@ func textOf(value any) []byte {
 		}
 		return []byte("0")
 	}
-	return fmt.Append(nil, value)
+	return fmt.Append(nil, redisconn.Plain(value))
 }
 
 // sizeOf is about how many bytes a call has.
@@ -47,7 +50,7 @@ func sizeOf(c *redisconn.Call) int {
 		size += len(key)
 	}
 	for _, arg := range c.Args {
-		switch a := arg.(type) {
+		switch a := redisconn.Plain(arg).(type) {
 		case string:
 			size += len(a)
 		case []byte:

@@ -70,9 +70,10 @@ func (i *Inspector) whereAgain(ctx context.Context, id string) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec, _ := record.Decode(seen.Record) // of one that cannot be read nothing is known, which is told below
+	details, _ := ended.Decode(seen.kept)
+	rec, _ := record.Decode(details.Record) // of one that is not kept nothing is known, which is told later
 	home, err := i.arrived(ctx, func(m *partition.Map) partition.Home {
-		return m.Home(partition.Job{Name: rec.Name, Lock: rec.Lock})
+		return m.Home(partition.Job{Name: rec.Name, Key: rec.Key, Lock: rec.Lock})
 	})
 	m := i.partitions.Map()
 	switch {
@@ -199,7 +200,8 @@ func newAgain(f *rdb.Found, id string) (again rdb.Again, receipt work.Receipt, e
 	beginning := record.Outcome{State: outcome.State, Name: outcome.Name, EndedAt: outcome.EndedAt}.Encode()
 	return rdb.Again{Former: f.ID, Shelf: rdb.EndedShelf{State: outcome.State, Name: outcome.Name},
 		Beginning: bytes.TrimSuffix(beginning, []byte("}")), Details: f.Details, Marked: marked,
-		ID: receipt.ID, Record: raw, Lock: rdb.Lock{Digest: rec.Lock, Kind: rdb.LockKind(rec.LockKind)},
+		ID: receipt.ID, Queue: rec.Queue(), Record: raw, Lock: rdb.Lock{Digest: rec.Lock,
+			Kind: rdb.LockKind(rec.LockKind)},
 		Turn:    rdb.Turn{Key: rec.Key, Weight: rec.Weight},
 		Objects: ending.Belongings(&rec, &record.NoTrail, "").Objects}, receipt, nil
 }

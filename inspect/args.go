@@ -7,6 +7,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/backoff"
+	"github.com/265d0351/work/internal/codec"
 	"github.com/265d0351/work/internal/ending"
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/jobargs"
@@ -17,7 +18,8 @@ import (
 // ChangeArgs gives a job that no worker holds other args, encoded as an enqueue encodes them. It stays where it is, and
 // all else of it stays as it was, also the lock of a unique job. They are not compared with the handler, which only
 // workers know. What is refused is told as by [Inspector.Stall]; one that runs or has ended is. Args that cannot be are
-// an *[work.InvalidError].
+// an *[work.InvalidError]. A job that has done steps ([work.Step]), or waits in one, has done them with its old args:
+// that is a *[StepsError], and [Inspector.ForgetSteps] comes first.
 func (i *Inspector) ChangeArgs(ctx context.Context, id string, args ...any) error {
 	const past = "given other args"
 	encoded, err := encodeArgs(id, args)
@@ -34,7 +36,11 @@ func (i *Inspector) ChangeArgs(ctx context.Context, id string, args ...any) erro
 		if err := c.refusal(&seen); err != nil {
 			return err
 		}
-		done, err := v.changeArgs(ctx, &seen, encoded)
+		stored, err := i.sealArgs(&seen, encoded)
+		if err != nil {
+			return failed(id, past, err)
+		}
+		done, err := v.changeArgs(ctx, &seen, stored)
 		if err != nil {
 			return failed(id, past, err)
 		}
@@ -45,6 +51,25 @@ func (i *Inspector) ChangeArgs(ctx context.Context, id string, args ...any) erro
 	return failed(id, past, errKeepsMoving)
 }
 
+// sealArgs are the args as the codecs of the Inspector store them. Where those that they replace are sealed they must
+// be too.
+func (i *Inspector) sealArgs(seen *seenJob, args []byte) ([]byte, error) {
+	rec, err := record.Decode(seen.Record)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := inside.Codecs(i.enqueuer(), rec.Name).Encode(codec.Args(rec.Name), args)
+	if err != nil {
+		return nil, inside.CodecError("they", err)
+	}
+	before, _ := codec.InfoOf(rec.Args)
+	if now, _ := codec.InfoOf(stored); before.Key() != "" && now.Key() == "" {
+		return nil, &work.InvalidError{What: "its args", Value: before.String(),
+			Remedy: "give the Inspector the codec that seals (work.Codecs), so that the new ones are sealed too"}
+	}
+	return stored, nil
+}
+
 // changeArgs is false when the record is not as it was read, or somebody holds the job.
 func (v *view) changeArgs(ctx context.Context, seen *seenJob, args []byte) (bool, error) {
 	edited, err := record.WithArgs(seen.Record, args)
@@ -52,6 +77,9 @@ func (v *view) changeArgs(ctx context.Context, seen *seenJob, args []byte) (bool
 		return false, err
 	}
 	amended, err := v.store.Amend(ctx, rdb.Amendment{ID: seen.ID, Read: seen.Record, New: edited})
+	if err == nil && amended == rdb.AmendSteps {
+		err = &StepsError{ID: seen.ID}
+	}
 	if err != nil || amended != rdb.AmendDone {
 		return false, err
 	}

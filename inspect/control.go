@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -33,8 +34,9 @@ type control struct {
 type seenJob struct {
 	rdb.SeenJob
 	state work.State
-	over  bool  // it has ended, and State says how
-	now   int64 // ms, Redis' clock
+	over  bool   // it has ended, and State says how
+	kept  []byte // of one that has ended: its details, where they are kept
+	now   int64  // ms, Redis' clock
 }
 
 // control does one thing to one job. It looks, decides, and lets a script do it that looks again; where the job has
@@ -93,7 +95,7 @@ func (v *view) execute(ctx context.Context, c control, seen *seenJob) (bool, err
 		case answer == rdb.AnswerOwned:
 			return false, failed(seen.ID, c.past, seen.duplicate(obeyed[0].Owner))
 		case answer == rdb.AnswerFar:
-			return false, &TooDeepError{ID: seen.ID, Name: seen.Queue, What: c.past}
+			return false, &TooDeepError{ID: seen.ID, Name: seen.Name(), What: c.past}
 		default:
 			return false, nil
 		}
@@ -124,7 +126,7 @@ func (i *Inspector) find(ctx context.Context, id string) (*view, seenJob, error)
 }
 
 func (v *view) find(ctx context.Context, id string) (seenJob, error) {
-	found, err := v.store.Lookup(ctx, []string{id}, record.NameIn)
+	found, err := lookedUp(ctx, []string{id}, v.store.Lookup)
 	if err == nil {
 		err = found[0].Err
 	}
@@ -146,19 +148,20 @@ var shelfState = map[rdb.Shelf]work.State{
 func seenFrom(found *rdb.Found) seenJob {
 	seen := seenJob{now: found.Time.UnixMilli()}
 	seen.ID, seen.Record, seen.Trail, seen.Flagged = found.ID, found.Record, found.Trail, found.Flagged
-	seen.Queue = record.NameIn(found.Record)
+	seen.Queue = record.QueueIn(found.Record)
 	switch found.Where {
 	case rdb.WhereClaimed:
 		seen.state = work.StateRunning
 		return seen
 	case rdb.WhereEnded:
 		seen.state, seen.over = work.State(record.EndedAs(found.Outcome)), true
+		seen.kept = found.Details
 		return seen
 	case rdb.WhereNowhere:
 		seen.state = work.StateLost
 		return seen
 	case rdb.WhereQueue:
-		seen.state = work.StateQueued
+		seen.state, seen.Queue = work.StateQueued, cmp.Or(found.Queue, seen.Queue)
 		if found.Pass != "" {
 			seen.Shelf, seen.Score = rdb.Turns, found.Pass
 		}
@@ -194,7 +197,7 @@ func (s *seenJob) freedLock() string {
 }
 
 func (s *seenJob) duplicate(owner string) error {
-	return &work.DuplicateError{Name: s.Queue, ID: owner, Stored: true}
+	return &work.DuplicateError{Name: s.Name(), ID: owner, Stored: true}
 }
 
 // trailDueAt is the trail with another time at which the job is due; nil where there is none to write.

@@ -16,7 +16,7 @@ type Counts struct {
 	Stalled   int `json:"stalled"`
 	Dead      int `json:"dead"`
 
-	Queues  int       `json:"queues"`
+	Queues  int       `json:"queues"`  // jobs of a name that need labels have one of their own
 	Workers int       `json:"workers"` // with a heartbeat; a pool has one or more in each partition
 	AsOf    time.Time `json:"as_of"`   // Redis' clock
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/invalid"
+	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/span"
 )
 
@@ -66,6 +67,9 @@ func (i *Inspector) DestroyQueue(ctx context.Context, name string, opts DestroyO
 		return DestroyReport{}, err
 	}
 	of := i.everywhere(ctx)
+	if err := i.ownQueue(ctx, name); err != nil {
+		return DestroyReport{}, fmt.Errorf("queue %s was not destroyed: %w", excerpt.Brief(name), err)
+	}
 	if opts.DryRun {
 		return gather(ctx, of, func(v *view, ctx context.Context) (DestroyReport, error) {
 			counts, err := destroy.Count(ctx, v.store, name)
@@ -160,12 +164,9 @@ func (i *Inspector) KeepQueue(ctx context.Context, name string) (bool, error) {
 	}, func(any *bool, one bool) { *any = *any || one })
 }
 
-// endless is later than any date.
-var endless = time.UnixMilli(1 << 52)
-
 // doomed fills in when queues are to be destroyed.
 func (v *view) doomed(ctx context.Context, infos []QueueInfo) error {
-	dates, err := v.store.Doomed(ctx, endless)
+	dates, err := v.store.Doomed(ctx, rdb.AnyDate)
 	for n := range infos {
 		infos[n].DestroyAt = dates[infos[n].Name]
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -80,6 +81,37 @@ func addErrors(all *[]ErrorGroup, ones []ErrorGroup) {
 		}
 	}
 	sortErrors(*all)
+}
+
+// ErrorHours returns how often errors of these groups came in each of the last 24 hours of Redis' clock, by digest and
+// oldest first: the last one is under way. Groups of which none came are there with zeros. Workers of older programs do
+// not count by the hour, so that the sum may be less than Count even of a group that began today.
+func (i *Inspector) ErrorHours(ctx context.Context, digests ...string) (map[string][]int64, error) {
+	return readAll(ctx, i.everywhere(ctx), func(v *view, ctx context.Context) (map[string][]int64, error) {
+		return v.errorHours(ctx, digests)
+	}, func(all *map[string][]int64, one map[string][]int64) {
+		for digest, counts := range one {
+			for n, count := range counts {
+				(*all)[digest][n] += count
+			}
+		}
+	})
+}
+
+func (v *view) errorHours(ctx context.Context, digests []string) (map[string][]int64, error) {
+	now, err := v.store.Time(ctx)
+	all := make(map[string][]int64, len(digests))
+	for part := range slices.Chunk(digests, rdb.MaxBatch) {
+		var counts map[string][]int64
+		if err == nil {
+			counts, err = v.store.ErrorCounts(ctx, now, part)
+		}
+		maps.Copy(all, counts)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("it cannot be read when errors came: %w", err)
+	}
+	return all, nil
 }
 
 // ClearErrors forgets the groups of errors of one name, or all where the name is empty. Jobs keep their errors, and

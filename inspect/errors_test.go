@@ -55,6 +55,11 @@ func TestAGroupOfErrorsIsRetried(t *testing.T) {
 			return group.Count == 4
 		})
 		assert.Equal(t, "user # not found", group.Message)
+		hours, err := i.ErrorHours(k.Ctx(), group.Digest, "none")
+		require.NoError(t, err)
+		assert.Len(t, hours[group.Digest], 24)
+		assert.EqualValues(t, 4, hours[group.Digest][22]+hours[group.Digest][23], "the hour may have ended meanwhile")
+		assert.Equal(t, make([]int64, 24), hours["none"])
 		found, err := i.Search(k.Ctx(), inspect.Selection{ErrorGroup: group.Digest}, inspect.SearchOptions{})
 		require.NoError(t, err)
 		assert.Len(t, found.Jobs, 4)

@@ -79,3 +79,8 @@ func Alone(i *Inspector, n int) *Inspector {
 	alone.refreshed.Store(math.MaxInt64)
 	return alone
 }
+
+// KeysCursorParked is a cursor at the first key of a queue that has parked jobs, behind those in line.
+func KeysCursorParked(name string) string {
+	return encodeCursor(keysCursor{Name: name, Marks: []keysMark{{List: listParked, Told: math.MaxInt32}}})
+}

@@ -57,7 +57,7 @@ func (i *Inspector) viewBy(m *partition.Map, partition int) *view {
 	if m.Version > 0 {
 		store = store.AtMap(m.Version)
 	}
-	return &view{store: store, partition: partition}
+	return &view{store: store, partition: partition, by: m}
 }
 
 // refresh reads the map of the partitions, if that was not done within the last second. Where it cannot be read what is

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/codec"
 	"github.com/265d0351/work/internal/ended"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/inside"
@@ -21,13 +22,19 @@ import (
 // FullArgs returns the args of a job, with those that are kept as objects in their places, as its handler gets them;
 // JobInfo.Args has null there. It reads each object by itself. One that is kept outside of Redis, by an ObjectHome, the
 // Inspector does not find, and those of a job that has ended go when no other job needs them: then the error is an
-// *[work.ObjectError]. It is [work.ErrNotFound] where there is no such job, or its args are not kept.
+// *[work.ObjectError]. It is [work.ErrNotFound] where there is no such job, or its args are not kept. Those that codecs
+// have stored stay as they are: see [Opener.FullArgs].
 func (i *Inspector) FullArgs(ctx context.Context, id string) (json.RawMessage, error) {
+	return i.fullArgs(ctx, id, nil)
+}
+
+// fullArgs are the args in full, opened by these codecs where there are some.
+func (i *Inspector) fullArgs(ctx context.Context, id string, codecs *codec.Chain) (json.RawMessage, error) {
 	if i.unusable != nil {
 		return nil, i.unusable
 	}
 	_, args, err := seek(ctx, i, id, seeking[json.RawMessage]{
-		question: func(v *view, ctx context.Context) (json.RawMessage, error) { return v.wholeArgs(ctx, id) },
+		question: func(v *view, ctx context.Context) (json.RawMessage, error) { return v.wholeArgs(ctx, id, codecs) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the args of job %s cannot be read: %w", excerpt.Brief(id), err)
@@ -35,7 +42,7 @@ func (i *Inspector) FullArgs(ctx context.Context, id string) (json.RawMessage, e
 	return args, nil
 }
 
-func (v *view) wholeArgs(ctx context.Context, id string) (json.RawMessage, error) {
+func (v *view) wholeArgs(ctx context.Context, id string, codecs *codec.Chain) (json.RawMessage, error) {
 	if err := inside.AsInvalid(invalid.JobID(id)); err != nil {
 		return nil, err
 	}
@@ -57,9 +64,15 @@ func (v *view) wholeArgs(ctx context.Context, id string) (json.RawMessage, error
 	if err != nil {
 		return nil, err
 	}
-	pieces, ok := rawjson.Split(nil, rec.Args)
+	opened := rec.Args
+	if codecs != nil {
+		if opened, err = codecs.Open(codec.Args(rec.Name), rec.Args); err != nil {
+			return nil, inside.CodecError("they", err)
+		}
+	}
+	pieces, ok := rawjson.Split(nil, opened)
 	if !ok {
-		return rec.Args, nil // it is shown as it is
+		return opened, nil // it is shown as it is
 	}
 	contents, err := objects.New(v.store, objects.Options{})
 	if err != nil {
@@ -72,6 +85,12 @@ func (v *view) wholeArgs(ctx context.Context, id string) (json.RawMessage, error
 		hash := objects.Hash(rec.Objects[at])
 		if pieces[at], err = contents.Get(ctx, hash); err != nil {
 			return nil, &work.ObjectError{Argument: at + 1, Hash: hash, Err: err}
+		}
+		if codecs == nil {
+			continue
+		}
+		if pieces[at], err = codecs.Open(codec.Argument(rec.Name), pieces[at]); err != nil {
+			return nil, inside.CodecError("one of them", err)
 		}
 	}
 	return rawjson.Join(pieces), nil

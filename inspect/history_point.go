@@ -19,6 +19,8 @@ type HistoryPoint struct {
 	TimedOut int64     `json:"timed_out"`
 	Run      Histogram `json:"run"`    // how long handlers took, in both
 	Waited   Histogram `json:"waited"` // how long these jobs were due when their handlers began
+	// for how long those together that failed, and are tried again, were put off until their next attempt is due
+	Gap time.Duration `json:"gap"`
 }
 
 // Histogram counts durations in fixed buckets. The zero value is empty. It is not safe for concurrent use while it
@@ -99,6 +101,15 @@ func (p *HistoryPoint) merge(other *HistoryPoint) {
 	p.TimedOut += other.TimedOut
 	p.Run.Merge(other.Run)
 	p.Waited.Merge(other.Waited)
+	p.Gap = together(p.Gap, other.Gap)
+}
+
+// together adds durations, and stays at the longest that there is.
+func together(a, b time.Duration) time.Duration {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 // add adds what is stored.
@@ -108,4 +119,5 @@ func (p *HistoryPoint) add(stored string) {
 	p.TimedOut += c.TimedOut
 	p.Run.Merge(Histogram(c.Run))
 	p.Waited.Merge(Histogram(c.Waited))
+	p.Gap = together(p.Gap, c.Gap)
 }

@@ -113,8 +113,8 @@ func TestWhatIsStoredIsAddedToAPoint(t *testing.T) {
 	t.Parallel()
 	var p inspect.HistoryPoint
 	p.Add("d:3 f:1 m:2 r:15000 r4:1 w:7 w0:1")
-	p.Add("d:3 f:1 m:2 r:15000 r4:1 w:7 w0:1")
-	want := inspect.HistoryPoint{Done: 6, Failed: 6, Dead: 4}
+	p.Add("d:3 f:1 m:2 r:15000 r4:1 w:7 w0:1 g:3000000")
+	want := inspect.HistoryPoint{Done: 6, Failed: 6, Dead: 4, Gap: 3 * time.Second}
 	want.Run.Counts[4], want.Run.Sum = 2, 30*time.Millisecond
 	want.Waited.Counts[0], want.Waited.Sum = 2, 14*time.Microsecond
 	assert.Equal(t, want, p)

@@ -23,6 +23,7 @@ func sum(points []inspect.HistoryPoint) (total inspect.HistoryPoint) {
 		total.Done, total.Failed, total.Dead = total.Done+p.Done, total.Failed+p.Failed, total.Dead+p.Dead
 		total.Run.Merge(p.Run)
 		total.Waited.Merge(p.Waited)
+		total.Gap += p.Gap
 	}
 	return total
 }
@@ -39,7 +40,11 @@ func TestHistoryCountsEachAttemptOnce(t *testing.T) {
 		}
 		pool := work.NewWorkerPool(nil, 5, k.Options())
 		for name, fate := range fates {
-			pool.Job(name, func() error { return fate })
+			pool.JobWithOptions(name, work.JobOptions{Backoff: func(*work.Job,
+				error) time.Duration {
+				return time.Hour
+			}},
+				func() error { return fate })
 		}
 		pool.JobWithOptions("skip", work.JobOptions{SkipMorgue: true, Retries: -1},
 			func() error { return errors.New("lost") })
@@ -62,6 +67,7 @@ func TestHistoryCountsEachAttemptOnce(t *testing.T) {
 				assert.Equal(t, want, [3]int64{total.Done, total.Failed, total.Dead}, "%s by %s", name, by)
 				assert.Equal(t, want[0]+want[1], total.Run.Count(), name)
 				assert.Equal(t, want[0]+want[1], total.Waited.Count(), name)
+				assert.Equal(t, time.Duration(want[1]-want[2])*time.Hour, total.Gap, name)
 			}
 			assert.Len(t, history, 4, "what was discarded or put off is not counted")
 			all, err := k.inspector().History(k.Ctx(), inspect.HistoryOptions{By: by, Together: true})

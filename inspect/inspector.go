@@ -46,8 +46,8 @@ func init() {
 }
 
 // New makes an Inspector for the Redis that dsn names, or for the Connection of [work.WithConnection]; [work.Namespace]
-// says which namespace. Other options have no effect on it. It does not connect: that happens at the first call. The
-// caller closes it.
+// says which namespace, and with [work.Codecs] it seals what it stores. Other options have no effect on it. It does not
+// connect: that happens at the first call. The caller closes it.
 func New(dsn string, opts ...work.EnqueuerOption) (*Inspector, error) {
 	enq, err := work.NewEnqueuer(dsn, opts...)
 	if err != nil {

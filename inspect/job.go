@@ -14,7 +14,9 @@ import (
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/invalid"
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/rdb/flowlook"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/span"
 )
@@ -79,7 +81,7 @@ func (v *view) lookUp(ctx context.Context, ids []string, look lookFunc,
 	visit func(n int, found *rdb.Found)) error {
 	for from, size := 0, minLookup; from < len(ids); {
 		page := ids[from:min(from+size, len(ids))]
-		found, err := look(ctx, page, record.NameIn)
+		found, err := lookedUp(ctx, page, look)
 		if err != nil {
 			return err
 		}
@@ -93,9 +95,6 @@ func (v *view) lookUp(ctx context.Context, ids []string, look lookFunc,
 	}
 	return nil
 }
-
-// lookFunc is Lookup or Glance of [rdb.Store].
-type lookFunc func(ctx context.Context, ids []string, nameOf func(record []byte) string) ([]rdb.Found, error)
 
 // minLookup is how many jobs are looked up at first, while it is not known how large they are: each may have a MiB.
 const minLookup = 4
@@ -125,8 +124,8 @@ func newJobInfo(f *rdb.Found) (*JobInfo, error) {
 	info.readRecord(f.Record)
 	trail := record.DecodeTrail(f.Trail)
 	info.readTrail(trail)
-	if f.Queue != "" {
-		info.Name = f.Queue
+	if f.Queue != "" && info.Options.Queue == "" {
+		info.Name = needs.Name(f.Queue)
 	}
 	info.setPlace(f)
 	info.readAttempts(f, &trail, &crashes)
@@ -154,12 +153,20 @@ func (j *JobInfo) readRecord(b []byte) {
 	}
 	j.Args, j.Meta, j.Tags, j.SourceID, j.Parent = r.Args, r.Meta, r.Tags, r.Source, r.Parent
 	j.AgainOf = r.AgainOf
+	j.Flow, j.Member = r.Flow, r.Member()
+	if of, end, is := flowlook.EndOf(r.ID); is && !r.Given {
+		j.Flow, j.Member = of, end
+	}
 	j.EnqueuedAt, j.RunAt = timeOf(r.EnqueuedAt), timeOf(max(r.EnqueuedAt, r.RunAt))
 	j.Options = JobInfoOptions{
 		Retries: r.Retries, Timeout: span.FromMillis(r.Timeout), Retention: span.FromMillis(r.Retention),
 		RetryFor: span.FromMillis(r.RetryFor),
 		Expires:  timeOf(r.Expires), Deadline: timeOf(r.Deadline), Completion: r.Completion, Unique: r.Lock != "",
-		Objects: len(r.Objects),
+		Needs: r.Needs, Queue: r.Shared,
+		Objects: len(r.Objects), Key: r.Key,
+	}
+	if r.Key != "" {
+		j.Options.Weight = max(1, r.Weight)
 	}
 }
 
@@ -273,7 +280,10 @@ func (j *JobInfo) queued(f *rdb.Found) {
 		}
 		return
 	}
-	j.State, j.Ahead, j.Why = work.StateQueued, f.Waits.Before, whyQueued(f.Waits, f.Time)
+	j.State, j.Why = work.StateQueued, whyQueued(f.Waits, f.Time, j.Options.Needs)
+	if f.Waits.Parked == nil {
+		j.Ahead = f.Waits.Before
+	}
 }
 
 // readCheckin reads "<ms> <message>".

@@ -100,7 +100,7 @@ func (i *Inspector) endCancelled(ctx context.Context, id string) {
 	if err != nil || seen.over || seen.state != work.StateCancelled {
 		return
 	}
-	rests := ending.Resting{Name: seen.Queue, Record: seen.Record, Trail: seen.Trail, Now: time.UnixMilli(seen.now)}
+	rests := ending.Resting{Name: seen.Name(), Record: seen.Record, Trail: seen.Trail, Now: time.UnixMilli(seen.now)}
 	_, _ = v.store.Execute(ctx, []rdb.Order{v.store.Remove(seen.JobPlace, rests.Cancelled())})
 }
 

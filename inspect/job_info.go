@@ -26,6 +26,8 @@ type JobInfo struct {
 	Tags     []string          `json:"tags,omitempty"`
 	SourceID int64             `json:"source,omitzero"`
 	Parent   string            `json:"parent,omitzero"` // the id of the job whose handler enqueued it
+	Flow     string            `json:"flow,omitzero"`   // the id of the flow that it belongs to: see Flow
+	Member   string            `json:"member,omitzero"` // its name there; "@done" and "@dead" are those of its end
 	Options  JobInfoOptions    `json:"options,omitzero"`
 
 	EnqueuedAt time.Time `json:"enqueued_at,omitzero"` // Redis' clock, as the enqueuer knew it
@@ -40,7 +42,7 @@ type JobInfo struct {
 	// that worker has no heartbeat: it is about to be declared dead
 	WorkerLost bool        `json:"worker_lost,omitzero"`
 	Checkin    *JobCheckin `json:"checkin,omitzero"` // running, ended: the last one of the last attempt; nil: none
-	// queued: how many jobs are before it; -1 when there are over 10,000
+	// queued: how many jobs are before it; -1 when there are over 10,000, 0 also where its key has no room for it
 	Ahead      int  `json:"ahead,omitzero"`
 	Cancelling bool `json:"cancelling,omitzero"` // its cancellation is wanted
 
@@ -87,7 +89,11 @@ type JobInfoOptions struct {
 	Deadline   time.Time     // its attempts end then
 	Completion string        // its completion queue
 	Unique     bool          // it has a lock
+	Needs      []string      // labels that a worker must have to run it
+	Queue      string        // in which it was put, where its name shares one with others (work.JobOptions.Queue)
 	Objects    int           // how many of its args are objects, which go when no job needs them that has not ended
+	Key        string        // on whose behalf it is done: it has its turn among the keys of its name
+	Weight     int           // of its key: 1 where none was given, 0 without a key
 }
 
 // JobCheckin is what a running job said last.
@@ -124,8 +130,12 @@ func (o JobInfoOptions) MarshalJSON() ([]byte, error) {
 		Completion string    `json:"completion,omitempty"`
 		Unique     bool      `json:"unique,omitempty"`
 		Objects    int       `json:"objects,omitempty"`
+		Key        string    `json:"key,omitempty"`
+		Weight     int       `json:"weight,omitempty"`
+		Needs      []string  `json:"needs,omitempty"`
+		Queue      string    `json:"queue,omitempty"`
 	}{o.Retries, text(o.Timeout), text(o.Retention), text(o.RetryFor), o.Expires, o.Deadline, o.Completion, o.Unique,
-		o.Objects})
+		o.Objects, o.Key, o.Weight, o.Needs, o.Queue})
 }
 
 // MarshalJSON writes the fields under lower case names with underscores, and leaves out those that are zero.

@@ -87,7 +87,7 @@ func TestReasonsInWords(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, reason := range inspect.WhyQueued(c.waits, now) {
+			for _, reason := range inspect.WhyQueued(c.waits, now, nil) {
 				got = append(got, reason.String())
 			}
 			assert.Equal(t, c.want, got)

@@ -51,6 +51,32 @@ func (i *Inspector) CheckNames(ctx context.Context, names ...string) error {
 	return nil
 }
 
+// Names returns the names that [Inspector.CheckNames] knows, in order: of jobs that wait or were enqueued, that workers
+// have served, and of schedules and limits. It costs what grows with their number, so ask for them once.
+func (i *Inspector) Names(ctx context.Context) ([]string, error) {
+	all, err := readAll(ctx, i.everywhere(ctx), (*view).allNames, func(all *[]string, one []string) {
+		*all = append(*all, one...)
+	})
+	slices.Sort(all)
+	return slices.Compact(all), err
+}
+
+func (v *view) allNames(ctx context.Context) ([]string, error) {
+	others, err := v.otherNames(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the names cannot be read: %w", err)
+	}
+	served, err := v.store.LastServed(ctx, nearest.Most)
+	if err != nil {
+		return nil, fmt.Errorf("the names cannot be read: %w", err)
+	}
+	queues, err := v.store.QueueNames(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the names cannot be read: %w", err)
+	}
+	return slices.Concat(namesOf(slices.Collect(maps.Keys(queues))), others, served), nil
+}
+
 // nameKnown tells whether anything in any partition has the name, and else which is nearest.
 func (i *Inspector) nameKnown(ctx context.Context, name string) (meant string, known bool, err error) {
 	type told struct {
@@ -83,28 +109,22 @@ func (v *view) nameKnown(ctx context.Context, name string) (meant string, known 
 	if never, err := v.store.NeverServed(ctx, []string{name}); err != nil || len(never) == 0 {
 		return "", err == nil, err
 	}
-	others, err := v.otherNames(ctx)
-	if err != nil || slices.Contains(others, name) {
+	all, err := v.allNames(ctx)
+	if err != nil || slices.Contains(all, name) {
 		return "", err == nil, err
 	}
-	served, err := v.store.LastServed(ctx, nearest.Most)
-	if err != nil {
-		return "", false, err
-	}
-	queues, err := v.store.QueueNames(ctx)
-	all := slices.Concat(slices.Collect(maps.Keys(queues)), others, served)
 	slices.Sort(all)
-	return nearest.Word(name, slices.Compact(all)), false, err
+	return nearest.Word(name, slices.Compact(all)), false, nil
 }
 
-// otherNames are those that schedules and limits have.
+// otherNames are those that schedules and limits have, and those that share queues.
 func (v *view) otherNames(ctx context.Context) ([]string, error) {
 	rules, err := v.store.Rules(ctx)
 	if err != nil {
 		return nil, err
 	}
 	delete(rules, rdb.Everything)
-	names := slices.Collect(maps.Keys(rules))
+	names := slices.AppendSeq(slices.Collect(maps.Keys(rules)), maps.Keys(v.by.Queues))
 	schedules, _, err := v.store.Schedules(ctx)
 	for _, one := range schedules {
 		if s, err := schedule.Read(one.ID, one.Definition); err == nil {

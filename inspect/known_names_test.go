@@ -26,12 +26,15 @@ func TestANameIsKnownToAQueueAWorkerAScheduleOrALimit(t *testing.T) {
 		known := []string{"enqueued", "served", "scheduled", "limited"}
 		require.NoError(t, i.CheckNames(k.Ctx(), known...))
 		require.NoError(t, i.CheckNames(k.Ctx()))
+		names, err := i.Names(k.Ctx())
+		require.NoError(t, err)
+		assert.Equal(t, []string{"enqueued", "limited", "scheduled", "served"}, names)
 
 		for _, name := range known {
 			err := i.CheckNames(k.Ctx(), "enqueued", name+"x")
 			assert.Equal(t, &inspect.UnknownNameError{Name: name + "x", Nearest: name}, err)
 		}
-		err := i.CheckNames(k.Ctx(), "unheard-of")
+		err = i.CheckNames(k.Ctx(), "unheard-of")
 		assert.EqualError(t, err, `no queue, worker, schedule or limit has the name "unheard-of"`)
 		err = i.CheckNames(k.Ctx(), "enqeued")
 		assert.EqualError(t, err,

@@ -126,7 +126,13 @@ func (i *Inspector) SetLimit(ctx context.Context, name string, wanted work.Limit
 	if why := spec.Mistake(); why != "" {
 		return &work.LimitError{Name: name, Limit: wanted, Why: why}
 	}
-	return i.changeLimit(ctx, limitChange{name: name, failure: "the limit of job %s was not set: %w", binds: true,
+	const failure = "the limit of job %s was not set: %w"
+	if i.unusable == nil {
+		if err := i.ownQueue(ctx, name); err != nil {
+			return fmt.Errorf(failure, excerpt.Brief(name), err)
+		}
+	}
+	return i.changeLimit(ctx, limitChange{name: name, failure: failure, binds: true,
 		apply: func(rule *rdb.Rule) { rule.Operator, rule.Limit = true, spec.Stored() }})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/internal/resize"
 )
@@ -175,22 +177,64 @@ func TestAJobOnItsWayIsWaitedFor(t *testing.T) {
 	}
 }
 
-// Who cancels a job that is frozen has cancelled it: it ends where it arrives.
+// Who cancels a job that is frozen has cancelled it: it ends where it arrives, and that is waited for.
 func TestAJobOnItsWayIsCancelled(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		l := newLeaving(t, s, work.StateQueued, "given")
-		results, err := l.i.Cancel(l.Ctx(), l.id, "nobody")
-		require.NoError(t, err)
+		var results []work.CancelResult
+		cancelled := make(chan error)
+		go func() {
+			var err error
+			results, err = l.i.Cancel(l.Ctx(), l.id, "nobody")
+			cancelled <- err
+		}()
+		l.Until("it is noted with it", func() bool {
+			words := strings.Fields(l.parts[0].Text("HGET", "frozen", l.id))
+			return len(words) > 2 && words[2] == "1"
+		})
+		_, err := work.Result[int](l.Ctx(), l.enq, l.id)
+		require.ErrorIs(t, err, work.ErrGone, "it has not ended")
+		l.arrive()
+		require.NoError(t, <-cancelled)
+		assert.Equal(t, work.CancelEnded, results[0].Effect)
 		assert.Equal(t, work.StateCancelled, results[0].State)
 		assert.Equal(t, work.CancelNotFound, results[1].Effect)
-		_, err = work.Result[int](l.Ctx(), l.enq, l.id)
-		require.ErrorIs(t, err, work.ErrGone, "it has not ended")
-		_, err = resize.Settle(l.Ctx(), l.directory, 0)
-		require.NoError(t, err)
 		job, err := l.i.Job(l.Ctx(), l.id)
 		require.NoError(t, err)
 		assert.Equal(t, work.StateCancelled, job.State)
+	})
+}
+
+// A job has arrived and has begun, and its mover has died before it could say so where it came from: who cancels it is
+// told of the worker that has it, and that one hears of it.
+func TestAJobThatHasBegunWhereItGoesIsCancelledThere(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		l := newLeaving(t, s, work.StateQueued, "given")
+		there := l.directory.Store(1)
+		lead := rdb.Lead{Token: "another", Life: time.Minute}
+		_, err := l.directory.Store(0).TakeLead(l.Ctx(), lead)
+		require.NoError(t, err)
+		frozen, err := l.directory.Store(0).Freeze(l.Ctx(), lead, rdb.Target{}, nil)
+		require.NoError(t, err)
+		_, err = there.Receive(l.Ctx(), rdb.Reception{Source: 0, Batch: frozen.Batch, Map: l.directory.Map().Version},
+			frozen.Moved)
+		require.NoError(t, err)
+		w := there.Worker("w")
+		_, _, err = w.Register(l.Ctx(), rdb.Registration{Life: time.Minute, Epoch: "e", Queues: []string{"n"}})
+		require.NoError(t, err)
+		fetched, err := w.Fetch(l.Ctx(), 1, 1, false, []rdb.Share{{Queue: "n"}})
+		require.NoError(t, err)
+		require.Len(t, fetched.Jobs, 1)
+
+		results, err := l.i.Cancel(l.Ctx(), l.id)
+		require.NoError(t, err)
+		assert.Equal(t, work.CancelFlagged, results[0].Effect)
+		settled, err := w.Settle(l.Ctx(), []redisconn.Call{
+			w.End(fetched.Jobs[0].Claim, rdb.Ending{ID: l.id, Queue: "n", State: "done"})})
+		require.NoError(t, err)
+		assert.Equal(t, []string{fetched.Jobs[0].Element}, settled[0].Cancelled, "it cannot end as done")
 	})
 }
 

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/invalid"
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -25,7 +27,7 @@ type PageOptions struct {
 	// discarded, expired or deleted, of which those are listed that had a Retention
 	State work.State
 	// of the queue: needed for queued jobs and those that have ended, may be given for running ones, "" for all others,
-	// which Search can tell apart
+	// which Search can tell apart. Queued jobs that need labels come behind those that need none
 	Name string
 	// the newest, due last or ended last, first. Otherwise the oldest, or due first; of a queue the one that runs next
 	Newest bool
@@ -54,7 +56,15 @@ func (i *Inspector) Page(ctx context.Context, opts PageOptions) (JobPage, error)
 	if err != nil {
 		return JobPage{}, err
 	}
-	return i.page(ctx, opts, from)
+	for {
+		page, err := i.page(ctx, opts, from)
+		var next pageCursor
+		if err != nil || len(page.Jobs) > 0 || page.Next == "" || decodeCursor(page.Next, &next) != nil ||
+			next.Name == cmp.Or(from.Name, opts.Name) {
+			return page, err
+		}
+		from = next // nothing waits that needs just these labels, and something that needs others
+	}
 }
 
 // validate fills in the defaults and reads the cursor.
@@ -90,7 +100,7 @@ func (o *PageOptions) validate() (pageCursor, error) {
 	if err := decodeCursor(o.Cursor, &cursor); err != nil {
 		return pageCursor{}, err
 	}
-	if cursor.State != o.State || cursor.Name != o.Name || cursor.Newest != o.Newest {
+	if cursor.State != o.State || needs.Name(cursor.Name) != o.Name || cursor.Newest != o.Newest {
 		return pageCursor{}, badCursor(o.Cursor, errOtherCursor)
 	}
 	if err := cursor.validate(); err != nil {
@@ -105,10 +115,12 @@ func (i *Inspector) page(ctx context.Context, opts PageOptions, from pageCursor)
 	if slices.Contains(endedStates, opts.State) {
 		of = i.everywhere(ctx)
 	}
-	m := merging{opts: opts, from: from}
+	m := merging{opts: opts, from: from, queue: cmp.Or(from.Name, opts.Name)}
 	parts := ask(ctx, of.views, m.read)
 	if !of.single() {
-		return m.merge(ctx, parts)
+		page, err := m.merge(ctx, parts)
+		m.goOn(&page, parts)
+		return page, err
 	}
 	part := &parts[0].value
 	if parts[0].err != nil {
@@ -120,7 +132,27 @@ func (i *Inspector) page(ctx context.Context, opts PageOptions, from pageCursor)
 	}
 	err := m.tell(ctx, part, len(part.part.jobs))
 	page.Jobs = part.told
+	m.goOn(&page, parts)
 	return page, err
+}
+
+// goOn has the next page of queued jobs begin with those that need other labels, where this one is the last of those
+// that need the same. Among these one after the other is read.
+func (m *merging) goOn(page *JobPage, parts []answer[pagePart]) {
+	if page.Next != "" {
+		return
+	}
+	next := ""
+	for n := range parts {
+		for _, queue := range parts[n].value.others {
+			if queue > m.queue && (next == "" || queue < next) {
+				next = queue
+			}
+		}
+	}
+	if m.queue = next; next != "" {
+		page.Next = m.cursor(position{}, nil)
+	}
 }
 
 // pagePart is what one partition has for a page.
@@ -131,28 +163,36 @@ type pagePart struct {
 	part  portion
 	total int
 
+	others []string // of queued jobs: queues of the name with jobs that need labels
+
 	taken int        // of its jobs: so many are on the page
 	told  []*JobInfo // of these; those that have moved on are left out
 }
 
 // read reads what a partition has for a page, as much as if there were no other.
 func (m *merging) read(v *view, ctx context.Context) (p pagePart, err error) {
-	p = pagePart{view: v, at: place{state: m.opts.State, name: m.opts.Name, newest: m.opts.Newest}}
+	p = pagePart{view: v, at: place{state: m.opts.State, name: m.queue, newest: m.opts.Newest}}
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("the page of %s jobs cannot be read: %w", m.opts.State, err)
 		}
 	}()
+	if m.opts.State == work.StateQueued {
+		if err = p.count(ctx, m.opts.Name); err != nil {
+			return p, err
+		}
+	}
 	if m.from.over(v.partition) {
 		p.part.behind = func(int) (position, bool) { return position{}, false }
-		p.total, err = v.store.Length(ctx, m.opts.Name, "")
-		return p, err
+		return p, nil
 	}
 	p.from = m.from.markOf(v.partition)
 	if p.part, err = v.read(ctx, &p.at, p.from, m.opts.Limit); err != nil {
 		return p, err
 	}
-	p.total = p.at.length
+	if m.opts.State != work.StateQueued {
+		p.total = p.at.length
+	}
 	if shelf := selectable[m.opts.State]; shelf != "" {
 		p.total, err = v.store.Length(ctx, "", shelf)
 	} else if p.at.hasEnded() {
@@ -162,6 +202,23 @@ func (m *merging) read(v *view, ctx context.Context) (p pagePart, err error) {
 		}
 	}
 	return p, err
+}
+
+// count counts the queued jobs of a name, and finds in which queues those are that need labels.
+func (p *pagePart) count(ctx context.Context, name string) error {
+	ready, err := p.store.ReadyParts(ctx)
+	if err != nil {
+		return err
+	}
+	p.others = slices.DeleteFunc(ready, func(queue string) bool { return needs.Name(queue) != name })
+	for _, queue := range append([]string{name}, p.others...) {
+		n, err := p.store.Length(ctx, queue, "")
+		if err != nil {
+			return err
+		}
+		p.total += n
+	}
+	return nil
 }
 
 // tell reads all of the first n jobs of a part.
@@ -186,6 +243,6 @@ func (m *merging) tell(ctx context.Context, p *pagePart, n int) (err error) {
 
 // cursor is where the next page begins: behind a job, or in queues behind one of each.
 func (m *merging) cursor(mark position, lines []lineMark) string {
-	return encodeCursor(pageCursor{State: m.opts.State, Name: m.opts.Name, Newest: m.opts.Newest, Mark: mark,
+	return encodeCursor(pageCursor{State: m.opts.State, Name: m.queue, Newest: m.opts.Newest, Mark: mark,
 		Lines: lines})
 }

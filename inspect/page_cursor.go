@@ -53,6 +53,10 @@ const (
 	searchKind = 0x22
 	linesKind  = 0x23 // of a page, with a mark for each partition
 	spreadKind = 0x24 // of a search in a namespace with partitions
+	keysKind   = 0x25 // of a page of keys
+	flowsKind  = 0x26 // of a page of flows
+	// of a page of the members of a flow
+	membersKind = 0x27
 )
 
 func (c pageCursor) write(w *cursorWriter) {
@@ -88,19 +92,26 @@ func (c *pageCursor) read(r *cursorReader) {
 		c.Mark.read(r)
 		return
 	}
-	n := r.number()
-	if n < 1 || n > partition.Max {
-		r.fail()
-		return
-	}
-	c.Lines = make([]lineMark, n)
-	for k := range c.Lines {
-		line := &c.Lines[k]
+	c.Lines = readMarks(r, func(line *lineMark) {
 		line.Partition, line.Over = r.number(), r.truth()
 		if !line.Over {
 			line.Mark.read(r)
 		}
+	})
+}
+
+// readMarks reads how far partitions were read.
+func readMarks[M any](r *cursorReader, read func(mark *M)) []M {
+	n := r.number()
+	if n < 1 || n > partition.Max {
+		r.fail()
+		return nil
 	}
+	marks := make([]M, n)
+	for k := range marks {
+		read(&marks[k])
+	}
+	return marks
 }
 
 // markOf is where a page of a partition begins. Marks of one are from the time before there were others.

@@ -14,8 +14,9 @@ import (
 // other: of each as much is taken in turn, each has a mark of its own, and within the page the times at which jobs
 // could have run tell which comes first.
 type merging struct {
-	opts PageOptions
-	from pageCursor
+	opts  PageOptions
+	from  pageCursor
+	queue string // that is read, of those of the name; of jobs that are not queued the name
 }
 
 // merge makes one page of what partitions have. Jobs of one that has not answered are left out; of a queue those come

@@ -59,6 +59,15 @@ var everywhere = []struct {
 		c, err := i.Counts(ctx)
 		return c.Dead, err
 	}, 0}},
+	{"StopKey", control{func(ctx context.Context, i *inspect.Inspector) error {
+		return i.StopKey(ctx, "by key", "shared")
+	}, sharedKey, "stopped true, at once 0"}},
+	{"SetKeyLimit", control{func(ctx context.Context, i *inspect.Inspector) error {
+		return i.SetKeyLimit(ctx, "by key", "shared", work.Limit{Concurrent: 7})
+	}, sharedKey, "stopped false, at once 7"}},
+	{"ResetKeyLimit", control{func(ctx context.Context, i *inspect.Inspector) error {
+		return i.ResetKeyLimit(ctx, "by key", "shared")
+	}, sharedKey, "stopped false, at once 0"}},
 	{"DestroyQueueAt", control{func(ctx context.Context, i *inspect.Inspector) error {
 		_, err := i.KeepQueue(ctx, "a")
 		return err
@@ -92,6 +101,17 @@ var everywhere = []struct {
 		_, err := i.Queue(ctx, "a")
 		return err != nil, nil
 	}, true}},
+}
+
+// sharedKey is what holds for a key of which each partition has jobs.
+func sharedKey(ctx context.Context, i *inspect.Inspector) (any, error) {
+	page, err := i.Keys(ctx, inspect.KeysOptions{Name: "by key"})
+	for _, key := range page.Keys {
+		if key.Key == "shared" {
+			return fmt.Sprintf("stopped %t, at once %d", key.Stopped, key.Limit.Concurrent), err
+		}
+	}
+	return "no such key", err
 }
 
 func pausedNames(ctx context.Context, i *inspect.Inspector) (any, error) {
@@ -133,9 +153,11 @@ var elsewhere = []string{
 	"Job", "Jobs", "Stall", "Delete", "Resume", "RunNow", "RetryNow", "Reschedule", "MoveToFront", "ChangeArgs",
 	"EnqueueAgain", "Log", "FollowLog", "FullArgs", "Worker", "PauseWorker", "ResumeWorker", "QuietWorker",
 	"StopWorker", "StopWorkerNow", "Ping", "Ask", "AddSchedule", "ChangeSchedule", "PauseSchedule",
-	"ResumeSchedule", "RemoveSchedule", "RunScheduleNow", "SetLimit", "ResetLimit", "CheckNames",
+	"ResumeSchedule", "RemoveSchedule", "RunScheduleNow", "SetLimit", "ResetLimit", "CheckNames", "Names",
 	"WaitForWorkers", "PauseAndWait", "Erase", "Paused", "Server", "Servers", "ServerCPU", "Topology",
-	"Partitions",
+	"Partitions", "Steps", "Send", "ForgetSteps", "Flow", "FlowMembers", "FlowMember", "FlowFollowers",
+	"FlowGraph", "CancelFlow", "PauseFlow", "ResumeFlow", "RetryFlow", "DeleteFlow", "NoteAudit", "Audit",
+	"Incidents", "SilenceAlert",
 }
 
 // notAsking are those that ask no partition themselves.
@@ -177,6 +199,31 @@ func TestControlsOfOneThingGoWhereItIs(t *testing.T) {
 		args, err := i.FullArgs(ctx, id)
 		ok(err)
 		assert.JSONEq(t, `["other"]`, string(args))
+		ok(i.Send(ctx, id, "approval", true))
+		steps, err := i.Steps(ctx, id)
+		ok(err)
+		assert.Empty(t, steps.Done)
+		forgotten, err := i.ForgetSteps(ctx, id)
+		ok(err)
+		assert.Zero(t, forgotten)
+		of, err := i.Flow(ctx, "flow2")
+		ok(err)
+		assert.Equal(t, 2, of.Partition)
+		members, err := i.FlowMembers(ctx, inspect.FlowMembersOptions{Flow: "flow2"})
+		ok(err)
+		assert.Len(t, members.Members, 2)
+		edges, err := i.FlowFollowers(ctx, "flow2", "first", nil)
+		ok(err)
+		assert.Len(t, edges, 1)
+		member, err := i.FlowMember(ctx, "flow2", "second")
+		ok(err)
+		assert.Equal(t, inspect.MemberWaits, member.State)
+		graph, err := i.FlowGraph(ctx, "flow2")
+		ok(err)
+		assert.Len(t, graph.Nodes, 2)
+		_, err = i.Flow(ctx, "flow1")
+		d.missing(err)
+		d.missing(i.DeleteFlow(ctx, "flow1"))
 		ok(i.Stall(ctx, id))
 		ok(i.Resume(ctx, id))
 		ok(i.RetryNow(ctx, dead[2]))
@@ -223,6 +270,9 @@ func TestControlsOfOneThingGoWhereItIs(t *testing.T) {
 
 		ok(i.CheckNames(ctx, "a"))
 		d.missing(i.CheckNames(ctx, "aa"))
+		names, err := i.Names(ctx)
+		d.missing(err)
+		assert.Contains(t, names, "a", "what the others know is told")
 		d.missing(i.PauseAndWait(ctx, "a"))
 		_, err = i.Server(ctx)
 		ok(err)

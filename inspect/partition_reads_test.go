@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/flow"
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/partition/partitiontest"
 	"github.com/265d0351/work/internal/redistest"
@@ -34,6 +35,19 @@ var summed = map[string]func(ctx context.Context, i *inspect.Inspector, f figure
 			int64(c.Expired), int64(c.Deleted)
 		return err
 	},
+	"ErrorHours": func(ctx context.Context, i *inspect.Inspector, f figures) error {
+		groups, _ := i.Errors(ctx, "a") // that some partitions are missing the next call says as well
+		for _, g := range groups {
+			hours, err := i.ErrorHours(ctx, g.Digest)
+			for n, count := range hours[g.Digest] {
+				f[g.Digest+fmt.Sprint(n)] = count
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	},
 	"Queues": func(ctx context.Context, i *inspect.Inspector, f figures) error {
 		queues, err := i.Queues(ctx)
 		for _, q := range queues {
@@ -44,6 +58,14 @@ var summed = map[string]func(ctx context.Context, i *inspect.Inspector, f figure
 	"Queue": func(ctx context.Context, i *inspect.Inspector, f figures) error {
 		q, err := i.Queue(ctx, "a")
 		f.queue(&q)
+		return err
+	},
+	"Keys": func(ctx context.Context, i *inspect.Inspector, f figures) error {
+		page, err := i.Keys(ctx, inspect.KeysOptions{Name: "by key"})
+		for _, key := range page.Keys {
+			f[key.Key+" waiting"], f[key.Key+" running"] = int64(key.Waiting), int64(key.Running)
+		}
+		f["waiting"], f["running"], f["parked"] = int64(page.Waiting), int64(page.Running), int64(page.Parked)
 		return err
 	},
 	"Workers": func(ctx context.Context, i *inspect.Inspector, f figures) error {
@@ -106,6 +128,18 @@ var summed = map[string]func(ctx context.Context, i *inspect.Inspector, f figure
 		f["total"] = int64(page.Total)
 		return err
 	},
+	"Flows": func(ctx context.Context, i *inspect.Inspector, f figures) error {
+		page, err := i.Flows(ctx, inspect.FlowsOptions{})
+		for _, of := range page.Flows {
+			f[of.ID] += int64(of.Left)
+		}
+		return err
+	},
+	"FlowCounts": func(ctx context.Context, i *inspect.Inspector, f figures) error {
+		c, err := i.FlowCounts(ctx)
+		f["running"], f["left"], f["of"] = int64(c.Running), int64(c.MembersLeft), int64(c.MembersOf)
+		return err
+	},
 	"Bulk": func(ctx context.Context, i *inspect.Inspector, f figures) error {
 		report, err := i.Bulk(ctx, inspect.Selection{State: work.StateDead}, inspect.ActionDelete,
 			inspect.BulkOptions{DryRun: true})
@@ -134,8 +168,14 @@ func full(n int, k *kit) {
 	for range n + 1 {
 		k.standing(work.StateQueued, "a")
 	}
+	k.keyed("by key", "shared", n+1)
+	k.keyed("by key", fmt.Sprint("only", n), 5)
 	k.standing(work.StateQueued, "r")
 	k.takes(fmt.Sprint("hand", n), "r", 1)
+	f := flow.New(fmt.Sprint("flow", n))
+	f.Job("second").After(f.Job("first"))
+	_, err := flow.Enqueue(k.Ctx(), k.Enq, f)
+	require.NoError(k.T, err)
 	i := k.hands()
 	require.NoError(k.T, i.AddSchedule(k.Ctx(), "@every 1h", "s", work.PeriodicOptions{ID: fmt.Sprint("each", n)}))
 	require.NoError(k.T, i.PauseQueue(k.Ctx(), fmt.Sprint("paused", n)))

@@ -39,6 +39,9 @@ func (i *Inspector) setPaused(ctx context.Context, names []string, failure strin
 			return fail(name, err)
 		}
 	}
+	if err := i.ownQueue(ctx, names...); paused && err != nil {
+		return fail(names[0], err)
+	}
 	return i.say(ctx, saying{names: names, paused: paused, fail: fail})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/ending"
 	"github.com/265d0351/work/internal/excerpt"
 )
@@ -17,9 +18,11 @@ type PurgeOptions struct {
 // looks at as many as wait when it begins, in steps of at most 500, so that it ends although others enqueue meanwhile.
 // What runs, is scheduled, or waits for a retry stays. Who waits for the outcome of such a job learns that it was
 // deleted. One that somebody has cancelled ends as cancelled, and is not counted. When ctx ends or Redis fails, what
-// was removed so far is gone.
+// was removed so far is gone. In a queue that the name shares with others (work.JobOptions.Queue) only jobs of the name
+// are removed; by the name of such a queue all are.
 func (i *Inspector) Purge(ctx context.Context, name string, opts PurgeOptions) (removed int, err error) {
-	err = inTurn(ctx, i.everywhere(ctx), func(v *view) error {
+	of := i.everywhere(ctx)
+	err = inTurn(ctx, of, func(v *view) error {
 		before := removed
 		here, err := ending.Purge(ctx, v.store, name, func(here int) {
 			if opts.Progress != nil {
@@ -32,5 +35,9 @@ func (i *Inspector) Purge(ctx context.Context, name string, opts PurgeOptions) (
 		}
 		return nil
 	})
-	return removed, err
+	if err != nil || len(i.partitions.Map().SharedBy(name)) == 0 {
+		return removed, err
+	}
+	report, err := i.Bulk(ctx, Selection{State: work.StateQueued, Name: name}, ActionDelete, BulkOptions{})
+	return removed + report.Done, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/265d0351/work/internal/history"
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/invalid"
+	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
 )
@@ -23,12 +24,16 @@ import (
 var ErrNoQueue = errors.New(
 	"there is no such queue: no job of that name was enqueued and no worker serves it, as far as the last 30 days go")
 
-// QueueInfo is a queue: the jobs of one name.
+// QueueInfo is a queue: the jobs of one name, whatever they need, or of all names that share it.
 type QueueInfo struct {
 	Name    string `json:"name"`
 	Waiting int    `json:"waiting"` // for a worker; jobs that are due later wait elsewhere
 	// since when the job that runs next could have run: it was enqueued, or due, then; zero when none waits
-	Oldest  time.Time  `json:"oldest,omitzero"`
+	Oldest time.Time `json:"oldest,omitzero"`
+	// of Waiting: jobs that may not begin, since their keys have no room for them; and about how many keys have jobs
+	// that wait for their turn, see Inspector.Keys
+	Parked  int        `json:"parked,omitzero"`
+	Keys    int        `json:"keys,omitzero"`
 	Running int        `json:"running"`         // claimed by workers
 	Paused  bool       `json:"paused"`          // the queue is, or all are; with partitions in any of them
 	Limit   *LimitInfo `json:"limit,omitempty"` // nil where there is none
@@ -41,6 +46,12 @@ type QueueInfo struct {
 	// when it was last seen with jobs or a worker, which is looked at every few minutes
 	LastActive time.Time `json:"last_active,omitzero"`
 	DestroyAt  time.Time `json:"destroy_at,omitzero"` // see DestroyQueueAt; zero where nobody wants that
+	// of the jobs above those that need labels, by labels, if there are any; nil else
+	Needs []QueueNeeds `json:"needs,omitempty"`
+	// of a queue that names share (work.JobOptions.Queue) these, in order, and of a name that shares one that queue:
+	// there its jobs wait and run, and are counted but for Done, Failed and Dead, which are by name
+	Names       []string `json:"names,omitempty"`
+	SharedQueue string   `json:"shared_queue,omitzero"`
 	// what is wrong with its key: then Waiting and Oldest are not known, and doctor.Examine mends it
 	Problem string `json:"problem,omitzero"`
 }
@@ -49,7 +60,9 @@ type QueueInfo struct {
 // other. What it costs grows with how many queues and workers there are and with how many jobs run, and not with how
 // many wait.
 func (i *Inspector) Queues(ctx context.Context) ([]QueueInfo, error) {
-	return readAll(ctx, i.everywhere(ctx), (*view).allQueues, addQueues)
+	infos, err := readAll(ctx, i.everywhere(ctx), (*view).allQueues, addQueues)
+	sharing(i.partitions.Map(), infos)
+	return infos, err
 }
 
 func (v *view) allQueues(ctx context.Context) ([]QueueInfo, error) {
@@ -82,6 +95,8 @@ func addQueues(all *[]QueueInfo, ones []QueueInfo) {
 
 func (q *QueueInfo) add(one *QueueInfo) {
 	q.Waiting += one.Waiting
+	q.Parked += one.Parked
+	q.Keys += one.Keys
 	q.Running += one.Running
 	q.Workers += one.Workers
 	q.Done += one.Done
@@ -89,6 +104,7 @@ func (q *QueueInfo) add(one *QueueInfo) {
 	q.Dead += one.Dead
 	q.Oldest, q.DestroyAt = earlier(q.Oldest, one.Oldest), earlier(q.DestroyAt, one.DestroyAt)
 	q.LastActive = later(q.LastActive, one.LastActive)
+	q.addNeeds(one.Needs)
 	q.Paused = q.Paused || one.Paused
 	q.Problem = cmp.Or(q.Problem, one.Problem)
 	switch {
@@ -96,6 +112,17 @@ func (q *QueueInfo) add(one *QueueInfo) {
 		q.Limit = one.Limit
 	case one.Limit != nil:
 		q.Limit.add(one.Limit)
+	}
+}
+
+// sharing fills in which names share queues with others, by a map: see work.JobOptions.Queue.
+func sharing(m *partition.Map, infos []QueueInfo) {
+	if len(m.Queues) == 0 {
+		return
+	}
+	for n := range infos {
+		info := &infos[n]
+		info.Names, info.SharedQueue = m.Sharing(info.Name), m.QueueOf(info.Name)
 	}
 }
 
@@ -132,7 +159,12 @@ func (i *Inspector) Queue(ctx context.Context, name string) (QueueInfo, error) {
 	}, addQueues)
 	switch {
 	case len(infos) > 0:
+		sharing(i.partitions.Map(), infos)
 		return infos[0], noted(ctx, err)
+	case err == nil && i.partitions.Map().QueueOf(name) != "": // all of its jobs wait there
+		infos = []QueueInfo{{Name: name}}
+		sharing(i.partitions.Map(), infos)
+		return infos[0], nil
 	case err == nil:
 		err = fmt.Errorf("queue %s cannot be read: %w", excerpt.Brief(name), ErrNoQueue)
 	}
@@ -140,13 +172,13 @@ func (i *Inspector) Queue(ctx context.Context, name string) (QueueInfo, error) {
 }
 
 func (v *view) queue(ctx context.Context, name string) (QueueInfo, error) {
-	at, is, err := v.store.QueueSeen(ctx, name)
-	if err == nil && !is {
+	seen, err := queuesSeen(ctx, v.store, name)
+	if err == nil && len(seen) == 0 {
 		err = ErrNoQueue
 	}
 	var infos []QueueInfo
 	if err == nil {
-		infos, err = v.queues(ctx, map[string]time.Time{name: at})
+		infos, err = v.queues(ctx, seen)
 	}
 	if err != nil {
 		return QueueInfo{}, fmt.Errorf("queue %s cannot be read: %w", excerpt.Brief(name), err)
@@ -161,13 +193,19 @@ func (v *view) queues(ctx context.Context, seen map[string]time.Time) ([]QueueIn
 	for n, name := range names {
 		infos[n] = QueueInfo{Name: name, LastActive: seen[name]}
 	}
-	for _, fill := range []func(context.Context, []QueueInfo) error{v.waiting, v.claimed, v.restrained, v.rates,
-		v.doomed} {
-		if err := fill(ctx, infos); err != nil {
-			return nil, err
+	fill := func(fillings ...func(context.Context, []QueueInfo) error) error {
+		for _, one := range fillings {
+			if err := one(ctx, infos); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	return infos, nil
+	if err := fill(v.waiting, v.claimed); err != nil {
+		return nil, err
+	}
+	infos = byName(infos)
+	return infos, fill(v.restrained, v.rates, v.doomed)
 }
 
 // waiting fills in what waits, and since when.
@@ -183,7 +221,7 @@ func (v *view) waiting(ctx context.Context, infos []QueueInfo) error {
 	var first []rdb.SeenJob
 	var of []*QueueInfo
 	for n, tip := range tips {
-		infos[n].Waiting = tip.Length
+		infos[n].Waiting, infos[n].Parked, infos[n].Keys = tip.Length, tip.Parked, tip.Keys
 		switch {
 		case tip.Err != nil:
 			infos[n].Problem = tip.Err.Error()

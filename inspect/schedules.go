@@ -46,6 +46,9 @@ type ScheduleView struct {
 	Jitter  string          `json:"jitter,omitempty"` // as "1m30s"
 	Missed  string          `json:"missed"`           // "once", "skip" or a number
 	Overlap string          `json:"overlap"`          // "allow" or "skip"
+	Key     string          `json:"key,omitempty"`    // of its jobs
+	Weight  int             `json:"weight,omitempty"` // of that key, where it was given
+	Needs   []string        `json:"needs,omitempty"`  // labels that its jobs need
 	Service string          `json:"service,omitempty"`
 	Paused  bool            `json:"paused"`
 	Last    time.Time       `json:"last,omitzero"`
@@ -58,8 +61,8 @@ type ScheduleView struct {
 func (s ScheduleInfo) View() ScheduleView {
 	view := ScheduleView{
 		ID: s.ID, Spec: s.Spec, TZ: s.Options.TZ, Name: s.Name, Args: s.Args, Missed: s.Options.Missed.String(),
-		Overlap: s.Options.Overlap.String(), Service: s.Service, Paused: s.Paused, Last: s.Last, LastJob: s.LastJob,
-		Next: s.Next,
+		Overlap: s.Options.Overlap.String(), Key: s.Options.Key, Weight: s.Options.Weight, Needs: s.Options.Needs,
+		Service: s.Service, Paused: s.Paused, Last: s.Last, LastJob: s.LastJob, Next: s.Next,
 	}
 	if s.Options.Jitter != 0 {
 		view.Jitter = s.Options.Jitter.String()
@@ -105,7 +108,7 @@ func scheduleInfo(stored rdb.Schedule, now time.Time) ScheduleInfo {
 		Problem: inside.AsInvalid(err),
 		Options: work.PeriodicOptions{
 			ID: stored.ID, TZ: d.TZ, Jitter: span.FromMillis(d.Jitter), Missed: work.Missed(d.Missed),
-			Overlap: work.Overlap(d.Overlap),
+			Overlap: work.Overlap(d.Overlap), Key: d.Key, Weight: d.Weight, Needs: d.Needs,
 		},
 	}
 	info.Last, info.LastJob = rdb.LastTick(stored.Entry)
@@ -123,11 +126,11 @@ func scheduleInfo(stored rdb.Schedule, now time.Time) ScheduleInfo {
 // stays until it is removed; its job need not be known here. Its first tick is the next one. If the id is taken the
 // error is [work.ErrScheduleExists], if something cannot be, an *[work.InvalidError].
 func (i *Inspector) AddSchedule(ctx context.Context, spec, name string, opts work.PeriodicOptions, args ...any) error {
-	made, err := wantedSchedule(spec, name, opts, args)
+	made, err := i.wantedSchedule(spec, name, opts, args)
 	if err != nil {
 		return err
 	}
-	r := redefinition{what: "added", id: made.ID, name: name}
+	r := redefinition{what: "added", id: made.ID, job: partition.Job{Name: name, Key: opts.Key}}
 	return i.redefine(ctx, r, func(stored rdb.Schedule) (schedule.Change, error) {
 		wanted := made.Definition.Text()
 		if stored.Definition != nil {
@@ -143,14 +146,14 @@ func (i *Inspector) AddSchedule(ctx context.Context, spec, name string, opts wor
 // declares again at its next start, and that wins. Without such a schedule the error is [work.ErrNoSchedule].
 func (i *Inspector) ChangeSchedule(ctx context.Context, spec, name string, opts work.PeriodicOptions,
 	args ...any) error {
-	made, err := wantedSchedule(spec, name, opts, args)
+	made, err := i.wantedSchedule(spec, name, opts, args)
 	if err != nil {
 		return err
 	}
 	return i.edit(ctx, "changed", made.ID, func(d *schedule.Definition) (anew bool, err error) {
 		m := i.partitions.Map()
-		was := m.OfSchedule(made.ID, partition.Job{Name: d.Name})
-		is := m.OfSchedule(made.ID, partition.Job{Name: name})
+		was := m.OfSchedule(made.ID, partition.Job{Name: d.Name, Key: d.Key})
+		is := m.OfSchedule(made.ID, partition.Job{Name: name, Key: opts.Key})
 		if was.Partition != is.Partition {
 			return false, fmt.Errorf(
 				"its jobs would belong into partition %d instead of %d: remove it, and add it anew",
@@ -165,13 +168,20 @@ func (i *Inspector) ChangeSchedule(ctx context.Context, spec, name string, opts 
 }
 
 // wantedSchedule checks what is asked for.
-func wantedSchedule(spec, name string, opts work.PeriodicOptions, args []any) (*schedule.Schedule, error) {
+func (i *Inspector) wantedSchedule(spec, name string, opts work.PeriodicOptions, args []any) (*schedule.Schedule,
+	error) {
 	made, mistakes := schedule.New(schedule.Wanted{
 		ID: opts.ID, Spec: spec, TZ: opts.TZ, Name: name, Jitter: opts.Jitter, Missed: int(opts.Missed),
-		Overlap: int(opts.Overlap), Args: func() (json.RawMessage, error) { return encodeArgs(name, args) },
+		Overlap: int(opts.Overlap), Turn: rdb.Turn{Key: opts.Key, Weight: opts.Weight}, Needs: opts.Needs,
+		Args: func() (json.RawMessage, error) { return encodeArgs(name, args) },
 	})
 	for n := range mistakes {
 		mistakes[n] = inside.AsInvalid(mistakes[n])
+	}
+	if i.unusable == nil && len(mistakes) == 0 {
+		if err := inside.Codecs(i.enqueuer(), name).CheckSchedule(name, made.Definition.Args); err != nil {
+			mistakes = []error{inside.AsInvalid(err)}
+		}
 	}
 	if len(mistakes) > 0 {
 		return nil, fmt.Errorf("schedule %s: %w", excerpt.Brief(made.ID), excerpt.Join(mistakes...))
@@ -233,7 +243,7 @@ func (i *Inspector) edit(ctx context.Context, what, id string,
 type redefinition struct {
 	what string // "added", for errors
 	id   string
-	name string // of its jobs, where there is to be none of that id yet
+	job  partition.Job // what decides where its jobs live, where there is to be none of that id yet
 }
 
 func (i *Inspector) redefine(ctx context.Context, r redefinition,
@@ -246,7 +256,7 @@ func (i *Inspector) redefine(ctx context.Context, r redefinition,
 		if err == nil && v == nil {
 			var home partition.Home
 			home, err = i.arrived(ctx, func(m *partition.Map) partition.Home {
-				return m.OfSchedule(r.id, partition.Job{Name: r.name})
+				return m.OfSchedule(r.id, r.job)
 			})
 			v = i.view(home.Partition)
 		}
@@ -325,12 +335,13 @@ func (v *view) runNow(ctx context.Context, id string, m *partition.Map) (work.Re
 			return work.Receipt{}, err
 		}
 		last, _ := rdb.LastTick(stored.Entry)
-		tick := rdb.Tick{Schedule: stored, At: last, Queue: s.Definition.Name}
+		tick := rdb.Tick{Schedule: stored, At: last, Queue: s.QueueIn(m.QueueOf(s.Definition.Name)), Turn: s.Turn()}
 		if stored.Entry == "" {
 			tick.At = now
 		}
-		tick.Tracked = m.Tracking && m.Home(partition.Job{Name: tick.Queue}).Bound
-		tick.Jobs = []rdb.TickJob{{ID: job, Record: s.JobNow(job, now).Record()}}
+		tick.Tracked = m.Tracking && m.Home(partition.Job{Name: tick.Queue, Key: tick.Turn.Key}).Bound
+		tick.Jobs = []rdb.TickJob{{ID: job, Record: schedule.InQueue(s.JobNow(job, now).Record(),
+			m.QueueOf(s.Definition.Name))}}
 		answers, err := v.store.Tick(ctx, []rdb.Tick{tick})
 		if err == nil {
 			err = answers[0].Err

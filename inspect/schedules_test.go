@@ -25,7 +25,8 @@ func TestAScheduleIsAddedChangedAndRemovedByHand(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		i, ctx := k.inspector(), k.Ctx()
-		opts := work.PeriodicOptions{ID: "nightly", TZ: "Europe/Berlin", Missed: work.MissedAll(3)}
+		opts := work.PeriodicOptions{ID: "nightly", TZ: "Europe/Berlin", Missed: work.MissedAll(3), Key: "customer-7",
+			Weight: 3}
 		require.NoError(t, i.AddSchedule(ctx, "0 3 * * *", "export", opts, "users", int64(1234567890123456789)))
 		got := k.schedules()["nightly"]
 		assert.Equal(t, "0 3 * * *", got.Spec)

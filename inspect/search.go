@@ -15,6 +15,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/invalid"
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
 )
@@ -224,15 +225,18 @@ func (s *search) placesOf(v *view, ctx context.Context) (places []place, err err
 	var known []string
 	for _, state := range s.states() {
 		names := []string{s.selection.Name}
-		if (state == work.StateQueued || state.Ended()) && s.selection.Name == "" {
+		if state == work.StateRunning {
+			names[0] = s.claimsOf()
+		}
+		if state == work.StateQueued || state.Ended() && s.selection.Name == "" {
 			if known == nil {
-				seen, err := v.store.QueueNames(ctx)
-				if err != nil {
+				if known, err = s.queues(ctx, v); err != nil {
 					return nil, err
 				}
-				known = slices.Sorted(maps.Keys(seen))
 			}
-			names = known
+			if names = known; state.Ended() { // whatever they needed
+				names = slices.DeleteFunc(slices.Clone(known), needs.Some)
+			}
 		}
 		lengths, err := s.lengths(ctx, v, state, names)
 		if err != nil {
@@ -248,11 +252,28 @@ func (s *search) placesOf(v *view, ctx context.Context) (places []place, err err
 	return places, nil
 }
 
+// queues are those that may have jobs of the selection.
+func (s *search) queues(ctx context.Context, v *view) ([]string, error) {
+	if s.selection.Name != "" {
+		return v.store.QueuesOf(ctx, append(s.partitions.Map().SharedBy(s.selection.Name), s.selection.Name))
+	}
+	seen, err := v.store.QueueNames(ctx)
+	return slices.Sorted(maps.Keys(seen)), err
+}
+
+// claimsOf is the queue of the jobs that run; "" is any, where these stand in one that their name shares.
+func (s *search) claimsOf() string {
+	if len(s.partitions.Map().SharedBy(s.selection.Name)) > 0 {
+		return ""
+	}
+	return s.selection.Name
+}
+
 // lengths are how many records there are to be looked at. A queue whose key is broken has none.
 func (s *search) lengths(ctx context.Context, v *view, state work.State, names []string) ([]int, error) {
 	switch {
 	case state == work.StateRunning:
-		_, n, err := v.store.ClaimPage(ctx, s.selection.Name, rdb.ClaimCursor{}, 1)
+		_, n, err := v.store.ClaimPage(ctx, s.claimsOf(), rdb.ClaimCursor{}, 1)
 		return []int{n}, err
 	case selectable[state] != "":
 		n, err := v.store.Length(ctx, "", selectable[state])
@@ -280,7 +301,7 @@ func (s *search) lookForID(ctx context.Context) bool {
 		return false
 	}
 	question := func(v *view, ctx context.Context) (rdb.Found, error) {
-		found, err := v.store.Lookup(ctx, []string{id}, record.NameIn)
+		found, err := lookedUp(ctx, []string{id}, v.store.Lookup)
 		switch {
 		case err != nil:
 			return rdb.Found{}, err
@@ -383,7 +404,7 @@ func (s *search) describe(ctx context.Context, at *place, jobs []rdb.SeenJob) (n
 	}
 	for n := range jobs {
 		if job := &jobs[n]; job.Queue == "" && job.Record != nil {
-			if job.Queue = record.NameIn(job.Record); job.Queue == "" {
+			if job.Queue = record.QueueIn(job.Record); job.Queue == "" {
 				if _, _, err := at.view.store.Describe(ctx, jobs[n:n+1]); err != nil {
 					return 0, 0, err
 				}

@@ -54,7 +54,7 @@ func TestSearchFindsWhatFits(t *testing.T) {
 			}
 		}
 		other := k.standing(work.StateDead, "b")
-		k.rewrite(other, `"tags":["red"],"source":7,"meta":{"shop":"north","by":"ann"}`)
+		k.rewrite(other, `"tags":["red"],"key":"customer-42","source":7,"meta":{"shop":"north","by":"ann"}`)
 		ids[work.StateRunning] = k.standing(work.StateQueued, "r")
 		k.takes("hand", "r", 1)
 		args, err := k.Enq.Enqueue(k.Ctx(), "c", "a text with Größe in it", 12345)
@@ -66,12 +66,14 @@ func TestSearchFindsWhatFits(t *testing.T) {
 			"all": {inspect.Selection{},
 				[]string{ids[work.StateQueued], args.ID, ids[work.StateRunning], ids[work.StateScheduled],
 					ids[work.StateRetrying], ids[work.StateStalled], ids[work.StateDead], other}},
-			"of a name":         {inspect.Selection{Name: "b"}, []string{other}},
-			"that run":          {inspect.Selection{State: work.StateRunning}, []string{ids[work.StateRunning]}},
-			"of a name and run": {inspect.Selection{State: work.StateRunning, Name: "a"}, nil},
-			"scheduled":         {inspect.Selection{State: work.StateScheduled}, []string{ids[work.StateScheduled]}},
-			"by tag":            {inspect.Selection{Tag: "red"}, []string{other}},
-			"by source":         {inspect.Selection{Source: 7}, []string{other}},
+			"of a name":          {inspect.Selection{Name: "b"}, []string{other}},
+			"that run":           {inspect.Selection{State: work.StateRunning}, []string{ids[work.StateRunning]}},
+			"of a name and run":  {inspect.Selection{State: work.StateRunning, Name: "a"}, nil},
+			"scheduled":          {inspect.Selection{State: work.StateScheduled}, []string{ids[work.StateScheduled]}},
+			"by tag":             {inspect.Selection{Tag: "red"}, []string{other}},
+			"by key":             {inspect.Selection{Key: "customer-42"}, []string{other}},
+			"by a part of a key": {inspect.Selection{Key: "customer"}, nil},
+			"by source":          {inspect.Selection{Source: 7}, []string{other}},
 			"by meta": {inspect.Selection{Meta: map[string]string{"shop": "north", "by": "ann"}},
 				[]string{other}},
 			"by too much meta": {inspect.Selection{Meta: map[string]string{"shop": "north", "by": "bob"}}, nil},
@@ -85,6 +87,19 @@ func TestSearchFindsWhatFits(t *testing.T) {
 			"by no such id":    {inspect.Selection{ID: "?"}, nil},
 			"old": {inspect.Selection{OlderThan: 30 * time.Second},
 				[]string{ids[work.StateStalled], ids[work.StateDead], other}},
+			"of a time": {inspect.Selection{Since: time.Now().Add(-2 * time.Hour),
+				Until: time.Now().Add(-30 * time.Second)},
+				[]string{ids[work.StateStalled], ids[work.StateDead], other}},
+			"of another time":    {inspect.Selection{Since: time.Now().Add(time.Hour)}, nil},
+			"of an earlier time": {inspect.Selection{Until: time.Now().Add(-48 * time.Hour)}, nil},
+			"text in args":       {inspect.Selection{Text: "Größe in"}, []string{args.ID}},
+			"text in a tag":      {inspect.Selection{Text: "re", Name: "b"}, []string{other}},
+			"text in metadata":   {inspect.Selection{Text: "north"}, []string{other}},
+			"text in a key":      {inspect.Selection{Text: "customer"}, []string{other}},
+			"text in an id":      {inspect.Selection{Text: other[4:]}, []string{other}},
+			"text in errors": {inspect.Selection{Text: "no luck"},
+				[]string{ids[work.StateRetrying], ids[work.StateStalled], ids[work.StateDead], other}},
+			"text nowhere": {inspect.Selection{Text: "nor the"}, nil},
 		}
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) {
@@ -258,7 +273,9 @@ func TestSearchRefusesWhatCannotBe(t *testing.T) {
 	}{
 		"a state of no list": {inspect.Selection{State: work.StateLost}, inspect.SearchOptions{},
 			"use StateQueued, StateRunning"},
-		"an age below zero":     {inspect.Selection{OlderThan: -1}, inspect.SearchOptions{}, "the age"},
+		"an age below zero": {inspect.Selection{OlderThan: -1}, inspect.SearchOptions{}, "the age"},
+		"a time that ends before it begins": {inspect.Selection{Since: time.Now(), Until: time.Now().Add(-time.Second)},
+			inspect.SearchOptions{}, "Since of the selection"},
 		"a name that cannot be": {inspect.Selection{Name: "a\n"}, inspect.SearchOptions{}, "name"},
 		"too many":              {inspect.Selection{}, inspect.SearchOptions{Limit: 501}, "use 1 to 500"},
 		"no cursor":             {inspect.Selection{}, inspect.SearchOptions{Cursor: "x"}, "the cursor"},

@@ -2,8 +2,10 @@ package inspect
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +29,7 @@ type Selection struct {
 	Name  string // of the job; "" is any
 	ID    string // a part of its id; "" is any
 	Tag   string // that the job has among others; "" is any
+	Key   string // on whose behalf it is done, see [work.Key]; "" is any, and jobs without one
 	// a part of its last error, or of the reason for which it died; of a job that has ended, of any error that is
 	// known; "" is any
 	ErrorText string
@@ -41,6 +44,10 @@ type Selection struct {
 	Source   int64             // what it is about, see SourcedEnqueue; 0 is any
 	// how long it has been stalled, dead or over at the least; of other jobs how long ago they were enqueued; 0 is any
 	OlderThan time.Duration
+	// that moment is not before Since, and before Until, to the millisecond; zero is any. Bulk takes them as well
+	Since, Until time.Time
+	// a part of its id, name, key, args, tags, values of Meta, or of what ErrorText looks at; "" is any
+	Text string
 }
 
 // validate is for those who change jobs.
@@ -59,6 +66,10 @@ func (s *Selection) validateFor(states []work.State) error {
 	if s.OlderThan < 0 {
 		return &work.InvalidError{What: "the age of the selection", Value: s.OlderThan.String(),
 			Remedy: "use zero or more"}
+	}
+	if !s.Since.IsZero() && !s.Until.IsZero() && !s.Since.Before(s.Until) {
+		return &work.InvalidError{What: "Since of the selection", Value: s.Since.UTC().Format(time.RFC3339),
+			Remedy: "use a time before Until, " + s.Until.UTC().Format(time.RFC3339)}
 	}
 	if s.Failure != "" && s.Failure != event.FailureTimeout {
 		return &work.InvalidError{What: "the kind of failure of the selection", Value: excerpt.Brief(string(s.Failure)),
@@ -88,9 +99,13 @@ func (s *Selection) onlyID() bool {
 }
 
 func (s *Selection) everything() bool {
-	return s.State == "" && s.Name == "" && s.ID == "" && s.Tag == "" && s.ErrorText == "" && s.ErrorGroup == "" &&
-		s.Failure == "" && s.ArgsText == "" && len(s.Meta) == 0 &&
-		s.Source == 0 && s.OlderThan == 0
+	return s.State == "" && s.Name == "" && s.ID == "" && s.Tag == "" && s.Key == "" && s.ErrorText == "" &&
+		s.ErrorGroup == "" && s.Failure == "" && s.ArgsText == "" && len(s.Meta) == 0 && s.Source == 0 &&
+		!s.asksForTime() && s.Text == ""
+}
+
+func (s *Selection) asksForTime() bool {
+	return s.OlderThan > 0 || !s.Since.IsZero() || !s.Until.IsZero()
 }
 
 // The states of jobs that can be selected, in the order in which they are searched.
@@ -128,27 +143,25 @@ func (s *Selection) matches(seen *seenJob) bool {
 	}
 	rec, err := record.Decode(seen.Record)
 	if seen.Queue == "" {
-		seen.Queue = record.NameIn(seen.Record)
+		seen.Queue = record.QueueIn(seen.Record)
 	}
-	if seen.Queue == "" || s.Name != "" && s.Name != seen.Queue {
+	name := cmp.Or(rec.Name, seen.Name())
+	if seen.Queue == "" || s.Name != "" && s.Name != name {
 		return false
 	}
 	// what cannot be read fits nothing
-	if err != nil && (s.Tag != "" || s.ArgsText != "" || len(s.Meta) > 0 || s.Source != 0) {
+	if err != nil && (s.Tag != "" || s.Key != "" || s.ArgsText != "" || len(s.Meta) > 0 || s.Source != 0) {
+		return false
+	}
+	if s.Key != "" && rec.Key != s.Key {
 		return false
 	}
 	if s.Tag != "" && !slices.Contains(rec.Tags, s.Tag) || s.Source != 0 && rec.Source != s.Source ||
 		!bytes.Contains(rec.Args, []byte(s.ArgsText)) || !hasAll(rec.Meta, s.Meta) {
 		return false
 	}
-	if s.OlderThan > 0 {
-		since := rec.EnqueuedAt
-		if seen.state == work.StateDead || seen.state == work.StateStalled || seen.state.Ended() {
-			since = seen.At
-		}
-		if since == 0 || seen.now-since < s.OlderThan.Milliseconds() {
-			return false
-		}
+	if s.asksForTime() && !s.inTime(seen, rec.EnqueuedAt) {
+		return false
 	}
 	if !s.asksForTrail() {
 		return true
@@ -157,13 +170,34 @@ func (s *Selection) matches(seen *seenJob) bool {
 	if s.Failure != "" && t.FailureKind() != string(s.Failure) {
 		return false
 	}
-	return (lastErrorHas(t, s.ErrorText) || seen.state.Ended() && anyErrorHas(t, s.ErrorText)) &&
-		(s.ErrorGroup == "" || history.InGroup(s.ErrorGroup, seen.Queue, t.LastError(), t.Reason))
+	errorHas := func(text string) bool {
+		return lastErrorHas(t, text) || seen.state.Ended() && anyErrorHas(t, text)
+	}
+	return errorHas(s.ErrorText) && (s.Text == "" || textIn(seen.ID, name, &rec, s.Text) || errorHas(s.Text)) &&
+		(s.ErrorGroup == "" || history.InGroup(s.ErrorGroup, name, t.LastError(), t.Reason))
+}
+
+// inTime tells whether it fits to when the job was stalled, died or ended, or else was enqueued. What is not known fits
+// nothing.
+func (s *Selection) inTime(seen *seenJob, enqueued int64) bool {
+	since := enqueued
+	if seen.state == work.StateDead || seen.state == work.StateStalled || seen.state.Ended() {
+		since = seen.At
+	}
+	return since != 0 && (s.OlderThan == 0 || seen.now-since >= s.OlderThan.Milliseconds()) &&
+		(s.Since.IsZero() || since >= s.Since.UnixMilli()) && (s.Until.IsZero() || since < s.Until.UnixMilli())
+}
+
+// textIn looks for a text in all of a job but its errors.
+func textIn(id, name string, rec *record.Record, text string) bool {
+	has := func(field string) bool { return strings.Contains(field, text) }
+	return has(id) || has(name) || has(rec.Key) || bytes.Contains(rec.Args, []byte(text)) ||
+		slices.ContainsFunc(rec.Tags, has) || slices.ContainsFunc(slices.Collect(maps.Values(rec.Meta)), has)
 }
 
 // asksForTrail tells whether it is about what happened to the job.
 func (s *Selection) asksForTrail() bool {
-	return s.ErrorText != "" || s.ErrorGroup != "" || s.Failure != ""
+	return s.ErrorText != "" || s.ErrorGroup != "" || s.Failure != "" || s.Text != ""
 }
 
 func hasAll(meta, wanted map[string]string) bool {
@@ -199,7 +233,13 @@ type source struct {
 func (v *view) sources(ctx context.Context, selection *Selection) ([]*source, error) {
 	shelf := selectable[selection.State]
 	queues := []string{selection.Name}
-	if shelf == "" && selection.Name == "" {
+	switch {
+	case shelf == "" && selection.Name != "":
+		var err error
+		if queues, err = v.store.QueuesOf(ctx, append(v.by.SharedBy(selection.Name), queues...)); err != nil {
+			return nil, fmt.Errorf("the names of the queues cannot be read: %w", err)
+		}
+	case shelf == "":
 		queues = nil
 		err := v.store.Walk(ctx, rdb.Key{Name: "queues", Type: "zset"}, func(page []rdb.Field) error {
 			for _, field := range page {

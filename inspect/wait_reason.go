@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -26,7 +27,15 @@ const (
 	// its queue, of which so many jobs have begun that the next may not before Until
 	WaitRate     WaitKind = "rate"
 	WaitUnserved WaitKind = "unserved" // a worker that serves its queue: none is registered
+	WaitNeeds    WaitKind = "needs"    // a worker that serves its queue and has the labels Needs: none is registered
 	WaitBehind   WaitKind = "behind"   // those before it: Ahead
+
+	// the end of one of the Running jobs of its key, of which Limit may run at a time
+	WaitKeyLimit WaitKind = "key limit"
+	// the end of Job, which is before it in the order of its key: that one runs, or waits for another attempt
+	WaitKeyOrder   WaitKind = "key order"
+	WaitKeyRate    WaitKind = "key rate"    // its key, of which so many have begun that the next may not before Until
+	WaitKeyStopped WaitKind = "key stopped" // somebody who lets its key go on
 )
 
 // WaitReason is one reason why a job does not run yet. There may be several; a job in a queue for which there is none
@@ -37,6 +46,8 @@ type WaitReason struct {
 	Limit   int       `json:"limit,omitzero"`
 	Running int       `json:"running,omitzero"`
 	Ahead   int       `json:"ahead,omitzero"` // -1 when there are over 10,000
+	Job     string    `json:"job,omitzero"`   // the id of another one
+	Needs   []string  `json:"needs,omitempty"`
 }
 
 // String is the reason in words.
@@ -58,6 +69,16 @@ func (w WaitReason) String() string {
 		return "the rate of its queue leaves room at " + stamp(w.Until)
 	case WaitUnserved:
 		return "no registered worker serves its queue"
+	case WaitKeyLimit:
+		return fmt.Sprintf("%d of its key run, and %d may", w.Running, w.Limit)
+	case WaitKeyOrder:
+		return "behind job " + excerpt.Brief(w.Job) + " in the order of its key"
+	case WaitKeyRate:
+		return "the rate of its key leaves room at " + stamp(w.Until)
+	case WaitKeyStopped:
+		return "its key is stopped"
+	case WaitNeeds:
+		return "needs " + strings.Join(w.Needs, ", ") + ", which no registered worker that serves its queue has"
 	case WaitBehind:
 		return "behind " + crowd(w.Ahead)
 	}
@@ -78,7 +99,7 @@ func crowd(ahead int) string {
 }
 
 // whyQueued is why a job waits in its queue.
-func whyQueued(w rdb.Waits, now time.Time) []WaitReason {
+func whyQueued(w rdb.Waits, now time.Time, needs []string) []WaitReason {
 	var why []WaitReason
 	add := func(is bool, reason WaitReason) {
 		if is {
@@ -91,8 +112,29 @@ func whyQueued(w rdb.Waits, now time.Time) []WaitReason {
 	add(limited && w.Running >= most, WaitReason{Kind: WaitLimit, Limit: most, Running: w.Running})
 	add(w.Quotas.Most > 0, WaitReason{Kind: WaitPool, Limit: w.Quotas.Most, Running: w.Quotas.Held})
 	add(w.Rate > 0, WaitReason{Kind: WaitRate, Until: now.Add(w.Rate)})
-	add(!w.Served, WaitReason{Kind: WaitUnserved})
+	add(!w.Served && len(needs) == 0, WaitReason{Kind: WaitUnserved})
+	add(!w.Served && len(needs) > 0, WaitReason{Kind: WaitNeeds, Needs: needs})
+	if w.Parked != nil { // nobody looks at it until its key has room: who is before it says nothing
+		return append(why, whyParked(w.Parked)...)
+	}
 	add(w.Before != 0, WaitReason{Kind: WaitBehind, Ahead: w.Before})
+	return why
+}
+
+// whyParked is why a key has no room for jobs.
+func whyParked(r *rdb.Restraint) (why []WaitReason) {
+	most, limited := r.Most()
+	switch {
+	case r.Rule.Stopped:
+		why = append(why, WaitReason{Kind: WaitKeyStopped})
+	case r.First != "":
+		why = append(why, WaitReason{Kind: WaitKeyOrder, Job: r.First})
+	case limited && r.Running >= most:
+		why = append(why, WaitReason{Kind: WaitKeyLimit, Limit: most, Running: r.Running})
+	}
+	if !r.Until.IsZero() {
+		why = append(why, WaitReason{Kind: WaitKeyRate, Until: r.Until})
+	}
 	return why
 }
 

@@ -14,7 +14,9 @@ import (
 	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/loadavg"
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/record"
 )
 
 // ErrNoWorker is returned where a worker of that id is needed and none is registered.
@@ -35,7 +37,8 @@ type WorkerInfo struct {
 	// the same of those workers, in several partitions, that have the same processors: see TotalProcessors. "" of an
 	// older program
 	Group  string   `json:"group,omitzero"`
-	Queues []string `json:"queues"` // names that it serves, in order
+	Queues []string `json:"queues"`           // names that it serves, in order
+	Labels []string `json:"labels,omitempty"` // that jobs may need: see WorkerOptions.Labels
 	// its last heartbeat has not lapsed: see WorkerOptions.HeartbeatLife
 	Alive   bool         `json:"alive"`
 	Load    Load         `json:"load"`            // as told up to about five seconds ago
@@ -208,14 +211,26 @@ func workerInfo(p rdb.Profile) WorkerInfo {
 	info := WorkerInfo{
 		ID: p.ID, Host: p.Info["host"], PID: number("pid"), Service: p.Info["service"], Version: p.Info["version"],
 		Go:          p.Info["go"],
-		Concurrency: number("concurrency"), Queues: p.Queues, Alive: p.Alive, Wanted: p.Info["wanted"],
+		Concurrency: number("concurrency"), Queues: namesOf(p.Queues), Alive: p.Alive, Wanted: p.Info["wanted"],
 		Load: Load(loadavg.Parse(p.Info[rdb.InfoLoad])), Group: p.Info[rdb.InfoGroup],
+	}
+	if labels := p.Info[rdb.InfoLabels]; labels != "" {
+		info.Labels = strings.Split(labels, ",")
 	}
 	if ms := number("started"); ms > 0 {
 		info.Started = time.UnixMilli(int64(ms))
 	}
-	slices.Sort(info.Queues)
 	return info
+}
+
+// namesOf are the names of the jobs of queues, each once and in order.
+func namesOf(queues []string) []string {
+	names := make([]string, len(queues))
+	for n, queue := range queues {
+		names[n] = needs.Name(queue)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // running returns what a worker holds, oldest first.
@@ -224,9 +239,13 @@ func (v *view) running(ctx context.Context, p rdb.Profile) ([]RunningJob, error)
 	if err != nil {
 		return nil, err
 	}
+	names, err := v.namesOfHeld(ctx, held)
+	if err != nil {
+		return nil, err
+	}
 	jobs := make([]RunningJob, len(held))
 	for n, h := range held {
-		jobs[n] = RunningJob{ID: h.ID, Name: h.Queue, Since: h.Since}
+		jobs[n] = RunningJob{ID: h.ID, Name: names[n], Since: h.Since}
 		if said := readCheckin(p.Said[h.ID]); said != nil {
 			jobs[n].CheckIn, jobs[n].Progress, jobs[n].CheckAt = said.Message, said.Progress, said.At
 		}
@@ -369,4 +388,29 @@ func (v *view) registered(ctx context.Context, id string) error {
 		return ErrNoWorker
 	}
 	return err
+}
+
+// namesOfHeld are the names of jobs that workers hold. That of one in a queue that names share is in its record.
+func (v *view) namesOfHeld(ctx context.Context, held []rdb.Holding) ([]string, error) {
+	names := make([]string, len(held))
+	var shared []rdb.SeenJob
+	var at []int
+	for n, h := range held {
+		names[n] = needs.Name(h.Queue)
+		if len(v.by.Queues) > 0 && v.by.IsShared(names[n]) {
+			shared, at = append(shared, rdb.SeenJob{JobPlace: rdb.JobPlace{ID: h.ID, Queue: h.Queue}}), append(at, n)
+		}
+	}
+	for size := minLookup; len(shared) > 0; {
+		page := shared[:min(size, len(shared))]
+		_, bytes, err := v.store.Skim(ctx, page, false)
+		if err != nil {
+			return nil, err
+		}
+		for k := range page {
+			names[at[k]] = cmp.Or(record.NameIn(page[k].Record), names[at[k]])
+		}
+		shared, at, size = shared[len(page):], at[len(page):], nextLookup(size, bytes)
+	}
+	return names, nil
 }

@@ -202,9 +202,7 @@ func (f *fleet) explained() (repeated int) {
 		counted[e.Of] = e.At
 	}
 	before := map[string]entry{}
-	begins := slices.Clone(f.ledger.of(begun, 0))
-	slices.SortFunc(begins, func(a, b entry) int { return a.At.Compare(b.At) })
-	for _, e := range begins {
+	for _, e := range f.ledger.byTime(begun) {
 		if at, ok := counted[e.Of]; ok && e.At.After(at) {
 			assert.Fail(f.t, "begun after its outcome had counted", "%s, %v later", e.Of, e.At.Sub(at))
 		}

@@ -36,6 +36,7 @@ type fleet struct {
 	doomed    []string          // those of them that are to be buried
 	killed    map[int]time.Time // when each process ended that did not end in good order
 	ticks     bool              // the workers have a schedule
+	processes []*process        // that were ever started
 	several   redisconn.Driver  // what the test looks with where the server may change; else nil
 
 	partitions int // that the namespace has, or may have had; 0 is as 1
@@ -125,6 +126,7 @@ func (f *fleet) launch(clock time.Duration, concurrency int) *process {
 	require.NoError(f.t, p.cmd.Start())
 	p.pid = p.cmd.Process.Pid
 	go p.read(reports)
+	f.processes = append(f.processes, p)
 	f.t.Cleanup(p.end)
 	return p
 }

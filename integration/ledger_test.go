@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -124,6 +125,13 @@ func (l *ledger) awaitWhere(t *testing.T, what string, member, many int, counts 
 				member)
 		}
 	}
+}
+
+// byTime are the entries of a kind in the order in which they happened, by whichever process.
+func (l *ledger) byTime(what string) []entry {
+	entries := slices.Clone(l.of(what, 0))
+	slices.SortStableFunc(entries, func(a, b entry) int { return a.At.Compare(b.At) })
+	return entries
 }
 
 // times is how often that happened to each id.

@@ -33,6 +33,9 @@ type duty struct {
 // narrow is how many jobs of that name may run at once.
 const narrow = 4
 
+// paired is how many of each key of jobs of that name may run at once.
+const paired = 2
+
 // batch is an order to enqueue so many jobs alike, of that many milliseconds each.
 type batch struct {
 	Label string // what the process reports of each that was acknowledged
@@ -72,8 +75,13 @@ func serve(encoded string) int {
 	})
 	pool.Job("hold", m.hold).Job("stubborn", m.stubborn).Job("brief", m.brief).
 		Job("laden", m.laden).Job("flaky", m.flaky).Job("deadly", m.deadly).Job("climb", m.climb).
-		Job("counted", m.counted).Job("tick", m.tick).
-		JobWithOptions("narrow", work.JobOptions{Limit: work.Limit{Concurrent: narrow}}, m.brief)
+		Job("travel", m.travel).
+		Job("counted", m.counted).Job("tick", m.tick).Job("mortal", m.mortal).
+		JobWithOptions("narrow", work.JobOptions{Limit: work.Limit{Concurrent: narrow}}, m.brief).
+		JobWithOptions("paired", work.JobOptions{PerKey: work.Limit{Concurrent: paired}}, m.brief).
+		JobWithOptions("ordered", work.JobOptions{Ordered: true}, m.flaky).
+		JobWithOptions("pack", work.JobOptions{Together: together}, m.pack).
+		JobWithOptions("parcel", work.JobOptions{Together: togetherByKey}, m.pack)
 	if d.Ticks {
 		pool.Periodic("@every 1s", "tick")
 	}
@@ -200,6 +208,12 @@ func (m *member) flaky(ctx context.Context, job *work.Job, ms int) error {
 	report(begun, job.ID)
 	report(erred, job.ID)
 	return work.RetryIn(200*time.Millisecond, errors.New("the first attempt always fails"))
+}
+
+// mortal fails for good.
+func (m *member) mortal(job *work.Job, _ int) error {
+	report(begun, job.ID)
+	return work.Bury(errors.New("it always fails"))
 }
 
 // deadly ends the process that runs it, as one does that takes all memory.

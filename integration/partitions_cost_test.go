@@ -23,10 +23,11 @@ import (
 
 // How much is measured of each number of partitions.
 const (
-	costJobs    = 50_000
+	costJobs    = 200_000
 	costCallers = 128
 	costPickups = 200
-	costIdle    = 10 * time.Second
+	costIdle    = 5 * time.Second
+	costRest    = 2 * time.Second
 	costRounds  = 3
 )
 
@@ -41,15 +42,18 @@ func TestWhatPartitionsCost(t *testing.T) {
 		time.Now().UTC().Format("2006-01-02 15:04 UTC"), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, costRounds)
 	figures += "| partitions | enqueue in bulk: CPU, commands a job | 128 callers: jobs a call | " +
 		"work: CPU, commands a job, jobs a fetch | bytes a job | pick-up, median | " +
-		"an idle pool: requests a second, connections |\n|---|--:|--:|--:|--:|--:|--:|\n"
-	for _, row := range partitionRows {
-		var rounds []cost
-		for range costRounds {
-			rounds = append(rounds, measureCost(t, row))
+		"an idle pool: requests a second, connections | servers alone: CPU a second |\n" +
+		"|---|--:|--:|--:|--:|--:|--:|--:|\n"
+	rounds := map[partitionRow][]cost{}
+	for range costRounds { // one after the other, so that what else the machine does is in all rows
+		for _, row := range partitionRows {
+			rounds[row] = append(rounds[row], measureCost(t, row))
 		}
-		figures += row.line(rounds)
-		t.Log(row.line(rounds))
 	}
+	for _, row := range partitionRows {
+		figures += row.line(rounds[row])
+	}
+	t.Log("\n" + figures)
 	if file := os.Getenv("WORK_PARTITIONS_FIGURES"); file != "" && !t.Failed() {
 		redistest.WriteFigures(t, file, "partitions", figures)
 	}
@@ -64,8 +68,10 @@ type partitionRow struct {
 var partitionRows = []partitionRow{{1, false}, {2, false}, {4, false}, {16, false}, {1, true}, {2, true}, {4, true},
 	{16, true}}
 
-// cost is what was measured in one round.
+// cost is what was measured in one round. What servers use when nobody asks them anything, each for its clock and for
+// the other nodes of its cluster, is in no CPU of a job: it grows with servers and time, and not with jobs.
 type cost struct {
+	rest                       time.Duration // of all servers, in a second
 	bulkCPU, workCPU           time.Duration // a job
 	bulkCommands, workCommands float64       // a job
 	batch, fetch               float64       // jobs of a call
@@ -80,7 +86,7 @@ func (r partitionRow) line(rounds []cost) string {
 	if r.own {
 		where = "on a server each"
 	}
-	return fmt.Sprintf("| %d %s | %.1f us, %.2f | %.1f | %.1f us, %.2f, %.0f | %.0f | %s | %.1f, %.0f |\n",
+	return fmt.Sprintf("| %d %s | %.1f us, %.2f | %.1f | %.1f us, %.2f, %.0f | %.0f | %s | %.1f, %.0f | %.1f ms |\n",
 		r.partitions, where,
 		micros(middle(rounds, func(c cost) time.Duration { return c.bulkCPU })),
 		middle(rounds, func(c cost) float64 { return c.bulkCommands }),
@@ -91,7 +97,8 @@ func (r partitionRow) line(rounds []cost) string {
 		middle(rounds, func(c cost) float64 { return c.bytes }),
 		middle(rounds, func(c cost) time.Duration { return c.pickup }).Round(10*time.Microsecond),
 		middle(rounds, func(c cost) float64 { return c.idle }),
-		middle(rounds, func(c cost) float64 { return c.connections }))
+		middle(rounds, func(c cost) float64 { return c.connections }),
+		micros(middle(rounds, func(c cost) time.Duration { return c.rest }))/1000)
 }
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
@@ -110,6 +117,7 @@ func measureCost(t *testing.T, row partitionRow) (c cost) {
 	t.Helper()
 	t.Run(fmt.Sprintf("%d own %v", row.partitions, row.own), func(t *testing.T) {
 		b := newPartitionBench(t, row)
+		b.rest(&c)
 		b.bulk(&c)
 		b.work(&c)
 		b.together(&c)
@@ -145,18 +153,31 @@ func newPartitionBench(t *testing.T, row partitionRow) *partitionBench {
 	return b
 }
 
+// rest measures what the servers use by themselves.
+func (b *partitionBench) rest(c *cost) {
+	b.t.Helper()
+	before := b.on.used(b.t)
+	<-time.After(costRest) // so long is measured
+	c.rest = b.on.used(b.t).since(before).cpu / time.Duration(costRest/time.Second)
+}
+
+// busy is what jobs have cost beyond that, in so long a time.
+func (c *cost) busy(spent used, took time.Duration) time.Duration {
+	return spent.cpu - time.Duration(float64(c.rest)*took.Seconds())
+}
+
 // bulk enqueues in calls of a thousand.
 func (b *partitionBench) bulk(c *cost) {
 	b.t.Helper()
 	entries := slices.Repeat([]work.Entry{{Name: "none"}}, 1000)
-	before := b.on.used(b.t)
+	before, began := b.on.used(b.t), time.Now()
 	for range costJobs / len(entries) {
 		_, err := b.enq.EnqueueMany(b.t.Context(), entries)
 		require.NoError(b.t, err)
 	}
 	spent := b.on.used(b.t).since(before)
 	c.bytes = float64(spent.bytes) / costJobs
-	c.bulkCPU, c.bulkCommands = spent.cpu/costJobs, float64(spent.commands)/costJobs
+	c.bulkCPU, c.bulkCommands = c.busy(spent, time.Since(began))/costJobs, float64(spent.commands)/costJobs
 }
 
 // together enqueues one job after the other in many callers.
@@ -186,7 +207,7 @@ func (b *partitionBench) work(c *cost) {
 	pool := work.NewWorkerPool(nil, 200, work.WorkerOptions{Redis: b.on.dsn, Namespace: b.namespace,
 		Logger: slog.New(slog.DiscardHandler), Observers: []work.Observer{work.ObserverFunc(s.observe)}}).
 		Job("none", func() error { return nil })
-	before := b.on.used(b.t)
+	before, began := b.on.used(b.t), time.Now()
 	require.NoError(b.t, pool.Start(b.t.Context()))
 	select {
 	case <-s.all:
@@ -195,7 +216,8 @@ func (b *partitionBench) work(c *cost) {
 	}
 	spent := b.on.used(b.t).since(before)
 	if c != nil {
-		c.workCPU, c.workCommands = spent.cpu/time.Duration(waiting), float64(spent.commands)/float64(waiting)
+		c.workCPU = c.busy(spent, time.Since(began)) / time.Duration(waiting)
+		c.workCommands = float64(spent.commands) / float64(waiting)
 		c.bytes += float64(spent.bytes) / float64(waiting)
 		c.fetch = 2 * float64(waiting) / float64(spent.scripts) // a fetch and a settle
 	}

@@ -202,17 +202,18 @@ func (u used) since(before used) used {
 		waits: u.waits - before.waits, bytes: u.bytes - before.bytes}
 }
 
-// throttle holds each server to that share of a core, by control groups of Linux.
-func (d divided) throttle(t *testing.T, share float64) {
+// throttle holds each server to that share of a core in each period, by control groups of Linux.
+func (d divided) throttle(t *testing.T, share float64, period time.Duration) {
 	t.Helper()
-	const period = 100_000 // us, as is usual
-	quota := strconv.Itoa(int(share * period))
+	length := strconv.Itoa(int(period.Microseconds()))
+	quota := strconv.Itoa(int(share * float64(period.Microseconds())))
 	for i, node := range d.nodes {
 		name := fmt.Sprintf("work-%d-%d", os.Getpid(), i)
-		group, limit := filepath.Join("/sys/fs/cgroup/cpu", name), []string{"cpu.cfs_quota_us", quota}
+		group, limit := filepath.Join("/sys/fs/cgroup/cpu", name), [][2]string{{"cpu.cfs_period_us", length},
+			{"cpu.cfs_quota_us", quota}}
 		if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
 			group = filepath.Join("/sys/fs/cgroup", name)
-			limit = []string{"cpu.max", quota + " " + strconv.Itoa(period)}
+			limit = [][2]string{{"cpu.max", quota + " " + length}}
 		}
 		if err := os.Mkdir(group, 0o755); err != nil {
 			redistest.Missing(t, fmt.Errorf("servers that are held to a part of a core need control groups: %w", err))
@@ -223,7 +224,9 @@ func (d divided) throttle(t *testing.T, share float64) {
 			_ = os.WriteFile(home, []byte(pid), 0o644) // it may have ended
 			_ = os.Remove(group)
 		})
-		require.NoError(t, os.WriteFile(filepath.Join(group, limit[0]), []byte(limit[1]), 0o644))
+		for _, l := range limit {
+			require.NoError(t, os.WriteFile(filepath.Join(group, l[0]), []byte(l[1]), 0o644))
+		}
 		require.NoError(t, os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(pid), 0o644))
 	}
 }

@@ -33,7 +33,7 @@ func cutOff(t *testing.T, layout string) {
 	if scaleLong() {
 		rounds, apart = 5, 5*time.Second
 	}
-	l := startRow(t, layout, true)
+	l := startRow(t, layout, 1)
 	var longest time.Duration
 	for range rounds {
 		old := l.servers.primary()

@@ -15,7 +15,7 @@ import (
 // form, a few around the namespace's otherwise.
 func TestScaleSlots(t *testing.T) {
 	t.Parallel()
-	l := startRow(t, "Cluster without replicas", false)
+	l := startRow(t, "Cluster without replicas", 0)
 	c := l.servers.(spread)
 	rounds := 1
 	home := c.primary()
@@ -46,7 +46,7 @@ func TestScaleSlots(t *testing.T) {
 // TestScaleNodes adds a node, which gets the slots of the namespace's, and removes that one.
 func TestScaleNodes(t *testing.T) {
 	t.Parallel()
-	l := startRow(t, "Cluster without replicas", false)
+	l := startRow(t, "Cluster without replicas", 0)
 	c := l.servers.(spread)
 	old := c.primary()
 	added := c.AddPrimary()

@@ -2,6 +2,7 @@
 //
 //	job            what a program and a worker do with jobs: store, fetch, end, put off, log
 //	worker         workers: their heartbeats, what they serve, who is dead
+//	flow           jobs that belong together
 //	limit          limits and pauses
 //	schedule       jobs that come back
 //	object         contents that jobs share

@@ -27,5 +27,5 @@
 //
 // A job adds to two histograms and one counter, in memory; nothing per job goes to Redis. A scrape of a Fleet is a
 // handful of round trips, whose cost grows with the number of queues, workers and running jobs and not with how many
-// jobs wait. A name has 47 series in a Recorder and 7 in a Fleet, with the default buckets.
+// jobs wait. A name has 47 series in a Recorder and 9 in a Fleet, with the default buckets.
 package metrics

@@ -9,6 +9,7 @@ import (
 // fakeFleet is a source with what a test wants to be there.
 type fakeFleet struct {
 	counts  inspect.Counts
+	flows   inspect.FlowCounts
 	queues  []inspect.QueueInfo
 	workers []inspect.WorkerInfo
 	history map[string][]inspect.HistoryPoint
@@ -43,6 +44,10 @@ func (f *fakeFleet) Counts(ctx context.Context) (inspect.Counts, error) {
 		return f.counts, f.partial
 	}
 	return f.counts, ctx.Err()
+}
+
+func (f *fakeFleet) FlowCounts(context.Context) (inspect.FlowCounts, error) {
+	return f.flows, f.partial
 }
 
 func (f *fakeFleet) Queues(context.Context) ([]inspect.QueueInfo, error) { return f.queues, f.partial }

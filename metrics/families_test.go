@@ -51,15 +51,15 @@ func counted() []event.Event {
 		event.PeriodicSkipped{Name: "a"}, event.PeriodicBroken{}, event.ServerUnfit{},
 		event.Trouble{Component: "fetcher"},
 		event.TroubleOver{Component: "fetcher"}, event.LoopPanicked{Component: "fetcher"},
+		event.FlowStored{}, event.FlowReopened{}, event.FlowEnded{How: event.FlowDone},
 	}
 }
 
 // uncounted are the events that no metric tells of.
 func uncounted() []event.Event {
 	return []event.Event{event.PoolIdle{}, event.PartitionJoined{}, event.PartitionLeft{},
-		event.WorkerTold{}, event.LimitChanged{}, event.JobCheckedIn{},
-		event.PeriodicChanged{},
-		event.PeriodicRemoved{}, event.QueueDestroyed{}}
+		event.WorkerTold{}, event.LimitChanged{}, event.JobCheckedIn{}, event.BatchEnded{},
+		event.PeriodicChanged{}, event.PeriodicRemoved{}, event.QueueDestroyed{}, event.StepDone{}, event.WaitIgnored{}}
 }
 
 // gatherAll is one scrape of all there is, with every family in it.
@@ -229,7 +229,7 @@ func TestHowManySeriesANameHas(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, map[bool]int{false: 47, true: 7}, series, "docs/metrics.md and doc.go say so")
+	assert.Equal(t, map[bool]int{false: 47, true: 9}, series, "docs/metrics.md and doc.go say so")
 }
 
 func TestTheDefaultBuckets(t *testing.T) {

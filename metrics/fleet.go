@@ -18,9 +18,10 @@ import (
 // stale number is worse than none. Scrapes at the same time share one reading. The Inspector is the caller's, to be
 // closed after the last scrape.
 //
-// It looks at no more than what [inspect.Inspector.Counts], Queues, Workers, Topology and, for the queues in which jobs
-// wait, ten minutes of History cost. A Topology that cannot be told is left out. Of a namespace with partitions it
-// reads those that answer: work_partition_up says which do not, and then what is counted is less than there is.
+// It looks at no more than what [inspect.Inspector.Counts], FlowCounts, Queues, Workers, Topology and, for the queues
+// in which jobs wait, ten minutes of History cost. A Topology that cannot be told is left out. Of a namespace with
+// partitions it reads those that answer: work_partition_up says which do not, and then what is counted is less than
+// there is.
 func Fleet(inspector *inspect.Inspector, opts FleetOptions) prometheus.Collector {
 	return newFleet(inspector, opts)
 }
@@ -28,6 +29,7 @@ func Fleet(inspector *inspect.Inspector, opts FleetOptions) prometheus.Collector
 // source is the part of an Inspector that is read.
 type source interface {
 	Counts(ctx context.Context) (inspect.Counts, error)
+	FlowCounts(ctx context.Context) (inspect.FlowCounts, error)
 	Queues(ctx context.Context) ([]inspect.QueueInfo, error)
 	Workers(ctx context.Context) ([]inspect.WorkerInfo, error)
 	Topology(ctx context.Context) (inspect.Topology, error)
@@ -159,7 +161,12 @@ func (f *fleet) look() (rows []prometheus.Metric, err error) {
 	for n := range queues {
 		table.of(queues[n].Name).wanted += wanted(&queues[n], runs[queues[n].Name], f.opts.Target)
 	}
+	flows, err := f.source.FlowCounts(ctx)
+	if !answered(err) {
+		return nil, err
+	}
 	rows = append(census(&counts, workers), table.metrics()...)
+	rows = append(rows, flowRows(&flows)...)
 	if f.source.Divided(ctx) {
 		if partitions, err := f.source.Partitions(ctx); err == nil {
 			rows = append(rows, partitionRows(partitions)...)

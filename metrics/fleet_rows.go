@@ -30,6 +30,8 @@ var (
 		"Processors that were busy on average over the last minutes: window is 1m, 5m or 15m.", "window")
 
 	descWaiting = describe("work_queue_waiting_jobs", "Jobs that wait for a worker.", "name")
+	descParked  = describe("work_queue_parked_jobs", "Jobs of those that their keys have no room for.", "name")
+	descKeys    = describe("work_queue_keys", "Keys with jobs that wait for their turn, about.", "name")
 	descOldest  = describe("work_queue_oldest_waiting_seconds",
 		"For how long the job that is next could have run, in seconds.", "name")
 	descRunning = describe("work_queue_running_jobs", "Jobs that are claimed by workers.", "name")
@@ -88,6 +90,7 @@ type table struct {
 
 type row struct {
 	waiting, running, workers int
+	parked, keys              int
 	oldest                    time.Duration
 	paused, broken            int // queues
 	wanted                    float64
@@ -101,6 +104,8 @@ func (f *fleet) tabulate(queues []inspect.QueueInfo, now time.Time) *table {
 	for n := range queues {
 		q, r := &queues[n], t.of(queues[n].Name)
 		r.waiting += q.Waiting
+		r.parked += q.Parked
+		r.keys += q.Keys
 		r.running += q.Running
 		r.workers = max(r.workers, q.Workers)
 		if !q.Oldest.IsZero() {
@@ -150,6 +155,7 @@ func (t *table) metrics() []prometheus.Metric {
 	for name, r := range t.rows {
 		all = append(all,
 			gauge(descWaiting, float64(r.waiting), name), gauge(descOldest, r.oldest.Seconds(), name),
+			gauge(descParked, float64(r.parked), name), gauge(descKeys, float64(r.keys), name),
 			gauge(descRunning, float64(r.running), name), gauge(descServing, float64(r.workers), name),
 			gauge(descPaused, float64(r.paused), name), gauge(descBroken, float64(r.broken), name),
 			gauge(descWanted, r.wanted, name))

@@ -25,6 +25,7 @@ func TestTheFleetOfKnownJobs(t *testing.T) {
 		ctx := testCtx(t)
 		begun, release := make(chan struct{}, 10), make(chan struct{})
 		options := poolOptions(t, s)
+		options.Prefetch = work.NoPrefetch // so that no more count as running than run
 		pool := work.NewWorkerPool(nil, 2, options).
 			Job("slow", func() error { begun <- struct{}{}; <-release; return nil }).
 			JobWithOptions("bad", work.JobOptions{Retries: -1}, func() error { return errLuck })
@@ -216,12 +217,15 @@ func TestQueuesThatShareALabelAreAddedUp(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	source := &fakeFleet{counts: inspect.Counts{AsOf: now}, queues: []inspect.QueueInfo{
-		{Name: "a\xff", Waiting: 1, Workers: 5, Oldest: now.Add(-time.Minute), Paused: true},
-		{Name: "a\xfe", Waiting: 2, Workers: 3, Oldest: now.Add(-time.Second), Problem: "no list"},
+		{Name: "a\xff", Waiting: 1, Parked: 1, Keys: 6, Workers: 5, Oldest: now.Add(-time.Minute), Paused: true},
+		{Name: "a\xfe", Waiting: 2, Parked: 2, Keys: 1, Workers: 3, Oldest: now.Add(-time.Second), Problem: "no list"},
 		{Name: Other, Waiting: 4}}}
 	page := newSite(t, newFleet(source, FleetOptions{Logger: quiet})).scrape()
 	page.is(3, "work_queue_waiting_jobs", "name", "a\uFFFD")
 	page.is(5, "work_queue_workers", "name", "a\uFFFD")
+	page.is(3, "work_queue_parked_jobs", "name", "a\uFFFD")
+	page.is(7, "work_queue_keys", "name", "a\uFFFD")
+	page.is(0, "work_queue_keys", "name", Other)
 	page.is(60, "work_queue_oldest_waiting_seconds", "name", "a\uFFFD")
 	page.is(1, "work_queue_paused", "name", "a\uFFFD")
 	page.is(1, "work_queue_broken", "name", "a\uFFFD")

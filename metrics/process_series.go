@@ -24,6 +24,9 @@ type processVectors struct {
 	badSchedules           prometheus.Counter
 	unfit                  prometheus.Counter
 
+	flowsStored, flowsReopened prometheus.Counter
+	flowsEnded                 *prometheus.CounterVec
+
 	troubles, over, panics *prometheus.CounterVec
 }
 
@@ -55,7 +58,10 @@ func newProcessVectors() processVectors {
 		badSchedules: counter("work_broken_schedules_total", "Schedules found in Redis that cannot be understood."),
 		unfit: counter("work_redis_problems_total",
 			"Settings of Redis, found at a start, that put jobs at risk."),
-		troubles: counters("work_troubles_total", "Times background work began to fail.", "component"),
+		flowsStored:   counter("work_flows_stored_total", "Flows that were stored whole."),
+		flowsReopened: counter("work_flows_reopened_total", "Flows that had ended and were opened again."),
+		flowsEnded:    counters("work_flows_ended_total", "Flows that have ended, by how.", "how"),
+		troubles:      counters("work_troubles_total", "Times background work began to fail.", "component"),
 		over: counters("work_troubles_over_total", "Times background work that failed succeeded again.",
 			"component"),
 		panics: counters("work_loop_panics_total", "Panics of background work of the library.", "component"),
@@ -65,11 +71,13 @@ func newProcessVectors() processVectors {
 func (v *processVectors) all() []prometheus.Collector {
 	return []prometheus.Collector{v.fetched, v.asked, v.settled, v.historyNames, v.historyErrors, v.started, v.stopped,
 		v.fenced, v.cutOff, v.reaped, v.reapedJobs, v.returned,
-		v.dropped, v.losses, v.lostJobs, v.broken, v.badSchedules, v.unfit, v.troubles, v.over, v.panics}
+		v.dropped, v.losses, v.lostJobs, v.broken, v.badSchedules, v.unfit, v.flowsStored,
+		v.flowsReopened, v.flowsEnded, v.troubles, v.over, v.panics}
 }
 
 // observeProcess counts what is not of one job. Left out are PartitionJoined, PartitionLeft, PoolIdle, WorkerTold,
-// LimitChanged, JobCheckedIn, PeriodicChanged and PeriodicRemoved: somebody meant them.
+// LimitChanged, JobCheckedIn, PeriodicChanged and PeriodicRemoved: somebody meant them; and BatchEnded, whose jobs are
+// counted one by one.
 func (r *Recorder) observeProcess(e event.Event) {
 	v := &r.process
 	switch e := e.(type) {
@@ -99,6 +107,12 @@ func (r *Recorder) observeProcess(e event.Event) {
 		v.returned.Add(float64(e.Jobs))
 	case event.JobsDropped:
 		v.dropped.Add(float64(e.Count))
+	case event.FlowStored:
+		v.flowsStored.Inc()
+	case event.FlowReopened:
+		v.flowsReopened.Inc()
+	case event.FlowEnded:
+		v.flowsEnded.WithLabelValues(string(e.How)).Inc()
 	default:
 		r.observeTrouble(e)
 	}

@@ -35,7 +35,11 @@ func Log(logger *slog.Logger) Func {
 
 // about is what names an attempt.
 func about(job *work.Job) []any {
-	return []any{slog.String("job", job.Name), slog.String("id", job.ID), slog.Int("attempt", job.Attempt)}
+	attrs := []any{slog.String("job", job.Name), slog.String("id", job.ID), slog.Int("attempt", job.Attempt)}
+	if together := job.Together(); together != nil {
+		attrs = append(attrs, slog.Int("together", len(together)))
+	}
+	return attrs
 }
 
 func orDefault(logger *slog.Logger) *slog.Logger {

@@ -22,6 +22,7 @@ const (
 	retriesLeftKey = attribute.Key("work.retries_left")
 	endingKey      = attribute.Key("work.ending")
 	duplicateKey   = attribute.Key("work.duplicate")
+	keyKey         = attribute.Key("work.key") // on whose behalf the job is done
 )
 
 // fail marks a span as failed. The error is the program's own, and so are its methods.

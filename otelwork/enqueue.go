@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/flow"
 )
 
 // Enqueue traces the enqueues of an Enqueuer, for work.WithEnqueueMiddleware or WorkerOptions.EnqueueMiddleware. It may
@@ -16,6 +17,9 @@ import (
 func Enqueue(opts ...Option) work.EnqueueMiddleware {
 	s := newSettings(opts)
 	return func(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {
+		if of := flow.StoringFromContext(ctx); of != nil {
+			return s.enqueueFlow(ctx, of, entries, next)
+		}
 		if len(entries) == 1 {
 			return s.enqueueOne(ctx, entries, next)
 		}
@@ -25,7 +29,7 @@ func Enqueue(opts ...Option) work.EnqueueMiddleware {
 
 func (s *settings) enqueueOne(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {
 	entry := &entries[0]
-	attributes := append(sending(), semconv.MessagingDestinationName(entry.Name))
+	attributes := append(sending(), destination(entry)...)
 	if given, ok := s.given(entry); ok {
 		return s.send(ctx, "enqueue "+entry.Name, entries, next, trace.WithSpanKind(trace.SpanKindClient),
 			trace.WithAttributes(attributes...), trace.WithLinks(given))
@@ -59,14 +63,14 @@ func (s *settings) enqueueMany(ctx context.Context, entries []work.Entry, next w
 }
 
 // create gives an entry a creation context of its own, unless it has one.
-func (s *settings) create(ctx context.Context, entry *work.Entry) {
+func (s *settings) create(ctx context.Context, entry *work.Entry, more ...attribute.KeyValue) {
 	if s.writtenIn(entry.Meta()) {
 		return
 	}
 	ctx, span := s.tracer().Start(ctx, "create "+entry.Name, trace.WithSpanKind(trace.SpanKindProducer),
 		trace.WithAttributes(
-			system, semconv.MessagingOperationName("create"), semconv.MessagingOperationTypeCreate,
-			semconv.MessagingDestinationName(entry.Name)))
+			system, semconv.MessagingOperationName("create"), semconv.MessagingOperationTypeCreate),
+		trace.WithAttributes(destination(entry)...), trace.WithAttributes(more...))
 	s.inject(ctx, entry)
 	span.End()
 }
@@ -96,11 +100,7 @@ func (s *settings) send(ctx context.Context, name string, entries []work.Entry, 
 
 // given is a link to the creation context that an entry has.
 func (s *settings) given(entry *work.Entry) (trace.Link, bool) {
-	meta := entry.Meta()
-	if !s.writtenIn(meta) {
-		return trace.Link{}, false
-	}
-	found := trace.SpanContextFromContext(s.propagator.Extract(context.Background(), propagation.MapCarrier(meta)))
+	found := s.creation(entry.Meta())
 	return trace.Link{SpanContext: found}, found.IsValid()
 }
 
@@ -114,6 +114,15 @@ func (s *settings) inject(ctx context.Context, entry *work.Entry) {
 
 func sending() []attribute.KeyValue {
 	return []attribute.KeyValue{system, semconv.MessagingOperationName("enqueue"), semconv.MessagingOperationTypeSend}
+}
+
+// destination is where a job goes, and on whose behalf, where it has a key.
+func destination(entry *work.Entry) []attribute.KeyValue {
+	to := []attribute.KeyValue{semconv.MessagingDestinationName(entry.Name)}
+	if key := entry.Settings().Key; key != "" {
+		to = append(to, keyKey.String(key))
+	}
+	return to
 }
 
 // sharedName is the name that all entries have; empty when they differ.

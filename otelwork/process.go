@@ -3,6 +3,7 @@ package otelwork
 import (
 	"context"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
@@ -19,17 +20,35 @@ func Process(opts ...Option) middleware.Func {
 	return func(ctx context.Context, job *work.Job, next work.NextFunc) error {
 		ctx, span := s.begin(ctx, job)
 		defer span.End()
+		ctx = work.AroundSteps(ctx, s.step)
 		err := middleware.Catch(ctx, next, func(gone error) { finish(span, job, gone) })
 		finish(span, job, err)
 		return err
 	}
 }
 
+// step is the span of a step that is done, within that of its attempt.
+func (s *settings) step(ctx context.Context, step string, next work.NextFunc) error {
+	ctx, span := s.tracer().Start(ctx, "step "+step)
+	defer span.End()
+	err := next(ctx)
+	if err != nil {
+		fail(span, err)
+	}
+	return err
+}
+
 func (s *settings) begin(ctx context.Context, job *work.Job) (context.Context, trace.Span) {
+	if together := job.Together(); together != nil {
+		return s.beginTogether(ctx, job.Name, together)
+	}
 	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(
 		system, semconv.MessagingOperationName("process"), semconv.MessagingOperationTypeProcess,
 		semconv.MessagingDestinationName(job.Name), semconv.MessagingMessageID(job.ID),
 		attemptKey.Int(job.Attempt), retriesLeftKey.Int(job.RetriesLeft))}
+	if job.Key != "" {
+		options = append(options, trace.WithAttributes(keyKey.String(job.Key)))
+	}
 	around := trace.SpanFromContext(ctx)
 	hasAround := around.SpanContext().IsValid()
 	if s.writtenIn(job.Meta) {
@@ -38,6 +57,7 @@ func (s *settings) begin(ctx context.Context, job *work.Job) (context.Context, t
 			options = append(options, trace.WithLinks(trace.Link{SpanContext: creation}))
 		}
 	}
+	options = append(options, membership(job)...)
 	switch {
 	case hasAround:
 		ctx = trace.ContextWithSpan(ctx, around)
@@ -45,6 +65,28 @@ func (s *settings) begin(ctx context.Context, job *work.Job) (context.Context, t
 		options = append(options, trace.WithNewRoot())
 	}
 	return s.tracer().Start(ctx, "process "+job.Name, options...)
+}
+
+// beginTogether begins the one span of jobs that are taken together. It belongs to none of their traces, and is linked
+// to the creation of each.
+func (s *settings) beginTogether(ctx context.Context, name string, jobs []*work.Job) (context.Context, trace.Span) {
+	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(
+		system, semconv.MessagingOperationName("process"), semconv.MessagingOperationTypeProcess,
+		semconv.MessagingDestinationName(name), semconv.MessagingBatchMessageCount(len(jobs)))}
+	for _, job := range jobs {
+		if !s.writtenIn(job.Meta) {
+			continue
+		}
+		created := s.propagator.Extract(context.Background(), propagation.MapCarrier(job.Meta))
+		if creation := trace.SpanContextFromContext(created); creation.IsValid() {
+			options = append(options, trace.WithLinks(trace.Link{SpanContext: creation,
+				Attributes: []attribute.KeyValue{semconv.MessagingMessageID(job.ID)}}))
+		}
+	}
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		options = append(options, trace.WithNewRoot())
+	}
+	return s.tracer().Start(ctx, "process "+name, options...)
 }
 
 func finish(span trace.Span, job *work.Job, err error) {

@@ -64,6 +64,32 @@ func TestTheStatusOfAnAttempt(t *testing.T) {
 	}
 }
 
+func TestSpansSayWhoseTheJobIs(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		studio := newStudio(t, s)
+		studio.pool.Job("a", func() error { return nil }).Job("b", func() error { return nil })
+		enq := studio.pool.Enqueuer()
+		_, err := enq.With(work.Key("customer-7")).Enqueue(studio.ctx(), "a")
+		require.NoError(t, err)
+		_, err = enq.EnqueueMany(studio.ctx(), []work.Entry{{Name: "b"},
+			{Name: "b", Options: []work.EnqueueOption{work.Key("customer-8")}}})
+		require.NoError(t, err)
+		studio.run()
+		assert.Equal(t, "customer-7", attributes(studio.span("enqueue a"))["work.key"])
+		assert.Equal(t, "customer-7", attributes(studio.span("process a"))["work.key"])
+		created := studio.spans("create b")
+		require.Len(t, created, 2)
+		assert.NotContains(t, attributes(created[0]), "work.key")
+		assert.Equal(t, "customer-8", attributes(created[1])["work.key"])
+		keys := []string{}
+		for _, span := range studio.spans("process b") {
+			keys = append(keys, attributes(span)["work.key"])
+		}
+		assert.ElementsMatch(t, []string{"", "customer-8"}, keys)
+	})
+}
+
 func TestAnErrorWhoseMethodsPanic(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
@@ -211,5 +237,46 @@ func TestBaggageReachesTheHandler(t *testing.T) {
 		studio.run()
 		assert.Equal(t, "acme", tenant)
 		assert.Equal(t, studio.span("enqueue a").SpanContext.SpanID(), studio.span("process a").Parent.SpanID())
+	})
+}
+
+// TestJobsThatAreTakenTogether have one span, which is linked to the creation of each.
+func TestJobsThatAreTakenTogether(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		studio := newStudio(t, s)
+		studio.pool.JobWithOptions("a", work.JobOptions{Together: work.Together{Most: 3, Wait: time.Hour}},
+			func(work.Batch[int]) error { return work.Bury(assert.AnError) })
+		for i := range 3 {
+			_, err := studio.pool.Enqueuer().Enqueue(studio.ctx(), "a", i)
+			require.NoError(t, err)
+		}
+		studio.run()
+		span := studio.span("process a")
+		assert.False(t, span.Parent.IsValid())
+		var created []trace.SpanID
+		for _, one := range studio.spans("enqueue a") {
+			created = append(created, one.SpanContext.SpanID())
+		}
+		require.Len(t, created, 3)
+		assert.ElementsMatch(t, created, linked(span))
+		assert.Equal(t, "3", attributes(span)["messaging.batch.message_count"])
+		assert.Equal(t, codes.Error, span.Status.Code)
+	})
+}
+
+func TestAStepIsASpanWithinItsAttempt(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		studio := newStudio(t, s)
+		studio.pool.Job("import", func(ctx context.Context) error {
+			_, err := work.Step(ctx, "download", func(context.Context) (int, error) { return 1, nil })
+			return err
+		})
+		_, err := studio.pool.Enqueuer().Enqueue(studio.ctx(), "import")
+		require.NoError(t, err)
+		studio.run()
+		assert.Equal(t, studio.span("process import").SpanContext.SpanID(),
+			studio.span("step download").Parent.SpanID())
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/265d0351/work/internal/intake"
 	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -74,7 +75,7 @@ func home(m *partition.Map, job *rdb.NewJob) (at int, now bool) {
 
 // bound is the home of a job by what binds it.
 func bound(m *partition.Map, job *rdb.NewJob) partition.Home {
-	of := partition.Job{Name: job.Queue, Lock: job.Lock.Digest}
+	of := partition.Job{Name: job.Name(), Key: job.Turn.Key, Lock: job.Lock.Digest}
 	if job.Chosen {
 		of.Given = job.ID
 	}
@@ -99,6 +100,7 @@ func (r *Relay) sendTo(ctx context.Context, c *call, at int, places []int, a *an
 	jobs, m := make([]rdb.NewJob, len(places)), r.parts.Map()
 	for k, i := range places {
 		jobs[k] = c.jobs[i]
+		intake.Share(m, &jobs[k])
 		jobs[k].Tracked = m.Tracking && bound(m, &jobs[k]).Bound
 	}
 	stored, err := r.storeOf(at).EnqueueIn(ctx, rdb.LaneCall{Lane: c.name(), Number: c.number, Map: c.version}, jobs)

@@ -234,10 +234,29 @@ func (r *Relay) examine(ctx context.Context, row *row) (job rdb.NewJob, refusal,
 	if job, refusal = row.job(); refusal != nil {
 		return job, refusal, nil
 	}
+	if job.Turn, refusal = turnOf(&decoded); refusal != nil {
+		return job, refusal, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
 	refusal, err = inside.Accepts(ctx, r.enq, row.name, decoded.Args)
 	return job, refusal, err
+}
+
+// turnOf is what has a job wait by turns. Its record alone says so, and not its placement: so a relay of before, which
+// refuses what it does not know, relays the row as well.
+func turnOf(r *record.Record) (rdb.Turn, error) {
+	if r.Key == "" {
+		return rdb.Turn{}, nil
+	}
+	if err := invalid.Word("key of the job", r.Key, invalid.MaxKey); err != nil {
+		return rdb.Turn{}, err
+	}
+	if r.Weight < 0 || r.Weight > rdb.MaxWeight {
+		return rdb.Turn{}, &invalid.Error{What: "weight of the job's key", Value: strconv.Itoa(r.Weight),
+			Remedy: fmt.Sprintf("use 1 to %d", rdb.MaxWeight)}
+	}
+	return rdb.Turn{Key: r.Key, Weight: r.Weight}, nil
 }
 
 // answer is what became of a call.

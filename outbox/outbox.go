@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/codec"
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -32,6 +33,8 @@ type Outbox struct {
 	dialect *Dialect
 	table   string
 	silent  bool
+	codecs  *codec.Chain
+	refused error // what is wrong with these
 	wake    chan struct{}
 }
 
@@ -41,6 +44,12 @@ type Option func(*Outbox)
 // Table is the name of the table, "work_outbox" by default; that of its lanes has "_lanes" behind it. It has 1 to 40
 // lower case letters, digits and underscores. A table belongs to one namespace of one Redis.
 func Table(name string) Option { return func(o *Outbox) { o.table = name } }
+
+// Codecs are how the args of the jobs are written, as [work.Codecs] has an Enqueuer store them: sealed in the table as
+// they are in Redis. Those of a Kind beat them. A relay needs none.
+func Codecs(codecs ...work.Codec) Option {
+	return func(o *Outbox) { o.codecs, o.refused = inside.NewCodecs("option Codecs", codecs) }
+}
 
 // WithoutNotify leaves out the NOTIFY that wakes relays when a transaction on PostgreSQL is committed. PostgreSQL lets
 // transactions with one commit one at a time: where thousands commit each second, relays had better look (Poll).
@@ -55,6 +64,8 @@ func New(dialect *Dialect, opts ...Option) (*Outbox, error) {
 		opt(o)
 	}
 	switch {
+	case o.refused != nil:
+		return nil, o.refused
 	case dialect == nil:
 		return nil, &work.InvalidError{What: "dialect of the outbox", Value: "nil",
 			Remedy: "use outbox.PostgreSQL, outbox.MySQL or outbox.SQLite"}
@@ -108,7 +119,7 @@ const writeMost = 500
 func (o *Outbox) write(ctx context.Context, tx Tx, lane int, entries []work.Entry) ([]work.Receipt, error) {
 	rows, receipts := make([]row, len(entries)), make([]work.Receipt, len(entries))
 	for i, entry := range entries {
-		job, err := inside.Prepare(entry)
+		job, err := inside.Prepare(entry, o.codecs)
 		if err != nil && len(entries) > 1 {
 			err = fmt.Errorf("entry %d: %w", i, err)
 		}
@@ -116,7 +127,7 @@ func (o *Outbox) write(ctx context.Context, tx Tx, lane int, entries []work.Entr
 			return nil, err
 		}
 		rows[i] = newRow(&job)
-		receipts[i] = work.Receipt{ID: job.ID, Name: job.Queue}
+		receipts[i] = work.Receipt{ID: job.ID, Name: job.Name()}
 		if job.Place == rdb.At {
 			receipts[i].RunAt = time.UnixMilli(job.When)
 		}

@@ -2,6 +2,7 @@ package outbox_test
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -107,6 +108,99 @@ func TestTheJobIsTheOneThatWasWritten(t *testing.T) {
 		front, err := inspector.Job(t.Context(), receipts[3].ID)
 		require.NoError(t, err)
 		assert.EqualValues(t, 0, front.Ahead)
+	})
+}
+
+func TestWhatIsRelayedWaitsByTurns(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, d database, s redistest.Server) {
+		k := newKit(t, d, s.DSN())
+		entry := func(id, key string, weight int) work.Entry {
+			return work.Entry{Name: "sync", Args: []any{1},
+				Options: []work.EnqueueOption{work.ID(id), work.Key(key), work.Weight(weight)}}
+		}
+		k.enqueue(entry("a1", "large", 1), entry("a2", "large", 1), entry("a3", "large", 1), entry("b1", "small", 2),
+			entry("b2", "small", 2))
+		stop := k.run(k.relay(k.enqueuer(), outbox.RelayOptions{}))
+		k.emptied()
+		stop()
+		require.NoError(t, k.workers(1, "sync").Drain(t.Context()))
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		assert.Equal(t, []string{"b1", "a1", "b2", "a2", "a3"}, k.order)
+	})
+}
+
+// Names may share a queue: the relay knows it as any enqueuer does, also of what was written before that was so.
+func TestWhatIsRelayedGoesToASharedQueue(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, d database, s redistest.Server) {
+		k := newKit(t, d, s.DSN())
+		var ids []string
+		for n, name := range []string{"a", "b", "b", "a"} {
+			ids = append(ids, k.enqueue(work.Entry{Name: name, Args: []any{n}})[0].ID)
+		}
+		mail := work.JobOptions{Queue: "mail"}
+		var order []string
+		handle := func(job *work.Job, _ int) error { order = append(order, job.ID); return nil } // one processor
+		pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: k.redis, Namespace: k.namespace,
+			Logger: slog.New(slog.DiscardHandler)}).JobWithOptions("a", mail, handle).JobWithOptions("b", mail, handle)
+		inspector, err := inspect.New(k.redis, work.Namespace(k.namespace))
+		require.NoError(t, err)
+		defer inspector.Close()
+		require.NoError(t, inspector.PauseQueue(t.Context(), "mail"))
+		require.NoError(t, pool.Start(t.Context()))
+		stop := k.run(k.relay(k.enqueuer(), outbox.RelayOptions{}))
+		k.emptied()
+		stop()
+		queue, err := inspector.Queue(t.Context(), "mail")
+		require.NoError(t, err)
+		assert.Equal(t, 4, queue.Waiting)
+		require.NoError(t, inspector.ResumeQueue(t.Context(), "mail"))
+		require.NoError(t, pool.Drain(t.Context()))
+		assert.ElementsMatch(t, ids, order, "each lane has an order of its own")
+	})
+}
+
+// TestTurnsThatCannotBeAreNotWritten, nor what is enqueued beside them.
+func TestTurnsThatCannotBeAreNotWritten(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, d database, s redistest.Server) {
+		k := newKit(t, d, s.DSN())
+		for says, options := range map[string][]work.EnqueueOption{
+			"use at most 200":      {work.Key(strings.Repeat("k", 201))},
+			"use 1 to 100":         {work.Key("a"), work.Weight(0)},
+			"Weight without Key":   {work.Weight(2)},
+			"use one of one byte ": {work.Key("")},
+		} {
+			tx, err := k.db.BeginTx(t.Context(), nil)
+			require.NoError(t, err)
+			_, err = k.box.Enqueue(t.Context(), tx, work.Entry{Name: "a"}, work.Entry{Name: "a", Options: options})
+			var invalid *work.InvalidError
+			require.ErrorAs(t, err, &invalid)
+			require.ErrorContains(t, err, says)
+			require.NoError(t, tx.Commit())
+		}
+		assert.Zero(t, k.number("SELECT COUNT(*) FROM $"))
+	})
+}
+
+// What other programs write into the table is not taken on trust.
+func TestARowWhoseKeyCannotBeIsParked(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, d database, s redistest.Server) {
+		k := newKit(t, d, s.DSN())
+		for id, key := range map[string]string{"long": `"` + strings.Repeat("k", 201) + `"`, "nul": `"a\u0000b"`,
+			"heavy": `"a","weight":1000`} {
+			k.exec("INSERT INTO $ (lane, since, job_id, name, record, options) VALUES (0, 0, ?, 'sync', ?, ?)", id,
+				`{"jid":"`+id+`","name":"sync","args":[],"t":1,"key":`+key+`}`, `{"place":"back"}`)
+		}
+		stop := k.run(k.relay(k.enqueuer(), outbox.RelayOptions{}))
+		require.Eventually(t, func() bool { return len(told[outbox.Parked](k)) == 3 }, patience, 2*time.Millisecond)
+		stop()
+		for _, parked := range told[outbox.Parked](k) {
+			assert.Contains(t, parked.Row.Reason, "the job")
+		}
 	})
 }
 

@@ -2,6 +2,7 @@ package webui
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -114,6 +115,14 @@ func effects() map[string]effect {
 				assert.Equal(t, "12345678901234567890", string(args[0]))
 				assert.JSONEq(t, `"<b>"`, string(args[1]))
 			}},
+		"/job-send": {before: queued, target: "id=a", form: []string{"name", "<go>", "value", ` {"by": "ann"} `},
+			after: func(t *testing.T, k *kit) {
+				steps, err := k.inspector.Steps(k.ctx(), "a")
+				require.NoError(t, err)
+				require.Len(t, steps.Mailbox, 1)
+				assert.Equal(t, "<go>", steps.Mailbox[0].Name)
+				assert.JSONEq(t, `{"by":"ann"}`, string(steps.Mailbox[0].Value))
+			}},
 		"/jobs-act": {before: func(k *kit) { queued(k); k.enqueue("b", "mail") },
 			form: []string{"action", "stall", "id", "a", "id", "b", "id", "gone"}, after: func(t *testing.T, k *kit) {
 				is("a", work.StateStalled)(t, k)
@@ -152,6 +161,34 @@ func effects() map[string]effect {
 			limits, err := k.inspector.Limits(k.ctx())
 			require.NoError(t, err)
 			assert.Empty(t, limits)
+		}},
+		"/key-limit": {before: func(k *kit) { k.keyed("mail", "ann", 2) }, target: "name=mail&key=ann",
+			form: []string{"concurrent", "3", "rate", "10", "per", "1m"}, after: func(t *testing.T, k *kit) {
+				key := k.keys("mail")[0]
+				assert.Equal(t, work.Limit{Concurrent: 3, Rate: 10, Per: time.Minute, Burst: 1}, key.Limit)
+				assert.True(t, key.Operator)
+			}},
+		"/key-stop": {before: func(k *kit) { k.keyed("mail", "ann", 2) }, target: "name=mail&key=ann",
+			after: func(t *testing.T, k *kit) { assert.True(t, k.keys("mail")[0].Stopped) }},
+		"/key-unlimit": {before: func(k *kit) {
+			k.keyed("mail", "ann", 2)
+			require.NoError(k.t, k.inspector.StopKey(k.ctx(), "mail", "ann"))
+		}, target: "name=mail&key=ann", after: func(t *testing.T, k *kit) {
+			assert.False(t, k.keys("mail")[0].Stopped)
+			assert.False(t, k.keys("mail")[0].Operator)
+		}},
+		"/alert-silence": {target: "rule=no-workers&for=8h", after: func(t *testing.T, k *kit) {
+			_, silences, err := k.inspector.Incidents(k.ctx())
+			require.NoError(t, err)
+			require.Len(t, silences, 1)
+			assert.Equal(t, []string{"no-workers", "ann"}, []string{silences[0].Rule, silences[0].By})
+		}},
+		"/alert-hear": {before: func(k *kit) {
+			require.NoError(k.t, k.inspector.SilenceAlert(k.ctx(), "no-workers", time.Hour, "bob"))
+		}, target: "rule=no-workers", after: func(t *testing.T, k *kit) {
+			_, silences, err := k.inspector.Incidents(k.ctx())
+			require.NoError(t, err)
+			assert.Empty(t, silences)
 		}},
 		"/worker-ping": {before: func(k *kit) { k.pool() }, target: "id=@worker",
 			after: func(t *testing.T, k *kit) { assert.Contains(t, k.entries()[0].Detail, "answered") }},
@@ -228,6 +265,8 @@ func effects() map[string]effect {
 func TestEachActionDoesWhatItSays(t *testing.T) {
 	t.Parallel()
 	all := effects()
+	maps.Copy(all, flowEffects())
+	maps.Copy(all, addEffects())
 	for _, route := range Routes() {
 		if !route.Acts() || strings.HasPrefix(route.Path, "/api/") {
 			continue

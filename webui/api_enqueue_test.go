@@ -40,7 +40,8 @@ func TestAnyLanguageEnqueues(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newAPI(t, s)
 		got := k.order(`{"name": "mail", "args": ["ann", 12345678901234567890, {"a": "<b>"}], "source": 7, "retries": 0, "timeout": "1m",
-			"retention": "1h", "meta": {"trace": "x"}, "tags": ["eu"], "in": "1h", "deadline": "2041-02-03T04:05:06Z"}`,
+			"retention": "1h", "meta": {"trace": "x"}, "tags": ["eu"], "in": "1h", "deadline": "2041-02-03T04:05:06Z",
+			"key": "customer-7", "weight": 3}`,
 			"")
 		require.Equal(t, http.StatusCreated, got.StatusCode, got.Text)
 		r := k.receipt(got)
@@ -56,6 +57,8 @@ func TestAnyLanguageEnqueues(t *testing.T) {
 		assert.Equal(t, 2041, job.Options.Deadline.UTC().Year())
 		assert.Equal(t, map[string]string{"trace": "x"}, job.Meta)
 		assert.Equal(t, []string{"eu"}, job.Tags)
+		assert.Equal(t, "customer-7", job.Options.Key)
+		assert.Equal(t, 3, job.Options.Weight)
 		assert.Equal(t, work.StateScheduled, job.State)
 		assert.WithinDuration(t, job.RunAt, r.RunAt, time.Second)
 		entry := k.entries()[0]
@@ -94,6 +97,12 @@ func TestAnOrderThatCannotBe(t *testing.T) {
 		"a time and a delay":   {`{"name":"mail","in":"1s","at":"2041-02-03T04:05:06Z"}`, "use one of them"},
 		"no timeout":           {`{"name":"mail","timeout":"0s"}`, "above zero"},
 		"an empty id":          {`{"name":"mail","id":""}`, "id"},
+		"an empty key":         {`{"name":"mail","key":""}`, "use one of one byte or more"},
+		"a key of 201 bytes":   {`{"name":"mail","key":"` + strings.Repeat("k", 201) + `"}`, "use at most 200"},
+		"a key with a NUL":     {`{"name":"mail","key":"a\u0000b"}`, "without control characters"},
+		"a weight of nothing":  {`{"name":"mail","key":"a","weight":0}`, "use 1 to 100"},
+		"too large a weight":   {`{"name":"mail","key":"a","weight":101}`, "use 1 to 100"},
+		"a weight of no key":   {`{"name":"mail","weight":2}`, "given Weight without Key"},
 		"until when":           {`{"name":"mail","unique":{"until":"noon"}}`, "is none of"},
 		"an unknown conflict":  {`{"name":"mail","unique":{"on_conflict":["x"]}}`, "is none of"},
 		"half a body":          {`{"name":"mail"`, "not as it should be"},

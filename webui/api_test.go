@@ -22,8 +22,10 @@ import (
 var bodies = map[string]string{
 	"/job-reschedule": `{"at": "2041-02-03T04:05:00Z"}`,
 	"/job-args":       `{"args": [12345678901234567890, "<b>"]}`,
+	"/job-send":       `{"name": "<go>", "value": {"by": "ann"}}`,
 	"/jobs-act":       `{"action": "stall", "ids": ["a", "b", "gone"]}`,
 	"/queue-limit":    `{"concurrent": 3, "rate": 10, "per": "1m"}`,
+	"/key-limit":      `{"concurrent": 3, "rate": 10, "per": "1m"}`,
 }
 
 func TestEachActionOfAPageCanBeDoneByTheAPI(t *testing.T) {
@@ -233,6 +235,12 @@ func TestWhatTheAPIRefusesItExplains(t *testing.T) {
 			"is none of"},
 		"an overlap that is not": {"POST", "schedules", `{"spec":"@every 1h","name":"report","overlap":"x"}`, 400,
 			"is none of"},
+		"a weight of nothing": {"POST", "schedules", `{"spec":"@every 1h","name":"report","key":"a","weight":0}`, 400,
+			"use 1 to 100"},
+		"a weight of no key": {"POST", "schedules", `{"spec":"@every 1h","name":"report","weight":2}`, 400,
+			"given without Key"},
+		"a key that is too long": {"POST", "schedules",
+			`{"spec":"@every 1h","name":"report","key":"` + strings.Repeat("k", 201) + `"}`, 400, "use at most 200"},
 		"a schedule that is not": {"POST", "schedule-run?id=nope", "", 404, "schedule"},
 	} {
 		t.Run(name, func(t *testing.T) {

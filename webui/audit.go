@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/webui/internal/visit"
 )
 
@@ -48,5 +49,20 @@ func (v *caller) record(outcome visit.Outcome, detail string, targets []string) 
 		slog.Any("targets", targets), slog.String("outcome", string(outcome)), slog.String("detail", detail))
 	if options.Audit != nil {
 		options.Audit(entry)
+	}
+	v.keep(entry)
+}
+
+// auditPatience is how long an answer waits for its entry to be kept in Redis.
+const auditPatience = 2 * time.Second
+
+// keep notes an attempt in Redis, also of who has gone before the answer. Where that fails the log has it all the same.
+func (v *caller) keep(entry AuditEntry) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.Ctx()), auditPatience)
+	defer cancel()
+	err := v.Inspector.NoteAudit(ctx, inspect.AuditEntry{Actor: entry.Actor, Remote: entry.Remote, Action: entry.Action,
+		Targets: entry.Targets, Outcome: string(entry.Outcome), Detail: entry.Detail})
+	if err != nil {
+		v.site.options.Logger.Error("dashboard: an action is not kept in Redis", "action", entry.Action, "error", err)
 	}
 }

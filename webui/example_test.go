@@ -81,9 +81,12 @@ func ExampleRoutes() {
 	// GET / viewer Overview
 	// GET /queues viewer Queues
 	// GET /jobs viewer Jobs
+	// GET /flows viewer Flows
 	// GET /errors viewer Errors
 	// GET /workers viewer Workers
 	// GET /schedules viewer Schedules
 	// GET /history viewer History
 	// GET /redis viewer Redis
+	// GET /alerts viewer Alerts
+	// GET /audit viewer Audit
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 )
 
 // Options says who sees what of a dashboard. The zero value lets nobody in.
@@ -19,6 +20,10 @@ type Options struct {
 	// Errors about args have nothing of them in their text. What handlers write into logs, errors and results is not
 	// args.
 	Redact func(name string, args json.RawMessage) json.RawMessage
+
+	// Codecs open sealed args and results for operators. Viewers see that they are sealed, and with which key; without
+	// codecs, or with ones that cannot be, so does everybody.
+	Codecs []work.Codec
 
 	// Audit gets every attempt to act when it has ended, and those on many jobs also when they begin, beside Logger. It
 	// is called concurrently, before the answer.
@@ -57,4 +62,17 @@ func (o Options) withDefaults() Options {
 		o.MaxStreams = defaultMaxStreams
 	}
 	return o
+}
+
+// opener opens what codecs have stored; nil for none.
+func (o Options) opener() *inspect.Opener {
+	if len(o.Codecs) == 0 {
+		return nil
+	}
+	opener, err := inspect.NewOpener(o.Codecs...)
+	if err != nil {
+		o.Logger.Error("dashboard: sealed args are not opened: " + err.Error())
+		return nil
+	}
+	return opener
 }

@@ -30,7 +30,8 @@ func TestPagesShowTheRestWhileAPartitionIsDown(t *testing.T) {
 		t.Cleanup(func() { _ = i.Close() })
 		k.handler = Handler(i, k.options)
 		const missing = "this is what 2 of 3 partitions have said"
-		pages := []string{"", "queues", "queue?name=mail", "jobs?state=queued&name=mail", "jobs?state=dead", "errors",
+		pages := []string{"", "queues", "queue?name=mail", "keys?name=mail", "jobs?state=queued&name=mail",
+			"jobs?state=dead", "errors",
 			"workers", "schedules", "history", "redis"}
 		for _, page := range pages {
 			got := k.get(page)

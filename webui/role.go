@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"time"
 )
 
 // Role is what somebody may do. Each includes those before it.
@@ -37,6 +38,8 @@ type Authorizer func(r *http.Request) (role Role, actor string, err error)
 // LoginError asks for credentials.
 type LoginError struct {
 	Challenge string // the WWW-Authenticate header; "" sends none
+	// above 0: they were tried too often, and the answer is 429 with this time in Retry-After, in seconds
+	Wait time.Duration
 
 	byToken bool         // a form asks for it
 	cookie  *http.Cookie // the token was right: this comes in its place

@@ -20,8 +20,12 @@ import (
 
 // samples are queries under which the pages show something; "-" is for those that have tests of their own.
 var samples = map[string]string{
-	"/": "", "/queues": "", "/queue": "name=mail", "/jobs": "state=queued&name=mail", "/job": "id=a", "/args": "id=a",
-	"/errors": "", "/workers": "", "/schedules": "", "/history": "", "/redis": "", "/live": "-", "/assets/{file}": "-",
+	"/": "", "/queues": "", "/queue": "name=mail", "/keys": "name=mail",
+	"/jobs": "state=queued&name=mail", "/job": "id=a", "/args": "id=a",
+	"/flows": "", "/flow": "id=f",
+	"/errors": "", "/workers": "", "/schedules": "", "/history": "", "/redis": "", "/alerts": "", "/audit": "",
+	"/new-job": "", "/finding": "-",
+	"/live": "-", "/assets/{file}": "-",
 }
 
 func TestEveryPageAnswersAViewer(t *testing.T) {
@@ -29,6 +33,7 @@ func TestEveryPageAnswersAViewer(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		k.enqueue("a", "mail", "x")
+		k.ordered("f")
 		for _, route := range Routes() {
 			if route.Acts() || strings.HasPrefix(route.Path, "/api/") {
 				continue
@@ -182,11 +187,14 @@ func TestWhatCannotBeIsRefusedWithAPage(t *testing.T) {
 		"another method":            {"DELETE", "job?id=a", 405, "GET requests only"},
 		"an action that is not":     {"POST", "bulk?state=dead&action=x", 400, "no action"},
 		"cancel all":                {"POST", "bulk?state=queued&action=cancel", 400, "tick those"},
-		"all of no state":           {"POST", "bulk?action=delete&id=x", 400, "choose a state"},
+		"all of no state":           {"POST", "bulk?action=delete&ended=1", 400, "choose a state"},
 		"all with the wrong action": {"POST", "bulk?state=dead&action=run", 400, "only jobs that are"},
+		"a job without an enqueuer": {"POST", "enqueue", 501, "no Enqueuer"},
+		"a schedule with no spec":   {"POST", "schedule-add?force=true", 400, "name"},
 		"nothing ticked":            {"POST", "jobs-act?action=delete", 400, "no action"},
 		"no time":                   {"POST", "job-reschedule?id=later", 400, "is not a time"},
 		"no args":                   {"POST", "job-args?id=later", 400, "JSON array"},
+		"a message without a name":  {"POST", "job-send?id=later", 400, "has no name"},
 		"a worker that is not":      {"POST", "worker-ping?id=nope", 404, "no such worker"},
 		"a schedule that is not":    {"POST", "schedule-run?id=nope", 404, "schedule"},
 		"whose errors":              {"POST", "errors-clear", 400, "whose"},

@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/partly"
 	"github.com/265d0351/work/webui/internal/api"
+	"github.com/265d0351/work/webui/internal/causes"
+	"github.com/265d0351/work/webui/internal/find"
 	"github.com/265d0351/work/webui/internal/pages"
 	"github.com/265d0351/work/webui/internal/visit"
 )
@@ -27,6 +31,8 @@ func newSite(inspector *inspect.Inspector, opts Options, now func() time.Time) *
 	s.shared = &visit.Site{
 		Title: s.options.Title, Inspector: inspector, Enqueuer: s.options.Enqueuer, Logger: s.options.Logger,
 		StuckAfter: s.options.StuckAfter, MaxStreams: s.options.MaxStreams, Redaction: s.options.Redact,
+		Opener:   s.options.opener(),
+		Searches: find.New(inspector, s.options.MaxStreams), Deploys: &causes.Deploys{},
 	}
 	s.pages = pages.New(s.shared, now)
 	s.routes = routesOf(s.pages)
@@ -132,6 +138,10 @@ func (v *caller) admit() error {
 		return login
 	case errors.As(err, &login) && login.byToken && readsOnly(v.R.Method) && strings.HasPrefix(v.Path, "/assets/"):
 		return nil // the page that asks for the token has its style
+	case errors.As(err, &login) && login.Wait > 0:
+		v.W.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(login.Wait.Seconds()))))
+		return &visit.StatusError{Status: http.StatusTooManyRequests,
+			Text: "that was wrong too often: wait a little before the next try"}
 	case errors.As(err, &login):
 		if login.Challenge != "" {
 			v.W.Header().Set("WWW-Authenticate", login.Challenge)
@@ -140,7 +150,8 @@ func (v *caller) admit() error {
 			return visit.ErrNoToken
 		}
 		return &visit.StatusError{Status: http.StatusUnauthorized, Text: "log in to see this"}
-	case errors.Is(err, errNotLoopback), errors.Is(err, errNoAuthorizer):
+	case errors.Is(err, errNotLoopback), errors.Is(err, errNoAuthorizer), errors.Is(err, errNotProxy),
+		errors.Is(err, errNoUser):
 		return &visit.StatusError{Status: http.StatusForbidden, Text: err.Error()}
 	case err != nil:
 		v.site.options.Logger.Error("dashboard: it cannot be told who sent a request", "error", err, "remote",
@@ -153,6 +164,7 @@ func (v *caller) admit() error {
 	}
 	v.role, v.Actor, v.Role, v.MaySee = role, actor, role.String(), true
 	v.MayAct = role >= RoleOperator && !v.site.options.ReadOnly
+	v.MayOpen = v.Opener != nil && role >= RoleOperator
 	return nil
 }
 
@@ -165,6 +177,7 @@ func (v *caller) enter(route visit.Route) {
 	}
 	if route.Acts() {
 		defer v.site.pages.Changed()
+		defer v.site.shared.Searches.Changed()
 	} else { // what the others say is shown, with what is missing
 		var ctx context.Context
 		ctx, v.Missing = partly.Collect(v.R.Context())

@@ -35,6 +35,7 @@ func enqueueSome(t *testing.T) *Redis {
 		second(enq.SourcedEnqueueIn(ctx, "order", 7, time.Hour, order{"x<y", 1234567890123456789}, []int{1, 2})),
 		second(enq.With(work.ID("nightly"), work.Retries(3), work.Meta("day", "2")).EnqueueAt(ctx, "report", midnight)),
 		second(enq.With(work.ID("nightly")).Enqueue(ctx, "report")),
+		second(enq.With(work.Key("customer-7"), work.Weight(3)).Enqueue(ctx, "sync")),
 	} {
 		require.NoError(t, err)
 	}
@@ -50,7 +51,7 @@ func second(_ work.Receipt, err error) error { return err }
 func TestWhatWasEnqueuedIsFound(t *testing.T) {
 	t.Parallel()
 	r := enqueueSome(t)
-	assert.Len(t, r.Enqueued(), 7, "one of them a duplicate, and none that was refused")
+	assert.Len(t, r.Enqueued(), 8, "one of them a duplicate, and none that was refused")
 	first := AssertEnqueued(t, r, "mail")
 	assert.JSONEq(t, `["ada",1]`, string(first.Args))
 	assert.Equal(t, map[string]string{"tenant": "ant"}, first.Settings.Meta)
@@ -72,6 +73,7 @@ func TestWhatWasEnqueuedIsFound(t *testing.T) {
 		"a time as In":   {Name: "order", At: r.Now().Add(time.Hour), Within: patience},
 		"a source":       {Name: "order", Source: 7},
 		"options":        {Name: "report", Options: []work.EnqueueOption{work.ID("nightly"), work.Retries(3), forAnt}},
+		"a key":          {Name: "sync", Options: []work.EnqueueOption{work.Key("customer-7"), work.Weight(3)}},
 		"how many times": {Name: "mail", Times: 2},
 		"no duplicate":   {Name: "report", Times: 1},
 		"no args at all": {Name: "many", Args: []any{}, Times: 1},
@@ -107,7 +109,11 @@ func TestWhatWasNotEnqueuedIsSaid(t *testing.T) {
 			[]string{`job "report", Retries 4 was not`, "Retries is 3, not 4"}},
 		"no option": {Want{Name: "mail", Options: []work.EnqueueOption{work.Retries(0)}},
 			[]string{"Retries is not given, not 0"}},
-		"a key": {Want{Name: "mail", Options: []work.EnqueueOption{work.Meta("tenant", "bee")}},
+		"another's key": {Want{Name: "sync", Options: []work.EnqueueOption{work.Key("customer-8")}},
+			[]string{"Key is customer-7, not customer-8"}},
+		"another weight": {Want{Name: "sync", Options: []work.EnqueueOption{work.Key("customer-7"), work.Weight(2)}},
+			[]string{"Weight is 3, not 2"}},
+		"a key of meta": {Want{Name: "mail", Options: []work.EnqueueOption{work.Meta("tenant", "bee")}},
 			[]string{"Meta tenant is ant, not bee"}},
 		"a duplicate": {Want{Name: "report", Times: 2},
 			[]string{"was enqueued once, not 2 times",

@@ -20,6 +20,8 @@
 //
 // # Which to use
 //
+//   - [RunTogether] runs jobs that are taken together, as one batch.
+//   - [RunFlow] runs a flow of jobs to its end: see package flow.
 //   - [Run] runs one job through middleware and handler and tells what came of it: its error, result, log, check-ins,
 //     and what it enqueued. The pool that it gets need not be started, nor reach any Redis. [RunKind] is for a
 //     work.Kind, and [WantKind] describes a job of one.

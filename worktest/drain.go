@@ -15,6 +15,9 @@ import (
 // ends.
 const maxMoves = 500
 
+// endless is for how long a job is put off at the least that only a message can wake.
+const endless = 50 * 365 * 24 * time.Hour
+
 // Drain waits until nothing is due, waits or runs in the queues of a started pool, and fails the test if that takes
 // more than 20 seconds. What is scheduled for later, or to be retried later, stays.
 func Drain(t testing.TB, pool *work.WorkerPool) {
@@ -28,7 +31,8 @@ func Drain(t testing.TB, pool *work.WorkerPool) {
 
 // DrainAll runs all jobs in the queues of a started pool: also those that are scheduled, and those that are to be
 // retried, until each has ended. It moves the clock of r to the time of each, in turn, and holds it. Schedules do not
-// fire by it. The test fails if that takes more than 20 seconds or 500 moves of the clock: [DrainFor] is for jobs that
+// fire by it. Sleeps ([work.Sleep]) pass so too; a job that waits for a message without an end fails the test. It also
+// fails if that takes more than 20 seconds or 500 moves of the clock: [DrainFor] is for jobs that
 // never end.
 func DrainAll(t testing.TB, r *Redis, pool *work.WorkerPool) {
 	t.Helper()
@@ -47,6 +51,9 @@ func drainAll(ctx context.Context, r *Redis, pool *work.WorkerPool, moves int) e
 		due, err := pool.NextDue(ctx)
 		if err != nil || due.IsZero() {
 			return err
+		}
+		if due.Sub(r.Now()) > endless {
+			return errors.New("a job waits for a message without an end (work.Receive): send it with work.Send")
 		}
 		r.moveTo(ctx, func(now time.Time) time.Time { return later(now, due) })
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/flow"
 	"github.com/265d0351/work/worktest"
 )
 
@@ -119,4 +120,36 @@ func ExampleAssertEnqueued() {
 	// Output:
 	// worktest: job "welcome" with args ["bob@example.org"] was not enqueued. Enqueued were:
 	//   1. welcome ["ada@example.org"], Retries 3: its args differ
+}
+
+// A flow is run to its end, with what its members return, and what runs when one of them dies.
+func ExampleRunFlow() {
+	t := &exampleT{}
+	defer t.end()
+	pool := work.NewWorkerPool(nil, 2, work.WorkerOptions{}).
+		Job("charge", func(cents int) (string, error) { return fmt.Sprint("receipt of ", cents), nil }).
+		Job("pick", func(article string) error {
+			if article == "" {
+				return work.Bury(errors.New("nothing to pick"))
+			}
+			return nil
+		}).
+		Job("ship", func(ctx context.Context, job *work.Job) (string, error) {
+			receipt, err := flow.Result[string](ctx, job, "charge")
+			return "parcel with " + receipt, err
+		}).
+		Job("refund", func() error { return nil })
+	order := func(article string) *flow.Flow {
+		f := flow.New("order-7").OnDeath("refund")
+		f.Job("ship").After(f.Job("charge", 1299), f.Job("pick", article))
+		return f
+	}
+
+	shipped := worktest.RunFlow(t, pool, order("socks"))
+	fmt.Println(shipped.State, worktest.ResultOf[string](t, shipped.Members["ship"]))
+	dead := worktest.RunFlow(t, pool, order(""))
+	fmt.Println(dead.State, dead.States["ship"], dead.End().ID)
+	// Output:
+	// done parcel with receipt of 1299
+	// dead cancelled order-7/@dead
 }

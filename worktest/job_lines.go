@@ -15,16 +15,16 @@ import (
 // attribute "job" first, which tells those lines from the pool's own.
 type runLog struct {
 	slog.Handler
-	lines *jobLines
+	lines *jobLogs
 }
 
-func newRunLog(pool slog.Handler, lines *jobLines) slog.Handler {
+func newRunLog(pool slog.Handler, lines *jobLogs) slog.Handler {
 	return &runLog{Handler: pool, lines: lines}
 }
 
 func (l *runLog) WithAttrs(attrs []slog.Attr) slog.Handler {
 	if len(attrs) > 0 && attrs[0].Key == "job" {
-		return slog.NewJSONHandler(l.lines, nil).WithGroup("attrs")
+		return slog.NewJSONHandler(l.lines.of(attrs[0].Value.String()), nil).WithGroup("attrs")
 	}
 	return &runLog{Handler: l.Handler.WithAttrs(attrs), lines: l.lines}
 }
@@ -36,6 +36,25 @@ func (l *runLog) WithGroup(name string) slog.Handler {
 // Enabled is true for what the log of a job takes, although the pool's own lines are asked about here too.
 func (l *runLog) Enabled(ctx context.Context, level slog.Level) bool {
 	return l.Handler.Enabled(ctx, level)
+}
+
+// jobLogs are the lines of all jobs, by their id.
+type jobLogs struct {
+	mu   sync.Mutex
+	byID map[string]*jobLines
+}
+
+// of are those of one job.
+func (l *jobLogs) of(id string) *jobLines {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.byID == nil {
+		l.byID = map[string]*jobLines{}
+	}
+	if l.byID[id] == nil {
+		l.byID[id] = &jobLines{}
+	}
+	return l.byID[id]
 }
 
 // jobLines are the lines of one job.

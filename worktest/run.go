@@ -12,6 +12,7 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/internal/inside"
 )
 
 // EndingExpired is the Ending of an Outcome whose job was not begun, because of its option ExpireAt.
@@ -54,43 +55,70 @@ func Run(t testing.TB, pool *work.WorkerPool, name string, args ...any) *Outcome
 	return RunEntry(t, pool, work.Entry{Name: name, Args: args})
 }
 
+// RunTogether is [Run] of jobs that are taken together (see [work.Together]): a job for each of args, which is its only
+// argument. They are one batch, that waits for no others, unless Most is fewer. It returns what came of each, in their
+// order.
+func RunTogether(t testing.TB, pool *work.WorkerPool, name string, args ...any) []*Outcome {
+	t.Helper()
+	entries := make([]work.Entry, len(args))
+	for i, arg := range args {
+		entries[i] = work.Entry{Name: name, Args: []any{arg}}
+	}
+	return runEntries(t, pool, name, entries)
+}
+
 // RunEntry is [Run] of an entry with options, a source, or a time: the clock is moved to it first.
 func RunEntry(t testing.TB, pool *work.WorkerPool, entry work.Entry) *Outcome {
 	t.Helper()
+	return runEntries(t, pool, entry.Name, []work.Entry{entry})[0]
+}
+
+// runEntries runs jobs of one name.
+func runEntries(t testing.TB, pool *work.WorkerPool, name string, entries []work.Entry) []*Outcome {
+	t.Helper()
 	r := New(t)
 	r.Hold(t)
-	lines := &jobLines{}
+	lines := &jobLogs{}
 	options := r.Options()
-	options.Only, options.MirrorJobLogs = []string{entry.Name}, true
+	options.Only, options.MirrorJobLogs = []string{name}, true
 	options.ShutdownTimeout = -1 // it is stopped when the attempt is over, or not worth waiting for
 	options.Logger = slog.New(newRunLog(options.Logger.Handler(), lines))
 	clone := pool.Clone(options)
+	inside.Pool(clone).Times.Hasty = true
 
 	ctx, cancel := within(t)
 	defer cancel()
-	// so that there is a result to read
-	entry.Options = append([]work.EnqueueOption{work.Retention(time.Hour)}, entry.Options...)
-	receipts, err := clone.Enqueuer().EnqueueMany(ctx, []work.Entry{entry})
+	for i := range entries { // so that there is a result to read
+		entries[i].Options = append([]work.EnqueueOption{work.Retention(time.Hour)}, entries[i].Options...)
+	}
+	receipts, err := clone.Enqueuer().EnqueueMany(ctx, entries)
 	if err != nil {
 		_ = clone.Stop(ctx) // it has only a connection to close
-		t.Fatalf("worktest: job %q cannot be run: %v", entry.Name, err)
+		t.Fatalf("worktest: job %q cannot be run: %v", name, err)
 	}
 	if due := receipts[0].RunAt; due.After(r.Now()) {
 		r.moveTo(ctx, func(time.Time) time.Time { return due })
 	}
 	r.Start(t, clone)
-	outcome := awaitOutcome(t, r.spy, receipts[0])
-	if err := clone.Stop(ctx); err != nil { // after it the outcome is in Redis
-		t.Errorf("worktest: the pool that ran job %q did not stop in good order: %v", entry.Name, err)
+	outcomes := make([]*Outcome, len(receipts))
+	for i, receipt := range receipts {
+		outcomes[i] = awaitOutcome(t, r.spy, receipt)
 	}
-	outcome.Log = lines.all()
-	outcome.enqueued = slices.DeleteFunc(r.Enqueued(), func(e Enqueued) bool { return e.Settings.Parent != outcome.ID })
-	outcome.Result, err = work.Result[json.RawMessage](ctx, r.Enqueuer(t), outcome.ID)
-	var none *work.NoResultError
-	if err != nil && !errors.As(err, &none) && !errors.Is(err, work.ErrGone) {
-		t.Errorf("worktest: the result of job %q cannot be read: %v", entry.Name, err)
+	if err := clone.Stop(ctx); err != nil { // after it the outcomes are in Redis
+		t.Errorf("worktest: the pool that ran job %q did not stop in good order: %v", name, err)
 	}
-	return outcome
+	enq := r.Enqueuer(t)
+	for _, outcome := range outcomes {
+		outcome.Log = lines.of(outcome.ID).all()
+		outcome.enqueued = slices.DeleteFunc(r.Enqueued(),
+			func(e Enqueued) bool { return e.Settings.Parent != outcome.ID })
+		outcome.Result, err = work.Result[json.RawMessage](ctx, enq, outcome.ID)
+		var none *work.NoResultError
+		if err != nil && !errors.As(err, &none) && !errors.Is(err, work.ErrGone) {
+			t.Errorf("worktest: the result of job %q cannot be read: %v", name, err)
+		}
+	}
+	return outcomes
 }
 
 // ResultOf decodes the result of an outcome. It fails the test if there is none, or if it does not fit T.

@@ -206,3 +206,15 @@ func BenchmarkRun(b *testing.B) {
 		Run(b, pool, "a", 7)
 	}
 }
+
+func TestARunSeesItsKey(t *testing.T) {
+	t.Parallel()
+	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{}).
+		Job("sync", func(ctx context.Context, job *work.Job) (string, error) {
+			_, err := work.EnqueuerFromContext(ctx).With(work.Key(job.Key)).Enqueue(ctx, "sync")
+			return job.Key, err
+		})
+	outcome := RunEntry(t, pool, work.Entry{Name: "sync", Options: []work.EnqueueOption{work.Key("customer-7")}})
+	assert.Equal(t, "customer-7", ResultOf[string](t, outcome))
+	AssertWanted(t, outcome, Want{Name: "sync", Options: []work.EnqueueOption{work.Key("customer-7")}})
+}

@@ -112,6 +112,9 @@ func options(s work.EntrySettings) (given []option) {
 		{name: "Deadline", of: func(s *work.EntrySettings) any { return s.Deadline }},
 		{name: "RetryFor", of: func(s *work.EntrySettings) any { return s.RetryFor }},
 		{name: "Completion", of: func(s *work.EntrySettings) any { return s.Completion }},
+		{name: "Key", of: func(s *work.EntrySettings) any { return s.Key }},
+		{name: "Weight", of: func(s *work.EntrySettings) any { return s.Weight }},
+		{name: "Needs", of: func(s *work.EntrySettings) any { return s.Needs }},
 		{name: "WaitReplicas", of: func(s *work.EntrySettings) any { return s.Replicas }},
 	} {
 		if o.value = o.of(&s); !reflect.ValueOf(o.value).IsZero() {

@@ -20,7 +20,8 @@ type Contest struct {
 	Scenarios []scenario.Scenario
 	Size      scenario.Size
 	Rounds    int
-	Progress  io.Writer // a line per run; nil is none
+	Span      time.Duration // for how long jobs come that come at a rate; 0 is as long as is usual
+	Progress  io.Writer     // a line per run; nil is none
 }
 
 // Row is one figure of one scenario, for every library that takes part in it.
@@ -107,7 +108,7 @@ func (c *Contest) rounds(ctx context.Context, s scenario.Scenario, rows *[]Row) 
 // beginning.
 func (c *Contest) one(ctx context.Context, s scenario.Scenario, lib peer.Library, jobs map[string]int,
 	rows *[]Row) error {
-	run := &scenario.Run{Stage: c.Stage, Library: lib, Size: c.Size, Jobs: s.Jobs[c.Size]}
+	run := &scenario.Run{Stage: c.Stage, Library: lib, Size: c.Size, Jobs: s.Jobs[c.Size], Span: c.Span}
 	fitted := s.Fitted && c.Size != scenario.Tiny
 	if fitted && jobs[lib.Name()] == 0 {
 		jobs[lib.Name()] = min(firstGuess, run.Jobs)

@@ -80,8 +80,11 @@ type Worker interface {
 	Stop(ctx context.Context) error
 }
 
+// more are adapters that are built in on demand.
+var more []Library
+
 // All are the adapters, this library first.
-func All() []Library { return []Library{Work{}, Asynq{}, River{}} }
+func All() []Library { return append([]Library{Work{}, Asynq{}, River{}}, more...) }
 
 // Version is that of a library as it was built into this program.
 func Version(l Library) string {

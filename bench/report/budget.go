@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/265d0351/work/bench/contest"
+	"github.com/265d0351/work/bench/scenario"
 )
 
 // budget is a promise about one figure: how it compares with that of another library, or of this one in another
@@ -24,19 +25,30 @@ const (
 
 // budgets are those that the project has set itself, for two cores that the store and the program share.
 var budgets = []budget{
-	{scenario: "process, concurrency 20, 10 queues", metric: rate, against: "asynq", bound: 5},
+	{scenario: "process, concurrency 20, 10 queues", metric: rate, against: "asynq", bound: 12},
+	{scenario: "process, concurrency 20, 10 queues", metric: rate, against: "gocraft", bound: 5},
+	{scenario: "process, concurrency 20, 10 queues", metric: storeCPU, against: "asynq", bound: 0.1, most: true},
+	{scenario: "process, concurrency 20, 10 queues", metric: "allocations per job", bound: 15, most: true},
 	{scenario: "process, concurrency 200, 10 queues", metric: rate, against: "asynq", bound: 12},
-	{scenario: "process, concurrency 20, 100 queues", metric: rate, baseline: "process, concurrency 20, 10 queues",
-		bound: 0.7},
-	{scenario: "process, concurrency 20, 10 queues", metric: storeCPU, against: "asynq", bound: 1.0 / 3, most: true},
 	{scenario: "process, concurrency 200, 10 queues", metric: storeCPU, against: "asynq", bound: 1.0 / 7, most: true},
 	{scenario: "process, concurrency 200, 10 queues", metric: rate, baseline: "ceiling, batches of 200, 10 queues",
-		bound: 0.6},
-	{scenario: "enqueue, 1 caller", metric: rate, against: "asynq", bound: 0.9},
-	{scenario: "enqueue, 128 callers", metric: rate, against: "asynq", bound: 3},
-	{scenario: "enqueue in bulk", metric: rate, against: "River", bound: 2},
-	{scenario: "idle pick-up", metric: "median", bound: 1, most: true},
-	{scenario: "lateness of scheduled jobs", metric: "p99", bound: 25, most: true},
+		bound: 0.9},
+	{scenario: "process, concurrency 20, 100 queues", metric: rate, baseline: "process, concurrency 20, 10 queues",
+		bound: 0.7},
+	{scenario: "process, concurrency 20, 1,000 queues", metric: rate, baseline: "process, concurrency 20, 10 queues",
+		bound: 0.7},
+	{scenario: "process, concurrency 20, 10 queues, jobs of 1ms", metric: scenario.Share, bound: 0.85},
+	{scenario: "process, concurrency 200, 10 queues, jobs of 20ms", metric: scenario.Share, bound: 0.95},
+	{scenario: "process, concurrency 20, 10 queues, args of 1 kB", metric: rate, against: "asynq", bound: 8},
+	{scenario: "process, concurrency 20, 10 queues, args of 100 kB", metric: rate, against: "asynq", bound: 3},
+	{scenario: "enqueue, 1 caller", metric: rate, against: "asynq", bound: 1.05},
+	{scenario: "enqueue, 1 caller", metric: "allocations per job", bound: 10, most: true},
+	{scenario: "enqueue, 16 callers", metric: rate, against: "asynq", bound: 4},
+	{scenario: "enqueue, 128 callers", metric: rate, against: "asynq", bound: 8},
+	{scenario: "enqueue in bulk", metric: rate, against: "River", bound: 6},
+	{scenario: "idle pick-up", metric: "median, in round trips", bound: 3, most: true},
+	{scenario: "lateness of scheduled jobs", metric: "p99, in round trips", bound: 30, most: true},
+	{scenario: "start and stop", metric: "start to first job", against: "asynq", bound: 1 / 1.5, most: true},
 	{scenario: "memory", metric: "bytes per waiting job", bound: 260, most: true},
 	{scenario: "10 idle workers", metric: "requests per second and worker", bound: 5, most: true},
 	{scenario: "100 idle workers", metric: "requests per second and worker", bound: 5, most: true},

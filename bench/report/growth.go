@@ -18,6 +18,8 @@ var growths = []growth{
 		place{"10", "process, concurrency 20, 10 queues", ""}},
 	{"queues with jobs", rate, place{"10", "process, concurrency 20, 10 queues", ""},
 		place{"100", "process, concurrency 20, 100 queues", ""}},
+	{"queues with jobs", rate, place{"10", "process, concurrency 20, 10 queues", ""},
+		place{"1,000", "process, concurrency 20, 1,000 queues", ""}},
 	{"queues with jobs", storeCPU, place{"10", "process, concurrency 20, 10 queues", ""},
 		place{"100", "process, concurrency 20, 100 queues", ""}},
 	{"queues with jobs", storeCPU, place{"10", "process, concurrency 200, 10 queues", ""},

@@ -8,7 +8,7 @@ import (
 
 // ThisMachine describes the machine that the program runs on.
 func ThisMachine() Machine {
-	return Machine{CPU: processorName(), Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH,
+	return Machine{CPU: processorName(), Cores: runtime.NumCPU(), OS: runtime.GOOS + "/" + runtime.GOARCH,
 		Go: runtime.Version()}
 }
 

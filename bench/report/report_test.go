@@ -89,12 +89,12 @@ func TestBudgets(t *testing.T) {
 		want             []string
 	}{
 		"against a peer, held": {scenario: "process, concurrency 20, 10 queues", metric: rate,
-			samples: map[string][]float64{"work": {50}, "asynq": {10}}, want: []string{"at least 5 x", "5", "yes"}},
+			samples: map[string][]float64{"work": {60}, "asynq": {5}}, want: []string{"at least 12 x", "12", "yes"}},
 		"against a peer, missed": {scenario: "process, concurrency 20, 10 queues", metric: rate,
-			samples: map[string][]float64{"work": {49}, "asynq": {10}}, want: []string{"at least 5 x", "4.9", "no"}},
+			samples: map[string][]float64{"work": {59}, "asynq": {5}}, want: []string{"at least 12 x", "11.8", "no"}},
 		"at most, held": {scenario: "process, concurrency 20, 10 queues", metric: storeCPU,
-			samples: map[string][]float64{"work": {10}, "asynq": {31}},
-			want:    []string{"at most 0.333 x", "0.323", "yes"}},
+			samples: map[string][]float64{"work": {10}, "asynq": {101}},
+			want:    []string{"at most 0.1 x", "0.099", "yes"}},
 		"at most, missed": {scenario: "memory", metric: "bytes per waiting job",
 			samples: map[string][]float64{"work": {261}}, want: []string{"at most 260", "261", "no"}},
 		"against another scenario": {scenario: "process, concurrency 20, 100 queues", metric: rate,

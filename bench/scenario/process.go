@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/265d0351/work/bench/peer"
@@ -20,7 +22,7 @@ type processing struct {
 }
 
 func process(p processing) Scenario {
-	name := fmt.Sprintf("process, concurrency %d, %d queues", p.concurrency, p.queues)
+	name := fmt.Sprintf("process, concurrency %d, %s queues", p.concurrency, grouped(p.queues))
 	most := [3]int{200, 300_000, 1_000_000}
 	if p.queues == 1 {
 		name = fmt.Sprintf("process, concurrency %d, 1 queue", p.concurrency)
@@ -69,7 +71,34 @@ func (p processing) run(ctx context.Context, r *Run) (metrics []Metric, err erro
 	if err != nil {
 		return nil, err
 	}
-	return append([]Metric{{Name: "jobs", Unit: "/s", Value: perSecond(r.Jobs, took)}}, costs...), nil
+	metrics = append([]Metric{{Name: "jobs", Unit: "/s", Value: perSecond(r.Jobs, took)}}, costs...)
+	if p.takes > 0 {
+		metrics = append(metrics, Metric{Name: Share, Value: metrics[0].Value / p.alone(r.Size)})
+	}
+	return metrics, nil
+}
+
+// Share is the name of the figure that says how many jobs were done of those that goroutines do in the same time which
+// have them at hand.
+const Share = "share of as many goroutines that sleep"
+
+// alone is how often a second as many goroutines as there are processors sleep as long as a handler does, one sleep
+// after the other.
+func (p processing) alone(size Size) float64 {
+	span := [3]time.Duration{20 * time.Millisecond, time.Second / 2, time.Second}[size]
+	var sleeps atomic.Int64
+	var group sync.WaitGroup
+	begun := time.Now()
+	for range p.concurrency {
+		group.Go(func() {
+			for time.Since(begun) < span {
+				time.Sleep(p.takes)
+				sleeps.Add(1)
+			}
+		})
+	}
+	group.Wait()
+	return float64(sleeps.Load()) / time.Since(begun).Seconds()
 }
 
 // timed starts a worker and stops it once everything has run and is settled. The time counts from the first job: how

@@ -53,6 +53,7 @@ type Run struct {
 	Library peer.Library
 	Size    Size
 	Jobs    int
+	Span    time.Duration // for how long jobs come that come at a rate; 0 is as long as is usual for the size
 }
 
 // patience is how long a run may go without any job ending before it has failed.
@@ -111,14 +112,20 @@ func (r *Run) settle(ctx context.Context, session peer.Session) error {
 	}
 }
 
-// usage is processor time spent.
-type usage struct{ store, program time.Duration }
+// usage is processor time spent, and what was allocated.
+type usage struct {
+	store, program time.Duration
+	allocations    uint64 // of the program
+}
 
 func (r *Run) usage() (u usage, err error) {
 	if u.store, err = r.Stage.of(r.Library).CPU(); err != nil {
 		return u, err
 	}
 	u.program, err = server.OwnCPU()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	u.allocations = memory.Mallocs
 	return u, err
 }
 
@@ -132,6 +139,8 @@ func (r *Run) cost(before usage, jobs int) ([]Metric, error) {
 	return []Metric{
 		{Name: "CPU of the store per job", Unit: "µs", Value: per(after.store - before.store), Lower: true},
 		{Name: "CPU of the program per job", Unit: "µs", Value: per(after.program - before.program), Lower: true},
+		{Name: "allocations per job", Value: float64(after.allocations-before.allocations) / float64(jobs),
+			Lower: true},
 	}, nil
 }
 

@@ -37,7 +37,7 @@ func StartRedis() (*Redis, error) {
 	}
 	own, port, err := onFreePort(func(port int) (*child, error) {
 		args := append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir}, RedisSettings...)
-		return launch(exec.Command(path, args...), "eady to accept connections", syscall.SIGKILL)
+		return launch(onItsCore(path, args), "eady to accept connections", syscall.SIGKILL)
 	})
 	if err != nil {
 		os.RemoveAll(dir) //lint:ignore errcheck the first error counts

@@ -141,9 +141,9 @@ func TestDemoServesItsDashboard(t *testing.T) {
 	}
 	address, token, found := strings.Cut(address, "?token=")
 	require.True(t, found)
-	code, _ := (&served{t: t, address: address}).ask(http.MethodGet, "history", "", "")
+	code, _ := (&servedUI{t: t, address: address}).ask(http.MethodGet, "history", "", "")
 	assert.Equal(t, http.StatusUnauthorized, code)
-	code, text := (&served{t: t, address: address, token: token}).ask(http.MethodGet, "history", "", "")
+	code, text := (&servedUI{t: t, address: address, token: token}).ask(http.MethodGet, "history", "", "")
 	assert.Equal(t, http.StatusOK, code)
 	assert.Contains(t, text, "measure")
 	stop(interrupt.Err)

@@ -30,6 +30,9 @@ type enqueueFlags struct {
 	front     bool
 	meta      []string
 	source    int64
+	key       string
+	weight    int
+	needs     []string
 	text      bool
 	within    time.Duration
 	force     bool
@@ -62,6 +65,9 @@ Arguments that begin with a minus come after --.`,
 	flags.BoolVar(&f.front, "front", false, "put it before the jobs that wait")
 	flags.StringArrayVar(&f.meta, "meta", nil, "note for its handler and for people, `key=value`; may be repeated")
 	flags.Int64Var(&f.source, "source", 0, "`number` of what the job is about")
+	flags.StringVar(&f.key, "key", "", "`key` on whose behalf it is done, as the id of a customer: keys have turns")
+	flags.IntVar(&f.weight, "weight", 1, "`turns` of that key where others have one")
+	flags.StringSliceVar(&f.needs, "needs", nil, "`labels` that a worker must have to run it, with commas between")
 	flags.BoolVar(&f.text, "string", false, "take every ARG as a string, not as JSON")
 	flags.DurationVar(&f.within, "within", 10*time.Second, "give up after this `duration` if Redis does not answer")
 	cli.Force(cmd, &f.force)
@@ -192,6 +198,15 @@ func (f enqueueFlags) options() ([]work.EnqueueOption, error) {
 	}
 	if f.front {
 		options = append(options, work.Front())
+	}
+	if f.given("key") {
+		options = append(options, work.Key(f.key))
+	}
+	if f.given("weight") {
+		options = append(options, work.Weight(f.weight))
+	}
+	if f.given("needs") {
+		options = append(options, work.Needs(f.needs...))
 	}
 	for _, pair := range f.meta {
 		key, value, found := strings.Cut(pair, "=")

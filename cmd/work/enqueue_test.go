@@ -69,7 +69,7 @@ func TestEnqueueFlagsReachTheHandler(t *testing.T) {
 	dsn := clitest.Redis(t)
 	got := call("enqueue", "--force", "--redis", dsn, "greet", "--id", "one", "--retries", "3",
 		"--source", "77", "--front",
-		"--meta", "trace=a=b", "--meta", "user=", "--timeout", "1m", "--json")
+		"--meta", "trace=a=b", "--meta", "user=", "--timeout", "1m", "--key", "customer-7", "--weight", "3", "--json")
 	require.Zero(t, got.status, got.err)
 	var printed receipt
 	require.NoError(t, json.Unmarshal([]byte(got.out), &printed))
@@ -81,6 +81,33 @@ func TestEnqueueFlagsReachTheHandler(t *testing.T) {
 	assert.Equal(t, 3, job.RetriesLeft)
 	assert.Equal(t, int64(77), job.SourceID)
 	assert.Equal(t, map[string]string{"trace": "a=b", "user": ""}, job.Meta)
+	assert.Equal(t, "customer-7", job.Key)
+}
+
+func TestTheKeyOfAJobIsShown(t *testing.T) {
+	t.Parallel()
+	dsn := clitest.Redis(t)
+	require.Zero(t, call("enqueue", "--force", "--redis", dsn, "sync", "--id", "one", "--key", "customer-7",
+		"--weight", "3").status)
+	assert.Contains(t, call("jobs", "show", "--redis", dsn, "one").out, `"key":"customer-7","weight":3`)
+	require.Zero(t, call("schedules", "add", "@yearly", "sync", "--redis", dsn, "--id", "yearly", "--key", "customer-8",
+		"--weight", "2", "--quiet").status)
+	assert.Contains(t, call("schedules", "--redis", dsn, "--json").out, `"key":"customer-8","weight":2`)
+	id := strings.TrimSpace(call("schedules", "run", "--redis", dsn, "yearly").out)
+	assert.Contains(t, call("jobs", "show", "--redis", dsn, id).out, `"key":"customer-8","weight":2`)
+	for want, weight := range map[string]string{
+		"--weight is 0: give 1 to 100\n":                                                   "0",
+		"PeriodicOptions.Weight is 101: use 1 to 100, or 0 for 1\n":                        "101",
+		"PeriodicOptions.Weight is given without Key: give the key whose weight that is\n": "3",
+	} {
+		args := []string{"schedules", "add", "@yearly", "sync", "--redis", dsn, "--weight", weight}
+		if weight != "3" {
+			args = append(args, "--key", "customer-8")
+		}
+		got := call(args...)
+		assert.Equal(t, exit.Usage, got.status)
+		assert.Contains(t, got.err, want)
+	}
 }
 
 // Without it a wait that begins after the end of a fast job finds nothing.
@@ -154,6 +181,16 @@ func TestEnqueuePassesOnWhatTheLibraryRefuses(t *testing.T) {
 			`job "greet" is not stored: job "greet": option Retries is 100001: use at most 100000`},
 		{"no timeout", []string{"greet", "--timeout", "0s"},
 			`job "greet" is not stored: job "greet": option Timeout is 0s: use a duration above zero, or leave the option out`},
+		{"an empty key", []string{"greet", "--key", ""},
+			`job "greet" is not stored: job "greet": option Key is empty: use one of one byte or more, or none`},
+		{"a long key", []string{"greet", "--key", long}, `job "greet" is not stored: job "greet": option Key is ` +
+			`201 bytes long: use at most 200, such as a hash of it`},
+		{"no weight", []string{"greet", "--key", "a", "--weight", "0"},
+			`job "greet" is not stored: job "greet": option Weight is 0: use 1 to 100`},
+		{"too large a weight", []string{"greet", "--key", "a", "--weight", "101"},
+			`job "greet" is not stored: job "greet": option Weight is 101: use 1 to 100`},
+		{"a weight without a key", []string{"greet", "--weight", "2"},
+			`job "greet" is not stored: job "greet" is given Weight without Key: give it the key whose weight that is`},
 		{"before 1970", []string{"greet", "--at", "1969-01-01T00:00:00Z"},
 			`job "greet" is not stored: time of job "greet" is 1969-01-01T00:00:00Z: use one after 1970 and at most 100 years ahead`},
 		{"a namespace with a brace", []string{"greet", "--namespace", "a{b"},

@@ -11,16 +11,19 @@ require (
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9
 	github.com/stretchr/testify v1.12.1
+	golang.org/x/crypto v0.58.0
 	golang.org/x/term v0.47.0
 )
 
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/klauspost/compress v1.20.4 // indirect
 	github.com/redis/go-redis/v9 v9.23.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 )
 
 require (
+	github.com/265d0351/work/compress v0.0.0
 	github.com/265d0351/work/goredis v0.0.0
 	github.com/alicebob/miniredis/v2 v2.40.0 // indirect
 	github.com/charmbracelet/colorprofile v0.4.3 // indirect
@@ -51,3 +54,5 @@ require (
 replace github.com/265d0351/work => ../..
 
 replace github.com/265d0351/work/goredis => ../../goredis
+
+replace github.com/265d0351/work/compress => ../../compress

@@ -15,10 +15,10 @@ func TestACommandThatIsTooOldRefuses(t *testing.T) {
 		t.Run(words[0], func(t *testing.T) {
 			t.Parallel()
 			dsn := clitest.Redis(t)
-			clitest.Command(t, dsn, "SET", "{work}:layout", "3 3")
+			clitest.Command(t, dsn, "SET", "{work}:layout", "9 9")
 			got := call(append(words, "--redis", dsn)...)
 			assert.NotZero(t, got.status)
-			assert.Contains(t, got.err, `namespace "work": its layout is 3 and needs programs that know 3`)
+			assert.Contains(t, got.err, `namespace "work": its layout is 9 and needs programs that know 9`)
 			assert.Equal(t, []string{"{work}:layout"}, clitest.Keys(t, dsn))
 		})
 	}

@@ -54,6 +54,7 @@ func TestOutputThatCannotBeWrittenIsAFailure(t *testing.T) {
 	t.Parallel()
 	dsn := clitest.Redis(t)
 	require.Zero(t, call("enqueue", "--redis", dsn, "mail", "--id", "one", "--force").status)
+	require.Zero(t, call("limits", "set", "--redis", dsn, "mail", "--rate", "5").status, "there is something to list")
 	var calls [][]string
 	for _, command := range everyCommand(t) {
 		calls = append(calls, append(command, "--help"), append([]string{"help"}, command...))
@@ -72,8 +73,9 @@ func TestOutputThatCannotBeWrittenIsAFailure(t *testing.T) {
 			t.Run(what+" "+strings.ReplaceAll(strings.Join(args, " "), dsn, "REDIS"), func(t *testing.T) {
 				t.Parallel()
 				var good, errOut bytes.Buffer
-				run(context.Background(), &cli.App{In: strings.NewReader(""), Out: &good, Err: io.Discard}, args)
-				require.NotZero(t, good.Len(), "it prints something")
+				run(context.Background(), &cli.App{In: strings.NewReader(""), Out: &good, Err: &errOut}, args)
+				require.NotZero(t, good.Len(), "it prints something, and to stderr: %s", &errOut)
+				errOut.Reset()
 				status := run(context.Background(), &cli.App{In: strings.NewReader(""), Out: &failing{err: err},
 					Err: &errOut}, args)
 				assert.Equal(t, exit.Failure, status, errOut.String())

@@ -143,7 +143,8 @@ func (p partitionsShown) lines(c *console.Console) []string {
 	lines := t.Render(c)
 	if p.Wanted > 0 {
 		lines = append(lines, fmt.Sprintf(
-			"under way: %d partitions are wanted; work partitions --set %d goes on with it", p.Wanted, p.Wanted))
+			"under way: %d partitions are wanted; workers go on with it, and so does work partitions --set %d",
+			p.Wanted, p.Wanted))
 	}
 	for what, names := range map[string][]string{"in one partition each": p.Bound, "on their way to one": p.Binding} {
 		if len(names) > 0 {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +21,7 @@ func newQueuesCommand(a *cli.App) *cobra.Command {
 		Use:   "queues [NAME]",
 		Short: "Show the queues, or one of them",
 		Long: `queues prints for each name of a job how many wait and run, for how long the next one has waited, what the
-last five minutes have brought, how many workers serve it, and what holds it up.
+last five minutes have brought, how many workers serve it, and what holds it up; where names share a queue, which.
 
 Exit status: 3 if there is no queue of that name.`,
 		Example: `  work queues
@@ -58,16 +60,37 @@ func showQueues(ctx context.Context, a *cli.App, i *inspect.Inspector, args []st
 }
 
 func queueTable(queues []inspect.QueueInfo, server inspect.ServerInfo) *console.Table {
-	t := console.NewTable(console.Left("QUEUE"), console.Right("WAITING"), console.Right("OLDEST"),
+	columns := []console.Column{console.Left("QUEUE"), console.Right("WAITING"), console.Right("OLDEST"),
 		console.Right("RUNNING"), console.Right("WORKERS"), console.Right("DONE 5M"), console.Right("FAILED 5M"),
-		console.Right("DEAD 5M"), console.Prose("HELD UP BY"))
+		console.Right("DEAD 5M"), console.Prose("HELD UP BY")}
+	shared := slices.ContainsFunc(queues, func(q inspect.QueueInfo) bool { return queueNames(q) != "-" })
+	if shared {
+		columns = slices.Insert(columns, 1, console.Left("NAMES"))
+	}
+	t := console.NewTable(columns...)
 	for _, q := range queues {
-		t.Add(human.Visible(q.Name), human.Number(q.Waiting),
+		cells := []string{human.Visible(q.Name), human.Number(q.Waiting),
 			human.Since(q.Oldest, server.Now),
 			human.Number(q.Running), human.Number(q.Workers),
-			human.Grouped(q.Done), human.Grouped(q.Failed), human.Grouped(q.Dead), queueHolds(q))
+			human.Grouped(q.Done), human.Grouped(q.Failed), human.Grouped(q.Dead), queueHolds(q)}
+		if shared {
+			cells = slices.Insert(cells, 1, queueNames(q))
+		}
+		t.Add(cells...)
 	}
 	return t
+}
+
+// queueNames are the names that share the queue, or of a name that shares one where its jobs wait.
+func queueNames(q inspect.QueueInfo) string {
+	if q.SharedQueue != "" {
+		return "in " + human.Visible(q.SharedQueue)
+	}
+	names := make([]string, len(q.Names))
+	for i, name := range q.Names {
+		names[i] = human.Visible(name)
+	}
+	return cmp.Or(strings.Join(names, ", "), "-")
 }
 
 // queueHolds is what keeps jobs of the queue from beginning.
@@ -88,20 +111,34 @@ func queueHolds(q inspect.QueueInfo) string {
 		limit := describe.Limit(q.Limit.Limit)
 		add(limit != "", "a limit: "+limit)
 	}
+	add(q.Parked > 0, "limits of keys: "+human.Number(q.Parked)+" parked")
 	add(q.Workers == 0 && q.Waiting > 0, "no worker serves it")
+	for _, n := range q.Needs {
+		add(q.Workers > 0 && n.Workers == 0 && n.Waiting > 0, fmt.Sprintf("%s need %s, which no worker has",
+			human.Number(n.Waiting), strings.Join(n.Labels, " and ")))
+	}
 	add(!q.DestroyAt.IsZero(), "to be destroyed at "+human.Stamp(q.DestroyAt))
 	return cmp.Or(text, "-")
 }
 
 func queueFacts(q inspect.QueueInfo, server inspect.ServerInfo) []console.SummaryLine {
-	facts := []console.SummaryLine{
-		{"queue", human.Visible(q.Name)}, {"waiting", human.Number(q.Waiting)},
+	facts := []console.SummaryLine{{"queue", human.Visible(q.Name)}}
+	if names := queueNames(q); names != "-" {
+		facts = append(facts, console.SummaryLine{"names", names})
+	}
+	facts = append(facts, []console.SummaryLine{
+		{"waiting", human.Number(q.Waiting)},
 		{"oldest", human.When(q.Oldest, server.Now)},
 		{"running", human.Number(q.Running)},
 		{"workers", human.Number(q.Workers)}, {"held by", queueHolds(q)},
 		{"goes", human.When(q.DestroyAt, server.Now)},
 		{"lately", fmt.Sprintf("%s done, %s failed, %s dead in the last five full minutes", human.Grouped(q.Done),
 			human.Grouped(q.Failed), human.Grouped(q.Dead))},
+	}...)
+	for _, n := range q.Needs {
+		facts = append(facts, console.SummaryLine{"needs", fmt.Sprintf("%s: %s waiting, %s running, %s",
+			strings.Join(n.Labels, " and "), human.Number(n.Waiting), human.Number(n.Running),
+			human.Counted(n.Workers, "worker"))})
 	}
 	return append(facts, console.SummaryLine{"active", human.When(q.LastActive, server.Now)})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/265d0351/work/cmd/work/internal/cli"
+	"github.com/265d0351/work/cmd/work/internal/flows"
 	"github.com/265d0351/work/cmd/work/internal/interrupt"
 	"github.com/265d0351/work/cmd/work/internal/jobs"
 	migrate "github.com/265d0351/work/cmd/work/internal/migrate/command"
@@ -84,7 +85,9 @@ Exit status: 0 success, 1 failure, 2 a mistake in flags or arguments, 3 what was
 	flags.Lookup("redis").DefValue = "" // it may hold a password, and help prints defaults
 	root.AddCommand(newBenchCommand(a), newDemoCommand(a), newDoctorCommand(a), newEnqueueCommand(a), newUICommand(a),
 		newVersionCommand(a), newWorkerCommand(a))
-	root.AddCommand(newErrorsCommand(a), jobs.NewCommand(a), newLimitsCommand(a), migrate.New(a),
+	root.AddCommand(newAlertsCommand(a), newAuditCommand(a), newErrorsCommand(a), flows.NewCommand(a),
+		jobs.NewCommand(a),
+		newKeysCommand(a), newLimitsCommand(a), migrate.New(a),
 		newPartitionsCommand(a), newPauseCommand(a), newPurgeCommand(a),
 		newQueuesCommand(a), newResumeCommand(a), newSchedulesCommand(a), newStatsCommand(a), newTopCommand(a),
 		newWorkersCommand(a))

@@ -132,7 +132,11 @@ Exit status: 3 if none of the schedules is there, 5 if some are not.`,
 type scheduleFlags struct {
 	id, tz, missed, overlap string
 	jitter                  time.Duration
+	key                     string
+	weight                  int
+	needs                   []string
 	text, replace           bool
+	given                   func(name string) bool
 }
 
 func newSchedulesAddCommand(a *cli.App) *cobra.Command {
@@ -150,8 +154,8 @@ as @daily, or @every with a duration. Each ARG is a JSON value. It stays until i
 			}
 			return nil
 		},
-		RunE: a.Runs(func(ctx context.Context, _ *cobra.Command,
-			args []string) error {
+		RunE: a.Runs(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			f.given = cmd.Flags().Changed
 			return addSchedule(ctx, a, f, args)
 		}),
 	}
@@ -163,13 +167,22 @@ as @daily, or @every with a duration. Each ARG is a JSON value. It stays until i
 		"what becomes of ticks at which no worker was there: once, skip, or the last `n` of them")
 	flags.StringVar(&f.overlap, "overlap", "allow",
 		"what becomes of a tick while the last job has not ended: allow or skip")
+	flags.StringVar(&f.key, "key", "", "`key` on whose behalf its jobs are done: keys have turns")
+	flags.IntVar(&f.weight, "weight", 1, "`turns` of that key where others have one")
+	flags.StringSliceVar(&f.needs, "needs", nil,
+		"`labels` that a worker must have to run its jobs, with commas between")
 	flags.BoolVar(&f.text, "string", false, "take every ARG as a string, not as JSON")
 	flags.BoolVar(&f.replace, "replace", false, "change the schedule where there is one of that id")
 	return cmd
 }
 
 func (f scheduleFlags) options() (work.PeriodicOptions, error) {
-	options := work.PeriodicOptions{ID: f.id, TZ: f.tz, Jitter: f.jitter}
+	options := work.PeriodicOptions{ID: f.id, TZ: f.tz, Jitter: f.jitter, Key: f.key, Needs: f.needs}
+	if f.given("weight") {
+		if options.Weight = f.weight; f.weight == 0 {
+			return options, exit.Usagef("--weight is 0: give 1 to 100")
+		}
+	}
 	switch f.overlap {
 	case "allow":
 	case "skip":

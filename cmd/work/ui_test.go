@@ -23,20 +23,21 @@ import (
 )
 
 // served is a `work ui` that runs within the test.
-type served struct {
-	t       *testing.T
-	address string
-	token   string // that was printed
-	stop    context.CancelCauseFunc
-	status  chan int
+type servedUI struct {
+	t         *testing.T
+	address   string
+	token     string // that was printed
+	namespace string // or places
+	stop      context.CancelCauseFunc
+	status    chan int
 }
 
-func serve(t *testing.T, args ...string) *served {
+func serve(t *testing.T, args ...string) *servedUI {
 	t.Helper()
 	redis := redistest.Embedded(t)
 	ctx, stop := context.WithCancelCause(t.Context())
 	read, write := io.Pipe()
-	s := &served{t: t, stop: stop, status: make(chan int, 1)}
+	s := &servedUI{t: t, stop: stop, status: make(chan int, 1)}
 	a := &cli.App{In: strings.NewReader(""), Out: write, Err: io.Discard, Hurry: context.Background()}
 	go func() {
 		defer write.Close() //lint:ignore errcheck the end of a pipe within the program
@@ -47,14 +48,14 @@ func serve(t *testing.T, args ...string) *served {
 	line, err := bufio.NewReader(read).ReadBytes('\n')
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(line, &said))
-	assert.Equal(t, "work", said.Namespace)
+	s.namespace = said.Namespace
 	s.address, s.token = said.Address, said.Token
 	t.Cleanup(s.end)
 	return s
 }
 
 // end is Ctrl-C.
-func (s *served) end() {
+func (s *servedUI) end() {
 	s.stop(interrupt.Err)
 	select {
 	case status := <-s.status:
@@ -66,7 +67,7 @@ func (s *served) end() {
 }
 
 // ask sends a request and returns its status and text.
-func (s *served) ask(method, path, user, password string) (int, string) {
+func (s *servedUI) ask(method, path, user, password string) (int, string) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), method, s.address+path, nil)
 	require.NoError(s.t, err)
@@ -76,6 +77,11 @@ func (s *served) ask(method, path, user, password string) (int, string) {
 	case s.token != "":
 		r.Header.Set("Authorization", "Bearer "+s.token)
 	}
+	return s.send(r)
+}
+
+func (s *servedUI) send(r *http.Request) (int, string) {
+	s.t.Helper()
 	answer, err := http.DefaultClient.Do(r)
 	require.NoError(s.t, err)
 	defer answer.Body.Close() //lint:ignore errcheck it was read
@@ -105,7 +111,7 @@ func TestUILetsInWhoHasTheToken(t *testing.T) {
 			}
 			for token, want := range map[string]int{s.token: http.StatusOK, "": http.StatusUnauthorized, s.token +
 				"x": http.StatusUnauthorized} {
-				who := &served{t: t, address: s.address, token: token}
+				who := &servedUI{t: t, address: s.address, token: token}
 				for method, path := range map[string]string{http.MethodGet: "queues", http.MethodPost: "queues-pause"} {
 					status, _ := who.ask(method, path, "", "")
 					assert.Equal(t, want, status, method+" with "+token)
@@ -128,7 +134,7 @@ func TestUITrustsThisMachineOnlyWhenToldTo(t *testing.T) {
 func TestUIPrintsTheAddressThatLetsIn(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	require.NoError(t, sayAddress(&cli.App{Out: &out, Namespace: "shop"}, "http://127.0.0.1:7788/", "ABC"))
+	require.NoError(t, sayAddress(&cli.App{Out: &out}, []string{"shop"}, "http://127.0.0.1:7788/", "ABC"))
 	assert.Equal(t, "The dashboard of namespace shop is at http://127.0.0.1:7788/?token=ABC until Ctrl-C.\n",
 		out.String())
 	s := serve(t)
@@ -206,7 +212,7 @@ func TestUIRefusesToStandOpen(t *testing.T) {
 		says string
 	}{
 		"all addresses": {[]string{"--listen", "0.0.0.0:0"},
-			"open to other machines: give --token, or --user and --password"},
+			"open to other machines: give --token, or --user and --password, or --users"},
 		"no host":           {[]string{"--listen", ":0"}, "open to other machines"},
 		"a name":            {[]string{"--listen", "example.com:0"}, "open to other machines"},
 		"all of IPv6":       {[]string{"--listen", "[::]:0"}, "open to other machines"},

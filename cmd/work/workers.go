@@ -65,9 +65,17 @@ func workerTable(workers []inspect.WorkerInfo) *console.Table {
 			fmt.Sprint(w.PID),
 			human.Duration(w.Uptime()), describe.WorkerBusy(w), fmt.Sprintf("%.2f", w.Load.One),
 			describe.WorkerState(w),
-			human.OrDash(w.Version), human.Visible(strings.Join(w.Queues, ", ")))
+			human.OrDash(w.Version), human.Visible(strings.Join(w.Queues, ", ")+withLabels(w)))
 	}
 	return t
+}
+
+// withLabels are the labels of a worker, behind its queues.
+func withLabels(w inspect.WorkerInfo) string {
+	if len(w.Labels) == 0 {
+		return ""
+	}
+	return " (has " + strings.Join(w.Labels, ", ") + ")"
 }
 
 // wholeWorkers are the ids that begin so. What no worker has stays as it is.
@@ -128,6 +136,7 @@ func workerLines(c *console.Console, w inspect.WorkerInfo) []string {
 		{"version", human.Visible(w.Version)}, {"go", human.Visible(w.Go)}, {"started", human.When(w.Started, w.AsOf)},
 		{"busy", describe.WorkerBusy(w)}, {"load", describe.Load(w.Load)},
 		{"queues", human.Visible(strings.Join(w.Queues, ", "))},
+		{"labels", human.Visible(strings.Join(w.Labels, ", "))},
 	})
 	if len(w.Running) == 0 {
 		return lines

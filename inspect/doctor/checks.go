@@ -36,6 +36,7 @@ const (
 	CheckDeafWorker    Check = "deaf-worker"     // knows Redis what each worker serves
 	CheckEndless       Check = "endless"         // do heartbeats and the lease lapse by themselves
 	CheckReady         Check = "ready"           // does the set of ready queues agree with the queues
+	CheckKeyPlace      Check = "key-place"       // do the places of keys go to those that wait for them
 	CheckToken         Check = "token"           // are workers called where jobs wait
 	CheckQueueName     Check = "queue-name"      // is each queue with jobs in the list of queues
 	CheckUnserved      Check = "unserved"        // serves somebody each queue with jobs
@@ -47,6 +48,9 @@ const (
 	CheckMap   Check = "map"            // has each partition the newest map
 	CheckHome  Check = "elsewhere"      // does each job that is bound live where it belongs
 	CheckTwins Check = "two-partitions" // is no job in two partitions
+
+	CheckFlow         Check = "flow"          // does each flow go on
+	CheckFlowLeftover Check = "flow-leftover" // belongs all that is kept of flows to one, and is each sealed
 
 	CheckReplicas Check = "replicas" // do the replicas follow, and are they of use in a failover
 )
@@ -62,6 +66,9 @@ var checks = map[Check]struct {
 		"it runs where it is; delete it if another one like it must not run beside it"},
 	CheckTwins: {SeverityError, "delete it in one of them, or pause its queue there, before it runs twice"},
 
+	CheckFlow: {SeverityError, "repair it: nothing of it is lost"},
+	CheckFlowLeftover: {SeverityWarning, "repair it, or wait until a worker's janitor has; a member without its flow " +
+		"runs as any job"},
 	CheckReplicas:   {SeverityInfo, "see docs/scale.md for what a failover loses"},
 	CheckKeyType:    {SeverityError, "find out what wrote it; a repair renames it to <key>:broken:<ms>"},
 	CheckSetAside:   {SeverityInfo, "look what is in it, then remove it"},
@@ -89,6 +96,7 @@ var checks = map[Check]struct {
 		"start any worker pool of this namespace: it puts the jobs of dead workers back"},
 	CheckDeafWorker: {SeverityError, "restart this worker: it gets no jobs"},
 	CheckEndless:    {SeverityError, "a repair lets it lapse in a few seconds; who is alive renews it"},
+	CheckKeyPlace:   {SeverityError, "a repair puts it right, as the janitor of a worker pool does within minutes"},
 	CheckReady:      {SeverityError, "a repair puts the set right: until then no worker may look into the queue"},
 	CheckToken:      {SeverityWarning, "a repair leaves a token"},
 	CheckQueueName:  {SeverityWarning, "a repair adds the name"},

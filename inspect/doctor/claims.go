@@ -125,7 +125,7 @@ func (d *doctor) removeClaim(ctx context.Context, h rdb.Holding) error {
 			fmt.Sprintf("worker %s, which is neither registered nor being taken apart, claims it", h.Worker)
 	}
 	if h.Queue == "" {
-		name, readable, err := record.NameOf(ctx, d.store, h.ID)
+		name, readable, err := record.QueueOf(ctx, d.store, h.ID)
 		if err != nil {
 			return err
 		}

@@ -88,6 +88,13 @@ func damagedPlaces() []damage {
 			spare: do("HSET", "trail", "wait2", "x")},
 		{name: "crashes of nobody", check: CheckLeftover, damage: do("HSET", "crashes", "nobody", "v"),
 			spare: do("HSET", "crashes", "wait2", "v")},
+		{name: "steps of nobody", check: CheckLeftover, damage: do("HSET", "steps:nobody", "", "x 1"), reported: true,
+			spare: do("HSET", "steps:wait2", "", "x 1")},
+		{name: "mailbox of nobody", check: CheckLeftover, damage: do("RPUSH", "mail:nobody", "x 1"), reported: true,
+			spare: func(w *ward) { // the janitor removes it
+				w.Do("RPUSH", "mail:nobody", "x 1")
+				w.Do("HSET", "mailed", "nobody", "1")
+			}},
 		{name: "name of nobody", check: CheckName, damage: do("HSET", "names", "wait1", "a"),
 			spare: do("HSET", "names", "buried", "a")},
 		{name: "shelf without name", check: CheckName, damage: do("HDEL", "names", "later"),
@@ -185,6 +192,12 @@ func damagedWorkers() []damage {
 
 func damagedIndexes() []damage {
 	return []damage{
+		{name: "place of a key that nobody has", check: CheckKeyPlace,
+			damage: do("ZADD", "holding", 0, "0000\x00x\x00gone"), spare: func(w *ward) {
+				w.Do("HSET", "turning", "a", 0)
+				w.Do("HSET", "foreign", "away", "1 a\x00\x00x")
+				w.Do("ZADD", "holding", 0, "0000\x00x\x00away")
+			}},
 		{name: "queue that is not ready", check: CheckReady, damage: do("SREM", "ready", "a"),
 			spare: do("LPUSH", "wake:a", "1")},
 		{name: "ready without jobs", check: CheckReady, damage: do("SADD", "ready", "b"),

@@ -14,6 +14,7 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/inside"
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -42,7 +43,7 @@ type Finding struct {
 	Partition int      `json:"partition,omitzero"` // in which it was found
 	Key       string   `json:"key,omitempty"`      // in Redis, in full
 	ID        string   `json:"id,omitempty"`       // of the job or of the worker
-	Queue     string   `json:"queue,omitempty"`    // name of the job
+	Queue     string   `json:"queue,omitempty"`    // name of the job, and in brackets the labels that it needs
 	Detail    string   `json:"detail"`             // what was found
 	Remedy    string   `json:"remedy,omitempty"`   // what to do
 	Repaired  bool     `json:"repaired"`           // it was put in order
@@ -152,7 +153,7 @@ func (e *examination) doctor(n int) *doctor {
 		diagnosis: &Diagnosis{More: map[Check]int{}}, told: map[fact]bool{}, counts: map[Check]int{},
 		broken: map[string]bool{}, renamed: map[string]bool{},
 		explained: map[string]bool{}, claims: map[string][]rdb.Holding{}, seed: e.seed,
-		waiting: map[uint64]int32{},
+		waiting: map[uint64]int32{}, members: map[string]string{},
 	}
 }
 
@@ -185,8 +186,9 @@ type doctor struct {
 	seed       maphash.Seed             // ids are kept as hashes, since there may be millions
 	waiting    map[uint64]int32         // id -> number of the queue in which it was seen
 	seenTwice  seenTwice
-	partly     map[string]bool // queues that were not read to their ends
-	strays     []stray         // jobs that may belong elsewhere
+	partly     map[string]bool   // queues that were not read to their ends
+	strays     []stray           // jobs that may belong elsewhere
+	members    map[string]string // of each flow that has members among the jobs: one of these
 }
 
 // fact is what makes two findings the same.
@@ -213,9 +215,13 @@ func (d *doctor) examine(ctx context.Context) error {
 		{d.checkStrangers, []string{"workers", "dead"}},
 		{d.checkQueues, append(places, "names")},
 		{d.checkPlaces, append(places, "names", "trail", "crashes", "keyed", "turning")},
+		{d.checkTurns, append(places, "foreign", "turning", "keyed", "parked", "holding", "keyrules", "passes",
+			"waking")},
 		{d.checkStrays, append(places, "stragglers")},
+		{d.checkFlows, append(places, "flows", "flows:filling", "flows:busy", "flows:over")},
 		{d.checkIndexes, []string{"ready", "queues", "turns", "turning"}},
 		{d.checkFlags, []string{"jobs", "cancelled"}},
+		{d.checkContents, []string{"jobs", "mailed", "frozen"}},
 		{d.checkOutcomes, []string{"outcomes", "outcomes:until"}},
 		{d.checkEnded, nil},
 		{d.checkLanes, []string{"lanes"}},
@@ -236,7 +242,7 @@ func (d *doctor) examine(ctx context.Context) error {
 // find notes a finding, once. Its severity and remedy are those of its check where it has none; what is repaired needs
 // none, unless something is left to do.
 func (d *doctor) find(f Finding) {
-	f.Partition = d.partition
+	f.Partition, f.Queue = d.partition, needs.Text(f.Queue)
 	known := fact{f.Check, f.Key, f.ID, f.Queue}
 	if d.told[known] {
 		return

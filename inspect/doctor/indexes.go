@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -94,18 +95,22 @@ func (d *doctor) checkServed(ctx context.Context) error {
 		for i, name := range page {
 			if sizes[i] > 0 {
 				d.find(Finding{Check: CheckUnserved, Key: d.store.FullName("queue:" + name), Queue: name,
-					Detail: waitingFor(sizes[i])})
+					Detail: waitingFor(sizes[i], needs.Of(name))})
 			}
 		}
 	}
 	return nil
 }
 
-func waitingFor(jobs int) string {
-	if jobs == 1 {
-		return "1 job waits, and no worker serves this name"
+func waitingFor(jobs int, labels []string) string {
+	where := "serves this name"
+	if len(labels) > 0 {
+		where += " and has what they need, " + strings.Join(labels, " and ")
 	}
-	return fmt.Sprintf("%d jobs wait, and no worker serves this name", jobs)
+	if jobs == 1 {
+		return "1 job waits, and no worker " + strings.Replace(where, "they need", "it needs", 1)
+	}
+	return fmt.Sprintf("%d jobs wait, and no worker %s", jobs, where)
 }
 
 // undatedFor is how long an outcome is kept of which it is not known how long it was to be kept.

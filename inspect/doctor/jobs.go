@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
+	"strings"
 
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
 )
@@ -68,7 +70,7 @@ func (d *doctor) checkRecords(ctx context.Context) error {
 			switch {
 			case !seen && job.Queue != "" && !d.broken["queue:"+job.Queue] && !d.partly[job.Queue]:
 				lost[job.ID] = rdb.LostJob{Named: job, Digest: rdb.Digest(records[job.ID])}
-			case seen && job.Queue != "" && names[number] != job.Queue:
+			case seen && job.Queue != "" && needs.Home(names[number]) != job.Queue:
 				if err := d.checkQueueOf(ctx, job, names[number], records[job.ID]); err != nil {
 					return err
 				}
@@ -82,7 +84,7 @@ func (d *doctor) checkRecords(ctx context.Context) error {
 	return flush(0)
 }
 
-// readRecord returns the name in a record, "" where it cannot be read.
+// readRecord returns the queue that a record names, "" where it cannot be read.
 func (d *doctor) readRecord(field rdb.Field) string {
 	r, err := record.Decode(field.Value)
 	switch {
@@ -92,13 +94,16 @@ func (d *doctor) readRecord(field rdb.Field) string {
 	case r.ID != field.Name:
 		err = fmt.Errorf("the record says that the id of its job is %s", excerpt.Brief(r.ID))
 	}
+	if r.Member() != "" {
+		d.members[r.Flow] = r.ID
+	}
 	if err != nil {
 		d.find(Finding{Check: CheckRecord, Key: d.store.FullName("jobs"), ID: field.Name, Queue: r.Name,
 			Detail: err.Error()})
 	} else {
 		d.locate(field.Name, &r)
 	}
-	return r.Name
+	return r.Queue()
 }
 
 // agreePlaces looks where jobs are, and returns those that should wait in a queue.
@@ -118,7 +123,9 @@ func (d *doctor) agreePlaces(ctx context.Context, jobs []rdb.Named) ([]rdb.Named
 		case "waiting":
 			waiting = append(waiting, job)
 		case "misnamed":
-			err = d.checkNames(ctx, job, fault.Where)
+			if needs.Home(fault.Where) != job.Queue {
+				err = d.checkNames(ctx, job, fault.Where)
+			}
 		default:
 			d.findFault(job, fault)
 		}
@@ -184,7 +191,7 @@ func (d *doctor) unchanged(ctx context.Context, job rdb.Named, raw []byte, confi
 	if err != nil || before == nil || raw != nil && !bytes.Equal(before, raw) {
 		return err
 	}
-	if decoded, err := record.Decode(before); err != nil || decoded.Name != job.Queue {
+	if decoded, err := record.Decode(before); err != nil || decoded.Queue() != job.Queue {
 		return nil // it is another job now
 	}
 	wrong, err := confirm()
@@ -194,8 +201,8 @@ func (d *doctor) unchanged(ctx context.Context, job rdb.Named, raw []byte, confi
 	after, err := d.store.Record(ctx, job.ID)
 	if err == nil && bytes.Equal(before, after) {
 		d.find(Finding{Check: CheckWrongQueue, Key: d.store.FullName("jobs"), ID: job.ID, Queue: queue,
-			Detail: fmt.Sprintf("it is a job of queue %s, and its record says %s", excerpt.Brief(queue),
-				excerpt.Brief(job.Queue))})
+			Detail: fmt.Sprintf("it is a job of queue %s, and its record says %s", excerpt.Brief(needs.Text(queue)),
+				excerpt.Brief(needs.Text(job.Queue)))})
 	}
 	return err
 }
@@ -214,4 +221,78 @@ func (d *doctor) checkFlags(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// contents are the keys that a job has to itself which remembers how far it came. They go away with it, since its trail
+// notes that there are some.
+var contents = []string{"steps:", "mail:"}
+
+// checkContents finds steps and mailboxes of jobs that are gone: a worker or a mover of a version that knows of neither
+// has left them. A mailbox that is noted is the janitor's.
+func (d *doctor) checkContents(ctx context.Context) error {
+	for names := range slices.Chunk(d.keys.contents, rdb.MaxBatch) {
+		left, err := d.jobless(ctx, names)
+		if err != nil {
+			return err
+		}
+		if left, err = d.still(ctx, left); err != nil {
+			return err
+		}
+		if left, err = d.jobless(ctx, left); err != nil { // an id may be used again
+			return err
+		}
+		for _, name := range left {
+			what, id, _ := strings.Cut(name, ":")
+			noun := map[string]string{"steps": "steps", "mail": "messages"}[what]
+			d.find(Finding{Check: CheckLeftover, Severity: SeverityInfo, Key: d.store.FullName(name), ID: id,
+				Detail: noun + " are kept of a job that has no record here",
+				Remedy: "nobody reads it, and it goes by itself within a year: remove the key if that is too long"})
+		}
+	}
+	return nil
+}
+
+// jobless are those of the keys whose job has no record here and is not on its way to another partition.
+func (d *doctor) jobless(ctx context.Context, names []string) (left []string, err error) {
+	ids := make([]string, len(names))
+	for i, name := range names {
+		_, ids[i], _ = strings.Cut(name, ":")
+	}
+	records, err := d.store.Records(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	leaving, err := d.store.OnItsWay(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	mailed, err := d.store.Mailed(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		_, leaves := leaving[ids[i]]
+		if records[i] == nil && !leaves && !(strings.HasPrefix(name, "mail:") && mailed[ids[i]]) {
+			left = append(left, name)
+		}
+	}
+	return left, nil
+}
+
+// still are those of the keys that are there.
+func (d *doctor) still(ctx context.Context, names []string) (left []string, err error) {
+	keys := make([]rdb.Key, len(names))
+	for i, name := range names {
+		keys[i] = rdb.Key{Name: name, Type: wantedType(name)}
+	}
+	sizes, err := d.store.Sizes(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		if sizes[i] > 0 {
+			left = append(left, name)
+		}
+	}
+	return left, nil
 }

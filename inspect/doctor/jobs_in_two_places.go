@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
 )
@@ -87,11 +88,11 @@ func (d *doctor) meet(ctx context.Context, names []string, id string, at queuePl
 // front. The other one may have moved since it was met. It says which queue one was taken out of, if it was.
 func (d *doctor) checkTwice(ctx context.Context, names []string, id string, stays, goes queuePlace) (from int32,
 	taken bool, err error) {
-	name, _, err := record.NameOf(ctx, d.store, id)
+	name, _, err := record.QueueOf(ctx, d.store, id)
 	if err != nil {
 		return 0, false, err
 	}
-	if names[goes.queue] == name && names[stays.queue] != name {
+	if needs.Home(names[goes.queue]) == name && needs.Home(names[stays.queue]) != name {
 		stays, goes = goes, stays
 	}
 	const tries = 3
@@ -152,7 +153,7 @@ func (d *doctor) findTwice(names []string, id string, stays, goes queuePlace) {
 		Queue: names[stays.queue], Repaired: d.repair,
 		Detail: "it waits twice in this queue"}
 	if stays.queue != goes.queue {
-		f.Detail = "it waits in this queue, and in that of " + names[stays.queue]
+		f.Detail = "it waits in this queue, and in that of " + needs.Text(names[stays.queue])
 	}
 	d.find(f)
 }

@@ -20,6 +20,9 @@ type inventory struct {
 	lists   []heldList      // in-process lists
 	serving map[string]bool // ids of workers that have a set of names
 	past    map[string]bool // "<state>:<name>" of jobs that have ended
+	flows   map[string]bool // ids of flows of which there are keys; whether the flow itself is among them
+
+	contents []string // steps and mailboxes
 }
 
 // heldList is one in-process list.
@@ -37,15 +40,20 @@ var typeOf = map[string]string{
 	"schedules:revision": "string", "stalled": "zset", "doomed": "zset",
 	"map": "string", "tracked": "list", "frozen": "hash", "departed": "set", "stragglers": "hash", "foreign": "hash",
 	"mover": "string", "pauses": "hash", "hints": "hash",
-	"turns": "zset", "passes": "zset", "turning": "hash", "keyed": "hash",
+	"turns": "zset", "passes": "zset", "turning": "hash", "keyed": "hash", "mailed": "hash",
+	"parked": "zset", "holding": "zset", "keyrules": "hash", "pacing": "zset", "waking": "zset",
+	"flows": "zset", "flows:filling": "zset", "flows:busy": "zset", "flows:over": "zset",
 }
 
 // typeOfEach is the type of keys of which there is one for each queue, job, or hour, by what stands before the first
 // colon.
 var typeOfEach = map[string]string{
 	"queue": "list", "wake": "list", "completion": "list", "running": "set", "rate": "string",
-	"log": "list", "state": "string", "stats": "hash", "taken": "hash", "ended": "zset", "details": "hash",
+	"log": "list", "state": "string", "steps": "hash", "mail": "list", "stats": "hash", "taken": "hash",
+	"ended": "zset", "details": "hash",
 	"question": "string", "answer": "string", "leaving": "set",
+	"flow": "hash", "flow.records": "hash", "flow.members": "hash", "flow.left": "set", "flow.ends": "zset",
+	"flow.edges": "zset", "flow.unmet": "zset", "flow.todo": "list", "flow.results": "hash",
 }
 
 // wantedType returns the type that a key should have, "" for one that is not known.
@@ -105,7 +113,7 @@ func workerKey(name string) (id, part string) {
 // checkKeys walks over all keys of the namespace and looks at their types.
 func (d *doctor) checkKeys(ctx context.Context) error {
 	d.keys = inventory{fixed: map[string]bool{}, queues: map[string]bool{}, workers: map[string]bool{},
-		serving: map[string]bool{}, past: map[string]bool{}}
+		serving: map[string]bool{}, past: map[string]bool{}, flows: map[string]bool{}}
 	now, err := d.store.Time(ctx)
 	if err != nil {
 		return err
@@ -177,6 +185,13 @@ func (d *doctor) note(name string, lists map[heldList]bool) {
 	}
 	if queue, is := strings.CutPrefix(name, "queue:"); is {
 		d.keys.queues[queue] = true
+		return
+	}
+	if slices.ContainsFunc(contents, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+		d.keys.contents = append(d.keys.contents, name)
+		return
+	}
+	if d.noteFlow(name) {
 		return
 	}
 	for _, prefix := range []string{"ended:", "details:"} {

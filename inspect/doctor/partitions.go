@@ -115,7 +115,7 @@ func (d *doctor) locate(id string, r *record.Record) {
 	if d.ids == nil || len(d.strays) >= 2*maxFindings {
 		return
 	}
-	job := partition.Job{Name: r.Name, Lock: r.Lock}
+	job := partition.Job{Name: r.Name, Key: r.Key, Lock: r.Lock}
 	if r.Given {
 		job.Given = id
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/ending"
 	"github.com/265d0351/work/internal/limit"
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
 )
@@ -114,7 +115,7 @@ func running(ctx context.Context, store *rdb.Store, name string) (ids []string, 
 			return nil, err
 		}
 		for _, holding := range page {
-			if holding.Queue == name && !seen[holding.ID] {
+			if needs.Name(holding.Queue) == name && !seen[holding.ID] {
 				seen[holding.ID] = true
 				ids = append(ids, holding.ID)
 			}
@@ -166,7 +167,7 @@ func eachOf(ctx context.Context, store *rdb.Store, shelf rdb.Shelf, name string,
 		if err != nil || len(page) == 0 {
 			return err
 		}
-		if page, err = store.OfQueue(ctx, page, name); err != nil {
+		if page, err = store.OfName(ctx, page, name); err != nil {
 			return err
 		}
 		if len(page) > 0 {
@@ -206,9 +207,9 @@ func (q *Queue) removeSeen(ctx context.Context, part []rdb.SeenJob, now int64) (
 	for i := range part {
 		job := &part[i]
 		if job.Queue == "" {
-			job.Queue = record.NameIn(job.Record)
+			job.Queue = record.QueueIn(job.Record)
 		}
-		if job.Queue == q.Name {
+		if job.Name() == q.Name {
 			jobs, orders = append(jobs, job), append(orders, ending.Delete(q.Store, job, now))
 		}
 	}
@@ -322,9 +323,17 @@ func (q *Queue) forget(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	served := serving[q.Name] > 0
-	forgotten, err := q.Store.ForgetQueue(ctx, q.Name, !served)
+	queues, err := q.Store.QueuesOf(ctx, []string{q.Name})
 	if err != nil {
 		return false, err
+	}
+	forgotten := true
+	for _, queue := range queues {
+		gone, err := q.Store.ForgetQueue(ctx, queue, !served)
+		if err != nil {
+			return false, err
+		}
+		forgotten = forgotten && gone
 	}
 	return forgotten, limit.One(ctx, q.Store, q.Name, func(rule *rdb.Rule) { limit.Left(rule, served) })
 }
@@ -340,7 +349,15 @@ func Count(ctx context.Context, store *rdb.Store, name string) (c Counts, err er
 		return c, err
 	}
 	c.Running = len(ids)
-	if c.Waiting, err = store.Length(ctx, name, ""); err != nil {
+	queues, err := store.QueuesOf(ctx, []string{name})
+	for _, queue := range queues {
+		n, err := store.Length(ctx, queue, "")
+		if err != nil {
+			return c, err
+		}
+		c.Waiting += n
+	}
+	if err != nil {
 		return c, err
 	}
 	for _, shelf := range shelves {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/265d0351/work/internal/invalid"
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/retry"
@@ -20,6 +21,8 @@ const (
 	TooLate  Effect = "too late"  // it had ended before
 	Dead     Effect = "dead"      // it is in the morgue
 	NotFound Effect = "not found" // there is none
+	// it is on its way to another partition. That is noted with it, and it may have begun there before that is heard
+	Leaving Effect = "leaving"
 )
 
 // Cancellation is what became of one job.
@@ -151,11 +154,7 @@ func (c *cancelling) end(ctx context.Context, results []Cancellation, indices []
 			of = append(of, at)
 		}
 	}
-	var rested []rdb.EndResult
-	err = retry.AtMost(ctx, cancelTries, func(ctx context.Context) (err error) {
-		rested, err = c.store.EndUnheld(ctx, resting)
-		return err
-	})
+	rested, err := c.rest(ctx, resting)
 	if err != nil {
 		return nil, err
 	}
@@ -176,11 +175,43 @@ func (c *cancelling) end(ctx context.Context, results []Cancellation, indices []
 	})
 }
 
+// rest ends jobs that no worker holds. What is not in the queue that names share may have been handed on from there.
+func (c *cancelling) rest(ctx context.Context, jobs []rdb.UnheldJob) (rested []rdb.EndResult, err error) {
+	end := func(jobs []rdb.UnheldJob) (rested []rdb.EndResult, err error) {
+		err = retry.AtMost(ctx, cancelTries, func(ctx context.Context) (err error) {
+			rested, err = c.store.EndUnheld(ctx, jobs)
+			return err
+		})
+		return rested, err
+	}
+	if rested, err = end(jobs); err != nil {
+		return nil, err
+	}
+	var handedOn []rdb.UnheldJob
+	var at []int
+	for i, job := range jobs {
+		if rested[i] == rdb.EndGone && job.Spot == rdb.SpotQueue && job.Name != "" {
+			job.Queue = needs.HandOn(job.Queue, job.Name)
+			handedOn, at = append(handedOn, job), append(at, i)
+		}
+	}
+	if len(handedOn) == 0 {
+		return rested, nil
+	}
+	answers, err := end(handedOn)
+	for k, answer := range answers {
+		rested[at[k]], jobs[at[k]] = answer, handedOn[k]
+	}
+	return rested, err
+}
+
 // note notes what is known of a job once it was to be flagged.
 func (c *cancelling) note(result *Cancellation, s rdb.CancelledJob) {
 	switch {
 	case s.Spot == rdb.Spot(rdb.ShelfMorgue):
 		result.Effect, result.State = Dead, stateDead
+	case s.Spot == rdb.SpotFrozen:
+		result.Effect, result.State = Leaving, ""
 	case s.Spot != rdb.SpotGone:
 		result.Effect, result.State = Flagged, stateCancelled
 		c.flagged[s.ID] = true
@@ -204,6 +235,6 @@ func Of(s rdb.CancelledJob) (rdb.Ending, bool) {
 		return rdb.Ending{}, false
 	}
 	ending := Resting{rec.Name, s.Record, s.Trail, s.Seen}.Cancelled()
-	ending.ID, ending.Queue = s.ID, rec.Name
+	ending.ID, ending.Queue = s.ID, rec.Queue()
 	return ending, true
 }

@@ -1,9 +1,11 @@
 package ending
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/record"
 )
 
 // Delete is the order that ends a job as deleted if it still stands where it was seen. now is Redis' clock in ms.
@@ -25,5 +27,6 @@ func DeleteOtherwise(store *rdb.Store, seen *rdb.SeenJob, now int64, answer rdb.
 
 // deleted is how a job ends that is deleted.
 func deleted(seen *rdb.SeenJob, now int64, keep time.Duration) rdb.Ending {
-	return Resting{seen.Queue, seen.Record, seen.Trail, time.UnixMilli(now)}.Deleted(keep)
+	name := cmp.Or(record.NameIn(seen.Record), seen.Name())
+	return Resting{name, seen.Record, seen.Trail, time.UnixMilli(now)}.Deleted(keep)
 }

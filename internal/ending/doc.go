@@ -26,7 +26,16 @@ func Belongings(rec *record.Record, trail *record.Trail, object string) rdb.Belo
 			b.Objects = append(b.Objects, sha)
 		}
 	}
+	b.Flow = Membership(rec)
 	return b
+}
+
+// Membership is the part of a job in a flow, if it has one.
+func Membership(rec *record.Record) (of rdb.Membership) {
+	if member := rec.Member(); member != "" {
+		of = rdb.Membership{Flow: rec.Flow, Member: member, Queues: rec.Next, Leaf: rec.Leaf}
+	}
+	return of
 }
 
 // BelongingsIn is what a job has, as far as its record and its trail can be read.
@@ -59,6 +68,9 @@ func (r Resting) leaving(e rdb.Ending) rdb.Ending {
 	rec, _ := record.Decode(r.Record)
 	trail := record.DecodeTrail(r.Trail)
 	e.Belongings = Belongings(&rec, &trail, "")
+	if rec.Shared != "" { // its queue has another name
+		r.Name, e.Name = rec.Name, rec.Name
+	}
 	outcome := record.Outcome{State: e.State, EndedAt: r.Now.UnixMilli()}
 	if retention := span.FromMillis(rec.Retention); retention > 0 {
 		outcome.Name, e.Keep = r.Name, max(e.Keep, retention)

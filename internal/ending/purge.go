@@ -5,31 +5,45 @@ import (
 	"slices"
 	"time"
 
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// Purge removes the jobs that wait in a queue, those at the front first, as many as wait when it begins, and returns
-// how many that were. progress is told after each step, of at most 500, how many are gone so far; it may be nil.
+// Purge removes the jobs of a name that wait, whatever they need, those at the front first, as many as wait when it
+// begins, and returns how many that were. progress is told after each step, of at most 500, how many are gone so far;
+// it may be nil.
 func Purge(ctx context.Context, store *rdb.Store, name string, progress func(removed int)) (removed int, err error) {
-	lengths, err := store.Sizes(ctx, []rdb.Key{{Name: "queue:" + name, Type: "list"}})
-	if err != nil {
-		return 0, err
+	queues, err := store.QueuesOf(ctx, []string{name})
+	p := purge{store: store, progress: progress}
+	for _, queue := range queues {
+		if err = p.empty(ctx, queue); err != nil {
+			break
+		}
 	}
-	all, err := store.Length(ctx, name, "")
+	return p.removed, err
+}
+
+// empty removes what waits in a queue.
+func (p *purge) empty(ctx context.Context, queue string) error {
+	lengths, err := p.store.Sizes(ctx, []rdb.Key{{Name: "queue:" + queue, Type: "list"}})
 	if err != nil {
-		return 0, err
+		return err
 	}
-	p := purge{store: store, name: name, progress: progress}
+	all, err := p.store.Length(ctx, queue, "")
+	if err != nil {
+		return err
+	}
+	p.queue = queue
 	if err := p.run(ctx, rdb.FrontReader{}, lengths[0]); err != nil {
-		return p.removed, err
+		return err
 	}
-	return p.removed, p.run(ctx, rdb.FrontReader{ByTurns: true}, all-lengths[0])
+	return p.run(ctx, rdb.FrontReader{ByTurns: true}, all-lengths[0])
 }
 
 // purge is one Purge under way.
 type purge struct {
 	store    *rdb.Store
-	name     string
+	queue    string
 	progress func(removed int)
 	removed  int
 }
@@ -37,11 +51,11 @@ type purge struct {
 // run removes so many of what a reader reads.
 func (p *purge) run(ctx context.Context, front rdb.FrontReader, left int) error {
 	for left > 0 {
-		part, err := front.Next(ctx, p.store, p.name, left)
+		part, err := front.Next(ctx, p.store, p.queue, left)
 		if err != nil || len(part) == 0 {
 			return err
 		}
-		n, err := purgePart(ctx, p.store, p.name, purgedPart{part, front.ByTurns})
+		n, err := purgePart(ctx, p.store, p.queue, purgedPart{part, front.ByTurns})
 		p.removed += n
 		if err != nil {
 			return err
@@ -70,12 +84,12 @@ func (p *purgedPart) reach() int {
 
 // purgePart removes what was seen at the front of a queue: plain jobs together, each other one with all that belongs to
 // it.
-func purgePart(ctx context.Context, store *rdb.Store, name string, part purgedPart) (removed int, err error) {
+func purgePart(ctx context.Context, store *rdb.Store, queue string, part purgedPart) (removed int, err error) {
 	now, err := store.Time(ctx)
 	if err != nil {
 		return 0, err
 	}
-	p := &purging{store: store, name: name, now: now, byTurns: part.byTurns,
+	p := &purging{store: store, queue: queue, now: now, byTurns: part.byTurns,
 		waiters: make(map[string]rdb.Waiter, len(part.jobs))}
 	var plain, others []string
 	for _, waiter := range part.jobs {
@@ -88,7 +102,7 @@ func purgePart(ctx context.Context, store *rdb.Store, name string, part purgedPa
 	}
 	removed, err = p.end(ctx, others)
 	for err == nil {
-		purged, failed := store.Purge(ctx, name, part.reach(), plain)
+		purged, failed := store.Purge(ctx, queue, part.reach(), plain)
 		removed += purged.Removed
 		left := slices.Concat(purged.Waited, purged.Cancelled)
 		if failed != nil || len(left) == 0 {
@@ -104,7 +118,7 @@ func purgePart(ctx context.Context, store *rdb.Store, name string, part purgedPa
 // purging is what is known of jobs of one queue that are purged.
 type purging struct {
 	store   *rdb.Store
-	name    string
+	queue   string
 	now     time.Time
 	byTurns bool
 	waiters map[string]rdb.Waiter
@@ -135,7 +149,7 @@ func (p *purging) end(ctx context.Context, ids []string) (deleted int, err error
 }
 
 func (p *purging) unheldJob(id string, end rdb.Ending) rdb.UnheldJob {
-	end.ID, end.Queue = id, p.name
+	end.ID, end.Queue = id, p.queue
 	spot := rdb.SpotQueue
 	if p.byTurns {
 		spot = rdb.SpotTurns
@@ -146,5 +160,5 @@ func (p *purging) unheldJob(id string, end rdb.Ending) rdb.UnheldJob {
 // resting is a job that waits. Of one whose record cannot be read nobody could know what it has.
 func (p *purging) resting(id string) Resting {
 	waiter := p.waiters[id]
-	return Resting{Name: p.name, Record: waiter.Record, Trail: waiter.Trail, Now: p.now}
+	return Resting{Name: needs.Name(p.queue), Record: waiter.Record, Trail: waiter.Trail, Now: p.now}
 }

@@ -28,10 +28,16 @@ func Bounded(e event.Event) event.Event {
 	case event.JobDiscarded:
 		e.Err = excerpt.Error(e.Err)
 		return e
+	case event.BatchEnded:
+		e.Err = excerpt.Error(e.Err)
+		return e
 	case event.DeathHookFailed:
 		e.Err = excerpt.Error(e.Err)
 		return e
 	case event.JobSnoozed:
+		e.Err = excerpt.Error(e.Err)
+		return e
+	case event.WaitIgnored:
 		e.Err = excerpt.Error(e.Err)
 		return e
 	case event.JobReleased:

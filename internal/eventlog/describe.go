@@ -74,6 +74,23 @@ func (l *Log) describeJob(e event.Event) (level slog.Level, message string, ref 
 		}
 		return slog.LevelWarn, "outcome did not count, the job had been given to another worker", e.JobRef, none
 	}
+	return l.describeStep(e)
+}
+
+func (l *Log) describeStep(e event.Event) (level slog.Level, message string, ref event.JobRef,
+	more func() []slog.Attr) {
+	switch e := e.(type) {
+	case event.StepDone:
+		return slog.LevelDebug, "step done", e.JobRef, func() []slog.Attr {
+			return []slog.Attr{slog.String("step", e.Step), slog.String("kind", string(e.Kind)),
+				slog.Duration("elapsed", e.Elapsed), slog.Int("bytes", e.Bytes)}
+		}
+	case event.WaitIgnored:
+		return slog.LevelWarn, "handler did not return the error of its wait: the job waits all the same", e.JobRef,
+			func() []slog.Attr {
+				return append([]slog.Attr{slog.String("step", e.Step)}, l.failureAttrs(e.Err)...)
+			}
+	}
 	return 0, "", event.JobRef{}, nil
 }
 
@@ -125,6 +142,9 @@ func describeWorker(e event.Event) (slog.Level, string, []slog.Attr) {
 	case event.JobsFetched:
 		return slog.LevelDebug, "jobs fetched", []slog.Attr{
 			slog.String("worker", e.Worker), slog.Int("jobs", e.Jobs), slog.Int("asked", e.Asked)}
+	case event.BatchEnded:
+		return slog.LevelDebug, "jobs that were taken together have ended", []slog.Attr{slog.String("worker", e.Worker),
+			slog.String("job", e.Name), slog.Int("jobs", e.Jobs), slog.Duration("elapsed", e.Elapsed), errorAttr(e.Err)}
 	case event.JobsSettled:
 		return slog.LevelDebug, "outcomes settled",
 			[]slog.Attr{slog.String("worker", e.Worker), slog.Int("jobs", e.Jobs)}
@@ -171,6 +191,14 @@ func describeFinding(e event.Event) (slog.Level, string, []slog.Attr) {
 	case event.QueueDestroyed:
 		return slog.LevelInfo, "queue was destroyed", []slog.Attr{slog.String("queue", e.Name),
 			slog.Int("jobs", e.Jobs), slog.Bool("forgotten", e.Forgotten)}
+	case event.FlowStored:
+		return slog.LevelDebug, "flow stored", []slog.Attr{slog.String("flow", e.Flow), slog.Int("jobs", e.Jobs)}
+	case event.FlowEnded:
+		return slog.LevelDebug, "flow ended", []slog.Attr{slog.String("flow", e.Flow),
+			slog.String("how", string(e.How)),
+			slog.Int("generation", e.Generation), slog.Int("jobs", e.Jobs), slog.Duration("took", e.Took)}
+	case event.FlowReopened:
+		return slog.LevelDebug, "flow opened again", []slog.Attr{slog.String("flow", e.Flow)}
 	case event.ServerUnfit:
 		return slog.LevelError, "Redis is set up so that jobs may be lost", inPartition(e.Partition,
 			slog.String("problem", e.Problem), slog.String("remedy", e.Remedy))
@@ -227,6 +255,9 @@ func attrsOf(r event.JobRef) []slog.Attr {
 	}
 	if len(r.Tags) > 0 {
 		attrs = append(attrs, slog.String("tags", excerpt.List(r.Tags, ",")))
+	}
+	if r.Key != "" {
+		attrs = append(attrs, slog.String("key", r.Key))
 	}
 	return attrs
 }

@@ -45,7 +45,8 @@ var update = flag.Bool("update", false, "write testdata/events.golden anew")
 func exampleEvents() []event.Event {
 	ref := event.JobRef{ID: "id1", Name: "export", SourceID: 7, Attempt: 2, Worker: "w1", Begun: time.Unix(1, 0)}
 	plain := event.JobRef{ID: "id2", Name: "mail", Attempt: 1, Worker: "w1"}
-	tagged := event.JobRef{ID: "id3", Name: "mail", SourceID: 7, Tags: []string{"eu", "big customer"}, Attempt: 1,
+	tagged := event.JobRef{ID: "id3", Name: "mail", SourceID: 7, Tags: []string{"eu", "big customer"},
+		Key: "customer 7", Attempt: 1,
 		Worker: "w1"}
 	panicked := fmt.Errorf("audited: %w", &panicError{"goroutine 1 [running]:\nmain.go:1"})
 	return []event.Event{
@@ -56,6 +57,7 @@ func exampleEvents() []event.Event {
 		event.PartitionLeft{Partition: 3},
 		event.PartitionLeft{Partition: 3, Err: errors.New("no luck")},
 		event.PoolIdle{Worker: "w1", Idle: time.Minute},
+		event.BatchEnded{Worker: "w1", Name: "index", Jobs: 500, Elapsed: time.Second, Err: errors.New("no luck")},
 		event.WorkerTold{Worker: "w1", Wanted: "pause"},
 		event.WorkerTold{Worker: "w1"},
 		event.LimitChanged{Name: "mail", Limit: "5 at once", Service: "shop",
@@ -82,6 +84,8 @@ func exampleEvents() []event.Event {
 		event.JobExpired{JobRef: tagged, At: time.Unix(60, 0).UTC()},
 		event.DeathHookFailed{JobRef: plain, Err: panicked},
 		event.JobSnoozed{JobRef: plain, For: time.Minute, Err: errors.New("snooze for 1m0s")},
+		event.StepDone{JobRef: plain, Step: "charge", Kind: event.StepKindStep, Elapsed: time.Second, Bytes: 7},
+		event.WaitIgnored{JobRef: plain, Step: "rest", Err: errLuck},
 		event.JobReleased{JobRef: plain},
 		event.JobReleased{JobRef: plain, Err: errLuck},
 		event.JobStuck{JobRef: ref, Cause: errors.New("the job's timeout has passed")},
@@ -96,6 +100,9 @@ func exampleEvents() []event.Event {
 		event.WorkerReaped{Worker: "w0", Jobs: 9},
 		event.JobsReturned{Worker: "w1", Jobs: 1},
 		event.JobTrimmed{ID: "id1", Name: "mail"}, event.QueueDestroyed{Name: "mail", Jobs: 7, Forgotten: true},
+		event.FlowStored{Flow: "order-7", Jobs: 4},
+		event.FlowEnded{Flow: "order-7", How: event.FlowDead, Generation: 2, Jobs: 4, Took: time.Minute},
+		event.FlowReopened{Flow: "order-7"},
 		event.PeriodicEnqueued{Schedule: "nightly", Name: "export", Tick: time.Unix(60, 0).UTC(), ID: "id1",
 			RunAt: time.Unix(75, 0).UTC()},
 		event.PeriodicMissed{Schedule: "nightly", Name: "export", Ticks: 3, Since: time.Unix(60, 0).UTC(),

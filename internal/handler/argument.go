@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"math/big"
@@ -23,8 +24,10 @@ type argument struct {
 	of   reflect.Type
 	want string // of, as errors show it
 	// Int64, Uint64, Float64, String, Bool: what need not go through encoding/json; Invalid for the rest
-	plain reflect.Kind
-	null  bool // null has a meaning
+	// or Slice, for bytes, and Interface, for JSON that is taken as it stands
+	plain  reflect.Kind
+	fields plainStruct // nil for all that is no struct of those
+	null   bool        // null has a meaning
 
 	holdsAny bool // there may be an any somewhere in it
 	strict   bool // fields that it does not have are refused
@@ -40,6 +43,12 @@ func newArgument(t reflect.Type) argument {
 		// A type's own UnmarshalJSON may know null (an optional value). Of these two it is known that they ignore it.
 		a.null = ownJSON && t != reflect.TypeFor[time.Time]() && t != reflect.TypeFor[big.Int]()
 	}
+	switch t {
+	case reflect.TypeFor[[]byte]():
+		a.plain = reflect.Slice
+	case reflect.TypeFor[json.RawMessage]():
+		a.plain = reflect.Interface
+	}
 	if ownJSON || reflect.PointerTo(t).Implements(textUnmarshalerType) || t == reflect.TypeFor[json.Number]() {
 		return a
 	}
@@ -53,6 +62,7 @@ func newArgument(t reflect.Type) argument {
 	case t.Kind() == reflect.String, t.Kind() == reflect.Bool:
 		a.plain = t.Kind()
 	}
+	a.fields = newPlainStruct(t)
 	return a
 }
 
@@ -60,6 +70,12 @@ func newArgument(t reflect.Type) argument {
 func (a *argument) decode(slot reflect.Value, piece []byte) error {
 	if a.decodePlain(slot, piece) {
 		return nil
+	}
+	if a.fields != nil {
+		if a.fields.decode(slot, piece) {
+			return nil
+		}
+		slot.SetZero()
 	}
 	if !a.null && string(piece) == "null" {
 		return errNullArgument
@@ -118,6 +134,16 @@ func (a *argument) decodePlain(slot reflect.Value, piece []byte) bool {
 	case reflect.Bool:
 		if b, ok := rawjson.Bool(piece); ok {
 			slot.SetBool(b)
+			return true
+		}
+	case reflect.Slice:
+		if b, ok := rawjson.Base64(piece); ok {
+			slot.SetBytes(b)
+			return true
+		}
+	case reflect.Interface:
+		if rawjson.Whole(piece) {
+			slot.SetBytes(bytes.Clone(piece))
 			return true
 		}
 	}

@@ -3,6 +3,7 @@ package handler_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/265d0351/work/internal/handler"
@@ -10,6 +11,7 @@ import (
 
 // What a handler costs per job, beside the user's own code: decoding and calling.
 func BenchmarkHandler(b *testing.B) {
+	large := `[{"id":7,"Pad":"` + strings.Repeat("some text ", 10_000) + `"}]`
 	for _, c := range []struct {
 		name, args string
 		fn         any
@@ -20,6 +22,16 @@ func BenchmarkHandler(b *testing.B) {
 		{"scalars", `[1234567,"a name",true,2.5]`,
 			func(*shopContext, context.Context, int64, string, bool, float64) error { return nil }},
 		{"struct", `[{"ID":1,"Items":["a","b"]}]`, func(*shopContext, *Job, shapeOrder) error { return nil }},
+		{"plain struct", `[{"id":7,"Pad":"some text"}]`, func(plainOrder) error { return nil }},
+		{"plain struct of 100 kB", large, func(plainOrder) error { return nil }},
+		{"another of 100 kB", large, func(struct {
+			ID   int64 `json:"id"`
+			Pad  string
+			Tags []string
+		}) error {
+			return nil
+		}},
+		{"JSON as it stands, of 100 kB", large, func(json.RawMessage) error { return nil }},
 		{"tail", `[1,2,3,4]`, func(...int64) error { return nil }},
 		{"result", `[7]`, func(n int64) (int64, error) { return n, nil }},
 	} {

@@ -85,6 +85,13 @@ func (s *signature) checkArgument(i int) error {
 		return s.checkJob(takes)
 	case nextValue:
 		return s.refuse(takes, "a handler, which has no next", "register it with Middleware, or drop the parameter")
+	case batchValue:
+		if err := s.checkBatch(i, takes); err != nil {
+			return err
+		}
+	case nearBatch:
+		return s.refuse(takes, "work.Batch[A] for jobs that are taken together, whose args are an A",
+			"take that; each of its items is a job")
 	}
 	if in.fault == nil {
 		return nil
@@ -107,6 +114,24 @@ func (s *signature) checkNearMiss(i int) error {
 		return s.refuse(takes+", by value", s.job, "take the pointer; Checkin works on the job itself")
 	case jobPointerPointer:
 		return s.refuse(takes, s.job, "drop one *")
+	}
+	return nil
+}
+
+// checkBatch judges a parameter that is a batch: it has the args of all jobs, and each item its job and its result.
+func (s *signature) checkBatch(i int, takes string) error {
+	wanted := s.together()
+	switch {
+	case s.isTail(i):
+		return s.refuse(takes, wanted, "take it without the dots")
+	case s.lead.job:
+		return s.refuse(takes+", behind "+s.job, wanted, "drop the job: each item of the batch has its own")
+	case i > s.lead.count() || len(s.in) > i+1:
+		return s.refuse(takes+" beside other arguments", wanted,
+			"give the jobs one argument, a struct with what they need, and take the batch of it alone")
+	case len(s.out) == 2 && s.out[1].is == errorValue:
+		return s.refuse(takes+" and returns "+typeNames(s.out), wanted,
+			"return an error alone, and give each item its result with Return")
 	}
 	return nil
 }

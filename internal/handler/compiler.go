@@ -16,6 +16,10 @@ type Compiler struct {
 	prototype prototype
 	job       reflect.Type // the pointer that functions take as their job
 	next      reflect.Type // the function type that middleware take as their next
+
+	// Batch tells of the zero value of a slice whether it is a batch of jobs, by a nil pointer to what each of them has
+	// as its argument; and of a nil pointer to a struct whether that is an item of one. Nil where there are none.
+	Batch func(zero any) (args any, item bool)
 }
 
 // NewCompiler makes the compiler of a pool with this prototype: a struct, a pointer to a struct, or nil for none. J is
@@ -29,7 +33,7 @@ func NewCompiler[J any, N ~func(context.Context) error](prototype any) (*Compile
 func (c *Compiler) UserContext() UserContext { return c.prototype.instance() }
 
 // Handler checks that fn is func([*C,] [context.Context,] [J,] arguments...) error, or with a result before the error,
-// and prepares its calls. Every refusal is a *Refusal.
+// or func([*C,] [context.Context,] batch) error, and prepares its calls. Every refusal is a *Refusal.
 func (c *Compiler) Handler(fn any) (*Handler, error) {
 	s, v, err := c.describe("handler", fn)
 	if err != nil {
@@ -41,7 +45,12 @@ func (c *Compiler) Handler(fn any) (*Handler, error) {
 	h := &Handler{name: s.function, call: v.Call, lead: s.lead, hasResult: len(s.out) == 2,
 		frames: newFrames(len(s.in))}
 	for i := s.lead.count(); i < len(s.in); i++ {
-		h.args = append(h.args, newArgument(v.Type().In(i)))
+		of := v.Type().In(i)
+		if s.in[i].is == batchValue {
+			h.batch = of
+			of, _ = c.batchOf(of)
+		}
+		h.args = append(h.args, newArgument(of))
 	}
 	if s.variadic {
 		last := len(h.args) - 1
@@ -98,8 +107,17 @@ func (c *Compiler) describe(role string, fn any) (*signature, reflect.Value, err
 }
 
 func (c *Compiler) describeParameter(t reflect.Type, symbol string) typeLooks {
-	looks := typeLooks{name: t.String(), is: c.roleOf(t), fault: (&jsonWalk{decoding: true}).fault(t, "", true)}
+	decoded := t
+	args, near := c.batchOf(t)
+	if args != nil {
+		decoded = args
+	}
+	looks := typeLooks{name: t.String(), is: c.roleOf(t), fault: (&jsonWalk{decoding: true}).fault(decoded, "", true)}
 	switch {
+	case near:
+		looks.is = nearBatch
+	case args != nil:
+		looks.is = batchValue
 	case looks.is != anyType:
 	case t.Kind() == reflect.Func:
 		looks.is = otherFunction

@@ -23,7 +23,29 @@ var argumentSeeds = []string{
 	`"a"`, `[{]}`, `[nul]`, `[null,null]`, `[-]`, `[01]`, `[1.]`,
 	`[1e5,-0,0.10,1E+2]`, `[9007199254740993,9223372036854775807,9223372036854775808,-9223372036854775808,18446744073709551615]`,
 	`[128,-129,256,-1,3.5e38,1e400,0x10,1_000,inf,NaN]`, "[\"\xff\"]", "[\"\x01\"]", "[\t1\r\n]", "[\x001]",
-	`["2024-01-01T00:00:00Z"]`, `[tru,fals]`,
+	`["2024-01-01T00:00:00Z"]`, `[tru,fals]`, `["AQID","AQI","AQI=","A\nQI=",""]`,
+	`[{"id":7,"Pad":"a text that is longer than eight bytes, é","on":true,"rate":1.5,"own":-3}]`,
+	`[{"ID":7},{"id":7,"id":null},{"id":1,"id":2},{"id":7,"none":1},{"i\u0064":7},{ "id":7},{"id":"7"},{"id":7}x]`,
+	`[{"on":1},{"Pad":"\u00e9"},{"Pad":null},{},{"own":1e2},{"id":7,},{"id" :7},{"Hidden":1},{"a-b":1}]`,
+}
+
+// plainOrder is a struct of fields that need no encoding/json.
+type plainOrder struct {
+	ID     int64 `json:"id"`
+	Pad    string
+	On     bool     `json:"on,omitempty"`
+	Rate   *float64 `json:"-"`
+	Fine   float32  `json:"rate"`
+	Own    int8     `json:"own,omitzero"`
+	hidden int
+}
+
+var _ = plainOrder{}.hidden // which encoding/json leaves alone
+
+// nearlyPlain has one field that does.
+type nearlyPlain struct {
+	ID    int64 `json:"id,string"`
+	Other int   `json:"a-b"`
 }
 
 // Each type takes exactly the pieces that encoding/json takes for it, with the same value; only null may be refused.
@@ -42,7 +64,8 @@ func FuzzArgument(f *testing.F) {
 		reflect.TypeFor[userID](),
 		reflect.TypeFor[json.Number](), reflect.TypeFor[json.RawMessage](), reflect.TypeFor[any](),
 		reflect.TypeFor[*int64](), reflect.TypeFor[shapeOrder](),
-		reflect.TypeFor[[]string](), reflect.TypeFor[uintptr](),
+		reflect.TypeFor[[]string](), reflect.TypeFor[uintptr](), reflect.TypeFor[[]byte](),
+		reflect.TypeFor[plainOrder](), reflect.TypeFor[nearlyPlain](), reflect.TypeFor[struct{}](),
 	}
 	f.Fuzz(func(t *testing.T, piece []byte) {
 		piece = bytes.Trim(piece, " \t\r\n") // as the splitter hands it over

@@ -20,6 +20,7 @@ type Handler struct {
 	tail      *argument    // one element of the variadic tail; nil when there is none
 	tailList  reflect.Type // the tail as the function sees it
 	hasResult bool
+	batch     reflect.Type // of the jobs that it takes together, whose args these are; nil where it takes one
 	frames    *sync.Pool
 }
 

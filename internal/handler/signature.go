@@ -53,6 +53,8 @@ const (
 	jobValue
 	jobPointerPointer
 	nextValue
+	batchValue
+	nearBatch
 	otherFunction
 	errorValue
 	concreteError
@@ -72,6 +74,15 @@ func (s *signature) form() string {
 		return "func(" + own + "context.Context, " + s.job + ", " + s.next + ") error"
 	}
 	return "func(" + own + "[context.Context,] [" + s.job + ",] arguments...) error or (T, error)"
+}
+
+// together is the shape of a handler of jobs that are taken together.
+func (s *signature) together() string {
+	own := ""
+	if s.own != "" {
+		own = "[*" + s.own + ",] "
+	}
+	return "func(" + own + "[context.Context,] work.Batch[A]) error"
 }
 
 func (s *signature) refuseNil(what string) error {

@@ -28,6 +28,7 @@ type Attempt struct {
 	Begun    time.Time     // when its handler was called, by the clock of this machine; zero where it never was
 	Due      time.Time     // by the clock of Redis; zero where nobody knows
 	Took     time.Duration // of its handler
+	Gap      time.Duration // failed: until the next attempt is due
 }
 
 // Counter counts attempts in memory, until a [Reporter] brings the sums to Redis. All methods may be called

@@ -24,7 +24,8 @@ func TestACounterCountsAttempts(t *testing.T) {
 		run, waited int64
 	}{
 		{"done", history.Attempt{Result: history.Done, Begun: begun, Due: due}, [3]int64{1, 0, 0}, 1, 1},
-		{"to be tried again", history.Attempt{Result: history.Failed, Begun: begun, Due: due}, [3]int64{0, 1, 0}, 1, 1},
+		{"to be tried again", history.Attempt{Result: history.Failed, Begun: begun, Due: due, Gap: time.Minute},
+			[3]int64{0, 1, 0}, 1, 1},
 		{"dead", history.Attempt{Result: history.Dead, Begun: begun, Due: due}, [3]int64{0, 0, 1}, 1, 1},
 		{"dead before it began", history.Attempt{Result: history.Dead, Due: due}, [3]int64{0, 0, 1}, 0, 0},
 		{"nobody knows since when", history.Attempt{Result: history.Done, Begun: begun}, [3]int64{1, 0, 0}, 1, 0},
@@ -40,6 +41,7 @@ func TestACounterCountsAttempts(t *testing.T) {
 			assert.Equal(t, "a", sums[0].Name)
 			got := history.Parse(sums[0].Counts)
 			assert.Equal(t, row.want, [3]int64{got.Done, got.Failed, got.Dead})
+			assert.Equal(t, row.attempt.Gap, got.Gap)
 			assert.Equal(t, row.run, total(got.Run))
 			assert.Equal(t, row.waited, total(got.Waited))
 			assert.Equal(t, time.Duration(row.run)*time.Second, got.Run.Sum)

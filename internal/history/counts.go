@@ -12,6 +12,7 @@ type Counts struct {
 	Done, Failed, Dead int64
 	TimedOut           int64 // of those that failed or died
 	Run, Waited        Durations
+	Gap                time.Duration // for which jobs that failed were put off
 }
 
 func (c *Counts) count(a *Attempt, ahead time.Duration) {
@@ -26,6 +27,7 @@ func (c *Counts) count(a *Attempt, ahead time.Duration) {
 	if a.TimedOut {
 		c.TimedOut++
 	}
+	c.Gap = addDurations(c.Gap, a.Gap)
 	if a.Begun.IsZero() {
 		return
 	}
@@ -44,6 +46,7 @@ const (
 	letterTimes  = 't'
 	letterRun    = 'r'
 	letterWaited = 'w'
+	letterGap    = 'g'
 )
 
 // Parse reads what is stored. What this version does not know is left out.
@@ -68,6 +71,8 @@ func Parse(stored string) (c Counts) {
 			c.Dead += n
 		case letter == letterTimes:
 			c.TimedOut += n
+		case letter == letterGap:
+			c.Gap = addDurations(c.Gap, time.Duration(min(n, math.MaxInt64/1000))*time.Microsecond)
 		}
 	}
 	return c
@@ -81,11 +86,12 @@ func (c *Counts) Take() string {
 	b = appendCount(b, letterFailed, c.Failed)
 	b = appendCount(b, letterDead, c.Dead)
 	b = appendCount(b, letterTimes, c.TimedOut)
-	run, waited := c.Run.Sum, c.Waited.Sum
+	b = appendCount(b, letterGap, c.Gap.Microseconds())
+	run, waited, gap := c.Run.Sum, c.Waited.Sum, c.Gap
 	b = c.Run.appendStored(b, letterRun)
 	b = c.Waited.appendStored(b, letterWaited)
 	*c = Counts{}
-	c.Run.Sum, c.Waited.Sum = run%time.Microsecond, waited%time.Microsecond
+	c.Run.Sum, c.Waited.Sum, c.Gap = run%time.Microsecond, waited%time.Microsecond, gap%time.Microsecond
 	return string(b)
 }
 

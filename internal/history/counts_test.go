@@ -13,7 +13,7 @@ import (
 // TestWhatIsStoredIsReadAgain: what a worker writes, an inspector reads.
 func TestWhatIsStoredIsReadAgain(t *testing.T) {
 	t.Parallel()
-	p := history.Counts{Done: 3, Failed: 1, Dead: 2}
+	p := history.Counts{Done: 3, Failed: 1, Dead: 2, Gap: 90*time.Second + 5*time.Microsecond}
 	for i := range 6 {
 		p.Run.Add(time.Duration(i)*time.Second + 400)
 		p.Waited.Add(time.Millisecond << (4 * i))
@@ -24,7 +24,8 @@ func TestWhatIsStoredIsReadAgain(t *testing.T) {
 	assert.Equal(t, history.Counts{Run: history.Durations{Sum: left}}, p,
 		"what is less than a microsecond stays for the next time")
 	assert.Equal(t, want, history.Parse(stored))
-	assert.Equal(t, "d:3 f:1 m:2 r:15000002 r0:1 r10:1 r11:1 r12:2 r13:1 w:1118481000 w0:1 w4:1 w8:1 w12:1 w16:1 w20:1",
+	assert.Equal(t,
+		"d:3 f:1 m:2 g:90000005 r:15000002 r0:1 r10:1 r11:1 r12:2 r13:1 w:1118481000 w0:1 w4:1 w8:1 w12:1 w16:1 w20:1",
 		stored)
 }
 

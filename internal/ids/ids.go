@@ -52,13 +52,20 @@ func PartitionOf(id string) (partition int, made bool) {
 		return 0, false
 	}
 	for i := range jobLetters {
-		if strings.IndexByte(letters, id[i]) < 0 {
+		if places[id[i]] < 0 {
 			return 0, false
 		}
 	}
-	high, low := strings.IndexByte(letters, id[jobLetters-2]), strings.IndexByte(letters, id[jobLetters-1])
-	return high*len(letters) + low, true
+	return int(places[id[jobLetters-2]])*len(letters) + int(places[id[jobLetters-1]]), true
 }
+
+// places are those of bytes among the letters, -1 for the others.
+var places = func() (at [256]int8) {
+	for i := range at {
+		at[i] = int8(strings.IndexByte(letters, byte(i)))
+	}
+	return at
+}()
 
 var last atomic.Int64 // time in an id of a job
 

@@ -7,6 +7,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/codec"
 	"github.com/265d0351/work/internal/maintain"
 	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
@@ -23,6 +25,8 @@ type Of struct {
 	Store       *rdb.Store           // of the first partition
 	MorgueLimit int                  // how many dead jobs the pools of the namespace keep, as far as is known
 	Unusable    error                // why there is no store, which each call returns
+	Emit        func(event.Event)    // tells the observers of an enqueuer, or of its pool; nil of others
+	Passes      bool                 // what is enqueued goes through middleware
 
 	Parts
 }
@@ -51,10 +55,13 @@ type Times struct {
 	Tidy      time.Duration // between two rounds of the janitor
 	DueRest   time.Duration // that those who move what is due rest at the most
 	Survey    time.Duration // in which each worker asks about all names that it serves
+	Stalled   time.Duration // after which others go on with a change of the partitions that has come no further
 	ScaleLook time.Duration // between two looks at who is idle
 	ScaleIdle time.Duration // after which an idle worker leaves
+	Ahead     time.Duration // that what was fetched ahead waits for a processor
 
-	Waiting int // so many handlers of a worker may wait for other jobs at once
+	Hasty   bool // batches of jobs that are taken together wait for no others
+	Waiting int  // so many handlers of a worker may wait for other jobs at once
 }
 
 // What package work sets.
@@ -63,8 +70,20 @@ var (
 	Enqueuer func(enqueuer any) Of // looks into a *work.Enqueuer
 	// AsInvalid makes an *invalid.Error, or one below err, a *work.InvalidError. The text stays.
 	AsInvalid func(err error) error
-	// Prepare checks and encodes a work.Entry that is stored some time later by somebody else.
-	Prepare func(entry any) (rdb.NewJob, error)
+	// Prepare checks and encodes a work.Entry that is stored some time later by somebody else. Its args are as a
+	// *work.Enqueuer would store them, or by a *codec.Chain; by may be nil.
+	Prepare func(entry, by any) (rdb.NewJob, error)
+	// Pass takes []work.Entry through the middleware of a *work.Enqueuer to a work.EnqueueFunc, that of its caller.
+	Pass func(ctx context.Context, enqueuer, entries, store any) error
+	// Codecs are those by which a *work.Enqueuer stores the jobs of that name, and opens what is stored; nil for none.
+	Codecs func(enqueuer any, name string) *codec.Chain
+	// Opened is a result that a job with that id had, by all codecs that a *work.Enqueuer of a pool knows. The error is
+	// a *work.CodecError.
+	Opened func(enqueuer any, id string, stored []byte) ([]byte, error)
+	// CodecError makes what a chain says of a value a *work.CodecError.
+	CodecError func(what string, err error) error
+	// NewCodecs makes a chain of []work.Codec. The error is a *work.InvalidError.
+	NewCodecs func(what string, codecs any) (*codec.Chain, error)
 	// Accepts tells whether a *work.Enqueuer would store a job with that name and args: an invalid one is refused for
 	// good, while an err says that nobody knows now.
 	Accepts func(ctx context.Context, enqueuer any, name string, args []byte) (refusal, err error)

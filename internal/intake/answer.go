@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/objects"
 )
@@ -53,11 +54,13 @@ func (a *answer) result(job *Job, i int) Result {
 		}
 		return Result{Outcome: Stored, Duplicate: true, Owner: a.owners[i]}
 	case rdb.BadKey:
-		return Result{Outcome: NotStored, Err: fmt.Errorf("queue %s: %w", excerpt.Brief(job.Queue), errQueueKey)}
+		return Result{Outcome: NotStored, Err: fmt.Errorf("queue %s: %w", excerpt.Brief(needs.Text(job.Queue)),
+			errQueueKey)}
 	case rdb.NoObject:
 		return Result{Outcome: NotStored, Err: &objects.VanishedError{Hash: objects.Hash(a.missing[i])}}
 	case rdb.Crowded:
-		return Result{Outcome: NotStored, Err: fmt.Errorf("queue %s: %w", excerpt.Brief(job.Queue), errCrowded)}
+		return Result{Outcome: NotStored, Err: fmt.Errorf("queue %s: %w", excerpt.Brief(needs.Text(job.Queue)),
+			errCrowded)}
 	default:
 		return Result{Outcome: NotStored,
 			Err: fmt.Errorf("redis refused it with %s", excerpt.Quoted(fmt.Sprint(problem)))}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/internal/backoff"
+	"github.com/265d0351/work/internal/lazyctx"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/retry"
 )
@@ -21,12 +22,15 @@ type batchCall struct {
 
 	// Guarded by the mu of lanes.
 	requests  []*pendingRequest
-	waiting   int  // callers
-	uncertain bool // an attempt is under way or was not answered
+	first     [1]*pendingRequest // room for a call of one
+	waiting   int                // callers
+	uncertain bool               // an attempt is under way or was not answered
 	trouble   error
-	cancel    context.CancelFunc
-	probe     bool // it tries whether its partition is well again
-	slow      bool // it does not count any more towards those that may be under way
+	cancel    context.CancelFunc // of one that is made in a goroutine of its own
+	alone     bool               // it is made in the goroutine of its only caller
+	within    lazyctx.Bounded    // the ctx of one that is
+	probe     bool               // it tries whether its partition is well again
+	slow      bool               // it does not count any more towards those that may be under way
 }
 
 // take makes a request part of the call; mu is held.
@@ -35,6 +39,9 @@ func (c *batchCall) take(p *pendingRequest) {
 	placed(p.jobs, to.number)
 	if p.to == nil {
 		c.lanes.charge(to, len(p.jobs))
+	}
+	if c.requests == nil {
+		c.requests = c.first[:0]
 	}
 	c.requests = append(c.requests, p)
 }
@@ -91,8 +98,8 @@ func (c *batchCall) begin() (call rdb.LaneCall, jobs []rdb.NewJob, first bool) {
 	first = !c.uncertain
 	c.uncertain = true
 	c.lane.underWay = c
-	if c.cancel != nil && c.lanes.life.Err() != nil {
-		c.cancel() // it began after what was under way had been cut off
+	if c.lanes.life.Err() != nil {
+		c.cutOff() // it began after what was under way had been cut off
 	}
 	if first {
 		c.dropLeft()
@@ -141,8 +148,8 @@ func (c *batchCall) failed(class retry.Class, first, cutShort bool) {
 func (c *batchCall) leave(p *pendingRequest, cause error) answer {
 	p.left = true
 	c.waiting--
-	if c.waiting == 0 && c.cancel != nil {
-		c.cancel()
+	if c.waiting == 0 {
+		c.cutOff()
 	}
 	a := answer{outcome: NotStored, err: retry.JoinCause(cause, c.trouble)}
 	if c.uncertain {
@@ -161,6 +168,16 @@ func (c *batchCall) setCancel(cancel context.CancelFunc) {
 	c.cancel = cancel
 	if c.waiting == 0 {
 		cancel()
+	}
+}
+
+// cutOff ends the ctx of the call, if it is under way.
+func (c *batchCall) cutOff() {
+	if c.cancel != nil {
+		c.cancel()
+	}
+	if c.alone {
+		c.within.End()
 	}
 }
 

@@ -82,5 +82,6 @@ func (c *pendingConfirmation) tell(result *Result) {
 		*result = Result{Outcome: Unknown, Err: ErrLost}
 	default:
 		result.Confirmed, result.Few = c.result.Confirmed, c.result.Err
+		result.Partition, result.Divided = c.of.lane.site.number, c.lanes.divided(c.of.lane.site)
 	}
 }

@@ -73,6 +73,9 @@ func (in *Intake) amend(ctx context.Context, at *site, change Change, owner stri
 				amended, err = at.Store.Amend(ctx, a)
 			}
 		}
+		if amended == rdb.AmendSteps { // it has begun with what it was enqueued with, and only waits
+			amended = rdb.AmendHeld
+		}
 		return err
 	})
 	if err = excerpt.Join(err, broken); err != nil {

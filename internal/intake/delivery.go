@@ -34,17 +34,18 @@ func (d *delivery) pick(which []int) *delivery {
 	return some
 }
 
-// putOne is put for one job.
+// putOne is put for one job. Nearly all have all they need with them, and go the short way.
 func (in *Intake) putOne(ctx context.Context, job *Job) answer {
-	jobs := []rdb.NewJob{job.NewJob}
-	if m := in.lanes.current(); m.Single() && job.Contents == nil {
-		a := in.lanes.send(ctx, in.lanes.request(jobs, job.bytes(), job.Replicas > 0, route{version: m.Version}))
-		if a.outcome != returned {
-			in.lanes.confirm(&a, jobs, job.Replicas, job.Wait)
+	if m := in.lanes.current(); m.Single() && job.Contents == nil && job.Replicas == 0 {
+		p := in.lanes.newRequest(nil, job.bytes(), route{version: m.Version})
+		p.one[0] = job.NewJob
+		p.jobs = p.one[:]
+		Share(m, &p.one[0])
+		if a := in.lanes.send(ctx, p); a.outcome != returned {
 			return a
 		}
 	}
-	d := &delivery{all: []Job{*job}, jobs: jobs}
+	d := &delivery{all: []Job{*job}, jobs: []rdb.NewJob{job.NewJob}}
 	a := in.put(ctx, d)
 	job.NewJob.ID = d.jobs[0].ID
 	return a
@@ -68,6 +69,7 @@ func (in *Intake) put(ctx context.Context, d *delivery) answer {
 	var failures backoff.Failures
 	for tries := 0; ; tries++ {
 		m := in.lanes.current()
+		d.share(m)
 		if groups := d.groups(m); len(groups) > 1 {
 			return in.putGroups(ctx, d, groups)
 		}
@@ -118,7 +120,7 @@ type way struct {
 
 // placeOf is what decides where a job lives.
 func placeOf(job *rdb.NewJob) partition.Job {
-	of := partition.Job{Name: job.Queue, Lock: job.Lock.Digest}
+	of := partition.Job{Name: job.Name(), Key: job.Turn.Key, Lock: job.Lock.Digest}
 	if job.Chosen {
 		of.Given = job.ID
 	}
@@ -279,7 +281,7 @@ func (in *Intake) upload(ctx context.Context, all []Job, by route) (back bool, e
 			}
 			if err := l.move(ctx, len(content), steps, ensure); err != nil {
 				return back, fmt.Errorf("an argument of job %s with %d bytes cannot be stored as object %s: %w",
-					excerpt.Brief(all[i].Queue), len(content), hash, l.located(err, at))
+					excerpt.Brief(all[i].Name()), len(content), hash, l.located(err, at))
 			}
 		}
 	}

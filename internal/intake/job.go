@@ -33,17 +33,25 @@ func (j *Job) bytes() int {
 	return len(j.Record) + len(j.ID) + len(j.Queue) + objectBytes*len(j.Objects)
 }
 
-// Unholdable is what is wrong with a job that has the lock of a request while its name is limited: the lock lives in
-// one partition, for all names, and the name in another. It is nil where there is nothing wrong, and an *invalid.Error
-// otherwise.
+// Unholdable is what is wrong with a job that has the lock of a request while its name is limited, or it has a key: the
+// lock lives in one partition, for all names and keys, and what has the limit or the key in another. It is nil where
+// there is nothing wrong, and an *invalid.Error otherwise.
 func Unholdable(m *partition.Map, job *Job) error {
-	if m.Single() || !job.Request || !m.Limited(job.Queue) {
-		return nil
+	refuse := func(value, remedy string) error {
+		return &invalid.Error{What: "job " + excerpt.Brief(job.Name()), Value: value, Remedy: remedy}
 	}
-	return &invalid.Error{What: "job " + excerpt.Brief(job.Queue),
-		Value: "given Once, while its name is limited and the namespace has several partitions",
-		Remedy: "give it a Key or an ID of its own instead (Unique, ID), or enqueue a job without a limit that " +
-			"enqueues it"}
+	switch {
+	case m.Single() || !job.Request:
+		return nil
+	case m.Limited(job.Name()):
+		return refuse("given Once, while its name is limited and the namespace has several partitions",
+			"give it a Key or an ID of its own instead (Unique, ID), or enqueue a job without a limit that enqueues it")
+	case job.Turn.Key != "":
+		return refuse("given Once beside Key "+excerpt.Quoted(job.Turn.Key)+
+			", while the namespace has several partitions, and each key is in one of them",
+			"give it Unique with a Key or For instead, which is about the jobs of its key, or an ID")
+	}
+	return nil
 }
 
 // Conflict says what happens to a job that comes while another one of its kind lives. The zero value keeps the other
@@ -80,5 +88,7 @@ type Result struct {
 	Held      bool      // Owner was to be changed, and a worker has it
 	Confirmed int       // how many replicas have it, when it was stored just now and wanted some
 	Few       error     // what was in the way of asking more of them; nil where there was nothing
+	Partition int       // in which it was stored, where Confirmed is told and there are several; else 0
+	Divided   bool      // there are several
 	Err       error     // why it is not stored, or why that is not known; nil for a duplicate that is refused
 }

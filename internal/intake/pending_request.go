@@ -12,6 +12,7 @@ import (
 // pendingRequest is what one caller sends in one call, as a whole.
 type pendingRequest struct {
 	jobs      []rdb.NewJob
+	one       [1]rdb.NewJob // room for one job that comes alone
 	bytes     int
 	confirmed bool  // it is told of once replicas have it
 	to        *site // where it goes; nil: anywhere
@@ -51,8 +52,12 @@ func (l *lanes) newRequest(jobs []rdb.NewJob, bytes int, by route) *pendingReque
 	return p
 }
 
-// putBack keeps a request for another caller. It must have been answered, so that no call has it any longer.
+// putBack keeps a request for another caller. It must have been answered, so that no call has it any longer. One that
+// was not stored is not used again: a client that was given up may still be reading its jobs.
 func (l *lanes) putBack(p *pendingRequest) {
+	if p.answer.outcome != Stored {
+		return
+	}
 	*p = pendingRequest{arrived: p.arrived, timer: p.timer}
 	l.requests.Put(p)
 }

@@ -16,11 +16,14 @@ import (
 // located is an error with the partition that it is about, where there are several.
 func (l *lanes) located(err error, at *site) error {
 	var found *partition.Error
-	if err == nil || l.current().Single() && at.number == 0 || errors.As(err, &found) {
+	if err == nil || !l.divided(at) || errors.As(err, &found) {
 		return err
 	}
 	return &partition.Error{Partition: at.number, Err: err}
 }
+
+// divided tells whether a partition is one of several.
+func (l *lanes) divided(at *site) bool { return at.number > 0 || !l.current().Single() }
 
 // stale tells whether a request goes by another map than the call that it would be part of.
 func (c *batchCall) stale(p *pendingRequest) bool { return p.version != c.version }

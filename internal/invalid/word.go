@@ -14,6 +14,7 @@ import (
 const (
 	MaxName = 200 // bytes of the name of a job
 	MaxID   = 200 // bytes of the id of a job or of a schedule
+	MaxKey  = 200 // bytes of the key on whose behalf a job is done
 )
 
 // JobName refuses what cannot be the name of a job.

@@ -23,6 +23,13 @@ type Apart struct {
 	Hashes   []string          // each once
 	Contents map[string][]byte // by hash: of those that this enqueue brings along
 	bytes    int               // of all that were set apart
+	open     []opened          // those whose contents are stored otherwise
+}
+
+// opened is an argument that was set apart, as it was.
+type opened struct {
+	position int
+	content  []byte
 }
 
 // referred is the hash of the object that an argument refers to; empty for all others, and for what has no right hash.
@@ -50,21 +57,37 @@ func (o *Apart) refer(position int, hash string) *Apart {
 	return o
 }
 
-// take sets the argument apart that begins there in the buffer.
-func (o *Apart) take(position int, buffer *bytes.Buffer, begin int) *Apart {
+// argument is one that is to be set apart.
+type argument struct {
+	position, begin int // begin in the buffer
+	seal            func([]byte) ([]byte, error)
+}
+
+// take sets the argument apart with which the buffer ends.
+func (o *Apart) take(a argument, buffer *bytes.Buffer) (*Apart, error) {
 	if o != nil && len(o.At) >= maxObjects {
-		return o
+		return o, nil
 	}
-	content := buffer.Bytes()[begin:]
-	hash := string(objects.Of(content))
-	o = o.refer(position, hash)
+	content := buffer.Bytes()[a.begin:]
+	stored := content
+	if a.seal != nil {
+		var err error
+		if stored, err = a.seal(content); err != nil {
+			return nil, err
+		}
+	}
+	hash := string(objects.Of(stored))
+	o = o.refer(a.position, hash)
 	o.bytes += len(content) - len("null")
 	if o.Contents[hash] == nil {
-		o.Contents[hash] = bytes.Clone(content)
+		o.Contents[hash] = bytes.Clone(stored)
 	}
-	buffer.Truncate(begin)
+	if a.seal != nil {
+		o.open = append(o.open, opened{a.position, bytes.Clone(content)})
+	}
+	buffer.Truncate(a.begin)
 	buffer.WriteString("null")
-	return o
+	return o, nil
 }
 
 // Whole is the JSON array with what was set apart, as the handler will see it. o may be nil.
@@ -73,6 +96,9 @@ func (o *Apart) Whole(args []byte) []byte {
 		return args
 	}
 	pieces, _ := rawjson.Split(nil, args) // it was encoded here
+	for _, one := range o.open {
+		pieces[one.position] = one.content
+	}
 	for position, hash := range o.At {
 		if content := o.Contents[hash]; content != nil && string(pieces[position]) == "null" {
 			pieces[position] = content

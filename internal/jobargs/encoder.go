@@ -39,7 +39,10 @@ func (l Limits) Encode(dst []byte, job string, args []any) ([]byte, *Apart, erro
 		if hash := referred(arg); hash != "" {
 			apart = apart.refer(i, hash)
 		} else if e.buffer.Len()-begin > l.Large {
-			apart = apart.take(i, &e.buffer, begin)
+			var err error
+			if apart, err = apart.take(argument{i, begin, l.Seal}, &e.buffer); err != nil {
+				return dst, nil, err
+			}
 		}
 	}
 	e.buffer.WriteByte(']')

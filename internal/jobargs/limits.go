@@ -25,6 +25,8 @@ type Limits struct {
 	Record int // of what stays in the record
 	Total  int // of all
 	Large  int // of one argument that stays in the record
+
+	Seal func(content []byte) ([]byte, error) // what is stored of one that does not; nil is what it is
 }
 
 // NewLimits applies the defaults. most is MaxArgsSize, 0 where it was not given; large is LargeArgs, 0 the default

@@ -41,7 +41,7 @@ func (c *Change) Run(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	r := changing{Change: c, fillings: map[string]string{}}
+	r, all := changing{Change: c, fillings: map[string]string{}}, names
 	for range backoff.Rereads(ctx) {
 		left, err := r.round(ctx, names)
 		if err != nil {
@@ -61,6 +61,9 @@ func (c *Change) Run(ctx context.Context, names []string) error {
 	if err != nil {
 		r.failed = append(r.failed, err)
 	}
+	if r.changed {
+		c.Store.WakeParts(ctx, all...)
+	}
 	return excerpt.Join(r.failed...)
 }
 
@@ -70,6 +73,7 @@ var errContended = fmt.Errorf("its rule was changed by others %d times in a row:
 type changing struct {
 	*Change
 	failed   excerpt.Errors
+	changed  bool              // some rules were
 	fillings map[string]string // by name: those that have to be counted
 }
 
@@ -112,6 +116,7 @@ func (r *changing) round(ctx context.Context, names []string) (left []string, er
 	if err != nil {
 		return nil, err
 	}
+	r.changed = r.changed || len(changes) > 0
 	for i, answer := range answers {
 		switch name := changes[i].Name; {
 		case answer.Err != nil:

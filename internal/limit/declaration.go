@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
@@ -16,13 +17,20 @@ type Declaration struct {
 	Service  string
 	Limit    func(name string) rdb.Limit // of a job; the zero value is none
 	Replaced func(name string, now, before rdb.Rule)
-	Missing  bool // only where no code declares one: nothing is replaced, and nothing taken away
+	// of each key of a job; the zero value is none. nil declares none and takes none away
+	Keys    func(name string) rdb.KeyRule
+	Missing bool // only where no code declares one: nothing is replaced, and nothing taken away
 }
 
 // Declare makes the limits of names in Redis those that the code says, where no operator has set others.
 func (d *Declaration) Declare(ctx context.Context, names []string) error {
 	c := Change{Store: d.Store, Apply: d.apply, Changed: d.changed, Failure: d.failure}
-	return c.Run(ctx, names)
+	var keys error
+	var declaring sync.WaitGroup // beside the others: they stand elsewhere
+	declaring.Go(func() { keys = d.declareKeys(ctx, names) })
+	err := c.Run(ctx, names)
+	declaring.Wait()
+	return excerpt.Join(err, keys)
 }
 
 func (d *Declaration) apply(name string, rule *rdb.Rule) {

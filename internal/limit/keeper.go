@@ -10,8 +10,9 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// Keeper puts right what was left of limits: it finishes counts that somebody began and did not finish, and takes out
-// of what counts towards a limit what nobody holds. One goroutine may use it: the janitor, in each of its rounds.
+// Keeper puts right what was left of limits: it finishes counts that somebody began and did not finish, takes out of
+// what counts towards a limit what nobody holds, and gives what runs the places of keys that a failover took. One
+// goroutine may use it: the janitor, in each of its rounds.
 type Keeper struct {
 	RecountEvery int // in each so many rounds it compares what counts with what is held; 0 is 6
 
@@ -39,7 +40,7 @@ func (k *Keeper) Keep(ctx context.Context, store *rdb.Store) error {
 	refused, err := fill(ctx, store, fillings)
 	failed := append(slices.Collect(maps.Values(refused)), err)
 	if k.rounds%cmp.Or(k.RecountEvery, recountEvery) == 0 {
-		failed = append(failed, recount(ctx, store, rules))
+		failed = append(failed, recount(ctx, store, rules), store.RecountPlaces(ctx))
 	}
 	return excerpt.Join(failed...)
 }

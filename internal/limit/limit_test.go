@@ -205,6 +205,26 @@ func TestTheKeeperRecountsInSomeRounds(t *testing.T) {
 	})
 }
 
+// What runs and has lost its place, as by a failover, is given it again; where no key has a rule nobody has places.
+func TestTheKeeperCountsWhatRunsOfKeys(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		k.do("HSET", "claimed", "x1", "w 1 1 n")
+		k.do("HSET", "keyed", "x1", "1 x")
+		k.do("HSET", "turning", "n", 0)
+		keeper := limit.Keeper{RecountEvery: 1}
+		require.NoError(t, keeper.Keep(k.ctx(), k.Store))
+		assert.Equal(t, int64(0), k.do("ZCARD", "holding"))
+		require.NoError(t, limit.KeyRule(k.ctx(), k.Store, rdb.KeyRuleOf{Queue: "n"},
+			func(rule *rdb.KeyRule) { rule.Concurrent = 1 }))
+		assert.Equal(t, int64(1), k.do("ZCARD", "holding"))
+		k.do("UNLINK", "holding")
+		require.NoError(t, keeper.Keep(k.ctx(), k.Store))
+		assert.Equal(t, int64(1), k.do("ZCARD", "holding"))
+	})
+}
+
 func TestNothingIsChangedAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

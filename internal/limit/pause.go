@@ -25,12 +25,18 @@ func Say(ctx context.Context, store *rdb.Store, pauses []rdb.Pause, failure func
 		return unsure(names, err, failure)
 	}
 	var failed excerpt.Errors
+	var resumed []string
 	for i, p := range pauses {
 		if err := changed[i].Err; err != nil {
 			failed = append(failed, failure(p.Name, unreadable(ctx, store, p.Name, err)))
 		} else if p.Name == rdb.Everything && !p.Paused {
 			failed = append(failed, wakeAll(ctx, store))
+		} else if !p.Paused {
+			resumed = append(resumed, p.Name)
 		}
+	}
+	if len(resumed) > 0 {
+		store.WakeParts(ctx, resumed...)
 	}
 	return excerpt.Join(failed...)
 }

@@ -1,7 +1,7 @@
 // Package longjob is what an attempt of a job keeps and tells in Redis beside its outcome, while it goes on: a log, a
-// saved state, a message and a progress. Most attempts have nothing of it. The methods of a job call it in the handler,
-// the heartbeater takes the news along, and the settler what is left of the log. It knows one attempt, and never
-// decides what becomes of it.
+// saved state, steps that are done, a message and a progress. Most attempts have nothing of it. The methods of a job
+// call it in the handler, the heartbeater takes the news along, and the settler what is left of the log. It knows one
+// attempt, and never decides what becomes of it.
 package longjob
 
 import (
@@ -37,6 +37,8 @@ type Options struct {
 	Named  string // the job as it is named in reports
 	Number int    // of the attempt, from 1 on
 	Trail  record.Trail
+	Record []byte // as it is stored
+	Member bool   // of a flow: its trail may have been left behind, with what it says of steps, when that was retried
 
 	Logs   *joblog.Flusher
 	Mirror slog.Handler    // takes what is logged as well; may be nil
@@ -57,6 +59,7 @@ type Attempt struct {
 
 	log   *joblog.Log // nil until somebody asked for the logger
 	saves int64       // numbers of what was saved
+	steps steps
 
 	// What is or will be in Redis, and is in the trail once the attempt is over. It is noted before it is sent: a log
 	// that was noted and is not there harms nobody, one that is there and was not noted is left behind.
@@ -66,7 +69,7 @@ type Attempt struct {
 
 // New returns an attempt that keeps nothing yet but what earlier ones have left, as its trail says.
 func New(options Options) *Attempt {
-	options.Steps.Final = func(err error) bool { return errors.Is(err, ErrGone) }
+	options.Steps.Final = func(err error) bool { return errors.Is(err, ErrGone) || errors.Is(err, ErrFull) }
 	t := options.Trail
 	return &Attempt{options: options, hadLog: t.Log, logNoted: t.Log, hasState: t.State, stateNoted: t.State}
 }

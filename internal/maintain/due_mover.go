@@ -26,7 +26,16 @@ type DueMover struct {
 	stuck  map[string]bool    // ids that were reported, at most maxReported
 	ahead  time.Duration      // how far a page looks ahead
 	pace   *Pace
+	clock  dueClock
+	size   int // of a page
 }
+
+// The size of a page is that of the least while few jobs are due at once: whoever sleeps until the next one reads a
+// page each time. Where all of one is due already the next is larger.
+const (
+	leastPage  = 16
+	pageGrowth = 4
+)
 
 // maxReported is how many jobs that cannot be moved are remembered, so that each is told once.
 const maxReported = 1000
@@ -34,6 +43,7 @@ const maxReported = 1000
 // NewDueMover is the mover of one shelf, by the name that its trouble is told with.
 func NewDueMover(env Env, name string, shelf rdb.Shelf, pace *Pace) *DueMover {
 	return &DueMover{
+		size: leastPage,
 		pace: pace, shelf: shelf, store: env.Store, emit: env.Emit, ahead: 2 * env.Heartbeat,
 		health: healthreport.Reporter{Component: name, Emit: env.Emit},
 		wakeup: make(chan time.Duration, 1), stuck: map[string]bool{},
@@ -95,7 +105,7 @@ func (d *DueMover) move(ctx context.Context, page []rdb.Waiting) (time.Duration,
 	passed := map[string]bool{}
 	for {
 		skip := len(passed)
-		due, err := d.turn(ctx, rdb.DueCall{Move: page, Skip: skip, Ahead: d.ahead, Brief: true})
+		due, err := d.turn(ctx, rdb.DueCall{Move: page, Skip: skip, Most: d.size, Ahead: d.ahead, Brief: true})
 		if err != nil {
 			return 0, nil, err
 		}
@@ -110,7 +120,8 @@ func (d *DueMover) move(ctx context.Context, page []rdb.Waiting) (time.Duration,
 			return 0, nil, err
 		}
 		if len(page) > 0 && page[0].Due.After(due.Time) {
-			return page[0].Due.Sub(due.Time), page, nil
+			d.size = leastPage
+			return d.clock.until(page[0].Due, time.Now()), page, nil
 		}
 		if len(page) == 0 && len(passed) == skip {
 			return time.Hour, nil, nil // until told
@@ -136,7 +147,13 @@ func (d *DueMover) turn(ctx context.Context, call rdb.DueCall) (rdb.Due, error) 
 	err := d.pace.Hold(ctx, func() (moved bool, err error) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		due, err = d.store.Due(ctx, d.shelf, call)
+		sent := time.Now()
+		if due, err = d.store.Due(ctx, d.shelf, call); err == nil {
+			d.clock.learn(due.Time, sent, time.Now())
+		}
+		if n := len(due.Page); n == d.size && !due.Page[n-1].Due.After(due.Time) {
+			d.size = min(pageGrowth*d.size, rdb.MaxBatch)
+		}
 		return due.Moved > 0 && len(due.Page) > 0 && !due.Page[0].Due.After(due.Time), err
 	})
 	return due, err
@@ -154,7 +171,7 @@ func (d *DueMover) movable(ctx context.Context, due rdb.Due, passed map[string]b
 		readable := true
 		if waiting.Queue == "" {
 			var err error
-			if waiting.Queue, readable, err = record.NameOf(ctx, d.store, waiting.ID); err != nil {
+			if waiting.Queue, readable, err = record.QueueOf(ctx, d.store, waiting.ID); err != nil {
 				return nil, err
 			}
 		}

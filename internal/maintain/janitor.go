@@ -23,15 +23,17 @@ type Janitor struct {
 	opts   JanitorOptions
 	health healthreport.Reporter
 
-	cursor    string            // of the walk over the claims
-	cursors   map[string]string // of the walks over what is kept of jobs
-	checkIns  map[string]string // of the walks over check-ins, each of one worker
-	checkedIn string            // the last worker whose check-ins were looked at
-	flags     string            // cursor of the walk over those that are to be cancelled
-	locks     string            // cursor of the walk over the locks of unique jobs
-	lanes     string            // cursor of the walk over the lanes
-	waiters   string            // cursor of the walk over the notes of those who wait
-	endings   []string          // how outcomes begin of jobs that have left details
+	cursor    string                // of the walk over the claims
+	cursors   map[string]string     // of the walks over what is kept of jobs
+	checkIns  map[string]string     // of the walks over check-ins, each of one worker
+	checkedIn string                // the last worker whose check-ins were looked at
+	flags     string                // cursor of the walk over those that are to be cancelled
+	locks     string                // cursor of the walk over the locks of unique jobs
+	lanes     string                // cursor of the walk over the lanes
+	waiters   string                // cursor of the walk over the notes of those who wait
+	mail      string                // cursor of the walk over the mailboxes
+	endings   []string              // how outcomes begin of jobs that have left details
+	keys      map[rdb.KeySet]string // cursors of the walks over what is kept of keys
 	limits    limit.Keeper
 
 	errorsTrimmed time.Time
@@ -55,18 +57,18 @@ type JanitorOptions struct {
 func NewJanitor(env Env, opts JanitorOptions) *Janitor {
 	return &Janitor{
 		env: env, opts: opts, health: healthreport.Reporter{Component: "janitor", Emit: env.Emit},
-		cursor: "0", cursors: map[string]string{}, checkIns: map[string]string{},
+		cursor: "0", cursors: map[string]string{}, checkIns: map[string]string{}, keys: map[rdb.KeySet]string{},
 	}
 }
 
 // Run does the chores until ctx ends, while its worker has the lease.
 func (j *Janitor) Run(ctx context.Context) {
-	j.cursor, j.cursors, j.checkIns = "0", map[string]string{}, map[string]string{}
+	j.cursor, j.cursors, j.checkIns, j.keys = "0", map[string]string{}, map[string]string{}, map[rdb.KeySet]string{}
 	defer j.opts.Objects.Close()
 	chores := []func(context.Context) error{ // they take turns: trimming can wait, claims that nobody holds should not
 		j.removeExpiredOutcomes, j.trimMorgue, j.removeStaleLanes, j.AgreeIndexes, j.removeRecordless,
 		j.RemoveJoblessCheckIns, j.forgetWaiters, j.tidyFlags, j.collectObjects, j.FreeLocks,
-		j.trimErrors,
+		j.trimErrors, j.removeFlows, j.AgreeKeys,
 	}
 	j.failed = make([]error, len(chores)+2)
 	for round := 0; ; {
@@ -88,9 +90,10 @@ func (j *Janitor) Run(ctx context.Context) {
 	}
 }
 
-// everyRound is what should not wait for its turn: jobs that nobody holds, and queues that stand still.
+// everyRound is what should not wait for its turn: jobs that nobody holds, queues that stand still, and flows of which
+// the hint was lost.
 func (j *Janitor) everyRound(ctx context.Context) error {
-	return excerpt.Join(j.returnOrphans(ctx), j.limits.Keep(ctx, j.env.Store))
+	return excerpt.Join(j.returnOrphans(ctx), j.limits.Keep(ctx, j.env.Store), AdvanceFlows(ctx, j.env.Store))
 }
 
 // do does one chore, and keeps what came of it until its next turn: one that fails is no news each time that another
@@ -142,7 +145,7 @@ func (j *Janitor) returnOrphans(ctx context.Context) error {
 // without a record only the claim is removed, so any name will do.
 func (j *Janitor) returnOrphan(ctx context.Context, holding rdb.Holding) (bool, error) {
 	if holding.Queue == "" {
-		name, readable, err := record.NameOf(ctx, j.env.Store, holding.ID)
+		name, readable, err := record.QueueOf(ctx, j.env.Store, holding.ID)
 		if err != nil {
 			return false, err
 		}

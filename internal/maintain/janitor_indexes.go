@@ -56,8 +56,16 @@ func (j *Janitor) AgreeIndexes(ctx context.Context) error {
 	return nil
 }
 
-// removeRecordless goes on with the walk over what is kept of jobs, and removes what belongs to none.
+// removeRecordless goes on with the walks over what is kept of jobs, and over their mailboxes, and removes what belongs
+// to none.
 func (j *Janitor) removeRecordless(ctx context.Context) error {
+	err := walk(ctx, &j.mail, joblessParts, func(ctx context.Context, cursor string) (string, error) {
+		next, _, err := j.env.Store.RemoveJoblessMail(ctx, cursor)
+		return next, err
+	})
+	if err != nil {
+		return err
+	}
 	for range joblessParts {
 		if _, err := j.env.Store.RemoveRecordless(ctx, j.cursors); err != nil {
 			return err

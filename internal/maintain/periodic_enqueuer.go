@@ -297,7 +297,7 @@ func (e *PeriodicEnqueuer) Saw(redis time.Time) {
 func (e *PeriodicEnqueuer) rest() time.Duration {
 	rest, now := PeriodicRest, e.now()
 	for _, s := range e.known {
-		if !s.next.IsZero() && s.failed == nil && e.homes.HasSchedule(s.ID, s.Definition.Name) {
+		if !s.next.IsZero() && s.failed == nil && e.homes.HasSchedule(s.Schedule) {
 			rest = min(rest, s.next.Sub(now))
 		}
 	}

@@ -52,12 +52,13 @@ func (e *PeriodicEnqueuer) collect(now time.Time) []sentTick {
 		if s.next.IsZero() || s.next.After(now) || s.failed != nil && time.Now().Before(s.after) {
 			continue
 		}
-		if !e.homes.HasSchedule(s.ID, s.Definition.Name) { // it goes on where it lives, from its last tick
+		if !e.homes.HasSchedule(s.Schedule) { // it goes on where it lives, from its last tick
 			continue
 		}
+		shared := e.homes.QueueOf(s.Definition.Name)
 		one := sentTick{scheduled: s, tick: rdb.Tick{
 			Schedule: s.stored, At: now, Judged: now, Skip: s.Definition.Overlap == schedule.OverlapSkip,
-			Queue: s.Definition.Name, Tracked: e.homes.Tracked(),
+			Queue: s.QueueIn(shared), Tracked: e.homes.Tracked(), Turn: s.Turn(),
 		}}
 		if last, _ := rdb.LastTick(s.stored.Entry); !last.IsZero() {
 			one.due = s.Due(last, now)
@@ -65,7 +66,7 @@ func (e *PeriodicEnqueuer) collect(now time.Time) []sentTick {
 			for _, at := range one.due.Run {
 				job := s.TickJob(at, now)
 				one.tick.Jobs = append(one.tick.Jobs,
-					rdb.TickJob{ID: job.ID, Due: job.Due, Record: e.encode(job)})
+					rdb.TickJob{ID: job.ID, Due: job.Due, Record: schedule.InQueue(e.encode(job), shared)})
 			}
 		}
 		sent = append(sent, one)

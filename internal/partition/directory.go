@@ -29,6 +29,7 @@ type Directory struct {
 	cut     bool          // its caller had no more time
 
 	patience time.Duration
+	ended    func(rdb.FlowEnd) // see TellFlows
 }
 
 // NewDirectory makes the directory of a namespace, of which nothing is known yet: one partition. It asks nothing.
@@ -37,6 +38,10 @@ func NewDirectory(driver redisconn.Driver, namespace string) *Directory {
 	d.newest.Store(&Map{})
 	return d
 }
+
+// TellFlows has somebody told of the ends of flows by calls of the stores: see rdb.Store.TellFlows. It is called before
+// the first store is asked for.
+func (d *Directory) TellFlows(tell func(rdb.FlowEnd)) { d.ended = tell }
 
 // Map is the newest map that is known. Nobody changes it.
 func (d *Directory) Map() *Map { return d.newest.Load() }
@@ -57,6 +62,7 @@ func (d *Directory) Store(partition int) *rdb.Store {
 func (d *Directory) store(partition int) *rdb.Store {
 	if d.stores[partition] == nil {
 		d.stores[partition] = rdb.NewStore(d.driver, Namespace(d.namespace, partition))
+		d.stores[partition].TellFlows(d.ended)
 	}
 	return d.stores[partition]
 }

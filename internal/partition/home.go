@@ -1,10 +1,14 @@
 package partition
 
 import (
+	"crypto/sha1"
 	"crypto/sha256"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/265d0351/work/internal/ids"
+	"github.com/265d0351/work/internal/needs"
 )
 
 // Buckets is how many there are. What is bound to one partition belongs to a bucket for ever, by a hash of its name,
@@ -13,7 +17,8 @@ const Buckets = 256
 
 // Job is what decides where a job lives.
 type Job struct {
-	Name  string // its queue
+	Name  string // its name, or its queue: what it needs makes no difference
+	Key   string // on whose behalf it is done; empty where it has none
 	Lock  string // the digest of its lock; empty where it has none
 	Given string // its id, if the program has chosen it; else empty
 }
@@ -27,17 +32,20 @@ type Home struct {
 	By        string // what binds it, for people: "its name is limited"
 }
 
-// Home is where a job lives: where its name does, if that is limited, else where its lock does, else where its id does,
-// if that was given, else anywhere.
+// Home is where a job lives: where its name does, if that is limited, else where its key does, else where its lock
+// does, else where its id does, if that was given, else anywhere. Two jobs that have one lock have one key, or none.
 func (m *Map) Home(job Job) Home {
 	if m.Single() {
 		return Home{}
 	}
+	job.Name = needs.Name(job.Name)
 	switch binding := contains(m.Binding, job.Name); {
 	case binding || contains(m.Bound, job.Name):
 		home := m.of(BucketOfName(job.Name), "its name is limited")
 		home.Moving = home.Moving || binding
 		return home
+	case job.Key != "":
+		return m.of(BucketOfKey(job.Name, job.Key), "it has a key")
 	case job.Lock != "":
 		return m.of(BucketOfLock(job.Lock), "it is unique")
 	case job.Given != "":
@@ -59,6 +67,15 @@ func (m *Map) OfSchedule(id string, job Job) Home {
 	return home
 }
 
+// OfFlow is where a flow is stored that is new, unless the name of a member binds it. It stays there, whatever becomes
+// of its bucket: who looks for one asks all partitions.
+func (m *Map) OfFlow(id string) Home {
+	if m.Single() {
+		return Home{}
+	}
+	return m.of(BucketOfFlow(id), "its flow is there")
+}
+
 func (m *Map) of(bucket int, by string) Home {
 	_, moving := m.Moving[bucket]
 	return Home{Bound: true, Partition: m.At(bucket), Bucket: bucket, Moving: moving, By: by}
@@ -69,6 +86,9 @@ func (m *Map) of(bucket int, by string) Home {
 func (m *Map) Likely(id string) int {
 	if m.Single() {
 		return 0
+	}
+	if at := strings.IndexByte(id, '/'); at > 0 {
+		return m.At(BucketOfFlow(id[:at])) // a member of a flow, perhaps of one that is in it
 	}
 	if i, made := ids.PartitionOf(id); made && i < m.Len() {
 		return i
@@ -81,14 +101,38 @@ func (m *Map) Likely(id string) int {
 // BucketOfName is the bucket of a name that is limited.
 func BucketOfName(name string) int { return bucket("n:", name) }
 
+// BucketOfKey is the bucket of a key of a name. The same key has others with other names, since it has turns, limits
+// and an order with each name by itself, and so one customer's jobs need not all be in one partition. It is made of
+// SHA-1, which scripts can make as well: they know of a job its key and not its bucket.
+func BucketOfKey(name, key string) int {
+	sum := sha1.Sum([]byte("k:" + name + "\x00" + key))
+	return int(sum[0])
+}
+
+// LockOfKey is the digest of a lock of a job that has a key. It names the bucket of the key, so that the lock is where
+// the key is, also when the job has ended, and nobody knows its key any more.
+func LockOfKey(digest, name, key string) string {
+	return digest + "@" + strconv.Itoa(BucketOfKey(name, key))
+}
+
 // BucketOfLock is the bucket of the digest of a lock.
-func BucketOfLock(digest string) int { return bucket("l:", digest) }
+func BucketOfLock(digest string) int {
+	if at := strings.LastIndexByte(digest, '@'); at >= 0 {
+		if named, err := strconv.ParseUint(digest[at+1:], 10, 8); err == nil {
+			return int(named)
+		}
+	}
+	return bucket("l:", digest)
+}
 
 // BucketOfID is the bucket of an id that a program has chosen.
 func BucketOfID(id string) int { return bucket("i:", id) }
 
 // BucketOfSchedule is the bucket of a schedule whose jobs are bound by nothing else.
 func BucketOfSchedule(id string) int { return bucket("s:", id) }
+
+// BucketOfFlow is the bucket of a flow none of whose members is bound.
+func BucketOfFlow(id string) int { return bucket("f:", id) }
 
 func bucket(kind, text string) int {
 	sum := sha256.Sum256([]byte(kind + text))

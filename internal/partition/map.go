@@ -37,9 +37,13 @@ type Map struct {
 	// names of jobs that live in one partition, since they are limited; sorted
 	Bound []string `json:"bound,omitempty"`
 	// Binding are names whose jobs are being brought to the one partition where they will live. Sorted.
-	Binding  []string `json:"binding,omitempty"`
-	Tracking bool     `json:"tracking,omitempty"` // what is bound is listed as it is stored, for whoever moves it
-	Wanted   int      `json:"wanted,omitempty"`   // how many partitions there are to be; 0 when that is so
+	Binding []string `json:"binding,omitempty"`
+	// Queues are those in which the jobs of a name wait, of names that share one with others, or did. The last one is
+	// that where new jobs go, "" their own; the others, each once, may still have some.
+	Queues map[string][]string `json:"queues,omitempty"`
+	// what is bound is listed as it is stored, for whoever moves it
+	Tracking bool `json:"tracking,omitempty"`
+	Wanted   int  `json:"wanted,omitempty"` // how many partitions there are to be; 0 when that is so
 }
 
 // Decode reads a map as [Map.Encode] has written it.
@@ -82,6 +86,11 @@ func (m *Map) check() error {
 			return fmt.Errorf("bucket %d is in partition %d of %d", bucket, at, n)
 		}
 	}
+	for name, queues := range m.Queues {
+		if len(queues) == 0 || len(queues) > MostQueues {
+			return fmt.Errorf("the jobs of %s are in %d queues", excerpt.Quoted(name), len(queues))
+		}
+	}
 	for bucket, to := range m.Moving {
 		if bucket < 0 || bucket >= Buckets || to < 0 || to >= n {
 			return fmt.Errorf("bucket %d is on its way to partition %d of %d", bucket, to, n)
@@ -106,7 +115,67 @@ func (m *Map) Clone() *Map {
 	c.Bound, c.Binding = slices.Clone(m.Bound), slices.Clone(m.Binding)
 	c.Moving = map[int]int{}
 	maps.Copy(c.Moving, m.Moving)
+	c.Queues = maps.Clone(m.Queues)
 	return &c
+}
+
+const (
+	// MostQueues is in how many queues the jobs of one name may have waited: those that serve it look into all of them.
+	MostQueues = 16
+	// MostShared is how many of these may be shared with others: a name can always go back to its own.
+	MostShared = MostQueues - 1
+)
+
+// SharedBy are the queues that a name shares with others, or did; none where it has had only its own.
+func (m *Map) SharedBy(name string) []string {
+	return slices.DeleteFunc(slices.Clone(m.Queues[name]), func(queue string) bool { return queue == "" })
+}
+
+// QueueOf is the queue that the jobs of a name share with others; "" where they have their own.
+func (m *Map) QueueOf(name string) string {
+	if len(m.Queues) == 0 {
+		return ""
+	}
+	queues := m.Queues[name]
+	if len(queues) == 0 {
+		return ""
+	}
+	return queues[len(queues)-1]
+}
+
+// Share has new jobs of a name wait in a queue, "" for their own, in a map that is not given to others yet. It returns
+// false where that is so already.
+func (m *Map) Share(name, queue string) bool {
+	if m.QueueOf(name) == queue {
+		return false
+	}
+	queues := slices.DeleteFunc(slices.Clone(m.Queues[name]), func(one string) bool { return one == queue })
+	if m.Queues == nil {
+		m.Queues = map[string][]string{}
+	}
+	m.Queues[name] = append(queues, queue)
+	return true
+}
+
+// Sharing are the names whose jobs wait in a queue that they share, in order.
+func (m *Map) Sharing(queue string) (names []string) {
+	for name := range m.Queues {
+		if m.QueueOf(name) == queue {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// IsShared tells whether a queue has or had jobs of several names.
+func (m *Map) IsShared(queue string) bool {
+	for _, queues := range m.Queues {
+		if queue != "" && slices.Contains(queues, queue) {
+			return true
+		}
+	}
+	return false
 }
 
 // Len is how many partitions there are or were: their numbers are below it.

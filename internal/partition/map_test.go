@@ -103,6 +103,23 @@ func TestBucketsAreFixedForEver(t *testing.T) {
 			partition.BucketOfSchedule(text)}
 		assert.Equal(t, want, got, text)
 	}
+	for _, row := range []struct {
+		name, key string
+		want      int // the first byte of the SHA-1 of k:, the name, a NUL and the key
+	}{{"sync", "customer-42", 189}, {"mail", "customer-42", 24}, {"größer", "größer", 160}} {
+		assert.Equal(t, row.want, partition.BucketOfKey(row.name, row.key), "%s of %s", row.key, row.name)
+	}
+}
+
+// The lock of a job with a key names the bucket of that. What only looks so is a digest as any.
+func TestALockOfAKeyIsInItsBucket(t *testing.T) {
+	t.Parallel()
+	lock := partition.LockOfKey("digest", "sync", "customer-42")
+	assert.Equal(t, "digest@189", lock)
+	assert.Equal(t, partition.BucketOfKey("sync", "customer-42"), partition.BucketOfLock(lock))
+	for text, want := range map[string]int{"digest@256": 224, "digest@": 219, "digest@x": 178} {
+		assert.Equal(t, want, partition.BucketOfLock(text), text)
+	}
 }
 
 func TestAJobLivesWhereWhatBindsItDoes(t *testing.T) {
@@ -111,6 +128,7 @@ func TestAJobLivesWhereWhatBindsItDoes(t *testing.T) {
 	m.Bound, m.Binding = []string{"limited", "mail"}, []string{"coming"}
 	name, coming := partition.BucketOfName("limited"), partition.BucketOfName("coming")
 	lock, id := partition.BucketOfLock("digest"), partition.BucketOfID("mine")
+	key := partition.BucketOfKey("free", "customer-42")
 	for _, row := range []struct {
 		what   string
 		job    partition.Job
@@ -118,8 +136,11 @@ func TestAJobLivesWhereWhatBindsItDoes(t *testing.T) {
 		bucket int
 		moving bool
 	}{
-		{"a limited name goes first", partition.Job{Name: "limited", Lock: "digest", Given: "mine"}, true, name, false},
+		{"a limited name goes first", partition.Job{Name: "limited", Key: "customer-42", Lock: "digest", Given: "mine"},
+			true, name, false},
 		{"one that becomes limited is waited for", partition.Job{Name: "coming", Lock: "digest"}, true, coming, true},
+		{"then a key", partition.Job{Name: "free", Key: "customer-42", Lock: "digest", Given: "mine"}, true, key,
+			false},
 		{"then a lock", partition.Job{Name: "free", Lock: "digest", Given: "mine"}, true, lock, false},
 		{"then an id", partition.Job{Name: "free", Given: "mine"}, true, id, false},
 		{"else anywhere", partition.Job{Name: "free"}, false, 0, false},
@@ -146,6 +167,8 @@ func TestAScheduleLivesWithItsJobs(t *testing.T) {
 	assert.Equal(t, partition.BucketOfName("limited"), m.OfSchedule("nightly", partition.Job{Name: "limited"}).Bucket)
 	assert.Equal(t, partition.BucketOfLock("digest"),
 		m.OfSchedule("nightly", partition.Job{Name: "free", Lock: "digest"}).Bucket)
+	assert.Equal(t, partition.BucketOfKey("free", "customer-42"),
+		m.OfSchedule("nightly", partition.Job{Name: "free", Key: "customer-42"}).Bucket)
 	home := m.OfSchedule("nightly", partition.Job{Name: "free", Given: "mine"})
 	assert.True(t, home.Bound, "it stands in one place, though its jobs might in any")
 	assert.Equal(t, partition.BucketOfSchedule("nightly"), home.Bucket)

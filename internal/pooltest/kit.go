@@ -24,6 +24,7 @@ type Kit struct {
 	Namespace string
 	Spy       *Spy
 	Enq       *work.Enqueuer
+	Prefetch  int // of its pools; work.NoPrefetch for tests that count how many jobs run
 
 	raw     *rdb.Store
 	workers map[*work.WorkerPool]string
@@ -51,7 +52,7 @@ func (k *Kit) Part(i int) *Kit {
 func (k *Kit) Options() work.WorkerOptions {
 	return work.WorkerOptions{
 		Connection: k.Via(k.Server.DSN()), Namespace: k.Namespace, Observers: []work.Observer{k.Spy}, Logger: Silent(),
-		ShutdownTimeout: Patience,
+		ShutdownTimeout: Patience, Prefetch: k.Prefetch,
 	}
 }
 

@@ -148,6 +148,8 @@ func (k *Kit) PutAside(place, id string) {
 	k.Do("HSET", "unique", "digest", id+" 0 f")
 	k.Do("RPUSH", "log:"+id, "line")
 	k.Do("SET", "state:"+id, "5")
+	k.Do("HSET", "steps:"+id, "", "digest 0")
+	k.Do("RPUSH", "mail:"+id, "digest 0")
 	k.Do("SADD", "object:sha:jobs", id, "another")
 	if place == "queue" {
 		k.Do("LPUSH", "queue:a", id)
@@ -182,10 +184,13 @@ func (k *Kit) Wipe() {
 	require.NoError(k.T, err)
 }
 
-// Left are the logs and states in the namespace.
-func (k *Kit) Left() []string {
+// Left are the logs, states, steps and mailboxes in the namespace.
+func (k *Kit) Left() (left []string) {
 	k.T.Helper()
-	return append(k.Remains(":log:"), k.Remains(":state:")...)
+	for _, part := range []string{":log:", ":state:", ":steps:", ":mail:"} {
+		left = append(left, k.Remains(part)...)
+	}
+	return left
 }
 
 // DueIn is a wait that began within the test.

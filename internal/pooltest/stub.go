@@ -82,16 +82,24 @@ func (d *StubDriver) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]r
 	return []redisconn.Reply{{Value: []byte(reply)}}, nil
 }
 
+// textOf is an argument as it stands on the wire.
+func textOf(arg any) string {
+	if text, is := redisconn.Plain(arg).([]byte); is {
+		return string(text)
+	}
+	return fmt.Sprint(arg)
+}
+
 // ReadCall takes the arguments of enqueue.lua or enqueue_mixed.lua apart.
 func ReadCall(call redisconn.Call) SentCall {
-	sent := SentCall{lane: call.Args[0].(string)}
+	sent := SentCall{lane: redisconn.Plain(call.Args[0]).(string)}
 	// behind the number may stand the last one that was answered
-	if _, err := fmt.Sscan(fmt.Sprint(call.Args[1]), &sent.Number); err != nil {
+	if _, err := fmt.Sscan(textOf(call.Args[1]), &sent.Number); err != nil {
 		panic(err)
 	}
 	if NameOf(call) == "enqueue" {
 		for at := 4; at < len(call.Args); at += 2 {
-			sent.Ids = append(sent.Ids, call.Args[at].(string))
+			sent.Ids = append(sent.Ids, redisconn.Plain(call.Args[at]).(string))
 		}
 		return sent
 	}
@@ -99,7 +107,7 @@ func ReadCall(call redisconn.Call) SentCall {
 		place, size := call.Args[at+1].(string), call.Args[at+3].(int)
 		at += 4
 		for range size {
-			sent.Ids = append(sent.Ids, call.Args[at].(string))
+			sent.Ids = append(sent.Ids, redisconn.Plain(call.Args[at]).(string))
 			at += 2
 		}
 		if strings.HasSuffix(place, "+") {

@@ -78,16 +78,19 @@ func objectEnd(b []byte, i, depth int) int {
 
 // stringEnd is where the string that begins at i ends, or -1.
 func stringEnd(b []byte, i int) int {
-	for i++; i < len(b); i++ {
-		switch c := b[i]; {
-		case c == '"':
-			return i + 1
-		case c < ' ':
-			return -1
-		case c == '\\':
-			i = escapeEnd(b, i)
-			if i < 0 {
+	for i++; i < len(b); {
+		n, _ := unbroken(b[i:])
+		i += n
+		for end := min(i+8, len(b)); i < end; i++ {
+			switch c := b[i]; {
+			case c == '"':
+				return i + 1
+			case c < ' ':
 				return -1
+			case c == '\\':
+				if i = escapeEnd(b, i); i < 0 {
+					return -1
+				}
 			}
 		}
 	}

@@ -41,6 +41,37 @@ func Members(object []byte) ([]Member, error) {
 	return members, err
 }
 
+// Object hands each member of an object to a function, in their order, and tells whether it is one that was written
+// simply, and the function took all of it. The names have no escapes, the values are what encoding/json takes as well.
+func Object(b []byte, take func(name, value []byte) bool) bool {
+	if len(b) < 2 || b[0] != '{' {
+		return false
+	}
+	if b[1] == '}' {
+		return len(b) == 2
+	}
+	for i := 1; ; i++ {
+		if i >= len(b) || b[i] != '"' {
+			return false
+		}
+		length := quoteEnd(b[i+1:])
+		colon := i + 1 + length + 1
+		if length < 0 || colon >= len(b) || b[colon] != ':' {
+			return false
+		}
+		end := valueEnd(b, colon+1, 0)
+		if end < 0 || end == len(b) || !take(b[i+1:colon-1], b[colon+1:end]) {
+			return false
+		}
+		if i = end; b[i] != ',' {
+			return b[i] == '}' && i == len(b)-1
+		}
+	}
+}
+
+// Whole tells whether b is one value that was written simply, and that encoding/json takes as well.
+func Whole(b []byte) bool { return len(b) > 0 && valueEnd(b, 0, 0) == len(b) }
+
 // Last is where among members the one is that counts for a field where there are several; -1 where there is none.
 func Last(members []Member, field string) int {
 	for i := len(members) - 1; i >= 0; i-- {

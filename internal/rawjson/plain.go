@@ -2,6 +2,7 @@ package rawjson
 
 import (
 	"bytes"
+	"encoding/base64"
 	"math"
 	"strconv"
 	"unicode/utf8"
@@ -75,21 +76,36 @@ func String(b []byte) (string, bool) {
 	return string(b[1 : len(b)-1]), true
 }
 
+// Base64 takes bytes as encoding/json writes them: a string in the standard encoding, with padding.
+func Base64(b []byte) ([]byte, bool) {
+	if len(b) < 2 || b[0] != '"' || quoteEnd(b[1:]) != len(b)-2 {
+		return nil, false
+	}
+	text := b[1 : len(b)-1]
+	decoded := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+	n, err := base64.StdEncoding.Decode(decoded, text)
+	return decoded[:n], err == nil
+}
+
 // quoteEnd is where the quote is that ends a string which has begun before b, or -1: it has escapes, is no string, or
 // does not end.
 func quoteEnd(b []byte) int {
 	ascii := true
-	for i, c := range b {
-		switch {
-		case c == '"':
-			if !ascii && !utf8.Valid(b[:i]) {
+	for i := 0; i < len(b); {
+		n, beyond := unbroken(b[i:])
+		i, ascii = i+n, ascii && !beyond
+		for end := min(i+8, len(b)); i < end; i++ {
+			switch c := b[i]; {
+			case c == '"':
+				if !ascii && !utf8.Valid(b[:i]) {
+					return -1
+				}
+				return i
+			case c < ' ' || c == '\\':
 				return -1
+			case c >= utf8.RuneSelf:
+				ascii = false
 			}
-			return i
-		case c < ' ' || c == '\\':
-			return -1
-		case c >= utf8.RuneSelf:
-			ascii = false
 		}
 	}
 	return -1

@@ -66,12 +66,16 @@ func lazyEnd(b []byte, i int) int {
 }
 
 func lazyStringEnd(b []byte, i int) int {
-	for i++; i < len(b); i++ {
-		switch b[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
+	for i++; i < len(b); {
+		n, _ := unbroken(b[i:])
+		i += n
+		for end := min(i+8, len(b)); i < end; i++ {
+			switch b[i] {
+			case '\\':
+				i++
+			case '"':
+				return i + 1
+			}
 		}
 	}
 	return -1

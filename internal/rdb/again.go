@@ -17,6 +17,7 @@ type Again struct {
 	Details, Marked []byte     // what is kept of it, as it was read, and with a note of the new job
 
 	ID      string // of the new job
+	Queue   string
 	Record  []byte
 	Lock    Lock
 	Turn    Turn
@@ -35,19 +36,19 @@ type AgainAnswer struct {
 func (s *Store) Again(ctx context.Context, a Again) (AgainAnswer, error) {
 	k := s.keys
 	_, details := k.ended(a.Shelf.State, a.Shelf.Name)
-	keys := k.queue(a.Shelf.Name).appendTo([]string{k.jobs, k.queues, k.ready, k.limits, k.outcomes, details, k.unique,
+	keys := k.queue(a.Queue).appendTo([]string{k.jobs, k.queues, k.ready, k.limits, k.outcomes, details, k.unique,
 		k.objects})
 	keys = append(keys, k.lanes, k.foreign, k.turns, k.passes, k.turning, k.keyed)
 	for _, sha := range a.Objects {
 		keys = append(keys, k.object(sha).jobs)
 	}
 	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Script: againScript, Keys: keys,
-		Args: appendTexts([]any{a.Former, a.Beginning, a.Details, a.Marked, a.ID, a.Record, a.Shelf.Name,
+		Args: appendTexts([]any{a.Former, a.Beginning, a.Details, a.Marked, a.ID, a.Record, a.Queue,
 			a.Lock.Digest, string(a.Lock.Kind), s.at, a.Turn.text()}, a.Objects)})
 	if err != nil {
 		return AgainAnswer{}, routed(err)
 	}
-	said := word(value)
+	said := Word(value)
 	owner, owned := strings.CutPrefix(said, "unique:")
 	sha, lacks := strings.CutPrefix(said, "noobject:")
 	switch {

@@ -108,17 +108,22 @@ func (s *Store) EndUnheld(ctx context.Context, jobs []UnheldJob) ([]EndResult, e
 		calls[i] = s.end(from, job.Ending)
 	}
 	values, err := s.many(ctx, calls)
-	rested := make([]EndResult, len(values))
+	rested, roomy := make([]EndResult, len(values)), []string(nil)
 	for i, value := range values {
-		switch answer := EndResult(word(value)); answer {
+		word, err := s.FlowEnded("job/end", Word(value))
+		if err != nil {
+			return nil, err
+		}
+		switch answer := EndResult(word); answer {
 		case EndDone, EndGone, EndHeld, EndTooDeep, EndCancelled:
 			rested[i] = answer
-		case "roomy":
-			rested[i] = EndDone
+		case wordRoomy:
+			rested[i], roomy = EndDone, append(roomy, jobs[i].Queue)
 		default:
 			return nil, &redisconn.UnexpectedReplyError{Script: "job/end", Reply: value}
 		}
 	}
+	s.tellRoom(ctx, roomy)
 	return rested, err
 }
 
@@ -135,7 +140,7 @@ func (s *Store) KeepOutcomes(ctx context.Context, endings []Ending) error {
 // keepOutcome makes the call that keeps the outcome of a job before its end. A fresh one is not flagged yet.
 func (s *Store) keepOutcome(e Ending, fresh bool) redisconn.Call {
 	k := s.keys
-	ids, details := k.ended(e.State, e.Queue)
+	ids, details := k.ended(e.State, cmp.Or(e.Name, e.Queue))
 	return redisconn.Call{
 		Script: keepOutcomeScript,
 		Keys: []string{k.jobs, k.cancelled, k.claimed, k.outcomes, k.outcomesUntil, k.waited, k.done, k.names, ids,

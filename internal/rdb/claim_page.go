@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"github.com/265d0351/work/internal/needs"
 )
 
 // ClaimCursor is where the next page of claims begins. The zero value is the beginning, oldest first.
@@ -17,15 +19,15 @@ type ClaimCursor struct {
 // MoveTo puts the cursor behind a claim.
 func (c *ClaimCursor) MoveTo(h Holding) { c.At, c.ID = h.Since.UnixMilli(), h.ID }
 
-// ClaimPage reads up to n claims behind the cursor, of one queue or, with "", of all, by the time of the claim, and
-// tells how many there are. The index of claims has no order, so all of it is read each time: that is what runs in the
-// namespace, not what waits.
-func (s *Store) ClaimPage(ctx context.Context, queue string, cursor ClaimCursor, n int) (page []Holding, total int,
+// ClaimPage reads up to n claims behind the cursor, of jobs of one name or, with "", of all, by the time of the claim,
+// and tells how many there are. The index of claims has no order, so all of it is read each time: that is what runs in
+// the namespace, not what waits.
+func (s *Store) ClaimPage(ctx context.Context, name string, cursor ClaimCursor, n int) (page []Holding, total int,
 	err error) {
 	seen := map[string]bool{} // HSCAN may tell of one twice
 	order := func(a, b Holding) int { return cursor.order(a.Since.UnixMilli(), a.ID, b) }
 	err = s.eachClaim(ctx, func(h Holding) {
-		if queue != "" && h.Queue != queue || seen[h.ID] {
+		if name != "" && needs.Name(h.Queue) != name || seen[h.ID] {
 			return
 		}
 		seen[h.ID] = true

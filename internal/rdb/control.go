@@ -2,9 +2,11 @@ package rdb
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/redisconn"
 )
 
@@ -17,6 +19,9 @@ type JobPlace struct {
 	Shelf Shelf  // "" in its queue
 	Score string // on its shelf, as Redis writes it
 }
+
+// Name is the name of the job, whatever it needs.
+func (p *JobPlace) Name() string { return needs.Name(p.Queue) }
 
 // Destination is where a job goes.
 type Destination struct {
@@ -43,7 +48,10 @@ const (
 )
 
 // Order is an order to move or end a job; [Store.Execute] carries it out.
-type Order struct{ call redisconn.Call }
+type Order struct {
+	call  redisconn.Call
+	queue string
+}
 
 // Move is the order to take a job from where it stands to another place. A nil Trail leaves the one that is there.
 func (s *Store) Move(from JobPlace, to Destination) Order {
@@ -63,18 +71,18 @@ func (s *Store) Move(from JobPlace, to Destination) Order {
 // and whoever fetches it ends it.
 func (s *Store) Flag(from JobPlace, ending Ending) Order {
 	ending.ID, ending.Queue = from.ID, from.Queue
-	return Order{s.keepOutcome(ending, true)}
+	return Order{s.keepOutcome(ending, true), from.Queue}
 }
 
 func (s *Store) move(from JobPlace, key, place string, to Destination) Order {
 	k := s.keys
 	keys := k.queue(from.Queue).appendTo([]string{k.claimed, k.jobs, k.names, k.trail, k.ready, k.control, k.limits,
 		k.cancelled})
-	return Order{redisconn.Call{
+	return Order{queue: from.Queue, call: redisconn.Call{
 		Script: moveScript,
-		Keys: append(keys, s.placeKey(from.Queue, from.Shelf), key, k.unique, k.foreign,
-			k.turns, k.passes, k.turning, k.keyed),
-		Args: []any{from.ID, from.Queue, from.Score, place, to.Trail, positionReach, to.Lock},
+		Keys:   k.lines(append(keys, s.placeKey(from.Queue, from.Shelf), key, k.unique, k.foreign)),
+		Args: []any{from.ID, from.Queue, from.Score, place, to.Trail, positionReach, to.Lock,
+			to.Shelf == ShelfMorgue},
 	}}
 }
 
@@ -85,7 +93,7 @@ func (s *Store) Remove(from JobPlace, ending Ending) Order {
 		place.kind, place.member = "shelf", from.Score
 	}
 	ending.ID, ending.Queue = from.ID, from.Queue
-	return Order{s.end(place, ending)}
+	return Order{s.end(place, ending), from.Queue}
 }
 
 func (s *Store) placeKey(queue string, shelf Shelf) string {
@@ -116,23 +124,55 @@ func (s *Store) Execute(ctx context.Context, orders []Order) ([]OrderResult, err
 		if err != nil {
 			return all, err
 		}
+		var roomy []string
 		for i, reply := range replies {
+			word, err := s.ended(calls[i], &reply)
 			all = append(all, parseOrderResult(calls[i].Script.Name, reply))
+			if err != nil {
+				all[len(all)-1].Err = err
+			}
+			if word == wordRoomy {
+				roomy = append(roomy, orders[i].queue)
+			}
 		}
+		s.tellRoom(ctx, roomy)
 		orders = orders[n:]
 	}
 	return all, nil
+}
+
+// ended reads the word with which an order was answered, and tells of a flow that has ended thereby.
+func (s *Store) ended(call redisconn.Call, reply *redisconn.Reply) (word string, err error) {
+	word = Word(reply.Value)
+	if call.Script != endScript || reply.Err != nil {
+		return word, nil
+	}
+	word, err = s.FlowEnded(endScript.Name, word)
+	reply.Value = []byte(word)
+	return word, err
+}
+
+// wordRoomy says that a job has ended, and that its queue may have room now.
+const wordRoomy = "roomy"
+
+// tellRoom leaves tokens for queues that may have room now, as jobs that are parked were given the places of others. It
+// is for people who end jobs, and tells no error: the queues are listed as ready, and the janitor leaves tokens too.
+func (s *Store) tellRoom(ctx context.Context, queues []string) {
+	if len(queues) > 0 {
+		slices.Sort(queues)
+		_ = s.WakeAfterEnd(ctx, slices.Compact(queues))
+	}
 }
 
 func parseOrderResult(script string, reply redisconn.Reply) OrderResult {
 	if reply.Err != nil {
 		return OrderResult{Err: reply.Err}
 	}
-	if owner, owned := strings.CutPrefix(word(reply.Value), "unique:"); owned {
+	if owner, owned := strings.CutPrefix(Word(reply.Value), "unique:"); owned {
 		return OrderResult{Answer: AnswerOwned, Owner: owner}
 	}
-	switch answer := word(reply.Value); answer {
-	case "moved", "ended", "roomy":
+	switch answer := Word(reply.Value); answer {
+	case "moved", "ended", wordRoomy:
 		return OrderResult{Answer: AnswerDone}
 	case "flagged", "gone", "held", "cancelled", "far", "waited":
 		return OrderResult{Answer: Answer(answer)}

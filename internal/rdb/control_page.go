@@ -117,11 +117,11 @@ func (s *Store) Length(ctx context.Context, queue string, shelf Shelf) (int, err
 	if err != nil || !turning.has(queue) {
 		return int(n), err
 	}
-	counts, err := s.numbers(ctx, []redisconn.Call{s.countTurns(turning, queue)})
+	counts, err := s.numbers(ctx, s.countTurns(turning, queue))
 	if err != nil {
 		return 0, err
 	}
-	return int(n) + counts[0], nil
+	return int(n) + counts[0] + counts[1], nil
 }
 
 // Overdue reads the oldest jobs of the morgue, at most n: those that are more than it may hold, or if there are none

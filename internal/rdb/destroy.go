@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/redisconn"
 )
 
@@ -35,7 +36,7 @@ func (s *Store) ForgetQueue(ctx context.Context, name string, unserved bool) (bo
 	k, of := s.keys, s.keys.queue(name)
 	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Script: forgetQueueScript,
 		Keys: []string{k.queues, k.ready, k.served, of.queue, of.wake, of.running, of.rate, k.turns, k.passes,
-			k.turning},
+			k.turning, k.holding, k.waking},
 		Args: []any{name, unserved}})
 	n, _ := value.(int64)
 	return n == 1, err
@@ -55,9 +56,9 @@ func (s *Store) ForgetHistory(ctx context.Context, name string, now time.Time) e
 	return err
 }
 
-// OfQueue are the jobs of a page of a shelf that are of a queue, as far as the shelf tells. Those of which it does not
+// OfName are the jobs of a page of a shelf that are of a name, as far as the shelf tells. Those of which it does not
 // are among them, with an empty Queue: their records may.
-func (s *Store) OfQueue(ctx context.Context, page []SeenJob, queue string) ([]SeenJob, error) {
+func (s *Store) OfName(ctx context.Context, page []SeenJob, name string) ([]SeenJob, error) {
 	ids := make([]string, len(page))
 	for i := range page {
 		ids[i] = page[i].ID
@@ -71,7 +72,10 @@ func (s *Store) OfQueue(ctx context.Context, page []SeenJob, queue string) ([]Se
 	for i := range page {
 		page[i].Queue = string(names.Bytes())
 	}
-	return slices.DeleteFunc(page, func(job SeenJob) bool { return job.Queue != "" && job.Queue != queue }), names.Err()
+	return slices.DeleteFunc(page, func(job SeenJob) bool {
+		return job.Queue != "" &&
+			needs.Name(job.Queue) != name
+	}), names.Err()
 }
 
 // doomScore is a date as the key of those that are to be destroyed has it; empty for none.
@@ -103,6 +107,9 @@ func (s *Store) ForgetDate(ctx context.Context, name string, due time.Time) erro
 		Args: []any{name, doomScore(due)}})
 	return err
 }
+
+// AnyDate is later than any date of a queue.
+var AnyDate = time.UnixMilli(1 << 52)
 
 // Doomed are the queues that are to be destroyed until a time, and when.
 func (s *Store) Doomed(ctx context.Context, until time.Time) (map[string]time.Time, error) {

@@ -21,6 +21,7 @@ type Waiting struct {
 type DueCall struct {
 	Move  []Waiting     // from the last page; those without Queue are removed if they have no record
 	Skip  int           // ids at the head of the shelf that could not be moved
+	Most  int           // ids of the page; 0 is [MaxBatch]
 	Ahead time.Duration // how far the page looks ahead
 	// what is due already has the time of the answer as Due: Redis then need not write all the times
 	Brief bool
@@ -39,7 +40,7 @@ type Due struct {
 // Due moves ids that are due from a shelf to the back of their queues, and reads the next page, in one round trip.
 func (s *Store) Due(ctx context.Context, shelf Shelf, call DueCall) (Due, error) {
 	k := s.keys
-	keys := []string{k.retry, k.names, k.ready, k.jobs, k.limits, k.turns, k.passes, k.turning, k.keyed}
+	keys := []string{k.retry, k.names, k.ready, k.jobs, k.limits, k.turns, k.passes, k.turning, k.keyed, k.holding}
 	if shelf == ShelfScheduled {
 		keys[0] = k.scheduled
 	}
@@ -52,7 +53,8 @@ func (s *Store) Due(ctx context.Context, shelf Shelf, call DueCall) (Due, error)
 		}
 		ids[waiting.Queue] = append(ids[waiting.Queue], waiting.ID)
 	}
-	args := appendTexts([]any{call.Skip, MaxBatch, millis(call.Ahead), call.Brief, len(names)}, names)
+	most := cmp.Or(call.Most, MaxBatch)
+	args := appendTexts([]any{call.Skip, most, millis(call.Ahead), call.Brief, len(names)}, names)
 	for queue, name := range append([]string{""}, names...) {
 		if len(ids[name]) > 0 {
 			args = append(append(args, queue, len(ids[name])), ids[name]...)
@@ -86,6 +88,12 @@ func (s *Store) Due(ctx context.Context, shelf Shelf, call DueCall) (Due, error)
 // Record returns the record of a job, nil when there is none.
 func (s *Store) Record(ctx context.Context, id string) ([]byte, error) {
 	return s.field(ctx, s.keys.jobs, id)
+}
+
+// HasRecord tells whether there is a job of that id.
+func (s *Store) HasRecord(ctx context.Context, id string) (bool, error) {
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "HEXISTS", Args: []any{s.keys.jobs, id}})
+	return value == int64(1), err
 }
 
 // Outcome returns what was kept of a job that ended, nil when nothing was. A job that lives has none, whatever is left

@@ -82,8 +82,8 @@ func (s *Store) DropOutcome(ctx context.Context, id string) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if word(answer) != "changed" {
-			return word(answer) == "dropped", nil
+		if Word(answer) != "changed" {
+			return Word(answer) == "dropped", nil
 		}
 	}
 	return false, nil

@@ -1,13 +1,17 @@
 package rdb
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/redisconn"
 )
 
@@ -27,9 +31,17 @@ const (
 	At    Place = "at"    // scheduled, for a time in ms
 )
 
+// arg is the place as an argument, without an allocation.
+func (p Place) arg() any {
+	if p == Front {
+		return string(Front)
+	}
+	return string(Back)
+}
+
 // NewJob is one job of an enqueue.
 type NewJob struct {
-	Queue  string
+	Queue  string // its name, with what it needs: see package needs
 	ID     string
 	Chosen bool // the caller chose the id, so one that lives already is a duplicate
 	Place  Place
@@ -39,6 +51,7 @@ type NewJob struct {
 	Lock    Lock     // that the job should have; the zero value is none
 	Objects []string // SHA-256 in hex of the objects that its record refers to
 	Turn    Turn     // the zero value where it has no key
+	Own     string   // its name, where it waits in a queue that this shares with others
 
 	// It is bound, and a resize is on: it is listed for whoever moves what is bound.
 	Tracked bool
@@ -67,8 +80,11 @@ func (j *NewJob) extended() bool {
 	return j.Chosen || j.Lock.Digest != "" || len(j.Objects) > 0 || j.Tracked
 }
 
-// special tells whether the job needs more than a push into its queue.
-func (j *NewJob) special() bool { return j.extended() || j.timed() }
+// special tells whether the job needs more than a push into its queue: where workers may not know that, they are told.
+func (j *NewJob) special() bool { return j.extended() || j.timed() || needs.Some(j.Queue) }
+
+// Name is the name of the job, whatever it needs, and wherever it waits.
+func (j *NewJob) Name() string { return cmp.Or(j.Own, needs.Name(j.Queue)) }
 
 // keyed tells whether the job waits by turns of its key.
 func (j *NewJob) keyed() bool { return j.Turn.Key != "" }
@@ -128,37 +144,67 @@ func (s *Store) Enqueue(ctx context.Context, lane string, number int64, jobs []N
 // lane is outstanding at a time, and a call sent again with its number gets the answer of the first time. A call by an
 // older map of the partitions than is known there is refused with a *[RouteError], unless it was executed before.
 func (s *Store) EnqueueIn(ctx context.Context, in LaneCall, jobs []NewJob) (Enqueued, error) {
-	call, order := s.enqueueCall(in, jobs)
+	if !plain(jobs) {
+		return s.enqueueMixed(ctx, in, jobs)
+	}
+	kept := plainCalls.Get().(*plainCall)
+	kept.fill(s.keys, in, jobs)
+	replies, err := s.driver.Pipeline(ctx, kept.calls[:]...)
+	if err == nil && replies[0].Err == nil { // else a client that gave up may still be sending it
+		kept.putBack()
+	}
+	return readEnqueued(enqueueScript.Name, replies, err, asTheyCome[:len(jobs):len(jobs)])
+}
+
+func (s *Store) enqueueMixed(ctx context.Context, in LaneCall, jobs []NewJob) (Enqueued, error) {
+	call, order := s.enqueueMixedCall(in, jobs)
 	replies, err := s.driver.Pipeline(ctx, call)
+	return readEnqueued(call.Script.Name, replies, err, order)
+}
+
+// readEnqueued reads the answer to an enqueue. order says which of its jobs is the n-th that the script sees.
+func readEnqueued(script string, replies []redisconn.Reply, err error, order []int) (Enqueued, error) {
 	if err == nil {
 		err = replies[0].Err
 	}
 	if err != nil {
 		return Enqueued{}, routed(err)
 	}
-	value := replies[0].Value
-	var line string
-	switch v := value.(type) {
+	var line []byte
+	switch v := replies[0].Value.(type) {
 	case []byte:
-		line = string(v)
-	case string:
 		line = v
+	case string:
+		line = []byte(v)
 	}
-	return parseEnqueued(call.Script.Name, line, value, order)
+	return parseEnqueued(script, line, replies[0].Value, order)
 }
 
-// enqueueCall makes the call of some jobs, and returns which of them is the n-th that the script sees.
-func (s *Store) enqueueCall(in LaneCall, jobs []NewJob) (redisconn.Call, []int) {
-	if !plain(jobs) {
-		return s.enqueueMixedCall(in, jobs)
-	}
-	k, first := s.keys, &jobs[0]
-	keys := k.queue(first.Queue).appendTo(append(make([]string, 0, 9), k.lanes, k.jobs, k.queues, k.ready, k.limits))
-	args := append(make([]any, 0, 4+2*len(jobs)), in.Lane, in.numbers(), first.Queue, string(first.Place))
+// plainCall is a call of enqueue.lua with the room for what belongs to it, which is used again.
+type plainCall struct {
+	calls   [1]redisconn.Call
+	lane    string
+	numbers []byte
+	args    []any // pointers, as nothing else becomes an interface value without an allocation
+}
+
+var plainCalls = sync.Pool{New: func() any { return &plainCall{} }}
+
+func (c *plainCall) fill(k *keys, in LaneCall, jobs []NewJob) {
+	queue := k.queue(jobs[0].Queue)
+	c.lane, c.numbers = in.Lane, in.appendNumbers(c.numbers[:0])
+	c.args = append(slices.Grow(c.args[:0], 4+2*len(jobs)), &c.lane, &c.numbers, &jobs[0].Queue, jobs[0].Place.arg())
 	for i := range jobs {
-		args = append(args, jobs[i].ID, jobs[i].Record)
+		c.args = append(c.args, &jobs[i].ID, &jobs[i].Record)
 	}
-	return redisconn.Call{Script: enqueueScript, Keys: keys, Args: args}, asTheyCome[:len(jobs):len(jobs)]
+	c.calls[0] = redisconn.Call{Script: enqueueScript, Keys: queue.plain, Args: c.args}
+}
+
+// putBack lets another call have the room. It forgets the jobs.
+func (c *plainCall) putBack() {
+	clear(c.args)
+	c.calls[0] = redisconn.Call{}
+	plainCalls.Put(c)
 }
 
 // plain tells whether the jobs are what enqueue.lua is made for.
@@ -348,14 +394,14 @@ func (w *groupWriter) object(sha string) int {
 }
 
 // parseEnqueued reads "1732100000000 0=rewound:5-8 3=duplicate 5=unique:6a31".
-func parseEnqueued(script, line string, whole any, order []int) (Enqueued, error) {
-	stamp, rest, _ := strings.Cut(line, " ")
-	ms, err := strconv.ParseInt(stamp, 10, 64)
+func parseEnqueued(script string, line []byte, whole any, order []int) (Enqueued, error) {
+	stamp, rest, _ := bytes.Cut(line, []byte(" "))
+	ms, err := strconv.ParseInt(string(stamp), 10, 64)
 	if err != nil {
 		return Enqueued{}, &redisconn.UnexpectedReplyError{Script: script, Reply: whole}
 	}
 	answer := Enqueued{Time: fromMillis(ms)}
-	for _, field := range strings.Fields(rest) {
+	for _, field := range strings.Fields(string(rest)) {
 		at, why, _ := strings.Cut(field, "=")
 		if rewound, is := strings.CutPrefix(field, rewoundMark); is {
 			if answer.Rewound, err = parseRewind(rewound); err != nil {

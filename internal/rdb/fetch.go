@@ -12,6 +12,7 @@ import (
 var (
 	fetchScript  = redisconn.Load("job/fetch")
 	surveyScript = redisconn.Load("worker/survey")
+	aheadScript  = redisconn.Load("worker/note_prefetch")
 	wakeScript   = redisconn.Load("job/wake")
 )
 
@@ -72,15 +73,18 @@ type Fetched struct {
 
 	// queues whose jobs may not begin now: in how long one may, negative where that is not known
 	Held map[string]time.Duration
+	// queues of which all that waits by turns waits for the rate of its key: in how long a key may begin one
+	Later map[string]time.Duration
 }
 
 // Fetch claims up to wanted jobs, first from each queue its share, then from any of them. number must be larger than
 // that of every fetch and survey of this worker before. A fetch is never resent: after an error the worker surveys.
 func (w *Worker) Fetch(ctx context.Context, number int64, wanted int, ask bool, shares []Share) (Fetched, error) {
 	k := w.store.keys
-	keys := make([]string, 0, 14+5*len(shares))
+	keys := make([]string, 0, 21+5*len(shares))
 	keys = append(keys, w.keys.info, k.workers, k.claimed, k.jobs, k.trail, k.crashes, k.ready, w.keys.queues, k.limits,
-		k.cancelled, k.departed, k.turns, k.passes, k.turning)
+		k.cancelled, k.departed)
+	keys = k.lines(keys)
 	args, before := make([]any, 0, 7+4*len(shares)), w.remembers()
 	args = append(args, w.ID, number, wanted, ask, maxFetchBytes, w.Ahead.Nanoseconds(), before.reached)
 	for _, share := range shares {
@@ -153,13 +157,7 @@ func parseFetched(value any, number int64, shares []Share, spare []FetchedJob) (
 	}
 	answer.Broken = r.Texts()
 	answer.Dropped = int(r.Number())
-	if held := r.List(); held.More() {
-		answer.Held = map[string]time.Duration{}
-		for held.More() {
-			name := held.Text()
-			answer.Held[name] = time.Duration(held.Number()) * time.Microsecond
-		}
-	}
+	answer.Held, answer.Later = readWaits(r.List()), readWaits(r.List())
 	prefix := elementPrefix(number)
 	answer.Jobs = spare
 	for r.More() {
@@ -168,10 +166,23 @@ func parseFetched(value any, number int64, shares []Share, spare []FetchedJob) (
 	return answer, r.Err()
 }
 
+// readWaits reads names, each with so many us.
+func readWaits(r *redisconn.Reader) map[string]time.Duration {
+	if !r.More() {
+		return nil
+	}
+	waits := map[string]time.Duration{}
+	for r.More() {
+		name := r.Text()
+		waits[name] = time.Duration(r.Number()) * time.Microsecond
+	}
+	return waits
+}
+
 // appendRound reads how many jobs of which queues there are and when they may begin, and lists of what belongs to each.
 func appendRound(jobs []FetchedJob, round *redisconn.Reader, shares []Share, prefix string) []FetchedJob {
 	parts, ids, records := round.List(), round.List(), round.List()
-	trails, crashes, cancelled := round.List(), round.List(), round.List()
+	trails, crashes, cancelled, waits := round.List(), round.List(), round.List(), round.List()
 	jobs = slices.Grow(jobs, ids.Len())
 	for parts.More() {
 		queue, count := int(parts.Number())-1, int(parts.Number())
@@ -185,6 +196,9 @@ func appendRound(jobs []FetchedJob, round *redisconn.Reader, shares []Share, pre
 			job := FetchedJob{ID: element[len(prefix):], Record: records.Bytes(),
 				In: time.Duration(max(0, micros)) * time.Microsecond}
 			micros += between
+			if waits.Len() > 0 {
+				job.In = max(job.In, time.Duration(waits.Number())*time.Microsecond)
+			}
 			if trails.Len() > 0 {
 				job.Trail = trails.Bytes()
 			}
@@ -198,7 +212,7 @@ func appendRound(jobs []FetchedJob, round *redisconn.Reader, shares []Share, pre
 			jobs = append(jobs, job)
 		}
 	}
-	for _, list := range []*redisconn.Reader{ids, records, trails, crashes, cancelled} {
+	for _, list := range []*redisconn.Reader{ids, records, trails, crashes, cancelled, waits} {
 		if list.Err() != nil || list.Len() > 0 {
 			round.Fail()
 		}
@@ -238,6 +252,16 @@ func (w *Worker) Survey(ctx context.Context, number int64, queues []string) (Sta
 	return state, claims, r.Err()
 }
 
+// NotePrefetch notes that the worker claims up to so many jobs more than it runs, or with 0 no more than those.
+// Whoever finds it dead then blames none of what it held, unless it is known to have begun. It returns false where the
+// worker is not registered.
+func (w *Worker) NotePrefetch(ctx context.Context, most int) (bool, error) {
+	value, err := redisconn.Do(ctx, w.store.driver, redisconn.Call{Script: aheadScript,
+		Keys: []string{w.store.keys.workers, w.keys.info}, Args: []any{w.ID, most}})
+	noted, _ := value.(int64)
+	return err == nil && noted == 1, err
+}
+
 // Wait blocks on a connection of its own until one of the queues has a token for this worker, and returns its name; it
 // returns "" when there was none for that long. The first key with data is served, so the caller shuffles the names.
 func (s *Store) Wait(ctx context.Context, conn redisconn.Conn, queues []string, timeout time.Duration) (string, error) {
@@ -268,7 +292,8 @@ func (s *Store) WakeAfterEnd(ctx context.Context, queues []string) error {
 func (s *Store) wake(ctx context.Context, queues []string, ended bool) error {
 	var calls []redisconn.Call
 	for batch := range slices.Chunk(queues, MaxBatch) {
-		keys := append(make([]string, 0, 3+4*len(batch)), s.keys.limits, s.keys.turns, s.keys.turning)
+		keys := append(make([]string, 0, 4+4*len(batch)), s.keys.limits, s.keys.turns, s.keys.turning,
+			s.keys.waking)
 		for _, queue := range batch {
 			keys = s.keys.queue(queue).appendTo(keys)
 		}

@@ -31,6 +31,9 @@ const (
 // MaxErrorGroups is how many groups of errors a namespace has before new ones are refused. The janitor makes room.
 const MaxErrorGroups = 10_000
 
+// ErrorHours is of how many hours it is known how often errors of a group came, the one under way with them.
+const ErrorHours = 24
+
 // Tally is what a worker has counted and not told yet.
 type Tally struct {
 	Lane   string    // of the worker: random, never used by another one
@@ -64,7 +67,9 @@ func (s *Store) Tally(t Tally) redisconn.Call {
 		args = append(args, e.Digest, e.Count, e.Must, plainText(e.Sample), plainText(e.Name), plainText(e.Message))
 	}
 	return redisconn.Call{
-		Script: historyScript, Keys: []string{s.keys.lanes, s.keys.minute(minute), s.keys.day(day), s.keys.errors},
+		Script: historyScript,
+		Keys: []string{s.keys.lanes, s.keys.minute(minute), s.keys.day(day), s.keys.errors,
+			s.keys.errorHour(minute)},
 		Args: args,
 	}
 }
@@ -80,6 +85,51 @@ func (k *keys) minute(at time.Time) string {
 }
 func (k *keys) day(at time.Time) string { return k.prefix + "stats:" + at.UTC().Format(time.DateOnly) }
 
+// errorHour is where it is counted how often errors came in an hour.
+func (k *keys) errorHour(at time.Time) string {
+	return k.prefix + "stats:errors:" + at.UTC().Format("2006-01-02T15")
+}
+
+// errorHours are those of the last hours up to a time, oldest first.
+func (k *keys) errorHours(now time.Time) (all []string) {
+	for back := ErrorHours - 1; back >= 0; back-- {
+		all = append(all, k.errorHour(now.Add(-time.Duration(back)*time.Hour)))
+	}
+	return all
+}
+
+// ErrorCounts reads how often errors of these groups, at most [MaxBatch], came in each of the last hours up to now,
+// oldest first.
+func (s *Store) ErrorCounts(ctx context.Context, now time.Time, digests []string) (map[string][]int64, error) {
+	counts := make(map[string][]int64, len(digests))
+	if len(digests) == 0 {
+		return counts, nil
+	}
+	var calls []redisconn.Call
+	for _, key := range s.keys.errorHours(now) {
+		args := []any{key}
+		for _, digest := range digests {
+			args = append(args, digest)
+		}
+		calls = append(calls, redisconn.Call{Command: "HMGET", Args: args})
+	}
+	values, err := s.many(ctx, calls)
+	if err != nil {
+		return nil, err
+	}
+	for _, value := range values {
+		r := redisconn.Read("HMGET", value)
+		for _, digest := range digests {
+			n, _ := strconv.ParseInt(r.Text(), 10, 64) // what cannot be read is 0
+			counts[digest] = append(counts[digest], n)
+		}
+		if r.Err() != nil {
+			return nil, r.Err()
+		}
+	}
+	return counts, nil
+}
+
 // Told is the answer to a tally.
 type Told struct {
 	Time      time.Time // Redis' clock
@@ -93,7 +143,7 @@ func ParseTold(reply redisconn.Reply) (Told, error) {
 		return Told{}, reply.Err
 	}
 	unexpected := &redisconn.UnexpectedReplyError{Script: historyScript.Name, Reply: reply.Value}
-	words := strings.Fields(word(reply.Value))
+	words := strings.Fields(Word(reply.Value))
 	if len(words) == 0 {
 		return Told{}, unexpected
 	}
@@ -270,18 +320,30 @@ func (s *Store) RemoveStaleErrorGroups(ctx context.Context, groups []ErrorGroup)
 	return removed, nil
 }
 
-// ForgetErrorGroups removes the groups of these digests, or all where there are none.
+// ForgetErrorGroups removes the groups of these digests, or all where there are none, and in which hours they came.
 func (s *Store) ForgetErrorGroups(ctx context.Context, digests []string) error {
+	now, err := s.Time(ctx)
+	if err != nil {
+		return err
+	}
+	keys := append(s.keys.errorHours(now), s.keys.errors)
 	if len(digests) == 0 {
-		_, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "UNLINK", Args: []any{s.keys.errors}})
+		args := make([]any, len(keys))
+		for n, key := range keys {
+			args[n] = key
+		}
+		_, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "UNLINK", Args: args})
 		return err
 	}
 	for batch := range slices.Chunk(digests, MaxBatch) {
-		args := []any{s.keys.errors}
-		for _, digest := range batch {
-			args = append(args, digest)
+		calls := make([]redisconn.Call, len(keys))
+		for n, key := range keys {
+			calls[n] = redisconn.Call{Command: "HDEL", Args: []any{key}}
+			for _, digest := range batch {
+				calls[n].Args = append(calls[n].Args, digest)
+			}
 		}
-		if _, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "HDEL", Args: args}); err != nil {
+		if _, err := s.many(ctx, calls); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,9 @@ package rdb
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/265d0351/work/internal/redisconn"
@@ -66,6 +68,11 @@ func (s *Store) Waiting(ctx context.Context) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
+	turning, err := s.turning(ctx) // what is parked is in no queue that is ready
+	if err != nil {
+		return nil, err
+	}
+	ready = slices.AppendSeq(ready, maps.Keys(turning))
 	slices.Sort(ready)
 	tips, err := s.QueueHeads(ctx, slices.Compact(ready))
 	lengths := make([]int, len(tips))
@@ -100,6 +107,8 @@ func (s *Store) QueueSeen(ctx context.Context, name string) (time.Time, bool, er
 // QueueHead is the front of a queue.
 type QueueHead struct {
 	Length int
+	Parked int    // of them: by turns, and their keys have no room for them
+	Keys   int    // with jobs that wait for their turn, about: those behind whose turns the queue is
 	First  string // id of the job that is to run next; "" where there is none
 	Err    error  // with which Redis refused to tell
 }
@@ -134,12 +143,18 @@ func (s *Store) QueueHeads(ctx context.Context, names []string) ([]QueueHead, er
 // queue is empty.
 func (s *Store) addTurns(ctx context.Context, t turning, names []string, heads []QueueHead) error {
 	var of []*QueueHead
+	var bases []int64
 	var calls []redisconn.Call
 	for i, name := range names {
 		if t.has(name) {
 			of = append(of, &heads[i])
-			calls = append(calls, s.countTurns(t, name), redisconn.Call{Command: "ZRANGEBYSCORE",
-				Args: append(append([]any{s.keys.turns}, t.bounds(name)...), "LIMIT", 0, 1)})
+			calls = append(calls, s.countTurns(t, name)...)
+			for _, bounds := range [][]any{t.bounds(name), t.parkedBounds(name)} {
+				calls = append(calls, redisconn.Call{Command: "ZRANGEBYSCORE",
+					Args: append(append([]any{s.keys.turns}, bounds...), "LIMIT", 0, 1)})
+			}
+			calls = append(calls, redisconn.Call{Command: "ZSCORE", Args: []any{s.keys.passes, name + "\x00"}})
+			bases = append(bases, t[name])
 		}
 	}
 	values, err := s.many(ctx, calls)
@@ -147,17 +162,35 @@ func (s *Store) addTurns(ctx context.Context, t turning, names []string, heads [
 		return err
 	}
 	for i, head := range of {
-		n, _ := values[2*i].(int64)
-		r := redisconn.Read("ZRANGEBYSCORE", values[2*i+1])
-		head.Length += int(n)
-		if r.More() && head.First == "" {
-			head.First = r.Text()
+		r := redisconn.Read("turns", values[5*i:5*i+5])
+		drawable, parked := int(r.Number()), int(r.Number())
+		head.Length, head.Parked = head.Length+drawable+parked, parked
+		for range 2 { // those that are parked run behind the others
+			if first := r.Texts(); len(first) > 0 && head.First == "" {
+				head.First = first[0]
+			}
 		}
+		bases[i] = max(bases[i], int64(parseScore(r.Text())))
 		if r.Err() != nil {
 			return r.Err()
 		}
 	}
-	return nil
+	return s.addKeys(ctx, of, bases)
+}
+
+// addKeys adds to the heads of queues how many keys have turns behind the pass that was served last.
+func (s *Store) addKeys(ctx context.Context, of []*QueueHead, served []int64) error {
+	calls := make([]redisconn.Call, len(of))
+	for i, pass := range served {
+		calls[i] = redisconn.Call{Command: "ZCOUNT", Args: []any{s.keys.passes,
+			"(" + strconv.FormatInt(pass, 10), "(" + strconv.FormatInt((pass/laneWidth+1)*laneWidth, 10)}}
+	}
+	values, err := s.many(ctx, calls)
+	for i, value := range values {
+		n, _ := value.(int64)
+		of[i].Keys = int(n)
+	}
+	return err
 }
 
 // Serving returns how many workers with a heartbeat serve each queue.

@@ -64,6 +64,7 @@ type Waits struct {
 	Running int           // jobs that count towards the limit of the queue
 	Rate    time.Duration // until the rate leaves room; 0 where it is not in the way
 	Served  bool          // by a worker, or that could not be seen
+	Parked  *Restraint    // of its key, which has no room for it; nil where it may be drawn
 	Quotas  Quotas        // of the pools that serve it, where they are used up
 }
 
@@ -105,6 +106,9 @@ func (s *Store) lookup(ctx context.Context, ids []string, nameOf func(record []b
 		l.found[i] = Found{ID: ids[i], Err: errElsewhere}
 	}
 	if err := l.details(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.restrained(ctx); err != nil {
 		return nil, err
 	}
 	return l.found, l.quotas(ctx)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/redisconn"
 )
 
@@ -44,7 +45,7 @@ func (l *lookup) quotas(ctx context.Context) error {
 		return err
 	}
 	for queue := range waiting {
-		if !slices.ContainsFunc(workers, func(w askedWorker) bool { return w.most[queue] > 0 }) {
+		if !slices.ContainsFunc(workers, func(w askedWorker) bool { return w.most[needs.Name(queue)] > 0 }) {
 			continue
 		}
 		if waiting[queue], err = l.used(ctx, queue, workers); err != nil {
@@ -106,10 +107,10 @@ func (l *lookup) used(ctx context.Context, queue string, workers []askedWorker) 
 		held, _ := values[2*i+1].(int64)
 		switch {
 		case serves == 0 || w.rests:
-		case w.most[queue] == 0:
+		case w.most[needs.Name(queue)] == 0:
 			return Quotas{}, nil
 		default:
-			pools[w.pool] = Quotas{Most: w.most[queue], Held: pools[w.pool].Held + int(held)}
+			pools[w.pool] = Quotas{Most: w.most[needs.Name(queue)], Held: pools[w.pool].Held + int(held)}
 		}
 	}
 	for _, pool := range pools {

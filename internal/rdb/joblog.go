@@ -88,7 +88,7 @@ func parseStanding(script *redisconn.Script, well string, reply redisconn.Reply)
 	if reply.Err != nil {
 		return false, reply.Err
 	}
-	switch answer := word(reply.Value); answer {
+	switch answer := Word(reply.Value); answer {
 	case well:
 		return false, nil
 	case "gone":

@@ -3,6 +3,8 @@ package rdb
 import (
 	"strings"
 	"sync"
+
+	"github.com/265d0351/work/internal/needs"
 )
 
 // keys makes the names of all keys of one namespace. The namespace stands in braces, so that on a cluster all its keys
@@ -17,13 +19,19 @@ type keys struct {
 	limits, cancelled, waited, done, stalled, unique, errors, objects, home  string
 	layout, stopped, stoppedInfo, doomed, partitions                         string
 	frozen, departed, stragglers, foreign, tracked, mover, pauses, hints     string
-	turns, passes, turning, keyed                                            string
+	turns, passes, turning, keyed, parked, holding, keyrules, pacing, waking string
+	mailed                                                                   string
 
 	byQueue sync.Map // name -> *queueKeys: made once, since every fetch and every enqueue needs them
 }
 
-// queueKeys are the keys of one queue.
-type queueKeys struct{ queue, wake, running, rate string }
+// queueKeys are the keys of one queue. Queues of one name, whose jobs need other labels, share its limits: running and
+// rate are those of the name.
+type queueKeys struct {
+	queue, wake, running, rate string
+
+	plain []string // of job/enqueue
+}
 
 // appendTo adds the keys that a script needs to know whether jobs of the queue may begin, and to say that some wait.
 func (q *queueKeys) appendTo(keys []string) []string {
@@ -50,6 +58,8 @@ func newKeys(namespace string) *keys {
 		frozen:     p + "frozen", departed: p + "departed", stragglers: p + "stragglers", foreign: p + "foreign",
 		tracked: p + "tracked", mover: p + "mover", pauses: p + "pauses", hints: p + "hints",
 		turns: p + "turns", passes: p + "passes", turning: p + "turning", keyed: p + "keyed",
+		parked: p + "parked", holding: p + "holding", keyrules: p + "keyrules", pacing: p + "pacing",
+		waking: p + "waking", mailed: p + "mailed",
 	}
 }
 
@@ -57,11 +67,20 @@ func (k *keys) queue(name string) *queueKeys {
 	if known, ok := k.byQueue.Load(name); ok {
 		return known.(*queueKeys)
 	}
-	made, _ := k.byQueue.LoadOrStore(name, &queueKeys{
+	ruled := needs.Name(name)
+	own := &queueKeys{
 		queue: k.prefix + "queue:" + name, wake: k.prefix + "wake:" + name,
-		running: k.prefix + "running:" + name, rate: k.prefix + "rate:" + name,
-	})
+		running: k.prefix + "running:" + ruled, rate: k.prefix + "rate:" + ruled,
+	}
+	own.plain = own.appendTo(append(make([]string, 0, 9), k.lanes, k.jobs, k.queues, k.ready, k.limits))
+	made, _ := k.byQueue.LoadOrStore(name, own)
 	return made.(*queueKeys)
+}
+
+// lines adds the keys of all that waits by turns, in the order in which scripts have them: see lines_at in the prelude.
+func (k *keys) lines(keys []string) []string {
+	return append(keys, k.turns, k.passes, k.turning, k.keyed, k.parked, k.holding, k.keyrules, k.pacing, k.waking,
+		k.ready)
 }
 
 func (k *keys) namespace() string { return strings.TrimSuffix(strings.TrimPrefix(k.prefix, "{"), "}:") }
@@ -69,6 +88,8 @@ func (k *keys) namespace() string { return strings.TrimSuffix(strings.TrimPrefix
 func (k *keys) shelf(shelf Shelf) string      { return k.prefix + string(shelf) }
 func (k *keys) log(id string) string          { return k.prefix + "log:" + id }
 func (k *keys) state(id string) string        { return k.prefix + "state:" + id }
+func (k *keys) steps(id string) string        { return k.prefix + "steps:" + id }
+func (k *keys) mail(id string) string         { return k.prefix + "mail:" + id }
 func (k *keys) question(token string) string  { return k.prefix + "question:" + token }
 func (k *keys) completion(name string) string { return k.prefix + "completion:" + name }
 
@@ -76,8 +97,10 @@ func (k *keys) answer(token, worker string) string {
 	return k.prefix + "answer:" + token + ":" + worker
 }
 
-// ended are the keys of jobs of a name that have ended in a state: which ones, and the details of each.
-func (k *keys) ended(state, name string) (ids, details string) {
+// ended are the keys of jobs of a name that have ended in a state: which ones, and the details of each. What they
+// needed makes no difference any more.
+func (k *keys) ended(state, queue string) (ids, details string) {
+	name := needs.Name(queue)
 	return k.prefix + "ended:" + state + ":" + name, k.prefix + "details:" + state + ":" + name
 }
 

@@ -28,15 +28,18 @@ type LaneCall struct {
 
 // numbers are the numbers of the call as scripts read them. They stand in one argument, so that programs which know of
 // the first one only need not change.
-func (c *LaneCall) numbers() any {
+func (c *LaneCall) numbers() any { return c.appendNumbers(nil) }
+
+func (c *LaneCall) appendNumbers(dst []byte) []byte {
+	dst = strconv.AppendInt(dst, c.Number, 10)
 	if c.Known == 0 && c.Map == 0 {
-		return c.Number
+		return dst
 	}
-	words := strconv.AppendInt(append(strconv.AppendInt(nil, c.Number, 10), ' '), c.Known, 10)
+	dst = strconv.AppendInt(append(dst, ' '), c.Known, 10)
 	if c.Map != 0 {
-		words = strconv.AppendInt(append(words, ' '), c.Map, 10)
+		dst = strconv.AppendInt(append(dst, ' '), c.Map, 10)
 	}
-	return string(words)
+	return dst
 }
 
 // Rewind says that Redis has forgotten calls of a lane: a replica took over that had not got them. The zero value says

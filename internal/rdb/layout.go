@@ -17,10 +17,17 @@ import (
 // before does not get along with makes Layout one more; OldestLayout is that of the oldest programs that may still work
 // beside this one.
 const (
-	Layout       = 2
-	OldestLayout = 1
-	// Divided is that of the oldest programs that know of partitions: what a namespace needs once it was divided.
-	Divided = 2
+	Layout       = 6
+	OldestLayout = 3
+	// Flows is that of the oldest programs that know of flows: what a namespace needs once there was one. A worker that
+	// knows none would end a member and not count it.
+	Flows = 4
+	// SharedQueues is that of the oldest programs that know of queues with jobs of several names: what a namespace
+	// needs once there was one. A program that knows none would look for such a job in a queue of its name.
+	SharedQueues = 5
+	// InnerFlows is that of the oldest programs that know of flows in flows: what a namespace needs once there was one.
+	// A worker that knows none would end such a flow and tell nobody.
+	InnerFlows = 6
 )
 
 // ErrOutdated is what [OutdatedError] is for errors.Is.
@@ -71,7 +78,7 @@ func (s *Store) Guarded() *Store {
 	if _, guarded := s.driver.(*guard); guarded {
 		return s
 	}
-	return &Store{driver: &guard{Driver: s.driver, keys: s.keys}, keys: s.keys, at: s.at}
+	return &Store{driver: &guard{Driver: s.driver, keys: s.keys}, keys: s.keys, at: s.at, tell: s.tell}
 }
 
 // guard is a driver that knows whether it may be used.
@@ -85,17 +92,16 @@ type guard struct {
 
 // Pipeline is that of the driver.
 func (g *guard) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
-	question := redisconn.Call{Command: "GET", Args: []any{g.keys.layout}}
 	next, now := g.next.Load(), time.Now().UnixNano()
 	switch {
 	case next == 0 || now > next && g.refused.Load() != nil:
-		replies, err := g.Driver.Pipeline(ctx, question)
+		replies, err := g.Driver.Pipeline(ctx, g.question())
 		if err != nil {
 			return nil, err
 		}
 		g.note(replies[0])
 	case now > next && g.next.CompareAndSwap(next, now+int64(guardInterval)):
-		replies, err := g.Driver.Pipeline(ctx, append([]redisconn.Call{question}, calls...)...)
+		replies, err := g.Driver.Pipeline(ctx, append([]redisconn.Call{g.question()}, calls...)...)
 		if err != nil {
 			return nil, err
 		}
@@ -106,6 +112,10 @@ func (g *guard) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisc
 		return nil, *refused
 	}
 	return g.Driver.Pipeline(ctx, calls...)
+}
+
+func (g *guard) question() redisconn.Call {
+	return redisconn.Call{Command: "GET", Args: []any{g.keys.layout}}
 }
 
 // note notes what Redis has answered.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/redisconn"
 )
 
@@ -125,7 +126,7 @@ func (s *Store) onRules(ctx context.Context, script *redisconn.Script, own []str
 }
 
 func changedAs(answer any) Changed {
-	if refusal := word(answer); refusal != "" {
+	if refusal := Word(answer); refusal != "" {
 		return Changed{Err: redisconn.ParseServerError(refusal)}
 	}
 	return Changed{Done: answer == int64(1)}
@@ -146,8 +147,8 @@ func (s *Store) Fill(ctx context.Context, names ...string) error {
 		}
 		ids := map[string][]string{}
 		for _, holding := range page {
-			if wanted[holding.Queue] {
-				ids[holding.Queue] = append(ids[holding.Queue], holding.ID)
+			if name := needs.Name(holding.Queue); wanted[name] {
+				ids[name] = append(ids[name], holding.ID)
 			}
 		}
 		if _, err := s.count(ctx, ids); err != nil {
@@ -164,8 +165,9 @@ func (s *Store) fillForeign(ctx context.Context, wanted map[string]bool) error {
 	return s.Walk(ctx, Key{Name: "foreign", Type: "hash"}, func(page []Field) error {
 		ids := map[string][]string{}
 		for _, field := range page {
-			if foreign := parseAbsent(field); wanted[foreign.Queue] {
-				ids[foreign.Queue] = append(ids[foreign.Queue], foreign.ID)
+			foreign := parseAbsent(field)
+			if name := needs.Name(foreign.Queue); wanted[name] {
+				ids[name] = append(ids[name], foreign.ID)
 			}
 		}
 		_, err := s.count(ctx, ids)

@@ -74,7 +74,7 @@ func (s *Store) ReturnClaim(ctx context.Context, h Holding) (bool, error) {
 		Script: returnClaimScript,
 		Keys: []string{
 			k.claimed, k.workers, k.dead, k.jobs, k.ready, worker.inprocess(h.Queue), of.queue, of.wake,
-			k.scheduled, k.retry, k.morgue, k.stalled, of.running, k.turns,
+			k.scheduled, k.retry, k.morgue, k.stalled, of.running, k.turns, k.turning, k.keyed,
 		},
 		Args: []any{h.ID, h.raw, h.Worker, h.Element(), h.Queue},
 	})

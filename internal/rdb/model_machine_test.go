@@ -28,33 +28,35 @@ var background = context.Background()
 // machine drives Redis and the model with the same random requests.
 type machine struct {
 	*model
-	site *site
-	wire *wire
-	late []lateStep
-	calm bool // every request is answered
-
-	before, after int64 // Redis' clock around the request under way
+	courier
 
 	actors    []*actor
 	enqueuers []*enqueuer
 	pages     map[rdb.Shelf][]rdb.Waiting // what the scheduler and the retrier know
-	script    []string                    // what happened, to be read by people
 	photo     *photo                      // what a replica knows that lags behind; nil for none
 	born      int                         // how many workers and jobs there were
 }
 
 func newMachine(on *site, namespace string) *machine {
 	w := &wire{Driver: on.driver}
-	return &machine{
-		model: newModel(), wire: w, pages: map[rdb.Shelf][]rdb.Waiting{},
-		site:      &site{driver: on.driver, store: rdb.NewStore(w, namespace), namespace: namespace, clock: on.clock},
-		enqueuers: []*enqueuer{{lane: "l1"}, {lane: "l2"}},
+	m := &machine{
+		model: newModel(), pages: map[rdb.Shelf][]rdb.Waiting{}, enqueuers: []*enqueuer{{lane: "l1"}, {lane: "l2"}},
 	}
+	m.courier = courier{
+		wire:      w,
+		site:      &site{driver: on.driver, store: rdb.NewStore(w, namespace), namespace: namespace, clock: on.clock},
+		delivered: m.noteFull,
+	}
+	return m
 }
 
-// logf notes what happens, for the script that a failed run prints.
-func (m *machine) logf(t *rapid.T, format string, args ...any) {
-	m.script = append(m.script, fmt.Sprintf(format, args...))
+// noteFull notes the queues that have no room now.
+func (m *machine) noteFull() {
+	for _, queue := range modelQueues {
+		if room, _, _ := m.room(queue, m.after); room == 0 {
+			m.owed[queue] = true // by whoever makes room
+		}
+	}
 }
 
 func (m *machine) name(kind string) string {

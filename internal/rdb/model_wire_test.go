@@ -3,6 +3,7 @@ package rdb_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/stretchr/testify/require"
@@ -29,7 +30,8 @@ func (w *wire) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisco
 	return w.Driver.Pipeline(ctx, calls...)
 }
 
-// land sends what was kept, and hands the replies to the method that made the calls.
+// land sends what was kept, and hands the replies to the method that made the calls. What that calls beyond it follows
+// from an answer.
 type land struct {
 	redisconn.Driver
 	t    *rapid.T
@@ -37,6 +39,9 @@ type land struct {
 }
 
 func (l *land) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
+	if len(l.kept) == 0 {
+		return l.Driver.Pipeline(ctx, calls...)
+	}
 	require.Equal(l.t, l.kept[:len(calls)], calls, "the same method makes the same calls")
 	l.kept = l.kept[len(calls):]
 	return l.Driver.Pipeline(ctx, calls...)
@@ -56,6 +61,7 @@ type step struct {
 	lane   string // of a call that enqueues, and its number there
 	number int64
 	once   bool // nobody sends it again, so it lands once
+	prompt bool // it is another call each time, so it lands at once or never
 }
 
 // lateStep is a request that is still on its way.
@@ -64,57 +70,73 @@ type lateStep struct {
 	calls []redisconn.Call
 }
 
+// courier brings the requests of a model to Redis, some of them late, twice, or never.
+type courier struct {
+	site   *site
+	wire   *wire
+	late   []lateStep
+	calm   bool     // every request is answered
+	script []string // what happened, to be read by people
+
+	before, after int64  // Redis' clock around the request under way
+	delivered     func() // is called after each request that Redis has executed
+}
+
+// logf notes what happens, for the script that a failed run prints.
+func (c *courier) logf(_ *rapid.T, format string, args ...any) {
+	c.script = append(c.script, fmt.Sprintf(format, args...))
+}
+
 // request sends a step with a random fate, and returns its answer unless that was lost.
-func (m *machine) request(t *rapid.T, s step) (any, bool) {
+func (c *courier) request(t *rapid.T, s step) (any, bool) {
 	fate := rapid.SampledFrom([]string{"answered", "answered", "answered", "answered", "reply lost", "reply lost",
 		"late", "never sent"}).Draw(t, "fate")
-	if m.calm {
+	if c.calm {
 		fate = "answered"
 	}
-	m.logf(t, "%s: %s", s.title, fate)
+	if s.prompt && fate == "late" {
+		fate = "never sent"
+	}
+	c.logf(t, "%s: %s", s.title, fate)
 	switch fate {
 	case "answered":
-		return m.deliver(t, s, m.site.store), true
+		return c.deliver(t, s, c.site.store), true
 	case "reply lost":
-		m.deliver(t, s, m.site.store)
+		c.deliver(t, s, c.site.store)
 	case "late", "never sent":
-		m.wire.keeping = true
-		_, err := s.send(m.site.store)
-		m.wire.keeping = false
+		c.wire.keeping = true
+		_, err := s.send(c.site.store)
+		c.wire.keeping = false
 		require.ErrorIs(t, err, errNoReply)
 		if fate == "late" {
-			m.late = append(m.late, lateStep{s, m.wire.kept})
+			c.late = append(c.late, lateStep{s, c.wire.kept})
 		}
-		m.wire.kept = nil
+		c.wire.kept = nil
 	}
 	return nil, false
 }
 
 // deliver has Redis execute the step, and compares its answer with the model's.
-func (m *machine) deliver(t *rapid.T, s step, store *rdb.Store) any {
-	m.before = m.site.now(t).UnixMilli()
+func (c *courier) deliver(t *rapid.T, s step, store *rdb.Store) any {
+	c.before = c.site.now(t).UnixMilli()
 	got, err := s.send(store)
 	require.NoError(t, err, s.title)
-	m.after = m.site.now(t).UnixMilli()
+	c.after = c.site.now(t).UnixMilli()
 	require.Equal(t, s.execute(), got, s.title)
-	for _, queue := range modelQueues {
-		if room, _, _ := m.room(queue, m.after); room == 0 {
-			m.owed[queue] = true // by whoever makes room
-		}
-	}
+	c.delivered()
 	return got
 }
 
 // arrive lets a late request land, and perhaps stay on the wire to land once more.
-func (m *machine) arrive(t *rapid.T) {
-	if len(m.late) == 0 {
+func (c *courier) arrive(t *rapid.T) {
+	if len(c.late) == 0 {
 		t.Skip("nothing is on its way")
 	}
-	i := rapid.IntRange(0, len(m.late)-1).Draw(t, "which")
-	late := m.late[i]
-	m.logf(t, "late: %s", late.title)
+	i := rapid.IntRange(0, len(c.late)-1).Draw(t, "which")
+	late := c.late[i]
+	c.logf(t, "late: %s", late.title)
 	if late.once || !rapid.Bool().Draw(t, "again") {
-		m.late = slices.Delete(m.late, i, i+1)
+		c.late = slices.Delete(c.late, i, i+1)
 	}
-	m.deliver(t, late.step, rdb.NewStore(&land{m.wire.Driver, t, late.calls}, m.site.namespace))
+	c.deliver(t, late.step, rdb.NewStore(&land{c.wire.Driver, t, late.calls}, c.site.namespace))
 }

@@ -3,6 +3,7 @@ package rdb
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -75,9 +76,13 @@ func (s *Store) Tracked(ctx context.Context, lead Lead, read int) ([]MoveItem, e
 	}
 	var items []MoveItem
 	for r.More() {
-		fields := strings.SplitN(r.Text(), "\x00", 3)
-		if len(fields) == 3 {
-			items = append(items, MoveItem{Kind: MoveBound, ID: fields[0], Digest: fields[1], Queue: fields[2]})
+		fields := strings.SplitN(r.Text(), "\x00", 4)
+		if len(fields) >= 3 {
+			item := MoveItem{Kind: MoveBound, ID: fields[0], Digest: fields[1], Queue: fields[2]}
+			if len(fields) == 4 {
+				item.Key = fields[3]
+			}
+			items = append(items, item)
 		} else {
 			items = append(items, MoveItem{}) // it counts, so that the next call removes it
 		}
@@ -103,6 +108,7 @@ type MoveItem struct {
 	ID     string // of a lock its digest
 	Digest string // of the lock of a job; "" where it has none
 	Queue  string
+	Key    string // of a job; "" where it has none
 }
 
 // What became of something that was to leave.
@@ -127,10 +133,14 @@ type Moved struct {
 	Waited    []byte
 	Digest    string
 	Turn      string   // "<weight> <key>"; "" where it has none
+	Key       string   // of one that is held, or has ended
+	Holds     bool     // it has a place of its key
+	Paced     string   // what its key has used of its rate; "" where that is nothing
 	Lock      string   // as it stands; "" where the job does not have it, or no more
 	Objects   []string // that the record refers to: the mover reads that
-	Contents  bool     // it may have a log or a state
+	Contents  bool     // it may have a log, a state, steps or a mailbox
 	Freed     bool     // of one that is held: its lock was freed
+	nth       int      // in the batch it was frozen with, from 0
 }
 
 // Target is where something goes.
@@ -164,11 +174,12 @@ func (s *Store) Freeze(ctx context.Context, lead Lead, to Target, items []MoveIt
 	k := s.keys
 	keys := []string{k.mover, k.frozen, k.jobs, k.claimed, k.trail, k.crashes, k.cancelled, k.waited, k.names, k.unique,
 		k.scheduled, k.retry, k.morgue, k.stalled, k.departed, k.stragglers, k.foreign, k.schedules, k.ticks,
-		k.revision, k.ready, k.turns, k.turning, k.keyed}
+		k.revision}
+	keys = k.lines(keys)
 	names := nameIndex{}
 	var tail []any
 	for _, item := range items {
-		tail = append(tail, string(item.Kind), item.ID, item.Digest, names.of(item.Queue))
+		tail = append(tail, string(item.Kind), item.ID, item.Digest, names.of(item.Queue), item.Key)
 	}
 	args := []any{lead.Token, millis(lead.Life), to.Partition, maxFrozenBytes, freezeReach, len(names.names),
 		to.Front}
@@ -196,6 +207,9 @@ func (s *Store) Freeze(ctx context.Context, lead Lead, to Target, items []MoveIt
 		}
 		f.Moved = append(f.Moved, moved)
 	}
+	if f.Outstanding { // a hash has no order
+		slices.SortStableFunc(f.Moved, func(a, b Moved) int { return a.nth - b.nth })
+	}
 	return f, r.Err()
 }
 
@@ -204,7 +218,7 @@ func (s *Store) Freeze(ctx context.Context, lead Lead, to Target, items []MoveIt
 func (s *Store) Thaw(ctx context.Context, lead Lead, number int64, here int) error {
 	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Script: thawScript,
 		Keys: []string{s.keys.mover, s.keys.frozen}, Args: []any{lead.Token, millis(lead.Life), number, here}})
-	if state := word(value); err == nil && state != "ok" {
+	if state := Word(value); err == nil && state != "ok" {
 		return ErrLed // also where another one has handed it over
 	}
 	return err
@@ -239,13 +253,13 @@ func parseMoved(what, id, text string) (m Moved, ok bool) {
 		m.Lock = text
 		return m, true
 	case MovedHeld, MovedGone:
-		fields := strings.SplitN(text, "\x00", 4)
-		if len(fields) < 3 {
+		fields := strings.SplitN(text, "\x00", 6)
+		if len(fields) < 5 {
 			return m, false
 		}
-		m.Queue, m.Digest, m.Lock = fields[0], fields[1], fields[2]
-		if len(fields) == 4 {
-			m.Place = fields[3]
+		m.Queue, m.Digest, m.Lock, m.Place, m.Key = fields[0], fields[1], fields[2], fields[3], fields[4]
+		if len(fields) == 6 {
+			m.Paced = fields[5]
 		}
 		m.Freed = what == MovedHeld && m.Digest != "" && m.Lock == ""
 		return m, true
@@ -256,10 +270,10 @@ func parseMoved(what, id, text string) (m Moved, ok bool) {
 	case !ok:
 	case what == MovedSchedule && len(parts) == 2:
 		m.Record, m.Trail = []byte(parts[0]), []byte(parts[1])
-	case what == MovedJob && len(parts) == 10:
+	case what == MovedJob && len(parts) == 13:
 		m.Place, m.Score, m.Queue, m.Record, m.Trail = parts[0], parts[1], parts[2], []byte(parts[3]), []byte(parts[4])
 		m.Crashes, m.Waited, m.Digest, m.Lock = []byte(parts[5]), []byte(parts[6]), parts[7], parts[8]
-		m.Turn = parts[9]
+		m.Turn, m.nth, m.Holds, m.Paced = parts[9], int(toNumber(parts[10])), parts[11] == "1", parts[12]
 	default:
 		ok = false
 	}

@@ -36,11 +36,12 @@ type Remaining struct {
 	Jobs, Frozen, Stragglers, Foreign, Schedules int
 	Hints                                        int // controls that other partitions have to be told of
 	Tracked                                      int
+	Flows                                        int // that have not ended
 }
 
 // Nothing tells whether nothing lives in the partition.
 func (r Remaining) Nothing() bool {
-	return r.Jobs+r.Frozen+r.Stragglers+r.Foreign+r.Schedules+r.Hints == 0
+	return r.Jobs+r.Frozen+r.Stragglers+r.Foreign+r.Schedules+r.Hints+r.Flows == 0
 }
 
 // Remaining counts, as of one moment.
@@ -51,13 +52,15 @@ func (s *Store) Remaining(ctx context.Context) (Remaining, error) {
 		calls = append(calls, redisconn.Call{Command: "HLEN", Args: []any{key}})
 	}
 	calls = append(calls, redisconn.Call{Command: "HEXISTS", Args: []any{k.frozen, ""}},
-		redisconn.Call{Command: "LLEN", Args: []any{k.tracked}})
+		redisconn.Call{Command: "LLEN", Args: []any{k.tracked}},
+		redisconn.Call{Command: "ZCARD", Args: []any{k.prefix + "flows"}},
+		redisconn.Call{Command: "ZCOUNT", Args: []any{k.flowsOver(), "-inf", "(" + FlowsOpen}})
 	n, err := s.numbers(ctx, calls)
 	if err != nil {
 		return Remaining{}, err
 	}
 	return Remaining{Jobs: n[0], Frozen: n[1] - n[6], Stragglers: n[2], Foreign: n[3], Schedules: n[4],
-		Hints: n[5], Tracked: n[7]}, nil
+		Hints: n[5], Tracked: n[7], Flows: max(0, n[8]-n[9])}, nil
 }
 
 // ForgetTracked removes the list of what was stored while it was to be moved, if the map of that version, which ended
@@ -84,29 +87,33 @@ func (s *Store) LockOwners(ctx context.Context, visit func(digest, owner string)
 	})
 }
 
-// CopyContents copies the logs and states of some jobs that nobody holds into another partition, unless they are there.
+// CopyContents copies the logs, states, steps and mailboxes of some jobs that nobody holds into another partition,
+// unless they are there.
 func (s *Store) CopyContents(ctx context.Context, to *Store, ids []string) error {
-	for part := range slices.Chunk(ids, 16) { // up to 1.25 MiB each
+	for part := range slices.Chunk(ids, 16) { // up to 2.5 MiB each
 		var reads []redisconn.Call
 		for _, id := range part {
-			log, state := s.keys.log(id), s.keys.state(id)
-			reads = append(reads, redisconn.Call{Command: "LRANGE", Args: []any{log, 0, -1}},
-				redisconn.Call{Command: "GET", Args: []any{state}},
-				redisconn.Call{Command: "PTTL", Args: []any{log}}, redisconn.Call{Command: "PTTL", Args: []any{state}})
+			for _, c := range contentsOf(s.keys, to.keys, id) {
+				reads = append(reads, redisconn.Call{Command: c.read, Args: append([]any{c.from}, c.args...)},
+					redisconn.Call{Command: "PTTL", Args: []any{c.from}})
+			}
 		}
 		values, err := s.values(ctx, 8, reads)
 		if err != nil {
 			return err
 		}
 		var writes []redisconn.Call
-		for i, id := range part {
-			if lines, _ := values[4*i].([]any); len(lines) > 0 {
-				writes = append(writes, redisconn.Call{Script: keepScript, Keys: []string{to.keys.log(id)},
-					Args: slices.Concat([]any{contentLife(values[4*i+2]), "log"}, lines)})
-			}
-			if state, _ := values[4*i+1].([]byte); state != nil {
-				writes = append(writes, redisconn.Call{Script: keepScript, Keys: []string{to.keys.state(id)},
-					Args: []any{contentLife(values[4*i+3]), "state", state}})
+		for _, id := range part {
+			for _, c := range contentsOf(s.keys, to.keys, id) {
+				content, _ := values[0].([]any)
+				if state, ok := values[0].([]byte); ok {
+					content = []any{state}
+				}
+				if len(content) > 0 {
+					writes = append(writes, redisconn.Call{Script: keepScript, Keys: []string{c.to, to.keys.mailed},
+						Args: slices.Concat([]any{contentLife(values[1]), c.what, id}, content)})
+				}
+				values = values[2:]
 			}
 		}
 		if _, err := to.values(ctx, 4, writes); err != nil {
@@ -116,7 +123,22 @@ func (s *Store) CopyContents(ctx context.Context, to *Store, ids []string) error
 	return nil
 }
 
-// contentLife is how many ms a log or a state has left: a year where that is not known.
+// content is what a job may have beside its record in a key of its own.
+type content struct {
+	what, from, to string // keys in two partitions
+	read           string // the command that reads it
+	args           []any
+}
+
+func contentsOf(from, to *keys, id string) []content {
+	all := []any{0, -1}
+	return []content{
+		{"log", from.log(id), to.log(id), "LRANGE", all}, {"state", from.state(id), to.state(id), "GET", nil},
+		{"steps", from.steps(id), to.steps(id), "HGETALL", nil}, {"mail", from.mail(id), to.mail(id), "LRANGE", all},
+	}
+}
+
+// contentLife is how many ms a content has left: a year where that is not known.
 func contentLife(ttl any) int64 {
 	if left, _ := ttl.(int64); left > 0 {
 		return left
@@ -134,7 +156,7 @@ func (s *Store) CopyRate(ctx context.Context, to *Store, name string) error {
 			return 0, "", 0, err
 		}
 		ttl, _ = values[1].(int64)
-		text = word(values[0])
+		text = Word(values[0])
 		at, _ = strconv.ParseFloat(text, 64)
 		return at, text, ttl, nil
 	}
@@ -174,22 +196,20 @@ func (s *Store) fieldsOf(ctx context.Context, key string, ids []string) (all [][
 	return all, nil
 }
 
-// FrontOf returns the first ids of a queue, at most [MaxBatch], in the order in which they would be fetched.
-func (s *Store) FrontOf(ctx context.Context, name string) ([]string, error) {
-	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "LRANGE",
-		Args: []any{s.keys.queue(name).queue, -MaxBatch, -1}})
-	if err != nil {
-		return nil, err
-	}
-	r := redisconn.NewReader("LRANGE", value, nil)
-	ids := r.TextsOf(value)
-	slices.Reverse(ids)
-	return ids, r.Err()
-}
-
-// WriteLayout notes that programs must know this layout to use the namespace: see [Layout].
+// WriteLayout notes that programs must know this layout to use the namespace, unless they must know a later one: see
+// [Layout].
 func (s *Store) WriteLayout(ctx context.Context, layout, oldest int) error {
-	_, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "SET",
-		Args: []any{s.keys.layout, strconv.Itoa(layout) + " " + strconv.Itoa(oldest)}})
+	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "GET", Args: []any{s.keys.layout}})
+	if err != nil {
+		return err
+	}
+	has, needs, _ := strings.Cut(Word(value), " ")
+	known, _ := strconv.Atoi(has)
+	needed, _ := strconv.Atoi(needs) // what cannot be read counts as nothing
+	if known >= layout && needed >= oldest {
+		return nil
+	}
+	_, err = redisconn.Do(ctx, s.driver, redisconn.Call{Command: "SET",
+		Args: []any{s.keys.layout, strconv.Itoa(max(layout, known)) + " " + strconv.Itoa(max(oldest, needed))}})
 	return err
 }

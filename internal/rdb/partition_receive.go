@@ -49,14 +49,18 @@ func (s *Store) Receive(ctx context.Context, in Reception, moved []Moved) (Recei
 	k := s.keys
 	keys := []string{k.lanes, k.jobs, k.trail, k.crashes, k.cancelled, k.waited, k.names, k.unique,
 		k.scheduled, k.retry, k.morgue, k.stalled, k.departed, k.foreign, k.stragglers, k.frozen, k.schedules, k.ticks,
-		k.revision, k.queues, k.ready, k.limits, k.control, k.outcomes, k.outcomesUntil, k.turns, k.passes,
-		k.turning, k.keyed}
+		k.revision, k.queues, k.limits, k.control, k.outcomes, k.outcomesUntil}
+	keys = k.lines(keys)
 	var names, objects nameIndex
 	var tail []any
 	for i := range moved {
 		m := &moved[i]
+		turn := m.Turn
+		if m.Key != "" {
+			turn = Turn{Key: m.Key}.text()
+		}
 		tail = append(tail, m.What, m.ID, names.of(m.Queue), m.Place, m.Score, m.Cancelled, m.Record, m.Trail,
-			m.Crashes, m.Waited, m.Digest, m.Lock, m.Turn, len(m.Objects))
+			m.Crashes, m.Waited, m.Digest, m.Lock, turn, m.Holds, m.Paced, len(m.Objects))
 		for _, sha := range m.Objects {
 			tail = append(tail, objects.of(sha), sha)
 		}
@@ -75,7 +79,7 @@ func (s *Store) Receive(ctx context.Context, in Reception, moved []Moved) (Recei
 		return Received{}, notTaken(err)
 	}
 	var received Received
-	for i, field := range strings.Fields(word(value)) {
+	for i, field := range strings.Fields(Word(value)) {
 		at, why, _ := strings.Cut(field, "=")
 		n, err := strconv.Atoi(at)
 		if i > 0 && err == nil && n > 0 && n <= len(moved) {
@@ -96,6 +100,10 @@ func (s *Store) HandOver(ctx context.Context, lead Lead, number int64, batch Han
 	k := s.keys
 	keys := []string{k.mover, k.frozen, k.stragglers, k.foreign, k.unique, k.jobs, k.done}
 	var args, belonging []any
+	seats, err := s.seats(ctx, batch)
+	if err != nil {
+		return nil, err
+	}
 	n := 0
 	for i := range batch.Moved {
 		m := &batch.Moved[i]
@@ -107,14 +115,18 @@ func (s *Store) HandOver(ctx context.Context, lead Lead, number int64, batch Han
 		args = append(args, what, m.ID, m.Digest)
 		add := func(kind, key string) { keys, belonging = append(keys, key), append(belonging, kind, n) }
 		if m.What == MovedJob && m.Contents {
-			add("own", k.log(m.ID))
-			add("own", k.state(m.ID))
+			for _, key := range []string{k.log(m.ID), k.state(m.ID), k.steps(m.ID), k.mail(m.ID)} {
+				add("own", key)
+			}
 		}
 		for _, sha := range m.Objects {
 			add("object", k.object(sha).jobs)
 		}
 		if what == "home" {
 			add("running", k.queue(m.Queue).running)
+			if seat := seats.of(m.Queue, m.Key, m.ID); seat != "" {
+				add("seat "+seat, k.holding)
+			}
 		}
 	}
 	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Script: handOverScript, Keys: keys,
@@ -131,6 +143,24 @@ func (s *Store) HandOver(ctx context.Context, lead Lead, number int64, batch Han
 		cancelled = append(cancelled, r.Text())
 	}
 	return cancelled, r.Err()
+}
+
+// seats are where the turns of queues begin, as far as jobs with keys of a batch have gone home that have places here.
+func (s *Store) seats(ctx context.Context, batch HandedOver) (turning, error) {
+	for _, i := range batch.Received.Home {
+		if batch.Moved[i].Key != "" {
+			return s.turning(ctx)
+		}
+	}
+	return nil, nil
+}
+
+// of is the member that a job has among those that have places of their keys; "" where it has no key.
+func (t turning) of(queue, key, id string) string {
+	if key == "" || !t.has(queue) {
+		return ""
+	}
+	return fmt.Sprintf("%04d\x00%s\x00%s", t[queue]/laneWidth, key, id)
 }
 
 // HandedOver is a batch that was received.

@@ -11,8 +11,9 @@ import (
 )
 
 var (
-	pauseScript = redisconn.Load("limit/pause")
-	hintScript  = redisconn.Load("limit/hint")
+	pauseScript  = redisconn.Load("limit/pause")
+	hintScript   = redisconn.Load("limit/hint")
+	forgetPauses = redisconn.Load("limit/forget")
 )
 
 // Pause is a control of a queue, or of all by the name [Everything]: that it is paused, or that it goes on.
@@ -100,6 +101,21 @@ func (s *Store) Pauses(ctx context.Context) (map[string]Pause, error) {
 		}
 	}
 	return pauses, err
+}
+
+// ForgetPauses forgets the versions of those controls that are still the last ones, of queues that go on.
+func (s *Store) ForgetPauses(ctx context.Context, pauses []Pause) error {
+	var calls []redisconn.Call
+	for batch := range slices.Chunk(pauses, MaxBatch) {
+		args := []any{s.at}
+		for _, p := range batch {
+			args = append(args, p.Name, p.Version)
+		}
+		calls = append(calls, redisconn.Call{Script: forgetPauses,
+			Keys: []string{s.keys.limits, s.keys.lanes, s.keys.pauses}, Args: args})
+	}
+	_, err := s.brief(ctx, calls)
+	return routed(err)
 }
 
 // Hint is a control that another partition has to be told of.

@@ -69,7 +69,7 @@ func (f *FrontReader) ids(ctx context.Context, s *Store, queue string, n int) ([
 		ids := r.TextsOf(value)
 		return ids, r.Err()
 	}
-	page, err := s.Turns(ctx, queue, &ShelfCursor{}, n)
+	page, err := s.drawable(ctx, queue, n)
 	ids := make([]string, len(page))
 	for i := range page {
 		ids[len(page)-1-i] = page[i].ID
@@ -83,8 +83,8 @@ func (s *Store) Purge(ctx context.Context, queue string, reach int, ids []string
 	k, of := s.keys, s.keys.queue(queue)
 	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{
 		Script: purgeScript,
-		Keys: []string{of.queue, k.ready, of.wake, k.jobs, k.trail, k.crashes, k.cancelled, k.claimed, k.waited,
-			k.turns, k.turning, k.keyed},
+		Keys: k.lines([]string{of.queue, k.ready, of.wake, k.jobs, k.trail, k.crashes, k.cancelled, k.claimed,
+			k.waited}),
 		Args: appendTexts([]any{queue, reach}, ids),
 	})
 	if err != nil {

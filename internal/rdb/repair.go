@@ -216,7 +216,7 @@ func (m Mender) RequeueLost(ctx context.Context, jobs []LostJob) ([]string, erro
 			Script: requeueLostScript,
 			Keys: []string{
 				k.jobs, k.claimed, k.names, k.scheduled, k.retry, k.morgue, k.ready, k.queues, of.queue, of.wake,
-				k.stalled, k.turns,
+				k.stalled, k.turns, k.turning, k.keyed,
 			},
 			Args: []any{m.Mend, job.ID, job.Queue, job.Digest, m.reach(), job.Sure},
 		}
@@ -239,7 +239,7 @@ func (m Mender) AgreeClaims(ctx context.Context, elements []Element) ([]string, 
 			Script: agreeClaimScript,
 			Keys: []string{
 				list, k.claimed, k.jobs, k.workers, k.dead, worker.heart, k.scheduled, k.retry, k.morgue, k.ready,
-				of.queue, of.wake, other, k.stalled, k.turns,
+				of.queue, of.wake, other, k.stalled, k.turns, k.turning, k.keyed,
 			},
 			Args: []any{m.Mend, e.Worker, e.Queue, e.text, e.Claim.raw, otherElement, m.reach()},
 		}
@@ -259,7 +259,7 @@ func (m Mender) RemoveClaims(ctx context.Context, claims []Holding) ([]string, e
 			Keys: []string{
 				k.claimed, k.workers, k.dead, k.jobs, k.ready, k.scheduled, k.retry, k.morgue,
 				k.worker(h.Worker).inprocess(h.Queue), of.queue, of.wake, k.worker(h.Worker).heart, k.stalled,
-				of.running, k.turns,
+				of.running, k.turns, k.turning, k.keyed,
 			},
 			Args: []any{h.ID, h.raw, h.Worker, h.Element(), h.Queue, m.reach()},
 		}
@@ -321,7 +321,8 @@ const (
 func (m Mender) AgreeIndexes(ctx context.Context, queues []string, served func(string) bool,
 	unseen time.Duration) ([]Fault, error) {
 	k := m.Store.keys
-	keys := append(make([]string, 0, 5+2*len(queues)), k.ready, k.queues, k.served, k.turns, k.turning)
+	keys := append(make([]string, 0, 5+2*len(queues)), k.ready, k.queues, k.served, k.turns, k.turning,
+		k.waking)
 	args := append(make([]any, 0, 4+2*len(queues)), m.Mend, millis(unseen), millis(servedLives*unseen), MostServed)
 	for _, name := range queues {
 		of := k.queue(name)

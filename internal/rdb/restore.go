@@ -45,7 +45,8 @@ type Restored struct {
 func (w *Worker) Restore(ctx context.Context, number, call int64, jobs []Held) (Restored, State, error) {
 	k := w.store.keys
 	keys := []string{w.keys.info, k.workers, k.jobs, k.claimed, k.trail, k.unique, k.limits, k.names,
-		k.scheduled, k.retry, k.morgue, k.stalled, k.turns, k.keyed}
+		k.scheduled, k.retry, k.morgue, k.stalled}
+	keys = k.lines(keys)
 	indices := map[string]int{}
 	var names, rest []any
 	for _, job := range jobs {

@@ -11,7 +11,7 @@ import (
 
 // again is a job that is to do what one of pastOf did.
 func again(former, id string, objects ...string) rdb.Again {
-	return rdb.Again{Former: former, Shelf: rdb.EndedShelf{State: "done", Name: "a"},
+	return rdb.Again{Former: former, Shelf: rdb.EndedShelf{State: "done", Name: "a"}, Queue: "a",
 		Beginning: []byte(`{"state":"done","name":"a","ended":1`), Details: []byte(former + " as done"),
 		Marked: []byte(former + " as done, and again as " + id), ID: id, Record: []byte("record of " + id),
 		Lock: rdb.Lock{Digest: "digest", Kind: rdb.UntilEnded}, Objects: objects}

@@ -38,19 +38,52 @@ func BenchmarkRedisEnqueue(b *testing.B) {
 	}
 }
 
+func BenchmarkRedisEnqueueKeys(b *testing.B) {
+	for _, keys := range []int{0, 1, 1000, 1_000_000} {
+		b.Run(fmt.Sprintf("keys%d", keys), func(b *testing.B) {
+			s := newSite(b, redistest.Dedicated(b).DSN(), nil)
+			fill := newFiller(s, 1)
+			fill.keys = keys
+			before, jobs := s.redisCPU(b), 0
+			for b.Loop() {
+				fill.enqueue(b, rdb.MaxBatch)
+				jobs += rdb.MaxBatch
+			}
+			b.ReportMetric((s.redisCPU(b)-before)/float64(jobs), "redis-us/job")
+		})
+	}
+}
+
 func BenchmarkRedisFetchAndComplete(b *testing.B) {
 	for _, queues := range []int{1, 10} {
 		for _, batch := range []int{1, 20, 200} {
 			b.Run(fmt.Sprintf("queues%d/batch%d", queues, batch), func(b *testing.B) {
-				benchmarkFetchAndComplete(b, queues, batch)
+				benchmarkFetchAndComplete(b, queues, batch, 0)
 			})
 		}
 	}
 }
 
-func benchmarkFetchAndComplete(b *testing.B, queues, batch int) {
+// Jobs that have a key beside those that have none, with batches as large as they are in a pool that is busy; and with
+// rules that are in nobody's way.
+func BenchmarkRedisKeys(b *testing.B) {
+	for _, keys := range []int{0, 1, 1000, 1_000_000} {
+		b.Run(fmt.Sprintf("keys%d", keys), func(b *testing.B) { benchmarkFetchAndComplete(b, 1, 200, keys) })
+	}
+	for name, rule := range map[string]string{"running": "1 500 - - - - -", "rate": "1 - 100000 1000 100000 - -",
+		"ordered": "1 - - - - ohg -"} {
+		b.Run(name, func(b *testing.B) { benchmarkFetchAndComplete(b, 1, 200, 1000, rule) })
+	}
+}
+
+func benchmarkFetchAndComplete(b *testing.B, queues, batch, keys int, rules ...string) {
 	s := newSite(b, redistest.Dedicated(b).DSN(), nil)
 	fill := newFiller(s, queues)
+	fill.keys = keys
+	for _, rule := range rules {
+		_, err := s.store.SetKeyRule(b.Context(), rdb.KeyRuleOf{Queue: fill.names[0]}, "", rule)
+		require.NoError(b, err)
+	}
 	shares := make([]rdb.Share, queues)
 	for i, name := range fill.names {
 		shares[i] = rdb.Share{Queue: name, Jobs: batch / queues}
@@ -75,7 +108,7 @@ func benchmarkFetchAndComplete(b *testing.B, queues, batch int) {
 		require.NoError(b, err)
 		done := make([]rdb.Ended, len(fetched.Jobs))
 		for i := range done {
-			done[i] = rdb.Ended{Claim: fetched.Jobs[i].Claim, ID: fetched.Jobs[i].ID}
+			done[i] = rdb.Ended{Claim: fetched.Jobs[i].Claim, ID: fetched.Jobs[i].ID, Keyed: keys > 0}
 		}
 		settled, err := w.Settle(b.Context(), []redisconn.Call{w.Complete(done)})
 		require.NoError(b, err)
@@ -93,6 +126,7 @@ type filler struct {
 	jobs  []rdb.NewJob
 	calls int64
 	made  int
+	keys  int // of the jobs, in turn; 0 is none
 }
 
 func newFiller(s *site, queues int) *filler {
@@ -110,6 +144,9 @@ func (f *filler) enqueue(b *testing.B, batch int) {
 		f.jobs[i] = rdb.NewJob{
 			Queue: f.names[f.made%len(f.names)], ID: fmt.Sprintf("%016x", f.made), Place: rdb.Back,
 			Record: benchmarkRecord,
+		}
+		if f.keys > 0 {
+			f.jobs[i].Turn = rdb.Turn{Key: "customer-" + strconv.Itoa(f.made%f.keys)}
 		}
 	}
 	_, err := f.s.store.Enqueue(b.Context(), "lane", f.calls, f.jobs[:batch])

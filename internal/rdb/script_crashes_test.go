@@ -46,6 +46,32 @@ func (s *site) dies(t *testing.T, w *rdb.Worker, held []rdb.Claim, begun ...rdb.
 	settle(t, w, w.Release(rdb.Released{Queue: "a", Elements: elements(held), Died: w.ID}))
 }
 
+// TestAWorkerThatClaimsAheadSaysSo: who dies with what it has not begun is no crash of it.
+func TestAWorkerThatClaimsAheadSaysSo(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.enqueue(t, "a", "a1", "a2")
+		noted, err := s.store.Worker("w0").NotePrefetch(t.Context(), 5)
+		require.NoError(t, err)
+		assert.False(t, noted, "it is not registered")
+		assert.Empty(t, s.hash(t, "worker:w0:info"))
+
+		w := s.prefetching(t, "w1", "0")
+		noted, err = w.NotePrefetch(t.Context(), 5)
+		require.NoError(t, err)
+		assert.True(t, noted)
+		s.dies(t, w, s.take(t, w, 1, 2, "a"))
+		assert.Equal(t, map[string]string{"a1": "?w1", "a2": "?w1"}, s.crashes(t))
+		s.cmd(t, "UNLINK", "crashes")
+
+		w = s.prefetching(t, "w2", "5")
+		_, err = w.NotePrefetch(t.Context(), 0)
+		require.NoError(t, err)
+		s.dies(t, w, s.take(t, w, 1, 2, "a"))
+		assert.Equal(t, map[string]string{"a1": "w2@", "a2": "w2@"}, s.crashes(t), "it holds what it runs again")
+	})
+}
+
 func TestACrashCountsAgainstWhatRan(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {

@@ -92,8 +92,8 @@ func TestWhoKeepsNothingPaysNothing(t *testing.T) {
 	assert.Equal(t, []any{1, 1, "1", 1, "x"}, w.Complete([]rdb.Ended{plain}).Args)
 	assert.Len(t, w.Complete([]rdb.Ended{kept}).Keys, 14)
 	ending := rdb.Ending{ID: "x", Queue: "a", State: "done"}
-	assert.Len(t, w.End(plain.Claim, ending).Keys, 17)
-	assert.Len(t, w.End(plain.Claim, ending).Args, 8)
+	assert.Len(t, w.End(plain.Claim, ending).Keys, 24)
+	assert.Len(t, w.End(plain.Claim, ending).Args, 9)
 }
 
 // An id that ends again in the same state is listed once, with what is new of it.

@@ -224,6 +224,27 @@ func TestAPlainEnqueueRefusesAKeyOfAnotherTypeBeforeItWrites(t *testing.T) {
 	}
 }
 
+// A queue that has jobs already gets the new ones before the records are written: it is as it was, where those cannot
+// be.
+func TestAPlainEnqueueTakesBackWhatItHasPushed(t *testing.T) {
+	t.Parallel()
+	for place, before := range map[rdb.Place]string{rdb.Back: "back", rdb.Front: "front"} {
+		t.Run(before, func(t *testing.T) {
+			t.Parallel()
+			onEach(t, func(t *testing.T, s *site) {
+				s.cmd(t, "SET", "jobs", "something else")
+				s.cmd(t, "RPUSH", "queue:a", "old1", "old2", "old3")
+				jobs := []rdb.NewJob{job("a", "a1"), job("a", "a2")}
+				jobs[0].Place, jobs[1].Place = place, place
+				_, err := s.store.Enqueue(t.Context(), "lane", 1, jobs)
+				require.ErrorContains(t, err, "BADKEY")
+				assert.Equal(t, []string{"old3", "old2", "old1"}, s.list(t, "queue:a"), "the front one first")
+				assert.False(t, s.exists(t, "lanes"), "it can be sent again")
+			})
+		})
+	}
+}
+
 func TestEnqueueToAPausedQueueWakesNobody(t *testing.T) {
 	t.Parallel()
 	for name, jobs := range map[string][]rdb.NewJob{

@@ -57,6 +57,7 @@ func TestATallySentAgainAddsNothing(t *testing.T) {
 		assert.Equal(t, map[string]string{"a": "d:1"}, minute)
 		assert.Equal(t, map[string]string{"a": "d:1"}, day)
 		assert.Len(t, s.hash(t, "errors"), 1)
+		assert.Equal(t, map[string]string{"e": "1"}, s.hash(t, "stats:errors:"+s.now(t).UTC().Format("2006-01-02T15")))
 	})
 }
 
@@ -120,6 +121,58 @@ func TestTheEdgesOfAMinuteAndOfADay(t *testing.T) {
 	}
 }
 
+// TestErrorsAreCountedByTheHour: what was counted before is added to, what cannot be read begins anew, and what is
+// forgotten is forgotten of all hours.
+func TestErrorsAreCountedByTheHour(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.leaveEdge(t)
+		now := s.now(t).UTC()
+		hour := func(back int) string {
+			return "stats:errors:" + now.Add(-time.Duration(back)*time.Hour).Format("2006-01-02T15")
+		}
+		s.cmd(t, "HSET", hour(3), "e", "5", "f", "broken")
+		s.cmd(t, "HSET", hour(0), "f", "broken")
+		for n := range int64(2) {
+			s.tell(t, rdb.Tally{Lane: "x", Number: n + 1, Errors: []rdb.ErrorCount{
+				{Digest: "e", Name: "a", Count: 2}, {Digest: "f", Name: "a", Count: 1}}})
+		}
+		left, _ := s.cmd(t, "PTTL", hour(0)).(int64)
+		assert.InDelta(t, rdb.MinutesKept.Milliseconds(), left, 20_000)
+		counts, err := s.store.ErrorCounts(background, now, []string{"e", "f", "g"})
+		require.NoError(t, err)
+		want := map[string][]int64{"e": make([]int64, rdb.ErrorHours), "f": make([]int64, rdb.ErrorHours),
+			"g": make([]int64, rdb.ErrorHours)}
+		want["e"][rdb.ErrorHours-4], want["e"][rdb.ErrorHours-1], want["f"][rdb.ErrorHours-1] = 5, 4, 2
+		assert.Equal(t, want, counts)
+
+		require.NoError(t, s.store.ForgetErrorGroups(background, []string{"e"}))
+		assert.Equal(t, map[string]string{"f": "broken"}, s.hash(t, hour(3)))
+		assert.Equal(t, map[string]string{"f": "2"}, s.hash(t, hour(0)))
+		require.NoError(t, s.store.ForgetErrorGroups(background, nil))
+		assert.Empty(t, s.cmd(t, "KEYS", s.key("stats:errors:*")))
+	})
+}
+
+// TestAnHourHasSoManyGroups and no more: those of which more come are counted on in it.
+func TestAnHourHasSoManyGroups(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		s.leaveEdge(t)
+		hour := "stats:errors:" + s.now(t).UTC().Format("2006-01-02T15")
+		var fields []any
+		for n := range rdb.MaxErrorGroups {
+			fields = append(fields, fmt.Sprint("g", n), 1)
+		}
+		s.cmd(t, "HSET", hour, fields...)
+		s.tell(t, rdb.Tally{Lane: "x", Number: 1, Errors: []rdb.ErrorCount{
+			{Digest: "g7", Name: "a", Count: 2}, {Digest: "new", Name: "a", Count: 1}}})
+		assert.EqualValues(t, rdb.MaxErrorGroups, s.cmd(t, "HLEN", hour))
+		assert.Equal(t, "3", text(s.cmd(t, "HGET", hour, "g7")))
+		assert.Len(t, s.groups(t), 2, "the groups themselves are counted")
+	})
+}
+
 func TestHistoryIsKeptForItsTime(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
@@ -158,14 +211,14 @@ func TestSumsThatCannotBeReadAreInNobodysWay(t *testing.T) {
 
 func TestATallyIsRefusedWhereAKeyHasAWrongType(t *testing.T) {
 	t.Parallel()
-	for _, key := range []string{"lanes", "errors", "minute", "day"} {
+	for _, key := range []string{"lanes", "errors", "minute", "day", "hour"} {
 		t.Run(key, func(t *testing.T) {
 			t.Parallel()
 			onEach(t, func(t *testing.T, s *site) {
 				s.leaveEdge(t)
 				at := s.now(t).UTC()
 				name := map[string]string{"minute": "stats:" + at.Format("2006-01-02T15:04"), "day": "stats:" +
-					at.Format("2006-01-02")}[key]
+					at.Format("2006-01-02"), "hour": "stats:errors:" + at.Format("2006-01-02T15")}[key]
 				if name == "" {
 					name = key
 				}
@@ -205,7 +258,7 @@ func TestErrorsOfAGroupAddUp(t *testing.T) {
 		assert.Equal(t, first.Time, groups[0].First)
 		assert.Equal(t, last.Time, groups[0].Last)
 		assert.True(t, groups[0].Last.After(groups[0].First))
-		assert.Empty(t, s.cmd(t, "KEYS", "stats:*"), "nothing else was told")
+		assert.Empty(t, s.cmd(t, "KEYS", "stats:2*"), "nothing else was told")
 	})
 }
 

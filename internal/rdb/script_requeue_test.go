@@ -97,6 +97,37 @@ func TestWhatIsOlderStandsBeforeWhatIsReleased(t *testing.T) {
 	})
 }
 
+// Jobs that have a key and are given back one after the other wait in their old order as well, whether they have places
+// of their keys or not.
+func TestWhatIsOlderOfKeysWaitsBeforeWhatIsReleased(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		for number, rule := range []string{"", "1 4 - - - - -"} {
+			s := s.fresh(fmt.Sprintf("%s-%d", s.namespace, number))
+			if rule != "" {
+				s.keyRule(t, "a", rule)
+			}
+			s.store500(t, keyedJobs("a", "x", 1, 6))
+			w := s.worker(t, "w1", "a")
+			held := s.take(t, w, 1, 4, "a")
+			require.Len(t, held, 4)
+			release := func(older []rdb.Older, nth ...int) {
+				call := rdb.Released{Queue: "a", Older: older}
+				for _, n := range nth {
+					call.Elements = append(call.Elements, held[n-1].Element)
+				}
+				assert.Empty(t, settle(t, w, w.Release(call)))
+				assert.Equal(t, call.Elements, settle(t, w, w.Release(call)), "the second time there is nothing to do")
+			}
+			release(nil, 2)
+			release(older(2, "x2", "none"), 1, 4)
+			release(older(1, "x1", "x2", "x6"), 3) // x6 was not given back, and stays where it is
+			assert.Equal(t, []string{"x1", "x2", "x3", "x4"}, s.draw(t, w, 2, "a", 4), "with the rule %q", rule)
+			assert.Equal(t, []string{"x5", "x6"}, s.draw(t, w, 3, "a", 4), "with the rule %q", rule)
+		}
+	})
+}
+
 // Whatever stands in front, nothing is lost and nothing is doubled, and what is known of the order holds.
 func TestAReleaseMovesAtMostWhatItNames(t *testing.T) {
 	t.Parallel()

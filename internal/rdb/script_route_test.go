@@ -57,6 +57,9 @@ func routed() map[string]struct {
 			}
 			return changed[0].Err
 		}},
+		"forget": {waiting, func(s *site, version int64) error {
+			return s.store.AtMap(version).ForgetPauses(background, []rdb.Pause{{Name: "a", Version: 3}})
+		}},
 		"hint": {waiting, func(s *site, version int64) error {
 			return s.store.AtMap(version).AddHints(background, hinted)
 		}},

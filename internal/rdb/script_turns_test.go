@@ -2,7 +2,9 @@ package rdb_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -78,10 +80,16 @@ func TestAKeyHasAsManyTurnsAsItsWeightSays(t *testing.T) {
 	})
 }
 
+// Whatever waits: 5,000 jobs of another key, or a million with WORK_FAULT_LONG=1, which takes minutes.
 func TestANewcomerIsInTheNextFetch(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
-		s.store500(t, keyedJobs("a", "many", 1, 5_000))
+		many := 5_000
+		if os.Getenv("WORK_FAULT_LONG") == "1" {
+			many = 1_000_000
+		}
+		s.store500(t, keyedJobs("a", "many", 1, many))
+		require.Equal(t, int64(many), s.cmd(t, "HLEN", "jobs"))
 		w := s.worker(t, "w1", "a")
 		s.draw(t, w, 1, "a", 100)
 		s.store500(t, keyedJobs("a", "new", 1, 3))
@@ -159,6 +167,29 @@ func TestAKeyThatWasAwayHasNoTurnsToCatchUpWith(t *testing.T) {
 	})
 }
 
+// What one queue has fetched is taken from its own turns and passes, wherever these begin.
+func TestQueuesHaveTurnsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		for _, queue := range []string{"a", "b", "c"} {
+			jobs := keyedJobs(queue, "x", 1, 3)
+			for i := range jobs {
+				jobs[i].ID = queue + jobs[i].ID
+			}
+			s.store500(t, jobs)
+		}
+		w := s.worker(t, "w1", "a", "b", "c")
+		assert.Equal(t, []string{"bx1", "bx2"}, s.draw(t, w, 1, "b", 2))
+		assert.Equal(t, []string{"cx1", "cx2", "cx3"}, s.draw(t, w, 2, "c", 9))
+		assert.Empty(t, s.draw(t, w, 3, "c", 9))
+		passes := slices.Sorted(maps.Keys(s.scores(t, "passes")))
+		assert.Equal(t, []string{"a\x00x", "b\x00", "b\x00x"}, passes)
+		assert.Equal(t, []string{"ax1", "ax2", "ax3"}, s.draw(t, w, 4, "a", 9))
+		assert.Equal(t, []string{"bx3"}, s.draw(t, w, 5, "b", 9))
+		assert.Equal(t, int64(0), s.cmd(t, "EXISTS", "turns"))
+	})
+}
+
 func TestPassesAreKeptOfKeysThatHaveJobsOnly(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
@@ -197,7 +228,7 @@ func TestEachPlaceOfAKeyedJobIsFound(t *testing.T) {
 		assert.Equal(t, 3, counts.Queued)
 		heads, err := s.store.QueueHeads(t.Context(), []string{"a", "none"})
 		require.NoError(t, err)
-		assert.Equal(t, []rdb.QueueHead{{Length: 3, First: "x1"}, {}}, heads)
+		assert.Equal(t, []rdb.QueueHead{{Length: 3, First: "x1", Keys: 1}, {}}, heads)
 		load, err := s.store.Load(t.Context(), []string{"a"})
 		require.NoError(t, err)
 		assert.Equal(t, 3, load)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/redisconn"
 )
 
@@ -85,6 +86,6 @@ func (s *Store) LastServed(ctx context.Context, most int) ([]string, error) {
 		return nil, err
 	}
 	r := redisconn.Read("ZREVRANGE", value)
-	names := r.TextsOf(value)
+	names := slices.DeleteFunc(r.TextsOf(value), needs.Some) // the name is there as well
 	return names, r.Err()
 }

@@ -1,8 +1,10 @@
 package rdb
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,9 +26,11 @@ type Ended struct {
 	ID      string
 	Keep    time.Duration // for how long the outcome is kept; 0 keeps none
 	Outcome []byte
-	State   string // how it ended, as in an [Ending]; needed with Details
+	State   string // how it ended, as in an [Ending]; needed with Details and Flow
 	Details []byte // that are kept with the outcome, which names the queue then; nil for none
 	Keyed   bool   // it has a key
+	Flow    Membership
+	Name    string // of the job, where that is not the name of its queue; may be empty
 }
 
 // Shelved is a claim whose job is put on a shelf.
@@ -36,9 +40,14 @@ type Shelved struct {
 	Delay time.Duration // until it is due; at least 1 ms for retry and scheduled
 	Trail []byte        // nil leaves the one that is there
 
+	Into        string // the queue where it waits when it is due; "" is that of the claim
 	KeepCrashes bool   // it was put off without an attempt
+	Keyed       bool   // it has a key
 	Completion  string // the completion queue that learns of a burial; may be empty
 	Lock        string // digest of the lock that the job loses, if it has it; may be empty
+	Flow        Membership
+
+	Wait Wait // of one that goes to scheduled: what it waits for; the zero value is nothing, and Delay counts
 }
 
 // Released is what is given back to the front of one queue.
@@ -86,31 +95,16 @@ func (w *Worker) Complete(ended []Ended) redisconn.Call {
 	}
 	keys, args = k.appendDetails(keys, args, ended, place)
 	if slices.ContainsFunc(ended, func(e Ended) bool { return e.Keyed }) {
-		keys = append(keys, k.keyed)
+		args[0] = strconv.Itoa(len(groups)) + "*"
+		keys = k.lines(keys)
+		for i, g := range groups {
+			if queue := ended[g.jobs[0]].Queue; i == 0 || queue != ended[groups[i-1].jobs[0]].Queue {
+				args = append(args, queue)
+			}
+		}
 	}
+	keys, args = k.appendFlows(keys, args, ended, place)
 	return redisconn.Call{Script: completeScript, Keys: keys, Args: args}
-}
-
-// appendDetails adds the details of those that have some, and the keys for them.
-func (k *keys) appendDetails(keys []string, args []any, ended []Ended, place []int) ([]string, []any) {
-	type shelf struct{ state, name string }
-	var at map[shelf]int // in KEYS, the first is 1
-	for i := range ended {
-		if ended[i].Details == nil || ended[i].Keep <= 0 {
-			continue
-		}
-		of := shelf{ended[i].State, ended[i].Queue}
-		if at == nil {
-			at = map[shelf]int{}
-		}
-		if at[of] == 0 {
-			ids, details := k.ended(of.state, of.name)
-			keys = append(keys, ids, details)
-			at[of] = len(keys) - 1
-		}
-		args = append(args, -place[i], at[of], ended[i].Details)
-	}
-	return keys, args
 }
 
 // endedGroup is what has queue and number of the fetch in common.
@@ -153,20 +147,8 @@ type Ending struct {
 	Keep    time.Duration // for how long the outcome is kept; 0 keeps none
 	Outcome []byte
 	Details []byte // that are kept with the outcome, which names the queue then; nil for none
+	Name    string // of the job, where that is not the name of its queue; may be empty
 	Belongings
-}
-
-// Belongings are what a job may have in Redis beside its record and trail.
-type Belongings struct {
-	Lock       string   // digest
-	Log, State bool     // it has written a log, saved a state
-	Completion string   // the completion queue that gets its id
-	Objects    []string // SHA-256 in hex of what its record refers to
-}
-
-// None tells that it has nothing.
-func (b *Belongings) None() bool {
-	return b.Lock == "" && !b.Log && !b.State && b.Completion == "" && len(b.Objects) == 0
 }
 
 // End makes the call that ends one job of this worker, if its claim stands.
@@ -184,11 +166,12 @@ const positionReach = 10_000
 // acts only where the job stands at the place that is named.
 func (s *Store) end(from endPlace, e Ending) redisconn.Call {
 	k := s.keys
-	keys := append(make([]string, 0, 21), k.claimed, k.jobs, k.trail, k.crashes, k.outcomes, k.outcomesUntil, k.limits,
+	keys := append(make([]string, 0, 28), k.claimed, k.jobs, k.trail, k.crashes, k.outcomes, k.outcomesUntil, k.limits,
 		k.cancelled,
-		k.waited, k.done, k.names, k.unique, from.key, k.queue(e.Queue).running, k.keyed, k.turns, k.turning)
+		k.waited, k.done, k.names, k.unique, from.key, k.queue(e.Queue).running)
+	keys = k.lines(keys)
 	args := append(make([]any, 0, 12), e.ID, from.kind, from.member, e.State, millis(e.Keep), e.Outcome, e.Lock,
-		positionReach)
+		positionReach, e.Queue)
 	add := func(key, kind string) { keys, args = append(keys, key), append(args, kind) }
 	if from.kind == "queue" {
 		add(k.ready, "ready "+e.Queue)
@@ -198,6 +181,8 @@ func (s *Store) end(from endPlace, e Ending) redisconn.Call {
 	}
 	if e.Belongings.State {
 		add(k.state(e.ID), "own")
+		add(k.steps(e.ID), "own")
+		add(k.mail(e.ID), "own")
 	}
 	if e.Completion != "" {
 		add(k.completion(e.Completion), "completion")
@@ -206,9 +191,14 @@ func (s *Store) end(from endPlace, e Ending) redisconn.Call {
 		add(k.object(sha).jobs, "object")
 	}
 	if e.Details != nil && e.Keep > 0 {
-		ids, details := k.ended(e.State, e.Queue)
+		ids, details := k.ended(e.State, cmp.Or(e.Name, e.Queue))
 		add(ids, "ended")
 		add(details, "details "+string(e.Details))
+	}
+	if of := &e.Flow; of.Flow != "" {
+		keys = append(keys, k.flow(of.Flow)...)
+		args = append(args, "flow "+of.Member+"\n"+string(of.Result))
+		keys, args = k.withQueues(keys, args, of.Queues)
 	}
 	return redisconn.Call{Script: endScript, Keys: keys, Args: args}
 }
@@ -220,15 +210,33 @@ func (w *Worker) Shelve(job Shelved) redisconn.Call {
 	if job.Shelf != ShelfMorgue && job.Shelf != ShelfStalled {
 		delay = max(1, millis(job.Delay))
 	}
-	keys := append(make([]string, 0, 13), k.claimed, k.crashes, k.names, k.trail, k.control,
+	keys := append(make([]string, 0, 23), k.claimed, k.crashes, k.names, k.trail, k.control,
 		w.keys.inprocess(job.Queue),
 		k.shelf(job.Shelf), k.cancelled, k.queue(job.Queue).running, k.waited, k.done, k.unique)
+	keys = k.lines(keys)
 	over := job.Shelf == ShelfMorgue
 	if over && job.Completion != "" {
 		keys = append(keys, k.completion(job.Completion))
 	}
-	return redisconn.Call{Script: shelveScript, Keys: keys,
-		Args: []any{job.Element, job.Queue, delay, job.Trail, job.KeepCrashes, over, job.Lock}}
+	if job.Wait.Digest != "" {
+		delay = job.Wait.Until.UnixMilli()
+	}
+	if job.Wait.Message != "" {
+		_, id, _ := strings.Cut(job.Element, ":")
+		keys = append(keys, k.mail(id))
+	}
+	queue := job.Queue
+	if job.Into != "" && job.Into != queue {
+		queue += "\x00" + job.Into
+		keys = append(keys, k.queues)
+	}
+	args := append(make([]any, 0, 11), job.Element, queue, delay, job.Trail, job.KeepCrashes,
+		over, job.Lock, job.Keyed, job.Wait.words())
+	if of := &job.Flow; over && of.Flow != "" {
+		keys = append(keys, k.flow(of.Flow)...)
+		keys, args = k.withQueues(keys, append(args, of.Member), of.Queues)
+	}
+	return redisconn.Call{Script: shelveScript, Keys: keys, Args: args}
 }
 
 // Release makes the call that gives claims of one queue back to the front of it.
@@ -247,7 +255,7 @@ func (w *Worker) Release(released Released) redisconn.Call {
 		Script: releaseScript,
 		Keys: []string{k.claimed, k.crashes, k.ready, w.keys.inprocess(released.Queue), of.queue, of.wake, w.keys.info,
 			of.running,
-			k.deaths, k.workers, w.keys.taken, k.turns, k.turning, k.keyed},
+			k.deaths, k.workers, w.keys.taken, k.turns, k.turning, k.keyed, k.holding, k.passes},
 		Args: args,
 	}
 }
@@ -370,7 +378,26 @@ type Settled struct {
 	Cancelled []string // elements of jobs that are to end as cancelled: nothing was done
 	Waited    []string // elements of jobs whose outcome somebody waits for, and was not sent along: nothing was done
 	Roomy     bool     // a queue may have room now that it had not before
-	Err       error    // nothing of the call was done
+	Flows     []FlowEnd
+	Err       error // nothing of the call was done
+}
+
+// readRest reads what stands behind the lists in the answer to Complete: numbers of queues with room, and texts of
+// flows that have ended.
+func (s *Settled) readRest(r *redisconn.Reader) {
+	for r.More() {
+		text, is := r.Next().([]byte)
+		if !is {
+			s.Roomy = true
+			continue
+		}
+		if end, err := parseFlowEnd(completeScript.Name, string(text)); err != nil {
+			r.Fail()
+		} else {
+			s.Flows = append(s.Flows, end)
+		}
+	}
+	s.Err = r.Err()
 }
 
 // parseSettled reads the reply to a call of Complete, Release, End or Shelve. Those about one job say only what became
@@ -382,8 +409,8 @@ func parseSettled(call redisconn.Call, reply redisconn.Reply) Settled {
 	switch call.Script {
 	case completeScript:
 		r := redisconn.Read(call.Script.Name, reply.Value)
-		settled := Settled{Gone: r.Texts(), Cancelled: someTexts(r), Waited: someTexts(r), Roomy: r.More()}
-		settled.Err = r.Err()
+		settled := Settled{Gone: r.Texts(), Cancelled: someTexts(r), Waited: someTexts(r)}
+		settled.readRest(r)
 		return settled
 	case releaseScript:
 		r := redisconn.NewReader(call.Script.Name, reply.Value, nil)
@@ -397,18 +424,27 @@ func parseSettled(call redisconn.Call, reply redisconn.Reply) Settled {
 // parseOne reads the word with which a call for a single claim is answered.
 func parseOne(call redisconn.Call, value, element any) Settled {
 	named := []string{element.(string)}
-	switch answer := word(value); answer {
-	case "gone":
-		return Settled{Gone: named}
-	case "cancelled":
-		return Settled{Cancelled: named}
-	case "waited":
-		return Settled{Waited: named}
-	case "shelved", "ended":
-		return Settled{}
-	case "roomy":
-		return Settled{Roomy: true}
-	default:
-		return Settled{Err: &redisconn.UnexpectedReplyError{Script: call.Script.Name, Reply: value}}
+	answer, text, over := strings.Cut(Word(value), "\n")
+	var settled Settled
+	if over {
+		end, err := parseFlowEnd(call.Script.Name, text)
+		if err != nil {
+			return Settled{Err: err}
+		}
+		settled.Flows = []FlowEnd{end}
 	}
+	switch answer {
+	case "gone":
+		settled.Gone = named
+	case "cancelled":
+		settled.Cancelled = named
+	case "waited":
+		settled.Waited = named
+	case "shelved", "ended":
+	case "roomy":
+		settled.Roomy = true
+	default:
+		settled.Err = &redisconn.UnexpectedReplyError{Script: call.Script.Name, Reply: value}
+	}
+	return settled
 }

@@ -23,6 +23,11 @@ func (s *Store) ShelfPage(ctx context.Context, shelf Shelf, cursor *ShelfCursor,
 	return s.shelfPage(ctx, s.keys.shelf(shelf), shelf, cursor, n)
 }
 
+// PageOf is ShelfPage of another sorted set of the namespace, by its name.
+func (s *Store) PageOf(ctx context.Context, name string, cursor *ShelfCursor, n int) ([]SeenJob, error) {
+	return s.shelfPage(ctx, s.FullName(name), "", cursor, n)
+}
+
 func (s *Store) shelfPage(ctx context.Context, key string, shelf Shelf, cursor *ShelfCursor, n int) ([]SeenJob, error) {
 	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{
 		Script: pageScript, Keys: []string{key}, Args: []any{n, cursor.Newest, cursor.Score, cursor.ID},

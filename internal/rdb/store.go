@@ -13,6 +13,7 @@ type Store struct {
 	keys   *keys
 	at     int64 // the version of the map of the partitions by which it is used
 	lead   *Lead // of a mover, which keeps it by its walks; else nil
+	tell   func(FlowEnd)
 }
 
 // NewStore returns the namespace of that name. It dials nothing.

@@ -83,6 +83,14 @@ func transitions() []transition {
 			return w.Shelve(rdb.Shelved{Claim: claims[1], Shelf: shelf, Delay: time.Hour, Trail: []byte("news")})
 		}))
 	}
+	for name, wait := range map[string]rdb.Wait{
+		"shelve, asleep":        {Digest: "digest", Until: time.UnixMilli(1 << 42)},
+		"shelve, for a message": {Digest: "digest", Until: time.UnixMilli(1 << 42), Message: "mail"},
+	} {
+		all = append(all, settling(name, "job/shelve", func(w *rdb.Worker) redisconn.Call {
+			return w.Shelve(rdb.Shelved{Claim: claims[1], Shelf: rdb.ShelfScheduled, Trail: []byte("news"), Wait: wait})
+		}))
+	}
 	buried := settling("shelve, with a completion queue", "job/shelve", func(w *rdb.Worker) redisconn.Call {
 		return w.Shelve(rdb.Shelved{Claim: claims[1], Shelf: rdb.ShelfMorgue, Completion: "ends"})
 	})
@@ -92,6 +100,9 @@ func transitions() []transition {
 	all = append(all, mending()...)
 	all = append(all, cancelling()...)
 	all = append(all, limiting()...)
+	all = append(all, telling()...)
+	all = append(all, keying()...)
+	all = append(all, handling()...)
 	all = append(all, looking()...)
 	all = append(all, feeding()...)
 	all = append(all, scheduling()...)
@@ -104,6 +115,8 @@ func transitions() []transition {
 	all = append(all, staffing()...)
 	all = append(all, dividing()...)
 	all = append(all, moving()...)
+	all = append(all, flowing()...)
+	all = append(all, flowingInFlows()...)
 	return append(all, maintaining()...)
 }
 
@@ -141,6 +154,8 @@ func storing() []transition {
 	front, later, chosen, bound := job("a", "front"), job("b", "later"), job("c", "chosen"), job("d", "bound")
 	front.Place, later.Place, later.When, chosen.Chosen = rdb.Front, rdb.In, 60_000, true
 	bound.Tracked = true
+	laterOnNew := job(aOnNew, "n1")
+	laterOnNew.Place, laterOnNew.When = rdb.In, 60_000
 	return []transition{
 		{name: "enqueue", script: "job/enqueue", prepare: nothing, send: enqueue(job("a", "a1"), job("a", "a2"))},
 		{name: "enqueue, at the front of others", script: "job/enqueue", prepare: waiting, send: enqueue(front)},
@@ -148,6 +163,8 @@ func storing() []transition {
 			send: enqueue(job("a", "a1"), front, later, chosen, chosen)},
 		{name: "enqueue, tracked", script: "job/enqueue_mixed", prepare: nothing,
 			send: enqueue(job("a", "a1"), bound, later)},
+		{name: "enqueue, needs labels", script: "job/enqueue_mixed", prepare: nothing,
+			send: enqueue(job(aOnGPU, "g1"), laterOnNew, job("a", "a1"))},
 		{name: "enqueue, scheduled first", script: "job/enqueue_mixed", prepare: nothing, send: enqueue(later)},
 		{name: "fetch", script: "job/fetch", prepare: func(t *testing.T, s *site) {
 			waiting(t, s)
@@ -161,6 +178,10 @@ func storing() []transition {
 			_, claims, err := store.Worker("w1").Survey(background, 3, []string{"a", "b"})
 			return claims, err
 		}},
+		{name: "claims ahead, noted", script: "worker/note_prefetch", prepare: holding,
+			send: func(_ *site, store *rdb.Store) (any, error) {
+				return store.Worker("w1").NotePrefetch(background, 160)
+			}},
 		{name: "suspect", script: "job/mark_suspect", timed: true, prepare: func(t *testing.T, s *site) {
 			holding(t, s)
 			s.cmd(t, "HSET", "crashes", "a2", "v@1:2:3:4:5:6:7 +v:1:2")

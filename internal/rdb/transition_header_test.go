@@ -84,7 +84,9 @@ func callsOfScripts() []redisconn.Call {
 	ignore(store.RemoveExpiredOutcomes(background,
 		[]string{`{"state":"done","name":"a"`, `{"state":"done","name":"b"`}))
 	callsOfControls(store)
+	callsOfTelling(store)
 	ignore(w.Suspect(background, claims[0]))
+	ignore(w.NotePrefetch(background, 5))
 	ignore(w.DeclareAlive(background, []string{"x", "y"}))
 	ignore(w.Begin(background, claims[0], "digest"))
 	ignore(store.Amend(background, rdb.Amendment{ID: "x"}))
@@ -102,6 +104,7 @@ func callsOfScripts() []redisconn.Call {
 	callsOfServing(w)
 	callsOfDividing(r)
 	callsOfMoving(r)
+	callsOfFlows(r)
 	ignore(rdb.NewStore(&oneLane{recorder: r}, "ns").RemoveStaleLanes(background, "", time.Second))
 	ignore(rdb.NewStore(&oneLane{recorder: r}, "ns").FreeLocks(background, ""))
 	ignore(rdb.NewStore(&oneOutcome{recorder: r}, "ns").DropOutcome(background, "x"))
@@ -112,6 +115,8 @@ func callsOfScripts() []redisconn.Call {
 	for _, shelf := range []rdb.Shelf{rdb.ShelfRetry, rdb.ShelfScheduled, rdb.ShelfMorgue} {
 		calls = append(calls, w.Shelve(rdb.Shelved{Claim: claims[0], Shelf: shelf, Completion: "c"}))
 	}
+	calls = append(calls, w.Shelve(rdb.Shelved{Claim: claims[0], Shelf: rdb.ShelfScheduled,
+		Wait: rdb.Wait{Digest: "d", Message: "mail"}}))
 	return calls
 }
 
@@ -157,7 +162,8 @@ type header struct {
 
 var (
 	keyName    = regexp.MustCompile(`<[a-z]+>`)
-	timeInName = strings.NewReplacer("<ms>", "[0-9]+", "<day>", "[0-9-]{10}", "<minute>", "[0-9-]{10}T[0-9:]{5}")
+	timeInName = strings.NewReplacer("<ms>", "[0-9]+", "<day>", "[0-9-]{10}", "<hour>", "[0-9-]{10}T[0-9]{2}",
+		"<minute>", "[0-9-]{10}T[0-9:]{5}")
 )
 
 // parseHeader reads "KEYS[1] claimed, KEYS[2] retry or scheduled" and "KEYS[7..] queue:<name>, wake:<name> of each
@@ -204,7 +210,7 @@ func pattern(names string) string {
 	names = strings.ReplaceAll(names, ", ", " or ")
 	alternatives := strings.Split(names, " or ")
 	for i, name := range alternatives {
-		alternatives[i] = keyName.ReplaceAllString(timeInName.Replace(name), "[a-zA-Z]+")
+		alternatives[i] = keyName.ReplaceAllString(timeInName.Replace(strings.TrimSpace(name)), "[a-zA-Z/]+")
 	}
 	return "^(" + strings.Join(alternatives, "|") + ")$"
 }

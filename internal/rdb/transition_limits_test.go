@@ -60,6 +60,9 @@ func limiting() []transition {
 			send: say(rdb.Pause{Name: "a", Paused: true}, rdb.Pause{Name: "b", Paused: true})},
 		{name: "resume", script: "limit/pause", prepare: said, send: say(rdb.Pause{Name: "b", Version: 9},
 			rdb.Pause{Name: "", Version: 9}, rdb.Pause{Name: "a", Version: 4})},
+		{name: "forget", script: "limit/forget", prepare: said, send: func(_ *site, store *rdb.Store) (any, error) {
+			return nil, store.ForgetPauses(background, []rdb.Pause{{Name: "a", Version: 5}})
+		}},
 		{name: "hint", script: "limit/hint", prepare: said, send: func(_ *site, store *rdb.Store) (any, error) {
 			return nil, store.AddHints(background, hinted)
 		}},
@@ -144,7 +147,11 @@ func callsOfLimits(r *recorder) {
 	ignore(store.SetRule(background, "a", "", "0", true))
 	ignore(store.SetPauses(background, []rdb.Pause{{Name: "a"}, {Name: "b", Paused: true}}))
 	ignore(store.AddHints(background, hinted))
+	ignore(store.ForgetPauses(background, []rdb.Pause{{Name: "a", Version: 5}}))
 	ignore(store.DropHints(background, hinted))
+	ignore(store.SetKeyRule(background, rdb.KeyRuleOf{Queue: "a", Key: "x"}, "", "1 1 - - - - -"))
+	ignore(store.GrantParked(background, "a", ""))
+	ignore(rdb.NewStore(oneClaim{r}, "ns").SeatRunning(background))
 	ignore(rdb.NewStore(oneClaim{r}, "ns").Fill(background, "a"))
 	ignore(store.SendCommand(background, "W", rdb.CommandPause))
 	ignore(store.Ask(background, "T", []string{"W"}))

@@ -101,10 +101,12 @@ func moving() []transition {
 				return store.Freeze(background, leading, rdb.Target{Partition: 1, Front: true}, leavers())
 			}},
 		{name: "receive", script: "partition/receive", storing: true, prepare: awaited, send: receive},
-		{name: "keep", script: "partition/keep", storing: true, prepare: func(t *testing.T, s *site) {
+		{name: "keep", script: "partition/keep", storing: true, timed: true, prepare: func(t *testing.T, s *site) {
 			from := s.fresh(s.namespace + "/1")
 			from.cmd(t, "RPUSH", "log:x", "# 1", "1 {}")
 			from.cmd(t, "SET", "state:x", "{}")
+			from.cmd(t, "HSET", "steps:x", "", "digest 10", "one", "done 1 2 int\n3")
+			from.cmd(t, "RPUSH", "mail:x", "digest 10", "1 mail\x002")
 		},
 			send: func(s *site, store *rdb.Store) (any, error) {
 				return nil, s.fresh(s.namespace+"/1").store.CopyContents(background, store, []string{"x"})
@@ -151,6 +153,10 @@ func callsOfMoving(r *recorder) {
 	ignore(store.Receive(background, rdb.Reception{Source: 1, Batch: rdb.Batch{Number: 4, Name: "one"}}, plain))
 	ignore(store.HandOver(background, leading, 1, rdb.HandedOver{Moved: arriving(),
 		Received: rdb.Received{Home: []int{3}}}))
+	ignore(store.HoldKeys(background, leading, rdb.Leaving{}))
+	holder := rdb.Mender{Store: rdb.NewStore(oneHolder{r}, "ns"), Mend: true}
+	_, faults, err := holder.AgreeKeys(background, rdb.KeysHolding, "")
+	ignore(faults, err)
 	ignore(store.Thaw(background, leading, 4, 0))
 	ignore(store.ForgetTracked(background, 6))
 	ignore(store.Tracked(background, leading, 0))
@@ -158,13 +164,26 @@ func callsOfMoving(r *recorder) {
 	ignore(rdb.NewStore(contents, "ns").CopyContents(background, rdb.NewStore(contents, "ns"), []string{"x"}))
 }
 
-// oneContent answers reads with a log and a state, so that the script is called for both.
+// oneContent answers reads with a log, a state, steps and a mailbox, so that the script is called for each.
 type oneContent struct{ *recorder }
 
 func (o oneContent) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
 	if calls[0].Script != nil {
 		return o.recorder.Pipeline(ctx, calls...)
 	}
-	return []redisconn.Reply{{Value: []any{[]byte("# 1")}}, {Value: []byte("{}")}, {Value: int64(1)},
-		{Value: int64(1)}}, nil
+	list, life := redisconn.Reply{Value: []any{[]byte("# 1"), []byte("2")}}, redisconn.Reply{Value: int64(1)}
+	return []redisconn.Reply{list, life, {Value: []byte("{}")}, life, list, life, list, life}, nil
+}
+
+// oneHolder is a Redis in which a job of queue a has a place of its key.
+type oneHolder struct{ *recorder }
+
+func (o oneHolder) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
+	switch {
+	case calls[0].Script != nil:
+		return o.recorder.Pipeline(ctx, calls...)
+	case calls[0].Command == "HGETALL":
+		return []redisconn.Reply{{Value: []any{[]byte("a"), []byte("0")}}}, nil
+	}
+	return []redisconn.Reply{{Value: []any{[]byte("0000\x00x\x00x1")}}}, nil
 }

@@ -49,8 +49,9 @@ func TestOperationsPerJob(t *testing.T) {
 		"A batch is fetched with one script and ended with one. With several queues all are named and their shares " +
 		"are equal.\n\nbatch  queues  fetch  complete    sum\n")
 	var detail strings.Builder
+	batches := map[int][]int{1: {1, 20, 200, 500}, 10: {1, 20, 200}} // 500 are taken together
 	for _, queues := range []int{1, 10} {
-		for _, batch := range []int{1, 20, 200} {
+		for _, batch := range batches[queues] {
 			fetched, completed := countOperations(t, batch, queues)
 			f, c := total(fetched), total(completed)
 			fmt.Fprintf(&table, "%5d %7d %6.2f %9.2f %6.2f\n", batch, queues, perJob(f, batch), perJob(c, batch),

@@ -43,6 +43,8 @@ func scheduling() []transition {
 	skip.Skip = true
 	tracked := nextTick(timed)
 	tracked.Tracked = true
+	needing := nextTick(timed)
+	needing.Queue = aOnGPU
 	tick := func(tick rdb.Tick) func(*site, *rdb.Store) (any, error) {
 		return func(_ *site, store *rdb.Store) (any, error) {
 			answer, err := sendTick(store, tick)
@@ -56,6 +58,7 @@ func scheduling() []transition {
 	}
 	return []transition{
 		{name: "tick", script: "schedule/tick", prepare: timetable, send: tick(nextTick(timed))},
+		{name: "tick, needs labels", script: "schedule/tick", prepare: timetable, send: tick(needing)},
 		{name: "tick, tracked", script: "schedule/tick", prepare: timetable, send: tick(tracked)},
 		{name: "tick, skipped", script: "schedule/tick", prepare: func(t *testing.T, s *site) {
 			timetable(t, s)

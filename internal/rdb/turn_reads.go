@@ -8,8 +8,9 @@ import (
 	"github.com/265d0351/work/internal/redisconn"
 )
 
-// laneWidth is how far the turns of two queues are apart.
-const laneWidth = 1 << 43
+// laneWidth is how far the turns of two queues are apart. Those of jobs that are parked come behind those of all that
+// may be drawn.
+const laneWidth = 1 << 42
 
 // turning has the queues that have had jobs with keys, and where the turns of each begin.
 type turning map[string]int64
@@ -40,15 +41,25 @@ func (s *Store) turning(ctx context.Context) (turning, error) {
 	return all, r.Err()
 }
 
-// countTurns counts the jobs of a queue that wait by turns.
-func (s *Store) countTurns(t turning, queue string) redisconn.Call {
-	return redisconn.Call{Command: "ZCOUNT", Args: append([]any{s.keys.turns}, t.bounds(queue)...)}
+// parkedFrom is by how much the scores of parked jobs are above those of others.
+const parkedFrom = MaxTurning * laneWidth
+
+// countTurns counts the jobs of a queue that wait by turns: those that may be drawn, and those that are parked.
+func (s *Store) countTurns(t turning, queue string) []redisconn.Call {
+	count := func(bounds []any) redisconn.Call {
+		return redisconn.Call{Command: "ZCOUNT", Args: append([]any{s.keys.turns}, bounds...)}
+	}
+	return []redisconn.Call{count(t.bounds(queue)), count(t.parkedBounds(queue))}
 }
 
-// bounds are those of the scores of a queue.
-func (t turning) bounds(queue string) []any {
-	return []any{t[queue], "(" + strconv.FormatInt(t[queue]+laneWidth, 10)}
-}
+// bounds are those of the scores of jobs of a queue that may be drawn.
+func (t turning) bounds(queue string) []any { return scoresFrom(t[queue]) }
+
+// parkedBounds are those of the scores of its jobs that are parked.
+func (t turning) parkedBounds(queue string) []any { return scoresFrom(t[queue] + parkedFrom) }
+
+// scoresFrom are the bounds of a lane.
+func scoresFrom(base int64) []any { return []any{base, "(" + strconv.FormatInt(base+laneWidth, 10)} }
 
 // lined is how many jobs of some queues wait by turns.
 func (s *Store) lined(ctx context.Context, queues []string) (total int, err error) {
@@ -59,7 +70,7 @@ func (s *Store) lined(ctx context.Context, queues []string) (total int, err erro
 	var calls []redisconn.Call
 	for _, queue := range queues {
 		if t.has(queue) {
-			calls = append(calls, s.countTurns(t, queue))
+			calls = append(calls, s.countTurns(t, queue)...)
 		}
 	}
 	counts, err := s.many(ctx, calls)

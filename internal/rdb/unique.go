@@ -32,6 +32,7 @@ const (
 	AmendGone  Amended = "gone"    // there is no such job
 	AmendHeld  Amended = "held"    // a worker has it
 	AmendOther Amended = "other"   // its record is another one
+	AmendSteps Amended = "steps"   // it has done steps: nothing was done
 	AmendDue   Amended = "due"     // it was to be put off, and does not wait in scheduled: nothing was done
 )
 
@@ -44,14 +45,14 @@ func (s *Store) Amend(ctx context.Context, a Amendment) (Amended, error) {
 		place = "stay"
 	}
 	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{
-		Script: editScript, Keys: []string{k.jobs, k.claimed, k.scheduled},
+		Script: editScript, Keys: []string{k.jobs, k.claimed, k.scheduled, k.steps(a.ID), k.mail(a.ID)},
 		Args: []any{a.ID, hex.EncodeToString(sum[:]), a.New, string(place), a.When},
 	})
 	if err != nil {
 		return "", err
 	}
-	switch answer := Amended(word(value)); answer {
-	case AmendDone, AmendGone, AmendHeld, AmendOther, AmendDue:
+	switch answer := Amended(Word(value)); answer {
+	case AmendDone, AmendGone, AmendHeld, AmendOther, AmendDue, AmendSteps:
 		return answer, nil
 	}
 	return "", &redisconn.UnexpectedReplyError{Script: editScript.Name, Reply: value}

@@ -16,8 +16,8 @@ func appendTexts(args []any, texts []string) []any {
 	return args
 }
 
-// word is a reply of one string.
-func word(value any) string {
+// Word is a reply of one string.
+func Word(value any) string {
 	switch v := value.(type) {
 	case []byte:
 		return string(v)

@@ -123,7 +123,7 @@ func (s *Store) Collect(ctx context.Context, completion, lane string, number int
 	if err != nil || value == nil {
 		return Collected{}, err
 	}
-	state, id, found := strings.Cut(word(value), " ")
+	state, id, found := strings.Cut(Word(value), " ")
 	if !found {
 		return Collected{}, &redisconn.UnexpectedReplyError{Script: collectScript.Name, Reply: value}
 	}

@@ -43,6 +43,8 @@ const (
 	InfoLoad = "load"
 	// InfoGroup is the same for workers of several partitions that have the same processors.
 	InfoGroup = "group"
+	// InfoLabels are the labels of the worker, with commas between; absent where it has none.
+	InfoLabels = "labels"
 )
 
 // Worker is one worker as Redis sees it. Its methods may be called concurrently, except that one goroutine at a time

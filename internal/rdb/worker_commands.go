@@ -49,7 +49,7 @@ func (s *Store) GroupsOf(ctx context.Context, workers []string) ([]string, error
 	values, err := s.brief(ctx, calls)
 	groups := make([]string, len(values))
 	for i, value := range values {
-		groups[i] = word(value)
+		groups[i] = Word(value)
 	}
 	return groups, err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/265d0351/work/internal/codec"
 	"github.com/265d0351/work/internal/rawjson"
 	"github.com/265d0351/work/internal/unquoted"
 )
@@ -24,7 +25,7 @@ func DecodeKnown(b []byte, id, name string) (Record, error) {
 	if err := json.Unmarshal(b, &r); err != nil {
 		return Record{}, describeRecordError(err)
 	}
-	if args := bytes.TrimLeft(r.Args, " \t\r\n"); len(args) == 0 || args[0] != '[' {
+	if args := bytes.TrimLeft(r.Args, " \t\r\n"); (len(args) == 0 || args[0] != '[') && !codec.Is(args) {
 		return Record{}, fmt.Errorf("the record's args are %s: they must be a JSON array, for instance [1,\"a\"]",
 			rawjson.Kind(args))
 	}

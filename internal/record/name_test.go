@@ -41,13 +41,13 @@ func TestTheNameInARecord(t *testing.T) {
 	} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
-			name, readable, err := record.NameOf(t.Context(), stored, id)
+			name, readable, err := record.QueueOf(t.Context(), stored, id)
 			require.NoError(t, err)
 			assert.Equal(t, want.name, name)
 			assert.Equal(t, want.readable, readable)
 			assert.Equal(t, want.name, record.NameIn([]byte(stored[id])))
 		})
 	}
-	_, _, err := record.NameOf(t.Context(), stored, "down")
+	_, _, err := record.QueueOf(t.Context(), stored, "down")
 	assert.ErrorIs(t, err, errDown)
 }

@@ -2,11 +2,14 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rawjson"
 )
 
@@ -44,10 +47,36 @@ type Extras struct {
 	Given    bool           `json:"given,omitempty"`     // the program has chosen the id, which binds it to a partition
 	Key      string         `json:"key,omitempty"`       // it waits by turns with the jobs of other keys
 	Weight   int            `json:"weight,omitempty"`    // of its key; 0 is 1
+	Flow     string         `json:"flow,omitempty"`      // the id of the flow that it is a member of
+	Next     []string       `json:"next,omitempty"`      // names of jobs that may wait for it in that flow
+	Leaf     bool           `json:"leaf,omitempty"`      // no member of that flow waits for it
+	Needs    []string       `json:"needs,omitempty"`     // labels that a worker must have to run it
+	// the queue that its name shares with others; the last one: see InQueue
+	Shared string `json:"queue,omitempty"`
 }
 
 // Default stands for the record of a job that was enqueued without any option.
 var Default Record
+
+// Queue is the queue in which the job waits, unless a worker without a handler for it has handed it on: see needs.Home.
+func (r *Record) Queue() string { return needs.Queue(cmp.Or(r.Shared, r.Name), needs.Sorted(r.Needs)) }
+
+// InQueue is an encoded record of a job that waits in a queue which its name shares with others, or in one of its name
+// alone again (""). before is the one in which it was put by InQueue already. All else stays byte for byte.
+func InQueue(raw []byte, before, queue string) []byte {
+	raw = bytes.TrimSuffix(raw, []byte("}"))
+	if before != "" {
+		raw = bytes.TrimSuffix(raw, sharedField(before))
+	}
+	moved := append(make([]byte, 0, len(raw)+len(queue)+16), raw...) // others may have the room behind it
+	if queue != "" {
+		moved = append(moved, sharedField(queue)...)
+	}
+	return append(moved, '}')
+}
+
+// sharedField is the field of such a queue, as it stands at the end of a record.
+func sharedField(queue string) []byte { return rawjson.AppendString([]byte(`,"queue":`), queue) }
 
 // IsDefault tells that there is nothing in the record but what every job has.
 func (r *Record) IsDefault() bool {
@@ -58,7 +87,20 @@ func (r *Record) IsDefault() bool {
 func (e *Extras) empty() bool {
 	return e.Lock == "" && e.LockKind == "" && e.Completion == "" && len(e.Objects) == 0 && e.Expires == 0 &&
 		e.Deadline == 0 && e.RetryFor == 0 && len(e.Tags) == 0 && !e.OmitArgs && e.AgainOf == "" && !e.Given &&
-		e.Key == "" && e.Weight == 0
+		e.Key == "" && e.Weight == 0 && e.Flow == "" && !e.Leaf && len(e.Needs) == 0 && e.Shared == ""
+}
+
+// Member is the name of the job in its flow: its id is that of the flow, a slash and the name. It is empty for a job
+// that is in none, and for one that does again what a member did.
+func (r *Record) Member() string {
+	if r.Flow == "" {
+		return ""
+	}
+	name, is := strings.CutPrefix(r.ID, r.Flow+"/")
+	if !is {
+		return ""
+	}
+	return name
 }
 
 // appendTo writes the extras behind the other fields.
@@ -66,7 +108,8 @@ func (e *Extras) appendTo(dst []byte) []byte {
 	if e.empty() {
 		return dst
 	}
-	extras, err := json.Marshal(e)
+	own := *e // so that none of those who have no extras needs to be on the heap
+	extras, err := json.Marshal(&own)
 	if err != nil { // strings and numbers only: cannot happen
 		return dst
 	}

@@ -18,7 +18,7 @@ type Trail struct {
 	First    int64     `json:"first,omitempty"`    // ms of the first failure, where RetryFor is in force
 	Begun    bool      `json:"begun,omitempty"`    // an attempt was put off by its handler, of a job that may expire
 	Log      bool      `json:"log,omitempty"`      // it has written a log
-	State    bool      `json:"state,omitempty"`    // it has saved a state
+	State    bool      `json:"state,omitempty"`    // it has saved a state, or steps
 
 	Interrupted   []Attempt `json:"interrupted,omitempty"`   // the last maxInterrupted of those that ended otherwise
 	Interruptions int       `json:"interruptions,omitempty"` // how many there were

@@ -23,13 +23,24 @@ func Check(calls []Call) error {
 		}
 		for j, arg := range c.Args {
 			switch arg.(type) {
-			case string, []byte, int, int64, bool:
+			case string, []byte, int, int64, bool, *string, *[]byte:
 			default:
 				return fmt.Errorf("argument %d of %s is a %T: use string, []byte, int, int64 or bool", j, c.Name(), arg)
 			}
 		}
 	}
 	return nil
+}
+
+// Plain is an argument without the detour of a pointer, for drivers that leave it to a client to write it.
+func Plain(arg any) any {
+	switch a := arg.(type) {
+	case *string:
+		return *a
+	case *[]byte:
+		return *a
+	}
+	return arg
 }
 
 // NotRun are the positions of the scripts that Redis did not run because it does not have their text, and of each WAIT

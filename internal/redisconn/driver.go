@@ -58,10 +58,11 @@ type Call struct {
 	Script  *Script // nil for a plain command
 	Command string  // "BLPOP"; empty for a script
 	Keys    []string
-	Args    []any         // string, []byte, int, int64 or bool
-	InFull  bool          // a script is sent by its text: what stands behind it must not come before it
-	Last    bool          // it must not come before what stands ahead of it: it is made again with what was not run
-	Block   time.Duration // how long Redis may hold the answer back (BLPOP), on top of the read timeout
+	// string, []byte, int, int64 or bool; or a pointer to one of the first two, which needs no allocation
+	Args   []any
+	InFull bool          // a script is sent by its text: what stands behind it must not come before it
+	Last   bool          // it must not come before what stands ahead of it: it is made again with what was not run
+	Block  time.Duration // how long Redis may hold the answer back (BLPOP), on top of the read timeout
 }
 
 // Reply is what Redis answered to one call.

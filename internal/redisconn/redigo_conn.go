@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gomodule/redigo/redis"
+
+	"github.com/265d0351/work/internal/lazyctx"
 )
 
 // slowest is the time that one byte may take on top of a timeout: 1 s per MiB.
@@ -20,8 +22,10 @@ type link struct {
 	conn        redis.Conn
 	addr        string
 	readTimeout time.Duration
-	kill        func() // breaks the connection, from any goroutine
-	peerLost    bool   // the server closed it, or is not one that can be written to
+	own         bool // conn is an ownConn, or has one inside
+	pooled      bool // it goes back to a pool
+	peerLost    bool // the server closed it, or is not one that can be written to
+	batch       batch
 
 	mu       sync.Mutex
 	released bool // the connection may be somebody else's by now
@@ -31,7 +35,10 @@ type link struct {
 // may then wait for its whole time again: that happens once per script and server. The connection is broken unless
 // every reply was read.
 func (l *link) run(ctx context.Context, calls []Call) ([]Reply, error) {
-	if ctx.Done() != nil {
+	if own, is := ctx.(*lazyctx.Bounded); is {
+		own.Watch(l)
+		defer l.unwatch(own)
+	} else if ctx.Done() != nil {
 		defer l.endWith(ctx)()
 	}
 	replies, err := l.round(ctx, calls, false)
@@ -61,27 +68,94 @@ func (l *link) run(ctx context.Context, calls []Call) ([]Reply, error) {
 // endWith breaks the connection when ctx ends, without a goroutine before that. The function it returns must be called
 // before the connection is given back: afterwards nothing touches it.
 func (l *link) endWith(ctx context.Context) (release func()) {
-	stop := context.AfterFunc(ctx, func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if !l.released {
-			l.kill()
-		}
-	})
+	stop := context.AfterFunc(ctx, l.Ended)
 	return func() {
-		if stop() {
-			return
+		if !stop() {
+			l.release()
 		}
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.released = true
 	}
+}
+
+// unwatch does what the function of endWith does.
+func (l *link) unwatch(ctx *lazyctx.Bounded) {
+	if !ctx.Unwatch() {
+		l.release()
+	}
+}
+
+// Ended breaks the connection, unless it was given back.
+func (l *link) Ended() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.released {
+		l.kill()
+	}
+}
+
+func (l *link) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.released = true
+}
+
+// kill breaks the connection, from any goroutine.
+func (l *link) kill() {
+	if l.pooled {
+		killPooled(l.conn)
+		return
+	}
+	_ = l.conn.Close()
 }
 
 // round is one round trip. full sends scripts by their text instead of their hash, each once: behind it Redis knows the
 // hash. So is a call that says InFull.
 func (l *link) round(ctx context.Context, calls []Call, full bool) ([]Reply, error) {
-	size, block := 0, time.Duration(0)
+	size, at, err := l.send(ctx, calls, full)
+	if err != nil {
+		return nil, l.lost(ctx, "sending", &calls[at], err)
+	}
+	if err := l.conn.Flush(); err != nil {
+		return nil, l.lost(ctx, "sending", &calls[0], err)
+	}
+	block := time.Duration(0)
+	for i := range calls {
+		block = max(block, calls[i].Block)
+	}
+	timeout := l.within(ctx, l.readTimeout+block+time.Duration(size)*slowest)
+	replies := make([]Reply, len(calls))
+	for i := range calls {
+		value, err := redis.ReceiveWithTimeout(l.conn, timeout)
+		if err == nil {
+			replies[i].Value = mapped(value)
+			continue
+		}
+		var refused redis.Error
+		if !errors.As(err, &refused) {
+			return nil, l.lost(ctx, "waiting for the reply to", &calls[i], err)
+		}
+		replies[i].Err = ParseServerError(string(refused))
+	}
+	return replies, nil
+}
+
+// within is how long a reply may take: a ctx that has no timer of its own leaves its deadline to the socket.
+func (l *link) within(ctx context.Context, timeout time.Duration) time.Duration {
+	if own, is := ctx.(*lazyctx.Bounded); is {
+		timeout = max(1, min(timeout, time.Until(own.Until)))
+	}
+	return timeout
+}
+
+// send puts calls into the connection's buffer and returns about how many bytes they have, or at which it failed.
+func (l *link) send(ctx context.Context, calls []Call, full bool) (size, at int, err error) {
+	if l.own {
+		l.batch = batch{calls: calls, full: full}
+		if bounded, is := ctx.(*lazyctx.Bounded); is {
+			l.batch.until = bounded.Until
+		}
+		err = l.sendBatch()
+		return l.batch.size, 0, err
+	}
 	var known map[*Script]bool
 	if full {
 		known = map[*Script]bool{}
@@ -92,29 +166,22 @@ func (l *link) round(ctx context.Context, calls []Call, full bool) ([]Reply, err
 			known[calls[i].Script] = true
 		}
 		if err != nil {
-			return nil, l.lost(ctx, "sending", &calls[i], err)
+			return size, i, err
 		}
 		size += n
-		block = max(block, calls[i].Block)
 	}
-	if err := l.conn.Flush(); err != nil {
-		return nil, l.lost(ctx, "sending", &calls[0], err)
-	}
-	timeout := l.readTimeout + block + time.Duration(size)*slowest
-	replies := make([]Reply, len(calls))
-	for i := range calls {
-		value, err := redis.ReceiveWithTimeout(l.conn, timeout)
-		var refused redis.Error
-		switch {
-		case err == nil:
-			replies[i].Value = mapped(value)
-		case errors.As(err, &refused):
-			replies[i].Err = ParseServerError(string(refused))
-		default:
-			return nil, l.lost(ctx, "waiting for the reply to", &calls[i], err)
-		}
-	}
-	return replies, nil
+	return size, 0, nil
+}
+
+// sendBatch hands the batch through a pool's connection to the ownConn inside. It has no name there: after a MULTI that
+// the pool had seen, and its EXEC had not, it would send a DISCARD.
+func (l *link) sendBatch() error {
+	buffer := arguments.Get().(*[]any)
+	args := append((*buffer)[:0], &l.batch)
+	err := l.conn.Send("", args...)
+	clear(args)
+	arguments.Put(buffer)
+	return err
 }
 
 // lost breaks the connection and says what was under way. A ctx that ended is the cause, whatever the socket said.
@@ -135,41 +202,29 @@ func (l *link) lost(ctx context.Context, doing string, call *Call, err error) er
 // arguments are kept between calls: a pipeline would otherwise make garbage of one slice per call.
 var arguments = sync.Pool{New: func() any { s := make([]any, 0, 64); return &s }}
 
-// send puts one call into the connection's buffer and returns about how many bytes it has.
+// send puts one call into the buffer of redigo and returns about how many bytes it has.
 func send(conn redis.Conn, c *Call, full bool) (int, error) {
 	buffer := arguments.Get().(*[]any)
 	args := (*buffer)[:0]
-	size, command := len(c.Command), c.Command
+	command := c.Command
 	switch {
 	case c.Script == nil:
 	case full:
-		command, args, size = "EVAL", append(args, c.Script.Source, len(c.Keys)), len(c.Script.Source)
+		command, args = "EVAL", append(args, c.Script.Source, len(c.Keys))
 	default:
-		command, args, size = "EVALSHA", append(args, c.Script.SHA, len(c.Keys)), len(c.Script.SHA)
+		command, args = "EVALSHA", append(args, c.Script.SHA, len(c.Keys))
 	}
 	for _, key := range c.Keys {
 		args = append(args, key)
-		size += len(key)
 	}
 	for _, arg := range c.Args {
-		args = append(args, arg)
-		size += argumentSize(arg)
+		args = append(args, Plain(arg))
 	}
 	err := conn.Send(command, args...)
 	clear(args)
 	*buffer = args[:0]
 	arguments.Put(buffer)
-	return size, err
-}
-
-func argumentSize(arg any) int {
-	switch a := arg.(type) {
-	case string:
-		return len(a)
-	case []byte:
-		return len(a)
-	}
-	return 8
+	return c.size(full), err
 }
 
 // mapped replaces redigo's errors inside arrays by ours.
@@ -190,6 +245,7 @@ type redigoConn struct {
 	conn        redis.Conn
 	addr        string
 	readTimeout time.Duration
+	own         bool // conn is an ownConn
 	closed      atomic.Bool
 	signpost    *Signpost
 	ask         Asks // on another connection: a refusal may have ended this one
@@ -206,7 +262,7 @@ func (c *redigoConn) Pipeline(ctx context.Context, calls ...Call) ([]Reply, erro
 	if err := c.usable(ctx); err != nil {
 		return nil, &DialError{Addr: c.addr, Err: err}
 	}
-	l := &link{conn: c.conn, addr: c.addr, readTimeout: c.readTimeout, kill: func() { _ = c.conn.Close() }}
+	l := &link{conn: c.conn, addr: c.addr, readTimeout: c.readTimeout, own: c.own}
 	replies, err := l.run(ctx, calls)
 	if err != nil && c.closed.Load() && ctx.Err() == nil {
 		return nil, fmt.Errorf("call to Redis at %s ended: %w", c.addr, ErrClosed)

@@ -13,13 +13,11 @@ import (
 // driver makes the pool of a DSN. Nothing is dialled yet.
 func (e *endpoint) driver() *redigoDriver {
 	d := &redigoDriver{own: true, addr: e.addr, secret: e.password, readTimeout: e.readTimeout,
-		signpost: e.signpost()}
+		signpost: e.signpost(), slots: make(chan struct{}, e.poolSize)}
 	d.pool = &redis.Pool{
 		DialContext:     e.dial,
 		TestOnBorrow:    d.fresh,
 		MaxIdle:         e.poolSize,
-		MaxActive:       e.poolSize,
-		Wait:            true,
 		IdleTimeout:     e.idleTimeout,
 		MaxConnLifetime: e.maxConnLifetime,
 	}
@@ -39,8 +37,14 @@ func (e *endpoint) signpost() *Signpost {
 func (e *endpoint) dial(ctx context.Context) (redis.Conn, error) {
 	limited, cancel := context.WithTimeout(ctx, e.dialTimeout)
 	defer cancel()
+	var socket *patientConn
 	conn, err := redis.DialContext(limited, e.network, e.addr,
-		redis.DialContextFunc(e.dialNet),
+		redis.DialContextFunc(func(ctx context.Context, network, addr string) (_ net.Conn, err error) {
+			if socket, err = e.dialNet(ctx, network, addr); err != nil {
+				return nil, err
+			}
+			return socket, nil
+		}),
 		redis.DialReadTimeout(e.readTimeout),
 		redis.DialWriteTimeout(0), // patientConn's
 		redis.DialUsername(e.user),
@@ -51,11 +55,14 @@ func (e *endpoint) dial(ctx context.Context) (redis.Conn, error) {
 		// Not wrapped: the caller's ctx has not ended.
 		return nil, fmt.Errorf("not ready within dial_timeout=%s: %v", e.dialTimeout, err) // see above
 	}
-	return conn, err
+	if err != nil {
+		return nil, err
+	}
+	return &ownConn{redigoConnection: conn.(redigoConnection), socket: socket}, nil
 }
 
 // dialNet does TLS itself: redigo's own handshake does not end with ctx.
-func (e *endpoint) dialNet(ctx context.Context, network, addr string) (net.Conn, error) {
+func (e *endpoint) dialNet(ctx context.Context, network, addr string) (*patientConn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err
@@ -76,10 +83,15 @@ func (e *endpoint) dialNet(ctx context.Context, network, addr string) (net.Conn,
 type patientConn struct {
 	net.Conn
 	timeout time.Duration
+	until   time.Time // no write takes longer; the zero time is no bound
 }
 
 func (c *patientConn) Write(p []byte) (int, error) {
-	if err := c.SetWriteDeadline(time.Now().Add(c.timeout + time.Duration(len(p))*slowest)); err != nil {
+	deadline := time.Now().Add(c.timeout + time.Duration(len(p))*slowest)
+	if !c.until.IsZero() && c.until.Before(deadline) {
+		deadline = c.until
+	}
+	if err := c.SetWriteDeadline(deadline); err != nil {
 		return 0, err
 	}
 	return c.Conn.Write(p)

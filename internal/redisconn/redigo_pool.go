@@ -32,6 +32,7 @@ type redigoDriver struct {
 	addr        string // without user and password
 	secret      string // the password, to keep it out of errors
 	readTimeout time.Duration
+	slots       chan struct{} // has room for as many calls as there may be connections; nil for a given pool
 	probeEvery  time.Duration // of a subscription
 	silence     time.Duration // after which a subscription is given up
 	signpost    *Signpost     // for a server that is not the one that was meant
@@ -76,7 +77,7 @@ func (d *redigoDriver) askApart(ctx context.Context, calls ...Call) ([]Reply, er
 	if err != nil {
 		return nil, err
 	}
-	own := &redigoConn{conn: conn, addr: d.addr, readTimeout: d.readTimeout}
+	own := &redigoConn{conn: conn, addr: d.addr, readTimeout: d.readTimeout, own: d.own}
 	defer own.Close() //lint:ignore errcheck the answer was read
 	return own.Pipeline(ctx, calls...)
 }
@@ -86,9 +87,9 @@ func (d *redigoDriver) pipeline(ctx context.Context, calls []Call) ([]Reply, err
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close() //lint:ignore errcheck what is wrong with it was reported by the calls
+	defer d.putBack(conn)
 
-	l := &link{conn: conn, addr: d.addr, readTimeout: d.readTimeout, kill: func() { killPooled(conn) }}
+	l := &link{conn: conn, addr: d.addr, readTimeout: d.readTimeout, own: d.own, pooled: true}
 	replies, err := l.run(ctx, calls)
 	if l.peerLost {
 		d.staleBefore.Store(time.Now().UnixNano())
@@ -100,6 +101,9 @@ func (d *redigoDriver) pipeline(ctx context.Context, calls []Call) ([]Reply, err
 func (d *redigoDriver) get(ctx context.Context) (redis.Conn, error) {
 	if err := d.usable(ctx); err != nil {
 		return nil, err
+	}
+	if d.own {
+		return d.getOwn(ctx)
 	}
 	pause := exhaustedPauseMin
 	var exhausted error
@@ -126,6 +130,36 @@ func (d *redigoDriver) get(ctx context.Context) (redis.Conn, error) {
 			return nil, d.dialError(ctx, err)
 		}
 		pause = min(2*pause, exhaustedPauseMax)
+	}
+}
+
+// getOwn borrows from a pool of ours, which has room for all who have a slot. (The one of redigo asks for the channel
+// of ctx each time, also where nobody need wait.)
+func (d *redigoDriver) getOwn(ctx context.Context) (redis.Conn, error) {
+	select {
+	case d.slots <- struct{}{}:
+	default:
+		select {
+		case d.slots <- struct{}{}:
+		case <-ctx.Done():
+			return nil, d.dialError(ctx, ctx.Err())
+		case <-d.life.Done():
+			return nil, d.dialError(ctx, ErrClosed)
+		}
+	}
+	conn, err := d.pool.GetContext(ctx)
+	if err != nil {
+		<-d.slots
+		return nil, d.dialError(ctx, err)
+	}
+	return conn, nil
+}
+
+// putBack gives a connection back to the pool.
+func (d *redigoDriver) putBack(conn redis.Conn) {
+	conn.Close() //lint:ignore errcheck what is wrong with it was reported by the calls
+	if d.own {
+		<-d.slots
 	}
 }
 
@@ -169,7 +203,7 @@ func (d *redigoDriver) Dial(ctx context.Context) (Conn, error) {
 		return nil, err
 	}
 	own := newRedigoConn(conn, d.addr, d.readTimeout)
-	own.signpost, own.ask = d.signpost, d.askApart
+	own.own, own.signpost, own.ask = d.own, d.signpost, d.askApart
 	return own, nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
@@ -84,7 +85,7 @@ func bind(ctx context.Context, directory *partition.Directory, name string, lead
 			return err
 		}
 	}
-	return decide(ctx, directory, func(m *partition.Map) bool {
+	err = decide(ctx, directory, func(m *partition.Map) bool {
 		at := slices.Index(m.Binding, name)
 		if at < 0 || onItsWay(m, name) || m.Home(partition.Job{Name: name}).Partition != home.target {
 			return false
@@ -94,6 +95,12 @@ func bind(ctx context.Context, directory *partition.Directory, name string, lead
 		slices.Sort(m.Bound)
 		return true
 	})
+	for i := 0; i < directory.Map().Len() && err == nil; i++ {
+		if directory.Map().State(i) != partition.Closed {
+			_, err = settleKeys(ctx, directory, i) // what another mover is at is left to it
+		}
+	}
+	return err
 }
 
 // settleBinding goes on with names that are to live in this partition, as whoever began to bring them home may have
@@ -138,16 +145,22 @@ func (h *homeward) bring(ctx context.Context, source int) error {
 	if err := m.finish(ctx); err != nil {
 		return err
 	}
-	if err := m.moveWaiting(ctx, h.target, []string{h.name}); err != nil {
+	if err := m.holdKeys(ctx); err != nil {
 		return err
 	}
-	foreign, err := m.foreigners(ctx, h.target, func(job rdb.Absent) bool { return job.Queue == h.name })
+	if err := m.carryKeys(ctx, h.target, func(of rdb.KeyRuleOf) bool { return of.Queue == h.name }); err != nil {
+		return err
+	}
+	foreign, err := m.foreigners(ctx, h.target, func(job rdb.Absent) bool { return needs.Name(job.Queue) == h.name })
 	defer foreign.close(ctx)
 	if err != nil {
 		return err
 	}
 	items, err := foreign.redirect(ctx, h.target)
 	if err != nil {
+		return err
+	}
+	if err := m.moveWaiting(ctx, h.target, []string{h.name}); err != nil {
 		return err
 	}
 	left, err := h.find(ctx, m)
@@ -161,9 +174,10 @@ func (h *homeward) bring(ctx context.Context, source int) error {
 func (h *homeward) find(ctx context.Context, m *mover) (items []rdb.MoveItem, err error) {
 	err = m.store.Walk(ctx, rdb.Key{Name: "jobs", Type: "hash"}, func(page []rdb.Field) error {
 		for _, field := range page {
-			if job, _ := homeOf(h.directory.Map(), field.Name, field.Value); job.Name == h.name {
+			if job, _ := homeOf(h.directory.Map(), field.Name, field.Value); needs.Name(job.Name) == h.name {
 				items = append(items,
-					rdb.MoveItem{Kind: rdb.MoveBound, ID: field.Name, Digest: job.Lock, Queue: h.name})
+					rdb.MoveItem{Kind: rdb.MoveBound, ID: field.Name, Digest: job.Lock, Queue: job.Name,
+						Key: job.Key})
 			}
 		}
 		return nil

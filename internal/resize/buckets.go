@@ -10,9 +10,12 @@ import (
 
 // moveBuckets brings those buckets of one partition to where they are to be, one after the other.
 func (r *resizing) moveBuckets(ctx context.Context, source int, buckets []int, plan []int) error {
-	m, err := newMover(ctx, r.directory, source)
+	m, err := r.lead(ctx, r.directory, source)
 	if err != nil {
 		return err
+	}
+	if m == nil {
+		return at(source, rdb.ErrLed)
 	}
 	defer m.close(ctx)
 	m.moved = r.count
@@ -73,6 +76,11 @@ func (m *mover) moveBucket(ctx context.Context, found *leavers, bucket, target i
 	if err != nil {
 		return err
 	}
+	if m.held {
+		if err := m.holdKeys(ctx); err != nil {
+			return err
+		}
+	}
 	for _, i := range []int{target, m.source} {
 		if len(boundTo(m.directory.Map(), bucket)) > 0 {
 			if _, err := settleRules(ctx, m.directory, i); err != nil {
@@ -100,7 +108,19 @@ func (m *mover) empty(ctx context.Context, found *leavers, foreign *foreigners, 
 		}
 		found.byBucket[to.bucket] = append(found.byBucket[to.bucket], again.byBucket[to.bucket]...)
 	}
+	isKeyed := func(item rdb.MoveItem) bool { return item.Key != "" }
+	if len(names) > 0 || slices.ContainsFunc(found.byBucket[to.bucket], isKeyed) {
+		if err := m.holdKeys(ctx); err != nil {
+			return err
+		}
+	}
 	if err := m.carryRules(ctx, to.target, names); err != nil {
+		return err
+	}
+	err := m.carryKeys(ctx, to.target, func(of rdb.KeyRuleOf) bool {
+		return partition.BucketOfKey(of.Queue, of.Key) == to.bucket || slices.Contains(names, of.Queue)
+	})
+	if err != nil {
 		return err
 	}
 	if err := m.moveWaiting(ctx, to.target, names); err != nil {
@@ -111,7 +131,11 @@ func (m *mover) empty(ctx context.Context, found *leavers, foreign *foreigners, 
 		return err
 	}
 	found.byBucket[to.bucket] = append(found.byBucket[to.bucket], home...)
-	return m.transfer(ctx, to.target, found.take(m.directory.Map(), to.bucket), false)
+	items := found.take(m.directory.Map(), to.bucket)
+	if err := m.byTurns(ctx, items); err != nil {
+		return at(m.source, err)
+	}
+	return m.transfer(ctx, to.target, items, false)
 }
 
 // boundTo are the names that live in a bucket.

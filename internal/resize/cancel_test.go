@@ -17,7 +17,7 @@ import (
 func TestWhatIsOnItsWayIsCancelled(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, server redistest.Server) {
-		for shelf, effect := range map[string]ending.Effect{"morgue": ending.Dead, "retry": ending.Flagged} {
+		for shelf, effect := range map[string]ending.Effect{"morgue": ending.Dead, "retry": ending.Leaving} {
 			s := newTown(t, server)
 			s.namespace += shelf
 			s.directory = s.another(s.driver)

@@ -93,7 +93,7 @@ func (m *mover) forget(ctx context.Context, jobs []rdb.Absent) error {
 	var home rdb.HandedOver
 	for i, job := range jobs {
 		home.Moved = append(home.Moved,
-			rdb.Moved{What: rdb.MovedHeld, ID: job.ID, Queue: job.Queue, Digest: job.Digest})
+			rdb.Moved{What: rdb.MovedHeld, ID: job.ID, Queue: job.Queue, Key: job.Key, Digest: job.Digest})
 		home.Received.Home = append(home.Received.Home, i)
 	}
 	_, err := m.store.HandOver(ctx, m.lead, 0, home)
@@ -101,12 +101,13 @@ func (m *mover) forget(ctx context.Context, jobs []rdb.Absent) error {
 }
 
 func boundItem(job rdb.Absent) rdb.MoveItem {
-	return rdb.MoveItem{Kind: rdb.MoveBound, ID: job.ID, Digest: job.Digest, Queue: job.Queue}
+	return rdb.MoveItem{Kind: rdb.MoveBound, ID: job.ID, Digest: job.Digest, Queue: job.Queue, Key: job.Key}
 }
 
-// homeOfItem is where a bound job lives of which it was noted how: one without a lock is bound by its name or its id.
+// homeOfItem is where a bound job lives of which it was noted how: one without a key and a lock is bound by its name
+// or its id.
 func homeOfItem(m *partition.Map, item rdb.MoveItem) partition.Home {
-	job := partition.Job{Name: item.Queue, Lock: item.Digest}
+	job := partition.Job{Name: item.Queue, Key: item.Key, Lock: item.Digest}
 	if item.Digest == "" {
 		job.Given = item.ID
 	}

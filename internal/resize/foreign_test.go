@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,7 +69,8 @@ func TestWhatIsHeldMovesOnAndEnds(t *testing.T) {
 		}
 		end(w, claims[0],
 			rdb.Ending{ID: "held", Queue: "busy", State: "done", Belongings: rdb.Belongings{Lock: digest}})
-		end(wl, running[0], rdb.Ending{ID: "l0000", Queue: limited, State: "done"})
+		_, id, _ := strings.Cut(running[0].Element, ":")
+		end(wl, running[0], rdb.Ending{ID: id, Queue: limited, State: "done"})
 		for i := range s.directory.Map().Len() {
 			if s.directory.Map().State(i) != partition.Closed {
 				_, err := resize.Settle(ctx, s.directory, i)

@@ -37,7 +37,8 @@ func find(ctx context.Context, store *rdb.Store, m *partition.Map, leaves func(b
 	}
 	schedules, _, err := store.Schedules(ctx)
 	for _, schedule := range schedules {
-		home := m.OfSchedule(schedule.ID, partition.Job{Name: record.NameIn(schedule.Definition)})
+		home := m.OfSchedule(schedule.ID, partition.Job{Name: record.NameIn(schedule.Definition),
+			Key: record.KeyIn(schedule.Definition)})
 		l.add(home.Bucket, rdb.MoveItem{Kind: rdb.MoveSchedule, ID: schedule.ID})
 	}
 	return l, err
@@ -51,7 +52,7 @@ func (l *leavers) add(bucket int, item rdb.MoveItem) {
 
 func (l *leavers) addJob(id string, raw []byte) {
 	if job, home := homeOf(l.m, id, raw); home.Bound {
-		l.add(home.Bucket, rdb.MoveItem{Kind: rdb.MoveBound, ID: id, Digest: job.Lock, Queue: job.Name})
+		l.add(home.Bucket, rdb.MoveItem{Kind: rdb.MoveBound, ID: id, Digest: job.Lock, Queue: job.Name, Key: job.Key})
 	}
 }
 
@@ -62,13 +63,40 @@ func (l *leavers) addKnown(item rdb.MoveItem) {
 	}
 }
 
-// homeOf is where a job lives. One whose record cannot be read stays where it is.
+// homeOf is where a job lives. One whose record cannot be read stays where it is, and so does a member of a flow: its
+// end counts where the flow is.
 func homeOf(m *partition.Map, id string, raw []byte) (partition.Job, partition.Home) {
+	if isMember(raw) {
+		return partition.Job{}, partition.Home{}
+	}
+	return bonds(m, id, raw)
+}
+
+// isMember tells whether a record is that of a member of a flow.
+func isMember(raw []byte) bool {
+	rec, err := record.Decode(raw)
+	return err == nil && rec.Member() != ""
+}
+
+// ofNoFlow tells of which jobs it makes no difference where they are, although they may be members: their flow has
+// ended, so nothing that becomes of them counts.
+func (m *mover) ofNoFlow(ctx context.Context, ids []string, records [][]byte) ([]bool, error) {
+	flows := make([]string, len(ids))
+	for i, raw := range records {
+		if rec, err := record.Decode(raw); err == nil && rec.Member() != "" {
+			flows[i] = rec.Flow
+		}
+	}
+	return m.store.FlowsAreOver(ctx, flows)
+}
+
+// bonds is where a job lives by what its record says, if that can be read.
+func bonds(m *partition.Map, id string, raw []byte) (partition.Job, partition.Home) {
 	rec, err := record.Decode(raw)
 	if err != nil {
 		return partition.Job{}, partition.Home{}
 	}
-	job := partition.Job{Name: rec.Name, Lock: rec.Lock}
+	job := partition.Job{Name: rec.Queue(), Key: rec.Key, Lock: rec.Lock}
 	if rec.Given {
 		job.Given = id
 	}

@@ -50,7 +50,7 @@ func (w *world) check(when string) {
 		for _, queue := range queues {
 			note(queue, w.texts(i, "LRANGE", "queue:"+queue, 0, -1))
 		}
-		for _, shelf := range []string{"scheduled", "retry", "morgue", "stalled"} {
+		for _, shelf := range []string{"scheduled", "retry", "morgue", "stalled", "turns"} {
 			note(shelf, w.texts(i, "ZRANGE", shelf, 0, -1))
 		}
 		note("hands", w.texts(i, "HKEYS", "claimed"))

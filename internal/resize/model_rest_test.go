@@ -71,6 +71,10 @@ func (w *world) checkRest(m *partition.Map) {
 			require.Empty(w.t, w.texts(i, "SMEMBERS", "running:"+queue), "%s that run in partition %d", queue, i)
 		}
 		require.Empty(w.t, w.texts(i, "SMEMBERS", "cancelled"), "partition %d", i)
+		for _, key := range []string{"holding", "parked"} {
+			require.Empty(w.t, w.texts(i, "ZRANGE", key, 0, -1), "%s of partition %d", key, i)
+		}
+		require.Equal(w.t, int64(0), w.plain(i, "HEXISTS", "keyrules", ""), "partition %d holds keys", i)
 		for _, digest := range w.texts(i, "HKEYS", "unique") {
 			w.checkLock(m, i, digest)
 			locks[digest]++
@@ -78,7 +82,7 @@ func (w *world) checkRest(m *partition.Map) {
 		}
 		for _, id := range w.texts(i, "HKEYS", "schedules") {
 			schedules++
-			require.Equal(w.t, m.OfSchedule(id, partition.Job{Name: "a"}).Partition, i, "schedule %s", id)
+			require.Equal(w.t, m.OfSchedule(id, partition.Job{Name: queues[0]}).Partition, i, "schedule %s", id)
 		}
 		for _, id := range w.texts(i, "HKEYS", "jobs") {
 			require.Equal(w.t, partition.Open, m.State(i), "job %s is in partition %d", id, i)
@@ -98,7 +102,7 @@ func (w *world) checkLock(m *partition.Map, i int, digest string) {
 	}
 	require.NotNil(w.t, of, "lock %s of partition %d is nobody's", digest, i)
 	if !m.Single() {
-		home := m.Home(partition.Job{Name: of.queue, Lock: digest}).Partition
+		home := m.Home(partition.Job{Name: of.queue, Key: of.key, Lock: digest}).Partition
 		if of.state == gone { // a lock without a job knows no name
 			home = m.At(partition.BucketOfLock(digest))
 		}

@@ -54,8 +54,12 @@ func runPartitions(t *testing.T, dsn string, runs int) {
 	for seed := first; seed < first+uint64(runs); seed++ {
 		t.Run("seed "+strconv.FormatUint(seed, 10), func(t *testing.T) {
 			w := newWorld(t, dsn, seed)
-			for range 12 {
-				for range 25 {
+			rounds, between := 12, 25
+			if w.eager {
+				rounds, between = 30, 8
+			}
+			for range rounds {
+				for range between {
 					w.step()
 				}
 				w.move()
@@ -98,7 +102,11 @@ func (d *watched) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redi
 func (w *world) move() {
 	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
 	defer stop()
-	mover := &watched{Driver: w.faulty, world: w, left: 5 + w.rng.IntN(400), die: stop}
+	longest := 400
+	if w.eager {
+		longest = []int{80, 160, 400}[w.rng.IntN(3)]
+	}
+	mover := &watched{Driver: w.faulty, world: w, left: 5 + w.rng.IntN(longest), die: stop}
 	directory := partition.NewDirectory(mover, w.namespace)
 	n, kind, name := 1+w.rng.IntN(partitions), w.rng.IntN(6), queues[w.rng.IntN(2)]
 	halt := func(p resize.Progress) {
@@ -146,7 +154,7 @@ func newWorld(t *testing.T, dsn string, seed uint64) *world {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = driver.Close() })
 	namespace := redistest.Namespace(t)
-	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 1)), raw: driver, namespace: namespace,
+	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 1)), raw: driver, namespace: namespace, eager: seed%2 == 1,
 		faulty: partitiontest.NewOutages(driver, namespace), jobs: map[int]*entry{},
 		faults: map[int]partitiontest.Fault{}}
 	for i := range 3 {
@@ -155,7 +163,11 @@ func newWorld(t *testing.T, dsn string, seed uint64) *world {
 	}
 	for i := range partitions {
 		w.hands = append(w.hands, w.hire(i))
-		w.plain(0, "HSET", "schedules", fmt.Sprintf("nightly%d", i), `{"spec":"@daily","name":"a","args":[]}`)
+		w.plain(0, "HSET", "schedules", fmt.Sprintf("nightly%d", i),
+			fmt.Sprintf(`{"spec":"@daily","name":%q,"args":[]}`, queues[0]))
+	}
+	for name, n := range perKey {
+		w.plain(0, "HSET", "keyrules", name, fmt.Sprintf("1 %d - - - -", n))
 	}
 	require.NoError(t, limit.One(context.Background(), rdb.NewStore(driver, namespace), "limited",
 		func(r *rdb.Rule) { r.Concurrent, r.Operator = most, true }))

@@ -132,14 +132,16 @@ func (w *world) decide(worker *rdb.Worker, c *claim, back bool) {
 	case 1, 2:
 		c.then = stored
 		shelf := []rdb.Shelf{rdb.ShelfRetry, rdb.ShelfScheduled}[w.rng.IntN(2)]
-		c.call = worker.Shelve(rdb.Shelved{Claim: c.Claim, Shelf: shelf, Delay: time.Millisecond})
+		c.call = worker.Shelve(rdb.Shelved{Claim: c.Claim, Shelf: shelf, Delay: time.Millisecond,
+			Keyed: c.entry.key != ""})
 	case 3:
 		c.then = buried
 		lock := ""
 		if c.entry.kind == rdb.UntilEnded {
 			lock = c.entry.digest
 		}
-		c.call = worker.Shelve(rdb.Shelved{Claim: c.Claim, Shelf: rdb.ShelfMorgue, Lock: lock})
+		c.call = worker.Shelve(rdb.Shelved{Claim: c.Claim, Shelf: rdb.ShelfMorgue, Lock: lock,
+			Keyed: c.entry.key != ""})
 	default:
 		c.then = gone
 		c.call = w.end(worker, c)
@@ -183,7 +185,7 @@ func (w *world) settleOne(i int, back bool) {
 	w.note("job %d of partition %d is %s: %v", c.entry.number, i, c.then, err)
 	switch {
 	case err == nil && len(settled[0].Cancelled) > 0:
-		require.True(w.t, c.entry.flagged, "job %d ends as cancelled", c.entry.number)
+		require.True(w.t, c.entry.flagged || c.entry.leaving, "job %d ends as cancelled", c.entry.number)
 		c.entry.state, c.cancelled, c.sent = held, true, false
 		h.pending, h.holds = nil, append(h.holds, c)
 	case err == nil:

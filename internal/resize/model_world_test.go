@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -25,7 +26,8 @@ const (
 )
 
 var (
-	queues = []string{"a", "b", "limited", "free"} // movers bind the first two
+	// movers bind the first two, which are in the buckets that move first
+	queues = []string{early(partition.BucketOfName, "a"), early(partition.BucketOfName, "b"), "limited", "free"}
 	kinds  = []rdb.LockKind{rdb.UntilEnded, rdb.UntilGone, rdb.UntilBegun, rdb.ForATime}
 )
 
@@ -37,6 +39,7 @@ type world struct {
 	faulty    *partitiontest.Outages
 	namespace string
 	faults    map[int]partitiontest.Fault
+	eager     bool // what is bound is in the buckets that move first, and workers hold jobs for long
 
 	mu       sync.Mutex // while a mover is at work
 	programs []*program
@@ -52,11 +55,13 @@ type world struct {
 type entry struct {
 	number     int
 	id, digest string
+	key        string
 	queue      string
 	kind       rdb.LockKind
 	acked      bool // its enqueue was answered: it is stored
 	begun      bool // its handler began: a lock until then is free
 	flagged    bool // who cancelled it was told that it will end so
+	leaving    bool // or that this is noted with it, as it is on its way
 	done       bool // it ended as done
 	state      string
 }
@@ -117,7 +122,11 @@ func (w *world) story() string {
 
 // step is one thing that somebody does.
 func (w *world) step() {
-	switch w.rng.IntN(16) {
+	what := w.rng.IntN(16)
+	if w.eager && (what == 8 || what == 9) {
+		what = 6 // more is held while movers are at work
+	}
+	switch what {
 	case 0, 1, 2, 3:
 		w.enqueue(w.programs[w.rng.IntN(len(w.programs))])
 	case 4, 5, 6:
@@ -153,7 +162,7 @@ func (w *world) up(i int) {
 	w.faulty.Up(i)
 }
 
-// newJob makes one that is bound by nothing, by a lock, by its id or by its name.
+// newJob makes one that is bound by nothing, by a lock, by its id, by its key or by its name.
 func (w *world) newJob() (rdb.NewJob, *entry) {
 	w.made++
 	e := &entry{number: w.made, id: fmt.Sprintf("job-%d", w.made), queue: queues[w.rng.IntN(len(queues))]}
@@ -165,21 +174,50 @@ func (w *world) newJob() (rdb.NewJob, *entry) {
 		if e.queue != "free" && e.kind == rdb.ForATime { // with a name that is bound it is not promised
 			e.kind = rdb.UntilEnded
 		}
-		e.digest = fmt.Sprintf("%s-%s-%d", e.queue, e.kind, w.rng.IntN(3))
+		e.digest = w.text(partition.BucketOfLock, fmt.Sprintf("%s-%s-%d", e.queue, e.kind, w.rng.IntN(3)))
 		job.Lock = rdb.Lock{Digest: e.digest, Kind: e.kind}
 		if e.kind == rdb.ForATime {
-			e.digest = fmt.Sprintf("%s-once-%d", e.queue, w.rng.IntN(40)) // it is rarely free again
+			// it is rarely free again
+			e.digest = w.text(partition.BucketOfLock, fmt.Sprintf("%s-once-%d", e.queue, w.rng.IntN(40)))
 			job.Lock = rdb.Lock{Digest: e.digest, Kind: e.kind, Life: time.Hour}
 		}
 		extra = fmt.Sprintf(`,"lock":%q,"lock_kind":%q`, e.digest, e.kind)
 	case 1:
-		e.id, job.Chosen, extra = fmt.Sprintf("given-%s-%d", e.queue, w.rng.IntN(5)), true, `,"given":true`
+		e.id = w.text(partition.BucketOfID, fmt.Sprintf("given-%s-%d", e.queue, w.rng.IntN(5)))
+		job.Chosen, extra = true, `,"given":true`
 	case 2:
 		job.Place, job.When = rdb.In, 1
+	}
+	if kind := w.rng.IntN(3); kind == 0 && !job.Chosen {
+		e.key = "key" + strconv.Itoa(w.rng.IntN(6))
+		job.Turn.Key = e.key
+		if e.digest != "" { // it is a lock of that key
+			of := e.digest
+			e.digest = partition.LockOfKey(of+"-"+e.key, e.queue, e.key)
+			job.Lock.Digest, extra = e.digest, strings.Replace(extra, strconv.Quote(of), strconv.Quote(e.digest), 1)
+		}
+		extra += fmt.Sprintf(`,"key":%q`, e.key)
 	}
 	job.ID = e.id
 	job.Record = fmt.Appendf(nil, `{"jid":%q,"name":%q,"args":[],"t":%d%s}`, e.id, e.queue, e.number, extra)
 	return job, e
+}
+
+// text is a text, or one like it in a bucket that moves first.
+func (w *world) text(bucket func(string) int, like string) string {
+	if w.eager {
+		return early(bucket, like)
+	}
+	return like
+}
+
+// early is a text in one of the first buckets, which movers bring away before the others.
+func early(bucket func(string) int, like string) string {
+	for i := 0; ; i++ {
+		if text := fmt.Sprintf("%s.%d", like, i); bucket(text) < 6 {
+			return text
+		}
+	}
 }
 
 // enqueue sends the call of a program that is under way, or a new one to where its job belongs.
@@ -191,7 +229,7 @@ func (w *world) enqueue(p *program) {
 		if job.Chosen {
 			given = job.ID
 		}
-		home := m.Home(partition.Job{Name: job.Queue, Lock: job.Lock.Digest, Given: given})
+		home := m.Home(partition.Job{Name: job.Queue, Key: e.key, Lock: job.Lock.Digest, Given: given})
 		at := home.Partition
 		if !home.Bound {
 			at = m.Open()[w.rng.IntN(len(m.Open()))]
@@ -303,6 +341,26 @@ func (w *world) fetch(i int) {
 		}
 	}
 	require.LessOrEqual(w.t, running, most, "so many of the limited ones run")
+	w.checkKeys()
+}
+
+// perKey is how many jobs of each key may run, by their name.
+var perKey = map[string]int{"a": 1, "free": 2, "limited": 1}
+
+// checkKeys looks how many of each key run.
+func (w *world) checkKeys() {
+	running := map[string]int{}
+	for _, e := range w.jobs {
+		if e.state == held && e.key != "" {
+			running[e.queue+" "+e.key]++
+		}
+	}
+	for of, n := range running {
+		queue, _, _ := strings.Cut(of, " ")
+		if limit := perKey[queue]; limit > 0 {
+			require.LessOrEqual(w.t, n, limit, "so many of the key %s run", of)
+		}
+	}
 }
 
 // due moves what is due on the shelves of a partition.

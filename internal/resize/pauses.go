@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
+	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/limit"
 	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
@@ -58,10 +60,10 @@ func (r *resizing) open(ctx context.Context, first bool) error {
 
 // announce decides a map in which those that are to be added get controls, and nothing else.
 func (r *resizing) announce(ctx context.Context, first bool) error {
-	other := 0
+	other, shared := -1, false
 	err := decide(ctx, r.directory, func(m *partition.Map) bool {
-		if other = 0; !first && m.Wanted != 0 && m.Wanted != r.n {
-			other = m.Wanted
+		shared = r.n > 1 && len(m.Queues) > 0
+		if other = r.superseded(m, first); other >= 0 || shared {
 			return false
 		}
 		if len(m.States) == 0 {
@@ -82,10 +84,15 @@ func (r *resizing) announce(ctx context.Context, first bool) error {
 		m.Wanted = r.n
 		return added
 	})
-	if err == nil && other != 0 {
+	switch {
+	case err != nil:
+		return err
+	case shared:
+		return ErrShared
+	case other >= 0:
 		return &SupersededError{Wanted: other}
 	}
-	return err
+	return nil
 }
 
 // carryPauses says in those that are to be opened what was said last in any partition.
@@ -119,6 +126,40 @@ func (r *resizing) carryPauses(ctx context.Context, by *partition.Map) error {
 	}
 	return nil
 }
+
+// RepeatPauses says in a partition that may have lost what it had what was said last of queues in any of the others,
+// under its own version: it undoes nothing that was said since. Where one of those cannot be asked the rest is said,
+// and it is an error: call it again.
+func RepeatPauses(ctx context.Context, directory *partition.Directory, i int) error {
+	m := directory.Map()
+	ask := func(ctx context.Context, from int) (map[string]rdb.Pause, error) {
+		ctx, cancel := context.WithTimeout(ctx, repeatPatience)
+		defer cancel()
+		return directory.Store(from).Pauses(ctx)
+	}
+	answers, failed := partition.Each(ctx, m.Served(), ask, nil)
+	known, last := map[string]rdb.Pause{}, map[string]rdb.Pause{}
+	for at, from := range m.Served() {
+		if failed[at] == nil && from == i {
+			known = answers[at]
+		}
+		for name, pause := range answers[at] {
+			if before, said := last[name]; failed[at] == nil && (!said || pause.Newer(before)) {
+				last[name] = pause
+			}
+		}
+	}
+	var told []rdb.Pause
+	for name, pause := range last {
+		if known[name] != pause {
+			told = append(told, pause)
+		}
+	}
+	return excerpt.Join(append(failed, at(i, say(ctx, directory.Store(i).AtMap(m.Version), told)))...)
+}
+
+// repeatPatience is how long RepeatPauses waits for each partition.
+const repeatPatience = 5 * time.Second
 
 // say has a partition take controls that were said elsewhere. One whose rule cannot be read there is left out: none of
 // its jobs begins.

@@ -3,6 +3,7 @@ package resize
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
@@ -86,6 +87,9 @@ func (m *mover) takeBack(ctx context.Context, f rdb.Frozen, why error) error {
 	}
 	if len(frozen) == 0 {
 		return why
+	}
+	if !f.Target.Front { // what goes to the front comes the last one first
+		slices.Reverse(frozen)
 	}
 	if err := m.store.Thaw(ctx, m.lead, f.Number, m.source); err != nil {
 		return at(m.source, err)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/265d0351/work/internal/limit"
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -60,7 +61,7 @@ func settleRules(ctx context.Context, directory *partition.Directory, i int) (le
 		case home.Moving:
 			left++
 		case home.Bound && home.Partition != i:
-			if slices.ContainsFunc(stragglers, func(s rdb.Absent) bool { return s.Queue == name }) {
+			if slices.ContainsFunc(stragglers, func(s rdb.Absent) bool { return needs.Name(s.Queue) == name }) {
 				left++
 			} else if err := limit.LeaveBehind(ctx, store, name); err != nil {
 				return left, at(i, err)
@@ -76,24 +77,16 @@ func settleRules(ctx context.Context, directory *partition.Directory, i int) (le
 
 // moveWaiting brings the waiting jobs of names to the target, the first ones first.
 func (m *mover) moveWaiting(ctx context.Context, target int, names []string) error {
-	for _, name := range names {
-		for before := ""; ; {
-			ids, err := m.store.FrontOf(ctx, name)
-			if err != nil {
-				return at(m.source, err)
-			}
-			if len(ids) == 0 || ids[0] == before { // what is left has no record
-				break
-			}
-			before = ids[0]
-			items := make([]rdb.MoveItem, len(ids))
-			for i, id := range ids {
-				items[i] = rdb.MoveItem{Kind: rdb.MoveBound, ID: id, Queue: name}
-			}
-			if err := m.withLocks(ctx, items); err != nil {
-				return err
-			}
-			if err := m.transfer(ctx, target, items, false); err != nil {
+	queues, err := m.store.QueuesOf(ctx, names)
+	if err != nil {
+		return at(m.source, err)
+	}
+	for _, name := range queues {
+		if err := m.moveHolders(ctx, target, name); err != nil {
+			return err
+		}
+		for _, front := range m.fronts() {
+			if err := m.moveFront(ctx, target, name, front); err != nil {
 				return err
 			}
 		}
@@ -101,20 +94,54 @@ func (m *mover) moveWaiting(ctx context.Context, target int, names []string) err
 	return nil
 }
 
-// withLocks notes the locks that the records of jobs name.
-func (m *mover) withLocks(ctx context.Context, items []rdb.MoveItem) error {
+// reading reads the first ids of those that wait for a queue.
+type reading func(ctx context.Context, name string) ([]string, error)
+
+// fronts are the ways in which jobs wait: in a list, or by turns.
+func (m *mover) fronts() []reading { return []reading{m.store.FrontOf, m.store.FrontTurns} }
+
+// moveFront brings those jobs of a name to the target that wait in one way.
+func (m *mover) moveFront(ctx context.Context, target int, name string, front reading) error {
+	for before := ""; ; {
+		ids, err := front(ctx, name)
+		if err != nil {
+			return at(m.source, err)
+		}
+		if len(ids) == 0 || ids[0] == before { // what is left has no record
+			return nil
+		}
+		before = ids[0]
+		items := make([]rdb.MoveItem, len(ids))
+		for i, id := range ids {
+			items[i] = rdb.MoveItem{Kind: rdb.MoveBound, ID: id, Queue: name}
+		}
+		if items, err = m.withBonds(ctx, items); err != nil {
+			return err
+		}
+		if err := m.transfer(ctx, target, items, false); err != nil {
+			return err
+		}
+	}
+}
+
+// withBonds notes the keys and the locks that the records of jobs name, and leaves out members of flows, which stay.
+func (m *mover) withBonds(ctx context.Context, items []rdb.MoveItem) ([]rdb.MoveItem, error) {
 	ids := make([]string, len(items))
 	for i := range items {
 		ids[i] = items[i].ID
 	}
 	records, err := m.store.Records(ctx, ids)
 	if err != nil {
-		return at(m.source, err)
+		return nil, at(m.source, err)
 	}
-	for i := range items {
-		if job, _ := homeOf(m.directory.Map(), items[i].ID, records[i]); job.Name != "" {
-			items[i].Digest = job.Lock
+	bound := items[:0]
+	for i, item := range items {
+		if job, _ := homeOf(m.directory.Map(), item.ID, records[i]); job.Name != "" {
+			item.Digest, item.Key = job.Lock, job.Key
+		} else if isMember(records[i]) {
+			continue
 		}
+		bound = append(bound, item)
 	}
-	return nil
+	return bound, nil
 }

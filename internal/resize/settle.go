@@ -41,6 +41,10 @@ func settle(ctx context.Context, directory *partition.Directory, i int, moved fu
 	}
 	held, err := settleRules(ctx, directory, i)
 	held += binding
+	if err == nil {
+		keys, failed := settleKeys(ctx, directory, i)
+		held, err = held+keys, failed
+	}
 	if err != nil {
 		return held + there.Hints, err
 	}
@@ -52,13 +56,29 @@ func settle(ctx context.Context, directory *partition.Directory, i int, moved fu
 	if there, err = directory.Store(i).Remaining(ctx); err != nil {
 		return 0, at(i, err)
 	}
+	if there.Tracked > 0 {
+		if err := forgetTracked(ctx, directory, i); err != nil {
+			return there.Stragglers, err
+		}
+	}
 	if draining && there.Nothing() && !slices.Contains(placed(directory.Map()), i) {
 		return shut(ctx, directory, i)
 	}
 	if draining {
-		return there.Jobs + there.Frozen + there.Foreign + there.Hints, nil
+		return there.Jobs + there.Frozen + there.Foreign + there.Hints + there.Flows, nil
 	}
 	return there.Stragglers + held + there.Hints, nil
+}
+
+// forgetTracked removes the list of what was stored in a partition while it was to be moved, where nobody wants it: the
+// mover has died that was about to, or nothing is to be moved from there any more. Should somebody begin anew meanwhile
+// the map is another one, and the list stays.
+func forgetTracked(ctx context.Context, directory *partition.Directory, i int) error {
+	m := directory.Map()
+	if m.Tracking && (m.State(i) != partition.Draining || slices.Contains(placed(m), i)) {
+		return nil
+	}
+	return at(i, directory.Store(i).ForgetTracked(ctx, m.Version))
 }
 
 // leave is what a mover does that settles in a partition. It tells whether it could lead there all the time.
@@ -106,7 +126,7 @@ func expected(ctx context.Context, directory *partition.Directory, m *partition.
 			return 0, at(from, err)
 		}
 		if left += there.Frozen; from == i {
-			left += there.Jobs + there.Stragglers + there.Foreign + there.Schedules + there.Hints
+			left += there.Jobs + there.Stragglers + there.Foreign + there.Schedules + there.Hints + there.Flows
 			continue
 		}
 		stragglers, err := directory.Store(from).Stragglers(ctx)
@@ -134,10 +154,10 @@ func (m *mover) settle(ctx context.Context, draining bool) error {
 	byTarget := map[int][]rdb.MoveItem{}
 	for _, s := range stragglers {
 		if byMap := m.directory.Map(); byMap.State(s.Partition) == partition.Closed {
-			s.Partition = byMap.Home(partition.Job{Name: s.Queue, Lock: s.Digest, Given: s.ID}).Partition
+			s.Partition = byMap.Home(partition.Job{Name: s.Queue, Key: s.Key, Lock: s.Digest, Given: s.ID}).Partition
 		}
 		byTarget[s.Partition] = append(byTarget[s.Partition],
-			rdb.MoveItem{Kind: rdb.MoveKnown, ID: s.ID, Digest: s.Digest, Queue: s.Queue})
+			rdb.MoveItem{Kind: rdb.MoveKnown, ID: s.ID, Digest: s.Digest, Queue: s.Queue, Key: s.Key})
 	}
 	for target, items := range byTarget {
 		if err := m.inOrder(ctx, items); err != nil {
@@ -162,12 +182,14 @@ func (m *mover) inOrder(ctx context.Context, items []rdb.MoveItem) error {
 			continue
 		}
 		names[item.Queue] = true
-		front, err := m.store.FrontOf(ctx, item.Queue)
-		if err != nil {
-			return at(m.source, err)
-		}
-		for i, id := range front {
-			places[id] = len(front) - i
+		for _, read := range m.fronts() {
+			front, err := read(ctx, item.Queue)
+			if err != nil {
+				return at(m.source, err)
+			}
+			for i, id := range front {
+				places[id] = len(front) - i
+			}
 		}
 	}
 	slices.SortStableFunc(items, func(a, b rdb.MoveItem) int { return places[a.ID] - places[b.ID] })
@@ -199,16 +221,23 @@ func (m *mover) moveLoose(ctx context.Context, target int, page []rdb.Field) err
 	if err != nil {
 		return at(m.source, err)
 	}
+	loose, err := m.ofNoFlow(ctx, ids, records)
+	if err != nil {
+		return at(m.source, err)
+	}
 	byTarget := map[int][]rdb.MoveItem{}
 	for i, id := range ids {
 		job, home := homeOf(m.directory.Map(), id, records[i])
+		if job.Name == "" && loose[i] {
+			job, home = bonds(m.directory.Map(), id, records[i])
+		}
 		to := target
 		if home.Bound {
 			to = home.Partition
 		}
 		if job.Name != "" && to != m.source && !home.Moving {
 			byTarget[to] = append(byTarget[to],
-				rdb.MoveItem{Kind: rdb.MoveLoose, ID: id, Digest: job.Lock, Queue: job.Name})
+				rdb.MoveItem{Kind: rdb.MoveLoose, ID: id, Digest: job.Lock, Queue: job.Name, Key: job.Key})
 		}
 	}
 	for to, items := range byTarget {

@@ -23,6 +23,10 @@ func (e *SupersededError) Error() string {
 // ErrNumber says how many partitions there may be.
 var ErrNumber = fmt.Errorf("a namespace has from 1 to %d partitions", partition.Max)
 
+// ErrShared says that a namespace cannot be divided.
+var ErrShared = errors.New("names of jobs share a queue (JobOptions.Queue), or did: such a namespace cannot be " +
+	"divided into partitions yet")
+
 // To makes a namespace have n open partitions, and returns when what is bound is where it belongs and those that go are
 // closed. Whatever keeps it from going on, such as a partition that is away, it tells, and tries again until ctx ends.
 // It may be called again at any time, by anybody, and goes on with what it finds. progress is called by one goroutine;
@@ -41,14 +45,15 @@ func to(ctx context.Context, directory *partition.Directory, n int, waits bool, 
 	if n < 1 || n > partition.Max {
 		return ErrNumber
 	}
-	r := &resizing{directory: directory, n: n, waits: waits, report: progress, progress: Progress{Wanted: n}}
+	r := &resizing{directory: directory, n: n, waits: waits, lead: newMover, report: progress,
+		progress: Progress{Wanted: n}}
 	for failures := 0; ; failures++ {
 		done, err := r.pass(ctx, failures == 0)
 		if done || err == nil && !waits {
 			return nil
 		}
 		var superseded *SupersededError
-		if errors.As(err, &superseded) {
+		if errors.As(err, &superseded) || errors.Is(err, ErrShared) {
 			return err
 		}
 		if !errors.Is(err, rdb.ErrLed) { // it has stood still for too long, and begins anew
@@ -64,11 +69,13 @@ func to(ctx context.Context, directory *partition.Directory, n int, waits bool, 
 	}
 }
 
-// resizing is one call of To.
+// resizing is one call of To, or of Continue.
 type resizing struct {
 	directory *partition.Directory
 	n         int
 	waits     bool
+	continues bool // it only goes on with what is wanted already
+	lead      leading
 	report    func(Progress)
 	progress  Progress
 }
@@ -123,18 +130,27 @@ func (r *resizing) pass(ctx context.Context, first bool) (done bool, err error) 
 // begin decides what is wanted.
 func (r *resizing) begin(ctx context.Context, first bool) error {
 	m := r.directory.Map()
-	if !first && m.Wanted != 0 && m.Wanted != r.n {
-		return &SupersededError{Wanted: m.Wanted}
+	if other := r.superseded(m, first); other >= 0 {
+		return &SupersededError{Wanted: other}
 	}
 	if asWanted(m, r.n) && m.Wanted == 0 && slices.Equal(Plan(m), placed(m)) {
 		return nil
 	}
 	for i := range max(r.n, m.Len()) {
-		if err := r.directory.Store(i).WriteLayout(ctx, rdb.Layout, rdb.Divided); err != nil {
+		if err := r.directory.Store(i).WriteLayout(ctx, rdb.Layout, rdb.OldestLayout); err != nil {
 			return at(i, err)
 		}
 	}
 	return r.open(ctx, first)
+}
+
+// superseded is the number of partitions that somebody else wants; 0 where another one has done all, -1 where it is to
+// go on.
+func (r *resizing) superseded(m *partition.Map, first bool) int {
+	if m.Wanted != r.n && (r.continues || !first && m.Wanted != 0) {
+		return m.Wanted
+	}
+	return -1
 }
 
 // Wanted is a map with n open partitions, and the others on their way out. Buckets are where they were.

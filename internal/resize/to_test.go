@@ -54,6 +54,9 @@ func TestATownGrowsAndShrinks(t *testing.T) {
 			assert.Equal(t, []string{"# 2 2 1 w 1", "1 {}"}, s.texts(t, s.cmd(t, noted, "LRANGE", "log:noted-c", 0,
 				-1)))
 			assert.Equal(t, `{"state":1}`, string(s.cmd(t, noted, "GET", "state:noted-c").([]byte)))
+			assert.Equal(t, "done 1 2 int\n3", string(s.cmd(t, noted, "HGET", "steps:noted-c", "charge").([]byte)))
+			assert.Equal(t, "5 approval\x001", string(s.cmd(t, noted, "LINDEX", "mail:noted-c", 1).([]byte)))
+			assert.Equal(t, int64(1), s.cmd(t, noted, "HEXISTS", "mailed", "noted-c"))
 		}
 	})
 }

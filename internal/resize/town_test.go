@@ -26,6 +26,7 @@ type town struct {
 	namespace string
 	directory *partition.Directory
 	calls     int64
+	stamp     int64             // when jobs are stored; 0 is 1
 	jobs      map[string]string // id -> record
 	locks     map[string]string // digest -> owner
 }
@@ -63,12 +64,15 @@ func (s *town) store(t *testing.T, job rdb.NewJob) rdb.Enqueued {
 	if job.Chosen {
 		extra += `,"given":true`
 	}
-	job.Record = []byte(fmt.Sprintf(`{"jid":%q,"name":%q,"args":[],"t":1%s}`, job.ID, job.Queue, extra))
+	if job.Turn.Key != "" {
+		extra += fmt.Sprintf(`,"key":%q`, job.Turn.Key)
+	}
+	job.Record = fmt.Appendf(nil, `{"jid":%q,"name":%q,"args":[],"t":%d%s}`, job.ID, job.Queue, max(1, s.stamp), extra)
 	if job.Place == "" {
 		job.Place = rdb.Back
 	}
 	m := s.directory.Map()
-	home := m.Home(partition.Job{Name: job.Queue, Lock: job.Lock.Digest,
+	home := m.Home(partition.Job{Name: job.Queue, Key: job.Turn.Key, Lock: job.Lock.Digest,
 		Given: map[bool]string{true: job.ID}[job.Chosen]})
 	job.Tracked = m.Tracking && home.Bound
 	s.calls++
@@ -96,6 +100,9 @@ func (s *town) settle(t *testing.T, many int) {
 		s.store(t, rdb.NewJob{Queue: "uni", ID: "u" + n, Lock: rdb.Lock{Digest: "digest" + n, Kind: rdb.UntilEnded}})
 		s.store(t, rdb.NewJob{Queue: "uni", ID: "s" + n, Place: rdb.In, When: 3_600_000,
 			Lock: rdb.Lock{Digest: "later" + n, Kind: rdb.UntilBegun}})
+		if i < 20 {
+			s.storeKeyed(t, i)
+		}
 	}
 	s.store(t, rdb.NewJob{Queue: "busy", ID: "held", Chosen: true,
 		Lock: rdb.Lock{Digest: "held-b", Kind: rdb.UntilEnded}})
@@ -105,12 +112,28 @@ func (s *town) settle(t *testing.T, many int) {
 	s.cmd(t, 0, "HSET", "waited", "noted-c", "9999999999999")
 	s.cmd(t, 0, "RPUSH", "log:noted-c", "# 2 2 1 w 1", "1 {}")
 	s.cmd(t, 0, "SET", "state:noted-c", `{"state":1}`)
+	s.cmd(t, 0, "HSET", "steps:noted-c", "", "digest 20", "charge", "done 1 2 int\n3")
+	s.cmd(t, 0, "HSET", "mailed", "noted-c", 5)
+	s.cmd(t, 0, "RPUSH", "mail:noted-c", "digest 20", "5 approval\x001")
 	s.cmd(t, 0, "HSET", "schedules", "nightly", `{"spec":"@daily","name":"plain","args":[]}`)
 	s.cmd(t, 0, "HSET", "ticks", "nightly", "7 x")
 	s.cmd(t, 0, "HSET", "unique", "once", "over 9999999999999 t")
 	s.locks["once"] = "over"
 	require.NoError(t, limit.One(context.Background(), s.directory.Store(0), "limited",
 		func(r *rdb.Rule) { r.Concurrent, r.Operator = 2, true }))
+}
+
+// storeKeyed stores one of some jobs of each of some keys, of a name that is limited and of one that is not.
+func (s *town) storeKeyed(t *testing.T, i int) {
+	t.Helper()
+	for _, queue := range []string{"keyed", "limited"} {
+		key := "k" + strconv.Itoa(i%7)
+		job := rdb.NewJob{Queue: queue, ID: fmt.Sprintf("%s-%s-%04d", queue, key, i), Turn: rdb.Turn{Key: key}}
+		if queue == "keyed" && i%3 == 0 {
+			job.Lock = rdb.Lock{Digest: partition.LockOfKey("own"+job.ID, queue, key), Kind: rdb.UntilEnded}
+		}
+		s.store(t, job)
+	}
 }
 
 // work registers a worker and lets it hold so many jobs of a queue.
@@ -151,7 +174,7 @@ func (s *town) places(t *testing.T) map[string][]string {
 				}
 			}
 		}
-		for _, shelf := range []string{"scheduled", "retry", "morgue", "stalled"} {
+		for _, shelf := range []string{"scheduled", "retry", "morgue", "stalled", "turns"} {
 			note(i, shelf, s.texts(t, s.cmd(t, i, "ZRANGE", shelf, 0, -1))...)
 		}
 		note(i, "claimed", slices.Collect(maps.Keys(s.hash(t, i, "claimed")))...)
@@ -202,6 +225,21 @@ func (s *town) check(t *testing.T) {
 		}
 	}
 	assert.Len(t, s.places(t), len(s.jobs))
+	s.checkKeys(t, m)
+}
+
+// checkKeys looks whether the jobs of each key are where the map says, in their order.
+func (s *town) checkKeys(t *testing.T, m *partition.Map) {
+	t.Helper()
+	for i := range m.Len() {
+		last := map[string]string{}
+		for _, id := range s.texts(t, s.cmd(t, i, "ZRANGE", "turns", 0, -1)) {
+			name, key, _ := strings.Cut(id[:strings.LastIndexByte(id, '-')], "-")
+			assert.Equal(t, i, m.Home(partition.Job{Name: name, Key: key}).Partition, "%s, of a key", id)
+			assert.Less(t, last[name+key], id, "the order of a key")
+			last[name+key] = id
+		}
+	}
 }
 
 func (s *town) homeOfLock(m *partition.Map, digest, owner string) int {

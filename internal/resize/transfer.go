@@ -29,6 +29,8 @@ type mover struct {
 	store     *rdb.Store
 	lead      rdb.Lead
 	moved     func(jobs int) // it may be nil
+	held      bool           // keys that leave get no places here
+	keys      *keyRules      // nil until they were read
 }
 
 // aMover is one that does not lead yet.
@@ -156,7 +158,7 @@ func (m *mover) deliver(ctx context.Context, f rdb.Frozen) (busy []string, err e
 	}
 	for {
 		if len(flagged) > 0 { // whoever cancelled them could not end them
-			if _, err := ending.Cancel(ctx, target, flagged); err != nil {
+			if err := cancelThere(ctx, target, f.Moved, flagged); err != nil {
 				return nil, at(f.Target.Partition, err)
 			}
 			for _, id := range flagged {
@@ -176,8 +178,37 @@ func (m *mover) deliver(ctx context.Context, f rdb.Frozen) (busy []string, err e
 	return busy, nil
 }
 
-// complete brings what jobs refer to, their logs and their states to the target, before them.
+// cancelThere ends jobs at the target that were cancelled on their way. One that has ended there may have been followed
+// by another job of its id, which a mover that goes on with a batch must leave alone.
+func cancelThere(ctx context.Context, target *rdb.Store, moved []rdb.Moved, ids []string) error {
+	records, err := target.Records(ctx, ids)
+	if err != nil {
+		return err
+	}
+	stored := map[string]int64{} // when each was
+	for i := range moved {
+		if rec, err := record.Decode(moved[i].Record); err == nil {
+			stored[moved[i].ID] = rec.EnqueuedAt
+		}
+	}
+	var same []string
+	for i, id := range ids {
+		at, known := stored[id]
+		if rec, err := record.Decode(records[i]); records[i] != nil && (err != nil || !known || rec.EnqueuedAt == at) {
+			same = append(same, id)
+		}
+	}
+	_, err = ending.Cancel(ctx, target, same)
+	return err
+}
+
+// complete brings what jobs refer to, their logs, states, steps and messages to the target, before them. Once they are
+// frozen nobody adds to these.
 func (m *mover) complete(ctx context.Context, target *rdb.Store, moved []rdb.Moved) error {
+	mailed, err := m.mailed(ctx, moved)
+	if err != nil {
+		return at(m.source, err)
+	}
 	var contents []string
 	shas := map[string]bool{}
 	for i := range moved {
@@ -193,7 +224,8 @@ func (m *mover) complete(ctx context.Context, target *rdb.Store, moved []rdb.Mov
 				shas[sha] = true
 			}
 		}
-		if bytes.Contains(job.Trail, []byte(`"log":true`)) || bytes.Contains(job.Trail, []byte(`"state":true`)) {
+		if bytes.Contains(job.Trail, []byte(`"log":true`)) || bytes.Contains(job.Trail, []byte(`"state":true`)) ||
+			mailed[job.ID] {
 			job.Contents = true
 			contents = append(contents, job.ID)
 		}
@@ -207,6 +239,17 @@ func (m *mover) complete(ctx context.Context, target *rdb.Store, moved []rdb.Mov
 		}
 	}
 	return m.store.CopyContents(ctx, target, contents)
+}
+
+// mailed tells which of the jobs may have a mailbox: their trails say nothing of that.
+func (m *mover) mailed(ctx context.Context, moved []rdb.Moved) (map[string]bool, error) {
+	var jobs []string
+	for i := range moved {
+		if moved[i].What == rdb.MovedJob {
+			jobs = append(jobs, moved[i].ID)
+		}
+	}
+	return m.store.Mailed(ctx, jobs)
 }
 
 // copyObject stores an object at the target. Where contents have another home that has it already.

@@ -66,7 +66,13 @@ func (s Steps) UntilAnswered(ctx context.Context, step func(context.Context) err
 	var failures backoff.Failures
 	for {
 		err, panicked := s.take(ctx, step)
-		if err == nil || panicked || s.Final != nil && s.Final(err) {
+		if err == nil || panicked {
+			return err
+		}
+		if trouble != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			return JoinCause(context.Cause(ctx), trouble) // an attempt that was cut off says less than those before it
+		}
+		if s.Final != nil && s.Final(err) {
 			return err
 		}
 		class := classify(err)

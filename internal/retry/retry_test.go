@@ -115,6 +115,23 @@ func TestUntilAnswered(t *testing.T) {
 	}
 }
 
+// TestUntilAnsweredTellsWhatWasWrongBefore: the last attempt ends with the time, and knows nothing of why.
+func TestUntilAnsweredTellsWhatWasWrongBefore(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	steps := retry.Steps{Final: func(err error) bool { return !errors.Is(err, loading) }}
+	tries := 0
+	err := steps.UntilAnswered(ctx, func(ctx context.Context) error {
+		if tries++; tries == 1 {
+			return loading
+		}
+		cancel(errLater)
+		return fmt.Errorf("cannot connect: %w", ctx.Err())
+	})
+	require.EqualError(t, err, "the visitor left: LOADING something")
+	require.ErrorIs(t, err, loading)
+}
+
 func TestAtMost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

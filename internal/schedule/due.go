@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/span"
 )
@@ -101,6 +102,8 @@ type Job struct {
 	Meta       map[string]string // which schedule and which tick it is of
 	EnqueuedAt time.Time
 	Due        time.Time // when it is to run, if that is later than EnqueuedAt
+	Turn       rdb.Turn
+	Needs      []string // labels, sorted
 }
 
 // TickJob is the job of one tick. Its id and its jitter come from the schedule and the tick, so that all workers find
@@ -129,8 +132,9 @@ const (
 
 func (s *Schedule) job(id string, now time.Time) Job {
 	return Job{
-		ID: id, Name: s.Definition.Name, Args: s.Definition.Args, EnqueuedAt: now,
-		Meta: map[string]string{metaSchedule: s.ID},
+		ID: id, Name: s.Definition.Name, Args: s.Definition.Args, EnqueuedAt: now, Turn: s.Turn(),
+		Needs: s.Definition.Needs,
+		Meta:  map[string]string{metaSchedule: s.ID},
 	}
 }
 
@@ -140,5 +144,6 @@ func (j Job) Record() []byte {
 	if j.Due.After(j.EnqueuedAt) {
 		r.RunAt = j.Due.UnixMilli()
 	}
+	r.Key, r.Weight, r.Needs = j.Turn.Key, j.Turn.Weight, j.Needs
 	return r.Append(nil)
 }

@@ -4,10 +4,15 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/invalid"
+	"github.com/265d0351/work/internal/needs"
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/span"
 	"github.com/265d0351/work/internal/unquoted"
 )
@@ -21,6 +26,9 @@ type Definition struct {
 	Jitter  int64           `json:"jitter,omitempty"` // ms
 	Missed  int             `json:"missed,omitempty"` // MissedOnce, MissedSkip, or how many are made up for
 	Overlap int             `json:"overlap,omitempty"`
+	Key     string          `json:"key,omitempty"`     // of its jobs
+	Weight  int             `json:"weight,omitempty"`  // of that key; 0 is 1
+	Needs   []string        `json:"needs,omitempty"`   // labels that its jobs need, sorted
 	Service string          `json:"service,omitempty"` // that declares it; "" for one that was added by hand
 	Paused  bool            `json:"paused,omitempty"`
 }
@@ -48,12 +56,15 @@ type Wanted struct {
 	Args            func() (json.RawMessage, error) // encodes the args of the job
 	Jitter          time.Duration
 	Missed, Overlap int
+	Turn            rdb.Turn // of its jobs
+	Needs           []string // labels that these need
 }
 
 // New checks what is wanted. The schedule that it returns beside mistakes is for their texts: it has its id.
 func New(w Wanted) (*Schedule, []error) {
 	s := &Schedule{ID: cmp.Or(w.ID, w.Name), Definition: Definition{
 		Spec: w.Spec, TZ: w.TZ, Name: w.Name, Jitter: span.Millis(w.Jitter), Missed: w.Missed, Overlap: w.Overlap,
+		Key: w.Turn.Key, Weight: w.Turn.Weight, Needs: needs.Sorted(slices.Clone(w.Needs)),
 	}}
 	mistakes := w.validate()
 	note := func(err error) {
@@ -93,7 +104,51 @@ func (w Wanted) validate() []error {
 	if w.Overlap != OverlapAllow && w.Overlap != OverlapSkip {
 		refuse("Overlap", w.Overlap, "give OverlapAllow or OverlapSkip")
 	}
+	if err := needs.Check("PeriodicOptions.Needs", w.Needs, needs.MostOfJob); err != nil {
+		mistakes = append(mistakes, err)
+	}
+	if len(w.Needs) > 0 && w.Turn.Key != "" {
+		refuse("Needs", strings.Join(w.Needs, ","),
+			"give Key or Needs, and not both: the jobs of a key are limited and "+
+				"ordered together, and those that need labels wait apart")
+	}
+	return append(mistakes, w.validateTurn()...)
+}
+
+// validateTurn looks at the key of the jobs and its weight.
+func (w Wanted) validateTurn() (mistakes []error) {
+	if w.Turn.Key != "" {
+		if err := invalid.Word("PeriodicOptions.Key", w.Turn.Key, invalid.MaxKey); err != nil {
+			mistakes = append(mistakes, err)
+		}
+	}
+	switch weight := w.Turn.Weight; {
+	case weight < 0 || weight > rdb.MaxWeight:
+		mistakes = append(mistakes, &invalid.Error{What: "PeriodicOptions.Weight", Value: fmt.Sprint(weight),
+			Remedy: fmt.Sprintf("use 1 to %d, or 0 for 1", rdb.MaxWeight)})
+	case weight > 0 && w.Turn.Key == "":
+		mistakes = append(mistakes, &invalid.Error{What: "PeriodicOptions.Weight", Value: "given without Key",
+			Remedy: "give the key whose weight that is"})
+	}
 	return mistakes
+}
+
+// QueueIn is the queue of its jobs, where their name shares one with others; "" where it does not.
+func (s *Schedule) QueueIn(shared string) string {
+	return needs.Queue(cmp.Or(shared, s.Definition.Name), s.Definition.Needs)
+}
+
+// InQueue is the record of a job in such a queue.
+func InQueue(raw []byte, shared string) []byte {
+	if shared == "" {
+		return raw
+	}
+	return record.InQueue(raw, "", shared)
+}
+
+// Turn is that of its jobs.
+func (s *Schedule) Turn() rdb.Turn {
+	return rdb.Turn{Key: s.Definition.Key, Weight: s.Definition.Weight}
 }
 
 // MissedTicks is the n of work.MissedAll, which moves what is not positive out of the way of the two that have a name.

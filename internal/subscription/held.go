@@ -22,6 +22,7 @@ type heldQueues struct {
 type heldQueue struct {
 	until time.Time
 	known bool // one may begin then, since only a rate is in the way
+	open  bool // others may begin before, since it is the rate of a key
 }
 
 // The times for which queues are held.
@@ -64,6 +65,19 @@ func (h *heldQueues) note(name string, wait, lead time.Duration, jobs int) {
 	}
 }
 
+// remind notes when a key of a queue may begin a job, which is over by that lead sooner for the worker that is served.
+// What is known of the queue already goes before it.
+func (h *heldQueues) remind(name string, wait, lead time.Duration) {
+	if queue, held := h.queues[name]; held && !queue.open {
+		return
+	}
+	until := time.Now().Add(min(wait-lead, heldMost))
+	h.queues[name] = heldQueue{until: until, known: true, open: true}
+	if h.soonest.IsZero() || until.Before(h.soonest) {
+		h.soonest = until
+	}
+}
+
 // called notes that this worker was called to a queue: it waits no longer than it must, if only this once.
 func (h *heldQueues) called(name string) {
 	if h.vain[name] > vainAtFirst-2 {
@@ -75,7 +89,7 @@ func (h *heldQueues) called(name string) {
 func (h *heldQueues) freed(name string) bool {
 	queue, held := h.queues[name]
 	if !held || queue.known {
-		return false
+		return held && queue.open
 	}
 	delete(h.queues, name)
 	return true
@@ -98,7 +112,7 @@ func (h *heldQueues) without(names []string) []string {
 			delete(h.queues, name)
 			held = false
 		}
-		return held
+		return held && !queue.open
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -159,5 +160,13 @@ func (l *Listing) Follow(version int64) {
 func (l *Listing) Follows(version int64, names []string, serve bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.followed >= version && !slices.ContainsFunc(names, func(name string) bool { return l.may[name] && !serve })
+	if l.followed < version || serve {
+		return l.followed >= version
+	}
+	for queue := range l.may {
+		if slices.Contains(names, needs.Name(queue)) {
+			return false
+		}
+	}
+	return true
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/265d0351/work/internal/needs"
 )
 
 // Served is which of its registered queues a pool serves now. Whoever calls Serve or Withdraw of the pool changes it;
@@ -14,9 +16,12 @@ type Served struct {
 	version   int64
 	names     []string // in order; another slice after each change
 	withdrawn map[string]*atomic.Bool
-	held      map[string]bool // that cannot be served yet, though they may be wanted
-	wanted    map[string]bool // by name: what was wanted last; others are as chosen at the start
-	moved     chan struct{}   // closed at the next change of anything that somebody may wait for
+	held      map[string]bool     // that cannot be served yet, though they may be wanted
+	wanted    map[string]bool     // by name: what was wanted last; others are as chosen at the start
+	labels    []string            // of the workers
+	parts     map[string][]string // by name: the known queues of its jobs that need labels, in order
+	shared    map[string][]string // by name: the queues that it shares with others, in order
+	moved     chan struct{}       // closed at the next change of anything that somebody may wait for
 }
 
 // Open is called when the pool is about to start: it serves those of its queues that were chosen, but for what was
@@ -38,14 +43,134 @@ func (s *Served) Open(registered []string, chosen func(name string) bool) {
 // list makes the names anew. The caller holds the lock.
 func (s *Served) list() {
 	names := make([]string, 0, len(s.withdrawn))
-	for name, withdrawn := range s.withdrawn {
-		if !withdrawn.Load() && !s.held[name] {
-			names = append(names, name)
+	for queue, labels := range s.serving() {
+		names = append(names, queue)
+		for _, part := range s.parts[queue] {
+			if needs.Met(needs.Of(part), labels) {
+				names = append(names, part)
+			}
 		}
 	}
 	slices.Sort(names)
 	s.names = names
 	s.version++
+}
+
+// serving are the queues that are served, but for those of jobs that need something, each with what the workers have:
+// their labels, and handlers for names whose jobs are there. The caller holds the lock.
+func (s *Served) serving() map[string][]string {
+	queues := make(map[string][]string, len(s.withdrawn))
+	for name, withdrawn := range s.withdrawn {
+		if withdrawn.Load() || s.held[name] {
+			continue
+		}
+		for _, queue := range append([]string{name}, s.shared[name]...) {
+			if queues[queue] == nil {
+				queues[queue] = slices.Clone(s.labels)
+			}
+			queues[queue] = append(queues[queue], needs.Handler(name))
+		}
+	}
+	return queues
+}
+
+// Share says which queues names share with others, or did, and tells whether more are served now. Queues that were said
+// before stay. It is called after Open.
+func (s *Served) Share(queues map[string][]string) (more bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, others := range queues {
+		for _, queue := range others {
+			at, known := slices.BinarySearch(s.shared[name], queue)
+			if known || s.withdrawn[name] == nil {
+				continue
+			}
+			if s.shared == nil {
+				s.shared = map[string][]string{}
+			}
+			s.shared[name] = slices.Insert(slices.Clone(s.shared[name]), at, queue)
+			more = true
+		}
+	}
+	if more {
+		s.list()
+	}
+	return more
+}
+
+// shares tells whether a name is that of a queue with jobs of several names. The caller holds the lock.
+func (s *Served) shares(queue string) bool {
+	for _, queues := range s.shared {
+		if slices.Contains(queues, queue) {
+			return true
+		}
+	}
+	return false
+}
+
+// Serves tells whether jobs of a queue begin here now: see Now, but also of one that nobody knew of.
+func (s *Served) Serves(queue string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	labels, serves := s.serving()[needs.Name(queue)]
+	return serves && needs.Met(needs.Of(queue), labels)
+}
+
+// SetLabels says which labels the workers have. It is called before Open.
+func (s *Served) SetLabels(labels []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.labels = labels
+}
+
+// mostParts is of how many queues of one name it is known that there are jobs which need labels, beyond those that the
+// workers serve. Of more only the waking is slower: see Siblings.
+const mostParts = 256
+
+// Learn notes queues of jobs that need labels, of whatever names, and tells whether more are served now.
+func (s *Served) Learn(queues []string) (more bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var serving map[string][]string
+	for _, queue := range queues {
+		name := needs.Name(queue)
+		if s.withdrawn[name] == nil && !s.shares(name) {
+			continue
+		}
+		if serving == nil {
+			serving = s.serving()
+		}
+		labels, serves := serving[name]
+		if !serves { // it may be served again
+			labels = append(slices.Clone(s.labels), needs.Handler(name))
+		}
+		parts, met := s.parts[name], needs.Met(needs.Of(queue), labels)
+		at, known := slices.BinarySearch(parts, queue)
+		if known || !met && len(parts) >= mostParts {
+			continue
+		}
+		if s.parts == nil {
+			s.parts = map[string][]string{}
+		}
+		s.parts[name] = slices.Insert(parts, at, queue)
+		more = more || met
+	}
+	if more {
+		s.list()
+	}
+	return more
+}
+
+// Siblings are the other queues of the jobs of that name, those that are not served here included: they share its
+// limits. As long as there are none that costs next to nothing.
+func (s *Served) Siblings(queue string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.parts) == 0 {
+		return nil
+	}
+	name := needs.Name(queue)
+	return slices.DeleteFunc(append([]string{name}, s.parts[name]...), func(one string) bool { return one == queue })
 }
 
 // Withdrawn is true as long as the queue is not served. It is for those who look before each job; before Open it is

@@ -15,8 +15,8 @@ import (
 type Watch struct {
 	quota func(name string) *Quota
 	held  *heldQueues
-	full  map[string]bool // queues whose quota is used up
-	trip  time.Duration   // that a fetch takes, about
+	full  map[string]*Quota // queues whose quota is used up
+	trip  time.Duration     // that a fetch takes, about
 
 	roomy atomic.Bool // there is something in room
 	mu    sync.Mutex
@@ -25,7 +25,7 @@ type Watch struct {
 
 // NewWatch makes a watch of a worker. quota returns the quota of a queue in its pool, nil where there is none.
 func NewWatch(quota func(name string) *Quota) *Watch {
-	return &Watch{quota: quota, held: newHeldQueues(), full: map[string]bool{}}
+	return &Watch{quota: quota, held: newHeldQueues(), full: map[string]*Quota{}}
 }
 
 // Reserve takes what shares may bring from the quotas of their queues, of so many jobs that are asked for in all. It
@@ -37,7 +37,7 @@ func (w *Watch) Reserve(shares []rdb.Share, wanted int) (kept []rdb.Share, leftO
 		if q := w.quota(share.Queue); q != nil {
 			share.Most = q.Reserve(wanted)
 			if share.Most == 0 {
-				w.full[share.Queue] = true
+				w.full[share.Queue] = q
 				leftOut = append(leftOut, share.Queue)
 				continue
 			}
@@ -67,21 +67,38 @@ func (w *Watch) GiveBack(shares []rdb.Share, jobs []rdb.FetchedJob) (heard bool)
 
 // HasQuota tells whether this pool may run one more of a queue. If not, the queue is left out until Reopened.
 func (w *Watch) HasQuota(name string) bool {
-	if q := w.quota(name); q == nil || q.Wanted() {
+	q := w.quota(name)
+	if q == nil || q.Wanted() {
 		return true
 	}
-	w.full[name] = true
+	w.full[name] = q
 	return false
 }
 
+// Shut leaves a queue out until there is room in a quota, which belongs to the worker and not to its pool.
+func (w *Watch) Shut(name string, until *Quota) { w.full[name] = until }
+
 // Full are the queues whose quota is used up. They are not to be waited for.
-func (w *Watch) Full() map[string]bool { return w.full }
+func (w *Watch) Full() map[string]bool {
+	if len(w.full) == 0 {
+		return nil
+	}
+	names := make(map[string]bool, len(w.full))
+	for name := range w.full {
+		names[name] = true
+	}
+	return names
+}
 
 // Hold notes that Redis holds a queue, of which a fetch has brought so many jobs. One may begin in that time; a
 // negative one is not known.
 func (w *Watch) Hold(name string, wait time.Duration, brought int) {
 	w.held.note(name, wait, w.lead(), brought)
 }
+
+// Remind notes that all that waits in a queue waits for the rate of its key, and that a key may begin one in that time.
+// The queue is not held: others may come into it.
+func (w *Watch) Remind(name string, wait time.Duration) { w.held.remind(name, wait, w.lead()) }
 
 // Called notes that this worker was called to a queue.
 func (w *Watch) Called(name string) { w.held.called(name) }
@@ -126,8 +143,8 @@ func (w *Watch) Reopened() (names []string) {
 			names = append(names, name)
 		}
 	}
-	for name := range w.full {
-		if w.quota(name).Wanted() {
+	for name, quota := range w.full {
+		if quota.Wanted() {
 			delete(w.full, name)
 			names = append(names, name)
 		}
@@ -141,7 +158,7 @@ func (w *Watch) Askable(names []string) []string {
 	if len(w.full) == 0 {
 		return names
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return w.full[name] })
+	return slices.DeleteFunc(names, func(name string) bool { return w.full[name] != nil })
 }
 
 // Next is in how long a rate leaves room again, or a long time.

@@ -72,6 +72,22 @@ func TestARateIsAskedAgainAtItsTime(t *testing.T) {
 	assert.Equal(t, time.Hour, w.Next())
 }
 
+// Where only the rates of keys are in the way, other keys may come at any time.
+func TestAReminderHoldsNoQueue(t *testing.T) {
+	t.Parallel()
+	w := watchWith(nil)
+	w.Remind("keys", 50*time.Millisecond)
+	assert.Equal(t, []string{"keys"}, w.Askable([]string{"keys"}))
+	assert.Less(t, w.Next(), 50*time.Millisecond)
+	w.MadeRoom(map[string]bool{"keys": true})
+	assert.Equal(t, []string{"keys"}, w.Reopened(), "an end may have made room")
+	require.Eventually(t, func() bool { return len(w.Reopened()) == 1 }, soon, time.Millisecond)
+
+	w.Hold("keys", -1, 0)
+	w.Remind("keys", time.Millisecond)
+	assert.Empty(t, w.Askable([]string{"keys"}), "a pause goes before it")
+}
+
 func TestAWorkerWithoutProcessorsHandsRatesOn(t *testing.T) {
 	t.Parallel()
 	w := watchWith(nil)
@@ -117,4 +133,17 @@ func TestJobsAreTakenAheadByWhatAFetchTakes(t *testing.T) {
 		w.Travelled(time.Second)
 	}
 	assert.Equal(t, 100*time.Millisecond, w.Ahead(), "and no more")
+}
+
+func TestAQueueThatIsShutIsLeftOutUntilThereIsRoom(t *testing.T) {
+	t.Parallel()
+	w, room := watchWith(nil), subscription.NewQuota(2)
+	assert.Equal(t, 2, room.Reserve(5))
+	w.Shut("index", room)
+	assert.Equal(t, map[string]bool{"index": true}, w.Full())
+	assert.Equal(t, []string{"other"}, w.Askable([]string{"index", "other"}))
+	assert.Empty(t, w.Reopened())
+	assert.True(t, room.GiveBack(1), "the fetcher is called")
+	assert.Equal(t, []string{"index"}, w.Reopened())
+	assert.Empty(t, w.Full())
 }

@@ -21,6 +21,7 @@ const MaxKey = 200
 type Kind struct {
 	Name string // of the jobs; empty for a key that is of no job, but of a request
 	Key  string // if there is one the args do not count
+	Of   string // on whose behalf they are done, if that is known
 	Args []int  // positions of the args that count, the first is 0; none is all of them
 	// names of the members that count, of each arg which is such an object; where there are any, nothing else counts
 	Fields [][]string
@@ -33,6 +34,10 @@ func (k Kind) Digest(args []byte) (string, error) {
 		text = append(append(append(text, strconv.Itoa(len(part))...), ':'), part...)
 	}
 	add([]byte(k.Name))
+	if k.Of != "" {
+		add([]byte("of"))
+		add([]byte(k.Of))
+	}
 	if k.Key != "" {
 		add([]byte("key"))
 		add([]byte(k.Key))

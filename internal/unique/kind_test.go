@@ -19,6 +19,7 @@ func TestWhichJobsAreOfTheSameKind(t *testing.T) {
 	}
 	all := unique.Kind{Name: "report"}
 	chosen := func(positions ...int) unique.Kind { return unique.Kind{Name: "report", Args: positions} }
+	behalf := func(of string) unique.Kind { return unique.Kind{Name: "report", Of: of} }
 	keyed := func(name, key string) unique.Kind { return unique.Kind{Name: name, Key: key} }
 	for name, row := range map[string]struct {
 		first, second of
@@ -38,6 +39,9 @@ func TestWhichJobsAreOfTheSameKind(t *testing.T) {
 		"other args chosen":           {of{chosen(0), `[7,7]`}, of{chosen(1), `[7,7]`}, false},
 		"same key, other args":        {of{keyed("report", "k"), `[7]`}, of{keyed("report", "k"), `[8]`}, true},
 		"other key":                   {of{keyed("report", "k"), `[7]`}, of{keyed("report", "l"), `[7]`}, false},
+		"on behalf of another":        {of{behalf("x"), `[7]`}, of{behalf("y"), `[7]`}, false},
+		"on behalf of one":            {of{behalf("x"), `[7]`}, of{behalf("x"), `[7]`}, true},
+		"on behalf of nobody":         {of{behalf("x"), `[7]`}, of{all, `[7]`}, false},
 		"other name":                  {of{keyed("report", "k"), `[]`}, of{keyed("mail", "k"), `[]`}, false},
 		"a key that is of no job":     {of{keyed("report", "k"), `[]`}, of{keyed("", "k"), `[]`}, false},
 		"a key that reads like args":  {of{all, `[]`}, of{keyed("report", "args"), `[]`}, false},
@@ -63,6 +67,7 @@ func TestDigestsStay(t *testing.T) {
 		"sn5Xx0j6q5P8HCq65PVJep2xz7vI-dS3YaEGGwfAOs0": {Name: "report", Args: []int{1}},
 		"N7UJzQFB_4S0kwiRkbgEoovL0497-M0tsnaGtLjUQM0": {Name: "report", Key: "k"},
 		"pHwhqPxP_3OQfgVXWQWlVB23bT28raXXYSQz1H2pXHs": {Key: "k"},
+		"hU7nAZUWfRMIVeaYEwO6nkqmJhexPh-hhq2eOzhyGvQ": {Name: "report", Of: "customer-42"},
 	} {
 		digest, err := kind.Digest([]byte(`[7,{"b":1,"a":"<é>"}]`))
 		require.NoError(t, err)

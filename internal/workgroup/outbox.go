@@ -31,6 +31,28 @@ func (o *Outbox[T]) Put(item *T) {
 	}
 }
 
+// PutAll adds items, which are in no outbox, so that whoever takes gets all of them or none.
+func (o *Outbox[T]) PutAll(items []*T) {
+	if len(items) == 0 {
+		return
+	}
+	for i := range len(items) - 1 {
+		*o.link(items[i+1]) = items[i]
+	}
+	last := items[len(items)-1]
+	for {
+		before := o.newest.Load()
+		*o.link(items[0]) = before
+		if !o.newest.CompareAndSwap(before, last) {
+			continue
+		}
+		if before == nil {
+			o.Filled.Wake()
+		}
+		return
+	}
+}
+
 // TakeAll appends all that is there, the newest first.
 func (o *Outbox[T]) TakeAll(items []*T) []*T {
 	for item := o.newest.Swap(nil); item != nil; {

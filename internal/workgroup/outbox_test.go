@@ -44,3 +44,22 @@ func TestAnOutboxGivesTheNewestFirst(t *testing.T) {
 	assert.Equal(t, []*item{all[0], all[2], all[1]}, o.TakeAll(all[:1]))
 	assert.Nil(t, all[2].older, "nothing keeps the others in memory")
 }
+
+func TestAnOutboxTakesManyAtOnce(t *testing.T) {
+	t.Parallel()
+	o := workgroup.NewOutbox(func(i *item) **item { return &i.older })
+	all := items(5)
+	o.PutAll(nil)
+	assert.Empty(t, o.Filled)
+	o.Put(all[0])
+	<-o.Filled
+	o.PutAll(all[1:4])
+	assert.Empty(t, o.Filled, "who takes was woken by the first")
+	assert.Equal(t, []*item{all[3], all[2], all[1], all[0]}, o.TakeAll(nil))
+	o.PutAll(all[4:])
+	<-o.Filled
+	assert.Equal(t, []*item{all[4]}, o.TakeAll(nil))
+	for _, i := range all {
+		assert.Nil(t, i.older)
+	}
+}

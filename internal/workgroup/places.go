@@ -11,9 +11,11 @@ import (
 // Places are those of a group of goroutines, for which several fetch, each with [Slots] of its own: so many jobs may be
 // given to the goroutines at once, wherever they come from. Who is the only one asks nobody. Where there are several,
 // one that wants places waits behind those that came before, is lent all that are free when it is its turn, and gives
-// back what it does not need. So none starves, and none that has nothing to fetch keeps a place from the others.
+// back what it does not need. So none starves, and none that has nothing to fetch keeps a place from the others. One
+// whose Redis answers slowly is lent no more than its part: the others fetch for the rest meanwhile.
 type Places struct {
 	room   int
+	ahead  atomic.Int64 // that may be given to them beside that: see [Slots.FetchAhead]
 	busy   atomic.Int64
 	away   atomic.Int64
 	lent   atomic.Int64  // to who fetches just now
@@ -29,6 +31,10 @@ type Places struct {
 // leaseTime is for how long places are lent to a fetch. One whose Redis does not answer keeps them from the others no
 // longer; what it brings in the end is run when there is a goroutine for it.
 const leaseTime = 50 * time.Millisecond
+
+// slowTrip is from when on a fetch is slow. A quicker one brings more if it asks for all that is free than several
+// would beside each other; a slower one would keep all the places from jobs that are to be had sooner.
+const slowTrip = 5 * time.Millisecond
 
 // NewPlaces makes places for so many jobs, one for each goroutine and those that are prefetched.
 func NewPlaces(room int) *Places { return &Places{room: room, lease: leaseTime} }
@@ -61,8 +67,19 @@ func (s *Slots) Shared() bool { return s.places.shared.Load() }
 
 // Free is how many places nobody has; it may be negative.
 func (p *Places) Free() int {
+	return int(p.ahead.Load()) + p.idle()
+}
+
+// Full tells whether no goroutine is idle.
+func (p *Places) Full() bool { return p.idle() <= 0 }
+
+// idle is Free without what is fetched ahead.
+func (p *Places) idle() int {
 	return int(int64(p.room) - p.busy.Load() + p.away.Load() - p.lent.Load())
 }
+
+// Places are those that are shared with the others.
+func (s *Slots) Places() *Places { return s.places }
 
 // Waiting is how many wait for places.
 func (p *Places) Waiting() int {
@@ -176,18 +193,34 @@ func (s *Slots) Turn(most int) int {
 	if first := p.first(); first != nil && first != s {
 		return 0
 	}
-	n := min(p.Free(), s.own(), most)
+	n := min(p.Free(), s.own(), most, p.part(s))
 	if n <= 0 {
 		return 0
 	}
 	p.forget(s)
 	s.lent += n
+	s.began = time.Now()
 	p.lent.Add(int64(n))
 	s.turns++
 	turn := s.turns
 	s.lapse = time.AfterFunc(p.lease, func() { s.lapsed(turn) })
 	p.callNext()
 	return n
+}
+
+// part is how many places one may be lent at once: all, or where its fetches are slow an equal part of them among those
+// who want some. mu is held.
+func (p *Places) part(s *Slots) int {
+	if s.trip < slowTrip {
+		return p.room
+	}
+	wanting := 1
+	for _, other := range p.members {
+		if other != s && (other.lent > 0 || slices.Contains(p.queue, other)) {
+			wanting++
+		}
+	}
+	return (p.room + wanting - 1) / wanting
 }
 
 // lapsed takes back what was lent for a turn, if that lasts on.
@@ -219,6 +252,7 @@ func (s *Slots) EndTurn() {
 	s.lapse = nil
 	s.places.mu.Lock()
 	defer s.places.mu.Unlock()
+	s.trip += (time.Since(s.began) - s.trip) / 4
 	s.giveBack(0)
 }
 

@@ -72,6 +72,37 @@ func TestWhatATurnDoesNotNeedGoesToTheNext(t *testing.T) {
 	assert.Equal(t, 4, p.Free())
 }
 
+// TestASlowOneIsLentItsPart beside others that want places, and all where there are none.
+func TestASlowOneIsLentItsPart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const room = 9
+		p := workgroup.NewPlaces(room)
+		slow, quick, idle := p.Slots(room), p.Slots(room), p.Slots(room)
+		for range 20 { // it turns out to be slow
+			require.Equal(t, room, slow.Turn(room), "nobody else wants a place")
+			<-time.After(20 * time.Millisecond)
+			slow.EndTurn()
+		}
+		require.Equal(t, 3, quick.Turn(3))
+		assert.Equal(t, 5, slow.Turn(room), "half of them, rounded up: the third one wants nothing")
+		slow.EndTurn()
+		require.Equal(t, 3, idle.Turn(3))
+		assert.Equal(t, 3, slow.Turn(room), "a third")
+		idle.EndTurn()
+		quick.EndTurn()
+		slow.EndTurn()
+		for range 20 { // by now it is quick again
+			slow.Turn(room)
+			slow.EndTurn()
+		}
+		require.Equal(t, 1, quick.Turn(1))
+		assert.Equal(t, room-1, slow.Turn(room))
+		slow.EndTurn()
+		quick.EndTurn()
+	})
+}
+
 // TestATurnThatLastsTooLong is over for the others: the places go to them, and what it brings comes on top.
 func TestATurnThatLastsTooLong(t *testing.T) {
 	t.Parallel()

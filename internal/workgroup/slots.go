@@ -20,9 +20,11 @@ type Slots struct {
 	places *Places
 	most   int
 
-	lent  int         // of the places, for the fetch under way; guarded by those
-	turns int64       // how often places were lent; guarded by them
-	lapse *time.Timer // takes back what is lent; nil between turns. Of the one who fetches
+	lent  int           // of the places, for the fetch under way; guarded by those
+	turns int64         // how often places were lent; guarded by them
+	began time.Time     // when they were lent last; guarded by them
+	trip  time.Duration // how long turns last, about: the newer ones count most; guarded by them
+	lapse *time.Timer   // takes back what is lent; nil between turns. Of the one who fetches
 
 	queued atomic.Int64
 	busy   atomic.Int64
@@ -30,6 +32,8 @@ type Slots struct {
 	parked atomic.Int64
 	away   atomic.Int64
 	spread atomic.Int64 // waiting for replicas
+	apart  atomic.Int64 // bounded by somebody else
+	more   atomic.Int64 // that may be held beside most
 	freed  Wakeup
 }
 
@@ -50,18 +54,41 @@ func (s *Slots) Free() int { return min(s.places.Free(), s.own()) }
 
 // own is how many more may be held.
 func (s *Slots) own() int {
-	waiting := s.held.Load() - s.away.Load() - min(s.parked.Load(), maxParked) - min(s.spread.Load(), maxUnconfirmed)
-	return int(int64(s.most) - waiting)
+	waiting := s.held.Load() - s.away.Load() - min(s.parked.Load(), maxParked) - min(s.spread.Load(), maxUnconfirmed) -
+		s.apart.Load()
+	return int(int64(s.most) + s.more.Load() - waiting)
 }
 
 // Room is how many jobs the goroutines may be given at once.
-func (s *Slots) Room() int { return s.places.room }
+func (s *Slots) Room() int { return s.places.room + int(s.places.ahead.Load()) }
+
+// FetchAhead has so many jobs fetched beside those that there is room for, and so many more be held, until it is called
+// again. It is for the only one who fetches for the goroutines.
+func (s *Slots) FetchAhead(jobs, held int) {
+	s.places.ahead.Store(int64(jobs))
+	s.more.Store(int64(held))
+}
+
+// enough is how many jobs a fetch is worth while for: one, or half of what is fetched ahead. The other half keeps the
+// goroutines busy until it is answered.
+func (s *Slots) enough() int { return max(1, int(s.places.ahead.Load())/2) }
+
+// Ready tells whether Wait would not wait.
+func (s *Slots) Ready() bool { return s.worthwhile(s.Free()) }
+
+// worthwhile tells whether so many jobs are enough for a fetch; any are while a goroutine is idle.
+func (s *Slots) worthwhile(jobs int) bool { return jobs >= s.enough() || jobs > 0 && !s.places.Full() }
 
 // Most is how many jobs may be held at once.
 func (s *Slots) Most() int { return s.most }
 
 // Hold notes jobs that were fetched.
 func (s *Slots) Hold(n int) { s.held.Add(int64(n)) }
+
+// Apart notes so many of the jobs that are held as ones whose number is bounded by somebody else, so that they do not
+// count against what is fetched; below zero those that do again, or are not held any more. They are neither parked nor
+// waiting for replicas as long as they are apart.
+func (s *Slots) Apart(n int) { s.apart.Add(int64(n)); s.Signal() }
 
 // Held is how many jobs are not acknowledged yet.
 func (s *Slots) Held() int { return int(s.held.Load()) }
@@ -123,13 +150,20 @@ func (s *Slots) Busy() int { return int(s.busy.Load()) }
 // overlapFrom is how much room a worker must have for it to be worth while to fetch with the half of it.
 const overlapFrom = 64
 
-// Vacate gives a place back. Where half of them are free the fetcher and the settler get a turn: goroutines with short
-// jobs would otherwise go on until none is left, and then wait for Redis, which had nothing to do until then.
+// Vacate gives a place back. Where half of them are free, or half of what was fetched ahead is left, the fetcher and
+// the settler get a turn: goroutines with short jobs would otherwise go on until none is left, and then wait for
+// Redis, which had nothing to do until then.
 func (s *Slots) Vacate() {
 	s.busy.Add(-1)
 	busy := s.places.vacate()
-	s.Signal()
-	if s.places.room >= overlapFrom && busy == int64(s.places.room/2) {
+	if s.Shared() || s.worthwhile(s.places.Free()) {
+		s.Signal()
+	}
+	turn := s.places.room / 2
+	if enough := s.enough(); enough > 1 {
+		turn = s.Room() - enough
+	}
+	if s.Room() >= overlapFrom && busy == int64(turn) {
 		runtime.Gosched()
 	}
 }
@@ -139,11 +173,11 @@ func (s *Slots) Signal() { s.freed.Wake() }
 
 // Wait returns how many jobs may be fetched: at least one, unless ctx ended or there is news.
 func (s *Slots) Wait(ctx context.Context, news func() bool) int {
-	s.Until(ctx, func() bool { return s.Free() > 0 || news() })
+	s.Until(ctx, func() bool { return s.Ready() || news() })
 	if ctx.Err() != nil {
 		return 0
 	}
-	Gather(func() bool { return s.Free() >= s.places.room/2 }) // jobs that are about to end make the fetch larger
+	Gather(func() bool { return s.Free() >= s.Room()/2 }) // jobs that are about to end make the fetch larger
 	return s.Free()
 }
 

@@ -49,3 +49,18 @@ func TestSlotsAreWaitedFor(t *testing.T) {
 	assert.False(t, s.Until(ctx, none))
 	assert.True(t, s.Until(ctx, func() bool { return true }))
 }
+
+func TestWhatIsBoundedElsewhereKeepsNothingFromBeingFetched(t *testing.T) {
+	t.Parallel()
+	s := workgroup.NewSlots(2, 3)
+	s.Hold(503)
+	assert.Equal(t, -500, s.Free())
+	s.Apart(500)
+	assert.Zero(t, s.Free())
+	s.Settled(3)
+	assert.Equal(t, 2, s.Free())
+	assert.Equal(t, 500, s.Held(), "a stop waits for them")
+	s.Apart(-500)
+	s.Settled(500)
+	assert.Zero(t, s.Held())
+}

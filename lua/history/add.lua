@@ -6,12 +6,13 @@
 -- is another one by Redis' clock nothing is added and the number is not used up: it guesses again.
 --
 -- Sums are "<letter>:<n> ..." under the name of the job; what has not been counted is not there. A group is "<count>
--- <ms of the last> <ms of the first>", id of the last job, name and message, with NUL between them.
+-- <ms of the last> <ms of the first>", id of the last job, name and message, with NUL between them. How often it came
+-- in this hour is kept beside that, of as many groups at the most.
 --
 -- A minute and a day have so many names at the most. What is counted of others goes to one that stands for all of them,
 -- so that the sums over all names are always right.
 --
--- KEYS[1] lanes, KEYS[2] stats:<minute>, KEYS[3] stats:<day>, KEYS[4] errors
+-- KEYS[1] lanes, KEYS[2] stats:<minute>, KEYS[3] stats:<day>, KEYS[4] errors, KEYS[5] stats:errors:<hour>
 -- ARGV[1] lane
 -- ARGV[2] number of the call
 -- ARGV[3] ms at which that minute begins
@@ -27,13 +28,14 @@
 --   and its id, name and message
 -- RETURNS ms, then "elsewhere", or the number (1 is the first) of each group that was not stored: there are too many
 -- FIRST WRITE PEXPIRE (of a key that may not be there yet)
-local lanes, minute, day, errors = unpack(KEYS)
+local lanes, minute, day, errors, hour = unpack(KEYS)
 local lane, number, begin, kept, dawn, keptdays, most, mostminute, mostday, others, names = unpack(ARGV, 1, 11)
 
 local noerrors, groups = bad('HLEN', errors)
 local nominute, inminute = bad('HLEN', minute)
 local noday, inday = bad('HLEN', day)
-local refusal = bad('HLEN', lanes) or nominute or noday or noerrors
+local nohour, inhour = bad('HLEN', hour)
+local refusal = bad('HLEN', lanes) or nominute or noday or noerrors or nohour
 if refusal then return refusal end
 local n, reply = (redis.call('HGET', lanes, lane) or ''):match('^(%d+) (.*)$')
 if n == number then return reply end
@@ -97,10 +99,16 @@ for i = from, #ARGV, 6 do
     redis.call('HSET', errors, digest, ms(count + (before or 0)) .. ' ' .. ms(time) .. ' ' .. (first or ms(time))
       .. rest)
     if not group then groups = groups + 1 end
+    local had = redis.call('HGET', hour, digest)
+    if had or inhour < tonumber(most) then
+      redis.call('HSET', hour, digest, ms(count + (tonumber(had or 0) or 0)))
+      if not had then inhour = inhour + 1 end
+    end
   else
     reply[#reply + 1] = ms((i - from) / 6 + 1)
   end
 end
+redis.call('PEXPIRE', hour, kept)
 reply = table.concat(reply, ' ')
 redis.call('HSET', lanes, lane, number .. ' ' .. reply)
 return reply

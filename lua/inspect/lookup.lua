@@ -59,7 +59,7 @@ end
 -- ahead is how many jobs are before it, -1 where that is not known, nil where it is not in the queue.
 local function ahead()
   local pass = redis.call('ZSCORE', turns, id)
-  if pass then return redis.call('ZCOUNT', turns, ms(math.floor(pass / 2 ^ 43) * 2 ^ 43), '(' .. pass), pass end
+  if pass then return redis.call('ZCOUNT', turns, ms(math.floor(pass / 2 ^ 42) * 2 ^ 42), '(' .. pass), pass end
   local length = redis.call('LLEN', queue)
   local at = redis.call('LPOS', queue, id, 'RANK', -1, 'MAXLEN', reach)
     or length > reach and redis.call('LPOS', queue, id, 'MAXLEN', reach)
@@ -73,7 +73,7 @@ local served = redis.call('SCARD', workers) > #KEYS - 19 -- then there are some 
 for i = 20, #KEYS do
   served = served or redis.pcall('SISMEMBER', KEYS[i], name) ~= 0
 end
-local everything, rule = unpack(redis.call('HMGET', limits, '', name))
+local everything, rule = unpack(redis.call('HMGET', limits, '', rule_name(name)))
 local _, wait = room(limits, name, running, rate)
 return answer('queue', false, before, everything and 1 or 0, rule, redis.call('SCARD', running),
   wait and math.ceil(wait / 1000) or false, served and 1 or 0, pass)

@@ -5,13 +5,16 @@
 -- have the score with which it was seen, to the ms: one that was fetched, has failed and is back there stands with
 -- another one. In a queue it is looked for near both ends only: to walk over a long one would hold Redis up. A job
 -- whose lock was freed when it was buried takes it again when it leaves the morgue, and stays there while another job
--- of its kind lives. One that has a key goes to the back of its queue by waiting by turns.
+-- of its kind lives. One that has a key goes to the back of its queue by waiting by turns; if it has kept the place of
+-- its key meanwhile it comes next. One that goes from its queue to a shelf gives the place to another job, and so does
+-- one from a shelf, unless its key is ordered, and waits for such jobs.
 --
 -- KEYS[1] claimed, KEYS[2] jobs, KEYS[3] names, KEYS[4] trail, KEYS[5] ready, KEYS[6] control, KEYS[7] limits,
 -- KEYS[8] cancelled, KEYS[9] queue:<name>, KEYS[10] wake:<name>, KEYS[11] running:<name>, KEYS[12] rate:<name>,
 -- KEYS[13] queue:<name>, turns, scheduled, retry, morgue or stalled,
 -- KEYS[14] queue:<name>, scheduled, retry, morgue or stalled, KEYS[15] unique, KEYS[16] foreign, KEYS[17] turns,
--- KEYS[18] passes, KEYS[19] turning, KEYS[20] keyed
+-- KEYS[18] passes, KEYS[19] turning, KEYS[20] keyed, KEYS[21] parked, KEYS[22] holding, KEYS[23] keyrules,
+-- KEYS[24] pacing, KEYS[25] waking, KEYS[26] ready
 -- ARGV[1] id
 -- ARGV[2] queue
 -- ARGV[3] score with which it stands on the shelf it comes from; empty where it comes from its queue
@@ -19,19 +22,21 @@
 -- ARGV[5] new trail; empty leaves the one that is there
 -- ARGV[6] how far from the ends of a queue is looked
 -- ARGV[7] digest of the lock that it takes, empty where there is none
+-- ARGV[8] 1: it goes to the morgue
 -- RETURNS moved; gone: it does not stand there; held: a worker has it; cancelled: it is to end so; far: it may stand in
 --   the middle of the queue; unique: with the id of the job that has the lock behind it
 -- FIRST WRITE HDEL (of a field that is never there)
 local claimed, jobs, names, trail, ready, control, limits, cancelled, queue, tokens, running, rate, from, to, unique,
-  foreign, turns, passes, turning, keyed = unpack(KEYS)
-local id, name, score, place, news, reach, digest = unpack(ARGV)
+  foreign = unpack(KEYS)
+local id, name, score, place, news, reach, digest, dead = unpack(ARGV)
+local lines = lines_at(17)
 
 local shelved, requeued = score ~= '', place == 'back' or place == 'front'
 local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or bad('HLEN', names) or bad('HLEN', trail)
   or bad('SCARD', ready)
   or bad('HLEN', limits) or bad('SCARD', cancelled) or bad('LLEN', queue) or bad(shelved and 'ZCARD' or 'LLEN', from)
   or bad(requeued and 'LLEN' or 'ZCARD', to) or bad('HLEN', unique) or bad('HLEN', foreign)
-  or bad('ZCARD', turns) or bad('ZCARD', passes) or bad('HLEN', turning) or bad('HLEN', keyed)
+  or bad('ZCARD', lines.turns) or bad('ZCARD', lines.passes) or unsound(lines)
 if refusal then return refusal end
 
 if redis.call('HEXISTS', jobs, id) == 0 then return 'gone' end
@@ -53,6 +58,10 @@ local function leave()
     local stands = redis.call('ZSCORE', from, id)
     if not stands or math.floor(tonumber(stands)) ~= math.floor(tonumber(score)) then return 'gone' end
     redis.call('ZREM', from, id)
+    if from == lines.turns then
+      unpark(lines, id, stands, redis.call('HGET', lines.keyed, id))
+      close_up(lines, line(lines.turning, name), name)
+    end
     return 'moved'
   end
   local newest = redis.call('LPOS', from, id, 'MAXLEN', reach)
@@ -72,8 +81,13 @@ if digest ~= '' then redis.call('HSET', unique, digest, id .. ' 0 f') end
 if news ~= '' then redis.call('HSET', trail, id, news) end
 if requeued then
   redis.call('HDEL', names, id)
-  local weight, key = (place == 'back' and redis.call('HGET', keyed, id) or ''):match('^(%d+) (.*)$')
-  if not key or not line_up(turns, passes, turning, name, { id, key, weight }) then
+  local weight, key = (redis.call('HGET', lines.keyed, id) or ''):match('^(%d+) (.*)$')
+  if key and place == 'front' then
+    assign(lines.turning, name) -- so that a fetch looks at its key
+    key = nil
+  end
+  local rest = key and first_in_line(lines, name, { id, key, weight }) or { id }
+  if #rest > 0 and not (key and line_up(lines.turns, lines.passes, lines.turning, name, rest)) then
     redis.call(place == 'back' and 'LPUSH' or 'RPUSH', to, id)
   end
   redis.call('SADD', ready, name)
@@ -86,7 +100,9 @@ if place ~= 'now' and redis.call('ZRANGE', to, 0, 0)[1] == id then
   -- PRELUDE tell
   tell(control, 'due')
 end
-if redis.call('LLEN', queue) == 0 and lined(turns, turning, name) == 0 then
+if withdraw(lines, name, id, shelved and from ~= lines.turns, dead == '1') then
+  summon(limits, name, tokens, running, rate, 1)
+elseif rests(queue, lines, name) then
   redis.call('SREM', ready, name)
   redis.call('UNLINK', tokens)
 end

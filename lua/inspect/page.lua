@@ -3,7 +3,8 @@
 -- The cursor is the last job that was read, which may have left by now: what counts is where it would stand. That is
 -- found by halves, so that a million jobs that are due at the same moment are no dearer than one.
 --
--- KEYS[1] scheduled, retry, morgue or stalled or ended:<state>:<name>
+-- KEYS[1] scheduled, retry, morgue, stalled, turns, passes, ended:<state>:<name>, flows, flows:filling, flows:busy or
+--   flow.ends:<id>
 -- ARGV[1] how many at the most
 -- ARGV[2] 1 to begin with the highest score, else 0
 -- ARGV[3] score of the cursor, empty to begin at the beginning

@@ -6,27 +6,30 @@
 -- Without ids it only puts away what an empty queue has left.
 --
 -- KEYS[1] queue:<name>, KEYS[2] ready, KEYS[3] wake:<name>, KEYS[4] jobs, KEYS[5] trail, KEYS[6] crashes,
--- KEYS[7] cancelled, KEYS[8] claimed, KEYS[9] waited, KEYS[10] turns, KEYS[11] turning, KEYS[12] keyed
+-- KEYS[7] cancelled, KEYS[8] claimed, KEYS[9] waited, KEYS[10] turns, KEYS[11] passes, KEYS[12] turning,
+-- KEYS[13] keyed, KEYS[14] parked, KEYS[15] holding, KEYS[16] keyrules, KEYS[17] pacing, KEYS[18] waking,
+-- KEYS[19] ready
 -- ARGV[1] name
 -- ARGV[2] how many ids the part has; 0: they wait by turns instead
 -- ARGV[3..] ids to be removed, at most 500
 -- RETURNS {how many jobs were removed, the ids of those that somebody waits for, the ids of those that are to be
 --   cancelled}
 -- FIRST WRITE LTRIM, ZREM or SREM
-local queue, ready, tokens, jobs, trail, crashes, cancelled, claimed, waited, turns, turning, keyed =
-  unpack(KEYS)
+local queue, ready, tokens, jobs, trail, crashes, cancelled, claimed, waited = unpack(KEYS)
+local lines = lines_at(10)
 local name, size = ARGV[1], tonumber(ARGV[2])
 
 local noflags, flagged = bad('SCARD', cancelled)
 local refusal = bad('LLEN', queue) or bad('SCARD', ready) or bad('HLEN', jobs) or bad('HLEN', trail)
   or bad('HLEN', crashes) or noflags or bad('HLEN', claimed) or bad('HLEN', waited)
-  or bad('ZCARD', turns) or bad('HLEN', keyed)
+  or bad('ZCARD', lines.turns) or unsound(lines)
 if refusal then return refusal end
 
-local named, part = {}, size > 0 and redis.call('LRANGE', queue, -size, -1) or {}
+local named, scores, part = {}, {}, size > 0 and redis.call('LRANGE', queue, -size, -1) or {}
 for i = 3, #ARGV do
   named[ARGV[i]] = true
-  if size == 0 and redis.call('ZSCORE', turns, ARGV[i]) then part[#part + 1] = ARGV[i] end
+  scores[ARGV[i]] = size == 0 and redis.call('ZSCORE', lines.turns, ARGV[i])
+  if scores[ARGV[i]] then part[#part + 1] = ARGV[i] end
 end
 local waiters, holders, flags = {}, {}, {}
 if #part > 0 then
@@ -44,8 +47,10 @@ for i, id in ipairs(part) do
   end
 end
 
+local known = #ended > 0 and redis.call('HMGET', lines.keyed, unpack(ended)) or {}
 if size == 0 and #ended > 0 then
-  redis.call('ZREM', turns, unpack(ended))
+  for i, id in ipairs(ended) do unpark(lines, id, scores[id], known[i]) end
+  redis.call('ZREM', lines.turns, unpack(ended))
 elseif #rest < #part then
   redis.call('LTRIM', queue, 0, -size - 1)
   if #rest > 0 then redis.call('RPUSH', queue, unpack(rest)) end
@@ -55,9 +60,11 @@ if #ended > 0 then
   removed = redis.call('HDEL', jobs, unpack(ended))
   redis.call('HDEL', trail, unpack(ended))
   redis.call('HDEL', crashes, unpack(ended))
-  redis.call('HDEL', keyed, unpack(ended))
+  redis.call('HDEL', lines.keyed, unpack(ended))
+  if size == 0 then close_up(lines, line(lines.turning, name), name) end
+  if vacate(lines, name, ended, known) then wake(tokens, 1) end
 end
-if redis.call('EXISTS', queue) == 0 and lined(turns, turning, name) == 0 then
+if rests(queue, lines, name) then
   redis.call('SREM', ready, name)
   redis.call('UNLINK', tokens)
 end

@@ -5,7 +5,8 @@
 -- and gone; a call older than the last one of its lane is refused, so an abandoned one can never land after a newer.
 -- Places are written first and records last: an id without a record is dropped by the fetch, a record without a place
 -- would be lost. A queue that had jobs before has its tokens and is in ready: LPUSHX, which does nothing to an empty
--- one, finds that out with the push itself.
+-- one, finds that out with the push itself. What it has pushed is taken back where the records have another type, which
+-- is cheaper than to ask each time before.
 --
 -- KEYS[1] lanes, KEYS[2] jobs, KEYS[3] queues, KEYS[4] ready, KEYS[5] limits, KEYS[6] queue:<name>,
 -- KEYS[7] wake:<name>, KEYS[8] running:<name>, KEYS[9] rate:<name>
@@ -26,14 +27,12 @@ local found = redis.call('HMGET', lanes, lane, '')
 local last, version, n = found[1], found[2], nil
 if last then
   n = last:match('^%d+')
-  if n == number then return last:sub(#n + 2) end
-  if tonumber(n) > tonumber(number) then return redis.error_reply('STALE lane ' .. lane .. ' is at call ' .. n) end
+  if n ~= known then -- which is before number
+    if n == number then return last:sub(#n + 2) end
+    if tonumber(n) > tonumber(number) then return redis.error_reply('STALE lane ' .. lane .. ' is at call ' .. n) end
+  end
 end
 if version and tonumber(version) > (tonumber(map) or 0) then return redis.error_reply('ROUTE ' .. version) end
-if type(redis.pcall('HLEN', jobs)) ~= 'number' then
-  return redis.error_reply('BADKEY ' .. jobs .. ' has the wrong type for HLEN')
-end
-
 local t = redis.call('TIME')
 local stamp = t[1] .. ('00000' .. t[2]):sub(-6, -4) -- ms, as now reckons
 local ids = { ARGV[5] }
@@ -51,14 +50,18 @@ if type(length) == 'table' then
 else
   if length == 0 then
     -- PRELUDE
-    local refusal = bad('ZCARD', KEYS[3]) or bad('SCARD', KEYS[4])
+    local refusal = bad('HLEN', jobs) or bad('ZCARD', KEYS[3]) or bad('SCARD', KEYS[4])
     if refusal then return refusal end
     redis.call(front and 'RPUSH' or 'LPUSH', queue, unpack(ids))
     redis.call('ZADD', KEYS[3], 'NX', stamp, ARGV[3])
     redis.call('SADD', KEYS[4], ARGV[3])
     summon(KEYS[5], ARGV[3], KEYS[7], KEYS[8], KEYS[9], 1)
   end
-  redis.call('HSET', jobs, unpack(ARGV, 5))
+  local stored = redis.pcall('HSET', jobs, unpack(ARGV, 5))
+  if type(stored) == 'table' then
+    redis.call('LTRIM', queue, front and 0 or #ids, front and -#ids - 1 or -1)
+    return redis.error_reply('BADKEY ' .. jobs .. ' has the wrong type for HLEN')
+  end
 end
 
 redis.call('HSET', lanes, lane, number .. ' ' .. reply)

@@ -110,9 +110,13 @@ while ARGV[at] do
   at, nth = after, nth + size
 end
 
--- announce says that there are jobs where none were.
+-- announce says that there are jobs where none were. Workers do not know of a queue of jobs that need labels before
+-- there is one.
 local function announce(name, at)
-  redis.call('ZADD', queues, 'NX', stamp, name)
+  if redis.call('ZADD', queues, 'NX', stamp, name) == 1 and name:find('\31', 1, true) then
+    -- PRELUDE tell
+    tell(control, 'needs ' .. name)
+  end
   redis.call('SADD', ready, name)
   summon(limits, name, KEYS[at + 1], KEYS[at + 2], KEYS[at + 3], 1)
 end
@@ -121,6 +125,11 @@ end
 local function push(groups, front)
   local name, at, ids = ARGV[4 + groups[1].queue], 2 + 4 * groups[1].queue, {}
   for _, group in ipairs(groups) do
+    if group.keys then
+      -- PRELUDE line
+      -- PRELUDE assign
+      assign(turning, name) -- so that a fetch looks at their keys
+    end
     for i = group.first, group.first + 2 * group.size - 2, 2 do ids[#ids + 1] = ARGV[i] end
   end
   local length = redis.pcall(front and 'RPUSHX' or 'LPUSHX', KEYS[at], unpack(ids))
@@ -134,6 +143,7 @@ end
 local function enter(queue, groups)
   -- PRELUDE line
   -- PRELUDE lined
+  -- PRELUDE assign
   -- PRELUDE line_up
   -- PRELUDE with_keys
   local name, at, jobs = ARGV[4 + queue], 2 + 4 * queue, with_keys(groups)

@@ -5,11 +5,11 @@
 -- enqueue chose may have ended since, and be back for another queue. Ids without a record are removed. What is asked
 -- and written is asked and written of all ids together: one by one they would hold Redis up for several ms. Scores are
 -- asked only where they are needed, since to write them costs Redis more than all else here. The fraction of a score is
--- for the order only. Those that have a key wait by turns.
+-- for the order only. Those that have a key wait by turns; those that kept a place of their key are next.
 --
 -- KEYS[1] scheduled or retry, KEYS[2] names, KEYS[3] ready, KEYS[4] jobs, KEYS[5] limits, KEYS[6] turns,
--- KEYS[7] passes, KEYS[8] turning, KEYS[9] keyed
--- KEYS[10..] queue:<name>, wake:<name>, running:<name>, rate:<name> of each queue
+-- KEYS[7] passes, KEYS[8] turning, KEYS[9] keyed, KEYS[10] holding
+-- KEYS[11..] queue:<name>, wake:<name>, running:<name>, rate:<name> of each queue
 -- ARGV[1] how many to skip in the page (those that could not be moved)
 -- ARGV[2] how many ids the page has at the most
 -- ARGV[3] how many ms the page looks ahead
@@ -20,14 +20,16 @@
 --   page {id, ...}, queue names of the same or false, due ms of the last of the same (those before are due), ms of the
 --   next due id at all or false}
 -- FIRST WRITE ZREM
-local shelf, names, ready, jobs, limits, turns, passes, turning, keyed = unpack(KEYS, 1, 9)
+local shelf, names, ready, jobs, limits, turns, passes, turning, keyed, holding =
+  unpack(KEYS, 1, 10)
 local skip, limit, ahead, brief, count = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1',
   tonumber(ARGV[5])
 
 local refusal = bad('ZCARD', shelf) or bad('HLEN', names) or bad('SCARD', ready) or bad('HLEN', jobs)
   or bad('HLEN', limits)
 local nokeys, some = bad('HLEN', keyed)
-refusal = refusal or nokeys or some > 0 and (bad('ZCARD', turns) or bad('ZCARD', passes) or bad('HLEN', turning))
+refusal = refusal or nokeys or some > 0 and (bad('ZCARD', turns) or bad('ZCARD', passes) or bad('HLEN', turning)
+  or bad('ZCARD', holding))
 if refusal then return refusal end
 
 local time, moved, removed, stuck = now(), 0, 0, {}
@@ -71,7 +73,7 @@ local function leave(ids)
 end
 
 -- line_or_list has those of a queue that have a key wait by turns, and the others at the back of its list.
-local function line_or_list(queue, list, ids)
+local function line_or_list(name, list, ids)
   local others, waiting = ids, {}
   if some > 0 then
     others = {}
@@ -84,8 +86,14 @@ local function line_or_list(queue, list, ids)
       end
     end
     -- PRELUDE line
+    -- PRELUDE assign
     -- PRELUDE line_up
-    if #waiting > 0 and not line_up(turns, passes, turning, ARGV[5 + queue], waiting) then
+    -- PRELUDE spot
+    -- PRELUDE first_in_line
+    if #waiting > 0 then
+      waiting = first_in_line({ turns = turns, passes = passes, turning = turning, holding = holding }, name, waiting)
+    end
+    if #waiting > 0 and not line_up(turns, passes, turning, name, waiting) then
       for i = 1, #waiting, 3 do others[#others + 1] = waiting[i] end
     end
   end
@@ -95,7 +103,7 @@ end
 local at = 6 + count
 while ARGV[at] do
   local queue, last = tonumber(ARGV[at]), at + 1 + tonumber(ARGV[at + 1])
-  local key, ids = 6 + 4 * queue, due(queue, { unpack(ARGV, at + 2, last) })
+  local key, ids = 7 + 4 * queue, due(queue, { unpack(ARGV, at + 2, last) })
   at = last + 1
   if queue == 0 then
     for _, id in ipairs(ids) do
@@ -108,7 +116,7 @@ while ARGV[at] do
     for _, id in ipairs(ids) do stuck[#stuck + 1] = id end
   elseif #ids > 0 then
     leave(ids)
-    line_or_list(queue, KEYS[key], ids)
+    line_or_list(ARGV[5 + queue], KEYS[key], ids)
     redis.call('SADD', ready, ARGV[5 + queue])
     summon(limits, ARGV[5 + queue], KEYS[key + 1], KEYS[key + 2], KEYS[key + 3], 1)
     moved = moved + #ids

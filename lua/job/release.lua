@@ -1,6 +1,7 @@
 -- job/release: gives claims of one queue back to the front of it, in their old order, oldest at the very front. What is
 -- older and was given back before, by a call that came first, stands before them again, if it is among the 1,000 in
--- front. Those that have a key wait by turns again, before all others.
+-- front. Those that have a key wait by turns again, before all others but such older ones, and keep the places of
+-- their keys.
 --
 -- Of a job that a worker died with, the hash crashes has words: one of each death that counts against it,
 -- "<worker>@<ms of death>:<ms>.<ms>:<deaths of workers in the last minute>:<ten minutes>:<hour>:<workers>:<token>",
@@ -14,7 +15,7 @@
 --
 -- KEYS[1] claimed, KEYS[2] crashes, KEYS[3] ready, KEYS[4] worker:<id>:inprocess:<name>, KEYS[5] queue:<name>,
 -- KEYS[6] wake:<name>, KEYS[7] worker:<id>:info, KEYS[8] running:<name>, KEYS[9] deaths, KEYS[10] workers,
--- KEYS[11] taken:<id>, KEYS[12] turns, KEYS[13] turning, KEYS[14] keyed
+-- KEYS[11] taken:<id>, KEYS[12] turns, KEYS[13] turning, KEYS[14] keyed, KEYS[15] holding, KEYS[16] passes
 -- ARGV[1] queue
 -- ARGV[2] worker that died with them, which is noted in crashes; empty where none died. What was taken from it is noted
 --   for an hour: it may live on, and ask whether an outcome that it sent had counted
@@ -25,14 +26,15 @@
 -- RETURNS the elements whose claim is gone
 -- FIRST WRITE LREM
 local claimed, crashes, ready, inprocess, queue, tokens, info, running, deaths, workers, taken,
-  turns, turning, keyed = unpack(KEYS)
+  turns, turning, keyed, held_places, passes = unpack(KEYS)
 local name, died, ended = ARGV[1], ARGV[2], ARGV[3] == '1'
 
 local refusal = bad('HLEN', claimed) or bad('HLEN', crashes) or bad('SCARD', ready)
   or bad('LLEN', inprocess) or bad('LLEN', queue) or bad('SCARD', running)
   or bad('HLEN', taken)
 local nokeys, some = bad('HLEN', keyed)
-refusal = refusal or nokeys or some > 0 and bad('ZCARD', turns)
+refusal = refusal or nokeys or some > 0 and (bad('ZCARD', turns) or bad('ZCARD', held_places) or bad('ZCARD', passes)
+  or bad('HLEN', turning))
 if refusal then return refusal end
 
 local first = 5 + 2 * tonumber(ARGV[4])
@@ -121,8 +123,17 @@ redis.call('SADD', ready, name)
 wake(tokens, 1)
 if some > 0 then
   -- PRELUDE line
+  -- PRELUDE assign
+  -- PRELUDE spot
+  -- PRELUDE ahead_of
   -- PRELUDE turn_back
-  ids, places = turn_back(turns, line(turning, name), ids, places, redis.call('HMGET', keyed, unpack(ids)))
+  local lines = { turns = turns, holding = held_places, passes = passes }
+  local known, older, before = redis.call('HMGET', keyed, unpack(ids)), {}, {}
+  for i = 5, first - 1, 2 do older[#older + 1], before[#before + 1] = ARGV[i + 1], tonumber(ARGV[i]) end
+  local any = false
+  for i = 1, #ids do any = any or known[i] end
+  local base = any and assign(turning, name) -- which may have forgotten its turns while nothing waited
+  ids, places = turn_back(lines, base, name, ids, places, known, older, before)
   if #ids == 0 then return gone end
 end
 

@@ -1,6 +1,6 @@
 -- job/restore: makes a Redis that has lost data know again what a worker holds: record, claim, place and lock of each
--- job. It counts towards the limit of its queue, if that has been declared again by now; else the limit counts it when
--- it is.
+-- job. It has a place of its key, and counts towards the limit of its queue, if that has been declared again by now;
+-- else the limit counts it when it is.
 --
 -- A job that has its record may wait again, since Redis has lost that it was fetched: it is taken out of where it waits
 -- and claimed, so that it does not run twice. In a queue it is looked for from the front, where it was fetched. One
@@ -14,8 +14,9 @@
 --
 -- KEYS[1] worker:<id>:info, KEYS[2] workers, KEYS[3] jobs, KEYS[4] claimed, KEYS[5] trail, KEYS[6] unique,
 -- KEYS[7] limits, KEYS[8] names, KEYS[9] scheduled, KEYS[10] retry, KEYS[11] morgue, KEYS[12] stalled,
--- KEYS[13] turns, KEYS[14] keyed
--- KEYS[15..] worker:<id>:inprocess:<name>, running:<name>, queue:<name> of each queue
+-- KEYS[13] turns, KEYS[14] passes, KEYS[15] turning, KEYS[16] keyed, KEYS[17] parked, KEYS[18] holding,
+-- KEYS[19] keyrules, KEYS[20] pacing, KEYS[21] waking, KEYS[22] ready
+-- KEYS[23..] worker:<id>:inprocess:<name>, running:<name>, queue:<name> of each queue
 -- ARGV[1] worker
 -- ARGV[2] number of its last fetch
 -- ARGV[3] number of this call
@@ -28,7 +29,7 @@
 --   claimed so already, elements of those that are somebody else's}
 -- FIRST WRITE HDEL (of a field that is never there)
 local info, workers, jobs, claimed, trail, unique, limits, names = unpack(KEYS, 1, 8)
-local turns, keyed = KEYS[13], KEYS[14]
+local lines = lines_at(13)
 local worker, number, call, reach, count = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 
 local refusal = bad('HLEN', info) or bad('SCARD', workers) or bad('HLEN', claimed)
@@ -40,8 +41,8 @@ if ahead > 0 then return { 'stale' } end
 if ahead < 0 then
   refusal = bad('HLEN', jobs) or bad('HLEN', trail) or bad('HLEN', unique) or bad('HLEN', limits) or bad('HLEN', names)
   for i = 9, 13 do refusal = refusal or bad('ZCARD', KEYS[i]) end
-  refusal = refusal or bad('HLEN', keyed)
-  for i = 15, #KEYS, 3 do
+  refusal = refusal or unsound(lines)
+  for i = 23, #KEYS, 3 do
     refusal = refusal or bad('LLEN', KEYS[i]) or bad('SCARD', KEYS[i + 1]) or bad('LLEN', KEYS[i + 2])
   end
   if refusal then return refusal end
@@ -51,11 +52,15 @@ redis.call('HDEL', info, '')
 redis.call('HSET', info, 'n', ms(math.max(last[1] or 0, number)), 'restored', call)
 
 -- take removes a job from where it waits.
-local function take(id, queue)
+local function take(id, queue, key)
   for i = 9, 12 do
     if redis.call('ZREM', KEYS[i], id) == 1 then return redis.call('HDEL', names, id) end
   end
-  if redis.call('ZREM', turns, id) == 1 then return end
+  local score = redis.call('ZSCORE', lines.turns, id)
+  if score then
+    unpark(lines, id, score, key)
+    return redis.call('ZREM', lines.turns, id)
+  end
   if redis.call('LPOS', queue, id, 'RANK', -1, 'MAXLEN', reach) then redis.call('LREM', queue, -1, id) end
 end
 
@@ -71,7 +76,7 @@ end
 
 local time, stored, again, mine, others = ms(now()), 0, 0, 0, {}
 for i = 6 + count, #ARGV, 9 do
-  local at, id, element, n, record, news, digest, kind, key = 12 + 3 * ARGV[i], unpack(ARGV, i + 1, i + 8)
+  local at, id, element, n, record, news, digest, kind, key = 20 + 3 * ARGV[i], unpack(ARGV, i + 1, i + 8)
   local name, claim = ARGV[5 + ARGV[i]], redis.call('HGET', claimed, id)
   local known = ahead < 0 and redis.call('HGET', jobs, id)
   if claim and claim:find(worker .. ' ' .. n .. ' ', 1, true) == 1 then
@@ -80,15 +85,19 @@ for i = 6 + count, #ARGV, 9 do
     others[#others + 1] = element
   elseif ahead < 0 then
     if known then
-      take(id, KEYS[at + 2])
+      take(id, KEYS[at + 2], key)
       again = again + 1
     else
       stored = stored + 1
     end
     if news ~= '' then redis.call('HSET', trail, id, news) end
-    if key ~= '' then redis.call('HSET', keyed, id, key) end
+    if key ~= '' then
+      redis.call('HSET', lines.keyed, id, key)
+      local base = assign(lines.turning, name)
+      if base then redis.call('ZADD', lines.holding, 0, spot(base, key:match('^%d+ (.*)$')) .. id) end
+    end
     redis.call('LPUSH', KEYS[at], element)
-    local _, most = (redis.call('HGET', limits, name) or ''):match('^(%d) (%d+)')
+    local _, most = (redis.call('HGET', limits, rule_name(name)) or ''):match('^(%d) (%d+)')
     if most then redis.call('SADD', KEYS[at + 1], id) end
     if kind == '-' then
       local owner = (redis.call('HGET', unique, digest) or ''):match('^(.*) %d+ s$')

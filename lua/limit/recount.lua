@@ -3,7 +3,8 @@
 --
 -- It counts what was claimed before the queue had a rule, and takes out what a worker that knew of no rule has ended.
 --
--- What a worker of another partition holds (foreign) counts as held. It is looked for only of ids without a claim.
+-- Jobs of a name count whatever labels they need. What a worker of another partition holds (foreign) counts as held. It
+-- is looked for only of ids without a claim.
 --
 -- KEYS[1] running:<name>, KEYS[2] claimed, KEYS[3] foreign
 -- ARGV[1] name
@@ -19,8 +20,8 @@ local held, gone = {}, {}
 for i, claim in ipairs(redis.call('HMGET', claimed, unpack(ARGV, 2))) do
   local id = ARGV[i + 1]
   local of = claim and claim:match('^%S+ %S+ %S+ (.*)$')
-    or not claim and (redis.call('HGET', foreign, id) or ''):match('^%d+ (.*)%z')
-  local ids = of == name and held or gone
+    or not claim and (redis.call('HGET', foreign, id) or ''):match('^%d+ ([^%z]*)%z')
+  local ids = of and rule_name(of) == name and held or gone
   ids[#ids + 1] = id
 end
 -- of an id that is never there, so that this comes first in any case

@@ -12,8 +12,9 @@
 -- KEYS[1] mover, KEYS[2] frozen, KEYS[3] jobs, KEYS[4] claimed, KEYS[5] trail, KEYS[6] crashes, KEYS[7] cancelled,
 -- KEYS[8] waited, KEYS[9] names, KEYS[10] unique, KEYS[11] scheduled, KEYS[12] retry, KEYS[13] morgue,
 -- KEYS[14] stalled, KEYS[15] departed, KEYS[16] stragglers, KEYS[17] foreign, KEYS[18] schedules, KEYS[19] ticks,
--- KEYS[20] schedules:revision, KEYS[21] ready, KEYS[22] turns, KEYS[23] turning, KEYS[24] keyed
--- KEYS[25..] queue:<name>, wake:<name> of each queue
+-- KEYS[20] schedules:revision, KEYS[21] turns, KEYS[22] passes, KEYS[23] turning, KEYS[24] keyed, KEYS[25] parked,
+-- KEYS[26] holding, KEYS[27] keyrules, KEYS[28] pacing, KEYS[29] waking, KEYS[30] ready
+-- KEYS[31..] queue:<name>, wake:<name> of each queue
 -- ARGV[1] token of the mover
 -- ARGV[2] for how many ms it leads from now on
 -- ARGV[3] number of the target
@@ -23,21 +24,22 @@
 -- ARGV[7] 1: what waited goes to the front at the target
 -- ARGV[8..] their names, then at most 500 times: kind (bound; loose: only from a shelf; known: a straggler, of which is
 --   said what has changed; lock: without a job; schedule), id (of a lock its digest), digest of its lock, number of its
---   queue
+--   queue, key
 -- RETURNS {state (ok; outstanding: those of the batch before, and nothing was done; led: by another mover), number of
 --   the batch, number of the target, how many were looked at, name of the batch, 1 if it goes to the front, then of
 --   each that is to be told: what (job, held, gone, lock, schedule), id, a text: see the contract}
 -- FIRST WRITE PEXPIRE
 local mover, frozen, jobs, claimed, trail, crashes, cancelled, waited, names, unique = unpack(KEYS, 1, 10)
-local shelves = { KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[22] }
-local departed, stragglers, foreign, schedules, ticks, revision, ready, turns, turning, keyed = unpack(KEYS, 15, 24)
+local shelves = { KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[21] }
+local departed, stragglers, foreign, schedules, ticks, revision = unpack(KEYS, 15)
+local lines = lines_at(21)
 local token, life, target, most, reach, count, front = unpack(ARGV, 1, 7)
 
-local refusal = bad('STRLEN', mover) or bad('STRLEN', revision) or bad('ZCARD', turns)
-for _, i in ipairs({ 2, 3, 4, 5, 6, 8, 9, 10, 16, 17, 18, 19, 23, 24 }) do refusal = refusal or bad('HLEN', KEYS[i]) end
-for _, i in ipairs({ 7, 15, 21 }) do refusal = refusal or bad('SCARD', KEYS[i]) end
+local refusal = bad('STRLEN', mover) or bad('STRLEN', revision) or bad('ZCARD', lines.turns) or unsound(lines)
+for _, i in ipairs({ 2, 3, 4, 5, 6, 8, 9, 10, 16, 17, 18, 19 }) do refusal = refusal or bad('HLEN', KEYS[i]) end
+for _, i in ipairs({ 7, 15, 30 }) do refusal = refusal or bad('SCARD', KEYS[i]) end
 for i = 11, 14 do refusal = refusal or bad('ZCARD', KEYS[i]) end
-for i = 25, #KEYS, 2 do refusal = refusal or bad('LLEN', KEYS[i]) end
+for i = 31, #KEYS, 2 do refusal = refusal or bad('LLEN', KEYS[i]) end
 if refusal then return refusal end
 if redis.call('GET', mover) ~= token then return { 'led', 0, 0, 0, '', 0 } end
 
@@ -86,13 +88,14 @@ end
 
 local function take(id, digest, queue, record)
   local where, score, shelf = place(id)
-  local held = lock(id, digest)
+  local held, known = lock(id, digest), redis.call('HGET', lines.keyed, id)
+  local holds, paced = leave_line(lines, ARGV[7 + queue], id, known, where == 'turns' and score)
   local text = pack(redis.call('SISMEMBER', cancelled, id), where, score, ARGV[7 + queue], record,
     redis.call('HGET', trail, id) or '', redis.call('HGET', crashes, id) or '', redis.call('HGET', waited, id) or '',
-    digest, held, redis.call('HGET', keyed, id) or '')
+    digest, held, known or '', ms(#told), holds, paced)
   taken[queue] = taken[queue] or {}
   if shelf then redis.call('ZREM', shelf, id) else taken[queue][id] = true end
-  for _, key in ipairs({ jobs, trail, crashes, waited, names, keyed }) do redis.call('HDEL', key, id) end
+  for _, key in ipairs({ jobs, trail, crashes, waited, names, lines.keyed }) do redis.call('HDEL', key, id) end
   redis.call('SREM', cancelled, id)
   if held ~= '' then redis.call('HDEL', unique, digest) end
   redis.call('HSET', frozen, id, text)
@@ -100,7 +103,7 @@ local function take(id, digest, queue, record)
 end
 
 -- look decides about one job.
-local function look(kind, id, digest, queue)
+local function look(kind, id, digest, queue, whose)
   local record = redis.call('HGET', jobs, id)
   local origin = not record and (redis.call('HGET', foreign, id) or ''):match('^%d+')
   -- one that comes to live where it is held is told again until that was heard
@@ -108,19 +111,22 @@ local function look(kind, id, digest, queue)
   local known = redis.call('HGET', stragglers, id)
   if held and kind ~= 'loose' then
     local has = lock(id, digest)
-    if kind == 'bound' then redis.call('HSET', stragglers, id, target .. ' ' .. ARGV[7 + queue] .. '\0' .. digest) end
+    local bound = kind == 'bound' and target .. ' ' .. bonds(ARGV[7 + queue], digest, whose)
+    if bound then redis.call('HSET', stragglers, id, bound) end
     local news = kind == 'bound' or home or digest ~= '' and has == ''
-    local text = ARGV[7 + queue] .. '\0' .. digest .. '\0' .. has .. '\0' .. (home and 'home' or '')
+    local base = whose ~= '' and line(lines.turning, ARGV[7 + queue])
+    local paced = base and redis.call('ZSCORE', lines.pacing, spot(base, whose):sub(1, -2)) or ''
+    local text = table.concat({ ARGV[7 + queue], digest, has, home and 'home' or '', whose, paced }, '\0')
     if news then tell_of('held', id, text) end
   elseif record and not held and (kind ~= 'loose' or not place(id):find('^[qt]u')) then
     take(id, digest, queue, record)
   elseif not record and known then
-    tell_of('gone', id, ARGV[7 + queue] .. '\0' .. digest .. '\0' .. lock(id, digest))
+    tell_of('gone', id, table.concat({ ARGV[7 + queue], digest, lock(id, digest), '', whose }, '\0'))
   end
 end
 
 while ARGV[at] and bytes < tonumber(most) do
-  local kind, id, digest, queue = unpack(ARGV, at, at + 3)
+  local kind, id, digest, queue, whose = unpack(ARGV, at, at + 4)
   if kind == 'lock' then
     local held = redis.call('HGET', unique, id)
     local owner = held and held:match('^(.*) %d+ %a$')
@@ -135,30 +141,17 @@ while ARGV[at] and bytes < tonumber(most) do
       tell_of('schedule', id, text)
     end
   else
-    look(kind, id, digest, tonumber(queue))
+    look(kind, id, digest, tonumber(queue), whose)
   end
-  looked, at = looked + 1, at + 4
+  looked, at = looked + 1, at + 5
 end
 
--- What waits near the front leaves its queue; the rest of it is written again, as by a purge.
 for queue, ids in pairs(taken) do
-  local key, rest = KEYS[23 + 2 * queue], {}
-  local part = redis.call('LRANGE', key, -reach, -1)
-  for _, id in ipairs(part) do
-    if ids[id] then ids[id] = false else rest[#rest + 1] = id end
-  end
-  if #rest < #part then
-    redis.call('LTRIM', key, 0, -#part - 1)
-    if #rest > 0 then redis.call('RPUSH', key, unpack(rest)) end
-  end
-  if #part == tonumber(reach) then
-    for id, left in pairs(ids) do
-      if left then redis.call('SADD', departed, id) end
-    end
-  end
-  if redis.call('EXISTS', key) == 0 and lined(turns, turning, ARGV[7 + queue]) == 0 then
-    redis.call('SREM', ready, ARGV[7 + queue])
-    redis.call('UNLINK', KEYS[24 + 2 * queue])
+  local key = KEYS[29 + 2 * queue]
+  depart(key, departed, ids, tonumber(reach))
+  if rests(key, lines, ARGV[7 + queue]) then
+    redis.call('SREM', lines.ready, ARGV[7 + queue])
+    redis.call('UNLINK', KEYS[30 + 2 * queue])
   end
 end
 named = redis.sha1hex(table.concat(of, '\0'))

@@ -4,14 +4,16 @@
 -- with its next call. What was taken home by the target, or has ended, is a straggler no more.
 --
 -- KEYS[1] mover, KEYS[2] frozen, KEYS[3] stragglers, KEYS[4] foreign, KEYS[5] unique, KEYS[6] jobs, KEYS[7] done
--- KEYS[8..] log:<id> or state:<id> or object:<sha>:jobs or running:<name> of each belonging
+-- KEYS[8..] log:<id> or state:<id> or steps:<id> or mail:<id> or object:<sha>:jobs or running:<name> or holding of each
+--   belonging
 -- ARGV[1] token of the mover
 -- ARGV[2] for how many ms it leads from now on
 -- ARGV[3] number of the batch
 -- ARGV[4] how many were received
 -- ARGV[5..] of each of these: what (job; cancelled: a job that was cancelled there too; gone; freed: a straggler whose
 --   lock is free; home; lock; schedule), id (of a lock its digest), digest of its lock; then of each key from the 8th:
---   own (it is removed), object or running, and which of those it belongs to (1 is the first)
+--   own (it is removed), object or running, or seat and its member of holding, and which of those it belongs to (1 is
+--   the first)
 -- RETURNS {state (ok; led: by another mover), ids of those that were cancelled since}
 -- FIRST WRITE PEXPIRE
 local mover, frozen, stragglers, foreign, unique, jobs, done = unpack(KEYS, 1, 7)
@@ -21,16 +23,11 @@ local refusal = bad('STRLEN', mover) or bad('HLEN', frozen) or bad('HLEN', strag
   or bad('HLEN', unique) or bad('HLEN', jobs)
 for i = 8, #KEYS do
   local what = ARGV[5 + 3 * count + 2 * (i - 8)]
-  if what ~= 'own' then refusal = refusal or bad('SCARD', KEYS[i]) end
+  if what ~= 'own' then refusal = refusal or bad(what:find('^seat') and 'ZCARD' or 'SCARD', KEYS[i]) end
 end
 if refusal then return refusal end
 if redis.call('GET', mover) ~= token then return { 'led' } end
 redis.call('PEXPIRE', mover, life)
-
-local function free(id, digest)
-  local owner = digest ~= '' and (redis.call('HGET', unique, digest) or ''):match('^(.*) %d+ %a$')
-  if owner == id then redis.call('HDEL', unique, digest) end
-end
 
 local answer, left = { 'ok' }, {}
 local thawed = (redis.call('HGET', frozen, '') or ''):match('^%d+ %S+ %d %d')
@@ -50,14 +47,14 @@ for n = 1, count do
     end
   elseif what == 'gone' then
     redis.call('HDEL', stragglers, id)
-    free(id, digest)
+    free(unique, id, digest)
   elseif what == 'freed' then
     local known = redis.call('HGET', stragglers, id)
-    if known then redis.call('HSET', stragglers, id, known:match('^[^%z]*') .. '\0') end
+    if known then redis.call('HSET', stragglers, id, (known:gsub('^([^%z]*%z)[^%z]*', '%1'))) end
   elseif what == 'home' then
     redis.call('HDEL', stragglers, id)
     redis.call('HDEL', foreign, id)
-    free(id, digest)
+    free(unique, id, digest)
     left[n] = true
   elseif what == 'lock' then
     local owner = (redis.call('HGET', unique, id) or ''):match('^(.*) %d+ %a$')
@@ -71,6 +68,8 @@ for i = 8, #KEYS do
   local what, of = ARGV[at], tonumber(ARGV[at + 1])
   if left[of] and what == 'own' then
     redis.call('UNLINK', KEYS[i])
+  elseif left[of] and what:find('^seat') then
+    redis.call('ZREM', KEYS[i], what:sub(6))
   elseif left[of] then
     redis.call('SREM', KEYS[i], ARGV[3 + 3 * of])
   end

@@ -4,7 +4,8 @@
 --
 -- KEYS[1] worker:<id>:inprocess:<name>, KEYS[2] claimed, KEYS[3] jobs, KEYS[4] workers, KEYS[5] dead,
 -- KEYS[6] worker:<id>, KEYS[7] scheduled, KEYS[8] retry, KEYS[9] morgue, KEYS[10] ready, KEYS[11] queue:<name>,
--- KEYS[12] wake:<name>, KEYS[13] worker:<id>:inprocess:<name>, KEYS[14] stalled, KEYS[15] turns
+-- KEYS[12] wake:<name>, KEYS[13] worker:<id>:inprocess:<name>, KEYS[14] stalled, KEYS[15] turns,
+-- KEYS[16] turning, KEYS[17] keyed
 -- ARGV[1] 1: mend, 0: only look
 -- ARGV[2] worker
 -- ARGV[3] queue
@@ -15,12 +16,13 @@
 -- RETURNS ok, unclaimed, elsewhere, ghost (no record) or stray (a worker that nobody knows)
 -- FIRST WRITE LREM
 local list, claimed, jobs, workers, dead, heart, scheduled, retry, morgue, ready, queue, tokens, other, stalled,
-  turns = unpack(KEYS)
+  turns, turning, keyed = unpack(KEYS)
 local mend, worker, name, element, read, otherElement, reach = unpack(ARGV)
 
 local refusal = bad('LLEN', list) or bad('HLEN', claimed) or bad('HLEN', jobs) or bad('SCARD', workers)
   or bad('SCARD', dead) or bad('ZCARD', scheduled) or bad('ZCARD', retry) or bad('ZCARD', morgue) or bad('SCARD', ready)
   or bad('LLEN', queue) or bad('LLEN', other) or bad('ZCARD', stalled) or bad('ZCARD', turns)
+  or bad('HLEN', turning) or bad('HLEN', keyed)
 if refusal then return refusal end
 
 local number, id = element:match('^(%d+):(.*)$')
@@ -53,6 +55,7 @@ if what == 'unclaimed' then
   redis.call('HSET', claimed, id, worker .. ' ' .. number .. ' ' .. ms(now()) .. ' ' .. name)
 elseif what == 'stray' then
   if not mine then redis.call('HDEL', claimed, id) end
+  if redis.call('HEXISTS', keyed, id) == 1 then assign(turning, name) end -- so that a fetch looks at its key
   redis.call('RPUSH', queue, id)
   redis.call('SADD', ready, name)
   wake(tokens, 1)

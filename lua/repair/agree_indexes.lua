@@ -2,8 +2,8 @@
 -- that were neither seen with jobs nor served for long. It notes the names that are served, and forgets those that no
 -- worker has served for much longer: up to 500 in a call.
 --
--- KEYS[1] ready, KEYS[2] queues, KEYS[3] served, KEYS[4] turns, KEYS[5] turning
--- KEYS[6..] queue:<name>, wake:<name> of each queue
+-- KEYS[1] ready, KEYS[2] queues, KEYS[3] served, KEYS[4] turns, KEYS[5] turning, KEYS[6] waking
+-- KEYS[7..] queue:<name>, wake:<name> of each queue
 -- ARGV[1] 1: mend, 0: only look
 -- ARGV[2] ms after which a name is forgotten; 0 forgets none
 -- ARGV[3] the same of a name that was served once, ARGV[4] how many of those there may be
@@ -11,7 +11,7 @@
 -- RETURNS {name, what, ...}. unready: it has jobs and is not in ready; idle: the reverse; unlisted: it has jobs and is
 --   not in queues; silent: it has jobs and no token; old: it is forgotten
 -- FIRST WRITE SREM (of a name that is never there)
-local ready, queues, noted, turns, turning = unpack(KEYS, 1, 5)
+local ready, queues, noted, turns, turning, waking = unpack(KEYS, 1, 6)
 local mend, age, time = ARGV[1] == '1', tonumber(ARGV[2]), now()
 local refusal = bad('SCARD', ready) or bad('ZCARD', queues)
 if refusal then return refusal end
@@ -24,10 +24,11 @@ local function tell(name, what)
   answer[n + 1], answer[n + 2] = name, what
 end
 
-for i = 6, #KEYS, 2 do
-  local name, served = ARGV[i - 1], ARGV[i] == '1'
+for i = 7, #KEYS, 2 do
+  local name, served = ARGV[i - 2], ARGV[i - 1] == '1'
   local length, tokens = redis.pcall('LLEN', KEYS[i]), redis.pcall('LLEN', KEYS[i + 1])
   if length == 0 then length = lined(turns, turning, name) end
+  if length == 0 then length = lined(waking, turning, name) end -- keys that wait for their rate
   local is, seen = redis.call('SISMEMBER', ready, name) == 1, redis.call('ZSCORE', queues, name)
   if type(length) == 'number' and length > 0 then
     if not is then tell(name, 'unready') end

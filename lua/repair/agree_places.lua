@@ -38,7 +38,7 @@ local function astray(shelf, id, recorded)
   local base = shelf == 'turns' and recorded ~= '' and (line(turning, recorded) or -1)
   if not base then return false end
   local pass = tonumber(redis.call('ZSCORE', keys[5], id))
-  return base < 0 or pass < base or pass >= base + 2 ^ 43
+  return base < 0 or pass % 2 ^ 52 < base or pass % 2 ^ 52 >= base + 2 ^ 42
 end
 
 -- shelve looks at the shelves, and returns the one on which the job may stay.

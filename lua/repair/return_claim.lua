@@ -3,7 +3,7 @@
 -- KEYS[1] claimed, KEYS[2] workers, KEYS[3] dead, KEYS[4] jobs, KEYS[5] ready,
 -- KEYS[6] worker:<id>:inprocess:<name>, KEYS[7] queue:<name>, KEYS[8] wake:<name>,
 -- KEYS[9] scheduled, KEYS[10] retry, KEYS[11] morgue, KEYS[12] stalled, KEYS[13] running:<name>,
--- KEYS[14] turns
+-- KEYS[14] turns, KEYS[15] turning, KEYS[16] keyed
 -- ARGV[1] id
 -- ARGV[2] claim as it was read: "worker n ms queue"
 -- ARGV[3] worker
@@ -13,11 +13,11 @@
 --   it is held after all
 -- FIRST WRITE LREM
 local claimed, workers, dead, jobs, ready, inprocess, queue, tokens, scheduled, retry, morgue, stalled, running,
-  turns = unpack(KEYS)
+  turns, turning, keyed = unpack(KEYS)
 local id, claim, worker, element, name = unpack(ARGV)
 
 local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or bad('SCARD', ready) or bad('LLEN', inprocess)
-  or bad('LLEN', queue) or bad('SCARD', running)
+  or bad('LLEN', queue) or bad('SCARD', running) or bad('HLEN', turning) or bad('HLEN', keyed)
 if refusal then return refusal end
 if redis.call('HGET', claimed, id) ~= claim then return 0 end
 if redis.call('SISMEMBER', dead, worker) == 1 then return 0 end
@@ -29,6 +29,7 @@ redis.call('LREM', inprocess, 0, element)
 redis.call('HDEL', claimed, id)
 redis.call('SREM', running, id)
 if shelved or redis.call('HEXISTS', jobs, id) == 0 then return 2 end
+if redis.call('HEXISTS', keyed, id) == 1 then assign(turning, name) end -- so that a fetch looks at its key
 redis.call('RPUSH', queue, id)
 redis.call('SADD', ready, name)
 wake(tokens, 1)

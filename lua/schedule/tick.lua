@@ -85,9 +85,12 @@ for i = 11, #ARGV, 3 do
       redis.call('SADD', ready, name)
       wake(tokens, 1)
     end
-    redis.call('ZADD', queues, 'NX', ms(time), name)
+    if redis.call('ZADD', queues, 'NX', ms(time), name) == 1 and name:find('\31', 1, true) then
+      -- PRELUDE tell
+      tell(control, 'needs ' .. name)
+    end
     if key then redis.call('HSET', keyed, id, known) end
-    if tracks == '1' then redis.call('RPUSH', tracked, id .. '\0\0' .. name) end
+    if tracks == '1' then redis.call('RPUSH', tracked, id .. '\0\0' .. name .. (key and '\0' .. key or '')) end
     redis.call('HSET', jobs, id, ARGV[i + 2])
   end
   newest = id

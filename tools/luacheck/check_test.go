@@ -87,7 +87,7 @@ func TestFaults(t *testing.T) {
 		"a shebang": {"-- move: moves", "#!lua\n-- move: moves", 1, "a shebang"},
 		"no Lua":    {"return count\n", "return count +\n", 1, "not Lua 5.1"},
 		"too long": {"return count\n", strings.Repeat("count = count + 1\n", maxCodeLines) +
-			"return count\n", 1, "lines of code, more than 120"},
+			"return count\n", 1, "lines of code, more than 125"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -56,7 +56,7 @@ func (t tests) run(ctx context.Context, tree, program string) (seen, error) {
 		}
 		dir = filepath.Join(tree, t.Package)
 	}
-	if slices.Contains(t.Names, model) {
+	if slices.Contains(t.Names, model) || slices.Contains(t.Names, keyedModel) {
 		arguments = append(arguments, "-rapid.shrinktime=1ms") // nobody reads the script of a run that must fail
 	}
 	cmd := exec.CommandContext(ctx, "go", arguments...)

@@ -7,7 +7,7 @@ var endedScripts = []mutant{
 		Before: "if which > 0 then kept[which] = i else told[-which] = i end",
 		After:  "if which > 0 then kept[which] = i else told[1 - which] = i end",
 		Breaks: "details are kept of their own job",
-		Tests:  scripts("TestCompleteKeepsDetailsByStateAndName"), Quick: true,
+		Tests:  scripts("TestCompleteKeepsDetailsByStateAndName"),
 	},
 	{
 		Name: "ended-half", File: "lua/job/complete.lua",
@@ -17,8 +17,8 @@ var endedScripts = []mutant{
 	},
 	{
 		Name: "ended-twice-said", File: "lua/job/end.lua",
-		Before: "ARGV[i - 9] ~= 'ended' and not said then",
-		After:  "ARGV[i - 9] ~= 'ended' then",
+		Before: "ARGV[i - 15] ~= 'ended' and not said then",
+		After:  "ARGV[i - 15] ~= 'ended' then",
 		Breaks: "a job that was deleted deep in its queue is listed once",
 		Tests:  unmodelled("TestWhatWasForetoldIsListedOnce"),
 	},

@@ -41,8 +41,7 @@ var endScripts = []mutant{
 	},
 	{
 		Name: "end-ready-stays", File: "lua/job/end.lua",
-		Before: "and lined(turns, turning, name) == 0 then redis.call('SREM', KEYS[i], name) end",
-		After:  "and lined(turns, turning, name) == 0 then _ = lengths end",
+		Before: "if rests(place, lines, name) then redis.call('SREM', KEYS[i], name) end",
 		Breaks: "an empty queue is not among the ready ones",
 		Tests:  scripts("TestRemoveEndsAJobWhereItStands"),
 	},

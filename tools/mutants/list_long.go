@@ -57,6 +57,143 @@ var longScripts = []mutant{
 	},
 }
 
+// stepped are tests of whole pools whose jobs have steps.
+func stepped(names ...string) []tests { return []tests{{"./internal/enginetest/steps", names}} }
+
+// stepScripts break what remembers how far a job came.
+var stepScripts = []mutant{
+	{
+		Name: "step-without-claim", File: "lua/job/step.lua",
+		Before: "if not redis.call('LPOS', inprocess, element, 'RANK', -1) then return 'gone' end",
+		Breaks: "a worker that has lost a job stores no step",
+		Tests:  unmodelled("TestAStepIsWrittenOnceAndStays"),
+	},
+	{
+		Name: "step-again", File: "lua/job/step.lua",
+		Before: "if not seen[name] and (void or redis.call('HEXISTS', steps, name) == 0) then",
+		After:  "if not seen[name] then",
+		Breaks: "a step that is stored stays as it is",
+		Tests:  unmodelled("TestAStepIsWrittenOnceAndStays"),
+	},
+	{
+		Name: "step-of-a-former-job", File: "lua/job/step.lua",
+		Before: "local void, count = of ~= digest, 0", After: "local void, count = not of, 0",
+		Breaks: "a job has no steps of an earlier one of its id",
+		Tests:  unmodelled("TestStepsOfAnEarlierJobOfTheIdCountAsNone"),
+	},
+	{
+		Name: "step-too-many", File: "lua/job/step.lua",
+		Before: "if count + #fields / 2 > tonumber(most) or bytes", After: "if bytes",
+		Breaks: "a job has so many steps and no more",
+		Tests:  unmodelled("TestStepsAreBoundedInNumberAndBytes"),
+	},
+	{
+		Name: "step-too-large", File: "lua/job/step.lua",
+		Before: "tonumber(most) or bytes > tonumber(room) then", After: "tonumber(most) then",
+		Breaks: "a job has so many bytes of steps and no more",
+		Tests:  unmodelled("TestStepsAreBoundedInNumberAndBytes"),
+	},
+	{
+		Name: "step-forgotten", File: "lua/job/step.lua",
+		Before: "if count < tonumber(known) then return 'lost' end\n",
+		Breaks: "steps that a failover has lost are sent again",
+		Tests:  stepped("TestStepsThatRedisHasForgottenAreSentAgain"),
+	},
+	{
+		Name: "step-unnoted", File: "lua/job/step.lua",
+		Before: "if note ~= '' and redis.call('HGET', trail, id) ~= fuller then", After: "if false then",
+		Breaks: "who ends a job knows that it has steps",
+		Tests:  unmodelled("TestAStepIsWrittenOnceAndStays"),
+	},
+	{
+		Name: "wait-without-claim", File: "lua/job/receive.lua",
+		Before: "if not redis.call('LPOS', inprocess, element, 'RANK', -1) then return 'gone' end",
+		Breaks: "a worker that has lost a job takes no message of it",
+		Tests:  stepped("TestAFencedWorkerWritesNothing"),
+	},
+	{
+		Name: "wait-anew", File: "lua/job/receive.lua",
+		Before: "local ends = text and text:match('^%a+ (%d+)') or untold", After: "local ends = untold",
+		Breaks: "a wait ends when it was first to end",
+		Tests:  unmodelled("TestAWaitKeepsTheEndThatItHadFirst"),
+	},
+	{
+		Name: "wait-outlived", File: "lua/job/receive.lua",
+		Before: "life = ms(tonumber(life) + math.max(0, tonumber(ends) - time))\n",
+		Breaks: "steps are kept for longer than the wait behind them",
+		Tests:  unmodelled("TestAWaitKeepsTheEndThatItHadFirst"),
+	},
+	{
+		Name: "message-taken-and-left", File: "lua/job/receive.lua",
+		Before: "  redis.call('LREM', mail, 1, letter)\n",
+		Breaks: "a message that was taken is not in the mailbox any more",
+		Tests:  unmodelled("TestAMessageIsTakenAsAStep"),
+	},
+	{
+		Name: "message-of-another-name", File: "lua/prelude.lua",
+		Before: "if letters[i]:sub(blank + 1, blank + #name + 1) == name .. '\\0' then return letters[i] end",
+		After:  "if letters[i]:sub(blank + 1, blank + #name) == name then return letters[i] end",
+		Breaks: "a job gets the message that it asks for",
+		Tests:  unmodelled("TestAMessageIsTakenAsAStep"),
+	},
+	{
+		Name: "message-between", File: "lua/job/shelve.lua",
+		Before: "due = completion and letter_of(completion, of, message) and now() or tonumber(delay)",
+		After:  "due = tonumber(delay)",
+		Breaks: "a message that comes between the look and the end of the attempt wakes the job",
+		Tests: append(unmodelled("TestWhoWaitsForAMessageIsDueWithIt"),
+			stepped("TestNoMessageIsLostBetweenTheLookAndTheEnd")...),
+	},
+	{
+		Name: "message-wakes-nobody", File: "lua/job/send.lua",
+		Before: "if due and tonumber(due) > time then", After: "if false then",
+		Breaks: "a job that waits for a message is due with it",
+		Tests:  unmodelled("TestWhoWaitsForAMessageIsDueWithIt"),
+	},
+	{
+		Name: "message-wakes-a-sleeper", File: "lua/job/send.lua",
+		Before: "local due = wait and wait:find('^wait ') and", After: "local due = wait and",
+		Breaks: "a job that does not wait for the message is left alone",
+		Tests:  unmodelled("TestAMessageOfTheNameOfASleepWakesNobody"),
+	},
+	{
+		Name: "message-twice", File: "lua/job/send.lua",
+		Before: "if answer then return answer end\n",
+		Breaks: "a message that is sent again is stored once",
+		Tests:  unmodelled("TestAMailboxIsBoundedAndOfOneJob"),
+	},
+	{
+		Name: "message-to-a-former-job", File: "lua/job/send.lua",
+		Before: "local void, count = of ~= digest, there", After: "local void, count = not of, there",
+		Breaks: "a job gets no messages to an earlier one of its id",
+		Tests:  unmodelled("TestAMailboxIsBoundedAndOfOneJob"),
+	},
+	{
+		Name: "mailbox-too-full", File: "lua/job/send.lua",
+		Before: "if count > tonumber(most) or bytes", After: "if bytes",
+		Breaks: "a mailbox has so many messages and no more",
+		Tests:  unmodelled("TestAMailboxIsBoundedAndOfOneJob"),
+	},
+	{
+		Name: "mailbox-too-large", File: "lua/job/send.lua",
+		Before: "tonumber(most) or bytes > tonumber(room) then", After: "tonumber(most) then",
+		Breaks: "a mailbox has so many bytes and no more",
+		Tests:  unmodelled("TestAMailboxIsBoundedAndOfOneJob"),
+	},
+	{
+		Name: "mailbox-of-one-on-its-way", File: "lua/repair/remove_mail.lua",
+		Before: "(tonumber(sent) or 0) < before and ",
+		Breaks: "the mailbox of a job that is being moved to here stays",
+		Tests:  unmodelled("TestMailboxesOfNoJobGoAfterAnHour"),
+	},
+	{
+		Name: "mailbox-of-one-that-lives", File: "lua/repair/remove_mail.lua",
+		Before: " and redis.call('HEXISTS', jobs, id) == 0",
+		Breaks: "the mailbox of a job that lives stays",
+		Tests:  unmodelled("TestMailboxesOfNoJobGoAfterAnHour"),
+	},
+}
+
 // objectScripts break what keeps objects as long as they are needed.
 var objectScripts = []mutant{
 	{

@@ -74,6 +74,12 @@ var partitionScripts = []mutant{
 		Tests:  unmodelled("TestTheNewestThatIsSaidOfAQueueCounts"),
 	},
 	{
+		Name: "forget-what-was-said-since", File: "lua/limit/forget.lua",
+		Before: "redis.call('HGET', pauses, ARGV[i]) == ARGV[i + 1]", After: "true",
+		Breaks: "what is said of a queue while it is being forgotten stays",
+		Tests:  moves("TestWhatIsSaidWhileItIsForgottenStays"),
+	},
+	{
 		Name: "hint-older", File: "lua/limit/hint.lua",
 		Before: "if note and newer(control, noted or '') or", After: "if note or",
 		Breaks: "an older hint does not replace a newer one",

@@ -70,13 +70,14 @@ var limitScripts = []mutant{
 	},
 	{
 		Name: "fetch-beyond-the-limit", File: "lua/job/fetch.lua",
-		Before: "n = math.min(n, queue.room or 500, queue.limit)", After: "n = math.min(n, queue.limit)",
+		Before: "n = math.min(n, queue.room and queue.room.left - queue.room.popped or 500, queue.limit)",
+		After:  "n = math.min(n, queue.limit)",
 		Breaks: "a fetch takes no more of a queue than there is room for",
 		Tests:  scripts("TestALimitCountsWhatRanBefore"),
 	},
 	{
 		Name: "fetch-room-of-each-round", File: "lua/job/fetch.lua",
-		Before: "queue.room = queue.room - (to - from)",
+		Before: "queue.room.left = queue.room.left - (to - from)",
 		Breaks: "the rounds of one fetch share the room of a queue",
 		Tests:  scripts("TestALimitHoldsWhateverHappens"),
 	},
@@ -88,20 +89,20 @@ var limitScripts = []mutant{
 	},
 	{
 		Name: "complete-no-room", File: "lua/job/complete.lua",
-		Before: "redis.call('SREM', KEYS[lists[from] + 1], unpack(part)) > 0 then",
-		After:  "redis.call('SCARD', KEYS[lists[from] + 1]) < 0 then",
+		Before: "redis.call('SREM', KEYS[lists[from] + 1], unpack(part)) > 0\n",
+		After:  "redis.call('SCARD', KEYS[lists[from] + 1]) < 0\n",
 		Breaks: "a job that has ended makes room in its limit",
 		Tests:  scripts("TestALimitHoldsWhateverHappens"),
 	},
 	{
 		Name: "complete-room-untold", File: "lua/job/complete.lua",
-		Before: "    table.insert(answer, lists[from])\n",
+		Before: "if roomy then table.insert(answer, lists[from]) end",
 		Breaks: "who ends a job learns that there is room, and calls the next one",
 		Tests:  scripts(),
 	},
 	{
 		Name: "shelve-no-room", File: "lua/job/shelve.lua",
-		Before: "return redis.call('SREM', running, id) == 1 and 'roomy' or 'shelved'", After: "return 'shelved'",
+		Before: "local roomy = redis.call('SREM', running, id) == 1", After: "local roomy = false",
 		Breaks: "a job that is put off makes room in its limit",
 		Tests:  scripts("TestALimitHoldsWhateverHappens"),
 	},
@@ -149,7 +150,7 @@ var limitScripts = []mutant{
 	},
 	{
 		Name: "fill-all-queues", File: "lua/limit/recount.lua",
-		Before: "local ids = of == name and held or gone", After: "local ids = of and held or gone",
+		Before: "of and rule_name(of) == name and held or gone", After: "of and held or gone",
 		Breaks: "only jobs of the queue count towards its limit",
 		Tests:  unmodelled("TestAFillCountsWhatIsHeldOfItsQueueOnly"),
 	},
@@ -334,5 +335,76 @@ var lockScripts = []mutant{
 		Before: "if place ~= 'stay' and later > tonumber(due) then", After: "if place ~= 'stay' then",
 		Breaks: "who puts a job off never makes it earlier",
 		Tests:  scripts("TestAmend"),
+	},
+}
+
+// needsScripts break what holds for jobs that need labels of a worker: their queues are of one name.
+var needsScripts = []mutant{
+	{
+		Name: "needs-rule-of-the-queue", File: "lua/prelude.lua",
+		Before: "return queue:match('^[^\\31]*')", After: "return queue",
+		Breaks: "the rule of a name holds for its jobs, whatever they need",
+		Tests:  unmodelled("TestARuleIsThatOfTheNameWhateverIsNeeded"), Quick: true,
+	},
+	{
+		Name: "needs-a-room-each", File: "lua/prelude.lua",
+		Before: "rooms[running] = rooms[running] or { left", After: "rooms[running] = { left",
+		Breaks: "the queues of a name share what its limit leaves, over the rounds of a fetch",
+		Tests:  unmodelled("TestAFetchFromQueuesOfANameHeedsItsLimit"),
+	},
+	{
+		Name: "needs-popped-uncounted", File: "lua/job/fetch.lua",
+		Before: "queue.room.popped = queue.room.popped + #ids",
+		Breaks: "the queues of a name share what its limit leaves, in one round of a fetch",
+		Tests:  unmodelled("TestAFetchFromQueuesOfANameHeedsItsLimit"),
+	},
+	{
+		Name: "needs-popped-for-ever", File: "lua/job/fetch.lua",
+		Before: "for _, of in pairs(rooms) do of.popped = 0 end",
+		Breaks: "what was popped and dropped takes no room",
+		Tests:  unmodelled("TestAFetchFromQueuesOfANameHeedsItsLimit"),
+	},
+	{
+		Name: "needs-recount-by-queue", File: "lua/limit/recount.lua",
+		Before: "rule_name(of) == name", After: "of == name",
+		Breaks: "a new limit counts all that runs of its name",
+		Tests:  unmodelled("TestARuleIsThatOfTheNameWhateverIsNeeded"),
+	},
+	{
+		Name: "needs-restore-uncounted", File: "lua/job/restore.lua",
+		Before: "redis.call('HGET', limits, rule_name(name))", After: "redis.call('HGET', limits, name)",
+		Breaks: "what is restored counts towards the limit of its name",
+		Tests:  unmodelled("TestWhatIsRestoredCountsForItsName"),
+	},
+	{
+		Name: "needs-lookup-of-the-queue", File: "lua/inspect/lookup.lua",
+		Before: "redis.call('HMGET', limits, '', rule_name(name))", After: "redis.call('HMGET', limits, '', name)",
+		Breaks: "who looks a job up learns of the rule of its name",
+		Tests:  unmodelled("TestARuleIsThatOfTheNameWhateverIsNeeded"),
+	},
+	{
+		Name: "needs-untold", File: "lua/job/enqueue_mixed.lua",
+		Before: "tell(control, 'needs ' .. name)",
+		Breaks: "workers are told of a queue of jobs that need labels when it is new",
+		Tests:  unmodelled("TestWorkersAreToldOfANewQueueOfJobsThatNeedLabels"),
+	},
+	{
+		Name: "needs-untold-for-later", File: "lua/prelude.lua",
+		Before: "tell(control, 'needs ' .. known[g])",
+		Breaks: "workers are told of such a queue when its first job is due later",
+		Tests:  unmodelled("TestWorkersAreToldOfANewQueueOfJobsThatNeedLabels"),
+	},
+	{
+		Name: "needs-told-each-time", File: "lua/job/enqueue_mixed.lua",
+		Before: "redis.call('ZADD', queues, 'NX', stamp, name) == 1 and",
+		After:  "redis.call('ZADD', queues, 'NX', stamp, name) and",
+		Breaks: "workers are told of such a queue once, and not with each job that comes to it",
+		Tests:  unmodelled("TestWorkersAreToldOfANewQueueOfJobsThatNeedLabels"),
+	},
+	{
+		Name: "needs-untold-by-a-schedule", File: "lua/schedule/tick.lua",
+		Before: "tell(control, 'needs ' .. name)",
+		Breaks: "workers are told of such a queue when a schedule stores its first job",
+		Tests:  unmodelled("TestWorkersAreToldOfANewQueueByASchedule"),
 	},
 }

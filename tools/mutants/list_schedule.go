@@ -144,6 +144,18 @@ var scheduleScripts = []mutant{
 		Tests:  unmodelled("TestNewGroupsAreRefusedWhereThereAreTooMany"),
 	},
 	{
+		Name: "tally-hour-without-end", File: "lua/history/add.lua",
+		Before: "if had or inhour < tonumber(most) then", After: "if true then",
+		Breaks: "an hour has so many groups of errors and no more",
+		Tests:  unmodelled("TestAnHourHasSoManyGroups"),
+	},
+	{
+		Name: "tally-hour-for-ever", File: "lua/history/add.lua",
+		Before: "redis.call('PEXPIRE', hour, kept)",
+		Breaks: "how often errors came in an hour goes after its time",
+		Tests:  unmodelled("TestErrorsAreCountedByTheHour"),
+	},
+	{
 		Name: "tally-for-ever", File: "lua/history/add.lua",
 		Before: "redis.call('PEXPIRE', day, keptdays)",
 		Breaks: "history goes after its time",

@@ -89,6 +89,18 @@ var enqueueScripts = []mutant{
 		Tests:  scripts("TestASettlementThatIsNotedAgainIsWrittenAgain"),
 	},
 	{
+		Name: "ahead-untold", File: "lua/worker/note_prefetch.lua",
+		Before: "redis.call('HSET', info, 'prefetch', ARGV[2])",
+		Breaks: "who dies with jobs that it has not begun is no crash of them",
+		Tests:  scripts("TestAWorkerThatClaimsAheadSaysSo"),
+	},
+	{
+		Name: "ahead-of-nobody", File: "lua/worker/note_prefetch.lua",
+		Before: "if redis.call('SISMEMBER', workers, ARGV[1]) == 0 then return 0 end",
+		Breaks: "nothing is written of a worker that is not registered",
+		Tests:  scripts("TestAWorkerThatClaimsAheadSaysSo"),
+	},
+	{
 		Name: "enqueue-mixed-no-token", File: "lua/job/enqueue_mixed.lua",
 		Before: "summon(limits, name, KEYS[at + 1], KEYS[at + 2], KEYS[at + 3], 1)",
 		Breaks: "a worker that waits is woken by a new job of a call of several queues",
@@ -127,9 +139,16 @@ var enqueueScripts = []mutant{
 	},
 	{
 		Name: "enqueue-listed-unasked", File: "lua/job/enqueue.lua",
-		Before: "local refusal = bad('ZCARD', KEYS[3]) or bad('SCARD', KEYS[4])", After: "local refusal",
+		Before: "local refusal = bad('HLEN', jobs) or bad('ZCARD', KEYS[3]) or bad('SCARD', KEYS[4])",
+		After:  "local refusal",
 		Breaks: "a call to an empty queue that meets a broken list of queues stores nothing",
 		Tests:  unmodelled("TestAPlainEnqueueRefusesAKeyOfAnotherTypeBeforeItWrites"),
+	},
+	{
+		Name: "enqueue-taken-back", File: "lua/job/enqueue.lua",
+		Before: "front and 0 or #ids, front and -#ids - 1 or -1)", After: "#ids, -1)",
+		Breaks: "what was pushed is taken back where the records cannot be written",
+		Tests:  unmodelled("TestAPlainEnqueueTakesBackWhatItHasPushed"),
 	},
 }
 
@@ -208,7 +227,7 @@ var fetchScripts = []mutant{
 	},
 	{
 		Name: "fetch-no-token", File: "lua/job/fetch.lua",
-		Before: "wake(KEYS[queue.at + 1], math.min(left, 2, queue.room or 2))",
+		Before: "wake(KEYS[queue.at + 1], math.min(left, 2, queue.room and queue.room.left or 2))",
 		Breaks: "a fetch that leaves jobs wakes those who can take them",
 		Tests:  scripts("TestFetchGivesSharesFirstAndThenFillsUp"),
 	},
@@ -334,19 +353,39 @@ var turnScripts = []mutant{
 	},
 	{
 		Name: "turns-stay", File: "lua/prelude.lua",
-		Before: "if #taken > 0 then redis.call('ZREM', turns, unpack(taken)) end",
+		Before: "if #taken > 0 then redis.call('ZREM', lines.turns, unpack(taken)) end",
 		Breaks: "what was fetched waits no more",
+		Tests:  unmodelled("TestJobsWithoutAKeyHaveTurnsTogether"),
+	},
+	{
+		Name: "turns-stay-unruled", File: "lua/prelude.lua",
+		Before: "  redis.call('ZREMRANGEBYRANK', lines.turns, first, first + #ids - 1)\n",
+		Breaks: "what was fetched while no key has a rule waits no more",
 		Tests:  unmodelled("TestKeysHaveTurns"),
 	},
 	{
+		Name: "turns-of-another-queue", File: "lua/prelude.lua",
+		Before: "return base == 0 and 0 or redis.call('ZCOUNT', set, '-inf', '(' .. ms(base))", After: "return 0",
+		Breaks: "a fetch takes its own queue's turns and passes",
+		Tests:  unmodelled("TestQueuesHaveTurnsOfTheirOwn"),
+	},
+	{
+		Name: "turns-unserved", File: "lua/prelude.lua",
+		Before: "ids.served = math.max(tonumber(before), tonumber(redis.call('ZSCORE', lines.turns, ids[#ids])))",
+		After:  "ids.served = tonumber(before)",
+		Breaks: "a fetch notes which pass was served last",
+		Tests:  unmodelled("TestAKeyThatWasAwayHasNoTurnsToCatchUpWith"),
+	},
+	{
 		Name: "turns-never-given-back", File: "lua/prelude.lua",
-		Before: "if #scores > 0 then redis.call('ZADD', turns, unpack(scores)) end",
+		Before: "older_than(0)\n    redis.call('ZADD', lines.turns, unpack(scores))\n",
+		After:  "older_than(0)\n",
 		Breaks: "a job with a key that is given back waits again",
 		Tests:  unmodelled("TestKeyedJobsThatAreGivenBackOrRestored"),
 	},
 	{
 		Name: "turns-passes-kept", File: "lua/prelude.lua",
-		Before: "if #old > 0 then redis.call('ZREM', passes, unpack(old)) end",
+		Before: "    redis.call('ZREMRANGEBYRANK', passes, first, first + math.min(old, many) - 1)\n",
 		Breaks: "passes are kept of keys that have jobs",
 		Tests:  unmodelled("TestPassesAreKeptOfKeysThatHaveJobsOnly"),
 	},
@@ -358,7 +397,7 @@ var turnScripts = []mutant{
 	},
 	{
 		Name: "turns-key-stays", File: "lua/job/complete.lua",
-		Before: "if keyed then redis.call('HDEL', keyed, unpack(ended)) end",
+		Before: "if lines then redis.call('HDEL', lines.keyed, unpack(ended)) end",
 		Breaks: "nothing is kept of the key of a job that has ended",
 		Tests:  unmodelled("TestKeysHaveTurns"),
 	},

@@ -22,7 +22,7 @@ var settleScripts = []mutant{
 	},
 	{
 		Name: "complete-half", File: "lua/job/complete.lua",
-		Before: "if ARGV[at] then refusal = refusal or bad('HLEN', outcomes) or bad('ZCARD', expiry) end",
+		Before: "if keeps then refusal = refusal or bad('HLEN', outcomes) or bad('ZCARD', expiry) end",
 		Breaks: "a settlement that meets a broken key does nothing, and can be sent again",
 		Tests:  unmodelled("TestSettlementsNameTheKeyOfAnotherTypeAndDoNothing"),
 	},
@@ -41,7 +41,7 @@ var settleScripts = []mutant{
 	},
 	{
 		Name: "shelve-nameless", File: "lua/job/shelve.lua",
-		Before: "redis.call('HSET', names, id, queue)",
+		Before: "redis.call('HSET', names, id, other or queue)",
 		Breaks: "the queue of every job on a shelf is known",
 		Tests:  scripts("TestShelvePutsAJobOnAShelf"),
 	},

@@ -40,10 +40,10 @@ func loss(names ...string) []tests { return []tests{{"./internal/enginetest/loss
 func all() []mutant {
 	var list []mutant
 	for _, some := range [][]mutant{
-		enqueueScripts, partitionScripts, moveScripts, fetchScripts, turnScripts, settleScripts, limitScripts,
-		lockScripts, endScripts, waitScripts, longScripts, lifeScripts, careScripts, scheduleScripts, objectScripts,
-		doctorScripts,
-		endedScripts,
+		enqueueScripts, partitionScripts, moveScripts, fetchScripts, turnScripts, keyScripts, settleScripts,
+		limitScripts,
+		needsScripts, lockScripts, endScripts, waitScripts, longScripts, stepScripts, lifeScripts, careScripts,
+		scheduleScripts, objectScripts, doctorScripts, endedScripts, flowScripts, peopleScripts,
 	} {
 		list = append(list, some...)
 	}

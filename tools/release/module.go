@@ -17,7 +17,7 @@ const root = "github.com/265d0351/work"
 
 // released are the folders of the modules that a user may install. The others test, measure and build these, and are
 // never published.
-var released = []string{".", "cmd/work", "goredis", "metrics", "otelwork", "outbox"}
+var released = []string{".", "cmd/work", "compress", "goredis", "metrics", "otelwork", "outbox"}
 
 // modulePath is the path of the module in a folder.
 func modulePath(dir string) string { return path.Join(root, dir) }

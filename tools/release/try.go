@@ -32,7 +32,7 @@ func try(ctx context.Context, tree, version string) (err error) {
 		return err
 	}
 	for i, order := range orders([]string{root, root + "/goredis", root + "/metrics", root + "/otelwork",
-		root + "/outbox"}) {
+		root + "/outbox", root + "/compress"}) {
 		if err := u.gets(ctx, order, version, i == 0); err != nil {
 			return fmt.Errorf("go get of %s: %w", strings.Join(order, ", "), err)
 		}
@@ -93,6 +93,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/compress"
 	_ "github.com/265d0351/work/embedded"
 	"github.com/265d0351/work/goredis"
 	"github.com/265d0351/work/metrics"
@@ -111,6 +112,7 @@ func main() {
 		log.Fatal("outbox takes no dialect for one")
 	}
 	pool := work.NewWorkerPool(nil, 2, work.WorkerOptions{Redis: "memory://",
+		Codecs:    []work.Codec{compress.New(compress.Options{})},
 		Observers: []work.Observer{metrics.New(metrics.Options{})}}).
 		Middleware(otelwork.Process()).
 		JobWithOptions("mail", work.JobOptions{Retention: time.Hour}, mail)

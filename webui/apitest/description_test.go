@@ -18,6 +18,7 @@ import (
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/inspect/doctor"
 	"github.com/265d0351/work/webui"
+	"github.com/265d0351/work/webui/alerts"
 )
 
 // description is what the API says of itself.
@@ -139,12 +140,15 @@ func TestTheFieldsOfTheLibraryAreDescribed(t *testing.T) {
 	}{
 		"Counts": {of: inspect.Counts{}}, "Queue": {of: inspect.QueueInfo{}},
 		"LimitInfo": {of: inspect.LimitInfo{}, more: []string{"problem"}},
-		"Job":       {of: inspect.JobInfo{}}, "Checkin": {of: inspect.JobCheckin{}},
+		"KeyInfo":   {of: inspect.KeyInfo{}}, "Keys": {of: inspect.KeyPage{}},
+		"Job": {of: inspect.JobInfo{}}, "Checkin": {of: inspect.JobCheckin{}},
 		"Attempt":    {of: inspect.Attempt{}},
 		"JobError":   {of: inspect.JobError{}},
 		"WaitReason": {of: inspect.WaitReason{}},
 		"ErrorGroup": {of: inspect.ErrorGroup{}}, "RunningJob": {of: inspect.RunningJob{}},
-		"Worker":       {of: inspect.WorkerInfo{}},
+		"Worker": {of: inspect.WorkerInfo{}},
+		"Alert":  {of: alerts.Alert{}}, "Incident": {of: inspect.Incident{}}, "Silence": {of: inspect.Silence{}},
+		"AuditEntry": {of: inspect.AuditEntry{}}, "AuditPage": {of: inspect.AuditPage{}},
 		"HistoryPoint": {of: inspect.HistoryPoint{}}, "Histogram": {of: inspect.Histogram{}},
 		"Server":   {of: inspect.ServerInfo{}, more: []string{"topology"}},
 		"Topology": {of: inspect.Topology{}}, "NodeInfo": {of: inspect.NodeInfo{}},

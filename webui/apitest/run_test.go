@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/flow"
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/webui"
@@ -36,6 +37,7 @@ type kit struct {
 	server    redistest.Server
 	namespace string
 	inspector *inspect.Inspector
+	enq       *work.Enqueuer
 	handler   http.Handler
 	described *description
 	answered  map[string]bool // the routes that did what was asked
@@ -51,6 +53,7 @@ func newKit(t *testing.T, s redistest.Server) *kit {
 	enq, err := work.NewEnqueuer(s.DSN(), work.Namespace(k.namespace))
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, enq.Close()) })
+	k.enq = enq
 	k.handler = webui.Handler(k.inspector, webui.Options{
 		Authorize: func(*http.Request) (webui.Role, string, error) { return webui.RoleOperator, "ann", nil },
 		Logger:    slog.New(slog.DiscardHandler), Enqueuer: enq,
@@ -162,6 +165,7 @@ func TestEachAnswerIsAsItIsDescribed(t *testing.T) {
 		k.enqueue()
 		k.controlJobs()
 		k.controlQueues()
+		k.flows()
 		k.schedules()
 		k.post("doctor", "")
 		k.post("doctor?mend=1", "", "Accept", "application/x-ndjson")
@@ -181,9 +185,9 @@ func TestEachAnswerIsAsItIsDescribed(t *testing.T) {
 // readNothing reads where nothing is: lists are there and empty.
 func (k *kit) readNothing() {
 	for _, target := range []string{"openapi.json", "counts", "queues", "jobs", "jobs?state=dead",
-		"jobs?state=cancelled&name=mail", "jobs?ended=1", "jobs?tag=x",
-		"errors", "workers", "stopped-workers", "schedules",
-		"history", "history?name=a&name=b&by=day", "limits", "server"} {
+		"jobs?state=cancelled&name=mail", "jobs?ended=1", "jobs?tag=x", "search?tag=x", "names", "names?part=m&limit=1",
+		"causes", "errors", "workers", "stopped-workers", "audit?limit=5", "alerts", "schedules", "keys?name=mail",
+		"flows", "flows?state=releasing", "history", "history?name=a&name=b&by=day", "limits", "server"} {
 		k.get(target)
 	}
 }
@@ -197,15 +201,18 @@ func (k *kit) enqueue() {
 	k.call(http.StatusCreated, http.MethodPost, "jobs?force=true", `{"name": "mail", "id": "later", "in": "1h"}`)
 	k.call(http.StatusCreated, http.MethodPost, "jobs?force=true",
 		`{"name": "mail", "id": "at", "at": "2040-02-03T04:05:06Z", "expire_at": "2041-02-03T04:05:06Z"}`)
+	k.call(http.StatusCreated, http.MethodPost, "jobs?force=true",
+		`{"name": "mail", "id": "keyed", "key": "customer-7", "weight": 3}`)
 	for range 2 {
 		k.call(http.StatusCreated, http.MethodPost, "jobs?force=true", `{"name": "mail"}`, "Idempotency-Key", "k")
 	}
 	k.call(http.StatusConflict, http.MethodPost, "jobs?force=true", `{"name": "other"}`, "Idempotency-Key", "k")
 	k.call(http.StatusConflict, http.MethodPost, "jobs?force=true",
 		`{"name": "mail", "unique": {"key": "k", "until": "started", "on_conflict": ["refuse"]}}`)
-	for _, target := range []string{"job?id=all", "job?id=later", "args?id=all", "log?id=all",
+	for _, target := range []string{"job?id=all", "job?id=keyed", "job?id=later", "args?id=all", "log?id=all",
 		"jobs?state=queued&name=mail&limit=1", "jobs?state=scheduled&newest=1",
-		"jobs?tag=eu&source=7&meta=a%3Db&args=ann&id=al&older=1ms&limit=1", "queue?name=mail", "queues"} {
+		"jobs?tag=eu&source=7&meta=a%3Db&args=ann&id=al&older=1ms&limit=1", "queue?name=mail", "queues",
+		"keys?name=mail&limit=1"} {
 		k.get(target)
 	}
 }
@@ -217,6 +224,9 @@ func (k *kit) controlJobs() {
 	k.post("job-resume?id=all", "")
 	k.post("job-reschedule?id=at", `{"at": "2040-03-03T04:05:06Z"}`)
 	k.post("job-args?id=at", `{"args": [1]}`)
+	k.post("job-send?id=at", `{"name": "approval", "value": {"by": "ann"}}`)
+	k.get("steps?id=at")
+	k.post("job-forget-steps?id=at", "")
 	k.post("job-run?id=later", "")
 	k.post("job-cancel?id=later", "")
 	k.get("job?id=later")
@@ -242,6 +252,11 @@ func (k *kit) controlQueues() {
 	k.get("queue?name=mail")
 	k.get("limits")
 	k.post("queue-unlimit?name=mail", "")
+	k.post("key-limit?name=mail&key=customer-7&force=true", `{"concurrent": 3, "rate": 10, "per": "1m", "burst": 2}`)
+	k.get("keys?name=mail")
+	k.post("key-stop?name=mail&key=customer-7&force=true", "")
+	k.get("keys?name=mail")
+	k.post("key-unlimit?name=mail&key=customer-7", "")
 	k.post("queue-purge?name=mail", "")
 	k.post("queue-purge?name=mail", "", "Accept", "application/x-ndjson")
 	k.call(http.StatusCreated, http.MethodPost, "jobs?force=true", `{"name": "gone", "in": "1h"}`)
@@ -249,6 +264,36 @@ func (k *kit) controlQueues() {
 	k.post("queue-destroy?name=gone&sure=1", "", "Accept", "application/x-ndjson")
 	k.call(http.StatusCreated, http.MethodPost, "jobs?force=true", `{"name": "gone", "in": "1h"}`)
 	k.post("queue-destroy?name=gone&sure=1", "")
+}
+
+// flows runs nothing: a member that is cancelled has ended too.
+func (k *kit) flows() {
+	for _, id := range []string{"order-7", "order-8"} {
+		f := flow.New(id).OnDone("mail").OnDeath("mail")
+		f.Job("tell").After(f.Job("ship").After(f.Job("charge"), f.Job("pick"))).Even(flow.Dead)
+		_, err := flow.Enqueue(context.Background(), k.enq, f)
+		require.NoError(k.t, err)
+	}
+	for _, target := range []string{"flows?limit=1", "flows?state=running", "flow?id=order-7", "flow-graph?id=order-7",
+		"flow-members?id=order-7&limit=2", "flow-members?id=order-7&state=left&name=tell",
+		"flow-member?id=order-7&member=ship", "job?id=order-7%2Fpick"} {
+		k.get(target)
+	}
+	k.post("flow-pause?id=order-7", "")
+	k.get("flow?id=order-7")
+	k.post("flow-resume?id=order-7", "")
+	k.post("job-cancel?id=order-8%2Fcharge", "")
+	k.post("job-cancel?id=order-8%2Fpick", "")
+	k.get("flow-graph?id=order-8")
+	k.post("flow-cancel?id=order-7", "")
+	k.get("flow?id=order-7")
+	k.post("flow-retry?id=order-7", "")
+	k.call(http.StatusBadRequest, http.MethodPost, "flow-delete?id=order-7", "")
+	k.post("flow-cancel?id=order-7", "")
+	k.post("flow-delete?id=order-7", "")
+	k.call(http.StatusNotFound, http.MethodGet, "flow?id=order-7", "")
+	k.call(http.StatusNotFound, http.MethodGet, "flow-member?id=order-8&member=nobody", "")
+	k.call(http.StatusBadRequest, http.MethodGet, "flow-members?id=order-8&state=odd", "")
 }
 
 func (k *kit) schedules() {
@@ -277,6 +322,7 @@ func (k *kit) workersAndErrors() {
 	var groups []inspect.ErrorGroup
 	k.until("errors are counted", func() bool {
 		groups = into[[]inspect.ErrorGroup](k.t, k.get("errors"), "errors")
+		k.get("causes?limit=10")
 		return len(groups) == 2
 	})
 	k.until("the log was sent",
@@ -296,6 +342,8 @@ func (k *kit) workersAndErrors() {
 	k.post("job-retry?id=fails&fresh=1", "")
 	k.post("job-delete?id=behind", "")
 	k.post("job-cancel?id=blocks", "")
+	k.post("alert-silence?rule=no-workers&for=1h", "")
+	k.post("alert-hear?rule=no-workers", "")
 	k.post("errors-clear?name=dies", "")
 	k.post("errors-clear?all=1", "")
 	k.post("worker-quiet?id="+worker, "")
@@ -309,7 +357,9 @@ func (k *kit) many() {
 	for i := range 3 {
 		k.call(http.StatusCreated, http.MethodPost, "jobs?force=true", fmt.Sprintf(`{"name": "heap", "args": [%d]}`, i))
 	}
+	k.get("search?name=heap")
 	k.post("bulk?state=queued&name=heap&action=delete", "")
+	k.post("bulk?text=heap&action=delete", "")
 	k.post("bulk?state=queued&name=heap&action=stall&sure=1&limit=1", "")
 	k.post("bulk?state=queued&name=heap&action=delete&sure=1", "", "Accept", "application/x-ndjson")
 }

@@ -29,7 +29,7 @@ func command(b rueidis.Builder, c *redisconn.Call, full bool) rueidis.Completed 
 // texts are arguments as they stand on the wire, behind those of into.
 func texts(into []string, args []any) []string {
 	for _, arg := range args {
-		switch a := arg.(type) {
+		switch a := redisconn.Plain(arg).(type) {
 		case string:
 			into = append(into, a)
 		case []byte:

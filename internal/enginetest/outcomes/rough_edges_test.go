@@ -19,7 +19,7 @@ import (
 func TestABadOptionIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	opts := work.WorkerOptions{
-		Redis: "redis://localhost:1", Prefetch: -1, MaxCrashes: 1, MorgueRetention: -1, ObjectGrace: -1,
+		Redis: "redis://localhost:1", Prefetch: -2, MaxCrashes: 1, MorgueRetention: -1, ObjectGrace: -1,
 		MaxArgsSize: -5, Only: []string{"b", "b"},
 	}
 	pool := work.NewWorkerPool(nil, 1, opts).Job("a", func(int) error { return nil }).Periodic("@daily", "a", 1).
@@ -54,7 +54,7 @@ func TestUniqueOptionsThatCannotFitFailAtStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			opts := work.WorkerOptions{Redis: "redis://localhost:1", Prefetch: -1} // it is not to start
+			opts := work.WorkerOptions{Redis: "redis://localhost:1", Prefetch: -2} // it is not to start
 			err := work.NewWorkerPool(nil, 1, opts).JobWithOptions("job",
 				work.JobOptions{Unique: &work.UniqueOptions{Args: row.args}},
 				row.handler).Start(t.Context())

@@ -1,7 +1,9 @@
 package partitions_test
 
 import (
+	"context"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,8 +11,12 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/inside"
+	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/pooltest"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
+	"github.com/265d0351/work/internal/resize"
 )
 
 // TestAPoolWithANewLimitStartsWithoutAPartition: what it declares a limit of waits until that is back, all else runs.
@@ -47,5 +53,56 @@ func TestAPoolWithANewLimitStartsWithoutAPartition(t *testing.T) {
 		d.healthyAgain("limits")      // which follows the first jobs
 		d.healthyAgain("partition 2") // it may be joined later than the name is bound
 		require.NoError(t, pool.Healthy(d.Ctx()))
+	})
+}
+
+// dividing is a driver under which a namespace is divided just before a limit is declared.
+type dividing struct {
+	redisconn.Driver
+	once   sync.Once
+	divide func()
+}
+
+func (d *dividing) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
+	if calls[0].Script != nil && calls[0].Script.Name == "limit/define" {
+		d.once.Do(d.divide)
+	}
+	return d.Driver.Pipeline(ctx, calls...)
+}
+
+// TestALimitIsDeclaredWhileTheNamespaceIsDivided for the first time: the pool knew of one partition when it looked
+// whether the name is to be bound. Its limit holds over all of them.
+func TestALimitIsDeclaredWhileTheNamespaceIsDivided(t *testing.T) {
+	each(t, func(t *testing.T, s redistest.Server) {
+		for _, later := range []bool{false, true} { // at the start, or when the name is served later
+			d, shares := &divided{kit: newKit(t, s), m: &partition.Map{}}, newShares()
+			o := d.Options()
+			driver, err := o.Connection.Driver()
+			require.NoError(t, err)
+			o.Connection = pooltest.Connection{Of: &dividing{Driver: driver, divide: func() {
+				directory := partition.NewDirectory(d.Raw().Driver(), d.Namespace)
+				assert.NoError(t, resize.To(d.Ctx(), directory, 3, nil))
+			}}}
+			if later {
+				o.Only = []string{"other"}
+			}
+			pool := d.Start(work.NewWorkerPool(nil, 9, o).Job("other", pooltest.Nothing).
+				JobWithOptions("narrow", work.JobOptions{Limit: work.Limit{Concurrent: 2}}, shares.handle))
+			if later {
+				require.NoError(t, pool.Serve(d.Ctx(), "narrow"))
+			}
+			require.NoError(t, inside.Enqueuer(d.Enq).Partitions.Refresh(d.Ctx()))
+			for i := range 30 {
+				d.Enqueue("narrow", i)
+			}
+			shares.Began(t, 2)
+			for range 10 {
+				shares.Pass(t, 1)
+				shares.Began(t, 1)
+			}
+			shares.Release()
+			d.Drained(pool)
+			assert.Equal(t, int64(2), shares.Most.Load(), "served later: %v", later)
+		}
 	})
 }

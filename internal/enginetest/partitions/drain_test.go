@@ -52,28 +52,45 @@ func TestADrainWaitsForJobsThatAreOnTheirWay(t *testing.T) {
 		var ended atomic.Int64
 		pool := d.Start(work.NewWorkerPool(nil, 2, d.Options()).Job("a", func(int) error { ended.Add(1); return nil }))
 		d.fill(1, "a", 1)
-		ids, err := d.store(1).FrontOf(d.Ctx(), "a")
-		require.NoError(t, err)
-		require.Len(t, ids, 1)
-		lead := rdb.Lead{Token: "mover", Life: time.Minute}
-		leads, err := d.store(1).TakeLead(d.Ctx(), lead)
-		require.NoError(t, err)
-		require.True(t, leads)
-		f, err := d.store(1).Freeze(d.Ctx(), lead, rdb.Target{Partition: 2},
-			[]rdb.MoveItem{{Kind: rdb.MoveBound, ID: ids[0], Queue: "a"}})
-		require.NoError(t, err)
-		require.Len(t, f.Moved, 1)
+		arrives := d.onItsWay(1, 2, "a")
 		brief, cancel := context.WithTimeout(d.Ctx(), 100*time.Millisecond)
 		defer cancel()
 		require.ErrorIs(t, pool.Drain(brief), context.DeadlineExceeded)
 
-		require.NoError(t, d.store(1).GiveUpLead(d.Ctx(), lead))
-		directory := partition.NewDirectory(d.Raw().Driver(), d.Namespace)
-		require.NoError(t, directory.Refresh(d.Ctx()))
-		_, err = resize.Settle(d.Ctx(), directory, 1)
-		require.NoError(t, err)
+		arrives()
 		require.NoError(t, i.ResumeAll(d.Ctx()))
 		require.NoError(t, pool.Drain(d.Ctx()))
 		assert.Equal(t, int64(1), ended.Load())
 	})
+}
+
+// onItsWay takes the only job that waits of a name out of one partition to bring it to another, and returns what has it
+// arrive.
+func (d *divided) onItsWay(from, to int, name string) (arrives func()) {
+	d.T.Helper()
+	ids, err := d.store(from).FrontOf(d.Ctx(), name)
+	require.NoError(d.T, err)
+	require.Len(d.T, ids, 1)
+	return d.moves(from, to, name, ids[0])
+}
+
+// moves does so with a job, wherever it stands.
+func (d *divided) moves(from, to int, name, id string) (arrives func()) {
+	d.T.Helper()
+	lead := rdb.Lead{Token: "mover", Life: time.Minute}
+	leads, err := d.store(from).TakeLead(d.Ctx(), lead)
+	require.NoError(d.T, err)
+	require.True(d.T, leads)
+	f, err := d.store(from).Freeze(d.Ctx(), lead, rdb.Target{Partition: to},
+		[]rdb.MoveItem{{Kind: rdb.MoveBound, ID: id, Queue: name}})
+	require.NoError(d.T, err)
+	require.Len(d.T, f.Moved, 1)
+	return func() {
+		d.T.Helper()
+		require.NoError(d.T, d.store(from).GiveUpLead(d.Ctx(), lead))
+		directory := partition.NewDirectory(d.Raw().Driver(), d.Namespace)
+		require.NoError(d.T, directory.Refresh(d.Ctx()))
+		_, err = resize.Settle(d.Ctx(), directory, from)
+		require.NoError(d.T, err)
+	}
 }

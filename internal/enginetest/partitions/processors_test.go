@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
-	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -41,7 +40,9 @@ func (s *shares) of(first int) map[int]int {
 	return counts
 }
 
-// TestNeverMoreHandlersThanTheConcurrency over all partitions together, and busy ones get about equal shares.
+// TestBusyPartitionsShareTheProcessors about equally, and never run more than the concurrency. Shares are counted from
+// when each partition knows of its work and waits for its turn, all processors being busy: before that, whichever is
+// the first to look has more, as it should.
 func TestBusyPartitionsShareTheProcessors(t *testing.T) {
 	each(t, func(t *testing.T, s redistest.Server) {
 		const partitions, concurrency, jobs = 4, 6, 60
@@ -50,23 +51,26 @@ func TestBusyPartitionsShareTheProcessors(t *testing.T) {
 		for i := range partitions {
 			d.fill(i, "load", jobs)
 		}
-		d.Start(work.NewWorkerPool(nil, concurrency, d.Options()).Job("load", shares.handle))
-		require.Len(t, pooltest.Seen[event.WorkerStarted](d.Spy), partitions)
+		pool := d.Start(work.NewWorkerPool(nil, concurrency, d.Options()).Job("load", shares.handle))
 		shares.Began(t, concurrency)
-		const all = partitions * jobs
+		places := pooltest.Parts(pool).Slots.Places()
+		d.Until("all partitions wait for their turn", func() bool { return places.Waiting() == partitions })
+		const all, counted = partitions * jobs, partitions * jobs / 2
+		before := shares.of(concurrency)
 		for range all - concurrency {
 			shares.Pass(t, 1)
 			shares.Began(t, 1)
 		}
 		assert.Equal(t, int64(concurrency), shares.Most.Load())
-		for partition, n := range shares.of(all / 2) {
-			assert.InDelta(t, all/2/partitions, n, jobs/4, "partition %d: %v", partition, shares.of(all/2))
+		after := shares.of(concurrency + counted)
+		for partition, n := range after {
+			assert.InDelta(t, counted/partitions, n-before[partition], jobs/4, "partition %d: %v", partition, after)
 		}
 		shares.Release()
 	})
 }
 
-// TestABatchThatEndsAtOnce is shared too: the places that become free go to those who wait, in turn.
+// TestShortJobsOfAllPartitionsRunOnce: the places that become free go to those who wait, in turn.
 func TestShortJobsOfAllPartitionsRunOnce(t *testing.T) {
 	each(t, func(t *testing.T, s redistest.Server) {
 		const partitions, concurrency, jobs = 4, 10, 300

@@ -99,3 +99,26 @@ func TestAPoolIsIdleWhereAllPartitionsAre(t *testing.T) {
 		assert.Equal(t, []int{0, 0, 0}, d.waiting("load"))
 	})
 }
+
+// TestAPoolIsNotIdleWhileJobsAreOnTheirWay from one partition to another: they stand in no queue, and it is to run
+// them. One that has none anywhere ends meanwhile, which began later.
+func TestAPoolIsNotIdleWhileJobsAreOnTheirWay(t *testing.T) {
+	each(t, func(t *testing.T, s redistest.Server) {
+		idle := func(d *divided, shares *shares) *work.WorkerPool {
+			o := d.Options()
+			o.IdleTimeout = 200 * time.Millisecond
+			return d.Start(work.NewWorkerPool(nil, 3, o).Job("load", shares.handle))
+		}
+		d, shares := newDivided(t, s, 3), newShares()
+		shares.Release()
+		d.fill(1, "load", 1)
+		arrives := d.onItsWay(1, 2, "load")
+		waits := idle(d, shares)
+		pooltest.Receive(t, idle(newDivided(t, s, 3), newShares()).Done())
+		require.NoError(t, waits.Serve(d.Ctx(), "load"), "it stops although a job is to come")
+		arrives()
+		shares.Began(t, 1)
+		pooltest.Receive(t, waits.Done())
+		assert.Equal(t, []int{0, 0, 0}, d.waiting("load"))
+	})
+}

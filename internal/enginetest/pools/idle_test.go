@@ -129,6 +129,41 @@ func TestAJobThatComesWhenAnIdlePoolStopsIsNotLost(t *testing.T) {
 	})
 }
 
+// A job that a fetch has claimed stands in no queue, and is not held before the answer has come. What keeps the pool is
+// looked at when another one, begun later, has idled for longer.
+func TestAPoolIsNotIdleWhileAFetchIsUnderWay(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		ran := make(chan struct{}, 1)
+		pool := work.NewWorkerPool(nil, 2, k.idling(20*time.Millisecond)).
+			Job("a", func() error { ran <- struct{}{}; return nil })
+		claimed, answers := make(chan struct{}), make(chan struct{})
+		var once sync.Once
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(ctx context.Context, pass pooltest.Send,
+			calls []redisconn.Call) ([]redisconn.Reply, error) {
+			replies, err := pass(ctx, calls...)
+			if pooltest.NameOf(calls[0]) == "fetch" && calls[0].Args[2] != 0 {
+				once.Do(func() {
+					close(claimed)
+					<-answers
+				})
+			}
+			return replies, err
+		}})
+		k.Enqueue("a")
+		k.Start(pool)
+		pooltest.Receive(t, claimed)
+		other := work.NewWorkerPool(nil, 1, k.idling(60*time.Millisecond)).Job("b", pooltest.Nothing)
+		k.Start(other)
+		pooltest.Receive(t, other.Done())
+		assert.Equal(t, 1, pooltest.Count[event.PoolIdle](k.Spy), "of the other one")
+		close(answers)
+		pooltest.Receive(t, ran)
+		pooltest.Receive(t, pool.Done())
+	})
+}
+
 func TestAPoolThatCannotAskRedisIsNotIdle(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

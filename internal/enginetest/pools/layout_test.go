@@ -62,17 +62,17 @@ func TestAProgramThatIsTooOldRefuses(t *testing.T) {
 		for title, use := range uses {
 			t.Run(title, func(t *testing.T) {
 				k := newKit(t, s)
-				k.Do("SET", "layout", "3 3")
+				k.Do("SET", "layout", "9 9")
 				err := use(t, k)
 				require.ErrorIs(t, err, work.ErrOutdated)
 				require.ErrorContains(t, err, `this program is too old for the namespace "`+k.Namespace[:20])
-				require.ErrorContains(t, err, `: its layout is 3 and needs programs that know 3, this one knows 2: `+
+				require.ErrorContains(t, err, `: its layout is 9 and needs programs that know 9, this one knows 6: `+
 					`build it with a newer version`)
 				assert.Equal(t, []string{"layout"}, k.Keys(), "nothing was stored")
 				k = newKit(t, s)
-				k.Do("SET", "layout", "3 1")
+				k.Do("SET", "layout", "9 3")
 				require.NoError(t, use(t, k))
-				assert.Equal(t, "3 1", k.Text("GET", "layout"))
+				assert.Equal(t, "9 3", k.Text("GET", "layout"))
 			})
 		}
 	})
@@ -86,10 +86,10 @@ func TestARunningWorkerHearsThatItIsTooOld(t *testing.T) {
 		k := newKit(t, s)
 		patient := pooltest.NewPatient()
 		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("a", patient.Handle).Job("b", pooltest.Nothing))
-		assert.Equal(t, "2 1", k.Text("GET", "layout"))
+		assert.Equal(t, "6 3", k.Text("GET", "layout"))
 		running := k.Enqueue("a").ID
 		pooltest.Receive(t, patient.Began)
-		k.Do("SET", "layout", "3 3")
+		k.Do("SET", "layout", "9 9")
 		trouble := pooltest.Await(t, k.Spy, func(e event.Trouble) bool { return e.Component == "layout" })
 		require.ErrorIs(t, trouble.Err, work.ErrOutdated)
 		err := pool.Healthy(k.Ctx())
@@ -101,7 +101,7 @@ func TestARunningWorkerHearsThatItIsTooOld(t *testing.T) {
 		k.Until("its outcome is in Redis", func() bool { return k.Number("HLEN", "claimed") == 0 })
 		pool.Poll(k.Ctx())
 		assert.Equal(t, []string{later}, k.InLine("b"), "it waits for a newer worker")
-		k.Do("SET", "layout", "3 1")
+		k.Do("SET", "layout", "9 3")
 		pooltest.Await(t, k.Spy, func(e event.JobDone) bool { return e.ID == later })
 		require.NoError(t, pool.Healthy(k.Ctx()))
 	})
@@ -114,6 +114,6 @@ func TestALostLayoutIsWrittenAgain(t *testing.T) {
 		k := newKit(t, s)
 		k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("a", pooltest.Nothing))
 		k.Wipe()
-		k.Until("it is there again", func() bool { return k.Text("GET", "layout") == "2 1" })
+		k.Until("it is there again", func() bool { return k.Text("GET", "layout") == "6 3" })
 	})
 }

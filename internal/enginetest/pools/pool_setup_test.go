@@ -262,7 +262,7 @@ func TestACloneRunsTheSameJobsWithOptionsOfItsOwn(t *testing.T) {
 
 func TestACloneHasTheMistakesOfTheSetUpAndNotThoseOfTheOptions(t *testing.T) {
 	t.Parallel()
-	pool := work.NewWorkerPool(7, 0, work.WorkerOptions{MaxCrashes: 1, Prefetch: -1}).Job("greet", func(string) {}).
+	pool := work.NewWorkerPool(7, 0, work.WorkerOptions{MaxCrashes: 1, Prefetch: -2}).Job("greet", func(string) {}).
 		Job("a", pooltest.Nothing).Job("a", pooltest.Nothing)
 	var setup *work.SetupError
 	require.ErrorAs(t, pool.Start(t.Context()), &setup)

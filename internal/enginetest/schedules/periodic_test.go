@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -368,6 +369,16 @@ func TestMistakesInSchedulesAreReturnedByStart(t *testing.T) {
 			[]string{"PeriodicOptions.Missed is MissedAll(101)"}},
 		"an Overlap of its own": {withOptions(work.PeriodicOptions{Overlap: 2}),
 			[]string{"PeriodicOptions.Overlap is 2"}},
+		"a long key": {withOptions(work.PeriodicOptions{Key: strings.Repeat("k", 201)}),
+			[]string{"which has 201 bytes: use at most 200"}},
+		"a key with a NUL": {withOptions(work.PeriodicOptions{Key: "a\x00b"}),
+			[]string{`PeriodicOptions.Key is "a\x00b": use one without control characters`}},
+		"too large a weight": {withOptions(work.PeriodicOptions{Key: "a", Weight: 101}),
+			[]string{"PeriodicOptions.Weight is 101: use 1 to 100, or 0 for 1"}},
+		"a negative weight": {withOptions(work.PeriodicOptions{Key: "a", Weight: -1}),
+			[]string{"PeriodicOptions.Weight is -1: use 1 to 100"}},
+		"a weight without a key": {withOptions(work.PeriodicOptions{Weight: 2}),
+			[]string{"PeriodicOptions.Weight is given without Key: give the key"}},
 		"an id with a newline": {withOptions(work.PeriodicOptions{ID: "a\nb"}), []string{"schedule id is"}},
 		"another service's job": {func(p *work.WorkerPool) { p.Periodic("@daily", "import") },
 			[]string{`of job "import": no such job is registered: add the schedule to the pool that runs it; there are ["export"]`}},

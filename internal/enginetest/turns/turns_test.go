@@ -14,7 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -38,7 +40,7 @@ func (k *kit) enqueue(t *testing.T, name, key string, n int, opts ...work.Enqueu
 // clean fails where anything is left of jobs, or the doctor finds something.
 func (k *kit) clean(t *testing.T, names ...string) {
 	t.Helper()
-	for _, key := range []string{"turns", "keyed"} {
+	for _, key := range []string{"turns", "keyed", "parked", "holding", "waking"} {
 		assert.Zero(t, k.Number("EXISTS", key), key)
 	}
 	k.Empty(names...)
@@ -213,5 +215,62 @@ func TestJobsOfAQueueThatHasLostItsNumberAreFound(t *testing.T) {
 		k.Until("all have ended", func() bool { return k.Number("EXISTS", "jobs") == 0 })
 		require.NoError(t, k.Stop(pool))
 		k.clean(t, "sync", "other")
+	})
+}
+
+// The handler may enqueue more for the same customer, and who observes the job knows whose it is.
+func TestWhoseAJobIsIsKnownWhereItRuns(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).
+			Job("sync", func(ctx context.Context, job *work.Job, key string) error {
+				_, err := work.EnqueuerFromContext(ctx).With(work.Key(job.Key)).Enqueue(ctx, "page", key)
+				return err
+			}).
+			Job("page", func(job *work.Job, key string) error {
+				if job.Key != key {
+					return fmt.Errorf("of %q and not %q", job.Key, key)
+				}
+				return nil
+			}))
+		id := k.enqueue(t, "sync", "x", 1)[0]
+		k.Drained(pool)
+		for _, seen := range pooltest.SeenBy(t, k.Spy, id) {
+			assert.Equal(t, "x", seen.(interface{ Ref() event.JobRef }).Ref().Key)
+		}
+		done := pooltest.Await(t, k.Spy, func(e event.JobDone) bool { return e.Name == "page" })
+		assert.Equal(t, "x", done.Key)
+	})
+}
+
+// Jobs of schedules wait by turns as others do: at once, by hand, and when they are late by a jitter.
+func TestJobsOfSchedulesWaitByTurns(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		i := k.Inspector()
+		require.NoError(t, i.AddSchedule(k.Ctx(), "@every 1s", "sync", work.PeriodicOptions{ID: "tick", Key: "x",
+			Weight: 3},
+			"x"))
+		require.NoError(t, i.AddSchedule(k.Ctx(), "@yearly", "sync", work.PeriodicOptions{ID: "rare", Key: "y"}, "y"))
+		receipt, err := i.RunScheduleNow(k.Ctx(), "rare")
+		require.NoError(t, err)
+		assert.Equal(t, 1, k.Number("ZCARD", "turns"))
+		job, err := i.Job(k.Ctx(), receipt.ID)
+		require.NoError(t, err)
+		assert.Equal(t, work.StateQueued, job.State)
+		assert.Equal(t, "y", job.Options.Key)
+		assert.Equal(t, 1, job.Options.Weight)
+
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil }))
+		k.Until("a tick has come", func() bool { return k.Number("ZCARD", "turns") > 1 })
+		require.NoError(t, i.PauseSchedule(k.Ctx(), "tick"))
+		require.NoError(t, k.Stop(pool))
+		assert.Zero(t, k.Number("EXISTS", "queue:sync"))
+		page, err := i.Page(k.Ctx(), inspect.PageOptions{State: work.StateQueued, Name: "sync"})
+		require.NoError(t, err)
+		assert.Equal(t, "x", page.Jobs[0].Options.Key)
+		assert.Equal(t, 3, page.Jobs[0].Options.Weight)
 	})
 }

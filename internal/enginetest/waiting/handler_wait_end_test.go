@@ -185,13 +185,15 @@ func TestSuspectsThatWaitForSuspects(t *testing.T) {
 				k.EnqueueAs("child", "child")
 				return k.Enq.WaitEnd(ctx, "child")
 			}).
-			Job("child", pooltest.Nothing))
+			// kept, as it may end before Redis knows that its parent waits, which has made room for it a moment earlier
+			JobWithOptions("child", work.JobOptions{Retention: time.Hour}, pooltest.Nothing))
 		k.EnqueueAs("parent", "parent")
 		k.Until("both have ended", func() bool {
 			k.DueNow("scheduled") // one that was kept back tries again
-			return pooltest.Count[event.JobDone](k.Spy) == 2
+			return pooltest.Count[event.JobDone](k.Spy) >= 2
 		})
 		k.Drained(pool)
+		assert.Zero(t, pooltest.Count[event.JobFailed](k.Spy))
 	})
 }
 

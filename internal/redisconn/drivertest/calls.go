@@ -1,6 +1,8 @@
 package drivertest
 
 import (
+	"bytes"
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -43,9 +45,10 @@ func (k Kit) repliesKeepTheirTypes(t *testing.T) {
 func (k Kit) argumentsOfEveryType(t *testing.T) {
 	k.Each(t, func(t *testing.T, s redistest.Server) {
 		d, key := k.open(t, s.DSN()), name(t)
-		Do(t, d, "RPUSH", key, "a", []byte("b"), 3, int64(1234567890123456789), true, false)
+		text, none := "c\r\n", []byte{}
+		Do(t, d, "RPUSH", key, "a", []byte("b"), 3, int64(1234567890123456789), true, false, &text, &none)
 		assert.Equal(t, []any{[]byte("a"), []byte("b"), []byte("3"), []byte("1234567890123456789"), []byte("1"),
-			[]byte("0")},
+			[]byte("0"), []byte("c\r\n"), []byte("")},
 			Do(t, d, "LRANGE", key, 0, -1))
 
 		for name, call := range map[string]redisconn.Call{
@@ -59,6 +62,25 @@ func (k Kit) argumentsOfEveryType(t *testing.T) {
 		replies, err := d.Pipeline(t.Context())
 		require.NoError(t, err)
 		assert.Empty(t, replies)
+	})
+}
+
+// Arguments that are larger than buffers, between some that are not, in one pipeline.
+func (k Kit) largeArguments(t *testing.T) {
+	k.Each(t, func(t *testing.T, s redistest.Server) {
+		d, key := k.open(t, s.DSN()), name(t)
+		large, larger := bytes.Repeat([]byte("ab"), 32<<10), bytes.Repeat([]byte("cd"), 200<<10)
+		for range 2 { // a connection keeps nothing of the first
+			replies, err := d.Pipeline(t.Context(),
+				redisconn.Call{Command: "DEL", Keys: []string{key}},
+				redisconn.Call{Command: "RPUSH", Keys: []string{key},
+					Args: []any{"before", large, "amid", &larger, "behind"}},
+				redisconn.Call{Command: "RPUSH", Keys: []string{key}, Args: []any{string(large)}})
+			require.NoError(t, err)
+			require.NoError(t, replies[1].Err)
+			assert.True(t, reflect.DeepEqual([]any{[]byte("before"), large, []byte("amid"), larger, []byte("behind"),
+				large}, Do(t, d, "LRANGE", key, 0, -1)), "too long to be shown")
+		}
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/internal/lazyctx"
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -55,6 +56,41 @@ func (k Kit) contextEndsAWait(t *testing.T) {
 		_, err = conn.Pipeline(t.Context(), redisconn.Call{Command: "PING"})
 		var unsent *redisconn.DialError
 		require.ErrorAs(t, err, &unsent, "a broken connection of one's own stays broken")
+	})
+}
+
+// A ctx without a channel ends a wait by its deadline, by its parent, and by hand.
+func (k Kit) aBoundedContextEndsAWait(t *testing.T) {
+	k.Each(t, func(t *testing.T, s redistest.Server) {
+		for way, row := range map[string]struct {
+			until time.Duration
+			end   func(b *lazyctx.Bounded, parent context.CancelFunc)
+			want  error
+		}{
+			"its deadline": {4 * time.Second, func(*lazyctx.Bounded, context.CancelFunc) {}, context.DeadlineExceeded},
+			"its parent": {time.Hour, func(_ *lazyctx.Bounded, parent context.CancelFunc) { parent() },
+				context.Canceled},
+			"by hand": {time.Hour, func(b *lazyctx.Bounded, _ context.CancelFunc) { b.End() }, context.Canceled},
+		} {
+			t.Run(way, func(t *testing.T) {
+				d, other, key := k.open(t, s.DSN()), k.open(t, s.DSN()), name(t)
+				parent, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				b := &lazyctx.Bounded{Parent: parent, Until: time.Now().Add(row.until),
+					Cause: func() error { return nil }}
+				ended := make(chan error)
+				go func() {
+					_, err := d.Pipeline(b, redisconn.Call{Command: "LPUSH", Keys: []string{key}, Args: []any{"begun"}},
+						redisconn.Call{Command: "BLPOP", Keys: []string{key + "-none"}, Args: []any{"30"},
+							Block: 30 * time.Second})
+					ended <- err
+				}()
+				Do(t, other, "BLPOP", key, "20")
+				row.end(b, cancel)
+				require.ErrorIs(t, <-ended, row.want)
+				k.keepsNone(t, d, way)
+			})
+		}
 	})
 }
 

@@ -118,6 +118,7 @@ func (c *Cluster) Remove(s *Server) {
 func (c *Cluster) AwaitWhole() {
 	c.t.Helper()
 	c.awaitNodes()
+	links := catchUp{}
 	await(c.t, "a whole cluster", func() error {
 		for _, s := range c.Nodes {
 			v, err := s.view()
@@ -132,7 +133,7 @@ func (c *Cluster) AwaitWhole() {
 			}
 			if i := c.index(v.self.primary); i < 0 {
 				return fmt.Errorf("%s follows %s, which is not here", s.Addr(), v.self.primary)
-			} else if err := follows(s, c.Nodes[i]); err != nil {
+			} else if err := links.follows(s, c.Nodes[i]); err != nil {
 				return err
 			}
 		}
@@ -200,12 +201,13 @@ func (c *Cluster) AwaitPromotion(slot int, old *Server) *Server {
 // AwaitReplica waits until a node follows the owner of a slot and has all its data.
 func (c *Cluster) AwaitReplica(slot int, s *Server) {
 	c.t.Helper()
+	links := catchUp{}
 	await(c.t, "a replica of the owner", func() error {
 		owner, err := c.owner(slot)
 		if err != nil {
 			return err
 		}
-		return follows(s, owner)
+		return links.follows(s, owner)
 	})
 }
 

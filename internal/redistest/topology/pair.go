@@ -25,7 +25,8 @@ func StartPair(t testing.TB) *Pair {
 	host, port, err := net.SplitHostPort(p.Primary.Addr())
 	p.Primary.check(err)
 	p.Replica.must("REPLICAOF", host, port)
-	await(t, "a replica that follows", func() error { return follows(p.Replica, p.Primary) })
+	c := catchUp{}
+	await(t, "a replica that follows", func() error { return c.follows(p.Replica, p.Primary) })
 	return p
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -126,12 +127,13 @@ func (s *Sentinels) AwaitPromotion(old *Server) *Server {
 // AwaitReplica waits until a server follows the primary and has all its data.
 func (s *Sentinels) AwaitReplica(of *Server) {
 	s.t.Helper()
+	c := catchUp{}
 	await(s.t, "a replica of the primary", func() error {
 		primary, err := s.named()
 		if err != nil {
 			return err
 		}
-		return follows(of, primary)
+		return c.follows(of, primary)
 	})
 }
 
@@ -149,12 +151,13 @@ func (s *Sentinels) DSN() string {
 
 func (s *Sentinels) awaitLinks(primary *Server) {
 	s.t.Helper()
+	c := catchUp{}
 	await(s.t, "replicas that follow", func() error {
 		for _, replica := range s.Data {
 			if replica == primary {
 				continue
 			}
-			if err := follows(replica, primary); err != nil {
+			if err := c.follows(replica, primary); err != nil {
 				return err
 			}
 		}
@@ -162,16 +165,31 @@ func (s *Sentinels) awaitLinks(primary *Server) {
 	})
 }
 
-// follows is nil if one server is a replica of the other, and up to date.
-func follows(replica, primary *Server) error {
+// catchUp is how far primaries were when the link of each replica was seen to be up.
+type catchUp map[*Server]int
+
+// follows is nil if one server is a replica of the other, and has what the other had when their link was up. That it is
+// up does not say so: a replica that has been sent everything anew is sent what came meanwhile only after its next word
+// to the primary, up to a second later.
+func (c catchUp) follows(replica, primary *Server) error {
 	info, err := redis.String(replica.Do("INFO", "replication"))
 	if err != nil {
 		return err
 	}
 	of := net.JoinHostPort(line(info, "master_host:"), line(info, "master_port:"))
 	if of != primary.Addr() || line(info, "master_link_status:") != "up" {
+		delete(c, replica)
 		return fmt.Errorf("%s does not follow %s: role %s of %s, link %s", replica.Addr(), primary.Addr(),
 			line(info, "role:"), of, line(info, "master_link_status:"))
+	}
+	if _, known := c[replica]; !known {
+		if c[replica], err = strconv.Atoi(primary.Info("master_repl_offset")); err != nil {
+			delete(c, replica)
+			return fmt.Errorf("%s does not tell how far it is: %w", primary.Addr(), err)
+		}
+	}
+	if has, _ := strconv.Atoi(line(info, "slave_repl_offset:")); has < c[replica] {
+		return fmt.Errorf("%s is at %d, %s was at %d", replica.Addr(), has, primary.Addr(), c[replica])
 	}
 	return nil
 }

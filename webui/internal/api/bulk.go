@@ -79,7 +79,7 @@ func (l *lengthy) end(outcome any, err error) error {
 }
 
 // write sends a line at once. That who asked has gone shows in the context.
-func (l *lengthy) write(text line) {
+func (l *lengthy) write(text any) {
 	if !l.begun {
 		l.begun = true
 		l.v.W.Header().Set("Content-Type", "application/x-ndjson")
@@ -131,15 +131,10 @@ func bulk(v *visit.Visit) error {
 	switch {
 	case err != nil:
 		return err
-	case action.OnAll == nil:
-		return visit.BadRequest(fmt.Sprintf("%q is not for all jobs that match: name those that are meant to jobs-act",
-			action.Name))
-	case v.Query.Get("state") == "": // which a list would take to be queued
-		return visit.BadRequest("choose a state: what can be done depends on it")
+	case v.Query.Get("state") == "" && f.Large(): // which a list would take to be queued
+		return visit.BadRequest("choose a state, or say what to look for: what can be done depends on it")
 	}
-	// What cannot be is refused before the answer begins, by a dry run over one job.
-	if _, err = v.Inspector.Bulk(v.Ctx(), f.Selection, *action.OnAll,
-		inspect.BulkOptions{DryRun: true, Limit: 1}); err != nil {
+	if err := action.Check(v.Ctx(), v.Inspector, &f); err != nil {
 		return err
 	}
 	sure := v.Query.Get("sure") != ""
@@ -147,7 +142,7 @@ func bulk(v *visit.Visit) error {
 		v.Audit(visit.Begun, action.Name, f.Words())
 	}
 	l := newLengthy(v)
-	report, err := v.Inspector.Bulk(v.Ctx(), f.Selection, *action.OnAll,
+	report, err := action.Do(v.Ctx(), v.Inspector, &f,
 		inspect.BulkOptions{DryRun: !sure, Limit: limit, Progress: l.step})
 	done := newBulkDone(report)
 	done.Action, done.Selection, done.DryRun = action.Name, f.Words(), !sure

@@ -37,6 +37,9 @@ type order struct {
 	Tags       []string          `json:"tags"`
 	Front      bool              `json:"front"`
 	Completion *string           `json:"completion"`
+	Key        *string           `json:"key"`
+	Weight     *int              `json:"weight"`
+	Needs      []string          `json:"needs"`
 	Unique     *uniqueOrder      `json:"unique"`
 }
 
@@ -191,6 +194,9 @@ func (o *order) options() ([]work.EnqueueOption, error) {
 	add(len(o.Tags) > 0, func() work.EnqueueOption { return work.Tags(o.Tags...) })
 	add(o.Front, work.Front)
 	add(o.Completion != nil, func() work.EnqueueOption { return work.Completion(*o.Completion) })
+	add(o.Key != nil, func() work.EnqueueOption { return work.Key(*o.Key) })
+	add(o.Weight != nil, func() work.EnqueueOption { return work.Weight(*o.Weight) })
+	add(len(o.Needs) > 0, func() work.EnqueueOption { return work.Needs(o.Needs...) })
 	for key, value := range o.Meta {
 		options = append(options, work.Meta(key, value))
 	}

@@ -26,8 +26,8 @@ type jobList struct {
 }
 
 // filterKeys are those of the query of a filter.
-var filterKeys = []string{"state", "name", "id", "tag", "error", "args", "group", "failure", "source", "older", "meta",
-	"newest"}
+var filterKeys = []string{"state", "name", "id", "tag", "key", "error", "args", "group", "failure", "source", "older",
+	"meta", "newest", "text", "since", "until"}
 
 // onlyKeys refuses a query in which something would be dropped without a word: what is left of it selects more than was
 // meant.
@@ -99,7 +99,7 @@ func shownJobs(v *visit.Visit, jobs []*inspect.JobInfo) []json.RawMessage {
 // shownJob is a job with its args as they may be seen. What other programs wrote into Redis and is no JSON must not
 // hide the rest of a page: of such a job there is little more than its id.
 func shownJob(v *visit.Visit, job *inspect.JobInfo) json.RawMessage {
-	shown := *job
+	shown := *v.Open(job)
 	shown.Args = v.Redact(job.Name, job.Args)
 	text, err := asJSON(shown)
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/webui/internal/causes"
 	"github.com/265d0351/work/webui/internal/format"
 	"github.com/265d0351/work/webui/internal/jobs"
 	"github.com/265d0351/work/webui/internal/visit"
@@ -46,6 +47,26 @@ func readQueue(v *visit.Visit) error {
 	return answer(v, http.StatusOK, queue)
 }
 
+// maxKeys is how many keys one answer may have.
+const maxKeys = 500
+
+func readKeys(v *visit.Visit) error {
+	name, err := v.Target("name")
+	if err != nil {
+		return err
+	}
+	limit, err := v.Number("limit", 0, maxKeys)
+	if err != nil {
+		return err
+	}
+	page, err := v.Inspector.Keys(v.Ctx(),
+		inspect.KeysOptions{Name: name, Cursor: v.Query.Get("cursor"), Limit: limit})
+	if err != nil {
+		return err
+	}
+	return answer(v, http.StatusOK, page)
+}
+
 // maxErrors is how many groups one answer may have.
 const maxErrors = 1000
 
@@ -63,6 +84,22 @@ func readErrors(v *visit.Visit) error {
 		Errors []inspect.ErrorGroup `json:"errors"`
 		More   int                  `json:"more"` // how many are left out
 	}{listed(shown), len(groups) - len(shown)})
+}
+
+// readCauses sends what jobs fail for, over all names or of one.
+func readCauses(v *visit.Visit) error {
+	limit, err := v.Number("limit", jobs.Errors, maxErrors)
+	if err != nil {
+		return err
+	}
+	all, more, err := v.Deploys.Causes(v.Ctx(), v.Inspector, v.Query.Get("name"), limit)
+	if err != nil {
+		return err
+	}
+	return answer(v, http.StatusOK, struct {
+		Causes []causes.Cause `json:"causes"`
+		More   int            `json:"more"` // how many are left out
+	}{listed(all), more})
 }
 
 func readWorkers(v *visit.Visit) error {

@@ -2,14 +2,11 @@ package api
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
-	"github.com/265d0351/work/webui/internal/format"
 	"github.com/265d0351/work/webui/internal/jobs"
 	"github.com/265d0351/work/webui/internal/visit"
 )
@@ -29,29 +26,15 @@ func newSchedule(v *visit.Visit, s inspect.ScheduleInfo) Schedule {
 	return shown
 }
 
-func missedOf(text string) (work.Missed, error) {
-	switch text {
-	case "", "once":
-		return work.MissedOnce, nil
-	case "skip":
-		return work.MissedSkip, nil
+// weightOf is a weight as options have it: 0 is none given.
+func weightOf(given *int) (int, error) {
+	switch {
+	case given == nil:
+		return 0, nil
+	case *given == 0:
+		return 0, visit.BadRequest("weight 0 is none: use 1 to 100, or leave it out for 1")
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		return 0, visit.BadRequest(fmt.Sprintf(`missed %q is none of "once", "skip" and "1" to "100"`,
-			format.Shorten(text, 60)))
-	}
-	return work.MissedAll(n), nil
-}
-
-func overlapOf(text string) (work.Overlap, error) {
-	switch text {
-	case "", "allow":
-		return work.OverlapAllow, nil
-	case "skip":
-		return work.OverlapSkip, nil
-	}
-	return 0, visit.BadRequest(fmt.Sprintf(`overlap %q is none of "allow" and "skip"`, format.Shorten(text, 60)))
+	return *given, nil
 }
 
 func readSchedules(v *visit.Visit) error {
@@ -78,6 +61,9 @@ type scheduleToAdd struct {
 	Jitter  duration          `json:"jitter"`
 	Missed  string            `json:"missed"`
 	Overlap string            `json:"overlap"`
+	Key     string            `json:"key"`
+	Weight  *int              `json:"weight"`
+	Needs   []string          `json:"needs"`
 }
 
 // addSchedule refuses an id that is taken, so that a request that is sent again changes nothing.
@@ -86,12 +72,16 @@ func addSchedule(v *visit.Visit) error {
 	if err := decode(v, &body); err != nil {
 		return err
 	}
-	opts := work.PeriodicOptions{ID: body.ID, TZ: body.TZ, Jitter: time.Duration(body.Jitter)}
+	opts := work.PeriodicOptions{ID: body.ID, TZ: body.TZ, Jitter: time.Duration(body.Jitter), Key: body.Key,
+		Needs: body.Needs}
 	var err error
-	if opts.Missed, err = missedOf(body.Missed); err != nil {
+	if opts.Weight, err = weightOf(body.Weight); err != nil {
 		return err
 	}
-	if opts.Overlap, err = overlapOf(body.Overlap); err != nil {
+	if opts.Missed, err = jobs.MissedOf(body.Missed); err != nil {
+		return err
+	}
+	if opts.Overlap, err = jobs.OverlapOf(body.Overlap); err != nil {
 		return err
 	}
 	id := body.ID

@@ -83,6 +83,71 @@ func ActionsFor(state work.State) []Action {
 // Bulk tells whether it can be done to all that match.
 func (a Action) Bulk() bool { return a.OnAll != nil }
 
+// ForAll tells whether it can be done to all jobs that fit the filter.
+func (a Action) ForAll(f *Filter) bool { return a.OnAll != nil && len(a.statesOf(f)) > 0 }
+
+// large are the states of which all jobs that match can be acted on.
+var large = []work.State{work.StateQueued, work.StateScheduled, work.StateRetrying, work.StateStalled, work.StateDead}
+
+// statesOf are those of which it acts on jobs: that of the filter, or all that it is for.
+func (a Action) statesOf(f *Filter) []work.State {
+	return slices.DeleteFunc(slices.Clone(large), func(state work.State) bool {
+		return f.State != "" && f.State != state || !slices.Contains(a.states, state)
+	})
+}
+
+// Check refuses what cannot be before an answer begins, by a dry run over one job.
+func (a Action) Check(ctx context.Context, i *inspect.Inspector, f *Filter) error {
+	switch {
+	case a.OnAll == nil:
+		return visit.BadRequest(fmt.Sprintf("%q is not for all jobs that match: tick those that are meant, or name "+
+			"them to jobs-act",
+			a.Label))
+	case f.State == "" && f.Large():
+		return visit.BadRequest("choose a state, or say what to look for: this would be about all jobs there are")
+	}
+	of := f.Selection
+	if f.State == "" && len(a.statesOf(f)) > 0 {
+		of.State = a.statesOf(f)[0]
+	}
+	_, err := i.Bulk(ctx, of, *a.OnAll, inspect.BulkOptions{DryRun: true, Limit: 1})
+	return err
+}
+
+// Do does it to all jobs that fit the filter, of one state after the other where that has none. The report is about all
+// of them.
+func (a Action) Do(ctx context.Context, i *inspect.Inspector, f *Filter, opts inspect.BulkOptions) (
+	sum inspect.BulkReport, err error) {
+	for _, state := range a.statesOf(f) {
+		of, one := f.Selection, opts
+		of.State = state
+		if opts.Limit > 0 {
+			if one.Limit = opts.Limit - sum.Matched; one.Limit <= 0 {
+				break
+			}
+		}
+		if opts.Progress != nil {
+			one.Progress = func(done, total int) { opts.Progress(sum.Looked+done, sum.Total+total) }
+		}
+		report, failed := i.Bulk(ctx, of, *a.OnAll, one)
+		add(&sum, &report)
+		if failed != nil {
+			return sum, failed
+		}
+	}
+	sum.Complete = true
+	return sum, nil
+}
+
+func add(sum, one *inspect.BulkReport) {
+	sum.Total, sum.Looked, sum.Matched = sum.Total+one.Total, sum.Looked+one.Looked, sum.Matched+one.Matched
+	sum.Done, sum.Changed, sum.Far = sum.Done+one.Done, sum.Changed+one.Changed, sum.Far+one.Far
+	sum.Refused = append(sum.Refused, one.Refused[:min(len(one.Refused), maxRefused-len(sum.Refused))]...)
+}
+
+// maxRefused is how many jobs a report names to which something was not done.
+const maxRefused = 100
+
 // Button is that for one job. After it comes the job's own page.
 func (a Action) Button(id string) Button {
 	path, query, _ := strings.Cut(a.Path, "?")
@@ -90,6 +155,15 @@ func (a Action) Button(id string) Button {
 	if query != "" {
 		b.URL += "&" + query
 	}
+	if a.Grave {
+		b.Sure = "This cannot be taken back."
+	}
+	return b
+}
+
+// ButtonForAll is that for all jobs that fit the filter: it counts them first. Sure is there where it is grave.
+func (a Action) ButtonForAll(f *Filter) Button {
+	b := Button{Label: a.Label, URL: f.BulkLink(a.Name)}
 	if a.Grave {
 		b.Sure = "This cannot be taken back."
 	}

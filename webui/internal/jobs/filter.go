@@ -13,6 +13,7 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/webui/internal/find"
 	"github.com/265d0351/work/webui/internal/format"
 	"github.com/265d0351/work/webui/internal/visit"
 )
@@ -42,23 +43,28 @@ type Filter struct {
 	Older  string // OlderThan as it was typed
 	About  string // Source as it was typed
 	Pair   string // Meta as it was typed, key=value
+
+	From, To string // Since and Until as they were typed
 }
 
 // FilterOf reads the query. Without a state and anything to look for it is about what waits.
 func FilterOf(v *visit.Visit) (Filter, error) {
 	get := func(key string) string { return strings.TrimSpace(v.Query.Get(key)) }
 	f := Filter{Ended: v.Query.Get("ended") != "", Older: get("older"), About: get("source"), Pair: get("meta"),
+		From: get("since"), To: get("until"),
 		Selection: inspect.Selection{
 			State: work.State(get("state")), Name: v.Query.Get("name"), ID: v.Query.Get("id"), Tag: v.Query.Get("tag"),
-			ErrorText: v.Query.Get("error"), ArgsText: v.Query.Get("args"), ErrorGroup: v.Query.Get("group"),
+			Key: v.Query.Get("key"), ErrorText: v.Query.Get("error"), ArgsText: v.Query.Get("args"),
+			ErrorGroup: v.Query.Get("group"), Text: v.Query.Get("text"),
 			Failure: event.FailureKind(get("failure")),
 		}}
 	f.Newest, f.Ended = f.State.Ended(), f.Ended && f.State == ""
 	if newest := v.Query.Get("newest"); newest != "" {
 		f.Newest = newest != "0"
 	}
-	if f.ArgsText != "" && v.Redacts() {
-		return f, &visit.StatusError{Status: 403, Text: "args are not shown as they are, so one cannot search by them"}
+	if (f.ArgsText != "" || f.Text != "") && v.Redacts() {
+		return f, &visit.StatusError{Status: 403, Text: "args are not shown as they are, so one cannot search by them" +
+			", nor by a text that may be in them"}
 	}
 	if f.State != "" && !slices.Contains(States, f.State) && !f.State.Ended() {
 		return f, visit.BadRequest(fmt.Sprintf("there is no list of jobs that are %q: use one of queued, running, "+
@@ -69,35 +75,54 @@ func FilterOf(v *visit.Visit) (Filter, error) {
 		return f, visit.BadRequest(fmt.Sprintf("there is no kind of failure %q: use timeout, or none for any",
 			format.Shorten(string(f.Failure), 60)))
 	}
-	var err error
+	return f, f.parse()
+}
+
+// parse reads what was typed.
+func (f *Filter) parse() (err error) {
 	if f.About != "" {
 		if f.Source, err = strconv.ParseInt(f.About, 10, 64); err != nil {
-			return f, visit.BadRequest(fmt.Sprintf("the source %q is not a number", format.Shorten(f.About, 60)))
+			return visit.BadRequest(fmt.Sprintf("the source %q is not a number", format.Shorten(f.About, 60)))
 		}
 	}
 	if f.Older != "" {
 		if f.OlderThan, err = time.ParseDuration(f.Older); err != nil || f.OlderThan < 0 {
 			older := format.Shorten(f.Older, 60)
-			return f, visit.BadRequest(fmt.Sprintf("%q is no duration: write 30s, 15m or 24h", older))
+			return visit.BadRequest(fmt.Sprintf("%q is no duration: write 30s, 15m or 24h", older))
 		}
+	}
+	if f.Since, err = timeOf(f.From); err != nil {
+		return err
+	}
+	if f.Until, err = timeOf(f.To); err != nil {
+		return err
 	}
 	if f.Pair != "" {
 		key, value, found := strings.Cut(f.Pair, "=")
 		if !found {
-			return f, visit.BadRequest("metadata is looked for as key=value")
+			return visit.BadRequest("metadata is looked for as key=value")
 		}
 		f.Meta = map[string]string{key: value}
 	}
 	if f.State == "" && f.plain() && f.Name == "" && !f.Ended {
 		f.State = work.StateQueued
 	}
-	return f, nil
+	return nil
+}
+
+// timeOf is the time that somebody typed; zero for none.
+func timeOf(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	return visit.TimeIn(text)
 }
 
 // plain tells whether nothing is looked for but a state and a name.
 func (f *Filter) plain() bool {
-	return f.ID == "" && f.Tag == "" && f.ErrorText == "" && f.ArgsText == "" && f.ErrorGroup == "" &&
-		f.Failure == "" && f.Source == 0 && f.OlderThan == 0 && len(f.Meta) == 0
+	return f.ID == "" && f.Tag == "" && f.Key == "" && f.ErrorText == "" && f.ArgsText == "" && f.ErrorGroup == "" &&
+		f.Failure == "" && f.Source == 0 && f.OlderThan == 0 && len(f.Meta) == 0 && f.Text == "" && f.Since.IsZero() &&
+		f.Until.IsZero()
 }
 
 // Pages tells whether the list can be read page by page, without looking at what does not match.
@@ -117,8 +142,10 @@ func (f *Filter) Pages() bool {
 func (f *Filter) Query() url.Values {
 	query := url.Values{}
 	for key, value := range map[string]string{
-		"state": string(f.State), "name": f.Name, "id": f.ID, "tag": f.Tag, "error": f.ErrorText, "args": f.ArgsText,
+		"state": string(f.State), "name": f.Name, "id": f.ID, "tag": f.Tag, "key": f.Key, "error": f.ErrorText,
+		"args":  f.ArgsText,
 		"group": f.ErrorGroup, "failure": string(f.Failure), "source": f.About, "older": f.Older, "meta": f.Pair,
+		"text": f.Text, "since": f.From, "until": f.To,
 	} {
 		if value != "" {
 			query.Set(key, value)
@@ -151,6 +178,20 @@ func (f Filter) In(state work.State) Filter {
 	return f
 }
 
+// Question is what is to be searched for, from a cursor on.
+func (f *Filter) Question(cursor string) find.Question {
+	return find.Question{Selection: f.Selection, Newest: f.Newest, Ended: f.Ended, Cursor: cursor}
+}
+
+// Details tells whether it asks for more than people mostly do.
+func (f *Filter) Details() bool {
+	return f.ID != "" || f.Tag != "" || f.Key != "" || f.ArgsText != "" || f.Failure != "" || f.About != "" ||
+		f.Pair != "" || f.Older != "" || f.Ended
+}
+
+// Large tells whether nothing but a state at most is given: then all jobs are meant.
+func (f *Filter) Large() bool { return f.plain() && f.Name == "" }
+
 // With is the list with this filter, and another pair if there is one.
 func (f Filter) With(pair ...string) string {
 	query := f.Query()
@@ -158,6 +199,15 @@ func (f Filter) With(pair ...string) string {
 		query.Set(pair[0], pair[1])
 	}
 	return "jobs?" + query.Encode()
+}
+
+// Finding is the stream of what a search finds from a cursor on.
+func (f Filter) Finding(cursor string) string {
+	query := f.Query()
+	if cursor != "" {
+		query.Set("cursor", cursor)
+	}
+	return "finding?" + query.Encode()
 }
 
 // Link is the list with this filter.
@@ -181,8 +231,8 @@ func (f *Filter) TitleText() string {
 func (f *Filter) Words() string {
 	query := f.Query()
 	var words []string
-	for _, key := range []string{"state", "name", "id", "tag", "error", "args", "group", "failure", "source", "older",
-		"meta"} {
+	for _, key := range []string{"state", "name", "text", "id", "tag", "key", "error", "args", "group", "failure",
+		"source", "older", "since", "until", "meta"} {
 		if value := query.Get(key); value != "" {
 			words = append(words, key+" "+format.Shorten(value, 100))
 		}

@@ -1,15 +1,16 @@
 package pages
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/webui/internal/format"
+	"github.com/265d0351/work/webui/internal/jobs"
 	"github.com/265d0351/work/webui/internal/visit"
 )
 
@@ -129,7 +130,7 @@ func cancel(v *visit.Visit, id string) (string, error) {
 
 func (s *Site) rescheduleJob(v *visit.Visit) error {
 	return s.onJob(v, "put to another time", func(id string) error {
-		at, err := timeOf(v, "at")
+		at, err := visit.TimeIn(v.R.PostFormValue("at"))
 		if err != nil {
 			return err
 		}
@@ -137,30 +138,25 @@ func (s *Site) rescheduleJob(v *visit.Visit) error {
 	})
 }
 
-// timeOf reads a time that was typed, in UTC, as a browser's field for date and time writes it.
-func timeOf(v *visit.Visit, field string) (time.Time, error) {
-	text := strings.TrimSpace(v.R.PostFormValue(field))
-	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04:05",
-		time.RFC3339Nano} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at, nil
-		}
-	}
-	return time.Time{}, visit.BadRequest(fmt.Sprintf("%q is not a time: write it in UTC as 2006-01-02T15:04",
-		format.Shorten(text, 60)))
-}
-
 func (s *Site) changeArgs(v *visit.Visit) error {
 	return s.onJob(v, "given other args", func(id string) error {
-		text := v.R.PostFormValue("args")
-		var args []json.RawMessage
-		if err := json.Unmarshal([]byte(text), &args); err != nil || args == nil {
-			return visit.BadRequest("args are a JSON array with one value for each parameter, such as [12, \"ann\"]")
-		}
-		values := make([]any, len(args))
-		for i, arg := range args {
-			values[i] = arg
+		values, err := jobs.ArgsIn(cmp.Or(strings.TrimSpace(v.R.PostFormValue("args")), "none"))
+		if err != nil {
+			return err
 		}
 		return v.Inspector.ChangeArgs(v.Ctx(), id, values...)
+	})
+}
+
+func (s *Site) sendMessage(v *visit.Visit) error {
+	name, value := v.R.PostFormValue("name"), strings.TrimSpace(v.R.PostFormValue("value"))
+	return s.onJob(v, fmt.Sprintf("sent message %q", format.Shorten(name, 60)), func(id string) error {
+		switch {
+		case name == "":
+			return visit.BadRequest("the message has no name: give it the one for which the job asks")
+		case !json.Valid([]byte(value)):
+			return visit.BadRequest(`a message is JSON, such as {"by": "ann"}, "yes" with its quotes, 12 or null`)
+		}
+		return v.Inspector.Send(v.Ctx(), id, name, json.RawMessage(value))
 	})
 }

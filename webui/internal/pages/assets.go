@@ -6,6 +6,8 @@ import (
 	"embed"
 	"encoding/hex"
 	"net/http"
+	"path"
+	"regexp"
 	"time"
 
 	"github.com/265d0351/work/webui/internal/visit"
@@ -21,22 +23,47 @@ type asset struct {
 	tag     string
 }
 
-var assets = loadAssets(map[string]string{
-	"style.css": "text/css; charset=utf-8", "app.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
-})
+// kinds are the types of what is sent, by the ends of names.
+var kinds = map[string]string{
+	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+}
 
-func loadAssets(kinds map[string]string) map[string]asset {
-	loaded := make(map[string]asset, len(kinds))
-	for name, kind := range kinds {
-		content, err := assetFiles.ReadFile("assets/" + name)
+var assets = loadAssets()
+
+// loadAssets reads all files. It panics where one cannot be read, which any test would find.
+func loadAssets() map[string]asset {
+	files, err := assetFiles.ReadDir("assets")
+	if err != nil {
+		panic(err)
+	}
+	loaded := make(map[string]asset, len(files))
+	scripts := sha256.New()
+	for _, file := range files {
+		content, err := assetFiles.ReadFile("assets/" + file.Name())
 		if err != nil {
-			continue // a test misses it
+			panic(err)
 		}
-		sum := sha256.Sum256(content)
-		loaded[name] = asset{kind: kind, content: content, tag: hex.EncodeToString(sum[:6])}
+		a := asset{kind: kinds[path.Ext(file.Name())], content: content, tag: tagOf(sha256.Sum256(content))}
+		if path.Ext(file.Name()) == ".js" {
+			scripts.Write(content)
+		}
+		loaded[file.Name()] = a
+	}
+	tag := tagOf([sha256.Size]byte(scripts.Sum(nil)))
+	for name, a := range loaded {
+		if path.Ext(name) == ".js" {
+			a.tag, a.content = tag, imported.ReplaceAll(a.content, []byte(`from "./$1?`+tag+`"`))
+			loaded[name] = a
+		}
 	}
 	return loaded
 }
+
+// imported is what a script says of another one. All scripts have one tag, which is added to it: without it a browser
+// would ask for each of them with every page.
+var imported = regexp.MustCompile(`from "\./([a-z_]+\.js)"`)
+
+func tagOf(sum [sha256.Size]byte) string { return hex.EncodeToString(sum[:6]) }
 
 // AssetURL is relative to any page.
 func AssetURL(name string) string { return "assets/" + name + "?" + assets[name].tag }

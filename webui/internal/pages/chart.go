@@ -19,20 +19,9 @@ type chart struct {
 	Grid    []gridLine
 	Bars    []bar
 	Tips    []tip
+	Ticks   []tick // on the axis of time
 	From    time.Time
 	To      time.Time
-	step    time.Duration
-}
-
-// Left and Right are the ends of the axis.
-func (c chart) Left() string  { return c.end(c.From) }
-func (c chart) Right() string { return c.end(c.To) }
-
-func (c chart) end(at time.Time) string {
-	if c.step >= 24*time.Hour {
-		return at.UTC().Format("2 January")
-	}
-	return at.UTC().Format("15:04 UTC")
 }
 
 // The picture's own units.
@@ -66,8 +55,8 @@ type tip struct {
 // outcomeChart stacks what was done, failed and died in each step.
 func outcomeChart(points []inspect.HistoryPoint, step time.Duration) chart {
 	c := newChart("Outcomes per "+stepName(step), points, step)
-	c.Legend = []series{{Name: "done", Class: "good"}, {Name: "failed, to be retried", Class: "warn"},
-		{Name: "failed, dead", Class: "bad"}}
+	c.Legend = []series{{Name: "done", Class: "good"}, {Name: "to be retried", Class: "warn"},
+		{Name: "dead", Class: "bad"}}
 	highest, sum := int64(0), int64(0)
 	for _, p := range points {
 		highest, sum = max(highest, p.Done+p.Failed), sum+p.Done+p.Failed
@@ -102,15 +91,15 @@ func outcomeChart(points []inspect.HistoryPoint, step time.Duration) chart {
 var decadeNames = []string{"1 ms", "10 ms", "100 ms", "1 s", "10 s", "100 s", "17 min", "2.8 h", "28 h", "12 d",
 	"116 d", "3 y", "32 y", "317 y", "3,169 y"}
 
-// durationChart shows the median and the slow end of durations in each step. Its axis is logarithmic: from a
-// millisecond to hours.
+// durationChart shows the median and the slow end of durations in each step: what 95 and 99 of a hundred do not exceed.
+// Its axis is logarithmic: from a millisecond to hours.
 func durationChart(title string, points []inspect.HistoryPoint, step time.Duration,
 	of func(*inspect.HistoryPoint) inspect.Histogram) chart {
 	c := newChart(title, points, step)
 	quantiles := []struct {
 		q           float64
 		name, class string
-	}{{0.5, "median", "line-a"}, {0.95, "95 % are shorter", "line-b"}}
+	}{{0.5, "p50", "line-a"}, {0.95, "p95", "line-b"}, {0.99, "p99", "line-c"}}
 	values := make([][]time.Duration, len(quantiles))
 	longest, n := time.Duration(0), int64(0)
 	for i := range points {
@@ -138,8 +127,8 @@ func durationChart(title string, points []inspect.HistoryPoint, step time.Durati
 	for i, p := range points {
 		text := stepStamp(p.At, step) + ": none"
 		if values[0][i] >= 0 {
-			text = fmt.Sprintf("%s: median %s, 95 %% within %s", stepStamp(p.At, step), format.Span(values[0][i]),
-				format.Span(values[1][i]))
+			text = fmt.Sprintf("%s: p50 %s, p95 %s, p99 %s", stepStamp(p.At, step), format.Span(values[0][i]),
+				format.Span(values[1][i]), format.Span(values[2][i]))
 		}
 		c.Tips = append(c.Tips, tip{round(float64(i) * width), round(width), text})
 	}
@@ -148,9 +137,10 @@ func durationChart(title string, points []inspect.HistoryPoint, step time.Durati
 }
 
 func newChart(title string, points []inspect.HistoryPoint, step time.Duration) chart {
-	c := chart{Title: title, step: step}
+	c := chart{Title: title}
 	if len(points) > 0 {
 		c.From, c.To = points[0].At, points[len(points)-1].At.Add(step)
+		c.Ticks = ticksOf(c.From, c.To)
 	}
 	return c
 }

@@ -32,8 +32,7 @@ func TestChartsShowWhatWasCounted(t *testing.T) {
 	assert.InDelta(t, 0.8*chartHeight, c.Bars[0].H, 0.1)
 	assert.InDelta(t, 0, c.Bars[2].Y, 0.1, "a full bar reaches the top")
 	assert.Equal(t, "12:01 UTC: 80 done, 20 failed, 5 of them dead", c.Tips[1].Text)
-	assert.Equal(t, "12:00 UTC", c.Left())
-	assert.Equal(t, "12:03 UTC", c.Right())
+	assert.Equal(t, []tick{{33.33, "12:01"}, {66.67, "12:02"}}, c.Ticks)
 
 	d := durationChart("Waiting", points, time.Minute, waited)
 	assert.Equal(t, []string{"10 s", "1 s", "100 ms", "10 ms", "1 ms"}, labels(d.Grid))
@@ -67,39 +66,6 @@ func TestNeighboursAreAddedUp(t *testing.T) {
 	assert.Equal(t, int64(15), got[1].Done)
 	assert.Equal(t, begin, points[0].At)
 	assert.Equal(t, begin.Add(time.Minute), points[1].At, "what was given stays as it was")
-}
-
-func TestAlertsSayWhatIsWrong(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	texts := func(alerts []alert) string {
-		var all []string
-		for _, a := range alerts {
-			all = append(all, a.Text)
-		}
-		return strings.Join(all, "\n")
-	}
-	assert.Empty(t, serverAlerts(inspect.ServerInfo{}), "what is not told is no alert")
-	assert.Empty(t, serverAlerts(inspect.ServerInfo{Version: "7.0", EvictionPolicy: "noeviction", AppendOnly: true,
-		Role: "master", MemoryUsed: 79 << 20, MemoryMax: 100 << 20}))
-	got := texts(serverAlerts(inspect.ServerInfo{Version: "7.0", EvictionPolicy: "allkeys-lru", Role: "slave",
-		SaveFailed: true, Evicted: 3, MemoryUsed: 80 << 20, MemoryMax: 100 << 20}))
-	for _, part := range []string{"allkeys-lru", "replica", "could not save", "dropped 3 keys", "80 %", "append-only"} {
-		assert.Contains(t, got, part)
-	}
-	queues := []inspect.QueueInfo{{Name: "fine", Waiting: 1, Workers: 1}, {Name: "idle"}, {Name: "lonely", Waiting: 1},
-		{Name: "still", Paused: true, Workers: 1}, {Name: "odd", Problem: "a string"}}
-	assert.Equal(t, "The keys of queues are not what they should be, the doctor mends them: odd\nJobs wait that no "+
-		"worker serves: lonely\nPaused: still", texts(queueAlerts(queues, false)))
-	assert.Contains(t, texts(queueAlerts(queues, true)), "All queues are paused")
-	stuck := inspect.RunningJob{ID: "stuck", Since: now.Add(-2 * time.Hour)}
-	talks := inspect.RunningJob{ID: "talks", Since: now.Add(-2 * time.Hour), CheckAt: now.Add(-time.Minute)}
-	got = texts(workerAlerts([]inspect.WorkerInfo{{ID: "w1", Alive: true, Running: []inspect.RunningJob{stuck, talks}},
-		{ID: "w2"}}, now, time.Hour))
-	assert.Contains(t, got, "over 1 h without a word: stuck")
-	assert.NotContains(t, got, "talks")
-	assert.Contains(t, got, "w2 (0 jobs)")
-	assert.Contains(t, texts(workerAlerts(nil, now, time.Hour)), "No worker")
 }
 
 // All colours that are used for text must stand out from the paper and from what is raised above it: AA of WCAG is 4.5.

@@ -16,6 +16,7 @@ type historyRow struct {
 	Name               string
 	Done, Failed, Dead int64
 	Run, Waited        inspect.Histogram
+	Gap                time.Duration // until next attempts, in all
 }
 
 // historyPage is one name, or all of them.
@@ -24,6 +25,7 @@ type historyPage struct {
 	Spans  []historySpan
 	Span   historySpan
 	Charts []chart
+	Flame  flame
 	Rows   []historyRow
 	Many   bool // so many names that only their sum is shown
 }
@@ -42,16 +44,10 @@ var historySpans = []historySpan{
 }
 
 func (s *Site) showHistory(v *visit.Visit) error {
-	key := cmp.Or(v.Query.Get("span"), "hour")
-	p := &historyPage{Name: v.Query.Get("name"), Spans: slices.Clone(historySpans)}
-	for i := range p.Spans {
-		if p.Spans[i].Key == key {
-			p.Spans[i].Here = true
-			p.Span = p.Spans[i]
-		}
-	}
-	if p.Span.Key == "" {
-		return visit.BadRequest("the span is none of hour, day and quarter")
+	p := &historyPage{Name: v.Query.Get("name")}
+	var err error
+	if p.Spans, p.Span, err = spansFor(v); err != nil {
+		return err
 	}
 	opts := inspect.HistoryOptions{By: p.Span.By, Since: time.Now().Add(-p.Span.Back)}
 	if p.Name != "" {
@@ -66,19 +62,38 @@ func (s *Site) showHistory(v *visit.Visit) error {
 	if err != nil {
 		return err
 	}
-	points, step := together(by), p.Span.By
-	if p.Span.Key == "day" { // a bar for each minute would be thinner than a line
+	p.Charts = p.Span.charts(together(by))
+	rows := historyRows(by)
+	if p.Flame = flameOf(rows, p.Span.Key); !p.Many {
+		p.Rows = rows
+	}
+	return s.show(v, "history", page{Title: "History", Nav: "/history", Body: p})
+}
+
+// spansFor are the times to choose from, and the one that is asked for.
+func spansFor(v *visit.Visit) (all []historySpan, one historySpan, err error) {
+	key := cmp.Or(v.Query.Get("span"), "hour")
+	all = slices.Clone(historySpans)
+	for i := range all {
+		if all[i].Key == key {
+			all[i].Here = true
+			return all, all[i], nil
+		}
+	}
+	return nil, one, visit.BadRequest("the span is none of hour, day and quarter")
+}
+
+// charts are what became of jobs, and how long they ran and waited.
+func (h historySpan) charts(points []inspect.HistoryPoint) []chart {
+	step := h.By
+	if h.Key == "day" { // a bar for each minute would be thinner than a line
 		points, step = coarser(points, 15*time.Minute), 15*time.Minute
 	}
-	p.Charts = []chart{
+	return []chart{
 		outcomeChart(points, step),
 		durationChart("Run time", points, step, ran),
 		durationChart("Waiting time of jobs that began", points, step, waited),
 	}
-	if !p.Many {
-		p.Rows = historyRows(by)
-	}
-	return s.show(v, "history", page{Title: "History", Nav: "/history", Body: p})
 }
 
 // coarser adds up neighbours.
@@ -98,6 +113,7 @@ func historyRows(by map[string][]inspect.HistoryPoint) []historyRow {
 			row.Done, row.Failed, row.Dead = row.Done+p.Done, row.Failed+p.Failed, row.Dead+p.Dead
 			row.Run.Merge(p.Run)
 			row.Waited.Merge(p.Waited)
+			row.Gap += p.Gap
 		}
 		rows = append(rows, row)
 	}

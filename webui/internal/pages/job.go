@@ -3,6 +3,7 @@ package pages
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -16,11 +17,14 @@ import (
 // jobPage is one job. Without a job there is only its id: it has ended, and nothing of it is kept.
 type jobPage struct {
 	ID       string
+	Member   *memberFact // without a job: it belongs to a flow, which knows it
 	Job      *inspect.JobInfo
 	Args     json.RawMessage // as they may be seen
 	Redacted bool
 	Line     timeLine
+	Progress *progressBar
 	Log      []inspect.LogLine // newest first
+	Steps    *inspect.Steps    // nil where it has none
 	Meta     []pair
 	Actions  []jobs.Action
 }
@@ -36,6 +40,18 @@ func (p *jobPage) Editable() bool {
 	return false
 }
 
+// Awaits are the names of the messages for which it waits.
+func (p *jobPage) Awaits() (names []string) {
+	if p.Steps != nil {
+		for _, wait := range p.Steps.Waits {
+			if wait.Message {
+				names = append(names, wait.Name)
+			}
+		}
+	}
+	return names
+}
+
 // Shown tells whether all of the args stand on the page, so that one can change a part of them.
 func (p *jobPage) Shown() bool {
 	return !p.Redacted && len(p.Args) <= shownBytes && p.Job.Options.Objects == 0
@@ -49,19 +65,41 @@ func (s *Site) showJob(v *visit.Visit) error {
 	title := "Job " + format.Shorten(id, 60)
 	job, err := v.Inspector.Job(v.Ctx(), id)
 	if errors.Is(err, work.ErrNotFound) {
-		s.render(v, 404, "job", page{Title: title, Nav: "/jobs", Body: &jobPage{ID: id}})
+		member, err := memberOf(v, id)
+		if err != nil {
+			return err
+		}
+		status := http.StatusNotFound
+		if member != nil {
+			status = http.StatusOK
+		}
+		s.render(v, status, "job", page{Title: title, Nav: "/jobs", Body: &jobPage{ID: id, Member: member}})
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	p := &jobPage{ID: id, Job: job, Args: v.Redact(job.Name, job.Args), Redacted: v.Redacts(),
+	_, encoded := inspect.Encoded(job.Args)
+	job = v.Open(job)
+	p := &jobPage{ID: id, Job: job, Args: v.Redact(job.Name, job.Args), Redacted: v.Redacts() || encoded,
 		Line: timeLineOf(job)}
+	if job.Checkin != nil {
+		p.Progress = progressOf(job.Checkin.Progress)
+	}
 	if job.HasLog {
 		if p.Log, err = v.Inspector.Log(v.Ctx(), id, jobs.LogLines); err != nil && !errors.Is(err, work.ErrNotFound) {
 			return err
 		}
 		slices.Reverse(p.Log)
+	}
+	if job.HasState && !job.State.Ended() {
+		steps, err := v.Inspector.Steps(v.Ctx(), id)
+		if err != nil && !errors.Is(err, work.ErrNotFound) {
+			return err
+		}
+		if len(steps.Done)+len(steps.Waits)+len(steps.Mailbox) > 0 {
+			p.Steps = &steps
+		}
 	}
 	for key, value := range job.Meta {
 		p.Meta = append(p.Meta, pair{key, value})

@@ -9,7 +9,7 @@ import (
 )
 
 // actOnTicked does one thing to the jobs that are ticked on a page, one after the other. It tells how many it was done
-// to and why not to the first of the others.
+// to and why not to the first of the others. What cannot be taken back it asks about first.
 func (s *Site) actOnTicked(v *visit.Visit) error {
 	if err := v.R.ParseForm(); err != nil {
 		return err
@@ -23,6 +23,9 @@ func (s *Site) actOnTicked(v *visit.Visit) error {
 		return visit.BadRequest("no job is ticked: tick those that are meant")
 	case len(ids) > jobs.MaxTicked:
 		return visit.BadRequest(fmt.Sprintf("%d jobs are too many at once: tick at most %d", len(ids), jobs.MaxTicked))
+	}
+	if action.Grave && v.R.PostFormValue("sure") == "" {
+		return s.askFirst(v, action, ids)
 	}
 	var refused []error
 	for n, id := range ids {
@@ -43,4 +46,20 @@ func (s *Site) actOnTicked(v *visit.Visit) error {
 	v.Audit(outcome, text, ids...)
 	s.redirect(v, s.back(v, "jobs"), notice{Text: text, Wrong: len(refused) > 0})
 	return nil
+}
+
+// askedIDs is how many ids a question names.
+const askedIDs = 20
+
+// askFirst shows what is about to be done to the jobs that are ticked, with a button that does it.
+func (s *Site) askFirst(v *visit.Visit, action jobs.Action, ids []string) error {
+	v.Audit(visit.Done, fmt.Sprintf("dry run: %d jobs would be %s", len(ids), action.Past), ids...)
+	back := s.back(v, "jobs")
+	shown := ids[:min(len(ids), askedIDs)]
+	return s.show(v, "ask", page{Title: action.Label + " jobs", Nav: "/jobs", Body: struct {
+		jobs.Action
+		IDs, Shown []string
+		More       int
+		URL, Back  string
+	}{action, ids, shown, len(ids) - len(shown), format.Link("jobs-act", "back", back), back}})
 }

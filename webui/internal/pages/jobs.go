@@ -101,6 +101,38 @@ type jobsPage struct {
 	Total    int
 	Actions  []jobs.Action // for those that are ticked, and for all that match
 	NoArgs   bool          // one cannot search by them
+	Finding  string        // the stream of a search that is not at its end; "" where nothing goes on
+	All      bool          // the buttons are for all that match
+	Enqueues bool          // jobs can be added
+}
+
+// bulkBar is what can be done to jobs that are ticked, or to all that match.
+type bulkBar struct {
+	All        bool
+	Actions    []any // jobs.Action for those that are ticked, jobs.Button for all
+	URL        string
+	Words      string // what is selected
+	Everything string // where the bar for all that match is; "" where there is none
+	Ticked     string // where that for those that are ticked is
+}
+
+// Bulk is the bar above the rows of a page.
+func (p *jobsPage) Bulk(here string) bulkBar {
+	bar := bulkBar{All: p.All, URL: format.Link("jobs-act", "back", here), Words: p.Filter.Words(),
+		Ticked: p.Filter.Link()}
+	for _, action := range p.Actions {
+		forAll := action.ForAll(&p.Filter)
+		if forAll {
+			bar.Everything = p.Filter.With("all", "1")
+		}
+		switch {
+		case !p.All:
+			bar.Actions = append(bar.Actions, action)
+		case forAll:
+			bar.Actions = append(bar.Actions, action.ButtonForAll(&p.Filter))
+		}
+	}
+	return bar
 }
 
 // Table is what the template of jobs takes.
@@ -127,7 +159,8 @@ func (s *Site) showJobs(v *visit.Visit) error {
 	if err != nil {
 		return err
 	}
-	p := &jobsPage{States: tabs(counts, f), Filter: f, NoArgs: v.Redacts()}
+	p := &jobsPage{States: tabs(counts, f), Filter: f, NoArgs: v.Redacts(), All: v.Query.Get("all") != "",
+		Enqueues: v.Enqueuer != nil}
 	if p.Ended, err = endedTabs(v, f); err != nil {
 		return err
 	}
@@ -141,6 +174,9 @@ func (s *Site) showJobs(v *visit.Visit) error {
 	}
 	if v.MayAct {
 		p.Actions = jobs.ActionsFor(f.State)
+	}
+	if p.Next != "" && p.Searched && v.MaxStreams > 0 {
+		p.Finding = f.Finding(v.Query.Get("cursor"))
 	}
 	if p.Next != "" {
 		p.Next = f.With("cursor", p.Next)

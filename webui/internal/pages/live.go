@@ -3,7 +3,6 @@ package pages
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -136,19 +135,6 @@ func (f *feed) tell(overview []byte) {
 	}
 }
 
-// sse writes an event as browsers read it: a line of data for each line.
-func sse(name string, data []byte) []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "event: %s\n", name)
-	for line := range bytes.Lines(data) {
-		b.WriteString("data: ")
-		b.Write(bytes.TrimRight(line, "\r\n"))
-		b.WriteByte('\n')
-	}
-	b.WriteByte('\n')
-	return b.Bytes()
-}
-
 // showLive sends events until the browser leaves, or for ten minutes.
 func (s *Site) showLive(v *visit.Visit) error {
 	events, ok := s.feed.listen(v.Query.Get("page") == "overview")
@@ -158,21 +144,12 @@ func (s *Site) showLive(v *visit.Visit) error {
 			Text: "as many pages are live as may be: this one is as of its loading"}
 	}
 	defer s.feed.leave(events)
-	control := http.NewResponseController(v.W)
-	v.W.Header().Set("Content-Type", "text/event-stream")
-	v.W.Header().Set("X-Accel-Buffering", "no")
-	v.W.WriteHeader(http.StatusOK)
+	out := newStream(v)
 	end := time.NewTimer(liveLife)
 	defer end.Stop()
-	news := []byte("retry: 5000\n\n")
-	for {
-		// not every ResponseWriter can; then its server's limit counts
-		_ = control.SetWriteDeadline(time.Now().Add(livePatience))
-		if _, err := v.W.Write(news); err != nil {
+	for news := []byte("retry: 5000\n\n"); ; {
+		if err := out.send(news); err != nil {
 			return nil // it has gone
-		}
-		if err := control.Flush(); err != nil {
-			return nil
 		}
 		select {
 		case <-v.Ctx().Done():

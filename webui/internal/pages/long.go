@@ -87,16 +87,8 @@ func (s *Site) bulk(v *visit.Visit) error {
 		return err
 	}
 	action, err := jobs.ActionNamed(v.Query.Get("action"))
-	if err == nil && action.OnAll == nil {
-		err = visit.BadRequest(fmt.Sprintf("%q is not for all jobs that match: tick those that are meant",
-			action.Label))
-	}
-	if err == nil && f.State == "" {
-		err = visit.BadRequest("choose a state first: what can be done depends on it")
-	}
-	// What cannot be is refused before the page begins, by a dry run over one job.
 	if err == nil {
-		_, err = v.Inspector.Bulk(v.Ctx(), f.Selection, *action.OnAll, inspect.BulkOptions{DryRun: true, Limit: 1})
+		err = action.Check(v.Ctx(), v.Inspector, &f)
 	}
 	if err != nil {
 		return err
@@ -106,8 +98,7 @@ func (s *Site) bulk(v *visit.Visit) error {
 		v.Audit(visit.Begun, action.Label, f.Words())
 	}
 	l := s.begin(v, action.Label+": "+f.TitleText(), "/jobs")
-	report, err := v.Inspector.Bulk(v.Ctx(), f.Selection, *action.OnAll,
-		inspect.BulkOptions{DryRun: !sure, Progress: l.step})
+	report, err := action.Do(v.Ctx(), v.Inspector, &f, inspect.BulkOptions{DryRun: !sure, Progress: l.step})
 	o := outcome{Err: err, Back: f.With(), Refused: report.Refused,
 		Bulk: &bulkOutcome{Action: action, Words: f.Words(), Matched: report.Matched}}
 	if !sure {

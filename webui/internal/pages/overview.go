@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/webui/alerts"
 	"github.com/265d0351/work/webui/internal/visit"
 )
 
@@ -13,11 +14,13 @@ type overview struct {
 	Counts  inspect.Counts
 	Queues  []queueRow // those with something in them, fullest first, at most overviewQueues
 	More    int        // how many are left out
-	Alerts  []alert
+	Alerts  []alerts.Alert
 	PerSec  float64 // jobs done and dead, over the last five full minutes
 	FailSec float64 // attempts failed
-	// until what waits is gone at this rate if nothing more comes; 0 when nothing waits or nothing is done
+	// until what waits is gone at this rate if nothing more comes; 0 when nothing waits, nothing is done, or some of it
+	// does not go on
 	Backlog time.Duration
+	Held    int // jobs that wait for what does not come by itself
 	Charts  []chart
 	Now     time.Time
 
@@ -57,14 +60,21 @@ func (o *overview) count(queues []inspect.QueueInfo, history []inspect.HistoryPo
 		}
 	}
 	o.PerSec, o.FailSec = float64(done)/ratesOver.Seconds(), float64(failed)/ratesOver.Seconds()
-	o.Backlog = goneIn(o.Counts.Queued, done)
+	for n := range queues {
+		o.Held += held(&queues[n])
+	}
+	if o.Held == 0 {
+		o.Backlog = goneIn(o.Counts.Queued, done)
+	}
 	slices.SortStableFunc(shown, func(a, b inspect.QueueInfo) int { return b.Waiting - a.Waiting })
 	o.Queues = queueRows(shown[:min(len(shown), overviewQueues)])
 	o.More = len(queues) - len(o.Queues)
 }
 
 // Table is what the template of queues takes.
-func (o *overview) Table(now time.Time) queueTable { return queueTable{o.Queues, now} }
+func (o *overview) Table(now time.Time) queueTable {
+	return queueTable{o.Queues, now, unsorted(queueColumns)}
+}
 
 // goneIn is how long it takes until so many jobs are done when as many end as did in the last five minutes.
 func goneIn(waiting int, done int64) time.Duration {
@@ -91,6 +101,7 @@ func together(by map[string][]inspect.HistoryPoint) []inspect.HistoryPoint {
 			sum.Done, sum.Failed, sum.Dead = sum.Done+p.Done, sum.Failed+p.Failed, sum.Dead+p.Dead
 			sum.Run.Merge(p.Run)
 			sum.Waited.Merge(p.Waited)
+			sum.Gap += p.Gap
 		}
 	}
 	all := make([]inspect.HistoryPoint, 0, len(at))

@@ -26,6 +26,8 @@ type page struct {
 	Body  any
 
 	Site   string
+	Place  string   // which of several dashboards it is of; "" where there is one
+	Places []string // all of them
 	Menu   []visit.Route
 	Actor  string
 	Role   string
@@ -41,7 +43,7 @@ type page struct {
 // fill adds what all pages have.
 func (s *Site) fill(v *visit.Visit, p page) page {
 	p.Site, p.Actor, p.Role, p.CanAct, p.Notice = v.Title, v.Actor, v.Role, v.MayAct, s.notice(v)
-	p.Live = v.MaxStreams > 0
+	p.Live, p.Place, p.Places = v.MaxStreams > 0, v.Place, v.Places
 	p.Missing = v.MissingText()
 	if p.Now.IsZero() {
 		p.Now = time.Now()

@@ -1,6 +1,8 @@
 package pages
 
 import (
+	"cmp"
+	"strings"
 	"time"
 
 	"github.com/265d0351/work"
@@ -13,8 +15,24 @@ import (
 // queueRow is a queue with what is reckoned from it.
 type queueRow struct {
 	inspect.QueueInfo
-	GoneIn time.Duration // see goneIn
+	GoneIn time.Duration // see goneIn; 0 where some of it does not go on
 	Share  int           // of the fullest, in percent
+}
+
+// Held tells whether jobs wait for what does not come by itself: nobody serves them, or they are paused.
+func (r queueRow) Held() bool { return held(&r.QueueInfo) > 0 }
+
+// held is how many jobs of a queue wait for what does not come by itself.
+func held(q *inspect.QueueInfo) (n int) {
+	if q.Paused || q.Workers == 0 {
+		return q.Waiting
+	}
+	for _, need := range q.Needs {
+		if need.Workers == 0 {
+			n += need.Waiting
+		}
+	}
+	return n
 }
 
 func queueRows(queues []inspect.QueueInfo) []queueRow {
@@ -24,15 +42,40 @@ func queueRows(queues []inspect.QueueInfo) []queueRow {
 	}
 	rows := make([]queueRow, len(queues))
 	for i, q := range queues {
-		rows[i] = queueRow{q, goneIn(q.Waiting, q.Done+q.Dead), format.Percent(q.Waiting, fullest)}
+		rows[i] = queueRow{QueueInfo: q, Share: format.Percent(q.Waiting, fullest)}
+		if !rows[i].Held() {
+			rows[i].GoneIn = goneIn(q.Waiting, q.Done+q.Dead)
+		}
 	}
 	return rows
 }
 
 // queueTable is queues as of a time.
 type queueTable struct {
-	Rows []queueRow
-	Now  time.Time
+	Rows    []queueRow
+	Now     time.Time
+	Columns sorting
+}
+
+// queueColumns are those by which queues can be sorted.
+var queueColumns = []sortable[queueRow]{
+	{"name", "Queue", "", false, false, func(a, b *queueRow) int { return strings.Compare(a.Name, b.Name) }},
+	{"waiting", "Waiting", "", true, true, func(a, b *queueRow) int { return cmp.Compare(a.Waiting, b.Waiting) }},
+	{"oldest", "Oldest waits", "", false, true, func(a, b *queueRow) int {
+		return cmp.Or(cmp.Compare(asInt(!a.Oldest.IsZero()), asInt(!b.Oldest.IsZero())), b.Oldest.Compare(a.Oldest))
+	}},
+	{"eta", "ETA", "until it is empty, at the rate of the last five full minutes, if nothing more comes", true, true,
+		func(a, b *queueRow) int {
+			return cmp.Or(cmp.Compare(asInt(a.Held()), asInt(b.Held())), cmp.Compare(a.GoneIn, b.GoneIn))
+		}},
+	{"running", "Running", "", true, true, func(a, b *queueRow) int { return cmp.Compare(a.Running, b.Running) }},
+	{"workers", "Workers", "", true, true, func(a, b *queueRow) int { return cmp.Compare(a.Workers, b.Workers) }},
+	{"done", "Done, 5 min", "in the last five full minutes", true, true,
+		func(a, b *queueRow) int { return cmp.Compare(a.Done, b.Done) }},
+	{"failed", "Failed", "attempts in the last five full minutes", true, true,
+		func(a, b *queueRow) int { return cmp.Compare(a.Failed, b.Failed) }},
+	{"dead", "Dead", "in the last five full minutes", true, true,
+		func(a, b *queueRow) int { return cmp.Compare(a.Dead, b.Dead) }},
 }
 
 func (s *Site) showQueues(v *visit.Visit) error {
@@ -48,10 +91,12 @@ func (s *Site) showQueues(v *visit.Visit) error {
 	if err != nil {
 		return err
 	}
+	rows := queueRows(queues)
+	columns := sortBy(v, rows, queueColumns)
 	return s.show(v, "queues", page{Title: "Queues", Nav: "/queues", Now: counts.AsOf, Body: struct {
 		Table queueTable
 		All   bool
-	}{queueTable{queueRows(queues), counts.AsOf}, all}})
+	}{queueTable{rows, counts.AsOf, columns}, all}})
 }
 
 // showQueue shows what waits first, and what runs.
@@ -64,7 +109,12 @@ func (s *Site) showQueue(v *visit.Visit) error {
 	if err != nil {
 		return err
 	}
-	history, err := v.Inspector.History(v.Ctx(), inspect.HistoryOptions{Names: []string{name}, By: time.Minute})
+	spans, span, err := spansFor(v)
+	if err != nil {
+		return err
+	}
+	history, err := v.Inspector.History(v.Ctx(), inspect.HistoryOptions{Names: []string{name}, By: span.By,
+		Since: time.Now().Add(-span.Back)})
 	if err != nil {
 		return err
 	}
@@ -84,6 +134,10 @@ func (s *Site) showQueue(v *visit.Visit) error {
 	if err != nil {
 		return err
 	}
+	keys, err := v.Inspector.Keys(v.Ctx(), inspect.KeysOptions{Name: name, Limit: noisyKeys})
+	if err != nil {
+		return err
+	}
 	table := func(state work.State, of []*inspect.JobInfo) jobTable {
 		return jobTable{Rows: jobRows(v, of), Now: counts.AsOf, State: state}
 	}
@@ -91,12 +145,14 @@ func (s *Site) showQueue(v *visit.Visit) error {
 		Body: struct {
 			Queue            queueRow
 			Waiting, Running jobTable
+			Spans            []historySpan
 			Charts           []chart
+			Flame            flame
 			Ended            []stateTab
+			Keys             keyTable
+			MoreKeys         bool
 		}{queueRows([]inspect.QueueInfo{q})[0], table(work.StateQueued, waiting.Jobs),
 			table(work.StateRunning, running.Jobs),
-			[]chart{
-				outcomeChart(history[name], time.Minute),
-				durationChart("Waiting time of jobs that began", history[name], time.Minute, waited),
-			}, ended}})
+			spans, span.charts(history[name]), flameOf(historyRows(history), span.Key), ended,
+			newKeyTable(name, keys.Keys), keys.Next != ""}})
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/inspect/doctor"
+	"github.com/265d0351/work/webui/alerts"
 	"github.com/265d0351/work/webui/internal/format"
 	"github.com/265d0351/work/webui/internal/visit"
 )
@@ -33,17 +34,17 @@ func (s *Site) showRedis(v *visit.Visit) error {
 		Topology inspect.Topology
 		Counts   inspect.Counts
 		Used     int // percent of the memory
-		Alerts   []alert
+		Alerts   []alerts.Alert
 		Size     int // entries that the doctor would look at
 	}{server, topology, counts, format.Percent(int(server.MemoryUsed/1024), int(server.MemoryMax/1024)),
-		append(serverAlerts(server), topologyAlerts(topology)...), size}})
+		append(alerts.OfServer(server), topologyAlerts(topology)...), size}})
 }
 
 // topologyAlerts are about what a failover would do, or is doing.
-func topologyAlerts(t inspect.Topology) []alert {
-	var found []alert
+func topologyAlerts(t inspect.Topology) []alerts.Alert {
+	var found []alerts.Alert
 	add := func(bad bool, format string, values ...any) {
-		found = append(found, alert{Bad: bad, Text: fmt.Sprintf(format, values...), Link: "redis"})
+		found = append(found, alerts.Alert{Bad: bad, Text: fmt.Sprintf(format, values...), Link: "redis"})
 	}
 	if t.ClusterState != "" && t.ClusterState != "ok" {
 		add(true, "The cluster says that its state is %s: a part of its slots is served by nobody", t.ClusterState)

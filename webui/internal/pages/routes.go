@@ -19,8 +19,8 @@ func New(of *visit.Site, now func() time.Time) *Site {
 
 // Routes are the pages and what their buttons do, in order.
 func (s *Site) Routes() []visit.Route {
-	return slices.Concat(s.pageRoutes(), s.jobRoutes(), s.queueRoutes(), s.workerRoutes(), s.scheduleRoutes(),
-		s.longRoutes())
+	return slices.Concat(s.pageRoutes(), s.jobRoutes(), s.flowRoutes(), s.queueRoutes(), s.workerRoutes(),
+		s.scheduleRoutes(), s.alertRoutes(), s.longRoutes())
 }
 
 func (s *Site) pageRoutes() []visit.Route {
@@ -28,14 +28,21 @@ func (s *Site) pageRoutes() []visit.Route {
 		visit.InMenu("Overview", "o", visit.View("/", "what goes on, and what is wrong", s.showOverview)),
 		visit.InMenu("Queues", "q", visit.View("/queues", "all queues", s.showQueues)),
 		visit.View("/queue", "one queue", s.showQueue),
-		visit.InMenu("Jobs", "j", visit.View("/jobs", "jobs by state, and search", s.showJobs)),
+		visit.View("/keys", "the keys of a queue, the noisiest first", s.showKeys),
+		visit.InMenu("Jobs", "b", visit.View("/jobs", "jobs by state, and search", s.showJobs)),
 		visit.View("/job", "one job", s.showJob),
+		visit.View("/new-job", "the form for a new job", s.showNewJob),
 		visit.View("/args", "the args of a job, all of them", s.showArgs),
+		visit.InMenu("Flows", "f", visit.View("/flows", "jobs that belong together", s.showFlows)),
+		visit.View("/flow", "one flow, with its graph", s.showFlow),
 		visit.InMenu("Errors", "e", visit.View("/errors", "failures by kind", s.showErrors)),
 		visit.InMenu("Workers", "w", visit.View("/workers", "workers and what they run", s.showWorkers)),
 		visit.InMenu("Schedules", "s", visit.View("/schedules", "periodic jobs", s.showSchedules)),
 		visit.InMenu("History", "h", visit.View("/history", "how a job name did", s.showHistory)),
 		visit.InMenu("Redis", "r", visit.View("/redis", "the server and its data", s.showRedis)),
+		visit.InMenu("Alerts", "l", visit.View("/alerts", "what is wrong, and who is told", s.showAlerts)),
+		visit.InMenu("Audit", "a", visit.View("/audit", "who did what", s.showAudit)),
+		visit.View("/finding", "what a search finds while it goes on", s.showFinding),
 		visit.View("/live", "server-sent events for pages that are open", s.showLive),
 		visit.View("/assets/{file}", "style, script and icon", s.showAsset),
 	}
@@ -53,6 +60,8 @@ func (s *Site) jobRoutes() []visit.Route {
 		visit.Action("/job-delete", "delete a job", s.deleteJob),
 		visit.Action("/job-reschedule", "change when a job is due", s.rescheduleJob),
 		visit.Action("/job-args", "give a job other args", s.changeArgs),
+		visit.Action("/job-send", "send a message to a job", s.sendMessage),
+		visit.Action("/enqueue", "enqueue a job", s.enqueueJob),
 		visit.Action("/jobs-act", "act on the jobs that are ticked", s.actOnTicked),
 	}
 }
@@ -65,6 +74,9 @@ func (s *Site) queueRoutes() []visit.Route {
 		visit.Action("/queues-resume", "end the pause of all queues", s.resumeAll),
 		visit.Action("/queue-limit", "limit a queue", s.setLimit),
 		visit.Action("/queue-unlimit", "take back a limit that was set by hand", s.resetLimit),
+		visit.Action("/key-limit", "limit one key of a queue", s.setKeyLimit),
+		visit.Action("/key-stop", "let no more jobs of a key begin", s.stopKey),
+		visit.Action("/key-unlimit", "take back what was set for a key by hand", s.resetKeyLimit),
 	}
 }
 
@@ -78,8 +90,16 @@ func (s *Site) workerRoutes() []visit.Route {
 	}
 }
 
+func (s *Site) alertRoutes() []visit.Route {
+	return []visit.Route{
+		visit.Action("/alert-silence", "tell nobody of an alert for a time", s.silenceAlert),
+		visit.Action("/alert-hear", "tell of a silenced alert again", s.hearAlert),
+	}
+}
+
 func (s *Site) scheduleRoutes() []visit.Route {
 	return []visit.Route{
+		visit.Action("/schedule-add", "add a schedule", s.addSchedule),
 		visit.Action("/schedule-pause", "pause a schedule", s.pauseSchedule),
 		visit.Action("/schedule-resume", "resume a schedule", s.resumeSchedule),
 		visit.Action("/schedule-run", "run the job of a schedule now", s.runSchedule),

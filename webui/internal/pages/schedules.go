@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"strings"
 	"time"
 
 	"github.com/265d0351/work/inspect"
@@ -16,6 +17,15 @@ type scheduleRow struct {
 	Runs  []time.Time
 }
 
+// scheduleColumns are those by which schedules can be sorted.
+var scheduleColumns = []sortable[scheduleRow]{
+	{"id", "Schedule", "", false, false, func(a, b *scheduleRow) int { return strings.Compare(a.ID, b.ID) }},
+	{"spec", "When", "", false, false, func(a, b *scheduleRow) int { return strings.Compare(a.Spec, b.Spec) }},
+	{"name", "Job", "", false, false, func(a, b *scheduleRow) int { return strings.Compare(a.Name, b.Name) }},
+	{"next", "Next", "", false, false, func(a, b *scheduleRow) int { return a.Next.Compare(b.Next) }},
+	{"last", "Last tick", "", false, true, func(a, b *scheduleRow) int { return a.Last.Compare(b.Last) }},
+}
+
 func (s *Site) showSchedules(v *visit.Visit) error {
 	schedules, err := v.Inspector.Schedules(v.Ctx())
 	if err != nil {
@@ -29,5 +39,9 @@ func (s *Site) showSchedules(v *visit.Visit) error {
 	if err != nil {
 		return err
 	}
-	return s.show(v, "schedules", page{Title: "Schedules", Nav: "/schedules", Body: rows, Now: counts.AsOf})
+	columns := sortBy(v, rows, scheduleColumns)
+	return s.show(v, "schedules", page{Title: "Schedules", Nav: "/schedules", Now: counts.AsOf, Body: struct {
+		Rows    []scheduleRow
+		Columns sorting
+	}{rows, columns}})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/partly"
+	"github.com/265d0351/work/webui/alerts"
 	"github.com/265d0351/work/webui/internal/visit"
 )
 
@@ -52,7 +53,7 @@ type flight struct {
 // fleetState is what costs more the more workers and claims there are.
 type fleetState struct {
 	queues []inspect.QueueInfo
-	alerts []alert
+	alerts []alerts.Alert
 	asOf   time.Time // by Redis' clock
 
 	partitions []inspect.PartitionInfo // where there are several
@@ -161,9 +162,10 @@ func (w *watch) readState(ctx context.Context, asOf time.Time) error {
 		return nil
 	}
 	queues, err := w.site.Inspector.Queues(ctx)
-	var alerts []alert
+	var wrong []alerts.Alert
 	if err == nil {
-		alerts, err = alertsOf(ctx, w.site, queues, asOf)
+		wrong, err = alerts.Of(ctx, w.site.Inspector,
+			alerts.State{Queues: queues, Now: asOf, StuckAfter: w.site.StuckAfter})
 	}
 	var partitions []inspect.PartitionInfo
 	if err == nil && w.site.Inspector.Divided(ctx) {
@@ -176,8 +178,7 @@ func (w *watch) readState(ctx context.Context, asOf time.Time) error {
 	case err != nil:
 		w.state.took = took
 	default:
-		slices.SortStableFunc(alerts, func(a, b alert) int { return cmp.Compare(a.order(), b.order()) })
-		w.state = fleetState{queues: slices.Clip(append([]inspect.QueueInfo{}, queues...)), alerts: alerts, asOf: asOf,
+		w.state = fleetState{queues: slices.Clip(append([]inspect.QueueInfo{}, queues...)), alerts: wrong, asOf: asOf,
 			took: took, partitions: partitions}
 	}
 	w.state.next = w.now().Add(w.state.every())

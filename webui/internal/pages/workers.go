@@ -2,6 +2,7 @@ package pages
 
 import (
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/webui/alerts"
 	"github.com/265d0351/work/webui/internal/format"
 	"github.com/265d0351/work/webui/internal/visit"
 )
@@ -27,6 +28,7 @@ const stoppedShown = 50
 
 // workersBody are those that are registered, and those that are no more.
 type workersBody struct {
+	Hosts              []hostMap
 	Workers            []workerRow
 	inspect.Processors // of those with a heartbeat
 	Stopped            []inspect.StoppedWorker
@@ -47,12 +49,13 @@ func (s *Site) showWorkers(v *visit.Visit) error {
 		rows[i] = workerRow{WorkerInfo: w, Busy: format.Percent(len(w.Running), w.Concurrency),
 			More: max(0, len(w.Running)-heldShown), Fetch: w.Wanted == ""}
 		for _, job := range w.Running[:min(len(w.Running), heldShown)] {
-			rows[i].Jobs = append(rows[i].Jobs, heldJob{job, isStuck(job, counts.AsOf, v.StuckAfter)})
+			rows[i].Jobs = append(rows[i].Jobs, heldJob{job, alerts.Stuck(job, counts.AsOf, v.StuckAfter)})
 		}
 	}
 	body := workersBody{Workers: rows, Processors: inspect.TotalProcessors(workers)}
 	if body.Stopped, err = v.Inspector.StoppedWorkers(v.Ctx(), stoppedShown); err != nil {
 		body.Problem = err.Error()
 	}
+	body.Hosts = fleetMapOf(workers, body.Stopped, counts.AsOf, v.StuckAfter)
 	return s.show(v, "workers", page{Title: "Workers", Nav: "/workers", Body: body, Now: counts.AsOf})
 }

@@ -6,8 +6,10 @@ import (
 	"net/http"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/flow"
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/objects"
+	"github.com/265d0351/work/webui/internal/find"
 )
 
 // StatusError is an answer other than 200, in words for people.
@@ -52,13 +54,13 @@ func StatusOf(err error) int {
 	case errors.As(err, &invalid), errors.As(err, &limit), errors.As(err, &unknown):
 		return http.StatusBadRequest
 	case errors.Is(err, work.ErrNotFound), errors.Is(err, inspect.ErrNoWorker), errors.Is(err, work.ErrNoSchedule),
-		errors.Is(err, inspect.ErrNoQueue), errors.As(err, &gone):
+		errors.Is(err, inspect.ErrNoQueue), errors.Is(err, flow.ErrNoFlow), errors.As(err, &gone):
 		return http.StatusNotFound
 	case errors.As(err, &state), errors.As(err, &far), errors.As(err, &late), errors.As(err, &twin),
 		errors.As(err, &lost),
 		errors.Is(err, work.ErrScheduleExists):
 		return http.StatusConflict
-	case errors.Is(err, work.ErrRedisFull), errors.Is(err, work.ErrClosed):
+	case errors.Is(err, work.ErrRedisFull), errors.Is(err, work.ErrClosed), errors.Is(err, find.ErrTooMany):
 		return http.StatusServiceUnavailable
 	case errors.Is(err, context.DeadlineExceeded):
 		return http.StatusGatewayTimeout

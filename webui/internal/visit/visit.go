@@ -11,12 +11,17 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/partly"
+	"github.com/265d0351/work/webui/alerts"
+	"github.com/265d0351/work/webui/internal/causes"
+	"github.com/265d0351/work/webui/internal/find"
 	"github.com/265d0351/work/webui/internal/format"
 )
 
@@ -28,6 +33,13 @@ type Site struct {
 	Logger     *slog.Logger
 	StuckAfter time.Duration
 	MaxStreams int
+	Searches   *find.Searches // those that go on by themselves
+	Deploys    *causes.Deploys
+
+	Place  string   // its name among several dashboards; "" where it is the only one
+	Places []string // all of them
+
+	Opener *inspect.Opener // nil where nothing is opened
 
 	// Redaction returns args as they may be shown; nil shows them as they are.
 	Redaction func(name string, args json.RawMessage) json.RawMessage
@@ -46,6 +58,46 @@ func (s *Site) Redact(name string, args json.RawMessage) (shown json.RawMessage)
 	return s.Redaction(name, append(json.RawMessage(nil), args...))
 }
 
+// Redact returns args as whoever asks may see them. What codecs have stored is opened for those who may, and is told
+// for all others as no more than that.
+func (v *Visit) Redact(name string, args json.RawMessage) json.RawMessage {
+	text, encoded := inspect.Encoded(args)
+	if !encoded {
+		return v.Site.Redact(name, args)
+	}
+	if v.MayOpen {
+		open, err := v.Opener.Args(name, args)
+		if err == nil {
+			return v.Site.Redact(name, open)
+		}
+		text += ", " + err.Error()
+	}
+	return quoted(text)
+}
+
+// Open shows a job with its result as whoever asks may see it.
+func (v *Visit) Open(job *inspect.JobInfo) *inspect.JobInfo {
+	text, encoded := inspect.Encoded(job.Result)
+	if !encoded {
+		return job
+	}
+	shown := *job
+	shown.Args = nil
+	if v.MayOpen && v.Opener.Job(&shown) == nil {
+		text = ""
+	}
+	if shown.Args = job.Args; text != "" {
+		shown.Result = quoted(text)
+	}
+	return &shown
+}
+
+// quoted is a text in the place of a value.
+func quoted(text string) json.RawMessage {
+	shown, _ := json.Marshal(text) // a string
+	return shown
+}
+
 // Redacts tells whether args are shown otherwise than they are.
 func (s *Site) Redacts() bool { return s.Redaction != nil }
 
@@ -60,6 +112,8 @@ type Visit struct {
 	Role   string // in words
 	MaySee bool   // they were let in
 	MayAct bool   // the page should have buttons
+	// what codecs have stored is opened for them; Site.Opener is there then
+	MayOpen bool
 	// which partitions have not answered to what is read for this; nil where something is done
 	Missing *partly.Missing
 
@@ -157,6 +211,19 @@ func (v *Visit) Number(key string, other, most int) (int, error) {
 	return n, nil
 }
 
+// TimeIn reads a time that was typed, in UTC, as a browser's field for date and time writes it.
+func TimeIn(text string) (time.Time, error) {
+	text = strings.TrimSpace(text)
+	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04:05",
+		time.RFC3339Nano} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, BadRequest(fmt.Sprintf("%q is not a time: write it in UTC as 2006-01-02T15:04",
+		format.Shorten(text, 60)))
+}
+
 // How long things may take, for pages and API alike.
 const (
 	pingTimeout = 5 * time.Second        // for a worker to answer
@@ -178,10 +245,34 @@ func (v *Visit) FullArgs(id string) (json.RawMessage, error) {
 		return nil, err
 	}
 	args := job.Args
-	if job.Options.Objects > 0 {
+	switch {
+	case v.MayOpen:
+		if args, err = v.Opener.FullArgs(v.Ctx(), v.Inspector, id); err != nil {
+			return nil, err
+		}
+	case job.Options.Objects > 0 && !isEncoded(args):
 		if args, err = v.Inspector.FullArgs(v.Ctx(), id); err != nil {
 			return nil, err
 		}
 	}
 	return v.Redact(job.Name, args), nil
+}
+
+func isEncoded(value json.RawMessage) bool {
+	_, is := inspect.Encoded(value)
+	return is
+}
+
+// Silence is for how long a rule of alerts is to be silenced, by ?for= or the field of a form.
+func (v *Visit) Silence() (time.Duration, error) {
+	rule, text := v.Query.Get("rule"), v.R.FormValue("for")
+	if !slices.Contains(alerts.Rules(), alerts.Rule(rule)) {
+		return 0, &StatusError{http.StatusNotFound, fmt.Sprintf("there is no rule %q of alerts",
+			format.Shorten(rule, 60))}
+	}
+	within, err := time.ParseDuration(text)
+	if err != nil || within <= 0 {
+		return 0, BadRequest(fmt.Sprintf("%q is no duration: write 1h or 24h", format.Shorten(text, 60)))
+	}
+	return within, nil
 }

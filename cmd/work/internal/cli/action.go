@@ -191,7 +191,7 @@ func (r *actionRun) failure() error {
 		return &exit.StatusError{Status: status, Err: r.last}
 	}
 	return &exit.StatusError{Status: status, Err: fmt.Errorf("%s of %s could not be %s", human.Number(r.undone),
-		human.Counted(r.total, r.Noun), r.Past)}
+		human.Counted(r.total, r.Noun), strings.TrimPrefix(r.Past, "would be "))}
 }
 
 // IDs are the ids that were given, or those in the lines of the input where "-" was.

@@ -37,6 +37,24 @@ func (a *App) QueueNames(cmd *cobra.Command) []string {
 		func(q inspect.QueueInfo) string { return human.Visible(q.Name) })
 }
 
+// CompleteKey completes the name of a queue and then one of its keys, of those that are the noisiest.
+func (a *App) CompleteKey(cmd *cobra.Command) {
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		switch len(args) {
+		case 0:
+			return a.QueueNames(cmd), cobra.ShellCompDirectiveNoFileComp
+		case 1:
+			keys := func(i *inspect.Inspector, ctx context.Context) ([]inspect.KeyInfo, error) {
+				page, err := i.Keys(ctx, inspect.KeysOptions{Name: args[0]})
+				return page.Keys, err
+			}
+			return complete(a, cmd, keys, func(k inspect.KeyInfo) string { return human.Visible(k.Key) }),
+				cobra.ShellCompDirectiveNoFileComp
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 // WorkerIDs completes ids of workers, with their hosts.
 func (a *App) WorkerIDs(cmd *cobra.Command) []string {
 	return complete(a, cmd, (*inspect.Inspector).Workers, func(w inspect.WorkerInfo) string {
@@ -48,6 +66,16 @@ func (a *App) WorkerIDs(cmd *cobra.Command) []string {
 func (a *App) ScheduleIDs(cmd *cobra.Command) []string {
 	return complete(a, cmd, (*inspect.Inspector).Schedules,
 		func(s inspect.ScheduleInfo) string { return human.Visible(s.ID) + "\t" + human.Visible(s.Spec) })
+}
+
+// FlowIDs completes ids of flows, of those that were stored last.
+func (a *App) FlowIDs(cmd *cobra.Command) []string {
+	flows := func(i *inspect.Inspector, ctx context.Context) ([]inspect.FlowInfo, error) {
+		page, err := i.Flows(ctx, inspect.FlowsOptions{})
+		return page.Flows, err
+	}
+	return complete(a, cmd, flows,
+		func(f inspect.FlowInfo) string { return human.Visible(f.ID) + "\t" + string(f.State) })
 }
 
 // complete asks Redis. Where it does not answer there is nothing to choose from, and nothing to say in the middle of a

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/265d0351/work/cmd/work/internal/exit"
-	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/webui"
 )
 
@@ -26,16 +25,16 @@ type Dashboard struct {
 	ended   chan error
 }
 
-// Serve answers on the listener, which it closes in the end.
-func Serve(listener net.Listener, inspector *inspect.Inspector, opts webui.Options) *Dashboard {
+// Serve answers on the listener, which it closes in the end, by what webui makes.
+func Serve(listener net.Listener, page http.Handler, logger *slog.Logger) *Dashboard {
 	ctx, end := context.WithCancel(context.Background())
 	d := &Dashboard{Address: "http://" + listener.Addr().String() + "/", end: end, ended: make(chan error, 1)}
 	d.server = &http.Server{
-		Handler:           webui.Handler(inspector, opts),
+		Handler:           page,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       time.Minute,
-		ErrorLog:          slog.NewLogLogger(opts.Logger.Handler(), slog.LevelWarn),
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
 	go func() { d.ended <- d.server.Serve(listener) }()
 	return d

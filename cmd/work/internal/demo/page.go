@@ -35,8 +35,8 @@ func (d *demo) openPage(ctx context.Context, dsn string) (*page, error) {
 	if err != nil {
 		return nil, errors.Join(err, listener.Close(), inspector.Close())
 	}
-	p := &page{inspector, dashboard.Serve(listener, inspector,
-		webui.Options{Title: "demo", Authorize: authorize, Logger: d.Logger})}
+	p := &page{inspector, dashboard.Serve(listener,
+		webui.Handler(inspector, webui.Options{Title: "demo", Authorize: authorize, Logger: d.Logger}), d.Logger)}
 	until := "while this runs"
 	if d.Stay {
 		until = "until Ctrl-C"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/flow"
 	"github.com/265d0351/work/inspect"
 )
 
@@ -43,7 +44,7 @@ func (e *StatusError) Unwrap() error { return e.Err }
 // IsMissing tells whether something that was named is not there.
 func IsMissing(err error) bool {
 	for _, missing := range []error{work.ErrNotFound, inspect.ErrNoQueue, inspect.ErrNoWorker, work.ErrNoSchedule,
-		work.ErrGone} {
+		work.ErrGone, flow.ErrNoFlow} {
 		if errors.Is(err, missing) {
 			return true
 		}

@@ -202,7 +202,7 @@ func actOnIDs(ctx context.Context, a *cli.App, i *inspect.Inspector, o jobOrder)
 	}
 	if o.flags.dryRun {
 		a.Console().Note("this is a dry run: nothing is done")
-		return showJobs(ctx, a, i, ids,
+		return showJobs(ctx, a, i.Jobs, ids,
 			func(c *console.Console, jobs []*inspect.JobInfo) []string { return jobTable(jobs).Render(c) })
 	}
 	if o.action.destroys && !o.flags.yes {

@@ -15,14 +15,16 @@ import (
 	"github.com/265d0351/work/cmd/work/internal/console"
 	"github.com/265d0351/work/cmd/work/internal/exit"
 	"github.com/265d0351/work/cmd/work/internal/human"
+	"github.com/265d0351/work/compress"
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/seal"
 )
 
 // NewCommand makes the command, with those below it.
 func NewCommand(a *cli.App) *cobra.Command {
 	cmd := a.Group("jobs", "Look at jobs, and decide about them")
 	cmd.AddCommand(newJobsListCommand(a), newJobsSearchCommand(a), newJobsShowCommand(a), newJobsWaitCommand(a),
-		newJobsLogCommand(a))
+		newJobsLogCommand(a), newJobsStepsCommand(a), newJobsSendCommand(a))
 	for _, action := range jobActions() {
 		cmd.AddCommand(newJobActionCommand(a, action))
 	}
@@ -30,11 +32,15 @@ func NewCommand(a *cli.App) *cobra.Command {
 }
 
 func newJobsShowCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	keys := ""
+	cmd := &cobra.Command{
 		Use:   "show ID...",
 		Short: "Show all that is known of jobs",
 		Long: `show prints where each job stands, what happened to it and, if it waits, why. - reads the ids from the
 lines of standard input.
+
+Args and results that codecs have stored are shown as sealed. With --keys, a file of keys as seal.ReadKeys reads
+it, they are opened.
 
 Exit status: 3 if none of the jobs is there, 5 if some are not.`,
 		Example: `  work jobs show mail-77
@@ -47,28 +53,71 @@ Exit status: 3 if none of the jobs is there, 5 if some are not.`,
 			}
 			return a.Inspect(ctx, func(ctx context.Context,
 				i *inspect.Inspector) error {
-				return showJobs(ctx, a, i, ids, jobBlocks)
+				look, err := opening(i, keys)
+				if err != nil {
+					return err
+				}
+				return showJobs(ctx, a, look, ids, func(c *console.Console, jobs []*inspect.JobInfo) []string {
+					return jobBlocks(c, jobs, func(job *inspect.JobInfo) []string { return stepsOf(ctx, i, c, job) })
+				})
 			})
 		}),
 	}
+	cmd.Flags().StringVar(&keys, "keys", "", "open what is sealed by the keys in this `file`")
+	return cmd
 }
 
 // jobBlocks are all facts of each job, with a line between two.
-func jobBlocks(c *console.Console, jobs []*inspect.JobInfo) []string {
+func jobBlocks(c *console.Console, jobs []*inspect.JobInfo, steps func(*inspect.JobInfo) []string) []string {
 	var lines []string
 	for n, job := range jobs {
 		if n > 0 {
 			lines = append(lines, "")
 		}
-		lines = append(lines, jobLines(c, job)...)
+		lines = append(append(lines, jobLines(c, job)...), steps(job)...)
 	}
 	return lines
 }
 
+// lookFunc is Inspector.Jobs.
+type lookFunc func(ctx context.Context, ids ...string) ([]*inspect.JobInfo, error)
+
+// opening is Inspector.Jobs with what is compressed opened, and what is sealed by a file of keys; "" is none.
+func opening(i *inspect.Inspector, keys string) (lookFunc, error) {
+	codecs := []work.Codec{compress.New(compress.Options{Above: -1})}
+	if keys != "" {
+		known, err := seal.ReadKeys(keys)
+		if err != nil {
+			return nil, err
+		}
+		sealer, err := seal.New(known)
+		if err != nil {
+			return nil, err
+		}
+		codecs = append(codecs, sealer)
+	}
+	opener, err := inspect.NewOpener(codecs...)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, ids ...string) ([]*inspect.JobInfo, error) {
+		found, err := i.Jobs(ctx, ids...)
+		for _, job := range found {
+			if job == nil {
+				continue
+			}
+			if failed := opener.Job(job); failed != nil && err == nil && keys != "" {
+				err = failed
+			}
+		}
+		return found, err
+	}, nil
+}
+
 // showJobs prints those that are there. It is an error if some are not.
-func showJobs(ctx context.Context, a *cli.App, i *inspect.Inspector, ids []string,
+func showJobs(ctx context.Context, a *cli.App, look lookFunc, ids []string,
 	lines func(*console.Console, []*inspect.JobInfo) []string) error {
-	found, err := i.Jobs(ctx, ids...)
+	found, err := look(ctx, ids...)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ type selectionFlags struct {
 	name      string
 	id        string
 	tag       string
+	key       string
 	errorText string
 	group     string
 	failure   string
@@ -36,6 +37,7 @@ func (f *selectionFlags) register(a *cli.App, cmd *cobra.Command, states []work.
 	flags.StringVar(&f.name, "name", "", "`name` of the jobs")
 	flags.StringVar(&f.id, "id", "", "a `part` of the id")
 	flags.StringVar(&f.tag, "tag", "", "`tag` that the job has among others")
+	flags.StringVar(&f.key, "key", "", "`key` on whose behalf the job is done")
 	flags.StringVar(&f.errorText, "error", "", "a `part` of the last error, or of the reason for which it died")
 	flags.StringVar(&f.group, "error-group", "", "`digest` of the group that its last error is of: see work errors")
 	flags.StringVar(&f.failure, "failure", "", "`kind` of the last failure, or of that with which it died: timeout")
@@ -49,7 +51,7 @@ func (f *selectionFlags) register(a *cli.App, cmd *cobra.Command, states []work.
 }
 
 // selectionNames are the flags.
-var selectionNames = []string{"state", "name", "id", "tag", "error", "error-group", "failure", "args", "meta",
+var selectionNames = []string{"state", "name", "id", "tag", "key", "error", "error-group", "failure", "args", "meta",
 	"source", "older-than"}
 
 // given tells whether any of the flags was typed.
@@ -67,7 +69,8 @@ func (f *selectionFlags) selection(states []work.State) (inspect.Selection, erro
 	}
 	meta, err := pairs(f.meta)
 	return inspect.Selection{
-		State: work.State(f.state), Name: f.name, ID: f.id, Tag: f.tag, ErrorText: f.errorText, ErrorGroup: f.group,
+		State: work.State(f.state), Name: f.name, ID: f.id, Tag: f.tag, Key: f.key,
+		ErrorText: f.errorText, ErrorGroup: f.group,
 		Failure: event.FailureKind(f.failure), ArgsText: f.args,
 		Meta: meta, Source: f.source, OlderThan: f.older.Duration(),
 	}, err
@@ -129,6 +132,7 @@ func selectionText(s inspect.Selection) string {
 	parts := []string{string(s.State) + " jobs"}
 	for _, part := range []struct{ is, word string }{
 		{s.Name, "named"}, {s.ID, "with an id that has"}, {s.Tag, "with the tag"},
+		{s.Key, "of the key"},
 		{s.ErrorText, "with an error that has"},
 		{s.ErrorGroup, "of the group of errors"}, {string(s.Failure), "that failed by a"},
 		{s.ArgsText, "with args that have"},

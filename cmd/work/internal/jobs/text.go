@@ -105,7 +105,7 @@ func jobLines(c *console.Console, job *inspect.JobInfo) []string {
 		facts = append(facts, console.SummaryLine{"error", errorText(failed)})
 	}
 	facts = append(facts, console.SummaryLine{"crashes", human.Visible(strings.Join(job.Crashes, ", "))},
-		console.SummaryLine{"result", human.Visible(string(job.Result))},
+		console.SummaryLine{"result", valueText(job.Result)},
 		console.SummaryLine{"result", human.Visible(job.ResultProblem)}, console.SummaryLine{"kept", keptText(job)})
 	return append(c.Summary(facts), attemptLines(c, job)...)
 }
@@ -123,7 +123,15 @@ func argsText(job *inspect.JobInfo) string {
 	if job.NoArgs != "" {
 		return "not kept: " + human.Visible(job.NoArgs)
 	}
-	return human.Visible(string(job.Args))
+	return valueText(job.Args)
+}
+
+// valueText is a value, or how it is stored where codecs have stored it.
+func valueText(value json.RawMessage) string {
+	if text, encoded := inspect.Encoded(value); encoded {
+		return human.Visible(text)
+	}
+	return human.Visible(string(value))
 }
 
 func jobState(job *inspect.JobInfo) string {

@@ -40,7 +40,7 @@ func (t *Target) prepare(source Source, old ledger.Job) (job Job, err error) {
 	if err != nil {
 		return job, err
 	}
-	stored, err := inside.Prepare(coming.entry(now))
+	stored, err := inside.Prepare(coming.entry(now), nil)
 	if err != nil {
 		return job, err
 	}
@@ -52,8 +52,8 @@ func (t *Target) prepare(source Source, old ledger.Job) (job Job, err error) {
 
 // home is the partition of a job; moving says that it has none now.
 func (t *Target) home(job *Job) (partitions int, moving bool) {
-	home := t.Directory.Map().Home(partition.Job{Name: job.stored.Queue, Lock: job.stored.Lock.Digest,
-		Given: job.stored.ID})
+	home := t.Directory.Map().Home(partition.Job{Name: job.stored.Queue, Key: job.stored.Turn.Key,
+		Lock: job.stored.Lock.Digest, Given: job.stored.ID})
 	return home.Partition, home.Moving
 }
 

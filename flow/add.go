@@ -1,0 +1,99 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/rdb/flowdb"
+)
+
+// ErrOver is returned by [Add] where the flow has ended or is being cancelled, or the end of the member that adds has
+// counted already, so that nothing is added.
+var ErrOver = errors.New("the flow is over for it: nothing can be added any more")
+
+// maxAfter is how many members an added one may wait for.
+const maxAfter = 100
+
+// Add adds a member to the flow of job, while the handler of job runs: so the flow does not end before it. The name is
+// that of the member, and makes the addition the same in another attempt: a member of that name is added once, whatever
+// the entry. It has 1 to 80 bytes, at least one of which is no digit. after are names of members that it waits for, at
+// most 100; when one of them ends otherwise than done it is cancelled, and at once if one has.
+//
+// It may be called concurrently. The error is [ErrOver] where nothing can be added any more, and a *[work.InvalidError]
+// where a member to wait for is not known.
+func Add(ctx context.Context, job *work.Job, name string, entry work.Entry, after ...string) error {
+	flow, by, err := partOf(job)
+	if err == nil {
+		err = checkMember(name)
+	}
+	switch {
+	case err != nil:
+		return err
+	case strings.HasPrefix(by, "@"):
+		return fmt.Errorf("flow %s: %w", brief(flow), ErrOver)
+	case strings.Trim(name, "0123456789") == "":
+		return mistake("name of member", brief(name), "use one that is no number: members of a batch are numbered")
+	case len(after) > maxAfter:
+		return mistake("member "+brief(name), fmt.Sprintf("to wait for %d others", len(after)),
+			fmt.Sprintf("use at most %d", maxAfter))
+	}
+	enq := work.EnqueuerFromContext(ctx)
+	_, err = pass(ctx, enq, &Storing{Flow: flow, Members: []string{name}}, []work.Entry{entry},
+		func(ctx context.Context, entries []work.Entry) (Receipt, error) {
+			return Receipt{}, adding{flow: flow, by: by, after: after}.add(ctx, enq, name, entries[0])
+		})
+	return err
+}
+
+// adding is an addition to a flow.
+type adding struct {
+	flow, by string
+	after    []string
+}
+
+func (a adding) add(ctx context.Context, enq *work.Enqueuer, name string, entry work.Entry) error {
+	flow := a.flow
+	m, err := member(enq, spot{flow: flow, name: name}, entry, nil)
+	if err == nil {
+		err = accepted(ctx, enq, &m)
+	}
+	if err != nil {
+		return err
+	}
+	p, err := placeOf(ctx, enq, flow)
+	if err == nil {
+		err = p.fits(flow, &m)
+	}
+	if err != nil {
+		return err
+	}
+	if err := shareMember(p.m, &m); err != nil {
+		return err
+	}
+	var answer flowdb.Answer
+	var detail string
+	err = answered(ctx, func(ctx context.Context) (err error) {
+		answer, detail, err = flowdb.Of(p.store).Add(ctx,
+			flowdb.Addition{Flow: flow, By: a.by, Member: m, After: a.after})
+		return err
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("it is not known whether member %s was added to flow %s; add it again: %w", brief(name),
+			brief(flow), err)
+	case answer == flowdb.Gone:
+		return fmt.Errorf("flow %s: %w", brief(flow), ErrNoFlow)
+	case answer == flowdb.Over:
+		return fmt.Errorf("flow %s: %w", brief(flow), ErrOver)
+	case answer == flowdb.Unknown:
+		return mistake("member "+brief(name)+" of flow "+brief(flow), "after "+brief(detail)+", which is not known",
+			"name members that are there; of a batch those that have not ended")
+	case answer == flowdb.Living:
+		return mistake("id of member "+brief(name)+" of flow "+brief(flow), "that of another job",
+			"use another name")
+	}
+	return nil
+}

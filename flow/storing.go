@@ -1,0 +1,190 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/ids"
+	"github.com/265d0351/work/internal/inside"
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/rdb/flowdb"
+	"github.com/265d0351/work/internal/retry"
+)
+
+// storing is a flow that is being stored.
+type storing struct {
+	enq     *work.Enqueuer
+	fresh   bool   // it can be in no partition yet
+	place   *place // nil where it is not known yet, or not any more
+	keeping flowdb.Keeping
+	sealed  bool // somebody has done so, as a part was to be stored
+}
+
+// newStoring begins to store a flow.
+func newStoring(enq *work.Enqueuer, f *Flow, keeping flowdb.Keeping) *storing {
+	keeping.Token = ids.Job(time.Now())
+	s := &storing{enq: enq, keeping: keeping, fresh: f.fresh}
+	f.fresh = false
+	return s
+}
+
+// settle finds out where the flow goes that has these members, if that is not known, and refuses those that live
+// elsewhere.
+func (s *storing) settle(ctx context.Context, members []flowdb.Member) error {
+	if s.place == nil {
+		p, err := placeFor(ctx, s.enq, s.keeping.ID, s.fresh, members)
+		if err != nil {
+			return err
+		}
+		// Before the first part is there: an older worker must not meet a member.
+		needed := rdb.Flows
+		if slices.ContainsFunc(members, func(m flowdb.Member) bool { return m.Queue == "" }) {
+			needed = rdb.InnerFlows
+		}
+		err = answered(ctx, func(ctx context.Context) error {
+			return p.store.WriteLayout(ctx, rdb.Layout, needed)
+		})
+		if err != nil {
+			return err
+		}
+		s.place = &p
+	}
+	for i := range members {
+		if members[i].Queue == "" { // a flow, whose members are here as well
+			continue
+		}
+		if err := s.place.fits(s.keeping.ID, &members[i]); err != nil {
+			return err
+		}
+		if err := shareMember(s.place.m, &members[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// patience is how long a call is repeated, as that of an enqueue is by default.
+const patience = 10 * time.Second
+
+// errPatience is why a call is not repeated any longer.
+var errPatience = errors.New("no answer within " + patience.String())
+
+// answered repeats a call until it is answered, or there is no more time.
+func answered(ctx context.Context, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
+	defer cancel()
+	return retry.Steps{}.UntilAnswered(ctx, call)
+}
+
+// part stores a part of the flow. Where the map of the partitions has changed before the first one was stored, it is
+// found out anew where that belongs.
+func (s *storing) part(ctx context.Context, members []flowdb.Member, edges []flowdb.Edge) error {
+	for tries := 0; ; tries++ {
+		if err := s.settle(ctx, members); err != nil {
+			return err
+		}
+		var answer flowdb.Answer
+		var detail string
+		err := answered(ctx, func(ctx context.Context) (err error) {
+			answer, detail, err = flowdb.Of(s.place.store).Store(ctx, s.keeping, members, edges)
+			return err
+		})
+		if newer := new(rdb.RouteError); errors.As(err, &newer) {
+			s.place = nil
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("flow %s is not stored to its end, so that it runs nothing; call again to complete "+
+				"it: %w", brief(s.keeping.ID), err)
+		}
+		if answer == flowdb.Gone && tries == 0 && !flowdb.IsInner(s.keeping.ID) {
+			// its time was over: whoever was removing it may have died
+			if _, err := flowdb.Of(s.place.store).Remove(ctx, s.keeping.ID, 0); err != nil {
+				return err
+			}
+			continue
+		}
+		if s.sealed = answer == flowdb.Sealed; s.sealed {
+			return nil
+		}
+		return s.refusal(answer, detail)
+	}
+}
+
+// hold seals a flow that is in another one, and has so many members, unless that was done.
+func (s *storing) hold(ctx context.Context, count int) error {
+	if s.sealed {
+		return nil
+	}
+	var answer flowdb.Answer
+	var detail string
+	err := answered(ctx, func(ctx context.Context) (err error) {
+		answer, detail, err = flowdb.Of(s.place.store).Seal(ctx, s.keeping, count, nil)
+		return err
+	})
+	if err != nil || answer == flowdb.Sealed {
+		return err
+	}
+	return s.refusal(answer, detail)
+}
+
+// seal seals the flow, which has so many members.
+func (s *storing) seal(ctx context.Context, count int, queues []string) (Receipt, error) {
+	receipt := Receipt{ID: s.keeping.ID, Jobs: count}
+	if s.sealed {
+		return s.duplicate(ctx)
+	}
+	var answer flowdb.Answer
+	var detail string
+	err := answered(ctx, func(ctx context.Context) (err error) {
+		answer, detail, err = flowdb.Of(s.place.store).Seal(ctx, s.keeping, count, sharedBy(s.place.m, queues))
+		return err
+	})
+	switch {
+	case err != nil:
+		return Receipt{}, fmt.Errorf("it is not known whether flow %s is sealed; call again to find out: %w",
+			brief(s.keeping.ID), err)
+	case answer != flowdb.Sealed:
+		return Receipt{}, s.refusal(answer, detail)
+	case detail != s.keeping.Token:
+		return s.duplicate(ctx)
+	}
+	inside.Enqueuer(s.enq).Emit(event.FlowStored{Flow: receipt.ID, Jobs: count})
+	// What is left of it is done here, while there is time: else by the workers.
+	_, _ = flowdb.Of(s.place.store).Finish(ctx, s.keeping.ID)
+	return receipt, nil
+}
+
+// duplicate is the receipt of a flow that somebody else has stored.
+func (s *storing) duplicate(ctx context.Context) (Receipt, error) {
+	var p flowdb.Progress
+	err := answered(ctx, func(ctx context.Context) (err error) {
+		p, err = flowdb.Of(s.place.store).Progress(ctx, s.keeping.ID)
+		return err
+	})
+	return Receipt{ID: s.keeping.ID, Jobs: p.Total, Duplicate: true}, err
+}
+
+// refusal is why a flow is not stored.
+func (s *storing) refusal(answer flowdb.Answer, detail string) error {
+	what := "flow " + brief(s.keeping.ID)
+	switch answer {
+	case flowdb.Other:
+		return mistake(what, "another one than that whose store was cut off under this id",
+			"complete that one, or cancel it first")
+	case flowdb.Living:
+		return mistake(what, "to have a member of which the id lives already: "+brief(detail),
+			"wait until that job has ended, or use another id for the flow")
+	case flowdb.Count:
+		return mistake(what, "one of which "+detail+" members are stored, another number than was given",
+			"give what was given when its store was cut off, or cancel it first")
+	case flowdb.Gone:
+		return fmt.Errorf("%s was removed while it was stored: call again", what)
+	}
+	return nil
+}

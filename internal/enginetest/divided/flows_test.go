@@ -1,0 +1,171 @@
+package divided_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/flow"
+	"github.com/265d0351/work/internal/partition"
+	"github.com/265d0351/work/internal/partition/partitiontest"
+)
+
+// pair is a flow of two members, the second of which waits for the first.
+func pair(id string, names ...string) *flow.Flow {
+	f := flow.New(id).OnDone("end")
+	first := f.Job(names[0]).Named("first")
+	f.Job(names[len(names)-1]).Named("second").After(first)
+	return f
+}
+
+// homeOfFlow is the only partition that has a flow.
+func (s *shop) homeOfFlow(id string) int {
+	s.t.Helper()
+	var at []int
+	for i := range s.m.Len() {
+		if s.do(i, "EXISTS", "flow:"+id).(int64) == 1 {
+			at = append(at, i)
+		}
+	}
+	require.Len(s.t, at, 1, "flow %s", id)
+	return at[0]
+}
+
+// A flow is in one partition with all of its members, and stays there when the map changes: whoever stores it again, or
+// asks for it, finds it.
+func TestAFlowIsInOnePartition(t *testing.T) {
+	t.Parallel()
+	onEach(t, 4, func(t *testing.T, s *shop) {
+		homes := map[string]int{}
+		for i := range 12 {
+			id := fmt.Sprint("order-", i)
+			receipt, err := flow.Enqueue(t.Context(), s.Enqueuer, pair(id, "a"))
+			require.NoError(t, err)
+			assert.Equal(t, flow.Receipt{ID: id, Jobs: 2}, receipt)
+			homes[id] = s.homeOfFlow(id)
+			assert.Equal(t, s.m.At(partition.BucketOfFlow(id)), homes[id])
+			assert.Equal(t, homes[id], s.home(id+"/first"))
+			assert.EqualValues(t, 1, s.do(homes[id], "HEXISTS", "flow.records:"+id, "second"))
+		}
+		old := s.another()
+		_, err := flow.Read(t.Context(), old, "order-1")
+		require.NoError(t, err)
+		s.change(func(m *partition.Map) {
+			for bucket := range m.Buckets {
+				m.Buckets[bucket] = (m.Buckets[bucket] + 1) % 4
+			}
+		})
+		for i, enq := range []*work.Enqueuer{s.Enqueuer, old, s.another()} {
+			for id, home := range homes {
+				receipt, err := flow.Enqueue(t.Context(), enq, pair(id, "a"))
+				require.NoError(t, err)
+				require.Equal(t, flow.Receipt{ID: id, Jobs: 2, Duplicate: true}, receipt)
+				require.Equal(t, home, s.homeOfFlow(id))
+				p, err := flow.Read(t.Context(), enq, id)
+				require.NoError(t, err)
+				require.Equal(t, flow.Running, p.State)
+			}
+			id := fmt.Sprint("new-", i)
+			_, err := flow.Enqueue(t.Context(), enq, pair(id, "a"))
+			require.NoError(t, err)
+			assert.Equal(t, s.m.At(partition.BucketOfFlow(id)), s.homeOfFlow(id))
+		}
+	})
+}
+
+// A map that changes while a flow is being stored: who goes by the old one is refused, and goes by the new one.
+func TestAFlowIsStoredByTheNewestMap(t *testing.T) {
+	t.Parallel()
+	onEach(t, 3, func(t *testing.T, s *shop) {
+		id := "order"
+		for n := 0; s.m.At(partition.BucketOfFlow(id)) != 1; n++ {
+			id = fmt.Sprint("order-", n)
+		}
+		receipt, err := flow.Batch(t.Context(), s.Enqueuer, id, func(yield func(work.Entry) bool) {
+			s.change(func(m *partition.Map) { m.Buckets[partition.BucketOfFlow(id)] = 2 })
+			for i := range 700 {
+				if i == 600 { // what is stored already stays
+					s.change(func(m *partition.Map) { m.Buckets[partition.BucketOfFlow(id)] = 0 })
+				}
+				if !yield(work.Entry{Name: "a", Args: []any{i}}) {
+					return
+				}
+			}
+		})
+		require.NoError(t, err)
+		assert.Equal(t, flow.Receipt{ID: id, Jobs: 700}, receipt)
+		assert.Equal(t, 2, s.homeOfFlow(id))
+		assert.EqualValues(t, 700, s.do(2, "LLEN", "queue:a"))
+	})
+}
+
+// A name that is limited has one home, and binds the flow; names with two homes cannot be in one.
+func TestALimitedNameBindsItsFlow(t *testing.T) {
+	t.Parallel()
+	onEach(t, 4, func(t *testing.T, s *shop) {
+		bound := []string{}
+		for n := 0; len(bound) < 2; n++ {
+			name := fmt.Sprint("limited-", n)
+			if s.m.At(partition.BucketOfName(name)) == 1+len(bound) {
+				bound = append(bound, name)
+			}
+		}
+		slices.Sort(bound)
+		s.change(func(m *partition.Map) { m.Bound = bound })
+		for i := range 8 {
+			id := fmt.Sprint("order-", i)
+			_, err := flow.Enqueue(t.Context(), s.Enqueuer, pair(id, "a", bound[1]))
+			require.NoError(t, err)
+			assert.Equal(t, s.m.At(partition.BucketOfName(bound[1])), s.homeOfFlow(id))
+		}
+		_, err := flow.Enqueue(t.Context(), s.Enqueuer, pair("both", bound...))
+		var invalid *work.InvalidError
+		require.ErrorAs(t, err, &invalid)
+		homes := []any{s.m.At(partition.BucketOfName(bound[0])), s.m.At(partition.BucketOfName(bound[1]))}
+		require.EqualError(t, err, fmt.Sprintf(`member "second" of flow "both" is bound to partition %d, as the name %q is `+
+			`limited, and the flow to partition %d: leave it out, and have a member of the flow enqueue it; or limit one `+
+			`name only of those that a flow has`, homes[1], bound[1], homes[0]))
+		_, err = flow.Batch(t.Context(), s.Enqueuer, "late", func(yield func(work.Entry) bool) {
+			for range 500 {
+				yield(work.Entry{Name: bound[0]})
+			}
+			yield(work.Entry{Name: bound[1]})
+		})
+		require.ErrorAs(t, err, &invalid)
+		require.ErrorContains(t, err, `member "501" of flow "late" is bound to partition`)
+	})
+}
+
+// While a partition is away a flow may be there already; one whose id was made just now is not.
+func TestAPartitionThatIsAwayMayHaveAFlow(t *testing.T) {
+	t.Parallel()
+	onEach(t, 3, func(t *testing.T, s *shop) {
+		_, err := flow.Read(t.Context(), s.Enqueuer, "other") // it knows the map
+		require.ErrorIs(t, err, flow.ErrNoFlow)
+		s.outages.Set(2, partitiontest.Loading)
+		for n, stored := 0, 0; stored < 2; n++ {
+			require.Less(t, n, 100)
+			f := pair("", "a")
+			if s.m.At(partition.BucketOfFlow(f.ID())) == 2 {
+				continue
+			}
+			stored++
+			_, err := flow.Enqueue(t.Context(), s.Enqueuer, f)
+			require.NoError(t, err)
+			s.homeOfFlow(f.ID())
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		_, err = flow.Enqueue(ctx, s.Enqueuer, pair("order", "a"))
+		require.ErrorContains(t, err, `flow "order" is not stored, since it may be there already: partition 2: `)
+		s.outages.Up(2)
+		_, err = flow.Enqueue(t.Context(), s.Enqueuer, pair("order", "a"))
+		require.NoError(t, err)
+	})
+}

@@ -1,0 +1,88 @@
+package maintain
+
+import (
+	"context"
+	"time"
+
+	"github.com/265d0351/work/internal/backoff"
+	"github.com/265d0351/work/internal/ending"
+	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/healthreport"
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/rdb/flowdb"
+)
+
+// FlowMover goes on with flows about which something is left to be done: more than one script does, or queues that the
+// script which ended a member was not given. It is told when there are some; the janitor looks as well. Two at a time
+// would do no harm: each step is one script.
+type FlowMover struct {
+	store  *rdb.Store
+	health healthreport.Reporter
+	wakeup chan struct{}
+}
+
+// NewFlowMover is a mover before its first step.
+func NewFlowMover(env Env) *FlowMover {
+	return &FlowMover{store: env.Store, health: healthreport.Reporter{Component: "flow mover", Emit: env.Emit},
+		wakeup: make(chan struct{}, 1)}
+}
+
+// Told says that there may be something to do. It may be called concurrently.
+func (m *FlowMover) Told() {
+	select {
+	case m.wakeup <- struct{}{}:
+	default:
+	}
+}
+
+// Run goes on with flows, as often as it is told, until ctx ends.
+func (m *FlowMover) Run(ctx context.Context) {
+	var failures backoff.Failures
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.wakeup:
+		}
+		err := AdvanceFlows(ctx, m.store)
+		if ctx.Err() != nil {
+			return
+		}
+		m.health.Report(err)
+		if err == nil {
+			failures = 0
+			continue
+		}
+		m.Told()
+		failures.Pause(ctx)
+	}
+}
+
+// AdvanceFlows goes on with all flows about which something is to be done. One that cannot be helped holds up no other.
+func AdvanceFlows(ctx context.Context, store *rdb.Store) error {
+	ids, err := flowdb.Of(store).Busy(ctx)
+	for _, id := range ids {
+		err = excerpt.Join(err, ending.FinishFlow(ctx, store, id))
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return err
+}
+
+// unsealedFor is after which time a flow is removed that nobody has sealed.
+const unsealedFor = 24 * time.Hour
+
+// removeFlows removes flows whose time is over.
+func (j *Janitor) removeFlows(ctx context.Context) error {
+	over, cutOff, err := flowdb.Of(j.env.Store).ToRemove(ctx, unsealedFor)
+	for _, id := range over {
+		_, failed := flowdb.Of(j.env.Store).Remove(ctx, id, 0)
+		err = excerpt.Join(err, failed)
+	}
+	for _, id := range cutOff {
+		_, failed := flowdb.Of(j.env.Store).Remove(ctx, id, unsealedFor)
+		err = excerpt.Join(err, failed)
+	}
+	return err
+}

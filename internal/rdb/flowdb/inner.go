@@ -1,0 +1,104 @@
+package flowdb
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
+)
+
+// A flow may be a member of another one. Its id is that of the member then: that of the outer flow, a slash and its
+// name there. The id of no other flow has a slash.
+
+var turnScript = redisconn.Load("flow/turn")
+
+// isRemoving is the state of a flow that is being removed, while those that are in it are.
+const isRemoving = "removing"
+
+// IsInner tells whether a flow is in another one.
+func IsInner(id string) bool { return strings.Contains(id, "/") }
+
+// OuterOf takes apart the id of a flow that is in another one: the id of that, and its name there.
+func OuterOf(id string) (outer, name string) {
+	at := strings.LastIndexByte(id, '/')
+	return id[:max(0, at)], id[at+1:]
+}
+
+// withOuter adds the key of the flow that one is in, or its own where it is in none.
+func (f Flows) withOuter(keys []string, id string) []string {
+	if outer, _ := OuterOf(id); outer != "" {
+		id = outer
+	}
+	return append(keys, f.keys(id)[0])
+}
+
+// Told is what [Flows.Turn] returns where the outer flow knows of the end of the inner one.
+const Told = "told"
+
+// Turn has a flow that is in another one begin, if its turn has come, and tells that one of its end. With cancel it is
+// cancelled if it has not begun. It returns Told or the state in which the inner flow is, and may be repeated.
+func (f Flows) Turn(ctx context.Context, id string, cancel bool) (state string, err error) {
+	outer, name := OuterOf(id)
+	return f.state(ctx, redisconn.Call{Script: turnScript, Keys: append(f.keys(outer), f.keys(id)[0]),
+		Args: []any{id, name, cancel}})
+}
+
+// InnerOf are those of the members of a flow that are flows themselves, by their names.
+func (f Flows) InnerOf(ctx context.Context, id string, members []string) (inner []string, err error) {
+	if len(members) == 0 {
+		return nil, nil
+	}
+	value, err := redisconn.Do(ctx, f.store.Driver(), redisconn.Call{Command: "HMGET",
+		Args: withTexts([]any{f.keys(id)[2]}, members)})
+	if err != nil {
+		return nil, err
+	}
+	queues, _ := value.([]any)
+	for i := range min(len(queues), len(members)) {
+		if queues[i] != nil && rdb.Word(queues[i]) == "" {
+			inner = append(inner, members[i])
+		}
+	}
+	return inner, nil
+}
+
+// HasInner tells whether some member of a flow is a flow itself.
+func (f Flows) HasInner(ctx context.Context, id string) (bool, error) {
+	value, err := redisconn.Do(ctx, f.store.Driver(), redisconn.Call{Command: "HEXISTS",
+		Args: []any{f.keys(id)[0], "inner"}})
+	n, _ := value.(int64)
+	return n == 1, err
+}
+
+// EachInner calls do with the id of each flow that is a member of one, of some perhaps twice. It ends with the first
+// error.
+func (f Flows) EachInner(ctx context.Context, id string, do func(inner string) error) error {
+	has, err := f.HasInner(ctx, id)
+	if err != nil || !has {
+		return err
+	}
+	for cursor := "0"; ; {
+		value, err := redisconn.Do(ctx, f.store.Driver(), redisconn.Call{Command: "HSCAN",
+			Args: []any{f.keys(id)[2], cursor, "COUNT", rdb.MaxBatch}})
+		if err != nil {
+			return err
+		}
+		r := redisconn.Read("HSCAN", value)
+		next, texts := r.Text(), r.Texts()
+		if r.Err() != nil {
+			return r.Err()
+		}
+		for pair := range slices.Chunk(texts, 2) {
+			if len(pair) == 2 && pair[1] == "" {
+				if err := do(id + "/" + pair[0]); err != nil {
+					return err
+				}
+			}
+		}
+		if cursor = next; cursor == "0" {
+			return nil
+		}
+	}
+}

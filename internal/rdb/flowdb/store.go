@@ -1,0 +1,130 @@
+// Package flowdb is the part of Redis that flows use: one method per script of lua/flow, and reads. How members end is
+// in package rdb, with the outcomes of other jobs.
+package flowdb
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/span"
+)
+
+var (
+	storeScript = redisconn.Load("flow/store")
+	sealScript  = redisconn.Load("flow/seal")
+)
+
+// Flows are the flows of one namespace in one Redis. Its methods may be called concurrently; none is ever resent by
+// itself.
+type Flows struct{ store *rdb.Store }
+
+// Of are the flows of a namespace.
+func Of(store *rdb.Store) Flows { return Flows{store} }
+
+func (f Flows) keys(id string) []string { return f.store.FlowKeys(id) }
+
+func (f Flows) all() string     { return f.store.Key("flows") }
+func (f Flows) filling() string { return f.store.Key("flows:filling") }
+func (f Flows) busy() string    { return f.store.Key("flows:busy") }
+func (f Flows) over() string    { return f.store.Key("flows:over") }
+
+// Hint is the message on the control channel that says that something is left to be done about a flow.
+const Hint = "flows"
+
+// Keeping is how a flow is kept.
+type Keeping struct {
+	ID     string
+	Digest string        // of what it is to be, so that another one of its id is told apart
+	Token  string        // of whoever stores it
+	Keep   time.Duration // after its end
+	Listed bool          // the names of its members stay known when they have ended
+}
+
+// Member is one job of a flow.
+type Member struct {
+	Name   string // in the flow
+	Free   bool   // it waits for no other
+	Queue  string // "" of a flow, which has no record either
+	Record []byte
+}
+
+// Edge is one member that waits for another.
+type Edge struct {
+	From, To string
+	Rule     Rule
+}
+
+// Rule says what becomes of a member when one that it waits for has not ended well.
+type Rule string
+
+// The rules of edges.
+const (
+	RuleCancel Rule = "cancel" // it is cancelled
+	RuleEven   Rule = "even"   // it runs all the same
+	RuleHold   Rule = "hold"   // it waits until that one is retried, if it is dead; else it is cancelled
+)
+
+// Answer is what came of storing or sealing a flow.
+type Answer string
+
+// The answers.
+const (
+	Filling Answer = "filling" // it is stored, and not sealed yet
+	Sealed  Answer = "sealed"  // Detail is the token of who has done that
+	Other   Answer = "other"   // another flow of that id is being stored
+	Living  Answer = "living"  // Detail is the id of a job that is in the way
+	Gone    Answer = "gone"    // there is none
+	Count   Answer = "count"   // Detail is how many members it has
+	Over    Answer = "over"    // it has ended, or is being cancelled
+	Added   Answer = "running" // it is there
+	Unknown Answer = "unknown" // Detail is the name of a member that it does not have
+)
+
+// MaxPart is how many members and edges one call stores.
+const MaxPart = rdb.MaxBatch
+
+// Store stores a part of a flow that is not sealed: members and edges, at most [MaxPart] together. It may be repeated.
+// Where a newer map of the partitions is known, and the flow is not there, it is a *[rdb.RouteError].
+func (f Flows) Store(ctx context.Context, of Keeping, members []Member, edges []Edge) (Answer, string, error) {
+	args := make([]any, 0, 7+3*(len(members)+len(edges)))
+	args = append(args, of.ID, of.Digest, of.Token, span.Millis(of.Keep), of.Listed, len(members), f.store.At())
+	for i := range members {
+		args = append(args, members[i].Name, members[i].Free, recordOf(members[i].Queue, members[i].Record))
+	}
+	for i := range edges {
+		args = append(args, edges[i].From, edges[i].To, string(edges[i].Rule))
+	}
+	return f.call(ctx, redisconn.Call{Script: storeScript, Keys: f.withOuter(append(f.keys(of.ID), f.all(),
+		f.filling(), f.store.Key("lanes")), of.ID), Args: args})
+}
+
+// recordOf is how a flow has the record of a member that is not in its queue.
+func recordOf(queue string, record []byte) string { return queue + "\n" + string(record) }
+
+// Seal seals a flow that has so many members, so that it runs. Of the queues that are named, jobs that may run are
+// there at once. One that is in another flow is held until its turn has come. It may be repeated.
+func (f Flows) Seal(ctx context.Context, of Keeping, count int, queues []string) (Answer, string, error) {
+	keys, args := f.store.WithQueues(append(f.keys(of.ID), f.filling()),
+		[]any{of.ID, of.Digest, of.Token, count, IsInner(of.ID)}, queues)
+	return f.call(ctx, redisconn.Call{Script: sealScript, Keys: keys, Args: args})
+}
+
+func (f Flows) call(ctx context.Context, call redisconn.Call) (Answer, string, error) {
+	value, err := redisconn.Do(ctx, f.store.Driver(), call)
+	if err != nil {
+		return "", "", rdb.Routed(err)
+	}
+	word, err := f.store.FlowEnded(call.Script.Name, rdb.Word(value))
+	if err != nil {
+		return "", "", err
+	}
+	answer, detail, _ := strings.Cut(word, " ")
+	switch a := Answer(answer); a {
+	case Filling, Sealed, Other, Living, Gone, Count, Over, Added, Unknown:
+		return a, detail, nil
+	}
+	return "", "", &redisconn.UnexpectedReplyError{Script: call.Script.Name, Reply: value}
+}

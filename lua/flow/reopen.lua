@@ -1,0 +1,79 @@
+-- flow/reopen: opens a flow again that has ended and not all of whose members are done, so that these run once more. It
+-- is called page by page, may be repeated by anyone, and runs nothing before the last call.
+--
+-- What those wait for is known: an edge that was not met is in unmet still. Only the edges that count whatever the end
+-- ("even") were met by an end that is taken back now, and are put there again when all ends have been.
+--
+-- KEYS[1] flow:<id>, KEYS[2] flow.records:<id>, KEYS[3] flow.members:<id>, KEYS[4] flow.left:<id>,
+-- KEYS[5] flow.ends:<id>, KEYS[6] flow.edges:<id>, KEYS[7] flow.unmet:<id>, KEYS[8] flow.todo:<id>,
+-- KEYS[9] flow.results:<id>, KEYS[10] flows:busy, KEYS[11] flows:over, KEYS[12] queues, KEYS[13] ready,
+-- KEYS[14] limits, KEYS[15] jobs, KEYS[16] done, KEYS[17] control, KEYS[18] morgue, KEYS[19] names, KEYS[20] trail,
+-- KEYS[21] crashes, KEYS[22] lanes
+-- ARGV[1] id of the flow
+-- ARGV[2] what to do: begin; back, members that had ended; even, edges that count whatever the end; free, members that
+--   may wait for nobody; then seal, or hold: it is in another flow, and runs when its turn has come
+-- ARGV[3] version of the map of the partitions by which the caller goes, 0 where it knows none
+-- ARGV[4..] of back and free: names, of even: edges, as in flow.edges:<id>, at most 500; of seal and of hold: the
+--   records of what runs at the end, each behind its name
+-- RETURNS reopening; what state it is in where it cannot be, or is open already; gone; or running or held. Where it
+--   has ended again at once, a line feed and that: see flow_finish. Of begin, where a newer map is known here than its
+--   caller goes by, nothing is done, and the error is ROUTE with its version
+-- FIRST WRITE HDEL (of a field that is never there)
+local f = flow_of({ unpack(KEYS, 1, 17) }, 17, {})
+local morgue, names, trail, crashes, lanes = unpack(KEYS, 18, 22)
+local refusal = flow_bad(f) or bad('ZCARD', morgue) or bad('HLEN', names) or bad('HLEN', trail) or bad('HLEN', crashes)
+  or bad('HLEN', lanes)
+if refusal then return refusal end
+local step, state = ARGV[2], flow_read(f)
+local route = step == 'begin' and elsewhere(redis.call('HGET', lanes, ''), ARGV[3])
+if route then return route end
+if not state then return 'gone' end
+if state ~= 'reopening' and (step ~= 'begin' or state ~= 'dead' and state ~= 'cancelled') then return state end
+
+redis.call('HDEL', f.flow, '')
+-- put_back takes back the end of a member. One that is dead leaves the morgue; one that lives is counted when it ends.
+local function put_back(name)
+  local id = f.id .. '/' .. name
+  local queue, record = redis.call('HGET', names, id), redis.call('HGET', f.jobs, id)
+  if queue and record and redis.call('ZREM', morgue, id) == 1 then
+    redis.call('HSET', f.records, name, queue .. '\n' .. record)
+    for _, key in ipairs({ f.jobs, names, trail, crashes }) do redis.call('HDEL', key, id) end
+  elseif redis.call('HEXISTS', f.records, name) == 0 and not record then
+    -- nobody knows what it was: those that wait for it are not to do so for ever; unless it is done by now
+    return redis.call('ZSCORE', f.ends, name) and redis.call('LPUSH', f.todo, 'edeleted\n' .. name .. '\n')
+  end
+  if redis.call('ZREM', f.ends, name) == 0 then return end
+  redis.call('SADD', f.left, name)
+end
+
+-- unmeet has one wait again for another, both of which run once more.
+local function unmeet(edge)
+  local from, to = edge:match('^([^\n]*)\n([^\n]*)\n')
+  if redis.call('SISMEMBER', f.left, from) == 1 and redis.call('SISMEMBER', f.left, to) == 1 then
+    redis.call('ZADD', f.unmet, 0, to .. '\n' .. from)
+  end
+end
+
+if step == 'begin' and state ~= 'reopening' then
+  redis.call('HSET', f.flow, 'state', 'reopening', 'generation', ms(f.generation + 1))
+  redis.call('HDEL', f.flow, 'cancel', 'ended', 'paused')
+elseif step == 'back' then
+  for i = 4, #ARGV do put_back(ARGV[i]) end
+elseif step == 'even' then
+  for i = 4, #ARGV do unmeet(ARGV[i]) end
+elseif step == 'free' then
+  for i = 4, #ARGV do
+    if redis.call('ZLEXCOUNT', f.unmet, '[' .. ARGV[i] .. '\n', '(' .. ARGV[i] .. '\11') == 0
+      and redis.call('HEXISTS', f.records, ARGV[i]) == 1 then
+      redis.call('LPUSH', f.todo, 'r' .. ARGV[i])
+    end
+  end
+elseif step == 'seal' or step == 'hold' then
+  for i = 4, #ARGV, 2 do redis.call('HSET', f.records, ARGV[i], ARGV[i + 1]) end
+  if not f.id:find('/', 1, true) then redis.call('ZADD', f.over, ms(4e15 + now()), f.id) end
+  f.state, f.cancel, f.paused = step == 'seal' and 'running' or 'held', nil, nil
+  redis.call('HSET', f.flow, 'state', f.state)
+  flow_step(f, {})
+  return (step == 'seal' and 'running' or 'held') .. (f.told and '\n' .. f.told or '')
+end
+return 'reopening'

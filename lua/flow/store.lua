@@ -1,0 +1,97 @@
+-- flow/store: stores members of a flow that is not sealed yet, with what they wait for. Nothing of it runs.
+--
+-- It may be sent again, by whoever stores the same flow: what is there already stays as it is. So a store that was cut
+-- off is completed by the same calls. Members that wait for nobody are listed in todo when they are new.
+--
+-- One that is in another flow is stored while that is not sealed, and after the part of it that names it: so whoever
+-- removes the outer one finds it. It is in none of the lists. The last key is that of the outer one, or its own.
+--
+-- KEYS[1] flow:<id>, KEYS[2] flow.records:<id>, KEYS[3] flow.members:<id>, KEYS[4] flow.left:<id>,
+-- KEYS[5] flow.ends:<id>, KEYS[6] flow.edges:<id>, KEYS[7] flow.unmet:<id>, KEYS[8] flow.todo:<id>,
+-- KEYS[9] flow.results:<id>, KEYS[10] flows:busy, KEYS[11] flows:over, KEYS[12] queues, KEYS[13] ready,
+-- KEYS[14] limits, KEYS[15] jobs, KEYS[16] done, KEYS[17] control, KEYS[18] flows, KEYS[19] flows:filling,
+-- KEYS[20] lanes, KEYS[21] flow:<id>
+-- ARGV[1] id of the flow
+-- ARGV[2] digest of what it is to be
+-- ARGV[3] token of whoever stores it
+-- ARGV[4] ms for which it is kept when it has ended
+-- ARGV[5] 1: the queues of its members stay known
+-- ARGV[6] how many members
+-- ARGV[7] version of the map of the partitions by which the caller goes, 0 where it knows none
+-- ARGV[8..] of each member: name, 1 if it waits for nobody, and its queue, a line feed and its record; then of each
+--   edge: the member that is waited for, the one that waits, and the rule. A flow has neither queue nor record
+-- RETURNS filling; or sealed, with the token of who has done that behind it; other: a flow of that id is being stored
+--   with another digest; living, with the id of a job that is in the way behind it; or gone: one of that id is being
+--   removed, or the one that it is in is not being stored. Where a newer map is known here
+--   than its caller goes by, and the flow is not here, nothing is done, and the error is ROUTE with its version
+-- FIRST WRITE ZADD, refused at full memory as is all that stores what is new
+local f, flows, filling = flow_of({ unpack(KEYS, 1, 17) }, 17, {}), KEYS[18], KEYS[19]
+local id, digest, token, keep, list, count, map = unpack(ARGV, 1, 7)
+local refusal = flow_bad(f) or bad('ZCARD', flows) or bad('ZCARD', filling) or bad('HLEN', KEYS[20])
+if refusal then return refusal end
+
+local was = redis.call('HMGET', f.flow, 'state', 'digest', 'sealer', 'token')
+local state, stored, sealer, storer = unpack(was)
+local outer = KEYS[21] ~= f.flow and KEYS[21]
+if state == 'removing' or outer and not state and redis.call('HGET', outer, 'state') ~= 'filling' then return 'gone' end
+if state and state ~= 'filling' then return 'sealed ' .. (sealer or '') end
+if state and stored ~= digest then return 'other' end
+local route = not state and not outer and elsewhere(redis.call('HGET', KEYS[20], ''), map)
+if route then return route end
+local last = 7 + 3 * tonumber(count)
+local names, ids = {}, {}
+for i = 8, last, 3 do names[#names + 1], ids[#ids + 1] = ARGV[i], id .. '/' .. ARGV[i] end
+for n, living in ipairs(#ids > 0 and redis.call('HMGET', f.jobs, unpack(ids)) or {}) do
+  if living then return 'living ' .. ids[n] end
+end
+
+local time = ms(now())
+if not outer then
+  local seen = redis.call('ZSCORE', filling, id)
+  if not seen or time - seen > 3600000 then redis.call('ZADD', filling, time, id) end -- a call twice changes nothing
+  redis.call('ZADD', flows, 'NX', time, id)
+end
+if not state then
+  redis.call('HSET', f.flow, 'id', id, 'state', 'filling', 'digest', digest, 'created', time, 'keep', keep,
+    'generation', '1', 'total', '0')
+end
+-- once two have stored parts of it nobody has stored it alone
+redis.call('HSET', f.flow, 'token', (not state or storer == token) and token or '')
+-- enter stores members, of which those that may run are left to be put into their queues: those of a batch with their
+-- records, since nobody asks for these before.
+local function enter()
+  local known = state and storer ~= token and redis.call('SMISMEMBER', f.left, unpack(names))
+  local records, members, new, free, inner = {}, {}, {}, {}, false
+  for n, name in ipairs(names) do
+    local record, ends = ARGV[7 + 3 * n], name:sub(1, 1) == '@'
+    local runs = not ends and ARGV[6 + 3 * n] == '1'
+    if ends or list == '1' or not runs then records[#records + 1], records[#records + 2] = name, record end
+    inner = inner or record == '\n'
+    if not ends and list == '1' then
+      members[#members + 1], members[#members + 2] = name, record:match('^[^\n]*')
+    end
+    if not ends and (not known or known[n] == 0) then
+      new[#new + 1] = name
+      if runs then free[#free + 1] = list == '1' and 'r' .. name or 's' .. name .. '\n' .. record end
+    end
+  end
+  if #records > 0 then redis.call('HSET', f.records, unpack(records)) end
+  if #members > 0 then redis.call('HSET', f.members, unpack(members)) end
+  if inner then redis.call('HSET', f.flow, 'inner', '1') end
+  -- who stores a flow alone sends a part again as it was: all of it is there, or nothing
+  if #new > 0 and redis.call('SADD', f.left, unpack(new)) > 0 and #free > 0 then
+    redis.call('LPUSH', f.todo, unpack(free))
+  end
+end
+if #names > 0 then enter() end
+local edges, unmet = {}, {}
+for i = last + 1, #ARGV, 3 do
+  local n, from, to, rule = #edges, ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  edges[n + 1], edges[n + 2] = 0, from .. '\n' .. to .. '\n' .. rule
+  unmet[n + 1], unmet[n + 2] = 0, to .. '\n' .. from
+end
+if #edges > 0 then
+  redis.call('ZADD', f.edges, unpack(edges))
+  redis.call('ZADD', f.unmet, unpack(unmet))
+end
+return 'filling'

@@ -1,0 +1,46 @@
+// Keeps a page fresh. The overview is sent; other pages are asked for again when the stream ticks, not more often than
+// every four seconds, nor just after they came.
+import { parse, replace } from "./parts.js";
+
+let asked = Date.now(), asking = false;
+
+async function refresh() {
+  if (asking || document.hidden || Date.now() - asked < 4000) return;
+  asking = true;
+  asked = Date.now();
+  try {
+    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    if (!answer.ok) return;
+    const page = parse(await answer.text());
+    for (const part of document.querySelectorAll("[data-live][id]")) {
+      const fresh = page.getElementById(part.id);
+      if (fresh) replace(part, fresh);
+    }
+  } catch { /* the state of the stream says so */ } finally {
+    asking = false;
+  }
+}
+
+export function live() {
+  const main = document.getElementById("main"), state = document.getElementById("live-state");
+  const pushed = document.querySelector("[data-push]");
+  if (!main.dataset.stream || !state || !pushed && !main.querySelector("[data-live]")) return;
+  const show = (text, good) => {
+    state.hidden = false;
+    state.textContent = text;
+    state.classList.toggle("on", good);
+  };
+  const stream = new EventSource(main.dataset.stream + (pushed ? "?page=" + pushed.dataset.push : ""));
+  stream.addEventListener("open", () => show("live", true));
+  stream.addEventListener("error", () => show("not live", false));
+  stream.addEventListener("trouble", (event) => show(event.data, false));
+  stream.addEventListener("tick", () => { show("live", true); refresh(); });
+  stream.addEventListener("overview", (event) => {
+    show("live", true);
+    if (document.hidden) return;
+    const fresh = parse(event.data), asOf = document.getElementById("as-of");
+    replace(asOf, fresh.getElementById("pushed-as-of"));
+    replace(pushed, fresh.body);
+  });
+  addEventListener("pagehide", () => stream.close());
+}
