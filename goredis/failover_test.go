@@ -174,6 +174,7 @@ func TestAFailoverBySentinelsIsFollowed(t *testing.T) {
 			row.fault(old)
 			promoted := servers.AwaitPromotion(old)
 			took := time.Since(begin)
+			require.Equal(t, promoted, servers.Hold(), "replaced again at once")
 			t.Logf("promoted after %v, reached %v later", took, reaches(t, d, promoted))
 			row.undo(old)
 			servers.AwaitReplica(old)

@@ -113,6 +113,7 @@ func TestAPrimaryIsCutOffFromTheOthersOnly(t *testing.T) {
 	old.Isolate()
 	set(t, old, "k", "v", 0, time.Second)
 	promoted := s.AwaitPromotion(old)
+	require.Equal(t, promoted, s.Hold())
 	set(t, old, "k", "v", 0, time.Second)
 	assert.Equal(t, "master", old.Info("role"))
 	old.Heal()
