@@ -96,7 +96,8 @@
     if (e.querySelectorAll("[aria-sort]").length > 1) say("heard: sorted by two columns", e);
     const columns = e.querySelectorAll("thead th").length;
     for (const row of e.tBodies[0]?.rows ?? []) {
-      if (columns && row.cells.length !== columns) { say(`heard: ${row.cells.length} cells below ${columns} heads`, row); break; }
+      const cells = [...row.cells].reduce((n, cell) => n + cell.colSpan, 0);
+      if (columns && cells !== columns) { say(`heard: ${cells} cells below ${columns} heads`, row); break; }
     }
   }
   for (const e of document.querySelectorAll("[tabindex]")) if (e.tabIndex > 0) say("keys: an order of its own", e);

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -30,15 +31,17 @@ var visits = map[string]map[string]string{
 	"/flows": {"flows": "", "flows-dead": "state=dead", "flows-none": "state=unsealed"},
 	"/flow": {"flow": "id=order-7", "flow-dead": "id=order-6", "flow-large": "id=catalogue",
 		"flow-batch": "id=newsletters", "flow-members": "id=order-7&state=left"},
-	"/keys":      {"keys": "name=report", "keys-none": "name=mail"},
-	"/new-job":   {"new-job": "name=mail"},
-	"/errors":    {"errors": "", "errors-of-one": "name=import"},
-	"/workers":   {"workers": ""},
-	"/schedules": {"schedules": ""},
-	"/history":   {"history": "", "history-of-one": "name=mail", "history-days": "span=quarter"},
-	"/redis":     {"redis": ""},
-	"/alerts":    {"alerts": ""},
-	"/audit":     {"audit": "", "audit-none": "actor=nobody"},
+	"/keys":       {"keyed": "", "keys": "name=report", "keys-none": "name=mail"},
+	"/new-job":    {"new-job": "name=mail"},
+	"/errors":     {"errors": "", "errors-of-one": "name=import"},
+	"/workers":    {"workers": ""},
+	"/schedules":  {"schedules": ""},
+	"/history":    {"history": "", "history-of-one": "name=mail", "history-days": "span=quarter"},
+	"/redis":      {"redis": ""},
+	"/nodes":      {"nodes": ""},
+	"/partitions": {"partitions": ""},
+	"/alerts":     {"alerts": ""},
+	"/audit":      {"audit": "", "audit-none": "actor=nobody"},
 }
 
 func TestEveryPageIsSoundInEveryLook(t *testing.T) {
@@ -86,6 +89,7 @@ func TestTheMenuAndItsKeysLeadThroughThePages(t *testing.T) {
 	b, s := newBrowser(t), newSite(t, siteOptions{})
 	s.enqueue("a", "mail", "ann")
 	p := b.open(t, s)
+	p.as(look{1440, "light"})
 	p.visit("/")
 	for _, route := range webui.Routes() {
 		if route.Menu == "" {
@@ -94,6 +98,7 @@ func TestTheMenuAndItsKeysLeadThroughThePages(t *testing.T) {
 		t.Run(route.Menu, func(t *testing.T) {
 			p.on(t).press(`nav a[data-key="` + route.Key + `"]`)
 			assert.Equal(t, prefix+route.Path, p.path())
+			assert.Equal(t, route.Menu, ask[string](p, whereAmI))
 			p.visit("/job?id=a")
 			p.leads(chromedp.KeyEvent(route.Key))
 			assert.Equal(t, prefix+route.Path, p.path())
@@ -121,6 +126,44 @@ func TestTheMenuAndItsKeysLeadThroughThePages(t *testing.T) {
 		}
 		assert.Empty(t, p.take())
 	})
+}
+
+// whereAmI is what the menu says of the page, and the button that opens it.
+const whereAmI = `() => {
+	const here = [...document.querySelectorAll("#pages [aria-current=page]")].map((a) => a.innerText).join();
+	const button = document.getElementById("menu").getAttribute("aria-label");
+	return button === "Menu, " + here ? here : here + " and " + button;
+}`
+
+// TestTheMenuIsAButtonOnAPhone opens it there, without any script of the page, and leaves by it. On a desk it stands.
+func TestTheMenuIsAButtonOnAPhone(t *testing.T) {
+	t.Parallel()
+	b, s := newBrowser(t), newSite(t, siteOptions{})
+	p := b.open(t, s)
+	seen := func() bool { return ask[bool](p, `() => document.getElementById("pages").checkVisibility()`) }
+	p.as(look{375, "light"})
+	p.visit("/queues")
+	assert.False(t, seen())
+	p.run(chromedp.Click(`#menu`))
+	assert.True(t, seen())
+	assert.Equal(t, []string{"All", "Work", "Watch", "Fleet"}, ask[[]string](p,
+		`() => [...document.querySelectorAll("#pages [role=group]")].map((g) => g.getAttribute("aria-label"))`))
+	for _, theme := range []string{"light", "dark"} {
+		l := look{375, theme}
+		p.as(l)
+		assert.Empty(t, ask[[]string](p, audit, l.Width), theme)
+		p.picture("menu-" + l.String())
+	}
+	p.run(chromedp.KeyEvent(kb.Escape))
+	assert.False(t, seen())
+	p.run(chromedp.Click(`#menu`))
+	p.press(`#pages a[data-key="p"]`)
+	assert.Equal(t, prefix+"/partitions", p.path())
+	assert.False(t, seen())
+	p.as(look{1440, "light"})
+	assert.True(t, seen())
+	assert.False(t, ask[bool](p, `() => document.getElementById("menu").checkVisibility()`))
+	assert.Empty(t, p.take())
 }
 
 // TestAnOpenOverviewFollows sees a job come without any reload.

@@ -74,19 +74,22 @@ func ExampleBasicAuth() {
 func ExampleRoutes() {
 	for _, route := range webui.Routes() {
 		if route.Menu != "" {
-			fmt.Println(route.Method, route.Path, route.Role, route.Menu)
+			fmt.Println(route.Method, route.Path, route.Role, route.Group, route.Menu)
 		}
 	}
 	// Output:
-	// GET / viewer Overview
-	// GET /queues viewer Queues
-	// GET /jobs viewer Jobs
-	// GET /flows viewer Flows
-	// GET /errors viewer Errors
-	// GET /workers viewer Workers
-	// GET /schedules viewer Schedules
-	// GET /history viewer History
-	// GET /redis viewer Redis
-	// GET /alerts viewer Alerts
-	// GET /audit viewer Audit
+	// GET / viewer  Overview
+	// GET /queues viewer Work Queues
+	// GET /jobs viewer Work Jobs
+	// GET /flows viewer Work Flows
+	// GET /keys viewer Work Keys
+	// GET /schedules viewer Work Schedules
+	// GET /errors viewer Watch Errors
+	// GET /history viewer Watch History
+	// GET /alerts viewer Watch Alerts
+	// GET /audit viewer Watch Audit
+	// GET /workers viewer Fleet Workers
+	// GET /partitions viewer Fleet Partitions
+	// GET /nodes viewer Fleet Nodes
+	// GET /redis viewer Fleet Redis
 }

@@ -85,7 +85,12 @@ func TestThePageOfAQueueShowsItsNoisiestKeys(t *testing.T) {
 		assert.NotContains(t, rest.Text, "customer-77")
 		assert.NotContains(t, rest.Text, "Next page")
 		assert.Equal(t, http.StatusBadRequest, k.get("keys?name=mail&cursor=x").StatusCode)
-		assert.Equal(t, http.StatusBadRequest, k.get("keys").StatusCode)
+
+		k.enqueue("b", "plain")
+		keyed := k.get("keys")
+		assert.Equal(t, http.StatusOK, keyed.StatusCode)
+		assert.Contains(t, targets(hrefs, keyed.Text), "keys?name=mail", "without a queue it says which have keys")
+		assert.NotContains(t, keyed.Text, "name=plain")
 
 		var read inspect.KeyPage
 		k.read("keys?name=mail&limit=1", &read)

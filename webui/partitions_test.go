@@ -32,7 +32,7 @@ func TestPagesShowTheRestWhileAPartitionIsDown(t *testing.T) {
 		const missing = "this is what 2 of 3 partitions have said"
 		pages := []string{"", "queues", "queue?name=mail", "keys?name=mail", "jobs?state=queued&name=mail",
 			"jobs?state=dead", "errors",
-			"workers", "schedules", "history", "redis"}
+			"workers", "schedules", "history", "redis", "nodes", "partitions", "keys"}
 		for _, page := range pages {
 			got := k.get(page)
 			require.Equal(t, 200, got.StatusCode, "/%s", page)

@@ -16,6 +16,7 @@ type Route struct {
 	Path   string // below the prefix; a part in braces is any
 	Role   Role   // that it needs
 	Menu   string // its entry in the menu; "" has none
+	Group  string // of the menu, in which that is; "" stands above all groups
 	Key    string // that leads there in a browser
 	What   string // it is for, in words
 }
@@ -31,7 +32,8 @@ func Routes() []Route {
 		if r.Operator {
 			role = RoleOperator
 		}
-		all = append(all, Route{Method: r.Method, Path: r.Path, Role: role, Menu: r.Menu, Key: r.Key, What: r.What})
+		all = append(all, Route{Method: r.Method, Path: r.Path, Role: role, Menu: r.Menu, Group: r.Group, Key: r.Key,
+			What: r.What})
 	}
 	return all
 }

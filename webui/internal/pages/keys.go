@@ -1,7 +1,10 @@
 package pages
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
@@ -56,10 +59,41 @@ type keysBody struct {
 	Next  string
 }
 
-func (s *Site) showKeys(v *visit.Visit) error {
-	name, err := v.Target("name")
+// keyedColumns are those by which queues with keys can be sorted.
+var keyedColumns = []sortable[inspect.QueueInfo]{
+	{"name", "Queue", "", false, false, func(a, b *inspect.QueueInfo) int { return strings.Compare(a.Name, b.Name) }},
+	{"keys", "Keys in line", "about how many have jobs that wait for their turn", true, true,
+		func(a, b *inspect.QueueInfo) int { return cmp.Compare(a.Keys, b.Keys) }},
+	{"parked", "Parked", "jobs that may not begin: their keys have no room for them", true, true, byParked},
+	{"waiting", "Waiting", "with a key or without", true, true,
+		func(a, b *inspect.QueueInfo) int { return cmp.Compare(a.Waiting, b.Waiting) }},
+	{"running", "Running", "", true, true,
+		func(a, b *inspect.QueueInfo) int { return cmp.Compare(a.Running, b.Running) }},
+}
+
+func byParked(a, b *inspect.QueueInfo) int { return cmp.Compare(a.Parked, b.Parked) }
+
+// showKeyed shows which queues have keys.
+func (s *Site) showKeyed(v *visit.Visit) error {
+	queues, err := v.Inspector.Queues(v.Ctx())
 	if err != nil {
 		return err
+	}
+	keyed := slices.DeleteFunc(slices.Clone(queues),
+		func(q inspect.QueueInfo) bool { return q.Keys == 0 && q.Parked == 0 })
+	slices.SortStableFunc(keyed, func(a, b inspect.QueueInfo) int { return byParked(&b, &a) })
+	columns := sortBy(v, keyed, keyedColumns)
+	return s.show(v, "keyed", page{Title: "Keys", Nav: "/keys", Body: struct {
+		Rows    []inspect.QueueInfo
+		Columns sorting
+	}{keyed, columns}})
+}
+
+// showKeys shows the keys of a queue; without a name the queues that have some.
+func (s *Site) showKeys(v *visit.Visit) error {
+	name := v.Query.Get("name")
+	if name == "" {
+		return s.showKeyed(v)
 	}
 	cursor := v.Query.Get("cursor")
 	read, err := v.Inspector.Keys(v.Ctx(), inspect.KeysOptions{Name: name, Cursor: cursor})
@@ -74,7 +108,7 @@ func (s *Site) showKeys(v *visit.Visit) error {
 		body.First = format.Link("keys", "name", name)
 	}
 	body.Table.Act = v.MayAct
-	return s.show(v, "keys", page{Title: "Keys of " + format.Shorten(name, 60), Nav: "/queues", Body: body})
+	return s.show(v, "keys", page{Title: "Keys of " + format.Shorten(name, 60), Nav: "/keys", Body: body})
 }
 
 func (s *Site) onKey(v *visit.Visit, done string, do func(name, key string) error) error {

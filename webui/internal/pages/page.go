@@ -28,7 +28,7 @@ type page struct {
 	Site   string
 	Place  string   // which of several dashboards it is of; "" where there is one
 	Places []string // all of them
-	Menu   []visit.Route
+	Menu   []menuGroup
 	Actor  string
 	Role   string
 	CanAct bool
@@ -38,6 +38,39 @@ type page struct {
 	Missing string
 	Now     time.Time
 	Here    string // this page, for forms that lead back to it
+}
+
+// menuGroup is pages of the menu that stand together.
+type menuGroup struct {
+	Name    string // "" stands above all others
+	Entries []visit.Route
+}
+
+// Entry is the one of the menu that the page belongs to; "" for none.
+func (p page) Entry() string {
+	for _, group := range p.Menu {
+		for _, route := range group.Entries {
+			if route.Path == p.Nav {
+				return route.Menu
+			}
+		}
+	}
+	return ""
+}
+
+// menu is the pages of the menu, by groups.
+func (s *Site) menu() (groups []menuGroup) {
+	for _, route := range s.routes {
+		if route.Menu == "" {
+			continue
+		}
+		last := len(groups) - 1
+		if last < 0 || groups[last].Name != route.Group {
+			groups, last = append(groups, menuGroup{Name: route.Group}), last+1
+		}
+		groups[last].Entries = append(groups[last].Entries, route)
+	}
+	return groups
 }
 
 // fill adds what all pages have.
@@ -54,10 +87,8 @@ func (s *Site) fill(v *visit.Visit, p page) page {
 	if query := here.Encode(); query != "" {
 		p.Here += "?" + query
 	}
-	for _, route := range s.routes {
-		if route.Menu != "" && v.MaySee {
-			p.Menu = append(p.Menu, route)
-		}
+	if v.MaySee {
+		p.Menu = s.menu()
 	}
 	return p
 }

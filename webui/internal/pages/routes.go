@@ -24,28 +24,36 @@ func (s *Site) Routes() []visit.Route {
 }
 
 func (s *Site) pageRoutes() []visit.Route {
-	return []visit.Route{
-		visit.InMenu("Overview", "o", visit.View("/", "what goes on, and what is wrong", s.showOverview)),
-		visit.InMenu("Queues", "q", visit.View("/queues", "all queues", s.showQueues)),
-		visit.View("/queue", "one queue", s.showQueue),
-		visit.View("/keys", "the keys of a queue, the noisiest first", s.showKeys),
-		visit.InMenu("Jobs", "b", visit.View("/jobs", "jobs by state, and search", s.showJobs)),
-		visit.View("/job", "one job", s.showJob),
-		visit.View("/new-job", "the form for a new job", s.showNewJob),
-		visit.View("/args", "the args of a job, all of them", s.showArgs),
-		visit.InMenu("Flows", "f", visit.View("/flows", "jobs that belong together", s.showFlows)),
-		visit.View("/flow", "one flow, with its graph", s.showFlow),
-		visit.InMenu("Errors", "e", visit.View("/errors", "failures by kind", s.showErrors)),
-		visit.InMenu("Workers", "w", visit.View("/workers", "workers and what they run", s.showWorkers)),
-		visit.InMenu("Schedules", "s", visit.View("/schedules", "periodic jobs", s.showSchedules)),
-		visit.InMenu("History", "h", visit.View("/history", "how a job name did", s.showHistory)),
-		visit.InMenu("Redis", "r", visit.View("/redis", "the server and its data", s.showRedis)),
-		visit.InMenu("Alerts", "l", visit.View("/alerts", "what is wrong, and who is told", s.showAlerts)),
-		visit.InMenu("Audit", "a", visit.View("/audit", "who did what", s.showAudit)),
-		visit.View("/finding", "what a search finds while it goes on", s.showFinding),
-		visit.View("/live", "server-sent events for pages that are open", s.showLive),
-		visit.View("/assets/{file}", "style, script and icon", s.showAsset),
-	}
+	return slices.Concat(
+		[]visit.Route{
+			visit.InMenu("Overview", "o", visit.View("/", "what goes on, and what is wrong", s.showOverview)),
+		},
+		visit.InGroup("Work",
+			visit.InMenu("Queues", "q", visit.View("/queues", "all queues", s.showQueues)),
+			visit.View("/queue", "one queue", s.showQueue),
+			visit.InMenu("Jobs", "b", visit.View("/jobs", "jobs by state, and search", s.showJobs)),
+			visit.View("/job", "one job", s.showJob),
+			visit.View("/new-job", "the form for a new job", s.showNewJob),
+			visit.View("/args", "the args of a job, all of them", s.showArgs),
+			visit.InMenu("Flows", "f", visit.View("/flows", "jobs that belong together", s.showFlows)),
+			visit.View("/flow", "one flow, with its graph", s.showFlow),
+			visit.InMenu("Keys", "y", visit.View("/keys", "queues with keys, or the keys of one", s.showKeys)),
+			visit.InMenu("Schedules", "s", visit.View("/schedules", "periodic jobs", s.showSchedules))),
+		visit.InGroup("Watch",
+			visit.InMenu("Errors", "e", visit.View("/errors", "failures by kind", s.showErrors)),
+			visit.InMenu("History", "h", visit.View("/history", "how a job name did", s.showHistory)),
+			visit.InMenu("Alerts", "l", visit.View("/alerts", "what is wrong, and who is told", s.showAlerts)),
+			visit.InMenu("Audit", "a", visit.View("/audit", "who did what", s.showAudit))),
+		visit.InGroup("Fleet",
+			visit.InMenu("Workers", "w", visit.View("/workers", "workers and what they run", s.showWorkers)),
+			visit.InMenu("Partitions", "p", visit.View("/partitions", "what is where", s.showPartitions)),
+			visit.InMenu("Nodes", "n", visit.View("/nodes", "all servers of Redis", s.showNodes)),
+			visit.InMenu("Redis", "r", visit.View("/redis", "the server and its data", s.showRedis))),
+		[]visit.Route{
+			visit.View("/finding", "what a search finds while it goes on", s.showFinding),
+			visit.View("/live", "server-sent events for pages that are open", s.showLive),
+			visit.View("/assets/{file}", "style, script and icon", s.showAsset),
+		})
 }
 
 func (s *Site) jobRoutes() []visit.Route {

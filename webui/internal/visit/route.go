@@ -8,6 +8,7 @@ type Route struct {
 	Path     string // below the prefix; a part in braces is any
 	Operator bool   // only operators may
 	Menu     string // its entry in the menu; "" has none
+	Group    string // of the menu, in which that is; "" stands above all groups
 	Key      string // that leads there in a browser
 	What     string // it is for, in words
 	Handle   func(*Visit) error
@@ -18,10 +19,20 @@ func View(path, what string, handle func(*Visit) error) Route {
 	return Route{Method: http.MethodGet, Path: path, What: what, Handle: handle}
 }
 
-// InMenu puts a page into the menu.
+// InMenu puts a page into the menu, above its groups.
 func InMenu(entry, key string, page Route) Route {
 	page.Menu, page.Key = entry, key
 	return page
+}
+
+// InGroup puts pages of the menu into one of its groups.
+func InGroup(group string, pages ...Route) []Route {
+	for n := range pages {
+		if pages[n].Menu != "" {
+			pages[n].Group = group
+		}
+	}
+	return pages
 }
 
 // Action is a route that changes something, or costs so much that only operators may have it done.

@@ -8,7 +8,7 @@ const link = (text, href) => ({ text, go: () => { location.href = href; } });
 function offered() {
   const press = (button) => ({ text: button.textContent.trim(), go: () => { button.focus(); button.click(); } });
   return [
-    ...[...document.querySelectorAll(".bar nav a")].map((a) => link(a.textContent.trim(), a.href)),
+    ...[...document.querySelectorAll("#pages a")].map((a) => link(a.textContent.trim(), a.href)),
     ...[...document.querySelectorAll(".head .buttons summary, .head .buttons > form button, #theme")].map(press),
     ...[...document.querySelectorAll("#list .summary a")].map((a) => link(a.textContent.trim(), a.href)),
   ];

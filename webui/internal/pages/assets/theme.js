@@ -7,8 +7,7 @@ export function themeSwitch() {
   const button = document.getElementById("theme");
   const show = (theme) => {
     document.documentElement.dataset.theme = theme;
-    button.textContent = { auto: "Auto", light: "Light", dark: "Dark" }[theme];
-    button.setAttribute("aria-label", "Theme: " + theme);
+    button.textContent = "Theme: " + theme;
   };
   button.hidden = false;
   show(document.documentElement.dataset.theme);
