@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -38,7 +37,7 @@ func TestWhatIsHeldMovesOnAndEnds(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, server redistest.Server) {
 		s := newTown(t, server)
-		ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, stop := context.WithTimeout(context.Background(), patience)
 		defer stop()
 		const digest, limited = "held-b", "limited"
 		s.settle(t, 1)
@@ -90,7 +89,7 @@ func TestANameIsBoundWhereItsJobIsHeld(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, server redistest.Server) {
 		s := newTown(t, server)
-		ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, stop := context.WithTimeout(context.Background(), patience)
 		defer stop()
 		plan := resize.Plan(resize.Wanted(s.directory.Map(), 2))
 		id, name := "", ""

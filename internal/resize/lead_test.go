@@ -65,7 +65,7 @@ func TestALeadLastsThroughWalks(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, server redistest.Server) {
 		s := newTown(t, server)
-		ctx, stop := context.WithTimeout(context.Background(), 40*time.Second)
+		ctx, stop := context.WithTimeout(context.Background(), patience)
 		defer stop()
 		for i := range 300 { // several pages
 			s.store(t, rdb.NewJob{Queue: "plain", ID: fmt.Sprintf("p%d", i)})
@@ -116,7 +116,7 @@ func TestALeadThatIsLostIsTakenAnew(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, server redistest.Server) {
 		s := newTown(t, server)
-		ctx, stop := context.WithTimeout(context.Background(), 40*time.Second)
+		ctx, stop := context.WithTimeout(context.Background(), patience)
 		defer stop()
 		s.settle(t, 40)
 		d := &slow{Driver: s.driver, store: s.directory.Store(0), walks: "HSCAN", steal: true}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -25,7 +24,7 @@ func (w *world) rest() {
 	}
 	directory := partition.NewDirectory(w.faulty, w.namespace)
 	for round := 0; ; round++ {
-		ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, stop := context.WithTimeout(context.Background(), patience)
 		require.NoError(w.t, directory.Refresh(ctx))
 		m := directory.Map()
 		require.NoError(w.t, resize.Begin(ctx, directory, max(1, len(m.Open())), nil))

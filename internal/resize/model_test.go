@@ -100,7 +100,7 @@ func (d *watched) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redi
 
 // move lets a mover begin something, or go on with what it finds, until it is done, or dead, or something is away.
 func (w *world) move() {
-	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
 	longest := 400
 	if w.eager {

@@ -20,6 +20,9 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
+// patience is how long a move may take on a machine that does much else. Nothing waits for its end.
+const patience = 5 * time.Minute
+
 // town is a namespace with a ledger of all that was stored in it.
 type town struct {
 	driver    redisconn.Driver

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,7 +21,7 @@ func TestANameIsBoundWhileItsBucketMoves(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, server redistest.Server) {
 		s := newTown(t, server)
-		ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, stop := context.WithTimeout(context.Background(), patience)
 		defer stop()
 		s.settle(t, 10)
 		require.NoError(t, resize.To(ctx, s.directory, 2, nil))
@@ -70,7 +69,7 @@ func TestAnotherNumberIsWantedAtTheEnd(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, server redistest.Server) {
 		s := newTown(t, server)
-		ctx, stop := context.WithTimeout(context.Background(), 40*time.Second)
+		ctx, stop := context.WithTimeout(context.Background(), patience)
 		defer stop()
 		var side sync.WaitGroup
 		walked, goOn := make(chan struct{}), make(chan struct{})

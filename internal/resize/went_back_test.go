@@ -43,7 +43,7 @@ func TestTheNumberOfABatchGoesBack(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, server redistest.Server) {
 		s := newTown(t, server)
-		ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, stop := context.WithTimeout(context.Background(), patience)
 		defer stop()
 		require.NoError(t, resize.To(ctx, s.directory, 2, nil))
 		names := namesAt(s.directory.Map(), 1, 2)
