@@ -2,7 +2,6 @@ package integration
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -95,7 +95,7 @@ type process struct {
 	pid    int
 	cmd    *exec.Cmd
 	orders io.WriteCloser
-	errors bytes.Buffer
+	errors pooltest.LockedBuffer
 	exited chan struct{}
 }
 

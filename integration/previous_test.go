@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -93,6 +96,19 @@ func buildAt(commit string) (program string, err error) {
 	return program, nil
 }
 
+// layout is what a program of that commit knows of.
+func (p previous) layout() (int, error) {
+	source, err := git("show", p.commit+":internal/rdb/layout.go")
+	if err != nil {
+		return 0, err
+	}
+	found := regexp.MustCompile(`(?m)^\s*Layout\s*=\s*(\d+)$`).FindStringSubmatch(source)
+	if found == nil {
+		return 0, fmt.Errorf("layout.go of %s does not say which it is", p.commit)
+	}
+	return strconv.Atoi(found[1])
+}
+
 // startPrevious starts a process of the program of the commit before.
 func (f *fleet) startPrevious(concurrency int) *process {
 	f.t.Helper()
@@ -110,6 +126,14 @@ func (f *fleet) startPrevious(concurrency int) *process {
 func TestMixedVersions(t *testing.T) {
 	t.Parallel()
 	many := pick(200, 5000)
+	if program := previousProgram(); program.missing == "" {
+		known, err := program.layout()
+		require.NoError(t, err)
+		if known < rdb.OldestLayout {
+			t.Run("the old ones leave", func(t *testing.T) { theOldOnesLeave(t, many) })
+			return
+		}
+	}
 	t.Run("old workers, new enqueuers", func(t *testing.T) {
 		t.Parallel()
 		f := newFleet(t, redistest.Real(t).DSN())
@@ -156,6 +180,25 @@ func TestMixedVersions(t *testing.T) {
 		}
 		f.healthy()
 	})
+}
+
+// theOldOnesLeave is the upgrade past what the commit before knows: its worker says what is to be done, and ends what it
+// holds; what waits is done by the others.
+func theOldOnesLeave(t *testing.T, many int) {
+	t.Parallel()
+	f := newFleet(t, redistest.Real(t).DSN())
+	old := f.startPrevious(5)
+	old.order(batch{Label: "before", Name: "brief", Ms: 20, Many: many})
+	f.ledger.await(t, ended, old.pid, 5)
+	f.start(20)
+	f.enqueue(many, "brief", 2)
+	f.settled()
+	f.explained()
+	require.Eventually(t, func() bool {
+		return strings.Contains(old.errors.String(), "this program is too old for the namespace")
+	}, patience, 50*time.Millisecond, "it hears of it with a heartbeat")
+	old.terminate()
+	f.healthy()
 }
 
 // TestANewerLayoutEndsAProgramThatIsTooOld, with a sentence that says what to do.
