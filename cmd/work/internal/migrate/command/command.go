@@ -12,6 +12,7 @@ import (
 	"github.com/265d0351/work/cmd/work/internal/cli"
 	"github.com/265d0351/work/cmd/work/internal/dsn"
 	"github.com/265d0351/work/cmd/work/internal/exit"
+	"github.com/265d0351/work/cmd/work/internal/human"
 	"github.com/265d0351/work/cmd/work/internal/interrupt"
 	"github.com/265d0351/work/cmd/work/internal/migrate"
 	"github.com/265d0351/work/cmd/work/internal/migrate/asynq"
@@ -176,5 +177,10 @@ func status(ctx context.Context, r *migrate.Report, err error) error {
 	for _, n := range r.Left {
 		left += n
 	}
-	return &exit.StatusError{Status: exit.Undone, Err: fmt.Errorf("%d jobs are left on the old side", left)}
+	verb := "are"
+	if left == 1 {
+		verb = "is"
+	}
+	return &exit.StatusError{Status: exit.Undone,
+		Err: fmt.Errorf("%s %s left on the old side", human.Counted(left, "job"), verb)}
 }
