@@ -7,7 +7,8 @@ SERVERS ?= .cache/servers
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test race lint fmt tidy fuzz bench bench-table cover mutants long fault-long scale scale-partitions partitions \
-	partitions-faults partitions-model keys keys-model flows steps replicas races-long rates-long cron-long reads-long \
+	partitions-faults partitions-model keys keys-model flows steps replicas coming-over races-long rates-long cron-long \
+	reads-long \
 	names-long fleet-long crashes-long pages-long search-long doctor-long due-long drivers-long servers drivers-bench pictures book \
 	image release ci clean
 
@@ -49,7 +50,7 @@ cover: ## write the coverage of all packages by all tests to cover.out
 mutants: ## break the scripts one line at a time: which test sees it? (about half an hour)
 	go run ./tools/mutants
 
-long: fault-long scale partitions partitions-faults keys replicas races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long search-long doctor-long due-long drivers-long ## every long form below (two to three hours; run it before a release)
+long: fault-long scale partitions partitions-faults keys replicas coming-over races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long search-long doctor-long due-long drivers-long ## every long form below (two to three hours; run it before a release)
 
 fault-long: ## kill, stop, cut and fill for as long as docs/reliability.md says, and write its figures (about four minutes)
 	@mkdir -p .cache && rm -f .cache/faults.jsonl
@@ -88,6 +89,10 @@ steps: ## what steps, sleeps and messages cost beside jobs without, into docs/st
 replicas: ## jobs per second with and without WaitReplicas, a replica 100 ms behind, into docs/scale.md (two minutes)
 	WORK_REPLICAS_LONG=1 WORK_REPLICAS_FIGURES=$(CURDIR)/docs/scale.md WORK_REQUIRE_REDIS=1 \
 		go test -count=1 -v -timeout 30m -run TestWhatWaitReplicasCosts ./integration
+
+coming-over: ## work migrate beside asynq and gocraft/work under load, killed 300 times each, and how fast it is, into docs/coming-over.md (three minutes)
+	WORK_COMING_LONG=1 WORK_COMING_FIGURES=$(CURDIR)/docs/coming-over.md WORK_REQUIRE_REDIS=1 \
+		go test -count=1 -v -timeout 30m -run 'TestJobsRunOnceWhileTheBridgeIsKilled|TestHowFastJobsComeOver' ./bench/comingover
 
 partitions-model: ## programs, workers and dying movers on partitions that come and go, against a ledger: 300 runs (ten minutes)
 	WORK_PARTITION_MODEL=300 WORK_REQUIRE_REDIS=1 \

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -49,20 +47,6 @@ func server(t *testing.T, opt asynq.RedisConnOpt, c *counts) (stop func()) {
 	return stop
 }
 
-// pool runs jobs on this side until the test ends.
-func pool(t *testing.T, dsn string, c *counts) *work.WorkerPool {
-	t.Helper()
-	p := work.NewWorkerPool(struct{}{}, 4, work.WorkerOptions{Redis: dsn, Namespace: namespace,
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}).
-		Job("count", func(old Old) error {
-			c.note(c.new, old.ID)
-			return nil
-		})
-	require.NoError(t, p.Start(t.Context()))
-	t.Cleanup(func() { _ = p.Stop(context.Background()) })
-	return p
-}
-
 // enqueue enqueues tasks of all sorts, one after the other.
 func enqueue(t *testing.T, client *asynq.Client, from, to int) (ids []string) {
 	t.Helper()
@@ -88,41 +72,18 @@ func enqueue(t *testing.T, client *asynq.Client, from, to int) (ids []string) {
 	return ids
 }
 
-// TestTasksRunOnceWhileTheBridgeIsKilled has asynq enqueue and work under load, and a pool here, while the bridge
-// between them is killed again and again.
-func TestTasksRunOnceWhileTheBridgeIsKilled(t *testing.T) {
-	t.Parallel()
+// asynqUnderLoad has a server of asynq.
+func asynqUnderLoad(t *testing.T, f *figures) {
 	redis := redistest.Dedicated(t)
 	opt := asynq.RedisClientOpt{Addr: redis.Addr()}
 	c := newCounts()
 	stopOld := server(t, opt, c)
-	pool(t, redis.DSN(), c)
+	pool(t, redis.DSN(), c, "count")
 	client := asynq.NewClient(opt)
 	defer client.Close()
-
-	const each, kills = 150, 16
-	var ids []string
-	done := 0
-	for n := range kills {
-		var enqueuing sync.WaitGroup
-		enqueuing.Go(func() { ids = append(ids, enqueue(t, client, n*each, (n+1)*each)...) })
-		if killed(t, migrate(t, redis.DSN(), "--follow"), 250*time.Millisecond) {
-			done++
-		}
-		enqueuing.Wait()
-	}
-	assert.Positive(t, done, "it was killed")
-	stopOld()
-	ids = append(ids, enqueue(t, client, kills*each, (kills+1)*each)...) // for this side alone
-	r, status := run(t, migrate(t, redis.DSN(), "--follow", "--idle", "1s"))
-	assert.Zero(t, status)
-	assert.True(t, r.Complete)
-	require.Eventually(t, func() bool { return c.ran() == len(ids) }, patience, 10*time.Millisecond)
-	c.onceEach(t, ids)
-	assert.NotEmpty(t, c.old, "the old side has run some")
-	assert.NotEmpty(t, c.new, "and this side")
-	assert.Zero(t, r.Twins)
-	t.Logf("%d ran there, %d here; killed %d times", len(c.old), len(c.new), done)
+	l := load{T: t, bridge: bridge{dsn: redis.DSN(), library: "asynq"}, counts: c, figures: f, stopOld: stopOld,
+		enqueue: func(from, to int) []string { return enqueue(t, client, from, to) }}
+	l.run()
 }
 
 // TestWhatATaskHasComesOver compares tasks as asynq stores them with the jobs that become of them.
@@ -149,11 +110,22 @@ func TestWhatATaskHasComesOver(t *testing.T) {
 	add("grouped", `1`, asynq.Group("g"))
 	add("dead", `2`)
 	require.NoError(t, old.ArchiveTask("default", "dead"))
+	scheduler := asynq.NewScheduler(opt, &asynq.SchedulerOpts{LogLevel: asynq.FatalLevel})
+	_, err := scheduler.Register("0 6 * * 1", asynq.NewTask("weekly", nil))
+	require.NoError(t, err)
+	require.NoError(t, scheduler.Start())
+	defer scheduler.Shutdown()
+	require.Eventually(t, func() bool { // its program publishes its entries every 5 s
+		entries, err := old.SchedulerEntries()
+		return err == nil && len(entries) == 1
+	}, patience, 10*time.Millisecond)
 
-	dry, status := run(t, migrate(t, redis.DSN(), "--dry-run"))
+	b := bridge{dsn: redis.DSN(), library: "asynq"}
+	dry, status := run(t, b.command(t, "--dry-run"))
 	assert.Zero(t, status)
 	assert.Equal(t, map[string]int{"queued": 5, "scheduled": 1, "dead": 1}, dry.Moved)
-	r, status := run(t, migrate(t, redis.DSN(), "--within", "0s"))
+	assert.Contains(t, dry.Notes, `cron "0 6 * * 1" of weekly: declare it, pool.Periodic("0 6 * * 1", "weekly", ...)`)
+	r, status := run(t, b.command(t, "--within", "0s"))
 	assert.Equal(t, 5, status, "the group is left")
 	assert.Equal(t, dry.Moved, r.Moved)
 	assert.Equal(t, map[string]int{"grouped": 1}, r.Left)
@@ -192,7 +164,7 @@ func TestWhatATaskHasComesOver(t *testing.T) {
 	_, err = client.Enqueue(asynq.NewTask("count", []byte(`"u"`)), asynq.Unique(time.Hour))
 	require.NoError(t, err, "and is free there")
 
-	r, status = run(t, migrate(t, redis.DSN(), "--groups"))
+	r, status = run(t, b.command(t, "--groups"))
 	assert.Zero(t, status)
 	assert.Equal(t, map[string]int{"grouped": 1, "queued": 1}, r.Moved)
 	assert.Equal(t, 1, r.Twins)

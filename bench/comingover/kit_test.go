@@ -46,13 +46,19 @@ func TestMain(m *testing.M) {
 	redistest.Main(m)
 }
 
-// migrate is the command with these flags.
-func migrate(t *testing.T, dsn string, flags ...string) *exec.Cmd {
+// bridge is the command for a library, both sides on one Redis.
+type bridge struct {
+	dsn, library string
+	flags        []string
+}
+
+// command is the command with these flags more.
+func (b bridge) command(t *testing.T, flags ...string) *exec.Cmd {
 	t.Helper()
 	path, err := program()
 	require.NoError(t, err)
-	args := append([]string{"migrate", "asynq", "--from", dsn, "--to", dsn, "--namespace", namespace, "--json"},
-		flags...)
+	args := append([]string{"migrate", b.library, "--from", b.dsn, "--to", b.dsn, "--namespace", namespace, "--json"},
+		append(b.flags, flags...)...)
 	return exec.CommandContext(t.Context(), path, args...)
 }
 

@@ -134,8 +134,8 @@ func TestAPeriodicJobOfGocraftIsEnqueuedTwiceAndStoredOnce(t *testing.T) {
 	})
 }
 
-// TestTheLocksOfGocraft: a lock comes over with what is left of its day, and with the args that the last enqueue has put
-// into it. There it is free.
+// TestTheLocksOfGocraft: a lock comes over with what is left of its day, and with the args that the last enqueue has
+// put into it. There it is free.
 func TestTheLocksOfGocraft(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
@@ -143,7 +143,8 @@ func TestTheLocksOfGocraft(t *testing.T) {
 		unique := func(id, args, key, value string) {
 			lock := k.key("unique:mail:" + key)
 			k.do("SADD", k.key("known_jobs"), "mail")
-			k.do("LPUSH", k.key("jobs:mail"), record("mail", id, args, fmt.Sprintf(`,"unique":true,"unique_key":%q`, lock)))
+			k.do("LPUSH", k.key("jobs:mail"), record("mail", id, args,
+				fmt.Sprintf(`,"unique":true,"unique_key":%q`, lock)))
 			k.do("SET", lock, value, "EX", 3600)
 		}
 		unique("by-args", `{"n":1}`, `{"n":1}`, "1")
@@ -165,6 +166,34 @@ func TestTheLocksOfGocraft(t *testing.T) {
 		assert.Equal(t, 1, r.Twins)
 		assert.Contains(t, r.TwinIDs[0].Reason, "gocraft-by-args")
 		assert.True(t, r.Complete)
+	})
+}
+
+// TestTheLocksOfPoolsOfGocraftThatDied: between taking a job and freeing its lock, or while another of its kind waits.
+func TestTheLocksOfPoolsOfGocraftThatDied(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s.DSN())
+		k.do("SADD", k.key("known_jobs"), "mail")
+		held := func(id, key, value string) {
+			lock := k.key("unique:mail:" + key)
+			k.do("LPUSH", k.key("jobs:mail:gone:inprogress"), record("mail", id, `{"n":1}`,
+				fmt.Sprintf(`,"unique":true,"unique_key":%q`, lock)))
+			k.do("SET", lock, value, "EX", 3600)
+		}
+		held("by-args", `{"n":1}`, "1")
+		held("by-key", "own", record("mail", "by-key", `{"n":1}`, ""))
+		held("behind", "other", record("mail", "waits", `{"n":2}`, ""))
+		k.do("LPUSH", k.key("jobs:mail"), record("mail", "waits", `{"n":0}`,
+			fmt.Sprintf(`,"unique":true,"unique_key":%q`, k.key("unique:mail:other"))))
+		r := k.moved(gocraft.New(k.old, k.namespace, 0), short())
+		assert.Equal(t, 4, r.Total)
+		assert.Zero(t, r.Twins)
+		assert.True(t, r.Complete)
+		assert.JSONEq(t, `[{"n":1}]`, string(k.job("gocraft-behind").Args))
+		assert.JSONEq(t, `[{"n":2}]`, string(k.job("gocraft-waits").Args), "those of its last enqueue")
+		assert.Zero(t, k.number("EXISTS", k.key(`unique:mail:{"n":1}`), k.key("unique:mail:own"),
+			k.key("unique:mail:other")))
 	})
 }
 
@@ -196,8 +225,8 @@ func (k *kit) listed(id, state string, more ...[]byte) (place string) {
 	return "asynq:{" + k.namespace + "}:" + state
 }
 
-// TestEveryPlaceOfAsynq has a task in each of them. An active one comes over when its lease has run out 30 s ago, and not
-// before.
+// TestEveryPlaceOfAsynq has a task in each of them. An active one comes over when its lease has run out 30 s ago, and
+// not before.
 func TestEveryPlaceOfAsynq(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {

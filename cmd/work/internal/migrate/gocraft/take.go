@@ -59,8 +59,9 @@ func (s *Source) found(shelf ledger.Shelf, raw string, due int64) migrate.Found 
 	r, _, err := decode([]byte(raw))
 	f := migrate.Found{Err: err, Job: ledger.Job{Kind: shelf.Kind, Queue: shelf.Queue, Key: shelf.Key, Member: r.ID,
 		Raw: []byte(raw), Due: due}}
-	waits := shelf.Kind == ledger.Queued || shelf.Kind == ledger.Scheduled // of others the lock is somebody else's
-	if waits && r.Unique && strings.HasPrefix(r.UniqueKey, s.prefix+"unique:") {
+	// Where it began once its lock was freed, and is somebody else's by now: see ours about those whose pool is gone.
+	begun := shelf.Kind == ledger.Retrying || shelf.Kind == ledger.Dead
+	if !begun && r.Unique && strings.HasPrefix(r.UniqueKey, s.prefix+"unique:") {
 		f.Job.Lock = r.UniqueKey
 	}
 	return f
@@ -85,12 +86,28 @@ func (s *Source) locks(ctx context.Context, found []migrate.Found) error {
 		return err
 	}
 	for i, job := range holders {
+		value := ledger.One("GET", replies[2*i+1].Value).Bytes()
+		if job.Kind == ledger.Running && !ours(job, value) {
+			job.Lock = ""
+			continue
+		}
 		if ms := ledger.One("PTTL", replies[2*i].Value).Number(); ms > 0 {
-			job.LockUntil = time.Now().UnixMilli() + ms
-			job.Value = ledger.One("GET", replies[2*i+1].Value).Bytes()
+			job.LockUntil, job.Value = time.Now().UnixMilli()+ms, value
 		}
 	}
 	return nil
+}
+
+// ours tells whether a lock may be that of a job whose pool is gone. A pool frees it once it has taken the job, so most
+// often the lock is another one's that waits; but a pool that died in between has left it, and then nobody could
+// enqueue such a job for a day. A lock that says nothing is freed: at worst two of a kind wait. One that names another job is
+// left, since its args are those with which that one is to run.
+func ours(job *ledger.Job, value []byte) bool {
+	if string(value) == "1" {
+		return true
+	}
+	holder, _, err := decode(value)
+	return err == nil && holder.ID == job.Member
 }
 
 // alive tells whether the pool has beaten of late.
