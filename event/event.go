@@ -295,13 +295,14 @@ const (
 // FlowEnded is sent when a flow has ended, by the pool or the Enqueuer whose call to Redis has ended it: most often by
 // the worker that ran its last member. It is told once for each generation, or not at all: where that call had no
 // answer, and where a program did it that has no observers, a command for instance. What must happen at the end of a
-// flow is a job of its OnDone or OnDeath.
+// flow is a job of its OnDone or OnDeath. Of flows that are in others it tells as well, also of one that is cancelled
+// before its turn.
 type FlowEnded struct {
 	Flow       string // its id
 	How        FlowEnd
 	Generation int           // 1, and one more with each time it was opened again
 	Jobs       int           // how many members it has
-	Took       time.Duration // since it was stored whole
+	Took       time.Duration // since it was stored whole, or began in its turn; 0 of one whose turn never came
 }
 
 // FlowReopened is sent when a call of flow.Retry has opened a flow again that had ended.

@@ -138,6 +138,10 @@ func retriable(ctx context.Context, store *rdb.Store, id string) error {
 	if err == nil && p.State != Running {
 		return mistake("flow "+brief(id), "in flow "+brief(outer)+", which is "+string(p.State), "retry that one")
 	}
+	if err == nil && p.Cancelling {
+		return mistake("flow "+brief(id), "in flow "+brief(outer)+", which is being cancelled",
+			"retry that one when it has ended")
+	}
 	return err
 }
 
@@ -181,6 +185,9 @@ func reopen(ctx context.Context, store *rdb.Store, id string, last flowdb.Reopen
 			return "", err
 		}
 		for page := range slices.Chunk(members, rdb.MaxBatch) {
+			if err := reopenInner(ctx, store, id, page); err != nil { // of one that never began they are over too
+				return "", err
+			}
 			if _, err := flowdb.Of(store).Reopen(ctx, id, flowdb.ReopenFree, page); err != nil {
 				return "", err
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/flow"
 	"github.com/265d0351/work/internal/ending"
 	"github.com/265d0351/work/internal/maintain"
@@ -111,9 +112,19 @@ func TestAFlowInAFlowIsCancelledWithWhatItWaitsFor(t *testing.T) {
 		k.stored(f)
 		pool := k.pool(r)
 		assert.Equal(t, flow.Cancelled, k.ended("f/in").State)
+		assert.Equal(t, flow.Cancelled, k.ended("f/in/deep").State)
 		assert.Equal(t, flow.DeadEnded, k.ended("f").State)
 		k.Drained(pool)
 		assert.Equal(t, []string{"f/bad"}, r.all())
+		pooltest.Await(t, k.Spy, func(e event.FlowEnded) bool { return e.Flow == "f" })
+		var ends []event.FlowEnded
+		for _, end := range pooltest.Seen[event.FlowEnded](k.Spy) {
+			if end.Flow != "f" {
+				ends = append(ends, end)
+			}
+		}
+		assert.ElementsMatch(t, []event.FlowEnded{{Flow: "f/in", How: event.FlowCancelled, Generation: 1, Jobs: 1},
+			{Flow: "f/in/deep", How: event.FlowCancelled, Generation: 1, Jobs: 1}}, ends)
 	})
 }
 
@@ -283,5 +294,71 @@ func TestAFlowThatIsNotSealedIsRemovedWithThoseInIt(t *testing.T) {
 		assert.False(t, k.stored(f).Duplicate)
 		require.NoError(t, ending.FinishFlow(k.Ctx(), pooltest.StoreOf(k.Enq), "f/packing"))
 		assert.Equal(t, flow.Held, k.stateOf("f/packing"), "pay is not done")
+	})
+}
+
+// Those in a flow that never began are over with it, and run in their turn when all of it is retried.
+func TestAFlowThatNeverBeganIsRetriedWithThoseInIt(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k, r := newKit(t, s), &runs{}
+		k.stored(tower(3, "ok"))
+		_, err := flow.Cancel(k.Ctx(), k.Enq, "f")
+		require.NoError(t, err)
+		for _, id := range []string{"f", "f/in", "f/in/in", "f/in/in/in"} {
+			assert.Equal(t, flow.Cancelled, k.ended(id).State, id)
+		}
+		_, err = flow.Retry(k.Ctx(), k.Enq, "f")
+		require.NoError(t, err)
+		assert.Equal(t, flow.Held, k.stateOf("f/in/in/in"))
+		pool := k.pool(r)
+		assert.Equal(t, flow.Done, k.ended("f").State)
+		k.Drained(pool)
+		assert.Equal(t, []string{"f/before", "f/in/before", "f/in/in/before", "f/in/in/in/deep", "f/in/in/behind",
+			"f/in/behind", "f/behind"}, r.all())
+	})
+}
+
+// One that is dead was retried by itself when the flow that it is in is cancelled: it is cancelled as well, and cannot
+// be retried while that lasts.
+func TestAFlowThatWasRetriedByItselfIsCancelledWithThatWhichItIsIn(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k, r := newKit(t, s), &runs{}
+		begun, died := make(chan string, 2), make(chan bool, 1)
+		died <- true
+		pool := k.Start(work.NewWorkerPool(nil, 2, k.Options()).
+			Job("long", func(ctx context.Context, job *work.Job) error {
+				begun <- job.ID
+				<-ctx.Done()
+				return context.Cause(ctx)
+			}).
+			Job("some", func(ctx context.Context, job *work.Job) error {
+				select {
+				case <-died:
+					return work.Bury(errors.New("no"))
+				default:
+				}
+				begun <- job.ID
+				<-ctx.Done()
+				return context.Cause(ctx)
+			}).
+			Job("ok", r.done))
+		f, inner := flow.New("f"), flow.New("")
+		inner.Job("some")
+		f.Job("long")
+		f.Job("ok").After(f.Flow("in", inner)).Even(flow.Dead)
+		k.stored(f)
+		assert.Equal(t, "f/long", pooltest.Receive(t, begun))
+		assert.Equal(t, flow.DeadEnded, k.ended("f/in").State)
+		_, err := flow.Retry(k.Ctx(), k.Enq, "f/in")
+		require.NoError(t, err)
+		assert.Equal(t, "f/in/some", pooltest.Receive(t, begun))
+		_, err = flow.Cancel(k.Ctx(), k.Enq, "f")
+		require.NoError(t, err)
+		for _, id := range []string{"f", "f/in"} {
+			assert.Equal(t, flow.Cancelled, k.ended(id).State, id)
+		}
+		k.Drained(pool)
 	})
 }

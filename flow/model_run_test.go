@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
@@ -20,10 +19,8 @@ import (
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/ending"
 	"github.com/265d0351/work/internal/inside"
-	"github.com/265d0351/work/internal/maintain"
 	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/rdb"
-	"github.com/265d0351/work/internal/rdb/flowdb"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
@@ -46,16 +43,18 @@ type machine struct {
 	hand    *inspect.Inspector
 	worker  *rdb.Worker
 	fetches int64
-	held    map[string]rdb.FetchedJob // by member
+	held    map[string]rdb.FetchedJob // by id
 	living  map[string]bool           // in a queue or held, whatever the flow knows of them
 	byHand  map[string]bool           // living ones that were retried from the morgue
 	last    redisconn.Call            // the last settlement, which may be sent again
-	ends    []string                  // of the flow, as calls that were answered have told them
+	ends    map[string][]string       // of each flow, as calls that were answered have told them
+	unheard bool                      // a program has died, and what its last call would have told is not known
 	trace   []string
 }
 
-// TestFlowsDoWhatTheRulesSay runs random flows with failures, deaths, cancellations, pauses, retries, lost replies and
-// calls that are sent twice, and compares what is stored with a plain interpreter after each step.
+// TestFlowsDoWhatTheRulesSay runs random flows, which may have others in them, with failures, deaths, cancellations,
+// pauses, retries, lost replies, calls that are sent twice and programs that die, and compares what is stored with a
+// plain interpreter after each step.
 func TestFlowsDoWhatTheRulesSay(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
@@ -71,7 +70,8 @@ func runModel(t *testing.T, s redistest.Server, seed uint64) {
 	k, r := newKit(t, s), rand.New(rand.NewPCG(seed, 1))
 	f, m := randomFlow(r)
 	d := &machine{kit: k, model: m, r: r, store: pooltest.StoreOf(k.Enq), hand: k.Inspector(),
-		held: map[string]rdb.FetchedJob{}, living: map[string]bool{}, byHand: map[string]bool{}}
+		held: map[string]rdb.FetchedJob{}, living: map[string]bool{}, byHand: map[string]bool{},
+		ends: map[string][]string{}}
 	d.store.TellFlows(d.tells)
 	inside.Inspector(d.hand).Store.TellFlows(d.tells)
 	defer func() {
@@ -94,18 +94,14 @@ func runModel(t *testing.T, s redistest.Server, seed uint64) {
 		d.settleDown()
 	}
 	d.complete()
-	assert.Equal(t, d.endings, d.ranAtTheEnd())
 }
 
 // batch stores a batch of up to 9 members, and returns the model of it.
 func (d *machine) batch() *model {
-	m := &model{members: map[string]*modelMember{}, unmet: map[string]map[string]bool{}, state: "running",
-		generation: 1}
+	m := newModel("f")
 	var entries []work.Entry
 	for n := range 1 + d.r.IntN(9) {
-		name := strconv.Itoa(n + 1)
-		m.names = append(m.names, name)
-		m.members[name], m.unmet[name] = &modelMember{state: "waits"}, map[string]bool{}
+		m.add(strconv.Itoa(n + 1))
 		entries = append(entries, work.Entry{Name: fmt.Sprintf("q%d", d.r.IntN(3))})
 	}
 	ends := []flow.BatchOption{flow.OnDone("end", "done"), flow.OnDeath("end", "dead")}
@@ -115,21 +111,31 @@ func (d *machine) batch() *model {
 	return m
 }
 
-// step does something at random.
+// step does something at random. Now and then no daemon does anything between some steps of workers.
 func (d *machine) step() {
-	switch d.r.IntN(14) {
+	if len(d.all()) > 1 {
+		for d.r.IntN(3) == 0 {
+			d.stepOfWorker(d.r.IntN(12))
+		}
+		d.settleDown()
+	}
+	d.stepOfWorker(d.r.IntN(14))
+}
+
+func (d *machine) stepOfWorker(n int) {
+	switch n {
 	case 0, 1, 2, 3:
 		d.fetch()
 	case 4, 5, 6, 7, 8:
 		d.end([]string{"done", "done", "done", "dead", "discarded", "cancelled"}[d.r.IntN(6)])
 	case 9:
-		d.retryByHand()
-	case 10:
-		d.control()
-	case 11:
 		d.resend()
-	case 12, 13:
+	case 10, 11:
 		d.endTogether()
+	case 12:
+		d.retryByHand()
+	case 13:
+		d.control()
 	}
 }
 
@@ -144,10 +150,9 @@ func (d *machine) fetch() {
 		[]rdb.Share{{Queue: "q0", Jobs: 1}, {Queue: "q1", Jobs: 1}, {Queue: "q2", Jobs: 1}})
 	require.NoError(d.T, err)
 	for _, job := range fetched.Jobs {
-		name := strings.TrimPrefix(job.ID, "f/")
-		d.note("fetch %s", name)
-		require.NotContains(d.T, d.held, name)
-		d.held[name] = job
+		d.note("fetch %s", job.ID)
+		require.NotContains(d.T, d.held, job.ID)
+		d.held[job.ID] = job
 	}
 }
 
@@ -229,7 +234,8 @@ func (d *machine) endTogether() {
 		delete(d.held, name)
 		d.over(name, one.State)
 		if one.State == "done" {
-			require.Equal(d.T, `"`+name+`"`, d.Strings("HMGET", "flow.results:f", name)[0])
+			of, member := d.at(name)
+			require.Equal(d.T, `"`+name+`"`, d.Strings("HMGET", "flow.results:"+of.id, member)[0])
 		}
 	}
 }
@@ -238,7 +244,8 @@ func (d *machine) endTogether() {
 func (d *machine) over(name, how string) {
 	delete(d.living, name)
 	delete(d.byHand, name)
-	d.model.ended(name, how)
+	of, member := d.at(name)
+	of.ended(member, how)
 }
 
 func (d *machine) settle(call redisconn.Call) rdb.Settled {
@@ -251,11 +258,14 @@ func (d *machine) settle(call redisconn.Call) rdb.Settled {
 	return settled[0]
 }
 
-// tells notes that a call has told of the end of the flow.
+// tells notes that a call has told of the end of a flow.
 func (d *machine) tells(end rdb.FlowEnd) {
-	require.Equal(d.T, "f", end.Flow)
-	require.Equal(d.T, len(d.names), end.Members)
-	d.ends = append(d.ends, fmt.Sprint(end.How, " ", end.Generation))
+	for _, of := range d.all() {
+		if of.id == end.Flow {
+			require.Equal(d.T, len(of.names), end.Members)
+		}
+	}
+	d.ends[end.Flow] = append(d.ends[end.Flow], fmt.Sprint(end.How, " ", end.Generation))
 }
 
 // resend sends the last settlement again, long after it has counted.
@@ -272,127 +282,55 @@ func (d *machine) retryByHand() {
 	if len(dead) == 0 {
 		return
 	}
-	id := dead[d.r.IntN(len(dead))]
-	name := strings.TrimPrefix(id, "f/")
+	name := dead[d.r.IntN(len(dead))]
 	if d.r.IntN(4) == 0 {
-		d.note("delete %s", id)
-		require.NoError(d.T, d.hand.Delete(d.Ctx(), id))
+		d.note("delete %s", name)
+		require.NoError(d.T, d.hand.Delete(d.Ctx(), name))
 		d.over(name, "deleted")
 		return
 	}
-	d.note("retry %s by hand", id)
-	require.NoError(d.T, d.hand.RetryNow(d.Ctx(), id))
+	d.note("retry %s by hand", name)
+	require.NoError(d.T, d.hand.RetryNow(d.Ctx(), name))
 	d.living[name], d.byHand[name] = true, true
-}
-
-// control does something to the whole flow, or cancels one member.
-func (d *machine) control() {
-	switch d.r.IntN(6) {
-	case 0, 1:
-		id := "f/" + d.names[d.r.IntN(len(d.names))]
-		d.note("cancel %s", id)
-		d.cancelled(ending.Cancel(d.Ctx(), d.store, []string{id}))
-	case 2:
-		d.note("pause")
-		d.setPaused(d.r.IntN(2) == 0)
-	case 3, 4:
-		d.retryAll()
-	case 5:
-		d.cancelFlow()
-	}
-}
-
-// cancelled notes which jobs were cancelled where they waited in their queues.
-func (d *machine) cancelled(results []ending.Cancellation, err error) {
-	require.NoError(d.T, err)
-	for _, result := range results {
-		name := strings.TrimPrefix(result.ID, "f/")
-		if result.Effect == ending.Ended && d.living[name] {
-			d.over(name, "cancelled")
-		}
-	}
-}
-
-func (d *machine) setPaused(pause bool) {
-	_, err := flowdb.Of(d.store).Pause(d.Ctx(), "f", pause)
-	require.NoError(d.T, err)
-	d.pause(pause)
-}
-
-// retryAll retries the flow, and is cut off now and then.
-func (d *machine) retryAll() {
-	if d.state == "running" || d.state == "done" {
-		return
-	}
-	d.note("retry the flow")
-	if d.r.IntN(2) == 0 {
-		_, err := flowdb.Of(d.store).Reopen(d.Ctx(), "f", flowdb.ReopenBegin, nil)
-		require.NoError(d.T, err)
-		_, err = flowdb.Of(d.store).Reopen(d.Ctx(), "f", flowdb.ReopenBack, d.names[:d.r.IntN(len(d.names)+1)])
-		require.NoError(d.T, err)
-	}
-	_, err := flow.Retry(d.Ctx(), d.Enq, "f")
-	require.NoError(d.T, err)
-	require.True(d.T, d.retry(d.byHand))
-}
-
-// cancelFlow cancels the flow; now and then whoever does so dies after the first call, and the daemons go on.
-func (d *machine) cancelFlow() {
-	if d.state != "running" || d.r.IntN(3) > 0 {
-		return
-	}
-	d.note("cancel the flow")
-	var err error
-	if d.r.IntN(2) == 0 {
-		_, err = flowdb.Of(d.store).Cancel(d.Ctx(), "f", nil, false)
-	} else {
-		_, err = flow.Cancel(d.Ctx(), d.Enq, "f")
-	}
-	require.NoError(d.T, err)
-	d.cancelAll()
-	require.NoError(d.T, maintain.AdvanceFlows(d.Ctx(), d.store))
-	for name := range maps.Clone(d.living) { // those in queues have ended; those that are held will
-		if _, held := d.held[name]; !held && d.Number("HEXISTS", "jobs", "f/"+name) == 0 {
-			d.over(name, "cancelled")
-		}
-	}
 }
 
 // settleDown has the daemons do what is left, and compares all with the model.
 func (d *machine) settleDown() {
-	require.NoError(d.T, maintain.AdvanceFlows(d.Ctx(), d.store))
-	p, err := flow.Read(d.Ctx(), d.Enq, "f")
-	require.NoError(d.T, err)
-	for _, name := range d.in("lives") {
-		d.living[name] = true
+	d.advanced()
+	for _, id := range d.jobs("lives") {
+		d.living[id] = true
 	}
-	require.Equal(d.T, d.state, string(p.State))
-	require.Equal(d.T, len(d.in("done")), p.Done, "done")
-	require.Equal(d.T, len(d.in("dead")), p.Dead, "dead")
-	require.Equal(d.T, len(d.in("cancelled")), p.Cancelled, "cancelled")
-	require.Equal(d.T, len(d.in("discarded"))+len(d.in("expired"))+len(d.in("deleted")), p.Otherwise, "otherwise")
+	for _, m := range d.all() {
+		d.compare(m)
+	}
 	var stored []string
 	for _, queue := range []string{"q0", "q1", "q2"} {
-		for _, id := range d.Strings("LRANGE", "queue:"+queue, 0, -1) {
-			stored = append(stored, strings.TrimPrefix(id, "f/"))
-		}
+		stored = append(stored, d.Strings("LRANGE", "queue:"+queue, 0, -1)...)
 	}
 	stored = append(stored, slices.Sorted(maps.Keys(d.held))...)
 	slices.Sort(stored)
 	require.Equal(d.T, slices.Sorted(maps.Keys(d.living)), stored, "in a queue or held, each once")
-	require.Equal(d.T, d.endings, d.ranAtTheEnd())
-	require.Equal(d.T, d.told, d.ends, "each end is told once")
-	require.Zero(d.T, d.Number("ZCARD", "flows:busy"), "nothing is left to be done")
+	require.Equal(d.T, slices.Sorted(slices.Values(d.said.endings)), d.ranAtTheEnd())
+	d.heard()
 }
 
-// ranAtTheEnd are the ids of what was put into a queue at the ends, in order.
-func (d *machine) ranAtTheEnd() []string {
-	ids := d.Strings("LRANGE", "queue:end", 0, -1)
-	slices.Reverse(ids)
-	if len(ids) == 0 {
-		return nil
+// compare compares one flow with its model.
+func (d *machine) compare(m *model) {
+	p, err := flow.Read(d.Ctx(), d.Enq, m.id)
+	require.NoError(d.T, err)
+	cancelled := []string{"cancelled"}
+	if m.state == "cancelled" { // of one that never began nothing is left
+		cancelled = append(cancelled, "waits", "lives")
 	}
-	return ids
+	require.Equal(d.T, []any{m.id, m.state, m.paused && m.state == "running", m.count("done"), m.count("dead"),
+		m.count(cancelled...), m.count("discarded", "expired", "deleted"), m.generation},
+		[]any{m.id, string(p.State), p.Paused && p.State == flow.Running, p.Done, p.Dead, p.Cancelled, p.Otherwise,
+			p.Generation}, "state, paused, done, dead, cancelled, otherwise, generation")
+}
+
+// ranAtTheEnd are the ids of what was put into a queue at the ends.
+func (d *machine) ranAtTheEnd() []string {
+	return slices.Sorted(slices.Values(d.Strings("LRANGE", "queue:end", 0, -1)))
 }
 
 // complete runs what is left, until the flow has ended.
@@ -401,14 +339,22 @@ func (d *machine) complete() {
 	defer cancel()
 	for d.state == "running" {
 		require.NoError(d.T, ctx.Err())
-		d.setPaused(false)
+		for _, m := range d.all() {
+			if m.state == "running" && m.paused {
+				d.setPaused(m, false)
+			}
+		}
+		d.settleDown()
 		d.fetch()
 		for len(d.held) > 0 {
 			d.end("done")
 			d.settleDown()
 		}
-		if d.state == "running" && len(d.living) == 0 {
-			d.retryByHand() // somebody holds on for it
+		if d.state == "running" && len(d.living) == 0 { // somebody holds on for one that is dead
+			d.retryByHand()
+			if m := d.some(); m != d.model && m.retriable() {
+				d.retryAll(m)
+			}
 		}
 		d.settleDown()
 	}

@@ -2,15 +2,19 @@ package flow_test
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/265d0351/work/flow"
 )
 
-// model is a plain interpreter of the rules of flows: what package flow and the scripts should come to.
+// model is a plain interpreter of the rules of flows: what package flow and the scripts should come to. It is about one
+// flow, which may have others in it.
 type model struct {
+	id         string
+	outer      *model // that it is in, by its name there; nil where it is in none
+	name       string
 	members    map[string]*modelMember
 	names      []string
 	unmet      map[string]map[string]bool // who waits -> for whom
@@ -20,28 +24,75 @@ type model struct {
 	cancel     bool
 	paused     bool
 	generation int
-	endings    []string // ids of what ran at the end
-	told       []string // how it has ended, each time
+	said       *modelSaid // of all that are in each other
 }
 
-// modelMember is a member: it waits, lives (in a queue or with a worker), or has ended.
+// modelSaid is what flows say.
+type modelSaid struct {
+	endings []string            // ids of what ran at the ends
+	told    map[string][]string // how each has ended, each time
+}
+
+// modelMember is a member: it waits, lives, or has ended. A job lives in a queue or with a worker, a flow when its turn
+// has come.
 type modelMember struct {
-	state string // waits, lives (in a queue or with a worker), or how it has ended
+	state string // waits, lives, or how it has ended
 	next  []modelEdge
+	inner *model // of a flow
 }
 
 type modelEdge struct{ to, rule string }
 
-// randomFlow makes a flow of up to 9 members, and the model of it.
+// newModel is the model of a flow without a member.
+func newModel(id string) *model {
+	return &model{id: id, members: map[string]*modelMember{}, unmet: map[string]map[string]bool{}, state: "running",
+		generation: 1, said: &modelSaid{told: map[string][]string{}}}
+}
+
+// add adds a member.
+func (m *model) add(name string) *modelMember {
+	m.names = append(m.names, name)
+	m.members[name], m.unmet[name] = &modelMember{state: "waits"}, map[string]bool{}
+	return m.members[name]
+}
+
+// in is a flow that is in this one.
+func (m *model) in(name string) *model {
+	inner := newModel(m.id + "/" + name)
+	inner.outer, inner.name, inner.said, inner.state = m, name, m.said, "held"
+	m.members[name].inner = inner
+	return inner
+}
+
+// randomFlow makes a flow of up to 9 members, some of which may be flows, and the model of it.
 func randomFlow(r *rand.Rand) (*flow.Flow, *model) {
-	f := flow.New("f").OnDone("end", "done").OnDeath("end", "dead")
-	m := &model{members: map[string]*modelMember{}, unmet: map[string]map[string]bool{}, state: "running",
-		generation: 1}
+	f, m := flow.New("f"), newModel("f")
+	inner := []int{0, 20, 40}[r.IntN(3)]
+	fillRandomly(r, f, m, inner)
+	m.free()
+	return f, m
+}
+
+// fillRandomly gives a flow members, of which so many in a hundred are flows.
+func fillRandomly(r *rand.Rand, f *flow.Flow, m *model, inner int) {
+	f.OnDone("end", "done").OnDeath("end", "dead")
+	depth := strings.Count(m.id, "/")
+	most := 9
+	if depth > 0 {
+		most = 3
+	}
 	var jobs []*flow.Job
-	for n := range 1 + r.IntN(9) {
+	for n := range 1 + r.IntN(most) {
 		name := fmt.Sprintf("m%d", n)
-		job := f.Job(fmt.Sprintf("q%d", r.IntN(3))).Named(name)
-		m.members[name], m.unmet[name] = &modelMember{state: "waits"}, map[string]bool{}
+		m.add(name)
+		var job *flow.Job
+		if depth < 4 && r.IntN(100) < inner { // five may be in each other
+			in := flow.New("")
+			job = f.Flow(name, in)
+			fillRandomly(r, in, m.in(name), inner+20)
+		} else {
+			job = f.Job(fmt.Sprintf("q%d", r.IntN(3))).Named(name)
+		}
 		for i, from := range jobs {
 			if r.IntN(100) >= 35 {
 				continue
@@ -58,10 +109,8 @@ func randomFlow(r *rand.Rand) (*flow.Flow, *model) {
 			before.next = append(before.next, modelEdge{name, rule})
 			m.unmet[name][m.names[i]] = true
 		}
-		m.names, jobs = append(m.names, name), append(jobs, job)
+		jobs = append(jobs, job)
 	}
-	m.free()
-	return f, m
 }
 
 // free lets those run that wait for nobody.
@@ -95,14 +144,15 @@ func (m *model) advance() {
 	}
 	for len(m.todo)+len(m.due) > 0 {
 		if len(m.due) > 0 {
-			member := m.members[m.due[0]]
+			name := m.due[0]
 			m.due = m.due[1:]
-			switch {
+			switch member := m.members[name]; {
 			case member.state != "waits":
 			case m.cancel:
-				member.state = "cancelled"
+				m.drop(name)
 			default:
 				member.state = "lives"
+				m.turn(name)
 			}
 			continue
 		}
@@ -112,9 +162,72 @@ func (m *model) advance() {
 			m.meet(from, edge)
 		}
 	}
-	if !slices.ContainsFunc(m.names, func(name string) bool { return m.left(name) }) {
+	if m.state == "running" && !slices.ContainsFunc(m.names, func(name string) bool { return m.left(name) }) {
 		m.finish()
 	}
+}
+
+// turn is that of a member, which may be a flow: one that was retried by itself may run, or have ended, by then.
+func (m *model) turn(name string) {
+	inner := m.members[name].inner
+	switch {
+	case inner == nil, inner.state == "running":
+	case inner.state == "held":
+		inner.state, inner.paused = "running", m.paused
+		inner.free()
+	default:
+		m.ended(name, inner.state)
+	}
+}
+
+// drop cancels a member that waits.
+func (m *model) drop(name string) {
+	m.members[name].state = "cancelled"
+	m.todo = append(m.todo, name)
+	if inner := m.members[name].inner; inner != nil {
+		inner.over()
+	}
+}
+
+// over ends a flow whose turn does not come, with those that are in it. Its members stay as they are.
+func (m *model) over() {
+	if m.state != "held" {
+		return
+	}
+	m.state = "cancelled"
+	m.tell()
+	for _, inner := range m.within() {
+		inner.over()
+	}
+}
+
+// within are the flows that are members.
+func (m *model) within() (within []*model) {
+	for _, name := range m.names {
+		if inner := m.members[name].inner; inner != nil {
+			within = append(within, inner)
+		}
+	}
+	return within
+}
+
+// all are the flow and those that are in it, however deep.
+func (m *model) all() []*model {
+	all := []*model{m}
+	for _, inner := range m.within() {
+		all = append(all, inner.all()...)
+	}
+	return all
+}
+
+// at is the flow of a job, and its name there.
+func (m *model) at(id string) (*model, string) {
+	for _, of := range m.all() {
+		if name, in := strings.CutPrefix(id, of.id+"/"); in && !strings.Contains(name, "/") {
+			return of, name
+		}
+	}
+	panic("no member: " + id)
 }
 
 func (m *model) left(name string) bool {
@@ -134,8 +247,7 @@ func (m *model) meet(from string, edge modelEdge) {
 		}
 	case edge.rule == "hold" && how == "dead" && !m.cancel:
 	case to.state == "waits":
-		to.state = "cancelled"
-		m.todo = append(m.todo, edge.to)
+		m.drop(edge.to)
 	}
 }
 
@@ -149,53 +261,95 @@ func (m *model) finish() {
 	if m.cancel {
 		m.state = "cancelled"
 	}
-	m.told = append(m.told, fmt.Sprint(m.state, " ", m.generation))
-	if m.cancel {
-		return
+	m.tell()
+	if !m.cancel {
+		id := m.id + "/@" + m.state
+		if m.generation > 1 {
+			id += fmt.Sprintf("#%d", m.generation)
+		}
+		m.said.endings = append(m.said.endings, id)
 	}
-	id := "f/@" + m.state
-	if m.generation > 1 {
-		id += fmt.Sprintf("#%d", m.generation)
+	if m.outer != nil { // where its turn has not come once more it is told then
+		m.outer.ended(m.name, m.state)
 	}
-	m.endings = append(m.endings, id)
+}
+
+func (m *model) tell() {
+	m.said.told[m.id] = append(m.said.told[m.id], fmt.Sprint(m.state, " ", m.generation))
 }
 
 // cancelAll cancels the flow: those that wait at once. Those that live are cancelled as jobs.
 func (m *model) cancelAll() {
-	if m.state != "running" {
-		return
-	}
-	m.cancel = true
-	for _, name := range m.names {
-		if m.members[name].state == "waits" {
-			m.members[name].state = "cancelled"
+	switch m.state {
+	case "held":
+		m.over()
+		if outer := m.outer; outer.members[m.name].state == "waits" {
+			outer.members[m.name].state = "lives" // for a moment
+			outer.ended(m.name, m.state)
 		}
-	}
-	m.advance()
-}
-
-func (m *model) pause(pause bool) {
-	if m.state == "running" {
-		m.paused = pause
+	case "running":
+		m.cancel = true
+		for _, name := range m.names {
+			if m.members[name].state == "waits" {
+				m.drop(name)
+			}
+		}
+		for _, inner := range m.within() {
+			inner.cancelAll()
+		}
 		m.advance()
 	}
 }
 
-// retry runs those again that are not done. living are those that were retried by hand, and have not ended.
+// pause pauses the flow, with those in it that run, or lets it go on.
+func (m *model) pause(pause bool) {
+	if m.state != "running" {
+		return
+	}
+	m.paused = pause
+	for _, inner := range m.within() {
+		inner.pause(pause)
+	}
+	m.advance()
+}
+
+// retry runs those again that are not done, if that can be. living are jobs that were retried by hand, and have not
+// ended.
 func (m *model) retry(living map[string]bool) bool {
-	if m.state != "dead" && m.state != "cancelled" {
+	if !m.retriable() {
 		return false
+	}
+	m.reopen(living)
+	m.state = "running"
+	m.free()
+	return true
+}
+
+// retriable tells whether a flow can be retried by its id.
+func (m *model) retriable() bool {
+	return (m.state == "dead" || m.state == "cancelled") &&
+		(m.outer == nil || m.outer.state == "running" && !m.outer.cancel)
+}
+
+// reopen has those that are not done wait once more, and so on in flows that are in the flow, which is held then.
+func (m *model) reopen(living map[string]bool) {
+	if m.state != "dead" && m.state != "cancelled" {
+		return
 	}
 	again := map[string]bool{}
 	for name, member := range m.members {
 		again[name] = member.state != "done"
 	}
-	for name, member := range m.members {
+	for _, name := range m.names {
+		member := m.members[name]
 		if !again[name] {
 			continue
 		}
-		if member.state = "waits"; living[name] {
+		if member.state = "waits"; living[m.id+"/"+name] {
 			member.state = "lives"
+		}
+		if member.inner != nil {
+			member.inner.reopen(living)
 		}
 		for _, edge := range member.next {
 			if edge.rule == "even" && again[edge.to] {
@@ -203,18 +357,28 @@ func (m *model) retry(living map[string]bool) bool {
 			}
 		}
 	}
-	m.state, m.cancel, m.paused, m.generation = "running", false, false, m.generation+1
-	m.free()
-	return true
+	m.state, m.cancel, m.paused, m.generation = "held", false, false, m.generation+1
 }
 
-// in are the members in a state.
-func (m *model) in(state string) (names []string) {
-	for name, member := range maps.All(m.members) {
-		if member.state == state {
-			names = append(names, name)
+// count is how many members are in one of the states.
+func (m *model) count(states ...string) (n int) {
+	for _, member := range m.members {
+		if slices.Contains(states, member.state) {
+			n++
 		}
 	}
-	slices.Sort(names)
-	return names
+	return n
+}
+
+// jobs are the ids of the jobs in all flows, or of those in a state.
+func (m *model) jobs(state string) (ids []string) {
+	for _, of := range m.all() {
+		for _, name := range of.names {
+			if member := of.members[name]; member.inner == nil && (state == "" || member.state == state) {
+				ids = append(ids, of.id+"/"+name)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }

@@ -119,17 +119,6 @@ func (f *fleet) flowEnded(i int) {
 // flowsRan checks which members have begun, and when, and what ran at the ends.
 func (f *fleet) flowsRan(flows int) {
 	f.t.Helper()
-	first := func(what string, many int) map[string]time.Time {
-		require.Eventually(f.t, func() bool { return len(ids(f.ledger.of(what, 0))) >= many }, patience,
-			50*time.Millisecond)
-		at := map[string]time.Time{}
-		for _, e := range f.ledger.of(what, 0) {
-			if known, there := at[e.Of]; !there || e.At.Before(known) {
-				at[e.Of] = e.At
-			}
-		}
-		return at
-	}
 	all := flows // what runs at the ends
 	for i := range flows {
 		for m := range membersOfFlow {
@@ -138,7 +127,7 @@ func (f *fleet) flowsRan(flows int) {
 			}
 		}
 	}
-	began, over := first(begun, all), first(ended, all-flows/4)
+	began, over := f.firsts(begun, all), f.firsts(ended, all-flows/4)
 	assert.Len(f.t, began, all)
 	for i := range flows {
 		id := flowOfFaults(i)
@@ -153,4 +142,18 @@ func (f *fleet) flowsRan(flows int) {
 		last := map[bool]string{false: "/@done", true: "/@dead"}[mortal(i)]
 		assert.Contains(f.t, began, id+last)
 	}
+}
+
+// firsts are when something has happened to each id first, once it has to so many.
+func (f *fleet) firsts(what string, many int) map[string]time.Time {
+	f.t.Helper()
+	require.Eventually(f.t, func() bool { return len(ids(f.ledger.of(what, 0))) >= many }, patience,
+		50*time.Millisecond)
+	at := map[string]time.Time{}
+	for _, e := range f.ledger.of(what, 0) {
+		if known, there := at[e.Of]; !there || e.At.Before(known) {
+			at[e.Of] = e.At
+		}
+	}
+	return at
 }

@@ -20,6 +20,9 @@ func CancelFlow(ctx context.Context, store *rdb.Store, id string) (state string,
 		return state, err
 	}
 	has, err := flows.HasInner(ctx, id)
+	if err == nil && has { // first: the flow may have ended behind its last member, and nobody would go on
+		err = cancelInner(ctx, store, id)
+	}
 	if err != nil {
 		return state, err
 	}
@@ -58,18 +61,19 @@ func cancelMembers(ctx context.Context, store *rdb.Store, id string, members []s
 			jobs = append(jobs, id+"/"+member)
 		}
 	}
-	if _, err := Cancel(ctx, store, jobs); err != nil {
+	_, err := Cancel(ctx, store, jobs)
+	return err
+}
+
+// cancelInner cancels those that are in a flow, also one that had ended, and was retried by itself.
+func cancelInner(ctx context.Context, store *rdb.Store, id string) error {
+	return flowdb.Of(store).EachInner(ctx, id, func(inner string) error {
+		_, err := CancelFlow(ctx, store, inner)
+		if err == nil {
+			_, err = flowdb.Of(store).Turn(ctx, inner, false)
+		}
 		return err
-	}
-	for _, member := range within {
-		if _, err := CancelFlow(ctx, store, id+"/"+member); err != nil {
-			return err
-		}
-		if _, err := flows.Turn(ctx, id+"/"+member, false); err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // cancelHeld cancels a flow of which the turn has not come.

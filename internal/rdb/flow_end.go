@@ -22,17 +22,21 @@ type FlowEnd struct {
 // on, but for those of [Worker.Settle]. It is called before the store is used.
 func (s *Store) TellFlows(tell func(FlowEnd)) { s.tell = tell }
 
-// FlowEnded takes from an answer what stands behind a line feed, and tells of the flow that has ended.
+// FlowEnded takes from an answer what stands behind line feeds, and tells of the flows that have ended.
 func (s *Store) FlowEnded(script, answer string) (rest string, err error) {
 	rest, text, ended := strings.Cut(answer, "\n")
-	if !ended {
-		return rest, nil
+	for ended {
+		var one string
+		one, text, ended = strings.Cut(text, "\n")
+		end, err := parseFlowEnd(script, one)
+		if err != nil {
+			return rest, err
+		}
+		if s.tell != nil {
+			s.tell(end)
+		}
 	}
-	end, err := parseFlowEnd(script, text)
-	if err == nil && s.tell != nil {
-		s.tell(end)
-	}
-	return rest, err
+	return rest, nil
 }
 
 // parseFlowEnd reads what flow_finish of lua/prelude.lua says.

@@ -89,6 +89,10 @@ func flowingInFlows() []transition {
 			}},
 		turn("begin a flow in a flow", false, innerHeld(true)),
 		turn("cancel a flow that is held", true, innerHeld(false)),
+		turn("cancel a flow that is held and has one in it", true, func(t *testing.T, s *site) {
+			innerHeld(false)(t, s)
+			s.cmd(t, "HSET", "flow:f/in", "inner", 1)
+		}),
 		turn("tell the end of a flow in a flow", false, innerEnded("done")),
 		turn("tell the death of a flow in a flow", false, innerEnded("dead")),
 		turn("tell that a flow in a flow is lost", false, func(t *testing.T, s *site) {

@@ -56,7 +56,7 @@ end
 
 if step == 'begin' and state ~= 'reopening' then
   redis.call('HSET', f.flow, 'state', 'reopening', 'generation', ms(f.generation + 1))
-  redis.call('HDEL', f.flow, 'cancel', 'ended', 'paused')
+  redis.call('HDEL', f.flow, 'cancel', 'ended', 'paused', 'deep')
 elseif step == 'back' then
   for i = 4, #ARGV do put_back(ARGV[i]) end
 elseif step == 'even' then

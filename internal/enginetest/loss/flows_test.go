@@ -1,6 +1,8 @@
 package loss_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -208,6 +210,98 @@ func TestAFailoverWhileABatchIsStored(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, flow.Receipt{ID: "b", Jobs: most}, receipt)
 		st.Until("all wait for a worker", func() bool { return st.Number("LLEN", "queue:b") == most })
+		st.healthy()
+	})
+}
+
+// nested has the flow be one with a flow between two members, of one member itself.
+func (st *staging) nested() {
+	st.flow = flow.New("f").OnDone("end")
+	inner := flow.New("")
+	inner.Job("a").Named("deep")
+	in := st.flow.Flow("in", inner).After(st.flow.Job("a").Named("first"))
+	st.flow.Job("a").Named("last").After(in)
+}
+
+// The first member has ended, and the flow that waited for it has begun; Redis knows neither. A member of that which
+// runs still counts when it ends, and is not begun beside itself when the turn of its flow comes once more.
+func TestAFailoverThatForgetsTheBeginningOfAFlowInAFlow(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		t.Run(map[bool]string{false: "it ends before", true: "it ends behind"}[late], func(t *testing.T) {
+			eachFlow(t, func(t *testing.T, st *staging) {
+				st.nested()
+				st.store()
+				st.begins(st.g, "f/first")
+				st.fallBehind()
+				st.g.Leave <- ""
+				st.begins(st.g, "f/in/deep")
+				st.failOver(nil)
+				st.told(event.DataLost{Worker: pooltest.WorkerID(st.pool), Held: 1, Restored: 1, Outcomes: 1})
+				if !late {
+					st.g.Leave <- ""
+					st.begins(st.g, "f/first")
+					st.g.Leave <- ""
+				} else {
+					other := st.another()
+					defer func() { require.NoError(t, st.Stop(other)) }()
+					st.begins(st.g, "f/first")
+					st.g.Leave <- "" // one of the two
+					st.Until("one of them is done", func() bool {
+						return st.Number("SCARD", "flow.left:f")+st.Number("SCARD", "flow.left:f/in") == 3
+					})
+					st.g.Leave <- ""
+				}
+				st.begins(st.g, "f/last")
+				st.g.Leave <- ""
+				st.begins(st.ends, "f/@done")
+				st.ends.Leave <- ""
+				st.over(flow.Done)
+				p, err := flow.Read(st.Ctx(), st.Enq, "f/in")
+				require.NoError(t, err)
+				assert.Equal(t, []any{flow.Done, 1}, []any{p.State, p.Done})
+				if !late { // nobody hears the other pool
+					assert.Equal(t, 2, pooltest.Count[event.FlowEnded](st.Spy))
+				}
+			})
+		})
+	}
+}
+
+// A flow in another has ended, and what waited for it runs; Redis knows neither.
+func TestAFailoverThatForgetsTheEndOfAFlowInAFlow(t *testing.T) {
+	eachFlow(t, func(t *testing.T, st *staging) {
+		st.nested()
+		st.store()
+		st.begins(st.g, "f/first", "f/in/deep")
+		st.fallBehind()
+		st.g.Leave <- ""
+		st.begins(st.g, "f/last")
+		st.failOver(nil)
+		st.told(event.DataLost{Worker: pooltest.WorkerID(st.pool), Held: 1, Restored: 1, Outcomes: 1})
+		st.g.Leave <- "" // it counts, although it is to wait once more
+		st.begins(st.g, "f/in/deep")
+		st.g.Leave <- ""
+		st.begins(st.ends, "f/@done")
+		st.ends.Leave <- ""
+		st.over(flow.Done)
+	})
+}
+
+// All of a flow in another is gone, as if somebody had removed its keys: the outer one goes on without it.
+func TestAFlowInAFlowIsGone(t *testing.T) {
+	eachFlow(t, func(t *testing.T, st *staging) {
+		st.nested()
+		st.store()
+		st.begins(st.g, "f/first")
+		st.fallBehind()
+		st.lose(slices.DeleteFunc(st.Keys(), func(name string) bool { return !strings.Contains(name, "f/in") })...)
+		st.failOver(nil)
+		st.g.Leave <- ""
+		p, err := flow.Wait(st.Ctx(), st.Enq, "f")
+		require.NoError(t, err)
+		assert.Equal(t, []any{flow.DeadEnded, 1, 1, 1}, []any{p.State, p.Done, p.Otherwise, p.Cancelled},
+			"what is not there any more counts as deleted")
+		st.Drained(st.pool)
 		st.healthy()
 	})
 }

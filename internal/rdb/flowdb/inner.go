@@ -37,12 +37,42 @@ func (f Flows) withOuter(keys []string, id string) []string {
 // Told is what [Flows.Turn] returns where the outer flow knows of the end of the inner one.
 const Told = "told"
 
+// isDeep is the answer of flow/turn where a flow is over that never began, and those that are in it are not yet.
+const isDeep = "deep"
+
+// What flow/turn is to do besides.
+const (
+	turnOnly   = 0
+	turnCancel = 1 // it is cancelled, if it has not begun
+	turnDeep   = 2 // those in it are over
+)
+
 // Turn has a flow that is in another one begin, if its turn has come, and tells that one of its end. With cancel it is
-// cancelled if it has not begun. It returns Told or the state in which the inner flow is, and may be repeated.
+// cancelled if it has not begun, with those that are in it. It returns Told or the state in which the inner flow is, and
+// may be repeated.
 func (f Flows) Turn(ctx context.Context, id string, cancel bool) (state string, err error) {
+	order := turnOnly
+	if cancel {
+		order = turnCancel
+	}
+	state, err = f.turn(ctx, id, order)
+	if err != nil || state != isDeep {
+		return state, err
+	}
+	err = f.EachInner(ctx, id, func(inner string) error {
+		_, err := f.Turn(ctx, inner, false)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return f.turn(ctx, id, turnDeep)
+}
+
+func (f Flows) turn(ctx context.Context, id string, order int) (state string, err error) {
 	outer, name := OuterOf(id)
 	return f.state(ctx, redisconn.Call{Script: turnScript, Keys: append(f.keys(outer), f.keys(id)[0]),
-		Args: []any{id, name, cancel}})
+		Args: []any{id, name, order}})
 }
 
 // InnerOf are those of the members of a flow that are flows themselves, by their names.
