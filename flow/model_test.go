@@ -68,13 +68,13 @@ func (m *model) in(name string) *model {
 func randomFlow(r *rand.Rand) (*flow.Flow, *model) {
 	f, m := flow.New("f"), newModel("f")
 	inner := []int{0, 20, 40}[r.IntN(3)]
-	fillRandomly(r, f, m, inner)
+	fillRandomly(r, f, m, inner, m)
 	m.free()
 	return f, m
 }
 
-// fillRandomly gives a flow members, of which so many in a hundred are flows.
-func fillRandomly(r *rand.Rand, f *flow.Flow, m *model, inner int) {
+// fillRandomly gives a flow members, of which so many in a hundred are flows, but at most 8 of all.
+func fillRandomly(r *rand.Rand, f *flow.Flow, m *model, inner int, all *model) {
 	f.OnDone("end", "done").OnDeath("end", "dead")
 	depth := strings.Count(m.id, "/")
 	most := 9
@@ -86,10 +86,10 @@ func fillRandomly(r *rand.Rand, f *flow.Flow, m *model, inner int) {
 		name := fmt.Sprintf("m%d", n)
 		m.add(name)
 		var job *flow.Job
-		if depth < 4 && r.IntN(100) < inner { // five may be in each other
+		if depth < 4 && len(all.all()) < 8 && r.IntN(100) < inner { // five may be in each other
 			in := flow.New("")
 			job = f.Flow(name, in)
-			fillRandomly(r, in, m.in(name), inner+20)
+			fillRandomly(r, in, m.in(name), inner+20, all)
 		} else {
 			job = f.Job(fmt.Sprintf("q%d", r.IntN(3))).Named(name)
 		}
