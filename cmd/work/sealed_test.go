@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/cmd/work/internal/clitest"
+	"github.com/265d0351/work/cmd/work/internal/exit"
 	"github.com/265d0351/work/compress"
 	"github.com/265d0351/work/seal"
 )
@@ -60,4 +62,55 @@ func TestSealedArgsAreShownWithTheirKeys(t *testing.T) {
 	assert.Contains(t, run("jobs", "show", "small-1", "--json").out, long, "no key is needed")
 	assert.NotContains(t, run("jobs", "show", "small-2", "--json").out, "bob@")
 	assert.Contains(t, run("jobs", "search", "--args", "aes-gcm:k2").out, "mail-7")
+}
+
+// A dashboard with the keys opens what is sealed for operators, and for nobody else; one without them opens only what is
+// compressed.
+func TestUIOpensForOperatorsWhatIsSealed(t *testing.T) {
+	t.Parallel()
+	dsn := clitest.Redis(t)
+	key := bytes.Repeat([]byte("2"), 32)
+	sealer, err := seal.New(seal.Keys{Seal: "k2", Known: map[string][]byte{"k2": key}})
+	require.NoError(t, err)
+	small := compress.New(compress.Options{Above: -1})
+	for id, codecs := range map[string][]work.Codec{"sealed": {small, sealer}, "small": {small}} {
+		enq, err := work.NewEnqueuer(dsn, work.Namespace("shop"), work.Codecs(codecs...))
+		require.NoError(t, err)
+		_, err = enq.With(work.ID(id)).Enqueue(t.Context(), "mail", strings.Repeat("ann@example.org ", 20))
+		require.NoError(t, err)
+		require.NoError(t, enq.Close())
+	}
+	keys := fileWith(t, fmt.Sprintf(`{"keys": {"k2": %q}}`, base64.StdEncoding.EncodeToString(key)))
+	ann, _ := userLine(t, "correct horse", "ann", "--role", "operator")
+	bob, _ := userLine(t, "battery staple", "bob")
+	users := fileWith(t, ann+bob)
+	for name, row := range map[string]struct {
+		page string
+		args []string
+		open bool
+	}{
+		"with keys":    {"job?id=", []string{"--namespace", "shop", "--keys", keys}, true},
+		"without":      {"job?id=", []string{"--namespace", "shop"}, false},
+		"in one place": {"a/job?id=", []string{"--places", fileWith(t, "a shop\n"), "--keys", keys}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, append([]string{"--redis", dsn, "--users", users}, row.args...)...)
+			look := func(id, user, password string) string {
+				status, text := s.ask(http.MethodGet, row.page+id, user, password)
+				require.Equal(t, http.StatusOK, status)
+				return text
+			}
+			operator := look("sealed", "ann", "correct horse")
+			assert.Equal(t, row.open, strings.Contains(operator, "ann@"), operator)
+			assert.Equal(t, !row.open, strings.Contains(operator, "sealed with key k2"), operator)
+			viewer := look("sealed", "bob", "battery staple")
+			assert.NotContains(t, viewer, "ann@")
+			assert.Contains(t, viewer, "sealed with key k2")
+			assert.Contains(t, look("small", "ann", "correct horse"), "ann@", "which needs no key")
+		})
+	}
+	got := call("ui", "--redis", dsn, "--listen", "127.0.0.1:0", "--keys", fileWith(t, "{"))
+	assert.Equal(t, exit.Usage, got.status)
+	assert.Contains(t, got.err, "--keys: the file of keys ")
 }

@@ -34,6 +34,7 @@ type uiFlags struct {
 	people   peopleFlags
 	alerts   alertFlags
 	places   string // file
+	keys     string // file
 }
 
 func newUICommand(a *cli.App) *cobra.Command {
@@ -52,7 +53,10 @@ for a token or a password.
 
 Several people come in by --users, a file of names, roles and hashes of passwords that is read again when it changes,
 or by --proxy-from, a proxy that logs them in. --places shows several namespaces, also of several Redis, in one
-dashboard: a file of lines "name namespace [DSN]".`,
+dashboard: a file of lines "name namespace [DSN]".
+
+Args and results that are sealed are shown as sealed. With --keys, a file of keys as seal.ReadKeys reads it, operators
+see what is inside, and viewers do not.`,
 		Example: `  work ui
   work ui --read-only --listen 127.0.0.1:8080
   WORK_UI_USER=ann WORK_UI_PASSWORD=secret work ui --listen 0.0.0.0:7788
@@ -80,6 +84,9 @@ dashboard: a file of lines "name namespace [DSN]".`,
 		"let in whoever connects from this machine, with no token: behind a proxy that can be everybody")
 	flags.BoolVar(&f.readOnly, "read-only", false, "show all, and let nobody change anything")
 	flags.StringVar(&f.places, "places", "", "`file` of several namespaces that are shown in one dashboard")
+	flags.StringVar(&f.keys, "keys", os.Getenv("WORK_UI_KEYS"),
+		"open what is sealed by the keys in this `file`, for operators (env WORK_UI_KEYS)")
+	flags.Lookup("keys").DefValue = ""
 	f.people.register(cmd)
 	f.alerts.register(cmd)
 	cmd.AddCommand(newUIUserCommand(a))
@@ -167,6 +174,9 @@ func serveUI(ctx context.Context, a *cli.App, f uiFlags, cmd *cobra.Command) err
 		return err
 	}
 	opts := webui.Options{Authorize: authorize, ReadOnly: f.readOnly, Logger: logger}
+	if opts.Codecs, err = cli.Codecs(f.keys); err != nil {
+		return exit.Usagef("--keys: %w", err)
+	}
 	if f.places != "" {
 		return servePlaces(ctx, a, f, served{opts: opts, token: token, alerts: sent})
 	}

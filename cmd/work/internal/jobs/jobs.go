@@ -15,9 +15,7 @@ import (
 	"github.com/265d0351/work/cmd/work/internal/console"
 	"github.com/265d0351/work/cmd/work/internal/exit"
 	"github.com/265d0351/work/cmd/work/internal/human"
-	"github.com/265d0351/work/compress"
 	"github.com/265d0351/work/inspect"
-	"github.com/265d0351/work/seal"
 )
 
 // NewCommand makes the command, with those below it.
@@ -84,17 +82,9 @@ type lookFunc func(ctx context.Context, ids ...string) ([]*inspect.JobInfo, erro
 
 // opening is Inspector.Jobs with what is compressed opened, and what is sealed by a file of keys; "" is none.
 func opening(i *inspect.Inspector, keys string) (lookFunc, error) {
-	codecs := []work.Codec{compress.New(compress.Options{Above: -1})}
-	if keys != "" {
-		known, err := seal.ReadKeys(keys)
-		if err != nil {
-			return nil, err
-		}
-		sealer, err := seal.New(known)
-		if err != nil {
-			return nil, err
-		}
-		codecs = append(codecs, sealer)
+	codecs, err := cli.Codecs(keys)
+	if err != nil {
+		return nil, err
 	}
 	opener, err := inspect.NewOpener(codecs...)
 	if err != nil {
