@@ -76,7 +76,8 @@ func TestWhatComingOverCannotBeToldIsRefused(t *testing.T) {
 		"--dry-run and --follow exclude": {"--from", dsn, "--dry-run", "--follow"},
 		"--idle is for --follow":         {"--from", dsn, "--idle", "1s"},
 		"--within is not for --follow":   {"--from", dsn, "--follow", "--within", "1s"},
-		"--max-fails is -1":              {"--from", dsn, "--max-fails", "-1"},
+		`--max-fails is "-1"`:            {"--from", dsn, "--max-fails", "-1"},
+		`--max-fails is "mail=x"`:        {"--from", dsn, "--max-fails", "4", "--max-fails", "mail=x"},
 	} {
 		got := call(append([]string{"migrate", "gocraft", "--to", dsn}, args...)...)
 		assert.Equal(t, exit.Usage, got.status, says)

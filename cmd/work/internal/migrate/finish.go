@@ -206,8 +206,8 @@ func (b *Bridge) conclude(ctx context.Context) error {
 		}
 		if n > 0 && !b.source.Wanted(shelf) {
 			b.report.Notes = append(b.report.Notes,
-				fmt.Sprintf("%d tasks wait in group %s of queue %s: groups have no "+
-					"equivalent; --groups brings them over as single jobs", n, shelf.Owner, shelf.Queue))
+				fmt.Sprintf("tasks that wait in group %s of queue %s: %d; groups have no equivalent, --groups brings "+
+					"them over as single jobs", shelf.Owner, shelf.Queue, n))
 		}
 	}
 	notes, err := b.source.Notes(ctx)

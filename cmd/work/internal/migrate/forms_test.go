@@ -31,7 +31,8 @@ func TestTheFormsOfGocraft(t *testing.T) {
 	}{
 		"plain": {raw: record("a", "1", `{"n":12345678901234567890}`, ""),
 			args: `{"n":12345678901234567890}`, retries: -1},
-		"no args":       {raw: record("a", "1", `null`, ""), args: `{}`, retries: -1},
+		"no args":       {raw: record("a", "1", `null`, ""), retries: -1},
+		"empty args":    {raw: record("a", "1", `{}`, ""), args: `{}`, retries: -1},
 		"failed":        {raw: record("a", "1", `{}`, `,"fails":2,"err":"x"`), args: `{}`, retries: -1, notes: 1},
 		"counted on":    {raw: record("a", "1", `{}`, `,"fails":2`), maxFails: 4, args: `{}`, retries: 1},
 		"out of them":   {raw: record("a", "1", `{}`, `,"fails":9`), maxFails: 4, args: `{}`, retries: 0},
@@ -43,10 +44,14 @@ func TestTheFormsOfGocraft(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, err := gocraft.New(nil, "ns", row.maxFails).Convert(ledger.Job{Kind: ledger.Queued, Raw: []byte(row.raw),
+			c, err := gocraft.New(nil, "ns", gocraft.MaxFails{"": row.maxFails, "b": 99}).Convert(ledger.Job{Kind: ledger.Queued, Raw: []byte(row.raw),
 				LockUntil: until, Value: []byte(row.value)}, time.Now())
 			require.NoError(t, err)
-			assert.Equal(t, []any{json.RawMessage(row.args)}, c.Args)
+			if row.args == "" {
+				assert.Empty(t, c.Args)
+			} else {
+				assert.Equal(t, []any{json.RawMessage(row.args)}, c.Args)
+			}
 			assert.Equal(t, "gocraft-1", c.ID)
 			s := settings(c)
 			if row.retries < 0 {
@@ -59,7 +64,7 @@ func TestTheFormsOfGocraft(t *testing.T) {
 		})
 	}
 	for _, raw := range []string{``, `[]`, `{}`, `{"name":"a"}`} {
-		_, err := gocraft.New(nil, "", 0).Convert(ledger.Job{Raw: []byte(raw)}, time.Now())
+		_, err := gocraft.New(nil, "", nil).Convert(ledger.Job{Raw: []byte(raw)}, time.Now())
 		require.Error(t, err, raw)
 	}
 }

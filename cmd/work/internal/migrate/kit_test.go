@@ -89,7 +89,7 @@ type side struct {
 // sides are both libraries. The keys of asynq have no namespace, but queues.
 var sides = map[string]side{
 	"gocraft": {
-		source: func(k *kit, driver redisconn.Driver) migrate.Source { return gocraft.New(driver, k.namespace, 0) },
+		source: func(k *kit, driver redisconn.Driver) migrate.Source { return gocraft.New(driver, k.namespace, nil) },
 		add: func(k *kit, id, name string) {
 			k.do("SADD", k.namespace+":known_jobs", name)
 			k.do("LPUSH", k.namespace+":jobs:"+name, record(name, id, `{"id":"`+id+`"}`, ""))

@@ -79,7 +79,8 @@ func TestEveryPlaceOfGocraft(t *testing.T) {
 		k.beats("alive", 20*time.Second)
 		k.runs("alive", "running")
 
-		r := k.moved(gocraft.New(k.old, k.namespace, 4), short())
+		fails := gocraft.MaxFails{"": 9, "mail": 4}
+		r := k.moved(gocraft.New(k.old, k.namespace, fails), short())
 		assert.Equal(t, map[ledger.Kind]int{ledger.Queued: 2, ledger.Scheduled: 2, ledger.Retrying: 1, ledger.Dead: 1,
 			ledger.Running: 2}, r.Moved)
 		assert.Equal(t, map[ledger.Kind]int{ledger.Running: 1}, r.Left)
@@ -99,7 +100,7 @@ func TestEveryPlaceOfGocraft(t *testing.T) {
 		assert.Equal(t, "1", k.words("GET", k.key("jobs:mail:lock")), "the one that runs counts for MaxConcurrency")
 
 		k.beats("alive", 31*time.Second)
-		r = k.moved(gocraft.New(k.old, k.namespace, 4), short())
+		r = k.moved(gocraft.New(k.old, k.namespace, fails), short())
 		assert.Equal(t, map[ledger.Kind]int{ledger.Running: 1}, r.Moved)
 		assert.True(t, r.Complete)
 		assert.Equal(t, "0", k.words("GET", k.key("jobs:mail:lock")))
@@ -123,11 +124,12 @@ func TestAPeriodicJobOfGocraftIsEnqueuedTwiceAndStoredOnce(t *testing.T) {
 		tick := record("mail", fmt.Sprint("periodic:mail:0 */2 * * * *:", due), `null`, "")
 		for i := range 2 {
 			k.do("ZADD", k.key("scheduled"), due, tick)
-			r := k.moved(gocraft.New(k.old, k.namespace, 0), short())
+			r := k.moved(gocraft.New(k.old, k.namespace, nil), short())
 			assert.Equal(t, 1, r.Total)
 			assert.Equal(t, i, r.Twins)
 			assert.True(t, r.Complete)
 		}
+		assert.Equal(t, "[]", string(k.job(fmt.Sprint("gocraft-periodic:mail:0 */2 * * * *:", due)).Args))
 		counts, err := k.looked.Counts(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, 1, counts.Scheduled)
@@ -149,7 +151,7 @@ func TestTheLocksOfGocraft(t *testing.T) {
 		}
 		unique("by-args", `{"n":1}`, `{"n":1}`, "1")
 		unique("by-key", `{"n":2}`, `{"of":"ann"}`, record("mail", "by-key", `{"n":3}`, ""))
-		r := k.moved(gocraft.New(k.old, k.namespace, 0), short())
+		r := k.moved(gocraft.New(k.old, k.namespace, nil), short())
 		assert.Equal(t, 2, r.Total)
 		assert.Zero(t, k.number("EXISTS", k.key(`unique:mail:{"n":1}`), k.key(`unique:mail:{"of":"ann"}`)))
 		assert.JSONEq(t, `[{"n":3}]`, string(k.job("gocraft-by-key").Args), "those of the last enqueue")
@@ -162,7 +164,7 @@ func TestTheLocksOfGocraft(t *testing.T) {
 		assert.Equal(t, "gocraft-by-args", twin.ID)
 
 		unique("late", `{"n":1}`, `{"n":1}`, "1") // an old program enqueues it once more
-		r = k.moved(gocraft.New(k.old, k.namespace, 0), short())
+		r = k.moved(gocraft.New(k.old, k.namespace, nil), short())
 		assert.Equal(t, 1, r.Twins)
 		assert.Contains(t, r.TwinIDs[0].Reason, "gocraft-by-args")
 		assert.True(t, r.Complete)
@@ -186,7 +188,7 @@ func TestTheLocksOfPoolsOfGocraftThatDied(t *testing.T) {
 		held("behind", "other", record("mail", "waits", `{"n":2}`, ""))
 		k.do("LPUSH", k.key("jobs:mail"), record("mail", "waits", `{"n":0}`,
 			fmt.Sprintf(`,"unique":true,"unique_key":%q`, k.key("unique:mail:other"))))
-		r := k.moved(gocraft.New(k.old, k.namespace, 0), short())
+		r := k.moved(gocraft.New(k.old, k.namespace, nil), short())
 		assert.Equal(t, 4, r.Total)
 		assert.Zero(t, r.Twins)
 		assert.True(t, r.Complete)
@@ -213,7 +215,7 @@ func TestWhatGocraftHasAndThisHasNot(t *testing.T) {
 			"job mail has MaxConcurrency: declare it, JobOptions.Limit",
 			"job mail is paused: see work pause",
 			"periodic jobs are declared in code: declare them, pool.Periodic(spec, name)",
-		}, k.moved(gocraft.New(k.old, k.namespace, 0), o).Notes)
+		}, k.moved(gocraft.New(k.old, k.namespace, nil), o).Notes)
 	})
 }
 
@@ -254,7 +256,7 @@ func TestEveryPlaceOfAsynq(t *testing.T) {
 			ledger.Running: 1}, r.Moved)
 		assert.Equal(t, map[ledger.Kind]int{ledger.Running: 1, ledger.Grouped: 1}, r.Left)
 		require.NotEmpty(t, r.Notes)
-		assert.Contains(t, r.Notes[0], "1 tasks wait in group g")
+		assert.Contains(t, r.Notes[0], "tasks that wait in group g of queue "+k.namespace+": 1;")
 		for of, state := range map[string]work.State{"waits": work.StateQueued, "later": work.StateScheduled,
 			"again": work.StateScheduled, "dead": work.StateStalled, "lost": work.StateQueued} {
 			assert.Equal(t, state, k.job(id(of)).State, of)

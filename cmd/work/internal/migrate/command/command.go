@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,7 +38,7 @@ type flags struct {
 	from, to  string
 	namespace string // of the old side
 	asynq     asynq.Options
-	maxFails  int
+	maxFails  []string // "4", "mail=4"
 	idle      cli.Span
 	within    cli.Span
 	options   migrate.Options
@@ -74,16 +76,19 @@ func newGocraft(a *cli.App) *cobra.Command {
 		Short: "Bring jobs of gocraft/work over",
 		Long: `gocraft brings over jobs that wait, are scheduled, to be retried or dead, and those in progress of pools without a
 heartbeat; others that are in progress it waits for. Dead ones are stalled here, with the tag was-dead. Args are one
-argument, an object.`,
+argument, an object; jobs that were enqueued with nil, as periodic ones are, have none.`,
 		Example: `  work migrate gocraft --from redis://old:6379/0 --from-namespace app --namespace shop --dry-run
-  work migrate gocraft --from redis://old:6379/0 --from-namespace app --namespace shop --max-fails 4 --follow`,
+  work migrate gocraft --from redis://old:6379/0 --from-namespace app --namespace shop --max-fails 4 \
+    --max-fails export=1 --follow`,
 	}
 	cmd.Flags().StringVar(&f.namespace, "from-namespace", "work", "namespace of the old side, a `name`")
-	cmd.Flags().IntVar(&f.maxFails, "max-fails", 0,
-		"MaxFails of the old handlers, to count `failures` on; 0 gives all attempts of the handlers here")
+	cmd.Flags().StringArrayVar(&f.maxFails, "max-fails", nil,
+		"MaxFails of the old handlers, to count `failures` on: 4, or export=1 for those of one name; may be repeated. "+
+			"Without it jobs have all attempts of the handlers here")
 	return f.register(a, migration{"gocraft", cmd,
 		func(d redisconn.Driver, f *flags) migrate.Source {
-			return gocraft.New(d, f.namespace, f.maxFails)
+			fails, _ := readMaxFails(f.maxFails) // it was checked
+			return gocraft.New(d, f.namespace, fails)
 		}})
 }
 
@@ -134,10 +139,26 @@ func (f *flags) check(a *cli.App) error {
 		return exit.Usagef("--idle is for --follow: give both")
 	case f.given("within") && f.options.Follow:
 		return exit.Usagef("--within is not for --follow, which waits as long as it takes: give one")
-	case f.maxFails < 0:
-		return exit.Usagef("--max-fails is %d: give zero or more", f.maxFails)
 	}
-	return nil
+	_, err := readMaxFails(f.maxFails)
+	return err
+}
+
+// readMaxFails reads "4" and "export=1".
+func readMaxFails(given []string) (gocraft.MaxFails, error) {
+	fails := gocraft.MaxFails{}
+	for _, text := range given {
+		name, number := "", text
+		if at := strings.LastIndexByte(text, '='); at >= 0 {
+			name, number = text[:at], text[at+1:]
+		}
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 0 {
+			return nil, exit.Usagef("--max-fails is %q: give a number, zero or more, or NAME=NUMBER", text)
+		}
+		fails[name] = n
+	}
+	return fails, nil
 }
 
 func run(ctx context.Context, a *cli.App, f *flags, m migration) error {

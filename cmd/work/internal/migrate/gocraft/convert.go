@@ -62,15 +62,14 @@ func (s *Source) Convert(job ledger.Job, now time.Time) (*migrate.Coming, error)
 		}
 		args = last.Args
 	}
-	if len(args) == 0 || string(args) == "null" {
-		args = json.RawMessage("{}") // what a handler with one argument can read
+	if len(args) > 0 && string(args) != "null" { // what is enqueued with nil, and all that is periodic, has none
+		c.Args = []any{args}
 	}
-	c.Args = []any{args}
 	if r.Fails > 0 {
 		c.Meta["gocraft.fails"] = strconv.Itoa(r.Fails)
 	}
-	if s.maxFails > 0 {
-		c.Options = append(c.Options, work.Retries(max(0, s.maxFails-r.Fails-1)))
+	if most := s.maxFails.of(r.Name); most > 0 {
+		c.Options = append(c.Options, work.Retries(max(0, most-r.Fails-1)))
 	} else if r.Fails > 0 {
 		c.Notes = append(c.Notes, "has failed before, and has all attempts of its handler here: see --max-fails")
 	}

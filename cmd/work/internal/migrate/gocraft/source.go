@@ -27,15 +27,25 @@ var (
 type Source struct {
 	driver   redisconn.Driver
 	prefix   string
-	maxFails int
+	maxFails MaxFails
 	names    names
 }
 
 var _ migrate.Source = (*Source)(nil)
 
-// New makes a source. With maxFails above 0 a job has as many attempts left as one with that MaxFails would; else it
-// has those of its handler here.
-func New(driver redisconn.Driver, namespace string, maxFails int) *Source {
+// MaxFails is what handlers of the old side had, by the names of their jobs; "" is all others. A job of a name that has
+// some has as many attempts left as it had there; else it has those of its handler here.
+type MaxFails map[string]int
+
+func (m MaxFails) of(name string) int {
+	if n, found := m[name]; found {
+		return n
+	}
+	return m[""]
+}
+
+// New makes a source.
+func New(driver redisconn.Driver, namespace string, maxFails MaxFails) *Source {
 	if namespace != "" && !strings.HasSuffix(namespace, ":") {
 		namespace += ":"
 	}
