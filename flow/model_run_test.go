@@ -114,12 +114,20 @@ func (d *machine) batch() *model {
 // step does something at random. Now and then no daemon does anything between some steps of workers.
 func (d *machine) step() {
 	if len(d.all()) > 1 {
-		for d.r.IntN(3) == 0 {
+		for !d.again() && d.r.IntN(3) == 0 {
 			d.stepOfWorker(d.r.IntN(12))
 		}
 		d.settleDown()
 	}
 	d.stepOfWorker(d.r.IntN(14))
+}
+
+// again tells whether something runs again by itself whose end has counted: what it does then counts while its flow
+// goes on, so that it depends on the daemons whether it does.
+func (d *machine) again() bool {
+	return len(d.byHand) > 0 || slices.ContainsFunc(d.all(), func(m *model) bool {
+		return m.outer != nil && m.state == "running" && m.outer.members[m.name].state != "lives"
+	})
 }
 
 func (d *machine) stepOfWorker(n int) {

@@ -48,8 +48,8 @@ const (
 )
 
 // Turn has a flow that is in another one begin, if its turn has come, and tells that one of its end. With cancel it is
-// cancelled if it has not begun, with those that are in it. It returns Told or the state in which the inner flow is, and
-// may be repeated.
+// cancelled if it has not begun, with those that are in it. It returns Told or the state in which the inner flow is,
+// and may be repeated.
 func (f Flows) Turn(ctx context.Context, id string, cancel bool) (state string, err error) {
 	order := turnOnly
 	if cancel {
