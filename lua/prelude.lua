@@ -1135,7 +1135,7 @@ end
 -- What follows is about flows: jobs that belong together. A member is known by its name, and its id is that of the
 -- flow, a slash and the name. Until it may run it stands with the flow alone, in records. What is to be done about
 -- members stands in todo, and whoever has the keys of their queues does it: "r<name>" is a member that may run, as is
--- "s<name>\n<queue>\n<record>", of a batch, which stands in no records; "e<how>\n<name>\n" one that has ended, whose
+-- "s<id>\n<queue>\n<record>", of a batch, which stands in no records; "e<how>\n<name>\n" one that has ended, whose
 -- edges are to be looked at, behind the last one that was.
 --
 -- A member may be a flow itself, whose id is that of the member. It has no queue and no record, so that it stands in
@@ -1263,21 +1263,28 @@ end
 -- flow_unpack is flow_release of those of a batch, whose records stand in work alone: each is there once, and waits.
 local function flow_unpack(f, work, items, rest)
   if #items == 0 then return end
-  local ids, cuts, prefix = {}, {}, f.id .. '/'
-  for i, item in ipairs(items) do
-    cuts[i] = item:find('\n', 1, true)
-    ids[i] = prefix .. item:sub(2, cuts[i] - 1)
+  local ids, cuts, find, part = {}, {}, string.find, string.sub
+  for i = 1, #items do
+    local cut = find(items[i], '\n', 2, true)
+    ids[i], cuts[i] = part(items[i], 2, cut - 1), cut
   end
   local living = redis.call('HMGET', f.jobs, unpack(ids))
-  for i, item in ipairs(items) do
-    local cut = item:find('\n', cuts[i] + 1, true)
-    local queue, record = item:sub(cuts[i] + 1, cut - 1), item:sub(cut + 1)
-    local put = not living[i] and not f.cancel and f.put[queue]
-    if put then
-      local stored, n = put.stored, #put.ids + 1
-      put.ids[n], stored[2 * n - 1], stored[2 * n] = ids[i], ids[i], record
-    elseif not flow_free(f, work, item:sub(2, cuts[i] - 1), ids[i], queue, record, living[i]) then
-      rest[#rest + 1] = item
+  local of, put, n -- queue of the last one, where it went, and how many went there
+  for i = 1, #items do
+    local item, id = items[i], ids[i]
+    local cut = find(item, '\n', cuts[i] + 1, true)
+    local queue, record = part(item, cuts[i] + 1, cut - 1), part(item, cut + 1)
+    if queue ~= of then
+      of, put = queue, f.put[queue]
+      n = put and #put.ids
+    end
+    if put and not living[i] and not f.cancel then
+      n = n + 1
+      put.ids[n], put.stored[2 * n - 1], put.stored[2 * n] = id, id, record
+    else
+      of = nil
+      local came = flow_free(f, work, part(id, #f.id + 2), id, queue, record, living[i])
+      if not came then rest[#rest + 1] = item end
     end
   end
 end
@@ -1387,15 +1394,16 @@ end
 -- flow_work does what stands in work, with so many members and edges at the most. It returns how many those were, and
 -- what is left, the first at the end.
 local function flow_work(f, work, most)
-  local i, used, rest, back = 0, 0, {}, {}
+  local i, used, rest, back, byte = 0, 0, {}, {}, string.byte
   repeat
     local names, met, items = {}, {}, {}
     while i < #work and used < most do
       i, used = i + 1, used + 1
       local item = work[i]
-      if item:sub(1, 1) == 'e' then
+      local kind = byte(item)
+      if kind == 101 then -- e
         used = used + flow_visit(f, work, item, most - used + 1, met)
-      elseif item:sub(1, 1) == 's' then
+      elseif kind == 115 then -- s
         items[#items + 1] = item
       else
         names[#names + 1] = item:sub(2)
@@ -1462,6 +1470,7 @@ local function flow_end(f, names, hows, results, records)
   local n = sure and redis.call('SREM', f.left, unpack(names))
   if n == 0 then return fresh end
   if sure then f.open = f.open - n end
+  if sure and not f.edged and not next(hows) and not next(results) then return fresh end
   local known = not sure and redis.call('SMISMEMBER', f.left, unpack(names))
   for i, name in ipairs(names) do
     local mine, how = sure and 2 or known[i], hows[name]
@@ -1514,7 +1523,7 @@ end
 -- blank, how it ended otherwise, another blank and its queue. "l" before it says that nobody waited for them at the
 -- seal. Flows that have ended then go behind the answer.
 local function flows_end(flows, ids, went, answer)
-  local most, told = 500, false
+  local most, told, sub = 500, false, string.sub
   for _, f in ipairs(flows) do
     local names, hows, results, records, cut = {}, {}, {}, {}, #f.flow - #flows.prefix + 2
     for i = f.first, f.last do
@@ -1522,8 +1531,9 @@ local function flows_end(flows, ids, went, answer)
       nth = tonumber(nth)
       for n = nth, kind == '-' and tonumber(rest) or nth do
         if went[n] then
-          names[#names + 1] = ids[n]:sub(cut)
-          f.leaf[names[#names]] = leaf ~= ''
+          local name = sub(ids[n], cut)
+          names[#names + 1] = name
+          if f.edged then f.leaf[name] = leaf ~= '' end
         end
       end
       local name = names[#names]

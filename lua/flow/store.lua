@@ -18,15 +18,17 @@
 -- ARGV[5] 1: the queues of its members stay known
 -- ARGV[6] how many members
 -- ARGV[7] version of the map of the partitions by which the caller goes, 0 where it knows none
--- ARGV[8..] of each member: name, 1 if it waits for nobody, and its queue, a line feed and its record; then of each
---   edge: the member that is waited for, the one that waits, and the rule. A flow has neither queue nor record
+-- ARGV[8] how many more, of a batch, which wait for nobody
+-- ARGV[9..] of each member: name, 1 if it waits for nobody, and its queue, a line feed and its record; then the names
+--   of those of a batch, and of each of these how it stands in todo; then of each edge: the member that is waited for,
+--   the one that waits, and the rule. A flow has neither queue nor record
 -- RETURNS filling; or sealed, with the token of who has done that behind it; other: a flow of that id is being stored
 --   with another digest; living, with the id of a job that is in the way behind it; or gone: one of that id is being
 --   removed, or the one that it is in is not being stored. Where a newer map is known here
 --   than its caller goes by, and the flow is not here, nothing is done, and the error is ROUTE with its version
 -- FIRST WRITE ZADD, refused at full memory as is all that stores what is new
 local f, flows, filling = flow_of({ unpack(KEYS, 1, 17) }, 17, {}), KEYS[18], KEYS[19]
-local id, digest, token, keep, list, count, map = unpack(ARGV, 1, 7)
+local id, digest, token, keep, list, count, map, batch = unpack(ARGV, 1, 8)
 local refusal = flow_bad(f) or bad('ZCARD', flows) or bad('ZCARD', filling) or bad('HLEN', KEYS[20])
 if refusal then return refusal end
 
@@ -38,11 +40,13 @@ if state and state ~= 'filling' then return 'sealed ' .. (sealer or '') end
 if state and stored ~= digest then return 'other' end
 local route = not state and not outer and elsewhere(redis.call('HGET', KEYS[20], ''), map)
 if route then return route end
-local last = 7 + 3 * tonumber(count)
-local names, ids = {}, {}
-for i = 8, last, 3 do names[#names + 1], ids[#ids + 1] = ARGV[i], id .. '/' .. ARGV[i] end
-for n, living in ipairs(#ids > 0 and redis.call('HMGET', f.jobs, unpack(ids)) or {}) do
-  if living then return 'living ' .. ids[n] end
+local last, many = 8 + 3 * tonumber(count), tonumber(batch)
+local names, ids, prefix = {}, {}, id .. '/'
+for i = 9, last, 3 do names[#names + 1], ids[#ids + 1] = ARGV[i], prefix .. ARGV[i] end
+for i = 1, many do ids[#names + i] = prefix .. ARGV[last + i] end
+local living = #ids > 0 and redis.call('HMGET', f.jobs, unpack(ids))
+for n = 1, #ids do
+  if living[n] then return 'living ' .. ids[n] end
 end
 
 local time = ms(now())
@@ -57,25 +61,25 @@ if not state then
 end
 -- once two have stored parts of it nobody has stored it alone
 redis.call('HSET', f.flow, 'token', (not state or storer == token) and token or '')
--- enter stores members, of which those that may run are left to be put into their queues: those of a batch with their
--- records, since nobody asks for these before.
+local shared = state and storer ~= token
+
+-- enter stores members, of which those that may run are left to be put into their queues.
 local function enter()
-  local known = state and storer ~= token and redis.call('SMISMEMBER', f.left, unpack(names))
+  local known = shared and redis.call('SMISMEMBER', f.left, unpack(names))
   local records, members, new, free, inner = {}, {}, {}, {}, false
   for n, name in ipairs(names) do
-    local record, ends = ARGV[7 + 3 * n], name:sub(1, 1) == '@'
-    local runs = not ends and ARGV[6 + 3 * n] == '1'
-    if ends or list == '1' or not runs then records[#records + 1], records[#records + 2] = name, record end
+    local record, ends = ARGV[8 + 3 * n], name:sub(1, 1) == '@'
+    records[#records + 1], records[#records + 2] = name, record
     inner = inner or record == '\n'
     if not ends and list == '1' then
       members[#members + 1], members[#members + 2] = name, record:match('^[^\n]*')
     end
     if not ends and (not known or known[n] == 0) then
       new[#new + 1] = name
-      if runs then free[#free + 1] = list == '1' and 'r' .. name or 's' .. name .. '\n' .. record end
+      if ARGV[7 + 3 * n] == '1' then free[#free + 1] = 'r' .. name end
     end
   end
-  if #records > 0 then redis.call('HSET', f.records, unpack(records)) end
+  redis.call('HSET', f.records, unpack(records))
   if #members > 0 then redis.call('HSET', f.members, unpack(members)) end
   if inner then redis.call('HSET', f.flow, 'inner', '1') end
   -- who stores a flow alone sends a part again as it was: all of it is there, or nothing
@@ -83,7 +87,24 @@ local function enter()
     redis.call('LPUSH', f.todo, unpack(free))
   end
 end
+
+-- enter_batch stores members with their records in todo, since nobody asks for these before.
+local function enter_batch()
+  local from, known = last + many, shared and redis.call('SMISMEMBER', f.left, unpack(ARGV, last + 1, last + many))
+  local new, free = {}, {}
+  for i = 1, known and many or 0 do
+    if known[i] == 0 then new[#new + 1], free[#free + 1] = ARGV[last + i], ARGV[from + i] end
+  end
+  if not known and redis.call('SADD', f.left, unpack(ARGV, last + 1, from)) > 0 then
+    redis.call('LPUSH', f.todo, unpack(ARGV, from + 1, from + many))
+  elseif #new > 0 then
+    redis.call('SADD', f.left, unpack(new))
+    redis.call('LPUSH', f.todo, unpack(free))
+  end
+end
 if #names > 0 then enter() end
+if many > 0 then enter_batch() end
+last = last + 2 * many
 local edges, unmet = {}, {}
 for i = last + 1, #ARGV, 3 do
   local n, from, to, rule = #edges, ARGV[i], ARGV[i + 1], ARGV[i + 2]

@@ -89,11 +89,19 @@ const MaxPart = rdb.MaxBatch
 // Store stores a part of a flow that is not sealed: members and edges, at most [MaxPart] together. It may be repeated.
 // Where a newer map of the partitions is known, and the flow is not there, it is a *[rdb.RouteError].
 func (f Flows) Store(ctx context.Context, of Keeping, members []Member, edges []Edge) (Answer, string, error) {
-	args := make([]any, 0, 7+3*(len(members)+len(edges)))
-	args = append(args, of.ID, of.Digest, of.Token, span.Millis(of.Keep), of.Listed, len(members), f.store.At())
+	args := make([]any, 0, 8+3*(len(members)+len(edges)))
+	args = append(args, of.ID, of.Digest, of.Token, span.Millis(of.Keep), of.Listed, 0, f.store.At(), 0)
+	var names, todo []any
 	for i := range members {
-		args = append(args, members[i].Name, members[i].Free, recordOf(members[i].Queue, members[i].Record))
+		m := &members[i]
+		if !of.Listed && m.Free { // of a batch, as a script puts it into its queue
+			names, todo = append(names, m.Name), append(todo, "s"+of.ID+"/"+m.Name+"\n"+recordOf(m.Queue, m.Record))
+			continue
+		}
+		args = append(args, m.Name, m.Free, recordOf(m.Queue, m.Record))
 	}
+	args[5], args[7] = len(members)-len(names), len(names)
+	args = append(append(args, names...), todo...)
 	for i := range edges {
 		args = append(args, edges[i].From, edges[i].To, string(edges[i].Rule))
 	}
