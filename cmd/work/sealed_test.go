@@ -64,8 +64,8 @@ func TestSealedArgsAreShownWithTheirKeys(t *testing.T) {
 	assert.Contains(t, run("jobs", "search", "--args", "aes-gcm:k2").out, "mail-7")
 }
 
-// A dashboard with the keys opens what is sealed for operators, and for nobody else; one without them opens only what is
-// compressed.
+// A dashboard with the keys opens what is sealed for operators, and for nobody else; one without them opens only what
+// is compressed.
 func TestUIOpensForOperatorsWhatIsSealed(t *testing.T) {
 	t.Parallel()
 	dsn := clitest.Redis(t)

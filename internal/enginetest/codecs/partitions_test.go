@@ -76,7 +76,8 @@ func TestSealedJobsMoveToPartitions(t *testing.T) {
 
 		ran := make(chan string, 3*each)
 		pool := k.Start(work.NewWorkerPool(nil, 2, k.options(sealer(t, "k2", "k1"))).JobWithOptions("charge",
-			work.JobOptions{Retention: time.Hour}, func(_ context.Context, job *work.Job, got, more string) (string, error) {
+			work.JobOptions{Retention: time.Hour},
+			func(_ context.Context, job *work.Job, got, more string) (string, error) {
 				assert.Equal(t, secret, got)
 				assert.Contains(t, []string{strings.Repeat("x", 9000), "unique"}, more)
 				ran <- job.ID

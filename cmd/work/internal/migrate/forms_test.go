@@ -44,8 +44,9 @@ func TestTheFormsOfGocraft(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, err := gocraft.New(nil, "ns", gocraft.MaxFails{"": row.maxFails, "b": 99}).Convert(ledger.Job{Kind: ledger.Queued, Raw: []byte(row.raw),
-				LockUntil: until, Value: []byte(row.value)}, time.Now())
+			c, err := gocraft.New(nil, "ns", gocraft.MaxFails{"": row.maxFails, "b": 99}).
+				Convert(ledger.Job{Kind: ledger.Queued, Raw: []byte(row.raw),
+					LockUntil: until, Value: []byte(row.value)}, time.Now())
 			require.NoError(t, err)
 			if row.args == "" {
 				assert.Empty(t, c.Args)
