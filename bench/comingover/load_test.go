@@ -35,8 +35,8 @@ func pool(t *testing.T, dsn string, c *counts, names ...string) {
 }
 
 // load has the old side enqueue and work, and a pool here, while the bridge between them is killed again and again.
-// Then the old workers are stopped, more is enqueued, and a bridge that nobody kills brings over what is left. Each id that
-// was enqueued must have run once, on either side.
+// Then the old workers are stopped, more is enqueued, and a bridge that nobody kills brings over what is left. Each id
+// that was enqueued must have run once, on either side.
 type load struct {
 	*testing.T
 	bridge    bridge

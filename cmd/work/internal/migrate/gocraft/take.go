@@ -98,10 +98,10 @@ func (s *Source) locks(ctx context.Context, found []migrate.Found) error {
 	return nil
 }
 
-// ours tells whether a lock may be that of a job whose pool is gone. A pool frees it once it has taken the job, so most
-// often the lock is another one's that waits; but a pool that died in between has left it, and then nobody could
-// enqueue such a job for a day. A lock that says nothing is freed: at worst two of a kind wait. One that names another job is
-// left, since its args are those with which that one is to run.
+// ours tells whether a lock may be that of a job whose pool is gone. A pool frees it once it has taken the job, so
+// most often the lock is another one's that waits; but a pool that died in between has left it, and then nobody could
+// enqueue such a job for a day. A lock that says nothing is freed: at worst two of a kind wait. One that names another
+// job is left, since its args are those with which that one is to run.
 func ours(job *ledger.Job, value []byte) bool {
 	if string(value) == "1" {
 		return true
