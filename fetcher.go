@@ -251,6 +251,7 @@ func (f *fetcher) noteReady(shares []rdb.Share, fetched rdb.Fetched) {
 	for name, wait := range fetched.Later {
 		f.watch.Remind(name, wait)
 	}
+	f.sampler.learn(shares, len(fetched.Jobs), func(queue string) int { return gave[queue] })
 	for _, share := range shares {
 		f.sampler.charge(share.Queue, gave[share.Queue])
 		if gave[share.Queue] < share.Jobs {

@@ -19,6 +19,7 @@ type prioritySampler struct {
 	floor  float64 // the smallest pass of those that have work: where a queue joins that has just got some
 
 	batches int // how many of the queues that have work give their jobs together
+	spares  int // how many queues the next fetch names to fill up from: see learn
 }
 
 type stride struct {
@@ -31,8 +32,8 @@ type stride struct {
 	together bool
 }
 
-// spareQueues is how many queues a fetch names beyond those that it wants something from, to fill up from when those
-// have less than was thought.
+// spareQueues is how many queues a fetch names at the least beyond those that it wants something from, to fill up from
+// when those have less than was thought.
 const spareQueues = 2
 
 // batchesPerDraw is over how many queues a draw spreads at the least, when all are of equal weight. More make each draw
@@ -40,7 +41,7 @@ const spareQueues = 2
 const batchesPerDraw = 2
 
 func newPrioritySampler(priorities map[string]int) *prioritySampler {
-	s := &prioritySampler{byName: make(map[string]*stride, len(priorities))}
+	s := &prioritySampler{byName: make(map[string]*stride, len(priorities)), spares: spareQueues}
 	for name, priority := range priorities {
 		s.meet(name, JobOptions{Priority: priority})
 	}
@@ -216,13 +217,35 @@ func (s *prioritySampler) shares(candidates []*stride) []rdb.Share {
 	for _, q := range candidates {
 		if q.share == 0 {
 			spares++
-			if spares > spareQueues {
+			if spares > s.spares {
 				continue
 			}
 		}
 		shares = append(shares, rdb.Share{Queue: q.name, Jobs: q.share})
 	}
 	return shares
+}
+
+// learn finds out how many queues to fill up from, by what a fetch of so many jobs got from these and how many of them
+// gave what was not asked of them: as long as many queues have a few jobs each, those that are drawn do not fill it.
+// Such a fetch costs nearly as much as a full one, and asks which queues have work besides.
+func (s *prioritySampler) learn(shares []rdb.Share, got int, gave func(queue string) int) {
+	wanted, spares, used := 0, 0, 0
+	for _, share := range shares {
+		wanted += share.Jobs
+		if share.Jobs == 0 {
+			spares++
+			if gave(share.Queue) > 0 {
+				used = spares
+			}
+		}
+	}
+	switch {
+	case got < wanted && spares == s.spares:
+		s.spares = min(2*s.spares, rdb.MaxQueues)
+	case got >= wanted && s.spares > used+spareQueues:
+		s.spares--
+	}
 }
 
 // charge books what a queue gave.

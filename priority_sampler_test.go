@@ -131,6 +131,65 @@ func TestADrawNamesSparesAndAtMostSoManyQueues(t *testing.T) {
 	}
 }
 
+// spared draws that many jobs, and answers as if each queue had so many and the draw got what it wanted at the most. It
+// returns how many queues were named to fill up from, and how many jobs came.
+func spared(s *prioritySampler, jobs, each int) (spares, got int) {
+	shares, gave := s.draw(jobs), map[string]int{}
+	for _, most := range []bool{true, false} { // each its share, then any of them
+		for _, share := range shares {
+			n := min(each-gave[share.Queue], jobs-got)
+			if most {
+				n = min(n, share.Jobs)
+			} else if share.Jobs == 0 {
+				spares++
+			}
+			gave[share.Queue] += n
+			got += n
+		}
+	}
+	s.learn(shares, got, func(queue string) int { return gave[queue] })
+	for queue, n := range gave {
+		s.charge(queue, n)
+	}
+	return spares, got
+}
+
+func TestManyQueuesWithFewJobsFillADraw(t *testing.T) {
+	t.Parallel()
+	priorities := map[string]int{}
+	for i := range 1000 {
+		priorities[fmt.Sprintf("q%03d", i)] = 1
+	}
+	for each, row := range map[int]struct{ atFirst, spares int }{
+		1: {4, rdb.MaxQueues - 2}, 2: {8, rdb.MaxQueues - 2}, 10: {40, 16}, 25: {100, 4}, 100: {100, 2},
+	} {
+		t.Run(fmt.Sprintf("%d each", each), func(t *testing.T) {
+			t.Parallel()
+			s := samplerOf(priorities)
+			spares, got := spared(s, 100, each)
+			assert.Equal(t, []int{spareQueues, row.atFirst}, []int{spares, got}, "nothing is known yet")
+			for range 10 {
+				spares, got = spared(s, 100, each)
+			}
+			assert.LessOrEqual(t, spares, row.spares)
+			assert.Equal(t, min(100, rdb.MaxQueues*each), got)
+			for range 100 {
+				spares, _ = spared(s, 100, 1000)
+			}
+			assert.Equal(t, spareQueues, spares, "few are named where these have enough")
+		})
+	}
+}
+
+func TestFewQueuesAreNotTakenForMany(t *testing.T) {
+	t.Parallel()
+	s := samplerOf(map[string]int{"a": 1, "b": 1, "c": 1})
+	for range 10 {
+		spared(s, 100, 1) // that is all there is
+	}
+	assert.Equal(t, spareQueues, s.spares)
+}
+
 func TestADrawWithoutQueues(t *testing.T) {
 	t.Parallel()
 	s := newPrioritySampler(map[string]int{"a": 1})
