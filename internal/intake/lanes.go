@@ -3,12 +3,12 @@ package intake
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync"
 	"time"
 
 	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/workgroup"
 )
 
 const (
@@ -253,10 +253,20 @@ func (l *lanes) serve(c *batchCall) {
 		c.setCancel(cancel)
 		c.run(ctx)
 		cancel()
-		runtime.Gosched() // those who were answered may have more: it goes with the next call
+		l.gatherAgain(c.lane.desk, len(c.requests))
 		c = l.next(c)
 		l.serving.Done()
 	}
+}
+
+// gatherAgain lets those who were answered go on, who may have more: it goes with the next call. It ends when as many
+// stand in line, or after a few turns.
+func (l *lanes) gatherAgain(at *desk, answered int) {
+	workgroup.Gather(func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return len(at.line) >= answered
+	})
 }
 
 // close refuses new callers, waits for the present ones as long as a call may take, looks whether Redis still has what

@@ -145,6 +145,9 @@ func (s *Store) Enqueue(ctx context.Context, lane string, number int64, jobs []N
 // older map of the partitions than is known there is refused with a *[RouteError], unless it was executed before.
 func (s *Store) EnqueueIn(ctx context.Context, in LaneCall, jobs []NewJob) (Enqueued, error) {
 	if !plain(jobs) {
+		if several(jobs) {
+			return s.enqueueSeveral(ctx, in, jobs)
+		}
 		return s.enqueueMixed(ctx, in, jobs)
 	}
 	kept := plainCalls.Get().(*plainCall)
@@ -154,6 +157,17 @@ func (s *Store) EnqueueIn(ctx context.Context, in LaneCall, jobs []NewJob) (Enqu
 		kept.putBack()
 	}
 	return readEnqueued(enqueueScript.Name, replies, err, asTheyCome[:len(jobs):len(jobs)])
+}
+
+func (s *Store) enqueueSeveral(ctx context.Context, in LaneCall, jobs []NewJob) (Enqueued, error) {
+	kept := severalCalls.Get().(*severalCall)
+	kept.fill(s.keys, in, jobs)
+	replies, err := s.driver.Pipeline(ctx, kept.calls[:]...)
+	if err != nil || replies[0].Err != nil { // a client that gave up may still be sending it
+		return readEnqueued(enqueueSeveralScript.Name, replies, err, nil)
+	}
+	defer kept.putBack()
+	return readEnqueued(enqueueSeveralScript.Name, replies, nil, kept.order)
 }
 
 func (s *Store) enqueueMixed(ctx context.Context, in LaneCall, jobs []NewJob) (Enqueued, error) {

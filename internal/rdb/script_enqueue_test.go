@@ -1,6 +1,7 @@
 package rdb_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -91,6 +92,77 @@ func TestEnqueueOfOneQueue(t *testing.T) {
 	})
 }
 
+// So does what is of several.
+func TestEnqueueOfSeveralQueues(t *testing.T) {
+	t.Parallel()
+	front := func(queue, id string) rdb.NewJob {
+		j := job(queue, id)
+		j.Place = rdb.Front
+		return j
+	}
+	onEach(t, func(t *testing.T, s *site) {
+		now := s.now(t)
+		for i, jobs := range [][]rdb.NewJob{
+			{job("a", "a1"), job("b", "b1"), job("a", "a2")},
+			{front("a", "f1"), job("a", "a3"), front("b", "f2"), front("a", "f3"), job("c", "c1")},
+		} {
+			answer, err := s.store.Enqueue(t.Context(), "lane", int64(i), jobs)
+			require.NoError(t, err)
+			assert.Empty(t, answer.Problems)
+			assert.WithinDuration(t, now, answer.Time, 5*time.Second)
+		}
+		assert.Equal(t, []string{"f3", "f1", "a1", "a2", "a3"}, s.list(t, "queue:a"))
+		assert.Equal(t, []string{"f2", "b1"}, s.list(t, "queue:b"))
+		assert.Equal(t, []string{"a", "b", "c"}, s.set(t, "ready"))
+		assert.Len(t, s.scores(t, "queues"), 3)
+		records := s.hash(t, "jobs")
+		assert.Len(t, records, 8)
+		for _, j := range []rdb.NewJob{job("a", "a3"), job("b", "f2"), job("a", "f1"), job("c", "c1")} {
+			assert.Equal(t, string(j.Record), records[j.ID])
+		}
+		for _, queue := range []string{"a", "b", "c"} {
+			assert.Equal(t, []string{"1"}, s.list(t, "wake:"+queue), "one token, however many were pushed")
+		}
+
+		s.cmd(t, "SET", "queue:bad", "something else")
+		some := []rdb.NewJob{job("a", "a4"), job("bad", "b2"), job("b", "b3"), job("bad", "b4")}
+		answer, err := s.store.Enqueue(t.Context(), "lane", 10, some)
+		require.NoError(t, err)
+		assert.Equal(t, map[int]rdb.Problem{1: rdb.BadKey, 3: rdb.BadKey}, answer.Problems)
+		records = s.hash(t, "jobs")
+		assert.Len(t, records, 10, "what has no place has no record")
+		assert.Equal(t, string(some[2].Record), records["b3"])
+		again, err := s.store.Enqueue(t.Context(), "lane", 10, some)
+		require.NoError(t, err)
+		assert.Equal(t, answer, again)
+		_, err = s.store.Enqueue(t.Context(), "lane", 9, some)
+		assert.ErrorContains(t, err, "STALE")
+	})
+}
+
+// What is kept to make the next call from forgets the one before, however many queues that had.
+func TestEnqueueOfMoreAndFewerQueues(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		stored := 0
+		for i, queues := range []int{2, 15, 16, 17, 100, 3, 40, 17, 500} {
+			jobs := make([]rdb.NewJob, rdb.MaxBatch)
+			for j := range jobs {
+				jobs[j] = job(fmt.Sprintf("q%d", j*7%queues), fmt.Sprintf("%d-%d", i, j))
+			}
+			answer, err := s.store.Enqueue(t.Context(), "lane", int64(i), jobs)
+			require.NoError(t, err)
+			assert.Empty(t, answer.Problems)
+			stored += len(jobs)
+			assert.Len(t, s.hash(t, "jobs"), stored)
+			for _, at := range []int{0, 1, 499} {
+				assert.Contains(t, s.list(t, "queue:"+jobs[at].Queue), jobs[at].ID)
+				assert.Equal(t, string(jobs[at].Record), s.hash(t, "jobs")[jobs[at].ID])
+			}
+		}
+	})
+}
+
 func TestEnqueueSentAgainAnswersTheSameAndStoresNothing(t *testing.T) {
 	t.Parallel()
 	chosen := job("a", "mine")
@@ -131,7 +203,9 @@ func TestEnqueueThatCameAfterANewerIsRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		_, err := s.store.Enqueue(t.Context(), "lane", 9, []rdb.NewJob{job("a", "a9")})
 		require.NoError(t, err)
-		for _, late := range [][]rdb.NewJob{{job("a", "a8")}, {job("a", "a8"), job("b", "b8")}} {
+		chosen := job("b", "b8")
+		chosen.Chosen = true
+		for _, late := range [][]rdb.NewJob{{job("a", "a8")}, {job("a", "a8"), job("b", "b8")}, {job("a", "a8"), chosen}} {
 			_, err = s.store.Enqueue(t.Context(), "lane", 8, late)
 			var refused *redisconn.ServerError
 			require.ErrorAs(t, err, &refused)

@@ -62,6 +62,10 @@ func TestALaneThatWentBackIsNoticed(t *testing.T) {
 			answer, err := store.EnqueueIn(background, in, []rdb.NewJob{job("a", "a1")})
 			return answer.Rewound, err
 		},
+		"of several queues": func(store *rdb.Store, in rdb.LaneCall) (rdb.Rewind, error) {
+			answer, err := store.EnqueueIn(background, in, []rdb.NewJob{job("a", "a1"), job("b", "b1")})
+			return answer.Rewound, err
+		},
 		"of all kinds": func(store *rdb.Store, in rdb.LaneCall) (rdb.Rewind, error) {
 			answer, err := store.EnqueueIn(background, in, []rdb.NewJob{job("a", "a1"), job("b", "b1"), later})
 			return answer.Rewound, err

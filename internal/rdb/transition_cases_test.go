@@ -159,6 +159,10 @@ func storing() []transition {
 	return []transition{
 		{name: "enqueue", script: "job/enqueue", prepare: nothing, send: enqueue(job("a", "a1"), job("a", "a2"))},
 		{name: "enqueue, at the front of others", script: "job/enqueue", prepare: waiting, send: enqueue(front)},
+		{name: "enqueue to several queues", script: "job/enqueue_several", prepare: nothing,
+			send: enqueue(job("a", "a1"), job("b", "b1"), front, job("a", "a2"))},
+		{name: "enqueue to several queues that have jobs", script: "job/enqueue_several", prepare: waiting,
+			send: enqueue(front, job("b", "b9"), job("a", "a9"))},
 		{name: "enqueue of all kinds", script: "job/enqueue_mixed", prepare: nothing,
 			send: enqueue(job("a", "a1"), front, later, chosen, chosen)},
 		{name: "enqueue, tracked", script: "job/enqueue_mixed", prepare: nothing,

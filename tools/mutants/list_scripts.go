@@ -39,6 +39,30 @@ var enqueueScripts = []mutant{
 		Tests:  scripts("TestEnqueueOfOneQueue"),
 	},
 	{
+		Name: "enqueue-several-again", File: "lua/job/enqueue_several.lua",
+		Before: "if n == number then return last:sub(#n + 2) end", After: "",
+		Breaks: "a call of several queues that is sent twice stores its jobs once",
+		Tests:  scripts("TestEnqueueSentAgainAnswersTheSameAndStoresNothing"),
+	},
+	{
+		Name: "enqueue-several-no-token", File: "lua/job/enqueue_several.lua",
+		Before: "summon(limits, ARGV[at], KEYS[key + 1], KEYS[key + 2], KEYS[key + 3], 1)",
+		Breaks: "a worker that waits is woken by a new job of a call of several queues that have nothing but a record",
+		Tests:  scripts("TestEnqueueOfSeveralQueues"),
+	},
+	{
+		Name: "enqueue-several-not-ready", File: "lua/job/enqueue_several.lua",
+		Before: "redis.call('SADD', ready, ARGV[at])",
+		Breaks: "every queue with jobs is among the ready ones, also after a call of several that have nothing else",
+		Tests:  scripts("TestEnqueueOfSeveralQueues"),
+	},
+	{
+		Name: "enqueue-several-without-places", File: "lua/job/enqueue_several.lua",
+		Before: "if not next(wrong) then", After: "if true then",
+		Breaks: "what has no place has no record",
+		Tests:  unmodelled("TestEnqueueOfSeveralQueues"),
+	},
+	{
 		Name: "enqueue-former-outcome", File: "lua/job/enqueue_mixed.lua",
 		Before: "if #to.chosen > 0 and redis.call('HDEL', outcomes, unpack(to.chosen)) > 0 then",
 		After:  "if false then",

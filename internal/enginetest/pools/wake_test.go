@@ -88,7 +88,7 @@ func TestATokenThatComesDuringAStopIsPassedOn(t *testing.T) {
 		popped := make(chan struct{})
 		var once atomic.Bool
 		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("n", func() error { return nil })
-		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
+		d := k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
 			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 		) ([]redisconn.Reply, error) {
 			replies, err := pass(ctx, calls...)
@@ -100,6 +100,7 @@ func TestATokenThatComesDuringAStopIsPassedOn(t *testing.T) {
 			return replies, err
 		}})
 		k.Start(pool)
+		d.UntilSent(t, "BLPOP", 1) // else its first fetch may find the job
 		receipt := k.Enqueue("n")
 		pooltest.Receive(t, popped)
 		require.NoError(t, pool.Stop(k.Ctx()))
