@@ -12,6 +12,7 @@ import (
 	"github.com/265d0351/work/internal/jobargs"
 	"github.com/265d0351/work/internal/joblog"
 	"github.com/265d0351/work/internal/longjob"
+	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/objects"
 )
@@ -67,6 +68,8 @@ type longRun struct {
 	mu      sync.Mutex
 	over    bool // the attempt is
 	attempt *longjob.Attempt
+
+	children record.Children // that this attempt has enqueued
 }
 
 // longJob is what the attempt keeps and tells, made if need be.
@@ -109,12 +112,13 @@ func (r *run) endAttempt() {
 		return
 	}
 	r.long.over = true
-	if r.long.attempt == nil {
-		return
+	hasLog, hasState := r.trail.Log, r.trail.State
+	if r.long.attempt != nil {
+		hasLog, hasState = r.long.attempt.End()
 	}
-	if hasLog, hasState := r.long.attempt.End(); hasLog != r.trail.Log || hasState != r.trail.State {
+	if hasLog != r.trail.Log || hasState != r.trail.State || r.long.children.Count > 0 {
 		whole := *r.trail
-		whole.Log, whole.State = hasLog, hasState
+		whole.Log, whole.State, whole.Children = hasLog, hasState, r.trail.Children.With(r.long.children)
 		r.trail = &whole
 	}
 }

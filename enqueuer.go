@@ -184,6 +184,7 @@ func (e *Enqueuer) store(ctx context.Context, entry Entry) (Receipt, error) {
 	}
 	result := e.core.intake.Put(ctx, &job)
 	receipt, err := entry.receipt(&job, &result)
+	e.tellBorn(receipt)
 	if err == nil {
 		return receipt, nil
 	}
@@ -219,6 +220,7 @@ func (e *Enqueuer) storeMany(ctx context.Context, entries []Entry) ([]Receipt, e
 	if err != nil {
 		failed.Err, failed.NotStored = err, indices(len(entries))
 	}
+	e.tellBorn(receipts...)
 	if failed.Err == nil {
 		return receipts, nil
 	}

@@ -41,8 +41,9 @@ type jobSettings struct {
 	unique    *UniqueOptions // nil leaves it to the job's own
 	times     jobTimes
 	tags      []string
-	source    int64  // that of an entry beats it
-	parent    string // the id of the job whose handler enqueues it
+	source    int64           // that of an entry beats it
+	parent    string          // the id of the job whose handler enqueues it
+	born      func(id string) // told of each job that was stored; nil without a parent
 
 	completion string // queue
 	turn       rdb.Turn

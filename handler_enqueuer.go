@@ -17,22 +17,47 @@ import (
 func EnqueuerFromContext(ctx context.Context) *Enqueuer {
 	if job := JobFromContext(ctx); job != nil {
 		if run, ok := job.run.(enqueuing); ok {
-			return run.enqueuer().With(passedOn(job))
+			return run.enqueuer().With(passedOn(job, run))
 		}
 	}
 	return poolless()
 }
 
 // enqueuing is a run of a job, as far as its handler enqueues.
-type enqueuing interface{ enqueuer() *Enqueuer }
+type enqueuing interface {
+	enqueuer() *Enqueuer
+	noteChild(id string) // is called concurrently, with the id of each job that was stored
+}
 
 // enqueuer is the one that what the handler enqueues goes through.
 func (r *run) enqueuer() *Enqueuer { return r.worker.host.Enqueuer() }
 
+// noteChild keeps which job the handler has enqueued, for the trail.
+func (r *run) noteChild(id string) {
+	r.long.mu.Lock()
+	defer r.long.mu.Unlock()
+	if r.long.over {
+		return // nobody changes the trail any more
+	}
+	r.long.children.Add(id)
+}
+
 // passedOn is what a job passes on to those that its handler enqueues.
-func passedOn(job *Job) EnqueueOption {
+func passedOn(job *Job, run enqueuing) EnqueueOption {
 	source, id := job.SourceID, job.ID
-	return func(s *jobSettings) { s.source, s.parent = source, id }
+	return func(s *jobSettings) { s.source, s.parent, s.born = source, id, run.noteChild }
+}
+
+// tellBorn tells the job whose handler has enqueued others which those are.
+func (e *Enqueuer) tellBorn(receipts ...Receipt) {
+	if e.settings.born == nil {
+		return
+	}
+	for _, receipt := range receipts {
+		if receipt.ID != "" && !receipt.Duplicate {
+			e.settings.born(receipt.ID)
+		}
+	}
 }
 
 // poolless is the Enqueuer of those who have none. It is closed from the start, with ErrNoPool instead of ErrClosed.

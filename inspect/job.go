@@ -173,12 +173,19 @@ func (j *JobInfo) readRecord(b []byte) {
 func (j *JobInfo) readTrail(t record.Trail) {
 	j.Fails, j.Reason, j.HasLog, j.HasState = t.Fails, t.Reason, t.Log, t.State
 	j.Failure = event.FailureKind(t.FailureKind())
+	j.readChildren(t.Children)
 	for _, f := range t.Errors {
 		j.Errors = append(j.Errors, JobError{At: timeOf(f.At), Attempt: f.Attempt, Worker: f.Worker, Error: f.Error,
 			Stack: f.Stack})
 	}
 	if t.RunAt > 0 {
 		j.RunAt = timeOf(t.RunAt)
+	}
+}
+
+func (j *JobInfo) readChildren(c *record.Children) {
+	if c != nil {
+		j.Children, j.ChildrenLeftOut = c.IDs, max(0, c.Count-len(c.IDs))
 	}
 }
 
@@ -203,6 +210,7 @@ func (j *JobInfo) readDetails(text []byte) {
 	j.Attempts, j.AttemptsLeftOut, j.Fails = attemptsOf(details.Attempts), details.Left, details.Fails
 	j.setFirstBegun(details.Begun)
 	j.AgainAs = details.Again
+	j.readChildren(details.Children)
 	j.Reason, j.Failure = details.Reason, event.FailureKind(details.Failure)
 	for _, a := range details.Attempts {
 		if a.HasFailed() {

@@ -26,9 +26,14 @@ type JobInfo struct {
 	Tags     []string          `json:"tags,omitempty"`
 	SourceID int64             `json:"source,omitzero"`
 	Parent   string            `json:"parent,omitzero"` // the id of the job whose handler enqueued it
-	Flow     string            `json:"flow,omitzero"`   // the id of the flow that it belongs to: see Flow
-	Member   string            `json:"member,omitzero"` // its name there; "@done" and "@dead" are those of its end
-	Options  JobInfoOptions    `json:"options,omitzero"`
+	// ids of the last 20 jobs that its handlers have enqueued by work.EnqueuerFromContext, in that order, and how many
+	// there were before them: those of attempts that are over, but for ones that were cut off
+	Children        []string `json:"children,omitempty"`
+	ChildrenLeftOut int      `json:"children_left_out,omitzero"`
+
+	Flow    string         `json:"flow,omitzero"`   // the id of the flow that it belongs to: see Flow
+	Member  string         `json:"member,omitzero"` // its name there; "@done" and "@dead" are those of its end
+	Options JobInfoOptions `json:"options,omitzero"`
 
 	EnqueuedAt time.Time `json:"enqueued_at,omitzero"` // Redis' clock, as the enqueuer knew it
 	RunAt      time.Time `json:"run_at,omitzero"`      // when the next attempt, or the one under way, is due or was

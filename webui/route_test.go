@@ -24,7 +24,7 @@ var samples = map[string]string{
 	"/jobs": "state=queued&name=mail", "/job": "id=a", "/args": "id=a",
 	"/flows": "", "/flow": "id=f",
 	"/errors": "", "/workers": "", "/schedules": "", "/history": "", "/redis": "", "/nodes": "", "/partitions": "", "/alerts": "", "/audit": "",
-	"/new-job": "", "/finding": "-",
+	"/new-job": "", "/finding": "-", "/job-log": "-",
 	"/live": "-", "/assets/{file}": "-",
 }
 

@@ -23,8 +23,9 @@ type Details struct {
 	Progress json.RawMessage  `json:"progress,omitempty"`
 	SaidAt   int64            `json:"said,omitzero"` // when that was known, about
 	Reason   string           `json:"reason,omitzero"`
-	Failure  string           `json:"failure,omitzero"` // the kind of the failure by which it died
-	Again    string           `json:"again,omitzero"`   // the id of the job that was enqueued to do the same again
+	Children *record.Children `json:"children,omitempty"` // that it has enqueued; nil for none
+	Failure  string           `json:"failure,omitzero"`   // the kind of the failure by which it died
+	Again    string           `json:"again,omitzero"`     // the id of the job that was enqueued to do the same again
 }
 
 // Omission is why the args of a job are not kept.

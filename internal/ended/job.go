@@ -23,7 +23,8 @@ type Job struct {
 func Of(job Job) Details {
 	d := Details{Record: job.Record, Attempts: Attempts(job.Trail, job.Crashes), Left: job.Trail.LeftOut(),
 		Begun: job.Trail.FirstBegun,
-		Fails: job.Trail.Fails, Message: job.Message, Progress: job.Progress, Reason: job.Trail.Reason}
+		Fails: job.Trail.Fails, Message: job.Message, Progress: job.Progress, Reason: job.Trail.Reason,
+		Children: job.Trail.Children}
 	if job.OmitArgs {
 		d.NoArgs = Unwanted
 	}

@@ -26,6 +26,8 @@ type Trail struct {
 	// ms, when the first attempt has begun, where that is not among those that are kept; 0 is not known
 	FirstBegun int64 `json:"first_begun,omitempty"`
 
+	Children *Children `json:"children,omitempty"` // that attempts which are over have enqueued; nil for none
+
 	Raw []byte `json:"-"` // as it is stored; whoever reads it notes it
 }
 
@@ -64,6 +66,10 @@ func DecodeTrail(b []byte) Trail {
 	}
 	t.Fails, t.Releases = min(max(t.Fails, 0), MaxCount), min(max(t.Releases, 0), MaxCount)
 	t.Interruptions = min(max(t.Interruptions, 0), MaxCount)
+	if c := t.Children; c != nil {
+		c.IDs = c.IDs[max(0, len(c.IDs)-MaxChildren):]
+		c.Count = min(max(c.Count, len(c.IDs)), MaxCount)
+	}
 	return t
 }
 

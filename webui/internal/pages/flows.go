@@ -147,14 +147,19 @@ func memberOf(v *visit.Visit, id string) (*memberFact, error) {
 	if at <= 0 {
 		return nil, nil
 	}
-	member, err := v.Inspector.FlowMember(v.Ctx(), id[:at], id[at+1:])
+	return memberFactOf(v, id[:at], id[at+1:])
+}
+
+// memberFactOf is what a flow knows of one of its members; nil where there is none.
+func memberFactOf(v *visit.Visit, id, name string) (*memberFact, error) {
+	member, err := v.Inspector.FlowMember(v.Ctx(), id, name)
 	switch {
 	case errors.Is(err, flow.ErrNoFlow), errors.Is(err, work.ErrNotFound):
 		return nil, nil
 	case err != nil:
 		return nil, err
 	}
-	fact := &memberFact{Flow: id[:at], FlowMember: member}
+	fact := &memberFact{Flow: id, FlowMember: member}
 	fact.Followers, err = v.Inspector.FlowFollowers(v.Ctx(), fact.Flow, member.Name, nil)
 	fact.MoreFollowers = len(fact.Followers) > followersShown
 	fact.Followers = slices.Clip(fact.Followers[:min(len(fact.Followers), followersShown)])

@@ -23,8 +23,10 @@ type jobPage struct {
 	Redacted bool
 	Line     timeLine
 	Progress *progressBar
-	Log      []inspect.LogLine // newest first
-	Steps    *inspect.Steps    // nil where it has none
+	Log      jobLog
+	Children children
+	Near     *memberFact    // nil where it is no member of a flow
+	Steps    *inspect.Steps // nil where it has none
 	Meta     []pair
 	Actions  []jobs.Action
 }
@@ -86,11 +88,18 @@ func (s *Site) showJob(v *visit.Visit) error {
 	if job.Checkin != nil {
 		p.Progress = progressOf(job.Checkin.Progress)
 	}
+	var log []inspect.LogLine
 	if job.HasLog {
-		if p.Log, err = v.Inspector.Log(v.Ctx(), id, jobs.LogLines); err != nil && !errors.Is(err, work.ErrNotFound) {
+		if log, err = v.Inspector.Log(v.Ctx(), id, jobs.LogLines); err != nil && !errors.Is(err, work.ErrNotFound) {
 			return err
 		}
-		slices.Reverse(p.Log)
+	}
+	p.Log = newJobLog(v, job, log)
+	if p.Children, err = childrenOf(v, job); err != nil {
+		return err
+	}
+	if p.Near, err = neighbours(v, job); err != nil {
+		return err
 	}
 	if job.HasState && !job.State.Ended() {
 		steps, err := v.Inspector.Steps(v.Ctx(), id)

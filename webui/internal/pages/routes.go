@@ -50,6 +50,7 @@ func (s *Site) pageRoutes() []visit.Route {
 			visit.InMenu("Nodes", "n", visit.View("/nodes", "all servers of Redis", s.showNodes)),
 			visit.InMenu("Redis", "r", visit.View("/redis", "the server and its data", s.showRedis))),
 		[]visit.Route{
+			visit.View("/job-log", "what is written to the log of a job, as it is written", s.showJobLog),
 			visit.View("/finding", "what a search finds while it goes on", s.showFinding),
 			visit.View("/live", "server-sent events for pages that are open", s.showLive),
 			visit.View("/assets/{file}", "style, script and icon", s.showAsset),

@@ -16,6 +16,7 @@ type Site struct {
 	routes  []visit.Route
 	feed    *feed
 	watch   *watch
+	logs    logStreams
 }
 
 // Changed has the next one who asks read all anew: something was done.
@@ -30,6 +31,9 @@ func (s *Site) Streams() int {
 	defer s.feed.mu.Unlock()
 	return len(s.feed.listeners)
 }
+
+// LogStreams is how many people follow the log of a job.
+func (s *Site) LogStreams() int { return int(s.logs.open.Load()) }
 
 // Reading is closed when what open pages live on is read no more; nil while it was never read.
 func (s *Site) Reading() <-chan struct{} {

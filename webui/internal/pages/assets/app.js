@@ -1,6 +1,7 @@
 // Everything works without scripts: they keep pages fresh, let a search go on, and add keys, a theme and lists. Each
 // idea is a file of its own; a module comes when the page is there.
 import { finding } from "./finding.js";
+import { jobLog } from "./joblog.js";
 import { keys } from "./keys.js";
 import { live } from "./live.js";
 import { nameLists } from "./names.js";
@@ -18,4 +19,5 @@ nameLists();
 ticks();
 forgetNotice();
 finding();
+jobLog();
 live();

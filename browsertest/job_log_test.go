@@ -1,0 +1,68 @@
+package browsertest
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work"
+)
+
+// diary starts a worker whose job "diary" writes what it is told to, until there is no more.
+func (s *site) diary() chan string {
+	s.t.Helper()
+	said := make(chan string)
+	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: s.dsn, Namespace: s.namespace,
+		Logger: slog.New(slog.DiscardHandler)}).
+		Job("diary", func(ctx context.Context, job *work.Job) error {
+			for text := range said {
+				job.Logger().WarnContext(ctx, text)
+			}
+			return nil
+		})
+	require.NoError(s.t, pool.Start(context.Background()))
+	s.t.Cleanup(func() { assert.NoError(s.t, pool.Stop(s.ctx())) })
+	return said
+}
+
+// TestALogIsWrittenOnAsOneLooks sees lines come on a page that was there before the first of them, stops them, and goes
+// on behind the last.
+func TestALogIsWrittenOnAsOneLooks(t *testing.T) {
+	t.Parallel()
+	b, s := newBrowser(t), newSite(t, siteOptions{})
+	said := s.diary()
+	s.enqueue("a", "diary")
+	p := b.open(t, s)
+	p.visit("/job?id=a")
+	lines := func() string {
+		return ask[string](p, `() => [...document.querySelectorAll("#log tbody tr")].
+			map((row) => row.cells[2].innerText.trim()).join()`)
+	}
+	assert.False(t, ask[bool](p, `() => document.getElementById("log").checkVisibility()`), "there is none yet")
+	said <- "first"
+	s.until("it comes", func() bool { return lines() == "first" })
+	said <- hostile
+	s.until("the newest comes first", func() bool { return lines() == hostile+",first" })
+	assert.False(t, ask[bool](p, `() => document.intruded === true`))
+	assert.Equal(t, "It goes on.", ask[string](p, `() => document.getElementById("log-state").innerText`))
+	assert.Empty(t, p.examine("job-log"))
+	p.run(chromedp.Click(`#log-stop`))
+	said <- "third"
+	s.until("it is stored", func() bool {
+		log, err := s.inspector.Log(s.ctx(), "a", 0)
+		return err == nil && len(log) == 3
+	})
+	assert.Equal(t, hostile+",first", lines())
+	p.run(chromedp.Click(`#log-stop`))
+	s.until("each line comes once", func() bool { return lines() == "third,"+hostile+",first" })
+	close(said)
+	s.until("the end is told", func() bool {
+		return ask[string](p, `() => document.getElementById("log-state").innerText`) == "The job has ended."
+	})
+	assert.False(t, ask[bool](p, `() => document.getElementById("log-stop").checkVisibility()`))
+	assert.Empty(t, p.take())
+}
