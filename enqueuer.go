@@ -193,6 +193,18 @@ func (e *Enqueuer) store(ctx context.Context, entry Entry) (Receipt, error) {
 	return receipt, failed
 }
 
+// tellBorn tells the job whose handler has enqueued others which those are.
+func (e *Enqueuer) tellBorn(receipts ...Receipt) {
+	if e.settings.born == nil {
+		return
+	}
+	for _, receipt := range receipts {
+		if receipt.ID != "" && !receipt.Duplicate {
+			e.settings.born(receipt.ID)
+		}
+	}
+}
+
 // EnqueueMany stores many jobs, in calls of at most 500 jobs and 1 MiB. All entries are checked first: if one is
 // invalid, none is stored. Entries of one name come into their queue in the order given. With the first part that
 // Redis does not take, it ends. There is one Receipt per entry, also with an error: then those of the entries that are

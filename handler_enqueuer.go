@@ -48,18 +48,6 @@ func passedOn(job *Job, run enqueuing) EnqueueOption {
 	return func(s *jobSettings) { s.source, s.parent, s.born = source, id, run.noteChild }
 }
 
-// tellBorn tells the job whose handler has enqueued others which those are.
-func (e *Enqueuer) tellBorn(receipts ...Receipt) {
-	if e.settings.born == nil {
-		return
-	}
-	for _, receipt := range receipts {
-		if receipt.ID != "" && !receipt.Duplicate {
-			e.settings.born(receipt.ID)
-		}
-	}
-}
-
 // poolless is the Enqueuer of those who have none. It is closed from the start, with ErrNoPool instead of ErrClosed.
 var poolless = sync.OnceValue(func() *Enqueuer {
 	err := fmt.Errorf("%w with this ctx: give EnqueuerFromContext that of a handler", ErrNoPool)

@@ -36,8 +36,9 @@ type Options struct {
 
 	Logger     *slog.Logger  // for actions and for what went wrong; default slog.Default()
 	StuckAfter time.Duration // a job that has run for so long without a word counts as stuck; default an hour
-	MaxStreams int           // how many pages may be live at a time, and how many may follow a search, or a log of a job. Others are not.
+	// how many pages may be live at a time, and how many may follow a search, or the log of a job; others are not.
 	// Default 64, negative is none
+	MaxStreams int
 }
 
 const (

@@ -7,6 +7,7 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/webui/internal/causes"
+	"github.com/265d0351/work/webui/internal/chart"
 	"github.com/265d0351/work/webui/internal/jobs"
 	"github.com/265d0351/work/webui/internal/visit"
 )
@@ -14,7 +15,7 @@ import (
 // causeRow is what jobs fail for, with what can be done about those of each name.
 type causeRow struct {
 	causes.Cause
-	Spark spark
+	Spark chart.Spark
 	Names []errorRow
 }
 
@@ -74,7 +75,7 @@ func (s *Site) showErrors(v *visit.Visit) error {
 const shownDeploys = 5
 
 func newCauseRow(c causes.Cause) causeRow {
-	row := causeRow{Cause: c, Spark: newSpark(c.Hours, "hour")}
+	row := causeRow{Cause: c, Spark: chart.NewSpark(c.Hours, "hour")}
 	for _, g := range c.Groups {
 		of := func(state work.State) jobs.Filter {
 			return jobs.Filter{Selection: inspect.Selection{State: state, Name: g.Name, ErrorGroup: g.Digest}}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/265d0351/work/webui/internal/chart"
 	"github.com/265d0351/work/webui/internal/format"
 )
 
@@ -13,7 +14,7 @@ import (
 // below these, as wide as their parts of the whole.
 type flame struct {
 	Summary string // for those who do not see it
-	Legend  []series
+	Legend  []chart.Series
 	Cells   []flameCell
 	Height  int
 }
@@ -37,7 +38,7 @@ const (
 )
 
 // flameKinds are what a job's time goes into.
-var flameKinds = []series{{Name: "waiting", Class: "queue"}, {Name: "running", Class: "run"},
+var flameKinds = []chart.Series{{Name: "waiting", Class: "queue"}, {Name: "running", Class: "run"},
 	{Name: "between attempts", Class: "gap"}}
 
 // spent is how long jobs of a name, or several, waited, ran and were put off.
@@ -115,7 +116,7 @@ func (f *flame) add(cell flameCell, label string) {
 	if cell.W >= flameRoom {
 		cell.Label = format.Middle(label, 60)
 	}
-	cell.X, cell.W = round(cell.X), round(cell.W)
+	cell.X, cell.W = chart.Round(cell.X), chart.Round(cell.W)
 	f.Cells = append(f.Cells, cell)
 }
 

@@ -50,27 +50,3 @@ func TestTheFlameIsBounded(t *testing.T) {
 	small := flameOf([]historyRow{spends("big", time.Hour, 0, 0), spends("small", time.Millisecond, 0, 0)}, "hour")
 	require.Len(t, small.Cells, 3, "what cannot be seen is not drawn")
 }
-
-func TestTicksAreRoundTimes(t *testing.T) {
-	t.Parallel()
-	at := time.Date(2026, 3, 1, 12, 7, 0, 0, time.UTC)
-	for name, row := range map[string]struct {
-		whole       time.Duration
-		first, last string
-		n           int
-	}{
-		"an hour":  {time.Hour, "12:10", "13:00", 6},
-		"a day":    {24 * time.Hour, "16:00", "08:00", 5},
-		"90 days":  {90 * day, "16 Mar", "25 May", 6},
-		"a minute": {time.Minute, "", "", 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			ticks := ticksOf(at, at.Add(row.whole))
-			require.Len(t, ticks, row.n, "%v", ticks)
-			if row.n > 0 {
-				assert.Equal(t, []string{row.first, row.last}, []string{ticks[0].Text, ticks[len(ticks)-1].Text})
-			}
-		})
-	}
-}

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/265d0351/work/flow"
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/webui/internal/format"
+	"github.com/265d0351/work/webui/internal/graph"
 	"github.com/265d0351/work/webui/internal/visit"
 )
 
@@ -20,10 +22,11 @@ type tab struct {
 
 // flowsBody is a page of flows.
 type flowsBody struct {
-	Tabs  []tab
-	Flows []flowRow
-	First string // the page's beginning, "" where this is it
-	Next  string
+	Tabs    []tab
+	Flows   []flowRow
+	Columns sorting // of the flows of this page
+	First   string  // the page's beginning, "" where this is it
+	Next    string
 }
 
 // flowRow is a flow with what is reckoned from it.
@@ -69,6 +72,20 @@ func (r flowRow) Look() string {
 	return string(r.State)
 }
 
+// flowColumns are those by which the flows of a page can be sorted: pages follow the time at which they were stored.
+var flowColumns = []sortable[flowRow]{
+	{"id", "Flow", "", false, false, func(a, b *flowRow) int { return strings.Compare(a.ID, b.ID) }},
+	{"state", "State", "", false, false, func(a, b *flowRow) int { return strings.Compare(a.Word, b.Word) }},
+	{"gone", "Ended", "members that have", true, true,
+		func(a, b *flowRow) int { return cmp.Compare(a.Gone(), b.Gone()) }},
+	{"of", "Of", "members", true, true, func(a, b *flowRow) int { return cmp.Compare(a.Total, b.Total) }},
+	{"dead", "Dead", "", true, true, func(a, b *flowRow) int { return cmp.Compare(a.Dead, b.Dead) }},
+	{"cancelled", "Cancelled", "", true, true,
+		func(a, b *flowRow) int { return cmp.Compare(a.Cancelled, b.Cancelled) }},
+	{"stored", "Stored", "", false, true, func(a, b *flowRow) int { return a.Stored.Compare(b.Stored) }},
+	{"over", "Over", "when it ended", false, true, func(a, b *flowRow) int { return a.Ended.Compare(b.Ended) }},
+}
+
 func (s *Site) showFlows(v *visit.Visit) error {
 	state, cursor := v.Query.Get("state"), v.Query.Get("cursor")
 	read, err := v.Inspector.Flows(v.Ctx(),
@@ -84,11 +101,13 @@ func (s *Site) showFlows(v *visit.Visit) error {
 	for _, f := range read.Flows {
 		body.Flows = append(body.Flows, newFlowRow(f))
 	}
+	body.Columns = sortBy(v, body.Flows, flowColumns)
+	by := v.Query.Get("sort")
 	if read.Next != "" {
-		body.Next = format.Link("flows", "state", state, "cursor", read.Next)
+		body.Next = format.Link("flows", "state", state, "sort", by, "cursor", read.Next)
 	}
 	if cursor != "" {
-		body.First = format.Link("flows", "state", state)
+		body.First = format.Link("flows", "state", state, "sort", by)
 	}
 	return s.show(v, "flows", page{Title: "Flows", Nav: "/flows", Body: body})
 }
@@ -96,7 +115,7 @@ func (s *Site) showFlows(v *visit.Visit) error {
 // flowBody is one flow.
 type flowBody struct {
 	Flow    flowRow
-	Graph   graphPicture
+	Graph   graph.Picture
 	Tabs    []tab // of its members
 	Job     string
 	Members []inspect.FlowMember
@@ -116,7 +135,7 @@ func (s *Site) showFlow(v *visit.Visit) error {
 	if err != nil {
 		return err
 	}
-	graph, err := v.Inspector.FlowGraph(v.Ctx(), id)
+	nodes, err := v.Inspector.FlowGraph(v.Ctx(), id)
 	if err != nil {
 		return err
 	}
@@ -126,7 +145,7 @@ func (s *Site) showFlow(v *visit.Visit) error {
 	if err != nil {
 		return err
 	}
-	body := flowBody{Flow: newFlowRow(info), Graph: drawGraph(id, graph), Job: job, Members: read.Members,
+	body := flowBody{Flow: newFlowRow(info), Graph: graph.Draw(id, nodes), Job: job, Members: read.Members,
 		Tabs: []tab{{Name: "all", Link: format.Link("flow", "id", id, "name", job), Here: state == ""}}}
 	for _, of := range inspect.MemberStates() {
 		body.Tabs = append(body.Tabs, tab{Name: string(of), Here: state == string(of),

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/webui/internal/chart"
 	"github.com/265d0351/work/webui/internal/visit"
 )
 
@@ -24,10 +26,20 @@ type historyPage struct {
 	Name   string
 	Spans  []historySpan
 	Span   historySpan
-	Charts []chart
+	Charts []chart.Chart
 	Flame  flame
 	Rows   []historyRow
-	Many   bool // so many names that only their sum is shown
+	// of Rows
+	Columns sorting
+	Many    bool // so many names that only their sum is shown
+}
+
+// Keys are those of the columns, in the order in which they stand.
+func (*historyPage) Keys() (keys []string) {
+	for _, c := range historyColumns {
+		keys = append(keys, c.key)
+	}
+	return keys
 }
 
 // historySpan is a time that can be looked at.
@@ -41,6 +53,30 @@ var historySpans = []historySpan{
 	{Key: "hour", Label: "last hour", Back: time.Hour, By: time.Minute},
 	{Key: "day", Label: "last 24 hours", Back: 24 * time.Hour, By: time.Minute},
 	{Key: "quarter", Label: "last 90 days", Back: 90 * 24 * time.Hour, By: 24 * time.Hour},
+}
+
+// historyColumns are those by which names can be sorted.
+var historyColumns = []sortable[historyRow]{
+	{"name", "Name", "", false, false, func(a, b *historyRow) int { return strings.Compare(a.Name, b.Name) }},
+	{"done", "Done", "", true, true, func(a, b *historyRow) int { return cmp.Compare(a.Done, b.Done) }},
+	{"failed", "Failed", "", true, true, func(a, b *historyRow) int { return cmp.Compare(a.Failed, b.Failed) }},
+	{"dead", "Dead", "", true, true, func(a, b *historyRow) int { return cmp.Compare(a.Dead, b.Dead) }},
+	{"mean", "Run, mean", "", true, true,
+		func(a, b *historyRow) int { return cmp.Compare(a.Run.Mean(), b.Run.Mean()) }},
+	byQuantile("run50", "Run, p50", 0.5, ran), byQuantile("run95", "Run, p95", 0.95, ran),
+	byQuantile("run99", "Run, p99", 0.99, ran),
+	byQuantile("waited50", "Waited, p50", 0.5, waited), byQuantile("waited95", "Waited, p95", 0.95, waited),
+	byQuantile("waited99", "Waited, p99", 0.99, waited),
+}
+
+// byQuantile sorts by one of what was counted; names of which nothing was come as if it were 0.
+func byQuantile(key, title string, q float64, of func(*inspect.HistoryPoint) inspect.Histogram) sortable[historyRow] {
+	at := func(r *historyRow) time.Duration {
+		h := of(&inspect.HistoryPoint{Run: r.Run, Waited: r.Waited})
+		return h.Quantile(q)
+	}
+	return sortable[historyRow]{key, title, "", true, true,
+		func(a, b *historyRow) int { return cmp.Compare(at(a), at(b)) }}
 }
 
 func (s *Site) showHistory(v *visit.Visit) error {
@@ -65,7 +101,7 @@ func (s *Site) showHistory(v *visit.Visit) error {
 	p.Charts = p.Span.charts(together(by))
 	rows := historyRows(by)
 	if p.Flame = flameOf(rows, p.Span.Key); !p.Many {
-		p.Rows = rows
+		p.Rows, p.Columns = rows, sortBy(v, rows, historyColumns)
 	}
 	return s.show(v, "history", page{Title: "History", Nav: "/history", Body: p})
 }
@@ -84,15 +120,15 @@ func spansFor(v *visit.Visit) (all []historySpan, one historySpan, err error) {
 }
 
 // charts are what became of jobs, and how long they ran and waited.
-func (h historySpan) charts(points []inspect.HistoryPoint) []chart {
+func (h historySpan) charts(points []inspect.HistoryPoint) []chart.Chart {
 	step := h.By
 	if h.Key == "day" { // a bar for each minute would be thinner than a line
 		points, step = coarser(points, 15*time.Minute), 15*time.Minute
 	}
-	return []chart{
-		outcomeChart(points, step),
-		durationChart("Run time", points, step, ran),
-		durationChart("Waiting time of jobs that began", points, step, waited),
+	return []chart.Chart{
+		chart.Outcomes(points, step),
+		chart.Durations("Run time", points, step, ran),
+		chart.Durations("Waiting time of jobs that began", points, step, waited),
 	}
 }
 

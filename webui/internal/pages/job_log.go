@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/265d0351/work/inspect"
@@ -34,20 +33,6 @@ func newJobLog(v *visit.Visit, job *inspect.JobInfo, lines []inspect.LogLine) jo
 	}
 	return l
 }
-
-// logStreams are how many people follow logs.
-type logStreams struct{ open atomic.Int64 }
-
-// enter is false where as many as may do already; else the caller leaves.
-func (l *logStreams) enter(most int) bool {
-	if l.open.Add(1) > int64(most) {
-		l.open.Add(-1)
-		return false
-	}
-	return true
-}
-
-func (l *logStreams) leave() { l.open.Add(-1) }
 
 const (
 	logPause = 200 * time.Millisecond // between two events, so that a browser has time to draw

@@ -6,6 +6,7 @@ import (
 
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/webui/alerts"
+	"github.com/265d0351/work/webui/internal/chart"
 	"github.com/265d0351/work/webui/internal/visit"
 )
 
@@ -21,7 +22,7 @@ type overview struct {
 	// does not go on
 	Backlog time.Duration
 	Held    int // jobs that wait for what does not come by itself
-	Charts  []chart
+	Charts  []chart.Chart
 	Now     time.Time
 
 	Missing    error                   // which partitions have not answered

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/265d0351/work/webui/internal/chart"
 	"github.com/265d0351/work/webui/internal/format"
 )
 
@@ -73,7 +74,7 @@ func newProgressBar(part, whole float64, text string) *progressBar {
 	if !(whole > 0 && part >= 0 && part <= whole) {
 		return nil
 	}
-	b := &progressBar{Percent: round(part / whole * 100)}
+	b := &progressBar{Percent: chart.Round(part / whole * 100)}
 	b.Text = fmt.Sprintf("%.0f %%", b.Percent)
 	if text != "" {
 		b.Text += ", " + text

@@ -7,6 +7,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/webui/internal/chart"
 	"github.com/265d0351/work/webui/internal/format"
 	"github.com/265d0351/work/webui/internal/jobs"
 	"github.com/265d0351/work/webui/internal/visit"
@@ -146,7 +147,7 @@ func (s *Site) showQueue(v *visit.Visit) error {
 			Queue            queueRow
 			Waiting, Running jobTable
 			Spans            []historySpan
-			Charts           []chart
+			Charts           []chart.Chart
 			Flame            flame
 			Ended            []stateTab
 			Keys             keyTable

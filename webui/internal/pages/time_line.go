@@ -7,6 +7,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/webui/internal/chart"
 	"github.com/265d0351/work/webui/internal/format"
 )
 
@@ -15,7 +16,7 @@ import (
 type timeLine struct {
 	Spans     []lifeSpan
 	Attempts  []attemptRow
-	Legend    []series
+	Legend    []chart.Series
 	Summary   string // for those who do not see it
 	Begin     string // what happened at From, and at To
 	End       string
@@ -125,13 +126,13 @@ func (l *timeLine) summary(job *inspect.JobInfo) string {
 }
 
 // legendOf names each look once.
-func legendOf(spans []lifeSpan) []series {
-	var legend []series
+func legendOf(spans []lifeSpan) []chart.Series {
+	var legend []chart.Series
 	seen := map[string]bool{}
 	for _, s := range spans {
 		if !seen[s.name] {
 			seen[s.name] = true
-			legend = append(legend, series{Name: strings.TrimSpace(s.sign + " " + s.name), Class: s.Class})
+			legend = append(legend, chart.Series{Name: strings.TrimSpace(s.sign + " " + s.name), Class: s.Class})
 		}
 	}
 	return legend
@@ -172,9 +173,9 @@ func laidOut(spans []lifeSpan) (_ []lifeSpan, stretched bool) {
 			middle = x + s.W // it goes on
 		}
 		if s.sign != "" && middle-marked >= leastGap {
-			s.Mark, marked = &spanMark{round(min(98.5, max(1.5, middle))), s.sign}, middle
+			s.Mark, marked = &spanMark{chart.Round(min(98.5, max(1.5, middle))), s.sign}, middle
 		}
-		s.X, s.W, x = round(x), round(s.W), x+s.W
+		s.X, s.W, x = chart.Round(x), chart.Round(s.W), x+s.W
 		s.Y, s.H = 33, 6
 		if s.Kind == "run" {
 			s.Y, s.H = 20, 32

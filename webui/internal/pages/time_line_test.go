@@ -10,6 +10,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/webui/internal/chart"
 )
 
 var lifeBegan = time.Date(2030, 1, 31, 9, 0, 0, 0, time.UTC)
@@ -112,7 +113,7 @@ func TestEverySpanOfATimeLineCanBeSeen(t *testing.T) {
 		})
 	}
 	assert.Equal(t, "succeeded: waited 2 h and ran 3 ms, attempts succeeded", timeLineOf(&short).Summary)
-	assert.Equal(t, []series{{Name: "ready, waits for a worker", Class: "queue"},
+	assert.Equal(t, []chart.Series{{Name: "ready, waits for a worker", Class: "queue"},
 		{Name: "✓ succeeded", Class: "good"}}, timeLineOf(&short).Legend)
 }
 

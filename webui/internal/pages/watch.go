@@ -11,6 +11,7 @@ import (
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/partly"
 	"github.com/265d0351/work/webui/alerts"
+	"github.com/265d0351/work/webui/internal/chart"
 	"github.com/265d0351/work/webui/internal/visit"
 )
 
@@ -147,9 +148,9 @@ func (w *watch) read(ctx context.Context) (*overview, error) {
 	o.StateAsOf, o.StateEvery = w.state.asOf, w.state.every()
 	o.Alerts = w.state.alerts
 	o.count(w.state.queues, history)
-	o.Charts = []chart{
-		outcomeChart(history, time.Minute),
-		durationChart("Waiting time of jobs that began", history, time.Minute, waited),
+	o.Charts = []chart.Chart{
+		chart.Outcomes(history, time.Minute),
+		chart.Durations("Waiting time of jobs that began", history, time.Minute, waited),
 	}
 	return o, nil
 }

@@ -1,6 +1,9 @@
 package pages
 
 import (
+	"cmp"
+	"strings"
+
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/webui/alerts"
 	"github.com/265d0351/work/webui/internal/format"
@@ -30,9 +33,23 @@ const stoppedShown = 50
 type workersBody struct {
 	Hosts              []hostMap
 	Workers            []workerRow
-	inspect.Processors // of those with a heartbeat
+	inspect.Processors         // of those with a heartbeat
+	Columns            sorting // of Workers
 	Stopped            []inspect.StoppedWorker
 	Problem            string // with which the latter cannot be read: a list that is broken hides no others
+}
+
+// workerColumns are those by which workers can be sorted; without one they come by host and process.
+var workerColumns = []sortable[workerRow]{
+	{"host", "host", "", false, false, func(a, b *workerRow) int { return strings.Compare(a.Host, b.Host) }},
+	{"service", "service", "", false, false, func(a, b *workerRow) int { return strings.Compare(a.Service, b.Service) }},
+	{"version", "version", "", false, false, func(a, b *workerRow) int { return strings.Compare(a.Version, b.Version) }},
+	{"started", "start", "", false, true, func(a, b *workerRow) int { return a.Started.Compare(b.Started) }},
+	{"busy", "jobs held", "", true, true,
+		func(a, b *workerRow) int { return cmp.Compare(len(a.Running), len(b.Running)) }},
+	{"load", "load", "", true, true, func(a, b *workerRow) int { return cmp.Compare(a.Load.One, b.Load.One) }},
+	{"partition", "partition", "", true, false,
+		func(a, b *workerRow) int { return cmp.Compare(a.Partition, b.Partition) }},
 }
 
 func (s *Site) showWorkers(v *visit.Visit) error {
@@ -52,7 +69,8 @@ func (s *Site) showWorkers(v *visit.Visit) error {
 			rows[i].Jobs = append(rows[i].Jobs, heldJob{job, alerts.Stuck(job, counts.AsOf, v.StuckAfter)})
 		}
 	}
-	body := workersBody{Workers: rows, Processors: inspect.TotalProcessors(workers)}
+	columns := sortBy(v, rows, workerColumns)
+	body := workersBody{Workers: rows, Columns: columns, Processors: inspect.TotalProcessors(workers)}
 	if body.Stopped, err = v.Inspector.StoppedWorkers(v.Ctx(), stoppedShown); err != nil {
 		body.Problem = err.Error()
 	}

@@ -5,7 +5,6 @@ import (
 	"os"
 	"regexp"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,45 +13,6 @@ import (
 
 	"github.com/265d0351/work/inspect"
 )
-
-func TestChartsShowWhatWasCounted(t *testing.T) {
-	t.Parallel()
-	begin := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	points := make([]inspect.HistoryPoint, 3)
-	for i := range points {
-		points[i].At = begin.Add(time.Duration(i) * time.Minute)
-	}
-	assert.True(t, outcomeChart(points, time.Minute).Empty)
-	points[1].Done, points[1].Failed, points[1].Dead = 80, 20, 5
-	points[1].Waited.Add(3 * time.Second)
-	c := outcomeChart(points, time.Minute)
-	assert.False(t, c.Empty)
-	assert.Equal(t, "100", c.Grid[0].Label)
-	require.Len(t, c.Bars, 3)
-	assert.InDelta(t, 0.8*chartHeight, c.Bars[0].H, 0.1)
-	assert.InDelta(t, 0, c.Bars[2].Y, 0.1, "a full bar reaches the top")
-	assert.Equal(t, "12:01 UTC: 80 done, 20 failed, 5 of them dead", c.Tips[1].Text)
-	assert.Equal(t, []tick{{33.33, "12:01"}, {66.67, "12:02"}}, c.Ticks)
-
-	d := durationChart("Waiting", points, time.Minute, waited)
-	assert.Equal(t, []string{"10 s", "1 s", "100 ms", "10 ms", "1 ms"}, labels(d.Grid))
-	assert.Equal(t, "12:00 UTC: none", d.Tips[0].Text)
-	assert.True(t, strings.HasPrefix(d.Legend[0].Path, "M"), "one point alone is seen")
-	assert.Empty(t, durationChart("Run", points, time.Minute, ran).Legend[0].Path)
-	var longest inspect.Histogram
-	longest.Add(math.MaxInt64)
-	points[2].Waited = longest
-	assert.NotPanics(t, func() { durationChart("Waiting", points, time.Minute, waited) })
-	assert.Len(t, decadeNames, 15)
-}
-
-func labels(grid []gridLine) []string {
-	var all []string
-	for _, line := range grid {
-		all = append(all, line.Label)
-	}
-	return all
-}
 
 func TestNeighboursAreAddedUp(t *testing.T) {
 	t.Parallel()

@@ -1,4 +1,4 @@
-package pages
+package chart
 
 import "time"
 
@@ -34,7 +34,7 @@ func ticksOf(from, to time.Time) (ticks []tick) {
 	}
 	for at := from.UTC().Truncate(step); !at.After(to); at = at.Add(step) {
 		if x := float64(at.Sub(from)) / float64(max(1, whole)) * 100; x >= tickRoom && x <= 100-tickRoom {
-			ticks = append(ticks, tick{round(x), at.Format(layout)})
+			ticks = append(ticks, tick{Round(x), at.Format(layout)})
 		}
 	}
 	return ticks

@@ -1,4 +1,4 @@
-package pages
+package chart
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"github.com/265d0351/work/webui/internal/format"
 )
 
-// spark is a small chart that stands in a line: a bar for each count. The picture is stretched to its place.
-type spark struct {
+// Spark is a small chart that stands in a line: a bar for each count. The picture is stretched to its place.
+type Spark struct {
 	Bars    []bar
 	Width   int
 	Summary string
@@ -20,9 +20,9 @@ const (
 	sparkHeight = 20
 )
 
-// newSpark draws counts, of which each is one of such spans: "hour".
-func newSpark(counts []int64, span string) spark {
-	s := spark{Width: sparkStep * len(counts), Summary: "none counted"}
+// NewSpark draws counts, of which each is one of such spans: "hour".
+func NewSpark(counts []int64, span string) Spark {
+	s := Spark{Width: sparkStep * len(counts), Summary: "none counted"}
 	if len(counts) == 0 {
 		return s
 	}
@@ -32,7 +32,7 @@ func newSpark(counts []int64, span string) spark {
 		if count == 0 {
 			continue
 		}
-		height := max(2, round(sparkHeight*float64(count)/float64(most)))
+		height := max(2, Round(sparkHeight*float64(count)/float64(most)))
 		s.Bars = append(s.Bars, bar{X: float64(n * sparkStep), Y: sparkHeight - height, W: sparkStep - 1, H: height})
 	}
 	s.Summary = fmt.Sprintf("%s in %d %ss, at most %s in one", format.Count(sum), len(counts), span, format.Count(most))

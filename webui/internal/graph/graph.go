@@ -1,4 +1,6 @@
-package pages
+// Package graph draws the graph of a flow, folded where that is large. Templates of the pages write it; nothing here
+// makes markup.
+package graph
 
 import (
 	"cmp"
@@ -10,25 +12,25 @@ import (
 	"github.com/265d0351/work/webui/internal/format"
 )
 
-// graphPicture is the graph of a flow as it is drawn: in columns, whoever waits to the right of those that it waits
+// Picture is the graph of a flow as it is drawn: in columns, whoever waits to the right of those that it waits
 // for. It has its own size, and is scrolled where the page is narrower.
-type graphPicture struct {
+type Picture struct {
 	Width, Height int
-	Boxes         []graphBox
-	Arrows        []graphArrow
+	Boxes         []Box
+	Arrows        []Arrow
 	Folded        bool
 	Partial       bool
 	Summary       string // for those who do not see it
 }
 
-// graphBox is a node.
-type graphBox struct {
+// Box is a node.
+type Box struct {
 	X, Y, Bar, BarY, TextX, NameY, SaysY int
 	Name, Says, Title, Link, Class       string
 }
 
-// graphArrow is the edges between two nodes.
-type graphArrow struct {
+// Arrow is the edges between two nodes.
+type Arrow struct {
 	Path, Class, Title string
 }
 
@@ -42,15 +44,16 @@ const (
 )
 
 // Width and Height of a box, for the template.
-func (graphBox) Width() int  { return boxWidth }
-func (graphBox) Height() int { return boxHeight }
+func (Box) Width() int  { return boxWidth }
+func (Box) Height() int { return boxHeight }
 
-func drawGraph(id string, g inspect.FlowGraph) graphPicture {
+// Draw draws what is known of the flow of that id.
+func Draw(id string, g inspect.FlowGraph) Picture {
 	d := drawing{id: id, graph: &g}
 	column, columns := columnsOf(g)
-	p := graphPicture{Folded: g.Folded, Partial: g.Partial,
+	p := Picture{Folded: g.Folded, Partial: g.Partial,
 		Width: 2*margin + len(columns)*(boxWidth+columnGap) - columnGap}
-	p.Boxes = make([]graphBox, len(g.Nodes))
+	p.Boxes = make([]Box, len(g.Nodes))
 	for x, nodes := range columns {
 		for y, n := range nodes {
 			p.Boxes[n] = d.box(n, margin+x*(boxWidth+columnGap), margin+y*(boxHeight+rowGap))
@@ -115,10 +118,10 @@ type drawing struct {
 	graph *inspect.FlowGraph
 }
 
-func (d *drawing) box(n, x, y int) graphBox {
+func (d *drawing) box(n, x, y int) Box {
 	id, g := d.id, d.graph
 	node := &g.Nodes[n]
-	b := graphBox{X: x, Y: y, TextX: x + 12, NameY: y + 19, SaysY: y + 35, BarY: y + boxHeight - 5,
+	b := Box{X: x, Y: y, TextX: x + 12, NameY: y + 19, SaysY: y + 35, BarY: y + boxHeight - 5,
 		Name: format.Middle(node.Name, 24), Class: lookOf(node.State()), Says: string(node.State()),
 		Link: format.Link("job", "id", id+"/"+node.Name)}
 	b.Title = node.Name
@@ -193,8 +196,8 @@ func lookOf(state inspect.MemberState) string {
 	return "calm"
 }
 
-func (d *drawing) arrow(line inspect.FlowLine) graphArrow {
-	a := graphArrow{Class: "met"}
+func (d *drawing) arrow(line inspect.FlowLine) Arrow {
+	a := Arrow{Class: "met"}
 	if line.Unmet > 0 {
 		a.Class = "unmet"
 	}
@@ -212,7 +215,7 @@ func (d *drawing) arrow(line inspect.FlowLine) graphArrow {
 
 // lead leads from the right side of a box to the left side of another one. Where members of one job are one box, an
 // arrow may lead back: then it goes below both.
-func (a *graphArrow) lead(from, to graphBox, onward bool) {
+func (a *Arrow) lead(from, to Box, onward bool) {
 	x1, y1, x2, y2 := from.X+boxWidth, from.Y+boxHeight/2, to.X, to.Y+boxHeight/2
 	if onward {
 		bend := max(24, (x2-x1)/2)

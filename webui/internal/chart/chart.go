@@ -1,4 +1,6 @@
-package pages
+// Package chart draws what was counted over time: as bars, lines, or a small picture within a line of text. Templates
+// of the pages write it; nothing here makes markup.
+package chart
 
 import (
 	"fmt"
@@ -10,12 +12,12 @@ import (
 	"github.com/265d0351/work/webui/internal/format"
 )
 
-// chart is a picture over time. It is stretched to the width of the page, so what is written stands beside it in HTML.
-type chart struct {
+// Chart is a picture over time. It is stretched to the width of the page, so what is written stands beside it in HTML.
+type Chart struct {
 	Title   string
 	Summary string // for those who do not see it
 	Empty   bool
-	Legend  []series
+	Legend  []Series
 	Grid    []gridLine
 	Bars    []bar
 	Tips    []tip
@@ -30,8 +32,8 @@ const (
 	chartHeight = 120.0
 )
 
-// series is one line, or one colour of bars. Class is its look.
-type series struct {
+// Series is one line, or one colour of bars. Class is its look.
+type Series struct {
 	Name, Class, Path string
 }
 
@@ -52,10 +54,10 @@ type tip struct {
 	Text string
 }
 
-// outcomeChart stacks what was done, failed and died in each step.
-func outcomeChart(points []inspect.HistoryPoint, step time.Duration) chart {
+// Outcomes stacks what was done, failed and died in each step.
+func Outcomes(points []inspect.HistoryPoint, step time.Duration) Chart {
 	c := newChart("Outcomes per "+stepName(step), points, step)
-	c.Legend = []series{{Name: "done", Class: "good"}, {Name: "to be retried", Class: "warn"},
+	c.Legend = []Series{{Name: "done", Class: "good"}, {Name: "to be retried", Class: "warn"},
 		{Name: "dead", Class: "bad"}}
 	highest, sum := int64(0), int64(0)
 	for _, p := range points {
@@ -76,9 +78,9 @@ func outcomeChart(points []inspect.HistoryPoint, step time.Duration) chart {
 			}
 			h := max(1.5, float64(part.n)/top*chartHeight)
 			y = max(0, y-h)
-			c.Bars = append(c.Bars, bar{part.class, round(x + width*0.1), round(y), round(width * 0.8), round(h)})
+			c.Bars = append(c.Bars, bar{part.class, Round(x + width*0.1), Round(y), Round(width * 0.8), Round(h)})
 		}
-		c.Tips = append(c.Tips, tip{round(x), round(width),
+		c.Tips = append(c.Tips, tip{Round(x), Round(width),
 			fmt.Sprintf("%s: %s done, %s failed, %s of them dead", stepStamp(p.At, step), format.Count(p.Done),
 				format.Count(p.Failed), format.Count(p.Dead))})
 	}
@@ -91,10 +93,10 @@ func outcomeChart(points []inspect.HistoryPoint, step time.Duration) chart {
 var decadeNames = []string{"1 ms", "10 ms", "100 ms", "1 s", "10 s", "100 s", "17 min", "2.8 h", "28 h", "12 d",
 	"116 d", "3 y", "32 y", "317 y", "3,169 y"}
 
-// durationChart shows the median and the slow end of durations in each step: what 95 and 99 of a hundred do not exceed.
+// Durations shows the median and the slow end of durations in each step: what 95 and 99 of a hundred do not exceed.
 // Its axis is logarithmic: from a millisecond to hours.
-func durationChart(title string, points []inspect.HistoryPoint, step time.Duration,
-	of func(*inspect.HistoryPoint) inspect.Histogram) chart {
+func Durations(title string, points []inspect.HistoryPoint, step time.Duration,
+	of func(*inspect.HistoryPoint) inspect.Histogram) Chart {
 	c := newChart(title, points, step)
 	quantiles := []struct {
 		q           float64
@@ -118,10 +120,10 @@ func durationChart(title string, points []inspect.HistoryPoint, step time.Durati
 	decades := max(2, math.Ceil(math.Log10(max(1, float64(longest)/float64(time.Millisecond))))) // at most 14
 	// from the top, as they stand beside the picture
 	for d := decades; d >= 0; d-- {
-		c.Grid = append(c.Grid, gridLine{round(100 - d/decades*100), decadeNames[int(d)]})
+		c.Grid = append(c.Grid, gridLine{Round(100 - d/decades*100), decadeNames[int(d)]})
 	}
 	for k, quantile := range quantiles {
-		c.Legend = append(c.Legend, series{quantile.name, quantile.class, linePath(values[k], decades)})
+		c.Legend = append(c.Legend, Series{quantile.name, quantile.class, linePath(values[k], decades)})
 	}
 	width := chartWidth / float64(max(1, len(points)))
 	for i, p := range points {
@@ -130,14 +132,14 @@ func durationChart(title string, points []inspect.HistoryPoint, step time.Durati
 			text = fmt.Sprintf("%s: p50 %s, p95 %s, p99 %s", stepStamp(p.At, step), format.Span(values[0][i]),
 				format.Span(values[1][i]), format.Span(values[2][i]))
 		}
-		c.Tips = append(c.Tips, tip{round(float64(i) * width), round(width), text})
+		c.Tips = append(c.Tips, tip{Round(float64(i) * width), Round(width), text})
 	}
 	c.Summary = fmt.Sprintf("%s of %s jobs, at most %s", title, format.Count(n), format.Span(longest))
 	return c
 }
 
-func newChart(title string, points []inspect.HistoryPoint, step time.Duration) chart {
-	c := chart{Title: title}
+func newChart(title string, points []inspect.HistoryPoint, step time.Duration) Chart {
+	c := Chart{Title: title}
 	if len(points) > 0 {
 		c.From, c.To = points[0].At, points[len(points)-1].At.Add(step)
 		c.Ticks = ticksOf(c.From, c.To)
@@ -158,9 +160,9 @@ func linePath(values []time.Duration, decades float64) string {
 		at := math.Log10(max(1, float64(value)/float64(time.Millisecond)))
 		x, y := (float64(i)+0.5)*width, chartHeight-at/decades*chartHeight
 		if !drawing {
-			fmt.Fprintf(&b, "M%g %gh2", round(x-1), round(y))
+			fmt.Fprintf(&b, "M%g %gh2", Round(x-1), Round(y))
 		}
-		fmt.Fprintf(&b, "L%g %g", round(x), round(y))
+		fmt.Fprintf(&b, "L%g %g", Round(x), Round(y))
 		drawing = true
 	}
 	return b.String()
@@ -177,7 +179,8 @@ func niceAbove(value float64) float64 {
 	}
 }
 
-func round(value float64) float64 { return math.Round(value*100) / 100 }
+// Round keeps as much of a number as a picture needs.
+func Round(value float64) float64 { return math.Round(value*100) / 100 }
 
 func stepName(step time.Duration) string {
 	if step >= 24*time.Hour {
