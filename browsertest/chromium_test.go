@@ -120,6 +120,7 @@ func (t tests) Run() int {
 	if shared.browser != nil {
 		shared.browser.stop()
 	}
+	forgetProgram()
 	return code
 }
 

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"time"
 
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/webui/internal/format"
 	"github.com/265d0351/work/webui/internal/jobs"
 )
@@ -13,22 +14,31 @@ import (
 // functions are what templates may call. None makes markup: all that they return is escaped for the place where it
 // stands.
 var functions = template.FuncMap{
-	"asset":   AssetURL,
-	"button":  newButton,
-	"clock":   format.ClockAt,
-	"count":   format.Count,
-	"link":    format.Link,
-	"moment":  format.MomentAt,
-	"pretty":  func(raw json.RawMessage) string { return format.Pretty(raw, shownBytes) },
-	"rate":    format.Rate,
-	"middle":  func(text any, most int) string { return format.Middle(fmt.Sprint(text), most) },
-	"short":   func(text any, most int) string { return format.Shorten(fmt.Sprint(text), most) },
-	"size":    func(n any) string { return format.Size(asInt64(n)) },
-	"span":    format.Span,
-	"stamp":   format.Stamp,
-	"since":   func(t, now time.Time) string { return format.Span(now.Sub(t)) },
-	"percent": func(part, whole int) int { return format.Percent(part, whole) },
-	"fits":    func(raw json.RawMessage) bool { return len(raw) <= shownBytes },
+	"asset":    AssetURL,
+	"button":   newButton,
+	"clock":    format.ClockAt,
+	"count":    format.Count,
+	"link":     format.Link,
+	"moment":   format.MomentAt,
+	"pretty":   func(raw json.RawMessage) string { return format.Pretty(raw, shownBytes) },
+	"rate":     format.Rate,
+	"middle":   func(text any, most int) string { return format.Middle(fmt.Sprint(text), most) },
+	"short":    func(text any, most int) string { return format.Shorten(fmt.Sprint(text), most) },
+	"size":     func(n any) string { return format.Size(asInt64(n)) },
+	"span":     format.Span,
+	"quantile": quantileText,
+	"stamp":    format.Stamp,
+	"since":    func(t, now time.Time) string { return format.Span(now.Sub(t)) },
+	"percent":  func(part, whole int) int { return format.Percent(part, whole) },
+	"fits":     func(raw json.RawMessage) bool { return len(raw) <= shownBytes },
+}
+
+// quantileText is a quantile of what was counted. Below the lowest bound nothing is known but that.
+func quantileText(h inspect.Histogram, q float64) string {
+	if lowest := inspect.HistogramBounds()[0]; h.Quantile(q) < lowest {
+		return "under " + format.Span(lowest)
+	}
+	return format.Span(h.Quantile(q))
 }
 
 // shownBytes is how much of a value stands on a page.
