@@ -4,10 +4,10 @@ const boxes = () => [...document.querySelectorAll("td.tick input")];
 export function ticks() {
   const form = document.getElementById("ticked"), count = document.getElementById("ticked-count");
   if (!form) return;
-  document.getElementById("tick-all").hidden = false;
   const alls = () => [...document.querySelectorAll("[data-tick-all], #tick-all input")];
   const show = () => {
     const all = boxes(), ticked = all.filter((box) => box.checked).length;
+    document.getElementById("tick-all").hidden = all.length === 0;
     count.hidden = ticked === 0;
     count.textContent = ticked + " ticked";
     for (const button of form.querySelectorAll("button")) button.disabled = ticked === 0;
