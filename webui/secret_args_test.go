@@ -70,8 +70,8 @@ func TestNoPageTellsArgsThatAreHidden(t *testing.T) {
 		require.Contains(t, string(k.job("d").Args), secret, "it is kept")
 		looked := 0
 		for _, route := range Routes() {
-			if route.Acts() || route.Path == "/live" || strings.Contains(route.Path, "{") ||
-				strings.HasSuffix(route.Path, "/follow") {
+			if route.Acts() || route.Path == "/live" || route.Path == "/job-log" || // these go on
+				strings.Contains(route.Path, "{") || strings.HasSuffix(route.Path, "/follow") {
 				continue
 			}
 			for _, query := range []string{"", "?id=a", "?id=b", "?id=c", "?state=dead", "?name=card", "?name=list",
