@@ -114,7 +114,9 @@ func (d *daemons) pulse(p rdb.Pulse) {
 	if d == nil {
 		return
 	}
-	d.leased.Store(p.Leased)
+	if had := d.leased.Swap(p.Leased); p.Leased && !had {
+		d.flows.Told() // hints went to the worker that had it before, if there was one
+	}
 	d.reaper.setWatching(p.Leased || p.Deputy)
 	d.periodic.Told(p)
 	if !p.NextScheduled.IsZero() {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/ending"
+	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/flowdb"
 )
 
@@ -23,7 +25,7 @@ const maxAfter = 100
 // most 100; when one of them ends otherwise than done it is cancelled, and at once if one has.
 //
 // It may be called concurrently. The error is [ErrOver] where nothing can be added any more, and a *[work.InvalidError]
-// where a member to wait for is not known.
+// where a member to wait for is not known; a *[LockError] where the entry is unique and another job of its kind lives.
 func Add(ctx context.Context, job *work.Job, name string, entry work.Entry, after ...string) error {
 	flow, by, err := partOf(job)
 	if err == nil {
@@ -73,6 +75,11 @@ func (a adding) add(ctx context.Context, enq *work.Enqueuer, name string, entry 
 	if err := shareMember(p.m, &m); err != nil {
 		return err
 	}
+	if m.Terms.Special() {
+		if err := writeLayout(ctx, &p, rdb.SpecialMembers); err != nil {
+			return err
+		}
+	}
 	var answer flowdb.Answer
 	var detail string
 	err = answered(ctx, func(ctx context.Context) (err error) {
@@ -91,6 +98,11 @@ func (a adding) add(ctx context.Context, enq *work.Enqueuer, name string, entry 
 	case answer == flowdb.Unknown:
 		return mistake("member "+brief(name)+" of flow "+brief(flow), "after "+brief(detail)+", which is not known",
 			"name members that are there; of a batch those that have not ended")
+	case answer == flowdb.Locked:
+		return locked(flow, []string{name}, detail)
+	case answer == flowdb.Added && m.Terms.Special():
+		// What is left of it is done here, while there is time: else by the workers.
+		_ = ending.FinishFlow(ctx, p.store, flow)
 	case answer == flowdb.Living:
 		return mistake("id of member "+brief(name)+" of flow "+brief(flow), "that of another job",
 			"use another name")

@@ -31,7 +31,9 @@ func Retention(d time.Duration) BatchOption { return func(f *Flow) { f.Retention
 // The members are called "1", "2" and so on. See [New] for the id, and [Flow.Entry] for what an entry may be.
 //
 // A Batch that was cut off is completed by one of the same id with the same entries, in the same order: what is stored
-// already stays. One with another number of entries than are stored then is a *[work.InvalidError]. Results of members
+// already stays, and runs nothing. So it is where an entry is unique and another job of its kind lives, in the batch or
+// elsewhere: the error is a *[LockError], and those before it keep their locks; complete it when that job has ended, or
+// cancel it. One with another number of entries than are stored then is a *[work.InvalidError]. Results of members
 // are kept as in any flow; a handler that returns none leaves nothing. Middleware of enq gets the jobs part by part.
 func Batch(ctx context.Context, enq *work.Enqueuer, id string, entries iter.Seq[work.Entry],
 	opts ...BatchOption) (Receipt, error) {
@@ -125,6 +127,10 @@ func (b *batch) add(ctx context.Context, entry work.Entry) error {
 // flush stores what was added, and makes sure that there is a flow at all.
 func (b *batch) flush(ctx context.Context) error {
 	err := b.pass(ctx)
+	if held := asLockError(err); held != nil {
+		n, _ := strconv.Atoi(held.Member)
+		err = fmt.Errorf("entry %d of flow %s, which is not stored to its end: %w", n-1, brief(b.flow.id), held)
+	}
 	b.part, b.entries, b.bytes = b.part[:0], nil, 0
 	return err
 }
@@ -171,7 +177,7 @@ func (b *batch) prepareAgain(ctx context.Context, m *flowdb.Member, entry work.E
 		err = mistake("member "+brief(m.Name)+" of batch "+brief(id), "given another name by an enqueue middleware",
 			"change options and args there only")
 	}
-	m.Record = now.Record
+	m.Record, m.Terms = now.Record, now.Terms
 	return err
 }
 

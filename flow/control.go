@@ -93,7 +93,9 @@ func pause(ctx context.Context, enq *work.Enqueuer, id string, pause bool) (Prog
 // their order, and OnDone or OnDeath when it ends again. What is done stays so, with its results. Members in the morgue
 // leave it. It may be repeated until it succeeds, by anyone: nothing runs before its last step.
 //
-// A flow that has not ended, and one that is done, is a *[work.InvalidError].
+// A flow that has not ended, and one that is done, is a *[work.InvalidError]. Members that are unique take their locks
+// again, but for those for a time: where somebody else has one by now the error is a *[LockError], and nothing was done.
+// Only if that takes it while Retry is under way the flow is [Reopening] after that error.
 func Retry(ctx context.Context, enq *work.Enqueuer, id string) (Progress, error) {
 	p, err := placeOf(ctx, enq, id)
 	if err != nil {
@@ -108,6 +110,9 @@ func Retry(ctx context.Context, enq *work.Enqueuer, id string) (Progress, error)
 		return Progress{}, err
 	}
 	store, state := p.store, ""
+	if err := mayRetry(ctx, store, id); err != nil {
+		return Progress{}, err
+	}
 	err = answered(ctx, func(ctx context.Context) (err error) {
 		state, err = reopen(ctx, store, id, flowdb.ReopenSeal)
 		return err
@@ -126,6 +131,23 @@ func Retry(ctx context.Context, enq *work.Enqueuer, id string) (Progress, error)
 	}
 	inside.Enqueuer(enq).Emit(event.FlowReopened{Flow: id})
 	return read(ctx, store, id)
+}
+
+// mayRetry refuses a flow that has ended if a member of it finds its lock held.
+func mayRetry(ctx context.Context, store *rdb.Store, id string) error {
+	has, err := flowdb.Of(store).HasSpecial(ctx, id)
+	if err != nil || !has {
+		return err
+	}
+	p, err := read(ctx, store, id)
+	if err != nil || p.State != DeadEnded && p.State != Cancelled {
+		return err
+	}
+	err = answered(ctx, func(ctx context.Context) error { return locksAreFree(ctx, store, id) })
+	if err != nil {
+		return fmt.Errorf("flow %s cannot be retried: %w", brief(id), err)
+	}
+	return nil
 }
 
 // retriable refuses a flow that is in another one which has ended: nobody would count its end there.
@@ -163,7 +185,7 @@ func reopen(ctx context.Context, store *rdb.Store, id string, last flowdb.Reopen
 		if err := reopenInner(ctx, store, id, members); err != nil {
 			return "", err
 		}
-		if _, err := flowdb.Of(store).Reopen(ctx, id, flowdb.ReopenBack, members); err != nil {
+		if _, err := namedStep(ctx, store, id, flowdb.ReopenBack, members); err != nil {
 			return "", err
 		}
 		left, err := flowdb.Of(store).Ends(ctx, id, lost)
@@ -188,7 +210,7 @@ func reopen(ctx context.Context, store *rdb.Store, id string, last flowdb.Reopen
 			if err := reopenInner(ctx, store, id, page); err != nil { // of one that never began they are over too
 				return "", err
 			}
-			if _, err := flowdb.Of(store).Reopen(ctx, id, flowdb.ReopenFree, page); err != nil {
+			if _, err := namedStep(ctx, store, id, flowdb.ReopenFree, page); err != nil {
 				return "", err
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/needs"
+	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/flowdb"
 	"github.com/265d0351/work/internal/record"
 )
@@ -62,13 +63,20 @@ func (f *Flow) store(ctx context.Context, enq *work.Enqueuer) (Receipt, error) {
 	for i := range parts {
 		all = append(all, parts[i].members...)
 	}
+	if err := checkLocks(parts); err != nil {
+		return Receipt{}, err
+	}
 	if err := s.settle(ctx, all); err != nil {
 		return Receipt{}, err
 	}
-	if err := s.store(ctx, parts[0].members, parts[0].edges); err != nil {
-		return Receipt{}, err
+	err = s.store(ctx, parts[0].members, parts[0].edges)
+	if err == nil {
+		err = s.storeInner(ctx, parts[1:])
 	}
-	if err := s.storeInner(ctx, parts[1:]); err != nil {
+	if asLockError(err) != nil {
+		s.withdraw(ctx)
+	}
+	if err != nil {
 		return Receipt{}, err
 	}
 	return s.seal(ctx, len(f.jobs), f.queuesAtOnce())
@@ -252,6 +260,10 @@ func endings(enq *work.Enqueuer, f *Flow) (ends []flowdb.Member, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if m.Terms.Special() {
+			return nil, mistake("job "+brief(entry.Name)+" at the end of flow "+brief(f.ID()),
+				"given a time, a key, or Unique", "leave it out, or have that job enqueue another one")
+		}
 		m.Name = name
 		ends = append(ends, m)
 	}
@@ -309,13 +321,21 @@ func prepare(enq *work.Enqueuer, id string, entry work.Entry, extend func(*recor
 	if err != nil {
 		return m, fmt.Errorf("job %s: %w", brief(entry.Name), err)
 	}
-	if r.Lock != "" { // by its kind: nobody would take the lock
-		return m, mistake("job "+brief(entry.Name)+" of a flow", "of a kind that is unique",
-			"use another kind: its flow is there once, by its id")
+	if job.Lock.Digest != "" && r.Lock == "" {
+		return m, mistake("job "+brief(entry.Name)+" of a flow", "given Once",
+			"leave it out, or use Unique: the flow is there once, by its id")
 	}
 	r.Given = false // its flow binds it
 	extend(&r)
-	return flowdb.Member{Queue: r.Queue(), Record: r.Append(nil)}, nil
+	m = flowdb.Member{Queue: r.Queue(), Record: r.Append(nil), Terms: flowdb.Terms{Lock: job.Lock, Turn: job.Turn}}
+	switch {
+	case job.Place != rdb.At:
+	case entry.At.IsZero():
+		m.Terms.In = entry.In
+	default:
+		m.Terms.Due = job.When
+	}
+	return m, nil
 }
 
 // queueOf is the queue of a job: its name, with what it needs.
@@ -332,16 +352,10 @@ func plain(entry *work.Entry) error {
 	case s.ID != "":
 		return mistake("job "+brief(entry.Name)+" of a flow", "given an id",
 			"leave it out: its id is that of the flow, a slash and its name; see Named")
-	case !entry.At.IsZero() || entry.In != 0:
-		return refused("given a time")
-	case s.Unique != nil:
-		return refused("given Unique or Once")
-	case s.Key != "":
-		return refused("given Key")
 	case s.Front:
 		return refused("given Front")
 	case s.Replicas > 0:
 		return refused("given WaitReplicas")
 	}
-	return nil
+	return lockTerms(entry)
 }

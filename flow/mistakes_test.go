@@ -56,12 +56,8 @@ func TestMistakesInAFlowAreNamed(t *testing.T) {
 				f.Job("a").Even(flow.Dead)
 			},
 			`flow "f" is without a job: add one with Job`: func(*flow.Flow) {},
-			`job "a" of a flow is given a time: leave it out: it is enqueued when its flow lets it`: func(
-				f *flow.Flow) {
-				f.Entry(work.Entry{Name: "a", In: time.Second})
-			},
-			`job "a" of a flow is given Key: leave it out: it is enqueued when its flow lets it`: func(f *flow.Flow) {
-				f.Job("a").With(work.Key("k"))
+			`job "a" of a flow is given Front: leave it out: it is enqueued when its flow lets it`: func(f *flow.Flow) {
+				f.Job("a").With(work.Front())
 			},
 			`name of member is "@a": use one that does not begin with "@"`: func(f *flow.Flow) {
 				f.Job("a").Named("@a")

@@ -62,7 +62,7 @@ type place struct {
 var errMoving = errors.New("jobs of the name are on their way to another partition")
 
 // placeFor finds out where a flow is stored: where it is already; else where a name lives that is limited, of those
-// that its members have; else in the partition of its id. All partitions are asked whether they have it, by a map that
+// that its members have, or a key or a lock of one of them; else in the partition of its id. All partitions are asked whether they have it, by a map that
 // all of them know: so it is stored in one of them, whoever stores it at the same time. One that is fresh is nowhere,
 // and nobody is asked.
 func placeFor(ctx context.Context, enq *work.Enqueuer, id string, fresh bool, members []flowdb.Member) (p place,
@@ -137,7 +137,8 @@ func (p *place) has(ctx context.Context, store *rdb.Store, id string) (bool, err
 func (p *place) home(id string, members []flowdb.Member) (int, error) {
 	bound := -1
 	for i := range members {
-		if members[i].Queue == "" || !p.m.Limited(needs.Name(members[i].Queue)) {
+		home := p.m.Home(boundBy(&members[i]))
+		if members[i].Queue == "" || !home.Bound {
 			continue
 		}
 		if bound >= 0 {
@@ -146,7 +147,6 @@ func (p *place) home(id string, members []flowdb.Member) (int, error) {
 			}
 			continue
 		}
-		home := p.m.Home(partition.Job{Name: members[i].Queue})
 		if home.Moving || p.m.State(home.Partition) != partition.Open {
 			return -1, fmt.Errorf("flow %s is not stored: member %s: %w", brief(id), brief(members[i].Name), errMoving)
 		}
@@ -163,17 +163,25 @@ func (p *place) home(id string, members []flowdb.Member) (int, error) {
 	return open[home.Bucket%len(open)], nil // its bucket is about to leave, and the flow would stay
 }
 
-// fits refuses a member whose name lives in another partition than the flow.
+// boundBy is what may bind a member to a partition.
+func boundBy(m *flowdb.Member) partition.Job {
+	return partition.Job{Name: m.Queue, Key: m.Terms.Turn.Key, Lock: m.Terms.Lock.Digest}
+}
+
+// fits refuses a member that lives in another partition than the flow: by its name, its key or its lock.
 func (p *place) fits(id string, m *flowdb.Member) error {
-	if p.m == nil || p.m.Single() || !p.m.Limited(needs.Name(m.Queue)) {
+	if p.m == nil || p.m.Single() {
 		return nil
 	}
-	home := p.m.Home(partition.Job{Name: m.Queue})
-	if home.Partition == p.partition {
+	home := p.m.Home(boundBy(m))
+	if !home.Bound || home.Partition == p.partition {
 		return nil
+	}
+	why, remedy := home.By, "; or give the members of a flow one key, or one that is unique"
+	if name := needs.Name(m.Queue); p.m.Limited(name) {
+		why, remedy = "the name "+brief(name)+" is limited", "; or limit one name only of those that a flow has"
 	}
 	return mistake("member "+brief(m.Name)+" of flow "+brief(id),
-		fmt.Sprintf("bound to partition %d, as the name %s is limited, and the flow to partition %d", home.Partition,
-			brief(needs.Name(m.Queue)), p.partition),
-		"leave it out, and have a member of the flow enqueue it; or limit one name only of those that a flow has")
+		fmt.Sprintf("bound to partition %d, as %s, and the flow to partition %d", home.Partition, why, p.partition),
+		"leave it out, and have a member of the flow enqueue it"+remedy)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/265d0351/work"
@@ -21,6 +20,7 @@ type storing struct {
 	enq     *work.Enqueuer
 	fresh   bool   // it can be in no partition yet
 	place   *place // nil where it is not known yet, or not any more
+	needs   int    // the layout that was asked for there
 	keeping flowdb.Keeping
 	sealed  bool // somebody has done so, as a part was to be stored
 }
@@ -41,18 +41,10 @@ func (s *storing) settle(ctx context.Context, members []flowdb.Member) error {
 		if err != nil {
 			return err
 		}
-		// Before the first part is there: an older worker must not meet a member.
-		needed := rdb.Flows
-		if slices.ContainsFunc(members, func(m flowdb.Member) bool { return m.Queue == "" }) {
-			needed = rdb.InnerFlows
-		}
-		err = answered(ctx, func(ctx context.Context) error {
-			return p.store.WriteLayout(ctx, rdb.Layout, needed)
-		})
-		if err != nil {
-			return err
-		}
-		s.place = &p
+		s.place, s.needs = &p, 0
+	}
+	if err := s.need(ctx, neededFor(members)); err != nil {
+		return err
 	}
 	for i := range members {
 		if members[i].Queue == "" { // a flow, whose members are here as well
@@ -66,6 +58,36 @@ func (s *storing) settle(ctx context.Context, members []flowdb.Member) error {
 		}
 	}
 	return nil
+}
+
+// neededFor is the layout that programs must know which meet these members.
+func neededFor(members []flowdb.Member) int {
+	needed := rdb.Flows
+	for i := range members {
+		if members[i].Terms.Special() {
+			return rdb.SpecialMembers
+		}
+		if members[i].Queue == "" {
+			needed = rdb.InnerFlows
+		}
+	}
+	return needed
+}
+
+// need keeps out programs that do not know a layout, before what they must not meet is there.
+func (s *storing) need(ctx context.Context, layout int) error {
+	if layout <= s.needs {
+		return nil
+	}
+	err := writeLayout(ctx, s.place, layout)
+	if err == nil {
+		s.needs = layout
+	}
+	return err
+}
+
+func writeLayout(ctx context.Context, p *place, layout int) error {
+	return answered(ctx, func(ctx context.Context) error { return p.store.WriteLayout(ctx, rdb.Layout, layout) })
 }
 
 // patience is how long a call is repeated, as that of an enqueue is by default.
@@ -111,6 +133,9 @@ func (s *storing) part(ctx context.Context, members []flowdb.Member, edges []flo
 		}
 		if s.sealed = answer == flowdb.Sealed; s.sealed {
 			return nil
+		}
+		if answer == flowdb.Locked {
+			return locked(s.keeping.ID, namesOf(members), detail)
 		}
 		return s.refusal(answer, detail)
 	}

@@ -1142,6 +1142,34 @@ end
 -- records as a line feed alone. No script has the keys of both: what one is to learn of the other is noted by putting
 -- the inner flow into busy, and flow/turn has them agree.
 
+-- Members that have a lock, a time or a key of their own are special. The text of one, with the flow, begins with \30, so
+-- that no script knows its queue but flow/advance, which is given the keys of all that; and between the line of its
+-- queue and its record there is one of its terms: ms when it is due (0: at once), kind of its lock ("-": none), for how
+-- many ms it has that (0: no end), its digest ("-"), weight and key (0 and nothing).
+--
+-- While such a member waits nobody but its flow knows of it. Its lock is of kind "t" then, which counts whether there is
+-- such a job or not, and has no end. It becomes one of its own kind when the member goes into its queue.
+
+-- flow_reserve notes the lock that a member of that text is to have, and returns who has it, if somebody else does.
+-- taken are those that were noted.
+local function flow_reserve(jobs, unique, foreign, taken, id, text, time)
+  local kind, life, digest = text:match('^\30[^\n]*\n%S+ (%S+) (%d+) (%S+)')
+  if not kind or kind == '-' then return end
+  local held = taken[digest] or redis.call('HGET', unique, digest) or ''
+  local owner, ends, of = held:match('^(.*) (%d+) (%a)$')
+  local stands = owner and (ends == '0' or tonumber(ends) > time) and (of == 't' or alive(jobs, foreign, owner))
+  if stands and owner ~= id then return owner end
+  if stands and kind == 't' then return end -- this is sent again: its time goes on
+  taken[digest] = id .. ' ' .. (kind == 't' and ms(time + life) or '0') .. ' t'
+end
+
+-- flow_unlock frees the lock of a member that is not to run, by its text. Where that has not the key of locks it is
+-- left to be done.
+local function flow_unlock(f, work, name, text)
+  local digest = text:byte(1) == 30 and text:match('^[^\n]*\n%S+ %S+ %S+ (%S+)')
+  if digest and digest ~= '-' then work[#work + 1] = 'u' .. digest .. '\n' .. name end
+end
+
 -- flow_of are the 17 keys of a flow, by name; behind that one of KEYS are those of queues of these names.
 local function flow_of(keys, behind, names)
   local f = { at = {}, put = {}, away = {}, missing = {}, leaf = {} }
@@ -1209,21 +1237,26 @@ local function flow_put(f, queue)
 end
 
 -- flow_free notes that a member is to be put into its queue, or cancels it. It returns "there" where that is done, or
--- was before, "cancelled", or nil where it can do neither.
+-- was before, "cancelled", or nil where it can do neither. Of a special one the record comes with the terms before it.
 local function flow_free(f, work, name, id, queue, record, living)
-  if f.cancel or living and living ~= record then
+  local special = queue:byte(1) == 30
+  if f.cancel or living and living ~= (special and record:match('\n(.*)$') or record) then
     f.open, f.lost = f.open - redis.call('SREM', f.left, name), f.lost + 1
     redis.call('ZADD', f.ends, 2, name)
     redis.call('HSET', f.records, name, queue .. '\n' .. record)
     work[#work + 1] = 'ecancelled\n' .. name .. '\n'
+    if special then flow_unlock(f, work, name, queue .. '\n' .. record) end
     return 'cancelled'
+  elseif living then
+    return 'there'
+  elseif special then
+    return flow_place(f, queue) and f.enter(id, queue:sub(2), record) or nil
   end
-  local put = not living and flow_put(f, queue)
-  if put then
-    local stored, n = put.stored, #put.ids + 1
-    put.ids[n], stored[2 * n - 1], stored[2 * n] = id, id, record
-  end
-  return (living or put) and 'there' or nil
+  local put = flow_put(f, queue)
+  if not put then return end
+  local stored, n = put.stored, #put.ids + 1
+  put.ids[n], stored[2 * n - 1], stored[2 * n] = id, id, record
+  return 'there'
 end
 
 -- flow_call is flow_free of a flow: whoever goes on with that finds that its turn has come, or that it is cancelled.
@@ -1309,12 +1342,12 @@ end
 
 -- flow_drop cancels a member that waits.
 local function flow_drop(f, work, name)
-  local kept = #(redis.call('HGET', f.records, name) or '') -- no HSTRLEN: see weight
-  if kept == 0 or redis.call('SREM', f.left, name) == 0 then return end
+  local kept = redis.call('HGET', f.records, name) or '' -- no HSTRLEN: see weight
+  if kept == '' or redis.call('SREM', f.left, name) == 0 then return end
   f.open, f.lost = f.open - 1, f.lost + 1
   redis.call('ZADD', f.ends, 2, name)
   work[#work + 1] = 'ecancelled\n' .. name .. '\n'
-  if kept > 1 then return end
+  if #kept > 1 then return flow_unlock(f, work, name, kept) end
   redis.call('ZADD', f.busy, 'NX', ms(now()), f.id .. '/' .. name)
   f.called = true
 end
@@ -1392,7 +1425,7 @@ local function flow_finish(f)
 end
 
 -- flow_work does what stands in work, with so many members and edges at the most. It returns how many those were, and
--- what is left, the first at the end.
+-- what is left, the first at the end. Locks are freed where their key is known.
 local function flow_work(f, work, most)
   local i, used, rest, back, byte = 0, 0, {}, {}, string.byte
   repeat
@@ -1405,8 +1438,13 @@ local function flow_work(f, work, most)
         used = used + flow_visit(f, work, item, most - used + 1, met)
       elseif kind == 115 then -- s
         items[#items + 1] = item
-      else
+      elseif item:sub(1, 1) == 'r' then
         names[#names + 1] = item:sub(2)
+      elseif f.unlock then
+        f.unlock(item)
+      else
+        rest[#rest + 1] = item
+        flow_place(f, '\30')
       end
     end
     flow_meet(f, work, met)

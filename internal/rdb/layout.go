@@ -17,7 +17,7 @@ import (
 // before does not get along with makes Layout one more; OldestLayout is that of the oldest programs that may still work
 // beside this one.
 const (
-	Layout       = 6
+	Layout       = 7
 	OldestLayout = 3
 	// Flows is that of the oldest programs that know of flows: what a namespace needs once there was one. A worker that
 	// knows none would end a member and not count it.
@@ -28,6 +28,9 @@ const (
 	// InnerFlows is that of the oldest programs that know of flows in flows: what a namespace needs once there was one.
 	// A worker that knows none would end such a flow and tell nobody.
 	InnerFlows = 6
+	// SpecialMembers is that of the oldest programs that know of members with locks, times or keys of their own: what a
+	// namespace needs once there was one. A worker that knows none would look for them in queues that there are not.
+	SpecialMembers = 7
 )
 
 // ErrOutdated is what [OutdatedError] is for errors.Is.

@@ -71,11 +71,15 @@ func (s *Store) ForgetTracked(ctx context.Context, version int64) error {
 	return err
 }
 
-// LockOwners reads all locks, in parts: their digests, and who has each.
+// LockOwners reads all locks, in parts: their digests, and who has each. Those of members that wait with their flows
+// are left out, as they stay with these.
 func (s *Store) LockOwners(ctx context.Context, visit func(digest, owner string) error) error {
 	return s.Walk(ctx, Key{Name: "unique", Type: "hash"}, func(page []Field) error {
 		for _, field := range page {
 			owner := string(field.Value)
+			if strings.HasSuffix(owner, waitsWithFlow) {
+				continue
+			}
 			for range 2 { // without its end and its kind
 				owner = owner[:max(0, strings.LastIndexByte(owner, ' '))]
 			}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha1" // it names a record that was read, and protects nothing
 	"encoding/hex"
+	"slices"
+	"strings"
 
 	"github.com/265d0351/work/internal/redisconn"
 )
@@ -12,6 +14,7 @@ var (
 	editScript      = redisconn.Load("inspect/edit")
 	beginScript     = redisconn.Load("job/begin")
 	freeLocksScript = redisconn.Load("repair/free_locks")
+	freeWaiting     = redisconn.Load("repair/free_waiting")
 )
 
 // Amendment changes a job that nobody holds. Read is its record as it was read, New the one that it gets. With Place
@@ -96,6 +99,9 @@ func (s *Store) FreeLocks(ctx context.Context, cursor string) (next string, remo
 		if err != nil {
 			return cursor, removed, err
 		}
+		if err := s.FreeWaiting(ctx, waitingLocks(page[:n])); err != nil {
+			return cursor, removed, err
+		}
 		removed += gone
 		page = page[n:]
 	}
@@ -115,4 +121,41 @@ func (s *Store) freeLocks(ctx context.Context, page []Field) (int, error) {
 	}
 	n, _ := value.(int64)
 	return int(n), nil
+}
+
+// WaitingLock is the lock of a member that waits with its flow, or did so.
+type WaitingLock struct{ Digest, Flow, Member string }
+
+// waitsWithFlow is how such a lock ends: no time is over, and no job need be there.
+const waitsWithFlow = " 0 t"
+
+func waitingLocks(page []Field) (locks []WaitingLock) {
+	for _, field := range page {
+		owner, waits := strings.CutSuffix(string(field.Value), waitsWithFlow)
+		if at := strings.LastIndexByte(owner, '/'); waits && at > 0 {
+			locks = append(locks, WaitingLock{Digest: field.Name, Flow: owner[:at], Member: owner[at+1:]})
+		}
+	}
+	return locks
+}
+
+// FreeWaiting frees those of the locks whose members do not wait any more: their flow is being removed, has ended or is
+// gone, or they have ended.
+func (s *Store) FreeWaiting(ctx context.Context, locks []WaitingLock) error {
+	for page := range slices.Chunk(locks, MaxBatch) {
+		keys, args, places := []string{s.keys.unique}, []any(nil), map[string]int{}
+		for _, lock := range page {
+			if places[lock.Flow] == 0 {
+				places[lock.Flow] = len(places) + 1
+				own := s.keys.flow(lock.Flow)
+				keys = append(keys, own[0], own[3])
+			}
+			args = append(args, lock.Digest, places[lock.Flow], lock.Flow, lock.Member)
+		}
+		call := redisconn.Call{Script: freeWaiting, Keys: keys, Args: args}
+		if _, err := redisconn.Do(ctx, s.driver, call); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -5,20 +5,21 @@
 -- KEYS[5] flow.ends:<id>, KEYS[6] flow.edges:<id>, KEYS[7] flow.unmet:<id>, KEYS[8] flow.todo:<id>,
 -- KEYS[9] flow.results:<id>, KEYS[10] flows:busy, KEYS[11] flows:over, KEYS[12] queues, KEYS[13] ready,
 -- KEYS[14] limits, KEYS[15] jobs, KEYS[16] done, KEYS[17] control
--- KEYS[18..] queue:<name>, wake:<name>, running:<name>, rate:<name> of each queue, which is that of the new member
+-- KEYS[18] unique, KEYS[19] foreign
+-- KEYS[20..] queue:<name>, wake:<name>, running:<name>, rate:<name> of each queue, which is that of the new member
 -- ARGV[1] id of the flow
 -- ARGV[2] the member that adds it
 -- ARGV[3] its name
--- ARGV[4] its queue
--- ARGV[5] its record
+-- ARGV[4] its queue, and ARGV[5] its record; or both parts of the text of a special one, as in flow/store
 -- ARGV[6..] names of members that it waits for, at most 100
 -- RETURNS running: it is there; over: it is not, and the flow or the member that adds has ended, or the flow is being
 --   cancelled; unknown, with the name of one to wait for that there is not; living, with the id of a job that is in the
---   way; or gone
+--   way; locked, with a 1, and the id of the job that has its lock; or gone
 -- FIRST WRITE HSET, refused at full memory as is all that stores what is new
 local id, adder, name, queue, record = unpack(ARGV, 1, 5)
-local f = flow_of({ unpack(KEYS, 1, 17) }, 17, { queue })
-local refusal = flow_bad(f)
+local special = queue:byte(1) == 30
+local f = flow_of({ unpack(KEYS, 1, 17) }, 19, special and {} or { queue })
+local refusal = flow_bad(f) or bad('HLEN', KEYS[18]) or bad('HLEN', KEYS[19])
 if refusal then return refusal end
 local state = flow_read(f)
 if not state then return 'gone' end
@@ -35,7 +36,18 @@ for i = 6, #ARGV do
 end
 if redis.call('HEXISTS', f.jobs, id .. '/' .. name) == 1 then return 'living ' .. id .. '/' .. name end
 
-redis.call('HSET', f.members, name, queue)
+local taken = {}
+if special then
+  local time = now()
+  record = record:gsub('^%+(%d+)', function(delay) return ms(time + delay) end)
+  -- PRELUDE alive
+  -- PRELUDE flow_reserve
+  local owner = flow_reserve(f.jobs, KEYS[18], KEYS[19], taken, id .. '/' .. name, queue .. '\n' .. record, time)
+  if owner then return 'locked 1 ' .. owner end
+  redis.call('HSET', f.flow, 'special', '1')
+end
+
+redis.call('HSET', f.members, name, queue:match('^\30?(.*)$'))
 redis.call('HINCRBY', f.flow, 'total', 1)
 redis.call('HSET', f.records, name, queue .. '\n' .. record)
 for i = 6, #ARGV do redis.call('ZADD', f.edges, 0, ARGV[i] .. '\n' .. name .. '\ncancel') end
@@ -44,6 +56,7 @@ if cancelled then
   return 'running'
 end
 redis.call('SADD', f.left, name)
+for digest, lock in pairs(taken) do redis.call('HSET', KEYS[18], digest, lock) end
 f.open, f.waits = f.open + 1, f.waits + #waits
 for _, from in ipairs(waits) do redis.call('ZADD', f.unmet, 0, name .. '\n' .. from) end
 flow_step(f, #waits == 0 and { 'r' .. name } or {})

@@ -2,7 +2,7 @@
 -- that are in the morgue stay there.
 --
 -- One that has others in it is marked first, so that nobody else does anything about it. Then the caller removes these
--- one by one, and then it. It is in flows:over meanwhile, so that a caller who dies is replaced.
+-- one by one, and then it. So is one that has not ended and has special members: the caller frees their locks. It is in flows:over meanwhile, so that a caller who dies is replaced.
 -- The last key is that of the flow that it is in, or its own where it is in none.
 --
 -- KEYS[1] flow:<id>, KEYS[2] flow.records:<id>, KEYS[3] flow.members:<id>, KEYS[4] flow.left:<id>,
@@ -12,8 +12,8 @@
 -- ARGV[1] id of the flow
 -- ARGV[2] ms since when nobody has stored a part of it; or 0: it is one that has ended, whose time is over; or -1: one
 --   that has ended, whenever that was. One that is in another goes when that is being removed, or is gone
--- ARGV[3] 1: those that it has in it are removed
--- RETURNS 1; 0 where it goes on; or 2: those that it has in it are to be removed first
+-- ARGV[3] 1: those that it has in it are removed, and locks freed
+-- RETURNS 1; 0 where it goes on; or 2: those that it has in it are to be removed, and its locks to be freed, first
 -- FIRST WRITE ZREM
 local flow, busy, over, flows, filling = KEYS[1], KEYS[10], KEYS[11], KEYS[12], KEYS[13]
 local id, age, outer = ARGV[1], tonumber(ARGV[2]), KEYS[14] ~= flow and KEYS[14]
@@ -21,7 +21,8 @@ local refusal = bad('HLEN', flow) or bad('ZCARD', busy) or bad('ZCARD', over) or
   or bad('ZCARD', filling)
 if refusal then return refusal end
 
-local state, inner = unpack(redis.call('HMGET', flow, 'state', 'inner'))
+local state, inner, special = unpack(redis.call('HMGET', flow, 'state', 'inner', 'special'))
+if state == 'done' or state == 'dead' or state == 'cancelled' then special = nil end -- no member waits
 if ARGV[3] == '1' and state ~= 'removing' then return 0 end -- somebody else has removed it
 if outer then
   local above = redis.call('HGET', outer, 'state')
@@ -45,7 +46,7 @@ else
   if age == 0 and ends and tonumber(ends) > now() then return 0 end
   redis.call('ZREM', over, id)
 end
-if inner and ARGV[3] ~= '1' then
+if (inner or special) and ARGV[3] ~= '1' then
   redis.call('HSET', flow, 'state', 'removing')
   if not outer then redis.call('ZADD', over, ms(now()), id) end
   redis.call('ZREM', busy, id)

@@ -8,39 +8,72 @@
 -- KEYS[5] flow.ends:<id>, KEYS[6] flow.edges:<id>, KEYS[7] flow.unmet:<id>, KEYS[8] flow.todo:<id>,
 -- KEYS[9] flow.results:<id>, KEYS[10] flows:busy, KEYS[11] flows:over, KEYS[12] queues, KEYS[13] ready,
 -- KEYS[14] limits, KEYS[15] jobs, KEYS[16] done, KEYS[17] control, KEYS[18] morgue, KEYS[19] names, KEYS[20] trail,
--- KEYS[21] crashes, KEYS[22] lanes
+-- KEYS[21] crashes, KEYS[22] lanes, KEYS[23] unique, KEYS[24] foreign
 -- ARGV[1] id of the flow
--- ARGV[2] what to do: begin; back, members that had ended; even, edges that count whatever the end; free, members that
+-- ARGV[2] what to do: check, whether members that had ended, or wait, find their locks free; begin; back, members that had ended; even, edges that count whatever the end; free, members that
 --   may wait for nobody; then seal, or hold: it is in another flow, and runs when its turn has come
 -- ARGV[3] version of the map of the partitions by which the caller goes, 0 where it knows none
--- ARGV[4..] of back and free: names, of even: edges, as in flow.edges:<id>, at most 500; of seal and of hold: the
---   records of what runs at the end, each behind its name
--- RETURNS reopening; what state it is in where it cannot be, or is open already; gone; or running or held. Where it
+-- ARGV[4..] of check, back and free: names, each of a special member with a line feed and its terms behind it, of even:
+--   edges, as in flow.edges:<id>, at most 500; of seal and of hold: the records of what runs at the end, each behind
+--   its name
+-- RETURNS reopening; of check and free locked, with which of the members meets a lock, and the id of the job that has
+--   that: of free those before it have theirs; what state it is in where it cannot be, or is open already; gone; or running or held. Where it
 --   has ended again at once, a line feed and that: see flow_finish. Of begin, where a newer map is known here than its
 --   caller goes by, nothing is done, and the error is ROUTE with its version
 -- FIRST WRITE HDEL (of a field that is never there)
 local f = flow_of({ unpack(KEYS, 1, 17) }, 17, {})
-local morgue, names, trail, crashes, lanes = unpack(KEYS, 18, 22)
+local morgue, names, trail, crashes, lanes, unique, foreign = unpack(KEYS, 18, 24)
 local refusal = flow_bad(f) or bad('ZCARD', morgue) or bad('HLEN', names) or bad('HLEN', trail) or bad('HLEN', crashes)
-  or bad('HLEN', lanes)
+  or bad('HLEN', lanes) or bad('HLEN', unique) or bad('HLEN', foreign)
 if refusal then return refusal end
 local step, state = ARGV[2], flow_read(f)
 local route = step == 'begin' and elsewhere(redis.call('HGET', lanes, ''), ARGV[3])
 if route then return route end
 if not state then return 'gone' end
+
+-- reserve looks for the lock of the member that one of ARGV names, and notes it. It returns the answer where somebody
+-- else has it. One that lives has or frees it as any job does, and one for a time is not taken again.
+local taken = {}
+local function reserve(i)
+  local name, terms = ARGV[i]:match('^([^\n]*)\n(.*)$')
+  local id = name and not terms:find('^%S+ t ') and f.id .. '/' .. name
+  if not id or redis.call('HEXISTS', f.jobs, id) == 1 and not redis.call('ZSCORE', morgue, id) then return end
+  -- PRELUDE alive
+  -- PRELUDE flow_reserve
+  local owner = flow_reserve(f.jobs, unique, foreign, taken, id, '\30\n' .. terms, now())
+  return owner and 'locked ' .. i - 3 .. ' ' .. owner
+end
+if step == 'check' then
+  for i = 4, #ARGV do
+    local locked = reserve(i)
+    if locked then return locked end
+  end
+  return state
+end
 if state ~= 'reopening' and (step ~= 'begin' or state ~= 'dead' and state ~= 'cancelled') then return state end
 
 redis.call('HDEL', f.flow, '')
+local function text_of(queue, terms, record)
+  if terms == '' then return queue .. '\n' .. record end
+  return '\30' .. queue .. '\n' .. terms .. '\n' .. record
+end
+
 -- put_back takes back the end of a member. One that is dead leaves the morgue; one that lives is counted when it ends.
-local function put_back(name)
+local function put_back(what)
+  local name, terms = what:match('^([^\n]*)\n?(.*)$')
   local id = f.id .. '/' .. name
   local queue, record = redis.call('HGET', names, id), redis.call('HGET', f.jobs, id)
   if queue and record and redis.call('ZREM', morgue, id) == 1 then
-    redis.call('HSET', f.records, name, queue .. '\n' .. record)
+    redis.call('HSET', f.records, name, text_of(queue, terms, record))
     for _, key in ipairs({ f.jobs, names, trail, crashes }) do redis.call('HDEL', key, id) end
   elseif redis.call('HEXISTS', f.records, name) == 0 and not record then
     -- nobody knows what it was: those that wait for it are not to do so for ever; unless it is done by now
     return redis.call('ZSCORE', f.ends, name) and redis.call('LPUSH', f.todo, 'edeleted\n' .. name .. '\n')
+  elseif terms ~= '' and not record then
+    local kept = redis.call('HGET', f.records, name)
+    if kept:byte(1) ~= 30 then
+      redis.call('HSET', f.records, name, text_of(kept:match('^[^\n]*'), terms, kept:match('\n(.*)$')))
+    end
   end
   if redis.call('ZREM', f.ends, name) == 0 then return end
   redis.call('SADD', f.left, name)
@@ -63,9 +96,13 @@ elseif step == 'even' then
   for i = 4, #ARGV do unmeet(ARGV[i]) end
 elseif step == 'free' then
   for i = 4, #ARGV do
-    if redis.call('ZLEXCOUNT', f.unmet, '[' .. ARGV[i] .. '\n', '(' .. ARGV[i] .. '\11') == 0
-      and redis.call('HEXISTS', f.records, ARGV[i]) == 1 then
-      redis.call('LPUSH', f.todo, 'r' .. ARGV[i])
+    local name, locked = ARGV[i]:match('^[^\n]*'), reserve(i)
+    for digest, lock in pairs(taken) do redis.call('HSET', unique, digest, lock) end
+    if locked then return locked end
+    taken = {}
+    if redis.call('ZLEXCOUNT', f.unmet, '[' .. name .. '\n', '(' .. name .. '\11') == 0
+      and redis.call('HEXISTS', f.records, name) == 1 then
+      redis.call('LPUSH', f.todo, 'r' .. name)
     end
   end
 elseif step == 'seal' or step == 'hold' then

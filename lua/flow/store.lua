@@ -4,13 +4,16 @@
 -- off is completed by the same calls. Members that wait for nobody are listed in todo when they are new.
 --
 -- One that is in another flow is stored while that is not sealed, and after the part of it that names it: so whoever
--- removes the outer one finds it. It is in none of the lists. The last key is that of the outer one, or its own.
+-- removes the outer one finds it. It is in none of the lists. The key behind the lanes is that of the outer one, or its
+-- own.
+--
+-- Members take the locks that they are to have. Where one meets a lock that somebody else has nothing is stored.
 --
 -- KEYS[1] flow:<id>, KEYS[2] flow.records:<id>, KEYS[3] flow.members:<id>, KEYS[4] flow.left:<id>,
 -- KEYS[5] flow.ends:<id>, KEYS[6] flow.edges:<id>, KEYS[7] flow.unmet:<id>, KEYS[8] flow.todo:<id>,
 -- KEYS[9] flow.results:<id>, KEYS[10] flows:busy, KEYS[11] flows:over, KEYS[12] queues, KEYS[13] ready,
 -- KEYS[14] limits, KEYS[15] jobs, KEYS[16] done, KEYS[17] control, KEYS[18] flows, KEYS[19] flows:filling,
--- KEYS[20] lanes, KEYS[21] flow:<id>
+-- KEYS[20] lanes, KEYS[21] flow:<id>, KEYS[22] unique, KEYS[23] foreign
 -- ARGV[1] id of the flow
 -- ARGV[2] digest of what it is to be
 -- ARGV[3] token of whoever stores it
@@ -18,18 +21,22 @@
 -- ARGV[5] 1: the queues of its members stay known
 -- ARGV[6] how many members
 -- ARGV[7] version of the map of the partitions by which the caller goes, 0 where it knows none
--- ARGV[8] how many more, of a batch, which wait for nobody
--- ARGV[9..] of each member: name, 1 if it waits for nobody, and its queue, a line feed and its record; then the names
---   of those of a batch, and of each of these how it stands in todo; then of each edge: the member that is waited for,
---   the one that waits, and the rule. A flow has neither queue nor record
+-- ARGV[8] how many more, of a batch, which wait for nobody; with a "*" behind it some of these are special
+-- ARGV[9..] of each member: name, 1 if it waits for nobody, and its text: its queue, a line feed and its record, or
+--   that of a special one, in which the ms when it is due may be "+" and those from now on; then the names of those of
+--   a batch, and of each of these how it stands in todo; then of each edge: the member that is waited for, the one that
+--   waits, and the rule. A flow has neither queue nor record
 -- RETURNS filling; or sealed, with the token of who has done that behind it; other: a flow of that id is being stored
---   with another digest; living, with the id of a job that is in the way behind it; or gone: one of that id is being
+--   with another digest; living, with the id of a job that is in the way behind it; locked, with which of the
+--   members meets a lock, and the id of the job that has that; or gone: one of that id is being
 --   removed, or the one that it is in is not being stored. Where a newer map is known here
 --   than its caller goes by, and the flow is not here, nothing is done, and the error is ROUTE with its version
 -- FIRST WRITE ZADD, refused at full memory as is all that stores what is new
 local f, flows, filling = flow_of({ unpack(KEYS, 1, 17) }, 17, {}), KEYS[18], KEYS[19]
 local id, digest, token, keep, list, count, map, batch = unpack(ARGV, 1, 8)
+local unique, foreign = KEYS[22], KEYS[23]
 local refusal = flow_bad(f) or bad('ZCARD', flows) or bad('ZCARD', filling) or bad('HLEN', KEYS[20])
+  or bad('HLEN', unique) or bad('HLEN', foreign)
 if refusal then return refusal end
 
 local was = redis.call('HMGET', f.flow, 'state', 'digest', 'sealer', 'token')
@@ -40,7 +47,7 @@ if state and state ~= 'filling' then return 'sealed ' .. (sealer or '') end
 if state and stored ~= digest then return 'other' end
 local route = not state and not outer and elsewhere(redis.call('HGET', KEYS[20], ''), map)
 if route then return route end
-local last, many = 8 + 3 * tonumber(count), tonumber(batch)
+local last, many = 8 + 3 * tonumber(count), tonumber(batch:match('^%d+'))
 local names, ids, prefix = {}, {}, id .. '/'
 for i = 9, last, 3 do names[#names + 1], ids[#ids + 1] = ARGV[i], prefix .. ARGV[i] end
 for i = 1, many do ids[#names + i] = prefix .. ARGV[last + i] end
@@ -49,7 +56,25 @@ for n = 1, #ids do
   if living[n] then return 'living ' .. ids[n] end
 end
 
-local time = ms(now())
+local time, special, taken = ms(now()), false, {}
+for n = 1, batch:sub(-1) == '*' and #ids or #names do
+  local at = n > #names and last + many + n - #names or 8 + 3 * n
+  local head, text = '', ARGV[at]
+  if n > #names then head, text = text:match('^([^\n]*\n)(.*)$') end
+  if text:byte(1) == 30 then
+    special = true
+    local delay = text:match('^[^\n]*\n%+(%d+)')
+    if delay then -- from when it was stored first
+      local due = (state and redis.call('HGET', f.records, names[n] or '') or ''):match('^\30[^\n]*\n(%d+)')
+      text = text:gsub('%+%d+', due or ms(time + delay), 1)
+    end
+    ARGV[at] = head .. text
+    -- PRELUDE alive
+    -- PRELUDE flow_reserve
+    local owner = flow_reserve(f.jobs, unique, foreign, taken, ids[n], text, tonumber(time))
+    if owner then return 'locked ' .. n .. ' ' .. owner end
+  end
+end
 if not outer then
   local seen = redis.call('ZSCORE', filling, id)
   if not seen or time - seen > 3600000 then redis.call('ZADD', filling, time, id) end -- a call twice changes nothing
@@ -72,7 +97,7 @@ local function enter()
     records[#records + 1], records[#records + 2] = name, record
     inner = inner or record == '\n'
     if not ends and list == '1' then
-      members[#members + 1], members[#members + 2] = name, record:match('^[^\n]*')
+      members[#members + 1], members[#members + 2] = name, record:match('^\30?([^\n]*)')
     end
     if not ends and (not known or known[n] == 0) then
       new[#new + 1] = name
@@ -105,6 +130,8 @@ end
 if #names > 0 then enter() end
 if many > 0 then enter_batch() end
 last = last + 2 * many
+if special then redis.call('HSET', f.flow, 'special', '1') end
+for digest, lock in pairs(taken) do redis.call('HSET', unique, digest, lock) end
 local edges, unmet = {}, {}
 for i = last + 1, #ARGV, 3 do
   local n, from, to, rule = #edges, ARGV[i], ARGV[i + 1], ARGV[i + 2]

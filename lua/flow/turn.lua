@@ -5,7 +5,8 @@
 --
 -- While its turn has not come the inner flow is among the records of the outer one. What is left there and has no
 -- record has had its turn, and its end was not told. One that is over, and has others in it, is so before the outer one
--- is told, and the caller has those be over as well, each by its own call. The last key is that of the inner flow, the
+-- is told, and the caller has those be over as well, each by its own call; so it is where its members are special, and
+-- the caller frees their locks. The last key is that of the inner flow, the
 -- others are of the outer one.
 --
 -- KEYS[1] flow:<id>, KEYS[2] flow.records:<id>, KEYS[3] flow.members:<id>, KEYS[4] flow.left:<id>,
@@ -14,8 +15,8 @@
 -- KEYS[14] limits, KEYS[15] jobs, KEYS[16] done, KEYS[17] control, KEYS[18] flow:<id>
 -- ARGV[1] id of the inner flow
 -- ARGV[2] its name in the outer one
--- ARGV[3] 1: it is cancelled, if it has not begun; 2: those in it are over
--- RETURNS told: the outer flow knows of its end; deep: it is over, and those in it are to be told; or the state in
+-- ARGV[3] 1: it is cancelled, if it has not begun; 2: those in it are over, and locks freed
+-- RETURNS told: the outer flow knows of its end; deep: it is over, and those in it are to be told, or locks to be freed; or the state in
 --   which it is, or gone. Of each flow that has ended thereby a line feed and that: see flow_finish
 -- FIRST WRITE HDEL (of a field that is never there)
 local f, inner = flow_of({ unpack(KEYS, 1, 17) }, 18, {}), KEYS[18]
@@ -23,8 +24,8 @@ local refusal = flow_bad(f) or bad('HLEN', inner)
 if refusal then return refusal end
 local id, name, order = ARGV[1], ARGV[2], ARGV[3]
 local outer = flow_read(f)
-local state, within, deep, generation, total =
-  unpack(redis.call('HMGET', inner, 'state', 'inner', 'deep', 'generation', 'total'))
+local state, within, deep, generation, total, special =
+  unpack(redis.call('HMGET', inner, 'state', 'inner', 'deep', 'generation', 'total', 'special'))
 local left, waits = redis.call('SISMEMBER', f.left, name) == 1, redis.call('HEXISTS', f.records, name) == 1
 local told = ''
 
@@ -42,9 +43,9 @@ if state == 'held' then
     redis.call('ZADD', f.busy, 'NX', ms(now()), id)
     return 'running'
   elseif not counts or outer ~= 'reopening' and (not left or order == '1' or not waits) then
-    redis.call('HSET', inner, 'state', 'cancelled', 'ended', ms(now()), 'deep', within or '')
+    redis.call('HSET', inner, 'state', 'cancelled', 'ended', ms(now()), 'deep', within or special or '')
     tell(f.done, id .. '/')
-    state, deep = 'cancelled', within or ''
+    state, deep = 'cancelled', within or special or ''
     told = table.concat({ '\ncancelled', generation, total, 0, id }, ' ')
   end
 elseif not state then

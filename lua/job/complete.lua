@@ -168,6 +168,7 @@ if flows then
   -- PRELUDE flow_read
   -- PRELUDE flow_place
   -- PRELUDE flow_put
+  -- PRELUDE flow_unlock
   -- PRELUDE flow_free
   -- PRELUDE flow_call
   -- PRELUDE flow_release

@@ -103,6 +103,7 @@ for i = 6 + count, #ARGV, 9 do
       local owner = (redis.call('HGET', unique, digest) or ''):match('^(.*) %d+ s$')
       if owner == id then redis.call('HDEL', unique, digest) end
     elseif digest ~= '' then
+      if redis.call('HGET', unique, digest) == id .. ' 0 t' then redis.call('HDEL', unique, digest) end -- see flow_of
       redis.call('HSETNX', unique, digest, id .. ' 0 ' .. kind)
     end
     redis.call('HSET', claimed, id, worker .. ' ' .. n .. ' ' .. time .. ' ' .. name)

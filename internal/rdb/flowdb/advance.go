@@ -3,6 +3,7 @@ package flowdb
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
@@ -20,9 +21,24 @@ type Step struct {
 	Missing    []string // queues that were needed and not given
 }
 
-// Advance does a step of what is to be done about a flow. Anyone may call it, again and again.
+// Advance does a step of what is to be done about a flow. Anyone may call it, again and again. Queues are named as a
+// former step has told that it needs them.
 func (f Flows) Advance(ctx context.Context, id string, queues []string) (step Step, err error) {
-	keys, args := f.store.WithQueues(f.keys(id), []any{id}, queues[:min(len(queues), maxQueues)])
+	keys, args := f.keys(id), []any{id, false}
+	for _, name := range queues[:min(len(queues), maxQueues)] {
+		queue, isSpecial := strings.CutPrefix(name, special)
+		if isSpecial {
+			args[1] = true
+		}
+		if queue != "" {
+			keys, args = f.store.QueueKeys(keys, queue), append(args, name)
+		}
+	}
+	if args[1] == true {
+		for _, name := range []string{"unique", "scheduled", "names", "turns", "passes", "turning", "keyed"} {
+			keys = append(keys, f.store.Key(name))
+		}
+	}
 	value, err := redisconn.Do(ctx, f.store.Driver(), redisconn.Call{Script: advanceScript, Keys: keys, Args: args})
 	if err != nil {
 		return step, err

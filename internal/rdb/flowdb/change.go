@@ -29,6 +29,8 @@ type Reopening string
 
 // The steps, in order.
 const (
+	// ReopenCheck looks whether members that are named find their locks free, and does nothing: see [Flows.SpecialOf]
+	ReopenCheck Reopening = "check"
 	ReopenBegin Reopening = "begin"
 	ReopenBack  Reopening = "back" // takes back the ends of members that are named
 	ReopenEven  Reopening = "even" // has members wait again by edges that are named: see EvenEdges
@@ -40,16 +42,17 @@ const (
 // Cancel cancels a flow, and of its members those that are named and wait, at most [rdb.MaxBatch]. all says that these
 // were the last ones. It returns the state of the flow, and may be repeated.
 func (f Flows) Cancel(ctx context.Context, id string, members []string, all bool) (state string, err error) {
-	return f.state(ctx, redisconn.Call{Script: cancelScript, Keys: f.keys(id),
+	return f.state(ctx, redisconn.Call{Script: cancelScript, Keys: append(f.keys(id), f.store.Key("unique")),
 		Args: withTexts([]any{id, all}, members)})
 }
 
-// Reopen does a step, and returns the state of the flow. It may be repeated. The first one is a *[rdb.RouteError] where
+// Reopen does a step, and returns the state of the flow; or "locked", as [Locked] has it, where a member meets a lock. It
+// may be repeated. The step that begins is a *[rdb.RouteError] where
 // a newer map of the partitions is known.
 func (f Flows) Reopen(ctx context.Context, id string, step Reopening, named []string) (state string, err error) {
 	return f.state(ctx, redisconn.Call{Script: reopenScript,
 		Keys: append(f.keys(id), f.store.Key("morgue"), f.store.Key("names"), f.store.Key("trail"),
-			f.store.Key("crashes"), f.store.Key("lanes")),
+			f.store.Key("crashes"), f.store.Key("lanes"), f.store.Key("unique"), f.store.Key("foreign")),
 		Args: withTexts([]any{id, string(step), f.store.At()}, named)})
 }
 
@@ -132,7 +135,8 @@ type Addition struct {
 // Add adds a member. A member of that name that is there already stays as it is: it may be repeated.
 func (f Flows) Add(ctx context.Context, add Addition) (Answer, string, error) {
 	m := &add.Member
-	return f.call(ctx, redisconn.Call{Script: addScript,
-		Keys: f.store.QueueKeys(f.keys(add.Flow), m.Queue),
-		Args: withTexts([]any{add.Flow, add.By, m.Name, m.Queue, m.Record}, add.After)})
+	queue, rest := m.texts()
+	keys := append(f.keys(add.Flow), f.store.Key("unique"), f.store.Key("foreign"))
+	return f.call(ctx, redisconn.Call{Script: addScript, Keys: f.store.QueueKeys(keys, m.Queue),
+		Args: withTexts([]any{add.Flow, add.By, m.Name, queue, rest}, add.After)})
 }

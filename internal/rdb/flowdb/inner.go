@@ -37,14 +37,15 @@ func (f Flows) withOuter(keys []string, id string) []string {
 // Told is what [Flows.Turn] returns where the outer flow knows of the end of the inner one.
 const Told = "told"
 
-// isDeep is the answer of flow/turn where a flow is over that never began, and those that are in it are not yet.
+// isDeep is the answer of flow/turn where a flow is over that never began, and those that are in it are not yet, or its
+// members have locks still.
 const isDeep = "deep"
 
 // What flow/turn is to do besides.
 const (
 	turnOnly   = 0
 	turnCancel = 1 // it is cancelled, if it has not begun
-	turnDeep   = 2 // those in it are over
+	turnDeep   = 2 // those in it are over, and the locks of its members free
 )
 
 // Turn has a flow that is in another one begin, if its turn has come, and tells that one of its end. With cancel it is
@@ -63,6 +64,9 @@ func (f Flows) Turn(ctx context.Context, id string, cancel bool) (state string, 
 		_, err := f.Turn(ctx, inner, false)
 		return err
 	})
+	if err == nil {
+		err = f.FreeLocks(ctx, id)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -95,9 +99,20 @@ func (f Flows) InnerOf(ctx context.Context, id string, members []string) (inner 
 }
 
 // HasInner tells whether some member of a flow is a flow itself.
-func (f Flows) HasInner(ctx context.Context, id string) (bool, error) {
+func (f Flows) HasInner(ctx context.Context, id string) (bool, error) { return f.has(ctx, id, "inner") }
+
+// HasSpecial tells whether some member of a flow, or of one that is in it, may be special: see [Terms].
+func (f Flows) HasSpecial(ctx context.Context, id string) (bool, error) {
+	has, err := f.has(ctx, id, "special")
+	if has || err != nil {
+		return has, err
+	}
+	return f.HasInner(ctx, id)
+}
+
+func (f Flows) has(ctx context.Context, id, field string) (bool, error) {
 	value, err := redisconn.Do(ctx, f.store.Driver(), redisconn.Call{Command: "HEXISTS",
-		Args: []any{f.keys(id)[0], "inner"}})
+		Args: []any{f.keys(id)[0], field}})
 	n, _ := value.(int64)
 	return n == 1, err
 }

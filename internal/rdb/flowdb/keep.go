@@ -55,13 +55,17 @@ func (f Flows) remove(ctx context.Context, id string, age int64) (bool, error) {
 	n, err := call(false)
 	if n == innerFirst && err == nil {
 		if err = f.removeInner(ctx, id); err == nil {
+			err = f.FreeLocks(ctx, id)
+		}
+		if err == nil {
 			n, err = call(true)
 		}
 	}
 	return n == 1, err
 }
 
-// innerFirst is what flow/remove answers where the flows that are in one are to be removed before it.
+// innerFirst is what flow/remove answers where the flows that are in one are to be removed before it, and the locks of
+// its members to be freed.
 const innerFirst = 2
 
 // removeInner removes the flows that are in one which is being removed.

@@ -4,6 +4,7 @@ package flowdb
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -49,6 +50,7 @@ type Member struct {
 	Free   bool   // it waits for no other
 	Queue  string // "" of a flow, which has no record either
 	Record []byte
+	Terms  Terms
 }
 
 // Edge is one member that waits for another.
@@ -80,6 +82,7 @@ const (
 	Count   Answer = "count"   // Detail is how many members it has
 	Over    Answer = "over"    // it has ended, or is being cancelled
 	Added   Answer = "running" // it is there
+	Locked  Answer = "locked"  // Detail is the index of a member whose lock is held, a blank, and the job that has it
 	Unknown Answer = "unknown" // Detail is the name of a member that it does not have
 )
 
@@ -92,25 +95,28 @@ func (f Flows) Store(ctx context.Context, of Keeping, members []Member, edges []
 	args := make([]any, 0, 8+3*(len(members)+len(edges)))
 	args = append(args, of.ID, of.Digest, of.Token, span.Millis(of.Keep), of.Listed, 0, f.store.At(), 0)
 	var names, todo []any
+	marked := ""
 	for i := range members {
 		m := &members[i]
+		queue, rest := m.texts()
 		if !of.Listed && m.Free { // of a batch, as a script puts it into its queue
-			names, todo = append(names, m.Name), append(todo, "s"+of.ID+"/"+m.Name+"\n"+recordOf(m.Queue, m.Record))
+			names, todo = append(names, m.Name), append(todo, "s"+of.ID+"/"+m.Name+"\n"+queue+"\n"+rest)
+			if m.Terms.Special() {
+				marked = "*"
+			}
 			continue
 		}
-		args = append(args, m.Name, m.Free, recordOf(m.Queue, m.Record))
+		args = append(args, m.Name, m.Free, queue+"\n"+rest)
 	}
-	args[5], args[7] = len(members)-len(names), len(names)
+	args[5], args[7] = len(members)-len(names), strconv.Itoa(len(names))+marked
 	args = append(append(args, names...), todo...)
 	for i := range edges {
 		args = append(args, edges[i].From, edges[i].To, string(edges[i].Rule))
 	}
-	return f.call(ctx, redisconn.Call{Script: storeScript, Keys: f.withOuter(append(f.keys(of.ID), f.all(),
-		f.filling(), f.store.Key("lanes")), of.ID), Args: args})
+	keys := f.withOuter(append(f.keys(of.ID), f.all(), f.filling(), f.store.Key("lanes")), of.ID)
+	return f.call(ctx, redisconn.Call{Script: storeScript,
+		Keys: append(keys, f.store.Key("unique"), f.store.Key("foreign")), Args: args})
 }
-
-// recordOf is how a flow has the record of a member that is not in its queue.
-func recordOf(queue string, record []byte) string { return queue + "\n" + string(record) }
 
 // Seal seals a flow that has so many members, so that it runs. Of the queues that are named, jobs that may run are
 // there at once. One that is in another flow is held until its turn has come. It may be repeated.
@@ -131,7 +137,7 @@ func (f Flows) call(ctx context.Context, call redisconn.Call) (Answer, string, e
 	}
 	answer, detail, _ := strings.Cut(word, " ")
 	switch a := Answer(answer); a {
-	case Filling, Sealed, Other, Living, Gone, Count, Over, Added, Unknown:
+	case Filling, Sealed, Other, Living, Gone, Count, Over, Added, Unknown, Locked:
 		return a, detail, nil
 	}
 	return "", "", &redisconn.UnexpectedReplyError{Script: call.Script.Name, Reply: value}
