@@ -185,7 +185,7 @@ func reopen(ctx context.Context, store *rdb.Store, id string, last flowdb.Reopen
 		if err := reopenInner(ctx, store, id, members); err != nil {
 			return "", err
 		}
-		if _, err := namedStep(ctx, store, id, flowdb.ReopenBack, members); err != nil {
+		if _, err := flowdb.Of(store).Reopen(ctx, id, flowdb.ReopenBack, members); err != nil {
 			return "", err
 		}
 		left, err := flowdb.Of(store).Ends(ctx, id, lost)

@@ -50,16 +50,19 @@ func TestMembersOfKinds(t *testing.T) {
 	})
 }
 
-// A kind that is unique would not be so in a flow, so it is none for a member.
-func TestAMemberOfAUniqueKindIsRefused(t *testing.T) {
+func TestAMemberOfAUniqueKindHasItsLock(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		f := flow.New("f")
 		f.Entry(once.Entry(chargeArgs{7}))
-		_, err := flow.Enqueue(k.Ctx(), k.Enq, f)
-		require.EqualError(t, err, `job "once" of a flow is of a kind that is unique: use another kind: its flow is `+
-			`there once, by its id`)
-		assert.Zero(t, k.Number("EXISTS", "flow:f"))
+		k.stored(f)
+		g := flow.New("g")
+		g.Entry(once.Entry(chargeArgs{7}))
+		_, err := flow.Enqueue(k.Ctx(), k.Enq, g)
+		held := new(flow.LockError)
+		require.ErrorAs(t, err, &held)
+		assert.Equal(t, flow.LockError{Flow: "g", Member: "once", Holder: "f/once"}, *held)
+		assert.Zero(t, k.Number("EXISTS", "flow:g"))
 	})
 }

@@ -94,7 +94,7 @@ func TestAFlowIsRefusedWholeWhereTheLockOfAMemberIsHeld(t *testing.T) {
 			}
 			assert.Equal(t, want, *held)
 			left := slices.DeleteFunc(k.Remains(""), func(key string) bool { return strings.HasSuffix(key, "layout") })
-			assert.Equal(t, before, left, name)
+			assert.ElementsMatch(t, before, left, name)
 			assert.Equal(t, []string{"holder 0 f"}, k.locks(), name)
 		}
 		require.EqualError(t, &flow.LockError{Flow: "f", Member: "m", Holder: "h"}, `member "m" of flow "f" is unique, `+

@@ -83,6 +83,7 @@ func (d *machine) retryAll(m *model) {
 		return
 	}
 	d.note("retry %s", m.id)
+	d.retryLocked(m)
 	enq, driver := d.Enq, (*dying)(nil)
 	if d.r.IntN(2) == 0 {
 		enq, driver = d.doomed()

@@ -46,6 +46,8 @@ type machine struct {
 	held    map[string]rdb.FetchedJob // by id
 	living  map[string]bool           // in a queue or held, whatever the flow knows of them
 	byHand  map[string]bool           // living ones that were retried from the morgue
+	others  map[string]bool           // jobs beside the flow that have the lock of a member, by the id of that
+	came    map[string]bool           // members of which the time has come
 	last    redisconn.Call            // the last settlement, which may be sent again
 	ends    map[string][]string       // of each flow, as calls that were answered have told them
 	unheard bool                      // a program has died, and what its last call would have told is not known
@@ -71,7 +73,7 @@ func runModel(t *testing.T, s redistest.Server, seed uint64) {
 	f, m := randomFlow(r)
 	d := &machine{kit: k, model: m, r: r, store: pooltest.StoreOf(k.Enq), hand: k.Inspector(),
 		held: map[string]rdb.FetchedJob{}, living: map[string]bool{}, byHand: map[string]bool{},
-		ends: map[string][]string{}}
+		ends: map[string][]string{}, others: map[string]bool{}, came: map[string]bool{}}
 	d.store.TellFlows(d.tells)
 	inside.Inspector(d.hand).Store.TellFlows(d.tells)
 	defer func() {
@@ -99,10 +101,13 @@ func runModel(t *testing.T, s redistest.Server, seed uint64) {
 // batch stores a batch of up to 9 members, and returns the model of it.
 func (d *machine) batch() *model {
 	m := newModel("f")
+	m.specialOrNot(d.r)
 	var entries []work.Entry
 	for n := range 1 + d.r.IntN(9) {
-		m.add(strconv.Itoa(n + 1))
-		entries = append(entries, work.Entry{Name: fmt.Sprintf("q%d", d.r.IntN(3))})
+		name := strconv.Itoa(n + 1)
+		member := m.add(name)
+		member.queue, member.modelTerms = fmt.Sprintf("q%d", d.r.IntN(3)), m.terms()
+		entries = append(entries, member.entry("f/"+name))
 	}
 	ends := []flow.BatchOption{flow.OnDone("end", "done"), flow.OnDeath("end", "dead")}
 	_, err := flow.Batch(d.Ctx(), d.Enq, "f", slices.Values(entries), ends...)
@@ -119,7 +124,7 @@ func (d *machine) step() {
 		}
 		d.settleDown()
 	}
-	d.stepOfWorker(d.r.IntN(14))
+	d.stepOfWorker(d.r.IntN(16))
 }
 
 // again tells whether something runs again by itself whose end has counted: what it does then counts while its flow
@@ -144,6 +149,10 @@ func (d *machine) stepOfWorker(n int) {
 		d.retryByHand()
 	case 13:
 		d.control()
+	case 14:
+		d.other()
+	case 15:
+		d.comes()
 	}
 }
 
@@ -190,7 +199,8 @@ func (d *machine) end(how string) {
 	}
 	call := d.worker.End(job.Claim, rdb.Ending{ID: job.ID, Queue: job.Queue, State: how, Belongings: b})
 	if how == "dead" {
-		call = d.worker.Shelve(rdb.Shelved{Claim: job.Claim, Shelf: rdb.ShelfMorgue, Flow: b.Flow})
+		call = d.worker.Shelve(rdb.Shelved{Claim: job.Claim, Shelf: rdb.ShelfMorgue, Flow: b.Flow,
+			Keyed: rec.Key != "", Lock: map[string]string{"f": rec.Lock}[rec.LockKind]})
 	}
 	d.note("end %s %s", name, how)
 	answer := d.settle(call)
@@ -213,7 +223,7 @@ func (d *machine) endTogether() {
 	var together []rdb.Ended
 	names := map[string]string{} // by element
 	for _, name := range slices.Sorted(maps.Keys(d.held)) {
-		if d.r.IntN(4) == 0 {
+		if d.r.IntN(4) == 0 || d.member(name).lock != "" { // who has a lock ends by itself
 			continue
 		}
 		job := d.held[name]
@@ -221,7 +231,8 @@ func (d *machine) endTogether() {
 		b.Flow.Queues = b.Flow.Queues[:d.r.IntN(len(b.Flow.Queues)+1)]
 		b.Flow.Result = []byte(`"` + name + `"`)
 		state := []string{"done", "done", "done", "discarded", "expired"}[d.r.IntN(5)]
-		together = append(together, rdb.Ended{Claim: job.Claim, ID: job.ID, State: state, Flow: b.Flow})
+		together = append(together, rdb.Ended{Claim: job.Claim, ID: job.ID, State: state, Flow: b.Flow,
+			Keyed: d.member(name).key != ""})
 		names[job.Element] = name
 	}
 	if len(together) == 0 {
@@ -252,6 +263,7 @@ func (d *machine) endTogether() {
 func (d *machine) over(name, how string) {
 	delete(d.living, name)
 	delete(d.byHand, name)
+	delete(d.came, name)
 	of, member := d.at(name)
 	of.ended(member, how)
 }
@@ -298,8 +310,9 @@ func (d *machine) retryByHand() {
 		return
 	}
 	d.note("retry %s by hand", name)
-	require.NoError(d.T, d.hand.RetryNow(d.Ctx(), name))
-	d.living[name], d.byHand[name] = true, true
+	if d.retriedByHand(name, d.hand.RetryNow(d.Ctx(), name)) {
+		d.living[name], d.byHand[name], d.came[name] = true, true, true
+	}
 }
 
 // settleDown has the daemons do what is left, and compares all with the model.
@@ -311,14 +324,12 @@ func (d *machine) settleDown() {
 	for _, m := range d.all() {
 		d.compare(m)
 	}
-	var stored []string
-	for _, queue := range []string{"q0", "q1", "q2"} {
-		stored = append(stored, d.Strings("LRANGE", "queue:"+queue, 0, -1)...)
-	}
+	stored := d.waiting()
 	stored = append(stored, slices.Sorted(maps.Keys(d.held))...)
 	slices.Sort(stored)
 	require.Equal(d.T, slices.Sorted(maps.Keys(d.living)), stored, "in a queue or held, each once")
 	require.Equal(d.T, slices.Sorted(slices.Values(d.said.endings)), d.ranAtTheEnd())
+	d.checkLocks()
 	d.heard()
 }
 
@@ -353,6 +364,8 @@ func (d *machine) complete() {
 			}
 		}
 		d.settleDown()
+		d.noOthers()
+		d.comes()
 		d.fetch()
 		for len(d.held) > 0 {
 			d.end("done")

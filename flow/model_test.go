@@ -31,6 +31,8 @@ type model struct {
 type modelSaid struct {
 	endings []string            // ids of what ran at the ends
 	told    map[string][]string // how each has ended, each time
+
+	special *rand.Rand // jobs get terms by it; nil: none has any
 }
 
 // modelMember is a member: it waits, lives, or has ended. A job lives in a queue or with a worker, a flow when its turn
@@ -39,6 +41,8 @@ type modelMember struct {
 	state string // waits, lives, or how it has ended
 	next  []modelEdge
 	inner *model // of a flow
+	queue string
+	modelTerms
 }
 
 type modelEdge struct{ to, rule string }
@@ -67,6 +71,7 @@ func (m *model) in(name string) *model {
 // randomFlow makes a flow of up to 9 members, some of which may be flows, and the model of it.
 func randomFlow(r *rand.Rand) (*flow.Flow, *model) {
 	f, m := flow.New("f"), newModel("f")
+	m.specialOrNot(r)
 	inner := []int{0, 20, 40}[r.IntN(3)]
 	fillRandomly(r, f, m, inner, m)
 	m.free()
@@ -84,14 +89,15 @@ func fillRandomly(r *rand.Rand, f *flow.Flow, m *model, inner int, all *model) {
 	var jobs []*flow.Job
 	for n := range 1 + r.IntN(most) {
 		name := fmt.Sprintf("m%d", n)
-		m.add(name)
+		member := m.add(name)
 		var job *flow.Job
 		if depth < 4 && len(all.all()) < 8 && r.IntN(100) < inner { // five may be in each other
 			in := flow.New("")
 			job = f.Flow(name, in)
 			fillRandomly(r, in, m.in(name), inner+20, all)
 		} else {
-			job = f.Job(fmt.Sprintf("q%d", r.IntN(3))).Named(name)
+			member.queue, member.modelTerms = fmt.Sprintf("q%d", r.IntN(3)), m.terms()
+			job = f.Entry(member.entry(m.id + "/" + name)).Named(name)
 		}
 		for i, from := range jobs {
 			if r.IntN(100) >= 35 {

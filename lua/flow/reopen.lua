@@ -8,14 +8,16 @@
 -- KEYS[5] flow.ends:<id>, KEYS[6] flow.edges:<id>, KEYS[7] flow.unmet:<id>, KEYS[8] flow.todo:<id>,
 -- KEYS[9] flow.results:<id>, KEYS[10] flows:busy, KEYS[11] flows:over, KEYS[12] queues, KEYS[13] ready,
 -- KEYS[14] limits, KEYS[15] jobs, KEYS[16] done, KEYS[17] control, KEYS[18] morgue, KEYS[19] names, KEYS[20] trail,
--- KEYS[21] crashes, KEYS[22] lanes, KEYS[23] unique, KEYS[24] foreign
+-- KEYS[21] crashes, KEYS[22] lanes, KEYS[23] unique, KEYS[24] foreign, KEYS[25] turns,
+-- KEYS[26] passes, KEYS[27] turning, KEYS[28] keyed, KEYS[29] parked, KEYS[30] holding, KEYS[31] keyrules,
+-- KEYS[32] pacing, KEYS[33] waking, KEYS[34] ready
 -- ARGV[1] id of the flow
 -- ARGV[2] what to do: check, whether members that had ended, or wait, find their locks free; begin; back, members that had ended; even, edges that count whatever the end; free, members that
 --   may wait for nobody; then seal, or hold: it is in another flow, and runs when its turn has come
 -- ARGV[3] version of the map of the partitions by which the caller goes, 0 where it knows none
--- ARGV[4..] of check, back and free: names, each of a special member with a line feed and its terms behind it, of even:
---   edges, as in flow.edges:<id>, at most 500; of seal and of hold: the records of what runs at the end, each behind
---   its name
+-- ARGV[4..] of check, back and free: names, for check and free each of a special member with a line feed and its terms
+--   behind it, of even: edges, as in flow.edges:<id>, at most 500; of seal and of hold: the records of what runs at the
+--   end, each behind its name
 -- RETURNS reopening; of check and free locked, with which of the members meets a lock, and the id of the job that has
 --   that: of free those before it have theirs; what state it is in where it cannot be, or is open already; gone; or running or held. Where it
 --   has ended again at once, a line feed and that: see flow_finish. Of begin, where a newer map is known here than its
@@ -23,8 +25,10 @@
 -- FIRST WRITE HDEL (of a field that is never there)
 local f = flow_of({ unpack(KEYS, 1, 17) }, 17, {})
 local morgue, names, trail, crashes, lanes, unique, foreign = unpack(KEYS, 18, 24)
+local lines = lines_at(25)
 local refusal = flow_bad(f) or bad('ZCARD', morgue) or bad('HLEN', names) or bad('HLEN', trail) or bad('HLEN', crashes)
   or bad('HLEN', lanes) or bad('HLEN', unique) or bad('HLEN', foreign)
+  or unsound(lines)
 if refusal then return refusal end
 local step, state = ARGV[2], flow_read(f)
 local route = step == 'begin' and elsewhere(redis.call('HGET', lanes, ''), ARGV[3])
@@ -53,27 +57,28 @@ end
 if state ~= 'reopening' and (step ~= 'begin' or state ~= 'dead' and state ~= 'cancelled') then return state end
 
 redis.call('HDEL', f.flow, '')
-local function text_of(queue, terms, record)
-  if terms == '' then return queue .. '\n' .. record end
-  return '\30' .. queue .. '\n' .. terms .. '\n' .. record
-end
-
--- put_back takes back the end of a member. One that is dead leaves the morgue; one that lives is counted when it ends.
-local function put_back(what)
-  local name, terms = what:match('^([^\n]*)\n?(.*)$')
+-- put_back takes back the end of a member. One that is dead leaves the morgue, and the place of its key, if that has
+-- stopped with it: it waits for its turn as a new one. One that lives is counted when it ends.
+local function put_back(name)
   local id = f.id .. '/' .. name
   local queue, record = redis.call('HGET', names, id), redis.call('HGET', f.jobs, id)
   if queue and record and redis.call('ZREM', morgue, id) == 1 then
-    redis.call('HSET', f.records, name, text_of(queue, terms, record))
-    for _, key in ipairs({ f.jobs, names, trail, crashes }) do redis.call('HDEL', key, id) end
+    redis.call('HSET', f.records, name, queue .. '\n' .. record)
+    local known = redis.call('HGET', lines.keyed, id)
+    -- PRELUDE line
+    -- PRELUDE micros
+    -- PRELUDE spot
+    -- PRELUDE within
+    -- PRELUDE key_rules
+    -- PRELUDE pace
+    -- PRELUDE rear
+    -- PRELUDE grant
+    -- PRELUDE vacate
+    if known then vacate(lines, queue, { id }, { known }) end -- workers find what may begin thereby within a second
+    for _, key in ipairs({ f.jobs, names, trail, crashes, lines.keyed }) do redis.call('HDEL', key, id) end
   elseif redis.call('HEXISTS', f.records, name) == 0 and not record then
     -- nobody knows what it was: those that wait for it are not to do so for ever; unless it is done by now
     return redis.call('ZSCORE', f.ends, name) and redis.call('LPUSH', f.todo, 'edeleted\n' .. name .. '\n')
-  elseif terms ~= '' and not record then
-    local kept = redis.call('HGET', f.records, name)
-    if kept:byte(1) ~= 30 then
-      redis.call('HSET', f.records, name, text_of(kept:match('^[^\n]*'), terms, kept:match('\n(.*)$')))
-    end
   end
   if redis.call('ZREM', f.ends, name) == 0 then return end
   redis.call('SADD', f.left, name)
@@ -96,12 +101,15 @@ elseif step == 'even' then
   for i = 4, #ARGV do unmeet(ARGV[i]) end
 elseif step == 'free' then
   for i = 4, #ARGV do
-    local name, locked = ARGV[i]:match('^[^\n]*'), reserve(i)
+    local name, terms = ARGV[i]:match('^([^\n]*)\n?(.*)$')
+    local kept, locked = redis.call('HGET', f.records, name), reserve(i)
     for digest, lock in pairs(taken) do redis.call('HSET', unique, digest, lock) end
     if locked then return locked end
     taken = {}
-    if redis.call('ZLEXCOUNT', f.unmet, '[' .. name .. '\n', '(' .. name .. '\11') == 0
-      and redis.call('HEXISTS', f.records, name) == 1 then
+    if kept and terms ~= '' and kept:byte(1) ~= 30 then -- it has run, and its text was that of any other
+      redis.call('HSET', f.records, name, '\30' .. kept:gsub('\n', '\n' .. terms:gsub('%%', '%%%%') .. '\n', 1))
+    end
+    if kept and redis.call('ZLEXCOUNT', f.unmet, '[' .. name .. '\n', '(' .. name .. '\11') == 0 then
       redis.call('LPUSH', f.todo, 'r' .. name)
     end
   end

@@ -16,8 +16,9 @@
 -- ARGV[1] id of the inner flow
 -- ARGV[2] its name in the outer one
 -- ARGV[3] 1: it is cancelled, if it has not begun; 2: those in it are over, and locks freed
--- RETURNS told: the outer flow knows of its end; deep: it is over, and those in it are to be told, or locks to be freed; or the state in
---   which it is, or gone. Of each flow that has ended thereby a line feed and that: see flow_finish
+-- RETURNS told: the outer flow knows of its end; deep: it is over, and those in it are to be told, or locks to be
+--   freed; or the state in which it is, or gone. Of each flow that has ended thereby a line feed and that: see
+--   flow_finish
 -- FIRST WRITE HDEL (of a field that is never there)
 local f, inner = flow_of({ unpack(KEYS, 1, 17) }, 18, {}), KEYS[18]
 local refusal = flow_bad(f) or bad('HLEN', inner)

@@ -50,11 +50,17 @@ func (f Flows) Cancel(ctx context.Context, id string, members []string, all bool
 // may be repeated. The step that begins is a *[rdb.RouteError] where
 // a newer map of the partitions is known.
 func (f Flows) Reopen(ctx context.Context, id string, step Reopening, named []string) (state string, err error) {
-	return f.state(ctx, redisconn.Call{Script: reopenScript,
-		Keys: append(f.keys(id), f.store.Key("morgue"), f.store.Key("names"), f.store.Key("trail"),
-			f.store.Key("crashes"), f.store.Key("lanes"), f.store.Key("unique"), f.store.Key("foreign")),
+	keys := f.keys(id)
+	for _, name := range reopenKeys {
+		keys = append(keys, f.store.Key(name))
+	}
+	return f.state(ctx, redisconn.Call{Script: reopenScript, Keys: keys,
 		Args: withTexts([]any{id, string(step), f.store.At()}, named)})
 }
+
+// reopenKeys are those of flow/reopen behind the flow's, as lines_at of lua/prelude.lua has the last ten.
+var reopenKeys = []string{"morgue", "names", "trail", "crashes", "lanes", "unique", "foreign", "turns", "passes",
+	"turning", "keyed", "parked", "holding", "keyrules", "pacing", "waking", "ready"}
 
 // Pause has a flow put no more members into their queues, or go on. It returns the state of the flow.
 func (f Flows) Pause(ctx context.Context, id string, pause bool) (state string, err error) {
