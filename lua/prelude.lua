@@ -1142,13 +1142,13 @@ end
 -- records as a line feed alone. No script has the keys of both: what one is to learn of the other is noted by putting
 -- the inner flow into busy, and flow/turn has them agree.
 
--- Members that have a lock, a time or a key of their own are special. The text of one, with the flow, begins with \30, so
--- that no script knows its queue but flow/advance, which is given the keys of all that; and between the line of its
+-- Members that have a lock, a time or a key of their own are special. The text of one, with the flow, begins with \30,
+-- so that no script knows its queue but flow/advance, which is given the keys of all that; and between the line of its
 -- queue and its record there is one of its terms: ms when it is due (0: at once), kind of its lock ("-": none), for how
 -- many ms it has that (0: no end), its digest ("-"), weight and key (0 and nothing).
 --
--- While such a member waits nobody but its flow knows of it. Its lock is of kind "t" then, which counts whether there is
--- such a job or not, and has no end. It becomes one of its own kind when the member goes into its queue.
+-- While such a member waits nobody but its flow knows of it. Its lock is of kind "t" then, which counts whether there
+-- is such a job or not, and has no end. It becomes one of its own kind when the member goes into its queue.
 
 -- flow_reserve notes the lock that a member of that text is to have, and returns who has it, if somebody else does.
 -- taken are those that were noted.

@@ -100,7 +100,7 @@ func flowing() []transition {
 			return flowdb.Of(store).Remove(background, "f", unsealed)
 		}
 	}
-	return []transition{
+	return append(specialFlowing(), []transition{
 		{name: "store a flow", script: "flow/store", prepare: waiting, send: store, storing: true, timed: true},
 		{name: "store a part of a flow", script: "flow/store", prepare: func(t *testing.T, s *site) {
 			_, _, err := flowdb.Of(s.store).Store(background, aFlow, members[:2], edges[:1])
@@ -170,7 +170,7 @@ func flowing() []transition {
 		settling("bury a member", "job/shelve", func(w *rdb.Worker) redisconn.Call {
 			return w.Shelve(rdb.Shelved{Claim: a1, Shelf: rdb.ShelfMorgue, Completion: "ends", Flow: part("a1", "b")})
 		}),
-	}
+	}...)
 }
 
 // adding adds a member that waits for these.
@@ -216,6 +216,9 @@ func callsOfFlows(r *recorder) {
 	ignore(flowdb.Of(store).Store(background, aFlow, members, edges))
 	ignore(flowdb.Of(store).Seal(background, aFlow, 4, []string{"a", "b"}))
 	ignore(flowdb.Of(store).Advance(background, "f", []string{"a", "b"}))
+	ignore(flowdb.Of(store).Advance(background, "f", []string{"\x1ea", "\x1eb"}))
+	ignore(store.FreeWaiting(background, []rdb.WaitingLock{{Digest: "d", Flow: "f", Member: "x"},
+		{Digest: "e", Flow: "g", Member: "y"}}))
 	ignore(flowdb.Of(store).Turn(background, "f/in", true))
 	ignore(flowdb.Of(store).Store(background, anInner, theInner(), nil))
 	ignore(flowdb.Of(store).Remove(background, "f/in", 0))

@@ -4,18 +4,18 @@
 -- KEYS[1] flow:<id>, KEYS[2] flow.records:<id>, KEYS[3] flow.members:<id>, KEYS[4] flow.left:<id>,
 -- KEYS[5] flow.ends:<id>, KEYS[6] flow.edges:<id>, KEYS[7] flow.unmet:<id>, KEYS[8] flow.todo:<id>,
 -- KEYS[9] flow.results:<id>, KEYS[10] flows:busy, KEYS[11] flows:over, KEYS[12] queues, KEYS[13] ready,
--- KEYS[14] limits, KEYS[15] jobs, KEYS[16] done, KEYS[17] control
--- KEYS[18..] queue:<name>, wake:<name>, running:<name>, rate:<name> of each queue; then, where the call is about special
---   members too, unique, scheduled, names, turns, passes, turning, keyed
+-- KEYS[14] limits, KEYS[15] jobs, KEYS[16] done, KEYS[17] control, KEYS[18] unique, KEYS[19] scheduled,
+-- KEYS[20] names, KEYS[21] turns, KEYS[22] passes, KEYS[23] turning, KEYS[24] keyed
+-- KEYS[25..] queue:<name>, wake:<name>, running:<name>, rate:<name> of each queue
 -- ARGV[1] id of the flow
 -- ARGV[2] 1: the call is about special members too
 -- ARGV[3..] names of the queues, as the texts of members have them
 -- RETURNS {1 if something is left, 2 if that is to tell the members that the flow is cancelled, how it has ended now or
 --   empty: see flow_finish, names of queues that were needed and not given}
 -- FIRST WRITE HDEL (of a field that is never there)
-local f = flow_of({ unpack(KEYS, 1, 17) }, 17, { unpack(ARGV, 3) })
+local f = flow_of({ unpack(KEYS, 1, 17) }, 24, { unpack(ARGV, 3) })
 local refusal, special = flow_bad(f), ARGV[2] == '1'
-local unique, scheduled, names, turns, passes, turning, keyed = unpack(KEYS, special and #KEYS - 6 or #KEYS + 1)
+local unique, scheduled, names, turns, passes, turning, keyed = unpack(KEYS, 18, 24)
 if special then
   refusal = refusal or bad('HLEN', unique) or bad('ZCARD', scheduled) or bad('HLEN', names) or bad('ZCARD', turns)
     or bad('ZCARD', passes) or bad('HLEN', turning) or bad('HLEN', keyed)

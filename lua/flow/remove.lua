@@ -2,7 +2,8 @@
 -- that are in the morgue stay there.
 --
 -- One that has others in it is marked first, so that nobody else does anything about it. Then the caller removes these
--- one by one, and then it. So is one that has not ended and has special members: the caller frees their locks. It is in flows:over meanwhile, so that a caller who dies is replaced.
+-- one by one, and then it. So is one that has not ended and has special members: the caller frees their locks. It is in
+-- flows:over meanwhile, so that a caller who dies is replaced.
 -- The last key is that of the flow that it is in, or its own where it is in none.
 --
 -- KEYS[1] flow:<id>, KEYS[2] flow.records:<id>, KEYS[3] flow.members:<id>, KEYS[4] flow.left:<id>,

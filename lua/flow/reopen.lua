@@ -8,27 +8,27 @@
 -- KEYS[5] flow.ends:<id>, KEYS[6] flow.edges:<id>, KEYS[7] flow.unmet:<id>, KEYS[8] flow.todo:<id>,
 -- KEYS[9] flow.results:<id>, KEYS[10] flows:busy, KEYS[11] flows:over, KEYS[12] queues, KEYS[13] ready,
 -- KEYS[14] limits, KEYS[15] jobs, KEYS[16] done, KEYS[17] control, KEYS[18] morgue, KEYS[19] names, KEYS[20] trail,
--- KEYS[21] crashes, KEYS[22] lanes, KEYS[23] unique, KEYS[24] foreign, KEYS[25] turns,
--- KEYS[26] passes, KEYS[27] turning, KEYS[28] keyed, KEYS[29] parked, KEYS[30] holding, KEYS[31] keyrules,
+-- KEYS[21] crashes, KEYS[22] lanes, KEYS[23] unique, KEYS[24] foreign, KEYS[25] turns, KEYS[26] passes,
+-- KEYS[27] turning, KEYS[28] keyed, KEYS[29] parked, KEYS[30] holding, KEYS[31] keyrules,
 -- KEYS[32] pacing, KEYS[33] waking, KEYS[34] ready
 -- ARGV[1] id of the flow
--- ARGV[2] what to do: check, whether members that had ended, or wait, find their locks free; begin; back, members that had ended; even, edges that count whatever the end; free, members that
---   may wait for nobody; then seal, or hold: it is in another flow, and runs when its turn has come
+-- ARGV[2] what to do: check, whether members that had ended, or wait, find their locks free; begin; back, members that
+--   had ended; even, edges that count whatever the end; free, members that may wait for nobody; then seal, or hold: it
+--   is in another flow, and runs when its turn has come
 -- ARGV[3] version of the map of the partitions by which the caller goes, 0 where it knows none
 -- ARGV[4..] of check, back and free: names, for check and free each of a special member with a line feed and its terms
 --   behind it, of even: edges, as in flow.edges:<id>, at most 500; of seal and of hold: the records of what runs at the
 --   end, each behind its name
 -- RETURNS reopening; of check and free locked, with which of the members meets a lock, and the id of the job that has
---   that: of free those before it have theirs; what state it is in where it cannot be, or is open already; gone; or running or held. Where it
---   has ended again at once, a line feed and that: see flow_finish. Of begin, where a newer map is known here than its
---   caller goes by, nothing is done, and the error is ROUTE with its version
+--   that: of free those before it have theirs; what state it is in where it cannot be, or is open already; gone; or
+--   running or held. Where it has ended again at once, a line feed and that: see flow_finish. Of begin, where a newer
+--   map is known here than its caller goes by, nothing is done, and the error is ROUTE with its version
 -- FIRST WRITE HDEL (of a field that is never there)
 local f = flow_of({ unpack(KEYS, 1, 17) }, 17, {})
-local morgue, names, trail, crashes, lanes, unique, foreign = unpack(KEYS, 18, 24)
+local morgue, names, trail, crashes, lanes, unique, foreign = unpack(KEYS, 18)
 local lines = lines_at(25)
 local refusal = flow_bad(f) or bad('ZCARD', morgue) or bad('HLEN', names) or bad('HLEN', trail) or bad('HLEN', crashes)
-  or bad('HLEN', lanes) or bad('HLEN', unique) or bad('HLEN', foreign)
-  or unsound(lines)
+  or bad('HLEN', lanes) or bad('HLEN', unique) or bad('HLEN', foreign) or unsound(lines)
 if refusal then return refusal end
 local step, state = ARGV[2], flow_read(f)
 local route = step == 'begin' and elsewhere(redis.call('HGET', lanes, ''), ARGV[3])

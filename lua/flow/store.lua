@@ -66,7 +66,7 @@ for n = 1, batch:sub(-1) == '*' and #ids or #names do
     local delay = text:match('^[^\n]*\n%+(%d+)')
     if delay then -- from when it was stored first
       local due = (state and redis.call('HGET', f.records, names[n] or '') or ''):match('^\30[^\n]*\n(%d+)')
-      text = text:gsub('%+%d+', due or ms(time + delay), 1)
+      text = text:gsub('^([^\n]*\n)%+%d+', '%1' .. (due or ms(time + delay)))
     end
     ARGV[at] = head .. text
     -- PRELUDE alive

@@ -3,7 +3,7 @@
 --
 -- KEYS[1] unique
 -- KEYS[2..] flow:<id>, flow.left:<id> of each flow
--- ARGV[1..] of each lock its digest, the number of its flow (1 is the first), the id of that, and the name of the member
+-- ARGV[1..] of each lock its digest, the number of its flow (1 is the first), the id of that, and the member's name
 -- RETURNS how many were freed
 -- FIRST WRITE HDEL
 local unique = KEYS[1]

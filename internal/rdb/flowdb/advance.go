@@ -11,6 +11,9 @@ import (
 
 var advanceScript = redisconn.Load("flow/advance")
 
+// advanceKeys are those of it behind the flow's: special members are put there.
+var advanceKeys = []string{"unique", "scheduled", "names", "turns", "passes", "turning", "keyed"}
+
 // maxQueues is how many queues one step of a flow is given.
 const maxQueues = 64
 
@@ -25,6 +28,9 @@ type Step struct {
 // former step has told that it needs them.
 func (f Flows) Advance(ctx context.Context, id string, queues []string) (step Step, err error) {
 	keys, args := f.keys(id), []any{id, false}
+	for _, name := range advanceKeys {
+		keys = append(keys, f.store.Key(name))
+	}
 	for _, name := range queues[:min(len(queues), maxQueues)] {
 		queue, isSpecial := strings.CutPrefix(name, special)
 		if isSpecial {
@@ -32,11 +38,6 @@ func (f Flows) Advance(ctx context.Context, id string, queues []string) (step St
 		}
 		if queue != "" {
 			keys, args = f.store.QueueKeys(keys, queue), append(args, name)
-		}
-	}
-	if args[1] == true {
-		for _, name := range []string{"unique", "scheduled", "names", "turns", "passes", "turning", "keyed"} {
-			keys = append(keys, f.store.Key(name))
 		}
 	}
 	value, err := redisconn.Do(ctx, f.store.Driver(), redisconn.Call{Script: advanceScript, Keys: keys, Args: args})
