@@ -142,6 +142,54 @@ func TestALimitedNameBindsItsFlow(t *testing.T) {
 	})
 }
 
+// A member that is unique meets the others of its kind where these are, and one with a key its turn: what binds a job
+// binds its flow, and a flow cannot be in two places.
+func TestALockAndAKeyBindTheirFlow(t *testing.T) {
+	t.Parallel()
+	onEach(t, 4, func(t *testing.T, s *shop) {
+		alike := func(key string) work.EnqueueOption { return work.Unique(work.UniqueOptions{Key: key}) }
+		homes := map[int]string{}
+		for i := range 12 {
+			key := fmt.Sprint("key-", i)
+			f := flow.New(fmt.Sprint("f", i))
+			f.Job("a").Named("b").With(alike(key)).After(f.Job("a").Named("first"))
+			_, err := flow.Enqueue(t.Context(), s.Enqueuer, f)
+			require.NoError(t, err)
+			receipt, err := s.Enqueuer.With(alike(key)).Enqueue(t.Context(), "a")
+			require.NoError(t, err)
+			assert.Equal(t, f.ID()+"/b", receipt.ID)
+			assert.True(t, receipt.Duplicate)
+			homes[s.homeOfFlow(f.ID())] = key
+
+			f = flow.New(fmt.Sprint("g", i))
+			f.Job("a").With(work.Key(key))
+			_, err = flow.Enqueue(t.Context(), s.Enqueuer, f)
+			require.NoError(t, err)
+			assert.Equal(t, s.m.At(partition.BucketOfKey("a", key)), s.homeOfFlow(f.ID()))
+		}
+		require.Greater(t, len(homes), 1)
+		f := flow.New("both")
+		for home, key := range homes {
+			f.Job("b").Named(fmt.Sprint("in ", home)).With(alike(key))
+		}
+		for n := 0; ; n++ { // those of another name have other locks
+			_, err := flow.Enqueue(t.Context(), s.Enqueuer, f)
+			if err != nil {
+				var invalid *work.InvalidError
+				require.ErrorAs(t, err, &invalid)
+				require.ErrorContains(t, err, `, as it is unique, and the flow to partition `)
+				require.ErrorContains(t, err, `: leave it out, and have a member of the flow enqueue it; or give the `+
+					`members of a flow one key, or one that is unique`)
+				break
+			}
+			require.Less(t, n, 20)
+			f = flow.New(fmt.Sprint("both", n))
+			f.Job("b").Named("1").With(alike(fmt.Sprint("1 of ", n)))
+			f.Job("b").Named("2").With(alike(fmt.Sprint("2 of ", n)))
+		}
+	})
+}
+
 // While a partition is away a flow may be there already; one whose id was made just now is not.
 func TestAPartitionThatIsAwayMayHaveAFlow(t *testing.T) {
 	t.Parallel()
