@@ -94,8 +94,8 @@ func pause(ctx context.Context, enq *work.Enqueuer, id string, pause bool) (Prog
 // leave it. It may be repeated until it succeeds, by anyone: nothing runs before its last step.
 //
 // A flow that has not ended, and one that is done, is a *[work.InvalidError]. Members that are unique take their locks
-// again, but for those for a time: where somebody else has one by now the error is a *[LockError], and nothing was done.
-// Only if that takes it while Retry is under way the flow is [Reopening] after that error.
+// again, but for those for a time: where somebody else has one by now the error is a *[LockError], and nothing was
+// done. Only if that takes it while Retry is under way the flow is [Reopening] after that error.
 func Retry(ctx context.Context, enq *work.Enqueuer, id string) (Progress, error) {
 	p, err := placeOf(ctx, enq, id)
 	if err != nil {

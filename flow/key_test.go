@@ -27,7 +27,8 @@ func TestMembersWithKeysWaitByTurns(t *testing.T) {
 		_, err := flow.Batch(k.Ctx(), k.Enq, "f", slices.Values(entries))
 		require.NoError(t, err)
 		assert.Zero(t, k.Number("LLEN", "queue:ok"))
-		assert.Equal(t, []string{"f/9", "f/1", "f/7", "f/2", "f/8", "f/3", "f/4", "f/5", "f/6"}, k.Strings("ZRANGE", "turns", 0, -1))
+		assert.Equal(t, []string{"f/9", "f/1", "f/7", "f/2", "f/8", "f/3", "f/4", "f/5", "f/6"},
+			k.Strings("ZRANGE", "turns", 0, -1))
 		assert.Equal(t, "3 c", k.Text("HGET", "keyed", "f/9"))
 		r := &runs{}
 		pool := k.pool(r)

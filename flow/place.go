@@ -62,9 +62,9 @@ type place struct {
 var errMoving = errors.New("jobs of the name are on their way to another partition")
 
 // placeFor finds out where a flow is stored: where it is already; else where a name lives that is limited, of those
-// that its members have, or a key or a lock of one of them; else in the partition of its id. All partitions are asked whether they have it, by a map that
-// all of them know: so it is stored in one of them, whoever stores it at the same time. One that is fresh is nowhere,
-// and nobody is asked.
+// that its members have, or a key or a lock of one of them; else in the partition of its id. All partitions are asked
+// whether they have it, by a map that all of them know: so it is stored in one of them, whoever stores it at the same
+// time. One that is fresh is nowhere, and nobody is asked.
 func placeFor(ctx context.Context, enq *work.Enqueuer, id string, fresh bool, members []flowdb.Member) (p place,
 	err error) {
 	of := inside.Enqueuer(enq)

@@ -77,7 +77,7 @@ func (s *Store) LockOwners(ctx context.Context, visit func(digest, owner string)
 	return s.Walk(ctx, Key{Name: "unique", Type: "hash"}, func(page []Field) error {
 		for _, field := range page {
 			owner := string(field.Value)
-			if strings.HasSuffix(owner, waitsWithFlow) {
+			if strings.HasSuffix(owner, " 0 t") {
 				continue
 			}
 			for range 2 { // without its end and its kind

@@ -46,9 +46,9 @@ func (f Flows) Cancel(ctx context.Context, id string, members []string, all bool
 		Args: withTexts([]any{id, all}, members)})
 }
 
-// Reopen does a step, and returns the state of the flow; or "locked", as [Locked] has it, where a member meets a lock. It
-// may be repeated. The step that begins is a *[rdb.RouteError] where
-// a newer map of the partitions is known.
+// Reopen does a step, and returns the state of the flow; or what [Locked] stands for, with its detail, where a member
+// meets a lock. It may be repeated. The step that begins is a *[rdb.RouteError] where a newer map of the partitions is
+// known.
 func (f Flows) Reopen(ctx context.Context, id string, step Reopening, named []string) (state string, err error) {
 	keys := f.keys(id)
 	for _, name := range reopenKeys {
