@@ -47,9 +47,9 @@ func (f *Flow) ID() string {
 // names others.
 func (f *Flow) Job(name string, args ...any) *Job { return f.Entry(work.Entry{Name: name, Args: args}) }
 
-// Entry is Job with an entry, which may have options, and be that of a [work.Kind]: f.Entry(Charge.Entry(args)). With a
-// time the job is ready when that has come and those that it waits for have ended; In counts from the store of the flow.
-// With Unique it has its lock from then on: where another job has that, [Enqueue] stores nothing and returns a
+// Entry is Job with an entry, which may have options, and be that of a [work.Kind]: f.Entry(Charge.Entry(args)). With
+// a time the job is ready when that has come and those that it waits for have ended; In counts from the store of the
+// flow. With Unique it has its lock from then on: where another job has that, [Enqueue] stores nothing and returns a
 // *[LockError]. What belongs to a job that is enqueued by itself is refused: an id, Once, Front and WaitReplicas.
 func (f *Flow) Entry(entry work.Entry) *Job {
 	j := &Job{flow: f, name: entry.Name, entry: entry}

@@ -182,8 +182,8 @@ func TestMixedVersions(t *testing.T) {
 	})
 }
 
-// theOldOnesLeave is the upgrade past what the commit before knows: its worker says what is to be done, and ends what it
-// holds; what waits is done by the others.
+// theOldOnesLeave is the upgrade past what the commit before knows: its worker says what is to be done, and ends what
+// it holds; what waits is done by the others.
 func theOldOnesLeave(t *testing.T, many int) {
 	t.Parallel()
 	f := newFleet(t, redistest.Real(t).DSN())

@@ -124,9 +124,9 @@ func (s *Sentinels) AwaitPromotion(old *Server) *Server {
 	return promoted
 }
 
-// Hold ends the failovers: from here on the Sentinels take a server for dead only after a minute of silence. Until then one
-// that a starved machine keeps from answering for a second is replaced as well, which a test that goes on after its own
-// failover is not about. It returns the primary that they name now.
+// Hold ends the failovers: from here on the Sentinels take a server for dead only after a minute of silence. Until then
+// one that a starved machine keeps from answering for a second is replaced as well, which a test that goes on after its
+// own failover is not about. It returns the primary that they name now.
 func (s *Sentinels) Hold() *Server {
 	s.t.Helper()
 	for _, watcher := range s.Watchers {
