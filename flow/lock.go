@@ -25,8 +25,8 @@ type LockError struct {
 }
 
 func (e *LockError) Error() string {
-	return excerpt.Cut(fmt.Sprintf("member %s of flow %s is unique, and job %s of the same kind lives: wait for its end, "+
-		"or leave the member out", brief(e.Member), brief(e.Flow), brief(e.Holder)))
+	return excerpt.Cut(fmt.Sprintf("member %s of flow %s is unique, and job %s of the same kind lives: wait for its "+
+		"end, or leave the member out", brief(e.Member), brief(e.Flow), brief(e.Holder)))
 }
 
 // locked is the error that an answer of a call about members stands for.

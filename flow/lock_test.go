@@ -97,8 +97,8 @@ func TestAFlowIsRefusedWholeWhereTheLockOfAMemberIsHeld(t *testing.T) {
 			assert.ElementsMatch(t, before, left, name)
 			assert.Equal(t, []string{"holder 0 f"}, k.locks(), name)
 		}
-		require.EqualError(t, &flow.LockError{Flow: "f", Member: "m", Holder: "h"}, `member "m" of flow "f" is unique, `+
-			`and job "h" of the same kind lives: wait for its end, or leave the member out`)
+		require.EqualError(t, &flow.LockError{Flow: "f", Member: "m", Holder: "h"}, `member "m" of flow "f" is `+
+			`unique, and job "h" of the same kind lives: wait for its end, or leave the member out`)
 		require.NoError(t, k.Inspector().Delete(k.Ctx(), "holder"))
 		k.stored(large(2))
 	})
@@ -156,8 +156,8 @@ func TestABatchThatMeetsALockIsNotSealedAndNamesTheEntry(t *testing.T) {
 			}
 		}
 		_, err = flow.Batch(k.Ctx(), k.Enq, "f", entries)
-		require.EqualError(t, err, `entry 501 of flow "f", which is not stored to its end: member "502" of flow "f" is `+
-			`unique, and job "holder" of the same kind lives: wait for its end, or leave the member out`)
+		require.EqualError(t, err, `entry 501 of flow "f", which is not stored to its end: member "502" of flow "f" `+
+			`is unique, and job "holder" of the same kind lives: wait for its end, or leave the member out`)
 		held := new(flow.LockError)
 		require.ErrorAs(t, err, &held)
 		assert.Equal(t, flow.Filling, k.stateOf("f"))

@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -194,9 +195,7 @@ func (f *fleet) nestedRan(flows int) {
 	jobs := map[string]string{}
 	died := 0
 	for i := range flows {
-		for id, before := range nestedJobs(i) {
-			jobs[id] = before
-		}
+		maps.Copy(jobs, nestedJobs(i))
 		if diesNested(i) >= 0 {
 			died++
 		}

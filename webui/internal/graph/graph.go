@@ -43,8 +43,10 @@ const (
 	margin    = 2
 )
 
-// Width and Height of a box, for the template.
-func (Box) Width() int  { return boxWidth }
+// Width is that of each box, in pixels, for the template.
+func (Box) Width() int { return boxWidth }
+
+// Height is as Width.
 func (Box) Height() int { return boxHeight }
 
 // Draw draws what is known of the flow of that id.
