@@ -41,7 +41,7 @@ var printing = work.ObserverFunc(func(e event.Event) {
 	case event.JobFailed:
 		fmt.Println("failed:", e.Err, "- again in", e.RetryIn)
 	case event.JobSnoozed:
-		fmt.Println("put off for", e.For)
+		fmt.Println("put off for", e.For.Round(time.Second)) // a time that Sleep stored is nearer by now
 	case event.JobReleased:
 		fmt.Println("given back")
 	case event.JobBuried:

@@ -43,7 +43,7 @@ func ExampleSleep() {
 	ctx := context.Background()
 	pool := work.NewWorkerPool(nil, 1, quiet("sleep")).
 		Job("remind", func(ctx context.Context, whom string) error {
-			if err := work.Sleep(ctx, "cool-down", 100*time.Millisecond); err != nil {
+			if err := work.Sleep(ctx, "cool-down", time.Second); err != nil {
 				return err // the job is put off, and this handler is called again
 			}
 			fmt.Println("remind", whom)
@@ -53,7 +53,7 @@ func ExampleSleep() {
 	_ = pool.Enqueuer().WaitEnd(ctx, receipt.ID)
 	_ = pool.Stop(ctx)
 	// Output:
-	// put off for 100ms
+	// put off for 1s
 	// remind ann
 }
 
