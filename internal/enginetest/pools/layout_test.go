@@ -66,7 +66,7 @@ func TestAProgramThatIsTooOldRefuses(t *testing.T) {
 				err := use(t, k)
 				require.ErrorIs(t, err, work.ErrOutdated)
 				require.ErrorContains(t, err, `this program is too old for the namespace "`+k.Namespace[:20])
-				require.ErrorContains(t, err, `: its layout is 9 and needs programs that know 9, this one knows 6: `+
+				require.ErrorContains(t, err, `: its layout is 9 and needs programs that know 9, this one knows 7: `+
 					`build it with a newer version`)
 				assert.Equal(t, []string{"layout"}, k.Keys(), "nothing was stored")
 				k = newKit(t, s)
