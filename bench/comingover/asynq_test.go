@@ -86,6 +86,24 @@ func asynqUnderLoad(t *testing.T, f *figures) {
 	l.run()
 }
 
+// failOnce leaves a task in the set of those to be tried again: the old side has run it once, by itself.
+func failOnce(t *testing.T, opt asynq.RedisConnOpt, client *asynq.Client, old *asynq.Inspector) {
+	t.Helper()
+	_, err := client.Enqueue(asynq.NewTask("count", []byte("3")), asynq.TaskID("once"), asynq.MaxRetry(3),
+		asynq.Queue("failing"))
+	require.NoError(t, err)
+	s := asynq.NewServer(opt, asynq.Config{Queues: map[string]int{"failing": 1}, LogLevel: asynq.FatalLevel,
+		RetryDelayFunc: func(int, error, *asynq.Task) time.Duration { return time.Hour }})
+	require.NoError(t, s.Start(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
+		return errors.New("smtp: 451")
+	})))
+	defer s.Shutdown()
+	require.Eventually(t, func() bool {
+		info, err := old.GetTaskInfo("failing", "once")
+		return err == nil && info.State == asynq.TaskStateRetry
+	}, patience, 10*time.Millisecond)
+}
+
 // TestWhatATaskHasComesOver compares tasks as asynq stores them with the jobs that become of them.
 func TestWhatATaskHasComesOver(t *testing.T) {
 	t.Parallel()
@@ -120,10 +138,12 @@ func TestWhatATaskHasComesOver(t *testing.T) {
 		return err == nil && len(entries) == 1
 	}, patience, 10*time.Millisecond)
 
+	failOnce(t, opt, client, old)
+
 	b := bridge{dsn: redis.DSN(), library: "asynq"}
 	dry, status := run(t, b.command(t, "--dry-run"))
 	assert.Zero(t, status)
-	assert.Equal(t, map[string]int{"queued": 5, "scheduled": 1, "dead": 1}, dry.Moved)
+	assert.Equal(t, map[string]int{"queued": 5, "scheduled": 1, "retrying": 1, "dead": 1}, dry.Moved)
 	assert.Contains(t, dry.Notes, `cron "0 6 * * 1" of weekly: declare it, pool.Periodic("0 6 * * 1", "weekly", ...)`)
 	r, status := run(t, b.command(t, "--within", "0s"))
 	assert.Equal(t, 5, status, "the group is left")
@@ -145,6 +165,11 @@ func TestWhatATaskHasComesOver(t *testing.T) {
 	assert.Equal(t, time.Hour, first.Options.Retention)
 	require.NotNil(t, first.Options.Retries)
 	assert.Equal(t, 7, *first.Options.Retries)
+	failed := job("asynq-failing-once")
+	require.NotNil(t, failed.Options.Retries)
+	assert.Equal(t, 2, *failed.Options.Retries, "of three one is used")
+	assert.Equal(t, "1", failed.Meta["asynq.retried"])
+	assert.Equal(t, "smtp: 451", failed.Meta["asynq.error"])
 	later := job("asynq-low-later")
 	assert.Equal(t, work.StateScheduled, later.State)
 	assert.WithinDuration(t, due, later.RunAt, time.Second)

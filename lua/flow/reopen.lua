@@ -65,15 +65,6 @@ local function put_back(name)
   if queue and record and redis.call('ZREM', morgue, id) == 1 then
     redis.call('HSET', f.records, name, queue .. '\n' .. record)
     local known = redis.call('HGET', lines.keyed, id)
-    -- PRELUDE line
-    -- PRELUDE micros
-    -- PRELUDE spot
-    -- PRELUDE within
-    -- PRELUDE key_rules
-    -- PRELUDE pace
-    -- PRELUDE rear
-    -- PRELUDE grant
-    -- PRELUDE vacate
     if known then vacate(lines, queue, { id }, { known }) end -- workers find what may begin thereby within a second
     for _, key in ipairs({ f.jobs, names, trail, crashes, lines.keyed }) do redis.call('HDEL', key, id) end
   elseif redis.call('HEXISTS', f.records, name) == 0 and not record then

@@ -37,8 +37,8 @@ var flowScripts = []mutant{
 	{
 		Name: "flow-cascade", File: "lua/prelude.lua",
 		Before: "  redis.call('ZADD', f.ends, 2, name)\n" +
-			"  work[#work + 1] = 'ecancelled\\n' .. name .. '\\n'\n  if kept",
-		After:  "  redis.call('ZADD', f.ends, 2, name)\n  if kept",
+			"  work[#work + 1] = 'ecancelled\\n' .. name .. '\\n'\n  if #kept",
+		After:  "  redis.call('ZADD', f.ends, 2, name)\n  if #kept",
 		Breaks: "who waits for a cancelled member is cancelled too",
 		Tests:  flowing("TestWhatBecomesOfThoseThatWaitForAJobThatDoesNotEndWell"),
 	},
@@ -56,14 +56,14 @@ var flowScripts = []mutant{
 	},
 	{
 		Name: "flow-late-cancel", File: "lua/prelude.lua",
-		Before: "  if f.cancel or living and living ~= record then", After: "  if living and living ~= record then",
+		Before: "  if f.cancel or living and living ~= (special", After: "  if living and living ~= (special",
 		Breaks: "no member of a cancelled flow begins",
 		Tests:  flowing("TestNoMemberOfACancelledFlowBegins"),
 	},
 	{
 		Name: "flow-batch-twice", File: "lua/flow/store.lua",
-		Before: "local known = state and storer ~= token and redis.call('SMISMEMBER', f.left, unpack(names))",
-		After:  "local known = false",
+		Before: "shared and redis.call('SMISMEMBER', f.left, unpack(ARGV, last + 1, last + many))",
+		After:  "false",
 		Breaks: "a member of a batch is stored once",
 		Tests:  unmodelled("TestAMemberOfABatchIsStoredOnceHoweverItsPartsAreCut"),
 	},
@@ -142,14 +142,14 @@ var flowScripts = []mutant{
 	},
 	{
 		Name: "flow-turn-untold", File: "lua/flow/turn.lua",
-		Before: "if not ended or left and waits then return state end", After: "do return state end",
+		Before: "if not ended or left and waits then return state .. told end", After: "do return state .. told end",
 		Breaks: "a flow learns that one in it has ended",
 		Tests:  []tests{{"./flow", []string{"TestAFlowInAFlowIsCancelledBeforeItsTurn"}}},
 	},
 	{
 		Name: "flow-turn-cancelled", File: "lua/flow/turn.lua",
-		Before: "elseif outer ~= 'reopening' and (not left or ARGV[3] == '1' or not waits) then",
-		After:  "elseif ARGV[3] == '1' then",
+		Before: "elseif not counts or outer ~= 'reopening' and (not left or order == '1' or not waits) then",
+		After:  "elseif order == '1' then",
 		Breaks: "a flow that is cancelled before its turn is over",
 		Tests:  []tests{{"./flow", []string{"TestAFlowInAFlowIsCancelledWithWhatItWaitsFor"}}},
 	},
@@ -174,7 +174,7 @@ var flowScripts = []mutant{
 	},
 	{
 		Name: "flow-inner-left-behind", File: "lua/flow/remove.lua",
-		Before: "if inner and ARGV[3] ~= '1' then", After: "if false then",
+		Before: "if (inner or special) and ARGV[3] ~= '1' then", After: "if false then",
 		Breaks: "flows in a flow are removed with it",
 		Tests:  []tests{{"./flow", []string{"TestFlowsInAFlowAreRemovedWithIt"}}},
 	},

@@ -72,7 +72,7 @@ func TestTheFormsOfGocraft(t *testing.T) {
 
 func TestTheFormsOfAsynq(t *testing.T) {
 	t.Parallel()
-	basic := message(text(1, "mail"), text(3, "x"), number(5, 3), number(6+1, 1))
+	basic := message(text(1, "mail"), text(3, "x"), number(5, 3), number(6, 1))
 	convert := func(kind ledger.Kind, raw []byte) *migrate.Coming {
 		c, err := asynq.New(nil, asynq.Options{}).Convert(ledger.Job{Kind: kind, Queue: "q", Raw: raw, Due: 1900000000},
 			time.Now())

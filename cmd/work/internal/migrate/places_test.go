@@ -237,8 +237,8 @@ func TestEveryPlaceOfAsynq(t *testing.T) {
 		lease := "asynq:{" + k.namespace + "}:lease"
 		k.do("LPUSH", k.listed("waits", "pending"), "waits")
 		k.do("ZADD", k.listed("later", "scheduled"), due.Unix(), "later")
-		k.do("ZADD", k.listed("again", "retry", number(7, 2), text(6, "no")), due.Unix(), "again")
-		k.do("ZADD", k.listed("dead", "archived", number(7, 3)), 1700000000, "dead")
+		k.do("ZADD", k.listed("again", "retry", number(6, 2), text(7, "no")), due.Unix(), "again")
+		k.do("ZADD", k.listed("dead", "archived", number(6, 3)), 1700000000, "dead")
 		k.listed("grouped", "aggregating", text(14, "g"))
 		k.do("ZADD", "asynq:{"+k.namespace+"}:g:g", k.clock(), "grouped")
 		k.do("SADD", "asynq:{"+k.namespace+"}:groups", "g")

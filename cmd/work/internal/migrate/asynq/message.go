@@ -37,7 +37,7 @@ func decodeMessage(raw []byte) (*message, error) {
 }
 
 func (m *message) set(f field) error {
-	texts := map[uint64]*string{1: &m.Type, 3: &m.ID, 4: &m.Queue, 6: &m.Error, 10: &m.UniqueKey, 14: &m.Group}
+	texts := map[uint64]*string{1: &m.Type, 3: &m.ID, 4: &m.Queue, 7: &m.Error, 10: &m.UniqueKey, 14: &m.Group}
 	if text := texts[f.id]; text != nil {
 		*text = string(f.bytes)
 		return nil
@@ -48,7 +48,7 @@ func (m *message) set(f field) error {
 		m.Payload = f.bytes
 	case 5:
 		m.Retry = int(int32(f.number)) // as it is written
-	case 7:
+	case 6:
 		m.Retried = int(int32(f.number)) // as it is written
 	case 8:
 		m.Timeout = time.Duration(seconds) * time.Second
