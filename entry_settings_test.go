@@ -48,7 +48,8 @@ func TestSettingsOfAnEntryAreWhatItsOptionsSay(t *testing.T) {
 // A field of jobSettings or jobTimes that is added belongs into EntrySettings too.
 func TestSettingsOfAnEntryAreComplete(t *testing.T) {
 	t.Parallel()
-	inner := []string{"chosen", "err", "times", "replicaWait", "turn", "codecs", "born"} // made of others, or of no interest
+	// made of others, or of no interest
+	inner := []string{"chosen", "err", "times", "replicaWait", "turn", "codecs", "born"}
 	fields := reflect.TypeFor[jobSettings]().NumField() - len(inner) + reflect.TypeFor[jobTimes]().NumField() +
 		reflect.TypeFor[rdb.Turn]().NumField()
 	assert.Equal(t, fields, reflect.TypeFor[EntrySettings]().NumField())

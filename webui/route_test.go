@@ -23,7 +23,8 @@ var samples = map[string]string{
 	"/": "", "/queues": "", "/queue": "name=mail", "/keys": "name=mail",
 	"/jobs": "state=queued&name=mail", "/job": "id=a", "/args": "id=a",
 	"/flows": "", "/flow": "id=f",
-	"/errors": "", "/workers": "", "/schedules": "", "/history": "", "/redis": "", "/nodes": "", "/partitions": "", "/alerts": "", "/audit": "",
+	"/errors": "", "/workers": "", "/schedules": "", "/history": "", "/redis": "", "/nodes": "",
+	"/partitions": "", "/alerts": "", "/audit": "",
 	"/new-job": "", "/finding": "-", "/job-log": "-",
 	"/live": "-", "/assets/{file}": "-",
 }

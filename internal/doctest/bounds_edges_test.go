@@ -58,7 +58,9 @@ func TestTheLargestResultFromBothSides(t *testing.T) {
 			t.Parallel()
 			on := redistest.Each
 			if row.most > 1<<20 { // seconds of a Redis that others would wait for, and minutes of the embedded one
-				on = func(t *testing.T, run func(*testing.T, redistest.Server)) { run(t, redistest.Dedicated(t).Server()) }
+				on = func(t *testing.T, run func(*testing.T, redistest.Server)) {
+					run(t, redistest.Dedicated(t).Server())
+				}
 			}
 			on(t, func(t *testing.T, s redistest.Server) {
 				k := newKit(t, s)

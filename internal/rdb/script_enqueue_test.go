@@ -205,7 +205,9 @@ func TestEnqueueThatCameAfterANewerIsRefused(t *testing.T) {
 		require.NoError(t, err)
 		chosen := job("b", "b8")
 		chosen.Chosen = true
-		for _, late := range [][]rdb.NewJob{{job("a", "a8")}, {job("a", "a8"), job("b", "b8")}, {job("a", "a8"), chosen}} {
+		for _, late := range [][]rdb.NewJob{
+			{job("a", "a8")}, {job("a", "a8"), job("b", "b8")}, {job("a", "a8"), chosen},
+		} {
 			_, err = s.store.Enqueue(t.Context(), "lane", 8, late)
 			var refused *redisconn.ServerError
 			require.ErrorAs(t, err, &refused)

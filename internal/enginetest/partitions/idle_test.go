@@ -29,7 +29,7 @@ func TestAnIdlePoolAsksEachPartitionAsMuchAsOneAlone(t *testing.T) {
 				driver.UntilSent(t, "beat", beats*n)
 				beatsAfter, after := driver.Sent("beat")
 				t.Logf("%d requests in %d heartbeats of %d partitions", after-before, beatsAfter-beatsBefore, n)
-				// nearly 4, and more on a starved machine: daemons go by time, and a beat that is late is not made up for
+				// nearly 4, and more on a starved machine: daemons go by time, and a late beat is not made up for
 				assert.LessOrEqual(t, after-before, 6*(beatsAfter-beatsBefore), "of each partition")
 			})
 		})

@@ -42,8 +42,10 @@ type workersBody struct {
 // workerColumns are those by which workers can be sorted; without one they come by host and process.
 var workerColumns = []sortable[workerRow]{
 	{"host", "host", "", false, false, func(a, b *workerRow) int { return strings.Compare(a.Host, b.Host) }},
-	{"service", "service", "", false, false, func(a, b *workerRow) int { return strings.Compare(a.Service, b.Service) }},
-	{"version", "version", "", false, false, func(a, b *workerRow) int { return strings.Compare(a.Version, b.Version) }},
+	{"service", "service", "", false, false,
+		func(a, b *workerRow) int { return strings.Compare(a.Service, b.Service) }},
+	{"version", "version", "", false, false,
+		func(a, b *workerRow) int { return strings.Compare(a.Version, b.Version) }},
 	{"started", "start", "", false, true, func(a, b *workerRow) int { return a.Started.Compare(b.Started) }},
 	{"busy", "jobs held", "", true, true,
 		func(a, b *workerRow) int { return cmp.Compare(len(a.Running), len(b.Running)) }},
