@@ -56,7 +56,8 @@ func (i *Inspector) NoteAudit(ctx context.Context, entry AuditEntry) error {
 	if of.err != nil {
 		return of.err
 	}
-	noted := peopledb.Audited{ID: ids.Random(8), Text: entry.encode()}
+	// ids of jobs sort as they were made: so do entries of one process that Redis notes within one millisecond
+	noted := peopledb.Audited{ID: ids.Job(time.Now()), Text: entry.encode()}
 	var err error
 	for _, v := range of.views {
 		if err = peopledb.Of(v.store).AddAudit(ctx, noted); err == nil || ctx.Err() != nil {

@@ -43,7 +43,8 @@ func TestWhatPeopleDidIsToldNewestFirst(t *testing.T) {
 				break
 			}
 		}
-		assert.ElementsMatch(t, []string{"job 0", "job 1", "job 2", "job 3", "job 4", "job 5", "job 6"}, seen)
+		assert.Equal(t, []string{"job 6", "job 5", "job 4", "job 3", "job 2", "job 1", "job 0"}, seen,
+			"also those of one millisecond")
 		page, err = i.Audit(k.Ctx(), inspect.AuditOptions{Actor: "bob"})
 		require.NoError(t, err)
 		assert.Len(t, page.Entries, 3)

@@ -1,6 +1,6 @@
 -- audit/add: notes what somebody has done, and lets go of what was noted long ago.
 --
--- An entry begins with a random id. So one that is sent again is there already, and keeps its time.
+-- An entry begins with an id of its own. So one that is sent again is there already, and keeps its time.
 --
 -- KEYS[1] audit
 -- ARGV[1] entry: its id, a blank and JSON
