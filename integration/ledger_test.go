@@ -104,6 +104,24 @@ func (l *ledger) awaitAmong(t *testing.T, ids []string, what string, member, man
 	return l.awaitWhere(t, what, member, many, func(e entry) bool { return among[e.Of] })
 }
 
+// awaitEach waits until that has happened to so many different ids.
+func (l *ledger) awaitEach(t *testing.T, what string, many int) {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		all, changed := l.look(what, 0)
+		seen := len(ids(all))
+		if seen >= many {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			require.FailNowf(t, "the ledger does not get there", "%s: %d of %d", what, seen, many)
+		}
+	}
+}
+
 func (l *ledger) awaitWhere(t *testing.T, what string, member, many int, counts func(entry) bool) []entry {
 	t.Helper()
 	deadline := time.After(patience)
