@@ -34,7 +34,8 @@ func TestJobsComeOverByTheCommand(t *testing.T) {
 	clitest.Command(t, dsn, "SET", "app:last_periodic_enqueue", "1700000000")
 	got := migrate("--dry-run")
 	assert.Equal(t, said{out: "2 jobs of gocraft/work would come over (2 queued)\n", err: "work migrate gocraft: " +
-		"periodic jobs are declared in code: declare them, pool.Periodic(spec, name)\n"}, got)
+		"periodic jobs are declared in code: declare them, pool.Periodic(spec, name)\nwork migrate gocraft: " +
+		"no worker of this namespace serves \"mail\" now: they wait until one does\n"}, got)
 	assert.Contains(t, call("jobs", "show", "gocraft-1", "--redis", dsn, "--namespace", "shop").err, "gocraft-1")
 
 	gocraftJob(t, dsn, "\x01", "3") // no name

@@ -201,6 +201,13 @@ func (b *Bridge) empty(ctx context.Context, shelf ledger.Shelf) (moved int, err 
 
 // take takes jobs and brings them over.
 func (b *Bridge) take(ctx context.Context, shelf ledger.Shelf, t Taking) (int, error) {
+	if b.report.Total+len(t.Jobs) > b.total { // more was enqueued meanwhile
+		waiting, err := b.waiting(ctx)
+		if err != nil {
+			return 0, err
+		}
+		b.total = b.report.Total + waiting
+	}
 	b.o.At("planned")
 	err := b.steady(ctx, func(ctx context.Context) error { return b.source.Take(ctx, shelf, t) })
 	if err != nil {

@@ -213,5 +213,12 @@ func (b *Bridge) conclude(ctx context.Context) error {
 	notes, err := b.source.Notes(ctx)
 	b.report.Notes = append(b.report.Notes, notes...)
 	b.report.Complete = err == nil && b.report.left() == 0
+	if err != nil {
+		return err
+	}
+	unserved, err := b.target.unserved(ctx, b.report.names)
+	if unserved != "" {
+		b.report.Notes = append(b.report.Notes, unserved)
+	}
 	return err
 }

@@ -3,6 +3,7 @@ package migrate_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -58,6 +59,30 @@ func TestItTellsHowFarItIs(t *testing.T) {
 		_, err := migrate.New(s.source(k, k.old), k.old, k.target(k.dsn), o).Run(k.Context())
 		require.NoError(k, err)
 		assert.Equal(k, []int{5, 10, 12}, done)
+	})
+}
+
+// TestWhatComesLaterIsCountedInTheTotal has more come after all seemed to be over.
+func TestWhatComesLaterIsCountedInTheTotal(t *testing.T) {
+	t.Parallel()
+	eachSide(t, func(k *kit, s side, _ string) {
+		k.fill(s, 5)
+		o := short()
+		o.Follow, o.Idle = true, 300*time.Millisecond
+		came, more := 0, false
+		totals := map[int]int{}
+		o.Progress = func(done, total int) { came, totals[done] = done, total }
+		o.Between = func() {
+			if came == 5 && !more {
+				more = true
+				for n := range 10 {
+					s.add(k, fmt.Sprint("late", n), "mail")
+				}
+			}
+		}
+		_, err := migrate.New(s.source(k, k.old), k.old, k.target(k.dsn), o).Run(k.Context())
+		require.NoError(k, err)
+		assert.Equal(k, map[int]int{5: 5, 10: 15, 15: 15}, totals)
 	})
 }
 

@@ -2,6 +2,7 @@ package migrate_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -217,6 +218,62 @@ func TestWhatGocraftHasAndThisHasNot(t *testing.T) {
 			"periodic jobs are declared in code: declare them, pool.Periodic(spec, name)",
 		}, k.moved(gocraft.New(k.old, k.namespace, nil), o).Notes)
 	})
+}
+
+// TestANamespaceOfGocraftThatIsMistyped is told, with those that there are: "0 jobs came over" would look like success.
+func TestANamespaceOfGocraftThatIsMistyped(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s.DSN())
+		k.do("SADD", k.key("known_jobs"), "mail", "export")
+		notes := func(namespace string, fails gocraft.MaxFails) string {
+			o := short()
+			o.DryRun = true
+			return strings.Join(k.moved(gocraft.New(k.old, namespace, fails), o).Notes, "\n")
+		}
+		missed := notes(k.namespace+"x", nil)
+		assert.Contains(t, missed, fmt.Sprintf("nothing of gocraft/work is in the namespace %q there", k.namespace+"x"))
+		assert.Contains(t, missed, fmt.Sprintf("%q", k.namespace))
+		assert.Contains(t, missed, "see --from-namespace")
+		assert.Equal(t, `--max-fails of "exprot": no job there has that name, did you mean "export"?`,
+			notes(k.namespace, gocraft.MaxFails{"": 3, "mail": 2, "exprot": 4}))
+		assert.Empty(t, notes(k.namespace, gocraft.MaxFails{"mail": 2}))
+	})
+}
+
+// TestJobsThatNobodyServesAreTold names them, also before they come: the namespace may be a mistyped one.
+func TestJobsThatNobodyServesAreTold(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s.DSN())
+		_ = k.pool("mail")
+		sides["gocraft"].add(k, "1", "mail")
+		sides["gocraft"].add(k, "2", "export")
+		o := short()
+		o.DryRun = true
+		for range 2 {
+			assert.Equal(t, []string{`no worker of this namespace serves "export" now: they wait until one does`},
+				k.moved(gocraft.New(k.old, k.namespace, nil), o).Notes)
+			o.DryRun = false
+		}
+	})
+}
+
+// TestAQueueOfAsynqThatIsMistyped is told, with those that there are.
+func TestAQueueOfAsynqThatIsMistyped(t *testing.T) {
+	t.Parallel()
+	k := newKit(t, redistest.Embedded(t).DSN())
+	assert.Empty(t, k.do("SMEMBERS", "asynq:queues"))
+	o := short()
+	o.DryRun = true
+	notes := func(queues ...string) []string {
+		return k.moved(asynq.New(k.old, asynq.Options{Queues: queues}), o).Notes
+	}
+	assert.Equal(t, []string{"no queue of asynq is there: is --from the Redis that its servers use, and the number of " +
+		"its database?"}, notes())
+	k.do("SADD", "asynq:queues", "default", "mail")
+	assert.Empty(t, notes("mail"))
+	assert.Equal(t, []string{`--queue "mial": there is none of that name, but default, mail`}, notes("mial"))
 }
 
 // listed puts a task of asynq into one of its places.

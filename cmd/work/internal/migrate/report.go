@@ -21,6 +21,8 @@ type Report struct {
 	Changed    map[string]int      `json:"changed,omitempty"` // jobs by what is different about them
 	Notes      []string            `json:"notes,omitempty"`
 	Complete   bool                `json:"complete"`
+
+	names map[string]bool // of what came over
 }
 
 // Named is a job and why it was not stored.
@@ -32,13 +34,14 @@ type Named struct {
 
 func newReport(from string, dry bool) *Report {
 	return &Report{From: from, DryRun: dry, Moved: map[ledger.Kind]int{}, Left: map[ledger.Kind]int{},
-		Changed: map[string]int{}}
+		Changed: map[string]int{}, names: map[string]bool{}}
 }
 
 // came counts jobs that came over, or would.
 func (r *Report) came(kind ledger.Kind, job *Job) {
 	r.Moved[kind]++
 	r.Total++
+	r.names[job.Name] = true
 	for _, note := range job.Notes {
 		r.Changed[note]++
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed" // the scripts
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/265d0351/work/cmd/work/internal/migrate"
@@ -104,35 +103,3 @@ func (s *Source) Count(ctx context.Context, shelf ledger.Shelf) (int, error) {
 
 // listed tells whether the place is a list.
 func listed(kind ledger.Kind) bool { return kind == ledger.Queued || kind == ledger.Running }
-
-// Notes is what the program must declare anew.
-func (s *Source) Notes(ctx context.Context) (notes []string, err error) {
-	names, _, err := s.look(ctx)
-	if err != nil {
-		return nil, err
-	}
-	there := func(key string) (bool, error) {
-		value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "GET", Keys: []string{key}})
-		return value != nil && ledger.One("GET", value).Text() != "0", err
-	}
-	for _, name := range names {
-		for suffix, note := range map[string]string{
-			":paused":          "job %s is paused: see work pause",
-			":max_concurrency": "job %s has MaxConcurrency: declare it, JobOptions.Limit",
-		} {
-			found, err := there(s.queue(name) + suffix)
-			if err != nil {
-				return nil, err
-			}
-			if found {
-				notes = append(notes, fmt.Sprintf(note, name))
-			}
-		}
-	}
-	periodic, err := there(s.prefix + "last_periodic_enqueue")
-	if periodic {
-		notes = append(notes, "periodic jobs are declared in code: declare them, pool.Periodic(spec, name)")
-	}
-	slices.Sort(notes)
-	return notes, err
-}
