@@ -39,7 +39,9 @@ func TestEnqueueErrorCountsItsJobs(t *testing.T) {
 
 func TestLostIDsAreBounded(t *testing.T) {
 	t.Parallel()
-	told := dataLost(intake.Loss{IDs: make([]string, event.MaxLostIDs+7)})
+	told := dataLost(intake.Loss{IDs: make([]string, event.MaxLostIDs+7), Flows: make([]string, event.MaxLostIDs+8)})
 	assert.Len(t, told.Enqueued, event.MaxLostIDs)
 	assert.Equal(t, 7, told.EnqueuedMore)
+	assert.Len(t, told.Flows, event.MaxLostIDs)
+	assert.Equal(t, 8, told.FlowsMore)
 }

@@ -123,11 +123,11 @@ func WithEnqueueMiddleware(middlewares ...EnqueueMiddleware) EnqueuerOption {
 }
 
 // WithObserver has an observer told when Redis has lost jobs that it had acknowledged to this Enqueuer: an
-// [event.DataLost] names them in Enqueued. A failover to a replica that was behind loses what came last. The Enqueuer
-// notices it with its next call, or looks half a minute after its last one. It stores nothing again by itself: a worker
-// may have begun such a job before. Who wants it stored enqueues it again, with its [ID]. What package flow does with
-// this Enqueuer is told as well: [event.FlowStored], [event.FlowEnded] and [event.FlowReopened].
-// Nothing else is. What is given again is added. The Enqueuer of a pool tells the observers of the pool.
+// [event.DataLost] names them in Enqueued, and flows in Flows. A failover to a replica that was behind loses what came
+// last. The Enqueuer notices it with its next call, or looks half a minute after its last one. It stores nothing again
+// by itself: a worker may have begun such a job before. Who wants it stored enqueues it again, with its [ID], or the
+// same flow. What package flow does with this Enqueuer is told as well: [event.FlowStored], [event.FlowEnded] and
+// [event.FlowReopened]. Nothing else is. What is given again is added. The Enqueuer of a pool tells the observers of the pool.
 func WithObserver(o Observer) EnqueuerOption {
 	return func(s *enqueuerSettings) { s.observers = append(s.observers, o) }
 }
@@ -151,8 +151,9 @@ func (s *enqueuerSettings) teller() func(event.Event) {
 // dataLost is the event that tells of a loss.
 func dataLost(loss intake.Loss) event.DataLost {
 	named := loss.IDs[:min(len(loss.IDs), event.MaxLostIDs)]
+	flows := loss.Flows[:min(len(loss.Flows), event.MaxLostIDs)]
 	return event.DataLost{Failover: loss.Failover, Enqueued: named, EnqueuedMore: len(loss.IDs) - len(named),
-		Err: loss.Err}
+		Flows: flows, FlowsMore: len(loss.Flows) - len(flows), Err: loss.Err}
 }
 
 // defaultNamespace is that of enqueuers, pools and inspectors.

@@ -331,8 +331,8 @@ func init() {
 	inside.Enqueuer = func(enqueuer any) inside.Of {
 		core := enqueuer.(*Enqueuer).core
 		return inside.Of{Partitions: core.parts, Store: core.store, MorgueLimit: defaultMorgueLimit, Emit: core.tell,
-			Passes: len(core.middlewares) > 0,
-			Parts:  inside.Parts{Clock: core.clock, Waiters: core.waiters.In(0)}}
+			Passes: len(core.middlewares) > 0, Intake: core.intake,
+			Parts: inside.Parts{Clock: core.clock, Waiters: core.waiters.In(0)}}
 	}
 	inside.AsInvalid = asInvalid
 	inside.Prepare = func(entry, by any) (rdb.NewJob, error) { return prepareForLater(entry.(Entry), by) }

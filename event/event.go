@@ -80,6 +80,11 @@ type DataLost struct {
 	Enqueued     []string
 	EnqueuedMore int // how many more
 
+	// ids of flows of which the same is true, at most MaxLostIDs, oldest first: the same store does it again. One that a
+	// program has added a member to is not among them, and the member is in Enqueued.
+	Flows     []string
+	FlowsMore int // how many more
+
 	Err error // why not all that is held could be stored again
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/ending"
+	"github.com/265d0351/work/internal/inside"
+	"github.com/265d0351/work/internal/intake"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/flowdb"
 )
@@ -80,13 +82,7 @@ func (a adding) add(ctx context.Context, enq *work.Enqueuer, name string, entry 
 			return err
 		}
 	}
-	var answer flowdb.Answer
-	var detail string
-	err = answered(ctx, func(ctx context.Context) (err error) {
-		answer, detail, err = flowdb.Of(p.store).Add(ctx,
-			flowdb.Addition{Flow: flow, By: a.by, Member: m, After: a.after})
-		return err
-	})
+	answer, detail, err := a.send(ctx, enq, &p, m)
 	switch {
 	case err != nil:
 		return fmt.Errorf("it is not known whether member %s was added to flow %s; add it again: %w", brief(name),
@@ -108,4 +104,29 @@ func (a adding) add(ctx context.Context, enq *work.Enqueuer, name string, entry 
 			"use another name")
 	}
 	return nil
+}
+
+// send adds the member, and has the Enqueuer remember it: so it is told should Redis forget it.
+func (a adding) send(ctx context.Context, enq *work.Enqueuer, p *place, m flowdb.Member) (answer flowdb.Answer,
+	detail string, err error) {
+	in, err := inside.Enqueuer(enq).Intake.Beside(p.partition, intake.AMember)
+	if err != nil {
+		return "", "", err
+	}
+	defer in.End()
+	var noted rdb.Noted
+	err = answered(ctx, func(ctx context.Context) (err error) {
+		answer, detail, noted, err = flowdb.Of(p.store).Add(ctx,
+			flowdb.Addition{Flow: a.flow, By: a.by, Member: m, After: a.after}, in.Call())
+		return err
+	})
+	if err != nil {
+		return "", "", err
+	}
+	added := ""
+	if answer == flowdb.Added {
+		added = a.flow + "/" + m.Name
+	}
+	in.Answered(noted, added)
+	return answer, detail, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/ids"
 	"github.com/265d0351/work/internal/inside"
+	"github.com/265d0351/work/internal/intake"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/flowdb"
 	"github.com/265d0351/work/internal/retry"
@@ -164,12 +165,7 @@ func (s *storing) seal(ctx context.Context, count int, queues []string) (Receipt
 	if s.sealed {
 		return s.duplicate(ctx)
 	}
-	var answer flowdb.Answer
-	var detail string
-	err := answered(ctx, func(ctx context.Context) (err error) {
-		answer, detail, err = flowdb.Of(s.place.store).Seal(ctx, s.keeping, count, sharedBy(s.place.m, queues))
-		return err
-	})
+	answer, detail, err := s.sealNoted(ctx, count, queues)
 	switch {
 	case err != nil:
 		return Receipt{}, fmt.Errorf("it is not known whether flow %s is sealed; call again to find out: %w",
@@ -183,6 +179,31 @@ func (s *storing) seal(ctx context.Context, count int, queues []string) (Receipt
 	// What is left of it is done here, while there is time: else by the workers.
 	_, _ = flowdb.Of(s.place.store).Finish(ctx, s.keeping.ID)
 	return receipt, nil
+}
+
+// sealNoted seals the flow, and has the Enqueuer remember it: so it is told should Redis forget it.
+func (s *storing) sealNoted(ctx context.Context, count int, queues []string) (answer flowdb.Answer, detail string,
+	err error) {
+	in, err := inside.Enqueuer(s.enq).Intake.Beside(s.place.partition, intake.AFlow)
+	if err != nil {
+		return "", "", err
+	}
+	defer in.End()
+	var noted rdb.Noted
+	err = answered(ctx, func(ctx context.Context) (err error) {
+		answer, detail, noted, err = flowdb.Of(s.place.store).SealNoted(ctx, s.keeping, count,
+			sharedBy(s.place.m, queues), in.Call())
+		return err
+	})
+	if err != nil {
+		return "", "", err
+	}
+	stored := ""
+	if answer == flowdb.Sealed && detail == s.keeping.Token {
+		stored = s.keeping.ID
+	}
+	in.Answered(noted, stored)
+	return answer, detail, nil
 }
 
 // duplicate is the receipt of a flow that somebody else has stored.

@@ -169,6 +169,10 @@ func lossAttrs(e event.DataLost) []slog.Attr {
 		ids := e.Enqueued[:min(len(e.Enqueued), maxLoggedIDs)]
 		attrs = append(attrs, slog.Int("enqueued", lost), slog.String("ids", excerpt.Cut(strings.Join(ids, " "))))
 	}
+	if lost := len(e.Flows) + e.FlowsMore; lost > 0 {
+		ids := e.Flows[:min(len(e.Flows), maxLoggedIDs)]
+		attrs = append(attrs, slog.Int("stored_flows", lost), slog.String("flows", excerpt.Cut(strings.Join(ids, " "))))
+	}
 	return append(attrs, errorAttr(e.Err))
 }
 

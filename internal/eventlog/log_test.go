@@ -68,6 +68,7 @@ func exampleEvents() []event.Event {
 		event.DataLost{Worker: "w1", Held: 4, Restored: 3, Err: errLuck},
 		event.DataLost{Worker: "w1", Failover: true, Held: 4, Restored: 1, Reclaimed: 2, Outcomes: 5},
 		event.DataLost{Failover: true, Enqueued: []string{"id1", "id2"}},
+		event.DataLost{Failover: true, FlowsMore: 3, Flows: []string{"f1", "f2"}},
 		event.DataLost{Failover: true, EnqueuedMore: 3, Enqueued: []string{
 			"id1", "id2", "id3", "id4", "id5", "id6", "id7", "id8", "id9", "id10", "id11"}},
 		event.JobStarted{JobRef: ref, Waited: time.Second},

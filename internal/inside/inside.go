@@ -9,6 +9,7 @@ import (
 
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/codec"
+	"github.com/265d0351/work/internal/intake"
 	"github.com/265d0351/work/internal/maintain"
 	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
@@ -27,6 +28,7 @@ type Of struct {
 	Unusable    error                // why there is no store, which each call returns
 	Emit        func(event.Event)    // tells the observers of an enqueuer, or of its pool; nil of others
 	Passes      bool                 // what is enqueued goes through middleware
+	Intake      *intake.Intake       // of an enqueuer; nil of others
 
 	Parts
 }

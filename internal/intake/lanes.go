@@ -30,7 +30,8 @@ const (
 type lane struct {
 	id     string
 	site   *site
-	desk   *desk
+	desk   *desk // nil of those beside the calls of enqueues
+	flows  bool  // what it stores are flows
 	number int64
 	jobs   []rdb.NewJob // of its last call: the room is used again
 

@@ -23,6 +23,7 @@ const (
 // Loss is what Redis has forgotten of what it had acknowledged.
 type Loss struct {
 	IDs      []string // of the jobs, as far as they are remembered, in the order of their calls
+	Flows    []string // ids of flows, likewise
 	Failover bool     // it remembers older calls: a replica that was behind took over; else it knows nothing any more
 	Err      error    // says that there are more than these; nil where they are all
 }
@@ -30,6 +31,7 @@ type Loss struct {
 // losses gathers what is lost until it is told. All is guarded by the mu of lanes.
 type losses struct {
 	ids        []string
+	flows      []string
 	failover   bool
 	unnamed    int64 // calls of which not all jobs are remembered
 	telling    bool
@@ -68,7 +70,11 @@ func (l *lanes) noteForgotten(own *lane, rewound rdb.Rewind) {
 	own.known = rewound.Had
 	ids, all := own.recent.take(rewound)
 	s := &l.losses
-	s.ids = append(s.ids, ids...)
+	if own.flows {
+		s.flows = append(s.flows, ids...)
+	} else {
+		s.ids = append(s.ids, ids...)
+	}
 	s.failover = s.failover || rewound.Had > 0
 	if !all {
 		s.unnamed += min(own.recent.dropped, rewound.At-1) - rewound.Had
@@ -92,14 +98,14 @@ func (l *lanes) tellLosses() {
 	l.giveMap()
 	l.mu.Lock()
 	s := &l.losses
-	loss := Loss{IDs: s.ids, Failover: s.failover}
+	loss := Loss{IDs: s.ids, Flows: s.flows, Failover: s.failover}
 	if s.unnamed > 0 {
 		loss.Err = fmt.Errorf("%d calls before those are lost as well: the last %d jobs of %s are remembered, and"+
 			" Redis has gone back further", s.unnamed, recentJobs, recentFor)
 	}
-	s.ids, s.failover, s.unnamed, s.telling = nil, false, 0, false
+	s.ids, s.flows, s.failover, s.unnamed, s.telling = nil, nil, false, 0, false
 	l.mu.Unlock()
-	if l.Lost != nil && (len(loss.IDs) > 0 || loss.Err != nil) {
+	if l.Lost != nil && (len(loss.IDs) > 0 || len(loss.Flows) > 0 || loss.Err != nil) {
 		l.Lost(loss)
 	}
 }

@@ -55,8 +55,9 @@ type site struct {
 	number    int
 	confirmer *replicas.Confirmer
 
-	anywhere laneSet // of what may be in any partition
-	bound    desk    // of what is bound to this one
+	anywhere laneSet    // of what may be in any partition
+	bound    desk       // of what is bound to this one
+	beside   [2]laneSet // by kind
 
 	fails   int       // in a row
 	out     time.Time // until when it is left out; zero while all is well

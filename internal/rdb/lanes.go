@@ -193,6 +193,15 @@ func (s *Store) NoteSettled(in LaneCall) redisconn.Call {
 		Last: true}
 }
 
+// CallNoted makes a call, and notes in a lane that it was executed. It may be repeated if the call may be.
+func (s *Store) CallNoted(ctx context.Context, call redisconn.Call, in LaneCall) (value any, noted Noted, err error) {
+	replies, err := s.driver.Pipeline(ctx, call, s.NoteSettled(in))
+	if err != nil {
+		return nil, noted, err
+	}
+	return replies[0].Value, parseNoted(replies[1]), replies[0].Err
+}
+
 // Noted is the answer to NoteSettled.
 type Noted struct {
 	Rewound Rewind

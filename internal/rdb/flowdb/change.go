@@ -138,11 +138,12 @@ type Addition struct {
 	After  []string // the members that it waits for
 }
 
-// Add adds a member. A member of that name that is there already stays as it is: it may be repeated.
-func (f Flows) Add(ctx context.Context, add Addition) (Answer, string, error) {
+// Add adds a member, which is noted in a lane. A member of that name that is there already stays as it is: it may be
+// repeated.
+func (f Flows) Add(ctx context.Context, add Addition, in rdb.LaneCall) (Answer, string, rdb.Noted, error) {
 	m := &add.Member
 	queue, rest := m.texts()
 	keys := append(f.keys(add.Flow), f.store.Key("unique"), f.store.Key("foreign"))
-	return f.call(ctx, redisconn.Call{Script: addScript, Keys: f.store.QueueKeys(keys, m.Queue),
-		Args: withTexts([]any{add.Flow, add.By, m.Name, queue, rest}, add.After)})
+	return f.callNoted(ctx, redisconn.Call{Script: addScript, Keys: f.store.QueueKeys(keys, m.Queue),
+		Args: withTexts([]any{add.Flow, add.By, m.Name, queue, rest}, add.After)}, in)
 }

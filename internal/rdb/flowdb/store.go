@@ -121,9 +121,19 @@ func (f Flows) Store(ctx context.Context, of Keeping, members []Member, edges []
 // Seal seals a flow that has so many members, so that it runs. Of the queues that are named, jobs that may run are
 // there at once. One that is in another flow is held until its turn has come. It may be repeated.
 func (f Flows) Seal(ctx context.Context, of Keeping, count int, queues []string) (Answer, string, error) {
+	return f.call(ctx, f.seal(of, count, queues))
+}
+
+// SealNoted is Seal, which is noted in a lane.
+func (f Flows) SealNoted(ctx context.Context, of Keeping, count int, queues []string, in rdb.LaneCall) (Answer, string,
+	rdb.Noted, error) {
+	return f.callNoted(ctx, f.seal(of, count, queues), in)
+}
+
+func (f Flows) seal(of Keeping, count int, queues []string) redisconn.Call {
 	keys, args := f.store.WithQueues(append(f.keys(of.ID), f.filling()),
 		[]any{of.ID, of.Digest, of.Token, count, IsInner(of.ID)}, queues)
-	return f.call(ctx, redisconn.Call{Script: sealScript, Keys: keys, Args: args})
+	return redisconn.Call{Script: sealScript, Keys: keys, Args: args}
 }
 
 func (f Flows) call(ctx context.Context, call redisconn.Call) (Answer, string, error) {
@@ -131,6 +141,22 @@ func (f Flows) call(ctx context.Context, call redisconn.Call) (Answer, string, e
 	if err != nil {
 		return "", "", rdb.Routed(err)
 	}
+	return f.answer(call, value)
+}
+
+// callNoted is call, which is noted in a lane.
+func (f Flows) callNoted(ctx context.Context, call redisconn.Call, in rdb.LaneCall) (answer Answer, detail string,
+	noted rdb.Noted, err error) {
+	value, noted, err := f.store.CallNoted(ctx, call, in)
+	if err != nil {
+		return "", "", noted, err
+	}
+	answer, detail, err = f.answer(call, value)
+	return answer, detail, noted, err
+}
+
+// answer reads what a call was answered.
+func (f Flows) answer(call redisconn.Call, value any) (Answer, string, error) {
 	word, err := f.store.FlowEnded(call.Script.Name, rdb.Word(value))
 	if err != nil {
 		return "", "", err
