@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"sync"
+	"time"
 
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/rdb/worqrdb"
@@ -31,6 +32,8 @@ type Client struct {
 	mu     sync.Mutex
 	phase  phase
 	worker worqrdb.Worker // while started; another registration after a lapse
+	// when the registration was sent that was made last
+	standsFrom time.Time
 	// while Start or a restart has not ended: perhaps registered, by a call that was not answered
 	next     worqrdb.Worker
 	serving  map[string]*serving // by queue

@@ -25,16 +25,17 @@ type heart struct {
 	failing bool // an error was reported, and nothing has gone well since
 }
 
-// beatAlways keeps the worker alive, and starts it anew when it was not. After a failure it is quick: the timer runs.
+// beatAlways keeps the worker alive, which has just been registered, and starts it anew when it was not. After a failure
+// it is quick: the timer runs.
 func (c *Client) beatAlways(ctx context.Context) {
-	h := &heart{client: c, good: time.Now()}
+	h := &heart{client: c, good: c.stands()}
 	defer h.disconnect()
-	for {
+	for next := c.options.HeartbeatEvery; backoff.Pause(ctx, next); {
 		err := h.beat(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		next := c.options.HeartbeatEvery
+		next = c.options.HeartbeatEvery
 		if err != nil {
 			h.disconnect()
 			next = min(next, 300*time.Millisecond)
@@ -43,9 +44,6 @@ func (c *Client) beatAlways(ctx context.Context) {
 			}
 		}
 		h.failing = err != nil
-		if !backoff.Pause(ctx, next) {
-			return
-		}
 	}
 }
 
@@ -66,7 +64,7 @@ func (h *heart) beat(ctx context.Context) error {
 	if err := c.restart(ctx); err != nil {
 		return err
 	}
-	h.lapsed, h.good = false, time.Now()
+	h.lapsed, h.good = false, c.stands()
 	return nil
 }
 

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/265d0351/work/internal/ids"
-
 	"github.com/265d0351/work/internal/rdb/worqrdb"
 )
 
@@ -74,7 +74,9 @@ func (c *Client) candidate() worqrdb.Worker {
 func (c *Client) register(ctx context.Context, w worqrdb.Worker) (worqrdb.Worker, error) {
 	for {
 		var said string
+		var sent time.Time
 		_, err := c.untilAnswered(ctx, func(ctx context.Context) (err error) {
+			sent = time.Now()
 			said, err = c.store.Register(ctx, w)
 			return err
 		})
@@ -82,6 +84,9 @@ func (c *Client) register(ctx context.Context, w worqrdb.Worker) (worqrdb.Worker
 		case err != nil:
 			return w, err
 		case said == worqrdb.Registered:
+			c.mu.Lock()
+			c.standsFrom = sent
+			c.mu.Unlock()
 			return w, nil
 		case said != worqrdb.Dead:
 			return w, &WorkerError{ID: w.ID, Err: ErrWorkerTaken}
@@ -111,6 +116,13 @@ func (c *Client) registered() worqrdb.Worker {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.worker
+}
+
+// stands is since when the timer has stood, at least, that the last registration has set.
+func (c *Client) stands() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.standsFrom
 }
 
 // restart is what a lapsed worker does: its tasks go back, it registers anew, and serves the queues that it served. It
