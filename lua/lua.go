@@ -19,63 +19,81 @@ package lua
 import (
 	"embed"
 	"fmt"
-	"regexp"
+	"maps"
 	"slices"
 	"strings"
-	"sync"
 )
 
 //go:embed *.lua */*.lua
 var files embed.FS
 
-// shared finds the functions of prelude.lua.
-var shared = regexp.MustCompile(`(?ms)^local function (\w+)\(.*?^end\n`)
-
-// here is the line at which a script has the functions of the prelude that it uses, if that is not its beginning. To
-// make a function costs every call about as much as a command: a branch that few calls take is the better place.
-const here = "-- PRELUDE\n"
-
-// hereOnly is a line at which a script has one function of the prelude, which may use those that the others have.
-var hereOnly = regexp.MustCompile(`(?m)^ *-- PRELUDE (\w+)\n`)
+// A script says where it has the functions of the prelude that it uses, if that is not its beginning, by the line here.
+// To make a function costs every call about as much as a command: a branch that few calls take is the better place.
+// With the name of a function behind it, a line is where the script has that one, which may use those that the others
+// have.
+const (
+	mark = "-- PRELUDE"
+	here = mark + "\n"
+)
 
 // Source returns the text of the script called name, as Redis gets it: with the functions of prelude.lua that it uses.
+// All scripts are made whenever a program starts, so this looks at each byte of a script once.
 func Source(name string) (string, error) {
 	script, err := files.ReadFile(name + ".lua")
 	if err != nil {
 		return "", fmt.Errorf("no script lua/%s.lua: %w", name, err)
 	}
-	text, used := string(script), ""
-	late := map[string]bool{}
-	for _, line := range hereOnly.FindAllStringSubmatch(text, -1) {
-		late[line[1]] = true
-	}
-	for _, function := range slices.Backward(prelude()) { // one may use those before it
-		if late[function[1]] {
-			text = regexp.MustCompile(`(?m)^ *-- PRELUDE `+function[1]+`\n`).ReplaceAllLiteralString(text, function[0])
+	text := string(script)
+	late, wanted := lateOnes(text), called(text)
+	places, used := map[string]string{}, []string(nil)
+	for _, f := range slices.Backward(prelude()) { // one may use those before it
+		switch {
+		case late[f.name]:
+			places[f.name] = f.text
+		case wanted[f.name]:
+			used = append(used, f.text)
+		default:
 			continue
 		}
-		if calls(used+text, function[1]) {
-			used = function[0] + used
-		}
+		maps.Copy(wanted, f.calls)
 	}
-	if strings.Contains(text, here) {
-		return strings.Replace(text, here, used, 1), nil
-	}
-	return used + text, nil
+	slices.Reverse(used)
+	return assembled(text, places, strings.Join(used, "")), nil
 }
 
-// prelude are the functions of prelude.lua, each with its name behind it.
-var prelude = sync.OnceValue(func() [][]string {
-	text, err := files.ReadFile("prelude.lua")
-	if err != nil {
-		panic(err) // it is embedded
+// assembled is the text with functions at their places, and those that are used wherever where it says here, or before
+// all else.
+func assembled(text string, places map[string]string, used string) string {
+	var whole strings.Builder
+	if !strings.Contains(text, here) {
+		whole.WriteString(used)
 	}
-	functions := shared.FindAllStringSubmatch(string(text), -1)
-	if len(functions) == 0 {
-		panic("no function in lua/prelude.lua: are its lines ended by a line feed alone?")
+	for line := range strings.Lines(text) {
+		switch name, is := place(line); {
+		case is && name == "":
+			whole.WriteString(used)
+		case is && places[name] != "":
+			whole.WriteString(places[name])
+		default:
+			whole.WriteString(line)
+		}
 	}
-	return functions
-})
+	return whole.String()
+}
 
-// calls tells whether a text may call the function. One too many does no harm.
-func calls(text, function string) bool { return strings.Contains(text, function+"(") }
+// lateOnes are the functions that have a place of their own in a text.
+func lateOnes(text string) map[string]bool {
+	late := map[string]bool{}
+	for line := range strings.Lines(text) {
+		if name, is := place(line); is && name != "" {
+			late[name] = true
+		}
+	}
+	return late
+}
+
+// place tells whether a line is one where functions of the prelude go, and which one does: "" for all others.
+func place(line string) (name string, is bool) {
+	rest, is := strings.CutPrefix(strings.TrimLeft(line, " "), mark)
+	return strings.TrimSpace(rest), is
+}

@@ -27,16 +27,16 @@ func TestAScriptHasTheFunctionsThatItUses(t *testing.T) {
 		source, err := Source(strings.TrimSuffix(path, ".lua"))
 		require.NoError(t, err)
 		for _, function := range functions {
-			defined := strings.Index(source, "local function "+function[1]+"(")
-			word := regexp.MustCompile(`\b` + function[1] + `\b *\(`)
-			code := remark.ReplaceAllString(strings.Replace(source, "function "+function[1]+"(", "function (", 1), "")
+			defined := strings.Index(source, "local function "+function.name+"(")
+			word := regexp.MustCompile(`\b` + function.name + `\b *\(`)
+			code := remark.ReplaceAllString(strings.Replace(source, "function "+function.name+"(", "function (", 1), "")
 			if word.MatchString(code) {
-				assert.GreaterOrEqual(t, defined, 0, "%s of %s", function[1], path)
+				assert.GreaterOrEqual(t, defined, 0, "%s of %s", function.name, path)
 			}
 			if defined >= 0 {
-				seen[function[1]]++
+				seen[function.name]++
 				assert.False(t, word.MatchString(remark.ReplaceAllString(source[:defined], "")),
-					"%s calls %s before it is there", path, function[1])
+					"%s calls %s before it is there", path, function.name)
 			}
 		}
 		return nil
