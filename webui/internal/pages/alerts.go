@@ -1,12 +1,14 @@
 package pages
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/webui/alerts"
+	"github.com/265d0351/work/webui/internal/columns"
 	"github.com/265d0351/work/webui/internal/format"
 	"github.com/265d0351/work/webui/internal/visit"
 )
@@ -14,8 +16,10 @@ import (
 // alertsBody is what is wrong, and what is told of it.
 type alertsBody struct {
 	Alerts   []alertRow
+	Columns  columns.Heads // of Alerts
 	Silences []inspect.Silence
-	Sent     bool // somebody sends alerts, or did within a week
+	Silent   columns.Heads // the columns of Silences
+	Sent     bool          // somebody sends alerts, or did within a week
 }
 
 // alertRow is an alert, or an incident of which nothing is seen at the moment.
@@ -24,6 +28,25 @@ type alertRow struct {
 	Incident inspect.Incident
 	Gone     bool
 	Silenced bool
+}
+
+// alertColumns are those by which alerts can be sorted.
+var alertColumns = []columns.Column[alertRow]{
+	columns.Flag("bad", "Alert", func(r *alertRow) bool { return r.Bad }),
+	columns.Text("rule", "Rule", func(r *alertRow) alerts.Rule { return r.Rule }),
+	columns.Text("what", "What", func(r *alertRow) string { return r.Text }),
+	columns.Time("since", "Since", (*alertRow).Since).Down(),
+	columns.By("told", "Told", func(a, b *alertRow) int {
+		return cmp.Or(a.Incident.Told.Compare(b.Incident.Told), columns.FalseFirst(a.Silenced, b.Silenced),
+			cmp.Compare(a.Incident.Tries, b.Incident.Tries))
+	}).Down().Says("when somebody was told"),
+}
+
+// silenceColumns are those by which silenced rules can be sorted.
+var silenceColumns = []columns.Column[inspect.Silence]{
+	columns.Text("rule", "Rule", func(r *inspect.Silence) string { return r.Rule }),
+	columns.Time("until", "Until", func(r *inspect.Silence) time.Time { return r.Until }),
+	columns.Text("by", "By", func(r *inspect.Silence) string { return r.By }),
 }
 
 // silences are for how long one can silence a rule from the page.
@@ -60,6 +83,8 @@ func (s *Site) showAlerts(v *visit.Visit) error {
 		row := &body.Alerts[n]
 		row.Silenced = slices.ContainsFunc(silenced, func(s inspect.Silence) bool { return s.Rule == string(row.Rule) })
 	}
+	body.Columns = columns.Sort(v, body.Alerts, alertColumns)
+	body.Silent = columns.SortPart(v, "silences", body.Silences, silenceColumns)
 	return s.show(v, "alerts", page{Title: "Alerts", Nav: "/alerts", Body: body})
 }
 
@@ -87,4 +112,4 @@ func (s *Site) hearAlert(v *visit.Visit) error {
 }
 
 // Since is when it began, where somebody keeps that.
-func (r alertRow) Since() time.Time { return r.Incident.Since }
+func (r *alertRow) Since() time.Time { return r.Incident.Since }

@@ -1,13 +1,13 @@
 package pages
 
 import (
-	"cmp"
-	"strings"
+	"time"
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/webui/internal/causes"
 	"github.com/265d0351/work/webui/internal/chart"
+	"github.com/265d0351/work/webui/internal/columns"
 	"github.com/265d0351/work/webui/internal/jobs"
 	"github.com/265d0351/work/webui/internal/visit"
 )
@@ -26,21 +26,13 @@ type errorRow struct {
 }
 
 // causeColumns are those by which causes can be sorted.
-var causeColumns = []sortable[causeRow]{
-	{"count", "Count", "", true, true, func(a, b *causeRow) int { return cmp.Compare(a.Count, b.Count) }},
-	{"message", "Cause", "", false, false, func(a, b *causeRow) int { return strings.Compare(a.Message, b.Message) }},
-	{"last", "Last seen", "", false, true, func(a, b *causeRow) int { return a.Last.Compare(b.Last) }},
-	{"first", "First seen", "", false, true, func(a, b *causeRow) int { return a.First.Compare(b.First) }},
-	{"new", "New", "first seen after the last deploy", false, true, func(a, b *causeRow) int {
-		return cmp.Compare(asInt(a.NewSince != nil), asInt(b.NewSince != nil))
-	}},
-}
-
-func asInt(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
+var causeColumns = []columns.Column[causeRow]{
+	columns.Number("count", "Count", func(r *causeRow) int64 { return r.Count }),
+	columns.Text("message", "Cause", func(r *causeRow) string { return r.Message }),
+	columns.Time("last", "Last seen", func(r *causeRow) time.Time { return r.Last }).Down(),
+	columns.Time("first", "First seen", func(r *causeRow) time.Time { return r.First }).Down(),
+	columns.Flag("new", "New", func(r *causeRow) bool { return r.NewSince != nil }).
+		Says("first seen after the last deploy"),
 }
 
 func (s *Site) showErrors(v *visit.Visit) error {
@@ -61,14 +53,14 @@ func (s *Site) showErrors(v *visit.Visit) error {
 	for n, c := range found {
 		rows[n] = newCauseRow(c)
 	}
-	columns := sortBy(v, rows, causeColumns)
+	heads := columns.Sort(v, rows, causeColumns)
 	return s.show(v, "errors", page{Title: "Errors", Nav: "/errors", Now: counts.AsOf, Body: struct {
 		Name    string
 		Causes  []causeRow
-		Columns sorting
+		Columns columns.Heads
 		Deploys []causes.Deploy
 		More    int
-	}{name, rows, columns, deploys[:min(len(deploys), shownDeploys)], more}})
+	}{name, rows, heads, deploys[:min(len(deploys), shownDeploys)], more}})
 }
 
 // shownDeploys is how many services the page of errors tells the last deploy of.

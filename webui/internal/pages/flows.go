@@ -1,14 +1,15 @@
 package pages
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/flow"
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/webui/internal/columns"
 	"github.com/265d0351/work/webui/internal/format"
 	"github.com/265d0351/work/webui/internal/graph"
 	"github.com/265d0351/work/webui/internal/visit"
@@ -24,8 +25,8 @@ type tab struct {
 type flowsBody struct {
 	Tabs    []tab
 	Flows   []flowRow
-	Columns sorting // of the flows of this page
-	First   string  // the page's beginning, "" where this is it
+	Columns columns.Heads // of the flows of this page
+	First   string        // the page's beginning, "" where this is it
 	Next    string
 }
 
@@ -73,17 +74,15 @@ func (r flowRow) Look() string {
 }
 
 // flowColumns are those by which the flows of a page can be sorted: pages follow the time at which they were stored.
-var flowColumns = []sortable[flowRow]{
-	{"id", "Flow", "", false, false, func(a, b *flowRow) int { return strings.Compare(a.ID, b.ID) }},
-	{"state", "State", "", false, false, func(a, b *flowRow) int { return strings.Compare(a.Word, b.Word) }},
-	{"gone", "Ended", "members that have", true, true,
-		func(a, b *flowRow) int { return cmp.Compare(a.Gone(), b.Gone()) }},
-	{"of", "Of", "members", true, true, func(a, b *flowRow) int { return cmp.Compare(a.Total, b.Total) }},
-	{"dead", "Dead", "", true, true, func(a, b *flowRow) int { return cmp.Compare(a.Dead, b.Dead) }},
-	{"cancelled", "Cancelled", "", true, true,
-		func(a, b *flowRow) int { return cmp.Compare(a.Cancelled, b.Cancelled) }},
-	{"stored", "Stored", "", false, true, func(a, b *flowRow) int { return a.Stored.Compare(b.Stored) }},
-	{"over", "Over", "when it ended", false, true, func(a, b *flowRow) int { return a.Ended.Compare(b.Ended) }},
+var flowColumns = []columns.Column[flowRow]{
+	columns.Text("id", "Flow", func(r *flowRow) string { return r.ID }),
+	columns.Text("state", "State", func(r *flowRow) string { return r.Word }),
+	columns.Number("gone", "Ended", func(r *flowRow) int { return r.Gone() }).Says("members that have"),
+	columns.Number("of", "Of", func(r *flowRow) int { return r.Total }).Says("members"),
+	columns.Number("dead", "Dead", func(r *flowRow) int { return r.Dead }),
+	columns.Number("cancelled", "Cancelled", func(r *flowRow) int { return r.Cancelled }),
+	columns.Time("stored", "Stored", func(r *flowRow) time.Time { return r.Stored }).Down(),
+	columns.Time("over", "Over", func(r *flowRow) time.Time { return r.Ended }).Down().Says("when it ended"),
 }
 
 func (s *Site) showFlows(v *visit.Visit) error {
@@ -101,7 +100,7 @@ func (s *Site) showFlows(v *visit.Visit) error {
 	for _, f := range read.Flows {
 		body.Flows = append(body.Flows, newFlowRow(f))
 	}
-	body.Columns = sortBy(v, body.Flows, flowColumns)
+	body.Columns = columns.Sort(v, body.Flows, flowColumns)
 	by := v.Query.Get("sort")
 	if read.Next != "" {
 		body.Next = format.Link("flows", "state", state, "sort", by, "cursor", read.Next)
@@ -119,8 +118,16 @@ type flowBody struct {
 	Tabs    []tab // of its members
 	Job     string
 	Members []inspect.FlowMember
+	Columns columns.Heads // of the members of this page
 	First   string
 	Next    string
+}
+
+// memberColumns are those by which the members of a page can be sorted.
+var memberColumns = []columns.Column[inspect.FlowMember]{
+	columns.Text("member", "Member", func(r *inspect.FlowMember) string { return r.Name }),
+	columns.Text("job", "Job", func(r *inspect.FlowMember) string { return r.Job }),
+	columns.Text("state", "State", func(r *inspect.FlowMember) inspect.MemberState { return r.State }),
 }
 
 // membersShown is how many members stand on the page of a flow.
@@ -145,17 +152,20 @@ func (s *Site) showFlow(v *visit.Visit) error {
 	if err != nil {
 		return err
 	}
+	by := v.Query.Get("members")
 	body := flowBody{Flow: newFlowRow(info), Graph: graph.Draw(id, nodes), Job: job, Members: read.Members,
-		Tabs: []tab{{Name: "all", Link: format.Link("flow", "id", id, "name", job), Here: state == ""}}}
+		Columns: columns.SortPart(v, "members", read.Members, memberColumns),
+		Tabs:    []tab{{Name: "all", Link: format.Link("flow", "id", id, "name", job), Here: state == ""}}}
 	for _, of := range inspect.MemberStates() {
 		body.Tabs = append(body.Tabs, tab{Name: string(of), Here: state == string(of),
 			Link: format.Link("flow", "id", id, "name", job, "state", string(of))})
 	}
 	if read.Next != "" {
-		body.Next = format.Link("flow", "id", id, "name", job, "state", state, "cursor", read.Next)
+		body.Next = format.Link("flow", "id", id, "name", job, "state", state, "members", by, "cursor",
+			read.Next)
 	}
 	if cursor != "" {
-		body.First = format.Link("flow", "id", id, "name", job, "state", state)
+		body.First = format.Link("flow", "id", id, "name", job, "state", state, "members", by)
 	}
 	return s.show(v, "flow", page{Title: "Flow " + format.Shorten(id, 60), Nav: "/flows", Body: body, Now: info.AsOf})
 }

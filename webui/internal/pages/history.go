@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/webui/internal/chart"
+	"github.com/265d0351/work/webui/internal/columns"
 	"github.com/265d0351/work/webui/internal/visit"
 )
 
@@ -30,14 +30,14 @@ type historyPage struct {
 	Flame  flame
 	Rows   []historyRow
 	// of Rows
-	Columns sorting
+	Columns columns.Heads
 	Many    bool // so many names that only their sum is shown
 }
 
 // Keys are those of the columns, in the order in which they stand.
 func (*historyPage) Keys() (keys []string) {
 	for _, c := range historyColumns {
-		keys = append(keys, c.key)
+		keys = append(keys, c.Key)
 	}
 	return keys
 }
@@ -56,13 +56,12 @@ var historySpans = []historySpan{
 }
 
 // historyColumns are those by which names can be sorted.
-var historyColumns = []sortable[historyRow]{
-	{"name", "Name", "", false, false, func(a, b *historyRow) int { return strings.Compare(a.Name, b.Name) }},
-	{"done", "Done", "", true, true, func(a, b *historyRow) int { return cmp.Compare(a.Done, b.Done) }},
-	{"failed", "Failed", "", true, true, func(a, b *historyRow) int { return cmp.Compare(a.Failed, b.Failed) }},
-	{"dead", "Dead", "", true, true, func(a, b *historyRow) int { return cmp.Compare(a.Dead, b.Dead) }},
-	{"mean", "Run, mean", "", true, true,
-		func(a, b *historyRow) int { return cmp.Compare(a.Run.Mean(), b.Run.Mean()) }},
+var historyColumns = []columns.Column[historyRow]{
+	columns.Text("name", "Name", func(r *historyRow) string { return r.Name }),
+	columns.Number("done", "Done", func(r *historyRow) int64 { return r.Done }),
+	columns.Number("failed", "Failed", func(r *historyRow) int64 { return r.Failed }),
+	columns.Number("dead", "Dead", func(r *historyRow) int64 { return r.Dead }),
+	columns.Number("mean", "Run, mean", func(r *historyRow) time.Duration { return r.Run.Mean() }),
 	byQuantile("run50", "Run, p50", 0.5, ran), byQuantile("run95", "Run, p95", 0.95, ran),
 	byQuantile("run99", "Run, p99", 0.99, ran),
 	byQuantile("waited50", "Waited, p50", 0.5, waited), byQuantile("waited95", "Waited, p95", 0.95, waited),
@@ -70,13 +69,13 @@ var historyColumns = []sortable[historyRow]{
 }
 
 // byQuantile sorts by one of what was counted; names of which nothing was come as if it were 0.
-func byQuantile(key, title string, q float64, of func(*inspect.HistoryPoint) inspect.Histogram) sortable[historyRow] {
+func byQuantile(key, title string, q float64,
+	of func(*inspect.HistoryPoint) inspect.Histogram) columns.Column[historyRow] {
 	at := func(r *historyRow) time.Duration {
 		h := of(&inspect.HistoryPoint{Run: r.Run, Waited: r.Waited})
 		return h.Quantile(q)
 	}
-	return sortable[historyRow]{key, title, "", true, true,
-		func(a, b *historyRow) int { return cmp.Compare(at(a), at(b)) }}
+	return columns.Number(key, title, at)
 }
 
 func (s *Site) showHistory(v *visit.Visit) error {
@@ -101,7 +100,7 @@ func (s *Site) showHistory(v *visit.Visit) error {
 	p.Charts = p.Span.charts(together(by))
 	rows := historyRows(by)
 	if p.Flame = flameOf(rows, p.Span.Key); !p.Many {
-		p.Rows, p.Columns = rows, sortBy(v, rows, historyColumns)
+		p.Rows, p.Columns = rows, columns.Sort(v, rows, historyColumns)
 	}
 	return s.show(v, "history", page{Title: "History", Nav: "/history", Body: p})
 }

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/webui/internal/columns"
 	"github.com/265d0351/work/webui/internal/format"
 	"github.com/265d0351/work/webui/internal/visit"
 )
@@ -34,9 +34,23 @@ func (r keyRow) Part() string {
 
 // keyTable is keys of a queue.
 type keyTable struct {
-	Queue string
-	Rows  []keyRow
-	Act   bool // there are forms
+	Queue   string
+	Rows    []keyRow
+	Columns columns.Heads
+	Act     bool // there are forms
+}
+
+// keyColumns are those by which the keys of a page can be sorted: pages have the noisiest first.
+var keyColumns = []columns.Column[keyRow]{
+	columns.Text("key", "Key", func(r *keyRow) string { return r.Key }),
+	columns.Number("waiting", "Waiting", func(r *keyRow) int { return r.Waiting }),
+	columns.Number("parked", "Parked", func(r *keyRow) int { return r.Parked }).
+		Says("may not begin: the key has no room for them"),
+	columns.Number("running", "Running", func(r *keyRow) int { return r.Running }).
+		Says("jobs that run, or have a place of the key"),
+	columns.Number("share", "Share", func(r *keyRow) float64 { return r.Share }).
+		Says("of all jobs with a key that run now"),
+	columns.Number("weight", "Weight", func(r *keyRow) int { return r.Weight }).Says("turns where others have one"),
 }
 
 func newKeyTable(queue string, keys []inspect.KeyInfo) keyTable {
@@ -44,7 +58,7 @@ func newKeyTable(queue string, keys []inspect.KeyInfo) keyTable {
 	for _, key := range keys {
 		noisiest = max(noisiest, key.Waiting)
 	}
-	t := keyTable{Queue: queue}
+	t := keyTable{Queue: queue, Columns: columns.Plain(keyColumns)}
 	for _, key := range keys {
 		t.Rows = append(t.Rows, keyRow{key, format.Percent(key.Waiting, noisiest)})
 	}
@@ -60,15 +74,15 @@ type keysBody struct {
 }
 
 // keyedColumns are those by which queues with keys can be sorted.
-var keyedColumns = []sortable[inspect.QueueInfo]{
-	{"name", "Queue", "", false, false, func(a, b *inspect.QueueInfo) int { return strings.Compare(a.Name, b.Name) }},
-	{"keys", "Keys in line", "about how many have jobs that wait for their turn", true, true,
-		func(a, b *inspect.QueueInfo) int { return cmp.Compare(a.Keys, b.Keys) }},
-	{"parked", "Parked", "jobs that may not begin: their keys have no room for them", true, true, byParked},
-	{"waiting", "Waiting", "with a key or without", true, true,
-		func(a, b *inspect.QueueInfo) int { return cmp.Compare(a.Waiting, b.Waiting) }},
-	{"running", "Running", "", true, true,
-		func(a, b *inspect.QueueInfo) int { return cmp.Compare(a.Running, b.Running) }},
+var keyedColumns = []columns.Column[inspect.QueueInfo]{
+	columns.Text("name", "Queue", func(r *inspect.QueueInfo) string { return r.Name }),
+	columns.Number("keys", "Keys in line", func(r *inspect.QueueInfo) int { return r.Keys }).
+		Says("about how many have jobs that wait for their turn"),
+	columns.By("parked", "Parked", byParked).Right().Down().
+		Says("jobs that may not begin: their keys have no room for them"),
+	columns.Number("waiting", "Waiting", func(r *inspect.QueueInfo) int { return r.Waiting }).
+		Says("with a key or without"),
+	columns.Number("running", "Running", func(r *inspect.QueueInfo) int { return r.Running }),
 }
 
 func byParked(a, b *inspect.QueueInfo) int { return cmp.Compare(a.Parked, b.Parked) }
@@ -82,11 +96,11 @@ func (s *Site) showKeyed(v *visit.Visit) error {
 	keyed := slices.DeleteFunc(slices.Clone(queues),
 		func(q inspect.QueueInfo) bool { return q.Keys == 0 && q.Parked == 0 })
 	slices.SortStableFunc(keyed, func(a, b inspect.QueueInfo) int { return byParked(&b, &a) })
-	columns := sortBy(v, keyed, keyedColumns)
+	heads := columns.Sort(v, keyed, keyedColumns)
 	return s.show(v, "keyed", page{Title: "Keys", Nav: "/keys", Body: struct {
 		Rows    []inspect.QueueInfo
-		Columns sorting
-	}{keyed, columns}})
+		Columns columns.Heads
+	}{keyed, heads}})
 }
 
 // showKeys shows the keys of a queue; without a name the queues that have some.
@@ -101,13 +115,14 @@ func (s *Site) showKeys(v *visit.Visit) error {
 		return err
 	}
 	body := keysBody{Page: read, Table: newKeyTable(name, read.Keys)}
+	by := v.Query.Get("sort")
 	if read.Next != "" {
-		body.Next = format.Link("keys", "name", name, "cursor", read.Next)
+		body.Next = format.Link("keys", "name", name, "sort", by, "cursor", read.Next)
 	}
 	if cursor != "" {
-		body.First = format.Link("keys", "name", name)
+		body.First = format.Link("keys", "name", name, "sort", by)
 	}
-	body.Table.Act = v.MayAct
+	body.Table.Act, body.Table.Columns = v.MayAct, columns.Sort(v, body.Table.Rows, keyColumns)
 	return s.show(v, "keys", page{Title: "Keys of " + format.Shorten(name, 60), Nav: "/keys", Body: body})
 }
 

@@ -6,14 +6,17 @@ import (
 
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/webui/alerts"
+	"github.com/265d0351/work/webui/internal/columns"
 	"github.com/265d0351/work/webui/internal/visit"
 )
 
 // nodesBody is the servers that there are, and what those say of themselves that have the namespace.
 type nodesBody struct {
 	Topology inspect.Topology
+	Columns  columns.Heads // of its nodes
 	Servers  []inspect.ServerInfo
-	Divided  bool // the namespace has several partitions
+	Says     columns.Heads // the columns of Servers
+	Divided  bool          // the namespace has several partitions
 	Alerts   []alerts.Alert
 }
 
@@ -27,7 +30,8 @@ func (s *Site) showNodes(v *visit.Visit) error {
 		return err
 	}
 	body := nodesBody{Topology: topology, Servers: servers, Divided: v.Inspector.Divided(v.Ctx()),
-		Alerts: topologyAlerts(topology)}
+		Alerts: topologyAlerts(topology), Columns: columns.Sort(v, topology.Nodes, columns.Nodes),
+		Says: columns.SortPart(v, "servers", servers, columns.Servers)}
 	now := time.Time{}
 	for _, server := range servers {
 		for _, alert := range alerts.OfServer(server) {
@@ -42,9 +46,9 @@ func (s *Site) showNodes(v *visit.Visit) error {
 
 // partitionsBody is the partitions of a namespace.
 type partitionsBody struct {
-	Partitions []inspect.PartitionInfo
-	Divided    bool // there are, or were, several
-	Total      inspect.Counts
+	Table   columns.Table[inspect.PartitionInfo]
+	Divided bool // there are, or were, several
+	Total   inspect.Counts
 }
 
 func (s *Site) showPartitions(v *visit.Visit) error {
@@ -56,6 +60,8 @@ func (s *Site) showPartitions(v *visit.Visit) error {
 	if err != nil {
 		return err
 	}
+	table := columns.Table[inspect.PartitionInfo]{Rows: partitions,
+		Columns: columns.Sort(v, partitions, columns.Partitions)}
 	return s.show(v, "partitions", page{Title: "Partitions", Nav: "/partitions", Now: counts.AsOf,
-		Body: partitionsBody{partitions, v.Inspector.Divided(v.Ctx()), counts}})
+		Body: partitionsBody{table, v.Inspector.Divided(v.Ctx()), counts}})
 }

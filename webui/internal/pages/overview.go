@@ -7,6 +7,7 @@ import (
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/webui/alerts"
 	"github.com/265d0351/work/webui/internal/chart"
+	"github.com/265d0351/work/webui/internal/columns"
 	"github.com/265d0351/work/webui/internal/visit"
 )
 
@@ -74,7 +75,12 @@ func (o *overview) count(queues []inspect.QueueInfo, history []inspect.HistoryPo
 
 // Table is what the template of queues takes.
 func (o *overview) Table(now time.Time) queueTable {
-	return queueTable{o.Queues, now, unsorted(queueColumns)}
+	return queueTable{o.Queues, now, columns.Plain(queueColumns)}
+}
+
+// PartitionTable is what the template of partitions takes.
+func (o *overview) PartitionTable() columns.Table[inspect.PartitionInfo] {
+	return columns.Table[inspect.PartitionInfo]{Rows: o.Partitions, Columns: columns.Plain(columns.Partitions)}
 }
 
 // goneIn is how long it takes until so many jobs are done when as many end as did in the last five minutes.

@@ -2,12 +2,12 @@ package pages
 
 import (
 	"cmp"
-	"strings"
 	"time"
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/webui/internal/chart"
+	"github.com/265d0351/work/webui/internal/columns"
 	"github.com/265d0351/work/webui/internal/format"
 	"github.com/265d0351/work/webui/internal/jobs"
 	"github.com/265d0351/work/webui/internal/visit"
@@ -55,28 +55,26 @@ func queueRows(queues []inspect.QueueInfo) []queueRow {
 type queueTable struct {
 	Rows    []queueRow
 	Now     time.Time
-	Columns sorting
+	Columns columns.Heads
 }
 
 // queueColumns are those by which queues can be sorted.
-var queueColumns = []sortable[queueRow]{
-	{"name", "Queue", "", false, false, func(a, b *queueRow) int { return strings.Compare(a.Name, b.Name) }},
-	{"waiting", "Waiting", "", true, true, func(a, b *queueRow) int { return cmp.Compare(a.Waiting, b.Waiting) }},
-	{"oldest", "Oldest waits", "", false, true, func(a, b *queueRow) int {
-		return cmp.Or(cmp.Compare(asInt(!a.Oldest.IsZero()), asInt(!b.Oldest.IsZero())), b.Oldest.Compare(a.Oldest))
-	}},
-	{"eta", "ETA", "until it is empty, at the rate of the last five full minutes, if nothing more comes", true, true,
-		func(a, b *queueRow) int {
-			return cmp.Or(cmp.Compare(asInt(a.Held()), asInt(b.Held())), cmp.Compare(a.GoneIn, b.GoneIn))
-		}},
-	{"running", "Running", "", true, true, func(a, b *queueRow) int { return cmp.Compare(a.Running, b.Running) }},
-	{"workers", "Workers", "", true, true, func(a, b *queueRow) int { return cmp.Compare(a.Workers, b.Workers) }},
-	{"done", "Done, 5 min", "in the last five full minutes", true, true,
-		func(a, b *queueRow) int { return cmp.Compare(a.Done, b.Done) }},
-	{"failed", "Failed", "attempts in the last five full minutes", true, true,
-		func(a, b *queueRow) int { return cmp.Compare(a.Failed, b.Failed) }},
-	{"dead", "Dead", "in the last five full minutes", true, true,
-		func(a, b *queueRow) int { return cmp.Compare(a.Dead, b.Dead) }},
+var queueColumns = []columns.Column[queueRow]{
+	columns.Text("name", "Queue", func(r *queueRow) string { return r.Name }),
+	columns.Number("waiting", "Waiting", func(r *queueRow) int { return r.Waiting }),
+	columns.By("oldest", "Oldest waits", func(a, b *queueRow) int {
+		return cmp.Or(columns.FalseFirst(!a.Oldest.IsZero(), !b.Oldest.IsZero()), b.Oldest.Compare(a.Oldest))
+	}).Down(),
+	columns.By("eta", "ETA", func(a, b *queueRow) int {
+		return cmp.Or(columns.FalseFirst(a.Held(), b.Held()), cmp.Compare(a.GoneIn, b.GoneIn))
+	}).Right().Down().Says("until it is empty, at the rate of the last five full minutes, if nothing more comes"),
+	columns.Number("running", "Running", func(r *queueRow) int { return r.Running }),
+	columns.Number("workers", "Workers", func(r *queueRow) int { return r.Workers }),
+	columns.Number("done", "Done, 5 min", func(r *queueRow) int64 { return r.Done }).
+		Says("in the last five full minutes"),
+	columns.Number("failed", "Failed", func(r *queueRow) int64 { return r.Failed }).
+		Says("attempts in the last five full minutes"),
+	columns.Number("dead", "Dead", func(r *queueRow) int64 { return r.Dead }).Says("in the last five full minutes"),
 }
 
 func (s *Site) showQueues(v *visit.Visit) error {
@@ -93,11 +91,11 @@ func (s *Site) showQueues(v *visit.Visit) error {
 		return err
 	}
 	rows := queueRows(queues)
-	columns := sortBy(v, rows, queueColumns)
+	heads := columns.Sort(v, rows, queueColumns)
 	return s.show(v, "queues", page{Title: "Queues", Nav: "/queues", Now: counts.AsOf, Body: struct {
 		Table queueTable
 		All   bool
-	}{queueTable{rows, counts.AsOf, columns}, all}})
+	}{queueTable{rows, counts.AsOf, heads}, all}})
 }
 
 // showQueue shows what waits first, and what runs.

@@ -1,10 +1,10 @@
 package pages
 
 import (
-	"strings"
 	"time"
 
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/webui/internal/columns"
 	"github.com/265d0351/work/webui/internal/format"
 	"github.com/265d0351/work/webui/internal/jobs"
 	"github.com/265d0351/work/webui/internal/visit"
@@ -18,12 +18,12 @@ type scheduleRow struct {
 }
 
 // scheduleColumns are those by which schedules can be sorted.
-var scheduleColumns = []sortable[scheduleRow]{
-	{"id", "Schedule", "", false, false, func(a, b *scheduleRow) int { return strings.Compare(a.ID, b.ID) }},
-	{"spec", "When", "", false, false, func(a, b *scheduleRow) int { return strings.Compare(a.Spec, b.Spec) }},
-	{"name", "Job", "", false, false, func(a, b *scheduleRow) int { return strings.Compare(a.Name, b.Name) }},
-	{"next", "Next", "", false, false, func(a, b *scheduleRow) int { return a.Next.Compare(b.Next) }},
-	{"last", "Last tick", "", false, true, func(a, b *scheduleRow) int { return a.Last.Compare(b.Last) }},
+var scheduleColumns = []columns.Column[scheduleRow]{
+	columns.Text("id", "Schedule", func(r *scheduleRow) string { return r.ID }),
+	columns.Text("spec", "When", func(r *scheduleRow) string { return r.Spec }),
+	columns.Text("name", "Job", func(r *scheduleRow) string { return r.Name }),
+	columns.Time("next", "Next", func(r *scheduleRow) time.Time { return r.Next }),
+	columns.Time("last", "Last tick", func(r *scheduleRow) time.Time { return r.Last }).Down(),
 }
 
 func (s *Site) showSchedules(v *visit.Visit) error {
@@ -39,9 +39,9 @@ func (s *Site) showSchedules(v *visit.Visit) error {
 	if err != nil {
 		return err
 	}
-	columns := sortBy(v, rows, scheduleColumns)
+	heads := columns.Sort(v, rows, scheduleColumns)
 	return s.show(v, "schedules", page{Title: "Schedules", Nav: "/schedules", Now: counts.AsOf, Body: struct {
 		Rows    []scheduleRow
-		Columns sorting
-	}{rows, columns}})
+		Columns columns.Heads
+	}{rows, heads}})
 }
