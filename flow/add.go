@@ -116,7 +116,7 @@ func (a adding) send(ctx context.Context, enq *work.Enqueuer, p *place, m flowdb
 	defer in.End()
 	var noted rdb.Noted
 	err = answered(ctx, func(ctx context.Context) (err error) {
-		answer, detail, noted, err = flowdb.Of(p.store).Add(ctx,
+		answer, detail, noted, err = flowdb.Of(p.store).AddNoted(ctx,
 			flowdb.Addition{Flow: a.flow, By: a.by, Member: m, After: a.after}, in.Call())
 		return err
 	})

@@ -12,7 +12,6 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/flow"
 	"github.com/265d0351/work/internal/pooltest"
-	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/flowdb"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -73,14 +72,14 @@ func TestNothingIsAddedToAFlowThatIsOver(t *testing.T) {
 		store := pooltest.StoreOf(k.Enq)
 		add := flowdb.Addition{Flow: "f", By: "ok",
 			Member: flowdb.Member{Name: "new", Queue: "ok", Record: []byte("{}")}}
-		answer, _, _, err := flowdb.Of(store).Add(k.Ctx(), add, rdb.LaneCall{Lane: "l", Number: 1})
+		answer, _, err := flowdb.Of(store).Add(k.Ctx(), add)
 		require.NoError(t, err)
 		assert.Equal(t, flowdb.Gone, answer)
 		f := flow.New("f")
 		f.Job("ok")
 		k.stored(f)
 		k.Drained(k.pool(&runs{}))
-		answer, _, _, err = flowdb.Of(store).Add(k.Ctx(), add, rdb.LaneCall{Lane: "l", Number: 2})
+		answer, _, err = flowdb.Of(store).Add(k.Ctx(), add)
 		require.NoError(t, err)
 		assert.Equal(t, flowdb.Over, answer)
 		assert.Zero(t, k.Number("LLEN", "queue:ok"))

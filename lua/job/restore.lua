@@ -100,7 +100,8 @@ for i = 6 + count, #ARGV, 9 do
     local _, most = (redis.call('HGET', limits, rule_name(name)) or ''):match('^(%d) (%d+)')
     if most then redis.call('SADD', KEYS[at + 1], id) end
     if kind == '-' then
-      local owner = (redis.call('HGET', unique, digest) or ''):match('^(.*) %d+ s$')
+      -- or of a member of a flow, which waits there still: see flow_of
+      local owner = (redis.call('HGET', unique, digest) or ''):match('^(.*) %d+ [st]$')
       if owner == id then redis.call('HDEL', unique, digest) end
     elseif digest ~= '' then
       if redis.call('HGET', unique, digest) == id .. ' 0 t' then redis.call('HDEL', unique, digest) end -- see flow_of

@@ -138,12 +138,20 @@ type Addition struct {
 	After  []string // the members that it waits for
 }
 
-// Add adds a member, which is noted in a lane. A member of that name that is there already stays as it is: it may be
-// repeated.
-func (f Flows) Add(ctx context.Context, add Addition, in rdb.LaneCall) (Answer, string, rdb.Noted, error) {
+// Add adds a member. A member of that name that is there already stays as it is: it may be repeated.
+func (f Flows) Add(ctx context.Context, add Addition) (Answer, string, error) {
+	return f.call(ctx, f.add(add))
+}
+
+// AddNoted is Add, which is noted in a lane.
+func (f Flows) AddNoted(ctx context.Context, add Addition, in rdb.LaneCall) (Answer, string, rdb.Noted, error) {
+	return f.callNoted(ctx, f.add(add), in)
+}
+
+func (f Flows) add(add Addition) redisconn.Call {
 	m := &add.Member
 	queue, rest := m.texts()
 	keys := append(f.keys(add.Flow), f.store.Key("unique"), f.store.Key("foreign"))
-	return f.callNoted(ctx, redisconn.Call{Script: addScript, Keys: f.store.QueueKeys(keys, m.Queue),
-		Args: withTexts([]any{add.Flow, add.By, m.Name, queue, rest}, add.After)}, in)
+	return redisconn.Call{Script: addScript, Keys: f.store.QueueKeys(keys, m.Queue),
+		Args: withTexts([]any{add.Flow, add.By, m.Name, queue, rest}, add.After)}
 }
