@@ -9,7 +9,7 @@ SERVERS ?= .cache/servers
 .PHONY: help demo test race lint fmt tidy fuzz bench bench-table cover mutants long fault-long scale scale-partitions partitions \
 	partitions-faults partitions-model keys keys-model flows steps replicas coming-over races-long rates-long cron-long \
 	reads-long \
-	names-long fleet-long crashes-long pages-long search-long doctor-long due-long drivers-long servers drivers-bench pictures book \
+	names-long fleet-long crashes-long pages-long search-long doctor-long due-long drivers-long servers drivers-bench oidc pictures book \
 	image release ci clean
 
 help: ## list the targets
@@ -165,6 +165,9 @@ fleet-long: ## what 1,000, 2,000 and 10,000 idle workers cost Redis, into docs/p
 due-long: ## 500,000 jobs that are due within one second: what becomes of the live jobs of other names meanwhile (a minute)
 	WORK_DUE_LONG=1 WORK_REQUIRE_REDIS=1 \
 		go test -count=1 -v -timeout 30m -run TestWhatIsDueAtOnceLeavesLiveJobsTheirShare ./internal/enginetest/schedules
+
+oidc: ## log people in through oauth2-proxy at a provider of OpenID Connect (minutes the first time, which build oauth2-proxy)
+	cd webui/oidctest && GOWORK=off go test -count=1 -v .
 
 pictures: ## the pictures of docs/dashboard.md, by a browser
 	WORK_PICTURES=$(CURDIR)/docs/dashboard WORK_REQUIRE_BROWSER=1 \
