@@ -25,8 +25,8 @@ type heart struct {
 	failing bool // an error was reported, and nothing has gone well since
 }
 
-// beatAlways keeps the worker alive, which has just been registered, and starts it anew when it was not. After a failure
-// it is quick: the timer runs.
+// beatAlways keeps the worker alive, which has just been registered, and starts it anew when it was not. After a
+// failure it is quick: the timer runs.
 func (c *Client) beatAlways(ctx context.Context) {
 	h := &heart{client: c, good: c.stands()}
 	defer h.disconnect()

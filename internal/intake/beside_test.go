@@ -82,8 +82,8 @@ func TestNothingIsStoredBesideOnceTheIntakeIsClosed(t *testing.T) {
 		go func() { closed <- in.Close() }()
 		synctest.Wait()
 		select {
-		case <-closed:
-			assert.Fail(t, "Close does not wait for a call that is under way")
+		case err := <-closed:
+			assert.Fail(t, "Close does not wait for a call that is under way", "it returned %v", err)
 		default:
 		}
 		_, err = in.Beside(0, intake.AFlow)

@@ -137,7 +137,8 @@ func TestAMemberThatAFailoverForgotIsNamed(t *testing.T) {
 		lost := pooltest.Await(t, th.Spy, func(e event.DataLost) bool { return e.Worker == "" })
 		assert.Equal(t, event.DataLost{Failover: true, Enqueued: []string{"f/two", "f/three"}}, lost)
 		give("two")
-		assert.Equal(t, []string{"f/four", "f/one", "f/two"}, slices.Sorted(slices.Values(th.Strings("LRANGE", "queue:b", 0, -1))))
+		assert.Equal(t, []string{"f/four", "f/one", "f/two"},
+			slices.Sorted(slices.Values(th.Strings("LRANGE", "queue:b", 0, -1))))
 		close(next)
 	})
 }
