@@ -95,8 +95,7 @@ func TestAMemberThatHasBegunHasNoLockAfterAFailover(t *testing.T) {
 }
 
 // The flow is forgotten with the lock, which somebody else has by then: that one keeps it, and is in the way of the
-// flow
-// until it has ended.
+// flow until it has ended.
 func TestALockThatAFailoverForgotBelongsToWhoeverTookIt(t *testing.T) {
 	eachFlow(t, func(t *testing.T, st *staging) {
 		how := work.UniqueOptions{Key: "1"}
