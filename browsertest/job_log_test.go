@@ -3,7 +3,9 @@ package browsertest
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
@@ -35,7 +37,8 @@ func TestALogIsWrittenOnAsOneLooks(t *testing.T) {
 	t.Parallel()
 	b, s := newBrowser(t), newSite(t, siteOptions{})
 	said := s.diary()
-	s.enqueue("a", "diary")
+	_, err := s.enq.With(work.ID("a"), work.Retention(time.Hour)).Enqueue(s.ctx(), "diary")
+	require.NoError(t, err)
 	p := b.open(t, s)
 	p.visit("/job?id=a")
 	lines := func() string {
@@ -65,4 +68,36 @@ func TestALogIsWrittenOnAsOneLooks(t *testing.T) {
 	})
 	assert.False(t, ask[bool](p, `() => document.getElementById("log-stop").checkVisibility()`))
 	assert.Empty(t, p.take())
+}
+
+// TestAPageSaysThatItsJobIsGone: it asks once for what is not there any more, says so, and ends its stream.
+func TestAPageSaysThatItsJobIsGone(t *testing.T) {
+	t.Parallel()
+	left := make(chan struct{}, 1)
+	b, s := newBrowser(t), newSite(t, siteOptions{harm: func(of http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			of.ServeHTTP(w, r)
+			if r.URL.Path == "/live" {
+				left <- struct{}{}
+			}
+		})
+	}})
+	said := s.diary()
+	s.enqueue("a", "diary")
+	p := b.open(t, s)
+	p.visit("/job?id=a")
+	p.take()
+	close(said)
+	s.until("it says that the job is gone", func() bool {
+		return ask[string](p, `() => document.getElementById("live-state").innerText`) == "gone: as last seen"
+	})
+	select {
+	case <-left:
+	case <-time.After(patience):
+		t.Fatal("the stream of a page whose job is gone goes on")
+	}
+	problems := p.take()
+	require.Len(t, problems, 1, "the browser says of itself that it was no success: %v", problems)
+	assert.Contains(t, problems[0], "404 (Not Found) "+p.home+prefix+"/job?id=a")
+	assert.Equal(t, "gone: as last seen", ask[string](p, `() => document.getElementById("live-state").innerText`))
 }

@@ -1,15 +1,16 @@
 // Keeps a page fresh. The overview is sent; other pages are asked for again when the stream ticks, not more often than
-// every four seconds, nor just after they came.
+// every four seconds, nor just after they came. What is gone is not asked for again.
 import { parse, replace } from "./parts.js";
 
 let asked = Date.now(), asking = false;
 
-async function refresh() {
+async function refresh(gone) {
   if (asking || document.hidden || Date.now() - asked < 4000) return;
   asking = true;
   asked = Date.now();
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    if (answer.status === 404) gone();
     if (!answer.ok) return;
     const page = parse(await answer.text());
     for (const part of document.querySelectorAll("[data-live][id]")) {
@@ -34,7 +35,11 @@ export function live() {
   stream.addEventListener("open", () => show("live", true));
   stream.addEventListener("error", () => show("not live", false));
   stream.addEventListener("trouble", (event) => show(event.data, false));
-  stream.addEventListener("tick", () => { show("live", true); refresh(); });
+  const gone = () => {
+    stream.close();
+    show("gone: as last seen", false);
+  };
+  stream.addEventListener("tick", () => { show("live", true); refresh(gone); });
   stream.addEventListener("overview", (event) => {
     show("live", true);
     if (document.hidden) return;
