@@ -1259,15 +1259,12 @@ local function flow_free(f, work, name, id, queue, record, living)
   return 'there'
 end
 
--- flow_call is flow_free of a flow: whoever goes on with that finds that its turn has come, or that it is cancelled.
-local function flow_call(f, work, name)
+-- flow_call is flow_free of a flow: whoever goes on with that finds that its turn has come, or that it is cancelled
+-- instead, as the other one is.
+local function flow_call(f, name)
   redis.call('ZADD', f.busy, 'NX', ms(now()), f.id .. '/' .. name)
   f.called = true
-  if not f.cancel then return 'there' end
-  f.open, f.lost = f.open - redis.call('SREM', f.left, name), f.lost + 1
-  redis.call('ZADD', f.ends, 2, name)
-  work[#work + 1] = 'ecancelled\n' .. name .. '\n'
-  return 'cancelled'
+  return 'there'
 end
 
 -- flow_release notes that members are to be put into their queues. One that does not wait any more is left alone, and
@@ -1285,7 +1282,7 @@ local function flow_release(f, work, names, rest)
   for i, name in ipairs(names) do
     if kept[i] and left[i] == 1 and not f.freed[name] then
       local cut = kept[i]:find('\n', 1, true)
-      local came = cut == 1 and flow_call(f, work, name)
+      local came = cut == 1 and flow_call(f, name)
         or flow_free(f, work, name, ids[i], kept[i]:sub(1, cut - 1), kept[i]:sub(cut + 1), living[i])
       if came == 'there' then away[#away + 1], f.freed[name] = name, true end
       if not came then rest[#rest + 1] = 'r' .. name end
