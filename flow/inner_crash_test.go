@@ -211,17 +211,36 @@ func newByHand(k *kit) *byHand {
 	return b
 }
 
-func (b *byHand) runAll() {
+// take fetches what stands in the queue, at most three.
+func (b *byHand) take() []rdb.FetchedJob {
 	b.T.Helper()
 	b.fetches++
 	fetched, err := b.worker.Fetch(b.Ctx(), b.fetches, 3, true, []rdb.Share{{Queue: "ok", Jobs: 3}})
 	require.NoError(b.T, err)
-	for _, job := range fetched.Jobs {
+	return fetched.Jobs
+}
+
+// settle makes one call that ends jobs.
+func (b *byHand) settle(call redisconn.Call) {
+	b.T.Helper()
+	settled, err := b.worker.Settle(b.Ctx(), []redisconn.Call{call})
+	require.NoError(b.T, err)
+	require.NoError(b.T, settled[0].Err)
+	require.Empty(b.T, settled[0].Gone)
+}
+
+func (b *byHand) runAll() {
+	b.T.Helper()
+	for _, job := range b.take() {
 		b.ran = append(b.ran, job.ID)
-		call := b.worker.End(job.Claim, rdb.Ending{ID: job.ID, Queue: job.Queue, State: "done",
-			Belongings: ending.BelongingsIn(job.Record, nil)})
-		settled, err := b.worker.Settle(b.Ctx(), []redisconn.Call{call})
-		require.NoError(b.T, err)
-		require.NoError(b.T, settled[0].Err)
+		b.settle(b.worker.End(job.Claim, rdb.Ending{ID: job.ID, Queue: job.Queue, State: "done",
+			Belongings: ending.BelongingsIn(job.Record, nil)}))
 	}
+}
+
+// bury has a job die.
+func (b *byHand) bury(job rdb.FetchedJob) {
+	b.T.Helper()
+	b.settle(b.worker.Shelve(rdb.Shelved{Claim: job.Claim, Shelf: rdb.ShelfMorgue,
+		Flow: ending.BelongingsIn(job.Record, nil).Flow}))
 }

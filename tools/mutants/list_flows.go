@@ -179,3 +179,106 @@ var flowScripts = []mutant{
 		Tests:  []tests{{"./flow", []string{"TestFlowsInAFlowAreRemovedWithIt"}}},
 	},
 }
+
+// flowRules break rules of which each has a test of its own.
+var flowRules = []mutant{
+	{
+		Name: "flow-key-place-kept", File: "lua/flow/reopen.lua",
+		Before: "    if known then vacate(",
+		After:  "    if false then vacate(",
+		Breaks: "a member that is retried gives the place of its key back",
+		Tests:  []tests{{"./flow", []string{"TestARetriedMemberGivesThePlaceOfItsKeyBack"}}},
+	},
+	{
+		Name: "flow-freed-lock-kept", File: "lua/prelude.lua",
+		Before: "    if special then flow_unlock(f, work, name, queue .. '\\n' .. record) end\n",
+		Breaks: "a member that is cancelled instead of running gives its lock back",
+		Tests:  []tests{{"./flow", []string{"TestAMemberThatIsCancelledInsteadOfRunningGivesItsLockBack"}}},
+	},
+	{
+		Name: "flow-old-death", File: "lua/prelude.lua",
+		Before: "  if how == 'dead' and redis.call('ZSCORE', f.ends, from) ~= '1' then return 0 end",
+		Breaks: "a death that was made good cancels nobody",
+		Tests:  []tests{{"./flow", []string{"TestADeathThatWasMadeGoodBeforeAnybodyLookedCancelsNobody"}}},
+	},
+	{
+		Name: "flow-lost-alone", File: "lua/prelude.lua",
+		Before: "(f.lost == 0 or redis.call('ZCARD', f.ends) == 0)",
+		After:  "f.lost == 0",
+		Breaks: "a flow is done whose dead member is done by the last call",
+		Tests:  []tests{{"./flow", []string{"TestAFlowIsDoneWhoseDeadMemberIsDoneByTheLastCall"}}},
+	},
+	{
+		Name: "flow-lock-anew", File: "lua/prelude.lua",
+		Before: "  if stands and kind == 't' then return end",
+		Breaks: "a lock for a time counts from the first store of its flow",
+		Tests:  []tests{{"./flow", []string{"TestTimesOfAFlowCountFromWhenItWasStoredFirst"}}},
+	},
+	{
+		Name: "flow-delay-anew", File: "lua/flow/store.lua",
+		Before: "(due or ms(time + delay))",
+		After:  "ms(time + delay)",
+		Breaks: "a delay counts from the first store of its flow",
+		Tests:  []tests{{"./flow", []string{"TestTimesOfAFlowCountFromWhenItWasStoredFirst"}}},
+	},
+	{
+		Name: "flow-added-behind-a-bad-end", File: "lua/flow/add.lua",
+		Before: "  cancelled = cancelled or ended\n",
+		Breaks: "an added member behind one that ended badly is cancelled",
+		Tests:  []tests{{"./flow", []string{"TestAnAddedMemberBehindOneThatEndedBadlyIsCancelled"}}},
+	},
+	{
+		Name: "flow-added-under-cancel", File: "lua/flow/add.lua",
+		Before: "or f.cancel or",
+		After:  "or",
+		Breaks: "nothing is added to a flow that is being cancelled",
+		Tests:  []tests{{"./flow", []string{"TestNothingIsAddedToAFlowThatIsBeingCancelled"}}},
+	},
+	{
+		Name: "flow-half-cancelled", File: "lua/prelude.lua",
+		Before: "  left = left or f.state == 'running' and f.cancel == '1'",
+		Breaks: "a flow is cancelled to its end, whoever dies",
+		Tests:  []tests{{"./flow", []string{"TestAFlowIsCancelledToItsEndAlthoughItsProgramDies"}}},
+	},
+	{
+		Name: "flow-reopening-removed", File: "lua/flow/remove.lua",
+		Before: "  if age < 0 and state == 'reopening' then return 0 end\n",
+		Breaks: "a flow that is being retried is not removed",
+		Tests:  []tests{{"./flow", []string{"TestAFlowThatIsBeingRetriedIsNotRemoved"}}},
+	},
+	{
+		Name: "flow-id-of-another", File: "lua/prelude.lua",
+		Before: "or living and living ~= (special and record:match('\\n(.*)$') or record) then",
+		After:  "then",
+		Breaks: "a member whose id somebody else uses is cancelled",
+		Tests:  []tests{{"./flow", []string{"TestAMemberWhoseIDSomebodyElseUsesIsCancelled"}}},
+	},
+	{
+		Name: "flow-queue-unknown", File: "lua/prelude.lua",
+		Before: "      if redis.call('ZADD', f.queues, 'NX', ms(now()), queue) == 1 and queue:find(",
+		After:  "      if queue:find(",
+		Breaks: "a queue of members alone is known",
+		Tests:  []tests{{"./flow", []string{"TestAQueueOfMembersAloneIsKnown"}}},
+	},
+	{
+		Name: "flow-queue-of-turns-unknown", File: "lua/flow/advance.lua",
+		Before: "      know_queue(queue)\n      redis",
+		After:  "      redis",
+		Breaks: "a queue of members that wait by turns is known",
+		Tests:  []tests{{"./flow", []string{"TestAQueueOfMembersAloneIsKnown"}}},
+	},
+	{
+		Name: "flow-queue-of-later-unknown", File: "lua/flow/advance.lua",
+		Before: "      know_queue(queue)\n      low",
+		After:  "      low",
+		Breaks: "a queue of members that wait for their time is known",
+		Tests:  []tests{{"./flow", []string{"TestAQueueOfMembersAloneIsKnown"}}},
+	},
+	{
+		Name: "flow-lost-member", File: "lua/flow/reopen.lua",
+		Before: "  elseif redis.call('HEXISTS', f.records, name) == 0 and not record then",
+		After:  "  elseif false then",
+		Breaks: "nobody waits for a member of which nothing is left",
+		Tests:  []tests{{"./flow", []string{"TestAFlowIsRetriedWithoutAMemberOfWhichNothingIsLeft"}}},
+	},
+}

@@ -43,7 +43,7 @@ func all() []mutant {
 		enqueueScripts, partitionScripts, moveScripts, fetchScripts, turnScripts, keyScripts, settleScripts,
 		limitScripts,
 		needsScripts, lockScripts, endScripts, waitScripts, longScripts, stepScripts, lifeScripts, careScripts,
-		scheduleScripts, objectScripts, doctorScripts, endedScripts, flowScripts, peopleScripts,
+		scheduleScripts, objectScripts, doctorScripts, endedScripts, flowScripts, flowRules, peopleScripts,
 	} {
 		list = append(list, some...)
 	}
