@@ -119,6 +119,12 @@
       if (e.getBoundingClientRect().right > width + 1 && shown(e) && !e.closest(".wide, nav, svg, pre")) { say("layout: sticks out", e); break; }
     }
   }
+  for (const e of document.querySelectorAll(".bulk, .tabs, .buttons, .figures")) {
+    if (shown(e) && e.scrollWidth > e.clientWidth + 1) say("layout: cut off", e);
+  }
+  const one = /(?<![\d.,:])1\s+(are|were|jobs|workers|queues|keys|members|records|attempts|changes|processors|findings|entries)\b/;
+  const many = document.querySelector("main")?.innerText.match(one);
+  if (many) wrong.push("words: " + many[0]);
   for (const e of document.querySelectorAll("td:not(.gauge)")) {
     if (!shown(e) && !["", "0", "—", "none", "none yet"].includes(e.textContent.trim())) say("layout: not shown", e);
   }

@@ -23,7 +23,7 @@ func TestThePageOfAlertsSaysWhatWasTold(t *testing.T) {
 		k := newKit(t, s)
 		page := k.get("alerts")
 		assert.Contains(t, page.Text, "No worker is registered")
-		assert.Contains(t, page.Text, "nobody sends alerts")
+		assert.Contains(t, page.Text, "nobody sends its alerts")
 		posted := make(chan struct{}, 10)
 		hook := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { posted <- struct{}{} }))
 		defer hook.Close()
@@ -40,7 +40,7 @@ func TestThePageOfAlertsSaysWhatWasTold(t *testing.T) {
 		cancel()
 		require.NoError(t, <-ended)
 		page = k.get("alerts")
-		assert.NotContains(t, page.Text, "nobody sends alerts")
+		assert.NotContains(t, page.Text, "nobody sends its alerts")
 		assert.Regexp(t, `data-label="Told" class="when"><time`, page.Text)
 
 		require.NoError(t, k.inspector.SilenceAlert(k.ctx(), "jobs-stuck", time.Hour, "bob"))

@@ -66,7 +66,7 @@ func TestWhateverItIsCalledAJobIsShownAndCanBeActedOn(t *testing.T) {
 				assertHarmless(t, all)
 				dry := k.post(form(t, all, "bulk"))
 				assertHarmless(t, dry)
-				assert.Contains(t, dry.Text, "1 of 1 jobs match.")
+				assert.Contains(t, dry.Text, "1 of 1 job matches.")
 				assert.Contains(t, k.get(format.Link("jobs", "id", word)).Text, "1 found on this page")
 				id = word[:min(len(word), 100)] + "!"
 				k.end(id, word, word)
@@ -129,7 +129,7 @@ func TestLongArgsAreShortenedAndCanBeHad(t *testing.T) {
 
 		k.enqueue("b", "mail", strings.Repeat("x", 100_000), "small")
 		page = k.get("job?id=b")
-		assert.Contains(t, page.Text, "1 of them too large for the record")
+		assert.Contains(t, page.Text, "1 of them is too large for the record")
 		assert.Len(t, k.get("args?id=b").Text, 100_000+len(`["","small"]`))
 		assert.NotContains(t, page.Text, "required>[", "what is not shown must not be overwritten by chance")
 	})

@@ -71,7 +71,7 @@ func TestThePageOfAQueueShowsItsNoisiestKeys(t *testing.T) {
 		assert.Regexp(t, `(?s)<tbody>\s*<tr>\s*<td data-label="Key" class="name">customer-77</td>\s*<td[^>]*>4</td>`,
 			page.Text)
 		assert.Contains(t, page.Text, "<b>61</b><span>keys in line</span>")
-		assert.Contains(t, page.Text, "<b>1</b><span>wait without a key</span>")
+		assert.Contains(t, page.Text, "<b>1</b><span>waits without a key</span>")
 		assert.NotContains(t, page.Text, "Back to the beginning")
 		var next string
 		for _, target := range targets(hrefs, page.Text) {

@@ -29,7 +29,7 @@ func TestPagesShowTheRestWhileAPartitionIsDown(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = i.Close() })
 		k.handler = Handler(i, k.options)
-		const missing = "this is what 2 of 3 partitions have said"
+		const missing = "nly 2 of 3 partitions have answered"
 		pages := []string{"", "queues", "queue?name=mail", "keys?name=mail", "jobs?state=queued&name=mail",
 			"jobs?state=dead", "errors",
 			"workers", "schedules", "history", "redis", "nodes", "partitions", "keys"}

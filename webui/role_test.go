@@ -49,7 +49,7 @@ func TestInsecureLoopbackRefusesOthers(t *testing.T) {
 	k := newKit(t, redistest.Embedded(t), func(o *Options) { o.Authorize = InsecureLoopback })
 	got := k.get("") // from 192.0.2.1, as httptest has it
 	assert.Equal(t, http.StatusForbidden, got.StatusCode)
-	assert.Contains(t, got.Text, "only this machine")
+	assert.Contains(t, got.Text, "Only this machine")
 	r := request(http.MethodGet, "/", "", nil)
 	r.RemoteAddr, r.Host = "127.0.0.1:99", "localhost"
 	assert.Equal(t, http.StatusOK, k.do(r).StatusCode)

@@ -188,7 +188,7 @@ func TestWhatCannotBeIsRefusedWithAPage(t *testing.T) {
 		"another method":            {"DELETE", "job?id=a", 405, "GET requests only"},
 		"an action that is not":     {"POST", "bulk?state=dead&action=x", 400, "no action"},
 		"cancel all":                {"POST", "bulk?state=queued&action=cancel", 400, "tick those"},
-		"all of no state":           {"POST", "bulk?action=delete&ended=1", 400, "choose a state"},
+		"all of no state":           {"POST", "bulk?action=delete&ended=1", 400, "Choose a state"},
 		"all with the wrong action": {"POST", "bulk?state=dead&action=run", 400, "only jobs that are"},
 		"a job without an enqueuer": {"POST", "enqueue", 501, "no Enqueuer"},
 		"a schedule with no spec":   {"POST", "schedule-add?force=true", 400, "name"},

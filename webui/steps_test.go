@@ -57,7 +57,7 @@ func TestAPageAndTheAPITellOfSteps(t *testing.T) {
 		assert.Equal(t, http.StatusNotFound, k.post("job-send?id=b", "name", "other", "value", "1").StatusCode)
 		odd := k.post("job-send?id=a", "name", "other", "value", "yes")
 		assert.Equal(t, http.StatusBadRequest, odd.StatusCode)
-		assert.Contains(t, odd.Text, "a message is JSON")
+		assert.Contains(t, odd.Text, "A message is JSON")
 		assert.Equal(t, http.StatusOK, k.call(http.MethodPost, "job-forget-steps?id=a", "").StatusCode)
 		k.until("it has done it again", func() bool {
 			var again inspect.Steps

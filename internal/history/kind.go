@@ -17,20 +17,23 @@ const maxMessage = 1 << 10
 //
 //   - a number: digits, also with points or commas between them, and each such row in a word like "node7",
 //   - a UUID, and what begins with 0x,
-//   - a word of six or more hex digits, or of 16 or more letters and digits, with a digit in it.
+//   - a word of six or more hex digits, or of 16 or more letters and digits, with a digit in it,
+//   - a path such as /tmp/x, ./x or C:\x, and the name of a file of data such as prices.csv, up to its ending: "#.csv".
+//     Names of source code stay, and so do addresses: where it happened is a part of what happened.
 //
 // What is in quotes (", ` or ') is "…", white space is one space. The message is looked at up to 1 KiB, and its kind
 // cut at 256 bytes.
 func Kind(text string) string {
 	text = excerpt.Start(text, maxMessage)
 	kind := make([]byte, 0, MaxGroupMessage+utf8.UTFMax)
-	inWord := false // the byte before was a letter or a digit
+	inWord, inPath := false, false // the character before was a letter or a digit, or may be in a path
 	for text != "" && len(kind) <= MaxGroupMessage {
 		piece, n := " ", len(text)-len(strings.TrimLeftFunc(text, unicode.IsSpace))
 		if n == 0 {
-			piece, n = nextPiece(text, inWord)
+			piece, n = nextPiece(text, inWord, inPath)
 		}
-		inWord = isWordByte(text[n-1])
+		last, _ := utf8.DecodeLastRuneInString(text[:n])
+		inWord, inPath = isWordByte(text[n-1]), isPathRune(last) || strings.HasPrefix(text, "://")
 		text = text[n:]
 		kind = append(kind, piece...)
 	}
@@ -38,13 +41,19 @@ func Kind(text string) string {
 }
 
 // nextPiece returns what stands for the beginning of a text, and how long that is.
-func nextPiece(text string, inWord bool) (piece string, n int) {
+func nextPiece(text string, inWord, inPath bool) (piece string, n int) {
 	first, size := utf8.DecodeRuneInString(text)
 	switch {
 	case first == '"' || first == '`' || first == '\'' && !inWord:
 		if n := quoteLength(text); n > 0 {
 			return text[:1] + "…" + text[:1], n
 		}
+	case !inPath && isPathRune(first):
+		if piece, n := pathKind(text); n > 0 {
+			return piece, n
+		}
+	}
+	switch {
 	case first < utf8.RuneSelf && isWordByte(text[0]):
 		if n := idLength(text); n > 0 && !inWord {
 			return "#", n

@@ -5,6 +5,7 @@ package partly
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // Missing is which partitions have not answered to reads with its ctx. Its methods may be called concurrently.
@@ -49,17 +51,38 @@ func (m *Missing) Partitions() []int {
 	return slices.Sorted(maps.Keys(m.why))
 }
 
-// Err says which partitions have not answered, and why; nil where all have.
+// Whole tells whether all partitions have answered to reads with this ctx so far, as far as that is noted.
+func Whole(ctx context.Context) bool {
+	m, is := ctx.Value(key{}).(*Missing)
+	return !is || m.Err() == nil
+}
+
+// Err says which partitions have not answered, what that means and why it is; nil where all have.
 func (m *Missing) Err() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.why) == 0 {
 		return nil
 	}
-	words := make([]string, 0, len(m.why))
-	for _, n := range slices.Sorted(maps.Keys(m.why)) {
-		words = append(words, fmt.Sprintf("partition %d: %v", n, m.why[n]))
+	numbers := slices.Sorted(maps.Keys(m.why))
+	names, words := make([]string, len(numbers)), make([]string, len(numbers))
+	for i, n := range numbers {
+		names[i], words[i] = fmt.Sprint(n), fmt.Sprintf("Partition %d: %v", n, cause(m.why[n]))
 	}
-	return excerpt.Error(fmt.Errorf("this is what %d of %d partitions have said; %s", m.asked-len(m.why), m.asked,
-		strings.Join(words, "; ")))
+	lack := "partition " + names[0] + " holds is missing here: its jobs wait until it is back"
+	if last := len(names) - 1; last > 0 {
+		lack = "partitions " + strings.Join(names[:last], ", ") + " and " + names[last] +
+			" hold is missing here: their jobs wait until they are back"
+	}
+	return excerpt.Error(fmt.Errorf("only %d of %d partitions have answered. What %s, and jobs of other partitions "+
+		"go on. %s", m.asked-len(m.why), m.asked, lack, strings.Join(words, "; ")))
+}
+
+// cause is what an operator can do something about: that a server cannot be reached is the same for whatever was read.
+func cause(err error) error {
+	var dial *redisconn.DialError
+	if errors.As(err, &dial) {
+		return dial
+	}
+	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/internal/partly"
 	"github.com/265d0351/work/webui/internal/format"
 )
 
@@ -68,7 +69,7 @@ func Of(ctx context.Context, i *inspect.Inspector, s State) ([]Alert, error) {
 	}
 	found := OfServer(server)
 	found = append(found, ofQueues(s.Queues, all)...)
-	found = append(found, ofWorkers(workers, s.Now, s.StuckAfter)...)
+	found = append(found, ofWorkers(ctx, workers, s)...)
 	found = append(found, suspects...)
 	slices.SortStableFunc(found, func(a, b Alert) int { return cmp.Compare(a.order(), b.order()) })
 	return found, nil
@@ -99,8 +100,8 @@ func OfServer(server inspect.ServerInfo) []Alert {
 	add(RedisUnsaved, server.SaveFailed, true,
 		"Redis could not save its data: what is not on disk is lost when it ends")
 	add(RedisEvicted, server.Evicted > 0, false,
-		"Redis has dropped %s keys for want of memory since it started: the doctor finds jobs that are lost",
-		format.Count(server.Evicted))
+		"Redis has dropped %s for want of memory since it started: the doctor finds jobs that are lost",
+		format.Counted(server.Evicted, "key", "keys"))
 	if used := format.Percent(int(server.MemoryUsed/1024), int(server.MemoryMax/1024)); server.MemoryMax > 0 {
 		add(RedisFull, used >= memoryHigh, true,
 			"Redis uses %d %% of the memory it may have: when that is full, nothing can be enqueued", used)
@@ -153,22 +154,28 @@ func ofQueues(queues []inspect.QueueInfo, all bool) []Alert {
 	return found
 }
 
-func ofWorkers(workers []inspect.WorkerInfo, now time.Time, stuckAfter time.Duration) []Alert {
+// ofWorkers knows of no others only where all partitions have answered.
+func ofWorkers(ctx context.Context, workers []inspect.WorkerInfo, s State) []Alert {
 	var found []Alert
 	var stuck, lost []string
 	for _, w := range workers {
 		if !w.Alive {
-			lost = append(lost, fmt.Sprintf("%s (%d jobs)", w.ID, len(w.Running)))
+			lost = append(lost, w.ID+" ("+format.Counted(len(w.Running), "job", "jobs")+")")
 		}
 		for _, job := range w.Running {
-			if Stuck(job, now, stuckAfter) {
+			if Stuck(job, s.Now, s.StuckAfter) {
 				stuck = append(stuck, job.ID)
 			}
 		}
 	}
-	if len(workers) == 0 {
+	switch {
+	case len(workers) > 0:
+	case partly.Whole(ctx):
 		found = append(found, Alert{Rule: NoWorkers, Bad: true, Text: "No worker is registered: nothing runs",
 			Link: "workers"})
+	default:
+		found = append(found, Alert{Rule: NoWorkers, Text: "It is not known whether anything runs: no worker is " +
+			"registered in the partitions that have answered", Link: "workers"})
 	}
 	if len(lost) > 0 {
 		found = append(found, Alert{Rule: WorkersLost, Bad: true,
@@ -178,7 +185,7 @@ func ofWorkers(workers []inspect.WorkerInfo, now time.Time, stuckAfter time.Dura
 	if len(stuck) > 0 {
 		found = append(found, Alert{Rule: JobsStuck, Bad: true,
 			Text: fmt.Sprintf("Jobs that have run for over %s without a word: %s",
-				format.Span(stuckAfter), format.Names(stuck)), Link: format.Link("jobs", "state", "running")})
+				format.Span(s.StuckAfter), format.Names(stuck)), Link: format.Link("jobs", "state", "running")})
 	}
 	return found
 }

@@ -1,13 +1,16 @@
 package alerts
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/internal/partly"
 )
 
 func TestAlertsSayWhatIsWrong(t *testing.T) {
@@ -35,10 +38,17 @@ func TestAlertsSayWhatIsWrong(t *testing.T) {
 	assert.Contains(t, texts(ofQueues(queues, true)), "All queues are paused")
 	stuck := inspect.RunningJob{ID: "stuck", Since: now.Add(-2 * time.Hour)}
 	talks := inspect.RunningJob{ID: "talks", Since: now.Add(-2 * time.Hour), CheckAt: now.Add(-time.Minute)}
-	got = texts(ofWorkers([]inspect.WorkerInfo{{ID: "w1", Alive: true, Running: []inspect.RunningJob{stuck, talks}},
-		{ID: "w2"}}, now, time.Hour))
+	is := State{Now: now, StuckAfter: time.Hour}
+	got = texts(ofWorkers(t.Context(), []inspect.WorkerInfo{{ID: "w1", Alive: true, Running: []inspect.RunningJob{stuck, talks}},
+		{ID: "w2"}, {ID: "w3", Running: []inspect.RunningJob{talks}}}, is))
 	assert.Contains(t, got, "over 1 h without a word: stuck")
 	assert.NotContains(t, got, "talks")
-	assert.Contains(t, got, "w2 (0 jobs)")
-	assert.Contains(t, texts(ofWorkers(nil, now, time.Hour)), "No worker")
+	assert.Contains(t, got, "w2 (0 jobs), w3 (1 job)")
+	assert.Equal(t, []Alert{{Rule: NoWorkers, Bad: true, Text: "No worker is registered: nothing runs",
+		Link: "workers"}}, ofWorkers(t.Context(), nil, is))
+	ctx, _ := partly.Collect(t.Context())
+	require.True(t, partly.Note(ctx, 2, map[int]error{1: errors.New("away")}))
+	got = texts(ofWorkers(ctx, nil, is))
+	assert.Contains(t, got, "It is not known whether anything runs")
+	assert.False(t, ofWorkers(ctx, nil, is)[0].Bad, "nobody is woken by what nobody knows")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/partly"
 	"github.com/265d0351/work/internal/rdb/peopledb"
+	"github.com/265d0351/work/webui/internal/format"
 )
 
 // round looks once, and tells what is to be told.
@@ -44,7 +45,7 @@ func (s *sender) look(ctx context.Context, now time.Time) error {
 		return err
 	}
 	if missing.Err() != nil {
-		found = append(found, Alert{Rule: PartitionsAway, Bad: true, Text: missing.Err().Error(), Link: "redis"})
+		found = append(found, Alert{Rule: PartitionsAway, Bad: true, Text: format.Sentence(missing.Err().Error()), Link: "redis"})
 	}
 	incidents, silences, err := s.inspector.Incidents(ctx)
 	if err != nil {

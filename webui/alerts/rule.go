@@ -35,7 +35,7 @@ const (
 	LabelsMissing  Rule = "labels-missing"  // jobs wait that need labels which no worker has
 	QueuesPaused   Rule = "queues-paused"   // a note
 	AllPaused      Rule = "all-paused"      // a note
-	NoWorkers      Rule = "no-workers"      // none is registered
+	NoWorkers      Rule = "no-workers"      // none is registered; a note while partitions are away
 	WorkersLost    Rule = "workers-lost"    // some have no heartbeat
 	JobsStuck      Rule = "jobs-stuck"      // some have run for long without a word
 	JobsCrash      Rule = "jobs-crash"      // workers have died with them, more than once

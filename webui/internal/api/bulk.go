@@ -9,6 +9,7 @@ import (
 
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/inspect/doctor"
+	"github.com/265d0351/work/webui/internal/format"
 	"github.com/265d0351/work/webui/internal/jobs"
 	"github.com/265d0351/work/webui/internal/visit"
 )
@@ -192,7 +193,7 @@ func purge(v *visit.Visit) error {
 	l := newLengthy(v)
 	removed, err := v.Inspector.Purge(v.Ctx(), name,
 		inspect.PurgeOptions{Progress: func(removed int) { l.step(removed, max(removed, q.Waiting)) }})
-	v.Audit(visit.OutcomeOf(err), visit.WithError(fmt.Sprintf("%d jobs were deleted", removed), err), name)
+	v.Audit(visit.OutcomeOf(err), visit.WithError(format.Counted(removed, "job was", "jobs were")+" deleted", err), name)
 	return l.end(purgeDone{name, removed}, err)
 }
 
@@ -226,7 +227,7 @@ func destroyQueue(v *visit.Visit) error {
 	l := newLengthy(v)
 	report, err := v.Inspector.DestroyQueue(v.Ctx(), name, inspect.DestroyOptions{
 		Progress: func(c inspect.DestroyedCounts) { l.step(c.Sum(), max(c.Sum(), there.Sum())) }})
-	v.Audit(visit.OutcomeOf(err), visit.WithError(fmt.Sprintf("%d jobs were deleted", report.Sum()), err), name)
+	v.Audit(visit.OutcomeOf(err), visit.WithError(format.Counted(report.Sum(), "job was", "jobs were")+" deleted", err), name)
 	return l.end(destroyDone{name, false, report}, err)
 }
 
@@ -245,6 +246,6 @@ func examine(v *visit.Visit) error {
 	if diagnosis.More == nil {
 		diagnosis.More = map[doctor.Check]int{}
 	}
-	v.Audit(visit.OutcomeOf(err), visit.WithError(fmt.Sprintf("%d findings", len(diagnosis.Findings)), err), "all")
+	v.Audit(visit.OutcomeOf(err), visit.WithError(format.Counted(len(diagnosis.Findings), "finding", "findings"), err), "all")
 	return l.end(diagnosis, err)
 }

@@ -141,6 +141,6 @@ func actOnJobs(v *visit.Visit) error {
 	if len(done.Refused) > 0 {
 		outcome = visit.Partly
 	}
-	v.Audit(outcome, fmt.Sprintf("%d of %d jobs were %s", done.Done, len(body.IDs), action.Past), body.IDs...)
+	v.Audit(outcome, action.Did(done.Done, len(body.IDs)), body.IDs...)
 	return answer(v, http.StatusOK, done)
 }

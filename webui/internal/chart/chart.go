@@ -84,7 +84,7 @@ func Outcomes(points []inspect.HistoryPoint, step time.Duration) Chart {
 			fmt.Sprintf("%s: %s done, %s failed, %s of them dead", stepStamp(p.At, step), format.Count(p.Done),
 				format.Count(p.Failed), format.Count(p.Dead))})
 	}
-	c.Summary = fmt.Sprintf("%s, %s outcomes in all, at most %s per %s", c.Title, format.Count(sum),
+	c.Summary = fmt.Sprintf("%s, %s in all, at most %s per %s", c.Title, format.Counted(sum, "outcome", "outcomes"),
 		format.Count(highest), stepName(step))
 	return c
 }
@@ -134,7 +134,7 @@ func Durations(title string, points []inspect.HistoryPoint, step time.Duration,
 		}
 		c.Tips = append(c.Tips, tip{Round(float64(i) * width), Round(width), text})
 	}
-	c.Summary = fmt.Sprintf("%s of %s jobs, at most %s", title, format.Count(n), format.Span(longest))
+	c.Summary = fmt.Sprintf("%s of %s, at most %s", title, format.Counted(n, "job", "jobs"), format.Span(longest))
 	return c
 }
 

@@ -16,6 +16,7 @@ type Head struct {
 	Number      bool
 	Link        string // sorts by it, or the other way round
 	Sorted      string // "ascending", "descending" or ""
+	at          int    // which of the columns it is
 }
 
 // Heads are those of a table by the keys of its columns.
@@ -27,10 +28,10 @@ type Table[T any] struct {
 	Columns Heads
 }
 
-// Links are those columns that sort, in the order of their titles: where a phone has no heads of columns.
+// Links are those columns that sort, in their order: where a phone has no heads of columns.
 func (h Heads) Links() []Head {
 	links := slices.Collect(maps.Values(h))
-	slices.SortFunc(links, func(a, b Head) int { return strings.Compare(a.Title, b.Title) })
+	slices.SortFunc(links, func(a, b Head) int { return cmp.Compare(a.at, b.at) })
 	return links
 }
 
@@ -76,8 +77,8 @@ func (c Column[T]) sort(rows []T, down bool) {
 // Plain is the heads of a table that is not to be sorted.
 func Plain[T any](columns []Column[T]) Heads {
 	heads := Heads{}
-	for _, c := range columns {
-		heads[c.Key] = Head{Title: c.Title, Hint: c.hint, Number: c.number}
+	for n, c := range columns {
+		heads[c.Key] = Head{Title: c.Title, Hint: c.hint, Number: c.number, at: n}
 	}
 	return heads
 }

@@ -55,6 +55,27 @@ func Count(n any) string {
 	return sign + b.String()
 }
 
+// Word is the word for so many: one of them where it is 1.
+func Word(n any, one, many string) string {
+	if fmt.Sprint(n) == "1" {
+		return one
+	}
+	return many
+}
+
+// Counted is a number with its word, as in "1 worker" and "2,000 workers".
+func Counted(n any, one, many string) string { return Count(n) + " " + Word(n, one, many) }
+
+// Sentence begins a text with a capital letter, if it begins with a word.
+func Sentence(text string) string {
+	if word, _, _ := strings.Cut(text, " "); word == "" || strings.ContainsFunc(word, notLower) {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+func notLower(r rune) bool { return r < 'a' || r > 'z' }
+
 // Span is a duration with two units at the most, as people say it.
 func Span(d time.Duration) string {
 	d = max(d, -d)

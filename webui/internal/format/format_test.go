@@ -16,8 +16,12 @@ func TestWordsForNumbersAndTimes(t *testing.T) {
 	now := time.Date(2026, 5, 6, 7, 8, 9, 123e6, time.UTC)
 	for got, want := range map[string]string{
 		format.Count(0): "0", format.Count(1234567): "1,234,567", format.Count(int64(-1000)): "-1,000",
-		format.Count(999): "999",
-		format.Span(0):    "0", format.Span(50 * time.Nanosecond): "1 µs", format.Span(12 * time.Millisecond): "12 ms",
+		format.Count(999):           "999",
+		format.Word(1, "is", "are"): "is", format.Word(int64(0), "is", "are"): "are",
+		format.Counted(int64(1), "job", "jobs"): "1 job", format.Counted(2000, "job", "jobs"): "2,000 jobs",
+		format.Sentence("there is none"): "There is none", format.Sentence("dial: no"): "dial: no",
+		format.Sentence(""): "", format.Sentence("1 is"): "1 is", format.Sentence("éa b"): "éa b",
+		format.Span(0): "0", format.Span(50 * time.Nanosecond): "1 µs", format.Span(12 * time.Millisecond): "12 ms",
 		format.Span(1500 * time.Millisecond): "1.5 s", format.Span(59 * time.Second): "59 s",
 		format.Span(90 * time.Second): "1 min 30 s", format.Span(12 * time.Minute): "12 min",
 		format.Span(-25 * time.Hour): "1 d 1 h",

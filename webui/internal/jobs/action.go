@@ -156,7 +156,7 @@ func (a Action) Button(id string) Button {
 		b.URL += "&" + query
 	}
 	if a.Grave {
-		b.Sure = "This cannot be taken back."
+		b.Sure, b.Grave = "This cannot be taken back.", true
 	}
 	return b
 }
@@ -165,9 +165,19 @@ func (a Action) Button(id string) Button {
 func (a Action) ButtonForAll(f *Filter) Button {
 	b := Button{Label: a.Label, URL: f.BulkLink(a.Name)}
 	if a.Grave {
-		b.Sure = "This cannot be taken back."
+		b.Sure, b.Grave = "This cannot be taken back.", true
 	}
 	return b
+}
+
+// Did says what was done to so many of so many jobs.
+func (a Action) Did(done, of int) string {
+	past := a.Past
+	if of == 1 {
+		past = strings.Replace(past, "their queues", "its queue", 1)
+	}
+	return fmt.Sprintf("%s of %s %s %s", format.Count(done), format.Counted(of, "job", "jobs"),
+		format.Word(done, "was", "were"), past)
 }
 
 // ActionNamed finds an action by the name that forms and the API use.
@@ -195,4 +205,5 @@ const MaxTicked = 500
 type Button struct {
 	Label, URL string
 	Sure       string // what is asked first; "" asks nothing
+	Grave      bool   // what it does cannot be taken back
 }

@@ -88,17 +88,18 @@ func (s *Site) findingOf(v *visit.Visit, f jobs.Filter, news find.News) ([]byte,
 
 // progressText says how far a search is, after how many it has found.
 func progressText(n find.News) string {
-	text := fmt.Sprintf("looked through %s of about %s records", format.Count(n.Through), format.Count(n.Total))
+	text := fmt.Sprintf("looked through %s of about %s", format.Count(n.Through),
+		format.Counted(n.Total, "record", "records"))
 	switch {
 	case n.Over && n.Cursor == "":
-		text = fmt.Sprintf("all %s records were looked through", format.Count(n.Through))
+		text = fmt.Sprintf("all %s looked through", format.Counted(n.Through, "record was", "records were"))
 	case n.Over:
 		text += ": these are enough for a page"
 	case n.Rate > 0:
 		text += fmt.Sprintf(", %s a second, ETA %s", format.Count(int(n.Rate)), format.Span(max(n.Left, time.Second)))
 	}
 	if n.Missing != nil {
-		text += ". " + n.Missing.Error()
+		text += ". " + format.Sentence(n.Missing.Error())
 	}
 	return text
 }

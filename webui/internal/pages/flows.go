@@ -30,6 +30,9 @@ type flowsBody struct {
 	Next    string
 }
 
+// All tells whether these are flows of all states.
+func (b flowsBody) All() bool { return len(b.Tabs) > 0 && b.Tabs[0].Here }
+
 // flowRow is a flow with what is reckoned from it.
 type flowRow struct {
 	inspect.FlowInfo

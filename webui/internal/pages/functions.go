@@ -15,21 +15,25 @@ import (
 // stands.
 var functions = template.FuncMap{
 	"asset":    AssetURL,
+	"ask":      newQuestion,
 	"button":   newButton,
 	"clock":    format.ClockAt,
 	"count":    format.Count,
+	"counted":  format.Counted,
 	"link":     format.Link,
 	"moment":   format.MomentAt,
 	"pretty":   func(raw json.RawMessage) string { return format.Pretty(raw, shownBytes) },
 	"rate":     format.Rate,
 	"middle":   func(text any, most int) string { return format.Middle(fmt.Sprint(text), most) },
 	"short":    func(text any, most int) string { return format.Shorten(fmt.Sprint(text), most) },
+	"sentence": format.Sentence,
 	"size":     func(n any) string { return format.Size(asInt64(n)) },
 	"span":     format.Span,
 	"quantile": quantileText,
 	"stamp":    format.Stamp,
 	"since":    func(t, now time.Time) string { return format.Span(now.Sub(t)) },
 	"percent":  func(part, whole int) int { return format.Percent(part, whole) },
+	"word":     format.Word,
 	"fits":     func(raw json.RawMessage) bool { return len(raw) <= shownBytes },
 }
 
@@ -54,11 +58,16 @@ func asInt64(n any) int64 {
 	return 0
 }
 
-// newButton makes a button. One with a question asks first.
+// newQuestion makes a button that asks first, though what it does can be taken back.
+func newQuestion(label, url, question string) jobs.Button {
+	return jobs.Button{Label: label, URL: url, Sure: question}
+}
+
+// newButton makes a button. One with a question asks first, and is grave.
 func newButton(label, url string, question ...string) jobs.Button {
 	b := jobs.Button{Label: label, URL: url}
 	if len(question) > 0 {
-		b.Sure = question[0]
+		b.Sure, b.Grave = question[0], true
 	}
 	return b
 }

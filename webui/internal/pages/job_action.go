@@ -31,15 +31,14 @@ func (s *Site) actOnTicked(v *visit.Visit) error {
 	for n, id := range ids {
 		if err := action.One(v.Ctx(), v.Inspector, id); err != nil {
 			if !visit.IsRefusal(err) {
-				err = fmt.Errorf("%d of %d jobs were %s, then: %w", n-len(refused), len(ids), action.Past, err)
+				err = fmt.Errorf("%s, then: %w", action.Did(n-len(refused), len(ids)), err)
 				v.Audit(visit.Failed, err.Error(), ids...)
 				return err
 			}
 			refused = append(refused, err)
 		}
 	}
-	outcome, text := visit.Done, fmt.Sprintf("%s of %s jobs were %s.", format.Count(len(ids)-len(refused)),
-		format.Count(len(ids)), action.Past)
+	outcome, text := visit.Done, action.Did(len(ids)-len(refused), len(ids))+"."
 	if len(refused) > 0 {
 		outcome, text = visit.Partly, text+" "+refused[0].Error()
 	}
@@ -53,7 +52,7 @@ const askedIDs = 20
 
 // askFirst shows what is about to be done to the jobs that are ticked, with a button that does it.
 func (s *Site) askFirst(v *visit.Visit, action jobs.Action, ids []string) error {
-	v.Audit(visit.Done, fmt.Sprintf("dry run: %d jobs would be %s", len(ids), action.Past), ids...)
+	v.Audit(visit.Done, fmt.Sprintf("dry run: %s would be %s", format.Counted(len(ids), "job", "jobs"), action.Past), ids...)
 	back := s.back(v, "jobs")
 	shown := ids[:min(len(ids), askedIDs)]
 	return s.show(v, "ask", page{Title: action.Label + " jobs", Nav: "/jobs", Body: struct {

@@ -102,12 +102,13 @@ func (s *Site) bulk(v *visit.Visit) error {
 	o := outcome{Err: err, Back: f.With(), Refused: report.Refused,
 		Bulk: &bulkOutcome{Action: action, Words: f.Words(), Matched: report.Matched}}
 	if !sure {
-		o.Text = fmt.Sprintf("%s of %s jobs match.", format.Count(report.Matched), format.Count(report.Looked))
+		o.Text = fmt.Sprintf("%s of %s %s.", format.Count(report.Matched), format.Counted(report.Looked, "job", "jobs"),
+			format.Word(report.Matched, "matches", "match"))
 		o.Bulk.Sure = f.BulkLink(action.Name, "sure", "1")
 		v.Audit(visit.OutcomeOf(err), "dry run: "+o.Text, f.Words())
 	} else {
-		o.Text = fmt.Sprintf("%s of %s jobs that matched were %s.", format.Count(report.Done),
-			format.Count(report.Matched), action.Past)
+		o.Text = fmt.Sprintf("%s of %s that matched %s %s.", format.Count(report.Done),
+			format.Counted(report.Matched, "job", "jobs"), format.Word(report.Done, "was", "were"), action.Past)
 		if left := report.Changed + report.Far; left > 0 {
 			o.Text += fmt.Sprintf(" %s had moved on, %s stand too deep in their queues: nothing was done to these.",
 				format.Count(report.Changed), format.Count(report.Far))
@@ -136,7 +137,7 @@ func (s *Site) purgeQueue(v *visit.Visit) error {
 	l := s.begin(v, "Purge of queue "+format.Shorten(name, 60), "/queues")
 	removed, err := v.Inspector.Purge(v.Ctx(), name,
 		inspect.PurgeOptions{Progress: func(removed int) { l.step(removed, max(removed, q.Waiting)) }})
-	text := format.Count(removed) + " jobs were deleted."
+	text := format.Counted(removed, "job was", "jobs were") + " deleted."
 	v.Audit(visit.OutcomeOf(err), visit.WithError(text, err), name)
 	l.end(outcome{Text: text, Err: err, Back: format.Link("queue", "name", name)})
 	return nil
@@ -156,7 +157,7 @@ func (s *Site) destroyQueue(v *visit.Visit) error {
 	l := s.begin(v, "Destruction of queue "+format.Shorten(name, 60), "/queues")
 	report, err := v.Inspector.DestroyQueue(v.Ctx(), name, inspect.DestroyOptions{
 		Progress: func(c inspect.DestroyedCounts) { l.step(c.Sum(), max(c.Sum(), there.Sum())) }})
-	text := format.Count(report.Sum()) + " jobs were deleted."
+	text := format.Counted(report.Sum(), "job was", "jobs were") + " deleted."
 	v.Audit(visit.OutcomeOf(err), visit.WithError(text, err), name)
 	l.end(outcome{Text: text, Err: err, Back: "queues"})
 	return nil
@@ -176,7 +177,7 @@ func (s *Site) examine(v *visit.Visit) error {
 	case 1:
 		text = "1 finding."
 	default:
-		text = format.Count(n) + " findings."
+		text = format.Counted(n, "finding", "findings") + "."
 	}
 	if err != nil {
 		text = "The doctor could not look at everything."

@@ -173,7 +173,7 @@ func (v *Visit) MissingText() string {
 	if v.Missing == nil || v.Missing.Err() == nil {
 		return ""
 	}
-	return v.Missing.Err().Error()
+	return format.Sentence(v.Missing.Err().Error())
 }
 
 // Target is what the request is about. Ids and names travel in the URL, where each byte of them survives.
