@@ -99,11 +99,9 @@ func file(t *testing.T, text string) string {
 	return path
 }
 
-// TestPeopleOfAFileSeeWhatTheirRoleAllows: who may look has no button on any page, and who may act has.
-func TestPeopleOfAFileSeeWhatTheirRoleAllows(t *testing.T) {
-	t.Parallel()
-	b, redis := newBrowser(t), redistest.Real(t)
-	namespace, i := store(t, redis.DSN(), "mail")
+// people is a file with ann, who may act, and bob, who may look.
+func people(t *testing.T) string {
+	t.Helper()
 	lines := ""
 	for name, role := range map[string]string{"ann": "operator", "bob": "viewer"} {
 		cmd := exec.Command(workProgram(t), "ui", "user", name, "--role", role)
@@ -112,14 +110,27 @@ func TestPeopleOfAFileSeeWhatTheirRoleAllows(t *testing.T) {
 		require.NoError(t, err)
 		lines += string(line)
 	}
-	s := served(t, redis.DSN(), "--namespace", namespace, "--users", file(t, lines))
-	as := func(name string) *tab {
-		r := &http.Request{Header: http.Header{}}
-		r.SetBasicAuth(name, "password of "+name)
-		return b.openAs(t, s, r.Header.Get("Authorization"))
-	}
-	const buttons = `() => document.querySelectorAll("form[method=post] button").length`
-	bob := as("bob")
+	return file(t, lines)
+}
+
+// openFor opens a tab for one of them.
+func (b *browser) openFor(t *testing.T, s *site, name string) *tab {
+	t.Helper()
+	r := &http.Request{Header: http.Header{}}
+	r.SetBasicAuth(name, "password of "+name)
+	return b.openAs(t, s, r.Header.Get("Authorization"))
+}
+
+// buttons is how many there are that do something.
+const buttons = `() => document.querySelectorAll("form[method=post] button").length`
+
+// TestPeopleOfAFileSeeWhatTheirRoleAllows: who may look has no button on any page, and who may act has.
+func TestPeopleOfAFileSeeWhatTheirRoleAllows(t *testing.T) {
+	t.Parallel()
+	b, redis := newBrowser(t), redistest.Real(t)
+	namespace, i := store(t, redis.DSN(), "mail")
+	s := served(t, redis.DSN(), "--namespace", namespace, "--users", people(t))
+	bob := b.openFor(t, s, "bob")
 	bob.as(look{1440, "light"})
 	for _, page := range []string{"/", "/queues", "/queue?name=mail", "/jobs?state=queued&name=mail", "/job?id=a",
 		"/errors", "/workers", "/schedules", "/alerts", "/redis", "/keys?name=mail"} {
@@ -129,7 +140,7 @@ func TestPeopleOfAFileSeeWhatTheirRoleAllows(t *testing.T) {
 	}
 	bob.open("/queue?name=mail")
 	assert.Empty(t, bob.examine("viewer"))
-	ann := as("ann")
+	ann := b.openFor(t, s, "ann")
 	ann.as(look{1440, "light"})
 	ann.open("/queue?name=mail")
 	assert.Equal(t, "ann · operator", ask[string](ann, `() => document.querySelector(".who p").innerText`))
@@ -186,4 +197,46 @@ func TestPlacesOfSeveralRedisAreOneDashboard(t *testing.T) {
 	assert.Equal(t, "mail", ask[string](p, queue), "the other one is as it was")
 	assert.Empty(t, p.take())
 	require.NoError(t, other.Restart())
+}
+
+// TestRolesHoldInEveryNamespace: two of them are places of one dashboard with users. What is done in one is done, and
+// written down, there alone.
+func TestRolesHoldInEveryNamespace(t *testing.T) {
+	t.Parallel()
+	b, redis := newBrowser(t), redistest.Real(t)
+	shop, ofShop := store(t, redis.DSN(), "mail")
+	billing, ofBilling := store(t, redis.DSN(), "mail")
+	s := served(t, redis.DSN(), "--users", people(t), "--places",
+		file(t, fmt.Sprintf("shop %s\nbilling %s\n", shop, billing)))
+	bob := b.openFor(t, s, "bob")
+	bob.as(look{1440, "light"})
+	for _, page := range []string{"/shop/queue?name=mail", "/billing/queue?name=mail", "/billing/jobs?state=queued"} {
+		bob.open(page)
+		assert.EqualValues(t, http.StatusOK, bob.status, page)
+		assert.Zero(t, ask[int](bob, buttons), page)
+	}
+	assert.Equal(t, http.StatusForbidden, ask[int](bob,
+		`async () => (await fetch("/billing/queue-pause?name=mail", { method: "POST" })).status`))
+	require.Len(t, bob.take(), 1, "the browser says of itself that it was no success")
+	ann := b.openFor(t, s, "ann")
+	ann.as(look{1440, "light"})
+	ann.open("/billing/queue?name=mail")
+	ann.submit("queue-pause?name=mail&back="+"queue%3Fname%3Dmail", "Pause")
+	for place, want := range map[string]struct {
+		of     *inspect.Inspector
+		paused []string
+		who    string
+	}{
+		"shop":    {of: ofShop},
+		"billing": {ofBilling, []string{"mail"}, "ann,bob"},
+	} {
+		names, _, err := want.of.Paused(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, want.paused, names, place)
+		bob.open("/" + place + "/audit")
+		assert.Equal(t, want.who, ask[string](bob,
+			`() => [...document.querySelectorAll("td[data-label=Who] a")].map((a) => a.innerText).join()`), place)
+	}
+	assert.Empty(t, ann.take())
+	assert.Empty(t, bob.take())
 }
