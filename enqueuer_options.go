@@ -127,8 +127,8 @@ func WithEnqueueMiddleware(middlewares ...EnqueueMiddleware) EnqueuerOption {
 // last. The Enqueuer notices it with its next call, or looks half a minute after its last one. It stores nothing again
 // by itself: a worker may have begun such a job before. Who wants it stored enqueues it again, with its [ID], or the
 // same flow. What package flow does with this Enqueuer is told as well: [event.FlowStored], [event.FlowEnded] and
-// [event.FlowReopened]. Nothing else is. What is given again is added. The Enqueuer of a pool tells the observers of the
-// pool.
+// [event.FlowReopened]. Nothing else is. What is given again is added. The Enqueuer of a pool tells the pool's
+// observers.
 func WithObserver(o Observer) EnqueuerOption {
 	return func(s *enqueuerSettings) { s.observers = append(s.observers, o) }
 }

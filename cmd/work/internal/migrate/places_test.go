@@ -269,8 +269,8 @@ func TestAQueueOfAsynqThatIsMistyped(t *testing.T) {
 	notes := func(queues ...string) []string {
 		return k.moved(asynq.New(k.old, asynq.Options{Queues: queues}), o).Notes
 	}
-	assert.Equal(t, []string{"no queue of asynq is there: is --from the Redis that its servers use, and the number of " +
-		"its database?"}, notes())
+	assert.Equal(t, []string{"no queue of asynq is there: is --from the Redis that its servers use, and the number " +
+		"of its database?"}, notes())
 	k.do("SADD", "asynq:queues", "default", "mail")
 	assert.Empty(t, notes("mail"))
 	assert.Equal(t, []string{`--queue "mial": there is none of that name, but default, mail`}, notes("mial"))
