@@ -262,3 +262,39 @@ func TestTheLimitOfAKeyHoldsWhileItMoves(t *testing.T) {
 		}
 	})
 }
+
+// A job with a place of its key is held where its name comes to live, while it lives where its key does. Its record is
+// not there: its lock ends there all the same as it goes home.
+func TestALockOfAHeldJobGoesHomeWithItsName(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, server redistest.Server) {
+		s := newTown(t, server)
+		ctx, stop := context.WithTimeout(context.Background(), patience)
+		defer stop()
+		name := "keyed"
+		for i := 0; resize.Plan(resize.Wanted(s.directory.Map(), 2))[partition.BucketOfName(name)] == 1; i++ {
+			name = fmt.Sprint("keyed", i)
+		}
+		s.cmd(t, 0, "HSET", "keyrules", name, "1 1 - - - -")
+		key := leavingKey(s.directory.Map(), name, 2, true)
+		digest := partition.LockOfKey("own", name, key)
+		s.store(t, rdb.NewJob{Queue: name, ID: "held", Turn: rdb.Turn{Key: key},
+			Lock: rdb.Lock{Digest: digest, Kind: rdb.UntilGone}})
+		w, claims := s.work(t, 0, name, 1)
+		require.Len(t, claims, 1)
+		require.NoError(t, resize.Begin(ctx, s.directory, 2, nil))
+		require.NoError(t, s.directory.Refresh(ctx))
+		require.Contains(t, s.hash(t, 1, "unique"), digest, "it lives where its key does")
+		require.NoError(t, resize.Bind(ctx, s.directory, name))
+		require.Empty(t, s.foreigners(t), "it lives where it is held")
+		assert.NotContains(t, s.hash(t, 1, "unique"), digest)
+		assert.Contains(t, s.hash(t, 0, "unique"), digest)
+		settled, err := w.Settle(ctx, []redisconn.Call{w.End(claims[0], rdb.Ending{ID: "held", Queue: name,
+			State: "done", Belongings: rdb.Belongings{Lock: digest}})})
+		require.NoError(t, err)
+		require.NoError(t, settled[0].Err)
+		answer := s.store(t, rdb.NewJob{Queue: name, ID: "next", Turn: rdb.Turn{Key: key},
+			Lock: rdb.Lock{Digest: digest, Kind: rdb.UntilGone}})
+		assert.Empty(t, answer.Problems, "the lock is free")
+	})
+}

@@ -105,7 +105,8 @@ end
 -- look decides about one job.
 local function look(kind, id, digest, queue, whose)
   local record = redis.call('HGET', jobs, id)
-  local origin = not record and (redis.call('HGET', foreign, id) or ''):match('^%d+')
+  local origin, noted = (not record and redis.call('HGET', foreign, id) or ''):match('^(%d+) [^%z]*%z([^%z]*)')
+  if origin then digest = noted end -- only who has its record can say which lock it has
   -- one that comes to live where it is held is told again until that was heard
   local held, home = origin or redis.call('HEXISTS', claimed, id) == 1, origin == target
   local known = redis.call('HGET', stragglers, id)
