@@ -37,7 +37,8 @@ func NewKit(t *testing.T, s redistest.Server) *Kit {
 	var err error
 	k.Enq, err = work.NewEnqueuer(s.DSN(), work.Namespace(k.Namespace), work.EnqueueTimeout(Patience))
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = k.Enq.Close() })
+	enq := k.Enq // a test may go on with another one
+	t.Cleanup(func() { _ = enq.Close() })
 	return k
 }
 
