@@ -86,6 +86,9 @@ func TestAPageSaysThatItsJobIsGone(t *testing.T) {
 	s.enqueue("a", "diary")
 	p := b.open(t, s)
 	p.visit("/job?id=a")
+	s.until("its log is followed", func() bool {
+		return ask[string](p, `() => document.getElementById("log-state").textContent`) == "It goes on."
+	})
 	p.take()
 	close(said)
 	s.until("it says that the job is gone", func() bool {

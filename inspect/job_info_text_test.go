@@ -82,7 +82,7 @@ func TestReasonsInWords(t *testing.T) {
 		"two before it": {rdb.Waits{Served: true, Before: 2}, []string{"behind 2 others"}},
 		"a broken rule": {rdb.Waits{Served: true, Rule: "0"}, []string{"its queue is paused"}},
 		"a rule of ours": {rdb.Waits{Served: true, Rule: "0 0 - - - code", Running: 1},
-			[]string{"1 of its queue run, and 0 may"}},
+			[]string{"1 of its queue runs, and 0 may"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -62,15 +62,15 @@ func (w WaitReason) String() string {
 	case WaitAllPaused:
 		return "all queues are paused"
 	case WaitLimit:
-		return fmt.Sprintf("%d of its queue run, and %d may", w.Running, w.Limit)
+		return fmt.Sprintf("%d of its queue %s, and %d may", w.Running, w.runs(), w.Limit)
 	case WaitPool:
-		return fmt.Sprintf("%d of its queue run in the pools that serve it, and %d may", w.Running, w.Limit)
+		return fmt.Sprintf("%d of its queue %s in the pools that serve it, and %d may", w.Running, w.runs(), w.Limit)
 	case WaitRate:
 		return "the rate of its queue leaves room at " + stamp(w.Until)
 	case WaitUnserved:
 		return "no registered worker serves its queue"
 	case WaitKeyLimit:
-		return fmt.Sprintf("%d of its key run, and %d may", w.Running, w.Limit)
+		return fmt.Sprintf("%d of its key %s, and %d may", w.Running, w.runs(), w.Limit)
 	case WaitKeyOrder:
 		return "behind job " + excerpt.Brief(w.Job) + " in the order of its key"
 	case WaitKeyRate:
@@ -83,6 +83,14 @@ func (w WaitReason) String() string {
 		return "behind " + crowd(w.Ahead)
 	}
 	return string(w.Kind)
+}
+
+// runs is the word for what its Running do.
+func (w WaitReason) runs() string {
+	if w.Running == 1 {
+		return "runs"
+	}
+	return "run"
 }
 
 // stamp is a time as people read it, to the millisecond.

@@ -30,7 +30,7 @@ func TestCommandsShowTheRestWhileAPartitionFails(t *testing.T) {
 		rest := on("queues")
 		assert.Equal(t, exit.Undone, rest.status)
 		assert.Contains(t, rest.out, "mail")
-		assert.Contains(t, rest.err, "work: only 2 of 3 partitions have answered. What partition 1 holds is missing here: ")
+		assert.Contains(t, rest.err, "work: only 2 of 3 partitions have answered. What partition 1 holds is missing")
 		text := on("queues", "--json")
 		assert.Contains(t, text.out, `"waiting":`)
 		assert.Equal(t, exit.Undone, text.status)

@@ -30,6 +30,32 @@ func TestEveryCheckIsExplained(t *testing.T) {
 	assert.Equal(t, want, explained)
 }
 
+// The doctor knows each key of the contract, with the type that stands there: nothing of ours is a key that it does not
+// know.
+func TestEveryKeyOfTheContractIsKnown(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/contributing/redis-contract.md")
+	require.NoError(t, err)
+	seen := 0
+	for _, section := range []string{"Keys", "Objects"} {
+		_, rest, found := strings.Cut(string(text), "\n## "+section+"\n")
+		require.True(t, found, section)
+		rest, _, _ = strings.Cut(rest, "\n## ")
+		for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]+`) \\| ([a-z, ]+) \\|").FindAllStringSubmatch(rest, -1) {
+			keys, types := strings.Split(row[1], ", "), strings.Split(row[2], ", ")
+			if row[2] == "channel" {
+				continue // it is no key
+			}
+			for n, key := range keys {
+				name := regexp.MustCompile("<[^>]+>").ReplaceAllString(strings.Trim(key, "`"), "x")
+				assert.Equal(t, types[min(n, len(types)-1)], wantedType(name), key)
+				seen++
+			}
+		}
+	}
+	assert.Greater(t, seen, 50)
+}
+
 // TestThereIsSomethingToDoAboutEveryCheck: the page says of each line of the doctor what to do, and of nothing else.
 func TestThereIsSomethingToDoAboutEveryCheck(t *testing.T) {
 	t.Parallel()

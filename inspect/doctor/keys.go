@@ -42,6 +42,7 @@ var typeOf = map[string]string{
 	"mover": "string", "pauses": "hash", "hints": "hash",
 	"turns": "zset", "passes": "zset", "turning": "hash", "keyed": "hash", "mailed": "hash",
 	"parked": "zset", "holding": "zset", "keyrules": "hash", "pacing": "zset", "waking": "zset",
+	"audit": "zset", "alerts": "hash", "alerts:silenced": "hash", "alerts:teller": "string",
 	"flows": "zset", "flows:filling": "zset", "flows:busy": "zset", "flows:over": "zset",
 }
 

@@ -9,13 +9,16 @@ import (
 
 // dataFiles are the endings of files that jobs are about. Those of source code are not among them: where a program
 // failed is a part of the cause.
-var dataFiles = strings.Fields(`7z avi avro bak bin bmp bz2 conf csv dat db doc docx eml epub gif gz heic html ics ini jpeg
-	jpg json jsonl log m4a md mkv mov mp3 mp4 ndjson odp ods odt ogg orc parquet pdf pem png ppt pptx psd rar rtf sql
-	sqlite svg tar tgz tiff tmp toml tsv txt wav webm webp xls xlsx xml xz yaml yml zip zst`)
+var dataFiles = strings.Fields(`7z avi avro bak bin bmp bz2 conf csv dat db doc docx eml epub gif gz heic html ics ini
+	jpeg jpg json jsonl log m4a md mkv mov mp3 mp4 ndjson odp ods odt ogg orc parquet pdf pem png ppt pptx psd rar rtf
+	sql sqlite svg tar tgz tiff tmp toml tsv txt wav webm webp xls xlsx xml xz yaml yml zip zst`)
+
+// sources are the endings of source code.
+var sources = strings.Fields(`c cc cpp cs ex go java js kt lua php pl py rb rs s scala sh swift ts`)
 
 // roots are how paths begin that are no addresses of a web service, such as /users/12.
-var roots = strings.Fields(`/data/ /dev/ /etc/ /home/ /media/ /mnt/ /opt/ /private/ /proc/ /root/ /run/ /srv/ /tmp/ /usr/
-	/var/ /Users/ /Volumes/ ./ ../ ~/`)
+var roots = strings.Fields(`/data/ /dev/ /etc/ /home/ /media/ /mnt/ /opt/ /private/ /proc/ /root/ /run/ /srv/ /tmp/
+	/usr/ /var/ /Users/ /Volumes/ ./ ../ ~/`)
 
 // pathKind returns what stands for a path or the name of a file that the text begins with, and how long that is; 0
 // where it begins with neither. The ending stays: one cannot read a CSV file for another reason than an image.
@@ -33,7 +36,7 @@ func pathKind(text string) (kind string, n int) {
 	switch ending := strings.ToLower(name[dot+1:]); {
 	case dot > 0 && slices.Contains(dataFiles, ending):
 		return "#." + withoutDigits(ending), n
-	case isSource(name[dot+1:]) && dot > 0:
+	case dot > 0 && slices.Contains(sources, ending):
 		return "", 0
 	case drive, slices.ContainsFunc(roots, func(root string) bool {
 		return len(path) > len(root) &&
@@ -42,12 +45,6 @@ func pathKind(text string) (kind string, n int) {
 		return "#", n
 	}
 	return "", 0
-}
-
-// isSource tells whether a file with that ending is a part of a program.
-func isSource(ending string) bool {
-	return slices.Contains([]string{"c", "cc", "cpp", "cs", "ex", "go", "java", "js", "kt", "lua", "php", "pl", "py", "rb",
-		"rs", "s", "scala", "sh", "swift", "ts"}, ending)
 }
 
 // isPathRune tells whether it may be in a path that nobody has put in quotes.

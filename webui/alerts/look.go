@@ -140,7 +140,7 @@ func ofQueues(queues []inspect.QueueInfo, all bool) []Alert {
 		{QueuesBroken, true, "The keys of queues are not what they should be, the doctor mends them", broken, "redis"},
 		{QueuesUnserved, true, "Jobs wait that no worker serves", unserved, "queues"},
 		{LabelsMissing, true, "Jobs wait that need labels which no worker has", lacking, "queues"},
-		{QueuesPaused, false, "Paused", paused, "queues"},
+		{QueuesPaused, false, "Paused queues", paused, "queues"},
 	} {
 		if len(kind.names) == 0 {
 			continue

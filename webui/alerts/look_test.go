@@ -34,12 +34,13 @@ func TestAlertsSayWhatIsWrong(t *testing.T) {
 	queues := []inspect.QueueInfo{{Name: "fine", Waiting: 1, Workers: 1}, {Name: "idle"}, {Name: "lonely", Waiting: 1},
 		{Name: "still", Paused: true, Workers: 1}, {Name: "odd", Problem: "a string"}}
 	assert.Equal(t, "The keys of queues are not what they should be, the doctor mends them: odd\nJobs wait that no "+
-		"worker serves: lonely\nPaused: still", texts(ofQueues(queues, false)))
+		"worker serves: lonely\nPaused queues: still", texts(ofQueues(queues, false)))
 	assert.Contains(t, texts(ofQueues(queues, true)), "All queues are paused")
 	stuck := inspect.RunningJob{ID: "stuck", Since: now.Add(-2 * time.Hour)}
 	talks := inspect.RunningJob{ID: "talks", Since: now.Add(-2 * time.Hour), CheckAt: now.Add(-time.Minute)}
 	is := State{Now: now, StuckAfter: time.Hour}
-	got = texts(ofWorkers(t.Context(), []inspect.WorkerInfo{{ID: "w1", Alive: true, Running: []inspect.RunningJob{stuck, talks}},
+	got = texts(ofWorkers(t.Context(), []inspect.WorkerInfo{
+		{ID: "w1", Alive: true, Running: []inspect.RunningJob{stuck, talks}},
 		{ID: "w2"}, {ID: "w3", Running: []inspect.RunningJob{talks}}}, is))
 	assert.Contains(t, got, "over 1 h without a word: stuck")
 	assert.NotContains(t, got, "talks")

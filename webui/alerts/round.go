@@ -45,7 +45,8 @@ func (s *sender) look(ctx context.Context, now time.Time) error {
 		return err
 	}
 	if missing.Err() != nil {
-		found = append(found, Alert{Rule: PartitionsAway, Bad: true, Text: format.Sentence(missing.Err().Error()), Link: "redis"})
+		found = append(found, Alert{Rule: PartitionsAway, Bad: true, Link: "redis",
+			Text: format.Sentence(missing.Err().Error())})
 	}
 	incidents, silences, err := s.inspector.Incidents(ctx)
 	if err != nil {

@@ -193,7 +193,7 @@ func purge(v *visit.Visit) error {
 	l := newLengthy(v)
 	removed, err := v.Inspector.Purge(v.Ctx(), name,
 		inspect.PurgeOptions{Progress: func(removed int) { l.step(removed, max(removed, q.Waiting)) }})
-	v.Audit(visit.OutcomeOf(err), visit.WithError(format.Counted(removed, "job was", "jobs were")+" deleted", err), name)
+	v.Audit(visit.OutcomeOf(err), visit.WithError(deleted(removed), err), name)
 	return l.end(purgeDone{name, removed}, err)
 }
 
@@ -227,7 +227,7 @@ func destroyQueue(v *visit.Visit) error {
 	l := newLengthy(v)
 	report, err := v.Inspector.DestroyQueue(v.Ctx(), name, inspect.DestroyOptions{
 		Progress: func(c inspect.DestroyedCounts) { l.step(c.Sum(), max(c.Sum(), there.Sum())) }})
-	v.Audit(visit.OutcomeOf(err), visit.WithError(format.Counted(report.Sum(), "job was", "jobs were")+" deleted", err), name)
+	v.Audit(visit.OutcomeOf(err), visit.WithError(deleted(report.Sum()), err), name)
 	return l.end(destroyDone{name, false, report}, err)
 }
 
@@ -246,6 +246,10 @@ func examine(v *visit.Visit) error {
 	if diagnosis.More == nil {
 		diagnosis.More = map[doctor.Check]int{}
 	}
-	v.Audit(visit.OutcomeOf(err), visit.WithError(format.Counted(len(diagnosis.Findings), "finding", "findings"), err), "all")
+	found := format.Counted(len(diagnosis.Findings), "finding", "findings")
+	v.Audit(visit.OutcomeOf(err), visit.WithError(found, err), "all")
 	return l.end(diagnosis, err)
 }
+
+// deleted says how many jobs were.
+func deleted(n int) string { return format.Counted(n, "job was", "jobs were") + " deleted" }

@@ -127,7 +127,7 @@ func (h historySpan) charts(points []inspect.HistoryPoint) []chart.Chart {
 	return []chart.Chart{
 		chart.Outcomes(points, step),
 		chart.Durations("Run time", points, step, ran),
-		chart.Durations("Waiting time of jobs that began", points, step, waited),
+		chart.Durations("Waiting time", points, step, waited),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
@@ -53,6 +54,14 @@ func (p *jobPage) Awaits() (names []string) {
 	}
 	return names
 }
+
+// Asleep tells whether nothing but a message, or somebody by hand, has it go on: then it is due in a hundred years.
+func (p *jobPage) Asleep() bool {
+	return p.Steps != nil && len(p.Steps.Waits) > 0 && p.Job.RunAt.Sub(p.Job.AsOf) > asleep
+}
+
+// asleep is from when on a time to be due is none: waits for messages without an end have one like that.
+const asleep = 50 * 365 * 24 * time.Hour
 
 // Shown tells whether all of the args stand on the page, so that one can change a part of them.
 func (p *jobPage) Shown() bool {

@@ -52,7 +52,7 @@ const askedIDs = 20
 
 // askFirst shows what is about to be done to the jobs that are ticked, with a button that does it.
 func (s *Site) askFirst(v *visit.Visit, action jobs.Action, ids []string) error {
-	v.Audit(visit.Done, fmt.Sprintf("dry run: %s would be %s", format.Counted(len(ids), "job", "jobs"), action.Past), ids...)
+	v.Audit(visit.Done, "dry run: "+format.Counted(len(ids), "job", "jobs")+" would be "+action.Past, ids...)
 	back := s.back(v, "jobs")
 	shown := ids[:min(len(ids), askedIDs)]
 	return s.show(v, "ask", page{Title: action.Label + " jobs", Nav: "/jobs", Body: struct {

@@ -36,7 +36,7 @@ export function jobLog() {
     stream.addEventListener("trouble", (event) => stop(event.data, "Go on"));
     stream.addEventListener("error", () => { // else it tries again by itself, from where it was
       if (stream?.readyState !== EventSource.CLOSED) return;
-      stop("It is as of the last reload: as many are followed as may be.", "Go on");
+      stop("No new lines come: the job is gone, or as many are followed as may be.", "Go on");
     });
   };
 
