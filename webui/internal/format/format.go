@@ -121,12 +121,16 @@ type Moment struct {
 	Machine, Exact, Words string
 }
 
+const tenYears = 10 * 365 * 24 * time.Hour
+
 // MomentAt tells how far a time is from now.
 func MomentAt(t, now time.Time) Moment {
 	m := Moment{Machine: t.UTC().Format("2006-01-02T15:04:05.000Z"), Exact: Stamp(t)}
 	switch d := now.Sub(t); {
 	case d >= time.Second:
 		m.Words = Span(d) + " ago"
+	case d <= -tenYears:
+		m.Words = "in over 10 years" // what waits without an end has a time like that
 	case d <= -time.Second:
 		m.Words = "in " + Span(d)
 	default:

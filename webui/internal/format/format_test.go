@@ -31,6 +31,7 @@ func TestWordsForNumbersAndTimes(t *testing.T) {
 		format.Rate(123456):      "123,456",
 		format.Shorten("日本語", 4): "日…", format.Shorten("abc", 3): "abc",
 		format.MomentAt(now.Add(-time.Hour), now).Words:              "1 h ago",
+		format.MomentAt(now.AddDate(99, 0, 0), now).Words:            "in over 10 years",
 		format.MomentAt(now.Add(time.Minute), now).Words:             "in 1 min",
 		format.ClockAt(now, now.Add(time.Minute)).Words:              "07:08:09.123",
 		format.ClockAt(now, now.Add(24*time.Hour)).Words:             "2026-05-06 07:08:09",
