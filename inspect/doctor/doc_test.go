@@ -41,7 +41,8 @@ func TestEveryKeyOfTheContractIsKnown(t *testing.T) {
 		_, rest, found := strings.Cut(string(text), "\n## "+section+"\n")
 		require.True(t, found, section)
 		rest, _, _ = strings.Cut(rest, "\n## ")
-		for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]+`) \\| ([a-z, ]+) \\|").FindAllStringSubmatch(rest, -1) {
+		rows := regexp.MustCompile("(?m)^\\| (`[^|]+`) \\| ([a-z, ]+) \\|").FindAllStringSubmatch(rest, -1)
+		for _, row := range rows {
 			keys, types := strings.Split(row[1], ", "), strings.Split(row[2], ", ")
 			if row[2] == "channel" {
 				continue // it is no key
