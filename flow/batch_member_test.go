@@ -54,8 +54,8 @@ func TestAMemberThatDiesBetweenItsBatchAndTheWaitStoresItOnce(t *testing.T) {
 				reached := make(chan string, 1)
 				k.TamperWith(doomed, &pooltest.Tampered{Tamper: func(ctx context.Context, pass pooltest.Send,
 					calls []redisconn.Call) ([]redisconn.Reply, error) {
-					comes := slices.ContainsFunc(calls, func(c redisconn.Call) bool { return pooltest.NameOf(c) == script })
-					if comes && stopped.CompareAndSwap(false, true) {
+					is := func(c redisconn.Call) bool { return pooltest.NameOf(c) == script }
+					if slices.ContainsFunc(calls, is) && stopped.CompareAndSwap(false, true) {
 						reached <- script
 					}
 					if stopped.Load() { // from now on it does nothing more

@@ -93,9 +93,10 @@ func pause(ctx context.Context, enq *work.Enqueuer, id string, pause bool) (Prog
 // their order, and OnDone or OnDeath when it ends again. What is done stays so, with its results. Members in the morgue
 // leave it. It may be repeated until it succeeds, by anyone: nothing runs before its last step.
 //
-// A flow that has not ended, and one that is done, is a *[work.InvalidError]. Members that are unique take their locks
-// again, but for those for a time: where somebody else has one by now the error is a *[LockError], and nothing was
-// done. Only if that takes it while Retry is under way the flow is [Reopening] after that error.
+// A flow that has not ended, and one that is done, is a *[work.InvalidError]; so is one in a partition that was given
+// up, with how many partitions there must be again. Members that are unique take their locks again, but for those for
+// a time: where somebody else has one by now the error is a *[LockError], and nothing was done. Only if that takes it
+// while Retry is under way the flow is [Reopening] after that error.
 func Retry(ctx context.Context, enq *work.Enqueuer, id string) (Progress, error) {
 	p, err := placeOf(ctx, enq, id)
 	if err != nil {
@@ -103,8 +104,9 @@ func Retry(ctx context.Context, enq *work.Enqueuer, id string) (Progress, error)
 	}
 	if !p.m.Single() && p.m.State(p.partition) != partition.Open {
 		return Progress{}, mistake("flow "+brief(id),
-			fmt.Sprintf("in partition %d, which is being given up", p.partition),
-			"enqueue another one: it would not run there")
+			fmt.Sprintf("in partition %d, which was given up, or is to be", p.partition),
+			fmt.Sprintf("have at least %d partitions again (work partitions --set %[1]d) and retry it then, or "+
+				"enqueue another one: it would not run", p.partition+1))
 	}
 	if err := retriable(ctx, p.store, id); err != nil {
 		return Progress{}, err
@@ -114,7 +116,7 @@ func Retry(ctx context.Context, enq *work.Enqueuer, id string) (Progress, error)
 		return Progress{}, err
 	}
 	err = answered(ctx, func(ctx context.Context) (err error) {
-		state, err = reopen(ctx, store, id, flowdb.ReopenSeal)
+		state, err = reopening{store, p.fetch(enq)}.open(ctx, id, flowdb.ReopenSeal)
 		return err
 	})
 	switch newer := new(rdb.RouteError); {
@@ -167,36 +169,22 @@ func retriable(ctx context.Context, store *rdb.Store, id string) error {
 	return err
 }
 
-// reopen opens a flow again, with those in it that are not done. The last step is that it runs; or it is held, as it is
+// reopening is what a retry of a flow needs.
+type reopening struct {
+	store *rdb.Store
+	fetch fetching
+}
+
+// open opens a flow again, with those in it that are not done. The last step is that it runs; or it is held, as it is
 // in one that is opened again. The state that it returns is one in which that cannot be.
-func reopen(ctx context.Context, store *rdb.Store, id string, last flowdb.Reopening) (state string, err error) {
+func (r reopening) open(ctx context.Context, id string, last flowdb.Reopening) (state string, err error) {
+	store := r.store
 	state, err = flowdb.Of(store).Reopen(ctx, id, flowdb.ReopenBegin, nil)
 	if err != nil || state != flowdb.IsReopening {
 		return state, err
 	}
-	for lost := 0; ; { // those of which nobody knows what they were stay as they are, before the others
-		members, err := flowdb.Of(store).Ends(ctx, id, lost)
-		if err != nil {
-			return "", err
-		}
-		if len(members) == 0 {
-			break
-		}
-		if err := reopenInner(ctx, store, id, members); err != nil {
-			return "", err
-		}
-		if _, err := flowdb.Of(store).Reopen(ctx, id, flowdb.ReopenBack, members); err != nil {
-			return "", err
-		}
-		left, err := flowdb.Of(store).Ends(ctx, id, lost)
-		if err != nil {
-			return "", err
-		}
-		for _, member := range left {
-			if slices.Contains(members, member) {
-				lost++
-			}
-		}
+	if err := r.back(ctx, id); err != nil {
+		return "", err
 	}
 	if err := waitAgain(ctx, store, id); err != nil {
 		return "", err
@@ -207,7 +195,7 @@ func reopen(ctx context.Context, store *rdb.Store, id string, last flowdb.Reopen
 			return "", err
 		}
 		for page := range slices.Chunk(members, rdb.MaxBatch) {
-			if err := reopenInner(ctx, store, id, page); err != nil { // of one that never began they are over too
+			if err := r.inner(ctx, id, page); err != nil { // of one that never began they are over too
 				return "", err
 			}
 			if _, err := namedStep(ctx, store, id, flowdb.ReopenFree, page); err != nil {
@@ -228,12 +216,44 @@ func reopen(ctx context.Context, store *rdb.Store, id string, last flowdb.Reopen
 	return "", err
 }
 
-// reopenInner opens those of some members again that are flows, before the flow that they are in knows of it: they are
+// back takes the ends of members back that are not done.
+func (r reopening) back(ctx context.Context, id string) error {
+	flows := flowdb.Of(r.store)
+	for lost := 0; ; { // those of which nobody knows what they were stay as they are, before the others
+		members, err := flows.Ends(ctx, id, lost)
+		if err != nil {
+			return err
+		}
+		if len(members) == 0 {
+			return nil
+		}
+		if err := r.inner(ctx, id, members); err != nil {
+			return err
+		}
+		if err := r.fetch(ctx, id, members); err != nil {
+			return err
+		}
+		if _, err := flows.Reopen(ctx, id, flowdb.ReopenBack, members); err != nil {
+			return err
+		}
+		left, err := flows.Ends(ctx, id, lost)
+		if err != nil {
+			return err
+		}
+		for _, member := range left {
+			if slices.Contains(members, member) {
+				lost++
+			}
+		}
+	}
+}
+
+// inner opens those of some members again that are flows, before the flow that they are in knows of it: they are
 // held until their turn comes once more.
-func reopenInner(ctx context.Context, store *rdb.Store, id string, members []string) error {
-	inner, err := flowdb.Of(store).InnerOf(ctx, id, members)
+func (r reopening) inner(ctx context.Context, id string, members []string) error {
+	inner, err := flowdb.Of(r.store).InnerOf(ctx, id, members)
 	for _, member := range inner {
-		if _, err := reopen(ctx, store, id+"/"+member, flowdb.ReopenHold); err != nil {
+		if _, err := r.open(ctx, id+"/"+member, flowdb.ReopenHold); err != nil {
 			return err
 		}
 	}

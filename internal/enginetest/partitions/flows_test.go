@@ -201,7 +201,7 @@ func TestPartitionsAreGivenUpWhenTheirFlowsHaveEnded(t *testing.T) {
 			id := fmt.Sprint("f", i)
 			assert.Equal(t, []int{1, 1, 1}, []int{c.of(id + "/first"), c.of(id + "/second"), c.of(id + "/@dead")}, id)
 			if _, err := flow.Retry(d.Ctx(), d.Enq, id); err != nil {
-				assert.ErrorContains(t, err, "which is being given up: enqueue another one: it would not run there")
+				assert.ErrorContains(t, err, "partitions again (work partitions --set ")
 				refused++
 			}
 		}
