@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -101,8 +102,8 @@ func TestAnOutcomeThatIsTurnedAwayIsSentAgain(t *testing.T) {
 					ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 				) ([]redisconn.Reply, error) {
 					if pooltest.Settles(calls) && refusals.Add(1) <= 3 {
-						return []redisconn.Reply{{Err: &redisconn.ServerError{Code: code,
-							Message: code + " not now"}}}, nil
+						refused := redisconn.Reply{Err: &redisconn.ServerError{Code: code, Message: code + " not now"}}
+						return slices.Repeat([]redisconn.Reply{refused}, len(calls)), nil
 					}
 					return pass(ctx, calls...)
 				}})
