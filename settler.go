@@ -101,6 +101,7 @@ func (s *settler) gather(ctx context.Context, parking <-chan time.Time) bool {
 	if len(s.pending) == 0 && len(s.roomy) == 0 && !s.wait(ctx, parking) {
 		return false
 	}
+	s.worker.trips.Ready()
 	workgroup.Gather(func() bool {
 		s.pending = s.worker.outcomes.TakeAll(s.pending)
 		return len(s.pending) >= s.worker.concurrency/2
@@ -125,6 +126,7 @@ func (s *settler) wait(ctx context.Context, parking <-chan time.Time) bool {
 		return false
 	case <-s.worker.outcomes.Filled:
 	case <-parking:
+		s.worker.trips.Rest()
 		s.worker.slots.Unpark(s.counted)
 		s.counted = 0
 		for _, r := range s.parked {

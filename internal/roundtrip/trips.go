@@ -10,8 +10,8 @@ import (
 	"github.com/265d0351/work/internal/redisconn"
 )
 
-// Trips are those of one worker: of its settler, which calls Pipeline, and what it says by Meet, Idle and Rest, and of
-// its fetcher, which calls Fetch and Seek. Each is one goroutine at a time.
+// Trips are those of one worker: of its settler, which calls Pipeline and says what it does by Ready, Meet, Idle
+// and Rest, and of its fetcher, which calls Fetch and Seek. Each is one goroutine at a time.
 type Trips struct {
 	driver redisconn.Driver
 	signs  Signs
@@ -181,7 +181,7 @@ func (t *Trips) arrive(p *passenger, answered bool) {
 	t.state = ready
 }
 
-// Meet is called when outcomes are about to be sent. It waits for a fetch that is under way by itself, since what ends
+// Meet is called behind Ready, when outcomes are about to be sent. It waits for a fetch that is under way by itself, since what ends
 // meanwhile can go along, and for one that is about to be sent.
 func (t *Trips) Meet(ctx context.Context) {
 	for _, wait := range []func() chan struct{}{t.oneAlone, t.oneToCome} {
@@ -202,7 +202,7 @@ func (t *Trips) Meet(ctx context.Context) {
 func (t *Trips) oneAlone() chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.state = ready; t.apart {
+	if t.apart {
 		return nil
 	}
 	return t.alone
@@ -216,6 +216,13 @@ func (t *Trips) oneToCome() chan struct{} {
 	}
 	t.met = make(chan struct{})
 	return t.met
+}
+
+// Ready notes that the settler has seen outcomes, and takes and sends them: a fetch that comes goes along.
+func (t *Trips) Ready() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.state = ready
 }
 
 // Idle notes that the settler waits for outcomes, and sends them as soon as they come.

@@ -103,6 +103,7 @@ func (l *line) fetch(ctx context.Context) said {
 // meet waits as the settler does that is about to send.
 func (l *line) meet() (over chan struct{}) {
 	over = make(chan struct{})
+	l.Ready()
 	go func() {
 		l.Meet(l.Context())
 		close(over)
