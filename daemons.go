@@ -30,6 +30,7 @@ type daemons struct {
 	retrier   *maintain.DueMover
 	periodic  *maintain.PeriodicEnqueuer
 	flows     *maintain.FlowMover
+	away      *maintain.AwayMover
 	parts     *partsWatch
 	leased    atomic.Bool // this pool has the lease, as the last heartbeat brought it
 	loops     []*lifecycle.Loop
@@ -42,6 +43,8 @@ type daemons struct {
 func newDaemons(w *worker) *daemons {
 	env := maintain.Env{Store: w.store, Emit: w.emitMaintenance, Now: w.clock.Now, Heartbeat: liveness.Interval,
 		Homes: homes{w.site, w.host}}
+	away := maintain.NewAwayMover(env)
+	env.Away = away.Told
 	pace := maintain.NewPace(w.engine.times.DueRest)
 	d := &daemons{
 		worker:    w,
@@ -49,6 +52,7 @@ func newDaemons(w *worker) *daemons {
 		retrier:   maintain.NewDueMover(env, "retrier", rdb.ShelfRetry, pace),
 		periodic:  maintain.NewPeriodicEnqueuer(env, w.site.declared, schedule.Job.Record),
 		flows:     maintain.NewFlowMover(env),
+		away:      away,
 		reaper:    newDeadPoolReaper(w),
 		parts:     &partsWatch{worker: w, missed: workgroup.NewWakeup()},
 	}
@@ -60,6 +64,7 @@ func newDaemons(w *worker) *daemons {
 		w.loop("scheduler", d.scheduler.Run),
 		w.loop("retrier", d.retrier.Run),
 		w.loop("flow mover", d.flows.Run),
+		w.loop("mover of members away", d.away.Run),
 		w.loop("periodic enqueuer", d.periodic.Run),
 		w.loop("subscriber", d.listen),
 		w.loop("reaper", d.reaper.run),
@@ -224,6 +229,10 @@ func (d *daemons) listen(ctx context.Context) {
 // left: a mover may have died.
 const settleLooks = 10
 
+// unseenLooks is in how many rounds it is looked for members that are at home here, and of which nobody has heard for
+// long: once in ten minutes.
+const unseenLooks = 600
+
 // trimLooks is in how many rounds names are forgotten that were resumed long ago: once an hour.
 const trimLooks = 3600
 
@@ -249,6 +258,9 @@ func (d *daemons) finishMoves(ctx context.Context) {
 			}
 		}
 		under := m.Wanted != 0 || m.Tracking || m.State(i) == partition.Draining || len(m.Binding) > 0
+		if round%unseenLooks == unseenLooks-1 {
+			d.away.Look()
+		}
 		if left > 0 || under || round%settleLooks == 0 {
 			now, err := resize.Settle(ctx, directory, i)
 			if left = now; err != nil {

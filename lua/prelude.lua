@@ -1141,6 +1141,11 @@ end
 -- A member may be a flow itself, whose id is that of the member. It has no queue and no record, so that it stands in
 -- records as a line feed alone. No script has the keys of both: what one is to learn of the other is noted by putting
 -- the inner flow into busy, and flow/turn has them agree.
+--
+-- A member that is at home in another partition stands here as a flow does, and what members has of it is a byte 29 and
+-- the number of that partition. There it is a flow of one job, "@job", which knows by "home" in which partition the
+-- flow is that it is in. What one is to learn of the other is noted by putting its id into busy, in either partition,
+-- and flow/order and flow/agree have them agree.
 
 -- Members that have a lock, a time or a key of their own are special. The text of one, with the flow, begins with \30,
 -- so that no script knows its queue but flow/advance, which is given the keys of all that; and between the line of its
@@ -1185,7 +1190,7 @@ end
 -- (pending), and whether there are edges, and more than there were at the seal (grown). Whoever changes left and ends
 -- keeps open and lost.
 local function flow_broken(f)
-  local known = redis.pcall('HMGET', f.flow, 'id', 'state', 'cancel', 'paused', 'generation', 'edges')
+  local known = redis.pcall('HMGET', f.flow, 'id', 'state', 'cancel', 'paused', 'generation', 'edges', 'home')
   local no_edges, edges = bad('ZCARD', f.edges)
   local no_todo, pending = bad('LLEN', f.todo)
   local no_left, open = bad('SCARD', f.left)
@@ -1414,7 +1419,9 @@ local function flow_finish(f)
   local time, keep, total, sealed = now(), unpack(redis.call('HMGET', f.flow, 'keep', 'total', 'sealed'))
   redis.call('HSET', f.flow, 'state', how, 'ended', ms(time))
   f.state = how
-  f.told = table.concat({ how, f.generation, total or 0, ms(math.max(0, time - (sealed or time))), f.id }, ' ')
+  if not f.known[7] then
+    f.told = table.concat({ how, f.generation, total or 0, ms(math.max(0, time - (sealed or time))), f.id }, ' ')
+  end
   tell(f.done, f.id .. '/')
   if f.id:find('/', 1, true) then return false end
   redis.call('ZADD', f.over, ms(time + keep), f.id)
@@ -1469,7 +1476,7 @@ local function flow_advance(f, most, fresh)
   end
   for i = 1, #work, 500 do redis.call('RPUSH', f.todo, unpack(work, i, math.min(i + 499, #work))) end
   f.pending = pending + #work
-  if f.state ~= 'running' then return false, used end
+  if f.state ~= 'running' then return f.called, used end
   if f.pending > 0 then
     left = runs
   elseif runs and f.open == 0 then
@@ -1526,6 +1533,12 @@ local function flow_end(f, names, hows, results, records)
   end
   if #got > 0 then redis.call('HSET', f.results, unpack(got)) end
   if #kept > 0 then redis.call('HSET', f.records, unpack(kept)) end
+  if f.known[7] and f.state == 'dead' and known then
+    -- it was dead, and its flow is to know how it has ended since
+    if redis.call('ZCARD', f.ends) == 0 then redis.call('HSET', f.flow, 'state', 'done') end
+    redis.call('ZADD', f.busy, 'NX', ms(now()), f.id)
+    f.called = true
+  end
   return fresh
 end
 

@@ -55,14 +55,24 @@ func cancelMembers(ctx context.Context, store *rdb.Store, id string, members []s
 			return err
 		}
 	}
+	away, err := flows.AwayOf(ctx, id, members)
+	if err != nil {
+		return err
+	}
+	within = append(within, away...)
 	var jobs []string
 	for _, member := range members {
 		if !slices.Contains(within, member) {
 			jobs = append(jobs, id+"/"+member)
 		}
 	}
-	_, err := Cancel(ctx, store, jobs)
-	return err
+	if _, err = Cancel(ctx, store, jobs); err != nil || len(away) == 0 {
+		return err
+	}
+	for i := range away {
+		away[i] = id + "/" + away[i]
+	}
+	return AgreeSome(ctx, store, away)
 }
 
 // cancelInner cancels those that are in a flow, also one that had ended, and was retried by itself.
@@ -90,6 +100,9 @@ func cancelHeld(ctx context.Context, store *rdb.Store, id string) (state string,
 func FinishFlow(ctx context.Context, store *rdb.Store, id string) error {
 	inner := flowdb.IsInner(id)
 	if inner {
+		if is, err := finishAway(ctx, store, id); is || err != nil {
+			return err
+		}
 		if goes, err := turnFlow(ctx, store, id); err != nil || !goes {
 			return err
 		}

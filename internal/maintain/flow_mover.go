@@ -19,12 +19,13 @@ type FlowMover struct {
 	store  *rdb.Store
 	health healthreport.Reporter
 	wakeup chan struct{}
+	away   func() // tells who goes on with those of two partitions: see AwayMover
 }
 
 // NewFlowMover is a mover before its first step.
 func NewFlowMover(env Env) *FlowMover {
 	return &FlowMover{store: env.Store, health: healthreport.Reporter{Component: "flow mover", Emit: env.Emit},
-		wakeup: make(chan struct{}, 1)}
+		wakeup: make(chan struct{}, 1), away: env.Away}
 }
 
 // Told says that there may be something to do. It may be called concurrently.
@@ -44,7 +45,7 @@ func (m *FlowMover) Run(ctx context.Context) {
 			return
 		case <-m.wakeup:
 		}
-		err := AdvanceFlows(ctx, m.store)
+		err := advanceFlows(ctx, m.store, m.away)
 		if ctx.Err() != nil {
 			return
 		}
@@ -59,13 +60,35 @@ func (m *FlowMover) Run(ctx context.Context) {
 }
 
 // AdvanceFlows goes on with all flows about which something is to be done. One that cannot be helped holds up no other.
-func AdvanceFlows(ctx context.Context, store *rdb.Store) error {
+func AdvanceFlows(ctx context.Context, store *rdb.Store) error { return advanceFlows(ctx, store, nil) }
+
+// advanceFlows leaves what another partition has to do with to whom away tells, if there is somebody.
+func advanceFlows(ctx context.Context, store *rdb.Store, away func()) error {
 	ids, err := flowdb.Of(store).Busy(ctx)
-	for _, id := range ids {
+	if err != nil {
+		return err
+	}
+	stand, err := flowdb.Of(store).Stand(ctx, ids...)
+	if err != nil {
+		return err
+	}
+	var apart []string
+	for i, id := range ids {
+		if stand[i].Away || stand[i].Lodged {
+			apart = append(apart, id)
+			continue
+		}
 		err = excerpt.Join(err, ending.FinishFlow(ctx, store, id))
 		if ctx.Err() != nil {
-			break
+			return err
 		}
+	}
+	switch {
+	case len(apart) == 0:
+	case away != nil:
+		away()
+	default:
+		err = excerpt.Join(err, ending.GoOnAway(ctx, store, apart))
 	}
 	return err
 }

@@ -93,7 +93,8 @@ func (j *Janitor) Run(ctx context.Context) {
 // everyRound is what should not wait for its turn: jobs that nobody holds, queues that stand still, and flows of which
 // the hint was lost.
 func (j *Janitor) everyRound(ctx context.Context) error {
-	return excerpt.Join(j.returnOrphans(ctx), j.limits.Keep(ctx, j.env.Store), AdvanceFlows(ctx, j.env.Store))
+	return excerpt.Join(j.returnOrphans(ctx), j.limits.Keep(ctx, j.env.Store),
+		advanceFlows(ctx, j.env.Store, j.env.Away))
 }
 
 // do does one chore, and keeps what came of it until its next turn: one that fails is no news each time that another

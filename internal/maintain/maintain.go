@@ -20,6 +20,7 @@ type Env struct {
 	Now       func() time.Time // what the clock of Redis shows, as far as is known
 	Heartbeat time.Duration    // how often news comes by heartbeats
 	Homes     Homes            // what lives there; nil where the namespace is not divided
+	Away      func()           // tells the AwayMover, if there is one
 }
 
 // callTimeout bounds what is done in one go.

@@ -63,8 +63,17 @@ func (d *Directory) store(partition int) *rdb.Store {
 	if d.stores[partition] == nil {
 		d.stores[partition] = rdb.NewStore(d.driver, Namespace(d.namespace, partition))
 		d.stores[partition].TellFlows(d.ended)
+		d.stores[partition].Others(d.other)
 	}
 	return d.stores[partition]
+}
+
+// other is the store of a partition for who has that of another one; nil where there can be none of that number.
+func (d *Directory) other(partition int) *rdb.Store {
+	if partition < 0 || partition >= Max {
+		return nil
+	}
+	return d.Guarded(partition)
 }
 
 // Guarded is the store of a partition that refuses to be used where a newer program has changed the layout: see

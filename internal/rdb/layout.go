@@ -17,7 +17,7 @@ import (
 // before does not get along with makes Layout one more; OldestLayout is that of the oldest programs that may still work
 // beside this one.
 const (
-	Layout       = 7
+	Layout       = 8
 	OldestLayout = 3
 	// Flows is that of the oldest programs that know of flows: what a namespace needs once there was one. A worker that
 	// knows none would end a member and not count it.
@@ -31,6 +31,9 @@ const (
 	// SpecialMembers is that of the oldest programs that know of members with locks, times or keys of their own: what a
 	// namespace needs once there was one. A worker that knows none would look for them in queues that there are not.
 	SpecialMembers = 7
+	// AwayMembers is that of the oldest programs that know of members which are at home in another partition than their
+	// flow: what both partitions need once there was one. A worker that knows none would tell nobody of their ends.
+	AwayMembers = 8
 )
 
 // ErrOutdated is what [OutdatedError] is for errors.Is.
@@ -81,7 +84,7 @@ func (s *Store) Guarded() *Store {
 	if _, guarded := s.driver.(*guard); guarded {
 		return s
 	}
-	return &Store{driver: &guard{Driver: s.driver, keys: s.keys}, keys: s.keys, at: s.at, tell: s.tell}
+	return &Store{driver: &guard{Driver: s.driver, keys: s.keys}, keys: s.keys, at: s.at, tell: s.tell, other: s.other}
 }
 
 // guard is a driver that knows whether it may be used.

@@ -54,13 +54,14 @@ func (s *Store) Remaining(ctx context.Context) (Remaining, error) {
 	calls = append(calls, redisconn.Call{Command: "HEXISTS", Args: []any{k.frozen, ""}},
 		redisconn.Call{Command: "LLEN", Args: []any{k.tracked}},
 		redisconn.Call{Command: "ZCARD", Args: []any{k.prefix + "flows"}},
-		redisconn.Call{Command: "ZCOUNT", Args: []any{k.flowsOver(), "-inf", "(" + FlowsOpen}})
+		redisconn.Call{Command: "ZCOUNT", Args: []any{k.flowsOver(), "-inf", "(" + FlowsOpen}},
+		redisconn.Call{Command: "ZCOUNT", Args: []any{k.prefix + "flows:away", FlowsOpen, "+inf"}})
 	n, err := s.numbers(ctx, calls)
 	if err != nil {
 		return Remaining{}, err
 	}
 	return Remaining{Jobs: n[0], Frozen: n[1] - n[6], Stragglers: n[2], Foreign: n[3], Schedules: n[4],
-		Hints: n[5], Tracked: n[7], Flows: max(0, n[8]-n[9])}, nil
+		Hints: n[5], Tracked: n[7], Flows: max(0, n[8]-n[9]) + n[10]}, nil
 }
 
 // ForgetTracked removes the list of what was stored while it was to be moved, if the map of that version, which ended

@@ -14,6 +14,7 @@ type Store struct {
 	at     int64 // the version of the map of the partitions by which it is used
 	lead   *Lead // of a mover, which keeps it by its walks; else nil
 	tell   func(FlowEnd)
+	other  func(partition int) *Store // see Others
 }
 
 // NewStore returns the namespace of that name. It dials nothing.
@@ -28,6 +29,17 @@ func (s *Store) AtMap(version int64) *Store {
 	at := *s
 	at.at = version
 	return &at
+}
+
+// Others says where the stores of the partitions of the namespace are. It is called before the store is used.
+func (s *Store) Others(other func(partition int) *Store) { s.other = other }
+
+// Other is the store of another partition; nil where nobody has said where that is.
+func (s *Store) Other(partition int) *Store {
+	if s.other == nil {
+		return nil
+	}
+	return s.other(partition)
 }
 
 // Driver returns the client that the store was made with.

@@ -10,15 +10,16 @@
 -- ARGV[1] id of the flow
 -- ARGV[2] the member that adds it
 -- ARGV[3] its name
--- ARGV[4] its queue, and ARGV[5] its record; or both parts of the text of a special one, as in flow/store
+-- ARGV[4] its queue, and ARGV[5] its record; or both parts of the text of a special one, or of one that is at home in
+--   another partition, as in flow/store
 -- ARGV[6..] names of members that it waits for, at most 100
 -- RETURNS running: it is there; over: it is not, and the flow or the member that adds has ended, or the flow is being
 --   cancelled; unknown, with the name of one to wait for that there is not; living, with the id of a job that is in the
 --   way; locked, with a 1, and the id of the job that has its lock; or gone
 -- FIRST WRITE HSET, refused at full memory as is all that stores what is new
 local id, adder, name, queue, record = unpack(ARGV, 1, 5)
-local special = queue:byte(1) == 30
-local f = flow_of({ unpack(KEYS, 1, 17) }, 19, special and {} or { queue })
+local special, away = queue:byte(1) == 30, queue:byte(1) == 29
+local f = flow_of({ unpack(KEYS, 1, 17) }, 19, (special or away) and {} or { queue })
 local refusal = flow_bad(f) or bad('HLEN', KEYS[18]) or bad('HLEN', KEYS[19])
 if refusal then return refusal end
 local state = flow_read(f)
@@ -49,7 +50,8 @@ end
 
 redis.call('HSET', f.members, name, queue:match('^\30?(.*)$'))
 redis.call('HINCRBY', f.flow, 'total', 1)
-redis.call('HSET', f.records, name, queue .. '\n' .. record)
+redis.call('HSET', f.records, name, away and '\n' or queue .. '\n' .. record)
+if away then redis.call('HSET', f.flow, 'away', '1') end
 for i = 6, #ARGV do redis.call('ZADD', f.edges, 0, ARGV[i] .. '\n' .. name .. '\ncancel') end
 if cancelled then
   redis.call('ZADD', f.ends, 2, name)

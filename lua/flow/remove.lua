@@ -4,7 +4,8 @@
 -- One that has others in it is marked first, so that nobody else does anything about it. Then the caller removes these
 -- one by one, and then it. So is one that has not ended and has special members: the caller frees their locks. It is in
 -- flows:over meanwhile, so that a caller who dies is replaced.
--- The last key is that of the flow that it is in, or its own where it is in none.
+-- Members that are at home in other partitions are removed there before it, too. Those that others have lodged here
+-- are removed by flow/order alone. The last key is that of the flow that it is in, or its own where it is in none.
 --
 -- KEYS[1] flow:<id>, KEYS[2] flow.records:<id>, KEYS[3] flow.members:<id>, KEYS[4] flow.left:<id>,
 -- KEYS[5] flow.ends:<id>, KEYS[6] flow.edges:<id>, KEYS[7] flow.unmet:<id>, KEYS[8] flow.todo:<id>,
@@ -22,7 +23,9 @@ local refusal = bad('HLEN', flow) or bad('ZCARD', busy) or bad('ZCARD', over) or
   or bad('ZCARD', filling)
 if refusal then return refusal end
 
-local state, inner, special = unpack(redis.call('HMGET', flow, 'state', 'inner', 'special'))
+local state, inner, special, away, lodged =
+  unpack(redis.call('HMGET', flow, 'state', 'inner', 'special', 'away', 'home'))
+if lodged then return 0 end
 if state == 'done' or state == 'dead' or state == 'cancelled' then special = nil end -- no member waits
 if ARGV[3] == '1' and state ~= 'removing' then return 0 end -- somebody else has removed it
 if outer then
@@ -47,7 +50,7 @@ else
   if age == 0 and ends and tonumber(ends) > now() then return 0 end
   redis.call('ZREM', over, id)
 end
-if (inner or special) and ARGV[3] ~= '1' then
+if (inner or special or away) and ARGV[3] ~= '1' then
   redis.call('HSET', flow, 'state', 'removing')
   if not outer then redis.call('ZADD', over, ms(now()), id) end
   redis.call('ZREM', busy, id)

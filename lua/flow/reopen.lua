@@ -55,6 +55,10 @@ if step == 'check' then
   return state
 end
 if state ~= 'reopening' and (step ~= 'begin' or state ~= 'dead' and state ~= 'cancelled') then return state end
+-- one that is in a flow elsewhere is opened again once for each generation of that: see flow/order
+if step == 'begin' and state ~= 'reopening' and f.known[7] and redis.call('HDEL', f.flow, 'again') == 0 then
+  return state
+end
 
 redis.call('HDEL', f.flow, '')
 -- put_back takes back the end of a member. One that is dead leaves the morgue, and the place of its key, if that has

@@ -25,7 +25,8 @@
 -- ARGV[9..] of each member: name, 1 if it waits for nobody, and its text: its queue, a line feed and its record, or
 --   that of a special one, in which the ms when it is due may be "+" and those from now on; then the names of those of
 --   a batch, and of each of these how it stands in todo; then of each edge: the member that is waited for, the one that
---   waits, and the rule. A flow has neither queue nor record
+--   waits, and the rule. A flow has neither queue nor record, and one that is at home in another partition has none
+--   and, for its queue, a byte 29 and the number of that. Where a member is, is decided by who stores it first
 -- RETURNS filling; or sealed, with the token of who has done that behind it; other: a flow of that id is being stored
 --   with another digest; living, with the id of a job that is in the way behind it; locked, with which of the
 --   members meets a lock, and the id of the job that has that; or gone: one of that id is being
@@ -39,8 +40,8 @@ local refusal = flow_bad(f) or bad('ZCARD', flows) or bad('ZCARD', filling) or b
   or bad('HLEN', unique) or bad('HLEN', foreign)
 if refusal then return refusal end
 
-local was = redis.call('HMGET', f.flow, 'state', 'digest', 'sealer', 'token')
-local state, stored, sealer, storer = unpack(was)
+local was = redis.call('HMGET', f.flow, 'state', 'digest', 'sealer', 'token', 'away')
+local state, stored, sealer, storer, aside = unpack(was)
 local outer = KEYS[21] ~= f.flow and KEYS[21]
 if state == 'removing' or outer and not state and redis.call('HGET', outer, 'state') ~= 'filling' then return 'gone' end
 if state and state ~= 'filling' then return 'sealed ' .. (sealer or '') end
@@ -92,19 +93,34 @@ local shared = state and storer ~= token
 local function enter()
   local known = shared and redis.call('SMISMEMBER', f.left, unpack(names))
   local records, members, new, free, inner = {}, {}, {}, {}, false
+  local were, stood
+  for n = 1, #names do aside = aside or ARGV[8 + 3 * n]:byte(1) == 29 end
+  if state and aside then
+    were, stood = redis.call('HMGET', f.members, unpack(names)), redis.call('SMISMEMBER', f.left, unpack(names))
+  end
   for n, name in ipairs(names) do
     local record, ends = ARGV[8 + 3 * n], name:sub(1, 1) == '@'
-    records[#records + 1], records[#records + 2] = name, record
-    inner = inner or record == '\n'
-    if not ends and list == '1' then
-      members[#members + 1], members[#members + 2] = name, record:match('^\30?([^\n]*)')
+    local is_away, was = record:byte(1) == 29, were and were[n]
+    local was_away = was and was:byte(1) == 29
+    if was_away or not is_away or not stood or stood[n] == 0 then -- else it is here
+      local away = was_away and was or is_away and record:match('^[^\n]*')
+      if away then
+        record = '\n'
+        redis.call('HSET', f.flow, 'away', '1')
+      else
+        inner = inner or record == '\n'
+      end
+      records[#records + 1], records[#records + 2] = name, record
+      if not ends and (away or list == '1') then
+        members[#members + 1], members[#members + 2] = name, away or record:match('^\30?([^\n]*)')
+      end
     end
     if not ends and (not known or known[n] == 0) then
       new[#new + 1] = name
       if ARGV[7 + 3 * n] == '1' then free[#free + 1] = 'r' .. name end
     end
   end
-  redis.call('HSET', f.records, unpack(records))
+  if #records > 0 then redis.call('HSET', f.records, unpack(records)) end
   if #members > 0 then redis.call('HSET', f.members, unpack(members)) end
   if inner then redis.call('HSET', f.flow, 'inner', '1') end
   -- who stores a flow alone sends a part again as it was: all of it is there, or nothing

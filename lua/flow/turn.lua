@@ -6,7 +6,8 @@
 -- While its turn has not come the inner flow is among the records of the outer one. What is left there and has no
 -- record has had its turn, and its end was not told. One that is over, and has others in it, is so before the outer one
 -- is told, and the caller has those be over as well, each by its own call; so it is where its members are special, and
--- the caller frees their locks. The last key is that of the inner flow, the others are of the outer one.
+-- the caller frees their locks, and where they are at home in other partitions. The last key is that of the inner flow,
+-- the others are of the outer one.
 --
 -- KEYS[1] flow:<id>, KEYS[2] flow.records:<id>, KEYS[3] flow.members:<id>, KEYS[4] flow.left:<id>,
 -- KEYS[5] flow.ends:<id>, KEYS[6] flow.edges:<id>, KEYS[7] flow.unmet:<id>, KEYS[8] flow.todo:<id>,
@@ -26,6 +27,7 @@ local id, name, order = ARGV[1], ARGV[2], ARGV[3]
 local outer = flow_read(f)
 local state, within, deep, generation, total, special =
   unpack(redis.call('HMGET', inner, 'state', 'inner', 'deep', 'generation', 'total', 'special'))
+within = within or redis.call('HGET', inner, 'away')
 local left, waits = redis.call('SISMEMBER', f.left, name) == 1, redis.call('HEXISTS', f.records, name) == 1
 local told = ''
 

@@ -42,7 +42,8 @@ for i = 4, #ARGV do
   local name = ARGV[i]
   if redis.call('SISMEMBER', members, name) == 1 and redis.call('HEXISTS', jobs, id .. '/' .. name) == 0 then
     if redis.call('HEXISTS', records, name) == 0 then
-      if here and redis.call('HGET', named, name) ~= '' then -- a flow that runs is looked at by itself
+      local queue = redis.call('HGET', named, name) or ' '
+      if here and queue ~= '' and queue:byte(1) ~= 29 then -- a flow that runs is looked at by itself
         fault(name, 'gone', 'edeleted\n' .. name .. '\n')
         gone[name] = true
         if mend then

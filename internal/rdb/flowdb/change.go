@@ -152,6 +152,10 @@ func (f Flows) add(add Addition) redisconn.Call {
 	m := &add.Member
 	queue, rest := m.texts()
 	keys := append(f.keys(add.Flow), f.store.Key("unique"), f.store.Key("foreign"))
+	if m.Away {
+		return redisconn.Call{Script: addScript, Keys: keys,
+			Args: withTexts([]any{add.Flow, add.By, m.Name, queue, rest}, add.After)}
+	}
 	return redisconn.Call{Script: addScript, Keys: f.store.QueueKeys(keys, m.Queue),
 		Args: withTexts([]any{add.Flow, add.By, m.Name, queue, rest}, add.After)}
 }

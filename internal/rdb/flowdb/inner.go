@@ -65,6 +65,9 @@ func (f Flows) Turn(ctx context.Context, id string, cancel bool) (state string, 
 		return err
 	})
 	if err == nil {
+		err = f.EachAway(ctx, id, func(members []string) error { return f.Mark(ctx, members) })
+	}
+	if err == nil {
 		err = f.FreeLocks(ctx, id)
 	}
 	if err != nil {

@@ -54,7 +54,11 @@ func (f Flows) remove(ctx context.Context, id string, age int64) (bool, error) {
 	}
 	n, err := call(false)
 	if n == innerFirst && err == nil {
-		if err = f.removeInner(ctx, id); err == nil {
+		err = f.removeInner(ctx, id)
+		if err == nil {
+			err = f.removeAway(ctx, id)
+		}
+		if err == nil {
 			err = f.FreeLocks(ctx, id)
 		}
 		if err == nil {
@@ -67,6 +71,34 @@ func (f Flows) remove(ctx context.Context, id string, age int64) (bool, error) {
 // innerFirst is what flow/remove answers where the flows that are in one are to be removed before it, and the locks of
 // its members to be freed.
 const innerFirst = 2
+
+// removeAway removes the members of a flow that is being removed from the partitions where they are at home.
+func (f Flows) removeAway(ctx context.Context, id string) error {
+	return f.EachAway(ctx, id, func(members []string) error {
+		stand, err := f.Stand(ctx, members...)
+		if err != nil {
+			return err
+		}
+		for i, member := range members {
+			there := f.store.Other(stand[i].At)
+			if !stand[i].Away || there == nil {
+				continue // there can be no such partition
+			}
+			report, err := Of(there).Order(ctx, member, Order{Word: OrderLook})
+			var order Order
+			if err == nil {
+				order, err = f.Hear(ctx, member, stand[i].At, report)
+			}
+			if err == nil && order.Word == OrderRemove {
+				_, err = Of(there).Order(ctx, member, order)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
 
 // removeInner removes the flows that are in one which is being removed.
 func (f Flows) removeInner(ctx context.Context, id string) error {

@@ -49,6 +49,8 @@ type Member struct {
 	Name   string // in the flow
 	Free   bool   // it waits for no other
 	Queue  string // "" of a flow, which has no record either
+	Away   bool   // it is at home in another partition than its flow
+	At     int    // which, if so
 	Record []byte
 	Terms  Terms
 }
@@ -99,7 +101,7 @@ func (f Flows) Store(ctx context.Context, of Keeping, members []Member, edges []
 	for i := range members {
 		m := &members[i]
 		queue, rest := m.texts()
-		if !of.Listed && m.Free { // of a batch, as a script puts it into its queue
+		if !of.Listed && m.Free && !m.Away { // of a batch, as a script puts it into its queue
 			names, todo = append(names, m.Name), append(todo, "s"+of.ID+"/"+m.Name+"\n"+queue+"\n"+rest)
 			if m.Terms.Special() {
 				marked = "*"

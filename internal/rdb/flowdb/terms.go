@@ -62,6 +62,14 @@ func termsOf(raw []byte) string {
 
 // queue and what stands behind it in the text of a member.
 func (m *Member) texts() (queue, rest string) {
+	if m.Away {
+		return isAway + strconv.Itoa(m.At), ""
+	}
+	return m.lodgedTexts()
+}
+
+// lodgedTexts are the texts where it is at home.
+func (m *Member) lodgedTexts() (queue, rest string) {
 	if terms := m.Terms.text(); terms != "" {
 		return special + m.Queue, terms + "\n" + string(m.Record)
 	}
