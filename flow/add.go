@@ -68,21 +68,23 @@ func (a adding) add(ctx context.Context, enq *work.Enqueuer, name string, entry 
 		return err
 	}
 	p, err := placeOf(ctx, enq, flow)
-	if err == nil {
-		err = p.fits(flow, &m)
+	if err != nil {
+		return err
+	}
+	s := &storing{enq: enq, place: &p, needs: rdb.Flows, keeping: flowdb.Keeping{ID: flow}}
+	members := []flowdb.Member{m}
+	if err = s.settle(ctx, members); err == nil {
+		err = s.lodge(ctx, members) // before it is named: its turn may come with that
 	}
 	if err != nil {
 		return err
 	}
-	if err := shareMember(p.m, &m); err != nil {
-		return err
-	}
-	if m.Terms.Special() {
-		if err := writeLayout(ctx, &p, rdb.SpecialMembers); err != nil {
-			return err
-		}
-	}
+	m = members[0]
 	answer, detail, err := a.send(ctx, enq, &p, m)
+	if m.Away && err == nil {
+		// it begins, or goes again, as the flow does not have it; where that fails the workers do it
+		_ = ending.AgreeAway(ctx, p.store, flow+"/"+name, flowdb.Standing{Away: true, At: m.At})
+	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("it is not known whether member %s was added to flow %s; add it again: %w", brief(name),

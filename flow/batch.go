@@ -178,6 +178,9 @@ func (b *batch) prepareAgain(ctx context.Context, m *flowdb.Member, entry work.E
 			"change options and args there only")
 	}
 	m.Record, m.Terms = now.Record, now.Terms
+	if m.Lodged != nil {
+		m.Lodged = lodged(b.enq, spot{flow: id, name: m.Name}, entry)
+	}
 	return err
 }
 

@@ -74,6 +74,9 @@ func pauseAll(ctx context.Context, store *rdb.Store, id string, pause bool) erro
 	if err == nil {
 		err = ending.FinishFlow(ctx, store, id)
 	}
+	if err == nil && !pause {
+		err = ending.AgreeAll(ctx, store, id)
+	}
 	return err
 }
 
@@ -109,6 +112,9 @@ func Retry(ctx context.Context, enq *work.Enqueuer, id string) (Progress, error)
 				"enqueue another one: it would not run", p.partition+1))
 	}
 	if err := retriable(ctx, p.store, id); err != nil {
+		return Progress{}, err
+	}
+	if err := staysOpen(ctx, &p, id); err != nil {
 		return Progress{}, err
 	}
 	store, state := p.store, ""
@@ -257,7 +263,10 @@ func (r reopening) inner(ctx context.Context, id string, members []string) error
 			return err
 		}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return reopenAway(ctx, store, id, members)
 }
 
 // waitAgain has those that run once more wait for each other also where they do so whatever the end.

@@ -303,6 +303,7 @@ func member(enq *work.Enqueuer, at spot, entry work.Entry, next []string) (flowd
 		r.Flow, r.Next, r.Leaf = at.flow, next, at.leaf
 	})
 	m.Name = at.name
+	m.Lodged = lodged(enq, at, entry)
 	return m, err
 }
 

@@ -109,7 +109,12 @@ func locksAreFree(ctx context.Context, store *rdb.Store, id string) error {
 				err = locksAreFree(ctx, store, id+"/"+member)
 			}
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return eachLodged(ctx, store, id, members, func(there *rdb.Store, member string, _ flowdb.Epoch) error {
+			return locksAreFree(ctx, there, member)
+		})
 	}
 	for from := 0; ; from += rdb.MaxBatch {
 		members, err := flows.Ends(ctx, id, from)
@@ -149,6 +154,9 @@ func namedStep(ctx context.Context, store *rdb.Store, id string, step flowdb.Reo
 	}
 	state, err := flowdb.Of(store).Reopen(ctx, id, step, named)
 	if detail, is := strings.CutPrefix(state, string(flowdb.Locked)+" "); is && err == nil {
+		if len(members) == 1 && members[0] == flowdb.LodgedJob {
+			id, members[0] = flowdb.OuterOf(id)
+		}
 		err = locked(id, members, detail)
 	}
 	return state, err

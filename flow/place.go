@@ -37,7 +37,7 @@ func placeOf(ctx context.Context, enq *work.Enqueuer, id string) (p place, err e
 	}
 	err = answered(ctx, func(ctx context.Context) (err error) {
 		p.partition, err = parts.Find(ctx, id+"/", func(ctx context.Context, i int) (bool, error) {
-			return flowdb.Of(parts.Guarded(i)).Exists(ctx, id)
+			return flowdb.Of(parts.Guarded(i)).IsFlow(ctx, id)
 		})
 		return err
 	})
@@ -142,7 +142,7 @@ func (p *place) home(id string, members []flowdb.Member) (int, error) {
 			continue
 		}
 		if bound >= 0 {
-			if err := p.fits(id, &members[i]); err != nil {
+			if _, err := p.homeOf(id, &members[i]); err != nil {
 				return -1, err
 			}
 			continue
@@ -168,20 +168,31 @@ func boundBy(m *flowdb.Member) partition.Job {
 	return partition.Job{Name: m.Queue, Key: m.Terms.Turn.Key, Lock: m.Terms.Lock.Digest}
 }
 
-// fits refuses a member that lives in another partition than the flow: by its name, its key or its lock.
-func (p *place) fits(id string, m *flowdb.Member) error {
-	if p.m == nil || p.m.Single() {
-		return nil
+// homeOf is the partition where a member is at home: that of its flow, unless its name, its key or its lock lives
+// elsewhere.
+func (p *place) homeOf(id string, m *flowdb.Member) (int, error) {
+	if p.m == nil || p.m.Single() || m.Queue == "" {
+		return p.partition, nil
 	}
 	home := p.m.Home(boundBy(m))
-	if !home.Bound || home.Partition == p.partition {
-		return nil
+	switch {
+	case !home.Bound || home.Partition == p.partition:
+		return p.partition, nil
+	case home.Moving || p.m.State(home.Partition) != partition.Open:
+		return -1, fmt.Errorf("flow %s is not stored: member %s: %w", brief(id), brief(m.Name), errMoving)
+	case m.Lodged == nil: // what runs at the end does so where the flow is
+		return -1, errElsewhere(p, id, m, home)
 	}
-	why, remedy := home.By, "; or give the members of a flow one key, or one that is unique"
+	return home.Partition, nil
+}
+
+// errElsewhere refuses what runs at the end of a flow, and lives in another partition than that.
+func errElsewhere(p *place, id string, m *flowdb.Member, home partition.Home) error {
+	why := home.By
 	if name := needs.Name(m.Queue); p.m.Limited(name) {
-		why, remedy = "the name "+brief(name)+" is limited", "; or limit one name only of those that a flow has"
+		why = "the name " + brief(name) + " is limited"
 	}
-	return mistake("member "+brief(m.Name)+" of flow "+brief(id),
+	return mistake("the job at the end "+brief(m.Name)+" of flow "+brief(id),
 		fmt.Sprintf("bound to partition %d, as %s, and the flow to partition %d", home.Partition, why, p.partition),
-		"leave it out, and have a member of the flow enqueue it"+remedy)
+		"have that job enqueue another one, which then lives where it belongs")
 }

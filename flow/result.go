@@ -62,7 +62,11 @@ func Result[T any](ctx context.Context, job *work.Job, member string) (T, error)
 	case found.Ended != "done" || found.Result == nil:
 		return result, &NoResultError{Flow: flow, Member: member, State: found.Ended}
 	}
-	open, err := inside.Opened(work.EnqueuerFromContext(ctx), flow+"/"+member, found.Result)
+	id := flow + "/" + member
+	if found.Away {
+		id += "/" + flowdb.LodgedJob
+	}
+	open, err := inside.Opened(work.EnqueuerFromContext(ctx), id, found.Result)
 	if err != nil {
 		return result, err
 	}
@@ -86,12 +90,13 @@ func ResultOf[A, R any](ctx context.Context, job *work.Job, kind *work.Kind[A, R
 // partOf are the flow and the name in it of a job.
 func partOf(job *work.Job) (flow, name string, err error) {
 	if job != nil {
-		if at := strings.LastIndex(job.ID, "/"); at > 0 {
-			name, _, _ = strings.Cut(job.ID[at+1:], "#")
+		id := strings.TrimSuffix(job.ID, "/"+flowdb.LodgedJob)
+		if at := strings.LastIndex(id, "/"); at > 0 {
+			name, _, _ = strings.Cut(id[at+1:], "#")
 			if !strings.HasPrefix(name, "@") {
-				name = job.ID[at+1:]
+				name = id[at+1:]
 			}
-			return job.ID[:at], name, nil
+			return id[:at], name, nil
 		}
 		return "", "", fmt.Errorf("job %s is in no flow: %w", brief(job.ID), ErrNoFlow)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/ids"
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/intake"
@@ -24,6 +25,8 @@ type storing struct {
 	needs   int    // the layout that was asked for there
 	keeping flowdb.Keeping
 	sealed  bool // somebody has done so, as a part was to be stored
+
+	written map[int]bool // partitions of members that are at home elsewhere, which know the layout
 }
 
 // newStoring begins to store a flow.
@@ -34,9 +37,23 @@ func newStoring(enq *work.Enqueuer, f *Flow, keeping flowdb.Keeping) *storing {
 	return s
 }
 
-// settle finds out where the flow goes that has these members, if that is not known, and refuses those that live
-// elsewhere.
+// settle finds out where the flow goes that has these members, if that is not known, and which of those live elsewhere.
+// Jobs on their way to another partition are waited for.
 func (s *storing) settle(ctx context.Context, members []flowdb.Member) error {
+	for end := time.Now().Add(patience); ; {
+		err := s.settleOnce(ctx, members)
+		if !errors.Is(err, errMoving) || time.Now().After(end) || !backoff.Pause(ctx, movingPause) {
+			return err
+		}
+		if err := answered(ctx, inside.Enqueuer(s.enq).Partitions.Refresh); err != nil {
+			return err
+		}
+		s.place.m = inside.Enqueuer(s.enq).Partitions.Map()
+		s.place.store = s.place.store.AtMap(s.place.m.Version)
+	}
+}
+
+func (s *storing) settleOnce(ctx context.Context, members []flowdb.Member) error {
 	if s.place == nil {
 		p, err := placeFor(ctx, s.enq, s.keeping.ID, s.fresh, members)
 		if err != nil {
@@ -44,32 +61,34 @@ func (s *storing) settle(ctx context.Context, members []flowdb.Member) error {
 		}
 		s.place, s.needs = &p, 0
 	}
-	if err := s.need(ctx, neededFor(members)); err != nil {
-		return err
-	}
 	for i := range members {
-		if members[i].Queue == "" { // a flow, whose members are here as well
+		m := &members[i]
+		at, err := s.place.homeOf(s.keeping.ID, m)
+		if err != nil {
+			return err
+		}
+		m.Away, m.At = at != s.place.partition, at
+		if m.Away || m.Queue == "" { // a flow, whose members are here as well
 			continue
 		}
-		if err := s.place.fits(s.keeping.ID, &members[i]); err != nil {
-			return err
-		}
-		if err := shareMember(s.place.m, &members[i]); err != nil {
+		if err := shareMember(s.place.m, m); err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.need(ctx, neededFor(members))
 }
 
 // neededFor is the layout that programs must know which meet these members.
 func neededFor(members []flowdb.Member) int {
 	needed := rdb.Flows
 	for i := range members {
-		if members[i].Terms.Special() {
-			return rdb.SpecialMembers
-		}
-		if members[i].Queue == "" {
-			needed = rdb.InnerFlows
+		switch m := &members[i]; {
+		case m.Away:
+			return rdb.AwayMembers
+		case m.Terms.Special():
+			needed = rdb.SpecialMembers
+		case m.Queue == "":
+			needed = max(needed, rdb.InnerFlows)
 		}
 	}
 	return needed
@@ -132,11 +151,14 @@ func (s *storing) part(ctx context.Context, members []flowdb.Member, edges []flo
 			}
 			continue
 		}
-		if s.sealed = answer == flowdb.Sealed; s.sealed {
+		switch answer {
+		case flowdb.Sealed:
+			s.sealed = true
 			return nil
-		}
-		if answer == flowdb.Locked {
+		case flowdb.Locked:
 			return locked(s.keeping.ID, namesOf(members), detail)
+		case flowdb.Filling:
+			return s.lodge(ctx, members)
 		}
 		return s.refusal(answer, detail)
 	}

@@ -90,9 +90,9 @@ func finishAway(ctx context.Context, store *rdb.Store, id string) (is bool, err 
 	return true, AgreeAway(ctx, store, id, stand[0])
 }
 
-// EachAway has all members of a flow that are at home elsewhere agree with it: what cannot be done now is noted, and
+// AgreeAll has all members of a flow that are at home elsewhere agree with it: what cannot be done now is noted, and
 // anyone goes on with it.
-func eachAway(ctx context.Context, store *rdb.Store, id string) error {
+func AgreeAll(ctx context.Context, store *rdb.Store, id string) error {
 	return flowdb.Of(store).EachAway(ctx, id, func(members []string) error { return AgreeSome(ctx, store, members) })
 }
 

@@ -106,9 +106,10 @@ func (f Flows) HasInner(ctx context.Context, id string) (bool, error) { return f
 
 // HasSpecial tells whether some member of a flow, or of one that is in it, may be special: see [Terms].
 func (f Flows) HasSpecial(ctx context.Context, id string) (bool, error) {
-	has, err := f.has(ctx, id, "special")
-	if has || err != nil {
-		return has, err
+	for _, field := range []string{"special", "away"} {
+		if has, err := f.has(ctx, id, field); has || err != nil {
+			return has, err
+		}
 	}
 	return f.HasInner(ctx, id)
 }

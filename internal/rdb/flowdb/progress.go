@@ -16,6 +16,14 @@ func (f Flows) Exists(ctx context.Context, id string) (bool, error) {
 	return n == 1, err
 }
 
+// IsFlow is Exists, but for a member that is at home here and whose flow is in another partition.
+func (f Flows) IsFlow(ctx context.Context, id string) (bool, error) {
+	value, err := redisconn.Do(ctx, f.store.Driver(), redisconn.Call{Command: "HMGET",
+		Args: []any{f.keys(id)[0], "id", "home"}})
+	fields, _ := value.([]any)
+	return len(fields) == 2 && fields[0] != nil && fields[1] == nil, err
+}
+
 // progressFields are what is read of a flow at once.
 var progressFields = []any{"state", "total", "created", "ended", "cancel", "paused", "generation", "sealer"}
 
@@ -90,6 +98,7 @@ type Result struct {
 	Waited bool   // who asks waits for it
 	Ended  string // how it has ended: "running" where it has not; "done" for one that is not there either
 	Result []byte // nil where it has none
+	Away   bool   // it is at home in another partition
 }
 
 // otherwise are how a member may end otherwise than done, by what stands for it.
@@ -104,7 +113,8 @@ func (f Flows) Result(ctx context.Context, id, who, member string) (found Result
 		redisconn.Call{Command: "ZMSCORE", Args: []any{keys[5], edge(RuleCancel), edge(RuleEven), edge(RuleHold)}},
 		redisconn.Call{Command: "SISMEMBER", Args: []any{keys[3], member}},
 		redisconn.Call{Command: "ZSCORE", Args: []any{keys[4], member}},
-		redisconn.Call{Command: "HGET", Args: []any{keys[8], member}})
+		redisconn.Call{Command: "HGET", Args: []any{keys[8], member}},
+		redisconn.Call{Command: "HGET", Args: []any{keys[2], member}})
 	if err != nil {
 		return found, err
 	}
@@ -124,5 +134,6 @@ func (f Flows) Result(ctx context.Context, id, who, member string) (found Result
 		found.Ended = how
 	}
 	found.Result, _ = replies[4].Value.([]byte)
+	found.Away = AwayAt(rdb.Word(replies[5].Value)) >= 0
 	return found, nil
 }

@@ -51,6 +51,8 @@ type Member struct {
 	Queue  string // "" of a flow, which has no record either
 	Away   bool   // it is at home in another partition than its flow
 	At     int    // which, if so
+	// Lodged makes it as it is kept there; nil of what cannot be at home elsewhere
+	Lodged func() (Member, error)
 	Record []byte
 	Terms  Terms
 }
