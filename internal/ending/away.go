@@ -2,67 +2,127 @@ package ending
 
 import (
 	"context"
-	"fmt"
+	"slices"
 
-	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/flowdb"
 )
 
-// maxAgreed is in how many steps a member and its flow agree at the most: what is left then is done when somebody looks
-// again.
+// maxAgreed is in how many steps members and their flows agree at the most: what is left then is done when somebody
+// looks again.
 const maxAgreed = 8
 
 // AgreeAway has a member that is at home in another partition than its flow agree with that: it begins if its turn has
 // come, is cancelled or removed with its flow, and its end is counted there. store is that of a partition where either
 // is. It may be repeated by anyone.
 func AgreeAway(ctx context.Context, store *rdb.Store, id string, at flowdb.Standing) error {
-	home, there := store, store
-	if at.Lodged {
-		home = store.Other(at.Home)
-	} else {
-		there = store.Other(at.At)
+	return agreePage(ctx, store, []string{id}, at)
+}
+
+// agreeing are members that agree with their flows: the flows are in one partition, and they in another one.
+type agreeing struct {
+	home, there *rdb.Store
+	at          int // the partition where they are
+	ids         []string
+	orders      []flowdb.Order
+	queues      []string // of their jobs, as far as they are known
+}
+
+func newAgreeing(home, there *rdb.Store, at int, ids []string) *agreeing {
+	a := &agreeing{home: home, there: there, at: at, ids: slices.Clone(ids), orders: make([]flowdb.Order, len(ids)),
+		queues: make([]string, len(ids))}
+	for i := range a.orders {
+		a.orders[i].Word = flowdb.OrderLook
 	}
-	if home == nil || there == nil {
-		return fmt.Errorf("member %s: it is not known where the partitions of its flow are", excerpt.Brief(id))
-	}
-	of, lodged := flowdb.Of(home), flowdb.Of(there)
-	order := flowdb.Order{Word: flowdb.OrderLook}
+	return a
+}
+
+// agree takes turns: they report, and are told what to do, until nothing is left.
+func (a *agreeing) agree(ctx context.Context) error {
 	for range maxAgreed {
-		report, err := lodged.Order(ctx, id, order)
+		if len(a.ids) == 0 {
+			return nil
+		}
+		reports, err := flowdb.Of(a.there).Orders(ctx, a.ids, a.orders, a.queues)
+		if err == nil {
+			err = a.goOn(ctx, reports)
+		}
 		if err != nil {
 			return err
 		}
-		switch order.Word {
-		case flowdb.OrderTold, flowdb.OrderRemove:
+		a.keep(func(i int) bool {
+			a.queues[i] = reports[i].Queue
+			return a.orders[i].Word != flowdb.OrderTold && a.orders[i].Word != flowdb.OrderRemove
+		}, &reports)
+		if len(a.ids) == 0 {
 			return nil
-		case flowdb.OrderBegin, flowdb.OrderCancel:
-			if report.State == flowdb.IsRunning {
-				if err := finishLodged(ctx, there, id); err != nil {
-					return err
-				}
-				if report, err = lodged.Order(ctx, id, flowdb.Order{Word: flowdb.OrderLook}); err != nil {
-					return err
-				}
-			}
 		}
-		last := order.Word
-		if order, err = of.Hear(ctx, id, at.At, report); err != nil {
+		orders, err := flowdb.Of(a.home).Hear(ctx, a.ids, a.at, reports)
+		if err == nil { // before they are told: who dies here leaves something to be done with the flow
+			err = a.advance(ctx, orders)
+		}
+		if err != nil {
 			return err
 		}
-		switch {
-		case order.Word == flowdb.OrderWait:
-			return nil
-		case order.Word == flowdb.OrderTold: // first: who dies here leaves something to be done with the flow
-			outer, _ := flowdb.OuterOf(id)
-			if err := FinishFlow(ctx, home, outer); err != nil {
-				return err
-			}
-		case order.Word == last: // it was obeyed, and takes its time: a worker has to end what it runs
-			return nil
+		last := a.orders
+		a.orders = orders
+		a.keep(func(i int) bool { // one that gets an order twice obeys, which takes its time: a worker has to end what it runs
+			return orders[i].Word != flowdb.OrderWait && orders[i] != last[i]
+		}, nil)
+	}
+	return nil
+}
+
+// goOn does what is left to be done where members are, as far as that is about their jobs.
+func (a *agreeing) goOn(ctx context.Context, reports []flowdb.Report) error {
+	for i := range reports {
+		if !reports[i].More {
+			continue
+		}
+		if err := finishLodged(ctx, a.there, a.ids[i]); err != nil {
+			return err
+		}
+		var err error
+		if reports[i], err = flowdb.Of(a.there).Order(ctx, a.ids[i], flowdb.Order{Word: flowdb.OrderLook}); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// advance goes on with the flows that have counted ends.
+func (a *agreeing) advance(ctx context.Context, orders []flowdb.Order) error {
+	done := map[string]bool{}
+	for i := range orders {
+		outer, _ := flowdb.OuterOf(a.ids[i])
+		if orders[i].Word != flowdb.OrderTold || done[outer] {
+			continue
+		}
+		done[outer] = true
+		if err := FinishFlow(ctx, a.home, outer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep leaves out all but some.
+func (a *agreeing) keep(wanted func(i int) bool, reports *[]flowdb.Report) {
+	n := 0
+	for i := range a.ids {
+		if !wanted(i) {
+			continue
+		}
+		a.ids[n], a.orders[n], a.queues[n] = a.ids[i], a.orders[i], a.queues[i]
+		if reports != nil {
+			(*reports)[n] = (*reports)[i]
+		}
+		n++
+	}
+	a.ids, a.orders, a.queues = a.ids[:n], a.orders[:n], a.queues[:n]
+	if reports != nil {
+		*reports = (*reports)[:n]
+	}
 }
 
 // finishLodged goes on with a member that is at home here, as far as it is one job: it is put into its queue, or
@@ -81,11 +141,6 @@ func finishAway(ctx context.Context, store *rdb.Store, id string) (is bool, err 
 	stand, err := flowdb.Of(store).Stand(ctx, id)
 	if err != nil || !stand[0].Away && !stand[0].Lodged {
 		return false, err
-	}
-	if stand[0].Lodged {
-		if err := finishLodged(ctx, store, id); err != nil {
-			return true, err
-		}
 	}
 	return true, AgreeAway(ctx, store, id, stand[0])
 }

@@ -3,6 +3,8 @@ package ending
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/265d0351/work/internal/excerpt"
@@ -20,23 +22,24 @@ func GoOnAway(ctx context.Context, store *rdb.Store, ids []string) error {
 	if err != nil {
 		return err
 	}
-	by := map[int][]int{}
+	type pair struct {
+		other  int
+		lodged bool
+	}
+	by := map[pair][]int{}
 	for i, at := range stand {
 		switch {
 		case at.Lodged:
-			by[at.Home] = append(by[at.Home], i)
+			by[pair{at.Home, true}] = append(by[pair{at.Home, true}], i)
 		case at.Away:
-			by[at.At] = append(by[at.At], i)
+			by[pair{at.At, false}] = append(by[pair{at.At, false}], i)
 		}
 	}
 	var asking sync.WaitGroup
 	var mu sync.Mutex
 	for _, those := range by {
 		asking.Go(func() {
-			left, failed := goOnWith(ctx, store, ids, stand, those)
-			if len(left) > 0 && ctx.Err() == nil {
-				failed = excerpt.Join(failed, flows.PutOff(ctx, left))
-			}
+			failed := goOnWith(ctx, store, ids, stand, those)
 			mu.Lock()
 			defer mu.Unlock()
 			err = excerpt.Join(err, failed)
@@ -46,27 +49,52 @@ func GoOnAway(ctx context.Context, store *rdb.Store, ids []string) error {
 	return err
 }
 
-// goOnWith goes on with those that one partition has to do with. It returns which are left.
-func goOnWith(ctx context.Context, store *rdb.Store, ids []string, stand []flowdb.Standing,
-	those []int) (left []string, err error) {
+// maxAgreeing is how many members agree in one request.
+const maxAgreeing = 50
+
+// goOnWith goes on with those that one partition has to do with, and stand alike.
+func goOnWith(ctx context.Context, store *rdb.Store, ids []string, stand []flowdb.Standing, those []int) (err error) {
+	var left []string
 	away := false
-	for _, i := range those {
+	for page := range slices.Chunk(those, maxAgreeing) {
+		some := make([]string, len(page))
+		for i, at := range page {
+			some[i] = ids[at]
+		}
 		if away {
-			left = append(left, ids[i])
+			left = append(left, some...)
 			continue
 		}
-		var failed error
-		if stand[i].Lodged {
-			failed = finishLodged(ctx, store, ids[i])
-		}
+		failed := agreePage(ctx, store, some, stand[page[0]])
 		if failed == nil {
-			failed = AgreeAway(ctx, store, ids[i], stand[i])
+			continue
 		}
-		if failed != nil {
-			err, left = excerpt.Join(err, failed), append(left, ids[i])
-			refused := new(redisconn.ServerError)
-			away = !errors.As(failed, &refused) // it did not answer
+		err, left = excerpt.Join(err, failed), append(left, some...)
+		refused := new(redisconn.ServerError)
+		away = !errors.As(failed, &refused) // it did not answer
+		if away || len(some) == 1 {
+			continue
+		}
+		for i, at := range page { // one that cannot be helped holds up no other
+			_ = agreePage(ctx, store, some[i:i+1], stand[at])
 		}
 	}
-	return left, err
+	if len(left) > 0 && ctx.Err() == nil {
+		err = excerpt.Join(err, flowdb.Of(store).PutOff(ctx, left))
+	}
+	return err
+}
+
+// agreePage has members agree with their flows that stand alike.
+func agreePage(ctx context.Context, store *rdb.Store, ids []string, at flowdb.Standing) error {
+	home, there := store, store
+	if at.Lodged {
+		home = store.Other(at.Home)
+	} else {
+		there = store.Other(at.At)
+	}
+	if home == nil || there == nil {
+		return fmt.Errorf("member %s: it is not known where the partitions of its flow are", excerpt.Brief(ids[0]))
+	}
+	return newAgreeing(home, there, at.At, ids).agree(ctx)
 }

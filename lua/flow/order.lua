@@ -5,14 +5,17 @@
 -- KEYS[5] flow.ends:<id>, KEYS[6] flow.edges:<id>, KEYS[7] flow.unmet:<id>, KEYS[8] flow.todo:<id>,
 -- KEYS[9] flow.results:<id>, KEYS[10] flows:busy, KEYS[11] flows:over, KEYS[12] queues, KEYS[13] ready,
 -- KEYS[14] limits, KEYS[15] jobs, KEYS[16] done, KEYS[17] control, KEYS[18] flows:away, KEYS[19] unique
+-- KEYS[20..] queue:<name>, wake:<name>, running:<name>, rate:<name> of the queue of its job, where that is known
 -- ARGV[1] id of the member
 -- ARGV[2] look; hold: it belongs to that generation, and waits for its turn; begin; cancel; told: its flow has counted
 --   its end; or remove
 -- ARGV[3] when its flow was stored first, in ms, and ARGV[4] the generation of that, by which the order is given
+-- ARGV[5..] the name of that queue
 -- RETURNS {state: held, running, reopening, done, dead, cancelled or gone; when its flow was stored; the generation
---   that it belongs to; how it has ended, done or otherwise, empty where it has not; its result}
+--   that it belongs to; how it has ended, done or otherwise, empty where it has not; its result; the
+--   queue of its job; 1 where something is left to be done here: see flow/advance}
 -- FIRST WRITE HDEL (of a field that is never there)
-local f, away, unique = flow_of({ unpack(KEYS, 1, 17) }, 19, {}), KEYS[18], KEYS[19]
+local f, away, unique = flow_of({ unpack(KEYS, 1, 17) }, 19, { ARGV[5] }), KEYS[18], KEYS[19]
 local id, order, made, generation = unpack(ARGV, 1, 4)
 local refusal = flow_bad(f) or bad('ZCARD', away) or bad('HLEN', unique)
 if refusal then return refusal end
@@ -23,7 +26,7 @@ redis.call('HDEL', f.flow, '')
 if not state or not of[1] then
   redis.call('ZREM', away, id)
   if not state then redis.call('ZREM', f.busy, id) end
-  return { 'gone', made, generation, '', '' }
+  return { 'gone', made, generation, '', '', '', 0 }
 end
 local told = false -- whether its flow knows how it has ended
 local function is_over() return f.state == 'done' or f.state == 'dead' or f.state == 'cancelled' end
@@ -60,6 +63,7 @@ elseif order == 'cancel' and obeys and state == 'held' then
   f.state = 'cancelled'
 elseif order == 'cancel' and obeys and state == 'running' then
   if not f.cancel then redis.call('HSET', f.flow, 'cancel', '1') end
+  f.cancel = f.cancel or '1'
   redis.call('ZADD', f.busy, 'NX', ms(time), id)
   tell(f.control, 'flows')
 elseif order == 'told' and obeys and is_over() then
@@ -70,7 +74,7 @@ elseif order == 'remove' and obeys and state ~= 'running' then
   redis.call('UNLINK', unpack(KEYS, 1, 9))
   redis.call('ZREM', f.busy, id)
   redis.call('ZREM', away, id)
-  return { 'gone', made, generation, '', '' }
+  return { 'gone', made, generation, '', '', '', 0 }
 end
 local at = tonumber(redis.call('ZSCORE', away, id) or 4e15)
 redis.call('ZADD', away, ms((told or at < 4e15 and is_over()) and time or 4e15 + time), id)
@@ -81,4 +85,6 @@ if is_over() then
   local score = redis.call('ZSCORE', f.ends, name)
   how = score and ends[tonumber(score)] or f.state == 'done' and 'done' or 'cancelled'
 end
-return { f.state, of[1], of[2], how, how == 'done' and redis.call('HGET', f.results, name) or '' }
+local result = how == 'done' and redis.call('HGET', f.results, name) or ''
+local more = f.state == 'running' and (f.pending > 0 or f.cancel or f.open == 0)
+return { f.state, of[1], of[2], how, result, redis.call('HGET', f.members, name) or '', more and 1 or 0 }

@@ -66,6 +66,8 @@ type Report struct {
 	Epoch  Epoch  // that it belongs to
 	How    string // how it has ended; "" where it has not
 	Result string // "" where it has none
+	Queue  string // of its job
+	More   bool   // something is left to be done where it is: see [Flows.Finish]
 }
 
 func (f Flows) away() string { return f.store.Key("flows:away") }
@@ -108,17 +110,47 @@ func (f Flows) Lodge(ctx context.Context, of Lodging, members []Member) (answers
 	return answers, details, nil
 }
 
-// Order gives a member that is at home here an order, and returns how far it is. It may be repeated.
-func (f Flows) Order(ctx context.Context, id string, order Order) (report Report, err error) {
-	value, err := redisconn.Do(ctx, f.store.Driver(), redisconn.Call{Script: orderScript,
-		Keys: append(f.keys(id), f.away(), f.store.Key("unique")),
-		Args: []any{id, order.Word, orZero(order.Epoch.Stored), orZero(order.Epoch.Generation)}})
-	if err != nil {
-		return report, err
+// Orders gives members that are at home here an order each, in one request, and returns how far each is. queues are
+// those of their jobs, "" where one is not known. It may be repeated.
+func (f Flows) Orders(ctx context.Context, ids []string, orders []Order, queues []string) ([]Report, error) {
+	calls := make([]redisconn.Call, len(ids))
+	for i, id := range ids {
+		keys, args := append(f.keys(id), f.away(), f.store.Key("unique")),
+			[]any{id, orders[i].Word, orZero(orders[i].Epoch.Stored), orZero(orders[i].Epoch.Generation)}
+		if queues[i] != "" {
+			keys, args = f.store.QueueKeys(keys, queues[i]), append(args, queues[i])
+		}
+		calls[i] = redisconn.Call{Script: orderScript, Keys: keys, Args: args}
 	}
-	r := redisconn.Read(orderScript.Name, value)
-	report = Report{State: r.Text(), Epoch: Epoch{r.Text(), r.Text()}, How: r.Text(), Result: r.Text()}
-	return report, r.Err()
+	reports := make([]Report, len(ids))
+	return reports, f.each(ctx, calls, func(i int, value any) error {
+		r := redisconn.Read(orderScript.Name, value)
+		reports[i] = Report{State: r.Text(), Epoch: Epoch{r.Text(), r.Text()}, How: r.Text(), Result: r.Text(),
+			Queue: r.Text(), More: r.Number() == 1}
+		return r.Err()
+	})
+}
+
+// Order is Orders of one.
+func (f Flows) Order(ctx context.Context, id string, order Order) (Report, error) {
+	reports, err := f.Orders(ctx, []string{id}, []Order{order}, []string{""})
+	return reports[0], err
+}
+
+// each makes calls in one request, and has each answer read. The error is the first one.
+func (f Flows) each(ctx context.Context, calls []redisconn.Call, read func(i int, value any) error) error {
+	replies, err := f.store.Driver().Pipeline(ctx, calls...)
+	for i := range replies {
+		if err == nil {
+			err = replies[i].Err
+		}
+		if replies[i].Err == nil {
+			if failed := read(i, replies[i].Value); err == nil {
+				err = failed
+			}
+		}
+	}
+	return err
 }
 
 func orZero(number string) string {
@@ -128,19 +160,28 @@ func orZero(number string) string {
 	return number
 }
 
-// Hear takes the report of a member that is at home in that partition, and returns what it is to do. It may be repeated.
-func (f Flows) Hear(ctx context.Context, id string, from int, report Report) (order Order, err error) {
-	outer, name := OuterOf(id)
-	answer, err := f.state(ctx, redisconn.Call{Script: hearScript, Keys: f.keys(outer), Args: []any{outer, name, from,
-		report.State, report.Epoch.Stored, report.Epoch.Generation, report.How, report.Result}})
-	words := strings.Fields(answer)
-	if err == nil && len(words) != 3 {
-		err = &redisconn.UnexpectedReplyError{Script: hearScript.Name, Reply: answer}
+// Hear takes the reports of members that are at home in that partition, in one request, and returns what each is to do.
+// It may be repeated.
+func (f Flows) Hear(ctx context.Context, ids []string, from int, reports []Report) ([]Order, error) {
+	calls := make([]redisconn.Call, len(ids))
+	for i, id := range ids {
+		outer, name := OuterOf(id)
+		r := &reports[i]
+		calls[i] = redisconn.Call{Script: hearScript, Keys: f.keys(outer), Args: []any{outer, name, from, r.State,
+			r.Epoch.Stored, r.Epoch.Generation, r.How, r.Result}}
 	}
-	if err != nil {
-		return order, err
-	}
-	return Order{Word: words[0], Epoch: Epoch{words[1], words[2]}}, nil
+	orders := make([]Order, len(ids))
+	return orders, f.each(ctx, calls, func(i int, value any) error {
+		answer, err := f.store.FlowEnded(hearScript.Name, rdb.Word(value))
+		words := strings.Fields(answer)
+		if err == nil && len(words) != 3 {
+			err = &redisconn.UnexpectedReplyError{Script: hearScript.Name, Reply: value}
+		}
+		if err == nil {
+			orders[i] = Order{Word: words[0], Epoch: Epoch{words[1], words[2]}}
+		}
+		return err
+	})
 }
 
 // Filled is what a flow that is being stored says of itself, and of where members of it are.

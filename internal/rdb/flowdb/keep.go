@@ -79,20 +79,35 @@ func (f Flows) removeAway(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
+		by := map[int][]string{}
 		for i, member := range members {
-			there := f.store.Other(stand[i].At)
-			if !stand[i].Away || there == nil {
+			if stand[i].Away {
+				by[stand[i].At] = append(by[stand[i].At], member)
+			}
+		}
+		for at, those := range by {
+			there := f.store.Other(at)
+			if there == nil {
 				continue // there can be no such partition
 			}
-			report, err := Of(there).Order(ctx, member, Order{Word: OrderLook})
-			var order Order
-			if err == nil {
-				order, err = f.Hear(ctx, member, stand[i].At, report)
+			looks, none := make([]Order, len(those)), make([]string, len(those))
+			for i := range looks {
+				looks[i].Word = OrderLook
 			}
-			if err == nil && order.Word == OrderRemove {
-				_, err = Of(there).Order(ctx, member, order)
-			}
+			reports, err := Of(there).Orders(ctx, those, looks, none)
 			if err != nil {
+				return err
+			}
+			orders, err := f.Hear(ctx, those, at, reports)
+			if err != nil {
+				return err
+			}
+			for i := range orders {
+				if orders[i].Word != OrderRemove {
+					orders[i].Word = OrderLook
+				}
+			}
+			if _, err := Of(there).Orders(ctx, those, orders, none); err != nil {
 				return err
 			}
 		}

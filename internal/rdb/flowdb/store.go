@@ -46,11 +46,11 @@ type Keeping struct {
 
 // Member is one job of a flow.
 type Member struct {
-	Name   string // in the flow
-	Free   bool   // it waits for no other
-	Queue  string // "" of a flow, which has no record either
-	Away   bool   // it is at home in another partition than its flow
-	At     int    // which, if so
+	Name  string // in the flow
+	Free  bool   // it waits for no other
+	Queue string // "" of a flow, which has no record either
+	Away  bool   // it is at home in another partition than its flow
+	At    int    // which, if so
 	// Lodged makes it as it is kept there; nil of what cannot be at home elsewhere
 	Lodged func() (Member, error)
 	Record []byte
