@@ -19,8 +19,8 @@ func TestARegistrationAgreesOnTheLayout(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
 		for stored, want := range map[string]string{
-			"": "7 3", "0 0": "7 3", "1 0": "7 3", "1 1": "7 3", "6 1": "7 3", "6 0": "7 3", "0 1": "7 3",
-			"3 3": "7 3", "4 4": "7 4", "5 5": "7 5", "8 3": "8 3", "something else": "7 3", "7": "7 3",
+			"": "8 3", "0 0": "8 3", "1 0": "8 3", "1 1": "8 3", "6 1": "8 3", "6 0": "8 3", "0 1": "8 3",
+			"3 3": "8 3", "4 4": "8 4", "5 5": "8 5", "9 3": "9 3", "something else": "8 3", "7": "8 3",
 		} {
 			s.cmd(t, "DEL", "layout")
 			if stored != "" {
@@ -34,7 +34,7 @@ func TestARegistrationAgreesOnTheLayout(t *testing.T) {
 		s.cmd(t, "LPUSH", "layout", "of another type")
 		_, _, err := s.store.Worker("w1").Register(t.Context(), rdb.Registration{Life: time.Minute, Epoch: "e"})
 		require.NoError(t, err)
-		assert.Equal(t, "7 3", string(s.cmd(t, "GET", "layout").([]byte)))
+		assert.Equal(t, "8 3", string(s.cmd(t, "GET", "layout").([]byte)))
 	})
 }
 
@@ -42,15 +42,15 @@ func TestARegistrationAgreesOnTheLayout(t *testing.T) {
 func TestAProgramThatIsTooOldIsNoWorker(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
-		s.cmd(t, "SET", "layout", "8 8")
+		s.cmd(t, "SET", "layout", "9 9")
 		before := s.dump(t)
 		_, _, err := s.store.Worker("w1").Register(t.Context(), rdb.Registration{Life: time.Minute, Epoch: "e",
 			Queues: []string{"a"}})
 		var outdated *rdb.OutdatedError
 		require.ErrorAs(t, err, &outdated)
 		require.ErrorIs(t, err, rdb.ErrOutdated)
-		assert.Equal(t, []int{8, 8}, []int{outdated.Layout, outdated.Oldest})
-		assert.ErrorContains(t, err, "its layout is 8 and needs programs that know 8, this one knows 7: build it with")
+		assert.Equal(t, []int{9, 9}, []int{outdated.Layout, outdated.Oldest})
+		assert.ErrorContains(t, err, "its layout is 9 and needs programs that know 9, this one knows 8: build it with")
 		assert.Equal(t, before, s.dump(t))
 	})
 }
@@ -62,8 +62,8 @@ func TestALayoutIsOnlyEverRaised(t *testing.T) {
 		for _, step := range []struct {
 			needs int
 			want  string
-		}{{rdb.OldestLayout, "7 3"}, {rdb.Flows, "7 4"}, {rdb.OldestLayout, "7 4"}, {rdb.SharedQueues, "7 5"},
-			{rdb.Flows, "7 5"}} {
+		}{{rdb.OldestLayout, "8 3"}, {rdb.Flows, "8 4"}, {rdb.OldestLayout, "8 4"}, {rdb.SharedQueues, "8 5"},
+			{rdb.Flows, "8 5"}, {rdb.AwayMembers, "8 8"}} {
 			require.NoError(t, s.store.WriteLayout(t.Context(), rdb.Layout, step.needs))
 			assert.Equal(t, step.want, string(s.cmd(t, "GET", "layout").([]byte)))
 		}
@@ -122,13 +122,13 @@ func TestAGuardedStoreAsksOnceAMinute(t *testing.T) {
 		require.NoError(t, use())
 		require.NoError(t, use())
 		costs(2, 3)
-		a.layout = []byte("8 8")
+		a.layout = []byte("9 9")
 		time.Sleep(2 * time.Minute)
 		require.NoError(t, use(), "it was sent along")
 		costs(1, 2)
 		require.ErrorIs(t, use(), rdb.ErrOutdated)
 		costs(0, 0)
-		a.layout = []byte("7 3")
+		a.layout = []byte("8 3")
 		time.Sleep(2 * time.Minute)
 		require.NoError(t, use(), "somebody has put it back")
 		costs(2, 2)

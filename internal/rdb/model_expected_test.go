@@ -35,7 +35,7 @@ func (m *machine) expected() redisState {
 	put("names", names)
 	if m.epoch != "" {
 		put("epoch", members(m.epoch))
-		put("layout", members("7 3"))
+		put("layout", members("8 3"))
 	}
 	m.expectJobs(put)
 	m.expectRules(put)

@@ -117,6 +117,7 @@ func transitions() []transition {
 	all = append(all, moving()...)
 	all = append(all, flowing()...)
 	all = append(all, flowingInFlows()...)
+	all = append(all, flowingAway()...)
 	return append(all, maintaining()...)
 }
 

@@ -229,4 +229,7 @@ func callsOfFlows(r *recorder) {
 		Member: flowdb.Member{Name: "y", Queue: "a"}}))
 	ignore(flowdb.Of(store).Reopen(background, "f", flowdb.ReopenBack, []string{"x"}))
 	ignore(flowdb.Of(store).Agree(background, "f", []string{"x"}, true, true))
+	ignore(flowdb.Of(store).Lodge(background, theLodging, []flowdb.Member{theLodged("")}))
+	ignore(flowdb.Of(store).Orders(background, []string{"f/x"}, make([]flowdb.Order, 1), []string{"a"}))
+	ignore(flowdb.Of(store).Hear(background, []string{"f/x"}, 1, make([]flowdb.Report, 1)))
 }

@@ -5,7 +5,7 @@
 -- KEYS[5] flow.ends:<id>, KEYS[6] flow.edges:<id>, KEYS[7] flow.unmet:<id>, KEYS[8] flow.todo:<id>,
 -- KEYS[9] flow.results:<id>, KEYS[10] flows:busy, KEYS[11] flows:over, KEYS[12] queues, KEYS[13] ready,
 -- KEYS[14] limits, KEYS[15] jobs, KEYS[16] done, KEYS[17] control, KEYS[18] flows:away, KEYS[19] unique
--- KEYS[20..] queue:<name>, wake:<name>, running:<name>, rate:<name> of the queue of its job, where that is known
+-- KEYS[20..] queue:<name>, wake:<name>, running:<name>, rate:<name> of each queue: of that of its job, if it is known
 -- ARGV[1] id of the member
 -- ARGV[2] look; hold: it belongs to that generation, and waits for its turn; begin; cancel; told: its flow has counted
 --   its end; or remove
@@ -77,7 +77,8 @@ elseif order == 'remove' and obeys and state ~= 'running' then
   return { 'gone', made, generation, '', '', '', 0 }
 end
 local at = tonumber(redis.call('ZSCORE', away, id) or 4e15)
-redis.call('ZADD', away, ms((told or at < 4e15 and is_over()) and time or 4e15 + time), id)
+local seen = (told or at < 4e15 and is_over()) and time or 4e15 + time
+if seen < at or seen - at > 60000 then redis.call('ZADD', away, ms(seen), id) end -- a call twice changes nothing
 
 local how = ''
 if is_over() then

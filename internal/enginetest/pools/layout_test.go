@@ -66,7 +66,7 @@ func TestAProgramThatIsTooOldRefuses(t *testing.T) {
 				err := use(t, k)
 				require.ErrorIs(t, err, work.ErrOutdated)
 				require.ErrorContains(t, err, `this program is too old for the namespace "`+k.Namespace[:20])
-				require.ErrorContains(t, err, `: its layout is 9 and needs programs that know 9, this one knows 7: `+
+				require.ErrorContains(t, err, `: its layout is 9 and needs programs that know 9, this one knows 8: `+
 					`build it with a newer version`)
 				assert.Equal(t, []string{"layout"}, k.Keys(), "nothing was stored")
 				k = newKit(t, s)
@@ -86,7 +86,7 @@ func TestARunningWorkerHearsThatItIsTooOld(t *testing.T) {
 		k := newKit(t, s)
 		patient := pooltest.NewPatient()
 		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("a", patient.Handle).Job("b", pooltest.Nothing))
-		assert.Equal(t, "7 3", k.Text("GET", "layout"))
+		assert.Equal(t, "8 3", k.Text("GET", "layout"))
 		running := k.Enqueue("a").ID
 		pooltest.Receive(t, patient.Began)
 		k.Do("SET", "layout", "9 9")
@@ -114,6 +114,6 @@ func TestALostLayoutIsWrittenAgain(t *testing.T) {
 		k := newKit(t, s)
 		k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("a", pooltest.Nothing))
 		k.Wipe()
-		k.Until("it is there again", func() bool { return k.Text("GET", "layout") == "7 3" })
+		k.Until("it is there again", func() bool { return k.Text("GET", "layout") == "8 3" })
 	})
 }
