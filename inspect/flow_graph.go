@@ -34,6 +34,8 @@ type FlowNode struct {
 	Members int    `json:"members"`
 	// how many members are in which; of several those that are left are "left" or "waiting"
 	States map[MemberState]int `json:"states"`
+	// of one member: where it is, if that is another partition than that of its flow; nil if it is not
+	Partition *int `json:"partition,omitempty"`
 }
 
 // State is the state of all members of the node: that of those that people must look at first, of several.
@@ -115,6 +117,9 @@ func (i *Inspector) livingStates(ctx context.Context, of *flowlook.Flow, g *Flow
 		if members[n].State == MemberLeft {
 			members[n].State = MemberLost
 		}
+		if node.Partition != nil {
+			members[n].ID = lodgedID(members[n].ID)
+		}
 		if node.Flow != "" {
 			members[n].Flow = &FlowInfo{}
 		}
@@ -141,6 +146,7 @@ type graphRead struct {
 type graphMember struct {
 	name, job string
 	inner     bool // a flow
+	away      *int // the partition where it is at home, if that is not its flow's
 	state     MemberState
 	layer     int
 }
@@ -160,8 +166,13 @@ func (r *graphRead) read(ctx context.Context) error {
 		for _, m := range named {
 			if _, twice := r.at[m.Name]; !twice {
 				r.at[m.Name] = len(r.members)
-				r.members = append(r.members, graphMember{name: m.Name, job: cmp.Or(needs.Name(m.Queue), innerFlows),
-					inner: m.Queue == "", state: MemberDone})
+				one := graphMember{name: m.Name, job: cmp.Or(needs.Name(m.Queue), innerFlows), inner: m.Queue == "",
+					state: MemberDone}
+				if m.Away {
+					one.away = new(int)
+					*one.away = m.At
+				}
+				r.members = append(r.members, one)
 			}
 		}
 		if cursor = next; len(r.members) > maxGraphMembers {
@@ -364,6 +375,9 @@ func (r *graphRead) put(fold bool, by func(*graphMember) folding) FlowGraph {
 			}
 			if m.inner && !fold {
 				node.Flow = r.id + "/" + m.name
+			}
+			if m.away != nil && !fold {
+				node.Partition = m.away
 			}
 			nodes[key] = node
 		}

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/rdb/flowdb"
 	"github.com/265d0351/work/internal/rdb/flowlook"
 )
 
@@ -47,6 +49,9 @@ type FlowMember struct {
 	Why      []WaitReason `json:"why,omitempty"`       // why its job does not run: as of any job
 
 	Flow *FlowInfo `json:"flow,omitempty"` // of a member that is a flow, how far that is; nil of a job
+
+	// where it is: another one than its flow where that is the home of its name, its key or its lock
+	Partition int `json:"partition,omitzero"`
 }
 
 // FlowEdge is one member that waits for another.
@@ -228,7 +233,7 @@ func (w *membersWalk) kept(ctx context.Context, most int) ([]string, error) {
 	if w.at.Way == byScan {
 		named, next, err := flowlook.Of(w.store).Names(ctx, w.opts.Flow, w.at.Text, most)
 		w.at.Text, w.over = next, next == "0"
-		names := memberNames(named)
+		names := w.memberNames(named)
 		slices.Sort(names)
 		return names, err
 	}
@@ -238,7 +243,7 @@ func (w *membersWalk) kept(ctx context.Context, most int) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, memberNames(named)...)
+		all = append(all, w.memberNames(named)...)
 		if cursor = next; cursor == "0" {
 			break
 		}
@@ -257,10 +262,13 @@ func (w *membersWalk) kept(ctx context.Context, most int) ([]string, error) {
 	return all, nil
 }
 
-func memberNames(named []flowlook.Named) []string {
-	names := make([]string, len(named))
+// memberNames are the names, but for those of a batch that have come with its numbers.
+func (w *membersWalk) memberNames(named []flowlook.Named) []string {
+	names := make([]string, 0, len(named))
 	for n := range named {
-		names[n] = named[n].Name
+		if name := named[n].Name; !w.flow.Batch || !named[n].Away || strings.Trim(name, "0123456789") != "" {
+			names = append(names, name)
+		}
 	}
 	return names
 }
@@ -277,6 +285,10 @@ func (w *membersWalk) member(m *flowlook.Member) FlowMember {
 	case m.End > 0 && m.End < len(memberEnds):
 		member.State = memberEnds[m.End]
 	}
+	member.Partition = w.partition
+	if m.Away {
+		member.Partition, member.ID = m.At, lodgedID(member.ID)
+	}
 	if m.Inner {
 		member.Flow = &FlowInfo{ID: member.ID}
 	}
@@ -285,6 +297,9 @@ func (w *membersWalk) member(m *flowlook.Member) FlowMember {
 	}
 	return member
 }
+
+// lodgedID is the id of the job of a member that is at home in another partition than its flow.
+func lodgedID(id string) string { return id + "/" + flowdb.LodgedJob }
 
 // withJobs adds what the jobs of members say of themselves, and by what rules members wait. Those of a batch that may
 // run stand with what is to be done about it, as long as it is not all in the queues.
@@ -301,8 +316,8 @@ func (i *Inspector) withJobs(ctx context.Context, of *flowlook.Flow, members []F
 	for n, job := range jobs {
 		m := &members[at[n]]
 		switch {
-		case job == nil && m.State == MemberLost && of.Todo > 0:
-			m.State = MemberWaits
+		case job == nil && m.State == MemberLost && (of.Todo > 0 || strings.HasSuffix(m.ID, "/"+flowdb.LodgedJob)):
+			m.State = MemberWaits // or what it is to do is on its way to another partition
 		case job == nil:
 		case !job.State.Ended():
 			m.State, m.Why = MemberState(job.State), job.Why

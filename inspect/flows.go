@@ -356,7 +356,7 @@ func (i *Inspector) findFlow(ctx context.Context, id string) (*view, flowlook.Fl
 			if err != nil {
 				return flowlook.Flow{}, err
 			}
-			if read[0].State == "" {
+			if read[0].State == "" || read[0].Lodged {
 				return flowlook.Flow{}, work.ErrNotFound
 			}
 			return read[0], nil

@@ -16,6 +16,7 @@ import (
 	"github.com/265d0351/work/internal/invalid"
 	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/rdb/flowdb"
 	"github.com/265d0351/work/internal/rdb/flowlook"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/span"
@@ -153,7 +154,9 @@ func (j *JobInfo) readRecord(b []byte) {
 	}
 	j.Args, j.Meta, j.Tags, j.SourceID, j.Parent = r.Args, r.Meta, r.Tags, r.Source, r.Parent
 	j.AgainOf = r.AgainOf
-	j.Flow, j.Member = r.Flow, r.Member()
+	if j.Flow, j.Member = r.Flow, r.Member(); j.Member == flowdb.LodgedJob {
+		j.Flow, j.Member = flowdb.OuterOf(r.Flow) // which is in another partition
+	}
 	if of, end, is := flowlook.EndOf(r.ID); is && !r.Given {
 		j.Flow, j.Member = of, end
 	}

@@ -218,7 +218,7 @@ func (d *doctor) examine(ctx context.Context) error {
 		{d.checkTurns, append(places, "foreign", "turning", "keyed", "parked", "holding", "keyrules", "passes",
 			"waking")},
 		{d.checkStrays, append(places, "stragglers")},
-		{d.checkFlows, append(places, "flows", "flows:filling", "flows:busy", "flows:over")},
+		{d.checkFlows, append(places, "flows", "flows:filling", "flows:busy", "flows:over", "flows:away")},
 		{d.checkIndexes, []string{"ready", "queues", "turns", "turning"}},
 		{d.checkFlags, []string{"jobs", "cancelled"}},
 		{d.checkContents, []string{"jobs", "mailed", "frozen"}},

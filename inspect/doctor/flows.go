@@ -111,6 +111,9 @@ func (d *doctor) leftOf(ctx context.Context, id string) (string, error) {
 		return "", nil
 	}
 	flows := flowdb.Of(d.store)
+	if stand, err := flows.Stand(ctx, id); err != nil || stand[0].Lodged {
+		return "", err // its flow is in another partition, and removes it: see checkAway
+	}
 	if outer == "" {
 		there, err := flows.Exists(ctx, id)
 		if there || err != nil {
@@ -133,6 +136,11 @@ func (d *doctor) leftOf(ctx context.Context, id string) (string, error) {
 func (d *doctor) checkFlow(ctx context.Context, f *flowlook.Flow) error {
 	if f.Inner {
 		if err := d.checkInner(ctx, f); err != nil {
+			return err
+		}
+	}
+	if f.Away && f.State == string(flow.Running) {
+		if err := d.checkAway(ctx, f); err != nil {
 			return err
 		}
 	}

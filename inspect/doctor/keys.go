@@ -44,6 +44,7 @@ var typeOf = map[string]string{
 	"parked": "zset", "holding": "zset", "keyrules": "hash", "pacing": "zset", "waking": "zset",
 	"audit": "zset", "alerts": "hash", "alerts:silenced": "hash", "alerts:teller": "string",
 	"flows": "zset", "flows:filling": "zset", "flows:busy": "zset", "flows:over": "zset",
+	"flows:away": "zset",
 }
 
 // typeOfEach is the type of keys of which there is one for each queue, job, or hour, by what stands before the first

@@ -21,7 +21,7 @@ local id, digest, token, count, held = unpack(ARGV, 1, 5)
 local refusal = flow_bad(f) or bad('ZCARD', filling)
 if refusal then return refusal end
 
-local stored, sealer = unpack(redis.call('HMGET', f.flow, 'digest', 'sealer'))
+local stored, sealer, away = unpack(redis.call('HMGET', f.flow, 'digest', 'sealer', 'away'))
 if not flow_read(f) then return 'gone' end
 if f.state ~= 'filling' then return 'sealed ' .. (sealer or '') end
 if stored ~= digest then return 'other' end
@@ -33,6 +33,7 @@ local time = now()
 f.state = held == '1' and 'held' or 'running'
 redis.call('HSET', f.flow, 'state', f.state, 'sealer', token, 'sealed', ms(time), 'total', have, 'edges',
   redis.call('ZCARD', f.edges))
+if away then redis.call('HSET', f.flow, 'stored', have) end -- for who counts the members of a batch
 if held ~= '1' then redis.call('ZADD', f.over, ms(4e15 + time), id) end -- not over yet, but behind all that are
 flow_step(f, {})
 return 'sealed ' .. token .. (f.told and '\n' .. f.told or '')

@@ -128,4 +128,3 @@ func TestABatchHasMembersAtHomeElsewhere(t *testing.T) {
 		assert.Equal(t, jobs+1, ran)
 	})
 }
-

@@ -33,6 +33,7 @@ const isAway = "\x1d"
 // AwayAt is the partition where a member is at home, by what flow.members has of it; -1 where that is its flow's.
 func AwayAt(queue string) int {
 	text, is := strings.CutPrefix(queue, isAway)
+	text, _, _ = strings.Cut(text, special)
 	at, err := strconv.Atoi(text)
 	if !is || err != nil {
 		return -1

@@ -63,7 +63,7 @@ func termsOf(raw []byte) string {
 // queue and what stands behind it in the text of a member.
 func (m *Member) texts() (queue, rest string) {
 	if m.Away {
-		return isAway + strconv.Itoa(m.At), ""
+		return isAway + strconv.Itoa(m.At) + special + m.Queue, ""
 	}
 	return m.lodgedTexts()
 }

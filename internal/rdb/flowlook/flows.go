@@ -67,6 +67,9 @@ type Flow struct {
 	Busy                   bool // somebody is to go on with it
 	OnDone, OnDeath        bool // a job runs at its end
 	Inner                  bool // some of its members are flows
+	Lodged                 bool // it is none, but a member of one in another partition: see flowdb
+	Away                   bool // some of its members are at home in other partitions
+	stored                 int  // members that it was stored with; 0 where that is not known
 }
 
 // Done is how many members have ended well.
@@ -76,6 +79,9 @@ func (f *Flow) Done() int { return max(0, f.Total-f.Left-f.Dead-f.Cancelled-f.Ot
 func (f *Flow) Numbered() int {
 	if !f.Batch {
 		return 0
+	}
+	if f.stored > 0 {
+		return f.stored
 	}
 	return max(0, f.Total-f.Named)
 }
@@ -101,7 +107,7 @@ func EndOf(id string) (of, end string, is bool) {
 
 // readFields are what is read of the hash of a flow.
 var readFields = []any{"state", "total", "created", "sealed", "ended", "keep", "cancel", "paused", "generation",
-	"digest", "inner"}
+	"digest", "inner", "home", "away", "stored"}
 
 func (f Flows) key(part, id string) string {
 	if part == "" {
@@ -178,7 +184,7 @@ func readFlow(id string, of []any) Flow {
 		*into = count(of[1+n])
 	}
 	f.Busy, f.OnDone, f.OnDeath = of[7] != nil, count(of[8]) > 0, count(of[9]) > 0
-	f.Inner = text(10) != ""
+	f.Inner, f.Lodged, f.Away, f.stored = text(10) != "", text(11) != "", text(12) != "", int(number(13))
 	switch f.State {
 	case "filling":
 		f.Total = f.Left

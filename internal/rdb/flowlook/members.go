@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/rdb/flowdb"
 	"github.com/265d0351/work/internal/redisconn"
 )
 
@@ -14,6 +15,8 @@ type Member struct {
 	Name  string
 	Queue string // "" where it is not known: of those of a batch; and of a flow
 	Inner bool   // it is a flow
+	Away  bool   // it is at home in another partition
+	At    int    // which, if so
 	Left  bool   // it has not ended
 	End   int    // how it has ended otherwise than done: 1 dead, 2 cancelled, 3 discarded, 4 expired, 5 deleted
 	Waits bool   // it stands with its flow alone
@@ -61,6 +64,7 @@ func (f Flows) Members(ctx context.Context, id string, names []string) ([]Member
 		of := values[3+3*i:]
 		m := Member{Name: name, Left: count(at(lefts, i)) == 1, Queue: rdb.Word(at(queues, i))}
 		m.Inner = at(queues, i) != nil && m.Queue == ""
+		m.Queue, m.At, m.Away = homeOf(m.Queue)
 		m.End, _ = strconv.Atoi(rdb.Word(at(ends, i)))
 		m.Waits = m.Left && count(of[0]) == 1
 		if entries, is := of[1].([]any); is && m.Left {
@@ -90,14 +94,30 @@ func behind(member, entry string) (low, high string) {
 	return "(" + member + "\n" + entry, "(" + member + "\v"
 }
 
+// homeOf takes apart what a flow says of the queue of a member: that of one which is at home in another partition is
+// told with that.
+func homeOf(queue string) (name string, at int, away bool) {
+	if at = flowdb.AwayAt(queue); at < 0 {
+		return queue, 0, false
+	}
+	_, name, _ = strings.Cut(queue, "\x1e")
+	return name, at, true
+}
+
 // Named is a member whose name is kept. That of a flow has no queue.
-type Named struct{ Name, Queue string }
+type Named struct {
+	Name, Queue string
+	Away        bool // it is at home in another partition
+	At          int  // which, if so
+}
 
 // Names reads a part of the names that are kept, of about n, and where the next part begins: "0" at the end.
 func (f Flows) Names(ctx context.Context, id, cursor string, n int) (names []Named, next string, err error) {
 	texts, next, err := f.scan(ctx, "HSCAN", f.key("members", id), cursor, n)
 	for i := 0; i+1 < len(texts); i += 2 {
-		names = append(names, Named{Name: texts[i], Queue: texts[i+1]})
+		one := Named{Name: texts[i]}
+		one.Queue, one.At, one.Away = homeOf(texts[i+1])
+		names = append(names, one)
 	}
 	return names, next, err
 }

@@ -103,6 +103,9 @@ func (t *tree) text(c *console.Console, n int) string {
 func (t *tree) after(n int) string {
 	var waits, others, notes []string
 	rules, node := map[string]bool{}, &t.graph.Nodes[n]
+	if node.Partition != nil {
+		notes = append(notes, fmt.Sprintf("in partition %d", *node.Partition))
+	}
 	open := node.States[inspect.MemberWaits] > 0
 	for _, line := range t.parents[n] {
 		from := human.Visible(t.graph.Nodes[line.From].Name)
