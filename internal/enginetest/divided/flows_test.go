@@ -125,20 +125,18 @@ func TestALimitedNameBindsItsFlow(t *testing.T) {
 			assert.Equal(t, s.m.At(partition.BucketOfName(bound[1])), s.homeOfFlow(id))
 		}
 		_, err := flow.Enqueue(t.Context(), s.Enqueuer, pair("both", bound...))
+		require.NoError(t, err)
+		homes := []int{s.m.At(partition.BucketOfName(bound[0])), s.m.At(partition.BucketOfName(bound[1]))}
+		assert.Equal(t, homes[0], s.homeOfFlow("both"))
+		assert.EqualValues(t, 1, s.do(homes[1], "EXISTS", "flow:both/second"), "it is lodged where it is at home")
+		f := pair("end", bound[0], "a")
+		f.OnDone(bound[1])
+		_, err = flow.Enqueue(t.Context(), s.Enqueuer, f)
 		var invalid *work.InvalidError
 		require.ErrorAs(t, err, &invalid)
-		homes := []any{s.m.At(partition.BucketOfName(bound[0])), s.m.At(partition.BucketOfName(bound[1]))}
-		require.EqualError(t, err, fmt.Sprintf(`member "second" of flow "both" is bound to partition %d, as the name %q is `+
-			`limited, and the flow to partition %d: leave it out, and have a member of the flow enqueue it; or limit one `+
-			`name only of those that a flow has`, homes[1], bound[1], homes[0]))
-		_, err = flow.Batch(t.Context(), s.Enqueuer, "late", func(yield func(work.Entry) bool) {
-			for range 500 {
-				yield(work.Entry{Name: bound[0]})
-			}
-			yield(work.Entry{Name: bound[1]})
-		})
-		require.ErrorAs(t, err, &invalid)
-		require.ErrorContains(t, err, `member "501" of flow "late" is bound to partition`)
+		require.EqualError(t, err, fmt.Sprintf(`the job at the end "@done" of flow "end" is bound to partition %d, as the `+
+			`name %q is limited, and the flow to partition %d: have that job enqueue another one, which then lives where `+
+			`it belongs`, homes[1], bound[1], homes[0]))
 	})
 }
 
@@ -172,20 +170,13 @@ func TestALockAndAKeyBindTheirFlow(t *testing.T) {
 		for home, key := range homes {
 			f.Job("b").Named(fmt.Sprint("in ", home)).With(alike(key))
 		}
-		for n := 0; ; n++ { // those of another name have other locks
-			_, err := flow.Enqueue(t.Context(), s.Enqueuer, f)
-			if err != nil {
-				var invalid *work.InvalidError
-				require.ErrorAs(t, err, &invalid)
-				require.ErrorContains(t, err, `, as it is unique, and the flow to partition `)
-				require.ErrorContains(t, err, `: leave it out, and have a member of the flow enqueue it; or give the `+
-					`members of a flow one key, or one that is unique`)
-				break
-			}
-			require.Less(t, n, 20)
-			f = flow.New(fmt.Sprint("both", n))
-			f.Job("b").Named("1").With(alike(fmt.Sprint("1 of ", n)))
-			f.Job("b").Named("2").With(alike(fmt.Sprint("2 of ", n)))
+		_, err := flow.Enqueue(t.Context(), s.Enqueuer, f)
+		require.NoError(t, err)
+		for _, key := range homes { // wherever the member is, it has the lock where that is
+			receipt, err := s.Enqueuer.With(alike(key)).Enqueue(t.Context(), "b")
+			require.NoError(t, err)
+			assert.True(t, receipt.Duplicate)
+			assert.Contains(t, receipt.ID, "both/in ")
 		}
 	})
 }
