@@ -167,7 +167,7 @@ func (s *storing) lodgedAs(ctx context.Context, of flowdb.Lodging, members []flo
 
 // eachLodged calls do with each of those members of a flow that are at home elsewhere, by its id, and the flow's epoch.
 func eachLodged(ctx context.Context, store *rdb.Store, id string, members []string,
-	do func(there *rdb.Store, member string, of flowdb.Epoch) error) error {
+	do func(there *rdb.Store, at int, member string, of flowdb.Epoch) error) error {
 	away, err := flowdb.Of(store).AwayOf(ctx, id, members)
 	if err != nil || len(away) == 0 {
 		return err
@@ -181,7 +181,7 @@ func eachLodged(ctx context.Context, store *rdb.Store, id string, members []stri
 		if there == nil {
 			continue
 		}
-		if err := do(there.AtMap(store.At()), id+"/"+member, filled.Epoch); err != nil {
+		if err := do(there.AtMap(store.At()), filled.At[member], id+"/"+member, filled.Epoch); err != nil {
 			return &partition.Error{Partition: filled.At[member], Err: err}
 		}
 	}
@@ -189,13 +189,13 @@ func eachLodged(ctx context.Context, store *rdb.Store, id string, members []stri
 }
 
 // reopenAway opens those of some members again that are at home elsewhere: they are held until their turn comes.
-func reopenAway(ctx context.Context, store *rdb.Store, id string, members []string) error {
-	return eachLodged(ctx, store, id, members, func(there *rdb.Store, member string, of flowdb.Epoch) error {
+func (r reopening) reopenAway(ctx context.Context, id string, members []string) error {
+	return eachLodged(ctx, r.store, id, members, func(there *rdb.Store, at int, member string, of flowdb.Epoch) error {
 		report, err := flowdb.Of(there).Order(ctx, member, flowdb.Order{Word: flowdb.OrderHold, Epoch: of})
 		if err != nil || report.State == flowdb.IsGone {
 			return err
 		}
-		_, err = reopen(ctx, there, member, flowdb.ReopenHold)
+		_, err = reopening{there, r.away(there, at), r.away}.open(ctx, member, flowdb.ReopenHold)
 		return err
 	})
 }

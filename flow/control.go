@@ -122,7 +122,7 @@ func Retry(ctx context.Context, enq *work.Enqueuer, id string) (Progress, error)
 		return Progress{}, err
 	}
 	err = answered(ctx, func(ctx context.Context) (err error) {
-		state, err = reopening{store, p.fetch(enq)}.open(ctx, id, flowdb.ReopenSeal)
+		state, err = reopening{store, p.fetch(enq), p.fetchAt(enq)}.open(ctx, id, flowdb.ReopenSeal)
 		return err
 	})
 	switch newer := new(rdb.RouteError); {
@@ -179,6 +179,7 @@ func retriable(ctx context.Context, store *rdb.Store, id string) error {
 type reopening struct {
 	store *rdb.Store
 	fetch fetching
+	away  func(there *rdb.Store, at int) fetching // the fetching of members that are at home elsewhere
 }
 
 // open opens a flow again, with those in it that are not done. The last step is that it runs; or it is held, as it is
@@ -266,7 +267,7 @@ func (r reopening) inner(ctx context.Context, id string, members []string) error
 	if err != nil {
 		return err
 	}
-	return reopenAway(ctx, store, id, members)
+	return r.reopenAway(ctx, id, members)
 }
 
 // waitAgain has those that run once more wait for each other also where they do so whatever the end.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/inside"
+	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/flowdb"
 	"github.com/265d0351/work/internal/resize"
 )
@@ -12,6 +13,11 @@ import (
 // fetching brings members that are dead back to the partition of their flow: they have left it when it was given up,
 // and nobody would know what they were.
 type fetching func(ctx context.Context, id string, members []string) error
+
+// fetchAt is the fetching of other partitions.
+func (p *place) fetchAt(enq *work.Enqueuer) func(there *rdb.Store, at int) fetching {
+	return func(there *rdb.Store, at int) fetching { return (&place{store: there, m: p.m, partition: at}).fetch(enq) }
+}
 
 // fetch is the fetching of a place.
 func (p *place) fetch(enq *work.Enqueuer) fetching {

@@ -112,7 +112,7 @@ func locksAreFree(ctx context.Context, store *rdb.Store, id string) error {
 		if err != nil {
 			return err
 		}
-		return eachLodged(ctx, store, id, members, func(there *rdb.Store, member string, _ flowdb.Epoch) error {
+		return eachLodged(ctx, store, id, members, func(there *rdb.Store, _ int, member string, _ flowdb.Epoch) error {
 			return locksAreFree(ctx, there, member)
 		})
 	}

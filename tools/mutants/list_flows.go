@@ -174,9 +174,22 @@ var flowScripts = []mutant{
 	},
 	{
 		Name: "flow-inner-left-behind", File: "lua/flow/remove.lua",
-		Before: "if (inner or special) and ARGV[3] ~= '1' then", After: "if false then",
+		Before: "if (inner or special or away) and ARGV[3] ~= '1' then", After: "if false then",
 		Breaks: "flows in a flow are removed with it",
 		Tests:  []tests{{"./flow", []string{"TestFlowsInAFlowAreRemovedWithIt"}}},
+	},
+	{
+		Name: "flow-away-late-order", File: "lua/flow/order.lua",
+		Before: "local obeys = made == of[1] and tonumber(generation) >= tonumber(of[2])", After: "local obeys = true",
+		Breaks: "an order that comes late changes nothing",
+		Tests:  []tests{{"./internal/rdb", []string{"TestALodgedMemberObeysItsOwnGeneration"}}},
+	},
+	{
+		Name: "flow-away-late-report", File: "lua/flow/agree.lua",
+		Before: "local goes, mine = outer == 'running' or outer == 'held', state == 'gone' or of == generation",
+		After:  "local goes, mine = outer == 'running' or outer == 'held', true",
+		Breaks: "the end of a member in a former generation does not count",
+		Tests:  []tests{{"./internal/rdb", []string{"TestAFlowCountsTheEndOfAMemberElsewhereOnce"}}},
 	},
 }
 
