@@ -1142,10 +1142,10 @@ end
 -- records as a line feed alone. No script has the keys of both: what one is to learn of the other is noted by putting
 -- the inner flow into busy, and flow/turn has them agree.
 --
--- A member that is at home in another partition stands here as a flow does, and what members has of it is a byte 29, the
--- number of that partition, a byte 30 and its queue. There it is a flow of one job, "@job", which knows by "home" in which partition the
--- flow is that it is in. What one is to learn of the other is noted by putting its id into busy, in either partition,
--- and flow/order and flow/agree have them agree.
+-- A member that is at home in another partition stands here as a flow does, and what members has of it is a byte 29,
+-- the number of that partition, a byte 30 and its queue. There it is a flow of one job, "@job", which knows by "home"
+-- in which partition the flow is that it is in. What one is to learn of the other is noted by putting its id into busy,
+-- in either partition, and flow/order and flow/agree have them agree.
 
 -- Members that have a lock, a time or a key of their own are special. The text of one, with the flow, begins with \30,
 -- so that no script knows its queue but flow/advance, which is given the keys of all that; and between the line of its

@@ -27,7 +27,8 @@ local function order(what) return table.concat({ what, created, generation }, ' 
 
 local left, waits = redis.call('SISMEMBER', f.left, name) == 1, redis.call('HEXISTS', f.records, name) == 1
 local here = outer and (state == 'gone' or made == created)
-if not here or (redis.call('HGET', f.members, name) or ''):match('^\29(%d+)') ~= from then -- it belongs to no flow, or is elsewhere
+local named = (redis.call('HGET', f.members, name) or ''):match('^\29(%d+)')
+if not here or named ~= from then -- it belongs to no flow, or is elsewhere
   settled()
   return table.concat({ state == 'gone' and 'wait' or 'remove', made, of }, ' ')
 end

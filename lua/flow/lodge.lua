@@ -15,8 +15,8 @@
 -- ARGV[8] its text: see flow/store
 -- RETURNS filling: it is there; other, with when that flow was stored and its generation: what is there belongs to
 --   another flow of that id; living, with the id of a job that is in the way; or locked, with a 1, and the id of the
---   job that has its lock. Where a newer map is known here than its caller goes by, and it is not here, nothing is done,
---   and the error is ROUTE with its version
+--   job that has its lock. Where a newer map is known here than its caller goes by, and it is not here, nothing is
+--   done, and the error is ROUTE with its version
 -- FIRST WRITE HSET, refused at full memory as is all that stores what is new
 local f, away, unique, foreign = flow_of({ unpack(KEYS, 1, 17) }, 21, {}), KEYS[18], KEYS[20], KEYS[21]
 local id, home, at, made, generation, keep, map, text = unpack(ARGV, 1, 8)

@@ -25,8 +25,8 @@
 -- ARGV[9..] of each member: name, 1 if it waits for nobody, and its text: its queue, a line feed and its record, or
 --   that of a special one, in which the ms when it is due may be "+" and those from now on; then the names of those of
 --   a batch, and of each of these how it stands in todo; then of each edge: the member that is waited for, the one that
---   waits, and the rule. A flow has neither queue nor record, and one that is at home in another partition has none
---   and, for its queue, a byte 29, the number of that, a byte 30 and its queue. Where a member is, is decided by who stores it first
+--   waits, and the rule. A flow has neither queue nor record. One that is at home in another partition has no record,
+--   and for its queue a byte 29, the number of that, a byte 30 and its queue. Where one is, who stores it first decides
 -- RETURNS filling; or sealed, with the token of who has done that behind it; other: a flow of that id is being stored
 --   with another digest; living, with the id of a job that is in the way behind it; locked, with which of the
 --   members meets a lock, and the id of the job that has that; or gone: one of that id is being

@@ -14,7 +14,7 @@ var neverRefused = []string{
 // storing are the scripts that a full Redis is meant to refuse: they store what is new.
 var storing = []string{"job/enqueue", "job/enqueue_several", "job/enqueue_mixed", "inspect/again", "schedule/tick",
 	"job/log", "job/save",
-	"partition/receive", "partition/keep", "flow/store", "flow/add",
+	"partition/receive", "partition/keep", "flow/store", "flow/add", "flow/lodge",
 	"thoonk/create", "thoonk/configure", "thoonk/publish", "thoonk/reserve", "thoonk/insert", "thoonk/edit",
 	"thoonk/put", "recurring/define", "recurring/add",
 	"worqr/enqueue",
