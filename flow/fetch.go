@@ -16,7 +16,9 @@ type fetching func(ctx context.Context, id string, members []string) error
 
 // fetchAt is the fetching of other partitions.
 func (p *place) fetchAt(enq *work.Enqueuer) func(there *rdb.Store, at int) fetching {
-	return func(there *rdb.Store, at int) fetching { return (&place{store: there, m: p.m, partition: at}).fetch(enq) }
+	return func(there *rdb.Store, at int) fetching {
+		return (&place{store: there, m: p.m, partition: at}).fetch(enq)
+	}
 }
 
 // fetch is the fetching of a place.
