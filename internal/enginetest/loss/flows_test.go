@@ -63,6 +63,12 @@ func (st *staging) begins(door *pooltest.Door, ids ...string) {
 	}
 }
 
+// acknowledged awaits that the end of a member was answered, which the next may have begun before.
+func (st *staging) acknowledged(id string) {
+	st.T.Helper()
+	pooltest.Await(st.T, st.Spy, func(e event.JobDone) bool { return e.ID == id })
+}
+
 // over awaits the end of the flow, and checks that nothing is left and that the doctor finds nothing.
 func (st *staging) over(state flow.State) {
 	st.T.Helper()
@@ -93,6 +99,7 @@ func TestAFailoverThatForgetsTheEndOfAMember(t *testing.T) {
 		st.fallBehind()
 		st.g.Leave <- ""
 		st.begins(st.g, "f/second")
+		st.acknowledged("f/first")
 		st.failOver(nil)
 		st.told(event.DataLost{Worker: pooltest.WorkerID(st.pool), Held: 1, Restored: 1, Outcomes: 1})
 		st.g.Leave <- "" // the second, which counts although the first is to run once more
@@ -113,6 +120,7 @@ func TestAFailoverInWhichAMemberWaitsThatRuns(t *testing.T) {
 		st.fallBehind()
 		st.g.Leave <- ""
 		st.begins(st.g, "f/second")
+		st.acknowledged("f/first")
 		st.failOver(nil)
 		st.told(event.DataLost{Worker: pooltest.WorkerID(st.pool), Held: 1, Restored: 1, Outcomes: 1})
 		other := st.another()
@@ -142,6 +150,7 @@ func TestAFailoverThatForgetsTheEndOfAFlow(t *testing.T) {
 		st.fallBehind()
 		st.g.Leave <- ""
 		st.begins(st.ends, "f/@done")
+		st.acknowledged("f/second")
 		st.failOver(nil)
 		st.told(event.DataLost{Worker: pooltest.WorkerID(st.pool), Held: 1, Restored: 1, Outcomes: 1})
 		other := st.another()
@@ -235,6 +244,7 @@ func TestAFailoverThatForgetsTheBeginningOfAFlowInAFlow(t *testing.T) {
 				st.fallBehind()
 				st.g.Leave <- ""
 				st.begins(st.g, "f/in/deep")
+				st.acknowledged("f/first")
 				st.failOver(nil)
 				st.told(event.DataLost{Worker: pooltest.WorkerID(st.pool), Held: 1, Restored: 1, Outcomes: 1})
 				if !late {
@@ -276,6 +286,7 @@ func TestAFailoverThatForgetsTheEndOfAFlowInAFlow(t *testing.T) {
 		st.fallBehind()
 		st.g.Leave <- ""
 		st.begins(st.g, "f/last")
+		st.acknowledged("f/in/deep")
 		st.failOver(nil)
 		st.told(event.DataLost{Worker: pooltest.WorkerID(st.pool), Held: 1, Restored: 1, Outcomes: 1})
 		st.g.Leave <- "" // it counts, although it is to wait once more
