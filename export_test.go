@@ -252,7 +252,7 @@ func (d *deadPoolReaper) Lease(now time.Time) time.Duration { return (&daemons{r
 // StrangeReaper is the reaper of a worker that nobody has registered.
 func (p *WorkerPool) StrangeReaper(ctx context.Context, store *rdb.Store) *deadPoolReaper {
 	w := &worker{store: store, events: p.events}
-	w.current.Store(newSession(store, ctx, nil))
+	w.current.Store(newSession(store, ctx))
 	return &deadPoolReaper{worker: w}
 }
 

@@ -66,7 +66,6 @@ func newFetcher(w *worker) *fetcher {
 // run fetches until ctx ends. A fetch under way is not cut: its jobs would be claimed and not run.
 func (f *fetcher) run(ctx context.Context) {
 	defer f.waiter.Close()
-	defer f.worker.trips.Seek(false)
 	for {
 		free := f.waitForRoom(ctx)
 		if ctx.Err() != nil {
@@ -74,7 +73,6 @@ func (f *fetcher) run(ctx context.Context) {
 		}
 		err := f.step(ctx, free)
 		f.worker.slots.EndTurn()
-		f.worker.trips.Seek(false)
 		switch {
 		case err == nil || ctx.Err() != nil:
 		case errors.Is(err, errNotRegistered):

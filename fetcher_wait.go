@@ -40,9 +40,6 @@ func (f *fetcher) waitForRoom(ctx context.Context) int {
 		return f.waitForTurn(ctx)
 	}
 	f.fetchAhead()
-	if !f.sampler.idle() && !w.resting() {
-		w.trips.Seek(true)
-	}
 	in, limited := f.watch.HandOnIn()
 	if lapse := f.lapsesIn(); lapse >= 0 && (!limited || lapse < in) {
 		in, limited = lapse, true

@@ -160,7 +160,7 @@ func judged(options JobOptions) *run {
 	return &run{
 		record: &record.Default, trail: &record.NoTrail,
 		ctx: context.Background(), job: &Job{Attempt: 1, RetriesLeft: 5}, registration: &registration{options: options},
-		session: newSession(newEnqueuerStore(), context.Background(), nil),
+		session: newSession(newEnqueuerStore(), context.Background()),
 	}
 }
 

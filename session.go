@@ -11,7 +11,6 @@ import (
 	"github.com/265d0351/work/internal/ids"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rewound"
-	"github.com/265d0351/work/internal/roundtrip"
 	"github.com/265d0351/work/internal/stopped"
 )
 
@@ -50,14 +49,10 @@ type restoreCall struct {
 	runs   []*run
 }
 
-func newSession(store *rdb.Store, parent context.Context, trips *roundtrip.Trips) *session {
+func newSession(store *rdb.Store, parent context.Context) *session {
 	ctx, cancel := context.WithCancelCause(parent)
-	worker := store.Worker(ids.Worker())
-	if trips != nil {
-		worker.Share(trips)
-	}
 	return &session{
-		rdb: worker, parent: parent, ctx: ctx, cancel: cancel,
+		rdb: store.Worker(ids.Worker()), parent: parent, ctx: ctx, cancel: cancel,
 		held: map[string]*run{}, watched: map[*run]bool{},
 	}
 }

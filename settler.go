@@ -71,7 +71,6 @@ func (s *settler) close() {
 func (s *settler) run(ctx context.Context) {
 	parking := time.NewTicker(s.worker.engine.times.Park)
 	defer parking.Stop()
-	defer s.worker.trips.Rest() // also if an observer ends this goroutine
 	for {
 		if !s.gather(ctx, parking.C) {
 			return
@@ -86,7 +85,6 @@ func (s *settler) run(ctx context.Context) {
 		if err != nil {
 			s.worker.surveyAgain()
 			s.health.Report(err)
-			s.worker.trips.Rest()
 			s.failures.Pause(ctx)
 			continue
 		}
@@ -96,45 +94,27 @@ func (s *settler) run(ctx context.Context) {
 }
 
 // gather waits until there is something to send, then takes all there is: while one batch is under way the next one
-// gathers by itself, and so it does while a fetch is. It returns false when ctx has ended.
+// gathers by itself. It returns false when ctx has ended.
 func (s *settler) gather(ctx context.Context, parking <-chan time.Time) bool {
-	if len(s.pending) == 0 && len(s.roomy) == 0 && !s.wait(ctx, parking) {
-		return false
+	if len(s.pending) == 0 && len(s.roomy) == 0 {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-s.worker.outcomes.Filled:
+		case <-parking:
+			s.worker.slots.Unpark(s.counted)
+			s.counted = 0
+			for _, r := range s.parked {
+				r.settlement.done = false
+			}
+			s.pending, s.parked = append(s.pending, s.parked...), nil
+		}
 	}
-	s.worker.trips.Ready()
 	workgroup.Gather(func() bool {
 		s.pending = s.worker.outcomes.TakeAll(s.pending)
 		return len(s.pending) >= s.worker.concurrency/2
 	})
-	if len(s.pending) > 0 {
-		s.worker.trips.Meet(ctx)
-		s.pending = s.worker.outcomes.TakeAll(s.pending)
-	}
 	return ctx.Err() == nil
-}
-
-// wait waits until an outcome has come, or those are due that were refused.
-func (s *settler) wait(ctx context.Context, parking <-chan time.Time) bool {
-	select {
-	case <-s.worker.outcomes.Filled:
-		return true
-	default:
-	}
-	s.worker.trips.Idle()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-s.worker.outcomes.Filled:
-	case <-parking:
-		s.worker.trips.Rest()
-		s.worker.slots.Unpark(s.counted)
-		s.counted = 0
-		for _, r := range s.parked {
-			r.settlement.done = false
-		}
-		s.pending, s.parked = append(s.pending, s.parked...), nil
-	}
-	return true
 }
 
 // send settles what is pending. What is requeued waits for its turn, so all else goes first; a refusal of that does not
@@ -227,7 +207,6 @@ func (s *settler) wakeForRoom(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	s.worker.trips.Rest()
 	s.worker.queues.watch.MadeRoom(s.roomy)
 	err := s.worker.store.WakeAfterEnd(ctx, slices.Collect(maps.Keys(s.roomy)))
 	if err != nil && (redisconn.ConcernsServer(err) || retry.Classify(err).Again) {
@@ -242,9 +221,6 @@ func (s *settler) wakeForRoom(ctx context.Context) error {
 
 // emitEvents sends the events of a settlement, once all of it is acknowledged: no answer waits for observers.
 func (s *settler) emitEvents() {
-	if len(s.unsentEvents) > 0 {
-		s.worker.trips.Rest()
-	}
 	for len(s.unsentEvents) > 0 {
 		next := s.unsentEvents[0]
 		s.unsentEvents = s.unsentEvents[1:]

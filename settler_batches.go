@@ -179,9 +179,6 @@ func (s *settler) turn(life context.Context, batches []*batch) (end func(), err 
 			queues = append(queues, first.claim.Queue)
 		}
 	}
-	if len(queues) > 0 {
-		s.worker.trips.Rest()
-	}
 	ctx, cancel := context.WithTimeout(life, turnPatience)
 	defer cancel()
 	end, err = s.worker.site.requeued.Begin(ctx, queues...)
@@ -283,7 +280,6 @@ func (s *settler) sendLogs(ctx context.Context, batches []*batch) (rest []joblog
 		for _, r := range b.runs {
 			for _, lines := range r.logLeft() {
 				if len(rest) == maxSettleCalls || bytes > maxSettleBytes {
-					s.worker.trips.Rest()
 					logged, err := s.worker.store.SendLogs(ctx, callsOf(rest))
 					if err != nil {
 						return nil, err
@@ -375,7 +371,6 @@ func (s *settler) resolveGone(ctx context.Context, batches []*batch, settled []r
 		}
 	}
 	for c, runs := range doubtful {
-		s.worker.trips.Rest()
 		elements := make([]string, len(runs))
 		for i, r := range runs {
 			elements[i] = r.claim.Element

@@ -182,7 +182,6 @@ func (o *outcomeReplicas) sendAgain(b *batch) {
 // tellSettled tells how many outcomes were acknowledged. It comes last, since an observer may end this goroutine.
 func (s *settler) tellSettled(of *session) {
 	if s.acknowledged > 0 && s.worker.events.perJob() {
-		s.worker.trips.Rest()
 		s.worker.events.emitHere(event.JobsSettled{Worker: of.rdb.ID, Jobs: s.acknowledged})
 	}
 }

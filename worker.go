@@ -23,7 +23,6 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisclock"
 	"github.com/265d0351/work/internal/redisconn"
-	"github.com/265d0351/work/internal/roundtrip"
 	"github.com/265d0351/work/internal/subscription"
 	"github.com/265d0351/work/internal/workgroup"
 )
@@ -65,7 +64,6 @@ type worker struct {
 	slots         *workgroup.Slots
 	gatherers     map[string]*gatherer // of jobs that are taken together, by name; nil where there are none
 	runners       *workgroup.Pool[run]
-	trips         *roundtrip.Trips       // those of fetcher and settler
 	outcomes      *workgroup.Outbox[run] // to the settler
 	desired       subscription.Desired
 	layout        healthreport.Reporter // tells of the change of outdated

@@ -19,7 +19,6 @@ import (
 	"github.com/265d0351/work/internal/liveness"
 	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
-	"github.com/265d0351/work/internal/roundtrip"
 	"github.com/265d0351/work/internal/subscription"
 	"github.com/265d0351/work/internal/workgroup"
 	"github.com/265d0351/work/objects"
@@ -52,11 +51,6 @@ func newWorker(s *site, g *group, of host) *worker {
 		beatRequests: make(chan chan<- struct{}),
 		cancelHints:  make(chan struct{}, 1),
 	}
-	w.trips = roundtrip.New(s.store.Driver(), roundtrip.Signs{
-		Due:    func() bool { return !w.outcomes.Empty() },
-		Urgent: func() bool { return w.slots.Shared() || !w.slots.Places().Full() },
-		Soon:   w.slots.Soon,
-	})
 	w.ahead.Goroutines, w.ahead.Most = concurrency, mostAhead(w)
 	w.fence = liveness.NewFence(p.options.FenceAfter, w.cutOff, w.tellCutOff)
 	w.statsReporter = &history.Reporter{Counter: w.stats, Store: w.store, Clock: w.clock, Lane: ids.Random(16),
@@ -81,7 +75,7 @@ func newWorker(s *site, g *group, of host) *worker {
 // join makes the worker known to Redis. After an error Redis may know it all the same: whoever called it has it leave,
 // or a reaper finds it dead once its heartbeat has lapsed.
 func (w *worker) join(ctx context.Context) error {
-	c := newSession(w.store, w.life, w.trips)
+	c := newSession(w.store, w.life)
 	c.shared = &w.site.numbers
 	w.current.Store(c)
 	return w.register(ctx, c, "")
@@ -200,7 +194,7 @@ func (w *worker) rejoin(old *session) error {
 		old.end(ErrFenced)
 		return nil
 	}
-	next := newSession(w.store, w.life, w.trips)
+	next := newSession(w.store, w.life)
 	next.shared = old.shared
 	if err := w.register(ctx, next, old.rdb.ID); err != nil {
 		return fmt.Errorf("this worker was declared dead and cannot register again: %w", err)

@@ -91,7 +91,7 @@ func (w *Worker) Fetch(ctx context.Context, number int64, wanted int, ask bool, 
 		keys = append(k.queue(share.Queue).appendTo(keys), w.keys.inprocess(share.Queue))
 		args = append(args, share.Queue, share.Jobs, w.firstLot(share.Queue), cmp.Or(share.Most, MaxBatch))
 	}
-	value, err := w.fetch(ctx, redisconn.Call{Script: fetchScript, Keys: keys, Args: args})
+	value, err := redisconn.Do(ctx, w.store.driver, redisconn.Call{Script: fetchScript, Keys: keys, Args: args})
 	if err != nil {
 		return Fetched{}, err
 	}
@@ -105,14 +105,6 @@ func (w *Worker) Fetch(ctx context.Context, number int64, wanted int, ask bool, 
 	w.spare = nil
 	w.weigh(fetched.Jobs)
 	return fetched, err
-}
-
-// fetch makes the call of a fetch, with a settlement ahead of it where they share their trips.
-func (w *Worker) fetch(ctx context.Context, call redisconn.Call) (any, error) {
-	if w.trips != nil {
-		return w.trips.Fetch(ctx, call)
-	}
-	return redisconn.Do(ctx, w.store.driver, call)
 }
 
 // knownOf is the last number that Redis knows, from an answer that begins with Rewound.

@@ -329,21 +329,21 @@ func (w *Worker) DeclareAlive(ctx context.Context, ids []string) (int, error) {
 // all are sent again, and of a claim that is then gone [Worker.GoneClaims] tells whether the send before has counted.
 // Calls whose script Redis did not know come after the others, so those of one pipeline are of different claims.
 func (w *Worker) Settle(ctx context.Context, calls []redisconn.Call) ([]Settled, error) {
-	_, settled, _, err := w.settle(ctx, w.store.driver, nil, calls)
+	_, settled, err := w.SettleBehind(ctx, nil, calls)
 	return settled, err
 }
 
 // SettleBehind is Settle behind calls made by Log, in the same pipeline: Redis has executed those, or refused them,
 // before it gets to the outcomes.
 func (w *Worker) SettleBehind(ctx context.Context, logs, calls []redisconn.Call) ([]Logged, []Settled, error) {
-	logged, settled, _, err := w.settle(ctx, w.settlements(), logs, calls)
+	logged, settled, _, err := w.settle(ctx, logs, calls)
 	return logged, settled, err
 }
 
 // SettleNoted is SettleBehind with a call made by NoteSettled behind it all, and what that one found.
 func (w *Worker) SettleNoted(ctx context.Context, logs, calls []redisconn.Call, note redisconn.Call) ([]Logged,
 	[]Settled, Noted, error) {
-	logged, settled, replies, err := w.settle(ctx, w.settlements(), logs, calls, note)
+	logged, settled, replies, err := w.settle(ctx, logs, calls, note)
 	if err != nil {
 		return nil, nil, Noted{}, err
 	}
@@ -351,8 +351,8 @@ func (w *Worker) SettleNoted(ctx context.Context, logs, calls []redisconn.Call, 
 }
 
 // settle sends logs, outcomes and what stands behind them in one pipeline.
-func (w *Worker) settle(ctx context.Context, on redisconn.Pipeliner, logs, calls []redisconn.Call,
-	behind ...redisconn.Call) ([]Logged, []Settled, []redisconn.Reply, error) {
+func (w *Worker) settle(ctx context.Context, logs, calls []redisconn.Call, behind ...redisconn.Call) ([]Logged,
+	[]Settled, []redisconn.Reply, error) {
 	all := calls
 	if len(logs) > 0 {
 		// A script that Redis does not know would be sent again when the outcomes have counted.
@@ -361,7 +361,7 @@ func (w *Worker) settle(ctx context.Context, on redisconn.Pipeliner, logs, calls
 	if len(logs)+len(behind) > 0 {
 		all = slices.Concat(logs, calls, behind)
 	}
-	replies, err := on.Pipeline(ctx, all...)
+	replies, err := w.store.driver.Pipeline(ctx, all...)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -370,14 +370,6 @@ func (w *Worker) settle(ctx context.Context, on redisconn.Pipeliner, logs, calls
 		settled[i] = parseSettled(calls[i], replies[len(logs)+i])
 	}
 	return logged, settled, replies[len(logs)+len(calls):], nil
-}
-
-// settlements is where those of the settler go.
-func (w *Worker) settlements() redisconn.Pipeliner {
-	if w.trips != nil {
-		return w.trips
-	}
-	return w.store.driver
 }
 
 // Settled is the answer to one call of a settlement.

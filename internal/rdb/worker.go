@@ -57,7 +57,6 @@ type Worker struct {
 	keys  *workerKeys
 	sizes map[string]int // of the records of each queue, as last fetched; the fetching goroutine's
 	spare []FetchedJob   // to read into; the fetching goroutine's
-	trips Trips          // nil where fetches and settlements go each by itself
 
 	memory
 }
@@ -66,15 +65,6 @@ type Worker struct {
 func (s *Store) Worker(id string) *Worker {
 	return &Worker{ID: id, store: s, keys: s.keys.worker(id), sizes: map[string]int{}}
 }
-
-// Trips has fetches and settlements share their pipelines.
-type Trips interface {
-	Fetch(ctx context.Context, call redisconn.Call) (any, error)
-	redisconn.Pipeliner // of settlements
-}
-
-// Share has the fetches and settlements of the worker go by these trips, from now on.
-func (w *Worker) Share(trips Trips) { w.trips = trips }
 
 // Registration is what a worker tells of itself.
 type Registration struct {

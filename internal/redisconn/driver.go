@@ -103,13 +103,13 @@ func (e *DialError) Error() string {
 }
 func (e *DialError) Unwrap() error { return e.Err }
 
-// Pipeliner is what a Driver and a Conn have in common.
-type Pipeliner interface {
+// pipeliner is what a Driver and a Conn have in common.
+type pipeliner interface {
 	Pipeline(ctx context.Context, calls ...Call) ([]Reply, error)
 }
 
 // Do makes one call and returns its answer; a refusal by Redis is an error as well.
-func Do(ctx context.Context, on Pipeliner, call Call) (any, error) {
+func Do(ctx context.Context, on pipeliner, call Call) (any, error) {
 	replies, err := on.Pipeline(ctx, call)
 	if err != nil {
 		return nil, err

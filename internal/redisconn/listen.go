@@ -25,7 +25,7 @@ const (
 )
 
 // Publish tells those who listen with Subscribe, as scripts do by tell of lua/prelude.lua.
-func Publish(ctx context.Context, on Pipeliner, channel, message string) error {
+func Publish(ctx context.Context, on pipeliner, channel, message string) error {
 	_, err := Do(ctx, on, Call{Command: "SPUBLISH", Args: []any{channel, message}})
 	if notSharded(err) {
 		_, err = Do(ctx, on, Call{Command: "PUBLISH", Args: []any{channel, message}})

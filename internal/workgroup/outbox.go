@@ -53,9 +53,6 @@ func (o *Outbox[T]) PutAll(items []*T) {
 	}
 }
 
-// Empty tells whether nothing is there.
-func (o *Outbox[T]) Empty() bool { return o.newest.Load() == nil }
-
 // TakeAll appends all that is there, the newest first.
 func (o *Outbox[T]) TakeAll(items []*T) []*T {
 	for item := o.newest.Swap(nil); item != nil; {

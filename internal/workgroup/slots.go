@@ -79,12 +79,6 @@ func (s *Slots) Ready() bool { return s.worthwhile(s.Free()) }
 // worthwhile tells whether so many jobs are enough for a fetch; any are while a goroutine is idle.
 func (s *Slots) worthwhile(jobs int) bool { return jobs >= s.enough() || jobs > 0 && !s.places.Full() }
 
-// Soon tells whether a fetch is worth while, or will be once a few of the goroutines have ended a short job: what was
-// fetched ahead waits for them.
-func (s *Slots) Soon() bool {
-	return s.Ready() || s.places.ahead.Load() > 0 && s.Queued() > 0 && s.own() >= s.enough()
-}
-
 // Most is how many jobs may be held at once.
 func (s *Slots) Most() int { return s.most }
 
