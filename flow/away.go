@@ -17,8 +17,8 @@ import (
 )
 
 // A member whose name, key or lock lives in another partition than its flow is kept there, and named in the flow. First
-// the flow names it, so that whoever removes the flow finds it; then it is lodged there, with its lock; then the flow is
-// sealed. An added one is lodged before it is named, since its turn may come with that.
+// the flow names it, so that whoever removes the flow finds it; then it is lodged there, with its lock; then the flow
+// is sealed. An added one is lodged before it is named, since its turn may come with that.
 
 // lodged makes a member as it is kept where it is at home, if that is in another partition than its flow.
 func lodged(enq *work.Enqueuer, at spot, entry work.Entry) func() (flowdb.Member, error) {
@@ -83,7 +83,8 @@ func (s *storing) lodge(ctx context.Context, members []flowdb.Member) error {
 		by[m.At] = append(by[m.At], made)
 	}
 	for _, at := range partitions {
-		of := flowdb.Lodging{Flow: s.keeping.ID, Home: s.place.partition, At: at, Epoch: filled.Epoch, Keep: filled.Keep}
+		of := flowdb.Lodging{Flow: s.keeping.ID, Home: s.place.partition, At: at, Epoch: filled.Epoch,
+			Keep: filled.Keep}
 		for page := range slices.Chunk(by[at], maxLodged) {
 			if err := s.lodgeAt(ctx, of, page); err != nil {
 				return err
@@ -214,8 +215,9 @@ func staysOpen(ctx context.Context, p *place, id string) error {
 		for i, at := range stand {
 			if at.Away && p.m.State(at.At) != partition.Open {
 				_, name := flowdb.OuterOf(members[i])
-				return mistake("flow "+brief(id), fmt.Sprintf("one whose member %s is in partition %d, which is being given up",
-					brief(name), at.At), "enqueue another one: it would not run there")
+				return mistake("flow "+brief(id),
+					fmt.Sprintf("one whose member %s is in partition %d, which is being given up", brief(name), at.At),
+					"enqueue another one: it would not run there")
 			}
 		}
 		return nil

@@ -40,8 +40,8 @@ func (d *doctor) checkAway(ctx context.Context, f *flowlook.Flow) error {
 				}
 			}
 			finding := Finding{Check: CheckFlow, Key: d.store.FullName("flow.left:" + f.ID), ID: member,
-				Repaired: d.repair, Detail: fmt.Sprintf("it has not ended, and nothing is there of it in partition %d, "+
-					"where it is at home", stand[i].At)}
+				Repaired: d.repair, Detail: fmt.Sprintf("it has not ended, and nothing is there of it in partition "+
+					"%d, where it is at home", stand[i].At)}
 			if d.repair {
 				finding.Remedy = "it counts as deleted now: retry the flow, or enqueue its job, if it is wanted"
 			}

@@ -66,7 +66,8 @@ func (a *agreeing) agree(ctx context.Context) error {
 		}
 		last := a.orders
 		a.orders = orders
-		a.keep(func(i int) bool { // one that gets an order twice obeys, which takes its time: a worker has to end what it runs
+		// one that gets an order twice obeys, which takes its time: a worker has to end what it runs
+		a.keep(func(i int) bool {
 			return orders[i].Word != flowdb.OrderWait && orders[i] != last[i]
 		}, nil)
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 // GoOnAway goes on with members that are at home in another partition than their flow, of which either is here. Other
-// partitions are asked side by side, and one that cannot be reached is left alone after the first failure: what is to be
-// done there comes behind all else that is. Ids of what is here with its flow are passed over.
+// partitions are asked side by side, and one that cannot be reached is left alone after the first failure: what is to
+// be done there comes behind all else that is. Ids of what is here with its flow are passed over.
 func GoOnAway(ctx context.Context, store *rdb.Store, ids []string) error {
 	flows := flowdb.Of(store)
 	stand, err := flows.Stand(ctx, ids...)

@@ -57,8 +57,8 @@ func ordered(t *testing.T, s *site, word, generation string) flowdb.Report {
 	return report
 }
 
-// namedAway seals the flow "f", of a1, of x, which is at home in partition 1 and waits for nobody, and of b1, which waits
-// for x. It was stored at that ms.
+// namedAway seals the flow "f", of a1, of x, which is at home in partition 1 and waits for nobody, and of b1, which
+// waits for x. It was stored at that ms.
 func namedAway(t *testing.T, s *site) {
 	t.Helper()
 	answer, _, err := flowdb.Of(s.store).Store(background, aFlow, []flowdb.Member{memberOf("a1", true),
@@ -151,8 +151,8 @@ func TestAFlowCountsTheEndOfAMemberElsewhereOnce(t *testing.T) {
 		namedAway(t, s)
 		hear := func(id string, from int, stored, generation, state, how string) string {
 			t.Helper()
-			orders, err := flowdb.Of(s.store).Hear(background, []string{id}, from, []flowdb.Report{{State: state, How: how,
-				Epoch: flowdb.Epoch{Stored: stored, Generation: generation}}})
+			report := flowdb.Report{State: state, How: how, Epoch: flowdb.Epoch{Stored: stored, Generation: generation}}
+			orders, err := flowdb.Of(s.store).Hear(background, []string{id}, from, []flowdb.Report{report})
 			require.NoError(t, err)
 			return orders[0].Word
 		}

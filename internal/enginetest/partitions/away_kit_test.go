@@ -25,8 +25,8 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// hands do by hand, in three partitions, what pools do: they go on with flows, and run the jobs of three names, of which
-// each lives in one partition.
+// hands do by hand, in three partitions, what pools do: they go on with flows, and run the jobs of three names, of
+// which each lives in one partition.
 type hands struct {
 	*divided
 	directory *partition.Directory
@@ -150,8 +150,8 @@ func (h *hands) sum(command, key string) (n int) {
 // nothingLeft checks that nothing is left of the flow in any partition.
 func (h *hands) nothingLeft() {
 	h.T.Helper()
-	for _, key := range []string{"flow:f", "flow:f/in", "flow:f/one", "flow:f/in/two", "flow:f/free", "flow.records:f/one",
-		"flow.left:f/free", "flow.todo:f/in/two", "flows:away", "flows:busy", "flows", "flows:filling", "unique"} {
+	for _, key := range []string{"flow:f", "flow:f/in", "flow:f/one", "flow:f/in/two", "flow:f/free",
+		"flow.records:f/one", "flow.left:f/free", "flow.todo:f/in/two", "flows:away", "flows:busy", "flows", "flows:filling", "unique"} {
 		assert.Zero(h.T, h.sum("EXISTS", key), key)
 	}
 }
@@ -202,8 +202,8 @@ func (d *dying) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisc
 	return nil, refused
 }
 
-// atEachCall has a program die at each call that it makes about flows, or lose the reply. do tells what it does; prepare
-// comes before.
+// atEachCall has a program die at each call that it makes about flows, or lose the reply. do tells what it does;
+// prepare comes before.
 func atEachCall(t *testing.T, prepare func(h *hands), do func(h *hands, enq *work.Enqueuer, d *dying)) {
 	t.Helper()
 	each(t, func(t *testing.T, s redistest.Server) {
