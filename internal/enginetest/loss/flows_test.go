@@ -63,10 +63,16 @@ func (st *staging) begins(door *pooltest.Door, ids ...string) {
 	}
 }
 
-// acknowledged awaits that the end of a member was answered, which the next may have begun before.
-func (st *staging) acknowledged(id string) {
+// settled awaits that the ends of so many jobs were answered: the next may have begun before.
+func (st *staging) settled(jobs int) {
 	st.T.Helper()
-	pooltest.Await(st.T, st.Spy, func(e event.JobDone) bool { return e.ID == id })
+	st.Until("ends are answered", func() bool {
+		left := jobs
+		for _, e := range pooltest.Seen[event.JobsSettled](st.Spy) {
+			left -= e.Jobs
+		}
+		return left <= 0
+	})
 }
 
 // over awaits the end of the flow, and checks that nothing is left and that the doctor finds nothing.
@@ -99,7 +105,7 @@ func TestAFailoverThatForgetsTheEndOfAMember(t *testing.T) {
 		st.fallBehind()
 		st.g.Leave <- ""
 		st.begins(st.g, "f/second")
-		st.acknowledged("f/first")
+		st.settled(1)
 		st.failOver(nil)
 		st.told(event.DataLost{Worker: pooltest.WorkerID(st.pool), Held: 1, Restored: 1, Outcomes: 1})
 		st.g.Leave <- "" // the second, which counts although the first is to run once more
@@ -120,7 +126,7 @@ func TestAFailoverInWhichAMemberWaitsThatRuns(t *testing.T) {
 		st.fallBehind()
 		st.g.Leave <- ""
 		st.begins(st.g, "f/second")
-		st.acknowledged("f/first")
+		st.settled(1)
 		st.failOver(nil)
 		st.told(event.DataLost{Worker: pooltest.WorkerID(st.pool), Held: 1, Restored: 1, Outcomes: 1})
 		other := st.another()
@@ -150,7 +156,7 @@ func TestAFailoverThatForgetsTheEndOfAFlow(t *testing.T) {
 		st.fallBehind()
 		st.g.Leave <- ""
 		st.begins(st.ends, "f/@done")
-		st.acknowledged("f/second")
+		st.settled(2)
 		st.failOver(nil)
 		st.told(event.DataLost{Worker: pooltest.WorkerID(st.pool), Held: 1, Restored: 1, Outcomes: 1})
 		other := st.another()
@@ -244,7 +250,7 @@ func TestAFailoverThatForgetsTheBeginningOfAFlowInAFlow(t *testing.T) {
 				st.fallBehind()
 				st.g.Leave <- ""
 				st.begins(st.g, "f/in/deep")
-				st.acknowledged("f/first")
+				st.settled(1)
 				st.failOver(nil)
 				st.told(event.DataLost{Worker: pooltest.WorkerID(st.pool), Held: 1, Restored: 1, Outcomes: 1})
 				if !late {
@@ -286,7 +292,7 @@ func TestAFailoverThatForgetsTheEndOfAFlowInAFlow(t *testing.T) {
 		st.fallBehind()
 		st.g.Leave <- ""
 		st.begins(st.g, "f/last")
-		st.acknowledged("f/in/deep")
+		st.settled(2)
 		st.failOver(nil)
 		st.told(event.DataLost{Worker: pooltest.WorkerID(st.pool), Held: 1, Restored: 1, Outcomes: 1})
 		st.g.Leave <- "" // it counts, although it is to wait once more

@@ -42,7 +42,9 @@ func (st *staging) secondEnds() {
 	st.T.Helper()
 	st.g.Leave <- ""
 	st.begins(st.g, "f/first")
-	assert.Empty(st.T, st.locks(), "the second has ended, and does not wait for the first any more")
+	st.Until("the second has ended, and does not wait for the first any more", func() bool {
+		return len(st.locks()) == 0
+	})
 	st.g.Leave <- ""
 	st.begins(st.ends, "f/@done")
 	st.ends.Leave <- ""
@@ -64,6 +66,7 @@ func TestAMemberThatRunsHasItsLockAfterAFailover(t *testing.T) {
 				require.Equal(t, []string{"f/second 0 t"}, st.locks())
 				st.g.Leave <- ""
 				st.begins(st.g, "f/second")
+				st.settled(1)
 				kind := map[bool]string{false: "f", true: "m"}[how.KeepInMorgue]
 				require.Equal(t, []string{"f/second 0 " + kind}, st.locks())
 				st.failOver(nil)
@@ -86,6 +89,7 @@ func TestAMemberThatHasBegunHasNoLockAfterAFailover(t *testing.T) {
 		st.fallBehind()
 		st.g.Leave <- ""
 		st.begins(st.g, "f/second")
+		st.settled(1)
 		require.Empty(t, st.locks())
 		st.failOver(nil)
 		st.told(event.DataLost{Worker: pooltest.WorkerID(st.pool), Held: 1, Restored: 1, Outcomes: 1})
@@ -107,6 +111,7 @@ func TestALockThatAFailoverForgotBelongsToWhoeverTookIt(t *testing.T) {
 		require.NoError(t, st.Inspector().Delete(st.Ctx(), "taken"))
 		st.store()
 		st.begins(st.g, "f/first", "f/second")
+		st.settled(1)
 		require.Equal(t, []string{"f/second 0 f"}, st.locks())
 		st.failOver(nil)
 		st.told(event.DataLost{Worker: pooltest.WorkerID(st.pool), Held: 1, Restored: 1, Outcomes: 1})
@@ -121,6 +126,7 @@ func TestALockThatAFailoverForgotBelongsToWhoeverTookIt(t *testing.T) {
 		require.NoError(t, st.Inspector().Delete(st.Ctx(), "taken"))
 		st.store()
 		st.begins(st.g, "f/first", "f/second")
+		st.settled(1)
 		st.g.Leave <- ""
 		st.begins(st.ends, "f/@done")
 		st.ends.Leave <- ""
@@ -139,6 +145,7 @@ func TestALockOfAMemberThatRunsIsTakenAgain(t *testing.T) {
 		st.fallBehind()
 		st.g.Leave <- ""
 		st.begins(st.g, "f/second")
+		st.settled(1)
 		st.failOver(func() { st.lose("unique") })
 		st.told(event.DataLost{Worker: pooltest.WorkerID(st.pool), Held: 1, Restored: 1, Outcomes: 1})
 		assert.Equal(t, []string{"f/second 0 f"}, st.locks())
@@ -159,6 +166,7 @@ func TestAMemberHasItsLockWhereAllIsGone(t *testing.T) {
 		st.pool = th.Start(work.NewWorkerPool(nil, 1, options).Job("a", st.g.Pass).Job("end", st.ends.Pass))
 		st.store()
 		st.begins(st.g, "f/first", "f/second")
+		st.settled(1)
 		for _, name := range slices.DeleteFunc(st.Keys(), func(name string) bool {
 			return strings.HasPrefix(name, "layout")
 		}) {
