@@ -34,6 +34,7 @@ type hands struct {
 	workers   []*rdb.Worker
 	fetches   int64
 	ran       []string
+	home      int    // where the flow is
 	fails     string // the id of a job that is discarded instead of done
 }
 
@@ -95,23 +96,35 @@ func (h *hands) goOn() {
 // run runs what waits in a partition.
 func (h *hands) run(i int) {
 	h.T.Helper()
-	h.fetches++
-	fetched, err := h.workers[i].Fetch(h.Ctx(), h.fetches, 9, true, []rdb.Share{{Queue: h.names[i], Jobs: 9}})
-	require.NoError(h.T, err)
-	for _, job := range fetched.Jobs {
-		of := ending.BelongingsIn(job.Record, nil)
-		state := "done"
-		if job.ID == h.fails {
-			state = "discarded"
-		} else {
-			of.Flow.Result = []byte(`"` + job.ID + `"`)
-		}
-		h.ran = append(h.ran, job.ID)
-		settled, err := h.workers[i].Settle(h.Ctx(), []redisconn.Call{h.workers[i].End(job.Claim,
-			rdb.Ending{ID: job.ID, Queue: job.Queue, State: state, Belongings: of})})
-		require.NoError(h.T, err)
-		require.NoError(h.T, settled[0].Err)
+	for _, job := range h.take(i, 9) {
+		h.end(i, job)
 	}
+}
+
+// take has the worker of a partition begin so many jobs at the most.
+func (h *hands) take(i, n int) []rdb.FetchedJob {
+	h.T.Helper()
+	h.fetches++
+	fetched, err := h.workers[i].Fetch(h.Ctx(), h.fetches, n, true, []rdb.Share{{Queue: h.names[i], Jobs: n}})
+	require.NoError(h.T, err)
+	return fetched.Jobs
+}
+
+// end ends a job that the worker of a partition has begun.
+func (h *hands) end(i int, job rdb.FetchedJob) {
+	h.T.Helper()
+	of := ending.BelongingsIn(job.Record, nil)
+	state := "done"
+	if job.ID == h.fails {
+		state = "discarded"
+	} else {
+		of.Flow.Result = []byte(`"` + job.ID + `"`)
+	}
+	h.ran = append(h.ran, job.ID)
+	settled, err := h.workers[i].Settle(h.Ctx(), []redisconn.Call{h.workers[i].End(job.Claim,
+		rdb.Ending{ID: job.ID, Queue: job.Queue, State: state, Belongings: of})})
+	require.NoError(h.T, err)
+	require.NoError(h.T, settled[0].Err)
 }
 
 // until goes on until the flow is in that state, and nothing is left to be done.
@@ -120,7 +133,7 @@ func (h *hands) until(state flow.State) {
 	for range 40 {
 		h.goOn()
 		if h.stateOf("f") == state && h.sum("ZCARD", "flows:busy") == 0 {
-			h.run(0) // what runs at its end
+			h.run(h.home) // what runs at its end
 			return
 		}
 	}
@@ -130,7 +143,7 @@ func (h *hands) until(state flow.State) {
 
 func (h *hands) stateOf(id string) flow.State {
 	h.T.Helper()
-	p, err := flowdb.Of(h.directory.Store(0)).Progress(h.Ctx(), id)
+	p, err := flowdb.Of(h.directory.Store(h.home)).Progress(h.Ctx(), id)
 	require.NoError(h.T, err)
 	return flow.State(p.State)
 }
