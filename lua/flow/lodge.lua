@@ -1,6 +1,7 @@
 -- flow/lodge: stores a member of a flow that is in another partition, since the member is at home here. It is kept as
 -- a flow of one job, "@job", which is held until the other flow has it begin: see flow/order. It takes the lock that it
--- is to have. It may be sent again, by whoever stores the same flow: what is there already stays as it is.
+-- is to have. It may be sent again, by whoever stores the same flow: what is there already stays as it is, and nobody
+-- looks at one that is held for another hour, so that it is named before it would go as one that its flow has not.
 --
 -- KEYS[1] flow:<id>, KEYS[2] flow.records:<id>, KEYS[3] flow.members:<id>, KEYS[4] flow.left:<id>,
 -- KEYS[5] flow.ends:<id>, KEYS[6] flow.edges:<id>, KEYS[7] flow.unmet:<id>, KEYS[8] flow.todo:<id>,
@@ -17,7 +18,7 @@
 --   another flow of that id; living, with the id of a job that is in the way; or locked, with a 1, and the id of the
 --   job that has its lock. Where a newer map is known here than its caller goes by, and it is not here, nothing is
 --   done, and the error is ROUTE with its version
--- FIRST WRITE HSET, refused at full memory as is all that stores what is new
+-- FIRST WRITE HSET or ZADD, refused at full memory as is all that stores what is new
 local f, away, unique, foreign = flow_of({ unpack(KEYS, 1, 17) }, 21, {}), KEYS[18], KEYS[20], KEYS[21]
 local id, home, at, made, generation, keep, map, text = unpack(ARGV, 1, 8)
 local refusal = flow_bad(f) or bad('ZCARD', away) or bad('HLEN', KEYS[19]) or bad('HLEN', unique)
@@ -26,7 +27,10 @@ if refusal then return refusal end
 
 local name, known = '@job', redis.call('HMGET', f.flow, 'made', 'of', 'state')
 if known[3] then
-  if known[1] == made then return 'filling' end
+  if known[1] == made then
+    if known[3] == 'held' then redis.call('ZADD', away, 'XX', ms(4e15 + now()), id) end
+    return 'filling'
+  end
   return table.concat({ 'other', known[1] or '0', known[2] or '0' }, ' ')
 end
 local route = elsewhere(redis.call('HGET', KEYS[19], ''), map)
