@@ -28,7 +28,10 @@ if refusal then return refusal end
 local name, known = '@job', redis.call('HMGET', f.flow, 'made', 'of', 'state')
 if known[3] then
   if known[1] == made then
-    if known[3] == 'held' then redis.call('ZADD', away, 'XX', ms(4e15 + now()), id) end
+    local seen = 4e15 + now()
+    if known[3] == 'held' and seen - (redis.call('ZSCORE', away, id) or seen) > 60000 then
+      redis.call('ZADD', away, ms(seen), id) -- a call twice changes nothing
+    end
     return 'filling'
   end
   return table.concat({ 'other', known[1] or '0', known[2] or '0' }, ' ')
