@@ -66,7 +66,7 @@ func benchmarkPool(b *testing.B, s *redistest.Process, processors, jobs int, sle
 	for i := range 10 {
 		pool.Job(fmt.Sprintf("job%d", i), func() error {
 			if sleep > 0 {
-				time.Sleep(sleep)
+				<-time.After(sleep)
 			}
 			if left.Add(-1) == 0 {
 				close(done)

@@ -83,7 +83,8 @@ func TestDifferentCausesAreOfDifferentKinds(t *testing.T) {
 	by := map[string]string{}
 	for _, text := range []string{
 		"open a.csv: no such file", "open a.csv: permission denied", "open a.json: no such file",
-		"open a.go: no such file", "open b.go: no such file", "mkdir /tmp/a: no such file", "rmdir /tmp/a: no such file",
+		"open a.go: no such file", "open b.go: no such file", "mkdir /tmp/a: no such file",
+		"rmdir /tmp/a: no such file",
 		"GET https://a.example.com/x: refused", "GET https://b.example.com/x: refused",
 		"GET https://a.example.com/a.json: refused", "POST /orders: 500", "POST /refunds: 500",
 		"read a.csv: line is too long", "read a.csv: field is too long", "a.b: io.EOF", "a.c: io.EOF",

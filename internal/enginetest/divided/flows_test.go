@@ -134,8 +134,8 @@ func TestALimitedNameBindsItsFlow(t *testing.T) {
 		_, err = flow.Enqueue(t.Context(), s.Enqueuer, f)
 		var invalid *work.InvalidError
 		require.ErrorAs(t, err, &invalid)
-		require.EqualError(t, err, fmt.Sprintf(`the job at the end "@done" of flow "end" is bound to partition %d, as `+
-			`the name %q is limited, and the flow to partition %d: have that job enqueue another one, which then lives `+
+		require.EqualError(t, err, fmt.Sprintf(`the job at the end "@done" of flow "end" is bound to partition %d, `+
+			`as the name %q is limited, and the flow to partition %d: have that job enqueue another one, which then lives `+
 			`where it belongs`, homes[1], bound[1], homes[0]))
 	})
 }

@@ -164,7 +164,8 @@ func (h *hands) sum(command, key string) (n int) {
 func (h *hands) nothingLeft() {
 	h.T.Helper()
 	for _, key := range []string{"flow:f", "flow:f/in", "flow:f/one", "flow:f/in/two", "flow:f/free",
-		"flow.records:f/one", "flow.left:f/free", "flow.todo:f/in/two", "flows:away", "flows:busy", "flows", "flows:filling", "unique"} {
+		"flow.records:f/one", "flow.left:f/free", "flow.todo:f/in/two", "flows:away", "flows:busy", "flows",
+		"flows:filling", "unique"} {
 		assert.Zero(h.T, h.sum("EXISTS", key), key)
 	}
 }
