@@ -135,8 +135,8 @@ func TestALimitedNameBindsItsFlow(t *testing.T) {
 		var invalid *work.InvalidError
 		require.ErrorAs(t, err, &invalid)
 		require.EqualError(t, err, fmt.Sprintf(`the job at the end "@done" of flow "end" is bound to partition %d, `+
-			`as the name %q is limited, and the flow to partition %d: have that job enqueue another one, which then lives `+
-			`where it belongs`, homes[1], bound[1], homes[0]))
+			`as the name %q is limited, and the flow to partition %d: have that job enqueue another one, `+
+			`which then lives where it belongs`, homes[1], bound[1], homes[0]))
 	})
 }
 
