@@ -5,6 +5,7 @@ import (
 
 	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/rdb/flowdb"
 	"github.com/265d0351/work/internal/record"
 )
 
@@ -87,7 +88,40 @@ func (m *mover) ofNoFlow(ctx context.Context, ids []string, records [][]byte) ([
 			flows[i] = rec.Flow
 		}
 	}
-	return m.store.FlowsAreOver(ctx, flows)
+	over, err := m.store.FlowsAreOver(ctx, flows)
+	if err != nil {
+		return nil, err
+	}
+	return over, m.stayWithOuter(ctx, flows, over)
+}
+
+// stayWithOuter takes back that flows are over which are members at home here of flows in other partitions, where those
+// go on: one that is dead may be retried by hand, and counts there then.
+func (m *mover) stayWithOuter(ctx context.Context, flows []string, over []bool) error {
+	stand, err := flowdb.Of(m.store).Stand(ctx, flows...)
+	if err != nil {
+		return err
+	}
+	outer := map[int][]string{}
+	for i, at := range stand {
+		if over[i] && at.Lodged {
+			id, _ := flowdb.OuterOf(flows[i])
+			if outer[at.Home] == nil {
+				outer[at.Home] = make([]string, len(flows))
+			}
+			outer[at.Home][i] = id
+		}
+	}
+	for home, ids := range outer {
+		ended, err := m.directory.Store(home).FlowsAreOver(ctx, ids)
+		if err != nil {
+			return at(home, err)
+		}
+		for i := range over {
+			over[i] = over[i] && ended[i]
+		}
+	}
+	return nil
 }
 
 // bonds is where a job lives by what its record says, if that can be read.

@@ -126,3 +126,39 @@ func TestAwayThePartitionOfAFlowIsGivenUp(t *testing.T) {
 		h.nothingLeft()
 	})
 }
+
+// A partition is given up in whose morgue is a member for which another one of its flow holds on: it stays until the
+// flow has ended, so that what becomes of the member by hand counts.
+func TestAwayAPartitionIsGivenUpWithADeadMember(t *testing.T) {
+	each(t, func(t *testing.T, s redistest.Server) {
+		m := newMortal(newDivided(t, s, 3), 1)
+		m.waitsForDead(1)
+		directory := partition.NewDirectory(m.Raw().Driver(), m.Namespace)
+		require.NoError(t, resize.Begin(m.Ctx(), directory, 1, nil))
+		assert.Equal(t, []int{1, 2}, directory.Map().In(partition.Draining))
+		assert.Equal(t, []int{1}, m.where("morgue"), "it stays")
+		require.NoError(t, m.Inspector().RetryNow(m.Ctx(), "f/dies/@job"))
+		p, err := flow.Wait(m.Ctx(), m.Enq, "f")
+		require.NoError(t, err)
+		assert.Equal(t, []any{flow.Done, 4}, []any{p.State, p.Done})
+		require.NoError(t, resize.To(m.Ctx(), directory, 1, nil))
+		assert.Equal(t, []int{1, 1, 1}, []int{m.of("f/dies/@job"), m.of("f/holds/@job"), m.of("f/even")})
+	})
+}
+
+// Where nobody retries it the partition is closed when the flow has ended, and its dead member leaves with that.
+func TestAwayADeadMemberLeavesWhenItsFlowHasEnded(t *testing.T) {
+	each(t, func(t *testing.T, s redistest.Server) {
+		m := newMortal(newDivided(t, s, 3), 1)
+		m.waitsForDead(1)
+		directory := partition.NewDirectory(m.Raw().Driver(), m.Namespace)
+		require.NoError(t, resize.Begin(m.Ctx(), directory, 1, nil))
+		_, err := flow.Cancel(m.Ctx(), m.Enq, "f")
+		require.NoError(t, err)
+		require.NoError(t, resize.To(m.Ctx(), directory, 1, nil))
+		assert.Equal(t, []int{0}, m.where("morgue"))
+		require.NoError(t, m.Inspector().RetryNow(m.Ctx(), "f/dies/@job"))
+		m.Until("it has run", func() bool { return m.of("f/dies/@job") == 1 })
+		assert.Zero(t, m.of("f/holds/@job"))
+	})
+}
