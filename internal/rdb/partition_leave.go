@@ -1,6 +1,7 @@
 package rdb
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -36,7 +37,7 @@ type Remaining struct {
 	Jobs, Frozen, Stragglers, Foreign, Schedules int
 	Hints                                        int // controls that other partitions have to be told of
 	Tracked                                      int
-	Flows                                        int // that have not ended
+	Flows                                        int // that have not ended; else those of which others are to be told
 }
 
 // Nothing tells whether nothing lives in the partition.
@@ -55,13 +56,14 @@ func (s *Store) Remaining(ctx context.Context) (Remaining, error) {
 		redisconn.Call{Command: "LLEN", Args: []any{k.tracked}},
 		redisconn.Call{Command: "ZCARD", Args: []any{k.prefix + "flows"}},
 		redisconn.Call{Command: "ZCOUNT", Args: []any{k.flowsOver(), "-inf", "(" + FlowsOpen}},
-		redisconn.Call{Command: "ZCOUNT", Args: []any{k.prefix + "flows:away", FlowsOpen, "+inf"}})
+		redisconn.Call{Command: "ZCOUNT", Args: []any{k.prefix + "flows:away", FlowsOpen, "+inf"}},
+		redisconn.Call{Command: "ZCARD", Args: []any{k.prefix + "flows:busy"}})
 	n, err := s.numbers(ctx, calls)
 	if err != nil {
 		return Remaining{}, err
 	}
 	return Remaining{Jobs: n[0], Frozen: n[1] - n[6], Stragglers: n[2], Foreign: n[3], Schedules: n[4],
-		Hints: n[5], Tracked: n[7], Flows: max(0, n[8]-n[9]) + n[10]}, nil
+		Hints: n[5], Tracked: n[7], Flows: cmp.Or(max(0, n[8]-n[9])+n[10], n[11])}, nil
 }
 
 // ForgetTracked removes the list of what was stored while it was to be moved, if the map of that version, which ended

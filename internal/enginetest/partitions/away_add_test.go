@@ -41,8 +41,8 @@ func (a *adder) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisc
 	return a.Driver.Pipeline(ctx, calls...)
 }
 
-// adding is a flow of which a member adds one that is at home elsewhere, in an attempt that dies. What comes behind that
-// is done by the next attempt.
+// adding is a flow of which a member adds one that is at home elsewhere, in an attempt that dies. The next attempt does
+// what comes behind that.
 type adding struct {
 	*divided
 	counts

@@ -14,8 +14,8 @@ import (
 	"github.com/265d0351/work/internal/resize"
 )
 
-// storeAround stores flows in all partitions, each with members at home in the two others: "second" is of that name, and
-// waits for the first one, and "third" for it. It returns the ids of the jobs of each.
+// storeAround stores flows in all partitions, each with members at home in the two others: "second" is of that name
+// and waits for the first one, and "third" for it. It returns the ids of the jobs of each.
 func (d *divided) storeAround(flows int, second string) (ids [][]string) {
 	d.T.Helper()
 	for i := range flows {

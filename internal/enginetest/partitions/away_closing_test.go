@@ -162,3 +162,31 @@ func TestAwayADeadMemberLeavesWhenItsFlowHasEnded(t *testing.T) {
 		assert.Zero(t, m.of("f/holds/@job"))
 	})
 }
+
+// Nor is it closed before the flow knows what has become of its dead member.
+func TestAwayAPartitionIsGivenUpWhenWhatWasDeadIsTold(t *testing.T) {
+	each(t, func(t *testing.T, s redistest.Server) {
+		h := newHands(t, s)
+		f := flow.New("f").OnDone(h.names[0])
+		f.Job(h.names[0]).Named("here")
+		f.Job(h.names[0]).Named("holds").After(f.Job(h.names[2]).Named("dies")).Hold(flow.Dead)
+		h.store(f)
+		h.dies = "f/dies/@job"
+		for range 3 {
+			h.goOn()
+		}
+		h.advance()
+		require.Equal(t, []int{2}, h.where("morgue"))
+		require.NoError(t, resize.Begin(h.Ctx(), h.directory, 2, nil))
+		require.Equal(t, partition.Draining, h.settled(2))
+		h.dies = ""
+		require.NoError(t, h.Inspector().RetryNow(h.Ctx(), "f/dies/@job"))
+		require.Equal(t, partition.Draining, h.settled(2))
+		h.run(2)
+		require.Equal(t, partition.Draining, h.settled(2), "it is done, and that is not told")
+		h.advance()
+		require.Equal(t, partition.Closed, h.settled(2))
+		h.until(flow.Done)
+		h.didRun("f/@done", "f/dies/@job", "f/dies/@job", "f/here", "f/holds")
+	})
+}

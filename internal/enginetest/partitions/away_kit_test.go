@@ -36,6 +36,7 @@ type hands struct {
 	ran       []string
 	home      int    // where the flow is
 	fails     string // the id of a job that is discarded instead of done
+	dies      string // the id of one that goes into the morgue
 }
 
 func newHands(t *testing.T, s redistest.Server) *hands {
@@ -121,8 +122,13 @@ func (h *hands) end(i int, job rdb.FetchedJob) {
 		of.Flow.Result = []byte(`"` + job.ID + `"`)
 	}
 	h.ran = append(h.ran, job.ID)
-	settled, err := h.workers[i].Settle(h.Ctx(), []redisconn.Call{h.workers[i].End(job.Claim,
-		rdb.Ending{ID: job.ID, Queue: job.Queue, State: state, Belongings: of})})
+	call := h.workers[i].End(job.Claim, rdb.Ending{ID: job.ID, Queue: job.Queue, State: state, Belongings: of})
+	if job.ID == h.dies {
+		of.Flow.Result = nil
+		call = h.workers[i].Shelve(rdb.Shelved{Claim: job.Claim, Shelf: rdb.ShelfMorgue, Trail: []byte(`{"fails":1}`),
+			Flow: of.Flow})
+	}
+	settled, err := h.workers[i].Settle(h.Ctx(), []redisconn.Call{call})
 	require.NoError(h.T, err)
 	require.NoError(h.T, settled[0].Err)
 }

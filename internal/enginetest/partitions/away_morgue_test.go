@@ -59,8 +59,8 @@ func newMortal(d *divided, deaths int) *mortal {
 	return m
 }
 
-// waitsForDead stores a flow, which is in partition 0, of which a member has died that is at home in that partition: one
-// holds on for it, and another one has run.
+// waitsForDead stores a flow, which is in partition 0, of which a member has died that is at home in that partition:
+// one holds on for it, and another one has run.
 func (m *mortal) waitsForDead(at int) {
 	m.T.Helper()
 	f := flow.New("f").OnDone("end").OnDeath("end")
@@ -133,8 +133,8 @@ func TestAwayADeadMemberIsRetriedByHand(t *testing.T) {
 	}
 }
 
-// A dead member that is retried by hand when its flow has ended changes nothing about that. A retry of the flow leaves it
-// out if it is done by then, and waits for it while it runs, wherever it is at home.
+// A dead member that is retried by hand when its flow has ended changes nothing about that. A retry of the flow leaves
+// it out if it is done by then, and waits for it while it runs, wherever it is at home.
 func TestAwayADeadMemberIsRetriedByHandBehindTheEnd(t *testing.T) {
 	for _, runs := range []bool{false, true} {
 		for at, id := range []string{"f/dies", "f/dies/@job"} {
