@@ -16,9 +16,9 @@ var dataFiles = strings.Fields(`7z avi avro bak bin bmp bz2 conf csv dat db doc 
 // sources are the endings of source code.
 var sources = strings.Fields(`c cc cpp cs ex go java js kt lua php pl py rb rs s scala sh swift ts`)
 
-// roots are how paths begin that are no addresses of a web service, such as /users/12.
-var roots = strings.Fields(`/data/ /dev/ /etc/ /home/ /media/ /mnt/ /opt/ /private/ /proc/ /root/ /run/ /srv/ /tmp/
-	/usr/ /var/ /Users/ /Volumes/ ./ ../ ~/`)
+// roots are the top folders of paths that are no addresses of a web service, such as /users/12, and where paths begin
+// that are told from where a program is, or from a home.
+var roots = strings.Fields(`data dev etc home media mnt opt private proc root run srv tmp usr var Users Volumes . .. ~`)
 
 // pathKind returns what stands for a path or the name of a file that the text begins with, and how long that is; 0
 // where it begins with neither. The ending stays: one cannot read a CSV file for another reason than an image.
@@ -38,13 +38,17 @@ func pathKind(text string) (kind string, n int) {
 		return "#." + withoutDigits(ending), n
 	case dot > 0 && slices.Contains(sources, ending):
 		return "", 0
-	case drive, slices.ContainsFunc(roots, func(root string) bool {
-		return len(path) > len(root) &&
-			strings.HasPrefix(path, root)
-	}):
+	case drive, isRooted(path):
 		return "#", n
 	}
 	return "", 0
+}
+
+// isRooted tells whether something stands behind one of the roots in a path.
+func isRooted(path string) bool {
+	root, rest, is := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	relative := root == "." || root == ".." || root == "~"
+	return is && rest != "" && slices.Contains(roots, root) && relative != strings.HasPrefix(path, "/")
 }
 
 // isPathRune tells whether it may be in a path that nobody has put in quotes.
