@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"sync/atomic"
 	"time"
@@ -128,7 +127,7 @@ func (l *link) round(ctx context.Context, calls []redisconn.Call, full bool) ([]
 }
 
 func (l *link) lost(call *redisconn.Call, err error) error {
-	return fmt.Errorf("connection to Redis at %s lost while waiting for the reply to %s: %w", l.addr, call.Name(), err)
+	return &redisconn.LostError{Addr: l.addr, Doing: "waiting for the reply to " + call.Name(), Err: err}
 }
 
 // exchange is what one round sends, and what comes back. Each call is a command of which go-redis hands out the bytes

@@ -4,11 +4,15 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work"
+	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -45,6 +49,46 @@ func TestSeveralPlacesAreOneDashboard(t *testing.T) {
 		}
 	})
 }
+
+// TestAPlaceWhoseRedisIsAwaySaysSo: in words, where and since when; the others are as they were.
+func TestAPlaceWhoseRedisIsAwaySaysSo(t *testing.T) {
+	t.Parallel()
+	const secret = "correct-horse"
+	redis := redistest.Dedicated(t, "--requirepass", secret)
+	shop := newKit(t, redistest.Embedded(t))
+	dsn := strings.Replace(redis.Server().DSN(), "redis://", "redis://:"+secret+"@", 1)
+	away, err := inspect.New(dsn, work.Namespace("billing"))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, away.Close()) })
+	handler, err := Places(Place{"shop", shop.inspector, shop.options}, Place{"billing", away, shop.options})
+	require.NoError(t, err)
+	k := &kit{t: t, handler: handler}
+	redis.Kill()
+	for _, page := range []string{"", "queues", "jobs?state=dead", "workers"} {
+		got := k.get("billing/" + page)
+		assert.Equal(t, http.StatusBadGateway, got.StatusCode, page)
+		assertSecure(t, got)
+		assertRelative(t, strings.ReplaceAll(got.Text, `href="../`, `href="`))
+		text := tags.ReplaceAllString(got.Text, "")
+		assert.Regexp(t, `The Redis of place billing at `+regexp.QuoteMeta(redis.Server().Addr())+
+			` has not answered this dashboard since [0-9:.]+ UTC`, text, page)
+		assert.Contains(t, text, "asks again every 5 seconds")
+		assert.Contains(t, got.Text, `<noscript><meta http-equiv="refresh" content="5"></noscript>`)
+		page, _, _ := strings.Cut(page, "?")
+		assert.Contains(t, got.Text, `href="../shop/`+page+`"`)
+		assert.NotContains(t, got.Text, secret)
+	}
+	got := k.post("billing/queue-pause?name=mail&force=true&back=queues")
+	assert.Equal(t, http.StatusBadGateway, got.StatusCode)
+	assert.Contains(t, got.Text, `may have been done or not: <a href="queues">look</a>`)
+	assert.NotContains(t, got.Text, "http-equiv", "nothing is done twice")
+	assert.Equal(t, http.StatusOK, k.get("shop/queues").StatusCode)
+
+	require.NoError(t, redis.Restart())
+	k.until("the place is back", func() bool { return k.get("billing/queues").StatusCode == http.StatusOK })
+}
+
+var tags = regexp.MustCompile(`<[^>]*>`)
 
 // A token that is brought to the root opens all places, also behind a prefix.
 func TestATokenOpensAllPlaces(t *testing.T) {

@@ -187,8 +187,11 @@ func (v *caller) enter(route visit.Route) {
 	if err != nil && route.Acts() && !v.Audited() {
 		v.Audit(visit.Failed, err.Error(), v.Query.Get("id"))
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		v.fail(err)
+	case !route.Still:
+		v.Reached()
 	}
 }
 

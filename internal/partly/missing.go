@@ -1,6 +1,6 @@
-// Package partly is for those who show people what an Inspector reads of several partitions: with a [Missing] in their
-// ctx they get what the others say without an error, and learn from it at the end which have not answered. Programs get
-// the error beside the rest.
+// Package partly is for those who show people what an Inspector reads: with a [Missing] in their ctx they get what
+// other partitions say without an error, and learn from it at the end which have not answered; an [Outage] is that none
+// can. Programs get the errors.
 package partly
 
 import (

@@ -103,6 +103,19 @@ func (e *DialError) Error() string {
 }
 func (e *DialError) Unwrap() error { return e.Err }
 
+// LostError says that a connection was lost before the answer had come: what was sent may have been executed. It is
+// also that of a ctx which ended meanwhile, and of a server that took too long.
+type LostError struct {
+	Addr  string // without user and password
+	Doing string // "waiting for the reply to GET"
+	Err   error
+}
+
+func (e *LostError) Error() string {
+	return "connection to Redis at " + e.Addr + " lost while " + e.Doing + ": " + e.Err.Error()
+}
+func (e *LostError) Unwrap() error { return e.Err }
+
 // pipeliner is what a Driver and a Conn have in common.
 type pipeliner interface {
 	Pipeline(ctx context.Context, calls ...Call) ([]Reply, error)

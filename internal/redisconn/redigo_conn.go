@@ -196,7 +196,7 @@ func (l *link) lost(ctx context.Context, doing string, call *Call, err error) er
 	default:
 		l.peerLost = true
 	}
-	return fmt.Errorf("connection to Redis at %s lost while %s %s: %w", l.addr, doing, call.Name(), err)
+	return &LostError{Addr: l.addr, Doing: doing + " " + call.Name(), Err: err}
 }
 
 // arguments are kept between calls: a pipeline would otherwise make garbage of one slice per call.

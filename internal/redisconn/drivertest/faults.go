@@ -24,6 +24,9 @@ func (k Kit) lostReply(t *testing.T) {
 		<-swallowed
 		var unsent *redisconn.DialError
 		assert.NotErrorAs(t, err, &unsent)
+		var lost *redisconn.LostError
+		require.ErrorAs(t, err, &lost)
+		assert.NotEmpty(t, lost.Addr)
 		assert.Equal(t, []byte("1"), Do(t, d, "GET", key), "run once")
 	})
 }

@@ -31,8 +31,8 @@ var layers = []layer{
 	{Root + "/examples/", Root + "/internal/", nil, "examples use the public API only"},
 	{Root + "/metrics/", Root + "/internal/", nil, "metrics use the public API only"},
 	// as above, and round.go and send.go hold the lease by which one of many dashboards tells of an alert
-	{Root + "/webui/", Root + "/internal/", []string{"visible_text.go", "site.go", "visit.go", "watch.go", "find.go",
-		"look.go", "round.go", "send.go"},
+	{Root + "/webui/", Root + "/internal/", []string{"visible_text.go", "site.go", "visit.go", "away.go", "watch.go",
+		"find.go", "look.go", "round.go", "send.go"},
 		"the web pages use the public API only"},
 }
 

@@ -13,7 +13,7 @@ func Routes() []visit.Route {
 
 func reads() []visit.Route {
 	return []visit.Route{
-		visit.View("/api/openapi.json", "the description of the API", readDescription),
+		visit.StillView("/api/openapi.json", "the description of the API", readDescription),
 		visit.View("/api/counts", "how many jobs are where", readCounts),
 		visit.View("/api/queues", "all queues", readQueues),
 		visit.View("/api/queue", "one queue", readQueue),

@@ -104,6 +104,7 @@ func (f *feed) overview(ctx context.Context) (event []byte) {
 	}()
 	o, err := f.watch.overview(ctx)
 	if err != nil {
+		f.site.Away(err)
 		return sse("trouble", []byte("Redis does not answer: what is shown is old"))
 	}
 	var b bytes.Buffer

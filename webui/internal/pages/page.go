@@ -33,6 +33,7 @@ type page struct {
 	Role   string
 	CanAct bool
 	Live   bool
+	Again  bool // it tries again by itself
 	Notice *notice
 	// which partitions have not answered; "" where all have
 	Missing string
@@ -135,6 +136,10 @@ func parsePages() map[string]*template.Template {
 // Fail answers with a page that says what is wrong.
 func (s *Site) Fail(v *visit.Visit, err error) {
 	status := visit.StatusOf(err)
+	if away := v.Away(err); away != nil {
+		s.showAway(v, status, away, err)
+		return
+	}
 	if status >= http.StatusInternalServerError {
 		v.Logger.Warn("dashboard: a request failed", "path", v.Path, "error", err)
 	}

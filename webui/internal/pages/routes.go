@@ -33,7 +33,7 @@ func (s *Site) pageRoutes() []visit.Route {
 			visit.View("/queue", "one queue", s.showQueue),
 			visit.InMenu("Jobs", "b", visit.View("/jobs", "jobs by state, and search", s.showJobs)),
 			visit.View("/job", "one job", s.showJob),
-			visit.View("/new-job", "the form for a new job", s.showNewJob),
+			visit.StillView("/new-job", "the form for a new job", s.showNewJob),
 			visit.View("/args", "the args of a job, all of them", s.showArgs),
 			visit.InMenu("Flows", "f", visit.View("/flows", "jobs that belong together", s.showFlows)),
 			visit.View("/flow", "one flow, with its graph", s.showFlow),
@@ -50,10 +50,10 @@ func (s *Site) pageRoutes() []visit.Route {
 			visit.InMenu("Nodes", "n", visit.View("/nodes", "all servers of Redis", s.showNodes)),
 			visit.InMenu("Redis", "r", visit.View("/redis", "the server and its data", s.showRedis))),
 		[]visit.Route{
-			visit.View("/job-log", "what is written to the log of a job, as it is written", s.showJobLog),
-			visit.View("/finding", "what a search finds while it goes on", s.showFinding),
-			visit.View("/live", "server-sent events for pages that are open", s.showLive),
-			visit.View("/assets/{file}", "style, script and icon", s.showAsset),
+			visit.StillView("/job-log", "what is written to the log of a job, as it is written", s.showJobLog),
+			visit.StillView("/finding", "what a search finds while it goes on", s.showFinding),
+			visit.StillView("/live", "server-sent events for pages that are open", s.showLive),
+			visit.StillView("/assets/{file}", "style, script and icon", s.showAsset),
 		})
 }
 

@@ -112,6 +112,7 @@ func (w *watch) fly(ctx context.Context, under *flight) {
 	under.made, under.err = w.read(ctx)
 	if under.err == nil {
 		w.seen = under.acts
+		w.site.Reached()
 	}
 }
 

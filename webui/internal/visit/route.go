@@ -11,12 +11,20 @@ type Route struct {
 	Group    string // of the menu, in which that is; "" stands above all groups
 	Key      string // that leads there in a browser
 	What     string // it is for, in words
+	Still    bool   // that it has answered does not say that Redis has
 	Handle   func(*Visit) error
 }
 
 // View is a route that reads.
 func View(path, what string, handle func(*Visit) error) Route {
 	return Route{Method: http.MethodGet, Path: path, What: what, Handle: handle}
+}
+
+// StillView is a route that reads nothing of Redis, or goes on whether that answers or not.
+func StillView(path, what string, handle func(*Visit) error) Route {
+	route := View(path, what, handle)
+	route.Still = true
+	return route
 }
 
 // InMenu puts a page into the menu, above its groups.

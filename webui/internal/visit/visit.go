@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/265d0351/work"
@@ -43,6 +44,8 @@ type Site struct {
 
 	// Redaction returns args as they may be shown; nil shows them as they are.
 	Redaction func(name string, args json.RawMessage) json.RawMessage
+
+	away atomic.Pointer[time.Time] // from when on Redis was asked in vain; nil while it answers
 }
 
 // Redact returns args as they may be shown. If the program's func panics nothing is shown.

@@ -1,5 +1,6 @@
 // Everything works without scripts: they keep pages fresh, let a search go on, and add keys, a theme and lists. Each
 // idea is a file of its own; a module comes when the page is there.
+import { away } from "./away.js";
 import { finding } from "./finding.js";
 import { jobLog } from "./joblog.js";
 import { keys } from "./keys.js";
@@ -21,3 +22,4 @@ forgetNotice();
 finding();
 jobLog();
 live();
+away();

@@ -2,17 +2,19 @@
 // every four seconds, nor just after they came. What is gone is not asked for again.
 import { parse, replace } from "./parts.js";
 
-let asked = Date.now(), asking = false;
+let asked = Date.now(), asking = false, old = false;
 
-async function refresh(gone) {
+async function refresh(show, gone) {
   if (asking || document.hidden || Date.now() - asked < 4000) return;
   asking = true;
   asked = Date.now();
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
     if (answer.status === 404) gone();
-    if (!answer.ok) return;
     const page = parse(await answer.text());
+    old = page.getElementById("away") !== null;
+    if (old) show("Redis does not answer: what is shown is old", false);
+    if (!answer.ok) return;
     for (const part of document.querySelectorAll("[data-live][id]")) {
       const fresh = page.getElementById(part.id);
       if (fresh) replace(part, fresh);
@@ -39,7 +41,10 @@ export function live() {
     stream.close();
     show("gone: as last seen", false);
   };
-  stream.addEventListener("tick", () => { show("live", true); refresh(gone); });
+  stream.addEventListener("tick", () => {
+    if (!old) show("live", true);
+    refresh(show, gone);
+  });
   stream.addEventListener("overview", (event) => {
     show("live", true);
     if (document.hidden) return;
