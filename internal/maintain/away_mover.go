@@ -5,10 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/ending"
 	"github.com/265d0351/work/internal/excerpt"
-	"github.com/265d0351/work/internal/healthreport"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/flowdb"
 )
@@ -17,24 +15,14 @@ import (
 // apart from the FlowMover, so that a partition which does not answer holds up no flow. It asks Redis nothing before it
 // is told that there is something to do. Two at a time would do no harm.
 type AwayMover struct {
-	store  *rdb.Store
-	health healthreport.Reporter
-	wakeup chan struct{}
-	look   atomic.Bool
+	errand
+	store *rdb.Store
+	look  atomic.Bool
 }
 
 // NewAwayMover is a mover before its first step.
 func NewAwayMover(env Env) *AwayMover {
-	return &AwayMover{store: env.Store, wakeup: make(chan struct{}, 1),
-		health: healthreport.Reporter{Component: "mover of members away", Emit: env.Emit}}
-}
-
-// Told says that there may be something to do. It may be called concurrently.
-func (m *AwayMover) Told() {
-	select {
-	case m.wakeup <- struct{}{}:
-	default:
-	}
+	return &AwayMover{errand: newErrand("mover of members away", env.Emit), store: env.Store}
 }
 
 // Look has it look as well for members at home here of which nobody has heard for long: what was to be told may have
@@ -45,27 +33,7 @@ func (m *AwayMover) Look() {
 }
 
 // Run goes on with members, as often as it is told, until ctx ends.
-func (m *AwayMover) Run(ctx context.Context) {
-	var failures backoff.Failures
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-m.wakeup:
-		}
-		err := m.goOn(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		m.health.Report(err)
-		if err == nil {
-			failures = 0
-			continue
-		}
-		m.Told()
-		failures.Pause(ctx)
-	}
-}
+func (m *AwayMover) Run(ctx context.Context) { m.each(ctx, m.goOn) }
 
 func (m *AwayMover) goOn(ctx context.Context) (err error) {
 	if m.look.Swap(false) {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/ending"
 	"github.com/265d0351/work/internal/excerpt"
-	"github.com/265d0351/work/internal/healthreport"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/flowdb"
 )
@@ -16,47 +14,19 @@ import (
 // script which ended a member was not given. It is told when there are some; the janitor looks as well. Two at a time
 // would do no harm: each step is one script.
 type FlowMover struct {
-	store  *rdb.Store
-	health healthreport.Reporter
-	wakeup chan struct{}
-	away   func() // tells who goes on with those of two partitions: see AwayMover
+	errand
+	store *rdb.Store
+	away  func() // tells who goes on with those of two partitions: see AwayMover
 }
 
 // NewFlowMover is a mover before its first step.
 func NewFlowMover(env Env) *FlowMover {
-	return &FlowMover{store: env.Store, health: healthreport.Reporter{Component: "flow mover", Emit: env.Emit},
-		wakeup: make(chan struct{}, 1), away: env.Away}
-}
-
-// Told says that there may be something to do. It may be called concurrently.
-func (m *FlowMover) Told() {
-	select {
-	case m.wakeup <- struct{}{}:
-	default:
-	}
+	return &FlowMover{errand: newErrand("flow mover", env.Emit), store: env.Store, away: env.Away}
 }
 
 // Run goes on with flows, as often as it is told, until ctx ends.
 func (m *FlowMover) Run(ctx context.Context) {
-	var failures backoff.Failures
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-m.wakeup:
-		}
-		err := advanceFlows(ctx, m.store, m.away)
-		if ctx.Err() != nil {
-			return
-		}
-		m.health.Report(err)
-		if err == nil {
-			failures = 0
-			continue
-		}
-		m.Told()
-		failures.Pause(ctx)
-	}
+	m.each(ctx, func(ctx context.Context) error { return advanceFlows(ctx, m.store, m.away) })
 }
 
 // AdvanceFlows goes on with all flows about which something is to be done. One that cannot be helped holds up no other.
