@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -290,32 +291,18 @@ func (f Flows) EachAway(ctx context.Context, id string, do func(members []string
 	if err != nil || !has {
 		return err
 	}
-	for cursor := "0"; ; {
-		value, err := redisconn.Do(ctx, f.store.Driver(), redisconn.Call{Command: "HSCAN",
-			Args: []any{f.keys(id)[2], cursor, "COUNT", rdb.MaxBatch}})
-		if err != nil {
-			return err
-		}
-		r := redisconn.Read("HSCAN", value)
-		next, texts := r.Text(), r.Texts()
-		if r.Err() != nil {
-			return r.Err()
-		}
+	return f.scan(ctx, f.keys(id)[2], func(page iter.Seq2[string, string]) error {
 		var members []string
-		for pair := range slices.Chunk(texts, 2) {
-			if len(pair) == 2 && AwayAt(pair[1]) >= 0 {
-				members = append(members, id+"/"+pair[0])
+		for name, queue := range page {
+			if AwayAt(queue) >= 0 {
+				members = append(members, id+"/"+name)
 			}
 		}
-		if len(members) > 0 {
-			if err := do(members); err != nil {
-				return err
-			}
-		}
-		if cursor = next; cursor == "0" {
+		if len(members) == 0 {
 			return nil
 		}
-	}
+		return do(members)
+	})
 }
 
 // Mark notes that something is to be done about members that are at home elsewhere, or here: anyone goes on with them.

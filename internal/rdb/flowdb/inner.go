@@ -2,7 +2,7 @@ package flowdb
 
 import (
 	"context"
-	"slices"
+	"iter"
 	"strings"
 
 	"github.com/265d0351/work/internal/rdb"
@@ -128,26 +128,15 @@ func (f Flows) EachInner(ctx context.Context, id string, do func(inner string) e
 	if err != nil || !has {
 		return err
 	}
-	for cursor := "0"; ; {
-		value, err := redisconn.Do(ctx, f.store.Driver(), redisconn.Call{Command: "HSCAN",
-			Args: []any{f.keys(id)[2], cursor, "COUNT", rdb.MaxBatch}})
-		if err != nil {
-			return err
-		}
-		r := redisconn.Read("HSCAN", value)
-		next, texts := r.Text(), r.Texts()
-		if r.Err() != nil {
-			return r.Err()
-		}
-		for pair := range slices.Chunk(texts, 2) {
-			if len(pair) == 2 && pair[1] == "" {
-				if err := do(id + "/" + pair[0]); err != nil {
-					return err
-				}
+	return f.scan(ctx, f.keys(id)[2], func(page iter.Seq2[string, string]) error {
+		for name, queue := range page {
+			if queue != "" {
+				continue
+			}
+			if err := do(id + "/" + name); err != nil {
+				return err
 			}
 		}
-		if cursor = next; cursor == "0" {
-			return nil
-		}
-	}
+		return nil
+	})
 }

@@ -3,6 +3,7 @@ package flowdb
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -126,29 +127,19 @@ func (f Flows) FreeLocks(ctx context.Context, id string) error {
 			held = append(held, rdb.WaitingLock{Digest: words[3], Flow: id, Member: name})
 		}
 	}
-	for cursor := "0"; ; {
-		value, err := redisconn.Do(ctx, f.store.Driver(), redisconn.Call{Command: "HSCAN",
-			Args: []any{f.keys(id)[1], cursor, "COUNT", rdb.MaxBatch}})
-		if err != nil {
-			return err
-		}
-		r := redisconn.Read("HSCAN", value)
-		next, texts := r.Text(), r.Texts()
-		if r.Err() != nil {
-			return r.Err()
-		}
-		for pair := range slices.Chunk(texts, 2) {
-			if len(pair) == 2 {
-				note(pair[0], pair[1])
-			}
-		}
-		if err := f.store.FreeWaiting(ctx, held); err != nil {
-			return err
-		}
+	free := func() error {
+		err := f.store.FreeWaiting(ctx, held)
 		held = held[:0]
-		if cursor = next; cursor == "0" {
-			break
+		return err
+	}
+	err := f.scan(ctx, f.keys(id)[1], func(page iter.Seq2[string, string]) error {
+		for name, text := range page {
+			note(name, text)
 		}
+		return free()
+	})
+	if err != nil {
+		return err
 	}
 	for from := 0; ; from += rdb.MaxBatch { // of a batch these have their texts alone
 		items, err := f.ids(ctx, "LRANGE", f.keys(id)[7], from, from+rdb.MaxBatch-1)
@@ -160,9 +151,8 @@ func (f Flows) FreeLocks(ctx context.Context, id string) error {
 				note(strings.TrimPrefix(member, "s"+id+"/"), text)
 			}
 		}
-		if err := f.store.FreeWaiting(ctx, held); err != nil {
+		if err := free(); err != nil {
 			return err
 		}
-		held = held[:0]
 	}
 }
