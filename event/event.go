@@ -11,7 +11,8 @@ import (
 // Event is something that happened. The set of events is closed: each is one of the structs of this file, by value.
 type Event interface{ event() }
 
-// WorkerStarted is sent when a worker is registered and begins to fetch.
+// WorkerStarted is sent when a worker is registered and begins to fetch. Events of what it has fetched since may come
+// before it: they are sent by other goroutines.
 type WorkerStarted struct {
 	Worker      string
 	Concurrency int

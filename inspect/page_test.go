@@ -83,7 +83,7 @@ func TestPagesTellAllJobsInTheirOrder(t *testing.T) {
 func (k *kit) takes(worker, name string, jobs int) {
 	k.T.Helper()
 	w := k.Raw().Worker(worker)
-	_, _, err := w.Register(k.Ctx(), rdb.Registration{Life: time.Minute, Epoch: "e", Queues: []string{name}})
+	_, _, err := w.Register(k.Ctx(), rdb.Registration{Life: time.Hour, Epoch: "e", Queues: []string{name}})
 	require.NoError(k.T, err)
 	fetched, err := w.Fetch(k.Ctx(), 1, jobs, false, []rdb.Share{{Queue: name, Jobs: jobs}})
 	require.NoError(k.T, err)
