@@ -21,8 +21,8 @@ demo: ## run the main job on the files below DIR, on an embedded Redis
 test: ## test every module of the workspace, on the embedded Redis and on a real one if there is one
 	go test work
 
-race: ## the same under the race detector
-	go test -race work
+race: ## the same under the race detector; .ci/run has a short form of it
+	.ci/race work
 
 lint: ## gofmt, go vet, the lint list, how files hang together, and the rules for Lua
 	@test -z "$$(gofmt -l .)" || { echo "not as gofmt writes it:"; gofmt -l .; exit 1; }

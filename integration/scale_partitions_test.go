@@ -125,7 +125,7 @@ func (l lone) DSN() string { return l.process.DSN() }
 // a machine that is busy with other tests needs a minute and more for a change under all of it.
 func TestScaleResize(t *testing.T) {
 	t.Parallel()
-	rounds, sizes, rest := 1, []int{4, 16, 3}, 5*pace
+	rounds, sizes, rest := 1, []int{4, redistest.Volume(16, 5), 3}, 5*pace
 	if scaleLong() {
 		rounds, sizes, rest = 5, []int{4, 16, 3, 1}, pace
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/redistest"
 )
 
 var block = regexp.MustCompile("(?s)```(\\w+)\n(.*?)```")
@@ -53,6 +55,7 @@ func TestReadmeCommandsAreAllRun(t *testing.T) {
 
 func TestReadmeDemo(t *testing.T) {
 	t.Parallel()
+	redistest.SkipInShortRace(t, "it builds programs, without the race detector")
 	for _, args := range []string{"demo", "demo --workers 3 --kill"} {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
@@ -69,6 +72,7 @@ func TestReadmeDemo(t *testing.T) {
 // TestReadmeProgram pastes the README's program into an empty directory, runs it, and posts to it as the README says.
 func TestReadmeProgram(t *testing.T) {
 	t.Parallel()
+	redistest.SkipInShortRace(t, "it builds programs, without the race detector")
 	programs := readmeBlocks(t, "go")
 	require.Len(t, programs, 1)
 	addr := freeAddr(t)

@@ -118,6 +118,7 @@ func writeGuideModule(dir string) error {
 // TestTheProgramsOfTheGuides runs each, and compares what it prints with the page.
 func TestTheProgramsOfTheGuides(t *testing.T) {
 	t.Parallel()
+	redistest.SkipInShortRace(t, "it builds programs, without the race detector")
 	dir, err := guideModule()
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	require.NoError(t, err)

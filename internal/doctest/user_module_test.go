@@ -12,12 +12,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/redistest"
 )
 
 // TestWhatAProgramGets makes the module of a user and compares it with docs/operations.md: what only tests or the
 // embedded Redis need is not compiled, and nothing else comes along.
 func TestWhatAProgramGets(t *testing.T) {
 	t.Parallel()
+	redistest.SkipInShortRace(t, "it builds programs, without the race detector")
 	page, err := os.ReadFile("docs/operations.md")
 	require.NoError(t, err)
 	_, section, _ := strings.Cut(string(page), "## What a program gets\n")

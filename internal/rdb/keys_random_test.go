@@ -15,6 +15,7 @@ import (
 
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/redistest"
 )
 
 // keysRun is one random run of jobs with keys, by the rules of a queue: all that may happen to them, with replies that
@@ -435,7 +436,7 @@ func TestRandomRunsOfKeysKeepTheRules(t *testing.T) {
 			onEach(t, func(t *testing.T, s *site) {
 				runs := uint64(5)
 				if s.clock == nil {
-					runs = 2
+					runs = uint64(redistest.Volume(2, 1))
 				}
 				for seed := range runs {
 					r := newKeysRun(t, s, seed, of.rule, of.changes)

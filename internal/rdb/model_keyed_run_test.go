@@ -29,7 +29,7 @@ func TestModelOfKeysOnTheEmbeddedRedis(t *testing.T) {
 
 func TestModelOfKeysOnARealRedis(t *testing.T) {
 	t.Parallel()
-	runs := 25
+	runs := redistest.Volume(25, 6)
 	if os.Getenv("WORK_KEYED_MODEL") != "" {
 		runs = math.MaxInt
 	}

@@ -40,7 +40,7 @@ func TestModelOnTheEmbeddedRedis(t *testing.T) {
 
 func TestModelOnARealRedis(t *testing.T) {
 	t.Parallel()
-	runModel(t, patientSite(t), 25)
+	runModel(t, patientSite(t), redistest.Volume(25, 6))
 }
 
 // patientSite is a real Redis whose answers are waited for, however busy the machine is: which of them are lost the

@@ -39,7 +39,7 @@ func TestModelOfPartitionsOnTheEmbeddedRedis(t *testing.T) {
 
 func TestModelOfPartitionsOnARealRedis(t *testing.T) {
 	t.Parallel()
-	runPartitions(t, redistest.Real(t).DSN(), 4)
+	runPartitions(t, redistest.Real(t).DSN(), redistest.Volume(4, 1))
 }
 
 func runPartitions(t *testing.T, dsn string, runs int) {

@@ -18,7 +18,7 @@ func TestATownGrowsAndShrinks(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, server redistest.Server) {
 		s := newTown(t, server)
 		s.settle(t, 40)
-		for _, n := range []int{4, 16, 3} {
+		for _, n := range []int{4, redistest.Volume(16, 5), 3} {
 			ctx, stop := context.WithCancel(context.Background())
 			seen := resize.Progress{}
 			err := resize.To(ctx, s.directory, n, func(p resize.Progress) {

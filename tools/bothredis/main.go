@@ -1,7 +1,7 @@
 // Command bothredis reads a run of "go test -json", prints what failed in it, and compares the names of the tests that
 // ran on the embedded Redis (".../embedded") with those that ran on a real one (".../redis"):
 //
-//	go test -race -json work > run.json
+//	.ci/race -json work > run.json
 //	go run ./tools/bothredis -except testdata/real-only.txt run.json
 //
 // A test that ran on one only must be listed in the file of exceptions, with a reason; an exception that is none must

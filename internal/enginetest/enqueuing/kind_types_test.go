@@ -14,12 +14,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/redistest"
 )
 
 // TestWrongArgsOfAKindDoNotCompile type-checks a program whose lines say which of them are refused. A looser API takes
 // one that it should not, and a stricter one refuses what programs write.
 func TestWrongArgsOfAKindDoNotCompile(t *testing.T) {
 	t.Parallel()
+	redistest.SkipInShortRace(t, "it asks the compiler")
 	text, err := os.ReadFile("testdata/kinds.go.txt")
 	require.NoError(t, err)
 	found := typeErrors(t, text)

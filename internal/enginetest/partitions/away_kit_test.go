@@ -228,7 +228,7 @@ func atEachCall(t *testing.T, prepare func(h *hands), do func(h *hands, enq *wor
 	t.Helper()
 	each(t, func(t *testing.T, s redistest.Server) {
 		for _, how := range []string{"before", "after", "lost"} {
-			hit, step := true, 1
+			hit, step := true, redistest.Volume(1, 4)
 			if strings.Contains(t.Name(), "embedded") {
 				step = 4 // it obeys the same scripts, and takes longer
 			}
