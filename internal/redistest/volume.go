@@ -2,8 +2,8 @@ package redistest
 
 import "testing"
 
-// ShortRace tells whether this is the short run under the race detector, which is that of .ci/run: "make race" makes the
-// full one. What costs much and shows nothing of goroutines that a part of it would not is cut short in it.
+// ShortRace tells whether this is the short run under the race detector, which is that of .ci/run: "make race" makes
+// the full one. What costs much and shows nothing of goroutines that a part of it would not is cut short in it.
 func ShortRace() bool { return RaceDetector && testing.Short() }
 
 // Volume is how much of something a test does: many, or few in the short run under the race detector. It is for random
