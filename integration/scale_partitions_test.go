@@ -122,8 +122,8 @@ type lone struct {
 func (l lone) DSN() string { return l.process.DSN() }
 
 // TestScaleResize makes a namespace one of 4, 16 and 3 partitions, under load. It is less in the short form, since
-// a machine that is busy with other tests needs a minute and more for a change under all of it, and least under the race
-// detector.
+// a machine that is busy with other tests needs a minute and more for a change under all of it, and least under the
+// race detector.
 func TestScaleResize(t *testing.T) {
 	t.Parallel()
 	rounds, sizes, rest := 1, []int{4, 16, 3}, 5*pace

@@ -15,7 +15,6 @@ import (
 
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
-	"github.com/265d0351/work/internal/redistest"
 )
 
 // keysRun is one random run of jobs with keys, by the rules of a queue: all that may happen to them, with replies that
@@ -436,7 +435,7 @@ func TestRandomRunsOfKeysKeepTheRules(t *testing.T) {
 			onEach(t, func(t *testing.T, s *site) {
 				runs := uint64(5)
 				if s.clock == nil {
-					runs = uint64(redistest.Volume(2, 1))
+					runs = 2
 				}
 				for seed := range runs {
 					r := newKeysRun(t, s, seed, of.rule, of.changes)
