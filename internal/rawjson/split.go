@@ -65,20 +65,23 @@ func lazyEnd(b []byte, i int) int {
 	return -1
 }
 
+// lazyStringEnd looks for quotes alone, which is the quickest way through a long string. One that stands behind an odd
+// number of backslashes belongs to it.
 func lazyStringEnd(b []byte, i int) int {
-	for i++; i < len(b); {
-		n, _ := unbroken(b[i:])
-		i += n
-		for end := min(i+8, len(b)); i < end; i++ {
-			switch b[i] {
-			case '\\':
-				i++
-			case '"':
-				return i + 1
-			}
+	for at := i + 1; ; at++ {
+		quote := bytes.IndexByte(b[at:], '"')
+		if quote < 0 {
+			return -1
+		}
+		at += quote
+		slashes := at
+		for slashes > i+1 && b[slashes-1] == '\\' {
+			slashes--
+		}
+		if (at-slashes)%2 == 0 {
+			return at + 1
 		}
 	}
-	return -1
 }
 
 func lazyNestedEnd(b []byte, i int) int {

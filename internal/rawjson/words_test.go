@@ -12,13 +12,13 @@ import (
 	"github.com/265d0351/work/internal/rawjson"
 )
 
-// Whatever stands at whichever place of a longer text is seen, though eight bytes are looked at together.
+// Whatever stands at whichever place of a longer text is seen, though up to 32 bytes are looked at together.
 func TestEachByteOfALongStringIsLookedAt(t *testing.T) {
 	t.Parallel()
-	for _, special := range []string{`"`, `\`, `\n`, `\"`, `\\`, `\u00e9`, `\u00e`, "\x1f", "\x00", "\x7f", "\x80",
+	for _, special := range []string{`"`, `\`, `\n`, `\"`, `\\`, `\\\"`, `\\"`, `\\\\`, `\u00e9`, `\u00e`, "\x1f", "\x00", "\x7f", "\x80",
 		"\xff", "é", "\u2028", "a", " ", "!", "#", "[", "]"} {
-		for at := range 20 {
-			text := `"` + strings.Repeat("x", at) + special + strings.Repeat("y", 19-at) + `"`
+		for at := range 72 {
+			text := `"` + strings.Repeat("x", at) + special + strings.Repeat("y", 71-at) + `"`
 			var want string
 			err := json.Unmarshal([]byte(text), &want)
 			assert.Equal(t, err == nil, rawjson.Whole([]byte(text)), "%q", text)
