@@ -15,8 +15,8 @@ import (
 // Whatever stands at whichever place of a longer text is seen, though up to 32 bytes are looked at together.
 func TestEachByteOfALongStringIsLookedAt(t *testing.T) {
 	t.Parallel()
-	for _, special := range []string{`"`, `\`, `\n`, `\"`, `\\`, `\\\"`, `\\"`, `\\\\`, `\u00e9`, `\u00e`, "\x1f", "\x00", "\x7f", "\x80",
-		"\xff", "é", "\u2028", "a", " ", "!", "#", "[", "]"} {
+	for _, special := range []string{`"`, `\`, `\n`, `\"`, `\\`, `\\\"`, `\\"`, `\\\\`, `\u00e9`,
+		`\u00e`, "\x1f", "\x00", "\x7f", "\x80", "\xff", "é", "\u2028", "a", " ", "!", "#", "[", "]"} {
 		for at := range 72 {
 			text := `"` + strings.Repeat("x", at) + special + strings.Repeat("y", 71-at) + `"`
 			var want string

@@ -32,9 +32,12 @@ type redigoConnection interface {
 // batch is a pipeline on its way through the methods of a redis.Conn, as the only argument of a command.
 type batch struct {
 	calls []Call
-	full  bool      // scripts go by their text, each once, and not by their hash
-	until time.Time // it must be written by then; the zero time is no bound
-	size  int       // about how many bytes it has, once it was sent
+	full  bool        // scripts go by their text, each once, and not by their hash
+	until time.Time   // it must be written by then; the zero time is no bound
+	late  lateReplies // nil: nobody asks
+
+	size   int          // about how many bytes it has, once it was sent
+	socket *patientConn // by which it was sent
 }
 
 // Send takes a batch, or what redigo itself sends.
@@ -52,7 +55,8 @@ func (c *ownConn) sendBatch(b *batch) error {
 	if b.full {
 		known = map[*Script]bool{}
 	}
-	b.size, c.socket.until = 0, b.until
+	b.size, b.socket = 0, c.socket
+	c.socket.until, c.socket.late = b.until, b.late
 	for i := range b.calls {
 		call := &b.calls[i]
 		inFull := call.InFull || b.full && !known[call.Script]
@@ -183,6 +187,14 @@ func (c *Call) size(full bool) int {
 	}
 	for _, arg := range c.Args {
 		n += argumentSize(arg)
+	}
+	return n
+}
+
+// sizeOf is about how many bytes calls have on the wire, with scripts by their hash.
+func sizeOf(calls []Call) (n int) {
+	for i := range calls {
+		n += calls[i].size(calls[i].InFull)
 	}
 	return n
 }

@@ -26,6 +26,10 @@ type link struct {
 	pooled      bool // it goes back to a pool
 	peerLost    bool // the server closed it, or is not one that can be written to
 	batch       batch
+	one         [1]Reply // room for the only one
+
+	bounded *lazyctx.Bounded // ends the calls; nil where another ctx does
+	watched bool             // that is
 
 	mu       sync.Mutex
 	released bool // the connection may be somebody else's by now
@@ -36,8 +40,11 @@ type link struct {
 // every reply was read.
 func (l *link) run(ctx context.Context, calls []Call) ([]Reply, error) {
 	if own, is := ctx.(*lazyctx.Bounded); is {
-		own.Watch(l)
-		defer l.unwatch(own)
+		l.bounded = own
+		defer l.unwatch()
+		if !l.own || sizeOf(calls) > sentAtOnce {
+			l.watch()
+		}
 	} else if ctx.Done() != nil {
 		defer l.endWith(ctx)()
 	}
@@ -50,6 +57,7 @@ func (l *link) run(ctx context.Context, calls []Call) ([]Reply, error) {
 		for i, at := range unknown {
 			again[i] = calls[at]
 		}
+		l.watch() // scripts are long
 		answers, err := l.round(ctx, again, true)
 		if err != nil {
 			return nil, err
@@ -76,9 +84,26 @@ func (l *link) endWith(ctx context.Context) (release func()) {
 	}
 }
 
+// sentAtOnce is how many bytes the system takes over without waiting for the server.
+const sentAtOnce = 8 << 10
+
+// watch does what endWith does, for a ctx that need not be watched from the start: what is small goes out without a
+// wait, and nearly all replies come before they are late. So most calls save what it costs to watch one.
+func (l *link) watch() {
+	if l.bounded != nil && !l.watched {
+		l.watched = true
+		l.bounded.Watch(l)
+	}
+}
+
+func (l *link) replyIsLate() { l.watch() }
+
 // unwatch does what the function of endWith does.
-func (l *link) unwatch(ctx *lazyctx.Bounded) {
-	if !ctx.Unwatch() {
+func (l *link) unwatch() {
+	if l.batch.socket != nil {
+		l.batch.socket.late = nil
+	}
+	if l.watched && !l.bounded.Unwatch() {
 		l.release()
 	}
 }
@@ -110,7 +135,7 @@ func (l *link) kill() {
 // round is one round trip. full sends scripts by their text instead of their hash, each once: behind it Redis knows the
 // hash. So is a call that says InFull.
 func (l *link) round(ctx context.Context, calls []Call, full bool) ([]Reply, error) {
-	size, at, err := l.send(ctx, calls, full)
+	size, at, err := l.send(calls, full)
 	if err != nil {
 		return nil, l.lost(ctx, "sending", &calls[at], err)
 	}
@@ -121,8 +146,11 @@ func (l *link) round(ctx context.Context, calls []Call, full bool) ([]Reply, err
 	for i := range calls {
 		block = max(block, calls[i].Block)
 	}
-	timeout := l.within(ctx, l.readTimeout+block+time.Duration(size)*slowest)
-	replies := make([]Reply, len(calls))
+	timeout := l.within(l.readTimeout + block + time.Duration(size)*slowest)
+	replies := l.one[:]
+	if len(calls) > 1 || full {
+		replies = make([]Reply, len(calls))
+	}
 	for i := range calls {
 		value, err := redis.ReceiveWithTimeout(l.conn, timeout)
 		if err == nil {
@@ -139,19 +167,19 @@ func (l *link) round(ctx context.Context, calls []Call, full bool) ([]Reply, err
 }
 
 // within is how long a reply may take: a ctx that has no timer of its own leaves its deadline to the socket.
-func (l *link) within(ctx context.Context, timeout time.Duration) time.Duration {
-	if own, is := ctx.(*lazyctx.Bounded); is {
-		timeout = max(1, min(timeout, time.Until(own.Until)))
+func (l *link) within(timeout time.Duration) time.Duration {
+	if l.bounded != nil {
+		timeout = max(1, min(timeout, time.Until(l.bounded.Until)))
 	}
 	return timeout
 }
 
 // send puts calls into the connection's buffer and returns about how many bytes they have, or at which it failed.
-func (l *link) send(ctx context.Context, calls []Call, full bool) (size, at int, err error) {
+func (l *link) send(calls []Call, full bool) (size, at int, err error) {
 	if l.own {
 		l.batch = batch{calls: calls, full: full}
-		if bounded, is := ctx.(*lazyctx.Bounded); is {
-			l.batch.until = bounded.Until
+		if l.bounded != nil {
+			l.batch.until, l.batch.late = l.bounded.Until, l
 		}
 		err = l.sendBatch()
 		return l.batch.size, 0, err

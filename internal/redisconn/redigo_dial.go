@@ -3,8 +3,10 @@ package redisconn
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -79,12 +81,21 @@ func (e *endpoint) dialNet(ctx context.Context, network, addr string) (*patientC
 }
 
 // patientConn gives each write a time that grows with its bytes: with a fixed one, a batch that is too big for a slow
-// link would fail in the same way for ever.
+// link would fail in the same way for ever. And it tells when a reply is late.
 type patientConn struct {
 	net.Conn
 	timeout time.Duration
 	until   time.Time // no write takes longer; the zero time is no bound
+
+	late      lateReplies // is told; nil where nobody asks, or knows already
+	readUntil time.Time
 }
+
+// lateReplies is told that a reply is late, in the goroutine that waits for it.
+type lateReplies interface{ replyIsLate() }
+
+// lateAfter is when a reply is late. Most come within a millisecond.
+const lateAfter = 10 * time.Millisecond
 
 func (c *patientConn) Write(p []byte) (int, error) {
 	deadline := time.Now().Add(c.timeout + time.Duration(len(p))*slowest)
@@ -95,4 +106,35 @@ func (c *patientConn) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return c.Conn.Write(p)
+}
+
+// SetReadDeadline leaves that to Read where it is to tell of a late reply.
+func (c *patientConn) SetReadDeadline(t time.Time) error {
+	c.readUntil = t
+	if c.late != nil {
+		return nil
+	}
+	return c.Conn.SetReadDeadline(t)
+}
+
+func (c *patientConn) Read(p []byte) (int, error) {
+	if c.late == nil {
+		return c.Conn.Read(p)
+	}
+	soon := time.Now().Add(lateAfter)
+	if c.readUntil.IsZero() || soon.Before(c.readUntil) {
+		if err := c.Conn.SetReadDeadline(soon); err != nil {
+			return 0, err
+		}
+		n, err := c.Conn.Read(p)
+		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return n, err
+		}
+	}
+	c.late.replyIsLate()
+	c.late = nil
+	if err := c.Conn.SetReadDeadline(c.readUntil); err != nil {
+		return 0, err
+	}
+	return c.Conn.Read(p)
 }

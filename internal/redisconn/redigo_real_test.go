@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/internal/lazyctx"
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -121,7 +123,13 @@ func TestTLS(t *testing.T) {
 			"authority and server name": "rediss://localhost:" + port + "?tls_server_name=example.com&tls_ca=" + ca,
 			"not verified":              "rediss://" + addr + "?tls_insecure_skip_verify=true",
 		} {
-			assert.Equal(t, "PONG", do(t, open(t, dsn), "PING"), name)
+			d := open(t, dsn)
+			assert.Equal(t, "PONG", do(t, d, "PING"), name)
+			late := redisconn.Call{Command: "BLPOP", Args: []any{name + "-none", "0.05"}, Block: 50 * time.Millisecond}
+			replies, err := d.Pipeline(&lazyctx.Bounded{Parent: t.Context(), Until: time.Now().Add(time.Minute)}, late)
+			require.NoError(t, err, name)
+			assert.Equal(t, []redisconn.Reply{{}}, replies, name)
+			assert.Equal(t, "PONG", do(t, d, "PING"), name)
 		}
 		for name, dsn := range map[string]string{
 			"unknown authority":        "rediss://" + addr,

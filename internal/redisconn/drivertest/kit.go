@@ -47,6 +47,7 @@ func Test(t *testing.T, k Kit) {
 		"blocking call outlasts the read timeout":     k.blockingCallOutlastsTheReadTimeout,
 		"context ends a wait":                         k.contextEndsAWait,
 		"a bounded context ends a wait":               k.aBoundedContextEndsAWait,
+		"a late reply is read whole":                  k.aLateReplyIsReadWhole,
 		"a connection that was broken says so":        k.aConnectionThatWasBrokenSaysSo,
 		"close ends what is under way":                k.closeEndsWhatIsUnderWay,
 		"subscription":                                k.subscription,

@@ -94,6 +94,26 @@ func (k Kit) aBoundedContextEndsAWait(t *testing.T) {
 	})
 }
 
+// A client may ask anew for how long it waits while a reply is late. What is read in the end is that reply, and the
+// connection is as good as before.
+func (k Kit) aLateReplyIsReadWhole(t *testing.T) {
+	k.Each(t, func(t *testing.T, s redistest.Server) {
+		d, key := k.open(t, s.DSN()), name(t)
+		wait := redisconn.Call{Command: "BLPOP", Keys: []string{key}, Args: []any{"0.05"}, Block: 50 * time.Millisecond}
+		ping := redisconn.Call{Command: "PING"}
+		for range 3 {
+			parent, cancel := context.WithCancel(t.Context())
+			b := &lazyctx.Bounded{Parent: parent, Until: time.Now().Add(time.Minute), Cause: func() error { return nil }}
+			for _, ctx := range []context.Context{b, t.Context(), b} {
+				replies, err := d.Pipeline(ctx, ping, wait, ping)
+				require.NoError(t, err)
+				assert.Equal(t, []redisconn.Reply{{Value: "PONG"}, {}, {Value: "PONG"}}, replies)
+			}
+			cancel()
+		}
+	})
+}
+
 // A ctx that ends when the replies have just been read breaks the connection without an error.
 func (k Kit) aConnectionThatWasBrokenSaysSo(t *testing.T) {
 	k.Each(t, func(t *testing.T, s redistest.Server) {
