@@ -29,7 +29,7 @@ const (
 // many processors that it may hold few jobs more.
 const (
 	aheadPerProcessor = 8
-	leastAhead        = 32
+	leastAhead        = 128
 )
 
 // waitForRoom returns for how many jobs there are processors: at least one, unless ctx ended, there is news, or a rate

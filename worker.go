@@ -173,7 +173,7 @@ func (w *worker) requeueUnheld(ctx context.Context, c *session, byQueue map[stri
 // costs Redis the more the longer the list is.
 const (
 	maxPerWorker = 256
-	maxHeld      = 512
+	maxHeld      = 768
 )
 
 // queues is what a worker knows of the queues that it serves. The fetcher goes by it; whoever learns something of them
