@@ -28,7 +28,7 @@ const (
 // How many jobs are fetched ahead: at most so many for each processor, and so many in any case where a worker has as
 // many processors that it may hold few jobs more.
 const (
-	aheadPerProcessor = 8
+	aheadPerProcessor = 12
 	leastAhead        = 128
 )
 

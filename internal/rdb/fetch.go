@@ -19,7 +19,7 @@ var (
 // MaxQueues is how many queues one fetch names at the most.
 const MaxQueues = 64
 
-// maxSurvey is how many elements of one queue a survey tells. A worker holds no more than 512 jobs of one queue, and a
+// maxSurvey is how many elements of one queue a survey tells. A worker holds no more than 768 jobs of one queue, and a
 // thousand each of those that wait for other jobs and of outcomes that are refused; a fetch whose reply was lost added
 // at most [MaxBatch]: were fewer told, those held could hide those lost for ever.
 const maxSurvey = 7 * MaxBatch
