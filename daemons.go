@@ -60,17 +60,20 @@ func newDaemons(w *worker) *daemons {
 		Leased: d.leased.Load, Interval: w.engine.times.Tidy, MorgueLimit: w.engine.options.MorgueLimit,
 		MorgueRetention: w.engine.options.MorgueRetention, Objects: w.site.objects.collector,
 	})
+	loop := func(component string, run func(context.Context)) *lifecycle.Loop {
+		return w.loop(component, w.afterFirstLook(run))
+	}
 	d.loops = []*lifecycle.Loop{
-		w.loop("scheduler", d.scheduler.Run),
-		w.loop("retrier", d.retrier.Run),
-		w.loop("flow mover", d.flows.Run),
-		w.loop("mover of members away", d.away.Run),
-		w.loop("periodic enqueuer", d.periodic.Run),
-		w.loop("subscriber", d.listen),
-		w.loop("reaper", d.reaper.run),
-		w.loop("janitor", janitor.Run),
-		w.loop("mover", d.finishMoves),
-		w.loop("watch for jobs that need labels", d.parts.run),
+		loop("scheduler", d.scheduler.Run),
+		loop("retrier", d.retrier.Run),
+		loop("flow mover", d.flows.Run),
+		loop("mover of members away", d.away.Run),
+		loop("periodic enqueuer", d.periodic.Run),
+		loop("subscriber", d.listen),
+		loop("reaper", d.reaper.run),
+		loop("janitor", janitor.Run),
+		loop("mover", d.finishMoves),
+		loop("watch for jobs that need labels", d.parts.run),
 	}
 	return d
 }

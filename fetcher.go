@@ -73,6 +73,7 @@ func (f *fetcher) run(ctx context.Context) {
 		}
 		err := f.step(ctx, free)
 		f.worker.slots.EndTurn()
+		f.worker.haveLooked()
 		switch {
 		case err == nil || ctx.Err() != nil:
 		case errors.Is(err, errNotRegistered):

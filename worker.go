@@ -52,6 +52,9 @@ type worker struct {
 	untilStop context.Context // of what a stop does not wait for: ends with ErrShutdown when one is requested
 	beginStop func()
 
+	looked     chan struct{} // closed once the fetcher has looked for work: see afterFirstLook
+	haveLooked func()
+
 	current       atomic.Pointer[session]
 	rejoining     sync.Mutex
 	mu            sync.Mutex

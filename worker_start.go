@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/265d0351/work/event"
@@ -64,8 +65,10 @@ func newWorker(s *site, g *group, of host) *worker {
 	w.fetching = w.loop("fetcher", newFetcher(w).run)
 	settler := newSettler(w)
 	w.settling, w.closeSettler = w.loop("settler", settler.run), settler.close
-	w.beating = w.loop("heartbeater",
-		(&heartbeater{worker: w, health: healthreport.Reporter{Component: "heartbeater", Emit: w.events.emit}}).run)
+	w.looked = make(chan struct{})
+	w.haveLooked = sync.OnceFunc(func() { close(w.looked) })
+	beats := &heartbeater{worker: w, health: healthreport.Reporter{Component: "heartbeater", Emit: w.events.emit}}
+	w.beating = w.loop("heartbeater", w.afterFirstLook(beats.run))
 	if g.first {
 		w.daemons = newDaemons(w)
 	}
@@ -89,6 +92,24 @@ func (w *worker) begin() {
 	w.fetching.Start(w.life)
 	if w.daemons != nil {
 		w.daemons.start(w.life)
+	}
+}
+
+// lookGrace is how long what is not in a hurry waits for the first fetch.
+const lookGrace = 20 * time.Millisecond
+
+// afterFirstLook lets the fetcher look for work first: a start costs Redis and the program many calls at the same time,
+// and the first job waits for one of them.
+func (w *worker) afterFirstLook(run func(context.Context)) func(context.Context) {
+	return func(ctx context.Context) {
+		grace := time.NewTimer(lookGrace)
+		select {
+		case <-w.looked:
+		case <-grace.C:
+		case <-ctx.Done():
+		}
+		grace.Stop()
+		run(ctx)
 	}
 }
 
