@@ -88,6 +88,9 @@ func (b *Bounded) Err() error {
 		return nil
 	}
 	err := b.ask().Err() // which has the cause as well
+	if err == nil {
+		err = b.Parent.Err() // inner is about to hear of it
+	}
 	if err == nil && !time.Now().Before(b.Until) {
 		return context.DeadlineExceeded // its timer is about to say so
 	}

@@ -66,22 +66,31 @@ func lazyEnd(b []byte, i int) int {
 }
 
 // lazyStringEnd looks for quotes alone, which is the quickest way through a long string. One that stands behind an odd
-// number of backslashes belongs to it.
+// number of backslashes belongs to it, and where one does, others are near: JSON within JSON is full of them.
 func lazyStringEnd(b []byte, i int) int {
-	for at := i + 1; ; at++ {
+	for at := i + 1; at < len(b); {
 		quote := bytes.IndexByte(b[at:], '"')
 		if quote < 0 {
 			return -1
 		}
-		at += quote
-		slashes := at
+		at += quote + 1
+		slashes := at - 1
 		for slashes > i+1 && b[slashes-1] == '\\' {
 			slashes--
 		}
-		if (at-slashes)%2 == 0 {
-			return at + 1
+		if (at-1-slashes)%2 == 0 {
+			return at
+		}
+		for near := min(at+64, len(b)); at < near; at++ {
+			switch b[at] {
+			case '\\':
+				at++
+			case '"':
+				return at + 1
+			}
 		}
 	}
+	return -1
 }
 
 func lazyNestedEnd(b []byte, i int) int {

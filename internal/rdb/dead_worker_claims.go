@@ -16,7 +16,7 @@ type DeadClaim struct {
 // DeadClaims are the newest claims of one queue of a dead worker, oldest of them first.
 type DeadClaims struct {
 	Queue  string
-	Claims []DeadClaim // at most 2,000: more than it may hold
+	Claims []DeadClaim // at most maxSurvey: more than it may hold
 	Err    error       // with which Redis refused to tell
 }
 

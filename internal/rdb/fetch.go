@@ -220,7 +220,7 @@ func appendRound(jobs []FetchedJob, round *redisconn.Reader, shares []Share, pre
 	return jobs
 }
 
-// Survey returns what Redis thinks the worker holds of these queues, at most [MaxBatch] of them, oldest first, and
+// Survey returns what Redis thinks the worker holds of these queues, at most maxSurvey of each, oldest first, and
 // makes sure that no fetch with a smaller number can still land. The caller releases what it does not hold.
 func (w *Worker) Survey(ctx context.Context, number int64, queues []string) (State, []Claim, error) {
 	keys, before := make([]string, 0, 2+len(queues)), w.remembers()

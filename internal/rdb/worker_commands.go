@@ -103,7 +103,7 @@ func pairsOf(list []string) map[string]string {
 	return pairs
 }
 
-// maxInHand is how many jobs of one queue are told of a worker. None holds more than 512 when all is well.
+// maxInHand is how many jobs of one queue are told of a worker. None holds more than 768 when all is well.
 const maxInHand = 1000
 
 // HeldBy returns what a worker holds of its queues, as far as the index of claims knows of it.

@@ -32,9 +32,11 @@ type redigoConnection interface {
 // batch is a pipeline on its way through the methods of a redis.Conn, as the only argument of a command.
 type batch struct {
 	calls []Call
-	full  bool        // scripts go by their text, each once, and not by their hash
-	until time.Time   // it must be written by then; the zero time is no bound
-	late  lateReplies // nil: nobody asks
+	full  bool      // scripts go by their text, each once, and not by their hash
+	until time.Time // it must be written by then; the zero time is no bound
+
+	late   lateReplies // is told when a reply is late; nil: nobody
+	lateAt time.Time
 
 	size   int          // about how many bytes it has, once it was sent
 	socket *patientConn // by which it was sent
@@ -56,7 +58,7 @@ func (c *ownConn) sendBatch(b *batch) error {
 		known = map[*Script]bool{}
 	}
 	b.size, b.socket = 0, c.socket
-	c.socket.until, c.socket.late = b.until, b.late
+	c.socket.until, c.socket.late, c.socket.lateAt = b.until, b.late, b.lateAt
 	for i := range b.calls {
 		call := &b.calls[i]
 		inFull := call.InFull || b.full && !known[call.Script]

@@ -29,7 +29,7 @@ type link struct {
 	one         [1]Reply // room for the only one
 
 	bounded *lazyctx.Bounded // ends the calls; nil where another ctx does
-	watched bool             // that is
+	watched bool             // the end of bounded breaks the connection
 
 	mu       sync.Mutex
 	released bool // the connection may be somebody else's by now
@@ -98,10 +98,19 @@ func (l *link) watch() {
 
 func (l *link) replyIsLate() { l.watch() }
 
+// lateAt is when a reply is late: after a while, and sooner where its ctx ends by then.
+func (l *link) lateAt() time.Time {
+	at := time.Now().Add(lateAfter)
+	if end, _ := l.bounded.Deadline(); end.Before(at) {
+		return end
+	}
+	return at
+}
+
 // unwatch does what the function of endWith does.
 func (l *link) unwatch() {
 	if l.batch.socket != nil {
-		l.batch.socket.late = nil
+		l.batch.socket.late = nil // an idle connection keeps nothing of its last call
 	}
 	if l.watched && !l.bounded.Unwatch() {
 		l.release()
@@ -179,7 +188,10 @@ func (l *link) send(calls []Call, full bool) (size, at int, err error) {
 	if l.own {
 		l.batch = batch{calls: calls, full: full}
 		if l.bounded != nil {
-			l.batch.until, l.batch.late = l.bounded.Until, l
+			l.batch.until = l.bounded.Until
+		}
+		if l.bounded != nil && !l.watched {
+			l.batch.late, l.batch.lateAt = l, l.lateAt()
 		}
 		err = l.sendBatch()
 		return l.batch.size, 0, err

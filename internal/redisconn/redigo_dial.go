@@ -87,14 +87,15 @@ type patientConn struct {
 	timeout time.Duration
 	until   time.Time // no write takes longer; the zero time is no bound
 
-	late      lateReplies // is told; nil where nobody asks, or knows already
+	late      lateReplies // is told when a reply is late; nil: nobody
+	lateAt    time.Time
 	readUntil time.Time
 }
 
 // lateReplies is told that a reply is late, in the goroutine that waits for it.
 type lateReplies interface{ replyIsLate() }
 
-// lateAfter is when a reply is late. Most come within a millisecond.
+// lateAfter is when a reply is late, or the last of several. Most come within a millisecond.
 const lateAfter = 10 * time.Millisecond
 
 func (c *patientConn) Write(p []byte) (int, error) {
@@ -121,9 +122,8 @@ func (c *patientConn) Read(p []byte) (int, error) {
 	if c.late == nil {
 		return c.Conn.Read(p)
 	}
-	soon := time.Now().Add(lateAfter)
-	if c.readUntil.IsZero() || soon.Before(c.readUntil) {
-		if err := c.Conn.SetReadDeadline(soon); err != nil {
+	if c.readUntil.IsZero() || c.lateAt.Before(c.readUntil) {
+		if err := c.Conn.SetReadDeadline(c.lateAt); err != nil {
 			return 0, err
 		}
 		n, err := c.Conn.Read(p)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/internal/lazyctx"
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -195,4 +196,56 @@ func TestThePasswordIsInNoError(t *testing.T) {
 			assert.NotContains(t, err.Error(), "s3cr3t")
 		})
 	}
+}
+
+// What cannot be sent, since the server does not read, ends with a ctx that has no channel, too.
+func TestABoundedContextEndsASend(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close() //lint:ignore errcheck the end of the test
+	accepted := make(chan net.Conn, 1)
+	go func() {
+		if conn, err := listener.Accept(); err == nil {
+			accepted <- conn
+		}
+	}()
+	d := open(t, "redis://"+listener.Addr().String()+"?write_timeout=1h&read_timeout=1h")
+	parent, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		b := &lazyctx.Bounded{Parent: parent, Until: time.Now().Add(time.Hour), Cause: func() error { return nil }}
+		_, err := d.Pipeline(b, redisconn.Call{Command: "ECHO", Args: []any{make([]byte, 64<<20)}})
+		ended <- err
+	}()
+	conn := <-accepted
+	defer conn.Close()                  //lint:ignore errcheck the end of the test
+	_, err = conn.Read(make([]byte, 1)) // it has begun
+	require.NoError(t, err)
+	cancel()
+	select {
+	case err := <-ended:
+		require.ErrorIs(t, err, context.Canceled)
+	case <-time.After(time.Minute):
+		require.FailNow(t, "it is still being sent")
+	}
+}
+
+// On a connection of a pool that somebody else has made, a ctx without a channel ends a wait as well.
+func TestABoundedContextEndsAWaitOnAGivenPool(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		d, key := givenPool(t, s, func(p *redis.Pool) { p.MaxActive = 2 }), t.Name()
+		parent, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			b := &lazyctx.Bounded{Parent: parent, Until: time.Now().Add(time.Hour), Cause: func() error { return nil }}
+			_, err := d.Pipeline(b, redisconn.Call{Command: "LPUSH", Keys: []string{key}, Args: []any{"begun"}},
+				redisconn.Call{Command: "BLPOP", Keys: []string{key + "-none"}, Args: []any{"50"}, Block: time.Hour})
+			ended <- err
+		}()
+		do(t, open(t, s.DSN()), "BLPOP", key, "20")
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+	})
 }

@@ -126,7 +126,9 @@ func TestTLS(t *testing.T) {
 			d := open(t, dsn)
 			assert.Equal(t, "PONG", do(t, d, "PING"), name)
 			late := redisconn.Call{Command: "BLPOP", Args: []any{name + "-none", "0.05"}, Block: 50 * time.Millisecond}
-			replies, err := d.Pipeline(&lazyctx.Bounded{Parent: t.Context(), Until: time.Now().Add(time.Minute)}, late)
+			bounded := &lazyctx.Bounded{Parent: t.Context(), Until: time.Now().Add(time.Minute),
+				Cause: func() error { return nil }}
+			replies, err := d.Pipeline(bounded, late)
 			require.NoError(t, err, name)
 			assert.Equal(t, []redisconn.Reply{{}}, replies, name)
 			assert.Equal(t, "PONG", do(t, d, "PING"), name)

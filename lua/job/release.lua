@@ -39,8 +39,11 @@ if refusal then return refusal end
 
 local first = 5 + 2 * tonumber(ARGV[4])
 local ids, places, held, gone, notes = {}, {}, {}, {}, {}
+-- What a worker that lives gives back without an end of it are mostly the newest that it has. All others begin with
+-- the oldest ones, which stand at the back.
+local from = died == '' and not ended and 1 or -1
 for i = first, #ARGV do
-  if redis.call('LREM', inprocess, -1, ARGV[i]) == 1 then
+  if redis.call('LREM', inprocess, from, ARGV[i]) == 1 then
     local colon = ARGV[i]:find(':', 1, true)
     if colon then -- one without is no claim of ours, and is gone now
       ids[#ids + 1], held[#held + 1] = ARGV[i]:sub(colon + 1), ARGV[i]

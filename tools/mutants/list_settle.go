@@ -47,8 +47,8 @@ var settleScripts = []mutant{
 	},
 	{
 		Name: "release-any", File: "lua/job/release.lua",
-		Before: "if redis.call('LREM', inprocess, -1, ARGV[i]) == 1 then",
-		After:  "if redis.call('LREM', inprocess, -1, ARGV[i]) >= 0 then",
+		Before: "if redis.call('LREM', inprocess, from, ARGV[i]) == 1 then",
+		After:  "if redis.call('LREM', inprocess, from, ARGV[i]) >= 0 then",
 		Breaks: "only who holds a job can give it back: otherwise it stands in its queue twice",
 		Tests:  scripts("TestReleaseGivesBackInTheOldOrder"),
 	},

@@ -46,3 +46,32 @@ func TestAWorkerBeginsWithAFetch(t *testing.T) {
 		assert.Equal(t, "fetch", sent[0])
 	})
 }
+
+// TestAFirstFetchThatHangsHoldsUpNoHeartbeat, which waits for that fetch for a moment only.
+func TestAFirstFetchThatHangsHoldsUpNoHeartbeat(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		id := k.Enqueue("n").ID
+		beaten := make(chan struct{})
+		beat := sync.OnceFunc(func() { close(beaten) })
+		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("n", func() error { return nil })
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
+			switch pooltest.NameOf(calls[0]) {
+			case "beat":
+				beat()
+			case "fetch":
+				select {
+				case <-beaten:
+				case <-ctx.Done():
+					t.Error("the fetch was over before a heartbeat")
+				}
+			}
+			return pass(ctx, calls...)
+		}})
+		k.Start(pool)
+		pooltest.Await(t, k.Spy, func(e event.JobDone) bool { return e.ID == id })
+	})
+}
