@@ -57,8 +57,8 @@ type WorkerOptions struct {
 	IdleTimeout time.Duration
 	// Prefetch is how many jobs each worker fetches beyond those that its processors run, at most 256. Default 0: as
 	// many as end within two round trips, by how long jobs took lately, so that short ones need not wait for Redis; at
-	// most 12 for each processor, none of long ones, and what no processor has come to within 100 ms goes back. Of other
-	// numbers so many are always fetched, and wait as long as it takes. NoPrefetch is none, ever.
+	// most 12 for each processor, none of long ones, and what no processor has come to within 100 ms goes back. Of
+	// other numbers so many are always fetched, and wait as long as it takes. NoPrefetch is none, ever.
 	Prefetch int
 	// RestoreRunning stores the jobs that are running again when Redis knows nothing of the namespace any more: it was
 	// flushed, restarted without its data, or is another one. After a failover, where a replica remembers less, they

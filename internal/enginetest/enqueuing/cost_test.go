@@ -11,8 +11,8 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// mostAllocations is what one enqueue may cost. Of the nine it has, six are what the caller gets or sends (its argument,
-// the id, the record, the answer and the list that it stands in), the others a call and its connection.
+// mostAllocations is what one enqueue may cost. Of the nine or so it has, most are what the caller gets or sends (its
+// argument, the id, the record, the answer), the others a call and its connection.
 const mostAllocations = 10
 
 // TestAnEnqueueAllocatesLittle is not parallel: others would be counted too.

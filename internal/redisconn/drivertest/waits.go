@@ -103,7 +103,8 @@ func (k Kit) aLateReplyIsReadWhole(t *testing.T) {
 		ping := redisconn.Call{Command: "PING"}
 		for range 3 {
 			parent, cancel := context.WithCancel(t.Context())
-			b := &lazyctx.Bounded{Parent: parent, Until: time.Now().Add(time.Minute), Cause: func() error { return nil }}
+			b := &lazyctx.Bounded{Parent: parent, Until: time.Now().Add(time.Minute),
+				Cause: func() error { return nil }}
 			for _, ctx := range []context.Context{b, t.Context(), b} {
 				replies, err := d.Pipeline(ctx, ping, wait, ping)
 				require.NoError(t, err)
