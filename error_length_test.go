@@ -354,7 +354,7 @@ func errorTypes() map[string][]any {
 		},
 		"internal/rdb": {rdb.RuleError{}, rdb.OutdatedError{}, rdb.RouteError{}},
 		"internal/redisconn": {
-			redisconn.UnexpectedReplyError{}, redisconn.ServerError{}, redisconn.DialError{},
+			redisconn.UnexpectedReplyError{}, redisconn.ServerError{}, redisconn.DialError{}, redisconn.LostError{},
 			redisconn.WrongServerError{},
 		},
 		"internal/invalid":  {invalid.Error{}},

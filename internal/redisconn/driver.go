@@ -112,7 +112,7 @@ type LostError struct {
 }
 
 func (e *LostError) Error() string {
-	return "connection to Redis at " + e.Addr + " lost while " + e.Doing + ": " + e.Err.Error()
+	return excerpt.Text("connection to Redis at "+e.Addr+" lost while "+e.Doing+": "+e.Err.Error(), excerpt.Whole)
 }
 func (e *LostError) Unwrap() error { return e.Err }
 
