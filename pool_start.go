@@ -61,7 +61,7 @@ func (p *WorkerPool) beginStart(ctx context.Context) (context.Context, error) {
 		return nil, err
 	}
 	p.state = poolStarting
-	ctx, p.abort = context.WithTimeout(ctx, startTimeout)
+	ctx, p.abort = context.WithTimeout(ctx, p.times.Start)
 	return ctx, nil
 }
 

@@ -51,6 +51,7 @@ type Parts struct {
 // Times are how often the parts of a pool do what they do, how long they wait, and how many may. Nobody changes them
 // but tests, before the start.
 type Times struct {
+	Start     time.Duration // that a start may take
 	Stuck     time.Duration // after which a handler that should have returned is reported
 	Hook      time.Duration // that OnDeath may take
 	Park      time.Duration // after which an outcome that was refused is sent again

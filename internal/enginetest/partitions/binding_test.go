@@ -86,8 +86,10 @@ func TestALimitIsDeclaredWhileTheNamespaceIsDivided(t *testing.T) {
 			if later {
 				o.Only = []string{"other"}
 			}
-			pool := d.Start(work.NewWorkerPool(nil, 9, o).Job("other", pooltest.Nothing).
-				JobWithOptions("narrow", work.JobOptions{Limit: work.Limit{Concurrent: 2}}, shares.handle))
+			pool := work.NewWorkerPool(nil, 9, o).Job("other", pooltest.Nothing).
+				JobWithOptions("narrow", work.JobOptions{Limit: work.Limit{Concurrent: 2}}, shares.handle)
+			pooltest.Times(pool).Start = pooltest.Patience // all of the division is within it
+			d.Start(pool)
 			if later {
 				require.NoError(t, pool.Serve(d.Ctx(), "narrow"))
 			}
