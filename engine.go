@@ -61,8 +61,8 @@ type engine struct {
 // usual are the times of every pool.
 var usual = inside.Times{
 	Start: startTimeout, Stuck: 5 * time.Second, Hook: deathHookTime, Park: 5 * time.Second,
-	Tidy: maintain.JanitorInterval, DueRest: maintain.LongestRest, Survey: time.Minute, Stalled: 10 * time.Second, ScaleLook: 5 * time.Second,
-	ScaleIdle: 30 * time.Second, Waiting: 1_000, Ahead: aheadPatience,
+	Tidy: maintain.JanitorInterval, DueRest: maintain.LongestRest, Survey: time.Minute, Stalled: 10 * time.Second,
+	ScaleLook: 5 * time.Second, ScaleIdle: 30 * time.Second, Waiting: 1_000, Ahead: aheadPatience,
 }
 
 // aheadPatience is how long what was fetched ahead waits for a processor. Were they all to get jobs of hours then, it
