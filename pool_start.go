@@ -16,11 +16,8 @@ import (
 	"github.com/265d0351/work/internal/subscription"
 )
 
-// The times of a start.
-const (
-	startTimeout = 2 * fetchTimeout
-	undoTimeout  = time.Second // to remove from Redis what a start that failed has left there
-)
+// undoTimeout is how long it may take to remove from Redis what a start that failed has left there.
+const undoTimeout = time.Second
 
 // Start registers the pool in Redis and starts to run jobs. It returns a *SetupError with every mistake of the set-up,
 // or why Redis could not be used; then nothing is left running, and Start may be called again. When ctx ends later, a

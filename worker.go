@@ -111,6 +111,24 @@ func restarting(component string, events *stream, run func(context.Context)) *li
 	}
 }
 
+// lookGrace is how long what is not in a hurry waits for the first fetch.
+const lookGrace = 20 * time.Millisecond
+
+// afterFirstLook lets the fetcher look for work first: a start costs Redis and the program many calls at the same time,
+// and the first job waits for one of them.
+func (w *worker) afterFirstLook(run func(context.Context)) func(context.Context) {
+	return func(ctx context.Context) {
+		grace := time.NewTimer(lookGrace)
+		select {
+		case <-w.looked:
+		case <-grace.C:
+		case <-ctx.Done():
+		}
+		grace.Stop()
+		run(ctx)
+	}
+}
+
 // session is the identity under which the worker fetches now. rejoin puts another one in its place at any time, so who
 // makes several calls about the same claims keeps the one it has got.
 func (w *worker) session() *session { return w.current.Load() }

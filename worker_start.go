@@ -95,24 +95,6 @@ func (w *worker) begin() {
 	}
 }
 
-// lookGrace is how long what is not in a hurry waits for the first fetch.
-const lookGrace = 20 * time.Millisecond
-
-// afterFirstLook lets the fetcher look for work first: a start costs Redis and the program many calls at the same time,
-// and the first job waits for one of them.
-func (w *worker) afterFirstLook(run func(context.Context)) func(context.Context) {
-	return func(ctx context.Context) {
-		grace := time.NewTimer(lookGrace)
-		select {
-		case <-w.looked:
-		case <-grace.C:
-		case <-ctx.Done():
-		}
-		grace.Stop()
-		run(ctx)
-	}
-}
-
 // announce tells that the worker has begun.
 func (w *worker) announce() {
 	w.events.emit(event.WorkerStarted{
