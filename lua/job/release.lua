@@ -39,8 +39,8 @@ if refusal then return refusal end
 
 local first = 5 + 2 * tonumber(ARGV[4])
 local ids, places, held, gone, notes = {}, {}, {}, {}, {}
--- What a worker that lives gives back without an end of it are mostly the newest that it has. All others begin with
--- the oldest ones, which stand at the back.
+-- A living worker gives back the newest claims that it has, mostly: what it had fetched and not begun. They stand at
+-- the front of the list. All others begin with the oldest ones, at the back.
 local from = died == '' and not ended and 1 or -1
 for i = first, #ARGV do
   if redis.call('LREM', inprocess, from, ARGV[i]) == 1 then
