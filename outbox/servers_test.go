@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -173,15 +172,6 @@ func (s *server) launch(cmd *exec.Cmd, driver string) error {
 	return fmt.Errorf("%s does not answer: %w\n%s", cmd.Path, err, text)
 }
 
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
-
 // program finds a program on PATH or where Debian has it, the newest.
 func program(name, places string) (string, error) {
 	if path, err := exec.LookPath(name); err == nil {
@@ -209,7 +199,7 @@ func startPostgres(s *server) error {
 	if out, err := init.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)
 	}
-	port, err := freePort()
+	port, err := redistest.FreePort("127.0.0.1")
 	if err != nil {
 		return err
 	}
@@ -240,7 +230,7 @@ func startMariaDB(s *server) error {
 	if out, err := init.CombinedOutput(); err != nil {
 		return fmt.Errorf("mariadb-install-db: %w: %s", err, out)
 	}
-	port, err := freePort()
+	port, err := redistest.FreePort("127.0.0.1")
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -10,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+
+	"github.com/265d0351/work/internal/redistest"
 )
 
 var addresses atomic.Uint32
@@ -35,16 +36,12 @@ type gate struct {
 	done     sync.WaitGroup
 }
 
-// newGate finds a port. With bus it is the one of a cluster's bus.
+// newGate finds a port, on which the gate is shut. With bus it is the one of a cluster's bus.
 func newGate(n *links, addr string, bus bool) (*gate, error) {
 	g := &gate{links: n, addr: addr, bus: bus, open: map[*link]bool{}}
-	listener, err := net.Listen("tcp", net.JoinHostPort(addr, "0"))
-	if err != nil {
-		return nil, err
-	}
-	g.port = listener.Addr().(*net.TCPAddr).Port
-	g.serve(listener)
-	return g, nil
+	var err error
+	g.port, err = redistest.FreePort(addr)
+	return g, err
 }
 
 func (g *gate) serve(listener net.Listener) {
@@ -123,16 +120,6 @@ func (g *gate) reopen() error {
 }
 
 func (g *gate) name() string { return net.JoinHostPort(g.addr, strconv.Itoa(g.port)) }
-
-// freePort is one of 127.0.0.1.
-func freePort() (int, error) {
-	var config net.ListenConfig
-	listener, err := config.Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
-}
 
 // unusable tells whether this machine lacks the addresses.
 func unusable(err error) bool { return errors.Is(err, syscall.EADDRNOTAVAIL) }

@@ -48,7 +48,7 @@ func (n *links) start(t testing.TB, as role, config string, args ...string) *Ser
 		own = append(own, "--sentinel")
 	case node:
 		s.bus = s.gate(true)
-		free, err := freePort()
+		free, err := redistest.FreePort("127.0.0.1")
 		s.check(err)
 		s.bus.target = net.JoinHostPort("127.0.0.1", strconv.Itoa(free))
 		own = append(own, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(free),
@@ -98,7 +98,6 @@ func (s *Server) gate(bus bool) *gate {
 	}
 	s.check(err)
 	s.t.Cleanup(g.shut)
-	g.shut()
 	return g
 }
 
