@@ -87,15 +87,15 @@ func TestFaultStepsKilled(t *testing.T) {
 	f.sendTickets(early) // before most of them have begun
 	f.ledger.await(t, stepped, first.pid, many/2)
 	first.kill()
+	f.ledger.await(t, got, second.pid, 3) // nobody else is there to take a job that has its message
+	second.kill()
 	third := f.start(20)
-	f.ledger.await(t, got, third.pid, 3)
-	third.kill()
 	f.ledger.awaitAmong(t, early, ended, 0, len(early))
 	f.until("the others wait", func() bool {
 		n, err := f.sum("ZCARD", "scheduled")
 		return err == nil && n == len(late)
 	})
-	second.kill() // nobody is there while they wait
+	third.kill() // nobody is there while they wait
 	f.sendTickets(late)
 	f.start(20)
 	f.settled()

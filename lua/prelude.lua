@@ -323,7 +323,7 @@ local function assign(turning, name)
   local base = line(turning, name)
   if base then return base end
   local taken, number = {}, 0
-  for _, n in ipairs(redis.call('HVALS', turning)) do taken[n] = true end
+  for _, n in ipairs(redis.call('HGETALL', turning)) do taken[n] = true end -- names do no harm
   while taken[ms(number)] do number = number + 1 end
   if number >= 1024 then return end
   redis.call('HSET', turning, name, ms(number))
