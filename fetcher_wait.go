@@ -101,7 +101,7 @@ func (f *fetcher) tellAhead(claims bool) bool {
 func (f *fetcher) noteGiven(jobs int, at time.Time) {
 	slots := f.worker.slots
 	f.ahead.Fetched(at.Sub(f.sent), jobs, at, slots.Busy())
-	if slots.Room() > f.worker.concurrency {
+	if f.worker.engine.options.Prefetch == 0 && slots.Room() > f.worker.concurrency { // others wait as long as it takes
 		f.gotAhead, f.lineOver = at, false
 	}
 }

@@ -37,10 +37,11 @@ func begin(c *Confirmer, number int64, wait time.Duration) (result chan Result, 
 	return result, c.Confirm(call, func(r Result) { result <- r })
 }
 
-// warm has one connection be there that was asked before.
+// warm has one connection be there that was asked before, and asks nothing now.
 func warm(c *Confirmer) {
 	result, _ := begin(c, 1, time.Minute)
 	<-result
+	synctest.Wait()
 }
 
 func TestACallIsConfirmedWhenReplicasHaveIt(t *testing.T) {

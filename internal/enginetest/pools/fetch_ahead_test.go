@@ -30,6 +30,7 @@ type aheadKit struct {
 	began    chan string // ids of long jobs
 	goOn     chan struct{}
 	released atomic.Int64
+	sent     *pooltest.Tampered
 	refuse   atomic.Bool // Redis is not told that jobs are claimed ahead
 }
 
@@ -49,7 +50,7 @@ func newAheadKit(t *testing.T, s redistest.Server, prefetch int) *aheadKit {
 			return work.Release(ctx.Err())
 		}
 	})
-	k.TamperWith(k.pool, &pooltest.Tampered{Tamper: func(
+	k.sent = k.TamperWith(k.pool, &pooltest.Tampered{Tamper: func(
 		ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
 	) ([]redisconn.Reply, error) {
 		switch pooltest.NameOf(calls[0]) {
@@ -138,6 +139,22 @@ func TestWhatNoProcessorComesToGoesBack(t *testing.T) {
 				return
 			}
 		}
+	})
+}
+
+// TestAFixedPrefetchWaits for processors, as long as it takes.
+func TestAFixedPrefetchWaits(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newAheadKit(t, s, 10)
+		pooltest.Times(k.pool).Ahead = time.Millisecond
+		k.Start(k.pool)
+		k.line()
+		k.Until("all are held", func() bool { return k.Number("HLEN", "claimed") == 12 })
+		k.sent.UntilSent(t, "beat", 2)
+		assert.Equal(t, 10, pooltest.Parts(k.pool).Slots.Queued())
+		assert.Zero(t, k.released.Load())
+		k.ends()
 	})
 }
 
