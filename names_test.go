@@ -244,11 +244,12 @@ func TestAWorkerThatIsKnownWithSomeOfItsNamesGoesOn(t *testing.T) {
 	t.Parallel()
 	const names = rdb.MaxBatch + 7
 	name := func(n int) string { return fmt.Sprintf("n%04d", n) }
-	for _, step := range []struct {
+	type step struct {
 		script string
 		// what makes the script come while the pool runs; nil: it comes with the start
 		before func(k *kit, pool *work.WorkerPool)
-	}{
+	}
+	for _, step := range redistest.Some([]step{
 		{"register", nil},
 		{"rule", nil},
 		{"register", func(k *kit, pool *work.WorkerPool) { k.Do("SREM", "workers", pooltest.WorkerID(pool)) }},
@@ -261,7 +262,7 @@ func TestAWorkerThatIsKnownWithSomeOfItsNamesGoesOn(t *testing.T) {
 			_ = pool.Withdraw(k.Ctx(), all...)
 			require.NoError(k.T, pool.Serve(k.Ctx(), all...))
 		}},
-	} {
+	}) {
 		for how := range halfWay("") {
 			when := "at the start"
 			if step.before != nil {

@@ -115,7 +115,7 @@ func TestWhoContinuesUndoesNothing(t *testing.T) {
 		if server.Embedded() != nil {
 			t.Skip("it makes many moves, and the embedded one is slow")
 		}
-		for at, last := 1, 2; at < last; at += 1 + at/2 {
+		for at, last := 1, 2; at < last; at += 1 + at*redistest.Volume(2, 8)/4 {
 			t.Run(fmt.Sprint(at), func(t *testing.T) {
 				s := newTown(t, server)
 				s.namespace = fmt.Sprint(s.namespace, at)
