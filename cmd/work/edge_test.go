@@ -304,9 +304,12 @@ func TestPauseWaits(t *testing.T) {
 			t.Parallel()
 			s := openShop(t)
 			s.Importing()
-			got := s.call("pause", which, "--wait", "--within", "300ms")
-			assert.Equal(t, exit.Failure, got.status)
-			assert.Contains(t, got.err, "no answer within 300ms (--within)")
+			for _, within := range []string{"1ns", "300ms"} {
+				got := s.call("pause", which, "--wait", "--within", within)
+				assert.Equal(t, exit.Failure, got.status)
+				assert.Contains(t, got.err, "paused, and ")
+				assert.Contains(t, got.err, "no answer within "+within+" (--within)")
+			}
 			ended := make(chan said, 1)
 			go func() { ended <- s.call("pause", which, "--wait") }()
 			assert.Equal(t, exit.OK, s.call("jobs", "cancel", "import-1").status)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"os/exec"
 	"slices"
@@ -31,9 +30,6 @@ func TestMain(m *testing.M) {
 		must(os.Unsetenv(name))
 	}
 	must(os.Setenv(asProgram, "1"))
-	flag.Parse()
-	parallel := flag.Lookup("test.parallel").Value.String()
-	must(flag.Set("test.parallel", parallel)) // as chosen, not more: some tests here measure
 	redistest.Main(m)
 }
 

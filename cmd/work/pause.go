@@ -109,16 +109,22 @@ func waitForPause(ctx context.Context, i *inspect.Inspector, f pauseFlags, names
 		defer cancel()
 	}
 	if !f.all {
-		return i.PauseAndWait(ctx, names...)
+		err := i.PauseAndWait(ctx, names...) // they are paused already
+		if late := context.Cause(ctx); err != nil && late != nil && !errors.Is(err, late) {
+			err = fmt.Errorf("the queues are paused, and jobs of them may still run: %w", late)
+		}
+		return err
 	}
 	again := time.NewTicker(pauseInterval)
 	defer again.Stop()
 	for {
 		counts, err := i.Counts(ctx)
-		if err != nil {
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return fmt.Errorf("all queues are paused, and jobs may still run: %w", context.Cause(ctx))
+		case err != nil:
 			return err
-		}
-		if counts.Running == 0 {
+		case counts.Running == 0:
 			return nil
 		}
 		select {

@@ -65,7 +65,7 @@ var shopChanges = []struct {
 	{regexp.MustCompile(`2030-02-01(.)00:3[01]:[0-9]{2}(\.[0-9]+)?`), "2030-02-01${1}00:30:30"},
 	{regexp.MustCompile(`2030-02-01(.)09:0[01]:[0-9]{2}(\.[0-9]+)?`), "2030-02-01${1}09:00:00"},
 	{regexp.MustCompile(`"(mean|p50|p99|took)":[0-9.e-]+`), `"$1":TOOK`},
-	{regexp.MustCompile(` [0-9.]+(ms|µs)\b`), " TOOK"},
+	{regexp.MustCompile(` ([0-9.]+(ms|µs)|[0-9]+\.[0-9]+s)\b`), " TOOK"},
 	{regexp.MustCompile(`, (now|in [0-9]+s|[0-9]+s ago)\b`), ", now"},
 	{regexp.MustCompile(`\b[0-9a-f]{48}\b|\b[0-9a-f]{12}\b`), "WORKER"},
 	{regexp.MustCompile(`"(started|host|group|service|version|go)":"[^"]*"`), `"$1":"OF THE MACHINE"`},

@@ -3,6 +3,7 @@ package partitions_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -25,12 +26,14 @@ func TestAnIdlePoolAsksEachPartitionAsMuchAsOneAlone(t *testing.T) {
 				pool := work.NewWorkerPool(nil, 4, o).Job("load", pooltest.Nothing)
 				d.Start(pool)
 				driver.UntilSent(t, "beat", 2*n) // what a start asks is over
+				begun := time.Now()
 				beatsBefore, before := driver.Sent("beat")
 				driver.UntilSent(t, "beat", beats*n)
 				beatsAfter, after := driver.Sent("beat")
 				t.Logf("%d requests in %d heartbeats of %d partitions", after-before, beatsAfter-beatsBefore, n)
-				// nearly 4, and more on a starved machine: daemons go by time, and a late beat is not made up for
-				assert.LessOrEqual(t, after-before, 6*(beatsAfter-beatsBefore), "of each partition")
+				// Nearly 4. On a starved machine a late heartbeat is not made up for, but daemons go by time.
+				seconds := 1 + int(time.Since(begun).Seconds())
+				assert.LessOrEqual(t, after-before, 6*max(beatsAfter-beatsBefore, n*seconds), "of each partition")
 			})
 		})
 	}
